@@ -1,0 +1,109 @@
+/* op.h - what is computed.
+ *
+ * An op (`gemm`, `conv2d`, ...) has a table of keys (sizes, types, epilogue); a problem is an op with a value
+ * for each key. From a problem the op derives its operands (shapes, layouts), random inputs, the reference
+ * result, and its cost in operations and bytes. Ops know nothing of targets. */
+#ifndef TILEWRIGHT_OP_H
+#define TILEWRIGHT_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tilewright/status.h"
+#include "tilewright/type.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TW_KEYS_MAX = 32, TW_OPERANDS_MAX = 8, TW_RANK_MAX = 4 };
+
+typedef enum tw_key_kind { TW_KEY_INT, TW_KEY_BOOL, TW_KEY_REAL, TW_KEY_TYPE, TW_KEY_CHOICE } tw_key_kind;
+
+/* One key of an op's table. `fallback` is the text of its default; NULL means that the key must be given.
+ * An INT lies in [min, max]; a CHOICE is one of the '|'-separated words of `choices`, its value the index. */
+typedef struct tw_key {
+  const char *name;
+  tw_key_kind kind;
+  const char *fallback;
+  int64_t min, max;
+  const char *choices;
+  const char *help;
+} tw_key;
+
+typedef struct tw_value {
+  bool given;   /* by the user, or filled in by tw_problem_set */
+  int64_t i;    /* INT, BOOL, TYPE (a tw_type), CHOICE (index) */
+  double r;     /* REAL */
+} tw_value;
+
+typedef struct tw_op tw_op;
+
+/* A plain value: copy it freely. */
+typedef struct tw_problem {
+  const tw_op *op;
+  tw_value value[TW_KEYS_MAX]; /* in the order of op->keys */
+} tw_problem;
+
+/* An array that a kernel reads or writes. Row-major; the last dimension is contiguous and is `pitch` elements
+ * apart from row to row (pitch >= dims[rank-1]). What lies between dims[rank-1] and pitch is not written. */
+typedef struct tw_operand {
+  const char *name;   /* the C name: "A" */
+  tw_type type;
+  int rank;
+  int64_t dims[TW_RANK_MAX];
+  int64_t pitch;      /* elements from one row (last dimension) to the next */
+  bool is_output;
+  size_t bytes;       /* of the whole array, pitch included */
+} tw_operand;
+
+struct tw_op {
+  const char *name, *summary;
+  const tw_key *keys;
+  size_t n_keys;
+  /* Checks between keys (each key alone is already checked), after the target has filled types in. */
+  tw_status (*validate)(const tw_problem *, tw_error *);
+  /* Fills `out`, returns the number of operands, in the order of the kernel's C parameters. */
+  size_t (*operands)(const tw_problem *, tw_operand out[TW_OPERANDS_MAX]);
+  /* Fills the input buffers; outputs are left alone. Same seed, same bytes, on every machine. */
+  void (*inputs)(const tw_problem *, uint64_t seed, void *const buffers[]);
+  /* Computes the outputs from the inputs: slow, obvious, and the definition of right. `threads` >= 1. */
+  void (*reference)(const tw_problem *, void *const buffers[], int threads);
+  /* Are the outputs in `actual` right? `expected` holds the reference's; inputs are in both. Says where not. */
+  tw_status (*compare)(const tw_problem *, void *const expected[], void *const actual[], tw_error *);
+  double (*operations)(const tw_problem *); /* multiply-accumulates (each is two operations) */
+  double (*bytes)(const tw_problem *);      /* least traffic: every operand once */
+};
+
+const tw_op *tw_op_find(const char *name); /* NULL if there is none */
+const tw_op *tw_op_at(size_t index);       /* NULL past the last */
+
+/* Parses `key=value` words. Defaults are filled in; types not given stay TW_TYPE_NONE until a target sets them.
+ * Errors name the key, what is allowed, and an example. */
+tw_status tw_problem_parse(const char *op, size_t n_words, const char *const words[], tw_problem *out, tw_error *);
+/* Sets one key by text, as tw_problem_parse does. */
+tw_status tw_problem_set(tw_problem *, const char *key, const char *text, tw_error *);
+int64_t tw_problem_int(const tw_problem *, const char *key);   /* INT, BOOL or CHOICE; the key must exist */
+double tw_problem_real(const tw_problem *, const char *key);
+tw_type tw_problem_type(const tw_problem *, const char *key);
+bool tw_problem_given(const tw_problem *, const char *key);
+/* "gemm m=512 n=512 k=512 ...": every key that differs from its default; parses back to the same problem.
+ * Returns the length it needs, as snprintf does. */
+size_t tw_problem_print(const tw_problem *, char *buffer, size_t size);
+
+/* A problem with inputs and expected outputs: made once, then read by any number of threads. */
+typedef struct tw_case {
+  const tw_problem *problem;  /* must outlive the case */
+  uint64_t seed;
+  size_t n_operands;
+  tw_operand operand[TW_OPERANDS_MAX];
+  void *buffer[TW_OPERANDS_MAX]; /* inputs filled, outputs as the reference computes them; 64-byte aligned */
+} tw_case;
+tw_status tw_case_make(const tw_problem *, uint64_t seed, int threads, tw_case *out, tw_error *);
+void tw_case_free(tw_case *);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,34 @@
+/* schedule.h - an ordered list of steps, each a line of text: `tile m=128 n=64 k=64`.
+ *
+ * A step is a word (its verb) followed by arguments, separated by single blanks. What verbs and arguments
+ * mean is the target's business; a schedule is only text, so it can be kept, printed, compared and replayed
+ * on another shape. The empty schedule is the target's plainest kernel. */
+#ifndef TILEWRIGHT_SCHEDULE_H
+#define TILEWRIGHT_SCHEDULE_H
+
+#include <stddef.h>
+
+#include "tilewright/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TW_STEP_MAX = 160, TW_STEPS_MAX = 64 };
+
+typedef struct tw_schedule { /* a plain value */
+  size_t n;
+  char step[TW_STEPS_MAX][TW_STEP_MAX];
+} tw_schedule;
+
+/* Appends one step; blanks at the ends and doubled ones are removed. */
+tw_status tw_schedule_add(tw_schedule *, const char *step, tw_error *);
+/* Parses lines; empty lines and what follows '#' are ignored. */
+tw_status tw_schedule_parse(const char *text, tw_schedule *out, tw_error *);
+/* One step a line, each ended by a newline. Returns the length it needs, as snprintf does. */
+size_t tw_schedule_print(const tw_schedule *, char *buffer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,32 @@
+/* status.h - how every tilewright call ends.
+ *
+ * A call that can fail returns a tw_status and, on failure, writes one line a user can act on into the
+ * caller's tw_error (which may be NULL). The values are the exit statuses of the command. */
+#ifndef TILEWRIGHT_STATUS_H
+#define TILEWRIGHT_STATUS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tw_status {
+  TW_OK = 0,             /* done */
+  TW_FAILED = 1,         /* the kernel is wrong, does not compile, faults or does not end */
+  TW_USAGE = 2,          /* unknown name, bad value, unreadable or malformed file: the caller's to mend */
+  TW_MISSING = 3,        /* something needed is not here: compiler, file of the installation, memory, disk room */
+  TW_INTERRUPTED = 130,  /* stopped by the user (128 + SIGINT); what was found until then is valid */
+} tw_status;
+
+typedef struct tw_error {
+  tw_status status;
+  char text[2000]; /* one line: what is wrong, and how to mend it; a compiler's message may add lines */
+} tw_error;
+
+/* Fills *error (if not NULL) and returns status, so that callers write `return tw_fail(...)`. */
+tw_status tw_fail(tw_error *error, tw_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,106 @@
+/* target.h - a machine: what it can run, how a schedule becomes source, how source is built, checked, measured.
+ *
+ * A target is one struct of functions, registered in src/target/targets.c. All functions are thread-safe on a
+ * const target: the search evaluates candidates on every core at once. */
+#ifndef TILEWRIGHT_TARGET_H
+#define TILEWRIGHT_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tilewright/op.h"
+#include "tilewright/schedule.h"
+#include "tilewright/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tw_target tw_target;
+typedef struct tw_artefact tw_artefact; /* a built kernel; what it is, is the target's business */
+
+/* A legal next step of a schedule. A plan of the search is one `lever`; its parameters are alternatives of it. */
+typedef struct tw_menu_item {
+  char step[TW_STEP_MAX];   /* what to append to the schedule */
+  char lever[32];           /* the menu entry it belongs to: "tile", "double buffer", "bank placement", ... */
+  char why[240];            /* what the step is for, in words, with the model's numbers */
+  double predicted_cost;    /* the analytic model's cost of the kernel after this step (target's unit) */
+} tw_menu_item;
+
+typedef struct tw_menu {
+  size_t n;
+  tw_menu_item *item; /* free with tw_menu_free */
+} tw_menu;
+void tw_menu_free(tw_menu *);
+
+/* Where the time went, or anything else counted. */
+typedef struct tw_counter {
+  const char *name; /* static text: "array_busy" */
+  const char *unit; /* "cycles", "commands", "bytes", ... */
+  const char *help; /* one line for people */
+  double value;
+} tw_counter;
+
+typedef struct tw_memory_use {
+  const char *name; /* "scratchpad" */
+  size_t used, size; /* bytes */
+} tw_memory_use;
+
+enum { TW_COUNTERS_MAX = 64, TW_MEMORIES_MAX = 8 };
+
+typedef struct tw_measurement {
+  double cost;            /* what the search minimizes: cycles on simulated targets, seconds on native ones */
+  double cycles, seconds; /* 0 where it does not apply */
+  double instructions;    /* retired by the host core; 0 where it does not apply */
+  double utilization;     /* fraction of the target's peak */
+  size_t n_counters;
+  tw_counter counter[TW_COUNTERS_MAX];
+  size_t n_memories;
+  tw_memory_use memory[TW_MEMORIES_MAX];
+} tw_measurement;
+
+/* The lower bound on cost for a problem (roofline), and what sets it. */
+typedef struct tw_bound {
+  double cost;
+  double compute_cost, memory_cost; /* each alone; cost is at least their maximum */
+  char limit[160];                  /* in words */
+} tw_bound;
+
+struct tw_target {
+  const char *name;    /* "gemmini-16x16-int8" */
+  const char *summary; /* one line */
+  const char *unit;    /* of cost: "cycles" or "seconds" */
+  const void *config;  /* the target's own */
+  /* Can it be used here? TW_MISSING with what to install if not. */
+  tw_status (*available)(const tw_target *, tw_error *);
+  /* Memories with sizes and rates, matrix unit, peak: several lines of text, to a malloc'ed string. */
+  char *(*describe)(const tw_target *);
+  /* Fills types that were not given and says whether the target can run the problem; if not, why, in a sentence. */
+  tw_status (*supports)(const tw_target *, tw_problem *, tw_error *);
+  /* The legal next steps after `schedule`. */
+  tw_status (*steps)(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
+  /* op + schedule -> kernel source in a malloc'ed string. An illegal schedule is TW_USAGE with the step named. */
+  tw_status (*emit)(const tw_target *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+  /* The analytic model's cost of a schedule, without running it. */
+  tw_status (*predict)(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
+  /* Kernel source -> artefact, cached by content; on failure TW_FAILED with the compiler's message. */
+  tw_status (*build)(const tw_target *, const tw_problem *, const char *source, size_t length, tw_artefact **, tw_error *);
+  /* Runs the artefact on the case with poisoned outputs. TW_FAILED with where and how if it is wrong. */
+  tw_status (*check)(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
+  /* Cost, utilization, memory in use, counters. `trace` (may be NULL) is a file for a timeline in the Chrome
+   * trace format. On a simulated target this is the run that `check` made, if it was made without a trace. */
+  tw_status (*measure)(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *, tw_error *);
+  void (*release)(tw_artefact *);
+  tw_status (*bound)(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
+  /* What an LLM agent needs to know: topic is "architecture", "isa", "menu", "rules" or "example". Static text or NULL. */
+  const char *(*prompt)(const tw_target *, const tw_problem *, const char *topic);
+};
+
+const tw_target *tw_target_find(const char *name); /* NULL if there is none */
+const tw_target *tw_target_at(size_t index);       /* NULL past the last */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
