@@ -1,0 +1,60 @@
+/* config.h - one Gemmini configuration: what a text file in configs/ says.
+ *
+ * The defaults of the field names follow the generator's own (ucb-bar/gemmini, GemminiConfigs.scala). Units are
+ * in the names; capacities are bytes. Everything that differs between two generated machines is here, so that
+ * no other file asks "which configuration is this?". */
+#ifndef TW_GEMMINI_CONFIG_H
+#define TW_GEMMINI_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tilewright/status.h"
+#include "tilewright/type.h"
+
+typedef struct gm_config {
+  char name[64], summary[160];
+
+  /* the array and its memories */
+  int dim;                     /* PEs in a row and in a column; rows of a tile, elements of a row */
+  tw_type input_type;          /* TW_I8 or TW_F32; element of scratchpad, A, B */
+  tw_type acc_type;            /* TW_I32 or TW_F32; element of the accumulator, D */
+  int spad_bytes, spad_banks;  /* capacity of all banks together; a row is dim input elements */
+  int acc_bytes, acc_banks;    /* likewise; a row is dim accumulator elements */
+
+  /* command path (ReservationStation.scala, Controller.scala) */
+  int rs_load, rs_execute, rs_store;     /* reservation-station entries */
+  int queue_load, queue_execute, queue_store; /* commands queued in each controller */
+  int max_block_cols;          /* widest mvin/mvout in elements of a spad row: dma_max_bytes / input bytes... */
+
+  /* DMA and bus */
+  int dma_bus_bits;            /* beat of the system bus */
+  int dma_max_bytes;           /* largest packet */
+  int max_in_flight_reads, max_in_flight_writes; /* memory requests */
+  int tlb_entries;
+
+  /* pipeline depths, cycles */
+  int spad_read_delay, mesh_output_delay, tile_latency, acc_latency;
+  int mvin_scale_latency, acc_scale_latency;
+
+  /* memory behind the bus */
+  int l2_bytes, l2_ways, l2_banks, l2_latency; /* latency: request at the L2 to first beat, hit */
+  int llc_bytes, llc_hit, llc_miss;            /* latency of the memory port, cycles */
+  int port_bytes;                              /* width of the memory port: bytes a cycle */
+  int burst_gap;                               /* least cycles between two line bursts */
+  int icache_bytes, icache_ways, dcache_bytes, dcache_ways;
+} gm_config;
+
+/* Derived, used everywhere. */
+static inline int gm_input_bytes(const gm_config *c) { return tw_type_bits(c->input_type) / 8; }
+static inline int gm_acc_bytes(const gm_config *c) { return tw_type_bits(c->acc_type) / 8; }
+static inline int gm_spad_rows(const gm_config *c) { return c->spad_bytes / (c->dim * gm_input_bytes(c)); }
+static inline int gm_acc_rows(const gm_config *c) { return c->acc_bytes / (c->dim * gm_acc_bytes(c)); }
+static inline int gm_spad_bank_rows(const gm_config *c) { return gm_spad_rows(c) / c->spad_banks; }
+static inline int gm_acc_bank_rows(const gm_config *c) { return gm_acc_rows(c) / c->acc_banks; }
+
+/* Parses the text of a configuration ("key = value" lines, '#' comments). Errors name `origin` and the line. */
+tw_status gm_config_parse(const char *text, const char *origin, gm_config *out, tw_error *);
+
+#endif
