@@ -17,6 +17,9 @@
 extern "C" {
 #endif
 
+/* Outputs are filled with this byte before every run, and what lies between rows (pitch) must still hold it after. */
+#define TW_POISON 0xA5
+
 enum { TW_KEYS_MAX = 32, TW_OPERANDS_MAX = 8, TW_RANK_MAX = 4 };
 
 typedef enum tw_key_kind { TW_KEY_INT, TW_KEY_BOOL, TW_KEY_REAL, TW_KEY_TYPE, TW_KEY_CHOICE } tw_key_kind;

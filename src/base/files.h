@@ -1,0 +1,30 @@
+/* files.h - whole files in, whole files out, with errors that name the file and the reason. */
+#ifndef TW_BASE_FILES_H
+#define TW_BASE_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tilewright/status.h"
+
+/* Reads a regular file (or a pipe) of at most `limit` bytes into a malloc'ed buffer with a '\0' behind its end.
+ * `length` may be NULL. TW_USAGE if it cannot be read or is larger. */
+tw_status tw_file_read(const char *path, size_t limit, char **data, size_t *length, tw_error *);
+
+/* Writes to a temporary file beside `path` and renames it: readers see the old file or the new one, never a
+ * part; on failure (TW_MISSING on a full disk, TW_USAGE otherwise) the old one is untouched. A `path` that is
+ * no regular file (/dev/stdout, a pipe) is written directly. */
+tw_status tw_file_write(const char *path, const void *data, size_t length, tw_error *);
+
+/* Creates a directory and its parents; an existing one is fine. */
+tw_status tw_directory_make(const char *path, tw_error *);
+
+/* A new directory under $TMPDIR (or /tmp); `path` is malloc'ed. tw_directory_remove deletes it and what is in it. */
+tw_status tw_directory_temporary(char **path, tw_error *);
+void tw_directory_remove(const char *path);
+
+/* Joins with one '/' between: a malloc'ed string, NULL without memory. */
+char *tw_path_join(const char *directory, const char *name);
+bool tw_file_exists(const char *path);
+
+#endif

@@ -1,0 +1,38 @@
+/* process.h - runs a program (a compiler) without a shell, with limits, from any thread. */
+#ifndef TW_BASE_PROCESS_H
+#define TW_BASE_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tilewright/status.h"
+
+typedef struct tw_process_options {
+  const char *const *argv;   /* ended by NULL; argv[0] is looked up in PATH unless it has a '/' */
+  const char *directory;     /* to run in; NULL = where the caller is */
+  const void *input;         /* fed to standard input; NULL = /dev/null */
+  size_t input_length;
+  size_t output_limit;       /* bytes kept of standard output and error together; 0 = 64 KiB. The rest is read and dropped. */
+  double seconds;            /* then its process group is killed; 0 = 60 */
+  size_t memory_limit;       /* bytes of address space; 0 = none */
+  const volatile int *interrupt; /* when it becomes non-zero the group is killed; NULL = never */
+} tw_process_options;
+
+typedef struct tw_process_result {
+  int exit_status;   /* 0..255; -1 if it did not exit by itself */
+  int signal;        /* that ended it; 0 if none */
+  bool timed_out, interrupted, truncated;
+  char *output;      /* malloc'ed, '\0' behind its end: standard output and error as they came */
+  size_t length;
+  double seconds;
+} tw_process_result;
+
+/* TW_OK if the program ran, whatever its exit status. TW_MISSING if it could not be started (no such program),
+ * with the name in the error. */
+tw_status tw_process_run(const tw_process_options *, tw_process_result *out, tw_error *);
+void tw_process_result_free(tw_process_result *);
+
+/* Is there an executable of this name in PATH? */
+bool tw_process_find(const char *program);
+
+#endif

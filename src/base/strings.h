@@ -1,0 +1,38 @@
+/* strings.h - text that grows, numbers out of text, and the nearest word of a list. */
+#ifndef TW_BASE_STRINGS_H
+#define TW_BASE_STRINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A text under construction. Start with `tw_text t = {0}`. When memory runs out it turns `failed` and stays so:
+ * callers add without checking and ask once, at tw_text_take. */
+typedef struct tw_text {
+  char *data; /* always ended by '\0' once something was added */
+  size_t length, capacity;
+  bool failed;
+} tw_text;
+
+void tw_text_add(tw_text *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void tw_text_add_bytes(tw_text *, const void *bytes, size_t length);
+void tw_text_add_string(tw_text *, const char *);
+/* Hands over the malloc'ed text ("" if nothing was added) and empties it; NULL if memory ran out. */
+char *tw_text_take(tw_text *);
+void tw_text_free(tw_text *);
+
+/* calloc and realloc with a checked product; NULL when there is no room. */
+void *tw_new(size_t count, size_t size);
+void *tw_resize(void *old, size_t count, size_t size);
+
+/* The whole text is a decimal integer (an optional sign, then digits) that fits. */
+bool tw_parse_int(const char *text, int64_t *out);
+/* The whole text is a finite real number in C's decimal notation. */
+bool tw_parse_real(const char *text, double *out);
+/* The shortest decimal text that reads back as the same double. Returns buffer. */
+char *tw_print_real(double value, char buffer[32]);
+
+/* The word most like `word` (edit distance at most a third of its length, and at least 1), or NULL: for "did you mean". */
+const char *tw_nearest_word(const char *word, const char *const words[], size_t n);
+
+#endif
