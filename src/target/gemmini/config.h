@@ -22,11 +22,13 @@ typedef struct gm_config {
   tw_type acc_type;            /* TW_I32 or TW_F32; element of the accumulator, D */
   int spad_bytes, spad_banks;  /* capacity of all banks together; a row is dim input elements */
   int acc_bytes, acc_banks;    /* likewise; a row is dim accumulator elements */
+  int mesh_output_bits;        /* width of a partial sum between PEs (spatialArrayOutputType); 32 for TW_F32 */
+  bool mvin_scales_acc;        /* mvin multiplies accumulator-typed data by its scale too (mvin_scale_acc_args) */
 
   /* command path (ReservationStation.scala, Controller.scala) */
   int rs_load, rs_execute, rs_store;     /* reservation-station entries */
   int queue_load, queue_execute, queue_store; /* commands queued in each controller */
-  int max_block_cols;          /* widest mvin/mvout in elements of a spad row: dma_max_bytes / input bytes... */
+  int max_block_cols;          /* widest mvin/mvout, elements; derived: max(dim, dma_max_bytes / input bytes) */
 
   /* DMA and bus */
   int dma_bus_bits;            /* beat of the system bus */
@@ -54,7 +56,8 @@ static inline int gm_acc_rows(const gm_config *c) { return c->acc_bytes / (c->di
 static inline int gm_spad_bank_rows(const gm_config *c) { return gm_spad_rows(c) / c->spad_banks; }
 static inline int gm_acc_bank_rows(const gm_config *c) { return gm_acc_rows(c) / c->acc_banks; }
 
-/* Parses the text of a configuration ("key = value" lines, '#' comments). Errors name `origin` and the line. */
+/* Parses the text of a configuration: one "key = value" a line, every key exactly once, '#' starts a comment.
+ * Keys are the fields' names. Errors (TW_USAGE) name `origin` and the line. */
 tw_status gm_config_parse(const char *text, const char *origin, gm_config *out, tw_error *);
 
 #endif
