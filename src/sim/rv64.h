@@ -2,7 +2,10 @@
  *
  * The core is the driver of a simulation: it runs ahead of the rest of the machine and tells it, through the
  * ports below, the cycle at which something leaves the core (a coprocessor command, a fence, a cache refill);
- * the machine advances itself to that cycle and answers with the cycle at which the core may go on. */
+ * the machine advances itself to that cycle and answers with the cycle at which the core may go on.
+ *
+ * A program is an ELF executable for bare metal in machine mode, without virtual memory. It starts at its entry
+ * with sp = stack_top and everything else zero, and talks to the harness by writing CSRs (below). */
 #ifndef TW_SIM_RV64_H
 #define TW_SIM_RV64_H
 
@@ -12,53 +15,130 @@
 
 #include "tilewright/status.h"
 
-typedef struct rv64 rv64;
+/* ---- The program image ---------------------------------------------------------------------------------- */
 
 typedef enum rv64_access { RV64_READ = 1, RV64_WRITE = 2, RV64_EXECUTE = 4 } rv64_access;
 
 /* A stretch of the address space. Anything outside all regions, or against a region's rights, faults. */
 typedef struct rv64_region {
-  const char *name;   /* for messages: "stack", "A", "text" */
+  const char *name;   /* for messages: "stack", "A", ".text" */
   uint64_t base, size;
   unsigned rights;    /* rv64_access bits; of the program and of the coprocessor's DMA alike */
-  uint8_t *host;      /* size bytes, owned by the memory */
+  uint8_t *host;      /* size bytes, owned by the memory; little-endian as the program sees them */
 } rv64_region;
 
-/* A program image in its memory: loaded from an ELF file, its operand arrays found by symbol. */
+/* A program in its memory, regions sorted by address:
+ *   - one region per allocated section, with the section's rights and exact size;
+ *   - sections named .operand.NAME are the kernel's inputs: region NAME, read-only for the program and the DMA
+ *     (the harness writes them through `host`); .operand.out.NAME are outputs: region NAME, read and write;
+ *   - a stack of RV64_STACK_BYTES with unmapped space on both sides. */
 typedef struct rv64_memory {
   size_t n_regions;
   rv64_region *region;
   uint64_t entry;     /* address of _start */
-  uint64_t stack_top;
-  void *symbols;      /* private: symbol and line tables */
+  uint64_t stack_top; /* initial sp, 16-byte aligned */
+  void *image;        /* private: the ELF file, for symbols, lines and rv64_memory_reset */
 } rv64_memory;
 
+enum { RV64_STACK_BYTES = 1 << 20 };
+#define RV64_MEMORY_LIMIT (1ull << 30) /* bytes of all regions together */
+
+/* Loads an executable; the bytes are copied. A file that is no such executable, or needs more than
+ * RV64_MEMORY_LIMIT, is refused with TW_USAGE and one line that starts with `name`. */
+tw_status rv64_memory_load(const void *elf, size_t size, const char *name, rv64_memory *out, tw_error *);
+tw_status rv64_memory_load_file(const char *path, rv64_memory *out, tw_error *);
+void rv64_memory_free(rv64_memory *);
+
+/* Puts the contents back to those after loading: initialised data from the file, everything else zero.
+ * Input operands keep what the harness wrote there if keep_inputs. */
+void rv64_memory_reset(rv64_memory *, bool keep_inputs);
+
+/* The address and size of a symbol; false if there is none. */
+bool rv64_symbol(const rv64_memory *, const char *name, uint64_t *address, uint64_t *size);
+/* The region of that name, NULL if there is none. */
+rv64_region *rv64_region_named(const rv64_memory *, const char *name);
+/* The region that contains [address, address + length), or NULL. */
+const rv64_region *rv64_region_find(const rv64_memory *, uint64_t address, uint64_t length);
+
+/* Host pointer of [address, address + length) if it lies in one region that grants all of `rights`, else NULL.
+ * *hint (initially NULL, one per caller) remembers the last region, so that the usual call costs two compares. */
+static inline uint8_t *rv64_memory_at(const rv64_memory *memory, const rv64_region **hint, uint64_t address,
+                                      uint64_t length, unsigned rights) {
+  const rv64_region *r = *hint;
+  uint64_t offset = r ? address - r->base : 0;
+  if (__builtin_expect(!r || offset >= r->size || length > r->size - offset, 0)) {
+    r = rv64_region_find(memory, address, length);
+    if (!r) return NULL;
+    *hint = r;
+    offset = address - r->base;
+  }
+  return (r->rights & rights) == rights ? r->host + offset : NULL;
+}
+
+/* An address in words: "byte 12 of A", "1 byte past the end of C (4096 bytes)", "no memory near". */
+void rv64_describe_address(const rv64_memory *, uint64_t address, char *text, size_t size);
+/* Why an access of `length` bytes is not allowed, in words, without naming the one who made it:
+ * "4 bytes at 0x80001000, 0 bytes past the end of C (4096 bytes)" or "... which is read-only". */
+void rv64_describe_access(const rv64_memory *, uint64_t address, uint64_t length, unsigned rights, char *text,
+                          size_t size);
+/* Where an instruction comes from: "gemm.c:12", or the function and offset without line numbers. Opens the line
+ * table on each call: for faults, not for loops. */
+void rv64_describe_code(const rv64_memory *, uint64_t pc, char *text, size_t size);
+
+/* ---- The core ------------------------------------------------------------------------------------------- */
+
 /* What leaves the core. Every function gets the cycle at which it happens and returns the cycle at which the
- * core may go on (>= cycle). */
+ * core may go on (>= cycle). Cycles of calls do not decrease but for writeback and refill, which may lag a
+ * command or fence by a few cycles of pipeline. A NULL function stands for a machine that answers at once
+ * (command: illegal instruction). */
 typedef struct rv64_ports {
   void *context;
-  /* A custom-0..3 instruction, operands read. *rd is written back if the instruction has xd set. Returns
-   * UINT64_MAX after describing a fault in *why (a line without file or place; the core adds those). */
+  /* A custom-0..3 instruction, operands read, offered at write-back. Returns the cycle at which it was taken;
+   * if later than `cycle`, the core replays it as Rocket does. *rd is written back if the instruction has xd
+   * set. Returns UINT64_MAX after describing a fault in *why (a line without file or place; the core adds those). */
   uint64_t (*command)(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2,
                       uint64_t *rd, char why[256]);
   /* The fence instruction: everything before it has left the coprocessor. UINT64_MAX as above. */
   uint64_t (*fence)(void *context, uint64_t cycle, char why[256]);
-  /* An L1 miss: `line` is the address of a 64-byte line; returns when its first word is there. */
+  /* An L1 miss, at the cycle of the request: `line` is the address of a 64-byte line; returns the cycle of the
+   * first beat of data at the L1. */
   uint64_t (*refill)(void *context, uint64_t cycle, uint64_t line, bool is_instruction);
   /* A dirty line leaves the L1. The core does not wait. */
   void (*writeback)(void *context, uint64_t cycle, uint64_t line);
 } rv64_ports;
 
+/* Harness CSRs, write-only; each costs what reading the cycle counter costs. */
+enum {
+  RV64_CSR_START = 0x8c0,   /* timing starts here */
+  RV64_CSR_STOP = 0x8c1,    /* timing and the run end here */
+  RV64_CSR_CONSOLE = 0x8c2, /* prints the character in the low 8 bits */
+  RV64_CSR_EXIT = 0x8c3,    /* ends the run: 0 without a mark = done, anything else = failed */
+};
+
+typedef struct rv64_options {
+  int icache_bytes, icache_ways; /* 64-byte lines; powers of two; 0 = 16384, 4 (rocket-chip's big core) */
+  int dcache_bytes, dcache_ways;
+  int bus_bytes;                 /* beat of the system bus; 0 = 16 */
+  uint64_t max_cycles;           /* 0 = no limit; RV64_CYCLE_LIMIT beyond */
+  uint64_t max_instructions;     /* 0 = no limit; RV64_CYCLE_LIMIT beyond */
+  const volatile int *interrupt; /* the run ends soon after *interrupt becomes nonzero; may be NULL */
+} rv64_options;
+
 typedef enum rv64_stop { RV64_EXITED, RV64_FAULT, RV64_CYCLE_LIMIT, RV64_INTERRUPTED } rv64_stop;
 
 typedef struct rv64_result {
   rv64_stop stop;
-  uint64_t cycles, instructions; /* between the two marks; whole run if it never reached them */
-  uint64_t start_cycle;          /* absolute cycle of the first mark */
+  uint64_t cycles, instructions; /* between the two marks; whole run if it never reached the first */
+  uint64_t start_cycle;          /* absolute cycle of the first mark; 0 if it was never reached */
   uint64_t pc;                   /* where it stopped */
-  char why[512];                 /* of a fault: one line with file:line of the source */
+  char why[512];                 /* if stop is not RV64_EXITED: one line with file:line of the source */
   char console[4096];            /* what the program printed, unprintable bytes escaped, cut with a note */
+  /* of the whole run */
   uint64_t instruction_cache_misses, data_cache_misses, branch_mispredicts;
 } rv64_result;
+
+/* Runs the program from its entry until it stops. TW_OK whenever there is a result, also of a program that
+ * failed; an error only for want of host memory (TW_MISSING) or options that make no cache (TW_USAGE). */
+tw_status rv64_run(const rv64_memory *, const rv64_ports *, const rv64_options *, rv64_result *, tw_error *);
 
 #endif
