@@ -1,0 +1,408 @@
+/* loop_ws.c - Gemmini's hardware matmul loop, one clock edge at a time (see loop_ws.h).
+ *
+ * Source: ucb-bar/gemmini at be2e9f2, src/main/scala/gemmini/LoopMatmul.scala (line numbers below are of that file)
+ * and WeightedArbiter.scala. Everything that a cycle decides is decided on the registers as they were before the
+ * edge. gm_loop_ws_step keeps that rule by reading first (what comes out, who is idle, whether the head retires) and
+ * by updating in an order in which no update is seen by a later one. Two details of the RTL that look like slips are
+ * kept, because they show in the command stream:
+ *   - load B always moves full tiles of rows: its row padding is compared with itself and never applies (line 178);
+ *   - execute compares load A's k, not load B's, before it looks at load B's j (line 445).
+ * Assumed: dimensions and rows are powers of two, as the generator requires (GemminiConfigs.scala). */
+#include "target/gemmini/machine/loop_ws.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+  LOADED = 1 << GM_LOOP_LD_A | 1 << GM_LOOP_LD_B | 1 << GM_LOOP_LD_D,
+  ALL_UNITS = (1 << GM_LOOP_UNITS) - 1,
+};
+
+static uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static int max_int(int a, int b) { return a > b ? a : b; }
+
+void gm_loop_ws_init(gm_loop_ws *l, const gm_config *c) {
+  uint32_t spad_rows = (uint32_t)gm_spad_rows(c), acc_rows = (uint32_t)gm_acc_rows(c), rows = 1;
+  memset(l, 0, sizeof *l);
+  l->dim = c->dim;
+  l->input_bytes = gm_input_bytes(c);
+  l->acc_bytes = gm_acc_bytes(c);
+  l->blocks = max_int(1, c->dma_max_bytes / (c->dim * l->input_bytes));
+  l->blocks_acc = max_int(1, c->dma_max_bytes / (c->dim * l->acc_bytes));
+  l->ld_limit = c->rs_load;
+  l->ex_limit = c->rs_execute;
+  l->st_limit = c->rs_store;
+  l->acc_rows = acc_rows;
+  while (rows < spad_rows || rows < acc_rows) rows *= 2;
+  l->row_mask = rows - 1; /* a local address has as many row bits as the larger memory needs */
+  for (uint32_t i = 0; i < 2; i++) {
+    l->loops[i].a_start = i * (spad_rows / 2);
+    l->loops[i].b_end = (i + 1) * (spad_rows / 2);
+  }
+  l->idle = true;
+}
+
+/* ---- The commands of the units ---- */
+
+static uint64_t local_operand(uint32_t rows, uint32_t cols, uint32_t local) {
+  return (uint64_t)rows << 48 | (uint64_t)cols << 32 | local;
+}
+
+/* A rectangle of tiles that one mvin or mvout moves: where it begins, how many tiles wide, and how the matrix lies. */
+typedef struct move {
+  uint8_t funct;
+  uint64_t memory, stride;                       /* of the matrix; stride in elements */
+  int element_bytes;
+  uint32_t row, col, max_row, max_col, blocks;   /* tiles */
+  uint32_t row_pad, col_pad;
+  uint32_t local, flags;                         /* first row of the matrix in local memory; address bits 31..29 */
+} move;
+
+/* Tiles moved by one command at column `col`: a whole command's width or what is left of the matrix. */
+static uint32_t blocks_at(uint32_t col, uint32_t width, uint32_t max_col) {
+  return min_u32(width, max_col - col);
+}
+
+static gm_command move_command(const gm_loop_ws *l, const move *m) {
+  uint32_t dim = (uint32_t)l->dim;
+  uint64_t offset = (m->row * m->stride + m->col) * dim * (uint32_t)m->element_bytes;
+  uint32_t rows = dim - (m->row == m->max_row - 1 ? m->row_pad : 0);
+  uint32_t cols = m->blocks * dim - (m->col + m->blocks >= m->max_col ? m->col_pad : 0);
+  uint32_t local = m->local + (m->row * m->max_col + m->col) * dim;
+  return (gm_command){
+    .funct = m->funct,
+    .rs1 = m->memory + (uint32_t)offset, /* offsets are cut to 32 bits (castDramOffset) */
+    .rs2 = local_operand(rows, cols, (local & l->row_mask) | m->flags),
+  };
+}
+
+/* u + n, or 0 from `end` on: the iterators' step. */
+static uint16_t advance(uint32_t u, uint32_t n, uint32_t end) { return (uint16_t)(u + n >= end ? 0 : u + n); }
+
+/* Steps `inner` by n, and `outer` by m when inner starts over. True when both are at 0 again. */
+static bool advance2(uint16_t *inner, uint32_t n, uint32_t inner_end, uint16_t *outer, uint32_t m, uint32_t outer_end) {
+  *inner = advance(*inner, n, inner_end);
+  if (*inner) return false;
+  *outer = advance(*outer, m, outer_end);
+  return *outer == 0;
+}
+
+static gm_command load_a(gm_loop_ws *l) {
+  gm_loop_unit *u = &l->units[GM_LOOP_LD_A];
+  const gm_loop *p = &l->loops[u->loop];
+  move m = {.funct = GM_MVIN, .memory = p->a, .stride = p->a_stride, .element_bytes = l->input_bytes, .local = p->a_start};
+  uint32_t width;
+  if (p->a_transposed) {
+    m.row = u->k, m.col = u->i, m.max_row = p->max_k, m.max_col = p->max_i, m.row_pad = p->pad_k, m.col_pad = p->pad_i;
+  } else {
+    m.row = u->i, m.col = u->k, m.max_row = p->max_i, m.max_col = p->max_k, m.row_pad = p->pad_i, m.col_pad = p->pad_k;
+  }
+  width = min_u32(m.max_col, (uint32_t)l->blocks);
+  m.blocks = blocks_at(m.col, width, m.max_col);
+  gm_command c = move_command(l, &m);
+  u->active = !advance2(&u->i, p->a_transposed ? width : 1, p->max_i, &u->k, p->a_transposed ? 1 : width, p->max_k);
+  return c;
+}
+
+static gm_command load_b(gm_loop_ws *l) {
+  gm_loop_unit *u = &l->units[GM_LOOP_LD_B];
+  const gm_loop *p = &l->loops[u->loop];
+  move m = {.funct = GM_MVIN2, .memory = p->b, .stride = p->b_stride, .element_bytes = l->input_bytes};
+  uint32_t width;
+  m.local = p->b_end - (uint32_t)p->max_k * p->max_j * (uint32_t)l->dim;
+  if (p->b_transposed) {
+    m.row = u->j, m.col = u->k, m.max_row = p->max_j, m.max_col = p->max_k, m.col_pad = p->pad_k;
+  } else {
+    m.row = u->k, m.col = u->j, m.max_row = p->max_k, m.max_col = p->max_j, m.col_pad = p->pad_j;
+  } /* no row padding: see the top of the file */
+  width = min_u32(m.max_col, (uint32_t)l->blocks);
+  m.blocks = blocks_at(m.col, width, m.max_col);
+  gm_command c = move_command(l, &m);
+  u->active = !advance2(&u->j, p->b_transposed ? 1 : width, p->max_j, &u->k, p->b_transposed ? width : 1, p->max_k);
+  return c;
+}
+
+static gm_command load_d(gm_loop_ws *l) {
+  gm_loop_unit *u = &l->units[GM_LOOP_LD_D];
+  const gm_loop *p = &l->loops[u->loop];
+  uint32_t width = min_u32(p->max_j, (uint32_t)(p->low_d ? l->blocks : l->blocks_acc));
+  move m = {.funct = GM_MVIN3, .memory = p->d, .stride = p->d_stride, .element_bytes = p->low_d ? l->input_bytes : l->acc_bytes,
+            .row = u->i, .col = u->j, .max_row = p->max_i, .max_col = p->max_j, .blocks = blocks_at(u->j, width, p->max_j),
+            .row_pad = p->pad_i, .col_pad = p->pad_j, .local = u->start, .flags = 1u << 31};
+  gm_command c = move_command(l, &m);
+  u->active = !advance2(&u->i, 1, p->max_i, &u->j, width, p->max_j);
+  return c;
+}
+
+/* Tile columns of one mvout. Accumulator elements leave one tile at a time (line 525). */
+static uint32_t store_width(const gm_loop_ws *l, const gm_loop *p) {
+  return p->full_c ? 1 : min_u32(p->max_j, (uint32_t)l->blocks);
+}
+
+static gm_command store_c(gm_loop_ws *l) {
+  gm_loop_unit *u = &l->units[GM_LOOP_ST_C];
+  const gm_loop *p = &l->loops[u->loop];
+  uint32_t width = store_width(l, p);
+  move m = {.funct = GM_MVOUT, .memory = p->c, .stride = p->c_stride, .element_bytes = p->full_c ? l->acc_bytes : l->input_bytes,
+            .row = u->i, .col = u->j, .max_row = p->max_i, .max_col = p->max_j, .blocks = blocks_at(u->j, width, p->max_j),
+            .row_pad = p->pad_i, .col_pad = p->pad_j, .local = u->start, .flags = 1u << 31 | (uint32_t)p->full_c << 29};
+  gm_command c = move_command(l, &m);
+  u->active = !advance2(&u->i, 1, p->max_i, &u->j, width, p->max_j);
+  return c;
+}
+
+static gm_command preload(const gm_loop_ws *l, const gm_loop_unit *u, const gm_loop *p) {
+  uint32_t dim = (uint32_t)l->dim;
+  uint32_t tile = p->b_transposed ? (uint32_t)u->j * p->max_k + u->k : (uint32_t)u->k * p->max_j + u->j;
+  uint32_t b = p->b_end - (uint32_t)p->max_k * p->max_j * dim + tile * dim;
+  uint32_t c = u->start + ((uint32_t)u->i * p->max_j + u->j) * dim;
+  uint32_t i_size = dim - (u->i == p->max_i - 1 ? p->pad_i : 0);
+  uint32_t j_size = dim - (u->j == p->max_j - 1 ? p->pad_j : 0);
+  uint32_t k_size = dim - (u->k == p->max_k - 1 ? p->pad_k : 0);
+  uint32_t accumulate = p->accumulate || u->k != 0;
+  return (gm_command){
+    .funct = GM_PRELOAD,
+    .rs1 = local_operand(k_size, j_size, u->i == 0 ? b & l->row_mask : GM_GARBAGE),
+    .rs2 = local_operand(i_size, j_size, 1u << 31 | accumulate << 30 | (c & l->row_mask)),
+  };
+}
+
+static gm_command compute(const gm_loop_ws *l, const gm_loop_unit *u, const gm_loop *p) {
+  uint32_t dim = (uint32_t)l->dim;
+  uint32_t tile = p->a_transposed ? (uint32_t)u->k * p->max_i + u->i : (uint32_t)u->i * p->max_k + u->k;
+  uint32_t i_size = dim - (u->i == p->max_i - 1 ? p->pad_i : 0);
+  uint32_t k_size = dim - (u->k == p->max_k - 1 ? p->pad_k : 0);
+  return (gm_command){
+    .funct = u->i == 0 ? GM_COMPUTE_PRELOADED : GM_COMPUTE_ACCUMULATED,
+    .rs1 = local_operand(i_size, k_size, (p->a_start + tile * dim) & l->row_mask),
+    .rs2 = local_operand(dim, dim, GM_GARBAGE),
+  };
+}
+
+static gm_command execute(gm_loop_ws *l) {
+  gm_loop_unit *u = &l->units[GM_LOOP_EX];
+  const gm_loop *p = &l->loops[u->loop];
+  gm_command c;
+  if (!u->compute) {
+    u->compute = true;
+    return preload(l, u, p);
+  }
+  c = compute(l, u, p);
+  u->compute = false;
+  if (advance2(&u->i, 1, p->max_i, &u->j, 1, p->max_j)) {
+    u->k = advance(u->k, 1, p->max_k);
+    u->active = u->k != 0;
+  }
+  return c;
+}
+
+/* ---- Who may send ---- */
+
+static bool passed(const gm_loop_unit *before, const gm_loop_unit *u) { return !before->active || before->loop != u->loop; }
+
+/* The loads of the tile that execute comes to next are out (lines 444-447). */
+static bool operands_ahead(const gm_loop_ws *l) {
+  const gm_loop_unit *x = &l->units[GM_LOOP_EX], *a = &l->units[GM_LOOP_LD_A], *b = &l->units[GM_LOOP_LD_B];
+  return passed(&l->units[GM_LOOP_LD_D], x)
+         && (passed(a, x) || a->k > x->k || (a->k == x->k && a->i > x->i))
+         && (passed(b, x) || b->k > x->k || (a->k == x->k && b->j > x->j));
+}
+
+/* The last computes into the tiles that store C comes to next are out (lines 610-614). */
+static bool results_ahead(const gm_loop_ws *l) {
+  const gm_loop_unit *s = &l->units[GM_LOOP_ST_C], *x = &l->units[GM_LOOP_EX];
+  const gm_loop *p = &l->loops[s->loop];
+  uint32_t next_j = s->j + blocks_at(s->j, store_width(l, p), p->max_j);
+  return passed(x, s) || (x->k == p->max_k - 1 && (x->j >= next_j || (x->j == next_j - 1 && x->i > s->i)));
+}
+
+/* Which of the loads of A and B has the output: the head's while they work for different loops; else B at the very
+ * beginning and whenever A is a k ahead; else A (WeightedArbiter.scala with weight 0). The one that does not have it
+ * may not send even if the other has nothing to send. */
+static int load_turn(const gm_loop_ws *l) {
+  const gm_loop_unit *a = &l->units[GM_LOOP_LD_A], *b = &l->units[GM_LOOP_LD_B];
+  if (a->loop != b->loop) return a->loop == l->head ? GM_LOOP_LD_A : GM_LOOP_LD_B;
+  if (!a->active) return GM_LOOP_LD_B;
+  if (!b->active) return GM_LOOP_LD_A;
+  return a->k > b->k || (b->k == 0 && b->j == 0) ? GM_LOOP_LD_B : GM_LOOP_LD_A;
+}
+
+/* The unit whose command comes out in this cycle if the output is ready, or -1. */
+static int sender(const gm_loop_ws *l) {
+  const gm_loop_unit *u = l->units;
+  if (u[GM_LOOP_ST_C].active && l->st_used < l->st_limit && l->loops[u[GM_LOOP_ST_C].loop].c && results_ahead(l))
+    return GM_LOOP_ST_C;
+  if (u[GM_LOOP_EX].active && l->ex_used < l->ex_limit && operands_ahead(l)) return GM_LOOP_EX;
+  if (l->ld_used >= l->ld_limit) return -1;
+  if (u[GM_LOOP_LD_D].active && l->loops[u[GM_LOOP_LD_D].loop].d) return GM_LOOP_LD_D;
+  int turn = load_turn(l);
+  return u[turn].active ? turn : -1;
+}
+
+static gm_command send(gm_loop_ws *l, int unit) {
+  switch (unit) {
+  case GM_LOOP_ST_C: l->st_used++; return store_c(l);
+  case GM_LOOP_EX: l->ex_used++; return execute(l);
+  case GM_LOOP_LD_D: l->ld_used++; return load_d(l);
+  case GM_LOOP_LD_A: l->ld_used++; return load_a(l);
+  default: l->ld_used++; return load_b(l);
+  }
+}
+
+/* ---- Loops and units ---- */
+
+/* Notes the units that have finished their loop. */
+static bool note_completed(gm_loop_ws *l) {
+  bool changed = false;
+  for (int i = 0; i < GM_LOOP_UNITS; i++) {
+    gm_loop *p = &l->loops[l->units[i].loop];
+    uint8_t bit = (uint8_t)(1 << i);
+    if (l->units[i].active || !p->running || !(p->started & bit) || (p->completed & bit)) continue;
+    p->completed |= bit;
+    changed = true;
+  }
+  return changed;
+}
+
+/* Starts unit i on the head, or on the tail if it has been on the head, once the units in `after` have started there. */
+static gm_loop *start_unit(gm_loop_ws *l, int i, unsigned after) {
+  uint8_t bit = (uint8_t)(1 << i), id = l->loops[l->head].started & bit ? !l->head : l->head;
+  gm_loop *p = &l->loops[id];
+  if (!p->configured || (p->started & bit) || (p->started & after) != after) return NULL;
+  l->units[i] = (gm_loop_unit){.active = true, .loop = id};
+  p->started |= bit;
+  p->running = true;
+  return p;
+}
+
+/* Likewise, for a unit that works in the accumulator: the next loop gets the other half, unless this one leaves its
+ * result there (no C) for the next to continue on. */
+static bool start_unit_in_acc(gm_loop_ws *l, int i, unsigned after, uint32_t *start) {
+  gm_loop *p = start_unit(l, i, after);
+  if (!p) return false;
+  l->units[i].start = *start;
+  if (p->c) *start = *start + l->acc_rows / 2 >= l->acc_rows ? 0 : *start + l->acc_rows / 2;
+  return true;
+}
+
+/* Starts what may start among the units in `idle`. Later units first: each looks at what had started before this cycle. */
+static bool start_units(gm_loop_ws *l, unsigned idle) {
+  bool changed = false;
+  if (idle >> GM_LOOP_ST_C & 1) changed |= start_unit_in_acc(l, GM_LOOP_ST_C, 1 << GM_LOOP_EX, &l->st_start);
+  if (idle >> GM_LOOP_EX & 1) changed |= start_unit_in_acc(l, GM_LOOP_EX, LOADED, &l->ex_start);
+  if (idle >> GM_LOOP_LD_D & 1) changed |= start_unit_in_acc(l, GM_LOOP_LD_D, 0, &l->d_start);
+  if (idle >> GM_LOOP_LD_B & 1) changed |= start_unit(l, GM_LOOP_LD_B, 0) != NULL;
+  if (idle >> GM_LOOP_LD_A & 1) changed |= start_unit(l, GM_LOOP_LD_A, 0) != NULL;
+  return changed;
+}
+
+/* A unit without a matrix leaves again one cycle after it started. */
+static bool skip_without_matrix(gm_loop_ws *l) {
+  gm_loop_unit *d = &l->units[GM_LOOP_LD_D], *c = &l->units[GM_LOOP_ST_C];
+  bool skip_d = d->active && !l->loops[d->loop].d, skip_c = c->active && !l->loops[c->loop].c;
+  if (skip_d) d->active = false;
+  if (skip_c) c->active = false;
+  return skip_d || skip_c;
+}
+
+static void retire_head(gm_loop_ws *l) {
+  gm_loop *p = &l->loops[l->head];
+  p->configured = p->running = false;
+  p->started = p->completed = 0;
+  l->head = !l->head;
+}
+
+/* ---- Commands from the core ---- */
+
+static bool is_loop_command(uint8_t funct) { return funct >= GM_LOOP_WS && funct <= GM_LOOP_WS_STRIDES_DC; }
+
+/* Writes why the loop in `p` cannot be started by `c`; false if it can. */
+static bool refuse(const gm_loop *p, const gm_command *c, char why[256]) {
+  unsigned act = c->rs1 >> 8 & 0xff, b_id = c->rs1 >> 16 & 3;
+  uint64_t a_id = c->rs1 >> 18;
+  if (a_id || b_id)
+    snprintf(why, 256, "loop_ws: scratchpad reuse (a_spad_id=%llu, b_spad_id=%u) does not exist in this machine; use ids 0",
+             (unsigned long long)a_id, b_id);
+  else if (c->rs2 >> 2 & 1)
+    snprintf(why, 256, "loop_ws: is_resadd does not exist in this machine; add with mvin into the accumulator");
+  else if (act > 1)
+    snprintf(why, 256, "loop_ws: activation %u (%s) is not modelled; only 0 (none) and 1 (ReLU) are", act,
+             act == 2 ? "layernorm" : act == 3 ? "i-GELU" : act == 4 ? "softmax" : "unknown");
+  else if ((c->rs2 & 3) == 3)
+    snprintf(why, 256, "loop_ws: A and B cannot both be transposed; transpose one of them in memory");
+  else if (!p->max_i || !p->max_j || !p->max_k)
+    snprintf(why, 256, "loop_ws: bounds of I=%u, J=%u, K=%u tiles; each must be at least 1 (is LOOP_WS_CONFIG_BOUNDS missing?)",
+             p->max_i, p->max_j, p->max_k);
+  else
+    return false;
+  return true;
+}
+
+static void configure(gm_loop *p, const gm_command *c, int dim) {
+  uint16_t pad_mask = (uint16_t)(dim - 1);
+  switch (c->funct) {
+  case GM_LOOP_WS_BOUNDS:
+    p->max_i = (uint16_t)c->rs2, p->max_j = (uint16_t)(c->rs2 >> 16), p->max_k = (uint16_t)(c->rs2 >> 32);
+    p->pad_i = (uint16_t)c->rs1 & pad_mask;
+    p->pad_j = (uint16_t)(c->rs1 >> 16) & pad_mask;
+    p->pad_k = (uint16_t)(c->rs1 >> 32) & pad_mask;
+    break;
+  case GM_LOOP_WS_ADDRS_AB: p->a = c->rs1, p->b = c->rs2; break;
+  case GM_LOOP_WS_ADDRS_DC: p->d = c->rs1, p->c = c->rs2; break;
+  case GM_LOOP_WS_STRIDES_AB: p->a_stride = c->rs1, p->b_stride = c->rs2; break;
+  case GM_LOOP_WS_STRIDES_DC: p->d_stride = c->rs1, p->c_stride = c->rs2; break;
+  default: /* GM_LOOP_WS */
+    p->accumulate = c->rs1 & 1;
+    p->full_c = c->rs1 >> 1 & 1;
+    p->low_d = c->rs1 >> 2 & 1;
+    p->a_transposed = c->rs2 & 1;
+    p->b_transposed = c->rs2 >> 1 & 1;
+    p->configured = true;
+  }
+}
+
+/* The loop that configuration commands go to: the head until it is configured, then the tail. */
+static gm_loop *loop_to_configure(gm_loop_ws *l) { return &l->loops[l->loops[l->head].configured ? !l->head : l->head]; }
+
+bool gm_loop_ws_step(gm_loop_ws *l, const gm_command *in, bool *take_in, bool out_ready, int ld_completed, int ex_completed,
+                     int st_completed, gm_command *out, bool *from_loop, char why[256]) {
+  gm_loop *target = loop_to_configure(l), *head = &l->loops[l->head];
+  bool busy = gm_loop_ws_busy(l), configures = in && is_loop_command(in->funct) && !target->configured;
+  bool changed = ld_completed || ex_completed || st_completed || configures, sent = false;
+
+  why[0] = 0;
+  *take_in = false;
+  if (configures && in->funct == GM_LOOP_WS && refuse(target, in, why)) return false;
+  if (ld_completed > l->ld_used || ex_completed > l->ex_used || st_completed > l->st_used) {
+    snprintf(why, 256, "loop_ws: more commands completed than the loop sent");
+    return false;
+  }
+  if (busy) {
+    bool retires = head->running && head->completed == ALL_UNITS;
+    unsigned idle = 0;
+    int unit = out_ready ? sender(l) : -1;
+    for (int i = 0; i < GM_LOOP_UNITS; i++) idle |= (unsigned)!l->units[i].active << i;
+    changed |= note_completed(l);
+    changed |= skip_without_matrix(l);
+    if ((sent = unit >= 0)) {
+      *out = send(l, unit);
+      *from_loop = true;
+    }
+    changed |= start_units(l, idle);
+    changed |= retires || sent;
+    if (retires) retire_head(l);
+  } else if (in && !is_loop_command(in->funct) && out_ready) {
+    *out = *in;
+    *from_loop = false;
+    *take_in = sent = changed = true;
+  }
+  if (configures) {
+    configure(target, in, l->dim);
+    *take_in = true;
+  }
+  l->ld_used -= ld_completed;
+  l->ex_used -= ex_completed;
+  l->st_used -= st_completed;
+  l->idle = !changed;
+  return sent;
+}
