@@ -16,6 +16,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* Outputs are filled with this byte before every run, and what lies between rows (pitch) must still hold it after. */
 #define TW_POISON 0xA5
@@ -106,6 +107,7 @@ typedef struct tw_case {
 tw_status tw_case_make(const tw_problem *, uint64_t seed, int threads, tw_case *out, tw_error *);
 void tw_case_free(tw_case *);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

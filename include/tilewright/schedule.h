@@ -13,6 +13,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 enum { TW_STEP_MAX = 160, TW_STEPS_MAX = 64 };
 
@@ -28,6 +29,7 @@ tw_status tw_schedule_parse(const char *text, tw_schedule *out, tw_error *);
 /* One step a line, each ended by a newline. Returns the length it needs, as snprintf does. */
 size_t tw_schedule_print(const tw_schedule *, char *buffer, size_t size);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -12,6 +12,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct tw_progress {
   int iteration, iterations;
@@ -60,6 +61,7 @@ typedef struct tw_search_result {
 tw_status tw_search(const tw_target *, const tw_problem *, const tw_search_options *, tw_search_result *out, tw_error *);
 void tw_search_result_free(tw_search_result *);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -8,6 +8,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef enum tw_status {
   TW_OK = 0,             /* done */
@@ -26,6 +27,7 @@ typedef struct tw_error {
 tw_status tw_fail(tw_error *error, tw_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

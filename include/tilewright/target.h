@@ -16,6 +16,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct tw_target tw_target;
 typedef struct tw_artefact tw_artefact; /* a built kernel; what it is, is the target's business */
@@ -100,6 +101,7 @@ struct tw_target {
 const tw_target *tw_target_find(const char *name); /* NULL if there is none */
 const tw_target *tw_target_at(size_t index);       /* NULL past the last */
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

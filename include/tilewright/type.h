@@ -7,6 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef enum tw_type {
   TW_TYPE_NONE = 0, /* not given: the target chooses */
@@ -20,6 +21,7 @@ const char *tw_type_name(tw_type type);             /* "f32", ...; "?" for a val
 bool tw_type_parse(const char *text, tw_type *out); /* exact name only */
 int tw_type_bits(tw_type type);                     /* bits of one element without shared scales */
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -11,6 +11,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct tw_wisdom_entry {
   char target[64];
@@ -34,6 +35,7 @@ tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *, tw_error *);
  * (*exact tells); NULL if there is none. */
 const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *, const char *target, const tw_problem *, bool *exact);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,26 @@
+# Turns files into C arrays: cmake -D OUTPUT=x.c -D ROOT=src/target -D LIST=files.txt -P embed.cmake
+# LIST holds one path a line, maybe none. The names in the table are the paths below ROOT.
+file(STRINGS "${LIST}" files)
+list(SORT files)
+set(arrays "")
+set(table "")
+set(count 0)
+foreach(path IN LISTS files)
+  file(RELATIVE_PATH name "${ROOT}" "${path}")
+  file(SIZE "${path}" size)
+  file(READ "${path}" hex HEX)
+  string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+  string(REGEX REPLACE "((0x..,0x..,0x..,0x..,)(0x..,0x..,0x..,0x..,)?(0x..,0x..,0x..,0x..,)?(0x..,0x..,0x..,0x..,)?)" "\\1\n" bytes "${bytes}")
+  string(APPEND arrays "static const unsigned char file_${count}[] = {\n${bytes}0};\n")
+  string(APPEND table "  {\"${name}\", file_${count}, ${size}},\n")
+  math(EXPR count "${count} + 1")
+endforeach()
+file(WRITE "${OUTPUT}" "/* Made by cmake/embed.cmake: do not edit. */
+#include \"base/embedded_table.h\"
+
+${arrays}
+const tw_embedded tw_embedded_table[] = {
+${table}  {0, 0, 0},
+};
+const size_t tw_embedded_count = ${count};
+")

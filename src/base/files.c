@@ -1,0 +1,152 @@
+/* files.c - see files.h. Every error names the file and says what the system said. */
+#define _GNU_SOURCE
+#include "base/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/strings.h"
+
+static tw_status no_memory(const char *path, tw_error *error) {
+  return tw_fail(error, TW_MISSING, "out of memory for '%s'", path);
+}
+
+static tw_status too_large(const char *path, size_t limit, tw_error *error) {
+  return tw_fail(error, TW_USAGE, "'%s' is larger than %zu KiB, which is the most that is taken here", path, limit >> 10);
+}
+
+/* A full disk and a spent quota are missing room; all else (rights, no such directory) is the caller's to mend. */
+static tw_status cannot_write(const char *path, int number, tw_error *error) {
+  if (number == ENOSPC || number == EDQUOT)
+    return tw_fail(error, TW_MISSING, "cannot write '%s': no room left on its disk; free some or choose another place", path);
+  return tw_fail(error, TW_USAGE, "cannot write '%s': %s", path, strerror(number));
+}
+
+static tw_status read_all(int fd, const char *path, size_t limit, tw_text *text, tw_error *error) {
+  char buffer[1 << 16];
+  for (;;) {
+    ssize_t n = read(fd, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return tw_fail(error, TW_USAGE, "cannot read '%s': %s", path, strerror(errno));
+    if (n == 0) return TW_OK;
+    if ((size_t)n > limit - text->length) return too_large(path, limit, error);
+    tw_text_add_bytes(text, buffer, (size_t)n);
+    if (text->failed) return no_memory(path, error);
+  }
+}
+
+tw_status tw_file_read(const char *path, size_t limit, char **data, size_t *length, tw_error *error) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return tw_fail(error, TW_USAGE, "cannot read '%s': %s", path, strerror(errno));
+  struct stat info;
+  tw_text text = {0};
+  tw_status status;
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size > limit)
+    status = too_large(path, limit, error); /* said without reading 100 MB first */
+  else
+    status = read_all(fd, path, limit, &text, error);
+  close(fd);
+  if (status != TW_OK) {
+    tw_text_free(&text);
+    return status;
+  }
+  if (length) *length = text.length;
+  *data = tw_text_take(&text);
+  return *data ? TW_OK : no_memory(path, error);
+}
+
+/* 0, or the errno of what failed. */
+static int write_all(int fd, const char *data, size_t length) {
+  while (length) {
+    ssize_t n = write(fd, data, length);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    data += n;
+    length -= (size_t)n;
+  }
+  return 0;
+}
+
+static tw_status write_directly(const char *path, const void *data, size_t length, tw_error *error) {
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return cannot_write(path, errno, error);
+  int number = write_all(fd, data, length);
+  if (close(fd) < 0 && !number) number = errno;
+  return number ? cannot_write(path, number, error) : TW_OK;
+}
+
+tw_status tw_file_write(const char *path, const void *data, size_t length, tw_error *error) {
+  struct stat info;
+  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return write_directly(path, data, length, error);
+  tw_text name = {0};
+  tw_text_add(&name, "%s.XXXXXX", path);
+  char *temporary = tw_text_take(&name);
+  if (!temporary) return no_memory(path, error);
+  int fd = mkostemp(temporary, O_CLOEXEC), number = fd < 0 ? errno : 0;
+  if (fd >= 0) {
+    mode_t mask = umask(0); /* mkostemp makes it private; the file should have what open() would give it */
+    umask(mask);
+    number = write_all(fd, data, length);
+    if (!number && (fchmod(fd, 0666 & ~mask) < 0 || fsync(fd) < 0)) number = errno;
+    if (close(fd) < 0 && !number) number = errno;
+    if (!number && rename(temporary, path) < 0) number = errno;
+    if (number) unlink(temporary);
+  }
+  free(temporary);
+  return number ? cannot_write(path, number, error) : TW_OK;
+}
+
+tw_status tw_directory_make(const char *path, tw_error *error) {
+  if (!*path) return tw_fail(error, TW_USAGE, "the name of a directory is empty");
+  char *part = strdup(path);
+  if (!part) return no_memory(path, error);
+  int number = 0;
+  for (char *slash = part + 1;; slash++) {
+    if (*slash != '/' && *slash != '\0') continue;
+    char kept = *slash;
+    *slash = '\0';
+    number = mkdir(part, 0777) < 0 && errno != EEXIST ? errno : 0;
+    *slash = kept;
+    if (!kept) break;
+  }
+  free(part);
+  struct stat info;
+  if (!number && stat(path, &info) == 0 && !S_ISDIR(info.st_mode)) number = ENOTDIR;
+  if (number == ENOSPC || number == EDQUOT) return cannot_write(path, number, error);
+  return number ? tw_fail(error, TW_USAGE, "cannot make the directory '%s': %s", path, strerror(number)) : TW_OK;
+}
+
+tw_status tw_directory_temporary(char **path, tw_error *error) {
+  const char *base = getenv("TMPDIR");
+  *path = tw_path_join(base && *base ? base : "/tmp", "tilewright-XXXXXX");
+  if (!*path) return no_memory("a temporary directory", error);
+  if (mkdtemp(*path)) return TW_OK;
+  tw_status status = tw_fail(error, TW_MISSING, "cannot make a temporary directory '%s': %s; set TMPDIR to a place with room",
+                             *path, strerror(errno));
+  free(*path);
+  *path = NULL;
+  return status;
+}
+
+static int remove_one(const char *path, const struct stat *info, int flag, struct FTW *walk) {
+  (void)info, (void)flag, (void)walk;
+  remove(path);
+  return 0;
+}
+
+void tw_directory_remove(const char *path) { nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS); }
+
+char *tw_path_join(const char *directory, const char *name) {
+  size_t length = strlen(directory);
+  tw_text path = {0};
+  tw_text_add(&path, "%s%s%s", directory, length && directory[length - 1] == '/' ? "" : "/", name);
+  return tw_text_take(&path);
+}
+
+bool tw_file_exists(const char *path) { return access(path, F_OK) == 0; }

@@ -1,0 +1,42 @@
+/* parallel.c - a loop shared by threads that take the next index from one counter. */
+#define _GNU_SOURCE
+#include "base/parallel.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum { THREADS_MAX = 256 };
+
+typedef struct loop {
+  atomic_size_t next;
+  size_t n;
+  tw_parallel_function *function;
+  void *context;
+} loop;
+
+static void *work(void *argument) {
+  loop *l = argument;
+  for (size_t i; (i = atomic_fetch_add(&l->next, 1)) < l->n;) l->function(l->context, i);
+  return NULL;
+}
+
+int tw_cores(void) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
+  long n = sysconf(_SC_NPROCESSORS_ONLN); /* more cores than a cpu_set_t holds */
+  return n > 0 ? (int)n : 1;
+}
+
+void tw_parallel_for(int jobs, size_t n, tw_parallel_function *function, void *context) {
+  loop l = {.n = n, .function = function, .context = context};
+  if (jobs <= 0) jobs = tw_cores();
+  if ((size_t)jobs > n) jobs = (int)n;
+  if (jobs > THREADS_MAX) jobs = THREADS_MAX;
+  pthread_t thread[THREADS_MAX];
+  int started = 0;
+  while (started < jobs - 1 && pthread_create(&thread[started], NULL, work, &l) == 0) started++;
+  work(&l);
+  for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
+}

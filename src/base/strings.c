@@ -1,0 +1,141 @@
+/* strings.c - see strings.h. */
+#include "base/strings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *tw_new(size_t count, size_t size) { return calloc(count ? count : 1, size ? size : 1); }
+
+void *tw_resize(void *old, size_t count, size_t size) {
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes)) return NULL;
+  return realloc(old, bytes ? bytes : 1);
+}
+
+/* Room for `more` bytes and the '\0'. */
+static bool reserve(tw_text *t, size_t more) {
+  if (t->failed) return false;
+  size_t need;
+  if (__builtin_add_overflow(t->length, more, &need) || __builtin_add_overflow(need, 1, &need)) {
+    t->failed = true;
+    return false;
+  }
+  if (need <= t->capacity) return true;
+  size_t capacity = t->capacity < 64 ? 64 : t->capacity;
+  while (capacity < need) capacity = capacity > SIZE_MAX / 2 ? need : capacity * 2;
+  char *data = realloc(t->data, capacity);
+  if (!data) {
+    t->failed = true;
+    return false;
+  }
+  t->data = data;
+  t->capacity = capacity;
+  return true;
+}
+
+void tw_text_add_bytes(tw_text *t, const void *bytes, size_t length) {
+  if (!reserve(t, length)) return;
+  if (length) memcpy(t->data + t->length, bytes, length);
+  t->length += length;
+  t->data[t->length] = '\0';
+}
+
+void tw_text_add_string(tw_text *t, const char *text) { tw_text_add_bytes(t, text, strlen(text)); }
+
+void tw_text_add(tw_text *t, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(NULL, 0, format, arguments);
+  va_end(arguments);
+  if (length < 0) t->failed = true;
+  if (!reserve(t, length < 0 ? 0 : (size_t)length)) return;
+  va_start(arguments, format);
+  vsnprintf(t->data + t->length, (size_t)length + 1, format, arguments);
+  va_end(arguments);
+  t->length += (size_t)length;
+}
+
+char *tw_text_take(tw_text *t) {
+  reserve(t, 0);
+  char *data = t->data;
+  if (t->failed) {
+    free(data);
+    data = NULL;
+  } else {
+    data[t->length] = '\0';
+  }
+  *t = (tw_text){0};
+  return data;
+}
+
+void tw_text_free(tw_text *t) {
+  free(t->data);
+  *t = (tw_text){0};
+}
+
+bool tw_parse_int(const char *text, int64_t *out) {
+  const char *digits = text + (*text == '-' || *text == '+');
+  if (!isdigit((unsigned char)*digits)) return false; /* strtoll would take blanks */
+  char *end;
+  errno = 0;
+  long long value = strtoll(text, &end, 10);
+  if (errno || *end) return false;
+  *out = value;
+  return true;
+}
+
+bool tw_parse_real(const char *text, double *out) {
+  const char *start = text + (*text == '-' || *text == '+');
+  if (!isdigit((unsigned char)*start) && *start != '.') return false; /* no blanks, no "nan", no "inf" */
+  if (start[0] == '0' && (start[1] == 'x' || start[1] == 'X')) return false;
+  char *end;
+  double value = strtod(text, &end);
+  if (end == text || *end || !isfinite(value)) return false;
+  *out = value;
+  return true;
+}
+
+char *tw_print_real(double value, char buffer[32]) {
+  for (int digits = 6; digits <= 17; digits++) {
+    snprintf(buffer, 32, "%.*g", digits, value);
+    if (strtod(buffer, NULL) == value) break;
+  }
+  return buffer;
+}
+
+/* Levenshtein's distance; words longer than 63 are not compared. */
+static size_t edit_distance(const char *a, const char *b) {
+  size_t row[64], la = strlen(a), lb = strlen(b);
+  if (la > 63 || lb > 63) return SIZE_MAX;
+  for (size_t j = 0; j <= lb; j++) row[j] = j;
+  for (size_t i = 1; i <= la; i++) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= lb; j++) {
+      size_t best = diagonal + (a[i - 1] != b[j - 1]);
+      if (row[j] + 1 < best) best = row[j] + 1;
+      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      diagonal = row[j];
+      row[j] = best;
+    }
+  }
+  return row[lb];
+}
+
+const char *tw_nearest_word(const char *word, const char *const words[], size_t n) {
+  const char *nearest = NULL;
+  size_t limit = strlen(word) / 3, best = limit ? limit : 1;
+  for (size_t i = 0; i < n; i++) {
+    size_t distance = edit_distance(word, words[i]);
+    if (distance < best || (distance == best && !nearest)) {
+      nearest = words[i];
+      best = distance;
+    }
+  }
+  return nearest;
+}

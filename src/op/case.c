@@ -1,0 +1,51 @@
+/* case.c - a problem with its inputs and its expected outputs. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "op/ops.h"
+
+enum { ALIGNMENT = 64 };
+
+/* The case, a copy for the machine that runs it, and room for the reference's own must fit. Refused before the
+ * system begins to swap or to kill. */
+static tw_status check_room(const tw_case *c, tw_error *error) {
+  double bytes = 0, room = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+  for (size_t i = 0; i < c->n_operands; i++) bytes += 4 * (double)c->operand[i].bytes;
+  if (bytes <= room) return TW_OK;
+  char text[512];
+  tw_problem_print(c->problem, text, sizeof text);
+  return tw_fail(error, TW_USAGE, "%s is too large: checking it takes about %.1f GB of memory and this machine has %.1f GB; "
+                 "choose smaller sizes", text, bytes * 1e-9, room * 1e-9);
+}
+
+tw_status tw_case_make(const tw_problem *problem, uint64_t seed, int threads, tw_case *out, tw_error *error) {
+  tw_case made = {.problem = problem, .seed = seed};
+  const tw_op *op = problem->op;
+  tw_status status = op->validate(problem, error);
+  if (status != TW_OK) return status;
+  made.n_operands = op->operands(problem, made.operand);
+  status = check_room(&made, error);
+  if (status != TW_OK) return status;
+  for (size_t i = 0; i < made.n_operands; i++) {
+    size_t bytes = made.operand[i].bytes;
+    made.buffer[i] = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    if (!made.buffer[i]) {
+      tw_case_free(&made);
+      return tw_fail(error, TW_MISSING, "out of memory: %zu MB for operand %s", bytes / 1000000, made.operand[i].name);
+    }
+    memset(made.buffer[i], TW_POISON, bytes); /* of outputs, what lies between rows stays so */
+  }
+  op->inputs(problem, seed, made.buffer);
+  op->reference(problem, made.buffer, threads > 0 ? threads : 1);
+  *out = made;
+  return TW_OK;
+}
+
+void tw_case_free(tw_case *c) {
+  for (size_t i = 0; i < c->n_operands; i++) {
+    free(c->buffer[i]);
+    c->buffer[i] = NULL;
+  }
+  c->n_operands = 0;
+}

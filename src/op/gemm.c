@@ -1,0 +1,389 @@
+/* gemm.c - matrix multiplication with its epilogue: keys, operands, inputs, comparison, cost. The reference
+ * result is in gemm_reference.c.
+ *
+ *   c=i8    C = relu(sat8(round(scale * (op(A) op(B) + D))))   acc=i32; the scaling in binary32, ties to even
+ *   c=i32   C = relu(op(A) op(B) + D)                          acc=i32; inputs are such that nothing overflows
+ *   c=f32   C = relu(scale * (op(A) op(B) + D))                acc=f32; within the bound of `tolerance`
+ *
+ * The C parameters of a kernel are A, B, [D,] C, row-major. A is declared m x k (k x m if a_transposed), B k x n
+ * (n x k if b_transposed), D 1 x n (bias=row) or m x n (bias=full), C m x n. */
+#include "op/gemm.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "base/strings.h"
+#include "op/ops.h"
+
+enum { SIZE_LIMIT = 1 << 20, PITCH_LIMIT = 1 << 21 };
+
+static const tw_key keys[] = {
+    {.name = "m", .kind = TW_KEY_INT, .min = 1, .max = SIZE_LIMIT, .help = "rows of C"},
+    {.name = "n", .kind = TW_KEY_INT, .min = 1, .max = SIZE_LIMIT, .help = "columns of C"},
+    {.name = "k", .kind = TW_KEY_INT, .min = 1, .max = SIZE_LIMIT, .help = "inner dimension"},
+    {.name = "a_transposed", .kind = TW_KEY_BOOL, .fallback = "0", .help = "A is stored k x m"},
+    {.name = "b_transposed", .kind = TW_KEY_BOOL, .fallback = "0", .help = "B is stored n x k"},
+    {.name = "bias", .kind = TW_KEY_CHOICE, .fallback = "none", .choices = "none|row|full", .help = "D: 1 x n or m x n"},
+    {.name = "relu", .kind = TW_KEY_BOOL, .fallback = "0", .help = "negative results become 0"},
+    {.name = "scale", .kind = TW_KEY_REAL, .fallback = "1", .help = "factor on the accumulator"},
+    {.name = "lda", .kind = TW_KEY_INT, .fallback = "0", .max = PITCH_LIMIT, .help = "elements from row to row of A; 0 = dense"},
+    {.name = "ldb", .kind = TW_KEY_INT, .fallback = "0", .max = PITCH_LIMIT, .help = "likewise of B"},
+    {.name = "ldc", .kind = TW_KEY_INT, .fallback = "0", .max = PITCH_LIMIT, .help = "likewise of C"},
+    {.name = "ldd", .kind = TW_KEY_INT, .fallback = "0", .max = PITCH_LIMIT, .help = "likewise of D"},
+    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of A"},
+    {.name = "b", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of B"},
+    {.name = "c", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of C"},
+    {.name = "acc", .kind = TW_KEY_TYPE, .fallback = "", .help = "type of the accumulator and of D"},
+};
+
+/* The types that the reference knows. */
+static const struct {
+  tw_type a, b, c, acc;
+} combinations[] = {
+    {TW_I8, TW_I8, TW_I8, TW_I32},
+    {TW_I8, TW_I8, TW_I32, TW_I32},
+    {TW_F32, TW_F32, TW_F32, TW_F32},
+};
+
+tw_gemm tw_gemm_of(const tw_problem *p) {
+  tw_gemm g = {
+      .m = tw_problem_int(p, "m"),
+      .n = tw_problem_int(p, "n"),
+      .k = tw_problem_int(p, "k"),
+      .a_transposed = tw_problem_int(p, "a_transposed"),
+      .b_transposed = tw_problem_int(p, "b_transposed"),
+      .bias = (tw_gemm_bias)tw_problem_int(p, "bias"),
+      .relu = tw_problem_int(p, "relu"),
+      .scale = (float)tw_problem_real(p, "scale"),
+      .lda = tw_problem_int(p, "lda"),
+      .ldb = tw_problem_int(p, "ldb"),
+      .ldc = tw_problem_int(p, "ldc"),
+      .ldd = tw_problem_int(p, "ldd"),
+      .a = tw_problem_type(p, "a"),
+      .b = tw_problem_type(p, "b"),
+      .c = tw_problem_type(p, "c"),
+      .acc = tw_problem_type(p, "acc"),
+  };
+  if (!g.lda) g.lda = g.a_transposed ? g.m : g.k;
+  if (!g.ldb) g.ldb = g.b_transposed ? g.k : g.n;
+  if (!g.ldc) g.ldc = g.n;
+  if (!g.ldd) g.ldd = g.n;
+  return g;
+}
+
+static tw_operand matrix(const char *name, tw_type type, int64_t rows, int64_t columns, int64_t pitch) {
+  return (tw_operand){.name = name, .type = type, .rank = 2, .dims = {rows, columns}, .pitch = pitch,
+                      .bytes = (size_t)rows * (size_t)pitch * (size_t)tw_type_bits(type) / 8};
+}
+
+static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
+  tw_gemm g = tw_gemm_of(p);
+  size_t n = 0;
+  out[n++] = g.a_transposed ? matrix("A", g.a, g.k, g.m, g.lda) : matrix("A", g.a, g.m, g.k, g.lda);
+  out[n++] = g.b_transposed ? matrix("B", g.b, g.n, g.k, g.ldb) : matrix("B", g.b, g.k, g.n, g.ldb);
+  if (g.bias != TW_GEMM_BIAS_NONE) out[n++] = matrix("D", g.acc, g.bias == TW_GEMM_BIAS_ROW ? 1 : g.m, g.n, g.ldd);
+  out[n] = matrix("C", g.c, g.m, g.n, g.ldc);
+  out[n++].is_output = true;
+  return n;
+}
+
+static tw_status check_types(const tw_gemm *g, tw_error *error) {
+  for (size_t i = 0; i < sizeof combinations / sizeof *combinations; i++) {
+    if (g->a == combinations[i].a && g->b == combinations[i].b && g->c == combinations[i].c && g->acc == combinations[i].acc)
+      return TW_OK;
+  }
+  return tw_fail(error, TW_USAGE, "gemm does not know the types a=%s b=%s c=%s acc=%s; it knows a=i8 b=i8 c=i8 acc=i32, "
+                 "a=i8 b=i8 c=i32 acc=i32 and a=f32 b=f32 c=f32 acc=f32",
+                 tw_type_name(g->a), tw_type_name(g->b), tw_type_name(g->c), tw_type_name(g->acc));
+}
+
+static tw_status validate(const tw_problem *p, tw_error *error) {
+  static const char *const pitch_key[] = {"lda", "ldb", "ldc", "ldd"};
+  tw_gemm g = tw_gemm_of(p);
+  tw_status status = check_types(&g, error);
+  if (status != TW_OK) return status;
+  const int64_t pitch[] = {g.lda, g.ldb, g.ldc, g.ldd};
+  const int64_t least[] = {g.a_transposed ? g.m : g.k, g.b_transposed ? g.k : g.n, g.n, g.n};
+  for (int i = 0; i < 4; i++) {
+    if (pitch[i] < least[i])
+      return tw_fail(error, TW_USAGE, "%s=%" PRId64 " is less than the %" PRId64 " elements of a row; 0 means dense",
+                     pitch_key[i], pitch[i], least[i]);
+  }
+  if (g.bias == TW_GEMM_BIAS_NONE && tw_problem_int(p, "ldd"))
+    return tw_fail(error, TW_USAGE, "ldd=%" PRId64 " without a bias: give bias=row or bias=full", g.ldd);
+  if (!isfinite(g.scale)) return tw_fail(error, TW_USAGE, "scale does not fit a 32-bit float");
+  if (g.c == TW_I32 && g.scale != 1.0f)
+    return tw_fail(error, TW_USAGE, "scale must be 1 with c=i32: the accumulator is stored as it is");
+  return TW_OK;
+}
+
+/* ---- inputs ----
+ *
+ * Random, and such that the results tell much. For c=i8 the products' sum should have a standard deviation of
+ * about 40 after scaling: neither all saturated nor all near zero. Elements uniform in [-amplitude, amplitude]
+ * have variance amplitude (amplitude + 1) / 3; a sum of k products has k times its square. Where even
+ * amplitude 1 is too much, elements are zero with probability 1 - density. Besides, about one row of A and one
+ * column of B in 64 (at least one if there are 4) use the whole range, so that saturation is met.
+ * c=i32 uses the whole range everywhere: for k up to 2^20 the chance that a sum leaves 2^30 is below e^-2000
+ * (Hoeffding). f32 is uniform in (-1, 1). */
+
+enum { DEVIATION = 40, FULL_RANGE_ONE_IN = 64 };
+
+typedef struct distribution {
+  int64_t amplitude;
+  double density;
+} distribution;
+
+static distribution choose_distribution(const tw_gemm *g) {
+  if (g->c == TW_I32) return (distribution){127, 1};
+  double variance = DEVIATION / (fabs((double)g->scale) * sqrt((double)g->k));
+  double amplitude = round((sqrt(1 + 12 * variance) - 1) / 2);
+  if (!(amplitude < 127)) return (distribution){127, 1};
+  if (amplitude <= 1) return (distribution){1, fmin(1, 1.5 * variance)};
+  return (distribution){(int64_t)amplitude, 1};
+}
+
+/* Is this row of op(A) or column of op(B) one with the whole range? */
+static bool is_full_range(uint64_t seed, int operand, int64_t index, int64_t count) {
+  tw_random r;
+  if (count < 4) return false;
+  tw_random_seed_stream(&r, seed, (uint64_t)operand << 32);
+  if (index == (int64_t)tw_random_below(&r, (uint64_t)count)) return true;
+  tw_random_seed_stream(&r, seed, (uint64_t)operand << 32 | (uint64_t)(index + 1));
+  return tw_random_below(&r, FULL_RANGE_ONE_IN) == 0;
+}
+
+static int8_t draw_i8(tw_random *r, distribution d) {
+  if (d.amplitude >= 127) return (int8_t)(tw_random_next(r) >> 56); /* [-128, 127] */
+  if (d.density < 1 && tw_random_real(r) >= d.density) return 0;
+  return (int8_t)tw_random_between(r, -d.amplitude, d.amplitude);
+}
+
+/* `lines_are_columns`: the full-range lines of this operand are columns of what is stored. */
+static void fill_i8(const tw_gemm *g, uint64_t seed, int operand, const tw_operand *o, bool lines_are_columns, int8_t *data) {
+  const distribution usual = choose_distribution(g), full = {127, 1};
+  for (int64_t row = 0; row < o->dims[0]; row++) {
+    tw_random r;
+    tw_random_seed_stream(&r, seed, (uint64_t)(operand + 8) << 32 | (uint64_t)row);
+    int8_t *line = data + row * o->pitch;
+    distribution d = !lines_are_columns && is_full_range(seed, operand, row, o->dims[0]) ? full : usual;
+    for (int64_t i = 0; i < o->dims[1]; i++) line[i] = draw_i8(&r, d);
+  }
+  for (int64_t column = 0; lines_are_columns && column < o->dims[1]; column++) {
+    if (!is_full_range(seed, operand, column, o->dims[1])) continue;
+    tw_random r;
+    tw_random_seed_stream(&r, seed, (uint64_t)(operand + 16) << 32 | (uint64_t)column);
+    for (int64_t i = 0; i < o->dims[0]; i++) data[i * o->pitch + column] = draw_i8(&r, full);
+  }
+}
+
+static void fill_f32(uint64_t seed, int operand, const tw_operand *o, float *data) {
+  for (int64_t row = 0; row < o->dims[0]; row++) {
+    tw_random r;
+    tw_random_seed_stream(&r, seed, (uint64_t)(operand + 8) << 32 | (uint64_t)row);
+    for (int64_t i = 0; i < o->dims[1]; i++)
+      data[row * o->pitch + i] = (float)((double)tw_random_between(&r, -0xffffff, 0xffffff) * 0x1p-24);
+  }
+}
+
+/* The bias is as large as the products' sum: a deviation of about 40 after scaling, and at most 2^20. */
+static void fill_bias_i32(const tw_gemm *g, uint64_t seed, const tw_operand *o, int32_t *data) {
+  double most = g->c == TW_I32 ? 0x1p20 : fmin(0x1p20, DEVIATION * sqrt(3) / fabs((double)g->scale));
+  int64_t amplitude = most < 1 ? 1 : (int64_t)most;
+  for (int64_t row = 0; row < o->dims[0]; row++) {
+    tw_random r;
+    tw_random_seed_stream(&r, seed, (uint64_t)10 << 32 | (uint64_t)row);
+    for (int64_t i = 0; i < o->dims[1]; i++) data[row * o->pitch + i] = (int32_t)tw_random_between(&r, -amplitude, amplitude);
+  }
+}
+
+static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
+  tw_gemm g = tw_gemm_of(p);
+  tw_operand o[TW_OPERANDS_MAX];
+  operands(p, o);
+  bool has_bias = g.bias != TW_GEMM_BIAS_NONE;
+  if (g.a == TW_F32) {
+    for (int i = 0; i < 2 + has_bias; i++) fill_f32(seed, i, &o[i], buffers[i]);
+    return;
+  }
+  fill_i8(&g, seed, 0, &o[0], g.a_transposed, buffers[0]);
+  fill_i8(&g, seed, 1, &o[1], !g.b_transposed, buffers[1]);
+  if (has_bias) fill_bias_i32(&g, seed, &o[2], buffers[2]);
+}
+
+/* ---- comparison ---- */
+
+typedef struct mismatch {
+  int64_t elements, gaps, unwritten; /* how many are wrong; of gaps, how many rows */
+  int64_t row, column;               /* of the first wrong element */
+  int64_t gap_row, gap_column;
+  double got, expected;
+} mismatch;
+
+static double element(const tw_operand *o, const void *data, int64_t row, int64_t column) {
+  int64_t i = row * o->pitch + column;
+  switch (o->type) {
+  case TW_I8:
+    return ((const int8_t *)data)[i];
+  case TW_I32:
+    return ((const int32_t *)data)[i];
+  default:
+    return (double)((const float *)data)[i];
+  }
+}
+
+static bool is_poison(const tw_operand *o, const void *data, int64_t row, int64_t column) {
+  size_t size = (size_t)tw_type_bits(o->type) / 8;
+  const unsigned char *bytes = (const unsigned char *)data + (size_t)(row * o->pitch + column) * size;
+  for (size_t i = 0; i < size; i++) {
+    if (bytes[i] != TW_POISON) return false;
+  }
+  return true;
+}
+
+/* |computed - exact| for one element of a binary32 product with accumulation in any order: at most
+ * (k + 3) u |scale| (sum |a||b| + |d|) with u = 2^-24 (Higham, Accuracy and Stability, 3.1), and with probability
+ * above 1 - 1e-13 at most (8 sqrt(k) + 3) u ... (Higham and Mary 2019, lambda = 8). sum |a||b| <= |a|_2 |b|_2. */
+static double tolerance(const tw_gemm *g, double row_norm, double column_norm, double bias) {
+  double k = (double)g->k, steps = fmin(k, 8 * sqrt(k)) + 3;
+  return steps * 0x1p-24 * fabs((double)g->scale) * (row_norm * column_norm + fabs(bias)) + 0x1p-126;
+}
+
+/* Euclidean norms of the rows of op(A) or the columns of op(B). NULL without memory. */
+static double *norms(const tw_operand *o, const float *data, bool of_columns) {
+  int64_t n = o->dims[of_columns ? 1 : 0];
+  double *sum = tw_new((size_t)n, sizeof *sum);
+  for (int64_t row = 0; sum && row < o->dims[0]; row++) {
+    for (int64_t column = 0; column < o->dims[1]; column++) {
+      double x = (double)data[row * o->pitch + column];
+      sum[of_columns ? column : row] += x * x;
+    }
+  }
+  for (int64_t i = 0; sum && i < n; i++) sum[i] = sqrt(sum[i]);
+  return sum;
+}
+
+static void note_element(mismatch *found, const tw_operand *o, const void *expected, const void *actual, int64_t row,
+                         int64_t column) {
+  if (found->elements++ == 0) {
+    found->row = row;
+    found->column = column;
+    found->expected = element(o, expected, row, column);
+    found->got = element(o, actual, row, column);
+  }
+  found->unwritten += is_poison(o, actual, row, column);
+}
+
+static void compare_exact(const tw_operand *o, const void *expected, const void *actual, mismatch *found) {
+  size_t size = (size_t)tw_type_bits(o->type) / 8;
+  for (int64_t row = 0; row < o->dims[0]; row++) {
+    size_t offset = (size_t)(row * o->pitch) * size;
+    if (memcmp((const char *)expected + offset, (const char *)actual + offset, (size_t)o->dims[1] * size) == 0) continue;
+    for (int64_t column = 0; column < o->dims[1]; column++) {
+      if (element(o, expected, row, column) != element(o, actual, row, column))
+        note_element(found, o, expected, actual, row, column);
+    }
+  }
+}
+
+static tw_status compare_f32(const tw_gemm *g, const tw_operand *o, size_t c, void *const expected[], void *const actual[],
+                             mismatch *found, tw_error *error) {
+  double *rows = norms(&o[0], expected[0], g->a_transposed), *columns = norms(&o[1], expected[1], !g->b_transposed);
+  tw_status status = rows && columns ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the comparison");
+  const float *bias = g->bias == TW_GEMM_BIAS_NONE ? NULL : expected[2];
+  for (int64_t i = 0; status == TW_OK && i < g->m; i++) {
+    for (int64_t j = 0; j < g->n; j++) {
+      double d = bias ? (double)bias[(g->bias == TW_GEMM_BIAS_FULL ? i * g->ldd : 0) + j] : 0;
+      double off = fabs(element(&o[c], actual[c], i, j) - element(&o[c], expected[c], i, j));
+      bool unwritten = is_poison(&o[c], actual[c], i, j) && !is_poison(&o[c], expected[c], i, j);
+      if (unwritten || !(off <= tolerance(g, rows[i], columns[j], d))) note_element(found, &o[c], expected[c], actual[c], i, j);
+    }
+  }
+  free(rows);
+  free(columns);
+  return status;
+}
+
+/* Between the rows of C nothing may be written. */
+static void compare_gaps(const tw_operand *o, const void *actual, mismatch *found) {
+  for (int64_t row = 0; o->pitch > o->dims[1] && row < o->dims[0]; row++) {
+    for (int64_t column = o->dims[1]; column < o->pitch; column++) {
+      if (is_poison(o, actual, row, column)) continue;
+      if (found->gaps++ == 0) {
+        found->gap_row = row;
+        found->gap_column = column;
+      }
+    }
+  }
+}
+
+static tw_status describe(const tw_operand *o, const mismatch *found, tw_error *error) {
+  if (found->elements) {
+    char never[96] = "";
+    if (found->unwritten)
+      snprintf(never, sizeof never, ", of which %" PRId64 " look as if they were never written", found->unwritten);
+    return tw_fail(error, TW_FAILED, "wrong result: %s[%" PRId64 "][%" PRId64 "] is %.9g and should be %.9g; %" PRId64
+                   " of %" PRId64 " elements are wrong%s", o->name, found->row, found->column, found->got, found->expected,
+                   found->elements, o->dims[0] * o->dims[1], never);
+  }
+  return tw_fail(error, TW_FAILED, "writes outside its array: %s[%" PRId64 "][%" PRId64 "] lies behind the %" PRId64
+                 " elements of a row; %" PRId64 " such elements were written", o->name, found->gap_row, found->gap_column,
+                 o->dims[1], found->gaps);
+}
+
+static tw_status compare(const tw_problem *p, void *const expected[], void *const actual[], tw_error *error) {
+  tw_gemm g = tw_gemm_of(p);
+  tw_operand o[TW_OPERANDS_MAX];
+  size_t c = operands(p, o) - 1;
+  mismatch found = {0};
+  for (size_t i = 0; i < c; i++) {
+    if (actual[i] != expected[i] && memcmp(actual[i], expected[i], o[i].bytes) != 0)
+      return tw_fail(error, TW_FAILED, "the kernel changed its input %s", o[i].name);
+  }
+  if (g.c == TW_F32) {
+    tw_status status = compare_f32(&g, o, c, expected, actual, &found, error);
+    if (status != TW_OK) return status;
+  } else {
+    compare_exact(&o[c], expected[c], actual[c], &found);
+  }
+  compare_gaps(&o[c], actual[c], &found);
+  return found.elements || found.gaps ? describe(&o[c], &found, error) : TW_OK;
+}
+
+/* ---- cost ---- */
+
+static double operations(const tw_problem *p) {
+  tw_gemm g = tw_gemm_of(p);
+  return (double)g.m * (double)g.n * (double)g.k;
+}
+
+static double bytes(const tw_problem *p) {
+  tw_operand o[TW_OPERANDS_MAX];
+  size_t n = operands(p, o);
+  double sum = 0;
+  for (size_t i = 0; i < n; i++) sum += (double)o[i].dims[0] * (double)o[i].dims[1] * tw_type_bits(o[i].type) / 8;
+  return sum;
+}
+
+static void reference(const tw_problem *p, void *const buffers[], int threads) {
+  tw_gemm g = tw_gemm_of(p);
+  tw_gemm_reference(&g, buffers, threads);
+}
+
+const tw_op tw_op_gemm = {
+    .name = "gemm",
+    .summary = "matrix multiplication C = act(scale * (A B + D))",
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+    .validate = validate,
+    .operands = operands,
+    .inputs = inputs,
+    .reference = reference,
+    .compare = compare,
+    .operations = operations,
+    .bytes = bytes,
+};

@@ -1,0 +1,9 @@
+/* ops.h - the ops of this build, one per file of this folder. */
+#ifndef TW_OP_OPS_H
+#define TW_OP_OPS_H
+
+#include "tilewright/op.h"
+
+extern const tw_op tw_op_gemm;
+
+#endif

@@ -1,0 +1,205 @@
+/* problem.c - `key=value` words into a problem, and back.
+ *
+ * A value is parsed by the kind of its key; each error names the key, what is allowed and an example. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "op/ops.h"
+
+static const tw_key *find_key(const tw_op *op, const char *name, size_t length) {
+  for (size_t i = 0; i < op->n_keys; i++) {
+    if (strlen(op->keys[i].name) == length && strncmp(op->keys[i].name, name, length) == 0) return &op->keys[i];
+  }
+  return NULL;
+}
+
+/* "row" in "none|row|full": 1; -1 if it is none of them. */
+static int64_t find_choice(const char *choices, const char *text) {
+  size_t length = strlen(text);
+  for (int64_t i = 0;; i++) {
+    size_t word = strcspn(choices, "|");
+    if (word == length && strncmp(choices, text, word) == 0) return i;
+    if (!choices[word]) return -1;
+    choices += word + 1;
+  }
+}
+
+static tw_status parse_int(const tw_key *key, const char *text, tw_value *out, tw_error *error) {
+  if (!tw_parse_int(text, &out->i))
+    return tw_fail(error, TW_USAGE, "%s='%s' is not a whole number that fits; say for instance %s=%" PRId64, key->name, text,
+                   key->name, key->min > 512 || key->max < 512 ? key->min : 512);
+  if (out->i < key->min || out->i > key->max)
+    return tw_fail(error, TW_USAGE, "%s=%s is out of range: %s lies between %" PRId64 " and %" PRId64, key->name, text,
+                   key->name, key->min, key->max);
+  return TW_OK;
+}
+
+static tw_status parse_type(const tw_key *key, const char *text, tw_value *out, tw_error *error) {
+  tw_type type = TW_TYPE_NONE;
+  if (*text && !tw_type_parse(text, &type)) {
+    char names[256] = "";
+    for (int i = TW_TYPE_NONE + 1; i < TW_TYPE_COUNT; i++)
+      snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? " " : "", tw_type_name((tw_type)i));
+    return tw_fail(error, TW_USAGE, "%s='%s' is no element type; the types are %s", key->name, text, names);
+  }
+  out->i = type;
+  return TW_OK;
+}
+
+static tw_status parse_value(const tw_key *key, const char *text, tw_value *out, tw_error *error) {
+  switch (key->kind) {
+  case TW_KEY_INT:
+    return parse_int(key, text, out, error);
+  case TW_KEY_BOOL:
+    if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
+      return tw_fail(error, TW_USAGE, "%s='%s' is neither 0 (no) nor 1 (yes)", key->name, text);
+    out->i = *text == '1';
+    return TW_OK;
+  case TW_KEY_REAL:
+    if (!tw_parse_real(text, &out->r))
+      return tw_fail(error, TW_USAGE, "%s='%s' is not a number; say for instance %s=0.5", key->name, text, key->name);
+    return TW_OK;
+  case TW_KEY_TYPE:
+    return parse_type(key, text, out, error);
+  case TW_KEY_CHOICE:
+    out->i = find_choice(key->choices, text);
+    if (out->i < 0) return tw_fail(error, TW_USAGE, "%s='%s' is not one of %s", key->name, text, key->choices);
+    return TW_OK;
+  }
+  return tw_fail(error, TW_USAGE, "%s has a kind of value that is not known", key->name);
+}
+
+static tw_status unknown_key(const tw_op *op, const char *key, tw_error *error) {
+  const char *names[TW_KEYS_MAX];
+  char all[512] = "";
+  for (size_t i = 0; i < op->n_keys; i++) {
+    names[i] = op->keys[i].name;
+    snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? " " : "", names[i]);
+  }
+  const char *near = tw_nearest_word(key, names, op->n_keys);
+  if (near) return tw_fail(error, TW_USAGE, "%s has no key '%s': did you mean '%s'?", op->name, key, near);
+  return tw_fail(error, TW_USAGE, "%s has no key '%s'; its keys are %s", op->name, key, all);
+}
+
+tw_status tw_problem_set(tw_problem *problem, const char *key, const char *text, tw_error *error) {
+  const tw_key *found = find_key(problem->op, key, strlen(key));
+  if (!found) return unknown_key(problem->op, key, error);
+  tw_value value = {.given = true};
+  tw_status status = parse_value(found, text, &value, error);
+  if (status == TW_OK) problem->value[found - problem->op->keys] = value;
+  return status;
+}
+
+static tw_status unknown_op(const char *name, tw_error *error) {
+  const char *names[64];
+  size_t n = 0;
+  for (const tw_op *op; n < 64 && (op = tw_op_at(n)); n++) names[n] = op->name;
+  const char *near = tw_nearest_word(name, names, n);
+  if (near) return tw_fail(error, TW_USAGE, "there is no op '%s': did you mean '%s'?", name, near);
+  return tw_fail(error, TW_USAGE, "there is no op '%s'; `tilewright ops` lists them", name);
+}
+
+static tw_status parse_word(tw_problem *problem, const char *word, tw_error *error) {
+  const char *equals = strchr(word, '=');
+  if (!equals || equals == word)
+    return tw_fail(error, TW_USAGE, "'%.80s' is not key=value; say for instance %s=512", word, problem->op->keys[0].name);
+  char key[64];
+  size_t length = (size_t)(equals - word);
+  if (length >= sizeof key) return tw_fail(error, TW_USAGE, "%s has no key '%.80s...'", problem->op->name, word);
+  memcpy(key, word, length);
+  key[length] = '\0';
+  const tw_key *found = find_key(problem->op, key, length);
+  if (found && problem->value[found - problem->op->keys].given)
+    return tw_fail(error, TW_USAGE, "%s is given twice", key);
+  return tw_problem_set(problem, key, equals + 1, error);
+}
+
+/* An example of all keys that must be given: "m=512 n=512 k=512". */
+static void print_example(const tw_op *op, char *buffer, size_t size) {
+  *buffer = '\0';
+  for (size_t i = 0; i < op->n_keys; i++) {
+    size_t at = strlen(buffer);
+    if (!op->keys[i].fallback) snprintf(buffer + at, size - at, "%s%s=512", at ? " " : "", op->keys[i].name);
+  }
+}
+
+static tw_status fill_defaults(tw_problem *problem, tw_error *error) {
+  const tw_op *op = problem->op;
+  for (size_t i = 0; i < op->n_keys; i++) {
+    tw_value *value = &problem->value[i];
+    if (value->given) continue;
+    if (!op->keys[i].fallback) {
+      char example[256];
+      print_example(op, example, sizeof example);
+      return tw_fail(error, TW_USAGE, "%s needs %s=...; say for instance `%s %s`", op->name, op->keys[i].name, op->name, example);
+    }
+    tw_status status = parse_value(&op->keys[i], op->keys[i].fallback, value, error);
+    if (status != TW_OK) return status;
+  }
+  return TW_OK;
+}
+
+tw_status tw_problem_parse(const char *op, size_t n_words, const char *const words[], tw_problem *out, tw_error *error) {
+  tw_problem problem = {.op = tw_op_find(op)};
+  if (!problem.op) return unknown_op(op, error);
+  for (size_t i = 0; i < n_words; i++) {
+    tw_status status = parse_word(&problem, words[i], error);
+    if (status != TW_OK) return status;
+  }
+  tw_status status = fill_defaults(&problem, error);
+  if (status == TW_OK) *out = problem;
+  return status;
+}
+
+/* The key must exist: a name that is not in the table is a mistake in this program, and reads as zero. */
+static tw_value value_of(const tw_problem *problem, const char *key) {
+  const tw_key *found = find_key(problem->op, key, strlen(key));
+  return found ? problem->value[found - problem->op->keys] : (tw_value){0};
+}
+
+int64_t tw_problem_int(const tw_problem *problem, const char *key) { return value_of(problem, key).i; }
+double tw_problem_real(const tw_problem *problem, const char *key) { return value_of(problem, key).r; }
+tw_type tw_problem_type(const tw_problem *problem, const char *key) { return (tw_type)value_of(problem, key).i; }
+bool tw_problem_given(const tw_problem *problem, const char *key) { return value_of(problem, key).given; }
+
+static void print_value(const tw_key *key, const tw_value *value, char *buffer, size_t size) {
+  char real[32];
+  switch (key->kind) {
+  case TW_KEY_INT:
+  case TW_KEY_BOOL:
+    snprintf(buffer, size, "%" PRId64, value->i);
+    break;
+  case TW_KEY_REAL:
+    snprintf(buffer, size, "%s", tw_print_real(value->r, real));
+    break;
+  case TW_KEY_TYPE:
+    snprintf(buffer, size, "%s", value->i ? tw_type_name((tw_type)value->i) : "");
+    break;
+  case TW_KEY_CHOICE: {
+    const char *word = key->choices;
+    for (int64_t i = 0; i < value->i; i++) word += strcspn(word, "|") + 1;
+    snprintf(buffer, size, "%.*s", (int)strcspn(word, "|"), word);
+    break;
+  }
+  }
+}
+
+size_t tw_problem_print(const tw_problem *problem, char *buffer, size_t size) {
+  const tw_op *op = problem->op;
+  int length = snprintf(buffer, size, "%s", op->name);
+  size_t at = length < 0 ? 0 : (size_t)length;
+  for (size_t i = 0; i < op->n_keys; i++) {
+    char text[64];
+    tw_value fallback = {0};
+    print_value(&op->keys[i], &problem->value[i], text, sizeof text);
+    if (op->keys[i].fallback && parse_value(&op->keys[i], op->keys[i].fallback, &fallback, NULL) == TW_OK &&
+        fallback.i == problem->value[i].i && fallback.r == problem->value[i].r)
+      continue;
+    length = snprintf(at < size ? buffer + at : NULL, at < size ? size - at : 0, " %s=%s", op->keys[i].name, text);
+    at += length < 0 ? 0 : (size_t)length;
+  }
+  return at;
+}
