@@ -1,0 +1,408 @@
+/* functional_array.c - preload and compute: what the systolic array does.
+ *
+ * Every PE has two registers: one is computed on while the other is loaded; compute_preloaded swaps them, and
+ * compute_accumulated does not (PE.scala:101-130, ExecuteController.scala:90, 796). Weight-stationary, the register
+ * holds a weight and partial sums run down a column from D, one PE a step:  C[i][j] = D[i][j] + sum over k of
+ * A[i][k] * B[k][j].  Output-stationary, it holds a partial sum that starts as D and stays until C is given.
+ *
+ * Operands are padded with zeros to the array's size (ExecuteController.scala:305-307, 836-838). The adders between
+ * PEs are mesh_output_bits wide and wrap, output-stationary sums included (PE.scala:107, 114). Floating point rounds
+ * once a step, in order of k. Results go to the accumulator as they are, to the scratchpad saturated and with the
+ * activation of config_ex (ExecuteController.scala:923-951); output-stationary ones are first shifted right,
+ * rounding to nearest even (PE.scala:103, Arithmetic.scala:97-108). */
+#include "target/gemmini/machine/functional_private.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+/* ---- kernels ---- */
+
+static void integer_kernel(int dim, int rows, const int8_t *a, const int16_t *weights, const int32_t *init,
+                           int32_t *out) {
+  int32_t sum[GM_MAX_DIM];
+  for (int i = 0; i < rows; i++, a += dim, out += dim) {
+    if (init)
+      memcpy(sum, init + (size_t)i * (size_t)dim, (size_t)dim * 4);
+    else
+      memset(sum, 0, (size_t)dim * 4);
+    for (int k = 0; k < dim; k += 2) {
+      const int16_t *w = weights + (size_t)k * (size_t)dim;
+      int a0 = a[k], a1 = a[k + 1];
+      for (int j = 0; j < dim; j++) sum[j] += a0 * w[2 * j] + a1 * w[2 * j + 1];
+    }
+    memcpy(out, sum, (size_t)dim * 4);
+  }
+}
+
+static inline __attribute__((always_inline)) void real_rows(int dim, int rows, const float *a, const float *weights,
+                                                            const float *init, float *out) {
+  float sum[GM_MAX_DIM];
+  for (int i = 0; i < rows; i++, a += dim, out += dim) {
+    for (int j = 0; j < dim; j++) sum[j] = init ? init[i * dim + j] : 0;
+    for (int k = 0; k < dim; k++)
+      for (int j = 0; j < dim; j++) sum[j] = __builtin_fmaf(a[k], weights[k * dim + j], sum[j]);
+    for (int j = 0; j < dim; j++) out[j] = gm_canonical(sum[j]);
+  }
+}
+
+static void real_kernel(int dim, int rows, const float *a, const float *weights, const float *init, float *out) {
+  real_rows(dim, rows, a, weights, init, out);
+}
+
+#if defined(__x86_64__)
+/* The same results with wide registers. Chosen at run time through a pointer, not by target_clones: its ifunc
+ * resolvers run before the sanitizers' own start. */
+
+/* Two rows of A against 16 columns at a time, so that a load of weights serves twice. */
+__attribute__((target("avx2"))) static void integer_kernel_avx2(int dim, int rows, const int8_t *a,
+                                                                const int16_t *weights, const int32_t *init,
+                                                                int32_t *out) {
+  int16_t wide[2][GM_MAX_DIM] __attribute__((aligned(32)));
+  for (int i = 0; i < rows; i += 2) {
+    int n = rows - i < 2 ? 1 : 2;
+    for (int r = 0; r < n; r++)
+      for (int k = 0; k < dim; k += 16)
+        _mm256_store_si256((__m256i *)(void *)&wide[r][k],
+                           _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(a + (i + r) * dim + k))));
+    if (n == 1) memset(wide[1], 0, sizeof wide[1]);
+    for (int j = 0; j < dim; j += 16) {
+      const __m256i *start = (const __m256i *)(const void *)(init + (init ? i * dim + j : 0));
+      int below = n == 2 ? dim / 8 : 0; /* the second row, or the first again */
+      __m256i s00 = _mm256_setzero_si256(), s01 = s00, s10 = s00, s11 = s00;
+      if (init) {
+        s00 = _mm256_loadu_si256(start), s01 = _mm256_loadu_si256(start + 1);
+        s10 = _mm256_loadu_si256(start + below), s11 = _mm256_loadu_si256(start + below + 1);
+      }
+      for (int k = 0; k < dim; k += 2) {
+        const __m256i *w = (const __m256i *)(const void *)(weights + k * dim + 2 * j);
+        __m256i w0 = _mm256_loadu_si256(w), w1 = _mm256_loadu_si256(w + 1);
+        int32_t pair0, pair1;
+        memcpy(&pair0, &wide[0][k], 4);
+        memcpy(&pair1, &wide[1][k], 4);
+        __m256i a0 = _mm256_set1_epi32(pair0), a1 = _mm256_set1_epi32(pair1);
+        s00 = _mm256_add_epi32(s00, _mm256_madd_epi16(a0, w0));
+        s01 = _mm256_add_epi32(s01, _mm256_madd_epi16(a0, w1));
+        s10 = _mm256_add_epi32(s10, _mm256_madd_epi16(a1, w0));
+        s11 = _mm256_add_epi32(s11, _mm256_madd_epi16(a1, w1));
+      }
+      __m256i *end = (__m256i *)(void *)(out + i * dim + j);
+      _mm256_storeu_si256(end, s00);
+      _mm256_storeu_si256(end + 1, s01);
+      if (n == 2) {
+        _mm256_storeu_si256(end + below, s10);
+        _mm256_storeu_si256(end + below + 1, s11);
+      }
+    }
+  }
+}
+
+__attribute__((target("avx2,fma"))) static void real_kernel_fma(int dim, int rows, const float *a,
+                                                                const float *weights, const float *init, float *out) {
+  if (dim == 4)
+    real_rows(4, rows, a, weights, init, out);
+  else
+    real_rows(dim, rows, a, weights, init, out);
+}
+#endif
+
+void gm_choose_kernels(gm_arch *g) {
+  g->integer_kernel = integer_kernel;
+  g->real_kernel = real_kernel;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && g->dim % 16 == 0) g->integer_kernel = integer_kernel_avx2;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) g->real_kernel = real_kernel_fma;
+#endif
+}
+
+/* ---- operands ---- */
+
+/* A matrix as the array takes it: dim x dim, zeros around. */
+typedef union tile {
+  int8_t integer[GM_MAX_DIM * GM_MAX_DIM];
+  float real[GM_MAX_DIM * GM_MAX_DIM];
+} tile;
+
+typedef struct operand {
+  const char *command, *name;
+  gm_address from;
+  int rows, cols;  /* as the array takes it, after a transposition */
+  int stride;      /* local rows between rows as they lie */
+  bool garbage, transposed;
+} operand;
+
+static operand decode_operand(const char *command, const char *name, uint64_t field, int stride, bool transposed) {
+  return (operand){command, name, gm_decode(gm_local(field)), gm_rows(field), gm_cols(field), stride,
+                   gm_is_garbage(gm_local(field)), transposed};
+}
+
+/* Rows and columns lie in memory as they are named, or, transposed, `cols` rows of `rows` elements
+ * (ExecuteController.scala:161-166). */
+static bool check_operand(const gm_arch *g, const operand *o, char why[GM_WHY]) {
+  if (o->rows > g->dim || o->cols > g->dim)
+    return gm_fault(why, "%s: %s of %d rows and %d columns: at most %d", o->command, o->name, o->rows, o->cols, g->dim);
+  int lines = o->transposed ? o->cols : o->rows;
+  if (o->garbage || !lines || !o->rows || !o->cols) return true;
+  return gm_check_rows(g, o->command, o->from, (uint64_t)(lines - 1) * (uint64_t)o->stride, why);
+}
+
+/* One row of a local memory as input elements. */
+static const void *operand_line(const gm_arch *g, const operand *o, int line, void *scratch) {
+  uint32_t row = o->from.row + (uint32_t)(line * o->stride);
+  if (!o->from.acc) return gm_spad_at(g, row);
+  const gm_execute_registers *e = &g->registers.execute;
+  gm_acc_to_input(g, gm_acc_at(g, row), e->activation, e->acc_scale, scratch);
+  return scratch;
+}
+
+/* The operand as the array takes it: either in *scratch, or where it lies when nothing needs to be done. */
+static const void *fetch(const gm_arch *g, const operand *o, tile *scratch) {
+  int dim = g->dim;
+  bool full = o->rows == dim && o->cols == dim;
+  if (full && !o->garbage && !o->from.acc && !o->transposed && o->stride == 1) return gm_spad_at(g, o->from.row);
+  memset(scratch, 0, (size_t)(dim * dim * g->input_bytes));
+  if (o->garbage || !o->rows || !o->cols) return scratch;
+  float buffer[GM_MAX_DIM];
+  int lines = o->transposed ? o->cols : o->rows, length = o->transposed ? o->rows : o->cols;
+  for (int r = 0; r < lines; r++) {
+    const void *line = operand_line(g, o, r, buffer);
+    if (!o->transposed)
+      memcpy((uint8_t *)scratch + (size_t)(r * dim * g->input_bytes), line, (size_t)(length * g->input_bytes));
+    else if (g->real)
+      for (int i = 0; i < length; i++) memcpy(&scratch->real[i * dim + r], (const uint8_t *)line + 4 * (size_t)i, 4);
+    else
+      for (int i = 0; i < length; i++) scratch->integer[i * dim + r] = ((const int8_t *)line)[i];
+  }
+  return scratch;
+}
+
+static void pack_weights(const gm_arch *g, const void *matrix, gm_pe_registers *pe) {
+  int dim = g->dim;
+  if (g->real) {
+    memcpy(pe->real_weights, matrix, (size_t)(dim * dim * 4));
+    return;
+  }
+  const int8_t *w = matrix;
+  for (int k = 0; k < dim; k += 2, w += 2 * dim) {
+    int16_t *pair = pe->weights + k * dim;
+    for (int j = 0; j < dim; j++) pair[2 * j] = w[j], pair[2 * j + 1] = w[dim + j];
+  }
+}
+
+/* Elements of D, widened to those of a partial sum. */
+static void widen(const gm_arch *g, const void *matrix, int rows, void *sums) {
+  int n = rows * g->dim;
+  if (g->real) {
+    memcpy(sums, matrix, (size_t)n * 4);
+    return;
+  }
+  int32_t *s = sums;
+  for (int i = 0; i < n; i++) s[i] = ((const int8_t *)matrix)[i];
+}
+
+static void wrap(const gm_arch *g, int32_t *sums, int rows) {
+  int cut = 32 - g->config->mesh_output_bits;
+  for (int i = 0; i < rows * g->dim; i++) sums[i] = (int32_t)((uint32_t)sums[i] << cut) >> cut;
+}
+
+/* ---- preload ---- */
+
+bool gm_arch_preload(gm_arch *g, const gm_command *command, char why[256]) {
+  const gm_execute_registers *e = &g->registers.execute;
+  if (!e->configured) return gm_fault(why, "preload: before any config_ex");
+  if (g->preload_waits && !gm_is_garbage(gm_local(g->c)))
+    return gm_fault(why, "preload: the preload before it, which named a C, had no compute");
+  operand o = decode_operand("preload", e->weight_stationary ? "B" : "D", command->rs1, 1,
+                             e->weight_stationary && e->b_transposed);
+  if (!check_operand(g, &o, why)) return false;
+  operand c = decode_operand("preload", "C", command->rs2, e->c_stride, false);
+  if (!check_operand(g, &c, why)) return false;
+  if (!c.garbage && c.rows > 1 && e->c_stride == 0) return gm_fault(why, "preload: C with a c_stride of 0");
+  if (!c.garbage && c.rows > 1 && e->c_stride != 1 && !e->weight_stationary)
+    return gm_fault(why, "preload: output-stationary results need a c_stride of 1, not %d", e->c_stride);
+  tile scratch;
+  gm_pe_registers *pe = &g->pe[!g->active];
+  if (!e->weight_stationary) {
+    widen(g, fetch(g, &o, &scratch), g->dim, pe->sums);
+    pe->contents = GM_PARTIAL_SUMS;
+  } else if (o.garbage) {
+    /* Only as many rows are shifted in as the command beside it has (ExecuteController.scala:288-302). */
+    pe->contents = GM_UNDEFINED;
+  } else {
+    pack_weights(g, fetch(g, &o, &scratch), pe);
+    pe->contents = GM_WEIGHTS;
+  }
+  g->preload_waits = true;
+  g->c = command->rs2;
+  return true;
+}
+
+/* ---- results ---- */
+
+static void mark_written(gm_arch *g, const operand *c) {
+  uint8_t *written = c->from.acc ? g->acc_written : g->spad_written;
+  for (int r = 0; r < c->rows; r++) written[c->from.row + (uint32_t)(r * c->stride)] = 1;
+}
+
+static void write_integers(gm_arch *g, const operand *c, const int32_t *results) {
+  bool relu = g->registers.execute.activation == GM_RELU;
+  for (int r = 0; r < c->rows; r++, results += g->dim) {
+    uint32_t row = c->from.row + (uint32_t)(r * c->stride);
+    if (!c->from.acc) {
+      int8_t *to = (int8_t *)gm_spad_at(g, row);
+      for (int j = 0; j < c->cols; j++) {
+        int32_t x = results[j] > 127 ? 127 : results[j] < -128 ? -128 : results[j];
+        to[j] = (int8_t)(relu && x < 0 ? 0 : x);
+      }
+      continue;
+    }
+    int32_t *to = (int32_t *)(void *)gm_acc_at(g, row);
+    if (c->from.accumulate)
+      for (int j = 0; j < c->cols; j++) to[j] = gm_add_wrapping(to[j], results[j]);
+    else
+      memcpy(to, results, (size_t)c->cols * 4);
+  }
+}
+
+static void write_reals(gm_arch *g, const operand *c, const float *results) {
+  bool relu = g->registers.execute.activation == GM_RELU;
+  for (int r = 0; r < c->rows; r++, results += g->dim) {
+    uint32_t row = c->from.row + (uint32_t)(r * c->stride);
+    float *to = (float *)(void *)(c->from.acc ? gm_acc_at(g, row) : gm_spad_at(g, row));
+    for (int j = 0; j < c->cols; j++)
+      if (!c->from.acc)
+        to[j] = relu && results[j] < 0 ? 0 : results[j];
+      else
+        to[j] = c->from.accumulate ? gm_real_add(to[j], results[j]) : results[j];
+  }
+}
+
+static void write_results(gm_arch *g, const operand *c, const void *results) {
+  if (!c->rows || !c->cols) return;
+  mark_written(g, c);
+  if (g->real)
+    write_reals(g, c, results);
+  else
+    write_integers(g, c, results);
+}
+
+/* ---- compute ---- */
+
+typedef struct matmul {
+  operand a, bd, c; /* bd: D weight-stationary, B output-stationary */
+} matmul;
+
+static void multiply(const gm_arch *g, int rows, const void *a, const gm_pe_registers *weights, const void *init,
+                     void *out) {
+  if (g->real)
+    g->real_kernel(g->dim, rows, a, weights->real_weights, init, out);
+  else
+    g->integer_kernel(g->dim, rows, a, weights->weights, init, out);
+}
+
+static int max(int a, int b) { return a > b ? a : b; }
+
+/* The array is fed max(rows of A, rows of D, 4) rows at least, and all of them if the command beside it or the
+ * transposer need that (ExecuteController.scala:285-302): further rows of C may or may not be written. */
+static bool check_result_rows(const gm_arch *g, const matmul *m, char why[GM_WHY]) {
+  const gm_execute_registers *e = &g->registers.execute;
+  if (e->a_transposed || e->b_transposed) return true;
+  int fed = max(max(m->a.rows, m->bd.garbage ? 1 : m->bd.rows), 4);
+  if (m->c.rows <= fed) return true;
+  return gm_fault(why, "%s: C has %d rows, but A and D only %d, and the array need not produce more", m->a.command,
+                  m->c.rows, fed);
+}
+
+static bool weight_stationary(gm_arch *g, const matmul *m, char why[GM_WHY]) {
+  const gm_pe_registers *pe = &g->pe[g->active];
+  if (m->c.garbage) return true;
+  if (pe->contents != GM_WEIGHTS)
+    return gm_fault(why, "%s: the array holds no weights: no preload with a B came before", m->a.command);
+  if (m->a.garbage && m->a.rows && m->a.cols)
+    return gm_fault(why, "%s: A is garbage, which the array would multiply; only D can be left out", m->a.command);
+  if (!check_result_rows(g, m, why)) return false;
+  tile scratch;
+  const void *a = fetch(g, &m->a, &scratch);
+  const operand *c = &m->c;
+  bool whole_rows = c->cols == g->dim && c->stride == 1 && c->from.acc;
+  if (!g->real && m->bd.garbage && whole_rows && !g->sums_may_wrap) { /* the common case: straight into place */
+    int32_t *to = (int32_t *)(void *)gm_acc_at(g, c->from.row);
+    g->integer_kernel(g->dim, c->rows, a, pe->weights, c->from.accumulate ? to : NULL, to);
+    memset(g->acc_written + c->from.row, 1, (size_t)c->rows);
+    return true;
+  }
+  gm_pe_registers sums;
+  const void *init = NULL;
+  if (!m->bd.garbage) {
+    tile d;
+    widen(g, fetch(g, &m->bd, &d), c->rows, sums.sums);
+    init = sums.sums;
+  }
+  multiply(g, c->rows, a, pe, init, sums.sums);
+  if (!g->real && g->sums_may_wrap) wrap(g, sums.sums, c->rows);
+  write_results(g, c, sums.sums);
+  return true;
+}
+
+/* Rounds to nearest even (Arithmetic.scala:97-108), then saturates to the width of the mesh (PE.scala:103). */
+static int32_t shift_integer(int32_t x, int shift, int bits) {
+  if (shift) {
+    int32_t half = x >> (shift - 1) & 1, rest = (x & (int32_t)((1u << (shift - 1)) - 1)) != 0, odd = x >> shift & 1;
+    x = (x >> shift) + (half & (rest | odd));
+  }
+  int64_t limit = 1LL << (bits - 1);
+  return x > limit - 1 ? (int32_t)(limit - 1) : x < -limit ? (int32_t)-limit : x;
+}
+
+static void shift_sums(const gm_arch *g, const gm_pe_registers *pe, gm_pe_registers *out) {
+  int shift = g->registers.execute.in_shift, n = g->dim * g->dim;
+  float factor = ldexpf(1.0f, -shift);
+  if (g->real)
+    for (int i = 0; i < n; i++) out->real_sums[i] = gm_real_multiply(pe->real_sums[i], factor);
+  else
+    for (int i = 0; i < n; i++) out->sums[i] = shift_integer(pe->sums[i], shift, g->config->mesh_output_bits);
+}
+
+static bool output_stationary(gm_arch *g, const matmul *m, char why[GM_WHY]) {
+  gm_pe_registers *pe = &g->pe[g->active];
+  if (pe->contents != GM_PARTIAL_SUMS)
+    return gm_fault(why, "%s: the array holds no partial sums: start with compute_preloaded", m->a.command);
+  if (g->sums_left)
+    return gm_fault(why, "%s: the partial sums were moved to C; start again with compute_preloaded", m->a.command);
+  bool zero = m->bd.garbage || !m->bd.rows || !m->bd.cols; /* whatever A is, it is multiplied by zeros */
+  if (m->a.garbage && m->a.rows && m->a.cols && !zero)
+    return gm_fault(why, "%s: A is garbage, which the array would multiply by B", m->a.command);
+  if (!zero) {
+    tile scratch;
+    gm_pe_registers b;
+    pack_weights(g, fetch(g, &m->bd, &scratch), &b);
+    multiply(g, g->dim, fetch(g, &m->a, &scratch), &b, pe->sums, pe->sums);
+    if (!g->real) wrap(g, pe->sums, g->dim);
+  }
+  if (m->c.garbage) return true;
+  gm_pe_registers results;
+  shift_sums(g, pe, &results);
+  write_results(g, &m->c, results.sums);
+  g->sums_left = true;
+  return true;
+}
+
+bool gm_arch_compute(gm_arch *g, const gm_command *command, char why[256]) {
+  const gm_execute_registers *e = &g->registers.execute;
+  bool preloaded = command->funct == GM_COMPUTE_PRELOADED;
+  const char *name = preloaded ? "compute_preloaded" : "compute_accumulated";
+  if (!g->preload_waits) return gm_fault(why, "%s: no preload before it says where C goes", name);
+  matmul m = {
+    .a = decode_operand(name, "A", command->rs1, e->a_stride, e->a_transposed),
+    .bd = decode_operand(name, e->weight_stationary ? "D" : "B", command->rs2, 1, !e->weight_stationary && e->b_transposed),
+    .c = decode_operand(name, "C", g->c, e->c_stride, false),
+  };
+  if (!check_operand(g, &m.a, why) || !check_operand(g, &m.bd, why) || !check_operand(g, &m.c, why)) return false;
+  g->preload_waits = false;
+  if (preloaded) {
+    g->active = !g->active;
+    g->pe[!g->active].contents = GM_UNDEFINED;
+    g->sums_left = false;
+  }
+  return e->weight_stationary ? weight_stationary(g, &m, why) : output_stationary(g, &m, why);
+}

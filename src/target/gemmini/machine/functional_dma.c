@@ -1,0 +1,291 @@
+/* functional_dma.c - mvin and mvout: between the memory of the program and the local memories.
+ *
+ * Rules and their place in the RTL (ucb-bar/gemmini at be2e9f2, src/main/scala/gemmini):
+ *   columns beyond the last one loaded keep their value: writes are masked by byte (BeatMerger.scala:71-75)
+ *   row r of block b goes to local row base + r + b * block_stride (DMA.scala:266-272)
+ *   memory stride 0 loads one row and writes it to all (LoadController.scala:76, 105); address 0 loads zeros
+ *   32-bit data into the accumulator is at most one packet wide: the reader's byte counter ends there (DMA.scala:162)
+ *   mvout gathers blocks from local rows base + r + b * dim (StoreController.scala:124)
+ *   pooling reads rows outside the image as zeros (StoreController.scala:126-129, Scratchpad.scala:300-303) and keeps
+ *   the larger of the scaled elements, the older one of equals (DMA.scala:588-594). */
+#include "target/gemmini/machine/functional_private.h"
+
+/* ---- addresses of the program ---- */
+
+static const char *command_name(const gm_command *command) {
+  switch (command->funct) {
+  case GM_MVIN: return "mvin";
+  case GM_MVIN2: return "mvin2";
+  case GM_MVIN3: return "mvin3";
+  default: return "mvout";
+  }
+}
+
+static bool covers(const rv64_region *r, uint64_t address, uint64_t bytes) {
+  return address >= r->base && address - r->base < r->size && bytes <= r->size - (address - r->base);
+}
+
+/* Says which array was missed, and by how much: the array that the access begins in, or the nearest below. */
+static void *memory_fault(const gm_arch *g, const char *name, bool write, uint64_t address, uint64_t bytes,
+                          char why[GM_WHY]) {
+  const char *verb = write ? "writes" : "reads";
+  const rv64_region *below = NULL;
+  for (size_t i = 0; i < g->memory->n_regions; i++) {
+    const rv64_region *r = &g->memory->region[i];
+    if (r->base <= address && (!below || r->base > below->base)) below = r;
+  }
+  unsigned long long at = address, n = bytes;
+  if (!below) {
+    gm_fault(why, "%s: %s %llu bytes at 0x%llx, where there is no memory", name, verb, n, at);
+    return NULL;
+  }
+  unsigned long long offset = address - below->base, size = below->size;
+  if (covers(below, address, bytes))
+    gm_fault(why, "%s: %s %llu bytes at %s + %llu, which is not %s", name, verb, n, below->name, offset,
+             write ? "writable" : "readable");
+  else if (offset < size)
+    gm_fault(why, "%s: %s %llu bytes at %s + %llu: %llu beyond the end of %s (%llu bytes)", name, verb, n, below->name,
+             offset, offset + n - size, below->name, size);
+  else
+    gm_fault(why, "%s: %s %llu bytes at 0x%llx, where there is no memory: %llu bytes behind the end of %s", name, verb,
+             n, at, offset - size, below->name);
+  return NULL;
+}
+
+/* The host's bytes behind [address, address + bytes), or NULL and a fault. */
+static void *dma(gm_arch *g, const char *name, bool write, uint64_t address, uint64_t bytes, char why[GM_WHY]) {
+  const rv64_region *r = g->last_region[write];
+  if (r && covers(r, address, bytes)) return r->host + (address - r->base);
+  unsigned right = write ? RV64_WRITE : RV64_READ;
+  for (size_t i = 0; i < g->memory->n_regions; i++) {
+    r = &g->memory->region[i];
+    if (!(r->rights & right) || !covers(r, address, bytes)) continue;
+    g->last_region[write] = r;
+    return r->host + (address - r->base);
+  }
+  return memory_fault(g, name, write, address, bytes, why);
+}
+
+/* ---- mvin ---- */
+
+typedef struct load {
+  const char *name;
+  const gm_load_registers *registers;
+  gm_address to;
+  uint64_t from;
+  int rows, cols;
+  int element_bytes; /* in memory */
+  bool zeros;
+} load;
+
+static bool check_load(const gm_arch *g, const load *l, char why[GM_WHY]) {
+  const gm_load_registers *r = l->registers;
+  int blocks = (l->cols + g->dim - 1) / g->dim;
+  if (!r->configured) return gm_fault(why, "%s: before any config_ld of its state", l->name);
+  if (l->rows < 1 || l->rows > g->dim)
+    return gm_fault(why, "%s: %d rows: must be from 1 to %d", l->name, l->rows, g->dim);
+  if (l->cols < 1 || l->cols > g->config->max_block_cols)
+    return gm_fault(why, "%s: %d columns: must be from 1 to %d", l->name, l->cols, g->config->max_block_cols);
+  if (l->to.acc && !l->zeros && l->cols > g->dim && l->cols * l->element_bytes > g->config->dma_max_bytes)
+    return gm_fault(why, "%s: %d columns of %d-byte data into the accumulator: at most %d fit the DMA's packet",
+                    l->name, l->cols, l->element_bytes, g->config->dma_max_bytes / l->element_bytes);
+  /* The zero writer counts accumulator bytes, the command input bytes (Scratchpad.scala:420, LoadController.scala:115). */
+  if (l->to.acc && l->zeros && r->shrink && g->input_bytes != g->acc_bytes)
+    return gm_fault(why, "%s: zeros into the accumulator with shrink set; clear shrink in config_ld", l->name);
+  if (blocks > 1 && r->block_stride < l->rows)
+    return gm_fault(why, "%s: block_stride %d is less than %d rows, so blocks would overlap", l->name, r->block_stride,
+                    l->rows);
+  return gm_check_rows(g, l->name, l->to, (uint64_t)(blocks - 1) * (uint64_t)r->block_stride + (uint64_t)l->rows - 1,
+                       why);
+}
+
+static void load_into_spad(gm_arch *g, const load *l, uint32_t row, const uint8_t *from, int n) {
+  uint8_t *to = gm_spad_at(g, row);
+  float scale = l->registers->scale;
+  g->spad_written[row] = 1;
+  if (!from) {
+    memset(to, 0, (size_t)(n * g->input_bytes));
+  } else if (g->real) {
+    for (int i = 0; i < n; i++) {
+      float x;
+      memcpy(&x, from + 4 * (size_t)i, 4);
+      x = gm_real_multiply(x, scale);
+      memcpy(to + 4 * (size_t)i, &x, 4);
+    }
+  } else if (scale == 1.0f) {
+    memcpy(to, from, (size_t)n);
+  } else {
+    for (int i = 0; i < n; i++) to[i] = (uint8_t)gm_scale_to_int8((float)(int8_t)from[i] * scale);
+  }
+}
+
+static void load_into_acc(gm_arch *g, const load *l, uint32_t row, const uint8_t *from, int n) {
+  float scale = l->registers->scale;
+  bool accumulate = l->to.accumulate;
+  g->acc_written[row] = 1;
+  if (g->real) {
+    float *to = (float *)(void *)gm_acc_at(g, row);
+    for (int i = 0; i < n; i++) {
+      float x = 0;
+      if (from) {
+        memcpy(&x, from + 4 * (size_t)i, 4);
+        if (l->registers->shrink || g->config->mvin_scales_acc) x = gm_real_multiply(x, scale);
+      }
+      to[i] = accumulate ? gm_real_add(to[i], x) : x;
+    }
+    return;
+  }
+  int32_t *to = (int32_t *)(void *)gm_acc_at(g, row);
+  for (int i = 0; i < n; i++) {
+    int32_t x = 0;
+    if (from && l->registers->shrink)
+      x = gm_scale_to_int8((float)(int8_t)from[i] * scale);
+    else if (from)
+      memcpy(&x, from + 4 * (size_t)i, 4);
+    to[i] = accumulate ? gm_add_wrapping(to[i], x) : x;
+  }
+}
+
+bool gm_arch_load(gm_arch *g, const gm_command *command, char why[256]) {
+  load l = {.name = command_name(command), .from = command->rs1, .rows = gm_rows(command->rs2),
+            .cols = gm_cols(command->rs2), .to = gm_decode(gm_local(command->rs2)), .zeros = command->rs1 == 0};
+  l.registers = &g->registers.load[command->funct == GM_MVIN2 ? 1 : command->funct == GM_MVIN3 ? 2 : 0];
+  if (gm_is_garbage(gm_local(command->rs2))) return gm_fault(why, "%s: to the garbage address", l.name);
+  l.element_bytes = l.to.acc && !l.registers->shrink ? g->acc_bytes : g->input_bytes;
+  if (!check_load(g, &l, why)) return false;
+  uint64_t row_bytes = (uint64_t)(l.cols * l.element_bytes);
+  for (int r = 0; r < l.rows; r++) {
+    const uint8_t *from = NULL;
+    if (!l.zeros) {
+      from = dma(g, l.name, false, l.from + (uint64_t)r * l.registers->stride, row_bytes, why);
+      if (!from) return false;
+    }
+    uint32_t row = l.to.row + (uint32_t)r;
+    for (int col = 0; col < l.cols; col += g->dim, row += (uint32_t)l.registers->block_stride) {
+      int n = l.cols - col < g->dim ? l.cols - col : g->dim;
+      const uint8_t *block = from ? from + (size_t)(col * l.element_bytes) : NULL;
+      if (l.to.acc)
+        load_into_acc(g, &l, row, block, n);
+      else
+        load_into_spad(g, &l, row, block, n);
+    }
+  }
+  return true;
+}
+
+/* ---- mvout ---- */
+
+/* Row `row` of the local memory as it goes to memory: a pointer to at least dim elements. */
+static const void *outgoing(const gm_arch *g, gm_address from, uint32_t row, void *scratch) {
+  if (!from.acc) return gm_spad_at(g, row);
+  if (from.full) return gm_acc_at(g, row);
+  gm_acc_to_input(g, gm_acc_at(g, row), g->registers.store.activation, g->registers.store.acc_scale, scratch);
+  return scratch;
+}
+
+static void keep_larger(const gm_arch *g, void *kept, const void *next) {
+  if (g->real) {
+    float *k = kept;
+    const float *n = next;
+    for (int i = 0; i < g->dim; i++) k[i] = n[i] > k[i] ? n[i] : k[i];
+  } else {
+    int8_t *k = kept;
+    const int8_t *n = next;
+    for (int i = 0; i < g->dim; i++) k[i] = n[i] > k[i] ? n[i] : k[i];
+  }
+}
+
+/* The maximum over one window; rows outside the image count as zeros. */
+static bool pool_window(const gm_arch *g, gm_address from, int pool_row, int pool_col, void *result, char why[GM_WHY]) {
+  const gm_store_registers *s = &g->registers.store;
+  float scratch[GM_MAX_DIM];
+  for (int w = 0; w < s->pool_size * s->pool_size; w++) {
+    int row = pool_row * s->pool_stride + w / s->pool_size - s->upper_pad;
+    int col = pool_col * s->pool_stride + w % s->pool_size - s->left_pad;
+    const void *next = memset(scratch, 0, sizeof scratch);
+    if (row >= 0 && col >= 0 && row < s->out_rows && col < s->out_cols) {
+      uint32_t offset = (uint32_t)(row * s->out_cols + col);
+      if (!gm_check_rows(g, "mvout", from, offset, why)) return false;
+      next = outgoing(g, from, from.row + offset, scratch);
+    }
+    if (w)
+      keep_larger(g, result, next);
+    else
+      memcpy(result, next, (size_t)(g->dim * g->input_bytes));
+  }
+  return true;
+}
+
+static bool store_pooled(gm_arch *g, uint64_t to, gm_address from, int cols, char why[GM_WHY]) {
+  const gm_store_registers *s = &g->registers.store;
+  float result[GM_MAX_DIM];
+  if (from.acc && from.full) return gm_fault(why, "mvout: full-width accumulator data cannot be pooled");
+  if (!s->pool_out_rows || !s->pool_out_cols) return gm_fault(why, "mvout: pooling to 0 rows or columns");
+  for (int row = 0; row < s->pool_out_rows; row++)
+    for (int col = 0; col < s->pool_out_cols; col++) {
+      if (!pool_window(g, from, row, col, result, why)) return false;
+      uint64_t address = to + (uint64_t)(row * s->pool_out_dim + col) * s->stride;
+      size_t bytes = (size_t)(cols * g->input_bytes);
+      void *host = dma(g, "mvout", true, address, bytes, why);
+      if (!host) return false;
+      memcpy(host, result, bytes);
+    }
+  return true;
+}
+
+/* pool_size without pool_stride: an image of out_rows x out_cols pixels, one local row each, goes to an image in
+ * memory that is pool_out_dim pixels wide (StoreController.scala:74, 131, 203-206). */
+static bool store_image(gm_arch *g, uint64_t to, gm_address from, int cols, size_t element_bytes, char why[GM_WHY]) {
+  const gm_store_registers *s = &g->registers.store;
+  float scratch[GM_MAX_DIM];
+  int pixels = s->out_rows * s->out_cols;
+  if (pixels < 1 || pixels > 4096) return gm_fault(why, "mvout: an image of %d pixels: must be from 1 to 4096", pixels);
+  if (!gm_check_rows(g, "mvout", from, (uint64_t)pixels - 1, why)) return false;
+  for (int i = 0; i < pixels; i++) {
+    uint64_t address = to + (uint64_t)(i / s->out_cols * s->pool_out_dim + i % s->out_cols) * s->stride;
+    size_t bytes = (size_t)cols * element_bytes;
+    void *host = dma(g, "mvout", true, address, bytes, why);
+    if (!host) return false;
+    memcpy(host, outgoing(g, from, from.row + (uint32_t)i, scratch), bytes);
+  }
+  return true;
+}
+
+static bool store_rows(gm_arch *g, uint64_t to, gm_address from, int rows, int cols, size_t element_bytes,
+                       char why[GM_WHY]) {
+  float scratch[GM_MAX_DIM];
+  uint64_t blocks = (uint64_t)((cols + g->dim - 1) / g->dim);
+  if (!gm_check_rows(g, "mvout", from, (blocks - 1) * (uint64_t)g->dim + (uint64_t)rows - 1, why)) return false;
+  for (int r = 0; r < rows; r++) {
+    uint8_t *host = dma(g, "mvout", true, to + (uint64_t)r * g->registers.store.stride,
+                        (uint64_t)cols * element_bytes, why);
+    if (!host) return false;
+    uint32_t row = from.row + (uint32_t)r;
+    for (int col = 0; col < cols; col += g->dim, row += (uint32_t)g->dim) {
+      size_t n = (size_t)(cols - col < g->dim ? cols - col : g->dim);
+      memcpy(host + (size_t)col * element_bytes, outgoing(g, from, row, scratch), n * element_bytes);
+    }
+  }
+  return true;
+}
+
+bool gm_arch_store(gm_arch *g, const gm_command *command, char why[256]) {
+  const gm_store_registers *s = &g->registers.store;
+  uint32_t local = gm_local(command->rs2);
+  int rows = gm_rows(command->rs2), cols = gm_cols(command->rs2);
+  gm_address from = gm_decode(local);
+  if (!s->configured) return gm_fault(why, "mvout: before any config_st");
+  if (gm_is_garbage(local)) return gm_fault(why, "mvout: from the garbage address");
+  if (from.acc && (local >> 26 & 7))
+    return gm_fault(why, "mvout: normalization (layernorm, softmax: local address bits 28..26) is not in this machine");
+  if (cols < 1 || cols > g->config->max_block_cols)
+    return gm_fault(why, "mvout: %d columns: must be from 1 to %d", cols, g->config->max_block_cols);
+  bool image = s->pool_stride || s->pool_size, full = from.full;
+  if ((image || full) && cols > g->dim)
+    return gm_fault(why, "mvout: %d columns %s: at most %d", cols, image ? "with pooling" : "of full-width data", g->dim);
+  size_t element_bytes = (size_t)(from.acc && full ? g->acc_bytes : g->input_bytes);
+  if (s->pool_stride) return store_pooled(g, command->rs1, from, cols, why);
+  if (s->pool_size) return store_image(g, command->rs1, from, cols, element_bytes, why);
+  if (rows < 1 || rows > g->dim) return gm_fault(why, "mvout: %d rows: must be from 1 to %d", rows, g->dim);
+  return store_rows(g, command->rs1, from, rows, cols, element_bytes, why);
+}

@@ -1,0 +1,127 @@
+/* functional_private.h - what the parts of the functional machine share: functional.c (state, registers),
+ * functional_dma.c (mvin, mvout) and functional_array.c (preload, compute). */
+#ifndef TW_GEMMINI_FUNCTIONAL_PRIVATE_H
+#define TW_GEMMINI_FUNCTIONAL_PRIVATE_H
+
+#include <math.h>
+#include <string.h>
+
+#include "target/gemmini/machine/functional.h"
+
+enum { GM_MAX_DIM = 64, GM_WHY = 256 };
+
+/* What a register set of the array holds. UNDEFINED: whatever was on the wires, different from run to run. */
+typedef enum gm_contents { GM_UNDEFINED, GM_WEIGHTS, GM_PARTIAL_SUMS } gm_contents;
+
+/* One of the two registers of every PE. Integer weights are int16 pairs of consecutive k, dim columns wide:
+ * weights[k / 2][column][k % 2], the order in which a pairwise multiply-add takes them. */
+typedef struct gm_pe_registers {
+  gm_contents contents;
+  union {
+    int16_t weights[GM_MAX_DIM * GM_MAX_DIM];
+    float real_weights[GM_MAX_DIM * GM_MAX_DIM];
+    int32_t sums[GM_MAX_DIM * GM_MAX_DIM];
+    float real_sums[GM_MAX_DIM * GM_MAX_DIM];
+  };
+} __attribute__((aligned(64))) gm_pe_registers;
+
+/* out[i][j] = init[i][j] + sum over k of a[i][k] * weights[k][j], i < rows; out may be init; init may be NULL (0).
+ * All matrices are dim wide without gaps. */
+typedef void gm_integer_kernel(int dim, int rows, const int8_t *a, const int16_t *weights, const int32_t *init,
+                               int32_t *out);
+/* The same with one rounding a step (MulAddRecFN of the PE, Arithmetic.scala:359-394), k ascending from init. */
+typedef void gm_real_kernel(int dim, int rows, const float *a, const float *weights, const float *init, float *out);
+
+struct gm_arch {
+  gm_pe_registers pe[2];        /* pe[active] is computed on, the other is being loaded */
+  int active;
+  bool preload_waits;           /* a preload that no compute has used yet */
+  uint64_t c;                   /* its rs2: where C goes, and its size */
+  bool sums_left;               /* output-stationary: the active sums went to C, the array holds them no more */
+
+  const gm_config *config;
+  const rv64_memory *memory;
+  const rv64_region *last_region[2]; /* of the last DMA read and write: the next is most often there too */
+  int dim, input_bytes, acc_bytes;
+  bool real;                    /* floating-point machine */
+  bool sums_may_wrap;           /* one weight-stationary tile can exceed mesh_output_bits */
+  uint32_t spad_rows, acc_rows;
+  uint8_t *spad, *acc;          /* rows of dim elements */
+  uint8_t *spad_written, *acc_written; /* 1 for each row ever written */
+  gm_registers registers;
+  gm_integer_kernel *integer_kernel;
+  gm_real_kernel *real_kernel;
+};
+
+/* A local address, taken apart (LocalAddr.scala:21-31). */
+typedef struct gm_address {
+  bool acc, accumulate, full;
+  uint32_t row;
+} gm_address;
+
+static inline gm_address gm_decode(uint32_t a) {
+  return (gm_address){gm_is_acc(a), gm_accumulates(a), gm_is_full_width(a), a & 0x1fffffff};
+}
+
+__attribute__((format(printf, 2, 3))) bool gm_fault(char why[GM_WHY], const char *format, ...);
+
+/* The rows address.row .. address.row + last must exist. */
+bool gm_check_rows(const gm_arch *, const char *command, gm_address, uint64_t last, char why[GM_WHY]);
+
+void gm_choose_kernels(gm_arch *);
+
+static inline uint8_t *gm_spad_at(const gm_arch *g, uint32_t row) {
+  return g->spad + (size_t)row * (size_t)(g->dim * g->input_bytes);
+}
+static inline uint8_t *gm_acc_at(const gm_arch *g, uint32_t row) {
+  return g->acc + (size_t)row * (size_t)(g->dim * g->acc_bytes);
+}
+
+/* ---- arithmetic of one element ---- */
+
+/* Hardfloat has one NaN; x86 propagates payloads and signs. */
+static inline float gm_canonical(float x) {
+  uint32_t nan = 0x7fc00000;
+  if (x != x) memcpy(&x, &nan, sizeof x);
+  return x;
+}
+
+/* a * b on the multiply-adder with a third operand of +0 (Arithmetic.scala:334-357): -0 becomes +0. */
+static inline float gm_real_multiply(float a, float b) { return gm_canonical(a * b + 0.0f); }
+static inline float gm_real_add(float a, float b) { return gm_canonical(a + b); }
+
+/* Two roundings to nearest even: the product to float, the float to integer; then saturation, NaN to the largest
+ * (Configs.scala:115-147, RecFNToIN). Clamping first gives the same, as the bounds are integers; below 2^22 the
+ * addition of 1.5 * 2^23 rounds to nearest even in the current (default) rounding mode. */
+static inline int8_t gm_scale_to_int8(float product) {
+  float y = product <= 127.0f ? product : 127.0f;
+  y = y >= -128.0f ? y : -128.0f;
+  y += 12582912.0f;
+  int32_t bits;
+  memcpy(&bits, &y, sizeof bits);
+  return (int8_t)(bits - 0x4b400000);
+}
+
+static inline int32_t gm_add_wrapping(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
+
+/* A row of the accumulator as input elements: activation, then scale, then saturation (AccumulatorScale.scala:107-124:
+ * in this order, so that a negative scale makes a ReLU's results negative). */
+static inline void gm_acc_to_input(const gm_arch *g, const uint8_t *row, enum gm_activation activation, float scale,
+                                   void *out) {
+  if (g->real) {
+    float *real_out = out;
+    for (int i = 0; i < g->dim; i++) {
+      float x;
+      memcpy(&x, row + 4 * (size_t)i, 4);
+      if (activation == GM_RELU && x < 0) x = 0; /* a NaN is kept: the only one there is has a positive sign */
+      real_out[i] = gm_real_multiply(x, scale);
+    }
+    return;
+  }
+  const int32_t *in = (const int32_t *)(const void *)row;
+  int8_t *integer_out = out;
+  int32_t floor = activation == GM_RELU ? 0 : INT32_MIN;
+  for (int i = 0; i < g->dim; i++) integer_out[i] = gm_scale_to_int8((float)(in[i] > floor ? in[i] : floor) * scale);
+}
+
+#endif
