@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "target/gemmini/machine/functional.h"
+#include "target/gemmini/machine/functional_private.h" /* to choose among kernels; the rest is functional.h */
 
 /* ---- a machine with three arrays ---- */
 
@@ -407,7 +407,8 @@ static void random_mvin(machine *m, model *n) {
   bool acc = draw(m) & 1, shrink = draw(m) & 1, add = draw(m) & 1, zeros = draw_below(m, 5) == 0;
   if (acc && zeros && !n->real) shrink = false;
   bool wide = acc && !shrink;
-  int most = wide && !n->real ? n->dim : 4 * n->dim;
+  int most = wide || n->real ? 16 : m->config.max_block_cols; /* one packet of 64 bytes */
+  if (most > 4 * n->dim) most = 4 * n->dim;
   int cols = 1 + draw_below(m, most), block_stride = rows + draw_below(m, 20);
   uint64_t stride = draw_below(m, 6) ? (uint64_t)draw_below(m, 400) : 0;
   static const float scales[] = {1, 1, 1, 0.5f, 0.1f, -1.5f, 3, 0.007f};
@@ -451,8 +452,8 @@ static void random_mvout(machine *m, model *n) {
   bool acc = draw(m) & 1, full = acc && (draw(m) & 1), relu = draw(m) & 1;
   static const float scales[] = {1, 0.5f, 0.01f, 0.003f, -0.02f, 1e-4f};
   float scale = scales[draw_below(m, 6)];
-  int rows = 1 + draw_below(m, n->dim), cols = 1 + draw_below(m, full ? n->dim : 4 * n->dim);
-  int row = draw_row(m, 4 * n->dim), start = draw_below(m, 1000), bytes = n->real || full ? 4 : 1;
+  int rows = 1 + draw_below(m, n->dim), cols = 1 + draw_below(m, full ? n->dim : m->config.max_block_cols);
+  int row = draw_row(m, 8 * n->dim), start = draw_below(m, 1000), bytes = n->real || full ? 4 : 1;
   uint32_t stride = (uint32_t)draw_below(m, 400);
   apply(m, config_st(stride, relu ? GM_RELU : 0, scale));
   apply(m, mvout(C_BASE + (uint64_t)start, (acc ? ACC : 0) | (full ? FULL : 0) | (uint32_t)row, rows, cols));
@@ -574,18 +575,23 @@ static void compare(const machine *m, const model *n) {
   if (memcmp(m->c, n->memory, ARRAY_BYTES)) fail_msg("memory differs");
 }
 
-static void random_programs(bool real, uint64_t seed) {
+static void random_programs(bool real, int dim, bool portable, uint64_t seed) {
   machine *m = new_machine(real);
-  m->config.acc_bytes = real ? 16384 : 65536; /* 1024 rows, as the scratchpad has */
+  int bytes = real ? 4 : 1;
+  m->config.dim = dim;
+  m->config.spad_bytes = 1024 * dim * bytes; /* 1024 rows each */
+  m->config.acc_bytes = 1024 * dim * 4;
+  m->config.max_block_cols = 64 / bytes;
   gm_arch_free(m->arch);
   m->arch = gm_arch_new(&m->config, &m->memory);
+  m->arch->kernels = gm_choose_kernels(dim, portable);
   m->random = seed;
   model *n = calloc(1, sizeof *n);
   n->real = real, n->dim = m->config.dim;
   memcpy(n->memory, m->c, ARRAY_BYTES);
   for (int r = 0; r < 1024; r++)
     for (int c = 0; c < n->dim; c++) {
-      n->spad[r][c] = element(n, (const uint8_t *)gm_arch_spad_row(m->arch, (size_t)r) + c * (real ? 4 : 1), false);
+      n->spad[r][c] = element(n, (const uint8_t *)gm_arch_spad_row(m->arch, (size_t)r) + c * bytes, false);
       n->acc[r][c] = element(n, (const uint8_t *)gm_arch_acc_row(m->arch, (size_t)r) + 4 * c, true);
     }
   for (int group = 0; group < 400; group++) {
@@ -602,12 +608,52 @@ static void random_programs(bool real, uint64_t seed) {
 
 static void random_integer_programs_agree_with_the_naive_model(void **state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= 5; seed++) random_programs(false, seed * 0x9e3779b97f4a7c15u);
+  for (uint64_t seed = 1; seed <= 3; seed++) {
+    random_programs(false, 16, false, seed * 0x9e3779b97f4a7c15u);
+    random_programs(false, 16, true, seed * 0xbf58476d1ce4e5b9u); /* the loops of processors without AVX2 */
+    random_programs(false, 8, false, seed * 0x94d049bb133111ebu);
+  }
 }
 
 static void random_real_programs_agree_with_the_naive_model(void **state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= 5; seed++) random_programs(true, seed * 0xd1b54a32d192ed03u);
+  for (uint64_t seed = 1; seed <= 3; seed++) {
+    random_programs(true, 4, false, seed * 0xd1b54a32d192ed03u);
+    random_programs(true, 4, true, seed * 0xeb44accab455d165u);
+    random_programs(true, 8, false, seed * 0x8cb92ba72f3d8dd7u);
+  }
+}
+
+/* Every form of a kernel that this processor can run gives the bits of the portable one, at every size. */
+static void all_forms_of_a_kernel_give_the_same_bits(void **state) {
+  (void)state;
+  machine *m = new_machine(false);
+  for (int dim = 4; dim <= GM_MAX_DIM; dim *= 2) {
+    const gm_kernels *portable = gm_choose_kernels(dim, true), *best = gm_choose_kernels(dim, false);
+    int n = dim * dim;
+    int8_t a[64 * 64];
+    static int16_t weights[64 * 64], packed[64 * 64];
+    static int32_t x[64 * 64], y[64 * 64];
+    for (int round = 0; round < 8; round++) {
+      for (int i = 0; i < n; i++) a[i] = (int8_t)draw(m), x[i] = y[i] = (int32_t)draw(m);
+      if (round == 0) memset(a, -128, sizeof a);
+      portable->pack(dim, a, weights);
+      best->pack(dim, a, packed);
+      assert_memory_equal(weights, packed, (size_t)n * 2);
+      int rows = 1 + draw_below(m, dim);
+      portable->multiply(dim, rows, a, weights, round % 2 ? x : NULL, x);
+      best->multiply(dim, rows, a, weights, round % 2 ? y : NULL, y);
+      assert_memory_equal(x, y, (size_t)n * 4); /* rows beyond `rows` are as they were */
+      static const float factors[] = {1, -0.5f, 1e-3f, 1e30f, NAN, INFINITY, 0x1p-24f, 0.5f};
+      int8_t p[64], q[64];
+      for (int i = 0; i < n; i += dim) {
+        portable->scale(dim, x + i, round & 1 ? 0 : INT32_MIN, factors[round], p);
+        best->scale(dim, x + i, round & 1 ? 0 : INT32_MIN, factors[round], q);
+        assert_memory_equal(p, q, (size_t)dim);
+      }
+    }
+  }
+  free_machine(m);
 }
 
 /* ---- refusals ---- */
@@ -803,6 +849,7 @@ int main(void) {
     cmocka_unit_test(output_stationary_sums_wrap_at_20_bits_and_round_to_even_when_shifted),
     cmocka_unit_test(random_integer_programs_agree_with_the_naive_model),
     cmocka_unit_test(random_real_programs_agree_with_the_naive_model),
+    cmocka_unit_test(all_forms_of_a_kernel_give_the_same_bits),
     cmocka_unit_test(what_reset_leaves_open_is_refused),
     cmocka_unit_test(features_the_machine_lacks_are_refused_by_name),
     cmocka_unit_test(sizes_and_rows_out_of_range_are_refused),

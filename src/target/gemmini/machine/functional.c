@@ -47,7 +47,7 @@ gm_arch *gm_arch_new(const gm_config *config, const rv64_memory *memory) {
   }
   memset(g->spad, POWER_UP_PATTERN, (size_t)config->spad_bytes);
   memset(g->acc, POWER_UP_PATTERN, (size_t)config->acc_bytes);
-  gm_choose_kernels(g);
+  g->kernels = gm_choose_kernels(g->dim, false);
   return g;
 }
 

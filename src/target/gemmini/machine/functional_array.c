@@ -12,109 +12,6 @@
  * rounding to nearest even (PE.scala:103, Arithmetic.scala:97-108). */
 #include "target/gemmini/machine/functional_private.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
-/* ---- kernels ---- */
-
-static void integer_kernel(int dim, int rows, const int8_t *a, const int16_t *weights, const int32_t *init,
-                           int32_t *out) {
-  int32_t sum[GM_MAX_DIM];
-  for (int i = 0; i < rows; i++, a += dim, out += dim) {
-    if (init)
-      memcpy(sum, init + (size_t)i * (size_t)dim, (size_t)dim * 4);
-    else
-      memset(sum, 0, (size_t)dim * 4);
-    for (int k = 0; k < dim; k += 2) {
-      const int16_t *w = weights + (size_t)k * (size_t)dim;
-      int a0 = a[k], a1 = a[k + 1];
-      for (int j = 0; j < dim; j++) sum[j] += a0 * w[2 * j] + a1 * w[2 * j + 1];
-    }
-    memcpy(out, sum, (size_t)dim * 4);
-  }
-}
-
-static inline __attribute__((always_inline)) void real_rows(int dim, int rows, const float *a, const float *weights,
-                                                            const float *init, float *out) {
-  float sum[GM_MAX_DIM];
-  for (int i = 0; i < rows; i++, a += dim, out += dim) {
-    for (int j = 0; j < dim; j++) sum[j] = init ? init[i * dim + j] : 0;
-    for (int k = 0; k < dim; k++)
-      for (int j = 0; j < dim; j++) sum[j] = __builtin_fmaf(a[k], weights[k * dim + j], sum[j]);
-    for (int j = 0; j < dim; j++) out[j] = gm_canonical(sum[j]);
-  }
-}
-
-static void real_kernel(int dim, int rows, const float *a, const float *weights, const float *init, float *out) {
-  real_rows(dim, rows, a, weights, init, out);
-}
-
-#if defined(__x86_64__)
-/* The same results with wide registers. Chosen at run time through a pointer, not by target_clones: its ifunc
- * resolvers run before the sanitizers' own start. */
-
-/* Two rows of A against 16 columns at a time, so that a load of weights serves twice. */
-__attribute__((target("avx2"))) static void integer_kernel_avx2(int dim, int rows, const int8_t *a,
-                                                                const int16_t *weights, const int32_t *init,
-                                                                int32_t *out) {
-  int16_t wide[2][GM_MAX_DIM] __attribute__((aligned(32)));
-  for (int i = 0; i < rows; i += 2) {
-    int n = rows - i < 2 ? 1 : 2;
-    for (int r = 0; r < n; r++)
-      for (int k = 0; k < dim; k += 16)
-        _mm256_store_si256((__m256i *)(void *)&wide[r][k],
-                           _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(a + (i + r) * dim + k))));
-    if (n == 1) memset(wide[1], 0, sizeof wide[1]);
-    for (int j = 0; j < dim; j += 16) {
-      const __m256i *start = (const __m256i *)(const void *)(init + (init ? i * dim + j : 0));
-      int below = n == 2 ? dim / 8 : 0; /* the second row, or the first again */
-      __m256i s00 = _mm256_setzero_si256(), s01 = s00, s10 = s00, s11 = s00;
-      if (init) {
-        s00 = _mm256_loadu_si256(start), s01 = _mm256_loadu_si256(start + 1);
-        s10 = _mm256_loadu_si256(start + below), s11 = _mm256_loadu_si256(start + below + 1);
-      }
-      for (int k = 0; k < dim; k += 2) {
-        const __m256i *w = (const __m256i *)(const void *)(weights + k * dim + 2 * j);
-        __m256i w0 = _mm256_loadu_si256(w), w1 = _mm256_loadu_si256(w + 1);
-        int32_t pair0, pair1;
-        memcpy(&pair0, &wide[0][k], 4);
-        memcpy(&pair1, &wide[1][k], 4);
-        __m256i a0 = _mm256_set1_epi32(pair0), a1 = _mm256_set1_epi32(pair1);
-        s00 = _mm256_add_epi32(s00, _mm256_madd_epi16(a0, w0));
-        s01 = _mm256_add_epi32(s01, _mm256_madd_epi16(a0, w1));
-        s10 = _mm256_add_epi32(s10, _mm256_madd_epi16(a1, w0));
-        s11 = _mm256_add_epi32(s11, _mm256_madd_epi16(a1, w1));
-      }
-      __m256i *end = (__m256i *)(void *)(out + i * dim + j);
-      _mm256_storeu_si256(end, s00);
-      _mm256_storeu_si256(end + 1, s01);
-      if (n == 2) {
-        _mm256_storeu_si256(end + below, s10);
-        _mm256_storeu_si256(end + below + 1, s11);
-      }
-    }
-  }
-}
-
-__attribute__((target("avx2,fma"))) static void real_kernel_fma(int dim, int rows, const float *a,
-                                                                const float *weights, const float *init, float *out) {
-  if (dim == 4)
-    real_rows(4, rows, a, weights, init, out);
-  else
-    real_rows(dim, rows, a, weights, init, out);
-}
-#endif
-
-void gm_choose_kernels(gm_arch *g) {
-  g->integer_kernel = integer_kernel;
-  g->real_kernel = real_kernel;
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && g->dim % 16 == 0) g->integer_kernel = integer_kernel_avx2;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) g->real_kernel = real_kernel_fma;
-#endif
-}
-
 /* ---- operands ---- */
 
 /* A matrix as the array takes it: dim x dim, zeros around. */
@@ -177,16 +74,10 @@ static const void *fetch(const gm_arch *g, const operand *o, tile *scratch) {
 }
 
 static void pack_weights(const gm_arch *g, const void *matrix, gm_pe_registers *pe) {
-  int dim = g->dim;
-  if (g->real) {
-    memcpy(pe->real_weights, matrix, (size_t)(dim * dim * 4));
-    return;
-  }
-  const int8_t *w = matrix;
-  for (int k = 0; k < dim; k += 2, w += 2 * dim) {
-    int16_t *pair = pe->weights + k * dim;
-    for (int j = 0; j < dim; j++) pair[2 * j] = w[j], pair[2 * j + 1] = w[dim + j];
-  }
+  if (g->real)
+    memcpy(pe->real_weights, matrix, (size_t)(g->dim * g->dim * 4));
+  else
+    g->kernels->pack(g->dim, matrix, pe->weights);
 }
 
 /* Elements of D, widened to those of a partial sum. */
@@ -295,9 +186,9 @@ typedef struct matmul {
 static void multiply(const gm_arch *g, int rows, const void *a, const gm_pe_registers *weights, const void *init,
                      void *out) {
   if (g->real)
-    g->real_kernel(g->dim, rows, a, weights->real_weights, init, out);
+    g->kernels->real_multiply(g->dim, rows, a, weights->real_weights, init, out);
   else
-    g->integer_kernel(g->dim, rows, a, weights->weights, init, out);
+    g->kernels->multiply(g->dim, rows, a, weights->weights, init, out);
 }
 
 static int max(int a, int b) { return a > b ? a : b; }
@@ -327,7 +218,7 @@ static bool weight_stationary(gm_arch *g, const matmul *m, char why[GM_WHY]) {
   bool whole_rows = c->cols == g->dim && c->stride == 1 && c->from.acc;
   if (!g->real && m->bd.garbage && whole_rows && !g->sums_may_wrap) { /* the common case: straight into place */
     int32_t *to = (int32_t *)(void *)gm_acc_at(g, c->from.row);
-    g->integer_kernel(g->dim, c->rows, a, pe->weights, c->from.accumulate ? to : NULL, to);
+    g->kernels->multiply(g->dim, c->rows, a, pe->weights, c->from.accumulate ? to : NULL, to);
     memset(g->acc_written + c->from.row, 1, (size_t)c->rows);
     return true;
   }

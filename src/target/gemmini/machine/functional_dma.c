@@ -112,6 +112,8 @@ static void load_into_spad(gm_arch *g, const load *l, uint32_t row, const uint8_
       x = gm_real_multiply(x, scale);
       memcpy(to + 4 * (size_t)i, &x, 4);
     }
+  } else if (scale == 1.0f && n == 16) {
+    memcpy(to, from, 16); /* a size the compiler knows */
   } else if (scale == 1.0f) {
     memcpy(to, from, (size_t)n);
   } else {

@@ -25,12 +25,18 @@ typedef struct gm_pe_registers {
   };
 } __attribute__((aligned(64))) gm_pe_registers;
 
-/* out[i][j] = init[i][j] + sum over k of a[i][k] * weights[k][j], i < rows; out may be init; init may be NULL (0).
- * All matrices are dim wide without gaps. */
-typedef void gm_integer_kernel(int dim, int rows, const int8_t *a, const int16_t *weights, const int32_t *init,
-                               int32_t *out);
-/* The same with one rounding a step (MulAddRecFN of the PE, Arithmetic.scala:359-394), k ascending from init. */
-typedef void gm_real_kernel(int dim, int rows, const float *a, const float *weights, const float *init, float *out);
+/* The inner loops, in the best form for this processor; all forms give the same bits (functional_kernels.c).
+ * Matrices are dim wide without gaps. */
+typedef struct gm_kernels {
+  /* out[i][j] = init[i][j] + sum over k of a[i][k] * weights[k][j], i < rows; out may be init; init may be NULL (0). */
+  void (*multiply)(int dim, int rows, const int8_t *a, const int16_t *weights, const int32_t *init, int32_t *out);
+  /* The same with one rounding a step (MulAddRecFN of the PE, Arithmetic.scala:359-394), k ascending from init. */
+  void (*real_multiply)(int dim, int rows, const float *a, const float *weights, const float *init, float *out);
+  /* dim x dim input elements to the order of gm_pe_registers.weights. */
+  void (*pack)(int dim, const int8_t *matrix, int16_t *weights);
+  /* out[i] = max(in[i], floor) * scale, rounded and saturated, i < dim. */
+  void (*scale)(int dim, const int32_t *in, int32_t floor, float scale, int8_t *out);
+} gm_kernels;
 
 struct gm_arch {
   gm_pe_registers pe[2];        /* pe[active] is computed on, the other is being loaded */
@@ -49,8 +55,7 @@ struct gm_arch {
   uint8_t *spad, *acc;          /* rows of dim elements */
   uint8_t *spad_written, *acc_written; /* 1 for each row ever written */
   gm_registers registers;
-  gm_integer_kernel *integer_kernel;
-  gm_real_kernel *real_kernel;
+  const gm_kernels *kernels;
 };
 
 /* A local address, taken apart (LocalAddr.scala:21-31). */
@@ -68,7 +73,8 @@ __attribute__((format(printf, 2, 3))) bool gm_fault(char why[GM_WHY], const char
 /* The rows address.row .. address.row + last must exist. */
 bool gm_check_rows(const gm_arch *, const char *command, gm_address, uint64_t last, char why[GM_WHY]);
 
-void gm_choose_kernels(gm_arch *);
+/* For arrays of this size; the portable ones on request, and where the processor has no better. */
+const gm_kernels *gm_choose_kernels(int dim, bool portable);
 
 static inline uint8_t *gm_spad_at(const gm_arch *g, uint32_t row) {
   return g->spad + (size_t)row * (size_t)(g->dim * g->input_bytes);
@@ -94,8 +100,8 @@ static inline float gm_real_add(float a, float b) { return gm_canonical(a + b); 
  * (Configs.scala:115-147, RecFNToIN). Clamping first gives the same, as the bounds are integers; below 2^22 the
  * addition of 1.5 * 2^23 rounds to nearest even in the current (default) rounding mode. */
 static inline int8_t gm_scale_to_int8(float product) {
-  float y = product <= 127.0f ? product : 127.0f;
-  y = y >= -128.0f ? y : -128.0f;
+  float y = product < 127.0f ? product : 127.0f;
+  y = y > -128.0f ? y : -128.0f;
   y += 12582912.0f;
   int32_t bits;
   memcpy(&bits, &y, sizeof bits);
@@ -118,10 +124,7 @@ static inline void gm_acc_to_input(const gm_arch *g, const uint8_t *row, enum gm
     }
     return;
   }
-  const int32_t *in = (const int32_t *)(const void *)row;
-  int8_t *integer_out = out;
-  int32_t floor = activation == GM_RELU ? 0 : INT32_MIN;
-  for (int i = 0; i < g->dim; i++) integer_out[i] = gm_scale_to_int8((float)(in[i] > floor ? in[i] : floor) * scale);
+  g->kernels->scale(g->dim, (const int32_t *)(const void *)row, activation == GM_RELU ? 0 : INT32_MIN, scale, out);
 }
 
 #endif
