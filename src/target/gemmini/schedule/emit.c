@@ -1,0 +1,366 @@
+/* emit.c - plan -> C source of the kernel.
+ *
+ * The source is meant to be read: a comment with the schedule, then the one loop structure of plan.h with what the
+ * plan makes of it. It uses the short command macros (mvin2, preload, ...) and nothing else of the machine. */
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/gemmini/schedule/emit.h"
+#include "target/gemmini/schedule/schedule.h"
+
+void gm_line(gm_emitter *e, const char *format, ...)
+{
+  char line[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  if (line[0] == '}')
+    e->depth--;
+  tw_text_add(&e->text, "%*s%s\n", 2 * e->depth, "", line);
+  const char *brace = strrchr(line, '{');
+  if (brace && !strchr(brace, '}'))
+    e->depth++;
+}
+
+void gm_float_text(double value, char *out, size_t size)
+{
+  snprintf(out, size, "%.9g", value);
+  snprintf(out + strlen(out), size - strlen(out), "%s", strpbrk(out, ".e") ? "f" : ".0f");
+}
+
+void gm_rows_text(const gm_emitter *e, const gm_place *p, char *out, size_t size)
+{
+  const gm_plan *plan = e->plan;
+  const int tile = plan->tile_m, blocks = e->g->mb;
+  char last[64] = "";
+  if (!plan->outer_is_i && e->layout->tiles_n > 1)
+    snprintf(last, sizeof last, "%s + %d >= %d && ", p->j, plan->tile_n, e->g->nb);
+  if (plan->taper)
+    snprintf(out, size, "%s%d - %s < %d ? (%d - %s + 1) / 2 : MIN(%d, %d - %s)", last, blocks, p->i, 2 * tile, blocks + 0, p->i,
+             tile, blocks, p->i);
+  else if (blocks % tile)
+    snprintf(out, size, "MIN(%d, %d - %s)", tile, blocks, p->i);
+  else
+    snprintf(out, size, "%d", tile);
+}
+
+static void comment(gm_emitter *e, const tw_problem *problem, const tw_schedule *schedule)
+{
+  char text[512];
+  tw_problem_print(problem, text, sizeof text);
+  tw_text_add(&e->text, "/* %s on %s, from the schedule\n", text, e->config->name);
+  if (schedule->n == 0)
+    tw_text_add(&e->text, " *     (empty: the plain kernel)\n");
+  for (size_t i = 0; i < schedule->n; i++)
+    tw_text_add(&e->text, " *     %s\n", schedule->step[i]);
+  tw_text_add(&e->text, " * %s.\n", gm_plan_print(e->config, e->plan, text, sizeof text));
+  if (!e->plan->hardware_loop) {
+    const int bank = gm_spad_bank_rows(e->config);
+    tw_text_add(&e->text, " * Scratchpad: A in %d slot%s of %d rows from row %d (bank %d), B in %d of %d from row %d (bank %d).\n",
+                e->layout->a.slots, e->layout->a.slots == 1 ? "" : "s", e->layout->a.chunk_rows, e->layout->a.base,
+                e->layout->a.base / bank, e->layout->b.slots, e->layout->b.chunk_rows, e->layout->b.base, e->layout->b.base / bank);
+    tw_text_add(&e->text, " * i, j, k count blocks of %d x %d: ii, jj, kk inside the tile that starts at i, j, k;\n"
+                " * li, lj, lk is the step whose operands are loaded next. */\n", e->config->dim, e->config->dim);
+  } else {
+    tw_text_add(&e->text, " * i, j, k count blocks of %d x %d. */\n", e->config->dim, e->config->dim);
+  }
+  tw_text_add(&e->text, "#undef MIN\n#define MIN(x, y) ((x) < (y) ? (x) : (y))\n");
+}
+
+static void constants(gm_emitter *e)
+{
+  const gm_gemm *g = e->g;
+  const int d = e->config->dim;
+  if (e->plan->hardware_loop)
+    return;
+  tw_text_add(&e->text, "#define NONE 0xffffffffu /* no address */\n");
+  if (!e->plan->hoist_addresses)
+    return;
+  tw_text_add(&e->text, "/* Operands carry their size: rows << 48 | columns << 32 | address. */\n");
+  tw_text_add(&e->text, "#define FULL ((uint64_t)%d << 48 | (uint64_t)%d << 32)\n", d, d);
+  const struct { const char *name; int64_t length; } cut[] = { { "M", g->m }, { "N", g->n }, { "K", g->k } };
+  for (int x = 0; x < 3; x++)
+    if (cut[x].length % d)
+      tw_text_add(&e->text, "#define CUT_%s ((uint64_t)%d) /* what the last block lacks */\n", cut[x].name,
+                  d - (int)(cut[x].length % d));
+}
+
+static void signature(gm_emitter *e)
+{
+  const gm_gemm *g = e->g;
+  char d[64] = "";
+  if (g->bias != TW_GEMM_BIAS_NONE)
+    snprintf(d, sizeof d, "%s D[%ld][%ld], ", g->acc_type, g->bias == TW_GEMM_BIAS_ROW ? 1L : (long)g->m, (long)g->ldd);
+  gm_line(e, "void test(%s A[%ld][%ld], %s B[%ld][%ld], %s%s C[%ld][%ld]) {", g->input_type,
+          (long)(g->a_transposed ? g->k : g->m), (long)g->lda, g->input_type, (long)(g->b_transposed ? g->n : g->k), (long)g->ldb, d,
+          g->output_type, (long)g->m, (long)g->ldc);
+}
+
+static void config_loads_and_stores(gm_emitter *e)
+{
+  const gm_gemm *g = e->g;
+  const int d = e->config->dim;
+  gm_line(e, "config_ld(%ld, 1.0f, %d, 2);", (long)g->ldb * g->input_bytes, d);
+  gm_line(e, "config_ld(%ld, 1.0f, %d, 1);", (long)g->lda * g->input_bytes, d);
+  if (!e->plan->overwrite)
+    gm_line(e, "config_ld(%ld, 1.0f, %d, 0);", g->bias == TW_GEMM_BIAS_FULL ? (long)g->ldd * g->acc_bytes : 0L, d);
+  char scale[40];
+  gm_float_text(g->scale, scale, sizeof scale);
+  if (g->relu || g->scale != 1.0)
+    gm_line(e, "gemmini_extended_config_st(%ld, %s, %s);", (long)g->ldc * g->output_bytes, g->relu ? "RELU" : "NO_ACTIVATION", scale);
+  else
+    gm_line(e, "config_st(%ld);", (long)g->ldc * g->output_bytes);
+}
+
+static void config_execute(gm_emitter *e)
+{
+  gm_line(e, "config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, %s, %s);", e->g->a_transposed ? "true" : "false",
+          e->g->b_transposed ? "true" : "false");
+}
+
+static const gm_place here = { "i", "j", "k", "rows" }, ahead = { "li", "lj", "lk", "lrows" };
+
+/* On to the next step whose operands are to be loaded, in the order of the computing loops. */
+static void advance(gm_emitter *e)
+{
+  const gm_plan *p = e->plan;
+  const gm_layout *l = e->layout;
+  const int m = e->g->mb, n = e->g->nb, k = e->g->kb;
+  char rows[256];
+  gm_rows_text(e, &ahead, rows, sizeof rows);
+  if (l->tiles_k > 1) {
+    gm_line(e, "if ((lk += %d) >= %d) {", p->tile_k, k);
+    gm_line(e, "lk = 0;");
+  }
+  if (p->outer_is_i) {
+    if (l->tiles_n > 1) {
+      gm_line(e, "if ((lj += %d) >= %d) {", p->tile_n, n);
+      gm_line(e, "lj = 0;");
+    }
+    gm_line(e, "li += lrows;");
+    gm_line(e, "lrows = %s;", rows);
+    if (l->tiles_n > 1)
+      gm_line(e, "}");
+  } else {
+    gm_line(e, "if ((li += lrows) >= %d) {", m);
+    gm_line(e, "li = 0;");
+    gm_line(e, "lj += %d;", p->tile_n);
+    gm_line(e, "}");
+    gm_line(e, "lrows = %s;", rows);
+  }
+  if (l->tiles_k > 1)
+    gm_line(e, "}");
+}
+
+static void more_text(const gm_emitter *e, char *out, size_t size)
+{
+  snprintf(out, size, e->plan->outer_is_i ? "li < %d" : "lj < %d", e->plan->outer_is_i ? e->g->mb : e->g->nb);
+}
+
+static void prologue(gm_emitter *e)
+{
+  char rows[256], more[32];
+  gm_rows_text(e, &ahead, rows, sizeof rows);
+  more_text(e, more, sizeof more);
+  gm_line(e, "int li = 0, lj = 0, lk = 0;");
+  gm_line(e, "int lrows = %s;", rows);
+  gm_line(e, "/* the operands of the first step%s */", e->plan->prefetch > 1 ? "s" : "");
+  if (e->plan->prefetch > 1)
+    gm_line(e, "for (int step = 0; step < %d && %s; step++) {", e->plan->prefetch, more);
+  gm_emit_set_loads(e, &ahead);
+  gm_emit_all_loads(e);
+  advance(e);
+  if (e->plan->prefetch > 1)
+    gm_line(e, "}");
+}
+
+/* Slots of chunks that are held: where this tile's begin, and how that moves on. */
+static bool is_held(const gm_operand_plan *p)
+{
+  return p->hold != GM_STREAM;
+}
+
+static void held_slot(gm_emitter *e, char name)
+{
+  const gm_operand_plan *p = name == 'a' ? &e->plan->a : &e->plan->b;
+  if (is_held(p) && (name == 'a' ? &e->layout->a : &e->layout->b)->slots > 1)
+    gm_line(e, "unsigned %c_slot = %c_panel;", name, name);
+}
+
+static void next_panel(gm_emitter *e, char name)
+{
+  const gm_operand_layout *l = name == 'a' ? &e->layout->a : &e->layout->b;
+  if (l->slots == 1 || !is_held(name == 'a' ? &e->plan->a : &e->plan->b))
+    return;
+  gm_line(e, "%c_panel += %d;", name, e->layout->tiles_k);
+  if (l->slots > e->layout->tiles_k)
+    gm_line(e, "if (%c_panel == %d) %c_panel = 0;", name, l->slots, name);
+  else
+    gm_line(e, "%c_panel = 0;", name);
+}
+
+static void next_slot(gm_emitter *e, char name)
+{
+  const gm_operand_layout *l = name == 'a' ? &e->layout->a : &e->layout->b;
+  if (l->slots == 1)
+    return;
+  if (is_held(name == 'a' ? &e->plan->a : &e->plan->b))
+    gm_line(e, "%c_slot++;", name);
+  else if (l->slots == 2)
+    gm_line(e, "%c_slot ^= 1;", name);
+  else
+    gm_line(e, "if (++%c_slot == %d) %c_slot = 0;", name, l->slots, name);
+}
+
+static void declare_slot(gm_emitter *e, char name)
+{
+  if ((name == 'a' ? &e->layout->a : &e->layout->b)->slots > 1)
+    gm_line(e, "unsigned %c_%s = 0;", name, is_held(name == 'a' ? &e->plan->a : &e->plan->b) ? "panel" : "slot");
+}
+
+static void operands(gm_emitter *e)
+{
+  const gm_plan *p = e->plan;
+  const bool wide = p->hoist_addresses;
+  const char *type = wide ? "uint64_t" : "uint32_t", *full = wide ? "FULL + " : "";
+  char a[128], b[128];
+  gm_slot_text(&e->layout->a, "a_slot", a, sizeof a);
+  gm_slot_text(&e->layout->b, "b_slot", b, sizeof b);
+  gm_line(e, "const %s a = %s%s;", type, full, a);
+  gm_line(e, "const %s b = %s%s;", type, full, b);
+  if (!wide) {
+    gm_line(e, "const uint32_t c = c_at;");
+    return;
+  }
+  gm_line(e, "const uint64_t c_more = FULL + c_at + 0x40000000; /* accumulates */");
+  if (p->overwrite && e->layout->tiles_k > 1)
+    gm_line(e, "const uint64_t c_first = k ? c_more : FULL + c_at; /* the first step overwrites */");
+  else if (p->overwrite)
+    gm_line(e, "const uint64_t c_first = FULL + c_at; /* overwrites */");
+}
+
+/* One step along k: its loads (or a later step's), its pairs. */
+static void step(gm_emitter *e)
+{
+  const gm_plan *p = e->plan;
+  char more[32];
+  more_text(e, more, sizeof more);
+  if (e->layout->tiles_k > 1)
+    gm_line(e, "for (int k = 0; k < %d; k += %d) {", e->g->kb, p->tile_k);
+  if (p->prefetch == 0) {
+    gm_emit_set_loads(e, &here);
+    gm_emit_all_loads(e);
+  } else {
+    gm_line(e, "if (%s) { /* loads for %s */", more, p->prefetch == 1 ? "the next step" : "the step after the next");
+    gm_emit_set_loads(e, &ahead);
+    advance(e);
+    gm_line(e, "}");
+    if (p->spread_loads == 0)
+      gm_emit_all_loads(e);
+  }
+  operands(e);
+  gm_emit_pairs(e);
+  next_slot(e, 'b');
+  next_slot(e, 'a');
+  if (p->prefetch > 0 && p->spread_loads > 0)
+    gm_emit_all_loads(e);
+  if (e->layout->tiles_k > 1)
+    gm_line(e, "}");
+}
+
+static void tile(gm_emitter *e)
+{
+  const gm_plan *p = e->plan;
+  if (!p->hoist_configs)
+    config_loads_and_stores(e);
+  if (!p->overwrite)
+    gm_emit_fill(e);
+  held_slot(e, 'b');
+  held_slot(e, 'a');
+  if (e->layout->tiles_k == 1)
+    gm_line(e, "const int k = 0; (void)k;");
+  step(e);
+  if (p->spread_stores > 0)
+    gm_emit_all_stores(e); /* those of the previous tile that found no place among the pairs */
+  gm_emit_set_stores(e);
+  if (p->spread_stores == 0)
+    gm_emit_all_stores(e);
+  if (p->c_buffers > 1)
+    gm_line(e, "c_at ^= %d; /* the other accumulator buffer */", e->layout->c_stride);
+}
+
+static void i_loop(gm_emitter *e, void (*body)(gm_emitter *))
+{
+  char rows[256];
+  gm_rows_text(e, &here, rows, sizeof rows);
+  if (!e->plan->outer_is_i && is_held(&e->plan->a) && e->layout->a.slots > 1)
+    gm_line(e, "a_panel = 0;");
+  gm_line(e, "for (int i = 0, rows; i < %d; i += rows) {", e->g->mb);
+  gm_line(e, "rows = %s;", rows);
+  body(e);
+  next_panel(e, 'a');
+  gm_line(e, "}");
+}
+
+static void j_loop(gm_emitter *e, void (*body)(gm_emitter *))
+{
+  if (e->plan->outer_is_i && is_held(&e->plan->b) && e->layout->b.slots > 1)
+    gm_line(e, "b_panel = 0;");
+  gm_line(e, "for (int j = 0; j < %d; j += %d) {", e->g->nb, e->plan->tile_n);
+  body(e);
+  next_panel(e, 'b');
+  gm_line(e, "}");
+}
+
+static void inner_i(gm_emitter *e) { i_loop(e, tile); }
+static void inner_j(gm_emitter *e) { j_loop(e, tile); }
+
+static void software(gm_emitter *e)
+{
+  const gm_plan *p = e->plan;
+  if (p->hoist_configs)
+    config_loads_and_stores(e);
+  gm_emit_move_variables(e);
+  if (!p->hoist_configs)
+    config_loads_and_stores(e);
+  if (p->prefetch > 0)
+    prologue(e);
+  config_execute(e);
+  declare_slot(e, 'b');
+  declare_slot(e, 'a');
+  gm_line(e, "uint64_t c_at = 0x80000000;");
+  if (p->outer_is_i)
+    i_loop(e, inner_j);
+  else
+    j_loop(e, inner_i);
+  if (p->spread_stores > 0)
+    gm_emit_all_stores(e);
+}
+
+tw_status gm_emit(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, char **source, tw_error *error)
+{
+  gm_gemm gemm;
+  gm_plan plan;
+  gm_layout layout;
+  tw_status status = gm_gemm_from(config, problem, &gemm, error);
+  if (status == TW_OK)
+    status = gm_plan_from(config, &gemm, schedule, &plan, &layout, error);
+  if (status != TW_OK)
+    return status;
+  gm_emitter e = { .config = config, .g = &gemm, .plan = &plan, .layout = &layout };
+  comment(&e, problem, schedule);
+  constants(&e);
+  signature(&e);
+  if (plan.hardware_loop)
+    gm_emit_hardware_loop(&e);
+  else
+    software(&e);
+  gm_line(&e, "fence();");
+  gm_line(&e, "}");
+  *source = tw_text_take(&e.text);
+  return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the kernel's source");
+}

@@ -1,0 +1,50 @@
+/* emit.h - what the parts of the emitter share. */
+#ifndef TW_GEMMINI_EMIT_H
+#define TW_GEMMINI_EMIT_H
+
+#include "base/strings.h"
+#include "target/gemmini/schedule/plan.h"
+
+typedef struct gm_emitter {
+  const gm_config *config;
+  const gm_gemm *g;
+  const gm_plan *plan;
+  const gm_layout *layout;
+  tw_text text;
+  int depth; /* of indentation */
+} gm_emitter;
+
+/* One line of C, indented. Lines that end in '{' or start with '}' change the indentation of what follows. */
+void gm_line(gm_emitter *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The names that hold a place in the iteration space, for the step that computes and for the step that loads. */
+typedef struct gm_place {
+  const char *i, *j, *k, *rows; /* first block row, block column, block of k; height of the tile */
+} gm_place;
+
+/* Rows of the tile at `place`: "gm_min(8, 49 - i)" or a constant. */
+void gm_rows_text(const gm_emitter *, const gm_place *, char *out, size_t size);
+
+/* A float constant of C. */
+void gm_float_text(double value, char *out, size_t size);
+
+/* moves: chunks of A and B. A load is set up once a step (where from, where to, how many rows of blocks), then done
+ * row by row, at once or among the pairs. */
+void gm_emit_move_variables(gm_emitter *);
+void gm_emit_set_loads(gm_emitter *, const gm_place *);
+void gm_emit_all_loads(gm_emitter *);      /* what is left of a step's loads */
+void gm_emit_some_loads(gm_emitter *);     /* one row, if any is left */
+void gm_emit_set_stores(gm_emitter *);     /* of the tile that is complete */
+void gm_emit_all_stores(gm_emitter *);
+void gm_emit_some_stores(gm_emitter *);
+void gm_emit_fill(gm_emitter *);           /* zeros or bias into the tile */
+/* "slot % 2 * 8192 + slot / 2 * 512": the scratchpad row of a slot. */
+void gm_slot_text(const gm_operand_layout *, const char *slot, char *out, size_t size);
+
+/* pairs: the computation of one step, with loads and stores among them. */
+void gm_emit_pairs(gm_emitter *);
+
+/* the hardware loop instead of all that */
+void gm_emit_hardware_loop(gm_emitter *);
+
+#endif

@@ -1,0 +1,114 @@
+/* plan.h - a schedule for Gemmini in numbers: the state that its steps build up, one plain field a lever.
+ *
+ * The kernel that a plan stands for is one loop structure, the same for every plan:
+ *
+ *   for each tile of C (order ij or ji)                   a tile lies in one accumulator buffer
+ *     [fill the tile with zeros or bias]
+ *     for each step along k                               a step uses one chunk of A and one chunk of B
+ *       chunk of A: tile.m x tile.k, chunk of B: tile.k x tile.n, each in a slot of the scratchpad
+ *       pairs (preload + compute) over the dim x dim blocks of the step, in the order `loops`
+ *       [loads of a later step and stores of the previous tile, spread among the pairs]
+ *     [store the tile]
+ *
+ * Sizes without a unit are blocks: dim x dim elements. Lengths that are no multiple of dim end in a partial block. */
+#ifndef TW_GEMMINI_PLAN_H
+#define TW_GEMMINI_PLAN_H
+
+#include "tilewright/op.h"
+#include "tilewright/schedule.h"
+
+#include "op/gemm.h"
+#include "target/gemmini/config.h"
+
+enum { GM_BANKS_MAX = 16 };
+
+/* The problem in this machine's terms. */
+typedef struct gm_gemm {
+  int64_t m, n, k;              /* elements: C is m x n */
+  int mb, nb, kb;               /* blocks, the last one may be partial */
+  bool a_transposed, b_transposed;
+  tw_gemm_bias bias;
+  bool relu;
+  double scale;
+  bool wide_output;             /* C has the accumulator's type where that is not the input's: mvout of all bits */
+  int64_t lda, ldb, ldc, ldd;   /* elements from row to row as stored */
+  int input_bytes, output_bytes, acc_bytes;
+  const char *input_type, *output_type, *acc_type; /* in C */
+} gm_gemm;
+tw_status gm_gemm_from(const gm_config *, const tw_problem *, gm_gemm *, tw_error *);
+
+/* How long a chunk stays in the scratchpad. */
+typedef enum gm_hold {
+  GM_STREAM, /* one step */
+  GM_PANEL,  /* all chunks along k of one outer tile: while the inner tile loop runs */
+  GM_WHOLE   /* the whole matrix, loaded once */
+} gm_hold;
+
+typedef struct gm_operand_plan { /* A or B */
+  gm_hold hold;
+  int buffers;                /* of the unit held: chunks (stream) or panels; 1 for whole */
+  int n_banks;                /* 0: packed, A from row 0 and B right behind it */
+  int bank[GM_BANKS_MAX];     /* consecutive slots go to these banks in turn; an arithmetic progression */
+  int width;                  /* of an mvin, blocks */
+} gm_operand_plan;
+
+typedef struct gm_plan {
+  int tile_m, tile_n, tile_k; /* blocks */
+  bool outer_is_i;            /* order of the tile loops: ij or ji; k is always innermost */
+  gm_operand_plan a, b;
+  int c_buffers;              /* 1 or 2 tiles of C in the accumulator */
+  bool c_split;               /* the two in different accumulator banks */
+  int store_width;            /* of an mvout, blocks */
+  bool overwrite;             /* the first step along k overwrites, so that no fill is needed (not with bias) */
+  int prefetch;               /* steps between a load and its use; 0: loads stand right before their use */
+  int spread_loads;           /* pairs from one row of loads to the next; 0: all before the pairs */
+  int spread_stores;          /* likewise for the stores of the previous tile; 0: tiles are stored when complete */
+  char loops[4];              /* order inside a step, outermost first: a permutation of "ijk" */
+  int unroll;                 /* innermost loops of `loops` that are unrolled: 0 to 3 */
+  bool reuse_weights;         /* i is innermost: B stays in the array, later pairs preload without B */
+  bool hoist_configs;         /* configuration once, not for every tile */
+  bool hoist_addresses;       /* operands with their size fields are made once, pairs add small constants */
+  bool taper;                 /* the last tiles halve in height, so that little is left to store at the end */
+  bool hardware_loop;         /* gemmini_loop_ws does everything below the tile loops */
+} gm_plan;
+
+/* Where everything lies, and how often everything happens: derived from a plan. */
+typedef struct gm_operand_layout {
+  int chunk_rows;             /* scratchpad rows of a slot */
+  int slots;
+  int base;                   /* row of slot 0 */
+  int banks, bank_stride;     /* slot s is at base + s % banks * bank_stride + s / banks * chunk_rows */
+} gm_operand_layout;
+typedef struct gm_layout {
+  int tiles_m, tiles_n, tiles_k;
+  gm_operand_layout a, b;
+  int c_rows, c_stride;       /* accumulator rows of a tile; from buffer 0 to buffer 1 */
+  size_t spad_bytes, acc_bytes; /* in use */
+} gm_layout;
+
+/* Height of the tile that has `left` block rows below its top, `last` if no tile beside it comes after. */
+int gm_plan_tile_rows(const gm_plan *, int left, bool last);
+
+void gm_plan_plain(const gm_config *, const gm_gemm *, gm_plan *);
+/* Applies one step to a plan that is legal; what results may be illegal. */
+tw_status gm_plan_step(const gm_config *, const gm_gemm *, const char *step, gm_plan *, tw_error *);
+/* Is the plan legal? If so, where does everything lie? */
+tw_status gm_plan_layout(const gm_config *, const gm_gemm *, const gm_plan *, gm_layout *, tw_error *);
+/* Replays a schedule; every prefix of it must be legal. */
+tw_status gm_plan_from(const gm_config *, const gm_gemm *, const tw_schedule *, gm_plan *, gm_layout *, tw_error *);
+
+/* "256x64 tiles of 64 along k, order ij, ...": one line. Returns buffer. */
+char *gm_plan_print(const gm_config *, const gm_plan *, char *buffer, size_t size);
+
+static inline int gm_ceil_div(int64_t a, int64_t b) { return (int)((a + b - 1) / b); }
+static inline int gm_min(int a, int b) { return a < b ? a : b; }
+static inline int gm_max(int a, int b) { return a > b ? a : b; }
+/* Blocks of the widest mvin into the scratchpad, the accumulator; of the widest mvout. */
+static inline int gm_widest_load(const gm_config *c) { return gm_max(1, c->dma_max_bytes / (c->dim * gm_input_bytes(c))); }
+static inline int gm_widest_fill(const gm_config *c) { return gm_max(1, c->dma_max_bytes / (c->dim * gm_acc_bytes(c))); }
+static inline int gm_widest_store(const gm_config *c, const gm_gemm *g)
+{
+  return gm_max(1, c->dma_max_bytes / (c->dim * g->output_bytes));
+}
+
+#endif

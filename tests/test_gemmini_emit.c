@@ -1,0 +1,348 @@
+/* test_gemmini_emit.c - whatever schedule is legal, the kernel that it makes is right.
+ *
+ * Kernels are compiled for the host against data/gemmini_commands.h, where every command does what it does on
+ * Gemmini but takes no time, and compared with the reference. Shapes and schedules are random, but always the same. */
+#include "test.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/random.h"
+#include "base/strings.h"
+#include "target/gemmini/schedule/plan.h"
+#include "target/gemmini/schedule/schedule.h"
+
+#define CONFIGS TW_TEST_DATA "/../../src/target/gemmini/configs/"
+
+static gm_config read_config(const char *name)
+{
+  char path[512];
+  snprintf(path, sizeof path, CONFIGS "%s.txt", name);
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  char text[16384] = "";
+  const size_t length = fread(text, 1, sizeof text - 1, file);
+  assert_true(length > 0);
+  fclose(file);
+  gm_config config;
+  tw_error error = {0};
+  if (gm_config_parse(text, path, &config, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  return config;
+}
+
+static tw_problem problem_of(const gm_config *config, const char *words, bool wide)
+{
+  char text[256];
+  snprintf(text, sizeof text, "%s", words);
+  const char *word[16];
+  size_t n = 0;
+  for (char *w = strtok(text, " "); w; w = strtok(NULL, " "))
+    word[n++] = w;
+  tw_problem p;
+  tw_error error = {0};
+  if (tw_problem_parse("gemm", n, word, &p, &error) != TW_OK)
+    fail_msg("%s: %s", words, error.text);
+  const char *in = tw_type_name(config->input_type), *acc = tw_type_name(config->acc_type);
+  assert_int_equal(tw_problem_set(&p, "a", in, &error), TW_OK);
+  assert_int_equal(tw_problem_set(&p, "b", in, &error), TW_OK);
+  assert_int_equal(tw_problem_set(&p, "acc", acc, &error), TW_OK);
+  assert_int_equal(tw_problem_set(&p, "c", wide ? acc : in, &error), TW_OK);
+  return p;
+}
+
+/* --- running kernels on the host ------------------------------------------------------------------------- */
+
+enum { BATCH = 24 };
+
+typedef struct batch {
+  const gm_config *config;
+  bool wide; /* C of the accumulator's type */
+  int n;
+  tw_problem problem[BATCH];
+  char *source[BATCH];
+  char *schedule[BATCH];
+} batch;
+
+static void add(batch *b, const tw_problem *problem, const tw_schedule *schedule)
+{
+  assert_true(b->n < BATCH);
+  tw_error error = {0};
+  char text[8192];
+  tw_schedule_print(schedule, text, sizeof text);
+  b->problem[b->n] = *problem;
+  b->schedule[b->n] = strdup(text);
+  if (gm_emit(b->config, problem, schedule, &b->source[b->n], &error) != TW_OK)
+    fail_msg("%s\n%s", error.text, text);
+  b->n++;
+}
+
+static const char *c_type(tw_type type)
+{
+  return type == TW_I8 ? "int8_t" : type == TW_I32 ? "int32_t" : "float";
+}
+
+/* Compiles all kernels of the batch into one shared object. */
+static void *compile(const batch *b, char *directory)
+{
+  char path[256], command[1024];
+  assert_non_null(mkdtemp(directory));
+  snprintf(path, sizeof path, "%s/kernels.c", directory);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fprintf(file, "#include <stdint.h>\ntypedef %s elem_t;\ntypedef %s acc_t;\ntypedef %s output_t;\n", c_type(b->config->input_type),
+          c_type(b->config->acc_type), c_type(b->wide ? b->config->acc_type : b->config->input_type));
+  fprintf(file, "enum { DIM = %d, SPAD_ROWS = %d, ACC_ROWS = %d };\n", b->config->dim, gm_spad_rows(b->config), gm_acc_rows(b->config));
+  fprintf(file, "#include \"gemmini_commands.h\"\n");
+  for (int i = 0; i < b->n; i++)
+    fprintf(file, "#define test test_%d\n%s\n#undef test\n#undef FULL\n#undef NONE\n#undef MIN\n#undef CUT_M\n#undef CUT_N\n#undef CUT_K\n",
+            i, b->source[i]);
+  fprintf(file, "void reset(void) { reset_commands(); }\nint faults(void) { return commands_fault; }\n");
+  fclose(file);
+  snprintf(command, sizeof command, "gcc -std=gnu99 -O1 -w -fPIC -shared -I%s -o %s/kernels.so %s -lm", TW_TEST_DATA, directory, path);
+  assert_int_equal(system(command), 0);
+  snprintf(path, sizeof path, "%s/kernels.so", directory);
+  void *object = dlopen(path, RTLD_NOW);
+  if (!object)
+    fail_msg("%s", dlerror());
+  return object;
+}
+
+static void check(const batch *b, void *object, int i)
+{
+  char name[32], text[512];
+  tw_error error = {0};
+  tw_case expected, actual;
+  assert_int_equal(tw_case_make(&b->problem[i], 7, 1, &expected, &error), TW_OK);
+  assert_int_equal(tw_case_make(&b->problem[i], 7, 1, &actual, &error), TW_OK);
+  const size_t out = expected.n_operands - 1;
+  const tw_operand *c = &actual.operand[out];
+  const size_t element = (size_t)tw_type_bits(c->type) / 8;
+  for (int64_t row = 0; row < c->dims[0]; row++) /* what lies between the rows is not the kernel's */
+    memset((char *)actual.buffer[out] + (size_t)(row * c->pitch) * element, 0x55, (size_t)c->dims[1] * element);
+  snprintf(name, sizeof name, "test_%d", i);
+  void (*kernel)(void *, ...);
+  *(void **)&kernel = dlsym(object, name);
+  void (*reset)(void);
+  *(void **)&reset = dlsym(object, "reset");
+  int (*faults)(void);
+  *(void **)&faults = dlsym(object, "faults");
+  assert_true(kernel && reset && faults);
+  reset();
+  if (expected.n_operands == 4)
+    ((void (*)(void *, void *, void *, void *))kernel)(actual.buffer[0], actual.buffer[1], actual.buffer[2], actual.buffer[3]);
+  else
+    ((void (*)(void *, void *, void *))kernel)(actual.buffer[0], actual.buffer[1], actual.buffer[2]);
+  tw_problem_print(&b->problem[i], text, sizeof text);
+  if (b->problem[i].op->compare(&b->problem[i], expected.buffer, actual.buffer, &error) != TW_OK || faults() != 0)
+    fail_msg("%s: %s (%d faults)\nschedule:\n%s\n%s", text, error.text, faults(), b->schedule[i], b->source[i]);
+  tw_case_free(&expected);
+  tw_case_free(&actual);
+}
+
+static void run(batch *b)
+{
+  char directory[] = "/tmp/tilewright-emit-XXXXXX", command[256];
+  void *object = compile(b, directory);
+  for (int i = 0; i < b->n; i++)
+    check(b, object, i);
+  dlclose(object);
+  snprintf(command, sizeof command, "rm -r %s", directory);
+  assert_int_equal(system(command), 0);
+  for (int i = 0; i < b->n; i++) {
+    free(b->source[i]);
+    free(b->schedule[i]);
+  }
+  b->n = 0;
+}
+
+/* --- random schedules ------------------------------------------------------------------------------------- */
+
+static int below(tw_random *random, int n)
+{
+  return (int)tw_random_below(random, (uint64_t)n);
+}
+
+static const char *pick(tw_random *random, const char *const word[], int n)
+{
+  return word[below(random, n)];
+}
+#define PICK(random, ...) pick(random, (const char *const[]){ __VA_ARGS__ }, sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *))
+
+static void random_step(tw_random *random, int dim, char step[TW_STEP_MAX])
+{
+  switch (below(random, 16)) {
+  case 0:
+  case 1:
+    snprintf(step, TW_STEP_MAX, "tile m=%d n=%d k=%d", dim * (1 + below(random, 8)), dim * (1 + below(random, 8)), dim * (1 + below(random, 6)));
+    return;
+  case 2: snprintf(step, TW_STEP_MAX, "order %s", PICK(random, "ij", "ji")); return;
+  case 3:
+  case 4: snprintf(step, TW_STEP_MAX, "hold %s=%s", PICK(random, "a", "b"), PICK(random, "stream", "panel", "whole")); return;
+  case 5: snprintf(step, TW_STEP_MAX, "buffers a=%d b=%d c=%d", 1 + below(random, 3), 1 + below(random, 3), 1 + below(random, 2)); return;
+  case 6: snprintf(step, TW_STEP_MAX, "banks %s", PICK(random, "a=0,2 b=1,3", "a=0 b=1", "a=2 b=1,3 c=0,1", "a=0,1,2 b=3", "a=3 b=0,1,2 c=0")); return;
+  case 7: snprintf(step, TW_STEP_MAX, "width %s=%d", PICK(random, "a", "b", "c"), dim * (1 + below(random, 4))); return;
+  case 8: snprintf(step, TW_STEP_MAX, "overwrite"); return;
+  case 9: snprintf(step, TW_STEP_MAX, "prefetch %d", below(random, 3)); return;
+  case 10: snprintf(step, TW_STEP_MAX, "spread loads=%d stores=%d", below(random, 24), below(random, 24)); return;
+  case 11: snprintf(step, TW_STEP_MAX, "loops %s", PICK(random, "ijk", "ikj", "jik", "jki", "kij", "kji")); return;
+  case 12: snprintf(step, TW_STEP_MAX, "unroll %d", below(random, 4)); return;
+  case 13: snprintf(step, TW_STEP_MAX, "reuse weights"); return;
+  case 14: snprintf(step, TW_STEP_MAX, "hoist %s", PICK(random, "configs", "addresses", "all")); return;
+  default: snprintf(step, TW_STEP_MAX, "%s", PICK(random, "taper", "pipeline", "pipeline loads=4 stores=8")); return;
+  }
+}
+
+/* Steps that are legal after each other; what is refused is left out. */
+static tw_schedule random_schedule(tw_random *random, const gm_config *config, const tw_problem *problem)
+{
+  tw_schedule schedule = {0};
+  for (int tries = 0; tries < 30; tries++) {
+    tw_schedule longer = schedule;
+    char step[TW_STEP_MAX];
+    double cycles;
+    random_step(random, config->dim, step);
+    assert_int_equal(tw_schedule_add(&longer, step, NULL), TW_OK);
+    if (gm_predict(config, problem, &longer, &cycles, NULL) == TW_OK)
+      schedule = longer;
+  }
+  return schedule;
+}
+
+static void random_batches(const char *name, uint64_t seed, int batches)
+{
+  const gm_config config = read_config(name);
+  tw_random random;
+  tw_random_seed(&random, seed);
+  for (int i = 0; i < batches; i++) {
+    batch b = { .config = &config, .wide = i % 3 == 2 && config.input_type == TW_I8 };
+    while (b.n < BATCH) {
+      char words[256];
+      const bool even = below(&random, 3) == 0;
+      const int d = config.dim, transposed = below(&random, 4), bias = below(&random, 4);
+      int size[3];
+      for (int x = 0; x < 3; x++)
+        size[x] = even ? d * (1 + below(&random, 12)) : 1 + below(&random, 12 * d);
+      snprintf(words, sizeof words, "m=%d n=%d k=%d a_transposed=%d b_transposed=%d bias=%s relu=%d scale=%s lda=%d ldc=%d", size[0],
+               size[1], size[2], transposed == 1, transposed == 2, bias == 1 ? "row" : bias == 2 ? "full" : "none",
+               !b.wide && below(&random, 2), b.wide || below(&random, 2) ? "1" : "0.25",
+               below(&random, 4) ? 0 : 12 * d + 3, below(&random, 4) ? 0 : 12 * d + 5);
+      const tw_problem problem = problem_of(&config, words, b.wide);
+      const tw_schedule schedule = random_schedule(&random, &config, &problem);
+      add(&b, &problem, &schedule);
+    }
+    run(&b);
+  }
+}
+
+static void any_legal_schedule_is_right_on_int8(void **state)
+{
+  (void)state;
+  random_batches("gemmini-16x16-int8", 1, 6);
+}
+
+static void any_legal_schedule_is_right_on_fp32(void **state)
+{
+  (void)state;
+  random_batches("gemmini-4x4-fp32", 2, 3);
+}
+
+static void the_plain_kernel_runs_every_shape(void **state)
+{
+  (void)state;
+  const gm_config config = read_config("gemmini-16x16-int8");
+  batch b = { .config = &config };
+  static const char *const shapes[] = { "m=1 n=1 k=1", "m=16 n=16 k=16", "m=100 n=37 k=129", "m=1 n=200 k=3", "m=200 n=1 k=17",
+    "m=64 n=64 k=64 a_transposed=1 bias=row", "m=65 n=66 k=67 b_transposed=1 bias=full relu=1 scale=0.5" };
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    const tw_problem problem = problem_of(&config, shapes[i], false);
+    add(&b, &problem, &(tw_schedule){0});
+  }
+  run(&b);
+}
+
+static void the_pipelined_kernel_runs_every_shape(void **state)
+{
+  (void)state;
+  const gm_config config = read_config("gemmini-16x16-int8");
+  tw_schedule schedule;
+  assert_int_equal(tw_schedule_parse("tile m=128 n=64 k=64\npipeline\nhold b=whole\nloops ikj\nunroll 2\ntaper\n", &schedule, NULL), TW_OK);
+  batch b = { .config = &config };
+  static const char *const shapes[] = { "m=1 n=1 k=1", "m=512 n=64 k=256", "m=100 n=37 k=129", "m=300 n=200 k=3", "m=200 n=1 k=17",
+    "m=400 n=128 k=64 a_transposed=1", "m=265 n=266 k=167 b_transposed=1 bias=full relu=1 scale=0.5" };
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    const tw_problem problem = problem_of(&config, shapes[i], false);
+    add(&b, &problem, &schedule);
+  }
+  run(&b);
+}
+
+/* --- what is refused ------------------------------------------------------------------------------------------ */
+
+static void refused(const char *shape, const char *steps, const char *reason)
+{
+  const gm_config config = read_config("gemmini-16x16-int8");
+  const tw_problem problem = problem_of(&config, shape, false);
+  tw_schedule schedule;
+  tw_error error = {0};
+  assert_int_equal(tw_schedule_parse(steps, &schedule, &error), TW_OK);
+  char *source = NULL;
+  assert_int_equal(gm_emit(&config, &problem, &schedule, &source, &error), TW_USAGE);
+  assert_null(source);
+  if (!strstr(error.text, reason))
+    fail_msg("'%s' does not say '%s'", error.text, reason);
+}
+
+static void illegal_steps_are_refused_with_the_reason(void **state)
+{
+  (void)state;
+  refused("m=64 n=64 k=64", "fly", "no such step");
+  refused("m=64 n=64 k=64", "tile m=0", "malformed");
+  refused("m=64 n=64 k=64", "tile m=16 q=4", "malformed");
+  refused("m=64 n=64 k=64", "buffers a=9", "malformed");
+  refused("m=4096 n=4096 k=4096", "tile m=512 n=512 k=64", "accumulator rows");
+  refused("m=4096 n=4096 k=4096", "tile m=16 n=16 k=64\nhold a=whole", "KiB of scratchpad");
+  refused("m=64 n=64 k=64", "prefetch 1", "step 1, 'prefetch 1'");
+  refused("m=64 n=64 k=64", "spread loads=4", "prefetch 1");
+  refused("m=64 n=64 k=64", "hold b=panel", "order ji");
+  refused("m=64 n=64 k=64", "banks a=0 b=0", "different banks");
+  refused("m=64 n=64 k=64 bias=row", "overwrite", "bias");
+  refused("m=64 n=64 k=64", "reuse weights", "innermost");
+  refused("m=64 n=64 k=64 a_transposed=1 b_transposed=1", "", "one transposer");
+}
+
+static void capacity_is_never_exceeded(void **state)
+{
+  (void)state;
+  const gm_config config = read_config("gemmini-16x16-int8");
+  tw_random random;
+  tw_random_seed(&random, 3);
+  for (int i = 0; i < 200; i++) {
+    const tw_problem problem = problem_of(&config, "m=2000 n=1000 k=3000", false);
+    const tw_schedule schedule = random_schedule(&random, &config, &problem);
+    gm_gemm gemm;
+    gm_plan plan;
+    gm_layout l;
+    assert_int_equal(gm_gemm_from(&config, &problem, &gemm, NULL), TW_OK);
+    assert_int_equal(gm_plan_from(&config, &gemm, &schedule, &plan, &l, NULL), TW_OK);
+    assert_true(l.spad_bytes <= (size_t)config.spad_bytes);
+    assert_true(l.acc_bytes <= (size_t)config.acc_bytes);
+  }
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_plain_kernel_runs_every_shape),
+    cmocka_unit_test(the_pipelined_kernel_runs_every_shape),
+    cmocka_unit_test(any_legal_schedule_is_right_on_int8),
+    cmocka_unit_test(any_legal_schedule_is_right_on_fp32),
+    cmocka_unit_test(illegal_steps_are_refused_with_the_reason),
+    cmocka_unit_test(capacity_is_never_exceeded),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
