@@ -60,7 +60,8 @@ static void near_words_are_found(void **state) {
   static const char *const words[] = {"gemm", "conv2d", "attention"};
   assert_string_equal(tw_nearest_word("gem", words, 3), "gemm");
   assert_string_equal(tw_nearest_word("atention", words, 3), "attention");
-  assert_string_equal(tw_nearest_word("conv", (const char *const[]){"conv2"}, 1), "conv2");
+  assert_string_equal(tw_nearest_word("con", words, 3), "conv2d");
+  assert_null(tw_nearest_word("co", words, 3));
   assert_null(tw_nearest_word("softmax", words, 3));
   assert_null(tw_nearest_word("", words, 3));
 }

@@ -129,7 +129,10 @@ static size_t edit_distance(const char *a, const char *b) {
 
 const char *tw_nearest_word(const char *word, const char *const words[], size_t n) {
   const char *nearest = NULL;
-  size_t limit = strlen(word) / 3, best = limit ? limit : 1;
+  size_t length = strlen(word), best = length < 6 ? 1 : length / 3;
+  for (size_t i = 0; length >= 3 && i < n; i++) {
+    if (strncmp(word, words[i], length) == 0) return words[i];
+  }
   for (size_t i = 0; i < n; i++) {
     size_t distance = edit_distance(word, words[i]);
     if (distance < best || (distance == best && !nearest)) {

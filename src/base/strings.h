@@ -32,7 +32,8 @@ bool tw_parse_real(const char *text, double *out);
 /* The shortest decimal text that reads back as the same double. Returns buffer. */
 char *tw_print_real(double value, char buffer[32]);
 
-/* The word most like `word` (edit distance at most a third of its length, and at least 1), or NULL: for "did you mean". */
+/* For "did you mean": the first word that begins with `word`, if that has 3 letters; else the word most like it
+ * (edit distance at most a third of its length, and at least 1); else NULL. */
 const char *tw_nearest_word(const char *word, const char *const words[], size_t n);
 
 #endif

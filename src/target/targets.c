@@ -1,4 +1,5 @@
 /* targets.c - the list of targets. A new machine is a folder here and a line below. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "tilewright/target.h"
@@ -17,4 +18,9 @@ const tw_target *tw_target_find(const char *name) {
     if (strcmp(target->name, name) == 0) return target;
   }
   return NULL;
+}
+
+void tw_menu_free(tw_menu *menu) {
+  free(menu->item);
+  *menu = (tw_menu){0};
 }

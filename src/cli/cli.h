@@ -1,0 +1,111 @@
+/* cli.h - what the subcommands share: options, the problem and target of the command line, output as text or JSON.
+ *
+ * A subcommand is a file of this folder with one function, and a line in the table of main.c. It prints its
+ * result on standard output (one JSON object with --json) and returns a status; the one line about a failure is
+ * printed by main.c. */
+#ifndef TW_CLI_CLI_H
+#define TW_CLI_CLI_H
+
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "tilewright/tilewright.h"
+
+typedef struct cli_options {
+  bool json, no_wisdom, help;
+  const char *target, *out, *schedule, *trace;
+  int64_t jobs, seed, iterations, plans, kernels, beam;
+  double dropout, seconds; /* dropout < 0: the search's default */
+} cli_options;
+
+typedef struct cli {
+  cli_options options;
+  size_t n_words;
+  const char **words; /* what is neither the subcommand nor an option */
+  bool *printed;      /* set once the one JSON object is out */
+} cli;
+
+typedef struct cli_command {
+  const char *name, *arguments, *summary;
+  const char *options; /* names of the options it takes, separated by blanks */
+  tw_status (*run)(const cli *, tw_error *);
+} cli_command;
+
+extern const cli_command cli_commands[]; /* ended by a NULL name */
+
+tw_status cli_targets(const cli *, tw_error *);
+tw_status cli_ops(const cli *, tw_error *);
+tw_status cli_tune(const cli *, tw_error *);
+tw_status cli_emit(const cli *, tw_error *);
+tw_status cli_run(const cli *, tw_error *);
+tw_status cli_bench(const cli *, tw_error *);
+tw_status cli_model(const cli *, tw_error *);
+tw_status cli_report(const cli *, tw_error *);
+tw_status cli_wisdom(const cli *, tw_error *);
+
+/* ---- options.c ---- */
+
+/* Fills *out from what follows the subcommand's name; out->words points into argv. */
+tw_status cli_parse(const cli_command *, int argc, char *argv[], cli *out, tw_error *);
+void cli_print_help(const cli_command *); /* of one subcommand */
+
+/* ---- subject.c: what a command is about ---- */
+
+typedef struct cli_subject {
+  const tw_target *target;
+  tw_problem problem; /* types filled in, checked by op and target */
+} cli_subject;
+
+/* words[first]: the op; the rest its keys; the target from -t. */
+tw_status cli_subject_of(const cli *, size_t first, cli_subject *, tw_error *);
+tw_status cli_find_target(const char *name, const tw_target **, tw_error *);
+/* The file of --schedule; the empty schedule without it. */
+tw_status cli_read_schedule(const cli *, tw_schedule *, tw_error *);
+/* The best that wisdom knows for the subject, if it is legal there; *found tells. Never fails for bad wisdom: says so on stderr. */
+void cli_known_schedule(const cli *, const cli_subject *, tw_schedule *, bool *found, bool *exact);
+/* "'s' is not ...; did you mean ...": TW_USAGE. */
+tw_status cli_no_words(const cli *, size_t most, tw_error *);
+
+/* ---- output.c ---- */
+
+/* Prints and releases the object; TW_MISSING if standard output cannot take it. */
+tw_status cli_print_json(const cli *, json_t *object, tw_error *);
+json_t *cli_json_number(double); /* an integer where it is one */
+json_t *cli_json_text(const char *); /* bytes that are not UTF-8 become '?' */
+json_t *cli_json_measurement(const tw_target *, const tw_measurement *); /* cycles, utilization, ..., memory, counters */
+json_t *cli_json_bound(const tw_target *, const tw_bound *);
+json_t *cli_json_schedule(const tw_schedule *); /* its text */
+char *cli_schedule_text(const tw_schedule *); /* malloc'ed; NULL without memory */
+
+enum { CLI_NUMBER = 40 };
+/* "1,234,567" for whole numbers, four digits otherwise. Returns buffer. */
+char *cli_print_number(double, char buffer[CLI_NUMBER]);
+/* "1,234,567 cycles" or "1.25 ms". */
+char *cli_print_cost(const tw_target *, double cost, char buffer[CLI_NUMBER]);
+void cli_print_measurement(const tw_target *, const tw_measurement *, const tw_bound *);
+
+/* ---- summary.c: the result of a search ---- */
+
+/* {"best": {...}, "start": {...}, "bound": {...}, "samples", "wall_seconds"}; `full` adds what the report shows. */
+json_t *cli_json_result(const cli_subject *, const tw_search_result *, bool full);
+void cli_print_ladder(const cli_subject *, const tw_search_result *);
+/* kernel.c, start.c, schedule.txt and summary.json. */
+tw_status cli_write_result(const char *directory, const cli_subject *, const tw_search_result *, tw_error *);
+
+/* ---- measure.c ---- */
+
+/* Builds, checks and measures one source; prints the outcome. `note` (may be NULL) is a line in front of the text. */
+tw_status cli_measure_source(const cli *, const cli_subject *, const char *source, size_t length, const char *note, tw_error *);
+
+/* ---- interrupt.c ---- */
+
+/* From now on the first Ctrl-C sets the flag that is returned, the second one ends the process. */
+const volatile int *cli_catch_interrupt(void);
+
+/* ---- progress.c ---- */
+
+void cli_show_progress(void *context, const tw_progress *); /* one line on stderr, rewritten; for terminals */
+void cli_clear_progress(void);
+
+#endif

@@ -1,0 +1,19 @@
+/* interrupt.c - Ctrl-C: the first one asks for an end, the second one is one. */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+static volatile int interrupted; /* a signal handler can reach nothing else */
+
+static void note(int number) {
+  (void)number;
+  interrupted = 1;
+}
+
+const volatile int *cli_catch_interrupt(void) {
+  struct sigaction action = {.sa_handler = note, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, NULL);
+  action.sa_flags = (int)SA_RESETHAND | SA_RESTART;
+  sigaction(SIGTERM, &action, NULL);
+  return &interrupted;
+}

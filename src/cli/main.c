@@ -1,0 +1,94 @@
+/* main.c - the command `tilewright`: finds the subcommand, runs it, says in one line what went wrong. */
+#include <string.h>
+
+#include "base/strings.h"
+#include "cli/cli.h"
+
+#define SUBJECT "OP key=value... -t TARGET"
+#define SEARCH "jobs seed iterations plans kernels beam dropout seconds "
+
+const cli_command cli_commands[] = {
+    {"targets", "[NAME]", "the machines, and which can be used here", "json", cli_targets},
+    {"ops", "[NAME]", "what can be computed, and its keys", "json", cli_ops},
+    {"tune", SUBJECT, "search for the best kernel", SEARCH "target out no-wisdom json", cli_tune},
+    {"run", "FILE " SUBJECT, "check and measure one kernel source", "target schedule trace seed jobs json", cli_run},
+    {"emit", SUBJECT, "print the source that a schedule makes", "target schedule json", cli_emit},
+    {"bench", SUBJECT, "check and measure the best known kernel", "target trace no-wisdom seed jobs json", cli_bench},
+    {"model", SUBJECT, "what the analytic model predicts", "target schedule json", cli_model},
+    {"report", "DIR", "a tuning run (--out DIR) as one HTML page", "json", cli_report},
+    {"wisdom", "list | show " SUBJECT " | export [FILE] | import FILE", "the best schedules known", "target json", cli_wisdom},
+    {0},
+};
+
+static void print_usage(void) {
+  printf("usage: tilewright COMMAND [ARGUMENTS] [OPTIONS]\n\n"
+         "Finds, checks and runs fast tiled kernels for tensor accelerators.\n\n");
+  for (const cli_command *c = cli_commands; c->name; c++) printf("  %-8s %s\n", c->name, c->summary);
+  printf("\n`tilewright COMMAND --help` says more. For instance:\n\n"
+         "  tilewright tune gemm m=512 n=512 k=512 -t gemmini-16x16-int8 --out build/best\n");
+}
+
+static tw_status find_command(const char *name, const cli_command **out, tw_error *error) {
+  const char *names[32];
+  size_t n = 0;
+  for (; cli_commands[n].name; n++) {
+    names[n] = cli_commands[n].name;
+    if (strcmp(names[n], name) == 0) {
+      *out = &cli_commands[n];
+      return TW_OK;
+    }
+  }
+  const char *near = tw_nearest_word(name, names, n);
+  if (near) return tw_fail(error, TW_USAGE, "there is no command '%s': did you mean '%s'?", name, near);
+  return tw_fail(error, TW_USAGE, "there is no command '%s'; `tilewright --help` lists them", name);
+}
+
+static tw_status run_command(const cli_command *command, const cli *c, tw_error *error) {
+  if (c->options.help) {
+    cli_print_help(command);
+    return TW_OK;
+  }
+  return command->run(c, error);
+}
+
+/* Standard output may be a full disk; what was printed there is only certain now. */
+static tw_status finish_output(tw_status status, tw_error *error) {
+  if ((fflush(stdout) == 0 && !ferror(stdout)) || status == TW_MISSING) return status;
+  return tw_fail(error, TW_MISSING, "cannot write to standard output: is its disk full?");
+}
+
+/* With --json there is one object on standard output even when nothing else came of it. */
+static void print_failure(const cli *c, int argc, char *argv[], tw_status status, const tw_error *error) {
+  bool json = c->options.json;
+  for (int i = 1; i < argc; i++) json |= strcmp(argv[i], "--json") == 0;
+  if (json && !*c->printed) {
+    tw_error ignored;
+    cli_print_json(c, json_pack("{s:o, s:i}", "error", cli_json_text(error->text), "status", (int)status), &ignored);
+  }
+  fprintf(stderr, "tilewright: %s\n", error->text);
+}
+
+static bool is_word(const char *argument, const char *a, const char *b) {
+  return strcmp(argument, a) == 0 || strcmp(argument, b) == 0;
+}
+
+int main(int argc, char *argv[]) {
+  tw_error error = {0};
+  tw_status status = TW_OK;
+  bool printed = false;
+  cli c = {.printed = &printed};
+  const cli_command *command = NULL;
+  if (argc < 2)
+    status = tw_fail(&error, TW_USAGE, "say what to do; `tilewright --help` lists the commands");
+  else if (is_word(argv[1], "--help", "-h") || strcmp(argv[1], "help") == 0)
+    print_usage();
+  else if (is_word(argv[1], "--version", "-V"))
+    printf("tilewright %s\n", TILEWRIGHT_VERSION);
+  else if ((status = find_command(argv[1], &command, &error)) == TW_OK &&
+           (status = cli_parse(command, argc - 1, argv + 1, &c, &error)) == TW_OK)
+    status = run_command(command, &c, &error);
+  if (status != TW_OK) print_failure(&c, argc, argv, status, &error);
+  tw_status finished = finish_output(status, &error);
+  if (finished != status) fprintf(stderr, "tilewright: %s\n", error.text);
+  return finished;
+}

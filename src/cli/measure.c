@@ -1,0 +1,61 @@
+/* measure.c - one kernel source through build, check and measure. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "cli/cli.h"
+
+typedef struct outcome {
+  tw_measurement measurement;
+  tw_bound bound;
+} outcome;
+
+static tw_status build_check_measure(const cli *c, const cli_subject *s, const char *source, size_t length, outcome *out,
+                                     tw_error *error) {
+  const tw_target *t = s->target;
+  int jobs = c->options.jobs ? (int)c->options.jobs : tw_cores();
+  tw_artefact *artefact = NULL;
+  tw_case inputs = {0};
+  tw_status status = t->bound(t, &s->problem, &out->bound, error);
+  if (status == TW_OK) status = t->build(t, &s->problem, source, length, &artefact, error);
+  if (status == TW_OK) status = tw_case_make(&s->problem, (uint64_t)c->options.seed, jobs, &inputs, error);
+  if (status == TW_OK) status = t->check(t, artefact, &inputs, error);
+  if (status == TW_OK) status = t->measure(t, artefact, &inputs, c->options.trace, &out->measurement, error);
+  tw_case_free(&inputs);
+  if (artefact) t->release(artefact);
+  return status;
+}
+
+/* A wrong kernel is a result: it is in the object, and in the exit status. */
+static tw_status print_json(const cli *c, const cli_subject *s, const outcome *o, tw_status status, const tw_error *why,
+                            tw_error *error) {
+  json_t *object = json_object();
+  json_object_set_new(object, "correct", json_boolean(status == TW_OK));
+  if (status == TW_OK) {
+    json_t *measurement = cli_json_measurement(s->target, &o->measurement);
+    json_object_update(object, measurement);
+    json_decref(measurement);
+    json_object_set_new(object, "bound", cli_json_bound(s->target, &o->bound));
+  } else {
+    json_object_set_new(object, "error", cli_json_text(why->text));
+  }
+  tw_status printed = cli_print_json(c, object, error);
+  return printed == TW_OK ? status : printed;
+}
+
+tw_status cli_measure_source(const cli *c, const cli_subject *s, const char *source, size_t length, const char *note,
+                             tw_error *error) {
+  outcome o = {0};
+  tw_error why = {0};
+  tw_status status = build_check_measure(c, s, source, length, &o, &why);
+  if (error) *error = why;
+  if (c->options.json && (status == TW_OK || status == TW_FAILED)) return print_json(c, s, &o, status, &why, error);
+  if (status != TW_OK) return status;
+  char problem[512];
+  tw_problem_print(&s->problem, problem, sizeof problem);
+  printf("%s on %s%s%s\n", problem, s->target->name, note ? ", " : "", note ? note : "");
+  printf("  result        correct\n");
+  cli_print_measurement(s->target, &o.measurement, &o.bound);
+  if (c->options.trace) printf("\ntimeline in %s: open it in ui.perfetto.dev or chrome://tracing\n", c->options.trace);
+  return TW_OK;
+}

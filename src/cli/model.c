@@ -1,0 +1,69 @@
+/* model.c - `tilewright model OP key=value... -t TARGET [--schedule FILE]`: the analytic model without running
+ * anything: the bound, the predicted cost of a schedule, and of each legal next step. */
+#include <stdlib.h>
+
+#include "cli/cli.h"
+
+typedef struct prediction {
+  tw_bound bound;
+  double cost;
+  tw_menu menu;
+} prediction;
+
+static tw_status predict(const cli_subject *s, const tw_schedule *schedule, prediction *out, tw_error *error) {
+  const tw_target *t = s->target;
+  tw_status status = t->bound(t, &s->problem, &out->bound, error);
+  if (status == TW_OK) status = t->predict(t, &s->problem, schedule, &out->cost, error);
+  if (status == TW_OK) status = t->steps(t, &s->problem, schedule, &out->menu, error);
+  return status;
+}
+
+static tw_status print_json(const cli *c, const cli_subject *s, const tw_schedule *schedule, const prediction *p,
+                            tw_error *error) {
+  json_t *steps = json_array(), *object = json_object();
+  for (size_t i = 0; i < p->menu.n; i++) {
+    const tw_menu_item *item = &p->menu.item[i];
+    json_t *step = json_object();
+    json_object_set_new(step, "step", cli_json_text(item->step));
+    json_object_set_new(step, "lever", cli_json_text(item->lever));
+    json_object_set_new(step, "why", cli_json_text(item->why));
+    json_object_set_new(step, s->target->unit, cli_json_number(item->predicted_cost));
+    json_array_append_new(steps, step);
+  }
+  json_object_set_new(object, "bound", cli_json_bound(s->target, &p->bound));
+  json_object_set_new(object, "schedule", cli_json_schedule(schedule));
+  json_object_set_new(object, s->target->unit, cli_json_number(p->cost));
+  json_object_set_new(object, "steps", steps);
+  return cli_print_json(c, object, error);
+}
+
+static void print_text(const cli_subject *s, const tw_schedule *schedule, const prediction *p) {
+  char problem[512], cost[CLI_NUMBER];
+  tw_problem_print(&s->problem, problem, sizeof problem);
+  printf("%s on %s\n", problem, s->target->name);
+  printf("  bound      %s", cli_print_cost(s->target, p->bound.cost, cost));
+  printf(" (%s)\n", p->bound.limit);
+  printf("  predicted  %s", cli_print_cost(s->target, p->cost, cost));
+  printf(" for %s: %.1f%% of the bound\n", schedule->n ? "this schedule" : "the plainest kernel",
+         p->cost > 0 ? 100 * p->bound.cost / p->cost : 0);
+  if (p->menu.n) printf("\nnext steps\n");
+  for (size_t i = 0; i < p->menu.n; i++) {
+    const tw_menu_item *item = &p->menu.item[i];
+    printf("  %20s  %-36s %s\n", cli_print_cost(s->target, item->predicted_cost, cost), item->step, item->why);
+  }
+}
+
+tw_status cli_model(const cli *c, tw_error *error) {
+  cli_subject subject;
+  tw_schedule schedule;
+  prediction p = {0};
+  tw_status status = cli_subject_of(c, 0, &subject, error);
+  if (status == TW_OK) status = cli_read_schedule(c, &schedule, error);
+  if (status == TW_OK) status = predict(&subject, &schedule, &p, error);
+  if (status == TW_OK && c->options.json)
+    status = print_json(c, &subject, &schedule, &p, error);
+  else if (status == TW_OK)
+    print_text(&subject, &schedule, &p);
+  tw_menu_free(&p.menu);
+  return status;
+}

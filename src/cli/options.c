@@ -1,0 +1,128 @@
+/* options.c - one table of all options; a subcommand names those that it takes. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "cli/cli.h"
+
+typedef enum option_kind { FLAG, TEXT, INTEGER, REAL } option_kind;
+
+static const struct option_entry {
+  const char *name;
+  char letter;
+  option_kind kind;
+  size_t offset; /* in cli_options */
+  double min, max;
+  const char *argument, *help;
+} table[] = {
+    {"target", 't', TEXT, offsetof(cli_options, target), 0, 0, "NAME", "the machine; `tilewright targets` lists them"},
+    {"out", 'o', TEXT, offsetof(cli_options, out), 0, 0, "DIR", "write kernel, schedule, summary and journal there"},
+    {"schedule", 's', TEXT, offsetof(cli_options, schedule), 0, 0, "FILE", "a schedule, one step a line; no search"},
+    {"trace", 0, TEXT, offsetof(cli_options, trace), 0, 0, "FILE", "write a timeline for Perfetto or chrome://tracing"},
+    {"no-wisdom", 0, FLAG, offsetof(cli_options, no_wisdom), 0, 0, NULL, "start from nothing, keep nothing"},
+    {"jobs", 'j', INTEGER, offsetof(cli_options, jobs), 1, 4096, "N", "threads; all cores if not said"},
+    {"seed", 0, INTEGER, offsetof(cli_options, seed), 0, 9e18, "N", "of all random choices; 1 if not said"},
+    {"iterations", 0, INTEGER, offsetof(cli_options, iterations), 1, 10000, "N", "of the beam search"},
+    {"plans", 0, INTEGER, offsetof(cli_options, plans), 1, 10000, "N", "for each parent in the beam"},
+    {"kernels", 0, INTEGER, offsetof(cli_options, kernels), 1, 10000, "N", "for each plan"},
+    {"beam", 0, INTEGER, offsetof(cli_options, beam), 1, 10000, "N", "candidates kept after an iteration"},
+    {"dropout", 0, REAL, offsetof(cli_options, dropout), 0, 1, "P", "probability that a menu entry is hidden from a plan"},
+    {"seconds", 0, REAL, offsetof(cli_options, seconds), 0.001, 1e9, "S", "stop starting candidates after this long"},
+    {"json", 0, FLAG, offsetof(cli_options, json), 0, 0, NULL, "one JSON object on standard output"},
+    {"help", 'h', FLAG, offsetof(cli_options, help), 0, 0, NULL, "this text"},
+};
+
+enum { N_OPTIONS = sizeof table / sizeof *table };
+
+static bool takes(const cli_command *command, const char *name) {
+  size_t length = strlen(name);
+  if (strcmp(name, "help") == 0) return true;
+  for (const char *p = command->options; (p = strstr(p, name)); p += length) {
+    if ((p == command->options || p[-1] == ' ') && (p[length] == ' ' || !p[length])) return true;
+  }
+  return false;
+}
+
+static tw_status set_option(const struct option_entry *o, const char *text, cli_options *options, tw_error *error) {
+  char *field = (char *)options + o->offset;
+  int64_t integer;
+  double real;
+  switch (o->kind) {
+  case FLAG:
+    *(bool *)field = true;
+    return TW_OK;
+  case TEXT:
+    if (!*text) return tw_fail(error, TW_USAGE, "--%s is empty: give it %s", o->name, o->argument);
+    *(const char **)field = text;
+    return TW_OK;
+  case INTEGER:
+    if (!tw_parse_int(text, &integer) || (double)integer < o->min || (double)integer > o->max)
+      return tw_fail(error, TW_USAGE, "--%s %s: give it a whole number between %.0f and %.0f", o->name, text, o->min, o->max);
+    *(int64_t *)field = integer;
+    return TW_OK;
+  case REAL:
+    if (!tw_parse_real(text, &real) || real < o->min || real > o->max)
+      return tw_fail(error, TW_USAGE, "--%s %s: give it a number between %g and %g", o->name, text, o->min, o->max);
+    *(double *)field = real;
+    return TW_OK;
+  }
+  return TW_OK;
+}
+
+static tw_status unknown_option(const cli_command *command, const char *given, tw_error *error) {
+  const char *names[N_OPTIONS];
+  char name[64];
+  size_t n = 0;
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(given, "="), given);
+  for (size_t i = 0; i < N_OPTIONS; i++) {
+    if (takes(command, table[i].name)) names[n++] = table[i].name;
+  }
+  const char *near = strncmp(name, "--", 2) == 0 ? tw_nearest_word(name + 2, names, n) : NULL;
+  if (near) return tw_fail(error, TW_USAGE, "%s has no option '%s': did you mean '--%s'?", command->name, name, near);
+  return tw_fail(error, TW_USAGE, "%s has no option '%s'; `tilewright %s --help` lists them", command->name, name, command->name);
+}
+
+tw_status cli_parse(const cli_command *command, int argc, char *argv[], cli *out, tw_error *error) {
+  struct option longs[N_OPTIONS + 1] = {0};
+  char shorts[2 * N_OPTIONS + 2] = ":"; /* tell a missing argument from an unknown option */
+  int n = 0;
+  for (int i = 0; i < N_OPTIONS; i++) {
+    if (!takes(command, table[i].name)) continue;
+    longs[n++] = (struct option){table[i].name, table[i].kind != FLAG, NULL, 256 + i};
+    if (table[i].letter)
+      snprintf(shorts + strlen(shorts), 3, "%c%s", table[i].letter, table[i].kind == FLAG ? "" : ":");
+  }
+  out->options = (cli_options){.seed = 1, .dropout = -1};
+  opterr = 0;
+  int found;
+  while ((found = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+    if (found == ':') return tw_fail(error, TW_USAGE, "%s needs a value behind it", argv[optind - 1]);
+    if (found == '?') {
+      char letter[3] = {'-', (char)optopt, '\0'};
+      bool is_letter = optopt > 0 && optopt < 256;
+      return unknown_option(command, is_letter ? letter : argv[optind - 1], error);
+    }
+    const struct option_entry *entry = NULL;
+    for (int i = 0; i < N_OPTIONS; i++) {
+      if (found == 256 + i || found == table[i].letter) entry = &table[i];
+    }
+    tw_status status = set_option(entry, optarg, &out->options, error);
+    if (status != TW_OK) return status;
+  }
+  out->n_words = (size_t)(argc - optind);
+  out->words = (const char **)argv + optind;
+  return TW_OK;
+}
+
+void cli_print_help(const cli_command *command) {
+  printf("usage: tilewright %s %s [OPTIONS]\n\n%s\n\n", command->name, command->arguments, command->summary);
+  for (size_t i = 0; i < N_OPTIONS; i++) {
+    char left[40], letter[5] = "    ";
+    if (!takes(command, table[i].name)) continue;
+    if (table[i].letter) snprintf(letter, sizeof letter, "-%c, ", table[i].letter);
+    snprintf(left, sizeof left, "%s--%s %s", letter, table[i].name, table[i].argument ? table[i].argument : "");
+    printf("  %-24s %s\n", left, table[i].help);
+  }
+}

@@ -1,0 +1,138 @@
+/* output.c - numbers, costs and measurements as text and as JSON. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "cli/cli.h"
+
+tw_status cli_print_json(const cli *c, json_t *object, tw_error *error) {
+  *c->printed = true;
+  int failed = !object || json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) < 0 || putchar('\n') == EOF;
+  json_decref(object);
+  return failed ? tw_fail(error, TW_MISSING, "cannot write JSON to standard output") : TW_OK;
+}
+
+json_t *cli_json_number(double x) {
+  if (!isfinite(x)) return json_null();
+  return x == floor(x) && fabs(x) < 0x1p53 ? json_integer((json_int_t)x) : json_real(x);
+}
+
+json_t *cli_json_text(const char *text) {
+  json_t *string = json_string(text);
+  if (string) return string;
+  char *copy = strdup(text);
+  for (char *p = copy; p && *p; p++) {
+    if ((unsigned char)*p >= 0x80) *p = '?';
+  }
+  string = copy ? json_string(copy) : NULL;
+  free(copy);
+  return string;
+}
+
+char *cli_schedule_text(const tw_schedule *schedule) {
+  size_t length = tw_schedule_print(schedule, NULL, 0);
+  char *text = tw_new(length + 1, 1);
+  if (text) tw_schedule_print(schedule, text, length + 1);
+  return text;
+}
+
+json_t *cli_json_schedule(const tw_schedule *schedule) {
+  char *text = cli_schedule_text(schedule);
+  json_t *string = text ? cli_json_text(text) : NULL;
+  free(text);
+  return string;
+}
+
+json_t *cli_json_bound(const tw_target *target, const tw_bound *bound) {
+  json_t *object = json_object();
+  json_object_set_new(object, target->unit, cli_json_number(bound->cost));
+  json_object_set_new(object, "compute", cli_json_number(bound->compute_cost));
+  json_object_set_new(object, "memory", cli_json_number(bound->memory_cost));
+  json_object_set_new(object, "limit", cli_json_text(bound->limit));
+  return object;
+}
+
+json_t *cli_json_measurement(const tw_target *target, const tw_measurement *m) {
+  json_t *object = json_object(), *memory = json_object(), *counters = json_object();
+  json_object_set_new(object, target->unit, cli_json_number(m->cost));
+  json_object_set_new(object, "instructions", cli_json_number(m->instructions));
+  json_object_set_new(object, "utilization", json_real(m->utilization));
+  for (size_t i = 0; i < m->n_memories; i++) {
+    json_t *use = json_object();
+    json_object_set_new(use, "used", json_integer((json_int_t)m->memory[i].used));
+    json_object_set_new(use, "size", json_integer((json_int_t)m->memory[i].size));
+    json_object_set_new(memory, m->memory[i].name, use);
+  }
+  for (size_t i = 0; i < m->n_counters; i++)
+    json_object_set_new(counters, m->counter[i].name, cli_json_number(m->counter[i].value));
+  json_object_set_new(object, "memory", memory);
+  json_object_set_new(object, "counters", counters);
+  return object;
+}
+
+char *cli_print_number(double x, char buffer[CLI_NUMBER]) {
+  if (!(x == floor(x) && fabs(x) < 1e15)) {
+    snprintf(buffer, CLI_NUMBER, "%.4g", x);
+    return buffer;
+  }
+  char digits[24];
+  snprintf(digits, sizeof digits, "%.0f", fabs(x));
+  size_t length = strlen(digits), at = 0;
+  if (x < 0) buffer[at++] = '-';
+  for (size_t i = 0; i < length; i++) {
+    if (i && (length - i) % 3 == 0) buffer[at++] = ',';
+    buffer[at++] = digits[i];
+  }
+  buffer[at] = '\0';
+  return buffer;
+}
+
+char *cli_print_cost(const tw_target *target, double cost, char buffer[CLI_NUMBER]) {
+  if (strcmp(target->unit, "seconds") == 0) {
+    if (cost < 1e-3)
+      snprintf(buffer, CLI_NUMBER, "%.4g us", cost * 1e6);
+    else
+      snprintf(buffer, CLI_NUMBER, cost < 1 ? "%.4g ms" : "%.4g s", cost < 1 ? cost * 1e3 : cost);
+    return buffer;
+  }
+  char number[CLI_NUMBER];
+  snprintf(buffer, CLI_NUMBER, "%.24s %.12s", cli_print_number(cost, number), target->unit);
+  return buffer;
+}
+
+static void print_counters(const tw_measurement *m) {
+  char number[CLI_NUMBER];
+  if (m->n_counters) printf("\nwhere the time went, and what was counted\n");
+  for (size_t i = 0; i < m->n_counters; i++) {
+    const tw_counter *counter = &m->counter[i];
+    char share[16] = "";
+    if (m->cycles > 0 && strcmp(counter->unit, "cycles") == 0)
+      snprintf(share, sizeof share, "%5.1f%%", 100 * counter->value / m->cycles);
+    printf("  %-28s %14s %-10s %6s  %s\n", counter->name, cli_print_number(counter->value, number), counter->unit, share,
+           counter->help);
+  }
+}
+
+static void print_memories(const tw_measurement *m) {
+  char used[CLI_NUMBER], size[CLI_NUMBER];
+  if (m->n_memories) printf("\nmemory in use\n");
+  for (size_t i = 0; i < m->n_memories; i++) {
+    const tw_memory_use *memory = &m->memory[i];
+    double share = memory->size ? 100 * (double)memory->used / (double)memory->size : 0;
+    printf("  %-28s %14s of %s bytes (%.0f%%)\n", memory->name, cli_print_number((double)memory->used, used),
+           cli_print_number((double)memory->size, size), share);
+  }
+}
+
+void cli_print_measurement(const tw_target *target, const tw_measurement *m, const tw_bound *bound) {
+  char text[CLI_NUMBER];
+  printf("  cost          %s\n", cli_print_cost(target, m->cost, text));
+  printf("  utilization   %.1f%% of the machine's peak\n", 100 * m->utilization);
+  printf("  bound         %s", cli_print_cost(target, bound->cost, text));
+  printf(" (%s): this is %.1f%% of it\n", bound->limit, m->cost > 0 ? 100 * bound->cost / m->cost : 0);
+  if (m->instructions > 0) printf("  instructions  %s\n", cli_print_number(m->instructions, text));
+  print_counters(m);
+  print_memories(m);
+}

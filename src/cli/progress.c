@@ -1,0 +1,26 @@
+/* progress.c - the line that is rewritten while a search runs, if somebody sees it. */
+#define _GNU_SOURCE
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+enum { BAR = 24 };
+
+void cli_show_progress(void *context, const tw_progress *p) {
+  (void)context;
+  if (!isatty(STDERR_FILENO)) return;
+  char bar[BAR + 1], left[32] = "";
+  int full = p->planned > 0 ? BAR * p->done / p->planned : 0;
+  memset(bar, '-', BAR);
+  memset(bar, '#', (size_t)(full < 0 ? 0 : full > BAR ? BAR : full));
+  bar[BAR] = '\0';
+  if (p->left >= 0) snprintf(left, sizeof left, ", %.0f s left", p->left);
+  fprintf(stderr, "\r\033[K[%s] %d/%d candidates, %d correct, best %.1f%%%s", bar, p->done, p->planned, p->correct,
+          100 * p->best_utilization, left);
+  fflush(stderr);
+}
+
+void cli_clear_progress(void) {
+  if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
+}

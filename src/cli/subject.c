@@ -1,0 +1,68 @@
+/* subject.c - the problem and the machine that a command line is about. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/strings.h"
+#include "cli/cli.h"
+
+enum { SCHEDULE_LIMIT = 1 << 16 };
+
+tw_status cli_find_target(const char *name, const tw_target **out, tw_error *error) {
+  const char *names[64];
+  size_t n = 0;
+  if (!name) return tw_fail(error, TW_USAGE, "say for which machine with -t TARGET; `tilewright targets` lists them");
+  if ((*out = tw_target_find(name))) return TW_OK;
+  for (const tw_target *t; n < 64 && (t = tw_target_at(n)); n++) names[n] = t->name;
+  const char *near = tw_nearest_word(name, names, n);
+  if (near) return tw_fail(error, TW_USAGE, "there is no target '%s': did you mean '%s'?", name, near);
+  return tw_fail(error, TW_USAGE, "there is no target '%s'; `tilewright targets` lists them", name);
+}
+
+tw_status cli_subject_of(const cli *c, size_t first, cli_subject *out, tw_error *error) {
+  if (c->n_words <= first)
+    return tw_fail(error, TW_USAGE, "say what to compute, for instance `gemm m=512 n=512 k=512`; `tilewright ops` lists the ops");
+  tw_status status = tw_problem_parse(c->words[first], c->n_words - first - 1, c->words + first + 1, &out->problem, error);
+  if (status == TW_OK) status = cli_find_target(c->options.target, &out->target, error);
+  if (status == TW_OK) status = out->target->supports(out->target, &out->problem, error);
+  if (status == TW_OK) status = out->problem.op->validate(&out->problem, error);
+  if (status == TW_OK) status = out->target->available(out->target, error);
+  return status;
+}
+
+tw_status cli_read_schedule(const cli *c, tw_schedule *out, tw_error *error) {
+  *out = (tw_schedule){0};
+  if (!c->options.schedule) return TW_OK;
+  char *text;
+  tw_error inner = {0};
+  tw_status status = tw_file_read(c->options.schedule, SCHEDULE_LIMIT, &text, NULL, error);
+  if (status != TW_OK) return status;
+  status = tw_schedule_parse(text, out, &inner);
+  free(text);
+  return status == TW_OK ? TW_OK : tw_fail(error, status, "%s: %.1900s", c->options.schedule, inner.text);
+}
+
+void cli_known_schedule(const cli *c, const cli_subject *s, tw_schedule *out, bool *found, bool *exact) {
+  tw_wisdom wisdom = {0};
+  tw_error error = {0};
+  char *source = NULL;
+  *found = *exact = false;
+  *out = (tw_schedule){0};
+  if (c->options.no_wisdom) return;
+  if (tw_wisdom_load(NULL, &wisdom, &error) != TW_OK) {
+    fprintf(stderr, "tilewright: going on without wisdom: %s\n", error.text);
+    return;
+  }
+  const tw_wisdom_entry *entry = tw_wisdom_find(&wisdom, s->target->name, &s->problem, exact);
+  /* What is known for a neighbouring shape may be illegal for this one. */
+  if (entry && s->target->emit(s->target, &s->problem, &entry->schedule, &source, NULL) == TW_OK) {
+    *out = entry->schedule;
+    *found = true;
+    free(source);
+  }
+  tw_wisdom_free(&wisdom);
+}
+
+tw_status cli_no_words(const cli *c, size_t most, tw_error *error) {
+  return c->n_words <= most ? TW_OK : tw_fail(error, TW_USAGE, "'%s' is one word too many", c->words[most]);
+}

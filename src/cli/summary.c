@@ -1,0 +1,107 @@
+/* summary.c - what came of a search: the ladder for people, the object of --json, the files of --out. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/strings.h"
+#include "cli/cli.h"
+
+static double speedup(const tw_search_result *r, double cost) { return cost > 0 ? r->start.cost / cost : 0; }
+
+static json_t *json_ladder(const cli_subject *s, const tw_search_result *r) {
+  json_t *ladder = json_array();
+  for (size_t i = 0; i < r->n_rungs; i++) {
+    json_t *rung = json_object();
+    json_object_set_new(rung, "step", cli_json_text(r->rung[i].step));
+    json_object_set_new(rung, "why", cli_json_text(r->rung[i].why));
+    json_object_set_new(rung, s->target->unit, cli_json_number(r->rung[i].cost));
+    json_object_set_new(rung, "utilization", json_real(r->rung[i].utilization));
+    json_object_set_new(rung, "speedup", json_real(speedup(r, r->rung[i].cost)));
+    json_array_append_new(ladder, rung);
+  }
+  return ladder;
+}
+
+/* A candidate of the result. All of its measurement if `full`, else cost and utilization. */
+static json_t *json_candidate(const cli_subject *s, const tw_measurement *m, const char *source, bool full) {
+  json_t *object = full ? cli_json_measurement(s->target, m) : json_object();
+  json_object_set_new(object, s->target->unit, cli_json_number(m->cost));
+  json_object_set_new(object, "utilization", json_real(m->utilization));
+  json_object_set_new(object, "source", cli_json_text(source ? source : ""));
+  return object;
+}
+
+/* What the counters of a measurement mean, for the report. */
+static json_t *json_legend(const tw_measurement *m) {
+  json_t *legend = json_object();
+  for (size_t i = 0; i < m->n_counters; i++)
+    json_object_set_new(legend, m->counter[i].name, json_pack("{s:s, s:s}", "unit", m->counter[i].unit, "help", m->counter[i].help));
+  return legend;
+}
+
+json_t *cli_json_result(const cli_subject *s, const tw_search_result *r, bool full) {
+  json_t *object = json_object(), *best = json_candidate(s, &r->best, r->source, full);
+  json_object_set_new(best, "speedup", json_real(speedup(r, r->best.cost)));
+  json_object_set_new(best, "schedule", cli_json_schedule(&r->schedule));
+  json_object_set_new(object, "best", best);
+  json_object_set_new(object, "start", json_candidate(s, &r->start, r->start_source, full));
+  json_object_set_new(object, "bound", cli_json_bound(s->target, &r->bound));
+  json_object_set_new(object, "samples", json_integer(r->samples));
+  json_object_set_new(object, "wall_seconds", json_real(r->wall_seconds));
+  if (full) {
+    char problem[512];
+    tw_problem_print(&s->problem, problem, sizeof problem);
+    json_object_set_new(object, "tilewright", cli_json_text(TILEWRIGHT_VERSION));
+    json_object_set_new(object, "problem", cli_json_text(problem));
+    json_object_set_new(object, "target", cli_json_text(s->target->name));
+    json_object_set_new(object, "unit", cli_json_text(s->target->unit));
+    json_object_set_new(object, "correct", json_integer(r->correct));
+    json_object_set_new(object, "ladder", json_ladder(s, r));
+    json_object_set_new(object, "legend", json_legend(&r->best));
+  }
+  return object;
+}
+
+static void print_rung(const cli_subject *s, const tw_search_result *r, const tw_rung *rung) {
+  char cost[CLI_NUMBER];
+  printf("  %7.2fx  %6.1f%%  %18s  %s\n", speedup(r, rung->cost), 100 * rung->utilization,
+         cli_print_cost(s->target, rung->cost, cost), rung->step);
+  if (*rung->why) printf("  %38s%s\n", "", rung->why);
+}
+
+void cli_print_ladder(const cli_subject *s, const tw_search_result *r) {
+  char problem[512], cost[CLI_NUMBER];
+  tw_problem_print(&s->problem, problem, sizeof problem);
+  printf("%s on %s\n\n", problem, s->target->name);
+  printf("  speed-up  of peak  %18s  step\n", "cost");
+  for (size_t i = 0; i < r->n_rungs; i++) print_rung(s, r, &r->rung[i]);
+  printf("\n  best   %s, %.1f%% of the machine's peak, %.2fx the start\n", cli_print_cost(s->target, r->best.cost, cost),
+         100 * r->best.utilization, speedup(r, r->best.cost));
+  printf("  bound  %s", cli_print_cost(s->target, r->bound.cost, cost));
+  printf(" (%s): the best is %.1f%% of it\n", r->bound.limit, r->best.cost > 0 ? 100 * r->bound.cost / r->best.cost : 0);
+  printf("  %d candidates, %d of them correct, in %.1f s\n", r->samples, r->correct, r->wall_seconds);
+}
+
+/* In `directory`; takes `text`, which may be NULL (out of memory). */
+static tw_status write_text(const char *directory, const char *name, char *text, tw_error *error) {
+  char *path = tw_path_join(directory, name);
+  tw_status status = path && text ? tw_file_write(path, text, strlen(text), error)
+                                  : tw_fail(error, TW_MISSING, "out of memory while writing %s", name);
+  free(path);
+  free(text);
+  return status;
+}
+
+static char *json_to_text(json_t *object) {
+  char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+  json_decref(object);
+  return text;
+}
+
+tw_status cli_write_result(const char *directory, const cli_subject *s, const tw_search_result *r, tw_error *error) {
+  tw_status status = write_text(directory, "kernel.c", strdup(r->source ? r->source : ""), error);
+  if (status == TW_OK) status = write_text(directory, "start.c", strdup(r->start_source ? r->start_source : ""), error);
+  if (status == TW_OK) status = write_text(directory, "schedule.txt", cli_schedule_text(&r->schedule), error);
+  if (status == TW_OK) status = write_text(directory, "summary.json", json_to_text(cli_json_result(s, r, true)), error);
+  return status;
+}

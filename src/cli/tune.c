@@ -1,0 +1,83 @@
+/* tune.c - `tilewright tune OP key=value... -t TARGET`: searches for the best kernel, shows the ladder that led to
+ * it, keeps it as wisdom and, with --out, as files. Ctrl-C ends the search; what it had found is kept. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "cli/cli.h"
+
+static tw_search_options search_options(const cli *c) {
+  const cli_options *o = &c->options;
+  return (tw_search_options){
+      .iterations = (int)o->iterations,
+      .plans = (int)o->plans,
+      .kernels = (int)o->kernels,
+      .beam = (int)o->beam,
+      .dropout = o->dropout,
+      .seed = (uint64_t)o->seed,
+      .jobs = (int)o->jobs,
+      .seconds = o->seconds,
+      .interrupt = cli_catch_interrupt(),
+      .progress = cli_show_progress,
+  };
+}
+
+static void keep_wisdom(const cli_subject *s, const tw_search_result *r) {
+  tw_wisdom_entry entry = {.schedule = r->schedule, .cost = r->best.cost, .utilization = r->best.utilization};
+  tw_error error = {0};
+  snprintf(entry.target, sizeof entry.target, "%s", s->target->name);
+  snprintf(entry.unit, sizeof entry.unit, "%s", s->target->unit);
+  if (tw_problem_print(&s->problem, entry.problem, sizeof entry.problem) >= sizeof entry.problem) return;
+  if (tw_wisdom_keep(NULL, &entry, &error) != TW_OK)
+    fprintf(stderr, "tilewright: the result is not kept as wisdom: %s\n", error.text);
+}
+
+static tw_status show(const cli *c, const cli_subject *s, const tw_search_result *r, tw_error *error) {
+  if (c->options.json) return cli_print_json(c, cli_json_result(s, r, false), error);
+  cli_print_ladder(s, r);
+  return TW_OK;
+}
+
+/* The result is shown before files are written: a full disk then costs the files and nothing else. */
+static tw_status deliver(const cli *c, const cli_subject *s, const tw_search_result *r, tw_error *error) {
+  if (!c->options.no_wisdom) keep_wisdom(s, r);
+  tw_status status = show(c, s, r, error);
+  if (!c->options.out) return status;
+  tw_error why = {0};
+  tw_status written = cli_write_result(c->options.out, s, r, &why);
+  if (written == TW_OK) {
+    if (!c->options.json) printf("  in %s: kernel.c, start.c, schedule.txt, summary.json\n", c->options.out);
+    return status;
+  }
+  if (error) *error = why;
+  char *schedule = cli_schedule_text(&r->schedule);
+  if (schedule && !c->options.json) printf("\nthe schedule, since its file could not be written:\n%s", schedule);
+  free(schedule);
+  return written;
+}
+
+tw_status cli_tune(const cli *c, tw_error *error) {
+  cli_subject subject;
+  tw_schedule known;
+  tw_search_result result = {0};
+  char *journal = NULL;
+  bool found, exact;
+  tw_status status = cli_subject_of(c, 0, &subject, error);
+  if (status == TW_OK && c->options.out) status = tw_directory_make(c->options.out, error);
+  if (status != TW_OK) return status;
+  tw_search_options options = search_options(c);
+  if (c->options.out) options.journal = journal = tw_path_join(c->options.out, "journal.sqlite");
+  cli_known_schedule(c, &subject, &known, &found, &exact);
+  if (found) options.start = &known;
+  status = tw_search(subject.target, &subject.problem, &options, &result, error);
+  cli_clear_progress();
+  free(journal);
+  if ((status != TW_OK && status != TW_INTERRUPTED) || !result.source) {
+    tw_search_result_free(&result);
+    return status;
+  }
+  tw_status delivered = deliver(c, &subject, &result, error);
+  tw_search_result_free(&result);
+  if (delivered != TW_OK || status == TW_OK) return delivered;
+  return tw_fail(error, TW_INTERRUPTED, "interrupted: this is what was found until then");
+}
