@@ -1,0 +1,29 @@
+# fish completion of tilewright. Names of targets, ops and keys are asked from the command itself.
+function __tilewright_targets
+    tilewright targets 2>/dev/null | awk '/^[^ ]/ {print $1}'
+end
+function __tilewright_options
+    set -l words (commandline -opc)
+    test (count $words) -ge 2; and tilewright $words[2] --help 2>/dev/null | grep -o -- '--[a-z-]*'
+end
+function __tilewright_words
+    set -l words (commandline -opc)
+    for op in (tilewright ops 2>/dev/null | awk '{print $1}')
+        if contains $op $words
+            tilewright ops $op | awk 'NR > 1 {print $1 "="}'
+        else
+            echo $op
+        end
+    end
+end
+set -l commands targets ops tune run emit bench model report wisdom
+complete -c tilewright -f -n "not __fish_seen_subcommand_from $commands" -a "$commands --help --version"
+complete -c tilewright -f -n "__fish_seen_subcommand_from tune emit bench model" -a "(__tilewright_words)"
+complete -c tilewright -n "__fish_seen_subcommand_from run" -a "(__tilewright_words)"
+complete -c tilewright -f -n "__fish_seen_subcommand_from targets" -a "(__tilewright_targets)"
+complete -c tilewright -f -n "__fish_seen_subcommand_from wisdom" -a "list show export import"
+complete -c tilewright -n "__fish_seen_subcommand_from $commands" -a "(__tilewright_options)"
+complete -c tilewright -x -s t -l target -a "(__tilewright_targets)"
+complete -c tilewright -r -s o -l out
+complete -c tilewright -r -s s -l schedule
+complete -c tilewright -r -l trace
