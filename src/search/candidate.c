@@ -1,0 +1,188 @@
+/* candidate.c - candidates, and when two of them are the same kernel. */
+#include "search/candidate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/strings.h"
+
+static const char *const verdict_names[TW_VERDICT_COUNT] = {
+  [TW_PENDING] = "pending",
+  [TW_CORRECT] = "correct",
+  [TW_ILLEGAL] = "illegal schedule",
+  [TW_UNBUILDABLE] = "does not build",
+  [TW_WRONG] = "wrong",
+  [TW_UNMEASURED] = "not measurable",
+  [TW_UNCONFIRMED] = "wrong on fresh inputs",
+  [TW_UNAVAILABLE] = "not evaluated",
+  [TW_DUPLICATE] = "duplicate",
+  [TW_SKIPPED] = "skipped",
+};
+
+const char *tw_verdict_name(tw_verdict verdict)
+{
+  return (unsigned)verdict < TW_VERDICT_COUNT ? verdict_names[verdict] : "?";
+}
+
+bool tw_verdict_parse(const char *name, tw_verdict *out)
+{
+  for (int i = 0; i < TW_VERDICT_COUNT; i++)
+    if (!strcmp(name, verdict_names[i])) {
+      *out = (tw_verdict)i;
+      return true;
+    }
+  return false;
+}
+
+bool tw_verdict_is_final(tw_verdict verdict)
+{
+  switch (verdict) {
+  case TW_CORRECT: case TW_UNBUILDABLE: case TW_WRONG: case TW_UNMEASURED: case TW_UNCONFIRMED: return true;
+  default: return false;
+  }
+}
+
+tw_candidate *tw_candidate_new(void)
+{
+  tw_candidate *candidate = tw_new(1, sizeof *candidate);
+  if (candidate)
+    candidate->number = candidate->parent = candidate->plan = candidate->twin = TW_NONE;
+  return candidate;
+}
+
+void tw_candidate_free(tw_candidate *candidate)
+{
+  if (!candidate)
+    return;
+  free(candidate->source);
+  free(candidate->message);
+  free(candidate);
+}
+
+void tw_candidate_set_kernel(tw_candidate *candidate, const tw_schedule *schedule, char *source)
+{
+  candidate->schedule = *schedule;
+  candidate->source = source;
+  candidate->schedule_digest = tw_schedule_digest(schedule);
+  candidate->source_digest = source ? tw_source_digest(source) : candidate->schedule_digest;
+}
+
+tw_digest tw_schedule_digest(const tw_schedule *schedule)
+{
+  tw_digest digest;
+  tw_hash hash;
+  tw_hash_start(&hash);
+  for (size_t i = 0; i < schedule->n; i++)
+    tw_hash_add_string(&hash, schedule->step[i]);
+  tw_hash_finish(&hash, digest.byte);
+  return digest;
+}
+
+static bool is_white(char c)
+{
+  return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* The end of the string or character literal that starts at `s`: an unended one stops at the end of its line. */
+static const char *skip_literal(const char *s)
+{
+  char quote = *s++;
+  while (*s && *s != quote && *s != '\n')
+    s += s[0] == '\\' && s[1] ? 2 : 1;
+  return *s == quote ? s + 1 : s;
+}
+
+static void add_code(tw_hash *hash, const char *begin, const char *end, bool *pending_newline)
+{
+  while (end > begin && is_white(end[-1]))
+    end--;
+  if (begin == end)
+    return;
+  if (*pending_newline)
+    tw_hash_add(hash, "\n", 1);
+  tw_hash_add(hash, begin, (size_t)(end - begin));
+  *pending_newline = false;
+}
+
+tw_digest tw_source_digest(const char *source)
+{
+  tw_digest digest;
+  tw_hash hash;
+  bool pending_newline = false;
+  bool line_is_empty = true; /* nothing but white space and block comments so far */
+  const char *begin = source, *s = source;
+  tw_hash_start(&hash);
+  while (*s) {
+    if (s[0] == '/' && s[1] == '*' && strstr(s + 2, "*/")) {
+      add_code(&hash, begin, s, &pending_newline);
+      begin = s = strstr(s + 2, "*/") + 2;
+    } else if (line_is_empty && s[0] == '/' && s[1] == '/') {
+      s += strcspn(s, "\n");
+      begin = s;
+    } else if (*s == '\n') {
+      add_code(&hash, begin, s, &pending_newline);
+      pending_newline = true;
+      line_is_empty = true;
+      begin = ++s;
+    } else if (line_is_empty && is_white(*s)) {
+      s++;
+    } else {
+      line_is_empty = false;
+      s = *s == '"' || *s == '\'' ? skip_literal(s) : s + 1;
+    }
+  }
+  add_code(&hash, begin, s, &pending_newline);
+  tw_hash_finish(&hash, digest.byte);
+  return digest;
+}
+
+/* The slot of a key, or the free one where it belongs. Linear probing: the digest is uniform already. */
+static size_t place(const tw_index *index, const tw_digest *key)
+{
+  uint64_t start;
+  memcpy(&start, key->byte, sizeof start);
+  size_t i = (size_t)start & (index->capacity - 1);
+  while (index->slot[i].number != TW_NONE && memcmp(&index->slot[i].key, key, sizeof *key))
+    i = (i + 1) & (index->capacity - 1);
+  return i;
+}
+
+static bool grow(tw_index *index)
+{
+  tw_index larger = {.n = index->n, .capacity = index->capacity ? 2 * index->capacity : 256};
+  larger.slot = tw_new(larger.capacity, sizeof *larger.slot);
+  if (!larger.slot)
+    return false;
+  for (size_t i = 0; i < larger.capacity; i++)
+    larger.slot[i].number = TW_NONE;
+  for (size_t i = 0; i < index->capacity; i++)
+    if (index->slot[i].number != TW_NONE)
+      larger.slot[place(&larger, &index->slot[i].key)] = index->slot[i];
+  free(index->slot);
+  *index = larger;
+  return true;
+}
+
+int tw_index_find(const tw_index *index, const tw_digest *key)
+{
+  return index->capacity ? index->slot[place(index, key)].number : TW_NONE;
+}
+
+bool tw_index_add(tw_index *index, const tw_digest *key, int number)
+{
+  if (4 * (index->n + 1) > 3 * index->capacity && !grow(index))
+    return false;
+  size_t i = place(index, key);
+  if (index->slot[i].number == TW_NONE) {
+    index->slot[i] = (struct tw_index_slot){*key, number};
+    index->n++;
+  }
+  return true;
+}
+
+void tw_index_free(tw_index *index)
+{
+  free(index->slot);
+  *index = (tw_index){0};
+}

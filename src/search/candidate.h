@@ -1,0 +1,81 @@
+/* candidate.h - a kernel in a search: where it comes from, and what came of it. */
+#ifndef TW_SEARCH_CANDIDATE_H
+#define TW_SEARCH_CANDIDATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tilewright/schedule.h"
+#include "tilewright/target.h"
+
+typedef enum tw_verdict {
+  TW_PENDING,       /* not evaluated yet */
+  TW_CORRECT,       /* built, checked, measured */
+  TW_ILLEGAL,       /* the target refused to emit its schedule */
+  TW_UNBUILDABLE,   /* does not compile */
+  TW_WRONG,         /* wrong result, fault, or no end */
+  TW_UNMEASURED,    /* correct, but measuring failed */
+  TW_UNCONFIRMED,   /* correct on the search's inputs, wrong on fresh ones */
+  TW_UNAVAILABLE,   /* something was missing here (disk room, compiler): says nothing about the kernel */
+  TW_DUPLICATE,     /* the same kernel as its `twin` */
+  TW_SKIPPED,       /* the search was stopped before its turn */
+  TW_VERDICT_COUNT
+} tw_verdict;
+
+const char *tw_verdict_name(tw_verdict);
+bool tw_verdict_parse(const char *name, tw_verdict *out);
+/* Does the verdict say something about the kernel, so that it holds whenever the same source is met again? */
+bool tw_verdict_is_final(tw_verdict);
+
+typedef struct tw_digest {
+  uint8_t byte[32];
+} tw_digest;
+
+enum { TW_LEVER_MAX = 96, TW_WHY_MAX = 480, TW_NONE = -1 };
+
+typedef struct tw_candidate {
+  int number;                /* in order of proposal: the same in every run with the same options */
+  int iteration;             /* 0: a start; after the last: a rung of the ladder */
+  int parent;                /* its number; TW_NONE */
+  int plan;                  /* which of its parent's plans in this iteration; TW_NONE */
+  int twin;                  /* the earlier candidate with the same kernel; TW_NONE */
+  char lever[TW_LEVER_MAX];
+  char why[TW_WHY_MAX];
+  tw_schedule schedule;
+  char *source;              /* malloc'ed; NULL if there is none */
+  tw_digest schedule_digest, source_digest;
+  tw_verdict verdict;
+  char *message;             /* malloc'ed: why it failed; NULL if it did not */
+  tw_measurement measured;   /* if correct */
+  double seconds;            /* that building, checking and measuring took */
+  bool recalled;             /* the verdict is the journal's: `measured` has no counters and memories */
+  bool recorded;             /* in the journal */
+} tw_candidate;
+
+/* NULL without memory. */
+tw_candidate *tw_candidate_new(void);
+void tw_candidate_free(tw_candidate *);
+/* Takes the source over and computes both digests. */
+void tw_candidate_set_kernel(tw_candidate *, const tw_schedule *, char *source);
+
+tw_digest tw_schedule_digest(const tw_schedule *);
+/* The same for sources that differ only in block comments, in lines that are a `//` comment, and in white space at
+ * the ends of lines: the comment that tells a kernel's schedule is no part of the kernel. This is no C parser: two
+ * sources of one digest may differ, so a digest may only spare an evaluation, never lend a verdict to another text. */
+tw_digest tw_source_digest(const char *source);
+
+/* From a digest to a number, for as many as there are. Start with {0}. */
+typedef struct tw_index {
+  size_t n, capacity;
+  struct tw_index_slot {
+    tw_digest key;
+    int number; /* -1: free */
+  } *slot;
+} tw_index;
+
+int tw_index_find(const tw_index *, const tw_digest *); /* TW_NONE if it is not there */
+bool tw_index_add(tw_index *, const tw_digest *, int number); /* keeps the first number of a key; false without memory */
+void tw_index_free(tw_index *);
+
+#endif

@@ -1,0 +1,195 @@
+/* evaluate.c - a batch of candidates through build, check and measure, on several threads.
+ *
+ * Worker threads take the next pending candidate each; the calling thread only waits for results and hands them
+ * on, so that the journal and the progress line need no locks of their own. A candidate is touched by one thread at a
+ * time: by its worker until it is queued in `ended`, by the calling thread after that. */
+#include "search/evaluate.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/strings.h"
+
+static const long TICK_NANOSECONDS = 200 * 1000 * 1000;
+
+double tw_now(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool is_interrupted(const tw_evaluator *e)
+{
+  return e->interrupt && *e->interrupt;
+}
+
+/* ---- one candidate ---- */
+
+typedef struct outcome {
+  tw_verdict verdict;
+  tw_error error;
+} outcome;
+
+static outcome failed(tw_status status, tw_verdict stage, const tw_error *error)
+{
+  outcome o = {.verdict = status == TW_MISSING ? TW_UNAVAILABLE : status == TW_INTERRUPTED ? TW_SKIPPED : stage};
+  o.error = *error;
+  return o;
+}
+
+static outcome build_check_measure(const tw_evaluator *e, tw_candidate *c)
+{
+  const tw_target *t = e->target;
+  tw_artefact *artefact = NULL;
+  tw_error error = {0};
+  tw_status status = t->build(t, e->problem, c->source, strlen(c->source), &artefact, &error);
+  if (status != TW_OK)
+    return failed(status, TW_UNBUILDABLE, &error);
+  tw_verdict stage = TW_WRONG;
+  status = t->check(t, artefact, e->data, &error);
+  if (status == TW_OK) {
+    stage = TW_UNMEASURED;
+    status = t->measure(t, artefact, e->data, NULL, &c->measured, &error);
+  }
+  t->release(artefact);
+  if (status == TW_OK && !(isfinite(c->measured.cost) && c->measured.cost > 0))
+    status = tw_fail(&error, TW_FAILED, "the cost %g that was measured is no positive number", c->measured.cost);
+  return status == TW_OK ? (outcome){.verdict = TW_CORRECT} : failed(status, stage, &error);
+}
+
+static void evaluate_one(const tw_evaluator *e, tw_candidate *c)
+{
+  double start = tw_now();
+  if (is_interrupted(e) || start >= e->deadline) {
+    c->verdict = TW_SKIPPED;
+    return;
+  }
+  outcome o = build_check_measure(e, c);
+  /* Ctrl-C reaches the compiler too: a failure after an interrupt says nothing about the kernel. */
+  c->verdict = o.verdict != TW_CORRECT && is_interrupted(e) ? TW_SKIPPED : o.verdict;
+  if (c->verdict != TW_CORRECT) {
+    c->measured = (tw_measurement){0};
+    c->message = strdup(o.error.text);
+  }
+  c->seconds = tw_now() - start;
+}
+
+tw_status tw_recheck(const tw_target *t, const tw_problem *problem, const tw_candidate *c, const tw_case *data,
+                     tw_error *error)
+{
+  tw_artefact *artefact = NULL;
+  tw_status status = t->build(t, problem, c->source, strlen(c->source), &artefact, error);
+  if (status != TW_OK)
+    return status;
+  status = t->check(t, artefact, data, error);
+  t->release(artefact);
+  return status;
+}
+
+/* ---- a batch ---- */
+
+typedef struct batch {
+  const tw_evaluator *evaluator;
+  tw_candidate *const *candidate;
+  size_t n;
+  pthread_mutex_t lock;   /* guards what follows */
+  pthread_cond_t changed;
+  size_t next;            /* the first that nobody took */
+  tw_candidate **ended;   /* in order of their end */
+  size_t n_ended;
+} batch;
+
+static tw_candidate *take(batch *b)
+{
+  tw_candidate *taken = NULL;
+  pthread_mutex_lock(&b->lock);
+  if (b->next < b->n)
+    taken = b->candidate[b->next++];
+  pthread_mutex_unlock(&b->lock);
+  return taken;
+}
+
+static void *work(void *context)
+{
+  batch *b = context;
+  for (tw_candidate *c; (c = take(b));) {
+    if (c->verdict == TW_PENDING)
+      evaluate_one(b->evaluator, c);
+    pthread_mutex_lock(&b->lock);
+    b->ended[b->n_ended++] = c;
+    pthread_cond_signal(&b->changed);
+    pthread_mutex_unlock(&b->lock);
+  }
+  return NULL;
+}
+
+/* The next that ended, or NULL after a while. */
+static tw_candidate *wait_for(batch *b, size_t collected)
+{
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += TICK_NANOSECONDS;
+  until.tv_sec += until.tv_nsec / 1000000000;
+  until.tv_nsec %= 1000000000;
+  int result = 0;
+  pthread_mutex_lock(&b->lock);
+  while (b->n_ended == collected && result != ETIMEDOUT)
+    result = pthread_cond_timedwait(&b->changed, &b->lock, &until);
+  tw_candidate *c = b->n_ended > collected ? b->ended[collected] : NULL;
+  pthread_mutex_unlock(&b->lock);
+  return c;
+}
+
+static void collect(batch *b)
+{
+  const tw_evaluator *e = b->evaluator;
+  for (size_t collected = 0; collected < b->n;) {
+    tw_candidate *c = wait_for(b, collected);
+    collected += c != NULL;
+    if (c)
+      e->done(e->context, c);
+    else
+      e->tick(e->context);
+  }
+}
+
+/* Without memory or threads: one after the other, here. */
+static void evaluate_here(const tw_evaluator *e, tw_candidate *const *candidate, size_t n)
+{
+  for (size_t i = 0; i < n; i++) {
+    if (candidate[i]->verdict == TW_PENDING)
+      evaluate_one(e, candidate[i]);
+    e->done(e->context, candidate[i]);
+  }
+}
+
+void tw_evaluate(const tw_evaluator *e, tw_candidate *const *candidate, size_t n)
+{
+  size_t jobs = (size_t)e->jobs < n ? (size_t)e->jobs : n, started = 0;
+  batch b = {.evaluator = e, .candidate = candidate, .n = n, .lock = PTHREAD_MUTEX_INITIALIZER};
+  pthread_t *thread = tw_new(jobs + 1, sizeof *thread);
+  b.ended = tw_new(n + 1, sizeof(tw_candidate *));
+  pthread_condattr_t clock;
+  pthread_condattr_init(&clock);
+  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+  pthread_cond_init(&b.changed, &clock);
+  pthread_condattr_destroy(&clock);
+  if (thread && b.ended)
+    while (started < jobs && pthread_create(&thread[started], NULL, work, &b) == 0)
+      started++;
+  if (started > 0)
+    collect(&b);
+  else
+    evaluate_here(e, candidate, n);
+  for (size_t i = 0; i < started; i++)
+    pthread_join(thread[i], NULL);
+  pthread_cond_destroy(&b.changed);
+  pthread_mutex_destroy(&b.lock);
+  free(b.ended);
+  free(thread);
+}

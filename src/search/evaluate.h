@@ -1,0 +1,31 @@
+/* evaluate.h - build, check and measure candidates on several threads. */
+#ifndef TW_SEARCH_EVALUATE_H
+#define TW_SEARCH_EVALUATE_H
+
+#include "search/candidate.h"
+
+typedef struct tw_evaluator {
+  const tw_target *target;
+  const tw_problem *problem;
+  const tw_case *data;           /* inputs and expected outputs */
+  int jobs;                      /* >= 1 */
+  double deadline;               /* by tw_now; HUGE_VAL = none. No candidate is started after it ... */
+  const volatile int *interrupt; /* ... nor once this is non-zero; NULL = never */
+  /* Both are called from the calling thread only: after each candidate, in the order in which they end, and a few
+   * times a second while nothing ends. */
+  void (*done)(void *context, tw_candidate *);
+  void (*tick)(void *context);
+  void *context;
+} tw_evaluator;
+
+/* Evaluates those candidates of the batch that are TW_PENDING; each ends with a verdict, TW_SKIPPED if its turn did
+ * not come. What the verdicts are does not depend on `jobs`, only the order of the calls to `done` does. */
+void tw_evaluate(const tw_evaluator *, tw_candidate *const *batch, size_t n);
+
+/* Builds and checks one candidate on other data, in the calling thread. TW_OK if it is right there too. */
+tw_status tw_recheck(const tw_target *, const tw_problem *, const tw_candidate *, const tw_case *, tw_error *);
+
+/* Seconds of a clock that never goes back. */
+double tw_now(void);
+
+#endif

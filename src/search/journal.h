@@ -1,0 +1,43 @@
+/* journal.h - the crash-safe record of searches on one problem and target: an SQLite file.
+ *
+ * Every candidate is written when its verdict is known, each in a transaction of its own: a search that is killed
+ * leaves all that ended before. A search that is started again proposes the same candidates in the same order and
+ * recalls their verdicts instead of evaluating them, so that it ends with the same result.
+ *
+ * When the file cannot be written any more (disk full), candidates stay `recorded = false` in memory, are tried again
+ * with the next one and at the end, and tw_journal_trouble says what happened: the search goes on.
+ *
+ * Tables: journal (key, value: what the file is for), search (one row for each set of options), candidate (one row
+ * each; `message`, `source`, `schedule` as text, `counters` and `memory` as JSON objects). */
+#ifndef TW_SEARCH_JOURNAL_H
+#define TW_SEARCH_JOURNAL_H
+
+#include "search/candidate.h"
+
+typedef struct tw_journal tw_journal;
+
+/* What a verdict depends on: a journal is for one of these. */
+typedef struct tw_journal_subject {
+  const char *version;  /* of tilewright */
+  const char *target;
+  const char *machine;  /* what the target is, in full (its description) */
+  const char *problem;
+  const char *unit;     /* of cost */
+} tw_journal_subject;
+
+/* Opens or creates. TW_USAGE if the file is no journal or one of another subject (it is left alone), TW_MISSING if
+ * there is no room. `options` is all else that decides what a search does, `seed` that of its inputs. */
+tw_status tw_journal_open(const char *path, const tw_journal_subject *, const char *agent, const char *options,
+                          uint64_t seed, tw_journal **out, tw_error *);
+/* Was this very source evaluated with the same seed? Then fills verdict, message, measurement and time. */
+bool tw_journal_recall(tw_journal *, tw_candidate *);
+/* Writes the candidate and those that could not be written before. */
+void tw_journal_record(tw_journal *, tw_candidate *);
+/* Writes a candidate again whose verdict has changed. */
+void tw_journal_amend(tw_journal *, tw_candidate *);
+/* NULL, or what could not be written and why, in one line, after a last try to write it. Valid until close. */
+const char *tw_journal_trouble(tw_journal *);
+/* Marks the search as finished, or only closes the file. */
+void tw_journal_close(tw_journal *, bool finished);
+
+#endif
