@@ -55,9 +55,12 @@ typedef struct tw_search_result {
   tw_bound bound;
   int samples, correct;     /* candidates evaluated (duplicates once), correct ones */
   double wall_seconds;
+  char *notes;              /* lines for the user, each ended by a newline: steps of `start` that are illegal here, a
+                             * journal that could not be written, ...; "" if there are none */
 } tw_search_result;
 
-/* TW_OK, or TW_INTERRUPTED with the best so far in *out; otherwise nothing is in *out. */
+/* TW_OK, or TW_INTERRUPTED with the best so far in *out (source is NULL if there was none yet); otherwise nothing is in
+ * *out. The best kernel is checked once more on fresh inputs before it is returned, unless it was interrupted. */
 tw_status tw_search(const tw_target *, const tw_problem *, const tw_search_options *, tw_search_result *out, tw_error *);
 void tw_search_result_free(tw_search_result *);
 

@@ -1,0 +1,55 @@
+/* beam.c - which candidates are the parents of the next iteration.
+ *
+ * As in Autocomp (section 3.3): the best B of those children that are correct and beat their own parent. Two additions:
+ * the best candidate of all never leaves the beam, since nothing else is as likely to be a step from the end; and when
+ * fewer than B children qualify, the best of the old parents stay and are tried with other plans. */
+#include <string.h>
+
+#include "search/state.h"
+
+/* Inserts by cost; what falls off the end is dropped. */
+static void insert(tw_candidate **beam, size_t *n, size_t room, tw_candidate *c)
+{
+  size_t i = *n;
+  if (i == room && !tw_is_better(c, beam[i - 1]))
+    return;
+  if (i == room)
+    i--;
+  else
+    (*n)++;
+  for (; i > 0 && tw_is_better(c, beam[i - 1]); i--)
+    beam[i] = beam[i - 1];
+  beam[i] = c;
+}
+
+static bool contains(tw_candidate *const *beam, size_t n, const tw_candidate *c)
+{
+  for (size_t i = 0; i < n; i++)
+    if (beam[i] == c)
+      return true;
+  return false;
+}
+
+static bool beats_its_parent(const tw_state *s, const tw_candidate *c)
+{
+  return c->verdict == TW_CORRECT && c->parent != TW_NONE && c->measured.cost < s->all[c->parent]->measured.cost;
+}
+
+void tw_select_beam(tw_state *s, size_t first)
+{
+  tw_candidate *next[TW_BEAM_MAX];
+  size_t n = 0, room = (size_t)s->options.beam;
+  for (size_t i = first; i < s->n; i++)
+    if (beats_its_parent(s, s->all[i]))
+      insert(next, &n, room, s->all[i]);
+  s->idle = n > 0 ? 0 : s->idle + 1;
+  if (!contains(next, n, s->best)) {
+    n -= n == room; /* the worst child makes room */
+    insert(next, &n, room, s->best);
+  }
+  for (size_t i = 0; i < s->n_beam && n < room; i++) /* the old beam is in order of cost */
+    if (!contains(next, n, s->beam[i]))
+      insert(next, &n, room, s->beam[i]);
+  memcpy(s->beam, next, n * sizeof(tw_candidate *));
+  s->n_beam = n;
+}

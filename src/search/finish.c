@@ -1,0 +1,278 @@
+/* finish.c - from the best candidate to the result: its schedule without needless steps, what each step brought, and
+ * whether it holds on inputs that it never saw. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "search/state.h"
+
+enum {
+  SHORTENING_ROUNDS = 3,
+  /* Shortening and the ladder may cost this part of the samples that the search took: one in four. A short search on a
+   * large problem, where each sample takes long, so does without. */
+  SAMPLES_PER_EXTRA = 4,
+};
+
+/* The candidate that tells what a kernel is worth: itself, or the one that it repeats. */
+static const tw_candidate *evaluated(const tw_state *s, const tw_candidate *c)
+{
+  return c->verdict == TW_DUPLICATE ? s->all[c->twin] : c;
+}
+
+static tw_candidate *find(const tw_state *s, const tw_schedule *schedule)
+{
+  tw_digest digest = tw_schedule_digest(schedule);
+  int number = tw_index_find(&s->schedules, &digest);
+  return number == TW_NONE ? NULL : s->all[number];
+}
+
+/* Emits a schedule as a new candidate, unless it is there already. */
+static tw_status add_schedule(tw_state *s, const tw_schedule *schedule, int parent, const char *lever, const char *why,
+                              tw_error *error)
+{
+  if (find(s, schedule))
+    return TW_OK;
+  tw_candidate *c = tw_candidate_new();
+  if (!c)
+    return tw_fail(error, TW_MISSING, "no memory for another candidate");
+  tw_error message = {0};
+  char *source = NULL;
+  s->target->emit(s->target, &s->problem, schedule, &source, &message);
+  tw_candidate_set_kernel(c, schedule, source);
+  c->iteration = s->iteration;
+  c->parent = parent;
+  snprintf(c->lever, sizeof c->lever, "%s", lever);
+  snprintf(c->why, sizeof c->why, "%s", why);
+  if (!source) {
+    c->verdict = TW_ILLEGAL;
+    c->message = strdup(message.text);
+  }
+  return tw_state_add(s, c, error);
+}
+
+static tw_schedule without(const tw_schedule *schedule, size_t step)
+{
+  tw_schedule shorter = *schedule;
+  shorter.n--;
+  memmove(shorter.step[step], shorter.step[step + 1], (shorter.n - step) * sizeof shorter.step[0]);
+  return shorter;
+}
+
+static tw_schedule prefix(const tw_schedule *schedule, size_t n)
+{
+  tw_schedule shorter = *schedule;
+  shorter.n = n;
+  return shorter;
+}
+
+/* A kernel that was met before under another schedule becomes a candidate in its own right. */
+static tw_candidate *adopt(tw_state *s, tw_candidate *c)
+{
+  const tw_candidate *twin = evaluated(s, c);
+  if (twin != c) {
+    c->verdict = twin->verdict;
+    c->measured = twin->measured;
+    c->recalled = twin->recalled;
+    if (s->journal)
+      tw_journal_amend(s->journal, c);
+  }
+  return c;
+}
+
+/* Leaves out steps that the best schedule is no worse without: they are noise in it. */
+static tw_status shorten(tw_state *s, tw_error *error)
+{
+  for (int round = 0; round < SHORTENING_ROUNDS && !tw_state_is_stopped(s); round++) {
+    const tw_schedule schedule = s->best->schedule;
+    if (schedule.n * SAMPLES_PER_EXTRA > (size_t)s->samples)
+      return TW_OK;
+    double cost = s->best->measured.cost;
+    int parent = s->best->number;
+    size_t first = s->n;
+    for (size_t i = 0; i < schedule.n; i++) {
+      tw_schedule shorter = without(&schedule, i);
+      tw_status status = add_schedule(s, &shorter, parent, "leave out", schedule.step[i], error);
+      if (status != TW_OK)
+        return status;
+    }
+    tw_state_evaluate(s, first);
+    tw_candidate *chosen = NULL;
+    for (size_t i = 0; i < schedule.n; i++) {
+      tw_schedule shorter = without(&schedule, i);
+      tw_candidate *c = find(s, &shorter);
+      const tw_candidate *e = c ? evaluated(s, c) : NULL;
+      if (e && e->verdict == TW_CORRECT && e->measured.cost <= (chosen ? evaluated(s, chosen)->measured.cost : cost))
+        chosen = c;
+    }
+    if (!chosen)
+      return TW_OK;
+    s->best = adopt(s, chosen);
+  }
+  return TW_OK;
+}
+
+/* Evaluates the schedule's beginnings, for the ladder. One may turn out to be better than the whole. */
+static tw_status walk(tw_state *s, tw_error *error)
+{
+  const tw_schedule schedule = s->best->schedule;
+  size_t missing = 0;
+  for (size_t n = 1; n < schedule.n; n++) {
+    tw_schedule beginning = prefix(&schedule, n);
+    missing += !find(s, &beginning);
+  }
+  if (missing * SAMPLES_PER_EXTRA > (size_t)s->samples || tw_state_is_stopped(s))
+    return TW_OK;
+  size_t first = s->n;
+  for (size_t n = 1; n < schedule.n; n++) {
+    tw_schedule beginning = prefix(&schedule, n), before = prefix(&schedule, n - 1);
+    const tw_candidate *parent = find(s, &before);
+    tw_status status = add_schedule(s, &beginning, parent ? parent->number : TW_NONE, "ladder",
+                                    "a step of the best schedule, for the ladder", error);
+    if (status != TW_OK)
+      return status;
+  }
+  tw_state_evaluate(s, first);
+  return TW_OK;
+}
+
+/* ---- does it hold? ---- */
+
+static tw_candidate *next_best(const tw_state *s)
+{
+  tw_candidate *best = NULL;
+  for (size_t i = 0; i < s->n; i++)
+    if (s->all[i]->verdict == TW_CORRECT && (!best || tw_is_better(s->all[i], best)))
+      best = s->all[i];
+  return best;
+}
+
+static void reject(tw_state *s, tw_candidate *c, const tw_error *reason)
+{
+  c->verdict = TW_UNCONFIRMED;
+  free(c->message);
+  c->message = strdup(reason->text);
+  s->correct--;
+  if (s->journal)
+    tw_journal_amend(s->journal, c);
+  tw_state_note(s, "candidate %d was correct on the search's inputs and is wrong on fresh ones: %s", c->number, reason->text);
+  /* Those that repeat its kernel were adopted with its verdict. */
+  for (size_t i = 0; i < s->n; i++)
+    if (s->all[i]->verdict == TW_CORRECT && !memcmp(&s->all[i]->source_digest, &c->source_digest, sizeof(tw_digest)))
+      s->all[i]->verdict = TW_UNCONFIRMED;
+}
+
+/* Goes down from the best until one is right on inputs of another seed. */
+static tw_status confirm(tw_state *s, tw_error *error)
+{
+  const uint64_t other = 0x9e3779b97f4a7c15u;
+  tw_case fresh;
+  tw_error why = {0};
+  tw_status status = tw_case_make(&s->problem, s->options.seed ^ other, s->options.jobs, &fresh, &why);
+  if (status != TW_OK) {
+    tw_state_note(s, "the best candidate could not be checked again: %s", why.text);
+    return TW_OK;
+  }
+  while (s->best) {
+    tw_error reason = {0};
+    status = tw_recheck(s->target, &s->problem, s->best, &fresh, &reason);
+    if (status == TW_OK || tw_state_is_interrupted(s))
+      break;
+    if (status == TW_MISSING) { /* says nothing about the kernel */
+      tw_state_note(s, "the best candidate could not be checked again: %s", reason.text);
+      break;
+    }
+    reject(s, s->best, &reason);
+    s->best = next_best(s);
+  }
+  tw_case_free(&fresh);
+  return s->best ? TW_OK : tw_fail(error, TW_FAILED, "no kernel is right on fresh inputs, not even the plainest one");
+}
+
+/* What the journal recalled lacks counters and memories. */
+static tw_status measure_again(const tw_state *s, tw_candidate *c, tw_error *error)
+{
+  const tw_target *t = s->target;
+  tw_artefact *artefact = NULL;
+  tw_measurement measured;
+  tw_status status = t->build(t, &s->problem, c->source, strlen(c->source), &artefact, error);
+  if (status != TW_OK)
+    return status;
+  status = t->check(t, artefact, &s->data, error);
+  if (status == TW_OK)
+    status = t->measure(t, artefact, &s->data, NULL, &measured, error);
+  if (status == TW_OK)
+    c->measured = measured;
+  t->release(artefact);
+  return status;
+}
+
+/* Nothing that fails here but the confirmation may cost the result: it becomes a note. */
+tw_status tw_finish(tw_state *s, tw_error *error)
+{
+  tw_error why = {0};
+  tw_status status = shorten(s, &why);
+  if (status == TW_OK)
+    status = walk(s, &why);
+  if (status != TW_OK)
+    tw_state_note(s, "the schedule of the best candidate was not gone through step by step: %s", why.text);
+  if (!tw_state_is_interrupted(s) && (status = confirm(s, error)) != TW_OK)
+    return status;
+  if (s->best->recalled && measure_again(s, s->best, &why) != TW_OK)
+    tw_state_note(s, "the best candidate has no counters, they could not be measured again: %s", why.text);
+  return TW_OK;
+}
+
+/* ---- the ladder ---- */
+
+/* What the target says of this step at this place; nothing if it does not offer it there. */
+static void explain(const tw_state *s, const tw_schedule *before, const char *step, char *why, size_t size)
+{
+  tw_menu menu = {0};
+  why[0] = '\0';
+  if (s->target->steps(s->target, &s->problem, before, &menu, NULL) != TW_OK)
+    return;
+  for (size_t i = 0; i < menu.n; i++) {
+    tw_schedule normal = {0};
+    if (tw_schedule_add(&normal, menu.item[i].step, NULL) == TW_OK && !strcmp(normal.step[0], step)) {
+      snprintf(why, size, "%s", menu.item[i].why);
+      break;
+    }
+  }
+  tw_menu_free(&menu);
+}
+
+static void append(char *text, size_t size, const char *more)
+{
+  size_t used = strlen(text);
+  snprintf(text + used, size - used, "%s%s", used ? "; " : "", more);
+}
+
+tw_status tw_climb(const tw_state *s, tw_search_result *out, tw_error *error)
+{
+  const tw_schedule *schedule = &s->best->schedule;
+  tw_rung *rung = tw_new(schedule->n + 1, sizeof *rung);
+  if (!rung)
+    return tw_fail(error, TW_MISSING, "no memory for the ladder");
+  const tw_measurement *start = &s->plainest->measured;
+  rung[0] = (tw_rung){.step = "start", .why = "the plainest kernel", .cost = start->cost, .utilization = start->utilization};
+  size_t n = 1;
+  for (size_t i = 0; i < schedule->n; i++) {
+    tw_schedule before = prefix(schedule, i), beginning = prefix(schedule, i + 1);
+    const tw_candidate *c = i + 1 == schedule->n ? s->best : find(s, &beginning);
+    const tw_candidate *e = c ? evaluated(s, c) : NULL;
+    char why[sizeof rung[n].why];
+    explain(s, &before, schedule->step[i], why, sizeof why);
+    append(rung[n].step, sizeof rung[n].step, schedule->step[i]);
+    if (why[0])
+      append(rung[n].why, sizeof rung[n].why, why);
+    if (!e || e->verdict != TW_CORRECT)
+      continue; /* no kernel of its own here: it shares the next step's rung */
+    rung[n].cost = e->measured.cost;
+    rung[n].utilization = e->measured.utilization;
+    n++;
+  }
+  out->rung = rung;
+  out->n_rungs = n;
+  return TW_OK;
+}

@@ -1,0 +1,131 @@
+/* population.c - all candidates of a search: numbering, duplicates, evaluation of those that are new. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "search/state.h"
+
+bool tw_state_is_interrupted(const tw_state *s)
+{
+  return s->options.interrupt && *s->options.interrupt;
+}
+
+bool tw_state_is_stopped(const tw_state *s)
+{
+  return tw_state_is_interrupted(s) || tw_now() >= s->deadline;
+}
+
+bool tw_is_better(const tw_candidate *a, const tw_candidate *b)
+{
+  if (a->measured.cost != b->measured.cost)
+    return a->measured.cost < b->measured.cost;
+  return a->number < b->number;
+}
+
+void tw_state_note(tw_state *s, const char *format, ...)
+{
+  char line[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  tw_text_add(&s->notes, "%s\n", line);
+}
+
+tw_status tw_state_add(tw_state *s, tw_candidate *c, tw_error *error)
+{
+  bool room = s->n < s->room;
+  if (!room) {
+    size_t larger = s->room ? 2 * s->room : 256;
+    tw_candidate **all = tw_resize(s->all, larger, sizeof(tw_candidate *));
+    if (all) {
+      s->all = all;
+      s->room = larger;
+      room = true;
+    }
+  }
+  int number = (int)s->n;
+  int twin = c->source ? tw_index_find(&s->sources, &c->source_digest) : TW_NONE;
+  if (!room || !tw_index_add(&s->schedules, &c->schedule_digest, number) ||
+      (c->source && !tw_index_add(&s->sources, &c->source_digest, number))) {
+    tw_candidate_free(c);
+    return tw_fail(error, TW_MISSING, "no memory for more than %zu candidates", s->n);
+  }
+  c->number = number;
+  c->twin = twin;
+  if (twin != TW_NONE)
+    c->verdict = TW_DUPLICATE;
+  s->all[s->n++] = c;
+  return TW_OK;
+}
+
+static void report_progress(void *context)
+{
+  tw_state *s = context;
+  const tw_search_options *o = &s->options;
+  if (!o->progress)
+    return;
+  int to_come = 0;
+  for (size_t i = 0; i < s->n; i++)
+    to_come += s->all[i]->verdict == TW_PENDING;
+  if (s->iteration < o->iterations)
+    to_come += (o->iterations - s->iteration) * o->beam * o->plans * o->kernels;
+  tw_progress p = {
+    .iteration = s->iteration,
+    .iterations = o->iterations,
+    .done = s->samples,
+    .planned = s->samples + to_come,
+    .correct = s->correct,
+    .best_utilization = s->best ? s->best->measured.utilization : 0,
+    .elapsed = tw_now() - s->started,
+  };
+  p.left = p.done > 0 ? p.elapsed / p.done * to_come : -1;
+  if (o->seconds > 0 && (p.left < 0 || p.left > o->seconds - p.elapsed))
+    p.left = p.elapsed < o->seconds ? o->seconds - p.elapsed : 0;
+  o->progress(o->context, &p);
+}
+
+static void settle(void *context, tw_candidate *c)
+{
+  tw_state *s = context;
+  s->samples += c->verdict != TW_SKIPPED;
+  s->correct += c->verdict == TW_CORRECT;
+  if (c->verdict == TW_CORRECT && (!s->best || tw_is_better(c, s->best)))
+    s->best = c;
+  if (s->journal)
+    tw_journal_record(s->journal, c);
+  report_progress(s);
+}
+
+void tw_state_evaluate(tw_state *s, size_t first)
+{
+  size_t n = 0;
+  tw_candidate **fresh = tw_new(s->n - first + 1, sizeof(tw_candidate *));
+  for (size_t i = first; i < s->n; i++) {
+    tw_candidate *c = s->all[i];
+    if (c->verdict != TW_PENDING) { /* a duplicate, or illegal */
+      if (s->journal)
+        tw_journal_record(s->journal, c);
+    } else if (s->journal && tw_journal_recall(s->journal, c)) {
+      settle(s, c);
+    } else if (fresh) {
+      fresh[n++] = c;
+    } else {
+      c->verdict = TW_SKIPPED;
+    }
+  }
+  const tw_evaluator evaluator = {
+    .target = s->target,
+    .problem = &s->problem,
+    .data = &s->data,
+    .jobs = s->options.jobs,
+    .deadline = s->deadline,
+    .interrupt = s->options.interrupt,
+    .done = settle,
+    .tick = report_progress,
+    .context = s,
+  };
+  if (n > 0)
+    tw_evaluate(&evaluator, fresh, n);
+  free(fresh);
+}

@@ -1,0 +1,59 @@
+/* state.h - one search under way, and its stages, each in a file of its own. */
+#ifndef TW_SEARCH_STATE_H
+#define TW_SEARCH_STATE_H
+
+#include "base/strings.h"
+#include "search/agent.h"
+#include "search/evaluate.h"
+#include "search/journal.h"
+#include "tilewright/search.h"
+
+enum { TW_BEAM_MAX = 256 };
+
+typedef struct tw_state {
+  const tw_target *target;
+  const tw_agent *agent;
+  tw_problem problem;          /* types filled in by the target */
+  tw_search_options options;   /* defaults filled in */
+  tw_case data;                /* inputs and expected outputs */
+  tw_bound bound;
+  tw_journal *journal;         /* NULL = none */
+  double started, deadline;    /* by tw_now */
+
+  size_t n, room;
+  tw_candidate **all;          /* by number */
+  tw_index schedules, sources; /* of all, but duplicates' sources */
+  tw_candidate *plainest;
+  tw_candidate *best;          /* the correct one of least cost */
+  size_t n_beam;
+  tw_candidate *beam[TW_BEAM_MAX]; /* the parents of the next iteration, the best first */
+  int iteration;
+  int idle;                    /* iterations since a child beat its parent */
+  int samples, correct;        /* evaluated; of those correct */
+  tw_text notes;               /* lines for the user */
+} tw_state;
+
+/* ---- population.c: the candidates ---- */
+
+/* Numbers it and takes it over; a kernel that is there already makes it a duplicate. Frees it without memory. */
+tw_status tw_state_add(tw_state *, tw_candidate *, tw_error *);
+/* Evaluates all that are pending from number `first` on, or recalls their verdicts, journals them, keeps the count. */
+void tw_state_evaluate(tw_state *, size_t first);
+bool tw_state_is_stopped(const tw_state *); /* interrupted, or out of time */
+bool tw_state_is_interrupted(const tw_state *);
+/* A strict order: by cost, among equals by number. */
+bool tw_is_better(const tw_candidate *, const tw_candidate *);
+void tw_state_note(tw_state *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- the stages ---- */
+
+/* propose.c: plan and implement, for each parent in the beam. */
+tw_status tw_propose(tw_state *, tw_error *);
+/* beam.c: the next parents, out of this iteration's candidates from number `first` on. */
+void tw_select_beam(tw_state *, size_t first);
+/* finish.c: the steps of the best schedule one by one, and the best candidate that holds on fresh inputs. */
+tw_status tw_finish(tw_state *, tw_error *);
+/* finish.c: the ladder from the plainest kernel to the best. */
+tw_status tw_climb(const tw_state *, tw_search_result *, tw_error *);
+
+#endif
