@@ -8,14 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_blank(char c)
-{
+static bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r';
 }
 
 /* Copies text[0..length) without blanks at the ends and doubled ones. Returns the length that it needs. */
-static size_t normalize(const char *text, size_t length, char out[TW_STEP_MAX])
-{
+static size_t normalize(const char *text, size_t length, char out[TW_STEP_MAX]) {
   size_t used = 0;
   for (size_t i = 0; i < length; i++) {
     char c = is_blank(text[i]) ? ' ' : text[i];
@@ -30,8 +28,7 @@ static size_t normalize(const char *text, size_t length, char out[TW_STEP_MAX])
   return used;
 }
 
-static tw_status add(tw_schedule *schedule, const char *text, size_t length, tw_error *error)
-{
+static tw_status add(tw_schedule *schedule, const char *text, size_t length, tw_error *error) {
   char step[TW_STEP_MAX];
   size_t used = normalize(text, length, step);
   if (used == 0)
@@ -47,13 +44,11 @@ static tw_status add(tw_schedule *schedule, const char *text, size_t length, tw_
   return TW_OK;
 }
 
-tw_status tw_schedule_add(tw_schedule *schedule, const char *step, tw_error *error)
-{
+tw_status tw_schedule_add(tw_schedule *schedule, const char *step, tw_error *error) {
   return add(schedule, step, strlen(step), error);
 }
 
-tw_status tw_schedule_parse(const char *text, tw_schedule *out, tw_error *error)
-{
+tw_status tw_schedule_parse(const char *text, tw_schedule *out, tw_error *error) {
   out->n = 0;
   for (int line = 1; *text; line++) {
     size_t length = strcspn(text, "\n");
@@ -69,8 +64,7 @@ tw_status tw_schedule_parse(const char *text, tw_schedule *out, tw_error *error)
   return TW_OK;
 }
 
-size_t tw_schedule_print(const tw_schedule *schedule, char *buffer, size_t size)
-{
+size_t tw_schedule_print(const tw_schedule *schedule, char *buffer, size_t size) {
   size_t needed = 0;
   if (size > 0)
     buffer[0] = '\0';

@@ -21,25 +21,29 @@ typedef struct tw_request {
   const tw_problem *problem;
   const tw_candidate *parent;
   int iteration, iterations;
+  int idle;              /* iterations since any kernel beat its parent: time for other plans than the usual ones */
   size_t plans, kernels; /* N, and K per plan */
   double dropout;        /* the probability with which a lever is hidden from a plan */
   /* Was this schedule proposed before, by anyone? */
   bool (*known)(const void *context, const tw_schedule *);
+  /* How many kernels that took this lever were tried in this search, and how many of them beat their parent. */
+  void (*experience)(const void *context, const char *lever, int *tried, int *paid);
   const void *context;
 } tw_request;
 
 typedef struct tw_plan {
-  char lever[TW_LEVER_MAX];
+  char lever[TW_LEVER_MAX]; /* the first one, if it takes several */
   char why[TW_WHY_MAX];
   size_t n_alternatives; /* kernels that the agent can make of this plan, the most promising first */
   void *detail;          /* the agent's own; freed by free_plan */
 } tw_plan;
 
-/* What implement makes: one alternative. Its lever and reason may say more than the plan's. */
+/* What implement makes: one alternative, with all levers that it took. */
 typedef struct tw_kernel {
   tw_schedule schedule;
   char *source;          /* malloc'ed; NULL if the kernel could not be made: then `message` says why */
-  char lever[TW_LEVER_MAX];
+  size_t n_levers;
+  char lever[TW_LEVERS_MAX][TW_LEVER_MAX];
   char why[TW_WHY_MAX];
   tw_error message;
 } tw_kernel;

@@ -8,8 +8,7 @@
 #include "search/state.h"
 
 /* Inserts by cost; what falls off the end is dropped. */
-static void insert(tw_candidate **beam, size_t *n, size_t room, tw_candidate *c)
-{
+static void insert(tw_candidate **beam, size_t *n, size_t room, tw_candidate *c) {
   size_t i = *n;
   if (i == room && !tw_is_better(c, beam[i - 1]))
     return;
@@ -22,21 +21,50 @@ static void insert(tw_candidate **beam, size_t *n, size_t room, tw_candidate *c)
   beam[i] = c;
 }
 
-static bool contains(tw_candidate *const *beam, size_t n, const tw_candidate *c)
-{
+static bool contains(tw_candidate *const *beam, size_t n, const tw_candidate *c) {
   for (size_t i = 0; i < n; i++)
     if (beam[i] == c)
       return true;
   return false;
 }
 
-static bool beats_its_parent(const tw_state *s, const tw_candidate *c)
-{
+static bool beats_its_parent(const tw_state *s, const tw_candidate *c) {
   return c->verdict == TW_CORRECT && c->parent != TW_NONE && c->measured.cost < s->all[c->parent]->measured.cost;
 }
 
-void tw_select_beam(tw_state *s, size_t first)
-{
+static struct tw_experience *experience_of(tw_state *s, const char *lever) {
+  for (size_t i = 0; i < s->n_levers; i++)
+    if (!strcmp(s->experience[i].lever, lever))
+      return &s->experience[i];
+  if (s->n_levers == s->levers_room) {
+    size_t room = s->levers_room ? 2 * s->levers_room : 32;
+    struct tw_experience *larger = tw_resize(s->experience, room, sizeof *larger);
+    if (!larger)
+      return NULL;
+    s->experience = larger;
+    s->levers_room = room;
+  }
+  struct tw_experience *new = &s->experience[s->n_levers++];
+  *new = (struct tw_experience){0};
+  memcpy(new->lever, lever, strlen(lever) + 1);
+  return new;
+}
+
+/* All levers of a kernel share its fate: which of them was to blame or to thank is not known. */
+static void learn(tw_state *s, const tw_candidate *c) {
+  bool tells = c->verdict == TW_ILLEGAL || tw_verdict_is_final(c->verdict);
+  for (size_t i = 0; tells && i < c->n_levers; i++) {
+    struct tw_experience *e = experience_of(s, c->lever[i]);
+    if (!e)
+      return;
+    e->tried++;
+    e->paid += beats_its_parent(s, c);
+  }
+}
+
+void tw_select_beam(tw_state *s, size_t first) {
+  for (size_t i = first; i < s->n; i++)
+    learn(s, s->all[i]);
   tw_candidate *next[TW_BEAM_MAX];
   size_t n = 0, room = (size_t)s->options.beam;
   for (size_t i = first; i < s->n; i++)

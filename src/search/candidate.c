@@ -20,13 +20,11 @@ static const char *const verdict_names[TW_VERDICT_COUNT] = {
   [TW_SKIPPED] = "skipped",
 };
 
-const char *tw_verdict_name(tw_verdict verdict)
-{
+const char *tw_verdict_name(tw_verdict verdict) {
   return (unsigned)verdict < TW_VERDICT_COUNT ? verdict_names[verdict] : "?";
 }
 
-bool tw_verdict_parse(const char *name, tw_verdict *out)
-{
+bool tw_verdict_parse(const char *name, tw_verdict *out) {
   for (int i = 0; i < TW_VERDICT_COUNT; i++)
     if (!strcmp(name, verdict_names[i])) {
       *out = (tw_verdict)i;
@@ -35,24 +33,21 @@ bool tw_verdict_parse(const char *name, tw_verdict *out)
   return false;
 }
 
-bool tw_verdict_is_final(tw_verdict verdict)
-{
+bool tw_verdict_is_final(tw_verdict verdict) {
   switch (verdict) {
   case TW_CORRECT: case TW_UNBUILDABLE: case TW_WRONG: case TW_UNMEASURED: case TW_UNCONFIRMED: return true;
   default: return false;
   }
 }
 
-tw_candidate *tw_candidate_new(void)
-{
+tw_candidate *tw_candidate_new(void) {
   tw_candidate *candidate = tw_new(1, sizeof *candidate);
   if (candidate)
     candidate->number = candidate->parent = candidate->plan = candidate->twin = TW_NONE;
   return candidate;
 }
 
-void tw_candidate_free(tw_candidate *candidate)
-{
+void tw_candidate_free(tw_candidate *candidate) {
   if (!candidate)
     return;
   free(candidate->source);
@@ -60,16 +55,14 @@ void tw_candidate_free(tw_candidate *candidate)
   free(candidate);
 }
 
-void tw_candidate_set_kernel(tw_candidate *candidate, const tw_schedule *schedule, char *source)
-{
+void tw_candidate_set_kernel(tw_candidate *candidate, const tw_schedule *schedule, char *source) {
   candidate->schedule = *schedule;
   candidate->source = source;
   candidate->schedule_digest = tw_schedule_digest(schedule);
   candidate->source_digest = source ? tw_source_digest(source) : candidate->schedule_digest;
 }
 
-tw_digest tw_schedule_digest(const tw_schedule *schedule)
-{
+tw_digest tw_schedule_digest(const tw_schedule *schedule) {
   tw_digest digest;
   tw_hash hash;
   tw_hash_start(&hash);
@@ -79,34 +72,31 @@ tw_digest tw_schedule_digest(const tw_schedule *schedule)
   return digest;
 }
 
-static bool is_white(char c)
-{
+static bool is_white(char c) {
   return c == ' ' || c == '\t' || c == '\r';
 }
 
 /* The end of the string or character literal that starts at `s`: an unended one stops at the end of its line. */
-static const char *skip_literal(const char *s)
-{
+static const char *skip_literal(const char *s) {
   char quote = *s++;
   while (*s && *s != quote && *s != '\n')
     s += s[0] == '\\' && s[1] ? 2 : 1;
   return *s == quote ? s + 1 : s;
 }
 
-static void add_code(tw_hash *hash, const char *begin, const char *end, bool *pending_newline)
-{
+/* Lines are separated, but empty ones, and those before the first code, are no code. */
+static void add_code(tw_hash *hash, const char *begin, const char *end, bool *pending_newline) {
   while (end > begin && is_white(end[-1]))
     end--;
   if (begin == end)
     return;
-  if (*pending_newline)
+  if (*pending_newline && hash->length > 0)
     tw_hash_add(hash, "\n", 1);
   tw_hash_add(hash, begin, (size_t)(end - begin));
   *pending_newline = false;
 }
 
-tw_digest tw_source_digest(const char *source)
-{
+tw_digest tw_source_digest(const char *source) {
   tw_digest digest;
   tw_hash hash;
   bool pending_newline = false;
@@ -138,8 +128,7 @@ tw_digest tw_source_digest(const char *source)
 }
 
 /* The slot of a key, or the free one where it belongs. Linear probing: the digest is uniform already. */
-static size_t place(const tw_index *index, const tw_digest *key)
-{
+static size_t place(const tw_index *index, const tw_digest *key) {
   uint64_t start;
   memcpy(&start, key->byte, sizeof start);
   size_t i = (size_t)start & (index->capacity - 1);
@@ -148,8 +137,7 @@ static size_t place(const tw_index *index, const tw_digest *key)
   return i;
 }
 
-static bool grow(tw_index *index)
-{
+static bool grow(tw_index *index) {
   tw_index larger = {.n = index->n, .capacity = index->capacity ? 2 * index->capacity : 256};
   larger.slot = tw_new(larger.capacity, sizeof *larger.slot);
   if (!larger.slot)
@@ -164,13 +152,11 @@ static bool grow(tw_index *index)
   return true;
 }
 
-int tw_index_find(const tw_index *index, const tw_digest *key)
-{
+int tw_index_find(const tw_index *index, const tw_digest *key) {
   return index->capacity ? index->slot[place(index, key)].number : TW_NONE;
 }
 
-bool tw_index_add(tw_index *index, const tw_digest *key, int number)
-{
+bool tw_index_add(tw_index *index, const tw_digest *key, int number) {
   if (4 * (index->n + 1) > 3 * index->capacity && !grow(index))
     return false;
   size_t i = place(index, key);
@@ -181,8 +167,7 @@ bool tw_index_add(tw_index *index, const tw_digest *key, int number)
   return true;
 }
 
-void tw_index_free(tw_index *index)
-{
+void tw_index_free(tw_index *index) {
   free(index->slot);
   *index = (tw_index){0};
 }

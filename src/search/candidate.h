@@ -32,7 +32,7 @@ typedef struct tw_digest {
   uint8_t byte[32];
 } tw_digest;
 
-enum { TW_LEVER_MAX = 96, TW_WHY_MAX = 480, TW_NONE = -1 };
+enum { TW_LEVER_MAX = 32, TW_LEVERS_MAX = 8, TW_WHY_MAX = 480, TW_NONE = -1 };
 
 typedef struct tw_candidate {
   int number;                /* in order of proposal: the same in every run with the same options */
@@ -40,7 +40,8 @@ typedef struct tw_candidate {
   int parent;                /* its number; TW_NONE */
   int plan;                  /* which of its parent's plans in this iteration; TW_NONE */
   int twin;                  /* the earlier candidate with the same kernel; TW_NONE */
-  char lever[TW_LEVER_MAX];
+  size_t n_levers;           /* that it took beyond its parent */
+  char lever[TW_LEVERS_MAX][TW_LEVER_MAX];
   char why[TW_WHY_MAX];
   tw_schedule schedule;
   char *source;              /* malloc'ed; NULL if there is none */

@@ -16,15 +16,13 @@
 
 static const long TICK_NANOSECONDS = 200 * 1000 * 1000;
 
-double tw_now(void)
-{
+double tw_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool is_interrupted(const tw_evaluator *e)
-{
+static bool is_interrupted(const tw_evaluator *e) {
   return e->interrupt && *e->interrupt;
 }
 
@@ -35,15 +33,13 @@ typedef struct outcome {
   tw_error error;
 } outcome;
 
-static outcome failed(tw_status status, tw_verdict stage, const tw_error *error)
-{
+static outcome failed(tw_status status, tw_verdict stage, const tw_error *error) {
   outcome o = {.verdict = status == TW_MISSING ? TW_UNAVAILABLE : status == TW_INTERRUPTED ? TW_SKIPPED : stage};
   o.error = *error;
   return o;
 }
 
-static outcome build_check_measure(const tw_evaluator *e, tw_candidate *c)
-{
+static outcome build_check_measure(const tw_evaluator *e, tw_candidate *c) {
   const tw_target *t = e->target;
   tw_artefact *artefact = NULL;
   tw_error error = {0};
@@ -62,8 +58,7 @@ static outcome build_check_measure(const tw_evaluator *e, tw_candidate *c)
   return status == TW_OK ? (outcome){.verdict = TW_CORRECT} : failed(status, stage, &error);
 }
 
-static void evaluate_one(const tw_evaluator *e, tw_candidate *c)
-{
+static void evaluate_one(const tw_evaluator *e, tw_candidate *c) {
   double start = tw_now();
   if (is_interrupted(e) || start >= e->deadline) {
     c->verdict = TW_SKIPPED;
@@ -80,8 +75,7 @@ static void evaluate_one(const tw_evaluator *e, tw_candidate *c)
 }
 
 tw_status tw_recheck(const tw_target *t, const tw_problem *problem, const tw_candidate *c, const tw_case *data,
-                     tw_error *error)
-{
+                     tw_error *error) {
   tw_artefact *artefact = NULL;
   tw_status status = t->build(t, problem, c->source, strlen(c->source), &artefact, error);
   if (status != TW_OK)
@@ -104,8 +98,7 @@ typedef struct batch {
   size_t n_ended;
 } batch;
 
-static tw_candidate *take(batch *b)
-{
+static tw_candidate *take(batch *b) {
   tw_candidate *taken = NULL;
   pthread_mutex_lock(&b->lock);
   if (b->next < b->n)
@@ -114,8 +107,7 @@ static tw_candidate *take(batch *b)
   return taken;
 }
 
-static void *work(void *context)
-{
+static void *work(void *context) {
   batch *b = context;
   for (tw_candidate *c; (c = take(b));) {
     if (c->verdict == TW_PENDING)
@@ -129,8 +121,7 @@ static void *work(void *context)
 }
 
 /* The next that ended, or NULL after a while. */
-static tw_candidate *wait_for(batch *b, size_t collected)
-{
+static tw_candidate *wait_for(batch *b, size_t collected) {
   struct timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);
   until.tv_nsec += TICK_NANOSECONDS;
@@ -145,8 +136,7 @@ static tw_candidate *wait_for(batch *b, size_t collected)
   return c;
 }
 
-static void collect(batch *b)
-{
+static void collect(batch *b) {
   const tw_evaluator *e = b->evaluator;
   for (size_t collected = 0; collected < b->n;) {
     tw_candidate *c = wait_for(b, collected);
@@ -159,8 +149,7 @@ static void collect(batch *b)
 }
 
 /* Without memory or threads: one after the other, here. */
-static void evaluate_here(const tw_evaluator *e, tw_candidate *const *candidate, size_t n)
-{
+static void evaluate_here(const tw_evaluator *e, tw_candidate *const *candidate, size_t n) {
   for (size_t i = 0; i < n; i++) {
     if (candidate[i]->verdict == TW_PENDING)
       evaluate_one(e, candidate[i]);
@@ -168,8 +157,7 @@ static void evaluate_here(const tw_evaluator *e, tw_candidate *const *candidate,
   }
 }
 
-void tw_evaluate(const tw_evaluator *e, tw_candidate *const *candidate, size_t n)
-{
+void tw_evaluate(const tw_evaluator *e, tw_candidate *const *candidate, size_t n) {
   size_t jobs = (size_t)e->jobs < n ? (size_t)e->jobs : n, started = 0;
   batch b = {.evaluator = e, .candidate = candidate, .n = n, .lock = PTHREAD_MUTEX_INITIALIZER};
   pthread_t *thread = tw_new(jobs + 1, sizeof *thread);

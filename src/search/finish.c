@@ -15,13 +15,11 @@ enum {
 };
 
 /* The candidate that tells what a kernel is worth: itself, or the one that it repeats. */
-static const tw_candidate *evaluated(const tw_state *s, const tw_candidate *c)
-{
+static const tw_candidate *evaluated(const tw_state *s, const tw_candidate *c) {
   return c->verdict == TW_DUPLICATE ? s->all[c->twin] : c;
 }
 
-static tw_candidate *find(const tw_state *s, const tw_schedule *schedule)
-{
+static tw_candidate *find(const tw_state *s, const tw_schedule *schedule) {
   tw_digest digest = tw_schedule_digest(schedule);
   int number = tw_index_find(&s->schedules, &digest);
   return number == TW_NONE ? NULL : s->all[number];
@@ -29,8 +27,7 @@ static tw_candidate *find(const tw_state *s, const tw_schedule *schedule)
 
 /* Emits a schedule as a new candidate, unless it is there already. */
 static tw_status add_schedule(tw_state *s, const tw_schedule *schedule, int parent, const char *lever, const char *why,
-                              tw_error *error)
-{
+                              tw_error *error) {
   if (find(s, schedule))
     return TW_OK;
   tw_candidate *c = tw_candidate_new();
@@ -42,7 +39,8 @@ static tw_status add_schedule(tw_state *s, const tw_schedule *schedule, int pare
   tw_candidate_set_kernel(c, schedule, source);
   c->iteration = s->iteration;
   c->parent = parent;
-  snprintf(c->lever, sizeof c->lever, "%s", lever);
+  c->n_levers = 1;
+  snprintf(c->lever[0], sizeof c->lever[0], "%s", lever);
   snprintf(c->why, sizeof c->why, "%s", why);
   if (!source) {
     c->verdict = TW_ILLEGAL;
@@ -51,24 +49,21 @@ static tw_status add_schedule(tw_state *s, const tw_schedule *schedule, int pare
   return tw_state_add(s, c, error);
 }
 
-static tw_schedule without(const tw_schedule *schedule, size_t step)
-{
+static tw_schedule without(const tw_schedule *schedule, size_t step) {
   tw_schedule shorter = *schedule;
   shorter.n--;
   memmove(shorter.step[step], shorter.step[step + 1], (shorter.n - step) * sizeof shorter.step[0]);
   return shorter;
 }
 
-static tw_schedule prefix(const tw_schedule *schedule, size_t n)
-{
+static tw_schedule prefix(const tw_schedule *schedule, size_t n) {
   tw_schedule shorter = *schedule;
   shorter.n = n;
   return shorter;
 }
 
 /* A kernel that was met before under another schedule becomes a candidate in its own right. */
-static tw_candidate *adopt(tw_state *s, tw_candidate *c)
-{
+static tw_candidate *adopt(tw_state *s, tw_candidate *c) {
   const tw_candidate *twin = evaluated(s, c);
   if (twin != c) {
     c->verdict = twin->verdict;
@@ -81,8 +76,7 @@ static tw_candidate *adopt(tw_state *s, tw_candidate *c)
 }
 
 /* Leaves out steps that the best schedule is no worse without: they are noise in it. */
-static tw_status shorten(tw_state *s, tw_error *error)
-{
+static tw_status shorten(tw_state *s, tw_error *error) {
   for (int round = 0; round < SHORTENING_ROUNDS && !tw_state_is_stopped(s); round++) {
     const tw_schedule schedule = s->best->schedule;
     if (schedule.n * SAMPLES_PER_EXTRA > (size_t)s->samples)
@@ -113,8 +107,7 @@ static tw_status shorten(tw_state *s, tw_error *error)
 }
 
 /* Evaluates the schedule's beginnings, for the ladder. One may turn out to be better than the whole. */
-static tw_status walk(tw_state *s, tw_error *error)
-{
+static tw_status walk(tw_state *s, tw_error *error) {
   const tw_schedule schedule = s->best->schedule;
   size_t missing = 0;
   for (size_t n = 1; n < schedule.n; n++) {
@@ -138,8 +131,7 @@ static tw_status walk(tw_state *s, tw_error *error)
 
 /* ---- does it hold? ---- */
 
-static tw_candidate *next_best(const tw_state *s)
-{
+static tw_candidate *next_best(const tw_state *s) {
   tw_candidate *best = NULL;
   for (size_t i = 0; i < s->n; i++)
     if (s->all[i]->verdict == TW_CORRECT && (!best || tw_is_better(s->all[i], best)))
@@ -147,8 +139,7 @@ static tw_candidate *next_best(const tw_state *s)
   return best;
 }
 
-static void reject(tw_state *s, tw_candidate *c, const tw_error *reason)
-{
+static void reject(tw_state *s, tw_candidate *c, const tw_error *reason) {
   c->verdict = TW_UNCONFIRMED;
   free(c->message);
   c->message = strdup(reason->text);
@@ -163,8 +154,7 @@ static void reject(tw_state *s, tw_candidate *c, const tw_error *reason)
 }
 
 /* Goes down from the best until one is right on inputs of another seed. */
-static tw_status confirm(tw_state *s, tw_error *error)
-{
+static tw_status confirm(tw_state *s, tw_error *error) {
   const uint64_t other = 0x9e3779b97f4a7c15u;
   tw_case fresh;
   tw_error why = {0};
@@ -190,8 +180,7 @@ static tw_status confirm(tw_state *s, tw_error *error)
 }
 
 /* What the journal recalled lacks counters and memories. */
-static tw_status measure_again(const tw_state *s, tw_candidate *c, tw_error *error)
-{
+static tw_status measure_again(const tw_state *s, tw_candidate *c, tw_error *error) {
   const tw_target *t = s->target;
   tw_artefact *artefact = NULL;
   tw_measurement measured;
@@ -208,8 +197,7 @@ static tw_status measure_again(const tw_state *s, tw_candidate *c, tw_error *err
 }
 
 /* Nothing that fails here but the confirmation may cost the result: it becomes a note. */
-tw_status tw_finish(tw_state *s, tw_error *error)
-{
+tw_status tw_finish(tw_state *s, tw_error *error) {
   tw_error why = {0};
   tw_status status = shorten(s, &why);
   if (status == TW_OK)
@@ -226,8 +214,7 @@ tw_status tw_finish(tw_state *s, tw_error *error)
 /* ---- the ladder ---- */
 
 /* What the target says of this step at this place; nothing if it does not offer it there. */
-static void explain(const tw_state *s, const tw_schedule *before, const char *step, char *why, size_t size)
-{
+static void explain(const tw_state *s, const tw_schedule *before, const char *step, char *why, size_t size) {
   tw_menu menu = {0};
   why[0] = '\0';
   if (s->target->steps(s->target, &s->problem, before, &menu, NULL) != TW_OK)
@@ -242,14 +229,12 @@ static void explain(const tw_state *s, const tw_schedule *before, const char *st
   tw_menu_free(&menu);
 }
 
-static void append(char *text, size_t size, const char *more)
-{
+static void append(char *text, size_t size, const char *more) {
   size_t used = strlen(text);
   snprintf(text + used, size - used, "%s%s", used ? "; " : "", more);
 }
 
-tw_status tw_climb(const tw_state *s, tw_search_result *out, tw_error *error)
-{
+tw_status tw_climb(const tw_state *s, tw_search_result *out, tw_error *error) {
   const tw_schedule *schedule = &s->best->schedule;
   tw_rung *rung = tw_new(schedule->n + 1, sizeof *rung);
   if (!rung)

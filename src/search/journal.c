@@ -61,8 +61,7 @@ static const char RECALL[] =
 
 /* ---- opening ---- */
 
-static tw_status refuse(const char *path, int code, const char *reason, tw_error *error)
-{
+static tw_status refuse(const char *path, int code, const char *reason, tw_error *error) {
   switch (code & 0xff) {
   case SQLITE_NOTADB:
     return tw_fail(error, TW_USAGE, "%s is no journal of a search (no SQLite file); give another file name", path);
@@ -77,14 +76,12 @@ static tw_status refuse(const char *path, int code, const char *reason, tw_error
   }
 }
 
-static tw_status refuse_now(const tw_journal *j, tw_error *error)
-{
+static tw_status refuse_now(const tw_journal *j, tw_error *error) {
   return refuse(j->path, sqlite3_extended_errcode(j->db), sqlite3_errmsg(j->db), error);
 }
 
 /* The first column of the first row as a number. */
-static int ask(tw_journal *j, const char *sql, sqlite3_int64 *out)
-{
+static int ask(tw_journal *j, const char *sql, sqlite3_int64 *out) {
   sqlite3_stmt *s = NULL;
   int code = sqlite3_prepare_v2(j->db, sql, -1, &s, NULL);
   if (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW)
@@ -93,23 +90,20 @@ static int ask(tw_journal *j, const char *sql, sqlite3_int64 *out)
   return code == SQLITE_ROW ? SQLITE_OK : code;
 }
 
-static bool run(tw_journal *j, const char *sql)
-{
+static bool run(tw_journal *j, const char *sql) {
   return sqlite3_exec(j->db, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
 
 enum { SUBJECTS = 5 };
 
-static void list_subject(const tw_journal_subject *s, const char *key[SUBJECTS], const char *value[SUBJECTS])
-{
+static void list_subject(const tw_journal_subject *s, const char *key[SUBJECTS], const char *value[SUBJECTS]) {
   const char *const keys[SUBJECTS] = {"target", "problem", "version", "machine", "unit"};
   const char *const values[SUBJECTS] = {s->target, s->problem, s->version, s->machine, s->unit};
   memcpy(key, keys, sizeof keys);
   memcpy(value, values, sizeof values);
 }
 
-static tw_status create(tw_journal *j, const tw_journal_subject *subject, tw_error *error)
-{
+static tw_status create(tw_journal *j, const tw_journal_subject *subject, tw_error *error) {
   const char *key[SUBJECTS], *value[SUBJECTS];
   list_subject(subject, key, value);
   bool done = run(j, SCHEMA);
@@ -125,8 +119,7 @@ static tw_status create(tw_journal *j, const tw_journal_subject *subject, tw_err
   return done && run(j, mark) ? TW_OK : refuse_now(j, error);
 }
 
-static tw_status compare_subject(tw_journal *j, const tw_journal_subject *subject, tw_error *error)
-{
+static tw_status compare_subject(tw_journal *j, const tw_journal_subject *subject, tw_error *error) {
   const char *key[SUBJECTS], *value[SUBJECTS];
   list_subject(subject, key, value);
   sqlite3_stmt *s = NULL;
@@ -151,8 +144,7 @@ static tw_status compare_subject(tw_journal *j, const tw_journal_subject *subjec
 }
 
 /* In one transaction, so that of two processes that start at once one creates and the other compares. */
-static tw_status adopt(tw_journal *j, const tw_journal_subject *subject, tw_error *error)
-{
+static tw_status adopt(tw_journal *j, const tw_journal_subject *subject, tw_error *error) {
   sqlite3_int64 id = 0, tables = 0;
   if (ask(j, "PRAGMA application_id", &id) != SQLITE_OK || ask(j, "SELECT count(*) FROM sqlite_master", &tables) != SQLITE_OK)
     return refuse_now(j, error);
@@ -161,8 +153,7 @@ static tw_status adopt(tw_journal *j, const tw_journal_subject *subject, tw_erro
   return id == APPLICATION_ID ? compare_subject(j, subject, error) : create(j, subject, error);
 }
 
-static tw_status find_search(tw_journal *j, const char *agent, const char *options, tw_error *error)
-{
+static tw_status find_search(tw_journal *j, const char *agent, const char *options, tw_error *error) {
   sqlite3_stmt *s = NULL;
   static const char *const steps[] = {
     "INSERT OR IGNORE INTO search (agent, options, seed, started) VALUES (?1, ?2, ?3, datetime('now'))",
@@ -187,8 +178,7 @@ static tw_status find_search(tw_journal *j, const char *agent, const char *optio
 }
 
 static tw_status open_file(tw_journal *j, const tw_journal_subject *subject, const char *agent, const char *options,
-                           tw_error *error)
-{
+                           tw_error *error) {
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX;
   if (sqlite3_open_v2(j->path, &j->db, flags, NULL) != SQLITE_OK)
     return refuse_now(j, error);
@@ -214,8 +204,7 @@ static tw_status open_file(tw_journal *j, const tw_journal_subject *subject, con
   return TW_OK;
 }
 
-static void free_journal(tw_journal *j)
-{
+static void free_journal(tw_journal *j) {
   sqlite3_finalize(j->insert);
   sqlite3_finalize(j->recall);
   sqlite3_close(j->db);
@@ -225,8 +214,7 @@ static void free_journal(tw_journal *j)
 }
 
 tw_status tw_journal_open(const char *path, const tw_journal_subject *subject, const char *agent, const char *options,
-                          uint64_t seed, tw_journal **out, tw_error *error)
-{
+                          uint64_t seed, tw_journal **out, tw_error *error) {
   tw_journal *j = tw_new(1, sizeof *j);
   if (j)
     j->path = strdup(path);
@@ -245,8 +233,7 @@ tw_status tw_journal_open(const char *path, const tw_journal_subject *subject, c
 
 /* ---- writing ---- */
 
-static char *print_counters(const tw_measurement *m)
-{
+static char *print_counters(const tw_measurement *m) {
   if (m->n_counters == 0)
     return NULL;
   json_t *object = json_object();
@@ -257,8 +244,7 @@ static char *print_counters(const tw_measurement *m)
   return text;
 }
 
-static char *print_memories(const tw_measurement *m)
-{
+static char *print_memories(const tw_measurement *m) {
   if (m->n_memories == 0)
     return NULL;
   json_t *object = json_object();
@@ -270,21 +256,26 @@ static char *print_memories(const tw_measurement *m)
   return text;
 }
 
-static void bind_text(sqlite3_stmt *s, int column, const char *text)
-{
+static void bind_text(sqlite3_stmt *s, int column, const char *text) {
   sqlite3_bind_text(s, column, text, -1, SQLITE_TRANSIENT); /* NULL for NULL */
 }
 
-static void bind_number(sqlite3_stmt *s, int column, int number)
-{
+/* "tile + double buffer" */
+static void bind_levers(sqlite3_stmt *s, int column, const tw_candidate *c) {
+  char text[TW_LEVERS_MAX * (TW_LEVER_MAX + 3)] = "";
+  for (size_t i = 0, used = 0; i < c->n_levers; i++)
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? " + " : "", c->lever[i]);
+  bind_text(s, column, text);
+}
+
+static void bind_number(sqlite3_stmt *s, int column, int number) {
   if (number == TW_NONE)
     sqlite3_bind_null(s, column);
   else
     sqlite3_bind_int(s, column, number);
 }
 
-static void bind_measurement(sqlite3_stmt *s, int column, const tw_candidate *c)
-{
+static void bind_measurement(sqlite3_stmt *s, int column, const tw_candidate *c) {
   const tw_measurement *m = &c->measured;
   const double value[] = {m->cost, m->cycles, m->seconds, m->instructions, m->utilization};
   bool measured = c->verdict == TW_CORRECT || c->verdict == TW_UNCONFIRMED;
@@ -297,8 +288,7 @@ static void bind_measurement(sqlite3_stmt *s, int column, const tw_candidate *c)
   free(memories);
 }
 
-static bool write_candidate(tw_journal *j, tw_candidate *c)
-{
+static bool write_candidate(tw_journal *j, tw_candidate *c) {
   static const char no_schedule[] = "";
   sqlite3_stmt *s = j->insert;
   size_t length = tw_schedule_print(&c->schedule, NULL, 0);
@@ -313,7 +303,7 @@ static bool write_candidate(tw_journal *j, tw_candidate *c)
   bind_number(s, 4, c->parent);
   bind_number(s, 5, c->plan);
   bind_number(s, 6, c->twin);
-  bind_text(s, 7, c->lever);
+  bind_levers(s, 7, c);
   bind_text(s, 8, c->why);
   bind_text(s, 9, schedule ? schedule : no_schedule);
   bind_text(s, 10, c->verdict == TW_DUPLICATE ? NULL : c->source);
@@ -331,8 +321,7 @@ static bool write_candidate(tw_journal *j, tw_candidate *c)
   return c->recorded;
 }
 
-static void retry_waiting(tw_journal *j)
-{
+static void retry_waiting(tw_journal *j) {
   size_t kept = 0;
   for (size_t i = 0; i < j->n_waiting; i++)
     if (kept > 0 || !write_candidate(j, j->waiting[i])) /* after a failure the rest would fail too */
@@ -340,8 +329,7 @@ static void retry_waiting(tw_journal *j)
   j->n_waiting = kept;
 }
 
-static void wait_in_memory(tw_journal *j, tw_candidate *c)
-{
+static void wait_in_memory(tw_journal *j, tw_candidate *c) {
   if (j->n_waiting == j->room) {
     size_t room = j->room ? 2 * j->room : 64;
     tw_candidate **larger = tw_resize(j->waiting, room, sizeof(tw_candidate *));
@@ -353,8 +341,7 @@ static void wait_in_memory(tw_journal *j, tw_candidate *c)
   j->waiting[j->n_waiting++] = c;
 }
 
-void tw_journal_record(tw_journal *j, tw_candidate *c)
-{
+void tw_journal_record(tw_journal *j, tw_candidate *c) {
   if (c->verdict == TW_SKIPPED || c->verdict == TW_PENDING)
     return;
   retry_waiting(j);
@@ -362,14 +349,12 @@ void tw_journal_record(tw_journal *j, tw_candidate *c)
     wait_in_memory(j, c);
 }
 
-void tw_journal_amend(tw_journal *j, tw_candidate *c)
-{
+void tw_journal_amend(tw_journal *j, tw_candidate *c) {
   if (c->recorded && !write_candidate(j, c))
     wait_in_memory(j, c);
 }
 
-const char *tw_journal_trouble(tw_journal *j)
-{
+const char *tw_journal_trouble(tw_journal *j) {
   retry_waiting(j);
   if (j->n_waiting == 0)
     return NULL;
@@ -380,8 +365,7 @@ const char *tw_journal_trouble(tw_journal *j)
 
 /* ---- reading ---- */
 
-static void recall_row(sqlite3_stmt *s, tw_verdict verdict, tw_candidate *c)
-{
+static void recall_row(sqlite3_stmt *s, tw_verdict verdict, tw_candidate *c) {
   c->verdict = verdict == TW_UNCONFIRMED ? TW_CORRECT : verdict;
   const char *message = (const char *)sqlite3_column_text(s, 1);
   if (message && c->verdict != TW_CORRECT)
@@ -397,8 +381,7 @@ static void recall_row(sqlite3_stmt *s, tw_verdict verdict, tw_candidate *c)
   c->recalled = true;
 }
 
-bool tw_journal_recall(tw_journal *j, tw_candidate *c)
-{
+bool tw_journal_recall(tw_journal *j, tw_candidate *c) {
   sqlite3_stmt *s = j->recall;
   bool found = false;
   sqlite3_bind_blob(s, 1, &c->source_digest, sizeof c->source_digest, SQLITE_STATIC);
@@ -418,8 +401,7 @@ bool tw_journal_recall(tw_journal *j, tw_candidate *c)
   return found;
 }
 
-void tw_journal_close(tw_journal *j, bool finished)
-{
+void tw_journal_close(tw_journal *j, bool finished) {
   if (!j)
     return;
   retry_waiting(j);

@@ -5,25 +5,21 @@
 
 #include "search/state.h"
 
-bool tw_state_is_interrupted(const tw_state *s)
-{
+bool tw_state_is_interrupted(const tw_state *s) {
   return s->options.interrupt && *s->options.interrupt;
 }
 
-bool tw_state_is_stopped(const tw_state *s)
-{
+bool tw_state_is_stopped(const tw_state *s) {
   return tw_state_is_interrupted(s) || tw_now() >= s->deadline;
 }
 
-bool tw_is_better(const tw_candidate *a, const tw_candidate *b)
-{
+bool tw_is_better(const tw_candidate *a, const tw_candidate *b) {
   if (a->measured.cost != b->measured.cost)
     return a->measured.cost < b->measured.cost;
   return a->number < b->number;
 }
 
-void tw_state_note(tw_state *s, const char *format, ...)
-{
+void tw_state_note(tw_state *s, const char *format, ...) {
   char line[1024];
   va_list arguments;
   va_start(arguments, format);
@@ -32,8 +28,7 @@ void tw_state_note(tw_state *s, const char *format, ...)
   tw_text_add(&s->notes, "%s\n", line);
 }
 
-tw_status tw_state_add(tw_state *s, tw_candidate *c, tw_error *error)
-{
+tw_status tw_state_add(tw_state *s, tw_candidate *c, tw_error *error) {
   bool room = s->n < s->room;
   if (!room) {
     size_t larger = s->room ? 2 * s->room : 256;
@@ -59,8 +54,7 @@ tw_status tw_state_add(tw_state *s, tw_candidate *c, tw_error *error)
   return TW_OK;
 }
 
-static void report_progress(void *context)
-{
+static void report_progress(void *context) {
   tw_state *s = context;
   const tw_search_options *o = &s->options;
   if (!o->progress)
@@ -85,8 +79,7 @@ static void report_progress(void *context)
   o->progress(o->context, &p);
 }
 
-static void settle(void *context, tw_candidate *c)
-{
+static void settle(void *context, tw_candidate *c) {
   tw_state *s = context;
   s->samples += c->verdict != TW_SKIPPED;
   s->correct += c->verdict == TW_CORRECT;
@@ -97,8 +90,7 @@ static void settle(void *context, tw_candidate *c)
   report_progress(s);
 }
 
-void tw_state_evaluate(tw_state *s, size_t first)
-{
+void tw_state_evaluate(tw_state *s, size_t first) {
   size_t n = 0;
   tw_candidate **fresh = tw_new(s->n - first + 1, sizeof(tw_candidate *));
   for (size_t i = first; i < s->n; i++) {

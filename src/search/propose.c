@@ -20,15 +20,23 @@ typedef struct proposal {
   tw_error error;
 } proposal;
 
-static bool is_known(const void *context, const tw_schedule *schedule)
-{
+static bool is_known(const void *context, const tw_schedule *schedule) {
   const tw_state *s = context;
   tw_digest digest = tw_schedule_digest(schedule);
   return tw_index_find(&s->schedules, &digest) != TW_NONE;
 }
 
-static tw_status keep(proposal *p, const tw_kernel *kernel, size_t plan)
-{
+static void look_up_experience(const void *context, const char *lever, int *tried, int *paid) {
+  const tw_state *s = context;
+  *tried = *paid = 0;
+  for (size_t i = 0; i < s->n_levers; i++)
+    if (!strcmp(s->experience[i].lever, lever)) {
+      *tried = s->experience[i].tried;
+      *paid = s->experience[i].paid;
+    }
+}
+
+static tw_status keep(proposal *p, const tw_kernel *kernel, size_t plan) {
   tw_candidate *c = tw_candidate_new();
   tw_candidate **made = c ? tw_resize(p->made, p->n + 1, sizeof(tw_candidate *)) : NULL;
   if (!made) {
@@ -41,6 +49,7 @@ static tw_status keep(proposal *p, const tw_kernel *kernel, size_t plan)
   c->iteration = p->state->iteration;
   c->parent = p->parent->number;
   c->plan = (int)plan;
+  c->n_levers = kernel->n_levers;
   memcpy(c->lever, kernel->lever, sizeof c->lever);
   memcpy(c->why, kernel->why, sizeof c->why);
   tw_candidate_set_kernel(c, &kernel->schedule, kernel->source);
@@ -52,8 +61,7 @@ static tw_status keep(proposal *p, const tw_kernel *kernel, size_t plan)
 }
 
 /* Nobody made this kernel before: not in the search, not for this parent. */
-static bool is_new(const proposal *p, const tw_candidate *c)
-{
+static bool is_new(const proposal *p, const tw_candidate *c) {
   if (!c->source || tw_index_find(&p->state->sources, &c->source_digest) != TW_NONE)
     return false;
   for (size_t i = 0; i < p->n; i++)
@@ -63,8 +71,7 @@ static bool is_new(const proposal *p, const tw_candidate *c)
 }
 
 /* Kernels of one plan, the most promising alternatives first, until K of them are new. */
-static tw_status implement(proposal *p, const tw_request *request, const tw_plan *plan, size_t plan_number)
-{
+static tw_status implement(proposal *p, const tw_request *request, const tw_plan *plan, size_t plan_number) {
   const tw_agent *agent = p->state->agent;
   size_t new = 0;
   for (size_t i = 0; i < plan->n_alternatives && new < request->kernels; i++) {
@@ -79,8 +86,7 @@ static tw_status implement(proposal *p, const tw_request *request, const tw_plan
   return TW_OK;
 }
 
-static void propose_one(void *context, size_t index)
-{
+static void propose_one(void *context, size_t index) {
   proposal *p = (proposal *)context + index;
   tw_state *s = p->state;
   const tw_search_options *o = &s->options;
@@ -90,10 +96,12 @@ static void propose_one(void *context, size_t index)
     .parent = p->parent,
     .iteration = s->iteration,
     .iterations = o->iterations,
+    .idle = s->idle,
     .plans = (size_t)o->plans,
     .kernels = (size_t)o->kernels,
     .dropout = o->dropout,
     .known = is_known,
+    .experience = look_up_experience,
     .context = s,
   };
   tw_random random;
@@ -111,8 +119,7 @@ static void propose_one(void *context, size_t index)
 }
 
 /* Numbers the kernels of all parents. What one parent failed at is a note, unless all failed. */
-static tw_status gather(tw_state *s, proposal *p, size_t n, tw_error *error)
-{
+static tw_status gather(tw_state *s, proposal *p, size_t n, tw_error *error) {
   tw_status status = TW_OK;
   size_t failed = 0;
   for (size_t i = 0; i < n; i++) {
@@ -132,8 +139,7 @@ static tw_status gather(tw_state *s, proposal *p, size_t n, tw_error *error)
   return status;
 }
 
-tw_status tw_propose(tw_state *s, tw_error *error)
-{
+tw_status tw_propose(tw_state *s, tw_error *error) {
   proposal *p = tw_new(s->n_beam, sizeof *p);
   if (!p)
     return tw_fail(error, TW_MISSING, "no memory for plans");

@@ -4,9 +4,12 @@
  * language model. A plan takes one lever of the menu, each lever being hidden from the plan with the probability
  * `dropout`; its alternatives are the lever's parameterizations, best predicted first.
  *
- * The model is a guide, not a judge: it does not see everything. The first plan of a parent takes the lever that
- * the model likes best among those that are visible; the others draw one with weights that fall with the predicted
- * cost but never to nothing, so that levers which the model thinks neutral, or bad, get their turn.
+ * The model is a guide, not a judge: it does not see everything. The first plan of a parent takes the lever of the
+ * largest weight among those that are visible, the others draw one by weight. A lever weighs
+ *     1 / its rank by predicted cost       so that those that the model thinks neutral, or bad, get their turn too
+ *   x the part of its kernels that beat their parent in this search (Laplace's rule of succession)
+ *   / (1 + its options that were tried from this parent)        so that all are tried before one is tried to the end.
+ * When nothing has beaten its parent for an iteration, the rank counts less, and more of the menu is hidden.
  *
  * Some levers only pay together (a larger tile, once its loads are hidden behind the computation). So a plan may go
  * on: after its first step it appends, as long as the model predicts a gain, the best visible step of another
@@ -23,14 +26,12 @@
 
 enum {
   SPARE_ALTERNATIVES = 8, /* beyond K, for those that turn out to be the same kernel as an earlier one */
-  GREEDY_DEPTH = 8,       /* steps of the first plan of a parent, which follows the model as far as it leads */
+  GREEDY_DEPTH = TW_LEVERS_MAX, /* steps of a parent's first plan, which follows the model as far as it leads */
 };
 /* Depths of the other plans, drawn with equal chances: half of them are the single step of the paper. */
 static const size_t DEPTHS[] = {1, 1, 2, 4};
-/* A lever whose predicted cost is 5% above the best one's is drawn e times less often ... */
-static const double TEMPERATURE = 0.05;
-/* ... but no weight falls below this (the best one's is 1). */
-static const double LEAST_WEIGHT = 0.05;
+/* Predictions closer than this are of the same rank. */
+static const double SAME = 0.0005;
 /* A chain goes on while its next step promises at least this gain. */
 static const double LEAST_GAIN = 0.002;
 
@@ -38,14 +39,16 @@ typedef struct option {
   const tw_menu_item *item;
   double cost;  /* as predicted; where the model does not know, that of the parent: neutral */
   uint64_t tie; /* random: equal predictions come in any order */
+  bool tried;   /* this very schedule was proposed before */
 } option;
 
-/* A lever of the menu: its options, best predicted first. */
+/* A lever of the menu: its untried options, best predicted first. */
 typedef struct lever {
-  size_t n;
+  size_t n, tried;
   const option *option;
   bool planned; /* by an earlier plan for this parent */
   size_t used;  /* options that earlier plans took */
+  double weight;
 } lever;
 
 typedef struct levers {
@@ -63,13 +66,11 @@ typedef struct detail {
   tw_menu_item item[]; /* the alternatives of the first step */
 } detail;
 
-static double known_or(double predicted, double fallback)
-{
+static double known_or(double predicted, double fallback) {
   return isfinite(predicted) && predicted > 0 ? predicted : fallback;
 }
 
-static double predict_parent(const tw_request *r)
-{
+static double predict_parent(const tw_request *r) {
   double cost;
   bool predicted = r->target->predict(r->target, r->problem, &r->parent->schedule, &cost, NULL) == TW_OK;
   return known_or(predicted ? cost : 0, r->parent->measured.cost);
@@ -77,35 +78,41 @@ static double predict_parent(const tw_request *r)
 
 /* ---- the menu by levers ---- */
 
-static int compare_options(const void *a, const void *b)
-{
+static int compare_options(const void *a, const void *b) {
   const option *x = a, *y = b;
   int by_lever = strcmp(x->item->lever, y->item->lever);
   if (by_lever)
     return by_lever;
+  if (x->tried != y->tried)
+    return x->tried - y->tried;
   if (x->cost != y->cost)
     return x->cost < y->cost ? -1 : 1;
   return (x->tie > y->tie) - (x->tie < y->tie);
 }
 
-static void free_levers(levers *l)
-{
+static void free_levers(levers *l) {
   tw_menu_free(&l->menu);
   free(l->lever);
   free(l->option);
 }
 
-static bool is_new(const tw_request *r, const tw_schedule *schedule, const char *step)
-{
+static bool is_new(const tw_request *r, const tw_schedule *schedule, const char *step) {
   tw_schedule next = *schedule;
   if (tw_schedule_add(&next, step, NULL) != TW_OK)
     return false; /* the schedule is full */
   return !r->known || !r->known(r->context, &next);
 }
 
+static void drop_exhausted(levers *l) {
+  size_t kept = 0;
+  for (size_t i = 0; i < l->n; i++)
+    if (l->lever[i].n > 0)
+      l->lever[kept++] = l->lever[i];
+  l->n = kept;
+}
+
 /* The untried steps after the parent's schedule. On failure nothing is left to free. */
-static tw_status list_levers(const tw_request *r, double parent_cost, tw_random *random, levers *out, tw_error *error)
-{
+static tw_status list_levers(const tw_request *r, double parent_cost, tw_random *random, levers *out, tw_error *error) {
   levers l = {0};
   tw_status status = r->target->steps(r->target, r->problem, &r->parent->schedule, &l.menu, error);
   if (status != TW_OK)
@@ -118,24 +125,34 @@ static tw_status list_levers(const tw_request *r, double parent_cost, tw_random 
   }
   for (size_t i = 0; i < l.menu.n; i++) {
     const tw_menu_item *item = &l.menu.item[i];
-    if (is_new(r, &r->parent->schedule, item->step))
-      l.option[l.n_options++] = (option){item, known_or(item->predicted_cost, parent_cost), tw_random_next(random)};
+    l.option[l.n_options++] = (option){
+      .item = item,
+      .cost = known_or(item->predicted_cost, parent_cost),
+      .tie = tw_random_next(random),
+      .tried = !is_new(r, &r->parent->schedule, item->step),
+    };
   }
   qsort(l.option, l.n_options, sizeof *l.option, compare_options);
   for (size_t i = 0; i < l.n_options; i++) {
     if (i == 0 || strcmp(l.option[i].item->lever, l.option[i - 1].item->lever))
       l.lever[l.n++].option = &l.option[i];
-    l.lever[l.n - 1].n++;
+    l.lever[l.n - 1].n += !l.option[i].tried;
+    l.lever[l.n - 1].tried += l.option[i].tried;
   }
+  drop_exhausted(&l);
   *out = l;
   return TW_OK;
 }
 
 /* ---- one plan: which lever ---- */
 
+/* The probability of being hidden: what is left visible is halved with each idle iteration. */
+static double hiding(const tw_request *r) {
+  return 1 - ldexp(1 - r->dropout, -r->idle);
+}
+
 /* Levers with untried options that no earlier plan took, or, when all were taken, those with options left. */
-static size_t open_levers(levers *l, lever **open)
-{
+static size_t open_levers(levers *l, lever **open) {
   size_t n = 0;
   for (size_t i = 0; i < l->n; i++)
     if (!l->lever[i].planned)
@@ -147,8 +164,7 @@ static size_t open_levers(levers *l, lever **open)
 }
 
 /* Menu dropout: hides each with the given probability, but never all. Returns how many stay, in front. */
-static size_t drop_out(lever **open, size_t n, double dropout, tw_random *random)
-{
+static size_t drop_out(lever **open, size_t n, double dropout, tw_random *random) {
   size_t spared = (size_t)tw_random_below(random, n);
   size_t kept = 0;
   lever *survivor = open[spared];
@@ -160,39 +176,52 @@ static size_t drop_out(lever **open, size_t n, double dropout, tw_random *random
   return kept;
 }
 
-static double best_cost(const lever *l)
-{
+static double best_cost(const lever *l) {
   return l->option[l->used < l->n ? l->used : l->n - 1].cost;
 }
 
-static lever *draw(lever **visible, size_t n, bool take_best, tw_random *random)
-{
+/* The chance that a kernel of this lever beats its parent, as far as this search has seen. */
+static double chance(const tw_request *r, const char *lever_name) {
+  int tried = 0, paid = 0;
+  if (r->experience)
+    r->experience(r->context, lever_name, &tried, &paid);
+  return (paid + 1.0) / (tried + 2.0);
+}
+
+/* Sets the weights of the levers for drawing. */
+static void weigh(const tw_request *r, lever **visible, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    double rank = 1;
+    for (size_t j = 0; j < n; j++)
+      rank += best_cost(visible[j]) < best_cost(visible[i]) * (1 - SAME);
+    visible[i]->weight = pow(rank, -1.0 / (1 + r->idle)) * chance(r, visible[i]->option->item->lever) /
+                         (1.0 + (double)visible[i]->tried);
+  }
+}
+
+static lever *heaviest(lever **visible, size_t n) {
   size_t best = 0;
   for (size_t i = 1; i < n; i++)
-    if (best_cost(visible[i]) < best_cost(visible[best]))
+    if (visible[i]->weight > visible[best]->weight)
       best = i;
-  if (take_best)
-    return visible[best];
+  return visible[best];
+}
+
+static lever *draw(lever **visible, size_t n, tw_random *random) {
   double total = 0;
-  for (int pass = 0;; pass++) {
-    double mark = pass ? tw_random_real(random) * total : HUGE_VAL;
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) {
-      sum += fmax(LEAST_WEIGHT, exp(-log(best_cost(visible[i]) / best_cost(visible[best])) / TEMPERATURE));
-      if (sum > mark)
-        return visible[i];
-    }
-    if (pass)
-      return visible[n - 1]; /* rounding */
-    total = sum;
-  }
+  for (size_t i = 0; i < n; i++)
+    total += visible[i]->weight;
+  double mark = tw_random_real(random) * total;
+  for (size_t i = 0; i + 1 < n; i++)
+    if ((mark -= visible[i]->weight) < 0)
+      return visible[i];
+  return visible[n - 1];
 }
 
 /* ---- the agent's two functions ---- */
 
 static tw_status fill_plan(const tw_request *r, lever *chosen, size_t depth, double parent_cost, tw_random *random,
-                           tw_plan *out, tw_error *error)
-{
+                           tw_plan *out, tw_error *error) {
   size_t left = chosen->n - chosen->used;
   size_t n = left < r->kernels + SPARE_ALTERNATIVES ? left : r->kernels + SPARE_ALTERNATIVES;
   detail *d = calloc(1, sizeof *d + n * sizeof d->item[0]);
@@ -201,7 +230,7 @@ static tw_status fill_plan(const tw_request *r, lever *chosen, size_t depth, dou
   d->depth = depth;
   d->seed = tw_random_next(random);
   d->parent_cost = parent_cost;
-  d->dropout = r->dropout;
+  d->dropout = hiding(r);
   for (size_t i = 0; i < n; i++)
     d->item[i] = *chosen->option[chosen->used + i].item;
   *out = (tw_plan){.n_alternatives = n, .detail = d};
@@ -213,8 +242,7 @@ static tw_status fill_plan(const tw_request *r, lever *chosen, size_t depth, dou
 }
 
 static tw_status plan(const tw_agent *agent, const tw_request *r, tw_random *random, tw_plan *out, size_t *made,
-                      tw_error *error)
-{
+                      tw_error *error) {
   (void)agent;
   *made = 0;
   levers l;
@@ -229,10 +257,11 @@ static tw_status plan(const tw_agent *agent, const tw_request *r, tw_random *ran
     size_t n = open_levers(&l, open);
     if (n == 0)
       break;
-    n = drop_out(open, n, r->dropout, random);
+    n = drop_out(open, n, hiding(r), random);
+    weigh(r, open, n);
     bool first = *made == 0;
     size_t depth = first ? GREEDY_DEPTH : DEPTHS[tw_random_below(random, sizeof DEPTHS / sizeof DEPTHS[0])];
-    lever *chosen = draw(open, n, first, random);
+    lever *chosen = first ? heaviest(open, n) : draw(open, n, random);
     status = fill_plan(r, chosen, depth, parent_cost, random, &out[*made], error);
     *made += status == TW_OK;
   }
@@ -241,19 +270,18 @@ static tw_status plan(const tw_agent *agent, const tw_request *r, tw_random *ran
   return status;
 }
 
-static bool contains(const tw_menu_item *chain, size_t n, const char *lever_name)
-{
+static bool contains(const tw_menu_item *chain, size_t n, const char *lever_name) {
   for (size_t i = 0; i < n; i++)
     if (!strcmp(chain[i].lever, lever_name))
       return true;
   return false;
 }
 
-/* The best predicted step of a lever that is not in the chain yet and not hidden. Levers come in any order in a
- * menu: whether one is hidden is drawn from its name, so that all its items share the fate. */
+/* The best predicted step of a lever that is not in the chain yet and not hidden; one that has failed before is hidden
+ * more often. Levers come in any order in a menu: whether one is hidden is drawn from its name, so that all its items
+ * share the fate. */
 static bool best_next(const tw_request *r, const tw_schedule *schedule, const tw_menu_item *chain, size_t n,
-                      const detail *d, uint64_t seed, tw_menu_item *best)
-{
+                      const detail *d, uint64_t seed, tw_menu_item *best) {
   tw_menu menu = {0};
   if (r->target->steps(r->target, r->problem, schedule, &menu, NULL) != TW_OK)
     return false;
@@ -269,7 +297,7 @@ static bool best_next(const tw_request *r, const tw_schedule *schedule, const tw
       name = name * 1099511628211u + (unsigned char)*c;
     tw_random hidden;
     tw_random_seed_stream(&hidden, seed, name);
-    if (tw_random_real(&hidden) < d->dropout)
+    if (tw_random_real(&hidden) < fmax(d->dropout, 1 - 2 * chance(r, item->lever)))
       continue;
     *best = *item;
     found = true;
@@ -278,23 +306,18 @@ static bool best_next(const tw_request *r, const tw_schedule *schedule, const tw
   return found;
 }
 
-/* "tile + double buffer", "first reason; then second reason" */
-static void describe(const tw_menu_item *chain, size_t n, tw_kernel *out)
-{
-  size_t lever_used = 0, why_used = 0;
+static void describe(const tw_menu_item *chain, size_t n, tw_kernel *out) {
+  size_t used = 0;
+  out->n_levers = n;
   for (size_t i = 0; i < n; i++) {
-    if (lever_used < sizeof out->lever)
-      lever_used += (size_t)snprintf(out->lever + lever_used, sizeof out->lever - lever_used, "%s%s", i ? " + " : "",
-                                     chain[i].lever);
-    if (why_used < sizeof out->why)
-      why_used += (size_t)snprintf(out->why + why_used, sizeof out->why - why_used, "%s%s", i ? "; then " : "",
-                                   chain[i].why);
+    memcpy(out->lever[i], chain[i].lever, sizeof out->lever[i]);
+    if (used < sizeof out->why)
+      used += (size_t)snprintf(out->why + used, sizeof out->why - used, "%s%s", i ? "; then " : "", chain[i].why);
   }
 }
 
 static tw_status implement(const tw_agent *agent, const tw_request *r, const tw_plan *p, size_t i, tw_kernel *out,
-                           tw_error *error)
-{
+                           tw_error *error) {
   (void)agent;
   (void)error;
   const detail *d = p->detail;
@@ -317,14 +340,16 @@ static tw_status implement(const tw_agent *agent, const tw_request *r, const tw_
     n--;
     out->schedule.n--;
   }
+  while (status == TW_OK &&
+         r->target->emit(r->target, r->problem, &out->schedule, &out->source, &out->message) != TW_OK && n > 1) {
+    n--; /* what was added last is illegal after all */
+    out->schedule.n--;
+  }
   describe(chain, n, out);
-  if (status == TW_OK)
-    r->target->emit(r->target, r->problem, &out->schedule, &out->source, &out->message);
   return TW_OK;
 }
 
-static void free_plan(tw_plan *p)
-{
+static void free_plan(tw_plan *p) {
   free(p->detail);
   p->detail = NULL;
 }

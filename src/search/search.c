@@ -19,7 +19,7 @@
 
 /* Iterations without a child that beats its parent, before the search gives up on new plans. */
 static const int PATIENCE = 3;
-static const double DROPOUT = 0.4;
+static const double DROPOUT = 0.3;
 
 /* How much search by default. A candidate on a simulated target takes time in proportion to its cycles: problems whose
  * bound is larger get fewer samples. */
@@ -33,14 +33,12 @@ static const struct effort {
   {HUGE_VAL, 3, 2, 1, 1},
 };
 
-static void fill(int *option, int fallback)
-{
+static void fill(int *option, int fallback) {
   if (*option == 0)
     *option = fallback;
 }
 
-static void fill_options(tw_search_options *o, const char *unit, const tw_bound *bound)
-{
+static void fill_options(tw_search_options *o, const char *unit, const tw_bound *bound) {
   const struct effort *effort = EFFORT;
   while (!strcmp(unit, "cycles") && bound->cost > effort->cycles)
     effort++;
@@ -53,8 +51,7 @@ static void fill_options(tw_search_options *o, const char *unit, const tw_bound 
     o->dropout = DROPOUT;
 }
 
-static tw_status check_options(const tw_search_options *o, tw_error *error)
-{
+static tw_status check_options(const tw_search_options *o, tw_error *error) {
   const struct { const char *name; int value, max; } range[] = {
     {"iterations", o->iterations, 1000}, {"plans", o->plans, 256}, {"kernels", o->kernels, 256},
     {"beam", o->beam, TW_BEAM_MAX}, {"jobs", o->jobs, 1024},
@@ -73,8 +70,7 @@ static tw_status check_options(const tw_search_options *o, tw_error *error)
 /* ---- opening ---- */
 
 /* All that decides what a search proposes, but for the seed. */
-static char *print_options(const tw_search_options *o)
-{
+static char *print_options(const tw_search_options *o) {
   tw_text t = {0};
   char dropout[32];
   tw_text_add(&t, "iterations=%d plans=%d kernels=%d beam=%d dropout=%s", o->iterations, o->plans, o->kernels, o->beam,
@@ -84,8 +80,7 @@ static char *print_options(const tw_search_options *o)
   return tw_text_take(&t);
 }
 
-static char *print_problem(const tw_problem *problem)
-{
+static char *print_problem(const tw_problem *problem) {
   size_t length = tw_problem_print(problem, NULL, 0);
   char *text = malloc(length + 1);
   if (text)
@@ -93,8 +88,7 @@ static char *print_problem(const tw_problem *problem)
   return text;
 }
 
-static void print_machine(const tw_target *target, char digest[TW_HASH_TEXT])
-{
+static void print_machine(const tw_target *target, char digest[TW_HASH_TEXT]) {
   char *description = target->describe ? target->describe(target) : NULL;
   tw_hash hash;
   tw_hash_start(&hash);
@@ -103,8 +97,7 @@ static void print_machine(const tw_target *target, char digest[TW_HASH_TEXT])
   free(description);
 }
 
-static tw_status open_journal(tw_state *s, tw_error *error)
-{
+static tw_status open_journal(tw_state *s, tw_error *error) {
   if (!s->options.journal)
     return TW_OK;
   char machine[TW_HASH_TEXT];
@@ -127,8 +120,7 @@ static tw_status open_journal(tw_state *s, tw_error *error)
 
 /* Everything that a search needs before its first candidate. What is open already is closed by close_search. */
 static tw_status open_search(tw_state *s, const tw_target *target, const tw_problem *problem,
-                             const tw_search_options *options, tw_error *error)
-{
+                             const tw_search_options *options, tw_error *error) {
   *s = (tw_state){.target = target, .agent = &tw_agent_rules, .problem = *problem, .options = *options};
   s->started = tw_now();
   s->deadline = HUGE_VAL;
@@ -148,12 +140,12 @@ static tw_status open_search(tw_state *s, const tw_target *target, const tw_prob
   return status;
 }
 
-static void close_search(tw_state *s, bool finished)
-{
+static void close_search(tw_state *s, bool finished) {
   tw_journal_close(s->journal, finished);
   for (size_t i = 0; i < s->n; i++)
     tw_candidate_free(s->all[i]);
   free(s->all);
+  free(s->experience);
   tw_index_free(&s->schedules);
   tw_index_free(&s->sources);
   tw_case_free(&s->data);
@@ -163,8 +155,7 @@ static void close_search(tw_state *s, bool finished)
 /* ---- the first candidates ---- */
 
 /* Adds the kernel of a schedule to the starts. */
-static tw_status add_start(tw_state *s, const tw_schedule *schedule, const char *lever, tw_error *error)
-{
+static tw_status add_start(tw_state *s, const tw_schedule *schedule, const char *lever, tw_error *error) {
   char *source = NULL;
   tw_status status = s->target->emit(s->target, &s->problem, schedule, &source, error);
   if (status != TW_OK)
@@ -175,13 +166,13 @@ static tw_status add_start(tw_state *s, const tw_schedule *schedule, const char 
     return tw_fail(error, TW_MISSING, "no memory for a candidate");
   }
   tw_candidate_set_kernel(c, schedule, source);
-  snprintf(c->lever, sizeof c->lever, "%s", lever);
+  c->n_levers = 1;
+  snprintf(c->lever[0], sizeof c->lever[0], "%s", lever);
   return tw_state_add(s, c, error);
 }
 
 /* The schedule of another run on this problem: steps that are illegal here are left out. */
-static tw_schedule replay(tw_state *s, const tw_schedule *schedule)
-{
+static tw_schedule replay(tw_state *s, const tw_schedule *schedule) {
   tw_schedule legal = {0};
   for (size_t i = 0; i < schedule->n; i++) {
     tw_schedule longer = legal;
@@ -199,8 +190,7 @@ static tw_schedule replay(tw_state *s, const tw_schedule *schedule)
 
 /* A simulator that was changed without a new version gives other costs: recorded ones must not be mixed with them. The
  * plainest kernel, which is always evaluated anew, tells. */
-static tw_status compare_with_journal(tw_state *s, double recorded, tw_error *error)
-{
+static tw_status compare_with_journal(tw_state *s, double recorded, tw_error *error) {
   double now = s->plainest->measured.cost;
   if (recorded == now || strcmp(s->target->unit, "cycles"))
     return TW_OK;
@@ -208,8 +198,7 @@ static tw_status compare_with_journal(tw_state *s, double recorded, tw_error *er
                  "give another file name", s->options.journal, recorded, now);
 }
 
-static tw_status evaluate_plainest(tw_state *s, tw_error *error)
-{
+static tw_status evaluate_plainest(tw_state *s, tw_error *error) {
   const tw_schedule plainest = {0};
   tw_status status = add_start(s, &plainest, "start", error);
   if (status != TW_OK)
@@ -235,8 +224,7 @@ static tw_status evaluate_plainest(tw_state *s, tw_error *error)
 }
 
 /* The plainest kernel, and beside it the schedule to start from: the first beam. */
-static tw_status evaluate_starts(tw_state *s, tw_error *error)
-{
+static tw_status evaluate_starts(tw_state *s, tw_error *error) {
   tw_status status = evaluate_plainest(s, error);
   if (status != TW_OK)
     return status;
@@ -258,8 +246,7 @@ static tw_status evaluate_starts(tw_state *s, tw_error *error)
 /* ---- the flow ---- */
 
 /* Something that every candidate of an iteration lacked: no more will come of it. */
-static bool is_cut_off(tw_state *s, size_t first)
-{
+static bool is_cut_off(tw_state *s, size_t first) {
   size_t unavailable = 0, others = 0;
   const char *reason = NULL;
   for (size_t i = first; i < s->n; i++) {
@@ -273,14 +260,12 @@ static bool is_cut_off(tw_state *s, size_t first)
   return true;
 }
 
-static bool goes_on(const tw_state *s)
-{
+static bool goes_on(const tw_state *s) {
   return s->iteration < s->options.iterations && s->idle < PATIENCE && !tw_state_is_stopped(s);
 }
 
 /* One iteration. *more is false when nothing is left to try. */
-static tw_status iterate(tw_state *s, bool *more, tw_error *error)
-{
+static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
   size_t first = s->n;
   s->iteration++;
   tw_error why = {0};
@@ -298,8 +283,7 @@ static tw_status iterate(tw_state *s, bool *more, tw_error *error)
   return TW_OK;
 }
 
-static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error)
-{
+static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error) {
   tw_search_result r = {
     .schedule = s->best->schedule,
     .source = strdup(s->best->source),
@@ -325,8 +309,7 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
 }
 
 tw_status tw_search(const tw_target *target, const tw_problem *problem, const tw_search_options *options,
-                    tw_search_result *out, tw_error *error)
-{
+                    tw_search_result *out, tw_error *error) {
   tw_state s;
   bool more = true;
   *out = (tw_search_result){0};
@@ -345,8 +328,7 @@ tw_status tw_search(const tw_target *target, const tw_problem *problem, const tw
   return status;
 }
 
-void tw_search_result_free(tw_search_result *r)
-{
+void tw_search_result_free(tw_search_result *r) {
   free(r->source);
   free(r->start_source);
   free(r->rung);

@@ -23,6 +23,11 @@ typedef struct tw_state {
   size_t n, room;
   tw_candidate **all;          /* by number */
   tw_index schedules, sources; /* of all, but duplicates' sources */
+  size_t n_levers, levers_room;
+  struct tw_experience {
+    char lever[TW_LEVER_MAX];
+    int tried, paid;
+  } *experience;               /* of the levers that were tried so far */
   tw_candidate *plainest;
   tw_candidate *best;          /* the correct one of least cost */
   size_t n_beam;
@@ -49,7 +54,7 @@ void tw_state_note(tw_state *, const char *format, ...) __attribute__((format(pr
 
 /* propose.c: plan and implement, for each parent in the beam. */
 tw_status tw_propose(tw_state *, tw_error *);
-/* beam.c: the next parents, out of this iteration's candidates from number `first` on. */
+/* beam.c: the next parents, out of this iteration's candidates from number `first` on, and what it says of levers. */
 void tw_select_beam(tw_state *, size_t first);
 /* finish.c: the steps of the best schedule one by one, and the best candidate that holds on fresh inputs. */
 tw_status tw_finish(tw_state *, tw_error *);

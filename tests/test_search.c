@@ -1,0 +1,382 @@
+/* test_search.c - the beam search, on a target whose best kernel is known. */
+#include "test.h"
+
+#include "search/agent.h"
+#include "search_fixture.h"
+
+static int start(void **state) {
+  (void)state;
+  fake_reset();
+  return 0;
+}
+
+static tw_search_result search(const tw_search_options *options) {
+  tw_search_result r;
+  tw_error error = {0};
+  tw_problem p = fake_problem(16);
+  tw_status status = tw_search(&fake_target, &p, options, &r, &error);
+  if (status != TW_OK) fail_msg("%s", error.text);
+  return r;
+}
+
+static char *print_schedule(const tw_schedule *schedule) {
+  size_t n = tw_schedule_print(schedule, NULL, 0);
+  char *text = malloc(n + 1);
+  tw_schedule_print(schedule, text, n + 1);
+  return text;
+}
+
+static void assert_same_result(const tw_search_result *a, const tw_search_result *b) {
+  char *x = print_schedule(&a->schedule), *y = print_schedule(&b->schedule);
+  assert_string_equal(x, y);
+  assert_string_equal(a->source, b->source);
+  assert_true(a->best.cost == b->best.cost);
+  assert_int_equal(a->best.n_counters, b->best.n_counters);
+  assert_int_equal(a->samples, b->samples);
+  assert_int_equal(a->correct, b->correct);
+  assert_int_equal(a->n_rungs, b->n_rungs);
+  for (size_t i = 0; i < a->n_rungs; i++) {
+    assert_string_equal(a->rung[i].step, b->rung[i].step);
+    assert_true(a->rung[i].cost == b->rung[i].cost);
+  }
+  free(x);
+  free(y);
+}
+
+static void finds_the_optimum_whatever_the_seed(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 20; seed++) {
+    tw_search_options o = fake_options(seed, 2);
+    tw_search_result r = search(&o);
+    assert_true(r.best.cost == fake_optimum());
+    assert_true(r.samples < 450);
+    tw_search_result_free(&r);
+  }
+}
+
+static void the_result_is_the_same_for_any_jobs(void **state) {
+  (void)state;
+  fake.delay_ms = 1;
+  tw_search_options o = fake_options(3, 1);
+  o.iterations = 4;
+  tw_search_result one = search(&o);
+  for (int jobs = 2; jobs <= 4; jobs += 2) {
+    o.jobs = jobs;
+    tw_search_result many = search(&o);
+    assert_same_result(&one, &many);
+    tw_search_result_free(&many);
+  }
+  assert_true(fake_running_most > 1);
+  tw_search_result_free(&one);
+}
+
+static void seeds_take_different_ways(void **state) {
+  (void)state;
+  tw_search_options o = fake_options(1, 2);
+  o.iterations = 2;
+  tw_search_result a = search(&o);
+  o.seed = 2;
+  tw_search_result b = search(&o);
+  assert_true(a.samples != b.samples || a.correct != b.correct || strcmp(a.source, b.source) != 0);
+  tw_search_result_free(&a);
+  tw_search_result_free(&b);
+}
+
+static void every_kernel_is_built_once(void **state) {
+  (void)state;
+  tw_search_options o = fake_options(5, 2);
+  tw_search_result r = search(&o);
+  /* Once each, and the best once more on fresh inputs. */
+  assert_int_equal(fake_builds, r.samples + 1);
+  tw_search_result_free(&r);
+}
+
+static void wrong_kernels_never_win(void **state) {
+  (void)state;
+  fake.all_wrong = true;
+  tw_search_options o = fake_options(5, 2);
+  tw_search_result r = search(&o);
+  assert_int_equal(r.schedule.n, 0);
+  assert_string_equal(r.source, r.start_source);
+  assert_int_equal(r.correct, 1);
+  assert_int_equal(r.n_rungs, 1);
+  tw_search_result_free(&r);
+}
+
+static void a_kernel_that_fails_on_fresh_inputs_gives_way_to_the_next(void **state) {
+  (void)state;
+  tw_search_options o = fake_options(5, 2);
+  fake.wrong_on_fresh_inputs = true;
+  fake.first_seed = 5;
+  tw_search_result r = search(&o);
+  assert_null(strstr(r.source, "kernel 4 2 2")); /* bank 2 */
+  assert_non_null(strstr(r.notes, "fresh"));
+  assert_true(r.best.cost > fake_optimum() && r.best.cost < r.start.cost);
+  tw_search_result_free(&r);
+}
+
+static void the_ladder_goes_from_the_plainest_kernel_to_the_best_step_by_step(void **state) {
+  (void)state;
+  tw_search_options o = fake_options(7, 2);
+  tw_search_result r = search(&o);
+  assert_int_equal(r.n_rungs, r.schedule.n + 1);
+  assert_string_equal(r.rung[0].step, "start");
+  assert_true(r.rung[0].cost == r.start.cost);
+  for (size_t i = 1; i < r.n_rungs; i++) {
+    tw_schedule beginning = r.schedule;
+    fake_state s;
+    beginning.n = i;
+    assert_int_equal(fake_replay(&beginning, &s, NULL), TW_OK);
+    assert_string_equal(r.rung[i].step, r.schedule.step[i - 1]);
+    assert_true(r.rung[i].cost == fake_cost(&s));
+    assert_non_null(strstr(r.rung[i].why, "brings"));
+  }
+  assert_true(r.rung[r.n_rungs - 1].cost == r.best.cost);
+  tw_search_result_free(&r);
+}
+
+static void the_schedule_has_no_step_that_it_can_do_without(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 5; seed++) {
+    tw_search_options o = fake_options(seed, 2);
+    tw_search_result r = search(&o);
+    for (size_t i = 0; i < r.schedule.n; i++) {
+      tw_schedule shorter = {0};
+      for (size_t j = 0; j < r.schedule.n; j++)
+        if (j != i) tw_schedule_add(&shorter, r.schedule.step[j], NULL);
+      fake_state s;
+      assert_int_equal(fake_replay(&shorter, &s, NULL), TW_OK);
+      assert_true(fake_cost(&s) > r.best.cost);
+    }
+    tw_search_result_free(&r);
+  }
+}
+
+static void wisdom_is_replayed_and_illegal_steps_are_left_out_with_a_note(void **state) {
+  (void)state;
+  tw_schedule known;
+  assert_int_equal(tw_schedule_parse("depth 2\ntile 77\ntile 4\nbank 2\n", &known, NULL), TW_OK);
+  tw_search_options o = fake_options(1, 2);
+  o.start = &known;
+  o.iterations = o.plans = o.kernels = o.beam = 1;
+  tw_search_result r = search(&o);
+  fake_state s = fake_plainest();
+  s.value[DEPTH] = 2, s.value[TILE] = 4, s.value[BANK] = 2;
+  assert_true(r.best.cost <= fake_cost(&s));
+  fake_state plainest = fake_plainest();
+  assert_true(r.start.cost == fake_cost(&plainest));
+  assert_non_null(strstr(r.notes, "'tile 77'"));
+  tw_search_result_free(&r);
+}
+
+/* ---- stopping ---- */
+
+static volatile int stop;
+static int stop_after;
+static void stop_when_done(void *context, const tw_progress *p) {
+  int *calls = context;
+  ++*calls;
+  assert_true(p->done <= p->planned && p->correct <= p->done && p->elapsed >= 0);
+  if (p->done >= stop_after) stop = 1;
+}
+
+static void an_interrupted_search_returns_the_best_so_far(void **state) {
+  (void)state;
+  fake.delay_ms = 2;
+  int calls = 0;
+  tw_search_options o = fake_options(1, 2);
+  tw_problem p = fake_problem(16);
+  tw_search_result r;
+  tw_error error;
+  stop = 0;
+  stop_after = 30;
+  o.interrupt = &stop;
+  o.progress = stop_when_done;
+  o.context = &calls;
+  assert_int_equal(tw_search(&fake_target, &p, &o, &r, &error), TW_INTERRUPTED);
+  assert_int_equal(error.status, TW_INTERRUPTED);
+  assert_in_range(r.samples, 30, 33);
+  assert_in_range(calls, 30, 40);
+  assert_true(r.best.cost < r.start.cost);
+  assert_non_null(r.source);
+  tw_search_result_free(&r);
+}
+
+static void an_interrupt_before_the_first_kernel_leaves_nothing(void **state) {
+  (void)state;
+  tw_search_options o = fake_options(1, 2);
+  tw_problem p = fake_problem(16);
+  tw_search_result r;
+  stop = 1;
+  o.interrupt = &stop;
+  assert_int_equal(tw_search(&fake_target, &p, &o, &r, NULL), TW_INTERRUPTED);
+  assert_null(r.source);
+  tw_search_result_free(&r);
+}
+
+static void a_time_limit_ends_the_search_with_what_it_has(void **state) {
+  (void)state;
+  fake.delay_ms = 20;
+  tw_search_options o = fake_options(1, 1);
+  o.seconds = 0.2;
+  tw_search_result r = search(&o);
+  assert_true(r.samples < 100);
+  assert_non_null(r.source);
+  tw_search_result_free(&r);
+}
+
+static void when_nothing_can_be_evaluated_any_more_the_search_ends_with_a_note(void **state) {
+  (void)state;
+  fake.unavailable = true;
+  tw_search_options o = fake_options(1, 2);
+  tw_search_result r = search(&o);
+  assert_non_null(strstr(r.notes, "no room in /tmp"));
+  assert_string_equal(r.source, r.start_source);
+  assert_true(r.samples < 20);
+  tw_search_result_free(&r);
+}
+
+static void bad_options_and_problems_are_refused_in_a_line(void **state) {
+  (void)state;
+  struct { tw_search_options options; const char *word; } bad[] = {
+      {{.iterations = -1}, "iterations"}, {{.beam = 1 << 20}, "beam"}, {{.dropout = 1}, "dropout"},
+      {{.dropout = NAN}, "dropout"},      {{.seconds = -1}, "seconds"}, {{.jobs = -2}, "jobs"}};
+  tw_problem p = fake_problem(16);
+  tw_search_result r;
+  tw_error error;
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    assert_int_equal(tw_search(&fake_target, &p, &bad[i].options, &r, &error), TW_USAGE);
+    assert_non_null(strstr(error.text, bad[i].word));
+  }
+  p = fake_problem(999);
+  tw_search_options o = fake_options(0, 1);
+  assert_int_equal(tw_search(&fake_target, &p, &o, &r, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "999"));
+}
+
+/* ---- the rules agent ---- */
+
+static tw_candidate *parent(void) {
+  static tw_candidate c;
+  const tw_schedule none = {0};
+  memset(&c, 0, sizeof c);
+  tw_candidate_set_kernel(&c, &none, NULL);
+  c.measured.cost = 16000;
+  return &c;
+}
+
+static size_t plan_once(double dropout, size_t plans, uint64_t seed, tw_plan *out) {
+  tw_problem p = fake_problem(16);
+  tw_request request = {.target = &fake_target, .problem = &p, .parent = parent(), .iteration = 1, .iterations = 1,
+                        .plans = plans, .kernels = 2, .dropout = dropout};
+  tw_random random;
+  tw_random_seed(&random, seed);
+  size_t made;
+  assert_int_equal(tw_agent_rules.plan(&tw_agent_rules, &request, &random, out, &made, NULL), TW_OK);
+  return made;
+}
+
+static void dropout_never_hides_all_levers(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 200; seed++) {
+    tw_plan plan[4];
+    size_t n = plan_once(0.9999, 4, seed, plan);
+    assert_int_equal(n, 4);
+    for (size_t i = 0; i < n; i++) tw_agent_rules.free_plan(&plan[i]);
+  }
+}
+
+static void without_dropout_the_first_plan_is_what_the_model_likes_best_and_all_plans_differ(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 50; seed++) {
+    tw_plan plan[6];
+    size_t n = plan_once(0, 6, seed, plan);
+    assert_int_equal(n, 6);
+    assert_string_equal(plan[0].lever, "stack"); /* the model promises a cost of 1 */
+    for (size_t i = 0; i < n; i++) {
+      assert_true(strlen(plan[i].why) > 0);
+      for (size_t j = 0; j < i; j++) assert_string_not_equal(plan[i].lever, plan[j].lever);
+    }
+    for (size_t i = 0; i < n; i++) tw_agent_rules.free_plan(&plan[i]);
+  }
+}
+
+static void every_lever_gets_its_turn_also_those_that_the_model_dislikes(void **state) {
+  (void)state;
+  int seen[LEVERS] = {0};
+  for (uint64_t seed = 0; seed < 300; seed++) {
+    tw_plan plan[2];
+    size_t n = plan_once(0.4, 2, seed, plan);
+    for (size_t i = 0; i < n; i++) {
+      for (int l = 0; l < LEVERS; l++) seen[l] += !strcmp(plan[i].lever, fake_levers[l].verb);
+      tw_agent_rules.free_plan(&plan[i]);
+    }
+  }
+  for (int l = 0; l < LEVERS; l++) assert_true(seen[l] > 0);
+  assert_true(seen[CHEAT] > 3 * seen[BANK]); /* promised .01 against promised nothing */
+}
+
+/* ---- when two sources are the same kernel ---- */
+
+static bool same(const char *a, const char *b) {
+  tw_digest x = tw_source_digest(a), y = tw_source_digest(b);
+  return !memcmp(&x, &y, sizeof x);
+}
+
+static void comments_are_no_part_of_a_kernel(void **state) {
+  (void)state;
+  assert_true(same("/* one */\nint x;\n", "/* another\n * two */\n\nint x;"));
+  assert_true(same("// one\nint x;\n", "int x;  \n  // more\n"));
+  assert_false(same("int x;", "int y;"));
+  assert_false(same("s = \"/* a */\";", "s = \"/* b */\";"));
+  assert_false(same("s = '\"'; /* a */ t = \"/* b */\";", "s = '\"'; /* a */ t = \"/* c */\";"));
+  assert_false(same("x = a // 2\n", "x = a // 3\n")); /* a division in other languages */
+  assert_true(same("", "\n/* nothing */\n"));
+  assert_false(same("/* unended", "/* unended, too"));
+}
+
+static void an_index_keeps_the_first_number_of_each_key(void **state) {
+  (void)state;
+  tw_index index = {0};
+  tw_digest d;
+  char text[16];
+  for (int i = 0; i < 3000; i++) {
+    snprintf(text, sizeof text, "%d", i % 1500);
+    d = tw_source_digest(text);
+    assert_true(tw_index_add(&index, &d, i));
+  }
+  assert_int_equal(index.n, 1500);
+  for (int i = 0; i < 1500; i++) {
+    snprintf(text, sizeof text, "%d", i);
+    d = tw_source_digest(text);
+    assert_int_equal(tw_index_find(&index, &d), i);
+  }
+  d = tw_source_digest("-1");
+  assert_int_equal(tw_index_find(&index, &d), TW_NONE);
+  tw_index_free(&index);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(finds_the_optimum_whatever_the_seed, start),
+      cmocka_unit_test_setup(the_result_is_the_same_for_any_jobs, start),
+      cmocka_unit_test_setup(seeds_take_different_ways, start),
+      cmocka_unit_test_setup(every_kernel_is_built_once, start),
+      cmocka_unit_test_setup(wrong_kernels_never_win, start),
+      cmocka_unit_test_setup(a_kernel_that_fails_on_fresh_inputs_gives_way_to_the_next, start),
+      cmocka_unit_test_setup(the_ladder_goes_from_the_plainest_kernel_to_the_best_step_by_step, start),
+      cmocka_unit_test_setup(the_schedule_has_no_step_that_it_can_do_without, start),
+      cmocka_unit_test_setup(wisdom_is_replayed_and_illegal_steps_are_left_out_with_a_note, start),
+      cmocka_unit_test_setup(an_interrupted_search_returns_the_best_so_far, start),
+      cmocka_unit_test_setup(an_interrupt_before_the_first_kernel_leaves_nothing, start),
+      cmocka_unit_test_setup(a_time_limit_ends_the_search_with_what_it_has, start),
+      cmocka_unit_test_setup(when_nothing_can_be_evaluated_any_more_the_search_ends_with_a_note, start),
+      cmocka_unit_test_setup(bad_options_and_problems_are_refused_in_a_line, start),
+      cmocka_unit_test_setup(dropout_never_hides_all_levers, start),
+      cmocka_unit_test_setup(without_dropout_the_first_plan_is_what_the_model_likes_best_and_all_plans_differ, start),
+      cmocka_unit_test_setup(every_lever_gets_its_turn_also_those_that_the_model_dislikes, start),
+      cmocka_unit_test_setup(comments_are_no_part_of_a_kernel, start),
+      cmocka_unit_test_setup(an_index_keeps_the_first_number_of_each_key, start),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
