@@ -7,12 +7,9 @@
 
 #include "search/state.h"
 
-enum {
-  SHORTENING_ROUNDS = 3,
-  /* Shortening and the ladder may cost this part of the samples that the search took: one in four. A short search on a
-   * large problem, where each sample takes long, so does without. */
-  SAMPLES_PER_EXTRA = 4,
-};
+/* Shortening and the ladder may each cost this part of the samples that the search took: one in four. A short search
+ * on a large problem, where each sample takes long, so does without. */
+enum { SAMPLES_PER_EXTRA = 4 };
 
 /* The candidate that tells what a kernel is worth: itself, or the one that it repeats. */
 static const tw_candidate *evaluated(const tw_state *s, const tw_candidate *c) {
@@ -77,9 +74,10 @@ static tw_candidate *adopt(tw_state *s, tw_candidate *c) {
 
 /* Leaves out steps that the best schedule is no worse without: they are noise in it. */
 static tw_status shorten(tw_state *s, tw_error *error) {
-  for (int round = 0; round < SHORTENING_ROUNDS && !tw_state_is_stopped(s); round++) {
+  size_t most = (size_t)(s->samples + s->samples / SAMPLES_PER_EXTRA);
+  while (!tw_state_is_stopped(s)) {
     const tw_schedule schedule = s->best->schedule;
-    if (schedule.n * SAMPLES_PER_EXTRA > (size_t)s->samples)
+    if ((size_t)s->samples + schedule.n > most)
       return TW_OK;
     double cost = s->best->measured.cost;
     int parent = s->best->number;
