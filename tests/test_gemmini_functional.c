@@ -218,6 +218,25 @@ static void mvin_into_the_accumulator_takes_32_bits_unscaled_or_8_bits_scaled_an
   free_machine(m);
 }
 
+static void real_mvin_scales_knows_one_nan_and_no_negative_zero(void **state) {
+  (void)state;
+  machine *m = new_machine(true);
+  static const uint32_t in[4] = {0x80000000, 0xffc12345, 0x7f800000, 0x00000001}; /* -0, a NaN, infinity, denormal */
+  static const uint32_t out[4] = {0x00000000, 0x7fc00000, 0x7f800000, 0x00000001};
+  static const uint32_t minus_infinity = 0xff800000;
+  memcpy(m->a, in, sizeof in);
+  for (int i = 0; i < 4; i++) memcpy(m->b + 4 * i, &minus_infinity, 4);
+  apply(m, config_ld(0, 16, 1, false, 4));
+  apply(m, mvin(0, A_BASE, 3, 1, 4));
+  assert_memory_equal(gm_arch_spad_row(m->arch, 3), out, sizeof out);
+  apply(m, mvin(0, A_BASE, ACC | 3, 1, 4));
+  assert_memory_equal(gm_arch_acc_row(m->arch, 3), out, sizeof out);
+  apply(m, mvin(0, B_BASE, ACC | ACCUMULATE | 3, 1, 4));
+  static const uint32_t sum[4] = {0xff800000, 0x7fc00000, 0x7fc00000, 0xff800000};
+  assert_memory_equal(gm_arch_acc_row(m->arch, 3), sum, sizeof sum);
+  free_machine(m);
+}
+
 /* ---- mvout ---- */
 
 static void mvout_applies_relu_before_the_scale_and_rounds_to_even(void **state) {
@@ -835,12 +854,49 @@ static void registers_follow_the_configuration_commands(void **state) {
   free_machine(m);
 }
 
+/* Whatever a program sends, the machine does it or says why not; the sanitizers watch. */
+static void any_bits_are_done_or_refused(void **state) {
+  (void)state;
+  static const uint8_t functs[] = {GM_CONFIG, GM_CONFIG, GM_MVIN, GM_MVIN2, GM_MVOUT, GM_PRELOAD, GM_PRELOAD,
+                                   GM_COMPUTE_PRELOADED, GM_COMPUTE_PRELOADED, GM_COMPUTE_ACCUMULATED};
+  static const uint32_t bases[] = {0, A_BASE, B_BASE, C_BASE, A_BASE, C_BASE, C_BASE, 0xfffffff0};
+  for (int real = 0; real < 2; real++) {
+    machine *m = new_machine(real);
+    int done = 0;
+    for (int i = 0; i < 200000; i++) {
+      gm_command c = {functs[draw_below(m, 10)], 0, 0};
+      uint64_t sizes = local(0, draw_below(m, m->config.dim + 2), draw_below(m, draw(m) & 1 ? m->config.dim + 2 : 70));
+      uint32_t kind = draw(m) & (ACC | ACCUMULATE | FULL), row = (uint32_t)draw_below(m, draw(m) & 1 ? 200 : 1100);
+      uint32_t place = draw_below(m, 5) ? kind | row : draw_below(m, 3) ? GM_GARBAGE : draw(m);
+      if (c.funct == GM_CONFIG) {
+        c.rs1 = (uint64_t)draw(m) << 32 | (draw(m) & 0x000f03ff) | (uint64_t)draw_below(m, 20) << 16;
+        c.rs2 = (uint64_t)draw_below(m, 3) << 48 | (uint64_t)draw_below(m, 100);
+        if ((c.rs1 & 3) == GM_CONFIG_ST) c.rs1 &= ~(uint64_t)(draw_below(m, 4) ? 0x3f0 : 0); /* seldom pooling */
+      } else if (c.funct == GM_MVIN || c.funct == GM_MVIN2 || c.funct == GM_MVOUT) {
+        c.rs1 = bases[draw_below(m, 8)] + (draw_below(m, 50) ? (uint64_t)draw_below(m, 40000) : 0);
+        c.rs2 = place | sizes;
+      } else {
+        c.rs1 = (uint64_t)(draw_below(m, 4) ? row : place) | local(0, m->config.dim, m->config.dim);
+        c.rs2 = place | sizes;
+      }
+      if (draw_below(m, 200) == 0) c.rs2 = (uint64_t)draw(m) << 32 | draw(m);
+      m->why[0] = '\0';
+      bool ok = gm_arch_apply(m->arch, &c, m->why);
+      done += ok;
+      if (!ok) assert_int_not_equal(m->why[0], '\0');
+    }
+    assert_in_range(done, 20000, 180000); /* the mixture reaches both sides */
+    free_machine(m);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(mvin_copies_blocks_and_leaves_the_rest_of_a_row_alone),
     cmocka_unit_test(mvin_scale_rounds_ties_to_even_and_saturates),
     cmocka_unit_test(mvin_of_address_zero_writes_zeros_and_stride_zero_repeats_a_row),
     cmocka_unit_test(mvin_into_the_accumulator_takes_32_bits_unscaled_or_8_bits_scaled_and_may_add),
+    cmocka_unit_test(real_mvin_scales_knows_one_nan_and_no_negative_zero),
     cmocka_unit_test(mvout_applies_relu_before_the_scale_and_rounds_to_even),
     cmocka_unit_test(mvout_writes_its_columns_and_nothing_else),
     cmocka_unit_test(config_st_with_all_ones_keeps_the_scale),
@@ -856,6 +912,7 @@ int main(void) {
     cmocka_unit_test(what_the_array_leaves_to_chance_is_refused),
     cmocka_unit_test(dma_outside_an_array_names_the_array_and_the_distance),
     cmocka_unit_test(registers_follow_the_configuration_commands),
+    cmocka_unit_test(any_bits_are_done_or_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
