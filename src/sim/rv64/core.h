@@ -1,0 +1,137 @@
+/* core.h - the state of a run, and its timing model: Rocket's pipeline as a few clocks.
+ *
+ * The model keeps one clock, the cycle at which the next instruction can leave decode (ID), and for every
+ * register the earliest cycle at which a reader can leave decode. An instruction that leaves ID at cycle t is in
+ * EX at t+1, MEM at t+2, WB at t+3. All figures come from rocket-chip of March 2023 (commit 399ef9e0,
+ * src/main/scala; "Core" = rocket/RocketCore.scala), in the configuration WithNBigCores of
+ * subsystem/Configs.scala: mulUnroll = 8 with early out, divider with early out, branch target buffer of 28
+ * entries, history table of 512, return stack of 6, blocking 16 KiB L1 caches (nMSHRs = 0).
+ *
+ * Not modelled, each worth a cycle or less per event in compiled code: the write-port conflict of a multiply
+ * result with the instruction in WB; two floating-point results of different latency in one cycle; the replay of
+ * a memory access right behind the first store to a clean line; drains of the store buffer forced by three
+ * stores in a row; probes that take lines from the L1 data cache when the coprocessor writes them. */
+#ifndef TW_SIM_RV64_CORE_H
+#define TW_SIM_RV64_CORE_H
+
+
+#include "sim/rv64.h"
+#include "sim/rv64/decode.h"
+
+enum {
+  LINE_SHIFT = 6, /* 64-byte lines, CacheBlockBytes */
+  STAGES_TO_WRITE_BACK = 3,
+  MISPREDICT_REFETCH = 4, /* resolved in MEM (t+2), where s0 of the fetch starts; s2 two cycles later is in ID: Core 607-612, Frontend 107-150 */
+  REPLAY_REFETCH = 5,     /* the same from WB: CSR flushes, replays of memory accesses and commands: Core 750-760, 935-940 */
+};
+
+/* ---- L1 caches ------------------------------------------------------------------------------------------- */
+
+typedef struct rv64_cache {
+  uint64_t *tag;       /* [set][way]: line number + 1; 0 = invalid */
+  uint8_t *dirty;      /* [set][way] */
+  uint64_t set_mask;
+  unsigned ways;
+  uint16_t lfsr;       /* RandomReplacement: util/Replacement.scala */
+  uint64_t last_line;  /* the line of the last hit + 1, and its dirty bit */
+  uint8_t *last_dirty;
+  uint64_t misses;
+} rv64_cache;
+
+/* ---- Frontend -------------------------------------------------------------------------------------------- */
+
+enum { HISTORY_ENTRIES = 512, TARGET_ENTRIES = 28, RETURN_ENTRIES = 6, FETCH_QUEUE = 5 };
+
+typedef struct rv64_predictor { /* BTB.scala */
+  uint8_t taken[HISTORY_ENTRIES];      /* one-bit counters */
+  uint8_t history;                     /* 8 outcomes, the latest in bit 7 */
+  uint64_t branch[TARGET_ENTRIES];     /* halfword number of the branch's last half; 0 = invalid */
+  uint64_t target[TARGET_ENTRIES];
+  uint64_t used[TARGET_ENTRIES];       /* cycle of the last use, for replacement */
+  uint64_t returns[RETURN_ENTRIES];
+  unsigned return_top, return_count;
+} rv64_predictor;
+
+typedef struct rv64_frontend { /* Frontend.scala; a packet is an aligned word of 4 bytes, numbered by address / 4 */
+  uint64_t packet;       /* the last one fetched */
+  uint64_t available;    /* cycle at which decode can use it */
+  uint64_t line;         /* I-cache line of that packet */
+  uint64_t direct;       /* the packet behind a replayed fetch: its miss is requested without another replay */
+  uint64_t entered_late; /* packet entered at its second half, which the target buffer does not recognise */
+  uint64_t dequeued[8];  /* cycle at which decode took the last packets, a ring by `count` */
+  unsigned count;
+} rv64_frontend;
+
+/* ---- The core -------------------------------------------------------------------------------------------- */
+
+typedef struct rv64_store { uint64_t word; uint8_t mask; uint64_t time; } rv64_store; /* a store in the buffer */
+
+enum { N_HINTS = 8 };
+
+typedef struct rv64_core {
+  uint64_t x[33], x_ready[33]; /* [RV64_SINK] takes what is written to x0 */
+  uint64_t f[32], f_ready[32];
+  unsigned fflags, frm;
+  uint64_t reservation;        /* of lr: address of the doubleword + 1; 0 = none */
+
+  const rv64_memory *memory;
+  const rv64_region *hint[N_HINTS];
+  rv64_insn *code;             /* one slot for each halfword from code_base */
+  uint64_t code_base, code_size;
+
+  rv64_frontend fetch;
+  rv64_predictor predictor;
+  rv64_cache icache, dcache;
+  unsigned last_beat;          /* beats after the first one of a line */
+
+  rv64_store store[2];         /* the last two stores, the latest first */
+  uint64_t last_memory;        /* issue of the last memory access */
+  uint64_t last_command;       /* issue of the last coprocessor command */
+  uint64_t divider_free;       /* when the multiply-divide unit takes the next operation */
+  uint64_t float_free;         /* when a running fdiv or fsqrt lets the next floating-point instruction pass */
+  uint64_t float_done;         /* when the last floating-point result is written */
+
+  uint64_t start_cycle, start_instructions;
+  bool started;
+  uint64_t mispredicts;
+
+  const rv64_ports *ports;
+  const rv64_options *options;
+  uint64_t checkpoint;         /* cycle at which limits and the interrupt are looked at next */
+  size_t console_length;
+  rv64_result *result;
+} rv64_core;
+
+/* fault.c: each writes result->why; they return RV64_FAULT for the convenience of the caller. */
+rv64_stop rv64_fault(rv64_core *, uint64_t pc, const char *format, ...) __attribute__((format(printf, 3, 4)));
+rv64_stop rv64_fault_access(rv64_core *, uint64_t pc, uint64_t address, unsigned size, unsigned rights);
+rv64_stop rv64_fault_jump(rv64_core *, uint64_t pc, uint64_t target);
+void rv64_console_put(rv64_result *, size_t *length, unsigned char c);
+
+/* multiply.c: cycles from issue to the use of the result; arithmetic of RV64M. */
+unsigned rv64_multiply_latency(uint64_t multiplier, bool high, bool word);
+unsigned rv64_divide_latency(uint64_t dividend, uint64_t divisor, bool is_signed, bool remainder);
+
+/* frontend.c */
+uint64_t rv64_fetch_line(rv64_core *, uint64_t packet, uint64_t head, unsigned straddle);
+unsigned rv64_history_index(const rv64_predictor *, uint64_t packet);
+int rv64_target_find(const rv64_predictor *, const rv64_insn *, uint64_t branch);
+void rv64_target_train(rv64_predictor *, rv64_insn *, uint64_t branch, uint64_t target, uint64_t now);
+
+/* cache.c */
+tw_status rv64_cache_make(rv64_cache *, const char *name, int bytes, int ways, tw_error *);
+void rv64_cache_clear(rv64_cache *);
+void rv64_cache_free(rv64_cache *);
+bool rv64_cache_find(rv64_cache *, uint64_t line); /* also remembers the line as the last one */
+/* Takes the place of a random line; *victim is that line's number + 1 if it was dirty, else 0. */
+void rv64_cache_fill(rv64_cache *, uint64_t line, uint64_t *victim);
+uint64_t rv64_data_miss(rv64_core *, uint64_t line, uint64_t issue);
+
+/* float.c: one floating-point instruction but loads and stores; false if its rounding mode is reserved. */
+bool rv64_float(rv64_core *, const rv64_insn *, uint64_t *issue);
+
+/* csr.c: why a CSR access is illegal, or NULL; the old value in *old. */
+bool rv64_csr_read(const rv64_core *, unsigned csr, uint64_t cycle, uint64_t instructions, uint64_t *value);
+bool rv64_csr_write(rv64_core *, unsigned csr, uint64_t value);
+
+#endif

@@ -1,0 +1,19 @@
+/* internal.h - what the files of the core share about a program image. */
+#ifndef TW_SIM_RV64_INTERNAL_H
+#define TW_SIM_RV64_INTERNAL_H
+
+#include <libelf.h>
+
+#include "sim/rv64.h"
+
+typedef struct rv64_image {
+  char *name;     /* for messages */
+  uint8_t *bytes; /* the file */
+  size_t size;
+  Elf *elf;       /* over `bytes` */
+} rv64_image;
+
+/* An operand that the harness fills and nobody else writes. */
+bool rv64_is_input(const rv64_region *);
+
+#endif
