@@ -122,7 +122,9 @@ static void random_numbers_cover_their_range_evenly(void **state) {
 
 static void count_up(void *context, size_t index) { atomic_fetch_add((atomic_int *)context + index, 1); }
 
-static void nested(void *context, size_t index) { tw_parallel_for(3, 10, count_up, (atomic_int *)context + 10 * index); }
+static void nested(void *context, size_t index) {
+  tw_parallel_for(3, 10, count_up, (atomic_int *)context + 10 * index);
+}
 
 static void parallel_for_calls_each_index_once(void **state) {
   (void)state;
@@ -212,7 +214,8 @@ static tw_process_result run(tw_process_options options) {
   return result;
 }
 
-#define SHELL(text) .argv = (const char *const[]){"sh", "-c", text, NULL}
+#define SHELL(text)                                                                                                    \
+  .argv = (const char *const[]) { "sh", "-c", text, NULL }
 
 static void process_output_and_status_come_back(void **state) {
   (void)state;
@@ -234,7 +237,8 @@ static void process_input_is_fed_and_output_cut(void **state) {
   size_t size = 3000000;
   char *input = malloc(size);
   memset(input, 'x', size);
-  tw_process_result r = run((tw_process_options){SHELL("cat"), .input = input, .input_length = size, .output_limit = 1000});
+  tw_process_result r =
+      run((tw_process_options){SHELL("cat"), .input = input, .input_length = size, .output_limit = 1000});
   assert_int_equal(r.exit_status, 0);
   assert_int_equal(r.length, 1000);
   assert_true(r.truncated);

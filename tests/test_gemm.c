@@ -33,7 +33,8 @@ static void *output_of(const tw_case *c) { return c->buffer[c->n_operands - 1]; 
 static double plain_element(const tw_gemm *g, void *const buffer[], int64_t i, int64_t j) {
   double sum = 0;
   for (int64_t p = 0; p < g->k; p++) {
-    int64_t ia = g->a_transposed ? p * g->lda + i : i * g->lda + p, ib = g->b_transposed ? j * g->ldb + p : p * g->ldb + j;
+    int64_t ia = g->a_transposed ? p * g->lda + i : i * g->lda + p,
+            ib = g->b_transposed ? j * g->ldb + p : p * g->ldb + j;
     sum += g->a == TW_F32 ? (double)((float *)buffer[0])[ia] * (double)((float *)buffer[1])[ib]
                           : ((int8_t *)buffer[0])[ia] * ((int8_t *)buffer[1])[ib];
   }
@@ -78,11 +79,9 @@ static void expect_plain_result(const char *text) {
 
 static void reference_is_what_plain_loops_say(void **state) {
   (void)state;
-  static const char *const shapes[] = {"m=1 n=1 k=1", "m=33 n=65 k=17", "m=100 n=37 k=129", "m=64 n=128 k=1100", "m=1 n=70 k=5",
-                                       "m=70 n=1 k=2100"};
-  static const char *const variants[] = {"",
-                                         " a_transposed=1",
-                                         " b_transposed=1 bias=row",
+  static const char *const shapes[] = {"m=1 n=1 k=1",       "m=33 n=65 k=17", "m=100 n=37 k=129",
+                                       "m=64 n=128 k=1100", "m=1 n=70 k=5",   "m=70 n=1 k=2100"};
+  static const char *const variants[] = {"", " a_transposed=1", " b_transposed=1 bias=row",
                                          " a_transposed=1 b_transposed=1 bias=full relu=1",
                                          " lda=2200 ldb=2300 ldc=200 ldd=210 bias=full"};
   static const char *const types[] = {I8, I8 " scale=0.0371", I32, F32, F32 " scale=-1.5"};

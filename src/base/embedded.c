@@ -5,9 +5,7 @@
 
 #include "base/embedded_table.h"
 
-const tw_embedded *tw_embedded_at(size_t index) {
-  return index < tw_embedded_count ? &tw_embedded_table[index] : NULL;
-}
+const tw_embedded *tw_embedded_at(size_t index) { return index < tw_embedded_count ? &tw_embedded_table[index] : NULL; }
 
 const tw_embedded *tw_embedded_find(const char *name) {
   for (size_t i = 0; i < tw_embedded_count; i++) {

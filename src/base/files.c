@@ -18,13 +18,15 @@ static tw_status no_memory(const char *path, tw_error *error) {
 }
 
 static tw_status too_large(const char *path, size_t limit, tw_error *error) {
-  return tw_fail(error, TW_USAGE, "'%s' is larger than %zu KiB, which is the most that is taken here", path, limit >> 10);
+  return tw_fail(error, TW_USAGE, "'%s' is larger than %zu KiB, which is the most that is taken here", path,
+                 limit >> 10);
 }
 
 /* A full disk and a spent quota are missing room; all else (rights, no such directory) is the caller's to mend. */
 static tw_status cannot_write(const char *path, int number, tw_error *error) {
   if (number == ENOSPC || number == EDQUOT)
-    return tw_fail(error, TW_MISSING, "cannot write '%s': no room left on its disk; free some or choose another place", path);
+    return tw_fail(error, TW_MISSING, "cannot write '%s': no room left on its disk; free some or choose another place",
+                   path);
   return tw_fail(error, TW_USAGE, "cannot write '%s': %s", path, strerror(number));
 }
 
@@ -127,8 +129,9 @@ tw_status tw_directory_temporary(char **path, tw_error *error) {
   *path = tw_path_join(base && *base ? base : "/tmp", "tilewright-XXXXXX");
   if (!*path) return no_memory("a temporary directory", error);
   if (mkdtemp(*path)) return TW_OK;
-  tw_status status = tw_fail(error, TW_MISSING, "cannot make a temporary directory '%s': %s; set TMPDIR to a place with room",
-                             *path, strerror(errno));
+  tw_status status =
+      tw_fail(error, TW_MISSING, "cannot make a temporary directory '%s': %s; set TMPDIR to a place with room", *path,
+              strerror(errno));
   free(*path);
   *path = NULL;
   return status;

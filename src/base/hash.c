@@ -41,8 +41,8 @@ static void compress(uint32_t state[8], const uint8_t block[64]) {
 }
 
 void tw_hash_start(tw_hash *hash) {
-  *hash = (tw_hash){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab,
-                              0x5be0cd19}};
+  *hash = (tw_hash){
+      .state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
 }
 
 void tw_hash_add(tw_hash *hash, const void *data, size_t length) {

@@ -29,7 +29,7 @@ typedef struct running {
   const tw_process_options *options;
   tw_process_result *result;
   pid_t pid;
-  int in, out;          /* our ends of the pipes; -1 when closed */
+  int in, out; /* our ends of the pipes; -1 when closed */
   size_t fed;
   tw_text output;
   double start, deadline;
@@ -90,11 +90,10 @@ static int spawn(running *r, const int child[2]) {
   number = posix_spawn_file_actions_adddup2(&actions, child[0], 0);
   if (!number) number = posix_spawn_file_actions_adddup2(&actions, child[1], 1);
   if (!number) number = posix_spawn_file_actions_adddup2(&actions, child[1], 2);
-  if (!number && r->options->directory)
-    number = posix_spawn_file_actions_addchdir_np(&actions, r->options->directory);
+  if (!number && r->options->directory) number = posix_spawn_file_actions_addchdir_np(&actions, r->options->directory);
   if (!number) /* argv is not written to; its type is historical */
-    number = posix_spawnp(&r->pid, r->options->argv[0], &actions, &attributes, (char *const *)(uintptr_t)r->options->argv,
-                          environ);
+    number = posix_spawnp(&r->pid, r->options->argv[0], &actions, &attributes,
+                          (char *const *)(uintptr_t)r->options->argv, environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   return number;
@@ -176,7 +175,8 @@ tw_status tw_process_run(const tw_process_options *options, tw_process_result *o
   running r = {.options = options, .result = out, .in = -1, .out = -1, .start = now()};
   r.deadline = r.start + seconds;
   if (options->directory && access(options->directory, X_OK) < 0)
-    return tw_fail(error, TW_MISSING, "cannot run '%s' in '%s': %s", options->argv[0], options->directory, strerror(errno));
+    return tw_fail(error, TW_MISSING, "cannot run '%s' in '%s': %s", options->argv[0], options->directory,
+                   strerror(errno));
   int child[2] = {-1, -1}, number = open_pipes(&r, child);
   if (number) return cannot_run(options->argv[0], number, error);
   number = spawn(&r, child);

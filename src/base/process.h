@@ -8,21 +8,21 @@
 #include "tilewright/status.h"
 
 typedef struct tw_process_options {
-  const char *const *argv;   /* ended by NULL; argv[0] is looked up in PATH unless it has a '/' */
-  const char *directory;     /* to run in; NULL = where the caller is */
-  const void *input;         /* fed to standard input; NULL = /dev/null */
+  const char *const *argv; /* ended by NULL; argv[0] is looked up in PATH unless it has a '/' */
+  const char *directory;   /* to run in; NULL = where the caller is */
+  const void *input;       /* fed to standard input; NULL = /dev/null */
   size_t input_length;
-  size_t output_limit;       /* bytes kept of standard output and error together; 0 = 64 KiB. The rest is read and dropped. */
-  double seconds;            /* then its process group is killed; 0 = 60 */
-  size_t memory_limit;       /* bytes of address space; 0 = none */
+  size_t output_limit; /* bytes kept of standard output and error together; 0 = 64 KiB. The rest is read and dropped. */
+  double seconds;      /* then its process group is killed; 0 = 60 */
+  size_t memory_limit; /* bytes of address space; 0 = none */
   const volatile int *interrupt; /* when it becomes non-zero the group is killed; NULL = never */
 } tw_process_options;
 
 typedef struct tw_process_result {
-  int exit_status;   /* 0..255; -1 if it did not exit by itself */
-  int signal;        /* that ended it; 0 if none */
+  int exit_status; /* 0..255; -1 if it did not exit by itself */
+  int signal;      /* that ended it; 0 if none */
   bool timed_out, interrupted, truncated;
-  char *output;      /* malloc'ed, '\0' behind its end: standard output and error as they came */
+  char *output; /* malloc'ed, '\0' behind its end: standard output and error as they came */
   size_t length;
   double seconds;
 } tw_process_result;

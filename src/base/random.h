@@ -16,9 +16,9 @@ void tw_random_seed(tw_random *, uint64_t seed);
 /* A stream of its own for each (seed, stream): work that is split over threads stays reproducible. */
 void tw_random_seed_stream(tw_random *, uint64_t seed, uint64_t stream);
 uint64_t tw_random_next(tw_random *);
-uint64_t tw_random_below(tw_random *, uint64_t n);             /* 0..n-1 without bias; n >= 1 */
-int64_t tw_random_between(tw_random *, int64_t low, int64_t high); /* both included */
-double tw_random_real(tw_random *);                            /* [0, 1), 53 bits */
+uint64_t tw_random_below(tw_random *, uint64_t n);                       /* 0..n-1 without bias; n >= 1 */
+int64_t tw_random_between(tw_random *, int64_t low, int64_t high);       /* both included */
+double tw_random_real(tw_random *);                                      /* [0, 1), 53 bits */
 void tw_random_shuffle(tw_random *, void *items, size_t n, size_t size); /* size <= 256 */
 
 #endif

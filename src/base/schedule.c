@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\r';
-}
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 /* Copies text[0..length) without blanks at the ends and doubled ones. Returns the length that it needs. */
 static size_t normalize(const char *text, size_t length, char out[TW_STEP_MAX]) {
@@ -18,10 +16,8 @@ static size_t normalize(const char *text, size_t length, char out[TW_STEP_MAX]) 
   for (size_t i = 0; i < length; i++) {
     char c = is_blank(text[i]) ? ' ' : text[i];
     bool next_is_end = i + 1 == length || is_blank(text[i + 1]);
-    if (c == ' ' && (used == 0 || next_is_end))
-      continue;
-    if (used < TW_STEP_MAX)
-      out[used] = c;
+    if (c == ' ' && (used == 0 || next_is_end)) continue;
+    if (used < TW_STEP_MAX) out[used] = c;
     used++;
   }
   out[used < TW_STEP_MAX ? used : TW_STEP_MAX - 1] = '\0';
@@ -32,12 +28,14 @@ static tw_status add(tw_schedule *schedule, const char *text, size_t length, tw_
   char step[TW_STEP_MAX];
   size_t used = normalize(text, length, step);
   if (used == 0)
-    return tw_fail(error, TW_USAGE, "a step of a schedule is empty; write a verb and its arguments, as in 'tile m=128'");
+    return tw_fail(error, TW_USAGE,
+                   "a step of a schedule is empty; write a verb and its arguments, as in 'tile m=128'");
   if (used >= TW_STEP_MAX)
     return tw_fail(error, TW_USAGE, "the step '%.40s...' is longer than %d characters", step, TW_STEP_MAX - 1);
   for (size_t i = 0; i < used; i++)
     if ((unsigned char)step[i] < ' ' || step[i] == 0x7f || step[i] == '#')
-      return tw_fail(error, TW_USAGE, "a step is one line of plain text without '#'; character %zu of it is not", i + 1);
+      return tw_fail(error, TW_USAGE, "a step is one line of plain text without '#'; character %zu of it is not",
+                     i + 1);
   if (schedule->n >= TW_STEPS_MAX)
     return tw_fail(error, TW_USAGE, "no room for the step '%s': a schedule has at most %d steps", step, TW_STEPS_MAX);
   memcpy(schedule->step[schedule->n++], step, used + 1);
@@ -66,8 +64,7 @@ tw_status tw_schedule_parse(const char *text, tw_schedule *out, tw_error *error)
 
 size_t tw_schedule_print(const tw_schedule *schedule, char *buffer, size_t size) {
   size_t needed = 0;
-  if (size > 0)
-    buffer[0] = '\0';
+  if (size > 0) buffer[0] = '\0';
   for (size_t i = 0; i < schedule->n; i++) {
     bool room = needed < size;
     needed += (size_t)snprintf(room ? buffer + needed : NULL, room ? size - needed : 0, "%s\n", schedule->step[i]);

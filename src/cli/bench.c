@@ -13,7 +13,9 @@ tw_status cli_bench(const cli *c, tw_error *error) {
   tw_status status = cli_subject_of(c, 0, &subject, error);
   if (status != TW_OK) return status;
   cli_known_schedule(c, &subject, &schedule, &found, &exact);
-  const char *note = exact && found ? "as tuned" : found ? "as tuned for a near shape" : "not tuned yet: the plainest kernel";
+  const char *note = exact && found ? "as tuned"
+                     : found        ? "as tuned for a near shape"
+                                    : "not tuned yet: the plainest kernel";
   status = subject.target->emit(subject.target, &subject.problem, &schedule, &source, error);
   if (status != TW_OK) return status;
   status = cli_measure_source(c, &subject, source, strlen(source), note, error);

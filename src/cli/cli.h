@@ -71,12 +71,13 @@ tw_status cli_no_words(const cli *, size_t most, tw_error *);
 
 /* Prints and releases the object; TW_MISSING if standard output cannot take it. */
 tw_status cli_print_json(const cli *, json_t *object, tw_error *);
-json_t *cli_json_number(double); /* an integer where it is one */
+json_t *cli_json_number(double);     /* an integer where it is one */
 json_t *cli_json_text(const char *); /* bytes that are not UTF-8 become '?' */
-json_t *cli_json_measurement(const tw_target *, const tw_measurement *); /* cycles, utilization, ..., memory, counters */
+json_t *cli_json_measurement(const tw_target *,
+                             const tw_measurement *); /* cycles, utilization, ..., memory, counters */
 json_t *cli_json_bound(const tw_target *, const tw_bound *);
 json_t *cli_json_schedule(const tw_schedule *); /* its text */
-char *cli_schedule_text(const tw_schedule *); /* malloc'ed; NULL without memory */
+char *cli_schedule_text(const tw_schedule *);   /* malloc'ed; NULL without memory */
 
 enum { CLI_NUMBER = 40 };
 /* "1,234,567" for whole numbers, four digits otherwise. Returns buffer. */
@@ -96,7 +97,8 @@ tw_status cli_write_result(const char *directory, const cli_subject *, const tw_
 /* ---- measure.c ---- */
 
 /* Builds, checks and measures one source; prints the outcome. `note` (may be NULL) is a line in front of the text. */
-tw_status cli_measure_source(const cli *, const cli_subject *, const char *source, size_t length, const char *note, tw_error *);
+tw_status cli_measure_source(const cli *, const cli_subject *, const char *source, size_t length, const char *note,
+                             tw_error *);
 
 /* ---- interrupt.c ---- */
 

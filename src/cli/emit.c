@@ -12,7 +12,8 @@ tw_status cli_emit(const cli *c, tw_error *error) {
   if (status == TW_OK) status = subject.target->emit(subject.target, &subject.problem, &schedule, &source, error);
   if (status != TW_OK) return status;
   if (c->options.json)
-    status = cli_print_json(c, json_pack("{s:o, s:o}", "source", cli_json_text(source), "schedule", cli_json_schedule(&schedule)), error);
+    status = cli_print_json(
+        c, json_pack("{s:o, s:o}", "source", cli_json_text(source), "schedule", cli_json_schedule(&schedule)), error);
   else
     fputs(source, stdout);
   free(source);

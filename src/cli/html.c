@@ -7,7 +7,8 @@
 
 static const char style[] =
     "body{font:15px/1.45 system-ui,sans-serif;max-width:62em;margin:2em auto;padding:0 1em;color:#1c2330}"
-    "h1{font-size:1.35em}h2{font-size:1.1em;margin-top:2em}pre{background:#f4f5f7;padding:1em;overflow:auto;font-size:12.5px}"
+    "h1{font-size:1.35em}h2{font-size:1.1em;margin-top:2em}pre{background:#f4f5f7;padding:1em;overflow:auto;font-size:"
+    "12.5px}"
     "table{border-collapse:collapse}td,th{padding:.25em .9em .25em 0;text-align:left;vertical-align:top}"
     "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.why{color:#5a6372}"
     ".big{display:flex;gap:2.5em;flex-wrap:wrap;margin:1em 0}.big b{display:block;font-size:1.7em}"
@@ -16,20 +17,11 @@ static const char style[] =
 void html_text(tw_text *out, const char *text) {
   for (; *text; text++) {
     switch (*text) {
-    case '<':
-      tw_text_add_string(out, "&lt;");
-      break;
-    case '>':
-      tw_text_add_string(out, "&gt;");
-      break;
-    case '&':
-      tw_text_add_string(out, "&amp;");
-      break;
-    case '"':
-      tw_text_add_string(out, "&quot;");
-      break;
-    default:
-      tw_text_add_bytes(out, text, 1);
+    case '<': tw_text_add_string(out, "&lt;"); break;
+    case '>': tw_text_add_string(out, "&gt;"); break;
+    case '&': tw_text_add_string(out, "&amp;"); break;
+    case '"': tw_text_add_string(out, "&quot;"); break;
+    default: tw_text_add_bytes(out, text, 1);
     }
   }
 }
@@ -76,8 +68,8 @@ void html_bars(tw_text *out, const html_bar *bars, size_t n, double mark, const 
   for (size_t i = 0; i < n; i++) add_bar(out, &bars[i], TOP + ROW * (int)i);
   if (mark >= 0 && isfinite(mark)) {
     double x = LABEL + fmin(mark, 1) * BAR_WIDTH;
-    tw_text_add(out, "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" stroke=\"#c0392b\" stroke-width=\"1.5\"/>", x, TOP - 4, x,
-                height);
+    tw_text_add(out, "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" stroke=\"#c0392b\" stroke-width=\"1.5\"/>", x,
+                TOP - 4, x, height);
     tw_text_add(out, "<text x=\"%.1f\" y=\"13\" text-anchor=\"middle\">", x);
     html_text(out, mark_label);
     tw_text_add_string(out, "</text>\n");

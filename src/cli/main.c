@@ -16,7 +16,8 @@ const cli_command cli_commands[] = {
     {"bench", SUBJECT, "check and measure the best known kernel", "target trace no-wisdom seed jobs json", cli_bench},
     {"model", SUBJECT, "what the analytic model predicts", "target schedule json", cli_model},
     {"report", "DIR", "a tuning run (--out DIR) as one HTML page", "json", cli_report},
-    {"wisdom", "list | show " SUBJECT " | export [FILE] | import FILE", "the best schedules known", "target json", cli_wisdom},
+    {"wisdom", "list | show " SUBJECT " | export [FILE] | import FILE", "the best schedules known", "target json",
+     cli_wisdom},
     {0},
 };
 
@@ -28,19 +29,20 @@ static void print_usage(void) {
          "  tilewright tune gemm m=512 n=512 k=512 -t gemmini-16x16-int8 --out build/best\n");
 }
 
-static tw_status find_command(const char *name, const cli_command **out, tw_error *error) {
+/* NULL, and in *error what might have been meant, if there is none. */
+static const cli_command *find_command(const char *name, tw_error *error) {
   const char *names[32];
   size_t n = 0;
   for (; cli_commands[n].name; n++) {
     names[n] = cli_commands[n].name;
-    if (strcmp(names[n], name) == 0) {
-      *out = &cli_commands[n];
-      return TW_OK;
-    }
+    if (strcmp(names[n], name) == 0) return &cli_commands[n];
   }
   const char *near = tw_nearest_word(name, names, n);
-  if (near) return tw_fail(error, TW_USAGE, "there is no command '%s': did you mean '%s'?", name, near);
-  return tw_fail(error, TW_USAGE, "there is no command '%s'; `tilewright --help` lists them", name);
+  if (near)
+    tw_fail(error, TW_USAGE, "there is no command '%s': did you mean '%s'?", name, near);
+  else
+    tw_fail(error, TW_USAGE, "there is no command '%s'; `tilewright --help` lists them", name);
+  return NULL;
 }
 
 static tw_status run_command(const cli_command *command, const cli *c, tw_error *error) {
@@ -72,21 +74,27 @@ static bool is_word(const char *argument, const char *a, const char *b) {
   return strcmp(argument, a) == 0 || strcmp(argument, b) == 0;
 }
 
+static tw_status dispatch(cli *c, int argc, char *argv[], tw_error *error) {
+  if (argc < 2) return tw_fail(error, TW_USAGE, "say what to do; `tilewright --help` lists the commands");
+  if (is_word(argv[1], "--help", "-h") || strcmp(argv[1], "help") == 0) {
+    print_usage();
+    return TW_OK;
+  }
+  if (is_word(argv[1], "--version", "-V")) {
+    printf("tilewright %s\n", TILEWRIGHT_VERSION);
+    return TW_OK;
+  }
+  const cli_command *command = find_command(argv[1], error);
+  if (!command) return TW_USAGE;
+  tw_status status = cli_parse(command, argc - 1, argv + 1, c, error);
+  return status == TW_OK ? run_command(command, c, error) : status;
+}
+
 int main(int argc, char *argv[]) {
   tw_error error = {0};
-  tw_status status = TW_OK;
   bool printed = false;
   cli c = {.printed = &printed};
-  const cli_command *command = NULL;
-  if (argc < 2)
-    status = tw_fail(&error, TW_USAGE, "say what to do; `tilewright --help` lists the commands");
-  else if (is_word(argv[1], "--help", "-h") || strcmp(argv[1], "help") == 0)
-    print_usage();
-  else if (is_word(argv[1], "--version", "-V"))
-    printf("tilewright %s\n", TILEWRIGHT_VERSION);
-  else if ((status = find_command(argv[1], &command, &error)) == TW_OK &&
-           (status = cli_parse(command, argc - 1, argv + 1, &c, &error)) == TW_OK)
-    status = run_command(command, &c, &error);
+  tw_status status = dispatch(&c, argc, argv, &error);
   if (status != TW_OK) print_failure(&c, argc, argv, status, &error);
   tw_status finished = finish_output(status, &error);
   if (finished != status) fprintf(stderr, "tilewright: %s\n", error.text);

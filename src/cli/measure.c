@@ -10,8 +10,8 @@ typedef struct outcome {
   tw_bound bound;
 } outcome;
 
-static tw_status build_check_measure(const cli *c, const cli_subject *s, const char *source, size_t length, outcome *out,
-                                     tw_error *error) {
+static tw_status build_check_measure(const cli *c, const cli_subject *s, const char *source, size_t length,
+                                     outcome *out, tw_error *error) {
   const tw_target *t = s->target;
   int jobs = c->options.jobs ? (int)c->options.jobs : tw_cores();
   tw_artefact *artefact = NULL;

@@ -8,17 +8,11 @@
 /* What may stand behind `key=`. */
 static const char *values_of(const tw_key *key, char *buffer, size_t size) {
   switch (key->kind) {
-  case TW_KEY_INT:
-    snprintf(buffer, size, "%" PRId64 "..%" PRId64, key->min, key->max);
-    return buffer;
-  case TW_KEY_BOOL:
-    return "0|1";
-  case TW_KEY_REAL:
-    return "number";
-  case TW_KEY_TYPE:
-    return "type";
-  case TW_KEY_CHOICE:
-    return key->choices;
+  case TW_KEY_INT: snprintf(buffer, size, "%" PRId64 "..%" PRId64, key->min, key->max); return buffer;
+  case TW_KEY_BOOL: return "0|1";
+  case TW_KEY_REAL: return "number";
+  case TW_KEY_TYPE: return "type";
+  case TW_KEY_CHOICE: return key->choices;
   }
   return "";
 }

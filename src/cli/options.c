@@ -28,7 +28,8 @@ static const struct option_entry {
     {"plans", 0, INTEGER, offsetof(cli_options, plans), 1, 10000, "N", "for each parent in the beam"},
     {"kernels", 0, INTEGER, offsetof(cli_options, kernels), 1, 10000, "N", "for each plan"},
     {"beam", 0, INTEGER, offsetof(cli_options, beam), 1, 10000, "N", "candidates kept after an iteration"},
-    {"dropout", 0, REAL, offsetof(cli_options, dropout), 0, 1, "P", "probability that a menu entry is hidden from a plan"},
+    {"dropout", 0, REAL, offsetof(cli_options, dropout), 0, 1, "P",
+     "probability that a menu entry is hidden from a plan"},
     {"seconds", 0, REAL, offsetof(cli_options, seconds), 0.001, 1e9, "S", "stop starting candidates after this long"},
     {"json", 0, FLAG, offsetof(cli_options, json), 0, 0, NULL, "one JSON object on standard output"},
     {"help", 'h', FLAG, offsetof(cli_options, help), 0, 0, NULL, "this text"},
@@ -46,20 +47,19 @@ static bool takes(const cli_command *command, const char *name) {
 }
 
 static tw_status set_option(const struct option_entry *o, const char *text, cli_options *options, tw_error *error) {
-  char *field = (char *)options + o->offset;
+  void *field = (char *)options + o->offset;
   int64_t integer;
   double real;
   switch (o->kind) {
-  case FLAG:
-    *(bool *)field = true;
-    return TW_OK;
+  case FLAG: *(bool *)field = true; return TW_OK;
   case TEXT:
     if (!*text) return tw_fail(error, TW_USAGE, "--%s is empty: give it %s", o->name, o->argument);
     *(const char **)field = text;
     return TW_OK;
   case INTEGER:
     if (!tw_parse_int(text, &integer) || (double)integer < o->min || (double)integer > o->max)
-      return tw_fail(error, TW_USAGE, "--%s %s: give it a whole number between %.0f and %.0f", o->name, text, o->min, o->max);
+      return tw_fail(error, TW_USAGE, "--%s %s: give it a whole number between %.0f and %.0f", o->name, text, o->min,
+                     o->max);
     *(int64_t *)field = integer;
     return TW_OK;
   case REAL:
@@ -81,7 +81,8 @@ static tw_status unknown_option(const cli_command *command, const char *given, t
   }
   const char *near = strncmp(name, "--", 2) == 0 ? tw_nearest_word(name + 2, names, n) : NULL;
   if (near) return tw_fail(error, TW_USAGE, "%s has no option '%s': did you mean '--%s'?", command->name, name, near);
-  return tw_fail(error, TW_USAGE, "%s has no option '%s'; `tilewright %s --help` lists them", command->name, name, command->name);
+  return tw_fail(error, TW_USAGE, "%s has no option '%s'; `tilewright %s --help` lists them", command->name, name,
+                 command->name);
 }
 
 tw_status cli_parse(const cli_command *command, int argc, char *argv[], cli *out, tw_error *error) {
@@ -104,11 +105,12 @@ tw_status cli_parse(const cli_command *command, int argc, char *argv[], cli *out
       bool is_letter = optopt > 0 && optopt < 256;
       return unknown_option(command, is_letter ? letter : argv[optind - 1], error);
     }
-    const struct option_entry *entry = NULL;
-    for (int i = 0; i < N_OPTIONS; i++) {
-      if (found == 256 + i || found == table[i].letter) entry = &table[i];
+    int entry = found - 256;
+    for (int i = 0; entry < 0 && i < N_OPTIONS; i++) {
+      if (found == table[i].letter) entry = i;
     }
-    tw_status status = set_option(entry, optarg, &out->options, error);
+    if (entry < 0) continue; /* getopt_long returns nothing else than what it was given */
+    tw_status status = set_option(&table[entry], optarg, &out->options, error);
     if (status != TW_OK) return status;
   }
   out->n_words = (size_t)(argc - optind);

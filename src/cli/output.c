@@ -9,7 +9,8 @@
 
 tw_status cli_print_json(const cli *c, json_t *object, tw_error *error) {
   *c->printed = true;
-  int failed = !object || json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) < 0 || putchar('\n') == EOF;
+  int failed =
+      !object || json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) < 0 || putchar('\n') == EOF;
   json_decref(object);
   return failed ? tw_fail(error, TW_MISSING, "cannot write JSON to standard output") : TW_OK;
 }
@@ -110,8 +111,8 @@ static void print_counters(const tw_measurement *m) {
     char share[16] = "";
     if (m->cycles > 0 && strcmp(counter->unit, "cycles") == 0)
       snprintf(share, sizeof share, "%5.1f%%", 100 * counter->value / m->cycles);
-    printf("  %-28s %14s %-10s %6s  %s\n", counter->name, cli_print_number(counter->value, number), counter->unit, share,
-           counter->help);
+    printf("  %-28s %14s %-10s %6s  %s\n", counter->name, cli_print_number(counter->value, number), counter->unit,
+           share, counter->help);
   }
 }
 

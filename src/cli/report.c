@@ -14,7 +14,9 @@ static const char *text_of(const json_t *object, const char *key) {
   return text ? text : "";
 }
 
-static double number_of(const json_t *object, const char *key) { return json_number_value(json_object_get(object, key)); }
+static double number_of(const json_t *object, const char *key) {
+  return json_number_value(json_object_get(object, key));
+}
 
 static void add_figure(tw_text *out, const char *value, const char *label) {
   tw_text_add_string(out, "<div><b>");
@@ -59,7 +61,8 @@ static void add_ladder(tw_text *out, const json_t *summary) {
   char value[BARS_MAX][64];
   for (size_t i = 0; i < n; i++) {
     const json_t *rung = json_array_get(ladder, i);
-    snprintf(value[i], sizeof value[i], "%.1f%%  %.2fx", 100 * number_of(rung, "utilization"), number_of(rung, "speedup"));
+    snprintf(value[i], sizeof value[i], "%.1f%%  %.2fx", 100 * number_of(rung, "utilization"),
+             number_of(rung, "speedup"));
     bars[i] = (html_bar){text_of(rung, "step"), value[i], text_of(rung, "why"), number_of(rung, "utilization")};
   }
   double bound = number_of(json_object_get(summary, "bound"), unit), mark = -1;
@@ -165,10 +168,13 @@ static tw_status load_summary(const char *path, json_t **out, tw_error *error) {
   if (status != TW_OK) return status;
   *out = json_loads(text, 0, &why);
   free(text);
-  if (!*out) return tw_fail(error, TW_USAGE, "%s is not a summary of `tilewright tune --out`: line %d: %s", path, why.line, why.text);
+  if (!*out)
+    return tw_fail(error, TW_USAGE, "%s is not a summary of `tilewright tune --out`: line %d: %s", path, why.line,
+                   why.text);
   if (json_is_object(json_object_get(*out, "best")) && json_is_array(json_object_get(*out, "ladder"))) return TW_OK;
   json_decref(*out);
-  return tw_fail(error, TW_USAGE, "%s is not a summary of `tilewright tune --out`: it has no best kernel or no ladder", path);
+  return tw_fail(error, TW_USAGE, "%s is not a summary of `tilewright tune --out`: it has no best kernel or no ladder",
+                 path);
 }
 
 static tw_status write_page(const json_t *summary, const char *path, tw_error *error) {
@@ -181,7 +187,8 @@ static tw_status write_page(const json_t *summary, const char *path, tw_error *e
 
 tw_status cli_report(const cli *c, tw_error *error) {
   json_t *summary = NULL;
-  if (!c->n_words) return tw_fail(error, TW_USAGE, "say which run: `tilewright report DIR`, where DIR is what tune had as --out");
+  if (!c->n_words)
+    return tw_fail(error, TW_USAGE, "say which run: `tilewright report DIR`, where DIR is what tune had as --out");
   tw_status status = cli_no_words(c, 1, error);
   if (status != TW_OK) return status;
   char *from = tw_path_join(c->words[0], "summary.json"), *to = tw_path_join(c->words[0], "report.html");

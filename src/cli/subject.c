@@ -21,8 +21,10 @@ tw_status cli_find_target(const char *name, const tw_target **out, tw_error *err
 
 tw_status cli_subject_of(const cli *c, size_t first, cli_subject *out, tw_error *error) {
   if (c->n_words <= first)
-    return tw_fail(error, TW_USAGE, "say what to compute, for instance `gemm m=512 n=512 k=512`; `tilewright ops` lists the ops");
-  tw_status status = tw_problem_parse(c->words[first], c->n_words - first - 1, c->words + first + 1, &out->problem, error);
+    return tw_fail(error, TW_USAGE,
+                   "say what to compute, for instance `gemm m=512 n=512 k=512`; `tilewright ops` lists the ops");
+  tw_status status =
+      tw_problem_parse(c->words[first], c->n_words - first - 1, c->words + first + 1, &out->problem, error);
   if (status == TW_OK) status = cli_find_target(c->options.target, &out->target, error);
   if (status == TW_OK) status = out->target->supports(out->target, &out->problem, error);
   if (status == TW_OK) status = out->problem.op->validate(&out->problem, error);

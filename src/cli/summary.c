@@ -35,7 +35,8 @@ static json_t *json_candidate(const cli_subject *s, const tw_measurement *m, con
 static json_t *json_legend(const tw_measurement *m) {
   json_t *legend = json_object();
   for (size_t i = 0; i < m->n_counters; i++)
-    json_object_set_new(legend, m->counter[i].name, json_pack("{s:s, s:s}", "unit", m->counter[i].unit, "help", m->counter[i].help));
+    json_object_set_new(legend, m->counter[i].name,
+                        json_pack("{s:s, s:s}", "unit", m->counter[i].unit, "help", m->counter[i].help));
   return legend;
 }
 
@@ -75,10 +76,11 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r) {
   printf("%s on %s\n\n", problem, s->target->name);
   printf("  speed-up  of peak  %18s  step\n", "cost");
   for (size_t i = 0; i < r->n_rungs; i++) print_rung(s, r, &r->rung[i]);
-  printf("\n  best   %s, %.1f%% of the machine's peak, %.2fx the start\n", cli_print_cost(s->target, r->best.cost, cost),
-         100 * r->best.utilization, speedup(r, r->best.cost));
+  printf("\n  best   %s, %.1f%% of the machine's peak, %.2fx the start\n",
+         cli_print_cost(s->target, r->best.cost, cost), 100 * r->best.utilization, speedup(r, r->best.cost));
   printf("  bound  %s", cli_print_cost(s->target, r->bound.cost, cost));
-  printf(" (%s): the best is %.1f%% of it\n", r->bound.limit, r->best.cost > 0 ? 100 * r->bound.cost / r->best.cost : 0);
+  printf(" (%s): the best is %.1f%% of it\n", r->bound.limit,
+         r->best.cost > 0 ? 100 * r->bound.cost / r->best.cost : 0);
   printf("  %d candidates, %d of them correct, in %.1f s\n", r->samples, r->correct, r->wall_seconds);
 }
 

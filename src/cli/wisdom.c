@@ -19,7 +19,8 @@ static json_t *as_json(const tw_wisdom_entry *e) {
 
 static void print_entry(const tw_wisdom_entry *e) {
   char cost[CLI_NUMBER];
-  printf("%-24s %6.1f%%  %16s %-8s %s\n", e->target, 100 * e->utilization, cli_print_number(e->cost, cost), e->unit, e->problem);
+  printf("%-24s %6.1f%%  %16s %-8s %s\n", e->target, 100 * e->utilization, cli_print_number(e->cost, cost), e->unit,
+         e->problem);
 }
 
 static tw_status list(const cli *c, const tw_wisdom *wisdom, tw_error *error) {
@@ -39,7 +40,8 @@ static tw_status show(const cli *c, const tw_wisdom *wisdom, tw_error *error) {
   tw_status status = cli_subject_of(c, 1, &subject, error);
   if (status != TW_OK) return status;
   const tw_wisdom_entry *entry = tw_wisdom_find(wisdom, subject.target->name, &subject.problem, &exact);
-  if (!entry) return tw_fail(error, TW_FAILED, "nothing is known for this yet; `tilewright tune` with the same words finds it");
+  if (!entry)
+    return tw_fail(error, TW_FAILED, "nothing is known for this yet; `tilewright tune` with the same words finds it");
   if (c->options.json) return cli_print_json(c, as_json(entry), error);
   char *text = cli_schedule_text(&entry->schedule);
   printf("# %s%s\n%s", exact ? "" : "of the nearest shape: ", entry->problem, text ? text : "");
@@ -74,7 +76,8 @@ static tw_status export(const cli *c, const tw_wisdom *wisdom, tw_error *error) 
 static tw_status import(const cli *c, tw_error *error) {
   tw_wisdom wisdom = {0};
   if (c->n_words < 2) return tw_fail(error, TW_USAGE, "say which file to import: `tilewright wisdom import FILE`");
-  if (!tw_file_exists(c->words[1])) return tw_fail(error, TW_USAGE, "cannot read '%s': there is no such file", c->words[1]);
+  if (!tw_file_exists(c->words[1]))
+    return tw_fail(error, TW_USAGE, "cannot read '%s': there is no such file", c->words[1]);
   tw_status status = tw_wisdom_load(c->words[1], &wisdom, error);
   if (status == TW_OK) status = copy(&wisdom, NULL, error);
   if (status == TW_OK && c->options.json)

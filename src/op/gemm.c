@@ -27,10 +27,18 @@ static const tw_key keys[] = {
     {.name = "k", .kind = TW_KEY_INT, .min = 1, .max = SIZE_LIMIT, .help = "inner dimension"},
     {.name = "a_transposed", .kind = TW_KEY_BOOL, .fallback = "0", .help = "A is stored k x m"},
     {.name = "b_transposed", .kind = TW_KEY_BOOL, .fallback = "0", .help = "B is stored n x k"},
-    {.name = "bias", .kind = TW_KEY_CHOICE, .fallback = "none", .choices = "none|row|full", .help = "D: 1 x n or m x n"},
+    {.name = "bias",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "none",
+     .choices = "none|row|full",
+     .help = "D: 1 x n or m x n"},
     {.name = "relu", .kind = TW_KEY_BOOL, .fallback = "0", .help = "negative results become 0"},
     {.name = "scale", .kind = TW_KEY_REAL, .fallback = "1", .help = "factor on the accumulator"},
-    {.name = "lda", .kind = TW_KEY_INT, .fallback = "0", .max = PITCH_LIMIT, .help = "elements from row to row of A; 0 = dense"},
+    {.name = "lda",
+     .kind = TW_KEY_INT,
+     .fallback = "0",
+     .max = PITCH_LIMIT,
+     .help = "elements from row to row of A; 0 = dense"},
     {.name = "ldb", .kind = TW_KEY_INT, .fallback = "0", .max = PITCH_LIMIT, .help = "likewise of B"},
     {.name = "ldc", .kind = TW_KEY_INT, .fallback = "0", .max = PITCH_LIMIT, .help = "likewise of C"},
     {.name = "ldd", .kind = TW_KEY_INT, .fallback = "0", .max = PITCH_LIMIT, .help = "likewise of D"},
@@ -76,7 +84,11 @@ tw_gemm tw_gemm_of(const tw_problem *p) {
 }
 
 static tw_operand matrix(const char *name, tw_type type, int64_t rows, int64_t columns, int64_t pitch) {
-  return (tw_operand){.name = name, .type = type, .rank = 2, .dims = {rows, columns}, .pitch = pitch,
+  return (tw_operand){.name = name,
+                      .type = type,
+                      .rank = 2,
+                      .dims = {rows, columns},
+                      .pitch = pitch,
                       .bytes = (size_t)rows * (size_t)pitch * (size_t)tw_type_bits(type) / 8};
 }
 
@@ -93,10 +105,12 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
 
 static tw_status check_types(const tw_gemm *g, tw_error *error) {
   for (size_t i = 0; i < sizeof combinations / sizeof *combinations; i++) {
-    if (g->a == combinations[i].a && g->b == combinations[i].b && g->c == combinations[i].c && g->acc == combinations[i].acc)
+    if (g->a == combinations[i].a && g->b == combinations[i].b && g->c == combinations[i].c &&
+        g->acc == combinations[i].acc)
       return TW_OK;
   }
-  return tw_fail(error, TW_USAGE, "gemm does not know the types a=%s b=%s c=%s acc=%s; it knows a=i8 b=i8 c=i8 acc=i32, "
+  return tw_fail(error, TW_USAGE,
+                 "gemm does not know the types a=%s b=%s c=%s acc=%s; it knows a=i8 b=i8 c=i8 acc=i32, "
                  "a=i8 b=i8 c=i32 acc=i32 and a=f32 b=f32 c=f32 acc=f32",
                  tw_type_name(g->a), tw_type_name(g->b), tw_type_name(g->c), tw_type_name(g->acc));
 }
@@ -164,7 +178,8 @@ static int8_t draw_i8(tw_random *r, distribution d) {
 }
 
 /* `lines_are_columns`: the full-range lines of this operand are columns of what is stored. */
-static void fill_i8(const tw_gemm *g, uint64_t seed, int operand, const tw_operand *o, bool lines_are_columns, int8_t *data) {
+static void fill_i8(const tw_gemm *g, uint64_t seed, int operand, const tw_operand *o, bool lines_are_columns,
+                    int8_t *data) {
   const distribution usual = choose_distribution(g), full = {127, 1};
   for (int64_t row = 0; row < o->dims[0]; row++) {
     tw_random r;
@@ -197,7 +212,8 @@ static void fill_bias_i32(const tw_gemm *g, uint64_t seed, const tw_operand *o, 
   for (int64_t row = 0; row < o->dims[0]; row++) {
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)10 << 32 | (uint64_t)row);
-    for (int64_t i = 0; i < o->dims[1]; i++) data[row * o->pitch + i] = (int32_t)tw_random_between(&r, -amplitude, amplitude);
+    for (int64_t i = 0; i < o->dims[1]; i++)
+      data[row * o->pitch + i] = (int32_t)tw_random_between(&r, -amplitude, amplitude);
   }
 }
 
@@ -227,12 +243,9 @@ typedef struct mismatch {
 static double element(const tw_operand *o, const void *data, int64_t row, int64_t column) {
   int64_t i = row * o->pitch + column;
   switch (o->type) {
-  case TW_I8:
-    return ((const int8_t *)data)[i];
-  case TW_I32:
-    return ((const int32_t *)data)[i];
-  default:
-    return (double)((const float *)data)[i];
+  case TW_I8: return ((const int8_t *)data)[i];
+  case TW_I32: return ((const int32_t *)data)[i];
+  default: return (double)((const float *)data)[i];
   }
 }
 
@@ -282,7 +295,8 @@ static void compare_exact(const tw_operand *o, const void *expected, const void 
   size_t size = (size_t)tw_type_bits(o->type) / 8;
   for (int64_t row = 0; row < o->dims[0]; row++) {
     size_t offset = (size_t)(row * o->pitch) * size;
-    if (memcmp((const char *)expected + offset, (const char *)actual + offset, (size_t)o->dims[1] * size) == 0) continue;
+    if (memcmp((const char *)expected + offset, (const char *)actual + offset, (size_t)o->dims[1] * size) == 0)
+      continue;
     for (int64_t column = 0; column < o->dims[1]; column++) {
       if (element(o, expected, row, column) != element(o, actual, row, column))
         note_element(found, o, expected, actual, row, column);
@@ -290,22 +304,23 @@ static void compare_exact(const tw_operand *o, const void *expected, const void 
   }
 }
 
-static tw_status compare_f32(const tw_gemm *g, const tw_operand *o, size_t c, void *const expected[], void *const actual[],
-                             mismatch *found, tw_error *error) {
+static tw_status compare_f32(const tw_gemm *g, const tw_operand *o, size_t c, void *const expected[],
+                             void *const actual[], mismatch *found, tw_error *error) {
   double *rows = norms(&o[0], expected[0], g->a_transposed), *columns = norms(&o[1], expected[1], !g->b_transposed);
-  tw_status status = rows && columns ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the comparison");
-  const float *bias = g->bias == TW_GEMM_BIAS_NONE ? NULL : expected[2];
-  for (int64_t i = 0; status == TW_OK && i < g->m; i++) {
+  const float *bias = expected[2]; /* C itself if there is none */
+  bool have_norms = rows && columns;
+  for (int64_t i = 0; have_norms && i < g->m; i++) {
     for (int64_t j = 0; j < g->n; j++) {
-      double d = bias ? (double)bias[(g->bias == TW_GEMM_BIAS_FULL ? i * g->ldd : 0) + j] : 0;
+      double d = g->bias == TW_GEMM_BIAS_NONE ? 0 : (double)bias[(g->bias == TW_GEMM_BIAS_FULL ? i * g->ldd : 0) + j];
       double off = fabs(element(&o[c], actual[c], i, j) - element(&o[c], expected[c], i, j));
       bool unwritten = is_poison(&o[c], actual[c], i, j) && !is_poison(&o[c], expected[c], i, j);
-      if (unwritten || !(off <= tolerance(g, rows[i], columns[j], d))) note_element(found, &o[c], expected[c], actual[c], i, j);
+      if (unwritten || !(off <= tolerance(g, rows[i], columns[j], d)))
+        note_element(found, &o[c], expected[c], actual[c], i, j);
     }
   }
   free(rows);
   free(columns);
-  return status;
+  return have_norms ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the comparison");
 }
 
 /* Between the rows of C nothing may be written. */
@@ -326,13 +341,16 @@ static tw_status describe(const tw_operand *o, const mismatch *found, tw_error *
     char never[96] = "";
     if (found->unwritten)
       snprintf(never, sizeof never, ", of which %" PRId64 " look as if they were never written", found->unwritten);
-    return tw_fail(error, TW_FAILED, "wrong result: %s[%" PRId64 "][%" PRId64 "] is %.9g and should be %.9g; %" PRId64
-                   " of %" PRId64 " elements are wrong%s", o->name, found->row, found->column, found->got, found->expected,
-                   found->elements, o->dims[0] * o->dims[1], never);
+    return tw_fail(error, TW_FAILED,
+                   "wrong result: %s[%" PRId64 "][%" PRId64 "] is %.9g and should be %.9g; %" PRId64 " of %" PRId64
+                   " elements are wrong%s",
+                   o->name, found->row, found->column, found->got, found->expected, found->elements,
+                   o->dims[0] * o->dims[1], never);
   }
-  return tw_fail(error, TW_FAILED, "writes outside its array: %s[%" PRId64 "][%" PRId64 "] lies behind the %" PRId64
-                 " elements of a row; %" PRId64 " such elements were written", o->name, found->gap_row, found->gap_column,
-                 o->dims[1], found->gaps);
+  return tw_fail(error, TW_FAILED,
+                 "writes outside its array: %s[%" PRId64 "][%" PRId64 "] lies behind the %" PRId64
+                 " elements of a row; %" PRId64 " such elements were written",
+                 o->name, found->gap_row, found->gap_column, o->dims[1], found->gaps);
 }
 
 static tw_status compare(const tw_problem *p, void *const expected[], void *const actual[], tw_error *error) {

@@ -18,8 +18,8 @@ typedef struct job {
   const tw_gemm *g;
   const void *A, *B, *D;
   void *C;
-  int64_t depth;             /* k rounded up to a multiple of 16 */
-  int16_t *a, *bt;           /* m x depth and n x depth, zeros behind k; NULL without memory */
+  int64_t depth;   /* k rounded up to a multiple of 16 */
+  int16_t *a, *bt; /* m x depth and n x depth, zeros behind k; NULL without memory */
   int64_t blocks_per_row;
 } job;
 
@@ -64,7 +64,8 @@ static int16_t *widen(widening w, int threads) {
 }
 
 /* sum[i][j] += a_i . b_j for 2 x 4 elements over `depth` (a multiple of 16). */
-static void dot_2x4(const int16_t *restrict a, const int16_t *restrict b, int64_t pitch, int64_t depth, int32_t sum[2][4]) {
+static void dot_2x4(const int16_t *restrict a, const int16_t *restrict b, int64_t pitch, int64_t depth,
+                    int32_t sum[2][4]) {
   const int16_t *a0 = a, *a1 = a + pitch;
   const int16_t *b0 = b, *b1 = b + pitch, *b2 = b + 2 * pitch, *b3 = b + 3 * pitch;
   int32_t s00 = 0, s01 = 0, s02 = 0, s03 = 0, s10 = 0, s11 = 0, s12 = 0, s13 = 0;
@@ -177,10 +178,20 @@ void tw_gemm_reference(const tw_gemm *g, void *const buffers[], int threads) {
     return;
   }
   j.depth = (g->k + 15) / 16 * 16;
-  j.a = widen((widening){.from = j.A, .rows = g->m, .k = g->k, .depth = j.depth,
-                         .row_step = g->a_transposed ? 1 : g->lda, .step = g->a_transposed ? g->lda : 1}, threads);
-  j.bt = widen((widening){.from = j.B, .rows = g->n, .k = g->k, .depth = j.depth,
-                          .row_step = g->b_transposed ? g->ldb : 1, .step = g->b_transposed ? 1 : g->ldb}, threads);
+  j.a = widen((widening){.from = j.A,
+                         .rows = g->m,
+                         .k = g->k,
+                         .depth = j.depth,
+                         .row_step = g->a_transposed ? 1 : g->lda,
+                         .step = g->a_transposed ? g->lda : 1},
+              threads);
+  j.bt = widen((widening){.from = j.B,
+                          .rows = g->n,
+                          .k = g->k,
+                          .depth = j.depth,
+                          .row_step = g->b_transposed ? g->ldb : 1,
+                          .step = g->b_transposed ? 1 : g->ldb},
+               threads);
   tw_parallel_for(threads, blocks, integer_block, &j);
   free(j.a);
   free(j.bt);

@@ -29,8 +29,8 @@ static int64_t find_choice(const char *choices, const char *text) {
 
 static tw_status parse_int(const tw_key *key, const char *text, tw_value *out, tw_error *error) {
   if (!tw_parse_int(text, &out->i))
-    return tw_fail(error, TW_USAGE, "%s='%s' is not a whole number that fits; say for instance %s=%" PRId64, key->name, text,
-                   key->name, key->min > 512 || key->max < 512 ? key->min : 512);
+    return tw_fail(error, TW_USAGE, "%s='%s' is not a whole number that fits; say for instance %s=%" PRId64, key->name,
+                   text, key->name, key->min > 512 || key->max < 512 ? key->min : 512);
   if (out->i < key->min || out->i > key->max)
     return tw_fail(error, TW_USAGE, "%s=%s is out of range: %s lies between %" PRId64 " and %" PRId64, key->name, text,
                    key->name, key->min, key->max);
@@ -42,7 +42,8 @@ static tw_status parse_type(const tw_key *key, const char *text, tw_value *out, 
   if (*text && !tw_type_parse(text, &type)) {
     char names[256] = "";
     for (int i = TW_TYPE_NONE + 1; i < TW_TYPE_COUNT; i++)
-      snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? " " : "", tw_type_name((tw_type)i));
+      snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? " " : "",
+               tw_type_name((tw_type)i));
     return tw_fail(error, TW_USAGE, "%s='%s' is no element type; the types are %s", key->name, text, names);
   }
   out->i = type;
@@ -51,8 +52,7 @@ static tw_status parse_type(const tw_key *key, const char *text, tw_value *out, 
 
 static tw_status parse_value(const tw_key *key, const char *text, tw_value *out, tw_error *error) {
   switch (key->kind) {
-  case TW_KEY_INT:
-    return parse_int(key, text, out, error);
+  case TW_KEY_INT: return parse_int(key, text, out, error);
   case TW_KEY_BOOL:
     if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
       return tw_fail(error, TW_USAGE, "%s='%s' is neither 0 (no) nor 1 (yes)", key->name, text);
@@ -62,8 +62,7 @@ static tw_status parse_value(const tw_key *key, const char *text, tw_value *out,
     if (!tw_parse_real(text, &out->r))
       return tw_fail(error, TW_USAGE, "%s='%s' is not a number; say for instance %s=0.5", key->name, text, key->name);
     return TW_OK;
-  case TW_KEY_TYPE:
-    return parse_type(key, text, out, error);
+  case TW_KEY_TYPE: return parse_type(key, text, out, error);
   case TW_KEY_CHOICE:
     out->i = find_choice(key->choices, text);
     if (out->i < 0) return tw_fail(error, TW_USAGE, "%s='%s' is not one of %s", key->name, text, key->choices);
@@ -105,7 +104,8 @@ static tw_status unknown_op(const char *name, tw_error *error) {
 static tw_status parse_word(tw_problem *problem, const char *word, tw_error *error) {
   const char *equals = strchr(word, '=');
   if (!equals || equals == word)
-    return tw_fail(error, TW_USAGE, "'%.80s' is not key=value; say for instance %s=512", word, problem->op->keys[0].name);
+    return tw_fail(error, TW_USAGE, "'%.80s' is not key=value; say for instance %s=512", word,
+                   problem->op->keys[0].name);
   char key[64];
   size_t length = (size_t)(equals - word);
   if (length >= sizeof key) return tw_fail(error, TW_USAGE, "%s has no key '%.80s...'", problem->op->name, word);
@@ -134,7 +134,8 @@ static tw_status fill_defaults(tw_problem *problem, tw_error *error) {
     if (!op->keys[i].fallback) {
       char example[256];
       print_example(op, example, sizeof example);
-      return tw_fail(error, TW_USAGE, "%s needs %s=...; say for instance `%s %s`", op->name, op->keys[i].name, op->name, example);
+      return tw_fail(error, TW_USAGE, "%s needs %s=...; say for instance `%s %s`", op->name, op->keys[i].name, op->name,
+                     example);
     }
     tw_status status = parse_value(&op->keys[i], op->keys[i].fallback, value, error);
     if (status != TW_OK) return status;
@@ -142,7 +143,8 @@ static tw_status fill_defaults(tw_problem *problem, tw_error *error) {
   return TW_OK;
 }
 
-tw_status tw_problem_parse(const char *op, size_t n_words, const char *const words[], tw_problem *out, tw_error *error) {
+tw_status tw_problem_parse(const char *op, size_t n_words, const char *const words[], tw_problem *out,
+                           tw_error *error) {
   tw_problem problem = {.op = tw_op_find(op)};
   if (!problem.op) return unknown_op(op, error);
   for (size_t i = 0; i < n_words; i++) {
@@ -169,15 +171,9 @@ static void print_value(const tw_key *key, const tw_value *value, char *buffer, 
   char real[32];
   switch (key->kind) {
   case TW_KEY_INT:
-  case TW_KEY_BOOL:
-    snprintf(buffer, size, "%" PRId64, value->i);
-    break;
-  case TW_KEY_REAL:
-    snprintf(buffer, size, "%s", tw_print_real(value->r, real));
-    break;
-  case TW_KEY_TYPE:
-    snprintf(buffer, size, "%s", value->i ? tw_type_name((tw_type)value->i) : "");
-    break;
+  case TW_KEY_BOOL: snprintf(buffer, size, "%" PRId64, value->i); break;
+  case TW_KEY_REAL: snprintf(buffer, size, "%s", tw_print_real(value->r, real)); break;
+  case TW_KEY_TYPE: snprintf(buffer, size, "%s", value->i ? tw_type_name((tw_type)value->i) : ""); break;
   case TW_KEY_CHOICE: {
     const char *word = key->choices;
     for (int64_t i = 0; i < value->i; i++) word += strcspn(word, "|") + 1;
