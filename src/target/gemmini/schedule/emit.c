@@ -82,6 +82,8 @@ static void constants(gm_emitter *e)
     return;
   tw_text_add(&e->text, "/* Operands carry their size: rows << 48 | columns << 32 | address. */\n");
   tw_text_add(&e->text, "#define FULL ((uint64_t)%d << 48 | (uint64_t)%d << 32)\n", d, d);
+  tw_text_add(&e->text, "/* A value that the compiler takes as it is: it adds to it, and does not make a constant of every sum. */\n"
+              "#define KEEP(x) asm volatile(\"\" : \"+r\"(x))\n");
   const struct { const char *name; int64_t length; } cut[] = { { "M", g->m }, { "N", g->n }, { "K", g->k } };
   for (int x = 0; x < 3; x++)
     if (cut[x].length % d)
@@ -188,7 +190,7 @@ static void held_slot(gm_emitter *e, char name)
 {
   const gm_operand_plan *p = name == 'a' ? &e->plan->a : &e->plan->b;
   if (is_held(p) && (name == 'a' ? &e->layout->a : &e->layout->b)->slots > 1)
-    gm_line(e, "unsigned %c_slot = %c_panel;", name, name);
+    gm_line(e, "uint64_t %c_slot = %c_panel;", name, name);
 }
 
 static void next_panel(gm_emitter *e, char name)
@@ -219,28 +221,28 @@ static void next_slot(gm_emitter *e, char name)
 static void declare_slot(gm_emitter *e, char name)
 {
   if ((name == 'a' ? &e->layout->a : &e->layout->b)->slots > 1)
-    gm_line(e, "unsigned %c_%s = 0;", name, is_held(name == 'a' ? &e->plan->a : &e->plan->b) ? "panel" : "slot");
+    gm_line(e, "uint64_t %c_%s = 0;", name, is_held(name == 'a' ? &e->plan->a : &e->plan->b) ? "panel" : "slot");
 }
 
 static void operands(gm_emitter *e)
 {
   const gm_plan *p = e->plan;
   const bool wide = p->hoist_addresses;
-  const char *type = wide ? "uint64_t" : "uint32_t", *full = wide ? "FULL + " : "";
+  const char *type = wide ? "uint64_t" : "const uint32_t", *full = wide ? "full + " : "";
   char a[128], b[128];
   gm_slot_text(&e->layout->a, "a_slot", a, sizeof a);
   gm_slot_text(&e->layout->b, "b_slot", b, sizeof b);
-  gm_line(e, "const %s a = %s%s;", type, full, a);
-  gm_line(e, "const %s b = %s%s;", type, full, b);
+  gm_line(e, "%s a = %s%s;", type, full, a);
+  gm_line(e, "%s b = %s%s;", type, full, b);
   if (!wide) {
     gm_line(e, "const uint32_t c = c_at;");
     return;
   }
-  gm_line(e, "const uint64_t c_more = FULL + c_at + 0x40000000; /* accumulates */");
+  gm_line(e, "uint64_t c_more = full + c_at + 0x40000000; /* accumulates */");
   if (p->overwrite && e->layout->tiles_k > 1)
-    gm_line(e, "const uint64_t c_first = k ? c_more : FULL + c_at; /* the first step overwrites */");
+    gm_line(e, "uint64_t c_first = k ? c_more : full + c_at; /* the first step overwrites */");
   else if (p->overwrite)
-    gm_line(e, "const uint64_t c_first = FULL + c_at; /* overwrites */");
+    gm_line(e, "uint64_t c_first = full + c_at; /* overwrites */");
 }
 
 /* One step along k: its loads (or a later step's), its pairs. */
@@ -333,6 +335,10 @@ static void software(gm_emitter *e)
   declare_slot(e, 'b');
   declare_slot(e, 'a');
   gm_line(e, "uint64_t c_at = 0x80000000;");
+  if (p->hoist_addresses) {
+    gm_line(e, "uint64_t full = FULL;");
+    gm_line(e, "KEEP(full);");
+  }
   if (p->outer_is_i)
     i_loop(e, inner_j);
   else

@@ -109,7 +109,7 @@ static void declare_loads(gm_emitter *e, char name)
   gm_line(e, "uint64_t %c_to = 0;", name);
   gm_line(e, "int %c_left = 0;", name);
   if (l->slots > 1)
-    gm_line(e, "unsigned %c_load = 0;", name);
+    gm_line(e, "uint64_t %c_load = 0;", name);
   if (!is_even(e, c.col_dim))
     gm_line(e, "int %c_columns = 0;", name);
   if (length_of(e, c.row_dim) % e->config->dim)

@@ -172,7 +172,7 @@ static void move_on(nest *n, char name[32], int x, int stride, const char *cut)
   char old[32];
   memcpy(old, name, sizeof old);
   snprintf(name, 32, "%.28s_%c", old, "ijk"[x]);
-  gm_line(n->e, "const uint64_t %s = %s + %s * %d%s;", name, old, variable[x], stride, cut);
+  gm_line(n->e, "uint64_t %s = %s + %s * %d%s;", name, old, variable[x], stride, cut);
 }
 
 /* What a rolled loop adds to the operands, once an iteration. */
@@ -203,7 +203,7 @@ static void enter_rolled(nest *n, int x)
     move_on(n, n->a, K, a_stride(e, K), partial ? " - (cut_k << 32)" : "");
     move_on(n, n->b, K, b_stride(e, K), partial ? " - (cut_k << 48)" : "");
     if (e->plan->overwrite) {
-      gm_line(e, "const uint64_t %.28s_k = kk ? %s : %s;", n->c_first, n->c_more, n->c_first);
+      gm_line(e, "uint64_t %.28s_k = kk ? %s : %s;", n->c_first, n->c_more, n->c_first);
       strcat(n->c_first, "_k");
     }
     return;
@@ -239,6 +239,14 @@ static void emit_rolled(nest *n, int level, int from, bool reused)
   n->pairs = pairs;
 }
 
+/* In front of the unrolled code: sums are made where they are used, not in advance and spilled. */
+static void keep_operands(nest *n)
+{
+  if (n->e->plan->hoist_addresses)
+    gm_line(n->e, n->e->plan->overwrite ? "KEEP(%s); KEEP(%s); KEEP(%s); KEEP(%s);" : "KEEP(%s); KEEP(%s); KEEP(%s);", n->a, n->b,
+            n->c_more, n->c_first);
+}
+
 /* Weights are loaded by the first pair over i; where that loop is rolled, the first pair stands before it. */
 static void emit_first_of_reuse(nest *n)
 {
@@ -247,6 +255,7 @@ static void emit_first_of_reuse(nest *n)
   gm_line(n->e, "const int ii = 0;");
   n->index[I] = -1;
   enter_rolled(n, I);
+  keep_operands(n);
   emit_pair(n, false);
   gm_line(n->e, "}");
   *n = outside;
@@ -254,6 +263,8 @@ static void emit_first_of_reuse(nest *n)
 
 static void emit_level(nest *n, int level, bool reused)
 {
+  if (level == 3 - n->e->plan->unroll)
+    keep_operands(n);
   if (level == 3) {
     emit_pair(n, reused);
     return;

@@ -1,10 +1,306 @@
+/* model.c - the analytic model: cycles of a plan without running it, and the bound that no plan can beat.
+ *
+ * A plan is walked step by step (plan.h) with four clocks: when the array, the load engine, the store engine and the
+ * core are free. A step starts when its operands are there and its accumulator buffer is stored; it takes what the
+ * slowest of array and core takes. The model serves to rank plans, so it follows what separates them and leaves out
+ * what they share. Constants are those of gemmini-facts.md ("facts"), scaled from its 16-row tiles to rows of blocks. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "target/gemmini/schedule/plan.h"
 #include "target/gemmini/schedule/schedule.h"
+
+/* facts, "Loads": 64x16 64.6 cycles, 32x16 32.6, 16x16 18.1 on L2 hits: the bus's bytes a cycle, and little more. */
+static const double load_overhead = 1.0;
+/* facts, "Further effects" 7: cold streams load at 6.8 bytes a cycle where the port has 8. */
+static const double cold_rate = 6.8 / 8.0;
+/* facts, "Loads": a 64x16 mvin alone takes 97 cycles where 64 are its bytes. */
+static const double load_latency = 33;
+/* facts, "Further effects" 1: stores of whole lines take 120 cycles for 64x16; of a quarter 54 for 16x16, lines cold. */
+static const double store_line = 120.0 / 16, store_part = 54.0 / 16;
+/* facts, "Stores": a 16-row mvout alone takes 64 to 87 cycles; compute -> mvout 139. */
+static const double store_latency = 139;
+/* facts, "Execute": A and B in one bank 32.5 cycles a pair; B transposed 33.6; weights reused: at least 4 rows. */
+static const double same_bank = 32.5 / 16, transposed_b = 33.6 / 16;
+static const int least_rows = 4;
+/* facts, "Further effects" 3: a row written takes 0.8 to 1 cycle from the bank that is being read. */
+static const double stolen = 0.9;
+/* facts, "Stores": 16 mvouts beside 64 pairs that accumulate in the same bank cost 1470 - 1097 cycles. */
+static const double acc_conflict = (1470.0 - 1097.0) / (16 * 16);
+/* facts, "Further effects" 8: configs in every tile 55 cycles; "Loads": zero mvins 16.5 for 16 rows, i32 16x16 66. */
+static const double config_cycles = 55, fill_zero = 16.5 / 16, fill_bias = 66.0 / 16;
+/* facts, "Further effects" 5: a line of instructions that was never fetched costs 42 to 50 cycles. */
+static const double cold_line = 46;
+/* The core's instructions, counted in emitted code: a pair whose operands are sums of a base and a constant; what a
+ * pair pays more when its sizes are put together each time, when it is the body of a rolled loop; a row of loads or
+ * stores among the pairs; the bookkeeping of a step. */
+static const double pair_instructions = 5, unhoisted_instructions = 5, rolled_instructions = 4, move_instructions = 9,
+                    step_instructions = 60, bytes_per_instruction = 3.3;
+
+enum { STEPS_MAX = 20000 }; /* walked; longer plans go on at the rate of the second half */
+
+typedef struct model {
+  const gm_config *config;
+  const gm_gemm *g;
+  const gm_plan *p;
+  const gm_layout *l;
+  bool conflict;             /* A and B share a bank */
+  bool a_steals, b_steals;   /* loads ahead write the bank that is being read */
+  bool reload_is_cold;       /* what is loaded again is no longer in the L2 */
+  double load_free, store_free, array_free;
+  double ready[3];           /* when the operands of a step are there, by step modulo 3 */
+  double tile_end[2];        /* when a tile of C is complete, stored: by tile modulo 2 */
+  double stored[2];
+} model;
+
+static int bank_of(const gm_config *config, int row)
+{
+  return row / gm_spad_bank_rows(config);
+}
+
+static bool one_bank_for_all_slots(const gm_config *config, const gm_operand_layout *l)
+{
+  if (l->slots < 2)
+    return false;
+  return l->banks == 1 && bank_of(config, l->base) == bank_of(config, l->base + l->chunk_rows);
+}
+
+static double load_cycles(const model *m, bool cold, double elements, int rows)
+{
+  const double bytes = elements * m->g->input_bytes;
+  const double bus = m->config->dma_bus_bits / 8.0;
+  return cold ? bytes / (m->config->port_bytes * cold_rate) : fmax(bytes / bus, rows) + load_overhead * rows / m->config->dim;
+}
+
+static double store_cycles(const model *m, int rows, int columns)
+{
+  const int wide = gm_min(m->p->store_width * m->config->dim, columns);
+  const double bytes = (double)wide * m->g->output_bytes, line = m->config->dma_max_bytes;
+  const double commands = ceil((double)columns / wide);
+  return rows * commands * (bytes >= line ? store_line * bytes / 64 : fmin(store_part, store_line));
+}
+
+static int extent(int64_t length, int first_block, int blocks, int dim)
+{
+  const int64_t start = (int64_t)first_block * dim;
+  return (int)(length - start < (int64_t)blocks * dim ? length - start : (int64_t)blocks * dim);
+}
+
+/* Core and array cycles of a step's pairs. */
+static double pairs_cycles(const model *m, int rows, int nb, int kb, bool loads_steal, double steal_rows)
+{
+  const gm_plan *p = m->p;
+  const double pairs = (double)rows * nb * kb;
+  double pair = m->config->dim;
+  if (m->conflict)
+    pair *= same_bank;
+  if (m->g->b_transposed)
+    pair *= transposed_b;
+  if (p->reuse_weights && (m->conflict || m->g->b_transposed))
+    pair = (pair + (rows - 1.0) * fmax(m->config->dim, least_rows)) / rows;
+  double instructions = pair_instructions + (p->hoist_addresses ? 0 : unhoisted_instructions);
+  if (p->unroll < 3) {
+    const int bound[3] = { rows, nb, kb };
+    double body = 1;
+    for (int l = 3 - p->unroll; l < 3; l++)
+      body *= bound[p->loops[l] - 'i'];
+    instructions += rolled_instructions / body;
+  }
+  return pairs * fmax(pair, instructions) + (loads_steal ? steal_rows * stolen : 0);
+}
+
+/* One step: `s` counts steps, `t` tiles. */
+typedef struct step_place {
+  long s, t;
+  int i, rows, j, nb, k, kb;
+  bool first_k, last_k, load_a, load_b, cold_a, cold_b;
+} step_place;
+
+static double loads_of(const model *m, const step_place *x, int *rows)
+{
+  const int d = m->config->dim;
+  const int me = extent(m->g->m, x->i, x->rows, d), ne = extent(m->g->n, x->j, x->nb, d), ke = extent(m->g->k, x->k, x->kb, d);
+  double cycles = 0;
+  *rows = 0;
+  if (x->load_b) {
+    cycles += load_cycles(m, x->cold_b, (double)ke * ne, (m->g->b_transposed ? ne : ke) * gm_ceil_div(x->nb, m->p->b.width));
+    *rows += x->kb;
+  }
+  if (x->load_a) {
+    cycles += load_cycles(m, x->cold_a, (double)me * ke, (m->g->a_transposed ? ke : me) * gm_ceil_div(x->kb, m->p->a.width));
+    *rows += x->rows;
+  }
+  return cycles;
+}
+
+static void walk_step(model *m, const step_place *x)
+{
+  const gm_plan *p = m->p;
+  const int d = m->config->dim;
+  int load_rows;
+  const double loads = loads_of(m, x, &load_rows);
+  const double before = m->array_free;
+  /* loads: ahead they start when the step `prefetch` before this one starts, else behind the previous step's pairs,
+   * which are accepted half a reservation station early; into a single buffer they wait for its last reader. */
+  const double lead = m->config->rs_execute / 2 * d;
+  double from;
+  if (p->prefetch > 0)
+    from = m->ready[x->s % 3]; /* when that earlier step started */
+  else if (p->a.buffers > 1 && p->b.buffers > 1)
+    from = before - lead;
+  else
+    from = before;
+  const double load_start = fmax(m->load_free, from);
+  const double load_end = loads > 0 ? load_start + loads + load_latency : 0;
+  if (loads > 0)
+    m->load_free = load_start + loads;
+  const double steal_rows = (m->a_steals && x->load_a ? (double)x->rows * x->kb * d : 0) +
+                            (m->b_steals && x->load_b ? (double)x->kb * x->nb * d : 0);
+  double pairs = pairs_cycles(m, x->rows, x->nb, x->kb, p->prefetch > 0, steal_rows);
+  const double core = step_instructions + move_instructions * load_rows;
+  if (p->unroll == 0 || !p->hoist_addresses)
+    pairs += core;
+  double start = fmax(before, loads > 0 ? load_start + load_latency + loads * (p->prefetch ? 0.5 : 1.0) / load_rows : 0);
+  /* the tile's accumulator buffer must be stored, and filled where nothing overwrites */
+  if (x->first_k) {
+    const int slot = p->c_buffers > 1 ? (int)(x->t & 1) : 0;
+    start = fmax(start, m->stored[slot]);
+    if (!p->overwrite)
+      start += x->rows * x->nb * d * (m->g->bias == TW_GEMM_BIAS_NONE ? fill_zero : fill_bias);
+    if (!p->hoist_configs)
+      start += config_cycles;
+  }
+  double end = fmax(start + pairs, load_end + (load_rows ? pairs / load_rows : 0));
+  if (x->last_k) {
+    const int rows = extent(m->g->m, x->i, x->rows, d), columns = extent(m->g->n, x->j, x->nb, d);
+    const double stores = store_cycles(m, rows, columns);
+    const int slot = p->c_buffers > 1 ? (int)(x->t & 1) : 0;
+    m->store_free = fmax(m->store_free, end) + stores;
+    m->stored[slot] = m->store_free + (p->c_buffers > 1 ? 0 : store_latency);
+    if (p->spread_stores == 0) /* a burst: all but what the store entries hold blocks what comes behind */
+      end = fmax(end, m->store_free - stores * m->config->rs_store / fmax(m->config->rs_store, x->rows * ceil((double)x->nb / p->store_width)) - lead);
+    else if (p->c_buffers > 1 && !p->c_split)
+      end += rows * (double)x->nb * acc_conflict;
+  }
+  m->array_free = end;
+  m->ready[(x->s + p->prefetch) % 3] = start;
+}
+
+static double walk(model *m)
+{
+  const gm_plan *p = m->p;
+  const gm_gemm *g = m->g;
+  long s = 0, t = 0;
+  double half = 0;
+  const double total = (double)m->l->tiles_m * m->l->tiles_n * m->l->tiles_k;
+  const int outer_end = p->outer_is_i ? g->mb : g->nb, inner_end = p->outer_is_i ? g->nb : g->mb;
+  for (int outer = 0, outer_size; outer < outer_end; outer += outer_size) {
+    outer_size = 1;
+    for (int inner = 0, inner_size; inner < inner_end; inner += inner_size, t++) {
+      const int i = p->outer_is_i ? outer : inner, j = p->outer_is_i ? inner : outer;
+      const bool last = p->outer_is_i || j + p->tile_n >= g->nb;
+      const int rows = gm_plan_tile_rows(p, g->mb - i, last), nb = gm_min(p->tile_n, g->nb - j);
+      outer_size = p->outer_is_i ? rows : p->tile_n;
+      inner_size = p->outer_is_i ? p->tile_n : rows;
+      for (int k = 0; k < g->kb; k += p->tile_k, s++) {
+        step_place x = { .s = s, .t = t, .i = i, .rows = rows, .j = j, .nb = nb, .k = k, .kb = gm_min(p->tile_k, g->kb - k) };
+        x.first_k = k == 0;
+        x.last_k = k + p->tile_k >= g->kb;
+        x.load_a = p->a.hold == GM_STREAM || j == 0;
+        x.load_b = p->b.hold == GM_STREAM || i == 0;
+        x.cold_a = j == 0 || m->reload_is_cold;
+        x.cold_b = i == 0 || m->reload_is_cold;
+        walk_step(m, &x);
+        if (s == STEPS_MAX / 2)
+          half = m->array_free;
+        if (s == STEPS_MAX)
+          return m->array_free + (total - s) * (m->array_free - half) / (STEPS_MAX / 2.0);
+      }
+    }
+  }
+  return fmax(m->array_free, m->store_free) + store_latency;
+}
+
+/* Code is fetched cold once. */
+static double code_cycles(const model *m)
+{
+  const gm_plan *p = m->p;
+  const int bound[3] = { p->tile_m, p->tile_n, p->tile_k };
+  double body = 1;
+  for (int l = 3 - p->unroll; l < 3; l++)
+    body *= bound[p->loops[l] - 'i'];
+  const double instructions = body * (pair_instructions + (p->hoist_addresses ? 0 : unhoisted_instructions)) + 250;
+  return instructions * bytes_per_instruction / 64 * cold_line;
+}
+
+/* The hardware loop: loads, pairs and stores of a tile overlap with its neighbours'; short loops pay their commands. */
+static double hardware_loop(const model *m)
+{
+  const gm_gemm *g = m->g;
+  const gm_plan *p = m->p;
+  const double steps = (double)gm_ceil_div(g->mb, p->tile_m) * gm_ceil_div(g->nb, p->tile_n) * gm_ceil_div(g->kb, p->tile_k);
+  const double pairs = (double)g->mb * g->nb * g->kb * m->config->dim;
+  const double a = (double)g->m * g->k * gm_ceil_div(g->nb, p->tile_n), b = (double)g->k * g->n * gm_ceil_div(g->mb, p->tile_m);
+  const double loads = load_cycles(m, m->reload_is_cold, a, 0) + load_cycles(m, m->reload_is_cold, b, 0);
+  const double first = load_cycles(m, true, (double)(p->tile_m + p->tile_n) * p->tile_k * m->config->dim * m->config->dim, 0);
+  const double drain = store_cycles(m, p->tile_m * m->config->dim, p->tile_n * m->config->dim);
+  const double stores = drain * gm_ceil_div(g->mb, p->tile_m) * gm_ceil_div(g->nb, p->tile_n);
+  return fmax(pairs, loads) + 0.3 * fmin(pairs, loads) * 0.2 + 0.25 * stores + steps * 60 + first / 2 + drain;
+}
+
+static double predict(const gm_config *config, const gm_gemm *g, const gm_plan *p, const gm_layout *l)
+{
+  model m = { .config = config, .g = g, .p = p, .l = l };
+  const double bytes = (double)g->m * g->k * g->input_bytes + (double)g->k * g->n * g->input_bytes + (double)g->m * g->n * g->output_bytes;
+  m.reload_is_cold = bytes > config->l2_bytes;
+  if (p->hardware_loop)
+    return hardware_loop(&m);
+  m.conflict = bank_of(config, l->a.base) == bank_of(config, l->b.base) && p->a.n_banks == 0;
+  m.a_steals = p->a.n_banks == 0 || one_bank_for_all_slots(config, &l->a) || (p->a.n_banks == 1 && l->a.slots > 1);
+  m.b_steals = p->b.n_banks == 0 || one_bank_for_all_slots(config, &l->b) || (p->b.n_banks == 1 && l->b.slots > 1);
+  return walk(&m) + code_cycles(&m);
+}
+
+double gm_plan_predict(const gm_config *config, const gm_gemm *g, const gm_plan *p, const gm_layout *l)
+{
+  return predict(config, g, p, l);
+}
+
 tw_status gm_predict(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, double *cycles, tw_error *error)
 {
-  gm_gemm g; gm_plan p; gm_layout l;
-  tw_status s = gm_gemm_from(config, problem, &g, error);
-  if (s == TW_OK) s = gm_plan_from(config, &g, schedule, &p, &l, error);
-  *cycles = 1;
-  return s;
+  gm_gemm g;
+  gm_plan plan;
+  gm_layout layout;
+  tw_status status = gm_gemm_from(config, problem, &g, error);
+  if (status == TW_OK)
+    status = gm_plan_from(config, &g, schedule, &plan, &layout, error);
+  if (status == TW_OK)
+    *cycles = predict(config, &g, &plan, &layout);
+  return status;
+}
+
+tw_status gm_bound(const gm_config *config, const tw_problem *problem, tw_bound *bound, tw_error *error)
+{
+  gm_gemm g;
+  const tw_status status = gm_gemm_from(config, problem, &g, error);
+  if (status != TW_OK)
+    return status;
+  *bound = (tw_bound){0};
+  const double a = (double)g.m * g.k * g.input_bytes, b = (double)g.k * g.n * g.input_bytes;
+  const double d = g.bias == TW_GEMM_BIAS_NONE ? 0 : (double)(g.bias == TW_GEMM_BIAS_FULL ? g.m : 1) * g.n * g.acc_bytes;
+  const double in = a + b + d, out = (double)g.m * g.n * g.output_bytes;
+  /* Every block of B stands in the array while all rows of A pass, one a cycle; loading it takes dim cycles, behind
+   * the pairs before it. All inputs come in through the memory port once, for the L2 is cold; C leaves over the bus. */
+  bound->compute_cost = (double)(g.m > config->dim ? g.m : config->dim) * g.nb * g.kb;
+  bound->memory_cost = fmax(in / config->port_bytes, out / (config->dma_bus_bits / 8.0));
+  if (bound->compute_cost >= bound->memory_cost) {
+    bound->cost = bound->compute_cost;
+    snprintf(bound->limit, sizeof bound->limit, "the array: %d x %d blocks of weights, one row of A a cycle", g.kb, g.nb);
+  } else {
+    bound->cost = bound->memory_cost;
+    snprintf(bound->limit, sizeof bound->limit, "memory: %.0f KiB in at %d bytes a cycle, %.0f KiB out", in / 1024, config->port_bytes,
+             out / 1024);
+  }
+  return TW_OK;
 }

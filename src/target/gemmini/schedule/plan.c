@@ -10,7 +10,7 @@
  *   prefetch 1                  steps that loads are ahead of their use
  *   spread loads=16 stores=16   pairs between two loads, two stores
  *   loops kij                   order of the loops inside a step
- *   unroll 2                    innermost loops that are unrolled
+ *   unroll 2                    innermost loops that are unrolled; 'unroll 2 ikj' sets their order too
  *   reuse weights               B stays in the array while i runs
  *   hoist configs|addresses|all
  *   taper                       the last tiles halve in height
@@ -228,21 +228,27 @@ static bool do_spread(const context *c)
   return w->n > 0;
 }
 
+static bool set_loops(gm_plan *plan, const char *loops)
+{
+  if (strlen(loops) != 3 || !strchr(loops, 'i') || !strchr(loops, 'j') || !strchr(loops, 'k'))
+    return false;
+  memcpy(plan->loops, loops, 4);
+  if (loops[2] != 'i')
+    plan->reuse_weights = false;
+  return true;
+}
+
 static bool do_loops(const context *c)
 {
-  const words *w = c->words;
-  if (!one_bare_word(w) || strlen(w->key[0]) != 3 || !strchr(w->key[0], 'i') || !strchr(w->key[0], 'j') ||
-      !strchr(w->key[0], 'k'))
-    return false;
-  memcpy(c->plan->loops, w->key[0], 4);
-  if (w->key[0][2] != 'i')
-    c->plan->reuse_weights = false;
-  return true;
+  return one_bare_word(c->words) && set_loops(c->plan, c->words->key[0]);
 }
 
 static bool do_unroll(const context *c)
 {
-  return one_bare_word(c->words) && number(c->words->key[0], 0, 3, &c->plan->unroll);
+  const words *w = c->words;
+  if (w->n < 1 || w->n > 2 || w->value[0] || (w->n == 2 && (w->value[1] || !set_loops(c->plan, w->key[1]))))
+    return false;
+  return number(w->key[0], 0, 3, &c->plan->unroll);
 }
 
 static bool do_reuse(const context *c)
@@ -314,7 +320,7 @@ static const struct verb {
   { "prefetch", do_prefetch, "prefetch 1" },
   { "spread", do_spread, "spread loads=16 stores=16" },
   { "loops", do_loops, "loops kij" },
-  { "unroll", do_unroll, "unroll 2" },
+  { "unroll", do_unroll, "unroll 2, unroll 2 ikj" },
   { "reuse", do_reuse, "reuse weights" },
   { "hoist", do_hoist, "hoist configs, hoist addresses, hoist all" },
   { "taper", do_taper, "taper" },

@@ -100,6 +100,9 @@ tw_status gm_plan_from(const gm_config *, const gm_gemm *, const tw_schedule *, 
 /* "256x64 tiles of 64 along k, order ij, ...": one line. Returns buffer. */
 char *gm_plan_print(const gm_config *, const gm_plan *, char *buffer, size_t size);
 
+/* The analytic model: cycles of a legal plan (model.c). */
+double gm_plan_predict(const gm_config *, const gm_gemm *, const gm_plan *, const gm_layout *);
+
 static inline int gm_ceil_div(int64_t a, int64_t b) { return (int)((a + b - 1) / b); }
 static inline int gm_min(int a, int b) { return a < b ? a : b; }
 static inline int gm_max(int a, int b) { return a > b ? a : b; }
