@@ -14,7 +14,9 @@
  *   reuse weights               B stays in the array while i runs
  *   hoist configs|addresses|all
  *   taper                       the last tiles halve in height
- *   pipeline loads=16 stores=16 two buffers of everything in banks of their own, loads one step ahead, everything spread
+ *   pipeline m=128 n=64 k=64 loads=16 stores=16
+ *                               two buffers of everything in banks of their own, loads one step ahead, loads and stores
+ *                               spread, in tiles small enough for that
  *   hardware_loop               gemmini_loop_ws
  *
  * A step changes fields of the plan and nothing else, so that any order of steps that stays legal gives the same
@@ -92,20 +94,22 @@ static bool set_blocks(const context *c, const char *text, int most, int *out)
   return true;
 }
 
+/* m=, n= or k= */
+static bool set_tile(const context *c, const char *key, const char *value)
+{
+  if (strcmp(key, "m") == 0)
+    return set_blocks(c, value, c->gemm->mb, &c->plan->tile_m);
+  if (strcmp(key, "n") == 0)
+    return set_blocks(c, value, c->gemm->nb, &c->plan->tile_n);
+  return strcmp(key, "k") == 0 && set_blocks(c, value, c->gemm->kb, &c->plan->tile_k);
+}
+
 static bool do_tile(const context *c)
 {
   const words *w = c->words;
-  for (int i = 0; i < w->n; i++) {
-    bool ok = false;
-    if (strcmp(w->key[i], "m") == 0)
-      ok = set_blocks(c, w->value[i], c->gemm->mb, &c->plan->tile_m);
-    else if (strcmp(w->key[i], "n") == 0)
-      ok = set_blocks(c, w->value[i], c->gemm->nb, &c->plan->tile_n);
-    else if (strcmp(w->key[i], "k") == 0)
-      ok = set_blocks(c, w->value[i], c->gemm->kb, &c->plan->tile_k);
-    if (!ok)
+  for (int i = 0; i < w->n; i++)
+    if (!set_tile(c, w->key[i], w->value[i]))
       return false;
-  }
   return w->n > 0;
 }
 
@@ -216,15 +220,20 @@ static bool do_prefetch(const context *c)
   return one_bare_word(c->words) && number(c->words->key[0], 0, 2, &c->plan->prefetch);
 }
 
+/* loads= or stores= */
+static bool set_spread(const context *c, const char *key, const char *value)
+{
+  if (strcmp(key, "loads") == 0)
+    return number(value, 0, 4096, &c->plan->spread_loads);
+  return strcmp(key, "stores") == 0 && number(value, 0, 4096, &c->plan->spread_stores);
+}
+
 static bool do_spread(const context *c)
 {
   const words *w = c->words;
-  for (int i = 0; i < w->n; i++) {
-    const bool loads = strcmp(w->key[i], "loads") == 0;
-    if ((!loads && strcmp(w->key[i], "stores") != 0) ||
-        !number(w->value[i], 0, 4096, loads ? &c->plan->spread_loads : &c->plan->spread_stores))
+  for (int i = 0; i < w->n; i++)
+    if (!set_spread(c, w->key[i], w->value[i]))
       return false;
-  }
   return w->n > 0;
 }
 
@@ -296,7 +305,11 @@ static bool do_pipeline(const context *c)
   p->store_width = gm_widest_store(c->config, c->gemm);
   p->hoist_configs = p->hoist_addresses = true;
   p->spread_loads = p->spread_stores = 16;
-  return c->words->n == 0 || do_spread(c);
+  const words *w = c->words;
+  for (int i = 0; i < w->n; i++)
+    if (!set_tile(c, w->key[i], w->value[i]) && !set_spread(c, w->key[i], w->value[i]))
+      return false;
+  return true;
 }
 
 static bool do_hardware_loop(const context *c)
@@ -324,7 +337,7 @@ static const struct verb {
   { "reuse", do_reuse, "reuse weights" },
   { "hoist", do_hoist, "hoist configs, hoist addresses, hoist all" },
   { "taper", do_taper, "taper" },
-  { "pipeline", do_pipeline, "pipeline loads=16 stores=16 (needs four scratchpad banks)" },
+  { "pipeline", do_pipeline, "pipeline m=128 n=64 k=64 loads=16 stores=16 (needs four scratchpad banks)" },
   { "hardware_loop", do_hardware_loop, "hardware_loop" },
 };
 

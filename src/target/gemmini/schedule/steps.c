@@ -196,8 +196,13 @@ static void taper(menu *m)
 static void pipeline(menu *m)
 {
   static const char why[] = "two buffers of everything in banks of their own, loads a step ahead, loads and stores among the pairs";
+  const int d = m->config->dim, blocks = gm_acc_rows(m->config) / 2 / d; /* of a tile of C */
   for (int pairs = 8; pairs <= 32; pairs *= 2)
     offer(m, "pipeline", why, "pipeline loads=%d stores=%d", pairs, pairs);
+  for (int nt = 4; nt <= 32; nt *= 2)
+    for (int mt = 1; mt <= blocks / nt; mt *= 2)
+      for (int kt = 4; kt <= 16; kt *= 2)
+        offer(m, "pipeline", why, "pipeline m=%d n=%d k=%d", mt * d, nt * d, kt * d);
 }
 
 static void hardware_loop(menu *m)
