@@ -173,6 +173,7 @@ static tw_status load_summary(const char *path, json_t **out, tw_error *error) {
                    why.text);
   if (json_is_object(json_object_get(*out, "best")) && json_is_array(json_object_get(*out, "ladder"))) return TW_OK;
   json_decref(*out);
+  *out = NULL;
   return tw_fail(error, TW_USAGE, "%s is not a summary of `tilewright tune --out`: it has no best kernel or no ladder",
                  path);
 }
