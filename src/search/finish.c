@@ -60,15 +60,11 @@ static tw_schedule prefix(const tw_schedule *schedule, size_t n) {
 }
 
 /* A kernel that was met before under another schedule becomes a candidate in its own right. */
-static tw_candidate *adopt(tw_state *s, tw_candidate *c) {
+static tw_candidate *adopt(const tw_state *s, tw_candidate *c) {
   const tw_candidate *twin = evaluated(s, c);
-  if (twin != c) {
-    c->verdict = twin->verdict;
-    c->measured = twin->measured;
-    c->recalled = twin->recalled;
-    if (s->journal)
-      tw_journal_amend(s->journal, c);
-  }
+  c->verdict = twin->verdict;
+  c->measured = twin->measured;
+  c->recalled = twin->recalled;
   return c;
 }
 
@@ -137,18 +133,23 @@ static tw_candidate *next_best(const tw_state *s) {
   return best;
 }
 
-static void reject(tw_state *s, tw_candidate *c, const tw_error *reason) {
-  c->verdict = TW_UNCONFIRMED;
-  free(c->message);
-  c->message = strdup(reason->text);
-  s->correct--;
-  if (s->journal)
-    tw_journal_amend(s->journal, c);
-  tw_state_note(s, "candidate %d was correct on the search's inputs and is wrong on fresh ones: %s", c->number, reason->text);
-  /* Those that repeat its kernel were adopted with its verdict. */
-  for (size_t i = 0; i < s->n; i++)
-    if (s->all[i]->verdict == TW_CORRECT && !memcmp(&s->all[i]->source_digest, &c->source_digest, sizeof(tw_digest)))
-      s->all[i]->verdict = TW_UNCONFIRMED;
+/* The kernel is wrong, under whatever schedules it was met. */
+static void reject(tw_state *s, const tw_candidate *wrong, const tw_error *reason) {
+  const tw_digest digest = wrong->source_digest;
+  tw_state_note(s, "candidate %d was correct on the search's inputs and is wrong on fresh ones: %s", wrong->number,
+                reason->text);
+  for (size_t i = 0; i < s->n; i++) {
+    tw_candidate *c = s->all[i];
+    if (c->verdict != TW_CORRECT || memcmp(&c->source_digest, &digest, sizeof digest))
+      continue;
+    c->verdict = TW_UNCONFIRMED;
+    if (c->twin != TW_NONE)
+      continue; /* adopted: neither counted nor evaluated itself */
+    s->correct--;
+    c->message = strdup(reason->text);
+    if (s->journal)
+      tw_journal_amend(s->journal, c);
+  }
 }
 
 /* Goes down from the best until one is right on inputs of another seed. */

@@ -177,8 +177,22 @@ static tw_status find_search(tw_journal *j, const char *agent, const char *optio
   return code == SQLITE_ROW ? TW_OK : refuse_now(j, error);
 }
 
+/* SQLite takes a file that is shorter than its header for an empty database, and would overwrite it. */
+static bool is_something_else(const char *path) {
+  static const char magic[16] = "SQLite format 3";
+  char start[sizeof magic];
+  FILE *f = fopen(path, "re");
+  if (!f)
+    return false; /* a new file, or one that SQLite will say more about */
+  size_t n = fread(start, 1, sizeof start, f);
+  fclose(f);
+  return n > 0 && (n < sizeof magic || memcmp(start, magic, sizeof magic) != 0);
+}
+
 static tw_status open_file(tw_journal *j, const tw_journal_subject *subject, const char *agent, const char *options,
                            tw_error *error) {
+  if (is_something_else(j->path))
+    return refuse(j->path, SQLITE_NOTADB, "", error);
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX;
   if (sqlite3_open_v2(j->path, &j->db, flags, NULL) != SQLITE_OK)
     return refuse_now(j, error);

@@ -1,0 +1,256 @@
+/* test_wisdom.c - what is known is kept, by several writers at once, and never destroyed. */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "tilewright/tilewright.h"
+
+static char *directory, *file;
+
+static int start(void **state) {
+  (void)state;
+  if (tw_directory_temporary(&directory, NULL) != TW_OK) return -1;
+  file = tw_path_join(directory, "wisdom.json");
+  return 0;
+}
+
+static int end(void **state) {
+  (void)state;
+  tw_directory_remove(directory);
+  free(directory);
+  free(file);
+  return 0;
+}
+
+static tw_wisdom_entry entry(const char *problem, double cost, const char *step) {
+  tw_wisdom_entry e = {.target = "machine", .unit = "cycles", .cost = cost, .utilization = 0.5};
+  snprintf(e.problem, sizeof e.problem, "%s", problem);
+  tw_schedule_add(&e.schedule, step, NULL);
+  return e;
+}
+
+static void keep(const char *problem, double cost, const char *step) {
+  tw_wisdom_entry e = entry(problem, cost, step);
+  tw_error error = {0};
+  if (tw_wisdom_keep(file, &e, &error) != TW_OK) fail_msg("%s", error.text);
+}
+
+static tw_wisdom load(void) {
+  tw_wisdom w;
+  tw_error error = {0};
+  if (tw_wisdom_load(file, &w, &error) != TW_OK) fail_msg("%s", error.text);
+  return w;
+}
+
+static tw_problem gemm(const char *text) {
+  char copy[256], *rest;
+  const char *word[16];
+  size_t n = 0;
+  tw_problem p;
+  snprintf(copy, sizeof copy, "%s", text);
+  for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) word[n++] = w;
+  assert_int_equal(tw_problem_parse("gemm", n, word, &p, NULL), TW_OK);
+  return p;
+}
+
+static void a_missing_file_is_empty_wisdom(void **state) {
+  (void)state;
+  tw_wisdom w = load();
+  assert_int_equal(w.n, 0);
+  tw_problem p = gemm("m=1 n=1 k=1");
+  assert_null(tw_wisdom_find(&w, "machine", &p, NULL));
+  tw_wisdom_free(&w);
+}
+
+static void what_is_kept_is_found_again(void **state) {
+  (void)state;
+  tw_wisdom_entry e = entry("gemm m=64 n=32 k=16", 123.456, "tile m=16");
+  tw_schedule_add(&e.schedule, "unroll 4", NULL);
+  assert_int_equal(tw_wisdom_keep(file, &e, NULL), TW_OK);
+  tw_wisdom w = load();
+  tw_problem p = gemm("m=64 n=32 k=16");
+  bool exact = false;
+  const tw_wisdom_entry *found = tw_wisdom_find(&w, "machine", &p, &exact);
+  assert_non_null(found);
+  assert_true(exact);
+  assert_true(found->cost == 123.456 && found->utilization == 0.5);
+  assert_string_equal(found->unit, "cycles");
+  assert_int_equal(found->schedule.n, 2);
+  assert_string_equal(found->schedule.step[1], "unroll 4");
+  assert_null(tw_wisdom_find(&w, "another machine", &p, &exact));
+  assert_false(exact);
+  tw_wisdom_free(&w);
+}
+
+static void only_a_better_schedule_or_the_same_one_measured_again_replaces(void **state) {
+  (void)state;
+  keep("gemm m=1 n=1 k=1", 100, "tile 1");
+  keep("gemm m=1 n=1 k=1", 110, "tile 2");
+  tw_wisdom w = load();
+  assert_string_equal(w.entry[0].schedule.step[0], "tile 1");
+  tw_wisdom_free(&w);
+  keep("gemm m=1 n=1 k=1", 90, "tile 3");
+  keep("gemm m=1 n=1 k=1", 95, "tile 3");
+  w = load();
+  assert_int_equal(w.n, 1);
+  assert_string_equal(w.entry[0].schedule.step[0], "tile 3");
+  assert_true(w.entry[0].cost == 95);
+  tw_wisdom_free(&w);
+}
+
+static void without_the_very_problem_the_nearest_shape_of_the_same_types_is_found(void **state) {
+  (void)state;
+  keep("gemm m=512 n=512 k=512 a=i8 b=i8 c=i8 acc=i32", 1, "near");
+  keep("gemm m=64 n=64 k=64 a=i8 b=i8 c=i8 acc=i32", 1, "small");
+  keep("gemm m=512 n=512 k=256 a=f32 b=f32 c=f32 acc=f32", 1, "float");
+  keep("gemm m=512 n=512 k=250 a_transposed=1 a=i8 b=i8 c=i8 acc=i32", 1, "transposed");
+  keep("later m=1", 1, "an op of a later version");
+  tw_wisdom w = load();
+  bool exact = true;
+  tw_problem p = gemm("m=512 n=512 k=256 a=i8 b=i8 c=i8 acc=i32");
+  assert_string_equal(tw_wisdom_find(&w, "machine", &p, &exact)->schedule.step[0], "near");
+  assert_false(exact);
+  p = gemm("m=100 n=37 k=129 a=i8 b=i8 c=i8 acc=i32");
+  assert_string_equal(tw_wisdom_find(&w, "machine", &p, &exact)->schedule.step[0], "small");
+  p = gemm("m=100 n=37 k=129 a=i8 b=i8 c=i32 acc=i32");
+  assert_null(tw_wisdom_find(&w, "machine", &p, &exact));
+  tw_wisdom_free(&w);
+}
+
+static void two_writers_at_once_lose_nothing(void **state) {
+  (void)state;
+  enum { WRITERS = 2, ENTRIES = 40 };
+  pid_t child[WRITERS];
+  for (int i = 0; i < WRITERS; i++) {
+    child[i] = fork();
+    if (child[i] == 0) {
+      for (int j = 0; j < ENTRIES; j++) {
+        char problem[64];
+        snprintf(problem, sizeof problem, "gemm m=%d n=%d k=1", i + 1, j + 1);
+        tw_wisdom_entry e = entry(problem, 1, "tile 1");
+        if (tw_wisdom_keep(file, &e, NULL) != TW_OK) _exit(1);
+      }
+      _exit(0);
+    }
+  }
+  for (int i = 0; i < WRITERS; i++) {
+    int status;
+    assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+    assert_int_equal(status, 0);
+  }
+  tw_wisdom w = load();
+  assert_int_equal(w.n, WRITERS * ENTRIES);
+  tw_wisdom_free(&w);
+}
+
+static void a_file_that_is_no_wisdom_is_refused_and_left_as_it_is(void **state) {
+  (void)state;
+  keep("gemm m=1 n=1 k=1", 100, "tile 1");
+  char *good;
+  size_t length;
+  assert_int_equal(tw_file_read(file, 1 << 20, &good, &length, NULL), TW_OK);
+  const char *bad[] = {
+      "", "garbage", "[]", "{}", "\xff\xfe", "{\"format\": \"tilewright wisdom\", \"version\": 2, \"entries\": []}",
+      "{\"format\": \"tilewright wisdom\", \"version\": 1}", "{\"format\": \"tilewright wisdom\", \"version\": 1, \"entries\": [3]}",
+      "{\"format\": \"tilewright wisdom\", \"version\": 1, \"entries\": [{\"target\": \"t\", \"problem\": \"p\", \"unit\": \"u\", "
+      "\"cost\": -1, \"utilization\": 0, \"schedule\": []}]}",
+      "{\"format\": \"tilewright wisdom\", \"version\": 1, \"entries\": [{\"target\": \"t\", \"problem\": \"p\", \"unit\": \"u\", "
+      "\"cost\": 1, \"utilization\": 0, \"schedule\": [\"a\\nb\"]}]}"};
+  const size_t n_bad = sizeof bad / sizeof bad[0];
+  for (size_t i = 0; i < n_bad + length - 1; i++) { /* the bad ones, and every truncation of a good one */
+    const char *text = i < n_bad ? bad[i] : good;
+    size_t size = i < n_bad ? strlen(bad[i]) : i - n_bad;
+    tw_wisdom w;
+    tw_error error = {0};
+    char *after;
+    size_t after_length;
+    assert_int_equal(tw_file_write(file, text, size, NULL), TW_OK);
+    assert_int_equal(tw_wisdom_load(file, &w, &error), TW_USAGE);
+    assert_int_equal(w.n, 0);
+    assert_non_null(strstr(error.text, file));
+    assert_null(strchr(error.text, '\n'));
+    tw_wisdom_entry e = entry("gemm m=2 n=2 k=2", 1, "tile 1");
+    assert_int_equal(tw_wisdom_keep(file, &e, &error), TW_USAGE);
+    assert_int_equal(tw_file_read(file, 1 << 20, &after, &after_length, NULL), TW_OK);
+    assert_int_equal(after_length, size);
+    assert_memory_equal(after, text, size);
+    free(after);
+  }
+  free(good);
+}
+
+static void a_full_disk_leaves_what_was_there(void **state) {
+  (void)state;
+  keep("gemm m=1 n=1 k=1", 100, "tile 1");
+  pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){100, 100}); /* writes beyond fail, as on a full disk */
+    tw_wisdom_entry e = entry("gemm m=2 n=2 k=2", 1, "tile 1");
+    tw_error error = {0};
+    _exit(tw_wisdom_keep(file, &e, &error) != TW_OK && strstr(error.text, file) ? 0 : 1);
+  }
+  int status;
+  waitpid(child, &status, 0);
+  assert_int_equal(status, 0);
+  tw_wisdom w = load();
+  assert_int_equal(w.n, 1);
+  tw_wisdom_free(&w);
+}
+
+static void the_default_place_follows_the_environment(void **state) {
+  (void)state;
+  char *own = tw_path_join(directory, "own/w.json"), *data = tw_path_join(directory, "data"), *home = tw_path_join(directory, "home");
+  char *data_file = tw_path_join(data, "tilewright/wisdom.json"), *home_file = tw_path_join(home, ".local/share/tilewright/wisdom.json");
+  tw_wisdom_entry e = entry("gemm m=2 n=2 k=2", 1, "tile 1");
+  setenv("HOME", home, 1);
+  unsetenv("XDG_DATA_HOME");
+  unsetenv("TILEWRIGHT_WISDOM");
+  assert_int_equal(tw_wisdom_keep(NULL, &e, NULL), TW_OK);
+  assert_true(tw_file_exists(home_file) && !tw_file_exists(data_file));
+  setenv("XDG_DATA_HOME", data, 1);
+  assert_int_equal(tw_wisdom_keep(NULL, &e, NULL), TW_OK);
+  assert_true(tw_file_exists(data_file) && !tw_file_exists(own));
+  setenv("TILEWRIGHT_WISDOM", own, 1);
+  assert_int_equal(tw_wisdom_keep(NULL, &e, NULL), TW_OK);
+  assert_true(tw_file_exists(own));
+  unsetenv("TILEWRIGHT_WISDOM");
+  unsetenv("XDG_DATA_HOME");
+  unsetenv("HOME");
+  tw_error error;
+  assert_int_equal(tw_wisdom_keep(NULL, &e, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "TILEWRIGHT_WISDOM"));
+  free(own), free(data), free(home), free(data_file), free(home_file);
+}
+
+static void an_entry_that_could_not_be_read_back_is_not_written(void **state) {
+  (void)state;
+  tw_wisdom_entry bad[] = {entry("", 1, "x"), entry("gemm", 0, "x"), entry("gemm", -1, "x"), entry("gemm", 1.0 / 0.0, "x"), entry("gemm", 1, "x")};
+  bad[4].unit[0] = '\0';
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) assert_int_equal(tw_wisdom_keep(file, &bad[i], NULL), TW_USAGE);
+  tw_wisdom_entry latin = entry("gemm m=\xe4", 1, "x");
+  assert_int_equal(tw_wisdom_keep(file, &latin, NULL), TW_USAGE);
+  assert_false(tw_file_exists(file));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(a_missing_file_is_empty_wisdom, start, end),
+      cmocka_unit_test_setup_teardown(what_is_kept_is_found_again, start, end),
+      cmocka_unit_test_setup_teardown(only_a_better_schedule_or_the_same_one_measured_again_replaces, start, end),
+      cmocka_unit_test_setup_teardown(without_the_very_problem_the_nearest_shape_of_the_same_types_is_found, start, end),
+      cmocka_unit_test_setup_teardown(two_writers_at_once_lose_nothing, start, end),
+      cmocka_unit_test_setup_teardown(a_file_that_is_no_wisdom_is_refused_and_left_as_it_is, start, end),
+      cmocka_unit_test_setup_teardown(a_full_disk_leaves_what_was_there, start, end),
+      cmocka_unit_test_setup_teardown(the_default_place_follows_the_environment, start, end),
+      cmocka_unit_test_setup_teardown(an_entry_that_could_not_be_read_back_is_not_written, start, end),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
