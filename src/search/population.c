@@ -59,9 +59,7 @@ static void report_progress(void *context) {
   const tw_search_options *o = &s->options;
   if (!o->progress)
     return;
-  int to_come = 0;
-  for (size_t i = 0; i < s->n; i++)
-    to_come += s->all[i]->verdict == TW_PENDING;
+  int to_come = s->under_way;
   if (s->iteration < o->iterations)
     to_come += (o->iterations - s->iteration) * o->beam * o->plans * o->kernels;
   tw_progress p = {
@@ -81,6 +79,7 @@ static void report_progress(void *context) {
 
 static void settle(void *context, tw_candidate *c) {
   tw_state *s = context;
+  s->under_way--;
   s->samples += c->verdict != TW_SKIPPED;
   s->correct += c->verdict == TW_CORRECT;
   if (c->verdict == TW_CORRECT && (!s->best || tw_is_better(c, s->best)))
@@ -99,6 +98,7 @@ void tw_state_evaluate(tw_state *s, size_t first) {
       if (s->journal)
         tw_journal_record(s->journal, c);
     } else if (s->journal && tw_journal_recall(s->journal, c)) {
+      s->under_way++;
       settle(s, c);
     } else if (fresh) {
       fresh[n++] = c;
@@ -117,6 +117,7 @@ void tw_state_evaluate(tw_state *s, size_t first) {
     .tick = report_progress,
     .context = s,
   };
+  s->under_way = (int)n;
   if (n > 0)
     tw_evaluate(&evaluator, fresh, n);
   free(fresh);
