@@ -1,0 +1,391 @@
+/* test_rv64_timing.c - the core's clock, claim by claim. Each figure follows from rocket-chip's RTL, as cited in
+ * src/sim/rv64/core.h; none is measured from the simulator. */
+#include "rv64_program.h"
+
+/* Cycles from the instruction before `body` to the one behind it, less one: what the body costs where the code is
+ * in the cache and the branches are trained. The body runs six times; the last time counts. `setup` runs once. */
+static const char timed_program[] =
+    ".globl main\n"
+    "main:\n"
+    "  li s11, 6\n"
+    "  la s10, C\n"
+    "  %s\n"
+    "  .p2align 6\n"
+    "again:\n"
+    "  .option push; .option norvc\n"
+    "  nop; nop; nop; nop; nop\n"
+    "  csrr s8, cycle\n"
+    "  .option pop\n"
+    "  %s\n"
+    "  csrr s9, cycle\n"
+    "  sub s9, s9, s8\n"
+    "  sd s9, 0(s10)\n"
+    "  addi s11, s11, -1\n"
+    "  bnez s11, again\n"
+    "  li a0, 0\n"
+    "  ret\n"
+    "  .section .operand.out.C, \"aw\", @nobits\n"
+    "  .globl C\n"
+    "C: .skip 4096\n"
+    "  .text\n";
+
+static uint64_t cycles_with(const char *setup, const char *body, const rv64_ports *ports) {
+  rv64_memory memory;
+  char text[8192];
+  uint64_t cycles;
+  assert_true((size_t)snprintf(text, sizeof text, timed_program, setup, body) < sizeof text);
+  rv64_build_text("S", text, NULL, &memory);
+  rv64_run_well(&memory, ports);
+  memcpy(&cycles, rv64_region_named(&memory, "C")->host, sizeof cycles);
+  rv64_memory_free(&memory);
+  return cycles - 1;
+}
+
+static uint64_t cycles(const char *setup, const char *body) { return cycles_with(setup, body, NULL); }
+
+#define X4(text) text text text text
+#define X16(text) X4(X4(text))
+
+static void integer_instructions_take_one_cycle(void **state) {
+  (void)state;
+  assert_int_equal(cycles("", ""), 0);
+  assert_int_equal(cycles("", X16("addi a0, a0, 1\n")), 16);
+  assert_int_equal(cycles("", X16("slli a0, a1, 40\n xor a2, a0, a0\n")), 32);
+  assert_int_equal(cycles("", ".option push\n.option norvc\n" X16("add a0, a0, a0\n") ".option pop\n"), 16);
+}
+
+/* The reader of a word waits one cycle, of a byte two. */
+static void dependent_loads(void **state) {
+  (void)state;
+  const char *setup = "la a1, C+64; sd a1, 0(a1)\n";
+  assert_int_equal(cycles(setup, X16("ld a1, 0(a1)\n") "mv a2, a1\n"), 33);
+  assert_int_equal(cycles(setup, X4("ld a2, 0(a1)\n ld a3, 0(a1)\n ld a4, 0(a1)\n ld a5, 0(a1)\n") "mv a6, a5\n"), 18);
+  assert_int_equal(cycles(setup, X4("ld a2, 0(a1)\n")), 7); /* a second write of the same register waits too */
+  assert_int_equal(cycles(setup, "lbu a2, 0(a1)\n mv a3, a2\n"), 4);
+  assert_int_equal(cycles(setup, "lh a2, 0(a1)\n mv a3, a2\n"), 4);
+  assert_int_equal(cycles(setup, "lw a2, 0(a1)\n nop\n mv a3, a2\n"), 3);
+  assert_int_equal(cycles(setup, "lbu a2, 0(a1)\n nop\n nop\n mv a3, a2\n"), 4);
+}
+
+/* A load of bytes that a store has just written is replayed, unless the store had time to leave the buffer. */
+static void loads_behind_stores(void **state) {
+  (void)state;
+  const char *setup = "la a1, C+64; ld a2, 0(a1)\n";
+  assert_int_equal(cycles(setup, "sd a3, 0(a1)\n ld a4, 0(a1)\n"), 2 + 5);
+  assert_int_equal(cycles(setup, "sd a3, 0(a1)\n nop\n lw a4, 4(a1)\n"), 3 + 5);
+  assert_int_equal(cycles(setup, "sd a3, 0(a1)\n nop\n nop\n ld a4, 0(a1)\n"), 4);
+  assert_int_equal(cycles(setup, "sd a3, 0(a1)\n ld a4, 8(a1)\n"), 2);
+  assert_int_equal(cycles(setup, "sw a3, 0(a1)\n lw a4, 4(a1)\n"), 2);
+  assert_int_equal(cycles(setup, X16("sd a3, 0(a1)\n")), 16);
+}
+
+/* Eight bits a cycle, early out when the rest of rs1 is zero; the unit takes one operation at a time. */
+static void multiplies(void **state) {
+  (void)state;
+  assert_int_equal(cycles("li a1, 200; li a2, -1", "mul a3, a1, a2\n mv a4, a3\n"), 4 + 1);
+  assert_int_equal(cycles("li a1, 0x1234; li a2, 7", "mul a3, a1, a2\n mv a4, a3\n"), 5 + 1);
+  assert_int_equal(cycles("li a1, -1; li a2, 7", "mul a3, a1, a2\n mv a4, a3\n"), 10 + 1);
+  assert_int_equal(cycles("li a1, 1; li a2, 7", "mulh a3, a1, a2\n mv a4, a3\n"), 10 + 1);
+  assert_int_equal(cycles("li a1, -1; li a2, 7", "mulw a3, a1, a2\n mv a4, a3\n"), 6 + 1);
+  assert_int_equal(cycles("li a1, 0; li a2, 7", "mulw a3, a1, a2\n mv a4, a3\n"), 3 + 1);
+  assert_int_equal(cycles("li a1, 200; li a2, 7", "mul a3, a1, a2\n nop\n nop\n nop\n"), 4);
+  assert_int_equal(cycles("li a1, 200; li a2, 7", "mul a3, a1, a2\n mul a4, a1, a2\n"), 4 + 1);
+}
+
+/* A bit a cycle from the top bit of the dividend down to that of the divisor, and three more steps. */
+static void divisions(void **state) {
+  (void)state;
+  assert_int_equal(cycles("li a1, 1000; li a2, 7", "divu a3, a1, a2\n mv a4, a3\n"), 2 + 3 + (9 - 2) + 1);
+  assert_int_equal(cycles("li a1, 1000; li a2, 7", "div a3, a1, a2\n mv a4, a3\n"), 2 + 3 + (9 - 2) + 1);
+  assert_int_equal(cycles("li a1, -1000; li a2, 7", "div a3, a1, a2\n mv a4, a3\n"), 2 + 3 + (9 - 2) + 2 + 1);
+  assert_int_equal(cycles("li a1, -1000; li a2, -7", "div a3, a1, a2\n mv a4, a3\n"), 2 + 3 + (9 - 2) + 1 + 1);
+  assert_int_equal(cycles("li a1, -1; li a2, 1", "divu a3, a1, a2\n mv a4, a3\n"), 2 + 65 + 1);
+  assert_int_equal(cycles("li a1, 5; li a2, 0", "divu a3, a1, a2\n mv a4, a3\n"), 2 + 65 + 1);
+}
+
+static void floating_point(void **state) {
+  (void)state;
+  const char *setup = "li a1, 3; fcvt.d.l fa1, a1; fcvt.s.l fa2, a1; la a2, C+64; fsd fa1, 0(a2)\n";
+  assert_int_equal(cycles(setup, "fadd.s fa3, fa2, fa2\n fadd.s fa4, fa3, fa2\n"), 4 + 1);
+  assert_int_equal(cycles(setup, "fadd.d fa3, fa1, fa1\n fadd.d fa4, fa3, fa1\n"), 6 + 1);
+  assert_int_equal(cycles(setup, "fmadd.d fa3, fa1, fa1, fa1\n fsd fa3, 0(a2)\n"), 6 + 1);
+  assert_int_equal(cycles(setup, "fmv.x.d a3, fa1\n mv a4, a3\n"), 3 + 1);
+  assert_int_equal(cycles(setup, "fld fa3, 0(a2)\n fsgnj.d fa4, fa3, fa3\n"), 4 + 1);
+  assert_int_equal(cycles(setup, X16("fmul.s fa3, fa1, fa2\n nop\n nop\n nop\n")), 64);
+  assert_int_equal(cycles(setup, "fdiv.d fa3, fa1, fa1\n fmv.x.d a3, fa3\n"), 58 + 1);
+  assert_int_equal(cycles(setup, "fdiv.s fa3, fa2, fa2\n" X16("nop\n nop\n")), 33);
+}
+
+static void predicted_branches_are_free(void **state) {
+  (void)state;
+  assert_int_equal(cycles("", "li a0, 50\n .p2align 2\n1: addi a0, a0, -1\n nop\n bnez a0, 1b\n nop\n") / 10,
+                   (1 + 150 + 3 + 1) / 10); /* and one misprediction at the end */
+  assert_int_equal(cycles("", ".option norvc\n j 1f\n nop\n1: j 2f\n nop\n2: nop\n"), 3);
+  assert_int_equal(cycles("", ".option norvc\n beqz zero, 1f\n nop\n1: nop\n"), 2);
+  assert_int_equal(cycles("", ".option norvc\n bnez zero, 1f\n nop\n1: nop\n"), 3);
+}
+
+/* A return goes where the stack of return addresses says; the link register of a jump-and-link is bypassed. */
+static void calls_and_returns_are_free(void **state) {
+  (void)state;
+  assert_int_equal(cycles("j 9f\n.option norvc\n.p2align 2\nf: nop\n ret\n9: mv s7, ra\n",
+                          ".option norvc\n call f\n nop\n mv ra, s7\n"), 2 + 2 + 2);
+}
+
+/* Found in MEM, two cycles behind decode, and two cycles more to fetch: three bubbles. */
+static void mispredictions_cost_three_cycles(void **state) {
+  (void)state;
+  /* an indirect jump that goes somewhere else each time */
+  assert_int_equal(cycles("la a1, 1f; la a2, 2f\n", ".option norvc\n xor a3, a1, a2\n xor a1, a1, a3\n xor a2, a2, a3\n jr a1\n"
+                          "1: nop\n j 3f\n2: nop\n nop\n3: nop\n"), 4 + 3 + 3);
+}
+
+static void writes_of_csrs_flush_the_pipeline(void **state) {
+  (void)state;
+  assert_int_equal(cycles("", "csrr a1, instret\n mv a2, a1\n"), 3 + 1);
+  assert_int_equal(cycles("", "csrwi fflags, 0\n nop\n"), 5 + 1);
+  assert_int_equal(cycles("", "csrwi 0x8c2, 0\n nop\n"), 1 + 1);
+}
+
+/* A four-byte instruction that straddles two fetch words at the target of a jump comes a cycle later. */
+static void straddling_targets_cost_a_bubble(void **state) {
+  (void)state;
+  assert_int_equal(cycles("", ".option norvc\n j 1f\n .p2align 2\n .option rvc\n c.nop\n .option norvc\n1: lui a0, 1\n nop\n .option rvc\n c.nop\n"),
+                   1 + 1 + 3);
+}
+
+/* ---- What leaves the core -------------------------------------------------------------------------------- */
+
+enum { MAX_EVENTS = 4096 };
+typedef struct machine {
+  uint64_t latency;          /* of refills */
+  uint64_t busy_until;       /* the second command is taken from here on */
+  int commands, events;
+  struct { char kind; uint64_t cycle, line; } event[MAX_EVENTS];
+} machine;
+
+static void record(machine *m, char kind, uint64_t cycle, uint64_t line) {
+  assert_true(m->events < MAX_EVENTS);
+  m->event[m->events].kind = kind;
+  m->event[m->events].cycle = cycle;
+  m->event[m->events++].line = line;
+}
+static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_instruction) {
+  machine *m = context;
+  record(m, is_instruction ? 'I' : 'D', cycle, line);
+  return cycle + m->latency;
+}
+static void writeback(void *context, uint64_t cycle, uint64_t line) { record(context, 'W', cycle, line); }
+static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd, char why[256]) {
+  machine *m = context;
+  (void)instruction;
+  if (rs1 == 99) {
+    snprintf(why, 256, "unknown command %llu", (unsigned long long)rs2);
+    return UINT64_MAX;
+  }
+  *rd = rs1 + rs2;
+  record(m, 'C', cycle, 0);
+  return ++m->commands == 2 && cycle < m->busy_until ? m->busy_until : cycle;
+}
+static uint64_t fence(void *context, uint64_t cycle, char why[256]) {
+  (void)why;
+  record(context, 'F', cycle, 0);
+  return cycle + 20;
+}
+
+static const machine idle = { .latency = 30 };
+#define PORTS(m) { .context = &(m), .command = command, .fence = fence, .refill = refill, .writeback = writeback }
+
+#define COMMAND ".insn r 0x7b, 3, 5, x0, a1, a2\n"
+
+static void commands_leave_one_a_cycle(void **state) {
+  (void)state;
+  machine m = idle;
+  rv64_ports ports = PORTS(m);
+  assert_int_equal(cycles_with("li a1, 1; li a2, 2", X16(COMMAND), &ports), 16);
+  int n = 0;
+  for (int i = m.events - 1; i > 0 && n < 15; i--) {
+    if (m.event[i].kind != 'C') continue;
+    n++;
+    assert_int_equal(m.event[i].cycle, m.event[i - 1].cycle + 1);
+  }
+  assert_int_equal(n, 15);
+}
+
+/* A fence waits until the last command has left the pipeline, then for the coprocessor. */
+static void fences_wait(void **state) {
+  (void)state;
+  machine m = idle;
+  rv64_ports ports = PORTS(m);
+  assert_int_equal(cycles_with("li a1, 1; li a2, 2", COMMAND "fence\n", &ports), 1 + 3 + 20 + 1);
+  assert_int_equal(cycles_with("", "fence\n", &ports), 20 + 1);
+}
+
+static void a_command_that_waits_is_replayed(void **state) {
+  (void)state;
+  static const char program[] =
+      ".globl main\nmain: li a1, 1; li a2, 2\n .p2align 6\n li t0, 2\n1: csrr s8, cycle\n" COMMAND "csrr s9, cycle\n"
+      "addi t0, t0, -1; bnez t0, 1b\n sub a0, s9, s8; la a1, C; sd a0, 0(a1); sd s8, 8(a1); li a0, 0; ret\n"
+      ".section .operand.out.C, \"aw\", @nobits\nC: .skip 16\n";
+  for (uint64_t wait = 0; wait < 20; wait++) {
+    rv64_memory memory;
+    machine m = idle;
+    rv64_ports ports = PORTS(m);
+    rv64_build_text("S", program, NULL, &memory);
+    rv64_run_well(&memory, &ports);
+    uint64_t out[2];
+    memcpy(out, rv64_region_named(&memory, "C")->host, sizeof out);
+    rv64_memory_reset(&memory, false);
+    /* the second command reaches write-back one cycle behind the csrr, whose value is its own write-back */
+    m = idle;
+    m.busy_until = out[1] + 1 + wait;
+    rv64_run_well(&memory, &ports);
+    memcpy(out, rv64_region_named(&memory, "C")->host, sizeof out);
+    /* ready at c: issues at c + 1, but not before the replay is fetched, 5 cycles after it issued first */
+    uint64_t reissue = wait == 0 ? 0 : wait + 4 < 5 ? 5 : wait + 4;
+    assert_int_equal(out[0], 2 + reissue);
+    rv64_memory_free(&memory);
+  }
+}
+
+static void a_refused_command_is_a_fault(void **state) {
+  (void)state;
+  machine m = idle;
+  rv64_ports ports = PORTS(m);
+  rv64_memory memory;
+  rv64_result result;
+  rv64_build_text("c", "int main(void) {\n __asm__ volatile(\".insn r 0x7b, 3, 5, x0, %0, %1\" :: \"r\"(99L), \"r\"(5L)); return 0; }", NULL, &memory);
+  assert_int_equal(rv64_run(&memory, &ports, NULL, &result, NULL), TW_OK);
+  assert_int_equal(result.stop, RV64_FAULT);
+  assert_string_equal(result.why, "program.c:2: unknown command 5");
+  rv64_memory_free(&memory);
+}
+
+static void results_of_commands_are_written(void **state) {
+  (void)state;
+  machine m = idle;
+  rv64_ports ports = PORTS(m);
+  rv64_memory memory;
+  rv64_build_text("c", "int main(void) { long r; __asm__ volatile(\".insn r 0x7b, 7, 5, %0, %1, %2\" : \"=r\"(r) : \"r\"(40L), \"r\"(2L));\n return r != 42; }", NULL, &memory);
+  rv64_run_well(&memory, &ports);
+  rv64_memory_free(&memory);
+}
+
+/* Straight code asks for each line once, when the last instruction of the line before has left decode: the miss
+ * goes down the pipeline, and the replayed fetch asks 5 cycles later. With the first beat after 30 cycles, the
+ * last 3 later and 3 from there to decode, a line of 16 instructions takes 16 + 5 + 30 + 3 + 3 or one more. */
+static void cold_code_fetches_line_by_line(void **state) {
+  (void)state;
+  rv64_memory memory;
+  machine m = idle;
+  rv64_ports ports = PORTS(m);
+  rv64_build_text("S", ".option norvc\n.globl main\nmain: .p2align 6\n" X16(X16("addi a1, a1, 1\n")) "li a0, 0\n ret\n", NULL, &memory);
+  rv64_result r = rv64_run_well(&memory, &ports);
+  uint64_t last = 0;
+  int lines = 0;
+  for (int i = 2; i < m.events; i++) { /* the first is that of _start, the second of main */
+    assert_int_equal(m.event[i].kind, 'I');
+    assert_int_equal(m.event[i].line, m.event[1].line + 64 * (uint64_t)(i - 1));
+    if (last) assert_in_range(m.event[i].cycle - last, 16 + 5 + 30 + 3 + 3, 16 + 5 + 30 + 3 + 4);
+    last = m.event[i].cycle;
+    lines++;
+  }
+  assert_int_equal(lines, 16); /* 15 more of 16 instructions and that of the return */
+  assert_int_equal(r.instruction_cache_misses, (uint64_t)m.events);
+  rv64_memory_free(&memory);
+}
+
+/* A load miss is asked for in WB and issues again with the last beat; a dirty line must leave first. */
+static void data_misses_block(void **state) {
+  (void)state;
+  rv64_memory memory;
+  machine m = idle;
+  rv64_ports ports = PORTS(m);
+  rv64_build_text("S",
+                  ".globl main\nmain: la a1, A; li a3, 0; li a2, 2\n .p2align 6\n"
+                  "1: csrr s8, cycle; ld a0, 0(a1); csrr s9, cycle; li a1, 0; la a1, A; addi a1, a1, 8; addi a2, a2, -1; bnez a2, 1b\n"
+                  "la a1, C; sub s9, s9, s8; sd s9, 0(a1); csrr s8, cycle; ld a0, 64(a1); csrr s9, cycle; sub s9, s9, s8; sd s9, 8(a1)\n"
+                  "li a0, 0; ret\n"
+                  ".section .operand.A, \"aw\", @nobits\n.p2align 6\nA: .skip 64\n"
+                  ".section .operand.out.C, \"aw\", @nobits\n.p2align 6\nC: .skip 128\n", NULL, &memory);
+  rv64_run_well(&memory, &ports);
+  uint64_t out[2];
+  memcpy(out, rv64_region_named(&memory, "C")->host, sizeof out);
+  assert_int_equal(out[0], 2);              /* a hit: the second pass */
+  assert_int_equal(out[1], 2 + 3 + 30 + 3); /* WB, first beat, last beat */
+  rv64_memory_free(&memory);
+}
+
+/* A cache of four ways of one line each: five stores to lines of one set write back at least one. */
+static void dirty_lines_are_written_back(void **state) {
+  (void)state;
+  rv64_memory memory;
+  machine m = idle;
+  rv64_ports ports = PORTS(m);
+  rv64_options options = { .dcache_bytes = 256, .dcache_ways = 4 };
+  rv64_result result;
+  rv64_build_text("S", ".globl main\nmain: la a1, C; li a2, 64\n1: sd a2, 0(a1); addi a1, a1, 64; addi a2, a2, -1; bnez a2, 1b; li a0, 0; ret\n"
+                  ".section .operand.out.C, \"aw\", @nobits\n.p2align 6\nC: .skip 4096\n", NULL, &memory);
+  assert_int_equal(rv64_run(&memory, &ports, &options, &result, NULL), TW_OK);
+  assert_int_equal(result.data_cache_misses, 64);
+  int written = 0;
+  for (int i = 0; i < m.events; i++) written += m.event[i].kind == 'W';
+  assert_in_range(written, 60, 63);
+  rv64_memory_free(&memory);
+}
+
+static void impossible_caches_are_refused(void **state) {
+  (void)state;
+  rv64_memory memory;
+  rv64_result result;
+  tw_error error;
+  static const rv64_ports none = { 0 };
+  rv64_build_text("c", "int main(void) { return 0; }", NULL, &memory);
+  static const rv64_options bad[] = { { .dcache_bytes = 1000 }, { .icache_ways = 3 }, { .icache_bytes = -1 }, { .dcache_ways = -4 },
+                                      { .bus_bytes = 3 }, { .bus_bytes = 128 } };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    assert_int_equal(rv64_run(&memory, &none, &bad[i], &result, &error), TW_USAGE);
+  rv64_memory_free(&memory);
+}
+
+static void the_same_program_takes_the_same_time(void **state) {
+  (void)state;
+  rv64_result first = { 0 };
+  for (int i = 0; i < 3; i++) {
+    rv64_memory memory;
+    machine m = idle;
+    rv64_ports ports = PORTS(m);
+    rv64_build_file("algorithms.c", NULL, &memory);
+    rv64_result r = rv64_run_well(&memory, &ports);
+    if (i) assert_memory_equal(&r, &first, sizeof r);
+    first = r;
+    rv64_memory_free(&memory);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(integer_instructions_take_one_cycle),
+    cmocka_unit_test(dependent_loads),
+    cmocka_unit_test(loads_behind_stores),
+    cmocka_unit_test(multiplies),
+    cmocka_unit_test(divisions),
+    cmocka_unit_test(floating_point),
+    cmocka_unit_test(predicted_branches_are_free),
+    cmocka_unit_test(calls_and_returns_are_free),
+    cmocka_unit_test(mispredictions_cost_three_cycles),
+    cmocka_unit_test(writes_of_csrs_flush_the_pipeline),
+    cmocka_unit_test(straddling_targets_cost_a_bubble),
+    cmocka_unit_test(commands_leave_one_a_cycle),
+    cmocka_unit_test(fences_wait),
+    cmocka_unit_test(a_command_that_waits_is_replayed),
+    cmocka_unit_test(a_refused_command_is_a_fault),
+    cmocka_unit_test(results_of_commands_are_written),
+    cmocka_unit_test(cold_code_fetches_line_by_line),
+    cmocka_unit_test(data_misses_block),
+    cmocka_unit_test(dirty_lines_are_written_back),
+    cmocka_unit_test(impossible_caches_are_refused),
+    cmocka_unit_test(the_same_program_takes_the_same_time),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
