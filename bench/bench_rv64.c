@@ -10,7 +10,8 @@
 #include "base/process.h"
 #include "sim/rv64.h"
 
-static const char start[] = "void _start(void) { extern long run(void); run(); __asm__ volatile(\"csrw 0x8c3, zero\"); for (;;) ; }\n";
+// clang-format off
+static const char start[] = "__attribute__((noipa)) long run(void);\nvoid _start(void) { run(); __asm__ volatile(\"csrw 0x8c3, zero\"); for (;;) ; }\n";
 
 static const struct { const char *name, *source; } kernels[] = {
   { "integer loop", "long run(void) { long a = 0, b = 1; for (long i = 0; i < 30000000; i++) { long c = a + b; a = b; b = c ^ (a >> 3); } return a; }" },
@@ -21,7 +22,8 @@ static const struct { const char *name, *source; } kernels[] = {
   { "floating point", "volatile double o; long run(void) { double x = 1; for (long i = 0; i < 5000000; i++) x = x * 0.999 + 0.5; o = x; return 0; }" },
 };
 
-static double now(void) {
+
+// clang-format onstatic double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -57,7 +59,7 @@ static int measure_source(const char *directory, const char *name, const char *s
   char text[2048];
   int n = snprintf(text, sizeof text, "%s%s\n", start, source);
   const char *const argv[] = { "riscv64-unknown-elf-gcc", "-O2", "-march=rv64gc", "-mabi=lp64d", "-mcmodel=medany", "-nostdlib",
-                               "-nostartfiles", "-ffreestanding", "-Wl,-Ttext=0x80000000,--no-warn-rwx-segments", c, "-o", elf, NULL };
+                               "-nostartfiles", "-ffreestanding", "-Wl,-Ttext=0x80000000,--no-warn-rwx-segments,--no-relax", c, "-o", elf, NULL };
   tw_process_options options = { .argv = argv };
   int failed = 1;
   if (tw_file_write(c, text, (size_t)n, &error) || tw_process_run(&options, &result, &error)) {

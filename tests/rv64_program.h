@@ -22,14 +22,26 @@ static inline void rv64_compile(const char *const *arguments, char **elf, size_t
   tw_error error;
   assert_int_equal(tw_directory_temporary(&directory, &error), TW_OK);
   path = tw_path_join(directory, "program.elf");
-  const char *argv[64] = { "riscv64-unknown-elf-gcc", "-g", "-O2", "-ffreestanding", "-fno-common", "-march=rv64gc",
-                           "-mabi=lp64d", "-mcmodel=medany", "-nostdlib", "-nostartfiles", "-Wl,--no-warn-rwx-segments",
-                           "-T", RV64_DATA "/program.ld", "-o", path };
+  const char *argv[64] = {"riscv64-unknown-elf-gcc",
+                          "-g",
+                          "-O2",
+                          "-ffreestanding",
+                          "-fno-common",
+                          "-march=rv64gc",
+                          "-mabi=lp64d",
+                          "-mcmodel=medany",
+                          "-nostdlib",
+                          "-nostartfiles",
+                          "-Wl,--no-warn-rwx-segments",
+                          "-T",
+                          RV64_DATA "/program.ld",
+                          "-o",
+                          path};
   size_t n = 0;
   while (argv[n]) n++;
   for (size_t i = 0; arguments[i]; i++) argv[n++] = arguments[i];
   argv[n++] = "-lgcc";
-  tw_process_options options = { .argv = argv };
+  tw_process_options options = {.argv = argv};
   tw_process_result result;
   if (tw_process_run(&options, &result, &error)) fail_msg("%s", error.text);
   if (result.exit_status) fail_msg("the test program does not compile:\n%s", result.output);
@@ -49,7 +61,7 @@ static inline void rv64_build_text(const char *kind, const char *text, const cha
   snprintf(name, sizeof name, "program.%s", kind);
   char *path = tw_path_join(directory, name);
   if (tw_file_write(path, text, strlen(text), &error)) fail_msg("%s", error.text);
-  const char *const arguments[] = { RV64_DATA "/crt0.S", path, option, NULL };
+  const char *const arguments[] = {RV64_DATA "/crt0.S", path, option, NULL};
   rv64_compile(arguments, &elf, &size);
   if (rv64_memory_load(elf, size, "program.elf", memory, &error)) fail_msg("%s", error.text);
   tw_directory_remove(directory);
@@ -63,7 +75,7 @@ static inline void rv64_build_file(const char *name, const char *option, rv64_me
   size_t size;
   tw_error error;
   snprintf(path, sizeof path, "%s/%s", RV64_DATA, name);
-  const char *const arguments[] = { RV64_DATA "/crt0.S", path, option, NULL };
+  const char *const arguments[] = {RV64_DATA "/crt0.S", path, option, NULL};
   rv64_compile(arguments, &elf, &size);
   if (rv64_memory_load(elf, size, name, memory, &error)) fail_msg("%s", error.text);
   free(elf);
@@ -71,8 +83,8 @@ static inline void rv64_build_file(const char *name, const char *option, rv64_me
 
 /* Runs; a program that does not end by itself fails the test. */
 static inline rv64_result rv64_run_well(const rv64_memory *memory, const rv64_ports *ports) {
-  static const rv64_ports none = { 0 };
-  rv64_options options = { .max_cycles = 200000000 };
+  static const rv64_ports none = {0};
+  rv64_options options = {.max_cycles = 200000000};
   rv64_result result;
   tw_error error;
   if (rv64_run(memory, ports ? ports : &none, &options, &result, &error)) fail_msg("%s", error.text);

@@ -12,7 +12,13 @@ typedef unsigned __int128 u128;
 typedef uint64_t (*binary)(uint64_t, uint64_t);
 
 static uint64_t sext(uint64_t x) { return (uint64_t)(int64_t)(int32_t)x; }
-#define OPERATION(name, value) static uint64_t name(uint64_t a, uint64_t b) { (void)a; (void)b; return (uint64_t)(value); }
+#define OPERATION(name, value)                                                                                         \
+  static uint64_t name(uint64_t a, uint64_t b) {                                                                       \
+    (void)a;                                                                                                           \
+    (void)b;                                                                                                           \
+    return (uint64_t)(value);                                                                                          \
+  }
+// clang-format off
 OPERATION(op_add, a + b)
 OPERATION(op_sub, a - b)
 OPERATION(op_sll, a << (b % 64))
@@ -64,11 +70,30 @@ static const struct { const char *name; binary reference; } operations[] = {
   ROW(remu), ROW(divw), ROW(divuw), ROW(remw), ROW(remuw), ROW(addi), ROW(slti), ROW(sltiu), ROW(xori), ROW(ori), ROW(andi),
   ROW(slli), ROW(srli), ROW(srai), ROW(addiw), ROW(slliw), ROW(srliw), ROW(sraiw), ROW(lui),
 };
+// clang-format on
 enum { N_OPERATIONS = sizeof operations / sizeof *operations };
 
-static const uint64_t corners[] = { 0, 1, 2, 3, 7, 31, 32, 63, 64, 255, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000,
-                                    0x7fffffffffffffff, 0x8000000000000000, 0xfffffffffffffffe, 0xffffffffffffffff,
-                                    0xffffffff80000000, 0xffffffff7fffffff, 0x123456789abcdef0 };
+static const uint64_t corners[] = {0,
+                                   1,
+                                   2,
+                                   3,
+                                   7,
+                                   31,
+                                   32,
+                                   63,
+                                   64,
+                                   255,
+                                   0x7fffffff,
+                                   0x80000000,
+                                   0xffffffff,
+                                   0x100000000,
+                                   0x7fffffffffffffff,
+                                   0x8000000000000000,
+                                   0xfffffffffffffffe,
+                                   0xffffffffffffffff,
+                                   0xffffffff80000000,
+                                   0xffffffff7fffffff,
+                                   0x123456789abcdef0};
 enum { N_CORNERS = sizeof corners / sizeof *corners, PAIRS = N_CORNERS * N_CORNERS + 100 };
 
 static void integer_instructions_agree_with_their_definition(void **state) {
@@ -103,8 +128,8 @@ static void integer_instructions_agree_with_their_definition(void **state) {
 
 static void compiled_programs_compute_what_the_host_computes(void **state) {
   (void)state;
-  static const char *const options[] = { "-march=rv64gc", "-march=rv64g", "-O0", "-O3", "-Os" };
-  uint64_t want[ALGORITHM_RESULTS] = { 0 };
+  static const char *const options[] = {"-march=rv64gc", "-march=rv64g", "-O0", "-O3", "-Os"};
+  uint64_t want[ALGORITHM_RESULTS] = {0};
   algorithms(want);
   for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
     rv64_memory memory;
@@ -129,12 +154,24 @@ static void loads_and_stores_extend_and_truncate(void **state) {
                   "addi a2, a0, 2000; lh t0, -2000(a2); sh t0, 96(a1)\n"
                   "li a0, 0; ret\n"
                   ".section .operand.A, \"aw\", @nobits\nA: .skip 8\n"
-                  ".section .operand.out.C, \"aw\", @nobits\nC: .skip 104\n", NULL, &memory);
+                  ".section .operand.out.C, \"aw\", @nobits\nC: .skip 104\n",
+                  NULL, &memory);
   uint64_t a = 0x8182838485868788;
   memcpy(rv64_region_named(&memory, "A")->host, &a, 8);
   rv64_run_well(&memory, NULL);
-  static const uint64_t want[] = { 0xffffffffffffff88, 0x88, 0xffffffffffff8788, 0x8788, 0xffffffff85868788, 0x85868788,
-                                   0x8182838485868788, 0xffffffff85868788, 0x85868788, 0x88, 0x8788, 0x85868788, 0x8788 };
+  static const uint64_t want[] = {0xffffffffffffff88,
+                                  0x88,
+                                  0xffffffffffff8788,
+                                  0x8788,
+                                  0xffffffff85868788,
+                                  0x85868788,
+                                  0x8182838485868788,
+                                  0xffffffff85868788,
+                                  0x85868788,
+                                  0x88,
+                                  0x8788,
+                                  0x85868788,
+                                  0x8788};
   assert_memory_equal(rv64_region_named(&memory, "C")->host, want, sizeof want);
   rv64_memory_free(&memory);
 }
@@ -142,23 +179,37 @@ static void loads_and_stores_extend_and_truncate(void **state) {
 static void atomics_return_the_old_value_and_store_the_new(void **state) {
   (void)state;
   rv64_memory memory;
-  rv64_build_text("S",
-                  ".macro amo op, old, operand\n"
-                  "li t0, \\old; sd t0, 0(a1); li t1, \\operand; \\op t2, t1, (a1); sd t2, 8(a1); addi a1, a1, 16\n"
-                  ".endm\n"
-                  ".globl main\n"
-                  "main: la a1, C\n"
-                  "amo amoswap.d, 5, 7\namo amoadd.d, 5, -7\namo amoxor.d, 6, 3\namo amoand.d, 6, 3\namo amoor.d, 6, 3\n"
-                  "amo amomin.d, -1, 1\namo amomax.d, -1, 1\namo amominu.d, -1, 1\namo amomaxu.d, -1, 1\n"
-                  "amo amoadd.w, 0x1ffffffff, 1\namo amomin.w, 0x80000000, 1\namo amomaxu.w, 0x80000000, 1\n"
-                  "li t0, 9; sd t0, 0(a1); lr.d t1, (a1); addi t1, t1, 1; sc.d t2, t1, (a1); sd t2, 8(a1)\n"
-                  "sc.d t2, x0, (a1); sd t2, 16(a1)\n"
-                  "lr.w t1, (a1); addi a2, a1, 8; sc.w t2, x0, (a2); sd t2, 24(a1)\n"
-                  "li a0, 0; ret\n"
-                  ".section .operand.out.C, \"aw\", @nobits\nC: .skip 224\n", NULL, &memory);
+  rv64_build_text(
+      "S",
+      ".macro amo op, old, operand\n"
+      "li t0, \\old; sd t0, 0(a1); li t1, \\operand; \\op t2, t1, (a1); sd t2, 8(a1); addi a1, a1, 16\n"
+      ".endm\n"
+      ".globl main\n"
+      "main: la a1, C\n"
+      "amo amoswap.d, 5, 7\namo amoadd.d, 5, -7\namo amoxor.d, 6, 3\namo amoand.d, 6, 3\namo amoor.d, 6, 3\n"
+      "amo amomin.d, -1, 1\namo amomax.d, -1, 1\namo amominu.d, -1, 1\namo amomaxu.d, -1, 1\n"
+      "amo amoadd.w, 0x1ffffffff, 1\namo amomin.w, 0x80000000, 1\namo amomaxu.w, 0x80000000, 1\n"
+      "li t0, 9; sd t0, 0(a1); lr.d t1, (a1); addi t1, t1, 1; sc.d t2, t1, (a1); sd t2, 8(a1)\n"
+      "sc.d t2, x0, (a1); sd t2, 16(a1)\n"
+      "lr.w t1, (a1); addi a2, a1, 8; sc.w t2, x0, (a2); sd t2, 24(a1)\n"
+      "li a0, 0; ret\n"
+      ".section .operand.out.C, \"aw\", @nobits\nC: .skip 224\n",
+      NULL, &memory);
   rv64_run_well(&memory, NULL);
-  static const int64_t want[] = { 7, 5, -2, 5, 5, 6, 2, 6, 7, 6, -1, -1, 1, -1, 1, -1, -1, -1, 0x100000000, -1,
-                                  0x80000000, -0x80000000ll, 0x80000000, -0x80000000ll, 10, 0, 1, 1 };
+  static const int64_t want[] = {7,           5,
+                                 -2,          5,
+                                 5,           6,
+                                 2,           6,
+                                 7,           6,
+                                 -1,          -1,
+                                 1,           -1,
+                                 1,           -1,
+                                 -1,          -1,
+                                 0x100000000, -1,
+                                 0x80000000,  -0x80000000ll,
+                                 0x80000000,  -0x80000000ll,
+                                 10,          0,
+                                 1,           1};
   assert_memory_equal(rv64_region_named(&memory, "C")->host, want, sizeof want);
   rv64_memory_free(&memory);
 }
@@ -170,19 +221,40 @@ enum { NX = 1, UF = 2, OF = 4, DZ = 8, NV = 16, TRIPLES = 400, N_FLOAT_OPERATION
 
 static unsigned host_flags(void) {
   int e = fetestexcept(FE_ALL_EXCEPT);
-  return (e & FE_INEXACT ? NX : 0u) | (e & FE_UNDERFLOW ? UF : 0u) | (e & FE_OVERFLOW ? OF : 0u) | (e & FE_DIVBYZERO ? DZ : 0u) |
-         (e & FE_INVALID ? NV : 0u);
+  return (e & FE_INEXACT ? NX : 0u) | (e & FE_UNDERFLOW ? UF : 0u) | (e & FE_OVERFLOW ? OF : 0u) |
+         (e & FE_DIVBYZERO ? DZ : 0u) | (e & FE_INVALID ? NV : 0u);
 }
 
 /* The reference: the host's IEEE arithmetic in the same rounding mode, NaNs replaced by the canonical one.
  * Volatile, so that nothing is computed at compile time. Only the instructions whose result the host's C can
  * produce with its flags; the others are in softfloat's own test. */
-typedef struct outcome { uint64_t bits; unsigned flags; bool known; } outcome;
+typedef struct outcome {
+  uint64_t bits;
+  unsigned flags;
+  bool known;
+} outcome;
 
-static double as_double(uint64_t x) { double d; memcpy(&d, &x, 8); return d; }
-static float as_float(uint64_t x) { float f; uint32_t w = x >> 32 == 0xffffffff ? (uint32_t)x : 0x7fc00000; memcpy(&f, &w, 4); return f; }
-static uint64_t double_bits(double d) { uint64_t x; memcpy(&x, &d, 8); return isnan(d) ? 0x7ff8000000000000 : x; }
-static uint64_t float_bits(float f) { uint32_t x; memcpy(&x, &f, 4); return BOX | (isnan(f) ? 0x7fc00000 : x); }
+static double as_double(uint64_t x) {
+  double d;
+  memcpy(&d, &x, 8);
+  return d;
+}
+static float as_float(uint64_t x) {
+  float f;
+  uint32_t w = x >> 32 == 0xffffffff ? (uint32_t)x : 0x7fc00000;
+  memcpy(&f, &w, 4);
+  return f;
+}
+static uint64_t double_bits(double d) {
+  uint64_t x;
+  memcpy(&x, &d, 8);
+  return isnan(d) ? 0x7ff8000000000000 : x;
+}
+static uint64_t float_bits(float f) {
+  uint32_t x;
+  memcpy(&x, &f, 4);
+  return BOX | (isnan(f) ? 0x7fc00000 : x);
+}
 
 static outcome host_double(int op, const uint64_t *t) {
   volatile double a = as_double(t[0]), b = as_double(t[1]), c = as_double(t[2]), r;
@@ -197,16 +269,16 @@ static outcome host_double(int op, const uint64_t *t) {
   case 6: r = fma(a, b, -c); break;
   case 7: r = fma(-a, b, -c); break;
   case 8: r = fma(-a, b, c); break;
-  case 14: return (outcome){ a == b, host_flags(), true };
-  case 15: return (outcome){ a < b, host_flags(), true };
-  case 16: return (outcome){ a <= b, host_flags(), true };
+  case 14: return (outcome){a == b, host_flags(), true};
+  case 15: return (outcome){a < b, host_flags(), true};
+  case 16: return (outcome){a <= b, host_flags(), true};
   case 24: r = (double)(int64_t)t[0]; break;
   case 22: r = (double)(int32_t)t[0]; break;
   case 23: r = (double)(uint32_t)t[0]; break;
-  default: return (outcome){ 0, 0, false };
+  default: return (outcome){0, 0, false};
   }
   unsigned flags = host_flags();
-  return (outcome){ double_bits(r), flags, true };
+  return (outcome){double_bits(r), flags, true};
 }
 
 static outcome host_float(int op, const uint64_t *t) {
@@ -222,25 +294,36 @@ static outcome host_float(int op, const uint64_t *t) {
   case 6: r = fmaf(a, b, -c); break;
   case 7: r = fmaf(-a, b, -c); break;
   case 8: r = fmaf(-a, b, c); break;
-  case 14: return (outcome){ a == b, host_flags(), true };
-  case 15: return (outcome){ a < b, host_flags(), true };
-  case 16: return (outcome){ a <= b, host_flags(), true };
+  case 14: return (outcome){a == b, host_flags(), true};
+  case 15: return (outcome){a < b, host_flags(), true};
+  case 16: return (outcome){a <= b, host_flags(), true};
   case 24: r = (float)(int64_t)t[0]; break;
-  default: return (outcome){ 0, 0, false };
+  default: return (outcome){0, 0, false};
   }
   unsigned flags = host_flags();
-  return (outcome){ float_bits(r), flags, true };
+  return (outcome){float_bits(r), flags, true};
 }
 
 static uint64_t random_double(tw_random *random) {
-  static const uint64_t special[] = { 0, 1ull << 63, 0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000,
-                                      0x7ff0000000000001, 1, 0x000fffffffffffff, 0x0010000000000000, 0x7fefffffffffffff,
-                                      0x3ff0000000000000, 0xbff0000000000000, 0x3ff0000000000001, 0x4330000000000001 };
+  static const uint64_t special[] = {0,
+                                     1ull << 63,
+                                     0x7ff0000000000000,
+                                     0xfff0000000000000,
+                                     0x7ff8000000000000,
+                                     0x7ff0000000000001,
+                                     1,
+                                     0x000fffffffffffff,
+                                     0x0010000000000000,
+                                     0x7fefffffffffffff,
+                                     0x3ff0000000000000,
+                                     0xbff0000000000000,
+                                     0x3ff0000000000001,
+                                     0x4330000000000001};
   uint64_t bits = tw_random_next(random);
   switch (tw_random_below(random, 4)) {
   case 0: return special[tw_random_below(random, sizeof special / sizeof *special)];
   case 1: return (bits & ~(0x7ffull << 52)) | (1023 - 2 + tw_random_below(random, 5)) << 52; /* near one */
-  case 2: return bits & ~((1ull << tw_random_below(random, 52)) - 1);                      /* few bits */
+  case 2: return bits & ~((1ull << tw_random_below(random, 52)) - 1);                        /* few bits */
   default: return bits;
   }
 }
@@ -258,8 +341,10 @@ static uint64_t random_float(tw_random *random) {
 
 static void floating_point_agrees_with_the_host_in_every_rounding_mode(void **state) {
   (void)state;
-  static const struct { uint64_t riscv; int host; } modes[] = {
-    { 0, FE_TONEAREST }, { 1, FE_TOWARDZERO }, { 2, FE_DOWNWARD }, { 3, FE_UPWARD } };
+  static const struct {
+    uint64_t riscv;
+    int host;
+  } modes[] = {{0, FE_TONEAREST}, {1, FE_TOWARDZERO}, {2, FE_DOWNWARD}, {3, FE_UPWARD}};
   rv64_memory memory;
   char option[32];
   snprintf(option, sizeof option, "-DTRIPLES=%d", TRIPLES);
@@ -297,7 +382,7 @@ static void floating_point_agrees_with_the_host_in_every_rounding_mode(void **st
 /* ---- The harness CSRs ------------------------------------------------------------------------------------ */
 
 static rv64_result run_c(const char *text, const rv64_options *options) {
-  static const rv64_ports none = { 0 };
+  static const rv64_ports none = {0};
   rv64_memory memory;
   rv64_result result;
   tw_error error;
@@ -312,7 +397,8 @@ static rv64_result run_c(const char *text, const rv64_options *options) {
 static void marks_time_what_is_between_them(void **state) {
   (void)state;
   rv64_result r = run_c(CSR_WRITE "int main(void) { put(0x8c0, 0);\n"
-                        "__asm__ volatile(\".rept 10\\n nop\\n .endr\");\n put(0x8c1, 0); return 1; }", NULL);
+                                  "__asm__ volatile(\".rept 10\\n nop\\n .endr\");\n put(0x8c1, 0); return 1; }",
+                        NULL);
   assert_int_equal(r.stop, RV64_EXITED);
   assert_int_equal(r.instructions, 11); /* the first mark and ten nops */
   assert_true(r.cycles >= 11);
@@ -321,7 +407,8 @@ static void marks_time_what_is_between_them(void **state) {
 
 static void the_console_prints_escaped_and_cut(void **state) {
   (void)state;
-  rv64_result r = run_c(CSR_WRITE "int main(void) { const char *s = \"hi\\n\\\\\\001\"; while (*s) put(0x8c2, *s++); return 0; }", NULL);
+  rv64_result r = run_c(
+      CSR_WRITE "int main(void) { const char *s = \"hi\\n\\\\\\001\"; while (*s) put(0x8c2, *s++); return 0; }", NULL);
   assert_string_equal(r.console, "hi\n\\\\\\x01");
   r = run_c(CSR_WRITE "int main(void) { for (int i = 0; i < 100000; i++) put(0x8c2, 'x'); return 0; }", NULL);
   assert_int_equal(r.stop, RV64_EXITED);
@@ -331,40 +418,51 @@ static void the_console_prints_escaped_and_cut(void **state) {
 
 /* ---- Faults ---------------------------------------------------------------------------------------------- */
 
-#define OPERANDS \
-  "__attribute__((section(\".operand.A,\\\"aw\\\",@nobits#\"))) int A[16];\n" \
+#define OPERANDS                                                                                                       \
+  "__attribute__((section(\".operand.A,\\\"aw\\\",@nobits#\"))) int A[16];\n"                                          \
   "__attribute__((section(\".operand.out.C,\\\"aw\\\",@nobits#\"))) char C[100];\n"
 
 static void every_fault_is_one_line_with_its_place(void **state) {
   (void)state;
-  static const struct { const char *program, *why; } cases[] = {
-    { OPERANDS "int main(void) {\n C[0] = 1;\n *(volatile char *)&C[100] = 1;\n return A[0]; }",
-      "program.c:5: store of 1 byte at 0x801000a4, 0 bytes past the end of C (100 bytes)" },
-    { OPERANDS "int main(void) {\n *(volatile int *)(C + 96) = 1;\n return *(volatile int *)(A - 1); }",
-      "program.c:5: load of 4 bytes at 0x800ffffc, 4 bytes before A" },
-    { OPERANDS "int main(void) {\n A[3] = 7;\n return C[0]; }",
-      "program.c:4: store of 4 bytes at 0x8010000c, byte 12 of A, which is read-only" },
-    { OPERANDS "int main(void) {\n char *volatile p = C + 2; return *(volatile int *)p + A[0]; }",
-      "program.c:4: misaligned load of 4 bytes at 0x80100042 (byte 2 of C)" },
-    { "int main(void) {\n volatile int *p = 0;\n return *p; }", "program.c:3: load of 4 bytes at 0x0, through a null pointer" },
-    { "const int table[4] = {1};\nint main(void) {\n *(volatile int *)table = 1;\n return 0; }", "which is read-only" },
-    { "int main(void) {\n *(volatile int *)main = 1;\n return 0; }", ".text, which is read-only" },
-    { "int f(int n) {\n volatile char a[1000]; a[0] = (char)n;\n return n ? f(n + 1) + a[0] : 0; }\nint main(void) { return f(1); }",
-      "program.c:2: stack overflow: store at " },
-    { "int main(void) {\n __asm__ volatile(\"unimp\"); return 0; }", "program.c:2: illegal instruction 0x0000" },
-    { "int main(void) {\n __asm__ volatile(\".insn r 0x33, 7, 0x7f, x0, x0, x0\"); return 0; }", "program.c:2: illegal instruction 0xfe007033" },
-    { "int main(void) {\n __asm__ volatile(\".insn r 0x7b, 0, 0, x0, x0, x0\"); return 0; }", "this machine has no coprocessor" },
-    { "int main(void) {\n __builtin_trap(); }", "program.c:2: breakpoint (ebreak)" },
-    { "int main(void) {\n __asm__ volatile(\"ecall\"); return 0; }", "program.c:2: system call (ecall)" },
-    { "int main(void) {\n ((void (*)(void))0x1000)();\n return 0; }", "program.c:2: jump to 0x1000, where there is no memory, " },
-    { "int data[4];\nint main(void) {\n ((void (*)(void))data)();\n return 0; }", "byte 0 of data, where there is no code" },
-    { "int main(void) {\n __asm__ volatile(\"csrr a0, mstatus\"); return 0; }", "read of CSR 0x300" },
-    { "int main(void) {\n __asm__ volatile(\"csrwi cycle, 1\"); return 0; }", "write of CSR 0xc00" },
-    { "int main(void) {\n __asm__ volatile(\"fsrmi 5\\n fadd.s fa0, fa0, fa0\"); return 0; }", "illegal rounding mode 5" },
-    { "int main(void) {\n return 3; }", "the program ended with code 3" },
-    { CSR_WRITE "int main(void) {\n put(0x8c0, 0);\n put(0x8c0, 0);\n return 0; }", "program.c:4: the kernel started the timer again" },
-    { CSR_WRITE "int main(void) {\n put(0x8c1, 0);\n return 0; }", "program.c:3: the timer was stopped before it was started" },
-    { CSR_WRITE "int main(void) {\n put(0x8c0, 0);\n return 0; }", "the program ended between the timing marks" },
+  static const struct {
+    const char *program, *why;
+  } cases[] = {
+      {OPERANDS "int main(void) {\n C[0] = 1;\n *(volatile char *)&C[100] = 1;\n return A[0]; }",
+       "program.c:5: store of 1 byte at 0x801000a4, 0 bytes past the end of C (100 bytes)"},
+      {OPERANDS "int main(void) {\n *(volatile int *)(C + 96) = 1;\n return *(volatile int *)(A - 1); }",
+       "program.c:5: load of 4 bytes at 0x800ffffc, 4 bytes before A"},
+      {OPERANDS "int main(void) {\n A[3] = 7;\n return C[0]; }",
+       "program.c:4: store of 4 bytes at 0x8010000c, byte 12 of A, which is read-only"},
+      {OPERANDS "int main(void) {\n char *volatile p = C + 2; return *(volatile int *)p + A[0]; }",
+       "program.c:4: misaligned load of 4 bytes at 0x80100042 (byte 2 of C)"},
+      {"int main(void) {\n volatile int *p = 0;\n return *p; }",
+       "program.c:3: load of 4 bytes at 0x0, through a null pointer"},
+      {"const int table[4] = {1};\nint main(void) {\n *(volatile int *)table = 1;\n return 0; }", "which is read-only"},
+      {"int main(void) {\n *(volatile int *)main = 1;\n return 0; }", ".text, which is read-only"},
+      {"int f(int n) {\n volatile char a[1000]; a[0] = (char)n;\n return n ? f(n + 1) + a[0] : 0; }\nint main(void) { "
+       "return f(1); }",
+       "program.c:2: stack overflow: store at "},
+      {"int main(void) {\n __asm__ volatile(\"unimp\"); return 0; }", "program.c:2: illegal instruction 0x0000"},
+      {"int main(void) {\n __asm__ volatile(\".insn r 0x33, 7, 0x7f, x0, x0, x0\"); return 0; }",
+       "program.c:2: illegal instruction 0xfe007033"},
+      {"int main(void) {\n __asm__ volatile(\".insn r 0x7b, 0, 0, x0, x0, x0\"); return 0; }",
+       "this machine has no coprocessor"},
+      {"int main(void) {\n __builtin_trap(); }", "program.c:2: breakpoint (ebreak)"},
+      {"int main(void) {\n __asm__ volatile(\"ecall\"); return 0; }", "program.c:2: system call (ecall)"},
+      {"int main(void) {\n ((void (*)(void))0x1000)();\n return 0; }",
+       "program.c:2: jump to 0x1000, where there is no memory, "},
+      {"int data[4];\nint main(void) {\n ((void (*)(void))data)();\n return 0; }",
+       "byte 0 of data, where there is no code"},
+      {"int main(void) {\n __asm__ volatile(\"csrr a0, mstatus\"); return 0; }", "read of CSR 0x300"},
+      {"int main(void) {\n __asm__ volatile(\"csrwi cycle, 1\"); return 0; }", "write of CSR 0xc00"},
+      {"int main(void) {\n __asm__ volatile(\"fsrmi 5\\n fadd.s fa0, fa0, fa0\"); return 0; }",
+       "illegal rounding mode 5"},
+      {"int main(void) {\n return 3; }", "the program ended with code 3"},
+      {CSR_WRITE "int main(void) {\n put(0x8c0, 0);\n put(0x8c0, 0);\n return 0; }",
+       "program.c:4: the kernel started the timer again"},
+      {CSR_WRITE "int main(void) {\n put(0x8c1, 0);\n return 0; }",
+       "program.c:3: the timer was stopped before it was started"},
+      {CSR_WRITE "int main(void) {\n put(0x8c0, 0);\n return 0; }", "the program ended between the timing marks"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     rv64_result r = run_c(cases[i].program, NULL);
@@ -376,19 +474,19 @@ static void every_fault_is_one_line_with_its_place(void **state) {
 static void endless_programs_are_stopped(void **state) {
   (void)state;
   static const char endless[] = "int main(void) {\n for (volatile int i = 0;; i++) ; }";
-  rv64_options options = { .max_cycles = 1000000 };
+  rv64_options options = {.max_cycles = 1000000};
   rv64_result r = run_c(endless, &options);
   assert_int_equal(r.stop, RV64_CYCLE_LIMIT);
   assert_non_null(strstr(r.why, "program.c:2: still running after"));
   assert_true(r.cycles > 1000000 && r.cycles < 1001000);
 
-  options = (rv64_options){ .max_instructions = 1000000 };
+  options = (rv64_options){.max_instructions = 1000000};
   r = run_c(endless, &options);
   assert_int_equal(r.stop, RV64_CYCLE_LIMIT);
   assert_true(r.instructions > 1000000 && r.instructions < 1001000);
 
   volatile int interrupt = 1;
-  options = (rv64_options){ .interrupt = &interrupt };
+  options = (rv64_options){.interrupt = &interrupt};
   r = run_c(endless, &options);
   assert_int_equal(r.stop, RV64_INTERRUPTED);
 }
@@ -396,7 +494,9 @@ static void endless_programs_are_stopped(void **state) {
 static void memory_is_reset_to_what_was_loaded(void **state) {
   (void)state;
   rv64_memory memory;
-  rv64_build_text("c", OPERANDS "int counter = 5; int zero;\nint main(void) { counter++; zero++; C[0] = (char)(A[0] + counter + zero); return 0; }",
+  rv64_build_text("c",
+                  OPERANDS "int counter = 5; int zero;\nint main(void) { counter++; zero++; C[0] = (char)(A[0] + "
+                           "counter + zero); return 0; }",
                   NULL, &memory);
   int one = 1;
   memcpy(rv64_region_named(&memory, "A")->host, &one, sizeof one);
@@ -418,16 +518,16 @@ static void memory_is_reset_to_what_was_loaded(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(integer_instructions_agree_with_their_definition),
-    cmocka_unit_test(compiled_programs_compute_what_the_host_computes),
-    cmocka_unit_test(loads_and_stores_extend_and_truncate),
-    cmocka_unit_test(atomics_return_the_old_value_and_store_the_new),
-    cmocka_unit_test(floating_point_agrees_with_the_host_in_every_rounding_mode),
-    cmocka_unit_test(marks_time_what_is_between_them),
-    cmocka_unit_test(the_console_prints_escaped_and_cut),
-    cmocka_unit_test(every_fault_is_one_line_with_its_place),
-    cmocka_unit_test(endless_programs_are_stopped),
-    cmocka_unit_test(memory_is_reset_to_what_was_loaded),
+      cmocka_unit_test(integer_instructions_agree_with_their_definition),
+      cmocka_unit_test(compiled_programs_compute_what_the_host_computes),
+      cmocka_unit_test(loads_and_stores_extend_and_truncate),
+      cmocka_unit_test(atomics_return_the_old_value_and_store_the_new),
+      cmocka_unit_test(floating_point_agrees_with_the_host_in_every_rounding_mode),
+      cmocka_unit_test(marks_time_what_is_between_them),
+      cmocka_unit_test(the_console_prints_escaped_and_cut),
+      cmocka_unit_test(every_fault_is_one_line_with_its_place),
+      cmocka_unit_test(endless_programs_are_stopped),
+      cmocka_unit_test(memory_is_reset_to_what_was_loaded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

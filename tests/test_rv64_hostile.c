@@ -6,7 +6,8 @@
 
 #include "base/random.h"
 
-static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd, char why[256]) {
+static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd,
+                        char why[256]) {
   (void)context;
   *rd = rs1 ^ rs2 ^ instruction;
   if (instruction >> 25 == 1) snprintf(why, 256, "no such command");
@@ -16,13 +17,12 @@ static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_ins
   (void)context;
   return cycle + (line >> 6 & 31) + is_instruction;
 }
-static const rv64_ports ports = { .command = command, .refill = refill };
+static const rv64_ports ports = {.command = command, .refill = refill};
 
-static const char source[] =
-    "__attribute__((section(\".operand.A,\\\"aw\\\",@nobits#\"))) long A[64];\n"
-    "__attribute__((section(\".operand.out.C,\\\"aw\\\",@nobits#\"))) long C[64];\n"
-    "static int table[4] = { 1, 2, 3, 4 };\n"
-    "int main(void) { for (int i = 0; i < 64; i++) C[i] = A[i] + table[i & 3]; return 0; }\n";
+static const char source[] = "__attribute__((section(\".operand.A,\\\"aw\\\",@nobits#\"))) long A[64];\n"
+                             "__attribute__((section(\".operand.out.C,\\\"aw\\\",@nobits#\"))) long C[64];\n"
+                             "static int table[4] = { 1, 2, 3, 4 };\n"
+                             "int main(void) { for (int i = 0; i < 64; i++) C[i] = A[i] + table[i & 3]; return 0; }\n";
 
 static void build(char **elf, size_t *size) {
   char *directory;
@@ -30,7 +30,7 @@ static void build(char **elf, size_t *size) {
   assert_int_equal(tw_directory_temporary(&directory, &error), TW_OK);
   char *path = tw_path_join(directory, "program.c");
   assert_int_equal(tw_file_write(path, source, sizeof source - 1, &error), TW_OK);
-  const char *const arguments[] = { RV64_DATA "/crt0.S", path, NULL };
+  const char *const arguments[] = {RV64_DATA "/crt0.S", path, NULL};
   rv64_compile(arguments, elf, size);
   tw_directory_remove(directory);
   free(directory);
@@ -43,7 +43,7 @@ static bool is_one_line(const char *text) { return text[0] && !strchr(text, '\n'
 static bool survives(const void *elf, size_t size) {
   rv64_memory memory;
   tw_error error;
-  rv64_options options = { .max_instructions = 2000 };
+  rv64_options options = {.max_instructions = 2000};
   rv64_result result;
   tw_status status = rv64_memory_load(elf, size, "damaged.elf", &memory, &error);
   if (status) {
@@ -83,7 +83,8 @@ static void damaged_files_are_refused_or_run(void **state) {
       size_t tables = header.e_shnum * sizeof(Elf64_Shdr), at = 0;
       switch (tw_random_below(&random, 4)) {
       case 0: at = tw_random_below(&random, sizeof header); break;
-      case 1: case 2: at = header.e_shoff + tw_random_below(&random, tables); break;
+      case 1:
+      case 2: at = header.e_shoff + tw_random_below(&random, tables); break;
       default: at = tw_random_below(&random, size); break;
       }
       if (at < size) damaged[at] = (char)tw_random_next(&random);
@@ -132,15 +133,19 @@ static void what_is_no_program_is_refused_in_a_line(void **state) {
 
 /* A random instruction that is mostly legal: a random opcode with random fields, or half of one. */
 static uint32_t random_instruction(tw_random *random) {
-  static const uint8_t opcodes[] = { 0x03, 0x07, 0x0b, 0x0f, 0x13, 0x13, 0x17, 0x1b, 0x23, 0x27, 0x2f, 0x33, 0x33, 0x37, 0x3b, 0x43,
-                                     0x47, 0x4b, 0x4f, 0x53, 0x53, 0x63, 0x63, 0x67, 0x6f, 0x73, 0x7b };
+  static const uint8_t opcodes[] = {0x03, 0x07, 0x0b, 0x0f, 0x13, 0x13, 0x17, 0x1b, 0x23, 0x27, 0x2f, 0x33, 0x33, 0x37,
+                                    0x3b, 0x43, 0x47, 0x4b, 0x4f, 0x53, 0x53, 0x63, 0x63, 0x67, 0x6f, 0x73, 0x7b};
   uint32_t word = (uint32_t)tw_random_next(random);
   if (tw_random_below(random, 4) == 0) return word; /* often compressed */
   word = (word & ~0x7fu) | opcodes[tw_random_below(random, sizeof opcodes)];
   switch (word & 0x7f) {
-  case 0x33: case 0x3b: word &= tw_random_below(random, 2) ? 0x01ffffff : 0x43ffffff; break;
-  case 0x03: case 0x23: case 0x07: case 0x27: word &= 0x03f0ffff | 3u << 15; break; /* small offset from x0 to x3 */
-  case 0x63: word &= 0x00fff2ff; break;                                          /* short forwards and backwards */
+  case 0x33:
+  case 0x3b: word &= tw_random_below(random, 2) ? 0x01ffffff : 0x43ffffff; break;
+  case 0x03:
+  case 0x23:
+  case 0x07:
+  case 0x27: word &= 0x03f0ffff | 3u << 15; break; /* small offset from x0 to x3 */
+  case 0x63: word &= 0x00fff2ff; break;            /* short forwards and backwards */
   case 0x73: word = (word & 0x000fffff) | (uint32_t)tw_random_below(random, 4) << 20; break;
   default: break;
   }
@@ -159,14 +164,15 @@ static void random_instructions_end_in_a_fault_or_at_a_limit(void **state) {
   tw_random random;
   tw_random_seed(&random, 11);
   uint64_t executed = 0;
-  int stops[4] = { 0 };
+  int stops[4] = {0};
   for (int i = 0; i < 4000; i++) {
     rv64_memory_reset(&memory, false);
     for (uint64_t at = 4; at + 4 <= text->size; at += 4) { /* keeps the auipc that sets gp, which points to data */
       uint32_t word = random_instruction(&random);
       memcpy(text->host + at, &word, 4);
     }
-    rv64_options options = { .max_cycles = 20000, .icache_bytes = 256, .icache_ways = 2, .dcache_bytes = 128, .dcache_ways = 1 };
+    rv64_options options = {
+        .max_cycles = 20000, .icache_bytes = 256, .icache_ways = 2, .dcache_bytes = 128, .dcache_ways = 1};
     rv64_result result;
     assert_int_equal(rv64_run(&memory, &ports, &options, &result, &error), TW_OK);
     stops[result.stop]++;
@@ -181,10 +187,10 @@ static void random_instructions_end_in_a_fault_or_at_a_limit(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(damaged_files_are_refused_or_run),
-    cmocka_unit_test(a_program_larger_than_the_memory_is_refused),
-    cmocka_unit_test(what_is_no_program_is_refused_in_a_line),
-    cmocka_unit_test(random_instructions_end_in_a_fault_or_at_a_limit),
+      cmocka_unit_test(damaged_files_are_refused_or_run),
+      cmocka_unit_test(a_program_larger_than_the_memory_is_refused),
+      cmocka_unit_test(what_is_no_program_is_refused_in_a_line),
+      cmocka_unit_test(random_instructions_end_in_a_fault_or_at_a_limit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

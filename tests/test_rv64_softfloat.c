@@ -11,12 +11,29 @@
 #include "base/random.h"
 #include "sim/rv64/softfloat.h"
 
-static const int host_modes[] = { FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD };
+static const int host_modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
 
-static double to_double(uint64_t x) { double d; memcpy(&d, &x, 8); return d; }
-static float to_float(uint64_t x) { float f; uint32_t w = (uint32_t)x; memcpy(&f, &w, 4); return f; }
-static uint64_t from_double(double d) { uint64_t x; memcpy(&x, &d, 8); return isnan(d) ? sf_nan(SF_D) : x; }
-static uint64_t from_float(float f) { uint32_t x; memcpy(&x, &f, 4); return isnan(f) ? sf_nan(SF_S) : x; }
+static double to_double(uint64_t x) {
+  double d;
+  memcpy(&d, &x, 8);
+  return d;
+}
+static float to_float(uint64_t x) {
+  float f;
+  uint32_t w = (uint32_t)x;
+  memcpy(&f, &w, 4);
+  return f;
+}
+static uint64_t from_double(double d) {
+  uint64_t x;
+  memcpy(&x, &d, 8);
+  return isnan(d) ? sf_nan(SF_D) : x;
+}
+static uint64_t from_float(float f) {
+  uint32_t x;
+  memcpy(&x, &f, 4);
+  return isnan(f) ? sf_nan(SF_S) : x;
+}
 
 static unsigned host_flags(void) {
   int e = fetestexcept(FE_ALL_EXCEPT);
@@ -32,29 +49,34 @@ static uint64_t random_operand(tw_random *r, sf_format format) {
   switch (tw_random_below(r, 8)) {
   case 0: exponent = tw_random_below(r, 3); break;
   case 1: exponent = (uint64_t)exponents - tw_random_below(r, 3); break;
-  case 2: case 3: case 4: exponent = (uint64_t)exponents / 2 - 2 + tw_random_below(r, 5); break;
+  case 2:
+  case 3:
+  case 4: exponent = (uint64_t)exponents / 2 - 2 + tw_random_below(r, 5); break;
   case 5: exponent = (uint64_t)exponents / 2 + tw_random_below(r, 64); break; /* integers */
   default: break;
   }
   switch (tw_random_below(r, 4)) {
   case 0: fraction &= ~((1ull << tw_random_below(r, (uint64_t)fraction_bits + 1)) - 1); break;
   case 1: fraction = tw_random_below(r, 4); break;
-  case 2: fraction |= ~((1ull << tw_random_below(r, 8)) - 1); fraction &= (1ull << fraction_bits) - 1; break;
+  case 2:
+    fraction |= ~((1ull << tw_random_below(r, 8)) - 1);
+    fraction &= (1ull << fraction_bits) - 1;
+    break;
   default: break;
   }
   return (tw_random_below(r, 2) ? sf_sign_bit(format) : 0) | exponent << fraction_bits | fraction;
 }
 
 enum operation { ADD, MUL, DIV, SQRT, FMA, NARROW_OR_WIDEN, FROM_SIGNED, TO_SIGNED, N_OPERATIONS };
-static const char *const names[] = { "add", "mul", "div", "sqrt", "fma", "convert", "from int64", "to int64" };
+static const char *const names[] = {"add", "mul", "div", "sqrt", "fma", "convert", "from int64", "to int64"};
 
 static uint64_t ours(enum operation op, sf_format format, const uint64_t *t, unsigned mode, unsigned *flags) {
   switch (op) {
-  case ADD:  return sf_add(format, t[0], t[1], mode, flags);
-  case MUL:  return sf_mul(format, t[0], t[1], mode, flags);
-  case DIV:  return sf_div(format, t[0], t[1], mode, flags);
+  case ADD: return sf_add(format, t[0], t[1], mode, flags);
+  case MUL: return sf_mul(format, t[0], t[1], mode, flags);
+  case DIV: return sf_div(format, t[0], t[1], mode, flags);
   case SQRT: return sf_sqrt(format, t[0], mode, flags);
-  case FMA:  return sf_fma(format, t[0], t[1], t[2], mode, flags);
+  case FMA: return sf_fma(format, t[0], t[1], t[2], mode, flags);
   case NARROW_OR_WIDEN: return sf_convert(format, format == SF_D ? SF_S : SF_D, t[0], mode, flags);
   case FROM_SIGNED: return sf_from_int(format, t[0], true, mode, flags);
   default: return sf_to_int(format, t[0], 64, true, mode, flags);
@@ -67,11 +89,11 @@ static uint64_t hosts_double(enum operation op, const uint64_t *t, unsigned *fla
   volatile int64_t integer = (int64_t)t[0];
   feclearexcept(FE_ALL_EXCEPT);
   switch (op) {
-  case ADD:  r = a + b; break;
-  case MUL:  r = a * b; break;
-  case DIV:  r = a / b; break;
+  case ADD: r = a + b; break;
+  case MUL: r = a * b; break;
+  case DIV: r = a / b; break;
   case SQRT: r = sqrt(a); break;
-  case FMA:  r = fma(a, b, c); break;
+  case FMA: r = fma(a, b, c); break;
   case NARROW_OR_WIDEN: narrow = (float)a; break;
   case FROM_SIGNED: r = (double)integer; break;
   default: integer = llrint(a); break;
@@ -86,11 +108,11 @@ static uint64_t hosts_float(enum operation op, const uint64_t *t, unsigned *flag
   volatile int64_t integer = (int64_t)t[0];
   feclearexcept(FE_ALL_EXCEPT);
   switch (op) {
-  case ADD:  r = a + b; break;
-  case MUL:  r = a * b; break;
-  case DIV:  r = a / b; break;
+  case ADD: r = a + b; break;
+  case MUL: r = a * b; break;
+  case DIV: r = a / b; break;
   case SQRT: r = sqrtf(a); break;
-  case FMA:  r = fmaf(a, b, c); break;
+  case FMA: r = fmaf(a, b, c); break;
   case NARROW_OR_WIDEN: wide = (double)a; break;
   case FROM_SIGNED: r = (float)integer; break;
   default: integer = llrintf(a); break;
@@ -128,9 +150,9 @@ static void results_and_flags_are_the_hosts(void **state) {
     if (op == FMA && is_infinity_times_zero(format, t)) want_flags |= SF_NV;
     bool out_of_range = op == TO_SIGNED && (want_flags & SF_NV); /* the host's integer is then its own */
     if (out_of_range ? !(got_flags & SF_NV) : got != want || got_flags != want_flags)
-      fail_msg("%s, format %d, mode %u, of 0x%llx 0x%llx 0x%llx: 0x%llx flags %u, not 0x%llx flags %u", names[op], (int)format,
-               mode, (unsigned long long)t[0], (unsigned long long)t[1], (unsigned long long)t[2], (unsigned long long)got,
-               got_flags, (unsigned long long)want, want_flags);
+      fail_msg("%s, format %d, mode %u, of 0x%llx 0x%llx 0x%llx: 0x%llx flags %u, not 0x%llx flags %u", names[op],
+               (int)format, mode, (unsigned long long)t[0], (unsigned long long)t[1], (unsigned long long)t[2],
+               (unsigned long long)got, got_flags, (unsigned long long)want, want_flags);
   }
 }
 
@@ -154,18 +176,36 @@ static void ties_round_away_from_zero_in_mode_rmm(void **state) {
 
 static void conversions_to_integers_saturate(void **state) {
   (void)state;
-  static const struct { double value; int bits; bool is_signed; uint64_t result; unsigned flags; } cases[] = {
-    { 1e10, 32, true, 0x7fffffff, SF_NV }, { -1e10, 32, true, 0xffffffff80000000, SF_NV },
-    { 2147483647.0, 32, true, 0x7fffffff, 0 }, { 2147483647.5, 32, true, 0x7fffffff, SF_NV }, /* rounds to 2^31 */
-    { 2147483647.25, 32, true, 0x7fffffff, SF_NX },
-    { -2147483648.0, 32, true, 0xffffffff80000000, 0 }, { -2147483648.5, 32, true, 0xffffffff80000000, SF_NX },
-    { 4294967295.0, 32, false, 0xffffffffffffffff, 0 }, { 4294967296.0, 32, false, 0xffffffffffffffff, SF_NV },
-    { -1, 32, false, 0, SF_NV }, { -0.25, 32, false, 0, SF_NX }, { -0.75, 32, false, 0, SF_NV }, { -0.0, 64, false, 0, 0 },
-    { 0x1p63, 64, true, 0x7fffffffffffffff, SF_NV }, { -0x1p63, 64, true, 0x8000000000000000, 0 },
-    { 0x1p63, 64, false, 0x8000000000000000, 0 }, { 0x1p64, 64, false, UINT64_MAX, SF_NV },
-    { INFINITY, 64, true, 0x7fffffffffffffff, SF_NV }, { -INFINITY, 64, true, 0x8000000000000000, SF_NV },
-    { -INFINITY, 64, false, 0, SF_NV }, { (double)NAN, 64, true, 0x7fffffffffffffff, SF_NV },
-    { (double)NAN, 32, false, 0xffffffffffffffff, SF_NV }, { 0x1p51 + 0.5, 64, true, 0x8000000000000, SF_NX },
+  static const struct {
+    double value;
+    int bits;
+    bool is_signed;
+    uint64_t result;
+    unsigned flags;
+  } cases[] = {
+      {1e10, 32, true, 0x7fffffff, SF_NV},
+      {-1e10, 32, true, 0xffffffff80000000, SF_NV},
+      {2147483647.0, 32, true, 0x7fffffff, 0},
+      {2147483647.5, 32, true, 0x7fffffff, SF_NV}, /* rounds to 2^31 */
+      {2147483647.25, 32, true, 0x7fffffff, SF_NX},
+      {-2147483648.0, 32, true, 0xffffffff80000000, 0},
+      {-2147483648.5, 32, true, 0xffffffff80000000, SF_NX},
+      {4294967295.0, 32, false, 0xffffffffffffffff, 0},
+      {4294967296.0, 32, false, 0xffffffffffffffff, SF_NV},
+      {-1, 32, false, 0, SF_NV},
+      {-0.25, 32, false, 0, SF_NX},
+      {-0.75, 32, false, 0, SF_NV},
+      {-0.0, 64, false, 0, 0},
+      {0x1p63, 64, true, 0x7fffffffffffffff, SF_NV},
+      {-0x1p63, 64, true, 0x8000000000000000, 0},
+      {0x1p63, 64, false, 0x8000000000000000, 0},
+      {0x1p64, 64, false, UINT64_MAX, SF_NV},
+      {INFINITY, 64, true, 0x7fffffffffffffff, SF_NV},
+      {-INFINITY, 64, true, 0x8000000000000000, SF_NV},
+      {-INFINITY, 64, false, 0, SF_NV},
+      {(double)NAN, 64, true, 0x7fffffffffffffff, SF_NV},
+      {(double)NAN, 32, false, 0xffffffffffffffff, SF_NV},
+      {0x1p51 + 0.5, 64, true, 0x8000000000000, SF_NX},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     unsigned flags = 0;
@@ -215,8 +255,9 @@ static void comparisons_with_nans_are_false(void **state) {
 
 static void classes(void **state) {
   (void)state;
-  static const uint64_t of_class[] = { 0xfff0000000000000, 0xbff0000000000000, 0x8000000000000001, 0x8000000000000000, 0, 1,
-                                       0x3ff0000000000000, 0x7ff0000000000000, 0x7ff0000000000001, 0xfff8000000000000 };
+  static const uint64_t of_class[] = {
+      0xfff0000000000000, 0xbff0000000000000, 0x8000000000000001, 0x8000000000000000, 0, 1,
+      0x3ff0000000000000, 0x7ff0000000000000, 0x7ff0000000000001, 0xfff8000000000000};
   for (unsigned i = 0; i < 10; i++) assert_int_equal(sf_class(SF_D, of_class[i]), 1u << i);
   assert_int_equal(sf_class(SF_S, 0x007fffff), 1u << 5);
   assert_int_equal(sf_class(SF_S, 0x00800000), 1u << 6);
@@ -224,12 +265,9 @@ static void classes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(results_and_flags_are_the_hosts),
-    cmocka_unit_test(ties_round_away_from_zero_in_mode_rmm),
-    cmocka_unit_test(conversions_to_integers_saturate),
-    cmocka_unit_test(minimum_and_maximum_prefer_numbers),
-    cmocka_unit_test(comparisons_with_nans_are_false),
-    cmocka_unit_test(classes),
+      cmocka_unit_test(results_and_flags_are_the_hosts),  cmocka_unit_test(ties_round_away_from_zero_in_mode_rmm),
+      cmocka_unit_test(conversions_to_integers_saturate), cmocka_unit_test(minimum_and_maximum_prefer_numbers),
+      cmocka_unit_test(comparisons_with_nans_are_false),  cmocka_unit_test(classes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

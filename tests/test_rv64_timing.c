@@ -4,30 +4,29 @@
 
 /* Cycles from the instruction before `body` to the one behind it, less one: what the body costs where the code is
  * in the cache and the branches are trained. The body runs six times; the last time counts. `setup` runs once. */
-static const char timed_program[] =
-    ".globl main\n"
-    "main:\n"
-    "  li s11, 6\n"
-    "  la s10, C\n"
-    "  %s\n"
-    "  .p2align 6\n"
-    "again:\n"
-    "  .option push; .option norvc\n"
-    "  nop; nop; nop; nop; nop\n"
-    "  csrr s8, cycle\n"
-    "  .option pop\n"
-    "  %s\n"
-    "  csrr s9, cycle\n"
-    "  sub s9, s9, s8\n"
-    "  sd s9, 0(s10)\n"
-    "  addi s11, s11, -1\n"
-    "  bnez s11, again\n"
-    "  li a0, 0\n"
-    "  ret\n"
-    "  .section .operand.out.C, \"aw\", @nobits\n"
-    "  .globl C\n"
-    "C: .skip 4096\n"
-    "  .text\n";
+static const char timed_program[] = ".globl main\n"
+                                    "main:\n"
+                                    "  li s11, 6\n"
+                                    "  la s10, C\n"
+                                    "  %s\n"
+                                    "  .p2align 6\n"
+                                    "again:\n"
+                                    "  .option push; .option norvc\n"
+                                    "  nop; nop; nop; nop; nop\n"
+                                    "  csrr s8, cycle\n"
+                                    "  .option pop\n"
+                                    "  %s\n"
+                                    "  csrr s9, cycle\n"
+                                    "  sub s9, s9, s8\n"
+                                    "  sd s9, 0(s10)\n"
+                                    "  addi s11, s11, -1\n"
+                                    "  bnez s11, again\n"
+                                    "  li a0, 0\n"
+                                    "  ret\n"
+                                    "  .section .operand.out.C, \"aw\", @nobits\n"
+                                    "  .globl C\n"
+                                    "C: .skip 4096\n"
+                                    "  .text\n";
 
 static uint64_t cycles_with(const char *setup, const char *body, const rv64_ports *ports) {
   rv64_memory memory;
@@ -129,15 +128,18 @@ static void predicted_branches_are_free(void **state) {
 static void calls_and_returns_are_free(void **state) {
   (void)state;
   assert_int_equal(cycles("j 9f\n.option norvc\n.p2align 2\nf: nop\n ret\n9: mv s7, ra\n",
-                          ".option norvc\n call f\n nop\n mv ra, s7\n"), 2 + 2 + 2);
+                          ".option norvc\n call f\n nop\n mv ra, s7\n"),
+                   2 + 2 + 2);
 }
 
 /* Found in MEM, two cycles behind decode, and two cycles more to fetch: three bubbles. */
 static void mispredictions_cost_three_cycles(void **state) {
   (void)state;
   /* an indirect jump that goes somewhere else each time */
-  assert_int_equal(cycles("la a1, 1f; la a2, 2f\n", ".option norvc\n xor a3, a1, a2\n xor a1, a1, a3\n xor a2, a2, a3\n jr a1\n"
-                          "1: nop\n j 3f\n2: nop\n nop\n3: nop\n"), 4 + 3 + 3);
+  assert_int_equal(cycles("la a1, 1f; la a2, 2f\n",
+                          ".option norvc\n xor a3, a1, a2\n xor a1, a1, a3\n xor a2, a2, a3\n jr a1\n"
+                          "1: nop\n j 3f\n2: nop\n nop\n3: nop\n"),
+                   4 + 3 + 3);
 }
 
 static void writes_of_csrs_flush_the_pipeline(void **state) {
@@ -150,7 +152,8 @@ static void writes_of_csrs_flush_the_pipeline(void **state) {
 /* A four-byte instruction that straddles two fetch words at the target of a jump comes a cycle later. */
 static void straddling_targets_cost_a_bubble(void **state) {
   (void)state;
-  assert_int_equal(cycles("", ".option norvc\n j 1f\n .p2align 2\n .option rvc\n c.nop\n .option norvc\n1: lui a0, 1\n nop\n .option rvc\n c.nop\n"),
+  assert_int_equal(cycles("", ".option norvc\n j 1f\n .p2align 2\n .option rvc\n c.nop\n .option norvc\n1: lui a0, 1\n "
+                              "nop\n .option rvc\n c.nop\n"),
                    1 + 1 + 3);
 }
 
@@ -158,10 +161,13 @@ static void straddling_targets_cost_a_bubble(void **state) {
 
 enum { MAX_EVENTS = 4096 };
 typedef struct machine {
-  uint64_t latency;          /* of refills */
-  uint64_t busy_until;       /* the second command is taken from here on */
+  uint64_t latency;    /* of refills */
+  uint64_t busy_until; /* the second command is taken from here on */
   int commands, events;
-  struct { char kind; uint64_t cycle, line; } event[MAX_EVENTS];
+  struct {
+    char kind;
+    uint64_t cycle, line;
+  } event[MAX_EVENTS];
 } machine;
 
 static void record(machine *m, char kind, uint64_t cycle, uint64_t line) {
@@ -176,7 +182,8 @@ static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_ins
   return cycle + m->latency;
 }
 static void writeback(void *context, uint64_t cycle, uint64_t line) { record(context, 'W', cycle, line); }
-static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd, char why[256]) {
+static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd,
+                        char why[256]) {
   machine *m = context;
   (void)instruction;
   if (rs1 == 99) {
@@ -193,8 +200,9 @@ static uint64_t fence(void *context, uint64_t cycle, char why[256]) {
   return cycle + 20;
 }
 
-static const machine idle = { .latency = 30 };
-#define PORTS(m) { .context = &(m), .command = command, .fence = fence, .refill = refill, .writeback = writeback }
+static const machine idle = {.latency = 30};
+#define PORTS(m)                                                                                                       \
+  { .context = &(m), .command = command, .fence = fence, .refill = refill, .writeback = writeback }
 
 #define COMMAND ".insn r 0x7b, 3, 5, x0, a1, a2\n"
 
@@ -254,7 +262,10 @@ static void a_refused_command_is_a_fault(void **state) {
   rv64_ports ports = PORTS(m);
   rv64_memory memory;
   rv64_result result;
-  rv64_build_text("c", "int main(void) {\n __asm__ volatile(\".insn r 0x7b, 3, 5, x0, %0, %1\" :: \"r\"(99L), \"r\"(5L)); return 0; }", NULL, &memory);
+  rv64_build_text(
+      "c",
+      "int main(void) {\n __asm__ volatile(\".insn r 0x7b, 3, 5, x0, %0, %1\" :: \"r\"(99L), \"r\"(5L)); return 0; }",
+      NULL, &memory);
   assert_int_equal(rv64_run(&memory, &ports, NULL, &result, NULL), TW_OK);
   assert_int_equal(result.stop, RV64_FAULT);
   assert_string_equal(result.why, "program.c:2: unknown command 5");
@@ -266,7 +277,10 @@ static void results_of_commands_are_written(void **state) {
   machine m = idle;
   rv64_ports ports = PORTS(m);
   rv64_memory memory;
-  rv64_build_text("c", "int main(void) { long r; __asm__ volatile(\".insn r 0x7b, 7, 5, %0, %1, %2\" : \"=r\"(r) : \"r\"(40L), \"r\"(2L));\n return r != 42; }", NULL, &memory);
+  rv64_build_text("c",
+                  "int main(void) { long r; __asm__ volatile(\".insn r 0x7b, 7, 5, %0, %1, %2\" : \"=r\"(r) : "
+                  "\"r\"(40L), \"r\"(2L));\n return r != 42; }",
+                  NULL, &memory);
   rv64_run_well(&memory, &ports);
   rv64_memory_free(&memory);
 }
@@ -279,7 +293,8 @@ static void cold_code_fetches_line_by_line(void **state) {
   rv64_memory memory;
   machine m = idle;
   rv64_ports ports = PORTS(m);
-  rv64_build_text("S", ".option norvc\n.globl main\nmain: .p2align 6\n" X16(X16("addi a1, a1, 1\n")) "li a0, 0\n ret\n", NULL, &memory);
+  rv64_build_text("S", ".option norvc\n.globl main\nmain: .p2align 6\n" X16(X16("addi a1, a1, 1\n")) "li a0, 0\n ret\n",
+                  NULL, &memory);
   rv64_result r = rv64_run_well(&memory, &ports);
   uint64_t last = 0;
   int lines = 0;
@@ -303,11 +318,14 @@ static void data_misses_block(void **state) {
   rv64_ports ports = PORTS(m);
   rv64_build_text("S",
                   ".globl main\nmain: la a1, A; li a3, 0; li a2, 2\n .p2align 6\n"
-                  "1: csrr s8, cycle; ld a0, 0(a1); csrr s9, cycle; li a1, 0; la a1, A; addi a1, a1, 8; addi a2, a2, -1; bnez a2, 1b\n"
-                  "la a1, C; sub s9, s9, s8; sd s9, 0(a1); csrr s8, cycle; ld a0, 64(a1); csrr s9, cycle; sub s9, s9, s8; sd s9, 8(a1)\n"
+                  "1: csrr s8, cycle; ld a0, 0(a1); csrr s9, cycle; li a1, 0; la a1, A; addi a1, a1, 8; addi a2, a2, "
+                  "-1; bnez a2, 1b\n"
+                  "la a1, C; sub s9, s9, s8; sd s9, 0(a1); csrr s8, cycle; ld a0, 64(a1); csrr s9, cycle; sub s9, s9, "
+                  "s8; sd s9, 8(a1)\n"
                   "li a0, 0; ret\n"
                   ".section .operand.A, \"aw\", @nobits\n.p2align 6\nA: .skip 64\n"
-                  ".section .operand.out.C, \"aw\", @nobits\n.p2align 6\nC: .skip 128\n", NULL, &memory);
+                  ".section .operand.out.C, \"aw\", @nobits\n.p2align 6\nC: .skip 128\n",
+                  NULL, &memory);
   rv64_run_well(&memory, &ports);
   uint64_t out[2];
   memcpy(out, rv64_region_named(&memory, "C")->host, sizeof out);
@@ -322,10 +340,13 @@ static void dirty_lines_are_written_back(void **state) {
   rv64_memory memory;
   machine m = idle;
   rv64_ports ports = PORTS(m);
-  rv64_options options = { .dcache_bytes = 256, .dcache_ways = 4 };
+  rv64_options options = {.dcache_bytes = 256, .dcache_ways = 4};
   rv64_result result;
-  rv64_build_text("S", ".globl main\nmain: la a1, C; li a2, 64\n1: sd a2, 0(a1); addi a1, a1, 64; addi a2, a2, -1; bnez a2, 1b; li a0, 0; ret\n"
-                  ".section .operand.out.C, \"aw\", @nobits\n.p2align 6\nC: .skip 4096\n", NULL, &memory);
+  rv64_build_text("S",
+                  ".globl main\nmain: la a1, C; li a2, 64\n1: sd a2, 0(a1); addi a1, a1, 64; addi a2, a2, -1; bnez a2, "
+                  "1b; li a0, 0; ret\n"
+                  ".section .operand.out.C, \"aw\", @nobits\n.p2align 6\nC: .skip 4096\n",
+                  NULL, &memory);
   assert_int_equal(rv64_run(&memory, &ports, &options, &result, NULL), TW_OK);
   assert_int_equal(result.data_cache_misses, 64);
   int written = 0;
@@ -339,10 +360,10 @@ static void impossible_caches_are_refused(void **state) {
   rv64_memory memory;
   rv64_result result;
   tw_error error;
-  static const rv64_ports none = { 0 };
+  static const rv64_ports none = {0};
   rv64_build_text("c", "int main(void) { return 0; }", NULL, &memory);
-  static const rv64_options bad[] = { { .dcache_bytes = 1000 }, { .icache_ways = 3 }, { .icache_bytes = -1 }, { .dcache_ways = -4 },
-                                      { .bus_bytes = 3 }, { .bus_bytes = 128 } };
+  static const rv64_options bad[] = {{.dcache_bytes = 1000}, {.icache_ways = 3}, {.icache_bytes = -1},
+                                     {.dcache_ways = -4},    {.bus_bytes = 3},   {.bus_bytes = 128}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     assert_int_equal(rv64_run(&memory, &none, &bad[i], &result, &error), TW_USAGE);
   rv64_memory_free(&memory);
@@ -350,7 +371,7 @@ static void impossible_caches_are_refused(void **state) {
 
 static void the_same_program_takes_the_same_time(void **state) {
   (void)state;
-  rv64_result first = { 0 };
+  rv64_result first = {0};
   for (int i = 0; i < 3; i++) {
     rv64_memory memory;
     machine m = idle;
@@ -365,27 +386,27 @@ static void the_same_program_takes_the_same_time(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(integer_instructions_take_one_cycle),
-    cmocka_unit_test(dependent_loads),
-    cmocka_unit_test(loads_behind_stores),
-    cmocka_unit_test(multiplies),
-    cmocka_unit_test(divisions),
-    cmocka_unit_test(floating_point),
-    cmocka_unit_test(predicted_branches_are_free),
-    cmocka_unit_test(calls_and_returns_are_free),
-    cmocka_unit_test(mispredictions_cost_three_cycles),
-    cmocka_unit_test(writes_of_csrs_flush_the_pipeline),
-    cmocka_unit_test(straddling_targets_cost_a_bubble),
-    cmocka_unit_test(commands_leave_one_a_cycle),
-    cmocka_unit_test(fences_wait),
-    cmocka_unit_test(a_command_that_waits_is_replayed),
-    cmocka_unit_test(a_refused_command_is_a_fault),
-    cmocka_unit_test(results_of_commands_are_written),
-    cmocka_unit_test(cold_code_fetches_line_by_line),
-    cmocka_unit_test(data_misses_block),
-    cmocka_unit_test(dirty_lines_are_written_back),
-    cmocka_unit_test(impossible_caches_are_refused),
-    cmocka_unit_test(the_same_program_takes_the_same_time),
+      cmocka_unit_test(integer_instructions_take_one_cycle),
+      cmocka_unit_test(dependent_loads),
+      cmocka_unit_test(loads_behind_stores),
+      cmocka_unit_test(multiplies),
+      cmocka_unit_test(divisions),
+      cmocka_unit_test(floating_point),
+      cmocka_unit_test(predicted_branches_are_free),
+      cmocka_unit_test(calls_and_returns_are_free),
+      cmocka_unit_test(mispredictions_cost_three_cycles),
+      cmocka_unit_test(writes_of_csrs_flush_the_pipeline),
+      cmocka_unit_test(straddling_targets_cost_a_bubble),
+      cmocka_unit_test(commands_leave_one_a_cycle),
+      cmocka_unit_test(fences_wait),
+      cmocka_unit_test(a_command_that_waits_is_replayed),
+      cmocka_unit_test(a_refused_command_is_a_fault),
+      cmocka_unit_test(results_of_commands_are_written),
+      cmocka_unit_test(cold_code_fetches_line_by_line),
+      cmocka_unit_test(data_misses_block),
+      cmocka_unit_test(dirty_lines_are_written_back),
+      cmocka_unit_test(impossible_caches_are_refused),
+      cmocka_unit_test(the_same_program_takes_the_same_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

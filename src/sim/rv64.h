@@ -21,10 +21,10 @@ typedef enum rv64_access { RV64_READ = 1, RV64_WRITE = 2, RV64_EXECUTE = 4 } rv6
 
 /* A stretch of the address space. Anything outside all regions, or against a region's rights, faults. */
 typedef struct rv64_region {
-  const char *name;   /* for messages: "stack", "A", ".text" */
+  const char *name; /* for messages: "stack", "A", ".text" */
   uint64_t base, size;
-  unsigned rights;    /* rv64_access bits; of the program and of the coprocessor's DMA alike */
-  uint8_t *host;      /* size bytes, owned by the memory; little-endian as the program sees them */
+  unsigned rights; /* rv64_access bits; of the program and of the coprocessor's DMA alike */
+  uint8_t *host;   /* size bytes, owned by the memory; little-endian as the program sees them */
 } rv64_region;
 
 /* A program in its memory, regions sorted by address:
@@ -96,8 +96,8 @@ typedef struct rv64_ports {
   /* A custom-0..3 instruction, operands read, offered at write-back. Returns the cycle at which it was taken;
    * if later than `cycle`, the core replays it as Rocket does. *rd is written back if the instruction has xd
    * set. Returns UINT64_MAX after describing a fault in *why (a line without file or place; the core adds those). */
-  uint64_t (*command)(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2,
-                      uint64_t *rd, char why[256]);
+  uint64_t (*command)(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd,
+                      char why[256]);
   /* The fence instruction: everything before it has left the coprocessor. UINT64_MAX as above. */
   uint64_t (*fence)(void *context, uint64_t cycle, char why[256]);
   /* An L1 miss, at the cycle of the request: `line` is the address of a 64-byte line; returns the cycle of the

@@ -14,26 +14,28 @@
 #ifndef TW_SIM_RV64_CORE_H
 #define TW_SIM_RV64_CORE_H
 
-
 #include "sim/rv64.h"
 #include "sim/rv64/decode.h"
 
 enum {
   LINE_SHIFT = 6, /* 64-byte lines, CacheBlockBytes */
   STAGES_TO_WRITE_BACK = 3,
-  MISPREDICT_REFETCH = 4, /* resolved in MEM (t+2), where s0 of the fetch starts; s2 two cycles later is in ID: Core 607-612, Frontend 107-150 */
-  REPLAY_REFETCH = 5,     /* the same from WB: CSR flushes, replays of memory accesses and commands: Core 750-760, 935-940 */
+  /* From the issue of a mispredicted branch to that of the right instruction: resolved in MEM (t+2), which is s0 of
+   * the new fetch, whose s2 is in ID: Core 607-612, Frontend 107-150. */
+  MISPREDICT_REFETCH = 4,
+  /* The same from WB: writes of CSRs, replays of memory accesses and commands: Core 750-760, 935-940. */
+  REPLAY_REFETCH = 5,
 };
 
 /* ---- L1 caches ------------------------------------------------------------------------------------------- */
 
 typedef struct rv64_cache {
-  uint64_t *tag;       /* [set][way]: line number + 1; 0 = invalid */
-  uint8_t *dirty;      /* [set][way] */
+  uint64_t *tag;  /* [set][way]: line number + 1; 0 = invalid */
+  uint8_t *dirty; /* [set][way] */
   uint64_t set_mask;
   unsigned ways;
-  uint16_t lfsr;       /* RandomReplacement: util/Replacement.scala */
-  uint64_t last_line;  /* the line of the last hit + 1, and its dirty bit */
+  uint16_t lfsr;      /* RandomReplacement: util/Replacement.scala */
+  uint64_t last_line; /* the line of the last hit + 1, and its dirty bit */
   uint8_t *last_dirty;
   uint64_t misses;
 } rv64_cache;
@@ -42,29 +44,33 @@ typedef struct rv64_cache {
 
 enum { HISTORY_ENTRIES = 512, TARGET_ENTRIES = 28, RETURN_ENTRIES = 6, FETCH_QUEUE = 5 };
 
-typedef struct rv64_predictor { /* BTB.scala */
-  uint8_t taken[HISTORY_ENTRIES];      /* one-bit counters */
-  uint8_t history;                     /* 8 outcomes, the latest in bit 7 */
-  uint64_t branch[TARGET_ENTRIES];     /* halfword number of the branch's last half; 0 = invalid */
+typedef struct rv64_predictor {    /* BTB.scala */
+  uint8_t taken[HISTORY_ENTRIES];  /* one-bit counters */
+  uint8_t history;                 /* 8 outcomes, the latest in bit 7 */
+  uint64_t branch[TARGET_ENTRIES]; /* halfword number of the branch's last half; 0 = invalid */
   uint64_t target[TARGET_ENTRIES];
-  uint64_t used[TARGET_ENTRIES];       /* cycle of the last use, for replacement */
+  uint64_t used[TARGET_ENTRIES]; /* cycle of the last use, for replacement */
   uint64_t returns[RETURN_ENTRIES];
   unsigned return_top, return_count;
 } rv64_predictor;
 
 typedef struct rv64_frontend { /* Frontend.scala; a packet is an aligned word of 4 bytes, numbered by address / 4 */
-  uint64_t packet;       /* the last one fetched */
-  uint64_t available;    /* cycle at which decode can use it */
-  uint64_t line;         /* I-cache line of that packet */
-  uint64_t direct;       /* the packet behind a replayed fetch: its miss is requested without another replay */
-  uint64_t entered_late; /* packet entered at its second half, which the target buffer does not recognise */
-  uint64_t dequeued[8];  /* cycle at which decode took the last packets, a ring by `count` */
+  uint64_t packet;             /* the last one fetched */
+  uint64_t available;          /* cycle at which decode can use it */
+  uint64_t line;               /* I-cache line of that packet */
+  uint64_t direct;             /* the packet behind a replayed fetch: its miss is requested without another replay */
+  uint64_t entered_late;       /* packet entered at its second half, which the target buffer does not recognise */
+  uint64_t dequeued[8];        /* cycle at which decode took the last packets, a ring by `count` */
   unsigned count;
 } rv64_frontend;
 
 /* ---- The core -------------------------------------------------------------------------------------------- */
 
-typedef struct rv64_store { uint64_t word; uint8_t mask; uint64_t time; } rv64_store; /* a store in the buffer */
+typedef struct rv64_store {
+  uint64_t word;
+  uint8_t mask;
+  uint64_t time;
+} rv64_store; /* a store in the buffer */
 
 enum { N_HINTS = 8 };
 
@@ -72,24 +78,24 @@ typedef struct rv64_core {
   uint64_t x[33], x_ready[33]; /* [RV64_SINK] takes what is written to x0 */
   uint64_t f[32], f_ready[32];
   unsigned fflags, frm;
-  uint64_t reservation;        /* of lr: address of the doubleword + 1; 0 = none */
+  uint64_t reservation; /* of lr: address of the doubleword + 1; 0 = none */
 
   const rv64_memory *memory;
   const rv64_region *hint[N_HINTS];
-  rv64_insn *code;             /* one slot for each halfword from code_base */
+  rv64_insn *code; /* one slot for each halfword from code_base */
   uint64_t code_base, code_size;
 
   rv64_frontend fetch;
   rv64_predictor predictor;
   rv64_cache icache, dcache;
-  unsigned last_beat;          /* beats after the first one of a line */
+  unsigned last_beat; /* beats after the first one of a line */
 
-  rv64_store store[2];         /* the last two stores, the latest first */
-  uint64_t last_memory;        /* issue of the last memory access */
-  uint64_t last_command;       /* issue of the last coprocessor command */
-  uint64_t divider_free;       /* when the multiply-divide unit takes the next operation */
-  uint64_t float_free;         /* when a running fdiv or fsqrt lets the next floating-point instruction pass */
-  uint64_t float_done;         /* when the last floating-point result is written */
+  rv64_store store[2];   /* the last two stores, the latest first */
+  uint64_t last_memory;  /* issue of the last memory access */
+  uint64_t last_command; /* issue of the last coprocessor command */
+  uint64_t divider_free; /* when the multiply-divide unit takes the next operation */
+  uint64_t float_free;   /* when a running fdiv or fsqrt lets the next floating-point instruction pass */
+  uint64_t float_done;   /* when the last floating-point result is written */
 
   uint64_t start_cycle, start_instructions;
   bool started;
@@ -97,7 +103,7 @@ typedef struct rv64_core {
 
   const rv64_ports *ports;
   const rv64_options *options;
-  uint64_t checkpoint;         /* cycle at which limits and the interrupt are looked at next */
+  uint64_t checkpoint; /* cycle at which limits and the interrupt are looked at next */
   size_t console_length;
   rv64_result *result;
 } rv64_core;

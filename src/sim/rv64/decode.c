@@ -18,12 +18,14 @@ static int32_t store_offset(uint32_t word) { return sign_extend(field(word, 31, 
 /* ---- Compressed instructions ----------------------------------------------------------------------------- */
 
 enum { ZERO = 0, RA = 1, SP = 2 };
+// clang-format off
 enum opcode {
   LOAD = 0x03, LOAD_FP = 0x07, MISC_MEM = 0x0f, IMMEDIATE = 0x13, AUIPC = 0x17, IMMEDIATE_32 = 0x1b, STORE = 0x23,
   STORE_FP = 0x27, ATOMIC = 0x2f, REGISTER = 0x33, LUI = 0x37, REGISTER_32 = 0x3b, MADD = 0x43, MSUB = 0x47,
   NMSUB = 0x4b, NMADD = 0x4f, FLOAT = 0x53, BRANCH = 0x63, JALR = 0x67, JAL = 0x6f, SYSTEM = 0x73,
   CUSTOM_0 = 0x0b, CUSTOM_1 = 0x2b, CUSTOM_2 = 0x5b, CUSTOM_3 = 0x7b,
 };
+// clang-format on
 
 static uint32_t r_type(uint32_t opcode, uint32_t funct3, uint32_t funct7, uint32_t rd, uint32_t rs1, uint32_t rs2) {
   return funct7 << 25 | rs2 << 20 | rs1 << 15 | funct3 << 12 | rd << 7 | opcode;
@@ -65,8 +67,11 @@ static uint32_t expand_quadrant_0(uint32_t c) {
 static uint32_t expand_arithmetic(uint32_t c) { /* quadrant 1, funct3 100 */
   uint32_t rd = 8 + field(c, 9, 7), rs2 = 8 + field(c, 4, 2);
   uint32_t imm = field(c, 12, 12) << 5 | field(c, 6, 2);
-  static const struct { uint8_t opcode, funct3, funct7; } table[8] = {
-    { REGISTER, 0, 0x20 }, { REGISTER, 4, 0 }, { REGISTER, 6, 0 }, { REGISTER, 7, 0 }, { REGISTER_32, 0, 0x20 }, { REGISTER_32, 0, 0 },
+  static const struct {
+    uint8_t opcode, funct3, funct7;
+  } table[8] = {
+      {REGISTER, 0, 0x20}, {REGISTER, 4, 0},       {REGISTER, 6, 0},
+      {REGISTER, 7, 0},    {REGISTER_32, 0, 0x20}, {REGISTER_32, 0, 0},
   };
   switch (field(c, 11, 10)) {
   case 0: return i_type(IMMEDIATE, 5, rd, rd, imm);
@@ -97,7 +102,8 @@ static uint32_t expand_quadrant_1(uint32_t c) {
           field(c, 7, 7) << 6 | field(c, 2, 2) << 5 | field(c, 11, 11) << 4 | field(c, 5, 3) << 1;
     return j_type(ZERO, (uint32_t)sign_extend(imm, 12));
   default:
-    imm = field(c, 12, 12) << 8 | field(c, 6, 5) << 6 | field(c, 2, 2) << 5 | field(c, 11, 10) << 3 | field(c, 4, 3) << 1;
+    imm =
+        field(c, 12, 12) << 8 | field(c, 6, 5) << 6 | field(c, 2, 2) << 5 | field(c, 11, 10) << 3 | field(c, 4, 3) << 1;
     return b_type(field(c, 13, 13), rs1, (uint32_t)sign_extend(imm, 9));
   }
 }
@@ -137,15 +143,15 @@ static uint32_t expand(uint32_t c) {
 
 /* ---- 32-bit instructions --------------------------------------------------------------------------------- */
 
-static const uint8_t branches[8] = { OP_BEQ, OP_BNE, 0, 0, OP_BLT, OP_BGE, OP_BLTU, OP_BGEU };
-static const uint8_t loads[8] = { OP_LB, OP_LH, OP_LW, OP_LD, OP_LBU, OP_LHU, OP_LWU, 0 };
-static const uint8_t stores[8] = { OP_SB, OP_SH, OP_SW, OP_SD };
-static const uint8_t immediates[8] = { OP_ADDI, OP_SLLI, OP_SLTI, OP_SLTIU, OP_XORI, OP_SRLI, OP_ORI, OP_ANDI };
-static const uint8_t registers[8] = { OP_ADD, OP_SLL, OP_SLT, OP_SLTU, OP_XOR, OP_SRL, OP_OR, OP_AND };
-static const uint8_t words[8] = { OP_ADDW, OP_SLLW, 0, 0, 0, OP_SRLW, 0, 0 };
-static const uint8_t multiplies[8] = { OP_MUL, OP_MULH, OP_MULHSU, OP_MULHU, OP_DIV, OP_DIVU, OP_REM, OP_REMU };
-static const uint8_t multiplies_w[8] = { OP_MULW, 0, 0, 0, OP_DIVW, OP_DIVUW, OP_REMW, OP_REMUW };
-static const uint8_t csrs[8] = { 0, OP_CSRRW, OP_CSRRS, OP_CSRRC, 0, OP_CSRRWI, OP_CSRRSI, OP_CSRRCI };
+static const uint8_t branches[8] = {OP_BEQ, OP_BNE, 0, 0, OP_BLT, OP_BGE, OP_BLTU, OP_BGEU};
+static const uint8_t loads[8] = {OP_LB, OP_LH, OP_LW, OP_LD, OP_LBU, OP_LHU, OP_LWU, 0};
+static const uint8_t stores[8] = {OP_SB, OP_SH, OP_SW, OP_SD};
+static const uint8_t immediates[8] = {OP_ADDI, OP_SLLI, OP_SLTI, OP_SLTIU, OP_XORI, OP_SRLI, OP_ORI, OP_ANDI};
+static const uint8_t registers[8] = {OP_ADD, OP_SLL, OP_SLT, OP_SLTU, OP_XOR, OP_SRL, OP_OR, OP_AND};
+static const uint8_t words[8] = {OP_ADDW, OP_SLLW, 0, 0, 0, OP_SRLW, 0, 0};
+static const uint8_t multiplies[8] = {OP_MUL, OP_MULH, OP_MULHSU, OP_MULHU, OP_DIV, OP_DIVU, OP_REM, OP_REMU};
+static const uint8_t multiplies_w[8] = {OP_MULW, 0, 0, 0, OP_DIVW, OP_DIVUW, OP_REMW, OP_REMUW};
+static const uint8_t csrs[8] = {0, OP_CSRRW, OP_CSRRS, OP_CSRRC, 0, OP_CSRRWI, OP_CSRRSI, OP_CSRRCI};
 
 static uint8_t register_op(uint32_t funct3, uint32_t funct7, bool is_word) {
   switch (funct7) {
@@ -206,9 +212,9 @@ static bool is_rounding(uint32_t rounding) { return rounding <= SF_RMM || roundi
 /* OP-FP. The format field was checked by the caller. */
 static uint8_t float_op(const rv64_insn *in, uint32_t word, uint32_t funct3) {
   bool rounded = is_rounding(funct3);
-  static const uint8_t signs[8] = { OP_FSGNJ, OP_FSGNJN, OP_FSGNJX };
-  static const uint8_t extremes[8] = { OP_FMIN, OP_FMAX };
-  static const uint8_t compares[8] = { OP_FLE, OP_FLT, OP_FEQ };
+  static const uint8_t signs[8] = {OP_FSGNJ, OP_FSGNJN, OP_FSGNJX};
+  static const uint8_t extremes[8] = {OP_FMIN, OP_FMAX};
+  static const uint8_t compares[8] = {OP_FLE, OP_FLT, OP_FEQ};
   switch (field(word, 31, 27)) {
   case 0x00: return rounded ? OP_FADD : OP_ILLEGAL;
   case 0x01: return rounded ? OP_FSUB : OP_ILLEGAL;
@@ -229,16 +235,7 @@ static uint8_t float_op(const rv64_insn *in, uint32_t word, uint32_t funct3) {
   }
 }
 
-static bool writes_float(uint8_t op) {
-  switch (op) {
-  case OP_FLW: case OP_FLD: case OP_FMADD: case OP_FMSUB: case OP_FNMSUB: case OP_FNMADD: case OP_FADD: case OP_FSUB:
-  case OP_FMUL: case OP_FDIV: case OP_FSQRT: case OP_FSGNJ: case OP_FSGNJN: case OP_FSGNJX: case OP_FMIN: case OP_FMAX:
-  case OP_FCVT_F_F: case OP_FCVT_F_X: case OP_FMV_F_X:
-    return true;
-  default:
-    return false;
-  }
-}
+static bool writes_float(uint8_t op) { return op >= OP_FLW && op <= OP_FMAX; }
 
 rv64_insn rv64_decode(uint32_t word) {
   uint8_t length = (word & 3) == 3 ? 4 : 2;
@@ -247,47 +244,76 @@ rv64_insn rv64_decode(uint32_t word) {
 
   uint32_t funct3 = field(word, 14, 12), two_bits = field(word, 26, 25);
   rv64_insn in = {
-    .length = length,
-    .rd = (uint8_t)field(word, 11, 7), .rs1 = (uint8_t)field(word, 19, 15),
-    .rs2 = (uint8_t)field(word, 24, 20), .rs3 = (uint8_t)field(word, 31, 27),
-    .rounding = (uint8_t)funct3, .format = two_bits == 1 ? SF_D : SF_S,
-    .imm = (int32_t)word >> 20,
+      .length = length,
+      .rd = (uint8_t)field(word, 11, 7),
+      .rs1 = (uint8_t)field(word, 19, 15),
+      .rs2 = (uint8_t)field(word, 24, 20),
+      .rs3 = (uint8_t)field(word, 31, 27),
+      .rounding = (uint8_t)funct3,
+      .format = two_bits == 1 ? SF_D : SF_S,
+      .imm = (int32_t)word >> 20,
   };
   uint8_t op = OP_ILLEGAL;
   switch (field(word, 6, 0)) {
-  case LUI:      op = OP_LUI;   in.imm = (int32_t)(word & 0xfffff000); break;
-  case AUIPC:    op = OP_AUIPC; in.imm = (int32_t)(word & 0xfffff000); break;
+  case LUI:
+    op = OP_LUI;
+    in.imm = (int32_t)(word & 0xfffff000);
+    break;
+  case AUIPC:
+    op = OP_AUIPC;
+    in.imm = (int32_t)(word & 0xfffff000);
+    break;
   case JAL:
     op = OP_JAL;
     in.imm = sign_extend(field(word, 31, 31) << 20 | field(word, 19, 12) << 12 | field(word, 20, 20) << 11 |
-                         field(word, 30, 21) << 1, 21);
+                             field(word, 30, 21) << 1,
+                         21);
     break;
-  case JALR:     if (!funct3) op = OP_JALR; break;
+  case JALR:
+    if (!funct3) op = OP_JALR;
+    break;
   case BRANCH:
     op = branches[funct3];
-    in.imm = sign_extend(field(word, 31, 31) << 12 | field(word, 7, 7) << 11 | field(word, 30, 25) << 5 |
-                         field(word, 11, 8) << 1, 13);
+    in.imm = sign_extend(
+        field(word, 31, 31) << 12 | field(word, 7, 7) << 11 | field(word, 30, 25) << 5 | field(word, 11, 8) << 1, 13);
     break;
-  case LOAD:     op = loads[funct3]; break;
-  case STORE:    op = stores[funct3]; in.imm = store_offset(word); break;
-  case LOAD_FP:  op = funct3 == 2 ? OP_FLW : funct3 == 3 ? OP_FLD : OP_ILLEGAL; break;
-  case STORE_FP: op = funct3 == 2 ? OP_FSW : funct3 == 3 ? OP_FSD : OP_ILLEGAL; in.imm = store_offset(word); break;
-  case IMMEDIATE:   op = immediate_op(&in, word, funct3); break;
+  case LOAD: op = loads[funct3]; break;
+  case STORE:
+    op = stores[funct3];
+    in.imm = store_offset(word);
+    break;
+  case LOAD_FP: op = funct3 == 2 ? OP_FLW : funct3 == 3 ? OP_FLD : OP_ILLEGAL; break;
+  case STORE_FP:
+    op = funct3 == 2 ? OP_FSW : funct3 == 3 ? OP_FSD : OP_ILLEGAL;
+    in.imm = store_offset(word);
+    break;
+  case IMMEDIATE: op = immediate_op(&in, word, funct3); break;
   case IMMEDIATE_32: op = immediate_word_op(&in, word, funct3); break;
-  case REGISTER:       op = register_op(funct3, field(word, 31, 25), false); break;
-  case REGISTER_32:    op = register_op(funct3, field(word, 31, 25), true); break;
-  case MISC_MEM:    op = funct3 == 0 ? OP_FENCE : funct3 == 1 ? OP_FENCE_I : OP_ILLEGAL; break;
-  case SYSTEM:    op = system_op(&in, word, funct3); break;
-  case ATOMIC:    op = atomic_op(&in, word, funct3); break;
-  case MADD:     if (is_rounding(funct3)) op = OP_FMADD; break;
-  case MSUB:     if (is_rounding(funct3)) op = OP_FMSUB; break;
-  case NMSUB:    if (is_rounding(funct3)) op = OP_FNMSUB; break;
-  case NMADD:    if (is_rounding(funct3)) op = OP_FNMADD; break;
-  case FLOAT:    op = float_op(&in, word, funct3); break;
-  case CUSTOM_0: case CUSTOM_1: case CUSTOM_2: case CUSTOM_3: op = OP_CUSTOM; break;
+  case REGISTER: op = register_op(funct3, field(word, 31, 25), false); break;
+  case REGISTER_32: op = register_op(funct3, field(word, 31, 25), true); break;
+  case MISC_MEM: op = funct3 == 0 ? OP_FENCE : funct3 == 1 ? OP_FENCE_I : OP_ILLEGAL; break;
+  case SYSTEM: op = system_op(&in, word, funct3); break;
+  case ATOMIC: op = atomic_op(&in, word, funct3); break;
+  case MADD:
+    if (is_rounding(funct3)) op = OP_FMADD;
+    break;
+  case MSUB:
+    if (is_rounding(funct3)) op = OP_FMSUB;
+    break;
+  case NMSUB:
+    if (is_rounding(funct3)) op = OP_FNMSUB;
+    break;
+  case NMADD:
+    if (is_rounding(funct3)) op = OP_FNMADD;
+    break;
+  case FLOAT: op = float_op(&in, word, funct3); break;
+  case CUSTOM_0:
+  case CUSTOM_1:
+  case CUSTOM_2:
+  case CUSTOM_3: op = OP_CUSTOM; break;
   default: break;
   }
-  bool has_format = op >= OP_FMADD && op <= OP_FMV_F_X;
+  bool has_format = op >= OP_FMADD && op <= OP_FMV_X_F;
   if (has_format && two_bits > 1) op = OP_ILLEGAL;
   if (op == OP_ILLEGAL || op == OP_CUSTOM) in.imm = (int32_t)raw;
   if (!in.rd && !writes_float(op)) in.rd = RV64_SINK;

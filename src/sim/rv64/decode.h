@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+// clang-format off
 typedef enum rv64_op {
   OP_ILLEGAL,
   OP_OUTSIDE, /* no code here: a fetch fault */
@@ -20,25 +21,28 @@ typedef enum rv64_op {
   OP_FENCE, OP_FENCE_I, OP_ECALL, OP_EBREAK,
   OP_CSRRW, OP_CSRRS, OP_CSRRC, OP_CSRRWI, OP_CSRRSI, OP_CSRRCI, /* imm: the CSR; rs1: register or immediate */
   OP_LR, OP_SC, OP_AMOSWAP, OP_AMOADD, OP_AMOXOR, OP_AMOAND, OP_AMOOR, OP_AMOMIN, OP_AMOMAX, OP_AMOMINU, OP_AMOMAXU,
-  OP_FLW, OP_FLD, OP_FSW, OP_FSD,
+  OP_FSW, OP_FSD,
+  OP_FLW, OP_FLD, /* from here to OP_FMAX: a floating-point register is written */
   OP_FMADD, OP_FMSUB, OP_FNMSUB, OP_FNMADD, OP_FADD, OP_FSUB, OP_FMUL, OP_FDIV, OP_FSQRT,
-  OP_FSGNJ, OP_FSGNJN, OP_FSGNJX, OP_FMIN, OP_FMAX, OP_FLE, OP_FLT, OP_FEQ, OP_FCLASS,
   OP_FCVT_F_F, /* to `format` from the other one */
-  OP_FCVT_X_F, OP_FCVT_F_X, /* rs2: the encoding's 0 = w, 1 = wu, 2 = l, 3 = lu */
-  OP_FMV_X_F, OP_FMV_F_X,
+  OP_FCVT_F_X, /* rs2, here and below: the encoding's 0 = w, 1 = wu, 2 = l, 3 = lu */
+  OP_FMV_F_X,
+  OP_FSGNJ, OP_FSGNJN, OP_FSGNJX, OP_FMIN, OP_FMAX,
+  OP_FLE, OP_FLT, OP_FEQ, OP_FCLASS, OP_FCVT_X_F, OP_FMV_X_F, /* an integer register is written */
   OP_CUSTOM,  /* imm: the instruction */
   OP_COUNT,
 } rv64_op;
+// clang-format on
 
 enum { RV64_SINK = 32 }; /* rd of integer instructions that write x0: a register that nobody reads */
 
 typedef struct rv64_insn {
-  uint8_t op;       /* rv64_op */
-  uint8_t length;   /* 2 or 4; 0 = not decoded yet */
+  uint8_t op;     /* rv64_op */
+  uint8_t length; /* 2 or 4; 0 = not decoded yet */
   uint8_t rd, rs1, rs2, rs3;
-  uint8_t rounding; /* of floating-point: 0..4, 7 = dynamic */
-  uint8_t format;   /* sf_format; of atomics: log2 of the size */
-  int32_t imm;      /* sign-extended immediate; of OP_ILLEGAL and OP_CUSTOM the encoding */
+  uint8_t rounding;       /* of floating-point: 0..4, 7 = dynamic */
+  uint8_t format;         /* sf_format; of atomics: log2 of the size */
+  int32_t imm;            /* sign-extended immediate; of OP_ILLEGAL and OP_CUSTOM the encoding */
   uint32_t target_buffer; /* the core's: where the branch target buffer had this branch last */
 } rv64_insn;
 

@@ -31,8 +31,9 @@ rv64_stop rv64_fault_access(rv64_core *core, uint64_t pc, uint64_t address, unsi
   }
   const rv64_region *stack = stack_of(memory), *below = stack - 1; /* there is at least the code */
   if (address < stack->base && address >= below->base + below->size + (4u << 10))
-    return rv64_fault(core, pc, "stack overflow: %s at 0x%" PRIx64 ", %" PRIu64 " bytes below the stack of %" PRIu64
-                      " bytes", verb, address, stack->base - address, stack->size);
+    return rv64_fault(core, pc,
+                      "stack overflow: %s at 0x%" PRIx64 ", %" PRIu64 " bytes below the stack of %" PRIu64 " bytes",
+                      verb, address, stack->base - address, stack->size);
   rv64_describe_access(memory, address, size, rights, text, sizeof text);
   return rv64_fault(core, pc, "%s of %s", verb, text);
 }
@@ -47,9 +48,12 @@ rv64_stop rv64_fault_jump(rv64_core *core, uint64_t pc, uint64_t target) {
 void rv64_console_put(rv64_result *result, size_t *length, unsigned char c) {
   static const char note[] = "... (cut)";
   char text[8];
-  if (isprint(c) && c != '\\') snprintf(text, sizeof text, "%c", c);
-  else if (c == '\n') strcpy(text, "\n");
-  else snprintf(text, sizeof text, c == '\\' ? "\\\\" : "\\x%02x", c);
+  if (isprint(c) && c != '\\')
+    snprintf(text, sizeof text, "%c", c);
+  else if (c == '\n')
+    strcpy(text, "\n");
+  else
+    snprintf(text, sizeof text, c == '\\' ? "\\\\" : "\\x%02x", c);
   size_t n = strlen(text), room = sizeof result->console - sizeof note;
   if (*length + n <= room) {
     memcpy(result->console + *length, text, n + 1);

@@ -56,20 +56,20 @@ static uint64_t to_float(rv64_core *core, const rv64_insn *in, unsigned rounding
   uint64_t sign = sf_sign_bit(format);
   uint64_t a = operand(core, format, in->rs1), b = operand(core, format, in->rs2), c = operand(core, format, in->rs3);
   switch (in->op) {
-  case OP_FMADD:  return sf_fma(format, a, b, c, rounding, flags);
-  case OP_FMSUB:  return sf_fma(format, a, b, c ^ sign, rounding, flags);
+  case OP_FMADD: return sf_fma(format, a, b, c, rounding, flags);
+  case OP_FMSUB: return sf_fma(format, a, b, c ^ sign, rounding, flags);
   case OP_FNMSUB: return sf_fma(format, a ^ sign, b, c, rounding, flags);
   case OP_FNMADD: return sf_fma(format, a ^ sign, b, c ^ sign, rounding, flags);
-  case OP_FADD:   return sf_add(format, a, b, rounding, flags);
-  case OP_FSUB:   return sf_add(format, a, b ^ sign, rounding, flags);
-  case OP_FMUL:   return sf_mul(format, a, b, rounding, flags);
-  case OP_FDIV:   return sf_div(format, a, b, rounding, flags);
-  case OP_FSQRT:  return sf_sqrt(format, a, rounding, flags);
-  case OP_FSGNJ:  return (a & ~sign) | (b & sign);
+  case OP_FADD: return sf_add(format, a, b, rounding, flags);
+  case OP_FSUB: return sf_add(format, a, b ^ sign, rounding, flags);
+  case OP_FMUL: return sf_mul(format, a, b, rounding, flags);
+  case OP_FDIV: return sf_div(format, a, b, rounding, flags);
+  case OP_FSQRT: return sf_sqrt(format, a, rounding, flags);
+  case OP_FSGNJ: return (a & ~sign) | (b & sign);
   case OP_FSGNJN: return (a & ~sign) | (~b & sign);
   case OP_FSGNJX: return a ^ (b & sign);
-  case OP_FMIN:   return sf_min(format, a, b, flags);
-  case OP_FMAX:   return sf_max(format, a, b, flags);
+  case OP_FMIN: return sf_min(format, a, b, flags);
+  case OP_FMAX: return sf_max(format, a, b, flags);
   case OP_FCVT_F_F: {
     sf_format from = format == SF_D ? SF_S : SF_D;
     return sf_convert(from, format, operand(core, from, in->rs1), rounding, flags);
@@ -85,7 +85,7 @@ static uint64_t to_float(rv64_core *core, const rv64_insn *in, unsigned rounding
 
 static bool reads_integer(uint8_t op) { return op == OP_FCVT_F_X || op == OP_FMV_F_X; }
 static bool reads_two(uint8_t op) { return op <= OP_FDIV || (op >= OP_FSGNJ && op <= OP_FEQ); }
-static bool is_rounded(uint8_t op) { return op <= OP_FSQRT || (op >= OP_FCVT_F_F && op <= OP_FCVT_F_X); }
+static bool is_rounded(uint8_t op) { return op <= OP_FCVT_F_X || op == OP_FCVT_X_F; }
 
 bool rv64_float(rv64_core *core, const rv64_insn *in, uint64_t *issue) {
   unsigned rounding = rounding_of(core, in), flags = 0;
@@ -105,8 +105,8 @@ bool rv64_float(rv64_core *core, const rv64_insn *in, uint64_t *issue) {
     t = later(t, core->f_ready[in->rd]);
     uint64_t ready = t + FLOAT_READY;
     if (in->op == OP_FDIV || in->op == OP_FSQRT) {
-      unsigned latency = divide_latency(in->format, operand(core, in->format, in->rs1), operand(core, in->format, in->rs2),
-                                        in->op == OP_FSQRT);
+      unsigned latency = divide_latency(in->format, operand(core, in->format, in->rs1),
+                                        operand(core, in->format, in->rs2), in->op == OP_FSQRT);
       core->float_free = t + latency;
       ready = t + latency + 1;
     } else if (in->op <= OP_FMUL && in->format == SF_D) {

@@ -10,7 +10,7 @@ typedef struct rv64_image {
   char *name;     /* for messages */
   uint8_t *bytes; /* the file */
   size_t size;
-  Elf *elf;       /* over `bytes` */
+  Elf *elf; /* over `bytes` */
 } rv64_image;
 
 /* An operand that the harness fills and nobody else writes. */

@@ -42,12 +42,13 @@ static const char *check_header(Elf *elf, GElf_Ehdr *header) {
   return NULL;
 }
 
-static rv64_region *append_region(rv64_memory *memory, const char *name, uint64_t base, uint64_t size, unsigned rights) {
+static rv64_region *append_region(rv64_memory *memory, const char *name, uint64_t base, uint64_t size,
+                                  unsigned rights) {
   rv64_region *grown = realloc(memory->region, (memory->n_regions + 1) * sizeof *grown);
   if (!grown) return NULL;
   memory->region = grown;
   rv64_region *r = &grown[memory->n_regions];
-  *r = (rv64_region){ .name = strdup(name), .base = base, .size = size, .rights = rights };
+  *r = (rv64_region){.name = strdup(name), .base = base, .size = size, .rights = rights};
   if (!r->name) return NULL;
   memory->n_regions++;
   return r;
@@ -132,8 +133,9 @@ static tw_status add_stack(rv64_memory *memory, tw_error *error) {
   rv64_region *last = &memory->region[memory->n_regions - 1];
   uint64_t base = (last->base + last->size + STACK_GUARD_BYTES + 4095) & ~4095ull;
   memory->stack_top = base + RV64_STACK_BYTES;
-  return append_region(memory, "stack", base, RV64_STACK_BYTES, RV64_READ | RV64_WRITE) ? TW_OK
-                                                                                          : no_memory(memory->image, error);
+  return append_region(memory, "stack", base, RV64_STACK_BYTES, RV64_READ | RV64_WRITE)
+             ? TW_OK
+             : no_memory(memory->image, error);
 }
 
 /* Copies what the file initialises. `regions` may have been cut by check_layout, hence the minimum. */
@@ -175,7 +177,7 @@ static tw_status build(rv64_memory *memory, tw_error *error) {
 }
 
 tw_status rv64_memory_load(const void *elf, size_t size, const char *name, rv64_memory *out, tw_error *error) {
-  *out = (rv64_memory){ 0 };
+  *out = (rv64_memory){0};
   if (size < EI_NIDENT) return tw_fail(error, TW_USAGE, "%s is not an ELF file", name);
   rv64_image *image = calloc(1, sizeof *image);
   if (image) {
@@ -197,7 +199,7 @@ tw_status rv64_memory_load(const void *elf, size_t size, const char *name, rv64_
 tw_status rv64_memory_load_file(const char *path, rv64_memory *out, tw_error *error) {
   char *data;
   size_t size;
-  *out = (rv64_memory){ 0 };
+  *out = (rv64_memory){0};
   tw_status status = tw_file_read(path, RV64_MEMORY_LIMIT, &data, &size, error);
   if (status) return status;
   status = rv64_memory_load(data, size, path, out, error);
@@ -218,7 +220,7 @@ void rv64_memory_free(rv64_memory *memory) {
     free(image->name);
     free(image);
   }
-  *memory = (rv64_memory){ 0 };
+  *memory = (rv64_memory){0};
 }
 
 void rv64_memory_reset(rv64_memory *memory, bool keep_inputs) {
@@ -239,8 +241,10 @@ const rv64_region *rv64_region_find(const rv64_memory *memory, uint64_t address,
   size_t low = 0, high = memory->n_regions; /* the last region whose base <= address is in [low - 1, high - 1] */
   while (low < high) {
     size_t middle = (low + high) / 2;
-    if (memory->region[middle].base <= address) low = middle + 1;
-    else high = middle;
+    if (memory->region[middle].base <= address)
+      low = middle + 1;
+    else
+      high = middle;
   }
   if (!low) return NULL;
   const rv64_region *r = &memory->region[low - 1];

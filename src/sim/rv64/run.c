@@ -15,10 +15,10 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 enum {
-  LOAD_READY = 2,          /* lw, ld: bypassed from the cache's data in MEM (fastLoadWord): Core 322-330, 861-868 */
-  NARROW_LOAD_READY = 3,   /* lb, lh, sc: Core 600, mem_reg_slow_bypass */
+  LOAD_READY = 2,        /* lw, ld: bypassed from the cache's data in MEM (fastLoadWord): Core 322-330, 861-868 */
+  NARROW_LOAD_READY = 3, /* lb, lh, sc: Core 600, mem_reg_slow_bypass */
   CSR_READY = 3,
-  LINK_READY = 2,          /* of jalr: Core 857 */
+  LINK_READY = 2, /* of jalr: Core 857 */
   COMMAND_RESULT_READY = 2,
   CHECK_INTERVAL = 1 << 16, /* cycles between two looks at the limits and the interrupt */
 };
@@ -31,7 +31,7 @@ static uint32_t load_halfword(const uint8_t *p) { return (uint32_t)p[0] | (uint3
 
 static void decode_slot(rv64_core *core, rv64_insn *slot, uint64_t pc) {
   const rv64_region *r = rv64_region_find(core->memory, pc, 2);
-  *slot = (rv64_insn){ .op = OP_OUTSIDE, .length = 2 };
+  *slot = (rv64_insn){.op = OP_OUTSIDE, .length = 2};
   if (!r || !(r->rights & RV64_EXECUTE)) return;
   const uint8_t *bytes = r->host + (pc - r->base);
   uint32_t word = load_halfword(bytes);
@@ -156,7 +156,8 @@ static inline unsigned byte_mask(uint64_t address, unsigned size) { return ((1u 
 static inline uint64_t data_load(rv64_core *core, uint64_t address, unsigned size, uint64_t t) {
   if (unlikely(t < core->store[0].time + 3)) {
     unsigned mask = byte_mask(address, size);
-    if (in_buffer(&core->store[0], address, mask, t) || in_buffer(&core->store[1], address, mask, t)) t += REPLAY_REFETCH;
+    if (in_buffer(&core->store[0], address, mask, t) || in_buffer(&core->store[1], address, mask, t))
+      t += REPLAY_REFETCH;
   }
   uint64_t line = address >> LINE_SHIFT;
   if (unlikely(line + 1 != core->dcache.last_line) && !rv64_cache_find(&core->dcache, line))
@@ -171,7 +172,7 @@ static inline uint64_t data_store(rv64_core *core, uint64_t address, unsigned si
     t = rv64_data_miss(core, line, t);
   *core->dcache.last_dirty = 1;
   core->store[1] = core->store[0];
-  core->store[0] = (rv64_store){ address >> 3, (uint8_t)byte_mask(address, size), t };
+  core->store[0] = (rv64_store){address >> 3, (uint8_t)byte_mask(address, size), t};
   core->last_memory = t;
   return t;
 }
@@ -185,14 +186,14 @@ static uint64_t atomic_result(unsigned op, uint64_t old, uint64_t operand, unsig
   uint64_t ua = size == 4 ? (uint32_t)old : old, ub = size == 4 ? (uint32_t)operand : operand;
   switch (op) {
   case OP_AMOSWAP: return operand;
-  case OP_AMOADD:  return old + operand;
-  case OP_AMOXOR:  return old ^ operand;
-  case OP_AMOAND:  return old & operand;
-  case OP_AMOOR:   return old | operand;
-  case OP_AMOMIN:  return a < b ? old : operand;
-  case OP_AMOMAX:  return a > b ? old : operand;
+  case OP_AMOADD: return old + operand;
+  case OP_AMOXOR: return old ^ operand;
+  case OP_AMOAND: return old & operand;
+  case OP_AMOOR: return old | operand;
+  case OP_AMOMIN: return a < b ? old : operand;
+  case OP_AMOMAX: return a > b ? old : operand;
   case OP_AMOMINU: return ua < ub ? old : operand;
-  default:         return ua > ub ? old : operand;
+  default: return ua > ub ? old : operand;
   }
 }
 
@@ -241,18 +242,18 @@ static void finish(rv64_core *core, uint64_t cycle, uint64_t instructions) {
 static int harness(rv64_core *core, uint64_t pc, unsigned csr, uint64_t value, uint64_t cycle, uint64_t instructions) {
   switch (csr) {
   case RV64_CSR_START:
-    if (core->started) return (int)rv64_fault(core, pc, "the kernel started the timer again; it must leave the harness alone");
+    if (core->started)
+      return (int)rv64_fault(core, pc, "the kernel started the timer again; it must leave the harness alone");
     core->started = true;
     core->start_cycle = cycle;
     core->start_instructions = instructions;
     return CONTINUE;
   case RV64_CSR_STOP:
-    if (!core->started) return (int)rv64_fault(core, pc, "the timer was stopped before it was started; leave the harness alone");
+    if (!core->started)
+      return (int)rv64_fault(core, pc, "the timer was stopped before it was started; leave the harness alone");
     finish(core, cycle, instructions);
     return RV64_EXITED;
-  case RV64_CSR_CONSOLE:
-    rv64_console_put(core->result, &core->console_length, (unsigned char)value);
-    return CONTINUE;
+  case RV64_CSR_CONSOLE: rv64_console_put(core->result, &core->console_length, (unsigned char)value); return CONTINUE;
   default: /* RV64_CSR_EXIT */
     finish(core, cycle, instructions);
     if (value) return (int)rv64_fault(core, pc, "the program ended with code %" PRIu64, value);
@@ -349,7 +350,8 @@ static int check_limits(rv64_core *core, uint64_t pc, uint64_t t, uint64_t instr
     return RV64_CYCLE_LIMIT;
   }
   if (o->max_instructions && instructions > o->max_instructions) {
-    rv64_fault(core, pc, "still running after %" PRIu64 " instructions, the limit (%" PRIu64 " timed)", instructions, executed);
+    rv64_fault(core, pc, "still running after %" PRIu64 " instructions, the limit (%" PRIu64 " timed)", instructions,
+               executed);
     return RV64_CYCLE_LIMIT;
   }
   if (o->interrupt && *o->interrupt) {
@@ -357,7 +359,8 @@ static int check_limits(rv64_core *core, uint64_t pc, uint64_t t, uint64_t instr
     return RV64_INTERRUPTED;
   }
   uint64_t interval = CHECK_INTERVAL; /* at most one instruction a cycle: the limit on instructions is not missed */
-  if (o->max_instructions && o->max_instructions - instructions < interval) interval = o->max_instructions - instructions + 1;
+  if (o->max_instructions && o->max_instructions - instructions < interval)
+    interval = o->max_instructions - instructions + 1;
   core->checkpoint = t + interval;
   if (o->max_cycles && core->checkpoint > o->max_cycles) core->checkpoint = o->max_cycles + 1;
   return CONTINUE;
@@ -374,7 +377,7 @@ static inline uint64_t multiply_high_mixed(uint64_t a, uint64_t b) {
 }
 
 /* RISC-V division does not trap: by zero gives all ones and the dividend, the overflow wraps. */
-static inline int64_t divide(int64_t a, int64_t b) { return !b ? -1 : b == -1 ? (int64_t)-(uint64_t)a : a / b; }
+static inline int64_t divide(int64_t a, int64_t b) { return !b ? -1 : b == -1 ? (int64_t) - (uint64_t)a : a / b; }
 static inline int64_t remainder_of(int64_t a, int64_t b) { return !b ? a : b == -1 ? 0 : a % b; }
 
 static inline uint64_t extend32(uint64_t x) { return (uint64_t)(int64_t)(int32_t)x; }
@@ -396,61 +399,92 @@ static rv64_stop run(rv64_core *core, uint64_t pc) {
   bool refetch;
 
 /* An instruction's end: it left decode at t. */
-#define DONE do { core->fetch.dequeued[core->fetch.count & 7] = t; t++; n++; pc += in->length; goto next_instruction; } while (0)
-#define JUMPED(target) do { n++; next = (target); goto jumped; } while (0)
+#define DONE                                                                                                           \
+  do {                                                                                                                 \
+    core->fetch.dequeued[core->fetch.count & 7] = t;                                                                   \
+    t++;                                                                                                               \
+    n++;                                                                                                               \
+    pc += in->length;                                                                                                  \
+    goto next_instruction;                                                                                             \
+  } while (0)
+#define JUMPED(target)                                                                                                 \
+  do {                                                                                                                 \
+    n++;                                                                                                               \
+    next = (target);                                                                                                   \
+    goto jumped;                                                                                                       \
+  } while (0)
 #define WAIT1 t = later(later(t, ready[in->rs1]), ready[in->rd])
 #define WAIT2 t = later(later(t, later(ready[in->rs1], ready[in->rs2])), ready[in->rd])
-#define RESULT(value) do { WAIT1; x[in->rd] = (value); DONE; } while (0)
-#define RESULT2(value) do { WAIT2; x[in->rd] = (value); DONE; } while (0)
-#define BRANCH(condition) do { \
-    t = later(t, later(ready[in->rs1], ready[in->rs2])); \
-    core->fetch.dequeued[core->fetch.count & 7] = t; \
-    next = conditional(core, in, pc, condition, t); \
-    t++; n++; \
-    if (next == pc + in->length) { pc = next; goto next_instruction; } \
-    goto jumped; \
+#define RESULT(value)                                                                                                  \
+  do {                                                                                                                 \
+    WAIT1;                                                                                                             \
+    x[in->rd] = (value);                                                                                               \
+    DONE;                                                                                                              \
   } while (0)
-#define LOAD(type, extension, latency) do { \
-    type value; \
-    WAIT1; \
-    address = x[in->rs1] + (uint64_t)(int64_t)in->imm; \
-    if (unlikely(!(p = at(core, address, sizeof value, RV64_READ)))) { \
-      stop = (int)rv64_fault_access(core, pc, address, sizeof value, RV64_READ); \
-      goto stopped; \
-    } \
-    memcpy(&value, p, sizeof value); \
-    t = data_load(core, address, sizeof value, t); \
-    x[in->rd] = (uint64_t)(extension)value; \
-    ready[in->rd] = t + (latency); \
-    DONE; \
+#define RESULT2(value)                                                                                                 \
+  do {                                                                                                                 \
+    WAIT2;                                                                                                             \
+    x[in->rd] = (value);                                                                                               \
+    DONE;                                                                                                              \
   } while (0)
-#define STORE(type, source, source_ready) do { \
-    type value = (type)(source); \
-    t = later(t, later(ready[in->rs1], source_ready)); \
-    address = x[in->rs1] + (uint64_t)(int64_t)in->imm; \
-    if (unlikely(!(p = at(core, address, sizeof value, RV64_WRITE)))) { \
-      stop = (int)rv64_fault_access(core, pc, address, sizeof value, RV64_WRITE); \
-      goto stopped; \
-    } \
-    memcpy(p, &value, sizeof value); \
-    t = data_store(core, address, sizeof value, t); \
-    DONE; \
+#define BRANCH(condition)                                                                                              \
+  do {                                                                                                                 \
+    t = later(t, later(ready[in->rs1], ready[in->rs2]));                                                               \
+    core->fetch.dequeued[core->fetch.count & 7] = t;                                                                   \
+    next = conditional(core, in, pc, condition, t);                                                                    \
+    t++;                                                                                                               \
+    n++;                                                                                                               \
+    if (next == pc + in->length) {                                                                                     \
+      pc = next;                                                                                                       \
+      goto next_instruction;                                                                                           \
+    }                                                                                                                  \
+    goto jumped;                                                                                                       \
   } while (0)
-#define MULTIPLY(value, high, word) do { \
-    WAIT2; \
-    t = later(t, core->divider_free); \
-    unsigned latency = rv64_multiply_latency(x[in->rs1], high, word); \
-    x[in->rd] = (value); \
-    unit_busy(core, t, in->rd, latency); \
-    DONE; \
+#define LOAD(type, extension, latency)                                                                                 \
+  do {                                                                                                                 \
+    type value;                                                                                                        \
+    WAIT1;                                                                                                             \
+    address = x[in->rs1] + (uint64_t)(int64_t)in->imm;                                                                 \
+    if (unlikely(!(p = at(core, address, sizeof value, RV64_READ)))) {                                                 \
+      stop = (int)rv64_fault_access(core, pc, address, sizeof value, RV64_READ);                                       \
+      goto stopped;                                                                                                    \
+    }                                                                                                                  \
+    memcpy(&value, p, sizeof value);                                                                                   \
+    t = data_load(core, address, sizeof value, t);                                                                     \
+    x[in->rd] = (uint64_t)(extension)value;                                                                            \
+    ready[in->rd] = t + (latency);                                                                                     \
+    DONE;                                                                                                              \
   } while (0)
-#define DIVIDE(a, b, is_signed, remainder, value) do { \
-    WAIT2; \
-    t = later(t, core->divider_free); \
-    unsigned latency = rv64_divide_latency(a, b, is_signed, remainder); \
-    x[in->rd] = (value); \
-    unit_busy(core, t, in->rd, latency); \
-    DONE; \
+#define STORE(type, source, source_ready)                                                                              \
+  do {                                                                                                                 \
+    type value = (type)(source);                                                                                       \
+    t = later(t, later(ready[in->rs1], source_ready));                                                                 \
+    address = x[in->rs1] + (uint64_t)(int64_t)in->imm;                                                                 \
+    if (unlikely(!(p = at(core, address, sizeof value, RV64_WRITE)))) {                                                \
+      stop = (int)rv64_fault_access(core, pc, address, sizeof value, RV64_WRITE);                                      \
+      goto stopped;                                                                                                    \
+    }                                                                                                                  \
+    memcpy(p, &value, sizeof value);                                                                                   \
+    t = data_store(core, address, sizeof value, t);                                                                    \
+    DONE;                                                                                                              \
+  } while (0)
+#define MULTIPLY(value, high, word)                                                                                    \
+  do {                                                                                                                 \
+    WAIT2;                                                                                                             \
+    t = later(t, core->divider_free);                                                                                  \
+    unsigned latency = rv64_multiply_latency(x[in->rs1], high, word);                                                  \
+    x[in->rd] = (value);                                                                                               \
+    unit_busy(core, t, in->rd, latency);                                                                               \
+    DONE;                                                                                                              \
+  } while (0)
+#define DIVIDE(a, b, is_signed, remainder, value)                                                                      \
+  do {                                                                                                                 \
+    WAIT2;                                                                                                             \
+    t = later(t, core->divider_free);                                                                                  \
+    unsigned latency = rv64_divide_latency(a, b, is_signed, remainder);                                                \
+    x[in->rd] = (value);                                                                                               \
+    unit_busy(core, t, in->rd, latency);                                                                               \
+    DONE;                                                                                                              \
   } while (0)
 
   redirect(core, pc, 0, 0);
@@ -465,6 +499,7 @@ next_instruction:
   t = later(t, core->fetch.available);
 
   switch ((rv64_op)in->op) {
+    // clang-format off
   case OP_LUI:    t = later(t, ready[in->rd]); x[in->rd] = (uint64_t)(int64_t)in->imm; DONE;
   case OP_AUIPC:  t = later(t, ready[in->rd]); x[in->rd] = pc + (uint64_t)(int64_t)in->imm; DONE;
   case OP_ADDI:   RESULT(x[in->rs1] + (uint64_t)(int64_t)in->imm);
@@ -557,6 +592,7 @@ next_instruction:
   case OP_BGE:    BRANCH((int64_t)x[in->rs1] >= (int64_t)x[in->rs2]);
   case OP_BLTU:   BRANCH(x[in->rs1] < x[in->rs2]);
   case OP_BGEU:   BRANCH(x[in->rs1] >= x[in->rs2]);
+    // clang-format on
   case OP_JAL:
     t = later(t, ready[in->rd]);
     core->fetch.dequeued[core->fetch.count & 7] = t;
@@ -587,21 +623,18 @@ next_instruction:
     core->fetch.line = UINT64_MAX;
     t = later(t, core->last_memory + STAGES_TO_WRITE_BACK + 1) + REPLAY_REFETCH - 1;
     DONE;
-  case OP_CSRRW: case OP_CSRRS: case OP_CSRRC: case OP_CSRRWI: case OP_CSRRSI: case OP_CSRRCI:
+  case OP_CSRRW ... OP_CSRRCI:
     if ((stop = csr_access(core, in, pc, &t, n, &refetch)) != CONTINUE) goto stopped;
     if (refetch) t += REPLAY_REFETCH - 1;
     DONE;
-  case OP_LR: case OP_SC: case OP_AMOSWAP: case OP_AMOADD: case OP_AMOXOR: case OP_AMOAND: case OP_AMOOR: case OP_AMOMIN:
-  case OP_AMOMAX: case OP_AMOMINU: case OP_AMOMAXU:
+  case OP_LR ... OP_AMOMAXU:
     if (!atomic(core, in, &t)) {
       stop = (int)rv64_fault_access(core, pc, x[in->rs1], 1u << in->format, in->op == OP_LR ? RV64_READ : RV64_WRITE);
       goto stopped;
     }
     DONE;
 
-  case OP_FMADD: case OP_FMSUB: case OP_FNMSUB: case OP_FNMADD: case OP_FADD: case OP_FSUB: case OP_FMUL: case OP_FDIV:
-  case OP_FSQRT: case OP_FSGNJ: case OP_FSGNJN: case OP_FSGNJX: case OP_FMIN: case OP_FMAX: case OP_FLE: case OP_FLT:
-  case OP_FEQ: case OP_FCLASS: case OP_FCVT_F_F: case OP_FCVT_X_F: case OP_FCVT_F_X: case OP_FMV_X_F: case OP_FMV_F_X:
+  case OP_FMADD ... OP_FMV_X_F:
     if (!rv64_float(core, in, &t)) {
       stop = (int)rv64_fault(core, pc, "illegal rounding mode %u in frm", core->frm);
       goto stopped;
@@ -611,13 +644,10 @@ next_instruction:
   case OP_ECALL:
     stop = (int)rv64_fault(core, pc, "system call (ecall): there is no operating system here");
     goto stopped;
-  case OP_EBREAK:
-    stop = (int)rv64_fault(core, pc, "breakpoint (ebreak): the program gave up here");
-    goto stopped;
-  case OP_OUTSIDE:
-    stop = (int)rv64_fault(core, pc, "ran past the end of the code");
-    goto stopped;
-  case OP_ILLEGAL: case OP_COUNT:
+  case OP_EBREAK: stop = (int)rv64_fault(core, pc, "breakpoint (ebreak): the program gave up here"); goto stopped;
+  case OP_OUTSIDE: stop = (int)rv64_fault(core, pc, "ran past the end of the code"); goto stopped;
+  case OP_ILLEGAL:
+  case OP_COUNT:
     stop = (int)rv64_fault(core, pc, "illegal instruction 0x%0*" PRIx32, in->length * 2, (uint32_t)in->imm);
     goto stopped;
   }
@@ -672,8 +702,8 @@ static tw_status make_caches(rv64_core *core, tw_error *error) {
 
 tw_status rv64_run(const rv64_memory *memory, const rv64_ports *ports, const rv64_options *options, rv64_result *result,
                    tw_error *error) {
-  static const rv64_options defaults = { 0 };
-  *result = (rv64_result){ 0 };
+  static const rv64_options defaults = {0};
+  *result = (rv64_result){0};
   rv64_core *core = calloc(1, sizeof *core);
   if (!core) return tw_fail(error, TW_MISSING, "not enough host memory for the core");
   core->memory = memory;

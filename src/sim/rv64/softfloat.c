@@ -13,7 +13,7 @@ typedef struct layout {
   int fraction_bits, max_exponent; /* max_exponent: of a normal number; -max_exponent + 1 is the least */
 } layout;
 
-static const layout layouts[] = { [SF_S] = { 23, 127 }, [SF_D] = { 52, 1023 } };
+static const layout layouts[] = {[SF_S] = {23, 127}, [SF_D] = {52, 1023}};
 
 typedef enum kind { ZERO, FINITE, INFINITE, QUIET_NAN, SIGNALLING_NAN } kind;
 
@@ -31,7 +31,7 @@ static number unpack(sf_format format, uint64_t bits) {
   const layout *l = &layouts[format];
   uint64_t fraction = bits & ((1ull << l->fraction_bits) - 1);
   uint64_t exponent = bits >> l->fraction_bits & exponent_mask(l);
-  number n = { .sign = (bits & sf_sign_bit(format)) != 0 };
+  number n = {.sign = (bits & sf_sign_bit(format)) != 0};
   if (exponent == exponent_mask(l)) {
     n.kind = !fraction ? INFINITE : fraction >> (l->fraction_bits - 1) ? QUIET_NAN : SIGNALLING_NAN;
   } else if (exponent || fraction) {
@@ -87,7 +87,7 @@ static bool rounds_up(bool sign, bool odd, uint64_t rest, uint64_t half, unsigne
   case SF_RTZ: return false;
   case SF_RDN: return sign && rest;
   case SF_RUP: return !sign && rest;
-  default:     return rest >= half;
+  default: return rest >= half;
   }
 }
 
@@ -131,7 +131,8 @@ static uint64_t round_pack(sf_format format, bool sign, int exponent, uint64_t s
 }
 
 /* Rounds value * 2^(exponent - 127), value != 0. */
-static uint64_t round_pack128(sf_format format, bool sign, int exponent, u128 value, unsigned rounding, unsigned *flags) {
+static uint64_t round_pack128(sf_format format, bool sign, int exponent, u128 value, unsigned rounding,
+                              unsigned *flags) {
   uint64_t high = (uint64_t)(value >> 64);
   int shift = high ? __builtin_clzll(high) : 64 + __builtin_clzll((uint64_t)value);
   value <<= shift;
@@ -142,9 +143,15 @@ static uint64_t round_pack128(sf_format format, bool sign, int exponent, u128 va
 static uint64_t add_exact(sf_format format, bool sign_a, int exponent_a, u128 a, bool sign_b, int exponent_b, u128 b,
                           unsigned rounding, unsigned *flags) {
   if (exponent_a < exponent_b || (exponent_a == exponent_b && a < b)) {
-    bool s = sign_a; sign_a = sign_b; sign_b = s;
-    int e = exponent_a; exponent_a = exponent_b; exponent_b = e;
-    u128 v = a; a = b; b = v;
+    bool s = sign_a;
+    sign_a = sign_b;
+    sign_b = s;
+    int e = exponent_a;
+    exponent_a = exponent_b;
+    exponent_b = e;
+    u128 v = a;
+    a = b;
+    b = v;
   }
   /* one bit of room for the carry; the low bit of a is free for it: a has at most 106 significant bits */
   a >>= 1;
@@ -283,7 +290,9 @@ static uint64_t choose(sf_format format, uint64_t x, uint64_t y, bool want_less,
 }
 
 uint64_t sf_min(sf_format format, uint64_t x, uint64_t y, unsigned *flags) { return choose(format, x, y, true, flags); }
-uint64_t sf_max(sf_format format, uint64_t x, uint64_t y, unsigned *flags) { return choose(format, x, y, false, flags); }
+uint64_t sf_max(sf_format format, uint64_t x, uint64_t y, unsigned *flags) {
+  return choose(format, x, y, false, flags);
+}
 
 unsigned sf_class(sf_format format, uint64_t x) {
   const layout *l = &layouts[format];
@@ -291,10 +300,10 @@ unsigned sf_class(sf_format format, uint64_t x) {
   bool subnormal = a.kind == FINITE && a.exponent < 1 - l->max_exponent;
   switch (a.kind) {
   case SIGNALLING_NAN: return 1u << 8;
-  case QUIET_NAN:      return 1u << 9;
-  case INFINITE:       return a.sign ? 1u << 0 : 1u << 7;
-  case ZERO:           return a.sign ? 1u << 3 : 1u << 4;
-  default:             return a.sign ? (subnormal ? 1u << 2 : 1u << 1) : (subnormal ? 1u << 5 : 1u << 6);
+  case QUIET_NAN: return 1u << 9;
+  case INFINITE: return a.sign ? 1u << 0 : 1u << 7;
+  case ZERO: return a.sign ? 1u << 3 : 1u << 4;
+  default: return a.sign ? (subnormal ? 1u << 2 : 1u << 1) : (subnormal ? 1u << 5 : 1u << 6);
   }
 }
 

@@ -21,10 +21,10 @@ uint64_t sf_fma(sf_format, uint64_t a, uint64_t b, uint64_t c, unsigned rounding
 
 uint64_t sf_min(sf_format, uint64_t a, uint64_t b, unsigned *flags); /* minimumNumber, -0 < +0 */
 uint64_t sf_max(sf_format, uint64_t a, uint64_t b, unsigned *flags);
-bool sf_eq(sf_format, uint64_t a, uint64_t b, unsigned *flags);      /* quiet */
-bool sf_lt(sf_format, uint64_t a, uint64_t b, unsigned *flags);      /* signalling */
+bool sf_eq(sf_format, uint64_t a, uint64_t b, unsigned *flags); /* quiet */
+bool sf_lt(sf_format, uint64_t a, uint64_t b, unsigned *flags); /* signalling */
 bool sf_le(sf_format, uint64_t a, uint64_t b, unsigned *flags);
-unsigned sf_class(sf_format, uint64_t a);                            /* fclass: one of 10 bits */
+unsigned sf_class(sf_format, uint64_t a); /* fclass: one of 10 bits */
 
 uint64_t sf_convert(sf_format from, sf_format to, uint64_t a, unsigned rounding, unsigned *flags);
 uint64_t sf_from_int(sf_format, uint64_t value, bool is_signed, unsigned rounding, unsigned *flags);

@@ -14,7 +14,8 @@
 /* ---- The symbol table ------------------------------------------------------------------------------------ */
 
 /* Calls visit for each named symbol until it returns true. */
-static bool each_symbol(const rv64_memory *memory, bool (*visit)(const GElf_Sym *, const char *name, void *), void *context) {
+static bool each_symbol(const rv64_memory *memory, bool (*visit)(const GElf_Sym *, const char *name, void *),
+                        void *context) {
   const rv64_image *image = memory->image;
   for (Elf_Scn *scn = NULL; (scn = elf_nextscn(image->elf, scn));) {
     GElf_Shdr s;
@@ -32,8 +33,8 @@ static bool each_symbol(const rv64_memory *memory, bool (*visit)(const GElf_Sym 
 }
 
 typedef struct symbol_query {
-  const char *name;      /* by name */
-  uint64_t address;      /* by address: the symbol of this type that contains it */
+  const char *name; /* by name */
+  uint64_t address; /* by address: the symbol of this type that contains it */
   unsigned type;
   const char *found;
   GElf_Sym symbol;
@@ -55,7 +56,7 @@ static bool contains_address(const GElf_Sym *symbol, const char *name, void *con
 }
 
 bool rv64_symbol(const rv64_memory *memory, const char *name, uint64_t *address, uint64_t *size) {
-  symbol_query q = { .name = name };
+  symbol_query q = {.name = name};
   if (!each_symbol(memory, has_name, &q)) return false;
   if (address) *address = q.symbol.st_value;
   if (size) *size = q.symbol.st_size;
@@ -85,7 +86,7 @@ static bool source_line(const rv64_image *image, uint64_t pc, char *text, size_t
 
 void rv64_describe_code(const rv64_memory *memory, uint64_t pc, char *text, size_t size) {
   if (source_line(memory->image, pc, text, size)) return;
-  symbol_query q = { .address = pc, .type = STT_FUNC };
+  symbol_query q = {.address = pc, .type = STT_FUNC};
   if (each_symbol(memory, contains_address, &q))
     snprintf(text, size, "%s+0x%" PRIx64, q.found, pc - q.symbol.st_value);
   else
@@ -102,7 +103,7 @@ static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 void rv64_describe_address(const rv64_memory *memory, uint64_t address, char *text, size_t size) {
   const rv64_region *r = rv64_region_find(memory, address, 1);
   if (r) {
-    symbol_query q = { .address = address, .type = STT_OBJECT };
+    symbol_query q = {.address = address, .type = STT_OBJECT};
     if (r->name[0] == '.' && each_symbol(memory, contains_address, &q))
       snprintf(text, size, "byte %" PRIu64 " of %s", address - q.symbol.st_value, q.found);
     else
@@ -112,8 +113,10 @@ void rv64_describe_address(const rv64_memory *memory, uint64_t address, char *te
   const rv64_region *below = NULL, *above = NULL;
   for (size_t i = 0; i < memory->n_regions; i++) {
     r = &memory->region[i];
-    if (r->base <= address) below = r;
-    else if (!above) above = r;
+    if (r->base <= address)
+      below = r;
+    else if (!above)
+      above = r;
   }
   uint64_t past = below ? address - (below->base + below->size) : NEAR_BYTES;
   uint64_t before = above ? above->base - address : NEAR_BYTES;
