@@ -21,9 +21,9 @@ static const struct { const char *name, *source; } kernels[] = {
   { "calls", "__attribute__((noinline)) long f(long n) { return n < 2 ? n : f(n - 1) + f(n - 2); } long run(void) { return f(32); }" },
   { "floating point", "volatile double o; long run(void) { double x = 1; for (long i = 0; i < 5000000; i++) x = x * 0.999 + 0.5; o = x; return 0; }" },
 };
+// clang-format on
 
-
-// clang-format onstatic double now(void) {
+static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
