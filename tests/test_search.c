@@ -238,11 +238,9 @@ static void when_nothing_can_be_evaluated_any_more_the_search_ends_with_a_note(v
 
 static void bad_options_and_problems_are_refused_in_a_line(void **state) {
   (void)state;
-  struct {
-    tw_search_options options;
-    const char *word;
-  } bad[] = {{{.iterations = -1}, "iterations"}, {{.beam = 1 << 20}, "beam"},  {{.dropout = 1}, "dropout"},
-             {{.dropout = NAN}, "dropout"},      {{.seconds = -1}, "seconds"}, {{.jobs = -2}, "jobs"}};
+  struct { tw_search_options options; const char *word; } bad[] = {
+      {{.iterations = -1}, "iterations"}, {{.beam = 1 << 20}, "beam"}, {{.dropout = 1}, "dropout"},
+      {{.dropout = NAN}, "dropout"},      {{.seconds = -1}, "seconds"}, {{.jobs = -2}, "jobs"}};
   tw_problem p = fake_problem(16);
   tw_search_result r;
   tw_error error;
@@ -269,14 +267,8 @@ static tw_candidate *parent(void) {
 
 static size_t plan_once(double dropout, size_t plans, uint64_t seed, tw_plan *out) {
   tw_problem p = fake_problem(16);
-  tw_request request = {.target = &fake_target,
-                        .problem = &p,
-                        .parent = parent(),
-                        .iteration = 1,
-                        .iterations = 1,
-                        .plans = plans,
-                        .kernels = 2,
-                        .dropout = dropout};
+  tw_request request = {.target = &fake_target, .problem = &p, .parent = parent(), .iteration = 1, .iterations = 1,
+                        .plans = plans, .kernels = 2, .dropout = dropout};
   tw_random random;
   tw_random_seed(&random, seed);
   size_t made;

@@ -58,7 +58,6 @@ typedef struct rv64_frontend { /* Frontend.scala; a packet is an aligned word of
   uint64_t packet;             /* the last one fetched */
   uint64_t available;          /* cycle at which decode can use it */
   uint64_t line;               /* I-cache line of that packet */
-  uint64_t direct;             /* the packet behind a replayed fetch: its miss is requested without another replay */
   uint64_t entered_late;       /* packet entered at its second half, which the target buffer does not recognise */
   uint64_t dequeued[8];        /* cycle at which decode took the last packets, a ring by `count` */
   unsigned count;
@@ -119,7 +118,7 @@ unsigned rv64_multiply_latency(uint64_t multiplier, bool high, bool word);
 unsigned rv64_divide_latency(uint64_t dividend, uint64_t divisor, bool is_signed, bool remainder);
 
 /* frontend.c */
-uint64_t rv64_fetch_line(rv64_core *, uint64_t packet, uint64_t head, unsigned straddle);
+uint64_t rv64_fetch_line(rv64_core *, uint64_t packet, uint64_t s2);
 unsigned rv64_history_index(const rv64_predictor *, uint64_t packet);
 int rv64_target_find(const rv64_predictor *, const rv64_insn *, uint64_t branch);
 void rv64_target_train(rv64_predictor *, rv64_insn *, uint64_t branch, uint64_t target, uint64_t now);

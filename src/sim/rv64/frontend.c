@@ -3,25 +3,20 @@
  * What happens on every packet is inline in run.c; here is what happens seldom. */
 #include "sim/rv64/core.h"
 
-/* The packet that decode needs at cycle `head` lies in a line that is not there. Speculative fetches do not
- * refill (the chicken bit disableSpeculativeICacheRefill is set at reset: Core 76-86, Frontend 168), so the miss
- * travels down the pipeline as an instruction to replay, and only the fetch that the replay starts asks for the
- * line: in s2, REPLAY_REFETCH cycles later (one more if the packet is the second of its instruction). The packet
- * behind the replayed one is fetched as not speculative too (Frontend 118-123). Until the last beat has come, the
- * fetch is tried every second cycle (s2_replay, Frontend 113); a try that reads the tags in s0 after that beat
- * succeeds in s2. Returns the cycle at which the packet is available. */
-uint64_t rv64_fetch_line(rv64_core *core, uint64_t packet, uint64_t head, unsigned straddle) {
-  rv64_frontend *fetch = &core->fetch;
-  uint64_t line = packet >> (LINE_SHIFT - 2);
-  fetch->line = line;
+/* A packet in s2 at cycle `s2` lies in a line that is not there. Speculative fetches refill, too: the chicken bit
+ * disableSpeculativeICacheRefill, set at reset, is cleared by the boot ROM (rocket-chip bootrom/bootrom.S:6), so
+ * the line is asked for at once (Frontend 168). Until the last beat has come, the fetch is tried every second
+ * cycle (s2_replay, Frontend 113); a try that reads the tags in s0 after that beat succeeds in s2. Returns the
+ * cycle at which the packet is available. */
+uint64_t rv64_fetch_line(rv64_core *core, uint64_t packet, uint64_t s2) {
+  uint64_t line = packet >> (LINE_SHIFT - 2), victim;
+  core->fetch.line = line;
   if (rv64_cache_find(&core->icache, line)) return 0;
-  uint64_t victim, request = packet == fetch->direct ? head : head + REPLAY_REFETCH + straddle;
   rv64_cache_fill(&core->icache, line, &victim);
-  uint64_t first = request;
-  if (core->ports->refill) first = core->ports->refill(core->ports->context, request, line << LINE_SHIFT, true);
+  uint64_t first = s2;
+  if (core->ports->refill) first = core->ports->refill(core->ports->context, s2, line << LINE_SHIFT, true);
   uint64_t ready = first + core->last_beat + 3; /* s0 a cycle after the last beat, s2 two later */
-  fetch->direct = packet + 1;
-  return request + ((ready - request + 1) & ~1ull);
+  return s2 + ((ready - s2 + 1) & ~1ull);
 }
 
 /* gshare over packets: BTB.scala 78-93. floor(sqrt(3) / 2 * 2^8) = 221 spreads the history over 3 bits. */

@@ -47,20 +47,20 @@ static inline bool is_code(const rv64_core *core, uint64_t pc) { return pc - cor
 /* ---- Fetch ----------------------------------------------------------------------------------------------- */
 
 /* Moves to `packet`, which is in decode at `available` if its line is in the cache. */
-static inline void fetch_packet(rv64_core *core, uint64_t packet, uint64_t available, uint64_t t, unsigned straddle) {
+static inline void fetch_packet(rv64_core *core, uint64_t packet, uint64_t available) {
   rv64_frontend *fetch = &core->fetch;
   fetch->count++;
   /* the queue takes five packets ahead of decode: Frontend 100-106 */
   available = later(available, fetch->dequeued[(fetch->count - FETCH_QUEUE) & 7] + 3);
   fetch->packet = packet;
   if (unlikely(packet >> (LINE_SHIFT - 2) != fetch->line))
-    available = later(available, rv64_fetch_line(core, packet, later(t, available), straddle));
+    available = later(available, rv64_fetch_line(core, packet, available));
   fetch->available = available;
 }
 
 /* Decode goes on at `target`, whose packet is there at `available`. */
-static inline void redirect(rv64_core *core, uint64_t target, uint64_t available, uint64_t t) {
-  fetch_packet(core, target >> 2, available, t, 0);
+static inline void redirect(rv64_core *core, uint64_t target, uint64_t available) {
+  fetch_packet(core, target >> 2, available);
   core->fetch.entered_late = target & 2 ? target >> 2 : 0;
 }
 
@@ -79,12 +79,12 @@ static inline void predicted_taken(rv64_core *core, rv64_insn *in, uint64_t bran
     if (t - available < 2) rv64_target_train(p, in, branch, target, t);
     available += 2;
   }
-  redirect(core, target, available, t);
+  redirect(core, target, available);
 }
 
 static void mispredicted(rv64_core *core, uint64_t target, uint64_t t) {
   core->mispredicts++;
-  redirect(core, target, t + MISPREDICT_REFETCH, t + 1);
+  redirect(core, target, t + MISPREDICT_REFETCH);
 }
 
 /* Returns where decode goes on after a conditional branch at pc. */
@@ -487,7 +487,7 @@ static rv64_stop run(rv64_core *core, uint64_t pc) {
     DONE;                                                                                                              \
   } while (0)
 
-  redirect(core, pc, 0, 0);
+  redirect(core, pc, 0);
   rv64_insn *in;
 
 next_instruction:
@@ -495,7 +495,7 @@ next_instruction:
   if (unlikely(!in->length)) decode_slot(core, in, pc);
   uint64_t packet = (pc + in->length - 1) >> 2;
   if (packet != core->fetch.packet)
-    fetch_packet(core, packet, core->fetch.available + 1, t, (pc & 2) && in->length == 4);
+    fetch_packet(core, packet, core->fetch.available + 1);
   t = later(t, core->fetch.available);
 
   switch ((rv64_op)in->op) {

@@ -1,0 +1,288 @@
+/* internal.h - the clocked model's units and their registers.
+ *
+ * One function per unit makes one clock edge. Within a cycle the units run from the memories back to the core
+ * (array outputs, DMA, execute, store, load, reservation station, front queues), each reading what its successor
+ * left at the start of the cycle where the RTL has a register, and after it where the RTL has a wire. Sources are
+ * files of ucb-bar/gemmini at be2e9f2 (May 2023), src/main/scala/gemmini. */
+#ifndef TW_GEMMINI_INTERNAL_H
+#define TW_GEMMINI_INTERNAL_H
+
+#include <string.h>
+
+#include "sim/l2.h"
+#include "target/gemmini/machine/loop_ws.h"
+#include "target/gemmini/machine/machine.h"
+
+enum { GM_LD, GM_EX, GM_ST, GM_QUEUES };
+
+/* ---- reservation station (ReservationStation.scala) ---- */
+enum { GM_RS_MAX = 64 };       /* all entries together: a bit mask holds them */
+
+typedef struct gm_range {      /* rows [start, end) of the scratchpad or the accumulator */
+  bool valid, acc;
+  uint32_t start, end;
+} gm_range;
+
+typedef struct gm_entry {
+  gm_command command;
+  gm_range a, b;               /* opa, opb */
+  bool a_is_destination, is_config, issued, from_loop;
+  uint8_t queue;
+  uint64_t waits;              /* bit i: entry i must complete (or, same queue, issue) first */
+  uint64_t allocated, issue_cycle;
+} gm_entry;
+
+typedef struct gm_station {
+  gm_entry entry[GM_RS_MAX];
+  int base[GM_QUEUES + 1];     /* entries of queue q: [base[q], base[q+1]) */
+  uint64_t valid, issued;      /* bit masks */
+  uint64_t mask[GM_QUEUES];
+  bool lone_preload;           /* solitary_preload */
+  /* configuration as it stands at allocation */
+  uint32_t a_stride, c_stride, block_stride[3];
+  bool a_transposed, pooling;
+  int loop_completed[GM_QUEUES]; /* completions of loop commands in this cycle */
+} gm_station;
+
+/* ---- load controller and DMA reader (LoadController, Scratchpad, DMA, XactTracker, BeatMerger) ---- */
+enum { GM_LOAD_QUEUE = 16, GM_TRACKERS = 20, GM_READ_ISSUE = 8, GM_XACTS = 64, GM_SCALE_RING = 3 };
+
+typedef struct gm_row_request { /* one row of a mvin on its way to memory or to the zero writer */
+  uint64_t address;
+  uint32_t row;                /* local row of the first block */
+  uint16_t bytes, block_stride, repeats;
+  uint8_t tracker;
+  bool acc, wide, zeros, unit_scale, accumulate; /* wide: accumulator-width data */
+} gm_row_request;
+
+typedef struct gm_packet {     /* XactTrackerEntry */
+  gm_row_request r;
+  uint16_t shift, useful, length, row_offset; /* bytes: skipped, used, fetched, offset in the first local row */
+  uint32_t row;
+} gm_packet;
+
+typedef struct gm_row_write {  /* a row of data on its way into a memory */
+  bool valid, acc, last, accumulate, unit_scale, wide;
+  uint8_t tracker;
+  uint16_t bytes, repeats;     /* bytes: to report when `last` */
+  uint32_t row;
+  uint64_t ready;
+} gm_row_write;
+
+typedef struct gm_loader {
+  struct { gm_command command; uint8_t entry; uint64_t ready; } queue[GM_LOAD_QUEUE];
+  int head, count;
+  bool sending;
+  int row, rows;
+  gm_row_request current;
+  uint64_t stride;
+  struct { bool valid; uint8_t entry; int bytes_left; } tracker[GM_TRACKERS];
+  int trackers, trackers_busy;
+  bool trackers_done, returned_now; /* a command's last byte is in: visible from the next cycle on */
+  bool last_sent;
+  /* DMA reader */
+  gm_row_request issue[GM_READ_ISSUE];
+  uint64_t issue_ready[GM_READ_ISSUE];
+  int issue_head, issue_count, issue_depth;
+  bool reading;
+  gm_row_request read;
+  int requested;               /* bytes of the row already requested */
+  gm_packet packet[GM_XACTS];
+  uint64_t packets_free, freed; /* freed: in this cycle, to use from the next on */
+  int packets;
+  /* answer being received */
+  int serving, beats_left;     /* cookie + 1 of the packet at the data port */
+  uint8_t serving_kind, serving_interval;
+  uint64_t next_beat;          /* cycle from which the data port may deliver again */
+  /* beat merger */
+  bool merging;
+  gm_packet merge;
+  int beats_read, bytes_sent, bytes_sent_next; /* all in bytes */
+  /* scaling, repeating, writing */
+  gm_row_write scale_in, acc_in, repeat_out;
+  gm_row_write ring[GM_SCALE_RING];
+  int ring_head, ring_count;
+  uint64_t scale_free;
+  /* zero writer */
+  bool zero_busy;
+  gm_row_request zero;
+  int zero_column;
+  gm_row_write zero_out;
+} gm_loader;
+
+/* ---- execute controller and mesh (ExecuteController, TransposePreloadUnroller, MeshWithDelays, Mesh) ---- */
+enum { GM_EX_QUEUE = 16, GM_CONTROL_QUEUE = 8, GM_TAGS = 32, GM_NEXT_TAGS = 8, GM_ROWS = 128 };
+
+typedef struct gm_ex_command {
+  gm_command timing, semantic; /* differ only where a transposed B is unrolled */
+  bool has_semantic;
+  int entry;                   /* -1: none completes */
+} gm_ex_command;
+
+typedef struct gm_tag {
+  int entry;                   /* -1: nothing completes */
+  bool garbage, acc, accumulate;
+  uint32_t row, stride;
+  uint8_t rows, id;
+} gm_tag;
+
+typedef struct gm_control {    /* one cycle's worth of row reads on its way to the mesh */
+  uint64_t data;               /* cycle at which the rows read are at the mesh */
+  bool a, b, d, first;
+  uint8_t total;
+} gm_control;
+
+enum gm_ex_state { GM_EX_WAIT, GM_EX_COMPUTE, GM_EX_FLUSH, GM_EX_FLUSHING };
+enum gm_ex_action { GM_PRELOAD_ALONE, GM_COMPUTE_ALONE, GM_OVERLAP };
+
+typedef struct gm_operand {
+  bool feeds, garbage, padded; /* start_inputting; no address */
+  uint32_t row;
+  int step;                    /* rows between rows: +stride, or -1 for the weights, which enter last row first */
+  int rows;                    /* real rows; the rest is zeros */
+  int count;                   /* fire counter */
+  bool started;
+} gm_operand;
+
+typedef struct gm_executor {
+  gm_ex_command unroll[2], queue[GM_EX_QUEUE];
+  int n_unroll, unroll_state;
+  bool b_transposed;
+  int head, count;
+  enum gm_ex_state state;
+  enum gm_ex_action action;
+  gm_operand a, b, d;
+  int total;
+  gm_tag tag, next_tag[GM_NEXT_TAGS]; /* of the matrix being fed; of those whose first row is on its way */
+  int next_tag_head, next_tag_tail;
+  bool lockstep;               /* A and the weights cannot be in each other's way */
+  uint32_t a_bank, d_bank;     /* bits, if lockstep */
+  int finished[2];             /* pending_completed_rob_ids: entry, -1 = none */
+  uint64_t finished_at;        /* the cycle that set them; visible from the next on */
+  int mesh_done;               /* entry that the array or a config completes in this cycle, -1 = none */
+  bool room_for_tag;           /* at the start of the cycle */
+  bool weight_stationary, a_transposed;
+  uint32_t a_stride, c_stride;
+  gm_control control[GM_CONTROL_QUEUE];
+  int control_head, control_count, control_depth;
+  /* mesh */
+  bool request, flush;
+  int request_rows, fire_count;
+  bool a_written, b_written, d_written;
+  int id, ids;                 /* matmul_id, its modulus */
+  gm_tag tags[GM_TAGS];
+  int tag_head, tag_count, tag_max;
+  struct { uint64_t exit; uint8_t id; bool last; } rows[GM_ROWS];
+  int row_head, row_count;
+  int output_count;
+  int latency;                 /* a row's way through the array */
+} gm_executor;
+
+/* ---- store controller and DMA writer (StoreController, Scratchpad, AccumulatorScale, DMA) ---- */
+enum { GM_STORE_QUEUE = 8, GM_STORE_PIPE = 16 };
+
+typedef struct gm_store_row {
+  uint64_t address, ready, data; /* data: cycle at which a scratchpad row has been read */
+  uint32_t row;
+  uint16_t bytes;
+  uint8_t tracker, block;
+  bool acc, garbage, store, wide;
+} gm_store_row;
+
+typedef struct gm_fifo {
+  gm_store_row row[GM_STORE_PIPE];
+  int head, count, depth;
+} gm_fifo;
+
+typedef struct gm_storer {
+  struct { gm_command command; uint8_t entry; uint64_t ready; } queue[GM_STORE_QUEUE];
+  int head, count, depth;
+  bool sending;
+  int row, block, rows, blocks, window_row, window_column, out_row, out_column;
+  uint64_t stride, address;
+  uint32_t local;
+  bool acc, wide;
+  int columns;
+  bool pooling;
+  uint8_t tracker_now;
+  struct { bool valid; uint8_t entry; int rows_left; } tracker[GM_TRACKERS];
+  int trackers, trackers_busy;
+  gm_fifo dispatch, norm, scale, issue, passthrough;
+  uint32_t bank_output_busy;   /* accumulator banks whose row was read but not yet taken by the norm stage */
+  int spad_rows_out;           /* scratchpad rows read but not yet taken by the writer */
+  bool last_sent, trackers_done, returned_now; /* as in gm_loader */
+  /* writer */
+  bool writing;
+  uint64_t write_address;
+  int write_bytes, beats_left, packet_bytes;
+  int in_flight;
+} gm_storer;
+
+/* ---- the whole ---- */
+enum { GM_FRONT = 5 };         /* router, raw, loop conv, loop matmul, unrolled: five two-entry queues */
+
+struct gm_machine {
+  gm_config config;
+  const rv64_memory *memory;
+  gm_arch *arch;
+  l2_cache l2;
+  uint64_t now;                /* the cycle that the next step simulates */
+  int dim_shift, input_shift, acc_shift; /* log2 of elements in a row, bytes of a row */
+  int spad_bank_shift, acc_bank_shift;
+  /* shared wires of the current cycle */
+  uint32_t spad_written, spad_read, acc_written, acc_accumulated; /* bit per bank */
+  struct { gm_command command[2]; bool from_loop[2]; int count; } front[GM_FRONT];
+  int front_count;             /* commands in all of them */
+  gm_loop_ws loop;
+  gm_station rs;
+  gm_loader ld;
+  gm_executor ex;
+  gm_storer st;
+  bool refill_done;            /* the first beat of the core's line has arrived */
+  bool fencing;                /* the core waits at a fence */
+  gm_counters counters;
+  uint64_t counted_from;
+  FILE *trace;
+  bool trace_comma;
+  char why[256];               /* non-empty: the program has failed */
+};
+
+static inline uint32_t gm_row_of(const gm_machine *m, uint32_t local) {
+  return local & (gm_is_acc(local) ? (uint32_t)gm_acc_rows(&m->config) - 1 : (uint32_t)gm_spad_rows(&m->config) - 1);
+}
+
+/* units, one clock edge each */
+void gm_mesh_output(gm_machine *);
+void gm_dma_read_step(gm_machine *);
+void gm_execute_step(gm_machine *);
+bool gm_executor_idle(const gm_machine *);
+void gm_store_step(gm_machine *);
+void gm_load_step(gm_machine *);
+void gm_station_step(gm_machine *);
+void gm_front_step(gm_machine *);
+
+void gm_execute_init(gm_machine *);
+void gm_load_init(gm_machine *);
+void gm_store_init(gm_machine *);
+void gm_station_init(gm_machine *);
+
+/* The reservation station's side of the units. */
+void gm_station_complete(gm_machine *, int entry);   /* frees the entry; at most one a cycle, see gm_station_step */
+bool gm_loader_accepts(const gm_machine *);
+bool gm_executor_accepts(const gm_machine *);
+bool gm_storer_accepts(const gm_machine *);
+void gm_loader_push(gm_machine *, const gm_command *, int entry);
+void gm_executor_push(gm_machine *, const gm_command *, int entry);
+void gm_storer_push(gm_machine *, const gm_command *, int entry);
+/* A finished command that wants the completion port in this cycle, or -1; taken = it got it. */
+int gm_executor_finished(gm_machine *);
+int gm_loader_finished(gm_machine *, bool take);
+int gm_storer_finished(gm_machine *, bool take);
+
+bool gm_loader_idle(const gm_machine *);
+bool gm_storer_idle(const gm_machine *);
+void gm_write_acknowledged(gm_machine *);
+
+void gm_trace_span(gm_machine *, const char *unit, const char *name, uint64_t from, uint64_t to);
+
+#endif

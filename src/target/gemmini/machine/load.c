@@ -1,0 +1,338 @@
+/* load.c - mvin: load controller, DMA reader, and the way of the data into the memories.
+ *
+ *   controller --rows--> read_issue_q -> reader --packets--> L2 ... answers -> beat merger -> scaling -> repeater -> SRAM
+ *              --rows of zeros--> zero writer ---------------------------------------------> repeater -> SRAM
+ *
+ * LoadController.scala (one row a cycle, at most `trackers` commands in flight), DMA.scala (each row is cut into
+ * aligned packets of 16, 32 or 64 bytes, one request a cycle, the largest useful first), XactTracker.scala (requests
+ * in flight), BeatMerger.scala (one packet at a time; a beat in and a row out a cycle), VectorScalarMultiplier.scala
+ * (a scale of 1 passes, others share four multipliers), Scratchpad.scala:337-455 (who may write). */
+#include "target/gemmini/machine/internal.h"
+
+enum { SCALE_UNITS = 4 }; /* Configs.scala: mvin_scale_args num_scale_units */
+
+void gm_load_init(gm_machine *m) {
+  gm_loader *l = &m->ld;
+  l->trackers = m->config.max_in_flight_reads / m->config.dim + 1; /* LoadController.scala:84 */
+  l->issue_depth = m->config.spad_read_delay + 1;
+  l->packets = m->config.max_in_flight_reads;
+  l->packets_free = l->packets >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << l->packets) - 1;
+}
+
+bool gm_loader_accepts(const gm_machine *m) { return m->ld.count < m->config.queue_load; }
+
+void gm_loader_push(gm_machine *m, const gm_command *c, int entry) {
+  gm_loader *l = &m->ld;
+  int i = (l->head + l->count++) & (GM_LOAD_QUEUE - 1);
+  l->queue[i].command = *c;
+  l->queue[i].entry = (uint8_t)entry;
+  l->queue[i].ready = m->now + 1;
+}
+
+int gm_loader_finished(gm_machine *m, bool take) {
+  gm_loader *l = &m->ld;
+  if (!l->trackers_done) return -1;
+  int found = -1, more = 0;
+  for (int i = l->trackers - 1; i >= 0; i--)
+    if (l->tracker[i].valid && l->tracker[i].bytes_left == 0) found = i, more++;
+  if (found < 0 || !take) return -1;
+  l->tracker[found].valid = false;
+  l->trackers_busy--;
+  l->trackers_done = more > 1;
+  return l->tracker[found].entry;
+}
+
+static void returned(gm_loader *l, const gm_row_write *w) {
+  l->tracker[w->tracker].bytes_left -= w->bytes;
+  if (l->tracker[w->tracker].bytes_left == 0) l->returned_now = true;
+}
+
+/* ---- into the memories ---- */
+
+static bool write_row(gm_machine *m, const gm_row_write *w) {
+  if (w->acc) {
+    uint32_t bank = 1u << (w->row >> m->acc_bank_shift & (uint32_t)(m->config.acc_banks - 1));
+    if (m->acc_written & bank) return false;
+    m->acc_written |= bank;
+    if (w->accumulate) m->acc_accumulated |= bank;
+  } else {
+    uint32_t bank = 1u << (w->row >> m->spad_bank_shift & (uint32_t)(m->config.spad_banks - 1));
+    if (m->spad_written & bank) return false;
+    m->spad_written |= bank;
+  }
+  return true;
+}
+
+static void write_rows(gm_machine *m) {
+  gm_loader *l = &m->ld;
+  bool last_here = (l->repeat_out.valid && l->repeat_out.last) || (l->acc_in.valid && l->acc_in.last && l->acc_in.ready <= m->now);
+  if (l->repeat_out.valid && write_row(m, &l->repeat_out)) {
+    if (l->repeat_out.last) returned(l, &l->repeat_out);
+    l->repeat_out.valid = false;
+  }
+  if (l->acc_in.valid && l->acc_in.ready <= m->now && write_row(m, &l->acc_in)) {
+    if (l->acc_in.repeats) {
+      l->acc_in.repeats--;
+      l->acc_in.row--;
+    } else {
+      if (l->acc_in.last) returned(l, &l->acc_in);
+      l->acc_in.valid = false;
+    }
+  }
+  if (l->zero_out.valid && !last_here && write_row(m, &l->zero_out)) {
+    if (l->zero_out.last) returned(l, &l->zero_out);
+    l->zero_out.valid = false;
+  }
+}
+
+static void zero_writer(gm_machine *m) {
+  gm_loader *l = &m->ld;
+  if (!l->zero_busy || l->zero_out.valid) return;
+  const gm_row_request *r = &l->zero;
+  int element = r->acc ? 1 << m->acc_shift >> m->dim_shift : 1 << m->input_shift >> m->dim_shift;
+  int columns = r->bytes / element, dim = m->config.dim;
+  bool last = l->zero_column + dim >= columns;
+  l->zero_out = (gm_row_write){ .valid = true, .acc = r->acc, .accumulate = r->accumulate, .last = last, .tracker = r->tracker, .bytes = r->bytes,
+                                .row = r->row + (uint32_t)(l->zero_column >> m->dim_shift) * r->block_stride };
+  l->zero_column += dim;
+  if (last) l->zero_busy = false;
+}
+
+/* Scaling: identity leaves the ring of three in the next cycle; others take their turns at the multipliers. */
+static void scale(gm_machine *m) {
+  gm_loader *l = &m->ld;
+  int ring_before = l->ring_count;
+  if (ring_before && !l->repeat_out.valid && l->ring[l->ring_head].ready <= m->now) {
+    l->repeat_out = l->ring[l->ring_head];
+    l->ring_head = (l->ring_head + 1) % GM_SCALE_RING;
+    l->ring_count--;
+  }
+  if (l->scale_in.valid && ring_before < GM_SCALE_RING) {
+    gm_row_write w = l->scale_in;
+    w.last = w.last && w.repeats == 0;
+    w.row += w.repeats;
+    if (w.unit_scale) {
+      w.ready = m->now + 1;
+    } else {
+      int turns = (m->config.dim + SCALE_UNITS - 1) / SCALE_UNITS;
+      uint64_t start = l->scale_free > m->now + 1 ? l->scale_free : m->now + 1;
+      l->scale_free = start + (unsigned)turns;
+      w.ready = l->scale_free + 1 + (unsigned)m->config.mvin_scale_latency;
+    }
+    l->ring[(l->ring_head + l->ring_count++) % GM_SCALE_RING] = w;
+    if (l->scale_in.repeats) l->scale_in.repeats--;
+    else l->scale_in.valid = false;
+  }
+}
+
+/* ---- beat merger ---- */
+
+static void merge_out(gm_machine *m, bool *popped) {
+  gm_loader *l = &m->ld;
+  const gm_packet *p = &l->merge;
+  bool wide = p->r.wide, scaled = !wide || m->config.mvin_scales_acc;
+  int row_bytes = 1 << (wide ? m->acc_shift : m->input_shift);
+  int after_shift = l->beats_read > p->shift ? l->beats_read - p->shift : 0;
+  int useful = after_shift < p->useful ? after_shift : p->useful;
+  bool out = useful > l->bytes_sent && (useful - l->bytes_sent >= row_bytes || useful == p->useful);
+  bool room = scaled ? !l->scale_in.valid : !l->acc_in.valid;
+  if (out && room) {
+    int offset = l->bytes_sent == 0 ? p->row_offset : 0;
+    int next = l->bytes_sent + row_bytes - offset;
+    if (next > p->useful) next = p->useful;
+    bool last = next == p->useful;
+    uint32_t row = p->row + (uint32_t)((p->row_offset + l->bytes_sent) / row_bytes) * p->r.block_stride;
+    gm_row_write w = { .valid = true, .acc = p->r.acc, .accumulate = p->r.accumulate, .last = last, .unit_scale = p->r.unit_scale, .wide = wide,
+                       .tracker = p->r.tracker, .bytes = p->useful, .repeats = p->r.repeats, .row = row, .ready = m->now + 1 };
+    if (scaled) {
+      l->scale_in = w;
+    } else {
+      w.row += w.repeats;
+      l->acc_in = w;
+    }
+    if (last && l->beats_read == p->length) {
+      l->merging = false;
+      *popped = true;
+    }
+    l->bytes_sent_next = next;
+  } else if (l->beats_read == p->length && l->bytes_sent == p->useful) {
+    l->merging = false; /* the packet's tail was of no use: freed a cycle late, too late for a new one now */
+  }
+}
+
+/* Serves the L2's answers, one beat a cycle, whole answers in turn. */
+static void receive(gm_machine *m, bool merger_was_free, bool popped) {
+  gm_loader *l = &m->ld;
+  if (m->now < l->next_beat) return;
+  if (!l->beats_left) {
+    const l2_response *r = l2_head(&m->l2, m->now);
+    if (!r) return;
+    if (r->kind == L2_READ && !(merger_was_free || popped)) return;
+    l->serving = (int)r->cookie;
+    l->serving_kind = r->kind;
+    l->serving_interval = r->interval;
+    l->beats_left = r->beats;
+    l2_pop(&m->l2);
+    if (l->serving_kind == L2_WRITE) gm_write_acknowledged(m);
+    if (l->serving_kind == L2_READ) {
+      l->merging = true;
+      l->merge = l->packet[l->serving];
+      l->beats_read = l->bytes_sent = l->bytes_sent_next = 0;
+    }
+  }
+  l->beats_left--;
+  l->next_beat = m->now + l->serving_interval;
+  if (l->serving_kind == L2_REFILL) m->refill_done = true;
+  if (l->serving_kind == L2_READ) {
+    int beat = m->config.dma_bus_bits / 8;
+    l->beats_read += beat;
+    if (!l->beats_left) {
+      l->freed |= UINT64_C(1) << l->serving;
+      l->beats_read = l->merge.length;
+    }
+  }
+}
+
+/* ---- reader ---- */
+
+static void request(gm_machine *m) {
+  gm_loader *l = &m->ld;
+  if (l->reading && l->packets_free && l2_has_room(&m->l2, L2_DMA)) {
+    const gm_row_request *r = &l->read;
+    uint64_t address = r->address + (unsigned)l->requested;
+    int left = r->bytes - l->requested, size = 0, useful = 0;
+    for (int s = m->config.dma_bus_bits / 8; s <= m->config.dma_max_bytes; s <<= 1) {
+      int covers = s - (int)(address & (unsigned)(s - 1));
+      if (covers > left) covers = left;
+      if (covers > useful) useful = covers, size = s;
+    }
+    int row_bytes = 1 << (r->wide ? m->acc_shift : m->input_shift);
+    int slot = __builtin_ctzll(l->packets_free);
+    l->packets_free &= l->packets_free - 1;
+    l->packet[slot] = (gm_packet){ .r = *r, .shift = (uint16_t)(address & (unsigned)(size - 1)), .useful = (uint16_t)useful, .length = (uint16_t)size,
+                                   .row_offset = (uint16_t)(l->requested % row_bytes),
+                                   .row = r->row + (uint32_t)(l->requested / row_bytes) * r->block_stride };
+    /* tlb_q and translate_q: two cycles to the port */
+    l2_send(&m->l2, L2_DMA, m->now + 2, L2_READ, address & ~(uint64_t)(size - 1), size, false, (uint32_t)slot);
+    m->counters.load_bytes += (unsigned)useful;
+    l->requested += useful;
+    if (l->requested >= r->bytes) l->reading = false;
+  }
+  if (!l->reading && l->issue_count && l->issue_ready[l->issue_head] <= m->now) {
+    l->read = l->issue[l->issue_head];
+    l->issue_head = (l->issue_head + 1) & (GM_READ_ISSUE - 1);
+    l->issue_count--;
+    l->reading = true;
+    l->requested = 0;
+  }
+}
+
+void gm_dma_read_step(gm_machine *m) {
+  gm_loader *l = &m->ld;
+  if (l->returned_now) {
+    l->trackers_done = true;
+    l->returned_now = false;
+  }
+  write_rows(m);
+  zero_writer(m);
+  scale(m);
+  bool was_free = !l->merging, popped = false;
+  l->bytes_sent_next = l->bytes_sent;
+  if (l->merging) merge_out(m, &popped);
+  if (l->merging) l->bytes_sent = l->bytes_sent_next;
+  receive(m, was_free, popped);
+  l2_step(&m->l2, m->now);
+  request(m);
+  l->packets_free |= l->freed;
+  l->freed = 0;
+}
+
+/* ---- controller ---- */
+
+static bool start(gm_machine *m) {
+  gm_loader *l = &m->ld;
+  const gm_command *c = &l->queue[l->head].command;
+  int id = c->funct == GM_MVIN ? 0 : c->funct == GM_MVIN2 ? 1 : 2;
+  const gm_load_registers *r = &gm_arch_registers(m->arch)->load[id];
+  if (!gm_arch_load(m->arch, c, m->why)) return false;
+  uint32_t local = gm_local(c->rs2);
+  bool acc = gm_is_acc(local), wide = acc && !r->shrink, zeros = c->rs1 == 0;
+  int element = wide ? gm_acc_bytes(&m->config) : gm_input_bytes(&m->config);
+  int rows = gm_rows(c->rs2);
+  bool repeat = r->stride == 0 && !zeros;
+  l->rows = repeat ? 1 : rows;
+  l->row = 0;
+  l->stride = r->stride;
+  int slot = 0;
+  while (l->tracker[slot].valid) slot++;
+  l->current = (gm_row_request){ .address = c->rs1, .row = gm_row_of(m, local), .bytes = (uint16_t)(gm_cols(c->rs2) * element),
+                                 .block_stride = (uint16_t)r->block_stride, .repeats = (uint16_t)(repeat ? rows - 1 : 0), .tracker = (uint8_t)slot,
+                                 .acc = acc, .wide = wide, .zeros = zeros, .accumulate = gm_accumulates(local), .unit_scale = r->scale == 1.0f };
+  /* The zero writer reports a row by the width of its destination (Scratchpad.scala: zero_writer_bytes_read). */
+  if (zeros) l->current.bytes = (uint16_t)(gm_cols(c->rs2) * (acc ? gm_acc_bytes(&m->config) : gm_input_bytes(&m->config)));
+  l->tracker[slot].valid = true;
+  l->tracker[slot].entry = l->queue[l->head].entry;
+  l->tracker[slot].bytes_left = l->current.bytes * l->rows;
+  l->trackers_busy++;
+  l->sending = true;
+  return true;
+}
+
+static bool send_row(gm_machine *m) {
+  gm_loader *l = &m->ld;
+  gm_row_request r = l->current;
+  if (r.zeros) {
+    if (l->zero_busy) return false;
+    r.row += (uint32_t)l->row;
+    l->zero = r;
+    l->zero_busy = true;
+    l->zero_column = 0;
+  } else {
+    if (l->issue_count >= l->issue_depth) return false;
+    r.address += (uint64_t)l->row * l->stride;
+    r.row += (uint32_t)l->row;
+    int i = (l->issue_head + l->issue_count++) & (GM_READ_ISSUE - 1);
+    l->issue[i] = r;
+    l->issue_ready[i] = m->now + 1;
+  }
+  l->row++;
+  return true;
+}
+
+static void drop(gm_loader *l) {
+  l->head = (l->head + 1) & (GM_LOAD_QUEUE - 1);
+  l->count--;
+}
+
+void gm_load_step(gm_machine *m) {
+  gm_loader *l = &m->ld;
+  if (l->last_sent) { /* a command of one row: the controller notices a cycle later */
+    l->last_sent = false;
+    l->sending = false;
+    drop(l);
+    return;
+  }
+  if (!l->sending) {
+    if (!l->count || l->queue[l->head].ready > m->now) return;
+    const gm_command *c = &l->queue[l->head].command;
+    if (c->funct == GM_CONFIG) {
+      if (gm_arch_config(m->arch, c, m->why)) drop(l);
+      return;
+    }
+    if (l->trackers_busy >= l->trackers) return;
+    if (!start(m)) return;
+  }
+  if (send_row(m) && l->row == l->rows) {
+    if (l->rows == 1) {
+      l->last_sent = true;
+    } else {
+      l->sending = false;
+      drop(l);
+    }
+  }
+}
+
+bool gm_loader_idle(const gm_machine *m) {
+  const gm_loader *l = &m->ld;
+  return !l->count && !l->sending && !l->trackers_busy && !l->issue_count && !l->reading && !l->merging && !l->beats_left && !l->last_sent;
+}

@@ -1,0 +1,191 @@
+/* machine.c - the clock: advances all units to the cycle at which the core does something that concerns them.
+ *
+ * The core runs ahead between its commands; the accelerator catches up when it must answer. Cycles in which every
+ * unit is idle, or waits for the L2 alone, are skipped: nothing would change in them but the counters. */
+#include "target/gemmini/machine/machine.h"
+
+#include <stdlib.h>
+
+#include "target/gemmini/machine/internal.h"
+
+static int log2_of(unsigned n) { return 31 - __builtin_clz(n); }
+
+gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_error *error) {
+  gm_machine *m = calloc(1, sizeof *m);
+  if (!m || !(m->arch = gm_arch_new(c, memory))) {
+    free(m);
+    tw_fail(error, TW_MISSING, "no memory for the simulated machine");
+    return NULL;
+  }
+  if (c->rs_load + c->rs_execute + c->rs_store >= GM_RS_MAX || c->queue_load > GM_LOAD_QUEUE || c->queue_execute > GM_EX_QUEUE ||
+      c->queue_store > GM_STORE_QUEUE || c->max_in_flight_reads > GM_XACTS || c->max_in_flight_reads / c->dim + 1 > GM_TRACKERS ||
+      c->spad_read_delay + 1 > GM_READ_ISSUE || c->spad_read_delay + 2 > GM_STORE_PIPE || 5 * (c->tile_latency + 1) + 1 > GM_TAGS ||
+      c->dim * 2 * (c->tile_latency + 1) + c->mesh_output_delay > GM_ROWS) {
+    tw_fail(error, TW_USAGE, "%s: queues, latencies or requests in flight are beyond what the simulator holds (internal.h)", c->name);
+    gm_machine_free(m);
+    return NULL;
+  }
+  m->config = *c;
+  m->memory = memory;
+  m->dim_shift = log2_of((unsigned)c->dim);
+  m->input_shift = m->dim_shift + log2_of((unsigned)gm_input_bytes(c));
+  m->acc_shift = m->dim_shift + log2_of((unsigned)gm_acc_bytes(c));
+  m->spad_bank_shift = log2_of((unsigned)gm_spad_bank_rows(c));
+  m->acc_bank_shift = log2_of((unsigned)gm_acc_bank_rows(c));
+  const l2_parameters p = {
+    .line_bytes = 64, .beat_bytes = c->dma_bus_bits / 8, .port_bytes = c->port_bytes, .bytes = c->l2_bytes, .ways = c->l2_ways,
+    .request_latency = c->l2_latency / 2, .hit_latency = c->l2_latency - c->l2_latency / 2,
+    .misses = c->l2_misses, .fill_latency = c->l2_fill_latency + c->llc_hit,
+    .llc_bytes = c->llc_bytes, .llc_miss_extra = c->llc_miss - c->llc_hit, .line_interval = c->l2_fill_centicycles / 100.0,
+  };
+  if (l2_init(&m->l2, &p, error) != TW_OK) {
+    gm_machine_free(m);
+    return NULL;
+  }
+  for (size_t i = 0; i < memory->n_regions; i++) l2_warm_llc(&m->l2, memory->region[i].base, memory->region[i].size);
+  gm_station_init(m);
+  gm_load_init(m);
+  gm_execute_init(m);
+  gm_store_init(m);
+  gm_loop_ws_init(&m->loop, c);
+  return m;
+}
+
+void gm_machine_free(gm_machine *m) {
+  if (!m) return;
+  gm_arch_free(m->arch);
+  l2_free(&m->l2);
+  free(m);
+}
+
+/* ---- clock ---- */
+
+static bool front_empty(const gm_machine *m) { return !m->front_count && !gm_loop_ws_busy(&m->loop); }
+
+static bool quiet(const gm_machine *m) {
+  return front_empty(m) && !m->rs.valid && gm_executor_idle(m) && gm_loader_idle(m) && gm_storer_idle(m) && !l2_busy(&m->l2);
+}
+
+static void step(gm_machine *m) {
+  m->spad_written = m->spad_read = m->acc_written = m->acc_accumulated = 0;
+  gm_mesh_output(m);
+  if (!gm_loader_idle(m) || l2_busy(&m->l2)) gm_dma_read_step(m);
+  gm_execute_step(m);
+  if (!gm_storer_idle(m)) gm_store_step(m);
+  gm_load_step(m);
+  gm_station_step(m);
+  gm_front_step(m);
+  m->now++;
+}
+
+static void advance_to(gm_machine *m, uint64_t cycle) {
+  while (m->now < cycle && !m->why[0]) {
+    if (quiet(m)) {
+      m->counters.wait_cpu += cycle - m->now;
+      m->now = cycle;
+      return;
+    }
+    step(m);
+  }
+}
+
+static bool failed(gm_machine *m, char why[256]) {
+  if (!m->why[0]) return false;
+  snprintf(why, 256, "%s", m->why);
+  return true;
+}
+
+/* ---- ports ---- */
+
+static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd, char why[256]) {
+  gm_machine *m = context;
+  (void)rd;
+  if ((instruction & 0x7f) != 0x7b) { /* custom-3 */
+    snprintf(why, 256, "custom instruction 0x%08x: Gemmini listens to custom-3 only", instruction);
+    return UINT64_MAX;
+  }
+  advance_to(m, cycle);
+  while (m->front[0].count >= 2 && !m->why[0]) step(m);
+  if (failed(m, why)) return UINT64_MAX;
+  uint64_t accepted = m->now;
+  step(m); /* what is accepted in this cycle moves on in the next */
+  int n = m->front[0].count++;
+  m->front_count++;
+  m->front[0].command[n] = (gm_command){ (uint8_t)(instruction >> 25), rs1, rs2 };
+  m->front[0].from_loop[n] = false;
+  return accepted;
+}
+
+static bool busy(const gm_machine *m) {
+  uint64_t held = m->rs.valid;
+  bool station = held && !(__builtin_popcountll(held) == 1 && m->rs.lone_preload);
+  bool reading = m->ld.issue_count || m->ld.reading || m->ld.merging || m->ld.packets_free != (m->ld.packets >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << m->ld.packets) - 1);
+  bool writing = m->st.dispatch.count || m->st.norm.count || m->st.scale.count || m->st.issue.count || m->st.writing || m->st.in_flight;
+  return !front_empty(m) || station || reading || writing;
+}
+
+static uint64_t fence(void *context, uint64_t cycle, char why[256]) {
+  gm_machine *m = context;
+  advance_to(m, cycle);
+  m->counters.fences++;
+  m->fencing = true;
+  while (busy(m) && !m->why[0]) step(m);
+  m->fencing = false;
+  if (failed(m, why)) return UINT64_MAX;
+  if (!m->counters.commands) gm_machine_start(m, m->now); /* the harness's fence before its first mark */
+  return m->now > cycle ? m->now : cycle;
+}
+
+static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_instruction) {
+  gm_machine *m = context;
+  (void)is_instruction;
+  advance_to(m, cycle);
+  /* A fetch that runs ahead of a core that waits may ask before the cycle that is simulated. */
+  l2_send(&m->l2, L2_CORE, cycle, L2_REFILL, line, m->l2.p.line_bytes, false, 0);
+  m->refill_done = false;
+  while (!m->refill_done && !m->why[0]) step(m);
+  return m->now;
+}
+
+static void writeback(void *context, uint64_t cycle, uint64_t line) {
+  gm_machine *m = context;
+  advance_to(m, cycle);
+  l2_send(&m->l2, L2_CORE, m->now, L2_WRITEBACK, line, m->l2.p.line_bytes, true, 0);
+}
+
+rv64_ports gm_machine_ports(gm_machine *m) {
+  return (rv64_ports){ .context = m, .command = command, .fence = fence, .refill = refill, .writeback = writeback };
+}
+
+/* ---- counters and trace ---- */
+
+void gm_machine_start(gm_machine *m, uint64_t cycle) {
+  advance_to(m, cycle);
+  memset(&m->counters, 0, sizeof m->counters);
+  m->l2.hits = m->l2.fills = m->l2.llc_misses = 0;
+  m->counted_from = cycle;
+}
+
+gm_counters gm_machine_finish(gm_machine *m, uint64_t end) {
+  if (!m->why[0]) advance_to(m, end);
+  gm_counters c = m->counters;
+  c.cycles = end - m->counted_from;
+  c.l2_hits = m->l2.hits;
+  c.l2_fills = m->l2.fills;
+  c.llc_misses = m->l2.llc_misses;
+  if (m->trace) fputs("\n]}\n", m->trace);
+  return c;
+}
+
+gm_memory_use gm_machine_memory_use(const gm_machine *m) { return gm_arch_memory_use(m->arch); }
+
+void gm_machine_trace(gm_machine *m, FILE *f) {
+  m->trace = f;
+  fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", f);
+}
+
+void gm_trace_span(gm_machine *m, const char *unit, const char *name, uint64_t from, uint64_t to) {
+  fprintf(m->trace, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":\"%s\",\"ts\":%llu,\"dur\":%llu}", m->trace_comma ? "," : "", name, unit,
+          (unsigned long long)from, (unsigned long long)(to - from));
+  m->trace_comma = true;
+}

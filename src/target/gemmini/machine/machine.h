@@ -1,0 +1,52 @@
+/* machine.h - one run of a program on the simulated Rocket + Gemmini system.
+ *
+ * The RV64 core drives; commands that leave it enter the accelerator's clocked model, which advances to the cycle
+ * at which they happen. The model follows the RTL unit by unit (see internal.h); what it computes is functional.h's. */
+#ifndef TW_GEMMINI_MACHINE_H
+#define TW_GEMMINI_MACHINE_H
+
+#include <stdio.h>
+
+#include "sim/rv64.h"
+#include "target/gemmini/config.h"
+#include "target/gemmini/machine/functional.h"
+
+typedef struct gm_machine gm_machine;
+
+/* Where the array's time went: every cycle between the marks is in exactly one of the first group. */
+typedef struct gm_counters {
+  uint64_t cycles;
+  uint64_t array_busy;       /* rows of a compute enter the array */
+  uint64_t array_preload;    /* weights alone enter the array (no compute beside them) */
+  uint64_t bank_conflict;    /* an operand waits for its scratchpad bank: same-bank operands or a DMA write */
+  uint64_t wait_load;        /* the next command of the array waits for a load */
+  uint64_t wait_store;       /* ... for a store that still reads its destination, or the store queue blocks what follows */
+  uint64_t wait_config;      /* the array drains before a config_ex */
+  uint64_t wait_load_queue;  /* nothing for the array: a full load queue blocks what follows */
+  uint64_t wait_cpu;         /* nothing for the array: the core has not issued it */
+  uint64_t drain;            /* fence: the last stores leave */
+  /* counts */
+  uint64_t commands, loads, computes, stores, configs, fences;
+  uint64_t load_bytes, store_bytes;
+  uint64_t l2_hits, l2_fills, llc_misses;
+  uint64_t macs;             /* useful multiply-accumulates */
+} gm_counters;
+
+/* `memory` is the program image; both must outlive the machine. NULL with an error on failure. */
+gm_machine *gm_machine_new(const gm_config *, const rv64_memory *, tw_error *);
+void gm_machine_free(gm_machine *);
+
+/* What the core needs. */
+rv64_ports gm_machine_ports(gm_machine *);
+
+/* Writes a timeline of commands as they pass the units, in the Chrome trace format; call before the run. */
+void gm_machine_trace(gm_machine *, FILE *);
+
+/* After the run, which ended in cycle `end`: closes the trace, completes the counters. */
+gm_counters gm_machine_finish(gm_machine *, uint64_t end);
+/* Called by the core's first mark (counters before it are dropped). */
+void gm_machine_start(gm_machine *, uint64_t cycle);
+
+gm_memory_use gm_machine_memory_use(const gm_machine *);
+
+#endif

@@ -1,0 +1,265 @@
+/* store.c - mvout: store controller, the way of a row out of the memories, DMA writer.
+ *
+ *   controller -> dispatch (2) -> read of the SRAM -> norm (6) -> scale (6) -> scaling, issue (5) -> writer -> L2
+ *
+ * StoreController.scala (one row block a cycle), Scratchpad.scala:230-300, 640-740 (queues; a read waits for an
+ * accumulating write of the array in its bank, :380), AccumulatorScale.scala (a pipeline; the issue queue behind it
+ * is shorter than its latency, hence 5 rows each 8 cycles), DMA.scala StreamWriter (blocks of a row are gathered,
+ * then put beat by beat; a write is in flight until it is acknowledged). */
+#include "target/gemmini/machine/internal.h"
+
+void gm_store_init(gm_machine *m) {
+  gm_storer *s = &m->st;
+  s->depth = m->config.queue_store;
+  s->trackers = m->config.max_in_flight_writes / m->config.dim + 1;
+  s->dispatch.depth = 2;
+  s->norm.depth = s->scale.depth = m->config.spad_read_delay + 2;
+  s->issue.depth = m->config.spad_read_delay + 1;
+  s->passthrough.depth = 2;
+}
+
+bool gm_storer_accepts(const gm_machine *m) { return m->st.count < m->st.depth; }
+
+void gm_storer_push(gm_machine *m, const gm_command *c, int entry) {
+  gm_storer *s = &m->st;
+  int i = (s->head + s->count++) & (GM_STORE_QUEUE - 1);
+  s->queue[i].command = *c;
+  s->queue[i].entry = (uint8_t)entry;
+  s->queue[i].ready = m->now + 1;
+}
+
+int gm_storer_finished(gm_machine *m, bool take) {
+  gm_storer *s = &m->st;
+  if (!s->trackers_done || !take) return -1;
+  int found = -1, more = 0;
+  for (int i = s->trackers - 1; i >= 0; i--)
+    if (s->tracker[i].valid && s->tracker[i].rows_left == 0) found = i, more++;
+  if (found < 0) return -1;
+  s->tracker[found].valid = false;
+  s->trackers_busy--;
+  s->trackers_done = more > 1;
+  return s->tracker[found].entry;
+}
+
+static gm_store_row *head(gm_fifo *f) { return &f->row[f->head]; }
+static bool visible(const gm_fifo *f, uint64_t now) { return f->count && f->row[f->head].ready <= now; }
+static void push(gm_fifo *f, const gm_store_row *r, uint64_t ready) {
+  gm_store_row *to = &f->row[(f->head + f->count++) & (GM_STORE_PIPE - 1)];
+  *to = *r;
+  to->ready = ready;
+}
+static void pop(gm_fifo *f) {
+  f->head = (f->head + 1) & (GM_STORE_PIPE - 1);
+  f->count--;
+}
+
+/* ---- DMA writer ---- */
+
+/* One beat. True if the row's last beat leaves in this cycle. */
+static bool put_beat(gm_machine *m) {
+  gm_storer *s = &m->st;
+  const int beat = m->config.dma_bus_bits / 8;
+  if (!s->beats_left) {
+    if (s->in_flight >= m->config.max_in_flight_writes || !l2_has_room(&m->l2, L2_DMA)) return false;
+    int size = 0, written = 0;
+    for (int z = beat; z <= m->config.dma_max_bytes; z <<= 1) {
+      int offset = (int)(s->write_address & (unsigned)(z - 1));
+      int bytes = offset + s->write_bytes > z ? z - offset : s->write_bytes;
+      if (bytes > written) written = bytes, size = z;
+    }
+    bool whole = size == m->l2.p.line_bytes && written == size;
+    s->beats_left = size / beat;
+    s->packet_bytes = written;
+    s->in_flight++;
+    l2_send(&m->l2, L2_DMA, m->now + 2, L2_WRITE, s->write_address & ~(uint64_t)(size - 1), size, whole, 0);
+    m->counters.store_bytes += (unsigned)written;
+  }
+  if (--s->beats_left) return false;
+  s->write_address += (unsigned)s->packet_bytes;
+  s->write_bytes -= s->packet_bytes;
+  return s->write_bytes == 0;
+}
+
+void gm_write_acknowledged(gm_machine *m) { m->st.in_flight--; }
+
+static void writer(gm_machine *m) {
+  gm_storer *s = &m->st;
+  if (s->writing) {
+    if (!put_beat(m)) return;
+    s->writing = false;
+  }
+  if (!visible(&s->issue, m->now)) return;
+  const gm_store_row *r = head(&s->issue);
+  if (r->store) {
+    s->writing = true;
+    s->write_address = r->address;
+    s->write_bytes = r->block * (1 << m->input_shift) + r->bytes;
+    s->beats_left = 0;
+  }
+  if (!r->acc && !r->garbage) s->spad_rows_out--;
+  pop(&s->issue);
+}
+
+/* ---- queues ---- */
+
+static void into_issue(gm_machine *m) {
+  gm_storer *s = &m->st;
+  if (!visible(&s->scale, m->now) || s->issue.count >= s->issue.depth) return;
+  gm_store_row *r = head(&s->scale);
+  if (r->acc && !r->garbage) {
+    if (!visible(&s->passthrough, m->now)) return;
+    pop(&s->passthrough);
+    push(&s->issue, r, m->now + (unsigned)m->config.acc_scale_latency);
+  } else {
+    uint64_t data = r->data > m->now + 1 ? r->data : m->now + 1;
+    push(&s->issue, r, data);
+  }
+  pop(&s->scale);
+}
+
+static void into_scale(gm_machine *m, int scale_before, int passthrough_before) {
+  gm_storer *s = &m->st;
+  if (!visible(&s->norm, m->now) || scale_before >= s->scale.depth) return;
+  gm_store_row *r = head(&s->norm);
+  if (r->acc && !r->garbage) {
+    if (passthrough_before >= s->passthrough.depth) return;
+    push(&s->passthrough, r, m->now + 1);
+    s->bank_output_busy &= ~(1u << (r->row >> m->acc_bank_shift));
+  }
+  push(&s->scale, r, m->now + 1);
+  pop(&s->norm);
+}
+
+static void into_norm(gm_machine *m, int norm_before) {
+  gm_storer *s = &m->st;
+  if (!visible(&s->dispatch, m->now) || norm_before >= s->norm.depth) return;
+  gm_store_row *r = head(&s->dispatch);
+  if (!r->garbage && r->acc) {
+    uint32_t bank = 1u << (r->row >> m->acc_bank_shift);
+    if ((s->bank_output_busy | m->acc_accumulated) & bank) return;
+    s->bank_output_busy |= bank;
+  } else if (!r->garbage) {
+    uint32_t bank = 1u << (r->row >> m->spad_bank_shift);
+    if ((m->spad_written | m->spad_read) & bank || s->spad_rows_out > m->config.spad_read_delay) return;
+    s->spad_rows_out++;
+    r->data = m->now + 1 + (unsigned)m->config.spad_read_delay;
+  }
+  push(&s->norm, r, m->now + 1);
+  if (--s->tracker[r->tracker].rows_left == 0) s->returned_now = true;
+  pop(&s->dispatch);
+}
+
+/* ---- controller ---- */
+
+static bool start(gm_machine *m) {
+  gm_storer *s = &m->st;
+  const gm_command *c = &s->queue[s->head].command;
+  const gm_store_registers *r = &gm_arch_registers(m->arch)->store;
+  if (!gm_arch_store(m->arch, c, m->why)) return false;
+  uint32_t local = gm_local(c->rs2);
+  s->acc = gm_is_acc(local);
+  s->wide = s->acc && gm_is_full_width(local);
+  s->local = gm_row_of(m, local);
+  s->address = c->rs1;
+  s->stride = r->stride;
+  s->columns = gm_cols(c->rs2);
+  s->rows = gm_rows(c->rs2);
+  s->blocks = (s->columns + m->config.dim - 1) >> m->dim_shift;
+  s->row = s->block = s->window_row = s->window_column = s->out_row = s->out_column = 0;
+  s->pooling = r->pool_stride != 0;
+  int slot = 0;
+  while (s->tracker[slot].valid) slot++;
+  s->tracker_now = (uint8_t)slot;
+  s->tracker[slot].valid = true;
+  s->tracker[slot].entry = s->queue[s->head].entry;
+  s->tracker[slot].rows_left = s->pooling ? r->pool_out_rows * r->pool_out_cols * r->pool_size * r->pool_size : s->rows * s->blocks;
+  s->trackers_busy++;
+  s->sending = true;
+  return true;
+}
+
+/* The next row block; true if it was the last. */
+static bool send_block(gm_machine *m) {
+  gm_storer *s = &m->st;
+  int element = s->wide ? gm_acc_bytes(&m->config) : gm_input_bytes(&m->config), dim = m->config.dim;
+  bool last_block = s->block == s->blocks - 1;
+  gm_store_row r = { .tracker = s->tracker_now, .acc = s->acc, .wide = s->wide };
+  r.block = (uint8_t)s->block;
+  r.bytes = (uint16_t)((last_block ? (s->columns - 1) % dim + 1 : dim) * element);
+  bool last;
+  if (s->pooling) {
+    const gm_store_registers *p = &gm_arch_registers(m->arch)->store;
+    int row = s->out_row * p->pool_stride + s->window_row - p->upper_pad;
+    int column = s->out_column * p->pool_stride + s->window_column - p->left_pad;
+    r.garbage = row < 0 || column < 0 || row >= p->out_rows || column >= p->out_cols;
+    r.row = s->local + (uint32_t)(row * p->out_cols + column);
+    r.address = s->address + (uint64_t)(s->out_row * p->pool_out_dim + s->out_column) * s->stride;
+    r.store = s->window_row == p->pool_size - 1 && s->window_column == p->pool_size - 1;
+    if (++s->window_column == p->pool_size) s->window_column = 0, s->window_row++;
+    if (s->window_row == p->pool_size) s->window_row = 0, s->out_column++;
+    if (s->out_column == p->pool_out_cols) s->out_column = 0, s->out_row++;
+    last = s->out_row == p->pool_out_rows;
+  } else {
+    r.row = s->local + (uint32_t)(s->block * dim + s->row);
+    r.address = s->address + (uint64_t)s->row * s->stride;
+    r.store = last_block;
+    last = last_block && s->row == s->rows - 1;
+    if (++s->block == s->blocks) s->block = 0, s->row++;
+  }
+  push(&s->dispatch, &r, m->now + 1);
+  return last;
+}
+
+static void drop(gm_storer *s) {
+  s->head = (s->head + 1) & (GM_STORE_QUEUE - 1);
+  s->count--;
+}
+
+static void controller(gm_machine *m, int dispatch_before) {
+  gm_storer *s = &m->st;
+  if (s->last_sent) { /* a command of one row: the controller notices a cycle later */
+    s->last_sent = s->sending = false;
+    drop(s);
+    return;
+  }
+  bool first = false;
+  if (!s->sending) {
+    if (!s->count || s->queue[s->head].ready > m->now) return;
+    const gm_command *c = &s->queue[s->head].command;
+    if (c->funct == GM_CONFIG) {
+      if (gm_arch_config(m->arch, c, m->why)) drop(s);
+      return;
+    }
+    if (s->trackers_busy >= s->trackers || !start(m)) return;
+    first = true;
+  }
+  if (dispatch_before >= s->dispatch.depth) return;
+  if (send_block(m)) {
+    if (first) {
+      s->last_sent = true;
+    } else {
+      s->sending = false;
+      drop(s);
+    }
+  }
+}
+
+void gm_store_step(gm_machine *m) {
+  gm_storer *s = &m->st;
+  if (s->returned_now) {
+    s->trackers_done = true;
+    s->returned_now = false;
+  }
+  int dispatch_before = s->dispatch.count, norm_before = s->norm.count, scale_before = s->scale.count, passthrough_before = s->passthrough.count;
+  writer(m);
+  into_issue(m);
+  into_scale(m, scale_before, passthrough_before);
+  into_norm(m, norm_before);
+  controller(m, dispatch_before);
+}
+
+bool gm_storer_idle(const gm_machine *m) {
+  const gm_storer *s = &m->st;
+  return !s->count && !s->sending && !s->trackers_busy && !s->dispatch.count && !s->norm.count && !s->scale.count && !s->issue.count &&
+         !s->writing && !s->in_flight;
+}

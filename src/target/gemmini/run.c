@@ -1,0 +1,72 @@
+/* run.c - see run.h. The program sees its operands as memory regions of their exact sizes: inputs that it cannot
+ * write, outputs that hold the poison byte. */
+#include "target/gemmini/run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ten times the cycles that one 16-cycle pair after the other with loads in between would take, plus a start. */
+static uint64_t cycle_limit(const gm_config *c, const tw_case *k) {
+  return 10000000 + (uint64_t)(k->problem->op->operations(k->problem) / c->dim * 20);
+}
+
+static tw_status place(const rv64_memory *memory, const tw_case *k, void *place_of[TW_OPERANDS_MAX], tw_error *error) {
+  for (size_t i = 0; i < k->n_operands; i++) {
+    const tw_operand *o = &k->operand[i];
+    rv64_region *r = rv64_region_named(memory, o->name);
+    if (!r || r->size != o->bytes)
+      return tw_fail(error, TW_FAILED, "the program has no array %s of %zu bytes", o->name, o->bytes);
+    if (o->is_output) memset(r->host, TW_POISON, o->bytes);
+    else memcpy(r->host, k->buffer[i], o->bytes);
+    place_of[i] = r->host;
+  }
+  return TW_OK;
+}
+
+static tw_status verdict(const tw_case *k, const rv64_result *r, void *const actual[], tw_error *error) {
+  if (r->stop == RV64_INTERRUPTED) return tw_fail(error, TW_INTERRUPTED, "interrupted");
+  if (r->stop != RV64_EXITED) return tw_fail(error, TW_FAILED, "%s", r->why);
+  return k->problem->op->compare(k->problem, k->buffer, actual, error);
+}
+
+tw_status gm_run(const gm_config *c, const void *elf, size_t size, const tw_case *k, const gm_run_options *options, gm_run_result *out, tw_error *error) {
+  memset(out, 0, sizeof *out);
+  rv64_memory memory;
+  void *actual[TW_OPERANDS_MAX];
+  tw_status status = rv64_memory_load(elf, size, "kernel", &memory, error);
+  if (status != TW_OK) return status;
+  gm_machine *machine = NULL;
+  FILE *trace = NULL;
+  status = place(&memory, k, actual, error);
+  if (status != TW_OK) goto done;
+  if (!(machine = gm_machine_new(c, &memory, error))) {
+    status = TW_MISSING;
+    goto done;
+  }
+  if (options->trace) {
+    trace = fopen(options->trace, "w");
+    if (!trace) {
+      status = tw_fail(error, TW_USAGE, "%s: %s", options->trace, strerror(errno));
+      goto done;
+    }
+    gm_machine_trace(machine, trace);
+  }
+  const rv64_ports ports = gm_machine_ports(machine);
+  const rv64_options core = { .icache_bytes = c->icache_bytes, .icache_ways = c->icache_ways, .dcache_bytes = c->dcache_bytes,
+                              .dcache_ways = c->dcache_ways, .bus_bytes = c->dma_bus_bits / 8,
+                              .max_cycles = options->max_cycles ? options->max_cycles : cycle_limit(c, k), .interrupt = options->interrupt };
+  status = rv64_run(&memory, &ports, &core, &out->core, error);
+  if (status == TW_OK) {
+    out->counters = gm_machine_finish(machine, out->core.start_cycle + out->core.cycles);
+    out->memory = gm_machine_memory_use(machine);
+    status = verdict(k, &out->core, actual, error);
+  }
+  if (trace && (fflush(trace) || ferror(trace)) && status == TW_OK)
+    status = tw_fail(error, TW_MISSING, "%s: %s", options->trace, strerror(errno));
+done:
+  if (trace) fclose(trace);
+  gm_machine_free(machine);
+  rv64_memory_free(&memory);
+  return status;
+}
