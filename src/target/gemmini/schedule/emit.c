@@ -180,48 +180,63 @@ static void prologue(gm_emitter *e)
     gm_line(e, "}");
 }
 
-/* Slots of chunks that are held: where this tile's begin, and how that moves on. */
+static const gm_operand_plan *operand_plan(const gm_emitter *e, char name)
+{
+  return name == 'a' ? &e->plan->a : &e->plan->b;
+}
+
+static const gm_operand_layout *operand_layout(const gm_emitter *e, char name)
+{
+  return name == 'a' ? &e->layout->a : &e->layout->b;
+}
+
 static bool is_held(const gm_operand_plan *p)
 {
   return p->hold != GM_STREAM;
 }
 
-static void held_slot(gm_emitter *e, char name)
+/* Does a tile's first slot change from tile to tile? Then `x_panel` is it. */
+static bool has_panels(const gm_emitter *e, char name)
 {
-  const gm_operand_plan *p = name == 'a' ? &e->plan->a : &e->plan->b;
-  if (is_held(p) && (name == 'a' ? &e->layout->a : &e->layout->b)->slots > 1)
-    gm_line(e, "uint64_t %c_slot = %c_panel;", name, name);
-}
-
-static void next_panel(gm_emitter *e, char name)
-{
-  const gm_operand_layout *l = name == 'a' ? &e->layout->a : &e->layout->b;
-  if (l->slots == 1 || !is_held(name == 'a' ? &e->plan->a : &e->plan->b))
-    return;
-  gm_line(e, "%c_panel += %d;", name, e->layout->tiles_k);
-  if (l->slots > e->layout->tiles_k)
-    gm_line(e, "if (%c_panel == %d) %c_panel = 0;", name, l->slots, name);
-  else
-    gm_line(e, "%c_panel = 0;", name);
-}
-
-static void next_slot(gm_emitter *e, char name)
-{
-  const gm_operand_layout *l = name == 'a' ? &e->layout->a : &e->layout->b;
-  if (l->slots == 1)
-    return;
-  if (is_held(name == 'a' ? &e->plan->a : &e->plan->b))
-    gm_line(e, "%c_slot++;", name);
-  else if (l->slots == 2)
-    gm_line(e, "%c_slot ^= 1;", name);
-  else
-    gm_line(e, "if (++%c_slot == %d) %c_slot = 0;", name, l->slots, name);
+  return is_held(operand_plan(e, name)) && operand_layout(e, name)->slots > e->layout->tiles_k;
 }
 
 static void declare_slot(gm_emitter *e, char name)
 {
-  if ((name == 'a' ? &e->layout->a : &e->layout->b)->slots > 1)
-    gm_line(e, "uint64_t %c_%s = 0;", name, is_held(name == 'a' ? &e->plan->a : &e->plan->b) ? "panel" : "slot");
+  if (has_panels(e, name))
+    gm_line(e, "uint64_t %c_panel = 0;", name);
+  else if (operand_layout(e, name)->slots > 1 && !is_held(operand_plan(e, name)))
+    gm_line(e, "uint64_t %c_slot = 0;", name);
+}
+
+static void tile_slot(gm_emitter *e, char name)
+{
+  if (has_panels(e, name))
+    gm_line(e, "uint64_t %c_slot = %c_panel;", name, name);
+  else if (operand_layout(e, name)->slots > 1 && is_held(operand_plan(e, name)))
+    gm_line(e, "uint64_t %c_slot = 0;", name);
+}
+
+static void next_slot(gm_emitter *e, char name)
+{
+  const int slots = operand_layout(e, name)->slots;
+  if (slots == 1 || (is_held(operand_plan(e, name)) && e->layout->tiles_k == 1))
+    return;
+  if (is_held(operand_plan(e, name)))
+    gm_line(e, "%c_slot++;", name);
+  else if (slots == 2)
+    gm_line(e, "%c_slot ^= 1;", name);
+  else
+    gm_line(e, "if (++%c_slot == %d) %c_slot = 0;", name, slots, name);
+}
+
+static void next_panel(gm_emitter *e, char name)
+{
+  const int slots = operand_layout(e, name)->slots;
+  if (!has_panels(e, name))
+    return;
+  gm_line(e, "%c_panel += %d;", name, e->layout->tiles_k);
+  gm_line(e, "if (%c_panel == %d) %c_panel = 0;", name, slots, name);
 }
 
 static void operands(gm_emitter *e)
@@ -281,10 +296,10 @@ static void tile(gm_emitter *e)
     config_loads_and_stores(e);
   if (!p->overwrite)
     gm_emit_fill(e);
-  held_slot(e, 'b');
-  held_slot(e, 'a');
-  if (e->layout->tiles_k == 1)
-    gm_line(e, "const int k = 0; (void)k;");
+  tile_slot(e, 'b');
+  tile_slot(e, 'a');
+  if (e->layout->tiles_k == 1 && p->prefetch == 0)
+    gm_line(e, "const int k = 0;");
   step(e);
   if (p->spread_stores > 0)
     gm_emit_all_stores(e); /* those of the previous tile that found no place among the pairs */
@@ -295,12 +310,22 @@ static void tile(gm_emitter *e)
     gm_line(e, "c_at ^= %d; /* the other accumulator buffer */", e->layout->c_stride);
 }
 
+static bool one_row_of_tiles(const gm_emitter *e)
+{
+  return e->layout->tiles_m == 1 && (e->g->mb == 1 || !e->plan->taper || e->plan->outer_is_i);
+}
+
 static void i_loop(gm_emitter *e, void (*body)(gm_emitter *))
 {
   char rows[256];
   gm_rows_text(e, &here, rows, sizeof rows);
-  if (!e->plan->outer_is_i && is_held(&e->plan->a) && e->layout->a.slots > 1)
+  if (!e->plan->outer_is_i && has_panels(e, 'a'))
     gm_line(e, "a_panel = 0;");
+  if (one_row_of_tiles(e)) {
+    gm_line(e, "const int i = 0, rows = %d;", e->g->mb);
+    body(e);
+    return;
+  }
   gm_line(e, "for (int i = 0, rows; i < %d; i += rows) {", e->g->mb);
   gm_line(e, "rows = %s;", rows);
   body(e);
@@ -310,8 +335,13 @@ static void i_loop(gm_emitter *e, void (*body)(gm_emitter *))
 
 static void j_loop(gm_emitter *e, void (*body)(gm_emitter *))
 {
-  if (e->plan->outer_is_i && is_held(&e->plan->b) && e->layout->b.slots > 1)
+  if (e->plan->outer_is_i && has_panels(e, 'b'))
     gm_line(e, "b_panel = 0;");
+  if (e->layout->tiles_n == 1) {
+    gm_line(e, "const int j = 0;");
+    body(e);
+    return;
+  }
   gm_line(e, "for (int j = 0; j < %d; j += %d) {", e->g->nb, e->plan->tile_n);
   body(e);
   next_panel(e, 'b');

@@ -47,11 +47,10 @@ typedef struct model {
   const gm_layout *l;
   bool conflict;             /* A and B share a bank */
   bool a_steals, b_steals;   /* loads ahead write the bank that is being read */
-  bool reload_is_cold;       /* what is loaded again is no longer in the L2 */
+  bool cold_again_a, cold_again_b; /* what is loaded again is no longer in the L2 */
   double load_free, store_free, array_free;
-  double ready[3];           /* when the operands of a step are there, by step modulo 3 */
-  double tile_end[2];        /* when a tile of C is complete, stored: by tile modulo 2 */
-  double stored[2];
+  double begin[3];           /* when the step that loads for a step began, by step modulo 3 */
+  double stored[2];          /* when a tile of C is stored, by tile modulo 2 */
 } model;
 
 static int bank_of(const gm_config *config, int row)
@@ -117,54 +116,89 @@ typedef struct step_place {
   bool first_k, last_k, load_a, load_b, cold_a, cold_b;
 } step_place;
 
-static double loads_of(const model *m, const step_place *x, int *rows)
+/* What a step loads: cycles of B, cycles of A, rows of blocks of each. */
+typedef struct step_loads {
+  double a, b;
+  int a_rows, b_rows;
+} step_loads;
+
+static step_loads loads_of(const model *m, const step_place *x)
 {
   const int d = m->config->dim;
   const int me = extent(m->g->m, x->i, x->rows, d), ne = extent(m->g->n, x->j, x->nb, d), ke = extent(m->g->k, x->k, x->kb, d);
-  double cycles = 0;
-  *rows = 0;
+  const bool at = m->g->a_transposed, bt = m->g->b_transposed;
+  step_loads l = {0};
   if (x->load_b) {
-    cycles += load_cycles(m, x->cold_b, (double)ke * ne, (m->g->b_transposed ? ne : ke) * gm_ceil_div(x->nb, m->p->b.width));
-    *rows += x->kb;
+    l.b = load_cycles(m, x->cold_b, (double)ke * ne, (bt ? ne : ke) * gm_ceil_div(bt ? x->kb : x->nb, m->p->b.width));
+    l.b_rows = bt ? x->nb : x->kb;
   }
   if (x->load_a) {
-    cycles += load_cycles(m, x->cold_a, (double)me * ke, (m->g->a_transposed ? ke : me) * gm_ceil_div(x->kb, m->p->a.width));
-    *rows += x->rows;
+    l.a = load_cycles(m, x->cold_a, (double)me * ke, (at ? ke : me) * gm_ceil_div(at ? x->rows : x->kb, m->p->a.width));
+    l.a_rows = at ? x->kb : x->rows;
   }
-  return cycles;
+  return l;
+}
+
+/* Array cycles until the step's loads have all stood among its pairs (or the next ones'). */
+static double slots_of(const model *m, const step_place *x, int rows)
+{
+  const double pairs = (double)x->rows * x->nb * x->kb;
+  return fmin(pairs, (double)rows * m->p->spread_loads) * m->config->dim;
+}
+
+/* The stores of a tile that is complete at `end`; returns when the array may go on. */
+static double finish_tile(model *m, const step_place *x, double end, double lead)
+{
+  const gm_plan *p = m->p;
+  const int d = m->config->dim, slot = p->c_buffers > 1 ? (int)(x->t & 1) : 0;
+  const int rows = extent(m->g->m, x->i, x->rows, d), columns = extent(m->g->n, x->j, x->nb, d);
+  const double cycles = store_cycles(m, rows, columns), commands = x->rows * ceil((double)x->nb / p->store_width);
+  m->store_free = fmax(m->store_free, end) + cycles;
+  if (p->spread_stores == 0) { /* a burst: all but what the store entries hold blocks what comes behind */
+    end = fmax(end, m->store_free - cycles * m->config->rs_store / fmax(m->config->rs_store, commands) - lead);
+  } else {
+    const double pairs = (double)x->rows * x->nb * m->g->kb, places = ceil(pairs / p->spread_stores);
+    m->store_free = fmax(m->store_free, end + fmin(x->rows, places) * p->spread_stores * d);
+    if (places < x->rows) /* what is left bursts at the end of the next tile */
+      end += cycles * (x->rows - places) / x->rows;
+    if (!p->c_split)
+      end += rows * (double)x->nb * acc_conflict;
+  }
+  m->stored[slot] = m->store_free + (p->c_buffers > 1 ? 0 : store_latency);
+  return end;
 }
 
 static void walk_step(model *m, const step_place *x)
 {
   const gm_plan *p = m->p;
-  const int d = m->config->dim;
-  int load_rows;
-  const double loads = loads_of(m, x, &load_rows);
-  const double before = m->array_free;
-  /* loads: ahead they start when the step `prefetch` before this one starts, else behind the previous step's pairs,
-   * which are accepted half a reservation station early; into a single buffer they wait for its last reader. */
+  const int d = m->config->dim, slot = p->c_buffers > 1 ? (int)(x->t & 1) : 0;
+  const step_loads l = loads_of(m, x);
+  const double before = m->array_free, loads = l.a + l.b;
+  const int load_rows = l.a_rows + l.b_rows;
+  /* Commands are accepted half a reservation station of pairs before they execute. Loads ahead stand in the step
+   * `prefetch` before this one; others behind the previous step's pairs, and into a single buffer they wait for its
+   * last reader. */
   const double lead = m->config->rs_execute / 2 * d;
-  double from;
-  if (p->prefetch > 0)
-    from = m->ready[x->s % 3]; /* when that earlier step started */
-  else if (p->a.buffers > 1 && p->b.buffers > 1)
-    from = before - lead;
-  else
-    from = before;
-  const double load_start = fmax(m->load_free, from);
-  const double load_end = loads > 0 ? load_start + loads + load_latency : 0;
-  if (loads > 0)
+  const bool waits = p->prefetch == 0 && (p->a.buffers == 1 || p->b.buffers == 1);
+  const double from = p->prefetch > 0 ? m->begin[x->s % 3] : waits ? before : before - lead;
+  double start = before, load_end = 0;
+  if (loads > 0) {
+    const double load_start = fmax(m->load_free, from);
     m->load_free = load_start + loads;
+    if (p->prefetch > 0 && x->s >= p->prefetch)
+      m->load_free = fmax(m->load_free, from + slots_of(m, x, load_rows) - lead);
+    load_end = m->load_free + load_latency;
+    /* B comes first; the pairs of one row of A need all of it, where i is not the innermost loop */
+    start = fmax(start, m->load_free - l.a * (1 - 1.0 / gm_max(1, l.a_rows)) + load_latency);
+  }
   const double steal_rows = (m->a_steals && x->load_a ? (double)x->rows * x->kb * d : 0) +
                             (m->b_steals && x->load_b ? (double)x->kb * x->nb * d : 0);
   double pairs = pairs_cycles(m, x->rows, x->nb, x->kb, p->prefetch > 0, steal_rows);
   const double core = step_instructions + move_instructions * load_rows;
   if (p->unroll == 0 || !p->hoist_addresses)
     pairs += core;
-  double start = fmax(before, loads > 0 ? load_start + load_latency + loads * (p->prefetch ? 0.5 : 1.0) / load_rows : 0);
   /* the tile's accumulator buffer must be stored, and filled where nothing overwrites */
   if (x->first_k) {
-    const int slot = p->c_buffers > 1 ? (int)(x->t & 1) : 0;
     start = fmax(start, m->stored[slot]);
     if (!p->overwrite)
       start += x->rows * x->nb * d * (m->g->bias == TW_GEMM_BIAS_NONE ? fill_zero : fill_bias);
@@ -172,19 +206,10 @@ static void walk_step(model *m, const step_place *x)
       start += config_cycles;
   }
   double end = fmax(start + pairs, load_end + (load_rows ? pairs / load_rows : 0));
-  if (x->last_k) {
-    const int rows = extent(m->g->m, x->i, x->rows, d), columns = extent(m->g->n, x->j, x->nb, d);
-    const double stores = store_cycles(m, rows, columns);
-    const int slot = p->c_buffers > 1 ? (int)(x->t & 1) : 0;
-    m->store_free = fmax(m->store_free, end) + stores;
-    m->stored[slot] = m->store_free + (p->c_buffers > 1 ? 0 : store_latency);
-    if (p->spread_stores == 0) /* a burst: all but what the store entries hold blocks what comes behind */
-      end = fmax(end, m->store_free - stores * m->config->rs_store / fmax(m->config->rs_store, x->rows * ceil((double)x->nb / p->store_width)) - lead);
-    else if (p->c_buffers > 1 && !p->c_split)
-      end += rows * (double)x->nb * acc_conflict;
-  }
+  if (x->last_k)
+    end = finish_tile(m, x, end, lead);
   m->array_free = end;
-  m->ready[(x->s + p->prefetch) % 3] = start;
+  m->begin[(x->s + p->prefetch) % 3] = start;
 }
 
 static double walk(model *m)
@@ -209,8 +234,8 @@ static double walk(model *m)
         x.last_k = k + p->tile_k >= g->kb;
         x.load_a = p->a.hold == GM_STREAM || j == 0;
         x.load_b = p->b.hold == GM_STREAM || i == 0;
-        x.cold_a = j == 0 || m->reload_is_cold;
-        x.cold_b = i == 0 || m->reload_is_cold;
+        x.cold_a = j == 0 || m->cold_again_a;
+        x.cold_b = i == 0 || m->cold_again_b;
         walk_step(m, &x);
         if (s == STEPS_MAX / 2)
           half = m->array_free;
@@ -242,18 +267,25 @@ static double hardware_loop(const model *m)
   const double steps = (double)gm_ceil_div(g->mb, p->tile_m) * gm_ceil_div(g->nb, p->tile_n) * gm_ceil_div(g->kb, p->tile_k);
   const double pairs = (double)g->mb * g->nb * g->kb * m->config->dim;
   const double a = (double)g->m * g->k * gm_ceil_div(g->nb, p->tile_n), b = (double)g->k * g->n * gm_ceil_div(g->mb, p->tile_m);
-  const double loads = load_cycles(m, m->reload_is_cold, a, 0) + load_cycles(m, m->reload_is_cold, b, 0);
+  const double loads = load_cycles(m, m->cold_again_a, a, 0) + load_cycles(m, m->cold_again_b, b, 0);
   const double first = load_cycles(m, true, (double)(p->tile_m + p->tile_n) * p->tile_k * m->config->dim * m->config->dim, 0);
   const double drain = store_cycles(m, p->tile_m * m->config->dim, p->tile_n * m->config->dim);
   const double stores = drain * gm_ceil_div(g->mb, p->tile_m) * gm_ceil_div(g->nb, p->tile_n);
   return fmax(pairs, loads) + 0.3 * fmin(pairs, loads) * 0.2 + 0.25 * stores + steps * 60 + first / 2 + drain;
 }
 
+/* What passes through the L2 while the inner tile loop computes m x n of C. */
+static double bytes_between(const gm_gemm *g, double m, double n)
+{
+  return (m + n) * (double)g->k * g->input_bytes + m * n * g->output_bytes;
+}
+
 static double predict(const gm_config *config, const gm_gemm *g, const gm_plan *p, const gm_layout *l)
 {
   model m = { .config = config, .g = g, .p = p, .l = l };
-  const double bytes = (double)g->m * g->k * g->input_bytes + (double)g->k * g->n * g->input_bytes + (double)g->m * g->n * g->output_bytes;
-  m.reload_is_cold = bytes > config->l2_bytes;
+  const int d = config->dim;
+  m.cold_again_a = bytes_between(g, p->outer_is_i ? (double)p->tile_m * d : (double)g->m, (double)p->tile_n * d) > config->l2_bytes;
+  m.cold_again_b = bytes_between(g, (double)p->tile_m * d, p->outer_is_i ? (double)g->n : (double)p->tile_n * d) > config->l2_bytes;
   if (p->hardware_loop)
     return hardware_loop(&m);
   m.conflict = bank_of(config, l->a.base) == bank_of(config, l->b.base) && p->a.n_banks == 0;
