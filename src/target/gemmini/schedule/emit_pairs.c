@@ -22,7 +22,7 @@ typedef struct nest {
   int index[3];         /* of unrolled loops; -1: a rolled loop's variable */
   char a[32], b[32], c_first[32], c_more[32]; /* names of the operands at this level */
   int pairs;            /* emitted in the unrolled body so far */
-  int load_level, store_level; /* rolled level at whose end a slot stands; 3: inside the body; -1: none */
+  gm_slots loads, stores;
 } nest;
 
 enum { I, J, K };
@@ -160,9 +160,9 @@ static void emit_pair(nest *n, bool reused)
   else
     pair_plain(n, reused);
   n->pairs++;
-  if (n->store_level == 3 && n->pairs % p->spread_stores == p->spread_stores / 2)
+  if (n->stores.level == 3 && n->pairs % n->stores.every == n->stores.every / 2)
     gm_emit_some_stores(n->e);
-  if (n->load_level == 3 && n->pairs % p->spread_loads == 0)
+  if (n->loads.level == 3 && n->pairs % n->loads.every == 0)
     gm_emit_some_loads(n->e);
 }
 
@@ -217,6 +217,16 @@ static int axis(const nest *n, int level)
 
 static void emit_level(nest *n, int level, bool reused);
 
+/* A slot at the end of every n-th iteration of a rolled loop. */
+static void rolled_slot(gm_emitter *e, int x, int every, void (*slot)(gm_emitter *))
+{
+  if (every > 1)
+    gm_line(e, "if (%s %% %d == %d) {", variable[x], every, every - 1);
+  slot(e);
+  if (every > 1)
+    gm_line(e, "}");
+}
+
 static void emit_rolled(nest *n, int level, int from, bool reused)
 {
   gm_emitter *e = n->e;
@@ -229,10 +239,10 @@ static void emit_rolled(nest *n, int level, int from, bool reused)
     gm_line(e, "for (int %s = %d; %s < %d; %s++) {", variable[x], from, variable[x], n->v->bound[x], variable[x]);
   enter_rolled(n, x);
   emit_level(n, level + 1, reused);
-  if (n->store_level == level)
-    gm_emit_some_stores(e);
-  if (n->load_level == level)
-    gm_emit_some_loads(e);
+  if (n->stores.level == level)
+    rolled_slot(e, x, n->stores.every, gm_emit_some_stores);
+  if (n->loads.level == level)
+    rolled_slot(e, x, n->loads.every, gm_emit_some_loads);
   gm_line(e, "}");
   const int pairs = n->pairs;
   *n = outside;
@@ -284,31 +294,12 @@ static void emit_level(nest *n, int level, bool reused)
   n->index[x] = 0;
 }
 
-/* Where do slots that shall stand every `spread` pairs go? */
-static int slot_level(const gm_plan *plan, int spread)
-{
-  const int bound[3] = { plan->tile_m, plan->tile_n, plan->tile_k };
-  if (spread == 0)
-    return -1;
-  int pairs = 1, level = 3;
-  for (; level > 3 - plan->unroll; level--)
-    pairs *= bound[plan->loops[level - 1] - 'i'];
-  if (plan->unroll > 0 && spread < pairs)
-    return 3;
-  for (level--; level >= 0; level--) {
-    if (pairs >= spread)
-      return level;
-    pairs *= bound[plan->loops[level] - 'i'];
-  }
-  return -1;
-}
-
 static void emit_variant(gm_emitter *e, const variant *v)
 {
   const gm_plan *p = e->plan;
   nest n = { .e = e, .v = v, .a = "a", .b = "b", .c_first = "c_first", .c_more = "c_more" };
-  n.load_level = slot_level(p, p->spread_loads);
-  n.store_level = slot_level(p, p->spread_stores);
+  n.loads = gm_plan_slots(p, p->spread_loads);
+  n.stores = gm_plan_slots(p, p->spread_stores);
   emit_level(&n, 0, false);
 }
 

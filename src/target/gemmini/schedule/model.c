@@ -14,7 +14,9 @@
 /* facts, "Loads": 64x16 64.6 cycles, 32x16 32.6, 16x16 18.1 on L2 hits: the bus's bytes a cycle, and little more. */
 static const double load_overhead = 1.0;
 /* facts, "Further effects" 7: cold streams load at 6.8 bytes a cycle where the port has 8. */
-static const double cold_rate = 6.8 / 8.0;
+static const double cold_rate = 6.8;
+/* facts, introduction: the memory port behind the L2 moves 8 bytes a cycle. */
+static const double port_bytes = 8;
 /* facts, "Loads": a 64x16 mvin alone takes 97 cycles where 64 are its bytes. */
 static const double load_latency = 33;
 /* facts, "Further effects" 1: stores of whole lines take 120 cycles for 64x16; of a quarter 54 for 16x16, lines cold. */
@@ -69,7 +71,7 @@ static double load_cycles(const model *m, bool cold, double elements, int rows)
 {
   const double bytes = elements * m->g->input_bytes;
   const double bus = m->config->dma_bus_bits / 8.0;
-  return cold ? bytes / (m->config->port_bytes * cold_rate) : fmax(bytes / bus, rows) + load_overhead * rows / m->config->dim;
+  return cold ? bytes / cold_rate : fmax(bytes / bus, rows) + load_overhead * rows / m->config->dim;
 }
 
 static double store_cycles(const model *m, int rows, int columns)
@@ -87,7 +89,7 @@ static int extent(int64_t length, int first_block, int blocks, int dim)
 }
 
 /* Core and array cycles of a step's pairs. */
-static double pairs_cycles(const model *m, int rows, int nb, int kb, bool loads_steal, double steal_rows)
+static double pairs_cycles(const model *m, int rows, int nb, int kb)
 {
   const gm_plan *p = m->p;
   const double pairs = (double)rows * nb * kb;
@@ -106,7 +108,7 @@ static double pairs_cycles(const model *m, int rows, int nb, int kb, bool loads_
       body *= bound[p->loops[l] - 'i'];
     instructions += rolled_instructions / body;
   }
-  return pairs * fmax(pair, instructions) + (loads_steal ? steal_rows * stolen : 0);
+  return pairs * fmax(pair, instructions);
 }
 
 /* One step: `s` counts steps, `t` tiles. */
@@ -139,11 +141,40 @@ static step_loads loads_of(const model *m, const step_place *x)
   return l;
 }
 
-/* Array cycles until the step's loads have all stood among its pairs (or the next ones'). */
-static double slots_of(const model *m, const step_place *x, int rows)
+/* When the loads for this step are done, as far as their places among the pairs of the step that began at `from`
+ * decide: one every `spread_loads` pairs; those that find no place stand behind the pairs, one after the other. */
+static double last_load(const model *m, const step_place *x, const step_loads *l, double from, double lead)
 {
+  const int spread = gm_plan_slots(m->p, m->p->spread_loads).pairs, rows = l->a_rows + l->b_rows, d = m->config->dim;
+  if (m->p->spread_loads == 0)
+    return from;
+  const double pairs = (double)x->rows * x->nb * x->kb, places = spread ? floor(pairs / spread) : 0;
+  if (rows <= places)
+    return from + (double)rows * spread * d - lead + (l->a + l->b) / rows;
+  const double left = fmin(rows - places, l->a_rows), left_b = rows - places - left;
+  return from + pairs * d - lead + (left ? left * l->a / l->a_rows : 0) + (left_b ? left_b * l->b / l->b_rows : 0);
+}
+
+/* Loads that come faster than they are served fill the load entries of the reservation station; then nothing behind
+ * them is accepted, and once the accepted pairs are done the array waits. */
+static double blocked(const model *m, const step_place *x, const step_loads *l, double lead)
+{
+  const gm_plan *p = m->p;
   const double pairs = (double)x->rows * x->nb * x->kb;
-  return fmin(pairs, (double)rows * m->p->spread_loads) * m->config->dim;
+  const double spacing = p->spread_loads ? fmin(gm_plan_slots(p, p->spread_loads).pairs, pairs) * m->config->dim : 0;
+  const double behind_b = fmax(0, l->b - l->b_rows * spacing), behind_a = fmax(0, behind_b + l->a - l->a_rows * spacing);
+  const double mvins = l->a_rows * ceil((double)x->kb / p->a.width) + l->b_rows * ceil((double)x->nb / p->b.width);
+  return fmax(0, fmax(behind_a, behind_b) - m->config->rs_load * (l->a + l->b) / fmax(1, mvins) - lead);
+}
+
+/* The part of a step's pairs that comes after the first use of its last row of A. */
+static double behind_last_load(const model *m, const step_place *x)
+{
+  const int bound[3] = { x->rows, x->nb, x->kb };
+  double outside = 1;
+  for (const char *l = m->p->loops; *l != 'i'; l++)
+    outside *= bound[*l - 'i'];
+  return 1 - (x->rows - 1.0) / (x->rows * outside);
 }
 
 /* The stores of a tile that is complete at `end`; returns when the array may go on. */
@@ -157,8 +188,9 @@ static double finish_tile(model *m, const step_place *x, double end, double lead
   if (p->spread_stores == 0) { /* a burst: all but what the store entries hold blocks what comes behind */
     end = fmax(end, m->store_free - cycles * m->config->rs_store / fmax(m->config->rs_store, commands) - lead);
   } else {
-    const double pairs = (double)x->rows * x->nb * m->g->kb, places = ceil(pairs / p->spread_stores);
-    m->store_free = fmax(m->store_free, end + fmin(x->rows, places) * p->spread_stores * d);
+    const int spread = gm_plan_slots(p, p->spread_stores).pairs;
+    const double pairs = (double)x->rows * x->nb * m->g->kb, places = spread ? ceil(pairs / spread) : 0;
+    m->store_free = fmax(m->store_free, end + fmin(x->rows, places) * spread * d);
     if (places < x->rows) /* what is left bursts at the end of the next tile */
       end += cycles * (x->rows - places) / x->rows;
     if (!p->c_split)
@@ -181,19 +213,25 @@ static void walk_step(model *m, const step_place *x)
   const double lead = m->config->rs_execute / 2 * d;
   const bool waits = p->prefetch == 0 && (p->a.buffers == 1 || p->b.buffers == 1);
   const double from = p->prefetch > 0 ? m->begin[x->s % 3] : waits ? before : before - lead;
-  double start = before, load_end = 0;
+  double start = before, load_end = 0, stolen_rows = 0;
   if (loads > 0) {
     const double load_start = fmax(m->load_free, from);
     m->load_free = load_start + loads;
     if (p->prefetch > 0 && x->s >= p->prefetch)
-      m->load_free = fmax(m->load_free, from + slots_of(m, x, load_rows) - lead);
+      m->load_free = fmax(m->load_free, last_load(m, x, &l, from, lead));
     load_end = m->load_free + load_latency;
-    /* B comes first; the pairs of one row of A need all of it, where i is not the innermost loop */
-    start = fmax(start, m->load_free - l.a * (1 - 1.0 / gm_max(1, l.a_rows)) + load_latency);
+    /* what lands after the step began takes reads from the bank that it goes to, which is now being read */
+    const double late = fmin(1, fmax(0, load_end - before) / loads);
+    if (p->prefetch > 0 && x->s >= p->prefetch)
+      stolen_rows = late * d * ((x->load_a ? (double)x->rows * x->kb : 0) + (x->load_b ? (double)x->kb * x->nb : 0));
+    start = fmax(start, m->load_free - l.a * (1 - 1.0 / gm_max(1, l.a_rows)) + load_latency); /* B, then a row of A */
   }
-  const double steal_rows = (m->a_steals && x->load_a ? (double)x->rows * x->kb * d : 0) +
-                            (m->b_steals && x->load_b ? (double)x->kb * x->nb * d : 0);
-  double pairs = pairs_cycles(m, x->rows, x->nb, x->kb, p->prefetch > 0, steal_rows);
+  if (p->prefetch > 0) {
+    const double in_one_bank = (m->a_steals && x->load_a ? (double)x->rows * x->kb * d : 0) +
+                               (m->b_steals && x->load_b ? (double)x->kb * x->nb * d : 0);
+    stolen_rows = fmax(stolen_rows, in_one_bank);
+  }
+  double pairs = pairs_cycles(m, x->rows, x->nb, x->kb) + stolen_rows * stolen;
   const double core = step_instructions + move_instructions * load_rows;
   if (p->unroll == 0 || !p->hoist_addresses)
     pairs += core;
@@ -205,7 +243,9 @@ static void walk_step(model *m, const step_place *x)
     if (!p->hoist_configs)
       start += config_cycles;
   }
-  double end = fmax(start + pairs, load_end + (load_rows ? pairs / load_rows : 0));
+  double end = fmax(start + pairs, loads > 0 ? load_end + pairs * behind_last_load(m, x) : 0);
+  if (p->prefetch > 0 && x->s >= p->prefetch)
+    end += blocked(m, x, &l, lead);
   if (x->last_k)
     end = finish_tile(m, x, end, lead);
   m->array_free = end;
@@ -325,13 +365,13 @@ tw_status gm_bound(const gm_config *config, const tw_problem *problem, tw_bound 
   /* Every block of B stands in the array while all rows of A pass, one a cycle; loading it takes dim cycles, behind
    * the pairs before it. All inputs come in through the memory port once, for the L2 is cold; C leaves over the bus. */
   bound->compute_cost = (double)(g.m > config->dim ? g.m : config->dim) * g.nb * g.kb;
-  bound->memory_cost = fmax(in / config->port_bytes, out / (config->dma_bus_bits / 8.0));
+  bound->memory_cost = fmax(in / port_bytes, out / (config->dma_bus_bits / 8.0));
   if (bound->compute_cost >= bound->memory_cost) {
     bound->cost = bound->compute_cost;
     snprintf(bound->limit, sizeof bound->limit, "the array: %d x %d blocks of weights, one row of A a cycle", g.kb, g.nb);
   } else {
     bound->cost = bound->memory_cost;
-    snprintf(bound->limit, sizeof bound->limit, "memory: %.0f KiB in at %d bytes a cycle, %.0f KiB out", in / 1024, config->port_bytes,
+    snprintf(bound->limit, sizeof bound->limit, "memory: %.0f KiB in at %.0f bytes a cycle, %.0f KiB out", in / 1024, port_bytes,
              out / 1024);
   }
   return TW_OK;

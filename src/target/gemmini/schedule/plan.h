@@ -89,6 +89,14 @@ typedef struct gm_layout {
 /* Height of the tile that has `left` block rows below its top, `last` if no tile beside it comes after. */
 int gm_plan_tile_rows(const gm_plan *, int left, bool last);
 
+/* Where loads (stores) stand that shall come every `spread` pairs: inside the unrolled body every so many pairs
+ * (level 3), or at the end of every so many iterations of the rolled loop at `level`; -1: nowhere. */
+typedef struct gm_slots {
+  int level, every;
+  int pairs; /* from one to the next */
+} gm_slots;
+gm_slots gm_plan_slots(const gm_plan *, int spread);
+
 void gm_plan_plain(const gm_config *, const gm_gemm *, gm_plan *);
 /* Applies one step to a plan that is legal; what results may be illegal. */
 tw_status gm_plan_step(const gm_config *, const gm_gemm *, const char *step, gm_plan *, tw_error *);

@@ -68,6 +68,12 @@ static void offer(menu *m, const char *lever, const char *why, const char *forma
   item->predicted_cost = cycles;
 }
 
+/* The tile nearest to `tile` blocks that cuts `blocks` evenly: no small tile is left at the end. */
+static int even(int blocks, int tile)
+{
+  return gm_ceil_div(blocks, gm_ceil_div(blocks, tile));
+}
+
 static void tiles(menu *m)
 {
   static const char why[] = "larger tiles load less for each pair, as far as scratchpad and accumulator hold them";
@@ -76,7 +82,7 @@ static void tiles(menu *m)
     for (int nt = 1; nt <= 32; nt *= 2)
       for (int kt = 1; kt <= 32; kt *= 2)
         if (nt >= gm_min(4, m->g->nb) && kt >= gm_min(4, m->g->kb))
-          offer(m, "tile", why, "tile m=%d n=%d k=%d", gm_min(mt, m->g->mb) * d, gm_min(nt, m->g->nb) * d, gm_min(kt, m->g->kb) * d);
+          offer(m, "tile", why, "tile m=%d n=%d k=%d", even(m->g->mb, mt) * d, even(m->g->nb, nt) * d, even(m->g->kb, kt) * d);
   offer(m, "tile", why, "tile m=%d n=%d k=%d", m0, n0, m->g->kb * d);
   offer(m, "tile", why, "tile m=%d n=%d k=%d", m0, m->g->nb * d, k0);
 }
@@ -202,7 +208,9 @@ static void pipeline(menu *m)
   for (int nt = 4; nt <= 32; nt *= 2)
     for (int mt = 1; mt <= blocks / nt; mt *= 2)
       for (int kt = 4; kt <= 16; kt *= 2)
-        offer(m, "pipeline", why, "pipeline m=%d n=%d k=%d", mt * d, nt * d, kt * d);
+        for (int pairs = 8; pairs <= 16; pairs *= 2)
+          offer(m, "pipeline", why, "pipeline m=%d n=%d k=%d loads=%d stores=%d", even(m->g->mb, mt) * d, even(m->g->nb, nt) * d,
+                even(m->g->kb, kt) * d, pairs, pairs);
 }
 
 static void hardware_loop(menu *m)
