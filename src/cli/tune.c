@@ -32,6 +32,12 @@ static void keep_wisdom(const cli_subject *s, const tw_search_result *r) {
     fprintf(stderr, "tilewright: the result is not kept as wisdom: %s\n", error.text);
 }
 
+/* What the search wants people to know: steps that were left out, a journal that could not be written, ... */
+static void print_notes(const tw_search_result *r) {
+  for (const char *line = r->notes; line && *line; line += strcspn(line, "\n") + 1)
+    fprintf(stderr, "tilewright: %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
 static tw_status show(const cli *c, const cli_subject *s, const tw_search_result *r, tw_error *error) {
   if (c->options.json) return cli_print_json(c, cli_json_result(s, r, false), error);
   cli_print_ladder(s, r);
@@ -71,6 +77,7 @@ tw_status cli_tune(const cli *c, tw_error *error) {
   if (found) options.start = &known;
   status = tw_search(subject.target, &subject.problem, &options, &result, error);
   cli_clear_progress();
+  print_notes(&result);
   free(journal);
   if ((status != TW_OK && status != TW_INTERRUPTED) || !result.source) {
     tw_search_result_free(&result);
