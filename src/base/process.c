@@ -108,6 +108,10 @@ static void limit(const running *r, double seconds) {
     struct rlimit memory = {r->options->memory_limit, r->options->memory_limit};
     prlimit(r->pid, RLIMIT_AS, &memory, NULL);
   }
+  if (r->options->file_limit) {
+    struct rlimit file = {r->options->file_limit, r->options->file_limit};
+    prlimit(r->pid, RLIMIT_FSIZE, &file, NULL);
+  }
 }
 
 static void feed(running *r) {

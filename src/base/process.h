@@ -15,6 +15,7 @@ typedef struct tw_process_options {
   size_t output_limit; /* bytes kept of standard output and error together; 0 = 64 KiB. The rest is read and dropped. */
   double seconds;      /* then its process group is killed; 0 = 60 */
   size_t memory_limit; /* bytes of address space; 0 = none */
+  size_t file_limit;   /* bytes of any file that it writes; 0 = none */
   const volatile int *interrupt; /* when it becomes non-zero the group is killed; NULL = never */
 } tw_process_options;
 

@@ -1,0 +1,20 @@
+/* build.h - a candidate's C source to an executable for the simulated machine. */
+#ifndef TW_GEMMINI_BUILD_H
+#define TW_GEMMINI_BUILD_H
+
+#include <stddef.h>
+
+#include "target/gemmini/config.h"
+#include "tilewright/op.h"
+
+/* Is the compiler here? TW_MISSING with what to install if not. */
+tw_status gm_build_available(const gm_config *, tw_error *);
+
+/* Compiles `source` for `problem` into an ELF executable (malloc'ed): entry _start, operands in the sections that
+ * src/sim/rv64.h describes, timing marks around the kernel. Cached by the content of everything that goes into it.
+ * TW_FAILED with the compiler's message (kernel.c:LINE) if the source is not acceptable, TW_MISSING without a compiler
+ * or room. Any thread. */
+tw_status gm_build(const gm_config *, const tw_problem *, const char *source, size_t length, char **elf, size_t *size,
+                   tw_error *);
+
+#endif

@@ -1,0 +1,28 @@
+/* kernel_source.h - reads just enough of a candidate's C source to build a program around it. */
+#ifndef TW_GEMMINI_KERNEL_SOURCE_H
+#define TW_GEMMINI_KERNEL_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tilewright/op.h"
+#include "tilewright/status.h"
+
+enum { GM_NAME_MAX = 64, GM_SOURCE_MAX = 8 << 20 };
+
+/* The function that a candidate defines: `test` or `solution`, with one parameter for each operand. */
+typedef struct gm_entry {
+  const char *name;
+  int line; /* of its definition */
+  /* Every parameter is declared as an array, the function is the last thing in the source, is not called there and
+   * has no return: its body may be compiled as a part of main, with the operands' own arrays. */
+  bool pasted;
+  size_t n_parameters;
+  char parameter[TW_OPERANDS_MAX][GM_NAME_MAX];
+} gm_entry;
+
+/* Refuses (TW_FAILED, with kernel.c:LINE where there is one) an empty or oversized source, NUL bytes, no or more than
+ * one entry point, and whatever makes the preprocessor look at files other than the runtime's headers. */
+tw_status gm_kernel_inspect(const char *source, size_t length, gm_entry *out, tw_error *);
+
+#endif

@@ -1,0 +1,32 @@
+/* toolchain.h - the compiler for candidate programs, and the runtime compiled with it.
+ *
+ * Debian's gcc-riscv64-unknown-elf: the driver compiles C to assembly, as and ld do the rest (docs/compiler.md: why
+ * this compiler, why so). Programs run without a shell, with limits on time, memory, output and file sizes. */
+#ifndef TW_GEMMINI_TOOLCHAIN_H
+#define TW_GEMMINI_TOOLCHAIN_H
+
+#include "base/hash.h"
+#include "target/gemmini/config.h"
+
+typedef struct gm_toolchain {
+  char identity[TW_HASH_TEXT]; /* changes with the compiler, its options, the runtime, and the configuration */
+  char *params;                /* gemmini_params.h */
+  char *runtime;               /* directory with include/, start.o, libc.o, libgcc.a; NULL until gm_toolchain_prepare */
+  bool runtime_is_temporary;
+} gm_toolchain;
+
+/* Finds the compiler; TW_MISSING with what to install. */
+tw_status gm_toolchain_open(const gm_config *, gm_toolchain *out, tw_error *);
+void gm_toolchain_close(gm_toolchain *);
+
+/* Makes sure that the runtime is there: from the cache, else compiled into it, else into a temporary directory. */
+tw_status gm_toolchain_prepare(gm_toolchain *, tw_error *);
+
+/* C text -> assembly text, in `directory`. TW_FAILED with the compiler's message. */
+tw_status gm_compile(const gm_toolchain *, const char *directory, const char *program, char **assembly, size_t *length,
+                     tw_error *);
+/* Assembles the assembly that gm_compile left in `directory` and links it by `script`. */
+tw_status gm_link(const gm_toolchain *, const char *directory, const char *script, char **elf, size_t *length,
+                  tw_error *);
+
+#endif
