@@ -4,12 +4,21 @@
 
 #include "tilewright/target.h"
 
-static const tw_target *const targets[] = {
-    NULL,
+#include "target/gemmini/target.h"
+
+/* Each machine's own list: its targets by position, NULL past the last. */
+static const tw_target *(*const families[])(size_t index) = {
+    gm_target_at,
 };
 
 const tw_target *tw_target_at(size_t index) {
-  return index < sizeof targets / sizeof *targets ? targets[index] : NULL;
+  for (size_t f = 0; f < sizeof families / sizeof *families; f++) {
+    const tw_target *target;
+    for (size_t i = 0; (target = families[f](i)); i++) {
+      if (index-- == 0) return target;
+    }
+  }
+  return NULL;
 }
 
 const tw_target *tw_target_find(const char *name) {

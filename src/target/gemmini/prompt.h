@@ -1,0 +1,10 @@
+/* prompt.h - the machine in words, for an agent that writes source. */
+#ifndef TW_GEMMINI_PROMPT_H
+#define TW_GEMMINI_PROMPT_H
+
+#include "tilewright/target.h"
+
+/* topic: "architecture", "isa", "menu", "rules" or "example"; NULL for others. Static text. */
+const char *gm_prompt(const tw_target *, const tw_problem *, const char *topic);
+
+#endif
