@@ -35,7 +35,7 @@ static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_ins
 }
 
 static int measure(const char *name, const char *path) {
-  static const rv64_ports ports = { .refill = refill };
+  static const rv64_ports ports = {.refill = refill};
   rv64_memory memory;
   rv64_result result;
   tw_error error;
@@ -58,15 +58,28 @@ static int measure_source(const char *directory, const char *name, const char *s
   char *elf = tw_path_join(directory, "kernel.elf"), *c = tw_path_join(directory, "kernel.c");
   char text[2048];
   int n = snprintf(text, sizeof text, "%s%s\n", start, source);
-  const char *const argv[] = { "riscv64-unknown-elf-gcc", "-O2", "-march=rv64gc", "-mabi=lp64d", "-mcmodel=medany", "-nostdlib",
-                               "-nostartfiles", "-ffreestanding", "-Wl,-Ttext=0x80000000,--no-warn-rwx-segments,--no-relax", c, "-o", elf, NULL };
-  tw_process_options options = { .argv = argv };
+  const char *const argv[] = {"riscv64-unknown-elf-gcc",
+                              "-O2",
+                              "-march=rv64gc",
+                              "-mabi=lp64d",
+                              "-mcmodel=medany",
+                              "-nostdlib",
+                              "-nostartfiles",
+                              "-ffreestanding",
+                              "-Wl,-Ttext=0x80000000,--no-warn-rwx-segments,--no-relax",
+                              c,
+                              "-o",
+                              elf,
+                              NULL};
+  tw_process_options options = {.argv = argv};
   int failed = 1;
   if (tw_file_write(c, text, (size_t)n, &error) || tw_process_run(&options, &result, &error)) {
     fprintf(stderr, "%s\n", error.text);
   } else {
-    if (result.exit_status) fprintf(stderr, "%s", result.output);
-    else failed = measure(name, elf);
+    if (result.exit_status)
+      fprintf(stderr, "%s", result.output);
+    else
+      failed = measure(name, elf);
     tw_process_result_free(&result);
   }
   free(elf);
@@ -80,7 +93,8 @@ int main(int argc, char **argv) {
   tw_error error;
   if (tw_directory_temporary(&directory, &error)) return fprintf(stderr, "%s\n", error.text), 1;
   int failed = 0;
-  for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) failed |= measure_source(directory, kernels[i].name, kernels[i].source);
+  for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+    failed |= measure_source(directory, kernels[i].name, kernels[i].source);
   tw_directory_remove(directory);
   free(directory);
   return failed;
