@@ -4,6 +4,8 @@
 
 #include "tilewright/status.h"
 
+#undef tw_fail
+
 tw_status tw_fail(tw_error *error, tw_status status, const char *format, ...) {
   if (error) {
     va_list arguments;
