@@ -46,8 +46,8 @@ typedef struct machine {
   bool a_transposed, b_transposed;
   uint64_t stride[3], c_stride; /* bytes: of A, B, D; of C */
   bool low_d;
-  uint8_t *memory;              /* addresses BASE .. BASE + MEMORY */
-  int32_t *spad, *acc;          /* dim elements a row */
+  uint8_t *memory;     /* addresses BASE .. BASE + MEMORY */
+  int32_t *spad, *acc; /* dim elements a row */
   int32_t weights[MAX_DIM][MAX_DIM];
   gm_command preload;
 } machine;
@@ -81,8 +81,10 @@ static int32_t get(const machine *m, uint64_t address, int bytes) {
 
 static void put(machine *m, uint64_t address, int bytes, int32_t value) {
   assert_true(address >= BASE && address + (uint64_t)bytes <= BASE + MEMORY);
-  if (bytes == 1) m->memory[address - BASE] = (uint8_t)value;
-  else memcpy(&m->memory[address - BASE], &value, sizeof value);
+  if (bytes == 1)
+    m->memory[address - BASE] = (uint8_t)value;
+  else
+    memcpy(&m->memory[address - BASE], &value, sizeof value);
 }
 
 static int32_t *element(machine *m, uint32_t address, int row, int col) {
@@ -95,7 +97,7 @@ static int32_t *element(machine *m, uint32_t address, int row, int col) {
 static void machine_move(machine *m, const gm_command *c) {
   int dim = m->c.dim, load = c->funct == GM_MVIN ? 0 : c->funct == GM_MVIN2 ? 1 : 2;
   bool out = c->funct == GM_MVOUT;
-  int bytes = out                        ? (gm_is_full_width(gm_local(c->rs2)) ? gm_acc_bytes(&m->c) : gm_input_bytes(&m->c))
+  int bytes = out ? (gm_is_full_width(gm_local(c->rs2)) ? gm_acc_bytes(&m->c) : gm_input_bytes(&m->c))
               : load == 2 && !m->low_d ? gm_acc_bytes(&m->c)
                                        : gm_input_bytes(&m->c);
   assert_true(gm_cols(c->rs2) * gm_input_bytes(&m->c) <= m->c.dma_max_bytes);
@@ -103,8 +105,10 @@ static void machine_move(machine *m, const gm_command *c) {
     for (int col = 0; col < gm_cols(c->rs2); col++) {
       uint64_t address = c->rs1 + (uint64_t)r * (out ? m->c_stride : m->stride[load]) + (uint64_t)(col * bytes);
       int32_t *local = element(m, gm_local(c->rs2), col / dim * dim + r, col % dim);
-      if (out) put(m, address, bytes, *local);
-      else *local = get(m, address, bytes);
+      if (out)
+        put(m, address, bytes, *local);
+      else
+        *local = get(m, address, bytes);
     }
 }
 
@@ -126,15 +130,20 @@ static void machine_compute(machine *m, const gm_command *c) {
     for (int j = 0; j < gm_cols(m->preload.rs2); j++) {
       int32_t *sum = element(m, to, i, j);
       if (!gm_accumulates(to)) *sum = 0;
-      for (int k = 0; k < depth; k++) *sum += (m->a_transposed ? *element(m, a, k, i) : *element(m, a, i, k)) * m->weights[k][j];
+      for (int k = 0; k < depth; k++)
+        *sum += (m->a_transposed ? *element(m, a, k, i) : *element(m, a, i, k)) * m->weights[k][j];
     }
 }
 
 static void machine_apply(machine *m, const gm_command *c) {
   switch (c->funct) {
-  case GM_MVIN: case GM_MVIN2: case GM_MVIN3: case GM_MVOUT: machine_move(m, c); break;
+  case GM_MVIN:
+  case GM_MVIN2:
+  case GM_MVIN3:
+  case GM_MVOUT: machine_move(m, c); break;
   case GM_PRELOAD: m->preload = *c; break;
-  case GM_COMPUTE_PRELOADED: case GM_COMPUTE_ACCUMULATED: machine_compute(m, c); break;
+  case GM_COMPUTE_PRELOADED:
+  case GM_COMPUTE_ACCUMULATED: machine_compute(m, c); break;
   default: fail_msg("the loop made a command of funct %d", c->funct);
   }
 }
@@ -148,16 +157,19 @@ typedef struct traced {
 
 typedef struct driver {
   gm_loop_ws loop;
-  machine *machine;                    /* or NULL */
+  machine *machine; /* or NULL */
   gm_command input[4096];
   int inputs, next;
   traced trace[32768];
   int traces;
-  struct { long due; int kind; } in_flight[64];
-  int flights, used[3], most_used[3];  /* loads, executes, stores */
-  int delay[3];                        /* largest delay of a completion */
-  bool skip;                           /* call the step only when something may happen */
-  uint32_t ready_of_8;                 /* the output is ready in so many of 8 cycles */
+  struct {
+    long due;
+    int kind;
+  } in_flight[64];
+  int flights, used[3], most_used[3]; /* loads, executes, stores */
+  int delay[3];                       /* largest delay of a completion */
+  bool skip;                          /* call the step only when something may happen */
+  uint32_t ready_of_8;                /* the output is ready in so many of 8 cycles */
   long cycles, steps;
 } driver;
 
@@ -177,14 +189,18 @@ static void feed(driver *d, uint8_t funct, uint64_t rs1, uint64_t rs2) {
 }
 
 static int kind_of(uint8_t funct) {
-  return funct == GM_MVOUT ? 2 : funct == GM_PRELOAD || funct == GM_COMPUTE_PRELOADED || funct == GM_COMPUTE_ACCUMULATED ? 1 : 0;
+  return funct == GM_MVOUT                                                                         ? 2
+         : funct == GM_PRELOAD || funct == GM_COMPUTE_PRELOADED || funct == GM_COMPUTE_ACCUMULATED ? 1
+                                                                                                   : 0;
 }
 
 static void complete_due(driver *d, long cycle, int completed[3]) {
   int left = 0;
   for (int i = 0; i < d->flights; i++)
-    if (d->in_flight[i].due <= cycle && completed[d->in_flight[i].kind] < 2) completed[d->in_flight[i].kind]++;
-    else d->in_flight[left++] = d->in_flight[i];
+    if (d->in_flight[i].due <= cycle && completed[d->in_flight[i].kind] < 2)
+      completed[d->in_flight[i].kind]++;
+    else
+      d->in_flight[left++] = d->in_flight[i];
   d->flights = left;
 }
 
@@ -211,8 +227,8 @@ static void run(driver *d) {
     assert_true(cycle < 1000000);
     complete_due(d, cycle, completed);
     d->cycles = cycle + 1;
-    if (d->skip && gm_loop_ws_waiting(&d->loop) && ready == last_ready && d->next == last_next
-        && !(completed[0] | completed[1] | completed[2]))
+    if (d->skip && gm_loop_ws_waiting(&d->loop) && ready == last_ready && d->next == last_next &&
+        !(completed[0] | completed[1] | completed[2]))
       continue;
     last_ready = ready, last_next = d->next;
     d->steps++;
@@ -230,20 +246,23 @@ static void run(driver *d) {
 
 typedef struct product {
   const char *config;
-  int m, n, k;                         /* elements */
-  int tiles_i, tiles_j, tiles_k;       /* of one loop */
+  int m, n, k;                   /* elements */
+  int tiles_i, tiles_j, tiles_k; /* of one loop */
   bool a_transposed, b_transposed;
   enum { NO_BIAS, ROW_BIAS, FULL_BIAS } bias;
   bool low_d, full_c;
 } product;
 
-typedef struct matrices { uint64_t a, b, d, c, a_ld, b_ld, d_ld, c_ld; } matrices; /* ld: elements between rows */
+typedef struct matrices {
+  uint64_t a, b, d, c, a_ld, b_ld, d_ld, c_ld;
+} matrices; /* ld: elements between rows */
 
 static uint64_t place(machine *m, uint64_t *at, int rows, int cols, uint64_t ld, int bytes, int32_t range) {
   uint64_t begin = *at;
   for (int r = 0; r < rows; r++)
     for (int c = 0; c < cols; c++)
-      put(m, begin + ((uint64_t)r * ld + (uint64_t)c) * (uint64_t)bytes, bytes, (int32_t)random_below((uint32_t)range) - range / 2);
+      put(m, begin + ((uint64_t)r * ld + (uint64_t)c) * (uint64_t)bytes, bytes,
+          (int32_t)random_below((uint32_t)range) - range / 2);
   /* Load B takes whole tiles of rows, also past the end of the matrix. */
   *at += (uint64_t)(rows + m->c.dim) * ld * (uint64_t)bytes;
   return begin;
@@ -255,7 +274,8 @@ static int min_int(int a, int b) { return a < b ? a : b; }
  * with the last. */
 static void feed_loop(driver *d, const product *p, const matrices *x, int i0, int j0, int k0) {
   int dim = d->machine->c.dim, in = gm_input_bytes(&d->machine->c), acc = gm_acc_bytes(&d->machine->c);
-  uint64_t i = (uint64_t)min_int(p->tiles_i, (p->m - i0 + dim - 1) / dim), j = (uint64_t)min_int(p->tiles_j, (p->n - j0 + dim - 1) / dim);
+  uint64_t i = (uint64_t)min_int(p->tiles_i, (p->m - i0 + dim - 1) / dim),
+           j = (uint64_t)min_int(p->tiles_j, (p->n - j0 + dim - 1) / dim);
   uint64_t k = (uint64_t)min_int(p->tiles_k, (p->k - k0 + dim - 1) / dim);
   uint64_t m = (uint64_t)min_int(p->m - i0, p->tiles_i * dim), n = (uint64_t)min_int(p->n - j0, p->tiles_j * dim);
   uint64_t depth = (uint64_t)min_int(p->k - k0, p->tiles_k * dim), u = (uint64_t)dim;
@@ -269,7 +289,8 @@ static void feed_loop(driver *d, const product *p, const matrices *x, int i0, in
   feed(d, GM_LOOP_WS_ADDRS_DC, with_d ? d_at : 0, with_c ? c_at : 0);
   feed(d, GM_LOOP_WS_STRIDES_AB, x->a_ld, x->b_ld);
   feed(d, GM_LOOP_WS_STRIDES_DC, x->d_ld, x->c_ld);
-  feed(d, GM_LOOP_WS, (uint64_t)(p->low_d << 2 | p->full_c << 1 | (with_d || k0 > 0)), (uint64_t)(p->b_transposed << 1 | p->a_transposed));
+  feed(d, GM_LOOP_WS, (uint64_t)(p->low_d << 2 | p->full_c << 1 | (with_d || k0 > 0)),
+       (uint64_t)(p->b_transposed << 1 | p->a_transposed));
 }
 
 static matrices feed_product(driver *d, const product *p) {
@@ -277,8 +298,10 @@ static matrices feed_product(driver *d, const product *p) {
   int in = gm_input_bytes(&m->c), acc = gm_acc_bytes(&m->c), dim = m->c.dim;
   int d_bytes = p->low_d ? in : acc, c_bytes = p->full_c ? acc : in;
   uint64_t at = BASE + 64;
-  matrices x = {.a_ld = (uint64_t)(p->a_transposed ? p->m : p->k) + 3, .b_ld = (uint64_t)(p->b_transposed ? p->k : p->n) + 5,
-                .d_ld = p->bias == ROW_BIAS ? 0 : (uint64_t)p->n + 1, .c_ld = (uint64_t)p->n + 2};
+  matrices x = {.a_ld = (uint64_t)(p->a_transposed ? p->m : p->k) + 3,
+                .b_ld = (uint64_t)(p->b_transposed ? p->k : p->n) + 5,
+                .d_ld = p->bias == ROW_BIAS ? 0 : (uint64_t)p->n + 1,
+                .c_ld = (uint64_t)p->n + 2};
   x.a = place(m, &at, p->a_transposed ? p->k : p->m, p->a_transposed ? p->m : p->k, x.a_ld, in, 5);
   x.b = place(m, &at, p->b_transposed ? p->n : p->k, p->b_transposed ? p->k : p->n, x.b_ld, in, 5);
   x.c = place(m, &at, p->m, p->n, x.c_ld, c_bytes, 100);
@@ -295,14 +318,15 @@ static matrices feed_product(driver *d, const product *p) {
 }
 
 static void check_product(machine *m, const product *p, const matrices *x) {
-  int in = gm_input_bytes(&m->c), acc = gm_acc_bytes(&m->c), d_bytes = p->low_d ? in : acc, c_bytes = p->full_c ? acc : in;
+  int in = gm_input_bytes(&m->c), acc = gm_acc_bytes(&m->c), d_bytes = p->low_d ? in : acc,
+      c_bytes = p->full_c ? acc : in;
   for (int i = 0; i < p->m; i++)
     for (int j = 0; j < p->n; j++) {
       uint64_t ui = (uint64_t)i, uj = (uint64_t)j;
       int32_t sum = p->bias ? get(m, x->d + (ui * x->d_ld + uj) * (uint64_t)d_bytes, d_bytes) : 0;
       for (uint64_t k = 0; k < (uint64_t)p->k; k++)
-        sum += get(m, x->a + (p->a_transposed ? k * x->a_ld + ui : ui * x->a_ld + k) * (uint64_t)in, in)
-               * get(m, x->b + (p->b_transposed ? uj * x->b_ld + k : k * x->b_ld + uj) * (uint64_t)in, in);
+        sum += get(m, x->a + (p->a_transposed ? k * x->a_ld + ui : ui * x->a_ld + k) * (uint64_t)in, in) *
+               get(m, x->b + (p->b_transposed ? uj * x->b_ld + k : k * x->b_ld + uj) * (uint64_t)in, in);
       if (c_bytes == 1) sum = (int8_t)sum;
       int32_t c = get(m, x->c + (ui * x->c_ld + uj) * (uint64_t)c_bytes, c_bytes);
       if (c != sum) fail_msg("%s %dx%dx%d: C[%d][%d] is %d, not %d", p->config, p->m, p->n, p->k, i, j, c, sum);
@@ -310,24 +334,25 @@ static void check_product(machine *m, const product *p, const matrices *x) {
 }
 
 static const product products[] = {
-  {"gemmini-16x16-int8", 16, 16, 16, 1, 1, 1, .bias = NO_BIAS},
-  {"gemmini-16x16-int8", 1, 1, 1, 4, 4, 4, .bias = NO_BIAS},
-  {"gemmini-16x16-int8", 64, 64, 64, 4, 4, 4, .bias = NO_BIAS},
-  {"gemmini-16x16-int8", 100, 37, 129, 3, 2, 5, .bias = NO_BIAS},
-  {"gemmini-16x16-int8", 100, 37, 129, 3, 2, 5, .bias = FULL_BIAS},
-  {"gemmini-16x16-int8", 100, 37, 129, 3, 2, 5, .bias = ROW_BIAS, .full_c = true},
-  {"gemmini-16x16-int8", 50, 150, 70, 2, 6, 3, .bias = FULL_BIAS, .low_d = true},
-  {"gemmini-16x16-int8", 33, 95, 47, 3, 6, 3, .bias = NO_BIAS, .full_c = true},
-  {"gemmini-16x16-int8", 90, 61, 83, 5, 3, 4, .a_transposed = true},
-  {"gemmini-16x16-int8", 90, 61, 83, 5, 3, 4, .b_transposed = true},
-  {"gemmini-16x16-int8", 130, 70, 150, 9, 2, 3, .a_transposed = true, .bias = FULL_BIAS, .low_d = true, .full_c = true},
-  {"gemmini-16x16-int8", 20, 97, 150, 1, 7, 9, .b_transposed = true, .bias = ROW_BIAS},
-  {"gemmini-16x16-int8", 128, 128, 64, 4, 8, 2, .bias = NO_BIAS},
-  {"gemmini-4x4-fp32", 4, 4, 4, 1, 1, 1, .bias = NO_BIAS},
-  {"gemmini-4x4-fp32", 33, 47, 29, 3, 5, 4, .bias = FULL_BIAS},
-  {"gemmini-4x4-fp32", 33, 47, 29, 8, 5, 7, .bias = ROW_BIAS, .low_d = true, .full_c = true},
-  {"gemmini-4x4-fp32", 33, 47, 29, 5, 5, 6, .a_transposed = true},
-  {"gemmini-4x4-fp32", 33, 47, 29, 5, 5, 6, .b_transposed = true, .full_c = true},
+    {"gemmini-16x16-int8", 16, 16, 16, 1, 1, 1, .bias = NO_BIAS},
+    {"gemmini-16x16-int8", 1, 1, 1, 4, 4, 4, .bias = NO_BIAS},
+    {"gemmini-16x16-int8", 64, 64, 64, 4, 4, 4, .bias = NO_BIAS},
+    {"gemmini-16x16-int8", 100, 37, 129, 3, 2, 5, .bias = NO_BIAS},
+    {"gemmini-16x16-int8", 100, 37, 129, 3, 2, 5, .bias = FULL_BIAS},
+    {"gemmini-16x16-int8", 100, 37, 129, 3, 2, 5, .bias = ROW_BIAS, .full_c = true},
+    {"gemmini-16x16-int8", 50, 150, 70, 2, 6, 3, .bias = FULL_BIAS, .low_d = true},
+    {"gemmini-16x16-int8", 33, 95, 47, 3, 6, 3, .bias = NO_BIAS, .full_c = true},
+    {"gemmini-16x16-int8", 90, 61, 83, 5, 3, 4, .a_transposed = true},
+    {"gemmini-16x16-int8", 90, 61, 83, 5, 3, 4, .b_transposed = true},
+    {"gemmini-16x16-int8", 130, 70, 150, 9, 2, 3, .a_transposed = true, .bias = FULL_BIAS, .low_d = true,
+     .full_c = true},
+    {"gemmini-16x16-int8", 20, 97, 150, 1, 7, 9, .b_transposed = true, .bias = ROW_BIAS},
+    {"gemmini-16x16-int8", 128, 128, 64, 4, 8, 2, .bias = NO_BIAS},
+    {"gemmini-4x4-fp32", 4, 4, 4, 1, 1, 1, .bias = NO_BIAS},
+    {"gemmini-4x4-fp32", 33, 47, 29, 3, 5, 4, .bias = FULL_BIAS},
+    {"gemmini-4x4-fp32", 33, 47, 29, 8, 5, 7, .bias = ROW_BIAS, .low_d = true, .full_c = true},
+    {"gemmini-4x4-fp32", 33, 47, 29, 5, 5, 6, .a_transposed = true},
+    {"gemmini-4x4-fp32", 33, 47, 29, 5, 5, 6, .b_transposed = true, .full_c = true},
 };
 enum { PRODUCTS = sizeof products / sizeof *products };
 
@@ -509,7 +534,8 @@ static void the_next_loop_loads_into_the_other_half_while_the_first_computes(voi
   for (int t = 0; t < d->traces; t++) {
     const gm_command *m = &d->trace[t].command;
     if (m->funct == GM_MVIN && gm_local(m->rs2) >= 8192 && first_load_of_second < 0) first_load_of_second = t;
-    if (m->funct == GM_PRELOAD) assert_int_equal(gm_local(m->rs2) & 0x1fffffff, (executes < 64 ? 0 : 512) + gm_local(m->rs2) % 512);
+    if (m->funct == GM_PRELOAD)
+      assert_int_equal(gm_local(m->rs2) & 0x1fffffff, (executes < 64 ? 0 : 512) + gm_local(m->rs2) % 512);
     if (kind_of(m->funct) == 1 && m->funct != GM_PRELOAD && ++executes == 64) last_compute_of_first = t;
   }
   assert_true(first_load_of_second >= 0 && first_load_of_second < last_compute_of_first);
@@ -553,7 +579,8 @@ static void other_commands_pass_only_between_loops(void **state) {
     assert_false(gm_loop_ws_step(&d->loop, &d->input[i], &take, false, 0, 0, 0, &out, &from_loop, why));
     assert_true(take);
   }
-  assert_true(gm_loop_ws_step(&d->loop, &mvin, &take, true, 0, 0, 0, &out, &from_loop, why)); /* configured, not started */
+  assert_true(
+      gm_loop_ws_step(&d->loop, &mvin, &take, true, 0, 0, 0, &out, &from_loop, why)); /* configured, not started */
   assert_false(gm_loop_ws_step(&d->loop, &d->input[5], &take, true, 0, 0, 0, &out, &from_loop, why));
   for (int i = 0; i < 5; i++) {
     assert_true(gm_loop_ws_busy(&d->loop));
@@ -606,18 +633,18 @@ static void completions_without_commands_are_an_error(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_stream_computes_the_product),
-    cmocka_unit_test(skipping_idle_cycles_changes_nothing),
-    cmocka_unit_test(a_loop_of_one_tile_takes_the_cycles_of_the_rtl),
-    cmocka_unit_test(execute_walks_k_then_j_then_i_and_preloads_weights_once),
-    cmocka_unit_test(loads_of_a_and_b_take_turns_by_k),
-    cmocka_unit_test(wide_stores_leave_when_their_last_tile_is_computed),
-    cmocka_unit_test(commands_in_flight_reach_the_limits_and_never_pass_them),
-    cmocka_unit_test(the_next_loop_loads_into_the_other_half_while_the_first_computes),
-    cmocka_unit_test(a_third_loop_waits_for_the_first_to_end),
-    cmocka_unit_test(other_commands_pass_only_between_loops),
-    cmocka_unit_test(what_this_machine_does_not_have_is_refused_by_name),
-    cmocka_unit_test(completions_without_commands_are_an_error),
+      cmocka_unit_test(the_stream_computes_the_product),
+      cmocka_unit_test(skipping_idle_cycles_changes_nothing),
+      cmocka_unit_test(a_loop_of_one_tile_takes_the_cycles_of_the_rtl),
+      cmocka_unit_test(execute_walks_k_then_j_then_i_and_preloads_weights_once),
+      cmocka_unit_test(loads_of_a_and_b_take_turns_by_k),
+      cmocka_unit_test(wide_stores_leave_when_their_last_tile_is_computed),
+      cmocka_unit_test(commands_in_flight_reach_the_limits_and_never_pass_them),
+      cmocka_unit_test(the_next_loop_loads_into_the_other_half_while_the_first_computes),
+      cmocka_unit_test(a_third_loop_waits_for_the_first_to_end),
+      cmocka_unit_test(other_commands_pass_only_between_loops),
+      cmocka_unit_test(what_this_machine_does_not_have_is_refused_by_name),
+      cmocka_unit_test(completions_without_commands_are_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,7 +199,7 @@ static tw_status check_directive(scanner *s, const statement *t) {
 
 /* Reading counters is fine, writing registers is not. */
 static tw_status check_instruction(const scanner *s, const statement *t) {
-  if (strncmp(t->word, "csr", 3) || !strcmp(t->word, "csrr")) return TW_OK;
+  if (strncmp(t->word, "csr", 3) != 0 || strcmp(t->word, "csrr") == 0) return TW_OK;
   if (t->comment && contains(t->comment, t->comment_end, s->tag)) return TW_OK;
   return refuse(s, "kernels may not write control registers: ", t->word);
 }

@@ -102,7 +102,7 @@ tw_status gm_harness_params(const gm_config *c, char **text, tw_error *error) {
 
 /* What the harnesses of the public GEMM problems define, for kernels that use it. */
 static void add_problem_macros(tw_text *t, const tw_problem *p) {
-  if (strcmp(p->op->name, "gemm")) return;
+  if (strcmp(p->op->name, "gemm") != 0) return;
   bool bias_row = tw_problem_int(p, "bias") == 1, bias = tw_problem_int(p, "bias") != 0;
   bool a_transposed = tw_problem_int(p, "a_transposed"), b_transposed = tw_problem_int(p, "b_transposed");
   tw_text_add(t, "#define MAT_DIM_I %" PRId64 "\n#define MAT_DIM_J %" PRId64 "\n#define MAT_DIM_K %" PRId64 "\n",
@@ -239,6 +239,7 @@ tw_status gm_harness_program(const tw_problem *p, const char *source, size_t len
       return tw_fail(error, TW_FAILED, "kernel.c:%d: error: parameter %zu of %s has no name", e->line, i + 1, e->name);
 
   tw_text t = {0};
+  if (e->software_loop) tw_text_add_string(&t, "#define GEMMINI_SOFTWARE_LOOP\n");
   tw_text_add_string(&t, "#line 1 \"harness.c\"\n#include \"gemmini_testutils.h\"\n");
   add_problem_macros(&t, p);
   tw_status status = add_arrays(&t, operand, n, e, tag, error);

@@ -213,10 +213,11 @@ static bool is_reserved(const token *t) {
   return false;
 }
 
-static tw_status read_define(reader *r, tw_error *error) {
+static tw_status read_define(reader *r, bool *software_loop, tw_error *error) {
   token name = read_token(r, true);
   if (is_reserved(&name) || is_entry_name(&name))
     return tw_fail(error, TW_FAILED, "kernel.c:%d: error: '%s' may not be defined as a macro", name.line, name.text);
+  if (is(&name, "GEMMINI_SOFTWARE_LOOP")) *software_loop = true;
   for (token t = read_token(r, true); t.kind != END; t = read_token(r, true)) {
     tw_status status = check_word(r, &t, error);
     if (status != TW_OK) return status;
@@ -224,9 +225,9 @@ static tw_status read_define(reader *r, tw_error *error) {
   return TW_OK;
 }
 
-static tw_status read_directive(reader *r, tw_error *error) {
+static tw_status read_directive(reader *r, bool *software_loop, tw_error *error) {
   token name = read_token(r, true);
-  if (is(&name, "define") || is(&name, "undef")) return read_define(r, error);
+  if (is(&name, "define") || is(&name, "undef")) return read_define(r, software_loop, error);
   if (is(&name, "include") || is(&name, "include_next") || is(&name, "import") || is(&name, "embed"))
     return read_include(r, name.line, error);
   if (is(&name, "pragma")) return read_pragma(r, error);
@@ -299,11 +300,11 @@ tw_status gm_kernel_inspect(const char *source, size_t length, gm_entry *out, tw
   reader r = {.at = source, .end = source + length, .line = 1, .starts_line = true};
   finder f = {0};
   int braces = 0, parentheses = 0;
-  bool any = false;
+  bool any = false, software_loop = false;
   for (token t = read_token(&r, false); t.kind != END; t = read_token(&r, false)) {
     any = true;
     if (t.starts_line && is(&t, "#")) {
-      tw_status status = read_directive(&r, error);
+      tw_status status = read_directive(&r, &software_loop, error);
       if (status != TW_OK) return status;
       continue;
     }
@@ -330,6 +331,7 @@ tw_status gm_kernel_inspect(const char *source, size_t length, gm_entry *out, tw
   if (f.found > 1)
     return refuse(error, f.entry.line, "a second entry point: define one function named test or solution, not more");
   f.entry.pasted = f.entry.pasted && !f.no_paste;
+  f.entry.software_loop = software_loop;
   *out = f.entry;
   return TW_OK;
 }

@@ -17,6 +17,7 @@ typedef struct gm_entry {
   /* Every parameter is declared as an array, the function is the last thing in the source, is not called there and
    * has no return: its body may be compiled as a part of main, with the operands' own arrays. */
   bool pasted;
+  bool software_loop; /* the source defines GEMMINI_SOFTWARE_LOOP, which the library's header must know before it */
   size_t n_parameters;
   char parameter[TW_OPERANDS_MAX][GM_NAME_MAX];
 } gm_entry;

@@ -17,7 +17,9 @@
 #include "base/strings.h"
 #include "target/gemmini/harness.h"
 
-#define PREFIX "riscv64-unknown-elf-"
+#define GCC "riscv64-unknown-elf-gcc"
+#define AS "riscv64-unknown-elf-as"
+#define LD "riscv64-unknown-elf-ld"
 #define RUNTIME "gemmini/runtime/"
 
 /* Options that decide on the code: those of the yardstick's programs (tests/data/gemmini/README.md). */
@@ -125,9 +127,9 @@ tw_status gm_toolchain_open(const gm_config *config, gm_toolchain *out, tw_error
   *out = (gm_toolchain){0};
   tw_hash h;
   tw_hash_start(&h);
-  tw_status status = add_tool(&h, PREFIX "gcc", error);
-  if (status == TW_OK) status = add_tool(&h, PREFIX "as", error);
-  if (status == TW_OK) status = add_tool(&h, PREFIX "ld", error);
+  tw_status status = add_tool(&h, GCC, error);
+  if (status == TW_OK) status = add_tool(&h, AS, error);
+  if (status == TW_OK) status = add_tool(&h, LD, error);
   if (status == TW_OK) status = gm_harness_params(config, &out->params, error);
   if (status != TW_OK) return status;
   tw_hash_add_string(&h, options_text);
@@ -180,7 +182,7 @@ static tw_status write_headers(const gm_toolchain *t, const char *directory, tw_
 
 /* libgcc.a lies where the compiler says; a link to it saves asking again. */
 static tw_status link_libgcc(const char *directory, tw_error *error) {
-  const char *const ask[] = {PREFIX "gcc", "-march=rv64gc", "-mabi=lp64d", "-print-libgcc-file-name", NULL};
+  const char *const ask[] = {GCC, "-march=rv64gc", "-mabi=lp64d", "-print-libgcc-file-name", NULL};
   tw_process_result result;
   tw_status status = run(ask, directory, NULL, "the compiler", &result, error);
   if (status != TW_OK) return status;
@@ -197,10 +199,10 @@ static tw_status build_runtime(const gm_toolchain *t, const char *directory, tw_
   tw_status status = write_headers(t, directory, error);
   if (status != TW_OK) return status;
   /* -fno-builtin: what defines memset must not become a call of memset. */
-  const char *const libc[] = {PREFIX "gcc", CODE_OPTIONS, SAFE_OPTIONS, "-fno-builtin", "-ffunction-sections",
-                              "-g1",        "-isystem",   "include",    "-c",           "libc.c",
-                              "-o",         "libc.o",     NULL};
-  const char *const start[] = {PREFIX "gcc", "-march=rv64gc", "-mabi=lp64d", "-c", "start.S", "-o", "start.o", NULL};
+  const char *const libc[] = {GCC,   CODE_OPTIONS, SAFE_OPTIONS, "-fno-builtin", "-ffunction-sections",
+                              "-g1", "-isystem",   "include",    "-c",           "libc.c",
+                              "-o",  "libc.o",     NULL};
+  const char *const start[] = {GCC, "-march=rv64gc", "-mabi=lp64d", "-c", "start.S", "-o", "start.o", NULL};
   status = run_quietly(libc, directory, NULL, "compiling the runtime", error);
   if (status == TW_OK) status = run_quietly(start, directory, NULL, "compiling the runtime", error);
   if (status == TW_OK) status = link_libgcc(directory, error);
@@ -257,10 +259,10 @@ tw_status gm_compile(const gm_toolchain *t, const char *directory, const char *p
                      tw_error *error) {
   char *include = tw_path_join(t->runtime, "include");
   if (!include) return tw_fail(error, TW_MISSING, "out of memory");
-  const char *const argv[] = {PREFIX "gcc", CODE_OPTIONS, SAFE_OPTIONS, "-Werror=implicit-function-declaration",
-                              "-g1",        "-isystem",   include,      "-isystem",
-                              t->runtime,   "-x",         "c",          "-",
-                              "-S",         "-o",         "kernel.s",   NULL};
+  const char *const argv[] = {GCC,        CODE_OPTIONS, SAFE_OPTIONS, "-Werror=implicit-function-declaration",
+                              "-g1",      "-isystem",   include,      "-isystem",
+                              t->runtime, "-x",         "c",          "-",
+                              "-S",       "-o",         "kernel.s",   NULL};
   tw_status status = run_quietly(argv, directory, program, "compiling the kernel", error);
   free(include);
   return status == TW_OK ? read_in(directory, "kernel.s", assembly, length, error) : status;
@@ -272,10 +274,10 @@ tw_status gm_link(const gm_toolchain *t, const char *directory, const char *scri
   char *start = tw_path_join(t->runtime, "start.o"), *libc = tw_path_join(t->runtime, "libc.o");
   char *libgcc = tw_path_join(t->runtime, "libgcc.a");
   if (!start || !libc || !libgcc) status = tw_fail(error, TW_MISSING, "out of memory");
-  const char *const assemble[] = {PREFIX "as", "-march=rv64gc", "-mabi=lp64d", "kernel.s", "-o", "kernel.o", NULL};
-  const char *const link[] = {PREFIX "ld",   "-T",       "program.ld", "--gc-sections", "--no-warn-rwx-segments",
-                              start,         "kernel.o", libc,         libgcc,          "-o",
-                              "program.elf", NULL};
+  const char *const assemble[] = {AS, "-march=rv64gc", "-mabi=lp64d", "kernel.s", "-o", "kernel.o", NULL};
+  const char *const link[] = {
+      LD,   "-T",          "program.ld", "--gc-sections", "--no-warn-rwx-segments", start, "kernel.o", libc, libgcc,
+      "-o", "program.elf", NULL};
   if (status == TW_OK) status = run_quietly(assemble, directory, NULL, "assembling the kernel", error);
   if (status == TW_OK) status = run_quietly(link, directory, NULL, "linking the kernel", error);
   if (status == TW_OK) status = read_in(directory, "program.elf", elf, length, error);

@@ -9,7 +9,8 @@
  *   sp_tiled_matmul_os  one tile, output-stationary, in single commands
  *
  * Scratchpad: A from row 0 upwards, B at the end. Weight-stationary tiles use half of scratchpad and accumulator,
- * because the hardware loop works on two at a time. Activations: none and RELU. */
+ * because the hardware loop works on two at a time. Activations: none and RELU; IGELU, LAYERNORM and SOFTMAX need a
+ * machine with normalizations, which refuses their commands if it has none. */
 #ifndef GEMMINI_MATMUL_H
 #define GEMMINI_MATMUL_H
 
@@ -96,6 +97,32 @@ static void sp_tiled_matmul_os(GEMMINI_TILE_PARAMETERS) {
 
 #ifdef GEMMINI_SOFTWARE_LOOP
 
+#ifndef NORM_STAT_IDS
+#define NORM_STAT_IDS 2 /* rows whose statistics the machine holds at once */
+#endif
+
+/* A row of tiles with LAYERNORM or SOFTMAX: each row of C passes three times, twice for its statistics and once to
+ * memory. What a pass does stands in bits 28:26 of the address, for the last block of the row and for those before. */
+static inline void gemmini_mvout_normalized(int act, void *C, uint32_t C_at, size_t rows, size_t J, size_t pad_J,
+                                            size_t C_stride, size_t C_tiles, size_t C_bytes) {
+  const uint32_t layernorm[3][2] = {{1, 2}, {3, 4}, {0, 0}}; /* sum, mean; variance, 1/deviation; write */
+  const uint32_t softmax[3][2] = {{5, 5}, {6, 7}, {0, 0}};   /* maximum; sum of exponentials, its inverse; write */
+  const uint32_t(*pass)[2] = act == LAYERNORM ? layernorm : softmax;
+  for (size_t row = 0; row < rows; row += NORM_STAT_IDS) {
+    const size_t ids = rows - row > NORM_STAT_IDS ? NORM_STAT_IDS : rows - row;
+    for (int p = 0; p < 3; p++)
+      for (size_t id = 0; id < ids; id++) {
+        gemmini_config_norm(0, 0, act == SOFTMAX, 0, id, 0, 0);
+        for (size_t j = 0; j < J; j += C_tiles) {
+          const size_t tiles = gemmini_block_tiles(j, C_tiles, J);
+          gemmini_extended_mvout((int8_t *)C + (j * DIM + (row + id) * C_stride) * C_bytes,
+                                 (C_at + (uint32_t)(j * DIM + row + id)) | pass[p][j + C_tiles >= J] << 26,
+                                 gemmini_block_width(j, tiles, J, pad_J), 1);
+        }
+      }
+  }
+}
+
 static void sp_tiled_matmul_ws(GEMMINI_TILE_PARAMETERS) {
   const uint32_t A_rows_at = 0, B_rows_at = BANK_NUM * BANK_ROWS - K * J * DIM;
   const uint32_t C_rows_at = GEMMINI_ACC_BASE | GEMMINI_ACC_ADD | ((uint32_t)full_C << (ADDR_LEN - 3));
@@ -105,7 +132,7 @@ static void sp_tiled_matmul_ws(GEMMINI_TILE_PARAMETERS) {
   const int D_tiles = low_D ? gemmini_at_most(J, MAX_BLOCK_LEN) : gemmini_at_most(J, MAX_BLOCK_LEN_ACC);
   const int C_tiles = full_C ? 1 : gemmini_at_most(J, MAX_BLOCK_LEN);
   const size_t D_bytes = low_D ? sizeof(elem_t) : sizeof(acc_t), C_bytes = full_C ? sizeof(acc_t) : sizeof(elem_t);
-  (void)A_scale, (void)B_scale, (void)D_scale, (void)act, (void)a_spad_id, (void)b_spad_id;
+  (void)A_scale, (void)B_scale, (void)D_scale, (void)a_spad_id, (void)b_spad_id;
 
   if (D != NULL && !no_bias)
     for (size_t i = 0; i < I; i++) {
@@ -162,11 +189,17 @@ static void sp_tiled_matmul_ws(GEMMINI_TILE_PARAMETERS) {
           gemmini_extended_compute_accumulated(A_at, GARBAGE_ADDR, size_K, rows_I, DIM, DIM);
         }
 
-        if (C != NULL && k == K - 1 && (j == J - 1 || j % C_tiles == (size_t)C_tiles - 1)) {
-          const size_t first = j / C_tiles * C_tiles, tiles = gemmini_block_tiles(first, C_tiles, J);
-          gemmini_extended_mvout((int8_t *)C + (i * C_stride + first) * DIM * C_bytes,
-                                 C_rows_at + (uint32_t)((i * J + first) * DIM),
-                                 gemmini_block_width(first, tiles, J, pad_J), rows_I);
+        if (C != NULL && k == K - 1) {
+          if (act == LAYERNORM || act == SOFTMAX) {
+            if (j == J - 1)
+              gemmini_mvout_normalized(act, (int8_t *)C + i * C_stride * DIM * C_bytes,
+                                       C_rows_at + (uint32_t)(i * J * DIM), rows_I, J, pad_J, C_stride, C_tiles, C_bytes);
+          } else if (j == J - 1 || j % C_tiles == (size_t)C_tiles - 1) {
+            const size_t first = j / C_tiles * C_tiles, tiles = gemmini_block_tiles(first, C_tiles, J);
+            gemmini_extended_mvout((int8_t *)C + (i * C_stride + first) * DIM * C_bytes,
+                                   C_rows_at + (uint32_t)((i * J + first) * DIM),
+                                   gemmini_block_width(first, tiles, J, pad_J), rows_I);
+          }
         }
       }
 }
@@ -202,7 +235,7 @@ static void tiled_matmul_outer(size_t dim_I, size_t dim_J, size_t dim_K, const e
   const size_t missing_I = tiles_I * DIM - dim_I, missing_J = tiles_J * DIM - dim_J, missing_K = tiles_K * DIM - dim_K;
   const size_t D_bytes = low_D ? sizeof(elem_t) : sizeof(acc_t), C_bytes = full_C ? sizeof(acc_t) : sizeof(elem_t);
   const bool no_bias = D == NULL;
-  (void)bert_scale, (void)weightA;
+  (void)weightA;
   /* Any address will do: NULL means "accumulate onto what is there" further down. */
   if (no_bias) D = (const void *)1;
 
@@ -211,6 +244,19 @@ static void tiled_matmul_outer(size_t dim_I, size_t dim_J, size_t dim_K, const e
   gemmini_extended3_config_ld(stride_A * sizeof(elem_t), A_scale, false, 0);
   gemmini_extended3_config_ld(stride_B * sizeof(elem_t), B_scale, false, 1);
   gemmini_extended3_config_ld(repeating_bias ? 0 : stride_D * D_bytes, D_scale, low_D, 2);
+
+  /* Constants of the integer polynomials of I-BERT (Kim et al., 2021) at the scale of the input. */
+  if (act == IGELU) {
+    const acc_scale_t S = bert_scale, root2 = 1.41421356237f;
+    gemmini_config_norm(0, 0, 0, 0, 0, (acc_t)(-1.769 / (S / root2)), (acc_t)(1.0 / (-0.2888 * (S * S / 2))));
+  }
+  if (act == SOFTMAX) {
+    const float a = 0.3585f, b = 1.353f, c = 0.344f;
+    const acc_t ln2 = (acc_t)(0.693147 / bert_scale), qb = (acc_t)(b / bert_scale);
+    const acc_t qc = (acc_t)(c / (a * bert_scale * bert_scale));
+    gemmini_config_norm((int)ln2, 0, 0, 1, 0, qb, qc);
+    gemmini_config_norm((int)(65536 / ln2), 1, 0, 1, 0, qb, qc);
+  }
 
   const int a_spad_id = 0, b_spad_id = 0; /* no reuse of operands from loop to loop */
   void (*tile)(GEMMINI_TILE_PARAMETERS) = dataflow == OUTPUT_STATIONARY ? &sp_tiled_matmul_os : &sp_tiled_matmul_ws;
@@ -248,7 +294,6 @@ static void tiled_matmul(size_t dim_I, size_t dim_J, size_t dim_K, const elem_t 
                          bool transpose_B, bool full_C, bool low_D, uint8_t weightA, enum tiled_matmul_type_t type) {
   const size_t share = type == WS ? 2 : 1;
   gemmini_require(type != CPU, "the CPU variant is not available here");
-  gemmini_require(act == NO_ACTIVATION || act == RELU, "activations other than NO_ACTIVATION and RELU are not available");
   gemmini_require(tile_I > 0 && tile_J > 0 && tile_K > 0, "tile sizes must be positive");
   gemmini_require(tile_I <= gemmini_round_up(dim_I, DIM), "tile_I is larger than the matrix");
   gemmini_require(tile_J <= gemmini_round_up(dim_J, DIM), "tile_J is larger than the matrix");
@@ -261,6 +306,8 @@ static void tiled_matmul(size_t dim_I, size_t dim_J, size_t dim_K, const elem_t 
   gemmini_require(type == OS ? !transpose_A && !transpose_B : !(transpose_A && transpose_B),
                   "these transposes are not available in this dataflow");
   gemmini_require(type != OS || !low_D, "low_D is not available output-stationary");
+  gemmini_require((act != LAYERNORM && act != SOFTMAX) || (type != OS && tile_J * DIM >= dim_J),
+                  "normalizing needs the weight-stationary dataflow and whole rows of C in the accumulator");
 
   tiled_matmul_outer(dim_I, dim_J, dim_K, A, B, D, C, stride_A, stride_B, stride_D, stride_C, A_scale, B_scale, D_scale,
                      tile_I, tile_J, tile_K, act, scale, bert_scale, repeating_bias, transpose_A, transpose_B, full_C,
@@ -282,6 +329,8 @@ static void tiled_matmul_auto(size_t dim_I, size_t dim_J, size_t dim_K, const el
   const size_t tiles_I = gemmini_round_up(dim_I, DIM), tiles_J = gemmini_round_up(dim_J, DIM);
   const size_t tiles_K = gemmini_round_up(dim_K, DIM);
   size_t I = tiles_I < side ? tiles_I : side, J = tiles_J < side ? tiles_J : side, K = tiles_K < depth ? tiles_K : depth;
+
+  if (act == LAYERNORM || act == SOFTMAX) I = 1, J = tiles_J, K = 1; /* a row of C must be whole to be normalized */
 
   for (bool grown = true; grown;) {
     grown = false;
