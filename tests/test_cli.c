@@ -3,10 +3,12 @@
 
 #include <jansson.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -151,6 +153,214 @@ static void full_disk_under_standard_output_is_said(void **state) {
   expect_failure("$T ops --json >/dev/full", 3, "standard output");
 }
 
+/* ---- with a target: Gemmini ---- */
+
+#define ON " -t gemmini-16x16-int8 "
+#define SMALL "gemm m=20 n=24 k=40" ON
+#define QUICK " --iterations 2 --plans 2 --kernels 1 --beam 2 --no-wisdom "
+
+/* A kernel of 20 x 24 x 40 on the core alone, with `damage` at its end. */
+static void write_kernel(const char *name, const char *damage) {
+  tw_text text = {0};
+  tw_text_add(&text,
+              "void test(int8_t A[20][40], int8_t B[40][24], int8_t C[20][24]) {\n"
+              "  for (int i = 0; i < 20; i++)\n    for (int j = 0; j < 24; j++) {\n      int s = 0;\n"
+              "      for (int k = 0; k < 40; k++) s += A[i][k] * B[k][j];\n"
+              "      C[i][j] = s > 127 ? 127 : s < -128 ? -128 : s;\n    }\n%s\n}\n",
+              damage);
+  char *path = tw_path_join(folder, name), *source = tw_text_take(&text);
+  assert_int_equal(tw_file_write(path, source, strlen(source), NULL), TW_OK);
+  free(source);
+  free(path);
+}
+
+static void expect_kernel_failure(const char *damage, const char *part) {
+  write_kernel("bad.c", damage);
+  expect_failure("$T run bad.c " SMALL, 1, part);
+}
+
+static double number_of(const json_t *object, const char *key) {
+  const json_t *value = json_object_get(object, key);
+  if (!json_is_number(value)) fail_msg("there is no number '%s'", key);
+  return json_number_value(value);
+}
+
+static void right_kernel_is_measured(void **state) {
+  (void)state;
+  write_kernel("good.c", "");
+  expect_output("$T run good.c " SMALL, "correct");
+  json_t *object = expect_json("$T run good.c " SMALL " --json --trace trace.json", 0);
+  assert_true(json_is_true(json_object_get(object, "correct")));
+  assert_true(number_of(object, "cycles") > number_of(object, "instructions"));
+  assert_true(number_of(object, "utilization") < 0.1);
+  assert_true(json_object_size(json_object_get(object, "memory")) >= 2);
+  assert_true(json_object_size(json_object_get(object, "counters")) >= 5);
+  json_decref(object);
+  char *path = tw_path_join(folder, "trace.json");
+  json_t *trace = json_load_file(path, 0, NULL);
+  assert_non_null(trace);
+  json_decref(trace);
+  free(path);
+}
+
+static void wrong_kernels_are_told_how_they_are_wrong(void **state) {
+  (void)state;
+  expect_kernel_failure("C[3][5] ^= 1;", "C[3][5]");
+  expect_kernel_failure("C[3][5] ^= 1;", "1 of 480 elements");
+  expect_kernel_failure("C[20][0] = 1;", "past the end of C");
+  expect_kernel_failure("*(volatile int *)8 = 1;", "0x8");
+  expect_kernel_failure("for (;;);", "still running");
+  expect_kernel_failure("A[0][0]++;", "A");
+  expect_kernel_failure("C[0][0] = undeclared;", "undeclared");
+  expect_kernel_failure("__asm__ volatile(\"unimp\");", "illegal");
+  json_t *object = expect_json("$T run bad.c " SMALL " --json", 1);
+  assert_true(json_is_false(json_object_get(object, "correct")));
+  assert_true(json_is_string(json_object_get(object, "error")));
+  json_decref(object);
+}
+
+static void sources_that_are_none_are_refused(void **state) {
+  (void)state;
+  expect_failure(": >empty.c; $T run empty.c " SMALL, 1, "empty");
+  expect_failure("printf 'int x;' >other.c; $T run other.c " SMALL, 1, "test");
+  expect_failure("head -c 100 /dev/zero >zero.c; $T run zero.c " SMALL, 1, "no text");
+  expect_failure("truncate -s 100M big.c; $T run big.c " SMALL, 2, "larger than");
+  expect_failure("$T run nowhere.c " SMALL, 2, "nowhere.c");
+  expect_failure("mkdir -p folder.c; $T run folder.c " SMALL, 2, "directory");
+}
+
+static void garbage_that_a_kernel_prints_stays_out_of_the_output(void **state) {
+  (void)state;
+  write_kernel("loud.c", "for (int i = 0; i < 3000; i++) printf(\"{\\x01\\xff\\n\");");
+  json_t *object = expect_json("$T run loud.c " SMALL " --json", 0);
+  assert_true(json_is_true(json_object_get(object, "correct")));
+  json_decref(object);
+}
+
+static void problems_that_the_target_cannot_run_are_refused(void **state) {
+  (void)state;
+  expect_failure("$T tune gemm m=8 n=8 k=8 -t gemmini", 2, "did you mean 'gemmini-16x16-int8'");
+  expect_failure("$T tune gemm m=8 n=8 k=8 a=f32" ON, 2, "a=f32");
+  expect_failure("$T tune gemm m=8 n=8 k=8 c=i32 scale=0.5" ON, 2, "scale");
+  expect_failure("$T tune gemm m=8 n=8 k=8 lda=4" ON, 2, "lda=4");
+  expect_failure("$T tune gemm m=1000000 n=1000000 k=8" ON, 2, "room for");
+}
+
+static void missing_compiler_is_named(void **state) {
+  (void)state;
+  write_kernel("good.c", "");
+  expect_failure("PATH=/nowhere; $T run good.c " SMALL, 3, "apt-get install");
+  expect_failure("PATH=/nowhere; $T tune " SMALL, 3, "apt-get install");
+}
+
+static void schedules_are_emitted_and_bad_ones_refused(void **state) {
+  (void)state;
+  expect_output("$T emit " SMALL, "void test(");
+  expect_failure("echo 'frobnicate a=1' >s.txt; $T emit " SMALL " --schedule s.txt", 2, "frobnicate");
+  expect_failure("$T emit " SMALL " --schedule nowhere.txt", 2, "nowhere.txt");
+  json_t *object = expect_json("$T model " SMALL " --json", 0);
+  assert_true(number_of(object, "cycles") >= number_of(json_object_get(object, "bound"), "cycles"));
+  assert_true(json_array_size(json_object_get(object, "steps")) > 3);
+  json_decref(object);
+}
+
+static void tuning_gives_files_that_run_as_promised(void **state) {
+  (void)state;
+  json_t *tuned = expect_json("$T tune " SMALL QUICK "--out out --json", 0), *best = json_object_get(tuned, "best");
+  assert_true(number_of(best, "speedup") >= 1);
+  assert_true(number_of(best, "cycles") <= number_of(json_object_get(tuned, "start"), "cycles"));
+  assert_true(number_of(best, "cycles") >= number_of(json_object_get(tuned, "bound"), "cycles"));
+  assert_true(number_of(tuned, "samples") >= 2);
+  assert_true(number_of(tuned, "wall_seconds") > 0);
+  json_t *file = expect_json("$T run out/kernel.c " SMALL " --json", 0);
+  assert_true(number_of(file, "cycles") == number_of(best, "cycles"));
+  json_t *schedule = expect_json("$T run " SMALL " --schedule out/schedule.txt --json", 0);
+  assert_true(number_of(schedule, "cycles") == number_of(best, "cycles"));
+  expect_output("$T report out && cat out/report.html", "</svg>");
+  json_decref(tuned);
+  json_decref(file);
+  json_decref(schedule);
+}
+
+static void tuning_does_not_depend_on_jobs(void **state) {
+  (void)state;
+  json_t *one = expect_json("$T tune " SMALL QUICK "--seed 3 --jobs 1 --json", 0);
+  json_t *four = expect_json("$T tune " SMALL QUICK "--seed 3 --jobs 4 --json", 0);
+  json_object_del(one, "wall_seconds");
+  json_object_del(four, "wall_seconds");
+  assert_true(json_equal(one, four));
+  json_decref(one);
+  json_decref(four);
+}
+
+static void wisdom_is_kept_and_carried_over(void **state) {
+  (void)state;
+  expect_failure("$T wisdom show " SMALL, 1, "nothing is known");
+  expect_output("$T bench " SMALL, "not tuned yet");
+  expect_output("$T tune " SMALL " --iterations 1 --plans 2 --kernels 1", "best");
+  expect_output("$T wisdom list", "m=20 n=24 k=40");
+  expect_output("$T bench " SMALL, "as tuned");
+  expect_output("$T wisdom show gemm m=30 n=24 k=40" ON, "nearest shape");
+  expect_output("$T wisdom export copy.json; TILEWRIGHT_WISDOM=$F/other.json $T wisdom import copy.json", "1 entries");
+  expect_output("TILEWRIGHT_WISDOM=$F/other.json $T wisdom list", "m=20 n=24 k=40");
+  expect_output("$T wisdom export", "m=20 n=24 k=40");
+}
+
+/* A limit on file size stands for a full disk: what was found is shown, and the missing file named. */
+static void full_disk_costs_the_files_only(void **state) {
+  (void)state;
+  outcome o = run("trap '' XFSZ; mkdir -p full; ln -sf /dev/full full/kernel.c; $T tune " SMALL QUICK "--out full");
+  assert_int_equal(o.status, 3);
+  assert_non_null(strstr(o.err, "no room"));
+  assert_non_null(strstr(o.out, "best"));
+  assert_non_null(strstr(o.out, "the schedule, since its file could not be written"));
+  release(&o);
+}
+
+/* Rows of the journal that `out` holds by now. */
+static int journal_rows(const char *path) {
+  sqlite3 *db;
+  sqlite3_stmt *query = NULL;
+  int rows = 0;
+  if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+      sqlite3_prepare_v2(db, "SELECT count(*) FROM candidate WHERE verdict = 'correct'", -1, &query, NULL) ==
+          SQLITE_OK &&
+      sqlite3_step(query) == SQLITE_ROW)
+    rows = sqlite3_column_int(query, 0);
+  sqlite3_finalize(query);
+  sqlite3_close(db);
+  return rows;
+}
+
+static void ctrl_c_keeps_and_shows_what_was_found(void **state) {
+  (void)state;
+  char *out = tw_path_join(folder, "broken_off"), *log = tw_path_join(folder, "log");
+  char *journal = tw_path_join(out, "journal.sqlite"), *text;
+  pid_t pid = fork();
+  if (pid == 0) {
+    if (!freopen(log, "w", stdout)) _exit(99);
+    execl(TW_COMMAND, TW_COMMAND, "tune", "gemm", "m=128", "n=128", "k=128", "-t", "gemmini-16x16-int8", "--no-wisdom",
+          "--iterations", "1000", "--plans", "200", "--out", out, (char *)NULL);
+    _exit(99);
+  }
+  int status;
+  while (journal_rows(journal) < 5) {
+    assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+    usleep(20000);
+  }
+  kill(pid, SIGINT);
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 130);
+  assert_int_equal(tw_file_read(log, 1 << 20, &text, NULL, NULL), TW_OK);
+  assert_non_null(strstr(text, "best"));
+  free(text);
+  expect_output("$T run broken_off/kernel.c gemm m=128 n=128 k=128" ON, "correct");
+  free(journal);
+  free(log);
+  free(out);
+}
+
 static int make_folder(void **state) {
   (void)state;
   if (tw_directory_temporary(&folder, NULL) != TW_OK) return -1;
@@ -176,6 +386,18 @@ int main(void) {
       cmocka_unit_test(lists_are_json),
       cmocka_unit_test(files_that_cannot_be_read_are_named),
       cmocka_unit_test(full_disk_under_standard_output_is_said),
+      cmocka_unit_test(right_kernel_is_measured),
+      cmocka_unit_test(wrong_kernels_are_told_how_they_are_wrong),
+      cmocka_unit_test(sources_that_are_none_are_refused),
+      cmocka_unit_test(garbage_that_a_kernel_prints_stays_out_of_the_output),
+      cmocka_unit_test(problems_that_the_target_cannot_run_are_refused),
+      cmocka_unit_test(missing_compiler_is_named),
+      cmocka_unit_test(schedules_are_emitted_and_bad_ones_refused),
+      cmocka_unit_test(tuning_gives_files_that_run_as_promised),
+      cmocka_unit_test(tuning_does_not_depend_on_jobs),
+      cmocka_unit_test(wisdom_is_kept_and_carried_over),
+      cmocka_unit_test(full_disk_costs_the_files_only),
+      cmocka_unit_test(ctrl_c_keeps_and_shows_what_was_found),
   };
   return cmocka_run_group_tests_name("cli", tests, make_folder, remove_folder);
 }

@@ -63,11 +63,33 @@ json_t *cli_json_result(const cli_subject *s, const tw_search_result *r, bool fu
   return object;
 }
 
+enum { TEXT_INDENT = 40, TEXT_WIDTH = 78 };
+
+/* Words in lines of at most TEXT_WIDTH characters under the column of steps. */
+static void print_wrapped(const char *text) {
+  size_t column = 0;
+  while (*text) {
+    size_t length = strcspn(text, " ");
+    if (column && column + 1 + length > TEXT_WIDTH) {
+      putchar('\n');
+      column = 0;
+    }
+    if (column == 0)
+      printf("%*s", TEXT_INDENT, "");
+    else
+      putchar(' ');
+    printf("%.*s", (int)length, text);
+    column += length + (column > 0);
+    text += length + strspn(text + length, " ");
+  }
+  if (column) putchar('\n');
+}
+
 static void print_rung(const cli_subject *s, const tw_search_result *r, const tw_rung *rung) {
   char cost[CLI_NUMBER];
   printf("  %7.2fx  %6.1f%%  %18s  %s\n", speedup(r, rung->cost), 100 * rung->utilization,
          cli_print_cost(s->target, rung->cost, cost), rung->step);
-  if (*rung->why) printf("  %38s%s\n", "", rung->why);
+  print_wrapped(rung->why);
 }
 
 void cli_print_ladder(const cli_subject *s, const tw_search_result *r) {
