@@ -41,7 +41,7 @@ typedef struct tw_plan {
 /* What implement makes: one alternative, with all levers that it took. */
 typedef struct tw_kernel {
   tw_schedule schedule;
-  char *source;          /* malloc'ed; NULL if the kernel could not be made: then `message` says why */
+  char *source; /* malloc'ed; NULL if the kernel could not be made: then `message` says why */
   size_t n_levers;
   char lever[TW_LEVERS_MAX][TW_LEVER_MAX];
   char why[TW_WHY_MAX];

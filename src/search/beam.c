@@ -10,21 +10,18 @@
 /* Inserts by cost; what falls off the end is dropped. */
 static void insert(tw_candidate **beam, size_t *n, size_t room, tw_candidate *c) {
   size_t i = *n;
-  if (i == room && !tw_is_better(c, beam[i - 1]))
-    return;
+  if (i == room && !tw_is_better(c, beam[i - 1])) return;
   if (i == room)
     i--;
   else
     (*n)++;
-  for (; i > 0 && tw_is_better(c, beam[i - 1]); i--)
-    beam[i] = beam[i - 1];
+  for (; i > 0 && tw_is_better(c, beam[i - 1]); i--) beam[i] = beam[i - 1];
   beam[i] = c;
 }
 
 static bool contains(tw_candidate *const *beam, size_t n, const tw_candidate *c) {
   for (size_t i = 0; i < n; i++)
-    if (beam[i] == c)
-      return true;
+    if (beam[i] == c) return true;
   return false;
 }
 
@@ -34,13 +31,11 @@ static bool beats_its_parent(const tw_state *s, const tw_candidate *c) {
 
 static struct tw_experience *experience_of(tw_state *s, const char *lever) {
   for (size_t i = 0; i < s->n_levers; i++)
-    if (!strcmp(s->experience[i].lever, lever))
-      return &s->experience[i];
+    if (!strcmp(s->experience[i].lever, lever)) return &s->experience[i];
   if (s->n_levers == s->levers_room) {
     size_t room = s->levers_room ? 2 * s->levers_room : 32;
     struct tw_experience *larger = tw_resize(s->experience, room, sizeof *larger);
-    if (!larger)
-      return NULL;
+    if (!larger) return NULL;
     s->experience = larger;
     s->levers_room = room;
   }
@@ -55,29 +50,25 @@ static void learn(tw_state *s, const tw_candidate *c) {
   bool tells = c->verdict == TW_ILLEGAL || tw_verdict_is_final(c->verdict);
   for (size_t i = 0; tells && i < c->n_levers; i++) {
     struct tw_experience *e = experience_of(s, c->lever[i]);
-    if (!e)
-      return;
+    if (!e) return;
     e->tried++;
     e->paid += beats_its_parent(s, c);
   }
 }
 
 void tw_select_beam(tw_state *s, size_t first) {
-  for (size_t i = first; i < s->n; i++)
-    learn(s, s->all[i]);
+  for (size_t i = first; i < s->n; i++) learn(s, s->all[i]);
   tw_candidate *next[TW_BEAM_MAX];
   size_t n = 0, room = (size_t)s->options.beam;
   for (size_t i = first; i < s->n; i++)
-    if (beats_its_parent(s, s->all[i]))
-      insert(next, &n, room, s->all[i]);
+    if (beats_its_parent(s, s->all[i])) insert(next, &n, room, s->all[i]);
   s->idle = n > 0 ? 0 : s->idle + 1;
   if (!contains(next, n, s->best)) {
     n -= n == room; /* the worst child makes room */
     insert(next, &n, room, s->best);
   }
   for (size_t i = 0; i < s->n_beam && n < room; i++) /* the old beam is in order of cost */
-    if (!contains(next, n, s->beam[i]))
-      insert(next, &n, room, s->beam[i]);
+    if (!contains(next, n, s->beam[i])) insert(next, &n, room, s->beam[i]);
   memcpy(s->beam, next, n * sizeof(tw_candidate *));
   s->n_beam = n;
 }

@@ -8,16 +8,16 @@
 #include "base/strings.h"
 
 static const char *const verdict_names[TW_VERDICT_COUNT] = {
-  [TW_PENDING] = "pending",
-  [TW_CORRECT] = "correct",
-  [TW_ILLEGAL] = "illegal schedule",
-  [TW_UNBUILDABLE] = "does not build",
-  [TW_WRONG] = "wrong",
-  [TW_UNMEASURED] = "not measurable",
-  [TW_UNCONFIRMED] = "wrong on fresh inputs",
-  [TW_UNAVAILABLE] = "not evaluated",
-  [TW_DUPLICATE] = "duplicate",
-  [TW_SKIPPED] = "skipped",
+    [TW_PENDING] = "pending",
+    [TW_CORRECT] = "correct",
+    [TW_ILLEGAL] = "illegal schedule",
+    [TW_UNBUILDABLE] = "does not build",
+    [TW_WRONG] = "wrong",
+    [TW_UNMEASURED] = "not measurable",
+    [TW_UNCONFIRMED] = "wrong on fresh inputs",
+    [TW_UNAVAILABLE] = "not evaluated",
+    [TW_DUPLICATE] = "duplicate",
+    [TW_SKIPPED] = "skipped",
 };
 
 const char *tw_verdict_name(tw_verdict verdict) {
@@ -35,21 +35,23 @@ bool tw_verdict_parse(const char *name, tw_verdict *out) {
 
 bool tw_verdict_is_final(tw_verdict verdict) {
   switch (verdict) {
-  case TW_CORRECT: case TW_UNBUILDABLE: case TW_WRONG: case TW_UNMEASURED: case TW_UNCONFIRMED: return true;
+  case TW_CORRECT:
+  case TW_UNBUILDABLE:
+  case TW_WRONG:
+  case TW_UNMEASURED:
+  case TW_UNCONFIRMED: return true;
   default: return false;
   }
 }
 
 tw_candidate *tw_candidate_new(void) {
   tw_candidate *candidate = tw_new(1, sizeof *candidate);
-  if (candidate)
-    candidate->number = candidate->parent = candidate->plan = candidate->twin = TW_NONE;
+  if (candidate) candidate->number = candidate->parent = candidate->plan = candidate->twin = TW_NONE;
   return candidate;
 }
 
 void tw_candidate_free(tw_candidate *candidate) {
-  if (!candidate)
-    return;
+  if (!candidate) return;
   free(candidate->source);
   free(candidate->message);
   free(candidate);
@@ -66,32 +68,25 @@ tw_digest tw_schedule_digest(const tw_schedule *schedule) {
   tw_digest digest;
   tw_hash hash;
   tw_hash_start(&hash);
-  for (size_t i = 0; i < schedule->n; i++)
-    tw_hash_add_string(&hash, schedule->step[i]);
+  for (size_t i = 0; i < schedule->n; i++) tw_hash_add_string(&hash, schedule->step[i]);
   tw_hash_finish(&hash, digest.byte);
   return digest;
 }
 
-static bool is_white(char c) {
-  return c == ' ' || c == '\t' || c == '\r';
-}
+static bool is_white(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 /* The end of the string or character literal that starts at `s`: an unended one stops at the end of its line. */
 static const char *skip_literal(const char *s) {
   char quote = *s++;
-  while (*s && *s != quote && *s != '\n')
-    s += s[0] == '\\' && s[1] ? 2 : 1;
+  while (*s && *s != quote && *s != '\n') s += s[0] == '\\' && s[1] ? 2 : 1;
   return *s == quote ? s + 1 : s;
 }
 
 /* Lines are separated, but empty ones, and those before the first code, are no code. */
 static void add_code(tw_hash *hash, const char *begin, const char *end, bool *pending_newline) {
-  while (end > begin && is_white(end[-1]))
-    end--;
-  if (begin == end)
-    return;
-  if (*pending_newline && hash->length > 0)
-    tw_hash_add(hash, "\n", 1);
+  while (end > begin && is_white(end[-1])) end--;
+  if (begin == end) return;
+  if (*pending_newline && hash->length > 0) tw_hash_add(hash, "\n", 1);
   tw_hash_add(hash, begin, (size_t)(end - begin));
   *pending_newline = false;
 }
@@ -140,13 +135,10 @@ static size_t place(const tw_index *index, const tw_digest *key) {
 static bool grow(tw_index *index) {
   tw_index larger = {.n = index->n, .capacity = index->capacity ? 2 * index->capacity : 256};
   larger.slot = tw_new(larger.capacity, sizeof *larger.slot);
-  if (!larger.slot)
-    return false;
-  for (size_t i = 0; i < larger.capacity; i++)
-    larger.slot[i].number = TW_NONE;
+  if (!larger.slot) return false;
+  for (size_t i = 0; i < larger.capacity; i++) larger.slot[i].number = TW_NONE;
   for (size_t i = 0; i < index->capacity; i++)
-    if (index->slot[i].number != TW_NONE)
-      larger.slot[place(&larger, &index->slot[i].key)] = index->slot[i];
+    if (index->slot[i].number != TW_NONE) larger.slot[place(&larger, &index->slot[i].key)] = index->slot[i];
   free(index->slot);
   *index = larger;
   return true;
@@ -157,8 +149,7 @@ int tw_index_find(const tw_index *index, const tw_digest *key) {
 }
 
 bool tw_index_add(tw_index *index, const tw_digest *key, int number) {
-  if (4 * (index->n + 1) > 3 * index->capacity && !grow(index))
-    return false;
+  if (4 * (index->n + 1) > 3 * index->capacity && !grow(index)) return false;
   size_t i = place(index, key);
   if (index->slot[i].number == TW_NONE) {
     index->slot[i] = (struct tw_index_slot){*key, number};

@@ -10,16 +10,16 @@
 #include "tilewright/target.h"
 
 typedef enum tw_verdict {
-  TW_PENDING,       /* not evaluated yet */
-  TW_CORRECT,       /* built, checked, measured */
-  TW_ILLEGAL,       /* the target refused to emit its schedule */
-  TW_UNBUILDABLE,   /* does not compile */
-  TW_WRONG,         /* wrong result, fault, or no end */
-  TW_UNMEASURED,    /* correct, but measuring failed */
-  TW_UNCONFIRMED,   /* correct on the search's inputs, wrong on fresh ones */
-  TW_UNAVAILABLE,   /* something was missing here (disk room, compiler): says nothing about the kernel */
-  TW_DUPLICATE,     /* the same kernel as its `twin` */
-  TW_SKIPPED,       /* the search was stopped before its turn */
+  TW_PENDING,     /* not evaluated yet */
+  TW_CORRECT,     /* built, checked, measured */
+  TW_ILLEGAL,     /* the target refused to emit its schedule */
+  TW_UNBUILDABLE, /* does not compile */
+  TW_WRONG,       /* wrong result, fault, or no end */
+  TW_UNMEASURED,  /* correct, but measuring failed */
+  TW_UNCONFIRMED, /* correct on the search's inputs, wrong on fresh ones */
+  TW_UNAVAILABLE, /* something was missing here (disk room, compiler): says nothing about the kernel */
+  TW_DUPLICATE,   /* the same kernel as its `twin` */
+  TW_SKIPPED,     /* the search was stopped before its turn */
   TW_VERDICT_COUNT
 } tw_verdict;
 
@@ -35,23 +35,23 @@ typedef struct tw_digest {
 enum { TW_LEVER_MAX = 32, TW_LEVERS_MAX = 8, TW_WHY_MAX = 480, TW_NONE = -1 };
 
 typedef struct tw_candidate {
-  int number;                /* in order of proposal: the same in every run with the same options */
-  int iteration;             /* 0: a start; after the last: a rung of the ladder */
-  int parent;                /* its number; TW_NONE */
-  int plan;                  /* which of its parent's plans in this iteration; TW_NONE */
-  int twin;                  /* the earlier candidate with the same kernel; TW_NONE */
-  size_t n_levers;           /* that it took beyond its parent */
+  int number;      /* in order of proposal: the same in every run with the same options */
+  int iteration;   /* 0: a start; after the last: a rung of the ladder */
+  int parent;      /* its number; TW_NONE */
+  int plan;        /* which of its parent's plans in this iteration; TW_NONE */
+  int twin;        /* the earlier candidate with the same kernel; TW_NONE */
+  size_t n_levers; /* that it took beyond its parent */
   char lever[TW_LEVERS_MAX][TW_LEVER_MAX];
   char why[TW_WHY_MAX];
   tw_schedule schedule;
-  char *source;              /* malloc'ed; NULL if there is none */
+  char *source; /* malloc'ed; NULL if there is none */
   tw_digest schedule_digest, source_digest;
   tw_verdict verdict;
-  char *message;             /* malloc'ed: why it failed; NULL if it did not */
-  tw_measurement measured;   /* if correct */
-  double seconds;            /* that building, checking and measuring took */
-  bool recalled;             /* the verdict is the journal's: `measured` has no counters and memories */
-  bool recorded;             /* in the journal */
+  char *message;           /* malloc'ed: why it failed; NULL if it did not */
+  tw_measurement measured; /* if correct */
+  double seconds;          /* that building, checking and measuring took */
+  bool recalled;           /* the verdict is the journal's: `measured` has no counters and memories */
+  bool recorded;           /* in the journal */
 } tw_candidate;
 
 /* NULL without memory. */
@@ -72,11 +72,12 @@ typedef struct tw_index {
   struct tw_index_slot {
     tw_digest key;
     int number; /* -1: free */
-  } *slot;
+  } * slot;
 } tw_index;
 
 int tw_index_find(const tw_index *, const tw_digest *); /* TW_NONE if it is not there */
-bool tw_index_add(tw_index *, const tw_digest *, int number); /* keeps the first number of a key; false without memory */
+bool tw_index_add(tw_index *, const tw_digest *,
+                  int number); /* keeps the first number of a key; false without memory */
 void tw_index_free(tw_index *);
 
 #endif

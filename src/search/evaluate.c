@@ -22,9 +22,7 @@ double tw_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool is_interrupted(const tw_evaluator *e) {
-  return e->interrupt && *e->interrupt;
-}
+static bool is_interrupted(const tw_evaluator *e) { return e->interrupt && *e->interrupt; }
 
 /* ---- one candidate ---- */
 
@@ -44,8 +42,7 @@ static outcome build_check_measure(const tw_evaluator *e, tw_candidate *c) {
   tw_artefact *artefact = NULL;
   tw_error error = {0};
   tw_status status = t->build(t, e->problem, c->source, strlen(c->source), &artefact, &error);
-  if (status != TW_OK)
-    return failed(status, TW_UNBUILDABLE, &error);
+  if (status != TW_OK) return failed(status, TW_UNBUILDABLE, &error);
   tw_verdict stage = TW_WRONG;
   status = t->check(t, artefact, e->data, &error);
   if (status == TW_OK) {
@@ -78,8 +75,7 @@ tw_status tw_recheck(const tw_target *t, const tw_problem *problem, const tw_can
                      tw_error *error) {
   tw_artefact *artefact = NULL;
   tw_status status = t->build(t, problem, c->source, strlen(c->source), &artefact, error);
-  if (status != TW_OK)
-    return status;
+  if (status != TW_OK) return status;
   status = t->check(t, artefact, data, error);
   t->release(artefact);
   return status;
@@ -91,18 +87,17 @@ typedef struct batch {
   const tw_evaluator *evaluator;
   tw_candidate *const *candidate;
   size_t n;
-  pthread_mutex_t lock;   /* guards what follows */
+  pthread_mutex_t lock; /* guards what follows */
   pthread_cond_t changed;
-  size_t next;            /* the first that nobody took */
-  tw_candidate **ended;   /* in order of their end */
+  size_t next;          /* the first that nobody took */
+  tw_candidate **ended; /* in order of their end */
   size_t n_ended;
 } batch;
 
 static tw_candidate *take(batch *b) {
   tw_candidate *taken = NULL;
   pthread_mutex_lock(&b->lock);
-  if (b->next < b->n)
-    taken = b->candidate[b->next++];
+  if (b->next < b->n) taken = b->candidate[b->next++];
   pthread_mutex_unlock(&b->lock);
   return taken;
 }
@@ -110,8 +105,7 @@ static tw_candidate *take(batch *b) {
 static void *work(void *context) {
   batch *b = context;
   for (tw_candidate *c; (c = take(b));) {
-    if (c->verdict == TW_PENDING)
-      evaluate_one(b->evaluator, c);
+    if (c->verdict == TW_PENDING) evaluate_one(b->evaluator, c);
     pthread_mutex_lock(&b->lock);
     b->ended[b->n_ended++] = c;
     pthread_cond_signal(&b->changed);
@@ -129,8 +123,7 @@ static tw_candidate *wait_for(batch *b, size_t collected) {
   until.tv_nsec %= 1000000000;
   int result = 0;
   pthread_mutex_lock(&b->lock);
-  while (b->n_ended == collected && result != ETIMEDOUT)
-    result = pthread_cond_timedwait(&b->changed, &b->lock, &until);
+  while (b->n_ended == collected && result != ETIMEDOUT) result = pthread_cond_timedwait(&b->changed, &b->lock, &until);
   tw_candidate *c = b->n_ended > collected ? b->ended[collected] : NULL;
   pthread_mutex_unlock(&b->lock);
   return c;
@@ -151,8 +144,7 @@ static void collect(batch *b) {
 /* Without memory or threads: one after the other, here. */
 static void evaluate_here(const tw_evaluator *e, tw_candidate *const *candidate, size_t n) {
   for (size_t i = 0; i < n; i++) {
-    if (candidate[i]->verdict == TW_PENDING)
-      evaluate_one(e, candidate[i]);
+    if (candidate[i]->verdict == TW_PENDING) evaluate_one(e, candidate[i]);
     e->done(e->context, candidate[i]);
   }
 }
@@ -168,14 +160,12 @@ void tw_evaluate(const tw_evaluator *e, tw_candidate *const *candidate, size_t n
   pthread_cond_init(&b.changed, &clock);
   pthread_condattr_destroy(&clock);
   if (thread && b.ended)
-    while (started < jobs && pthread_create(&thread[started], NULL, work, &b) == 0)
-      started++;
+    while (started < jobs && pthread_create(&thread[started], NULL, work, &b) == 0) started++;
   if (started > 0)
     collect(&b);
   else
     evaluate_here(e, candidate, n);
-  for (size_t i = 0; i < started; i++)
-    pthread_join(thread[i], NULL);
+  for (size_t i = 0; i < started; i++) pthread_join(thread[i], NULL);
   pthread_cond_destroy(&b.changed);
   pthread_mutex_destroy(&b.lock);
   free(b.ended);

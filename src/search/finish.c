@@ -25,11 +25,9 @@ static tw_candidate *find(const tw_state *s, const tw_schedule *schedule) {
 /* Emits a schedule as a new candidate, unless it is there already. */
 static tw_status add_schedule(tw_state *s, const tw_schedule *schedule, int parent, const char *lever, const char *why,
                               tw_error *error) {
-  if (find(s, schedule))
-    return TW_OK;
+  if (find(s, schedule)) return TW_OK;
   tw_candidate *c = tw_candidate_new();
-  if (!c)
-    return tw_fail(error, TW_MISSING, "no memory for another candidate");
+  if (!c) return tw_fail(error, TW_MISSING, "no memory for another candidate");
   tw_error message = {0};
   char *source = NULL;
   s->target->emit(s->target, &s->problem, schedule, &source, &message);
@@ -73,16 +71,14 @@ static tw_status shorten(tw_state *s, tw_error *error) {
   size_t most = (size_t)(s->samples + s->samples / SAMPLES_PER_EXTRA);
   while (!tw_state_is_stopped(s)) {
     const tw_schedule schedule = s->best->schedule;
-    if ((size_t)s->samples + schedule.n > most)
-      return TW_OK;
+    if ((size_t)s->samples + schedule.n > most) return TW_OK;
     double cost = s->best->measured.cost;
     int parent = s->best->number;
     size_t first = s->n;
     for (size_t i = 0; i < schedule.n; i++) {
       tw_schedule shorter = without(&schedule, i);
       tw_status status = add_schedule(s, &shorter, parent, "leave out", schedule.step[i], error);
-      if (status != TW_OK)
-        return status;
+      if (status != TW_OK) return status;
     }
     tw_state_evaluate(s, first);
     tw_candidate *chosen = NULL;
@@ -93,10 +89,55 @@ static tw_status shorten(tw_state *s, tw_error *error) {
       if (e && e->verdict == TW_CORRECT && e->measured.cost <= (chosen ? evaluated(s, chosen)->measured.cost : cost))
         chosen = c;
     }
-    if (!chosen)
-      return TW_OK;
+    if (!chosen) return TW_OK;
     s->best = adopt(s, chosen);
   }
+  return TW_OK;
+}
+
+/* The step of `rest` that the model would take next; TW_NONE if none is legal here. */
+static int next_by_model(const tw_state *s, const tw_schedule *beginning, const tw_schedule *rest, const bool *taken) {
+  int best = TW_NONE;
+  double least = HUGE_VAL;
+  for (size_t i = 0; i < rest->n; i++) {
+    tw_schedule longer = *beginning;
+    double cost;
+    if (taken[i] || tw_schedule_add(&longer, rest->step[i], NULL) != TW_OK ||
+        s->target->predict(s->target, &s->problem, &longer, &cost, NULL) != TW_OK || cost >= least)
+      continue;
+    best = (int)i;
+    least = cost;
+  }
+  return best;
+}
+
+static bool is_same_kernel(const tw_state *s, const tw_schedule *schedule) {
+  char *source = NULL;
+  if (s->target->emit(s->target, &s->problem, schedule, &source, NULL) != TW_OK) return false;
+  tw_digest digest = tw_source_digest(source);
+  free(source);
+  return !memcmp(&digest, &s->best->source_digest, sizeof digest);
+}
+
+/* Steps come in the order in which the search met them. For people, those that bring most come first, if the kernel
+ * stays the same. */
+static tw_status arrange(tw_state *s, tw_error *error) {
+  const tw_schedule schedule = s->best->schedule;
+  tw_schedule better = {0};
+  bool taken[TW_STEPS_MAX] = {false};
+  while (better.n < schedule.n) {
+    int i = next_by_model(s, &better, &schedule, taken);
+    if (i == TW_NONE) return TW_OK;
+    taken[i] = true;
+    tw_schedule_add(&better, schedule.step[i], NULL);
+  }
+  if (find(s, &better) || !is_same_kernel(s, &better)) return TW_OK;
+  size_t first = s->n;
+  tw_status status =
+      add_schedule(s, &better, s->best->number, "arrange", "the steps that bring most come first", error);
+  if (status != TW_OK) return status;
+  tw_state_evaluate(s, first);
+  s->best = adopt(s, s->all[first]);
   return TW_OK;
 }
 
@@ -108,16 +149,14 @@ static tw_status walk(tw_state *s, tw_error *error) {
     tw_schedule beginning = prefix(&schedule, n);
     missing += !find(s, &beginning);
   }
-  if (missing * SAMPLES_PER_EXTRA > (size_t)s->samples || tw_state_is_stopped(s))
-    return TW_OK;
+  if (missing * SAMPLES_PER_EXTRA > (size_t)s->samples || tw_state_is_stopped(s)) return TW_OK;
   size_t first = s->n;
   for (size_t n = 1; n < schedule.n; n++) {
     tw_schedule beginning = prefix(&schedule, n), before = prefix(&schedule, n - 1);
     const tw_candidate *parent = find(s, &before);
     tw_status status = add_schedule(s, &beginning, parent ? parent->number : TW_NONE, "ladder",
                                     "a step of the best schedule, for the ladder", error);
-    if (status != TW_OK)
-      return status;
+    if (status != TW_OK) return status;
   }
   tw_state_evaluate(s, first);
   return TW_OK;
@@ -128,8 +167,7 @@ static tw_status walk(tw_state *s, tw_error *error) {
 static tw_candidate *next_best(const tw_state *s) {
   tw_candidate *best = NULL;
   for (size_t i = 0; i < s->n; i++)
-    if (s->all[i]->verdict == TW_CORRECT && (!best || tw_is_better(s->all[i], best)))
-      best = s->all[i];
+    if (s->all[i]->verdict == TW_CORRECT && (!best || tw_is_better(s->all[i], best))) best = s->all[i];
   return best;
 }
 
@@ -140,15 +178,12 @@ static void reject(tw_state *s, const tw_candidate *wrong, const tw_error *reaso
                 reason->text);
   for (size_t i = 0; i < s->n; i++) {
     tw_candidate *c = s->all[i];
-    if (c->verdict != TW_CORRECT || memcmp(&c->source_digest, &digest, sizeof digest))
-      continue;
+    if (c->verdict != TW_CORRECT || memcmp(&c->source_digest, &digest, sizeof digest)) continue;
     c->verdict = TW_UNCONFIRMED;
-    if (c->twin != TW_NONE)
-      continue; /* adopted: neither counted nor evaluated itself */
+    if (c->twin != TW_NONE) continue; /* adopted: neither counted nor evaluated itself */
     s->correct--;
     c->message = strdup(reason->text);
-    if (s->journal)
-      tw_journal_amend(s->journal, c);
+    if (s->journal) tw_journal_amend(s->journal, c);
   }
 }
 
@@ -165,8 +200,7 @@ static tw_status confirm(tw_state *s, tw_error *error) {
   while (s->best) {
     tw_error reason = {0};
     status = tw_recheck(s->target, &s->problem, s->best, &fresh, &reason);
-    if (status == TW_OK || tw_state_is_interrupted(s))
-      break;
+    if (status == TW_OK || tw_state_is_interrupted(s)) break;
     if (status == TW_MISSING) { /* says nothing about the kernel */
       tw_state_note(s, "the best candidate could not be checked again: %s", reason.text);
       break;
@@ -184,13 +218,10 @@ static tw_status measure_again(const tw_state *s, tw_candidate *c, tw_error *err
   tw_artefact *artefact = NULL;
   tw_measurement measured;
   tw_status status = t->build(t, &s->problem, c->source, strlen(c->source), &artefact, error);
-  if (status != TW_OK)
-    return status;
+  if (status != TW_OK) return status;
   status = t->check(t, artefact, &s->data, error);
-  if (status == TW_OK)
-    status = t->measure(t, artefact, &s->data, NULL, &measured, error);
-  if (status == TW_OK)
-    c->measured = measured;
+  if (status == TW_OK) status = t->measure(t, artefact, &s->data, NULL, &measured, error);
+  if (status == TW_OK) c->measured = measured;
   t->release(artefact);
   return status;
 }
@@ -199,12 +230,11 @@ static tw_status measure_again(const tw_state *s, tw_candidate *c, tw_error *err
 tw_status tw_finish(tw_state *s, tw_error *error) {
   tw_error why = {0};
   tw_status status = shorten(s, &why);
-  if (status == TW_OK)
-    status = walk(s, &why);
+  if (status == TW_OK) status = arrange(s, &why);
+  if (status == TW_OK) status = walk(s, &why);
   if (status != TW_OK)
     tw_state_note(s, "the schedule of the best candidate was not gone through step by step: %s", why.text);
-  if (!tw_state_is_interrupted(s) && (status = confirm(s, error)) != TW_OK)
-    return status;
+  if (!tw_state_is_interrupted(s) && (status = confirm(s, error)) != TW_OK) return status;
   if (s->best->recalled && measure_again(s, s->best, &why) != TW_OK)
     tw_state_note(s, "the best candidate has no counters, they could not be measured again: %s", why.text);
   return TW_OK;
@@ -216,8 +246,7 @@ tw_status tw_finish(tw_state *s, tw_error *error) {
 static void explain(const tw_state *s, const tw_schedule *before, const char *step, char *why, size_t size) {
   tw_menu menu = {0};
   why[0] = '\0';
-  if (s->target->steps(s->target, &s->problem, before, &menu, NULL) != TW_OK)
-    return;
+  if (s->target->steps(s->target, &s->problem, before, &menu, NULL) != TW_OK) return;
   for (size_t i = 0; i < menu.n; i++) {
     tw_schedule normal = {0};
     if (tw_schedule_add(&normal, menu.item[i].step, NULL) == TW_OK && !strcmp(normal.step[0], step)) {
@@ -236,10 +265,10 @@ static void append(char *text, size_t size, const char *more) {
 tw_status tw_climb(const tw_state *s, tw_search_result *out, tw_error *error) {
   const tw_schedule *schedule = &s->best->schedule;
   tw_rung *rung = tw_new(schedule->n + 1, sizeof *rung);
-  if (!rung)
-    return tw_fail(error, TW_MISSING, "no memory for the ladder");
+  if (!rung) return tw_fail(error, TW_MISSING, "no memory for the ladder");
   const tw_measurement *start = &s->plainest->measured;
-  rung[0] = (tw_rung){.step = "start", .why = "the plainest kernel", .cost = start->cost, .utilization = start->utilization};
+  rung[0] =
+      (tw_rung){.step = "start", .why = "the plainest kernel", .cost = start->cost, .utilization = start->utilization};
   size_t n = 1;
   for (size_t i = 0; i < schedule->n; i++) {
     tw_schedule before = prefix(schedule, i), beginning = prefix(schedule, i + 1);
@@ -248,10 +277,8 @@ tw_status tw_climb(const tw_state *s, tw_search_result *out, tw_error *error) {
     char why[sizeof rung[n].why];
     explain(s, &before, schedule->step[i], why, sizeof why);
     append(rung[n].step, sizeof rung[n].step, schedule->step[i]);
-    if (why[0])
-      append(rung[n].why, sizeof rung[n].why, why);
-    if (!e || e->verdict != TW_CORRECT)
-      continue; /* no kernel of its own here: it shares the next step's rung */
+    if (why[0]) append(rung[n].why, sizeof rung[n].why, why);
+    if (!e || e->verdict != TW_CORRECT) continue; /* no kernel of its own here: it shares the next step's rung */
     rung[n].cost = e->measured.cost;
     rung[n].utilization = e->measured.utilization;
     n++;

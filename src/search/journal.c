@@ -31,33 +31,33 @@ struct tw_journal {
   sqlite3_stmt *insert, *recall;
   tw_candidate **waiting; /* could not be written yet */
   size_t n_waiting, room;
-  char reason[200];       /* why not */
+  char reason[200]; /* why not */
   char trouble[800];
 };
 
 static const char SCHEMA[] =
-  "CREATE TABLE journal (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
-  "CREATE TABLE search (id INTEGER PRIMARY KEY, agent TEXT NOT NULL, options TEXT NOT NULL, seed INTEGER NOT NULL,"
-  " started TEXT NOT NULL, finished TEXT, UNIQUE (agent, options, seed));"
-  "CREATE TABLE candidate (search INTEGER NOT NULL REFERENCES search, number INTEGER NOT NULL,"
-  " iteration INTEGER NOT NULL, parent INTEGER, plan INTEGER, twin INTEGER, lever TEXT NOT NULL, why TEXT NOT NULL,"
-  " schedule TEXT NOT NULL, source TEXT, digest BLOB NOT NULL, verdict TEXT NOT NULL, message TEXT,"
-  " cost REAL, cycles REAL, seconds REAL, instructions REAL, utilization REAL, counters TEXT, memory TEXT,"
-  " took REAL NOT NULL, PRIMARY KEY (search, number)) WITHOUT ROWID;"
-  "CREATE INDEX candidate_by_digest ON candidate (digest);";
+    "CREATE TABLE journal (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE search (id INTEGER PRIMARY KEY, agent TEXT NOT NULL, options TEXT NOT NULL, seed INTEGER NOT NULL,"
+    " started TEXT NOT NULL, finished TEXT, UNIQUE (agent, options, seed));"
+    "CREATE TABLE candidate (search INTEGER NOT NULL REFERENCES search, number INTEGER NOT NULL,"
+    " iteration INTEGER NOT NULL, parent INTEGER, plan INTEGER, twin INTEGER, lever TEXT NOT NULL, why TEXT NOT NULL,"
+    " schedule TEXT NOT NULL, source TEXT, digest BLOB NOT NULL, verdict TEXT NOT NULL, message TEXT,"
+    " cost REAL, cycles REAL, seconds REAL, instructions REAL, utilization REAL, counters TEXT, memory TEXT,"
+    " took REAL NOT NULL, PRIMARY KEY (search, number)) WITHOUT ROWID;"
+    "CREATE INDEX candidate_by_digest ON candidate (digest);";
 
 static const char INSERT[] =
-  "INSERT OR REPLACE INTO candidate (search, number, iteration, parent, plan, twin, lever, why, schedule, source,"
-  " digest, verdict, message, cost, cycles, seconds, instructions, utilization, counters, memory, took)"
-  " VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
-  /* What was recalled has no counters: keep those that are there. */
-  " coalesce(?19, (SELECT counters FROM candidate WHERE search = ?1 AND number = ?2 AND source = ?10)),"
-  " coalesce(?20, (SELECT memory FROM candidate WHERE search = ?1 AND number = ?2 AND source = ?10)), ?21)";
+    "INSERT OR REPLACE INTO candidate (search, number, iteration, parent, plan, twin, lever, why, schedule, source,"
+    " digest, verdict, message, cost, cycles, seconds, instructions, utilization, counters, memory, took)"
+    " VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
+    /* What was recalled has no counters: keep those that are there. */
+    " coalesce(?19, (SELECT counters FROM candidate WHERE search = ?1 AND number = ?2 AND source = ?10)),"
+    " coalesce(?20, (SELECT memory FROM candidate WHERE search = ?1 AND number = ?2 AND source = ?10)), ?21)";
 
 static const char RECALL[] =
-  "SELECT c.verdict, c.message, c.cost, c.cycles, c.seconds, c.instructions, c.utilization, c.took"
-  " FROM candidate AS c JOIN search AS s ON s.id = c.search"
-  " WHERE c.digest = ?1 AND c.source = ?2 AND s.seed = ?3 ORDER BY c.search, c.number";
+    "SELECT c.verdict, c.message, c.cost, c.cycles, c.seconds, c.instructions, c.utilization, c.took"
+    " FROM candidate AS c JOIN search AS s ON s.id = c.search"
+    " WHERE c.digest = ?1 AND c.source = ?2 AND s.seed = ?3 ORDER BY c.search, c.number";
 
 /* ---- opening ---- */
 
@@ -66,13 +66,14 @@ static tw_status refuse(const char *path, int code, const char *reason, tw_error
   case SQLITE_NOTADB:
     return tw_fail(error, TW_USAGE, "%s is no journal of a search (no SQLite file); give another file name", path);
   case SQLITE_CORRUPT:
-    return tw_fail(error, TW_USAGE, "the journal %s is damaged (%s); move it away or give another file name", path, reason);
-  case SQLITE_FULL: case SQLITE_NOMEM:
-    return tw_fail(error, TW_MISSING, "no room for the journal %s: %s", path, reason);
-  case SQLITE_BUSY: case SQLITE_LOCKED:
+    return tw_fail(error, TW_USAGE, "the journal %s is damaged (%s); move it away or give another file name", path,
+                   reason);
+  case SQLITE_FULL:
+  case SQLITE_NOMEM: return tw_fail(error, TW_MISSING, "no room for the journal %s: %s", path, reason);
+  case SQLITE_BUSY:
+  case SQLITE_LOCKED:
     return tw_fail(error, TW_USAGE, "the journal %s is in use by another process; give another file name", path);
-  default:
-    return tw_fail(error, TW_USAGE, "cannot open the journal %s: %s", path, reason);
+  default: return tw_fail(error, TW_USAGE, "cannot open the journal %s: %s", path, reason);
   }
 }
 
@@ -84,15 +85,12 @@ static tw_status refuse_now(const tw_journal *j, tw_error *error) {
 static int ask(tw_journal *j, const char *sql, sqlite3_int64 *out) {
   sqlite3_stmt *s = NULL;
   int code = sqlite3_prepare_v2(j->db, sql, -1, &s, NULL);
-  if (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW)
-    *out = sqlite3_column_int64(s, 0);
+  if (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) *out = sqlite3_column_int64(s, 0);
   sqlite3_finalize(s);
   return code == SQLITE_ROW ? SQLITE_OK : code;
 }
 
-static bool run(tw_journal *j, const char *sql) {
-  return sqlite3_exec(j->db, sql, NULL, NULL, NULL) == SQLITE_OK;
-}
+static bool run(tw_journal *j, const char *sql) { return sqlite3_exec(j->db, sql, NULL, NULL, NULL) == SQLITE_OK; }
 
 enum { SUBJECTS = 5 };
 
@@ -135,8 +133,8 @@ static tw_status compare_subject(tw_journal *j, const tw_journal_subject *subjec
       status = refuse_now(j, error);
     else if (!found || strcmp(found, value[i])) {
       bool brief = strcmp(key[i], "machine") != 0;
-      status = tw_fail(error, TW_USAGE, "the journal %s is of another %s%s%s%s; give another file name", j->path, key[i],
-                       brief ? " (" : "", brief ? found ? found : "?" : "", brief ? ")" : "");
+      status = tw_fail(error, TW_USAGE, "the journal %s is of another %s%s%s%s; give another file name", j->path,
+                       key[i], brief ? " (" : "", brief ? found ? found : "?" : "", brief ? ")" : "");
     }
   }
   sqlite3_finalize(s);
@@ -146,18 +144,20 @@ static tw_status compare_subject(tw_journal *j, const tw_journal_subject *subjec
 /* In one transaction, so that of two processes that start at once one creates and the other compares. */
 static tw_status adopt(tw_journal *j, const tw_journal_subject *subject, tw_error *error) {
   sqlite3_int64 id = 0, tables = 0;
-  if (ask(j, "PRAGMA application_id", &id) != SQLITE_OK || ask(j, "SELECT count(*) FROM sqlite_master", &tables) != SQLITE_OK)
+  if (ask(j, "PRAGMA application_id", &id) != SQLITE_OK ||
+      ask(j, "SELECT count(*) FROM sqlite_master", &tables) != SQLITE_OK)
     return refuse_now(j, error);
   if (id != APPLICATION_ID && (id != 0 || tables != 0))
-    return tw_fail(error, TW_USAGE, "%s is a database of something else, no journal of a search; give another file name", j->path);
+    return tw_fail(error, TW_USAGE,
+                   "%s is a database of something else, no journal of a search; give another file name", j->path);
   return id == APPLICATION_ID ? compare_subject(j, subject, error) : create(j, subject, error);
 }
 
 static tw_status find_search(tw_journal *j, const char *agent, const char *options, tw_error *error) {
   sqlite3_stmt *s = NULL;
   static const char *const steps[] = {
-    "INSERT OR IGNORE INTO search (agent, options, seed, started) VALUES (?1, ?2, ?3, datetime('now'))",
-    "SELECT id FROM search WHERE agent = ?1 AND options = ?2 AND seed = ?3",
+      "INSERT OR IGNORE INTO search (agent, options, seed, started) VALUES (?1, ?2, ?3, datetime('now'))",
+      "SELECT id FROM search WHERE agent = ?1 AND options = ?2 AND seed = ?3",
   };
   int code = SQLITE_OK;
   for (int i = 0; i < 2; i++) {
@@ -168,11 +168,9 @@ static tw_status find_search(tw_journal *j, const char *agent, const char *optio
       sqlite3_bind_int64(s, 3, j->seed);
       code = sqlite3_step(s);
     }
-    if (code == SQLITE_ROW)
-      j->search = sqlite3_column_int64(s, 0);
+    if (code == SQLITE_ROW) j->search = sqlite3_column_int64(s, 0);
     sqlite3_finalize(s);
-    if (code != SQLITE_ROW && code != SQLITE_DONE)
-      break;
+    if (code != SQLITE_ROW && code != SQLITE_DONE) break;
   }
   return code == SQLITE_ROW ? TW_OK : refuse_now(j, error);
 }
@@ -182,8 +180,7 @@ static bool is_something_else(const char *path) {
   static const char magic[16] = "SQLite format 3";
   char start[sizeof magic];
   FILE *f = fopen(path, "re");
-  if (!f)
-    return false; /* a new file, or one that SQLite will say more about */
+  if (!f) return false; /* a new file, or one that SQLite will say more about */
   size_t n = fread(start, 1, sizeof start, f);
   fclose(f);
   return n > 0 && (n < sizeof magic || memcmp(start, magic, sizeof magic) != 0);
@@ -191,20 +188,15 @@ static bool is_something_else(const char *path) {
 
 static tw_status open_file(tw_journal *j, const tw_journal_subject *subject, const char *agent, const char *options,
                            tw_error *error) {
-  if (is_something_else(j->path))
-    return refuse(j->path, SQLITE_NOTADB, "", error);
+  if (is_something_else(j->path)) return refuse(j->path, SQLITE_NOTADB, "", error);
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX;
-  if (sqlite3_open_v2(j->path, &j->db, flags, NULL) != SQLITE_OK)
-    return refuse_now(j, error);
+  if (sqlite3_open_v2(j->path, &j->db, flags, NULL) != SQLITE_OK) return refuse_now(j, error);
   sqlite3_extended_result_codes(j->db, 1);
   sqlite3_busy_timeout(j->db, BUSY_MILLISECONDS);
-  if (!run(j, "BEGIN IMMEDIATE"))
-    return refuse_now(j, error);
+  if (!run(j, "BEGIN IMMEDIATE")) return refuse_now(j, error);
   tw_status status = adopt(j, subject, error);
-  if (status == TW_OK)
-    status = find_search(j, agent, options, error);
-  if (status == TW_OK && !run(j, "COMMIT"))
-    status = refuse_now(j, error);
+  if (status == TW_OK) status = find_search(j, agent, options, error);
+  if (status == TW_OK && !run(j, "COMMIT")) status = refuse_now(j, error);
   if (status != TW_OK) {
     run(j, "ROLLBACK");
     return status;
@@ -230,8 +222,7 @@ static void free_journal(tw_journal *j) {
 tw_status tw_journal_open(const char *path, const tw_journal_subject *subject, const char *agent, const char *options,
                           uint64_t seed, tw_journal **out, tw_error *error) {
   tw_journal *j = tw_new(1, sizeof *j);
-  if (j)
-    j->path = strdup(path);
+  if (j) j->path = strdup(path);
   if (!j || !j->path) {
     free(j);
     return tw_fail(error, TW_MISSING, "no memory for the journal %s", path);
@@ -248,8 +239,7 @@ tw_status tw_journal_open(const char *path, const tw_journal_subject *subject, c
 /* ---- writing ---- */
 
 static char *print_counters(const tw_measurement *m) {
-  if (m->n_counters == 0)
-    return NULL;
+  if (m->n_counters == 0) return NULL;
   json_t *object = json_object();
   for (size_t i = 0; i < m->n_counters; i++)
     json_object_set_new(object, m->counter[i].name, json_real(m->counter[i].value));
@@ -259,12 +249,12 @@ static char *print_counters(const tw_measurement *m) {
 }
 
 static char *print_memories(const tw_measurement *m) {
-  if (m->n_memories == 0)
-    return NULL;
+  if (m->n_memories == 0) return NULL;
   json_t *object = json_object();
   for (size_t i = 0; i < m->n_memories; i++)
-    json_object_set_new(object, m->memory[i].name,
-                        json_pack("{s:I,s:I}", "used", (json_int_t)m->memory[i].used, "size", (json_int_t)m->memory[i].size));
+    json_object_set_new(
+        object, m->memory[i].name,
+        json_pack("{s:I,s:I}", "used", (json_int_t)m->memory[i].used, "size", (json_int_t)m->memory[i].size));
   char *text = json_dumps(object, JSON_COMPACT);
   json_decref(object);
   return text;
@@ -293,8 +283,7 @@ static void bind_measurement(sqlite3_stmt *s, int column, const tw_candidate *c)
   const tw_measurement *m = &c->measured;
   const double value[] = {m->cost, m->cycles, m->seconds, m->instructions, m->utilization};
   bool measured = c->verdict == TW_CORRECT || c->verdict == TW_UNCONFIRMED;
-  for (int i = 0; i < 5 && measured; i++)
-    sqlite3_bind_double(s, column + i, value[i]);
+  for (int i = 0; i < 5 && measured; i++) sqlite3_bind_double(s, column + i, value[i]);
   char *counters = measured ? print_counters(m) : NULL, *memories = measured ? print_memories(m) : NULL;
   bind_text(s, column + 5, counters);
   bind_text(s, column + 6, memories);
@@ -307,8 +296,7 @@ static bool write_candidate(tw_journal *j, tw_candidate *c) {
   sqlite3_stmt *s = j->insert;
   size_t length = tw_schedule_print(&c->schedule, NULL, 0);
   char *schedule = malloc(length + 1);
-  if (schedule)
-    tw_schedule_print(&c->schedule, schedule, length + 1);
+  if (schedule) tw_schedule_print(&c->schedule, schedule, length + 1);
   sqlite3_reset(s);
   sqlite3_clear_bindings(s);
   sqlite3_bind_int64(s, 1, j->search);
@@ -328,8 +316,7 @@ static bool write_candidate(tw_journal *j, tw_candidate *c) {
   sqlite3_bind_double(s, 21, c->seconds);
   free(schedule);
   int code = sqlite3_step(s);
-  if (code != SQLITE_DONE)
-    snprintf(j->reason, sizeof j->reason, "%s", sqlite3_errmsg(j->db));
+  if (code != SQLITE_DONE) snprintf(j->reason, sizeof j->reason, "%s", sqlite3_errmsg(j->db));
   sqlite3_reset(s);
   c->recorded = code == SQLITE_DONE;
   return c->recorded;
@@ -347,8 +334,7 @@ static void wait_in_memory(tw_journal *j, tw_candidate *c) {
   if (j->n_waiting == j->room) {
     size_t room = j->room ? 2 * j->room : 64;
     tw_candidate **larger = tw_resize(j->waiting, room, sizeof(tw_candidate *));
-    if (!larger)
-      return;
+    if (!larger) return;
     j->waiting = larger;
     j->room = room;
   }
@@ -356,24 +342,20 @@ static void wait_in_memory(tw_journal *j, tw_candidate *c) {
 }
 
 void tw_journal_record(tw_journal *j, tw_candidate *c) {
-  if (c->verdict == TW_SKIPPED || c->verdict == TW_PENDING)
-    return;
+  if (c->verdict == TW_SKIPPED || c->verdict == TW_PENDING) return;
   retry_waiting(j);
-  if (j->n_waiting > 0 || !write_candidate(j, c))
-    wait_in_memory(j, c);
+  if (j->n_waiting > 0 || !write_candidate(j, c)) wait_in_memory(j, c);
 }
 
 void tw_journal_amend(tw_journal *j, tw_candidate *c) {
-  if (c->recorded && !write_candidate(j, c))
-    wait_in_memory(j, c);
+  if (c->recorded && !write_candidate(j, c)) wait_in_memory(j, c);
 }
 
 const char *tw_journal_trouble(tw_journal *j) {
   retry_waiting(j);
-  if (j->n_waiting == 0)
-    return NULL;
-  snprintf(j->trouble, sizeof j->trouble, "the last %zu candidates are not in the journal %s (%s)", j->n_waiting, j->path,
-           j->reason);
+  if (j->n_waiting == 0) return NULL;
+  snprintf(j->trouble, sizeof j->trouble, "the last %zu candidates are not in the journal %s (%s)", j->n_waiting,
+           j->path, j->reason);
   return j->trouble;
 }
 
@@ -382,14 +364,13 @@ const char *tw_journal_trouble(tw_journal *j) {
 static void recall_row(sqlite3_stmt *s, tw_verdict verdict, tw_candidate *c) {
   c->verdict = verdict == TW_UNCONFIRMED ? TW_CORRECT : verdict;
   const char *message = (const char *)sqlite3_column_text(s, 1);
-  if (message && c->verdict != TW_CORRECT)
-    c->message = strdup(message);
+  if (message && c->verdict != TW_CORRECT) c->message = strdup(message);
   c->measured = (tw_measurement){
-    .cost = sqlite3_column_double(s, 2),
-    .cycles = sqlite3_column_double(s, 3),
-    .seconds = sqlite3_column_double(s, 4),
-    .instructions = sqlite3_column_double(s, 5),
-    .utilization = sqlite3_column_double(s, 6),
+      .cost = sqlite3_column_double(s, 2),
+      .cycles = sqlite3_column_double(s, 3),
+      .seconds = sqlite3_column_double(s, 4),
+      .instructions = sqlite3_column_double(s, 5),
+      .utilization = sqlite3_column_double(s, 6),
   };
   c->seconds = sqlite3_column_double(s, 7);
   c->recalled = true;
@@ -405,10 +386,8 @@ bool tw_journal_recall(tw_journal *j, tw_candidate *c) {
     tw_verdict verdict;
     const char *name = (const char *)sqlite3_column_text(s, 0);
     found = name && tw_verdict_parse(name, &verdict) && tw_verdict_is_final(verdict);
-    if (found && (verdict == TW_CORRECT || verdict == TW_UNCONFIRMED))
-      found = sqlite3_column_double(s, 2) > 0;
-    if (found)
-      recall_row(s, verdict, c);
+    if (found && (verdict == TW_CORRECT || verdict == TW_UNCONFIRMED)) found = sqlite3_column_double(s, 2) > 0;
+    if (found) recall_row(s, verdict, c);
   }
   sqlite3_reset(s);
   sqlite3_clear_bindings(s);
@@ -416,11 +395,11 @@ bool tw_journal_recall(tw_journal *j, tw_candidate *c) {
 }
 
 void tw_journal_close(tw_journal *j, bool finished) {
-  if (!j)
-    return;
+  if (!j) return;
   retry_waiting(j);
   sqlite3_stmt *s = NULL;
-  if (finished && sqlite3_prepare_v2(j->db, "UPDATE search SET finished = datetime('now') WHERE id = ?1", -1, &s, NULL) == SQLITE_OK) {
+  if (finished && sqlite3_prepare_v2(j->db, "UPDATE search SET finished = datetime('now') WHERE id = ?1", -1, &s,
+                                     NULL) == SQLITE_OK) {
     sqlite3_bind_int64(s, 1, j->search);
     sqlite3_step(s);
   }

@@ -18,11 +18,11 @@ typedef struct tw_journal tw_journal;
 
 /* What a verdict depends on: a journal is for one of these. */
 typedef struct tw_journal_subject {
-  const char *version;  /* of tilewright */
+  const char *version; /* of tilewright */
   const char *target;
-  const char *machine;  /* what the target is, in full (its description) */
+  const char *machine; /* what the target is, in full (its description) */
   const char *problem;
-  const char *unit;     /* of cost */
+  const char *unit; /* of cost */
 } tw_journal_subject;
 
 /* Opens or creates. TW_USAGE if the file is no journal or one of another subject (it is left alone), TW_MISSING if

@@ -5,17 +5,12 @@
 
 #include "search/state.h"
 
-bool tw_state_is_interrupted(const tw_state *s) {
-  return s->options.interrupt && *s->options.interrupt;
-}
+bool tw_state_is_interrupted(const tw_state *s) { return s->options.interrupt && *s->options.interrupt; }
 
-bool tw_state_is_stopped(const tw_state *s) {
-  return tw_state_is_interrupted(s) || tw_now() >= s->deadline;
-}
+bool tw_state_is_stopped(const tw_state *s) { return tw_state_is_interrupted(s) || tw_now() >= s->deadline; }
 
 bool tw_is_better(const tw_candidate *a, const tw_candidate *b) {
-  if (a->measured.cost != b->measured.cost)
-    return a->measured.cost < b->measured.cost;
+  if (a->measured.cost != b->measured.cost) return a->measured.cost < b->measured.cost;
   return a->number < b->number;
 }
 
@@ -48,8 +43,7 @@ tw_status tw_state_add(tw_state *s, tw_candidate *c, tw_error *error) {
   }
   c->number = number;
   c->twin = twin;
-  if (twin != TW_NONE)
-    c->verdict = TW_DUPLICATE;
+  if (twin != TW_NONE) c->verdict = TW_DUPLICATE;
   s->all[s->n++] = c;
   return TW_OK;
 }
@@ -57,19 +51,17 @@ tw_status tw_state_add(tw_state *s, tw_candidate *c, tw_error *error) {
 static void report_progress(void *context) {
   tw_state *s = context;
   const tw_search_options *o = &s->options;
-  if (!o->progress)
-    return;
+  if (!o->progress) return;
   int to_come = s->under_way;
-  if (s->iteration < o->iterations)
-    to_come += (o->iterations - s->iteration) * o->beam * o->plans * o->kernels;
+  if (s->iteration < o->iterations) to_come += (o->iterations - s->iteration) * o->beam * o->plans * o->kernels;
   tw_progress p = {
-    .iteration = s->iteration,
-    .iterations = o->iterations,
-    .done = s->samples,
-    .planned = s->samples + to_come,
-    .correct = s->correct,
-    .best_utilization = s->best ? s->best->measured.utilization : 0,
-    .elapsed = tw_now() - s->started,
+      .iteration = s->iteration,
+      .iterations = o->iterations,
+      .done = s->samples,
+      .planned = s->samples + to_come,
+      .correct = s->correct,
+      .best_utilization = s->best ? s->best->measured.utilization : 0,
+      .elapsed = tw_now() - s->started,
   };
   p.left = p.done > 0 ? p.elapsed / p.done * to_come : -1;
   if (o->seconds > 0 && (p.left < 0 || p.left > o->seconds - p.elapsed))
@@ -82,10 +74,8 @@ static void settle(void *context, tw_candidate *c) {
   s->under_way--;
   s->samples += c->verdict != TW_SKIPPED;
   s->correct += c->verdict == TW_CORRECT;
-  if (c->verdict == TW_CORRECT && (!s->best || tw_is_better(c, s->best)))
-    s->best = c;
-  if (s->journal)
-    tw_journal_record(s->journal, c);
+  if (c->verdict == TW_CORRECT && (!s->best || tw_is_better(c, s->best))) s->best = c;
+  if (s->journal) tw_journal_record(s->journal, c);
   report_progress(s);
 }
 
@@ -95,8 +85,7 @@ void tw_state_evaluate(tw_state *s, size_t first) {
   for (size_t i = first; i < s->n; i++) {
     tw_candidate *c = s->all[i];
     if (c->verdict != TW_PENDING) { /* a duplicate, or illegal */
-      if (s->journal)
-        tw_journal_record(s->journal, c);
+      if (s->journal) tw_journal_record(s->journal, c);
     } else if (s->journal && tw_journal_recall(s->journal, c)) {
       s->under_way++;
       settle(s, c);
@@ -107,18 +96,17 @@ void tw_state_evaluate(tw_state *s, size_t first) {
     }
   }
   const tw_evaluator evaluator = {
-    .target = s->target,
-    .problem = &s->problem,
-    .data = &s->data,
-    .jobs = s->options.jobs,
-    .deadline = s->deadline,
-    .interrupt = s->options.interrupt,
-    .done = settle,
-    .tick = report_progress,
-    .context = s,
+      .target = s->target,
+      .problem = &s->problem,
+      .data = &s->data,
+      .jobs = s->options.jobs,
+      .deadline = s->deadline,
+      .interrupt = s->options.interrupt,
+      .done = settle,
+      .tick = report_progress,
+      .context = s,
   };
   s->under_way = (int)n;
-  if (n > 0)
-    tw_evaluate(&evaluator, fresh, n);
+  if (n > 0) tw_evaluate(&evaluator, fresh, n);
   free(fresh);
 }

@@ -62,10 +62,10 @@ static tw_status keep(proposal *p, const tw_kernel *kernel, size_t plan) {
 
 /* Nobody made this kernel before: not in the search, not for this parent. */
 static bool is_new(const proposal *p, const tw_candidate *c) {
-  if (!c->source || tw_index_find(&p->state->sources, &c->source_digest) != TW_NONE)
-    return false;
+  if (!c->source || tw_index_find(&p->state->sources, &c->source_digest) != TW_NONE) return false;
   for (size_t i = 0; i < p->n; i++)
-    if (p->made[i] != c && p->made[i]->source && !memcmp(&p->made[i]->source_digest, &c->source_digest, sizeof(tw_digest)))
+    if (p->made[i] != c && p->made[i]->source &&
+        !memcmp(&p->made[i]->source_digest, &c->source_digest, sizeof(tw_digest)))
       return false;
   return true;
 }
@@ -77,10 +77,8 @@ static tw_status implement(proposal *p, const tw_request *request, const tw_plan
   for (size_t i = 0; i < plan->n_alternatives && new < request->kernels; i++) {
     tw_kernel kernel;
     tw_status status = agent->implement(agent, request, plan, i, &kernel, &p->error);
-    if (status == TW_OK)
-      status = keep(p, &kernel, plan_number);
-    if (status != TW_OK)
-      return status;
+    if (status == TW_OK) status = keep(p, &kernel, plan_number);
+    if (status != TW_OK) return status;
     new += is_new(p, p->made[p->n - 1]);
   }
   return TW_OK;
@@ -91,18 +89,18 @@ static void propose_one(void *context, size_t index) {
   tw_state *s = p->state;
   const tw_search_options *o = &s->options;
   const tw_request request = {
-    .target = s->target,
-    .problem = &s->problem,
-    .parent = p->parent,
-    .iteration = s->iteration,
-    .iterations = o->iterations,
-    .idle = s->idle,
-    .plans = (size_t)o->plans,
-    .kernels = (size_t)o->kernels,
-    .dropout = o->dropout,
-    .known = is_known,
-    .experience = look_up_experience,
-    .context = s,
+      .target = s->target,
+      .problem = &s->problem,
+      .parent = p->parent,
+      .iteration = s->iteration,
+      .iterations = o->iterations,
+      .idle = s->idle,
+      .plans = (size_t)o->plans,
+      .kernels = (size_t)o->kernels,
+      .dropout = o->dropout,
+      .known = is_known,
+      .experience = look_up_experience,
+      .context = s,
   };
   tw_random random;
   tw_random_seed_stream(&random, o->seed, (uint64_t)s->iteration * TW_BEAM_MAX + p->place);
@@ -111,8 +109,7 @@ static void propose_one(void *context, size_t index) {
   p->status = plan ? s->agent->plan(s->agent, &request, &random, plan, &n, &p->error)
                    : tw_fail(&p->error, TW_MISSING, "no memory for plans");
   for (size_t i = 0; i < n; i++) {
-    if (p->status == TW_OK)
-      p->status = implement(p, &request, &plan[i], i);
+    if (p->status == TW_OK) p->status = implement(p, &request, &plan[i], i);
     s->agent->free_plan(&plan[i]);
   }
   free(plan);
@@ -130,19 +127,16 @@ static tw_status gather(tw_state *s, proposal *p, size_t n, tw_error *error) {
       else
         tw_candidate_free(p[i].made[j]);
     }
-    if (p[i].status != TW_OK)
-      tw_state_note(s, "no plans after candidate %d: %s", p[i].parent->number, p[i].error.text);
+    if (p[i].status != TW_OK) tw_state_note(s, "no plans after candidate %d: %s", p[i].parent->number, p[i].error.text);
     free(p[i].made);
   }
-  if (status == TW_OK && failed == n)
-    return tw_fail(error, p[0].status, "%s", p[0].error.text);
+  if (status == TW_OK && failed == n) return tw_fail(error, p[0].status, "%s", p[0].error.text);
   return status;
 }
 
 tw_status tw_propose(tw_state *s, tw_error *error) {
   proposal *p = tw_new(s->n_beam, sizeof *p);
-  if (!p)
-    return tw_fail(error, TW_MISSING, "no memory for plans");
+  if (!p) return tw_fail(error, TW_MISSING, "no memory for plans");
   for (size_t i = 0; i < s->n_beam; i++) {
     p[i].state = s;
     p[i].parent = s->beam[i];

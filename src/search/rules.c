@@ -25,7 +25,7 @@
 #include "base/strings.h"
 
 enum {
-  SPARE_ALTERNATIVES = 8, /* beyond K, for those that turn out to be the same kernel as an earlier one */
+  SPARE_ALTERNATIVES = 8,       /* beyond K, for those that turn out to be the same kernel as an earlier one */
   GREEDY_DEPTH = TW_LEVERS_MAX, /* steps of a parent's first plan, which follows the model as far as it leads */
 };
 /* Depths of the other plans, drawn with equal chances: half of them are the single step of the paper. */
@@ -59,9 +59,9 @@ typedef struct levers {
 } levers;
 
 typedef struct detail {
-  size_t depth;        /* most steps of the chain, the first included */
-  uint64_t seed;       /* of what is hidden from the rest of the chain */
-  double parent_cost;  /* as predicted */
+  size_t depth;       /* most steps of the chain, the first included */
+  uint64_t seed;      /* of what is hidden from the rest of the chain */
+  double parent_cost; /* as predicted */
   double dropout;
   tw_menu_item item[]; /* the alternatives of the first step */
 } detail;
@@ -81,12 +81,9 @@ static double predict_parent(const tw_request *r) {
 static int compare_options(const void *a, const void *b) {
   const option *x = a, *y = b;
   int by_lever = strcmp(x->item->lever, y->item->lever);
-  if (by_lever)
-    return by_lever;
-  if (x->tried != y->tried)
-    return x->tried - y->tried;
-  if (x->cost != y->cost)
-    return x->cost < y->cost ? -1 : 1;
+  if (by_lever) return by_lever;
+  if (x->tried != y->tried) return x->tried - y->tried;
+  if (x->cost != y->cost) return x->cost < y->cost ? -1 : 1;
   return (x->tie > y->tie) - (x->tie < y->tie);
 }
 
@@ -98,16 +95,14 @@ static void free_levers(levers *l) {
 
 static bool is_new(const tw_request *r, const tw_schedule *schedule, const char *step) {
   tw_schedule next = *schedule;
-  if (tw_schedule_add(&next, step, NULL) != TW_OK)
-    return false; /* the schedule is full */
+  if (tw_schedule_add(&next, step, NULL) != TW_OK) return false; /* the schedule is full */
   return !r->known || !r->known(r->context, &next);
 }
 
 static void drop_exhausted(levers *l) {
   size_t kept = 0;
   for (size_t i = 0; i < l->n; i++)
-    if (l->lever[i].n > 0)
-      l->lever[kept++] = l->lever[i];
+    if (l->lever[i].n > 0) l->lever[kept++] = l->lever[i];
   l->n = kept;
 }
 
@@ -115,8 +110,7 @@ static void drop_exhausted(levers *l) {
 static tw_status list_levers(const tw_request *r, double parent_cost, tw_random *random, levers *out, tw_error *error) {
   levers l = {0};
   tw_status status = r->target->steps(r->target, r->problem, &r->parent->schedule, &l.menu, error);
-  if (status != TW_OK)
-    return status;
+  if (status != TW_OK) return status;
   l.option = tw_new(l.menu.n + 1, sizeof *l.option);
   l.lever = tw_new(l.menu.n + 1, sizeof *l.lever);
   if (!l.option || !l.lever) {
@@ -126,16 +120,15 @@ static tw_status list_levers(const tw_request *r, double parent_cost, tw_random 
   for (size_t i = 0; i < l.menu.n; i++) {
     const tw_menu_item *item = &l.menu.item[i];
     l.option[l.n_options++] = (option){
-      .item = item,
-      .cost = known_or(item->predicted_cost, parent_cost),
-      .tie = tw_random_next(random),
-      .tried = !is_new(r, &r->parent->schedule, item->step),
+        .item = item,
+        .cost = known_or(item->predicted_cost, parent_cost),
+        .tie = tw_random_next(random),
+        .tried = !is_new(r, &r->parent->schedule, item->step),
     };
   }
   qsort(l.option, l.n_options, sizeof *l.option, compare_options);
   for (size_t i = 0; i < l.n_options; i++) {
-    if (i == 0 || strcmp(l.option[i].item->lever, l.option[i - 1].item->lever))
-      l.lever[l.n++].option = &l.option[i];
+    if (i == 0 || strcmp(l.option[i].item->lever, l.option[i - 1].item->lever)) l.lever[l.n++].option = &l.option[i];
     l.lever[l.n - 1].n += !l.option[i].tried;
     l.lever[l.n - 1].tried += l.option[i].tried;
   }
@@ -147,19 +140,15 @@ static tw_status list_levers(const tw_request *r, double parent_cost, tw_random 
 /* ---- one plan: which lever ---- */
 
 /* The probability of being hidden: what is left visible is halved with each idle iteration. */
-static double hiding(const tw_request *r) {
-  return 1 - ldexp(1 - r->dropout, -r->idle);
-}
+static double hiding(const tw_request *r) { return 1 - ldexp(1 - r->dropout, -r->idle); }
 
 /* Levers with untried options that no earlier plan took, or, when all were taken, those with options left. */
 static size_t open_levers(levers *l, lever **open) {
   size_t n = 0;
   for (size_t i = 0; i < l->n; i++)
-    if (!l->lever[i].planned)
-      open[n++] = &l->lever[i];
+    if (!l->lever[i].planned) open[n++] = &l->lever[i];
   for (size_t i = 0; n == 0 && i < l->n; i++)
-    if (l->lever[i].used < l->lever[i].n)
-      open[n++] = &l->lever[i];
+    if (l->lever[i].used < l->lever[i].n) open[n++] = &l->lever[i];
   return n;
 }
 
@@ -169,22 +158,17 @@ static size_t drop_out(lever **open, size_t n, double dropout, tw_random *random
   size_t kept = 0;
   lever *survivor = open[spared];
   for (size_t i = 0; i < n; i++)
-    if (tw_random_real(random) >= dropout)
-      open[kept++] = open[i];
-  if (kept == 0)
-    open[kept++] = survivor;
+    if (tw_random_real(random) >= dropout) open[kept++] = open[i];
+  if (kept == 0) open[kept++] = survivor;
   return kept;
 }
 
-static double best_cost(const lever *l) {
-  return l->option[l->used < l->n ? l->used : l->n - 1].cost;
-}
+static double best_cost(const lever *l) { return l->option[l->used < l->n ? l->used : l->n - 1].cost; }
 
 /* The chance that a kernel of this lever beats its parent, as far as this search has seen. */
 static double chance(const tw_request *r, const char *lever_name) {
   int tried = 0, paid = 0;
-  if (r->experience)
-    r->experience(r->context, lever_name, &tried, &paid);
+  if (r->experience) r->experience(r->context, lever_name, &tried, &paid);
   return (paid + 1.0) / (tried + 2.0);
 }
 
@@ -192,8 +176,7 @@ static double chance(const tw_request *r, const char *lever_name) {
 static void weigh(const tw_request *r, lever **visible, size_t n) {
   for (size_t i = 0; i < n; i++) {
     double rank = 1;
-    for (size_t j = 0; j < n; j++)
-      rank += best_cost(visible[j]) < best_cost(visible[i]) * (1 - SAME);
+    for (size_t j = 0; j < n; j++) rank += best_cost(visible[j]) < best_cost(visible[i]) * (1 - SAME);
     visible[i]->weight = pow(rank, -1.0 / (1 + r->idle)) * chance(r, visible[i]->option->item->lever) /
                          (1.0 + (double)visible[i]->tried);
   }
@@ -202,19 +185,16 @@ static void weigh(const tw_request *r, lever **visible, size_t n) {
 static lever *heaviest(lever **visible, size_t n) {
   size_t best = 0;
   for (size_t i = 1; i < n; i++)
-    if (visible[i]->weight > visible[best]->weight)
-      best = i;
+    if (visible[i]->weight > visible[best]->weight) best = i;
   return visible[best];
 }
 
 static lever *draw(lever **visible, size_t n, tw_random *random) {
   double total = 0;
-  for (size_t i = 0; i < n; i++)
-    total += visible[i]->weight;
+  for (size_t i = 0; i < n; i++) total += visible[i]->weight;
   double mark = tw_random_real(random) * total;
   for (size_t i = 0; i + 1 < n; i++)
-    if ((mark -= visible[i]->weight) < 0)
-      return visible[i];
+    if ((mark -= visible[i]->weight) < 0) return visible[i];
   return visible[n - 1];
 }
 
@@ -225,14 +205,12 @@ static tw_status fill_plan(const tw_request *r, lever *chosen, size_t depth, dou
   size_t left = chosen->n - chosen->used;
   size_t n = left < r->kernels + SPARE_ALTERNATIVES ? left : r->kernels + SPARE_ALTERNATIVES;
   detail *d = calloc(1, sizeof *d + n * sizeof d->item[0]);
-  if (!d)
-    return tw_fail(error, TW_MISSING, "no memory for a plan of the search");
+  if (!d) return tw_fail(error, TW_MISSING, "no memory for a plan of the search");
   d->depth = depth;
   d->seed = tw_random_next(random);
   d->parent_cost = parent_cost;
   d->dropout = hiding(r);
-  for (size_t i = 0; i < n; i++)
-    d->item[i] = *chosen->option[chosen->used + i].item;
+  for (size_t i = 0; i < n; i++) d->item[i] = *chosen->option[chosen->used + i].item;
   *out = (tw_plan){.n_alternatives = n, .detail = d};
   snprintf(out->lever, sizeof out->lever, "%s", d->item[0].lever);
   snprintf(out->why, sizeof out->why, "%s", d->item[0].why);
@@ -248,15 +226,12 @@ static tw_status plan(const tw_agent *agent, const tw_request *r, tw_random *ran
   levers l;
   double parent_cost = predict_parent(r);
   tw_status status = list_levers(r, parent_cost, random, &l, error);
-  if (status != TW_OK)
-    return status;
+  if (status != TW_OK) return status;
   lever **open = tw_new(l.n + 1, sizeof *open);
-  if (!open)
-    status = tw_fail(error, TW_MISSING, "no memory for a plan of the search");
+  if (!open) status = tw_fail(error, TW_MISSING, "no memory for a plan of the search");
   while (status == TW_OK && *made < r->plans) {
     size_t n = open_levers(&l, open);
-    if (n == 0)
-      break;
+    if (n == 0) break;
     n = drop_out(open, n, hiding(r), random);
     weigh(r, open, n);
     bool first = *made == 0;
@@ -272,8 +247,7 @@ static tw_status plan(const tw_agent *agent, const tw_request *r, tw_random *ran
 
 static bool contains(const tw_menu_item *chain, size_t n, const char *lever_name) {
   for (size_t i = 0; i < n; i++)
-    if (!strcmp(chain[i].lever, lever_name))
-      return true;
+    if (!strcmp(chain[i].lever, lever_name)) return true;
   return false;
 }
 
@@ -283,22 +257,17 @@ static bool contains(const tw_menu_item *chain, size_t n, const char *lever_name
 static bool best_next(const tw_request *r, const tw_schedule *schedule, const tw_menu_item *chain, size_t n,
                       const detail *d, uint64_t seed, tw_menu_item *best) {
   tw_menu menu = {0};
-  if (r->target->steps(r->target, r->problem, schedule, &menu, NULL) != TW_OK)
-    return false;
+  if (r->target->steps(r->target, r->problem, schedule, &menu, NULL) != TW_OK) return false;
   bool found = false;
   for (size_t i = 0; i < menu.n; i++) {
     const tw_menu_item *item = &menu.item[i];
-    if (contains(chain, n, item->lever) || !(item->predicted_cost > 0) || !isfinite(item->predicted_cost))
-      continue;
-    if (found && item->predicted_cost >= best->predicted_cost)
-      continue;
+    if (contains(chain, n, item->lever) || !(item->predicted_cost > 0) || !isfinite(item->predicted_cost)) continue;
+    if (found && item->predicted_cost >= best->predicted_cost) continue;
     uint64_t name = 0;
-    for (const char *c = item->lever; *c; c++)
-      name = name * 1099511628211u + (unsigned char)*c;
+    for (const char *c = item->lever; *c; c++) name = name * 1099511628211u + (unsigned char)*c;
     tw_random hidden;
     tw_random_seed_stream(&hidden, seed, name);
-    if (tw_random_real(&hidden) < fmax(d->dropout, 1 - 2 * chance(r, item->lever)))
-      continue;
+    if (tw_random_real(&hidden) < fmax(d->dropout, 1 - 2 * chance(r, item->lever))) continue;
     *best = *item;
     found = true;
   }

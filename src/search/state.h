@@ -8,17 +8,17 @@
 #include "search/journal.h"
 #include "tilewright/search.h"
 
-enum { TW_BEAM_MAX = 256 };
+enum { TW_BEAM_MAX = 256, TW_STALL_ITERATIONS = 4 };
 
 typedef struct tw_state {
   const tw_target *target;
   const tw_agent *agent;
-  tw_problem problem;          /* types filled in by the target */
-  tw_search_options options;   /* defaults filled in */
-  tw_case data;                /* inputs and expected outputs */
+  tw_problem problem;        /* types filled in by the target */
+  tw_search_options options; /* defaults filled in */
+  tw_case data;              /* inputs and expected outputs */
   tw_bound bound;
-  tw_journal *journal;         /* NULL = none */
-  double started, deadline;    /* by tw_now */
+  tw_journal *journal;      /* NULL = none */
+  double started, deadline; /* by tw_now */
 
   size_t n, room;
   tw_candidate **all;          /* by number */
@@ -27,16 +27,17 @@ typedef struct tw_state {
   struct tw_experience {
     char lever[TW_LEVER_MAX];
     int tried, paid;
-  } *experience;               /* of the levers that were tried so far */
+  } * experience; /* of the levers that were tried so far */
   tw_candidate *plainest;
-  tw_candidate *best;          /* the correct one of least cost */
+  tw_candidate *best;                    /* the correct one of least cost */
+  double best_cost[TW_STALL_ITERATIONS]; /* at the start of the last iterations, the latest first */
   size_t n_beam;
   tw_candidate *beam[TW_BEAM_MAX]; /* the parents of the next iteration, the best first */
   int iteration;
-  int idle;                    /* iterations since a child beat its parent */
-  int samples, correct;        /* evaluated; of those correct */
-  int under_way;               /* handed to the evaluator and not ended yet */
-  tw_text notes;               /* lines for the user */
+  int idle;             /* iterations since a child beat its parent */
+  int samples, correct; /* evaluated; of those correct */
+  int under_way;        /* handed to the evaluator and not ended yet */
+  tw_text notes;        /* lines for the user */
 } tw_state;
 
 /* ---- population.c: the candidates ---- */

@@ -32,8 +32,7 @@ enum { VERSION = 1, SIZE_LIMIT = 64 << 20, LOCK_TRIES = 1000, LOCK_PAUSE_NANOSEC
 
 static char *default_path(void) {
   const char *own = getenv("TILEWRIGHT_WISDOM"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-  if (own && *own)
-    return strdup(own);
+  if (own && *own) return strdup(own);
   if (data && *data == '/') /* as the XDG specification says: a relative one is ignored */
     return tw_path_join(data, "tilewright/wisdom.json");
   return home && *home ? tw_path_join(home, ".local/share/tilewright/wisdom.json") : NULL;
@@ -41,8 +40,7 @@ static char *default_path(void) {
 
 static tw_status find_file(const char *path, char **out, tw_error *error) {
   *out = path ? strdup(path) : default_path();
-  if (*out)
-    return TW_OK;
+  if (*out) return TW_OK;
   return tw_fail(error, TW_USAGE, "there is no place for wisdom: set TILEWRIGHT_WISDOM to a file name, or HOME");
 }
 
@@ -50,8 +48,7 @@ static tw_status find_file(const char *path, char **out, tw_error *error) {
 
 static bool copy_text(const json_t *value, char *out, size_t size) {
   const char *text = json_string_value(value);
-  if (!text || !*text || strlen(text) >= size)
-    return false;
+  if (!text || !*text || strlen(text) >= size) return false;
   memcpy(out, text, strlen(text) + 1);
   return true;
 }
@@ -59,23 +56,17 @@ static bool copy_text(const json_t *value, char *out, size_t size) {
 /* NULL, or what is wrong with it. */
 static const char *read_entry(const json_t *object, tw_wisdom_entry *out) {
   memset(out, 0, sizeof *out);
-  if (!copy_text(json_object_get(object, "target"), out->target, sizeof out->target))
-    return "target";
-  if (!copy_text(json_object_get(object, "problem"), out->problem, sizeof out->problem))
-    return "problem";
-  if (!copy_text(json_object_get(object, "unit"), out->unit, sizeof out->unit))
-    return "unit";
+  if (!copy_text(json_object_get(object, "target"), out->target, sizeof out->target)) return "target";
+  if (!copy_text(json_object_get(object, "problem"), out->problem, sizeof out->problem)) return "problem";
+  if (!copy_text(json_object_get(object, "unit"), out->unit, sizeof out->unit)) return "unit";
   const json_t *steps = json_object_get(object, "schedule");
-  if (!json_is_array(steps))
-    return "schedule";
+  if (!json_is_array(steps)) return "schedule";
   for (size_t i = 0; i < json_array_size(steps); i++) {
     const char *step = json_string_value(json_array_get(steps, i));
-    if (!step || tw_schedule_add(&out->schedule, step, NULL) != TW_OK)
-      return "schedule";
+    if (!step || tw_schedule_add(&out->schedule, step, NULL) != TW_OK) return "schedule";
   }
   out->cost = json_number_value(json_object_get(object, "cost"));
-  if (!(out->cost > 0))
-    return "cost";
+  if (!(out->cost > 0)) return "cost";
   out->utilization = json_number_value(json_object_get(object, "utilization"));
   return out->utilization >= 0 ? NULL : "utilization";
 }
@@ -89,17 +80,14 @@ static tw_status read_root(const char *path, const json_t *root, tw_wisdom *out,
   const json_t *entries = json_object_get(root, "entries"), *version = json_object_get(root, "version");
   if (!format || strcmp(format, FORMAT))
     return malformed(path, error, "it does not say \"format\": \"tilewright wisdom\"");
-  if (!json_is_integer(version))
-    return malformed(path, error, "its version is no number");
+  if (!json_is_integer(version)) return malformed(path, error, "its version is no number");
   if (json_integer_value(version) != VERSION)
-    return tw_fail(error, TW_USAGE, "%s is wisdom of version %lld, this program knows version %d; use another file", path,
-                   (long long)json_integer_value(version), VERSION);
-  if (!json_is_array(entries))
-    return malformed(path, error, "it has no list of entries");
+    return tw_fail(error, TW_USAGE, "%s is wisdom of version %lld, this program knows version %d; use another file",
+                   path, (long long)json_integer_value(version), VERSION);
+  if (!json_is_array(entries)) return malformed(path, error, "it has no list of entries");
   size_t n = json_array_size(entries);
   out->entry = tw_new(n + 1, sizeof *out->entry);
-  if (!out->entry)
-    return tw_fail(error, TW_MISSING, "no memory for the %zu entries of %s", n, path);
+  if (!out->entry) return tw_fail(error, TW_MISSING, "no memory for the %zu entries of %s", n, path);
   for (size_t i = 0; i < n; i++) {
     const char *wrong = read_entry(json_array_get(entries, i), &out->entry[i]);
     if (wrong) {
@@ -116,11 +104,9 @@ static tw_status load(const char *path, tw_wisdom *out, tw_error *error) {
   char *text = NULL;
   size_t length;
   *out = (tw_wisdom){0};
-  if (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR))
-    return TW_OK;
+  if (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return TW_OK;
   tw_status status = tw_file_read(path, SIZE_LIMIT, &text, &length, error);
-  if (status != TW_OK)
-    return status;
+  if (status != TW_OK) return status;
   json_error_t why;
   json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
   free(text);
@@ -130,8 +116,7 @@ static tw_status load(const char *path, tw_wisdom *out, tw_error *error) {
     return malformed(path, error, what);
   }
   status = read_root(path, root, out, error);
-  if (status != TW_OK)
-    tw_wisdom_free(out);
+  if (status != TW_OK) tw_wisdom_free(out);
   json_decref(root);
   return status;
 }
@@ -140,8 +125,7 @@ tw_status tw_wisdom_load(const char *path, tw_wisdom *out, tw_error *error) {
   char *file;
   *out = (tw_wisdom){0};
   tw_status status = find_file(path, &file, error);
-  if (status == TW_OK)
-    status = load(file, out, error);
+  if (status == TW_OK) status = load(file, out, error);
   free(file);
   return status;
 }
@@ -155,16 +139,14 @@ void tw_wisdom_free(tw_wisdom *wisdom) {
 
 static json_t *print_entry(const tw_wisdom_entry *e) {
   json_t *steps = json_array();
-  for (size_t i = 0; i < e->schedule.n; i++)
-    json_array_append_new(steps, json_string(e->schedule.step[i]));
-  return json_pack("{s:s, s:s, s:f, s:s, s:f, s:o}", "target", e->target, "problem", e->problem, "cost", e->cost, "unit",
-                   e->unit, "utilization", e->utilization, "schedule", steps);
+  for (size_t i = 0; i < e->schedule.n; i++) json_array_append_new(steps, json_string(e->schedule.step[i]));
+  return json_pack("{s:s, s:s, s:f, s:s, s:f, s:o}", "target", e->target, "problem", e->problem, "cost", e->cost,
+                   "unit", e->unit, "utilization", e->utilization, "schedule", steps);
 }
 
 static tw_status save(const char *path, const tw_wisdom *wisdom, tw_error *error) {
   json_t *entries = json_array();
-  for (size_t i = 0; i < wisdom->n; i++)
-    json_array_append_new(entries, print_entry(&wisdom->entry[i]));
+  for (size_t i = 0; i < wisdom->n; i++) json_array_append_new(entries, print_entry(&wisdom->entry[i]));
   json_t *root = json_pack("{s:s, s:i, s:o}", "format", FORMAT, "version", VERSION, "entries", entries);
   char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
   tw_status status;
@@ -179,11 +161,9 @@ static tw_status save(const char *path, const tw_wisdom *wisdom, tw_error *error
 
 /* The same schedule measured again tells what it costs now. */
 static bool same_schedule(const tw_schedule *a, const tw_schedule *b) {
-  if (a->n != b->n)
-    return false;
+  if (a->n != b->n) return false;
   for (size_t i = 0; i < a->n; i++)
-    if (strcmp(a->step[i], b->step[i]))
-      return false;
+    if (strcmp(a->step[i], b->step[i])) return false;
   return true;
 }
 
@@ -192,16 +172,13 @@ static tw_status merge(tw_wisdom *wisdom, const tw_wisdom_entry *entry, bool *ch
   *changed = false;
   for (size_t i = 0; i < wisdom->n; i++) {
     tw_wisdom_entry *old = &wisdom->entry[i];
-    if (strcmp(old->target, entry->target) || strcmp(old->problem, entry->problem))
-      continue;
+    if (strcmp(old->target, entry->target) || strcmp(old->problem, entry->problem)) continue;
     *changed = entry->cost < old->cost || (same_schedule(&old->schedule, &entry->schedule) && entry->cost != old->cost);
-    if (*changed)
-      *old = *entry;
+    if (*changed) *old = *entry;
     return TW_OK;
   }
   tw_wisdom_entry *larger = tw_resize(wisdom->entry, wisdom->n + 1, sizeof *larger);
-  if (!larger)
-    return tw_fail(error, TW_MISSING, "no memory for wisdom");
+  if (!larger) return tw_fail(error, TW_MISSING, "no memory for wisdom");
   wisdom->entry = larger;
   wisdom->entry[wisdom->n++] = *entry;
   *changed = true;
@@ -210,10 +187,10 @@ static tw_status merge(tw_wisdom *wisdom, const tw_wisdom_entry *entry, bool *ch
 
 static tw_status make_directory_of(const char *path, tw_error *error) {
   const char *slash = strrchr(path, '/');
-  if (!slash || slash == path)
-    return TW_OK;
+  if (!slash || slash == path) return TW_OK;
   char *directory = strndup(path, (size_t)(slash - path));
-  tw_status status = directory ? tw_directory_make(directory, error) : tw_fail(error, TW_MISSING, "no memory for wisdom");
+  tw_status status =
+      directory ? tw_directory_make(directory, error) : tw_fail(error, TW_MISSING, "no memory for wisdom");
   free(directory);
   return status;
 }
@@ -223,21 +200,18 @@ static tw_status lock(const char *path, int *out, tw_error *error) {
   tw_text name = {0};
   tw_text_add(&name, "%s.lock", path);
   char *file = tw_text_take(&name);
-  if (!file)
-    return tw_fail(error, TW_MISSING, "no memory for wisdom");
+  if (!file) return tw_fail(error, TW_MISSING, "no memory for wisdom");
   int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   int reason = fd < 0 ? errno : EWOULDBLOCK;
   for (int i = 0; fd >= 0 && i < LOCK_TRIES && (reason == EWOULDBLOCK || reason == EINTR); i++) {
-    if (i > 0)
-      nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_NANOSECONDS}, NULL);
+    if (i > 0) nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_NANOSECONDS}, NULL);
     reason = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
   }
   tw_status status = TW_OK;
   if (reason != 0) {
     status = tw_fail(error, reason == ENOSPC || reason == EDQUOT ? TW_MISSING : TW_USAGE, "cannot lock %s: %s", file,
                      reason == EWOULDBLOCK ? "another process holds it" : strerror(reason));
-    if (fd >= 0)
-      close(fd);
+    if (fd >= 0) close(fd);
   }
   free(file);
   *out = fd;
@@ -256,15 +230,11 @@ static tw_status keep(const char *path, const tw_wisdom_entry *entry, tw_error *
   tw_wisdom wisdom = {0};
   bool changed = false;
   tw_status status = make_directory_of(path, error);
-  if (status == TW_OK)
-    status = lock(path, &fd, error);
-  if (status != TW_OK)
-    return status;
+  if (status == TW_OK) status = lock(path, &fd, error);
+  if (status != TW_OK) return status;
   status = load(path, &wisdom, error);
-  if (status == TW_OK)
-    status = merge(&wisdom, entry, &changed, error);
-  if (status == TW_OK && changed)
-    status = save(path, &wisdom, error);
+  if (status == TW_OK) status = merge(&wisdom, entry, &changed, error);
+  if (status == TW_OK && changed) status = save(path, &wisdom, error);
   tw_wisdom_free(&wisdom);
   close(fd);
   return status;
@@ -273,10 +243,8 @@ static tw_status keep(const char *path, const tw_wisdom_entry *entry, tw_error *
 tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *entry, tw_error *error) {
   char *file;
   tw_status status = check_entry(entry, error);
-  if (status == TW_OK)
-    status = find_file(path, &file, error);
-  if (status != TW_OK)
-    return status;
+  if (status == TW_OK) status = find_file(path, &file, error);
+  if (status != TW_OK) return status;
   status = keep(file, entry, error);
   free(file);
   return status;
@@ -292,8 +260,7 @@ static bool parse_problem(const char *text, tw_problem *out) {
   snprintf(copy, sizeof copy, "%s", text);
   const char *op = strtok_r(copy, " ", &rest);
   for (char *w; op && (w = strtok_r(NULL, " ", &rest));) {
-    if (n == TW_KEYS_MAX)
-      return false;
+    if (n == TW_KEYS_MAX) return false;
     word[n++] = w;
   }
   return op && tw_problem_parse(op, n, word, out, NULL) == TW_OK;
@@ -303,14 +270,12 @@ static bool parse_problem(const char *text, tw_problem *out) {
  * change which schedules are good, sizes change more by how much). HUGE_VAL if they are no use to each other. */
 static double distance(const tw_problem *a, const tw_problem *b) {
   double sum = 0;
-  if (a->op != b->op)
-    return HUGE_VAL;
+  if (a->op != b->op) return HUGE_VAL;
   for (size_t i = 0; i < a->op->n_keys; i++) {
     const tw_value *x = &a->value[i], *y = &b->value[i];
     switch (a->op->keys[i].kind) {
     case TW_KEY_TYPE:
-      if (x->i != y->i)
-        return HUGE_VAL;
+      if (x->i != y->i) return HUGE_VAL;
       break;
     case TW_KEY_INT:
       if (x->i > 0 && y->i > 0)
@@ -318,12 +283,9 @@ static double distance(const tw_problem *a, const tw_problem *b) {
       else
         sum += x->i == y->i ? 0 : 1; /* 0 stands for a default: what it comes to is not known here */
       break;
-    case TW_KEY_BOOL: case TW_KEY_CHOICE:
-      sum += x->i == y->i ? 0 : 4;
-      break;
-    case TW_KEY_REAL:
-      sum += x->r == y->r ? 0 : 0.5;
-      break;
+    case TW_KEY_BOOL:
+    case TW_KEY_CHOICE: sum += x->i == y->i ? 0 : 4; break;
+    case TW_KEY_REAL: sum += x->r == y->r ? 0 : 0.5; break;
     }
   }
   return sum;
@@ -334,19 +296,17 @@ static bool is_named(const tw_wisdom_entry *e, const tw_problem *problem) {
   return tw_problem_print(problem, text, sizeof text) < sizeof text && !strcmp(text, e->problem);
 }
 
-const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *wisdom, const char *target, const tw_problem *problem, bool *exact) {
+const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *wisdom, const char *target, const tw_problem *problem,
+                                      bool *exact) {
   const tw_wisdom_entry *nearest = NULL;
   double least = HUGE_VAL;
-  if (exact)
-    *exact = false;
+  if (exact) *exact = false;
   for (size_t i = 0; i < wisdom->n; i++) {
     const tw_wisdom_entry *e = &wisdom->entry[i];
     tw_problem known;
-    if (strcmp(e->target, target))
-      continue;
+    if (strcmp(e->target, target)) continue;
     if (is_named(e, problem)) {
-      if (exact)
-        *exact = true;
+      if (exact) *exact = true;
       return e;
     }
     double d = parse_problem(e->problem, &known) ? distance(problem, &known) : HUGE_VAL;
