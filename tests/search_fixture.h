@@ -20,10 +20,10 @@
 
 /* What the tests set, and what they count. */
 static struct {
-  int delay_ms;                  /* of each build */
-  bool all_wrong, unavailable;   /* every kernel but the plainest */
-  double plainest_factor;        /* on all costs; 0 = 1: another build of the simulator */
-  bool wrong_on_fresh_inputs;    /* the fastest kernels fail on any but the first seed */
+  int delay_ms;                /* of each build */
+  bool all_wrong, unavailable; /* every kernel but the plainest */
+  double plainest_factor;      /* on all costs; 0 = 1: another build of the simulator */
+  bool wrong_on_fresh_inputs;  /* the fastest kernels fail on any but the first seed */
   uint64_t first_seed;
 } fake;
 static atomic_int fake_builds, fake_running, fake_running_most;
@@ -36,10 +36,13 @@ static tw_status fake_validate(const tw_problem *p, tw_error *error) {
 }
 static size_t fake_operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   (void)p;
-  out[0] = (tw_operand){.name = "C", .type = TW_I32, .rank = 1, .dims = {4}, .pitch = 4, .is_output = true, .bytes = 16};
+  out[0] =
+      (tw_operand){.name = "C", .type = TW_I32, .rank = 1, .dims = {4}, .pitch = 4, .is_output = true, .bytes = 16};
   return 1;
 }
-static void fake_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) { (void)p, (void)seed, (void)buffers; }
+static void fake_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
+  (void)p, (void)seed, (void)buffers;
+}
 static void fake_reference(const tw_problem *p, void *const buffers[], int threads) {
   (void)p, (void)threads;
   memset(buffers[0], 7, 16);
@@ -50,8 +53,8 @@ static tw_status fake_compare(const tw_problem *p, void *const e[], void *const 
 }
 static double fake_amount(const tw_problem *p) { return (double)p->value[0].i; }
 static const tw_key fake_keys[] = {{.name = "size", .kind = TW_KEY_INT, .min = 1, .max = 1000, .help = "how much"}};
-static const tw_op fake_op = {"fake",         "for tests",    fake_keys,    1,           fake_validate, fake_operands,
-                              fake_inputs,    fake_reference, fake_compare, fake_amount, fake_amount};
+static const tw_op fake_op = {"fake",      "for tests",    fake_keys,    1,           fake_validate, fake_operands,
+                              fake_inputs, fake_reference, fake_compare, fake_amount, fake_amount};
 
 static inline tw_problem fake_problem(int64_t size) {
   return (tw_problem){.op = &fake_op, .value = {{.given = true, .i = size}}};
@@ -64,10 +67,12 @@ static const struct fake_lever {
   const char *verb;
   int values, first; /* first: of the plainest kernel */
 } fake_levers[LEVERS] = {
-    [TILE] = {"tile", 6, 0}, [DEPTH] = {"depth", 3, 0},   [BANK] = {"bank", 4, 0},  [ORDER] = {"order", 6, 5},
+    [TILE] = {"tile", 6, 0},     [DEPTH] = {"depth", 3, 0}, [BANK] = {"bank", 4, 0},   [ORDER] = {"order", 6, 5},
     [UNROLL] = {"unroll", 5, 0}, [HOIST] = {"hoist", 2, 0}, [CHEAT] = {"cheat", 2, 0},
 };
-typedef struct fake_state { int value[LEVERS]; } fake_state;
+typedef struct fake_state {
+  int value[LEVERS];
+} fake_state;
 
 static inline fake_state fake_plainest(void) {
   fake_state s;
@@ -77,7 +82,8 @@ static inline fake_state fake_plainest(void) {
 
 /* The truth. Large tiles pay only when their loads are hidden (depth), and not beyond 4. */
 static inline double fake_cost(const fake_state *s) {
-  static const double exposed[3][6] = {{1, 1.1, 1.2, 1.3, 1.4, 1.5}, {.95, .8, .7, .62, .6, .66}, {.97, .82, .69, .6, .55, .64}};
+  static const double exposed[3][6] = {
+      {1, 1.1, 1.2, 1.3, 1.4, 1.5}, {.95, .8, .7, .62, .6, .66}, {.97, .82, .69, .6, .55, .64}};
   static const double order[6] = {.9, .8, .85, .95, .84, 1}, bank[4] = {1, .9, .8, .85};
   double cost = 1000 * exposed[s->value[DEPTH]][s->value[TILE]] * order[s->value[ORDER]] * bank[s->value[BANK]];
   cost *= 1 - .03 * s->value[UNROLL] + (s->value[UNROLL] == 4 ? .06 : 0); /* the last one overflows the cache */
@@ -115,14 +121,22 @@ static inline tw_status fake_replay(const tw_schedule *schedule, fake_state *out
 static inline fake_state fake_read(const char *source) {
   fake_state s = {{0}};
   const char *code = strstr(source, "kernel");
-  if (code) sscanf(code, "kernel %d %d %d %d %d %d %d", &s.value[0], &s.value[1], &s.value[2], &s.value[3], &s.value[4], &s.value[5], &s.value[6]);
+  if (code)
+    sscanf(code, "kernel %d %d %d %d %d %d %d", &s.value[0], &s.value[1], &s.value[2], &s.value[3], &s.value[4],
+           &s.value[5], &s.value[6]);
   return s;
 }
 
 /* ---- the target ---- */
 
-static tw_status fake_available(const tw_target *t, tw_error *error) { (void)t, (void)error; return TW_OK; }
-static char *fake_describe(const tw_target *t) { (void)t; return strdup("a machine for tests"); }
+static tw_status fake_available(const tw_target *t, tw_error *error) {
+  (void)t, (void)error;
+  return TW_OK;
+}
+static char *fake_describe(const tw_target *t) {
+  (void)t;
+  return strdup("a machine for tests");
+}
 static tw_status fake_supports(const tw_target *t, tw_problem *p, tw_error *error) {
   (void)t;
   return p->value[0].i == 999 ? tw_fail(error, TW_USAGE, "size=999 is not supported") : TW_OK;
@@ -136,7 +150,8 @@ static void fake_offer(tw_menu *menu, const fake_state *s, const char *verb, int
   fake_apply(&next, item->step);
   item->predicted_cost = strcmp(verb, "stack") ? fake_model(next) : 1;
 }
-static tw_status fake_steps(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, tw_menu *out, tw_error *error) {
+static tw_status fake_steps(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, tw_menu *out,
+                            tw_error *error) {
   (void)t, (void)p;
   fake_state s;
   tw_status status = fake_replay(schedule, &s, error);
@@ -150,7 +165,8 @@ static tw_status fake_steps(const tw_target *t, const tw_problem *p, const tw_sc
   fake_offer(out, &s, "rename", 0);
   return TW_OK;
 }
-static tw_status fake_emit(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, char **source, tw_error *error) {
+static tw_status fake_emit(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, char **source,
+                           tw_error *error) {
   (void)t, (void)p;
   fake_state s;
   tw_status status = fake_replay(schedule, &s, error);
@@ -164,7 +180,8 @@ static tw_status fake_emit(const tw_target *t, const tw_problem *p, const tw_sch
   *source = tw_text_take(&text);
   return TW_OK;
 }
-static tw_status fake_predict(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, double *cost, tw_error *error) {
+static tw_status fake_predict(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, double *cost,
+                              tw_error *error) {
   (void)t, (void)p;
   fake_state s;
   tw_status status = fake_replay(schedule, &s, error);
@@ -175,7 +192,8 @@ static bool fake_is_plainest(const fake_state *s) {
   fake_state plainest = fake_plainest();
   return !memcmp(s, &plainest, sizeof plainest);
 }
-static tw_status fake_build(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_artefact **out, tw_error *error) {
+static tw_status fake_build(const tw_target *t, const tw_problem *p, const char *source, size_t length,
+                            tw_artefact **out, tw_error *error) {
   (void)t, (void)p, (void)length;
   fake_state *s = malloc(sizeof *s);
   *s = fake_read(source);
@@ -185,10 +203,14 @@ static tw_status fake_build(const tw_target *t, const tw_problem *p, const char 
   if (fake.delay_ms) nanosleep(&(struct timespec){.tv_nsec = fake.delay_ms * 1000000L}, NULL);
   atomic_fetch_sub(&fake_running, 1);
   tw_status status = TW_OK;
-  if (fake.unavailable && !fake_is_plainest(s)) status = tw_fail(error, TW_MISSING, "no room in /tmp");
-  else if (s->value[UNROLL] == 3 && s->value[TILE] == 5) status = tw_fail(error, TW_FAILED, "kernel.c:1: too large");
-  if (status == TW_OK) *out = (tw_artefact *)s;
-  else free(s);
+  if (fake.unavailable && !fake_is_plainest(s))
+    status = tw_fail(error, TW_MISSING, "no room in /tmp");
+  else if (s->value[UNROLL] == 3 && s->value[TILE] == 5)
+    status = tw_fail(error, TW_FAILED, "kernel.c:1: too large");
+  if (status == TW_OK)
+    *out = (tw_artefact *)s;
+  else
+    free(s);
   return status;
 }
 static tw_status fake_check(const tw_target *t, tw_artefact *artefact, const tw_case *data, tw_error *error) {
@@ -199,7 +221,8 @@ static tw_status fake_check(const tw_target *t, tw_artefact *artefact, const tw_
     return tw_fail(error, TW_FAILED, "C[1] is 0, not 7");
   return TW_OK;
 }
-static tw_status fake_measure(const tw_target *t, tw_artefact *artefact, const tw_case *data, const char *trace, tw_measurement *out, tw_error *error) {
+static tw_status fake_measure(const tw_target *t, tw_artefact *artefact, const tw_case *data, const char *trace,
+                              tw_measurement *out, tw_error *error) {
   (void)t, (void)data, (void)trace, (void)error;
   double cost = fake_cost((const fake_state *)artefact) * (fake.plainest_factor ? fake.plainest_factor : 1);
   *out = (tw_measurement){.cost = cost, .cycles = cost, .utilization = 1000 / cost, .n_counters = 1, .n_memories = 1};
@@ -213,12 +236,26 @@ static tw_status fake_bound(const tw_target *t, const tw_problem *p, tw_bound *o
   *out = (tw_bound){.cost = 1000, .compute_cost = 1000, .limit = "the formula"};
   return TW_OK;
 }
-static const char *fake_prompt(const tw_target *t, const tw_problem *p, const char *topic) { (void)t, (void)p, (void)topic; return NULL; }
+static const char *fake_prompt(const tw_target *t, const tw_problem *p, const char *topic) {
+  (void)t, (void)p, (void)topic;
+  return NULL;
+}
 
-static const tw_target fake_target = {
-    .name = "fake-machine", .summary = "for tests", .unit = "cycles", .available = fake_available, .describe = fake_describe,
-    .supports = fake_supports, .steps = fake_steps, .emit = fake_emit, .predict = fake_predict, .build = fake_build,
-    .check = fake_check, .measure = fake_measure, .release = fake_release, .bound = fake_bound, .prompt = fake_prompt};
+static const tw_target fake_target = {.name = "fake-machine",
+                                      .summary = "for tests",
+                                      .unit = "cycles",
+                                      .available = fake_available,
+                                      .describe = fake_describe,
+                                      .supports = fake_supports,
+                                      .steps = fake_steps,
+                                      .emit = fake_emit,
+                                      .predict = fake_predict,
+                                      .build = fake_build,
+                                      .check = fake_check,
+                                      .measure = fake_measure,
+                                      .release = fake_release,
+                                      .bound = fake_bound,
+                                      .prompt = fake_prompt};
 
 /* ---- what the tests use ---- */
 
@@ -234,7 +271,8 @@ static inline double fake_optimum(void) {
   for (int i = 0; i < LEVERS; i++) all *= fake_levers[i].values;
   for (int code = 0; code < all; code++) {
     fake_state s;
-    for (int i = 0, rest = code; i < LEVERS; rest /= fake_levers[i].values, i++) s.value[i] = rest % fake_levers[i].values;
+    for (int i = 0, rest = code; i < LEVERS; rest /= fake_levers[i].values, i++)
+      s.value[i] = rest % fake_levers[i].values;
     if (!s.value[CHEAT] && !(s.value[UNROLL] == 3 && s.value[TILE] == 5) && fake_cost(&s) < best) best = fake_cost(&s);
   }
   return best;

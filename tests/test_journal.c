@@ -70,18 +70,23 @@ static int64_t ask(const char *sql) {
 static void every_candidate_is_in_the_journal_with_its_story(void **state) {
   (void)state;
   tw_search_result r = search(file, 1);
-  assert_int_equal(ask("SELECT count(*) FROM candidate WHERE verdict NOT IN ('duplicate', 'illegal schedule')"), r.samples);
+  assert_int_equal(ask("SELECT count(*) FROM candidate WHERE verdict NOT IN ('duplicate', 'illegal schedule')"),
+                   r.samples);
   assert_int_equal(ask("SELECT count(*) FROM candidate WHERE verdict = 'correct'"), r.correct);
   assert_int_equal(ask("SELECT max(number) + 1 FROM candidate"), ask("SELECT count(*) FROM candidate"));
   assert_int_equal(ask("SELECT min(cost) FROM candidate WHERE verdict = 'correct'"), r.best.cost);
   assert_true(ask("SELECT count(*) FROM candidate WHERE verdict = 'wrong' AND message LIKE '%C[3]%'") > 0);
   assert_true(ask("SELECT count(*) FROM candidate WHERE verdict = 'illegal schedule' AND message LIKE '%stack%'") > 0);
   assert_int_equal(ask("SELECT count(*) FROM candidate WHERE verdict = 'duplicate' AND twin IS NULL"), 0);
-  assert_int_equal(ask("SELECT count(*) FROM candidate WHERE iteration > 0 AND (parent IS NULL OR lever = '' OR why = '' "
-                       "OR schedule = '')"), 0);
-  assert_int_equal(ask("SELECT count(*) FROM candidate WHERE verdict = 'correct' AND (source IS NULL OR cost IS NULL OR "
-                       "utilization IS NULL OR json_extract(counters, '$.array_busy') <> 1000 OR "
-                       "json_extract(memory, '$.scratchpad.size') <> 64)"), 0);
+  assert_int_equal(
+      ask("SELECT count(*) FROM candidate WHERE iteration > 0 AND (parent IS NULL OR lever = '' OR why = '' "
+          "OR schedule = '')"),
+      0);
+  assert_int_equal(
+      ask("SELECT count(*) FROM candidate WHERE verdict = 'correct' AND (source IS NULL OR cost IS NULL OR "
+          "utilization IS NULL OR json_extract(counters, '$.array_busy') <> 1000 OR "
+          "json_extract(memory, '$.scratchpad.size') <> 64)"),
+      0);
   assert_int_equal(ask("SELECT count(*) FROM search WHERE finished IS NOT NULL AND seed = 1 AND agent = 'rules'"), 1);
   tw_search_result_free(&r);
 }
@@ -108,7 +113,8 @@ static void a_killed_search_goes_on_where_it_was_and_ends_alike(void **state) {
     int status;
     waitpid(child, &status, 0);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    assert_true(ask("SELECT count(*) FROM candidate WHERE verdict NOT IN ('duplicate', 'illegal schedule')") >= done - 1);
+    assert_true(ask("SELECT count(*) FROM candidate WHERE verdict NOT IN ('duplicate', 'illegal schedule')") >=
+                done - 1);
   }
   tw_search_result rest = search(file, 3);
   assert_same_result(&whole, &rest);
@@ -315,7 +321,7 @@ static void a_full_disk_is_told_once_and_costs_nothing_but_the_journal(void **st
   waitpid(child, &status, 0);
   assert_int_equal(status, 0);
   assert_true(ask("SELECT count(*) FROM candidate") > 5); /* what fitted is usable ... */
-  tw_search_result rest = search(file, 1);                 /* ... with room again, the rest is added */
+  tw_search_result rest = search(file, 1);                /* ... with room again, the rest is added */
   assert_same_result(&whole, &rest);
   assert_int_equal(ask("SELECT count(*) FROM candidate WHERE verdict = 'correct'"), whole.correct);
   tw_search_result_free(&whole);

@@ -152,6 +152,44 @@ static void the_schedule_has_no_step_that_it_can_do_without(void **state) {
   }
 }
 
+static double predict(const tw_schedule *schedule) {
+  double cost;
+  assert_int_equal(fake_predict(&fake_target, NULL, schedule, &cost, NULL), TW_OK);
+  return cost;
+}
+
+static void steps_come_in_the_order_of_what_the_model_expects_of_them(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 5; seed++) {
+    tw_search_options o = fake_options(seed, 2);
+    tw_search_result r = search(&o);
+    for (size_t n = 1; n < r.schedule.n; n++) {
+      tw_schedule chosen = r.schedule, other = r.schedule;
+      chosen.n = other.n = n;
+      for (size_t later = n; later < r.schedule.n; later++) {
+        memcpy(other.step[n - 1], r.schedule.step[later], sizeof other.step[0]);
+        assert_true(predict(&chosen) <= predict(&other));
+      }
+    }
+    tw_search_result_free(&r);
+  }
+}
+
+static void remember_iteration(void *context, const tw_progress *p) { *(int *)context = p->iteration; }
+
+static void a_search_that_gains_nothing_more_ends_before_its_iterations_are_spent(void **state) {
+  (void)state;
+  tw_search_options o = fake_options(1, 2);
+  int last = 0;
+  o.iterations = 1000;
+  o.progress = remember_iteration;
+  o.context = &last;
+  tw_search_result r = search(&o);
+  assert_true(r.best.cost == fake_optimum());
+  assert_in_range(last, 2, 30);
+  tw_search_result_free(&r);
+}
+
 static void wisdom_is_replayed_and_illegal_steps_are_left_out_with_a_note(void **state) {
   (void)state;
   tw_schedule known;
@@ -238,9 +276,11 @@ static void when_nothing_can_be_evaluated_any_more_the_search_ends_with_a_note(v
 
 static void bad_options_and_problems_are_refused_in_a_line(void **state) {
   (void)state;
-  struct { tw_search_options options; const char *word; } bad[] = {
-      {{.iterations = -1}, "iterations"}, {{.beam = 1 << 20}, "beam"}, {{.dropout = 1}, "dropout"},
-      {{.dropout = NAN}, "dropout"},      {{.seconds = -1}, "seconds"}, {{.jobs = -2}, "jobs"}};
+  struct {
+    tw_search_options options;
+    const char *word;
+  } bad[] = {{{.iterations = -1}, "iterations"}, {{.beam = 1 << 20}, "beam"},  {{.dropout = 1}, "dropout"},
+             {{.dropout = NAN}, "dropout"},      {{.seconds = -1}, "seconds"}, {{.jobs = -2}, "jobs"}};
   tw_problem p = fake_problem(16);
   tw_search_result r;
   tw_error error;
@@ -267,8 +307,14 @@ static tw_candidate *parent(void) {
 
 static size_t plan_once(double dropout, size_t plans, uint64_t seed, tw_plan *out) {
   tw_problem p = fake_problem(16);
-  tw_request request = {.target = &fake_target, .problem = &p, .parent = parent(), .iteration = 1, .iterations = 1,
-                        .plans = plans, .kernels = 2, .dropout = dropout};
+  tw_request request = {.target = &fake_target,
+                        .problem = &p,
+                        .parent = parent(),
+                        .iteration = 1,
+                        .iterations = 1,
+                        .plans = plans,
+                        .kernels = 2,
+                        .dropout = dropout};
   tw_random random;
   tw_random_seed(&random, seed);
   size_t made;
@@ -366,6 +412,8 @@ int main(void) {
       cmocka_unit_test_setup(a_kernel_that_fails_on_fresh_inputs_gives_way_to_the_next, start),
       cmocka_unit_test_setup(the_ladder_goes_from_the_plainest_kernel_to_the_best_step_by_step, start),
       cmocka_unit_test_setup(the_schedule_has_no_step_that_it_can_do_without, start),
+      cmocka_unit_test_setup(steps_come_in_the_order_of_what_the_model_expects_of_them, start),
+      cmocka_unit_test_setup(a_search_that_gains_nothing_more_ends_before_its_iterations_are_spent, start),
       cmocka_unit_test_setup(wisdom_is_replayed_and_illegal_steps_are_left_out_with_a_note, start),
       cmocka_unit_test_setup(an_interrupted_search_returns_the_best_so_far, start),
       cmocka_unit_test_setup(an_interrupt_before_the_first_kernel_leaves_nothing, start),

@@ -156,13 +156,20 @@ static void a_file_that_is_no_wisdom_is_refused_and_left_as_it_is(void **state) 
   char *good;
   size_t length;
   assert_int_equal(tw_file_read(file, 1 << 20, &good, &length, NULL), TW_OK);
-  const char *bad[] = {
-      "", "garbage", "[]", "{}", "\xff\xfe", "{\"format\": \"tilewright wisdom\", \"version\": 2, \"entries\": []}",
-      "{\"format\": \"tilewright wisdom\", \"version\": 1}", "{\"format\": \"tilewright wisdom\", \"version\": 1, \"entries\": [3]}",
-      "{\"format\": \"tilewright wisdom\", \"version\": 1, \"entries\": [{\"target\": \"t\", \"problem\": \"p\", \"unit\": \"u\", "
-      "\"cost\": -1, \"utilization\": 0, \"schedule\": []}]}",
-      "{\"format\": \"tilewright wisdom\", \"version\": 1, \"entries\": [{\"target\": \"t\", \"problem\": \"p\", \"unit\": \"u\", "
-      "\"cost\": 1, \"utilization\": 0, \"schedule\": [\"a\\nb\"]}]}"};
+  const char *bad[] = {"",
+                       "garbage",
+                       "[]",
+                       "{}",
+                       "\xff\xfe",
+                       "{\"format\": \"tilewright wisdom\", \"version\": 2, \"entries\": []}",
+                       "{\"format\": \"tilewright wisdom\", \"version\": 1}",
+                       "{\"format\": \"tilewright wisdom\", \"version\": 1, \"entries\": [3]}",
+                       "{\"format\": \"tilewright wisdom\", \"version\": 1, \"entries\": [{\"target\": \"t\", "
+                       "\"problem\": \"p\", \"unit\": \"u\", "
+                       "\"cost\": -1, \"utilization\": 0, \"schedule\": []}]}",
+                       "{\"format\": \"tilewright wisdom\", \"version\": 1, \"entries\": [{\"target\": \"t\", "
+                       "\"problem\": \"p\", \"unit\": \"u\", "
+                       "\"cost\": 1, \"utilization\": 0, \"schedule\": [\"a\\nb\"]}]}"};
   const size_t n_bad = sizeof bad / sizeof bad[0];
   for (size_t i = 0; i < n_bad + length - 1; i++) { /* the bad ones, and every truncation of a good one */
     const char *text = i < n_bad ? bad[i] : good;
@@ -207,8 +214,10 @@ static void a_full_disk_leaves_what_was_there(void **state) {
 
 static void the_default_place_follows_the_environment(void **state) {
   (void)state;
-  char *own = tw_path_join(directory, "own/w.json"), *data = tw_path_join(directory, "data"), *home = tw_path_join(directory, "home");
-  char *data_file = tw_path_join(data, "tilewright/wisdom.json"), *home_file = tw_path_join(home, ".local/share/tilewright/wisdom.json");
+  char *own = tw_path_join(directory, "own/w.json"), *data = tw_path_join(directory, "data"),
+       *home = tw_path_join(directory, "home");
+  char *data_file = tw_path_join(data, "tilewright/wisdom.json"),
+       *home_file = tw_path_join(home, ".local/share/tilewright/wisdom.json");
   tw_wisdom_entry e = entry("gemm m=2 n=2 k=2", 1, "tile 1");
   setenv("HOME", home, 1);
   unsetenv("XDG_DATA_HOME");
@@ -232,9 +241,11 @@ static void the_default_place_follows_the_environment(void **state) {
 
 static void an_entry_that_could_not_be_read_back_is_not_written(void **state) {
   (void)state;
-  tw_wisdom_entry bad[] = {entry("", 1, "x"), entry("gemm", 0, "x"), entry("gemm", -1, "x"), entry("gemm", 1.0 / 0.0, "x"), entry("gemm", 1, "x")};
+  tw_wisdom_entry bad[] = {entry("", 1, "x"), entry("gemm", 0, "x"), entry("gemm", -1, "x"),
+                           entry("gemm", 1.0 / 0.0, "x"), entry("gemm", 1, "x")};
   bad[4].unit[0] = '\0';
-  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) assert_int_equal(tw_wisdom_keep(file, &bad[i], NULL), TW_USAGE);
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    assert_int_equal(tw_wisdom_keep(file, &bad[i], NULL), TW_USAGE);
   tw_wisdom_entry latin = entry("gemm m=\xe4", 1, "x");
   assert_int_equal(tw_wisdom_keep(file, &latin, NULL), TW_USAGE);
   assert_false(tw_file_exists(file));
@@ -245,7 +256,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_missing_file_is_empty_wisdom, start, end),
       cmocka_unit_test_setup_teardown(what_is_kept_is_found_again, start, end),
       cmocka_unit_test_setup_teardown(only_a_better_schedule_or_the_same_one_measured_again_replaces, start, end),
-      cmocka_unit_test_setup_teardown(without_the_very_problem_the_nearest_shape_of_the_same_types_is_found, start, end),
+      cmocka_unit_test_setup_teardown(without_the_very_problem_the_nearest_shape_of_the_same_types_is_found, start,
+                                      end),
       cmocka_unit_test_setup_teardown(two_writers_at_once_lose_nothing, start, end),
       cmocka_unit_test_setup_teardown(a_file_that_is_no_wisdom_is_refused_and_left_as_it_is, start, end),
       cmocka_unit_test_setup_teardown(a_full_disk_leaves_what_was_there, start, end),

@@ -9,12 +9,11 @@
 
 /* Inserts by cost; what falls off the end is dropped. */
 static void insert(tw_candidate **beam, size_t *n, size_t room, tw_candidate *c) {
-  size_t i = *n;
-  if (i == room && !tw_is_better(c, beam[i - 1])) return;
-  if (i == room)
-    i--;
-  else
-    (*n)++;
+  if (*n == room) {
+    if (room == 0 || !tw_is_better(c, beam[room - 1])) return;
+    --*n;
+  }
+  size_t i = (*n)++;
   for (; i > 0 && tw_is_better(c, beam[i - 1]); i--) beam[i] = beam[i - 1];
   beam[i] = c;
 }
@@ -64,7 +63,7 @@ void tw_select_beam(tw_state *s, size_t first) {
     if (beats_its_parent(s, s->all[i])) insert(next, &n, room, s->all[i]);
   s->idle = n > 0 ? 0 : s->idle + 1;
   if (!contains(next, n, s->best)) {
-    n -= n == room; /* the worst child makes room */
+    if (n > 0 && n == room) n--; /* the worst child makes room */
     insert(next, &n, room, s->best);
   }
   for (size_t i = 0; i < s->n_beam && n < room; i++) /* the old beam is in order of cost */

@@ -65,7 +65,7 @@ void tw_candidate_set_kernel(tw_candidate *candidate, const tw_schedule *schedul
 }
 
 tw_digest tw_schedule_digest(const tw_schedule *schedule) {
-  tw_digest digest;
+  tw_digest digest = {{0}};
   tw_hash hash;
   tw_hash_start(&hash);
   for (size_t i = 0; i < schedule->n; i++) tw_hash_add_string(&hash, schedule->step[i]);
@@ -92,7 +92,7 @@ static void add_code(tw_hash *hash, const char *begin, const char *end, bool *pe
 }
 
 tw_digest tw_source_digest(const char *source) {
-  tw_digest digest;
+  tw_digest digest = {{0}};
   tw_hash hash;
   bool pending_newline = false;
   bool line_is_empty = true; /* nothing but white space and block comments so far */
@@ -127,20 +127,22 @@ static size_t place(const tw_index *index, const tw_digest *key) {
   uint64_t start;
   memcpy(&start, key->byte, sizeof start);
   size_t i = (size_t)start & (index->capacity - 1);
-  while (index->slot[i].number != TW_NONE && memcmp(&index->slot[i].key, key, sizeof *key))
+  while (index->slot[i].number != TW_NONE && memcmp(&index->slot[i].key, key, sizeof *key) != 0)
     i = (i + 1) & (index->capacity - 1);
   return i;
 }
 
 static bool grow(tw_index *index) {
-  tw_index larger = {.n = index->n, .capacity = index->capacity ? 2 * index->capacity : 256};
-  larger.slot = tw_new(larger.capacity, sizeof *larger.slot);
-  if (!larger.slot) return false;
-  for (size_t i = 0; i < larger.capacity; i++) larger.slot[i].number = TW_NONE;
-  for (size_t i = 0; i < index->capacity; i++)
-    if (index->slot[i].number != TW_NONE) larger.slot[place(&larger, &index->slot[i].key)] = index->slot[i];
-  free(index->slot);
-  *index = larger;
+  const tw_index old = *index;
+  size_t capacity = old.capacity ? 2 * old.capacity : 256;
+  struct tw_index_slot *slot = tw_new(capacity, sizeof *slot);
+  if (!slot) return false;
+  for (size_t i = 0; i < capacity; i++) slot[i].number = TW_NONE;
+  index->slot = slot;
+  index->capacity = capacity;
+  for (size_t i = 0; i < old.capacity; i++)
+    if (old.slot[i].number != TW_NONE) slot[place(index, &old.slot[i].key)] = old.slot[i];
+  free(old.slot);
   return true;
 }
 

@@ -52,7 +52,8 @@ static outcome build_check_measure(const tw_evaluator *e, tw_candidate *c) {
   t->release(artefact);
   if (status == TW_OK && !(isfinite(c->measured.cost) && c->measured.cost > 0))
     status = tw_fail(&error, TW_FAILED, "the cost %g that was measured is no positive number", c->measured.cost);
-  return status == TW_OK ? (outcome){.verdict = TW_CORRECT} : failed(status, stage, &error);
+  if (status != TW_OK) return failed(status, stage, &error);
+  return (outcome){.verdict = TW_CORRECT};
 }
 
 static void evaluate_one(const tw_evaluator *e, tw_candidate *c) {

@@ -18,9 +18,9 @@ typedef struct tw_evaluator {
   void *context;
 } tw_evaluator;
 
-/* Evaluates those candidates of the batch that are TW_PENDING; each ends with a verdict, TW_SKIPPED if its turn did
+/* Evaluates those candidates that are TW_PENDING; each ends with a verdict, TW_SKIPPED if its turn did
  * not come. What the verdicts are does not depend on `jobs`, only the order of the calls to `done` does. */
-void tw_evaluate(const tw_evaluator *, tw_candidate *const *batch, size_t n);
+void tw_evaluate(const tw_evaluator *, tw_candidate *const *candidate, size_t n);
 
 /* Builds and checks one candidate on other data, in the calling thread. TW_OK if it is right there too. */
 tw_status tw_recheck(const tw_target *, const tw_problem *, const tw_candidate *, const tw_case *, tw_error *);

@@ -68,10 +68,10 @@ static tw_candidate *adopt(const tw_state *s, tw_candidate *c) {
 
 /* Leaves out steps that the best schedule is no worse without: they are noise in it. */
 static tw_status shorten(tw_state *s, tw_error *error) {
-  size_t most = (size_t)(s->samples + s->samples / SAMPLES_PER_EXTRA);
+  int most = s->samples + s->samples / SAMPLES_PER_EXTRA;
   while (!tw_state_is_stopped(s)) {
     const tw_schedule schedule = s->best->schedule;
-    if ((size_t)s->samples + schedule.n > most) return TW_OK;
+    if (s->samples + (int)schedule.n > most) return TW_OK;
     double cost = s->best->measured.cost;
     int parent = s->best->number;
     size_t first = s->n;
@@ -178,7 +178,7 @@ static void reject(tw_state *s, const tw_candidate *wrong, const tw_error *reaso
                 reason->text);
   for (size_t i = 0; i < s->n; i++) {
     tw_candidate *c = s->all[i];
-    if (c->verdict != TW_CORRECT || memcmp(&c->source_digest, &digest, sizeof digest)) continue;
+    if (c->verdict != TW_CORRECT || memcmp(&c->source_digest, &digest, sizeof digest) != 0) continue;
     c->verdict = TW_UNCONFIRMED;
     if (c->twin != TW_NONE) continue; /* adopted: neither counted nor evaluated itself */
     s->correct--;

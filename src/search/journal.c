@@ -131,7 +131,7 @@ static tw_status compare_subject(tw_journal *j, const tw_journal_subject *subjec
     const char *found = code == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
     if (code != SQLITE_ROW && code != SQLITE_DONE)
       status = refuse_now(j, error);
-    else if (!found || strcmp(found, value[i])) {
+    else if (!found || strcmp(found, value[i]) != 0) {
       bool brief = strcmp(key[i], "machine") != 0;
       status = tw_fail(error, TW_USAGE, "the journal %s is of another %s%s%s%s; give another file name", j->path,
                        key[i], brief ? " (" : "", brief ? found ? found : "?" : "", brief ? ")" : "");

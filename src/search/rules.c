@@ -128,7 +128,8 @@ static tw_status list_levers(const tw_request *r, double parent_cost, tw_random 
   }
   qsort(l.option, l.n_options, sizeof *l.option, compare_options);
   for (size_t i = 0; i < l.n_options; i++) {
-    if (i == 0 || strcmp(l.option[i].item->lever, l.option[i - 1].item->lever)) l.lever[l.n++].option = &l.option[i];
+    if (i == 0 || strcmp(l.option[i].item->lever, l.option[i - 1].item->lever) != 0)
+      l.lever[l.n++].option = &l.option[i];
     l.lever[l.n - 1].n += !l.option[i].tried;
     l.lever[l.n - 1].tried += l.option[i].tried;
   }
@@ -223,12 +224,15 @@ static tw_status plan(const tw_agent *agent, const tw_request *r, tw_random *ran
                       tw_error *error) {
   (void)agent;
   *made = 0;
-  levers l;
+  levers l = {0};
   double parent_cost = predict_parent(r);
   tw_status status = list_levers(r, parent_cost, random, &l, error);
   if (status != TW_OK) return status;
   lever **open = tw_new(l.n + 1, sizeof *open);
-  if (!open) status = tw_fail(error, TW_MISSING, "no memory for a plan of the search");
+  if (!open) {
+    free_levers(&l);
+    return tw_fail(error, TW_MISSING, "no memory for a plan of the search");
+  }
   while (status == TW_OK && *made < r->plans) {
     size_t n = open_levers(&l, open);
     if (n == 0) break;

@@ -184,7 +184,7 @@ static tw_schedule replay(tw_state *s, const tw_schedule *schedule) {
  * plainest kernel, which is always evaluated anew, tells. */
 static tw_status compare_with_journal(tw_state *s, double recorded, tw_error *error) {
   double now = s->plainest->measured.cost;
-  if (recorded == now || strcmp(s->target->unit, "cycles")) return TW_OK;
+  if (recorded == now || strcmp(s->target->unit, "cycles") != 0) return TW_OK;
   return tw_fail(error, TW_USAGE,
                  "the journal %s is of another build: the plainest kernel took %.0f cycles then, %.0f now; "
                  "give another file name",

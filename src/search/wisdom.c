@@ -78,7 +78,7 @@ static tw_status malformed(const char *path, tw_error *error, const char *what) 
 static tw_status read_root(const char *path, const json_t *root, tw_wisdom *out, tw_error *error) {
   const char *format = json_string_value(json_object_get(root, "format"));
   const json_t *entries = json_object_get(root, "entries"), *version = json_object_get(root, "version");
-  if (!format || strcmp(format, FORMAT))
+  if (!format || strcmp(format, FORMAT) != 0)
     return malformed(path, error, "it does not say \"format\": \"tilewright wisdom\"");
   if (!json_is_integer(version)) return malformed(path, error, "its version is no number");
   if (json_integer_value(version) != VERSION)
@@ -163,7 +163,7 @@ static tw_status save(const char *path, const tw_wisdom *wisdom, tw_error *error
 static bool same_schedule(const tw_schedule *a, const tw_schedule *b) {
   if (a->n != b->n) return false;
   for (size_t i = 0; i < a->n; i++)
-    if (strcmp(a->step[i], b->step[i])) return false;
+    if (strcmp(a->step[i], b->step[i]) != 0) return false;
   return true;
 }
 
@@ -172,7 +172,7 @@ static tw_status merge(tw_wisdom *wisdom, const tw_wisdom_entry *entry, bool *ch
   *changed = false;
   for (size_t i = 0; i < wisdom->n; i++) {
     tw_wisdom_entry *old = &wisdom->entry[i];
-    if (strcmp(old->target, entry->target) || strcmp(old->problem, entry->problem)) continue;
+    if (strcmp(old->target, entry->target) != 0 || strcmp(old->problem, entry->problem) != 0) continue;
     *changed = entry->cost < old->cost || (same_schedule(&old->schedule, &entry->schedule) && entry->cost != old->cost);
     if (*changed) *old = *entry;
     return TW_OK;
@@ -304,7 +304,7 @@ const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *wisdom, const char *targe
   for (size_t i = 0; i < wisdom->n; i++) {
     const tw_wisdom_entry *e = &wisdom->entry[i];
     tw_problem known;
-    if (strcmp(e->target, target)) continue;
+    if (strcmp(e->target, target) != 0) continue;
     if (is_named(e, problem)) {
       if (exact) *exact = true;
       return e;
