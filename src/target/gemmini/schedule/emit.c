@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "target/gemmini/schedule/emit.h"
-#include "target/gemmini/schedule/schedule.h"
+#include "target/gemmini/schedule/family.h"
 
 void gm_line(gm_emitter *e, const char *format, ...)
 {
@@ -377,7 +377,7 @@ static void software(gm_emitter *e)
     gm_emit_all_stores(e);
 }
 
-tw_status gm_emit(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, char **source, tw_error *error)
+tw_status gm_gemm_emit(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, char **source, tw_error *error)
 {
   gm_gemm gemm;
   gm_plan plan;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "target/gemmini/schedule/plan.h"
-#include "target/gemmini/schedule/schedule.h"
+#include "target/gemmini/schedule/family.h"
 
 /* facts, "Loads": 64x16 64.6 cycles, 32x16 32.6, 16x16 18.1 on L2 hits: the bus's bytes a cycle, and little more. */
 static const double load_overhead = 1.0;
@@ -339,7 +339,7 @@ double gm_plan_predict(const gm_config *config, const gm_gemm *g, const gm_plan 
   return predict(config, g, p, l);
 }
 
-tw_status gm_predict(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, double *cycles, tw_error *error)
+tw_status gm_gemm_predict(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, double *cycles, tw_error *error)
 {
   gm_gemm g;
   gm_plan plan;
@@ -352,7 +352,7 @@ tw_status gm_predict(const gm_config *config, const tw_problem *problem, const t
   return status;
 }
 
-tw_status gm_bound(const gm_config *config, const tw_problem *problem, tw_bound *bound, tw_error *error)
+tw_status gm_gemm_bound(const gm_config *config, const tw_problem *problem, tw_bound *bound, tw_error *error)
 {
   gm_gemm g;
   const tw_status status = gm_gemm_from(config, problem, &g, error);

@@ -10,7 +10,7 @@
 
 #include "base/strings.h"
 #include "target/gemmini/schedule/plan.h"
-#include "target/gemmini/schedule/schedule.h"
+#include "target/gemmini/schedule/family.h"
 
 typedef struct menu {
   const gm_config *config;
@@ -237,7 +237,7 @@ static void drop_repeated(tw_menu *out)
   out->n = kept;
 }
 
-tw_status gm_steps(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out, tw_error *error)
+tw_status gm_gemm_steps(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out, tw_error *error)
 {
   static void (*const levers[])(menu *) = { pipeline, tiles, order, hold, buffers, banks, widths, overwrite, prefetch,
                                             spread, loops, unroll, reuse, hoist, taper, hardware_loop };

@@ -1,0 +1,26 @@
+/* family.h - the schedules of one op: what schedule.h offers, for problems of that op.
+ *
+ * A family has its own plan, steps, model and emitter; schedule.c asks the family of the problem's op. A new op is one
+ * line in its table. */
+#ifndef TW_GEMMINI_FAMILY_H
+#define TW_GEMMINI_FAMILY_H
+
+#include "tilewright/target.h"
+
+#include "target/gemmini/config.h"
+
+typedef struct gm_family {
+  const char *op;
+  tw_status (*steps)(const gm_config *, const tw_problem *, const tw_schedule *, tw_menu *, tw_error *);
+  tw_status (*emit)(const gm_config *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+  tw_status (*predict)(const gm_config *, const tw_problem *, const tw_schedule *, double *cycles, tw_error *);
+  tw_status (*bound)(const gm_config *, const tw_problem *, tw_bound *, tw_error *);
+} gm_family;
+
+/* steps.c, emit.c, model.c */
+tw_status gm_gemm_steps(const gm_config *, const tw_problem *, const tw_schedule *, tw_menu *, tw_error *);
+tw_status gm_gemm_emit(const gm_config *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+tw_status gm_gemm_predict(const gm_config *, const tw_problem *, const tw_schedule *, double *cycles, tw_error *);
+tw_status gm_gemm_bound(const gm_config *, const tw_problem *, tw_bound *, tw_error *);
+
+#endif
