@@ -56,9 +56,12 @@ void gm_front_step(gm_machine *m) {
       }
     } else if (in && !known(m, in)) {
       return;
-    } else if (gm_loop_ws_step(&m->loop, in, &take, before[last] < 2,
-                        done[GM_LD], done[GM_EX], done[GM_ST], &out, &from_loop, m->why))
-      push(m, last, &out, from_loop);
+    } else {
+      char why[256]; /* its own: the loop empties it, and another unit may have failed in this cycle */
+      if (gm_loop_ws_step(&m->loop, in, &take, before[last] < 2, done[GM_LD], done[GM_EX], done[GM_ST], &out, &from_loop, why))
+        push(m, last, &out, from_loop);
+      if (why[0] && !m->why[0]) memcpy(m->why, why, sizeof why);
+    }
     if (take) drop(m, last - 1);
     done[GM_LD] = done[GM_EX] = done[GM_ST] = 0;
   }
