@@ -338,6 +338,7 @@ static void illegal_steps_are_refused_with_the_reason(void **state)
   refused("m=64 n=64 k=64", "banks a=0 b=0", "different banks");
   refused("m=64 n=64 k=64 bias=row", "overwrite", "bias");
   refused("m=64 n=64 k=64", "reuse weights", "innermost");
+  refused("m=64 n=64 k=60", "hardware_loop", "multiple of 16");
   refused("m=64 n=64 k=64 a_transposed=1 b_transposed=1", "", "one transposer");
 }
 
@@ -364,7 +365,7 @@ static void the_hardware_loop_is_one_alternative(void **state)
 {
   (void)state;
   const gm_config config = read_config("gemmini-16x16-int8");
-  const tw_problem problem = problem_of(&config, "m=100 n=64 k=300 bias=row", false);
+  const tw_problem problem = problem_of(&config, "m=100 n=64 k=304 bias=row", false);
   tw_schedule schedule;
   tw_error error = {0};
   char *source = NULL;

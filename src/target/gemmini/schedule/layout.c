@@ -137,8 +137,12 @@ static tw_status place_accumulator(const gm_config *config, const gm_plan *plan,
   return TW_OK;
 }
 
-static tw_status check_hardware_loop(const gm_config *config, const gm_plan *plan, tw_error *error)
+static tw_status check_hardware_loop(const gm_config *config, const gm_gemm *g, const gm_plan *plan, tw_error *error)
 {
+  /* LoopMatmulLdB does not apply the padding of B's rows: it reads behind the end of B. */
+  if ((g->b_transposed ? g->n : g->k) % config->dim)
+    return tw_fail(error, TW_USAGE, "the hardware loop reads B in whole blocks of rows: %s must be a multiple of %d",
+                   g->b_transposed ? "n" : "k", config->dim);
   const int spad = gm_spad_rows(config) / 2, acc = gm_acc_rows(config) / 2;
   if ((plan->tile_m + plan->tile_n) * plan->tile_k * config->dim > spad || plan->tile_m * plan->tile_n * config->dim > acc)
     return tw_fail(error, TW_USAGE, "a tile of the hardware loop may fill half of the scratchpad and of the accumulator: "
@@ -184,7 +188,7 @@ tw_status gm_plan_layout(const gm_config *config, const gm_gemm *g, const gm_pla
     .tiles_k = gm_ceil_div(g->kb, plan->tile_k),
   };
   if (plan->hardware_loop)
-    return check_hardware_loop(config, plan, error);
+    return check_hardware_loop(config, g, plan, error);
   tw_status status = check_levers(config, g, plan, error);
   if (status == TW_OK)
     status = check_operand(config, plan, &plan->a, 'a', l, error);
