@@ -71,8 +71,8 @@ uint64_t rv64_data_miss(rv64_core *core, uint64_t line, uint64_t issue) {
       core->ports->writeback(core->ports->context, request + WRITEBACK_FIRST_BEAT, (victim - 1) << LINE_SHIFT);
     request += DIRTY_VICTIM;
   }
-  uint64_t first = request;
-  if (core->ports->refill) first = core->ports->refill(core->ports->context, request, line << LINE_SHIFT, false);
-  uint64_t last = first + core->last_beat;
+  rv64_fetch_commit(core, UINT64_MAX); /* fetch goes on while the core waits */
+  uint64_t last = request;
+  if (core->ports->refill) last = core->ports->refill(core->ports->context, request, line << LINE_SHIFT, false);
   return last > issue + REPLAY_REFETCH ? last : issue + REPLAY_REFETCH;
 }

@@ -43,6 +43,7 @@ typedef struct rv64_cache {
 /* ---- Frontend -------------------------------------------------------------------------------------------- */
 
 enum { HISTORY_ENTRIES = 512, TARGET_ENTRIES = 28, RETURN_ENTRIES = 6, FETCH_QUEUE = 5 };
+enum { PACKETS_SHIFT = LINE_SHIFT - 2, LINE_PACKETS = 1 << PACKETS_SHIFT };
 
 typedef struct rv64_predictor {    /* BTB.scala */
   uint8_t taken[HISTORY_ENTRIES];  /* one-bit counters */
@@ -60,6 +61,9 @@ typedef struct rv64_frontend { /* Frontend.scala; a packet is an aligned word of
   uint64_t line;               /* I-cache line of that packet */
   uint64_t entered_late;       /* packet entered at its second half, which the target buffer does not recognise */
   uint64_t dequeued[8];        /* cycle at which decode took the last packets, a ring by `count` */
+  uint64_t looked_from;        /* line from whose end fetch has looked into the next one */
+  uint64_t plan, plan_cycle; /* line + 1 that fetch asks for at that cycle unless it goes elsewhere before; 0 = none */
+  uint64_t pending;          /* line + 1 that has been asked for and not waited for; 0 = none */
   unsigned count;
 } rv64_frontend;
 
@@ -87,7 +91,6 @@ typedef struct rv64_core {
   rv64_frontend fetch;
   rv64_predictor predictor;
   rv64_cache icache, dcache;
-  unsigned last_beat; /* beats after the first one of a line */
 
   rv64_store store[2];   /* the last two stores, the latest first */
   uint64_t last_memory;  /* issue of the last memory access */
@@ -118,7 +121,10 @@ unsigned rv64_multiply_latency(uint64_t multiplier, bool high, bool word);
 unsigned rv64_divide_latency(uint64_t dividend, uint64_t divisor, bool is_signed, bool remainder);
 
 /* frontend.c */
-uint64_t rv64_fetch_line(rv64_core *, uint64_t packet, uint64_t s2);
+void rv64_decode_slot(rv64_core *, rv64_insn *, uint64_t pc);
+uint64_t rv64_fetch_line(rv64_core *, uint64_t line, uint64_t s2);
+void rv64_fetch_ahead(rv64_core *, uint64_t pc);
+void rv64_fetch_commit(rv64_core *, uint64_t until);
 unsigned rv64_history_index(const rv64_predictor *, uint64_t packet);
 int rv64_target_find(const rv64_predictor *, const rv64_insn *, uint64_t branch);
 void rv64_target_train(rv64_predictor *, rv64_insn *, uint64_t branch, uint64_t target, uint64_t now);

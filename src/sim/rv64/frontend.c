@@ -3,21 +3,104 @@
  * What happens on every packet is inline in run.c; here is what happens seldom. */
 #include "sim/rv64/core.h"
 
-/* A packet in s2 at cycle `s2` lies in a line that is not there. Speculative fetches refill, too: the chicken bit
- * disableSpeculativeICacheRefill, set at reset, is cleared by the boot ROM (rocket-chip bootrom/bootrom.S:6), so
- * the line is asked for at once (Frontend 168). Until the last beat has come, the fetch is tried every second
- * cycle (s2_replay, Frontend 113); a try that reads the tags in s0 after that beat succeeds in s2. Returns the
- * cycle at which the packet is available. */
-uint64_t rv64_fetch_line(rv64_core *core, uint64_t packet, uint64_t s2) {
-  uint64_t line = packet >> (LINE_SHIFT - 2), victim;
-  core->fetch.line = line;
-  if (rv64_cache_find(&core->icache, line)) return 0;
-  rv64_cache_fill(&core->icache, line, &victim);
-  uint64_t first = s2;
-  if (core->ports->refill) first = core->ports->refill(core->ports->context, s2, line << LINE_SHIFT, true);
-  uint64_t ready = first + core->last_beat + 3; /* s0 a cycle after the last beat, s2 two later */
-  return s2 + ((ready - s2 + 1) & ~1ull);
+/* ---- Decoding -------------------------------------------------------------------------------------------- */
+
+static uint32_t load_halfword(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
+
+void rv64_decode_slot(rv64_core *core, rv64_insn *slot, uint64_t pc) {
+  const rv64_region *r = rv64_region_find(core->memory, pc, 2);
+  *slot = (rv64_insn){.op = OP_OUTSIDE, .length = 2};
+  if (!r || !(r->rights & RV64_EXECUTE)) return;
+  const uint8_t *bytes = r->host + (pc - r->base);
+  uint32_t word = load_halfword(bytes);
+  if ((word & 3) == 3) {
+    if (r->base + r->size - pc < 4) return;
+    word |= load_halfword(bytes + 2) << 16;
+  }
+  *slot = rv64_decode(word);
 }
+
+/* ---- I-cache misses -------------------------------------------------------------------------------------- */
+
+/* While a line is missing, fetch tries again every second cycle (s2_replay, Frontend 113); a try that reads the tags
+ * in s0 after the last beat hits in s2, one that finds no refill under way in s1 asks in s2. */
+enum { LAST_BEAT_TO_HIT = 3, LAST_BEAT_TO_REQUEST = 2 };
+
+/* The first of the tries at s2, s2 + 2, ... that is not before `earliest`. */
+static uint64_t next_try(uint64_t s2, uint64_t earliest) {
+  return earliest > s2 ? s2 + ((earliest - s2 + 1) & ~1ull) : s2;
+}
+
+static uint64_t refill(rv64_core *core, uint64_t line, uint64_t cycle) {
+  if (!core->ports->refill) return cycle;
+  return core->ports->refill(core->ports->context, cycle, line << LINE_SHIFT, true);
+}
+
+/* A packet of another line is in s2 at cycle `s2`: returns the cycle at which it is available. Speculative fetches
+ * refill, too: the chicken bit disableSpeculativeICacheRefill, set at reset, is cleared by the boot ROM (rocket-chip
+ * bootrom/bootrom.S:6), so the line is asked for at once (Frontend 168). There is one refill at a time. */
+uint64_t rv64_fetch_line(rv64_core *core, uint64_t line, uint64_t s2) {
+  rv64_frontend *fetch = &core->fetch;
+  fetch->line = line;
+  fetch->plan = 0;
+  bool there = rv64_cache_find(&core->icache, line);
+  if (there && fetch->pending != line + 1) return s2;
+  if (fetch->pending) {
+    uint64_t last = refill(core, fetch->pending - 1, s2);
+    bool was_this = fetch->pending == line + 1;
+    fetch->pending = 0;
+    if (was_this && there) return next_try(s2, last + LAST_BEAT_TO_HIT);
+    s2 = next_try(s2, last + LAST_BEAT_TO_REQUEST);
+  }
+  uint64_t victim;
+  rv64_cache_fill(&core->icache, line, &victim);
+  return next_try(s2, refill(core, line, s2) + LAST_BEAT_TO_HIT);
+}
+
+/* Does fetch go straight from pc to the end of its line? */
+static bool goes_straight(rv64_core *core, uint64_t pc) {
+  const rv64_predictor *p = &core->predictor;
+  uint64_t end = ((pc >> LINE_SHIFT) + 1) << LINE_SHIFT;
+  while (pc < end) {
+    rv64_insn *in = &core->code[(pc - core->code_base) >> 1];
+    if (!in->length) rv64_decode_slot(core, in, pc);
+    uint64_t last = (pc + in->length - 2) >> 2;
+    if (in->op == OP_JAL || in->op == OP_JALR || in->op == OP_OUTSIDE) return false;
+    if (in->op >= OP_BEQ && in->op <= OP_BGEU && p->taken[rv64_history_index(p, last)]) return false;
+    pc += in->length;
+  }
+  return pc - core->code_base < core->code_size;
+}
+
+/* The packet of pc, just fetched, is one of the last four of its line. Fetch runs up to that far ahead of decode
+ * (the queue's depth), so it will come to the next line in a few cycles, whatever decode waits for. */
+void rv64_fetch_ahead(rv64_core *core, uint64_t pc) {
+  rv64_frontend *fetch = &core->fetch;
+  uint64_t line = fetch->packet >> PACKETS_SHIFT;
+  fetch->looked_from = line;
+  if (!core->ports->prefetch || fetch->pending || rv64_cache_find(&core->icache, line + 1) || !goes_straight(core, pc))
+    return;
+  uint64_t cycle = fetch->available, left = LINE_PACKETS - (fetch->packet & (LINE_PACKETS - 1));
+  for (unsigned i = 1; i <= left; i++) { /* as fetch_packet does it; those that decode has not taken do not bind yet */
+    uint64_t room = i < FETCH_QUEUE ? fetch->dequeued[(fetch->count + i - FETCH_QUEUE) & 7] + 3 : 0;
+    cycle = cycle + 1 > room ? cycle + 1 : room;
+  }
+  fetch->plan = line + 2;
+  fetch->plan_cycle = cycle;
+}
+
+/* Asks for the planned line if that is due at `until` or before. */
+void rv64_fetch_commit(rv64_core *core, uint64_t until) {
+  rv64_frontend *fetch = &core->fetch;
+  if (!fetch->plan || fetch->plan_cycle > until) return;
+  uint64_t victim;
+  fetch->pending = fetch->plan;
+  fetch->plan = 0;
+  rv64_cache_fill(&core->icache, fetch->pending - 1, &victim);
+  core->ports->prefetch(core->ports->context, fetch->plan_cycle, (fetch->pending - 1) << LINE_SHIFT);
+}
+
+/* ---- Branch prediction ----------------------------------------------------------------------------------- */
 
 /* gshare over packets: BTB.scala 78-93. floor(sqrt(3) / 2 * 2^8) = 221 spreads the history over 3 bits. */
 unsigned rv64_history_index(const rv64_predictor *p, uint64_t packet) {

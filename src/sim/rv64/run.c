@@ -25,42 +25,28 @@ enum {
 
 static inline uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* ---- Decoding -------------------------------------------------------------------------------------------- */
-
-static uint32_t load_halfword(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
-
-static void decode_slot(rv64_core *core, rv64_insn *slot, uint64_t pc) {
-  const rv64_region *r = rv64_region_find(core->memory, pc, 2);
-  *slot = (rv64_insn){.op = OP_OUTSIDE, .length = 2};
-  if (!r || !(r->rights & RV64_EXECUTE)) return;
-  const uint8_t *bytes = r->host + (pc - r->base);
-  uint32_t word = load_halfword(bytes);
-  if ((word & 3) == 3) {
-    if (r->base + r->size - pc < 4) return;
-    word |= load_halfword(bytes + 2) << 16;
-  }
-  *slot = rv64_decode(word);
-}
-
 static inline bool is_code(const rv64_core *core, uint64_t pc) { return pc - core->code_base < core->code_size; }
 
 /* ---- Fetch ----------------------------------------------------------------------------------------------- */
 
-/* Moves to `packet`, which is in decode at `available` if its line is in the cache. */
-static inline void fetch_packet(rv64_core *core, uint64_t packet, uint64_t available) {
+/* Moves to `packet` of the instruction at pc; the packet is in decode at `available` if its line is in the cache. */
+static inline void fetch_packet(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t available) {
   rv64_frontend *fetch = &core->fetch;
   fetch->count++;
   /* the queue takes five packets ahead of decode: Frontend 100-106 */
   available = later(available, fetch->dequeued[(fetch->count - FETCH_QUEUE) & 7] + 3);
   fetch->packet = packet;
-  if (unlikely(packet >> (LINE_SHIFT - 2) != fetch->line))
-    available = later(available, rv64_fetch_line(core, packet, available));
+  uint64_t line = packet >> PACKETS_SHIFT;
+  if (unlikely(line != fetch->line)) available = rv64_fetch_line(core, line, available);
   fetch->available = available;
+  bool near_end = (packet & (LINE_PACKETS - 1)) >= LINE_PACKETS - (FETCH_QUEUE - 1);
+  if (unlikely(near_end && line != fetch->looked_from)) rv64_fetch_ahead(core, pc);
 }
 
 /* Decode goes on at `target`, whose packet is there at `available`. */
 static inline void redirect(rv64_core *core, uint64_t target, uint64_t available) {
-  fetch_packet(core, target >> 2, available);
+  core->fetch.plan = 0;
+  fetch_packet(core, target, target >> 2, available);
   core->fetch.entered_late = target & 2 ? target >> 2 : 0;
 }
 
@@ -82,8 +68,10 @@ static inline void predicted_taken(rv64_core *core, rv64_insn *in, uint64_t bran
   redirect(core, target, available);
 }
 
+/* Fetch went the wrong way until two cycles after the branch left decode, and may have asked for a line there. */
 static void mispredicted(rv64_core *core, uint64_t target, uint64_t t) {
   core->mispredicts++;
+  rv64_fetch_commit(core, t + MISPREDICT_REFETCH - 2);
   redirect(core, target, t + MISPREDICT_REFETCH);
 }
 
@@ -310,6 +298,7 @@ static bool command(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t 
   }
   char why[256] = "the coprocessor refused the command";
   uint64_t offered = t + STAGES_TO_WRITE_BACK;
+  rv64_fetch_commit(core, UINT64_MAX); /* fetch goes on while the core waits, here and below */
   uint64_t taken = core->ports->command(core->ports->context, offered, encoding, xs1 ? core->x[in->rs1] : 0,
                                         xs2 ? core->x[in->rs2] : 0, &result, why);
   if (taken == UINT64_MAX) {
@@ -331,6 +320,7 @@ static bool command(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t 
 static bool fence(rv64_core *core, uint64_t pc, uint64_t *issue) {
   uint64_t t = later(*issue, core->last_command + STAGES_TO_WRITE_BACK + 1);
   char why[256] = "the coprocessor failed";
+  rv64_fetch_commit(core, UINT64_MAX);
   if (core->ports->fence && (t = core->ports->fence(core->ports->context, t, why)) == UINT64_MAX) {
     rv64_fault(core, pc, "%s", why);
     return false;
@@ -492,10 +482,9 @@ static rv64_stop run(rv64_core *core, uint64_t pc) {
 
 next_instruction:
   in = &code[(pc - base) >> 1];
-  if (unlikely(!in->length)) decode_slot(core, in, pc);
+  if (unlikely(!in->length)) rv64_decode_slot(core, in, pc);
   uint64_t packet = (pc + in->length - 1) >> 2;
-  if (packet != core->fetch.packet)
-    fetch_packet(core, packet, core->fetch.available + 1);
+  if (packet != core->fetch.packet) fetch_packet(core, pc, packet, core->fetch.available + 1);
   t = later(t, core->fetch.available);
 
   switch ((rv64_op)in->op) {
@@ -620,7 +609,7 @@ next_instruction:
     DONE;
   case OP_FENCE_I:
     rv64_cache_clear(&core->icache);
-    core->fetch.line = UINT64_MAX;
+    core->fetch.line = core->fetch.looked_from = UINT64_MAX;
     t = later(t, core->last_memory + STAGES_TO_WRITE_BACK + 1) + REPLAY_REFETCH - 1;
     DONE;
   case OP_CSRRW ... OP_CSRRCI:
@@ -689,10 +678,6 @@ static tw_status make_code(rv64_core *core, tw_error *error) {
 
 static tw_status make_caches(rv64_core *core, tw_error *error) {
   const rv64_options *o = core->options;
-  int bus = o->bus_bytes ? o->bus_bytes : 16;
-  if (bus < 1 || bus > 1 << LINE_SHIFT || bus & (bus - 1))
-    return tw_fail(error, TW_USAGE, "a bus of %d bytes cannot carry 64-byte lines", bus);
-  core->last_beat = (1u << LINE_SHIFT) / (unsigned)bus - 1;
   tw_status status = rv64_cache_make(&core->icache, "instruction", o->icache_bytes ? o->icache_bytes : 16384,
                                      o->icache_ways ? o->icache_ways : 4, error);
   if (status) return status;
@@ -710,7 +695,7 @@ tw_status rv64_run(const rv64_memory *memory, const rv64_ports *ports, const rv6
   core->ports = ports;
   core->options = options ? options : &defaults;
   core->result = result;
-  core->fetch.line = UINT64_MAX;
+  core->fetch.line = core->fetch.looked_from = UINT64_MAX;
   core->x[2] = memory->stack_top;
   tw_status status = make_code(core, error);
   if (!status) status = make_caches(core, error);

@@ -55,7 +55,7 @@ tw_status gm_run(const gm_config *c, const void *elf, size_t size, const tw_case
   }
   const rv64_ports ports = gm_machine_ports(machine);
   const rv64_options core = { .icache_bytes = c->icache_bytes, .icache_ways = c->icache_ways, .dcache_bytes = c->dcache_bytes,
-                              .dcache_ways = c->dcache_ways, .bus_bytes = c->dma_bus_bits / 8,
+                              .dcache_ways = c->dcache_ways,
                               .max_cycles = options->max_cycles ? options->max_cycles : cycle_limit(c, k), .interrupt = options->interrupt };
   status = rv64_run(&memory, &ports, &core, &out->core, error);
   if (status == TW_OK) {

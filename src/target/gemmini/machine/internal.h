@@ -238,7 +238,7 @@ struct gm_machine {
   gm_loader ld;
   gm_executor ex;
   gm_storer st;
-  bool refill_done;            /* the first beat of the core's line has arrived */
+  struct { uint64_t line, last_beat; bool prefetched; } refill[2]; /* the core's data, instruction line; last_beat 0: on its way */
   bool fencing;                /* the core waits at a fence */
   gm_counters counters;
   uint64_t counted_from;

@@ -182,7 +182,7 @@ static void receive(gm_machine *m, bool merger_was_free, bool popped) {
   }
   l->beats_left--;
   l->next_beat = m->now + l->serving_interval;
-  if (l->serving_kind == L2_REFILL) m->refill_done = true;
+  if (l->serving_kind == L2_REFILL && !l->beats_left) m->refill[l->serving].last_beat = m->now;
   if (l->serving_kind == L2_READ) {
     int beat = m->config.dma_bus_bits / 8;
     l->beats_read += beat;

@@ -136,15 +136,33 @@ static uint64_t fence(void *context, uint64_t cycle, char why[256]) {
   return m->now > cycle ? m->now : cycle;
 }
 
+/* The L2's latencies are those seen by the DMA, which reaches the tile's bus through two buffers in either direction
+ * (Scratchpad.scala 200-202: TLBuffer, a cycle each); the core's caches have none. */
+enum { DMA_BUFFERS = 2 };
+
+/* One line for each L1 at a time: its cookie says which. */
+static void ask(gm_machine *m, uint64_t cycle, uint64_t line, bool is_instruction) {
+  l2_send(&m->l2, L2_CORE, cycle - DMA_BUFFERS, L2_REFILL, line, m->l2.p.line_bytes, false, is_instruction);
+  m->refill[is_instruction].line = line;
+  m->refill[is_instruction].last_beat = 0;
+}
+
 static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_instruction) {
   gm_machine *m = context;
-  (void)is_instruction;
-  advance_to(m, cycle);
-  /* A fetch that runs ahead of a core that waits may ask before the cycle that is simulated. */
-  l2_send(&m->l2, L2_CORE, cycle, L2_REFILL, line, m->l2.p.line_bytes, false, 0);
-  m->refill_done = false;
-  while (!m->refill_done && !m->why[0]) step(m);
-  return m->now;
+  bool prefetched = is_instruction && m->refill[1].prefetched && m->refill[1].line == line;
+  if (!prefetched) {
+    advance_to(m, cycle);
+    ask(m, cycle, line, is_instruction);
+  }
+  m->refill[1].prefetched &= !is_instruction;
+  while (!m->refill[is_instruction].last_beat && !m->why[0]) step(m);
+  return m->why[0] ? m->now : m->refill[is_instruction].last_beat - DMA_BUFFERS;
+}
+
+static void prefetch(void *context, uint64_t cycle, uint64_t line) {
+  gm_machine *m = context;
+  ask(m, cycle > m->now ? cycle : m->now, line, true);
+  m->refill[1].prefetched = true;
 }
 
 static void writeback(void *context, uint64_t cycle, uint64_t line) {
@@ -154,7 +172,8 @@ static void writeback(void *context, uint64_t cycle, uint64_t line) {
 }
 
 rv64_ports gm_machine_ports(gm_machine *m) {
-  return (rv64_ports){ .context = m, .command = command, .fence = fence, .refill = refill, .writeback = writeback };
+  return (rv64_ports){ .context = m, .command = command, .fence = fence, .refill = refill, .prefetch = prefetch,
+                       .writeback = writeback };
 }
 
 /* ---- counters and trace ---- */
