@@ -440,7 +440,7 @@ static void the_cache_keeps_what_was_used_last(void **state) {
   size_t length;
   struct timespec pause = {.tv_nsec = 20000000};
   for (int i = 0; i < 4; i++) {
-    char key[8];
+    char key[16];
     snprintf(key, sizeof key, "k%d", i);
     tw_cache_put("trimmed", key, text, sizeof text);
     nanosleep(&pause, NULL);
