@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "op/gemm.h"
+#include "op/int8.h"
 
 static tw_problem parse(const char *text) {
   char copy[512];
@@ -96,17 +97,17 @@ static void reference_is_what_plain_loops_say(void **state) {
 
 static void rounding_is_to_nearest_even_and_saturates(void **state) {
   (void)state;
-  assert_int_equal(tw_gemm_round_i8(1, 0.5f, false), 0);
-  assert_int_equal(tw_gemm_round_i8(3, 0.5f, false), 2);
-  assert_int_equal(tw_gemm_round_i8(5, 0.5f, false), 2);
-  assert_int_equal(tw_gemm_round_i8(-1, 0.5f, false), 0);
-  assert_int_equal(tw_gemm_round_i8(-3, 0.5f, false), -2);
-  assert_int_equal(tw_gemm_round_i8(-3, 0.5f, true), 0);
-  assert_int_equal(tw_gemm_round_i8(128, 1, false), 127);
-  assert_int_equal(tw_gemm_round_i8(-129, 1, false), -128);
-  assert_int_equal(tw_gemm_round_i8(INT32_MAX, 1e30f, false), 127);
-  assert_int_equal(tw_gemm_round_i8(INT32_MIN, 1e30f, false), -128);
-  assert_int_equal(tw_gemm_round_i8(16777217, 0x1p-24f, false), 1); /* int32 -> binary32 rounds first */
+  assert_int_equal(tw_round_i8(1, 0.5f, false), 0);
+  assert_int_equal(tw_round_i8(3, 0.5f, false), 2);
+  assert_int_equal(tw_round_i8(5, 0.5f, false), 2);
+  assert_int_equal(tw_round_i8(-1, 0.5f, false), 0);
+  assert_int_equal(tw_round_i8(-3, 0.5f, false), -2);
+  assert_int_equal(tw_round_i8(-3, 0.5f, true), 0);
+  assert_int_equal(tw_round_i8(128, 1, false), 127);
+  assert_int_equal(tw_round_i8(-129, 1, false), -128);
+  assert_int_equal(tw_round_i8(INT32_MAX, 1e30f, false), 127);
+  assert_int_equal(tw_round_i8(INT32_MIN, 1e30f, false), -128);
+  assert_int_equal(tw_round_i8(16777217, 0x1p-24f, false), 1); /* int32 -> binary32 rounds first */
 }
 
 static void result_does_not_depend_on_threads_and_only_on_the_seed(void **state) {

@@ -11,12 +11,12 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/random.h"
 #include "base/strings.h"
+#include "op/compare.h"
+#include "op/int8.h"
 #include "op/ops.h"
 
 enum { SIZE_LIMIT = 1 << 20, PITCH_LIMIT = 1 << 21 };
@@ -137,62 +137,28 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
 
 /* ---- inputs ----
  *
- * Random, and such that the results tell much. For c=i8 the products' sum should have a standard deviation of
- * about 40 after scaling: neither all saturated nor all near zero. Elements uniform in [-amplitude, amplitude]
- * have variance amplitude (amplitude + 1) / 3; a sum of k products has k times its square. Where even
- * amplitude 1 is too much, elements are zero with probability 1 - density. Besides, about one row of A and one
- * column of B in 64 (at least one if there are 4) use the whole range, so that saturation is met.
+ * int8.h says what makes the results of c=i8 tell much; its full-range lines are rows of A and columns of B.
  * c=i32 uses the whole range everywhere: for k up to 2^20 the chance that a sum leaves 2^30 is below e^-2000
  * (Hoeffding). f32 is uniform in (-1, 1). */
-
-enum { DEVIATION = 40, FULL_RANGE_ONE_IN = 64 };
-
-typedef struct distribution {
-  int64_t amplitude;
-  double density;
-} distribution;
-
-static distribution choose_distribution(const tw_gemm *g) {
-  if (g->c == TW_I32) return (distribution){127, 1};
-  double variance = DEVIATION / (fabs((double)g->scale) * sqrt((double)g->k));
-  double amplitude = round((sqrt(1 + 12 * variance) - 1) / 2);
-  if (!(amplitude < 127)) return (distribution){127, 1};
-  if (amplitude <= 1) return (distribution){1, fmin(1, 1.5 * variance)};
-  return (distribution){(int64_t)amplitude, 1};
-}
-
-/* Is this row of op(A) or column of op(B) one with the whole range? */
-static bool is_full_range(uint64_t seed, int operand, int64_t index, int64_t count) {
-  tw_random r;
-  if (count < 4) return false;
-  tw_random_seed_stream(&r, seed, (uint64_t)operand << 32);
-  if (index == (int64_t)tw_random_below(&r, (uint64_t)count)) return true;
-  tw_random_seed_stream(&r, seed, (uint64_t)operand << 32 | (uint64_t)(index + 1));
-  return tw_random_below(&r, FULL_RANGE_ONE_IN) == 0;
-}
-
-static int8_t draw_i8(tw_random *r, distribution d) {
-  if (d.amplitude >= 127) return (int8_t)(tw_random_next(r) >> 56); /* [-128, 127] */
-  if (d.density < 1 && tw_random_real(r) >= d.density) return 0;
-  return (int8_t)tw_random_between(r, -d.amplitude, d.amplitude);
-}
 
 /* `lines_are_columns`: the full-range lines of this operand are columns of what is stored. */
 static void fill_i8(const tw_gemm *g, uint64_t seed, int operand, const tw_operand *o, bool lines_are_columns,
                     int8_t *data) {
-  const distribution usual = choose_distribution(g), full = {127, 1};
+  const tw_distribution usual = g->c == TW_I32 ? tw_full_range : tw_int8_distribution(g->k, (double)g->scale);
   for (int64_t row = 0; row < o->dims[0]; row++) {
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)(operand + 8) << 32 | (uint64_t)row);
     int8_t *line = data + row * o->pitch;
-    distribution d = !lines_are_columns && is_full_range(seed, operand, row, o->dims[0]) ? full : usual;
-    for (int64_t i = 0; i < o->dims[1]; i++) line[i] = draw_i8(&r, d);
+    tw_distribution d = !lines_are_columns && tw_is_full_range(seed, operand, row, o->dims[0], TW_FULL_RANGE_ONE_IN)
+                            ? tw_full_range
+                            : usual;
+    for (int64_t i = 0; i < o->dims[1]; i++) line[i] = tw_draw_i8(&r, d);
   }
   for (int64_t column = 0; lines_are_columns && column < o->dims[1]; column++) {
-    if (!is_full_range(seed, operand, column, o->dims[1])) continue;
+    if (!tw_is_full_range(seed, operand, column, o->dims[1], TW_FULL_RANGE_ONE_IN)) continue;
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)(operand + 16) << 32 | (uint64_t)column);
-    for (int64_t i = 0; i < o->dims[0]; i++) data[i * o->pitch + column] = draw_i8(&r, full);
+    for (int64_t i = 0; i < o->dims[0]; i++) data[i * o->pitch + column] = tw_draw_i8(&r, tw_full_range);
   }
 }
 
@@ -202,18 +168,6 @@ static void fill_f32(uint64_t seed, int operand, const tw_operand *o, float *dat
     tw_random_seed_stream(&r, seed, (uint64_t)(operand + 8) << 32 | (uint64_t)row);
     for (int64_t i = 0; i < o->dims[1]; i++)
       data[row * o->pitch + i] = (float)((double)tw_random_between(&r, -0xffffff, 0xffffff) * 0x1p-24);
-  }
-}
-
-/* The bias is as large as the products' sum: a deviation of about 40 after scaling, and at most 2^20. */
-static void fill_bias_i32(const tw_gemm *g, uint64_t seed, const tw_operand *o, int32_t *data) {
-  double most = g->c == TW_I32 ? 0x1p20 : fmin(0x1p20, DEVIATION * sqrt(3) / fabs((double)g->scale));
-  int64_t amplitude = most < 1 ? 1 : (int64_t)most;
-  for (int64_t row = 0; row < o->dims[0]; row++) {
-    tw_random r;
-    tw_random_seed_stream(&r, seed, (uint64_t)10 << 32 | (uint64_t)row);
-    for (int64_t i = 0; i < o->dims[1]; i++)
-      data[row * o->pitch + i] = (int32_t)tw_random_between(&r, -amplitude, amplitude);
   }
 }
 
@@ -228,35 +182,11 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   }
   fill_i8(&g, seed, 0, &o[0], g.a_transposed, buffers[0]);
   fill_i8(&g, seed, 1, &o[1], !g.b_transposed, buffers[1]);
-  if (has_bias) fill_bias_i32(&g, seed, &o[2], buffers[2]);
+  if (has_bias)
+    tw_fill_bias_i32(seed, g.c == TW_I32 ? 0 : (double)g.scale, o[2].dims[0], o[2].dims[1], o[2].pitch, buffers[2]);
 }
 
 /* ---- comparison ---- */
-
-typedef struct mismatch {
-  int64_t elements, gaps, unwritten; /* how many are wrong; of gaps, how many rows */
-  int64_t row, column;               /* of the first wrong element */
-  int64_t gap_row, gap_column;
-  double got, expected;
-} mismatch;
-
-static double element(const tw_operand *o, const void *data, int64_t row, int64_t column) {
-  int64_t i = row * o->pitch + column;
-  switch (o->type) {
-  case TW_I8: return ((const int8_t *)data)[i];
-  case TW_I32: return ((const int32_t *)data)[i];
-  default: return (double)((const float *)data)[i];
-  }
-}
-
-static bool is_poison(const tw_operand *o, const void *data, int64_t row, int64_t column) {
-  size_t size = (size_t)tw_type_bits(o->type) / 8;
-  const unsigned char *bytes = (const unsigned char *)data + (size_t)(row * o->pitch + column) * size;
-  for (size_t i = 0; i < size; i++) {
-    if (bytes[i] != TW_POISON) return false;
-  }
-  return true;
-}
 
 /* |computed - exact| for one element of a binary32 product with accumulation in any order: at most
  * (k + 3) u |scale| (sum |a||b| + |d|) with u = 2^-24 (Higham, Accuracy and Stability, 3.1), and with probability
@@ -280,42 +210,18 @@ static double *norms(const tw_operand *o, const float *data, bool of_columns) {
   return sum;
 }
 
-static void note_element(mismatch *found, const tw_operand *o, const void *expected, const void *actual, int64_t row,
-                         int64_t column) {
-  if (found->elements++ == 0) {
-    found->row = row;
-    found->column = column;
-    found->expected = element(o, expected, row, column);
-    found->got = element(o, actual, row, column);
-  }
-  found->unwritten += is_poison(o, actual, row, column);
-}
-
-static void compare_exact(const tw_operand *o, const void *expected, const void *actual, mismatch *found) {
-  size_t size = (size_t)tw_type_bits(o->type) / 8;
-  for (int64_t row = 0; row < o->dims[0]; row++) {
-    size_t offset = (size_t)(row * o->pitch) * size;
-    if (memcmp((const char *)expected + offset, (const char *)actual + offset, (size_t)o->dims[1] * size) == 0)
-      continue;
-    for (int64_t column = 0; column < o->dims[1]; column++) {
-      if (element(o, expected, row, column) != element(o, actual, row, column))
-        note_element(found, o, expected, actual, row, column);
-    }
-  }
-}
-
 static tw_status compare_f32(const tw_gemm *g, const tw_operand *o, size_t c, void *const expected[],
-                             void *const actual[], mismatch *found, tw_error *error) {
+                             void *const actual[], tw_mismatch *found, tw_error *error) {
   double *rows = norms(&o[0], expected[0], g->a_transposed), *columns = norms(&o[1], expected[1], !g->b_transposed);
   const float *bias = expected[2]; /* C itself if there is none */
   bool have_norms = rows && columns;
   for (int64_t i = 0; have_norms && i < g->m; i++) {
     for (int64_t j = 0; j < g->n; j++) {
       double d = g->bias == TW_GEMM_BIAS_NONE ? 0 : (double)bias[(g->bias == TW_GEMM_BIAS_FULL ? i * g->ldd : 0) + j];
-      double off = fabs(element(&o[c], actual[c], i, j) - element(&o[c], expected[c], i, j));
-      bool unwritten = is_poison(&o[c], actual[c], i, j) && !is_poison(&o[c], expected[c], i, j);
+      double off = fabs(tw_operand_element(&o[c], actual[c], i, j) - tw_operand_element(&o[c], expected[c], i, j));
+      bool unwritten = tw_is_poison(&o[c], actual[c], i, j) && !tw_is_poison(&o[c], expected[c], i, j);
       if (unwritten || !(off <= tolerance(g, rows[i], columns[j], d)))
-        note_element(found, &o[c], expected[c], actual[c], i, j);
+        tw_note_element(found, &o[c], expected[c], actual[c], i, j);
     }
   }
   free(rows);
@@ -323,53 +229,21 @@ static tw_status compare_f32(const tw_gemm *g, const tw_operand *o, size_t c, vo
   return have_norms ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the comparison");
 }
 
-/* Between the rows of C nothing may be written. */
-static void compare_gaps(const tw_operand *o, const void *actual, mismatch *found) {
-  for (int64_t row = 0; o->pitch > o->dims[1] && row < o->dims[0]; row++) {
-    for (int64_t column = o->dims[1]; column < o->pitch; column++) {
-      if (is_poison(o, actual, row, column)) continue;
-      if (found->gaps++ == 0) {
-        found->gap_row = row;
-        found->gap_column = column;
-      }
-    }
-  }
-}
-
-static tw_status describe(const tw_operand *o, const mismatch *found, tw_error *error) {
-  if (found->elements) {
-    char never[96] = "";
-    if (found->unwritten)
-      snprintf(never, sizeof never, ", of which %" PRId64 " look as if they were never written", found->unwritten);
-    return tw_fail(error, TW_FAILED,
-                   "wrong result: %s[%" PRId64 "][%" PRId64 "] is %.9g and should be %.9g; %" PRId64 " of %" PRId64
-                   " elements are wrong%s",
-                   o->name, found->row, found->column, found->got, found->expected, found->elements,
-                   o->dims[0] * o->dims[1], never);
-  }
-  return tw_fail(error, TW_FAILED,
-                 "writes outside its array: %s[%" PRId64 "][%" PRId64 "] lies behind the %" PRId64
-                 " elements of a row; %" PRId64 " such elements were written",
-                 o->name, found->gap_row, found->gap_column, o->dims[1], found->gaps);
-}
-
 static tw_status compare(const tw_problem *p, void *const expected[], void *const actual[], tw_error *error) {
   tw_gemm g = tw_gemm_of(p);
   tw_operand o[TW_OPERANDS_MAX];
   size_t c = operands(p, o) - 1;
-  mismatch found = {0};
-  for (size_t i = 0; i < c; i++) {
-    if (actual[i] != expected[i] && memcmp(actual[i], expected[i], o[i].bytes) != 0)
-      return tw_fail(error, TW_FAILED, "the kernel changed its input %s", o[i].name);
-  }
+  tw_mismatch found = {0};
+  tw_status status = tw_compare_inputs(o, c, expected, actual, error);
+  if (status != TW_OK) return status;
   if (g.c == TW_F32) {
-    tw_status status = compare_f32(&g, o, c, expected, actual, &found, error);
+    status = compare_f32(&g, o, c, expected, actual, &found, error);
     if (status != TW_OK) return status;
   } else {
-    compare_exact(&o[c], expected[c], actual[c], &found);
+    tw_compare_exact(&o[c], expected[c], actual[c], &found);
   }
-  compare_gaps(&o[c], actual[c], &found);
-  return found.elements || found.gaps ? describe(&o[c], &found, error) : TW_OK;
+  tw_compare_gaps(&o[c], actual[c], &found);
+  return tw_mismatch_status(&o[c], &found, error);
 }
 
 /* ---- cost ---- */
@@ -381,10 +255,7 @@ static double operations(const tw_problem *p) {
 
 static double bytes(const tw_problem *p) {
   tw_operand o[TW_OPERANDS_MAX];
-  size_t n = operands(p, o);
-  double sum = 0;
-  for (size_t i = 0; i < n; i++) sum += (double)o[i].dims[0] * (double)o[i].dims[1] * tw_type_bits(o[i].type) / 8;
-  return sum;
+  return tw_operand_bytes(o, operands(p, o));
 }
 
 static void reference(const tw_problem *p, void *const buffers[], int threads) {

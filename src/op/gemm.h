@@ -23,7 +23,4 @@ tw_gemm tw_gemm_of(const tw_problem *);
 /* buffers: A, B, [D,] C. */
 void tw_gemm_reference(const tw_gemm *, void *const buffers[], int threads);
 
-/* act(sat8(round(scale * acc))): the step from the accumulator to an int8 result. */
-int8_t tw_gemm_round_i8(int32_t acc, float scale, bool relu);
-
 #endif
