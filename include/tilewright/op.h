@@ -34,6 +34,7 @@ typedef struct tw_key {
   int64_t min, max;
   const char *choices;
   const char *help;
+  int64_t example; /* of an INT, for messages; 0 = 512 */
 } tw_key;
 
 typedef struct tw_value {

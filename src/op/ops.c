@@ -5,6 +5,7 @@
 
 static const tw_op *const ops[] = {
     &tw_op_gemm,
+    &tw_op_conv2d,
 };
 
 const tw_op *tw_op_at(size_t index) { return index < sizeof ops / sizeof *ops ? ops[index] : NULL; }

@@ -5,5 +5,6 @@
 #include "tilewright/op.h"
 
 extern const tw_op tw_op_gemm;
+extern const tw_op tw_op_conv2d;
 
 #endif

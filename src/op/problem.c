@@ -27,10 +27,15 @@ static int64_t find_choice(const char *choices, const char *text) {
   }
 }
 
+static int64_t example_of(const tw_key *key) {
+  if (key->example) return key->example;
+  return key->min > 512 || key->max < 512 ? key->min : 512;
+}
+
 static tw_status parse_int(const tw_key *key, const char *text, tw_value *out, tw_error *error) {
   if (!tw_parse_int(text, &out->i))
     return tw_fail(error, TW_USAGE, "%s='%s' is not a whole number that fits; say for instance %s=%" PRId64, key->name,
-                   text, key->name, key->min > 512 || key->max < 512 ? key->min : 512);
+                   text, key->name, example_of(key));
   if (out->i < key->min || out->i > key->max)
     return tw_fail(error, TW_USAGE, "%s=%s is out of range: %s lies between %" PRId64 " and %" PRId64, key->name, text,
                    key->name, key->min, key->max);
@@ -104,8 +109,8 @@ static tw_status unknown_op(const char *name, tw_error *error) {
 static tw_status parse_word(tw_problem *problem, const char *word, tw_error *error) {
   const char *equals = strchr(word, '=');
   if (!equals || equals == word)
-    return tw_fail(error, TW_USAGE, "'%.80s' is not key=value; say for instance %s=512", word,
-                   problem->op->keys[0].name);
+    return tw_fail(error, TW_USAGE, "'%.80s' is not key=value; say for instance %s=%" PRId64, word,
+                   problem->op->keys[0].name, example_of(&problem->op->keys[0]));
   char key[64];
   size_t length = (size_t)(equals - word);
   if (length >= sizeof key) return tw_fail(error, TW_USAGE, "%s has no key '%.80s...'", problem->op->name, word);
@@ -122,7 +127,8 @@ static void print_example(const tw_op *op, char *buffer, size_t size) {
   *buffer = '\0';
   for (size_t i = 0; i < op->n_keys; i++) {
     size_t at = strlen(buffer);
-    if (!op->keys[i].fallback) snprintf(buffer + at, size - at, "%s%s=512", at ? " " : "", op->keys[i].name);
+    if (!op->keys[i].fallback)
+      snprintf(buffer + at, size - at, "%s%s=%" PRId64, at ? " " : "", op->keys[i].name, example_of(&op->keys[i]));
   }
 }
 

@@ -1,0 +1,256 @@
+/* conv2d.c - convolution of images with its epilogue: keys, operands, inputs, comparison, cost. The reference result
+ * is in conv2d_reference.c.
+ *
+ *   x[n][p][q][k] = bias[k] + sum over r, s, c of input[n][p stride + r - pad][q stride + s - pad][c] weights[r][s][c][k]
+ *
+ * with p < (h + 2 pad - r) / stride + 1 and q likewise; what lies outside the input is 0; dilation is 1.
+ *
+ *   out=i8    y = relu(sat8(round(scale * x)))   acc=i32; the scaling in binary32, ties to even
+ *   out=i32   y = relu(x)                        acc=i32; inputs are such that nothing overflows
+ *
+ * Without pooling the output is y. With pool=size each of its elements is the largest of a window of size x size
+ * elements of y, pool_stride apart; windows begin pool_pad before the image, and what lies outside never wins.
+ *
+ * The C parameters of a kernel are input [n][h][w][c], weights [r][s][c][k] (layout=krsc: [k][r][s][c]),
+ * bias [1][k] if there is one, output [n][p][q][k], all dense. */
+#include "op/conv2d.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "op/compare.h"
+#include "op/int8.h"
+#include "op/ops.h"
+
+enum { SIZE_LIMIT = 1 << 16, WINDOW_LIMIT = 64, PRODUCTS_LIMIT = 1 << 20 };
+
+static const tw_key keys[] = {
+    {.name = "n", .kind = TW_KEY_INT, .min = 1, .max = SIZE_LIMIT, .example = 1, .help = "images"},
+    {.name = "h", .kind = TW_KEY_INT, .min = 1, .max = SIZE_LIMIT, .example = 56, .help = "rows of the input"},
+    {.name = "w", .kind = TW_KEY_INT, .min = 1, .max = SIZE_LIMIT, .example = 56, .help = "columns of the input"},
+    {.name = "c", .kind = TW_KEY_INT, .min = 1, .max = SIZE_LIMIT, .example = 64, .help = "channels of the input"},
+    {.name = "k", .kind = TW_KEY_INT, .min = 1, .max = SIZE_LIMIT, .example = 64, .help = "channels of the output"},
+    {.name = "r", .kind = TW_KEY_INT, .min = 1, .max = WINDOW_LIMIT, .example = 3, .help = "rows of the kernel"},
+    {.name = "s", .kind = TW_KEY_INT, .min = 1, .max = WINDOW_LIMIT, .example = 3, .help = "columns of the kernel"},
+    {.name = "stride", .kind = TW_KEY_INT, .fallback = "1", .min = 1, .max = WINDOW_LIMIT, .help = "both ways"},
+    {.name = "pad",
+     .kind = TW_KEY_INT,
+     .fallback = "0",
+     .max = WINDOW_LIMIT,
+     .help = "zeros around the input, on all four sides"},
+    {.name = "pool",
+     .kind = TW_KEY_INT,
+     .fallback = "0",
+     .max = WINDOW_LIMIT,
+     .help = "max pooling over windows of pool x pool; 0 = none"},
+    {.name = "pool_stride",
+     .kind = TW_KEY_INT,
+     .fallback = "0",
+     .max = WINDOW_LIMIT,
+     .help = "from window to window; 0 = pool"},
+    {.name = "pool_pad",
+     .kind = TW_KEY_INT,
+     .fallback = "0",
+     .max = WINDOW_LIMIT,
+     .help = "windows begin so far outside; what is there never wins"},
+    {.name = "bias", .kind = TW_KEY_CHOICE, .fallback = "none", .choices = "none|row", .help = "bias: 1 x k"},
+    {.name = "relu", .kind = TW_KEY_BOOL, .fallback = "0", .help = "negative results become 0"},
+    {.name = "scale", .kind = TW_KEY_REAL, .fallback = "1", .help = "factor on the accumulator"},
+    {.name = "layout",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "rsck",
+     .choices = "rsck|krsc",
+     .help = "order of the weights' dimensions"},
+    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of the input"},
+    {.name = "b", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of the weights"},
+    {.name = "out", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of the output"},
+    {.name = "acc", .kind = TW_KEY_TYPE, .fallback = "", .help = "type of the accumulator and of the bias"},
+};
+
+/* Windows of `size` elements, `stride` apart, in `length` elements with `pad` more on both sides; 0 if none fits. */
+static int64_t windows(int64_t length, int64_t pad, int64_t size, int64_t stride) {
+  int64_t room = length + 2 * pad - size;
+  return room < 0 ? 0 : room / stride + 1;
+}
+
+tw_conv2d tw_conv2d_of(const tw_problem *p) {
+  tw_conv2d v = {
+      .n = tw_problem_int(p, "n"),
+      .h = tw_problem_int(p, "h"),
+      .w = tw_problem_int(p, "w"),
+      .c = tw_problem_int(p, "c"),
+      .k = tw_problem_int(p, "k"),
+      .r = tw_problem_int(p, "r"),
+      .s = tw_problem_int(p, "s"),
+      .stride = tw_problem_int(p, "stride"),
+      .pad = tw_problem_int(p, "pad"),
+      .pool = tw_problem_int(p, "pool"),
+      .pool_stride = tw_problem_int(p, "pool_stride"),
+      .pool_pad = tw_problem_int(p, "pool_pad"),
+      .bias = tw_problem_int(p, "bias") != 0,
+      .relu = tw_problem_int(p, "relu"),
+      .scale = (float)tw_problem_real(p, "scale"),
+      .layout = (tw_conv2d_layout)tw_problem_int(p, "layout"),
+      .input = tw_problem_type(p, "a"),
+      .weights = tw_problem_type(p, "b"),
+      .output = tw_problem_type(p, "out"),
+      .acc = tw_problem_type(p, "acc"),
+  };
+  if (!v.pool) v.pool_stride = 1, v.pool_pad = 0;
+  if (!v.pool_stride) v.pool_stride = v.pool;
+  v.p = windows(v.h, v.pad, v.r, v.stride);
+  v.q = windows(v.w, v.pad, v.s, v.stride);
+  v.out_h = v.pool ? windows(v.p, v.pool_pad, v.pool, v.pool_stride) : v.p;
+  v.out_w = v.pool ? windows(v.q, v.pool_pad, v.pool, v.pool_stride) : v.q;
+  return v;
+}
+
+static tw_operand array(const char *name, tw_type type, int64_t d0, int64_t d1, int64_t d2, int64_t d3) {
+  return (tw_operand){.name = name,
+                      .type = type,
+                      .rank = 4,
+                      .dims = {d0, d1, d2, d3},
+                      .pitch = d3,
+                      .bytes = (size_t)(d0 * d1 * d2 * d3) * (size_t)tw_type_bits(type) / 8};
+}
+
+static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
+  tw_conv2d v = tw_conv2d_of(p);
+  size_t n = 0;
+  out[n++] = array("input", v.input, v.n, v.h, v.w, v.c);
+  out[n++] = v.layout == TW_CONV2D_RSCK ? array("weights", v.weights, v.r, v.s, v.c, v.k)
+                                        : array("weights", v.weights, v.k, v.r, v.s, v.c);
+  if (v.bias)
+    out[n++] = (tw_operand){.name = "bias",
+                            .type = v.acc,
+                            .rank = 2,
+                            .dims = {1, v.k},
+                            .pitch = v.k,
+                            .bytes = (size_t)v.k * (size_t)tw_type_bits(v.acc) / 8};
+  out[n] = array("output", v.output, v.n, v.out_h, v.out_w, v.k);
+  out[n++].is_output = true;
+  return n;
+}
+
+static tw_status check_types(const tw_conv2d *v, tw_error *error) {
+  if (v->input == TW_I8 && v->weights == TW_I8 && v->acc == TW_I32 && (v->output == TW_I8 || v->output == TW_I32))
+    return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "conv2d does not know the types a=%s b=%s out=%s acc=%s; it knows a=i8 b=i8 out=i8 acc=i32 and "
+                 "a=i8 b=i8 out=i32 acc=i32",
+                 tw_type_name(v->input), tw_type_name(v->weights), tw_type_name(v->output), tw_type_name(v->acc));
+}
+
+static tw_status check_sizes(const tw_conv2d *v, tw_error *error) {
+  if (!v->p || !v->q)
+    return tw_fail(error, TW_USAGE,
+                   "a kernel of r=%" PRId64 " s=%" PRId64 " is larger than the input of h=%" PRId64 " w=%" PRId64
+                   " with pad=%" PRId64,
+                   v->r, v->s, v->h, v->w, v->pad);
+  if (v->r * v->s * v->c > PRODUCTS_LIMIT)
+    return tw_fail(error, TW_USAGE, "r s c = %" PRId64 " products in each result; at most %d are summed exactly",
+                   v->r * v->s * v->c, PRODUCTS_LIMIT);
+  const double most = fmax((double)v->n * (double)v->h * (double)v->w * (double)v->c,
+                           (double)v->n * (double)v->p * (double)v->q * (double)v->k);
+  if (most > 0x1p40)
+    return tw_fail(error, TW_USAGE, "an array of %.3g elements is too large; choose smaller n, h, w, c or k", most);
+  return TW_OK;
+}
+
+static tw_status check_pooling(const tw_problem *p, const tw_conv2d *v, tw_error *error) {
+  if (!v->pool && (tw_problem_int(p, "pool_stride") || tw_problem_int(p, "pool_pad")))
+    return tw_fail(error, TW_USAGE, "pool_stride and pool_pad need a window: say for instance pool=3");
+  if (v->pool && v->pool_pad >= v->pool)
+    return tw_fail(error, TW_USAGE,
+                   "pool_pad=%" PRId64 " is not below pool=%" PRId64 ": a window would lie outside the image",
+                   v->pool_pad, v->pool);
+  if (v->pool && (!v->out_h || !v->out_w))
+    return tw_fail(error, TW_USAGE,
+                   "pool=%" PRId64 " is larger than the %" PRId64 " x %" PRId64 " results of the convolution", v->pool,
+                   v->p, v->q);
+  return TW_OK;
+}
+
+static tw_status validate(const tw_problem *p, tw_error *error) {
+  tw_conv2d v = tw_conv2d_of(p);
+  tw_status status = check_types(&v, error);
+  if (status == TW_OK) status = check_sizes(&v, error);
+  if (status == TW_OK) status = check_pooling(p, &v, error);
+  if (status != TW_OK) return status;
+  if (!isfinite(v.scale)) return tw_fail(error, TW_USAGE, "scale does not fit a 32-bit float");
+  if (v.output == TW_I32 && v.scale != 1.0f)
+    return tw_fail(error, TW_USAGE, "scale must be 1 with out=i32: the accumulator is stored as it is");
+  return TW_OK;
+}
+
+/* ---- inputs ----
+ *
+ * int8.h says what makes the results of out=i8 tell much; its full-range lines are pixels and output channels of the
+ * weights; a pixel takes part in up to r s results, so there are as many fewer of them. out=i32 uses the whole range everywhere: the chance that a sum leaves 2^30 is below e^-2000. */
+
+enum { INPUT, WEIGHTS };
+
+static void fill_line(uint64_t seed, int operand, int64_t line, tw_distribution d, int8_t *data, int64_t count,
+                      int64_t step) {
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)(operand + 8) << 32 | (uint64_t)line);
+  for (int64_t i = 0; i < count; i++) data[i * step] = tw_draw_i8(&r, d);
+}
+
+static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
+  tw_conv2d v = tw_conv2d_of(p);
+  const int64_t products = v.r * v.s * v.c, pixels = v.n * v.h * v.w;
+  const tw_distribution usual = v.output == TW_I32 ? tw_full_range : tw_int8_distribution(products, (double)v.scale);
+  for (int64_t i = 0; i < pixels; i++) {
+    bool full = tw_is_full_range(seed, INPUT, i, pixels, TW_FULL_RANGE_ONE_IN * v.r * v.s);
+    fill_line(seed, INPUT, i, full ? tw_full_range : usual, (int8_t *)buffers[0] + i * v.c, v.c, 1);
+  }
+  for (int64_t k = 0; k < v.k; k++) {
+    bool full = tw_is_full_range(seed, WEIGHTS, k, v.k, TW_FULL_RANGE_ONE_IN), innermost = v.layout == TW_CONV2D_RSCK;
+    fill_line(seed, WEIGHTS, k, full ? tw_full_range : usual, (int8_t *)buffers[1] + (innermost ? k : k * products),
+              products, innermost ? v.k : 1);
+  }
+  if (v.bias) tw_fill_bias_i32(seed, v.output == TW_I32 ? 0 : (double)v.scale, 1, v.k, v.k, buffers[2]);
+}
+
+static tw_status compare(const tw_problem *p, void *const expected[], void *const actual[], tw_error *error) {
+  tw_operand o[TW_OPERANDS_MAX];
+  size_t output = operands(p, o) - 1;
+  tw_mismatch found = {0};
+  tw_status status = tw_compare_inputs(o, output, expected, actual, error);
+  if (status != TW_OK) return status;
+  tw_compare_exact(&o[output], expected[output], actual[output], &found);
+  return tw_mismatch_status(&o[output], &found, error);
+}
+
+/* ---- cost ---- */
+
+/* Products with padding count: a kernel without a case of its own for every edge makes them too. */
+static double operations(const tw_problem *p) {
+  tw_conv2d v = tw_conv2d_of(p);
+  return (double)v.n * (double)v.p * (double)v.q * (double)v.k * (double)(v.r * v.s * v.c);
+}
+
+static double bytes(const tw_problem *p) {
+  tw_operand o[TW_OPERANDS_MAX];
+  return tw_operand_bytes(o, operands(p, o));
+}
+
+static void reference(const tw_problem *p, void *const buffers[], int threads) {
+  tw_conv2d v = tw_conv2d_of(p);
+  tw_conv2d_reference(&v, buffers, threads);
+}
+
+const tw_op tw_op_conv2d = {
+    .name = "conv2d",
+    .summary = "convolution of images, NHWC: act(scale * (conv(input, weights) + bias)), max pooling",
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+    .validate = validate,
+    .operands = operands,
+    .inputs = inputs,
+    .reference = reference,
+    .compare = compare,
+    .operations = operations,
+    .bytes = bytes,
+};

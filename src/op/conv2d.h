@@ -1,0 +1,30 @@
+/* conv2d.h - a conv2d problem as a plain struct, for conv2d.c, its reference, its tests, and schedules. */
+#ifndef TW_OP_CONV2D_H
+#define TW_OP_CONV2D_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tilewright/op.h"
+
+/* RSCK: weights[r][s][c][k], as the public Gemmini harnesses have it. KRSC: weights[k][r][s][c]. */
+typedef enum tw_conv2d_layout { TW_CONV2D_RSCK, TW_CONV2D_KRSC } tw_conv2d_layout;
+
+typedef struct tw_conv2d {
+  int64_t n, h, w, c, k, r, s; /* h, w: of the input */
+  int64_t stride, pad;
+  int64_t pool, pool_stride, pool_pad; /* pool 0: none, and then pool_stride 1, pool_pad 0 */
+  int64_t p, q;                        /* rows and columns of the convolution, before pooling */
+  int64_t out_h, out_w;                /* of the output: after pooling */
+  bool bias, relu;
+  float scale;
+  tw_conv2d_layout layout;
+  tw_type input, weights, output, acc;
+} tw_conv2d;
+
+tw_conv2d tw_conv2d_of(const tw_problem *);
+
+/* buffers: input, weights, [bias,] output. */
+void tw_conv2d_reference(const tw_conv2d *, void *const buffers[], int threads);
+
+#endif
