@@ -1,11 +1,12 @@
 /* report.c - `tilewright report DIR`: DIR/summary.json, as `tune --out DIR` wrote it, as one page DIR/report.html:
- * the ladder, where the time went, memory, bound, schedule and sources. */
+ * the ladder, every candidate, where the time went, memory, bound, schedule and sources. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/files.h"
 #include "cli/cli.h"
 #include "cli/html.h"
+#include "cli/report_journal.h"
 
 enum { SUMMARY_LIMIT = 64 << 20, BARS_MAX = 80 };
 
@@ -61,7 +62,7 @@ static void add_ladder(tw_text *out, const json_t *summary) {
   char value[BARS_MAX][64];
   for (size_t i = 0; i < n; i++) {
     const json_t *rung = json_array_get(ladder, i);
-    snprintf(value[i], sizeof value[i], "%.1f%%  %.2fx", 100 * number_of(rung, "utilization"),
+    snprintf(value[i], sizeof value[i], "%.1f%% · %.2fx", 100 * number_of(rung, "utilization"),
              number_of(rung, "speedup"));
     bars[i] = (html_bar){text_of(rung, "step"), value[i], text_of(rung, "why"), number_of(rung, "utilization")};
   }
@@ -102,7 +103,7 @@ static void add_counters(tw_text *out, const json_t *summary) {
     double x = json_number_value(counter);
     cli_print_number(x, number);
     if (strcmp(text_of(entry, "unit"), unit) == 0 && cost > 0 && n < BARS_MAX) {
-      snprintf(value[n], sizeof value[n], "%s  %.1f%%", number, 100 * x / cost);
+      snprintf(value[n], sizeof value[n], "%s · %.1f%%", number, 100 * x / cost);
       bars[n] = (html_bar){name, value[n], text_of(entry, "help"), x / cost};
       n++;
       continue;
@@ -142,7 +143,7 @@ static void add_memory(tw_text *out, const json_t *summary) {
   html_bars(out, bars, n, -1, "");
 }
 
-static char *page_of(const json_t *summary) {
+static char *page_of(const json_t *summary, const char *directory) {
   tw_text out = {0};
   char title[700];
   const json_t *best = json_object_get(summary, "best");
@@ -150,6 +151,7 @@ static char *page_of(const json_t *summary) {
   html_head(&out, title);
   add_headline(&out, summary);
   add_ladder(&out, summary);
+  report_add_journal(&out, directory);
   add_counters(&out, summary);
   add_memory(&out, summary);
   tw_text_add_string(&out, "<h2>Schedule and sources</h2>\n<pre>");
@@ -178,8 +180,8 @@ static tw_status load_summary(const char *path, json_t **out, tw_error *error) {
                  path);
 }
 
-static tw_status write_page(const json_t *summary, const char *path, tw_error *error) {
-  char *page = page_of(summary);
+static tw_status write_page(const json_t *summary, const char *directory, const char *path, tw_error *error) {
+  char *page = page_of(summary, directory);
   if (!page) return tw_fail(error, TW_MISSING, "out of memory for the report");
   tw_status status = tw_file_write(path, page, strlen(page), error);
   free(page);
@@ -194,7 +196,7 @@ tw_status cli_report(const cli *c, tw_error *error) {
   if (status != TW_OK) return status;
   char *from = tw_path_join(c->words[0], "summary.json"), *to = tw_path_join(c->words[0], "report.html");
   status = from && to ? load_summary(from, &summary, error) : tw_fail(error, TW_MISSING, "out of memory");
-  if (status == TW_OK) status = write_page(summary, to, error);
+  if (status == TW_OK) status = write_page(summary, c->words[0], to, error);
   if (status == TW_OK && c->options.json)
     status = cli_print_json(c, json_pack("{s:o}", "report", cli_json_text(to)), error);
   else if (status == TW_OK)
