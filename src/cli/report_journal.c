@@ -12,8 +12,9 @@ static const char query_all[] =
     "SELECT number, iteration, utilization, verdict = 'correct', schedule, coalesce(message, '') FROM candidate"
     " WHERE search = (SELECT max(search) FROM candidate) AND twin IS NULL ORDER BY number LIMIT 20000";
 
-static const char query_extent[] = "SELECT max(number), count(*), sum(verdict = 'correct') FROM candidate WHERE search "
-                                   "= (SELECT max(search) FROM candidate)";
+/* A duplicate has a twin, whose verdict is its own: counted once. */
+static const char query_extent[] = "SELECT max(number), count(*), sum(verdict = 'correct') FROM candidate"
+                                   " WHERE search = (SELECT max(search) FROM candidate) AND twin IS NULL";
 
 static void add_axes(tw_text *out, int last) {
   for (int percent = 0; percent <= 100; percent += 25) {
