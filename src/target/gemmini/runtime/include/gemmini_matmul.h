@@ -9,7 +9,9 @@
  *   sp_tiled_matmul_os  one tile, output-stationary, in single commands
  *
  * Scratchpad: A from row 0 upwards, B at the end. Weight-stationary tiles use half of scratchpad and accumulator,
- * because the hardware loop works on two at a time. Activations: none and RELU; IGELU, LAYERNORM and SOFTMAX need a
+ * because the hardware loop works on two at a time. The hardware loop loads whole blocks of B's rows: if the inner
+ * dimension (with B transposed, the columns of C) is no multiple of DIM it reads behind the end of B, harmlessly
+ * where there is memory. Activations: none and RELU; IGELU, LAYERNORM and SOFTMAX need a
  * machine with normalizations, which refuses their commands if it has none. */
 #ifndef GEMMINI_MATMUL_H
 #define GEMMINI_MATMUL_H

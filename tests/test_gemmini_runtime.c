@@ -1,0 +1,230 @@
+/* What the runtime gives to kernels works on the simulated machine: the library's matrix multiplication in all its
+ * variants, and the small libc. */
+#include "gemmini_yardstick.h"
+#include "sim/rv64.h"
+#include "target/gemmini/build.h"
+#include "tilewright/target.h"
+
+/* ---- tiled_matmul_auto ------------------------------------------------------------------------------------ */
+
+typedef struct variant {
+  const char *words[8];
+  size_t n_words;
+  const char *call; /* from the sizes on; A, B, D, C are the operands */
+} variant;
+
+/* Runs the library call as a kernel for the problem, by hardware loop or by single commands. */
+static void is_right(const char *target_name, const variant *v, const char *parameters, const char *define) {
+  const tw_target *target = tw_target_find(target_name);
+  tw_problem p;
+  tw_case c;
+  tw_artefact *artefact = NULL;
+  tw_error error = {0};
+  char source[2000];
+  assert_non_null(target);
+  snprintf(source, sizeof source, "%s\nvoid test(%s) {\n  tiled_matmul_auto(%s);\n  fence();\n}\n", define, parameters,
+           v->call);
+  must(tw_problem_parse("gemm", v->n_words, v->words, &p, &error), &error);
+  must(target->supports(target, &p, &error), &error);
+  must(tw_case_make(&p, 7, 1, &c, &error), &error);
+  must(target->build(target, &p, source, strlen(source), &artefact, &error), &error);
+  if (target->check(target, artefact, &c, &error) != TW_OK) fail_msg("%s: %s\n%s", v->words[0], error.text, source);
+  target->release(artefact);
+  tw_case_free(&c);
+}
+
+#define SCALES "MVIN_SCALE_IDENTITY, MVIN_SCALE_IDENTITY, MVIN_SCALE_IDENTITY"
+
+static const variant int8_variants[] = {
+    {{"m=64", "n=64", "k=64"},
+     3,
+     "64, 64, 64, (elem_t *)A, (elem_t *)B, NULL, C, 64, 64, 64, 64, " SCALES
+     ", NO_ACTIVATION, 1, 0, false, false, false, "
+     "false, false, 0, WS"},
+    {{"m=100", "n=70", "k=48"},
+     3, /* no multiples of 16 in C */
+     "100, 70, 48, (elem_t *)A, (elem_t *)B, NULL, C, 48, 70, 70, 70, " SCALES
+     ", NO_ACTIVATION, 1, 0, false, false, false, "
+     "false, false, 0, WS"},
+    {{"m=200", "n=150", "k=704"},
+     3, /* several tiles in each dimension */
+     "200, 150, 704, (elem_t *)A, (elem_t *)B, NULL, C, 704, 150, 150, 150, " SCALES
+     ", NO_ACTIVATION, 1, 0, false, false, "
+     "false, false, false, 0, WS"},
+    {{"m=48", "n=80", "k=64", "relu=1", "scale=0.25"},
+     5,
+     "48, 80, 64, (elem_t *)A, (elem_t *)B, NULL, C, 64, 80, 80, 80, " SCALES
+     ", RELU, 0.25, 0, false, false, false, false, "
+     "false, 0, WS"},
+    {{"m=48", "n=80", "k=64", "a_transposed=1"},
+     4,
+     "48, 80, 64, (elem_t *)A, (elem_t *)B, NULL, C, 48, 80, 80, 80, " SCALES
+     ", NO_ACTIVATION, 1, 0, false, true, false, false, "
+     "false, 0, WS"},
+    {{"m=50", "n=80", "k=60", "b_transposed=1"},
+     4,
+     "50, 80, 60, (elem_t *)A, (elem_t *)B, NULL, C, 60, 60, 80, 80, " SCALES
+     ", NO_ACTIVATION, 1, 0, false, false, true, false, "
+     "false, 0, WS"},
+    {{"m=48", "n=80", "k=64", "c=i32"},
+     4,
+     "48, 80, 64, (elem_t *)A, (elem_t *)B, NULL, C, 64, 80, 80, 80, " SCALES
+     ", NO_ACTIVATION, 1, 0, false, false, false, true, "
+     "false, 0, WS"},
+};
+
+static const variant biased_variants[] = {
+    {{"m=48", "n=80", "k=64", "bias=full"},
+     4,
+     "48, 80, 64, (elem_t *)A, (elem_t *)B, D, C, 64, 80, 80, 80, 1.0, 1.0, 1, NO_ACTIVATION, 1, 0, false, false, "
+     "false, false, "
+     "false, 0, WS"},
+    {{"m=50", "n=90", "k=608", "bias=row"},
+     4,
+     "50, 90, 608, (elem_t *)A, (elem_t *)B, D, C, 608, 90, 90, 90, 1.0, 1.0, 1, NO_ACTIVATION, 1, 0, true, false, "
+     "false, false, "
+     "false, 0, WS"},
+};
+
+static const variant output_stationary_variants[] = {
+    {{"m=64", "n=64", "k=64"},
+     3,
+     "64, 64, 64, (elem_t *)A, (elem_t *)B, NULL, C, 64, 64, 64, 64, " SCALES
+     ", NO_ACTIVATION, 1, 0, false, false, false, "
+     "false, false, 0, OS"},
+    {{"m=50", "n=70", "k=37"},
+     3,
+     "50, 70, 37, (elem_t *)A, (elem_t *)B, NULL, C, 37, 70, 70, 70, " SCALES
+     ", NO_ACTIVATION, 1, 0, false, false, false, "
+     "false, false, 0, OS"},
+};
+
+static const char no_bias[] = "int8_t A[A_ROWS][A_COLS], int8_t B[B_ROWS][B_COLS], void *C";
+static const char with_bias[] = "int8_t A[A_ROWS][A_COLS], int8_t B[B_ROWS][B_COLS], int32_t *D, void *C";
+
+static void hardware_loop_of_the_library_is_right(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof int8_variants / sizeof *int8_variants; i++)
+    is_right("gemmini-16x16-int8", &int8_variants[i], no_bias, "");
+  for (size_t i = 0; i < sizeof biased_variants / sizeof *biased_variants; i++)
+    is_right("gemmini-16x16-int8", &biased_variants[i], with_bias, "");
+}
+
+/* The hardware loop reads whole blocks of B's rows, behind the end of B if k is no multiple of the array's size. Single
+ * commands do not. */
+static void software_loop_of_the_library_is_right(void **state) {
+  (void)state;
+  static const variant odd = {{"m=100", "n=70", "k=37"},
+                              3,
+                              "100, 70, 37, (elem_t *)A, (elem_t *)B, NULL, C, 37, 70, 70, 70, " SCALES
+                              ", NO_ACTIVATION, 1, 0, false, false, false, "
+                              "false, false, 0, WS"};
+  is_right("gemmini-16x16-int8", &odd, no_bias, "#define GEMMINI_SOFTWARE_LOOP");
+  for (size_t i = 0; i < sizeof int8_variants / sizeof *int8_variants; i++)
+    is_right("gemmini-16x16-int8", &int8_variants[i], no_bias, "#define GEMMINI_SOFTWARE_LOOP");
+  for (size_t i = 0; i < sizeof biased_variants / sizeof *biased_variants; i++)
+    is_right("gemmini-16x16-int8", &biased_variants[i], with_bias, "#define GEMMINI_SOFTWARE_LOOP");
+}
+
+static void output_stationary_library_is_right(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof output_stationary_variants / sizeof *output_stationary_variants; i++)
+    is_right("gemmini-16x16-int8", &output_stationary_variants[i], no_bias, "");
+}
+
+static void library_is_right_in_floating_point(void **state) {
+  (void)state;
+  static const variant v = {{"m=10", "n=10", "k=32"},
+                            3,
+                            "10, 10, 32, (elem_t *)A, (elem_t *)B, NULL, C, 32, 10, 10, 10, " SCALES
+                            ", NO_ACTIVATION, 1, 0, false, false, false, "
+                            "false, false, 0, WS"};
+  static const char parameters[] = "float A[10][32], float B[32][10], void *C";
+  is_right("gemmini-4x4-fp32", &v, parameters, "");
+  is_right("gemmini-4x4-fp32", &v, parameters, "#define GEMMINI_SOFTWARE_LOOP");
+}
+
+/* ---- libc ------------------------------------------------------------------------------------------------- */
+
+static uint64_t accept(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd,
+                       char why[256]) {
+  (void)context, (void)instruction, (void)rs1, (void)rs2, (void)rd, (void)why;
+  return cycle;
+}
+
+/* What the body prints. */
+static void prints(const char *body, const char *expected) {
+  char source[4000], *elf = NULL;
+  size_t size;
+  rv64_memory memory;
+  rv64_result result;
+  tw_error error = {0};
+  gm_config config = gemmini_config("gemmini-16x16-int8");
+  tw_problem p = gemm_problem((const char *[]){"m=16", "n=16", "k=16"}, 3);
+  const rv64_ports ports = {.command = accept};
+  const rv64_options options = {.max_cycles = 10000000};
+  snprintf(source, sizeof source,
+           "#include <string.h>\n#include <assert.h>\nint zero; char big[100];\n"
+           "void test(int8_t A[16][16], int8_t B[16][16], int8_t C[16][16]) {\n%s\n}\n",
+           body);
+  must(gm_build(&config, &p, source, strlen(source), &elf, &size, &error), &error);
+  must(rv64_memory_load(elf, size, "program", &memory, &error), &error);
+  must(rv64_run(&memory, &ports, &options, &result, &error), &error);
+  if (strcmp(result.console, expected) != 0)
+    fail_msg("printed '%s' and not '%s' (%s)", result.console, expected, result.why);
+  rv64_memory_free(&memory);
+  free(elf);
+}
+
+static void printf_formats_as_c_says(void **state) {
+  (void)state;
+  prints("printf(\"%d|%5d|%-5d|%05d|%+d|%i\", 42, 42, 42, -42, 42, zero);", "42|   42|42   |-0042|+42|0");
+  prints("printf(\"%u|%x|%X|%#x|%08x\", 4000000000u, 255, 255, 255, 0xabc);", "4000000000|ff|FF|0xff|00000abc");
+  prints("printf(\"%ld|%lu|%lx|%zu|%hhd|%hd\", -1234567890123l, ~0ul, 1ul << 40, sizeof(int), 300, 70000);",
+         "-1234567890123|18446744073709551615|10000000000|4|44|4464");
+  prints("printf(\"%s|%8s|%-8s|%.2s|%c|%%|%p\", \"text\", \"right\", \"left\", \"cut\", 'x', (void *)0x1234);",
+         "text|   right|left    |cu|x|%|0x1234");
+  prints("printf(\"%f|%.2f|%8.1f|%.0f|%g\", 3.25, -0.005 - zero, 2.25 + zero, 2.5 + zero, 1.5);",
+         "3.250000|-0.01|     2.3|3|1.500000");
+  prints("printf(\"%*d|%-*d|%.*f|%.3d\", 4, 7, 4, 7, 1, 2.0, 5); puts(\"\"); putchar('!');", "   7|7   |2.0|005\n!");
+  prints("char t[6]; int n = snprintf(t, sizeof t, \"%d-%s\", 12, \"long\"); printf(\"%s %d\", t, n);", "12-lo 7");
+}
+
+static void memory_and_text_functions_work(void **state) {
+  (void)state;
+  prints("memset(big, 7, 99); memcpy(big + 3, \"abcdefghijklmnop\", 16); memmove(big + 4, big + 3, 16);\n"
+         "printf(\"%d %d %.17s %d %d\", big[2], big[98], big + 3, memcmp(big, big, 100), big[99]);",
+         "7 7 aabcdefghijklmnop 0 0");
+  prints("strcpy(big, \"kernel\"); printf(\"%zu %d %d %d\", strlen(big + zero), strcmp(big, \"kernel\"), strcmp(big, "
+         "\"kernal\") > 0,"
+         " strncmp(big, \"kerosene\", 3));",
+         "6 0 1 0");
+  prints("printf(\"%d %ld %d\", abs(zero - 5), labs(zero - 6l), (int)sqrt(2025.0 + zero));", "5 6 45");
+  prints("printf(\"%d %d %d %d\", (int)floor(zero - 1.5), (int)ceil(zero + 1.2), (int)round(zero + 2.5), "
+         "(int)rint(zero + 2.5));",
+         "-2 2 3 2");
+  prints("srand(3); int a = rand(); srand(3); printf(\"%d %d\", a == rand(), a >= 0);", "1 1");
+}
+
+static void assertions_and_exits_end_the_run(void **state) {
+  (void)state;
+  prints("assert(zero == 0); assert(zero == 1); puts(\"not here\");", "kernel.c:5: assertion failed: zero == 1\n");
+  prints("puts(\"before\"); exit(3); puts(\"not here\");", "before\n");
+  prints("tiled_matmul(16, 16, 16, (elem_t *)A, (elem_t *)B, NULL, C, 16, 16, 16, 16, 1, 1, 1, 0, 1, 0, false, 100, 1, "
+         "1, false,"
+         " false, false, false, 0, WS);",
+         "tiled_matmul: tile_I is larger than the matrix\n");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(hardware_loop_of_the_library_is_right),
+      cmocka_unit_test(software_loop_of_the_library_is_right),
+      cmocka_unit_test(output_stationary_library_is_right),
+      cmocka_unit_test(library_is_right_in_floating_point),
+      cmocka_unit_test(printf_formats_as_c_says),
+      cmocka_unit_test(memory_and_text_functions_work),
+      cmocka_unit_test(assertions_and_exits_end_the_run),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
