@@ -13,23 +13,10 @@
 
 void gm_line(gm_emitter *e, const char *format, ...)
 {
-  char line[1024];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(line, sizeof line, format, arguments);
+  gm_write_list(&e->out, format, arguments);
   va_end(arguments);
-  if (line[0] == '}')
-    e->depth--;
-  tw_text_add(&e->text, "%*s%s\n", 2 * e->depth, "", line);
-  const char *brace = strrchr(line, '{');
-  if (brace && !strchr(brace, '}'))
-    e->depth++;
-}
-
-void gm_float_text(double value, char *out, size_t size)
-{
-  snprintf(out, size, "%.9g", value);
-  snprintf(out + strlen(out), size - strlen(out), "%s", strpbrk(out, ".e") ? "f" : ".0f");
 }
 
 void gm_rows_text(const gm_emitter *e, const gm_place *p, char *out, size_t size)
@@ -52,23 +39,23 @@ static void comment(gm_emitter *e, const tw_problem *problem, const tw_schedule 
 {
   char text[512];
   tw_problem_print(problem, text, sizeof text);
-  tw_text_add(&e->text, "/* %s on %s, from the schedule\n", text, e->config->name);
+  tw_text_add(&e->out.text, "/* %s on %s, from the schedule\n", text, e->config->name);
   if (schedule->n == 0)
-    tw_text_add(&e->text, " *     (empty: the plain kernel)\n");
+    tw_text_add(&e->out.text, " *     (empty: the plain kernel)\n");
   for (size_t i = 0; i < schedule->n; i++)
-    tw_text_add(&e->text, " *     %s\n", schedule->step[i]);
-  tw_text_add(&e->text, " * %s.\n", gm_plan_print(e->config, e->plan, text, sizeof text));
+    tw_text_add(&e->out.text, " *     %s\n", schedule->step[i]);
+  tw_text_add(&e->out.text, " * %s.\n", gm_plan_print(e->config, e->plan, text, sizeof text));
   if (!e->plan->hardware_loop) {
     const int bank = gm_spad_bank_rows(e->config);
-    tw_text_add(&e->text, " * Scratchpad: A in %d slot%s of %d rows from row %d (bank %d), B in %d of %d from row %d (bank %d).\n",
+    tw_text_add(&e->out.text, " * Scratchpad: A in %d slot%s of %d rows from row %d (bank %d), B in %d of %d from row %d (bank %d).\n",
                 e->layout->a.slots, e->layout->a.slots == 1 ? "" : "s", e->layout->a.chunk_rows, e->layout->a.base,
                 e->layout->a.base / bank, e->layout->b.slots, e->layout->b.chunk_rows, e->layout->b.base, e->layout->b.base / bank);
-    tw_text_add(&e->text, " * i, j, k count blocks of %d x %d: ii, jj, kk inside the tile that starts at i, j, k;\n"
+    tw_text_add(&e->out.text, " * i, j, k count blocks of %d x %d: ii, jj, kk inside the tile that starts at i, j, k;\n"
                 " * li, lj, lk is the step whose operands are loaded next. */\n", e->config->dim, e->config->dim);
   } else {
-    tw_text_add(&e->text, " * i, j, k count blocks of %d x %d. */\n", e->config->dim, e->config->dim);
+    tw_text_add(&e->out.text, " * i, j, k count blocks of %d x %d. */\n", e->config->dim, e->config->dim);
   }
-  tw_text_add(&e->text, "#undef MIN\n#define MIN(x, y) ((x) < (y) ? (x) : (y))\n");
+  tw_text_add(&e->out.text, "#undef MIN\n#define MIN(x, y) ((x) < (y) ? (x) : (y))\n");
 }
 
 static void constants(gm_emitter *e)
@@ -77,17 +64,17 @@ static void constants(gm_emitter *e)
   const int d = e->config->dim;
   if (e->plan->hardware_loop)
     return;
-  tw_text_add(&e->text, "#define NONE 0xffffffffu /* no address */\n");
+  tw_text_add(&e->out.text, "#define NONE 0xffffffffu /* no address */\n");
   if (!e->plan->hoist_addresses)
     return;
-  tw_text_add(&e->text, "/* Operands carry their size: rows << 48 | columns << 32 | address. */\n");
-  tw_text_add(&e->text, "#define FULL ((uint64_t)%d << 48 | (uint64_t)%d << 32)\n", d, d);
-  tw_text_add(&e->text, "/* A value that the compiler takes as it is: it adds to it, and does not make a constant of every sum. */\n"
+  tw_text_add(&e->out.text, "/* Operands carry their size: rows << 48 | columns << 32 | address. */\n");
+  tw_text_add(&e->out.text, "#define FULL ((uint64_t)%d << 48 | (uint64_t)%d << 32)\n", d, d);
+  tw_text_add(&e->out.text, "/* A value that the compiler takes as it is: it adds to it, and does not make a constant of every sum. */\n"
               "#define KEEP(x) asm volatile(\"\" : \"+r\"(x))\n");
   const struct { const char *name; int64_t length; } cut[] = { { "M", g->m }, { "N", g->n }, { "K", g->k } };
   for (int x = 0; x < 3; x++)
     if (cut[x].length % d)
-      tw_text_add(&e->text, "#define CUT_%s ((uint64_t)%d) /* what the last block lacks */\n", cut[x].name,
+      tw_text_add(&e->out.text, "#define CUT_%s ((uint64_t)%d) /* what the last block lacks */\n", cut[x].name,
                   d - (int)(cut[x].length % d));
 }
 
@@ -397,6 +384,6 @@ tw_status gm_gemm_emit(const gm_config *config, const tw_problem *problem, const
     software(&e);
   gm_line(&e, "fence();");
   gm_line(&e, "}");
-  *source = tw_text_take(&e.text);
+  *source = tw_text_take(&e.out.text);
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the kernel's source");
 }

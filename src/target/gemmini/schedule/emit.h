@@ -2,19 +2,18 @@
 #ifndef TW_GEMMINI_EMIT_H
 #define TW_GEMMINI_EMIT_H
 
-#include "base/strings.h"
 #include "target/gemmini/schedule/plan.h"
+#include "target/gemmini/schedule/writer.h"
 
 typedef struct gm_emitter {
   const gm_config *config;
   const gm_gemm *g;
   const gm_plan *plan;
   const gm_layout *layout;
-  tw_text text;
-  int depth; /* of indentation */
+  gm_writer out;
 } gm_emitter;
 
-/* One line of C, indented. Lines that end in '{' or start with '}' change the indentation of what follows. */
+/* One line of C, as gm_write. */
 void gm_line(gm_emitter *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The names that hold a place in the iteration space, for the step that computes and for the step that loads. */
@@ -24,9 +23,6 @@ typedef struct gm_place {
 
 /* Rows of the tile at `place`: "gm_min(8, 49 - i)" or a constant. */
 void gm_rows_text(const gm_emitter *, const gm_place *, char *out, size_t size);
-
-/* A float constant of C. */
-void gm_float_text(double value, char *out, size_t size);
 
 /* moves: chunks of A and B. A load is set up once a step (where from, where to, how many rows of blocks), then done
  * row by row, at once or among the pairs. */
@@ -38,8 +34,6 @@ void gm_emit_set_stores(gm_emitter *);     /* of the tile that is complete */
 void gm_emit_all_stores(gm_emitter *);
 void gm_emit_some_stores(gm_emitter *);
 void gm_emit_fill(gm_emitter *);           /* zeros or bias into the tile */
-/* "slot % 2 * 8192 + slot / 2 * 512": the scratchpad row of a slot. */
-void gm_slot_text(const gm_operand_layout *, const char *slot, char *out, size_t size);
 
 /* pairs: the computation of one step, with loads and stores among them. */
 void gm_emit_pairs(gm_emitter *);

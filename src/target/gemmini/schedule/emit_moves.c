@@ -88,21 +88,6 @@ static void elements_text(const gm_emitter *e, const gm_place *p, char dim, char
     snprintf(out, size, "MIN(%d, %ld - %s * %d)", tile_of(e, dim) * d, (long)length_of(e, dim), place_of(p, dim), d);
 }
 
-void gm_slot_text(const gm_operand_layout *l, const char *slot, char *out, size_t size)
-{
-  char base[32] = "";
-  if (l->base || l->slots == 1)
-    snprintf(base, sizeof base, l->slots == 1 ? "%d" : "%d + ", l->base);
-  if (l->slots == 1)
-    snprintf(out, size, "%s", base);
-  else if (l->banks == 1)
-    snprintf(out, size, "%s%s * %d", base, slot, l->chunk_rows);
-  else if (l->slots <= l->banks)
-    snprintf(out, size, "%s%s * %d", base, slot, l->bank_stride);
-  else
-    snprintf(out, size, "%s%s %% %d * %d + %s / %d * %d", base, slot, l->banks, l->bank_stride, slot, l->banks, l->chunk_rows);
-}
-
 static void declare_loads(gm_emitter *e, char name)
 {
   const chunk c = chunk_of(e, name);

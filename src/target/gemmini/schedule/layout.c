@@ -1,10 +1,5 @@
-/* layout.c - is a plan legal, and where does everything lie?
- *
- * Rules and their reasons:
- *  - a slot must not be loaded before its last reader stands in the program: the reservation station sees program
- *    order only, so `prefetch` steps ahead need prefetch + 1 buffers (facts: who waits for whom);
- *  - a chunk never straddles two banks: banks are what reads and writes collide in;
- *  - everything fits the scratchpad and the accumulator. */
+/* layout.c - is a plan legal, and where does everything lie? A and B as in operand.h; a tile of C must fit its
+ * accumulator buffer. */
 #include <stdio.h>
 #include <string.h>
 
@@ -47,80 +42,13 @@ static int count_row_tiles(const gm_plan *plan, int blocks)
   return tiles;
 }
 
-static tw_status check_operand(const gm_config *config, const gm_plan *plan, const gm_operand_plan *p, char name,
-                               const gm_layout *l, tw_error *error)
+static gm_operand_use use_of(const gm_plan *plan, const gm_layout *l, char name)
 {
-  const bool is_a = name == 'a';
-  if (p->width < 1 || p->width > gm_widest_load(config))
-    return tw_fail(error, TW_USAGE, "an mvin moves %d to %d columns at a time", config->dim,
-                   config->dim * gm_widest_load(config));
-  if (p->hold == GM_PANEL && is_a != plan->outer_is_i)
-    return tw_fail(error, TW_USAGE, "a panel of %c is only reused when its tile loop is outside: use 'order %s'",
-                   is_a ? 'A' : 'B', is_a ? "ij" : "ji");
-  if (p->buffers < 1 || p->buffers > 3)
-    return tw_fail(error, TW_USAGE, "%c has 1, 2 or 3 buffers", is_a ? 'A' : 'B');
-  if (p->hold == GM_STREAM && plan->prefetch >= p->buffers)
-    return tw_fail(error, TW_USAGE, "loads %d step%s ahead need %d buffers of %c: use 'buffers %c=%d' first", plan->prefetch,
-                   plan->prefetch == 1 ? "" : "s", plan->prefetch + 1, is_a ? 'A' : 'B', name, plan->prefetch + 1);
-  if (p->hold == GM_PANEL && plan->prefetch >= p->buffers * l->tiles_k)
-    return tw_fail(error, TW_USAGE, "loads %d step%s ahead would overwrite the panel of %c that is in use: use 'buffers %c=2' or "
-                   "shorter steps along k", plan->prefetch, plan->prefetch == 1 ? "" : "s", is_a ? 'A' : 'B', name);
-  return TW_OK;
-}
-
-static int slots_of(const gm_operand_plan *p, int panels, int tiles_k)
-{
-  switch (p->hold) {
-  case GM_STREAM: return p->buffers;
-  case GM_PANEL: return gm_min(p->buffers, panels) * tiles_k;
-  default: return panels * tiles_k;
-  }
-}
-
-static tw_status place_in_banks(const gm_config *config, const gm_operand_plan *p, char name, gm_operand_layout *l,
-                                tw_error *error)
-{
-  const int bank_rows = gm_spad_bank_rows(config);
-  for (int i = 0; i < p->n_banks; i++)
-    if (p->bank[i] < 0 || p->bank[i] >= config->spad_banks)
-      return tw_fail(error, TW_USAGE, "there are scratchpad banks 0 to %d, not %d", config->spad_banks - 1, p->bank[i]);
-  l->banks = p->n_banks;
-  l->base = p->bank[0] * bank_rows;
-  l->bank_stride = p->n_banks > 1 ? (p->bank[1] - p->bank[0]) * bank_rows : 0;
-  const long per_bank = (long)gm_ceil_div(l->slots, l->banks) * l->chunk_rows;
-  if (per_bank > bank_rows)
-    return tw_fail(error, TW_USAGE, "%c needs %ld rows in each of its %d bank%s, a bank has %d: use smaller tiles or more banks",
-                   name, per_bank, l->banks, l->banks == 1 ? "" : "s", bank_rows);
-  return TW_OK;
-}
-
-static bool share_a_bank(const gm_operand_plan *a, const gm_operand_plan *b)
-{
-  for (int i = 0; i < a->n_banks; i++)
-    for (int j = 0; j < b->n_banks; j++)
-      if (a->bank[i] == b->bank[j])
-        return true;
-  return false;
-}
-
-static tw_status place_scratchpad(const gm_config *config, const gm_plan *plan, gm_layout *l, tw_error *error)
-{
-  const long need = (long)l->a.slots * l->a.chunk_rows + (long)l->b.slots * l->b.chunk_rows;
-  const int rows = gm_spad_rows(config), row_bytes = config->dim * gm_input_bytes(config);
-  if (need > rows)
-    return tw_fail(error, TW_USAGE, "A and B need %ld KiB of scratchpad, there are %d: use smaller tiles, fewer buffers or hold less",
-                   need * row_bytes / 1024, config->spad_bytes / 1024);
-  l->spad_bytes = (size_t)need * row_bytes;
-  if (plan->a.n_banks == 0) {
-    l->a.base = 0;
-    l->a.banks = l->b.banks = 1;
-    l->b.base = l->a.slots * l->a.chunk_rows;
-    return TW_OK;
-  }
-  if (share_a_bank(&plan->a, &plan->b))
-    return tw_fail(error, TW_USAGE, "A and B must be given different banks");
-  const tw_status status = place_in_banks(config, &plan->a, 'A', &l->a, error);
-  return status != TW_OK ? status : place_in_banks(config, &plan->b, 'B', &l->b, error);
+  const bool is_a = name == 'A';
+  return (gm_operand_use){
+    .name = name, .outer = is_a == plan->outer_is_i, .outer_step = is_a ? "order ij" : "order ji",
+    .tiles = is_a ? l->tiles_m : l->tiles_n, .steps = l->tiles_k, .prefetch = plan->prefetch,
+  };
 }
 
 static tw_status place_accumulator(const gm_config *config, const gm_plan *plan, gm_layout *l, tw_error *error)
@@ -189,17 +117,18 @@ tw_status gm_plan_layout(const gm_config *config, const gm_gemm *g, const gm_pla
   };
   if (plan->hardware_loop)
     return check_hardware_loop(config, g, plan, error);
+  const gm_operand_use a = use_of(plan, l, 'A'), b = use_of(plan, l, 'B');
   tw_status status = check_levers(config, g, plan, error);
   if (status == TW_OK)
-    status = check_operand(config, plan, &plan->a, 'a', l, error);
+    status = gm_operand_check(config, &plan->a, &a, error);
   if (status == TW_OK)
-    status = check_operand(config, plan, &plan->b, 'b', l, error);
+    status = gm_operand_check(config, &plan->b, &b, error);
   if (status != TW_OK)
     return status;
   l->a.chunk_rows = plan->tile_m * plan->tile_k * config->dim;
   l->b.chunk_rows = plan->tile_k * plan->tile_n * config->dim;
-  l->a.slots = slots_of(&plan->a, l->tiles_m, l->tiles_k);
-  l->b.slots = slots_of(&plan->b, l->tiles_n, l->tiles_k);
-  status = place_scratchpad(config, plan, l, error);
+  l->a.slots = gm_operand_slots(&plan->a, &a);
+  l->b.slots = gm_operand_slots(&plan->b, &b);
+  status = gm_operands_place(config, &plan->a, &plan->b, &l->a, &l->b, &l->spad_bytes, error);
   return status != TW_OK ? status : place_accumulator(config, plan, l, error);
 }

@@ -19,8 +19,7 @@
 
 #include "op/gemm.h"
 #include "target/gemmini/config.h"
-
-enum { GM_BANKS_MAX = 16 };
+#include "target/gemmini/schedule/operand.h"
 
 /* The problem in this machine's terms. */
 typedef struct gm_gemm {
@@ -36,21 +35,6 @@ typedef struct gm_gemm {
   const char *input_type, *output_type, *acc_type; /* in C */
 } gm_gemm;
 tw_status gm_gemm_from(const gm_config *, const tw_problem *, gm_gemm *, tw_error *);
-
-/* How long a chunk stays in the scratchpad. */
-typedef enum gm_hold {
-  GM_STREAM, /* one step */
-  GM_PANEL,  /* all chunks along k of one outer tile: while the inner tile loop runs */
-  GM_WHOLE   /* the whole matrix, loaded once */
-} gm_hold;
-
-typedef struct gm_operand_plan { /* A or B */
-  gm_hold hold;
-  int buffers;                /* of the unit held: chunks (stream) or panels; 1 for whole */
-  int n_banks;                /* 0: packed, A from row 0 and B right behind it */
-  int bank[GM_BANKS_MAX];     /* consecutive slots go to these banks in turn; an arithmetic progression */
-  int width;                  /* of an mvin, blocks */
-} gm_operand_plan;
 
 typedef struct gm_plan {
   int tile_m, tile_n, tile_k; /* blocks */
@@ -73,12 +57,6 @@ typedef struct gm_plan {
 } gm_plan;
 
 /* Where everything lies, and how often everything happens: derived from a plan. */
-typedef struct gm_operand_layout {
-  int chunk_rows;             /* scratchpad rows of a slot */
-  int slots;
-  int base;                   /* row of slot 0 */
-  int banks, bank_stride;     /* slot s is at base + s % banks * bank_stride + s / banks * chunk_rows */
-} gm_operand_layout;
 typedef struct gm_layout {
   int tiles_m, tiles_n, tiles_k;
   gm_operand_layout a, b;
@@ -111,11 +89,7 @@ char *gm_plan_print(const gm_config *, const gm_plan *, char *buffer, size_t siz
 /* The analytic model: cycles of a legal plan (model.c). */
 double gm_plan_predict(const gm_config *, const gm_gemm *, const gm_plan *, const gm_layout *);
 
-static inline int gm_ceil_div(int64_t a, int64_t b) { return (int)((a + b - 1) / b); }
-static inline int gm_min(int a, int b) { return a < b ? a : b; }
-static inline int gm_max(int a, int b) { return a > b ? a : b; }
-/* Blocks of the widest mvin into the scratchpad, the accumulator; of the widest mvout. */
-static inline int gm_widest_load(const gm_config *c) { return gm_max(1, c->dma_max_bytes / (c->dim * gm_input_bytes(c))); }
+/* Blocks of the widest mvin into the accumulator, of the widest mvout. */
 static inline int gm_widest_fill(const gm_config *c) { return gm_max(1, c->dma_max_bytes / (c->dim * gm_acc_bytes(c))); }
 static inline int gm_widest_store(const gm_config *c, const gm_gemm *g)
 {

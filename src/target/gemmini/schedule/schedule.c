@@ -6,19 +6,16 @@
 #include "target/gemmini/schedule/family.h"
 
 static const gm_family families[] = {
-  { "gemm", gm_gemm_steps, gm_gemm_emit, gm_gemm_predict, gm_gemm_bound },
+    {"gemm", gm_gemm_steps, gm_gemm_emit, gm_gemm_predict, gm_gemm_bound},
 };
 
-static const gm_family *find(const char *op)
-{
+static const gm_family *find(const char *op) {
   for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-    if (strcmp(families[i].op, op) == 0)
-      return &families[i];
+    if (strcmp(families[i].op, op) == 0) return &families[i];
   return NULL;
 }
 
-static tw_status unknown(const gm_config *config, const tw_problem *problem, tw_error *error)
-{
+static tw_status unknown(const gm_config *config, const tw_problem *problem, tw_error *error) {
   char known[128] = "";
   for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
     strncat(known, i ? ", " : "", sizeof known - strlen(known) - 1);
@@ -27,27 +24,26 @@ static tw_status unknown(const gm_config *config, const tw_problem *problem, tw_
   return tw_fail(error, TW_USAGE, "%s: op %s is not supported; supported: %s", config->name, problem->op->name, known);
 }
 
-tw_status gm_steps(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out, tw_error *error)
-{
+tw_status gm_steps(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out,
+                   tw_error *error) {
   const gm_family *f = find(problem->op->name);
   *out = (tw_menu){0};
   return f ? f->steps(config, problem, schedule, out, error) : unknown(config, problem, error);
 }
 
-tw_status gm_emit(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, char **source, tw_error *error)
-{
+tw_status gm_emit(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, char **source,
+                  tw_error *error) {
   const gm_family *f = find(problem->op->name);
   return f ? f->emit(config, problem, schedule, source, error) : unknown(config, problem, error);
 }
 
-tw_status gm_predict(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, double *cycles, tw_error *error)
-{
+tw_status gm_predict(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, double *cycles,
+                     tw_error *error) {
   const gm_family *f = find(problem->op->name);
   return f ? f->predict(config, problem, schedule, cycles, error) : unknown(config, problem, error);
 }
 
-tw_status gm_bound(const gm_config *config, const tw_problem *problem, tw_bound *bound, tw_error *error)
-{
+tw_status gm_bound(const gm_config *config, const tw_problem *problem, tw_bound *bound, tw_error *error) {
   const gm_family *f = find(problem->op->name);
   *bound = (tw_bound){0};
   return f ? f->bound(config, problem, bound, error) : unknown(config, problem, error);

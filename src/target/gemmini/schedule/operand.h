@@ -1,0 +1,73 @@
+/* operand.h - the operands A and B of a kernel: how long their chunks stay in the scratchpad, and where they lie there.
+ *
+ * Every kernel here runs tile by tile of its result, and for each tile step by step along the dimensions that are summed
+ * over. A step uses one chunk of A and one chunk of B; a chunk lies in a slot. A belongs to one of the two loops over
+ * tiles, B to the other: an operand is held while the loop that does not index it runs.
+ *
+ * Rules and their reasons:
+ *  - a slot must not be loaded before its last reader stands in the program: the reservation station sees program
+ *    order only, so `prefetch` steps ahead need prefetch + 1 buffers (facts: who waits for whom);
+ *  - a chunk never straddles two banks: banks are what reads and writes collide in;
+ *  - everything fits the scratchpad. */
+#ifndef TW_GEMMINI_OPERAND_H
+#define TW_GEMMINI_OPERAND_H
+
+#include <stddef.h>
+
+#include "target/gemmini/config.h"
+
+enum { GM_BANKS_MAX = 16 };
+
+/* How long a chunk stays in the scratchpad. */
+typedef enum gm_hold {
+  GM_STREAM, /* one step */
+  GM_PANEL,  /* all chunks of one outer tile: while the inner tile loop runs */
+  GM_WHOLE   /* the whole operand, loaded once */
+} gm_hold;
+
+typedef struct gm_operand_plan { /* A or B */
+  gm_hold hold;
+  int buffers;            /* of the unit held: chunks (stream) or panels; 1 for whole */
+  int n_banks;            /* 0: packed, A from row 0 and B right behind it */
+  int bank[GM_BANKS_MAX]; /* consecutive slots go to these banks in turn; an arithmetic progression */
+  int width;              /* of an mvin, blocks */
+} gm_operand_plan;
+
+typedef struct gm_operand_layout {
+  int chunk_rows; /* scratchpad rows of a slot */
+  int slots;
+  int base;               /* row of slot 0 */
+  int banks, bank_stride; /* slot s is at base + s % banks * bank_stride + s / banks * chunk_rows */
+} gm_operand_layout;
+
+/* How the loops use an operand. */
+typedef struct gm_operand_use {
+  char name;              /* 'A' or 'B' */
+  bool outer;             /* it is indexed by the outer of the two loops over tiles */
+  const char *outer_step; /* the step that makes it so: "order ij" */
+  int tiles;              /* of the loop that indexes it */
+  int steps;              /* along the dimensions summed over, for each tile */
+  int prefetch;           /* steps that loads are ahead of their use */
+} gm_operand_use;
+
+/* "held as a panel" */
+const char *gm_hold_name(gm_hold);
+/* Blocks of the widest mvin into the scratchpad. */
+int gm_widest_load(const gm_config *);
+/* Is what the plan says possible in these loops? */
+tw_status gm_operand_check(const gm_config *, const gm_operand_plan *, const gm_operand_use *, tw_error *);
+/* Slots that the operand needs. */
+int gm_operand_slots(const gm_operand_plan *, const gm_operand_use *);
+/* Fills base, banks and bank_stride of both layouts, whose chunk_rows and slots are known; *bytes is what they take. */
+tw_status gm_operands_place(const gm_config *, const gm_operand_plan *a, const gm_operand_plan *b,
+                            gm_operand_layout *la, gm_operand_layout *lb, size_t *bytes, tw_error *);
+/* Row of a slot. */
+int gm_slot_row(const gm_operand_layout *, int slot);
+/* The same in C: "slot % 2 * 8192 + slot / 2 * 512". */
+void gm_slot_text(const gm_operand_layout *, const char *slot, char *out, size_t size);
+
+static inline int gm_ceil_div(int64_t a, int64_t b) { return (int)((a + b - 1) / b); }
+static inline int gm_min(int a, int b) { return a < b ? a : b; }
+static inline int gm_max(int a, int b) { return a > b ? a : b; }
+
+#endif
