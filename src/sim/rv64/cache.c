@@ -62,7 +62,7 @@ void rv64_cache_fill(rv64_cache *cache, uint64_t line, uint64_t *victim) {
  * the cycle after a Grant"). A dirty victim leaves first: four beats through the array and two pipeline stages,
  * a tag write, and the replayed access misses again 12 cycles after it did (DCache.scala 727-735, 780-795).
  * Returns the cycle at which the access issues successfully. */
-uint64_t rv64_data_miss(rv64_core *core, uint64_t line, uint64_t issue) {
+uint64_t rv64_data_miss(rv64_core *core, uint64_t pc, uint64_t line, uint64_t issue) {
   enum { DIRTY_VICTIM = 12, WRITEBACK_FIRST_BEAT = 3 };
   uint64_t victim, request = issue + STAGES_TO_WRITE_BACK;
   rv64_cache_fill(&core->dcache, line, &victim);
@@ -72,6 +72,7 @@ uint64_t rv64_data_miss(rv64_core *core, uint64_t line, uint64_t issue) {
     request += DIRTY_VICTIM;
   }
   rv64_fetch_commit(core, UINT64_MAX); /* fetch goes on while the core waits */
+  rv64_fetch_again(core, pc, issue);
   uint64_t last = request;
   if (core->ports->refill) last = core->ports->refill(core->ports->context, request, line << LINE_SHIFT, false);
   return last > issue + REPLAY_REFETCH ? last : issue + REPLAY_REFETCH;

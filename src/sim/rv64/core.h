@@ -125,6 +125,7 @@ void rv64_decode_slot(rv64_core *, rv64_insn *, uint64_t pc);
 uint64_t rv64_fetch_line(rv64_core *, uint64_t line, uint64_t s2);
 void rv64_fetch_ahead(rv64_core *, uint64_t pc);
 void rv64_fetch_commit(rv64_core *, uint64_t until);
+void rv64_fetch_again(rv64_core *, uint64_t pc, uint64_t issue);
 unsigned rv64_history_index(const rv64_predictor *, uint64_t packet);
 int rv64_target_find(const rv64_predictor *, const rv64_insn *, uint64_t branch);
 void rv64_target_train(rv64_predictor *, rv64_insn *, uint64_t branch, uint64_t target, uint64_t now);
@@ -136,7 +137,7 @@ void rv64_cache_free(rv64_cache *);
 bool rv64_cache_find(rv64_cache *, uint64_t line); /* also remembers the line as the last one */
 /* Takes the place of a random line; *victim is that line's number + 1 if it was dirty, else 0. */
 void rv64_cache_fill(rv64_cache *, uint64_t line, uint64_t *victim);
-uint64_t rv64_data_miss(rv64_core *, uint64_t line, uint64_t issue);
+uint64_t rv64_data_miss(rv64_core *, uint64_t pc, uint64_t line, uint64_t issue);
 
 /* float.c: one floating-point instruction but loads and stores; false if its rounding mode is reserved. */
 bool rv64_float(rv64_core *, const rv64_insn *, uint64_t *issue);

@@ -100,6 +100,45 @@ void rv64_fetch_commit(rv64_core *core, uint64_t until) {
   core->ports->prefetch(core->ports->context, fetch->plan_cycle, (fetch->pending - 1) << LINE_SHIFT);
 }
 
+/* ---- Replays --------------------------------------------------------------------------------------------- */
+
+/* The instruction at pc left decode at `issue` and is refused in WB: all that was fetched behind it is thrown away
+ * and fetched again. The branches among it have moved the global history already, and do so a second time: only a
+ * misprediction puts the history back (Frontend 257-260, BTB.scala 313-325, Core 918-921). */
+void rv64_fetch_again(rv64_core *core, uint64_t pc, uint64_t issue) {
+  rv64_frontend *fetch = &core->fetch;
+  rv64_predictor *p = &core->predictor;
+  uint64_t packet = fetch->packet, s2 = fetch->available, flush = issue + STAGES_TO_WRITE_BACK;
+  pc += core->code[(pc - core->code_base) >> 1].length;
+  for (unsigned i = 0; pc - core->code_base < core->code_size;) {
+    rv64_insn *in = &core->code[(pc - core->code_base) >> 1];
+    if (!in->length) rv64_decode_slot(core, in, pc);
+    uint64_t last = (pc + in->length - 1) >> 2, branch = (pc + in->length - 2) >> 1;
+    for (; packet < last; packet++) {
+      if (++i > FETCH_QUEUE) goto flushed;
+      uint64_t room = i < FETCH_QUEUE ? fetch->dequeued[(fetch->count + i - FETCH_QUEUE) & 7] + 3 : issue + 3;
+      s2 = s2 + 1 > room ? s2 + 1 : room;
+    }
+    if (s2 > flush) break;
+    bool is_branch = in->op >= OP_BEQ && in->op <= OP_BGEU, taken = in->op == OP_JAL;
+    if (is_branch) {
+      taken = p->taken[rv64_history_index(p, last)];
+      p->history = (uint8_t)(taken << 7 | p->history >> 1);
+    }
+    if (in->op == OP_JALR) break;
+    if (taken) {
+      s2 += rv64_target_find(p, in, branch) >= 0 ? 1 : 2;
+      pc += (uint64_t)(int64_t)in->imm;
+      packet = pc >> 2;
+      if (++i > FETCH_QUEUE || s2 > flush) break;
+    } else {
+      pc += in->length;
+    }
+  }
+flushed:
+  if (fetch->available < issue + REPLAY_REFETCH) fetch->available = issue + REPLAY_REFETCH;
+}
+
 /* ---- Branch prediction ----------------------------------------------------------------------------------- */
 
 /* gshare over packets: BTB.scala 78-93. floor(sqrt(3) / 2 * 2^8) = 221 spreads the history over 3 bits. */

@@ -141,23 +141,25 @@ static inline unsigned byte_mask(uint64_t address, unsigned size) { return ((1u 
 /* A load that issues at t; returns when it issues successfully. A load of bytes that wait in the store buffer is
  * refused and replayed: the buffer drains in the first cycle from the store's WB in which no load is in EX, which a
  * load one or two cycles behind the store prevents (DCache.scala 479-500, 541-552). */
-static inline uint64_t data_load(rv64_core *core, uint64_t address, unsigned size, uint64_t t) {
+static inline uint64_t data_load(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
   if (unlikely(t < core->store[0].time + 3)) {
     unsigned mask = byte_mask(address, size);
-    if (in_buffer(&core->store[0], address, mask, t) || in_buffer(&core->store[1], address, mask, t))
+    if (in_buffer(&core->store[0], address, mask, t) || in_buffer(&core->store[1], address, mask, t)) {
+      rv64_fetch_again(core, pc, t);
       t += REPLAY_REFETCH;
+    }
   }
   uint64_t line = address >> LINE_SHIFT;
   if (unlikely(line + 1 != core->dcache.last_line) && !rv64_cache_find(&core->dcache, line))
-    t = rv64_data_miss(core, line, t);
+    t = rv64_data_miss(core, pc, line, t);
   core->last_memory = t;
   return t;
 }
 
-static inline uint64_t data_store(rv64_core *core, uint64_t address, unsigned size, uint64_t t) {
+static inline uint64_t data_store(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
   uint64_t line = address >> LINE_SHIFT;
   if (unlikely(line + 1 != core->dcache.last_line) && !rv64_cache_find(&core->dcache, line))
-    t = rv64_data_miss(core, line, t);
+    t = rv64_data_miss(core, pc, line, t);
   *core->dcache.last_dirty = 1;
   core->store[1] = core->store[0];
   core->store[0] = (rv64_store){address >> 3, (uint8_t)byte_mask(address, size), t};
@@ -186,7 +188,7 @@ static uint64_t atomic_result(unsigned op, uint64_t old, uint64_t operand, unsig
 }
 
 /* lr, sc and the read-modify-writes, which the cache does in place (AMOALU). False: the access faults. */
-static bool atomic(rv64_core *core, const rv64_insn *in, uint64_t *issue) {
+static bool atomic(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *issue) {
   unsigned size = 1u << in->format;
   uint64_t address = core->x[in->rs1], operand = core->x[in->rs2], old = 0;
   uint64_t t = later(later(*issue, core->x_ready[in->rs1]), later(core->x_ready[in->rs2], core->x_ready[in->rd]));
@@ -197,18 +199,18 @@ static bool atomic(rv64_core *core, const rv64_insn *in, uint64_t *issue) {
     bool held = core->reservation == (address >> 3) + 1;
     if (held) memcpy(p, &operand, size);
     core->reservation = 0;
-    t = held ? data_store(core, address, size, t) : t;
+    t = held ? data_store(core, pc, address, size, t) : t;
     core->x[in->rd] = !held;
     core->x_ready[in->rd] = t + NARROW_LOAD_READY;
   } else {
     memcpy(&old, p, size);
-    t = data_load(core, address, size, t);
+    t = data_load(core, pc, address, size, t);
     if (in->op == OP_LR) {
       core->reservation = (address >> 3) + 1;
     } else {
       uint64_t value = atomic_result(in->op, old, operand, size);
       memcpy(p, &value, size);
-      t = data_store(core, address, size, t);
+      t = data_store(core, pc, address, size, t);
     }
     core->x[in->rd] = sign_extend_size(old, size);
     core->x_ready[in->rd] = t + LOAD_READY;
@@ -305,7 +307,10 @@ static bool command(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t 
     rv64_fault(core, pc, "%s", why);
     return false;
   }
-  if (taken > offered) t = later(taken + 1, t + REPLAY_REFETCH);
+  if (taken > offered) {
+    rv64_fetch_again(core, pc, t);
+    t = later(taken + 1, t + REPLAY_REFETCH);
+  }
   core->last_command = t;
   if (xd) {
     core->x[rd] = result;
@@ -440,7 +445,7 @@ static rv64_stop run(rv64_core *core, uint64_t pc) {
       goto stopped;                                                                                                    \
     }                                                                                                                  \
     memcpy(&value, p, sizeof value);                                                                                   \
-    t = data_load(core, address, sizeof value, t);                                                                     \
+    t = data_load(core, pc, address, sizeof value, t);                                                                 \
     x[in->rd] = (uint64_t)(extension)value;                                                                            \
     ready[in->rd] = t + (latency);                                                                                     \
     DONE;                                                                                                              \
@@ -455,7 +460,7 @@ static rv64_stop run(rv64_core *core, uint64_t pc) {
       goto stopped;                                                                                                    \
     }                                                                                                                  \
     memcpy(p, &value, sizeof value);                                                                                   \
-    t = data_store(core, address, sizeof value, t);                                                                    \
+    t = data_store(core, pc, address, sizeof value, t);                                                                \
     DONE;                                                                                                              \
   } while (0)
 #define MULTIPLY(value, high, word)                                                                                    \
@@ -569,7 +574,7 @@ next_instruction:
       goto stopped;
     }
     memcpy(&value, p, bytes);
-    t = data_load(core, address, bytes, t);
+    t = data_load(core, pc, address, bytes, t);
     core->f[in->rd] = value;
     core->f_ready[in->rd] = t + 4;
     DONE;
@@ -614,10 +619,13 @@ next_instruction:
     DONE;
   case OP_CSRRW ... OP_CSRRCI:
     if ((stop = csr_access(core, in, pc, &t, n, &refetch)) != CONTINUE) goto stopped;
-    if (refetch) t += REPLAY_REFETCH - 1;
+    if (refetch) {
+      rv64_fetch_again(core, pc, t);
+      if (is_code(core, pc + in->length)) redirect(core, pc + in->length, t + REPLAY_REFETCH);
+    }
     DONE;
   case OP_LR ... OP_AMOMAXU:
-    if (!atomic(core, in, &t)) {
+    if (!atomic(core, in, pc, &t)) {
       stop = (int)rv64_fault_access(core, pc, x[in->rs1], 1u << in->format, in->op == OP_LR ? RV64_READ : RV64_WRITE);
       goto stopped;
     }
