@@ -191,7 +191,7 @@ static void random_step(tw_random *random, int dim, char step[TW_STEP_MAX])
   case 10: snprintf(step, TW_STEP_MAX, "spread loads=%d stores=%d", below(random, 24), below(random, 24)); return;
   case 11: snprintf(step, TW_STEP_MAX, "loops %s", PICK(random, "ijk", "ikj", "jik", "jki", "kij", "kji")); return;
   case 12: snprintf(step, TW_STEP_MAX, "unroll %d", below(random, 4)); return;
-  case 13: snprintf(step, TW_STEP_MAX, "reuse weights"); return;
+  case 13: snprintf(step, TW_STEP_MAX, "%s", PICK(random, "reuse weights", "reuse weights kji", "fill ahead")); return;
   case 14: snprintf(step, TW_STEP_MAX, "hoist %s", PICK(random, "configs", "addresses", "all")); return;
   default: snprintf(step, TW_STEP_MAX, "%s", PICK(random, "taper", "pipeline", "pipeline loads=4 stores=8")); return;
   }

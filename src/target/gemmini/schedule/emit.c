@@ -111,50 +111,59 @@ static void config_execute(gm_emitter *e)
           e->g->b_transposed ? "true" : "false");
 }
 
-static const gm_place here = { "i", "j", "k", "rows" }, ahead = { "li", "lj", "lk", "lrows" };
+/* The step that computes, the step that is loaded for, the tile that is filled. */
+static const gm_place here = { "i", "j", "k", "rows" }, ahead = { "li", "lj", "lk", "lrows" }, filled = { "fi", "fj", "", "frows" };
+
+/* On to the next tile, in the order of the tile loops. */
+static void advance_tile(gm_emitter *e, const gm_place *p)
+{
+  const gm_plan *plan = e->plan;
+  const bool one_column = e->layout->tiles_n == 1;
+  char rows[256];
+  gm_rows_text(e, p, rows, sizeof rows);
+  if (!plan->outer_is_i) {
+    gm_line(e, "if ((%s += %s) >= %d) {", p->i, p->rows, e->g->mb);
+    gm_line(e, "%s = 0;", p->i);
+    gm_line(e, "%s += %d;", p->j, plan->tile_n);
+    gm_line(e, "}");
+    gm_line(e, "%s = %s;", p->rows, rows);
+    return;
+  }
+  if (!one_column) {
+    gm_line(e, "if ((%s += %d) >= %d) {", p->j, plan->tile_n, e->g->nb);
+    gm_line(e, "%s = 0;", p->j);
+  }
+  gm_line(e, "%s += %s;", p->i, p->rows);
+  gm_line(e, "%s = %s;", p->rows, rows);
+  if (!one_column)
+    gm_line(e, "}");
+}
 
 /* On to the next step whose operands are to be loaded, in the order of the computing loops. */
 static void advance(gm_emitter *e)
 {
-  const gm_plan *p = e->plan;
-  const gm_layout *l = e->layout;
-  const int m = e->g->mb, n = e->g->nb, k = e->g->kb;
-  char rows[256];
-  gm_rows_text(e, &ahead, rows, sizeof rows);
-  if (l->tiles_k > 1) {
-    gm_line(e, "if ((lk += %d) >= %d) {", p->tile_k, k);
-    gm_line(e, "lk = 0;");
+  if (e->layout->tiles_k == 1) {
+    advance_tile(e, &ahead);
+    return;
   }
-  if (p->outer_is_i) {
-    if (l->tiles_n > 1) {
-      gm_line(e, "if ((lj += %d) >= %d) {", p->tile_n, n);
-      gm_line(e, "lj = 0;");
-    }
-    gm_line(e, "li += lrows;");
-    gm_line(e, "lrows = %s;", rows);
-    if (l->tiles_n > 1)
-      gm_line(e, "}");
-  } else {
-    gm_line(e, "if ((li += lrows) >= %d) {", m);
-    gm_line(e, "li = 0;");
-    gm_line(e, "lj += %d;", p->tile_n);
-    gm_line(e, "}");
-    gm_line(e, "lrows = %s;", rows);
-  }
-  if (l->tiles_k > 1)
-    gm_line(e, "}");
+  gm_line(e, "if ((lk += %d) >= %d) {", e->plan->tile_k, e->g->kb);
+  gm_line(e, "lk = 0;");
+  advance_tile(e, &ahead);
+  gm_line(e, "}");
 }
 
-static void more_text(const gm_emitter *e, char *out, size_t size)
+/* Is there a tile at this place? */
+static void more_text(const gm_emitter *e, const gm_place *p, char *out, size_t size)
 {
-  snprintf(out, size, e->plan->outer_is_i ? "li < %d" : "lj < %d", e->plan->outer_is_i ? e->g->mb : e->g->nb);
+  const bool i = e->plan->outer_is_i;
+  snprintf(out, size, "%s < %d", i ? p->i : p->j, i ? e->g->mb : e->g->nb);
 }
 
 static void prologue(gm_emitter *e)
 {
   char rows[256], more[32];
   gm_rows_text(e, &ahead, rows, sizeof rows);
-  more_text(e, more, sizeof more);
+  more_text(e, &ahead, more, sizeof more);
   gm_line(e, "int li = 0, lj = 0, lk = 0;");
   gm_line(e, "int lrows = %s;", rows);
   gm_line(e, "/* the operands of the first step%s */", e->plan->prefetch > 1 ? "s" : "");
@@ -247,12 +256,35 @@ static void operands(gm_emitter *e)
     gm_line(e, "uint64_t c_first = full + c_at; /* overwrites */");
 }
 
+/* Fills ahead: the first tile's before everything, then always the next one's. */
+static void first_fill(gm_emitter *e)
+{
+  char rows[256];
+  gm_rows_text(e, &filled, rows, sizeof rows);
+  gm_line(e, "int fi = 0, fj = 0;");
+  gm_line(e, "int frows = %s;", rows);
+  gm_emit_set_fill(e, &filled, "c_at");
+  gm_emit_all_fills(e);
+  advance_tile(e, &filled);
+}
+
+static void next_fill(gm_emitter *e)
+{
+  char more[32], to[32];
+  more_text(e, &filled, more, sizeof more);
+  snprintf(to, sizeof to, "c_at ^ %d", e->layout->c_stride);
+  gm_line(e, "if (%s) { /* what the next tile is filled with */", more);
+  gm_emit_set_fill(e, &filled, to);
+  advance_tile(e, &filled);
+  gm_line(e, "}");
+}
+
 /* One step along k: its loads (or a later step's), its pairs. */
 static void step(gm_emitter *e)
 {
   const gm_plan *p = e->plan;
   char more[32];
-  more_text(e, more, sizeof more);
+  more_text(e, &ahead, more, sizeof more);
   if (e->layout->tiles_k > 1)
     gm_line(e, "for (int k = 0; k < %d; k += %d) {", e->g->kb, p->tile_k);
   if (p->prefetch == 0) {
@@ -281,8 +313,12 @@ static void tile(gm_emitter *e)
   const gm_plan *p = e->plan;
   if (!p->hoist_configs)
     config_loads_and_stores(e);
-  if (!p->overwrite)
-    gm_emit_fill(e);
+  if (gm_fills_ahead(p)) {
+    next_fill(e);
+  } else if (!p->overwrite) {
+    gm_emit_set_fill(e, &here, "c_at");
+    gm_emit_all_fills(e);
+  }
   tile_slot(e, 'b');
   tile_slot(e, 'a');
   if (e->layout->tiles_k == 1 && p->prefetch == 0)
@@ -290,6 +326,8 @@ static void tile(gm_emitter *e)
   step(e);
   if (p->spread_stores > 0)
     gm_emit_all_stores(e); /* those of the previous tile that found no place among the pairs */
+  if (gm_fills_ahead(p))
+    gm_emit_all_fills(e);
   gm_emit_set_stores(e);
   if (p->spread_stores == 0)
     gm_emit_all_stores(e);
@@ -356,6 +394,8 @@ static void software(gm_emitter *e)
     gm_line(e, "uint64_t full = FULL;");
     gm_line(e, "KEEP(full);");
   }
+  if (gm_fills_ahead(p))
+    first_fill(e);
   if (p->outer_is_i)
     i_loop(e, inner_j);
   else

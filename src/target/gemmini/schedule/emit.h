@@ -32,8 +32,9 @@ void gm_emit_all_loads(gm_emitter *);      /* what is left of a step's loads */
 void gm_emit_some_loads(gm_emitter *);     /* one row, if any is left */
 void gm_emit_set_stores(gm_emitter *);     /* of the tile that is complete */
 void gm_emit_all_stores(gm_emitter *);
-void gm_emit_some_stores(gm_emitter *);
-void gm_emit_fill(gm_emitter *);           /* zeros or bias into the tile */
+void gm_emit_some_stores(gm_emitter *);    /* one row; when none is left, one row of fills ahead */
+void gm_emit_set_fill(gm_emitter *, const gm_place *, const char *to); /* zeros or bias into the tile at a place */
+void gm_emit_all_fills(gm_emitter *);
 
 /* pairs: the computation of one step, with loads and stores among them. */
 void gm_emit_pairs(gm_emitter *);

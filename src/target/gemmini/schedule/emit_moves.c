@@ -103,6 +103,8 @@ static void declare_loads(gm_emitter *e, char name)
     gm_line(e, "int %c_last = %d;", name, e->config->dim);
 }
 
+static void declare_fill(gm_emitter *);
+
 void gm_emit_move_variables(gm_emitter *e)
 {
   gm_line(e, "/* rows of blocks still to move: where from, where to, how many */");
@@ -115,6 +117,8 @@ void gm_emit_move_variables(gm_emitter *e)
     gm_line(e, "int c_columns = 0;");
   if (e->g->m % e->config->dim)
     gm_line(e, "int c_last = %d;", e->config->dim);
+  if (!e->plan->overwrite)
+    declare_fill(e);
 }
 
 /* When does a step load a new chunk? */
@@ -248,41 +252,79 @@ void gm_emit_all_stores(gm_emitter *e)
   gm_line(e, "}");
 }
 
+static void fill_row(gm_emitter *);
+
 void gm_emit_some_stores(gm_emitter *e)
 {
   gm_line(e, "if (c_left > 0) {");
   store_row(e);
+  if (gm_fills_ahead(e->plan)) { /* into the buffer that is stored now: for the next tile */
+    gm_line(e, "} else if (d_left > 0) {");
+    fill_row(e);
+  }
   gm_line(e, "}");
 }
 
-/* Elements of one block, which may be the partial one at the end. */
-static void extent_text(char *out, size_t size, int64_t length, int dim, const char *block)
+/* Fills: zeros or the bias, row of blocks by row of blocks, into the tile at a place. */
+static void declare_fill(gm_emitter *e)
 {
-  if (length % dim)
-    snprintf(out, size, "MIN(%d, %ld - (%s) * %d)", dim, (long)length, block, dim);
-  else
-    snprintf(out, size, "%d", dim);
+  if (e->g->bias != TW_GEMM_BIAS_NONE)
+    gm_line(e, "const %s *d_from = &D[0][0];", e->g->acc_type);
+  gm_line(e, "uint64_t d_to = 0;");
+  gm_line(e, "int d_left = 0;");
+  if (!is_even(e, 'n'))
+    gm_line(e, "int d_columns = 0;");
+  if (e->g->m % e->config->dim)
+    gm_line(e, "int d_last = %d;", e->config->dim);
 }
 
-void gm_emit_fill(gm_emitter *e)
+void gm_emit_set_fill(gm_emitter *e, const gm_place *p, const char *to)
 {
-  static const gm_place here = { "i", "j", "k", "rows" };
-  const gm_gemm *g = e->g;
   const int d = e->config->dim;
-  char blocks[128], from[64], columns[64], rows[64];
-  blocks_text(e, &here, 'n', blocks, sizeof blocks);
-  if (g->bias == TW_GEMM_BIAS_NONE)
-    snprintf(from, sizeof from, "0");
-  else if (g->bias == TW_GEMM_BIAS_ROW)
-    snprintf(from, sizeof from, "&D[0][(j + jj) * %d]", d);
+  char elements[128];
+  if (e->g->bias == TW_GEMM_BIAS_ROW)
+    gm_line(e, "d_from = &D[0][%s * %d];", p->j, d);
+  else if (e->g->bias == TW_GEMM_BIAS_FULL)
+    gm_line(e, "d_from = &D[%s * %d][%s * %d];", p->i, d, p->j, d);
+  gm_line(e, "d_to = %s;", to);
+  gm_line(e, "d_left = %s;", p->rows);
+  if (!is_even(e, 'n')) {
+    elements_text(e, p, 'n', elements, sizeof elements);
+    gm_line(e, "d_columns = %s;", elements);
+  }
+  if (e->g->m % d)
+    gm_line(e, "d_last = %s + %s == %d ? %d : %d;", p->i, p->rows, e->g->mb, (int)(e->g->m % d), d);
+}
+
+static void fill_row(gm_emitter *e)
+{
+  const gm_gemm *g = e->g;
+  const int d = e->config->dim, columns = e->plan->tile_n * d;
+  const bool bias = g->bias != TW_GEMM_BIAS_NONE;
+  char rows[32];
+  if (g->m % d)
+    snprintf(rows, sizeof rows, "d_left == 1 ? d_last : %d", d);
   else
-    snprintf(from, sizeof from, "&D[(i + ii) * %d][(j + jj) * %d]", d, d);
-  extent_text(columns, sizeof columns, g->n, d, "j + jj");
-  extent_text(rows, sizeof rows, g->m, d, "i + ii");
-  gm_line(e, "/* %s */", g->bias == TW_GEMM_BIAS_NONE ? "zeros into the tile" : "the bias into the tile");
-  gm_line(e, "for (int ii = 0; ii < rows; ii++) {");
-  gm_line(e, "for (int jj = 0; jj < %s; jj++) {", blocks);
-  gm_line(e, "mvin(%s, c_at + (ii * %d + jj) * %d, %s, %s);", from, e->plan->tile_n, d, columns, rows);
-  gm_line(e, "}");
+    snprintf(rows, sizeof rows, "%d", d);
+  if (is_even(e, 'n'))
+    for (int x = 0; x < columns; x += d)
+      if (x == 0)
+        gm_line(e, "mvin(%s, d_to, %d, %s);", bias ? "d_from" : "0", d, rows);
+      else if (bias)
+        gm_line(e, "mvin(d_from + %d, d_to + %d, %d, %s);", x, x, d, rows);
+      else
+        gm_line(e, "mvin(0, d_to + %d, %d, %s);", x, d, rows);
+  else
+    gm_line(e, "for (int x = 0; x < d_columns; x += %d) mvin(%s, d_to + x, MIN(%d, d_columns - x), %s);", d,
+            bias ? "d_from + x" : "0", d, rows);
+  if (g->bias == TW_GEMM_BIAS_FULL)
+    gm_line(e, "d_from += %ld;", (long)g->ldd * d);
+  gm_line(e, "d_to += %d; d_left--;", columns);
+}
+
+void gm_emit_all_fills(gm_emitter *e)
+{
+  gm_line(e, "while (d_left > 0) { /* %s */", e->g->bias == TW_GEMM_BIAS_NONE ? "zeros" : "bias");
+  fill_row(e);
   gm_line(e, "}");
 }

@@ -98,6 +98,9 @@ static tw_status check_levers(const gm_config *config, const gm_gemm *g, const g
     return tw_fail(error, TW_USAGE, "loads can only stand among the pairs when they are ahead of their use: use 'prefetch 1'");
   if (plan->spread_stores > 0 && plan->c_buffers < 2)
     return tw_fail(error, TW_USAGE, "a tile can only be stored during the next one when C has two buffers: use 'buffers c=2'");
+  if (gm_fills_ahead(plan) && plan->spread_stores == 0)
+    return tw_fail(error, TW_USAGE, "a tile can only be filled during the one before when its buffer is stored by then: use 'buffers "
+                   "c=2' and 'spread stores=16'");
   if (plan->overwrite && g->bias != TW_GEMM_BIAS_NONE)
     return tw_fail(error, TW_USAGE, "the bias is filled in first, so that no step may overwrite it");
   if (plan->taper && plan->a.hold == GM_WHOLE && !plan->outer_is_i)

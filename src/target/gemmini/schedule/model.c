@@ -31,7 +31,7 @@ static const double stolen = 0.9;
 /* facts, "Stores": 16 mvouts beside 64 pairs that accumulate in the same bank cost 1470 - 1097 cycles. */
 static const double acc_conflict = (1470.0 - 1097.0) / (16 * 16);
 /* facts, "Further effects" 8: configs in every tile 55 cycles; "Loads": zero mvins 16.5 for 16 rows, i32 16x16 66. */
-static const double config_cycles = 55, fill_zero = 16.5 / 16, fill_bias = 66.0 / 16;
+static const double config_cycles = 55, fill_zero = 16.5 / 16, fill_row_bias = 66.0 / 16;
 /* facts, "Further effects" 5: a line of instructions that was never fetched costs 42 to 50 cycles. */
 static const double cold_line = 46;
 /* The core's instructions, counted in emitted code: a pair whose operands are sums of a base and a constant; what a
@@ -200,6 +200,17 @@ static double finish_tile(model *m, const step_place *x, double end, double lead
   return end;
 }
 
+/* Zeros, or the bias, into a tile: a row of D is in the L2 after its first use, all of D never. */
+static double fill_cycles(const model *m, const step_place *x)
+{
+  const double blocks = (double)x->rows * x->nb, d = m->config->dim;
+  switch (m->g->bias) {
+  case TW_GEMM_BIAS_NONE: return blocks * d * fill_zero;
+  case TW_GEMM_BIAS_ROW: return blocks * d * fill_row_bias;
+  default: return blocks * d * d * m->g->acc_bytes / cold_rate;
+  }
+}
+
 static void walk_step(model *m, const step_place *x)
 {
   const gm_plan *p = m->p;
@@ -238,8 +249,14 @@ static void walk_step(model *m, const step_place *x)
   /* the tile's accumulator buffer must be stored, and filled where nothing overwrites */
   if (x->first_k) {
     start = fmax(start, m->stored[slot]);
-    if (!p->overwrite)
-      start += x->rows * x->nb * d * (m->g->bias == TW_GEMM_BIAS_NONE ? fill_zero : fill_bias);
+    const double fill = fill_cycles(m, x);
+    if (gm_fills_ahead(p) && x->t > 0) {
+      const double spacing = gm_plan_slots(p, p->spread_stores).pairs * d;
+      m->load_free += fill;
+      start += fmax(0, fill - x->rows * spacing - m->config->rs_load * fill / (x->rows * x->nb) - lead);
+    } else if (!p->overwrite) {
+      start += fill;
+    }
     if (!p->hoist_configs)
       start += config_cycles;
   }

@@ -5,7 +5,8 @@
  *   hold, buffers, banks, width, overwrite, prefetch, spread: see words.h
  *   loops kij                   order of the loops inside a step
  *   unroll 2                    innermost loops that are unrolled; 'unroll 2 ikj' sets their order too
- *   reuse weights               B stays in the array while i runs
+ *   reuse weights               B stays in the array while i runs; 'reuse weights kji' sets the order of the loops too
+ *   fill ahead                  zeros or bias move in during the tile before, behind the stores
  *   hoist configs|addresses|all
  *   taper                       the last tiles halve in height
  *   pipeline m=128 n=64 k=64 loads=16 stores=16
@@ -102,8 +103,19 @@ static bool do_unroll(const context *c)
 
 static bool do_reuse(const context *c)
 {
+  const gm_words *w = c->words;
+  if (w->n < 1 || w->n > 2 || w->value[0] || strcmp(w->key[0], "weights") != 0)
+    return false;
+  if (w->n == 2 && (w->value[1] || !set_loops(c->plan, w->key[1])))
+    return false;
   c->plan->reuse_weights = true;
-  return gm_words_single(c->words) && strcmp(c->words->key[0], "weights") == 0;
+  return true;
+}
+
+static bool do_fill(const context *c)
+{
+  c->plan->fill_ahead = true;
+  return gm_words_single(c->words) && strcmp(c->words->key[0], "ahead") == 0;
 }
 
 static bool do_hoist(const context *c)
@@ -142,6 +154,7 @@ static bool do_pipeline(const context *c)
   p->c_split = c->config->acc_banks > 1;
   p->prefetch = 1;
   p->overwrite = c->gemm->bias == TW_GEMM_BIAS_NONE;
+  p->fill_ahead = !p->overwrite;
   p->store_width = gm_widest_store(c->config, c->gemm);
   p->hoist_configs = p->hoist_addresses = true;
   p->spread_loads = p->spread_stores = 16;
@@ -167,7 +180,8 @@ static const struct verb {
   { "order", do_order, "order ij, order ji" },
   { "loops", do_loops, "loops kij" },
   { "unroll", do_unroll, "unroll 2, unroll 2 ikj" },
-  { "reuse", do_reuse, "reuse weights" },
+  { "reuse", do_reuse, "reuse weights, reuse weights kji" },
+  { "fill", do_fill, "fill ahead" },
   { "hoist", do_hoist, "hoist configs, hoist addresses, hoist all" },
   { "taper", do_taper, "taper" },
   { "pipeline", do_pipeline, "pipeline m=128 n=64 k=64 loads=16 stores=16 (needs four scratchpad banks)" },

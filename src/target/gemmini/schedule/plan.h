@@ -44,6 +44,7 @@ typedef struct gm_plan {
   bool c_split;               /* the two in different accumulator banks */
   int store_width;            /* of an mvout, blocks */
   bool overwrite;             /* the first step along k overwrites, so that no fill is needed (not with bias) */
+  bool fill_ahead;            /* where a fill is needed: during the tile before, behind the stores */
   int prefetch;               /* steps between a load and its use; 0: loads stand right before their use */
   int spread_loads;           /* pairs from one row of loads to the next; 0: all before the pairs */
   int spread_stores;          /* likewise for the stores of the previous tile; 0: tiles are stored when complete */
@@ -66,6 +67,8 @@ typedef struct gm_layout {
 
 /* Height of the tile that has `left` block rows below its top, `last` if no tile beside it comes after. */
 int gm_plan_tile_rows(const gm_plan *, int left, bool last);
+
+static inline bool gm_fills_ahead(const gm_plan *p) { return p->fill_ahead && !p->overwrite; }
 
 /* Where loads (stores) stand that shall come every `spread` pairs: inside the unrolled body every so many pairs
  * (level 3), or at the end of every so many iterations of the rolled loop at `level`; -1: nowhere. */

@@ -86,7 +86,16 @@ static void unroll(menu *m)
 
 static void reuse(menu *m)
 {
-  gm_offer(&m->base, "weight reuse", "B stays in the array while i runs: fewer reads of its bank", "reuse weights");
+  static const char why[] = "B stays in the array while i runs: fewer reads of its bank, and a transposed B is turned once";
+  gm_offer(&m->base, "weight reuse", why, "reuse weights");
+  gm_offer(&m->base, "weight reuse", why, "reuse weights kji");
+  gm_offer(&m->base, "weight reuse", why, "reuse weights jki");
+}
+
+static void fill(menu *m)
+{
+  if (!m->plan->overwrite)
+    gm_offer(&m->base, "fill", "zeros or bias move in during the tile before, not between two tiles", "fill ahead");
 }
 
 static void hoist(menu *m)
@@ -135,7 +144,7 @@ static void common(menu *m)
 
 tw_status gm_gemm_steps(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out, tw_error *error)
 {
-  static void (*const levers[])(menu *) = { pipeline, tiles, order, hold, common, loops, unroll, reuse, hoist, taper, hardware_loop };
+  static void (*const levers[])(menu *) = { pipeline, tiles, order, hold, common, loops, unroll, reuse, fill, hoist, taper, hardware_loop };
   static void (*const hardware_levers[])(menu *) = { tiles, order };
   *out = (tw_menu){0};
   gm_gemm g;
