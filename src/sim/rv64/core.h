@@ -122,7 +122,7 @@ unsigned rv64_divide_latency(uint64_t dividend, uint64_t divisor, bool is_signed
 
 /* frontend.c */
 void rv64_decode_slot(rv64_core *, rv64_insn *, uint64_t pc);
-uint64_t rv64_fetch_line(rv64_core *, uint64_t line, uint64_t s2);
+uint64_t rv64_fetch_line(rv64_core *, uint64_t line, uint64_t s2, uint64_t issue);
 void rv64_fetch_ahead(rv64_core *, uint64_t pc);
 void rv64_fetch_commit(rv64_core *, uint64_t until);
 void rv64_fetch_again(rv64_core *, uint64_t pc, uint64_t issue);

@@ -31,15 +31,23 @@ static uint64_t next_try(uint64_t s2, uint64_t earliest) {
   return earliest > s2 ? s2 + ((earliest - s2 + 1) & ~1ull) : s2;
 }
 
+/* The same for a fetch behind an instruction that left decode at `issue`: if nothing has followed it when it is in
+ * MEM, it takes fetch for misled and starts it again (mem_wrong_npc, Core 610-613), which changes the tries' phase. */
+static uint64_t hit_after(uint64_t s2, uint64_t last_beat, uint64_t issue) {
+  uint64_t hit = next_try(s2, last_beat + LAST_BEAT_TO_HIT), restart = issue + MISPREDICT_REFETCH;
+  return hit > restart - 2 ? next_try(restart, last_beat + LAST_BEAT_TO_HIT) : hit;
+}
+
 static uint64_t refill(rv64_core *core, uint64_t line, uint64_t cycle) {
   if (!core->ports->refill) return cycle;
   return core->ports->refill(core->ports->context, cycle, line << LINE_SHIFT, true);
 }
 
-/* A packet of another line is in s2 at cycle `s2`: returns the cycle at which it is available. Speculative fetches
- * refill, too: the chicken bit disableSpeculativeICacheRefill, set at reset, is cleared by the boot ROM (rocket-chip
- * bootrom/bootrom.S:6), so the line is asked for at once (Frontend 168). There is one refill at a time. */
-uint64_t rv64_fetch_line(rv64_core *core, uint64_t line, uint64_t s2) {
+/* A packet of another line is in s2 at cycle `s2`, behind an instruction issued at `issue`: returns the cycle at which
+ * it is available. Speculative fetches refill, too: the chicken bit disableSpeculativeICacheRefill, set at reset, is
+ * cleared by the boot ROM (rocket-chip bootrom/bootrom.S:6), so the line is asked for at once (Frontend 168). There
+ * is one refill at a time. */
+uint64_t rv64_fetch_line(rv64_core *core, uint64_t line, uint64_t s2, uint64_t issue) {
   rv64_frontend *fetch = &core->fetch;
   fetch->line = line;
   fetch->plan = 0;
@@ -49,12 +57,12 @@ uint64_t rv64_fetch_line(rv64_core *core, uint64_t line, uint64_t s2) {
     uint64_t last = refill(core, fetch->pending - 1, s2);
     bool was_this = fetch->pending == line + 1;
     fetch->pending = 0;
-    if (was_this && there) return next_try(s2, last + LAST_BEAT_TO_HIT);
+    if (was_this && there) return hit_after(s2, last, issue);
     s2 = next_try(s2, last + LAST_BEAT_TO_REQUEST);
   }
   uint64_t victim;
   rv64_cache_fill(&core->icache, line, &victim);
-  return next_try(s2, refill(core, line, s2) + LAST_BEAT_TO_HIT);
+  return hit_after(s2, refill(core, line, s2), issue);
 }
 
 /* Does fetch go straight from pc to the end of its line? */

@@ -29,24 +29,25 @@ static inline bool is_code(const rv64_core *core, uint64_t pc) { return pc - cor
 
 /* ---- Fetch ----------------------------------------------------------------------------------------------- */
 
-/* Moves to `packet` of the instruction at pc; the packet is in decode at `available` if its line is in the cache. */
-static inline void fetch_packet(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t available) {
+/* Moves to `packet` of the instruction at pc, behind one that was issued at `issue`; the packet is in decode at
+ * `available` if its line is in the cache. */
+static inline void fetch_packet(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t available, uint64_t issue) {
   rv64_frontend *fetch = &core->fetch;
   fetch->count++;
   /* the queue takes five packets ahead of decode: Frontend 100-106 */
   available = later(available, fetch->dequeued[(fetch->count - FETCH_QUEUE) & 7] + 3);
   fetch->packet = packet;
   uint64_t line = packet >> PACKETS_SHIFT;
-  if (unlikely(line != fetch->line)) available = rv64_fetch_line(core, line, available);
+  if (unlikely(line != fetch->line)) available = rv64_fetch_line(core, line, available, issue);
   fetch->available = available;
   bool near_end = (packet & (LINE_PACKETS - 1)) >= LINE_PACKETS - (FETCH_QUEUE - 1);
   if (unlikely(near_end && line != fetch->looked_from)) rv64_fetch_ahead(core, pc);
 }
 
 /* Decode goes on at `target`, whose packet is there at `available`. */
-static inline void redirect(rv64_core *core, uint64_t target, uint64_t available) {
+static inline void redirect(rv64_core *core, uint64_t target, uint64_t available, uint64_t issue) {
   core->fetch.plan = 0;
-  fetch_packet(core, target, target >> 2, available);
+  fetch_packet(core, target, target >> 2, available, issue);
   core->fetch.entered_late = target & 2 ? target >> 2 : 0;
 }
 
@@ -65,14 +66,14 @@ static inline void predicted_taken(rv64_core *core, rv64_insn *in, uint64_t bran
     if (t - available < 2) rv64_target_train(p, in, branch, target, t);
     available += 2;
   }
-  redirect(core, target, available);
+  redirect(core, target, available, t);
 }
 
 /* Fetch went the wrong way until two cycles after the branch left decode, and may have asked for a line there. */
 static void mispredicted(rv64_core *core, uint64_t target, uint64_t t) {
   core->mispredicts++;
   rv64_fetch_commit(core, t + MISPREDICT_REFETCH - 2);
-  redirect(core, target, t + MISPREDICT_REFETCH);
+  redirect(core, target, t + MISPREDICT_REFETCH, t);
 }
 
 /* Returns where decode goes on after a conditional branch at pc. */
@@ -482,14 +483,14 @@ static rv64_stop run(rv64_core *core, uint64_t pc) {
     DONE;                                                                                                              \
   } while (0)
 
-  redirect(core, pc, 0);
+  redirect(core, pc, 0, 0);
   rv64_insn *in;
 
 next_instruction:
   in = &code[(pc - base) >> 1];
   if (unlikely(!in->length)) rv64_decode_slot(core, in, pc);
   uint64_t packet = (pc + in->length - 1) >> 2;
-  if (packet != core->fetch.packet) fetch_packet(core, pc, packet, core->fetch.available + 1);
+  if (packet != core->fetch.packet) fetch_packet(core, pc, packet, core->fetch.available + 1, t - 1);
   t = later(t, core->fetch.available);
 
   switch ((rv64_op)in->op) {
@@ -621,7 +622,7 @@ next_instruction:
     if ((stop = csr_access(core, in, pc, &t, n, &refetch)) != CONTINUE) goto stopped;
     if (refetch) {
       rv64_fetch_again(core, pc, t);
-      if (is_code(core, pc + in->length)) redirect(core, pc + in->length, t + REPLAY_REFETCH);
+      if (is_code(core, pc + in->length)) redirect(core, pc + in->length, t + REPLAY_REFETCH, t);
     }
     DONE;
   case OP_LR ... OP_AMOMAXU:
