@@ -25,7 +25,7 @@ static const struct { const char *name, *source; } kernels[] = {
 
 static double now(void) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* other work on this machine does not count */
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 

@@ -27,6 +27,20 @@ enum {
   REPLAY_REFETCH = 5,
 };
 
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* When a reader can issue: cycles behind the writer. */
+enum {
+  LOAD_READY = 2,        /* lw, ld: bypassed from the cache's data in MEM (fastLoadWord): Core 322-330, 861-868 */
+  NARROW_LOAD_READY = 3, /* lb, lh, sc: Core 600, mem_reg_slow_bypass */
+  FLOAT_LOAD_READY = 4,  /* written behind WB: FPU.scala, load_wb */
+  CSR_READY = 3,
+  LINK_READY = 2, /* of jalr: Core 857 */
+};
+
+static inline uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
 /* ---- L1 caches ------------------------------------------------------------------------------------------- */
 
 typedef struct rv64_cache {
@@ -139,11 +153,22 @@ bool rv64_cache_find(rv64_cache *, uint64_t line); /* also remembers the line as
 void rv64_cache_fill(rv64_cache *, uint64_t line, uint64_t *victim);
 uint64_t rv64_data_miss(rv64_core *, uint64_t pc, uint64_t line, uint64_t issue);
 
+/* atomic.c: lr, sc and the read-modify-writes; false if the access faults. */
+bool rv64_atomic(rv64_core *, const rv64_insn *, uint64_t pc, uint64_t *issue);
+
+/* coprocessor.c: false with a fault described. */
+bool rv64_command(rv64_core *, const rv64_insn *, uint64_t pc, uint64_t *issue);
+bool rv64_fence(rv64_core *, uint64_t pc, uint64_t *issue);
+
 /* float.c: one floating-point instruction but loads and stores; false if its rounding mode is reserved. */
 bool rv64_float(rv64_core *, const rv64_insn *, uint64_t *issue);
 
-/* csr.c: why a CSR access is illegal, or NULL; the old value in *old. */
-bool rv64_csr_read(const rv64_core *, unsigned csr, uint64_t cycle, uint64_t instructions, uint64_t *value);
-bool rv64_csr_write(rv64_core *, unsigned csr, uint64_t value);
+/* csr.c: one CSR instruction; a stop or RV64_CONTINUE. *refetch: what follows is fetched again. */
+enum { RV64_CONTINUE = -1 };
+int rv64_csr(rv64_core *, const rv64_insn *, uint64_t pc, uint64_t *issue, uint64_t instructions, bool *refetch);
+/* The run's figures end here. */
+void rv64_finish(rv64_core *, uint64_t cycle, uint64_t instructions);
+
+static inline bool rv64_is_code(const rv64_core *core, uint64_t pc) { return pc - core->code_base < core->code_size; }
 
 #endif

@@ -18,8 +18,6 @@ static uint64_t operand(const rv64_core *core, sf_format format, unsigned r) {
   return value >= BOX ? (uint32_t)value : sf_nan(SF_S);
 }
 
-static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
 /* How many cycles after issue the unit writes the quotient or root: 2 to its entry in MEM, then one for each bit. */
 static unsigned divide_latency(sf_format format, uint64_t a, uint64_t b, bool root) {
   enum { NOT_FINITE_OR_ZERO = 1u << 0 | 1u << 3 | 1u << 4 | 1u << 7 | 1u << 8 | 1u << 9, NEGATIVE = 7 };

@@ -16,4 +16,7 @@ typedef struct rv64_image {
 /* An operand that the harness fills and nobody else writes. */
 bool rv64_is_input(const rv64_region *);
 
+/* Names in the file are untrusted: what would break a message of one line becomes '?'. */
+void rv64_make_printable(char *text);
+
 #endif

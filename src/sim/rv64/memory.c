@@ -7,6 +7,7 @@
 #include <gelf.h>
 #include <inttypes.h>
 #include <libelf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,11 @@ static tw_status add_section(rv64_memory *memory, const char *name, const GElf_S
   return append_region(memory, name, s->sh_addr, size, rights) ? TW_OK : no_memory(image, error);
 }
 
+void rv64_make_printable(char *text) {
+  for (; *text; text++)
+    if ((unsigned char)*text < ' ' || *text == 127) *text = '?';
+}
+
 static tw_status add_sections(rv64_memory *memory, tw_error *error) {
   rv64_image *image = memory->image;
   size_t names;
@@ -103,7 +109,10 @@ static tw_status add_sections(rv64_memory *memory, tw_error *error) {
     if (!gelf_getshdr(scn, &s)) return refuse(image, error, "has a damaged section table");
     if (!is_loaded(&s)) continue;
     const char *name = elf_strptr(image->elf, names, s.sh_name);
-    tw_status status = add_section(memory, name ? name : "?", &s, error);
+    char clean[256];
+    snprintf(clean, sizeof clean, "%s", name ? name : "?");
+    rv64_make_printable(clean);
+    tw_status status = add_section(memory, clean, &s, error);
     if (status) return status;
   }
   return memory->n_regions ? TW_OK : refuse(image, error, "has no sections to load");

@@ -8,339 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/rv64/core.h"
-#include "sim/rv64/softfloat.h"
+#include "sim/rv64/access.h"
+#include "sim/rv64/fetch.h"
 
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
-enum {
-  LOAD_READY = 2,        /* lw, ld: bypassed from the cache's data in MEM (fastLoadWord): Core 322-330, 861-868 */
-  NARROW_LOAD_READY = 3, /* lb, lh, sc: Core 600, mem_reg_slow_bypass */
-  CSR_READY = 3,
-  LINK_READY = 2, /* of jalr: Core 857 */
-  COMMAND_RESULT_READY = 2,
-  CHECK_INTERVAL = 1 << 16, /* cycles between two looks at the limits and the interrupt */
-};
-
-static inline uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
-static inline bool is_code(const rv64_core *core, uint64_t pc) { return pc - core->code_base < core->code_size; }
-
-/* ---- Fetch ----------------------------------------------------------------------------------------------- */
-
-/* Moves to `packet` of the instruction at pc, behind one that was issued at `issue`; the packet is in decode at
- * `available` if its line is in the cache. */
-static inline void fetch_packet(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t available, uint64_t issue) {
-  rv64_frontend *fetch = &core->fetch;
-  fetch->count++;
-  /* the queue takes five packets ahead of decode: Frontend 100-106 */
-  available = later(available, fetch->dequeued[(fetch->count - FETCH_QUEUE) & 7] + 3);
-  fetch->packet = packet;
-  uint64_t line = packet >> PACKETS_SHIFT;
-  if (unlikely(line != fetch->line)) available = rv64_fetch_line(core, line, available, issue);
-  fetch->available = available;
-  bool near_end = (packet & (LINE_PACKETS - 1)) >= LINE_PACKETS - (FETCH_QUEUE - 1);
-  if (unlikely(near_end && line != fetch->looked_from)) rv64_fetch_ahead(core, pc);
-}
-
-/* Decode goes on at `target`, whose packet is there at `available`. */
-static inline void redirect(rv64_core *core, uint64_t target, uint64_t available, uint64_t issue) {
-  core->fetch.plan = 0;
-  fetch_packet(core, target, target >> 2, available, issue);
-  core->fetch.entered_late = target & 2 ? target >> 2 : 0;
-}
-
-/* ---- Branch prediction ----------------------------------------------------------------------------------- */
-
-/* A taken branch that fetch predicted: at once from the target buffer (s1), or one cycle later when s2 sees the
- * instruction itself, which also trains the buffer if a bubble is likely to show (Frontend 196-310). */
-static inline void predicted_taken(rv64_core *core, rv64_insn *in, uint64_t branch, uint64_t target, uint64_t t) {
-  rv64_predictor *p = &core->predictor;
-  uint64_t available = core->fetch.available;
-  int entry = branch >> 1 == core->fetch.entered_late ? -1 : rv64_target_find(p, in, branch);
-  if (likely(entry >= 0 && p->target[entry] == target)) {
-    p->used[entry] = t;
-    available += 1;
-  } else {
-    if (t - available < 2) rv64_target_train(p, in, branch, target, t);
-    available += 2;
-  }
-  redirect(core, target, available, t);
-}
-
-/* Fetch went the wrong way until two cycles after the branch left decode, and may have asked for a line there. */
-static void mispredicted(rv64_core *core, uint64_t target, uint64_t t) {
-  core->mispredicts++;
-  rv64_fetch_commit(core, t + MISPREDICT_REFETCH - 2);
-  redirect(core, target, t + MISPREDICT_REFETCH, t);
-}
-
-/* Returns where decode goes on after a conditional branch at pc. */
-static inline uint64_t conditional(rv64_core *core, rv64_insn *in, uint64_t pc, bool taken, uint64_t t) {
-  rv64_predictor *p = &core->predictor;
-  uint64_t branch = (pc + in->length - 2) >> 1;
-  unsigned index = rv64_history_index(p, branch >> 1);
-  bool predicted = p->taken[index];
-  p->taken[index] = taken;
-  p->history = (uint8_t)(taken << 7 | p->history >> 1);
-  uint64_t next = taken ? pc + (uint64_t)(int64_t)in->imm : pc + in->length;
-  if (unlikely(!is_code(core, next))) return next; /* the caller faults */
-  if (likely(predicted == taken)) {
-    if (taken) predicted_taken(core, in, branch, next, t);
-  } else {
-    if (taken) rv64_target_train(p, in, branch, next, t);
-    mispredicted(core, next, t);
-  }
-  return next;
-}
-
-static void push_return(rv64_predictor *p, uint64_t address) {
-  if (p->return_count < RETURN_ENTRIES) p->return_count++;
-  p->return_top = (p->return_top + 1) % RETURN_ENTRIES;
-  p->returns[p->return_top] = address;
-}
-
-static bool pop_return(rv64_predictor *p, uint64_t *address) {
-  if (!p->return_count) return false;
-  *address = p->returns[p->return_top];
-  p->return_count--;
-  p->return_top = (p->return_top + RETURN_ENTRIES - 1) % RETURN_ENTRIES;
-  return true;
-}
-
-static void jump_register(rv64_core *core, rv64_insn *in, uint64_t pc, uint64_t target, uint64_t t) {
-  rv64_predictor *p = &core->predictor;
-  uint64_t branch = (pc + in->length - 2) >> 1, predicted = 0;
-  bool links = in->rd & 1, returns = !links && (in->rs1 & 0x1b) == 1; /* rs1 is x1 or x5: BTB.scala 168-171 */
-  int entry = branch >> 1 == core->fetch.entered_late ? -1 : rv64_target_find(p, in, branch);
-  if (entry >= 0) predicted = p->target[entry];
-  if (returns) pop_return(p, &predicted);
-  if (links) push_return(p, pc + in->length);
-  if (predicted == target && (returns || entry >= 0)) {
-    if (entry >= 0) p->target[entry] = target; /* the buffer's return entries take their target from the stack */
-    predicted_taken(core, in, branch, target, t);
-  } else {
-    rv64_target_train(p, in, branch, target, t);
-    mispredicted(core, target, t);
-  }
-}
-
-/* ---- Memory accesses ------------------------------------------------------------------------------------- */
-
-static inline uint8_t *at(rv64_core *core, uint64_t address, unsigned size, unsigned rights) {
-  if (unlikely(address & (size - 1))) return NULL;
-  return rv64_memory_at(core->memory, &core->hint[address >> 20 & (N_HINTS - 1)], address, size, rights);
-}
-
-static inline bool in_buffer(const rv64_store *s, uint64_t address, unsigned mask, uint64_t t) {
-  return t < s->time + 3 && s->word == address >> 3 && (s->mask & mask);
-}
-
-static inline unsigned byte_mask(uint64_t address, unsigned size) { return ((1u << size) - 1) << (address & 7); }
-
-/* A load that issues at t; returns when it issues successfully. A load of bytes that wait in the store buffer is
- * refused and replayed: the buffer drains in the first cycle from the store's WB in which no load is in EX, which a
- * load one or two cycles behind the store prevents (DCache.scala 479-500, 541-552). */
-static inline uint64_t data_load(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
-  if (unlikely(t < core->store[0].time + 3)) {
-    unsigned mask = byte_mask(address, size);
-    if (in_buffer(&core->store[0], address, mask, t) || in_buffer(&core->store[1], address, mask, t)) {
-      rv64_fetch_again(core, pc, t);
-      t += REPLAY_REFETCH;
-    }
-  }
-  uint64_t line = address >> LINE_SHIFT;
-  if (unlikely(line + 1 != core->dcache.last_line) && !rv64_cache_find(&core->dcache, line))
-    t = rv64_data_miss(core, pc, line, t);
-  core->last_memory = t;
-  return t;
-}
-
-static inline uint64_t data_store(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
-  uint64_t line = address >> LINE_SHIFT;
-  if (unlikely(line + 1 != core->dcache.last_line) && !rv64_cache_find(&core->dcache, line))
-    t = rv64_data_miss(core, pc, line, t);
-  *core->dcache.last_dirty = 1;
-  core->store[1] = core->store[0];
-  core->store[0] = (rv64_store){address >> 3, (uint8_t)byte_mask(address, size), t};
-  core->last_memory = t;
-  return t;
-}
-
-static uint64_t sign_extend_size(uint64_t value, unsigned size) {
-  return size == 4 ? (uint64_t)(int64_t)(int32_t)value : value;
-}
-
-static uint64_t atomic_result(unsigned op, uint64_t old, uint64_t operand, unsigned size) {
-  int64_t a = (int64_t)sign_extend_size(old, size), b = (int64_t)sign_extend_size(operand, size);
-  uint64_t ua = size == 4 ? (uint32_t)old : old, ub = size == 4 ? (uint32_t)operand : operand;
-  switch (op) {
-  case OP_AMOSWAP: return operand;
-  case OP_AMOADD: return old + operand;
-  case OP_AMOXOR: return old ^ operand;
-  case OP_AMOAND: return old & operand;
-  case OP_AMOOR: return old | operand;
-  case OP_AMOMIN: return a < b ? old : operand;
-  case OP_AMOMAX: return a > b ? old : operand;
-  case OP_AMOMINU: return ua < ub ? old : operand;
-  default: return ua > ub ? old : operand;
-  }
-}
-
-/* lr, sc and the read-modify-writes, which the cache does in place (AMOALU). False: the access faults. */
-static bool atomic(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *issue) {
-  unsigned size = 1u << in->format;
-  uint64_t address = core->x[in->rs1], operand = core->x[in->rs2], old = 0;
-  uint64_t t = later(later(*issue, core->x_ready[in->rs1]), later(core->x_ready[in->rs2], core->x_ready[in->rd]));
-  uint8_t *p = at(core, address, size, in->op == OP_LR ? RV64_READ : RV64_READ | RV64_WRITE);
-  *issue = t;
-  if (!p) return false;
-  if (in->op == OP_SC) {
-    bool held = core->reservation == (address >> 3) + 1;
-    if (held) memcpy(p, &operand, size);
-    core->reservation = 0;
-    t = held ? data_store(core, pc, address, size, t) : t;
-    core->x[in->rd] = !held;
-    core->x_ready[in->rd] = t + NARROW_LOAD_READY;
-  } else {
-    memcpy(&old, p, size);
-    t = data_load(core, pc, address, size, t);
-    if (in->op == OP_LR) {
-      core->reservation = (address >> 3) + 1;
-    } else {
-      uint64_t value = atomic_result(in->op, old, operand, size);
-      memcpy(p, &value, size);
-      t = data_store(core, pc, address, size, t);
-    }
-    core->x[in->rd] = sign_extend_size(old, size);
-    core->x_ready[in->rd] = t + LOAD_READY;
-  }
-  *issue = t;
-  return true;
-}
-
-/* ---- CSRs and the harness -------------------------------------------------------------------------------- */
-
-enum { CONTINUE = -1 };
-
-static void finish(rv64_core *core, uint64_t cycle, uint64_t instructions) {
-  core->result->cycles = cycle - core->start_cycle;
-  core->result->instructions = instructions - core->start_instructions;
-}
-
-/* A write to a harness CSR, executed at `cycle` with that many instructions retired. Returns a stop or CONTINUE. */
-static int harness(rv64_core *core, uint64_t pc, unsigned csr, uint64_t value, uint64_t cycle, uint64_t instructions) {
-  switch (csr) {
-  case RV64_CSR_START:
-    if (core->started)
-      return (int)rv64_fault(core, pc, "the kernel started the timer again; it must leave the harness alone");
-    core->started = true;
-    core->start_cycle = cycle;
-    core->start_instructions = instructions;
-    return CONTINUE;
-  case RV64_CSR_STOP:
-    if (!core->started)
-      return (int)rv64_fault(core, pc, "the timer was stopped before it was started; leave the harness alone");
-    finish(core, cycle, instructions);
-    return RV64_EXITED;
-  case RV64_CSR_CONSOLE: rv64_console_put(core->result, &core->console_length, (unsigned char)value); return CONTINUE;
-  default: /* RV64_CSR_EXIT */
-    finish(core, cycle, instructions);
-    if (value) return (int)rv64_fault(core, pc, "the program ended with code %" PRIu64, value);
-    if (core->started) return (int)rv64_fault(core, pc, "the program ended between the timing marks");
-    return RV64_EXITED;
-  }
-}
-
-/* One CSR instruction. A write flushes the pipeline: what follows is fetched again (*refetch). */
-static int csr_access(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *issue, uint64_t instructions,
-                      bool *refetch) {
-  unsigned csr = (unsigned)in->imm & 0xfff;
-  bool immediate = in->op >= OP_CSRRWI, swaps = in->op == OP_CSRRW || in->op == OP_CSRRWI;
-  bool sets = in->op == OP_CSRRS || in->op == OP_CSRRSI;
-  bool writes = swaps || in->rs1, is_float = csr <= 3;
-  uint64_t t = later(*issue, core->x_ready[in->rd]), old = 0;
-  if (!immediate) t = later(t, core->x_ready[in->rs1]);
-  if (is_float) t = later(t, core->float_done);
-  *issue = t;
-  uint64_t operand = immediate ? in->rs1 : core->x[in->rs1], cycle = t + STAGES_TO_WRITE_BACK;
-  *refetch = false;
-  if (csr >= RV64_CSR_START && csr <= RV64_CSR_EXIT && swaps && in->rd == RV64_SINK)
-    return harness(core, pc, csr, operand, cycle, instructions);
-
-  uint64_t value = operand;
-  bool legal = rv64_csr_read(core, csr, cycle, instructions, &old);
-  if (!swaps) value = sets ? old | operand : old & ~operand;
-  if (legal && writes) legal = rv64_csr_write(core, csr, value);
-  if (!legal)
-    return (int)rv64_fault(core, pc, "%s of CSR 0x%03x, which a program for this machine may not use",
-                           writes ? "write" : "read", csr);
-  core->x[in->rd] = old;
-  core->x_ready[in->rd] = t + CSR_READY;
-  *refetch = writes;
-  return CONTINUE;
-}
-
-/* ---- The coprocessor ------------------------------------------------------------------------------------- */
-
-/* Offers a command in WB. One that is not taken there is replayed: it waits in decode until the coprocessor is
- * ready and issues in the cycle after (Core 755, 895-896). Returns false with a fault described. */
-static bool command(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *issue) {
-  uint32_t encoding = (uint32_t)in->imm;
-  bool xd = encoding >> 14 & 1, xs1 = encoding >> 13 & 1, xs2 = encoding >> 12 & 1;
-  unsigned rd = xd ? in->rd : RV64_SINK;
-  uint64_t t = *issue, result = 0;
-  if (xs1) t = later(t, core->x_ready[in->rs1]);
-  if (xs2) t = later(t, core->x_ready[in->rs2]);
-  if (xd) t = later(t, core->x_ready[rd]);
-  *issue = t;
-  if (!core->ports->command) {
-    rv64_fault(core, pc, "illegal instruction 0x%08" PRIx32 ": this machine has no coprocessor", encoding);
-    return false;
-  }
-  char why[256] = "the coprocessor refused the command";
-  uint64_t offered = t + STAGES_TO_WRITE_BACK;
-  rv64_fetch_commit(core, UINT64_MAX); /* fetch goes on while the core waits, here and below */
-  uint64_t taken = core->ports->command(core->ports->context, offered, encoding, xs1 ? core->x[in->rs1] : 0,
-                                        xs2 ? core->x[in->rs2] : 0, &result, why);
-  if (taken == UINT64_MAX) {
-    rv64_fault(core, pc, "%s", why);
-    return false;
-  }
-  if (taken > offered) {
-    rv64_fetch_again(core, pc, t);
-    t = later(taken + 1, t + REPLAY_REFETCH);
-  }
-  core->last_command = t;
-  if (xd) {
-    core->x[rd] = result;
-    core->x_ready[rd] = t + STAGES_TO_WRITE_BACK + COMMAND_RESULT_READY;
-  }
-  *issue = t;
-  return true;
-}
-
-/* A fence waits in decode while a command is in the pipeline or the coprocessor is busy, and holds back what
- * follows until earlier memory accesses have left the cache's pipeline (Core 262-274). */
-static bool fence(rv64_core *core, uint64_t pc, uint64_t *issue) {
-  uint64_t t = later(*issue, core->last_command + STAGES_TO_WRITE_BACK + 1);
-  char why[256] = "the coprocessor failed";
-  rv64_fetch_commit(core, UINT64_MAX);
-  if (core->ports->fence && (t = core->ports->fence(core->ports->context, t, why)) == UINT64_MAX) {
-    rv64_fault(core, pc, "%s", why);
-    return false;
-  }
-  *issue = later(t, core->last_memory + STAGES_TO_WRITE_BACK);
-  return true;
-}
+enum { CHECK_INTERVAL = 1 << 16 }; /* cycles between two looks at the limits and the interrupt */
 
 /* ---- Limits ---------------------------------------------------------------------------------------------- */
 
 static int check_limits(rv64_core *core, uint64_t pc, uint64_t t, uint64_t instructions) {
   const rv64_options *o = core->options;
   uint64_t ran = t - core->start_cycle, executed = instructions - core->start_instructions;
-  finish(core, t, instructions);
+  rv64_finish(core, t, instructions);
   if (o->max_cycles && t > o->max_cycles) {
     rv64_fault(core, pc, "still running after %" PRIu64 " cycles, the limit (%" PRIu64 " timed)", t, ran);
     return RV64_CYCLE_LIMIT;
@@ -359,7 +37,7 @@ static int check_limits(rv64_core *core, uint64_t pc, uint64_t t, uint64_t instr
     interval = o->max_instructions - instructions + 1;
   core->checkpoint = t + interval;
   if (o->max_cycles && core->checkpoint > o->max_cycles) core->checkpoint = o->max_cycles + 1;
-  return CONTINUE;
+  return RV64_CONTINUE;
 }
 
 /* ---- The loop -------------------------------------------------------------------------------------------- */
@@ -391,7 +69,7 @@ static rv64_stop run(rv64_core *core, uint64_t pc) {
   uint64_t t = 0, n = 0; /* clock; instructions retired */
   uint64_t address, next = 0;
   uint8_t *p;
-  int stop = CONTINUE;
+  int stop = RV64_CONTINUE;
   bool refetch;
 
 /* An instruction's end: it left decode at t. */
@@ -577,7 +255,7 @@ next_instruction:
     memcpy(&value, p, bytes);
     t = data_load(core, pc, address, bytes, t);
     core->f[in->rd] = value;
-    core->f_ready[in->rd] = t + 4;
+    core->f_ready[in->rd] = t + FLOAT_LOAD_READY;
     DONE;
   }
 
@@ -594,7 +272,7 @@ next_instruction:
     next = pc + (uint64_t)(int64_t)in->imm;
     x[in->rd] = pc + in->length;
     if (in->rd & 1) push_return(&core->predictor, pc + in->length);
-    if (likely(is_code(core, next))) predicted_taken(core, in, (pc + in->length - 2) >> 1, next, t);
+    if (likely(rv64_is_code(core, next))) predicted_taken(core, in, (pc + in->length - 2) >> 1, next, t);
     t++;
     JUMPED(next);
   case OP_JALR:
@@ -603,15 +281,15 @@ next_instruction:
     next = (x[in->rs1] + (uint64_t)(int64_t)in->imm) & ~1ull;
     x[in->rd] = pc + in->length;
     ready[in->rd] = t + LINK_READY;
-    if (likely(is_code(core, next))) jump_register(core, in, pc, next, t);
+    if (likely(rv64_is_code(core, next))) jump_register(core, in, pc, next, t);
     t++;
     JUMPED(next);
 
   case OP_CUSTOM:
-    if (!command(core, in, pc, &t)) goto faulted;
+    if (!rv64_command(core, in, pc, &t)) goto faulted;
     DONE;
   case OP_FENCE:
-    if (!fence(core, pc, &t)) goto faulted;
+    if (!rv64_fence(core, pc, &t)) goto faulted;
     DONE;
   case OP_FENCE_I:
     rv64_cache_clear(&core->icache);
@@ -619,14 +297,14 @@ next_instruction:
     t = later(t, core->last_memory + STAGES_TO_WRITE_BACK + 1) + REPLAY_REFETCH - 1;
     DONE;
   case OP_CSRRW ... OP_CSRRCI:
-    if ((stop = csr_access(core, in, pc, &t, n, &refetch)) != CONTINUE) goto stopped;
+    if ((stop = rv64_csr(core, in, pc, &t, n, &refetch)) != RV64_CONTINUE) goto stopped;
     if (refetch) {
       rv64_fetch_again(core, pc, t);
-      if (is_code(core, pc + in->length)) redirect(core, pc + in->length, t + REPLAY_REFETCH, t);
+      if (rv64_is_code(core, pc + in->length)) redirect(core, pc + in->length, t + REPLAY_REFETCH, t);
     }
     DONE;
   case OP_LR ... OP_AMOMAXU:
-    if (!atomic(core, in, pc, &t)) {
+    if (!rv64_atomic(core, in, pc, &t)) {
       stop = (int)rv64_fault_access(core, pc, x[in->rs1], 1u << in->format, in->op == OP_LR ? RV64_READ : RV64_WRITE);
       goto stopped;
     }
@@ -651,19 +329,19 @@ next_instruction:
   }
 
 jumped: /* t and n already count the jump; pc is still its own */
-  if (unlikely(!is_code(core, next))) {
+  if (unlikely(!rv64_is_code(core, next))) {
     stop = (int)rv64_fault_jump(core, pc, next);
     goto stopped;
   }
   pc = next;
-  if (likely(t < core->checkpoint) || (stop = check_limits(core, pc, t, n)) == CONTINUE) goto next_instruction;
+  if (likely(t < core->checkpoint) || (stop = check_limits(core, pc, t, n)) == RV64_CONTINUE) goto next_instruction;
   goto stopped;
 
 faulted:
   stop = RV64_FAULT;
 stopped:
   core->result->pc = pc;
-  if (stop == RV64_FAULT) finish(core, t, n);
+  if (stop == RV64_FAULT) rv64_finish(core, t, n);
   return (rv64_stop)stop;
 }
 

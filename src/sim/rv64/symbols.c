@@ -84,13 +84,17 @@ static bool source_line(const rv64_image *image, uint64_t pc, char *text, size_t
   return found;
 }
 
-void rv64_describe_code(const rv64_memory *memory, uint64_t pc, char *text, size_t size) {
-  if (source_line(memory->image, pc, text, size)) return;
+static void function_offset(const rv64_memory *memory, uint64_t pc, char *text, size_t size) {
   symbol_query q = {.address = pc, .type = STT_FUNC};
   if (each_symbol(memory, contains_address, &q))
     snprintf(text, size, "%s+0x%" PRIx64, q.found, pc - q.symbol.st_value);
   else
     snprintf(text, size, "0x%" PRIx64, pc);
+}
+
+void rv64_describe_code(const rv64_memory *memory, uint64_t pc, char *text, size_t size) {
+  if (!source_line(memory->image, pc, text, size)) function_offset(memory, pc, text, size);
+  rv64_make_printable(text);
 }
 
 /* ---- Data addresses -------------------------------------------------------------------------------------- */
@@ -108,6 +112,7 @@ void rv64_describe_address(const rv64_memory *memory, uint64_t address, char *te
       snprintf(text, size, "byte %" PRIu64 " of %s", address - q.symbol.st_value, q.found);
     else
       snprintf(text, size, "byte %" PRIu64 " of %s", address - r->base, r->name);
+    rv64_make_printable(text);
     return;
   }
   const rv64_region *below = NULL, *above = NULL;
