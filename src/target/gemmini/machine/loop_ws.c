@@ -13,28 +13,17 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-  LOADED = 1 << GM_LOOP_LD_A | 1 << GM_LOOP_LD_B | 1 << GM_LOOP_LD_D,
-  ALL_UNITS = (1 << GM_LOOP_UNITS) - 1,
-};
-
-static uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
-static int max_int(int a, int b) { return a > b ? a : b; }
+enum { LOADED = 1 << GM_LOOP_LD_A | 1 << GM_LOOP_LD_B | 1 << GM_LOOP_LD_D };
 
 void gm_loop_ws_init(gm_loop_ws *l, const gm_config *c) {
-  uint32_t spad_rows = (uint32_t)gm_spad_rows(c), acc_rows = (uint32_t)gm_acc_rows(c), rows = 1;
+  uint32_t spad_rows = (uint32_t)gm_spad_rows(c);
   memset(l, 0, sizeof *l);
+  gm_loop_pair_init(&l->pair, c);
   l->dim = c->dim;
   l->input_bytes = gm_input_bytes(c);
   l->acc_bytes = gm_acc_bytes(c);
-  l->blocks = max_int(1, c->dma_max_bytes / (c->dim * l->input_bytes));
-  l->blocks_acc = max_int(1, c->dma_max_bytes / (c->dim * l->acc_bytes));
-  l->ld_limit = c->rs_load;
-  l->ex_limit = c->rs_execute;
-  l->st_limit = c->rs_store;
-  l->acc_rows = acc_rows;
-  while (rows < spad_rows || rows < acc_rows) rows *= 2;
-  l->row_mask = rows - 1; /* a local address has as many row bits as the larger memory needs */
+  l->blocks = gm_loop_blocks(c, l->input_bytes);
+  l->blocks_acc = gm_loop_blocks(c, l->acc_bytes);
   for (uint32_t i = 0; i < 2; i++) {
     l->loops[i].a_start = i * (spad_rows / 2);
     l->loops[i].b_end = (i + 1) * (spad_rows / 2);
@@ -44,24 +33,18 @@ void gm_loop_ws_init(gm_loop_ws *l, const gm_config *c) {
 
 /* ---- The commands of the units ---- */
 
-static uint64_t local_operand(uint32_t rows, uint32_t cols, uint32_t local) {
-  return (uint64_t)rows << 48 | (uint64_t)cols << 32 | local;
-}
-
 /* A rectangle of tiles that one mvin or mvout moves: where it begins, how many tiles wide, and how the matrix lies. */
 typedef struct move {
   uint8_t funct;
-  uint64_t memory, stride;                       /* of the matrix; stride in elements */
+  uint64_t memory, stride; /* of the matrix; stride in elements */
   int element_bytes;
-  uint32_t row, col, max_row, max_col, blocks;   /* tiles */
+  uint32_t row, col, max_row, max_col, blocks; /* tiles */
   uint32_t row_pad, col_pad;
-  uint32_t local, flags;                         /* first row of the matrix in local memory; address bits 31..29 */
+  uint32_t local, flags; /* first row of the matrix in local memory; address bits 31..29 */
 } move;
 
 /* Tiles moved by one command at column `col`: a whole command's width or what is left of the matrix. */
-static uint32_t blocks_at(uint32_t col, uint32_t width, uint32_t max_col) {
-  return min_u32(width, max_col - col);
-}
+static uint32_t blocks_at(uint32_t col, uint32_t width, uint32_t max_col) { return gm_min_u32(width, max_col - col); }
 
 static gm_command move_command(const gm_loop_ws *l, const move *m) {
   uint32_t dim = (uint32_t)l->dim;
@@ -70,34 +53,32 @@ static gm_command move_command(const gm_loop_ws *l, const move *m) {
   uint32_t cols = m->blocks * dim - (m->col + m->blocks >= m->max_col ? m->col_pad : 0);
   uint32_t local = m->local + (m->row * m->max_col + m->col) * dim;
   return (gm_command){
-    .funct = m->funct,
-    .rs1 = m->memory + (uint32_t)offset, /* offsets are cut to 32 bits (castDramOffset) */
-    .rs2 = local_operand(rows, cols, (local & l->row_mask) | m->flags),
+      .funct = m->funct,
+      .rs1 = m->memory + (uint32_t)offset, /* offsets are cut to 32 bits (castDramOffset) */
+      .rs2 = gm_local_operand(rows, cols, (local & l->pair.row_mask) | m->flags),
   };
 }
 
-/* u + n, or 0 from `end` on: the iterators' step. */
-static uint16_t advance(uint32_t u, uint32_t n, uint32_t end) { return (uint16_t)(u + n >= end ? 0 : u + n); }
-
 /* Steps `inner` by n, and `outer` by m when inner starts over. True when both are at 0 again. */
 static bool advance2(uint16_t *inner, uint32_t n, uint32_t inner_end, uint16_t *outer, uint32_t m, uint32_t outer_end) {
-  *inner = advance(*inner, n, inner_end);
+  *inner = gm_advance(*inner, n, inner_end);
   if (*inner) return false;
-  *outer = advance(*outer, m, outer_end);
+  *outer = gm_advance(*outer, m, outer_end);
   return *outer == 0;
 }
 
 static gm_command load_a(gm_loop_ws *l) {
   gm_loop_unit *u = &l->units[GM_LOOP_LD_A];
   const gm_loop *p = &l->loops[u->loop];
-  move m = {.funct = GM_MVIN, .memory = p->a, .stride = p->a_stride, .element_bytes = l->input_bytes, .local = p->a_start};
+  move m = {
+      .funct = GM_MVIN, .memory = p->a, .stride = p->a_stride, .element_bytes = l->input_bytes, .local = p->a_start};
   uint32_t width;
   if (p->a_transposed) {
     m.row = u->k, m.col = u->i, m.max_row = p->max_k, m.max_col = p->max_i, m.row_pad = p->pad_k, m.col_pad = p->pad_i;
   } else {
     m.row = u->i, m.col = u->k, m.max_row = p->max_i, m.max_col = p->max_k, m.row_pad = p->pad_i, m.col_pad = p->pad_k;
   }
-  width = min_u32(m.max_col, (uint32_t)l->blocks);
+  width = gm_min_u32(m.max_col, (uint32_t)l->blocks);
   m.blocks = blocks_at(m.col, width, m.max_col);
   gm_command c = move_command(l, &m);
   u->active = !advance2(&u->i, p->a_transposed ? width : 1, p->max_i, &u->k, p->a_transposed ? 1 : width, p->max_k);
@@ -115,7 +96,7 @@ static gm_command load_b(gm_loop_ws *l) {
   } else {
     m.row = u->k, m.col = u->j, m.max_row = p->max_k, m.max_col = p->max_j, m.col_pad = p->pad_j;
   } /* no row padding: see the top of the file */
-  width = min_u32(m.max_col, (uint32_t)l->blocks);
+  width = gm_min_u32(m.max_col, (uint32_t)l->blocks);
   m.blocks = blocks_at(m.col, width, m.max_col);
   gm_command c = move_command(l, &m);
   u->active = !advance2(&u->j, p->b_transposed ? 1 : width, p->max_j, &u->k, p->b_transposed ? width : 1, p->max_k);
@@ -125,10 +106,20 @@ static gm_command load_b(gm_loop_ws *l) {
 static gm_command load_d(gm_loop_ws *l) {
   gm_loop_unit *u = &l->units[GM_LOOP_LD_D];
   const gm_loop *p = &l->loops[u->loop];
-  uint32_t width = min_u32(p->max_j, (uint32_t)(p->low_d ? l->blocks : l->blocks_acc));
-  move m = {.funct = GM_MVIN3, .memory = p->d, .stride = p->d_stride, .element_bytes = p->low_d ? l->input_bytes : l->acc_bytes,
-            .row = u->i, .col = u->j, .max_row = p->max_i, .max_col = p->max_j, .blocks = blocks_at(u->j, width, p->max_j),
-            .row_pad = p->pad_i, .col_pad = p->pad_j, .local = u->start, .flags = 1u << 31};
+  uint32_t width = gm_min_u32(p->max_j, (uint32_t)(p->low_d ? l->blocks : l->blocks_acc));
+  move m = {.funct = GM_MVIN3,
+            .memory = p->d,
+            .stride = p->d_stride,
+            .element_bytes = p->low_d ? l->input_bytes : l->acc_bytes,
+            .row = u->i,
+            .col = u->j,
+            .max_row = p->max_i,
+            .max_col = p->max_j,
+            .blocks = blocks_at(u->j, width, p->max_j),
+            .row_pad = p->pad_i,
+            .col_pad = p->pad_j,
+            .local = u->start,
+            .flags = 1u << 31};
   gm_command c = move_command(l, &m);
   u->active = !advance2(&u->i, 1, p->max_i, &u->j, width, p->max_j);
   return c;
@@ -136,16 +127,26 @@ static gm_command load_d(gm_loop_ws *l) {
 
 /* Tile columns of one mvout. Accumulator elements leave one tile at a time (line 525). */
 static uint32_t store_width(const gm_loop_ws *l, const gm_loop *p) {
-  return p->full_c ? 1 : min_u32(p->max_j, (uint32_t)l->blocks);
+  return p->full_c ? 1 : gm_min_u32(p->max_j, (uint32_t)l->blocks);
 }
 
 static gm_command store_c(gm_loop_ws *l) {
   gm_loop_unit *u = &l->units[GM_LOOP_ST_C];
   const gm_loop *p = &l->loops[u->loop];
   uint32_t width = store_width(l, p);
-  move m = {.funct = GM_MVOUT, .memory = p->c, .stride = p->c_stride, .element_bytes = p->full_c ? l->acc_bytes : l->input_bytes,
-            .row = u->i, .col = u->j, .max_row = p->max_i, .max_col = p->max_j, .blocks = blocks_at(u->j, width, p->max_j),
-            .row_pad = p->pad_i, .col_pad = p->pad_j, .local = u->start, .flags = 1u << 31 | (uint32_t)p->full_c << 29};
+  move m = {.funct = GM_MVOUT,
+            .memory = p->c,
+            .stride = p->c_stride,
+            .element_bytes = p->full_c ? l->acc_bytes : l->input_bytes,
+            .row = u->i,
+            .col = u->j,
+            .max_row = p->max_i,
+            .max_col = p->max_j,
+            .blocks = blocks_at(u->j, width, p->max_j),
+            .row_pad = p->pad_i,
+            .col_pad = p->pad_j,
+            .local = u->start,
+            .flags = 1u << 31 | (uint32_t)p->full_c << 29};
   gm_command c = move_command(l, &m);
   u->active = !advance2(&u->i, 1, p->max_i, &u->j, width, p->max_j);
   return c;
@@ -161,9 +162,9 @@ static gm_command preload(const gm_loop_ws *l, const gm_loop_unit *u, const gm_l
   uint32_t k_size = dim - (u->k == p->max_k - 1 ? p->pad_k : 0);
   uint32_t accumulate = p->accumulate || u->k != 0;
   return (gm_command){
-    .funct = GM_PRELOAD,
-    .rs1 = local_operand(k_size, j_size, u->i == 0 ? b & l->row_mask : GM_GARBAGE),
-    .rs2 = local_operand(i_size, j_size, 1u << 31 | accumulate << 30 | (c & l->row_mask)),
+      .funct = GM_PRELOAD,
+      .rs1 = gm_local_operand(k_size, j_size, u->i == 0 ? b & l->pair.row_mask : GM_GARBAGE),
+      .rs2 = gm_local_operand(i_size, j_size, 1u << 31 | accumulate << 30 | (c & l->pair.row_mask)),
   };
 }
 
@@ -173,9 +174,9 @@ static gm_command compute(const gm_loop_ws *l, const gm_loop_unit *u, const gm_l
   uint32_t i_size = dim - (u->i == p->max_i - 1 ? p->pad_i : 0);
   uint32_t k_size = dim - (u->k == p->max_k - 1 ? p->pad_k : 0);
   return (gm_command){
-    .funct = u->i == 0 ? GM_COMPUTE_PRELOADED : GM_COMPUTE_ACCUMULATED,
-    .rs1 = local_operand(i_size, k_size, (p->a_start + tile * dim) & l->row_mask),
-    .rs2 = local_operand(dim, dim, GM_GARBAGE),
+      .funct = u->i == 0 ? GM_COMPUTE_PRELOADED : GM_COMPUTE_ACCUMULATED,
+      .rs1 = gm_local_operand(i_size, k_size, (p->a_start + tile * dim) & l->pair.row_mask),
+      .rs2 = gm_local_operand(dim, dim, GM_GARBAGE),
   };
 }
 
@@ -190,7 +191,7 @@ static gm_command execute(gm_loop_ws *l) {
   c = compute(l, u, p);
   u->compute = false;
   if (advance2(&u->i, 1, p->max_i, &u->j, 1, p->max_j)) {
-    u->k = advance(u->k, 1, p->max_k);
+    u->k = gm_advance(u->k, 1, p->max_k);
     u->active = u->k != 0;
   }
   return c;
@@ -198,14 +199,15 @@ static gm_command execute(gm_loop_ws *l) {
 
 /* ---- Who may send ---- */
 
-static bool passed(const gm_loop_unit *before, const gm_loop_unit *u) { return !before->active || before->loop != u->loop; }
+static bool passed(const gm_loop_unit *before, const gm_loop_unit *u) {
+  return !before->active || before->loop != u->loop;
+}
 
 /* The loads of the tile that execute comes to next are out (lines 444-447). */
 static bool operands_ahead(const gm_loop_ws *l) {
   const gm_loop_unit *x = &l->units[GM_LOOP_EX], *a = &l->units[GM_LOOP_LD_A], *b = &l->units[GM_LOOP_LD_B];
-  return passed(&l->units[GM_LOOP_LD_D], x)
-         && (passed(a, x) || a->k > x->k || (a->k == x->k && a->i > x->i))
-         && (passed(b, x) || b->k > x->k || (a->k == x->k && b->j > x->j));
+  return passed(&l->units[GM_LOOP_LD_D], x) && (passed(a, x) || a->k > x->k || (a->k == x->k && a->i > x->i)) &&
+         (passed(b, x) || b->k > x->k || (a->k == x->k && b->j > x->j));
 }
 
 /* The last computes into the tiles that store C comes to next are out (lines 610-614). */
@@ -221,19 +223,21 @@ static bool results_ahead(const gm_loop_ws *l) {
  * may not send even if the other has nothing to send. */
 static int load_turn(const gm_loop_ws *l) {
   const gm_loop_unit *a = &l->units[GM_LOOP_LD_A], *b = &l->units[GM_LOOP_LD_B];
-  if (a->loop != b->loop) return a->loop == l->head ? GM_LOOP_LD_A : GM_LOOP_LD_B;
+  if (a->loop != b->loop) return a->loop == l->pair.head ? GM_LOOP_LD_A : GM_LOOP_LD_B;
   if (!a->active) return GM_LOOP_LD_B;
   if (!b->active) return GM_LOOP_LD_A;
   return a->k > b->k || (b->k == 0 && b->j == 0) ? GM_LOOP_LD_B : GM_LOOP_LD_A;
 }
 
+static bool has_room(const gm_loop_ws *l, int kind) { return l->pair.used[kind] < l->pair.limit[kind]; }
+
 /* The unit whose command comes out in this cycle if the output is ready, or -1. */
 static int sender(const gm_loop_ws *l) {
   const gm_loop_unit *u = l->units;
-  if (u[GM_LOOP_ST_C].active && l->st_used < l->st_limit && l->loops[u[GM_LOOP_ST_C].loop].c && results_ahead(l))
+  if (u[GM_LOOP_ST_C].active && has_room(l, GM_LOOP_STORES) && l->loops[u[GM_LOOP_ST_C].loop].c && results_ahead(l))
     return GM_LOOP_ST_C;
-  if (u[GM_LOOP_EX].active && l->ex_used < l->ex_limit && operands_ahead(l)) return GM_LOOP_EX;
-  if (l->ld_used >= l->ld_limit) return -1;
+  if (u[GM_LOOP_EX].active && has_room(l, GM_LOOP_EXECUTES) && operands_ahead(l)) return GM_LOOP_EX;
+  if (!has_room(l, GM_LOOP_LOADS)) return -1;
   if (u[GM_LOOP_LD_D].active && l->loops[u[GM_LOOP_LD_D].loop].d) return GM_LOOP_LD_D;
   int turn = load_turn(l);
   return u[turn].active ? turn : -1;
@@ -241,11 +245,11 @@ static int sender(const gm_loop_ws *l) {
 
 static gm_command send(gm_loop_ws *l, int unit) {
   switch (unit) {
-  case GM_LOOP_ST_C: l->st_used++; return store_c(l);
-  case GM_LOOP_EX: l->ex_used++; return execute(l);
-  case GM_LOOP_LD_D: l->ld_used++; return load_d(l);
-  case GM_LOOP_LD_A: l->ld_used++; return load_a(l);
-  default: l->ld_used++; return load_b(l);
+  case GM_LOOP_ST_C: l->pair.used[GM_LOOP_STORES]++; return store_c(l);
+  case GM_LOOP_EX: l->pair.used[GM_LOOP_EXECUTES]++; return execute(l);
+  case GM_LOOP_LD_D: l->pair.used[GM_LOOP_LOADS]++; return load_d(l);
+  case GM_LOOP_LD_A: l->pair.used[GM_LOOP_LOADS]++; return load_a(l);
+  default: l->pair.used[GM_LOOP_LOADS]++; return load_b(l);
   }
 }
 
@@ -254,45 +258,33 @@ static gm_command send(gm_loop_ws *l, int unit) {
 /* Notes the units that have finished their loop. */
 static bool note_completed(gm_loop_ws *l) {
   bool changed = false;
-  for (int i = 0; i < GM_LOOP_UNITS; i++) {
-    gm_loop *p = &l->loops[l->units[i].loop];
-    uint8_t bit = (uint8_t)(1 << i);
-    if (l->units[i].active || !p->running || !(p->started & bit) || (p->completed & bit)) continue;
-    p->completed |= bit;
-    changed = true;
-  }
+  for (int i = 0; i < GM_LOOP_UNITS; i++)
+    if (!l->units[i].active) changed |= gm_loop_note_idle(&l->pair, i, l->units[i].loop);
   return changed;
 }
 
-/* Starts unit i on the head, or on the tail if it has been on the head, once the units in `after` have started there. */
-static gm_loop *start_unit(gm_loop_ws *l, int i, unsigned after) {
-  uint8_t bit = (uint8_t)(1 << i), id = l->loops[l->head].started & bit ? !l->head : l->head;
-  gm_loop *p = &l->loops[id];
-  if (!p->configured || (p->started & bit) || (p->started & after) != after) return NULL;
-  l->units[i] = (gm_loop_unit){.active = true, .loop = id};
-  p->started |= bit;
-  p->running = true;
-  return p;
+static bool start_unit(gm_loop_ws *l, int i, unsigned after) {
+  int loop = gm_loop_start(&l->pair, i, after);
+  if (loop < 0) return false;
+  l->units[i] = (gm_loop_unit){.active = true, .loop = (uint8_t)loop};
+  return true;
 }
 
-/* Likewise, for a unit that works in the accumulator: the next loop gets the other half, unless this one leaves its
- * result there (no C) for the next to continue on. */
-static bool start_unit_in_acc(gm_loop_ws *l, int i, unsigned after, uint32_t *start) {
-  gm_loop *p = start_unit(l, i, after);
-  if (!p) return false;
-  l->units[i].start = *start;
-  if (p->c) *start = *start + l->acc_rows / 2 >= l->acc_rows ? 0 : *start + l->acc_rows / 2;
+/* Likewise, for a unit that works in the accumulator. */
+static bool start_unit_in_acc(gm_loop_ws *l, int i, unsigned after) {
+  if (!start_unit(l, i, after)) return false;
+  l->units[i].start = gm_loop_take_acc(&l->pair, i, l->loops[l->units[i].loop].c != 0);
   return true;
 }
 
 /* Starts what may start among the units in `idle`. Later units first: each looks at what had started before this cycle. */
 static bool start_units(gm_loop_ws *l, unsigned idle) {
   bool changed = false;
-  if (idle >> GM_LOOP_ST_C & 1) changed |= start_unit_in_acc(l, GM_LOOP_ST_C, 1 << GM_LOOP_EX, &l->st_start);
-  if (idle >> GM_LOOP_EX & 1) changed |= start_unit_in_acc(l, GM_LOOP_EX, LOADED, &l->ex_start);
-  if (idle >> GM_LOOP_LD_D & 1) changed |= start_unit_in_acc(l, GM_LOOP_LD_D, 0, &l->d_start);
-  if (idle >> GM_LOOP_LD_B & 1) changed |= start_unit(l, GM_LOOP_LD_B, 0) != NULL;
-  if (idle >> GM_LOOP_LD_A & 1) changed |= start_unit(l, GM_LOOP_LD_A, 0) != NULL;
+  if (idle >> GM_LOOP_ST_C & 1) changed |= start_unit_in_acc(l, GM_LOOP_ST_C, 1 << GM_LOOP_EX);
+  if (idle >> GM_LOOP_EX & 1) changed |= start_unit_in_acc(l, GM_LOOP_EX, LOADED);
+  if (idle >> GM_LOOP_LD_D & 1) changed |= start_unit_in_acc(l, GM_LOOP_LD_D, 0);
+  if (idle >> GM_LOOP_LD_B & 1) changed |= start_unit(l, GM_LOOP_LD_B, 0);
+  if (idle >> GM_LOOP_LD_A & 1) changed |= start_unit(l, GM_LOOP_LD_A, 0);
   return changed;
 }
 
@@ -305,13 +297,6 @@ static bool skip_without_matrix(gm_loop_ws *l) {
   return skip_d || skip_c;
 }
 
-static void retire_head(gm_loop_ws *l) {
-  gm_loop *p = &l->loops[l->head];
-  p->configured = p->running = false;
-  p->started = p->completed = 0;
-  l->head = !l->head;
-}
-
 /* ---- Commands from the core ---- */
 
 static bool is_loop_command(uint8_t funct) { return funct >= GM_LOOP_WS && funct <= GM_LOOP_WS_STRIDES_DC; }
@@ -321,17 +306,22 @@ static bool refuse(const gm_loop *p, const gm_command *c, char why[256]) {
   unsigned act = c->rs1 >> 8 & 0xff, b_id = c->rs1 >> 16 & 3;
   uint64_t a_id = c->rs1 >> 18;
   if (a_id || b_id)
-    snprintf(why, 256, "loop_ws: scratchpad reuse (a_spad_id=%llu, b_spad_id=%u) does not exist in this machine; use ids 0",
+    snprintf(why, 256,
+             "loop_ws: scratchpad reuse (a_spad_id=%llu, b_spad_id=%u) does not exist in this machine; use ids 0",
              (unsigned long long)a_id, b_id);
   else if (c->rs2 >> 2 & 1)
     snprintf(why, 256, "loop_ws: is_resadd does not exist in this machine; add with mvin into the accumulator");
   else if (act > 1)
     snprintf(why, 256, "loop_ws: activation %u (%s) is not modelled; only 0 (none) and 1 (ReLU) are", act,
-             act == 2 ? "layernorm" : act == 3 ? "i-GELU" : act == 4 ? "softmax" : "unknown");
+             act == 2   ? "layernorm"
+             : act == 3 ? "i-GELU"
+             : act == 4 ? "softmax"
+                        : "unknown");
   else if ((c->rs2 & 3) == 3)
     snprintf(why, 256, "loop_ws: A and B cannot both be transposed; transpose one of them in memory");
   else if (!p->max_i || !p->max_j || !p->max_k)
-    snprintf(why, 256, "loop_ws: bounds of I=%u, J=%u, K=%u tiles; each must be at least 1 (is LOOP_WS_CONFIG_BOUNDS missing?)",
+    snprintf(why, 256,
+             "loop_ws: bounds of I=%u, J=%u, K=%u tiles; each must be at least 1 (is LOOP_WS_CONFIG_BOUNDS missing?)",
              p->max_i, p->max_j, p->max_k);
   else
     return false;
@@ -357,28 +347,26 @@ static void configure(gm_loop *p, const gm_command *c, int dim) {
     p->low_d = c->rs1 >> 2 & 1;
     p->a_transposed = c->rs2 & 1;
     p->b_transposed = c->rs2 >> 1 & 1;
-    p->configured = true;
   }
 }
 
-/* The loop that configuration commands go to: the head until it is configured, then the tail. */
-static gm_loop *loop_to_configure(gm_loop_ws *l) { return &l->loops[l->loops[l->head].configured ? !l->head : l->head]; }
-
-bool gm_loop_ws_step(gm_loop_ws *l, const gm_command *in, bool *take_in, bool out_ready, int ld_completed, int ex_completed,
-                     int st_completed, gm_command *out, bool *from_loop, char why[256]) {
-  gm_loop *target = loop_to_configure(l), *head = &l->loops[l->head];
-  bool busy = gm_loop_ws_busy(l), configures = in && is_loop_command(in->funct) && !target->configured;
+bool gm_loop_ws_step(gm_loop_ws *l, const gm_command *in, bool *take_in, bool out_ready, int ld_completed,
+                     int ex_completed, int st_completed, gm_command *out, bool *from_loop, char why[256]) {
+  gm_loop_pair *pair = &l->pair;
+  int to_configure = gm_loop_to_configure(pair);
+  bool busy = gm_loop_ws_busy(l), configures = in && is_loop_command(in->funct) && !pair->slot[to_configure].configured;
   bool changed = ld_completed || ex_completed || st_completed || configures, sent = false;
 
   why[0] = 0;
   *take_in = false;
-  if (configures && in->funct == GM_LOOP_WS && refuse(target, in, why)) return false;
-  if (ld_completed > l->ld_used || ex_completed > l->ex_used || st_completed > l->st_used) {
+  if (configures && in->funct == GM_LOOP_WS && refuse(&l->loops[to_configure], in, why)) return false;
+  if (ld_completed > pair->used[GM_LOOP_LOADS] || ex_completed > pair->used[GM_LOOP_EXECUTES] ||
+      st_completed > pair->used[GM_LOOP_STORES]) {
     snprintf(why, 256, "loop_ws: more commands completed than the loop sent");
     return false;
   }
   if (busy) {
-    bool retires = head->running && head->completed == ALL_UNITS;
+    bool retires = gm_loop_head_retires(pair);
     unsigned idle = 0;
     int unit = out_ready ? sender(l) : -1;
     for (int i = 0; i < GM_LOOP_UNITS; i++) idle |= (unsigned)!l->units[i].active << i;
@@ -390,19 +378,20 @@ bool gm_loop_ws_step(gm_loop_ws *l, const gm_command *in, bool *take_in, bool ou
     }
     changed |= start_units(l, idle);
     changed |= retires || sent;
-    if (retires) retire_head(l);
+    if (retires) gm_loop_retire_head(pair);
   } else if (in && !is_loop_command(in->funct) && out_ready) {
     *out = *in;
     *from_loop = false;
     *take_in = sent = changed = true;
   }
   if (configures) {
-    configure(target, in, l->dim);
+    configure(&l->loops[to_configure], in, l->dim);
+    pair->slot[to_configure].configured = in->funct == GM_LOOP_WS;
     *take_in = true;
   }
-  l->ld_used -= ld_completed;
-  l->ex_used -= ex_completed;
-  l->st_used -= st_completed;
+  pair->used[GM_LOOP_LOADS] -= ld_completed;
+  pair->used[GM_LOOP_EXECUTES] -= ex_completed;
+  pair->used[GM_LOOP_STORES] -= st_completed;
   l->idle = !changed;
   return sent;
 }

@@ -24,52 +24,45 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "target/gemmini/command.h"
-#include "target/gemmini/config.h"
+#include "target/gemmini/machine/loop_common.h"
 
-enum gm_loop_unit_id { GM_LOOP_LD_A, GM_LOOP_LD_B, GM_LOOP_LD_D, GM_LOOP_EX, GM_LOOP_ST_C, GM_LOOP_UNITS };
+enum gm_loop_unit_id { GM_LOOP_LD_A, GM_LOOP_LD_B, GM_LOOP_LD_D, GM_LOOP_EX, GM_LOOP_ST_C };
 
 /* The registers of one of the two loops. */
 typedef struct gm_loop {
-  bool configured, running;
-  uint8_t started, completed;    /* bit per unit */
-  bool accumulate;               /* C += from the first k on, instead of overwriting at k = 0 */
-  bool full_c, low_d;            /* C leaves as accumulator elements; D arrives as input elements */
+  bool accumulate;    /* C += from the first k on, instead of overwriting at k = 0 */
+  bool full_c, low_d; /* C leaves as accumulator elements; D arrives as input elements */
   bool a_transposed, b_transposed;
-  uint16_t max_i, max_j, max_k;  /* tiles */
-  uint16_t pad_i, pad_j, pad_k;  /* rows or columns missing in the last tile */
-  uint64_t a, b, d, c;           /* memory addresses */
+  uint16_t max_i, max_j, max_k;                    /* tiles */
+  uint16_t pad_i, pad_j, pad_k;                    /* rows or columns missing in the last tile */
+  uint64_t a, b, d, c;                             /* memory addresses */
   uint64_t a_stride, b_stride, d_stride, c_stride; /* elements */
-  uint32_t a_start, b_end;       /* scratchpad rows of this loop: A grows from a_start, B ends before b_end */
+  uint32_t a_start, b_end; /* scratchpad rows of this loop: A grows from a_start, B ends before b_end */
 } gm_loop;
 
 /* One unit: which loop it works (or last worked) for, and the tile that comes next. */
 typedef struct gm_loop_unit {
   bool active;
-  bool compute;                  /* execute: the preload of this tile is out */
+  bool compute; /* execute: the preload of this tile is out */
   uint8_t loop;
   uint16_t i, j, k;
-  uint32_t start;                /* accumulator row of C */
+  uint32_t start; /* accumulator row of C */
 } gm_loop_unit;
 
 typedef struct gm_loop_ws {
   gm_loop loops[2];
   gm_loop_unit units[GM_LOOP_UNITS];
-  uint8_t head;                  /* index of the older loop */
-  bool idle;                     /* the last step changed nothing */
-  int ld_used, ex_used, st_used; /* commands that came out and have not completed */
-  int ld_limit, ex_limit, st_limit;
-  uint32_t d_start, ex_start, st_start; /* accumulator row for the next loop of load D, execute, store C */
-  uint32_t acc_rows, row_mask;
+  gm_loop_pair pair;
+  bool idle; /* the last step changed nothing */
   int dim, input_bytes, acc_bytes;
-  int blocks, blocks_acc;        /* most tiles in one mvin or mvout: of input, of accumulator elements */
+  int blocks, blocks_acc; /* most tiles in one mvin or mvout: of input, of accumulator elements */
 } gm_loop_ws;
 
 void gm_loop_ws_init(gm_loop_ws *, const gm_config *);
 
 /* True while a loop is configured or running. (The RTL's busy is also true while its input queue holds a command;
  * that queue is the caller's.) */
-static inline bool gm_loop_ws_busy(const gm_loop_ws *l) { return l->loops[0].configured || l->loops[1].configured; }
+static inline bool gm_loop_ws_busy(const gm_loop_ws *l) { return gm_loop_pair_busy(&l->pair); }
 
 /* One clock edge. `in` is the head of the unroller's input queue (two entries, kept by the caller) or NULL; *take_in
  * says that it was consumed in this cycle. If out_ready (registered in the RTL: the output queue had a free entry at
@@ -77,8 +70,8 @@ static inline bool gm_loop_ws_busy(const gm_loop_ws *l) { return l->loops[0].con
  * it, and the result is true. The other arguments count the loop's commands of each kind that complete in this cycle;
  * they free their entry for the next cycle. A refusal returns false, consumes nothing and leaves a line in `why`, which is
  * otherwise made empty. */
-bool gm_loop_ws_step(gm_loop_ws *, const gm_command *in, bool *take_in, bool out_ready, int ld_completed, int ex_completed,
-                     int st_completed, gm_command *out, bool *from_loop, char why[256]);
+bool gm_loop_ws_step(gm_loop_ws *, const gm_command *in, bool *take_in, bool out_ready, int ld_completed,
+                     int ex_completed, int st_completed, gm_command *out, bool *from_loop, char why[256]);
 
 /* True if a further step with the same `in` and `out_ready` as in the last one, and without completions, would do
  * nothing: the caller may skip to the next event. */
