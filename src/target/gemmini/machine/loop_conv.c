@@ -1,0 +1,473 @@
+/* loop_conv.c - Gemmini's hardware convolution loop, one clock edge at a time (see loop_conv.h).
+ *
+ * Source: ucb-bar/gemmini at be2e9f2, src/main/scala/gemmini/LoopConv.scala (line numbers below are of that file)
+ * and Pipeline.scala. Everything that a cycle decides is decided on the registers as they were before the edge:
+ * gm_loop_conv_step first looks (who is idle, who may send, who waits), then moves. A unit's command is made when it
+ * enters the unit's output registers; the RTL carries its parts and puts them together at the end, which is the same.
+ * The load units' config_ld passes the same way and counts as a load in flight until it issues. Assumed: dimensions
+ * and rows are powers of two, as the generator requires (GemminiConfigs.scala). */
+#include "target/gemmini/machine/loop_conv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { IDLE, CONFIG, WORK, POOL, AFTER_POOL }; /* states; execute's PRELOAD and COMPUTE take the place of two */
+enum { PRELOAD = CONFIG, COMPUTE = WORK };
+enum { LOADED = 1 << GM_CONV_BIAS | 1 << GM_CONV_INPUT | 1 << GM_CONV_WEIGHTS };
+
+static const uint64_t scale_one = UINT64_C(0x3f800000) << 32;
+
+void gm_loop_conv_init(gm_loop_conv *l, const gm_config *c) {
+  uint32_t spad_rows = (uint32_t)gm_spad_rows(c);
+  memset(l, 0, sizeof *l);
+  gm_loop_pair_init(&l->pair, c);
+  l->dim = c->dim;
+  l->input_bytes = gm_input_bytes(c);
+  l->acc_bytes = gm_acc_bytes(c);
+  l->columns = gm_loop_blocks(c, l->input_bytes) * c->dim;
+  l->columns_acc = gm_loop_blocks(c, l->acc_bytes) * c->dim;
+  for (uint32_t i = 0; i < 2; i++) {
+    l->loops[i].input_start = i * (spad_rows / 2);
+    l->loops[i].weights_end = (i + 1) * (spad_rows / 2);
+  }
+}
+
+/* ---- Derived sizes (lines 803-849) ---- */
+
+static int input_rows(const gm_conv_loop *p) { return p->orows * p->stride + p->krows - 1; } /* padding included */
+static int input_cols(const gm_conv_loop *p) { return p->ocols * p->stride + p->kcols - 1; }
+static int inner_rows(const gm_conv_loop *p) { return input_rows(p) - p->upad - p->dpad; }
+static int inner_cols(const gm_conv_loop *p) { return input_cols(p) - p->lpad - p->rpad; }
+
+/* Local rows of one block of channels: of the input, of the weights, of the results. */
+static uint32_t input_block(const gm_conv_loop *p) {
+  return (uint32_t)p->batches * (uint32_t)((input_rows(p) >> p->downsample) * (input_cols(p) >> p->downsample));
+}
+static uint32_t weight_block(const gm_conv_loop *p) { return (uint32_t)p->krows * p->kcols * p->kchs; }
+static uint32_t result_block(const gm_conv_loop *p) { return (uint32_t)p->batches * p->orows * p->ocols; }
+
+static uint32_t weights_start(const gm_loop_conv *l, const gm_conv_loop *p) {
+  uint32_t blocks = (uint32_t)((p->pochs + l->dim - 1) / l->dim);
+  return p->weights_end - blocks * weight_block(p);
+}
+
+static uint32_t input_local(const gm_loop_conv *l, const gm_conv_loop *p, int b, int row, int col, int channel) {
+  uint32_t cols = (uint32_t)(input_cols(p) >> p->downsample);
+  uint32_t image = cols * (uint32_t)(input_rows(p) >> p->downsample);
+  return p->input_start + (uint32_t)(channel / l->dim) * input_block(p) + (uint32_t)b * image +
+         (uint32_t)(row >> p->downsample) * cols + (uint32_t)(col >> p->downsample);
+}
+
+static uint32_t result_local(const gm_loop_conv *l, const gm_conv_loop *p, const gm_conv_unit *u) {
+  return u->start + (uint32_t)(u->channel / l->dim) * result_block(p) +
+         (uint32_t)((u->b * p->orows + u->row) * p->ocols + u->col);
+}
+
+static uint32_t weight_local(const gm_loop_conv *l, const gm_conv_loop *p, const gm_conv_unit *u) {
+  return weights_start(l, p) + (uint32_t)(u->channel / l->dim) * weight_block(p) +
+         ((uint32_t)u->krow * p->kcols + u->kcol) * p->kchs + u->kch;
+}
+
+static uint32_t at_most(int left, int most) { return (uint32_t)(left > most ? most : left); }
+
+/* Offsets in memory are cut to 32 bits (castDramOffset). */
+static uint64_t at(uint64_t base, uint64_t elements, int bytes) {
+  return base + (uint32_t)(elements * (uint64_t)bytes);
+}
+
+/* ---- The commands of the units; each steps its unit's iterators (floorAdd, sFloorAdd) ---- */
+
+static gm_command config_ld(int state_id, uint64_t stride, uint32_t block_stride) {
+  return (gm_command){.funct = GM_CONFIG,
+                      .rs1 = scale_one | (uint64_t)(block_stride & 0xffff) << 16 | 1 << 8 | (uint64_t)state_id << 3 |
+                             GM_CONFIG_LD,
+                      .rs2 = stride};
+}
+
+/* Steps *i by n; at `end` it starts over at `first`, and the next iterator steps. */
+static bool wraps(int32_t *i, int n, int end, int first) {
+  *i = *i + n >= end ? first : *i + n;
+  return *i == first;
+}
+
+static gm_command bias_command(gm_loop_conv *l) {
+  gm_conv_unit *u = &l->units[GM_CONV_BIAS];
+  const gm_conv_loop *p = &l->loops[u->loop];
+  if (u->state == CONFIG) {
+    u->state = WORK;
+    return config_ld(2, 0, result_block(p));
+  }
+  int width = (int)at_most(p->pochs, l->columns_acc);
+  gm_command c = {.funct = GM_MVIN3,
+                  .rs1 = p->no_bias ? 0 : at(p->bias, (uint64_t)u->channel, l->acc_bytes),
+                  .rs2 = gm_local_operand(at_most(p->ocols - u->col, l->dim), at_most(p->pochs - u->channel, width),
+                                          1u << 31 | (result_local(l, p, u) & l->pair.row_mask))};
+  if (wraps(&u->channel, width, p->pochs, 0) && wraps(&u->col, l->dim, p->ocols, 0) && wraps(&u->row, 1, p->orows, 0) &&
+      wraps(&u->b, 1, p->batches, 0))
+    u->state = IDLE;
+  return c;
+}
+
+/* Columns of pixels in one mvin: of the padding before the image, of the image, of the padding behind (line 270). */
+static int input_width(const gm_loop_conv *l, const gm_conv_loop *p, int col) {
+  int inner = inner_cols(p);
+  if (col < 0) return (int)at_most(-col, l->dim);
+  if (col >= inner) return (int)at_most(inner + p->rpad - col, l->dim);
+  return (int)at_most(inner - col, l->dim << p->downsample);
+}
+
+static gm_command input_command(gm_loop_conv *l) {
+  gm_conv_unit *u = &l->units[GM_CONV_INPUT];
+  const gm_conv_loop *p = &l->loops[u->loop];
+  if (u->state == CONFIG) {
+    u->state = WORK;
+    return config_ld(0, (uint64_t)p->in_channels * (uint32_t)l->input_bytes << p->downsample, input_block(p));
+  }
+  int channels = (int)at_most(p->kchs, l->columns), width = input_width(l, p, u->col);
+  bool padding = u->row < 0 || u->row >= inner_rows(p) || u->col < 0 || u->col >= inner_cols(p);
+  uint64_t pixel = (uint64_t)(((int64_t)u->b * p->in_dim + u->row) * p->in_dim + u->col);
+  gm_command c = {.funct = GM_MVIN,
+                  .rs1 = padding ? 0 : at(p->input, pixel * p->in_channels + (uint64_t)u->channel, l->input_bytes),
+                  .rs2 = gm_local_operand((uint32_t)width >> p->downsample, at_most(p->kchs - u->channel, channels),
+                                          input_local(l, p, u->b, u->row + p->upad, u->col + p->lpad, u->channel) &
+                                              l->pair.row_mask)};
+  if (wraps(&u->channel, channels, p->kchs, 0) && wraps(&u->col, width, inner_cols(p) + p->rpad, -p->lpad) &&
+      wraps(&u->row, 1 << p->downsample, inner_rows(p) + p->dpad, -p->upad) && wraps(&u->b, 1, p->batches, 0))
+    u->state = IDLE;
+  return c;
+}
+
+static gm_command weights_command(gm_loop_conv *l) {
+  gm_conv_unit *u = &l->units[GM_CONV_WEIGHTS];
+  const gm_conv_loop *p = &l->loops[u->loop];
+  if (u->state == CONFIG) {
+    u->state = WORK;
+    return config_ld(1, (uint64_t)p->out_channels * (uint32_t)l->input_bytes, weight_block(p));
+  }
+  int width = (int)at_most(p->pochs, l->columns);
+  uint64_t line = ((uint64_t)u->krow * p->kernel_dim + u->kcol) * p->in_channels + u->kch;
+  gm_command c = {.funct = GM_MVIN2,
+                  .rs1 = at(p->weights, line * p->out_channels + (uint64_t)u->channel, l->input_bytes),
+                  .rs2 = gm_local_operand(at_most(p->kchs - u->kch, l->dim), at_most(p->pochs - u->channel, width),
+                                          weight_local(l, p, u) & l->pair.row_mask)};
+  u->kch = gm_advance(u->kch, (uint32_t)l->dim, p->kchs);
+  if (!u->kch) u->kcol = gm_advance(u->kcol, 1, p->kcols);
+  if (!u->kch && !u->kcol) u->krow = gm_advance(u->krow, 1, p->krows);
+  if (!u->kch && !u->kcol && !u->krow && wraps(&u->channel, width, p->pochs, 0)) u->state = IDLE;
+  return c;
+}
+
+/* Which pixels, channels and products the next preload and compute are about. */
+typedef struct block {
+  uint32_t rows, cols, depth;
+} block;
+
+static gm_command preload(const gm_loop_conv *l, const gm_conv_loop *p, const gm_conv_unit *u, block n) {
+  return (gm_command){
+      .funct = GM_PRELOAD,
+      .rs1 = gm_local_operand(n.depth, n.cols, u->new_weights ? weight_local(l, p, u) & l->pair.row_mask : GM_GARBAGE),
+      .rs2 = gm_local_operand(n.rows, n.cols, 3u << 30 | (result_local(l, p, u) & l->pair.row_mask))};
+}
+
+static gm_command compute(const gm_loop_conv *l, const gm_conv_loop *p, const gm_conv_unit *u, block n) {
+  uint32_t a = input_local(l, p, u->b, u->row * p->stride + u->krow, u->col * p->stride + u->kcol, u->kch);
+  return (gm_command){.funct = u->new_weights ? GM_COMPUTE_PRELOADED : GM_COMPUTE_ACCUMULATED,
+                      .rs1 = gm_local_operand(n.rows, n.depth, a & l->pair.row_mask),
+                      .rs2 = gm_local_operand(n.rows, n.cols, GM_GARBAGE)};
+}
+
+static gm_command execute_command(gm_loop_conv *l) {
+  gm_conv_unit *u = &l->units[GM_CONV_EX];
+  const gm_conv_loop *p = &l->loops[u->loop];
+  const block n = {at_most(p->ocols - u->col, l->dim), at_most(p->pochs - u->channel, l->dim),
+                   at_most(p->kchs - u->kch, l->dim)};
+  if (u->state == PRELOAD) {
+    u->state = COMPUTE;
+    return preload(l, p, u, n);
+  }
+  gm_command c = compute(l, p, u, n);
+  u->state = PRELOAD;
+  u->new_weights =
+      wraps(&u->col, l->dim, p->ocols, 0) && wraps(&u->row, 1, p->orows, 0) && wraps(&u->b, 1, p->batches, 0);
+  if (!u->new_weights) return c;
+  u->kch = gm_advance(u->kch, (uint32_t)l->dim, p->kchs);
+  if (!u->kch) u->kcol = gm_advance(u->kcol, 1, p->kcols);
+  if (!u->kch && !u->kcol) u->krow = gm_advance(u->krow, 1, p->krows);
+  if (!u->kch && !u->kcol && !u->krow && wraps(&u->channel, l->dim, p->pochs, 0)) u->state = IDLE;
+  return c;
+}
+
+/* Fields as in GemminiISA.scala, ConfigMvoutRs1; the accumulator's scale stays (all ones). */
+static gm_command config_st(const gm_loop_conv *l, const gm_conv_loop *p, bool pooling) {
+  uint64_t rs1 = (uint64_t)p->activation << 2 | GM_CONFIG_ST;
+  if (pooling)
+    rs1 |= (uint64_t)(p->ocols & 0xff) << 56 | (uint64_t)(p->orows & 0xff) << 48 | (uint64_t)(p->pocols & 0xff) << 40 |
+           (uint64_t)(p->porows & 0xff) << 32 | (uint64_t)(p->pool_out_dim & 0xff) << 24 |
+           (uint64_t)(p->plpad & 3) << 10 | (uint64_t)(p->pupad & 3) << 8 | (uint64_t)(p->pool_size & 3) << 6 |
+           (uint64_t)(p->pool_stride & 3) << 4;
+  return (gm_command){
+      .funct = GM_CONFIG, .rs1 = rs1, .rs2 = UINT64_C(0xffffffff) << 32 | (uint32_t)(p->out_channels * l->input_bytes)};
+}
+
+static gm_command pooled_store(gm_loop_conv *l, gm_conv_unit *u, const gm_conv_loop *p) {
+  uint64_t image = (uint64_t)u->b * p->pool_out_dim * p->pool_out_dim;
+  gm_command c = {.funct = GM_MVOUT,
+                  .rs1 = p->output + (image * p->out_channels + (uint64_t)u->channel) * (uint32_t)l->input_bytes,
+                  .rs2 = gm_local_operand(0, at_most(p->pochs - u->channel, l->dim),
+                                          1u << 31 | (result_local(l, p, u) & l->pair.row_mask))};
+  if (wraps(&u->channel, l->dim, p->pochs, 0) && wraps(&u->b, 1, p->batches, 0)) u->state = AFTER_POOL;
+  return c;
+}
+
+static gm_command store_command(gm_loop_conv *l) {
+  gm_conv_unit *u = &l->units[GM_CONV_ST];
+  const gm_conv_loop *p = &l->loops[u->loop];
+  if (u->state == CONFIG || u->state == AFTER_POOL) {
+    bool before = u->state == CONFIG;
+    u->state = before ? POOL : IDLE;
+    return config_st(l, p, before);
+  }
+  if (u->state == POOL) return pooled_store(l, u, p);
+  uint64_t pixel = ((uint64_t)u->b * p->out_dim + (uint64_t)u->row) * p->out_dim + (uint64_t)u->col;
+  gm_command c = {.funct = GM_MVOUT,
+                  .rs1 = at(p->output, pixel * p->out_channels + (uint64_t)u->channel, l->input_bytes),
+                  .rs2 = gm_local_operand(at_most(p->ocols - u->col, l->dim), at_most(p->pochs - u->channel, l->dim),
+                                          1u << 31 | (result_local(l, p, u) & l->pair.row_mask))};
+  if (wraps(&u->channel, l->dim, p->pochs, 0) && wraps(&u->col, l->dim, p->ocols, 0) &&
+      wraps(&u->row, 1, p->orows, 0) && wraps(&u->b, 1, p->batches, 0))
+    u->state = IDLE;
+  return c;
+}
+
+static gm_command next_command(gm_loop_conv *l, int unit) {
+  switch (unit) {
+  case GM_CONV_BIAS: return bias_command(l);
+  case GM_CONV_INPUT: return input_command(l);
+  case GM_CONV_WEIGHTS: return weights_command(l);
+  case GM_CONV_EX: return execute_command(l);
+  default: return store_command(l);
+  }
+}
+
+/* ---- Who is where ---- */
+
+static bool idle(const gm_conv_unit *u) { return u->state == IDLE && !u->valid[0] && !u->valid[1]; }
+
+/* `u` may go on: the unit before it has let everything of their loop out. */
+static bool passed(const gm_conv_unit *before, const gm_conv_unit *u) {
+  return before->loop != u->loop || idle(before);
+}
+
+/* Loads for the next loop wait while execute's own are not through (lines 1073-1079). */
+static bool waits_for_loads(const gm_loop_conv *l) {
+  const gm_loop_slot *s = &l->pair.slot[l->units[GM_CONV_EX].loop];
+  return s->started >> GM_CONV_EX & 1 && !(s->completed >> GM_CONV_EX & 1) && (s->completed & LOADED) != LOADED;
+}
+
+/* Bias and store without their array leave again one cycle after they started. */
+static bool has_nothing_to_do(const gm_loop_conv *l, int unit) {
+  const gm_conv_loop *p = &l->loops[l->units[unit].loop];
+  return (unit == GM_CONV_BIAS && !p->bias) || (unit == GM_CONV_ST && !p->output);
+}
+
+/* Has unit a command for its output registers? */
+static bool offers(const gm_loop_conv *l, int unit, bool waiting) {
+  const gm_conv_unit *u = &l->units[unit], *x = &l->units[GM_CONV_EX];
+  if (u->state == IDLE || has_nothing_to_do(l, unit)) return false;
+  if (unit == GM_CONV_EX)
+    return passed(&l->units[GM_CONV_BIAS], u) && passed(&l->units[GM_CONV_INPUT], u) &&
+           passed(&l->units[GM_CONV_WEIGHTS], u);
+  if (unit == GM_CONV_ST) return passed(x, u);
+  return !waiting || u->loop == x->loop;
+}
+
+static int kind_of(int unit) {
+  return unit == GM_CONV_EX ? GM_LOOP_EXECUTES : unit == GM_CONV_ST ? GM_LOOP_STORES : GM_LOOP_LOADS;
+}
+
+/* The unit whose command comes out in this cycle if the output is ready, or -1. */
+static int sender(const gm_loop_conv *l) {
+  static const uint8_t order[] = {GM_CONV_ST, GM_CONV_EX, GM_CONV_BIAS, GM_CONV_WEIGHTS, GM_CONV_INPUT};
+  for (int i = 0; i < GM_LOOP_UNITS; i++) {
+    int unit = order[i], kind = kind_of(unit);
+    if (l->units[unit].valid[1] && l->pair.used[kind] < l->pair.limit[kind]) return unit;
+  }
+  return -1;
+}
+
+/* One edge of a unit's two output registers: [1] leaves if `sent`, [0] follows, a new command enters if there is room. */
+static void step_unit(gm_loop_conv *l, int unit, bool sent, bool offered) {
+  gm_conv_unit *u = &l->units[unit];
+  bool stalled = u->valid[1] && !sent, enters = offered && !(u->valid[0] && stalled);
+  if (!stalled) {
+    u->stage[1] = u->stage[0];
+    u->valid[1] = u->valid[0];
+    u->valid[0] = false;
+  }
+  if (enters) {
+    u->stage[0] = next_command(l, unit);
+    u->valid[0] = true;
+  }
+}
+
+/* ---- Loops ---- */
+
+static void start_unit(gm_loop_conv *l, int unit, unsigned after) {
+  int loop = gm_loop_start(&l->pair, unit, after);
+  if (loop < 0) return;
+  const gm_conv_loop *p = &l->loops[loop];
+  gm_conv_unit *u = &l->units[unit];
+  *u = (gm_conv_unit){.state = CONFIG, .loop = (uint8_t)loop, .new_weights = true};
+  if (unit == GM_CONV_INPUT) u->row = -p->upad, u->col = -p->lpad;
+  if (unit == GM_CONV_ST && p->no_pool) u->state = WORK;
+  if (unit == GM_CONV_BIAS || unit == GM_CONV_EX || unit == GM_CONV_ST)
+    u->start = gm_loop_take_acc(&l->pair, unit, p->output != 0);
+}
+
+/* Starts what may start among the units in `ready`. Later units first: each looks at what had started before this cycle. */
+static void start_units(gm_loop_conv *l, unsigned ready) {
+  static const unsigned after[GM_LOOP_UNITS] = {[GM_CONV_EX] = LOADED, [GM_CONV_ST] = 1 << GM_CONV_EX};
+  for (int unit = GM_LOOP_UNITS - 1; unit >= 0; unit--)
+    if (ready >> unit & 1) start_unit(l, unit, after[unit]);
+}
+
+/* ---- Commands from the core ---- */
+
+static bool refuse_sizes(const gm_conv_loop *p, char why[256]) {
+  const struct {
+    const char *name;
+    unsigned value;
+  } size[] = {{"batches", p->batches}, {"orows", p->orows}, {"ocols", p->ocols}, {"pochs", p->pochs},
+              {"krows", p->krows},     {"kcols", p->kcols}, {"kchs", p->kchs},   {"stride", p->stride}};
+  for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+    if (size[i].value) continue;
+    snprintf(why, 256, "loop_conv: %s is 0; it must be at least 1 (is a LOOP_CONV_WS_CONFIG missing?)", size[i].name);
+    return true;
+  }
+  if (inner_rows(p) < 1 || inner_cols(p) < 1) {
+    snprintf(why, 256, "loop_conv: the tile's input is padding only: %d x %d pixels without it", inner_rows(p),
+             inner_cols(p));
+    return true;
+  }
+  return false;
+}
+
+/* Writes why the loop in `p` cannot be started by `c`; false if it can. */
+static bool refuse(const gm_conv_loop *p, const gm_command *c, char why[256]) {
+  static const struct {
+    uint8_t bit;
+    const char *name;
+  } training[] = {{1, "wrot180"},
+                  {2, "trans_output_1203"},
+                  {3, "trans_weight_1203"},
+                  {4, "trans_weight_0132"},
+                  {5, "trans_input_3120"}};
+  unsigned activation = c->rs2 >> 3 & 3, pixels = c->rs1 >> 8 & 0xff;
+  for (size_t i = 0; i < sizeof training / sizeof *training; i++) {
+    if (!(c->rs1 >> training[i].bit & 1)) continue;
+    snprintf(why, 256, "loop_conv: %s (for training) is not modelled; use 0", training[i].name);
+    return true;
+  }
+  if (c->rs2 >> 2 & 1)
+    snprintf(why, 256, "loop_conv: input_dilated (for training) is not modelled; use 0");
+  else if (c->rs1 >> 6 & 1)
+    snprintf(why, 256, "loop_conv: dw (depthwise convolution) is not modelled; use 0");
+  else if (pixels > 1)
+    snprintf(why, 256, "loop_conv: max_pixels_per_row=%u is not modelled; use 1", pixels);
+  else if (p->kernel_dilation != 1)
+    snprintf(why, 256, "loop_conv: kernel_dilation=%u is not modelled; use 1", p->kernel_dilation);
+  else if (activation > 1)
+    snprintf(why, 256, "loop_conv: activation %u is not modelled; only 0 (none) and 1 (ReLU) are", activation);
+  else
+    return refuse_sizes(p, why);
+  return true;
+}
+
+static uint16_t field(uint64_t operand, int low) { return (uint16_t)(operand >> low); }
+
+/* Lines 1103-1183. Fields that no unit looks at (batch_size, padding, pool_padding, prad, pdpad) are not kept. */
+static void configure(gm_conv_loop *p, const gm_command *c) {
+  switch (c->funct) {
+  case GM_LOOP_CONV_CONFIG_1:
+    p->out_channels = field(c->rs1, 48), p->in_channels = field(c->rs1, 32), p->in_dim = field(c->rs1, 16);
+    p->stride = field(c->rs2, 32), p->pool_out_dim = field(c->rs2, 16), p->out_dim = field(c->rs2, 0);
+    break;
+  case GM_LOOP_CONV_CONFIG_2:
+    p->kernel_dim = field(c->rs1, 48), p->pool_size = field(c->rs1, 32), p->pool_stride = field(c->rs1, 16);
+    p->batches = field(c->rs2, 48), p->porows = field(c->rs2, 32);
+    p->pocols = field(c->rs2, 16), p->pochs = field(c->rs2, 0);
+    break;
+  case GM_LOOP_CONV_CONFIG_3:
+    p->krows = field(c->rs1, 48), p->kcols = field(c->rs1, 32), p->kchs = field(c->rs1, 16);
+    p->lpad = field(c->rs1, 0);
+    p->rpad = field(c->rs2, 48), p->upad = field(c->rs2, 32), p->dpad = field(c->rs2, 16), p->plpad = field(c->rs2, 0);
+    break;
+  case GM_LOOP_CONV_CONFIG_4:
+    p->orows = field(c->rs1, 48), p->pupad = field(c->rs1, 16);
+    p->kernel_dilation = field(c->rs2, 16), p->ocols = field(c->rs2, 0);
+    break;
+  case GM_LOOP_CONV_CONFIG_5: p->weights = c->rs1, p->output = c->rs2; break;
+  case GM_LOOP_CONV_CONFIG_6: p->bias = c->rs1, p->input = c->rs2; break;
+  default: /* GM_LOOP_CONV */
+    p->no_bias = c->rs1 & 1;
+    p->no_pool = c->rs2 & 1;
+    p->downsample = c->rs2 >> 1 & 1;
+    p->activation = c->rs2 >> 3 & 3;
+  }
+}
+
+/* One edge of all units and loops, on the state before it. */
+static bool step_loops(gm_loop_conv *l, bool out_ready, gm_command *out) {
+  bool retires = gm_loop_head_retires(&l->pair), waiting = waits_for_loads(l), offered[GM_LOOP_UNITS];
+  int unit = out_ready ? sender(l) : -1;
+  unsigned ready = 0;
+  for (int i = 0; i < GM_LOOP_UNITS; i++) {
+    ready |= (unsigned)idle(&l->units[i]) << i;
+    offered[i] = offers(l, i, waiting);
+  }
+  for (int i = 0; i < GM_LOOP_UNITS; i++)
+    if (ready >> i & 1) gm_loop_note_idle(&l->pair, i, l->units[i].loop);
+  if (unit >= 0) {
+    *out = l->units[unit].stage[1];
+    l->pair.used[kind_of(unit)]++;
+  }
+  for (int i = 0; i < GM_LOOP_UNITS; i++) {
+    step_unit(l, i, i == unit, offered[i]);
+    if (has_nothing_to_do(l, i)) l->units[i].state = IDLE;
+  }
+  start_units(l, ready);
+  if (retires) gm_loop_retire_head(&l->pair);
+  return unit >= 0;
+}
+
+bool gm_loop_conv_step(gm_loop_conv *l, const gm_command *in, bool *take_in, bool out_ready, int ld_completed,
+                       int ex_completed, int st_completed, gm_command *out, bool *from_loop, char why[256]) {
+  gm_loop_pair *pair = &l->pair;
+  int target = gm_loop_to_configure(pair);
+  bool busy = gm_loop_conv_busy(l), configures = in && gm_is_loop_conv(in->funct) && !pair->slot[target].configured;
+  bool sent = false;
+
+  why[0] = 0;
+  *take_in = *from_loop = false;
+  if (configures && in->funct == GM_LOOP_CONV && refuse(&l->loops[target], in, why)) return false;
+  if (ld_completed > pair->used[GM_LOOP_LOADS] || ex_completed > pair->used[GM_LOOP_EXECUTES] ||
+      st_completed > pair->used[GM_LOOP_STORES]) {
+    snprintf(why, 256, "loop_conv: more commands completed than the loop sent");
+    return false;
+  }
+  if (busy) {
+    sent = *from_loop = step_loops(l, out_ready, out);
+  } else if (in && !gm_is_loop_conv(in->funct) && out_ready) {
+    *out = *in;
+    *take_in = sent = true;
+  }
+  if (configures) {
+    configure(&l->loops[target], in);
+    pair->slot[target].configured = in->funct == GM_LOOP_CONV;
+    *take_in = true;
+  }
+  pair->used[GM_LOOP_LOADS] -= ld_completed;
+  pair->used[GM_LOOP_EXECUTES] -= ex_completed;
+  pair->used[GM_LOOP_STORES] -= st_completed;
+  return sent;
+}
