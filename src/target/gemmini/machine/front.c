@@ -13,61 +13,74 @@ static bool known(gm_machine *m, const gm_command *c) {
   case GM_PRELOAD: case GM_COMPUTE_PRELOADED: case GM_COMPUTE_ACCUMULATED: case GM_FLUSH:
   case GM_LOOP_WS: case GM_LOOP_WS_BOUNDS: case GM_LOOP_WS_ADDRS_AB: case GM_LOOP_WS_ADDRS_DC:
   case GM_LOOP_WS_STRIDES_AB: case GM_LOOP_WS_STRIDES_DC:
+  case GM_LOOP_CONV: case GM_LOOP_CONV_CONFIG_1: case GM_LOOP_CONV_CONFIG_2: case GM_LOOP_CONV_CONFIG_3:
+  case GM_LOOP_CONV_CONFIG_4: case GM_LOOP_CONV_CONFIG_5: case GM_LOOP_CONV_CONFIG_6:
     return true;
   }
-  const char *what = c->funct >= GM_LOOP_CONV && c->funct <= GM_LOOP_CONV_CONFIG_6 ? "the hardware convolution loop (loop_conv)"
-                     : c->funct == GM_MVOUT_SPAD ? "mvout_spad" : c->funct == GM_COUNTER ? "the performance counters" : "this command";
-  snprintf(m->why, sizeof m->why, "Gemmini command %d: %s is not modelled; use mvin, preload, compute, mvout, config, fence or loop_ws",
+  const char *what = c->funct == GM_MVOUT_SPAD ? "mvout_spad" : c->funct == GM_COUNTER ? "the performance counters" : "this command";
+  snprintf(m->why, sizeof m->why, "Gemmini command %d: %s is not modelled; use mvin, preload, compute, mvout, config, fence, loop_ws or loop_conv",
            c->funct, what);
   return false;
 }
 
-static void push(gm_machine *m, int queue, const gm_command *c, bool from_loop) {
+static void push(gm_machine *m, int queue, const gm_command *c, enum gm_origin origin) {
   int n = m->front[queue].count++;
   m->front_count++;
   m->front[queue].command[n] = *c;
-  m->front[queue].from_loop[n] = from_loop;
+  m->front[queue].origin[n] = (uint8_t)origin;
 }
 
 static void drop(gm_machine *m, int queue) {
   m->front[queue].command[0] = m->front[queue].command[1];
-  m->front[queue].from_loop[0] = m->front[queue].from_loop[1];
+  m->front[queue].origin[0] = m->front[queue].origin[1];
   m->front[queue].count--;
   m->front_count--;
 }
 
+/* One edge of the loop unit of this origin. */
+static bool step_loop(gm_machine *m, enum gm_origin loop, const gm_command *in, bool *take, bool room, gm_command *out,
+                      bool *from_loop) {
+  char why[256]; /* its own: the loop empties it, and another unit may have failed in this cycle */
+  int *done = m->rs.loop_completed[loop];
+  bool sent = loop == GM_BY_LOOP_WS
+                  ? gm_loop_ws_step(&m->loop, in, take, room, done[GM_LD], done[GM_EX], done[GM_ST], out, from_loop, why)
+                  : gm_loop_conv_step(&m->conv, in, take, room, done[GM_LD], done[GM_EX], done[GM_ST], out, from_loop, why);
+  if (why[0] && !m->why[0]) memcpy(m->why, why, sizeof why);
+  done[GM_LD] = done[GM_EX] = done[GM_ST] = 0;
+  return sent;
+}
+
+/* A loop unit sits between `queue`, its own, and the next: its commands stay, others pass by while it is idle. */
+static void pass_loop(gm_machine *m, enum gm_origin loop, int queue, const int before[GM_FRONT]) {
+  bool busy = loop == GM_BY_LOOP_WS ? gm_loop_ws_busy(&m->loop) : gm_loop_conv_busy(&m->conv);
+  const gm_command *in = before[queue] ? &m->front[queue].command[0] : NULL;
+  bool room = before[queue + 1] < 2, own = in && (loop == GM_BY_LOOP_WS ? !is_plain(in) : gm_is_loop_conv(in->funct));
+  if (!in && !busy) return;
+  if (!busy && !own) {
+    if (!room) return;
+    push(m, queue + 1, in, m->front[queue].origin[0]);
+    drop(m, queue);
+    return;
+  }
+  if (in && !known(m, in)) return;
+  gm_command out;
+  bool take = false, from_loop = false;
+  if (step_loop(m, loop, in, &take, room, &out, &from_loop)) push(m, queue + 1, &out, from_loop ? loop : GM_BY_CORE);
+  if (take) drop(m, queue);
+}
+
 void gm_front_step(gm_machine *m) {
-  if (!m->front_count && !gm_loop_ws_busy(&m->loop)) return;
+  if (!m->front_count && !gm_loops_busy(m)) return;
   int last = GM_FRONT - 1, before[GM_FRONT];
   bool taken = m->front[last].count & 0x100;
   m->front[last].count &= 0xff;
   for (int i = 0; i < GM_FRONT; i++) before[i] = m->front[i].count;
   if (taken) drop(m, last);
-  /* LoopMatmul sits between its own queue and the last one. */
-  if (before[last - 1] || gm_loop_ws_busy(&m->loop)) {
-    gm_command out;
-    bool take = false, from_loop = false;
-    int *done = m->rs.loop_completed;
-    const gm_command *in = before[last - 1] ? &m->front[last - 1].command[0] : NULL;
-    if (!gm_loop_ws_busy(&m->loop) && is_plain(in)) { /* passes the loop unit by */
-      if (before[last] < 2) {
-        push(m, last, in, false);
-        drop(m, last - 1);
-      }
-    } else if (in && !known(m, in)) {
-      return;
-    } else {
-      char why[256]; /* its own: the loop empties it, and another unit may have failed in this cycle */
-      if (gm_loop_ws_step(&m->loop, in, &take, before[last] < 2, done[GM_LD], done[GM_EX], done[GM_ST], &out, &from_loop, why))
-        push(m, last, &out, from_loop);
-      if (why[0] && !m->why[0]) memcpy(m->why, why, sizeof why);
-    }
-    if (take) drop(m, last - 1);
-    done[GM_LD] = done[GM_EX] = done[GM_ST] = 0;
-  }
-  for (int i = last - 2; i >= 0; i--)
+  pass_loop(m, GM_BY_LOOP_WS, last - 1, before);
+  pass_loop(m, GM_BY_LOOP_CONV, last - 2, before);
+  for (int i = last - 3; i >= 0; i--)
     if (before[i] && before[i + 1] < 2) {
-      push(m, i + 1, &m->front[i].command[0], false);
+      push(m, i + 1, &m->front[i].command[0], GM_BY_CORE);
       drop(m, i);
     }
 }

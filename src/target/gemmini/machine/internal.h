@@ -10,10 +10,12 @@
 #include <string.h>
 
 #include "sim/l2.h"
+#include "target/gemmini/machine/loop_conv.h"
 #include "target/gemmini/machine/loop_ws.h"
 #include "target/gemmini/machine/machine.h"
 
 enum { GM_LD, GM_EX, GM_ST, GM_QUEUES };
+enum gm_origin { GM_BY_CORE, GM_BY_LOOP_WS, GM_BY_LOOP_CONV, GM_ORIGINS }; /* who made a command */
 
 /* ---- reservation station (ReservationStation.scala) ---- */
 enum { GM_RS_MAX = 64 };       /* all entries together: a bit mask holds them */
@@ -26,8 +28,8 @@ typedef struct gm_range {      /* rows [start, end) of the scratchpad or the acc
 typedef struct gm_entry {
   gm_command command;
   gm_range a, b;               /* opa, opb */
-  bool a_is_destination, is_config, issued, from_loop;
-  uint8_t queue;
+  bool a_is_destination, is_config, issued;
+  uint8_t queue, origin;
   uint64_t waits;              /* bit i: entry i must complete (or, same queue, issue) first */
   uint64_t allocated, issue_cycle;
 } gm_entry;
@@ -41,7 +43,7 @@ typedef struct gm_station {
   /* configuration as it stands at allocation */
   uint32_t a_stride, c_stride, block_stride[3];
   bool a_transposed, pooling;
-  int loop_completed[GM_QUEUES]; /* completions of loop commands in this cycle */
+  int loop_completed[GM_ORIGINS][GM_QUEUES]; /* completions of loop commands that the loop does not know of yet */
 } gm_station;
 
 /* ---- load controller and DMA reader (LoadController, Scratchpad, DMA, XactTracker, BeatMerger) ---- */
@@ -231,9 +233,10 @@ struct gm_machine {
   int spad_bank_shift, acc_bank_shift;
   /* shared wires of the current cycle */
   uint32_t spad_written, spad_read, acc_written, acc_accumulated; /* bit per bank */
-  struct { gm_command command[2]; bool from_loop[2]; int count; } front[GM_FRONT];
+  struct { gm_command command[2]; uint8_t origin[2]; int count; } front[GM_FRONT];
   int front_count;             /* commands in all of them */
   gm_loop_ws loop;
+  gm_loop_conv conv;
   gm_station rs;
   gm_loader ld;
   gm_executor ex;
@@ -250,6 +253,8 @@ struct gm_machine {
 static inline uint32_t gm_row_of(const gm_machine *m, uint32_t local) {
   return local & (gm_is_acc(local) ? (uint32_t)gm_acc_rows(&m->config) - 1 : (uint32_t)gm_spad_rows(&m->config) - 1);
 }
+
+static inline bool gm_loops_busy(const gm_machine *m) { return gm_loop_ws_busy(&m->loop) || gm_loop_conv_busy(&m->conv); }
 
 /* units, one clock edge each */
 void gm_mesh_output(gm_machine *);

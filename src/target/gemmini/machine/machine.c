@@ -48,6 +48,7 @@ gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_err
   gm_execute_init(m);
   gm_store_init(m);
   gm_loop_ws_init(&m->loop, c);
+  gm_loop_conv_init(&m->conv, c);
   return m;
 }
 
@@ -60,7 +61,7 @@ void gm_machine_free(gm_machine *m) {
 
 /* ---- clock ---- */
 
-static bool front_empty(const gm_machine *m) { return !m->front_count && !gm_loop_ws_busy(&m->loop); }
+static bool front_empty(const gm_machine *m) { return !m->front_count && !gm_loops_busy(m); }
 
 static bool quiet(const gm_machine *m) {
   return front_empty(m) && !m->rs.valid && gm_executor_idle(m) && gm_loader_idle(m) && gm_storer_idle(m) && !l2_busy(&m->l2);
@@ -112,7 +113,7 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
   int n = m->front[0].count++;
   m->front_count++;
   m->front[0].command[n] = (gm_command){ (uint8_t)(instruction >> 25), rs1, rs2 };
-  m->front[0].from_loop[n] = false;
+  m->front[0].origin[n] = GM_BY_CORE;
   return accepted;
 }
 

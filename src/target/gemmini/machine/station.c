@@ -121,7 +121,7 @@ void gm_station_complete(gm_machine *m, int i) {
   gm_entry *e = &s->entry[i];
   s->valid &= ~bit;
   for (uint64_t rest = s->valid; rest; rest &= rest - 1) s->entry[__builtin_ctzll(rest)].waits &= ~bit;
-  if (e->from_loop) s->loop_completed[e->queue]++;
+  if (e->origin != GM_BY_CORE) s->loop_completed[e->origin][e->queue]++;
   if (m->trace) {
     static const char *const unit[GM_QUEUES] = { "load", "execute", "store" };
     gm_trace_span(m, unit[e->queue], name_of(&e->command), e->issue_cycle, m->now);
@@ -147,7 +147,7 @@ static void issue(gm_machine *m, int queue) {
 }
 
 /* Takes the command at the end of the front queues if its queue has an entry free. */
-static bool allocate(gm_machine *m, const gm_command *c, bool from_loop, uint64_t valid_at_start) {
+static bool allocate(gm_machine *m, const gm_command *c, uint8_t origin, uint64_t valid_at_start) {
   gm_station *s = &m->rs;
   int kind = (int)(c->rs1 & 3);
   int queue = c->funct == GM_CONFIG ? (kind == GM_CONFIG_EX ? GM_EX : kind == GM_CONFIG_LD ? GM_LD : GM_ST)
@@ -158,7 +158,7 @@ static bool allocate(gm_machine *m, const gm_command *c, bool from_loop, uint64_
   int i = __builtin_ctzll(free_entries);
   gm_entry *e = &s->entry[i];
   decode(m, c, e);
-  e->from_loop = from_loop;
+  e->origin = origin;
   e->allocated = m->now;
   e->waits = hazards(s, e);
   s->valid |= UINT64_C(1) << i;
@@ -188,7 +188,7 @@ void gm_station_step(gm_machine *m) {
   /* The last front queue. A flush passes by. */
   if (m->front[GM_FRONT - 1].count) {
     const gm_command *c = &m->front[GM_FRONT - 1].command[0];
-    bool taken = c->funct == GM_FLUSH || allocate(m, c, m->front[GM_FRONT - 1].from_loop[0], valid_at_start);
+    bool taken = c->funct == GM_FLUSH || allocate(m, c, m->front[GM_FRONT - 1].origin[0], valid_at_start);
     if (taken) m->front[GM_FRONT - 1].count |= 0x100; /* taken: gm_front_step removes it */
   }
 }
