@@ -246,6 +246,35 @@ static void problems_that_the_target_cannot_run_are_refused(void **state) {
   expect_failure("$T tune gemm m=1000000 n=1000000 k=8" ON, 2, "room for");
 }
 
+#define CONV "conv2d n=1 h=6 w=5 c=3 k=4 r=3 s=3"
+
+static void convolutions_are_run_and_impossible_ones_refused(void **state) {
+  (void)state;
+  tw_text text = {0};
+  tw_text_add_string(&text,
+                     "void test(int8_t in[N][INP_ROWS][INP_COLS][C], int8_t w[R][S][C][K], int8_t out[N][P][Q][K]) {\n"
+                     "  for (int p = 0; p < P; p++) for (int q = 0; q < Q; q++) for (int k = 0; k < K; k++) {\n"
+                     "    int x = 0;\n"
+                     "    for (int r = 0; r < R; r++) for (int s = 0; s < S; s++) for (int c = 0; c < C; c++)\n"
+                     "      x += in[0][p + r][q + s][c] * w[r][s][c][k];\n"
+                     "    OUTPUT_MATRIX_NAME[0][p][q][k] = x > 127 ? 127 : x < -128 ? -128 : x;\n  }\n}\n");
+  char *path = tw_path_join(folder, "conv.c"), *source = tw_text_take(&text);
+  assert_int_equal(tw_file_write(path, source, strlen(source), NULL), TW_OK);
+  free(source);
+  free(path);
+  expect_output("$T run conv.c " CONV ON, "correct");
+  expect_failure("$T run conv.c " CONV " relu=1" ON, 1, "output[0][");
+  expect_failure("$T run conv.c " CONV " bias=row" ON, 1, "4 operands: input, weights, bias, output");
+  expect_failure("$T run conv.c " CONV " a=f32" ON, 2, "a=f32");
+  expect_failure("$T run conv.c " CONV " out=i32 relu=1" ON, 2, "relu and pool need out=i8");
+  expect_failure("$T run conv.c conv2d n=1 h=9 w=9 c=1 k=1 r=1 s=1 pool=4" ON, 2, "3 x 3");
+  expect_failure("$T run conv.c " CONV " pool=2 pool_stride=4" ON, 2, "3 apart");
+  expect_failure("$T run conv.c " CONV " pool=2 pool_pad=1" ON, 2, "relu=1");
+  expect_failure("$T run conv.c conv2d n=1 h=3 w=600 c=1 k=1 r=1 s=1 pool=2" ON, 2, "255 columns");
+  expect_failure("$T run conv.c " CONV " -t gemmini-4x4-fp32", 2, "types");
+  expect_failure("$T run conv.c conv2d n=60000 h=100 w=100 c=3 k=4 r=3 s=3" ON, 2, "room for");
+}
+
 static void missing_compiler_is_named(void **state) {
   (void)state;
   write_kernel("good.c", "");
@@ -392,6 +421,7 @@ int main(void) {
       cmocka_unit_test(sources_that_are_none_are_refused),
       cmocka_unit_test(garbage_that_a_kernel_prints_stays_out_of_the_output),
       cmocka_unit_test(problems_that_the_target_cannot_run_are_refused),
+      cmocka_unit_test(convolutions_are_run_and_impossible_ones_refused),
       cmocka_unit_test(missing_compiler_is_named),
       cmocka_unit_test(schedules_are_emitted_and_bad_ones_refused),
       cmocka_unit_test(tuning_gives_files_that_run_as_promised),

@@ -22,9 +22,11 @@
 #include "target/gemmini/harness.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/strings.h"
+#include "op/conv2d.h"
 
 static tw_status finish(tw_text *t, char **text, tw_error *error) {
   *text = tw_text_take(t);
@@ -100,9 +102,8 @@ tw_status gm_harness_params(const gm_config *c, char **text, tw_error *error) {
 
 /* ---- The program ------------------------------------------------------------------------------------------ */
 
-/* What the harnesses of the public GEMM problems define, for kernels that use it. */
-static void add_problem_macros(tw_text *t, const tw_problem *p) {
-  if (strcmp(p->op->name, "gemm") != 0) return;
+/* What the harnesses of the public problems (ucb-bar/autocomp, harnesses/) define, for kernels that use it. */
+static void add_gemm_macros(tw_text *t, const tw_problem *p) {
   bool bias_row = tw_problem_int(p, "bias") == 1, bias = tw_problem_int(p, "bias") != 0;
   bool a_transposed = tw_problem_int(p, "a_transposed"), b_transposed = tw_problem_int(p, "b_transposed");
   tw_text_add(t, "#define MAT_DIM_I %" PRId64 "\n#define MAT_DIM_J %" PRId64 "\n#define MAT_DIM_K %" PRId64 "\n",
@@ -114,6 +115,32 @@ static void add_problem_macros(tw_text *t, const tw_problem *p) {
               b_transposed ? "MAT_DIM_K" : "MAT_DIM_J");
   tw_text_add(t, "#define NO_BIAS %d\n#define REPEATING_BIAS %d\n#define SUB_BIAS 0\n#define ACTIVATION %s\n", !bias,
               bias_row, tw_problem_int(p, "relu") ? "RELU" : "NO_ACTIVATION");
+}
+
+static bool is_parameter(const gm_entry *e, const char *name) {
+  for (size_t i = 0; i < e->n_parameters; i++)
+    if (!strcmp(e->parameter[i], name)) return true;
+  return false;
+}
+
+/* The sizes have names of one letter: constants, not macros, so that a kernel may use the same letters for its own. */
+static void add_conv2d_macros(tw_text *t, const tw_problem *p, const gm_entry *e) {
+  const tw_conv2d v = tw_conv2d_of(p);
+  const struct {
+    const char *name;
+    int64_t value;
+  } size[] = {{"N", v.n}, {"INP_ROWS", v.h}, {"INP_COLS", v.w}, {"C", v.c}, {"K", v.k},
+              {"P", v.p}, {"Q", v.q},        {"R", v.r},        {"S", v.s}, {"STRIDE", v.stride}};
+  for (size_t i = 0; i < sizeof size / sizeof *size; i++)
+    if (!is_parameter(e, size[i].name)) tw_text_add(t, "enum { %s = %" PRId64 " };\n", size[i].name, size[i].value);
+  tw_text_add(t, "#define INP_MATRIX_NAME %s\n#define WEIGHT_MATRIX_NAME %s\n#define BIAS_MATRIX_NAME %s\n",
+              e->parameter[0], e->parameter[1], v.bias ? e->parameter[2] : "NULL");
+  tw_text_add(t, "#define NO_BIAS %d\n#define ACTIVATION %s\n", !v.bias, v.relu ? "RELU" : "NO_ACTIVATION");
+}
+
+static void add_problem_macros(tw_text *t, const tw_problem *p, const gm_entry *e) {
+  if (!strcmp(p->op->name, "gemm")) add_gemm_macros(t, p);
+  if (!strcmp(p->op->name, "conv2d")) add_conv2d_macros(t, p, e);
 }
 
 /* A pasted kernel finds the arrays by its parameters' names; a called one has no use for their names. */
@@ -231,9 +258,13 @@ tw_status gm_harness_program(const tw_problem *p, const char *source, size_t len
                              char **text, tw_error *error) {
   tw_operand operand[TW_OPERANDS_MAX];
   size_t n = p->op->operands(p, operand);
-  if (n != e->n_parameters)
+  if (n != e->n_parameters) {
+    char names[256] = "";
+    for (size_t i = 0; i < n; i++)
+      snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", operand[i].name);
     return tw_fail(error, TW_FAILED, "kernel.c:%d: error: %s has %zu parameters, but this problem has %zu operands: %s",
-                   e->line, e->name, e->n_parameters, n, n == 4 ? "A, B, D, C" : "A, B, C");
+                   e->line, e->name, e->n_parameters, n, names);
+  }
   for (size_t i = 0; i < n; i++)
     if (!e->parameter[i][0])
       return tw_fail(error, TW_FAILED, "kernel.c:%d: error: parameter %zu of %s has no name", e->line, i + 1, e->name);
@@ -241,7 +272,7 @@ tw_status gm_harness_program(const tw_problem *p, const char *source, size_t len
   tw_text t = {0};
   if (e->software_loop) tw_text_add_string(&t, "#define GEMMINI_SOFTWARE_LOOP\n");
   tw_text_add_string(&t, "#line 1 \"harness.c\"\n#include \"gemmini_testutils.h\"\n");
-  add_problem_macros(&t, p);
+  add_problem_macros(&t, p, e);
   tw_status status = add_arrays(&t, operand, n, e, tag, error);
   if (status != TW_OK) {
     tw_text_free(&t);

@@ -9,6 +9,7 @@
 
 #include "base/embedded.h"
 #include "base/strings.h"
+#include "op/conv2d.h"
 #include "target/gemmini/build.h"
 #include "target/gemmini/config.h"
 #include "target/gemmini/prompt.h"
@@ -54,15 +55,40 @@ static tw_status settle(tw_problem *p, const char *key, tw_type first, tw_type s
                  second == first ? "" : " or ", second == first ? "" : tw_type_name(second));
 }
 
+/* The ops that the machine runs, and the key of each for the type of its output. */
+static const struct {
+  const char *op, *output_key;
+} ops[] = {{"gemm", "c"}, {"conv2d", "out"}};
+
+/* What the store unit can do on the way out (StoreController.scala, GemminiISA.scala: widths of the fields). */
+static tw_status check_conv2d(const gm_config *c, const tw_problem *p, const char *target, tw_error *error) {
+  const tw_conv2d v = tw_conv2d_of(p);
+  if (v.output == c->acc_type && v.output != c->input_type && (v.relu || v.pool))
+    return tw_fail(error, TW_USAGE, "%s: out=%s leaves the accumulator as it is: relu and pool need out=%s", target,
+                   tw_type_name(v.output), tw_type_name(c->input_type));
+  if (v.pool > 3 || v.pool_stride > 3)
+    return tw_fail(error, TW_USAGE, "%s: the store unit pools windows of at most 3 x 3, at most 3 apart", target);
+  if (v.pool_pad && !v.relu)
+    return tw_fail(error, TW_USAGE,
+                   "%s: the store unit pads pooling windows with zeros, which would win over negative results: "
+                   "use relu=1 or pool_pad=0",
+                   target);
+  if (v.pool && v.out_w > 255)
+    return tw_fail(error, TW_USAGE, "%s: the store unit pools to at most 255 columns, not %d", target, (int)v.out_w);
+  return TW_OK;
+}
+
 static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
   const gm_config *c = config(t);
-  if (strcmp(p->op->name, "gemm"))
-    return tw_fail(error, TW_USAGE, "%s: op %s is not supported; supported: gemm", t->name, p->op->name);
+  size_t op = 0, n_ops = sizeof ops / sizeof *ops;
+  while (op < n_ops && strcmp(p->op->name, ops[op].op)) op++;
+  if (op == n_ops) return tw_fail(error, TW_USAGE, "%s: op %s is not supported; supported: gemm, conv2d", t->name, p->op->name);
   tw_status status;
   if ((status = settle(p, "a", c->input_type, c->input_type, t->name, error)) || (status = settle(p, "b", c->input_type, c->input_type, t->name, error)) ||
-      (status = settle(p, "acc", c->acc_type, c->acc_type, t->name, error)) || (status = settle(p, "c", c->input_type, c->acc_type, t->name, error)) ||
-      (status = p->op->validate(p, error)))
+      (status = settle(p, "acc", c->acc_type, c->acc_type, t->name, error)) ||
+      (status = settle(p, ops[op].output_key, c->input_type, c->acc_type, t->name, error)) || (status = p->op->validate(p, error)))
     return status;
+  if (!strcmp(p->op->name, "conv2d") && (status = check_conv2d(c, p, t->name, error)) != TW_OK) return status;
   tw_operand operand[TW_OPERANDS_MAX];
   size_t n = p->op->operands(p, operand), bytes = 0;
   for (size_t i = 0; i < n; i++) bytes += operand[i].bytes;

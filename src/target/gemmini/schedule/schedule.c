@@ -1,6 +1,7 @@
 /* schedule.c - the families of schedules, one an op. */
 #include "target/gemmini/schedule/schedule.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "target/gemmini/schedule/family.h"
@@ -43,8 +44,18 @@ tw_status gm_predict(const gm_config *config, const tw_problem *problem, const t
   return f ? f->predict(config, problem, schedule, cycles, error) : unknown(config, problem, error);
 }
 
+/* An op without schedules of its own can be run all the same: every multiplication once, every operand once. */
+static tw_status plain_bound(const gm_config *config, const tw_problem *problem, tw_bound *bound) {
+  bound->compute_cost = problem->op->operations(problem) / (config->dim * config->dim);
+  bound->memory_cost = problem->op->bytes(problem) / (config->dma_bus_bits / 8.0);
+  bool array = bound->compute_cost >= bound->memory_cost;
+  bound->cost = array ? bound->compute_cost : bound->memory_cost;
+  snprintf(bound->limit, sizeof bound->limit, array ? "the array: every multiplication once" : "the bus: every operand once");
+  return TW_OK;
+}
+
 tw_status gm_bound(const gm_config *config, const tw_problem *problem, tw_bound *bound, tw_error *error) {
   const gm_family *f = find(problem->op->name);
   *bound = (tw_bound){0};
-  return f ? f->bound(config, problem, bound, error) : unknown(config, problem, error);
+  return f ? f->bound(config, problem, bound, error) : plain_bound(config, problem, bound);
 }
