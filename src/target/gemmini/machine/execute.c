@@ -27,6 +27,7 @@ bool gm_executor_accepts(const gm_machine *m) { return m->ex.n_unroll < 2; }
 
 void gm_executor_push(gm_machine *m, const gm_command *c, int entry) {
   m->ex.unroll[m->ex.n_unroll++] = (gm_ex_command){ *c, *c, true, entry };
+  gm_wake(m, GM_UNIT_EXECUTE, m->now + 1);
 }
 
 static bool is_compute(const gm_ex_command *c) {
@@ -67,70 +68,100 @@ static void unroll_step(gm_executor *x, int n_before) {
 
 /* ---- the array ---- */
 
-/* Rows that leave the array in this cycle; the last one completes its preload. */
-static int mesh_finished(gm_machine *m) {
-  gm_executor *x = &m->ex;
-  int done = -1;
-  if (!x->row_count || x->rows[x->row_head].exit != m->now) return done;
-  int id = x->rows[x->row_head].id;
-  bool last = x->rows[x->row_head].last;
-  x->row_head = (x->row_head + 1) & (GM_ROWS - 1);
-  x->row_count--;
-  if (!x->tag_count || x->tags[x->tag_head].id != id) return done;
-  gm_tag *t = &x->tags[x->tag_head];
-  if (t->entry >= 0) {
-    if (!t->garbage && x->output_count < t->rows) {
-      uint32_t row = t->row + (uint32_t)x->output_count * t->stride;
-      if (t->acc) {
-        uint32_t bank = 1u << (row >> m->acc_bank_shift);
-        m->acc_written |= bank;
-        if (t->accumulate) m->acc_accumulated |= bank;
-      } else {
-        m->spad_written |= 1u << (row >> m->spad_bank_shift);
-      }
-    }
-    x->output_count++;
-    if (last) {
-      done = t->entry;
-      x->output_count = 0;
-    }
+static gm_outflow *rows_at(gm_executor *x, int i) { return &x->rows[(x->row_head + i) & (GM_ROWS - 1)]; }
+
+/* Rows [exit, exit + count) of matrix `id` are on their way. Rows that were fed one by one may come before those of
+ * a stretch that began while they were on their way to the array. */
+static void add_rows(gm_executor *x, uint64_t exit, int count, int before, int id, bool last) {
+  int end = x->row_count;
+  gm_outflow later = { 0 };
+  bool insert = end && rows_at(x, end - 1)->exit > exit;
+  if (insert) later = *rows_at(x, --end);
+  gm_outflow *tail = end ? rows_at(x, end - 1) : NULL;
+  if (tail && tail->id == id && !tail->last && tail->exit + tail->count == exit) {
+    tail->count = (uint16_t)(tail->count + count);
+    tail->last = last;
+  } else {
+    *rows_at(x, end++) = (gm_outflow){ exit, (uint16_t)count, (uint16_t)before, (uint8_t)id, last };
   }
-  if (last) {
-    x->tag_head = x->tag_head + 1 == GM_TAGS ? 0 : x->tag_head + 1;
-    x->tag_count--;
-  }
-  return done;
+  if (insert) *rows_at(x, end++) = later;
+  x->row_count = end;
 }
 
-/* Rows that are complete in the input buffers enter the array; then the next row's operands arrive there. */
-static bool mesh_input(gm_machine *m, bool room_for_tag, bool flush_asked, bool *flushed) {
+/* What leaves the array in this cycle: writes, and with its last row a matrix completes its preload. */
+void gm_mesh_output(gm_machine *m) {
+  gm_executor *x = &m->ex;
+  x->room_for_tag = x->tags_arrived < x->tag_max;
+  while (x->row_count && rows_at(x, 0)->exit + rows_at(x, 0)->count <= m->now) {
+    x->row_head = (x->row_head + 1) & (GM_ROWS - 1);
+    x->row_count--;
+  }
+  if (!x->row_count) return;
+  const gm_outflow *r = rows_at(x, 0);
+  if (r->exit > m->now || !x->tag_count || x->tags[x->tag_head].id != r->id) return;
+  const gm_tag *t = &x->tags[x->tag_head];
+  int i = (int)(m->now - r->exit) + r->before;
+  if (t->entry >= 0 && !t->garbage && i < t->rows) {
+    uint32_t row = t->row + (uint32_t)i * t->stride;
+    if (t->acc) {
+      uint32_t bank = 1u << (row >> m->acc_bank_shift);
+      m->acc_written |= bank;
+      if (t->accumulate) m->acc_accumulated |= bank;
+    } else {
+      gm_write_bank(m, 1u << (row >> m->spad_bank_shift));
+    }
+  }
+  if (r->last && m->now == r->exit + r->count - 1) {
+    if (t->entry >= 0) {
+      x->mesh_done = t->entry;
+      gm_wake(m, GM_UNIT_STATION, m->now);
+    }
+    x->tag_head = x->tag_head + 1 == GM_TAGS ? 0 : x->tag_head + 1;
+    x->tag_count--;
+    x->tags_arrived--;
+  }
+}
+
+/* The next cycle in which gm_mesh_output has something to say. */
+static uint64_t next_output(const gm_machine *m) {
+  const gm_executor *x = &m->ex;
+  if (!x->row_count || !x->tag_count) return GM_NEVER;
+  const gm_tag *t = &x->tags[x->tag_head];
+  if (!t->garbage && !t->acc) return m->now + 1; /* writes a scratchpad bank: every row counts */
+  for (int i = 0; i < x->row_count; i++) {
+    const gm_outflow *r = &x->rows[(x->row_head + i) & (GM_ROWS - 1)];
+    uint64_t end = r->exit + r->count - 1;
+    if (r->last && end > m->now) return end;
+  }
+  return GM_NEVER;
+}
+
+/* Rows that are complete in the input buffers enter the array; then the next row's operands arrive there. Returns
+ * whether the array takes a new matrix in this cycle. */
+static bool mesh_input(gm_machine *m, bool flush_asked, bool *flushed) {
   gm_executor *x = &m->ex;
   bool enters = x->request && ((x->a_written && x->b_written && x->d_written) || x->flush), last = false;
   if (enters) {
     last = x->fire_count == x->request_rows - 1;
-    int i = (x->row_head + x->row_count++) & (GM_ROWS - 1);
-    x->rows[i].exit = m->now + (unsigned)x->latency;
-    x->rows[i].id = (uint8_t)x->id;
-    x->rows[i].last = last;
+    add_rows(x, m->now + (unsigned)x->latency, 1, x->fire_count, x->id_in_array, last);
     x->fire_count = last ? 0 : x->fire_count + 1;
     x->a_written = x->b_written = x->d_written = false;
   }
-  bool ready = (!x->request || last) && room_for_tag;
+  bool ready = (!x->request || last) && x->room_for_tag;
   if (last) x->request = x->flush = false;
   if (x->control_count) {
-    gm_control *c = &x->control[x->control_head];
+    const gm_control *c = &x->control[x->control_head];
     bool any = c->a || c->b || c->d;
     if (c->data <= m->now && (!c->first || ready || !any)) {
-      if (c->first && any) {
+      if ((c->first && any) || c->resume) {
         x->request = true;
         x->request_rows = c->total;
-        int old = x->id;
-        x->id = (x->id + 1) % x->ids;
-        int slot = x->tag_head + x->tag_count++;
-        if (slot >= GM_TAGS) slot -= GM_TAGS;
-        x->tags[slot] = x->next_tag[x->next_tag_head];
-        x->next_tag_head = (x->next_tag_head + 1) & (GM_NEXT_TAGS - 1);
-        x->tags[slot].id = (uint8_t)((old + (x->weight_stationary ? 2 : 3)) % x->ids);
+        x->fire_count = c->resume;
+        x->id_in_array = c->id;
+        if (c->first) {
+          x->tags_arrived++;
+          x->firsts_on_way--;
+        }
       }
       x->a_written |= c->a;
       x->b_written |= c->b;
@@ -138,10 +169,10 @@ static bool mesh_input(gm_machine *m, bool room_for_tag, bool flush_asked, bool 
       x->control_head = x->control_head + 1 == GM_CONTROL_QUEUE ? 0 : x->control_head + 1;
       x->control_count--;
     }
-  } else if (flush_asked && ready) {
+  } else if (flush_asked && ready && m->now >= x->stretch_in_array) {
     x->request = x->flush = true;
     x->request_rows = m->config.dim;
-    x->id = (x->id + 1) % x->ids;
+    x->id = x->id_in_array = (x->id + 1) % x->ids;
     *flushed = true;
   }
   return ready;
@@ -170,6 +201,61 @@ static bool in_accumulator(gm_machine *m, uint64_t rs) {
   snprintf(m->why, sizeof m->why, "compute or preload reads an operand from the accumulator (address 0x%x): not modelled; "
            "move it to the scratchpad", gm_local(rs));
   return true;
+}
+
+static bool real_row(const gm_machine *m, const gm_operand *o, bool weights) {
+  return o->feeds && !o->garbage && (weights ? m->config.dim - 1 - o->count : o->count) < o->rows;
+}
+
+/* The usual case needs no look at every row: nothing but A and the weights, in two banks that they stay in. If each
+ * of its rows is read from the scratchpad, all of them take the same time, and the whole matrix is one stretch. */
+static void choose_way(gm_machine *m) {
+  gm_executor *x = &m->ex;
+  const gm_operand *a = &x->a, *d = &x->d;
+  const int dim = m->config.dim;
+  uint32_t a_bank = bank_of(m, a, false), d_bank = bank_of(m, d, true);
+  bool reads_a = a->feeds && !a->garbage, reads_d = d->feeds && !d->garbage;
+  int a_end = x->total < a->rows ? x->total : a->rows;
+  x->a_bank = 1u << a_bank;
+  x->d_bank = 1u << d_bank;
+  x->resume = 0;
+  x->lockstep = x->b.garbage && !(reads_a && reads_d && a_bank == d_bank) &&
+                (a->row + (uint32_t)((a_end - 1) * a->step)) >> m->spad_bank_shift == a->row >> m->spad_bank_shift &&
+                (d->row + (uint32_t)dim - 1) >> m->spad_bank_shift == d->row >> m->spad_bank_shift;
+  bool every_row = (reads_a && a->rows >= x->total) || (reads_d && d->rows == dim);
+  uint32_t banks = (reads_a ? x->a_bank : 0) | (reads_d ? x->d_bank : 0);
+  if (!x->lockstep || !every_row || x->firsts_on_way > 1 || !x->room_for_tag || m->spad_written & banks) return;
+  x->state = GM_EX_STRETCH;
+  x->stretch_from = m->now;
+  x->stretch_to = m->now + (unsigned)x->total - 1;
+  x->stretch_in_array = x->stretch_to + 2 + (unsigned)m->config.spad_read_delay;
+  x->stretch_banks = banks;
+  x->firsts_on_way--;
+  x->tags_arrived++;
+  add_rows(x, m->now + 2 + (unsigned)m->config.spad_read_delay + (unsigned)x->latency, x->total, 0, x->id_fed, true);
+  *(x->action == GM_PRELOAD_ALONE ? &m->counters.array_preload : &m->counters.array_busy) += (unsigned)x->total;
+}
+
+void gm_executor_disturb(gm_machine *m) {
+  gm_executor *x = &m->ex;
+  int fed = (int)(m->now - x->stretch_from);
+  gm_outflow *r = rows_at(x, x->row_count - 1);
+  x->state = GM_EX_COMPUTE;
+  x->a.count = x->b.count = x->d.count = fed;
+  x->a.started = x->b.started = x->d.started = fed > 0;
+  *(x->action == GM_PRELOAD_ALONE ? &m->counters.array_preload : &m->counters.array_busy) -= (unsigned)(x->total - fed);
+  if (fed) {
+    r->count = (uint16_t)fed;
+    r->last = false;
+    x->resume = fed;
+  } else {
+    x->row_count--;
+    x->firsts_on_way++;
+    x->tags_arrived--;
+  }
+  x->stretch_to = m->now;
+  x->stretch_in_array = m->now + 1 + (unsigned)m->config.spad_read_delay;
+  gm_wake(m, GM_UNIT_EXECUTE, m->now);
 }
 
 /* Starts feeding: decodes the operands of the commands at the queue's head (:141-180, total_rows :300). */
@@ -208,19 +294,15 @@ static void begin(gm_machine *m, enum gm_ex_action action) {
   x->tag = (gm_tag){ .entry = pre && !gm_is_garbage(c) ? q[preload]->entry : -1, .garbage = gm_is_garbage(c), .acc = gm_is_acc(c),
                      .accumulate = gm_accumulates(c), .row = gm_is_garbage(c) ? 0 : gm_row_of(m, c), .stride = x->c_stride,
                      .rows = pre ? (uint8_t)gm_rows(pre->rs2) : 0 };
-  x->next_tag[x->next_tag_tail] = x->tag;
-  x->next_tag_tail = (x->next_tag_tail + 1) & (GM_NEXT_TAGS - 1);
+  int old = x->id;
+  x->id = x->id_fed = (x->id + 1) % x->ids;
+  x->tag.id = (uint8_t)((old + (os ? 3 : 2)) % x->ids);
+  int slot = x->tag_head + x->tag_count++;
+  x->tags[slot >= GM_TAGS ? slot - GM_TAGS : slot] = x->tag;
   x->action = action;
   x->state = GM_EX_COMPUTE;
-  /* The usual case, fed without looking again: nothing but A and the weights, in two banks that they stay in. */
-  uint32_t a_first = bank_of(m, &x->a, false), d_last = bank_of(m, &x->d, true);
-  x->a_bank = 1u << a_first;
-  x->d_bank = 1u << d_last;
-  int a_end = x->total < x->a.rows ? x->total : x->a.rows;
-  x->lockstep = x->b.garbage && !(feeds_a && x->d.feeds && !x->a.garbage && !x->d.garbage && a_first == d_last) &&
-                (x->a.row + (uint32_t)((a_end - 1) * x->a.step)) >> m->spad_bank_shift == x->a.row >> m->spad_bank_shift &&
-                (x->d.row + (uint32_t)dim - 1) >> m->spad_bank_shift == x->d.row >> m->spad_bank_shift;
-
+  x->firsts_on_way++;
+  choose_way(m);
   for (int i = 0; i < (action == GM_OVERLAP ? 2 : 1); i++) {
     if (!q[i]->has_semantic) continue;
     const gm_command *s = &q[i]->semantic;
@@ -242,10 +324,6 @@ static bool same_bank(const gm_machine *m, const gm_operand *o, bool weights, co
 
 static bool in_step(const gm_operand *o, const gm_operand *p) { return o->started == p->started && o->count == p->count; }
 
-static bool real_row(const gm_machine *m, const gm_operand *o, bool weights) {
-  return o->feeds && !o->garbage && (weights ? m->config.dim - 1 - o->count : o->count) < o->rows;
-}
-
 static void advance(gm_operand *o, int total) {
   o->count = o->count + 1 == total ? 0 : o->count + 1;
   o->started = true;
@@ -255,7 +333,10 @@ static void into_control(gm_machine *m, bool reads, bool a, bool b, bool d, bool
   gm_executor *x = &m->ex;
   int slot = x->control_head + x->control_count++;
   if (slot >= GM_CONTROL_QUEUE) slot -= GM_CONTROL_QUEUE;
-  x->control[slot] = (gm_control){ m->now + 1 + (reads ? (unsigned)m->config.spad_read_delay : 0), a, b, d, first, (uint8_t)x->total };
+  uint64_t data = m->now + 1 + (reads ? (unsigned)m->config.spad_read_delay : 0);
+  if (data < x->stretch_in_array) data = x->stretch_in_array;
+  x->control[slot] = (gm_control){ data, a, b, d, first, (uint8_t)x->total, (uint8_t)x->id_fed, (uint8_t)x->resume };
+  x->resume = 0;
 }
 
 /* feed() where the operands cannot be in each other's way and are in step: only a DMA write can stop a row. */
@@ -361,6 +442,7 @@ static void decide(gm_machine *m) {
   if (config && x->finished[0] < 0 && x->finished[1] < 0 && !in_flight(x)) {
     if (!configure(m, q[0])) return;
     x->mesh_done = q[0]->entry; /* completes in this cycle; the array is empty, so the port is free */
+    gm_wake(m, GM_UNIT_STATION, m->now);
     pop(x, 1);
   } else if (preload && x->count >= 2 && !reads_result(m, q[0], q[1])) {
     begin(m, GM_PRELOAD_ALONE);
@@ -391,31 +473,34 @@ static void retire(gm_machine *m) {
   x->state = GM_EX_WAIT;
 }
 
-/* Why nothing enters the array in this cycle. */
-static void count_idle(gm_machine *m) {
+/* Why nothing enters the array. */
+static uint64_t *reason(gm_machine *m) {
   const gm_station *s = &m->rs;
   gm_counters *n = &m->counters;
   uint64_t waiting = s->valid & ~s->issued & s->mask[GM_EX];
-  if (m->ex.state == GM_EX_FLUSH || m->ex.state == GM_EX_FLUSHING) {
-    n->wait_config++;
-  } else if (waiting) {
+  if (m->ex.state == GM_EX_FLUSH || m->ex.state == GM_EX_FLUSHING) return &n->wait_config;
+  if (waiting) {
     uint64_t waits = 0;
     for (uint64_t w = waiting; w; w &= w - 1) { /* the next to issue waits for none of its own queue */
       waits = s->entry[__builtin_ctzll(w)].waits;
       if (!(waits & s->mask[GM_EX])) break;
     }
-    if (waits & s->mask[GM_LD]) n->wait_load++;
-    else if (waits & s->mask[GM_ST]) n->wait_store++;
-    else n->wait_cpu++;
-  } else if (m->fencing && !(s->valid & s->mask[GM_EX])) {
-    n->drain++;
-  } else if (m->front[GM_FRONT - 1].count) {
-    int funct = m->front[GM_FRONT - 1].command[0].funct;
-    if (funct == GM_MVOUT) n->wait_store++;
-    else n->wait_load_queue++;
-  } else {
-    n->wait_cpu++;
+    return waits & s->mask[GM_LD] ? &n->wait_load : waits & s->mask[GM_ST] ? &n->wait_store : &n->wait_cpu;
   }
+  if (m->fencing && !(s->valid & s->mask[GM_EX])) return &n->drain;
+  if (m->front[GM_FRONT - 1].count) return m->front[GM_FRONT - 1].command[0].funct == GM_MVOUT ? &n->wait_store : &n->wait_load_queue;
+  return &n->wait_cpu;
+}
+
+void gm_executor_count_idle(gm_machine *m) {
+  gm_executor *x = &m->ex;
+  if (!x->idle_counter) {
+    x->counted_to = m->now;
+    return;
+  }
+  *x->idle_counter += m->now - x->counted_to;
+  x->counted_to = m->now;
+  x->idle_counter = reason(m);
 }
 
 /* The command that the execute side completes in this cycle: results first (:978-990). */
@@ -431,33 +516,38 @@ int gm_executor_finished(gm_machine *m) {
   return -1;
 }
 
-void gm_mesh_output(gm_machine *m) {
+static void sleep_until_needed(gm_machine *m, bool did_something) {
   gm_executor *x = &m->ex;
-  x->room_for_tag = x->tag_count < x->tag_max;
-  x->mesh_done = mesh_finished(m);
+  uint64_t next = next_output(m);
+  bool watch = x->control_count || x->request || (x->n_unroll && x->count < m->config.queue_execute) || x->state == GM_EX_COMPUTE || x->state == GM_EX_FLUSH ||
+               x->state == GM_EX_FLUSHING || did_something ||
+               (x->state == GM_EX_WAIT && x->count && (x->tag_count || x->finished[0] >= 0)) || (!x->weight_stationary && x->tag_count);
+  if (watch) next = m->now + 1;
+  else if (x->state == GM_EX_STRETCH && x->stretch_to < next) next = x->stretch_to;
+  gm_wake(m, GM_UNIT_EXECUTE, next);
+  if (x->finished[0] >= 0 || x->finished[1] >= 0) gm_wake(m, GM_UNIT_STATION, m->now + 1);
 }
 
 void gm_execute_step(gm_machine *m) {
   gm_executor *x = &m->ex;
   int queue_before = x->count, unroll_before = x->n_unroll;
+  enum gm_ex_state state_before = x->state;
   bool flushed = false;
-  bool ready = mesh_input(m, x->room_for_tag, x->state == GM_EX_FLUSH, &flushed);
+  gm_executor_count_idle(m);
+  bool ready = mesh_input(m, x->state == GM_EX_FLUSH, &flushed);
   switch (x->state) {
   case GM_EX_WAIT: decide(m); break;
   case GM_EX_FLUSH: if (flushed) x->state = GM_EX_FLUSHING; break;
   case GM_EX_FLUSHING: if (ready) x->state = GM_EX_WAIT; break;
-  case GM_EX_COMPUTE: break;
+  case GM_EX_COMPUTE: case GM_EX_STRETCH: break;
   }
+  x->idle_counter = x->state == GM_EX_COMPUTE || x->state == GM_EX_STRETCH ? NULL : reason(m);
   if (x->state == GM_EX_COMPUTE) {
     if (feed(m)) retire(m);
-  } else {
-    count_idle(m);
+  } else if (x->state == GM_EX_STRETCH && m->now == x->stretch_to) {
+    retire(m);
   }
   if (unroll_before && queue_before < m->config.queue_execute) unroll_step(x, unroll_before);
-}
-
-bool gm_executor_idle(const gm_machine *m) {
-  const gm_executor *x = &m->ex;
-  return !x->count && !x->n_unroll && !x->control_count && !x->row_count && !x->request && x->finished[0] < 0 && x->finished[1] < 0 &&
-         x->state == GM_EX_WAIT;
+  if (x->n_unroll < unroll_before) gm_wake(m, GM_UNIT_STATION, m->now);
+  sleep_until_needed(m, x->state != state_before || x->count != queue_before);
 }

@@ -70,9 +70,8 @@ static void pass_loop(gm_machine *m, enum gm_origin loop, int queue, const int b
 }
 
 void gm_front_step(gm_machine *m) {
-  if (!m->front_count && !gm_loops_busy(m)) return;
   int last = GM_FRONT - 1, before[GM_FRONT];
-  bool taken = m->front[last].count & 0x100;
+  bool taken = m->front[last].count & 0x100, moved = taken;
   m->front[last].count &= 0xff;
   for (int i = 0; i < GM_FRONT; i++) before[i] = m->front[i].count;
   if (taken) drop(m, last);
@@ -83,4 +82,7 @@ void gm_front_step(gm_machine *m) {
       push(m, i + 1, &m->front[i].command[0], GM_BY_CORE);
       drop(m, i);
     }
+  for (int i = 0; i < GM_FRONT; i++) moved |= m->front[i].count != before[i];
+  if (m->front[last].count && (taken || !before[last])) gm_wake(m, GM_UNIT_STATION, m->now + 1); /* a new head */
+  if (moved || gm_loops_busy(m)) gm_wake(m, GM_UNIT_FRONT, m->now + 1);
 }

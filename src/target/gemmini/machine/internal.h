@@ -113,7 +113,7 @@ typedef struct gm_loader {
 } gm_loader;
 
 /* ---- execute controller and mesh (ExecuteController, TransposePreloadUnroller, MeshWithDelays, Mesh) ---- */
-enum { GM_EX_QUEUE = 16, GM_CONTROL_QUEUE = 8, GM_TAGS = 32, GM_NEXT_TAGS = 8, GM_ROWS = 128 };
+enum { GM_EX_QUEUE = 16, GM_CONTROL_QUEUE = 8, GM_TAGS = 32, GM_ROWS = 128 };
 
 typedef struct gm_ex_command {
   gm_command timing, semantic; /* differ only where a transposed B is unrolled */
@@ -131,10 +131,21 @@ typedef struct gm_tag {
 typedef struct gm_control {    /* one cycle's worth of row reads on its way to the mesh */
   uint64_t data;               /* cycle at which the rows read are at the mesh */
   bool a, b, d, first;
-  uint8_t total;
+  uint8_t total, id;
+  uint8_t resume;              /* rows of the matrix that went before in one stretch; 0 = none */
 } gm_control;
 
-enum gm_ex_state { GM_EX_WAIT, GM_EX_COMPUTE, GM_EX_FLUSH, GM_EX_FLUSHING };
+/* Rows of one matrix that leave the array in successive cycles. */
+typedef struct gm_outflow {
+  uint64_t exit;               /* cycle of the first */
+  uint16_t count, before;      /* rows; rows of the same matrix in earlier stretches */
+  uint8_t id;
+  bool last;                   /* ends the matrix */
+} gm_outflow;
+
+/* GM_EX_STRETCH: the whole matrix is being fed, one row a cycle, because nothing is in its way; its rows are
+ * already in `rows`. A write to a bank that it reads turns it back into GM_EX_COMPUTE (gm_executor_disturb). */
+enum gm_ex_state { GM_EX_WAIT, GM_EX_COMPUTE, GM_EX_STRETCH, GM_EX_FLUSH, GM_EX_FLUSHING };
 enum gm_ex_action { GM_PRELOAD_ALONE, GM_COMPUTE_ALONE, GM_OVERLAP };
 
 typedef struct gm_operand {
@@ -155,10 +166,15 @@ typedef struct gm_executor {
   enum gm_ex_action action;
   gm_operand a, b, d;
   int total;
-  gm_tag tag, next_tag[GM_NEXT_TAGS]; /* of the matrix being fed; of those whose first row is on its way */
-  int next_tag_head, next_tag_tail;
+  gm_tag tag;                  /* of the matrix being fed */
   bool lockstep;               /* A and the weights cannot be in each other's way */
   uint32_t a_bank, d_bank;     /* bits, if lockstep */
+  uint64_t stretch_from, stretch_to; /* cycles of its first and last row */
+  uint64_t stretch_in_array;   /* the first cycle in which what follows it may reach the array */
+  uint32_t stretch_banks;      /* that it reads */
+  int resume;                  /* rows fed before a stretch was disturbed, until the next row is on its way */
+  int id_fed;                  /* matmul_id of the matrix being fed */
+  int firsts_on_way;           /* matrices whose first row is still on its way to the array */
   int finished[2];             /* pending_completed_rob_ids: entry, -1 = none */
   uint64_t finished_at;        /* the cycle that set them; visible from the next on */
   int mesh_done;               /* entry that the array or a config completes in this cycle, -1 = none */
@@ -171,30 +187,29 @@ typedef struct gm_executor {
   bool request, flush;
   int request_rows, fire_count;
   bool a_written, b_written, d_written;
-  int id, ids;                 /* matmul_id, its modulus */
-  gm_tag tags[GM_TAGS];
-  int tag_head, tag_count, tag_max;
-  struct { uint64_t exit; uint8_t id; bool last; } rows[GM_ROWS];
+  int id, ids;                 /* matmul_id of the latest matrix, its modulus */
+  int id_in_array;             /* of the matrix whose rows enter the array one by one */
+  gm_tag tags[GM_TAGS];        /* in the order of their matrices */
+  int tag_head, tag_count;
+  int tags_arrived, tag_max;   /* those whose matrix has reached the array: the RTL's tag queue */
+  gm_outflow rows[GM_ROWS];
   int row_head, row_count;
-  int output_count;
   int latency;                 /* a row's way through the array */
+  uint64_t counted_to;         /* idle cycles are counted up to here */
+  uint64_t *idle_counter;      /* what the array has been waiting for since then; NULL = it was fed */
 } gm_executor;
 
 /* ---- store controller and DMA writer (StoreController, Scratchpad, AccumulatorScale, DMA) ---- */
-enum { GM_STORE_QUEUE = 8, GM_STORE_PIPE = 16 };
+enum { GM_STORE_QUEUE = 8, GM_STORE_RING = 64 };
+enum gm_store_stage { GM_STORE_DISPATCH, GM_STORE_NORM, GM_STORE_SCALE, GM_STORE_ISSUE, GM_STORE_STAGES };
 
 typedef struct gm_store_row {
-  uint64_t address, ready, data; /* data: cycle at which a scratchpad row has been read */
+  uint64_t address, ready, data; /* ready: cycle from which its stage sees it; data: a scratchpad row has been read */
   uint32_t row;
   uint16_t bytes;
   uint8_t tracker, block;
-  bool acc, garbage, store, wide;
+  bool acc, garbage, store;
 } gm_store_row;
-
-typedef struct gm_fifo {
-  gm_store_row row[GM_STORE_PIPE];
-  int head, count, depth;
-} gm_fifo;
 
 typedef struct gm_storer {
   struct { gm_command command; uint8_t entry; uint64_t ready; } queue[GM_STORE_QUEUE];
@@ -209,7 +224,9 @@ typedef struct gm_storer {
   uint8_t tracker_now;
   struct { bool valid; uint8_t entry; int rows_left; } tracker[GM_TRACKERS];
   int trackers, trackers_busy;
-  gm_fifo dispatch, norm, scale, issue, passthrough;
+  gm_store_row ring[GM_STORE_RING];
+  uint32_t first[GM_STORE_STAGES], end[GM_STORE_STAGES]; /* of each stage in the ring, counted without wrapping */
+  int depth_of[GM_STORE_STAGES], passthrough;
   uint32_t bank_output_busy;   /* accumulator banks whose row was read but not yet taken by the norm stage */
   int spad_rows_out;           /* scratchpad rows read but not yet taken by the writer */
   bool last_sent, trackers_done, returned_now; /* as in gm_loader */
@@ -223,12 +240,17 @@ typedef struct gm_storer {
 /* ---- the whole ---- */
 enum { GM_FRONT = 5 };         /* router, raw, loop conv, loop matmul, unrolled: five two-entry queues */
 
+/* Who sleeps until when. A unit that did something, or may in the next cycle, wakes then; others wake it sooner. */
+enum gm_unit { GM_UNIT_READ, GM_UNIT_EXECUTE, GM_UNIT_STORE, GM_UNIT_STATION, GM_UNIT_FRONT, GM_UNITS };
+#define GM_NEVER UINT64_MAX
+
 struct gm_machine {
   gm_config config;
   const rv64_memory *memory;
   gm_arch *arch;
   l2_cache l2;
   uint64_t now;                /* the cycle that the next step simulates */
+  uint64_t wake[GM_UNITS];     /* the next cycle in which the unit does anything */
   int dim_shift, input_shift, acc_shift; /* log2 of elements in a row, bytes of a row */
   int spad_bank_shift, acc_bank_shift;
   /* shared wires of the current cycle */
@@ -256,15 +278,24 @@ static inline uint32_t gm_row_of(const gm_machine *m, uint32_t local) {
 
 static inline bool gm_loops_busy(const gm_machine *m) { return gm_loop_ws_busy(&m->loop) || gm_loop_conv_busy(&m->conv); }
 
-/* units, one clock edge each */
-void gm_mesh_output(gm_machine *);
-void gm_dma_read_step(gm_machine *);
+static inline void gm_wake(gm_machine *m, enum gm_unit unit, uint64_t cycle) {
+  if (cycle < m->wake[unit]) m->wake[unit] = cycle;
+}
+
+/* units, one clock edge each; they set their own next waking */
+void gm_mesh_output(gm_machine *);   /* in every cycle simulated: what the array writes, what it completes */
+void gm_read_step(gm_machine *);     /* load controller, DMA reader, and the L2's ports */
 void gm_execute_step(gm_machine *);
-bool gm_executor_idle(const gm_machine *);
 void gm_store_step(gm_machine *);
-void gm_load_step(gm_machine *);
 void gm_station_step(gm_machine *);
 void gm_front_step(gm_machine *);
+
+/* A scratchpad bank is written in this cycle: the rows of a stretch that reads it go one by one from here on. */
+void gm_executor_disturb(gm_machine *);
+static inline void gm_write_bank(gm_machine *m, uint32_t bank) {
+  m->spad_written |= bank;
+  if (m->ex.state == GM_EX_STRETCH && m->ex.stretch_banks & bank) gm_executor_disturb(m);
+}
 
 void gm_execute_init(gm_machine *);
 void gm_load_init(gm_machine *);
@@ -284,8 +315,10 @@ int gm_executor_finished(gm_machine *);
 int gm_loader_finished(gm_machine *, bool take);
 int gm_storer_finished(gm_machine *, bool take);
 
-bool gm_loader_idle(const gm_machine *);
-bool gm_storer_idle(const gm_machine *);
+/* anything that keeps a fence waiting, beyond the reservation station */
+bool gm_loader_busy(const gm_machine *);
+bool gm_storer_busy(const gm_machine *);
+void gm_executor_count_idle(gm_machine *); /* up to this cycle */
 void gm_write_acknowledged(gm_machine *);
 
 void gm_trace_span(gm_machine *, const char *unit, const char *name, uint64_t from, uint64_t to);

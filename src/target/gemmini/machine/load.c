@@ -27,6 +27,7 @@ void gm_loader_push(gm_machine *m, const gm_command *c, int entry) {
   l->queue[i].command = *c;
   l->queue[i].entry = (uint8_t)entry;
   l->queue[i].ready = m->now + 1;
+  gm_wake(m, GM_UNIT_READ, m->now + 1);
 }
 
 int gm_loader_finished(gm_machine *m, bool take) {
@@ -39,6 +40,7 @@ int gm_loader_finished(gm_machine *m, bool take) {
   l->tracker[found].valid = false;
   l->trackers_busy--;
   l->trackers_done = more > 1;
+  gm_wake(m, GM_UNIT_READ, m->now + 1);
   return l->tracker[found].entry;
 }
 
@@ -58,7 +60,7 @@ static bool write_row(gm_machine *m, const gm_row_write *w) {
   } else {
     uint32_t bank = 1u << (w->row >> m->spad_bank_shift & (uint32_t)(m->config.spad_banks - 1));
     if (m->spad_written & bank) return false;
-    m->spad_written |= bank;
+    gm_write_bank(m, bank);
   }
   return true;
 }
@@ -227,11 +229,12 @@ static void request(gm_machine *m) {
   }
 }
 
-void gm_dma_read_step(gm_machine *m) {
+static void dma_step(gm_machine *m) {
   gm_loader *l = &m->ld;
   if (l->returned_now) {
     l->trackers_done = true;
     l->returned_now = false;
+    gm_wake(m, GM_UNIT_STATION, m->now);
   }
   write_rows(m);
   zero_writer(m);
@@ -241,7 +244,7 @@ void gm_dma_read_step(gm_machine *m) {
   if (l->merging) merge_out(m, &popped);
   if (l->merging) l->bytes_sent = l->bytes_sent_next;
   receive(m, was_free, popped);
-  l2_step(&m->l2, m->now);
+  if (m->l2.queue[L2_DMA].count | m->l2.queue[L2_CORE].count) l2_step(&m->l2, m->now);
   request(m);
   l->packets_free |= l->freed;
   l->freed = 0;
@@ -299,24 +302,26 @@ static bool send_row(gm_machine *m) {
   return true;
 }
 
-static void drop(gm_loader *l) {
+static void drop(gm_machine *m) {
+  gm_loader *l = &m->ld;
   l->head = (l->head + 1) & (GM_LOAD_QUEUE - 1);
   l->count--;
+  gm_wake(m, GM_UNIT_STATION, m->now);
 }
 
-void gm_load_step(gm_machine *m) {
+static void controller(gm_machine *m) {
   gm_loader *l = &m->ld;
   if (l->last_sent) { /* a command of one row: the controller notices a cycle later */
     l->last_sent = false;
     l->sending = false;
-    drop(l);
+    drop(m);
     return;
   }
   if (!l->sending) {
     if (!l->count || l->queue[l->head].ready > m->now) return;
     const gm_command *c = &l->queue[l->head].command;
     if (c->funct == GM_CONFIG) {
-      if (gm_arch_config(m->arch, c, m->why)) drop(l);
+      if (gm_arch_config(m->arch, c, m->why)) drop(m);
       return;
     }
     if (l->trackers_busy >= l->trackers) return;
@@ -327,12 +332,40 @@ void gm_load_step(gm_machine *m) {
       l->last_sent = true;
     } else {
       l->sending = false;
-      drop(l);
+      drop(m);
     }
   }
 }
 
-bool gm_loader_idle(const gm_machine *m) {
+static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* The next cycle in which any of this may move. */
+static uint64_t next_move(const gm_machine *m) {
   const gm_loader *l = &m->ld;
-  return !l->count && !l->sending && !l->trackers_busy && !l->issue_count && !l->reading && !l->merging && !l->beats_left && !l->last_sent;
+  const uint64_t soon = m->now + 1;
+  if (l->repeat_out.valid || l->acc_in.valid || l->zero_out.valid || l->scale_in.valid || l->ring_count || l->zero_busy || l->merging ||
+      l->issue_count || (l->reading && l->packets_free) || l->sending || l->last_sent || l->returned_now)
+    return soon;
+  uint64_t next = GM_NEVER;
+  if (l->count && l->trackers_busy < l->trackers) next = l->queue[l->head].ready > soon ? l->queue[l->head].ready : soon;
+  if (l->beats_left) next = earlier(next, l->next_beat > soon ? l->next_beat : soon);
+  else if (m->l2.n_pending) next = earlier(next, m->l2.pending[0].ready > soon ? m->l2.pending[0].ready : soon);
+  for (int c = 0; c < L2_CLIENTS; c++) {
+    if (!m->l2.queue[c].count) continue;
+    uint64_t eligible = m->l2.queue[c].request[m->l2.queue[c].head].eligible;
+    next = earlier(next, eligible > soon ? eligible : soon);
+  }
+  return next;
+}
+
+void gm_read_step(gm_machine *m) {
+  dma_step(m);
+  controller(m);
+  gm_wake(m, GM_UNIT_READ, next_move(m));
+}
+
+bool gm_loader_busy(const gm_machine *m) {
+  const gm_loader *l = &m->ld;
+  uint64_t all = l->packets >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << l->packets) - 1;
+  return l->issue_count || l->reading || l->packets_free != all;
 }

@@ -1,7 +1,8 @@
 /* machine.c - the clock: advances all units to the cycle at which the core does something that concerns them.
  *
- * The core runs ahead between its commands; the accelerator catches up when it must answer. Cycles in which every
- * unit is idle, or waits for the L2 alone, are skipped: nothing would change in them but the counters. */
+ * The core runs ahead between its commands; the accelerator catches up when it must answer. Each unit knows the next
+ * cycle in which it may do anything; cycles before the earliest of these are skipped, and in the others only those
+ * units run that are awake. */
 #include "target/gemmini/machine/machine.h"
 
 #include <stdlib.h>
@@ -19,13 +20,14 @@ gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_err
   }
   if (c->rs_load + c->rs_execute + c->rs_store >= GM_RS_MAX || c->queue_load > GM_LOAD_QUEUE || c->queue_execute > GM_EX_QUEUE ||
       c->queue_store > GM_STORE_QUEUE || c->max_in_flight_reads > GM_XACTS || c->max_in_flight_reads / c->dim + 1 > GM_TRACKERS ||
-      c->spad_read_delay + 1 > GM_READ_ISSUE || c->spad_read_delay + 2 > GM_STORE_PIPE || 5 * (c->tile_latency + 1) + 1 > GM_TAGS ||
+      c->spad_read_delay + 1 > GM_READ_ISSUE || 4 * (c->spad_read_delay + 2) > GM_STORE_RING || 5 * (c->tile_latency + 1) + 1 > GM_TAGS ||
       c->dim * 2 * (c->tile_latency + 1) + c->mesh_output_delay > GM_ROWS) {
     tw_fail(error, TW_USAGE, "%s: queues, latencies or requests in flight are beyond what the simulator holds (internal.h)", c->name);
     gm_machine_free(m);
     return NULL;
   }
   m->config = *c;
+  for (int u = 0; u < GM_UNITS; u++) m->wake[u] = 0;
   m->memory = memory;
   m->dim_shift = log2_of((unsigned)c->dim);
   m->input_shift = m->dim_shift + log2_of((unsigned)gm_input_bytes(c));
@@ -63,31 +65,48 @@ void gm_machine_free(gm_machine *m) {
 
 static bool front_empty(const gm_machine *m) { return !m->front_count && !gm_loops_busy(m); }
 
-static bool quiet(const gm_machine *m) {
-  return front_empty(m) && !m->rs.valid && gm_executor_idle(m) && gm_loader_idle(m) && gm_storer_idle(m) && !l2_busy(&m->l2);
-}
-
 static void step(gm_machine *m) {
   m->spad_written = m->spad_read = m->acc_written = m->acc_accumulated = 0;
-  gm_mesh_output(m);
-  if (!gm_loader_idle(m) || l2_busy(&m->l2)) gm_dma_read_step(m);
-  gm_execute_step(m);
-  if (!gm_storer_idle(m)) gm_store_step(m);
-  gm_load_step(m);
-  gm_station_step(m);
-  gm_front_step(m);
+  m->ex.mesh_done = -1;
+  /* The array's output matters to those who write or read the memories, and where it completes something. */
+  if (m->wake[GM_UNIT_READ] <= m->now || m->wake[GM_UNIT_EXECUTE] <= m->now || m->wake[GM_UNIT_STORE] <= m->now) gm_mesh_output(m);
+  static void (*const unit[GM_UNITS])(gm_machine *) = {
+    [GM_UNIT_READ] = gm_read_step, [GM_UNIT_EXECUTE] = gm_execute_step, [GM_UNIT_STORE] = gm_store_step,
+    [GM_UNIT_STATION] = gm_station_step, [GM_UNIT_FRONT] = gm_front_step,
+  };
+  for (int u = 0; u < GM_UNITS; u++) {
+    if (m->wake[u] > m->now) continue;
+    m->wake[u] = GM_NEVER;
+    unit[u](m);
+  }
   m->now++;
 }
 
+static uint64_t next_wake(const gm_machine *m) {
+  uint64_t next = GM_NEVER;
+  for (int u = 0; u < GM_UNITS; u++)
+    if (m->wake[u] < next) next = m->wake[u];
+  return next;
+}
+
+/* Simulates all that happens before `cycle`. */
 static void advance_to(gm_machine *m, uint64_t cycle) {
   while (m->now < cycle && !m->why[0]) {
-    if (quiet(m)) {
-      m->counters.wait_cpu += cycle - m->now;
-      m->now = cycle;
-      return;
-    }
-    step(m);
+    uint64_t next = next_wake(m);
+    if (next > m->now) m->now = next < cycle ? next : cycle;
+    if (m->now < cycle) step(m);
   }
+}
+
+/* Simulates the next cycle in which something happens; there must be one. */
+static void advance(gm_machine *m) {
+  uint64_t next = next_wake(m);
+  if (next == GM_NEVER) {
+    snprintf(m->why, sizeof m->why, "the accelerator waits for itself: its commands can never complete");
+    return;
+  }
+  if (next > m->now) m->now = next;
+  step(m);
 }
 
 static bool failed(gm_machine *m, char why[256]) {
@@ -106,10 +125,12 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
     return UINT64_MAX;
   }
   advance_to(m, cycle);
-  while (m->front[0].count >= 2 && !m->why[0]) step(m);
+  while (m->front[0].count >= 2 && !m->why[0]) advance(m);
   if (failed(m, why)) return UINT64_MAX;
   uint64_t accepted = m->now;
-  step(m); /* what is accepted in this cycle moves on in the next */
+  if (next_wake(m) <= m->now) step(m); /* what is accepted in this cycle moves on in the next */
+  else m->now++;
+  gm_wake(m, GM_UNIT_FRONT, m->now);
   int n = m->front[0].count++;
   m->front_count++;
   m->front[0].command[n] = (gm_command){ (uint8_t)(instruction >> 25), rs1, rs2 };
@@ -117,20 +138,21 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
   return accepted;
 }
 
+/* What io.busy says (Controller.scala:443): a lone preload does not count. */
 static bool busy(const gm_machine *m) {
   uint64_t held = m->rs.valid;
   bool station = held && !(__builtin_popcountll(held) == 1 && m->rs.lone_preload);
-  bool reading = m->ld.issue_count || m->ld.reading || m->ld.merging || m->ld.packets_free != (m->ld.packets >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << m->ld.packets) - 1);
-  bool writing = m->st.dispatch.count || m->st.norm.count || m->st.scale.count || m->st.issue.count || m->st.writing || m->st.in_flight;
-  return !front_empty(m) || station || reading || writing;
+  return !front_empty(m) || station || gm_loader_busy(m) || gm_storer_busy(m);
 }
 
 static uint64_t fence(void *context, uint64_t cycle, char why[256]) {
   gm_machine *m = context;
   advance_to(m, cycle);
   m->counters.fences++;
+  gm_executor_count_idle(m);
   m->fencing = true;
-  while (busy(m) && !m->why[0]) step(m);
+  gm_wake(m, GM_UNIT_EXECUTE, m->now);
+  while (busy(m) && !m->why[0]) advance(m);
   m->fencing = false;
   if (failed(m, why)) return UINT64_MAX;
   if (!m->counters.commands) gm_machine_start(m, m->now); /* the harness's fence before its first mark */
@@ -146,6 +168,7 @@ static void ask(gm_machine *m, uint64_t cycle, uint64_t line, bool is_instructio
   l2_send(&m->l2, L2_CORE, cycle - DMA_BUFFERS, L2_REFILL, line, m->l2.p.line_bytes, false, is_instruction);
   m->refill[is_instruction].line = line;
   m->refill[is_instruction].last_beat = 0;
+  gm_wake(m, GM_UNIT_READ, m->now);
 }
 
 static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_instruction) {
@@ -156,7 +179,7 @@ static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_ins
     ask(m, cycle, line, is_instruction);
   }
   m->refill[1].prefetched &= !is_instruction;
-  while (!m->refill[is_instruction].last_beat && !m->why[0]) step(m);
+  while (!m->refill[is_instruction].last_beat && !m->why[0]) advance(m);
   return m->why[0] ? m->now : m->refill[is_instruction].last_beat - DMA_BUFFERS;
 }
 
@@ -170,6 +193,7 @@ static void writeback(void *context, uint64_t cycle, uint64_t line) {
   gm_machine *m = context;
   advance_to(m, cycle);
   l2_send(&m->l2, L2_CORE, m->now, L2_WRITEBACK, line, m->l2.p.line_bytes, true, 0);
+  gm_wake(m, GM_UNIT_READ, m->now);
 }
 
 rv64_ports gm_machine_ports(gm_machine *m) {
@@ -181,6 +205,7 @@ rv64_ports gm_machine_ports(gm_machine *m) {
 
 void gm_machine_start(gm_machine *m, uint64_t cycle) {
   advance_to(m, cycle);
+  gm_executor_count_idle(m);
   memset(&m->counters, 0, sizeof m->counters);
   m->l2.hits = m->l2.fills = m->l2.llc_misses = 0;
   m->counted_from = cycle;
@@ -188,6 +213,7 @@ void gm_machine_start(gm_machine *m, uint64_t cycle) {
 
 gm_counters gm_machine_finish(gm_machine *m, uint64_t end) {
   if (!m->why[0]) advance_to(m, end);
+  gm_executor_count_idle(m);
   gm_counters c = m->counters;
   c.cycles = end - m->counted_from;
   c.l2_hits = m->l2.hits;

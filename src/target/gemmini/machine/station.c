@@ -121,6 +121,7 @@ void gm_station_complete(gm_machine *m, int i) {
   gm_entry *e = &s->entry[i];
   s->valid &= ~bit;
   for (uint64_t rest = s->valid; rest; rest &= rest - 1) s->entry[__builtin_ctzll(rest)].waits &= ~bit;
+  if (!(s->valid & s->mask[GM_EX])) gm_wake(m, GM_UNIT_EXECUTE, m->now + 1); /* what it waits for has changed */
   if (e->origin != GM_BY_CORE) s->loop_completed[e->origin][e->queue]++;
   if (m->trace) {
     static const char *const unit[GM_QUEUES] = { "load", "execute", "store" };
@@ -171,10 +172,13 @@ static bool allocate(gm_machine *m, const gm_command *c, uint8_t origin, uint64_
   return true;
 }
 
+static bool more_to_complete(const gm_machine *m) {
+  return m->ex.finished[0] >= 0 || m->ex.finished[1] >= 0 || m->ld.trackers_done || m->st.trackers_done;
+}
+
 void gm_station_step(gm_machine *m) {
   gm_station *s = &m->rs;
-  if (!s->valid && !m->front_count) return;
-  uint64_t valid_at_start = s->valid;
+  uint64_t valid_at_start = s->valid, issued_at_start = s->issued;
   /* What may issue was decided by the state at the start of the cycle: issue before completion. */
   uint64_t waiting = s->valid & ~s->issued;
   if (waiting & s->mask[GM_LD] && gm_loader_accepts(m)) issue(m, GM_LD);
@@ -189,6 +193,10 @@ void gm_station_step(gm_machine *m) {
   if (m->front[GM_FRONT - 1].count) {
     const gm_command *c = &m->front[GM_FRONT - 1].command[0];
     bool taken = c->funct == GM_FLUSH || allocate(m, c, m->front[GM_FRONT - 1].origin[0], valid_at_start);
-    if (taken) m->front[GM_FRONT - 1].count |= 0x100; /* taken: gm_front_step removes it */
+    if (taken) {
+      m->front[GM_FRONT - 1].count |= 0x100; /* taken: gm_front_step removes it */
+      gm_wake(m, GM_UNIT_FRONT, m->now);
+    }
   }
+  if (s->valid != valid_at_start || s->issued != issued_at_start || done >= 0 || more_to_complete(m)) gm_wake(m, GM_UNIT_STATION, m->now + 1);
 }

@@ -8,14 +8,15 @@
  * then put beat by beat; a write is in flight until it is acknowledged). */
 #include "target/gemmini/machine/internal.h"
 
+enum { PASSTHROUGH = 2 }; /* rows between norm and scale: the normalizer's queue, without a normalizer (Normalizer.scala:618) */
+
 void gm_store_init(gm_machine *m) {
   gm_storer *s = &m->st;
   s->depth = m->config.queue_store;
   s->trackers = m->config.max_in_flight_writes / m->config.dim + 1;
-  s->dispatch.depth = 2;
-  s->norm.depth = s->scale.depth = m->config.spad_read_delay + 2;
-  s->issue.depth = m->config.spad_read_delay + 1;
-  s->passthrough.depth = 2;
+  s->depth_of[GM_STORE_DISPATCH] = 2;
+  s->depth_of[GM_STORE_NORM] = s->depth_of[GM_STORE_SCALE] = m->config.spad_read_delay + 2;
+  s->depth_of[GM_STORE_ISSUE] = m->config.spad_read_delay + 1;
 }
 
 bool gm_storer_accepts(const gm_machine *m) { return m->st.count < m->st.depth; }
@@ -26,6 +27,7 @@ void gm_storer_push(gm_machine *m, const gm_command *c, int entry) {
   s->queue[i].command = *c;
   s->queue[i].entry = (uint8_t)entry;
   s->queue[i].ready = m->now + 1;
+  gm_wake(m, GM_UNIT_STORE, m->now + 1);
 }
 
 int gm_storer_finished(gm_machine *m, bool take) {
@@ -38,19 +40,22 @@ int gm_storer_finished(gm_machine *m, bool take) {
   s->tracker[found].valid = false;
   s->trackers_busy--;
   s->trackers_done = more > 1;
+  gm_wake(m, GM_UNIT_STORE, m->now + 1);
   return s->tracker[found].entry;
 }
 
-static gm_store_row *head(gm_fifo *f) { return &f->row[f->head]; }
-static bool visible(const gm_fifo *f, uint64_t now) { return f->count && f->row[f->head].ready <= now; }
-static void push(gm_fifo *f, const gm_store_row *r, uint64_t ready) {
-  gm_store_row *to = &f->row[(f->head + f->count++) & (GM_STORE_PIPE - 1)];
-  *to = *r;
-  to->ready = ready;
+/* Rows keep their order from stage to stage, so one ring holds them all; a stage is a stretch of it. */
+static gm_store_row *head(gm_storer *s, enum gm_store_stage stage) { return &s->ring[s->first[stage] & (GM_STORE_RING - 1)]; }
+static int count(const gm_storer *s, enum gm_store_stage stage) { return (int)(s->end[stage] - s->first[stage]); }
+static bool visible(const gm_machine *m, enum gm_store_stage stage) {
+  const gm_storer *s = &m->st;
+  return s->end[stage] != s->first[stage] && s->ring[s->first[stage] & (GM_STORE_RING - 1)].ready <= m->now;
 }
-static void pop(gm_fifo *f) {
-  f->head = (f->head + 1) & (GM_STORE_PIPE - 1);
-  f->count--;
+/* The stage's oldest row moves on and can be seen there from `ready` on. */
+static void pass(gm_storer *s, enum gm_store_stage stage, uint64_t ready) {
+  head(s, stage)->ready = ready;
+  s->first[stage]++;
+  if (stage != GM_STORE_ISSUE) s->end[stage + 1]++;
 }
 
 /* ---- DMA writer ---- */
@@ -71,6 +76,7 @@ static bool put_beat(gm_machine *m) {
     s->beats_left = size / beat;
     s->packet_bytes = written;
     s->in_flight++;
+    gm_wake(m, GM_UNIT_READ, m->now + 1);
     l2_send(&m->l2, L2_DMA, m->now + 2, L2_WRITE, s->write_address & ~(uint64_t)(size - 1), size, whole, 0);
     m->counters.store_bytes += (unsigned)written;
   }
@@ -80,7 +86,10 @@ static bool put_beat(gm_machine *m) {
   return s->write_bytes == 0;
 }
 
-void gm_write_acknowledged(gm_machine *m) { m->st.in_flight--; }
+void gm_write_acknowledged(gm_machine *m) {
+  m->st.in_flight--;
+  gm_wake(m, GM_UNIT_STORE, m->now);
+}
 
 static void writer(gm_machine *m) {
   gm_storer *s = &m->st;
@@ -88,8 +97,8 @@ static void writer(gm_machine *m) {
     if (!put_beat(m)) return;
     s->writing = false;
   }
-  if (!visible(&s->issue, m->now)) return;
-  const gm_store_row *r = head(&s->issue);
+  if (!visible(m, GM_STORE_ISSUE)) return;
+  const gm_store_row *r = head(s, GM_STORE_ISSUE);
   if (r->store) {
     s->writing = true;
     s->write_address = r->address;
@@ -97,56 +106,52 @@ static void writer(gm_machine *m) {
     s->beats_left = 0;
   }
   if (!r->acc && !r->garbage) s->spad_rows_out--;
-  pop(&s->issue);
+  pass(s, GM_STORE_ISSUE, 0);
 }
 
 /* ---- queues ---- */
 
 static void into_issue(gm_machine *m) {
   gm_storer *s = &m->st;
-  if (!visible(&s->scale, m->now) || s->issue.count >= s->issue.depth) return;
-  gm_store_row *r = head(&s->scale);
+  if (!visible(m, GM_STORE_SCALE) || count(s, GM_STORE_ISSUE) >= s->depth_of[GM_STORE_ISSUE]) return;
+  const gm_store_row *r = head(s, GM_STORE_SCALE);
   if (r->acc && !r->garbage) {
-    if (!visible(&s->passthrough, m->now)) return;
-    pop(&s->passthrough);
-    push(&s->issue, r, m->now + (unsigned)m->config.acc_scale_latency);
+    s->passthrough--; /* it entered together with this stage, so it is visible too */
+    pass(s, GM_STORE_SCALE, m->now + (unsigned)m->config.acc_scale_latency);
   } else {
-    uint64_t data = r->data > m->now + 1 ? r->data : m->now + 1;
-    push(&s->issue, r, data);
+    pass(s, GM_STORE_SCALE, r->data > m->now + 1 ? r->data : m->now + 1);
   }
-  pop(&s->scale);
 }
 
 static void into_scale(gm_machine *m, int scale_before, int passthrough_before) {
   gm_storer *s = &m->st;
-  if (!visible(&s->norm, m->now) || scale_before >= s->scale.depth) return;
-  gm_store_row *r = head(&s->norm);
+  if (!visible(m, GM_STORE_NORM) || scale_before >= s->depth_of[GM_STORE_SCALE]) return;
+  const gm_store_row *r = head(s, GM_STORE_NORM);
   if (r->acc && !r->garbage) {
-    if (passthrough_before >= s->passthrough.depth) return;
-    push(&s->passthrough, r, m->now + 1);
+    if (passthrough_before >= PASSTHROUGH) return;
+    s->passthrough++;
     s->bank_output_busy &= ~(1u << (r->row >> m->acc_bank_shift));
   }
-  push(&s->scale, r, m->now + 1);
-  pop(&s->norm);
+  pass(s, GM_STORE_NORM, m->now + 1);
 }
 
 static void into_norm(gm_machine *m, int norm_before) {
   gm_storer *s = &m->st;
-  if (!visible(&s->dispatch, m->now) || norm_before >= s->norm.depth) return;
-  gm_store_row *r = head(&s->dispatch);
+  if (!visible(m, GM_STORE_DISPATCH) || norm_before >= s->depth_of[GM_STORE_NORM]) return;
+  gm_store_row *r = head(s, GM_STORE_DISPATCH);
   if (!r->garbage && r->acc) {
     uint32_t bank = 1u << (r->row >> m->acc_bank_shift);
     if ((s->bank_output_busy | m->acc_accumulated) & bank) return;
     s->bank_output_busy |= bank;
   } else if (!r->garbage) {
     uint32_t bank = 1u << (r->row >> m->spad_bank_shift);
-    if ((m->spad_written | m->spad_read) & bank || s->spad_rows_out > m->config.spad_read_delay) return;
+    uint32_t read = m->spad_read | (m->now <= m->ex.stretch_to ? m->ex.stretch_banks : 0);
+    if ((m->spad_written | read) & bank || s->spad_rows_out > m->config.spad_read_delay) return;
     s->spad_rows_out++;
     r->data = m->now + 1 + (unsigned)m->config.spad_read_delay;
   }
-  push(&s->norm, r, m->now + 1);
   if (--s->tracker[r->tracker].rows_left == 0) s->returned_now = true;
-  pop(&s->dispatch);
+  pass(s, GM_STORE_DISPATCH, m->now + 1);
 }
 
 /* ---- controller ---- */
@@ -183,7 +188,7 @@ static bool send_block(gm_machine *m) {
   gm_storer *s = &m->st;
   int element = s->wide ? gm_acc_bytes(&m->config) : gm_input_bytes(&m->config), dim = m->config.dim;
   bool last_block = s->block == s->blocks - 1;
-  gm_store_row r = { .tracker = s->tracker_now, .acc = s->acc, .wide = s->wide };
+  gm_store_row r = { .ready = m->now + 1, .tracker = s->tracker_now, .acc = s->acc };
   r.block = (uint8_t)s->block;
   r.bytes = (uint16_t)((last_block ? (s->columns - 1) % dim + 1 : dim) * element);
   bool last;
@@ -206,20 +211,22 @@ static bool send_block(gm_machine *m) {
     last = last_block && s->row == s->rows - 1;
     if (++s->block == s->blocks) s->block = 0, s->row++;
   }
-  push(&s->dispatch, &r, m->now + 1);
+  s->ring[s->end[GM_STORE_DISPATCH]++ & (GM_STORE_RING - 1)] = r;
   return last;
 }
 
-static void drop(gm_storer *s) {
+static void drop(gm_machine *m) {
+  gm_storer *s = &m->st;
   s->head = (s->head + 1) & (GM_STORE_QUEUE - 1);
   s->count--;
+  gm_wake(m, GM_UNIT_STATION, m->now);
 }
 
 static void controller(gm_machine *m, int dispatch_before) {
   gm_storer *s = &m->st;
   if (s->last_sent) { /* a command of one row: the controller notices a cycle later */
     s->last_sent = s->sending = false;
-    drop(s);
+    drop(m);
     return;
   }
   bool first = false;
@@ -227,19 +234,19 @@ static void controller(gm_machine *m, int dispatch_before) {
     if (!s->count || s->queue[s->head].ready > m->now) return;
     const gm_command *c = &s->queue[s->head].command;
     if (c->funct == GM_CONFIG) {
-      if (gm_arch_config(m->arch, c, m->why)) drop(s);
+      if (gm_arch_config(m->arch, c, m->why)) drop(m);
       return;
     }
     if (s->trackers_busy >= s->trackers || !start(m)) return;
     first = true;
   }
-  if (dispatch_before >= s->dispatch.depth) return;
+  if (dispatch_before >= s->depth_of[GM_STORE_DISPATCH]) return;
   if (send_block(m)) {
     if (first) {
       s->last_sent = true;
     } else {
       s->sending = false;
-      drop(s);
+      drop(m);
     }
   }
 }
@@ -249,17 +256,22 @@ void gm_store_step(gm_machine *m) {
   if (s->returned_now) {
     s->trackers_done = true;
     s->returned_now = false;
+    gm_wake(m, GM_UNIT_STATION, m->now);
   }
-  int dispatch_before = s->dispatch.count, norm_before = s->norm.count, scale_before = s->scale.count, passthrough_before = s->passthrough.count;
+  int dispatch_before = count(s, GM_STORE_DISPATCH), norm_before = count(s, GM_STORE_NORM), scale_before = count(s, GM_STORE_SCALE);
+  int passthrough_before = s->passthrough;
   writer(m);
   into_issue(m);
   into_scale(m, scale_before, passthrough_before);
   into_norm(m, norm_before);
   controller(m, dispatch_before);
+  bool blocked = s->count && !s->sending && s->trackers_busy >= s->trackers;
+  if (s->end[GM_STORE_DISPATCH] != s->first[GM_STORE_ISSUE] || s->writing || s->sending || s->last_sent || s->returned_now ||
+      (s->count && !blocked))
+    gm_wake(m, GM_UNIT_STORE, m->now + 1);
 }
 
-bool gm_storer_idle(const gm_machine *m) {
+bool gm_storer_busy(const gm_machine *m) {
   const gm_storer *s = &m->st;
-  return !s->count && !s->sending && !s->trackers_busy && !s->dispatch.count && !s->norm.count && !s->scale.count && !s->issue.count &&
-         !s->writing && !s->in_flight;
+  return s->end[GM_STORE_DISPATCH] != s->first[GM_STORE_ISSUE] || s->writing || s->in_flight;
 }
