@@ -124,12 +124,6 @@ static void pipeline(menu *m)
                 even(m->g->kb, kt) * d, pairs, pairs);
 }
 
-static void hardware_loop(menu *m)
-{
-  if (!m->plan->overwrite && m->plan->prefetch == 0)
-    gm_offer(&m->base, "hardware loop", "one command sequence for each tile; the machine unrolls it by itself", "hardware_loop");
-}
-
 /* The levers that every kernel has. */
 static void common(menu *m)
 {
@@ -144,7 +138,9 @@ static void common(menu *m)
 
 tw_status gm_gemm_steps(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out, tw_error *error)
 {
-  static void (*const levers[])(menu *) = { pipeline, tiles, order, hold, common, loops, unroll, reuse, fill, hoist, taper, hardware_loop };
+  static void (*const levers[])(menu *) = { pipeline, tiles, order, hold, common, loops, unroll, reuse, fill, hoist, taper };
+  /* The hardware loop is a legal step, for a schedule that somebody writes; the search is asked for kernels of software
+   * instructions, which are the faster ones, and is not offered it. */
   static void (*const hardware_levers[])(menu *) = { tiles, order };
   *out = (tw_menu){0};
   gm_gemm g;
