@@ -18,8 +18,7 @@
 
 #define CONFIGS TW_TEST_DATA "/../../src/target/gemmini/configs/"
 
-static gm_config read_config(const char *name)
-{
+static gm_config read_config(const char *name) {
   char path[512];
   snprintf(path, sizeof path, CONFIGS "%s.txt", name);
   FILE *file = fopen(path, "r");
@@ -30,23 +29,19 @@ static gm_config read_config(const char *name)
   fclose(file);
   gm_config config;
   tw_error error = {0};
-  if (gm_config_parse(text, path, &config, &error) != TW_OK)
-    fail_msg("%s", error.text);
+  if (gm_config_parse(text, path, &config, &error) != TW_OK) fail_msg("%s", error.text);
   return config;
 }
 
-static tw_problem problem_of(const gm_config *config, const char *words, bool wide)
-{
+static tw_problem problem_of(const gm_config *config, const char *words, bool wide) {
   char text[256];
   snprintf(text, sizeof text, "%s", words);
   const char *word[16];
   size_t n = 0;
-  for (char *w = strtok(text, " "); w; w = strtok(NULL, " "))
-    word[n++] = w;
+  for (char *w = strtok(text, " "); w; w = strtok(NULL, " ")) word[n++] = w;
   tw_problem p;
   tw_error error = {0};
-  if (tw_problem_parse("gemm", n, word, &p, &error) != TW_OK)
-    fail_msg("%s: %s", words, error.text);
+  if (tw_problem_parse("gemm", n, word, &p, &error) != TW_OK) fail_msg("%s: %s", words, error.text);
   const char *in = tw_type_name(config->input_type), *acc = tw_type_name(config->acc_type);
   assert_int_equal(tw_problem_set(&p, "a", in, &error), TW_OK);
   assert_int_equal(tw_problem_set(&p, "b", in, &error), TW_OK);
@@ -68,52 +63,49 @@ typedef struct batch {
   char *schedule[BATCH];
 } batch;
 
-static void add(batch *b, const tw_problem *problem, const tw_schedule *schedule)
-{
+static void add(batch *b, const tw_problem *problem, const tw_schedule *schedule) {
   assert_true(b->n < BATCH);
   tw_error error = {0};
   char text[8192];
   tw_schedule_print(schedule, text, sizeof text);
   b->problem[b->n] = *problem;
   b->schedule[b->n] = strdup(text);
-  if (gm_emit(b->config, problem, schedule, &b->source[b->n], &error) != TW_OK)
-    fail_msg("%s\n%s", error.text, text);
+  if (gm_emit(b->config, problem, schedule, &b->source[b->n], &error) != TW_OK) fail_msg("%s\n%s", error.text, text);
   b->n++;
 }
 
-static const char *c_type(tw_type type)
-{
-  return type == TW_I8 ? "int8_t" : type == TW_I32 ? "int32_t" : "float";
-}
+static const char *c_type(tw_type type) { return type == TW_I8 ? "int8_t" : type == TW_I32 ? "int32_t" : "float"; }
 
 /* Compiles all kernels of the batch into one shared object. */
-static void *compile(const batch *b, char *directory)
-{
+static void *compile(const batch *b, char *directory) {
   char path[256], command[1024];
   assert_non_null(mkdtemp(directory));
   snprintf(path, sizeof path, "%s/kernels.c", directory);
   FILE *file = fopen(path, "w");
   assert_non_null(file);
-  fprintf(file, "#include <stdint.h>\ntypedef %s elem_t;\ntypedef %s acc_t;\ntypedef %s output_t;\n", c_type(b->config->input_type),
-          c_type(b->config->acc_type), c_type(b->wide ? b->config->acc_type : b->config->input_type));
-  fprintf(file, "enum { DIM = %d, SPAD_ROWS = %d, ACC_ROWS = %d };\n", b->config->dim, gm_spad_rows(b->config), gm_acc_rows(b->config));
+  fprintf(file, "#include <stdint.h>\ntypedef %s elem_t;\ntypedef %s acc_t;\ntypedef %s output_t;\n",
+          c_type(b->config->input_type), c_type(b->config->acc_type),
+          c_type(b->wide ? b->config->acc_type : b->config->input_type));
+  fprintf(file, "enum { DIM = %d, SPAD_ROWS = %d, ACC_ROWS = %d };\n", b->config->dim, gm_spad_rows(b->config),
+          gm_acc_rows(b->config));
   fprintf(file, "#include \"gemmini_commands.h\"\n");
   for (int i = 0; i < b->n; i++)
-    fprintf(file, "#define test test_%d\n%s\n#undef test\n#undef FULL\n#undef NONE\n#undef MIN\n#undef CUT_M\n#undef CUT_N\n#undef CUT_K\n",
+    fprintf(file,
+            "#define test test_%d\n%s\n#undef test\n#undef FULL\n#undef NONE\n#undef MIN\n#undef CUT_M\n#undef "
+            "CUT_N\n#undef CUT_K\n",
             i, b->source[i]);
   fprintf(file, "void reset(void) { reset_commands(); }\nint faults(void) { return commands_fault; }\n");
   fclose(file);
-  snprintf(command, sizeof command, "gcc -std=gnu99 -O0 -w -fPIC -shared -I%s -o %s/kernels.so %s -lm", TW_TEST_DATA, directory, path);
+  snprintf(command, sizeof command, "gcc -std=gnu99 -O0 -w -fPIC -shared -I%s -o %s/kernels.so %s -lm", TW_TEST_DATA,
+           directory, path);
   assert_int_equal(system(command), 0);
   snprintf(path, sizeof path, "%s/kernels.so", directory);
   void *object = dlopen(path, RTLD_NOW);
-  if (!object)
-    fail_msg("%s", dlerror());
+  if (!object) fail_msg("%s", dlerror());
   return object;
 }
 
-static void check(const batch *b, void *object, int i)
-{
+static void check(const batch *b, void *object, int i) {
   char name[32], text[512];
   tw_error error = {0};
   tw_case expected, actual;
@@ -134,7 +126,8 @@ static void check(const batch *b, void *object, int i)
   assert_true(kernel && reset && faults);
   reset();
   if (expected.n_operands == 4)
-    ((void (*)(void *, void *, void *, void *))kernel)(actual.buffer[0], actual.buffer[1], actual.buffer[2], actual.buffer[3]);
+    ((void (*)(void *, void *, void *, void *))kernel)(actual.buffer[0], actual.buffer[1], actual.buffer[2],
+                                                       actual.buffer[3]);
   else
     ((void (*)(void *, void *, void *))kernel)(actual.buffer[0], actual.buffer[1], actual.buffer[2]);
   tw_problem_print(&b->problem[i], text, sizeof text);
@@ -144,12 +137,10 @@ static void check(const batch *b, void *object, int i)
   tw_case_free(&actual);
 }
 
-static void run(batch *b)
-{
+static void run(batch *b) {
   char directory[] = "/tmp/tilewright-emit-XXXXXX", command[256];
   void *object = compile(b, directory);
-  for (int i = 0; i < b->n; i++)
-    check(b, object, i);
+  for (int i = 0; i < b->n; i++) check(b, object, i);
   dlclose(object);
   snprintf(command, sizeof command, "rm -r %s", directory);
   assert_int_equal(system(command), 0);
@@ -162,29 +153,32 @@ static void run(batch *b)
 
 /* --- random schedules ------------------------------------------------------------------------------------- */
 
-static int below(tw_random *random, int n)
-{
-  return (int)tw_random_below(random, (uint64_t)n);
-}
+static int below(tw_random *random, int n) { return (int)tw_random_below(random, (uint64_t)n); }
 
-static const char *pick(tw_random *random, const char *const word[], int n)
-{
-  return word[below(random, n)];
-}
-#define PICK(random, ...) pick(random, (const char *const[]){ __VA_ARGS__ }, sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *))
+static const char *pick(tw_random *random, const char *const word[], int n) { return word[below(random, n)]; }
+#define PICK(random, ...)                                                                                              \
+  pick(random, (const char *const[]){__VA_ARGS__}, sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *))
 
-static void random_step(tw_random *random, int dim, char step[TW_STEP_MAX])
-{
+static void random_step(tw_random *random, int dim, char step[TW_STEP_MAX]) {
   switch (below(random, 16)) {
   case 0:
   case 1:
-    snprintf(step, TW_STEP_MAX, "tile m=%d n=%d k=%d", dim * (1 + below(random, 8)), dim * (1 + below(random, 8)), dim * (1 + below(random, 6)));
+    snprintf(step, TW_STEP_MAX, "tile m=%d n=%d k=%d", dim * (1 + below(random, 8)), dim * (1 + below(random, 8)),
+             dim * (1 + below(random, 6)));
     return;
   case 2: snprintf(step, TW_STEP_MAX, "order %s", PICK(random, "ij", "ji")); return;
   case 3:
-  case 4: snprintf(step, TW_STEP_MAX, "hold %s=%s", PICK(random, "a", "b"), PICK(random, "stream", "panel", "whole")); return;
-  case 5: snprintf(step, TW_STEP_MAX, "buffers a=%d b=%d c=%d", 1 + below(random, 3), 1 + below(random, 3), 1 + below(random, 2)); return;
-  case 6: snprintf(step, TW_STEP_MAX, "banks %s", PICK(random, "a=0,2 b=1,3", "a=0 b=1", "a=2 b=1,3 c=0,1", "a=0,1,2 b=3", "a=3 b=0,1,2 c=0")); return;
+  case 4:
+    snprintf(step, TW_STEP_MAX, "hold %s=%s", PICK(random, "a", "b"), PICK(random, "stream", "panel", "whole"));
+    return;
+  case 5:
+    snprintf(step, TW_STEP_MAX, "buffers a=%d b=%d c=%d", 1 + below(random, 3), 1 + below(random, 3),
+             1 + below(random, 2));
+    return;
+  case 6:
+    snprintf(step, TW_STEP_MAX, "banks %s",
+             PICK(random, "a=0,2 b=1,3", "a=0 b=1", "a=2 b=1,3 c=0,1", "a=0,1,2 b=3", "a=3 b=0,1,2 c=0"));
+    return;
   case 7: snprintf(step, TW_STEP_MAX, "width %s=%d", PICK(random, "a", "b", "c"), dim * (1 + below(random, 4))); return;
   case 8: snprintf(step, TW_STEP_MAX, "overwrite"); return;
   case 9: snprintf(step, TW_STEP_MAX, "prefetch %d", below(random, 3)); return;
@@ -198,8 +192,7 @@ static void random_step(tw_random *random, int dim, char step[TW_STEP_MAX])
 }
 
 /* Steps that are legal after each other; what is refused is left out. */
-static tw_schedule random_schedule(tw_random *random, const gm_config *config, const tw_problem *problem)
-{
+static tw_schedule random_schedule(tw_random *random, const gm_config *config, const tw_problem *problem) {
   tw_schedule schedule = {0};
   for (int tries = 0; tries < 30; tries++) {
     tw_schedule longer = schedule;
@@ -207,15 +200,13 @@ static tw_schedule random_schedule(tw_random *random, const gm_config *config, c
     double cycles;
     random_step(random, config->dim, step);
     assert_int_equal(tw_schedule_add(&longer, step, NULL), TW_OK);
-    if (gm_predict(config, problem, &longer, &cycles, NULL) == TW_OK)
-      schedule = longer;
+    if (gm_predict(config, problem, &longer, &cycles, NULL) == TW_OK) schedule = longer;
   }
   return schedule;
 }
 
 /* A walk along the menu: whatever it offers must be legal, and so must be what it offers then. */
-static tw_schedule menu_schedule(tw_random *random, const gm_config *config, const tw_problem *problem)
-{
+static tw_schedule menu_schedule(tw_random *random, const gm_config *config, const tw_problem *problem) {
   tw_schedule schedule = {0};
   for (int steps = 1 + below(random, 8); steps > 0; steps--) {
     tw_menu menu;
@@ -239,22 +230,24 @@ static tw_schedule menu_schedule(tw_random *random, const gm_config *config, con
   return schedule;
 }
 
-static void random_batches(const char *name, uint64_t seed, int batches)
-{
+static void random_batches(const char *name, uint64_t seed, int batches) {
   const gm_config config = read_config(name);
   tw_random random;
   tw_random_seed(&random, seed);
   for (int i = 0; i < batches; i++) {
-    batch b = { .config = &config, .wide = i % 3 == 2 && config.input_type == TW_I8 };
+    batch b = {.config = &config, .wide = i % 3 == 2 && config.input_type == TW_I8};
     while (b.n < BATCH) {
       char words[256];
       const bool even = below(&random, 3) == 0;
       const int d = config.dim, transposed = below(&random, 4), bias = below(&random, 4);
       int size[3];
-      for (int x = 0; x < 3; x++)
-        size[x] = even ? d * (1 + below(&random, 12)) : 1 + below(&random, 12 * d);
-      snprintf(words, sizeof words, "m=%d n=%d k=%d a_transposed=%d b_transposed=%d bias=%s relu=%d scale=%s lda=%d ldc=%d", size[0],
-               size[1], size[2], transposed == 1, transposed == 2, bias == 1 ? "row" : bias == 2 ? "full" : "none",
+      for (int x = 0; x < 3; x++) size[x] = even ? d * (1 + below(&random, 12)) : 1 + below(&random, 12 * d);
+      snprintf(words, sizeof words,
+               "m=%d n=%d k=%d a_transposed=%d b_transposed=%d bias=%s relu=%d scale=%s lda=%d ldc=%d", size[0],
+               size[1], size[2], transposed == 1, transposed == 2,
+               bias == 1   ? "row"
+               : bias == 2 ? "full"
+                           : "none",
                !b.wide && below(&random, 2), b.wide || below(&random, 2) ? "1" : "0.25",
                below(&random, 4) ? 0 : 12 * d + 3, below(&random, 4) ? 0 : 12 * d + 5);
       const tw_problem problem = problem_of(&config, words, b.wide);
@@ -265,25 +258,27 @@ static void random_batches(const char *name, uint64_t seed, int batches)
   }
 }
 
-static void any_legal_schedule_is_right_on_int8(void **state)
-{
+static void any_legal_schedule_is_right_on_int8(void **state) {
   (void)state;
   random_batches("gemmini-16x16-int8", 1, 8);
 }
 
-static void any_legal_schedule_is_right_on_fp32(void **state)
-{
+static void any_legal_schedule_is_right_on_fp32(void **state) {
   (void)state;
   random_batches("gemmini-4x4-fp32", 2, 4);
 }
 
-static void the_plain_kernel_runs_every_shape(void **state)
-{
+static void the_plain_kernel_runs_every_shape(void **state) {
   (void)state;
   const gm_config config = read_config("gemmini-16x16-int8");
-  batch b = { .config = &config };
-  static const char *const shapes[] = { "m=1 n=1 k=1", "m=16 n=16 k=16", "m=100 n=37 k=129", "m=1 n=200 k=3", "m=200 n=1 k=17",
-    "m=64 n=64 k=64 a_transposed=1 bias=row", "m=65 n=66 k=67 b_transposed=1 bias=full relu=1 scale=0.5" };
+  batch b = {.config = &config};
+  static const char *const shapes[] = {"m=1 n=1 k=1",
+                                       "m=16 n=16 k=16",
+                                       "m=100 n=37 k=129",
+                                       "m=1 n=200 k=3",
+                                       "m=200 n=1 k=17",
+                                       "m=64 n=64 k=64 a_transposed=1 bias=row",
+                                       "m=65 n=66 k=67 b_transposed=1 bias=full relu=1 scale=0.5"};
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
     const tw_problem problem = problem_of(&config, shapes[i], false);
     add(&b, &problem, &(tw_schedule){0});
@@ -291,15 +286,21 @@ static void the_plain_kernel_runs_every_shape(void **state)
   run(&b);
 }
 
-static void the_pipelined_kernel_runs_every_shape(void **state)
-{
+static void the_pipelined_kernel_runs_every_shape(void **state) {
   (void)state;
   const gm_config config = read_config("gemmini-16x16-int8");
   tw_schedule schedule;
-  assert_int_equal(tw_schedule_parse("tile m=128 n=64 k=64\npipeline\nhold b=whole\nloops ikj\nunroll 2\ntaper\n", &schedule, NULL), TW_OK);
-  batch b = { .config = &config };
-  static const char *const shapes[] = { "m=1 n=1 k=1", "m=512 n=64 k=256", "m=100 n=37 k=129", "m=300 n=200 k=3", "m=200 n=1 k=17",
-    "m=400 n=128 k=64 a_transposed=1", "m=265 n=266 k=167 b_transposed=1 bias=full relu=1 scale=0.5" };
+  assert_int_equal(
+      tw_schedule_parse("tile m=128 n=64 k=64\npipeline\nhold b=whole\nloops ikj\nunroll 2\ntaper\n", &schedule, NULL),
+      TW_OK);
+  batch b = {.config = &config};
+  static const char *const shapes[] = {"m=1 n=1 k=1",
+                                       "m=512 n=64 k=256",
+                                       "m=100 n=37 k=129",
+                                       "m=300 n=200 k=3",
+                                       "m=200 n=1 k=17",
+                                       "m=400 n=128 k=64 a_transposed=1",
+                                       "m=265 n=266 k=167 b_transposed=1 bias=full relu=1 scale=0.5"};
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
     const tw_problem problem = problem_of(&config, shapes[i], false);
     add(&b, &problem, &schedule);
@@ -309,8 +310,7 @@ static void the_pipelined_kernel_runs_every_shape(void **state)
 
 /* --- what is refused ------------------------------------------------------------------------------------------ */
 
-static void refused(const char *shape, const char *steps, const char *reason)
-{
+static void refused(const char *shape, const char *steps, const char *reason) {
   const gm_config config = read_config("gemmini-16x16-int8");
   const tw_problem problem = problem_of(&config, shape, false);
   tw_schedule schedule;
@@ -319,12 +319,10 @@ static void refused(const char *shape, const char *steps, const char *reason)
   char *source = NULL;
   assert_int_equal(gm_emit(&config, &problem, &schedule, &source, &error), TW_USAGE);
   assert_null(source);
-  if (!strstr(error.text, reason))
-    fail_msg("'%s' does not say '%s'", error.text, reason);
+  if (!strstr(error.text, reason)) fail_msg("'%s' does not say '%s'", error.text, reason);
 }
 
-static void illegal_steps_are_refused_with_the_reason(void **state)
-{
+static void illegal_steps_are_refused_with_the_reason(void **state) {
   (void)state;
   refused("m=64 n=64 k=64", "fly", "no such step");
   refused("m=64 n=64 k=64", "tile m=0", "malformed");
@@ -342,8 +340,7 @@ static void illegal_steps_are_refused_with_the_reason(void **state)
   refused("m=64 n=64 k=64 a_transposed=1 b_transposed=1", "", "one transposer");
 }
 
-static void capacity_is_never_exceeded(void **state)
-{
+static void capacity_is_never_exceeded(void **state) {
   (void)state;
   const gm_config config = read_config("gemmini-16x16-int8");
   tw_random random;
@@ -361,8 +358,7 @@ static void capacity_is_never_exceeded(void **state)
   }
 }
 
-static void the_hardware_loop_is_one_alternative(void **state)
-{
+static void the_hardware_loop_is_one_alternative(void **state) {
   (void)state;
   const gm_config config = read_config("gemmini-16x16-int8");
   const tw_problem problem = problem_of(&config, "m=100 n=64 k=304 bias=row", false);
@@ -376,8 +372,7 @@ static void the_hardware_loop_is_one_alternative(void **state)
   free(source);
 }
 
-static void no_prediction_is_below_the_bound(void **state)
-{
+static void no_prediction_is_below_the_bound(void **state) {
   (void)state;
   const gm_config config = read_config("gemmini-16x16-int8");
   tw_random random;
@@ -394,17 +389,16 @@ static void no_prediction_is_below_the_bound(void **state)
   }
 }
 
-int main(void)
-{
+int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_plain_kernel_runs_every_shape),
-    cmocka_unit_test(the_pipelined_kernel_runs_every_shape),
-    cmocka_unit_test(any_legal_schedule_is_right_on_int8),
-    cmocka_unit_test(any_legal_schedule_is_right_on_fp32),
-    cmocka_unit_test(illegal_steps_are_refused_with_the_reason),
-    cmocka_unit_test(capacity_is_never_exceeded),
-    cmocka_unit_test(the_hardware_loop_is_one_alternative),
-    cmocka_unit_test(no_prediction_is_below_the_bound),
+      cmocka_unit_test(the_plain_kernel_runs_every_shape),
+      cmocka_unit_test(the_pipelined_kernel_runs_every_shape),
+      cmocka_unit_test(any_legal_schedule_is_right_on_int8),
+      cmocka_unit_test(any_legal_schedule_is_right_on_fp32),
+      cmocka_unit_test(illegal_steps_are_refused_with_the_reason),
+      cmocka_unit_test(capacity_is_never_exceeded),
+      cmocka_unit_test(the_hardware_loop_is_one_alternative),
+      cmocka_unit_test(no_prediction_is_below_the_bound),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

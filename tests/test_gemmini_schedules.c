@@ -9,14 +9,12 @@
 #include "base/random.h"
 #include "tilewright/target.h"
 
-static tw_problem problem_of(const tw_target *target, const char *words)
-{
+static tw_problem problem_of(const tw_target *target, const char *words) {
   char text[256];
   snprintf(text, sizeof text, "%s", words);
   const char *word[16];
   size_t n = 0;
-  for (char *w = strtok(text, " "); w; w = strtok(NULL, " "))
-    word[n++] = w;
+  for (char *w = strtok(text, " "); w; w = strtok(NULL, " ")) word[n++] = w;
   tw_problem p;
   tw_error error = {0};
   if (tw_problem_parse("gemm", n, word, &p, &error) != TW_OK || target->supports(target, &p, &error) != TW_OK)
@@ -24,8 +22,7 @@ static tw_problem problem_of(const tw_target *target, const char *words)
   return p;
 }
 
-static void must_be_right(const tw_target *target, const char *words, const tw_schedule *schedule)
-{
+static void must_be_right(const tw_target *target, const char *words, const tw_schedule *schedule) {
   const tw_problem problem = problem_of(target, words);
   tw_error error = {0};
   tw_case data;
@@ -42,25 +39,21 @@ static void must_be_right(const tw_target *target, const char *words, const tw_s
   tw_case_free(&data);
 }
 
-static void after(const tw_target *target, const char *words, const char *steps)
-{
+static void after(const tw_target *target, const char *words, const char *steps) {
   tw_schedule schedule;
   assert_int_equal(tw_schedule_parse(steps, &schedule, NULL), TW_OK);
   must_be_right(target, words, &schedule);
 }
 
-static const tw_target *find(const char *name)
-{
+static const tw_target *find(const char *name) {
   const tw_target *target = tw_target_find(name);
   tw_error error = {0};
   assert_non_null(target);
-  if (target->available(target, &error) != TW_OK)
-    fail_msg("%s", error.text);
+  if (target->available(target, &error) != TW_OK) fail_msg("%s", error.text);
   return target;
 }
 
-static tw_schedule walk_the_menu(tw_random *random, const tw_target *target, const tw_problem *problem)
-{
+static tw_schedule walk_the_menu(tw_random *random, const tw_target *target, const tw_problem *problem) {
   tw_schedule schedule = {0};
   for (uint64_t steps = 1 + tw_random_below(random, 6); steps > 0; steps--) {
     tw_menu menu;
@@ -73,8 +66,7 @@ static tw_schedule walk_the_menu(tw_random *random, const tw_target *target, con
   return schedule;
 }
 
-static void walks(const char *name, uint64_t seed, const char *const shapes[], size_t n)
-{
+static void walks(const char *name, uint64_t seed, const char *const shapes[], size_t n) {
   const tw_target *target = find(name);
   tw_random random;
   tw_random_seed(&random, seed);
@@ -86,51 +78,58 @@ static void walks(const char *name, uint64_t seed, const char *const shapes[], s
     }
 }
 
-static void walks_along_the_menu_are_right_on_int8(void **state)
-{
+static void walks_along_the_menu_are_right_on_int8(void **state) {
   (void)state;
   static const char *const shapes[] = {
-    "m=128 n=128 k=128", "m=100 n=37 k=129", "m=200 n=64 k=96 bias=full relu=1 scale=0.25", "m=96 n=160 k=64 bias=row c=i32",
-    "m=144 n=80 k=112 a_transposed=1", "m=80 n=144 k=100 b_transposed=1", "m=64 n=48 k=512 lda=520 ldb=64 ldc=50", "m=1 n=1 k=1",
+      "m=128 n=128 k=128",
+      "m=100 n=37 k=129",
+      "m=200 n=64 k=96 bias=full relu=1 scale=0.25",
+      "m=96 n=160 k=64 bias=row c=i32",
+      "m=144 n=80 k=112 a_transposed=1",
+      "m=80 n=144 k=100 b_transposed=1",
+      "m=64 n=48 k=512 lda=520 ldb=64 ldc=50",
+      "m=1 n=1 k=1",
   };
   walks("gemmini-16x16-int8", 11, shapes, sizeof shapes / sizeof *shapes);
 }
 
-static void walks_along_the_menu_are_right_on_fp32(void **state)
-{
+static void walks_along_the_menu_are_right_on_fp32(void **state) {
   (void)state;
-  static const char *const shapes[] = { "m=32 n=32 k=32", "m=21 n=18 k=35 bias=row", "m=12 n=40 k=4 a_transposed=1 relu=1" };
+  static const char *const shapes[] = {"m=32 n=32 k=32", "m=21 n=18 k=35 bias=row",
+                                       "m=12 n=40 k=4 a_transposed=1 relu=1"};
   walks("gemmini-4x4-fp32", 12, shapes, sizeof shapes / sizeof *shapes);
 }
 
-static void the_hardware_loop_is_right(void **state)
-{
+static void the_hardware_loop_is_right(void **state) {
   (void)state;
   const tw_target *target = find("gemmini-16x16-int8");
-  static const char *const shapes[] = { "m=100 n=70 k=96", "m=100 n=64 k=96 bias=row", "m=90 n=64 k=96 bias=full relu=1 scale=0.5",
-    "m=96 n=70 k=96 a_transposed=1", "m=100 n=64 k=90 b_transposed=1" };
+  static const char *const shapes[] = {"m=100 n=70 k=96", "m=100 n=64 k=96 bias=row",
+                                       "m=90 n=64 k=96 bias=full relu=1 scale=0.5", "m=96 n=70 k=96 a_transposed=1",
+                                       "m=100 n=64 k=90 b_transposed=1"};
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     after(target, shapes[i], "tile m=32 n=48 k=32\nhardware_loop");
 }
 
 /* The steps that the six shapes of the yardstick end with, in small. */
-static void the_pipeline_is_right(void **state)
-{
+static void the_pipeline_is_right(void **state) {
   (void)state;
   const tw_target *target = find("gemmini-16x16-int8");
-  after(target, "m=384 n=128 k=192", "pipeline m=128 n=64 k=64 loads=8 stores=8\norder ji\nhold b=panel\nunroll 2 ikj\ntaper");
-  after(target, "m=272 n=128 k=128", "pipeline m=64 n=64 k=64 loads=8 stores=8\nhold a=panel b=whole\nunroll 2 ikj\ntaper");
-  after(target, "m=272 n=130 k=128 bias=row", "pipeline m=64 n=64 k=64 loads=8 stores=8\nhold b=whole\nunroll 1 ikj\ntaper");
-  after(target, "m=160 n=128 k=128 b_transposed=1", "pipeline m=64 n=64 k=64 loads=8 stores=8\nreuse weights kji\nunroll 1");
+  after(target, "m=384 n=128 k=192",
+        "pipeline m=128 n=64 k=64 loads=8 stores=8\norder ji\nhold b=panel\nunroll 2 ikj\ntaper");
+  after(target, "m=272 n=128 k=128",
+        "pipeline m=64 n=64 k=64 loads=8 stores=8\nhold a=panel b=whole\nunroll 2 ikj\ntaper");
+  after(target, "m=272 n=130 k=128 bias=row",
+        "pipeline m=64 n=64 k=64 loads=8 stores=8\nhold b=whole\nunroll 1 ikj\ntaper");
+  after(target, "m=160 n=128 k=128 b_transposed=1",
+        "pipeline m=64 n=64 k=64 loads=8 stores=8\nreuse weights kji\nunroll 1");
 }
 
-int main(void)
-{
+int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_pipeline_is_right),
-    cmocka_unit_test(the_hardware_loop_is_right),
-    cmocka_unit_test(walks_along_the_menu_are_right_on_int8),
-    cmocka_unit_test(walks_along_the_menu_are_right_on_fp32),
+      cmocka_unit_test(the_pipeline_is_right),
+      cmocka_unit_test(the_hardware_loop_is_right),
+      cmocka_unit_test(walks_along_the_menu_are_right_on_int8),
+      cmocka_unit_test(walks_along_the_menu_are_right_on_fp32),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

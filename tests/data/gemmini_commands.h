@@ -14,7 +14,10 @@ static elem_t spad[SPAD_ROWS][DIM];
 static acc_t acc[ACC_ROWS][DIM];
 static elem_t weights[DIM][DIM];
 static uint64_t preloaded_b, preloaded_c;
-static struct { long stride; int block; } load_config[3];
+static struct {
+  long stride;
+  int block;
+} load_config[3];
 static long store_stride;
 static int store_relu;
 static float store_scale;
@@ -26,60 +29,53 @@ static uint32_t local(uint64_t o) { return (uint32_t)o; }
 static int columns(uint64_t o) { return (int)(o >> 32 & 0xffff); }
 static int rows_of(uint64_t o) { return (int)(o >> 48); }
 
-static void reset_commands(void)
-{
+static void reset_commands(void) {
   memset(spad, 77, sizeof spad); /* what was never loaded must not matter */
   memset(acc, 77, sizeof acc);
   commands_fault = 0;
 }
 
-static bool in_range(uint32_t address, int rows)
-{
+static bool in_range(uint32_t address, int rows) {
   const bool is_acc = address >> 31;
   const uint32_t row = address & 0x1fffffff;
-  if (row + (uint32_t)rows <= (is_acc ? ACC_ROWS : SPAD_ROWS))
-    return true;
+  if (row + (uint32_t)rows <= (is_acc ? ACC_ROWS : SPAD_ROWS)) return true;
   commands_fault++;
   return false;
 }
 
-static void run_mvin(int id, const void *from, uint64_t o)
-{
+static void run_mvin(int id, const void *from, uint64_t o) {
   const int cols = columns(o), rows = rows_of(o);
-  if (rows < 1 || rows > DIM || cols < 1 || cols > 4 * DIM || (!from && cols > DIM))
-    commands_fault++;
+  if (rows < 1 || rows > DIM || cols < 1 || cols > 4 * DIM || (!from && cols > DIM)) commands_fault++;
   for (int x = 0; x < cols; x += DIM) {
     const uint32_t to = local(o) + (uint32_t)(x / DIM * load_config[id].block);
-    if (!in_range(to, rows))
-      return;
+    if (!in_range(to, rows)) return;
     for (int r = 0; r < rows; r++)
       for (int y = 0; y < DIM && x + y < cols; y++) {
         const char *row = from ? (const char *)from + r * load_config[id].stride : 0;
         if (to >> 31)
-          acc[(to & 0x1fffffff) + r][y] = (to >> 30 & 1 ? acc[(to & 0x1fffffff) + r][y] : 0) + (row ? ((const acc_t *)row)[x + y] : 0);
+          acc[(to & 0x1fffffff) + r][y] =
+              (to >> 30 & 1 ? acc[(to & 0x1fffffff) + r][y] : 0) + (row ? ((const acc_t *)row)[x + y] : 0);
         else
           spad[to + r][y] = row ? ((const elem_t *)row)[x + y] : 0;
       }
   }
 }
 
-static void run_preload(uint64_t b, uint64_t c)
-{
+static void run_preload(uint64_t b, uint64_t c) {
   preloaded_b = b;
   preloaded_c = c;
 }
 
-static void run_compute(uint64_t a, bool load_weights)
-{
+static void run_compute(uint64_t a, bool load_weights) {
   const uint32_t b = local(preloaded_b), c = local(preloaded_c);
-  if (load_weights != (b != 0xffffffffu) || local(a) == 0xffffffffu || !(c >> 31))
-    commands_fault++;
+  if (load_weights != (b != 0xffffffffu) || local(a) == 0xffffffffu || !(c >> 31)) commands_fault++;
   if (load_weights && in_range(b, DIM))
     for (int r = 0; r < DIM; r++)
       for (int y = 0; y < DIM; y++)
-        weights[r][y] = r >= rows_of(preloaded_b) || y >= columns(preloaded_b) ? 0 : b_transposed ? spad[b + y][r] : spad[b + r][y];
-  if (!in_range(local(a), rows_of(a)) || !in_range(c, rows_of(preloaded_c)))
-    return;
+        weights[r][y] = r >= rows_of(preloaded_b) || y >= columns(preloaded_b) ? 0
+                        : b_transposed                                         ? spad[b + y][r]
+                                                                               : spad[b + r][y];
+  if (!in_range(local(a), rows_of(a)) || !in_range(c, rows_of(preloaded_c))) return;
   for (int r = 0; r < rows_of(preloaded_c); r++)
     for (int y = 0; y < columns(preloaded_c); y++) {
       acc_t sum = 0;
@@ -90,22 +86,20 @@ static void run_compute(uint64_t a, bool load_weights)
     }
 }
 
-static void run_mvout(void *to, uint64_t o)
-{
+static void run_mvout(void *to, uint64_t o) {
   const int cols = columns(o), rows = rows_of(o);
-  if (!(local(o) >> 31) || rows > DIM || cols < 1 || cols * (int)sizeof(output_t) > (DIM * (int)sizeof(output_t) > 64 ? DIM * (int)sizeof(output_t) : 64))
+  if (!(local(o) >> 31) || rows > DIM || cols < 1 ||
+      cols * (int)sizeof(output_t) > (DIM * (int)sizeof(output_t) > 64 ? DIM * (int)sizeof(output_t) : 64))
     commands_fault++;
   for (int x = 0; x < cols; x += DIM)
     for (int r = 0; r < rows; r++)
       for (int y = 0; y < DIM && x + y < cols; y++) {
         const uint32_t row = (local(o) & 0x1fffffff) + (uint32_t)(x / DIM * DIM + r);
-        if (!in_range(0x80000000u | row, 1))
-          return;
+        if (!in_range(0x80000000u | row, 1)) return;
         output_t *element = (output_t *)((char *)to + r * store_stride) + x + y;
         if (local(o) >> 29 & 1 || sizeof(acc_t) == sizeof(output_t)) {
           *element = (output_t)(local(o) >> 29 & 1 ? acc[row][y] : (acc_t)((float)acc[row][y] * store_scale));
-          if (store_relu && !(local(o) >> 29 & 1) && *element < 0)
-            *element = 0;
+          if (store_relu && !(local(o) >> 29 & 1) && *element < 0) *element = 0;
           continue;
         }
         float value = nearbyintf((float)acc[row][y] * store_scale);
@@ -116,12 +110,14 @@ static void run_mvout(void *to, uint64_t o)
 
 #define config_ex(dataflow, act, stride, a_t, b_t) ((void)(a_transposed = (a_t), b_transposed = (b_t)))
 #define config_ld(s, factor, b, id) ((void)(load_config[id].stride = (long)(s), load_config[id].block = (b)))
-#define gemmini_extended_config_st(s, act, factor) ((void)(store_stride = (long)(s), store_relu = (act), store_scale = (float)(factor)))
+#define gemmini_extended_config_st(s, act, factor)                                                                     \
+  ((void)(store_stride = (long)(s), store_relu = (act), store_scale = (float)(factor)))
 #define config_st(s) gemmini_extended_config_st(s, NO_ACTIVATION, 1.0f)
 #define mvin(from, to, cols, rows) run_mvin(0, (const void *)(uintptr_t)(from), operand(to, cols, rows))
 #define mvin2(from, to, cols, rows) run_mvin(1, (const void *)(uintptr_t)(from), operand(to, cols, rows))
 #define mvin3(from, to, cols, rows) run_mvin(2, (const void *)(uintptr_t)(from), operand(to, cols, rows))
-#define preload(b, c, b_cols, b_rows, c_cols, c_rows) run_preload(operand(b, b_cols, b_rows), operand(c, c_cols, c_rows))
+#define preload(b, c, b_cols, b_rows, c_cols, c_rows)                                                                  \
+  run_preload(operand(b, b_cols, b_rows), operand(c, c_cols, c_rows))
 #define compute_preloaded(a, d, a_cols, a_rows, d_cols, d_rows) run_compute(operand(a, a_cols, a_rows), true)
 #define compute_accumulated(a, d, a_cols, a_rows, d_cols, d_rows) run_compute(operand(a, a_cols, a_rows), false)
 #define mvout(to, from, cols, rows) run_mvout(to, operand(from, cols, rows))

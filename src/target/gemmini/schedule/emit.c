@@ -11,86 +11,86 @@
 #include "target/gemmini/schedule/emit.h"
 #include "target/gemmini/schedule/family.h"
 
-void gm_line(gm_emitter *e, const char *format, ...)
-{
+void gm_line(gm_emitter *e, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
   gm_write_list(&e->out, format, arguments);
   va_end(arguments);
 }
 
-void gm_rows_text(const gm_emitter *e, const gm_place *p, char *out, size_t size)
-{
+void gm_rows_text(const gm_emitter *e, const gm_place *p, char *out, size_t size) {
   const gm_plan *plan = e->plan;
   const int tile = plan->tile_m, blocks = e->g->mb;
   char last[64] = "";
   if (!plan->outer_is_i && e->layout->tiles_n > 1)
     snprintf(last, sizeof last, "%s + %d >= %d && ", p->j, plan->tile_n, e->g->nb);
   if (plan->taper)
-    snprintf(out, size, "%s%d - %s < %d ? (%d - %s + 1) / 2 : MIN(%d, %d - %s)", last, blocks, p->i, 2 * tile, blocks + 0, p->i,
-             tile, blocks, p->i);
+    snprintf(out, size, "%s%d - %s < %d ? (%d - %s + 1) / 2 : MIN(%d, %d - %s)", last, blocks, p->i, 2 * tile,
+             blocks + 0, p->i, tile, blocks, p->i);
   else if (blocks % tile)
     snprintf(out, size, "MIN(%d, %d - %s)", tile, blocks, p->i);
   else
     snprintf(out, size, "%d", tile);
 }
 
-static void comment(gm_emitter *e, const tw_problem *problem, const tw_schedule *schedule)
-{
+static void comment(gm_emitter *e, const tw_problem *problem, const tw_schedule *schedule) {
   char text[512];
   tw_problem_print(problem, text, sizeof text);
   tw_text_add(&e->out.text, "/* %s on %s, from the schedule\n", text, e->config->name);
-  if (schedule->n == 0)
-    tw_text_add(&e->out.text, " *     (empty: the plain kernel)\n");
-  for (size_t i = 0; i < schedule->n; i++)
-    tw_text_add(&e->out.text, " *     %s\n", schedule->step[i]);
+  if (schedule->n == 0) tw_text_add(&e->out.text, " *     (empty: the plain kernel)\n");
+  for (size_t i = 0; i < schedule->n; i++) tw_text_add(&e->out.text, " *     %s\n", schedule->step[i]);
   tw_text_add(&e->out.text, " * %s.\n", gm_plan_print(e->config, e->plan, text, sizeof text));
   if (!e->plan->hardware_loop) {
     const int bank = gm_spad_bank_rows(e->config);
-    tw_text_add(&e->out.text, " * Scratchpad: A in %d slot%s of %d rows from row %d (bank %d), B in %d of %d from row %d (bank %d).\n",
-                e->layout->a.slots, e->layout->a.slots == 1 ? "" : "s", e->layout->a.chunk_rows, e->layout->a.base,
-                e->layout->a.base / bank, e->layout->b.slots, e->layout->b.chunk_rows, e->layout->b.base, e->layout->b.base / bank);
-    tw_text_add(&e->out.text, " * i, j, k count blocks of %d x %d: ii, jj, kk inside the tile that starts at i, j, k;\n"
-                " * li, lj, lk is the step whose operands are loaded next. */\n", e->config->dim, e->config->dim);
+    tw_text_add(
+        &e->out.text,
+        " * Scratchpad: A in %d slot%s of %d rows from row %d (bank %d), B in %d of %d from row %d (bank %d).\n",
+        e->layout->a.slots, e->layout->a.slots == 1 ? "" : "s", e->layout->a.chunk_rows, e->layout->a.base,
+        e->layout->a.base / bank, e->layout->b.slots, e->layout->b.chunk_rows, e->layout->b.base,
+        e->layout->b.base / bank);
+    tw_text_add(&e->out.text,
+                " * i, j, k count blocks of %d x %d: ii, jj, kk inside the tile that starts at i, j, k;\n"
+                " * li, lj, lk is the step whose operands are loaded next. */\n",
+                e->config->dim, e->config->dim);
   } else {
     tw_text_add(&e->out.text, " * i, j, k count blocks of %d x %d. */\n", e->config->dim, e->config->dim);
   }
   tw_text_add(&e->out.text, "#undef MIN\n#define MIN(x, y) ((x) < (y) ? (x) : (y))\n");
 }
 
-static void constants(gm_emitter *e)
-{
+static void constants(gm_emitter *e) {
   const gm_gemm *g = e->g;
   const int d = e->config->dim;
-  if (e->plan->hardware_loop)
-    return;
+  if (e->plan->hardware_loop) return;
   tw_text_add(&e->out.text, "#define NONE 0xffffffffu /* no address */\n");
-  if (!e->plan->hoist_addresses)
-    return;
+  if (!e->plan->hoist_addresses) return;
   tw_text_add(&e->out.text, "/* Operands carry their size: rows << 48 | columns << 32 | address. */\n");
   tw_text_add(&e->out.text, "#define FULL ((uint64_t)%d << 48 | (uint64_t)%d << 32)\n", d, d);
-  tw_text_add(&e->out.text, "/* A value that the compiler takes as it is: it adds to it, and does not make a constant of every sum. */\n"
-              "#define KEEP(x) asm volatile(\"\" : \"+r\"(x))\n");
-  const struct { const char *name; int64_t length; } cut[] = { { "M", g->m }, { "N", g->n }, { "K", g->k } };
+  tw_text_add(
+      &e->out.text,
+      "/* A value that the compiler takes as it is: it adds to it, and does not make a constant of every sum. */\n"
+      "#define KEEP(x) asm volatile(\"\" : \"+r\"(x))\n");
+  const struct {
+    const char *name;
+    int64_t length;
+  } cut[] = {{"M", g->m}, {"N", g->n}, {"K", g->k}};
   for (int x = 0; x < 3; x++)
     if (cut[x].length % d)
       tw_text_add(&e->out.text, "#define CUT_%s ((uint64_t)%d) /* what the last block lacks */\n", cut[x].name,
                   d - (int)(cut[x].length % d));
 }
 
-static void signature(gm_emitter *e)
-{
+static void signature(gm_emitter *e) {
   const gm_gemm *g = e->g;
   char d[64] = "";
   if (g->bias != TW_GEMM_BIAS_NONE)
     snprintf(d, sizeof d, "%s D[%ld][%ld], ", g->acc_type, g->bias == TW_GEMM_BIAS_ROW ? 1L : (long)g->m, (long)g->ldd);
   gm_line(e, "void test(%s A[%ld][%ld], %s B[%ld][%ld], %s%s C[%ld][%ld]) {", g->input_type,
-          (long)(g->a_transposed ? g->k : g->m), (long)g->lda, g->input_type, (long)(g->b_transposed ? g->n : g->k), (long)g->ldb, d,
-          g->output_type, (long)g->m, (long)g->ldc);
+          (long)(g->a_transposed ? g->k : g->m), (long)g->lda, g->input_type, (long)(g->b_transposed ? g->n : g->k),
+          (long)g->ldb, d, g->output_type, (long)g->m, (long)g->ldc);
 }
 
-static void config_loads_and_stores(gm_emitter *e)
-{
+static void config_loads_and_stores(gm_emitter *e) {
   const gm_gemm *g = e->g;
   const int d = e->config->dim;
   gm_line(e, "config_ld(%ld, 1.0f, %d, 2);", (long)g->ldb * g->input_bytes, d);
@@ -100,23 +100,23 @@ static void config_loads_and_stores(gm_emitter *e)
   char scale[40];
   gm_float_text(g->scale, scale, sizeof scale);
   if (g->relu || g->scale != 1.0)
-    gm_line(e, "gemmini_extended_config_st(%ld, %s, %s);", (long)g->ldc * g->output_bytes, g->relu ? "RELU" : "NO_ACTIVATION", scale);
+    gm_line(e, "gemmini_extended_config_st(%ld, %s, %s);", (long)g->ldc * g->output_bytes,
+            g->relu ? "RELU" : "NO_ACTIVATION", scale);
   else
     gm_line(e, "config_st(%ld);", (long)g->ldc * g->output_bytes);
 }
 
-static void config_execute(gm_emitter *e)
-{
+static void config_execute(gm_emitter *e) {
   gm_line(e, "config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, %s, %s);", e->g->a_transposed ? "true" : "false",
           e->g->b_transposed ? "true" : "false");
 }
 
 /* The step that computes, the step that is loaded for, the tile that is filled. */
-static const gm_place here = { "i", "j", "k", "rows" }, ahead = { "li", "lj", "lk", "lrows" }, filled = { "fi", "fj", "", "frows" };
+static const gm_place here = {"i", "j", "k", "rows"}, ahead = {"li", "lj", "lk", "lrows"},
+                      filled = {"fi", "fj", "", "frows"};
 
 /* On to the next tile, in the order of the tile loops. */
-static void advance_tile(gm_emitter *e, const gm_place *p)
-{
+static void advance_tile(gm_emitter *e, const gm_place *p) {
   const gm_plan *plan = e->plan;
   const bool one_column = e->layout->tiles_n == 1;
   char rows[256];
@@ -135,13 +135,11 @@ static void advance_tile(gm_emitter *e, const gm_place *p)
   }
   gm_line(e, "%s += %s;", p->i, p->rows);
   gm_line(e, "%s = %s;", p->rows, rows);
-  if (!one_column)
-    gm_line(e, "}");
+  if (!one_column) gm_line(e, "}");
 }
 
 /* On to the next step whose operands are to be loaded, in the order of the computing loops. */
-static void advance(gm_emitter *e)
-{
+static void advance(gm_emitter *e) {
   if (e->layout->tiles_k == 1) {
     advance_tile(e, &ahead);
     return;
@@ -153,71 +151,57 @@ static void advance(gm_emitter *e)
 }
 
 /* Is there a tile at this place? */
-static void more_text(const gm_emitter *e, const gm_place *p, char *out, size_t size)
-{
+static void more_text(const gm_emitter *e, const gm_place *p, char *out, size_t size) {
   const bool i = e->plan->outer_is_i;
   snprintf(out, size, "%s < %d", i ? p->i : p->j, i ? e->g->mb : e->g->nb);
 }
 
-static void prologue(gm_emitter *e)
-{
+static void prologue(gm_emitter *e) {
   char rows[256], more[32];
   gm_rows_text(e, &ahead, rows, sizeof rows);
   more_text(e, &ahead, more, sizeof more);
   gm_line(e, "int li = 0, lj = 0, lk = 0;");
   gm_line(e, "int lrows = %s;", rows);
   gm_line(e, "/* the operands of the first step%s */", e->plan->prefetch > 1 ? "s" : "");
-  if (e->plan->prefetch > 1)
-    gm_line(e, "for (int step = 0; step < %d && %s; step++) {", e->plan->prefetch, more);
+  if (e->plan->prefetch > 1) gm_line(e, "for (int step = 0; step < %d && %s; step++) {", e->plan->prefetch, more);
   gm_emit_set_loads(e, &ahead);
   gm_emit_all_loads(e);
   advance(e);
-  if (e->plan->prefetch > 1)
-    gm_line(e, "}");
+  if (e->plan->prefetch > 1) gm_line(e, "}");
 }
 
-static const gm_operand_plan *operand_plan(const gm_emitter *e, char name)
-{
+static const gm_operand_plan *operand_plan(const gm_emitter *e, char name) {
   return name == 'a' ? &e->plan->a : &e->plan->b;
 }
 
-static const gm_operand_layout *operand_layout(const gm_emitter *e, char name)
-{
+static const gm_operand_layout *operand_layout(const gm_emitter *e, char name) {
   return name == 'a' ? &e->layout->a : &e->layout->b;
 }
 
-static bool is_held(const gm_operand_plan *p)
-{
-  return p->hold != GM_STREAM;
-}
+static bool is_held(const gm_operand_plan *p) { return p->hold != GM_STREAM; }
 
 /* Does a tile's first slot change from tile to tile? Then `x_panel` is it. */
-static bool has_panels(const gm_emitter *e, char name)
-{
+static bool has_panels(const gm_emitter *e, char name) {
   return is_held(operand_plan(e, name)) && operand_layout(e, name)->slots > e->layout->tiles_k;
 }
 
-static void declare_slot(gm_emitter *e, char name)
-{
+static void declare_slot(gm_emitter *e, char name) {
   if (has_panels(e, name))
     gm_line(e, "uint64_t %c_panel = 0;", name);
   else if (operand_layout(e, name)->slots > 1 && !is_held(operand_plan(e, name)))
     gm_line(e, "uint64_t %c_slot = 0;", name);
 }
 
-static void tile_slot(gm_emitter *e, char name)
-{
+static void tile_slot(gm_emitter *e, char name) {
   if (has_panels(e, name))
     gm_line(e, "uint64_t %c_slot = %c_panel;", name, name);
   else if (operand_layout(e, name)->slots > 1 && is_held(operand_plan(e, name)))
     gm_line(e, "uint64_t %c_slot = 0;", name);
 }
 
-static void next_slot(gm_emitter *e, char name)
-{
+static void next_slot(gm_emitter *e, char name) {
   const int slots = operand_layout(e, name)->slots;
-  if (slots == 1 || (is_held(operand_plan(e, name)) && e->layout->tiles_k == 1))
-    return;
+  if (slots == 1 || (is_held(operand_plan(e, name)) && e->layout->tiles_k == 1)) return;
   if (is_held(operand_plan(e, name)))
     gm_line(e, "%c_slot++;", name);
   else if (slots == 2)
@@ -226,17 +210,14 @@ static void next_slot(gm_emitter *e, char name)
     gm_line(e, "if (++%c_slot == %d) %c_slot = 0;", name, slots, name);
 }
 
-static void next_panel(gm_emitter *e, char name)
-{
+static void next_panel(gm_emitter *e, char name) {
   const int slots = operand_layout(e, name)->slots;
-  if (!has_panels(e, name))
-    return;
+  if (!has_panels(e, name)) return;
   gm_line(e, "%c_panel += %d;", name, e->layout->tiles_k);
   gm_line(e, "if (%c_panel == %d) %c_panel = 0;", name, slots, name);
 }
 
-static void operands(gm_emitter *e)
-{
+static void operands(gm_emitter *e) {
   const gm_plan *p = e->plan;
   const bool wide = p->hoist_addresses;
   const char *type = wide ? "uint64_t" : "const uint32_t", *full = wide ? "full + " : "";
@@ -257,8 +238,7 @@ static void operands(gm_emitter *e)
 }
 
 /* Fills ahead: the first tile's before everything, then always the next one's. */
-static void first_fill(gm_emitter *e)
-{
+static void first_fill(gm_emitter *e) {
   char rows[256];
   gm_rows_text(e, &filled, rows, sizeof rows);
   gm_line(e, "int fi = 0, fj = 0;");
@@ -268,8 +248,7 @@ static void first_fill(gm_emitter *e)
   advance_tile(e, &filled);
 }
 
-static void next_fill(gm_emitter *e)
-{
+static void next_fill(gm_emitter *e) {
   char more[32], to[32];
   more_text(e, &filled, more, sizeof more);
   snprintf(to, sizeof to, "c_at ^ %d", e->layout->c_stride);
@@ -280,13 +259,11 @@ static void next_fill(gm_emitter *e)
 }
 
 /* One step along k: its loads (or a later step's), its pairs. */
-static void step(gm_emitter *e)
-{
+static void step(gm_emitter *e) {
   const gm_plan *p = e->plan;
   char more[32];
   more_text(e, &ahead, more, sizeof more);
-  if (e->layout->tiles_k > 1)
-    gm_line(e, "for (int k = 0; k < %d; k += %d) {", e->g->kb, p->tile_k);
+  if (e->layout->tiles_k > 1) gm_line(e, "for (int k = 0; k < %d; k += %d) {", e->g->kb, p->tile_k);
   if (p->prefetch == 0) {
     gm_emit_set_loads(e, &here);
     gm_emit_all_loads(e);
@@ -295,24 +272,19 @@ static void step(gm_emitter *e)
     gm_emit_set_loads(e, &ahead);
     advance(e);
     gm_line(e, "}");
-    if (p->spread_loads == 0)
-      gm_emit_all_loads(e);
+    if (p->spread_loads == 0) gm_emit_all_loads(e);
   }
   operands(e);
   gm_emit_pairs(e);
   next_slot(e, 'b');
   next_slot(e, 'a');
-  if (p->prefetch > 0 && p->spread_loads > 0)
-    gm_emit_all_loads(e);
-  if (e->layout->tiles_k > 1)
-    gm_line(e, "}");
+  if (p->prefetch > 0 && p->spread_loads > 0) gm_emit_all_loads(e);
+  if (e->layout->tiles_k > 1) gm_line(e, "}");
 }
 
-static void tile(gm_emitter *e)
-{
+static void tile(gm_emitter *e) {
   const gm_plan *p = e->plan;
-  if (!p->hoist_configs)
-    config_loads_and_stores(e);
+  if (!p->hoist_configs) config_loads_and_stores(e);
   if (gm_fills_ahead(p)) {
     next_fill(e);
   } else if (!p->overwrite) {
@@ -321,31 +293,23 @@ static void tile(gm_emitter *e)
   }
   tile_slot(e, 'b');
   tile_slot(e, 'a');
-  if (e->layout->tiles_k == 1 && p->prefetch == 0)
-    gm_line(e, "const int k = 0;");
+  if (e->layout->tiles_k == 1 && p->prefetch == 0) gm_line(e, "const int k = 0;");
   step(e);
-  if (p->spread_stores > 0)
-    gm_emit_all_stores(e); /* those of the previous tile that found no place among the pairs */
-  if (gm_fills_ahead(p))
-    gm_emit_all_fills(e);
+  if (p->spread_stores > 0) gm_emit_all_stores(e); /* those of the previous tile that found no place among the pairs */
+  if (gm_fills_ahead(p)) gm_emit_all_fills(e);
   gm_emit_set_stores(e);
-  if (p->spread_stores == 0)
-    gm_emit_all_stores(e);
-  if (p->c_buffers > 1)
-    gm_line(e, "c_at ^= %d; /* the other accumulator buffer */", e->layout->c_stride);
+  if (p->spread_stores == 0) gm_emit_all_stores(e);
+  if (p->c_buffers > 1) gm_line(e, "c_at ^= %d; /* the other accumulator buffer */", e->layout->c_stride);
 }
 
-static bool one_row_of_tiles(const gm_emitter *e)
-{
+static bool one_row_of_tiles(const gm_emitter *e) {
   return e->layout->tiles_m == 1 && (e->g->mb == 1 || !e->plan->taper || e->plan->outer_is_i);
 }
 
-static void i_loop(gm_emitter *e, void (*body)(gm_emitter *))
-{
+static void i_loop(gm_emitter *e, void (*body)(gm_emitter *)) {
   char rows[256];
   gm_rows_text(e, &here, rows, sizeof rows);
-  if (!e->plan->outer_is_i && has_panels(e, 'a'))
-    gm_line(e, "a_panel = 0;");
+  if (!e->plan->outer_is_i && has_panels(e, 'a')) gm_line(e, "a_panel = 0;");
   if (one_row_of_tiles(e)) {
     gm_line(e, "const int i = 0, rows = %d;", e->g->mb);
     body(e);
@@ -358,10 +322,8 @@ static void i_loop(gm_emitter *e, void (*body)(gm_emitter *))
   gm_line(e, "}");
 }
 
-static void j_loop(gm_emitter *e, void (*body)(gm_emitter *))
-{
-  if (e->plan->outer_is_i && has_panels(e, 'b'))
-    gm_line(e, "b_panel = 0;");
+static void j_loop(gm_emitter *e, void (*body)(gm_emitter *)) {
+  if (e->plan->outer_is_i && has_panels(e, 'b')) gm_line(e, "b_panel = 0;");
   if (e->layout->tiles_n == 1) {
     gm_line(e, "const int j = 0;");
     body(e);
@@ -376,16 +338,12 @@ static void j_loop(gm_emitter *e, void (*body)(gm_emitter *))
 static void inner_i(gm_emitter *e) { i_loop(e, tile); }
 static void inner_j(gm_emitter *e) { j_loop(e, tile); }
 
-static void software(gm_emitter *e)
-{
+static void software(gm_emitter *e) {
   const gm_plan *p = e->plan;
-  if (p->hoist_configs)
-    config_loads_and_stores(e);
+  if (p->hoist_configs) config_loads_and_stores(e);
   gm_emit_move_variables(e);
-  if (!p->hoist_configs)
-    config_loads_and_stores(e);
-  if (p->prefetch > 0)
-    prologue(e);
+  if (!p->hoist_configs) config_loads_and_stores(e);
+  if (p->prefetch > 0) prologue(e);
   config_execute(e);
   declare_slot(e, 'b');
   declare_slot(e, 'a');
@@ -394,27 +352,23 @@ static void software(gm_emitter *e)
     gm_line(e, "uint64_t full = FULL;");
     gm_line(e, "KEEP(full);");
   }
-  if (gm_fills_ahead(p))
-    first_fill(e);
+  if (gm_fills_ahead(p)) first_fill(e);
   if (p->outer_is_i)
     i_loop(e, inner_j);
   else
     j_loop(e, inner_i);
-  if (p->spread_stores > 0)
-    gm_emit_all_stores(e);
+  if (p->spread_stores > 0) gm_emit_all_stores(e);
 }
 
-tw_status gm_gemm_emit(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, char **source, tw_error *error)
-{
+tw_status gm_gemm_emit(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, char **source,
+                       tw_error *error) {
   gm_gemm gemm;
   gm_plan plan;
   gm_layout layout;
   tw_status status = gm_gemm_from(config, problem, &gemm, error);
-  if (status == TW_OK)
-    status = gm_plan_from(config, &gemm, schedule, &plan, &layout, error);
-  if (status != TW_OK)
-    return status;
-  gm_emitter e = { .config = config, .g = &gemm, .plan = &plan, .layout = &layout };
+  if (status == TW_OK) status = gm_plan_from(config, &gemm, schedule, &plan, &layout, error);
+  if (status != TW_OK) return status;
+  gm_emitter e = {.config = config, .g = &gemm, .plan = &plan, .layout = &layout};
   comment(&e, problem, schedule);
   constants(&e);
   signature(&e);

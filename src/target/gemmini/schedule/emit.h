@@ -28,11 +28,11 @@ void gm_rows_text(const gm_emitter *, const gm_place *, char *out, size_t size);
  * row by row, at once or among the pairs. */
 void gm_emit_move_variables(gm_emitter *);
 void gm_emit_set_loads(gm_emitter *, const gm_place *);
-void gm_emit_all_loads(gm_emitter *);      /* what is left of a step's loads */
-void gm_emit_some_loads(gm_emitter *);     /* one row, if any is left */
-void gm_emit_set_stores(gm_emitter *);     /* of the tile that is complete */
+void gm_emit_all_loads(gm_emitter *);  /* what is left of a step's loads */
+void gm_emit_some_loads(gm_emitter *); /* one row, if any is left */
+void gm_emit_set_stores(gm_emitter *); /* of the tile that is complete */
 void gm_emit_all_stores(gm_emitter *);
-void gm_emit_some_stores(gm_emitter *);    /* one row; when none is left, one row of fills ahead */
+void gm_emit_some_stores(gm_emitter *); /* one row; when none is left, one row of fills ahead */
 void gm_emit_set_fill(gm_emitter *, const gm_place *, const char *to); /* zeros or bias into the tile at a place */
 void gm_emit_all_fills(gm_emitter *);
 

@@ -6,16 +6,14 @@
 
 #include "target/gemmini/schedule/emit.h"
 
-static void bound_text(char *out, size_t size, int tile, int blocks, const char *place)
-{
+static void bound_text(char *out, size_t size, int tile, int blocks, const char *place) {
   if (blocks % tile == 0)
     snprintf(out, size, "%d", tile);
   else
     snprintf(out, size, "MIN(%d, %d - %s)", tile, blocks, place);
 }
 
-static void padding_text(char *out, size_t size, int dim, int64_t length, int tile, int blocks, const char *place)
-{
+static void padding_text(char *out, size_t size, int dim, int64_t length, int tile, int blocks, const char *place) {
   const int padding = (int)((int64_t)blocks * dim - length);
   if (padding == 0)
     snprintf(out, size, "0");
@@ -23,8 +21,7 @@ static void padding_text(char *out, size_t size, int dim, int64_t length, int ti
     snprintf(out, size, "%s + %d < %d ? 0 : %d", place, tile, blocks, padding);
 }
 
-void gm_emit_hardware_loop(gm_emitter *e)
-{
+void gm_emit_hardware_loop(gm_emitter *e) {
   const gm_gemm *g = e->g;
   const gm_plan *p = e->plan;
   const int d = e->config->dim;
@@ -42,7 +39,8 @@ void gm_emit_hardware_loop(gm_emitter *e)
     snprintf(d_text, sizeof d_text, "k ? NULL : &D[i * %d][j * %d]", d, d);
   char scale[40];
   gm_float_text(g->scale, scale, sizeof scale);
-  gm_line(e, "gemmini_extended_config_st(%ld, %s, %s);", (long)g->ldc * g->output_bytes, g->relu ? "RELU" : "NO_ACTIVATION", scale);
+  gm_line(e, "gemmini_extended_config_st(%ld, %s, %s);", (long)g->ldc * g->output_bytes,
+          g->relu ? "RELU" : "NO_ACTIVATION", scale);
   gm_line(e, "config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, %s, %s);", g->a_transposed ? "true" : "false",
           g->b_transposed ? "true" : "false");
   gm_line(e, "config_ld(%ld, 1.0f, %d, 0);", (long)g->lda * g->input_bytes, d);
@@ -57,14 +55,16 @@ void gm_emit_hardware_loop(gm_emitter *e)
   gm_line(e, "for (int k = 0; k < %d; k += %d) {", g->kb, p->tile_k);
   gm_line(e, "const int mb = %s, nb = %s, kb = %s; /* blocks */", bound[0], bound[1], bound[2]);
   gm_line(e, "const int m_pad = %s, n_pad = %s, k_pad = %s; /* elements */", padding[0], padding[1], padding[2]);
-  gm_line(e, "const %s *a = &A[%s * %d][%s * %d], *b = &B[%s * %d][%s * %d];", g->input_type, g->a_transposed ? "k" : "i", d,
-          g->a_transposed ? "i" : "k", d, g->b_transposed ? "j" : "k", d, g->b_transposed ? "k" : "j", d);
+  gm_line(e, "const %s *a = &A[%s * %d][%s * %d], *b = &B[%s * %d][%s * %d];", g->input_type,
+          g->a_transposed ? "k" : "i", d, g->a_transposed ? "i" : "k", d, g->b_transposed ? "j" : "k", d,
+          g->b_transposed ? "k" : "j", d);
   gm_line(e, "%s *c = k + %d < %d ? NULL : &C[i * %d][j * %d];", g->output_type, p->tile_k, g->kb, d, d);
   gm_line(e, "gemmini_loop_ws(mb, nb, kb, m_pad, n_pad, k_pad, a, b, %s, c, %ld, %ld, %ld, %ld,", d_text, (long)g->lda,
           (long)g->ldb, ldd, (long)g->ldc);
   /* what the accumulator holds is added to: the bias, or the steps before along k */
-  gm_line(e, "  %s, %s, %s, false, %s, %s, 0, 0, false);", g->a_transposed ? "true" : "false", g->b_transposed ? "true" : "false",
-          g->wide_output ? "true" : "false", g->bias == TW_GEMM_BIAS_NONE ? "k > 0" : "true", g->relu ? "RELU" : "NO_ACTIVATION");
+  gm_line(e, "  %s, %s, %s, false, %s, %s, 0, 0, false);", g->a_transposed ? "true" : "false",
+          g->b_transposed ? "true" : "false", g->wide_output ? "true" : "false",
+          g->bias == TW_GEMM_BIAS_NONE ? "k > 0" : "true", g->relu ? "RELU" : "NO_ACTIVATION");
   gm_line(e, "}");
   gm_line(e, "}");
   gm_line(e, "}");

@@ -12,84 +12,71 @@
 
 /* One combination of chunk sizes. A bound of 0: known at run time only ("rows"). */
 typedef struct variant {
-  int bound[3];     /* blocks along i, j, k */
-  bool partial[3];  /* is the last block partial? Along i it may be, at run time, where bound[0] is 0 */
+  int bound[3];    /* blocks along i, j, k */
+  bool partial[3]; /* is the last block partial? Along i it may be, at run time, where bound[0] is 0 */
 } variant;
 
 typedef struct nest {
   gm_emitter *e;
   const variant *v;
-  int index[3];         /* of unrolled loops; -1: a rolled loop's variable */
+  int index[3];                               /* of unrolled loops; -1: a rolled loop's variable */
   char a[32], b[32], c_first[32], c_more[32]; /* names of the operands at this level */
-  int pairs;            /* emitted in the unrolled body so far */
+  int pairs;                                  /* emitted in the unrolled body so far */
   gm_slots loads, stores;
 } nest;
 
 enum { I, J, K };
-static const char *const variable[3] = { "ii", "jj", "kk" };
+static const char *const variable[3] = {"ii", "jj", "kk"};
 
-static int tail(const gm_emitter *e, int x)
-{
+static int tail(const gm_emitter *e, int x) {
   const gm_gemm *g = e->g;
   return (int)((x == I ? g->m : x == J ? g->n : g->k) % e->config->dim);
 }
 
 /* Scratchpad rows from block to block. */
-static int a_stride(const gm_emitter *e, int x)
-{
+static int a_stride(const gm_emitter *e, int x) {
   const int d = e->config->dim;
-  if (e->g->a_transposed)
-    return x == K ? e->plan->tile_m * d : d;
+  if (e->g->a_transposed) return x == K ? e->plan->tile_m * d : d;
   return x == I ? e->plan->tile_k * d : d;
 }
 
-static int b_stride(const gm_emitter *e, int x)
-{
+static int b_stride(const gm_emitter *e, int x) {
   const int d = e->config->dim;
-  if (e->g->b_transposed)
-    return x == J ? e->plan->tile_k * d : d;
+  if (e->g->b_transposed) return x == J ? e->plan->tile_k * d : d;
   return x == K ? e->plan->tile_n * d : d;
 }
 
-static int c_stride(const gm_emitter *e, int x)
-{
-  return x == I ? e->plan->tile_n * e->config->dim : e->config->dim;
-}
+static int c_stride(const gm_emitter *e, int x) { return x == I ? e->plan->tile_n * e->config->dim : e->config->dim; }
 
 /* Is the block at `x` of an unrolled loop the partial one? */
-static bool is_cut(const nest *n, int x)
-{
+static bool is_cut(const nest *n, int x) {
   return n->index[x] >= 0 && n->v->partial[x] && n->v->bound[x] > 0 && n->index[x] == n->v->bound[x] - 1;
 }
 
-static const char *const cut_rows[3] = { "CUT_M << 48", "", "CUT_K << 48" };
-static const char *const cut_columns[3] = { "", "CUT_N << 32", "CUT_K << 32" };
+static const char *const cut_rows[3] = {"CUT_M << 48", "", "CUT_K << 48"};
+static const char *const cut_columns[3] = {"", "CUT_N << 32", "CUT_K << 32"};
 
-static int offset(const nest *n, int (*stride)(const gm_emitter *, int), int x, int y)
-{
+static int offset(const nest *n, int (*stride)(const gm_emitter *, int), int x, int y) {
   return (n->index[x] > 0 ? n->index[x] * stride(n->e, x) : 0) + (n->index[y] > 0 ? n->index[y] * stride(n->e, y) : 0);
 }
 
-static void operand_text(char *out, size_t size, const char *name, int constant, const char *cut1, const char *cut2)
-{
+static void operand_text(char *out, size_t size, const char *name, int constant, const char *cut1, const char *cut2) {
   size_t n = (size_t)snprintf(out, size, "%s", name);
-  if (constant)
-    n += (size_t)snprintf(out + n, size - n, " + %d", constant);
-  if (*cut1)
-    n += (size_t)snprintf(out + n, size - n, " - (%s)", cut1);
-  if (*cut2)
-    snprintf(out + n, size - n, " - (%s)", cut2);
+  if (constant) n += (size_t)snprintf(out + n, size - n, " + %d", constant);
+  if (*cut1) n += (size_t)snprintf(out + n, size - n, " - (%s)", cut1);
+  if (*cut2) snprintf(out + n, size - n, " - (%s)", cut2);
 }
 
-static void pair_hoisted(nest *n, bool reused)
-{
+static void pair_hoisted(nest *n, bool reused) {
   gm_emitter *e = n->e;
   char a[96], b[96], c[96];
   const bool first_k = e->plan->overwrite && n->index[K] <= 0;
-  operand_text(a, sizeof a, n->a, offset(n, a_stride, I, K), is_cut(n, I) ? cut_rows[I] : "", is_cut(n, K) ? cut_columns[K] : "");
-  operand_text(b, sizeof b, n->b, offset(n, b_stride, J, K), is_cut(n, K) ? cut_rows[K] : "", is_cut(n, J) ? cut_columns[J] : "");
-  operand_text(c, sizeof c, first_k ? n->c_first : n->c_more, offset(n, c_stride, I, J), is_cut(n, I) ? cut_rows[I] : "",
+  operand_text(a, sizeof a, n->a, offset(n, a_stride, I, K), is_cut(n, I) ? cut_rows[I] : "",
+               is_cut(n, K) ? cut_columns[K] : "");
+  operand_text(b, sizeof b, n->b, offset(n, b_stride, J, K), is_cut(n, K) ? cut_rows[K] : "",
                is_cut(n, J) ? cut_columns[J] : "");
+  operand_text(c, sizeof c, first_k ? n->c_first : n->c_more, offset(n, c_stride, I, J),
+               is_cut(n, I) ? cut_rows[I] : "", is_cut(n, J) ? cut_columns[J] : "");
   if (reused)
     gm_line(e, "preload(NONE, %s, %d, %d, 0, 0);  compute_accumulated(%s, NONE, 0, 0, %d, %d);", c, e->config->dim,
             e->config->dim, a, e->config->dim, e->config->dim);
@@ -99,22 +86,18 @@ static void pair_hoisted(nest *n, bool reused)
 }
 
 /* " + kk * 64 + 16": where a block lies, from rolled and unrolled indices. */
-static void offset_text(const nest *n, int (*stride)(const gm_emitter *, int), int x, int y, char *out, size_t size)
-{
+static void offset_text(const nest *n, int (*stride)(const gm_emitter *, int), int x, int y, char *out, size_t size) {
   size_t used = 0;
   out[0] = '\0';
   for (int t = 0; t < 2; t++) {
     const int z = t == 0 ? x : y;
-    if (n->index[z] < 0)
-      used += (size_t)snprintf(out + used, size - used, " + %s * %d", variable[z], stride(n->e, z));
+    if (n->index[z] < 0) used += (size_t)snprintf(out + used, size - used, " + %s * %d", variable[z], stride(n->e, z));
   }
-  if (offset(n, stride, x, y))
-    snprintf(out + used, size - used, " + %d", offset(n, stride, x, y));
+  if (offset(n, stride, x, y)) snprintf(out + used, size - used, " + %d", offset(n, stride, x, y));
 }
 
 /* Elements of the block at `x`. */
-static void extent_text(const nest *n, int x, char *out, size_t size)
-{
+static void extent_text(const nest *n, int x, char *out, size_t size) {
   const int d = n->e->config->dim;
   if (is_cut(n, x))
     snprintf(out, size, "%d", tail(n->e, x));
@@ -126,8 +109,7 @@ static void extent_text(const nest *n, int x, char *out, size_t size)
     snprintf(out, size, "(%s == %d ? %d : %d)", variable[x], n->v->bound[x] - 1, tail(n->e, x), d);
 }
 
-static void pair_plain(nest *n, bool reused)
-{
+static void pair_plain(nest *n, bool reused) {
   gm_emitter *e = n->e;
   const int d = e->config->dim;
   char a[64], b[64], c[64], m[64], nn[64], k[64], flag[64];
@@ -145,30 +127,26 @@ static void pair_plain(nest *n, bool reused)
   else
     snprintf(flag, sizeof flag, "%s", one_step ? "" : " | (k ? 0x40000000 : 0)");
   if (reused)
-    gm_line(e, "preload(NONE, (c%s)%s, %d, %d, %s, %s);  compute_accumulated(a%s, NONE, %s, %s, %d, %d);", c, flag, d, d, nn, m,
-            a, k, m, d, d);
+    gm_line(e, "preload(NONE, (c%s)%s, %d, %d, %s, %s);  compute_accumulated(a%s, NONE, %s, %s, %d, %d);", c, flag, d,
+            d, nn, m, a, k, m, d, d);
   else
-    gm_line(e, "preload(b%s, (c%s)%s, %s, %s, %s, %s);  compute_preloaded(a%s, NONE, %s, %s, %d, %d);", b, c, flag, nn, k, nn,
-            m, a, k, m, d, d);
+    gm_line(e, "preload(b%s, (c%s)%s, %s, %s, %s, %s);  compute_preloaded(a%s, NONE, %s, %s, %d, %d);", b, c, flag, nn,
+            k, nn, m, a, k, m, d, d);
 }
 
-static void emit_pair(nest *n, bool reused)
-{
+static void emit_pair(nest *n, bool reused) {
   const gm_plan *p = n->e->plan;
   if (p->hoist_addresses)
     pair_hoisted(n, reused);
   else
     pair_plain(n, reused);
   n->pairs++;
-  if (n->stores.level == 3 && n->pairs % n->stores.every == n->stores.every / 2)
-    gm_emit_some_stores(n->e);
-  if (n->loads.level == 3 && n->pairs % n->loads.every == 0)
-    gm_emit_some_loads(n->e);
+  if (n->stores.level == 3 && n->pairs % n->stores.every == n->stores.every / 2) gm_emit_some_stores(n->e);
+  if (n->loads.level == 3 && n->pairs % n->loads.every == 0) gm_emit_some_loads(n->e);
 }
 
 /* A new name for an operand inside a rolled loop: the old one, moved on. */
-static void move_on(nest *n, char name[32], int x, int stride, const char *cut)
-{
+static void move_on(nest *n, char name[32], int x, int stride, const char *cut) {
   char old[32];
   memcpy(old, name, sizeof old);
   snprintf(name, 32, "%.28s_%c", old, "ijk"[x]);
@@ -176,27 +154,24 @@ static void move_on(nest *n, char name[32], int x, int stride, const char *cut)
 }
 
 /* What a rolled loop adds to the operands, once an iteration. */
-static void enter_rolled(nest *n, int x)
-{
+static void enter_rolled(nest *n, int x) {
   gm_emitter *e = n->e;
-  if (!e->plan->hoist_addresses)
-    return;
+  if (!e->plan->hoist_addresses) return;
   const bool partial = n->v->partial[x];
   if (partial && x == I)
     gm_line(e, "const uint64_t cut_i = i + ii == %d ? CUT_M << 48 : 0;", e->g->mb - 1);
   else if (partial)
-    gm_line(e, "const uint64_t cut_%c = %s == %d ? CUT_%c : 0;", "ijk"[x], variable[x], n->v->bound[x] - 1, "MNK"[x]);
+    gm_line(e, "const uint64_t cut_%c = %s == %d ? CUT_%c : 0;", "ijk"[x], variable[x], n -> v -> bound[x] - 1,
+            "MNK"[x]);
   switch (x) {
   case I:
     move_on(n, n->a, I, a_stride(e, I), partial ? " - cut_i" : "");
-    if (e->plan->overwrite)
-      move_on(n, n->c_first, I, c_stride(e, I), partial ? " - cut_i" : "");
+    if (e->plan->overwrite) move_on(n, n->c_first, I, c_stride(e, I), partial ? " - cut_i" : "");
     move_on(n, n->c_more, I, c_stride(e, I), partial ? " - cut_i" : "");
     return;
   case J:
     move_on(n, n->b, J, b_stride(e, J), partial ? " - (cut_j << 32)" : "");
-    if (e->plan->overwrite)
-      move_on(n, n->c_first, J, c_stride(e, J), partial ? " - (cut_j << 32)" : "");
+    if (e->plan->overwrite) move_on(n, n->c_first, J, c_stride(e, J), partial ? " - (cut_j << 32)" : "");
     move_on(n, n->c_more, J, c_stride(e, J), partial ? " - (cut_j << 32)" : "");
     return;
   default:
@@ -210,25 +185,18 @@ static void enter_rolled(nest *n, int x)
   }
 }
 
-static int axis(const nest *n, int level)
-{
-  return n->e->plan->loops[level] - 'i';
-}
+static int axis(const nest *n, int level) { return n->e->plan->loops[level] - 'i'; }
 
 static void emit_level(nest *n, int level, bool reused);
 
 /* A slot at the end of every n-th iteration of a rolled loop. */
-static void rolled_slot(gm_emitter *e, int x, int every, void (*slot)(gm_emitter *))
-{
-  if (every > 1)
-    gm_line(e, "if (%s %% %d == %d) {", variable[x], every, every - 1);
+static void rolled_slot(gm_emitter *e, int x, int every, void (*slot)(gm_emitter *)) {
+  if (every > 1) gm_line(e, "if (%s %% %d == %d) {", variable[x], every, every - 1);
   slot(e);
-  if (every > 1)
-    gm_line(e, "}");
+  if (every > 1) gm_line(e, "}");
 }
 
-static void emit_rolled(nest *n, int level, int from, bool reused)
-{
+static void emit_rolled(nest *n, int level, int from, bool reused) {
   gm_emitter *e = n->e;
   const int x = axis(n, level);
   const nest outside = *n;
@@ -239,10 +207,8 @@ static void emit_rolled(nest *n, int level, int from, bool reused)
     gm_line(e, "for (int %s = %d; %s < %d; %s++) {", variable[x], from, variable[x], n->v->bound[x], variable[x]);
   enter_rolled(n, x);
   emit_level(n, level + 1, reused);
-  if (n->stores.level == level)
-    rolled_slot(e, x, n->stores.every, gm_emit_some_stores);
-  if (n->loads.level == level)
-    rolled_slot(e, x, n->loads.every, gm_emit_some_loads);
+  if (n->stores.level == level) rolled_slot(e, x, n->stores.every, gm_emit_some_stores);
+  if (n->loads.level == level) rolled_slot(e, x, n->loads.every, gm_emit_some_loads);
   gm_line(e, "}");
   const int pairs = n->pairs;
   *n = outside;
@@ -250,16 +216,14 @@ static void emit_rolled(nest *n, int level, int from, bool reused)
 }
 
 /* In front of the unrolled code: sums are made where they are used, not in advance and spilled. */
-static void keep_operands(nest *n)
-{
+static void keep_operands(nest *n) {
   if (n->e->plan->hoist_addresses)
-    gm_line(n->e, n->e->plan->overwrite ? "KEEP(%s); KEEP(%s); KEEP(%s); KEEP(%s);" : "KEEP(%s); KEEP(%s); KEEP(%s);", n->a, n->b,
-            n->c_more, n->c_first);
+    gm_line(n->e, n->e->plan->overwrite ? "KEEP(%s); KEEP(%s); KEEP(%s); KEEP(%s);" : "KEEP(%s); KEEP(%s); KEEP(%s);",
+            n->a, n->b, n->c_more, n->c_first);
 }
 
 /* Weights are loaded by the first pair over i; where that loop is rolled, the first pair stands before it. */
-static void emit_first_of_reuse(nest *n)
-{
+static void emit_first_of_reuse(nest *n) {
   const nest outside = *n;
   gm_line(n->e, "{");
   gm_line(n->e, "const int ii = 0;");
@@ -271,10 +235,8 @@ static void emit_first_of_reuse(nest *n)
   *n = outside;
 }
 
-static void emit_level(nest *n, int level, bool reused)
-{
-  if (level == 3 - n->e->plan->unroll)
-    keep_operands(n);
+static void emit_level(nest *n, int level, bool reused) {
+  if (level == 3 - n->e->plan->unroll) keep_operands(n);
   if (level == 3) {
     emit_pair(n, reused);
     return;
@@ -282,8 +244,7 @@ static void emit_level(nest *n, int level, bool reused)
   const int x = axis(n, level);
   const bool reuse_here = n->e->plan->reuse_weights && level == 2;
   if (level < 3 - n->e->plan->unroll) {
-    if (reuse_here)
-      emit_first_of_reuse(n);
+    if (reuse_here) emit_first_of_reuse(n);
     emit_rolled(n, level, reuse_here ? 1 : 0, reuse_here);
     return;
   }
@@ -294,10 +255,9 @@ static void emit_level(nest *n, int level, bool reused)
   n->index[x] = 0;
 }
 
-static void emit_variant(gm_emitter *e, const variant *v)
-{
+static void emit_variant(gm_emitter *e, const variant *v) {
   const gm_plan *p = e->plan;
-  nest n = { .e = e, .v = v, .a = "a", .b = "b", .c_first = "c_first", .c_more = "c_more" };
+  nest n = {.e = e, .v = v, .a = "a", .b = "b", .c_first = "c_first", .c_more = "c_more"};
   n.loads = gm_plan_slots(p, p->spread_loads);
   n.stores = gm_plan_slots(p, p->spread_stores);
   emit_level(&n, 0, false);
@@ -309,33 +269,29 @@ typedef struct kind {
   bool partial;
 } kind;
 
-static int kinds_of(const gm_emitter *e, int x, kind out[2])
-{
+static int kinds_of(const gm_emitter *e, int x, kind out[2]) {
   const gm_gemm *g = e->g;
   const gm_plan *p = e->plan;
   const int blocks = x == I ? g->mb : x == J ? g->nb : g->kb;
   const int tile = x == I ? p->tile_m : x == J ? p->tile_n : p->tile_k;
   const bool partial = tail(e, x) != 0;
   if (x == I && !memchr(p->loops + 3 - p->unroll, 'i', (size_t)p->unroll)) { /* the height is known at run time */
-    out[0] = (kind){ 0, partial };
+    out[0] = (kind){0, partial};
     return 1;
   }
   const int tiles = gm_ceil_div(blocks, tile), last = blocks - (tiles - 1) * tile;
-  out[0] = (kind){ tile, false };
-  out[1] = (kind){ last, partial };
-  if (last == tile && !partial)
-    return 1;
-  if (tiles > 1)
-    return 2;
+  out[0] = (kind){tile, false};
+  out[1] = (kind){last, partial};
+  if (last == tile && !partial) return 1;
+  if (tiles > 1) return 2;
   out[0] = out[1];
   return 1;
 }
 
-static void emit_axis(gm_emitter *e, int x, variant *v)
-{
-  static const char *const place[3] = { "i", "j", "k" };
-  const int tile[3] = { e->plan->tile_m, e->plan->tile_n, e->plan->tile_k };
-  const int blocks[3] = { e->g->mb, e->g->nb, e->g->kb };
+static void emit_axis(gm_emitter *e, int x, variant *v) {
+  static const char *const place[3] = {"i", "j", "k"};
+  const int tile[3] = {e->plan->tile_m, e->plan->tile_n, e->plan->tile_k};
+  const int blocks[3] = {e->g->mb, e->g->nb, e->g->kb};
   if (x == 3) {
     emit_variant(e, v);
     return;
@@ -349,12 +305,10 @@ static void emit_axis(gm_emitter *e, int x, variant *v)
       gm_line(e, t == 0 ? "if (%s + %d < %d) {" : "} else { /* the last chunk */", place[x], tile[x], blocks[x]);
     emit_axis(e, x + 1, v);
   }
-  if (n > 1)
-    gm_line(e, "}");
+  if (n > 1) gm_line(e, "}");
 }
 
-void gm_emit_pairs(gm_emitter *e)
-{
+void gm_emit_pairs(gm_emitter *e) {
   variant v = {0};
   emit_axis(e, I, &v);
 }

@@ -3,8 +3,7 @@
 
 #include "target/gemmini/schedule/plan.h"
 
-static const char *c_name(tw_type type)
-{
+static const char *c_name(tw_type type) {
   switch (type) {
   case TW_I8: return "int8_t";
   case TW_I32: return "int32_t";
@@ -13,24 +12,37 @@ static const char *c_name(tw_type type)
   }
 }
 
-tw_status gm_gemm_from(const gm_config *config, const tw_problem *problem, gm_gemm *g, tw_error *error)
-{
+tw_status gm_gemm_from(const gm_config *config, const tw_problem *problem, gm_gemm *g, tw_error *error) {
   if (strcmp(problem->op->name, "gemm") != 0)
     return tw_fail(error, TW_USAGE, "no schedules for op '%s' on %s: use gemm", problem->op->name, config->name);
   const tw_gemm p = tw_gemm_of(problem);
   if (p.a != config->input_type || p.b != config->input_type)
-    return tw_fail(error, TW_USAGE, "%s multiplies %s by %s, not %s by %s", config->name, tw_type_name(config->input_type),
-                   tw_type_name(config->input_type), tw_type_name(p.a), tw_type_name(p.b));
+    return tw_fail(error, TW_USAGE, "%s multiplies %s by %s, not %s by %s", config->name,
+                   tw_type_name(config->input_type), tw_type_name(config->input_type), tw_type_name(p.a),
+                   tw_type_name(p.b));
   if (p.c != config->input_type && p.c != config->acc_type)
     return tw_fail(error, TW_USAGE, "%s stores C as %s or %s, not %s", config->name, tw_type_name(config->input_type),
                    tw_type_name(config->acc_type), tw_type_name(p.c));
   *g = (gm_gemm){
-    .m = p.m, .n = p.n, .k = p.k,
-    .a_transposed = p.a_transposed, .b_transposed = p.b_transposed,
-    .bias = p.bias, .relu = p.relu, .scale = (double)p.scale, .wide_output = p.c != config->input_type,
-    .lda = p.lda, .ldb = p.ldb, .ldc = p.ldc, .ldd = p.ldd,
-    .input_bytes = gm_input_bytes(config), .acc_bytes = gm_acc_bytes(config), .output_bytes = tw_type_bits(p.c) / 8,
-    .input_type = c_name(config->input_type), .acc_type = c_name(config->acc_type), .output_type = c_name(p.c),
+      .m = p.m,
+      .n = p.n,
+      .k = p.k,
+      .a_transposed = p.a_transposed,
+      .b_transposed = p.b_transposed,
+      .bias = p.bias,
+      .relu = p.relu,
+      .scale = (double)p.scale,
+      .wide_output = p.c != config->input_type,
+      .lda = p.lda,
+      .ldb = p.ldb,
+      .ldc = p.ldc,
+      .ldd = p.ldd,
+      .input_bytes = gm_input_bytes(config),
+      .acc_bytes = gm_acc_bytes(config),
+      .output_bytes = tw_type_bits(p.c) / 8,
+      .input_type = c_name(config->input_type),
+      .acc_type = c_name(config->acc_type),
+      .output_type = c_name(p.c),
   };
   g->mb = gm_ceil_div(g->m, config->dim);
   g->nb = gm_ceil_div(g->n, config->dim);
@@ -38,7 +50,8 @@ tw_status gm_gemm_from(const gm_config *config, const tw_problem *problem, gm_ge
   if (!g->input_type || !g->acc_type || !g->output_type)
     return tw_fail(error, TW_USAGE, "%s: there is no C type for its elements", config->name);
   if (g->a_transposed && g->b_transposed)
-    return tw_fail(error, TW_USAGE, "Gemmini has one transposer: A and B cannot both be transposed; "
+    return tw_fail(error, TW_USAGE,
+                   "Gemmini has one transposer: A and B cannot both be transposed; "
                    "compute the transpose of C with a_transposed=0 b_transposed=0 and A and B exchanged");
   if (g->wide_output && (g->relu || g->scale != 1.0))
     return tw_fail(error, TW_USAGE, "c=%s is stored as it is in the accumulator: relu and scale need c=%s",

@@ -5,83 +5,77 @@
 
 #include "target/gemmini/schedule/plan.h"
 
-int gm_plan_tile_rows(const gm_plan *plan, int left, bool last)
-{
-  if (plan->taper && last && left < 2 * plan->tile_m)
-    return (left + 1) / 2;
+int gm_plan_tile_rows(const gm_plan *plan, int left, bool last) {
+  if (plan->taper && last && left < 2 * plan->tile_m) return (left + 1) / 2;
   return gm_min(plan->tile_m, left);
 }
 
-gm_slots gm_plan_slots(const gm_plan *plan, int spread)
-{
-  const int bound[3] = { plan->tile_m, plan->tile_n, plan->tile_k };
+gm_slots gm_plan_slots(const gm_plan *plan, int spread) {
+  const int bound[3] = {plan->tile_m, plan->tile_n, plan->tile_k};
   int pairs = 1, level = 3;
-  for (; level > 3 - plan->unroll; level--)
-    pairs *= bound[plan->loops[level - 1] - 'i'];
-  if (spread > 0 && plan->unroll > 0 && spread < pairs)
-    return (gm_slots){ 3, spread, spread };
+  for (; level > 3 - plan->unroll; level--) pairs *= bound[plan->loops[level - 1] - 'i'];
+  if (spread > 0 && plan->unroll > 0 && spread < pairs) return (gm_slots){3, spread, spread};
   while (spread > 0 && --level >= 0) {
     const int trips = bound[plan->loops[level] - 'i'];
     int every = 1; /* a power of two, which costs no division */
-    while (2 * every * pairs <= spread && 2 * every <= trips)
-      every *= 2;
-    if (2 * every * pairs > spread || level == 0)
-      return (gm_slots){ level, every, every * pairs };
+    while (2 * every * pairs <= spread && 2 * every <= trips) every *= 2;
+    if (2 * every * pairs > spread || level == 0) return (gm_slots){level, every, every * pairs};
     pairs *= trips;
   }
-  return (gm_slots){ -1, 1, 0 };
+  return (gm_slots){-1, 1, 0};
 }
 
-static int count_row_tiles(const gm_plan *plan, int blocks)
-{
-  if (!plan->taper || !plan->outer_is_i)
-    return gm_ceil_div(blocks, plan->tile_m);
+static int count_row_tiles(const gm_plan *plan, int blocks) {
+  if (!plan->taper || !plan->outer_is_i) return gm_ceil_div(blocks, plan->tile_m);
   int tiles = 0;
-  for (int left = blocks; left > 0; tiles++)
-    left -= gm_plan_tile_rows(plan, left, true);
+  for (int left = blocks; left > 0; tiles++) left -= gm_plan_tile_rows(plan, left, true);
   return tiles;
 }
 
-static gm_operand_use use_of(const gm_plan *plan, const gm_layout *l, char name)
-{
+static gm_operand_use use_of(const gm_plan *plan, const gm_layout *l, char name) {
   const bool is_a = name == 'A';
   return (gm_operand_use){
-    .name = name, .outer = is_a == plan->outer_is_i, .outer_step = is_a ? "order ij" : "order ji",
-    .tiles = is_a ? l->tiles_m : l->tiles_n, .steps = l->tiles_k, .prefetch = plan->prefetch,
+      .name = name,
+      .outer = is_a == plan->outer_is_i,
+      .outer_step = is_a ? "order ij" : "order ji",
+      .tiles = is_a ? l->tiles_m : l->tiles_n,
+      .steps = l->tiles_k,
+      .prefetch = plan->prefetch,
   };
 }
 
-static tw_status place_accumulator(const gm_config *config, const gm_plan *plan, gm_layout *l, tw_error *error)
-{
+static tw_status place_accumulator(const gm_config *config, const gm_plan *plan, gm_layout *l, tw_error *error) {
   l->c_rows = plan->tile_m * plan->tile_n * config->dim;
   l->c_stride = plan->c_split ? gm_acc_bank_rows(config) : l->c_rows;
   l->acc_bytes = (size_t)l->c_rows * plan->c_buffers * config->dim * gm_acc_bytes(config);
   if (plan->c_split && config->acc_banks < 2)
     return tw_fail(error, TW_USAGE, "%s has one accumulator bank", config->name);
-  const int room = plan->c_split && plan->c_buffers > 1 ? gm_acc_bank_rows(config) : gm_acc_rows(config) / plan->c_buffers;
+  const int room =
+      plan->c_split && plan->c_buffers > 1 ? gm_acc_bank_rows(config) : gm_acc_rows(config) / plan->c_buffers;
   if (l->c_rows > room)
-    return tw_fail(error, TW_USAGE, "a tile of C needs %d accumulator rows, each of %d buffers has %d: use smaller tiles",
-                   l->c_rows, plan->c_buffers, room);
+    return tw_fail(error, TW_USAGE,
+                   "a tile of C needs %d accumulator rows, each of %d buffers has %d: use smaller tiles", l->c_rows,
+                   plan->c_buffers, room);
   return TW_OK;
 }
 
-static tw_status check_hardware_loop(const gm_config *config, const gm_gemm *g, const gm_plan *plan, tw_error *error)
-{
+static tw_status check_hardware_loop(const gm_config *config, const gm_gemm *g, const gm_plan *plan, tw_error *error) {
   /* LoopMatmulLdB does not apply the padding of B's rows: it reads behind the end of B. */
   if ((g->b_transposed ? g->n : g->k) % config->dim)
     return tw_fail(error, TW_USAGE, "the hardware loop reads B in whole blocks of rows: %s must be a multiple of %d",
                    g->b_transposed ? "n" : "k", config->dim);
   const int spad = gm_spad_rows(config) / 2, acc = gm_acc_rows(config) / 2;
-  if ((plan->tile_m + plan->tile_n) * plan->tile_k * config->dim > spad || plan->tile_m * plan->tile_n * config->dim > acc)
-    return tw_fail(error, TW_USAGE, "a tile of the hardware loop may fill half of the scratchpad and of the accumulator: "
+  if ((plan->tile_m + plan->tile_n) * plan->tile_k * config->dim > spad ||
+      plan->tile_m * plan->tile_n * config->dim > acc)
+    return tw_fail(error, TW_USAGE,
+                   "a tile of the hardware loop may fill half of the scratchpad and of the accumulator: "
                    "use smaller tiles");
   return TW_OK;
 }
 
 /* Levers that are only legal together with others. */
-static tw_status check_levers(const gm_config *config, const gm_gemm *g, const gm_plan *plan, tw_error *error)
-{
-  const int bound[3] = { plan->tile_m, plan->tile_n, plan->tile_k };
+static tw_status check_levers(const gm_config *config, const gm_gemm *g, const gm_plan *plan, tw_error *error) {
+  const int bound[3] = {plan->tile_m, plan->tile_n, plan->tile_k};
   int body = 1;
   bool i_unrolled = false;
   for (int l = 3 - plan->unroll; l < 3; l++) {
@@ -89,17 +83,22 @@ static tw_status check_levers(const gm_config *config, const gm_gemm *g, const g
     i_unrolled |= plan->loops[l] == 'i';
   }
   if (body > 512)
-    return tw_fail(error, TW_USAGE, "%d unrolled pairs are far more than the instruction cache holds: unroll fewer loops", body);
+    return tw_fail(error, TW_USAGE,
+                   "%d unrolled pairs are far more than the instruction cache holds: unroll fewer loops", body);
   if (plan->taper && i_unrolled)
     return tw_fail(error, TW_USAGE, "tiles that get lower need a rolled loop over i: unroll fewer loops");
   if (plan->reuse_weights && plan->loops[2] != 'i')
-    return tw_fail(error, TW_USAGE, "weights are only reused when i is the innermost loop: use 'loops kji' or 'loops jki'");
+    return tw_fail(error, TW_USAGE,
+                   "weights are only reused when i is the innermost loop: use 'loops kji' or 'loops jki'");
   if (plan->spread_loads > 0 && plan->prefetch == 0)
-    return tw_fail(error, TW_USAGE, "loads can only stand among the pairs when they are ahead of their use: use 'prefetch 1'");
+    return tw_fail(error, TW_USAGE,
+                   "loads can only stand among the pairs when they are ahead of their use: use 'prefetch 1'");
   if (plan->spread_stores > 0 && plan->c_buffers < 2)
-    return tw_fail(error, TW_USAGE, "a tile can only be stored during the next one when C has two buffers: use 'buffers c=2'");
+    return tw_fail(error, TW_USAGE,
+                   "a tile can only be stored during the next one when C has two buffers: use 'buffers c=2'");
   if (gm_fills_ahead(plan) && plan->spread_stores == 0)
-    return tw_fail(error, TW_USAGE, "a tile can only be filled during the one before when its buffer is stored by then: use 'buffers "
+    return tw_fail(error, TW_USAGE,
+                   "a tile can only be filled during the one before when its buffer is stored by then: use 'buffers "
                    "c=2' and 'spread stores=16'");
   if (plan->overwrite && g->bias != TW_GEMM_BIAS_NONE)
     return tw_fail(error, TW_USAGE, "the bias is filled in first, so that no step may overwrite it");
@@ -111,23 +110,19 @@ static tw_status check_levers(const gm_config *config, const gm_gemm *g, const g
   return TW_OK;
 }
 
-tw_status gm_plan_layout(const gm_config *config, const gm_gemm *g, const gm_plan *plan, gm_layout *l, tw_error *error)
-{
+tw_status gm_plan_layout(const gm_config *config, const gm_gemm *g, const gm_plan *plan, gm_layout *l,
+                         tw_error *error) {
   *l = (gm_layout){
-    .tiles_m = count_row_tiles(plan, g->mb),
-    .tiles_n = gm_ceil_div(g->nb, plan->tile_n),
-    .tiles_k = gm_ceil_div(g->kb, plan->tile_k),
+      .tiles_m = count_row_tiles(plan, g->mb),
+      .tiles_n = gm_ceil_div(g->nb, plan->tile_n),
+      .tiles_k = gm_ceil_div(g->kb, plan->tile_k),
   };
-  if (plan->hardware_loop)
-    return check_hardware_loop(config, g, plan, error);
+  if (plan->hardware_loop) return check_hardware_loop(config, g, plan, error);
   const gm_operand_use a = use_of(plan, l, 'A'), b = use_of(plan, l, 'B');
   tw_status status = check_levers(config, g, plan, error);
-  if (status == TW_OK)
-    status = gm_operand_check(config, &plan->a, &a, error);
-  if (status == TW_OK)
-    status = gm_operand_check(config, &plan->b, &b, error);
-  if (status != TW_OK)
-    return status;
+  if (status == TW_OK) status = gm_operand_check(config, &plan->a, &a, error);
+  if (status == TW_OK) status = gm_operand_check(config, &plan->b, &b, error);
+  if (status != TW_OK) return status;
   l->a.chunk_rows = plan->tile_m * plan->tile_k * config->dim;
   l->b.chunk_rows = plan->tile_k * plan->tile_n * config->dim;
   l->a.slots = gm_operand_slots(&plan->a, &a);

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "target/gemmini/schedule/plan.h"
 #include "target/gemmini/schedule/family.h"
+#include "target/gemmini/schedule/plan.h"
 
 /* facts, "Loads": 64x16 64.6 cycles, 32x16 32.6, 16x16 18.1 on L2 hits: the bus's bytes a cycle, and little more. */
 static const double load_overhead = 1.0;
@@ -47,65 +47,53 @@ typedef struct model {
   const gm_gemm *g;
   const gm_plan *p;
   const gm_layout *l;
-  bool conflict;             /* A and B share a bank */
-  bool a_steals, b_steals;   /* loads ahead write the bank that is being read */
+  bool conflict;                   /* A and B share a bank */
+  bool a_steals, b_steals;         /* loads ahead write the bank that is being read */
   bool cold_again_a, cold_again_b; /* what is loaded again is no longer in the L2 */
   double load_free, store_free, array_free;
-  double begin[3];           /* when the step that loads for a step began, by step modulo 3 */
-  double stored[2];          /* when a tile of C is stored, by tile modulo 2 */
+  double begin[3];  /* when the step that loads for a step began, by step modulo 3 */
+  double stored[2]; /* when a tile of C is stored, by tile modulo 2 */
 } model;
 
-static int bank_of(const gm_config *config, int row)
-{
-  return row / gm_spad_bank_rows(config);
-}
+static int bank_of(const gm_config *config, int row) { return row / gm_spad_bank_rows(config); }
 
-static bool one_bank_for_all_slots(const gm_config *config, const gm_operand_layout *l)
-{
-  if (l->slots < 2)
-    return false;
+static bool one_bank_for_all_slots(const gm_config *config, const gm_operand_layout *l) {
+  if (l->slots < 2) return false;
   return l->banks == 1 && bank_of(config, l->base) == bank_of(config, l->base + l->chunk_rows);
 }
 
-static double load_cycles(const model *m, bool cold, double elements, int rows)
-{
+static double load_cycles(const model *m, bool cold, double elements, int rows) {
   const double bytes = elements * m->g->input_bytes;
   const double bus = m->config->dma_bus_bits / 8.0;
   return cold ? bytes / cold_rate : fmax(bytes / bus, rows) + load_overhead * rows / m->config->dim;
 }
 
-static double store_cycles(const model *m, int rows, int columns)
-{
+static double store_cycles(const model *m, int rows, int columns) {
   const int wide = gm_min(m->p->store_width * m->config->dim, columns);
   const double bytes = (double)wide * m->g->output_bytes, line = m->config->dma_max_bytes;
   const double commands = ceil((double)columns / wide);
   return rows * commands * (bytes >= line ? store_line * bytes / 64 : fmin(store_part, store_line));
 }
 
-static int extent(int64_t length, int first_block, int blocks, int dim)
-{
+static int extent(int64_t length, int first_block, int blocks, int dim) {
   const int64_t start = (int64_t)first_block * dim;
   return (int)(length - start < (int64_t)blocks * dim ? length - start : (int64_t)blocks * dim);
 }
 
 /* Core and array cycles of a step's pairs. */
-static double pairs_cycles(const model *m, int rows, int nb, int kb)
-{
+static double pairs_cycles(const model *m, int rows, int nb, int kb) {
   const gm_plan *p = m->p;
   const double pairs = (double)rows * nb * kb;
   double pair = m->config->dim;
-  if (m->conflict)
-    pair *= same_bank;
-  if (m->g->b_transposed)
-    pair *= transposed_b;
+  if (m->conflict) pair *= same_bank;
+  if (m->g->b_transposed) pair *= transposed_b;
   if (p->reuse_weights && (m->conflict || m->g->b_transposed))
     pair = (pair + (rows - 1.0) * fmax(m->config->dim, least_rows)) / rows;
   double instructions = pair_instructions + (p->hoist_addresses ? 0 : unhoisted_instructions);
   if (p->unroll < 3) {
-    const int bound[3] = { rows, nb, kb };
+    const int bound[3] = {rows, nb, kb};
     double body = 1;
-    for (int l = 3 - p->unroll; l < 3; l++)
-      body *= bound[p->loops[l] - 'i'];
+    for (int l = 3 - p->unroll; l < 3; l++) body *= bound[p->loops[l] - 'i'];
     instructions += rolled_instructions / body;
   }
   return pairs * fmax(pair, instructions);
@@ -124,10 +112,10 @@ typedef struct step_loads {
   int a_rows, b_rows;
 } step_loads;
 
-static step_loads loads_of(const model *m, const step_place *x)
-{
+static step_loads loads_of(const model *m, const step_place *x) {
   const int d = m->config->dim;
-  const int me = extent(m->g->m, x->i, x->rows, d), ne = extent(m->g->n, x->j, x->nb, d), ke = extent(m->g->k, x->k, x->kb, d);
+  const int me = extent(m->g->m, x->i, x->rows, d), ne = extent(m->g->n, x->j, x->nb, d),
+            ke = extent(m->g->k, x->k, x->kb, d);
   const bool at = m->g->a_transposed, bt = m->g->b_transposed;
   step_loads l = {0};
   if (x->load_b) {
@@ -143,43 +131,37 @@ static step_loads loads_of(const model *m, const step_place *x)
 
 /* When the loads for this step are done, as far as their places among the pairs of the step that began at `from`
  * decide: one every `spread_loads` pairs; those that find no place stand behind the pairs, one after the other. */
-static double last_load(const model *m, const step_place *x, const step_loads *l, double from, double lead)
-{
+static double last_load(const model *m, const step_place *x, const step_loads *l, double from, double lead) {
   const int spread = gm_plan_slots(m->p, m->p->spread_loads).pairs, rows = l->a_rows + l->b_rows, d = m->config->dim;
-  if (m->p->spread_loads == 0)
-    return from;
+  if (m->p->spread_loads == 0) return from;
   const double pairs = (double)x->rows * x->nb * x->kb, places = spread ? floor(pairs / spread) : 0;
-  if (rows <= places)
-    return from + (double)rows * spread * d - lead + (l->a + l->b) / rows;
+  if (rows <= places) return from + (double)rows * spread * d - lead + (l->a + l->b) / rows;
   const double left = fmin(rows - places, l->a_rows), left_b = rows - places - left;
   return from + pairs * d - lead + (left ? left * l->a / l->a_rows : 0) + (left_b ? left_b * l->b / l->b_rows : 0);
 }
 
 /* Loads that come faster than they are served fill the load entries of the reservation station; then nothing behind
  * them is accepted, and once the accepted pairs are done the array waits. */
-static double blocked(const model *m, const step_place *x, const step_loads *l, double lead)
-{
+static double blocked(const model *m, const step_place *x, const step_loads *l, double lead) {
   const gm_plan *p = m->p;
   const double pairs = (double)x->rows * x->nb * x->kb;
   const double spacing = p->spread_loads ? fmin(gm_plan_slots(p, p->spread_loads).pairs, pairs) * m->config->dim : 0;
-  const double behind_b = fmax(0, l->b - l->b_rows * spacing), behind_a = fmax(0, behind_b + l->a - l->a_rows * spacing);
+  const double behind_b = fmax(0, l->b - l->b_rows * spacing),
+               behind_a = fmax(0, behind_b + l->a - l->a_rows * spacing);
   const double mvins = l->a_rows * ceil((double)x->kb / p->a.width) + l->b_rows * ceil((double)x->nb / p->b.width);
   return fmax(0, fmax(behind_a, behind_b) - m->config->rs_load * (l->a + l->b) / fmax(1, mvins) - lead);
 }
 
 /* The part of a step's pairs that comes after the first use of its last row of A. */
-static double behind_last_load(const model *m, const step_place *x)
-{
-  const int bound[3] = { x->rows, x->nb, x->kb };
+static double behind_last_load(const model *m, const step_place *x) {
+  const int bound[3] = {x->rows, x->nb, x->kb};
   double outside = 1;
-  for (const char *l = m->p->loops; *l != 'i'; l++)
-    outside *= bound[*l - 'i'];
+  for (const char *l = m->p->loops; *l != 'i'; l++) outside *= bound[*l - 'i'];
   return 1 - (x->rows - 1.0) / (x->rows * outside);
 }
 
 /* The stores of a tile that is complete at `end`; returns when the array may go on. */
-static double finish_tile(model *m, const step_place *x, double end, double lead)
-{
+static double finish_tile(model *m, const step_place *x, double end, double lead) {
   const gm_plan *p = m->p;
   const int d = m->config->dim, slot = p->c_buffers > 1 ? (int)(x->t & 1) : 0;
   const int rows = extent(m->g->m, x->i, x->rows, d), columns = extent(m->g->n, x->j, x->nb, d);
@@ -193,16 +175,14 @@ static double finish_tile(model *m, const step_place *x, double end, double lead
     m->store_free = fmax(m->store_free, end + fmin(x->rows, places) * spread * d);
     if (places < x->rows) /* what is left bursts at the end of the next tile */
       end += cycles * (x->rows - places) / x->rows;
-    if (!p->c_split)
-      end += rows * (double)x->nb * acc_conflict;
+    if (!p->c_split) end += rows * (double)x->nb * acc_conflict;
   }
   m->stored[slot] = m->store_free + (p->c_buffers > 1 ? 0 : store_latency);
   return end;
 }
 
 /* Zeros, or the bias, into a tile: a row of D is in the L2 after its first use, all of D never. */
-static double fill_cycles(const model *m, const step_place *x)
-{
+static double fill_cycles(const model *m, const step_place *x) {
   const double blocks = (double)x->rows * x->nb, d = m->config->dim;
   switch (m->g->bias) {
   case TW_GEMM_BIAS_NONE: return blocks * d * fill_zero;
@@ -211,8 +191,7 @@ static double fill_cycles(const model *m, const step_place *x)
   }
 }
 
-static void walk_step(model *m, const step_place *x)
-{
+static void walk_step(model *m, const step_place *x) {
   const gm_plan *p = m->p;
   const int d = m->config->dim, slot = p->c_buffers > 1 ? (int)(x->t & 1) : 0;
   const step_loads l = loads_of(m, x);
@@ -228,8 +207,7 @@ static void walk_step(model *m, const step_place *x)
   if (loads > 0) {
     const double load_start = fmax(m->load_free, from);
     m->load_free = load_start + loads;
-    if (p->prefetch > 0 && x->s >= p->prefetch)
-      m->load_free = fmax(m->load_free, last_load(m, x, &l, from, lead));
+    if (p->prefetch > 0 && x->s >= p->prefetch) m->load_free = fmax(m->load_free, last_load(m, x, &l, from, lead));
     load_end = m->load_free + load_latency;
     /* what lands after the step began takes reads from the bank that it goes to, which is now being read */
     const double late = fmin(1, fmax(0, load_end - before) / loads);
@@ -244,8 +222,7 @@ static void walk_step(model *m, const step_place *x)
   }
   double pairs = pairs_cycles(m, x->rows, x->nb, x->kb) + stolen_rows * stolen;
   const double core = step_instructions + move_instructions * load_rows;
-  if (p->unroll == 0 || !p->hoist_addresses)
-    pairs += core;
+  if (p->unroll == 0 || !p->hoist_addresses) pairs += core;
   /* the tile's accumulator buffer must be stored, and filled where nothing overwrites */
   if (x->first_k) {
     start = fmax(start, m->stored[slot]);
@@ -257,20 +234,16 @@ static void walk_step(model *m, const step_place *x)
     } else if (!p->overwrite) {
       start += fill;
     }
-    if (!p->hoist_configs)
-      start += config_cycles;
+    if (!p->hoist_configs) start += config_cycles;
   }
   double end = fmax(start + pairs, loads > 0 ? load_end + pairs * behind_last_load(m, x) : 0);
-  if (p->prefetch > 0 && x->s >= p->prefetch)
-    end += blocked(m, x, &l, lead);
-  if (x->last_k)
-    end = finish_tile(m, x, end, lead);
+  if (p->prefetch > 0 && x->s >= p->prefetch) end += blocked(m, x, &l, lead);
+  if (x->last_k) end = finish_tile(m, x, end, lead);
   m->array_free = end;
   m->begin[(x->s + p->prefetch) % 3] = start;
 }
 
-static double walk(model *m)
-{
+static double walk(model *m) {
   const gm_plan *p = m->p;
   const gm_gemm *g = m->g;
   long s = 0, t = 0;
@@ -286,7 +259,8 @@ static double walk(model *m)
       outer_size = p->outer_is_i ? rows : p->tile_n;
       inner_size = p->outer_is_i ? p->tile_n : rows;
       for (int k = 0; k < g->kb; k += p->tile_k, s++) {
-        step_place x = { .s = s, .t = t, .i = i, .rows = rows, .j = j, .nb = nb, .k = k, .kb = gm_min(p->tile_k, g->kb - k) };
+        step_place x = {
+            .s = s, .t = t, .i = i, .rows = rows, .j = j, .nb = nb, .k = k, .kb = gm_min(p->tile_k, g->kb - k)};
         x.first_k = k == 0;
         x.last_k = k + p->tile_k >= g->kb;
         x.load_a = p->a.hold == GM_STREAM || j == 0;
@@ -294,10 +268,8 @@ static double walk(model *m)
         x.cold_a = j == 0 || m->cold_again_a;
         x.cold_b = i == 0 || m->cold_again_b;
         walk_step(m, &x);
-        if (s == STEPS_MAX / 2)
-          half = m->array_free;
-        if (s == STEPS_MAX)
-          return m->array_free + (total - s) * (m->array_free - half) / (STEPS_MAX / 2.0);
+        if (s == STEPS_MAX / 2) half = m->array_free;
+        if (s == STEPS_MAX) return m->array_free + (total - s) * (m->array_free - half) / (STEPS_MAX / 2.0);
       }
     }
   }
@@ -305,79 +277,74 @@ static double walk(model *m)
 }
 
 /* Code is fetched cold once. */
-static double code_cycles(const model *m)
-{
+static double code_cycles(const model *m) {
   const gm_plan *p = m->p;
-  const int bound[3] = { p->tile_m, p->tile_n, p->tile_k };
+  const int bound[3] = {p->tile_m, p->tile_n, p->tile_k};
   double body = 1;
-  for (int l = 3 - p->unroll; l < 3; l++)
-    body *= bound[p->loops[l] - 'i'];
+  for (int l = 3 - p->unroll; l < 3; l++) body *= bound[p->loops[l] - 'i'];
   const double instructions = body * (pair_instructions + (p->hoist_addresses ? 0 : unhoisted_instructions)) + 250;
   return instructions * bytes_per_instruction / 64 * cold_line;
 }
 
 /* The hardware loop: loads, pairs and stores of a tile overlap with its neighbours'; short loops pay their commands. */
-static double hardware_loop(const model *m)
-{
+static double hardware_loop(const model *m) {
   const gm_gemm *g = m->g;
   const gm_plan *p = m->p;
-  const double steps = (double)gm_ceil_div(g->mb, p->tile_m) * gm_ceil_div(g->nb, p->tile_n) * gm_ceil_div(g->kb, p->tile_k);
+  const double steps =
+      (double)gm_ceil_div(g->mb, p->tile_m) * gm_ceil_div(g->nb, p->tile_n) * gm_ceil_div(g->kb, p->tile_k);
   const double pairs = (double)g->mb * g->nb * g->kb * m->config->dim;
-  const double a = (double)g->m * g->k * gm_ceil_div(g->nb, p->tile_n), b = (double)g->k * g->n * gm_ceil_div(g->mb, p->tile_m);
+  const double a = (double)g->m * g->k * gm_ceil_div(g->nb, p->tile_n),
+               b = (double)g->k * g->n * gm_ceil_div(g->mb, p->tile_m);
   const double loads = load_cycles(m, m->cold_again_a, a, 0) + load_cycles(m, m->cold_again_b, b, 0);
-  const double first = load_cycles(m, true, (double)(p->tile_m + p->tile_n) * p->tile_k * m->config->dim * m->config->dim, 0);
+  const double first =
+      load_cycles(m, true, (double)(p->tile_m + p->tile_n) * p->tile_k * m->config->dim * m->config->dim, 0);
   const double drain = store_cycles(m, p->tile_m * m->config->dim, p->tile_n * m->config->dim);
   const double stores = drain * gm_ceil_div(g->mb, p->tile_m) * gm_ceil_div(g->nb, p->tile_n);
   return fmax(pairs, loads) + 0.3 * fmin(pairs, loads) * 0.2 + 0.25 * stores + steps * 60 + first / 2 + drain;
 }
 
 /* What passes through the L2 while the inner tile loop computes m x n of C. */
-static double bytes_between(const gm_gemm *g, double m, double n)
-{
+static double bytes_between(const gm_gemm *g, double m, double n) {
   return (m + n) * (double)g->k * g->input_bytes + m * n * g->output_bytes;
 }
 
-static double predict(const gm_config *config, const gm_gemm *g, const gm_plan *p, const gm_layout *l)
-{
-  model m = { .config = config, .g = g, .p = p, .l = l };
+static double predict(const gm_config *config, const gm_gemm *g, const gm_plan *p, const gm_layout *l) {
+  model m = {.config = config, .g = g, .p = p, .l = l};
   const int d = config->dim;
-  m.cold_again_a = bytes_between(g, p->outer_is_i ? (double)p->tile_m * d : (double)g->m, (double)p->tile_n * d) > config->l2_bytes;
-  m.cold_again_b = bytes_between(g, (double)p->tile_m * d, p->outer_is_i ? (double)g->n : (double)p->tile_n * d) > config->l2_bytes;
-  if (p->hardware_loop)
-    return hardware_loop(&m);
+  m.cold_again_a =
+      bytes_between(g, p->outer_is_i ? (double)p->tile_m * d : (double)g->m, (double)p->tile_n * d) > config->l2_bytes;
+  m.cold_again_b =
+      bytes_between(g, (double)p->tile_m * d, p->outer_is_i ? (double)g->n : (double)p->tile_n * d) > config->l2_bytes;
+  if (p->hardware_loop) return hardware_loop(&m);
   m.conflict = bank_of(config, l->a.base) == bank_of(config, l->b.base) && p->a.n_banks == 0;
   m.a_steals = p->a.n_banks == 0 || one_bank_for_all_slots(config, &l->a) || (p->a.n_banks == 1 && l->a.slots > 1);
   m.b_steals = p->b.n_banks == 0 || one_bank_for_all_slots(config, &l->b) || (p->b.n_banks == 1 && l->b.slots > 1);
   return walk(&m) + code_cycles(&m);
 }
 
-double gm_plan_predict(const gm_config *config, const gm_gemm *g, const gm_plan *p, const gm_layout *l)
-{
+double gm_plan_predict(const gm_config *config, const gm_gemm *g, const gm_plan *p, const gm_layout *l) {
   return predict(config, g, p, l);
 }
 
-tw_status gm_gemm_predict(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, double *cycles, tw_error *error)
-{
+tw_status gm_gemm_predict(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule,
+                          double *cycles, tw_error *error) {
   gm_gemm g;
   gm_plan plan;
   gm_layout layout;
   tw_status status = gm_gemm_from(config, problem, &g, error);
-  if (status == TW_OK)
-    status = gm_plan_from(config, &g, schedule, &plan, &layout, error);
-  if (status == TW_OK)
-    *cycles = predict(config, &g, &plan, &layout);
+  if (status == TW_OK) status = gm_plan_from(config, &g, schedule, &plan, &layout, error);
+  if (status == TW_OK) *cycles = predict(config, &g, &plan, &layout);
   return status;
 }
 
-tw_status gm_gemm_bound(const gm_config *config, const tw_problem *problem, tw_bound *bound, tw_error *error)
-{
+tw_status gm_gemm_bound(const gm_config *config, const tw_problem *problem, tw_bound *bound, tw_error *error) {
   gm_gemm g;
   const tw_status status = gm_gemm_from(config, problem, &g, error);
-  if (status != TW_OK)
-    return status;
+  if (status != TW_OK) return status;
   *bound = (tw_bound){0};
   const double a = (double)g.m * g.k * g.input_bytes, b = (double)g.k * g.n * g.input_bytes;
-  const double d = g.bias == TW_GEMM_BIAS_NONE ? 0 : (double)(g.bias == TW_GEMM_BIAS_FULL ? g.m : 1) * g.n * g.acc_bytes;
+  const double d =
+      g.bias == TW_GEMM_BIAS_NONE ? 0 : (double)(g.bias == TW_GEMM_BIAS_FULL ? g.m : 1) * g.n * g.acc_bytes;
   const double in = a + b + d, out = (double)g.m * g.n * g.output_bytes;
   /* Every block of B stands in the array while all rows of A pass, one a cycle; loading it takes dim cycles, behind
    * the pairs before it. All inputs come in through the memory port once, for the L2 is cold; C leaves over the bus. */
@@ -385,11 +352,12 @@ tw_status gm_gemm_bound(const gm_config *config, const tw_problem *problem, tw_b
   bound->memory_cost = fmax(in / port_bytes, out / (config->dma_bus_bits / 8.0));
   if (bound->compute_cost >= bound->memory_cost) {
     bound->cost = bound->compute_cost;
-    snprintf(bound->limit, sizeof bound->limit, "the array: %d x %d blocks of weights, one row of A a cycle", g.kb, g.nb);
+    snprintf(bound->limit, sizeof bound->limit, "the array: %d x %d blocks of weights, one row of A a cycle", g.kb,
+             g.nb);
   } else {
     bound->cost = bound->memory_cost;
-    snprintf(bound->limit, sizeof bound->limit, "memory: %.0f KiB in at %.0f bytes a cycle, %.0f KiB out", in / 1024, port_bytes,
-             out / 1024);
+    snprintf(bound->limit, sizeof bound->limit, "memory: %.0f KiB in at %.0f bytes a cycle, %.0f KiB out", in / 1024,
+             port_bytes, out / 1024);
   }
   return TW_OK;
 }

@@ -20,16 +20,18 @@
 #include "target/gemmini/schedule/plan.h"
 #include "target/gemmini/schedule/words.h"
 
-void gm_plan_plain(const gm_config *config, const gm_gemm *g, gm_plan *plan)
-{
+void gm_plan_plain(const gm_config *config, const gm_gemm *g, gm_plan *plan) {
   const int wide = gm_widest_load(config);
   *plan = (gm_plan){
-    .tile_m = 1, .tile_n = gm_min(wide, g->nb), .tile_k = gm_min(wide, g->kb),
-    .outer_is_i = true,
-    .a = { .hold = GM_STREAM, .buffers = 1, .width = wide },
-    .b = { .hold = GM_STREAM, .buffers = 1, .width = wide },
-    .c_buffers = 1, .store_width = 1,
-    .loops = "kij",
+      .tile_m = 1,
+      .tile_n = gm_min(wide, g->nb),
+      .tile_k = gm_min(wide, g->kb),
+      .outer_is_i = true,
+      .a = {.hold = GM_STREAM, .buffers = 1, .width = wide},
+      .b = {.hold = GM_STREAM, .buffers = 1, .width = wide},
+      .c_buffers = 1,
+      .store_width = 1,
+      .loops = "kij",
   };
 }
 
@@ -41,108 +43,84 @@ typedef struct context {
   gm_plan *plan;
 } context;
 
-static bool set_blocks(const context *c, const char *text, int most, int *out)
-{
+static bool set_blocks(const context *c, const char *text, int most, int *out) {
   return gm_word_blocks(text, c->config->dim, most, out);
 }
 
 /* m=, n= or k= */
-static bool set_tile(const context *c, const char *key, const char *value)
-{
-  if (strcmp(key, "m") == 0)
-    return set_blocks(c, value, c->gemm->mb, &c->plan->tile_m);
-  if (strcmp(key, "n") == 0)
-    return set_blocks(c, value, c->gemm->nb, &c->plan->tile_n);
+static bool set_tile(const context *c, const char *key, const char *value) {
+  if (strcmp(key, "m") == 0) return set_blocks(c, value, c->gemm->mb, &c->plan->tile_m);
+  if (strcmp(key, "n") == 0) return set_blocks(c, value, c->gemm->nb, &c->plan->tile_n);
   return strcmp(key, "k") == 0 && set_blocks(c, value, c->gemm->kb, &c->plan->tile_k);
 }
 
-static bool do_tile(const context *c)
-{
+static bool do_tile(const context *c) {
   const gm_words *w = c->words;
   for (int i = 0; i < w->n; i++)
-    if (!set_tile(c, w->key[i], w->value[i]))
-      return false;
+    if (!set_tile(c, w->key[i], w->value[i])) return false;
   return w->n > 0;
 }
 
-static bool do_order(const context *c)
-{
+static bool do_order(const context *c) {
   const gm_words *w = c->words;
-  if (!gm_words_single(w) || (strcmp(w->key[0], "ij") != 0 && strcmp(w->key[0], "ji") != 0))
-    return false;
+  if (!gm_words_single(w) || (strcmp(w->key[0], "ij") != 0 && strcmp(w->key[0], "ji") != 0)) return false;
   c->plan->outer_is_i = w->key[0][0] == 'i';
   /* What was held along the old outer loop cannot be held along the new one. */
   gm_operand_plan *inner = c->plan->outer_is_i ? &c->plan->b : &c->plan->a;
-  if (inner->hold == GM_PANEL)
-    inner->hold = GM_STREAM;
+  if (inner->hold == GM_PANEL) inner->hold = GM_STREAM;
   return true;
 }
 
-static bool set_loops(gm_plan *plan, const char *loops)
-{
-  if (strlen(loops) != 3 || !strchr(loops, 'i') || !strchr(loops, 'j') || !strchr(loops, 'k'))
-    return false;
+static bool set_loops(gm_plan *plan, const char *loops) {
+  if (strlen(loops) != 3 || !strchr(loops, 'i') || !strchr(loops, 'j') || !strchr(loops, 'k')) return false;
   memcpy(plan->loops, loops, 4);
-  if (loops[2] != 'i')
-    plan->reuse_weights = false;
+  if (loops[2] != 'i') plan->reuse_weights = false;
   return true;
 }
 
-static bool do_loops(const context *c)
-{
-  return gm_words_single(c->words) && set_loops(c->plan, c->words->key[0]);
-}
+static bool do_loops(const context *c) { return gm_words_single(c->words) && set_loops(c->plan, c->words->key[0]); }
 
-static bool do_unroll(const context *c)
-{
+static bool do_unroll(const context *c) {
   const gm_words *w = c->words;
   if (w->n < 1 || w->n > 2 || w->value[0] || (w->n == 2 && (w->value[1] || !set_loops(c->plan, w->key[1]))))
     return false;
   return gm_word_number(w->key[0], 0, 3, &c->plan->unroll);
 }
 
-static bool do_reuse(const context *c)
-{
+static bool do_reuse(const context *c) {
   const gm_words *w = c->words;
-  if (w->n < 1 || w->n > 2 || w->value[0] || strcmp(w->key[0], "weights") != 0)
-    return false;
-  if (w->n == 2 && (w->value[1] || !set_loops(c->plan, w->key[1])))
-    return false;
+  if (w->n < 1 || w->n > 2 || w->value[0] || strcmp(w->key[0], "weights") != 0) return false;
+  if (w->n == 2 && (w->value[1] || !set_loops(c->plan, w->key[1]))) return false;
   c->plan->reuse_weights = true;
   return true;
 }
 
-static bool do_fill(const context *c)
-{
+static bool do_fill(const context *c) {
   c->plan->fill_ahead = true;
   return gm_words_single(c->words) && strcmp(c->words->key[0], "ahead") == 0;
 }
 
-static bool do_hoist(const context *c)
-{
-  if (!gm_words_single(c->words))
-    return false;
+static bool do_hoist(const context *c) {
+  if (!gm_words_single(c->words)) return false;
   const char *what = c->words->key[0];
-  const bool all = strcmp(what, "all") == 0, configs = strcmp(what, "configs") == 0, addresses = strcmp(what, "addresses") == 0;
+  const bool all = strcmp(what, "all") == 0, configs = strcmp(what, "configs") == 0,
+             addresses = strcmp(what, "addresses") == 0;
   c->plan->hoist_configs |= all || configs;
   c->plan->hoist_addresses |= all || addresses;
   return all || configs || addresses;
 }
 
-static bool do_taper(const context *c)
-{
+static bool do_taper(const context *c) {
   c->plan->taper = true;
   return c->words->n == 0;
 }
 
 /* Levers that only pay together: without a second buffer there is nothing to prefetch into, without prefetching a
  * second buffer is of little use, and loads into the bank that is being read cost what they save. */
-static bool do_pipeline(const context *c)
-{
+static bool do_pipeline(const context *c) {
   gm_plan *p = c->plan;
   const int banks = c->config->spad_banks;
-  if (banks < 4)
-    return false;
+  if (banks < 4) return false;
   p->a.buffers = gm_max(p->a.buffers, 2);
   p->b.buffers = gm_max(p->b.buffers, 2);
   p->a.n_banks = p->b.n_banks = 2;
@@ -160,13 +138,11 @@ static bool do_pipeline(const context *c)
   p->spread_loads = p->spread_stores = 16;
   const gm_words *w = c->words;
   for (int i = 0; i < w->n; i++)
-    if (!set_tile(c, w->key[i], w->value[i]) && !gm_levers_spread(&c->levers, w->key[i], w->value[i]))
-      return false;
+    if (!set_tile(c, w->key[i], w->value[i]) && !gm_levers_spread(&c->levers, w->key[i], w->value[i])) return false;
   return true;
 }
 
-static bool do_hardware_loop(const context *c)
-{
+static bool do_hardware_loop(const context *c) {
   c->plan->hardware_loop = true;
   return c->words->n == 0;
 }
@@ -176,34 +152,40 @@ static const struct verb {
   bool (*apply)(const context *);
   const char *usage;
 } verbs[] = {
-  { "tile", do_tile, "tile m=128 n=64 k=64" },
-  { "order", do_order, "order ij, order ji" },
-  { "loops", do_loops, "loops kij" },
-  { "unroll", do_unroll, "unroll 2, unroll 2 ikj" },
-  { "reuse", do_reuse, "reuse weights, reuse weights kji" },
-  { "fill", do_fill, "fill ahead" },
-  { "hoist", do_hoist, "hoist configs, hoist addresses, hoist all" },
-  { "taper", do_taper, "taper" },
-  { "pipeline", do_pipeline, "pipeline m=128 n=64 k=64 loads=16 stores=16 (needs four scratchpad banks)" },
-  { "hardware_loop", do_hardware_loop, "hardware_loop" },
+    {"tile", do_tile, "tile m=128 n=64 k=64"},
+    {"order", do_order, "order ij, order ji"},
+    {"loops", do_loops, "loops kij"},
+    {"unroll", do_unroll, "unroll 2, unroll 2 ikj"},
+    {"reuse", do_reuse, "reuse weights, reuse weights kji"},
+    {"fill", do_fill, "fill ahead"},
+    {"hoist", do_hoist, "hoist configs, hoist addresses, hoist all"},
+    {"taper", do_taper, "taper"},
+    {"pipeline", do_pipeline, "pipeline m=128 n=64 k=64 loads=16 stores=16 (needs four scratchpad banks)"},
+    {"hardware_loop", do_hardware_loop, "hardware_loop"},
 };
 
-static gm_levers levers_of(const gm_config *config, const gm_gemm *gemm, gm_plan *p)
-{
+static gm_levers levers_of(const gm_config *config, const gm_gemm *gemm, gm_plan *p) {
   return (gm_levers){
-    .dim = config->dim, .widest_load = gm_widest_load(config), .widest_store = gm_widest_store(config, gemm),
-    .a = &p->a, .b = &p->b, .c_buffers = &p->c_buffers, .c_split = &p->c_split, .store_width = &p->store_width,
-    .overwrite = &p->overwrite, .prefetch = &p->prefetch, .spread_loads = &p->spread_loads, .spread_stores = &p->spread_stores,
+      .dim = config->dim,
+      .widest_load = gm_widest_load(config),
+      .widest_store = gm_widest_store(config, gemm),
+      .a = &p->a,
+      .b = &p->b,
+      .c_buffers = &p->c_buffers,
+      .c_split = &p->c_split,
+      .store_width = &p->store_width,
+      .overwrite = &p->overwrite,
+      .prefetch = &p->prefetch,
+      .spread_loads = &p->spread_loads,
+      .spread_stores = &p->spread_stores,
   };
 }
 
-tw_status gm_plan_step(const gm_config *config, const gm_gemm *gemm, const char *step, gm_plan *plan, tw_error *error)
-{
+tw_status gm_plan_step(const gm_config *config, const gm_gemm *gemm, const char *step, gm_plan *plan, tw_error *error) {
   gm_words w;
   const tw_status status = gm_words_split(step, &w, error);
-  if (status != TW_OK)
-    return status;
-  const context c = { config, gemm, &w, levers_of(config, gemm, plan), plan };
+  if (status != TW_OK) return status;
+  const context c = {config, gemm, &w, levers_of(config, gemm, plan), plan};
   const char *usage = verbs[0].usage;
   bool known, good = gm_levers_step(&c.levers, &w, &known, &usage);
   for (size_t i = 0; i < sizeof verbs / sizeof *verbs && !known; i++)
@@ -212,14 +194,12 @@ tw_status gm_plan_step(const gm_config *config, const gm_gemm *gemm, const char 
       usage = verbs[i].usage;
       good = verbs[i].apply(&c);
     }
-  if (!known)
-    return tw_fail(error, TW_USAGE, "step '%s': there is no such step for Gemmini; one is '%s'", step, usage);
+  if (!known) return tw_fail(error, TW_USAGE, "step '%s': there is no such step for Gemmini; one is '%s'", step, usage);
   return good ? TW_OK : tw_fail(error, TW_USAGE, "step '%s' is malformed: write %s", step, usage);
 }
 
 tw_status gm_plan_from(const gm_config *config, const gm_gemm *gemm, const tw_schedule *schedule, gm_plan *plan,
-                       gm_layout *layout, tw_error *error)
-{
+                       gm_layout *layout, tw_error *error) {
   gm_plan_plain(config, gemm, plan);
   tw_status status = gm_plan_layout(config, gemm, plan, layout, error);
   for (size_t i = 0; i < schedule->n && status == TW_OK; i++) {
@@ -231,16 +211,16 @@ tw_status gm_plan_from(const gm_config *config, const gm_gemm *gemm, const tw_sc
   return status;
 }
 
-char *gm_plan_print(const gm_config *config, const gm_plan *p, char *buffer, size_t size)
-{
+char *gm_plan_print(const gm_config *config, const gm_plan *p, char *buffer, size_t size) {
   const int d = config->dim;
   if (p->hardware_loop)
     snprintf(buffer, size, "hardware loop over %d x %d x %d tiles (m x n x k), order %s", p->tile_m * d, p->tile_n * d,
              p->tile_k * d, p->outer_is_i ? "ij" : "ji");
   else
-    snprintf(buffer, size, "%d x %d x %d tiles (m x n x k), order %s; A %s (%d), B %s (%d), C in %d buffer%s; loads %d step%s ahead",
-             p->tile_m * d, p->tile_n * d, p->tile_k * d, p->outer_is_i ? "ij" : "ji", gm_hold_name(p->a.hold), p->a.buffers,
-             gm_hold_name(p->b.hold), p->b.buffers, p->c_buffers, p->c_buffers == 1 ? "" : "s", p->prefetch,
-             p->prefetch == 1 ? "" : "s");
+    snprintf(buffer, size,
+             "%d x %d x %d tiles (m x n x k), order %s; A %s (%d), B %s (%d), C in %d buffer%s; loads %d step%s ahead",
+             p->tile_m * d, p->tile_n * d, p->tile_k * d, p->outer_is_i ? "ij" : "ji", gm_hold_name(p->a.hold),
+             p->a.buffers, gm_hold_name(p->b.hold), p->b.buffers, p->c_buffers, p->c_buffers == 1 ? "" : "s",
+             p->prefetch, p->prefetch == 1 ? "" : "s");
   return buffer;
 }

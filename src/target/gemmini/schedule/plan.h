@@ -23,14 +23,14 @@
 
 /* The problem in this machine's terms. */
 typedef struct gm_gemm {
-  int64_t m, n, k;              /* elements: C is m x n */
-  int mb, nb, kb;               /* blocks, the last one may be partial */
+  int64_t m, n, k; /* elements: C is m x n */
+  int mb, nb, kb;  /* blocks, the last one may be partial */
   bool a_transposed, b_transposed;
   tw_gemm_bias bias;
   bool relu;
   double scale;
-  bool wide_output;             /* C has the accumulator's type where that is not the input's: mvout of all bits */
-  int64_t lda, ldb, ldc, ldd;   /* elements from row to row as stored */
+  bool wide_output;           /* C has the accumulator's type where that is not the input's: mvout of all bits */
+  int64_t lda, ldb, ldc, ldd; /* elements from row to row as stored */
   int input_bytes, output_bytes, acc_bytes;
   const char *input_type, *output_type, *acc_type; /* in C */
 } gm_gemm;
@@ -40,28 +40,28 @@ typedef struct gm_plan {
   int tile_m, tile_n, tile_k; /* blocks */
   bool outer_is_i;            /* order of the tile loops: ij or ji; k is always innermost */
   gm_operand_plan a, b;
-  int c_buffers;              /* 1 or 2 tiles of C in the accumulator */
-  bool c_split;               /* the two in different accumulator banks */
-  int store_width;            /* of an mvout, blocks */
-  bool overwrite;             /* the first step along k overwrites, so that no fill is needed (not with bias) */
-  bool fill_ahead;            /* where a fill is needed: during the tile before, behind the stores */
-  int prefetch;               /* steps between a load and its use; 0: loads stand right before their use */
-  int spread_loads;           /* pairs from one row of loads to the next; 0: all before the pairs */
-  int spread_stores;          /* likewise for the stores of the previous tile; 0: tiles are stored when complete */
-  char loops[4];              /* order inside a step, outermost first: a permutation of "ijk" */
-  int unroll;                 /* innermost loops of `loops` that are unrolled: 0 to 3 */
-  bool reuse_weights;         /* i is innermost: B stays in the array, later pairs preload without B */
-  bool hoist_configs;         /* configuration once, not for every tile */
-  bool hoist_addresses;       /* operands with their size fields are made once, pairs add small constants */
-  bool taper;                 /* the last tiles halve in height, so that little is left to store at the end */
-  bool hardware_loop;         /* gemmini_loop_ws does everything below the tile loops */
+  int c_buffers;        /* 1 or 2 tiles of C in the accumulator */
+  bool c_split;         /* the two in different accumulator banks */
+  int store_width;      /* of an mvout, blocks */
+  bool overwrite;       /* the first step along k overwrites, so that no fill is needed (not with bias) */
+  bool fill_ahead;      /* where a fill is needed: during the tile before, behind the stores */
+  int prefetch;         /* steps between a load and its use; 0: loads stand right before their use */
+  int spread_loads;     /* pairs from one row of loads to the next; 0: all before the pairs */
+  int spread_stores;    /* likewise for the stores of the previous tile; 0: tiles are stored when complete */
+  char loops[4];        /* order inside a step, outermost first: a permutation of "ijk" */
+  int unroll;           /* innermost loops of `loops` that are unrolled: 0 to 3 */
+  bool reuse_weights;   /* i is innermost: B stays in the array, later pairs preload without B */
+  bool hoist_configs;   /* configuration once, not for every tile */
+  bool hoist_addresses; /* operands with their size fields are made once, pairs add small constants */
+  bool taper;           /* the last tiles halve in height, so that little is left to store at the end */
+  bool hardware_loop;   /* gemmini_loop_ws does everything below the tile loops */
 } gm_plan;
 
 /* Where everything lies, and how often everything happens: derived from a plan. */
 typedef struct gm_layout {
   int tiles_m, tiles_n, tiles_k;
   gm_operand_layout a, b;
-  int c_rows, c_stride;       /* accumulator rows of a tile; from buffer 0 to buffer 1 */
+  int c_rows, c_stride;         /* accumulator rows of a tile; from buffer 0 to buffer 1 */
   size_t spad_bytes, acc_bytes; /* in use */
 } gm_layout;
 
@@ -93,9 +93,10 @@ char *gm_plan_print(const gm_config *, const gm_plan *, char *buffer, size_t siz
 double gm_plan_predict(const gm_config *, const gm_gemm *, const gm_plan *, const gm_layout *);
 
 /* Blocks of the widest mvin into the accumulator, of the widest mvout. */
-static inline int gm_widest_fill(const gm_config *c) { return gm_max(1, c->dma_max_bytes / (c->dim * gm_acc_bytes(c))); }
-static inline int gm_widest_store(const gm_config *c, const gm_gemm *g)
-{
+static inline int gm_widest_fill(const gm_config *c) {
+  return gm_max(1, c->dma_max_bytes / (c->dim * gm_acc_bytes(c)));
+}
+static inline int gm_widest_store(const gm_config *c, const gm_gemm *g) {
   return gm_max(1, c->dma_max_bytes / (c->dim * g->output_bytes));
 }
 

@@ -50,7 +50,8 @@ static tw_status plain_bound(const gm_config *config, const tw_problem *problem,
   bound->memory_cost = problem->op->bytes(problem) / (config->dma_bus_bits / 8.0);
   bool array = bound->compute_cost >= bound->memory_cost;
   bound->cost = array ? bound->compute_cost : bound->memory_cost;
-  snprintf(bound->limit, sizeof bound->limit, array ? "the array: every multiplication once" : "the bus: every operand once");
+  snprintf(bound->limit, sizeof bound->limit,
+           array ? "the array: every multiplication once" : "the bus: every operand once");
   return TW_OK;
 }
 

@@ -18,8 +18,7 @@ typedef struct menu {
   const gm_plan *plan;
 } menu;
 
-static bool try(void *context, const char *step, double *cycles)
-{
+static bool try(void *context, const char *step, double *cycles) {
   const menu *m = context;
   gm_plan plan = *m->plan;
   gm_layout layout;
@@ -31,88 +30,79 @@ static bool try(void *context, const char *step, double *cycles)
 }
 
 /* The tile nearest to `tile` blocks that cuts `blocks` evenly: no small tile is left at the end. */
-static int even(int blocks, int tile)
-{
-  return gm_ceil_div(blocks, gm_ceil_div(blocks, tile));
-}
+static int even(int blocks, int tile) { return gm_ceil_div(blocks, gm_ceil_div(blocks, tile)); }
 
-static void tiles(menu *m)
-{
+static void tiles(menu *m) {
   static const char why[] = "larger tiles load less for each pair, as far as scratchpad and accumulator hold them";
   const int d = m->config->dim, m0 = m->plan->tile_m * d, n0 = m->plan->tile_n * d, k0 = m->plan->tile_k * d;
   for (int mt = 1; mt <= 32; mt *= 2)
     for (int nt = 1; nt <= 32; nt *= 2)
       for (int kt = 1; kt <= 32; kt *= 2)
         if (nt >= gm_min(4, m->g->nb) && kt >= gm_min(4, m->g->kb))
-          gm_offer(&m->base, "tile", why, "tile m=%d n=%d k=%d", even(m->g->mb, mt) * d, even(m->g->nb, nt) * d, even(m->g->kb, kt) * d);
+          gm_offer(&m->base, "tile", why, "tile m=%d n=%d k=%d", even(m->g->mb, mt) * d, even(m->g->nb, nt) * d,
+                   even(m->g->kb, kt) * d);
   gm_offer(&m->base, "tile", why, "tile m=%d n=%d k=%d", m0, n0, m->g->kb * d);
   gm_offer(&m->base, "tile", why, "tile m=%d n=%d k=%d", m0, m->g->nb * d, k0);
 }
 
-static void order(menu *m)
-{
-  gm_offer(&m->base, "loop order", "the operand of the outer loop stays while the other streams", "order %s", m->plan->outer_is_i ? "ji" : "ij");
+static void order(menu *m) {
+  gm_offer(&m->base, "loop order", "the operand of the outer loop stays while the other streams", "order %s",
+           m->plan->outer_is_i ? "ji" : "ij");
 }
 
-static void hold(menu *m)
-{
-  static const char whole[] = "the whole matrix is loaded once and stays", panel[] = "a panel stays while the inner tile loop runs";
+static void hold(menu *m) {
+  static const char whole[] = "the whole matrix is loaded once and stays",
+                    panel[] = "a panel stays while the inner tile loop runs";
   const bool i = m->plan->outer_is_i;
   gm_offer(&m->base, "hold", whole, "hold b=whole");
   gm_offer(&m->base, "hold", whole, "hold a=whole");
   gm_offer(&m->base, "hold", panel, "hold %s=panel", i ? "a" : "b");
-  gm_offer(&m->base, "hold", "one panel stays, the other operand is loaded once", "hold %s=panel %s=whole", i ? "a" : "b", i ? "b" : "a");
+  gm_offer(&m->base, "hold", "one panel stays, the other operand is loaded once", "hold %s=panel %s=whole",
+           i ? "a" : "b", i ? "b" : "a");
   gm_offer(&m->base, "hold", "neither stays: scratchpad for larger chunks", "hold a=stream b=stream");
 }
 
-static void loops(menu *m)
-{
-  static const char *const orders[] = { "ijk", "ikj", "jik", "jki", "kij", "kji" };
+static void loops(menu *m) {
+  static const char *const orders[] = {"ijk", "ikj", "jik", "jki", "kij", "kji"};
   static const char why[] = "the order of pairs decides what is needed first, and what is complete first";
-  for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
-    gm_offer(&m->base, "loops", why, "loops %s", orders[i]);
+  for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) gm_offer(&m->base, "loops", why, "loops %s", orders[i]);
 }
 
-static void unroll(menu *m)
-{
-  static const char *const orders[] = { "ijk", "ikj", "jik", "jki", "kij", "kji" };
-  static const char why[] = "unrolled pairs cost the core two commands and few additions; but code is fetched cold once";
-  for (int n = 0; n <= 3; n++)
-    gm_offer(&m->base, "unroll", why, "unroll %d", n);
+static void unroll(menu *m) {
+  static const char *const orders[] = {"ijk", "ikj", "jik", "jki", "kij", "kji"};
+  static const char why[] =
+      "unrolled pairs cost the core two commands and few additions; but code is fetched cold once";
+  for (int n = 0; n <= 3; n++) gm_offer(&m->base, "unroll", why, "unroll %d", n);
   for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
-    for (int n = 1; n <= 2; n++)
-      gm_offer(&m->base, "unroll", why, "unroll %d %s", n, orders[i]);
+    for (int n = 1; n <= 2; n++) gm_offer(&m->base, "unroll", why, "unroll %d %s", n, orders[i]);
 }
 
-static void reuse(menu *m)
-{
-  static const char why[] = "B stays in the array while i runs: fewer reads of its bank, and a transposed B is turned once";
+static void reuse(menu *m) {
+  static const char why[] =
+      "B stays in the array while i runs: fewer reads of its bank, and a transposed B is turned once";
   gm_offer(&m->base, "weight reuse", why, "reuse weights");
   gm_offer(&m->base, "weight reuse", why, "reuse weights kji");
   gm_offer(&m->base, "weight reuse", why, "reuse weights jki");
 }
 
-static void fill(menu *m)
-{
+static void fill(menu *m) {
   if (!m->plan->overwrite)
     gm_offer(&m->base, "fill", "zeros or bias move in during the tile before, not between two tiles", "fill ahead");
 }
 
-static void hoist(menu *m)
-{
+static void hoist(menu *m) {
   gm_offer(&m->base, "hoist", "configuration once, not for every tile", "hoist configs");
   gm_offer(&m->base, "hoist", "operands are made once; a pair adds small constants", "hoist addresses");
   gm_offer(&m->base, "hoist", "configuration and operands are made once", "hoist all");
 }
 
-static void taper(menu *m)
-{
+static void taper(menu *m) {
   gm_offer(&m->base, "taper", "lower tiles at the end leave less to store when the array is done", "taper");
 }
 
-static void pipeline(menu *m)
-{
-  static const char why[] = "two buffers of everything in banks of their own, loads a step ahead, loads and stores among the pairs";
+static void pipeline(menu *m) {
+  static const char why[] =
+      "two buffers of everything in banks of their own, loads a step ahead, loads and stores among the pairs";
   const int d = m->config->dim, blocks = gm_acc_rows(m->config) / 2 / d; /* of a tile of C */
   for (int pairs = 8; pairs <= 32; pairs *= 2)
     gm_offer(&m->base, "pipeline", why, "pipeline loads=%d stores=%d", pairs, pairs);
@@ -120,13 +110,12 @@ static void pipeline(menu *m)
     for (int mt = 1; mt <= blocks / nt; mt *= 2)
       for (int kt = 4; kt <= 16; kt *= 2)
         for (int pairs = 8; pairs <= 16; pairs *= 2)
-          gm_offer(&m->base, "pipeline", why, "pipeline m=%d n=%d k=%d loads=%d stores=%d", even(m->g->mb, mt) * d, even(m->g->nb, nt) * d,
-                even(m->g->kb, kt) * d, pairs, pairs);
+          gm_offer(&m->base, "pipeline", why, "pipeline m=%d n=%d k=%d loads=%d stores=%d", even(m->g->mb, mt) * d,
+                   even(m->g->nb, nt) * d, even(m->g->kb, kt) * d, pairs, pairs);
 }
 
 /* The levers that every kernel has. */
-static void common(menu *m)
-{
+static void common(menu *m) {
   gm_offer_buffers(&m->base);
   gm_offer_banks(&m->base, m->config);
   gm_offer_widths(&m->base, m->config->dim, gm_widest_load(m->config) * m->config->dim,
@@ -136,30 +125,28 @@ static void common(menu *m)
   gm_offer_spread(&m->base, m->plan->spread_loads > 0, m->plan->spread_stores > 0);
 }
 
-tw_status gm_gemm_steps(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out, tw_error *error)
-{
-  static void (*const levers[])(menu *) = { pipeline, tiles, order, hold, common, loops, unroll, reuse, fill, hoist, taper };
+tw_status gm_gemm_steps(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out,
+                        tw_error *error) {
+  static void (*const levers[])(menu *) = {pipeline, tiles, order, hold,  common, loops,
+                                           unroll,   reuse, fill,  hoist, taper};
   /* The hardware loop is a legal step, for a schedule that somebody writes; the search is asked for kernels of software
    * instructions, which are the faster ones, and is not offered it. */
-  static void (*const hardware_levers[])(menu *) = { tiles, order };
+  static void (*const hardware_levers[])(menu *) = {tiles, order};
   *out = (tw_menu){0};
   gm_gemm g;
   gm_plan plan;
   gm_layout layout;
   tw_status status = gm_gemm_from(config, problem, &g, error);
-  if (status == TW_OK)
-    status = gm_plan_from(config, &g, schedule, &plan, &layout, error);
-  if (status != TW_OK)
-    return status;
-  menu m = { .config = config, .g = &g, .plan = &plan };
-  m.base = (gm_menu){ .try = try, .context = &m, .out = out };
+  if (status == TW_OK) status = gm_plan_from(config, &g, schedule, &plan, &layout, error);
+  if (status != TW_OK) return status;
+  menu m = {.config = config, .g = &g, .plan = &plan};
+  m.base = (gm_menu){.try = try, .context = &m, .out = out};
   m.base.now = gm_plan_predict(config, &g, &plan, &layout);
   m.base.peak = (double)g.m * g.n * g.k / config->dim / config->dim;
   if (schedule->n < TW_STEPS_MAX) {
     const bool hardware = plan.hardware_loop;
     const size_t n = hardware ? sizeof hardware_levers / sizeof *hardware_levers : sizeof levers / sizeof *levers;
-    for (size_t i = 0; i < n; i++)
-      (hardware ? hardware_levers : levers)[i](&m);
+    for (size_t i = 0; i < n; i++) (hardware ? hardware_levers : levers)[i](&m);
   }
   return gm_menu_finish(&m.base, error);
 }
