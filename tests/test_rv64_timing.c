@@ -157,6 +157,19 @@ static void straddling_targets_cost_a_bubble(void **state) {
                    1 + 1 + 3);
 }
 
+/* However far fetch is ahead: the buffer in front of decode takes one packet a cycle, and the first half of such an
+ * instruction is alone in its packet. It moves up unseen only beside a compressed jump that is in the buffer. */
+static void straddling_loops_lose_a_cycle_each_time(void **state) {
+  (void)state;
+  static const char loop[] = "li a0, 50\n .option norvc\n .p2align 2\n .option rvc\n c.nop\n"
+                             "1: .option norvc\n addi a0, a0, -1\n .option rvc\n c.nop\n c.nop\n c.nop\n c.nop\n";
+  char body[256];
+  snprintf(body, sizeof body, "%s .option norvc\n bnez a0, 1b\n nop\n", loop);
+  assert_in_range(cycles("", body), 50 * 7, 50 * 7 + 10);
+  snprintf(body, sizeof body, "%s c.bnez a0, 1b\n nop\n", loop);
+  assert_in_range(cycles("", body), 50 * 6, 50 * 6 + 10);
+}
+
 /* ---- What leaves the core -------------------------------------------------------------------------------- */
 
 enum { MAX_EVENTS = 4096 };
@@ -457,6 +470,7 @@ int main(void) {
       cmocka_unit_test(mispredictions_cost_three_cycles),
       cmocka_unit_test(writes_of_csrs_flush_the_pipeline),
       cmocka_unit_test(straddling_targets_cost_a_bubble),
+      cmocka_unit_test(straddling_loops_lose_a_cycle_each_time),
       cmocka_unit_test(commands_leave_one_a_cycle),
       cmocka_unit_test(fences_wait),
       cmocka_unit_test(a_command_that_waits_is_replayed),

@@ -73,7 +73,8 @@ typedef struct rv64_frontend { /* Frontend.scala; a packet is an aligned word of
   uint64_t packet;             /* the last one fetched */
   uint64_t available;          /* cycle at which decode can use it */
   uint64_t line;               /* I-cache line of that packet */
-  uint64_t entered_late;       /* packet entered at its second half, which the target buffer does not recognise */
+  uint64_t entered_late;       /* the last packet if it was entered at its second half */
+  bool entered_free;           /* and that half went into the instruction buffer beside the jump */
   uint64_t dequeued[8];        /* cycle at which decode took the last packets, a ring by `count` */
   uint64_t looked_from;        /* line from whose end fetch has looked into the next one */
   uint64_t plan, plan_cycle; /* line + 1 that fetch asks for at that cycle unless it goes elsewhere before; 0 = none */

@@ -12,6 +12,7 @@ static inline void fetch_packet(rv64_core *core, uint64_t pc, uint64_t packet, u
   /* the queue takes five packets ahead of decode: Frontend 100-106 */
   available = later(available, fetch->dequeued[(fetch->count - FETCH_QUEUE) & 7] + 3);
   fetch->packet = packet;
+  fetch->entered_late = UINT64_MAX;
   uint64_t line = packet >> PACKETS_SHIFT;
   if (unlikely(line != fetch->line)) available = rv64_fetch_line(core, line, available, issue);
   fetch->available = available;
@@ -23,10 +24,18 @@ static inline void fetch_packet(rv64_core *core, uint64_t pc, uint64_t packet, u
 static inline void redirect(rv64_core *core, uint64_t target, uint64_t available, uint64_t issue) {
   core->fetch.plan = 0;
   fetch_packet(core, target, target >> 2, available, issue);
-  core->fetch.entered_late = target & 2 ? target >> 2 : 0;
+  if (target & 2) core->fetch.entered_late = target >> 2;
 }
 
 /* ---- Branch prediction ----------------------------------------------------------------------------------- */
+
+/* Is the compressed jump whose only half is `half` in the instruction buffer, so that the packet behind it can move up
+ * in the cycle in which it leaves? So it is if it follows another instruction in its packet, or a compressed one that
+ * was in the buffer itself (IBuf.scala 42-58: a packet with one half of use moves up beside one in the buffer). */
+static inline bool is_buffered(const rv64_core *core, uint64_t half) {
+  const rv64_insn *in = &core->code[half - (core->code_base >> 1)];
+  return in->length == 2 && (half & 1 || (half > core->code_base >> 1 && in[-1].length == 2));
+}
 
 /* A taken branch that fetch predicted: at once from the target buffer (s1), or one cycle later when s2 sees the
  * instruction itself, which also trains the buffer if a bubble is likely to show (Frontend 196-310). */
@@ -42,6 +51,7 @@ static inline void predicted_taken(rv64_core *core, rv64_insn *in, uint64_t bran
     available += 2;
   }
   redirect(core, target, available, t);
+  core->fetch.entered_free = core->fetch.available <= t && is_buffered(core, branch);
 }
 
 /* Fetch went the wrong way until two cycles after the branch left decode, and may have asked for a line there. */
@@ -49,6 +59,7 @@ static void mispredicted(rv64_core *core, uint64_t target, uint64_t t) {
   core->mispredicts++;
   rv64_fetch_commit(core, t + MISPREDICT_REFETCH - 2);
   redirect(core, target, t + MISPREDICT_REFETCH, t);
+  core->fetch.entered_free = false;
 }
 
 /* Returns where decode goes on after a conditional branch at pc. */

@@ -168,7 +168,11 @@ next_instruction:
   in = &code[(pc - base) >> 1];
   if (unlikely(!in->length)) rv64_decode_slot(core, in, pc);
   uint64_t packet = (pc + in->length - 1) >> 2;
-  if (packet != core->fetch.packet) fetch_packet(core, pc, packet, core->fetch.available + 1, t - 1);
+  if (packet != core->fetch.packet) {
+    /* the target of a jump that straddles two packets: the first only fills the instruction buffer (IBuf.scala) */
+    if (unlikely(pc >> 2 == core->fetch.entered_late)) t = later(t, core->fetch.available) + !core->fetch.entered_free;
+    fetch_packet(core, pc, packet, core->fetch.available + 1, t - 1);
+  }
   t = later(t, core->fetch.available);
 
   switch ((rv64_op)in->op) {
