@@ -5,7 +5,7 @@
  * addresses count rows: bit 31 accumulator, bit 30 accumulate (writes), bit 29 full width (reads), all ones none.
  * Strides of config_ld and config_st are bytes, those of the hardware loop elements.
  *
- * Each macro issues exactly one command (the hardware loop six) and may stand with or without a semicolon. */
+ * Each macro issues exactly one command (the hardware loops six and seven) and may stand with or without a semicolon. */
 #ifndef GEMMINI_H
 #define GEMMINI_H
 
@@ -36,6 +36,13 @@
 #define k_LOOP_WS_CONFIG_STRIDES_AB 12
 #define k_LOOP_WS_CONFIG_STRIDES_DC 13
 #define k_MVIN3 14
+#define k_LOOP_CONV_WS 15
+#define k_LOOP_CONV_WS_CONFIG_1 16
+#define k_LOOP_CONV_WS_CONFIG_2 17
+#define k_LOOP_CONV_WS_CONFIG_3 18
+#define k_LOOP_CONV_WS_CONFIG_4 19
+#define k_LOOP_CONV_WS_CONFIG_5 20
+#define k_LOOP_CONV_WS_CONFIG_6 21
 #define k_COUNTER 126
 
 /* what a config command configures: rs1[1:0] */
@@ -206,6 +213,44 @@ static inline scale_t scale_t_bits_to_scale_t(scale_t_bits bits) {
                     ((is_resadd) << 2) | ((B_transpose) << 1) | (A_transpose)) \
   }
 
+/* ---- The hardware convolution loop ------------------------------------------------------------------------- */
+
+/* Four fields of 16 bits, the first in the highest bits. */
+#define GEMMINI_QUARTERS(a, b, c, d) \
+  (GEMMINI_FIELD(a, 48) | GEMMINI_FIELD(b, 32) | GEMMINI_FIELD(c, 16) | GEMMINI_FIELD(d, 0))
+
+/* One tile of a convolution of square images: batches images of orows x ocols pixels (porows x pocols after pooling)
+ * of pochs channels, from krows x kcols of the kernel and kchs input channels; lpad, rpad, upad, dpad of its input and
+ * plpad, prpad, pupad, pdpad of its pooling windows lie outside the image. bias NULL: results are added to those of
+ * the loop before; output NULL: they stay for the next. */
+#define gemmini_loop_conv_ws(batch_size, in_dim, in_channels, out_channels, out_dim, pool_out_dim, stride, padding, \
+                             kernel_dim, kernel_dilation, pool_size, pool_stride, pool_padding, batches, porows, \
+                             pocols, pochs, krows, kcols, kchs, lpad, rpad, upad, dpad, plpad, prpad, pupad, pdpad, \
+                             orows, ocols, weights, output, bias, input, no_bias, no_pool, downsample, wrot180, \
+                             input_dilated, activation, trans_output_1203, trans_weight_1203, trans_weight_0132, \
+                             trans_input_3120, max_pixels_per_row, dw) \
+  { \
+    GEMMINI_COMMAND(k_LOOP_CONV_WS_CONFIG_1, GEMMINI_QUARTERS(out_channels, in_channels, in_dim, batch_size), \
+                    GEMMINI_QUARTERS(padding, stride, pool_out_dim, out_dim)) \
+    GEMMINI_COMMAND(k_LOOP_CONV_WS_CONFIG_2, GEMMINI_QUARTERS(kernel_dim, pool_size, pool_stride, pool_padding), \
+                    GEMMINI_QUARTERS(batches, porows, pocols, pochs)) \
+    GEMMINI_COMMAND(k_LOOP_CONV_WS_CONFIG_3, GEMMINI_QUARTERS(krows, kcols, kchs, lpad), \
+                    GEMMINI_QUARTERS(rpad, upad, dpad, plpad)) \
+    GEMMINI_COMMAND(k_LOOP_CONV_WS_CONFIG_4, GEMMINI_QUARTERS(orows, prpad, pupad, pdpad), \
+                    GEMMINI_QUARTERS(0, 0, kernel_dilation, ocols)) \
+    GEMMINI_COMMAND(k_LOOP_CONV_WS_CONFIG_5, weights, output) \
+    GEMMINI_COMMAND(k_LOOP_CONV_WS_CONFIG_6, bias, input) \
+    GEMMINI_COMMAND(k_LOOP_CONV_WS, \
+                    GEMMINI_FIELD(max_pixels_per_row, 8) | GEMMINI_FIELD(dw, 6) | \
+                        GEMMINI_FIELD(trans_input_3120, 5) | GEMMINI_FIELD(trans_weight_0132, 4) | \
+                        GEMMINI_FIELD(trans_weight_1203, 3) | GEMMINI_FIELD(trans_output_1203, 2) | \
+                        GEMMINI_FIELD(wrot180, 1) | GEMMINI_FIELD(no_bias, 0), \
+                    GEMMINI_FIELD(activation, 3) | GEMMINI_FIELD(input_dilated, 2) | GEMMINI_FIELD(downsample, 1) | \
+                        GEMMINI_FIELD(no_pool, 0)) \
+  }
+
 #include "gemmini_matmul.h"
+
+#include "gemmini_conv.h"
 
 #endif
