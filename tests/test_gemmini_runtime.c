@@ -144,6 +144,104 @@ static void library_is_right_in_floating_point(void **state) {
   is_right("gemmini-4x4-fp32", &v, parameters, "#define GEMMINI_SOFTWARE_LOOP");
 }
 
+/* ---- tiled_conv_auto -------------------------------------------------------------------------------------- */
+
+static void source_is_right(const char *op, const char *text, const char *source) {
+  char copy[256];
+  const char *words[32];
+  size_t n = 0;
+  const tw_target *target = tw_target_find("gemmini-16x16-int8");
+  tw_problem p;
+  tw_case c;
+  tw_artefact *artefact = NULL;
+  tw_error error = {0};
+  snprintf(copy, sizeof copy, "%s", text);
+  for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) words[n++] = word;
+  must(tw_problem_parse(op, n, words, &p, &error), &error);
+  must(target->supports(target, &p, &error), &error);
+  must(tw_case_make(&p, 7, 1, &c, &error), &error);
+  must(target->build(target, &p, source, strlen(source), &artefact, &error), &error);
+  if (target->check(target, artefact, &c, &error) != TW_OK) fail_msg("%s: %s\n%s", text, error.text, source);
+  target->release(artefact);
+  tw_case_free(&c);
+}
+
+/* Runs the library call for the problem, by hardware loop or by single commands. `more`: pad, scale, pooling. */
+static void convolution_is_right(const char *sizes, const char *more, bool bias, const char *arguments,
+                                 const char *define) {
+  char text[256], source[2000];
+  snprintf(text, sizeof text, "%s %s%s", sizes, more, bias ? " bias=row" : "");
+  snprintf(source, sizeof source,
+           "%s\n#define CALL(pad, scale, pool_size, pool_stride, pool_pad) \\\n"
+           "  tiled_conv_auto(N, INP_ROWS, INP_COLS, C, K, P, Q, STRIDE, 1, 1, pad, R, false, false, false, false, "
+           "false, \\\n"
+           "                  (elem_t *)INP_MATRIX_NAME, (elem_t *)WEIGHT_MATRIX_NAME, (acc_t *)BIAS_MATRIX_NAME, \\\n"
+           "                  out, ACTIVATION, scale, pool_size, pool_stride, pool_pad, WS)\n"
+           "void solution(int8_t in[N][INP_ROWS][INP_COLS][C], int8_t weights[R][S][C][K],%s void *out) {\n"
+           "  CALL(%s);\n  fence();\n}\n",
+           define, bias ? " int32_t bias[1][K]," : "", arguments);
+  source_is_right("conv2d", text, source);
+}
+
+static const struct {
+  const char *sizes, *more;
+  bool bias;
+  const char *arguments; /* pad, scale, pool size, stride, pad */
+} convolutions[] = {
+    {"n=1 h=8 w=8 c=16 k=16 r=3 s=3", "", false, "0, 1, 0, 0, 0"},
+    {"n=2 h=14 w=14 c=40 k=70 r=3 s=3", "pad=1 relu=1 scale=0.4", true, "1, 0.4, 0, 0, 0"}, /* no multiples of 16 */
+    {"n=4 h=28 w=28 c=96 k=160 r=3 s=3", "pad=1", true, "1, 1, 0, 0, 0"},                   /* many tiles */
+    {"n=1 h=7 w=7 c=700 k=16 r=3 s=3", "pad=1", false, "1, 1, 0, 0, 0"},                    /* sums of several tiles */
+    {"n=1 h=40 w=40 c=3 k=64 r=7 s=7 stride=2", "pad=3 relu=1 scale=0.1 pool=3 pool_stride=2 pool_pad=1", true,
+     "3, 0.1, 3, 2, 1"},
+    {"n=1 h=28 w=28 c=128 k=64 r=1 s=1 stride=2", "", true,
+     "0, 1, 0, 0, 0"}, /* every second row and column is loaded */
+    {"n=1 h=35 w=35 c=8 k=32 r=11 s=11 stride=4", "pad=2", false, "2, 1, 0, 0, 0"},
+    {"n=1 h=16 w=16 c=16 k=24 r=1 s=1", "pool=2 pool_stride=2", true, "0, 1, 2, 2, 0"},
+};
+
+static void convolutions_of_the_library_are_right(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof convolutions / sizeof *convolutions; i++)
+    for (int software = 0; software < 2; software++)
+      convolution_is_right(convolutions[i].sizes, convolutions[i].more, convolutions[i].bias, convolutions[i].arguments,
+                           software ? "#define GEMMINI_SOFTWARE_LOOP" : "");
+}
+
+/* The hardware loop knows one size for both sides: single commands without being asked. */
+static void images_that_are_not_square_are_right(void **state) {
+  (void)state;
+  convolution_is_right("n=2 h=9 w=30 c=20 k=40 r=3 s=3", "pad=1", true, "1, 1, 0, 0, 0", "");
+  convolution_is_right("n=1 h=30 w=9 c=8 k=16 r=3 s=3", "pad=1 relu=1 pool=2 pool_stride=2", false, "1, 1, 2, 2, 0",
+                       "");
+}
+
+/* The sizes' names may be a kernel's own. */
+static void kernels_may_use_the_names_of_sizes(void **state) {
+  (void)state;
+  source_is_right("conv2d", "n=1 h=1 w=4 c=2 k=3 r=1 s=1",
+                  "void test(int8_t N[1][1][4][2], int8_t K[1][1][2][3], int8_t C[1][1][4][3]) {\n"
+                  "  for (int P = 0; P < Q; P++) for (int S = 0; S < 3; S++) {\n"
+                  "    int R = N[0][0][P][0] * K[0][0][0][S] + N[0][0][P][1] * K[0][0][1][S];\n"
+                  "    C[0][0][P][S] = R > 127 ? 127 : R < -128 ? -128 : R;\n  }\n}\n");
+}
+
+/* Completions of a loop's last commands come while other commands pass the loop by; both loops in turn. */
+static void loops_and_single_commands_may_mix(void **state) {
+  (void)state;
+  source_is_right(
+      "gemm", "m=64 n=64 k=64",
+      "void test(int8_t A[64][64], int8_t B[64][64], int8_t C[64][64]) {\n"
+      "  for (int i = 0; i < 8; i++) {\n"
+      "    tiled_conv_auto(1, 8, 8, 64, 64, 8, 8, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, A[0], B[0], NULL, C[0], 0, 1,\n"
+      "                    0, 0, 0, WS);\n"
+      "    config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, 0, 0);\n"
+      "    for (int id = 0; id < 3; id++) config_ld(64, 1, 16, id);\n"
+      "    gemmini_loop_ws(4, 4, 4, 0, 0, 0, A, B, NULL, C, 64, 64, 0, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0);\n"
+      "    for (int j = 0; j < 20; j++) mvin(A[0], 8192 - 16, 64, 16);\n"
+      "  }\n  fence();\n}\n");
+}
+
 /* ---- libc ------------------------------------------------------------------------------------------------- */
 
 static uint64_t accept(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd,
@@ -214,6 +312,17 @@ static void assertions_and_exits_end_the_run(void **state) {
          "1, false,"
          " false, false, false, 0, WS);",
          "tiled_matmul: tile_I is larger than the matrix\n");
+  prints(
+      "tiled_conv_auto(1, 4, 4, 1, 1, 4, 4, 1, 1, 1, 0, 1, true, false, false, false, false, A[0], B[0], NULL, C[0], 0,"
+      " 1, 0, 0, 0, WS);",
+      "tiled_conv: rotated and transposed operands are not available here\n");
+  prints(
+      "tiled_conv_auto(1, 4, 4, 1, 1, 4, 4, 1, 1, 2, 0, 1, false, false, false, false, false, A[0], B[0], NULL, C[0],"
+      " 0, 1, 0, 0, 0, WS);",
+      "tiled_conv: dilation is not available here\n");
+  prints("tiled_conv(1, 4, 4, 1, 1, 4, 4, 1, 1, 1, 0, 1, false, false, false, false, false, 1, 4, 4, 1, 1, 1, 0, A[0],"
+         " B[0], NULL, C[0], 0, 1, 0, 0, 0, WS);",
+         "tiled_conv: tile sizes must be positive\n");
 }
 
 int main(void) {
@@ -222,6 +331,10 @@ int main(void) {
       cmocka_unit_test(software_loop_of_the_library_is_right),
       cmocka_unit_test(output_stationary_library_is_right),
       cmocka_unit_test(library_is_right_in_floating_point),
+      cmocka_unit_test(convolutions_of_the_library_are_right),
+      cmocka_unit_test(images_that_are_not_square_are_right),
+      cmocka_unit_test(kernels_may_use_the_names_of_sizes),
+      cmocka_unit_test(loops_and_single_commands_may_mix),
       cmocka_unit_test(printf_formats_as_c_says),
       cmocka_unit_test(memory_and_text_functions_work),
       cmocka_unit_test(assertions_and_exits_end_the_run),

@@ -344,9 +344,9 @@ static bool refuse_sizes(const gm_conv_loop *p, char why[256]) {
     snprintf(why, 256, "loop_conv: %s is 0; it must be at least 1 (is a LOOP_CONV_WS_CONFIG missing?)", size[i].name);
     return true;
   }
-  if (inner_rows(p) < 1 || inner_cols(p) < 1) {
-    snprintf(why, 256, "loop_conv: the tile's input is padding only: %d x %d pixels without it", inner_rows(p),
-             inner_cols(p));
+  if (inner_rows(p) < 0 || inner_cols(p) < 0) { /* unsigned in the RTL */
+    snprintf(why, 256, "loop_conv: more padding than input: %d rows with %d of padding, %d columns with %d",
+             input_rows(p), p->upad + p->dpad, input_cols(p), p->lpad + p->rpad);
     return true;
   }
   return false;
