@@ -200,7 +200,7 @@ static void walk_step(model *m, const step_place *x) {
   /* Commands are accepted half a reservation station of pairs before they execute. Loads ahead stand in the step
    * `prefetch` before this one; others behind the previous step's pairs, and into a single buffer they wait for its
    * last reader. */
-  const double lead = m->config->rs_execute / 2 * d;
+  const double lead = 0.5 * m->config->rs_execute * d;
   const bool waits = p->prefetch == 0 && (p->a.buffers == 1 || p->b.buffers == 1);
   const double from = p->prefetch > 0 ? m->begin[x->s % 3] : waits ? before : before - lead;
   double start = before, load_end = 0, stolen_rows = 0;

@@ -4,6 +4,12 @@
 #include <ctype.h>
 #include <stdio.h>
 
+bool gm_operand_same(const gm_operand_plan *x, const gm_operand_plan *y) {
+  for (int i = 0; i < x->n_banks; i++)
+    if (x->n_banks != y->n_banks || x->bank[i] != y->bank[i]) return false;
+  return x->n_banks == y->n_banks && x->hold == y->hold && x->buffers == y->buffers && x->width == y->width;
+}
+
 const char *gm_hold_name(gm_hold hold) {
   return hold == GM_STREAM ? "streamed" : hold == GM_PANEL ? "held as a panel" : "held whole";
 }

@@ -20,6 +20,16 @@
 #include "target/gemmini/schedule/plan.h"
 #include "target/gemmini/schedule/words.h"
 
+bool gm_plan_same(const gm_plan *x, const gm_plan *y) {
+  return x->tile_m == y->tile_m && x->tile_n == y->tile_n && x->tile_k == y->tile_k && x->outer_is_i == y->outer_is_i &&
+         gm_operand_same(&x->a, &y->a) && gm_operand_same(&x->b, &y->b) && x->c_buffers == y->c_buffers &&
+         x->c_split == y->c_split && x->store_width == y->store_width && x->overwrite == y->overwrite &&
+         x->fill_ahead == y->fill_ahead && x->prefetch == y->prefetch && x->spread_loads == y->spread_loads &&
+         x->spread_stores == y->spread_stores && strcmp(x->loops, y->loops) == 0 && x->unroll == y->unroll &&
+         x->reuse_weights == y->reuse_weights && x->hoist_configs == y->hoist_configs &&
+         x->hoist_addresses == y->hoist_addresses && x->taper == y->taper && x->hardware_loop == y->hardware_loop;
+}
+
 void gm_plan_plain(const gm_config *config, const gm_gemm *g, gm_plan *plan) {
   const int wide = gm_widest_load(config);
   *plan = (gm_plan){

@@ -65,6 +65,8 @@ typedef struct gm_layout {
   size_t spad_bytes, acc_bytes; /* in use */
 } gm_layout;
 
+bool gm_plan_same(const gm_plan *, const gm_plan *);
+
 /* Height of the tile that has `left` block rows below its top, `last` if no tile beside it comes after. */
 int gm_plan_tile_rows(const gm_plan *, int left, bool last);
 

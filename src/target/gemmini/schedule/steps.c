@@ -22,7 +22,7 @@ static bool try(void *context, const char *step, double *cycles) {
   const menu *m = context;
   gm_plan plan = *m->plan;
   gm_layout layout;
-  if (gm_plan_step(m->config, m->g, step, &plan, NULL) != TW_OK || memcmp(&plan, m->plan, sizeof plan) == 0 ||
+  if (gm_plan_step(m->config, m->g, step, &plan, NULL) != TW_OK || gm_plan_same(&plan, m->plan) ||
       gm_plan_layout(m->config, m->g, &plan, &layout, NULL) != TW_OK)
     return false;
   *cycles = gm_plan_predict(m->config, m->g, &plan, &layout);

@@ -79,7 +79,7 @@ static bool bank_list(const char *text, int bank[GM_BANKS_MAX], int *n) {
 static bool do_banks(const gm_levers *l, const gm_words *w) {
   for (int i = 0; i < w->n; i++) {
     gm_operand_plan *p = operand(l, w->key[i]);
-    int bank[GM_BANKS_MAX], n;
+    int bank[GM_BANKS_MAX] = {0}, n = 0;
     if (!bank_list(w->value[i], p ? p->bank : bank, p ? &p->n_banks : &n)) return false;
     if (!p && strcmp(w->key[i], "c") != 0) return false;
     if (!p) *l->c_split = n > 1;
