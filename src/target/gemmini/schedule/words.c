@@ -76,13 +76,16 @@ static bool bank_list(const char *text, int bank[GM_BANKS_MAX], int *n) {
   return *n == 1 || bank[0] != bank[1];
 }
 
+static bool set_banks(gm_operand_plan *p, const char *text) { return bank_list(text, p->bank, &p->n_banks); }
+
 static bool do_banks(const gm_levers *l, const gm_words *w) {
   for (int i = 0; i < w->n; i++) {
-    gm_operand_plan *p = operand(l, w->key[i]);
+    const char *key = w->key[i];
     int bank[GM_BANKS_MAX] = {0}, n = 0;
-    if (!bank_list(w->value[i], p ? p->bank : bank, p ? &p->n_banks : &n)) return false;
-    if (!p && strcmp(w->key[i], "c") != 0) return false;
-    if (!p) *l->c_split = n > 1;
+    if (strcmp(key, "a") == 0 && set_banks(l->a, w->value[i])) continue;
+    if (strcmp(key, "b") == 0 && set_banks(l->b, w->value[i])) continue;
+    if (strcmp(key, "c") != 0 || !bank_list(w->value[i], bank, &n)) return false;
+    *l->c_split = n > 1;
   }
   return w->n > 0 && (l->a->n_banks == 0) == (l->b->n_banks == 0);
 }
