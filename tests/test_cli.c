@@ -210,6 +210,11 @@ static void wrong_kernels_are_told_how_they_are_wrong(void **state) {
   expect_kernel_failure("C[20][0] = 1;", "past the end of C");
   expect_kernel_failure("*(volatile int *)8 = 1;", "0x8");
   expect_kernel_failure("for (;;);", "still running");
+  expect_kernel_failure(
+      "config_ex(WEIGHT_STATIONARY, 0, 1, 0, 0);\n"
+      "gemmini_loop_conv_ws(1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1, 1, 0, 1, 1, 1, 16, 60000, 60000, 60000,\n"
+      "0, 0, 0, 0, 0, 0, 0, 0, 1, 1, B, NULL, NULL, A, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0); fence();",
+      "still running");
   expect_kernel_failure("A[0][0]++;", "A");
   expect_kernel_failure("C[0][0] = undeclared;", "undeclared");
   expect_kernel_failure("__asm__ volatile(\"unimp\");", "illegal");

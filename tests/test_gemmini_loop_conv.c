@@ -531,6 +531,36 @@ static void completions_without_commands_are_an_error(void **state) {
   free(d);
 }
 
+/* Whatever the registers hold: a refusal, or commands, for as long as one cares to watch. */
+static void any_registers_are_survived(void **state) {
+  (void)state;
+  for (int loop = 0; loop < 300; loop++) {
+    driver *d = driver_new();
+    uint16_t mask = random_below(2) ? 0xffff : 0x0f;
+    for (int i = 0; i < 14; i++) {
+      uint64_t field[8];
+      for (int f = 0; f < 8; f++) field[f] = random_below(0x10000) & mask;
+      uint8_t funct = (uint8_t)(i % 7 == 6 ? GM_LOOP_CONV : GM_LOOP_CONV_CONFIG_1 + i % 7);
+      uint64_t rs1 = quarters((int64_t)field[0], (int64_t)field[1], (int64_t)field[2], (int64_t)field[3]);
+      uint64_t rs2 = quarters((int64_t)field[4], (int64_t)field[5], (int64_t)field[6], (int64_t)field[7]);
+      if (funct == GM_LOOP_CONV) rs1 &= 1, rs2 &= 3;
+      if (funct == GM_LOOP_CONV_CONFIG_4) rs2 = (rs2 & ~UINT64_C(0xffff0000)) | 1 << 16;
+      feed(d, funct, rs1, rs2);
+    }
+    for (int step = 0; step < 3000; step++) {
+      gm_command out;
+      bool take = false, from_loop;
+      char why[256];
+      const int *used = d->loop.pair.used;
+      gm_loop_conv_step(&d->loop, d->next < d->inputs ? &d->input[d->next] : NULL, &take, true, used[LOADS] > 0,
+                        used[EXECUTES] > 0, used[STORES] > 0, &out, &from_loop, why);
+      if (why[0]) break;
+      d->next += take;
+    }
+    free(d);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_stream_computes_the_convolution),
@@ -543,6 +573,7 @@ int main(void) {
       cmocka_unit_test(other_commands_pass_only_between_loops),
       cmocka_unit_test(what_is_not_modelled_is_refused_by_name),
       cmocka_unit_test(completions_without_commands_are_an_error),
+      cmocka_unit_test(any_registers_are_survived),
   };
   return cmocka_run_group_tests_name("gemmini loop_conv", tests, NULL, NULL);
 }

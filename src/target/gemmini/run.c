@@ -53,10 +53,12 @@ tw_status gm_run(const gm_config *c, const void *elf, size_t size, const tw_case
     }
     gm_machine_trace(machine, trace);
   }
+  const uint64_t max_cycles = options->max_cycles ? options->max_cycles : cycle_limit(c, k);
+  gm_machine_limit(machine, max_cycles);
   const rv64_ports ports = gm_machine_ports(machine);
   const rv64_options core = { .icache_bytes = c->icache_bytes, .icache_ways = c->icache_ways, .dcache_bytes = c->dcache_bytes,
                               .dcache_ways = c->dcache_ways,
-                              .max_cycles = options->max_cycles ? options->max_cycles : cycle_limit(c, k), .interrupt = options->interrupt };
+                              .max_cycles = max_cycles, .interrupt = options->interrupt };
   status = rv64_run(&memory, &ports, &core, &out->core, error);
   if (status == TW_OK) {
     out->counters = gm_machine_finish(machine, out->core.start_cycle + out->core.cycles);

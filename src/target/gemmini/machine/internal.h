@@ -267,6 +267,7 @@ struct gm_machine {
   bool fencing;                /* the core waits at a fence */
   gm_counters counters;
   uint64_t counted_from;
+  uint64_t limit;              /* the last cycle that may be simulated */
   FILE *trace;
   bool trace_comma;
   char why[256];               /* non-empty: the program has failed */

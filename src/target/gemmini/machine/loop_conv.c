@@ -32,17 +32,18 @@ void gm_loop_conv_init(gm_loop_conv *l, const gm_config *c) {
   }
 }
 
-/* ---- Derived sizes (lines 803-849) ---- */
+/* ---- Derived sizes (lines 803-849), of 16 bits like the registers that hold them ---- */
 
-static int input_rows(const gm_conv_loop *p) { return p->orows * p->stride + p->krows - 1; } /* padding included */
-static int input_cols(const gm_conv_loop *p) { return p->ocols * p->stride + p->kcols - 1; }
-static int inner_rows(const gm_conv_loop *p) { return input_rows(p) - p->upad - p->dpad; }
+static int input_rows(const gm_conv_loop *p) { return (uint16_t)((uint32_t)p->orows * p->stride + p->krows - 1u); }
+static int input_cols(const gm_conv_loop *p) { return (uint16_t)((uint32_t)p->ocols * p->stride + p->kcols - 1u); }
+static int inner_rows(const gm_conv_loop *p) { return input_rows(p) - p->upad - p->dpad; } /* without padding */
 static int inner_cols(const gm_conv_loop *p) { return input_cols(p) - p->lpad - p->rpad; }
 
-/* Local rows of one block of channels: of the input, of the weights, of the results. */
-static uint32_t input_block(const gm_conv_loop *p) {
-  return (uint32_t)p->batches * (uint32_t)((input_rows(p) >> p->downsample) * (input_cols(p) >> p->downsample));
+/* Local rows of one block of channels: of an image of the input, of all, of the weights, of the results. */
+static uint32_t input_image(const gm_conv_loop *p) {
+  return (uint32_t)(input_rows(p) >> p->downsample) * (uint32_t)(input_cols(p) >> p->downsample);
 }
+static uint32_t input_block(const gm_conv_loop *p) { return p->batches * input_image(p); }
 static uint32_t weight_block(const gm_conv_loop *p) { return (uint32_t)p->krows * p->kcols * p->kchs; }
 static uint32_t result_block(const gm_conv_loop *p) { return (uint32_t)p->batches * p->orows * p->ocols; }
 
@@ -52,15 +53,14 @@ static uint32_t weights_start(const gm_loop_conv *l, const gm_conv_loop *p) {
 }
 
 static uint32_t input_local(const gm_loop_conv *l, const gm_conv_loop *p, int b, int row, int col, int channel) {
-  uint32_t cols = (uint32_t)(input_cols(p) >> p->downsample);
-  uint32_t image = cols * (uint32_t)(input_rows(p) >> p->downsample);
-  return p->input_start + (uint32_t)(channel / l->dim) * input_block(p) + (uint32_t)b * image +
-         (uint32_t)(row >> p->downsample) * cols + (uint32_t)(col >> p->downsample);
+  return p->input_start + (uint32_t)(channel / l->dim) * input_block(p) + (uint32_t)b * input_image(p) +
+         (uint32_t)(row >> p->downsample) * (uint32_t)(input_cols(p) >> p->downsample) +
+         (uint32_t)(col >> p->downsample);
 }
 
 static uint32_t result_local(const gm_loop_conv *l, const gm_conv_loop *p, const gm_conv_unit *u) {
-  return u->start + (uint32_t)(u->channel / l->dim) * result_block(p) +
-         (uint32_t)((u->b * p->orows + u->row) * p->ocols + u->col);
+  uint32_t pixel = ((uint32_t)u->b * p->orows + (uint32_t)u->row) * p->ocols + (uint32_t)u->col;
+  return u->start + (uint32_t)(u->channel / l->dim) * result_block(p) + pixel;
 }
 
 static uint32_t weight_local(const gm_loop_conv *l, const gm_conv_loop *p, const gm_conv_unit *u) {
@@ -170,7 +170,9 @@ static gm_command preload(const gm_loop_conv *l, const gm_conv_loop *p, const gm
 }
 
 static gm_command compute(const gm_loop_conv *l, const gm_conv_loop *p, const gm_conv_unit *u, block n) {
-  uint32_t a = input_local(l, p, u->b, u->row * p->stride + u->krow, u->col * p->stride + u->kcol, u->kch);
+  int row = (uint16_t)((uint32_t)u->row * p->stride + u->krow),
+      col = (uint16_t)((uint32_t)u->col * p->stride + u->kcol);
+  uint32_t a = input_local(l, p, u->b, row, col, u->kch);
   return (gm_command){.funct = u->new_weights ? GM_COMPUTE_PRELOADED : GM_COMPUTE_ACCUMULATED,
                       .rs1 = gm_local_operand(n.rows, n.depth, a & l->pair.row_mask),
                       .rs2 = gm_local_operand(n.rows, n.cols, GM_GARBAGE)};

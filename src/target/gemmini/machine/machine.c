@@ -27,6 +27,7 @@ gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_err
     return NULL;
   }
   m->config = *c;
+  m->limit = UINT64_MAX;
   for (int u = 0; u < GM_UNITS; u++) m->wake[u] = 0;
   m->memory = memory;
   m->dim_shift = log2_of((unsigned)c->dim);
@@ -66,6 +67,8 @@ void gm_machine_free(gm_machine *m) {
 static bool front_empty(const gm_machine *m) { return !m->front_count && !gm_loops_busy(m); }
 
 static void step(gm_machine *m) {
+  if (m->now > m->limit && !m->why[0])
+    snprintf(m->why, sizeof m->why, "the accelerator is still running after %llu cycles, the limit", (unsigned long long)m->limit);
   m->spad_written = m->spad_read = m->acc_written = m->acc_accumulated = 0;
   m->ex.mesh_done = -1;
   /* The array's output matters to those who write or read the memories, and where it completes something. */
@@ -200,6 +203,8 @@ rv64_ports gm_machine_ports(gm_machine *m) {
   return (rv64_ports){ .context = m, .command = command, .fence = fence, .refill = refill, .prefetch = prefetch,
                        .writeback = writeback };
 }
+
+void gm_machine_limit(gm_machine *m, uint64_t max_cycles) { m->limit = max_cycles; }
 
 /* ---- counters and trace ---- */
 

@@ -39,6 +39,9 @@ void gm_machine_free(gm_machine *);
 /* What the core needs. */
 rv64_ports gm_machine_ports(gm_machine *);
 
+/* A loop may keep the accelerator busy for ages while the core waits in one fence: the run fails past this cycle. */
+void gm_machine_limit(gm_machine *, uint64_t max_cycles);
+
 /* Writes a timeline of commands as they pass the units, in the Chrome trace format; call before the run. */
 void gm_machine_trace(gm_machine *, FILE *);
 
