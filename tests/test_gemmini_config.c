@@ -102,9 +102,9 @@ static void wrong_files_are_refused_by_name(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(int8_array_has_4096_row_banks_and_512_row_accumulator_banks),
-    cmocka_unit_test(fp32_array_has_16_byte_rows_in_both_memories),
-    cmocka_unit_test(wrong_files_are_refused_by_name),
+      cmocka_unit_test(int8_array_has_4096_row_banks_and_512_row_accumulator_banks),
+      cmocka_unit_test(fp32_array_has_16_byte_rows_in_both_memories),
+      cmocka_unit_test(wrong_files_are_refused_by_name),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

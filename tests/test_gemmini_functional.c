@@ -62,8 +62,15 @@ static void fill(machine *m, uint8_t *bytes) {
 static machine *new_machine(bool real) {
   machine *m = calloc(1, sizeof *m);
   m->random = 88172645463325252u;
-  m->config = (gm_config){.dim = 16, .input_type = TW_I8, .acc_type = TW_I32, .spad_bytes = 16384, .spad_banks = 4,
-                          .acc_bytes = 16384, .acc_banks = 2, .mesh_output_bits = 20, .dma_max_bytes = 64,
+  m->config = (gm_config){.dim = 16,
+                          .input_type = TW_I8,
+                          .acc_type = TW_I32,
+                          .spad_bytes = 16384,
+                          .spad_banks = 4,
+                          .acc_bytes = 16384,
+                          .acc_banks = 2,
+                          .mesh_output_bits = 20,
+                          .dma_max_bytes = 64,
                           .max_block_cols = 64};
   if (real) {
     m->config.dim = 4, m->config.input_type = m->config.acc_type = TW_F32, m->config.mesh_output_bits = 32;
@@ -92,17 +99,22 @@ static uint64_t local(uint32_t address, int rows, int cols) {
   return (uint64_t)address | (uint64_t)cols << 32 | (uint64_t)rows << 48;
 }
 
-static gm_command config_ex(bool ws, int activation, bool at, bool bt, int a_stride, int c_stride, int shift, float scale) {
-  return (gm_command){GM_CONFIG, (uint64_t)float_to_bits(scale) << 32 | (uint64_t)a_stride << 16 | (uint64_t)bt << 9 |
-                      (uint64_t)at << 8 | (uint64_t)activation << 3 | (uint64_t)ws << 2 | GM_CONFIG_EX,
+static gm_command config_ex(bool ws, int activation, bool at, bool bt, int a_stride, int c_stride, int shift,
+                            float scale) {
+  return (gm_command){GM_CONFIG,
+                      (uint64_t)float_to_bits(scale) << 32 | (uint64_t)a_stride << 16 | (uint64_t)bt << 9 |
+                          (uint64_t)at << 8 | (uint64_t)activation << 3 | (uint64_t)ws << 2 | GM_CONFIG_EX,
                       (uint64_t)c_stride << 48 | (uint32_t)shift};
 }
 static gm_command config_ld(int id, uint64_t stride, float scale, bool shrink, int block_stride) {
-  return (gm_command){GM_CONFIG, (uint64_t)float_to_bits(scale) << 32 | (uint64_t)block_stride << 16 | 1 << 8 |
-                      (uint64_t)id << 3 | (uint64_t)shrink << 2 | GM_CONFIG_LD, stride};
+  return (gm_command){GM_CONFIG,
+                      (uint64_t)float_to_bits(scale) << 32 | (uint64_t)block_stride << 16 | 1 << 8 | (uint64_t)id << 3 |
+                          (uint64_t)shrink << 2 | GM_CONFIG_LD,
+                      stride};
 }
 static gm_command config_st(uint32_t stride, int activation, float scale) {
-  return (gm_command){GM_CONFIG, (uint64_t)activation << 2 | GM_CONFIG_ST, (uint64_t)float_to_bits(scale) << 32 | stride};
+  return (gm_command){GM_CONFIG, (uint64_t)activation << 2 | GM_CONFIG_ST,
+                      (uint64_t)float_to_bits(scale) << 32 | stride};
 }
 typedef struct pooling {
   int stride, size, out_dim, out_rows, out_cols, rows, cols, upper, left;
@@ -154,7 +166,8 @@ static void mvin_copies_blocks_and_leaves_the_rest_of_a_row_alone(void **state) 
   int8_t before = spad_at(m, 25, 8);
   apply(m, mvin(0, A_BASE + 3, 5, 3, 40)); /* blocks of 16, 16 and 8 columns at rows 5, 25 and 45 */
   for (int r = 0; r < 3; r++)
-    for (int c = 0; c < 40; c++) assert_int_equal(spad_at(m, 5 + r + 20 * (c / 16), c % 16), (int8_t)m->a[3 + 100 * r + c]);
+    for (int c = 0; c < 40; c++)
+      assert_int_equal(spad_at(m, 5 + r + 20 * (c / 16), c % 16), (int8_t)m->a[3 + 100 * r + c]);
   assert_int_equal(spad_at(m, 45, 8), before); /* never written: both are what was there at power-up */
   gm_memory_use use = gm_arch_memory_use(m->arch);
   assert_int_equal(use.spad_rows, 9);
@@ -166,11 +179,15 @@ static void mvin_copies_blocks_and_leaves_the_rest_of_a_row_alone(void **state) 
 static void mvin_scale_rounds_ties_to_even_and_saturates(void **state) {
   (void)state;
   machine *m = new_machine(false);
-  static const struct { int8_t in; float scale; int8_t out; } cases[] = {
-    {1, 0.5f, 0}, {3, 0.5f, 2}, {5, 0.5f, 2}, {-1, 0.5f, 0}, {-3, 0.5f, -2}, {-5, 0.5f, -2}, {7, 0.5f, 4},
-    {127, 2, 127}, {-128, 2, -128}, {100, 1.27f, 127}, {-100, 1.285f, -128}, {-128, -1, 127}, {85, 1.5f, 127},
-    {84, 1.5f, 126}, {10, NAN, 127}, {10, INFINITY, 127}, {-10, INFINITY, -128}, {0, INFINITY, 127}, {77, 0, 0},
-    {127, 1e30f, 127}, {1, 0.49999997f, 0}, {1, 0.50000006f, 1}, {-77, 1, -77}};
+  static const struct {
+    int8_t in;
+    float scale;
+    int8_t out;
+  } cases[] = {{1, 0.5f, 0},         {3, 0.5f, 2},          {5, 0.5f, 2},       {-1, 0.5f, 0},   {-3, 0.5f, -2},
+               {-5, 0.5f, -2},       {7, 0.5f, 4},          {127, 2, 127},      {-128, 2, -128}, {100, 1.27f, 127},
+               {-100, 1.285f, -128}, {-128, -1, 127},       {85, 1.5f, 127},    {84, 1.5f, 126}, {10, NAN, 127},
+               {10, INFINITY, 127},  {-10, INFINITY, -128}, {0, INFINITY, 127}, {77, 0, 0},      {127, 1e30f, 127},
+               {1, 0.49999997f, 0},  {1, 0.50000006f, 1},   {-77, 1, -77}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     m->a[0] = (uint8_t)cases[i].in;
     apply(m, config_ld(1, 16, cases[i].scale, false, 16));
@@ -242,11 +259,27 @@ static void real_mvin_scales_knows_one_nan_and_no_negative_zero(void **state) {
 static void mvout_applies_relu_before_the_scale_and_rounds_to_even(void **state) {
   (void)state;
   machine *m = new_machine(false);
-  static const struct { int32_t in; int activation; float scale; int8_t out; } cases[] = {
-    {5, 0, 0.5f, 2}, {7, 0, 0.5f, 4}, {-5, 0, 0.5f, -2}, {300, 0, 1, 127}, {-300, 0, 1, -128}, {-300, GM_RELU, 1, 0},
-    {300, GM_RELU, 0.25f, 75}, {-8, GM_RELU, -1, 0}, {8, GM_RELU, -1, -8}, {16777217, 0, 0x1p-20f, 16},
-    {INT32_MAX, 0, 1, 127}, {INT32_MIN, 0, -1, 127}, {1, 0, NAN, 127}, {-1, 0, INFINITY, -128},
-    {16777219, 0, 0x1p-18f, 64}, {-1000000, 0, 1e-4f, -100}};
+  static const struct {
+    int32_t in;
+    int activation;
+    float scale;
+    int8_t out;
+  } cases[] = {{5, 0, 0.5f, 2},
+               {7, 0, 0.5f, 4},
+               {-5, 0, 0.5f, -2},
+               {300, 0, 1, 127},
+               {-300, 0, 1, -128},
+               {-300, GM_RELU, 1, 0},
+               {300, GM_RELU, 0.25f, 75},
+               {-8, GM_RELU, -1, 0},
+               {8, GM_RELU, -1, -8},
+               {16777217, 0, 0x1p-20f, 16},
+               {INT32_MAX, 0, 1, 127},
+               {INT32_MIN, 0, -1, 127},
+               {1, 0, NAN, 127},
+               {-1, 0, INFINITY, -128},
+               {16777219, 0, 0x1p-18f, 64},
+               {-1000000, 0, 1e-4f, -100}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     memcpy(m->a, &cases[i].in, 4);
     apply(m, config_ld(0, 64, 1, false, 16));
@@ -295,8 +328,15 @@ static void pooling_takes_the_largest_and_counts_the_padding_as_zero(void **stat
   for (int i = 0; i < ROWS * COLS * 16; i++) m->a[i] = (uint8_t)(m->a[i] | 0x80); /* negative: the padding wins */
   apply(m, config_ld(0, 16, 1, true, 16));
   for (int r = 0; r < ROWS * COLS; r++) apply(m, mvin(0, A_BASE + 16 * (uint64_t)r, ACC | (uint32_t)(40 + r), 1, 16));
-  pooling p = {.stride = 2, .size = 3, .out_dim = OUT_DIM, .out_rows = 3, .out_cols = 3, .rows = ROWS, .cols = COLS,
-               .upper = 1, .left = 2};
+  pooling p = {.stride = 2,
+               .size = 3,
+               .out_dim = OUT_DIM,
+               .out_rows = 3,
+               .out_cols = 3,
+               .rows = ROWS,
+               .cols = COLS,
+               .upper = 1,
+               .left = 2};
   apply(m, config_pool(STRIDE, 0, 0.75f, p));
   apply(m, mvout(C_BASE, ACC | 40, 0, CHANNELS));
   for (int pr = 0; pr < 3; pr++)
@@ -366,8 +406,11 @@ static void output_stationary_sums_wrap_at_20_bits_and_round_to_even_when_shifte
     assert_int_equal(acc_at(m, 8, 0), (sum + (1 << 19)) % (1 << 20) - (1 << 19));
     assert_int_equal(acc_at(m, 23, 15), acc_at(m, 8, 0));
   }
-  static const struct { int8_t d; int shift, out; } cases[] = {{5, 1, 2}, {7, 1, 4}, {-5, 1, -2}, {-7, 1, -4}, {6, 2, 2},
-    {10, 2, 2}, {-6, 2, -2}, {-1, 3, 0}, {127, 7, 1}, {-128, 8, 0}, {-128, 7, -1}, {100, 31, 0}, {-100, 0, -100}};
+  static const struct {
+    int8_t d;
+    int shift, out;
+  } cases[] = {{5, 1, 2},  {7, 1, 4},   {-5, 1, -2},  {-7, 1, -4},   {6, 2, 2},    {10, 2, 2},     {-6, 2, -2},
+               {-1, 3, 0}, {127, 7, 1}, {-128, 8, 0}, {-128, 7, -1}, {100, 31, 0}, {-100, 0, -100}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     m->a[1024] = (uint8_t)cases[i].d;
     apply(m, mvin(0, A_BASE + 1024, 200, 1, 1));
@@ -496,8 +539,12 @@ typedef struct random_operand {
 } random_operand;
 
 static random_operand draw_operand(machine *m, const model *n, int stride, bool transposed, bool may_be_garbage) {
-  random_operand o = {.garbage = may_be_garbage && draw_below(m, 3) == 0, .acc = draw_below(m, 4) == 0,
-                      .transposed = transposed, .stride = stride, .rows = n->dim, .cols = n->dim};
+  random_operand o = {.garbage = may_be_garbage && draw_below(m, 3) == 0,
+                      .acc = draw_below(m, 4) == 0,
+                      .transposed = transposed,
+                      .stride = stride,
+                      .rows = n->dim,
+                      .cols = n->dim};
   if (draw(m) & 1) o.rows = 1 + draw_below(m, n->dim), o.cols = 1 + draw_below(m, n->dim);
   o.row = draw_row(m, n->dim * stride);
   return o;
@@ -568,12 +615,18 @@ static void random_matmuls(machine *m, model *n, const setting *s) {
 }
 
 static setting random_setting(machine *m) {
-  static const bool modes[6][3] = {{true, false, false}, {true, false, false}, {true, true, false}, {true, false, true},
-                                   {false, false, false}, {false, true, true}}; /* ws, at, bt */
+  static const bool modes[6][3] = {{true, false, false}, {true, false, false},  {true, true, false},
+                                   {true, false, true},  {false, false, false}, {false, true, true}}; /* ws, at, bt */
   const bool *mode = modes[draw_below(m, 6)];
   static const float scales[] = {1, 0.01f, 0.5f, -0.03f};
-  setting s = {.ws = mode[0], .at = mode[1], .bt = mode[2], .relu = draw(m) & 1, .a_stride = 1 + draw_below(m, 3),
-               .c_stride = mode[0] ? 1 + draw_below(m, 3) : 1, .shift = draw_below(m, 12), .scale = scales[draw_below(m, 4)]};
+  setting s = {.ws = mode[0],
+               .at = mode[1],
+               .bt = mode[2],
+               .relu = draw(m) & 1,
+               .a_stride = 1 + draw_below(m, 3),
+               .c_stride = mode[0] ? 1 + draw_below(m, 3) : 1,
+               .shift = draw_below(m, 12),
+               .scale = scales[draw_below(m, 4)]};
   return s;
 }
 
@@ -586,8 +639,7 @@ static void compare(const machine *m, const model *n) {
   for (int r = 0; r < 1024; r++)
     for (int c = 0; c < n->dim; c++) {
       double x = n->real ? (double)real_at(gm_arch_spad_row(m->arch, (size_t)r), c) : spad_at(m, r, c);
-      if (differs(x, n->spad[r][c]))
-        fail_msg("scratchpad row %d column %d: %.9g, not %.9g", r, c, x, n->spad[r][c]);
+      if (differs(x, n->spad[r][c])) fail_msg("scratchpad row %d column %d: %.9g, not %.9g", r, c, x, n->spad[r][c]);
       x = n->real ? (double)real_at(gm_arch_acc_row(m->arch, (size_t)r), c) : acc_at(m, r, c);
       if (differs(x, n->acc[r][c])) fail_msg("accumulator row %d column %d: %.9g, not %.9g", r, c, x, n->acc[r][c]);
     }
@@ -809,7 +861,8 @@ static void dma_outside_an_array_names_the_array_and_the_distance(void **state) 
   apply(m, mvin(0, A_BASE + ARRAY_BYTES - 16, 0, 1, 16));
   refuses(m, mvin(0, A_BASE + ARRAY_BYTES - 13, 0, 1, 16),
           "mvin: reads 16 bytes at A + 32755: 3 beyond the end of A (32768 bytes)");
-  refuses(m, mvin(0, A_BASE + ARRAY_BYTES - 16, 0, 2, 16), "16 bytes at 0x80018000, where there is no memory: 0 bytes behind");
+  refuses(m, mvin(0, A_BASE + ARRAY_BYTES - 16, 0, 2, 16),
+          "16 bytes at 0x80018000, where there is no memory: 0 bytes behind");
   refuses(m, mvout(C_BASE + ARRAY_BYTES - 13, 0, 1, 16),
           "mvout: writes 16 bytes at C + 32755: 3 beyond the end of C (32768 bytes)");
   refuses(m, mvout(B_BASE + 5, 0, 1, 16), "mvout: writes 16 bytes at B + 5, which is not writable");
@@ -857,8 +910,16 @@ static void registers_follow_the_configuration_commands(void **state) {
 /* Whatever a program sends, the machine does it or says why not; the sanitizers watch. */
 static void any_bits_are_done_or_refused(void **state) {
   (void)state;
-  static const uint8_t functs[] = {GM_CONFIG, GM_CONFIG, GM_MVIN, GM_MVIN2, GM_MVOUT, GM_PRELOAD, GM_PRELOAD,
-                                   GM_COMPUTE_PRELOADED, GM_COMPUTE_PRELOADED, GM_COMPUTE_ACCUMULATED};
+  static const uint8_t functs[] = {GM_CONFIG,
+                                   GM_CONFIG,
+                                   GM_MVIN,
+                                   GM_MVIN2,
+                                   GM_MVOUT,
+                                   GM_PRELOAD,
+                                   GM_PRELOAD,
+                                   GM_COMPUTE_PRELOADED,
+                                   GM_COMPUTE_PRELOADED,
+                                   GM_COMPUTE_ACCUMULATED};
   static const uint32_t bases[] = {0, A_BASE, B_BASE, C_BASE, A_BASE, C_BASE, C_BASE, 0xfffffff0};
   for (int real = 0; real < 2; real++) {
     machine *m = new_machine(real);
@@ -892,27 +953,27 @@ static void any_bits_are_done_or_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(mvin_copies_blocks_and_leaves_the_rest_of_a_row_alone),
-    cmocka_unit_test(mvin_scale_rounds_ties_to_even_and_saturates),
-    cmocka_unit_test(mvin_of_address_zero_writes_zeros_and_stride_zero_repeats_a_row),
-    cmocka_unit_test(mvin_into_the_accumulator_takes_32_bits_unscaled_or_8_bits_scaled_and_may_add),
-    cmocka_unit_test(real_mvin_scales_knows_one_nan_and_no_negative_zero),
-    cmocka_unit_test(mvout_applies_relu_before_the_scale_and_rounds_to_even),
-    cmocka_unit_test(mvout_writes_its_columns_and_nothing_else),
-    cmocka_unit_test(config_st_with_all_ones_keeps_the_scale),
-    cmocka_unit_test(pooling_takes_the_largest_and_counts_the_padding_as_zero),
-    cmocka_unit_test(weights_stay_until_the_next_preloaded_compute),
-    cmocka_unit_test(output_stationary_sums_wrap_at_20_bits_and_round_to_even_when_shifted),
-    cmocka_unit_test(random_integer_programs_agree_with_the_naive_model),
-    cmocka_unit_test(random_real_programs_agree_with_the_naive_model),
-    cmocka_unit_test(all_forms_of_a_kernel_give_the_same_bits),
-    cmocka_unit_test(what_reset_leaves_open_is_refused),
-    cmocka_unit_test(features_the_machine_lacks_are_refused_by_name),
-    cmocka_unit_test(sizes_and_rows_out_of_range_are_refused),
-    cmocka_unit_test(what_the_array_leaves_to_chance_is_refused),
-    cmocka_unit_test(dma_outside_an_array_names_the_array_and_the_distance),
-    cmocka_unit_test(registers_follow_the_configuration_commands),
-    cmocka_unit_test(any_bits_are_done_or_refused),
+      cmocka_unit_test(mvin_copies_blocks_and_leaves_the_rest_of_a_row_alone),
+      cmocka_unit_test(mvin_scale_rounds_ties_to_even_and_saturates),
+      cmocka_unit_test(mvin_of_address_zero_writes_zeros_and_stride_zero_repeats_a_row),
+      cmocka_unit_test(mvin_into_the_accumulator_takes_32_bits_unscaled_or_8_bits_scaled_and_may_add),
+      cmocka_unit_test(real_mvin_scales_knows_one_nan_and_no_negative_zero),
+      cmocka_unit_test(mvout_applies_relu_before_the_scale_and_rounds_to_even),
+      cmocka_unit_test(mvout_writes_its_columns_and_nothing_else),
+      cmocka_unit_test(config_st_with_all_ones_keeps_the_scale),
+      cmocka_unit_test(pooling_takes_the_largest_and_counts_the_padding_as_zero),
+      cmocka_unit_test(weights_stay_until_the_next_preloaded_compute),
+      cmocka_unit_test(output_stationary_sums_wrap_at_20_bits_and_round_to_even_when_shifted),
+      cmocka_unit_test(random_integer_programs_agree_with_the_naive_model),
+      cmocka_unit_test(random_real_programs_agree_with_the_naive_model),
+      cmocka_unit_test(all_forms_of_a_kernel_give_the_same_bits),
+      cmocka_unit_test(what_reset_leaves_open_is_refused),
+      cmocka_unit_test(features_the_machine_lacks_are_refused_by_name),
+      cmocka_unit_test(sizes_and_rows_out_of_range_are_refused),
+      cmocka_unit_test(what_the_array_leaves_to_chance_is_refused),
+      cmocka_unit_test(dma_outside_an_array_names_the_array_and_the_distance),
+      cmocka_unit_test(registers_follow_the_configuration_commands),
+      cmocka_unit_test(any_bits_are_done_or_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

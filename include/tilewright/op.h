@@ -38,9 +38,9 @@ typedef struct tw_key {
 } tw_key;
 
 typedef struct tw_value {
-  bool given;   /* by the user, or filled in by tw_problem_set */
-  int64_t i;    /* INT, BOOL, TYPE (a tw_type), CHOICE (index) */
-  double r;     /* REAL */
+  bool given; /* by the user, or filled in by tw_problem_set */
+  int64_t i;  /* INT, BOOL, TYPE (a tw_type), CHOICE (index) */
+  double r;   /* REAL */
 } tw_value;
 
 typedef struct tw_op tw_op;
@@ -54,13 +54,13 @@ typedef struct tw_problem {
 /* An array that a kernel reads or writes. Row-major; the last dimension is contiguous and is `pitch` elements
  * apart from row to row (pitch >= dims[rank-1]). What lies between dims[rank-1] and pitch is not written. */
 typedef struct tw_operand {
-  const char *name;   /* the C name: "A" */
+  const char *name; /* the C name: "A" */
   tw_type type;
   int rank;
   int64_t dims[TW_RANK_MAX];
-  int64_t pitch;      /* elements from one row (last dimension) to the next */
+  int64_t pitch; /* elements from one row (last dimension) to the next */
   bool is_output;
-  size_t bytes;       /* of the whole array, pitch included */
+  size_t bytes; /* of the whole array, pitch included */
 } tw_operand;
 
 struct tw_op {
@@ -89,7 +89,7 @@ const tw_op *tw_op_at(size_t index);       /* NULL past the last */
 tw_status tw_problem_parse(const char *op, size_t n_words, const char *const words[], tw_problem *out, tw_error *);
 /* Sets one key by text, as tw_problem_parse does. */
 tw_status tw_problem_set(tw_problem *, const char *key, const char *text, tw_error *);
-int64_t tw_problem_int(const tw_problem *, const char *key);   /* INT, BOOL or CHOICE; the key must exist */
+int64_t tw_problem_int(const tw_problem *, const char *key); /* INT, BOOL or CHOICE; the key must exist */
 double tw_problem_real(const tw_problem *, const char *key);
 tw_type tw_problem_type(const tw_problem *, const char *key);
 bool tw_problem_given(const tw_problem *, const char *key);
@@ -99,7 +99,7 @@ size_t tw_problem_print(const tw_problem *, char *buffer, size_t size);
 
 /* A problem with inputs and expected outputs: made once, then read by any number of threads. */
 typedef struct tw_case {
-  const tw_problem *problem;  /* must outlive the case */
+  const tw_problem *problem; /* must outlive the case */
   uint64_t seed;
   size_t n_operands;
   tw_operand operand[TW_OPERANDS_MAX];

@@ -16,23 +16,23 @@ extern "C" {
 
 typedef struct tw_progress {
   int iteration, iterations;
-  int done, planned;       /* candidates evaluated / planned at most */
+  int done, planned; /* candidates evaluated / planned at most */
   int correct;
   double best_utilization;
-  double elapsed, left;    /* seconds; left is an estimate, < 0 if unknown */
+  double elapsed, left; /* seconds; left is an estimate, < 0 if unknown */
 } tw_progress;
 
 typedef struct tw_search_options {
-  int iterations;          /* T; 0 = default */
-  int plans;               /* N, per parent; 0 = default */
-  int kernels;             /* K, per plan; 0 = default */
-  int beam;                /* B; 0 = default */
-  double dropout;          /* probability that a menu entry is hidden from a plan; < 0 = default */
+  int iterations; /* T; 0 = default */
+  int plans;      /* N, per parent; 0 = default */
+  int kernels;    /* K, per plan; 0 = default */
+  int beam;       /* B; 0 = default */
+  double dropout; /* probability that a menu entry is hidden from a plan; < 0 = default */
   uint64_t seed;
-  int jobs;                /* threads; 0 = all cores */
-  double seconds;          /* stop starting candidates after this long; 0 = no limit */
-  const char *journal;     /* SQLite file; NULL = none. An interrupted search resumes from it. */
-  const tw_schedule *start;  /* schedule to start from (wisdom); NULL = the target's plainest */
+  int jobs;                      /* threads; 0 = all cores */
+  double seconds;                /* stop starting candidates after this long; 0 = no limit */
+  const char *journal;           /* SQLite file; NULL = none. An interrupted search resumes from it. */
+  const tw_schedule *start;      /* schedule to start from (wisdom); NULL = the target's plainest */
   const volatile int *interrupt; /* stop when it becomes non-zero; NULL = never */
   void (*progress)(void *context, const tw_progress *); /* called from the calling thread; may be NULL */
   void *context;
@@ -40,28 +40,29 @@ typedef struct tw_search_options {
 
 /* One rung of the ladder: the step that was taken, and what came of it. */
 typedef struct tw_rung {
-  char step[TW_STEP_MAX];   /* "start" for the first */
+  char step[TW_STEP_MAX]; /* "start" for the first */
   char why[240];
   double cost, utilization;
 } tw_rung;
 
 typedef struct tw_search_result {
-  tw_schedule schedule;     /* of the best candidate */
-  char *source;             /* of the best candidate */
+  tw_schedule schedule;       /* of the best candidate */
+  char *source;               /* of the best candidate */
   tw_measurement best, start; /* start: the plainest kernel */
   char *start_source;
   size_t n_rungs;
-  tw_rung *rung;            /* from the start to the best */
+  tw_rung *rung; /* from the start to the best */
   tw_bound bound;
-  int samples, correct;     /* candidates evaluated (duplicates once), correct ones */
+  int samples, correct; /* candidates evaluated (duplicates once), correct ones */
   double wall_seconds;
-  char *notes;              /* lines for the user, each ended by a newline: steps of `start` that are illegal here, a
+  char *notes; /* lines for the user, each ended by a newline: steps of `start` that are illegal here, a
                              * journal that could not be written, ...; "" if there are none */
 } tw_search_result;
 
 /* TW_OK, or TW_INTERRUPTED with the best so far in *out (source is NULL if there was none yet); otherwise nothing is in
  * *out. The best kernel is checked once more on fresh inputs before it is returned, unless it was interrupted. */
-tw_status tw_search(const tw_target *, const tw_problem *, const tw_search_options *, tw_search_result *out, tw_error *);
+tw_status tw_search(const tw_target *, const tw_problem *, const tw_search_options *, tw_search_result *out,
+                    tw_error *);
 void tw_search_result_free(tw_search_result *);
 
 #pragma GCC visibility pop

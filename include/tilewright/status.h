@@ -11,11 +11,11 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 typedef enum tw_status {
-  TW_OK = 0,             /* done */
-  TW_FAILED = 1,         /* the kernel is wrong, does not compile, faults or does not end */
-  TW_USAGE = 2,          /* unknown name, bad value, unreadable or malformed file: the caller's to mend */
-  TW_MISSING = 3,        /* something needed is not here: compiler, file of the installation, memory, disk room */
-  TW_INTERRUPTED = 130,  /* stopped by the user (128 + SIGINT); what was found until then is valid */
+  TW_OK = 0,            /* done */
+  TW_FAILED = 1,        /* the kernel is wrong, does not compile, faults or does not end */
+  TW_USAGE = 2,         /* unknown name, bad value, unreadable or malformed file: the caller's to mend */
+  TW_MISSING = 3,       /* something needed is not here: compiler, file of the installation, memory, disk room */
+  TW_INTERRUPTED = 130, /* stopped by the user (128 + SIGINT); what was found until then is valid */
 } tw_status;
 
 typedef struct tw_error {
@@ -24,8 +24,7 @@ typedef struct tw_error {
 } tw_error;
 
 /* Fills *error (if not NULL) and returns status, so that callers write `return tw_fail(...)`. */
-tw_status tw_fail(tw_error *error, tw_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+tw_status tw_fail(tw_error *error, tw_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 #ifdef __clang_analyzer__ /* it cannot see that the status comes back */
 #define tw_fail(error, status, ...) ((void)tw_fail(error, status, __VA_ARGS__), (status))
 #endif

@@ -23,10 +23,10 @@ typedef struct tw_artefact tw_artefact; /* a built kernel; what it is, is the ta
 
 /* A legal next step of a schedule. A plan of the search is one `lever`; its parameters are alternatives of it. */
 typedef struct tw_menu_item {
-  char step[TW_STEP_MAX];   /* what to append to the schedule */
-  char lever[32];           /* the menu entry it belongs to: "tile", "double buffer", "bank placement", ... */
-  char why[240];            /* what the step is for, in words, with the model's numbers */
-  double predicted_cost;    /* the analytic model's cost of the kernel after this step (target's unit) */
+  char step[TW_STEP_MAX]; /* what to append to the schedule */
+  char lever[32];         /* the menu entry it belongs to: "tile", "double buffer", "bank placement", ... */
+  char why[240];          /* what the step is for, in words, with the model's numbers */
+  double predicted_cost;  /* the analytic model's cost of the kernel after this step (target's unit) */
 } tw_menu_item;
 
 typedef struct tw_menu {
@@ -44,7 +44,7 @@ typedef struct tw_counter {
 } tw_counter;
 
 typedef struct tw_memory_use {
-  const char *name; /* "scratchpad" */
+  const char *name;  /* "scratchpad" */
   size_t used, size; /* bytes */
 } tw_memory_use;
 
@@ -86,12 +86,14 @@ struct tw_target {
   /* The analytic model's cost of a schedule, without running it. */
   tw_status (*predict)(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
   /* Kernel source -> artefact, cached by content; on failure TW_FAILED with the compiler's message. */
-  tw_status (*build)(const tw_target *, const tw_problem *, const char *source, size_t length, tw_artefact **, tw_error *);
+  tw_status (*build)(const tw_target *, const tw_problem *, const char *source, size_t length, tw_artefact **,
+                     tw_error *);
   /* Runs the artefact on the case with poisoned outputs. TW_FAILED with where and how if it is wrong. */
   tw_status (*check)(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
   /* Cost, utilization, memory in use, counters. `trace` (may be NULL) is a file for a timeline in the Chrome
    * trace format. On a simulated target this is the run that `check` made, if it was made without a trace. */
-  tw_status (*measure)(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *, tw_error *);
+  tw_status (*measure)(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *,
+                       tw_error *);
   void (*release)(tw_artefact *);
   tw_status (*bound)(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
   /* What an LLM agent needs to know: topic is "architecture", "isa", "menu", "rules" or "example". Static text or NULL. */

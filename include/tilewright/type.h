@@ -11,9 +11,20 @@ extern "C" {
 
 typedef enum tw_type {
   TW_TYPE_NONE = 0, /* not given: the target chooses */
-  TW_F32, TW_F16, TW_BF16, TW_E4M3, TW_E5M2,
-  TW_MXFP4, TW_MXFP6, TW_MXFP8, TW_BFP16,
-  TW_I8, TW_U8, TW_I4, TW_I32, TW_TERNARY,
+  TW_F32,
+  TW_F16,
+  TW_BF16,
+  TW_E4M3,
+  TW_E5M2,
+  TW_MXFP4,
+  TW_MXFP6,
+  TW_MXFP8,
+  TW_BFP16,
+  TW_I8,
+  TW_U8,
+  TW_I4,
+  TW_I32,
+  TW_TERNARY,
   TW_TYPE_COUNT
 } tw_type;
 

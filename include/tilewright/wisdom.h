@@ -15,7 +15,7 @@ extern "C" {
 
 typedef struct tw_wisdom_entry {
   char target[64];
-  char problem[512];     /* as tw_problem_print writes it */
+  char problem[512]; /* as tw_problem_print writes it */
   tw_schedule schedule;
   double cost, utilization;
   char unit[16];

@@ -18,51 +18,52 @@ typedef struct key {
   int low, high; /* of integers; of TEXT: high is the size of the field */
 } key;
 
-#define KEY(field, kind, low, high) {#field, kind, offsetof(gm_config, field), low, high}
+#define KEY(field, kind, low, high)                                                                                    \
+  { #field, kind, offsetof(gm_config, field), low, high }
 static const key keys[] = {
-  {"name", TEXT, offsetof(gm_config, name), 0, sizeof((gm_config *)0)->name},
-  {"summary", TEXT, offsetof(gm_config, summary), 0, sizeof((gm_config *)0)->summary},
-  KEY(dim, POWER_OF_TWO, 2, 64),
-  KEY(input_type, TYPE, 0, 0),
-  KEY(acc_type, TYPE, 0, 0),
-  KEY(spad_bytes, POWER_OF_TWO, 1024, 1 << 26),
-  KEY(spad_banks, POWER_OF_TWO, 1, 64),
-  KEY(acc_bytes, POWER_OF_TWO, 1024, 1 << 26),
-  KEY(acc_banks, POWER_OF_TWO, 1, 64),
-  KEY(mesh_output_bits, INTEGER, 8, 32),
-  KEY(mvin_scales_acc, BOOLEAN, 0, 1),
-  KEY(rs_load, INTEGER, 1, 64),
-  KEY(rs_execute, INTEGER, 1, 64),
-  KEY(rs_store, INTEGER, 1, 64),
-  KEY(queue_load, INTEGER, 1, 64),
-  KEY(queue_execute, INTEGER, 3, 64), /* ExecuteController looks at three heads */
-  KEY(queue_store, INTEGER, 1, 64),
-  KEY(dma_bus_bits, POWER_OF_TWO, 64, 512),
-  KEY(dma_max_bytes, POWER_OF_TWO, 16, 256),
-  KEY(max_in_flight_reads, INTEGER, 1, 256),
-  KEY(max_in_flight_writes, INTEGER, 1, 256),
-  KEY(tlb_entries, INTEGER, 1, 1024),
-  KEY(spad_read_delay, INTEGER, 0, 64),
-  KEY(mesh_output_delay, INTEGER, 0, 64),
-  KEY(tile_latency, INTEGER, 0, 64),
-  KEY(acc_latency, INTEGER, 2, 64), /* AccumulatorMem requires at least 2 */
-  KEY(mvin_scale_latency, INTEGER, 0, 64),
-  KEY(acc_scale_latency, INTEGER, 1, 64),
-  KEY(l2_bytes, POWER_OF_TWO, 4096, 1 << 30),
-  KEY(l2_ways, POWER_OF_TWO, 1, 64),
-  KEY(l2_banks, POWER_OF_TWO, 1, 64),
-  KEY(l2_latency, INTEGER, 1, 1000),
-  KEY(l2_misses, INTEGER, 1, 32),
-  KEY(l2_fill_latency, INTEGER, 1, 10000),
-  KEY(port_bytes, POWER_OF_TWO, 1, 16),
-  KEY(l2_fill_centicycles, INTEGER, 100, 100000),
-  KEY(llc_bytes, POWER_OF_TWO, 4096, 1 << 30),
-  KEY(llc_hit, INTEGER, 1, 10000),
-  KEY(llc_miss, INTEGER, 1, 10000),
-  KEY(icache_bytes, POWER_OF_TWO, 1024, 1 << 24),
-  KEY(icache_ways, POWER_OF_TWO, 1, 64),
-  KEY(dcache_bytes, POWER_OF_TWO, 1024, 1 << 24),
-  KEY(dcache_ways, POWER_OF_TWO, 1, 64),
+    {"name", TEXT, offsetof(gm_config, name), 0, sizeof((gm_config *)0)->name},
+    {"summary", TEXT, offsetof(gm_config, summary), 0, sizeof((gm_config *)0)->summary},
+    KEY(dim, POWER_OF_TWO, 2, 64),
+    KEY(input_type, TYPE, 0, 0),
+    KEY(acc_type, TYPE, 0, 0),
+    KEY(spad_bytes, POWER_OF_TWO, 1024, 1 << 26),
+    KEY(spad_banks, POWER_OF_TWO, 1, 64),
+    KEY(acc_bytes, POWER_OF_TWO, 1024, 1 << 26),
+    KEY(acc_banks, POWER_OF_TWO, 1, 64),
+    KEY(mesh_output_bits, INTEGER, 8, 32),
+    KEY(mvin_scales_acc, BOOLEAN, 0, 1),
+    KEY(rs_load, INTEGER, 1, 64),
+    KEY(rs_execute, INTEGER, 1, 64),
+    KEY(rs_store, INTEGER, 1, 64),
+    KEY(queue_load, INTEGER, 1, 64),
+    KEY(queue_execute, INTEGER, 3, 64), /* ExecuteController looks at three heads */
+    KEY(queue_store, INTEGER, 1, 64),
+    KEY(dma_bus_bits, POWER_OF_TWO, 64, 512),
+    KEY(dma_max_bytes, POWER_OF_TWO, 16, 256),
+    KEY(max_in_flight_reads, INTEGER, 1, 256),
+    KEY(max_in_flight_writes, INTEGER, 1, 256),
+    KEY(tlb_entries, INTEGER, 1, 1024),
+    KEY(spad_read_delay, INTEGER, 0, 64),
+    KEY(mesh_output_delay, INTEGER, 0, 64),
+    KEY(tile_latency, INTEGER, 0, 64),
+    KEY(acc_latency, INTEGER, 2, 64), /* AccumulatorMem requires at least 2 */
+    KEY(mvin_scale_latency, INTEGER, 0, 64),
+    KEY(acc_scale_latency, INTEGER, 1, 64),
+    KEY(l2_bytes, POWER_OF_TWO, 4096, 1 << 30),
+    KEY(l2_ways, POWER_OF_TWO, 1, 64),
+    KEY(l2_banks, POWER_OF_TWO, 1, 64),
+    KEY(l2_latency, INTEGER, 1, 1000),
+    KEY(l2_misses, INTEGER, 1, 32),
+    KEY(l2_fill_latency, INTEGER, 1, 10000),
+    KEY(port_bytes, POWER_OF_TWO, 1, 16),
+    KEY(l2_fill_centicycles, INTEGER, 100, 100000),
+    KEY(llc_bytes, POWER_OF_TWO, 4096, 1 << 30),
+    KEY(llc_hit, INTEGER, 1, 10000),
+    KEY(llc_miss, INTEGER, 1, 10000),
+    KEY(icache_bytes, POWER_OF_TWO, 1024, 1 << 24),
+    KEY(icache_ways, POWER_OF_TWO, 1, 64),
+    KEY(dcache_bytes, POWER_OF_TWO, 1024, 1 << 24),
+    KEY(dcache_ways, POWER_OF_TWO, 1, 64),
 };
 #undef KEY
 enum { KEY_COUNT = sizeof keys / sizeof keys[0] };
@@ -102,10 +103,10 @@ static tw_status parse_value(const key *k, const char *value, gm_config *out, pl
     return TW_OK;
   case TYPE:
     if (!tw_type_parse(value, field))
-      return tw_fail(error, TW_USAGE, "%s:%d: %s = %s: not a type; use i8, i32 or f32", at.origin, at.line, k->name, value);
+      return tw_fail(error, TW_USAGE, "%s:%d: %s = %s: not a type; use i8, i32 or f32", at.origin, at.line, k->name,
+                     value);
     return TW_OK;
-  default:
-    return parse_integer(k, value, field, at, error);
+  default: return parse_integer(k, value, field, at, error);
   }
 }
 

@@ -17,22 +17,22 @@ typedef struct gm_config {
   char name[64], summary[160];
 
   /* the array and its memories */
-  int dim;                     /* PEs in a row and in a column; rows of a tile, elements of a row */
-  tw_type input_type;          /* TW_I8 or TW_F32; element of scratchpad, A, B */
-  tw_type acc_type;            /* TW_I32 or TW_F32; element of the accumulator, D */
-  int spad_bytes, spad_banks;  /* capacity of all banks together; a row is dim input elements */
-  int acc_bytes, acc_banks;    /* likewise; a row is dim accumulator elements */
-  int mesh_output_bits;        /* width of a partial sum between PEs (spatialArrayOutputType); 32 for TW_F32 */
-  bool mvin_scales_acc;        /* mvin multiplies accumulator-typed data by its scale too (mvin_scale_acc_args) */
+  int dim;                    /* PEs in a row and in a column; rows of a tile, elements of a row */
+  tw_type input_type;         /* TW_I8 or TW_F32; element of scratchpad, A, B */
+  tw_type acc_type;           /* TW_I32 or TW_F32; element of the accumulator, D */
+  int spad_bytes, spad_banks; /* capacity of all banks together; a row is dim input elements */
+  int acc_bytes, acc_banks;   /* likewise; a row is dim accumulator elements */
+  int mesh_output_bits;       /* width of a partial sum between PEs (spatialArrayOutputType); 32 for TW_F32 */
+  bool mvin_scales_acc;       /* mvin multiplies accumulator-typed data by its scale too (mvin_scale_acc_args) */
 
   /* command path (ReservationStation.scala, Controller.scala) */
-  int rs_load, rs_execute, rs_store;     /* reservation-station entries */
+  int rs_load, rs_execute, rs_store;          /* reservation-station entries */
   int queue_load, queue_execute, queue_store; /* commands queued in each controller */
-  int max_block_cols;          /* widest mvin/mvout, elements; derived: max(dim, dma_max_bytes / input bytes) */
+  int max_block_cols; /* widest mvin/mvout, elements; derived: max(dim, dma_max_bytes / input bytes) */
 
   /* DMA and bus */
-  int dma_bus_bits;            /* beat of the system bus */
-  int dma_max_bytes;           /* largest packet */
+  int dma_bus_bits;                              /* beat of the system bus */
+  int dma_max_bytes;                             /* largest packet */
   int max_in_flight_reads, max_in_flight_writes; /* memory requests */
   int tlb_entries;
 

@@ -104,11 +104,13 @@ static bool apply_load(gm_load_registers load[3], uint64_t rs1, uint64_t rs2, ch
   unsigned id = rs1 >> 3 & 3;
   if (id == 3) return gm_fault(why, "config_ld: there is no state 3; use 0 (mvin), 1 (mvin2) or 2 (mvin3)");
   int pixel_repeats = (int)(rs1 >> 8 & 0xff);
-  if (pixel_repeats > 1)
-    return gm_fault(why, "config_ld: pixel_repeats = %d is not modelled; use 1", pixel_repeats);
-  load[id] = (gm_load_registers){
-    .configured = true, .stride = rs2, .scale = float_of((uint32_t)(rs1 >> 32)), .shrink = rs1 >> 2 & 1,
-    .block_stride = (int)(rs1 >> 16 & 0xffff), .pixel_repeats = 1};
+  if (pixel_repeats > 1) return gm_fault(why, "config_ld: pixel_repeats = %d is not modelled; use 1", pixel_repeats);
+  load[id] = (gm_load_registers){.configured = true,
+                                 .stride = rs2,
+                                 .scale = float_of((uint32_t)(rs1 >> 32)),
+                                 .shrink = rs1 >> 2 & 1,
+                                 .block_stride = (int)(rs1 >> 16 & 0xffff),
+                                 .pixel_repeats = 1};
   return true;
 }
 
@@ -163,10 +165,13 @@ const gm_registers *gm_arch_registers(const gm_arch *g) { return &g->registers; 
 bool gm_arch_apply(gm_arch *g, const gm_command *command, char why[256]) {
   switch (command->funct) {
   case GM_CONFIG: return gm_arch_config(g, command, why);
-  case GM_MVIN: case GM_MVIN2: case GM_MVIN3: return gm_arch_load(g, command, why);
+  case GM_MVIN:
+  case GM_MVIN2:
+  case GM_MVIN3: return gm_arch_load(g, command, why);
   case GM_MVOUT: return gm_arch_store(g, command, why);
   case GM_PRELOAD: return gm_arch_preload(g, command, why);
-  case GM_COMPUTE_PRELOADED: case GM_COMPUTE_ACCUMULATED: return gm_arch_compute(g, command, why);
+  case GM_COMPUTE_PRELOADED:
+  case GM_COMPUTE_ACCUMULATED: return gm_arch_compute(g, command, why);
   case GM_FLUSH: return true; /* of the TLB: no address is translated here */
   case GM_COUNTER: return gm_fault(why, "counter: the machine's event counters are not modelled; use rdcycle");
   case GM_MVOUT_SPAD: return gm_fault(why, "mvout_spad: not in this machine; use mvout and mvin");

@@ -25,11 +25,11 @@ enum gm_activation { GM_NO_ACTIVATION = 0, GM_RELU = 1, GM_LAYERNORM = 2, GM_IGE
 
 /* What the configuration commands set. */
 typedef struct gm_load_registers {
-  bool configured;      /* the RTL's registers have no reset value: a mvin before its config_ld is refused */
-  uint64_t stride;      /* bytes between rows in memory; 0 repeats the first row */
+  bool configured; /* the RTL's registers have no reset value: a mvin before its config_ld is refused */
+  uint64_t stride; /* bytes between rows in memory; 0 repeats the first row */
   float scale;
-  bool shrink;          /* loads into the accumulator take input-typed data */
-  int block_stride;     /* rows between the DIM-wide blocks of one mvin */
+  bool shrink;      /* loads into the accumulator take input-typed data */
+  int block_stride; /* rows between the DIM-wide blocks of one mvin */
   int pixel_repeats;
 } gm_load_registers;
 
@@ -38,24 +38,24 @@ typedef struct gm_execute_registers {
   bool weight_stationary;
   enum gm_activation activation; /* of results written to the scratchpad, of operands read from the accumulator */
   bool a_transposed, b_transposed;
-  int a_stride, c_stride;        /* rows between consecutive rows of A and of C */
-  int in_shift;                  /* rounding right shift of output-stationary results */
-  float acc_scale;               /* of operands read from the accumulator */
+  int a_stride, c_stride; /* rows between consecutive rows of A and of C */
+  int in_shift;           /* rounding right shift of output-stationary results */
+  float acc_scale;        /* of operands read from the accumulator */
 } gm_execute_registers;
 
 typedef struct gm_store_registers {
   bool configured;
-  uint64_t stride;               /* bytes between rows in memory */
+  uint64_t stride; /* bytes between rows in memory */
   enum gm_activation activation;
   float acc_scale;
-  int pool_stride, pool_size;    /* pool_stride 0: no pooling */
+  int pool_stride, pool_size;                     /* pool_stride 0: no pooling */
   int pool_out_dim, pool_out_rows, pool_out_cols; /* pool_out_dim, porows, pocols */
-  int out_rows, out_cols;        /* orows, ocols */
+  int out_rows, out_cols;                         /* orows, ocols */
   int upper_pad, left_pad;
 } gm_store_registers;
 
 typedef struct gm_registers {
-  gm_load_registers load[3];     /* mvin, mvin2, mvin3 */
+  gm_load_registers load[3]; /* mvin, mvin2, mvin3 */
   gm_execute_registers execute;
   gm_store_registers store;
 } gm_registers;
@@ -66,11 +66,11 @@ typedef struct gm_arch gm_arch;
 gm_arch *gm_arch_new(const gm_config *, const rv64_memory *);
 void gm_arch_free(gm_arch *);
 
-bool gm_arch_config(gm_arch *, const gm_command *, char why[256]);   /* config_ex, _ld, _st; norm is refused */
-bool gm_arch_load(gm_arch *, const gm_command *, char why[256]);     /* mvin, mvin2, mvin3 */
-bool gm_arch_store(gm_arch *, const gm_command *, char why[256]);    /* mvout, pooling included */
+bool gm_arch_config(gm_arch *, const gm_command *, char why[256]); /* config_ex, _ld, _st; norm is refused */
+bool gm_arch_load(gm_arch *, const gm_command *, char why[256]);   /* mvin, mvin2, mvin3 */
+bool gm_arch_store(gm_arch *, const gm_command *, char why[256]);  /* mvout, pooling included */
 bool gm_arch_preload(gm_arch *, const gm_command *, char why[256]);
-bool gm_arch_compute(gm_arch *, const gm_command *, char why[256]);  /* compute_preloaded or _accumulated, by funct */
+bool gm_arch_compute(gm_arch *, const gm_command *, char why[256]); /* compute_preloaded or _accumulated, by funct */
 
 /* The one of the above that command->funct selects; flush does nothing; the loops and the counters are refused. */
 bool gm_arch_apply(gm_arch *, const gm_command *, char why[256]);

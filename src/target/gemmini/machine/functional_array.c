@@ -23,14 +23,14 @@ typedef union tile {
 typedef struct operand {
   const char *command, *name;
   gm_address from;
-  int rows, cols;  /* as the array takes it, after a transposition */
-  int stride;      /* local rows between rows as they lie */
+  int rows, cols; /* as the array takes it, after a transposition */
+  int stride;     /* local rows between rows as they lie */
   bool garbage, transposed;
 } operand;
 
 static operand decode_operand(const char *command, const char *name, uint64_t field, int stride, bool transposed) {
-  return (operand){command, name, gm_decode(gm_local(field)), gm_rows(field), gm_cols(field), stride,
-                   gm_is_garbage(gm_local(field)), transposed};
+  return (operand){command,        name,   gm_decode(gm_local(field)),     gm_rows(field),
+                   gm_cols(field), stride, gm_is_garbage(gm_local(field)), transposed};
 }
 
 /* Rows and columns lie in memory as they are named, or, transposed, `cols` rows of `rows` elements
@@ -284,9 +284,10 @@ bool gm_arch_compute(gm_arch *g, const gm_command *command, char why[256]) {
   const char *name = preloaded ? "compute_preloaded" : "compute_accumulated";
   if (!g->preload_waits) return gm_fault(why, "%s: no preload before it says where C goes", name);
   matmul m = {
-    .a = decode_operand(name, "A", command->rs1, e->a_stride, e->a_transposed),
-    .bd = decode_operand(name, e->weight_stationary ? "D" : "B", command->rs2, 1, !e->weight_stationary && e->b_transposed),
-    .c = decode_operand(name, "C", g->c, e->c_stride, false),
+      .a = decode_operand(name, "A", command->rs1, e->a_stride, e->a_transposed),
+      .bd = decode_operand(name, e->weight_stationary ? "D" : "B", command->rs2, 1,
+                           !e->weight_stationary && e->b_transposed),
+      .c = decode_operand(name, "C", g->c, e->c_stride, false),
   };
   if (!check_operand(g, &m.a, why) || !check_operand(g, &m.bd, why) || !check_operand(g, &m.c, why)) return false;
   g->preload_waits = false;

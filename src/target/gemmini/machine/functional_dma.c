@@ -149,8 +149,12 @@ static void load_into_acc(gm_arch *g, const load *l, uint32_t row, const uint8_t
 }
 
 bool gm_arch_load(gm_arch *g, const gm_command *command, char why[256]) {
-  load l = {.name = command_name(command), .from = command->rs1, .rows = gm_rows(command->rs2),
-            .cols = gm_cols(command->rs2), .to = gm_decode(gm_local(command->rs2)), .zeros = command->rs1 == 0};
+  load l = {.name = command_name(command),
+            .from = command->rs1,
+            .rows = gm_rows(command->rs2),
+            .cols = gm_cols(command->rs2),
+            .to = gm_decode(gm_local(command->rs2)),
+            .zeros = command->rs1 == 0};
   l.registers = &g->registers.load[command->funct == GM_MVIN2 ? 1 : command->funct == GM_MVIN3 ? 2 : 0];
   if (gm_is_garbage(gm_local(command->rs2))) return gm_fault(why, "%s: to the garbage address", l.name);
   l.element_bytes = l.to.acc && !l.registers->shrink ? g->acc_bytes : g->input_bytes;
@@ -259,8 +263,8 @@ static bool store_rows(gm_arch *g, uint64_t to, gm_address from, int rows, int c
   uint64_t blocks = (uint64_t)((cols + g->dim - 1) / g->dim);
   if (!gm_check_rows(g, "mvout", from, (blocks - 1) * (uint64_t)g->dim + (uint64_t)rows - 1, why)) return false;
   for (int r = 0; r < rows; r++) {
-    uint8_t *host = dma(g, "mvout", true, to + (uint64_t)r * g->registers.store.stride,
-                        (uint64_t)cols * element_bytes, why);
+    uint8_t *host =
+        dma(g, "mvout", true, to + (uint64_t)r * g->registers.store.stride, (uint64_t)cols * element_bytes, why);
     if (!host) return false;
     uint32_t row = from.row + (uint32_t)r;
     for (int col = 0; col < cols; col += g->dim, row += (uint32_t)g->dim) {
@@ -284,7 +288,8 @@ bool gm_arch_store(gm_arch *g, const gm_command *command, char why[256]) {
     return gm_fault(why, "mvout: %d columns: must be from 1 to %d", cols, g->config->max_block_cols);
   bool image = s->pool_stride || s->pool_size, full = from.full;
   if ((image || full) && cols > g->dim)
-    return gm_fault(why, "mvout: %d columns %s: at most %d", cols, image ? "with pooling" : "of full-width data", g->dim);
+    return gm_fault(why, "mvout: %d columns %s: at most %d", cols, image ? "with pooling" : "of full-width data",
+                    g->dim);
   size_t element_bytes = (size_t)(from.acc && full ? g->acc_bytes : g->input_bytes);
   if (s->pool_stride) return store_pooled(g, command->rs1, from, cols, why);
   if (s->pool_size) return store_image(g, command->rs1, from, cols, element_bytes, why);

@@ -79,8 +79,9 @@ AVX2 static void multiply_avx2(int dim, int rows, const int8_t *a, const int16_t
   for (int i = 0; i + 1 < rows; i += 2) {
     for (int r = 0; r < 2; r++)
       for (int k = 0; k < dim; k += 16)
-        _mm256_store_si256((__m256i *)(void *)&wide[r][k],
-                           _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(a + (i + r) * dim + k))));
+        _mm256_store_si256(
+            (__m256i *)(void *)&wide[r][k],
+            _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(a + (i + r) * dim + k))));
     for (int j = 0; j < dim; j += 16) {
       __m256i s00 = _mm256_setzero_si256(), s01 = s00, s10 = s00, s11 = s00;
       if (init) {

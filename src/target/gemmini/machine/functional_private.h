@@ -39,20 +39,20 @@ typedef struct gm_kernels {
 } gm_kernels;
 
 struct gm_arch {
-  gm_pe_registers pe[2];        /* pe[active] is computed on, the other is being loaded */
+  gm_pe_registers pe[2]; /* pe[active] is computed on, the other is being loaded */
   int active;
-  bool preload_waits;           /* a preload that no compute has used yet */
-  uint64_t c;                   /* its rs2: where C goes, and its size */
-  bool sums_left;               /* output-stationary: the active sums went to C, the array holds them no more */
+  bool preload_waits; /* a preload that no compute has used yet */
+  uint64_t c;         /* its rs2: where C goes, and its size */
+  bool sums_left;     /* output-stationary: the active sums went to C, the array holds them no more */
 
   const gm_config *config;
   const rv64_memory *memory;
   const rv64_region *last_region[2]; /* of the last DMA read and write: the next is most often there too */
   int dim, input_bytes, acc_bytes;
-  bool real;                    /* floating-point machine */
-  bool sums_may_wrap;           /* one weight-stationary tile can exceed mesh_output_bits */
+  bool real;          /* floating-point machine */
+  bool sums_may_wrap; /* one weight-stationary tile can exceed mesh_output_bits */
   uint32_t spad_rows, acc_rows;
-  uint8_t *spad, *acc;          /* rows of dim elements */
+  uint8_t *spad, *acc;                 /* rows of dim elements */
   uint8_t *spad_written, *acc_written; /* 1 for each row ever written */
   gm_registers registers;
   const gm_kernels *kernels;
