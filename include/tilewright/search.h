@@ -65,6 +65,26 @@ tw_status tw_search(const tw_target *, const tw_problem *, const tw_search_optio
                     tw_error *);
 void tw_search_result_free(tw_search_result *);
 
+/* ---- a user's own program as the start --------------------------------------------------------------------- */
+
+/* A result, and how it came about. `search` competes with a fresh schedule where the target has one for the problem. */
+typedef struct tw_improvement {
+  tw_search_result result;  /* start: the user's program; the ladder begins there; the best of both ways */
+  bool rewritten;           /* the best is the user's program, rewritten (or as it was): `schedule` lists rewrites */
+  tw_schedule rewrites;     /* that were kept */
+  tw_measurement after;     /* the user's program after them */
+  bool searched;            /* there is a fresh schedule ... */
+  tw_measurement fresh;     /* ... and this is what it takes */
+  tw_diagnosis diagnosis;   /* of the user's program */
+} tw_improvement;
+
+/* Understands the program, says where its time goes, rewrites it as long as that pays, and, unless `rewrites_only`,
+ * searches for a schedule of the same problem. TW_FAILED with one line if the program is wrong or cannot be understood.
+ * Each kernel is checked like any candidate. */
+tw_status tw_improve(const tw_target *, const tw_problem *, const char *source, size_t length,
+                     const tw_search_options *, bool rewrites_only, tw_improvement *out, tw_error *);
+void tw_improvement_free(tw_improvement *);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

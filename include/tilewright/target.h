@@ -68,6 +68,22 @@ typedef struct tw_bound {
   char limit[160];                  /* in words */
 } tw_bound;
 
+/* What a program's time goes into, and what it would save without it. */
+typedef struct tw_finding {
+  char what[200];    /* in words */
+  double cost;       /* in the target's unit; those of different findings overlap */
+  double count;      /* how many commands, ... it is about */
+  char example[200]; /* one of them; "" if there is none to show */
+} tw_finding;
+
+enum { TW_FINDINGS_MAX = 24 };
+typedef struct tw_diagnosis {
+  size_t n; /* the most expensive first */
+  tw_finding finding[TW_FINDINGS_MAX];
+} tw_diagnosis;
+
+typedef struct tw_program tw_program; /* a user's program as the target understands it */
+
 struct tw_target {
   const char *name;    /* "gemmini-16x16-int8" */
   const char *summary; /* one line */
@@ -98,6 +114,18 @@ struct tw_target {
   tw_status (*bound)(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
   /* What an LLM agent needs to know: topic is "architecture", "isa", "menu", "rules" or "example". Static text or NULL. */
   const char *(*prompt)(const tw_target *, const tw_problem *, const char *topic);
+
+  /* A user's program as the start of a search. All five are there or none (NULL).
+   * study: measures the program, and understands it well enough to rewrite it, or refuses it with one line. */
+  tw_status (*study)(const tw_target *, const tw_problem *, const char *source, size_t length, uint64_t seed, int jobs,
+                     tw_program **out, tw_error *);
+  tw_status (*diagnose)(const tw_program *, int jobs, tw_diagnosis *out, tw_error *);
+  /* The rewrites that apply after those of `schedule`, in the order in which they are best tried; each item's `step` is
+   * one rewrite. */
+  tw_status (*rewrites)(const tw_program *, const tw_schedule *, tw_menu *out, tw_error *);
+  /* The program's source after the rewrites of `schedule`; TW_USAGE with the step named if one does not apply. */
+  tw_status (*rewrite)(const tw_program *, const tw_schedule *, char **source, tw_error *);
+  void (*forget)(tw_program *);
 };
 
 const tw_target *tw_target_find(const char *name); /* NULL if there is none */

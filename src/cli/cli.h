@@ -14,7 +14,8 @@
 
 typedef struct cli_options {
   bool json, no_wisdom, help;
-  const char *target, *out, *schedule, *trace;
+  bool rewrites_only;
+  const char *target, *out, *schedule, *trace, *from;
   int64_t jobs, seed, iterations, plans, kernels, beam;
   double dropout, seconds; /* dropout < 0: the search's default */
 } cli_options;
@@ -94,7 +95,15 @@ void cli_print_ladder(const cli_subject *, const tw_search_result *);
 /* kernel.c, start.c, schedule.txt and summary.json. */
 tw_status cli_write_result(const char *directory, const cli_subject *, const tw_search_result *, tw_error *);
 
+/* ---- improvement.c: the result of a search that started from a user's program ---- */
+
+json_t *cli_json_improvement(const cli_subject *, const tw_improvement *);
+void cli_print_improvement(const cli_subject *, const char *name, const tw_improvement *);
+
 /* ---- measure.c ---- */
+
+/* A kernel's source, malloc'ed. TW_FAILED if there is nothing in the file. */
+tw_status cli_read_source(const char *path, char **source, size_t *length, tw_error *);
 
 /* Builds, checks and measures one source; prints the outcome. `note` (may be NULL) is a line in front of the text. */
 tw_status cli_measure_source(const cli *, const cli_subject *, const char *source, size_t length, const char *note,

@@ -2,8 +2,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/parallel.h"
 #include "cli/cli.h"
+
+enum { SOURCE_LIMIT = 8 << 20 }; /* far above any kernel; a compiler given more would be busy for minutes */
+
+tw_status cli_read_source(const char *path, char **source, size_t *length, tw_error *error) {
+  tw_status status = tw_file_read(path, SOURCE_LIMIT, source, length, error);
+  if (status != TW_OK) return status;
+  if ((*source)[strspn(*source, " \t\r\n")] || strlen(*source) < *length) return TW_OK;
+  free(*source);
+  return tw_fail(error, TW_FAILED, "'%s' is empty: a kernel defines a function `test`", path);
+}
 
 typedef struct outcome {
   tw_measurement measurement;

@@ -21,6 +21,8 @@ static const struct option_entry {
     {"out", 'o', TEXT, offsetof(cli_options, out), 0, 0, "DIR", "write kernel, schedule, summary and journal there"},
     {"schedule", 's', TEXT, offsetof(cli_options, schedule), 0, 0, "FILE", "a schedule, one step a line; no search"},
     {"trace", 0, TEXT, offsetof(cli_options, trace), 0, 0, "FILE", "write a timeline for Perfetto or chrome://tracing"},
+    {"from", 0, TEXT, offsetof(cli_options, from), 0, 0, "FILE", "start from this program: say where its time goes, rewrite it"},
+    {"rewrites-only", 0, FLAG, offsetof(cli_options, rewrites_only), 0, 0, NULL, "no fresh schedule beside the rewrites of --from"},
     {"no-wisdom", 0, FLAG, offsetof(cli_options, no_wisdom), 0, 0, NULL, "start from nothing, keep nothing"},
     {"jobs", 'j', INTEGER, offsetof(cli_options, jobs), 1, 1024, "N", "threads; all cores if not said"},
     {"seed", 0, INTEGER, offsetof(cli_options, seed), 0, 9e18, "N", "of all random choices; 1 if not said"},

@@ -3,18 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/files.h"
 #include "cli/cli.h"
-
-enum { SOURCE_LIMIT = 8 << 20 }; /* far above any kernel; a compiler given more would be busy for minutes */
-
-static tw_status read_source(const char *path, char **source, size_t *length, tw_error *error) {
-  tw_status status = tw_file_read(path, SOURCE_LIMIT, source, length, error);
-  if (status != TW_OK) return status;
-  if ((*source)[strspn(*source, " \t\r\n")] || strlen(*source) < *length) return TW_OK;
-  free(*source);
-  return tw_fail(error, TW_FAILED, "'%s' is empty: a kernel defines a function `test`", path);
-}
 
 tw_status cli_run(const cli *c, tw_error *error) {
   cli_subject subject;
@@ -30,7 +19,7 @@ tw_status cli_run(const cli *c, tw_error *error) {
     status = subject.target->emit(subject.target, &subject.problem, &schedule, &source, error);
     length = status == TW_OK ? strlen(source) : 0;
   } else if (status == TW_OK) {
-    status = read_source(c->words[0], &source, &length, error);
+    status = cli_read_source(c->words[0], &source, &length, error);
   }
   if (status != TW_OK) return status;
   status = cli_measure_source(c, &subject, source, length, NULL, error);

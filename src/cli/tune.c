@@ -38,16 +38,26 @@ static void print_notes(const tw_search_result *r) {
     fprintf(stderr, "tilewright: %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
-static tw_status show(const cli *c, const cli_subject *s, const tw_search_result *r, tw_error *error) {
-  if (c->options.json) return cli_print_json(c, cli_json_result(s, r, false), error);
+/* `i` is NULL without --from. */
+static tw_status show(const cli *c, const cli_subject *s, const tw_search_result *r, const tw_improvement *i,
+                      tw_error *error) {
+  json_t *more = c->options.json && i ? cli_json_improvement(s, i) : NULL;
+  if (c->options.json) {
+    json_t *object = cli_json_result(s, r, false);
+    if (more) json_object_update(object, more);
+    json_decref(more);
+    return cli_print_json(c, object, error);
+  }
+  if (i) cli_print_improvement(s, c->options.from, i);
   cli_print_ladder(s, r);
   return TW_OK;
 }
 
 /* The result is shown before files are written: a full disk then costs the files and nothing else. */
-static tw_status deliver(const cli *c, const cli_subject *s, const tw_search_result *r, tw_error *error) {
-  if (!c->options.no_wisdom) keep_wisdom(s, r);
-  tw_status status = show(c, s, r, error);
+static tw_status deliver(const cli *c, const cli_subject *s, const tw_search_result *r, const tw_improvement *i,
+                         tw_error *error) {
+  if (!c->options.no_wisdom && !(i && i->rewritten)) keep_wisdom(s, r); /* rewrites belong to one program */
+  tw_status status = show(c, s, r, i, error);
   if (!c->options.out) return status;
   tw_error why = {0};
   tw_status written = cli_write_result(c->options.out, s, r, &why);
@@ -62,12 +72,28 @@ static tw_status deliver(const cli *c, const cli_subject *s, const tw_search_res
   return written;
 }
 
+/* The search proper, or the one that starts from a user's program. */
+static tw_status search(const cli *c, const cli_subject *s, const tw_search_options *options, tw_improvement *out,
+                        tw_error *error) {
+  if (!c->options.from) return tw_search(s->target, &s->problem, options, &out->result, error);
+  char *source = NULL;
+  size_t length = 0;
+  tw_status status = cli_read_source(c->options.from, &source, &length, error);
+  if (status == TW_OK)
+    status = tw_improve(s->target, &s->problem, source, length, options, c->options.rewrites_only, out, error);
+  free(source);
+  return status;
+}
+
 tw_status cli_tune(const cli *c, tw_error *error) {
   cli_subject subject;
   tw_schedule known;
-  tw_search_result result = {0};
+  tw_improvement found_by = {0};
+  tw_search_result *result = &found_by.result;
   char *journal = NULL;
   bool found, exact;
+  if (c->options.rewrites_only && !c->options.from)
+    return tw_fail(error, TW_USAGE, "--rewrites-only needs a program to rewrite: add --from FILE");
   tw_status status = cli_subject_of(c, 0, &subject, error);
   if (status == TW_OK && c->options.out) status = tw_directory_make(c->options.out, error);
   if (status != TW_OK) return status;
@@ -75,16 +101,16 @@ tw_status cli_tune(const cli *c, tw_error *error) {
   if (c->options.out) options.journal = journal = tw_path_join(c->options.out, "journal.sqlite");
   cli_known_schedule(c, &subject, &known, &found, &exact);
   if (found) options.start = &known;
-  status = tw_search(subject.target, &subject.problem, &options, &result, error);
+  status = search(c, &subject, &options, &found_by, error);
   cli_clear_progress();
-  print_notes(&result);
+  print_notes(result);
   free(journal);
-  if ((status != TW_OK && status != TW_INTERRUPTED) || !result.source) {
-    tw_search_result_free(&result);
+  if ((status != TW_OK && status != TW_INTERRUPTED) || !result->source) {
+    tw_improvement_free(&found_by);
     return status;
   }
-  tw_status delivered = deliver(c, &subject, &result, error);
-  tw_search_result_free(&result);
+  tw_status delivered = deliver(c, &subject, result, c->options.from ? &found_by : NULL, error);
+  tw_improvement_free(&found_by);
   if (delivered != TW_OK || status == TW_OK) return delivered;
   return tw_fail(error, TW_INTERRUPTED, "interrupted: this is what was found until then");
 }

@@ -55,6 +55,7 @@ tw_status gm_run(const gm_config *c, const void *elf, size_t size, const tw_case
   }
   const uint64_t max_cycles = options->max_cycles ? options->max_cycles : cycle_limit(c, k);
   gm_machine_limit(machine, max_cycles);
+  if (options->listener) gm_machine_listen(machine, options->listener);
   const rv64_ports ports = gm_machine_ports(machine);
   const rv64_options core = { .icache_bytes = c->icache_bytes, .icache_ways = c->icache_ways, .dcache_bytes = c->dcache_bytes,
                               .dcache_ways = c->dcache_ways,

@@ -11,6 +11,7 @@ typedef struct gm_run_options {
   const char *trace;             /* file for a timeline; NULL = none */
   uint64_t max_cycles;           /* 0 = a generous multiple of what the plainest program needs */
   const volatile int *interrupt; /* may be NULL */
+  const gm_listener *listener;   /* of the core's commands; may be NULL */
 } gm_run_options;
 
 typedef struct gm_run_result {

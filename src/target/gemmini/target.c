@@ -13,6 +13,7 @@
 #include "target/gemmini/build.h"
 #include "target/gemmini/config.h"
 #include "target/gemmini/prompt.h"
+#include "target/gemmini/rewrite/rewrite.h"
 #include "target/gemmini/run.h"
 #include "target/gemmini/schedule/schedule.h"
 
@@ -187,6 +188,11 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
   return TW_OK;
 }
 
+static tw_status study(const tw_target *t, const tw_problem *p, const char *source, size_t length, uint64_t seed, int jobs,
+                       tw_program **out, tw_error *error) {
+  return gm_study(config(t), p, source, length, seed, jobs, out, error);
+}
+
 /* ---- the list ---- */
 
 enum { TARGETS_MAX = 8 };
@@ -206,7 +212,7 @@ static void fill_list(void) {
     list.target[list.n++] = (tw_target){
       .name = c->name, .summary = c->summary, .unit = "cycles", .config = c, .available = available, .describe = describe, .supports = supports,
       .steps = steps, .emit = emit, .predict = predict, .build = build, .check = check, .measure = measure, .release = release, .bound = bound,
-      .prompt = gm_prompt,
+      .prompt = gm_prompt, .study = study, .diagnose = gm_diagnose_program, .rewrites = gm_rewrites, .rewrite = gm_rewrite, .forget = gm_forget,
     };
   }
 }

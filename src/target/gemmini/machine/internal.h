@@ -268,6 +268,7 @@ struct gm_machine {
   gm_counters counters;
   uint64_t counted_from;
   uint64_t limit;              /* the last cycle that may be simulated */
+  gm_listener listener;        /* of the core's commands; its functions may be NULL */
   FILE *trace;
   bool trace_comma;
   char why[256];               /* non-empty: the program has failed */

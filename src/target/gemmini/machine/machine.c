@@ -138,6 +138,7 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
   m->front_count++;
   m->front[0].command[n] = (gm_command){ (uint8_t)(instruction >> 25), rs1, rs2 };
   m->front[0].origin[n] = GM_BY_CORE;
+  if (m->listener.command) m->listener.command(m->listener.context, &m->front[0].command[n], cycle, accepted);
   return accepted;
 }
 
@@ -159,7 +160,9 @@ static uint64_t fence(void *context, uint64_t cycle, char why[256]) {
   m->fencing = false;
   if (failed(m, why)) return UINT64_MAX;
   if (!m->counters.commands) gm_machine_start(m, m->now); /* the harness's fence before its first mark */
-  return m->now > cycle ? m->now : cycle;
+  uint64_t passed = m->now > cycle ? m->now : cycle;
+  if (m->listener.fence) m->listener.fence(m->listener.context, cycle, passed);
+  return passed;
 }
 
 /* The L2's latencies are those seen by the DMA, which reaches the tile's bus through two buffers in either direction
@@ -229,6 +232,8 @@ gm_counters gm_machine_finish(gm_machine *m, uint64_t end) {
 }
 
 gm_memory_use gm_machine_memory_use(const gm_machine *m) { return gm_arch_memory_use(m->arch); }
+
+void gm_machine_listen(gm_machine *m, const gm_listener *listener) { m->listener = *listener; }
 
 void gm_machine_trace(gm_machine *m, FILE *f) {
   m->trace = f;

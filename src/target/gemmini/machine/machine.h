@@ -45,6 +45,15 @@ void gm_machine_limit(gm_machine *, uint64_t max_cycles);
 /* Writes a timeline of commands as they pass the units, in the Chrome trace format; call before the run. */
 void gm_machine_trace(gm_machine *, FILE *);
 
+/* Who listens to what the core sends: each command and each fence, the cycle at which the core offered it and the cycle
+ * from which the core went on. */
+typedef struct gm_listener {
+  void *context;
+  void (*command)(void *context, const gm_command *, uint64_t offered, uint64_t taken);
+  void (*fence)(void *context, uint64_t offered, uint64_t passed);
+} gm_listener;
+void gm_machine_listen(gm_machine *, const gm_listener *); /* copied; call before the run */
+
 /* After the run, which ended in cycle `end`: closes the trace, completes the counters. */
 gm_counters gm_machine_finish(gm_machine *, uint64_t end);
 /* Called by the core's first mark (counters before it are dropped). */

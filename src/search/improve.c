@@ -1,0 +1,264 @@
+/* improve.c - a user's program as the start: rewrites of it, in competition with a fresh schedule.
+ *
+ * Rewrites are climbed greedily: all that apply to the program as it stands are evaluated, the best is kept, until
+ * none makes it faster. There are few, and each is a whole step: a beam would find the same. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "base/strings.h"
+#include "search/evaluate.h"
+#include "tilewright/search.h"
+
+enum { REWRITES_MAX = 24 };        /* of one program */
+static const double GAIN = 0.0005; /* a rewrite that brings less is not worth a step */
+
+typedef struct climb {
+  const tw_target *target;
+  const tw_problem *problem;
+  const tw_search_options *options;
+  const tw_program *program;
+  tw_evaluator evaluator;
+  tw_case data;
+  tw_candidate *best;
+  int samples, correct;
+  double started;
+  size_t n_rungs;
+  tw_rung rung[REWRITES_MAX + 1];
+} climb;
+
+static void count(void *context, tw_candidate *c) {
+  climb *k = context;
+  k->samples++;
+  k->correct += c->verdict == TW_CORRECT;
+}
+
+static void report(void *context) {
+  climb *k = context;
+  if (!k->options->progress) return;
+  const tw_progress p = {.done = k->samples,
+                         .correct = k->correct,
+                         .best_utilization = k->best ? k->best->measured.utilization : 0,
+                         .elapsed = tw_now() - k->started,
+                         .left = -1};
+  k->options->progress(k->options->context, &p);
+}
+
+static bool is_stopped(const climb *k) {
+  return (k->options->interrupt && *k->options->interrupt) || tw_now() > k->evaluator.deadline;
+}
+
+static void add_rung(climb *k, const char *step, const char *why, const tw_measurement *m) {
+  tw_rung *r = &k->rung[k->n_rungs++];
+  snprintf(r->step, sizeof r->step, "%s", step);
+  snprintf(r->why, sizeof r->why, "%s", why);
+  r->cost = m->cost;
+  r->utilization = m->utilization;
+}
+
+/* The user's program itself: it must be right, or there is nothing to start from. */
+static tw_status evaluate_start(climb *k, const char *source, size_t length, tw_error *error) {
+  char *copy = strndup(source, length);
+  if (!copy || !(k->best = tw_candidate_new())) {
+    free(copy);
+    return tw_fail(error, TW_MISSING, "no memory for the program");
+  }
+  const tw_schedule nothing = {0};
+  tw_candidate_set_kernel(k->best, &nothing, copy);
+  tw_evaluate(&k->evaluator, &k->best, 1);
+  if (k->best->verdict == TW_CORRECT) {
+    add_rung(k, "start", "the program as it was given", &k->best->measured);
+    return TW_OK;
+  }
+  if (k->best->verdict == TW_SKIPPED)
+    return tw_fail(error, TW_INTERRUPTED, "interrupted before the program was measured");
+  return tw_fail(error, k->best->verdict == TW_UNAVAILABLE ? TW_MISSING : TW_FAILED, "%s",
+                 k->best->message ? k->best->message : "the program cannot be measured");
+}
+
+/* Makes a candidate of each rewrite that applies now. */
+static tw_status propose(climb *k, tw_candidate **out, const char **why, size_t *n, tw_menu *menu, tw_error *error) {
+  tw_status status = k->target->rewrites(k->program, &k->best->schedule, menu, error);
+  *n = 0;
+  for (size_t i = 0; status == TW_OK && i < menu->n; i++) {
+    tw_schedule longer = k->best->schedule;
+    char *source = NULL;
+    if (tw_schedule_add(&longer, menu->item[i].step, NULL) != TW_OK ||
+        k->target->rewrite(k->program, &longer, &source, NULL) != TW_OK)
+      continue;
+    tw_candidate *c = tw_candidate_new();
+    if (!c) {
+      free(source);
+      return tw_fail(error, TW_MISSING, "no memory for another candidate");
+    }
+    tw_candidate_set_kernel(c, &longer, source);
+    why[*n] = menu->item[i].why;
+    out[(*n)++] = c;
+  }
+  return status;
+}
+
+/* One step up, if there is any. */
+static tw_status step(climb *k, bool *more, tw_error *error) {
+  tw_candidate *candidate[REWRITES_MAX] = {0}, *next = NULL;
+  const char *why[REWRITES_MAX], *reason = "";
+  tw_menu menu = {0};
+  size_t n = 0;
+  tw_status status = propose(k, candidate, why, &n, &menu, error);
+  if (status == TW_OK) tw_evaluate(&k->evaluator, candidate, n);
+  for (size_t i = 0; status == TW_OK && i < n; i++) {
+    double limit = next ? next->measured.cost : k->best->measured.cost * (1 - GAIN);
+    if (candidate[i]->verdict == TW_CORRECT && candidate[i]->measured.cost < limit)
+      next = candidate[i], reason = why[i];
+  }
+  if (next) {
+    add_rung(k, next->schedule.step[next->schedule.n - 1], reason, &next->measured);
+    tw_candidate_free(k->best);
+    k->best = next;
+  }
+  *more = next != NULL;
+  for (size_t i = 0; i < n; i++)
+    if (candidate[i] != next) tw_candidate_free(candidate[i]);
+  tw_menu_free(&menu);
+  return status;
+}
+
+/* ---- the result ---- */
+
+static void take_rungs(climb *k, tw_search_result *r) {
+  r->rung = tw_new(k->n_rungs, sizeof *r->rung);
+  if (!r->rung) return;
+  r->n_rungs = k->n_rungs;
+  memcpy(r->rung, k->rung, k->n_rungs * sizeof *r->rung);
+}
+
+/* The fresh search's ladder behind the user's program. */
+static void take_fresh(climb *k, tw_search_result *fresh, tw_search_result *r) {
+  tw_rung *rung = tw_new(fresh->n_rungs + 1, sizeof *rung);
+  r->schedule = fresh->schedule;
+  r->best = fresh->best;
+  free(r->source);
+  r->source = fresh->source;
+  fresh->source = NULL;
+  if (!rung) return;
+  rung[0] = k->rung[0];
+  memcpy(rung + 1, fresh->rung, fresh->n_rungs * sizeof *rung);
+  if (fresh->n_rungs) {
+    snprintf(rung[1].step, sizeof rung[1].step, "%s", "fresh schedule");
+    snprintf(rung[1].why, sizeof rung[1].why, "the search's own plainest kernel for the same problem");
+  }
+  free(r->rung);
+  r->rung = rung;
+  r->n_rungs = fresh->n_rungs + 1;
+}
+
+static tw_status compete(climb *k, tw_improvement *out) {
+  tw_search_result fresh = {0};
+  tw_search_result *r = &out->result;
+  tw_error why = {0};
+  tw_status status = tw_search(k->target, k->problem, k->options, &fresh, &why);
+  if (fresh.source) {
+    out->searched = true;
+    out->fresh = fresh.best;
+    r->samples += fresh.samples;
+    r->correct += fresh.correct;
+    r->bound = fresh.bound;
+    if (fresh.best.cost < r->best.cost) {
+      out->rewritten = false;
+      take_fresh(k, &fresh, r);
+    }
+    free(r->notes);
+    r->notes = fresh.notes;
+    fresh.notes = NULL;
+  } else if (status != TW_INTERRUPTED) {
+    tw_text notes = {0};
+    tw_text_add(&notes, "no fresh schedule competes: %s\n", why.text);
+    free(r->notes);
+    r->notes = tw_text_take(&notes);
+  }
+  tw_search_result_free(&fresh);
+  return status == TW_INTERRUPTED ? status : TW_OK;
+}
+
+/* The rewritten kernel on inputs that it never saw; the user's own program is returned if it fails there. */
+static tw_status confirm(climb *k, tw_error *error) {
+  tw_case other = {0};
+  if (k->best->schedule.n == 0) return TW_OK;
+  tw_status status = tw_case_make(k->problem, k->options->seed + 0x9e3779b97f4a7c15, k->evaluator.jobs, &other, error);
+  if (status == TW_OK && tw_recheck(k->target, k->problem, k->best, &other, error) != TW_OK)
+    status = tw_fail(
+        error, TW_FAILED,
+        "a rewritten program is right on one set of inputs and wrong on another: this is a fault of tilewright");
+  tw_case_free(&other);
+  return status;
+}
+
+static tw_status fill(climb *k, const char *source, size_t length, const tw_measurement *start, tw_improvement *out,
+                      tw_error *error) {
+  tw_search_result *r = &out->result;
+  out->rewritten = true;
+  out->rewrites = r->schedule = k->best->schedule;
+  out->after = r->best = k->best->measured;
+  r->start = *start;
+  r->source = strdup(k->best->source);
+  r->start_source = strndup(source, length);
+  r->notes = strdup("");
+  r->samples = k->samples;
+  r->correct = k->correct;
+  take_rungs(k, r);
+  if (!r->source || !r->start_source || !r->notes || !r->rung)
+    return tw_fail(error, TW_MISSING, "no memory for the result");
+  return k->target->bound(k->target, k->problem, &r->bound, error);
+}
+
+static tw_status start_climb(climb *k, const char *source, size_t length, tw_program **program, tw_error *error) {
+  const tw_search_options *o = k->options;
+  const int jobs = o->jobs ? o->jobs : tw_cores();
+  tw_status status = k->target->study(k->target, k->problem, source, length, o->seed, jobs, program, error);
+  k->program = *program;
+  if (status == TW_OK) status = tw_case_make(k->problem, o->seed, jobs, &k->data, error);
+  k->evaluator = (tw_evaluator){.target = k->target,
+                                .problem = k->problem,
+                                .data = &k->data,
+                                .jobs = jobs,
+                                .deadline = o->seconds > 0 ? k->started + o->seconds : HUGE_VAL,
+                                .interrupt = o->interrupt,
+                                .done = count,
+                                .tick = report,
+                                .context = k};
+  if (status == TW_OK) status = evaluate_start(k, source, length, error);
+  return status;
+}
+
+tw_status tw_improve(const tw_target *target, const tw_problem *problem, const char *source, size_t length,
+                     const tw_search_options *options, bool rewrites_only, tw_improvement *out, tw_error *error) {
+  tw_program *program = NULL;
+  bool more = true;
+  *out = (tw_improvement){0};
+  if (!target->study)
+    return tw_fail(error, TW_USAGE, "%s cannot start from a program of yours: leave --from away", target->name);
+  climb *k = calloc(1, sizeof *k);
+  if (!k) return tw_fail(error, TW_MISSING, "no memory for the search");
+  *k = (climb){.target = target, .problem = problem, .options = options, .started = tw_now()};
+  tw_status status = start_climb(k, source, length, &program, error);
+  const tw_measurement start = k->best ? k->best->measured : (tw_measurement){0};
+  if (status == TW_OK) status = target->diagnose(program, k->evaluator.jobs, &out->diagnosis, error);
+  while (status == TW_OK && more && k->n_rungs < REWRITES_MAX && !is_stopped(k)) status = step(k, &more, error);
+  if (status == TW_OK && !is_stopped(k)) status = confirm(k, error);
+  if (status == TW_OK) status = fill(k, source, length, &start, out, error);
+  if (status == TW_OK && !rewrites_only && !(options->interrupt && *options->interrupt)) status = compete(k, out);
+  out->result.wall_seconds = tw_now() - k->started;
+  if (program) target->forget(program);
+  if (k->best) tw_candidate_free(k->best);
+  tw_case_free(&k->data);
+  free(k);
+  if (status != TW_OK && status != TW_INTERRUPTED) tw_improvement_free(out);
+  return status;
+}
+
+void tw_improvement_free(tw_improvement *i) {
+  tw_search_result_free(&i->result);
+  *i = (tw_improvement){0};
+}

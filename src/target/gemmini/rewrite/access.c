@@ -1,0 +1,87 @@
+/* access.c - what a command reads and writes: local rows, and bytes of memory. Follows functional_dma.c and
+ * functional_array.c of the machine, which say why. */
+#include <string.h>
+
+#include "target/gemmini/rewrite/stream.h"
+
+static void add(gm_touch *list, int *n, const gm_config *c, uint32_t local, int rows, int stride) {
+  if (rows > 0) list[(*n)++] = (gm_touch){gm_unified(c, local), (uint32_t)rows, rows > 1 ? (uint32_t)stride : 1};
+}
+
+/* The blocks of a wide move, `apart` rows from one to the next. */
+static bool add_blocks(gm_touch *list, int *n, const gm_config *c, uint64_t block, int rows, int apart) {
+  int blocks = (gm_cols(block) + c->dim - 1) / c->dim;
+  if (blocks > GM_TOUCHES) return false;
+  for (int b = 0; b < blocks; b++) add(list, n, c, gm_local(block) + (uint32_t)(b * apart), rows, 1);
+  return true;
+}
+
+static bool load(gm_decoder *d, const gm_event *e, gm_access *a, const char **why) {
+  const gm_config *c = d->config;
+  const gm_load_registers *r = &d->registers.load[gm_load_state(e->funct)];
+  bool acc = gm_is_acc(gm_local(e->rs2));
+  *why = "a load wider than the machine's";
+  if (!add_blocks(a->write, &a->n_writes, c, e->rs2, gm_rows(e->rs2), r->block_stride)) return false;
+  a->accumulates = acc && gm_accumulates(gm_local(e->rs2));
+  a->whole_rows = gm_cols(e->rs2) % c->dim == 0;
+  a->address = e->rs1;
+  a->stride = r->stride;
+  a->memory_rows = e->rs1 ? gm_rows(e->rs2) : 0;
+  a->row_bytes = (uint64_t)gm_cols(e->rs2) * (uint64_t)(acc && !r->shrink ? gm_acc_bytes(c) : gm_input_bytes(c));
+  return true;
+}
+
+static bool store(gm_decoder *d, const gm_event *e, gm_access *a, const char **why) {
+  const gm_config *c = d->config;
+  const gm_store_registers *r = &d->registers.store;
+  *why = "a store with pooling, or wider than the machine's";
+  if (r->pool_size || r->pool_stride) return false;
+  if (!add_blocks(a->read, &a->n_reads, c, e->rs2, gm_rows(e->rs2), c->dim)) return false;
+  bool full = gm_is_acc(gm_local(e->rs2)) && gm_is_full_width(gm_local(e->rs2));
+  a->address = e->rs1;
+  a->stride = r->stride;
+  a->memory_rows = gm_rows(e->rs2);
+  a->row_bytes = (uint64_t)gm_cols(e->rs2) * (uint64_t)(full ? gm_acc_bytes(c) : gm_input_bytes(c));
+  return true;
+}
+
+static void compute(gm_decoder *d, const gm_event *e, gm_access *a) {
+  const gm_config *c = d->config;
+  const gm_execute_registers *r = &d->registers.execute;
+  if (!gm_is_garbage(gm_local(e->rs1)))
+    add(a->read, &a->n_reads, c, gm_local(e->rs1), r->a_transposed ? gm_cols(e->rs1) : gm_rows(e->rs1), r->a_stride);
+  if (!gm_is_garbage(gm_local(e->rs2))) add(a->read, &a->n_reads, c, gm_local(e->rs2), gm_rows(e->rs2), 1);
+  if (gm_is_garbage(gm_local(d->c))) return;
+  add(a->write, &a->n_writes, c, gm_local(d->c), gm_rows(d->c), r->c_stride);
+  a->accumulates = gm_is_acc(gm_local(d->c)) && gm_accumulates(gm_local(d->c));
+  a->whole_rows = gm_cols(d->c) == c->dim;
+}
+
+bool gm_decode_access(gm_decoder *d, const gm_event *e, gm_access *a, const char **why) {
+  const gm_command command = {e->funct, e->rs1, e->rs2};
+  char fault[256];
+  memset(a, 0, sizeof *a);
+  *why = "a command that the machine refuses";
+  switch (e->funct) {
+  case GM_FENCE:
+  case GM_FLUSH: return true;
+  case GM_CONFIG:
+    if (!gm_registers_apply(&d->registers, d->config, &command, fault)) return false;
+    *why = "output-stationary computes";
+    return (e->rs1 & 3) != GM_CONFIG_EX || d->registers.execute.weight_stationary;
+  case GM_MVIN:
+  case GM_MVIN2:
+  case GM_MVIN3: return load(d, e, a, why);
+  case GM_MVOUT: return store(d, e, a, why);
+  case GM_PRELOAD: {
+    const gm_execute_registers *r = &d->registers.execute;
+    d->c = e->rs2;
+    if (!gm_is_garbage(gm_local(e->rs1)))
+      add(a->read, &a->n_reads, d->config, gm_local(e->rs1), r->b_transposed ? gm_cols(e->rs1) : gm_rows(e->rs1), 1);
+    return true;
+  }
+  case GM_COMPUTE_PRELOADED:
+  case GM_COMPUTE_ACCUMULATED: compute(d, e, a); return true;
+  default: *why = "the hardware loop, which decides by itself what it loads and when"; return false;
+  }
+}

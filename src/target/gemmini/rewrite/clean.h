@@ -1,0 +1,30 @@
+/* clean.h - rewrites that remove or merge commands where they stand; the order of the others stays.
+ *
+ * Each is proved on the dynamic stream: rows of the local memories and bytes of memory are known exactly. Each returns
+ * how many commands it changed, and the first of them; TW_MISSING without memory, TW_FAILED for streams that
+ * gm_decode_access refuses. */
+#ifndef TW_GEMMINI_REWRITE_CLEAN_H
+#define TW_GEMMINI_REWRITE_CLEAN_H
+
+#include "target/gemmini/rewrite/stream.h"
+
+typedef struct gm_change {
+  size_t count, first;
+} gm_change;
+
+typedef tw_status gm_pass(gm_stream *, gm_change *, tw_error *);
+
+/* A config that sets what is set already. */
+gm_pass gm_remove_configs;
+/* A load of bytes that still lie where it puts them, unchanged here and there. */
+gm_pass gm_remove_loads;
+/* A fence between commands that do not meet in memory. What the array, loads and stores share in the local memories
+ * the reservation station orders; memory it does not watch. */
+gm_pass gm_remove_fences;
+/* Zeros for the accumulator that the first product can overwrite instead. */
+gm_pass gm_remove_zero_fills;
+/* Neighbouring narrow loads, stores that make a wide one. */
+gm_pass gm_widen_loads;
+gm_pass gm_widen_stores;
+
+#endif

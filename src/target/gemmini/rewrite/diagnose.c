@@ -1,0 +1,236 @@
+/* diagnose.c - findings by counterfactual simulation and by counters; see diagnose.h. */
+#include "target/gemmini/rewrite/diagnose.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "base/strings.h"
+#include "target/gemmini/rewrite/clean.h"
+
+/* ---- operands in one bank ---- */
+
+/* Which rows of the scratchpad are read as weights, which as activations. */
+typedef struct uses {
+  bool *weights, *activations;
+} uses;
+
+static bool find_uses(const gm_stream *s, uses *u) {
+  gm_decoder d = {.config = s->config};
+  gm_access a;
+  const char *why;
+  for (size_t i = 0; i < s->n; i++) {
+    const gm_event *e = &s->event[i];
+    if (!gm_decode_access(&d, e, &a, &why)) return false;
+    bool *list = e->funct == GM_PRELOAD ? u->weights : gm_is_compute(e->funct) ? u->activations : NULL;
+    for (int t = 0; list && t < a.n_reads; t++)
+      for (uint32_t r = 0; r < a.read[t].rows; r++) list[a.read[t].first + r * a.read[t].stride] = true;
+  }
+  return true;
+}
+
+static int bank_of(const gm_config *c, uint64_t block) {
+  uint32_t local = gm_local(block);
+  return gm_is_garbage(local) || gm_is_acc(local) ? -1 : (int)(gm_unified(c, local) / (uint32_t)gm_spad_bank_rows(c));
+}
+
+/* The same stream with the weights in a bank of their own. Its results are wrong, its time is what good banks take.
+ * Counts the pairs whose operands share a bank. No change where weights and activations share rows. */
+static tw_status separate_banks(gm_stream *s, gm_change *change, tw_error *error) {
+  const gm_config *c = s->config;
+  const uint32_t rows = gm_unified_rows(c), bank_rows = (uint32_t)gm_spad_bank_rows(c);
+  uses u = {tw_new(rows, 1), tw_new(rows, 1)};
+  bool *has_a = tw_new((size_t)c->spad_banks, 1), known = u.weights && u.activations && has_a;
+  *change = (gm_change){0};
+  if (!known) {
+    free(u.weights), free(u.activations), free(has_a);
+    return tw_fail(error, TW_MISSING, "no memory for the analysis");
+  }
+  known = find_uses(s, &u);
+  for (uint32_t r = 0; known && r < (uint32_t)gm_spad_rows(c); r++) {
+    if (u.weights[r] && u.activations[r]) known = false;
+    if (u.activations[r]) has_a[r / bank_rows] = true;
+  }
+  int free_bank = -1;
+  for (int b = 0; b < c->spad_banks; b++)
+    if (!has_a[b]) free_bank = b;
+  int weights_bank = -1;
+  for (size_t i = 0; known && i < s->n; i++) {
+    gm_event *e = &s->event[i];
+    uint64_t *field = e->funct == GM_PRELOAD ? &e->rs1 : gm_is_load(e->funct) ? &e->rs2 : NULL;
+    if (gm_is_compute(e->funct) && weights_bank >= 0 && bank_of(c, e->rs1) == weights_bank && !change->count++)
+      change->first = i;
+    if (e->funct == GM_PRELOAD) weights_bank = bank_of(c, e->rs1);
+    if (!field || free_bank < 0 || bank_of(c, *field) < 0 || !u.weights[gm_unified(c, gm_local(*field))]) continue;
+    uint32_t at = (gm_local(*field) & (bank_rows - 1)) + (uint32_t)free_bank * bank_rows;
+    if (gm_is_load(e->funct)) { /* a wide one must stay inside the memory */
+      uint32_t blocks = (uint32_t)((gm_cols(*field) + c->dim - 1) / c->dim);
+      if (at + blocks * (uint32_t)c->dim > (uint32_t)gm_spad_rows(c)) continue;
+    }
+    *field = (*field & ~0xffffffffull) | at;
+  }
+  free(u.weights), free(u.activations), free(has_a);
+  return TW_OK;
+}
+
+/* ---- counterfactuals ---- */
+
+static const struct counterfactual {
+  gm_pass *pass;
+  const char *what; /* with one %zu: how many */
+} counterfactuals[] = {
+    {separate_banks, "%zu products read weights and activations from one scratchpad bank, which has one port"},
+    {gm_remove_loads, "%zu loads bring what still lies there unchanged"},
+    {gm_remove_zero_fills, "%zu loads of zeros fill an accumulator that the first product could overwrite"},
+    {gm_remove_configs, "%zu configurations set what is set already"},
+    {gm_remove_fences, "%zu fences wait for what nobody needs"},
+    {gm_widen_loads, "%zu narrow loads continue the one before and could be part of a wide one"},
+    {gm_widen_stores, "%zu narrow stores continue the one before and could be part of a wide one"},
+};
+enum { N_COUNTERFACTUALS = sizeof counterfactuals / sizeof *counterfactuals };
+
+typedef struct trial {
+  const gm_stream *stream;
+  struct {
+    tw_status status;
+    tw_error error;
+    gm_change change;
+    uint64_t cycles;
+  } of[N_COUNTERFACTUALS + 1]; /* the last: the stream as it is */
+} trial;
+
+static void try_one(void *context, size_t i) {
+  trial *t = context;
+  if (i == N_COUNTERFACTUALS) {
+    t->of[i].cycles = gm_stream_cycles(t->stream);
+    return;
+  }
+  gm_stream copy;
+  t->of[i].status = gm_stream_copy(t->stream, &copy, &t->of[i].error);
+  if (t->of[i].status != TW_OK) return;
+  t->of[i].status = counterfactuals[i].pass(&copy, &t->of[i].change, &t->of[i].error);
+  if (t->of[i].status == TW_OK && t->of[i].change.count) t->of[i].cycles = gm_stream_cycles(&copy);
+  gm_stream_free_copy(&copy);
+}
+
+/* ---- words ---- */
+
+static void print_block(const gm_stream *s, uint64_t block, char *text, size_t size) {
+  uint32_t local = gm_local(block);
+  if (gm_is_garbage(local))
+    snprintf(text, size, "none");
+  else if (gm_is_acc(local))
+    snprintf(text, size, "accumulator row %u", gm_unified(s->config, local) - (uint32_t)gm_spad_rows(s->config));
+  else
+    snprintf(text, size, "scratchpad row %u (bank %d)", local, bank_of(s->config, block));
+}
+
+/* "command 17: mvin2 of 16 x 64 from A + 4096 to scratchpad row 0 (bank 0)" */
+static void print_event(const gm_stream *s, size_t i, char *text, size_t size) {
+  const gm_event *e = &s->event[i];
+  char local[64], other[64] = "";
+  uint64_t offset;
+  if (gm_is_load(e->funct) || e->funct == GM_MVOUT) {
+    int o = e->rs1 ? gm_stream_operand(s, e->rs1, 1, &offset) : -1;
+    print_block(s, e->rs2, local, sizeof local);
+    if (o >= 0)
+      snprintf(other, sizeof other, "%s + %llu", s->operand[o].name, (unsigned long long)offset);
+    else
+      snprintf(other, sizeof other, "%s", e->rs1 ? "other memory" : "zeros");
+    static const char *const names[] = {"mvin", "mvin2", "mvin3"};
+    bool store = e->funct == GM_MVOUT;
+    snprintf(text, size, "command %zu: %s of %d x %d, %s, %s %s", i + 1,
+             store ? "mvout" : names[gm_load_state(e->funct)], gm_rows(e->rs2), gm_cols(e->rs2), other,
+             store ? "from" : "to", local);
+  } else if (gm_is_compute(e->funct)) {
+    print_block(s, e->rs1, local, sizeof local);
+    snprintf(text, size, "command %zu: compute with A in %s", i + 1, local);
+  } else
+    snprintf(text, size, "command %zu: %s", i + 1,
+             e->funct == GM_CONFIG  ? "config"
+             : e->funct == GM_FENCE ? "fence"
+                                    : "preload");
+}
+
+static void find(tw_diagnosis *d, double cost, double count, const char *example, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+static void find(tw_diagnosis *d, double cost, double count, const char *example, const char *format, ...) {
+  if (d->n == TW_FINDINGS_MAX) return;
+  tw_finding *f = &d->finding[d->n++];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(f->what, sizeof f->what, format, arguments);
+  va_end(arguments);
+  f->cost = cost;
+  f->count = count;
+  snprintf(f->example, sizeof f->example, "%s", example);
+}
+
+/* What is left when the operands are in different banks. */
+static void add_counters(const gm_stream *s, double same_bank, tw_diagnosis *d) {
+  const gm_counters *n = &s->run.counters;
+  double written = (double)n->bank_conflict - same_bank;
+  const struct {
+    double cycles, count;
+    const char *what;
+  } counter[] = {
+      {written, (double)n->loads, "loads write into the scratchpad bank that the array reads, and win"},
+      {(double)n->wait_load, (double)n->loads, "the array waits for a load: it comes too late, or memory is the limit"},
+      {(double)n->wait_load_queue, (double)n->loads, "a full load queue holds up the computes behind it"},
+      {(double)n->wait_store, (double)n->stores,
+       "the array waits for a store, or a full store queue holds up what follows"},
+      {(double)n->wait_config, (double)n->configs, "the array drains for a config_ex"},
+      {(double)n->wait_cpu, (double)s->run.core.instructions,
+       "the core has not issued the next command: it runs too many instructions a command"},
+      {(double)n->drain, (double)n->fences, "fences wait for the last loads and stores"},
+      {(double)n->array_preload, (double)n->computes, "weights enter the array with no product beside them"},
+  };
+  for (size_t i = 0; i < sizeof counter / sizeof *counter; i++)
+    if (counter[i].cycles >= 1) find(d, counter[i].cycles, counter[i].count, "", "%s", counter[i].what);
+}
+
+static int by_cost(const void *x, const void *y) {
+  const tw_finding *a = x, *b = y;
+  return (a->cost < b->cost) - (a->cost > b->cost);
+}
+
+/* Of the program's time: what costs less is not worth a line. */
+static const double WORTH_SAYING = 0.0005;
+
+static void drop_small(tw_diagnosis *d, double least) {
+  size_t n = 0;
+  for (size_t i = 0; i < d->n; i++)
+    if (d->finding[i].cost >= least) d->finding[n++] = d->finding[i];
+  d->n = n;
+}
+
+tw_status gm_diagnose(const gm_stream *s, int jobs, tw_diagnosis *d, tw_error *error) {
+  trial *t = calloc(1, sizeof *t);
+  memset(d, 0, sizeof *d);
+  if (!t) return tw_fail(error, TW_MISSING, "no memory for the analysis");
+  t->stream = s;
+  tw_parallel_for(jobs, N_COUNTERFACTUALS + 1, try_one, t);
+  uint64_t now = t->of[N_COUNTERFACTUALS].cycles;
+  double same_bank = 0;
+  tw_status status = TW_OK;
+  for (size_t i = 0; i < N_COUNTERFACTUALS && status == TW_OK; i++) {
+    char example[200];
+    if (t->of[i].status == TW_MISSING) status = tw_fail(error, TW_MISSING, "%s", t->of[i].error.text);
+    if (t->of[i].status != TW_OK || !t->of[i].change.count || t->of[i].cycles == UINT64_MAX) continue;
+    double saved = t->of[i].cycles < now ? (double)(now - t->of[i].cycles) : 0;
+    if (i == 0)
+      same_bank = 2.0 * (double)t->of[i].change.count * s->config->dim; /* all of its rows count, see execute.c */
+    print_event(s, t->of[i].change.first, example, sizeof example);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    find(d, saved, (double)t->of[i].change.count, example, counterfactuals[i].what, t->of[i].change.count);
+#pragma GCC diagnostic pop
+  }
+  add_counters(s, same_bank, d);
+  drop_small(d, WORTH_SAYING * (double)s->run.core.cycles);
+  qsort(d->finding, d->n, sizeof *d->finding, by_cost);
+  free(t);
+  return status;
+}

@@ -1,0 +1,12 @@
+/* diagnose.h - where a program's cycles go, in words, the most expensive first. */
+#ifndef TW_GEMMINI_REWRITE_DIAGNOSE_H
+#define TW_GEMMINI_REWRITE_DIAGNOSE_H
+
+#include "target/gemmini/rewrite/stream.h"
+#include "tilewright/target.h"
+
+/* What a removable effect costs is the difference between two simulations of the command stream, with it and without;
+ * what cannot be removed on its own is what the machine's counters say. */
+tw_status gm_diagnose(const gm_stream *, int jobs, tw_diagnosis *, tw_error *);
+
+#endif

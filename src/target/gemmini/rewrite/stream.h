@@ -1,0 +1,98 @@
+/* stream.h - a program as the accelerator sees it: its dynamic stream of commands.
+ *
+ * Captured on the simulated machine between the harness's marks. The stream stands for the program when
+ *   - it does not depend on the data: two runs on different inputs gave the same commands, and
+ *   - the core does nothing else that matters: the commands alone, applied to the architectural state, give the
+ *     right outputs (no stores of the core, no results that pass through it).
+ * A stream that fails either is refused: what cannot be understood is not rewritten. */
+#ifndef TW_GEMMINI_REWRITE_STREAM_H
+#define TW_GEMMINI_REWRITE_STREAM_H
+
+#include "sim/rv64.h"
+#include "target/gemmini/command.h"
+#include "target/gemmini/config.h"
+#include "target/gemmini/machine/functional.h"
+#include "target/gemmini/run.h"
+#include "tilewright/op.h"
+
+enum { GM_FENCE = 127 }; /* a funct that no command has: the core's fence */
+
+/* One command, or a fence. */
+typedef struct gm_event {
+  uint8_t funct;
+  bool dead;    /* removed by a rewrite */
+  uint32_t gap; /* cycles that the core needed since it was done with the one before */
+  uint64_t rs1, rs2;
+} gm_event;
+
+typedef struct gm_stream {
+  const gm_config *config;
+  const tw_problem *problem;
+  char *elf; /* of the captured program, and its memory: addresses in commands are of this image */
+  size_t elf_size;
+  rv64_memory memory;
+  size_t n_operands;
+  tw_operand operand[TW_OPERANDS_MAX];
+  uint64_t base[TW_OPERANDS_MAX];
+  size_t n, room;
+  gm_event *event;
+  gm_run_result run; /* of the capture */
+} gm_stream;
+
+/* Builds `source`, runs it on the case, records. TW_FAILED if the program is wrong. */
+tw_status gm_stream_capture(const gm_config *, const tw_problem *, const char *source, size_t length, const tw_case *,
+                            gm_stream *out, tw_error *);
+/* The same program on other data: TW_FAILED, with the first command that differs, if its stream depends on them. */
+tw_status gm_stream_compare(const gm_stream *, const tw_case *other, tw_error *);
+/* Applies the commands alone to a fresh state: TW_FAILED if the outputs are not those of the case. */
+tw_status gm_stream_replay(gm_stream *, const tw_case *, tw_error *);
+/* Cycles that the stream takes on the machine, commands offered at the core's own pace; UINT64_MAX if it fails. */
+uint64_t gm_stream_cycles(const gm_stream *);
+/* Shares memory image and operands with `from`, which must outlive it; only its events are its own. */
+tw_status gm_stream_copy(const gm_stream *from, gm_stream *out, tw_error *);
+void gm_stream_free_copy(gm_stream *);
+void gm_stream_free(gm_stream *);
+
+/* The operand that [address, address + bytes) belongs to, or -1; *offset in it. */
+int gm_stream_operand(const gm_stream *, uint64_t address, uint64_t bytes, uint64_t *offset);
+
+/* ---- what a command touches ------------------------------------------------------------------------------ */
+
+/* Rows first, first + stride, ... of both local memories in one numbering: the accumulator's follow the scratchpad's. */
+typedef struct gm_touch {
+  uint32_t first, rows, stride;
+} gm_touch;
+
+enum { GM_TOUCHES = 8 };
+typedef struct gm_access {
+  int n_reads, n_writes;
+  gm_touch read[GM_TOUCHES], write[GM_TOUCHES];
+  bool accumulates; /* what it writes it has read */
+  bool whole_rows;  /* writes all elements of its rows */
+  uint64_t address; /* in memory; 0 = none */
+  uint64_t row_bytes, stride;
+  int memory_rows;
+} gm_access;
+
+/* The state that decoding needs: configuration as the commands before left it. */
+typedef struct gm_decoder {
+  const gm_config *config;
+  gm_registers registers;
+  uint64_t c; /* of the latest preload: rs2 */
+} gm_decoder;
+
+/* Accesses of one command, in program order. C is counted at the compute, weights at the preload. False for what
+ * rewrites do not handle (hardware loops, output-stationary, pooling), with the reason. */
+bool gm_decode_access(gm_decoder *, const gm_event *, gm_access *, const char **why);
+
+static inline bool gm_is_load(int funct) { return funct == GM_MVIN || funct == GM_MVIN2 || funct == GM_MVIN3; }
+static inline int gm_load_state(int funct) { return funct == GM_MVIN ? 0 : funct == GM_MVIN2 ? 1 : 2; }
+static inline bool gm_is_compute(int funct) { return funct == GM_COMPUTE_PRELOADED || funct == GM_COMPUTE_ACCUMULATED; }
+static inline uint32_t gm_unified_rows(const gm_config *c) { return (uint32_t)(gm_spad_rows(c) + gm_acc_rows(c)); }
+/* Of a local address; bits that are no row number are dropped. */
+static inline uint32_t gm_unified(const gm_config *c, uint32_t local) {
+  return gm_is_acc(local) ? (uint32_t)gm_spad_rows(c) + (local & (uint32_t)(gm_acc_rows(c) - 1))
+                          : local & (uint32_t)(gm_spad_rows(c) - 1);
+}
+
+#endif

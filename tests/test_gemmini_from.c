@@ -1,0 +1,211 @@
+/* A user's program as the start of a search: what is understood, what is refused, what is found, what is rewritten. */
+#include "gemmini_yardstick.h"
+#include "target/gemmini/rewrite/clean.h"
+#include "target/gemmini/rewrite/diagnose.h"
+#include "target/gemmini/rewrite/rewrite.h"
+#include "tilewright/tilewright.h"
+
+static gm_config config;
+
+static tw_problem square(const char *m, const char *n, const char *k) {
+  const char *words[] = {m, n, k};
+  tw_problem p;
+  tw_error error = {0};
+  must(tw_problem_parse("gemm", 3, words, &p, &error), &error);
+  must(tw_problem_set(&p, "c", "i8", &error), &error);
+  for (int i = 0; i < 2; i++) must(tw_problem_set(&p, i ? "b" : "a", "i8", &error), &error);
+  must(tw_problem_set(&p, "acc", "i32", &error), &error);
+  return p;
+}
+
+/* A program of one 16 x 16 x 16 product; `middle` comes behind the store of C and before the last fence. */
+#define ONE_TILE(before, middle)                                                                                       \
+  "void test(int8_t A[16][16], int8_t B[16][16], int8_t C[16][16]) {\n" before                                         \
+  "config_st(16); config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, 0, 0); config_ld(16, 1.0f, 16, 0);\n"                 \
+  "mvin(&A[0][0], 0, 16, 16); mvin(&B[0][0], 4096, 16, 16);\n"                                                         \
+  "preload(4096, 0x80000000, 16, 16, 16, 16); compute_preloaded(0, 0xffffffff, 16, 16, 16, 16);\n"                     \
+  "mvout(&C[0][0], 0x80000000, 16, 16);\n" middle "fence(); }\n"
+
+static tw_status study(const tw_problem *p, const char *source, tw_program **out, tw_error *error) {
+  return gm_study(&config, p, source, strlen(source), 1, 1, out, error);
+}
+
+static void expect_refusal(const char *source, const char *part) {
+  const tw_problem p = square("m=16", "n=16", "k=16");
+  tw_program *program = NULL;
+  tw_error error = {0};
+  assert_int_equal(study(&p, source, &program, &error), TW_FAILED);
+  if (!strstr(error.text, part)) fail_msg("'%s' does not say '%s'", error.text, part);
+  assert_null(strchr(error.text, '\n'));
+}
+
+static void a_program_whose_commands_depend_on_its_data_is_refused(void **state) {
+  (void)state;
+  expect_refusal(
+      ONE_TILE("if (A[0][0] & 1) config_ld(32, 1.0f, 16, 1);\nif (A[0][1] & 1) config_ld(32, 1.0f, 16, 1);\n"
+               "if (A[0][2] & 1) config_ld(32, 1.0f, 16, 1);\nif (A[0][3] & 1) config_ld(32, 1.0f, 16, 1);\n",
+               ""),
+      "depend on its data");
+}
+
+static void a_program_in_which_the_core_computes_is_refused(void **state) {
+  (void)state;
+  expect_refusal(
+      "void test(int8_t A[16][16], int8_t B[16][16], int8_t C[16][16]) {\n"
+      "config_ld(16, 1.0f, 16, 0); mvin(&A[0][0], 0, 16, 16); fence();\n"
+      "for (int i = 0; i < 16; i++) for (int j = 0; j < 16; j++) { int s = 0;\n"
+      "for (int k = 0; k < 16; k++) s += A[i][k] * B[k][j]; C[i][j] = s > 127 ? 127 : s < -128 ? -128 : s; } }\n",
+      "the core takes part");
+}
+
+static void a_wrong_program_is_refused(void **state) {
+  (void)state;
+  expect_refusal(ONE_TILE("", "mvout(&C[0][0], 0x80000010, 16, 16);"), "C[");
+  expect_refusal("void test(int8_t A[16][16], int8_t B[16][16], int8_t C[16][16]) { fence(); }", "C[");
+}
+
+/* ---- passes ---- */
+
+typedef struct captured {
+  tw_problem problem;
+  tw_case data;
+  gm_stream stream;
+} captured;
+
+static void capture(captured *c, const tw_problem *p, const char *source, size_t length) {
+  tw_error error = {0};
+  c->problem = *p;
+  must(tw_case_make(&c->problem, 3, 1, &c->data, &error), &error);
+  must(gm_stream_capture(&config, &c->problem, source, length, &c->data, &c->stream, &error), &error);
+}
+
+static void release(captured *c) {
+  gm_stream_free(&c->stream);
+  tw_case_free(&c->data);
+}
+
+static size_t changed_by(gm_pass *pass, const char *source) {
+  const tw_problem p = square("m=16", "n=16", "k=16");
+  captured c;
+  gm_change change;
+  tw_error error = {0};
+  capture(&c, &p, source, strlen(source));
+  must(pass(&c.stream, &change, &error), &error);
+  must(gm_stream_replay(&c.stream, &c.data, &error), &error);
+  release(&c);
+  return change.count;
+}
+
+static void a_fence_between_a_store_and_a_load_of_the_same_bytes_stays(void **state) {
+  (void)state;
+  /* the program's own last fence comes right before the harness's: that one is not needed */
+  assert_int_equal(changed_by(gm_remove_fences, ONE_TILE("", "")), 1);
+  assert_int_equal(changed_by(gm_remove_fences, ONE_TILE("", "fence(); mvin(&A[0][0], 0, 16, 16);")), 2);
+  assert_int_equal(
+      changed_by(gm_remove_fences, ONE_TILE("", "fence(); mvin(&C[0][0], 32, 16, 16); mvout(&C[0][0], 32, 16, 16);")),
+      1);
+  /* two fences: one is enough */
+  assert_int_equal(
+      changed_by(gm_remove_fences,
+                 ONE_TILE("", "fence(); fence(); mvin(&C[0][0], 32, 16, 16); mvout(&C[0][0], 32, 16, 16);")),
+      2);
+}
+
+static void a_load_goes_only_if_nothing_has_changed(void **state) {
+  (void)state;
+  assert_int_equal(changed_by(gm_remove_loads, ONE_TILE("", "mvin(&A[0][0], 0, 16, 16);")), 1);
+  /* the rows were loaded with something else in between */
+  assert_int_equal(changed_by(gm_remove_loads, ONE_TILE("", "mvin(&B[0][0], 0, 16, 16); mvin(&A[0][0], 0, 16, 16);")),
+                   0);
+  /* fewer rows than before: the same bytes are there, but it is another load */
+  assert_int_equal(changed_by(gm_remove_loads, ONE_TILE("", "mvin(&A[0][0], 8, 16, 8);")), 0);
+  /* another scale, another stride */
+  assert_int_equal(changed_by(gm_remove_loads, ONE_TILE("", "config_ld(16, 2.0f, 16, 0); mvin(&A[0][0], 0, 16, 16);")),
+                   0);
+  /* the source was stored to in between */
+  assert_int_equal(changed_by(gm_remove_loads,
+                              ONE_TILE("", "fence(); mvin(&C[0][0], 32, 16, 16); mvout(&C[0][0], 32, 16, 16); fence();"
+                                           "mvin(&C[0][0], 32, 16, 16);")),
+                   0);
+  assert_int_equal(
+      changed_by(gm_remove_loads, ONE_TILE("", "fence(); mvin(&C[0][0], 32, 16, 16); mvin(&C[0][0], 32, 16, 16);")), 1);
+}
+
+static void a_config_goes_only_if_it_sets_what_is_set(void **state) {
+  (void)state;
+  assert_int_equal(changed_by(gm_remove_configs, ONE_TILE("", "config_ld(16, 1.0f, 16, 0);")), 1);
+  assert_int_equal(changed_by(gm_remove_configs, ONE_TILE("", "config_ld(16, 1.0f, 16, 1);")), 0);
+  assert_int_equal(changed_by(gm_remove_configs, ONE_TILE("", "config_st(32); config_st(16);")), 0);
+}
+
+#define TWO_STEPS(fill, first)                                                                                         \
+  "void test(int8_t A[16][16], int8_t B[16][16], int8_t C[16][16]) {\n"                                                \
+  "config_st(16); config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, 0, 0); config_ld(16, 1.0f, 16, 0);\n"                 \
+  "config_ld(0, 1.0f, 16, 1); mvin(&A[0][0], 0, 16, 16); mvin(&B[0][0], 4096, 16, 16); " fill "preload(4096, " first   \
+  ", 16, 16, 16, 16); compute_preloaded(0, 0xffffffff, 16, 16, 16, 16);\n"                                             \
+  "mvout(&C[0][0], 0x80000000, 16, 16); fence(); }\n"
+
+static void zeros_go_where_the_first_product_can_overwrite(void **state) {
+  (void)state;
+  assert_int_equal(changed_by(gm_remove_zero_fills, TWO_STEPS("mvin2(0, 0x80000000, 16, 16);", "0xc0000000")), 1);
+  assert_int_equal(changed_by(gm_remove_zero_fills, TWO_STEPS("mvin2(0, 0x80000000, 64, 16);", "0xc0000000")), 1);
+  /* only half of the rows are zeroed by it: the rest holds something, also zeros here */
+  assert_int_equal(changed_by(gm_remove_zero_fills,
+                              TWO_STEPS("mvin2(0, 0x80000000, 16, 8); mvin2(0, 0x80000008, 16, 8);", "0xc0000000")),
+                   2);
+  /* read before */
+  assert_int_equal(
+      changed_by(gm_remove_zero_fills,
+                 TWO_STEPS("mvin2(0, 0x80000000, 16, 16); mvout(&C[0][0], 0x80000000, 16, 16);", "0xc0000000")),
+      0);
+}
+
+/* ---- diagnosis ---- */
+
+static bool finds(const yardstick *all, size_t n, const char *program, const char *what, double least) {
+  for (size_t i = 0; i < n; i++) {
+    if (strcmp(all[i].program, program) != 0) continue;
+    captured c;
+    tw_diagnosis d;
+    tw_error error = {0};
+    capture(&c, &all[i].problem, all[i].source, all[i].length);
+    must(gm_diagnose(&c.stream, 1, &d, &error), &error);
+    bool found = false;
+    for (size_t k = 0; k < d.n; k++) {
+      found |= strstr(d.finding[k].what, what) && d.finding[k].cost >= least * (double)c.stream.run.core.cycles;
+      assert_true(k == 0 || d.finding[k - 1].cost >= d.finding[k].cost);
+    }
+    release(&c);
+    return found;
+  }
+  fail_msg("there is no %s", program);
+  return false;
+}
+
+static void the_diagnosis_names_what_each_program_was_written_for(void **state) {
+  (void)state;
+  size_t n;
+  yardstick *all = yardstick_load(&n);
+  assert_true(finds(all, n, "p01_naive_same_bank.c", "from one scratchpad bank", 0.1));
+  assert_false(finds(all, n, "p02_naive_two_banks.c", "from one scratchpad bank", 0));
+  assert_true(finds(all, n, "p37_config_step.c", "configurations set what is set already", 0.005));
+  assert_true(finds(all, n, "p39_fence_step.c", "fences wait for what nobody needs", 0.1));
+  assert_false(finds(all, n, "p06_double_ab_prefetch.c", "fences wait for what nobody needs", 0));
+  assert_true(finds(all, n, "p34_cpu_div.c", "the core has not issued the next command", 0.1));
+  yardstick_free(all, n);
+}
+
+int main(void) {
+  config = gemmini_config("gemmini-16x16-int8");
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_program_whose_commands_depend_on_its_data_is_refused),
+      cmocka_unit_test(a_program_in_which_the_core_computes_is_refused),
+      cmocka_unit_test(a_wrong_program_is_refused),
+      cmocka_unit_test(a_fence_between_a_store_and_a_load_of_the_same_bytes_stays),
+      cmocka_unit_test(a_load_goes_only_if_nothing_has_changed),
+      cmocka_unit_test(a_config_goes_only_if_it_sets_what_is_set),
+      cmocka_unit_test(zeros_go_where_the_first_product_can_overwrite),
+      cmocka_unit_test(the_diagnosis_names_what_each_program_was_written_for),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
