@@ -488,7 +488,7 @@ static uint64_t *reason(gm_machine *m) {
     return waits & s->mask[GM_LD] ? &n->wait_load : waits & s->mask[GM_ST] ? &n->wait_store : &n->wait_cpu;
   }
   if (m->fencing && !(s->valid & s->mask[GM_EX])) return &n->drain;
-  if (m->front[GM_FRONT - 1].count) return m->front[GM_FRONT - 1].command[0].funct == GM_MVOUT ? &n->wait_store : &n->wait_load_queue;
+  if (m->front[GM_FRONT - 1].count) return m->front_command[gm_front_last(m)].funct == GM_MVOUT ? &n->wait_store : &n->wait_load_queue;
   return &n->wait_cpu;
 }
 

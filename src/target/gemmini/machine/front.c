@@ -23,18 +23,32 @@ static bool known(gm_machine *m, const gm_command *c) {
   return false;
 }
 
-static void push(gm_machine *m, int queue, const gm_command *c, enum gm_origin origin) {
-  int n = m->front[queue].count++;
-  m->front_count++;
-  m->front[queue].command[n] = *c;
-  m->front[queue].origin[n] = (uint8_t)origin;
+static void push(gm_machine *m, int queue, int slot) { m->front[queue].slot[m->front[queue].count++] = (uint8_t)slot; }
+
+static int pop(gm_machine *m, int queue) {
+  int slot = m->front[queue].slot[0];
+  m->front[queue].slot[0] = m->front[queue].slot[1];
+  m->front[queue].count--;
+  return slot;
 }
 
-static void drop(gm_machine *m, int queue) {
-  m->front[queue].command[0] = m->front[queue].command[1];
-  m->front[queue].origin[0] = m->front[queue].origin[1];
-  m->front[queue].count--;
+static int place(gm_machine *m, const gm_command *c, enum gm_origin origin) {
+  int slot = __builtin_ctz(m->front_free);
+  m->front_free &= m->front_free - 1;
+  m->front_command[slot] = *c;
+  m->front_origin[slot] = (uint8_t)origin;
+  m->front_count++;
+  return slot;
+}
+
+static void release(gm_machine *m, int slot) {
+  m->front_free |= 1u << slot;
   m->front_count--;
+}
+
+void gm_front_push(gm_machine *m, const gm_command *c) {
+  m->front_loops += !is_plain(c);
+  push(m, 0, place(m, c, GM_BY_CORE));
 }
 
 /* One edge of the loop unit of this origin. */
@@ -53,36 +67,39 @@ static bool step_loop(gm_machine *m, enum gm_origin loop, const gm_command *in, 
 /* A loop unit sits between `queue`, its own, and the next: its commands stay, others pass by while it is idle. */
 static void pass_loop(gm_machine *m, enum gm_origin loop, int queue, const int before[GM_FRONT]) {
   bool busy = loop == GM_BY_LOOP_WS ? gm_loop_ws_busy(&m->loop) : gm_loop_conv_busy(&m->conv);
-  const gm_command *in = before[queue] ? &m->front[queue].command[0] : NULL;
+  const gm_command *in = before[queue] ? &m->front_command[m->front[queue].slot[0]] : NULL;
   bool room = before[queue + 1] < 2, own = in && (loop == GM_BY_LOOP_WS ? !is_plain(in) : gm_is_loop_conv(in->funct));
   if (!in && !busy) return;
   if (!busy && !own) {
-    if (!room) return;
-    push(m, queue + 1, in, m->front[queue].origin[0]);
-    drop(m, queue);
+    if (room) push(m, queue + 1, pop(m, queue));
     return;
   }
   if (in && !known(m, in)) return;
   gm_command out;
   bool take = false, from_loop = false;
-  if (step_loop(m, loop, in, &take, room, &out, &from_loop)) push(m, queue + 1, &out, from_loop ? loop : GM_BY_CORE);
-  if (take) drop(m, queue);
+  if (step_loop(m, loop, in, &take, room, &out, &from_loop)) push(m, queue + 1, place(m, &out, from_loop ? loop : GM_BY_CORE));
+  if (!take) return;
+  int slot = pop(m, queue);
+  if (own) m->front_loops--;
+  release(m, slot);
 }
 
 void gm_front_step(gm_machine *m) {
-  int last = GM_FRONT - 1, before[GM_FRONT];
-  bool taken = m->front[last].count & 0x100, moved = taken;
-  m->front[last].count &= 0xff;
+  const int last = GM_FRONT - 1;
+  int before[GM_FRONT];
+  bool taken = m->front_taken, moved = taken, loops = m->front_loops || gm_loops_busy(m);
+  m->front_taken = false;
   for (int i = 0; i < GM_FRONT; i++) before[i] = m->front[i].count;
-  if (taken) drop(m, last);
-  pass_loop(m, GM_BY_LOOP_WS, last - 1, before);
-  pass_loop(m, GM_BY_LOOP_CONV, last - 2, before);
-  for (int i = last - 3; i >= 0; i--)
+  if (taken) release(m, pop(m, last));
+  if (loops) {
+    pass_loop(m, GM_BY_LOOP_WS, last - 1, before);
+    pass_loop(m, GM_BY_LOOP_CONV, last - 2, before);
+  }
+  for (int i = loops ? last - 3 : last - 1; i >= 0; i--)
     if (before[i] && before[i + 1] < 2) {
-      push(m, i + 1, &m->front[i].command[0], GM_BY_CORE);
-      drop(m, i);
+      push(m, i + 1, pop(m, i));
+      moved = true;
     }
-  for (int i = 0; i < GM_FRONT; i++) moved |= m->front[i].count != before[i];
   if (m->front[last].count && (taken || !before[last])) gm_wake(m, GM_UNIT_STATION, m->now + 1); /* a new head */
-  if (moved || gm_loops_busy(m)) gm_wake(m, GM_UNIT_FRONT, m->now + 1);
+  if (moved || loops) gm_wake(m, GM_UNIT_FRONT, m->now + 1);
 }

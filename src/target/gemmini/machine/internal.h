@@ -238,7 +238,7 @@ typedef struct gm_storer {
 } gm_storer;
 
 /* ---- the whole ---- */
-enum { GM_FRONT = 5 };         /* router, raw, loop conv, loop matmul, unrolled: five two-entry queues */
+enum { GM_FRONT = 5, GM_FRONT_SLOTS = 16 };         /* router, raw, loop conv, loop matmul, unrolled: five two-entry queues */
 
 /* Who sleeps until when. A unit that did something, or may in the next cycle, wakes then; others wake it sooner. */
 enum gm_unit { GM_UNIT_READ, GM_UNIT_EXECUTE, GM_UNIT_STORE, GM_UNIT_STATION, GM_UNIT_FRONT, GM_UNITS };
@@ -255,7 +255,12 @@ struct gm_machine {
   int spad_bank_shift, acc_bank_shift;
   /* shared wires of the current cycle */
   uint32_t spad_written, spad_read, acc_written, acc_accumulated; /* bit per bank */
-  struct { gm_command command[2]; uint8_t origin[2]; int count; } front[GM_FRONT];
+  struct { uint8_t slot[2], count; } front[GM_FRONT]; /* their commands, oldest first, as places in: */
+  gm_command front_command[GM_FRONT_SLOTS];
+  uint8_t front_origin[GM_FRONT_SLOTS];
+  uint32_t front_free;         /* bit per place */
+  bool front_taken;            /* the station took the last queue's head in this cycle */
+  int front_loops;             /* commands in the queues that are for a loop unit, or unknown */
   int front_count;             /* commands in all of them */
   gm_loop_ws loop;
   gm_loop_conv conv;
@@ -277,6 +282,11 @@ struct gm_machine {
 static inline uint32_t gm_row_of(const gm_machine *m, uint32_t local) {
   return local & (gm_is_acc(local) ? (uint32_t)gm_acc_rows(&m->config) - 1 : (uint32_t)gm_spad_rows(&m->config) - 1);
 }
+
+/* The oldest command of the last queue, which must not be empty. */
+static inline int gm_front_last(const gm_machine *m) { return m->front[GM_FRONT - 1].slot[0]; }
+/* A command enters the first queue, which must have room. */
+void gm_front_push(gm_machine *, const gm_command *);
 
 static inline bool gm_loops_busy(const gm_machine *m) { return gm_loop_ws_busy(&m->loop) || gm_loop_conv_busy(&m->conv); }
 

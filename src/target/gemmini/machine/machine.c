@@ -29,6 +29,7 @@ gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_err
   m->config = *c;
   m->limit = UINT64_MAX;
   for (int u = 0; u < GM_UNITS; u++) m->wake[u] = 0;
+  m->front_free = (1u << GM_FRONT_SLOTS) - 1;
   m->memory = memory;
   m->dim_shift = log2_of((unsigned)c->dim);
   m->input_shift = m->dim_shift + log2_of((unsigned)gm_input_bytes(c));
@@ -134,11 +135,9 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
   if (next_wake(m) <= m->now) step(m); /* what is accepted in this cycle moves on in the next */
   else m->now++;
   gm_wake(m, GM_UNIT_FRONT, m->now);
-  int n = m->front[0].count++;
-  m->front_count++;
-  m->front[0].command[n] = (gm_command){ (uint8_t)(instruction >> 25), rs1, rs2 };
-  m->front[0].origin[n] = GM_BY_CORE;
-  if (m->listener.command) m->listener.command(m->listener.context, &m->front[0].command[n], cycle, accepted);
+  const gm_command given = { (uint8_t)(instruction >> 25), rs1, rs2 };
+  gm_front_push(m, &given);
+  if (m->listener.command) m->listener.command(m->listener.context, &given, cycle, accepted);
   return accepted;
 }
 

@@ -191,10 +191,11 @@ void gm_station_step(gm_machine *m) {
   if (done >= 0) gm_station_complete(m, done);
   /* The last front queue. A flush passes by. */
   if (m->front[GM_FRONT - 1].count) {
-    const gm_command *c = &m->front[GM_FRONT - 1].command[0];
-    bool taken = c->funct == GM_FLUSH || allocate(m, c, m->front[GM_FRONT - 1].origin[0], valid_at_start);
+    const int slot = gm_front_last(m);
+    const gm_command *c = &m->front_command[slot];
+    bool taken = c->funct == GM_FLUSH || allocate(m, c, m->front_origin[slot], valid_at_start);
     if (taken) {
-      m->front[GM_FRONT - 1].count |= 0x100; /* taken: gm_front_step removes it */
+      m->front_taken = true; /* gm_front_step removes it */
       gm_wake(m, GM_UNIT_FRONT, m->now);
     }
   }
