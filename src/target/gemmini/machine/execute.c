@@ -71,21 +71,18 @@ static void unroll_step(gm_executor *x, int n_before) {
 static gm_outflow *rows_at(gm_executor *x, int i) { return &x->rows[(x->row_head + i) & (GM_ROWS - 1)]; }
 
 /* Rows [exit, exit + count) of matrix `id` are on their way. Rows that were fed one by one may come before those of
- * a stretch that began while they were on their way to the array. */
+ * stretches that began while they were on their way to the array. */
 static void add_rows(gm_executor *x, uint64_t exit, int count, int before, int id, bool last) {
-  int end = x->row_count;
-  gm_outflow later = { 0 };
-  bool insert = end && rows_at(x, end - 1)->exit > exit;
-  if (insert) later = *rows_at(x, --end);
-  gm_outflow *tail = end ? rows_at(x, end - 1) : NULL;
-  if (tail && tail->id == id && !tail->last && tail->exit + tail->count == exit) {
-    tail->count = (uint16_t)(tail->count + count);
-    tail->last = last;
-  } else {
-    *rows_at(x, end++) = (gm_outflow){ exit, (uint16_t)count, (uint16_t)before, (uint8_t)id, last };
+  int at = x->row_count;
+  while (at && rows_at(x, at - 1)->exit > exit) at--;
+  gm_outflow *previous = at ? rows_at(x, at - 1) : NULL;
+  if (previous && previous->id == id && !previous->last && previous->exit + previous->count == exit) {
+    previous->count = (uint16_t)(previous->count + count);
+    previous->last = last;
+    return;
   }
-  if (insert) *rows_at(x, end++) = later;
-  x->row_count = end;
+  for (int i = x->row_count++; i > at; i--) *rows_at(x, i) = *rows_at(x, i - 1);
+  *rows_at(x, at) = (gm_outflow){ exit, (uint16_t)count, (uint16_t)before, (uint8_t)id, last };
 }
 
 /* What leaves the array in this cycle: writes, and with its last row a matrix completes its preload. */
