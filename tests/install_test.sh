@@ -1,0 +1,48 @@
+#!/bin/sh
+# install_test.sh BUILD: installs into a folder of its own, then builds and runs a user of the library three ways.
+set -eu
+build=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cmake --install "$build" --prefix "$work/prefix" >"$work/log" || { cat "$work/log"; exit 1; }
+
+cat >"$work/user.c" <<'END'
+#include <stdio.h>
+#include <tilewright/tilewright.h>
+int main(void) {
+  const char *words[] = {"m=4", "n=5", "k=6"};
+  tw_problem problem;
+  char text[100];
+  tw_error error;
+  if (tw_problem_parse("gemm", 3, words, &problem, &error) != TW_OK || !tw_target_at(0)) return 1;
+  tw_problem_print(&problem, text, sizeof text);
+  return puts(text) < 0;
+}
+END
+cat >"$work/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(user C)
+find_package(tilewright 0.1 REQUIRED)
+add_executable(user_static user.c)
+target_link_libraries(user_static tilewright::static)
+add_executable(user_shared user.c)
+target_link_libraries(user_shared tilewright::shared)
+END
+
+library=$(dirname "$(find "$work/prefix" -name libtilewright.so)")
+PKG_CONFIG_PATH=$library/pkgconfig
+export PKG_CONFIG_PATH
+cc "$work/user.c" $(pkg-config --cflags --libs tilewright) -Wl,-rpath,"$library" -o "$work/user_pkg_config"
+cmake -S "$work" -B "$work/user" -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+cmake --build "$work/user" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+for user in "$work/user_pkg_config" "$work/user/user_static" "$work/user/user_shared"; do
+  [ "$("$user")" = "gemm m=4 n=5 k=6" ] || { echo "$user does not work"; exit 1; }
+done
+"$work/prefix/bin/tilewright" targets --json | grep -q '"name"'
+[ -f "$work/prefix/share/man/man1/tilewright.1" ]
+
+# Only the library's own names are visible.
+if nm -D --defined-only "$library/libtilewright.so" | grep ' [TDBR] ' | grep -v ' tw_'; then
+  echo "the shared library shows other names than its own"
+  exit 1
+fi
