@@ -12,17 +12,8 @@ int gm_plan_tile_rows(const gm_plan *plan, int left, bool last) {
 
 gm_slots gm_plan_slots(const gm_plan *plan, int spread) {
   const int bound[3] = {plan->tile_m, plan->tile_n, plan->tile_k};
-  int pairs = 1, level = 3;
-  for (; level > 3 - plan->unroll; level--) pairs *= bound[plan->loops[level - 1] - 'i'];
-  if (spread > 0 && plan->unroll > 0 && spread < pairs) return (gm_slots){3, spread, spread};
-  while (spread > 0 && --level >= 0) {
-    const int trips = bound[plan->loops[level] - 'i'];
-    int every = 1; /* a power of two, which costs no division */
-    while (2 * every * pairs <= spread && 2 * every <= trips) every *= 2;
-    if (2 * every * pairs > spread || level == 0) return (gm_slots){level, every, every * pairs};
-    pairs *= trips;
-  }
-  return (gm_slots){-1, 1, 0};
+  const int trips[3] = {bound[plan->loops[0] - 'i'], bound[plan->loops[1] - 'i'], bound[plan->loops[2] - 'i']};
+  return gm_slots_find(trips, 3, plan->unroll, spread);
 }
 
 static int count_row_tiles(const gm_plan *plan, int blocks) {

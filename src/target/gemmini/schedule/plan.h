@@ -20,6 +20,7 @@
 #include "op/gemm.h"
 #include "target/gemmini/config.h"
 #include "target/gemmini/schedule/operand.h"
+#include "target/gemmini/schedule/slots.h"
 
 /* The problem in this machine's terms. */
 typedef struct gm_gemm {
@@ -72,12 +73,7 @@ int gm_plan_tile_rows(const gm_plan *, int left, bool last);
 
 static inline bool gm_fills_ahead(const gm_plan *p) { return p->fill_ahead && !p->overwrite; }
 
-/* Where loads (stores) stand that shall come every `spread` pairs: inside the unrolled body every so many pairs
- * (level 3), or at the end of every so many iterations of the rolled loop at `level`; -1: nowhere. */
-typedef struct gm_slots {
-  int level, every;
-  int pairs; /* from one to the next */
-} gm_slots;
+/* Places for loads (stores) that shall come every `spread` pairs. */
 gm_slots gm_plan_slots(const gm_plan *, int spread);
 
 void gm_plan_plain(const gm_config *, const gm_gemm *, gm_plan *);

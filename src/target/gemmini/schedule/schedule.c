@@ -8,6 +8,7 @@
 
 static const gm_family families[] = {
     {"gemm", gm_gemm_steps, gm_gemm_emit, gm_gemm_predict, gm_gemm_bound},
+    {"conv2d", gm_conv2d_steps, gm_conv2d_emit, gm_conv2d_predict, gm_conv2d_bound},
 };
 
 static const gm_family *find(const char *op) {

@@ -1,0 +1,113 @@
+/* conv.h - schedules for conv2d: a schedule in numbers, and what it says about where everything lies.
+ *
+ * The kernel that a plan stands for is one loop structure, the same for every plan:
+ *
+ *   for each tile of the output (order pk or kp)        pixels: images n, rows y, columns x; channels k
+ *     [fill the tile with zeros or bias]
+ *     for each step along kernel rows r and channels c  a step uses one chunk of A and one chunk of B
+ *       chunk of A: the pixels of the input that the tile's results and the step's taps touch, in blocks of channels;
+ *       chunk of B: the weights of the step's taps, channels c and k; each in a slot of the scratchpad
+ *       runs: for each block of weights (tap r, s, block of c, block of k) in the order `loops`
+ *         pairs: the block is preloaded once and stays while all blocks of pixels of the tile pass (preload + compute)
+ *       [loads of a later step, stores of the previous tile, bias of the next one, spread among the pairs]
+ *     [store the tile]
+ *
+ * There is no im2col: a pixel of a chunk is a row of the scratchpad for each block of channels, so that the pixels that a
+ * tap needs for consecutive results are rows `a_stride` apart, and a block of pixels is an address. A block never spans
+ * two rows of the output: those of a row are `block` pixels high, and what is left over comes first, because the last
+ * pair of a run carries the next weights into the array and takes dim cycles however low it is
+ * (ExecuteController.scala:285-302).
+ *
+ * Padding is loaded as zeros. With pooling a tile counts results of the pooling, and the results of the convolution that
+ * two tiles need are computed for both.
+ *
+ * Sizes in pixels are elements; k and c are blocks of dim channels, the last of which may be partial. */
+#ifndef TW_GEMMINI_CONV_H
+#define TW_GEMMINI_CONV_H
+
+#include "op/conv2d.h"
+#include "target/gemmini/schedule/operand.h"
+#include "target/gemmini/schedule/slots.h"
+#include "tilewright/op.h"
+#include "tilewright/schedule.h"
+
+/* The problem in this machine's terms. A convolution of 1 x 1 without stride, padding or pooling is one row of pixels. */
+typedef struct gm_conv {
+  tw_conv2d of; /* as it was given: the arrays' dimensions */
+  int n, h, w, c, k, r, s, stride, pad;
+  int pool, pool_stride, pool_pad; /* pool 0: none, pool_stride 1 */
+  int p, q;                        /* results of the convolution */
+  int out_h, out_w;                /* results after pooling */
+  int cb, kb;                      /* blocks of channels */
+  bool bias, relu, transposed;     /* transposed: weights[k][r][s][c] */
+  double scale;
+  bool wide_output; /* the output has the accumulator's type: mvout of all bits */
+  int input_bytes, output_bytes, acc_bytes;
+  const char *input_type, *output_type, *acc_type; /* in C */
+} gm_conv;
+tw_status gm_conv_from(const gm_config *, const tw_problem *, gm_conv *, tw_error *);
+
+typedef struct gm_conv_plan {
+  int tile_p, tile_q; /* rows, columns of a tile of the output */
+  int tile_k, tile_c; /* blocks */
+  int tile_r;         /* rows of the kernel in a step */
+  bool pixels_outer;  /* order pk: all k for a tile of pixels; kp: all pixels for a tile of k */
+  gm_operand_plan a, b;
+  int c_buffers;
+  bool c_split;       /* the buffers in different accumulator banks */
+  int store_width;    /* of an mvout, blocks */
+  bool overwrite;     /* the first run overwrites, so that no fill is needed (not with bias) */
+  bool fill_ahead;    /* where a fill is needed: during the tile before, behind the stores */
+  int prefetch, spread_loads, spread_stores; /* as in plan.h */
+  bool even;          /* blocks of pixels of equal height */
+  char loops[5];      /* order of the blocks of weights of a step, outermost first: a permutation of "rsck" */
+  int unroll;         /* pairs of one row of pixels (1) or of a whole run (2) are straight code */
+  bool hoist_configs; /* configuration once, not for every tile */
+} gm_conv_plan;
+
+typedef struct gm_conv_layout {
+  int tiles_y, tiles_x, tiles_k, chunks_r, chunks_c; /* tiles_y and tiles_x of each of the n images */
+  gm_operand_layout a, b;
+  int rows, columns;    /* results of the convolution in a full tile */
+  int dx, dy;           /* pixels of the input from column to column, row to row of a chunk */
+  int a_stride;         /* columns of a chunk from result to result: the stride of compute */
+  int row_step;         /* rows of a chunk from row to row of results */
+  int chunk_h, chunk_w; /* rows and columns of a chunk */
+  int a_row;            /* scratchpad rows from row to row of a chunk; a block of channels takes chunk_w of them */
+  int block, blocks;    /* pixels in a full block; blocks in a row of a full tile */
+  int c_block, c_row, c_plane; /* accumulator rows from block to block of pixels, row to row, block of k to block of k */
+  int c_rows, c_stride; /* accumulator rows of a tile; from buffer 0 to buffer 1 */
+  size_t spad_bytes, acc_bytes;
+} gm_conv_layout;
+
+/* Places for loads (stores) that shall come every `spread` pairs: levels are the four loops over blocks of weights, the
+ * rows of pixels, the pairs of a row. */
+gm_slots gm_conv_slots(const gm_conv *, const gm_conv_plan *, const gm_conv_layout *, int spread);
+
+void gm_conv_plain(const gm_config *, const gm_conv *, gm_conv_plan *);
+/* Applies one step to a plan that is legal; what results may be illegal. */
+tw_status gm_conv_step(const gm_config *, const gm_conv *, const char *step, gm_conv_plan *, tw_error *);
+/* Is the plan legal? If so, where does everything lie? */
+tw_status gm_conv_layout_of(const gm_config *, const gm_conv *, const gm_conv_plan *, gm_conv_layout *, tw_error *);
+/* Replays a schedule; every prefix of it must be legal. */
+tw_status gm_conv_replay(const gm_config *, const gm_conv *, const tw_schedule *, gm_conv_plan *, gm_conv_layout *,
+                         tw_error *);
+/* "tiles of 2 x 56 pixels x 64 channels, ...": one line. Returns buffer. */
+char *gm_conv_print(const gm_config *, const gm_conv_plan *, char *buffer, size_t size);
+
+/* The analytic model: cycles of a legal plan (model.c). */
+double gm_conv_predict_plan(const gm_config *, const gm_conv *, const gm_conv_plan *, const gm_conv_layout *);
+
+static inline bool gm_conv_fills_ahead(const gm_conv_plan *p) { return p->fill_ahead && !p->overwrite; }
+/* Blocks of the widest mvout. */
+static inline int gm_conv_widest_store(const gm_config *c, const gm_conv *v) {
+  return v->pool ? 1 : gm_max(1, c->dma_max_bytes / (c->dim * v->output_bytes));
+}
+/* Steps for each tile, tiles of pixels. */
+static inline int gm_conv_steps_each(const gm_conv_layout *l) { return l->chunks_r * l->chunks_c; }
+static inline int gm_conv_pixel_tiles(const gm_conv *v, const gm_conv_layout *l) { return v->n * l->tiles_y * l->tiles_x; }
+/* First row of the convolution that row (column) y of the output needs; rows that the output's rows [y, y + n) need. */
+int gm_conv_first(const gm_conv *, int y);
+int gm_conv_extent(const gm_conv *, int y, int n, int length);
+
+#endif

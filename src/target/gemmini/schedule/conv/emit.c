@@ -1,0 +1,396 @@
+/* emit.c - plan -> C source of a kernel for conv2d.
+ *
+ * The source is meant to be read: a comment with the schedule, then the loop structure of conv.h with what the plan makes
+ * of it. It uses the short command macros (mvin2, preload, ...) and nothing else of the machine. */
+#include "target/gemmini/schedule/conv/emit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "target/gemmini/schedule/family.h"
+
+const gm_conv_place gm_conv_here = {"n", "y", "x", "k", "r", "c"};
+const gm_conv_place gm_conv_ahead = {"ln", "ly", "lx", "lk", "lr", "lc"};
+
+/* ---- sizes as expressions ---- */
+
+void gm_conv_left_text(int tile, int length, const char *place, char *out, size_t size) {
+  if (length % tile == 0)
+    snprintf(out, size, "%d", tile);
+  else if (length < tile)
+    snprintf(out, size, "%d", length);
+  else
+    snprintf(out, size, "MIN(%d, %d - %s)", tile, length, place);
+}
+
+void gm_conv_first_text(const gm_conv *v, const char *place, char *out, size_t size) {
+  if (v->pool_pad)
+    snprintf(out, size, "MAX(0, %s * %d - %d)", place, v->pool_stride, v->pool_pad);
+  else if (v->pool_stride > 1)
+    snprintf(out, size, "%s * %d", place, v->pool_stride);
+  else
+    snprintf(out, size, "%s", place);
+}
+
+/* Of `tile` rows or columns of the output at `place`: those of the convolution, of which there are `length`. */
+static void extent_text(const gm_conv *v, int tile, int out_length, int length, const char *place, char *out, size_t size) {
+  char left[64], first[96];
+  gm_conv_left_text(tile, out_length, place, left, sizeof left);
+  if (!v->pool) {
+    snprintf(out, size, "%s", left);
+    return;
+  }
+  gm_conv_first_text(v, place, first, sizeof first);
+  snprintf(out, size, "MIN(%d, (%s + %s - 1) * %d + %d) - %s", length, place, left, v->pool_stride, v->pool - v->pool_pad,
+           first);
+}
+
+void gm_conv_rows_text(const gm_conv_emitter *e, const char *place, char *out, size_t size) {
+  if (e->layout->tiles_y == 1)
+    snprintf(out, size, "%d", e->layout->rows);
+  else
+    extent_text(e->v, e->plan->tile_p, e->v->out_h, e->v->p, place, out, size);
+}
+
+void gm_conv_columns_text(const gm_conv_emitter *e, const char *place, char *out, size_t size) {
+  if (e->layout->tiles_x == 1)
+    snprintf(out, size, "%d", e->layout->columns);
+  else
+    extent_text(e->v, e->plan->tile_q, e->v->out_w, e->v->q, place, out, size);
+}
+
+/* ---- head of the source ---- */
+
+static void comment(gm_conv_emitter *e, const tw_problem *problem, const tw_schedule *schedule) {
+  const gm_conv_layout *l = e->layout;
+  const int bank = gm_spad_bank_rows(e->config);
+  tw_text *t = &e->out.text;
+  char text[512];
+  tw_problem_print(problem, text, sizeof text);
+  tw_text_add(t, "/* %s on %s, from the schedule\n", text, e->config->name);
+  if (schedule->n == 0) tw_text_add(t, " *     (empty: the plain kernel)\n");
+  for (size_t i = 0; i < schedule->n; i++) tw_text_add(t, " *     %s\n", schedule->step[i]);
+  tw_text_add(t, " * %s.\n", gm_conv_print(e->config, e->plan, text, sizeof text));
+  tw_text_add(t, " * A, pixels of the input: %d slot%s of %d x %d pixels x %d blocks from row %d (bank %d); a pixel is a row for each\n"
+                 " * block of channels. B, weights: %d slot%s of %d blocks from row %d (bank %d). C: %d rows of pixels in blocks of up\n"
+                 " * to %d. n, y, x count images, rows and columns of the output; k and c blocks of %d channels; r rows of the\n"
+                 " * kernel; rr, ss, cc, kk are inside the step; ln to lc is the step whose operands are loaded next. */\n",
+              l->a.slots, l->a.slots == 1 ? "" : "s", l->chunk_h, l->chunk_w, e->plan->tile_c, l->a.base, l->a.base / bank,
+              l->b.slots, l->b.slots == 1 ? "" : "s", l->b.chunk_rows / e->config->dim, l->b.base, l->b.base / bank, l->rows,
+              l->block, e->config->dim);
+}
+
+static void constants(gm_conv_emitter *e) {
+  const int d = e->config->dim;
+  tw_text *t = &e->out.text;
+  tw_text_add(t, "#undef MIN\n#define MIN(x, y) ((x) < (y) ? (x) : (y))\n#undef MAX\n#define MAX(x, y) ((x) > (y) ? (x) : (y))\n"
+                 "#define NONE 0xffffffffu /* no address */\n"
+                 "/* Operands carry their size: rows << 48 | columns << 32 | address. */\n"
+                 "#define BLOCK(rows) ((uint64_t)(rows) << 48 | (uint64_t)%d << 32)\n"
+                 "/* A value that the compiler takes as it is: it adds to it, and does not make a constant of every sum. */\n"
+                 "#define KEEP(x) asm volatile(\"\" : \"+r\"(x))\n",
+              d);
+  if (e->v->c % d) tw_text_add(t, "#define CUT_C ((uint64_t)%d << 48) /* rows that the last block of c lacks */\n", d - e->v->c % d);
+  if (e->v->k % d) tw_text_add(t, "#define CUT_K ((uint64_t)%d << 32) /* columns that the last block of k lacks */\n", d - e->v->k % d);
+}
+
+static void signature(gm_conv_emitter *e) {
+  const gm_conv *v = e->v;
+  const tw_conv2d *o = &v->of;
+  char weights[128], bias[64] = "";
+  const long n = o->n, h = o->h, w = o->w, c = o->c, k = o->k, r = o->r, s = o->s;
+  if (v->transposed)
+    snprintf(weights, sizeof weights, "%s weights[%ld][%ld][%ld][%ld]", v->input_type, k, r, s, c);
+  else
+    snprintf(weights, sizeof weights, "%s weights[%ld][%ld][%ld][%ld]", v->input_type, r, s, c, k);
+  if (v->bias) snprintf(bias, sizeof bias, "%s bias[1][%ld], ", v->acc_type, k);
+  gm_write(&e->out, "void test(%s input[%ld][%ld][%ld][%ld], %s, %s%s output[%ld][%ld][%ld][%ld]) {", v->input_type, n, h, w,
+           c, weights, bias, v->output_type, n, (long)o->out_h, (long)o->out_w, k);
+}
+
+static void config_loads_and_stores(gm_conv_emitter *e) {
+  const gm_conv *v = e->v;
+  const long weights = v->transposed ? (long)v->r * v->s * v->c : v->k;
+  gm_write(&e->out, "config_ld(%ld, 1.0f, %d, 2); /* weights */", weights * v->input_bytes, e->config->dim);
+  gm_write(&e->out, "config_ld(%ld, 1.0f, %d, 1); /* pixels */", (long)v->c * e->layout->dx * v->input_bytes,
+           e->layout->chunk_w);
+  if (!e->plan->overwrite) gm_write(&e->out, "config_ld(0, 1.0f, %d, 0); /* %s */", e->config->dim, v->bias ? "bias" : "zeros");
+  char scale[40];
+  gm_float_text(v->scale, scale, sizeof scale);
+  if (v->pool)
+    return; /* with the sizes of each tile */
+  if (v->relu || v->scale != 1.0)
+    gm_write(&e->out, "gemmini_extended_config_st(%ld, %s, %s);", (long)v->k * v->output_bytes, v->relu ? "RELU" : "NO_ACTIVATION",
+             scale);
+  else
+    gm_write(&e->out, "config_st(%ld);", (long)v->k * v->output_bytes);
+}
+
+/* ---- loops ---- */
+
+/* The loops, outermost first: over tiles, then over the steps of a tile. */
+typedef struct axis {
+  char name;
+  int step, end;
+} axis;
+enum { AXES = 6 };
+
+static void axes_of(const gm_conv_emitter *e, axis out[AXES]) {
+  const gm_conv *v = e->v;
+  const gm_conv_plan *p = e->plan;
+  const axis n = {'n', 1, v->n}, y = {'y', p->tile_p, v->out_h}, x = {'x', p->tile_q, v->out_w};
+  const axis k = {'k', p->tile_k, v->kb}, r = {'r', p->tile_r, v->r}, c = {'c', p->tile_c, v->cb};
+  const axis pk[AXES] = {n, y, x, k, r, c}, kp[AXES] = {k, n, y, x, r, c};
+  memcpy(out, p->pixels_outer ? pk : kp, sizeof pk);
+}
+
+static bool loops_of(const axis *a) { return a->end > a->step; }
+
+/* The outermost loop that runs more than once, or NULL. */
+static const axis *outermost(const axis a[AXES]) {
+  for (int i = 0; i < AXES; i++)
+    if (loops_of(&a[i])) return &a[i];
+  return NULL;
+}
+
+/* On to the next step whose operands are to be loaded, in the order of the computing loops. */
+static void advance(gm_conv_emitter *e) {
+  axis a[AXES];
+  axes_of(e, a);
+  const axis *last = outermost(a);
+  int depth = 0;
+  for (int i = AXES - 1; i >= 0; i--) {
+    if (!loops_of(&a[i])) continue;
+    if (&a[i] == last) {
+      gm_write(&e->out, "l%c += %d;", a[i].name, a[i].step);
+      break;
+    }
+    gm_write(&e->out, "if ((l%c += %d) >= %d) {", a[i].name, a[i].step, a[i].end);
+    gm_write(&e->out, "l%c = 0;", a[i].name);
+    depth++;
+  }
+  while (depth-- > 0) gm_write(&e->out, "}");
+}
+
+/* Is there a step after the one that was loaded last? */
+static bool more_text(const gm_conv_emitter *e, char *out, size_t size) {
+  axis a[AXES];
+  axes_of(e, a);
+  const axis *last = outermost(a);
+  if (last) snprintf(out, size, "l%c < %d", last->name, last->end);
+  return last != NULL;
+}
+
+static void prologue(gm_conv_emitter *e) {
+  char more[32];
+  const bool any = more_text(e, more, sizeof more), loop = any && e->plan->prefetch > 1;
+  gm_write(&e->out, "int ln = 0, ly = 0, lx = 0, lk = 0, lr = 0, lc = 0;");
+  gm_write(&e->out, "/* the operands of the first step%s */", loop ? "s" : "");
+  if (loop) gm_write(&e->out, "for (int step = 0; step < %d && %s; step++) {", e->plan->prefetch, more);
+  gm_conv_emit_set_loads(e, &gm_conv_ahead);
+  gm_conv_emit_first_loads(e);
+  if (any) advance(e);
+  if (loop) gm_write(&e->out, "}");
+}
+
+/* ---- slots ---- */
+
+static const gm_operand_plan *operand_plan(const gm_conv_emitter *e, char name) {
+  return name == 'a' ? &e->plan->a : &e->plan->b;
+}
+
+static const gm_operand_layout *operand_layout(const gm_conv_emitter *e, char name) {
+  return name == 'a' ? &e->layout->a : &e->layout->b;
+}
+
+static bool is_held(const gm_conv_emitter *e, char name) { return operand_plan(e, name)->hold != GM_STREAM; }
+
+/* Does a tile's first slot change from tile to tile? Then `x_panel` is it. */
+static bool has_panels(const gm_conv_emitter *e, char name) {
+  return is_held(e, name) && operand_layout(e, name)->slots > gm_conv_steps_each(e->layout);
+}
+
+static void declare_slot(gm_conv_emitter *e, char name) {
+  if (has_panels(e, name))
+    gm_write(&e->out, "uint64_t %c_panel = 0;", name);
+  else if (operand_layout(e, name)->slots > 1 && !is_held(e, name))
+    gm_write(&e->out, "uint64_t %c_slot = 0;", name);
+}
+
+static void tile_slot(gm_conv_emitter *e, char name) {
+  if (has_panels(e, name))
+    gm_write(&e->out, "uint64_t %c_slot = %c_panel;", name, name);
+  else if (operand_layout(e, name)->slots > 1 && is_held(e, name))
+    gm_write(&e->out, "uint64_t %c_slot = 0;", name);
+}
+
+static void next_slot(gm_conv_emitter *e, char name) {
+  const int slots = operand_layout(e, name)->slots;
+  if (slots == 1 || (is_held(e, name) && gm_conv_steps_each(e->layout) == 1)) return;
+  if (is_held(e, name))
+    gm_write(&e->out, "%c_slot++;", name);
+  else if (slots == 2)
+    gm_write(&e->out, "%c_slot ^= 1;", name);
+  else
+    gm_write(&e->out, "if (++%c_slot == %d) %c_slot = 0;", name, slots, name);
+}
+
+static void next_panel(gm_conv_emitter *e, char name) {
+  if (!has_panels(e, name)) return;
+  gm_write(&e->out, "%c_panel += %d;", name, gm_conv_steps_each(e->layout));
+  gm_write(&e->out, "if (%c_panel == %d) %c_panel = 0;", name, operand_layout(e, name)->slots, name);
+}
+
+/* ---- one step, one tile ---- */
+
+static void operands(gm_conv_emitter *e) {
+  const gm_conv_layout *l = e->layout;
+  char a[128], b[128];
+  gm_slot_text(&l->a, "a_slot", a, sizeof a);
+  gm_slot_text(&l->b, "b_slot", b, sizeof b);
+  gm_write(&e->out, "uint64_t a_at = BLOCK(%d) + %s;", l->block, a);
+  gm_write(&e->out, "uint64_t b_at = BLOCK(%d) + %s;", e->config->dim, b);
+  if (gm_conv_steps_each(l) > 1 && e->plan->overwrite)
+    gm_write(&e->out, "const int step = %s;", l->chunks_r == 1 ? "c" : l->chunks_c == 1 ? "r" : "r + c");
+}
+
+static void step(gm_conv_emitter *e) {
+  const gm_conv_plan *p = e->plan;
+  char more[32];
+  const bool any = more_text(e, more, sizeof more);
+  if (p->prefetch == 0) {
+    gm_conv_emit_set_loads(e, &gm_conv_here);
+    gm_conv_emit_all_loads(e);
+  } else if (any) {
+    gm_write(&e->out, "if (%s) { /* loads for %s */", more, p->prefetch == 1 ? "the next step" : "the step after the next");
+    gm_conv_emit_set_loads(e, &gm_conv_ahead);
+    advance(e);
+    gm_write(&e->out, "}");
+    if (p->spread_loads == 0) gm_conv_emit_all_loads(e);
+  }
+  operands(e);
+  gm_conv_emit_runs(e);
+  next_slot(e, 'b');
+  next_slot(e, 'a');
+  if (p->prefetch > 0 && p->spread_loads > 0 && any) gm_conv_emit_all_loads(e);
+}
+
+/* The block of k of the tile after this one, and whether there is one. */
+static void next_k_text(const gm_conv_emitter *e, char *k, size_t size) {
+  const gm_conv_plan *p = e->plan;
+  const gm_conv_layout *l = e->layout;
+  const gm_conv *v = e->v;
+  if (l->tiles_k == 1) {
+    snprintf(k, size, "0");
+    return;
+  }
+  if (p->pixels_outer) {
+    snprintf(k, size, "k + %d < %d ? k + %d : 0", p->tile_k, v->kb, p->tile_k);
+    return;
+  }
+  char last[160] = "1";
+  size_t n = 0;
+  const axis pixels[] = {{'n', 1, v->n}, {'y', p->tile_p, v->out_h}, {'x', p->tile_q, v->out_w}};
+  for (int i = 0; i < 3; i++)
+    if (loops_of(&pixels[i]))
+      n += (size_t)snprintf(last + n, sizeof last - n, "%s%c + %d >= %d", n ? " && " : "", pixels[i].name, pixels[i].step,
+                            pixels[i].end);
+  snprintf(k, size, "%s ? MIN(k + %d, %d) : k", last, p->tile_k, (v->kb - 1) / p->tile_k * p->tile_k);
+}
+
+static void open_loop(gm_conv_emitter *e, const axis *a) {
+  if (loops_of(a))
+    gm_write(&e->out, "for (int %c = 0; %c < %d; %c += %d) {", a->name, a->name, a->end, a->name, a->step);
+  else
+    gm_write(&e->out, "const int %c = 0;", a->name);
+}
+
+static void close_loop(gm_conv_emitter *e, const axis *a) {
+  if (loops_of(a)) gm_write(&e->out, "}");
+}
+
+static void tile(gm_conv_emitter *e) {
+  const gm_conv_plan *p = e->plan;
+  char text[256];
+  axis a[AXES];
+  axes_of(e, a);
+  if (!p->hoist_configs) config_loads_and_stores(e);
+  gm_conv_rows_text(e, "y", text, sizeof text);
+  gm_write(&e->out, "const int rows = %s;", text);
+  if (gm_conv_fills_ahead(p)) {
+    next_k_text(e, text, sizeof text);
+    gm_write(&e->out, "const int next_k = %s;", text);
+    gm_conv_emit_set_fill(e, "c_at ^ C_OTHER", "next_k");
+  } else if (!p->overwrite) {
+    gm_conv_emit_set_fill(e, "c_at", "k");
+    gm_conv_emit_all_fill(e);
+  }
+  tile_slot(e, 'b');
+  tile_slot(e, 'a');
+  open_loop(e, &a[4]);
+  open_loop(e, &a[5]);
+  step(e);
+  close_loop(e, &a[5]);
+  close_loop(e, &a[4]);
+  if (p->spread_stores > 0) gm_conv_emit_all_stores(e); /* those of the previous tile that found no place */
+  if (gm_conv_fills_ahead(p)) gm_conv_emit_all_fill(e);
+  gm_conv_emit_set_stores(e);
+  if (p->spread_stores == 0) gm_conv_emit_all_stores(e);
+  if (p->c_buffers > 1) gm_write(&e->out, "c_at ^= C_OTHER;");
+}
+
+/* The loops over the tiles that index A (n, y, x) or B (k). */
+static void tile_loops(gm_conv_emitter *e, bool pixels, void (*body)(gm_conv_emitter *)) {
+  const gm_conv *v = e->v;
+  const gm_conv_plan *p = e->plan;
+  const axis over[] = {{'n', 1, v->n}, {'y', p->tile_p, v->out_h}, {'x', p->tile_q, v->out_w}};
+  const axis k = {'k', p->tile_k, v->kb};
+  const char name = pixels ? 'a' : 'b';
+  const bool inner = pixels != p->pixels_outer;
+  if (inner && has_panels(e, name)) gm_write(&e->out, "%c_panel = 0;", name);
+  for (int i = 0; i < (pixels ? 3 : 1); i++) open_loop(e, pixels ? &over[i] : &k);
+  body(e);
+  next_panel(e, name);
+  for (int i = (pixels ? 2 : 0); i >= 0; i--) close_loop(e, pixels ? &over[i] : &k);
+}
+
+static void inner_loops(gm_conv_emitter *e) { tile_loops(e, !e->plan->pixels_outer, tile); }
+
+static void body(gm_conv_emitter *e) {
+  const gm_conv_plan *p = e->plan;
+  config_loads_and_stores(e);
+  gm_conv_emit_move_variables(e);
+  if (p->prefetch > 0) prologue(e);
+  gm_write(&e->out, "config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, %d, false, %s);", e->layout->a_stride,
+           e->v->transposed ? "true" : "false");
+  declare_slot(e, 'b');
+  declare_slot(e, 'a');
+  gm_write(&e->out, "uint64_t c_at = 0x80000000;");
+  if (p->c_buffers > 1) gm_write(&e->out, "const uint64_t C_OTHER = %d; /* the two accumulator buffers differ in it */", e->layout->c_stride);
+  if (gm_conv_fills_ahead(p)) {
+    gm_write(&e->out, "/* the bias of the first tile */");
+    gm_conv_emit_set_fill(e, "c_at", "0");
+    gm_conv_emit_all_fill(e);
+  }
+  tile_loops(e, p->pixels_outer, inner_loops);
+  if (p->spread_stores > 0) gm_conv_emit_all_stores(e);
+  gm_write(&e->out, "fence();");
+  gm_write(&e->out, "}");
+}
+
+tw_status gm_conv2d_emit(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, char **source,
+                         tw_error *error) {
+  gm_conv v;
+  gm_conv_plan plan;
+  gm_conv_layout layout;
+  tw_status status = gm_conv_from(config, problem, &v, error);
+  if (status == TW_OK) status = gm_conv_replay(config, &v, schedule, &plan, &layout, error);
+  if (status != TW_OK) return status;
+  gm_conv_emitter e = {.config = config, .v = &v, .plan = &plan, .layout = &layout};
+  comment(&e, problem, schedule);
+  constants(&e);
+  signature(&e);
+  body(&e);
+  *source = tw_text_take(&e.out.text);
+  return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the kernel's source");
+}

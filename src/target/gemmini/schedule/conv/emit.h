@@ -1,0 +1,47 @@
+/* emit.h - what the parts of the emitter for conv2d share. */
+#ifndef TW_GEMMINI_CONV_EMIT_H
+#define TW_GEMMINI_CONV_EMIT_H
+
+#include "target/gemmini/schedule/conv/conv.h"
+#include "target/gemmini/schedule/writer.h"
+
+typedef struct gm_conv_emitter {
+  const gm_config *config;
+  const gm_conv *v;
+  const gm_conv_plan *plan;
+  const gm_conv_layout *layout;
+  gm_writer out;
+} gm_conv_emitter;
+
+/* The names that hold a place in the iteration space: for the step that computes, for the step that loads. */
+typedef struct gm_conv_place {
+  const char *n, *y, *x, *k, *r, *c; /* image; row and column of the output; block of k; row of the kernel; block of c */
+} gm_conv_place;
+extern const gm_conv_place gm_conv_here, gm_conv_ahead;
+
+/* "MIN(4, 14 - y)": how much of a tile of `tile` is left at `place` of `length`; a constant where it is always the same. */
+void gm_conv_left_text(int tile, int length, const char *place, char *out, size_t size);
+/* First row (column) of the convolution of the tile at `place` of the output. */
+void gm_conv_first_text(const gm_conv *, const char *place, char *out, size_t size);
+/* Rows of the convolution in the tile at `place`, columns. */
+void gm_conv_rows_text(const gm_conv_emitter *, const char *place, char *out, size_t size);
+void gm_conv_columns_text(const gm_conv_emitter *, const char *place, char *out, size_t size);
+
+/* moves: units of chunks of A and B, of the tile that is stored, of the bias. They are set up (where from, where to, how
+ * many), then done unit by unit, at once or among the pairs. */
+void gm_conv_emit_move_variables(gm_conv_emitter *);
+void gm_conv_emit_set_loads(gm_conv_emitter *, const gm_conv_place *);
+void gm_conv_emit_all_loads(gm_conv_emitter *);
+void gm_conv_emit_first_loads(gm_conv_emitter *); /* all, in the order in which the first step needs them */
+void gm_conv_emit_set_stores(gm_conv_emitter *);  /* of the tile that is complete */
+void gm_conv_emit_all_stores(gm_conv_emitter *);
+void gm_conv_emit_set_fill(gm_conv_emitter *, const char *buffer, const char *k);
+void gm_conv_emit_all_fill(gm_conv_emitter *);
+/* One unit, if any is left. */
+void gm_conv_emit_some_loads(gm_conv_emitter *);
+void gm_conv_emit_some_stores(gm_conv_emitter *);
+
+/* runs: the computation of one step, with loads and stores among the pairs. */
+void gm_conv_emit_runs(gm_conv_emitter *);
+
+#endif

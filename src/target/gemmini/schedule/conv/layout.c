@@ -1,0 +1,153 @@
+/* layout.c - is a plan for conv2d legal, and where does everything lie? A and B as in operand.h; a tile of the output
+ * must fit its accumulator buffer. */
+#include <stdio.h>
+#include <string.h>
+
+#include "target/gemmini/schedule/conv/conv.h"
+
+/* Of the fields of config_st that describe images to be pooled. */
+enum { IMAGE_LIMIT = 255 };
+
+/* The chunk of A: which pixels of the input it holds, and where they lie. */
+static void shape_chunk(const gm_conv *v, const gm_conv_plan *p, gm_conv_layout *l) {
+  /* What lies between the pixels that a kernel of one column (row) touches is not loaded. */
+  l->dx = v->s == 1 ? v->stride : 1;
+  l->dy = p->tile_r == 1 ? v->stride : 1;
+  l->a_stride = v->stride / l->dx;
+  l->row_step = v->stride / l->dy;
+  l->chunk_h = (l->rows - 1) * l->row_step + p->tile_r;
+  l->chunk_w = (l->columns - 1) * l->a_stride + v->s;
+  l->a_row = p->tile_c * l->chunk_w;
+}
+
+/* The tile in the accumulator. Without pooling a block of pixels has dim rows for each block of k, side by side, as a
+ * wide mvout wants them; with pooling a block of k is an image without gaps (StoreController.scala:126-129). */
+static void shape_tile(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, gm_conv_layout *l) {
+  const int d = config->dim;
+  l->blocks = gm_ceil_div(l->columns, d);
+  l->block = p->even ? gm_ceil_div(l->columns, l->blocks) : gm_min(d, l->columns);
+  if (v->pool) {
+    l->c_block = l->block;
+    l->c_row = l->columns;
+    l->c_plane = l->rows * l->columns;
+    l->c_rows = l->c_plane * p->tile_k;
+  } else {
+    l->c_block = p->tile_k * d;
+    l->c_row = l->blocks * l->c_block;
+    l->c_plane = d;
+    l->c_rows = l->rows * l->c_row;
+  }
+}
+
+gm_slots gm_conv_slots(const gm_conv *v, const gm_conv_plan *p, const gm_conv_layout *l, int spread) {
+  int trips[6] = {0, 0, 0, 0, l->rows, l->blocks};
+  for (int i = 0; i < 4; i++)
+    switch (p->loops[i]) {
+    case 'r': trips[i] = p->tile_r; break;
+    case 's': trips[i] = v->s; break;
+    case 'c': trips[i] = p->tile_c; break;
+    default: trips[i] = p->tile_k; break;
+    }
+  return gm_slots_find(trips, 6, l->rows == 1 ? 2 : p->unroll, spread);
+}
+
+static tw_status place_accumulator(const gm_config *config, const gm_conv_plan *p, gm_conv_layout *l, tw_error *error) {
+  l->c_stride = p->c_split ? gm_acc_bank_rows(config) : l->c_rows;
+  l->acc_bytes = (size_t)l->c_rows * (size_t)(p->c_buffers * config->dim * gm_acc_bytes(config));
+  if (p->c_split && config->acc_banks < 2)
+    return tw_fail(error, TW_USAGE, "%s has one accumulator bank", config->name);
+  const int room =
+      p->c_split && p->c_buffers > 1 ? gm_acc_bank_rows(config) : gm_acc_rows(config) / p->c_buffers;
+  if (l->c_rows > room)
+    return tw_fail(error, TW_USAGE,
+                   "a tile of the output needs %d accumulator rows, each of %d buffers has %d: use smaller tiles",
+                   l->c_rows, p->c_buffers, room);
+  return TW_OK;
+}
+
+/* Levers that are only legal together with others. */
+static tw_status check_levers(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, tw_error *error) {
+  if (p->spread_loads > 0 && p->prefetch == 0)
+    return tw_fail(error, TW_USAGE,
+                   "loads can only stand among the pairs when they are ahead of their use: use 'prefetch 1'");
+  if (p->spread_stores > 0 && p->c_buffers < 2)
+    return tw_fail(error, TW_USAGE,
+                   "a tile can only be stored during the next one when C has two buffers: use 'buffers c=2'");
+  if (p->overwrite && v->bias)
+    return tw_fail(error, TW_USAGE, "the bias is filled in first, so that no run may overwrite it");
+  if (gm_conv_fills_ahead(p) && p->spread_stores == 0)
+    return tw_fail(error, TW_USAGE,
+                   "a tile can only be filled during the one before when its buffer is stored by then: use 'buffers c=2' "
+                   "and 'spread stores=16'");
+  if (p->store_width < 1 || p->store_width > gm_conv_widest_store(config, v))
+    return tw_fail(error, TW_USAGE, "an mvout %smoves %d to %d columns at a time", v->pool ? "that pools " : "",
+                   config->dim, config->dim * gm_conv_widest_store(config, v));
+  return TW_OK;
+}
+
+static tw_status check_pooling(const gm_conv *v, const gm_conv_plan *p, const gm_conv_layout *l, tw_error *error) {
+  if (!v->pool) return TW_OK;
+  if (v->pool_pad && p->tile_q < v->out_w)
+    return tw_fail(error, TW_USAGE, "with pool_pad a tile has all %d columns", v->out_w);
+  if (l->rows > IMAGE_LIMIT || l->columns > IMAGE_LIMIT)
+    return tw_fail(error, TW_USAGE, "a tile of %d x %d results is too large to be pooled: at most %d x %d", l->rows,
+                   l->columns, IMAGE_LIMIT, IMAGE_LIMIT);
+  if (p->tile_p > 1 && v->out_w > IMAGE_LIMIT)
+    return tw_fail(error, TW_USAGE, "an output of more than %d columns is pooled row by row: use 'tile p=1'", IMAGE_LIMIT);
+  return TW_OK;
+}
+
+static tw_status place_operands(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, gm_conv_layout *l,
+                                tw_error *error) {
+  const gm_operand_use a = {.name = 'A',
+                            .outer = p->pixels_outer,
+                            .outer_step = "order pk",
+                            .tiles = gm_conv_pixel_tiles(v, l),
+                            .steps = gm_conv_steps_each(l),
+                            .prefetch = p->prefetch};
+  const gm_operand_use b = {.name = 'B',
+                            .outer = !p->pixels_outer,
+                            .outer_step = "order kp",
+                            .tiles = l->tiles_k,
+                            .steps = gm_conv_steps_each(l),
+                            .prefetch = p->prefetch};
+  const int64_t a_rows = (int64_t)l->chunk_h * l->a_row;
+  const int64_t b_rows = (int64_t)p->tile_r * v->s * p->tile_c * p->tile_k * config->dim;
+  const int spad = gm_spad_rows(config);
+  if (a_rows > spad || b_rows > spad || a.tiles > spad)
+    return tw_fail(error, TW_USAGE, "a step's chunks do not fit the scratchpad: use smaller tiles");
+  tw_status status = gm_operand_check(config, &p->a, &a, error);
+  if (status == TW_OK) status = gm_operand_check(config, &p->b, &b, error);
+  if (status != TW_OK) return status;
+  l->a.chunk_rows = (int)a_rows;
+  l->b.chunk_rows = (int)b_rows;
+  l->a.slots = gm_operand_slots(&p->a, &a);
+  l->b.slots = gm_operand_slots(&p->b, &b);
+  return gm_operands_place(config, &p->a, &p->b, &l->a, &l->b, &l->spad_bytes, error);
+}
+
+tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, gm_conv_layout *l,
+                            tw_error *error) {
+  *l = (gm_conv_layout){
+      .tiles_y = gm_ceil_div(v->out_h, p->tile_p),
+      .tiles_x = gm_ceil_div(v->out_w, p->tile_q),
+      .tiles_k = gm_ceil_div(v->kb, p->tile_k),
+      .chunks_r = gm_ceil_div(v->r, p->tile_r),
+      .chunks_c = gm_ceil_div(v->cb, p->tile_c),
+  };
+  const int64_t tile = (int64_t)p->tile_p * p->tile_q * p->tile_k;
+  if (tile > gm_acc_rows(config))
+    return tw_fail(error, TW_USAGE, "a tile of the output needs %ld accumulator rows or more, there are %d: use smaller tiles",
+                   (long)tile, gm_acc_rows(config));
+  /* A tile at the border of the image needs fewer rows than one inside; the first is the largest if there is one alone. */
+  l->rows = l->tiles_y == 1 ? gm_conv_extent(v, 0, v->out_h, v->p)
+                            : gm_min(v->p, (p->tile_p - 1) * v->pool_stride + (v->pool ? v->pool : 1));
+  l->columns = l->tiles_x == 1 ? gm_conv_extent(v, 0, v->out_w, v->q)
+                               : gm_min(v->q, (p->tile_q - 1) * v->pool_stride + (v->pool ? v->pool : 1));
+  shape_chunk(v, p, l);
+  shape_tile(config, v, p, l);
+  tw_status status = check_levers(config, v, p, error);
+  if (status == TW_OK) status = check_pooling(v, p, l, error);
+  if (status == TW_OK) status = place_accumulator(config, p, l, error);
+  return status == TW_OK ? place_operands(config, v, p, l, error) : status;
+}

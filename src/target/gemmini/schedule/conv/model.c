@@ -1,0 +1,233 @@
+/* model.c - the analytic model of a plan for conv2d: what each step computes, loads and stores, for the walk (walk.h);
+ * and the bound that no plan can beat. */
+#include <math.h>
+#include <stdio.h>
+
+#include "target/gemmini/schedule/conv/conv.h"
+#include "target/gemmini/schedule/family.h"
+#include "target/gemmini/schedule/walk.h"
+
+/* facts, "Execute": A and B in one bank 32.5 cycles a pair; B transposed 33.6; low blocks 8.3 to 9.3 cycles a pair. */
+static const double same_bank = 32.5, transposed_b = 33.6, low_pair = 8.3;
+/* facts, introduction: the memory port behind the L2 moves 8 bytes a cycle. */
+static const double port_bytes = 8;
+/* The core's instructions, counted in emitted code: a pair; a run; a row of pixels in a loop; the bookkeeping of a step. */
+static const double pair_instructions = 5, run_instructions = 24, row_instructions = 6, step_instructions = 80;
+
+enum { STEPS_MAX = 20000 }; /* walked; longer plans go on at the rate of the second half */
+
+typedef struct model {
+  const gm_config *config;
+  const gm_conv *v;
+  const gm_conv_plan *p;
+  const gm_conv_layout *l;
+  bool conflict;           /* A and B share a bank */
+  bool a_steals, b_steals; /* loads ahead write the bank that is being read */
+  bool cold_again;         /* what is loaded again is no longer in the L2 */
+  gm_walk walk;
+} model;
+
+/* A tile: its place in the output, its size. */
+typedef struct tile {
+  int n, y, x, k;
+  int rows, columns, blocks_k;
+} tile;
+
+static double smaller(double a, double b) { return a < b ? a : b; }
+
+/* Cycles of a run: pairs of the blocks of `rows` x `columns` pixels with the same weights. The last pair carries the next
+ * weights, the first reads its own; with the transposer at work every pair takes all rows. */
+static double run_cycles(const model *m, int rows, int columns) {
+  const gm_conv_layout *l = m->l;
+  const int blocks = gm_ceil_div(columns, l->block), head = columns - (blocks - 1) * l->block, d = m->config->dim;
+  const double low = m->v->transposed ? d : low_pair;
+  double cycles = rows * (fmax(head, low) + (blocks - 1) * fmax(l->block, low));
+  if (m->v->transposed) cycles = (double)rows * blocks * d + transposed_b - d;
+  cycles += d - fmax(blocks > 1 ? l->block : head, low); /* the last pair */
+  if (m->conflict) cycles += same_bank - d;
+  const double core = run_instructions + rows * (blocks * pair_instructions + (m->p->unroll == 1 ? row_instructions : 0));
+  return fmax(cycles, core);
+}
+
+static bool one_bank(const gm_config *config, const gm_operand_plan *p, const gm_operand_layout *l) {
+  const int rows = gm_spad_bank_rows(config);
+  if (p->n_banks == 0 || (p->n_banks == 1 && l->slots > 1)) return true;
+  return l->slots > 1 && l->banks == 1 && gm_slot_row(l, 0) / rows == gm_slot_row(l, 1) / rows;
+}
+
+/* One step's loads and pairs. */
+static gm_walk_step step_of(const model *m, const tile *t, int r, int c) {
+  const gm_conv *v = m->v;
+  const gm_conv_plan *p = m->p;
+  const gm_conv_layout *l = m->l;
+  const int d = m->config->dim, taps = gm_min(p->tile_r, v->r - r), blocks_c = gm_min(p->tile_c, v->cb - c);
+  const int channels = gm_min(v->c - c * d, p->tile_c * d), outs = gm_min(v->k - t->k * d, p->tile_k * d);
+  const double runs = (double)taps * v->s * blocks_c * t->blocks_k, bytes = v->input_bytes;
+  const bool pixels_first = t->n == 0 && t->y == 0 && t->x == 0;
+  gm_walk_step x = {.first = r == 0 && c == 0, .last = r + p->tile_r >= v->r && c + p->tile_c >= v->cb};
+  x.pairs = runs * t->rows * gm_ceil_div(t->columns, l->block);
+  x.cycles = runs * run_cycles(m, t->rows, t->columns) + (p->prefetch ? 0 : step_instructions);
+  x.needed = 1;
+  if (p->a.hold == GM_STREAM || t->k == 0) {
+    const double rows = (t->rows - 1) * l->row_step + taps, columns = (t->columns - 1) * l->a_stride + v->s;
+    const int wide = gm_min(p->a.width * d, channels);
+    const double pixels = rows * columns, pieces = ceil((double)channels / wide);
+    x.a = gm_load_cycles(m->config, t->k == 0 || m->cold_again, pixels * channels * bytes, pixels * pieces, wide * bytes);
+    x.a_units = rows * ceil(columns / d);
+    x.mvins += x.a_units * pieces;
+    x.rows += pixels * blocks_c;
+    x.stolen += m->a_steals ? pixels * blocks_c : 0;
+  }
+  if (p->b.hold == GM_STREAM || pixels_first) {
+    const double rows = (double)taps * v->s * (v->transposed ? outs : channels);
+    const int columns = v->transposed ? channels : outs, wide = gm_min(p->b.width * d, columns);
+    const double pieces = ceil((double)columns / wide);
+    x.b = gm_load_cycles(m->config, pixels_first || m->cold_again, rows * columns * bytes, rows * pieces, wide * bytes);
+    x.b_units = (double)taps * v->s * (v->transposed ? t->blocks_k : blocks_c);
+    x.mvins += x.b_units * pieces;
+    x.rows += rows * gm_ceil_div(columns, d);
+    x.stolen += m->b_steals ? rows * gm_ceil_div(columns, d) : 0;
+  }
+  return x;
+}
+
+/* What is done once a tile. */
+static void add_tile(const model *m, const tile *t, gm_walk_step *x) {
+  const gm_conv *v = m->v;
+  const gm_conv_plan *p = m->p;
+  const gm_conv_layout *l = m->l;
+  const int d = m->config->dim, outs = gm_min(v->k - t->k * d, p->tile_k * d), blocks = gm_ceil_div(t->columns, l->block);
+  const double units = v->pool ? t->blocks_k : (double)t->rows * blocks;
+  if (!p->overwrite) {
+    x->fill = gm_fill_cycles(v->bias, (double)l->c_rows);
+    x->fill_mvins = (double)l->c_rows / d;
+  }
+  x->store_units = units;
+  x->store_rows = (double)t->rows * t->columns * t->blocks_k;
+  if (v->pool) { /* every element of a window is read, a row of the result is a store of its own */
+    const double windows = (double)gm_min(p->tile_p, v->out_h - t->y) * gm_min(p->tile_q, v->out_w - t->x) * t->blocks_k;
+    x->stores = fmax(windows * v->pool * v->pool, gm_store_cycles(m->config, windows, d, d, v->output_bytes));
+    x->store_commands = t->blocks_k;
+  } else {
+    const int wide = gm_min(p->store_width * d, outs);
+    x->stores = gm_store_cycles(m->config, (double)t->rows * t->columns, outs, wide, v->output_bytes);
+    x->store_commands = units * gm_ceil_div(outs, wide);
+  }
+}
+
+/* The steps of one tile; false when enough were walked. */
+static bool walk_tile(model *m, const tile *t, double *half) {
+  for (int r = 0; r < m->v->r; r += m->p->tile_r)
+    for (int c = 0; c < m->v->cb; c += m->p->tile_c) {
+      gm_walk_step x = step_of(m, t, r, c);
+      if (x.first || x.last) add_tile(m, t, &x);
+      if (!x.first) x.fill = 0;
+      gm_walk_add(&m->walk, &x);
+      if (m->walk.s == STEPS_MAX / 2) *half = m->walk.array;
+      if (m->walk.s >= STEPS_MAX) return false;
+    }
+  return true;
+}
+
+static bool walk_pixels(model *m, int k, int from, int count, double *half) {
+  const gm_conv *v = m->v;
+  const gm_conv_plan *p = m->p;
+  const gm_conv_layout *l = m->l;
+  for (int i = from; i < from + count; i++) {
+    tile t = {.n = i / (l->tiles_y * l->tiles_x), .y = i / l->tiles_x % l->tiles_y * p->tile_p, .x = i % l->tiles_x * p->tile_q, .k = k};
+    t.rows = gm_conv_extent(v, t.y, gm_min(p->tile_p, v->out_h - t.y), v->p);
+    t.columns = gm_conv_extent(v, t.x, gm_min(p->tile_q, v->out_w - t.x), v->q);
+    t.blocks_k = gm_min(p->tile_k, v->kb - k);
+    if (!walk_tile(m, &t, half)) return false;
+  }
+  return true;
+}
+
+static double walk(model *m) {
+  const gm_conv_layout *l = m->l;
+  const int pixels = gm_conv_pixel_tiles(m->v, l);
+  const double total = (double)pixels * l->tiles_k * gm_conv_steps_each(l);
+  double half = 0;
+  bool all = true;
+  if (m->p->pixels_outer)
+    for (int i = 0; i < pixels && all; i++)
+      for (int k = 0; k < m->v->kb && all; k += m->p->tile_k) all = walk_pixels(m, k, i, 1, &half);
+  else
+    for (int k = 0; k < m->v->kb && all; k += m->p->tile_k) all = walk_pixels(m, k, 0, pixels, &half);
+  if (all) return gm_walk_end(&m->walk);
+  return m->walk.array + (total - (double)m->walk.s) * (m->walk.array - half) / (STEPS_MAX / 2.0);
+}
+
+/* Does what passes through the L2 before something is loaded again push it out? */
+static bool cold_again(const model *m) {
+  const gm_conv *v = m->v;
+  const gm_conv_plan *p = m->p;
+  const double input = (double)v->n * v->h * v->w * v->c * v->input_bytes, weights = (double)v->r * v->s * v->c * v->k * v->input_bytes;
+  const double output = (double)v->n * v->out_h * v->out_w * v->k * v->output_bytes, tiles = gm_conv_pixel_tiles(v, m->l);
+  const double between = p->pixels_outer ? smaller(input, input / tiles) + weights + output / tiles
+                                         : input + weights / m->l->tiles_k + output / m->l->tiles_k;
+  return between > m->config->l2_bytes;
+}
+
+double gm_conv_predict_plan(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, const gm_conv_layout *l) {
+  model m = {.config = config, .v = v, .p = p, .l = l};
+  m.conflict = p->a.n_banks == 0 && l->a.base / gm_spad_bank_rows(config) == l->b.base / gm_spad_bank_rows(config);
+  m.a_steals = one_bank(config, &p->a, &l->a);
+  m.b_steals = false; /* weights are read for one pair of a run alone */
+  m.cold_again = cold_again(&m);
+  const gm_slots loads = gm_conv_slots(v, p, l, p->spread_loads), stores = gm_conv_slots(v, p, l, p->spread_stores);
+  m.walk.plan = (gm_walk_plan){.config = config,
+                               .prefetch = p->prefetch,
+                               .single = p->a.buffers == 1 || p->b.buffers == 1,
+                               .spread_loads = p->spread_loads > 0,
+                               .spread_stores = p->spread_stores > 0,
+                               .fill_ahead = gm_conv_fills_ahead(p),
+                               .c_split = p->c_split,
+                               .c_double = p->c_buffers > 1,
+                               .load_pairs = loads.pairs,
+                               .store_pairs = stores.pairs,
+                               .per_tile = p->hoist_configs ? 0 : gm_config_cycles()};
+  const double straight = (double)l->blocks * (p->unroll == 2 ? l->rows : 1);
+  return walk(&m) + gm_code_cycles(straight * pair_instructions * (p->unroll == 1 && l->rows > 1 ? 2 : 1) + 300);
+}
+
+tw_status gm_conv2d_predict(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule,
+                            double *cycles, tw_error *error) {
+  gm_conv v;
+  gm_conv_plan plan;
+  gm_conv_layout layout;
+  tw_status status = gm_conv_from(config, problem, &v, error);
+  if (status == TW_OK) status = gm_conv_replay(config, &v, schedule, &plan, &layout, error);
+  if (status == TW_OK) *cycles = gm_conv_predict_plan(config, &v, &plan, &layout);
+  return status;
+}
+
+/* Every block of weights, dim products deep, stands in the array while all pixels pass, one a cycle; the channels of the
+ * taps of a row of the kernel, and of all its rows, could share blocks. Loading a block takes dim cycles, behind the pairs
+ * before it. Products with padding need not be made. All inputs come in through the memory port once, for the L2 is cold;
+ * the output leaves over the bus. */
+tw_status gm_conv2d_bound(const gm_config *config, const tw_problem *problem, tw_bound *bound, tw_error *error) {
+  gm_conv v;
+  const tw_status status = gm_conv_from(config, problem, &v, error);
+  if (status != TW_OK) return status;
+  const int d = config->dim;
+  const double in = (double)v.n * v.h * v.w * v.c * v.input_bytes + (double)v.r * v.s * v.c * v.k * v.input_bytes +
+                    (v.bias ? (double)v.k * v.acc_bytes : 0);
+  const double out = (double)v.n * v.out_h * v.out_w * v.k * v.output_bytes;
+  double rows = 0, columns = 0; /* of the input that the kernel's rows and columns meet, over all results */
+  for (int p = 0; p < v.p; p++)
+    for (int r = 0; r < v.r; r++) rows += p * v.stride + r - v.pad >= 0 && p * v.stride + r - v.pad < v.h;
+  for (int q = 0; q < v.q; q++)
+    for (int s = 0; s < v.s; s++) columns += q * v.stride + s - v.pad >= 0 && q * v.stride + s - v.pad < v.w;
+  *bound = (tw_bound){0};
+  bound->compute_cost = (double)v.n * rows * columns * v.c / d * v.kb;
+  bound->memory_cost = fmax(in / port_bytes, out / (config->dma_bus_bits / 8.0));
+  bound->cost = fmax(bound->compute_cost, bound->memory_cost);
+  if (bound->compute_cost >= bound->memory_cost)
+    snprintf(bound->limit, sizeof bound->limit, "the array: %.0f pixels for each of %d blocks of channels, one a cycle%s",
+             bound->compute_cost / v.kb, v.kb, v.pad ? ", padding left out" : "");
+  else
+    snprintf(bound->limit, sizeof bound->limit, "memory: %.0f KiB in at %.0f bytes a cycle, %.0f KiB out", in / 1024, port_bytes,
+             out / 1024);
+  return TW_OK;
+}

@@ -1,0 +1,126 @@
+/* walk.c - see walk.h. */
+#include "target/gemmini/schedule/walk.h"
+
+#include <math.h>
+
+/* facts, "Loads": 64x16 64.6 cycles, 32x16 32.6, 16x16 18.1 on L2 hits: the bus's bytes a cycle, and little more. */
+static const double load_overhead = 1.0 / 16;
+/* facts, "Further effects" 7: cold streams load at 6.8 bytes a cycle where the port has 8. */
+static const double cold_rate = 6.8;
+/* facts, "Loads": a 64x16 mvin alone takes 97 cycles where 64 are its bytes. */
+static const double load_latency = 33;
+/* facts, "Further effects" 1: stores of whole lines take 120 cycles for 64x16; of a quarter 54 for 16x16, lines cold. */
+static const double store_line = 120.0 / 16, store_part = 54.0 / 16;
+/* facts, "Stores": a 16-row mvout alone takes 64 to 87 cycles; compute -> mvout 139. */
+static const double store_latency = 139;
+/* facts, "Further effects" 3: a row written takes 0.8 to 1 cycle from the bank that is being read. */
+static const double stolen = 0.9;
+/* facts, "Stores": 16 mvouts beside 64 pairs that accumulate in the same bank cost 1470 - 1097 cycles. */
+static const double acc_conflict = (1470.0 - 1097.0) / (16 * 16);
+/* facts, "Further effects" 8: configs in every tile 55 cycles; "Loads": zero mvins 16.5 for 16 rows, i32 16x16 66. */
+static const double config_cycles = 55, fill_zero = 16.5 / 16, fill_bias = 66.0 / 16;
+/* facts, "Further effects" 5: a line of instructions that was never fetched costs 42 to 50 cycles. */
+static const double cold_line = 46;
+/* Counted in emitted code: the compressed instructions are about a third. */
+static const double bytes_per_instruction = 3.3;
+
+double gm_load_cycles(const gm_config *c, bool cold, double bytes, double rows, double row_bytes) {
+  const double bus = c->dma_bus_bits / 8.0, beats = rows * ceil(row_bytes / bus);
+  return cold ? fmax(bytes / cold_rate, beats) : beats + load_overhead * rows;
+}
+
+double gm_store_cycles(const gm_config *c, double rows, int columns, int wide, int element_bytes) {
+  const double bytes = (double)(wide < columns ? wide : columns) * element_bytes, line = c->dma_max_bytes;
+  const double commands = ceil((double)columns / wide);
+  return rows * commands * (bytes >= line ? store_line * bytes / 64 : fmin(store_part, store_line));
+}
+
+double gm_fill_cycles(bool bias, double rows) { return rows * (bias ? fill_bias : fill_zero); }
+
+double gm_code_cycles(double instructions) { return instructions * bytes_per_instruction / 64 * cold_line; }
+
+double gm_config_cycles(void) { return config_cycles; }
+
+/* Commands are accepted half a reservation station of pairs before they execute. */
+static double lead_of(const gm_walk *w) { return w->plan.config->rs_execute / 2.0 * w->plan.config->dim; }
+
+/* When the loads for this step are done, as far as their places among the pairs of the step that loads for it decide:
+ * those that find no place stand behind the pairs, one after the other. */
+static double last_place(const gm_walk *w, const gm_walk_step *x, int loader) {
+  const double units = x->a_units + x->b_units, loads = x->a + x->b, pair = w->took[loader] / fmax(1, w->pairs[loader]);
+  if (!w->plan.spread_loads || units == 0) return w->begin[loader];
+  const double places = w->plan.load_pairs ? floor(w->pairs[loader] / w->plan.load_pairs) : 0;
+  if (units <= places) return w->begin[loader] + units * w->plan.load_pairs * pair - lead_of(w) + loads / units;
+  return w->begin[loader] + w->took[loader] - lead_of(w) + (units - places) / units * loads;
+}
+
+/* Loads that come faster than they are served fill the load entries of the reservation station; then nothing behind
+ * them is accepted, and once the accepted pairs are done the array waits. */
+static double blocked(const gm_walk *w, const gm_walk_step *x, int loader) {
+  const double pair = w->took[loader] / fmax(1, w->pairs[loader]), loads = x->a + x->b;
+  const double spacing = w->plan.spread_loads ? fmin(w->plan.load_pairs, w->pairs[loader]) * pair : 0;
+  const double behind = loads - (x->a_units + x->b_units) * spacing;
+  return fmax(0, behind - w->plan.config->rs_load * loads / fmax(1, x->mvins) - lead_of(w));
+}
+
+/* The stores of a tile that is complete at `end`; returns when the array may go on. */
+static double finish_tile(gm_walk *w, const gm_walk_step *x, double end) {
+  const gm_walk_plan *p = &w->plan;
+  const int slot = p->c_double ? (int)(w->t & 1) : 0, entries = p->config->rs_store;
+  w->store = fmax(w->store, end) + x->stores;
+  if (!p->spread_stores) { /* a burst: all but what the store entries hold blocks what comes behind */
+    end = fmax(end, w->store - x->stores * entries / fmax(entries, x->store_commands) - lead_of(w));
+  } else {
+    const double pair = x->cycles / fmax(1, x->pairs), places = p->store_pairs ? ceil(x->pairs / p->store_pairs) : 0;
+    w->store = fmax(w->store, end + fmin(x->store_units, places) * p->store_pairs * pair);
+    if (places < x->store_units) end += x->stores * (x->store_units - places) / x->store_units;
+    if (!p->c_split) end += x->store_rows * acc_conflict;
+  }
+  w->stored[slot] = w->store + (p->c_double ? 0 : store_latency);
+  return end;
+}
+
+/* The tile's accumulator buffer must be stored, and filled where nothing overwrites. */
+static double start_tile(gm_walk *w, const gm_walk_step *x, double start) {
+  const gm_walk_plan *p = &w->plan;
+  start = fmax(start, w->stored[p->c_double ? (int)(w->t & 1) : 0]);
+  if (p->fill_ahead && w->t > 0) {
+    const double pair = x->cycles / fmax(1, x->pairs);
+    w->load += x->fill;
+    start += fmax(0, x->fill - x->store_units * p->store_pairs * pair -
+                         p->config->rs_load * x->fill / fmax(1, x->fill_mvins) - lead_of(w));
+  } else {
+    start += x->fill;
+  }
+  return start + p->per_tile;
+}
+
+void gm_walk_add(gm_walk *w, const gm_walk_step *x) {
+  const gm_walk_plan *p = &w->plan;
+  const int loader = (int)((w->s + 4 - p->prefetch) & 3), now = (int)(w->s & 3);
+  const bool ahead = p->prefetch > 0 && w->s >= p->prefetch;
+  const double before = w->array, loads = x->a + x->b;
+  /* Loads ahead stand among the pairs of an earlier step; others behind those of the previous step. */
+  const double from = ahead ? w->begin[loader] : p->prefetch > 0 ? 0 : p->single ? before : before - lead_of(w);
+  double start = before, rows = p->prefetch > 0 ? x->stolen : 0, loaded = 0;
+  if (loads > 0) {
+    w->load = fmax(w->load, from) + loads;
+    if (ahead) w->load = fmax(w->load, last_place(w, x, loader));
+    loaded = w->load + load_latency;
+    /* what lands after the step began takes reads from the bank that it goes to, which is now being read */
+    if (ahead) rows = fmax(rows, fmin(1, fmax(0, loaded - before) / loads) * x->rows);
+    start = fmax(start, loaded - x->b * (ahead ? 0.5 : 0) - x->a * (1 - x->needed));
+  }
+  if (x->first) start = start_tile(w, x, start);
+  double end = fmax(start + x->cycles + rows * stolen, loaded);
+  if (ahead) end += blocked(w, x, loader);
+  if (x->last) end = finish_tile(w, x, end);
+  w->array = end;
+  w->begin[now] = start;
+  w->took[now] = x->cycles;
+  w->pairs[now] = x->pairs;
+  w->s++;
+  if (x->last) w->t++;
+}
+
+double gm_walk_end(const gm_walk *w) { return fmax(w->array, w->store) + store_latency; }

@@ -1,0 +1,59 @@
+/* walk.h - the analytic model of a kernel's loops: steps, one after the other, on four clocks.
+ *
+ * A family tells what each step computes, loads and stores, in cycles and commands; the walk says when the array, the
+ * load engine and the store engine are free. A step starts when its operands are there and its accumulator buffer is
+ * stored. The model serves to rank plans, so it follows what separates them and leaves out what they share. Constants
+ * are those of gemmini-facts.md ("facts"). */
+#ifndef TW_GEMMINI_WALK_H
+#define TW_GEMMINI_WALK_H
+
+#include <stdbool.h>
+
+#include "target/gemmini/config.h"
+
+/* What does not change from step to step. */
+typedef struct gm_walk_plan {
+  const gm_config *config;
+  int prefetch;
+  bool single;                   /* without prefetch: loads go into the only buffer and wait for its last reader */
+  bool spread_loads, spread_stores, fill_ahead, c_split, c_double;
+  double load_pairs, store_pairs; /* from slot to slot, in pairs; 0: nowhere */
+  double per_tile;                /* configuration, at the start of every tile */
+} gm_walk_plan;
+
+typedef struct gm_walk_step {
+  bool first, last;          /* of its tile */
+  double pairs, cycles;      /* number of pairs; what they take on the array or the core, whichever is slower */
+  double a, b;               /* cycles of loads of A, of B */
+  double a_units, b_units;   /* moved at a time, in a slot */
+  double mvins;              /* of both */
+  double rows;               /* scratchpad rows that they write */
+  double stolen;             /* of those, rows that land in a bank that is being read in any case */
+  double needed;             /* the part of the loads of A that must be there before the first pair */
+  double fill, fill_mvins;   /* of the tile, where nothing overwrites */
+  double stores, store_units, store_commands, store_rows; /* of the tile: cycles, units, mvouts, accumulator rows */
+} gm_walk_step;
+
+typedef struct gm_walk {
+  gm_walk_plan plan;
+  long s, t;               /* steps and tiles so far */
+  double array, load, store; /* when each is free */
+  double begin[4], took[4], pairs[4]; /* of recent steps, by step modulo 4: start, cycles, pairs */
+  double stored[2];        /* when a tile is stored, by tile modulo 2 */
+} gm_walk;
+
+void gm_walk_add(gm_walk *, const gm_walk_step *);
+double gm_walk_end(const gm_walk *);
+
+/* Cycles of mvins: `bytes` in `rows` rows as they lie in memory, a piece of `row_bytes` of each at a time. */
+double gm_load_cycles(const gm_config *, bool cold, double bytes, double rows, double row_bytes);
+/* Cycles of mvouts of `rows` rows of `columns` elements, `wide` at a time. */
+double gm_store_cycles(const gm_config *, double rows, int columns, int wide, int element_bytes);
+/* Cycles to fill `rows` accumulator rows with zeros, or with a row of bias. */
+double gm_fill_cycles(bool bias, double rows);
+/* Cold code: cycles to fetch so many instructions. */
+double gm_code_cycles(double instructions);
+/* Cycles of a configuration that waits until the array is empty. */
+double gm_config_cycles(void);
+
+#endif
