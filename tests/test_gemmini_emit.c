@@ -2,162 +2,9 @@
  *
  * Kernels are compiled for the host against data/gemmini_commands.h, where every command does what it does on
  * Gemmini but takes no time, and compared with the reference. Shapes and schedules are random, but always the same. */
-#include "test.h"
+#include "gemmini_kernels.h"
 
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/files.h"
-#include "base/random.h"
-#include "base/strings.h"
 #include "target/gemmini/schedule/plan.h"
-#include "target/gemmini/schedule/schedule.h"
-
-#define CONFIGS TW_TEST_DATA "/../../src/target/gemmini/configs/"
-
-static gm_config read_config(const char *name) {
-  char path[512];
-  snprintf(path, sizeof path, CONFIGS "%s.txt", name);
-  FILE *file = fopen(path, "r");
-  assert_non_null(file);
-  char text[16384] = "";
-  const size_t length = fread(text, 1, sizeof text - 1, file);
-  assert_true(length > 0);
-  fclose(file);
-  gm_config config;
-  tw_error error = {0};
-  if (gm_config_parse(text, path, &config, &error) != TW_OK) fail_msg("%s", error.text);
-  return config;
-}
-
-static tw_problem problem_of(const gm_config *config, const char *words, bool wide) {
-  char text[256];
-  snprintf(text, sizeof text, "%s", words);
-  const char *word[16];
-  size_t n = 0;
-  for (char *w = strtok(text, " "); w; w = strtok(NULL, " ")) word[n++] = w;
-  tw_problem p;
-  tw_error error = {0};
-  if (tw_problem_parse("gemm", n, word, &p, &error) != TW_OK) fail_msg("%s: %s", words, error.text);
-  const char *in = tw_type_name(config->input_type), *acc = tw_type_name(config->acc_type);
-  assert_int_equal(tw_problem_set(&p, "a", in, &error), TW_OK);
-  assert_int_equal(tw_problem_set(&p, "b", in, &error), TW_OK);
-  assert_int_equal(tw_problem_set(&p, "acc", acc, &error), TW_OK);
-  assert_int_equal(tw_problem_set(&p, "c", wide ? acc : in, &error), TW_OK);
-  return p;
-}
-
-/* --- running kernels on the host ------------------------------------------------------------------------- */
-
-enum { BATCH = 24 };
-
-typedef struct batch {
-  const gm_config *config;
-  bool wide; /* C of the accumulator's type */
-  int n;
-  tw_problem problem[BATCH];
-  char *source[BATCH];
-  char *schedule[BATCH];
-} batch;
-
-static void add(batch *b, const tw_problem *problem, const tw_schedule *schedule) {
-  assert_true(b->n < BATCH);
-  tw_error error = {0};
-  char text[8192];
-  tw_schedule_print(schedule, text, sizeof text);
-  b->problem[b->n] = *problem;
-  b->schedule[b->n] = strdup(text);
-  if (gm_emit(b->config, problem, schedule, &b->source[b->n], &error) != TW_OK) fail_msg("%s\n%s", error.text, text);
-  b->n++;
-}
-
-static const char *c_type(tw_type type) { return type == TW_I8 ? "int8_t" : type == TW_I32 ? "int32_t" : "float"; }
-
-/* Compiles all kernels of the batch into one shared object. */
-static void *compile(const batch *b, char *directory) {
-  char path[256], command[1024];
-  assert_non_null(mkdtemp(directory));
-  snprintf(path, sizeof path, "%s/kernels.c", directory);
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fprintf(file, "#include <stdint.h>\ntypedef %s elem_t;\ntypedef %s acc_t;\ntypedef %s output_t;\n",
-          c_type(b->config->input_type), c_type(b->config->acc_type),
-          c_type(b->wide ? b->config->acc_type : b->config->input_type));
-  fprintf(file, "enum { DIM = %d, SPAD_ROWS = %d, ACC_ROWS = %d };\n", b->config->dim, gm_spad_rows(b->config),
-          gm_acc_rows(b->config));
-  fprintf(file, "#include \"gemmini_commands.h\"\n");
-  for (int i = 0; i < b->n; i++)
-    fprintf(file,
-            "#define test test_%d\n%s\n#undef test\n#undef FULL\n#undef NONE\n#undef MIN\n#undef CUT_M\n#undef "
-            "CUT_N\n#undef CUT_K\n",
-            i, b->source[i]);
-  fprintf(file, "void reset(void) { reset_commands(); }\nint faults(void) { return commands_fault; }\n");
-  fclose(file);
-  snprintf(command, sizeof command, "gcc -std=gnu99 -O0 -w -fPIC -shared -I%s -o %s/kernels.so %s -lm", TW_TEST_DATA,
-           directory, path);
-  assert_int_equal(system(command), 0);
-  snprintf(path, sizeof path, "%s/kernels.so", directory);
-  void *object = dlopen(path, RTLD_NOW);
-  if (!object) fail_msg("%s", dlerror());
-  return object;
-}
-
-static void check(const batch *b, void *object, int i) {
-  char name[32], text[512];
-  tw_error error = {0};
-  tw_case expected, actual;
-  assert_int_equal(tw_case_make(&b->problem[i], 7, 1, &expected, &error), TW_OK);
-  assert_int_equal(tw_case_make(&b->problem[i], 7, 1, &actual, &error), TW_OK);
-  const size_t out = expected.n_operands - 1;
-  const tw_operand *c = &actual.operand[out];
-  const size_t element = (size_t)tw_type_bits(c->type) / 8;
-  for (int64_t row = 0; row < c->dims[0]; row++) /* what lies between the rows is not the kernel's */
-    memset((char *)actual.buffer[out] + (size_t)(row * c->pitch) * element, 0x55, (size_t)c->dims[1] * element);
-  snprintf(name, sizeof name, "test_%d", i);
-  void (*kernel)(void *, ...);
-  *(void **)&kernel = dlsym(object, name);
-  void (*reset)(void);
-  *(void **)&reset = dlsym(object, "reset");
-  int (*faults)(void);
-  *(void **)&faults = dlsym(object, "faults");
-  assert_true(kernel && reset && faults);
-  reset();
-  if (expected.n_operands == 4)
-    ((void (*)(void *, void *, void *, void *))kernel)(actual.buffer[0], actual.buffer[1], actual.buffer[2],
-                                                       actual.buffer[3]);
-  else
-    ((void (*)(void *, void *, void *))kernel)(actual.buffer[0], actual.buffer[1], actual.buffer[2]);
-  tw_problem_print(&b->problem[i], text, sizeof text);
-  if (b->problem[i].op->compare(&b->problem[i], expected.buffer, actual.buffer, &error) != TW_OK || faults() != 0)
-    fail_msg("%s: %s (%d faults)\nschedule:\n%s\n%s", text, error.text, faults(), b->schedule[i], b->source[i]);
-  tw_case_free(&expected);
-  tw_case_free(&actual);
-}
-
-static void run(batch *b) {
-  char directory[] = "/tmp/tilewright-emit-XXXXXX", command[256];
-  void *object = compile(b, directory);
-  for (int i = 0; i < b->n; i++) check(b, object, i);
-  dlclose(object);
-  snprintf(command, sizeof command, "rm -r %s", directory);
-  assert_int_equal(system(command), 0);
-  for (int i = 0; i < b->n; i++) {
-    free(b->source[i]);
-    free(b->schedule[i]);
-  }
-  b->n = 0;
-}
-
-/* --- random schedules ------------------------------------------------------------------------------------- */
-
-static int below(tw_random *random, int n) { return (int)tw_random_below(random, (uint64_t)n); }
-
-static const char *pick(tw_random *random, const char *const word[], int n) { return word[below(random, n)]; }
-#define PICK(random, ...)                                                                                              \
-  pick(random, (const char *const[]){__VA_ARGS__}, sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *))
 
 static void random_step(tw_random *random, int dim, char step[TW_STEP_MAX]) {
   switch (below(random, 16)) {
@@ -205,31 +52,6 @@ static tw_schedule random_schedule(tw_random *random, const gm_config *config, c
   return schedule;
 }
 
-/* A walk along the menu: whatever it offers must be legal, and so must be what it offers then. */
-static tw_schedule menu_schedule(tw_random *random, const gm_config *config, const tw_problem *problem) {
-  tw_schedule schedule = {0};
-  for (int steps = 1 + below(random, 8); steps > 0; steps--) {
-    tw_menu menu;
-    tw_error error = {0};
-    assert_int_equal(gm_steps(config, problem, &schedule, &menu, &error), TW_OK);
-    for (size_t i = 0; i < menu.n; i++) {
-      tw_schedule longer = schedule;
-      double cycles = 0;
-      assert_int_equal(tw_schedule_add(&longer, menu.item[i].step, &error), TW_OK);
-      if (gm_predict(config, problem, &longer, &cycles, &error) != TW_OK)
-        fail_msg("offered, but refused: %s", error.text);
-      assert_true(cycles > 0 && cycles == menu.item[i].predicted_cost);
-      assert_true(*menu.item[i].lever && *menu.item[i].why);
-      assert_true(i == 0 || menu.item[i].predicted_cost >= menu.item[i - 1].predicted_cost);
-    }
-    const tw_menu_item *item = menu.n ? &menu.item[below(random, (int)menu.n)] : NULL;
-    if (item && strcmp(item->step, "hardware_loop") != 0) /* the commands' stand-in on the host has no hardware loop */
-      assert_int_equal(tw_schedule_add(&schedule, item->step, &error), TW_OK);
-    tw_menu_free(&menu);
-  }
-  return schedule;
-}
-
 static void random_batches(const char *name, uint64_t seed, int batches) {
   const gm_config config = read_config(name);
   tw_random random;
@@ -250,7 +72,7 @@ static void random_batches(const char *name, uint64_t seed, int batches) {
                            : "none",
                !b.wide && below(&random, 2), b.wide || below(&random, 2) ? "1" : "0.25",
                below(&random, 4) ? 0 : 12 * d + 3, below(&random, 4) ? 0 : 12 * d + 5);
-      const tw_problem problem = problem_of(&config, words, b.wide);
+      const tw_problem problem = problem_of(&config, "gemm", words, b.wide);
       const tw_schedule schedule = (b.n & 1 ? menu_schedule : random_schedule)(&random, &config, &problem);
       add(&b, &problem, &schedule);
     }
@@ -280,7 +102,7 @@ static void the_plain_kernel_runs_every_shape(void **state) {
                                        "m=64 n=64 k=64 a_transposed=1 bias=row",
                                        "m=65 n=66 k=67 b_transposed=1 bias=full relu=1 scale=0.5"};
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-    const tw_problem problem = problem_of(&config, shapes[i], false);
+    const tw_problem problem = problem_of(&config, "gemm", shapes[i], false);
     add(&b, &problem, &(tw_schedule){0});
   }
   run(&b);
@@ -302,7 +124,7 @@ static void the_pipelined_kernel_runs_every_shape(void **state) {
                                        "m=400 n=128 k=64 a_transposed=1",
                                        "m=265 n=266 k=167 b_transposed=1 bias=full relu=1 scale=0.5"};
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-    const tw_problem problem = problem_of(&config, shapes[i], false);
+    const tw_problem problem = problem_of(&config, "gemm", shapes[i], false);
     add(&b, &problem, &schedule);
   }
   run(&b);
@@ -311,15 +133,7 @@ static void the_pipelined_kernel_runs_every_shape(void **state) {
 /* --- what is refused ------------------------------------------------------------------------------------------ */
 
 static void refused(const char *shape, const char *steps, const char *reason) {
-  const gm_config config = read_config("gemmini-16x16-int8");
-  const tw_problem problem = problem_of(&config, shape, false);
-  tw_schedule schedule;
-  tw_error error = {0};
-  assert_int_equal(tw_schedule_parse(steps, &schedule, &error), TW_OK);
-  char *source = NULL;
-  assert_int_equal(gm_emit(&config, &problem, &schedule, &source, &error), TW_USAGE);
-  assert_null(source);
-  if (!strstr(error.text, reason)) fail_msg("'%s' does not say '%s'", error.text, reason);
+  must_be_refused("gemm", shape, steps, reason);
 }
 
 static void illegal_steps_are_refused_with_the_reason(void **state) {
@@ -346,7 +160,7 @@ static void capacity_is_never_exceeded(void **state) {
   tw_random random;
   tw_random_seed(&random, 3);
   for (int i = 0; i < 200; i++) {
-    const tw_problem problem = problem_of(&config, "m=2000 n=1000 k=3000", false);
+    const tw_problem problem = problem_of(&config, "gemm", "m=2000 n=1000 k=3000", false);
     const tw_schedule schedule = random_schedule(&random, &config, &problem);
     gm_gemm gemm;
     gm_plan plan;
@@ -361,7 +175,7 @@ static void capacity_is_never_exceeded(void **state) {
 static void the_hardware_loop_is_one_alternative(void **state) {
   (void)state;
   const gm_config config = read_config("gemmini-16x16-int8");
-  const tw_problem problem = problem_of(&config, "m=100 n=64 k=304 bias=row", false);
+  const tw_problem problem = problem_of(&config, "gemm", "m=100 n=64 k=304 bias=row", false);
   tw_schedule schedule;
   tw_error error = {0};
   char *source = NULL;
@@ -378,7 +192,7 @@ static void no_prediction_is_below_the_bound(void **state) {
   tw_random random;
   tw_random_seed(&random, 4);
   for (int i = 0; i < 200; i++) {
-    const tw_problem problem = problem_of(&config, i & 1 ? "m=512 n=512 k=512" : "m=300 n=40 k=700", false);
+    const tw_problem problem = problem_of(&config, "gemm", i & 1 ? "m=512 n=512 k=512" : "m=300 n=40 k=700", false);
     const tw_schedule schedule = random_schedule(&random, &config, &problem);
     double cycles;
     tw_bound bound;

@@ -21,7 +21,11 @@ static struct {
 static long store_stride;
 static int store_relu;
 static float store_scale;
+static struct {
+  int stride, size, out_dim, out_rows, out_columns, rows, columns, above, left;
+} pool; /* stride 0: none */
 static bool a_transposed, b_transposed;
+static int a_stride;
 static int commands_fault;
 
 static uint64_t operand(uint64_t address, uint64_t cols, uint64_t rows) { return rows << 48 | cols << 32 | address; }
@@ -45,7 +49,7 @@ static bool in_range(uint32_t address, int rows) {
 
 static void run_mvin(int id, const void *from, uint64_t o) {
   const int cols = columns(o), rows = rows_of(o);
-  if (rows < 1 || rows > DIM || cols < 1 || cols > 4 * DIM || (!from && cols > DIM)) commands_fault++;
+  if (rows < 1 || rows > DIM || cols < 1 || cols > 4 * DIM) commands_fault++;
   for (int x = 0; x < cols; x += DIM) {
     const uint32_t to = local(o) + (uint32_t)(x / DIM * load_config[id].block);
     if (!in_range(to, rows)) return;
@@ -75,43 +79,87 @@ static void run_compute(uint64_t a, bool load_weights) {
         weights[r][y] = r >= rows_of(preloaded_b) || y >= columns(preloaded_b) ? 0
                         : b_transposed                                         ? spad[b + y][r]
                                                                                : spad[b + r][y];
-  if (!in_range(local(a), rows_of(a)) || !in_range(c, rows_of(preloaded_c))) return;
+  if (!in_range(local(a), (rows_of(a) - 1) * a_stride + 1) || !in_range(c, rows_of(preloaded_c))) return;
   for (int r = 0; r < rows_of(preloaded_c); r++)
     for (int y = 0; y < columns(preloaded_c); y++) {
       acc_t sum = 0;
       for (int k = 0; k < columns(a) && r < rows_of(a); k++)
-        sum += (acc_t)(a_transposed ? spad[local(a) + k][r] : spad[local(a) + r][k]) * (acc_t)weights[k][y];
+        sum += (acc_t)(a_transposed ? spad[local(a) + k][r] : spad[local(a) + r * a_stride][k]) * (acc_t)weights[k][y];
       acc_t *to = &acc[(c & 0x1fffffff) + r][y];
       *to = c >> 30 & 1 ? *to + sum : sum;
     }
 }
 
+/* An element as it leaves the accumulator. */
+static output_t finished(uint64_t o, uint32_t row, int column) {
+  const bool wide = local(o) >> 29 & 1;
+  if (wide || sizeof(acc_t) == sizeof(output_t)) {
+    const output_t value = (output_t)(wide ? acc[row][column] : (acc_t)((float)acc[row][column] * store_scale));
+    return store_relu && !wide && value < 0 ? 0 : value;
+  }
+  float value = nearbyintf((float)acc[row][column] * store_scale);
+  value = value > 127 ? 127 : value < -128 ? -128 : value;
+  return (output_t)(store_relu && value < 0 ? 0 : value);
+}
+
+/* The largest of a window; what lies outside the image counts as zero. */
+static output_t pooled(uint64_t o, int window_row, int window_column, int channel) {
+  output_t largest = 0;
+  for (int i = 0; i < pool.size * pool.size; i++) {
+    const int row = window_row * pool.stride - pool.above + i / pool.size;
+    const int column = window_column * pool.stride - pool.left + i % pool.size;
+    const uint32_t at = (local(o) & 0x1fffffff) + (uint32_t)(row * pool.columns + column);
+    const bool inside = row >= 0 && column >= 0 && row < pool.rows && column < pool.columns;
+    if (inside && !in_range(0x80000000u | at, 1)) return 0;
+    const output_t value = inside ? finished(o, at, channel) : 0;
+    if (i == 0 || value > largest) largest = value;
+  }
+  return largest;
+}
+
+static void run_pooled_mvout(void *to, uint64_t o) {
+  if (columns(o) > DIM || pool.size > 3 || pool.stride > 3 || pool.out_rows > 255 || pool.out_columns > 255 ||
+      pool.rows > 255 || pool.columns > 255 || pool.out_dim > 255 || pool.above > 3 || pool.left > 3)
+    commands_fault++;
+  for (int row = 0; row < pool.out_rows; row++)
+    for (int column = 0; column < pool.out_columns; column++)
+      for (int y = 0; y < columns(o); y++)
+        ((output_t *)((char *)to + (row * pool.out_dim + column) * store_stride))[y] = pooled(o, row, column, y);
+}
+
 static void run_mvout(void *to, uint64_t o) {
   const int cols = columns(o), rows = rows_of(o);
-  if (!(local(o) >> 31) || rows > DIM || cols < 1 ||
+  if (!(local(o) >> 31) || rows < 1 || rows > DIM || cols < 1 ||
       cols * (int)sizeof(output_t) > (DIM * (int)sizeof(output_t) > 64 ? DIM * (int)sizeof(output_t) : 64))
     commands_fault++;
+  if (pool.stride) {
+    run_pooled_mvout(to, o);
+    return;
+  }
   for (int x = 0; x < cols; x += DIM)
     for (int r = 0; r < rows; r++)
       for (int y = 0; y < DIM && x + y < cols; y++) {
         const uint32_t row = (local(o) & 0x1fffffff) + (uint32_t)(x / DIM * DIM + r);
         if (!in_range(0x80000000u | row, 1)) return;
-        output_t *element = (output_t *)((char *)to + r * store_stride) + x + y;
-        if (local(o) >> 29 & 1 || sizeof(acc_t) == sizeof(output_t)) {
-          *element = (output_t)(local(o) >> 29 & 1 ? acc[row][y] : (acc_t)((float)acc[row][y] * store_scale));
-          if (store_relu && !(local(o) >> 29 & 1) && *element < 0) *element = 0;
-          continue;
-        }
-        float value = nearbyintf((float)acc[row][y] * store_scale);
-        value = value > 127 ? 127 : value < -128 ? -128 : value;
-        *element = (output_t)(store_relu && value < 0 ? 0 : value);
+        ((output_t *)((char *)to + r * store_stride))[x + y] = finished(o, row, y);
       }
 }
 
-#define config_ex(dataflow, act, stride, a_t, b_t) ((void)(a_transposed = (a_t), b_transposed = (b_t)))
+#define config_ex(dataflow, act, stride, a_t, b_t)                                                                     \
+  ((void)(a_stride = (stride), a_transposed = (a_t), b_transposed = (b_t)))
 #define config_ld(s, factor, b, id) ((void)(load_config[id].stride = (long)(s), load_config[id].block = (b)))
-#define gemmini_extended_config_st(s, act, factor)                                                                     \
-  ((void)(store_stride = (long)(s), store_relu = (act), store_scale = (float)(factor)))
+static void run_config_st(long stride, int relu, float scale) {
+  memset(&pool, 0, sizeof pool);
+  store_stride = stride;
+  store_relu = relu;
+  store_scale = scale;
+}
+#define gemmini_extended_config_st(s, act, factor) run_config_st((long)(s), act, (float)(factor))
+#define gemmini_extended2_config_st(s, act, factor, p_stride, p_size, p_dim, p_rows, p_columns, rows_, columns_, up,   \
+                                    left_)                                                                             \
+  (run_config_st((long)(s), act, (float)(factor)), pool.stride = (p_stride), pool.size = (p_size),                     \
+   pool.out_dim = (p_dim), pool.out_rows = (p_rows), pool.out_columns = (p_columns), pool.rows = (rows_),              \
+   pool.columns = (columns_), pool.above = (up), pool.left = (left_))
 #define config_st(s) gemmini_extended_config_st(s, NO_ACTIVATION, 1.0f)
 #define mvin(from, to, cols, rows) run_mvin(0, (const void *)(uintptr_t)(from), operand(to, cols, rows))
 #define mvin2(from, to, cols, rows) run_mvin(1, (const void *)(uintptr_t)(from), operand(to, cols, rows))

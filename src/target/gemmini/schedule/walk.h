@@ -15,31 +15,31 @@
 typedef struct gm_walk_plan {
   const gm_config *config;
   int prefetch;
-  bool single;                   /* without prefetch: loads go into the only buffer and wait for its last reader */
+  bool single; /* without prefetch: loads go into the only buffer and wait for its last reader */
   bool spread_loads, spread_stores, fill_ahead, c_split, c_double;
   double load_pairs, store_pairs; /* from slot to slot, in pairs; 0: nowhere */
   double per_tile;                /* configuration, at the start of every tile */
 } gm_walk_plan;
 
 typedef struct gm_walk_step {
-  bool first, last;          /* of its tile */
-  double pairs, cycles;      /* number of pairs; what they take on the array or the core, whichever is slower */
-  double a, b;               /* cycles of loads of A, of B */
-  double a_units, b_units;   /* moved at a time, in a slot */
-  double mvins;              /* of both */
-  double rows;               /* scratchpad rows that they write */
-  double stolen;             /* of those, rows that land in a bank that is being read in any case */
-  double needed;             /* the part of the loads of A that must be there before the first pair */
-  double fill, fill_mvins;   /* of the tile, where nothing overwrites */
+  bool first, last;        /* of its tile */
+  double pairs, cycles;    /* number of pairs; what they take on the array or the core, whichever is slower */
+  double a, b;             /* cycles of loads of A, of B */
+  double a_units, b_units; /* moved at a time, in a slot */
+  double mvins;            /* of both */
+  double rows;             /* scratchpad rows that they write */
+  double stolen;           /* of those, rows that land in a bank that is being read in any case */
+  double needed;           /* the part of the loads of A that must be there before the first pair */
+  double fill, fill_mvins; /* of the tile, where nothing overwrites */
   double stores, store_units, store_commands, store_rows; /* of the tile: cycles, units, mvouts, accumulator rows */
 } gm_walk_step;
 
 typedef struct gm_walk {
   gm_walk_plan plan;
-  long s, t;               /* steps and tiles so far */
-  double array, load, store; /* when each is free */
+  long s, t;                          /* steps and tiles so far */
+  double array, load, store;          /* when each is free */
   double begin[4], took[4], pairs[4]; /* of recent steps, by step modulo 4: start, cycles, pairs */
-  double stored[2];        /* when a tile is stored, by tile modulo 2 */
+  double stored[2];                   /* when a tile is stored, by tile modulo 2 */
 } gm_walk;
 
 void gm_walk_add(gm_walk *, const gm_walk_step *);

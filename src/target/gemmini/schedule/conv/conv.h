@@ -54,12 +54,12 @@ typedef struct gm_conv_plan {
   bool pixels_outer;  /* order pk: all k for a tile of pixels; kp: all pixels for a tile of k */
   gm_operand_plan a, b;
   int c_buffers;
-  bool c_split;       /* the buffers in different accumulator banks */
-  int store_width;    /* of an mvout, blocks */
-  bool overwrite;     /* the first run overwrites, so that no fill is needed (not with bias) */
-  bool fill_ahead;    /* where a fill is needed: during the tile before, behind the stores */
+  bool c_split;                              /* the buffers in different accumulator banks */
+  int store_width;                           /* of an mvout, blocks */
+  bool overwrite;                            /* the first run overwrites, so that no fill is needed (not with bias) */
+  bool fill_ahead;                           /* where a fill is needed: during the tile before, behind the stores */
   int prefetch, spread_loads, spread_stores; /* as in plan.h */
-  bool even;          /* blocks of pixels of equal height */
+  bool even;                                 /* blocks of pixels of equal height */
   char loops[5];      /* order of the blocks of weights of a step, outermost first: a permutation of "rsck" */
   int unroll;         /* pairs of one row of pixels (1) or of a whole run (2) are straight code */
   bool hoist_configs; /* configuration once, not for every tile */
@@ -75,7 +75,8 @@ typedef struct gm_conv_layout {
   int chunk_h, chunk_w; /* rows and columns of a chunk */
   int a_row;            /* scratchpad rows from row to row of a chunk; a block of channels takes chunk_w of them */
   int block, blocks;    /* pixels in a full block; blocks in a row of a full tile */
-  int c_block, c_row, c_plane; /* accumulator rows from block to block of pixels, row to row, block of k to block of k */
+  int c_block, c_row,
+      c_plane;          /* accumulator rows from block to block of pixels, row to row, block of k to block of k */
   int c_rows, c_stride; /* accumulator rows of a tile; from buffer 0 to buffer 1 */
   size_t spad_bytes, acc_bytes;
 } gm_conv_layout;
@@ -105,7 +106,9 @@ static inline int gm_conv_widest_store(const gm_config *c, const gm_conv *v) {
 }
 /* Steps for each tile, tiles of pixels. */
 static inline int gm_conv_steps_each(const gm_conv_layout *l) { return l->chunks_r * l->chunks_c; }
-static inline int gm_conv_pixel_tiles(const gm_conv *v, const gm_conv_layout *l) { return v->n * l->tiles_y * l->tiles_x; }
+static inline int gm_conv_pixel_tiles(const gm_conv *v, const gm_conv_layout *l) {
+  return v->n * l->tiles_y * l->tiles_x;
+}
 /* First row of the convolution that row (column) y of the output needs; rows that the output's rows [y, y + n) need. */
 int gm_conv_first(const gm_conv *, int y);
 int gm_conv_extent(const gm_conv *, int y, int n, int length);

@@ -33,7 +33,8 @@ void gm_conv_first_text(const gm_conv *v, const char *place, char *out, size_t s
 }
 
 /* Of `tile` rows or columns of the output at `place`: those of the convolution, of which there are `length`. */
-static void extent_text(const gm_conv *v, int tile, int out_length, int length, const char *place, char *out, size_t size) {
+static void extent_text(const gm_conv *v, int tile, int out_length, int length, const char *place, char *out,
+                        size_t size) {
   char left[64], first[96];
   gm_conv_left_text(tile, out_length, place, left, sizeof left);
   if (!v->pool) {
@@ -41,8 +42,8 @@ static void extent_text(const gm_conv *v, int tile, int out_length, int length, 
     return;
   }
   gm_conv_first_text(v, place, first, sizeof first);
-  snprintf(out, size, "MIN(%d, (%s + %s - 1) * %d + %d) - %s", length, place, left, v->pool_stride, v->pool - v->pool_pad,
-           first);
+  snprintf(out, size, "MIN(%d, (%s + %s - 1) * %d + %d) - %s", length, place, left, v->pool_stride,
+           v->pool - v->pool_pad, first);
 }
 
 void gm_conv_rows_text(const gm_conv_emitter *e, const char *place, char *out, size_t size) {
@@ -71,27 +72,36 @@ static void comment(gm_conv_emitter *e, const tw_problem *problem, const tw_sche
   if (schedule->n == 0) tw_text_add(t, " *     (empty: the plain kernel)\n");
   for (size_t i = 0; i < schedule->n; i++) tw_text_add(t, " *     %s\n", schedule->step[i]);
   tw_text_add(t, " * %s.\n", gm_conv_print(e->config, e->plan, text, sizeof text));
-  tw_text_add(t, " * A, pixels of the input: %d slot%s of %d x %d pixels x %d blocks from row %d (bank %d); a pixel is a row for each\n"
-                 " * block of channels. B, weights: %d slot%s of %d blocks from row %d (bank %d). C: %d rows of pixels in blocks of up\n"
-                 " * to %d. n, y, x count images, rows and columns of the output; k and c blocks of %d channels; r rows of the\n"
-                 " * kernel; rr, ss, cc, kk are inside the step; ln to lc is the step whose operands are loaded next. */\n",
-              l->a.slots, l->a.slots == 1 ? "" : "s", l->chunk_h, l->chunk_w, e->plan->tile_c, l->a.base, l->a.base / bank,
-              l->b.slots, l->b.slots == 1 ? "" : "s", l->b.chunk_rows / e->config->dim, l->b.base, l->b.base / bank, l->rows,
-              l->block, e->config->dim);
+  tw_text_add(
+      t,
+      " * A, pixels of the input: %d slot%s of %d x %d pixels x %d blocks from row %d (bank %d); a pixel is a row for "
+      "each\n"
+      " * block of channels. B, weights: %d slot%s of %d blocks from row %d (bank %d). C: %d rows of pixels in blocks "
+      "of up\n"
+      " * to %d. n, y, x count images, rows and columns of the output; k and c blocks of %d channels; r rows of the\n"
+      " * kernel; rr, ss, cc, kk are inside the step; ln to lc is the step whose operands are loaded next. */\n",
+      l->a.slots, l->a.slots == 1 ? "" : "s", l->chunk_h, l->chunk_w, e->plan->tile_c, l->a.base, l->a.base / bank,
+      l->b.slots, l->b.slots == 1 ? "" : "s", l->b.chunk_rows / e->config->dim, l->b.base, l->b.base / bank, l->rows,
+      l->block, e->config->dim);
 }
 
 static void constants(gm_conv_emitter *e) {
   const int d = e->config->dim;
   tw_text *t = &e->out.text;
-  tw_text_add(t, "#undef MIN\n#define MIN(x, y) ((x) < (y) ? (x) : (y))\n#undef MAX\n#define MAX(x, y) ((x) > (y) ? (x) : (y))\n"
-                 "#define NONE 0xffffffffu /* no address */\n"
-                 "/* Operands carry their size: rows << 48 | columns << 32 | address. */\n"
-                 "#define BLOCK(rows) ((uint64_t)(rows) << 48 | (uint64_t)%d << 32)\n"
-                 "/* A value that the compiler takes as it is: it adds to it, and does not make a constant of every sum. */\n"
-                 "#define KEEP(x) asm volatile(\"\" : \"+r\"(x))\n",
-              d);
-  if (e->v->c % d) tw_text_add(t, "#define CUT_C ((uint64_t)%d << 48) /* rows that the last block of c lacks */\n", d - e->v->c % d);
-  if (e->v->k % d) tw_text_add(t, "#define CUT_K ((uint64_t)%d << 32) /* columns that the last block of k lacks */\n", d - e->v->k % d);
+  tw_text_add(
+      t,
+      "#undef MIN\n#define MIN(x, y) ((x) < (y) ? (x) : (y))\n#undef MAX\n#define MAX(x, y) ((x) > (y) ? (x) : (y))\n"
+      "#define NONE 0xffffffffu /* no address */\n"
+      "/* Operands carry their size: rows << 48 | columns << 32 | address. */\n"
+      "#define BLOCK(rows) ((uint64_t)(rows) << 48 | (uint64_t)%d << 32)\n"
+      "/* A value that the compiler takes as it is: it adds to it, and does not make a constant of every sum. */\n"
+      "#define KEEP(x) asm volatile(\"\" : \"+r\"(x))\n",
+      d);
+  if (e->v->c % d)
+    tw_text_add(t, "#define CUT_C ((uint64_t)%d << 48) /* rows that the last block of c lacks */\n", d - e->v->c % d);
+  if (e->v->k % d)
+    tw_text_add(t, "#define CUT_K ((uint64_t)%d << 32) /* columns that the last block of k lacks */\n",
+                d - e->v->k % d);
 }
 
 static void signature(gm_conv_emitter *e) {
@@ -104,8 +114,8 @@ static void signature(gm_conv_emitter *e) {
   else
     snprintf(weights, sizeof weights, "%s weights[%ld][%ld][%ld][%ld]", v->input_type, r, s, c, k);
   if (v->bias) snprintf(bias, sizeof bias, "%s bias[1][%ld], ", v->acc_type, k);
-  gm_write(&e->out, "void test(%s input[%ld][%ld][%ld][%ld], %s, %s%s output[%ld][%ld][%ld][%ld]) {", v->input_type, n, h, w,
-           c, weights, bias, v->output_type, n, (long)o->out_h, (long)o->out_w, k);
+  gm_write(&e->out, "void test(%s input[%ld][%ld][%ld][%ld], %s, %s%s output[%ld][%ld][%ld][%ld]) {", v->input_type, n,
+           h, w, c, weights, bias, v->output_type, n, (long)o->out_h, (long)o->out_w, k);
 }
 
 static void config_loads_and_stores(gm_conv_emitter *e) {
@@ -114,14 +124,14 @@ static void config_loads_and_stores(gm_conv_emitter *e) {
   gm_write(&e->out, "config_ld(%ld, 1.0f, %d, 2); /* weights */", weights * v->input_bytes, e->config->dim);
   gm_write(&e->out, "config_ld(%ld, 1.0f, %d, 1); /* pixels */", (long)v->c * e->layout->dx * v->input_bytes,
            e->layout->chunk_w);
-  if (!e->plan->overwrite) gm_write(&e->out, "config_ld(0, 1.0f, %d, 0); /* %s */", e->config->dim, v->bias ? "bias" : "zeros");
+  if (!e->plan->overwrite)
+    gm_write(&e->out, "config_ld(0, 1.0f, %d, 0); /* %s */", e->config->dim, v->bias ? "bias" : "zeros");
   char scale[40];
   gm_float_text(v->scale, scale, sizeof scale);
-  if (v->pool)
-    return; /* with the sizes of each tile */
+  if (v->pool) return; /* with the sizes of each tile */
   if (v->relu || v->scale != 1.0)
-    gm_write(&e->out, "gemmini_extended_config_st(%ld, %s, %s);", (long)v->k * v->output_bytes, v->relu ? "RELU" : "NO_ACTIVATION",
-             scale);
+    gm_write(&e->out, "gemmini_extended_config_st(%ld, %s, %s);", (long)v->k * v->output_bytes,
+             v->relu ? "RELU" : "NO_ACTIVATION", scale);
   else
     gm_write(&e->out, "config_st(%ld);", (long)v->k * v->output_bytes);
 }
@@ -262,7 +272,8 @@ static void step(gm_conv_emitter *e) {
     gm_conv_emit_set_loads(e, &gm_conv_here);
     gm_conv_emit_all_loads(e);
   } else if (any) {
-    gm_write(&e->out, "if (%s) { /* loads for %s */", more, p->prefetch == 1 ? "the next step" : "the step after the next");
+    gm_write(&e->out, "if (%s) { /* loads for %s */", more,
+             p->prefetch == 1 ? "the next step" : "the step after the next");
     gm_conv_emit_set_loads(e, &gm_conv_ahead);
     advance(e);
     gm_write(&e->out, "}");
@@ -293,8 +304,8 @@ static void next_k_text(const gm_conv_emitter *e, char *k, size_t size) {
   const axis pixels[] = {{'n', 1, v->n}, {'y', p->tile_p, v->out_h}, {'x', p->tile_q, v->out_w}};
   for (int i = 0; i < 3; i++)
     if (loops_of(&pixels[i]))
-      n += (size_t)snprintf(last + n, sizeof last - n, "%s%c + %d >= %d", n ? " && " : "", pixels[i].name, pixels[i].step,
-                            pixels[i].end);
+      n += (size_t)snprintf(last + n, sizeof last - n, "%s%c + %d >= %d", n ? " && " : "", pixels[i].name,
+                            pixels[i].step, pixels[i].end);
   snprintf(k, size, "%s ? MIN(k + %d, %d) : k", last, p->tile_k, (v->kb - 1) / p->tile_k * p->tile_k);
 }
 
@@ -366,7 +377,9 @@ static void body(gm_conv_emitter *e) {
   declare_slot(e, 'b');
   declare_slot(e, 'a');
   gm_write(&e->out, "uint64_t c_at = 0x80000000;");
-  if (p->c_buffers > 1) gm_write(&e->out, "const uint64_t C_OTHER = %d; /* the two accumulator buffers differ in it */", e->layout->c_stride);
+  if (p->c_buffers > 1)
+    gm_write(&e->out, "const uint64_t C_OTHER = %d; /* the two accumulator buffers differ in it */",
+             e->layout->c_stride);
   if (gm_conv_fills_ahead(p)) {
     gm_write(&e->out, "/* the bias of the first tile */");
     gm_conv_emit_set_fill(e, "c_at", "0");

@@ -15,7 +15,8 @@ typedef struct gm_conv_emitter {
 
 /* The names that hold a place in the iteration space: for the step that computes, for the step that loads. */
 typedef struct gm_conv_place {
-  const char *n, *y, *x, *k, *r, *c; /* image; row and column of the output; block of k; row of the kernel; block of c */
+  const char *n, *y, *x, *k, *r,
+      *c; /* image; row and column of the output; block of k; row of the kernel; block of c */
 } gm_conv_place;
 extern const gm_conv_place gm_conv_here, gm_conv_ahead;
 

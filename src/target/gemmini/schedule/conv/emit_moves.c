@@ -105,7 +105,10 @@ static void condition_text(const gm_conv_emitter *e, char name, const gm_conv_pl
   }
   if (e->plan->b.hold == GM_STREAM) return;
   size_t n = 0;
-  const struct { const char *place; bool many; } over[] = {{p->n, e->v->n > 1}, {p->y, l->tiles_y > 1}, {p->x, l->tiles_x > 1}};
+  const struct {
+    const char *place;
+    bool many;
+  } over[] = {{p->n, e->v->n > 1}, {p->y, l->tiles_y > 1}, {p->x, l->tiles_x > 1}};
   for (int i = 0; i < 3; i++)
     if (over[i].many) n += (size_t)snprintf(out + n, size - n, "%s%s == 0", n ? " && " : "", over[i].place);
 }
@@ -136,8 +139,8 @@ static void set_a(gm_conv_emitter *e, const gm_conv_place *p) {
     snprintf(row, sizeof row, "%s * %d + %s", first, v->stride, p->r);
   }
   LINE("const long a_first = %s * %d - %d; /* column of the input */", column, v->stride, v->pad);
-  LINE("a_from = (uint64_t)input + (((%s * %dL + %s) * %d + a_first) * %d + %s * %d) * %d;", p->n, v->h, row, v->w, v->c, p->c,
-       e->config->dim, v->input_bytes);
+  LINE("a_from = (uint64_t)input + (((%s * %dL + %s) * %d + a_first) * %d + %s * %d) * %d;", p->n, v->h, row, v->w,
+       v->c, p->c, e->config->dim, v->input_bytes);
   LINE("a_to = %s;", slot);
   if (fixed_rows(e)) {
     LINE("a_left = %d;", fixed_rows(e));
@@ -187,8 +190,8 @@ static void load_columns(gm_conv_emitter *e, const char *from, const char *at, c
     snprintf(more, sizeof more, "0");
   else
     snprintf(more, sizeof more, "%s + x * %d", from, bytes);
-  LINE("for (int x = 0; x < a_channels; x += %d) mvin2(%s, a_to + %s + x / %d * %d, MIN(%d, a_channels - x), %s);", step, more,
-       at, d, l->chunk_w, step, columns);
+  LINE("for (int x = 0; x < a_channels; x += %d) mvin2(%s, a_to + %s + x / %d * %d, MIN(%d, a_channels - x), %s);",
+       step, more, at, d, l->chunk_w, step, columns);
 }
 
 /* A unit with padding: zeros before the pixels, the pixels, zeros behind them. */
@@ -252,16 +255,16 @@ static void set_b(gm_conv_emitter *e, const gm_conv_place *p) {
   if (*condition) LINE("if (%s) {", condition);
   LINE("b_to = %s;", slot);
   if (v->transposed) {
-    LINE("b_from = (uint64_t)weights + ((%s * %dL + %s * %d) * %d + %s * %d) * %d;", p->k, d * v->r * v->s, p->r, v->s, v->c, p->c,
-         d, v->input_bytes);
+    LINE("b_from = (uint64_t)weights + ((%s * %dL + %s * %d) * %d + %s * %d) * %d;", p->k, d * v->r * v->s, p->r, v->s,
+         v->c, p->c, d, v->input_bytes);
     LINE("b_left = %s * %s * %d;", blocks_k, taps, v->s);
     if (inner_b(e)) LINE("b_inner = 0; b_inner_end = %s * %d;", taps, v->s);
     channels_text(e, plan->tile_c, v->c, p->c, columns, sizeof columns);
     if (!even_c(e)) LINE("b_columns = %s;", columns);
     if (v->k % d) LINE("b_last = %s + %s == %d ? %d : %d;", p->k, blocks_k, v->kb, v->k % d, d);
   } else {
-    LINE("b_from = (uint64_t)weights + ((%s * %dL + %s * %d) * %d + %s * %d) * %d;", p->r, v->s * v->c, p->c, d, v->k, p->k, d,
-         v->input_bytes);
+    LINE("b_from = (uint64_t)weights + ((%s * %dL + %s * %d) * %d + %s * %d) * %d;", p->r, v->s * v->c, p->c, d, v->k,
+         p->k, d, v->input_bytes);
     LINE("b_left = %s * %d * %s;", taps, v->s, blocks_c);
     if (inner_b(e)) LINE("b_inner = 0; b_inner_end = %s;", blocks_c);
     channels_text(e, plan->tile_k, v->k, p->k, columns, sizeof columns);
@@ -277,7 +280,8 @@ static void b_rows_text(const gm_conv_emitter *e, char *out, size_t size) {
   const gm_conv *v = e->v;
   const int d = e->config->dim;
   if (v->transposed && v->k % d) /* the units of the last block of k are the last ones */
-    snprintf(out, size, inner_b(e) ? "b_left <= b_inner_end ? b_last : %d" : "b_left <= %2$d ? b_last : %1$d", d, v->r * v->s);
+    snprintf(out, size, inner_b(e) ? "b_left <= b_inner_end ? b_last : %d" : "b_left <= %2$d ? b_last : %1$d", d,
+             v->r * v->s);
   else if (!v->transposed && v->c % d)
     snprintf(out, size, "b_inner + 1 == b_inner_end ? b_last : %d", d);
   else
@@ -296,8 +300,8 @@ static void unit_b(gm_conv_emitter *e) {
     for (int x = 0; x < columns; x += step)
       LINE("mvin3(b_from + %d, b_to + %d, %d, %s);", x * bytes, x, gm_min(step, columns - x), rows);
   else
-    LINE("for (int x = 0; x < b_columns; x += %d) mvin3(b_from + x * %d, b_to + x, MIN(%d, b_columns - x), %s);", step, bytes, step,
-         rows);
+    LINE("for (int x = 0; x < b_columns; x += %d) mvin3(b_from + x * %d, b_to + x, MIN(%d, b_columns - x), %s);", step,
+         bytes, step, rows);
   if (v->transposed) {
     /* taps of a block of k lie behind each other, its next rows after all taps and channels */
     const long taps = (long)v->r * v->s;
@@ -315,8 +319,8 @@ static void unit_b(gm_conv_emitter *e) {
   LINE("b_from += %ldL; b_to += %d; b_left--;", (long)d * v->k * bytes, columns);
   if (inner_b(e)) {
     LINE("if (++b_inner == b_inner_end) {");
-    LINE("b_from += (%ldL - b_inner * %d) * %ldL; b_to += (%d - b_inner) * %d; b_inner = 0;", (long)v->c, d, (long)v->k * bytes,
-         plan->tile_c, columns);
+    LINE("b_from += (%ldL - b_inner * %d) * %ldL; b_to += (%d - b_inner) * %d; b_inner = 0;", (long)v->c, d,
+         (long)v->k * bytes, plan->tile_c, columns);
     LINE("}");
   }
 }
@@ -370,7 +374,8 @@ static void set_pooled_stores(gm_conv_emitter *e) {
   gm_float_text(v->scale, scale, sizeof scale);
   gm_conv_left_text(p->tile_p, v->out_h, "y", rows, sizeof rows);
   gm_conv_left_text(p->tile_q, v->out_w, "x", columns, sizeof columns);
-  if (v->pool_pad) LINE("const int above = MAX(0, %d - y * %d); /* rows of the first windows outside */", v->pool_pad, v->pool_stride);
+  if (v->pool_pad)
+    LINE("const int above = MAX(0, %d - y * %d); /* rows of the first windows outside */", v->pool_pad, v->pool_stride);
   LINE("gemmini_extended2_config_st(%ld, %s, %s, %d, %d, %d, %s, %s, rows, %d, %s, %d);", (long)v->k * v->output_bytes,
        v->relu ? "RELU" : "NO_ACTIVATION", scale, v->pool_stride, v->pool, p->tile_p > 1 ? v->out_w : 0, rows, columns,
        e->layout->columns, v->pool_pad ? "above" : "0", v->pool_pad);
@@ -380,7 +385,8 @@ void gm_conv_emit_set_stores(gm_conv_emitter *e) {
   const gm_conv *v = e->v;
   const int d = e->config->dim;
   char text[256];
-  LINE("c_to = (uint64_t)output + (((n * %dL + y) * %d + x) * %d + k * %d) * %d;", v->out_h, v->out_w, v->k, d, v->output_bytes);
+  LINE("c_to = (uint64_t)output + (((n * %dL + y) * %d + x) * %d + k * %d) * %d;", v->out_h, v->out_w, v->k, d,
+       v->output_bytes);
   LINE("c_from = c_at%s;", v->wide_output ? " | 0x20000000" : "");
   if (!even_k(e)) {
     channels_text(e, e->plan->tile_k, v->k, "k", text, sizeof text);
@@ -422,8 +428,8 @@ static void unit_c(gm_conv_emitter *e) {
     for (int x = 0; x < columns; x += step)
       LINE("mvout(c_to + %d, c_from + %d, %d, height);", x * v->output_bytes, x, gm_min(step, columns - x));
   else
-    LINE("for (int x = 0; x < c_channels; x += %d) mvout(c_to + x * %d, c_from + x, MIN(%d, c_channels - x), height);", step,
-         v->output_bytes, step);
+    LINE("for (int x = 0; x < c_channels; x += %d) mvout(c_to + x * %d, c_from + x, MIN(%d, c_channels - x), height);",
+         step, v->output_bytes, step);
   LINE("c_to += height * %ldL; c_from += %d;", pixel, l->c_block);
   LINE("if ((c_column += height) == c_columns) {");
   LINE("c_to += (%d - c_columns) * %ldL; c_column = 0; c_left--;", v->out_w, pixel);
@@ -445,8 +451,7 @@ void gm_conv_emit_set_fill(gm_conv_emitter *e, const char *buffer, const char *k
   const gm_conv *v = e->v;
   const int d = e->config->dim;
   char text[128];
-  if (v->bias)
-    LINE("d_from = (uint64_t)bias + (%s) * %d;", k, d * v->acc_bytes);
+  if (v->bias) LINE("d_from = (uint64_t)bias + (%s) * %d;", k, d * v->acc_bytes);
   LINE("d_to = %s;", buffer);
   LINE("d_left = %d;", v->pool ? gm_ceil_div(e->layout->c_plane, d) : e->layout->rows * e->layout->blocks);
   if (!even_k(e)) {
@@ -473,7 +478,8 @@ static void unit_fill(gm_conv_emitter *e) {
     snprintf(width, sizeof width, "MIN(%d, %s - x)", d, end);
   else
     snprintf(width, sizeof width, "%d", d);
-  LINE("for (int x = 0; x < %s; x += %d) mvin(%s, d_to + x / %d * %d, %s, %s);", end, d, from, d, l->c_plane, width, rows);
+  LINE("for (int x = 0; x < %s; x += %d) mvin(%s, d_to + x / %d * %d, %s, %s);", end, d, from, d, l->c_plane, width,
+       rows);
   LINE("d_to += %d; d_left--;", v->pool ? d : l->c_block);
 }
 

@@ -26,8 +26,10 @@ enum { ROWS = 4, LEVELS = 6 };
 
 static void slot(runs *n, int level, const char *counter) {
   gm_conv_emitter *e = n->e;
-  const struct { const gm_slots *s; void (*emit)(gm_conv_emitter *); } kinds[] = {{&n->stores, gm_conv_emit_some_stores},
-                                                                                 {&n->loads, gm_conv_emit_some_loads}};
+  const struct {
+    const gm_slots *s;
+    void (*emit)(gm_conv_emitter *);
+  } kinds[] = {{&n->stores, gm_conv_emit_some_stores}, {&n->loads, gm_conv_emit_some_loads}};
   for (int i = 0; i < 2; i++) {
     if (kinds[i].s->level != level) continue;
     if (kinds[i].s->every > 1) LINE("if (%s %% %d == %d) {", counter, kinds[i].s->every, kinds[i].s->every - 1);
@@ -61,8 +63,8 @@ static void row(runs *n, int y, bool first_of_run) {
     if (first_of_run && i == 0)
       LINE("preload(b, c + %d%s, 0, 0, 0, 0);  compute_preloaded(a + %d%s, NONE, 0, 0, %d, %d);", c, low, a, low, d, d);
     else
-      LINE("preload(NONE, c + %d%s, %d, %d, 0, 0);  compute_accumulated(a + %d%s, NONE, 0, 0, %d, %d);", c, low, d, d, a, low,
-           d, d);
+      LINE("preload(NONE, c + %d%s, %d, %d, 0, 0);  compute_accumulated(a + %d%s, NONE, 0, 0, %d, %d);", c, low, d, d,
+           a, low, d, d);
     straight_slot(n);
   }
 }
@@ -129,8 +131,8 @@ static void operands(runs *n) {
   if (!p->overwrite)
     LINE("uint64_t c = BLOCK(%d) + (c_at | 0x40000000) + kk * %d; /* accumulates */", l->block, l->c_plane);
   else
-    LINE("uint64_t c = BLOCK(%d) + (%srr | ss | cc ? c_at | 0x40000000 : c_at) + kk * %d; /* the first overwrites */", l->block,
-         gm_conv_steps_each(l) > 1 ? "step | " : "", l->c_plane);
+    LINE("uint64_t c = BLOCK(%d) + (%srr | ss | cc ? c_at | 0x40000000 : c_at) + kk * %d; /* the first overwrites */",
+         l->block, gm_conv_steps_each(l) > 1 ? "step | " : "", l->c_plane);
   LINE("KEEP(a); KEEP(b); KEEP(c);");
 }
 

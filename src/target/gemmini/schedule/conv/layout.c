@@ -41,8 +41,7 @@ static void shape_tile(const gm_config *config, const gm_conv *v, const gm_conv_
 
 gm_slots gm_conv_slots(const gm_conv *v, const gm_conv_plan *p, const gm_conv_layout *l, int spread) {
   int trips[6] = {0, 0, 0, 0, l->rows, l->blocks};
-  for (int i = 0; i < 4; i++)
-    switch (p->loops[i]) {
+  for (int i = 0; i < 4; i++) switch (p->loops[i]) {
     case 'r': trips[i] = p->tile_r; break;
     case 's': trips[i] = v->s; break;
     case 'c': trips[i] = p->tile_c; break;
@@ -54,10 +53,8 @@ gm_slots gm_conv_slots(const gm_conv *v, const gm_conv_plan *p, const gm_conv_la
 static tw_status place_accumulator(const gm_config *config, const gm_conv_plan *p, gm_conv_layout *l, tw_error *error) {
   l->c_stride = p->c_split ? gm_acc_bank_rows(config) : l->c_rows;
   l->acc_bytes = (size_t)l->c_rows * (size_t)(p->c_buffers * config->dim * gm_acc_bytes(config));
-  if (p->c_split && config->acc_banks < 2)
-    return tw_fail(error, TW_USAGE, "%s has one accumulator bank", config->name);
-  const int room =
-      p->c_split && p->c_buffers > 1 ? gm_acc_bank_rows(config) : gm_acc_rows(config) / p->c_buffers;
+  if (p->c_split && config->acc_banks < 2) return tw_fail(error, TW_USAGE, "%s has one accumulator bank", config->name);
+  const int room = p->c_split && p->c_buffers > 1 ? gm_acc_bank_rows(config) : gm_acc_rows(config) / p->c_buffers;
   if (l->c_rows > room)
     return tw_fail(error, TW_USAGE,
                    "a tile of the output needs %d accumulator rows, each of %d buffers has %d: use smaller tiles",
@@ -76,9 +73,10 @@ static tw_status check_levers(const gm_config *config, const gm_conv *v, const g
   if (p->overwrite && v->bias)
     return tw_fail(error, TW_USAGE, "the bias is filled in first, so that no run may overwrite it");
   if (gm_conv_fills_ahead(p) && p->spread_stores == 0)
-    return tw_fail(error, TW_USAGE,
-                   "a tile can only be filled during the one before when its buffer is stored by then: use 'buffers c=2' "
-                   "and 'spread stores=16'");
+    return tw_fail(
+        error, TW_USAGE,
+        "a tile can only be filled during the one before when its buffer is stored by then: use 'buffers c=2' "
+        "and 'spread stores=16'");
   if (p->store_width < 1 || p->store_width > gm_conv_widest_store(config, v))
     return tw_fail(error, TW_USAGE, "an mvout %smoves %d to %d columns at a time", v->pool ? "that pools " : "",
                    config->dim, config->dim * gm_conv_widest_store(config, v));
@@ -93,7 +91,8 @@ static tw_status check_pooling(const gm_conv *v, const gm_conv_plan *p, const gm
     return tw_fail(error, TW_USAGE, "a tile of %d x %d results is too large to be pooled: at most %d x %d", l->rows,
                    l->columns, IMAGE_LIMIT, IMAGE_LIMIT);
   if (p->tile_p > 1 && v->out_w > IMAGE_LIMIT)
-    return tw_fail(error, TW_USAGE, "an output of more than %d columns is pooled row by row: use 'tile p=1'", IMAGE_LIMIT);
+    return tw_fail(error, TW_USAGE, "an output of more than %d columns is pooled row by row: use 'tile p=1'",
+                   IMAGE_LIMIT);
   return TW_OK;
 }
 
@@ -137,7 +136,8 @@ tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *v, const gm_
   };
   const int64_t tile = (int64_t)p->tile_p * p->tile_q * p->tile_k;
   if (tile > gm_acc_rows(config))
-    return tw_fail(error, TW_USAGE, "a tile of the output needs %ld accumulator rows or more, there are %d: use smaller tiles",
+    return tw_fail(error, TW_USAGE,
+                   "a tile of the output needs %ld accumulator rows or more, there are %d: use smaller tiles",
                    (long)tile, gm_acc_rows(config));
   /* A tile at the border of the image needs fewer rows than one inside; the first is the largest if there is one alone. */
   l->rows = l->tiles_y == 1 ? gm_conv_extent(v, 0, v->out_h, v->p)

@@ -45,7 +45,8 @@ static double run_cycles(const model *m, int rows, int columns) {
   if (m->v->transposed) cycles = (double)rows * blocks * d + transposed_b - d;
   cycles += d - fmax(blocks > 1 ? l->block : head, low); /* the last pair */
   if (m->conflict) cycles += same_bank - d;
-  const double core = run_instructions + rows * (blocks * pair_instructions + (m->p->unroll == 1 ? row_instructions : 0));
+  const double core =
+      run_instructions + rows * (blocks * pair_instructions + (m->p->unroll == 1 ? row_instructions : 0));
   return fmax(cycles, core);
 }
 
@@ -72,7 +73,8 @@ static gm_walk_step step_of(const model *m, const tile *t, int r, int c) {
     const double rows = (t->rows - 1) * l->row_step + taps, columns = (t->columns - 1) * l->a_stride + v->s;
     const int wide = gm_min(p->a.width * d, channels);
     const double pixels = rows * columns, pieces = ceil((double)channels / wide);
-    x.a = gm_load_cycles(m->config, t->k == 0 || m->cold_again, pixels * channels * bytes, pixels * pieces, wide * bytes);
+    x.a =
+        gm_load_cycles(m->config, t->k == 0 || m->cold_again, pixels * channels * bytes, pixels * pieces, wide * bytes);
     x.a_units = rows * ceil(columns / d);
     x.mvins += x.a_units * pieces;
     x.rows += pixels * blocks_c;
@@ -96,7 +98,8 @@ static void add_tile(const model *m, const tile *t, gm_walk_step *x) {
   const gm_conv *v = m->v;
   const gm_conv_plan *p = m->p;
   const gm_conv_layout *l = m->l;
-  const int d = m->config->dim, outs = gm_min(v->k - t->k * d, p->tile_k * d), blocks = gm_ceil_div(t->columns, l->block);
+  const int d = m->config->dim, outs = gm_min(v->k - t->k * d, p->tile_k * d),
+            blocks = gm_ceil_div(t->columns, l->block);
   const double units = v->pool ? t->blocks_k : (double)t->rows * blocks;
   if (!p->overwrite) {
     x->fill = gm_fill_cycles(v->bias, (double)l->c_rows);
@@ -105,7 +108,8 @@ static void add_tile(const model *m, const tile *t, gm_walk_step *x) {
   x->store_units = units;
   x->store_rows = (double)t->rows * t->columns * t->blocks_k;
   if (v->pool) { /* every element of a window is read, a row of the result is a store of its own */
-    const double windows = (double)gm_min(p->tile_p, v->out_h - t->y) * gm_min(p->tile_q, v->out_w - t->x) * t->blocks_k;
+    const double windows =
+        (double)gm_min(p->tile_p, v->out_h - t->y) * gm_min(p->tile_q, v->out_w - t->x) * t->blocks_k;
     x->stores = fmax(windows * v->pool * v->pool, gm_store_cycles(m->config, windows, d, d, v->output_bytes));
     x->store_commands = t->blocks_k;
   } else {
@@ -134,7 +138,10 @@ static bool walk_pixels(model *m, int k, int from, int count, double *half) {
   const gm_conv_plan *p = m->p;
   const gm_conv_layout *l = m->l;
   for (int i = from; i < from + count; i++) {
-    tile t = {.n = i / (l->tiles_y * l->tiles_x), .y = i / l->tiles_x % l->tiles_y * p->tile_p, .x = i % l->tiles_x * p->tile_q, .k = k};
+    tile t = {.n = i / (l->tiles_y * l->tiles_x),
+              .y = i / l->tiles_x % l->tiles_y * p->tile_p,
+              .x = i % l->tiles_x * p->tile_q,
+              .k = k};
     t.rows = gm_conv_extent(v, t.y, gm_min(p->tile_p, v->out_h - t.y), v->p);
     t.columns = gm_conv_extent(v, t.x, gm_min(p->tile_q, v->out_w - t.x), v->q);
     t.blocks_k = gm_min(p->tile_k, v->kb - k);
@@ -162,8 +169,10 @@ static double walk(model *m) {
 static bool cold_again(const model *m) {
   const gm_conv *v = m->v;
   const gm_conv_plan *p = m->p;
-  const double input = (double)v->n * v->h * v->w * v->c * v->input_bytes, weights = (double)v->r * v->s * v->c * v->k * v->input_bytes;
-  const double output = (double)v->n * v->out_h * v->out_w * v->k * v->output_bytes, tiles = gm_conv_pixel_tiles(v, m->l);
+  const double input = (double)v->n * v->h * v->w * v->c * v->input_bytes,
+               weights = (double)v->r * v->s * v->c * v->k * v->input_bytes;
+  const double output = (double)v->n * v->out_h * v->out_w * v->k * v->output_bytes,
+               tiles = gm_conv_pixel_tiles(v, m->l);
   const double between = p->pixels_outer ? smaller(input, input / tiles) + weights + output / tiles
                                          : input + weights / m->l->tiles_k + output / m->l->tiles_k;
   return between > m->config->l2_bytes;
@@ -202,6 +211,25 @@ tw_status gm_conv2d_predict(const gm_config *config, const tw_problem *problem, 
   return status;
 }
 
+/* Rows (columns) of the input, of which there are `length`, that kernels of `taps` rows meet for `results` results: how
+ * many there are, and how many meetings. */
+typedef struct meetings {
+  double rows, all;
+} meetings;
+
+static meetings meetings_of(const gm_conv *v, int length, int taps, int results) {
+  meetings m = {0};
+  for (int row = 0; row < length; row++) {
+    const double before = m.all;
+    for (int r = 0; r < taps; r++) {
+      const int at = row + v->pad - r;
+      m.all += at >= 0 && at % v->stride == 0 && at / v->stride < results;
+    }
+    m.rows += m.all > before;
+  }
+  return m;
+}
+
 /* Every block of weights, dim products deep, stands in the array while all pixels pass, one a cycle; the channels of the
  * taps of a row of the kernel, and of all its rows, could share blocks. Loading a block takes dim cycles, behind the pairs
  * before it. Products with padding need not be made. All inputs come in through the memory port once, for the L2 is cold;
@@ -211,23 +239,20 @@ tw_status gm_conv2d_bound(const gm_config *config, const tw_problem *problem, tw
   const tw_status status = gm_conv_from(config, problem, &v, error);
   if (status != TW_OK) return status;
   const int d = config->dim;
-  const double in = (double)v.n * v.h * v.w * v.c * v.input_bytes + (double)v.r * v.s * v.c * v.k * v.input_bytes +
-                    (v.bias ? (double)v.k * v.acc_bytes : 0);
+  const meetings rows = meetings_of(&v, v.h, v.r, v.p), columns = meetings_of(&v, v.w, v.s, v.q);
+  const double in = v.n * rows.rows * columns.rows * v.c * v.input_bytes +
+                    (double)v.r * v.s * v.c * v.k * v.input_bytes + (v.bias ? (double)v.k * v.acc_bytes : 0);
   const double out = (double)v.n * v.out_h * v.out_w * v.k * v.output_bytes;
-  double rows = 0, columns = 0; /* of the input that the kernel's rows and columns meet, over all results */
-  for (int p = 0; p < v.p; p++)
-    for (int r = 0; r < v.r; r++) rows += p * v.stride + r - v.pad >= 0 && p * v.stride + r - v.pad < v.h;
-  for (int q = 0; q < v.q; q++)
-    for (int s = 0; s < v.s; s++) columns += q * v.stride + s - v.pad >= 0 && q * v.stride + s - v.pad < v.w;
   *bound = (tw_bound){0};
-  bound->compute_cost = (double)v.n * rows * columns * v.c / d * v.kb;
+  bound->compute_cost = v.n * rows.all * columns.all * v.c / d * v.kb;
   bound->memory_cost = fmax(in / port_bytes, out / (config->dma_bus_bits / 8.0));
   bound->cost = fmax(bound->compute_cost, bound->memory_cost);
   if (bound->compute_cost >= bound->memory_cost)
-    snprintf(bound->limit, sizeof bound->limit, "the array: %.0f pixels for each of %d blocks of channels, one a cycle%s",
-             bound->compute_cost / v.kb, v.kb, v.pad ? ", padding left out" : "");
+    snprintf(bound->limit, sizeof bound->limit,
+             "the array: %.0f pixels for each of %d blocks of channels, one a cycle%s", bound->compute_cost / v.kb,
+             v.kb, v.pad ? ", padding left out" : "");
   else
-    snprintf(bound->limit, sizeof bound->limit, "memory: %.0f KiB in at %.0f bytes a cycle, %.0f KiB out", in / 1024, port_bytes,
-             out / 1024);
+    snprintf(bound->limit, sizeof bound->limit, "memory: %.0f KiB in at %.0f bytes a cycle, %.0f KiB out", in / 1024,
+             port_bytes, out / 1024);
   return TW_OK;
 }

@@ -189,7 +189,8 @@ static gm_levers levers_of(const gm_config *config, const gm_conv *v, gm_conv_pl
   };
 }
 
-tw_status gm_conv_step(const gm_config *config, const gm_conv *v, const char *step, gm_conv_plan *plan, tw_error *error) {
+tw_status gm_conv_step(const gm_config *config, const gm_conv *v, const char *step, gm_conv_plan *plan,
+                       tw_error *error) {
   gm_words w;
   const tw_status status = gm_words_split(step, &w, error);
   if (status != TW_OK) return status;

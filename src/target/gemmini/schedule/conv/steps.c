@@ -63,7 +63,8 @@ static void tiles(menu *m) {
   gm_offer(&m->base, "tile", "steps of one row of the kernel take less room", "tile r=1");
 }
 
-static const char pipeline_why[] = "two buffers of everything in banks of their own, loads a step ahead, loads and stores among the pairs";
+static const char pipeline_why[] =
+    "two buffers of everything in banks of their own, loads a step ahead, loads and stores among the pairs";
 
 static void offer_pipeline(menu *m, int p, int q, int k) {
   const int d = m->config->dim;
@@ -90,8 +91,8 @@ static void hold(menu *m) {
   gm_offer(&m->base, "hold", "all weights are loaded once and stay", "hold b=whole");
   gm_offer(&m->base, "hold", "all pixels are loaded once and stay", "hold a=whole");
   gm_offer(&m->base, "hold", panel, "hold %s=panel", outer ? "a" : "b");
-  gm_offer(&m->base, "hold", "one panel stays, the other operand is loaded once", "hold %s=panel %s=whole", outer ? "a" : "b",
-           outer ? "b" : "a");
+  gm_offer(&m->base, "hold", "one panel stays, the other operand is loaded once", "hold %s=panel %s=whole",
+           outer ? "a" : "b", outer ? "b" : "a");
   gm_offer(&m->base, "hold", "neither stays: scratchpad for larger chunks", "hold a=stream b=stream");
 }
 
@@ -107,19 +108,22 @@ static void common(menu *m) {
 }
 
 static void blocks(menu *m) {
-  gm_offer(&m->base, "pixel blocks", "blocks of equal height: the last pair of a run is lower, but none is very low", "blocks even");
-  gm_offer(&m->base, "pixel blocks", "full blocks, what is left over first: the pair that brings the next weights loses nothing",
-           "blocks full");
+  gm_offer(&m->base, "pixel blocks", "blocks of equal height: the last pair of a run is lower, but none is very low",
+           "blocks even");
+  gm_offer(&m->base, "pixel blocks",
+           "full blocks, what is left over first: the pair that brings the next weights loses nothing", "blocks full");
 }
 
 static void loops(menu *m) {
   static const char *const orders[] = {"rsck", "rskc", "crsk", "ckrs", "krsc", "kcrs"};
   for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
-    gm_offer(&m->base, "loops", "the order of runs decides which weights and channels are needed first", "loops %s", orders[i]);
+    gm_offer(&m->base, "loops", "the order of runs decides which weights and channels are needed first", "loops %s",
+             orders[i]);
 }
 
 static void unroll(menu *m) {
-  gm_offer(&m->base, "unroll", "pairs of a whole run as straight code: a few instructions less for each row", "unroll runs");
+  gm_offer(&m->base, "unroll", "pairs of a whole run as straight code: a few instructions less for each row",
+           "unroll runs");
   gm_offer(&m->base, "unroll", "rows of pixels in a loop: less code to fetch", "unroll rows");
 }
 

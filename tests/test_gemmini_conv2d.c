@@ -1,0 +1,250 @@
+/* test_gemmini_conv2d.c - whatever schedule of a convolution is legal, the kernel that it makes is right.
+ *
+ * As in test_gemmini_emit.c: shapes and schedules are random, but always the same; kernels run on the host. */
+#include "gemmini_kernels.h"
+
+#include "target/gemmini/schedule/conv/conv.h"
+
+static const char int8[] = "gemmini-16x16-int8";
+
+/* --- random problems and schedules --------------------------------------------------------------------------- */
+
+static void random_step(tw_random *random, int dim, char step[TW_STEP_MAX]) {
+  switch (below(random, 16)) {
+  case 0:
+  case 1:
+  case 2:
+    snprintf(step, TW_STEP_MAX, "tile p=%d q=%d k=%d c=%d r=%d", 1 + below(random, 8), 1 + below(random, 40),
+             dim * (1 + below(random, 4)), dim * (1 + below(random, 4)), 1 + below(random, 5));
+    return;
+  case 3: snprintf(step, TW_STEP_MAX, "order %s", PICK(random, "pk", "kp")); return;
+  case 4:
+  case 5:
+    snprintf(step, TW_STEP_MAX, "hold %s=%s", PICK(random, "a", "b"), PICK(random, "stream", "panel", "whole"));
+    return;
+  case 6:
+    snprintf(step, TW_STEP_MAX, "buffers a=%d b=%d c=%d", 1 + below(random, 3), 1 + below(random, 3),
+             1 + below(random, 2));
+    return;
+  case 7:
+    snprintf(step, TW_STEP_MAX, "banks %s",
+             PICK(random, "a=0,2 b=1,3", "a=0 b=1", "a=2 b=1,3 c=0,1", "a=3 b=0,1,2 c=0"));
+    return;
+  case 8: snprintf(step, TW_STEP_MAX, "width %s=%d", PICK(random, "a", "b", "c"), dim * (1 + below(random, 4))); return;
+  case 9: snprintf(step, TW_STEP_MAX, "%s", PICK(random, "overwrite", "fill ahead")); return;
+  case 10: snprintf(step, TW_STEP_MAX, "prefetch %d", below(random, 3)); return;
+  case 11: snprintf(step, TW_STEP_MAX, "spread loads=%d stores=%d", below(random, 24), below(random, 24)); return;
+  case 12: snprintf(step, TW_STEP_MAX, "loops %s", PICK(random, "rsck", "krsc", "csrk", "ckrs", "skcr")); return;
+  case 13: snprintf(step, TW_STEP_MAX, "unroll %s", PICK(random, "rows", "runs")); return;
+  case 14: snprintf(step, TW_STEP_MAX, "blocks %s", PICK(random, "even", "full")); return;
+  default:
+    snprintf(step, TW_STEP_MAX, "%s", PICK(random, "hoist configs", "pipeline", "pipeline loads=4 stores=8"));
+    return;
+  }
+}
+
+/* Steps that are legal after each other; what is refused is left out. */
+static tw_schedule random_schedule(tw_random *random, const gm_config *config, const tw_problem *problem) {
+  tw_schedule schedule = {0};
+  for (int tries = 0; tries < 30; tries++) {
+    tw_schedule longer = schedule;
+    char step[TW_STEP_MAX];
+    double cycles;
+    random_step(random, config->dim, step);
+    assert_int_equal(tw_schedule_add(&longer, step, NULL), TW_OK);
+    if (gm_predict(config, problem, &longer, &cycles, NULL) == TW_OK) schedule = longer;
+  }
+  return schedule;
+}
+
+/* Kernels of 1 x 1 to 7 x 7, mostly small; all strides, paddings and poolings that the machine has. */
+static tw_problem random_problem(tw_random *random, const gm_config *config, bool wide) {
+  char words[256];
+  const int r = below(random, 3) ? 1 + below(random, 3) : 1 + below(random, 7),
+            s = below(random, 3) ? r : 1 + below(random, 5);
+  const int pad = below(random, 2) ? 0 : below(random, r + 1), stride = below(random, 3) ? 1 : 1 + below(random, 4);
+  const bool pool = !wide && below(random, 4) == 0, even = below(random, 3) == 0;
+  const int size = pool ? 1 + below(random, 3) : 0, room = size * stride;
+  const int channels = even ? 16 * (1 + below(random, 5)) : 1 + below(random, 70);
+  const int outs = even ? 16 * (1 + below(random, 5)) : 1 + below(random, 90);
+  const int pool_pad = size > 1 && below(random, 2) ? 1 + below(random, size - 1) : 0;
+  snprintf(
+      words, sizeof words,
+      "n=%d h=%d w=%d c=%d k=%d r=%d s=%d stride=%d pad=%d pool=%d pool_stride=%d pool_pad=%d bias=%s relu=%d scale=%s "
+      "layout=%s",
+      1 + below(random, 3), r + room + below(random, 12), s + room + below(random, 40), channels, outs, r, s, stride,
+      pad, size, size ? 1 + below(random, 3) : 0, pool_pad, PICK(random, "none", "row"),
+      !wide && (pool_pad || below(random, 2)), wide ? "1" : "0.25", PICK(random, "rsck", "rsck", "krsc"));
+  return problem_of(config, "conv2d", words, wide);
+}
+
+static void random_batches(uint64_t seed, int batches,
+                           tw_schedule (*schedule)(tw_random *, const gm_config *, const tw_problem *)) {
+  const gm_config config = read_config(int8);
+  tw_random random;
+  tw_random_seed(&random, seed);
+  for (int i = 0; i < batches; i++) {
+    batch b = {.config = &config, .wide = i % 4 == 3};
+    while (b.n < BATCH) {
+      const tw_problem problem = random_problem(&random, &config, b.wide);
+      const tw_schedule steps = schedule(&random, &config, &problem);
+      add(&b, &problem, &steps);
+    }
+    run(&b);
+  }
+}
+
+static void any_legal_schedule_is_right(void **state) {
+  (void)state;
+  random_batches(1, 8, random_schedule);
+}
+
+static void whatever_the_menu_offers_is_legal_and_right(void **state) {
+  (void)state;
+  random_batches(2, 2, menu_schedule);
+}
+
+/* --- every shape ------------------------------------------------------------------------------------------------ */
+
+static const char *const shapes[] = {
+    "n=1 h=1 w=1 c=1 k=1 r=1 s=1",
+    "n=2 h=5 w=7 c=17 k=33 r=1 s=1",
+    "n=1 h=20 w=18 c=16 k=16 r=3 s=3",
+    "n=2 h=9 w=60 c=40 k=70 r=3 s=3 pad=1 bias=row relu=1 scale=0.1",
+    "n=1 h=30 w=31 c=3 k=20 r=7 s=7 stride=2 pad=3 bias=row relu=1",
+    "n=1 h=40 w=40 c=3 k=64 r=7 s=7 stride=2 pad=3 pool=3 pool_stride=2 pool_pad=1 relu=1",
+    "n=1 h=15 w=17 c=32 k=16 r=1 s=1 stride=2",
+    "n=1 h=14 w=14 c=20 k=20 r=3 s=3 stride=2 pad=1 layout=krsc",
+    "n=1 h=13 w=40 c=8 k=24 r=11 s=11 stride=4 pad=2 layout=krsc bias=row",
+    "n=1 h=12 w=300 c=5 k=6 r=2 s=5 pool=2",
+    "n=1 h=6 w=6 c=16 k=16 r=3 s=3 pad=5 stride=5",
+    "n=1 h=3 w=3 c=16 k=16 r=1 s=1 pad=2",
+    "n=1 h=8 w=8 c=16 k=16 r=3 s=1 pad=1 stride=3 pool=1 pool_stride=2",
+};
+
+static void all_shapes_after(const char *steps) {
+  const gm_config config = read_config(int8);
+  batch b = {.config = &config};
+  tw_schedule schedule;
+  assert_int_equal(tw_schedule_parse(steps, &schedule, NULL), TW_OK);
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    const tw_problem problem = problem_of(&config, "conv2d", shapes[i], false);
+    add(&b, &problem, &schedule);
+  }
+  run(&b);
+}
+
+static void the_plain_kernel_runs_every_shape(void **state) {
+  (void)state;
+  all_shapes_after("");
+}
+
+static void the_pipelined_kernel_runs_every_shape(void **state) {
+  (void)state;
+  all_shapes_after("pipeline\nunroll runs\norder kp\n");
+}
+
+static void the_published_shapes_fit_the_goal_by_the_model(void **state) {
+  (void)state;
+  static const struct {
+    const char *shape, *steps;
+  } cases[] = {
+      {"n=4 h=58 w=58 c=64 k=64 r=3 s=3", "pipeline p=2 q=56 k=64 c=64 r=3"},
+      {"n=4 h=30 w=30 c=128 k=128 r=3 s=3", "pipeline p=4 q=28 k=64 c=32 r=3"},
+      {"n=4 h=16 w=16 c=256 k=256 r=3 s=3", "pipeline p=14 q=14 k=32 c=32 r=3"},
+      {"n=4 h=16 w=16 c=128 k=128 r=3 s=3", "pipeline p=14 q=14 k=32 c=32 r=3"},
+  };
+  const gm_config config = read_config(int8);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const tw_problem problem = problem_of(&config, "conv2d", cases[i].shape, false);
+    tw_schedule schedule;
+    double cycles;
+    tw_bound bound;
+    assert_int_equal(tw_schedule_parse(cases[i].steps, &schedule, NULL), TW_OK);
+    assert_int_equal(gm_predict(&config, &problem, &schedule, &cycles, NULL), TW_OK);
+    assert_int_equal(gm_bound(&config, &problem, &bound, NULL), TW_OK);
+    assert_true(cycles >= bound.cost && 0.97 * cycles <= bound.cost);
+  }
+}
+
+/* --- what is refused, what is never exceeded ------------------------------------------------------------------- */
+
+static void refused(const char *shape, const char *steps, const char *reason) {
+  must_be_refused("conv2d", shape, steps, reason);
+}
+
+static void illegal_steps_are_refused_with_the_reason(void **state) {
+  (void)state;
+  static const char shape[] = "n=1 h=30 w=30 c=64 k=64 r=3 s=3";
+  refused(shape, "fly", "no such step");
+  refused(shape, "tile p=0", "malformed");
+  refused(shape, "tile m=16", "malformed");
+  refused(shape, "loops rsc", "malformed");
+  refused(shape, "loops rscc", "malformed");
+  refused(shape, "blocks odd", "malformed");
+  refused(shape, "tile p=28 q=28 k=64", "accumulator rows");
+  refused(shape, "prefetch 1", "step 1, 'prefetch 1'");
+  refused(shape, "spread loads=4", "prefetch 1");
+  refused(shape, "hold b=panel", "order kp");
+  refused(shape, "banks a=0 b=0", "different banks");
+  refused(shape, "fill ahead", "buffers c=2");
+  refused("n=1 h=30 w=30 c=64 k=64 r=3 s=3 bias=row", "overwrite", "bias");
+  refused("n=1 h=90 w=90 c=256 k=256 r=3 s=3", "hold b=whole", "KiB of scratchpad");
+  refused("n=1 h=30 w=30 c=64 k=64 r=3 s=3 pool=4", "", "pool=2 or pool=3");
+  refused("n=1 h=30 w=30 c=64 k=64 r=3 s=3 pool=3 pool_pad=1", "", "relu=1");
+  refused("n=1 h=30 w=30 c=64 k=64 r=3 s=3 pool=2 relu=1 pool_pad=1", "tile q=4", "all 15 columns");
+}
+
+static void capacity_is_never_exceeded(void **state) {
+  (void)state;
+  const gm_config config = read_config(int8);
+  tw_random random;
+  tw_random_seed(&random, 3);
+  for (int i = 0; i < 200; i++) {
+    const tw_problem problem = random_problem(&random, &config, false);
+    const tw_schedule schedule = random_schedule(&random, &config, &problem);
+    gm_conv v;
+    gm_conv_plan plan;
+    gm_conv_layout l;
+    assert_int_equal(gm_conv_from(&config, &problem, &v, NULL), TW_OK);
+    assert_int_equal(gm_conv_replay(&config, &v, &schedule, &plan, &l, NULL), TW_OK);
+    assert_true(l.spad_bytes <= (size_t)config.spad_bytes);
+    assert_true(l.acc_bytes <= (size_t)config.acc_bytes);
+  }
+}
+
+static void no_prediction_is_below_the_bound(void **state) {
+  (void)state;
+  const gm_config config = read_config(int8);
+  tw_random random;
+  tw_random_seed(&random, 4);
+  for (int i = 0; i < 200; i++) {
+    const tw_problem problem = random_problem(&random, &config, false);
+    const tw_schedule schedule = random_schedule(&random, &config, &problem);
+    double cycles;
+    tw_bound bound;
+    assert_int_equal(gm_predict(&config, &problem, &schedule, &cycles, NULL), TW_OK);
+    assert_int_equal(gm_bound(&config, &problem, &bound, NULL), TW_OK);
+    assert_true(bound.cost >= bound.compute_cost && bound.cost >= bound.memory_cost && *bound.limit);
+    if (cycles < bound.cost) {
+      char text[512], steps[4096];
+      tw_problem_print(&problem, text, sizeof text);
+      tw_schedule_print(&schedule, steps, sizeof steps);
+      fail_msg("%s: predicted %.0f, bound %.0f (%s)\n%s", text, cycles, bound.cost, bound.limit, steps);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_plain_kernel_runs_every_shape),
+      cmocka_unit_test(the_pipelined_kernel_runs_every_shape),
+      cmocka_unit_test(any_legal_schedule_is_right),
+      cmocka_unit_test(whatever_the_menu_offers_is_legal_and_right),
+      cmocka_unit_test(the_published_shapes_fit_the_goal_by_the_model),
+      cmocka_unit_test(illegal_steps_are_refused_with_the_reason),
+      cmocka_unit_test(capacity_is_never_exceeded),
+      cmocka_unit_test(no_prediction_is_below_the_bound),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
