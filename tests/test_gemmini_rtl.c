@@ -63,7 +63,8 @@ static char *table(const outcome *o) {
   assert_non_null(f);
   fprintf(f, "| program | RTL cycles | simulated | error |\n| --- | ---: | ---: | ---: |\n");
   for (size_t i = 0; i < o->n; i++)
-    fprintf(f, "| %s | %ld | %.0f | %+.2f%% |\n", o->program[i].program, o->program[i].cycles, o->cycles[i], 100 * error_of(o, i));
+    fprintf(f, "| %s | %ld | %.0f | %+.2f%% |\n", o->program[i].program, o->program[i].cycles, o->cycles[i],
+            100 * error_of(o, i));
   double worst = 0;
   for (size_t i = 0; i < o->n; i++) worst = fmax(worst, fabs(error_of(o, i)));
   fprintf(f, "| **mean of the absolute errors; worst** | | | **%.2f%%; %.2f%%** |\n", 100 * mean_error(o), 100 * worst);
@@ -120,8 +121,8 @@ int main(int argc, char *argv[]) {
     return 0;
   }
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test_prestate(every_program_is_right_and_near_its_measured_cycles, &o),
-    cmocka_unit_test_prestate(the_page_says_what_was_found, &o),
+      cmocka_unit_test_prestate(every_program_is_right_and_near_its_measured_cycles, &o),
+      cmocka_unit_test_prestate(the_page_says_what_was_found, &o),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   yardstick_free(o.program, o.n);

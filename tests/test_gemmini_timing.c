@@ -13,8 +13,8 @@
 #include "target/gemmini/config.h"
 #include "target/gemmini/machine/internal.h"
 
-#define SPAD(bank, row) ((uint32_t)((bank) * 4096 + (row)))
-#define ACC(bank, row) (0x80000000u | (uint32_t)((bank) * 512 + (row)))
+#define SPAD(bank, row) ((uint32_t)((bank)*4096 + (row)))
+#define ACC(bank, row) (0x80000000u | (uint32_t)((bank)*512 + (row)))
 #define ACCUMULATE 0x40000000u
 
 typedef struct bench {
@@ -44,7 +44,12 @@ static uint64_t fence(bench *b) {
   return b->cycle = done;
 }
 
-static uint64_t one(void) { float f = 1.0f; uint32_t u; memcpy(&u, &f, 4); return u; }
+static uint64_t one(void) {
+  float f = 1.0f;
+  uint32_t u;
+  memcpy(&u, &f, 4);
+  return u;
+}
 
 static void config_ld(bench *b, int id, uint64_t stride) {
   issue(b, GM_CONFIG, one() << 32 | UINT64_C(16) << 16 | UINT64_C(1) << 8 | (uint64_t)id << 3 | GM_CONFIG_LD, stride);
@@ -62,16 +67,17 @@ static void mvout(bench *b, uint64_t offset, uint32_t from, int cols, int rows) 
 }
 static void pair(bench *b, uint32_t a, uint32_t w, uint32_t c, int a_rows) {
   issue(b, GM_PRELOAD, size_fields(16, 16) | w, size_fields(16, a_rows) | c);
-  issue(b, gm_is_garbage(w) ? GM_COMPUTE_ACCUMULATED : GM_COMPUTE_PRELOADED, size_fields(16, a_rows) | a, size_fields(16, 16) | GM_GARBAGE);
+  issue(b, gm_is_garbage(w) ? GM_COMPUTE_ACCUMULATED : GM_COMPUTE_PRELOADED, size_fields(16, a_rows) | a,
+        size_fields(16, 16) | GM_GARBAGE);
 }
 
 static int setup(void **state) {
   bench *b = calloc(1, sizeof *b);
-  tw_error e = { 0 };
+  tw_error e = {0};
   const struct tw_embedded *file = tw_embedded_find("gemmini/configs/gemmini-16x16-int8.txt");
   assert_non_null(file);
   assert_int_equal(gm_config_parse((const char *)file->data, file->name, &b->config, &e), TW_OK);
-  b->region = (rv64_region){ "data", BASE, 1 << 22, RV64_READ | RV64_WRITE, calloc(1, 1 << 22) };
+  b->region = (rv64_region){"data", BASE, 1 << 22, RV64_READ | RV64_WRITE, calloc(1, 1 << 22)};
   b->memory.n_regions = 1;
   b->memory.region = &b->region;
   b->machine = gm_machine_new(&b->config, &b->memory, &e);
@@ -119,7 +125,8 @@ static uint64_t pairs(bench *b, uint32_t a, uint32_t w, uint32_t c, int rows, in
 
 static void near(const char *what, double got, double measured, double tolerance) {
   print_message("%-44s %8.1f  RTL %8.1f  %+5.1f%%\n", what, got, measured, 100 * (got / measured - 1));
-  if (got < measured * (1 - tolerance) || got > measured * (1 + tolerance)) fail_msg("%s: %.1f, measured %.1f", what, got, measured);
+  if (got < measured * (1 - tolerance) || got > measured * (1 + tolerance))
+    fail_msg("%s: %.1f, measured %.1f", what, got, measured);
 }
 
 static void loads_take_what_the_rtl_takes(void **state) {
@@ -129,7 +136,8 @@ static void loads_take_what_the_rtl_takes(void **state) {
   near("mvin 16x16", per_mvin(b, 16, 16, 0, SPAD(0, 0)), 18.1, 0.08);
   near("mvin 48x16", per_mvin(b, 48, 16, 0, SPAD(0, 0)), 81, 0.04);
   near("mvin 64x16 at 16 bytes", per_mvin(b, 64, 16, 16, SPAD(0, 0)), 81, 0.04);
-  near("mvin 64x4", per_mvin(b, 64, 4, 0, SPAD(0, 0)), 22, 0.25); /* not understood: the same four lines again and again? */
+  near("mvin 64x4", per_mvin(b, 64, 4, 0, SPAD(0, 0)), 22,
+       0.25); /* not understood: the same four lines again and again? */
   near("mvin i32 16x16 to the accumulator", per_mvin(b, 16, 16, 0, ACC(0, 0)), 66, 0.04);
 }
 
@@ -168,7 +176,8 @@ static void conflicts_cost_what_they_cost_on_the_rtl(void **state) {
       pair(b, SPAD(0, 0), SPAD(1, 0), ACC(0, 0), 16);
       if (i % 4 == 0) mvin(b, 0, same ? SPAD(0, 1024) : SPAD(2, 0), 64, 16);
     }
-    near(same ? "64 pairs, 16 mvins into A's bank" : "64 pairs, 16 mvins elsewhere", (double)(fence(b) - start), same ? 2121 : 1098, 0.05);
+    near(same ? "64 pairs, 16 mvins into A's bank" : "64 pairs, 16 mvins elsewhere", (double)(fence(b) - start),
+         same ? 2121 : 1098, 0.05);
   }
   for (int kind = 0; kind < 3; kind++) { /* same bank, other bank, same bank overwriting */
     uint64_t start = b->cycle;
@@ -176,19 +185,20 @@ static void conflicts_cost_what_they_cost_on_the_rtl(void **state) {
       pair(b, SPAD(0, 0), SPAD(1, 0), ACC(0, 0) | (kind == 2 ? 0 : ACCUMULATE), 16);
       if (i % 4 == 0) mvout(b, 0, kind == 1 ? ACC(1, 64) : ACC(0, 64), 16, 16);
     }
-    static const char *const what[] = { "16 mvouts from the bank accumulated to", "16 mvouts from the other bank", "16 mvouts from the bank overwritten" };
-    static const double rtl[] = { 1470, 1097, 1115 };
+    static const char *const what[] = {"16 mvouts from the bank accumulated to", "16 mvouts from the other bank",
+                                       "16 mvouts from the bank overwritten"};
+    static const double rtl[] = {1470, 1097, 1115};
     near(what[kind], (double)(fence(b) - start), rtl[kind], 0.05);
   }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(loads_take_what_the_rtl_takes, setup, teardown),
-    cmocka_unit_test_setup_teardown(zero_fills_take_a_row_a_cycle, setup, teardown),
-    cmocka_unit_test_setup_teardown(stores_take_what_the_rtl_takes, setup, teardown),
-    cmocka_unit_test_setup_teardown(pairs_take_what_the_rtl_takes, setup, teardown),
-    cmocka_unit_test_setup_teardown(conflicts_cost_what_they_cost_on_the_rtl, setup, teardown),
+      cmocka_unit_test_setup_teardown(loads_take_what_the_rtl_takes, setup, teardown),
+      cmocka_unit_test_setup_teardown(zero_fills_take_a_row_a_cycle, setup, teardown),
+      cmocka_unit_test_setup_teardown(stores_take_what_the_rtl_takes, setup, teardown),
+      cmocka_unit_test_setup_teardown(pairs_take_what_the_rtl_takes, setup, teardown),
+      cmocka_unit_test_setup_teardown(conflicts_cost_what_they_cost_on_the_rtl, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

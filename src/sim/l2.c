@@ -11,7 +11,8 @@ tw_status l2_init(l2_cache *c, const l2_parameters *p, tw_error *error) {
   c->sets = p->bytes / (p->line_bytes * p->ways);
   c->llc_sets = p->llc_bytes / (p->line_bytes * 16);
   if (c->sets < 1 || c->llc_sets < 1 || p->misses < 1 || p->misses > L2_MISSES_MAX)
-    return tw_fail(error, TW_USAGE, "L2: %d bytes in %d ways with %d miss registers make no cache", p->bytes, p->ways, p->misses);
+    return tw_fail(error, TW_USAGE, "L2: %d bytes in %d ways with %d miss registers make no cache", p->bytes, p->ways,
+                   p->misses);
   c->tag = calloc((size_t)c->sets * p->ways, sizeof *c->tag);
   c->llc_tag = calloc((size_t)c->llc_sets * 16, sizeof *c->llc_tag);
   c->random = 0x9e3779b97f4a7c15u;
@@ -53,7 +54,8 @@ static bool touch_llc(l2_cache *c, uint64_t line) {
 
 void l2_warm_llc(l2_cache *c, uint64_t address, uint64_t bytes) {
   if (!bytes) return;
-  for (uint64_t line = address / c->p.line_bytes; line <= (address + bytes - 1) / c->p.line_bytes; line++) touch_llc(c, line);
+  for (uint64_t line = address / c->p.line_bytes; line <= (address + bytes - 1) / c->p.line_bytes; line++)
+    touch_llc(c, line);
 }
 
 static void insert(l2_cache *c, l2_response r) {
@@ -67,10 +69,11 @@ void l2_pop(l2_cache *c) {
   memmove(c->pending, c->pending + 1, (size_t)c->n_pending * sizeof *c->pending);
 }
 
-void l2_send(l2_cache *c, enum l2_client client, uint64_t cycle, enum l2_kind kind, uint64_t address, int bytes, bool whole_line_put,
-             uint32_t cookie) {
+void l2_send(l2_cache *c, enum l2_client client, uint64_t cycle, enum l2_kind kind, uint64_t address, int bytes,
+             bool whole_line_put, uint32_t cookie) {
   int i = (c->queue[client].head + c->queue[client].count++) & (L2_QUEUE - 1);
-  c->queue[client].request[i] = (l2_request){ cycle + (unsigned)c->p.request_latency, address, cookie, (uint8_t)kind, (uint8_t)bytes, whole_line_put };
+  c->queue[client].request[i] = (l2_request){
+      cycle + (unsigned)c->p.request_latency, address, cookie, (uint8_t)kind, (uint8_t)bytes, whole_line_put};
 }
 
 /* The registers are free again two cycles after the last beat (MSHR.scala: no_wait, then the schedule). */
@@ -106,11 +109,12 @@ static void accept(l2_cache *c, const l2_request *r, int m, uint64_t cycle) {
   } else {
     if (hit) c->hits++;
     for (int i = 0; i < c->p.misses; i++) /* a line that is still on its way: queued behind its miss */
-      if (i != m && c->miss[i].line == line && c->miss[i].data_last > data && c->miss[i].free_at > cycle) data = c->miss[i].data_last;
+      if (i != m && c->miss[i].line == line && c->miss[i].data_last > data && c->miss[i].free_at > cycle)
+        data = c->miss[i].data_last;
     c->miss[m].data_last = 0;
   }
   c->accept_next = cycle + (r->kind == L2_WRITE || r->kind == L2_WRITEBACK ? (unsigned)beats : 1u);
-  insert(c, (l2_response){ data + (unsigned)c->p.hit_latency, r->cookie, r->kind, (uint8_t)beats, (uint8_t)interval });
+  insert(c, (l2_response){data + (unsigned)c->p.hit_latency, r->cookie, r->kind, (uint8_t)beats, (uint8_t)interval});
 }
 
 void l2_step(l2_cache *c, uint64_t cycle) {

@@ -21,33 +21,33 @@
 #include "tilewright/status.h"
 
 typedef struct l2_parameters {
-  int line_bytes, beat_bytes;  /* 64, 16 */
-  int port_bytes;              /* of the memory port: bytes a cycle */
-  int bytes, ways;             /* capacity */
-  int request_latency;         /* a request leaves its client -> it may be accepted */
-  int hit_latency;             /* accepted -> the first beat of the answer is at the client */
-  int misses;                  /* miss registers */
-  int fill_latency;            /* accepted -> the line's first beat comes from the LLC, beyond hit_latency */
+  int line_bytes, beat_bytes;    /* 64, 16 */
+  int port_bytes;                /* of the memory port: bytes a cycle */
+  int bytes, ways;               /* capacity */
+  int request_latency;           /* a request leaves its client -> it may be accepted */
+  int hit_latency;               /* accepted -> the first beat of the answer is at the client */
+  int misses;                    /* miss registers */
+  int fill_latency;              /* accepted -> the line's first beat comes from the LLC, beyond hit_latency */
   int llc_bytes, llc_miss_extra; /* capacity; cycles more when the line is not in the LLC */
-  double line_interval;        /* least cycles between two lines at the port */
+  double line_interval;          /* least cycles between two lines at the port */
 } l2_parameters;
 
 enum l2_client { L2_DMA, L2_CORE, L2_CLIENTS };
 enum l2_kind { L2_READ, L2_WRITE, L2_REFILL, L2_WRITEBACK };
 
 typedef struct l2_request {
-  uint64_t eligible;  /* cycle from which it may be accepted */
-  uint64_t address;   /* aligned to bytes */
-  uint32_t cookie;    /* the client's */
+  uint64_t eligible; /* cycle from which it may be accepted */
+  uint64_t address;  /* aligned to bytes */
+  uint32_t cookie;   /* the client's */
   uint8_t kind, bytes;
   bool whole_line_put;
 } l2_request;
 
 typedef struct l2_response {
-  uint64_t ready;     /* cycle of its first beat at the earliest */
+  uint64_t ready; /* cycle of its first beat at the earliest */
   uint32_t cookie;
   uint8_t kind, beats;
-  uint8_t interval;   /* cycles between its beats */
+  uint8_t interval; /* cycles between its beats */
 } l2_response;
 
 enum { L2_QUEUE = 64, L2_PENDING_MAX = 64, L2_MISSES_MAX = 32 };
@@ -55,15 +55,20 @@ enum { L2_QUEUE = 64, L2_PENDING_MAX = 64, L2_MISSES_MAX = 32 };
 typedef struct l2_cache {
   l2_parameters p;
   int sets;
-  uint64_t *tag;               /* [set * ways + way]: line + 1, 0 = invalid */
+  uint64_t *tag; /* [set * ways + way]: line + 1, 0 = invalid */
   int llc_sets;
   uint64_t *llc_tag;
   uint64_t random;
-  struct { l2_request request[L2_QUEUE]; int head, count; } queue[L2_CLIENTS];
+  struct {
+    l2_request request[L2_QUEUE];
+    int head, count;
+  } queue[L2_CLIENTS];
   int last_client;
-  uint64_t accept_next;        /* a put of several beats keeps channel A that long */
-  double port_next;            /* memory port: the next cycle that is free */
-  struct { uint64_t line, free_at, data_first, data_last; } miss[L2_MISSES_MAX];
+  uint64_t accept_next; /* a put of several beats keeps channel A that long */
+  double port_next;     /* memory port: the next cycle that is free */
+  struct {
+    uint64_t line, free_at, data_first, data_last;
+  } miss[L2_MISSES_MAX];
   int n_pending;
   l2_response pending[L2_PENDING_MAX]; /* ascending by ready */
   uint64_t hits, fills, llc_misses;
@@ -77,9 +82,12 @@ void l2_warm_llc(l2_cache *, uint64_t address, uint64_t bytes);
 /* Room for another request of this client? */
 static inline bool l2_has_room(const l2_cache *c, enum l2_client client) { return c->queue[client].count < L2_QUEUE; }
 /* Anything waiting for acceptance or an answer? */
-static inline bool l2_busy(const l2_cache *c) { return c->n_pending || c->queue[L2_DMA].count || c->queue[L2_CORE].count; }
+static inline bool l2_busy(const l2_cache *c) {
+  return c->n_pending || c->queue[L2_DMA].count || c->queue[L2_CORE].count;
+}
 /* A request whose first beat leaves the client in `cycle`; `bytes` is a power of two, the address aligned to it. */
-void l2_send(l2_cache *, enum l2_client, uint64_t cycle, enum l2_kind, uint64_t address, int bytes, bool whole_line_put, uint32_t cookie);
+void l2_send(l2_cache *, enum l2_client, uint64_t cycle, enum l2_kind, uint64_t address, int bytes, bool whole_line_put,
+             uint32_t cookie);
 /* One cycle of channel A. */
 void l2_step(l2_cache *, uint64_t cycle);
 /* The next answer if it may be served in `cycle`, else NULL; l2_pop when its service begins. */

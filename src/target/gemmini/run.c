@@ -18,8 +18,10 @@ static tw_status place(const rv64_memory *memory, const tw_case *k, void *place_
     rv64_region *r = rv64_region_named(memory, o->name);
     if (!r || r->size != o->bytes)
       return tw_fail(error, TW_FAILED, "the program has no array %s of %zu bytes", o->name, o->bytes);
-    if (o->is_output) memset(r->host, TW_POISON, o->bytes);
-    else memcpy(r->host, k->buffer[i], o->bytes);
+    if (o->is_output)
+      memset(r->host, TW_POISON, o->bytes);
+    else
+      memcpy(r->host, k->buffer[i], o->bytes);
     place_of[i] = r->host;
   }
   return TW_OK;
@@ -31,7 +33,8 @@ static tw_status verdict(const tw_case *k, const rv64_result *r, void *const act
   return k->problem->op->compare(k->problem, k->buffer, actual, error);
 }
 
-tw_status gm_run(const gm_config *c, const void *elf, size_t size, const tw_case *k, const gm_run_options *options, gm_run_result *out, tw_error *error) {
+tw_status gm_run(const gm_config *c, const void *elf, size_t size, const tw_case *k, const gm_run_options *options,
+                 gm_run_result *out, tw_error *error) {
   memset(out, 0, sizeof *out);
   rv64_memory memory;
   void *actual[TW_OPERANDS_MAX];
@@ -57,9 +60,12 @@ tw_status gm_run(const gm_config *c, const void *elf, size_t size, const tw_case
   gm_machine_limit(machine, max_cycles);
   if (options->listener) gm_machine_listen(machine, options->listener);
   const rv64_ports ports = gm_machine_ports(machine);
-  const rv64_options core = { .icache_bytes = c->icache_bytes, .icache_ways = c->icache_ways, .dcache_bytes = c->dcache_bytes,
-                              .dcache_ways = c->dcache_ways,
-                              .max_cycles = max_cycles, .interrupt = options->interrupt };
+  const rv64_options core = {.icache_bytes = c->icache_bytes,
+                             .icache_ways = c->icache_ways,
+                             .dcache_bytes = c->dcache_bytes,
+                             .dcache_ways = c->dcache_ways,
+                             .max_cycles = max_cycles,
+                             .interrupt = options->interrupt};
   status = rv64_run(&memory, &ports, &core, &out->core, error);
   if (status == TW_OK) {
     out->counters = gm_machine_finish(machine, out->core.start_cycle + out->core.cycles);

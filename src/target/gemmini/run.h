@@ -22,6 +22,7 @@ typedef struct gm_run_result {
 
 /* TW_OK: the program ended and its outputs are those of the case. TW_FAILED: it did not, or they are not; the error
  * says where and how. *out is filled in both cases. */
-tw_status gm_run(const gm_config *, const void *elf, size_t size, const tw_case *, const gm_run_options *, gm_run_result *out, tw_error *);
+tw_status gm_run(const gm_config *, const void *elf, size_t size, const tw_case *, const gm_run_options *,
+                 gm_run_result *out, tw_error *);
 
 #endif

@@ -33,33 +33,38 @@ static tw_status available(const tw_target *t, tw_error *error) { return gm_buil
 static char *describe(const tw_target *t) {
   const gm_config *c = config(t);
   const char *type = tw_type_name(c->input_type), *acc = tw_type_name(c->acc_type);
-  tw_text s = { 0 };
+  tw_text s = {0};
   tw_text_add(&s, "%s\n", c->summary);
-  tw_text_add(&s, "host         in-order RV64GC core (Rocket), %d KiB + %d KiB L1\n", c->icache_bytes >> 10, c->dcache_bytes >> 10);
-  tw_text_add(&s, "array        %d x %d, %s x %s -> %s, peak %d multiply-accumulates a cycle\n", c->dim, c->dim, type, type, acc, c->dim * c->dim);
-  tw_text_add(&s, "scratchpad   %d KiB in %d single-ported banks of %d rows of %d bytes\n", c->spad_bytes >> 10, c->spad_banks, gm_spad_bank_rows(c),
-              c->dim * gm_input_bytes(c));
-  tw_text_add(&s, "accumulator  %d KiB in %d banks of %d rows of %d bytes\n", c->acc_bytes >> 10, c->acc_banks, gm_acc_bank_rows(c), c->dim * gm_acc_bytes(c));
-  tw_text_add(&s, "commands     reservation station of %d load, %d execute, %d store entries; in-order allocation\n", c->rs_load, c->rs_execute, c->rs_store);
-  tw_text_add(&s, "DMA          %d bytes a cycle, packets of up to %d bytes, %d reads and %d writes in flight\n", c->dma_bus_bits / 8, c->dma_max_bytes,
-              c->max_in_flight_reads, c->max_in_flight_writes);
-  tw_text_add(&s, "L2           %d KiB, %d ways, cold; %d bytes a cycle from a %d MiB last-level cache\n", c->l2_bytes >> 10, c->l2_ways, c->port_bytes, c->llc_bytes >> 20);
+  tw_text_add(&s, "host         in-order RV64GC core (Rocket), %d KiB + %d KiB L1\n", c->icache_bytes >> 10,
+              c->dcache_bytes >> 10);
+  tw_text_add(&s, "array        %d x %d, %s x %s -> %s, peak %d multiply-accumulates a cycle\n", c->dim, c->dim, type,
+              type, acc, c->dim * c->dim);
+  tw_text_add(&s, "scratchpad   %d KiB in %d single-ported banks of %d rows of %d bytes\n", c->spad_bytes >> 10,
+              c->spad_banks, gm_spad_bank_rows(c), c->dim * gm_input_bytes(c));
+  tw_text_add(&s, "accumulator  %d KiB in %d banks of %d rows of %d bytes\n", c->acc_bytes >> 10, c->acc_banks,
+              gm_acc_bank_rows(c), c->dim * gm_acc_bytes(c));
+  tw_text_add(&s, "commands     reservation station of %d load, %d execute, %d store entries; in-order allocation\n",
+              c->rs_load, c->rs_execute, c->rs_store);
+  tw_text_add(&s, "DMA          %d bytes a cycle, packets of up to %d bytes, %d reads and %d writes in flight\n",
+              c->dma_bus_bits / 8, c->dma_max_bytes, c->max_in_flight_reads, c->max_in_flight_writes);
+  tw_text_add(&s, "L2           %d KiB, %d ways, cold; %d bytes a cycle from a %d MiB last-level cache\n",
+              c->l2_bytes >> 10, c->l2_ways, c->port_bytes, c->llc_bytes >> 20);
   return tw_text_take(&s);
 }
 
 /* Fills in one type, or checks that it is one of the machine's. */
-static tw_status settle(tw_problem *p, const char *key, tw_type first, tw_type second, const char *target, tw_error *error) {
+static tw_status settle(tw_problem *p, const char *key, tw_type first, tw_type second, const char *target,
+                        tw_error *error) {
   if (tw_problem_type(p, key) == TW_TYPE_NONE) return tw_problem_set(p, key, tw_type_name(first), error);
   tw_type t = tw_problem_type(p, key);
   if (t == first || t == second) return TW_OK;
-  return tw_fail(error, TW_USAGE, "%s: %s=%s is not a type of this machine; use %s=%s%s%s", target, key, tw_type_name(t), key, tw_type_name(first),
-                 second == first ? "" : " or ", second == first ? "" : tw_type_name(second));
+  return tw_fail(error, TW_USAGE, "%s: %s=%s is not a type of this machine; use %s=%s%s%s", target, key,
+                 tw_type_name(t), key, tw_type_name(first), second == first ? "" : " or ",
+                 second == first ? "" : tw_type_name(second));
 }
 
 /* The ops that the machine runs, and the key of each for the type of its output. */
-static const struct {
-  const char *op, *output_key;
-} ops[] = {{"gemm", "c"}, {"conv2d", "out"}};
+static const struct { const char *op, *output_key; } ops[] = {{"gemm", "c"}, {"conv2d", "out"}};
 
 /* What the store unit can do on the way out (StoreController.scala, GemminiISA.scala: widths of the fields). */
 static tw_status check_conv2d(const gm_config *c, const tw_problem *p, const char *target, tw_error *error) {
@@ -83,11 +88,14 @@ static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
   const gm_config *c = config(t);
   size_t op = 0, n_ops = sizeof ops / sizeof *ops;
   while (op < n_ops && strcmp(p->op->name, ops[op].op)) op++;
-  if (op == n_ops) return tw_fail(error, TW_USAGE, "%s: op %s is not supported; supported: gemm, conv2d", t->name, p->op->name);
+  if (op == n_ops)
+    return tw_fail(error, TW_USAGE, "%s: op %s is not supported; supported: gemm, conv2d", t->name, p->op->name);
   tw_status status;
-  if ((status = settle(p, "a", c->input_type, c->input_type, t->name, error)) || (status = settle(p, "b", c->input_type, c->input_type, t->name, error)) ||
+  if ((status = settle(p, "a", c->input_type, c->input_type, t->name, error)) ||
+      (status = settle(p, "b", c->input_type, c->input_type, t->name, error)) ||
       (status = settle(p, "acc", c->acc_type, c->acc_type, t->name, error)) ||
-      (status = settle(p, ops[op].output_key, c->input_type, c->acc_type, t->name, error)) || (status = p->op->validate(p, error)))
+      (status = settle(p, ops[op].output_key, c->input_type, c->acc_type, t->name, error)) ||
+      (status = p->op->validate(p, error)))
     return status;
   if (!strcmp(p->op->name, "conv2d") && (status = check_conv2d(c, p, t->name, error)) != TW_OK) return status;
   tw_operand operand[TW_OPERANDS_MAX];
@@ -95,7 +103,8 @@ static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
   for (size_t i = 0; i < n; i++) bytes += operand[i].bytes;
   const size_t limit = RV64_MEMORY_LIMIT - (64 << 20); /* what code, data and stack need is far below the rest */
   if (bytes > limit)
-    return tw_fail(error, TW_USAGE, "%s: the operands need %zu MiB; the simulated machine has room for %zu MiB", t->name, bytes >> 20, limit >> 20);
+    return tw_fail(error, TW_USAGE, "%s: the operands need %zu MiB; the simulated machine has room for %zu MiB",
+                   t->name, bytes >> 20, limit >> 20);
   return TW_OK;
 }
 
@@ -111,9 +120,12 @@ static tw_status predict(const tw_target *t, const tw_problem *p, const tw_sched
   return gm_predict(config(t), p, s, cost, error);
 }
 
-static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_error *error) { return gm_bound(config(t), p, out, error); }
+static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_error *error) {
+  return gm_bound(config(t), p, out, error);
+}
 
-static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_artefact **out, tw_error *error) {
+static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_artefact **out,
+                       tw_error *error) {
   tw_artefact *a = calloc(1, sizeof *a);
   if (!a) return tw_fail(error, TW_MISSING, "out of memory");
   tw_status status = gm_build(config(t), p, source, length, &a->elf, &a->size, error);
@@ -132,8 +144,8 @@ static void release(tw_artefact *a) {
 }
 
 static void execute(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace) {
-  const gm_run_options options = { .trace = trace };
-  a->error = (tw_error){ 0 };
+  const gm_run_options options = {.trace = trace};
+  a->error = (tw_error){0};
   a->verdict = gm_run(config(t), a->elf, a->size, k, &options, &a->run, &a->error);
   a->ran_on = k;
 }
@@ -145,7 +157,7 @@ static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_
 }
 
 static void count(tw_measurement *m, const char *name, const char *unit, const char *help, double value) {
-  m->counter[m->n_counters++] = (tw_counter){ name, unit, help, value };
+  m->counter[m->n_counters++] = (tw_counter){name, unit, help, value};
 }
 
 static void fill_measurement(const gm_config *c, const tw_case *k, const gm_run_result *r, tw_measurement *m) {
@@ -156,9 +168,12 @@ static void fill_measurement(const gm_config *c, const tw_case *k, const gm_run_
   m->utilization = k->problem->op->operations(k->problem) / (c->dim * c->dim) / m->cycles;
   count(m, "array_busy", "cycles", "rows of a matrix product enter the array", (double)n->array_busy);
   count(m, "array_preload", "cycles", "weights enter the array with no product beside them", (double)n->array_preload);
-  count(m, "bank_conflict", "cycles", "an operand waits for its scratchpad bank: operands in one bank, or a load writes it", (double)n->bank_conflict);
+  count(m, "bank_conflict", "cycles",
+        "an operand waits for its scratchpad bank: operands in one bank, or a load writes it",
+        (double)n->bank_conflict);
   count(m, "wait_load", "cycles", "the array waits for a load", (double)n->wait_load);
-  count(m, "wait_store", "cycles", "the array waits for a store, or a full store queue blocks the commands behind it", (double)n->wait_store);
+  count(m, "wait_store", "cycles", "the array waits for a store, or a full store queue blocks the commands behind it",
+        (double)n->wait_store);
   count(m, "wait_load_queue", "cycles", "a full load queue blocks the commands behind it", (double)n->wait_load_queue);
   count(m, "wait_config", "cycles", "the array drains before a config_ex", (double)n->wait_config);
   count(m, "wait_cpu", "cycles", "the core has not issued the next command", (double)n->wait_cpu);
@@ -174,11 +189,14 @@ static void fill_measurement(const gm_config *c, const tw_case *k, const gm_run_
   count(m, "icache_misses", "lines", "instruction cache misses", (double)r->core.instruction_cache_misses);
   count(m, "branch_mispredicts", "branches", "mispredicted branches", (double)r->core.branch_mispredicts);
   m->n_memories = 2;
-  m->memory[0] = (tw_memory_use){ "scratchpad", r->memory.spad_rows * (size_t)(c->dim * gm_input_bytes(c)), (size_t)c->spad_bytes };
-  m->memory[1] = (tw_memory_use){ "accumulator", r->memory.acc_rows * (size_t)(c->dim * gm_acc_bytes(c)), (size_t)c->acc_bytes };
+  m->memory[0] =
+      (tw_memory_use){"scratchpad", r->memory.spad_rows * (size_t)(c->dim * gm_input_bytes(c)), (size_t)c->spad_bytes};
+  m->memory[1] =
+      (tw_memory_use){"accumulator", r->memory.acc_rows * (size_t)(c->dim * gm_acc_bytes(c)), (size_t)c->acc_bytes};
 }
 
-static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace, tw_measurement *out, tw_error *error) {
+static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace, tw_measurement *out,
+                         tw_error *error) {
   if (a->ran_on != k || trace) execute(t, a, k, trace);
   if (a->verdict != TW_OK) {
     if (error) *error = a->error;
@@ -188,8 +206,8 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
   return TW_OK;
 }
 
-static tw_status study(const tw_target *t, const tw_problem *p, const char *source, size_t length, uint64_t seed, int jobs,
-                       tw_program **out, tw_error *error) {
+static tw_status study(const tw_target *t, const tw_problem *p, const char *source, size_t length, uint64_t seed,
+                       int jobs, tw_program **out, tw_error *error) {
   return gm_study(config(t), p, source, length, seed, jobs, out, error);
 }
 
@@ -208,11 +226,31 @@ static void fill_list(void) {
   const tw_embedded *file;
   for (size_t i = 0; (file = tw_embedded_at(i)) && list.n < TARGETS_MAX; i++) {
     gm_config *c = &list.config[list.n];
-    if (strncmp(file->name, prefix, sizeof prefix - 1) || gm_config_parse((const char *)file->data, file->name, c, NULL) != TW_OK) continue;
+    if (strncmp(file->name, prefix, sizeof prefix - 1) ||
+        gm_config_parse((const char *)file->data, file->name, c, NULL) != TW_OK)
+      continue;
     list.target[list.n++] = (tw_target){
-      .name = c->name, .summary = c->summary, .unit = "cycles", .config = c, .available = available, .describe = describe, .supports = supports,
-      .steps = steps, .emit = emit, .predict = predict, .build = build, .check = check, .measure = measure, .release = release, .bound = bound,
-      .prompt = gm_prompt, .study = study, .diagnose = gm_diagnose_program, .rewrites = gm_rewrites, .rewrite = gm_rewrite, .forget = gm_forget,
+        .name = c->name,
+        .summary = c->summary,
+        .unit = "cycles",
+        .config = c,
+        .available = available,
+        .describe = describe,
+        .supports = supports,
+        .steps = steps,
+        .emit = emit,
+        .predict = predict,
+        .build = build,
+        .check = check,
+        .measure = measure,
+        .release = release,
+        .bound = bound,
+        .prompt = gm_prompt,
+        .study = study,
+        .diagnose = gm_diagnose_program,
+        .rewrites = gm_rewrites,
+        .rewrite = gm_rewrite,
+        .forget = gm_forget,
     };
   }
 }

@@ -26,7 +26,7 @@ void gm_execute_init(gm_machine *m) {
 bool gm_executor_accepts(const gm_machine *m) { return m->ex.n_unroll < 2; }
 
 void gm_executor_push(gm_machine *m, const gm_command *c, int entry) {
-  m->ex.unroll[m->ex.n_unroll++] = (gm_ex_command){ *c, *c, true, entry };
+  m->ex.unroll[m->ex.n_unroll++] = (gm_ex_command){*c, *c, true, entry};
   gm_wake(m, GM_UNIT_EXECUTE, m->now + 1);
 }
 
@@ -82,7 +82,7 @@ static void add_rows(gm_executor *x, uint64_t exit, int count, int before, int i
     return;
   }
   for (int i = x->row_count++; i > at; i--) *rows_at(x, i) = *rows_at(x, i - 1);
-  *rows_at(x, at) = (gm_outflow){ exit, (uint16_t)count, (uint16_t)before, (uint8_t)id, last };
+  *rows_at(x, at) = (gm_outflow){exit, (uint16_t)count, (uint16_t)before, (uint8_t)id, last};
 }
 
 /* What leaves the array in this cycle: writes, and with its last row a matrix completes its preload. */
@@ -178,7 +178,7 @@ static bool mesh_input(gm_machine *m, bool flush_asked, bool *flushed) {
 /* ---- operands ---- */
 
 static gm_operand operand(const gm_machine *m, uint64_t rs, bool feeds, uint32_t stride, int rows) {
-  gm_operand o = { 0 };
+  gm_operand o = {0};
   uint32_t local = gm_local(rs);
   o.garbage = gm_is_garbage(local);
   o.feeds = feeds;
@@ -195,8 +195,10 @@ static uint32_t bank_of(const gm_machine *m, const gm_operand *o, bool weights) 
 
 static bool in_accumulator(gm_machine *m, uint64_t rs) {
   if (gm_is_garbage(gm_local(rs)) || !gm_is_acc(gm_local(rs))) return false;
-  snprintf(m->why, sizeof m->why, "compute or preload reads an operand from the accumulator (address 0x%x): not modelled; "
-           "move it to the scratchpad", gm_local(rs));
+  snprintf(m->why, sizeof m->why,
+           "compute or preload reads an operand from the accumulator (address 0x%x): not modelled; "
+           "move it to the scratchpad",
+           gm_local(rs));
   return true;
 }
 
@@ -278,7 +280,8 @@ static void begin(gm_machine *m, enum gm_ex_action action) {
   bool feeds_b = action == GM_OVERLAP || (action == GM_PRELOAD_ALONE ? turn_b : !turn_b);
   x->a = operand(m, for_a->rs1, feeds_a, x->a_stride, a_rows);
   x->b = operand(m, for_b->rs2, feeds_b, 1, b_rows);
-  x->d = pre ? operand(m, pre->rs1, true, 1, turn_d ? gm_cols(pre->rs1) : gm_rows(pre->rs1)) : (gm_operand){ .garbage = true };
+  x->d = pre ? operand(m, pre->rs1, true, 1, turn_d ? gm_cols(pre->rs1) : gm_rows(pre->rs1))
+             : (gm_operand){.garbage = true};
   if (pre && !x->d.garbage) x->d.step = -1;
 
   x->total = dim;
@@ -288,9 +291,13 @@ static void begin(gm_machine *m, enum gm_ex_action action) {
     if (x->total < 4) x->total = 4;
   }
   uint32_t c = pre ? gm_local(pre->rs2) : GM_GARBAGE;
-  x->tag = (gm_tag){ .entry = pre && !gm_is_garbage(c) ? q[preload]->entry : -1, .garbage = gm_is_garbage(c), .acc = gm_is_acc(c),
-                     .accumulate = gm_accumulates(c), .row = gm_is_garbage(c) ? 0 : gm_row_of(m, c), .stride = x->c_stride,
-                     .rows = pre ? (uint8_t)gm_rows(pre->rs2) : 0 };
+  x->tag = (gm_tag){.entry = pre && !gm_is_garbage(c) ? q[preload]->entry : -1,
+                    .garbage = gm_is_garbage(c),
+                    .acc = gm_is_acc(c),
+                    .accumulate = gm_accumulates(c),
+                    .row = gm_is_garbage(c) ? 0 : gm_row_of(m, c),
+                    .stride = x->c_stride,
+                    .rows = pre ? (uint8_t)gm_rows(pre->rs2) : 0};
   int old = x->id;
   x->id = x->id_fed = (x->id + 1) % x->ids;
   x->tag.id = (uint8_t)((old + (os ? 3 : 2)) % x->ids);
@@ -319,7 +326,9 @@ static bool same_bank(const gm_machine *m, const gm_operand *o, bool weights, co
   return o->feeds && p->feeds && !o->garbage && !p->garbage && bank_of(m, o, weights) == bank_of(m, p, p_weights);
 }
 
-static bool in_step(const gm_operand *o, const gm_operand *p) { return o->started == p->started && o->count == p->count; }
+static bool in_step(const gm_operand *o, const gm_operand *p) {
+  return o->started == p->started && o->count == p->count;
+}
 
 static void advance(gm_operand *o, int total) {
   o->count = o->count + 1 == total ? 0 : o->count + 1;
@@ -332,7 +341,7 @@ static void into_control(gm_machine *m, bool reads, bool a, bool b, bool d, bool
   if (slot >= GM_CONTROL_QUEUE) slot -= GM_CONTROL_QUEUE;
   uint64_t data = m->now + 1 + (reads ? (unsigned)m->config.spad_read_delay : 0);
   if (data < x->stretch_in_array) data = x->stretch_in_array;
-  x->control[slot] = (gm_control){ data, a, b, d, first, (uint8_t)x->total, (uint8_t)x->id_fed, (uint8_t)x->resume };
+  x->control[slot] = (gm_control){data, a, b, d, first, (uint8_t)x->total, (uint8_t)x->id_fed, (uint8_t)x->resume};
   x->resume = 0;
 }
 
@@ -343,8 +352,10 @@ static bool feed_in_step(gm_machine *m, bool *all) {
   uint32_t banks = (real_row(m, &x->a, false) ? x->a_bank : 0) | (real_row(m, &x->d, true) ? x->d_bank : 0);
   if (m->spad_written & banks || i != x->b.count || i != x->d.count) return false;
   m->spad_read |= banks;
-  if (x->action == GM_PRELOAD_ALONE) m->counters.array_preload++;
-  else m->counters.array_busy++;
+  if (x->action == GM_PRELOAD_ALONE)
+    m->counters.array_preload++;
+  else
+    m->counters.array_busy++;
   into_control(m, banks != 0, true, true, true, !x->a.started);
   *all = i == x->total - 1;
   x->a.count = x->b.count = x->d.count = *all ? 0 : i + 1;
@@ -360,12 +371,14 @@ static bool feed(gm_machine *m) {
   bool in_step_done;
   if (x->lockstep && feed_in_step(m, &in_step_done)) return in_step_done;
   bool a_fires = !ahead(a, b, x->total) && !ahead(a, d, x->total);
-  bool b_fires = !ahead(b, a, x->total) && !ahead(b, d, x->total) && !(same_bank(m, b, false, a, false) && in_step(b, a));
-  bool d_fires = !ahead(d, a, x->total) && !ahead(d, b, x->total) && !(same_bank(m, d, true, a, false) && in_step(d, a)) &&
+  bool b_fires =
+      !ahead(b, a, x->total) && !ahead(b, d, x->total) && !(same_bank(m, b, false, a, false) && in_step(b, a));
+  bool d_fires = !ahead(d, a, x->total) && !ahead(d, b, x->total) &&
+                 !(same_bank(m, d, true, a, false) && in_step(d, a)) &&
                  !(same_bank(m, d, true, b, false) && in_step(d, b));
   bool conflict = !a_fires || !b_fires || !d_fires, reads = false;
-  gm_operand *const o[3] = { a, b, d };
-  bool *const fires[3] = { &a_fires, &b_fires, &d_fires };
+  gm_operand *const o[3] = {a, b, d};
+  bool *const fires[3] = {&a_fires, &b_fires, &d_fires};
   for (int i = 0; i < 3; i++) {
     if (!*fires[i] || !real_row(m, o[i], i == 2)) continue;
     uint32_t bank = 1u << bank_of(m, o[i], i == 2);
@@ -377,9 +390,12 @@ static bool feed(gm_machine *m) {
       reads = true;
     }
   }
-  if (conflict) m->counters.bank_conflict++;
-  else if (x->action == GM_PRELOAD_ALONE) m->counters.array_preload++;
-  else m->counters.array_busy++;
+  if (conflict)
+    m->counters.bank_conflict++;
+  else if (x->action == GM_PRELOAD_ALONE)
+    m->counters.array_preload++;
+  else
+    m->counters.array_busy++;
   into_control(m, reads, a_fires, b_fires, d_fires, !a->started && !b->started && !d->started);
   int end = x->total - 1;
   bool all = ((a->count == end && a_fires) || a->count == 0) && ((b->count == end && b_fires) || b->count == 0) &&
@@ -415,7 +431,7 @@ static bool reads_result(const gm_machine *m, const gm_ex_command *pre, const gm
   for (int i = 0, t = x->tag_head; i < x->tag_count; i++, t = t + 1 == GM_TAGS ? 0 : t + 1) {
     const gm_tag *g = &x->tags[t];
     if (g->garbage || g->acc) continue;
-    const uint64_t r[3] = { pre->timing.rs1, comp->timing.rs1, comp->timing.rs2 };
+    const uint64_t r[3] = {pre->timing.rs1, comp->timing.rs1, comp->timing.rs2};
     for (int k = 0; k < 3; k++)
       if (!gm_is_acc(gm_local(r[k])) && gm_row_of(m, gm_local(r[k])) == g->row) return true;
   }
@@ -485,7 +501,8 @@ static uint64_t *reason(gm_machine *m) {
     return waits & s->mask[GM_LD] ? &n->wait_load : waits & s->mask[GM_ST] ? &n->wait_store : &n->wait_cpu;
   }
   if (m->fencing && !(s->valid & s->mask[GM_EX])) return &n->drain;
-  if (m->front[GM_FRONT - 1].count) return m->front_command[gm_front_last(m)].funct == GM_MVOUT ? &n->wait_store : &n->wait_load_queue;
+  if (m->front[GM_FRONT - 1].count)
+    return m->front_command[gm_front_last(m)].funct == GM_MVOUT ? &n->wait_store : &n->wait_load_queue;
   return &n->wait_cpu;
 }
 
@@ -516,11 +533,14 @@ int gm_executor_finished(gm_machine *m) {
 static void sleep_until_needed(gm_machine *m, bool did_something) {
   gm_executor *x = &m->ex;
   uint64_t next = next_output(m);
-  bool watch = x->control_count || x->request || (x->n_unroll && x->count < m->config.queue_execute) || x->state == GM_EX_COMPUTE || x->state == GM_EX_FLUSH ||
-               x->state == GM_EX_FLUSHING || did_something ||
-               (x->state == GM_EX_WAIT && x->count && (x->tag_count || x->finished[0] >= 0)) || (!x->weight_stationary && x->tag_count);
-  if (watch) next = m->now + 1;
-  else if (x->state == GM_EX_STRETCH && x->stretch_to < next) next = x->stretch_to;
+  bool watch = x->control_count || x->request || (x->n_unroll && x->count < m->config.queue_execute) ||
+               x->state == GM_EX_COMPUTE || x->state == GM_EX_FLUSH || x->state == GM_EX_FLUSHING || did_something ||
+               (x->state == GM_EX_WAIT && x->count && (x->tag_count || x->finished[0] >= 0)) ||
+               (!x->weight_stationary && x->tag_count);
+  if (watch)
+    next = m->now + 1;
+  else if (x->state == GM_EX_STRETCH && x->stretch_to < next)
+    next = x->stretch_to;
   gm_wake(m, GM_UNIT_EXECUTE, next);
   if (x->finished[0] >= 0 || x->finished[1] >= 0) gm_wake(m, GM_UNIT_STATION, m->now + 1);
 }
@@ -534,9 +554,14 @@ void gm_execute_step(gm_machine *m) {
   bool ready = mesh_input(m, x->state == GM_EX_FLUSH, &flushed);
   switch (x->state) {
   case GM_EX_WAIT: decide(m); break;
-  case GM_EX_FLUSH: if (flushed) x->state = GM_EX_FLUSHING; break;
-  case GM_EX_FLUSHING: if (ready) x->state = GM_EX_WAIT; break;
-  case GM_EX_COMPUTE: case GM_EX_STRETCH: break;
+  case GM_EX_FLUSH:
+    if (flushed) x->state = GM_EX_FLUSHING;
+    break;
+  case GM_EX_FLUSHING:
+    if (ready) x->state = GM_EX_WAIT;
+    break;
+  case GM_EX_COMPUTE:
+  case GM_EX_STRETCH: break;
   }
   x->idle_counter = x->state == GM_EX_COMPUTE || x->state == GM_EX_STRETCH ? NULL : reason(m);
   if (x->state == GM_EX_COMPUTE) {

@@ -3,23 +3,40 @@
  * A queue accepts by its length at the start of the cycle, so a full chain moves one gap a cycle. */
 #include "target/gemmini/machine/internal.h"
 
-static bool is_plain(const gm_command *c) {
-  return c->funct <= GM_FLUSH || c->funct == GM_MVIN3;
-}
+static bool is_plain(const gm_command *c) { return c->funct <= GM_FLUSH || c->funct == GM_MVIN3; }
 
 static bool known(gm_machine *m, const gm_command *c) {
   switch (c->funct) {
-  case GM_CONFIG: case GM_MVIN: case GM_MVIN2: case GM_MVIN3: case GM_MVOUT:
-  case GM_PRELOAD: case GM_COMPUTE_PRELOADED: case GM_COMPUTE_ACCUMULATED: case GM_FLUSH:
-  case GM_LOOP_WS: case GM_LOOP_WS_BOUNDS: case GM_LOOP_WS_ADDRS_AB: case GM_LOOP_WS_ADDRS_DC:
-  case GM_LOOP_WS_STRIDES_AB: case GM_LOOP_WS_STRIDES_DC:
-  case GM_LOOP_CONV: case GM_LOOP_CONV_CONFIG_1: case GM_LOOP_CONV_CONFIG_2: case GM_LOOP_CONV_CONFIG_3:
-  case GM_LOOP_CONV_CONFIG_4: case GM_LOOP_CONV_CONFIG_5: case GM_LOOP_CONV_CONFIG_6:
-    return true;
+  case GM_CONFIG:
+  case GM_MVIN:
+  case GM_MVIN2:
+  case GM_MVIN3:
+  case GM_MVOUT:
+  case GM_PRELOAD:
+  case GM_COMPUTE_PRELOADED:
+  case GM_COMPUTE_ACCUMULATED:
+  case GM_FLUSH:
+  case GM_LOOP_WS:
+  case GM_LOOP_WS_BOUNDS:
+  case GM_LOOP_WS_ADDRS_AB:
+  case GM_LOOP_WS_ADDRS_DC:
+  case GM_LOOP_WS_STRIDES_AB:
+  case GM_LOOP_WS_STRIDES_DC:
+  case GM_LOOP_CONV:
+  case GM_LOOP_CONV_CONFIG_1:
+  case GM_LOOP_CONV_CONFIG_2:
+  case GM_LOOP_CONV_CONFIG_3:
+  case GM_LOOP_CONV_CONFIG_4:
+  case GM_LOOP_CONV_CONFIG_5:
+  case GM_LOOP_CONV_CONFIG_6: return true;
   }
-  const char *what = c->funct == GM_MVOUT_SPAD ? "mvout_spad" : c->funct == GM_COUNTER ? "the performance counters" : "this command";
-  snprintf(m->why, sizeof m->why, "Gemmini command %d: %s is not modelled; use mvin, preload, compute, mvout, config, fence, loop_ws or loop_conv",
-           c->funct, what);
+  const char *what = c->funct == GM_MVOUT_SPAD ? "mvout_spad"
+                     : c->funct == GM_COUNTER  ? "the performance counters"
+                                               : "this command";
+  snprintf(
+      m->why, sizeof m->why,
+      "Gemmini command %d: %s is not modelled; use mvin, preload, compute, mvout, config, fence, loop_ws or loop_conv",
+      c->funct, what);
   return false;
 }
 
@@ -56,9 +73,10 @@ static bool step_loop(gm_machine *m, enum gm_origin loop, const gm_command *in, 
                       bool *from_loop) {
   char why[256]; /* its own: the loop empties it, and another unit may have failed in this cycle */
   int *done = m->rs.loop_completed[loop];
-  bool sent = loop == GM_BY_LOOP_WS
-                  ? gm_loop_ws_step(&m->loop, in, take, room, done[GM_LD], done[GM_EX], done[GM_ST], out, from_loop, why)
-                  : gm_loop_conv_step(&m->conv, in, take, room, done[GM_LD], done[GM_EX], done[GM_ST], out, from_loop, why);
+  bool sent =
+      loop == GM_BY_LOOP_WS
+          ? gm_loop_ws_step(&m->loop, in, take, room, done[GM_LD], done[GM_EX], done[GM_ST], out, from_loop, why)
+          : gm_loop_conv_step(&m->conv, in, take, room, done[GM_LD], done[GM_EX], done[GM_ST], out, from_loop, why);
   if (why[0] && !m->why[0]) memcpy(m->why, why, sizeof why);
   done[GM_LD] = done[GM_EX] = done[GM_ST] = 0;
   return sent;
@@ -77,7 +95,8 @@ static void pass_loop(gm_machine *m, enum gm_origin loop, int queue, const int b
   if (in && !known(m, in)) return;
   gm_command out;
   bool take = false, from_loop = false;
-  if (step_loop(m, loop, in, &take, room, &out, &from_loop)) push(m, queue + 1, place(m, &out, from_loop ? loop : GM_BY_CORE));
+  if (step_loop(m, loop, in, &take, room, &out, &from_loop))
+    push(m, queue + 1, place(m, &out, from_loop ? loop : GM_BY_CORE));
   if (!take) return;
   int slot = pop(m, queue);
   if (own) m->front_loops--;

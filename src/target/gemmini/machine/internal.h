@@ -18,28 +18,28 @@ enum { GM_LD, GM_EX, GM_ST, GM_QUEUES };
 enum gm_origin { GM_BY_CORE, GM_BY_LOOP_WS, GM_BY_LOOP_CONV, GM_ORIGINS }; /* who made a command */
 
 /* ---- reservation station (ReservationStation.scala) ---- */
-enum { GM_RS_MAX = 64 };       /* all entries together: a bit mask holds them */
+enum { GM_RS_MAX = 64 }; /* all entries together: a bit mask holds them */
 
-typedef struct gm_range {      /* rows [start, end) of the scratchpad or the accumulator */
+typedef struct gm_range { /* rows [start, end) of the scratchpad or the accumulator */
   bool valid, acc;
   uint32_t start, end;
 } gm_range;
 
 typedef struct gm_entry {
   gm_command command;
-  gm_range a, b;               /* opa, opb */
+  gm_range a, b; /* opa, opb */
   bool a_is_destination, is_config, issued;
   uint8_t queue, origin;
-  uint64_t waits;              /* bit i: entry i must complete (or, same queue, issue) first */
+  uint64_t waits; /* bit i: entry i must complete (or, same queue, issue) first */
   uint64_t allocated, issue_cycle;
 } gm_entry;
 
 typedef struct gm_station {
   gm_entry entry[GM_RS_MAX];
-  int base[GM_QUEUES + 1];     /* entries of queue q: [base[q], base[q+1]) */
-  uint64_t valid, issued;      /* bit masks */
+  int base[GM_QUEUES + 1]; /* entries of queue q: [base[q], base[q+1]) */
+  uint64_t valid, issued;  /* bit masks */
   uint64_t mask[GM_QUEUES];
-  bool lone_preload;           /* solitary_preload */
+  bool lone_preload; /* solitary_preload */
   /* configuration as it stands at allocation */
   uint32_t a_stride, c_stride, block_stride[3];
   bool a_transposed, pooling;
@@ -51,34 +51,42 @@ enum { GM_LOAD_QUEUE = 16, GM_TRACKERS = 20, GM_READ_ISSUE = 8, GM_XACTS = 64, G
 
 typedef struct gm_row_request { /* one row of a mvin on its way to memory or to the zero writer */
   uint64_t address;
-  uint32_t row;                /* local row of the first block */
+  uint32_t row; /* local row of the first block */
   uint16_t bytes, block_stride, repeats;
   uint8_t tracker;
   bool acc, wide, zeros, unit_scale, accumulate; /* wide: accumulator-width data */
 } gm_row_request;
 
-typedef struct gm_packet {     /* XactTrackerEntry */
+typedef struct gm_packet { /* XactTrackerEntry */
   gm_row_request r;
   uint16_t shift, useful, length, row_offset; /* bytes: skipped, used, fetched, offset in the first local row */
   uint32_t row;
 } gm_packet;
 
-typedef struct gm_row_write {  /* a row of data on its way into a memory */
+typedef struct gm_row_write { /* a row of data on its way into a memory */
   bool valid, acc, last, accumulate, unit_scale, wide;
   uint8_t tracker;
-  uint16_t bytes, repeats;     /* bytes: to report when `last` */
+  uint16_t bytes, repeats; /* bytes: to report when `last` */
   uint32_t row;
   uint64_t ready;
 } gm_row_write;
 
 typedef struct gm_loader {
-  struct { gm_command command; uint8_t entry; uint64_t ready; } queue[GM_LOAD_QUEUE];
+  struct {
+    gm_command command;
+    uint8_t entry;
+    uint64_t ready;
+  } queue[GM_LOAD_QUEUE];
   int head, count;
   bool sending;
   int row, rows;
   gm_row_request current;
   uint64_t stride;
-  struct { bool valid; uint8_t entry; int bytes_left; } tracker[GM_TRACKERS];
+  struct {
+    bool valid;
+    uint8_t entry;
+    int bytes_left;
+  } tracker[GM_TRACKERS];
   int trackers, trackers_busy;
   bool trackers_done, returned_now; /* a command's last byte is in: visible from the next cycle on */
   bool last_sent;
@@ -88,14 +96,14 @@ typedef struct gm_loader {
   int issue_head, issue_count, issue_depth;
   bool reading;
   gm_row_request read;
-  int requested;               /* bytes of the row already requested */
+  int requested; /* bytes of the row already requested */
   gm_packet packet[GM_XACTS];
   uint64_t packets_free, freed; /* freed: in this cycle, to use from the next on */
   int packets;
   /* answer being received */
-  int serving, beats_left;     /* cookie + 1 of the packet at the data port */
+  int serving, beats_left; /* cookie + 1 of the packet at the data port */
   uint8_t serving_kind, serving_interval;
-  uint64_t next_beat;          /* cycle from which the data port may deliver again */
+  uint64_t next_beat; /* cycle from which the data port may deliver again */
   /* beat merger */
   bool merging;
   gm_packet merge;
@@ -118,29 +126,29 @@ enum { GM_EX_QUEUE = 16, GM_CONTROL_QUEUE = 8, GM_TAGS = 32, GM_ROWS = 128 };
 typedef struct gm_ex_command {
   gm_command timing, semantic; /* differ only where a transposed B is unrolled */
   bool has_semantic;
-  int entry;                   /* -1: none completes */
+  int entry; /* -1: none completes */
 } gm_ex_command;
 
 typedef struct gm_tag {
-  int entry;                   /* -1: nothing completes */
+  int entry; /* -1: nothing completes */
   bool garbage, acc, accumulate;
   uint32_t row, stride;
   uint8_t rows, id;
 } gm_tag;
 
-typedef struct gm_control {    /* one cycle's worth of row reads on its way to the mesh */
-  uint64_t data;               /* cycle at which the rows read are at the mesh */
+typedef struct gm_control { /* one cycle's worth of row reads on its way to the mesh */
+  uint64_t data;            /* cycle at which the rows read are at the mesh */
   bool a, b, d, first;
   uint8_t total, id;
-  uint8_t resume;              /* rows of the matrix that went before in one stretch; 0 = none */
+  uint8_t resume; /* rows of the matrix that went before in one stretch; 0 = none */
 } gm_control;
 
 /* Rows of one matrix that leave the array in successive cycles. */
 typedef struct gm_outflow {
-  uint64_t exit;               /* cycle of the first */
-  uint16_t count, before;      /* rows; rows of the same matrix in earlier stretches */
+  uint64_t exit;          /* cycle of the first */
+  uint16_t count, before; /* rows; rows of the same matrix in earlier stretches */
   uint8_t id;
-  bool last;                   /* ends the matrix */
+  bool last; /* ends the matrix */
 } gm_outflow;
 
 /* GM_EX_STRETCH: the whole matrix is being fed, one row a cycle, because nothing is in its way; its rows are
@@ -151,9 +159,9 @@ enum gm_ex_action { GM_PRELOAD_ALONE, GM_COMPUTE_ALONE, GM_OVERLAP };
 typedef struct gm_operand {
   bool feeds, garbage, padded; /* start_inputting; no address */
   uint32_t row;
-  int step;                    /* rows between rows: +stride, or -1 for the weights, which enter last row first */
-  int rows;                    /* real rows; the rest is zeros */
-  int count;                   /* fire counter */
+  int step;  /* rows between rows: +stride, or -1 for the weights, which enter last row first */
+  int rows;  /* real rows; the rest is zeros */
+  int count; /* fire counter */
   bool started;
 } gm_operand;
 
@@ -166,19 +174,19 @@ typedef struct gm_executor {
   enum gm_ex_action action;
   gm_operand a, b, d;
   int total;
-  gm_tag tag;                  /* of the matrix being fed */
-  bool lockstep;               /* A and the weights cannot be in each other's way */
-  uint32_t a_bank, d_bank;     /* bits, if lockstep */
+  gm_tag tag;                        /* of the matrix being fed */
+  bool lockstep;                     /* A and the weights cannot be in each other's way */
+  uint32_t a_bank, d_bank;           /* bits, if lockstep */
   uint64_t stretch_from, stretch_to; /* cycles of its first and last row */
-  uint64_t stretch_in_array;   /* the first cycle in which what follows it may reach the array */
-  uint32_t stretch_banks;      /* that it reads */
-  int resume;                  /* rows fed before a stretch was disturbed, until the next row is on its way */
-  int id_fed;                  /* matmul_id of the matrix being fed */
-  int firsts_on_way;           /* matrices whose first row is still on its way to the array */
-  int finished[2];             /* pending_completed_rob_ids: entry, -1 = none */
-  uint64_t finished_at;        /* the cycle that set them; visible from the next on */
-  int mesh_done;               /* entry that the array or a config completes in this cycle, -1 = none */
-  bool room_for_tag;           /* at the start of the cycle */
+  uint64_t stretch_in_array;         /* the first cycle in which what follows it may reach the array */
+  uint32_t stretch_banks;            /* that it reads */
+  int resume;                        /* rows fed before a stretch was disturbed, until the next row is on its way */
+  int id_fed;                        /* matmul_id of the matrix being fed */
+  int firsts_on_way;                 /* matrices whose first row is still on its way to the array */
+  int finished[2];                   /* pending_completed_rob_ids: entry, -1 = none */
+  uint64_t finished_at;              /* the cycle that set them; visible from the next on */
+  int mesh_done;                     /* entry that the array or a config completes in this cycle, -1 = none */
+  bool room_for_tag;                 /* at the start of the cycle */
   bool weight_stationary, a_transposed;
   uint32_t a_stride, c_stride;
   gm_control control[GM_CONTROL_QUEUE];
@@ -187,16 +195,16 @@ typedef struct gm_executor {
   bool request, flush;
   int request_rows, fire_count;
   bool a_written, b_written, d_written;
-  int id, ids;                 /* matmul_id of the latest matrix, its modulus */
-  int id_in_array;             /* of the matrix whose rows enter the array one by one */
-  gm_tag tags[GM_TAGS];        /* in the order of their matrices */
+  int id, ids;          /* matmul_id of the latest matrix, its modulus */
+  int id_in_array;      /* of the matrix whose rows enter the array one by one */
+  gm_tag tags[GM_TAGS]; /* in the order of their matrices */
   int tag_head, tag_count;
-  int tags_arrived, tag_max;   /* those whose matrix has reached the array: the RTL's tag queue */
+  int tags_arrived, tag_max; /* those whose matrix has reached the array: the RTL's tag queue */
   gm_outflow rows[GM_ROWS];
   int row_head, row_count;
-  int latency;                 /* a row's way through the array */
-  uint64_t counted_to;         /* idle cycles are counted up to here */
-  uint64_t *idle_counter;      /* what the array has been waiting for since then; NULL = it was fed */
+  int latency;            /* a row's way through the array */
+  uint64_t counted_to;    /* idle cycles are counted up to here */
+  uint64_t *idle_counter; /* what the array has been waiting for since then; NULL = it was fed */
 } gm_executor;
 
 /* ---- store controller and DMA writer (StoreController, Scratchpad, AccumulatorScale, DMA) ---- */
@@ -212,7 +220,11 @@ typedef struct gm_store_row {
 } gm_store_row;
 
 typedef struct gm_storer {
-  struct { gm_command command; uint8_t entry; uint64_t ready; } queue[GM_STORE_QUEUE];
+  struct {
+    gm_command command;
+    uint8_t entry;
+    uint64_t ready;
+  } queue[GM_STORE_QUEUE];
   int head, count, depth;
   bool sending;
   int row, block, rows, blocks, window_row, window_column, out_row, out_column;
@@ -222,13 +234,17 @@ typedef struct gm_storer {
   int columns;
   bool pooling;
   uint8_t tracker_now;
-  struct { bool valid; uint8_t entry; int rows_left; } tracker[GM_TRACKERS];
+  struct {
+    bool valid;
+    uint8_t entry;
+    int rows_left;
+  } tracker[GM_TRACKERS];
   int trackers, trackers_busy;
   gm_store_row ring[GM_STORE_RING];
   uint32_t first[GM_STORE_STAGES], end[GM_STORE_STAGES]; /* of each stage in the ring, counted without wrapping */
   int depth_of[GM_STORE_STAGES], passthrough;
-  uint32_t bank_output_busy;   /* accumulator banks whose row was read but not yet taken by the norm stage */
-  int spad_rows_out;           /* scratchpad rows read but not yet taken by the writer */
+  uint32_t bank_output_busy; /* accumulator banks whose row was read but not yet taken by the norm stage */
+  int spad_rows_out;         /* scratchpad rows read but not yet taken by the writer */
   bool last_sent, trackers_done, returned_now; /* as in gm_loader */
   /* writer */
   bool writing;
@@ -238,7 +254,7 @@ typedef struct gm_storer {
 } gm_storer;
 
 /* ---- the whole ---- */
-enum { GM_FRONT = 5, GM_FRONT_SLOTS = 16 };         /* router, raw, loop conv, loop matmul, unrolled: five two-entry queues */
+enum { GM_FRONT = 5, GM_FRONT_SLOTS = 16 }; /* router, raw, loop conv, loop matmul, unrolled: five two-entry queues */
 
 /* Who sleeps until when. A unit that did something, or may in the next cycle, wakes then; others wake it sooner. */
 enum gm_unit { GM_UNIT_READ, GM_UNIT_EXECUTE, GM_UNIT_STORE, GM_UNIT_STATION, GM_UNIT_FRONT, GM_UNITS };
@@ -249,34 +265,39 @@ struct gm_machine {
   const rv64_memory *memory;
   gm_arch *arch;
   l2_cache l2;
-  uint64_t now;                /* the cycle that the next step simulates */
-  uint64_t wake[GM_UNITS];     /* the next cycle in which the unit does anything */
+  uint64_t now;                          /* the cycle that the next step simulates */
+  uint64_t wake[GM_UNITS];               /* the next cycle in which the unit does anything */
   int dim_shift, input_shift, acc_shift; /* log2 of elements in a row, bytes of a row */
   int spad_bank_shift, acc_bank_shift;
   /* shared wires of the current cycle */
   uint32_t spad_written, spad_read, acc_written, acc_accumulated; /* bit per bank */
-  struct { uint8_t slot[2], count; } front[GM_FRONT]; /* their commands, oldest first, as places in: */
+  struct {
+    uint8_t slot[2], count;
+  } front[GM_FRONT]; /* their commands, oldest first, as places in: */
   gm_command front_command[GM_FRONT_SLOTS];
   uint8_t front_origin[GM_FRONT_SLOTS];
-  uint32_t front_free;         /* bit per place */
-  bool front_taken;            /* the station took the last queue's head in this cycle */
-  int front_loops;             /* commands in the queues that are for a loop unit, or unknown */
-  int front_count;             /* commands in all of them */
+  uint32_t front_free; /* bit per place */
+  bool front_taken;    /* the station took the last queue's head in this cycle */
+  int front_loops;     /* commands in the queues that are for a loop unit, or unknown */
+  int front_count;     /* commands in all of them */
   gm_loop_ws loop;
   gm_loop_conv conv;
   gm_station rs;
   gm_loader ld;
   gm_executor ex;
   gm_storer st;
-  struct { uint64_t line, last_beat; bool prefetched; } refill[2]; /* the core's data, instruction line; last_beat 0: on its way */
-  bool fencing;                /* the core waits at a fence */
+  struct {
+    uint64_t line, last_beat;
+    bool prefetched;
+  } refill[2];  /* the core's data, instruction line; last_beat 0: on its way */
+  bool fencing; /* the core waits at a fence */
   gm_counters counters;
   uint64_t counted_from;
-  uint64_t limit;              /* the last cycle that may be simulated */
-  gm_listener listener;        /* of the core's commands; its functions may be NULL */
+  uint64_t limit;       /* the last cycle that may be simulated */
+  gm_listener listener; /* of the core's commands; its functions may be NULL */
   FILE *trace;
   bool trace_comma;
-  char why[256];               /* non-empty: the program has failed */
+  char why[256]; /* non-empty: the program has failed */
 };
 
 static inline uint32_t gm_row_of(const gm_machine *m, uint32_t local) {
@@ -288,15 +309,17 @@ static inline int gm_front_last(const gm_machine *m) { return m->front[GM_FRONT 
 /* A command enters the first queue, which must have room. */
 void gm_front_push(gm_machine *, const gm_command *);
 
-static inline bool gm_loops_busy(const gm_machine *m) { return gm_loop_ws_busy(&m->loop) || gm_loop_conv_busy(&m->conv); }
+static inline bool gm_loops_busy(const gm_machine *m) {
+  return gm_loop_ws_busy(&m->loop) || gm_loop_conv_busy(&m->conv);
+}
 
 static inline void gm_wake(gm_machine *m, enum gm_unit unit, uint64_t cycle) {
   if (cycle < m->wake[unit]) m->wake[unit] = cycle;
 }
 
 /* units, one clock edge each; they set their own next waking */
-void gm_mesh_output(gm_machine *);   /* in every cycle simulated: what the array writes, what it completes */
-void gm_read_step(gm_machine *);     /* load controller, DMA reader, and the L2's ports */
+void gm_mesh_output(gm_machine *); /* in every cycle simulated: what the array writes, what it completes */
+void gm_read_step(gm_machine *);   /* load controller, DMA reader, and the L2's ports */
 void gm_execute_step(gm_machine *);
 void gm_store_step(gm_machine *);
 void gm_station_step(gm_machine *);
@@ -315,7 +338,7 @@ void gm_store_init(gm_machine *);
 void gm_station_init(gm_machine *);
 
 /* The reservation station's side of the units. */
-void gm_station_complete(gm_machine *, int entry);   /* frees the entry; at most one a cycle, see gm_station_step */
+void gm_station_complete(gm_machine *, int entry); /* frees the entry; at most one a cycle, see gm_station_step */
 bool gm_loader_accepts(const gm_machine *);
 bool gm_executor_accepts(const gm_machine *);
 bool gm_storer_accepts(const gm_machine *);

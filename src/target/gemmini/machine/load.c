@@ -67,7 +67,8 @@ static bool write_row(gm_machine *m, const gm_row_write *w) {
 
 static void write_rows(gm_machine *m) {
   gm_loader *l = &m->ld;
-  bool last_here = (l->repeat_out.valid && l->repeat_out.last) || (l->acc_in.valid && l->acc_in.last && l->acc_in.ready <= m->now);
+  bool last_here =
+      (l->repeat_out.valid && l->repeat_out.last) || (l->acc_in.valid && l->acc_in.last && l->acc_in.ready <= m->now);
   if (l->repeat_out.valid && write_row(m, &l->repeat_out)) {
     if (l->repeat_out.last) returned(l, &l->repeat_out);
     l->repeat_out.valid = false;
@@ -94,8 +95,13 @@ static void zero_writer(gm_machine *m) {
   int element = r->acc ? 1 << m->acc_shift >> m->dim_shift : 1 << m->input_shift >> m->dim_shift;
   int columns = r->bytes / element, dim = m->config.dim;
   bool last = l->zero_column + dim >= columns;
-  l->zero_out = (gm_row_write){ .valid = true, .acc = r->acc, .accumulate = r->accumulate, .last = last, .tracker = r->tracker, .bytes = r->bytes,
-                                .row = r->row + (uint32_t)(l->zero_column >> m->dim_shift) * r->block_stride };
+  l->zero_out = (gm_row_write){.valid = true,
+                               .acc = r->acc,
+                               .accumulate = r->accumulate,
+                               .last = last,
+                               .tracker = r->tracker,
+                               .bytes = r->bytes,
+                               .row = r->row + (uint32_t)(l->zero_column >> m->dim_shift) * r->block_stride};
   l->zero_column += dim;
   if (last) l->zero_busy = false;
 }
@@ -122,8 +128,10 @@ static void scale(gm_machine *m) {
       w.ready = l->scale_free + 1 + (unsigned)m->config.mvin_scale_latency;
     }
     l->ring[(l->ring_head + l->ring_count++) % GM_SCALE_RING] = w;
-    if (l->scale_in.repeats) l->scale_in.repeats--;
-    else l->scale_in.valid = false;
+    if (l->scale_in.repeats)
+      l->scale_in.repeats--;
+    else
+      l->scale_in.valid = false;
   }
 }
 
@@ -144,8 +152,17 @@ static void merge_out(gm_machine *m, bool *popped) {
     if (next > p->useful) next = p->useful;
     bool last = next == p->useful;
     uint32_t row = p->row + (uint32_t)((p->row_offset + l->bytes_sent) / row_bytes) * p->r.block_stride;
-    gm_row_write w = { .valid = true, .acc = p->r.acc, .accumulate = p->r.accumulate, .last = last, .unit_scale = p->r.unit_scale, .wide = wide,
-                       .tracker = p->r.tracker, .bytes = p->useful, .repeats = p->r.repeats, .row = row, .ready = m->now + 1 };
+    gm_row_write w = {.valid = true,
+                      .acc = p->r.acc,
+                      .accumulate = p->r.accumulate,
+                      .last = last,
+                      .unit_scale = p->r.unit_scale,
+                      .wide = wide,
+                      .tracker = p->r.tracker,
+                      .bytes = p->useful,
+                      .repeats = p->r.repeats,
+                      .row = row,
+                      .ready = m->now + 1};
     if (scaled) {
       l->scale_in = w;
     } else {
@@ -211,9 +228,12 @@ static void request(gm_machine *m) {
     int row_bytes = 1 << (r->wide ? m->acc_shift : m->input_shift);
     int slot = __builtin_ctzll(l->packets_free);
     l->packets_free &= l->packets_free - 1;
-    l->packet[slot] = (gm_packet){ .r = *r, .shift = (uint16_t)(address & (unsigned)(size - 1)), .useful = (uint16_t)useful, .length = (uint16_t)size,
-                                   .row_offset = (uint16_t)(l->requested % row_bytes),
-                                   .row = r->row + (uint32_t)(l->requested / row_bytes) * r->block_stride };
+    l->packet[slot] = (gm_packet){.r = *r,
+                                  .shift = (uint16_t)(address & (unsigned)(size - 1)),
+                                  .useful = (uint16_t)useful,
+                                  .length = (uint16_t)size,
+                                  .row_offset = (uint16_t)(l->requested % row_bytes),
+                                  .row = r->row + (uint32_t)(l->requested / row_bytes) * r->block_stride};
     /* tlb_q and translate_q: two cycles to the port */
     l2_send(&m->l2, L2_DMA, m->now + 2, L2_READ, address & ~(uint64_t)(size - 1), size, false, (uint32_t)slot);
     m->counters.load_bytes += (unsigned)useful;
@@ -268,11 +288,20 @@ static bool start(gm_machine *m) {
   l->stride = r->stride;
   int slot = 0;
   while (l->tracker[slot].valid) slot++;
-  l->current = (gm_row_request){ .address = c->rs1, .row = gm_row_of(m, local), .bytes = (uint16_t)(gm_cols(c->rs2) * element),
-                                 .block_stride = (uint16_t)r->block_stride, .repeats = (uint16_t)(repeat ? rows - 1 : 0), .tracker = (uint8_t)slot,
-                                 .acc = acc, .wide = wide, .zeros = zeros, .accumulate = gm_accumulates(local), .unit_scale = r->scale == 1.0f };
+  l->current = (gm_row_request){.address = c->rs1,
+                                .row = gm_row_of(m, local),
+                                .bytes = (uint16_t)(gm_cols(c->rs2) * element),
+                                .block_stride = (uint16_t)r->block_stride,
+                                .repeats = (uint16_t)(repeat ? rows - 1 : 0),
+                                .tracker = (uint8_t)slot,
+                                .acc = acc,
+                                .wide = wide,
+                                .zeros = zeros,
+                                .accumulate = gm_accumulates(local),
+                                .unit_scale = r->scale == 1.0f};
   /* The zero writer reports a row by the width of its destination (Scratchpad.scala: zero_writer_bytes_read). */
-  if (zeros) l->current.bytes = (uint16_t)(gm_cols(c->rs2) * (acc ? gm_acc_bytes(&m->config) : gm_input_bytes(&m->config)));
+  if (zeros)
+    l->current.bytes = (uint16_t)(gm_cols(c->rs2) * (acc ? gm_acc_bytes(&m->config) : gm_input_bytes(&m->config)));
   l->tracker[slot].valid = true;
   l->tracker[slot].entry = l->queue[l->head].entry;
   l->tracker[slot].bytes_left = l->current.bytes * l->rows;
@@ -343,13 +372,17 @@ static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t next_move(const gm_machine *m) {
   const gm_loader *l = &m->ld;
   const uint64_t soon = m->now + 1;
-  if (l->repeat_out.valid || l->acc_in.valid || l->zero_out.valid || l->scale_in.valid || l->ring_count || l->zero_busy || l->merging ||
-      l->issue_count || (l->reading && l->packets_free) || l->sending || l->last_sent || l->returned_now)
+  if (l->repeat_out.valid || l->acc_in.valid || l->zero_out.valid || l->scale_in.valid || l->ring_count ||
+      l->zero_busy || l->merging || l->issue_count || (l->reading && l->packets_free) || l->sending || l->last_sent ||
+      l->returned_now)
     return soon;
   uint64_t next = GM_NEVER;
-  if (l->count && l->trackers_busy < l->trackers) next = l->queue[l->head].ready > soon ? l->queue[l->head].ready : soon;
-  if (l->beats_left) next = earlier(next, l->next_beat > soon ? l->next_beat : soon);
-  else if (m->l2.n_pending) next = earlier(next, m->l2.pending[0].ready > soon ? m->l2.pending[0].ready : soon);
+  if (l->count && l->trackers_busy < l->trackers)
+    next = l->queue[l->head].ready > soon ? l->queue[l->head].ready : soon;
+  if (l->beats_left)
+    next = earlier(next, l->next_beat > soon ? l->next_beat : soon);
+  else if (m->l2.n_pending)
+    next = earlier(next, m->l2.pending[0].ready > soon ? m->l2.pending[0].ready : soon);
   for (int c = 0; c < L2_CLIENTS; c++) {
     if (!m->l2.queue[c].count) continue;
     uint64_t eligible = m->l2.queue[c].request[m->l2.queue[c].head].eligible;

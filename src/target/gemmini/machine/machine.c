@@ -18,11 +18,13 @@ gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_err
     tw_fail(error, TW_MISSING, "no memory for the simulated machine");
     return NULL;
   }
-  if (c->rs_load + c->rs_execute + c->rs_store >= GM_RS_MAX || c->queue_load > GM_LOAD_QUEUE || c->queue_execute > GM_EX_QUEUE ||
-      c->queue_store > GM_STORE_QUEUE || c->max_in_flight_reads > GM_XACTS || c->max_in_flight_reads / c->dim + 1 > GM_TRACKERS ||
-      c->spad_read_delay + 1 > GM_READ_ISSUE || 4 * (c->spad_read_delay + 2) > GM_STORE_RING || 5 * (c->tile_latency + 1) + 1 > GM_TAGS ||
+  if (c->rs_load + c->rs_execute + c->rs_store >= GM_RS_MAX || c->queue_load > GM_LOAD_QUEUE ||
+      c->queue_execute > GM_EX_QUEUE || c->queue_store > GM_STORE_QUEUE || c->max_in_flight_reads > GM_XACTS ||
+      c->max_in_flight_reads / c->dim + 1 > GM_TRACKERS || c->spad_read_delay + 1 > GM_READ_ISSUE ||
+      4 * (c->spad_read_delay + 2) > GM_STORE_RING || 5 * (c->tile_latency + 1) + 1 > GM_TAGS ||
       c->dim * 2 * (c->tile_latency + 1) + c->mesh_output_delay > GM_ROWS) {
-    tw_fail(error, TW_USAGE, "%s: queues, latencies or requests in flight are beyond what the simulator holds (internal.h)", c->name);
+    tw_fail(error, TW_USAGE,
+            "%s: queues, latencies or requests in flight are beyond what the simulator holds (internal.h)", c->name);
     gm_machine_free(m);
     return NULL;
   }
@@ -37,10 +39,18 @@ gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_err
   m->spad_bank_shift = log2_of((unsigned)gm_spad_bank_rows(c));
   m->acc_bank_shift = log2_of((unsigned)gm_acc_bank_rows(c));
   const l2_parameters p = {
-    .line_bytes = 64, .beat_bytes = c->dma_bus_bits / 8, .port_bytes = c->port_bytes, .bytes = c->l2_bytes, .ways = c->l2_ways,
-    .request_latency = c->l2_latency / 2, .hit_latency = c->l2_latency - c->l2_latency / 2,
-    .misses = c->l2_misses, .fill_latency = c->l2_fill_latency + c->llc_hit,
-    .llc_bytes = c->llc_bytes, .llc_miss_extra = c->llc_miss - c->llc_hit, .line_interval = c->l2_fill_centicycles / 100.0,
+      .line_bytes = 64,
+      .beat_bytes = c->dma_bus_bits / 8,
+      .port_bytes = c->port_bytes,
+      .bytes = c->l2_bytes,
+      .ways = c->l2_ways,
+      .request_latency = c->l2_latency / 2,
+      .hit_latency = c->l2_latency - c->l2_latency / 2,
+      .misses = c->l2_misses,
+      .fill_latency = c->l2_fill_latency + c->llc_hit,
+      .llc_bytes = c->llc_bytes,
+      .llc_miss_extra = c->llc_miss - c->llc_hit,
+      .line_interval = c->l2_fill_centicycles / 100.0,
   };
   if (l2_init(&m->l2, &p, error) != TW_OK) {
     gm_machine_free(m);
@@ -69,14 +79,16 @@ static bool front_empty(const gm_machine *m) { return !m->front_count && !gm_loo
 
 static void step(gm_machine *m) {
   if (m->now > m->limit && !m->why[0])
-    snprintf(m->why, sizeof m->why, "the accelerator is still running after %llu cycles, the limit", (unsigned long long)m->limit);
+    snprintf(m->why, sizeof m->why, "the accelerator is still running after %llu cycles, the limit",
+             (unsigned long long)m->limit);
   m->spad_written = m->spad_read = m->acc_written = m->acc_accumulated = 0;
   m->ex.mesh_done = -1;
   /* The array's output matters to those who write or read the memories, and where it completes something. */
-  if (m->wake[GM_UNIT_READ] <= m->now || m->wake[GM_UNIT_EXECUTE] <= m->now || m->wake[GM_UNIT_STORE] <= m->now) gm_mesh_output(m);
+  if (m->wake[GM_UNIT_READ] <= m->now || m->wake[GM_UNIT_EXECUTE] <= m->now || m->wake[GM_UNIT_STORE] <= m->now)
+    gm_mesh_output(m);
   static void (*const unit[GM_UNITS])(gm_machine *) = {
-    [GM_UNIT_READ] = gm_read_step, [GM_UNIT_EXECUTE] = gm_execute_step, [GM_UNIT_STORE] = gm_store_step,
-    [GM_UNIT_STATION] = gm_station_step, [GM_UNIT_FRONT] = gm_front_step,
+      [GM_UNIT_READ] = gm_read_step,       [GM_UNIT_EXECUTE] = gm_execute_step, [GM_UNIT_STORE] = gm_store_step,
+      [GM_UNIT_STATION] = gm_station_step, [GM_UNIT_FRONT] = gm_front_step,
   };
   for (int u = 0; u < GM_UNITS; u++) {
     if (m->wake[u] > m->now) continue;
@@ -121,7 +133,8 @@ static bool failed(gm_machine *m, char why[256]) {
 
 /* ---- ports ---- */
 
-static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd, char why[256]) {
+static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd,
+                        char why[256]) {
   gm_machine *m = context;
   (void)rd;
   if ((instruction & 0x7f) != 0x7b) { /* custom-3 */
@@ -132,10 +145,12 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
   while (m->front[0].count >= 2 && !m->why[0]) advance(m);
   if (failed(m, why)) return UINT64_MAX;
   uint64_t accepted = m->now;
-  if (next_wake(m) <= m->now) step(m); /* what is accepted in this cycle moves on in the next */
-  else m->now++;
+  if (next_wake(m) <= m->now)
+    step(m); /* what is accepted in this cycle moves on in the next */
+  else
+    m->now++;
   gm_wake(m, GM_UNIT_FRONT, m->now);
-  const gm_command given = { (uint8_t)(instruction >> 25), rs1, rs2 };
+  const gm_command given = {(uint8_t)(instruction >> 25), rs1, rs2};
   gm_front_push(m, &given);
   if (m->listener.command) m->listener.command(m->listener.context, &given, cycle, accepted);
   return accepted;
@@ -202,8 +217,8 @@ static void writeback(void *context, uint64_t cycle, uint64_t line) {
 }
 
 rv64_ports gm_machine_ports(gm_machine *m) {
-  return (rv64_ports){ .context = m, .command = command, .fence = fence, .refill = refill, .prefetch = prefetch,
-                       .writeback = writeback };
+  return (rv64_ports){
+      .context = m, .command = command, .fence = fence, .refill = refill, .prefetch = prefetch, .writeback = writeback};
 }
 
 void gm_machine_limit(gm_machine *m, uint64_t max_cycles) { m->limit = max_cycles; }
@@ -240,7 +255,7 @@ void gm_machine_trace(gm_machine *m, FILE *f) {
 }
 
 void gm_trace_span(gm_machine *m, const char *unit, const char *name, uint64_t from, uint64_t to) {
-  fprintf(m->trace, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":\"%s\",\"ts\":%llu,\"dur\":%llu}", m->trace_comma ? "," : "", name, unit,
-          (unsigned long long)from, (unsigned long long)(to - from));
+  fprintf(m->trace, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":\"%s\",\"ts\":%llu,\"dur\":%llu}",
+          m->trace_comma ? "," : "", name, unit, (unsigned long long)from, (unsigned long long)(to - from));
   m->trace_comma = true;
 }

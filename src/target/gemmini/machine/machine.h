@@ -16,20 +16,20 @@ typedef struct gm_machine gm_machine;
 /* Where the array's time went: every cycle between the marks is in exactly one of the first group. */
 typedef struct gm_counters {
   uint64_t cycles;
-  uint64_t array_busy;       /* rows of a compute enter the array */
-  uint64_t array_preload;    /* weights alone enter the array (no compute beside them) */
-  uint64_t bank_conflict;    /* an operand waits for its scratchpad bank: same-bank operands or a DMA write */
-  uint64_t wait_load;        /* the next command of the array waits for a load */
-  uint64_t wait_store;       /* ... for a store that still reads its destination, or the store queue blocks what follows */
-  uint64_t wait_config;      /* the array drains before a config_ex */
-  uint64_t wait_load_queue;  /* nothing for the array: a full load queue blocks what follows */
-  uint64_t wait_cpu;         /* nothing for the array: the core has not issued it */
-  uint64_t drain;            /* fence: the last stores leave */
+  uint64_t array_busy;    /* rows of a compute enter the array */
+  uint64_t array_preload; /* weights alone enter the array (no compute beside them) */
+  uint64_t bank_conflict; /* an operand waits for its scratchpad bank: same-bank operands or a DMA write */
+  uint64_t wait_load;     /* the next command of the array waits for a load */
+  uint64_t wait_store;    /* ... for a store that still reads its destination, or the store queue blocks what follows */
+  uint64_t wait_config;   /* the array drains before a config_ex */
+  uint64_t wait_load_queue; /* nothing for the array: a full load queue blocks what follows */
+  uint64_t wait_cpu;        /* nothing for the array: the core has not issued it */
+  uint64_t drain;           /* fence: the last stores leave */
   /* counts */
   uint64_t commands, loads, computes, stores, configs, fences;
   uint64_t load_bytes, store_bytes;
   uint64_t l2_hits, l2_fills, llc_misses;
-  uint64_t macs;             /* useful multiply-accumulates */
+  uint64_t macs; /* useful multiply-accumulates */
 } gm_counters;
 
 /* `memory` is the program image; both must outlive the machine. NULL with an error on failure. */

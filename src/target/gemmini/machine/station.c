@@ -8,14 +8,13 @@ void gm_station_init(gm_machine *m) {
   s->base[GM_EX] = m->config.rs_load;
   s->base[GM_ST] = s->base[GM_EX] + m->config.rs_execute;
   s->base[GM_QUEUES] = s->base[GM_ST] + m->config.rs_store;
-  for (int q = 0; q < GM_QUEUES; q++)
-    s->mask[q] = (UINT64_C(1) << s->base[q + 1]) - (UINT64_C(1) << s->base[q]);
+  for (int q = 0; q < GM_QUEUES; q++) s->mask[q] = (UINT64_C(1) << s->base[q + 1]) - (UINT64_C(1) << s->base[q]);
 }
 
 static gm_range range(const gm_machine *m, uint32_t local, uint32_t rows) {
-  if (gm_is_garbage(local)) return (gm_range){ 0 };
+  if (gm_is_garbage(local)) return (gm_range){0};
   uint32_t start = gm_row_of(m, local);
-  return (gm_range){ true, gm_is_acc(local), start, start + rows };
+  return (gm_range){true, gm_is_acc(local), start, start + rows};
 }
 
 static bool overlap(const gm_range *x, const gm_range *y) {
@@ -63,7 +62,8 @@ static void decode(gm_machine *m, const gm_command *c, gm_entry *e) {
     uint32_t local = gm_local(c->rs2);
     e->queue = GM_ST;
     e->a = range(m, local, span(m, gm_cols(c->rs2), gm_rows(c->rs2), (uint32_t)m->config.dim));
-    if (s->pooling) e->a.end = ((e->a.start >> m->acc_bank_shift) + 1) << m->acc_bank_shift; /* :242-252 to the end of the bank */
+    if (s->pooling)
+      e->a.end = ((e->a.start >> m->acc_bank_shift) + 1) << m->acc_bank_shift; /* :242-252 to the end of the bank */
     return;
   }
   case GM_PRELOAD:
@@ -75,8 +75,7 @@ static void decode(gm_machine *m, const gm_command *c, gm_entry *e) {
     return;
   default: /* compute */
     e->queue = GM_EX;
-    e->a = range(m, gm_local(c->rs1),
-                 (uint32_t)(s->a_transposed ? gm_cols(c->rs1) : gm_rows(c->rs1)) * s->a_stride);
+    e->a = range(m, gm_local(c->rs1), (uint32_t)(s->a_transposed ? gm_cols(c->rs1) : gm_rows(c->rs1)) * s->a_stride);
     e->b = range(m, gm_local(c->rs2), (uint32_t)gm_rows(c->rs2));
     s->lone_preload = false;
     return;
@@ -94,9 +93,11 @@ static uint64_t hazards(const gm_station *s, const gm_entry *n) {
     bool waiting;
     switch (n->queue) {
     case GM_LD: waiting = overlap(&n->a, &e->a) || (e->queue == GM_EX && overlap(&n->a, &e->b)); break;
-    case GM_EX: waiting = e->queue == GM_LD ? overlap(&n->a, &e->a) || overlap(&n->b, &e->a)
-                                            : n->a_is_destination && overlap(&n->a, &e->a); break;
-    default:    waiting = (e->queue == GM_LD || e->a_is_destination) && overlap(&n->a, &e->a); break;
+    case GM_EX:
+      waiting = e->queue == GM_LD ? overlap(&n->a, &e->a) || overlap(&n->b, &e->a)
+                                  : n->a_is_destination && overlap(&n->a, &e->a);
+      break;
+    default: waiting = (e->queue == GM_LD || e->a_is_destination) && overlap(&n->a, &e->a); break;
     }
     if (waiting) waits |= UINT64_C(1) << i;
   }
@@ -124,7 +125,7 @@ void gm_station_complete(gm_machine *m, int i) {
   if (!(s->valid & s->mask[GM_EX])) gm_wake(m, GM_UNIT_EXECUTE, m->now + 1); /* what it waits for has changed */
   if (e->origin != GM_BY_CORE) s->loop_completed[e->origin][e->queue]++;
   if (m->trace) {
-    static const char *const unit[GM_QUEUES] = { "load", "execute", "store" };
+    static const char *const unit[GM_QUEUES] = {"load", "execute", "store"};
     gm_trace_span(m, unit[e->queue], name_of(&e->command), e->issue_cycle, m->now);
   }
 }
@@ -138,10 +139,14 @@ static void issue(gm_machine *m, int queue) {
     uint64_t bit = UINT64_C(1) << i;
     s->issued |= bit;
     e->issue_cycle = m->now;
-    for (uint64_t rest = s->valid & s->mask[queue]; rest; rest &= rest - 1) s->entry[__builtin_ctzll(rest)].waits &= ~bit;
-    if (queue == GM_LD) gm_loader_push(m, &e->command, i);
-    else if (queue == GM_EX) gm_executor_push(m, &e->command, i);
-    else gm_storer_push(m, &e->command, i);
+    for (uint64_t rest = s->valid & s->mask[queue]; rest; rest &= rest - 1)
+      s->entry[__builtin_ctzll(rest)].waits &= ~bit;
+    if (queue == GM_LD)
+      gm_loader_push(m, &e->command, i);
+    else if (queue == GM_EX)
+      gm_executor_push(m, &e->command, i);
+    else
+      gm_storer_push(m, &e->command, i);
     if (e->is_config && queue != GM_EX) gm_station_complete(m, i); /* complete_on_issue */
     return;
   }
@@ -151,9 +156,12 @@ static void issue(gm_machine *m, int queue) {
 static bool allocate(gm_machine *m, const gm_command *c, uint8_t origin, uint64_t valid_at_start) {
   gm_station *s = &m->rs;
   int kind = (int)(c->rs1 & 3);
-  int queue = c->funct == GM_CONFIG ? (kind == GM_CONFIG_EX ? GM_EX : kind == GM_CONFIG_LD ? GM_LD : GM_ST)
+  int queue = c->funct == GM_CONFIG                                                 ? (kind == GM_CONFIG_EX   ? GM_EX
+                                                                                       : kind == GM_CONFIG_LD ? GM_LD
+                                                                                                              : GM_ST)
               : c->funct == GM_MVIN || c->funct == GM_MVIN2 || c->funct == GM_MVIN3 ? GM_LD
-              : c->funct == GM_MVOUT ? GM_ST : GM_EX;
+              : c->funct == GM_MVOUT                                                ? GM_ST
+                                                                                    : GM_EX;
   uint64_t free_entries = s->mask[queue] & ~valid_at_start;
   if (!free_entries) return false;
   int i = __builtin_ctzll(free_entries);
@@ -165,10 +173,14 @@ static bool allocate(gm_machine *m, const gm_command *c, uint8_t origin, uint64_
   s->valid |= UINT64_C(1) << i;
   s->issued &= ~(UINT64_C(1) << i);
   m->counters.commands++;
-  if (e->is_config) m->counters.configs++;
-  else if (queue == GM_LD) m->counters.loads++;
-  else if (queue == GM_ST) m->counters.stores++;
-  else if (c->funct != GM_PRELOAD) m->counters.computes++;
+  if (e->is_config)
+    m->counters.configs++;
+  else if (queue == GM_LD)
+    m->counters.loads++;
+  else if (queue == GM_ST)
+    m->counters.stores++;
+  else if (c->funct != GM_PRELOAD)
+    m->counters.computes++;
   return true;
 }
 
@@ -199,5 +211,6 @@ void gm_station_step(gm_machine *m) {
       gm_wake(m, GM_UNIT_FRONT, m->now);
     }
   }
-  if (s->valid != valid_at_start || s->issued != issued_at_start || done >= 0 || more_to_complete(m)) gm_wake(m, GM_UNIT_STATION, m->now + 1);
+  if (s->valid != valid_at_start || s->issued != issued_at_start || done >= 0 || more_to_complete(m))
+    gm_wake(m, GM_UNIT_STATION, m->now + 1);
 }

@@ -8,7 +8,9 @@
  * then put beat by beat; a write is in flight until it is acknowledged). */
 #include "target/gemmini/machine/internal.h"
 
-enum { PASSTHROUGH = 2 }; /* rows between norm and scale: the normalizer's queue, without a normalizer (Normalizer.scala:618) */
+enum {
+  PASSTHROUGH = 2
+}; /* rows between norm and scale: the normalizer's queue, without a normalizer (Normalizer.scala:618) */
 
 void gm_store_init(gm_machine *m) {
   gm_storer *s = &m->st;
@@ -45,7 +47,9 @@ int gm_storer_finished(gm_machine *m, bool take) {
 }
 
 /* Rows keep their order from stage to stage, so one ring holds them all; a stage is a stretch of it. */
-static gm_store_row *head(gm_storer *s, enum gm_store_stage stage) { return &s->ring[s->first[stage] & (GM_STORE_RING - 1)]; }
+static gm_store_row *head(gm_storer *s, enum gm_store_stage stage) {
+  return &s->ring[s->first[stage] & (GM_STORE_RING - 1)];
+}
 static int count(const gm_storer *s, enum gm_store_stage stage) { return (int)(s->end[stage] - s->first[stage]); }
 static bool visible(const gm_machine *m, enum gm_store_stage stage) {
   const gm_storer *s = &m->st;
@@ -177,7 +181,8 @@ static bool start(gm_machine *m) {
   s->tracker_now = (uint8_t)slot;
   s->tracker[slot].valid = true;
   s->tracker[slot].entry = s->queue[s->head].entry;
-  s->tracker[slot].rows_left = s->pooling ? r->pool_out_rows * r->pool_out_cols * r->pool_size * r->pool_size : s->rows * s->blocks;
+  s->tracker[slot].rows_left =
+      s->pooling ? r->pool_out_rows * r->pool_out_cols * r->pool_size * r->pool_size : s->rows * s->blocks;
   s->trackers_busy++;
   s->sending = true;
   return true;
@@ -188,7 +193,7 @@ static bool send_block(gm_machine *m) {
   gm_storer *s = &m->st;
   int element = s->wide ? gm_acc_bytes(&m->config) : gm_input_bytes(&m->config), dim = m->config.dim;
   bool last_block = s->block == s->blocks - 1;
-  gm_store_row r = { .ready = m->now + 1, .tracker = s->tracker_now, .acc = s->acc };
+  gm_store_row r = {.ready = m->now + 1, .tracker = s->tracker_now, .acc = s->acc};
   r.block = (uint8_t)s->block;
   r.bytes = (uint16_t)((last_block ? (s->columns - 1) % dim + 1 : dim) * element);
   bool last;
@@ -258,7 +263,8 @@ void gm_store_step(gm_machine *m) {
     s->returned_now = false;
     gm_wake(m, GM_UNIT_STATION, m->now);
   }
-  int dispatch_before = count(s, GM_STORE_DISPATCH), norm_before = count(s, GM_STORE_NORM), scale_before = count(s, GM_STORE_SCALE);
+  int dispatch_before = count(s, GM_STORE_DISPATCH), norm_before = count(s, GM_STORE_NORM),
+      scale_before = count(s, GM_STORE_SCALE);
   int passthrough_before = s->passthrough;
   writer(m);
   into_issue(m);
@@ -266,8 +272,8 @@ void gm_store_step(gm_machine *m) {
   into_norm(m, norm_before);
   controller(m, dispatch_before);
   bool blocked = s->count && !s->sending && s->trackers_busy >= s->trackers;
-  if (s->end[GM_STORE_DISPATCH] != s->first[GM_STORE_ISSUE] || s->writing || s->sending || s->last_sent || s->returned_now ||
-      (s->count && !blocked))
+  if (s->end[GM_STORE_DISPATCH] != s->first[GM_STORE_ISSUE] || s->writing || s->sending || s->last_sent ||
+      s->returned_now || (s->count && !blocked))
     gm_wake(m, GM_UNIT_STORE, m->now + 1);
 }
 
