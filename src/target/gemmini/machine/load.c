@@ -192,23 +192,23 @@ static void receive(gm_machine *m, bool merger_was_free, bool popped) {
     l->serving_interval = r->interval;
     l->beats_left = r->beats;
     l2_pop(&m->l2);
-    if (l->serving_kind == L2_WRITE) gm_write_acknowledged(m);
-    if (l->serving_kind == L2_READ) {
-      l->merging = true;
-      l->merge = l->packet[l->serving];
-      l->beats_read = l->bytes_sent = l->bytes_sent_next = 0;
+    if (l->serving_kind != L2_READ) { /* nobody can hold it up: all its beats are settled */
+      l->next_beat = m->now + (unsigned)(l->beats_left * l->serving_interval);
+      if (l->serving_kind == L2_WRITE) gm_write_acknowledged(m);
+      if (l->serving_kind == L2_REFILL) m->refill[l->serving].last_beat = l->next_beat - l->serving_interval;
+      l->beats_left = 0;
+      return;
     }
+    l->merging = true;
+    l->merge = l->packet[l->serving];
+    l->beats_read = l->bytes_sent = l->bytes_sent_next = 0;
   }
   l->beats_left--;
   l->next_beat = m->now + l->serving_interval;
-  if (l->serving_kind == L2_REFILL && !l->beats_left) m->refill[l->serving].last_beat = m->now;
-  if (l->serving_kind == L2_READ) {
-    int beat = m->config.dma_bus_bits / 8;
-    l->beats_read += beat;
-    if (!l->beats_left) {
-      l->freed |= UINT64_C(1) << l->serving;
-      l->beats_read = l->merge.length;
-    }
+  l->beats_read += m->config.dma_bus_bits / 8;
+  if (!l->beats_left) {
+    l->freed |= UINT64_C(1) << l->serving;
+    l->beats_read = l->merge.length;
   }
 }
 
@@ -367,6 +367,7 @@ static void controller(gm_machine *m) {
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* The next cycle in which any of this may move. */
 static uint64_t next_move(const gm_machine *m) {
@@ -379,14 +380,14 @@ static uint64_t next_move(const gm_machine *m) {
   uint64_t next = GM_NEVER;
   if (l->count && l->trackers_busy < l->trackers)
     next = l->queue[l->head].ready > soon ? l->queue[l->head].ready : soon;
-  if (l->beats_left)
-    next = earlier(next, l->next_beat > soon ? l->next_beat : soon);
-  else if (m->l2.n_pending)
-    next = earlier(next, m->l2.pending[0].ready > soon ? m->l2.pending[0].ready : soon);
+  if (l->beats_left || m->l2.n_pending) {
+    uint64_t served = l->beats_left ? l->next_beat : later(l->next_beat, m->l2.pending[0].ready);
+    next = earlier(next, later(served, soon));
+  }
   for (int c = 0; c < L2_CLIENTS; c++) {
     if (!m->l2.queue[c].count) continue;
-    uint64_t eligible = m->l2.queue[c].request[m->l2.queue[c].head].eligible;
-    next = earlier(next, eligible > soon ? eligible : soon);
+    uint64_t eligible = later(m->l2.queue[c].request[m->l2.queue[c].head].eligible, m->l2.accept_next);
+    next = earlier(next, later(eligible, soon));
   }
   return next;
 }

@@ -59,32 +59,41 @@ static bool visible(const gm_machine *m, enum gm_store_stage stage) {
 static void pass(gm_storer *s, enum gm_store_stage stage, uint64_t ready) {
   head(s, stage)->ready = ready;
   s->first[stage]++;
+  s->passed++;
   if (stage != GM_STORE_ISSUE) s->end[stage + 1]++;
 }
 
 /* ---- DMA writer ---- */
 
-/* One beat. True if the row's last beat leaves in this cycle. */
-static bool put_beat(gm_machine *m) {
+/* The next packet of the row, as large as it gets (DMA.scala StreamWriter). */
+static void start_packet(gm_machine *m) {
   gm_storer *s = &m->st;
   const int beat = m->config.dma_bus_bits / 8;
-  if (!s->beats_left) {
-    if (s->in_flight >= m->config.max_in_flight_writes || !l2_has_room(&m->l2, L2_DMA)) return false;
-    int size = 0, written = 0;
-    for (int z = beat; z <= m->config.dma_max_bytes; z <<= 1) {
-      int offset = (int)(s->write_address & (unsigned)(z - 1));
-      int bytes = offset + s->write_bytes > z ? z - offset : s->write_bytes;
-      if (bytes > written) written = bytes, size = z;
-    }
-    bool whole = size == m->l2.p.line_bytes && written == size;
-    s->beats_left = size / beat;
-    s->packet_bytes = written;
-    s->in_flight++;
-    gm_wake(m, GM_UNIT_READ, m->now + 1);
-    l2_send(&m->l2, L2_DMA, m->now + 2, L2_WRITE, s->write_address & ~(uint64_t)(size - 1), size, whole, 0);
-    m->counters.store_bytes += (unsigned)written;
+  int size = 0, written = 0;
+  for (int z = beat; z <= m->config.dma_max_bytes; z <<= 1) {
+    int offset = (int)(s->write_address & (unsigned)(z - 1));
+    int bytes = offset + s->write_bytes > z ? z - offset : s->write_bytes;
+    if (bytes > written) written = bytes, size = z;
   }
-  if (--s->beats_left) return false;
+  bool whole = size == m->l2.p.line_bytes && written == size;
+  s->packet_bytes = written;
+  s->packet_done = m->now + (unsigned)(size / beat) - 1;
+  s->in_packet = true;
+  s->in_flight++;
+  gm_wake(m, GM_UNIT_READ, m->now + 1);
+  l2_send(&m->l2, L2_DMA, m->now + 2, L2_WRITE, s->write_address & ~(uint64_t)(size - 1), size, whole, 0);
+  m->counters.store_bytes += (unsigned)written;
+}
+
+/* Puts beat by beat. True if the row's last beat leaves in this cycle. */
+static bool put(gm_machine *m) {
+  gm_storer *s = &m->st;
+  if (!s->in_packet) {
+    if (s->in_flight >= m->config.max_in_flight_writes || !l2_has_room(&m->l2, L2_DMA)) return false;
+    start_packet(m);
+  }
+  if (m->now < s->packet_done) return false;
+  s->in_packet = false;
   s->write_address += (unsigned)s->packet_bytes;
   s->write_bytes -= s->packet_bytes;
   return s->write_bytes == 0;
@@ -98,7 +107,7 @@ void gm_write_acknowledged(gm_machine *m) {
 static void writer(gm_machine *m) {
   gm_storer *s = &m->st;
   if (s->writing) {
-    if (!put_beat(m)) return;
+    if (!put(m)) return;
     s->writing = false;
   }
   if (!visible(m, GM_STORE_ISSUE)) return;
@@ -107,7 +116,7 @@ static void writer(gm_machine *m) {
     s->writing = true;
     s->write_address = r->address;
     s->write_bytes = r->block * (1 << m->input_shift) + r->bytes;
-    s->beats_left = 0;
+    s->in_packet = false;
   }
   if (!r->acc && !r->garbage) s->spad_rows_out--;
   pass(s, GM_STORE_ISSUE, 0);
@@ -217,6 +226,7 @@ static bool send_block(gm_machine *m) {
     if (++s->block == s->blocks) s->block = 0, s->row++;
   }
   s->ring[s->end[GM_STORE_DISPATCH]++ & (GM_STORE_RING - 1)] = r;
+  s->passed++;
   return last;
 }
 
@@ -256,8 +266,31 @@ static void controller(gm_machine *m, int dispatch_before) {
   }
 }
 
+/* The next cycle in which any of this may move, after one in which `passed_before` tells whether something did. */
+static uint64_t next_move(const gm_machine *m, uint32_t passed_before) {
+  const gm_storer *s = &m->st;
+  const uint64_t soon = m->now + 1;
+  if (s->passed != passed_before || s->last_sent || s->returned_now) return soon;
+  uint64_t next = GM_NEVER;
+  if (s->sending || (s->count && s->trackers_busy < s->trackers)) { /* it waits for room behind it, or may start */
+    if (!s->sending || count(s, GM_STORE_DISPATCH) < s->depth_of[GM_STORE_DISPATCH]) return soon;
+  }
+  if (s->writing) {
+    if (!s->in_packet) return soon;
+    next = s->packet_done > soon ? s->packet_done : soon;
+  }
+  for (int stage = 0; stage < GM_STORE_STAGES; stage++) {
+    if (!count(s, stage)) continue;
+    uint64_t ready = s->ring[s->first[stage] & (GM_STORE_RING - 1)].ready;
+    if (ready <= m->now && stage == GM_STORE_DISPATCH && count(s, GM_STORE_NORM) < s->depth_of[GM_STORE_NORM]) return soon; /* for its bank */
+    if (ready > m->now && ready < next) next = ready;
+  }
+  return next;
+}
+
 void gm_store_step(gm_machine *m) {
   gm_storer *s = &m->st;
+  const uint32_t passed_before = s->passed;
   if (s->returned_now) {
     s->trackers_done = true;
     s->returned_now = false;
@@ -271,10 +304,7 @@ void gm_store_step(gm_machine *m) {
   into_scale(m, scale_before, passthrough_before);
   into_norm(m, norm_before);
   controller(m, dispatch_before);
-  bool blocked = s->count && !s->sending && s->trackers_busy >= s->trackers;
-  if (s->end[GM_STORE_DISPATCH] != s->first[GM_STORE_ISSUE] || s->writing || s->sending || s->last_sent ||
-      s->returned_now || (s->count && !blocked))
-    gm_wake(m, GM_UNIT_STORE, m->now + 1);
+  gm_wake(m, GM_UNIT_STORE, next_move(m, passed_before));
 }
 
 bool gm_storer_busy(const gm_machine *m) {
