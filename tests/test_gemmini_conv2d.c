@@ -192,7 +192,7 @@ static void illegal_steps_are_refused_with_the_reason(void **state) {
   refused("n=1 h=90 w=90 c=256 k=256 r=3 s=3", "hold b=whole", "KiB of scratchpad");
   refused("n=1 h=30 w=30 c=64 k=64 r=3 s=3 pool=4", "", "pool=2 or pool=3");
   refused("n=1 h=30 w=30 c=64 k=64 r=3 s=3 pool=3 pool_pad=1", "", "relu=1");
-  refused("n=1 h=30 w=30 c=64 k=64 r=3 s=3 pool=2 relu=1 pool_pad=1", "tile q=4", "all 15 columns");
+  refused("n=1 h=114 w=114 c=16 k=16 r=3 s=3 pool=3 pool_stride=2", "tile p=4 q=55", "one bank");
 }
 
 static void capacity_is_never_exceeded(void **state) {

@@ -9,15 +9,18 @@
 #include "base/random.h"
 #include "tilewright/target.h"
 
+/* "m=64 ..." of a gemm, or "conv2d n=1 ...". */
 static tw_problem problem_of(const tw_target *target, const char *words) {
   char text[256];
   snprintf(text, sizeof text, "%s", words);
-  const char *word[16];
+  const char *word[24];
   size_t n = 0;
   for (char *w = strtok(text, " "); w; w = strtok(NULL, " ")) word[n++] = w;
   tw_problem p;
   tw_error error = {0};
-  if (tw_problem_parse("gemm", n, word, &p, &error) != TW_OK || target->supports(target, &p, &error) != TW_OK)
+  const bool named = !strchr(word[0], '=');
+  if (tw_problem_parse(named ? word[0] : "gemm", n - named, word + named, &p, &error) != TW_OK ||
+      target->supports(target, &p, &error) != TW_OK)
     fail_msg("%s: %s", words, error.text);
   return p;
 }
@@ -124,12 +127,40 @@ static void the_pipeline_is_right(void **state) {
         "pipeline m=64 n=64 k=64 loads=8 stores=8\nreuse weights kji\nunroll 1");
 }
 
+static void walks_along_the_menu_of_conv2d_are_right(void **state) {
+  (void)state;
+  static const char *const shapes[] = {
+      "conv2d n=2 h=10 w=18 c=32 k=48 r=3 s=3",
+      "conv2d n=1 h=14 w=14 c=40 k=70 r=3 s=3 pad=1 bias=row relu=1 scale=0.1",
+      "conv2d n=1 h=30 w=30 c=3 k=20 r=7 s=7 stride=2 pad=3 bias=row out=i32",
+      "conv2d n=1 h=26 w=40 c=16 k=16 r=3 s=3 pad=1 pool=3 pool_stride=2 pool_pad=1 relu=1 scale=0.5",
+      "conv2d n=1 h=12 w=20 c=20 k=33 r=2 s=3 stride=2 layout=krsc",
+      "conv2d n=2 h=9 w=11 c=64 k=64 r=1 s=1 bias=row",
+      "conv2d n=1 h=15 w=15 c=70 k=30 r=1 s=1 stride=2",
+  };
+  walks("gemmini-16x16-int8", 13, shapes, sizeof shapes / sizeof *shapes);
+}
+
+/* The steps that the published convolutions end with, in small; a pooled tile fills a bank. */
+static void the_pipeline_of_conv2d_is_right(void **state) {
+  (void)state;
+  const tw_target *target = find("gemmini-16x16-int8");
+  after(target, "conv2d n=2 h=18 w=58 c=32 k=64 r=3 s=3",
+        "pipeline p=2 q=56 k=64 c=32 r=3 loads=8 stores=8\nloops krsc");
+  after(target, "conv2d n=1 h=16 w=16 c=64 k=64 r=3 s=3 bias=row",
+        "pipeline p=14 q=14 k=32 c=32 r=3 loads=8 stores=16\nunroll runs\norder kp");
+  after(target, "conv2d n=1 h=56 w=56 c=16 k=32 r=3 s=3 pad=1 pool=3 pool_stride=2 pool_pad=1 relu=1 scale=0.1",
+        "pipeline p=4 q=28 k=16 c=16 r=3 loads=8 stores=8");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_pipeline_is_right),
       cmocka_unit_test(the_hardware_loop_is_right),
       cmocka_unit_test(walks_along_the_menu_are_right_on_int8),
       cmocka_unit_test(walks_along_the_menu_are_right_on_fp32),
+      cmocka_unit_test(the_pipeline_of_conv2d_is_right),
+      cmocka_unit_test(walks_along_the_menu_of_conv2d_are_right),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

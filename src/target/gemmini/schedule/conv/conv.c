@@ -13,8 +13,8 @@ static const char *c_name(tw_type type) {
   }
 }
 
-/* config_st has two bits for the window, its stride and its padding, eight for the sizes of images (gemmini.h). */
-enum { POOL_LIMIT = 3, IMAGE_LIMIT = 255 };
+/* config_st has two bits for the window, its stride and its padding (gemmini.h). */
+enum { POOL_LIMIT = 3 };
 
 static tw_status check_pooling(const gm_config *config, const tw_conv2d *p, tw_error *error) {
   if (!p->pool) return TW_OK;
@@ -25,9 +25,6 @@ static tw_status check_pooling(const gm_config *config, const tw_conv2d *p, tw_e
     return tw_fail(error, TW_USAGE,
                    "%s pools what lies outside the image as zeros: with pool_pad=%" PRId64 " it needs relu=1",
                    config->name, p->pool_pad);
-  if (p->pool_pad && p->q > IMAGE_LIMIT)
-    return tw_fail(error, TW_USAGE, "%s pools with pool_pad at most %d columns, not %" PRId64, config->name,
-                   IMAGE_LIMIT, p->q);
   if (p->output != TW_I8)
     return tw_fail(error, TW_USAGE, "%s pools elements of out=i8, not of out=%s", config->name,
                    tw_type_name(p->output));

@@ -75,9 +75,9 @@ typedef struct gm_conv_layout {
   int chunk_h, chunk_w; /* rows and columns of a chunk */
   int a_row;            /* scratchpad rows from row to row of a chunk; a block of channels takes chunk_w of them */
   int block, blocks;    /* pixels in a full block; blocks in a row of a full tile */
-  int c_block, c_row,
-      c_plane;          /* accumulator rows from block to block of pixels, row to row, block of k to block of k */
-  int c_rows, c_stride; /* accumulator rows of a tile; from buffer 0 to buffer 1 */
+  int c_block, c_row, c_plane; /* accumulator rows from block to block of pixels, row to row (with pooling: the
+                                * columns of the tile), block of k to block of k */
+  int c_rows, c_stride;        /* accumulator rows of a tile; from buffer 0 to buffer 1 */
   size_t spad_bytes, acc_bytes;
 } gm_conv_layout;
 

@@ -328,6 +328,8 @@ static void tile(gm_conv_emitter *e) {
   if (!p->hoist_configs) config_loads_and_stores(e);
   gm_conv_rows_text(e, "y", text, sizeof text);
   gm_write(&e->out, "const int rows = %s;", text);
+  gm_conv_columns_text(e, "x", text, sizeof text);
+  if (e->v->pool || e->layout->tiles_x > 1) gm_write(&e->out, "const int columns = %s;", text);
   if (gm_conv_fills_ahead(p)) {
     next_k_text(e, text, sizeof text);
     gm_write(&e->out, "const int next_k = %s;", text);

@@ -374,11 +374,13 @@ static void set_pooled_stores(gm_conv_emitter *e) {
   gm_float_text(v->scale, scale, sizeof scale);
   gm_conv_left_text(p->tile_p, v->out_h, "y", rows, sizeof rows);
   gm_conv_left_text(p->tile_q, v->out_w, "x", columns, sizeof columns);
-  if (v->pool_pad)
+  if (v->pool_pad) {
     LINE("const int above = MAX(0, %d - y * %d); /* rows of the first windows outside */", v->pool_pad, v->pool_stride);
-  LINE("gemmini_extended2_config_st(%ld, %s, %s, %d, %d, %d, %s, %s, rows, %d, %s, %d);", (long)v->k * v->output_bytes,
-       v->relu ? "RELU" : "NO_ACTIVATION", scale, v->pool_stride, v->pool, p->tile_p > 1 ? v->out_w : 0, rows, columns,
-       e->layout->columns, v->pool_pad ? "above" : "0", v->pool_pad);
+    LINE("const int before = MAX(0, %d - x * %d); /* columns */", v->pool_pad, v->pool_stride);
+  }
+  LINE("gemmini_extended2_config_st(%ld, %s, %s, %d, %d, %d, %s, %s, rows, columns, %s, %s);",
+       (long)v->k * v->output_bytes, v->relu ? "RELU" : "NO_ACTIVATION", scale, v->pool_stride, v->pool,
+       p->tile_p > 1 ? v->out_w : 0, rows, columns, v->pool_pad ? "above" : "0", v->pool_pad ? "before" : "0");
 }
 
 void gm_conv_emit_set_stores(gm_conv_emitter *e) {

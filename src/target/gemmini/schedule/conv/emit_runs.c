@@ -49,6 +49,9 @@ static void straight_slot(runs *n) {
   }
 }
 
+/* Accumulator rows from row to row of results. */
+static int row_of_c(const runs *n) { return n->e->v->pool ? n->columns : n->e->layout->c_row; }
+
 /* The pairs of row `y` of the straight code. */
 static void row(runs *n, int y, bool first_of_run) {
   gm_conv_emitter *e = n->e;
@@ -57,7 +60,7 @@ static void row(runs *n, int y, bool first_of_run) {
   for (int i = 0; i < n->blocks; i++) {
     const int pixel = i == 0 ? 0 : n->head + (i - 1) * l->block;
     const int a = pixel * l->a_stride + y * l->row_step * l->a_row;
-    const int c = (e->v->pool ? pixel : i * l->c_block) + y * l->c_row;
+    const int c = (e->v->pool ? pixel : i * l->c_block) + y * row_of_c(n);
     char low[48] = "";
     if (i == 0 && lack) snprintf(low, sizeof low, " - BLOCK(%d) + BLOCK(%d)", l->block, n->head);
     if (first_of_run && i == 0)
@@ -75,7 +78,7 @@ static void rolled_rows(runs *n) {
   row(n, 0, true);
   if (l->rows == 1) return;
   LINE("for (int yy = 1; yy < rows; yy++) {");
-  LINE("a += %d; c += %d;", l->row_step * l->a_row, l->c_row);
+  LINE("a += %d; c += %d;", l->row_step * l->a_row, row_of_c(n));
   LINE("KEEP(a); KEEP(c);");
   n->pairs = 0;
   row(n, 0, false);
@@ -162,19 +165,24 @@ static runs runs_of(gm_conv_emitter *e, int columns) {
   return n;
 }
 
+/* One copy of the runs for each number of columns that a tile can have: the first, the last, those between them. */
 void gm_conv_emit_runs(gm_conv_emitter *e) {
   const gm_conv *v = e->v;
   const gm_conv_layout *l = e->layout;
-  const int tile = e->plan->tile_q, last_x = (l->tiles_x - 1) * tile;
-  const int last = gm_conv_extent(v, last_x, v->out_w - last_x, v->q);
-  runs full = runs_of(e, l->columns), rest = runs_of(e, last);
-  if (last == l->columns || l->tiles_x == 1) {
-    nest(&full);
-    return;
+  const int tile = e->plan->tile_q, last = l->tiles_x - 1;
+  const int at[] = {gm_min(1, last), 0, last};
+  int kinds[3], n = 0;
+  for (int i = 0; i < 3; i++) {
+    const int x = at[i] * tile, columns = gm_conv_extent(v, x, gm_min(tile, v->out_w - x), v->q);
+    bool seen = false;
+    for (int j = 0; j < n; j++) seen |= kinds[j] == columns;
+    if (!seen) kinds[n++] = columns;
   }
-  LINE("if (x < %d) {", last_x);
-  nest(&full);
-  LINE("} else { /* the last columns */");
-  nest(&rest);
-  LINE("}");
+  for (int i = 0; i < n; i++) {
+    runs r = runs_of(e, kinds[i]);
+    if (n > 1 && i < n - 1) LINE(i ? "} else if (columns == %d) {" : "if (columns == %d) {", kinds[i]);
+    if (n > 1 && i == n - 1) LINE("} else { /* %d columns */", kinds[i]);
+    nest(&r);
+  }
+  if (n > 1) LINE("}");
 }

@@ -83,10 +83,23 @@ static tw_status check_levers(const gm_config *config, const gm_conv *v, const g
   return TW_OK;
 }
 
-static tw_status check_pooling(const gm_conv *v, const gm_conv_plan *p, const gm_conv_layout *l, tw_error *error) {
+/* A pooling mvout has no size that the reservation station could know: it takes it to read up to the end of the bank that
+ * it begins in, and no further (ReservationStation.scala:242-252). What lies in the next bank could be overwritten. */
+static bool straddles_banks(const gm_config *config, const gm_conv_plan *p, const gm_conv_layout *l) {
+  const int bank = gm_acc_bank_rows(config);
+  for (int i = 0; i < p->c_buffers; i++)
+    if (i * l->c_stride / bank != (i * l->c_stride + l->c_rows - 1) / bank) return true;
+  return false;
+}
+
+static tw_status check_pooling(const gm_config *config, const gm_conv *v, const gm_conv_plan *p,
+                               const gm_conv_layout *l, tw_error *error) {
   if (!v->pool) return TW_OK;
-  if (v->pool_pad && p->tile_q < v->out_w)
-    return tw_fail(error, TW_USAGE, "with pool_pad a tile has all %d columns", v->out_w);
+  if (straddles_banks(config, p, l))
+    return tw_fail(error, TW_USAGE,
+                   "a tile of %d accumulator rows that is pooled must lie in one bank of %d: use smaller tiles, and "
+                   "'banks a=0,2 b=1,3 c=0,1' with two buffers",
+                   l->c_rows, gm_acc_bank_rows(config));
   if (l->rows > IMAGE_LIMIT || l->columns > IMAGE_LIMIT)
     return tw_fail(error, TW_USAGE, "a tile of %d x %d results is too large to be pooled: at most %d x %d", l->rows,
                    l->columns, IMAGE_LIMIT, IMAGE_LIMIT);
@@ -147,7 +160,7 @@ tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *v, const gm_
   shape_chunk(v, p, l);
   shape_tile(config, v, p, l);
   tw_status status = check_levers(config, v, p, error);
-  if (status == TW_OK) status = check_pooling(v, p, l, error);
   if (status == TW_OK) status = place_accumulator(config, p, l, error);
+  if (status == TW_OK) status = check_pooling(config, v, p, l, error);
   return status == TW_OK ? place_operands(config, v, p, l, error) : status;
 }

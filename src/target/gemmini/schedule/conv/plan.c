@@ -35,7 +35,7 @@ void gm_conv_plain(const gm_config *config, const gm_conv *v, gm_conv_plan *plan
       .loops = "rsck",
       .unroll = 1,
   };
-  if (v->pool) plan->tile_q = v->pool_pad ? v->out_w : gm_min(v->out_w, 4), plan->tile_k = 1;
+  if (v->pool) plan->tile_q = gm_min(v->out_w, 4), plan->tile_k = 1;
   const int columns = v->pool ? gm_min(v->q, (plan->tile_q - 1) * v->pool_stride + v->pool) : plan->tile_q;
   const int rows = v->pool ? v->pool : 1;
   while (plan->tile_c > 1 && (rows * ((columns - 1) * v->stride + v->s) * plan->tile_c > half ||
