@@ -6,7 +6,7 @@ _tilewright() {
   case $previous in
     -t | --target) words=$(tilewright targets 2>/dev/null | awk '/^[^ ]/ {print $1}') ;;
     -o | --out) COMPREPLY=($(compgen -d -- "$current")); return ;;
-    -s | --schedule | --trace) COMPREPLY=($(compgen -f -- "$current")); return ;;
+    -s | --schedule | --trace | --from) COMPREPLY=($(compgen -f -- "$current")); return ;;
     *)
       if [ "$COMP_CWORD" = 1 ]; then
         words="targets ops tune run emit bench model report wisdom --help --version"

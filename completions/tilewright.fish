@@ -27,3 +27,4 @@ complete -c tilewright -x -s t -l target -a "(__tilewright_targets)"
 complete -c tilewright -r -s o -l out
 complete -c tilewright -r -s s -l schedule
 complete -c tilewright -r -l trace
+complete -c tilewright -r -l from

@@ -1,5 +1,6 @@
 /* A user's program as the start of a search: what is understood, what is refused, what is found, what is rewritten. */
 #include "gemmini_yardstick.h"
+#include "target/gemmini/build.h"
 #include "target/gemmini/rewrite/clean.h"
 #include "target/gemmini/rewrite/diagnose.h"
 #include "target/gemmini/rewrite/rewrite.h"
@@ -195,6 +196,104 @@ static void the_diagnosis_names_what_each_program_was_written_for(void **state) 
   yardstick_free(all, n);
 }
 
+/* ---- rewrites ---- */
+
+/* The program after the steps; its result must be right on inputs that the study has not seen. 0 if a step does not apply. */
+static double cycles_after(const tw_program *program, const yardstick *y, const tw_schedule *steps) {
+  char *source = NULL, *elf = NULL;
+  size_t size = 0;
+  tw_case data = {0};
+  gm_run_result result = {0};
+  const gm_run_options options = {0};
+  tw_error error = {0};
+  if (gm_rewrite(program, steps, &source, &error) != TW_OK) {
+    assert_true(error.text[0] && !strchr(error.text, '\n'));
+    return 0;
+  }
+  must(gm_build(&config, &y->problem, source, strlen(source), &elf, &size, &error), &error);
+  must(tw_case_make(&y->problem, 99, 1, &data, &error), &error);
+  tw_status status = gm_run(&config, elf, size, &data, &options, &result, &error);
+  if (status != TW_OK) fail_msg("%s after %s: %s", y->program, steps->step[steps->n - 1], error.text);
+  tw_case_free(&data);
+  free(elf);
+  free(source);
+  return (double)result.core.cycles;
+}
+
+/* Cycles of the program after all removals that apply; then after one step more. */
+static double rewritten(const yardstick *y, const char *last, double *start) {
+  static const char *const removals[] = {
+      "remove configs", "remove loads", "remove fences", "overwrite instead of zeros", "wide loads", "wide stores"};
+  tw_program *program = NULL;
+  tw_error error = {0};
+  must(gm_study(&config, &y->problem, y->source, y->length, 5, 1, &program, &error), &error);
+  tw_schedule steps = {0};
+  for (size_t i = 0; i < sizeof removals / sizeof *removals; i++) {
+    tw_schedule longer = steps;
+    char *source = NULL;
+    must(tw_schedule_add(&longer, removals[i], &error), &error);
+    if (gm_rewrite(program, &longer, &source, NULL) == TW_OK) steps = longer;
+    free(source);
+  }
+  if (last) must(tw_schedule_add(&steps, last, &error), &error);
+  *start = (double)y->cycles;
+  double cycles = cycles_after(program, y, &steps);
+  gm_forget(program);
+  return cycles;
+}
+
+static void rewritten_programs_are_right(void **state) {
+  (void)state;
+  static const char *const names[] = {"p01_naive_same_bank.c", "p16_mvin48.c",     "p31_partial_all.c",
+                                      "p37_config_step.c",     "p39_fence_step.c", "p41_a_transposed.c",
+                                      "p43_bias_row.c"};
+  static const char *const last[] = {NULL, "place banks", "prefetch products=32",
+                                     "prefetch products=64 and spread stores"};
+  size_t n, applied = 0;
+  yardstick *all = yardstick_load(&n);
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+      for (size_t l = 0; !strcmp(all[i].program, names[k]) && l < sizeof last / sizeof *last; l++) {
+        double start;
+        applied += rewritten(&all[i], last[l], &start) > 0;
+      }
+  print_message("%zu rewritten programs are right\n", applied);
+  assert_true(applied >= 14);
+  yardstick_free(all, n);
+}
+
+static void a_naive_program_becomes_a_fast_one(void **state) {
+  (void)state;
+  size_t n;
+  double start = 0, cycles = 0;
+  yardstick *all = yardstick_load(&n);
+  for (size_t i = 0; i < n; i++)
+    if (!strcmp(all[i].program, "p01_naive_same_bank.c")) cycles = rewritten(&all[i], "prefetch products=32", &start);
+  assert_true(cycles > 0 && cycles * 2 < start);
+  yardstick_free(all, n);
+}
+
+static void the_hardware_loop_is_diagnosed_but_not_rewritten(void **state) {
+  (void)state;
+  size_t n;
+  yardstick *all = yardstick_load(&n);
+  for (size_t i = 0; i < n; i++) {
+    if (strcmp(all[i].program, "p51_hw_partial.c") != 0) continue;
+    tw_program *program = NULL;
+    tw_menu menu;
+    tw_diagnosis d;
+    const tw_schedule nothing = {0};
+    tw_error error = {0};
+    must(gm_study(&config, &all[i].problem, all[i].source, all[i].length, 5, 1, &program, &error), &error);
+    must(gm_rewrites(program, &nothing, &menu, &error), &error);
+    assert_int_equal(menu.n, 0);
+    must(gm_diagnose_program(program, 1, &d, &error), &error);
+    assert_true(d.n > 0);
+    gm_forget(program);
+  }
+  yardstick_free(all, n);
+}
+
 int main(void) {
   config = gemmini_config("gemmini-16x16-int8");
   const struct CMUnitTest tests[] = {
@@ -206,6 +305,9 @@ int main(void) {
       cmocka_unit_test(a_config_goes_only_if_it_sets_what_is_set),
       cmocka_unit_test(zeros_go_where_the_first_product_can_overwrite),
       cmocka_unit_test(the_diagnosis_names_what_each_program_was_written_for),
+      cmocka_unit_test(rewritten_programs_are_right),
+      cmocka_unit_test(a_naive_program_becomes_a_fast_one),
+      cmocka_unit_test(the_hardware_loop_is_diagnosed_but_not_rewritten),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

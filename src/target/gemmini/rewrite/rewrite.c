@@ -1,10 +1,15 @@
 /* rewrite.c - a user's program as the start of a search; see rewrite.h. */
 #include "target/gemmini/rewrite/rewrite.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strings.h"
+#include "target/gemmini/rewrite/clean.h"
 #include "target/gemmini/rewrite/diagnose.h"
+#include "target/gemmini/rewrite/pack.h"
+#include "target/gemmini/rewrite/source.h"
 #include "target/gemmini/rewrite/stream.h"
 
 struct tw_program {
@@ -54,15 +59,160 @@ tw_status gm_diagnose_program(const tw_program *p, int jobs, tw_diagnosis *d, tw
   return gm_diagnose(&p->stream, jobs, d, error);
 }
 
-tw_status gm_rewrites(const tw_program *p, const tw_schedule *s, tw_menu *out, tw_error *error) {
-  (void)p, (void)s, (void)error;
-  *out = (tw_menu){0};
+/* ---- the menu ---- */
+
+/* Each rewrite once; those that move commands are one pass with the options of all of them. */
+static const struct rewrite {
+  const char *step, *lever, *why;
+  gm_pass *pass;
+  gm_pack_options options;
+} rewrites[] = {
+    {"remove configs",
+     "configs",
+     "configurations that set what is set already do nothing but take time",
+     gm_remove_configs,
+     {0}},
+    {"remove loads", "loads", "what a load would bring lies there already, unchanged", gm_remove_loads, {0}},
+    {"remove fences",
+     "fences",
+     "no load and store on the two sides of the fence meet in memory",
+     gm_remove_fences,
+     {0}},
+    {"overwrite instead of zeros",
+     "zeros",
+     "the first product of a sum overwrites the accumulator, which needs no zeros then",
+     gm_remove_zero_fills,
+     {0}},
+    {"wide loads", "width", "loads of neighbouring blocks are one command", gm_widen_loads, {0}},
+    {"wide stores",
+     "width",
+     "stores of neighbouring blocks are one command, and write whole cache lines",
+     gm_widen_stores,
+     {0}},
+    {"place banks",
+     "banks",
+     "weights and activations lie in different banks, and loads go to a bank that is not being read",
+     NULL,
+     {.place = true}},
+    {"keep operands",
+     "banks",
+     "operands that are needed again stay in the scratchpad as far as there is room",
+     NULL,
+     {.keep = true}},
+    {"prefetch products=32",
+     "prefetch",
+     "loads are issued a group of 32 products before their use, spread among the products",
+     NULL,
+     {.prefetch = 32}},
+    {"prefetch products=64",
+     "prefetch",
+     "loads are issued a group of 64 products before their use, spread among the products",
+     NULL,
+     {.prefetch = 64}},
+    {"prefetch products=128",
+     "prefetch",
+     "loads are issued a group of 128 products before their use, spread among the products",
+     NULL,
+     {.prefetch = 128}},
+    {"spread stores",
+     "stores",
+     "results lie in the accumulator's banks in turn, and leave while the next ones are computed",
+     NULL,
+     {.spread = true}},
+    /* Steps that pay only together: what none of them brings alone. */
+    {"keep and prefetch products=64",
+     "prefetch",
+     "operands stay as far as there is room; the others are loaded a group of 64 products ahead",
+     NULL,
+     {.keep = true, .prefetch = 64}},
+    {"prefetch products=64 and spread stores",
+     "prefetch",
+     "loads a group of 64 products ahead, results to the accumulator's banks in turn: the array waits for neither",
+     NULL,
+     {.keep = true, .prefetch = 64, .spread = true}},
+};
+enum { N_REWRITES = sizeof rewrites / sizeof *rewrites };
+
+static const struct rewrite *find_rewrite(const char *step) {
+  for (size_t i = 0; i < N_REWRITES; i++)
+    if (!strcmp(rewrites[i].step, step)) return &rewrites[i];
+  return NULL;
+}
+
+static bool is_in(const tw_schedule *s, const char *step) {
+  for (size_t i = 0; i < s->n; i++)
+    if (!strcmp(s->step[i], step)) return true;
+  return false;
+}
+
+/* Removals first, in the order of the schedule; then what moves, in one pass. */
+static tw_status apply(const tw_program *p, const tw_schedule *s, gm_stream *out, tw_error *error) {
+  gm_pack_options options = {0};
+  bool packs = false;
+  if (!p->plain)
+    return tw_fail(error, TW_USAGE, "%s: the program's commands cannot be taken apart", s->n ? s->step[0] : "no step");
+  tw_status status = gm_stream_copy(&p->stream, out, error);
+  for (size_t i = 0; status == TW_OK && i < s->n; i++) {
+    const struct rewrite *r = find_rewrite(s->step[i]);
+    gm_change change = {0};
+    if (!r) {
+      status = tw_fail(error, TW_USAGE, "no rewrite is called '%s'", s->step[i]);
+    } else if (r->pass) {
+      status = r->pass(out, &change, error);
+      if (status == TW_OK && !change.count)
+        status = tw_fail(error, TW_USAGE, "%s: there is nothing to change", r->step);
+    } else {
+      packs = true;
+      options.place |= r->options.place;
+      options.keep |= r->options.keep;
+      options.spread |= r->options.spread;
+      if (r->options.prefetch) options.prefetch = r->options.prefetch;
+    }
+  }
+  gm_change ignored; /* what moves must not be held back by fences that nobody needs */
+  if (status == TW_OK && packs) status = gm_remove_fences(out, &ignored, error);
+  if (status == TW_OK && packs) status = gm_pack(out, &options, error);
+  return status;
+}
+
+static tw_status add_item(tw_menu *menu, const struct rewrite *r, tw_error *error) {
+  tw_menu_item *item = tw_resize(menu->item, menu->n + 1, sizeof *item);
+  if (!item) return tw_fail(error, TW_MISSING, "no memory for the rewrites");
+  menu->item = item;
+  item = &menu->item[menu->n++];
+  memset(item, 0, sizeof *item);
+  snprintf(item->step, sizeof item->step, "%s", r->step);
+  snprintf(item->lever, sizeof item->lever, "%s", r->lever);
+  snprintf(item->why, sizeof item->why, "%s", r->why);
   return TW_OK;
 }
 
+tw_status gm_rewrites(const tw_program *p, const tw_schedule *s, tw_menu *out, tw_error *error) {
+  *out = (tw_menu){0};
+  tw_status status = TW_OK;
+  for (size_t i = 0; status == TW_OK && p->plain && i < N_REWRITES; i++) {
+    tw_schedule longer = *s;
+    gm_stream stream = {0};
+    if (is_in(s, rewrites[i].step) || tw_schedule_add(&longer, rewrites[i].step, NULL) != TW_OK) continue;
+    if (apply(p, &longer, &stream, NULL) == TW_OK) status = add_item(out, &rewrites[i], error);
+    gm_stream_free_copy(&stream);
+  }
+  return status;
+}
+
 tw_status gm_rewrite(const tw_program *p, const tw_schedule *s, char **source, tw_error *error) {
-  (void)p, (void)source;
-  return tw_fail(error, TW_USAGE, "no rewrite is called %s", s->step[0]);
+  gm_stream stream = {0};
+  tw_text note = {0};
+  tw_status status = apply(p, s, &stream, error);
+  tw_text_add_string(&note, "A program rewritten by tilewright:");
+  for (size_t i = 0; i < s->n; i++) tw_text_add(&note, "%s %s", i ? "," : "", s->step[i]);
+  tw_text_add_string(&note, ".");
+  char *text = tw_text_take(&note);
+  if (!text) status = tw_fail(error, TW_MISSING, "no memory for the program");
+  if (status == TW_OK) status = gm_stream_source(&stream, text, source, error);
+  free(text);
+  gm_stream_free_copy(&stream);
+  return status;
 }
 
 void gm_forget(tw_program *p) {

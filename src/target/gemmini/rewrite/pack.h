@@ -1,0 +1,20 @@
+/* pack.h - rewrites that move commands: where operands lie, when they are loaded, when results leave.
+ *
+ * The computes keep their order. Around them everything may move that the dynamic stream proves free: an operand's
+ * load from the end of its rows' last use to its own first use, a store from its last product on. */
+#ifndef TW_GEMMINI_REWRITE_PACK_H
+#define TW_GEMMINI_REWRITE_PACK_H
+
+#include "target/gemmini/rewrite/stream.h"
+
+typedef struct gm_pack_options {
+  bool place;   /* weights and activations in different banks, alternating from group to group */
+  bool keep;    /* what will be needed again stays, as far as there is room */
+  int prefetch; /* loads go one group ahead, spread among its products; a group has at least so many; 0 = they stay */
+  bool spread;  /* two accumulator halves in turn; stores leave among the products that follow */
+} gm_pack_options;
+
+/* Replaces the events. TW_FAILED, with the reason, for streams that it does not understand or has no room for. */
+tw_status gm_pack(gm_stream *, const gm_pack_options *, tw_error *);
+
+#endif
