@@ -82,7 +82,7 @@ static tw_status evaluate_start(climb *k, const char *source, size_t length, tw_
 static tw_status propose(climb *k, tw_candidate **out, const char **why, size_t *n, tw_menu *menu, tw_error *error) {
   tw_status status = k->target->rewrites(k->program, &k->best->schedule, menu, error);
   *n = 0;
-  for (size_t i = 0; status == TW_OK && i < menu->n; i++) {
+  for (size_t i = 0; status == TW_OK && i < menu->n && !is_stopped(k); i++) {
     tw_schedule longer = k->best->schedule;
     char *source = NULL;
     if (tw_schedule_add(&longer, menu->item[i].step, NULL) != TW_OK ||
