@@ -51,7 +51,9 @@ static double last_place(const gm_walk *w, const gm_walk_step *x, int loader) {
   if (!w->plan.spread_loads || units == 0) return w->begin[loader];
   const double places = w->plan.load_pairs ? floor(w->pairs[loader] / w->plan.load_pairs) : 0;
   if (units <= places) return w->begin[loader] + units * w->plan.load_pairs * pair - lead_of(w) + loads / units;
-  return w->begin[loader] + w->took[loader] - lead_of(w) + (units - places) / units * loads;
+  const double left_b = fmin(units - places, x->b_units), left_a = units - places - left_b; /* A goes first */
+  const double left = (left_b > 0 ? left_b * x->b / x->b_units : 0) + (left_a > 0 ? left_a * x->a / x->a_units : 0);
+  return w->begin[loader] + w->took[loader] - lead_of(w) + left;
 }
 
 /* Loads that come faster than they are served fill the load entries of the reservation station; then nothing behind
@@ -109,7 +111,10 @@ void gm_walk_add(gm_walk *w, const gm_walk_step *x) {
     loaded = w->load + load_latency;
     /* what lands after the step began takes reads from the bank that it goes to, which is now being read */
     if (ahead) rows = fmax(rows, fmin(1, fmax(0, loaded - before) / loads) * x->rows);
-    start = fmax(start, loaded - x->b * (ahead ? 0.5 : 0) - x->a * (1 - x->needed));
+    /* A is loaded before B, which comes in while it is used; but all loads stand before the pairs where they are not
+     * ahead, and all but what the load entries hold are then done */
+    const double held = ahead ? 1 : fmin(1, p->config->rs_load / fmax(1, x->mvins));
+    start = fmax(start, loaded - x->b * held);
   }
   if (x->first) start = start_tile(w, x, start);
   double end = fmax(start + x->cycles + rows * stolen, loaded);

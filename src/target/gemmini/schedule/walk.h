@@ -29,7 +29,6 @@ typedef struct gm_walk_step {
   double mvins;            /* of both */
   double rows;             /* scratchpad rows that they write */
   double stolen;           /* of those, rows that land in a bank that is being read in any case */
-  double needed;           /* the part of the loads of A that must be there before the first pair */
   double fill, fill_mvins; /* of the tile, where nothing overwrites */
   double stores, store_units, store_commands, store_rows; /* of the tile: cycles, units, mvouts, accumulator rows */
 } gm_walk_step;

@@ -12,7 +12,7 @@ static const double same_bank = 32.5, transposed_b = 33.6, low_pair = 8.3;
 /* facts, introduction: the memory port behind the L2 moves 8 bytes a cycle. */
 static const double port_bytes = 8;
 /* The core's instructions, counted in emitted code: a pair; a run; a row of pixels in a loop; the bookkeeping of a step. */
-static const double pair_instructions = 5, run_instructions = 24, row_instructions = 6, step_instructions = 80;
+static const double pair_instructions = 5, run_instructions = 12, row_instructions = 6, step_instructions = 80;
 
 enum { STEPS_MAX = 20000 }; /* walked; longer plans go on at the rate of the second half */
 
@@ -68,7 +68,6 @@ static gm_walk_step step_of(const model *m, const tile *t, int r, int c) {
   gm_walk_step x = {.first = r == 0 && c == 0, .last = r + p->tile_r >= v->r && c + p->tile_c >= v->cb};
   x.pairs = runs * t->rows * gm_ceil_div(t->columns, l->block);
   x.cycles = runs * run_cycles(m, t->rows, t->columns) + (p->prefetch ? 0 : step_instructions);
-  x.needed = 1;
   if (p->a.hold == GM_STREAM || t->k == 0) {
     const double rows = (t->rows - 1) * l->row_step + taps, columns = (t->columns - 1) * l->a_stride + v->s;
     const int wide = gm_min(p->a.width * d, channels);
