@@ -17,8 +17,11 @@ static const double store_latency = 139;
 static const double stolen = 0.9;
 /* facts, "Stores": 16 mvouts beside 64 pairs that accumulate in the same bank cost 1470 - 1097 cycles. */
 static const double acc_conflict = (1470.0 - 1097.0) / (16 * 16);
-/* facts, "Further effects" 8: configs in every tile 55 cycles; "Loads": zero mvins 16.5 for 16 rows, i32 16x16 66. */
-static const double config_cycles = 55, fill_zero = 16.5 / 16, fill_bias = 66.0 / 16;
+/* facts, "Further effects" 8: configs in every tile 55 cycles; "Loads": zero mvins 16.5 for 16 rows. */
+static const double config_cycles = 55, fill_zero = 16.5 / 16;
+/* A mvin of stride 0 reads its row once and writes it to all (LoadController.scala:76, 105): as fast as one that writes a
+ * row a cycle; facts, "Loads": 16x16 18.1. */
+static const double fill_bias = 18.1 / 16;
 /* facts, "Further effects" 5: a line of instructions that was never fetched costs 42 to 50 cycles. */
 static const double cold_line = 46;
 /* Counted in emitted code: the compressed instructions are about a third. */
@@ -82,29 +85,15 @@ static double finish_tile(gm_walk *w, const gm_walk_step *x, double end) {
   return end;
 }
 
-/* The tile's accumulator buffer must be stored, and filled where nothing overwrites. */
-static double start_tile(gm_walk *w, const gm_walk_step *x, double start) {
-  const gm_walk_plan *p = &w->plan;
-  start = fmax(start, w->stored[p->c_double ? (int)(w->t & 1) : 0]);
-  if (p->fill_ahead && w->t > 0) {
-    const double pair = x->cycles / fmax(1, x->pairs);
-    w->load += x->fill;
-    start += fmax(0, x->fill - x->store_units * p->store_pairs * pair -
-                         p->config->rs_load * x->fill / fmax(1, x->fill_mvins) - lead_of(w));
-  } else {
-    start += x->fill;
-  }
-  return start + p->per_tile;
-}
-
 void gm_walk_add(gm_walk *w, const gm_walk_step *x) {
   const gm_walk_plan *p = &w->plan;
   const int loader = (int)((w->s + 4 - p->prefetch) & 3), now = (int)(w->s & 3);
-  const bool ahead = p->prefetch > 0 && w->s >= p->prefetch;
+  const bool ahead = p->prefetch > 0 && w->s >= p->prefetch, filled = x->first && p->fill_ahead && w->t > 0;
   const double before = w->array, loads = x->a + x->b;
   /* Loads ahead stand among the pairs of an earlier step; others behind those of the previous step. */
   const double from = ahead ? w->begin[loader] : p->prefetch > 0 ? 0 : p->single ? before : before - lead_of(w);
   double start = before, rows = p->prefetch > 0 ? x->stolen : 0, loaded = 0;
+  if (filled) w->load += x->fill; /* among the loads of the tile before */
   if (loads > 0) {
     w->load = fmax(w->load, from) + loads;
     if (ahead) w->load = fmax(w->load, last_place(w, x, loader));
@@ -116,7 +105,13 @@ void gm_walk_add(gm_walk *w, const gm_walk_step *x) {
     const double held = ahead ? 1 : fmin(1, p->config->rs_load / fmax(1, x->mvins));
     start = fmax(start, loaded - x->b * held);
   }
-  if (x->first) start = start_tile(w, x, start);
+  if (x->first) { /* the tile's accumulator buffer must be stored, and filled where nothing overwrites */
+    start = fmax(start, w->stored[p->c_double ? (int)(w->t & 1) : 0]) + p->per_tile;
+    if (filled)
+      start = fmax(start, w->load - loads);
+    else
+      start += x->fill;
+  }
   double end = fmax(start + x->cycles + rows * stolen, loaded);
   if (ahead) end += blocked(w, x, loader);
   if (x->last) end = finish_tile(w, x, end);

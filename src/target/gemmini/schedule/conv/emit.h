@@ -38,7 +38,7 @@ void gm_conv_emit_set_stores(gm_conv_emitter *);  /* of the tile that is complet
 void gm_conv_emit_all_stores(gm_conv_emitter *);
 void gm_conv_emit_set_fill(gm_conv_emitter *, const char *buffer, const char *k);
 void gm_conv_emit_all_fill(gm_conv_emitter *);
-/* One unit, if any is left. */
+/* One unit, if any is left; fills ahead are among the loads, or, where loads are not spread, among the stores. */
 void gm_conv_emit_some_loads(gm_conv_emitter *);
 void gm_conv_emit_some_stores(gm_conv_emitter *);
 

@@ -356,14 +356,6 @@ void gm_conv_emit_first_loads(gm_conv_emitter *e) {
   gm_conv_emit_all_loads(e);
 }
 
-void gm_conv_emit_some_loads(gm_conv_emitter *e) {
-  LINE("if (a_left > 0) {");
-  unit_a(e);
-  LINE("} else if (b_left > 0) {");
-  unit_b(e);
-  LINE("}");
-}
-
 /* ---- the output ---- */
 
 /* With pooling: the machine is told what the tile is, then stores a block of k with one command. */
@@ -491,10 +483,24 @@ void gm_conv_emit_all_fill(gm_conv_emitter *e) {
   LINE("}");
 }
 
+/* The next tile is filled among the loads, when they are done and the tile that was there is stored: earlier it would wait
+ * for the last stores in the queue of loads, and they with it. */
+void gm_conv_emit_some_loads(gm_conv_emitter *e) {
+  LINE("if (a_left > 0) {");
+  unit_a(e);
+  LINE("} else if (b_left > 0) {");
+  unit_b(e);
+  if (gm_conv_fills_ahead(e->plan)) {
+    LINE("} else if (d_left > 0 && c_left == 0) {");
+    unit_fill(e);
+  }
+  LINE("}");
+}
+
 void gm_conv_emit_some_stores(gm_conv_emitter *e) {
   LINE("if (c_left > 0) {");
   unit_c(e);
-  if (gm_conv_fills_ahead(e->plan)) {
+  if (gm_conv_fills_ahead(e->plan) && e->plan->spread_loads == 0) {
     LINE("} else if (d_left > 0) {");
     unit_fill(e);
   }

@@ -11,8 +11,10 @@
 static const double same_bank = 32.5, transposed_b = 33.6, low_pair = 8.3;
 /* facts, introduction: the memory port behind the L2 moves 8 bytes a cycle. */
 static const double port_bytes = 8;
-/* The core's instructions, counted in emitted code: a pair; a run; a row of pixels in a loop; the bookkeeping of a step. */
-static const double pair_instructions = 5, run_instructions = 12, row_instructions = 6, step_instructions = 80;
+/* The core's instructions, counted in emitted code: a pair; a run; a row of pixels in a loop; the bookkeeping of a step;
+ * a unit of loads, of loads with padding. */
+static const double pair_instructions = 5, run_instructions = 12, row_instructions = 6, step_instructions = 80,
+                    unit_instructions = 16, padded_instructions = 45;
 
 enum { STEPS_MAX = 20000 }; /* walked; longer plans go on at the rate of the second half */
 
@@ -35,8 +37,8 @@ typedef struct tile {
 
 static double smaller(double a, double b) { return a < b ? a : b; }
 
-/* Cycles of a run: pairs of the blocks of `rows` x `columns` pixels with the same weights. The last pair carries the next
- * weights, the first reads its own; with the transposer at work every pair takes all rows. */
+/* Cycles of a run on the array: pairs of the blocks of `rows` x `columns` pixels with the same weights. The last pair
+ * carries the next weights, the first reads its own; with the transposer at work every pair takes all rows. */
 static double run_cycles(const model *m, int rows, int columns) {
   const gm_conv_layout *l = m->l;
   const int blocks = gm_ceil_div(columns, l->block), head = columns - (blocks - 1) * l->block, d = m->config->dim;
@@ -44,10 +46,16 @@ static double run_cycles(const model *m, int rows, int columns) {
   double cycles = rows * (fmax(head, low) + (blocks - 1) * fmax(l->block, low));
   if (m->v->transposed) cycles = (double)rows * blocks * d + transposed_b - d;
   cycles += d - fmax(blocks > 1 ? l->block : head, low); /* the last pair */
-  if (m->conflict) cycles += same_bank - d;
-  const double core =
-      run_instructions + rows * (blocks * pair_instructions + (m->p->unroll == 1 ? row_instructions : 0));
-  return fmax(cycles, core);
+  return m->conflict ? cycles + same_bank - d : cycles;
+}
+
+/* The core's cycles for a step. */
+static double core_cycles(const model *m, const tile *t, double runs, const gm_walk_step *x) {
+  const double row =
+      gm_ceil_div(t->columns, m->l->block) * pair_instructions + (m->p->unroll == 1 ? row_instructions : 0);
+  return runs * (run_instructions + t->rows * row) +
+         x->a_units * (m->v->pad ? padded_instructions : unit_instructions) + x->b_units * unit_instructions +
+         step_instructions;
 }
 
 static bool one_bank(const gm_config *config, const gm_operand_plan *p, const gm_operand_layout *l) {
@@ -67,7 +75,6 @@ static gm_walk_step step_of(const model *m, const tile *t, int r, int c) {
   const bool pixels_first = t->n == 0 && t->y == 0 && t->x == 0;
   gm_walk_step x = {.first = r == 0 && c == 0, .last = r + p->tile_r >= v->r && c + p->tile_c >= v->cb};
   x.pairs = runs * t->rows * gm_ceil_div(t->columns, l->block);
-  x.cycles = runs * run_cycles(m, t->rows, t->columns) + (p->prefetch ? 0 : step_instructions);
   if (p->a.hold == GM_STREAM || t->k == 0) {
     const double rows = (t->rows - 1) * l->row_step + taps, columns = (t->columns - 1) * l->a_stride + v->s;
     const int wide = gm_min(p->a.width * d, channels);
@@ -89,6 +96,8 @@ static gm_walk_step step_of(const model *m, const tile *t, int r, int c) {
     x.rows += rows * gm_ceil_div(columns, d);
     x.stolen += m->b_steals ? rows * gm_ceil_div(columns, d) : 0;
   }
+  const double array = runs * run_cycles(m, t->rows, t->columns), core = core_cycles(m, t, runs, &x);
+  x.cycles = p->prefetch ? fmax(array, core) : array + step_instructions;
   return x;
 }
 

@@ -26,13 +26,19 @@ static bool try(void *context, const char *step, double *cycles) {
 /* The tile nearest to `tile` that cuts `length` evenly: no small tile is left at the end. */
 static int even(int length, int tile) { return gm_ceil_div(length, gm_ceil_div(length, tile)); }
 
+/* Columns of a tile: an image of one row is cut into full blocks of pixels. */
+static int columns(const menu *m, int tile) {
+  const int d = m->config->dim, q = even(m->v->out_w, tile);
+  return m->v->out_h == 1 && q > d ? gm_min(m->v->out_w, gm_ceil_div(q, d) * d) : q;
+}
+
 /* Calls `offer` for tiles of pixels: whole rows where they fit, as many as the accumulator has room for. */
 static void for_tiles(menu *m, int c_buffers, void (*offer)(menu *, int p, int q, int k)) {
   const gm_conv *v = m->v;
   const int d = m->config->dim, rows = gm_acc_rows(m->config) / c_buffers;
   for (int kt = 1; kt <= v->kb && kt <= 32; kt *= 2) {
     int last_q = 0;
-    for (int qt = v->out_w;; qt = even(v->out_w, gm_max(1, qt / 2))) {
+    for (int qt = v->out_w;; qt = columns(m, gm_max(1, qt / 2))) {
       if (qt == last_q) break;
       last_q = qt;
       const int blocks = gm_ceil_div(v->pool ? qt * v->pool_stride : qt, d), most = rows / (d * blocks * kt);
