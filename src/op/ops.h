@@ -6,5 +6,7 @@
 
 extern const tw_op tw_op_gemm;
 extern const tw_op tw_op_conv2d;
+extern const tw_op tw_op_mpc_forward;
+extern const tw_op tw_op_mpc_backward;
 
 #endif

@@ -138,9 +138,20 @@ static void add_conv2d_macros(tw_text *t, const tw_problem *p, const gm_entry *e
   tw_text_add(t, "#define NO_BIAS %d\n#define ACTIVATION %s\n", !v.bias, v.relu ? "RELU" : "NO_ACTIVATION");
 }
 
+/* Element-wise work on the core, between the operators of a chain. */
+static void add_mpc_macros(tw_text *t, const tw_problem *p) {
+  tw_text_add(t, "#define NHORIZON %" PRId64 "\n#define NSTATES %" PRId64 "\n#define NINPUTS %" PRId64 "\n",
+              tw_problem_int(p, "horizon"), tw_problem_int(p, "states"), tw_problem_int(p, "inputs"));
+  tw_text_add_string(t, "static inline void negate_matrix(elem_t *from, elem_t *to, int rows, int columns) {\n"
+                        "  for (int i = 0; i < rows * columns; i++) to[i] = -from[i];\n}\n"
+                        "static inline void add_matrix(elem_t *a, elem_t *b, elem_t *to, int rows, int columns) {\n"
+                        "  for (int i = 0; i < rows * columns; i++) to[i] = a[i] + b[i];\n}\n");
+}
+
 static void add_problem_macros(tw_text *t, const tw_problem *p, const gm_entry *e) {
   if (!strcmp(p->op->name, "gemm")) add_gemm_macros(t, p);
   if (!strcmp(p->op->name, "conv2d")) add_conv2d_macros(t, p, e);
+  if (!strncmp(p->op->name, "mpc_", 4)) add_mpc_macros(t, p);
 }
 
 /* A pasted kernel finds the arrays by its parameters' names; a called one has no use for their names. */
@@ -166,7 +177,7 @@ static tw_status add_arrays(tw_text *t, const tw_operand *operand, size_t n, con
                 i == 0 ? 4096 : 64);
     const char *parameter = e->pasted ? e->parameter[i] : o->name;
     tw_text_add(t, "#define %s_MATRIX_NAME %s\n", o->name, parameter);
-    if (o->is_output) tw_text_add(t, "#define OUTPUT_MATRIX_NAME %s\n", parameter);
+    if (o->is_output && !o->given_bytes) tw_text_add(t, "#define OUTPUT_MATRIX_NAME %s\n", parameter);
   }
   return TW_OK;
 }

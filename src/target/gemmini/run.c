@@ -18,10 +18,12 @@ static tw_status place(const rv64_memory *memory, const tw_case *k, void *place_
     rv64_region *r = rv64_region_named(memory, o->name);
     if (!r || r->size != o->bytes)
       return tw_fail(error, TW_FAILED, "the program has no array %s of %zu bytes", o->name, o->bytes);
-    if (o->is_output)
+    if (o->is_output) {
       memset(r->host, TW_POISON, o->bytes);
-    else
+      memcpy((char *)r->host + o->given_at, (const char *)k->buffer[i] + o->given_at, o->given_bytes);
+    } else {
       memcpy(r->host, k->buffer[i], o->bytes);
+    }
     place_of[i] = r->host;
   }
   return TW_OK;

@@ -84,19 +84,32 @@ static tw_status check_conv2d(const gm_config *c, const tw_problem *p, const cha
   return TW_OK;
 }
 
-static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
+static tw_status settle_types(const tw_target *t, tw_problem *p, tw_error *error) {
   const gm_config *c = config(t);
+  const char *name = p->op->name;
   size_t op = 0, n_ops = sizeof ops / sizeof *ops;
-  while (op < n_ops && strcmp(p->op->name, ops[op].op)) op++;
+  if (!strcmp(name, "mpc_forward") || !strcmp(name, "mpc_backward")) {
+    if (c->input_type != TW_F32)
+      return tw_fail(error, TW_USAGE, "%s: %s needs floating point; use -t gemmini-4x4-fp32", t->name, name);
+    return settle(p, "type", TW_F32, TW_F32, t->name, error);
+  }
+  while (op < n_ops && strcmp(name, ops[op].op)) op++;
   if (op == n_ops)
-    return tw_fail(error, TW_USAGE, "%s: op %s is not supported; supported: gemm, conv2d", t->name, p->op->name);
+    return tw_fail(error, TW_USAGE, "%s: op %s is not supported; supported: gemm, conv2d, mpc_forward, mpc_backward",
+                   t->name, name);
   tw_status status;
   if ((status = settle(p, "a", c->input_type, c->input_type, t->name, error)) ||
       (status = settle(p, "b", c->input_type, c->input_type, t->name, error)) ||
-      (status = settle(p, "acc", c->acc_type, c->acc_type, t->name, error)) ||
-      (status = settle(p, ops[op].output_key, c->input_type, c->acc_type, t->name, error)) ||
-      (status = p->op->validate(p, error)))
+      (status = settle(p, "acc", c->acc_type, c->acc_type, t->name, error)))
     return status;
+  return settle(p, ops[op].output_key, c->input_type, c->acc_type, t->name, error);
+}
+
+static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
+  const gm_config *c = config(t);
+  tw_status status = settle_types(t, p, error);
+  if (status == TW_OK) status = p->op->validate(p, error);
+  if (status != TW_OK) return status;
   if (!strcmp(p->op->name, "conv2d") && (status = check_conv2d(c, p, t->name, error)) != TW_OK) return status;
   tw_operand operand[TW_OPERANDS_MAX];
   size_t n = p->op->operands(p, operand), bytes = 0;
