@@ -46,7 +46,8 @@ enum { PROBLEMS = sizeof problems / sizeof *problems };
     int64_t n = m->states, k = m->inputs;                                                                              \
     real *s = calloc((size_t)(n + k), sizeof *s), *next = calloc((size_t)(n + k), sizeof *next);                       \
     float *state = b[m->forward ? TW_MPC_X : TW_MPC_BACK_P], *result = b[m->forward ? TW_MPC_U : TW_MPC_BACK_D];       \
-    const float *A = b[m->forward ? TW_MPC_ADYN : TW_MPC_BACK_AMBKT], *B = b[m->forward ? TW_MPC_BDYN : TW_MPC_BACK_BDYN]; \
+    const float *A = b[m->forward ? TW_MPC_ADYN : TW_MPC_BACK_AMBKT],                                                  \
+                *B = b[m->forward ? TW_MPC_BDYN : TW_MPC_BACK_BDYN];                                                   \
     const float *K = b[m->forward ? TW_MPC_KINF : TW_MPC_BACK_KINF], *in = b[m->forward ? TW_MPC_D : TW_MPC_BACK_R];   \
     for (int64_t i = 0; i < n; i++) s[i] = (real)state[(m->forward ? 0 : m->horizon - 1) * n + i];                     \
     for (int64_t step = 0; step < m->steps; step++) {                                                                  \
@@ -110,7 +111,8 @@ static void reference_is_what_the_equations_say(void **state) {
     const float *expected = c.buffer[result], *got = mine[result];
     for (int64_t e = 0; e < m.steps * m.inputs; e++)
       if (fabs((double)got[e] - (double)expected[e]) > 1e-6 * (1 + fabs((double)expected[e])))
-        fail_msg("%s: element %d is %g, the equations say %g", problems[i], (int)e, (double)expected[e], (double)got[e]);
+        fail_msg("%s: element %d is %g, the equations say %g", problems[i], (int)e, (double)expected[e],
+                 (double)got[e]);
     release(&c, mine);
     tw_case_free(&c);
   }
@@ -159,7 +161,8 @@ static void trajectories_stay_alive(void **state) {
 /* An error of a hundredth in any state shows in what is compared, at once and to the end of a short horizon. */
 static void small_errors_are_found(void **state) {
   (void)state;
-  static const char *const texts[] = {"mpc_forward horizon=10 states=12 inputs=4", "mpc_backward horizon=10 states=12 inputs=4",
+  static const char *const texts[] = {"mpc_forward horizon=10 states=12 inputs=4",
+                                      "mpc_backward horizon=10 states=12 inputs=4",
                                       "mpc_forward horizon=20 states=32 inputs=8"};
   for (int i = 0; i < 3; i++) {
     tw_problem p = parse(texts[i]);
@@ -171,7 +174,8 @@ static void small_errors_are_found(void **state) {
     float *start = (float *)(void *)((char *)mine[given] + c.operand[given].given_at);
     start[m.states / 2] += 1e-2f;
     plain_float(&m, mine);
-    start[m.states / 2] = ((const float *)(const void *)((char *)c.buffer[given] + c.operand[given].given_at))[m.states / 2];
+    start[m.states / 2] =
+        ((const float *)(const void *)((char *)c.buffer[given] + c.operand[given].given_at))[m.states / 2];
     tw_error error = {0};
     assert_int_equal(p.op->compare(&p, c.buffer, mine, &error), TW_FAILED);
     if (!strstr(error.text, "wrong result")) fail_msg("%s", error.text);
@@ -201,7 +205,8 @@ static void what_was_not_written_is_found(void **state) {
 
 static void changed_inputs_are_found(void **state) {
   (void)state;
-  static const char *const texts[] = {"mpc_forward horizon=3 states=4 inputs=2", "mpc_backward horizon=3 states=4 inputs=2"};
+  static const char *const texts[] = {"mpc_forward horizon=3 states=4 inputs=2",
+                                      "mpc_backward horizon=3 states=4 inputs=2"};
   for (int i = 0; i < 2; i++) {
     tw_problem p = parse(texts[i]);
     tw_case c = make(&p, 3);

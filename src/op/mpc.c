@@ -332,15 +332,16 @@ static tw_status compare(const tw_problem *problem, void *const expected[], void
   tw_status status = tw_compare_inputs(o, n, expected, actual, error);
   if (status != TW_OK) return status;
   for (size_t i = 0; i < n; i++) {
-    if (memcmp((const char *)expected[i] + o[i].given_at, (const char *)actual[i] + o[i].given_at, o[i].given_bytes) != 0)
+    if (memcmp((const char *)expected[i] + o[i].given_at, (const char *)actual[i] + o[i].given_at, o[i].given_bytes) !=
+        0)
       return tw_fail(error, TW_FAILED, "the kernel changed its input %s[%d]", o[i].name,
                      (int)(o[i].given_at / o[i].given_bytes));
   }
   double most = tolerance(&m, expected);
   tw_mismatch found = {0};
   for (int64_t row = 0; row < m.steps * m.inputs; row++) {
-    double off =
-        fabs(tw_operand_element(&o[result], actual[result], row, 0) - tw_operand_element(&o[result], expected[result], row, 0));
+    double off = fabs(tw_operand_element(&o[result], actual[result], row, 0) -
+                      tw_operand_element(&o[result], expected[result], row, 0));
     if (!(off <= most) || tw_is_poison(&o[result], actual[result], row, 0))
       tw_note_element(&found, &o[result], expected[result], actual[result], row, 0);
   }

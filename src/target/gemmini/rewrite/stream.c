@@ -99,10 +99,12 @@ static void place(gm_stream *s, const tw_case *data, void *actual[TW_OPERANDS_MA
     const tw_operand *o = &data->operand[i];
     rv64_region *r = rv64_region_named(&s->memory, o->name);
     actual[i] = r->host; /* the capture has found it */
-    if (o->is_output)
+    if (o->is_output) {
       memset(r->host, TW_POISON, o->bytes);
-    else
+      memcpy((char *)r->host + o->given_at, (const char *)data->buffer[i] + o->given_at, o->given_bytes);
+    } else {
       memcpy(r->host, data->buffer[i], o->bytes);
+    }
   }
 }
 

@@ -29,4 +29,10 @@ tw_status gm_conv2d_emit(const gm_config *, const tw_problem *, const tw_schedul
 tw_status gm_conv2d_predict(const gm_config *, const tw_problem *, const tw_schedule *, double *cycles, tw_error *);
 tw_status gm_conv2d_bound(const gm_config *, const tw_problem *, tw_bound *, tw_error *);
 
+/* chain/ */
+tw_status gm_chain_steps(const gm_config *, const tw_problem *, const tw_schedule *, tw_menu *, tw_error *);
+tw_status gm_chain_emit(const gm_config *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+tw_status gm_chain_predict(const gm_config *, const tw_problem *, const tw_schedule *, double *cycles, tw_error *);
+tw_status gm_chain_bound(const gm_config *, const tw_problem *, tw_bound *, tw_error *);
+
 #endif

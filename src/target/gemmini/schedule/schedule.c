@@ -9,6 +9,8 @@
 static const gm_family families[] = {
     {"gemm", gm_gemm_steps, gm_gemm_emit, gm_gemm_predict, gm_gemm_bound},
     {"conv2d", gm_conv2d_steps, gm_conv2d_emit, gm_conv2d_predict, gm_conv2d_bound},
+    {"mpc_forward", gm_chain_steps, gm_chain_emit, gm_chain_predict, gm_chain_bound},
+    {"mpc_backward", gm_chain_steps, gm_chain_emit, gm_chain_predict, gm_chain_bound},
 };
 
 static const gm_family *find(const char *op) {

@@ -1,0 +1,258 @@
+/* chain.h - chains of small matrix-vector products on Gemmini: the intermediate form that schedules rewrite.
+ *
+ *   tw_schedule --replay--> gm_chain_plan --build--> gm_chain --rewrite--> gm_chain --check--> legal or not
+ *                                                                             |  \--model--> predicted cycles
+ *                                                                             \----emit----> C source
+ *
+ * A chain is a list of the accelerator's commands and of the core's element-wise work, with loops, in program order.
+ * Every operand says what it reads or writes: rows of the scratchpad or the accumulator, elements of an array in
+ * memory; places are affine in the indices of the loops around the command. So dependences can be computed: the rewrites
+ * (rewrite.c) ask for them, and check.c decides of a whole program whether the machine keeps every one.
+ *
+ * The machine's arrays are 4 x 4: a vector of n elements is blocks of 4. As a column it is the array's weights, 4 rows of
+ * one element; as a row it is one row of A, and up to 4 vectors pass the array at once. */
+#ifndef TW_GEMMINI_CHAIN_H
+#define TW_GEMMINI_CHAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "op/mpc.h"
+#include "target/gemmini/config.h"
+#include "tilewright/schedule.h"
+#include "tilewright/target.h"
+
+/* ---- the form ---- */
+
+enum { GM_CHAIN_DEPTH = 6, GM_CHAIN_ARRAYS = 20 };
+
+/* base + sum over the loops around of step[level] * index[level]; level 0 is the outermost. */
+typedef struct gm_affine {
+  int base, step[GM_CHAIN_DEPTH];
+} gm_affine;
+
+typedef enum gm_space { GM_NOWHERE, GM_SPAD, GM_ACC, GM_ACC_ADD } gm_space;
+
+/* Rows of a local memory from `at` on. */
+typedef struct gm_rows {
+  gm_space space; /* GM_ACC_ADD: the accumulator adds what is written to what it holds */
+  gm_affine at;
+  int rows, cols; /* as the array takes them, after a transposition */
+  bool transposed;
+} gm_rows;
+
+/* Elements of an array in memory: `rows` stretches of `cols`, `stride` elements apart. */
+typedef struct gm_memory {
+  int array;
+  gm_affine at;
+  int rows, cols, stride;
+} gm_memory;
+
+typedef enum gm_chain_kind {
+  GM_DO,       /* opens a loop of `trip` iterations */
+  GM_END,      /* closes it */
+  GM_OPERATOR, /* here begins an operator of the plain program; no command */
+  GM_FENCE,
+  GM_SET_EX, /* config_ex, config_ld, config_st */
+  GM_SET_LD,
+  GM_SET_ST,
+  GM_LOAD,     /* a <- memory, times scale */
+  GM_STORE,    /* memory <- a */
+  GM_BEFORE,   /* preload: a = weights (output-stationary: D), b = C */
+  GM_MULTIPLY, /* compute: a = A, b = D (output-stationary: B) */
+  GM_NEGATE,   /* the core: out = -x */
+  GM_ADD       /* the core: out = x + y */
+} gm_chain_kind;
+
+typedef struct gm_chain_command {
+  gm_chain_kind kind;
+  int trip;
+  const char *name; /* of a loop's index; of an operator, for people */
+  /* what LOAD, STORE, BEFORE and MULTIPLY need configured, and what SET_* set */
+  int id, stride, block_stride; /* which mvin; bytes from row to row in memory; rows from block to block */
+  double scale;
+  bool output_stationary, a_transposed;
+  bool accumulated; /* MULTIPLY: with the weights or sums that the array already holds */
+  gm_rows a, b;
+  gm_memory memory, x, y; /* x and y are read by the core, `memory` written */
+} gm_chain_command;
+
+typedef struct gm_chain_array {
+  const char *name;
+  int length, given_at, given; /* elements; those that hold something at the start */
+  bool parameter, constant;    /* of the kernel; the identity matrix */
+} gm_chain_array;
+
+typedef struct gm_chain {
+  gm_chain_command *command;
+  int n, capacity;
+  gm_chain_array array[GM_CHAIN_ARRAYS];
+  int n_arrays;
+  int dim;
+  int identity; /* array, or -1 */
+  bool failed;  /* out of memory */
+} gm_chain;
+
+void gm_chain_free(gm_chain *);
+bool gm_chain_copy(const gm_chain *, gm_chain *out);
+
+/* Calls `visit` for every command in the order in which the core issues them; stops when it returns false. `at` is the
+ * position in chain->command, index those of the loops around it. */
+typedef bool gm_chain_visit(void *context, const gm_chain_command *, int at, const int index[GM_CHAIN_DEPTH]);
+bool gm_chain_walk(const gm_chain *, gm_chain_visit *, void *context);
+int gm_affine_value(const gm_affine *, const int index[GM_CHAIN_DEPTH]);
+
+/* ---- plans ---- */
+
+typedef struct gm_chain_plan {
+  bool fuse;   /* element-wise work rides on loads (scale), computes (D) and the accumulator */
+  bool hoist;  /* loads that every step repeats are made once */
+  bool merge;  /* a configuration is set where it changes */
+  bool fences; /* ... are dropped where no dependence needs them */
+  bool dead;   /* what no result needs is not computed */
+  bool banks;  /* the operands of a compute lie in different banks */
+  bool keep;   /* vectors stay in the scratchpad from step to step */
+  bool close;  /* forward: x[i+1] = (Adyn - Bdyn Kinf) x[i] - Bdyn d[i], the products of matrices made once */
+  bool os;     /* sums over blocks stay in the array (output-stationary) */
+  bool rows;   /* vectors as rows, sums in the array, results of 4 steps at once */
+  int ahead;   /* steps of the recurrence that one product spans: 1, 2 or 4 */
+  int unroll;  /* loops over blocks: 1 the innermost are unrolled, 2 all are */
+} gm_chain_plan;
+
+/* The problem in this machine's terms. */
+typedef struct gm_chain_problem {
+  tw_mpc mpc;
+  int dim, n, m, horizon;
+  int widest; /* elements of the widest mvin */
+} gm_chain_problem;
+
+tw_status gm_chain_problem_from(const gm_config *, const tw_problem *, gm_chain_problem *, tw_error *);
+/* Replays a schedule; *out is the rewritten, checked program. Every prefix must be legal. */
+tw_status gm_chain_from(const gm_config *, const tw_problem *, const tw_schedule *, gm_chain_plan *, gm_chain *out,
+                        tw_error *);
+/* The program of a plan: built, rewritten, checked. */
+tw_status gm_chain_make(const gm_config *, const gm_chain_problem *, const gm_chain_plan *, gm_chain *out, tw_error *);
+
+/* ---- building (build.c) ---- */
+
+enum { GM_CHAIN_BANKS = 8 };
+
+typedef struct gm_builder {
+  gm_chain *chain;
+  const gm_config *config;
+  gm_chain_problem p;
+  gm_chain_plan plan;
+  int depth;                /* of loops open */
+  int used[GM_CHAIN_BANKS]; /* scratchpad rows given away in each bank */
+  int acc_used;
+  bool full;                            /* did not fit */
+  bool output_stationary, a_transposed; /* of the computes to come */
+} gm_builder;
+
+/* Index of a block (or a step) along a dimension: a constant, or what a loop counts. */
+typedef struct gm_block {
+  int base, level; /* level < 0: no loop */
+  int sign;        /* of the loop's part: 1, or -1 for steps that run backwards */
+  int size;        /* elements in the block */
+} gm_block;
+
+/* Runs over the blocks of `length` elements; uniform stretches become loops. PEEL_*: the first, the last stand alone.
+ * Vectors of several steps are blocks too: gm_next with another unit. */
+enum { GM_PEEL_FIRST = 1, GM_PEEL_LAST = 2, GM_ROLLED = 4 /* never unrolled */, GM_INNER = 8 /* no loop in it */ };
+typedef struct gm_each {
+  gm_builder *b;
+  const char *name;
+  int length, unit, flags, next; /* next block */
+  bool open, first, last;
+  gm_block block;
+} gm_each;
+gm_each gm_each_block(gm_builder *, const char *name, int length, int flags);
+/* Steps 0 .. trip - 1 of a loop that is never unrolled; one step is no loop. */
+gm_block gm_begin_steps(gm_builder *, const char *name, int trip, int first, int sign);
+void gm_end_steps(gm_builder *, gm_block);
+bool gm_next(gm_each *);
+
+gm_affine gm_at(int base);
+/* place + per * block */
+gm_affine gm_plus(gm_affine place, gm_block, int per);
+
+/* Rows in `bank` (any, if the plan has no banks). */
+int gm_take_rows(gm_builder *, int bank, int rows);
+int gm_take_acc(gm_builder *, int rows);
+int gm_chain_local(gm_builder *, const char *name, int length);
+int gm_chain_identity(gm_builder *);
+
+gm_rows gm_spad(gm_affine at, int rows, int cols);
+gm_rows gm_nowhere(void);
+
+void gm_operator(gm_builder *, const char *name);
+void gm_fence(gm_builder *);
+/* A rectangle of an array to rows: rows x cols, wider than a block from block to block `block_stride` rows on. */
+void gm_load(gm_builder *, int array, gm_affine from, int stride, double scale, gm_affine to, int rows, int cols,
+             int block_stride);
+void gm_store(gm_builder *, gm_rows from, int array, gm_affine to, int stride);
+void gm_before(gm_builder *, gm_rows a, gm_rows c);
+void gm_multiply(gm_builder *, bool accumulated, gm_rows a, gm_rows d);
+void gm_negate(gm_builder *, gm_memory x, gm_memory out);
+void gm_add(gm_builder *, gm_memory x, gm_memory y, gm_memory out);
+gm_memory gm_elements(int array, gm_affine at, int length);
+
+/* A matrix in the scratchpad, as it lies in memory: block (i, k) is at base + (i * across + k) * dim. */
+typedef struct gm_matrix {
+  int base, rows, cols, across;
+} gm_matrix;
+gm_matrix gm_take_matrix(gm_builder *, int bank, int rows, int cols);
+void gm_load_matrix(gm_builder *, gm_matrix, int array, double scale);
+/* Block (i, k) of it, or of its transpose, as A or B of a compute. */
+gm_rows gm_matrix_block(const gm_builder *, gm_matrix, gm_block i, gm_block k);
+gm_rows gm_transposed_block(const gm_builder *, gm_matrix, gm_block i, gm_block k);
+
+/* to = from' by products with the identity, of which the scratchpad holds a block (weight-stationary, A transposed). */
+void gm_transpose(gm_builder *, gm_matrix from, gm_matrix to, int identity);
+
+/* A vector as a column: block k at base + k * dim. */
+void gm_load_column(gm_builder *, int array, gm_affine from, double scale, gm_affine to, int length);
+void gm_store_column(gm_builder *, gm_space, gm_affine from, int length, int array, gm_affine to);
+
+/* out = op(M) x + start, columns. */
+typedef struct gm_product {
+  gm_matrix matrix;
+  bool transposed;
+  int rows, cols; /* of op(M) */
+  gm_affine x;    /* scratchpad rows of x */
+  gm_space space; /* of out; GM_ACC_ADD adds to what is there. In the scratchpad sums are carried on by D. */
+  gm_affine out;
+  bool has_start;
+  gm_affine start; /* D of the first product */
+  gm_affine sums;  /* scratchpad rows of sums that are not complete */
+} gm_product;
+/* out = op(M) x + op(M') x' + ... + start, with the sums in the array (output-stationary): rows, space, out and start are
+ * those of the first. */
+void gm_sum_columns(gm_builder *, const gm_product *, int n);
+/* Several products of the same x. */
+void gm_multiply_columns(gm_builder *, const gm_product *, int n);
+
+/* column.c, row.c */
+void gm_chain_plain(gm_builder *);
+void gm_chain_fused(gm_builder *);
+void gm_chain_kept(gm_builder *);
+void gm_chain_rows(gm_builder *);
+
+/* ---- rewriting, checking, costs ---- */
+
+/* Moves loads out of loops where nothing in the loop changes what they read or write. */
+bool gm_chain_hoist(gm_chain *);
+/* Splits the last iteration off the outermost loop and drops what no output needs. */
+bool gm_chain_drop_dead(gm_chain *, const int *outputs, int n_outputs);
+/* Drops every fence without which the program still passes the check. */
+bool gm_chain_drop_fences(const gm_config *, gm_chain *);
+/* Inserts configuration: for every operator all that it needs, or (merged) only what changes. */
+bool gm_chain_configure(gm_chain *, bool merged);
+
+/* Does the machine keep every dependence? If not, which one, in words. */
+tw_status gm_chain_check(const gm_config *, const gm_chain *, tw_error *);
+
+double gm_chain_cycles(const gm_config *, const gm_chain *);
+char *gm_chain_plan_print(const gm_chain_plan *, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,286 @@
+/* check.c - does the machine keep every dependence of a chain?
+ *
+ * The chain is run through in program order, with what is known of each row and each element: who wrote it last, and
+ * whether that is over. What the machine orders by itself, and what it does not (facts, "who waits for whom"):
+ *
+ *  - Between loads, stores and computes the reservation station orders what touches the same rows. Nothing to check.
+ *  - Computes follow each other without a look at each other's rows but one: a preload waits while the array still
+ *    holds a result whose first row is the first row of its operand or of one of its compute's operands
+ *    (ExecuteController.scala, raw_hazard_pre and raw_hazard_mulpre; LocalAddr.is_same_address). Results leave the
+ *    array in order, so all older ones are there too then. A result in rows that overlap in another way must have left
+ *    by itself: after as many products as fill the array, output-stationary ones counted from the next product that
+ *    begins a new sum, which pushes the old one out.
+ *  - When the array has to wait in the middle of an output-stationary sum, it is flushed, which multiplies on what its
+ *    inputs hold: zeros behind the transposer (ExecuteController.scala: a lone compute feeds it zeros), the last
+ *    row otherwise. So such sums need A to pass the transposer, which it does if it is not to be transposed.
+ *  - config_ex waits until the array is empty, a fence until everything is.
+ *  - The accumulator cannot be read by a compute (nothing takes its answer: Scratchpad.scala, acc_read_resp).
+ *  - Nothing orders a load after a store by their addresses in memory, nor the core's own reads and writes: there must be
+ *    a fence between. The core's writes come before its later commands.
+ *
+ * Besides, what is read must have been written, and the kernel's inputs must stay as they are. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "target/gemmini/schedule/chain/chain.h"
+
+enum { NEVER = -1 };
+
+typedef struct element {
+  bool written;
+  int stored, loaded; /* number of the last fence before the last mvout to it, mvin from it; NEVER */
+} element;
+
+typedef struct checker {
+  const gm_chain *chain;
+  int dim, away;    /* products after which a result has left the array */
+  bool *spad, *acc; /* written */
+  int spad_rows, acc_rows;
+  int *result;       /* of each scratchpad row: number of the product that wrote it last, NEVER */
+  int *begin;        /* first row of that result */
+  int product, over; /* number of the product at hand; all up to `over` are in the scratchpad */
+  int *push;         /* ring: of product p, the product that pushes its sum out, or NEVER yet */
+  element *memory[GM_CHAIN_ARRAYS];
+  int fences;
+  bool os_before;
+  gm_chain_command before; /* the preload that waits for its compute */
+  int before_index[GM_CHAIN_DEPTH];
+  bool has_before;
+  char why[200];
+} checker;
+
+enum { RING = 64 };
+
+static bool no(checker *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool no(checker *k, const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  vsnprintf(k->why, sizeof k->why, format, list);
+  va_end(list);
+  return false;
+}
+
+static const char *name_of(const checker *k, int array) { return k->chain->array[array].name; }
+
+/* ---- memory ---- */
+
+typedef bool visit_element(checker *, element *, int array, int at);
+
+static bool each_element(checker *k, const gm_memory *m, const int *index, visit_element *visit) {
+  int at = gm_affine_value(&m->at, index), length = k->chain->array[m->array].length;
+  for (int r = 0; r < m->rows; r++)
+    for (int c = 0; c < m->cols; c++) {
+      int e = at + r * m->stride + c;
+      if (e < 0 || e >= length) return no(k, "%s has no element %d", name_of(k, m->array), e);
+      if (!visit(k, &k->memory[m->array][e], m->array, e)) return false;
+    }
+  return true;
+}
+
+static bool may_read(checker *k, element *e, int array, int at) {
+  if (!e->written) return no(k, "%s: element %d is read before anything wrote it", name_of(k, array), at);
+  if (e->stored == k->fences)
+    return no(k, "%s: element %d is read without a fence after the mvout that writes it", name_of(k, array), at);
+  return true;
+}
+
+static bool loads(checker *k, element *e, int array, int at) {
+  if (!may_read(k, e, array, at)) return false;
+  e->loaded = k->fences;
+  return true;
+}
+
+static bool may_write(checker *k, element *e, int array, int at) {
+  const gm_chain_array *a = &k->chain->array[array];
+  if (a->constant || (at >= a->given_at && at < a->given_at + a->given))
+    return no(k, "%s: element %d is an input", a->name, at);
+  if (e->loaded == k->fences)
+    return no(k, "%s: element %d is written without a fence after the mvin that reads it", a->name, at);
+  return true;
+}
+
+static bool stores(checker *k, element *e, int array, int at) {
+  if (!may_write(k, e, array, at)) return false;
+  e->written = true;
+  e->stored = k->fences;
+  return true;
+}
+
+static bool core_writes(checker *k, element *e, int array, int at) {
+  if (!may_write(k, e, array, at)) return false;
+  if (e->stored == k->fences)
+    return no(k, "%s: element %d is written by the core without a fence after an mvout to it", name_of(k, array), at);
+  e->written = true;
+  return true;
+}
+
+/* ---- rows ---- */
+
+static bool in_range(checker *k, const gm_rows *r, int at, int rows) {
+  int all = r->space == GM_SPAD ? k->spad_rows : k->acc_rows;
+  if (at < 0 || at + rows > all)
+    return no(k, "row %d is outside the %s", at, r->space == GM_SPAD ? "scratchpad" : "accumulator");
+  if (r->rows < 1 || r->cols < 1) return no(k, "an operand without rows or columns");
+  return true;
+}
+
+static bool write_rows(checker *k, const gm_rows *r, int at, int rows) {
+  if (!in_range(k, r, at, rows)) return false;
+  bool *written = r->space == GM_SPAD ? k->spad : k->acc;
+  for (int i = 0; i < rows; i++) {
+    if (r->space == GM_ACC_ADD && !written[at + i])
+      return no(k, "adds to row %d of the accumulator, which nothing wrote", at + i);
+    written[at + i] = true;
+    if (r->space == GM_SPAD) k->result[at + i] = NEVER;
+  }
+  return true;
+}
+
+static bool read_rows(checker *k, const gm_rows *r, int at, int rows) {
+  if (!in_range(k, r, at, rows)) return false;
+  const bool *written = r->space == GM_SPAD ? k->spad : k->acc;
+  for (int i = 0; i < rows; i++)
+    if (!written[at + i])
+      return no(k, "reads row %d of the %s, which nothing wrote", at + i,
+                r->space == GM_SPAD ? "scratchpad" : "accumulator");
+  return true;
+}
+
+/* ---- products ---- */
+
+/* Is product p's result in the scratchpad by the time product `now` reads its operands? */
+static bool is_over(const checker *k, int p, int now) {
+  if (p <= k->over) return true;
+  if (now - p >= RING) return true;
+  int push = k->push[p % RING];
+  return push != NEVER && now - push >= k->away;
+}
+
+/* A compute's or preload's operand: waited for by its first row, or there by itself. */
+static bool read_operand(checker *k, const gm_rows *r, const int *index) {
+  if (r->space == GM_NOWHERE) return true;
+  if (r->space != GM_SPAD) return no(k, "a compute cannot read the accumulator");
+  int at = gm_affine_value(&r->at, index), rows = r->transposed ? r->cols : r->rows;
+  if (!read_rows(k, r, at, rows)) return false;
+  for (int i = 0; i < rows; i++) {
+    int p = k->result[at + i];
+    if (p != NEVER && !is_over(k, p, k->product))
+      return no(k,
+                "row %d of the scratchpad is read while the array may still hold its value: the machine waits only "
+                "where the first rows are the same",
+                at + i);
+  }
+  return true;
+}
+
+/* The preload waits for the youngest result that begins where one of the operands begins. */
+static void wait_for_same_rows(checker *k, const gm_rows *r, const int *index) {
+  if (r->space != GM_SPAD) return;
+  int at = gm_affine_value(&r->at, index);
+  if (at < 0 || at >= k->spad_rows) return; /* read_operand says so */
+  int p = k->result[at];
+  if (p != NEVER && p > k->over && k->begin[at] == at) k->over = p;
+}
+
+static bool product(checker *k, const gm_chain_command *x, const int *index) {
+  if (!k->has_before) return no(k, "a compute without a preload");
+  k->has_before = false;
+  const gm_chain_command *b = &k->before;
+  if (x->output_stationary && x->a_transposed && x->accumulated)
+    return no(k, "a sum in the array over several computes with A transposed: a pause would add to it");
+  k->product++;
+  bool pushes = !x->output_stationary || !x->accumulated;
+  k->push[k->product % RING] = x->output_stationary ? NEVER : k->product;
+  for (int p = k->product - 1; pushes && p > k->over && p > k->product - RING; p--)
+    if (k->push[p % RING] == NEVER) k->push[p % RING] = k->product;
+  wait_for_same_rows(k, &b->a, k->before_index);
+  wait_for_same_rows(k, &x->a, index);
+  wait_for_same_rows(k, &x->b, index);
+  if (!read_operand(k, &b->a, k->before_index) || !read_operand(k, &x->a, index) || !read_operand(k, &x->b, index))
+    return false;
+  if (b->b.space == GM_NOWHERE) return true;
+  int at = gm_affine_value(&b->b.at, k->before_index);
+  if (!write_rows(k, &b->b, at, b->b.rows)) return false;
+  for (int i = 0; b->b.space == GM_SPAD && i < b->b.rows; i++) {
+    k->result[at + i] = k->product;
+    k->begin[at + i] = at;
+  }
+  return true;
+}
+
+static bool step(void *context, const gm_chain_command *x, int position, const int *index) {
+  checker *k = context;
+  (void)position;
+  int at = gm_affine_value(&x->a.at, index);
+  switch (x->kind) {
+  case GM_FENCE:
+    k->fences++;
+    k->over = k->product;
+    return true;
+  case GM_SET_EX: k->over = k->product; return true;
+  case GM_LOAD:
+    if (!each_element(k, &x->memory, index, loads)) return false;
+    for (int c = 0; c < x->a.cols; c += k->dim)
+      if (!write_rows(k, &x->a, at + c / k->dim * x->block_stride, x->a.rows)) return false;
+    return true;
+  case GM_STORE: return read_rows(k, &x->a, at, x->a.rows) && each_element(k, &x->memory, index, stores);
+  case GM_BEFORE:
+    k->before = *x;
+    memcpy(k->before_index, index, sizeof k->before_index);
+    k->has_before = true;
+    return true;
+  case GM_MULTIPLY: return product(k, x, index);
+  case GM_NEGATE: return each_element(k, &x->x, index, may_read) && each_element(k, &x->memory, index, core_writes);
+  case GM_ADD:
+    return each_element(k, &x->x, index, may_read) && each_element(k, &x->y, index, may_read) &&
+           each_element(k, &x->memory, index, core_writes);
+  default: return true;
+  }
+}
+
+/* Products that pass before a result of this one is in the scratchpad, each of at least dim rows: the way through the
+ * array (gm_execute_init), the rows themselves, the read before, and some more. */
+static int products_in_flight(const gm_config *c) {
+  int through = c->dim * (c->tile_latency + 1) + c->mesh_output_delay + (c->dim - 1) * (c->tile_latency + 1);
+  return (through + c->dim + c->spad_read_delay + 8 + c->dim - 1) / c->dim + 1;
+}
+
+static bool prepare(const gm_config *config, const gm_chain *c, checker *k) {
+  *k = (checker){.chain = c, .dim = config->dim, .away = products_in_flight(config), .over = 0};
+  k->spad_rows = gm_spad_rows(config), k->acc_rows = gm_acc_rows(config);
+  k->spad = calloc((size_t)k->spad_rows, sizeof *k->spad);
+  k->acc = calloc((size_t)k->acc_rows, sizeof *k->acc);
+  k->result = malloc((size_t)k->spad_rows * sizeof *k->result);
+  k->begin = calloc((size_t)k->spad_rows, sizeof *k->begin);
+  k->push = malloc(RING * sizeof *k->push);
+  bool ok = k->spad && k->acc && k->result && k->begin && k->push;
+  for (int i = 0; ok && i < k->spad_rows; i++) k->result[i] = NEVER;
+  for (int i = 0; ok && i < RING; i++) k->push[i] = NEVER;
+  for (int i = 0; i < c->n_arrays; i++) {
+    const gm_chain_array *a = &c->array[i];
+    k->memory[i] = malloc((size_t)a->length * sizeof *k->memory[i]);
+    ok = ok && k->memory[i];
+    for (int e = 0; ok && e < a->length; e++)
+      k->memory[i][e] = (element){a->constant || (e >= a->given_at && e < a->given_at + a->given), NEVER, NEVER};
+  }
+  return ok;
+}
+
+tw_status gm_chain_check(const gm_config *config, const gm_chain *c, tw_error *error) {
+  checker k;
+  tw_status status = TW_OK;
+  if (!prepare(config, c, &k))
+    status = tw_fail(error, TW_MISSING, "out of memory");
+  else if (!gm_chain_walk(c, step, &k))
+    status = tw_fail(error, TW_USAGE, "%s", k.why);
+  free(k.spad);
+  free(k.acc);
+  free(k.result);
+  free(k.begin);
+  free(k.push);
+  for (int i = 0; i < GM_CHAIN_ARRAYS; i++) free(k.memory[i]);
+  return status;
+}

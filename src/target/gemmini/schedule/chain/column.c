@@ -1,0 +1,422 @@
+/* column.c - programs whose vectors are columns: a block of the vector is the array's weights, blocks of the
+ * matrix pass as A (weight-stationary).
+ *
+ *   plain   every operator loads its matrix and its vector, multiplies, stores, fences; the core adds and negates
+ *           (the software form of the Autocomp paper's Figures 33 and 34, and its like for the backward pass)
+ *   fused   signs are scales of loads, additions are D of a compute or sums in the accumulator
+ *   kept    vectors do not leave the scratchpad: a sum over blocks is carried from product to product by D, since the
+ *           array can write to the scratchpad but only the accumulator can add */
+#include "target/gemmini/schedule/chain/chain.h"
+
+/* What meets in a product lies in different banks: A, weights, what is added, and sums. */
+enum { A_BANK = 3, WEIGHTS_BANK = 2, D_BANK = 1, C_BANK = 0 };
+
+static gm_affine element(gm_block t, int length) { return gm_plus(gm_at(0), t, length); }
+
+static gm_block after(gm_block t) {
+  t.base++;
+  return t;
+}
+
+/* ---- plain ---- */
+
+/* y = op(M) x through memory. */
+static void operator(gm_builder *b, const char *name, int matrix, int rows, int cols, bool transposed, int x,
+                     gm_affine from, int y, gm_affine to) {
+  gm_operator(b, name);
+  b->a_transposed = transposed;
+  gm_matrix m = gm_take_matrix(b, A_BANK, transposed ? cols : rows, transposed ? rows : cols);
+  gm_affine column = gm_at(gm_take_rows(b, WEIGHTS_BANK, cols)), out = gm_at(gm_take_acc(b, rows));
+  gm_load_matrix(b, m, matrix, 1);
+  gm_load_column(b, x, from, 1, column, cols);
+  gm_multiply_columns(
+      b,
+      &(gm_product){
+          .matrix = m, .transposed = transposed, .rows = rows, .cols = cols, .x = column, .space = GM_ACC, .out = out},
+      1);
+  gm_store_column(b, GM_ACC, out, rows, y, to);
+  gm_fence(b);
+  b->a_transposed = false;
+}
+
+static void plain_forward(gm_builder *b) {
+  int n = b->p.n, m = b->p.m;
+  int Kx = gm_chain_local(b, "Kinf_x", m), Kx_negative = gm_chain_local(b, "Kinf_x_negative", m),
+      d_negative = gm_chain_local(b, "d_negative", m), Ax = gm_chain_local(b, "Adyn_x", n),
+      Bu = gm_chain_local(b, "Bdyn_u", n);
+  const gm_memory kx = gm_elements(Kx, gm_at(0), m), kxn = gm_elements(Kx_negative, gm_at(0), m),
+                  dn = gm_elements(d_negative, gm_at(0), m), ax = gm_elements(Ax, gm_at(0), n),
+                  bu = gm_elements(Bu, gm_at(0), n);
+  gm_block t = gm_begin_steps(b, "t", b->p.horizon, 0, 1);
+  operator(b, "Kinf x", TW_MPC_KINF, m, n, false, TW_MPC_X, element(t, n), Kx, gm_at(0));
+  gm_negate(b, kx, kxn);
+  gm_negate(b, gm_elements(TW_MPC_D, element(t, m), m), dn);
+  gm_add(b, kxn, dn, gm_elements(TW_MPC_U, element(t, m), m));
+  operator(b, "Adyn x", TW_MPC_ADYN, n, n, false, TW_MPC_X, element(t, n), Ax, gm_at(0));
+  operator(b, "Bdyn u", TW_MPC_BDYN, n, m, false, TW_MPC_U, element(t, m), Bu, gm_at(0));
+  gm_add(b, ax, bu, gm_elements(TW_MPC_X, element(after(t), n), n));
+  gm_end_steps(b, t);
+}
+
+static void plain_backward(gm_builder *b) {
+  int n = b->p.n, m = b->p.m;
+  int Bp = gm_chain_local(b, "Bdyn_p", m), g = gm_chain_local(b, "Bdyn_p_r", m), Kr = gm_chain_local(b, "Kinf_r", n),
+      Kr_negative = gm_chain_local(b, "Kinf_r_negative", n), Mp = gm_chain_local(b, "AmBKt_p", n),
+      q_Mp = gm_chain_local(b, "q_AmBKt_p", n);
+  const gm_memory bp = gm_elements(Bp, gm_at(0), m), bpr = gm_elements(g, gm_at(0), m),
+                  kr = gm_elements(Kr, gm_at(0), n), krn = gm_elements(Kr_negative, gm_at(0), n),
+                  mp = gm_elements(Mp, gm_at(0), n), qmp = gm_elements(q_Mp, gm_at(0), n);
+  gm_block t = gm_begin_steps(b, "t", b->p.horizon - 1, b->p.horizon - 2, -1);
+  operator(b, "Bdyn' p", TW_MPC_BACK_BDYN, m, n, true, TW_MPC_BACK_P, element(after(t), n), Bp, gm_at(0));
+  gm_add(b, bp, gm_elements(TW_MPC_BACK_R, element(t, m), m), bpr);
+  operator(b, "Quu_inv (Bdyn' p + r)", TW_MPC_BACK_QUU, m, m, true, g, gm_at(0), TW_MPC_BACK_D, element(t, m));
+  operator(b, "Kinf' r", TW_MPC_BACK_KINF, n, m, true, TW_MPC_BACK_R, element(t, m), Kr, gm_at(0));
+  operator(b, "AmBKt p", TW_MPC_BACK_AMBKT, n, n, false, TW_MPC_BACK_P, element(after(t), n), Mp, gm_at(0));
+  gm_add(b, gm_elements(TW_MPC_BACK_Q, element(t, n), n), mp, qmp);
+  gm_negate(b, kr, krn);
+  gm_add(b, qmp, krn, gm_elements(TW_MPC_BACK_P, element(t, n), n));
+  gm_end_steps(b, t);
+}
+
+void gm_chain_plain(gm_builder *b) {
+  if (b->p.mpc.forward)
+    plain_forward(b);
+  else
+    plain_backward(b);
+}
+
+/* ---- fused ---- */
+
+static void fused_forward(gm_builder *b) {
+  int n = b->p.n, m = b->p.m;
+  gm_matrix A = gm_take_matrix(b, A_BANK, n, n), B = gm_take_matrix(b, A_BANK, n, m),
+            K = gm_take_matrix(b, A_BANK, m, n);
+  gm_affine x = gm_at(gm_take_rows(b, WEIGHTS_BANK, n)), u = gm_at(gm_take_rows(b, WEIGHTS_BANK, m)),
+            d = gm_at(gm_take_rows(b, D_BANK, m));
+  gm_affine u_out = gm_at(gm_take_acc(b, m)), x_out = gm_at(gm_take_acc(b, n));
+  gm_block t = gm_begin_steps(b, "t", b->p.horizon, 0, 1);
+  gm_operator(b, "u = -Kinf x - d");
+  gm_load_matrix(b, K, TW_MPC_KINF, -1);
+  gm_load_column(b, TW_MPC_X, element(t, n), 1, x, n);
+  gm_load_column(b, TW_MPC_D, element(t, m), -1, d, m);
+  gm_multiply_columns(
+      b,
+      &(gm_product){
+          .matrix = K, .rows = m, .cols = n, .x = x, .space = GM_ACC, .out = u_out, .has_start = true, .start = d},
+      1);
+  gm_store_column(b, GM_ACC, u_out, m, TW_MPC_U, element(t, m));
+  gm_fence(b);
+  gm_operator(b, "x = Adyn x + Bdyn u");
+  gm_load_matrix(b, A, TW_MPC_ADYN, 1);
+  gm_load_matrix(b, B, TW_MPC_BDYN, 1);
+  gm_multiply_columns(b, &(gm_product){.matrix = A, .rows = n, .cols = n, .x = x, .space = GM_ACC, .out = x_out}, 1);
+  gm_load_column(b, TW_MPC_U, element(t, m), 1, u, m);
+  gm_multiply_columns(b, &(gm_product){.matrix = B, .rows = n, .cols = m, .x = u, .space = GM_ACC_ADD, .out = x_out},
+                      1);
+  gm_store_column(b, GM_ACC, x_out, n, TW_MPC_X, element(after(t), n));
+  gm_fence(b);
+  gm_end_steps(b, t);
+}
+
+static void fused_backward(gm_builder *b) {
+  int n = b->p.n, m = b->p.m, g = gm_chain_local(b, "Bdyn_p_r", m);
+  gm_matrix B = gm_take_matrix(b, A_BANK, n, m), Q = gm_take_matrix(b, A_BANK, m, m),
+            K = gm_take_matrix(b, A_BANK, m, n), M = gm_take_matrix(b, A_BANK, n, n);
+  gm_affine p = gm_at(gm_take_rows(b, WEIGHTS_BANK, n)), gradient = gm_at(gm_take_rows(b, WEIGHTS_BANK, m)),
+            r = gm_at(gm_take_rows(b, D_BANK, m)), q = gm_at(gm_take_rows(b, D_BANK, n));
+  gm_affine g_out = gm_at(gm_take_acc(b, m)), d_out = gm_at(gm_take_acc(b, m)), p_out = gm_at(gm_take_acc(b, n));
+  gm_block t = gm_begin_steps(b, "t", b->p.horizon - 1, b->p.horizon - 2, -1);
+  b->a_transposed = true;
+  gm_operator(b, "Bdyn' p + r");
+  gm_load_matrix(b, B, TW_MPC_BACK_BDYN, 1);
+  gm_load_column(b, TW_MPC_BACK_P, element(after(t), n), 1, p, n);
+  gm_load_column(b, TW_MPC_BACK_R, element(t, m), 1, r, m);
+  gm_multiply_columns(b,
+                      &(gm_product){.matrix = B,
+                                    .transposed = true,
+                                    .rows = m,
+                                    .cols = n,
+                                    .x = p,
+                                    .space = GM_ACC,
+                                    .out = g_out,
+                                    .has_start = true,
+                                    .start = r},
+                      1);
+  gm_store_column(b, GM_ACC, g_out, m, g, gm_at(0));
+  gm_fence(b);
+  gm_operator(b, "d = Quu_inv (Bdyn' p + r)");
+  gm_load_matrix(b, Q, TW_MPC_BACK_QUU, 1);
+  gm_load_column(b, g, gm_at(0), 1, gradient, m);
+  gm_multiply_columns(
+      b,
+      &(gm_product){
+          .matrix = Q, .transposed = true, .rows = m, .cols = m, .x = gradient, .space = GM_ACC, .out = d_out},
+      1);
+  gm_store_column(b, GM_ACC, d_out, m, TW_MPC_BACK_D, element(t, m));
+  gm_fence(b);
+  gm_operator(b, "q - Kinf' r");
+  gm_load_matrix(b, K, TW_MPC_BACK_KINF, -1);
+  gm_load_column(b, TW_MPC_BACK_Q, element(t, n), 1, q, n);
+  gm_multiply_columns(b,
+                      &(gm_product){.matrix = K,
+                                    .transposed = true,
+                                    .rows = n,
+                                    .cols = m,
+                                    .x = r,
+                                    .space = GM_ACC,
+                                    .out = p_out,
+                                    .has_start = true,
+                                    .start = q},
+                      1);
+  b->a_transposed = false;
+  gm_operator(b, "+ AmBKt p");
+  gm_load_matrix(b, M, TW_MPC_BACK_AMBKT, 1);
+  gm_multiply_columns(b, &(gm_product){.matrix = M, .rows = n, .cols = n, .x = p, .space = GM_ACC_ADD, .out = p_out},
+                      1);
+  gm_store_column(b, GM_ACC, p_out, n, TW_MPC_BACK_P, element(t, n));
+  gm_fence(b);
+  gm_end_steps(b, t);
+}
+
+void gm_chain_fused(gm_builder *b) {
+  if (b->p.mpc.forward)
+    fused_forward(b);
+  else
+    fused_backward(b);
+}
+
+/* ---- kept ---- */
+
+/* `steps` vectors, each as a column of its own rows, from row `at` on. */
+static void load_columns(gm_builder *b, int array, int steps, int length, double scale, int at, int pitch) {
+  gm_block t = gm_begin_steps(b, "t", steps, 0, 1);
+  gm_load_column(b, array, element(t, length), scale, gm_plus(gm_at(at), t, pitch), length);
+  gm_end_steps(b, t);
+}
+
+/* M = Adyn - Bdyn Kinf; K holds -Kinf. */
+static void close_loop(gm_builder *b, gm_matrix A, gm_matrix B, gm_matrix K, gm_matrix M) {
+  for (gm_each l = gm_each_block(b, "l", K.rows, GM_PEEL_FIRST); gm_next(&l);)
+    for (gm_each k = gm_each_block(b, "k", A.cols, 0); gm_next(&k);)
+      for (gm_each j = gm_each_block(b, "j", A.rows, GM_INNER | GM_PEEL_FIRST); gm_next(&j);) {
+        gm_before(b, j.first ? gm_matrix_block(b, K, l.block, k.block) : gm_nowhere(),
+                  gm_matrix_block(b, M, j.block, k.block));
+        gm_multiply(b, !j.first, gm_matrix_block(b, B, j.block, l.block),
+                    gm_matrix_block(b, l.first ? A : M, j.block, k.block));
+      }
+}
+
+/* With sums in the array the rows of a vector are written one block after the other, while all of the vector before is
+ * still read: every step has rows of its own. Moves *x there, and returns where the next one lies. */
+static gm_affine step_of(const gm_builder *b, gm_affine *x, gm_block t, int pitch) {
+  if (!b->plan.os) return *x;
+  *x = gm_plus(*x, t, pitch);
+  gm_affine next = *x;
+  if (b->p.mpc.forward)
+    next.base += pitch;
+  else
+    x->base += pitch;
+  return next;
+}
+
+static int rounded(const gm_builder *b, int length) { return (length + b->p.dim - 1) / b->p.dim * b->p.dim; }
+
+/* u = -Kinf x - d is a column in the scratchpad, where x = Adyn x + Bdyn u finds it. */
+static void kept_forward(gm_builder *b) {
+  int n = b->p.n, m = b->p.m, N = b->p.horizon, nr = rounded(b, n), mr = rounded(b, m);
+  gm_matrix K = gm_take_matrix(b, A_BANK, m, n), B = gm_take_matrix(b, A_BANK, n, m),
+            A = gm_take_matrix(b, A_BANK, n, n);
+  bool os = b->plan.os;
+  gm_affine x = gm_at(gm_take_rows(b, WEIGHTS_BANK, os ? (N + 1) * nr : nr));
+  const gm_affine sums = gm_at(gm_take_rows(b, C_BANK, nr)), u_sums = gm_at(gm_take_rows(b, C_BANK, mr)),
+                  done = gm_at(gm_take_rows(b, D_BANK, nr));
+  int d = gm_take_rows(b, D_BANK, N * mr), us = gm_take_rows(b, WEIGHTS_BANK, N * mr);
+  gm_operator(b, "what every step needs");
+  gm_load_matrix(b, K, TW_MPC_KINF, -1);
+  gm_load_column(b, TW_MPC_X, gm_at(0), 1, x, n);
+  load_columns(b, TW_MPC_D, N, m, -1, d, mr);
+  gm_load_matrix(b, A, TW_MPC_ADYN, 1);
+  gm_load_matrix(b, B, TW_MPC_BDYN, 1);
+  b->output_stationary = os;
+  gm_operator(b, "steps");
+  gm_block t = gm_begin_steps(b, "t", N, 0, 1);
+  gm_affine u = gm_plus(gm_at(us), t, mr), next = step_of(b, &x, t, nr);
+  const gm_product by_x[2] = {{.matrix = K,
+                               .rows = m,
+                               .cols = n,
+                               .x = x,
+                               .space = GM_SPAD,
+                               .out = u,
+                               .has_start = true,
+                               .start = gm_plus(gm_at(d), t, mr),
+                               .sums = u_sums},
+                              {.matrix = A, .rows = n, .cols = n, .x = x, .space = GM_SPAD, .out = done, .sums = sums}},
+                   by_u = {.matrix = B,
+                           .rows = n,
+                           .cols = m,
+                           .x = u,
+                           .space = GM_SPAD,
+                           .out = x,
+                           .has_start = true,
+                           .start = done,
+                           .sums = sums};
+  if (os) {
+    gm_product sum[2] = {by_x[1], by_u};
+    sum[0].out = next;
+    gm_sum_columns(b, by_x, 1);
+    gm_sum_columns(b, sum, 2);
+  } else {
+    gm_multiply_columns(b, by_x, 2);
+    gm_multiply_columns(b, &by_u, 1);
+  }
+  gm_store_column(b, GM_SPAD, u, m, TW_MPC_U, element(t, m));
+  gm_fence(b);
+  gm_end_steps(b, t);
+}
+
+/* x = (Adyn - Bdyn Kinf) x - Bdyn d does not wait for u = -Kinf x - d, which goes to the accumulator and out. */
+static void closed_forward(gm_builder *b) {
+  int n = b->p.n, m = b->p.m, N = b->p.horizon, nr = rounded(b, n), mr = rounded(b, m);
+  gm_matrix K = gm_take_matrix(b, A_BANK, m, n), M = gm_take_matrix(b, A_BANK, n, n),
+            B = gm_take_matrix(b, C_BANK, n, m), A = gm_take_matrix(b, D_BANK, n, n);
+  bool os = b->plan.os;
+  gm_affine x = gm_at(gm_take_rows(b, WEIGHTS_BANK, os ? (N + 1) * nr : nr));
+  const gm_affine sums = gm_at(gm_take_rows(b, C_BANK, nr));
+  int d = gm_take_rows(b, WEIGHTS_BANK, N * mr), known = gm_take_rows(b, D_BANK, N * nr), us = gm_take_acc(b, N * mr);
+  gm_operator(b, "Adyn - Bdyn Kinf");
+  gm_load_matrix(b, K, TW_MPC_KINF, -1);
+  gm_load_matrix(b, B, TW_MPC_BDYN, 1);
+  gm_load_matrix(b, A, TW_MPC_ADYN, 1);
+  close_loop(b, A, B, K, M);
+  gm_load_column(b, TW_MPC_X, gm_at(0), 1, x, n);
+  load_columns(b, TW_MPC_D, N, m, -1, d, mr);
+  b->output_stationary = os;
+  gm_operator(b, "-Bdyn d");
+  gm_block s = gm_begin_steps(b, "t", N, 0, 1);
+  const gm_product by_d = {.matrix = B,
+                           .rows = n,
+                           .cols = m,
+                           .x = gm_plus(gm_at(d), s, mr),
+                           .space = GM_SPAD,
+                           .out = gm_plus(gm_at(known), s, nr),
+                           .sums = sums};
+  (os ? gm_sum_columns : gm_multiply_columns)(b, &by_d, 1);
+  gm_end_steps(b, s);
+  gm_fence(b);
+  gm_operator(b, "steps");
+  gm_block t = gm_begin_steps(b, "t", N, 0, 1);
+  gm_affine u = gm_plus(gm_at(us), t, mr), next = step_of(b, &x, t, nr);
+  const gm_product by_x[2] = {{.matrix = K,
+                               .rows = m,
+                               .cols = n,
+                               .x = x,
+                               .space = GM_ACC,
+                               .out = u,
+                               .has_start = true,
+                               .start = gm_plus(gm_at(d), t, mr)},
+                              {.matrix = M,
+                               .rows = n,
+                               .cols = n,
+                               .x = x,
+                               .space = GM_SPAD,
+                               .out = next,
+                               .has_start = true,
+                               .start = gm_plus(gm_at(known), t, nr),
+                               .sums = sums}};
+  if (os) {
+    gm_sum_columns(b, &by_x[1], 1);
+    gm_sum_columns(b, &by_x[0], 1); /* pushes the last block of x out of the array */
+  } else {
+    gm_multiply_columns(b, by_x, 2);
+  }
+  gm_store_column(b, GM_ACC, u, m, TW_MPC_U, element(t, m));
+  gm_fence(b);
+  gm_end_steps(b, t);
+}
+
+static void kept_backward(gm_builder *b) {
+  int n = b->p.n, m = b->p.m, steps = b->p.horizon - 1, nr = rounded(b, n), mr = rounded(b, m), dim = b->p.dim;
+  gm_matrix B = gm_take_matrix(b, C_BANK, n, m), K = gm_take_matrix(b, C_BANK, m, n),
+            Bt = gm_take_matrix(b, A_BANK, m, n), Kt = gm_take_matrix(b, A_BANK, n, m),
+            Q = gm_take_matrix(b, A_BANK, m, m), M = gm_take_matrix(b, A_BANK, n, n);
+  int identity = gm_take_rows(b, D_BANK, dim);
+  bool os = b->plan.os;
+  gm_affine p = gm_at(gm_take_rows(b, WEIGHTS_BANK, os ? (steps + 1) * nr : nr));
+  const gm_affine sums = gm_at(gm_take_rows(b, D_BANK, nr)), g_sums = gm_at(gm_take_rows(b, D_BANK, mr));
+  int r = gm_take_rows(b, WEIGHTS_BANK, steps * mr), q = gm_take_rows(b, D_BANK, steps * nr),
+      known = gm_take_rows(b, C_BANK, steps * nr), g = gm_take_rows(b, WEIGHTS_BANK, steps * mr),
+      ds = gm_take_acc(b, steps * mr);
+  gm_operator(b, "-Kinf', Bdyn'");
+  gm_load(b, gm_chain_identity(b), gm_at(0), dim, 1, gm_at(identity), dim, dim, dim);
+  gm_load_matrix(b, K, TW_MPC_BACK_KINF, -1);
+  gm_load_matrix(b, B, TW_MPC_BACK_BDYN, 1);
+  b->a_transposed = true;
+  gm_transpose(b, K, Kt, identity);
+  gm_transpose(b, B, Bt, identity);
+  b->a_transposed = false;
+  load_columns(b, TW_MPC_BACK_R, steps, m, 1, r, mr);
+  load_columns(b, TW_MPC_BACK_Q, steps, n, 1, q, nr);
+  gm_load_matrix(b, M, TW_MPC_BACK_AMBKT, 1);
+  gm_load_matrix(b, Q, TW_MPC_BACK_QUU, 1);
+  gm_load_column(b, TW_MPC_BACK_P, gm_at(steps * n), 1, gm_at(p.base + (os ? steps * nr : 0)), n);
+  b->output_stationary = os;
+  gm_operator(b, "q - Kinf' r");
+  gm_block s = gm_begin_steps(b, "t", steps, steps - 1, -1);
+  const gm_product by_r = {.matrix = Kt,
+                           .rows = n,
+                           .cols = m,
+                           .x = gm_plus(gm_at(r), s, mr),
+                           .space = GM_SPAD,
+                           .out = gm_plus(gm_at(known), s, nr),
+                           .has_start = true,
+                           .start = gm_plus(gm_at(q), s, nr),
+                           .sums = sums};
+  (os ? gm_sum_columns : gm_multiply_columns)(b, &by_r, 1);
+  gm_end_steps(b, s);
+  gm_fence(b);
+  gm_operator(b, "steps");
+  gm_block t = gm_begin_steps(b, "t", steps, steps - 1, -1);
+  gm_affine next = step_of(b, &p, t, nr);
+  const gm_product by_p[2] = {{.matrix = Bt,
+                               .rows = m,
+                               .cols = n,
+                               .x = p,
+                               .space = GM_SPAD,
+                               .out = gm_plus(gm_at(g), t, mr),
+                               .has_start = true,
+                               .start = gm_plus(gm_at(r), t, mr),
+                               .sums = g_sums},
+                              {.matrix = M,
+                               .rows = n,
+                               .cols = n,
+                               .x = p,
+                               .space = GM_SPAD,
+                               .out = next,
+                               .has_start = true,
+                               .start = gm_plus(gm_at(known), t, nr),
+                               .sums = sums}};
+  if (os) {
+    gm_sum_columns(b, &by_p[1], 1);
+    gm_sum_columns(b, &by_p[0], 1); /* pushes the last block of p out of the array */
+  } else {
+    gm_multiply_columns(b, by_p, 2);
+  }
+  gm_fence(b);
+  gm_end_steps(b, t);
+  gm_operator(b, "d");
+  gm_block e = gm_begin_steps(b, "t", steps, steps - 1, -1);
+  gm_affine d = gm_plus(gm_at(ds), e, mr);
+  const gm_product by_g = {.matrix = Q, .rows = m, .cols = m, .x = gm_plus(gm_at(g), e, mr), .space = GM_ACC, .out = d};
+  (os ? gm_sum_columns : gm_multiply_columns)(b, &by_g, 1);
+  gm_store_column(b, GM_ACC, d, m, TW_MPC_BACK_D, element(e, m));
+  gm_end_steps(b, e);
+}
+
+void gm_chain_kept(gm_builder *b) {
+  if (!b->p.mpc.forward)
+    kept_backward(b);
+  else if (b->plan.close)
+    closed_forward(b);
+  else
+    kept_forward(b);
+}
