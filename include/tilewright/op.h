@@ -61,7 +61,7 @@ typedef struct tw_operand {
   int64_t pitch; /* elements from one row (last dimension) to the next */
   bool is_output;
   size_t given_at, given_bytes; /* of an output: the bytes in it that are an input, and not poisoned; mostly none */
-  size_t bytes; /* of the whole array, pitch included */
+  size_t bytes;                 /* of the whole array, pitch included */
 } tw_operand;
 
 struct tw_op {

@@ -69,13 +69,13 @@ void tw_search_result_free(tw_search_result *);
 
 /* A result, and how it came about. `search` competes with a fresh schedule where the target has one for the problem. */
 typedef struct tw_improvement {
-  tw_search_result result;  /* start: the user's program; the ladder begins there; the best of both ways */
-  bool rewritten;           /* the best is the user's program, rewritten (or as it was): `schedule` lists rewrites */
-  tw_schedule rewrites;     /* that were kept */
-  tw_measurement after;     /* the user's program after them */
-  bool searched;            /* there is a fresh schedule ... */
-  tw_measurement fresh;     /* ... and this is what it takes */
-  tw_diagnosis diagnosis;   /* of the user's program */
+  tw_search_result result; /* start: the user's program; the ladder begins there; the best of both ways */
+  bool rewritten;          /* the best is the user's program, rewritten (or as it was): `schedule` lists rewrites */
+  tw_schedule rewrites;    /* that were kept */
+  tw_measurement after;    /* the user's program after them */
+  bool searched;           /* there is a fresh schedule ... */
+  tw_measurement fresh;    /* ... and this is what it takes */
+  tw_diagnosis diagnosis;  /* of the user's program */
 } tw_improvement;
 
 /* Understands the program, says where its time goes, rewrites it as long as that pays, and, unless `rewrites_only`,

@@ -251,8 +251,8 @@ typedef struct gm_storer {
   uint64_t write_address;
   int write_bytes, packet_bytes;
   bool in_packet;
-  uint64_t packet_done;        /* cycle of its last beat */
-  uint32_t passed;             /* rows that moved from stage to stage, ever */
+  uint64_t packet_done; /* cycle of its last beat */
+  uint32_t passed;      /* rows that moved from stage to stage, ever */
   int in_flight;
 } gm_storer;
 

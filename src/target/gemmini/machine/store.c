@@ -282,7 +282,8 @@ static uint64_t next_move(const gm_machine *m, uint32_t passed_before) {
   for (int stage = 0; stage < GM_STORE_STAGES; stage++) {
     if (!count(s, stage)) continue;
     uint64_t ready = s->ring[s->first[stage] & (GM_STORE_RING - 1)].ready;
-    if (ready <= m->now && stage == GM_STORE_DISPATCH && count(s, GM_STORE_NORM) < s->depth_of[GM_STORE_NORM]) return soon; /* for its bank */
+    if (ready <= m->now && stage == GM_STORE_DISPATCH && count(s, GM_STORE_NORM) < s->depth_of[GM_STORE_NORM])
+      return soon; /* for its bank */
     if (ready > m->now && ready < next) next = ready;
   }
   return next;
