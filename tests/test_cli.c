@@ -188,20 +188,22 @@ static void full_disk_under_standard_output_is_said(void **state) {
 #define SMALL "gemm m=20 n=24 k=40" ON
 #define QUICK " --iterations 2 --plans 2 --kernels 1 --beam 2 --no-wisdom "
 
-/* A kernel of 20 x 24 x 40 on the core alone, with `damage` at its end. */
-static void write_kernel(const char *name, const char *damage) {
+/* A kernel of 20 x 24 x 40 on the core alone, with more statements at its begin and its end. */
+static void write_kernel_with(const char *name, const char *begin, const char *damage) {
   tw_text text = {0};
   tw_text_add(&text,
-              "void test(int8_t A[20][40], int8_t B[40][24], int8_t C[20][24]) {\n"
+              "void test(int8_t A[20][40], int8_t B[40][24], int8_t C[20][24]) {\n%s\n"
               "  for (int i = 0; i < 20; i++)\n    for (int j = 0; j < 24; j++) {\n      int s = 0;\n"
               "      for (int k = 0; k < 40; k++) s += A[i][k] * B[k][j];\n"
               "      C[i][j] = s > 127 ? 127 : s < -128 ? -128 : s;\n    }\n%s\n}\n",
-              damage);
+              begin, damage);
   char *path = tw_path_join(folder, name), *source = tw_text_take(&text);
   assert_int_equal(tw_file_write(path, source, strlen(source), NULL), TW_OK);
   free(source);
   free(path);
 }
+
+static void write_kernel(const char *name, const char *damage) { write_kernel_with(name, "", damage); }
 
 static void expect_kernel_failure(const char *damage, const char *part) {
   write_kernel("bad.c", damage);
@@ -230,6 +232,62 @@ static void right_kernel_is_measured(void **state) {
   assert_non_null(trace);
   json_decref(trace);
   free(path);
+}
+
+static char *contents_of(const char *name) {
+  enum { MOST = 1 << 20 };
+  char *path = tw_path_join(folder, name), *text = calloc(1, MOST);
+  FILE *f = fopen(path, "r");
+  assert_non_null(f);
+  assert_true(fread(text, 1, MOST - 1, f) > 0);
+  fclose(f);
+  free(path);
+  return text;
+}
+
+static int occurrences(const char *text, const char *part) {
+  int n = 0;
+  for (const char *found = strstr(text, part); found; found = strstr(found + 1, part)) n++;
+  return n;
+}
+
+/* A lane for each unit that did something in the window, a bar for what it did. */
+static void timelines_are_drawn(void **state) {
+  (void)state;
+  write_kernel_with("drawn.c", "config_ld(40, 1.0f, 4, 0); mvin(A, 0, 16, 4); fence();", "");
+  expect_output("$T run drawn.c " SMALL " --timeline all.svg --window 0:500", "all.svg");
+  char *svg = contents_of("all.svg");
+  assert_int_equal(occurrences(svg, "<svg"), 1);
+  assert_int_equal(occurrences(svg, ">mvin "), 1);
+  assert_int_equal(occurrences(svg, ">fence "), 1);
+  const char *at = strstr(svg, ">mvin ");
+  int from = 0, to = 0;
+  assert_non_null(at);
+  assert_int_equal(sscanf(at, ">mvin %d-%d<", &from, &to), 2);
+  assert_true(from > 0 && to > from + 10);
+  free(svg);
+  char command[200];
+  snprintf(command, sizeof command, "$T run drawn.c " SMALL " --timeline part.svg --window %d:%d", from + 1, to - 1);
+  expect_output(command, "correct");
+  svg = contents_of("part.svg");
+  assert_int_equal(occurrences(svg, ">mvin "), 1);
+  assert_int_equal(occurrences(svg, ">config "), 0);
+  free(svg);
+  snprintf(command, sizeof command, "$T run drawn.c " SMALL " --timeline part.svg --window %d:%d", to + 99, to + 2000);
+  expect_failure(command, 2, "nothing to draw");
+}
+
+static void windows_of_timelines_are_checked(void **state) {
+  (void)state;
+  write_kernel("drawn.c", "");
+  expect_failure("$T run drawn.c " SMALL " --window 0:10", 2, "give both");
+  expect_failure("$T run drawn.c " SMALL " --timeline x.svg --window 10", 2, "FROM:TO");
+  expect_failure("$T run drawn.c " SMALL " --timeline x.svg --window 10:5", 2, "FROM:TO");
+  expect_failure("$T run drawn.c " SMALL " --timeline x.svg --window -1:5", 2, "FROM:TO");
+  expect_failure("$T run drawn.c " SMALL " --timeline x.svg --window 0:99999999999999999999", 2, "FROM:TO");
+  expect_failure("$T run drawn.c " SMALL " --timeline x.svg --window 900000000:900000001", 2, "nothing to draw");
+  expect_failure("$T run drawn.c " SMALL " --timeline no/such/x.svg", 2, "no/such");
+  expect_failure("$T run drawn.c " SMALL " --timeline ''", 2, "--timeline");
 }
 
 static void wrong_kernels_are_told_how_they_are_wrong(void **state) {
@@ -452,6 +510,8 @@ int main(void) {
       cmocka_unit_test(files_that_cannot_be_read_are_named),
       cmocka_unit_test(full_disk_under_standard_output_is_said),
       cmocka_unit_test(right_kernel_is_measured),
+      cmocka_unit_test(timelines_are_drawn),
+      cmocka_unit_test(windows_of_timelines_are_checked),
       cmocka_unit_test(wrong_kernels_are_told_how_they_are_wrong),
       cmocka_unit_test(sources_that_are_none_are_refused),
       cmocka_unit_test(garbage_that_a_kernel_prints_stays_out_of_the_output),

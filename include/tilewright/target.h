@@ -107,7 +107,8 @@ struct tw_target {
   /* Runs the artefact on the case with poisoned outputs. TW_FAILED with where and how if it is wrong. */
   tw_status (*check)(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
   /* Cost, utilization, memory in use, counters. `trace` (may be NULL) is a file for a timeline in the Chrome
-   * trace format. On a simulated target this is the run that `check` made, if it was made without a trace. */
+   * trace format: complete events ("ph": "X"), one a line that begins with {"name", `tid` the unit; one named "kernel" spans
+   * what was measured. Events thread_sort_index come first and put the units in order. On a simulated target this is the run that `check` made, if it was made without a trace. */
   tw_status (*measure)(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *,
                        tw_error *);
   void (*release)(tw_artefact *);

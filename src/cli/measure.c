@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/parallel.h"
 #include "cli/cli.h"
+#include "cli/timeline.h"
 
 enum { SOURCE_LIMIT = 8 << 20 }; /* far above any kernel; a compiler given more would be busy for minutes */
 
@@ -22,7 +23,7 @@ typedef struct outcome {
 } outcome;
 
 static tw_status build_check_measure(const cli *c, const cli_subject *s, const char *source, size_t length,
-                                     outcome *out, tw_error *error) {
+                                     const char *trace, outcome *out, tw_error *error) {
   const tw_target *t = s->target;
   int jobs = c->options.jobs ? (int)c->options.jobs : tw_cores();
   tw_artefact *artefact = NULL;
@@ -31,9 +32,34 @@ static tw_status build_check_measure(const cli *c, const cli_subject *s, const c
   if (status == TW_OK) status = t->build(t, &s->problem, source, length, &artefact, error);
   if (status == TW_OK) status = tw_case_make(&s->problem, (uint64_t)c->options.seed, jobs, &inputs, error);
   if (status == TW_OK) status = t->check(t, artefact, &inputs, error);
-  if (status == TW_OK) status = t->measure(t, artefact, &inputs, c->options.trace, &out->measurement, error);
+  if (status == TW_OK) status = t->measure(t, artefact, &inputs, trace, &out->measurement, error);
   tw_case_free(&inputs);
   if (artefact) t->release(artefact);
+  return status;
+}
+
+/* As above; with --timeline the trace is drawn, and written to a place of its own if nobody asked for it. */
+static tw_status measure_and_draw(const cli *c, const cli_subject *s, const char *source, size_t length,
+                                  const char *note, outcome *out, tw_error *error) {
+  const char *svg = c->options.timeline;
+  if (!svg && c->options.window) return tw_fail(error, TW_USAGE, "--window says what --timeline FILE shows: give both");
+  if (!svg) return build_check_measure(c, s, source, length, c->options.trace, out, error);
+  char problem[512], title[700], *directory = NULL, *own = NULL;
+  cli_timeline t = {.title = title, .unit = s->target->unit};
+  tw_problem_print(&s->problem, problem, sizeof problem);
+  snprintf(title, sizeof title, "%s on %s%s%s", problem, s->target->name, note ? ", " : "", note ? note : "");
+  tw_status status = c->options.window ? cli_timeline_window(c->options.window, &t, error) : TW_OK;
+  if (status == TW_OK && !c->options.trace) {
+    status = tw_directory_temporary(&directory, error);
+    if (status == TW_OK && !(own = tw_path_join(directory, "trace.json")))
+      status = tw_fail(error, TW_MISSING, "out of memory");
+  }
+  const char *trace = own ? own : c->options.trace;
+  if (status == TW_OK) status = build_check_measure(c, s, source, length, trace, out, error);
+  if (status == TW_OK) status = cli_timeline_write(&t, trace, svg, error);
+  if (directory) tw_directory_remove(directory);
+  free(directory);
+  free(own);
   return status;
 }
 
@@ -58,7 +84,7 @@ tw_status cli_measure_source(const cli *c, const cli_subject *s, const char *sou
                              tw_error *error) {
   outcome o = {0};
   tw_error why = {0};
-  tw_status status = build_check_measure(c, s, source, length, &o, &why);
+  tw_status status = measure_and_draw(c, s, source, length, note, &o, &why);
   if (error) *error = why;
   if (c->options.json && (status == TW_OK || status == TW_FAILED)) return print_json(c, s, &o, status, &why, error);
   if (status != TW_OK) return status;
@@ -68,5 +94,6 @@ tw_status cli_measure_source(const cli *c, const cli_subject *s, const char *sou
   printf("  result        correct\n");
   cli_print_measurement(s->target, &o.measurement, &o.bound);
   if (c->options.trace) printf("\ntimeline in %s: open it in ui.perfetto.dev or chrome://tracing\n", c->options.trace);
+  if (c->options.timeline) printf("\npicture of the timeline in %s\n", c->options.timeline);
   return TW_OK;
 }

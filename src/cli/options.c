@@ -21,6 +21,8 @@ static const struct option_entry {
     {"out", 'o', TEXT, offsetof(cli_options, out), 0, 0, "DIR", "write kernel, schedule, summary and journal there"},
     {"schedule", 's', TEXT, offsetof(cli_options, schedule), 0, 0, "FILE", "a schedule, one step a line; no search"},
     {"trace", 0, TEXT, offsetof(cli_options, trace), 0, 0, "FILE", "write a timeline for Perfetto or chrome://tracing"},
+    {"timeline", 0, TEXT, offsetof(cli_options, timeline), 0, 0, "FILE", "write the timeline as a picture (SVG)"},
+    {"window", 0, TEXT, offsetof(cli_options, window), 0, 0, "FROM:TO", "the part of the run that --timeline shows"},
     {"from", 0, TEXT, offsetof(cli_options, from), 0, 0, "FILE",
      "start from this program: say where its time goes, rewrite it"},
     {"rewrites-only", 0, FLAG, offsetof(cli_options, rewrites_only), 0, 0, NULL,

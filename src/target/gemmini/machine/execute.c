@@ -304,6 +304,7 @@ static void begin(gm_machine *m, enum gm_ex_action action) {
   int slot = x->tag_head + x->tag_count++;
   x->tags[slot >= GM_TAGS ? slot - GM_TAGS : slot] = x->tag;
   x->action = action;
+  x->begun = m->now;
   x->state = GM_EX_COMPUTE;
   x->firsts_on_way++;
   choose_way(m);
@@ -470,6 +471,10 @@ static void decide(gm_machine *m) {
 
 static void retire(gm_machine *m) {
   gm_executor *x = &m->ex;
+  if (m->trace) {
+    static const char *const fed[] = {"weights", "rows", "rows and weights"};
+    gm_trace_span(m, "array", fed[x->action], x->begun, m->now + 1);
+  }
   gm_ex_command *q0 = &x->queue[x->head], *q1 = &x->queue[(x->head + 1) & (GM_EX_QUEUE - 1)];
   if (x->action == GM_PRELOAD_ALONE) {
     x->finished[0] = x->tag.garbage ? q0->entry : -1;

@@ -174,6 +174,7 @@ typedef struct gm_executor {
   enum gm_ex_action action;
   gm_operand a, b, d;
   int total;
+  uint64_t begun;                    /* the cycle in which feeding it was decided */
   gm_tag tag;                        /* of the matrix being fed */
   bool lockstep;                     /* A and the weights cannot be in each other's way */
   uint32_t a_bank, d_bank;           /* bits, if lockstep */

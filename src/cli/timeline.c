@@ -1,0 +1,287 @@
+/* timeline.c - see timeline.h. A lane is a unit (`tid` of the trace); lanes stand in the trace's own order. Spans of one unit that overlap are drawn in rows
+ * below each other, each in the first row that is free; where the rows run out, over each other in the last. Spans
+ * that are too short for the eye melt into a bar that covers them: a picture has thousands of bars, a trace may have
+ * millions of spans. The trace has one event a line, so only one is in memory as JSON. */
+#include "cli/timeline.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/strings.h"
+#include "cli/html.h"
+
+enum { LANES = 12, ROWS = 4, NAMES = 14, WIDTH = 1000, LEFT = 70, RIGHT = 15, TOP = 48, ROW = 14, GAP = 8, AXIS = 34 };
+#define SLIVER 0.8 /* pixels: shorter spans melt */
+
+typedef struct span {
+  char lane[24], name[40];
+  double from, to;
+} span;
+
+typedef struct bar {
+  double from, to;
+  int name;
+  bool melted; /* covers several spans, and the gaps between them */
+} bar;
+
+typedef struct lane {
+  char name[24];
+  int rows;
+  double free_at[ROWS]; /* end of the last span in each row, melted or not */
+  bar last[ROWS];       /* not yet written */
+  bool pending[ROWS];
+} lane;
+
+typedef struct picture {
+  const cli_timeline *t;
+  double zero, from, to, scale; /* all in the trace's time; scale: pixels a unit */
+  int n_lanes, n_names;
+  lane lane[LANES];
+  char name[NAMES][40];
+  tw_text bars[LANES][ROWS];
+  int shown;
+} picture;
+
+static const char *const colour[NAMES] = {"#3b6fb6", "#1d9a6c", "#e08a2e", "#8a5bb5", "#c0392b", "#5fb0c9", "#9aa53a",
+                                          "#b5638c", "#6b7a8f", "#c9a27a", "#2f4858", "#7fc8a9", "#d9b310", "#999999"};
+
+/* ---- the trace ---- */
+
+typedef void on_span(void *context, const span *);
+
+typedef struct reader {
+  on_span *lane; /* for every lane that the trace orders, before its spans; may be NULL */
+  on_span *span;
+  void *context;
+} reader;
+
+static void text_field(const json_t *event, const char *key, char *out, size_t size) {
+  const char *text = json_string_value(json_object_get(event, key));
+  snprintf(out, size, "%s", text ? text : "");
+}
+
+static void read_event(const char *line, const reader *r) {
+  json_t *event = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL); /* a comma may follow */
+  const char *phase = json_string_value(json_object_get(event, "ph"));
+  span s;
+  text_field(event, "tid", s.lane, sizeof s.lane);
+  text_field(event, "name", s.name, sizeof s.name);
+  s.from = json_number_value(json_object_get(event, "ts"));
+  s.to = s.from + json_number_value(json_object_get(event, "dur"));
+  if (phase && strcmp(phase, "X") == 0) r->span(r->context, &s);
+  if (phase && strcmp(phase, "M") == 0 && strcmp(s.name, "thread_sort_index") == 0 && r->lane) r->lane(r->context, &s);
+  json_decref(event);
+}
+
+static tw_status read_trace(const char *path, const reader *r, tw_error *error) {
+  FILE *f = fopen(path, "r");
+  if (!f) return tw_fail(error, TW_USAGE, "%s: %s", path, strerror(errno));
+  char *line = NULL;
+  size_t size = 0;
+  while (getline(&line, &size, f) > 0)
+    if (strncmp(line, "{\"name\"", 7) == 0) read_event(line, r);
+  free(line);
+  fclose(f);
+  return TW_OK;
+}
+
+/* ---- first pass: what there is ---- */
+
+static int lane_of(picture *p, const char *name) {
+  for (int i = 0; i < p->n_lanes; i++)
+    if (strcmp(p->lane[i].name, name) == 0) return i;
+  if (p->n_lanes == LANES) return -1;
+  snprintf(p->lane[p->n_lanes].name, sizeof p->lane->name, "%s", name);
+  return p->n_lanes++;
+}
+
+/* Where the colours run out, the last one stands for all other names. */
+static int name_of(picture *p, const char *name) {
+  for (int i = 0; i < p->n_names; i++)
+    if (strcmp(p->name[i], name) == 0) return i;
+  if (p->n_names == NAMES) return NAMES - 1;
+  snprintf(p->name[p->n_names], sizeof p->name[0], "%s", p->n_names == NAMES - 1 ? "others" : name);
+  return p->n_names++;
+}
+
+static void note_lane(void *context, const span *s) { lane_of(context, s->lane); }
+
+static void measure_span(void *context, const span *s) {
+  picture *p = context;
+  if (strcmp(s->name, "kernel") == 0) {
+    p->zero = s->from;
+    p->to = s->to;
+  }
+  if (s->to > p->from) p->from = s->to; /* here: the end of the last span */
+}
+
+static void set_window(picture *p) {
+  double end = p->to > 0 ? p->to : p->from;
+  p->from = p->zero + p->t->from;
+  p->to = p->t->to > 0 && p->zero + p->t->to < end ? p->zero + p->t->to : end;
+  p->scale = p->to > p->from ? (WIDTH - LEFT - RIGHT) / (p->to - p->from) : 0;
+}
+
+/* ---- second pass: bars ---- */
+
+static double x_of(const picture *p, double time) { return LEFT + (time - p->from) * p->scale; }
+
+static void flush_bar(picture *p, int l, int row) {
+  lane *n = &p->lane[l];
+  if (!n->pending[row]) return;
+  const bar *b = &n->last[row];
+  double from = x_of(p, fmax(b->from, p->from)), to = x_of(p, fmin(b->to, p->to));
+  n->pending[row] = false;
+  tw_text_add(&p->bars[l][row], "<rect x=\"%.1f\" y=\"@\" width=\"%.1f\" height=\"%d\" fill=\"%s\"", from,
+              fmax(to - from - 0.3, 0.4), ROW - 2, colour[b->name]);
+  if (b->melted)
+    tw_text_add_string(&p->bars[l][row], " fill-opacity=\".55\"/>");
+  else
+    tw_text_add(&p->bars[l][row], "><title>%s %.0f-%.0f</title></rect>", p->name[b->name], b->from - p->zero,
+                b->to - p->zero);
+  tw_text_add_string(&p->bars[l][row], "\n");
+}
+
+static void draw_span(void *context, const span *s) {
+  picture *p = context;
+  if (s->to <= p->from || s->from >= p->to || strcmp(s->name, "kernel") == 0) return;
+  int l = lane_of(p, s->lane), row = 0;
+  if (l < 0) return;
+  lane *n = &p->lane[l];
+  while (row < ROWS - 1 && row < n->rows && n->free_at[row] > s->from) row++;
+  if (row == n->rows) n->rows++;
+  bar *b = &n->last[row], now = {s->from, s->to, name_of(p, s->name), false};
+  bool slivers = (s->to - s->from) * p->scale < SLIVER && (s->from - b->to) * p->scale < SLIVER;
+  if (n->pending[row] && slivers && b->name == now.name && (b->melted || (b->to - b->from) * p->scale < SLIVER)) {
+    b->to = fmax(b->to, s->to);
+    b->melted = true;
+  } else {
+    flush_bar(p, l, row);
+    *b = now;
+    n->pending[row] = true;
+  }
+  n->free_at[row] = fmax(n->free_at[row], s->to);
+  p->shown++;
+}
+
+/* ---- the page ---- */
+
+static int lane_top(const picture *p, int l) {
+  int y = TOP;
+  for (int i = 0; i < l; i++) y += ROW * p->lane[i].rows + GAP;
+  return y;
+}
+
+static double round_step(double least) {
+  double power = pow(10, floor(log10(least)));
+  return least <= power ? power : least <= 2 * power ? 2 * power : least <= 5 * power ? 5 * power : 10 * power;
+}
+
+static void add_axis(tw_text *out, const picture *p, int bottom) {
+  double step = fmax(round_step((p->to - p->from) / 10), 1);
+  for (double at = ceil((p->from - p->zero) / step) * step; p->zero + at <= p->to; at += step) {
+    double x = x_of(p, p->zero + at);
+    tw_text_add(out, "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" stroke=\"#d5d9e0\"/>", x, TOP - 4, x, bottom);
+    tw_text_add(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f</text>\n", x, bottom + 15, at);
+  }
+  tw_text_add(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">", WIDTH - RIGHT, bottom + 29);
+  html_text(out, p->t->unit);
+  tw_text_add_string(out, "</text>\n");
+}
+
+static void add_legend(tw_text *out, const picture *p) {
+  double x = LEFT;
+  for (int i = 0; i < p->n_names; i++) {
+    tw_text_add(out, "<rect x=\"%.0f\" y=\"25\" width=\"10\" height=\"10\" fill=\"%s\"/><text x=\"%.0f\" y=\"34\">", x,
+                colour[i], x + 14);
+    html_text(out, p->name[i]);
+    tw_text_add_string(out, "</text>\n");
+    x += 28 + 6.6 * (double)strlen(p->name[i]);
+  }
+}
+
+/* Bars know all but their height: '@' stands for it. */
+static void add_row(tw_text *out, tw_text *bars, int y) {
+  char *text = tw_text_take(bars);
+  if (!text) {
+    out->failed = true;
+    return;
+  }
+  for (const char *at = text, *next; *at; at = next) {
+    const char *mark = strchr(at, '@');
+    next = mark ? mark + 1 : at + strlen(at);
+    tw_text_add_bytes(out, at, (size_t)((mark ? mark : next) - at));
+    if (mark) tw_text_add(out, "%d", y);
+  }
+  free(text);
+}
+
+static char *svg_of(picture *p) {
+  tw_text out = {0};
+  int bottom = lane_top(p, p->n_lanes);
+  tw_text_add(&out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\">\n", WIDTH,
+              bottom + AXIS);
+  tw_text_add_string(&out, "<style>text{font:12px system-ui,sans-serif;fill:#1c2330}</style>\n"
+                           "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
+  tw_text_add(&out, "<text x=\"%d\" y=\"15\" font-weight=\"bold\">", LEFT);
+  html_text(&out, p->t->title);
+  tw_text_add_string(&out, "</text>\n");
+  add_legend(&out, p);
+  add_axis(&out, p, bottom);
+  for (int l = 0; l < p->n_lanes; l++) {
+    int y = lane_top(p, l);
+    tw_text_add(&out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">", LEFT - 6, y + ROW - 4);
+    html_text(&out, p->lane[l].name);
+    tw_text_add_string(&out, "</text>\n");
+    for (int row = 0; row < p->lane[l].rows; row++) {
+      flush_bar(p, l, row);
+      add_row(&out, &p->bars[l][row], y + ROW * row);
+    }
+  }
+  tw_text_add_string(&out, "</svg>\n");
+  return tw_text_take(&out);
+}
+
+static void picture_free(picture *p) {
+  for (int l = 0; l < LANES; l++)
+    for (int row = 0; row < ROWS; row++) tw_text_free(&p->bars[l][row]);
+  free(p);
+}
+
+tw_status cli_timeline_write(const cli_timeline *t, const char *trace, const char *svg, tw_error *error) {
+  picture *p = tw_new(1, sizeof *p);
+  if (!p) return tw_fail(error, TW_MISSING, "out of memory for the timeline");
+  p->t = t;
+  tw_status status = read_trace(trace, &(reader){note_lane, measure_span, p}, error);
+  set_window(p);
+  if (status == TW_OK && p->scale > 0) status = read_trace(trace, &(reader){NULL, draw_span, p}, error);
+  if (status == TW_OK && !p->shown && t->to > 0)
+    status = tw_fail(error, TW_USAGE, "nothing to draw between %s %.0f and %.0f of this run", t->unit, t->from, t->to);
+  char *text = status == TW_OK ? svg_of(p) : NULL;
+  if (status == TW_OK && !text) status = tw_fail(error, TW_MISSING, "out of memory for the timeline");
+  if (text) status = tw_file_write(svg, text, strlen(text), error);
+  free(text);
+  picture_free(p);
+  return status;
+}
+
+tw_status cli_timeline_window(const char *text, cli_timeline *t, tw_error *error) {
+  char first[32];
+  const char *colon = strchr(text, ':');
+  int64_t from, to;
+  size_t length = colon ? (size_t)(colon - text) : 0;
+  snprintf(first, sizeof first, "%.*s", (int)(length < sizeof first ? length : sizeof first - 1), text);
+  if (!colon || length >= sizeof first || !tw_parse_int(first, &from) || !tw_parse_int(colon + 1, &to) || from < 0 ||
+      to <= from)
+    return tw_fail(error, TW_USAGE, "--window %s: give it FROM:TO, counted from the kernel's start, as in 0:2000",
+                   text);
+  t->from = (double)from;
+  t->to = (double)to;
+  return TW_OK;
+}

@@ -1,0 +1,19 @@
+/* timeline.h - the picture of a run: a lane for each unit of the machine, a bar for each span of its time. */
+#ifndef TW_CLI_TIMELINE_H
+#define TW_CLI_TIMELINE_H
+
+#include "tilewright/status.h"
+
+typedef struct cli_timeline {
+  const char *title, *unit; /* unit: of time */
+  double from, to;          /* what is shown, counted from the kernel's start; to = 0: all of it */
+} cli_timeline;
+
+/* Reads a trace as targets write it (include/tilewright/target.h, `measure`) and writes an SVG that needs nothing else.
+ * TW_USAGE if there is a window, and nothing in it. */
+tw_status cli_timeline_write(const cli_timeline *, const char *trace, const char *svg, tw_error *);
+
+/* "FROM:TO", both whole and FROM < TO. */
+tw_status cli_timeline_window(const char *text, cli_timeline *, tw_error *);
+
+#endif
