@@ -86,9 +86,8 @@ static inline void *compile(const batch *b, char *directory) {
   snprintf(path, sizeof path, "%s/kernels.c", directory);
   FILE *file = fopen(path, "w");
   assert_non_null(file);
-  fprintf(file, "#include <stdint.h>\ntypedef %s elem_t;\ntypedef %s acc_t;\ntypedef %s output_t;\n",
-          c_type(b->config->input_type), c_type(b->config->acc_type),
-          c_type(b->wide ? b->config->acc_type : b->config->input_type));
+  fprintf(file, "#include <stdint.h>\ntypedef %s elem_t;\ntypedef %s acc_t;\n", c_type(b->config->input_type),
+          c_type(b->config->acc_type));
   fprintf(file, "enum { DIM = %d, SPAD_ROWS = %d, ACC_ROWS = %d };\n", b->config->dim, gm_spad_rows(b->config),
           gm_acc_rows(b->config));
   fprintf(file, "#include \"gemmini_commands.h\"\n");

@@ -1,6 +1,6 @@
 /* gemmini_commands.h - what Gemmini's commands do, on the host and without time: kernels emitted for Gemmini are
  * compiled against this header and run as they stand. Weight-stationary only. The caller sets DIM, elem_t, acc_t,
- * output_t, SPAD_ROWS, ACC_ROWS; `commands_fault` counts what no correct program does. */
+ * SPAD_ROWS, ACC_ROWS; `commands_fault` counts what no correct program does. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -90,28 +90,36 @@ static void run_compute(uint64_t a, bool load_weights) {
     }
 }
 
-/* An element as it leaves the accumulator. */
-static output_t finished(uint64_t o, uint32_t row, int column) {
-  const bool wide = local(o) >> 29 & 1;
-  if (wide || sizeof(acc_t) == sizeof(output_t)) {
-    const output_t value = (output_t)(wide ? acc[row][column] : (acc_t)((float)acc[row][column] * store_scale));
-    return store_relu && !wide && value < 0 ? 0 : value;
+static bool is_wide(uint64_t o) { return local(o) >> 29 & 1; }
+
+/* An element as it leaves the accumulator: of acc_t where all its bits leave, of elem_t otherwise. */
+static acc_t finished(uint64_t o, uint32_t row, int column) {
+  if (is_wide(o)) return acc[row][column];
+  float value = (float)acc[row][column] * store_scale;
+  if (sizeof(elem_t) == 1) {
+    value = nearbyintf(value);
+    value = value > 127 ? 127 : value < -128 ? -128 : value;
   }
-  float value = nearbyintf((float)acc[row][column] * store_scale);
-  value = value > 127 ? 127 : value < -128 ? -128 : value;
-  return (output_t)(store_relu && value < 0 ? 0 : value);
+  return (acc_t)(store_relu && value < 0 ? 0 : value);
+}
+
+static void put(void *row, int column, uint64_t o, acc_t value) {
+  if (is_wide(o))
+    ((acc_t *)row)[column] = value;
+  else
+    ((elem_t *)row)[column] = (elem_t)value;
 }
 
 /* The largest of a window; what lies outside the image counts as zero. */
-static output_t pooled(uint64_t o, int window_row, int window_column, int channel) {
-  output_t largest = 0;
+static acc_t pooled(uint64_t o, int window_row, int window_column, int channel) {
+  acc_t largest = 0;
   for (int i = 0; i < pool.size * pool.size; i++) {
     const int row = window_row * pool.stride - pool.above + i / pool.size;
     const int column = window_column * pool.stride - pool.left + i % pool.size;
     const uint32_t at = (local(o) & 0x1fffffff) + (uint32_t)(row * pool.columns + column);
     const bool inside = row >= 0 && column >= 0 && row < pool.rows && column < pool.columns;
     if (inside && !in_range(0x80000000u | at, 1)) return 0;
-    const output_t value = inside ? finished(o, at, channel) : 0;
+    const acc_t value = inside ? finished(o, at, channel) : 0;
     if (i == 0 || value > largest) largest = value;
   }
   return largest;
@@ -124,13 +132,12 @@ static void run_pooled_mvout(void *to, uint64_t o) {
   for (int row = 0; row < pool.out_rows; row++)
     for (int column = 0; column < pool.out_columns; column++)
       for (int y = 0; y < columns(o); y++)
-        ((output_t *)((char *)to + (row * pool.out_dim + column) * store_stride))[y] = pooled(o, row, column, y);
+        put((char *)to + (row * pool.out_dim + column) * store_stride, y, o, pooled(o, row, column, y));
 }
 
 static void run_mvout(void *to, uint64_t o) {
-  const int cols = columns(o), rows = rows_of(o);
-  if (!(local(o) >> 31) || rows < 1 || rows > DIM || cols < 1 ||
-      cols * (int)sizeof(output_t) > (DIM * (int)sizeof(output_t) > 64 ? DIM * (int)sizeof(output_t) : 64))
+  const int cols = columns(o), rows = rows_of(o), bytes = is_wide(o) ? sizeof(acc_t) : sizeof(elem_t);
+  if (!(local(o) >> 31) || rows < 1 || rows > DIM || cols < 1 || cols * bytes > (DIM * bytes > 64 ? DIM * bytes : 64))
     commands_fault++;
   if (pool.stride) {
     run_pooled_mvout(to, o);
@@ -141,7 +148,7 @@ static void run_mvout(void *to, uint64_t o) {
       for (int y = 0; y < DIM && x + y < cols; y++) {
         const uint32_t row = (local(o) & 0x1fffffff) + (uint32_t)(x / DIM * DIM + r);
         if (!in_range(0x80000000u | row, 1)) return;
-        ((output_t *)((char *)to + r * store_stride))[x + y] = finished(o, row, y);
+        put((char *)to + r * store_stride, x + y, o, finished(o, row, y));
       }
 }
 

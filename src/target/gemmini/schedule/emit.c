@@ -85,9 +85,10 @@ static void signature(gm_emitter *e) {
   char d[64] = "";
   if (g->bias != TW_GEMM_BIAS_NONE)
     snprintf(d, sizeof d, "%s D[%ld][%ld], ", g->acc_type, g->bias == TW_GEMM_BIAS_ROW ? 1L : (long)g->m, (long)g->ldd);
-  gm_line(e, "void test(%s A[%ld][%ld], %s B[%ld][%ld], %s%s C[%ld][%ld]) {", g->input_type,
-          (long)(g->a_transposed ? g->k : g->m), (long)g->lda, g->input_type, (long)(g->b_transposed ? g->n : g->k),
-          (long)g->ldb, d, g->output_type, (long)g->m, (long)g->ldc);
+  gm_line(e, "void test(%s A[%ld][%ld], %s B%s[%ld][%ld], %s%s C[%ld][%ld]) {", g->input_type,
+          (long)(g->a_transposed ? g->k : g->m), (long)g->lda, g->input_type, g->turns_b ? "_stored" : "",
+          (long)(g->b_transposed || g->turns_b ? g->n : g->k), (long)(g->turns_b ? g->ldb_stored : g->ldb), d,
+          g->output_type, (long)g->m, (long)g->ldc);
 }
 
 static void config_loads_and_stores(gm_emitter *e) {
@@ -372,6 +373,7 @@ tw_status gm_gemm_emit(const gm_config *config, const tw_problem *problem, const
   comment(&e, problem, schedule);
   constants(&e);
   signature(&e);
+  if (gemm.turns_b) gm_emit_turn(&e);
   if (plan.hardware_loop)
     gm_emit_hardware_loop(&e);
   else

@@ -49,10 +49,12 @@ tw_status gm_gemm_from(const gm_config *config, const tw_problem *problem, gm_ge
   g->kb = gm_ceil_div(g->k, config->dim);
   if (!g->input_type || !g->acc_type || !g->output_type)
     return tw_fail(error, TW_USAGE, "%s: there is no C type for its elements", config->name);
-  if (g->a_transposed && g->b_transposed)
-    return tw_fail(error, TW_USAGE,
-                   "Gemmini has one transposer: A and B cannot both be transposed; "
-                   "compute the transpose of C with a_transposed=0 b_transposed=0 and A and B exchanged");
+  g->turns_b = g->a_transposed && g->b_transposed;
+  if (g->turns_b) {
+    g->b_transposed = false;
+    g->ldb_stored = g->ldb;
+    g->ldb = (int64_t)g->nb * config->dim;
+  }
   if (g->wide_output && (g->relu || g->scale != 1.0))
     return tw_fail(error, TW_USAGE, "c=%s is stored as it is in the accumulator: relu and scale need c=%s",
                    tw_type_name(p.c), tw_type_name(config->input_type));

@@ -286,6 +286,13 @@ static double code_cycles(const model *m) {
   return instructions * bytes_per_instruction / 64 * cold_line;
 }
 
+/* B turned beforehand (emit_turn.c): it comes in cold and leaves as whole lines; the two hardly overlap in so short groups. */
+static double turn_cycles(const model *m) {
+  if (!m->g->turns_b) return 0;
+  const double bytes = (double)m->g->n * m->g->k * m->g->input_bytes;
+  return bytes / cold_rate + bytes / 64 * store_line;
+}
+
 /* The hardware loop: loads, pairs and stores of a tile overlap with its neighbours'; short loops pay their commands. */
 static double hardware_loop(const model *m) {
   const gm_gemm *g = m->g;
@@ -315,11 +322,11 @@ static double predict(const gm_config *config, const gm_gemm *g, const gm_plan *
       bytes_between(g, p->outer_is_i ? (double)p->tile_m * d : (double)g->m, (double)p->tile_n * d) > config->l2_bytes;
   m.cold_again_b =
       bytes_between(g, (double)p->tile_m * d, p->outer_is_i ? (double)g->n : (double)p->tile_n * d) > config->l2_bytes;
-  if (p->hardware_loop) return hardware_loop(&m);
+  if (p->hardware_loop) return hardware_loop(&m) + turn_cycles(&m);
   m.conflict = bank_of(config, l->a.base) == bank_of(config, l->b.base) && p->a.n_banks == 0;
   m.a_steals = p->a.n_banks == 0 || one_bank_for_all_slots(config, &l->a) || (p->a.n_banks == 1 && l->a.slots > 1);
   m.b_steals = p->b.n_banks == 0 || one_bank_for_all_slots(config, &l->b) || (p->b.n_banks == 1 && l->b.slots > 1);
-  return walk(&m) + code_cycles(&m);
+  return walk(&m) + code_cycles(&m) + turn_cycles(&m);
 }
 
 double gm_plan_predict(const gm_config *config, const gm_gemm *g, const gm_plan *p, const gm_layout *l) {

@@ -32,6 +32,8 @@ typedef struct gm_gemm {
   double scale;
   bool wide_output;           /* C has the accumulator's type where that is not the input's: mvout of all bits */
   int64_t lda, ldb, ldc, ldd; /* elements from row to row as stored */
+  bool turns_b;               /* both are transposed: B is first turned (emit_turn.c), the rest sees B as turned ... */
+  int64_t ldb_stored;         /* ... and this is the pitch of B as stored */
   int input_bytes, output_bytes, acc_bytes;
   const char *input_type, *output_type, *acc_type; /* in C */
 } gm_gemm;
