@@ -28,7 +28,7 @@ static tw_problem square(const char *m, const char *n, const char *k) {
   "mvout(&C[0][0], 0x80000000, 16, 16);\n" middle "fence(); }\n"
 
 static tw_status study(const tw_problem *p, const char *source, tw_program **out, tw_error *error) {
-  return gm_study(&config, p, source, strlen(source), 1, 1, out, error);
+  return gm_study(&config, p, source, strlen(source), 1, 1, NULL, out, error);
 }
 
 static void expect_refusal(const char *source, const char *part) {
@@ -77,7 +77,7 @@ static void capture(captured *c, const tw_problem *p, const char *source, size_t
   tw_error error = {0};
   c->problem = *p;
   must(tw_case_make(&c->problem, 3, 1, &c->data, &error), &error);
-  must(gm_stream_capture(&config, &c->problem, source, length, &c->data, &c->stream, &error), &error);
+  must(gm_stream_capture(&config, &c->problem, source, length, &c->data, NULL, &c->stream, &error), &error);
 }
 
 static void release(captured *c) {
@@ -226,7 +226,7 @@ static double rewritten(const yardstick *y, const char *last, double *start) {
       "remove configs", "remove loads", "remove fences", "overwrite instead of zeros", "wide loads", "wide stores"};
   tw_program *program = NULL;
   tw_error error = {0};
-  must(gm_study(&config, &y->problem, y->source, y->length, 5, 1, &program, &error), &error);
+  must(gm_study(&config, &y->problem, y->source, y->length, 5, 1, NULL, &program, &error), &error);
   tw_schedule steps = {0};
   for (size_t i = 0; i < sizeof removals / sizeof *removals; i++) {
     tw_schedule longer = steps;
@@ -284,7 +284,7 @@ static void the_hardware_loop_is_diagnosed_but_not_rewritten(void **state) {
     tw_diagnosis d;
     const tw_schedule nothing = {0};
     tw_error error = {0};
-    must(gm_study(&config, &all[i].problem, all[i].source, all[i].length, 5, 1, &program, &error), &error);
+    must(gm_study(&config, &all[i].problem, all[i].source, all[i].length, 5, 1, NULL, &program, &error), &error);
     must(gm_rewrites(program, &nothing, &menu, &error), &error);
     assert_int_equal(menu.n, 0);
     must(gm_diagnose_program(program, 1, &d, &error), &error);

@@ -29,6 +29,12 @@ tw_status tw_fail(tw_error *error, tw_status status, const char *format, ...) __
 #define tw_fail(error, status, ...) ((void)tw_fail(error, status, __VA_ARGS__), (status))
 #endif
 
+/* When what takes long shall end by itself. */
+typedef struct tw_stop {
+  double deadline;               /* seconds of CLOCK_MONOTONIC; 0 = none */
+  const volatile int *interrupt; /* stop when it becomes non-zero; NULL = never */
+} tw_stop;
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -117,12 +117,13 @@ struct tw_target {
   const char *(*prompt)(const tw_target *, const tw_problem *, const char *topic);
 
   /* A user's program as the start of a search. All five are there or none (NULL).
-   * study: measures the program, and understands it well enough to rewrite it, or refuses it with one line. */
+   * study: measures the program, and understands it well enough to rewrite it, or refuses it with one line. `stop`
+   * must outlive the program: what takes long ends with TW_INTERRUPTED when it says so. */
   tw_status (*study)(const tw_target *, const tw_problem *, const char *source, size_t length, uint64_t seed, int jobs,
-                     tw_program **out, tw_error *);
+                     const tw_stop *stop, tw_program **out, tw_error *);
   tw_status (*diagnose)(const tw_program *, int jobs, tw_diagnosis *out, tw_error *);
-  /* The rewrites that apply after those of `schedule`, in the order in which they are best tried; each item's `step` is
-   * one rewrite. */
+  /* The rewrites that apply after those of `schedule` and that the target's model expects to pay, the best first; each
+   * item's `step` is one rewrite. */
   tw_status (*rewrites)(const tw_program *, const tw_schedule *, tw_menu *out, tw_error *);
   /* The program's source after the rewrites of `schedule`; TW_USAGE with the step named if one does not apply. */
   tw_status (*rewrite)(const tw_program *, const tw_schedule *, char **source, tw_error *);

@@ -16,12 +16,6 @@
 
 static const long TICK_NANOSECONDS = 200 * 1000 * 1000;
 
-double tw_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static bool is_interrupted(const tw_evaluator *e) { return e->interrupt && *e->interrupt; }
 
 /* ---- one candidate ---- */

@@ -2,6 +2,7 @@
 #ifndef TW_SEARCH_EVALUATE_H
 #define TW_SEARCH_EVALUATE_H
 
+#include "base/clock.h"
 #include "search/candidate.h"
 
 typedef struct tw_evaluator {
@@ -24,8 +25,5 @@ void tw_evaluate(const tw_evaluator *, tw_candidate *const *candidate, size_t n)
 
 /* Builds and checks one candidate on other data, in the calling thread. TW_OK if it is right there too. */
 tw_status tw_recheck(const tw_target *, const tw_problem *, const tw_candidate *, const tw_case *, tw_error *);
-
-/* Seconds of a clock that never goes back. */
-double tw_now(void);
 
 #endif

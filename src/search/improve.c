@@ -21,6 +21,7 @@ typedef struct climb {
   const tw_search_options *options;
   const tw_program *program;
   tw_evaluator evaluator;
+  tw_stop stop;
   tw_case data;
   tw_candidate *best;
   int samples, correct;
@@ -46,9 +47,7 @@ static void report(void *context) {
   k->options->progress(k->options->context, &p);
 }
 
-static bool is_stopped(const climb *k) {
-  return (k->options->interrupt && *k->options->interrupt) || tw_now() > k->evaluator.deadline;
-}
+static bool is_stopped(const climb *k) { return tw_is_stopped(&k->stop); }
 
 static void add_rung(climb *k, const char *step, const char *why, const tw_measurement *m) {
   tw_rung *r = &k->rung[k->n_rungs++];
@@ -78,14 +77,21 @@ static tw_status evaluate_start(climb *k, const char *source, size_t length, tw_
                  k->best->message ? k->best->message : "the program cannot be measured");
 }
 
-/* Makes a candidate of each rewrite that applies now. */
-static tw_status propose(climb *k, tw_candidate **out, const char **why, size_t *n, tw_menu *menu, tw_error *error) {
-  tw_status status = k->target->rewrites(k->program, &k->best->schedule, menu, error);
-  *n = 0;
-  for (size_t i = 0; status == TW_OK && i < menu->n && !is_stopped(k); i++) {
+/* Candidates that are evaluated together: as many as there are threads. */
+typedef struct batch {
+  size_t n;
+  tw_candidate *candidate[REWRITES_MAX];
+  const char *why[REWRITES_MAX];
+} batch;
+
+/* Makes candidates of the next rewrites of the menu, from *next on. */
+static tw_status propose(climb *k, const tw_menu *menu, size_t *next, batch *b, tw_error *error) {
+  b->n = 0;
+  for (; *next < menu->n && b->n < REWRITES_MAX && (int)b->n < k->evaluator.jobs && !is_stopped(k); ++*next) {
+    const tw_menu_item *item = &menu->item[*next];
     tw_schedule longer = k->best->schedule;
     char *source = NULL;
-    if (tw_schedule_add(&longer, menu->item[i].step, NULL) != TW_OK ||
+    if (tw_schedule_add(&longer, item->step, NULL) != TW_OK ||
         k->target->rewrite(k->program, &longer, &source, NULL) != TW_OK)
       continue;
     tw_candidate *c = tw_candidate_new();
@@ -94,35 +100,43 @@ static tw_status propose(climb *k, tw_candidate **out, const char **why, size_t 
       return tw_fail(error, TW_MISSING, "no memory for another candidate");
     }
     tw_candidate_set_kernel(c, &longer, source);
-    why[*n] = menu->item[i].why;
-    out[(*n)++] = c;
+    b->why[b->n] = item->why;
+    b->candidate[b->n++] = c;
   }
-  return status;
+  return TW_OK;
 }
 
-/* One step up, if there is any. */
-static tw_status step(climb *k, bool *more, tw_error *error) {
-  tw_candidate *candidate[REWRITES_MAX] = {0}, *next = NULL;
-  const char *why[REWRITES_MAX], *reason = "";
-  tw_menu menu = {0};
-  size_t n = 0;
-  tw_status status = propose(k, candidate, why, &n, &menu, error);
-  if (status == TW_OK) tw_evaluate(&k->evaluator, candidate, n);
-  for (size_t i = 0; status == TW_OK && i < n; i++) {
-    double limit = next ? next->measured.cost : k->best->measured.cost * (1 - GAIN);
-    if (candidate[i]->verdict == TW_CORRECT && candidate[i]->measured.cost < limit)
-      next = candidate[i], reason = why[i];
+/* The best of the batch that beats what there is, and frees the others. */
+static bool take_best(climb *k, batch *b) {
+  size_t best = b->n;
+  for (size_t i = 0; i < b->n; i++) {
+    const tw_candidate *c = b->candidate[i];
+    double limit = best < b->n ? b->candidate[best]->measured.cost : k->best->measured.cost * (1 - GAIN);
+    if (c->verdict == TW_CORRECT && c->measured.cost < limit) best = i;
   }
-  if (next) {
-    add_rung(k, next->schedule.step[next->schedule.n - 1], reason, &next->measured);
+  if (best < b->n) {
     tw_candidate_free(k->best);
-    k->best = next;
+    k->best = b->candidate[best];
+    add_rung(k, k->best->schedule.step[k->best->schedule.n - 1], b->why[best], &k->best->measured);
   }
-  *more = next != NULL;
-  for (size_t i = 0; i < n; i++)
-    if (candidate[i] != next) tw_candidate_free(candidate[i]);
+  for (size_t i = 0; i < b->n; i++)
+    if (i != best) tw_candidate_free(b->candidate[i]);
+  return best < b->n;
+}
+
+/* One step up, if there is any: rewrites in the order of what is expected of them, until one has kept its promise. */
+static tw_status step(climb *k, bool *more, tw_error *error) {
+  tw_menu menu = {0};
+  tw_status status = k->target->rewrites(k->program, &k->best->schedule, &menu, error);
+  *more = false;
+  for (size_t next = 0; status == TW_OK && !*more && next < menu.n && !is_stopped(k);) {
+    batch b = {0};
+    status = propose(k, &menu, &next, &b, error);
+    if (status == TW_OK) tw_evaluate(&k->evaluator, b.candidate, b.n);
+    *more = take_best(k, &b);
+  }
   tw_menu_free(&menu);
-  return status;
+  return is_stopped(k) && status == TW_INTERRUPTED ? TW_OK : status; /* what was found until then is kept */
 }
 
 /* ---- the result ---- */
@@ -216,14 +230,15 @@ static tw_status fill(climb *k, const char *source, size_t length, const tw_meas
 static tw_status start_climb(climb *k, const char *source, size_t length, tw_program **program, tw_error *error) {
   const tw_search_options *o = k->options;
   const int jobs = o->jobs ? o->jobs : tw_cores();
-  tw_status status = k->target->study(k->target, k->problem, source, length, o->seed, jobs, program, error);
+  k->stop = (tw_stop){.deadline = o->seconds > 0 ? k->started + o->seconds : 0, .interrupt = o->interrupt};
+  tw_status status = k->target->study(k->target, k->problem, source, length, o->seed, jobs, &k->stop, program, error);
   k->program = *program;
   if (status == TW_OK) status = tw_case_make(k->problem, o->seed, jobs, &k->data, error);
   k->evaluator = (tw_evaluator){.target = k->target,
                                 .problem = k->problem,
                                 .data = &k->data,
                                 .jobs = jobs,
-                                .deadline = o->seconds > 0 ? k->started + o->seconds : HUGE_VAL,
+                                .deadline = k->stop.deadline > 0 ? k->stop.deadline : HUGE_VAL,
                                 .interrupt = o->interrupt,
                                 .done = count,
                                 .tick = report,

@@ -220,8 +220,8 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
 }
 
 static tw_status study(const tw_target *t, const tw_problem *p, const char *source, size_t length, uint64_t seed,
-                       int jobs, tw_program **out, tw_error *error) {
-  return gm_study(config(t), p, source, length, seed, jobs, out, error);
+                       int jobs, const tw_stop *stop, tw_program **out, tw_error *error) {
+  return gm_study(config(t), p, source, length, seed, jobs, stop, out, error);
 }
 
 /* ---- the list ---- */

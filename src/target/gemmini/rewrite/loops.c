@@ -4,25 +4,66 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/strings.h"
 
 /* Longest body, in elements. Two repetitions are a loop only if that saves this many leaves: any two neighbours of a
  * kind are "two repetitions", and taking them for a loop would hide those of the nest around. */
-enum { BODY_MAX = 768, TWO_ARE_ENOUGH = 24, TURNS_MAX = 400 };
+enum { BODY_MAX = 768, TWO_ARE_ENOUGH = 24, CHECK_EVERY = 256 };
+
+static const uint64_t BASE = 0x9e3779b97f4a7c15ull; /* of the prefix hashes, modulo 2^64; any odd number */
 
 static tw_status no_memory(tw_error *error) {
   return tw_fail(error, TW_MISSING, "no memory for the loops of the program");
 }
+static tw_status stopped(tw_error *error) {
+  return tw_fail(error, TW_INTERRUPTED, "stopped while looking for the loops of the program");
+}
 
 /* ---- kinds ---- */
 
+static uint64_t mix(uint64_t x) { /* a bijection that spreads bits: the finalizer of splitmix64 */
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+  return x ^ x >> 31;
+}
+
+static uint64_t hash_bytes(const void *data, size_t size, uint64_t seed) {
+  const unsigned char *byte = data;
+  uint64_t h = seed;
+  for (; size >= 8; size -= 8, byte += 8) {
+    uint64_t word;
+    memcpy(&word, byte, 8);
+    h = mix(h ^ word) + BASE;
+  }
+  for (; size; size--, byte++) h = mix(h ^ *byte) + BASE;
+  return h;
+}
+
 static bool same_shape(const gm_shape *a, const gm_shape *b) {
-  return a->count == b->count && a->n_body == b->n_body && a->n_values == b->n_values &&
+  return a->hash == b->hash && a->n_body && a->n_body == b->n_body && a->n_values == b->n_values &&
          !memcmp(a->body, b->body, a->n_body * sizeof *a->body) &&
          !memcmp(a->delta, b->delta, a->n_values * sizeof *a->delta);
 }
 
+static bool grow_slots(gm_loops *l) {
+  if (2 * (l->n_shapes + 1) <= l->slots) return true;
+  size_t slots = l->slots ? 2 * l->slots : 256;
+  uint32_t *slot = tw_new(slots, sizeof *slot);
+  if (!slot) return false;
+  for (size_t i = 0; i < l->n_shapes; i++) {
+    size_t at = l->shape[i].hash & (slots - 1);
+    while (slot[at]) at = (at + 1) & (slots - 1);
+    slot[at] = (uint32_t)i + 1;
+  }
+  free(l->slot);
+  l->slot = slot;
+  l->slots = slots;
+  return true;
+}
+
 static bool grow_shapes(gm_loops *l) {
+  if (!grow_slots(l)) return false;
   if (l->n_shapes < l->shapes_room) return true;
   size_t room = l->shapes_room ? 2 * l->shapes_room : 64;
   gm_shape *shape = tw_resize(l->shape, room, sizeof *shape);
@@ -32,24 +73,61 @@ static bool grow_shapes(gm_loops *l) {
   return true;
 }
 
-/* The number of a loop's kind; takes its arrays over. SIZE_MAX without memory. */
-static size_t loop_shape(gm_loops *l, gm_shape s) {
-  for (size_t i = 0; i < l->n_shapes; i++) {
-    if (!l->shape[i].count || !same_shape(&l->shape[i], &s)) continue;
-    free(s.body), free(s.delta);
-    return i;
+/* Appends a shape; there is room. `at`: its free slot. */
+static uint32_t new_shape(gm_loops *l, const gm_shape *s, size_t at) {
+  l->shape[l->n_shapes] = *s;
+  l->slot[at] = (uint32_t)++l->n_shapes;
+  return (uint32_t)l->n_shapes - 1;
+}
+
+/* The number of a loop's kind; takes its arrays over. UINT32_MAX without memory. */
+static uint32_t loop_shape(gm_loops *l, gm_shape *s) {
+  bool room = s->body && s->delta && grow_shapes(l);
+  size_t at = 0;
+  if (room) {
+    s->hash = hash_bytes(s->body, s->n_body * sizeof *s->body, s->n_body);
+    s->hash = hash_bytes(s->delta, s->n_values * sizeof *s->delta, s->hash);
+    at = s->hash & (l->slots - 1);
+    while (l->slot[at] && !same_shape(&l->shape[l->slot[at] - 1], s)) at = (at + 1) & (l->slots - 1);
+    if (!l->slot[at]) return new_shape(l, s, at);
   }
-  if (!grow_shapes(l)) {
-    free(s.body), free(s.delta);
-    return SIZE_MAX;
+  free(s->body), free(s->delta);
+  return room ? l->slot[at] - 1 : UINT32_MAX;
+}
+
+static uint32_t leaf_shape(gm_loops *l, const void *kind, size_t size) {
+  if (!grow_shapes(l)) return UINT32_MAX;
+  gm_shape s = {.n_values = GM_LOOP_VALUES, .weight = 1, .leaf = kind, .hash = hash_bytes(kind, size, 0)};
+  size_t at = s.hash & (l->slots - 1);
+  for (; l->slot[at]; at = (at + 1) & (l->slots - 1)) {
+    const gm_shape *known = &l->shape[l->slot[at] - 1];
+    if (known->hash == s.hash && known->leaf && !memcmp(known->leaf, kind, size)) return l->slot[at] - 1;
   }
-  l->shape[l->n_shapes] = s;
-  return l->n_shapes++;
+  return new_shape(l, &s, at);
+}
+
+/* ---- the sequence ---- */
+
+static bool grow_sequence(gm_loops *l) {
+  if (l->n + 1 < l->room) return true;
+  size_t room = l->room ? 2 * l->room : 1024;
+  gm_element *element = tw_resize(l->element, room, sizeof *element);
+  if (element) l->element = element;
+  uint32_t *body = tw_resize(l->body, room, sizeof *body);
+  if (body) l->body = body;
+  uint64_t *prefix = tw_resize(l->prefix, room, sizeof *prefix);
+  if (prefix) l->prefix = prefix;
+  size_t *at = tw_resize(l->at, room, sizeof *at);
+  if (at) l->at = at;
+  if (!element || !body || !prefix || !at) return false;
+  if (!l->n) l->prefix[0] = l->at[0] = 0;
+  l->room = room;
+  return true;
 }
 
 static bool grow_values(gm_loops *l, size_t more) {
-  if (l->n_values + more <= l->values_room) return true;
-  size_t room = 2 * (l->n_values + more);
+  if (l->at[l->n] + more <= l->values_room) return true;
+  size_t room = 2 * (l->at[l->n] + more);
   int64_t *value = tw_resize(l->value, room, sizeof *value);
   if (!value) return false;
   l->value = value;
@@ -57,129 +135,180 @@ static bool grow_values(gm_loops *l, size_t more) {
   return true;
 }
 
-/* Room for another element: at powers of two. */
-static bool grow_sequence(gm_loops *l) {
-  if (l->n & (l->n - 1)) return true;
-  size_t room = l->n ? 2 * l->n : 1;
-  uint32_t *element = tw_resize(l->element, room, sizeof *element);
-  if (element) l->element = element;
-  size_t *at = tw_resize(l->at, room, sizeof *at);
-  if (at) l->at = at;
-  return element && at;
+static bool same_element(gm_element a, gm_element b) { return a.shape == b.shape && a.count == b.count; }
+
+/* Element i is `e`, whose values stand where they belong; it is the last. */
+static void set_last(gm_loops *l, size_t i, gm_element e) {
+  const gm_shape *s = &l->shape[e.shape];
+  l->element[i] = e;
+  l->body[i] = s->n_body;
+  l->prefix[i + 1] = l->prefix[i] * BASE + mix((uint64_t)e.shape << 32 | e.count);
+  l->at[i + 1] = l->at[i] + s->n_values;
+  l->n = i + 1;
 }
 
-tw_status gm_loops_add(gm_loops *l, const void *kind, size_t size, const int64_t value[GM_LOOP_VALUES],
-                       tw_error *error) {
-  size_t s = 0;
-  while (s < l->n_shapes && memcmp(l->shape[s].leaf, kind, size) != 0) s++;
-  if (!grow_sequence(l) || !grow_values(l, GM_LOOP_VALUES) || !grow_shapes(l)) return no_memory(error);
-  if (s == l->n_shapes) l->shape[l->n_shapes++] = (gm_shape){.n_values = GM_LOOP_VALUES, .weight = 1, .leaf = kind};
-  l->element[l->n] = (uint32_t)s;
-  l->at[l->n++] = l->n_values;
-  memcpy(l->value + l->n_values, value, GM_LOOP_VALUES * sizeof *value);
-  l->n_values += GM_LOOP_VALUES;
-  return TW_OK;
+static uint64_t power(uint32_t n) {
+  uint64_t p = 1, square = BASE;
+  for (; n; n >>= 1, square *= square)
+    if (n & 1) p *= square;
+  return p;
+}
+
+static bool same_kinds(const gm_loops *l, const gm_element *a, size_t i, size_t n) {
+  return !memcmp(a, l->element + i, n * sizeof *a);
+}
+
+/* Do the values of the blocks at i, i + period, i + 2 period grow by equal amounts? The last is the likeliest not to. */
+static bool grow_evenly(const gm_loops *l, size_t i, size_t period) {
+  const int64_t *x = l->value + l->at[i], *y = l->value + l->at[i + period], *z = l->value + l->at[i + 2 * period];
+  for (size_t v = l->at[i + period] - l->at[i]; v-- > 0;)
+    if (z[v] - y[v] != y[v] - x[v]) return false;
+  return true;
 }
 
 /* ---- folding ---- */
 
-static bool same_kinds(const gm_loops *l, size_t i, size_t j, size_t period) {
-  return !memcmp(l->element + i, l->element + j, period * sizeof *l->element);
-}
-
-/* Do the elements at j continue those at i as those at i continue the ones a period before? */
-static bool same_growth(const gm_loops *l, size_t i, size_t j, size_t period) {
-  size_t before = i - period;
-  for (size_t e = 0; e < period; e++) {
-    const int64_t *x = l->value + l->at[before + e], *y = l->value + l->at[i + e], *z = l->value + l->at[j + e];
-    for (uint32_t v = 0; v < l->shape[l->element[i + e]].n_values; v++)
-      if (z[v] - y[v] != y[v] - x[v]) return false;
-  }
-  return true;
-}
-
-static size_t repetitions(const gm_loops *l, size_t i, size_t period) {
-  size_t count = 1;
-  while (i + (count + 1) * period <= l->n && same_kinds(l, i, i + count * period, period) &&
-         (count < 2 || same_growth(l, i + (count - 1) * period, i + count * period, period)))
-    count++;
-  return count;
-}
-
 static size_t weight_of(const gm_loops *l, size_t i, size_t period) {
   size_t weight = 0;
-  for (size_t e = 0; e < period; e++) weight += l->shape[l->element[i + e]].weight;
+  for (size_t e = 0; e < period; e++) weight += l->shape[l->element[i + e].shape].weight;
   return weight;
 }
 
-/* Makes one element of `count` periods at i. Its values are those of the first. */
-static bool fold_one(gm_loops *l, size_t i, size_t period, size_t count, uint32_t *element, size_t *at) {
-  size_t n = 0;
-  for (size_t e = 0; e < period; e++) n += l->shape[l->element[i + e]].n_values;
-  gm_shape s = {.count = (uint32_t)count,
-                .n_body = (uint32_t)period,
+/* The shape of a loop whose first two turns are the blocks at i and i + period. UINT32_MAX without memory. */
+static uint32_t shape_of_blocks(gm_loops *l, size_t i, size_t period) {
+  size_t n = l->at[i + period] - l->at[i];
+  gm_shape s = {.n_body = (uint32_t)period,
                 .n_values = (uint32_t)n,
+                .weight = (uint32_t)weight_of(l, i, period),
                 .body = tw_new(period, sizeof *s.body),
-                .delta = tw_new(n, sizeof *s.delta),
-                .weight = (uint32_t)weight_of(l, i, period)};
-  if (!s.body || !s.delta || !grow_values(l, n)) {
-    free(s.body), free(s.delta);
-    return false;
-  }
-  memcpy(s.body, l->element + i, period * sizeof *s.body);
-  *at = l->n_values;
-  for (size_t e = 0, v = 0; e < period; e++) {
-    const int64_t *x = l->value + l->at[i + e], *y = l->value + l->at[i + e + period];
-    for (uint32_t k = 0; k < l->shape[l->element[i + e]].n_values; k++, v++) {
-      l->value[l->n_values + v] = x[k];
-      s.delta[v] = y[k] - x[k];
-    }
-  }
-  size_t shape = loop_shape(l, s);
-  if (shape == SIZE_MAX) return false;
-  l->n_values += n;
-  *element = (uint32_t)shape;
+                .delta = tw_new(n, sizeof *s.delta)};
+  const int64_t *x = l->value + l->at[i], *y = l->value + l->at[i + period];
+  if (s.body) memcpy(s.body, l->element + i, period * sizeof *s.body);
+  for (size_t v = 0; s.delta && v < n; v++) s.delta[v] = y[v] - x[v];
+  return loop_shape(l, &s);
+}
+
+/* Is the last block the next turn of the loop in front of it? */
+static bool continues(const gm_loops *l, size_t period) {
+  size_t loop = l->n - 1 - period, first = loop + 1;
+  const gm_shape *s = &l->shape[l->element[loop].shape];
+  const int64_t *x = l->value + l->at[loop], *y = l->value + l->at[first], turns = l->element[loop].count;
+  if (!same_kinds(l, s->body, first, period)) return false;
+  for (size_t v = s->n_values; v-- > 0;)
+    if (y[v] - x[v] != turns * s->delta[v]) return false;
   return true;
 }
 
-/* Folds all runs with one period. *folded tells whether there were any. */
-static bool fold_period(gm_loops *l, size_t period, bool pairs, bool *folded) {
-  size_t to = 0;
+/* Are the last three blocks turns of a loop? */
+static bool repeats(const gm_loops *l, size_t period, uint64_t shift) {
+  size_t n = l->n, i = n - 3 * period;
+  uint64_t third = l->prefix[n] - l->prefix[n - period] * shift;
+  if (third != l->prefix[n - period] - l->prefix[n - 2 * period] * shift ||
+      third != l->prefix[n - 2 * period] - l->prefix[i] * shift)
+    return false;
+  return same_kinds(l, l->element + i, i + period, period) && same_kinds(l, l->element + i, i + 2 * period, period) &&
+         grow_evenly(l, i, period);
+}
+
+/* Folds once at the end of the sequence, with the shortest body that does. *folded tells whether. False without memory. */
+static bool fold_end(gm_loops *l, bool *folded) {
+  const size_t n = l->n, most = n - 1 < BODY_MAX ? n - 1 : BODY_MAX;
+  const gm_element last = l->element[n - 1];
   *folded = false;
-  for (size_t i = 0; i < l->n;) {
-    size_t count = i + 2 * period <= l->n && l->element[i] == l->element[i + period] ? repetitions(l, i, period) : 1;
-    if (count < 3 && !(pairs && count == 2 && weight_of(l, i, period) >= TWO_ARE_ENOUGH)) {
-      l->element[to] = l->element[i];
-      l->at[to++] = l->at[i++];
+  for (size_t period = 1; period <= most; period++) {
+    size_t before = n - 1 - period;
+    if (l->body[before] == period && continues(l, period)) {
+      gm_element e = l->element[before];
+      e.count++;
+      set_last(l, before, e);
+      return *folded = true;
+    }
+    if (!same_element(l->element[before], last) || 3 * period > n || !repeats(l, period, power((uint32_t)period)))
+      continue;
+    size_t first = n - 3 * period;
+    uint32_t shape = shape_of_blocks(l, first, period);
+    if (shape == UINT32_MAX) return false;
+    set_last(l, first, (gm_element){shape, 3});
+    return *folded = true;
+  }
+  return true;
+}
+
+static bool fold_all(gm_loops *l) {
+  bool folded = true;
+  while (folded)
+    if (!fold_end(l, &folded)) return false;
+  return true;
+}
+
+tw_status gm_loops_add(gm_loops *l, const void *kind, size_t size, const int64_t value[GM_LOOP_VALUES],
+                       tw_error *error) {
+  uint32_t shape = leaf_shape(l, kind, size);
+  if (shape == UINT32_MAX || !grow_sequence(l) || !grow_values(l, GM_LOOP_VALUES)) return no_memory(error);
+  memcpy(l->value + l->at[l->n], value, GM_LOOP_VALUES * sizeof *value);
+  set_last(l, l->n, (gm_element){shape, 0});
+  if (!fold_all(l)) return no_memory(error);
+  return l->n % CHECK_EVERY == 0 && tw_is_stopped(l->stop) ? stopped(error) : TW_OK;
+}
+
+/* ---- loops of two turns ---- */
+
+/* Appends element i again, which lies at or behind the end of the sequence. */
+static void move_down(gm_loops *l, size_t i) {
+  gm_element e = l->element[i];
+  if (i > l->n) memmove(l->value + l->at[l->n], l->value + l->at[i], l->shape[e.shape].n_values * sizeof *l->value);
+  set_last(l, l->n, e);
+}
+
+static bool is_pair(const gm_loops *l, size_t i, size_t n, size_t period) {
+  return i + 2 * period <= n && same_element(l->element[i], l->element[i + period]) &&
+         same_kinds(l, l->element + i, i + period, period) && weight_of(l, i, period) >= TWO_ARE_ENOUGH;
+}
+
+/* Folds all pairs with one period that are worth it. What is read lies at or behind what is written. */
+static bool fold_pairs(gm_loops *l, size_t period, bool *folded) {
+  const size_t n = l->n;
+  size_t i = 0;
+  while (i + 2 * period <= n && !is_pair(l, i, n, period)) i++;
+  *folded = i + 2 * period <= n;
+  if (!*folded) return true;
+  for (l->n = i; i < n;) {
+    if (!is_pair(l, i, n, period)) {
+      move_down(l, i++);
       continue;
     }
-    uint32_t element = 0;
-    size_t at = 0;
-    if (!fold_one(l, i, period, count, &element, &at)) return false;
-    l->element[to] = element;
-    l->at[to++] = at;
-    i += count * period;
-    *folded = true;
+    uint32_t shape = shape_of_blocks(l, i, period);
+    if (shape == UINT32_MAX) return false;
+    memmove(l->value + l->at[l->n], l->value + l->at[i], l->shape[shape].n_values * sizeof *l->value);
+    set_last(l, l->n, (gm_element){shape, 2});
+    i += 2 * period;
   }
-  l->n = to;
   return true;
 }
 
-/* The shortest period that has runs. */
-static bool fold_shortest(gm_loops *l, bool pairs, bool *folded) {
-  *folded = false;
-  for (size_t period = 1; period <= BODY_MAX && 2 * period <= l->n && !*folded; period++)
-    if (!fold_period(l, period, pairs, folded)) return false;
-  return true;
+/* Runs the sequence through again: what was folded may be part of longer loops. */
+static tw_status refold(gm_loops *l, tw_error *error) {
+  const size_t n = l->n;
+  l->n = 0;
+  for (size_t i = 0; i < n; i++) {
+    move_down(l, i);
+    if (!fold_all(l)) return no_memory(error);
+    if (i % CHECK_EVERY == 0 && tw_is_stopped(l->stop)) return stopped(error);
+  }
+  return TW_OK;
 }
 
 tw_status gm_loops_fold(gm_loops *l, tw_error *error) {
-  bool folded = true;
-  for (int turn = 0; folded && turn < TURNS_MAX; turn++) {
-    if (!fold_shortest(l, false, &folded)) return no_memory(error);
-    if (!folded && !fold_shortest(l, true, &folded)) return no_memory(error);
+  tw_status status = TW_OK;
+  for (size_t period = 1; status == TW_OK && period <= BODY_MAX && 2 * period <= l->n; period++) {
+    bool folded;
+    if (tw_is_stopped(l->stop)) return stopped(error);
+    if (!fold_pairs(l, period, &folded)) return no_memory(error);
+    if (!folded) continue;
+    status = refold(l, error);
+    period = 0;
   }
-  return TW_OK;
+  return status;
 }
 
 size_t gm_loops_weight(const gm_loops *l) { return weight_of(l, 0, l->n); }
@@ -187,7 +316,10 @@ size_t gm_loops_weight(const gm_loops *l) { return weight_of(l, 0, l->n); }
 void gm_loops_free(gm_loops *l) {
   for (size_t i = 0; i < l->n_shapes; i++) free(l->shape[i].body), free(l->shape[i].delta);
   free(l->shape);
+  free(l->slot);
   free(l->element);
+  free(l->body);
+  free(l->prefix);
   free(l->at);
   free(l->value);
   *l = (gm_loops){0};

@@ -17,7 +17,6 @@ enum {
   DEFAULT_GROUP = 32, /* products: 512 cycles, several times a load's latency */
   FIRST_LEAD = 8,     /* products by which a load of the first group precedes its use: what the station holds */
   SETTLE = 10,        /* products after a swap of banks until the old one is no longer read */
-  COMMAND_GAP = 4,
   NEVER_KEPT = -1,
 };
 
@@ -430,7 +429,7 @@ typedef struct output {
 } output;
 
 static void put(output *o, gm_event e) {
-  e.gap = COMMAND_GAP;
+  e.gap = GM_COMMAND_GAP;
   e.dead = false;
   o->event[o->n++] = e;
 }

@@ -1,65 +1,28 @@
-/* rewrite.c - a user's program as the start of a search; see rewrite.h. */
+/* rewrite.c - the rewrites of a program: which apply, which pay, and the source that comes of them; see rewrite.h. */
 #include "target/gemmini/rewrite/rewrite.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/parallel.h"
 #include "base/strings.h"
 #include "target/gemmini/rewrite/clean.h"
-#include "target/gemmini/rewrite/diagnose.h"
 #include "target/gemmini/rewrite/pack.h"
+#include "target/gemmini/rewrite/program.h"
 #include "target/gemmini/rewrite/source.h"
-#include "target/gemmini/rewrite/stream.h"
 
-struct tw_program {
-  tw_problem problem;
-  gm_stream stream;
-  bool plain; /* the accelerator does only what single commands tell it */
-};
-
-/* Is every command one that gm_decode_access understands? */
-static bool is_plain(const gm_stream *s) {
-  gm_decoder d = {.config = s->config};
-  gm_access a;
-  const char *why;
-  for (size_t i = 0; i < s->n; i++)
-    if (!gm_decode_access(&d, &s->event[i], &a, &why)) return false;
-  return true;
+/* The core has nothing to do but to send commands: what it computed for them is in the loops of the new source. */
+static tw_status send_only(gm_stream *s, gm_change *change, tw_error *error) {
+  (void)error;
+  *change = (gm_change){0};
+  for (size_t i = 0; i < s->n; i++) {
+    if (s->event[i].gap > GM_COMMAND_GAP && !change->count++) change->first = i;
+    s->event[i].gap = GM_COMMAND_GAP;
+  }
+  return TW_OK;
 }
-
-static bool loops_in_hardware(const gm_stream *s) {
-  for (size_t i = 0; i < s->n; i++)
-    if (s->event[i].funct == GM_LOOP_WS || s->event[i].funct == GM_LOOP_CONV) return true;
-  return false;
-}
-
-tw_status gm_study(const gm_config *config, const tw_problem *problem, const char *source, size_t length, uint64_t seed,
-                   int jobs, tw_program **out, tw_error *error) {
-  tw_program *p = calloc(1, sizeof *p);
-  tw_case data = {0}, other = {0};
-  if (!p) return tw_fail(error, TW_MISSING, "no memory for the program");
-  p->problem = *problem;
-  tw_status status = tw_case_make(&p->problem, seed, jobs, &data, error);
-  if (status == TW_OK) status = tw_case_make(&p->problem, seed + 1, jobs, &other, error);
-  if (status == TW_OK) status = gm_stream_capture(config, &p->problem, source, length, &data, &p->stream, error);
-  if (status == TW_OK) status = gm_stream_compare(&p->stream, &other, error);
-  if (status == TW_OK && !loops_in_hardware(&p->stream)) status = gm_stream_replay(&p->stream, &other, error);
-  p->plain = status == TW_OK && is_plain(&p->stream);
-  tw_case_free(&data);
-  tw_case_free(&other);
-  if (status != TW_OK)
-    gm_forget(p);
-  else
-    *out = p;
-  return status;
-}
-
-tw_status gm_diagnose_program(const tw_program *p, int jobs, tw_diagnosis *d, tw_error *error) {
-  return gm_diagnose(&p->stream, jobs, d, error);
-}
-
-/* ---- the menu ---- */
 
 /* Each rewrite once; those that move commands are one pass with the options of all of them. */
 static const struct rewrite {
@@ -67,6 +30,7 @@ static const struct rewrite {
   gm_pass *pass;
   gm_pack_options options;
 } rewrites[] = {
+    {"bare commands", "core", "the core sends the same commands from plain loops, and computes nothing else", send_only, {0}},
     {"remove configs",
      "configs",
      "configurations that set what is set already do nothing but take time",
@@ -172,10 +136,11 @@ static tw_status apply(const tw_program *p, const tw_schedule *s, gm_stream *out
   gm_change ignored; /* what moves must not be held back by fences that nobody needs */
   if (status == TW_OK && packs) status = gm_remove_fences(out, &ignored, error);
   if (status == TW_OK && packs) status = gm_pack(out, &options, error);
+  if (status == TW_OK && s->n) status = send_only(out, &ignored, error);
   return status;
 }
 
-static tw_status add_item(tw_menu *menu, const struct rewrite *r, tw_error *error) {
+static tw_status add_item(tw_menu *menu, const struct rewrite *r, double predicted, tw_error *error) {
   tw_menu_item *item = tw_resize(menu->item, menu->n + 1, sizeof *item);
   if (!item) return tw_fail(error, TW_MISSING, "no memory for the rewrites");
   menu->item = item;
@@ -184,19 +149,50 @@ static tw_status add_item(tw_menu *menu, const struct rewrite *r, tw_error *erro
   snprintf(item->step, sizeof item->step, "%s", r->step);
   snprintf(item->lever, sizeof item->lever, "%s", r->lever);
   snprintf(item->why, sizeof item->why, "%s", r->why);
+  item->predicted_cost = predicted;
   return TW_OK;
 }
 
+/* ---- what pays ---- */
+
+typedef struct forecast {
+  const tw_program *program;
+  const tw_schedule *schedule;
+  uint64_t cycles[N_REWRITES + 1]; /* after each rewrite; UINT64_MAX if it does not apply. The last: without any */
+} forecast;
+
+/* The commands after a rewrite are simulated as they are: the core's own time shows when the source runs. */
+static void predict(void *context, size_t i) {
+  forecast *f = context;
+  tw_schedule longer = *f->schedule;
+  gm_stream stream = {0};
+  f->cycles[i] = UINT64_MAX;
+  if (tw_is_stopped(f->program->stream.stop)) return;
+  if (i < N_REWRITES &&
+      (is_in(&longer, rewrites[i].step) || tw_schedule_add(&longer, rewrites[i].step, NULL) != TW_OK))
+    return;
+  if (i == N_REWRITES && !longer.n)
+    f->cycles[i] = f->program->stream.run.core.cycles;
+  else if (apply(f->program, &longer, &stream, NULL) == TW_OK)
+    f->cycles[i] = gm_stream_cycles(&stream);
+  gm_stream_free_copy(&stream);
+}
+
+static int by_prediction(const void *x, const void *y) {
+  const tw_menu_item *a = x, *b = y;
+  return (a->predicted_cost > b->predicted_cost) - (a->predicted_cost < b->predicted_cost);
+}
+
 tw_status gm_rewrites(const tw_program *p, const tw_schedule *s, tw_menu *out, tw_error *error) {
+  forecast f = {.program = p, .schedule = s};
   *out = (tw_menu){0};
+  if (!p->plain) return TW_OK;
+  tw_parallel_for(p->jobs, N_REWRITES + 1, predict, &f);
+  if (tw_is_stopped(p->stream.stop)) return tw_fail(error, TW_INTERRUPTED, "stopped while looking for rewrites");
   tw_status status = TW_OK;
-  for (size_t i = 0; status == TW_OK && p->plain && i < N_REWRITES; i++) {
-    tw_schedule longer = *s;
-    gm_stream stream = {0};
-    if (is_in(s, rewrites[i].step) || tw_schedule_add(&longer, rewrites[i].step, NULL) != TW_OK) continue;
-    if (apply(p, &longer, &stream, NULL) == TW_OK) status = add_item(out, &rewrites[i], error);
-    gm_stream_free_copy(&stream);
-  }
+  for (size_t i = 0; status == TW_OK && i < N_REWRITES; i++)
+    if (f.cycles[i] < f.cycles[N_REWRITES]) status = add_item(out, &rewrites[i], (double)f.cycles[i], error);
+  if (status == TW_OK) qsort(out->item, out->n, sizeof *out->item, by_prediction);
   return status;
 }
 
@@ -213,10 +209,4 @@ tw_status gm_rewrite(const tw_program *p, const tw_schedule *s, char **source, t
   free(text);
   gm_stream_free_copy(&stream);
   return status;
-}
-
-void gm_forget(tw_program *p) {
-  if (!p) return;
-  gm_stream_free(&p->stream);
-  free(p);
 }

@@ -6,7 +6,7 @@
 #include "tilewright/target.h"
 
 tw_status gm_study(const gm_config *, const tw_problem *, const char *source, size_t length, uint64_t seed, int jobs,
-                   tw_program **out, tw_error *);
+                   const tw_stop *, tw_program **out, tw_error *);
 tw_status gm_diagnose_program(const tw_program *, int jobs, tw_diagnosis *, tw_error *);
 tw_status gm_rewrites(const tw_program *, const tw_schedule *, tw_menu *out, tw_error *);
 tw_status gm_rewrite(const tw_program *, const tw_schedule *, char **source, tw_error *);

@@ -148,9 +148,9 @@ static void write_leaf(writer *w, const kind *k, const int64_t *value) {
   }
 }
 
-static void write_element(writer *w, uint32_t shape, const int64_t *value) {
-  const gm_shape *s = &w->loops->shape[shape];
-  if (!s->count) {
+static void write_element(writer *w, gm_element e, const int64_t *value) {
+  const gm_shape *s = &w->loops->shape[e.shape];
+  if (!e.count) {
     write_leaf(w, s->leaf, value);
     return;
   }
@@ -159,14 +159,14 @@ static void write_element(writer *w, uint32_t shape, const int64_t *value) {
     return;
   }
   indent(w);
-  tw_text_add(&w->text, "for (uint64_t i%d = 0; i%d < %u; i%d++) {\n", w->depth, w->depth, s->count, w->depth);
+  tw_text_add(&w->text, "for (uint64_t i%d = 0; i%d < %u; i%d++) {\n", w->depth, w->depth, e.count, w->depth);
   const int64_t *outer[DEPTH_MAX];
   memcpy(outer, w->delta, sizeof outer);
   w->delta[w->depth] = s->delta;
   w->depth++;
-  for (uint32_t e = 0; e < s->n_body; e++) {
-    uint32_t n = w->loops->shape[s->body[e]].n_values;
-    write_element(w, s->body[e], value);
+  for (uint32_t b = 0; b < s->n_body; b++) {
+    uint32_t n = w->loops->shape[s->body[b].shape].n_values;
+    write_element(w, s->body[b], value);
     value += n;
     for (int d = 0; d < w->depth; d++) w->delta[d] += n;
   }
@@ -210,7 +210,7 @@ static tw_status collect(const gm_stream *s, kind *kinds, gm_loops *l, tw_error 
 }
 
 tw_status gm_stream_source(const gm_stream *s, const char *note, char **source, tw_error *error) {
-  gm_loops l = {0};
+  gm_loops l = {.stop = s->stop};
   kind *kinds = tw_new(s->n + 1, sizeof *kinds);
   tw_status status = kinds ? collect(s, kinds, &l, error) : tw_fail(error, TW_MISSING, "no memory for the program");
   if (status == TW_OK) status = gm_loops_fold(&l, error);

@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/strings.h"
 #include "target/gemmini/build.h"
 #include "target/gemmini/machine/machine.h"
 
-enum { EVENTS_MAX = 1 << 23 }; /* 8 million commands: 256 MiB */
+enum { EVENTS_MAX = 1 << 23, CHECK_EVERY = 4096 }; /* 8 million commands: 256 MiB */
 
 /* ---- capture ---- */
 
@@ -48,7 +49,7 @@ static tw_status run(const gm_config *config, const char *elf, size_t size, cons
                      tw_error *error) {
   recorder r = {.stream = s};
   const gm_listener listener = {&r, on_command, on_fence};
-  const gm_run_options options = {.listener = &listener};
+  const gm_run_options options = {.listener = &listener, .interrupt = s->stop ? s->stop->interrupt : NULL};
   tw_status status = gm_run(config, elf, size, data, &options, &s->run, error);
   if (status != TW_OK) return status;
   if (r.overflow)
@@ -64,8 +65,8 @@ static tw_status run(const gm_config *config, const char *elf, size_t size, cons
 }
 
 tw_status gm_stream_capture(const gm_config *config, const tw_problem *problem, const char *source, size_t length,
-                            const tw_case *data, gm_stream *out, tw_error *error) {
-  *out = (gm_stream){.config = config, .problem = problem};
+                            const tw_case *data, const tw_stop *stop, gm_stream *out, tw_error *error) {
+  *out = (gm_stream){.config = config, .problem = problem, .stop = stop};
   tw_status status = gm_build(config, problem, source, length, &out->elf, &out->elf_size, error);
   if (status == TW_OK) status = rv64_memory_load(out->elf, out->elf_size, "kernel", &out->memory, error);
   if (status == TW_OK) status = run(config, out->elf, out->elf_size, data, out, error);
@@ -79,7 +80,7 @@ tw_status gm_stream_capture(const gm_config *config, const tw_problem *problem, 
 }
 
 tw_status gm_stream_compare(const gm_stream *s, const tw_case *other, tw_error *error) {
-  gm_stream t = {.config = s->config, .problem = s->problem};
+  gm_stream t = {.config = s->config, .problem = s->problem, .stop = s->stop};
   tw_status status = run(s->config, s->elf, s->elf_size, other, &t, error);
   size_t i = 0;
   while (status == TW_OK && i < s->n && i < t.n && s->event[i].funct == t.event[i].funct &&
@@ -140,6 +141,10 @@ uint64_t gm_stream_cycles(const gm_stream *s) {
   for (size_t i = 0; i < s->n && now != UINT64_MAX; i++) {
     const gm_event *e = &s->event[i];
     if (e->dead) continue;
+    if (i % CHECK_EVERY == 0 && tw_is_stopped(s->stop)) {
+      now = UINT64_MAX;
+      break;
+    }
     now += e->gap;
     now = e->funct == GM_FENCE
               ? port.fence(port.context, now, why)

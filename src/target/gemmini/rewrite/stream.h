@@ -15,7 +15,10 @@
 #include "target/gemmini/run.h"
 #include "tilewright/op.h"
 
-enum { GM_FENCE = 127 }; /* a funct that no command has: the core's fence */
+enum {
+  GM_FENCE = 127,    /* a funct that no command has: the core's fence */
+  GM_COMMAND_GAP = 4 /* cycles from command to command of a plain loop: two operands, the command, a share of the loop */
+};
 
 /* One command, or a fence. */
 typedef struct gm_event {
@@ -36,17 +39,19 @@ typedef struct gm_stream {
   uint64_t base[TW_OPERANDS_MAX];
   size_t n, room;
   gm_event *event;
-  gm_run_result run; /* of the capture */
+  gm_run_result run;   /* of the capture */
+  const tw_stop *stop; /* the caller's; may be NULL */
 } gm_stream;
 
 /* Builds `source`, runs it on the case, records. TW_FAILED if the program is wrong. */
 tw_status gm_stream_capture(const gm_config *, const tw_problem *, const char *source, size_t length, const tw_case *,
-                            gm_stream *out, tw_error *);
+                            const tw_stop *, gm_stream *out, tw_error *);
 /* The same program on other data: TW_FAILED, with the first command that differs, if its stream depends on them. */
 tw_status gm_stream_compare(const gm_stream *, const tw_case *other, tw_error *);
 /* Applies the commands alone to a fresh state: TW_FAILED if the outputs are not those of the case. */
 tw_status gm_stream_replay(gm_stream *, const tw_case *, tw_error *);
-/* Cycles that the stream takes on the machine, commands offered at the core's own pace; UINT64_MAX if it fails. */
+/* Cycles that the stream takes on the machine, commands offered at the core's own pace; UINT64_MAX if it fails, or is
+ * stopped. */
 uint64_t gm_stream_cycles(const gm_stream *);
 /* Shares memory image and operands with `from`, which must outlive it; only its events are its own. */
 tw_status gm_stream_copy(const gm_stream *from, gm_stream *out, tw_error *);

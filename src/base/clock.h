@@ -1,0 +1,15 @@
+/* clock.h - the time, and whether it is up. */
+#ifndef TW_BASE_CLOCK_H
+#define TW_BASE_CLOCK_H
+
+#include <stdbool.h>
+
+#include "tilewright/status.h"
+
+/* Seconds of a clock that never goes back (CLOCK_MONOTONIC). */
+double tw_now(void);
+
+/* Past the deadline, or interrupted. NULL never stops. Tens of nanoseconds: not for every turn of a short loop. */
+bool tw_is_stopped(const tw_stop *);
+
+#endif

@@ -1,0 +1,55 @@
+/* study.c - a program is run, recorded and understood, or refused; see rewrite.h. */
+#include "target/gemmini/rewrite/rewrite.h"
+
+#include <stdlib.h>
+
+#include "target/gemmini/rewrite/diagnose.h"
+#include "target/gemmini/rewrite/program.h"
+
+/* Is every command one that gm_decode_access understands? */
+static bool is_plain(const gm_stream *s) {
+  gm_decoder d = {.config = s->config};
+  gm_access a;
+  const char *why;
+  for (size_t i = 0; i < s->n; i++)
+    if (!gm_decode_access(&d, &s->event[i], &a, &why)) return false;
+  return true;
+}
+
+static bool loops_in_hardware(const gm_stream *s) {
+  for (size_t i = 0; i < s->n; i++)
+    if (s->event[i].funct == GM_LOOP_WS || s->event[i].funct == GM_LOOP_CONV) return true;
+  return false;
+}
+
+tw_status gm_study(const gm_config *config, const tw_problem *problem, const char *source, size_t length, uint64_t seed,
+                   int jobs, const tw_stop *stop, tw_program **out, tw_error *error) {
+  tw_program *p = calloc(1, sizeof *p);
+  tw_case data = {0}, other = {0};
+  if (!p) return tw_fail(error, TW_MISSING, "no memory for the program");
+  p->problem = *problem;
+  p->jobs = jobs;
+  tw_status status = tw_case_make(&p->problem, seed, jobs, &data, error);
+  if (status == TW_OK) status = tw_case_make(&p->problem, seed + 1, jobs, &other, error);
+  if (status == TW_OK) status = gm_stream_capture(config, &p->problem, source, length, &data, stop, &p->stream, error);
+  if (status == TW_OK) status = gm_stream_compare(&p->stream, &other, error);
+  if (status == TW_OK && !loops_in_hardware(&p->stream)) status = gm_stream_replay(&p->stream, &other, error);
+  p->plain = status == TW_OK && is_plain(&p->stream);
+  tw_case_free(&data);
+  tw_case_free(&other);
+  if (status != TW_OK)
+    gm_forget(p);
+  else
+    *out = p;
+  return status;
+}
+
+tw_status gm_diagnose_program(const tw_program *p, int jobs, tw_diagnosis *d, tw_error *error) {
+  return gm_diagnose(&p->stream, jobs, d, error);
+}
+
+void gm_forget(tw_program *p) {
+  if (!p) return;
+  gm_stream_free(&p->stream);
+  free(p);
+}
