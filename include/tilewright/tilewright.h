@@ -5,6 +5,7 @@
 #ifndef TILEWRIGHT_H
 #define TILEWRIGHT_H
 
+#include "tilewright/format.h"
 #include "tilewright/op.h"
 #include "tilewright/schedule.h"
 #include "tilewright/search.h"

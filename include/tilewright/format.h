@@ -1,0 +1,187 @@
+/* format.h - number formats: how each is stored, and its conversion from and to f32, exact to the bit.
+ *
+ *   tw_format_find -> tw_packing -> tw_format_sizes -> tw_format_encode / tw_format_decode
+ *
+ * A matrix of rows x columns of f32 (row-major) becomes two planes, both row-major and without gaps between rows:
+ *
+ *   codes   each row is ceil(columns / block) blocks of block_bytes bytes; every row begins at a byte
+ *   scales  what the elements of a block or group share, where the format keeps it apart (tw_scale_kind)
+ *
+ * Blocks and groups run along a row (the K of a GEMM) and never cross its end: the last block of a row is filled up
+ * with the codes of +0, which take no part in its scale; the last group of a row is as short as the row leaves it.
+ * Multi-byte numbers are little-endian. Plain conversions of one number stand at the end of this header.
+ *
+ * docs/formats.md draws the layouts, states the special cases and names the source of each format. In short:
+ * - rounding is to nearest, ties to even, unless said otherwise; subnormals are kept; -0 stays -0 where the
+ *   format has one;
+ * - a block or group (of any format with a scale) that holds a NaN or an infinity decodes to NaN throughout, so
+ *   that a fault stays visible: e8m0 scale 0xFF, f32 or f16 scale NaN, bfp16 exponent 255;
+ * - the floating-point environment is C's default (round to nearest, no flushing of subnormals).
+ *
+ * Every instruction-set path gives the same bits. The best that this CPU has is chosen once; the environment
+ * variable TILEWRIGHT_FORMAT_ISA = reference, avx2 or avx512 forces one. All functions are thread-safe. */
+#ifndef TILEWRIGHT_FORMAT_H
+#define TILEWRIGHT_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tilewright/status.h"
+#include "tilewright/type.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+typedef enum tw_format_id {
+  TW_FORMAT_F32 = 0,
+  TW_FORMAT_F16,        /* IEEE binary16 */
+  TW_FORMAT_BF16,       /* upper half of an f32 */
+  TW_FORMAT_E4M3,       /* OCP OFP8 E4M3: no infinities, max 448 ("e4m3fn") */
+  TW_FORMAT_E5M2,       /* OCP OFP8 E5M2: IEEE-like, max 57344 */
+  TW_FORMAT_MXFP8_E4M3, /* OCP MX 1.0: blocks of 32 with an e8m0 scale */
+  TW_FORMAT_MXFP8_E5M2, /* */
+  TW_FORMAT_MXFP6_E3M2, /* four 6-bit codes in three bytes, first code in the lowest bits */
+  TW_FORMAT_MXFP6_E2M3, /* */
+  TW_FORMAT_MXFP4,      /* e2m1; even element in the low nibble */
+  TW_FORMAT_MXINT8,     /* two's complement, steps of 1/64 */
+  TW_FORMAT_BFP16,      /* XDNA2's bfp16ebs8: exponent byte, then eight int8 mantissas, steps of 1/64 */
+  TW_FORMAT_I8,         /* two's complement, symmetric: -127..127 */
+  TW_FORMAT_I4,         /* two's complement, symmetric: -7..7; even element in the low nibble */
+  TW_FORMAT_I2_S,       /* BitNet's x86 order: 128 ternary values in 32 bytes */
+  TW_FORMAT_TQ1_0,      /* ggml: 256 ternary values in 54 bytes, five to a byte, f16 scale inside */
+  TW_FORMAT_TQ2_0,      /* ggml: 256 ternary values in 66 bytes, four to a byte, f16 scale inside */
+  TW_FORMAT_TL1,        /* BitNet's index of two values in 4 bits, row-major: 2 values to a nibble */
+  TW_FORMAT_TL2,        /* BitNet's index and sign of three values, row-major: 96 values in 20 bytes */
+  TW_FORMAT_COUNT
+} tw_format_id;
+
+typedef enum tw_scale_kind {
+  TW_SCALE_NONE = 0, /* no scale: the scales plane is empty */
+  TW_SCALE_E8M0,     /* one byte a block: 2^(byte - 127), 255 is NaN */
+  TW_SCALE_F32,      /* one f32 a group, row or tensor (tw_packing.group) */
+  TW_SCALE_INSIDE,   /* in the blocks of the codes plane; the scales plane is empty */
+} tw_scale_kind;
+
+typedef struct tw_format {
+  tw_format_id id;
+  const char *name;    /* "mxfp4": what --to takes */
+  const char *title;   /* one line for people */
+  tw_type type;        /* the key of an op (`b=mxfp4`) that means it */
+  int bits;            /* of one code; 0 where several values share one */
+  size_t block;        /* values in a block */
+  size_t block_bytes;  /* of its codes (and of a scale inside) */
+  tw_scale_kind scale; /* */
+  double max;          /* largest magnitude of a finite code, at scale 1 */
+} tw_format;
+
+/* How the scale comes from the largest magnitude, amax, of what shares it. 0 is the format's default.
+ * MX (emax, m, max: exponent of the largest element, its mantissa bits, its value):
+ *   FLOOR  2^(floor(log2 amax) - emax): OCP MX 1.0, section 6.3. The default.
+ *   EVEN   as FLOOR after rounding amax to m mantissa bits, half upwards: AITER's Triton kernels, Quark's "even"
+ *   UP     the least power of two p with amax <= p max: nothing is clipped (AITER's RoundUp)
+ *   CEIL   the least power of two p with amax <= p 2^emax (AITER's Ceil)
+ * All are clamped to 2^-127 .. 2^127. Subnormal amax counts by its bits as an f32, (bits + addend) >> 23.
+ * Ternary: ABSMAX (default; ggml, I2_S) scale = amax; ABSMEAN (BitNet b1.58) scale = mean magnitude. */
+typedef enum tw_scale_rule {
+  TW_RULE_DEFAULT = 0,
+  TW_RULE_FLOOR,
+  TW_RULE_EVEN,
+  TW_RULE_UP,
+  TW_RULE_CEIL,
+  TW_RULE_ABSMAX,
+  TW_RULE_ABSMEAN,
+  TW_RULE_COUNT
+} tw_scale_rule;
+
+typedef enum tw_rounding {
+  TW_ROUND_EVEN = 0, /* to nearest, ties to even */
+  TW_ROUND_FLOOR,    /* towards minus infinity: bfp16 only (XDNA2's default mode) */
+} tw_rounding;
+
+/* What e4m3 and e5m2 do with magnitudes that round beyond their largest. MX elements always saturate, f16 and
+ * bf16 always overflow to infinity. */
+typedef enum tw_overflow {
+  TW_OVERFLOW_SATURATE = 0, /* to the largest finite value, infinities too (OFP8's SAT) */
+  TW_OVERFLOW_SPECIAL,      /* to infinity, or to NaN where there is none (OFP8's NONSAT, ml_dtypes, PyTorch) */
+} tw_overflow;
+
+enum { TW_GROUP_ROW = 0, TW_GROUP_TENSOR = -1 }; /* values of tw_packing.group that are no number of values */
+
+/* A format and the choices it leaves. {.format = f} is valid for every format. */
+typedef struct tw_packing {
+  const tw_format *format;
+  tw_scale_rule rule;
+  tw_rounding rounding;
+  tw_overflow overflow;
+  int64_t group;   /* TW_SCALE_F32: values that share a scale along a row, an even number; or TW_GROUP_*. i2_s, tl1
+                      and tl2: TW_GROUP_* only */
+  float magnitude; /* encoding with TW_GROUP_ROW or _TENSOR when x is only a part of the row or tensor: its largest
+                      (ABSMEAN: mean) magnitude, NaN if it holds a NaN or infinity. 0: taken from x. */
+} tw_packing;
+
+typedef struct tw_packed_size {
+  size_t row_codes, row_scales; /* bytes of a row; row_scales is 0 for one scale a tensor */
+  size_t codes, scales;         /* bytes of the planes */
+} tw_packed_size;
+
+const tw_format *tw_format_at(tw_format_id);       /* NULL out of range; valid for ever */
+const tw_format *tw_format_find(const char *name); /* by name; NULL if there is none */
+const tw_format *tw_format_of_type(tw_type);   /* the usual format of a key: mxfp8 e4m3, mxfp6 e2m3, i2_s; or NULL */
+const char *tw_scale_rule_name(tw_scale_rule); /* "floor", ...; "default" for 0, "?" out of range */
+bool tw_scale_rule_parse(const char *, tw_scale_rule *);
+
+/* TW_USAGE, and why, if the choices do not fit the format. */
+tw_status tw_packing_check(const tw_packing *, tw_error *);
+
+/* TW_USAGE if the packing is invalid or a size does not fit in size_t. rows or columns may be 0. */
+tw_status tw_format_sizes(const tw_packing *, size_t rows, size_t columns, tw_packed_size *, tw_error *);
+
+/* x: rows x columns, row r at x + r * stride (stride >= columns, in values). codes and scales: as tw_format_sizes
+ * says; scales may be NULL where the plane is empty; any alignment. No overlap. TW_USAGE for a wrong argument. */
+tw_status tw_format_encode(const tw_packing *, size_t rows, size_t columns, const float *x, size_t stride, void *codes,
+                           void *scales, tw_error *);
+tw_status tw_format_decode(const tw_packing *, size_t rows, size_t columns, const void *codes, const void *scales,
+                           float *x, size_t stride, tw_error *);
+
+/* The value of the scale that element (row, column) has; 1 for formats without. */
+float tw_format_scale(const tw_packing *, size_t rows, size_t columns, const void *codes, const void *scales,
+                      size_t row, size_t column);
+
+/* For tw_packing.magnitude: what n values of x add. Start with {0}; feed parts in order. */
+typedef struct tw_magnitude {
+  float max;      /* NaN once a NaN or infinity was seen */
+  double sum[16]; /* of magnitudes, by index modulo 16 */
+  uint64_t count;
+} tw_magnitude;
+void tw_magnitude_add(tw_magnitude *, const float *x, size_t n);
+float tw_magnitude_of(const tw_magnitude *, const tw_packing *); /* by the packing's rule; 0 for no values */
+
+/* ---- one number ---- */
+
+float tw_f16_to_f32(uint16_t);  /* a signalling NaN becomes quiet, as in IEEE conversions */
+uint16_t tw_f32_to_f16(float);  /* overflow to infinity; NaN keeps sign and the upper payload, becomes quiet */
+float tw_bf16_to_f32(uint16_t); /* every bit kept */
+uint16_t tw_f32_to_bf16(float); /* overflow to infinity; NaN keeps sign and the upper payload, becomes quiet */
+float tw_e8m0_to_f32(uint8_t);  /* 255: NaN; 0: 2^-127, a subnormal f32 */
+float tw_e4m3_to_f32(uint8_t);  /* 0x7F, 0xFF: NaN */
+float tw_e5m2_to_f32(uint8_t);
+float tw_e3m2_to_f32(uint8_t);              /* low 6 bits */
+float tw_e2m3_to_f32(uint8_t);              /* low 6 bits */
+float tw_e2m1_to_f32(uint8_t);              /* low 4 bits: 0 .5 1 1.5 2 3 4 6 and their negatives */
+uint8_t tw_f32_to_e4m3(float, tw_overflow); /* NaN: 0x7F with its sign */
+uint8_t tw_f32_to_e5m2(float, tw_overflow); /* NaN: 0x7E (quiet) with its sign; no infinity comes from SATURATE */
+uint8_t tw_f32_to_e3m2(float);              /* saturates; NaN: the largest, with its sign */
+uint8_t tw_f32_to_e2m3(float);
+uint8_t tw_f32_to_e2m1(float);
+
+/* "reference", "avx2" or "avx512": what encode and decode run. */
+const char *tw_format_isa(void);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,50 @@
+/* dispatch.c - the kernels that run: the best this CPU has, or those that TILEWRIGHT_FORMAT_ISA names. Chosen once.
+ *
+ * avx2 means AVX2, FMA and F16C, which every CPU with AVX2 has (Haswell and Zen on); avx512 means F, BW, DQ, VL and VBMI (Ice Lake and Zen 4 on). */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "format/internal.h"
+
+static bool runs_here(const format_kernels *k) {
+  if (k == &format_reference) return true;
+#if defined TW_FORMAT_VECTOR
+  if (k == &format_avx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (k == &format_avx512)
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512vbmi");
+#endif
+  return false;
+}
+
+static const format_kernels *const all[] = {/* best first */
+#if defined TW_FORMAT_VECTOR
+                                            &format_avx512, &format_avx2,
+#endif
+                                            &format_reference};
+
+const format_kernels *format_kernels_named(const char *isa) {
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    if (strcmp(all[i]->isa, isa) == 0) return runs_here(all[i]) ? all[i] : NULL;
+  }
+  return NULL;
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const format_kernels *chosen;
+
+static void choose(void) {
+  const char *wanted = getenv("TILEWRIGHT_FORMAT_ISA");
+  chosen = wanted ? format_kernels_named(wanted) : NULL;
+  for (size_t i = 0; !chosen; i++) {
+    if (runs_here(all[i])) chosen = all[i];
+  }
+}
+
+const format_kernels *format_kernels_chosen(void) {
+  pthread_once(&once, choose);
+  return chosen;
+}
+
+const char *tw_format_isa(void) { return format_kernels_chosen()->isa; }

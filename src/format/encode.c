@@ -1,0 +1,161 @@
+/* encode.c - tw_format_encode and tw_format_decode: cuts a matrix into what kernels take.
+ *
+ * Kernels take whole blocks. Rows that lie side by side without a rest are one long row; a rest shorter than a block
+ * goes through a buffer that is filled up with +0. Scales of a whole row or tensor are found here. */
+#include <math.h>
+
+#include "format/internal.h"
+
+enum { MOST_BLOCK = 256 }; /* of all formats */
+
+typedef struct matrix {
+  const format_kernels *kernels;
+  const tw_packing *packing;
+  size_t rows, columns, stride;
+  tw_packed_size size;
+  format_job job;
+} matrix;
+
+static tw_status matrix_of(const tw_packing *p, size_t rows, size_t columns, const void *x, size_t stride,
+                           const void *codes, const void *scales, matrix *out, tw_error *error) {
+  *out = (matrix){.packing = p, .rows = rows, .columns = columns, .stride = stride};
+  tw_status status = tw_format_sizes(p, rows, columns, &out->size, error);
+  if (status != TW_OK) return status;
+  if (rows == 0 || columns == 0) return TW_OK;
+  if (!x) return tw_fail(error, TW_USAGE, "x is NULL");
+  if (!codes) return tw_fail(error, TW_USAGE, "codes is NULL");
+  if (!scales && out->size.scales) return tw_fail(error, TW_USAGE, "scales is NULL, and %s has some", p->format->name);
+  if (stride < columns && rows > 1)
+    return tw_fail(error, TW_USAGE, "the stride %zu is less than the %zu columns", stride, columns);
+  out->kernels = format_kernels_chosen();
+  out->job = format_job_of(p);
+  if (p->format->scale == TW_SCALE_F32) out->job.group = p->group > 0 ? (size_t)p->group : 0;
+  return TW_OK;
+}
+
+static bool any_length(const tw_format *f) { return f->id == TW_FORMAT_I4 || f->block == 1; }
+
+/* Makes one long row of rows without gaps, where scales and codes then lie the same. */
+static void join_rows(matrix *m) {
+  const tw_packing *p = m->packing;
+  if (m->stride != m->columns || m->columns % p->format->block) return;
+  if (p->format->scale == TW_SCALE_F32) {
+    if (p->group == TW_GROUP_ROW) return;
+    if (p->group > 0 && m->columns % (size_t)p->group) return;
+  }
+  m->columns *= m->rows;
+  m->stride = m->columns;
+  m->size.row_codes = m->size.codes;
+  m->size.row_scales = p->group == TW_GROUP_TENSOR ? 0 : m->size.scales;
+  m->rows = 1;
+}
+
+static float magnitude_of_rows(const matrix *m, const float *x, size_t rows) {
+  tw_magnitude mean = {0};
+  uint32_t most = 0;
+  for (size_t r = 0; r < rows; r++) {
+    const float *row = x + r * m->stride;
+    if (m->packing->rule == TW_RULE_ABSMEAN) {
+      tw_magnitude_add(&mean, row, m->columns);
+    } else {
+      uint32_t bits = m->kernels->magnitude(row, m->columns);
+      if (bits > most) most = bits;
+    }
+  }
+  return m->packing->rule == TW_RULE_ABSMEAN ? tw_magnitude_of(&mean, m->packing) : float_of(most);
+}
+
+/* One scale for `rows` rows from x on: into the job and into the scales plane. */
+static void find_scale(matrix *m, const float *x, size_t rows, uint8_t *scales) {
+  float magnitude = m->packing->magnitude;
+  if (magnitude == 0) magnitude = magnitude_of_rows(m, x, rows);
+  format_scale_of(magnitude, (float)m->packing->format->max, &m->job.scale, &m->job.inverse);
+  store_f32(scales, m->job.scale);
+}
+
+static void encode_row(const matrix *m, const float *x, uint8_t *codes, uint8_t *scales) {
+  const tw_format *f = m->packing->format;
+  format_encoder *encode = m->kernels->format[f->id].encode;
+  size_t whole = any_length(f) ? m->columns : m->columns - m->columns % f->block, rest = m->columns - whole;
+  if (whole) encode(&m->job, x, whole, codes, scales);
+  if (rest) {
+    float padded[MOST_BLOCK] = {0};
+    memcpy(padded, x + whole, rest * sizeof *x);
+    size_t block = whole / f->block;
+    encode(&m->job, padded, f->block, codes + block * f->block_bytes, scales ? scales + block : NULL);
+  }
+}
+
+tw_status tw_format_encode(const tw_packing *p, size_t rows, size_t columns, const float *x, size_t stride, void *codes,
+                           void *scales, tw_error *error) {
+  matrix m;
+  tw_status status = matrix_of(p, rows, columns, x, stride, codes, scales, &m, error);
+  if (status != TW_OK) return status;
+  if (rows == 0 || columns == 0) {
+    if (m.size.scales && scales) memset(scales, 0, m.size.scales);
+    return TW_OK;
+  }
+  bool one_scale = p->format->scale == TW_SCALE_F32 && p->group <= 0;
+  if (one_scale && p->group == TW_GROUP_TENSOR) find_scale(&m, x, rows, scales);
+  join_rows(&m);
+  for (size_t r = 0; r < m.rows; r++) {
+    const float *row = x + r * m.stride;
+    uint8_t *row_scales = scales ? (uint8_t *)scales + r * m.size.row_scales : NULL;
+    if (one_scale && p->group == TW_GROUP_ROW) find_scale(&m, row, 1, row_scales);
+    encode_row(&m, row, (uint8_t *)codes + r * m.size.row_codes, one_scale ? NULL : row_scales);
+  }
+  return TW_OK;
+}
+
+static void decode_row(const matrix *m, const uint8_t *codes, const uint8_t *scales, float *x) {
+  const tw_format *f = m->packing->format;
+  format_decoder *decode = m->kernels->format[f->id].decode;
+  size_t whole = any_length(f) ? m->columns : m->columns - m->columns % f->block, rest = m->columns - whole;
+  if (whole) decode(&m->job, codes, scales, whole, x);
+  if (rest) {
+    float padded[MOST_BLOCK];
+    size_t block = whole / f->block;
+    decode(&m->job, codes + block * f->block_bytes, scales ? scales + block : NULL, f->block, padded);
+    memcpy(x + whole, padded, rest * sizeof *x);
+  }
+}
+
+tw_status tw_format_decode(const tw_packing *p, size_t rows, size_t columns, const void *codes, const void *scales,
+                           float *x, size_t stride, tw_error *error) {
+  matrix m;
+  tw_status status = matrix_of(p, rows, columns, x, stride, codes, scales, &m, error);
+  if (status != TW_OK || rows == 0 || columns == 0) return status;
+  bool one_scale = p->format->scale == TW_SCALE_F32 && p->group <= 0;
+  join_rows(&m);
+  for (size_t r = 0; r < m.rows; r++) {
+    const uint8_t *row_scales = scales ? (const uint8_t *)scales + r * m.size.row_scales : NULL;
+    if (one_scale) m.job.scale = load_f32(row_scales);
+    decode_row(&m, (const uint8_t *)codes + r * m.size.row_codes, one_scale ? NULL : row_scales, x + r * m.stride);
+  }
+  return TW_OK;
+}
+
+/* ---- magnitudes of parts ---- */
+
+void tw_magnitude_add(tw_magnitude *m, const float *x, size_t n) {
+  uint32_t most = format_kernels_chosen()->magnitude(x, n);
+  if (most >= F32_INFINITY)
+    m->max = float_of(F32_NAN);
+  else if (!isnan(m->max) && float_of(most) > m->max)
+    m->max = float_of(most);
+  size_t i = 0;
+  for (; i < n && (m->count + i) % 16; i++) m->sum[(m->count + i) % 16] += fabsf(x[i]);
+  for (; i + 16 <= n; i += 16) {
+    for (int lane = 0; lane < 16; lane++) m->sum[lane] += fabsf(x[i + (size_t)lane]);
+  }
+  for (; i < n; i++) m->sum[(m->count + i) % 16] += fabsf(x[i]);
+  m->count += n;
+}
+
+float tw_magnitude_of(const tw_magnitude *m, const tw_packing *p) {
+  double sum = 0;
+  if (isnan(m->max) || m->count == 0) return m->max;
+  if (p->rule != TW_RULE_ABSMEAN) return m->max;
+  for (int lane = 0; lane < 16; lane++) sum += m->sum[lane];
+  return (float)(sum / (double)m->count);
+}

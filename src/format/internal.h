@@ -1,0 +1,90 @@
+/* internal.h - what the parts of src/format share.
+ *
+ * A format is a row of the table in table.c. Its encoder and decoder exist once in plain C (the reference, one file
+ * a family: float16.c fp8.c mx.c bfp.c integer.c ternary.c) and once per instruction set (vector/), all with the two
+ * signatures below; encode.c cuts a matrix into what they take. */
+#ifndef TW_FORMAT_INTERNAL_H
+#define TW_FORMAT_INTERNAL_H
+
+#include <string.h>
+
+#include "tilewright/format.h"
+
+/* What a kernel needs to know beside the data, made once a call by format_job_of. */
+typedef struct format_job {
+  const tw_format *format;
+  tw_overflow overflow;
+  tw_rounding rounding;
+  /* MX: the scale's byte is ((bits of amax + addend) >> 23) - emax, clamped to 0..254 */
+  uint32_t addend;
+  int emax;
+  /* TW_SCALE_F32: values that share a scale, which the kernel finds (i8, i4); 0: scale and inverse are given */
+  size_t group;
+  float scale, inverse; /* inverse is 0 exactly if all codes are those of 0 */
+  float threshold;      /* ternary: the least |x * inverse| that becomes 1 */
+} format_job;
+
+/* n values; a multiple of the format's block (any n for i8 and i4). codes and scales: of these values.
+ * scales is NULL where the format or the job has none. */
+typedef void format_encoder(const format_job *, const float *x, size_t n, uint8_t *codes, uint8_t *scales);
+typedef void format_decoder(const format_job *, const uint8_t *codes, const uint8_t *scales, size_t n, float *x);
+
+typedef struct format_kernels {
+  const char *isa;
+  struct {
+    format_encoder *encode;
+    format_decoder *decode;
+  } format[TW_FORMAT_COUNT];
+  uint32_t (*magnitude)(const float *x, size_t n); /* largest |x| by its bits: above 0x7F800000 if there is a NaN */
+} format_kernels;
+
+extern const format_kernels format_reference; /* table.c */
+#if defined TW_FORMAT_VECTOR
+extern const format_kernels format_avx2, format_avx512; /* vector/ */
+#endif
+const format_kernels *format_kernels_chosen(void); /* dispatch.c: by the CPU and TILEWRIGHT_FORMAT_ISA, once */
+const format_kernels *format_kernels_named(const char *isa); /* NULL if there is none, or this CPU lacks it */
+
+/* table.c */
+format_job format_job_of(const tw_packing *);
+/* scale = magnitude / largest code, inverse = 1 / scale in f32; both 0 where the inverse would overflow (magnitude
+ * 0 or so tiny); NaN and 0 where the magnitude is not finite. */
+void format_scale_of(float magnitude, float largest, float *scale, float *inverse);
+
+/* the references */
+format_encoder f32_encode, f16_encode, bf16_encode, e4m3_encode, e5m2_encode, mx_encode, bfp16_encode, i8_encode,
+    i4_encode, i2s_encode, tq1_encode, tq2_encode, tl1_encode, tl2_encode;
+format_decoder f32_decode, f16_decode, bf16_decode, e4m3_decode, e5m2_decode, mx_decode, bfp16_decode, i8_decode,
+    i4_decode, i2s_decode, tq1_decode, tq2_decode, tl1_decode, tl2_decode;
+uint32_t magnitude_bits(const float *x, size_t n);
+
+static inline uint32_t bits_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+static inline float float_of(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static inline float load_f32(const uint8_t *p) {
+  float x;
+  memcpy(&x, p, sizeof x);
+  return x;
+}
+
+static inline void store_f32(uint8_t *p, float x) { memcpy(p, &x, sizeof x); }
+
+static inline uint16_t load_u16(const uint8_t *p) { return (uint16_t)(p[0] | p[1] << 8); }
+
+static inline void store_u16(uint8_t *p, uint16_t x) {
+  p[0] = (uint8_t)x;
+  p[1] = (uint8_t)(x >> 8);
+}
+
+enum { F32_INFINITY = 0x7F800000, F32_MAGNITUDE = 0x7FFFFFFF, F32_NAN = 0x7FC00000 };
+
+#endif
