@@ -165,19 +165,27 @@ static runs runs_of(gm_conv_emitter *e, int columns) {
   return n;
 }
 
-/* One copy of the runs for each number of columns that a tile can have: the first, the last, those between them. */
-void gm_conv_emit_runs(gm_conv_emitter *e) {
+/* The numbers of columns that tiles have, in the order of the tiles from the second on. With pooling, tiles near both ends
+ * of a row have fewer: the first, the last, and the one before it, for windows are up to 3 wide (conv.c). */
+enum { KINDS_MAX = 5 };
+
+static int kinds_of(const gm_conv_emitter *e, int kinds[KINDS_MAX]) {
   const gm_conv *v = e->v;
-  const gm_conv_layout *l = e->layout;
-  const int tile = e->plan->tile_q, last = l->tiles_x - 1;
-  const int at[] = {gm_min(1, last), 0, last};
-  int kinds[3], n = 0;
-  for (int i = 0; i < 3; i++) {
-    const int x = at[i] * tile, columns = gm_conv_extent(v, x, gm_min(tile, v->out_w - x), v->q);
+  const int tile = e->plan->tile_q, tiles = e->layout->tiles_x;
+  int n = 0;
+  for (int i = 1; i <= tiles; i++) {
+    const int x = i % tiles * tile, columns = gm_conv_extent(v, x, gm_min(tile, v->out_w - x), v->q);
     bool seen = false;
     for (int j = 0; j < n; j++) seen |= kinds[j] == columns;
-    if (!seen) kinds[n++] = columns;
+    if (!seen && n < KINDS_MAX) kinds[n++] = columns;
   }
+  return n;
+}
+
+/* One copy of the runs for each kind of tile. */
+void gm_conv_emit_runs(gm_conv_emitter *e) {
+  int kinds[KINDS_MAX];
+  const int n = kinds_of(e, kinds);
   for (int i = 0; i < n; i++) {
     runs r = runs_of(e, kinds[i]);
     if (n > 1 && i < n - 1) LINE(i ? "} else if (columns == %d) {" : "if (columns == %d) {", kinds[i]);
