@@ -212,6 +212,31 @@ static void mvin_of_address_zero_writes_zeros_and_stride_zero_repeats_a_row(void
   free_machine(m);
 }
 
+/* Pixels of 3 bytes, 5 to a row: row r gets pixels r to r + 4. Rows before the first, and before the middle, are left
+ * out (PixelRepeater.scala). */
+static void repeated_pixels_fill_rows_with_their_neighbours(void **state) {
+  (void)state;
+  machine *m = new_machine(false);
+  gm_command repeats = config_ld(1, 3, 1, false, 16);
+  repeats.rs1 += 4 << 8;
+  apply(m, repeats);
+  static const int first[] = {100, 0, 512}; /* of 1024 rows */
+  const int8_t before = spad_at(m, 511, 3), last = spad_at(m, 115, 3);
+  for (int i = 0; i < 3; i++) {
+    apply(m, mvin(1, A_BASE, (uint32_t)first[i], 16, 3));
+    for (int r = 0; r < 16; r++)
+      for (int pixel = 0; pixel < 5 && r + pixel < 16; pixel++)
+        for (int c = 0; c < 3; c++)
+          assert_int_equal(spad_at(m, first[i] + r, 3 * pixel + c), (int8_t)m->a[3 * (r + pixel) + c]);
+  }
+  assert_int_equal(spad_at(m, 98, 6), (int8_t)m->a[0]);
+  assert_int_equal(spad_at(m, 511, 3), before);
+  assert_int_equal(spad_at(m, 115, 3), last);
+  refuses(m, mvin(1, A_BASE, 0, 16, 4), "mvin2: pixel_repeats = 5 pixels of 4 columns: a row has 16");
+  refuses(m, mvin(1, A_BASE, ACC, 16, 3), "mvin2: into the accumulator with pixel_repeats = 5");
+  free_machine(m);
+}
+
 static void mvin_into_the_accumulator_takes_32_bits_unscaled_or_8_bits_scaled_and_may_add(void **state) {
   (void)state;
   machine *m = new_machine(false);
@@ -752,9 +777,6 @@ static void features_the_machine_lacks_are_refused_by_name(void **state) {
   refuses(m, config_ex(false, 0, false, true, 1, 1, 0, 1), "output-stationary can transpose B only if");
   refuses(m, config_ex(true, 0, false, false, 1, 1, 32, 1), "in_shift = 32");
   refuses(m, config_ld(3, 16, 1, false, 16), "there is no state 3");
-  gm_command repeats = config_ld(0, 16, 1, false, 16);
-  repeats.rs1 += 2 << 8;
-  refuses(m, repeats, "pixel_repeats = 3 is not modelled");
   refuses(m, config_pool(16, 0, 1, (pooling){.stride = 1}), "pool_stride without pool_size");
   apply(m, config_st(16, 0, 1));
   refuses(m, mvout(C_BASE, ACC | 1 << 26, 1, 1), "normalization (layernorm, softmax");
@@ -956,6 +978,7 @@ int main(void) {
       cmocka_unit_test(mvin_copies_blocks_and_leaves_the_rest_of_a_row_alone),
       cmocka_unit_test(mvin_scale_rounds_ties_to_even_and_saturates),
       cmocka_unit_test(mvin_of_address_zero_writes_zeros_and_stride_zero_repeats_a_row),
+      cmocka_unit_test(repeated_pixels_fill_rows_with_their_neighbours),
       cmocka_unit_test(mvin_into_the_accumulator_takes_32_bits_unscaled_or_8_bits_scaled_and_may_add),
       cmocka_unit_test(real_mvin_scales_knows_one_nan_and_no_negative_zero),
       cmocka_unit_test(mvout_applies_relu_before_the_scale_and_rounds_to_even),

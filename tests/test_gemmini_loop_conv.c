@@ -143,8 +143,13 @@ typedef struct tile {
   uint64_t weights, output, bias, input;
 } tile;
 
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t outside(int64_t x) { return x > 0 ? x : 0; }
+
+/* As many columns of the kernel in a row of the array as have room. */
 static void feed_loop(driver *d, const tw_conv2d *v, const tile *t) {
   bool downsample = v->stride == 2 && v->r == 1 && !v->pad && !v->pool && v->h % 2 == 0;
+  const uint64_t pixels = t->kchs < 1 || t->kchs > d->loop.dim ? 1 : (uint64_t)least(d->loop.dim / t->kchs, t->kcols);
   feed(d, GM_LOOP_CONV_CONFIG_1, quarters(v->k, v->c, v->h, v->n), quarters(v->pad, v->stride, v->out_h, v->p));
   feed(d, GM_LOOP_CONV_CONFIG_2, quarters(v->r, v->pool ? v->pool : 1, v->pool_stride, v->pool_pad),
        quarters(t->batches, t->porows, t->pocols, t->pochs));
@@ -153,11 +158,8 @@ static void feed_loop(driver *d, const tw_conv2d *v, const tile *t) {
   feed(d, GM_LOOP_CONV_CONFIG_4, quarters(t->orows, t->prpad, t->pupad, t->pdpad), quarters(0, 0, 1, t->ocols));
   feed(d, GM_LOOP_CONV_CONFIG_5, t->weights, t->output);
   feed(d, GM_LOOP_CONV_CONFIG_6, t->bias, t->input);
-  feed(d, GM_LOOP_CONV, !v->bias, (uint64_t)v->relu << 3 | (uint64_t)downsample << 1 | !v->pool);
+  feed(d, GM_LOOP_CONV, pixels << 8 | !v->bias, (uint64_t)v->relu << 3 | (uint64_t)downsample << 1 | !v->pool);
 }
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t outside(int64_t x) { return x > 0 ? x : 0; }
 
 enum { INPUT_BASE = 0x80010000, WEIGHTS_BASE = 0x80100000, BIAS_BASE = 0x80200000, OUTPUT_BASE = 0x80210000 };
 
@@ -268,6 +270,8 @@ static void the_stream_computes_the_convolution(void **state) {
       {"n=1 h=40 w=40 c=5 k=6 r=3 s=3 pad=2 bias=row", {1, 6, 40, 6, 3, 3, 5}},            /* wide rows */
       {"n=1 h=23 w=23 c=3 k=20 r=7 s=7 stride=2 pad=3 bias=row", {1, 5, 12, 20, 7, 7, 3}},
       {"n=1 h=27 w=27 c=3 k=16 r=11 s=11 stride=4 pad=2", {1, 6, 6, 16, 4, 11, 3}},
+      {"n=2 h=20 w=20 c=1 k=17 r=3 s=3 pad=1 bias=row", {1, 8, 20, 17, 3, 3, 1}}, /* whole kernel rows in a row */
+      {"n=1 h=19 w=19 c=8 k=16 r=5 s=5 stride=2 pad=2", {1, 3, 10, 16, 5, 5, 8}},
       {"n=1 h=12 w=12 c=90 k=80 r=1 s=1 bias=row", {1, 3, 12, 80, 1, 1, 90}},
       {"n=2 h=10 w=10 c=18 k=16 r=1 s=1 stride=2", {1, 5, 3, 16, 1, 1, 18}}, /* downsampled */
       {"n=1 h=70 w=70 c=4 k=8 r=1 s=1 stride=2 bias=row", {1, 5, 35, 8, 1, 1, 4}},
@@ -509,7 +513,7 @@ static void what_is_not_modelled_is_refused_by_name(void **state) {
   refused(&t, 1 << 4, 0, "trans_weight_0132");
   refused(&t, 1 << 5, 0, "trans_input_3120");
   refused(&t, 1 << 6, 0, "depthwise");
-  refused(&t, 5 << 8, 0, "max_pixels_per_row=5");
+  refused(&t, 5 << 8, 0, "max_pixels_per_row=5 of kchs=16");
   refused(&t, 0, 1 << 2, "input_dilated");
   refused(&t, 0, 2 << 3, "activation 2");
   t.ocols = 0;

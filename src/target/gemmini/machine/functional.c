@@ -103,14 +103,13 @@ static bool apply_execute(gm_execute_registers *r, uint64_t rs1, uint64_t rs2, c
 static bool apply_load(gm_load_registers load[3], uint64_t rs1, uint64_t rs2, char why[GM_WHY]) {
   unsigned id = rs1 >> 3 & 3;
   if (id == 3) return gm_fault(why, "config_ld: there is no state 3; use 0 (mvin), 1 (mvin2) or 2 (mvin3)");
-  int pixel_repeats = (int)(rs1 >> 8 & 0xff);
-  if (pixel_repeats > 1) return gm_fault(why, "config_ld: pixel_repeats = %d is not modelled; use 1", pixel_repeats);
+  int pixel_repeats = (int)(rs1 >> 8 & 0xff); /* 0 stands for 1 */
   load[id] = (gm_load_registers){.configured = true,
                                  .stride = rs2,
                                  .scale = float_of((uint32_t)(rs1 >> 32)),
                                  .shrink = rs1 >> 2 & 1,
                                  .block_stride = (int)(rs1 >> 16 & 0xffff),
-                                 .pixel_repeats = 1};
+                                 .pixel_repeats = pixel_repeats ? pixel_repeats : 1};
   return true;
 }
 

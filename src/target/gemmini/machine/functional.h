@@ -30,7 +30,7 @@ typedef struct gm_load_registers {
   float scale;
   bool shrink;      /* loads into the accumulator take input-typed data */
   int block_stride; /* rows between the DIM-wide blocks of one mvin */
-  int pixel_repeats;
+  int pixel_repeats; /* a row loaded goes to so many local rows, each one pixel further right */
 } gm_load_registers;
 
 typedef struct gm_execute_registers {

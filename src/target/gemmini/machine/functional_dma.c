@@ -4,6 +4,8 @@
  *   columns beyond the last one loaded keep their value: writes are masked by byte (BeatMerger.scala:71-75)
  *   row r of block b goes to local row base + r + b * block_stride (DMA.scala:266-272)
  *   memory stride 0 loads one row and writes it to all (LoadController.scala:76, 105); address 0 loads zeros
+ *   pixel_repeats n writes each row n times, i columns of pixels further right i rows before its own, for all i < n;
+ *   rows before the scratchpad, or before its second half from there, are left out (PixelRepeater.scala)
  *   32-bit data into the accumulator is at most one packet wide: the reader's byte counter ends there (DMA.scala:162)
  *   mvout gathers blocks from local rows base + r + b * dim (StoreController.scala:124)
  *   pooling reads rows outside the image as zeros (StoreController.scala:126-129, Scratchpad.scala:300-303) and keeps
@@ -92,6 +94,11 @@ static bool check_load(const gm_arch *g, const load *l, char why[GM_WHY]) {
   /* The zero writer counts accumulator bytes, the command input bytes (Scratchpad.scala:420, LoadController.scala:115). */
   if (l->to.acc && l->zeros && r->shrink && g->input_bytes != g->acc_bytes)
     return gm_fault(why, "%s: zeros into the accumulator with shrink set; clear shrink in config_ld", l->name);
+  if (r->pixel_repeats > 1 && l->to.acc)
+    return gm_fault(why, "%s: into the accumulator with pixel_repeats = %d; use 1", l->name, r->pixel_repeats);
+  if (r->pixel_repeats > 1 && r->pixel_repeats * l->cols > g->dim)
+    return gm_fault(why, "%s: pixel_repeats = %d pixels of %d columns: a row has %d", l->name, r->pixel_repeats,
+                    l->cols, g->dim);
   if (blocks > 1 && r->block_stride < l->rows)
     return gm_fault(why, "%s: block_stride %d is less than %d rows, so blocks would overlap", l->name, r->block_stride,
                     l->rows);
@@ -99,8 +106,9 @@ static bool check_load(const gm_arch *g, const load *l, char why[GM_WHY]) {
                        why);
 }
 
-static void load_into_spad(gm_arch *g, const load *l, uint32_t row, const uint8_t *from, int n) {
-  uint8_t *to = gm_spad_at(g, row);
+/* n elements to a row, from its element `at` on. */
+static void load_into_spad(gm_arch *g, const load *l, uint32_t row, int at, const uint8_t *from, int n) {
+  uint8_t *to = gm_spad_at(g, row) + at * g->input_bytes;
   float scale = l->registers->scale;
   g->spad_written[row] = 1;
   if (!from) {
@@ -119,6 +127,12 @@ static void load_into_spad(gm_arch *g, const load *l, uint32_t row, const uint8_
   } else {
     for (int i = 0; i < n; i++) to[i] = (uint8_t)gm_scale_to_int8((float)(int8_t)from[i] * scale);
   }
+}
+
+static void load_pixel(gm_arch *g, const load *l, uint32_t row, const uint8_t *from, int n) {
+  const uint32_t first = row < g->spad_rows / 2 ? 0 : g->spad_rows / 2;
+  for (int i = 0; i < l->registers->pixel_repeats && row - first >= (uint32_t)i; i++)
+    load_into_spad(g, l, row - (uint32_t)i, i * n, from, n);
 }
 
 static void load_into_acc(gm_arch *g, const load *l, uint32_t row, const uint8_t *from, int n) {
@@ -173,7 +187,7 @@ bool gm_arch_load(gm_arch *g, const gm_command *command, char why[256]) {
       if (l.to.acc)
         load_into_acc(g, &l, row, block, n);
       else
-        load_into_spad(g, &l, row, block, n);
+        load_pixel(g, &l, row, block, n);
     }
   }
   return true;

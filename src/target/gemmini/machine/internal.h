@@ -41,7 +41,7 @@ typedef struct gm_station {
   uint64_t mask[GM_QUEUES];
   bool lone_preload; /* solitary_preload */
   /* configuration as it stands at allocation */
-  uint32_t a_stride, c_stride, block_stride[3];
+  uint32_t a_stride, c_stride, block_stride[3], pixels[3]; /* pixels: repeats minus one */
   bool a_transposed, pooling;
   int loop_completed[GM_ORIGINS][GM_QUEUES]; /* completions of loop commands that the loop does not know of yet */
 } gm_station;
@@ -53,6 +53,7 @@ typedef struct gm_row_request { /* one row of a mvin on its way to memory or to 
   uint64_t address;
   uint32_t row; /* local row of the first block */
   uint16_t bytes, block_stride, repeats;
+  uint8_t pixels; /* pixel repeats minus one */
   uint8_t tracker;
   bool acc, wide, zeros, unit_scale, accumulate; /* wide: accumulator-width data */
 } gm_row_request;
@@ -65,7 +66,7 @@ typedef struct gm_packet { /* XactTrackerEntry */
 
 typedef struct gm_row_write { /* a row of data on its way into a memory */
   bool valid, acc, last, accumulate, unit_scale, wide;
-  uint8_t tracker;
+  uint8_t tracker, pixels; /* pixels: writes still to come in rows before this one */
   uint16_t bytes, repeats; /* bytes: to report when `last` */
   uint32_t row;
   uint64_t ready;

@@ -65,11 +65,22 @@ static bool write_row(gm_machine *m, const gm_row_write *w) {
   return true;
 }
 
+/* A pixel repeater's turn (PixelRepeater.scala): the row furthest before its own first; those before the scratchpad, or
+ * before its second half from there, take their cycle without being written. True when the row itself is written. */
+static bool repeat_pixel(gm_machine *m, gm_row_write *w) {
+  const uint32_t half = (uint32_t)gm_spad_rows(&m->config) / 2;
+  gm_row_write row = *w;
+  row.row -= w->pixels;
+  const bool outside = w->pixels && (w->row < half ? 0 : half) + w->pixels > w->row;
+  if (!outside && !write_row(m, &row)) return false;
+  return w->pixels-- == 0;
+}
+
 static void write_rows(gm_machine *m) {
   gm_loader *l = &m->ld;
-  bool last_here =
-      (l->repeat_out.valid && l->repeat_out.last) || (l->acc_in.valid && l->acc_in.last && l->acc_in.ready <= m->now);
-  if (l->repeat_out.valid && write_row(m, &l->repeat_out)) {
+  bool last_here = (l->repeat_out.valid && l->repeat_out.last && l->repeat_out.pixels == 0) ||
+                   (l->acc_in.valid && l->acc_in.last && l->acc_in.ready <= m->now);
+  if (l->repeat_out.valid && repeat_pixel(m, &l->repeat_out)) {
     if (l->repeat_out.last) returned(l, &l->repeat_out);
     l->repeat_out.valid = false;
   }
@@ -82,7 +93,7 @@ static void write_rows(gm_machine *m) {
       l->acc_in.valid = false;
     }
   }
-  if (l->zero_out.valid && !last_here && write_row(m, &l->zero_out)) {
+  if (l->zero_out.valid && !last_here && repeat_pixel(m, &l->zero_out)) {
     if (l->zero_out.last) returned(l, &l->zero_out);
     l->zero_out.valid = false;
   }
@@ -100,6 +111,7 @@ static void zero_writer(gm_machine *m) {
                                .accumulate = r->accumulate,
                                .last = last,
                                .tracker = r->tracker,
+                               .pixels = r->pixels,
                                .bytes = r->bytes,
                                .row = r->row + (uint32_t)(l->zero_column >> m->dim_shift) * r->block_stride};
   l->zero_column += dim;
@@ -159,6 +171,7 @@ static void merge_out(gm_machine *m, bool *popped) {
                       .unit_scale = p->r.unit_scale,
                       .wide = wide,
                       .tracker = p->r.tracker,
+                      .pixels = p->r.pixels,
                       .bytes = p->useful,
                       .repeats = p->r.repeats,
                       .row = row,
@@ -293,6 +306,7 @@ static bool start(gm_machine *m) {
                                 .bytes = (uint16_t)(gm_cols(c->rs2) * element),
                                 .block_stride = (uint16_t)r->block_stride,
                                 .repeats = (uint16_t)(repeat ? rows - 1 : 0),
+                                .pixels = (uint8_t)(r->pixel_repeats - 1),
                                 .tracker = (uint8_t)slot,
                                 .acc = acc,
                                 .wide = wide,

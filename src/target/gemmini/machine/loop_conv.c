@@ -77,9 +77,9 @@ static uint64_t at(uint64_t base, uint64_t elements, int bytes) {
 
 /* ---- The commands of the units; each steps its unit's iterators (floorAdd, sFloorAdd) ---- */
 
-static gm_command config_ld(int state_id, uint64_t stride, uint32_t block_stride) {
+static gm_command config_ld(int state_id, uint64_t stride, uint32_t block_stride, unsigned pixel_repeats) {
   return (gm_command){.funct = GM_CONFIG,
-                      .rs1 = scale_one | (uint64_t)(block_stride & 0xffff) << 16 | 1 << 8 | (uint64_t)state_id << 3 |
+                      .rs1 = scale_one | (uint64_t)(block_stride & 0xffff) << 16 | pixel_repeats << 8 | (uint64_t)state_id << 3 |
                              GM_CONFIG_LD,
                       .rs2 = stride};
 }
@@ -95,7 +95,7 @@ static gm_command bias_command(gm_loop_conv *l) {
   const gm_conv_loop *p = &l->loops[u->loop];
   if (u->state == CONFIG) {
     u->state = WORK;
-    return config_ld(2, 0, result_block(p));
+    return config_ld(2, 0, result_block(p), 1);
   }
   int width = (int)at_most(p->pochs, l->columns_acc);
   gm_command c = {.funct = GM_MVIN3,
@@ -121,7 +121,8 @@ static gm_command input_command(gm_loop_conv *l) {
   const gm_conv_loop *p = &l->loops[u->loop];
   if (u->state == CONFIG) {
     u->state = WORK;
-    return config_ld(0, (uint64_t)p->in_channels * (uint32_t)l->input_bytes << p->downsample, input_block(p));
+    return config_ld(0, (uint64_t)p->in_channels * (uint32_t)l->input_bytes << p->downsample, input_block(p),
+                     p->pixels);
   }
   int channels = (int)at_most(p->kchs, l->columns), width = input_width(l, p, u->col);
   bool padding = u->row < 0 || u->row >= inner_rows(p) || u->col < 0 || u->col >= inner_cols(p);
@@ -142,7 +143,7 @@ static gm_command weights_command(gm_loop_conv *l) {
   const gm_conv_loop *p = &l->loops[u->loop];
   if (u->state == CONFIG) {
     u->state = WORK;
-    return config_ld(1, (uint64_t)p->out_channels * (uint32_t)l->input_bytes, weight_block(p));
+    return config_ld(1, (uint64_t)p->out_channels * (uint32_t)l->input_bytes, weight_block(p), 1);
   }
   int width = (int)at_most(p->pochs, l->columns);
   uint64_t line = ((uint64_t)u->krow * p->kernel_dim + u->kcol) * p->in_channels + u->kch;
@@ -182,7 +183,7 @@ static gm_command execute_command(gm_loop_conv *l) {
   gm_conv_unit *u = &l->units[GM_CONV_EX];
   const gm_conv_loop *p = &l->loops[u->loop];
   const block n = {at_most(p->ocols - u->col, l->dim), at_most(p->pochs - u->channel, l->dim),
-                   at_most(p->kchs - u->kch, l->dim)};
+                   at_most(p->kcols - u->kcol, p->pixels) * at_most(p->kchs - u->kch, l->dim)};
   if (u->state == PRELOAD) {
     u->state = COMPUTE;
     return preload(l, p, u, n);
@@ -193,7 +194,7 @@ static gm_command execute_command(gm_loop_conv *l) {
       wraps(&u->col, l->dim, p->ocols, 0) && wraps(&u->row, 1, p->orows, 0) && wraps(&u->b, 1, p->batches, 0);
   if (!u->new_weights) return c;
   u->kch = gm_advance(u->kch, (uint32_t)l->dim, p->kchs);
-  if (!u->kch) u->kcol = gm_advance(u->kcol, 1, p->kcols);
+  if (!u->kch) u->kcol = gm_advance(u->kcol, p->pixels, p->kcols);
   if (!u->kch && !u->kcol) u->krow = gm_advance(u->krow, 1, p->krows);
   if (!u->kch && !u->kcol && !u->krow && wraps(&u->channel, l->dim, p->pochs, 0)) u->state = IDLE;
   return c;
@@ -355,7 +356,7 @@ static bool refuse_sizes(const gm_conv_loop *p, char why[256]) {
 }
 
 /* Writes why the loop in `p` cannot be started by `c`; false if it can. */
-static bool refuse(const gm_conv_loop *p, const gm_command *c, char why[256]) {
+static bool refuse(const gm_conv_loop *p, int dim, const gm_command *c, char why[256]) {
   static const struct {
     uint8_t bit;
     const char *name;
@@ -374,8 +375,8 @@ static bool refuse(const gm_conv_loop *p, const gm_command *c, char why[256]) {
     snprintf(why, 256, "loop_conv: input_dilated (for training) is not modelled; use 0");
   else if (c->rs1 >> 6 & 1)
     snprintf(why, 256, "loop_conv: dw (depthwise convolution) is not modelled; use 0");
-  else if (pixels > 1)
-    snprintf(why, 256, "loop_conv: max_pixels_per_row=%u is not modelled; use 1", pixels);
+  else if (pixels > 1 && pixels * p->kchs > (unsigned)dim)
+    snprintf(why, 256, "loop_conv: max_pixels_per_row=%u of kchs=%u: a row has %d elements", pixels, p->kchs, dim);
   else if (p->kernel_dilation != 1)
     snprintf(why, 256, "loop_conv: kernel_dilation=%u is not modelled; use 1", p->kernel_dilation);
   else if (activation > 1)
@@ -415,6 +416,8 @@ static void configure(gm_conv_loop *p, const gm_command *c) {
     p->no_pool = c->rs2 & 1;
     p->downsample = c->rs2 >> 1 & 1;
     p->activation = c->rs2 >> 3 & 3;
+    p->pixels = c->rs1 >> 8 & 0xff;
+    if (!p->pixels) p->pixels = 1; /* line 1334 */
   }
 }
 
@@ -451,7 +454,7 @@ bool gm_loop_conv_step(gm_loop_conv *l, const gm_command *in, bool *take_in, boo
 
   why[0] = 0;
   *take_in = *from_loop = false;
-  if (configures && in->funct == GM_LOOP_CONV && refuse(&l->loops[target], in, why)) return false;
+  if (configures && in->funct == GM_LOOP_CONV && refuse(&l->loops[target], l->dim, in, why)) return false;
   if (ld_completed > pair->used[GM_LOOP_LOADS] || ex_completed > pair->used[GM_LOOP_EXECUTES] ||
       st_completed > pair->used[GM_LOOP_STORES]) {
     snprintf(why, 256, "loop_conv: more commands completed than the loop sent");

@@ -19,7 +19,7 @@
  * are uncompleted as the reservation station has entries.
  *
  * Refused, with one line in `why`: what serves training only (rotated weights, dilated inputs, transposed tensors),
- * depthwise convolutions, dilated kernels, several pixels in a row, activations other than none and ReLU, an empty
+ * depthwise convolutions, dilated kernels, activations other than none and ReLU, an empty
  * tile. */
 #ifndef TW_GEMMINI_LOOP_CONV_H
 #define TW_GEMMINI_LOOP_CONV_H
@@ -32,6 +32,7 @@ enum gm_conv_unit_id { GM_CONV_BIAS, GM_CONV_INPUT, GM_CONV_WEIGHTS, GM_CONV_EX,
 typedef struct gm_conv_loop {
   uint16_t in_dim, in_channels, out_channels, out_dim, pool_out_dim; /* of the whole convolution */
   uint16_t stride, kernel_dim, kernel_dilation, pool_size, pool_stride;
+  uint16_t pixels; /* columns of the kernel in a row of the array: max_pixels_per_row */
   uint16_t batches, porows, pocols, pochs, krows, kcols, kchs, orows, ocols; /* of the tile */
   uint16_t lpad, rpad, upad, dpad;                                           /* padding of the tile's input */
   uint16_t plpad, pupad;                                                     /* of its pooling windows */

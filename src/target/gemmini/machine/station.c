@@ -28,6 +28,15 @@ static uint32_t span(const gm_machine *m, int columns, int rows, uint32_t stride
   return (blocks ? blocks - 1 : 0) * stride + (uint32_t)rows;
 }
 
+/* Repeated pixels reach so many rows further back; the range keeps its length, and so misses its last rows (:271-290). */
+static void before_pixels(const gm_machine *m, uint32_t pixels, gm_range *r) {
+  const uint32_t half = (uint32_t)gm_spad_rows(&m->config) / 2, length = r->end - r->start;
+  if (!r->valid || r->acc || !pixels) return;
+  const uint32_t first = r->start > half ? half : 0;
+  r->start = r->start - first < pixels ? first : r->start - pixels;
+  r->end = r->start + length;
+}
+
 /* What a command reads and writes, and the configuration it leaves for those after it. */
 static void decode(gm_machine *m, const gm_command *c, gm_entry *e) {
   gm_station *s = &m->rs;
@@ -43,7 +52,9 @@ static void decode(gm_machine *m, const gm_command *c, gm_entry *e) {
       s->c_stride = (uint32_t)(c->rs2 >> 48);
       if (!(c->rs1 >> 7 & 1)) s->a_transposed = c->rs1 >> 8 & 1;
     } else if (kind == GM_CONFIG_LD) {
-      s->block_stride[(c->rs1 >> 3 & 3) % 3] = c->rs1 >> 16 & 0xffff;
+      const unsigned id = (c->rs1 >> 3 & 3) % 3, pixels = c->rs1 >> 8 & 0xff;
+      s->block_stride[id] = c->rs1 >> 16 & 0xffff;
+      s->pixels[id] = pixels ? pixels - 1 : 0;
     } else if (kind == GM_CONFIG_ST) {
       s->pooling = (c->rs1 >> 4 & 3) != 0;
     }
@@ -55,6 +66,7 @@ static void decode(gm_machine *m, const gm_command *c, gm_entry *e) {
     int id = c->funct == GM_MVIN ? 0 : c->funct == GM_MVIN2 ? 1 : 2;
     e->queue = GM_LD;
     e->a = range(m, gm_local(c->rs2), span(m, gm_cols(c->rs2), gm_rows(c->rs2), s->block_stride[id]));
+    before_pixels(m, s->pixels[id], &e->a);
     e->a_is_destination = true;
     return;
   }

@@ -49,6 +49,12 @@ static inline int gemmini_channel_blocks(int channels) { return channels / DIM +
 
 /* ---- One tile in single commands --------------------------------------------------------------------------- */
 
+/* Columns of the kernel that share a row of the array, where input channels are few: a row of the scratchpad then holds
+ * so many neighbouring pixels. */
+static inline int gemmini_conv_pixels(const gemmini_conv *v, const gemmini_conv_tile *t) {
+  return v->downsample || t->kchs > DIM ? 1 : gemmini_smaller(DIM / t->kchs, t->kcols);
+}
+
 /* Rows and columns of a tile's input, padding included. */
 static inline int gemmini_conv_irows(const gemmini_conv *v, const gemmini_conv_tile *t) {
   return t->orows * v->stride + t->krows - 1;
@@ -74,7 +80,8 @@ static void gemmini_conv_load_input(const gemmini_conv *v, const gemmini_conv_ti
   const int rows = irows - t->upad - t->dpad, cols = icols - t->lpad - t->rpad; /* without padding */
   const int image = (irows >> ds) * (icols >> ds), block = t->batches * image;
   const int width = gemmini_smaller(t->kchs, MAX_BLOCK_LEN * DIM);
-  gemmini_extended4_config_ld((v->in_channels * sizeof(elem_t)) << ds, MVIN_SCALE_IDENTITY, false, block, 0);
+  gemmini_extended5_config_ld((v->in_channels * sizeof(elem_t)) << ds, MVIN_SCALE_IDENTITY, false, block,
+                              gemmini_conv_pixels(v, t), 0);
   for (int b = 0; b < t->batches; b++)
     for (int row = -t->upad; row < rows + t->dpad; row += 1 << ds) {
       /* Stretches of columns: the padding before the image, the image, the padding behind. */
@@ -134,13 +141,15 @@ static void gemmini_conv_compute(const gemmini_conv *v, const gemmini_conv_tile 
   const int input_block =
       t->batches * (gemmini_conv_irows(v, t) >> v->downsample) * (gemmini_conv_icols(v, t) >> v->downsample);
   const int weights_block = t->krows * t->kcols * t->kchs, output_block = t->batches * t->orows * t->ocols;
+  const int pixels = gemmini_conv_pixels(v, t);
   for (int och = 0; och < t->pochs; och += DIM)
     for (int krow = 0; krow < t->krows; krow++)
-      for (int kcol = 0; kcol < t->kcols; kcol++)
+      for (int kcol = 0; kcol < t->kcols; kcol += pixels)
         for (int ich = 0; ich < t->kchs; ich += DIM)
           gemmini_conv_multiply(v, t, input_at + ich / DIM * input_block,
                                 weights_at + och / DIM * weights_block + (krow * t->kcols + kcol) * t->kchs + ich,
-                                output_at + och / DIM * output_block, krow, kcol, gemmini_smaller(t->kchs - ich, DIM),
+                                output_at + och / DIM * output_block, krow, kcol,
+                                gemmini_smaller(t->kcols - kcol, pixels) * gemmini_smaller(t->kchs - ich, DIM),
                                 gemmini_smaller(t->pochs - och, DIM));
 }
 
@@ -198,7 +207,8 @@ static void sp_tiled_conv(const gemmini_conv *v, const gemmini_conv_tile *t) {
                        v->padding, v->kernel, 1, v->pool_size, v->pool_stride, v->pool_padding, t->batches, t->porows,
                        t->pocols, t->pochs, t->krows, t->kcols, t->kchs, t->lpad, t->rpad, t->upad, t->dpad, t->plpad,
                        t->prpad, t->pupad, t->pdpad, t->orows, t->ocols, t->weights, t->output, t->bias, t->input,
-                       v->no_bias, v->no_pool, v->downsample, false, false, v->act, false, false, false, false, 1, false);
+                       v->no_bias, v->no_pool, v->downsample, false, false, v->act, false, false, false, false,
+                       gemmini_conv_pixels(v, t), false);
 }
 
 /* ---- The walk over the tiles ------------------------------------------------------------------------------- */
