@@ -180,7 +180,7 @@ static void the_hardware_loop_is_one_alternative(void **state) {
   tw_schedule schedule;
   tw_error error = {0};
   char *source = NULL;
-  assert_int_equal(tw_schedule_parse("tile m=64 n=64 k=128\nhardware_loop", &schedule, NULL), TW_OK);
+  assert_int_equal(tw_schedule_parse("hardware_loop m=64 n=64 k=128", &schedule, NULL), TW_OK);
   assert_int_equal(gm_emit(&config, &problem, &schedule, &source, &error), TW_OK);
   assert_non_null(strstr(source, "gemmini_loop_ws("));
   assert_null(strstr(source, "preload("));

@@ -12,7 +12,7 @@
  *   pipeline m=128 n=64 k=64 loads=16 stores=16
  *                               two buffers of everything in banks of their own, loads one step ahead, loads and stores
  *                               spread, in tiles small enough for that
- *   hardware_loop               gemmini_loop_ws */
+ *   hardware_loop m= n= k=      gemmini_loop_ws */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,8 +153,11 @@ static bool do_pipeline(const context *c) {
 }
 
 static bool do_hardware_loop(const context *c) {
+  const gm_words *w = c->words;
   c->plan->hardware_loop = true;
-  return c->words->n == 0;
+  for (int i = 0; i < w->n; i++)
+    if (!set_tile(c, w->key[i], w->value[i])) return false;
+  return true;
 }
 
 static const struct verb {

@@ -114,6 +114,19 @@ static void pipeline(menu *m) {
                    even(m->g->nb, nt) * d, even(m->g->kb, kt) * d, pairs, pairs);
 }
 
+/* Its tiles have half of the scratchpad and of the accumulator: it loads one while it computes another. */
+static void hardware_loop(menu *m) {
+  static const char why[] = "one command a tile instead of two a pair; loads, pairs and stores overlap by themselves";
+  const int d = m->config->dim;
+  gm_offer(&m->base, "hardware loop", why, "hardware_loop");
+  for (int mt = 1; mt <= 32; mt *= 2)
+    for (int nt = 1; nt <= 32; nt *= 2)
+      for (int kt = 1; kt <= 32; kt *= 2)
+        if (nt >= gm_min(4, m->g->nb) && kt >= gm_min(4, m->g->kb))
+          gm_offer(&m->base, "hardware loop", why, "hardware_loop m=%d n=%d k=%d", even(m->g->mb, mt) * d,
+                   even(m->g->nb, nt) * d, even(m->g->kb, kt) * d);
+}
+
 /* The levers that every kernel has. */
 static void common(menu *m) {
   gm_offer_buffers(&m->base);
@@ -128,9 +141,7 @@ static void common(menu *m) {
 tw_status gm_gemm_steps(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out,
                         tw_error *error) {
   static void (*const levers[])(menu *) = {pipeline, tiles, order, hold,  common, loops,
-                                           unroll,   reuse, fill,  hoist, taper};
-  /* The hardware loop is a legal step, for a schedule that somebody writes; the search is asked for kernels of software
-   * instructions, which are the faster ones, and is not offered it. */
+                                           unroll,   reuse, fill,  hoist, taper,  hardware_loop};
   static void (*const hardware_levers[])(menu *) = {tiles, order};
   *out = (tw_menu){0};
   gm_gemm g;
