@@ -499,6 +499,20 @@ static int remove_folder(void **state) {
   return 0;
 }
 
+static void library_is_timed(void **state) {
+  (void)state;
+  static const char *const keys[] = {"seconds",          "gflops",      "weight_gb_s", "peak_gflops",
+                                     "fraction_of_peak", "memory_gb_s", "threads"};
+  json_t *object = expect_json("$T bench gemm m=33 n=40 k=50 threads=1 -t x86 --json", 0);
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) assert_true(number_of(object, keys[i]) > 0);
+  assert_true(json_is_string(json_object_get(object, "kernel")));
+  json_decref(object);
+  expect_failure("$T bench conv2d in_h=8 in_w=8 in_channels=8 out_channels=8 kernel=3 -t x86", 2, "");
+  expect_failure("$T bench gemm m=4 n=4 k=4 bias=full -t x86", 2, "bias=row");
+  expect_failure("$T bench gemm m=4 n=4 k=4 threads=2" ON, 2, "threads=2");
+  expect_failure("$T bench gemm m=4 n=4 k=4 group=32 -t x86", 2, "group=32");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(help_and_version_are_printed),
@@ -507,6 +521,7 @@ int main(void) {
       cmocka_unit_test(bad_sizes_are_refused),
       cmocka_unit_test(failures_are_json_too),
       cmocka_unit_test(lists_are_json),
+      cmocka_unit_test(library_is_timed),
       cmocka_unit_test(files_that_cannot_be_read_are_named),
       cmocka_unit_test(full_disk_under_standard_output_is_said),
       cmocka_unit_test(right_kernel_is_measured),

@@ -68,6 +68,14 @@ typedef struct tw_bound {
   char limit[160];                  /* in words */
 } tw_bound;
 
+/* What `bench` of a target with a library of its own found. */
+typedef struct tw_bench {
+  char kernel[64];            /* what ran */
+  char plan[400];             /* one line about how */
+  tw_measurement measurement; /* its counters are the bench's results: gflops, ... */
+  tw_bound bound;
+} tw_bench;
+
 /* What a program's time goes into, and what it would save without it. */
 typedef struct tw_finding {
   char what[200];    /* in words */
@@ -113,6 +121,8 @@ struct tw_target {
                        tw_error *);
   void (*release)(tw_artefact *);
   tw_status (*bound)(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
+  /* Checks and times what the library runs for the problem. NULL: the best schedule's source is measured instead. */
+  tw_status (*bench)(const tw_target *, const tw_problem *, uint64_t seed, tw_bench *, tw_error *);
   /* What an LLM agent needs to know: topic is "architecture", "isa", "menu", "rules" or "example". Static text or NULL. */
   const char *(*prompt)(const tw_target *, const tw_problem *, const char *topic);
 

@@ -6,6 +6,7 @@
 #define TILEWRIGHT_H
 
 #include "tilewright/format.h"
+#include "tilewright/gemm.h"
 #include "tilewright/op.h"
 #include "tilewright/schedule.h"
 #include "tilewright/search.h"

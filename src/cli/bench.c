@@ -1,9 +1,37 @@
 /* bench.c - `tilewright bench OP key=value... -t TARGET`: checks and measures what the library would run: the best
- * schedule that wisdom knows for this shape or a near one, else the plainest kernel. */
+ * schedule that wisdom knows for this shape or a near one, else the plainest kernel; or, on a target with a library of its
+ * own, that library. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+
+/* Results of a library are plain keys of the object: "gflops", "kernel", ... */
+static tw_status print_library_json(const cli *c, const cli_subject *s, const tw_bench *b, tw_error *error) {
+  json_t *object = json_object();
+  json_object_set_new(object, "correct", json_true());
+  json_object_set_new(object, s->target->unit, cli_json_number(b->measurement.cost));
+  json_object_set_new(object, "utilization", json_real(b->measurement.utilization));
+  for (size_t i = 0; i < b->measurement.n_counters; i++)
+    json_object_set_new(object, b->measurement.counter[i].name, cli_json_number(b->measurement.counter[i].value));
+  json_object_set_new(object, "kernel", cli_json_text(b->kernel));
+  json_object_set_new(object, "plan", cli_json_text(b->plan));
+  json_object_set_new(object, "bound", cli_json_bound(s->target, &b->bound));
+  return cli_print_json(c, object, error);
+}
+
+static tw_status bench_library(const cli *c, const cli_subject *s, tw_error *error) {
+  tw_bench b = {0};
+  tw_status status = s->target->bench(s->target, &s->problem, (uint64_t)c->options.seed, &b, error);
+  if (status != TW_OK) return status;
+  if (c->options.json) return print_library_json(c, s, &b, error);
+  char problem[512];
+  tw_problem_print(&s->problem, problem, sizeof problem);
+  printf("%s on %s\n  result        correct\n  kernel        %s\n  plan          %s\n", problem, s->target->name,
+         b.kernel, b.plan);
+  cli_print_measurement(s->target, &b.measurement, &b.bound);
+  return TW_OK;
+}
 
 tw_status cli_bench(const cli *c, tw_error *error) {
   cli_subject subject;
@@ -12,6 +40,7 @@ tw_status cli_bench(const cli *c, tw_error *error) {
   char *source;
   tw_status status = cli_subject_of(c, 0, &subject, error);
   if (status != TW_OK) return status;
+  if (subject.target->bench) return bench_library(c, &subject, error);
   cli_known_schedule(c, &subject, &schedule, &found, &exact);
   const char *note = exact && found ? "as tuned"
                      : found        ? "as tuned for a near shape"

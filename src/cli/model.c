@@ -58,6 +58,7 @@ tw_status cli_model(const cli *c, tw_error *error) {
   tw_schedule schedule;
   prediction p = {0};
   tw_status status = cli_subject_of(c, 0, &subject, error);
+  if (status == TW_OK) status = cli_needs_schedules(&subject, error);
   if (status == TW_OK) status = cli_read_schedule(c, &schedule, error);
   if (status == TW_OK) status = predict(&subject, &schedule, &p, error);
   if (status == TW_OK && c->options.json)

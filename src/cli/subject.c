@@ -32,6 +32,11 @@ tw_status cli_subject_of(const cli *c, size_t first, cli_subject *out, tw_error 
   return status;
 }
 
+tw_status cli_needs_schedules(const cli_subject *s, tw_error *error) {
+  if (s->target->emit) return TW_OK;
+  return tw_fail(error, TW_USAGE, "%s has no schedules yet: use `tilewright bench`", s->target->name);
+}
+
 tw_status cli_read_schedule(const cli *c, tw_schedule *out, tw_error *error) {
   *out = (tw_schedule){0};
   if (!c->options.schedule) return TW_OK;

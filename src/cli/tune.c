@@ -95,6 +95,7 @@ tw_status cli_tune(const cli *c, tw_error *error) {
   if (c->options.rewrites_only && !c->options.from)
     return tw_fail(error, TW_USAGE, "--rewrites-only needs a program to rewrite: add --from FILE");
   tw_status status = cli_subject_of(c, 0, &subject, error);
+  if (status == TW_OK) status = cli_needs_schedules(&subject, error);
   if (status == TW_OK && c->options.out) status = tw_directory_make(c->options.out, error);
   if (status != TW_OK) return status;
   tw_search_options options = search_options(c);

@@ -42,6 +42,12 @@ static const tw_key keys[] = {
     {.name = "ldb", .kind = TW_KEY_INT, .fallback = "0", .max = PITCH_LIMIT, .help = "likewise of B"},
     {.name = "ldc", .kind = TW_KEY_INT, .fallback = "0", .max = PITCH_LIMIT, .help = "likewise of C"},
     {.name = "ldd", .kind = TW_KEY_INT, .fallback = "0", .max = PITCH_LIMIT, .help = "likewise of D"},
+    {.name = "group",
+     .kind = TW_KEY_INT,
+     .fallback = "0",
+     .max = SIZE_LIMIT,
+     .help = "elements of k that share a scale of B; 0 = the type's own"},
+    {.name = "threads", .kind = TW_KEY_INT, .fallback = "0", .max = 1024, .help = "of a CPU; 0 = all cores"},
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of A"},
     {.name = "b", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of B"},
     {.name = "c", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of C"},
@@ -129,6 +135,9 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
   }
   if (g.bias == TW_GEMM_BIAS_NONE && tw_problem_int(p, "ldd"))
     return tw_fail(error, TW_USAGE, "ldd=%" PRId64 " without a bias: give bias=row or bias=full", g.ldd);
+  if (tw_problem_int(p, "group"))
+    return tw_fail(error, TW_USAGE, "group=%d without a type that has scales: b=%s", (int)tw_problem_int(p, "group"),
+                   tw_type_name(g.b));
   if (!isfinite(g.scale)) return tw_fail(error, TW_USAGE, "scale does not fit a 32-bit float");
   if (g.c == TW_I32 && g.scale != 1.0f)
     return tw_fail(error, TW_USAGE, "scale must be 1 with c=i32: the accumulator is stored as it is");

@@ -98,6 +98,9 @@ static tw_status settle_types(const tw_target *t, tw_problem *p, tw_error *error
     return tw_fail(error, TW_USAGE, "%s: op %s is not supported; supported: gemm, conv2d, mpc_forward, mpc_backward",
                    t->name, name);
   tw_status status;
+  if (!strcmp(name, "gemm") && tw_problem_int(p, "threads"))
+    return tw_fail(error, TW_USAGE, "%s: threads=%d: this machine has one core; leave threads out", t->name,
+                   (int)tw_problem_int(p, "threads"));
   if ((status = settle(p, "a", c->input_type, c->input_type, t->name, error)) ||
       (status = settle(p, "b", c->input_type, c->input_type, t->name, error)) ||
       (status = settle(p, "acc", c->acc_type, c->acc_type, t->name, error)))

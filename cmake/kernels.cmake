@@ -1,0 +1,36 @@
+# Kernels that are emitted while the library is built: src/target/x86/kernels.txt lists them, a small program writes them,
+# each is compiled with the flags of its instruction set.
+set(TW_X86 ${CMAKE_CURRENT_SOURCE_DIR}/src/target/x86)
+set(TW_KERNELS ${CMAKE_CURRENT_BINARY_DIR}/x86_kernels)
+file(MAKE_DIRECTORY ${TW_KERNELS})
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${TW_X86}/kernels.txt)
+
+add_executable(x86_generate ${TW_X86}/generate/generate.c ${TW_X86}/emit.c ${TW_X86}/schedule.c
+               ${CMAKE_CURRENT_SOURCE_DIR}/src/base/strings.c)
+target_include_directories(x86_generate PRIVATE include src)
+target_link_libraries(x86_generate PRIVATE m)
+
+file(STRINGS ${TW_X86}/kernels.txt TW_LINES REGEX "^(isa|kernel) ")
+set(TW_KERNEL_SOURCES ${TW_KERNELS}/x86_table.c)
+foreach(line IN LISTS TW_LINES)
+  separate_arguments(word UNIX_COMMAND "${line}")
+  list(POP_FRONT word what)
+  if("${what}" STREQUAL "isa")
+    list(POP_FRONT word isa)
+    set(TW_FLAGS_${isa} ${word})
+    continue()
+  endif()
+  list(GET word 0 arithmetic)
+  list(GET word 1 isa)
+  list(GET word 2 rows)
+  list(GET word 3 vectors)
+  if(NOT "${isa}" STREQUAL "portable" AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    continue()
+  endif()
+  set(file ${TW_KERNELS}/${arithmetic}_${isa}_${rows}x${vectors}.c)
+  set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${TW_FLAGS_${isa}}")
+  list(APPEND TW_KERNEL_SOURCES ${file})
+endforeach()
+add_custom_command(OUTPUT ${TW_KERNEL_SOURCES} COMMAND x86_generate ${TW_X86}/kernels.txt ${TW_KERNELS}
+                   DEPENDS x86_generate ${TW_X86}/kernels.txt COMMENT "Emitting kernels" VERBATIM)
+target_sources(tilewright_objects PRIVATE ${TW_KERNEL_SOURCES})

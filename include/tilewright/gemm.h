@@ -1,0 +1,80 @@
+/* gemm.h - matrix multiplication on the CPU in front of the user, in the manner of FFTW: describe, plan, pack, execute.
+ *
+ *   C = convert(act(alpha * row_scale[i] * column_scale[j] * op(A) op(B) + bias[j] + beta * C))
+ *
+ * C is m x n, op(A) m x k, op(B) k x n, all row-major. B are the weights: they are packed once, for any number of
+ * executions, and packed weights may be shared by plans whose n, k, types and kernel are the same, whatever their m.
+ *
+ *   a             b             c                      the product is
+ *   f32 bf16 f16  f32 bf16 f16  f32 bf16 f16           summed in binary32
+ *   u8 i8         i8            i32, f32 bf16 f16      exact in int32 as long as k <= 2^16, then converted
+ *
+ * The k products of an element are added in one order that depends on the plan's kernel alone: results are the same bits
+ * for any number of threads. With a=bf16 b=bf16 on a CPU with AVX512-BF16, subnormal inputs and sums count as zero.
+ *
+ * Every function that can fail returns a tw_status and says in one line which argument is wrong (status.h). */
+#ifndef TILEWRIGHT_GEMM_H
+#define TILEWRIGHT_GEMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tilewright/status.h"
+#include "tilewright/type.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+typedef enum tw_activation { TW_LINEAR, TW_RELU, TW_GELU, TW_SILU } tw_activation; /* gelu: the tanh form */
+
+/* What is to be computed. What is left zero takes its default. */
+typedef struct tw_gemm_spec {
+  int64_t m, n, k;                 /* each at least 1 */
+  tw_type a, b, c;                 /* element types; default f32 */
+  bool a_transposed, b_transposed; /* A is stored k x m, B n x k */
+  int64_t lda, ldb, ldc;           /* elements from row to row as stored; default dense */
+  float alpha, beta;               /* alpha: default 1. Sums that leave as i32 take neither */
+  tw_activation activation;
+  int threads;        /* default: all cores that the process may use */
+  const char *kernel; /* a name of tw_gemm_kernel_at; default: the fastest that this CPU has for the types */
+} tw_gemm_spec;
+
+typedef struct tw_gemm_planned tw_gemm_planned;
+
+/* Chooses kernel, blocks and threads, and reserves all memory that execution needs. Release with tw_gemm_destroy. */
+tw_status tw_gemm_plan(const tw_gemm_spec *, tw_gemm_planned **out, tw_error *);
+void tw_gemm_destroy(tw_gemm_planned *); /* NULL is fine */
+
+/* Packs B into `packed`: tw_gemm_packed_bytes of the caller's memory, aligned to TW_GEMM_ALIGNMENT. */
+enum { TW_GEMM_ALIGNMENT = 64 };
+size_t tw_gemm_packed_bytes(const tw_gemm_planned *);
+tw_status tw_gemm_pack(const tw_gemm_planned *, const void *b, void *packed, tw_error *);
+
+/* The operands of one execution. The vectors may be NULL: then their factor is 1 or their term 0. */
+typedef struct tw_gemm_operands {
+  const void *a;
+  const void *packed_b;      /* filled by tw_gemm_pack */
+  void *c;                   /* overlaps no other operand; read only if beta is not 0 */
+  const float *bias;         /* n */
+  const float *row_scale;    /* m */
+  const float *column_scale; /* n */
+} tw_gemm_operands;
+
+/* Allocates nothing. Any number of threads may execute one plan at once; each execution runs on the plan's threads. */
+tw_status tw_gemm_execute(const tw_gemm_planned *, const tw_gemm_operands *, tw_error *);
+
+/* One line about the plan: kernel, blocks, threads. Returns the length it needs, as snprintf does. */
+size_t tw_gemm_print(const tw_gemm_planned *, char *buffer, size_t size);
+const char *tw_gemm_kernel(const tw_gemm_planned *); /* "f32-gemm-14x32-avx512" */
+
+/* The kernels that this CPU can run, by position: names; NULL past the last. */
+const char *tw_gemm_kernel_at(size_t index);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

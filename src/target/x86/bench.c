@@ -1,0 +1,189 @@
+/* bench.c - one problem through plan, pack and execute: some elements are checked, then the best time of many is kept.
+ *
+ * Decode shapes (m <= 16) take their weights from memory: packed copies of 512 MiB in all are used in turn. */
+#include "target/x86/bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/random.h"
+#include "op/compare.h"
+#include "op/gemm.h"
+#include "target/x86/plan.h"
+#include "target/x86/rates.h"
+#include "target/x86/runtime/convert.h"
+
+enum { DECODE_ROWS = 16, CHECKED = 64, COPIES_MAX = 256 };
+static const size_t ROTATED_BYTES = (size_t)512 << 20;
+static const double LEAST_SECONDS = 0.5; /* of timing */
+
+tw_gemm_spec x86_spec_of(const tw_problem *p) {
+  const tw_gemm g = tw_gemm_of(p);
+  return (tw_gemm_spec){.m = g.m,
+                        .n = g.n,
+                        .k = g.k,
+                        .a = g.a,
+                        .b = g.b,
+                        .c = g.c,
+                        .a_transposed = g.a_transposed,
+                        .b_transposed = g.b_transposed,
+                        .lda = g.lda,
+                        .ldb = g.ldb,
+                        .ldc = g.ldc,
+                        .alpha = g.scale,
+                        .activation = g.relu ? TW_RELU : TW_LINEAR,
+                        .threads = (int)tw_problem_int(p, "threads")};
+}
+
+typedef struct subject {
+  const tw_problem *problem;
+  tw_gemm_planned *plan;
+  tw_operand operand[TW_OPERANDS_MAX];
+  size_t n_operands;
+  void *buffer[TW_OPERANDS_MAX];
+  char *packed; /* copies, `stride` bytes apart */
+  size_t stride, copies;
+} subject;
+
+/* Large pages if the system has them: packed weights are read once from end to end. */
+static void *new_memory(size_t bytes) {
+  enum { HUGE_PAGE = 2 << 20 };
+  const size_t alignment = bytes < HUGE_PAGE ? TW_GEMM_ALIGNMENT : HUGE_PAGE;
+  void *p = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (p && bytes >= HUGE_PAGE) madvise(p, bytes, MADV_HUGEPAGE);
+  return p;
+}
+
+static void *output_of(const subject *s) { return s->buffer[s->n_operands - 1]; }
+
+/* D is a row: the only bias that the library takes. */
+static tw_gemm_operands operands_of(const subject *s, size_t copy) {
+  return (tw_gemm_operands){.a = s->buffer[0],
+                            .packed_b = s->packed + copy * s->stride,
+                            .c = output_of(s),
+                            .bias = s->n_operands == 4 ? s->buffer[2] : NULL};
+}
+
+static tw_status prepare(subject *s, uint64_t seed, tw_error *error) {
+  const tw_problem *p = s->problem;
+  s->n_operands = p->op->operands(p, s->operand);
+  for (size_t i = 0; i < s->n_operands; i++)
+    if (!(s->buffer[i] = new_memory(s->operand[i].bytes))) return tw_fail(error, TW_MISSING, "x86: out of memory");
+  p->op->inputs(p, seed, s->buffer);
+  memset(output_of(s), TW_POISON, s->operand[s->n_operands - 1].bytes);
+  s->stride = (tw_gemm_packed_bytes(s->plan) + TW_GEMM_ALIGNMENT - 1) / TW_GEMM_ALIGNMENT * TW_GEMM_ALIGNMENT;
+  s->copies = tw_problem_int(p, "m") <= DECODE_ROWS ? ROTATED_BYTES / s->stride + 1 : 1;
+  if (s->copies > COPIES_MAX) s->copies = COPIES_MAX;
+  if (!(s->packed = new_memory(s->stride * s->copies))) return tw_fail(error, TW_MISSING, "x86: out of memory");
+  tw_status status = tw_gemm_pack(s->plan, s->buffer[1], s->packed, error);
+  for (size_t i = 1; i < s->copies; i++) memcpy(s->packed + i * s->stride, s->packed, s->stride);
+  return status;
+}
+
+static void release(subject *s) {
+  for (size_t i = 0; i < s->n_operands; i++) free(s->buffer[i]);
+  free(s->packed);
+  tw_gemm_destroy(s->plan);
+}
+
+static double at(const tw_operand *o, const void *data, int64_t row, int64_t column) {
+  return tw_operand_element(o, data, row, column);
+}
+
+/* One element in double, within the bound of a sum of k products in binary32 (Higham, 3.1), twice for vdpbf16ps. */
+static tw_status check_element(const subject *s, int64_t i, int64_t j, tw_error *error) {
+  const tw_gemm g = tw_gemm_of(s->problem);
+  const tw_operand *o = s->operand;
+  double sum = 0, size = 0;
+  for (int64_t q = 0; q < g.k; q++) {
+    const double a = g.a_transposed ? at(&o[0], s->buffer[0], q, i) : at(&o[0], s->buffer[0], i, q);
+    const double b = g.b_transposed ? at(&o[1], s->buffer[1], j, q) : at(&o[1], s->buffer[1], q, j);
+    sum += a * b;
+    size += fabs(a * b);
+  }
+  if (g.bias != TW_GEMM_BIAS_NONE) sum += at(&o[2], s->buffer[2], 0, j);
+  double value = (double)g.scale * sum;
+  if (g.relu && value < 0) value = 0;
+  const double unit = g.c == TW_BF16 ? 0x1p-8 : g.c == TW_F16 ? 0x1p-11 : 0x1p-24;
+  const double bound =
+      g.c == TW_I32 ? 0
+                    : (2.0 * (double)g.k + 8) * 0x1p-24 * fabs((double)g.scale) * size + unit * fabs(value) + 0x1p-24;
+  const double got = at(&o[s->n_operands - 1], output_of(s), i, j);
+  if (fabs(got - value) <= bound) return TW_OK;
+  return tw_fail(error, TW_FAILED, "x86: C[%d][%d] is %.9g and should be %.9g within %.3g", (int)i, (int)j, got, value,
+                 bound);
+}
+
+static tw_status check(const subject *s, uint64_t seed, tw_error *error) {
+  tw_gemm_operands o = operands_of(s, 0);
+  tw_status status = tw_gemm_execute(s->plan, &o, error);
+  tw_random r;
+  tw_random_seed_stream(&r, seed, 0x9e37);
+  for (int i = 0; status == TW_OK && i < CHECKED; i++)
+    status = check_element(s, tw_random_between(&r, 0, tw_problem_int(s->problem, "m") - 1),
+                           tw_random_between(&r, 0, tw_problem_int(s->problem, "n") - 1), error);
+  return status;
+}
+
+/* The best of many, in runs long enough for the clock. */
+static double time_it(const subject *s) {
+  const double start = x86_now(), enough = 50e-6;
+  double best = INFINITY;
+  long runs = 1;
+  size_t copy = 0;
+  while (x86_now() - start < LEAST_SECONDS) {
+    const double began = x86_now();
+    for (long i = 0; i < runs; i++) {
+      const tw_gemm_operands o = operands_of(s, copy);
+      tw_gemm_execute(s->plan, &o, NULL);
+      if (++copy == s->copies) copy = 0;
+    }
+    const double seconds = x86_now() - began;
+    if (seconds / (double)runs < best) best = seconds / (double)runs;
+    if (seconds < enough && s->copies == 1) runs *= 2;
+  }
+  return best;
+}
+
+static void count(tw_measurement *m, const char *name, const char *unit, const char *help, double value) {
+  m->counter[m->n_counters++] = (tw_counter){name, unit, help, value};
+}
+
+static void fill(const subject *s, double seconds, tw_bench *out) {
+  const int threads = s->plan->threads_m * s->plan->threads_n;
+  const double operations = 2 * s->problem->op->operations(s->problem);
+  const double peak = x86_peak(s->plan->kernel, threads), bandwidth = x86_read_bandwidth(threads);
+  const double bytes = (double)s->stride;
+  tw_measurement *m = &out->measurement;
+  snprintf(out->kernel, sizeof out->kernel, "%s", tw_gemm_kernel(s->plan));
+  tw_gemm_print(s->plan, out->plan, sizeof out->plan);
+  m->cost = m->seconds = seconds;
+  m->utilization = operations / seconds / peak;
+  count(m, "gflops", "GFLOP/s", "2 m n k a second", operations / seconds * 1e-9);
+  count(m, "weight_gb_s", "GB/s", "packed weights read a second", bytes / seconds * 1e-9);
+  count(m, "peak_gflops", "GFLOP/s", "of the kernel's instruction on registers alone", peak * 1e-9);
+  count(m, "fraction_of_peak", "", "gflops / peak_gflops", operations / seconds / peak);
+  count(m, "memory_gb_s", "GB/s", "read from memory by as many threads", bandwidth * 1e-9);
+  count(m, "threads", "", "that worked", threads);
+  tw_bound *b = &out->bound;
+  b->compute_cost = operations / peak;
+  b->memory_cost = s->copies > 1 && bandwidth > 0 ? bytes / bandwidth : 0;
+  b->cost = fmax(b->compute_cost, b->memory_cost);
+  snprintf(b->limit, sizeof b->limit, "%s",
+           b->memory_cost > b->compute_cost ? "reading the weights from memory" : "multiply-adds");
+}
+
+tw_status x86_bench(const tw_target *t, const tw_problem *p, uint64_t seed, tw_bench *out, tw_error *error) {
+  (void)t;
+  subject s = {.problem = p};
+  const tw_gemm_spec spec = x86_spec_of(p);
+  tw_status status = tw_gemm_plan(&spec, &s.plan, error);
+  if (status == TW_OK) status = prepare(&s, seed, error);
+  if (status == TW_OK) status = check(&s, seed, error);
+  if (status == TW_OK) fill(&s, time_it(&s), out);
+  release(&s);
+  return status;
+}

@@ -1,0 +1,132 @@
+/* choose.c - kernel, blocks and threads of a plan that was not tuned. */
+#include "target/x86/choose.h"
+
+#include <string.h>
+
+#include "target/x86/cpu.h"
+#include "target/x86/schedule.h"
+
+int x86_kernel_group(const x86_kernel *k) { return x86_group(k->arithmetic); }
+bool x86_sums_are_integers(const x86_kernel *k) { return k->arithmetic == X86_S16 || k->arithmetic == X86_U8S8; }
+
+/* ---- kernel ---- */
+
+static bool is_real(tw_type t) { return t == TW_F32 || t == TW_BF16 || t == TW_F16; }
+
+/* Can the kernel compute the types? With conversions, if need be: bf16 and f16 are exact in f32, 8 bits in 16. */
+static bool fits(const x86_kernel *k, const tw_gemm_spec *s) {
+  bool integers = (s->a == TW_U8 || s->a == TW_I8) && s->b == TW_I8;
+  switch (k->arithmetic) {
+  case X86_F32: return is_real(s->a) && is_real(s->b);
+  case X86_BF16: return s->a == TW_BF16 && s->b == TW_BF16;
+  case X86_S16:
+  case X86_U8S8: return integers;
+  default: return false;
+  }
+}
+
+static bool runs_here(const x86_kernel *k) { return x86_this_cpu()->has[k->isa]; }
+
+/* Wider units are faster: among the kernels of one CPU, u8s8 before s16 and bf16 before f32, then wider vectors. */
+static double rate(const x86_kernel *k) {
+  return k->operations_per_round / k->rows / (k->arithmetic == X86_S16 ? 2 : 1);
+}
+
+tw_status x86_choose_kernel(const tw_gemm_spec *s, const x86_kernel **out, tw_error *error) {
+  const x86_kernel *best = NULL, *k;
+  for (int i = 0; (k = x86_kernel_at(i)); i++) {
+    if (s->kernel && strcmp(s->kernel, k->name) != 0) continue;
+    if (s->kernel && !runs_here(k))
+      return tw_fail(error, TW_MISSING, "tw_gemm_plan: kernel=%s needs %s, which this CPU lacks", s->kernel,
+                     x86_isa_name(k->isa));
+    if (s->kernel && !fits(k, s))
+      return tw_fail(error, TW_USAGE, "tw_gemm_plan: kernel=%s does not compute a=%s b=%s", s->kernel,
+                     tw_type_name(s->a), tw_type_name(s->b));
+    if (runs_here(k) && fits(k, s) && (!best || rate(k) >= rate(best))) best = k;
+  }
+  *out = best;
+  if (best) return TW_OK;
+  if (s->kernel) return tw_fail(error, TW_USAGE, "tw_gemm_plan: there is no kernel=%s", s->kernel);
+  return tw_fail(
+      error, TW_USAGE,
+      "tw_gemm_plan: a=%s b=%s: there is no kernel for these types; a and b are each one of f32, bf16 and f16, "
+      "or a is u8 or i8 and b i8",
+      tw_type_name(s->a), tw_type_name(s->b));
+}
+
+const char *tw_gemm_kernel_at(size_t index) {
+  const x86_kernel *k;
+  for (int i = 0; (k = x86_kernel_at(i)); i++)
+    if (runs_here(k) && index-- == 0) return k->name;
+  return NULL;
+}
+
+/* ---- blocks ---- */
+
+/* A panel of B (block x columns) and a strip of A (block x rows) lie in L1 together, with a quarter left for C and what
+ * comes next. Blocks are of equal length, to a multiple of the unrolling. */
+int64_t x86_choose_block(const x86_kernel *k, int64_t size) {
+  enum { STEP = 4 };
+  const int64_t units = x86_ceil_div(size, x86_kernel_group(k));
+  int64_t most = x86_this_cpu()->l1 * 3 / 4 / X86_UNIT / (k->columns + k->rows) / STEP * STEP;
+  if (most < STEP) most = STEP;
+  const int64_t blocks = x86_ceil_div(units, most);
+  return x86_ceil_div(x86_ceil_div(units, blocks), STEP) * STEP;
+}
+
+bool x86_converts_a(const tw_gemm_planned *p) {
+  const tw_gemm_spec *s = &p->spec;
+  const tw_type taken[X86_ARITHMETICS] = {[X86_F32] = TW_F32, [X86_BF16] = TW_BF16, [X86_U8S8] = TW_U8};
+  return s->a_transposed || s->a != taken[p->kernel->arithmetic];
+}
+
+/* Packing touches every unit of A once, about a cycle each; the kernel needs columns / 32 cycles for it (16 lanes, two
+ * multiply-adds a cycle). Below this many columns reading rows in place is faster. */
+enum { COLUMNS_WORTH_PACKING = 512 };
+
+static void choose_threads(tw_gemm_planned *p) {
+  const tw_gemm_spec *s = &p->spec;
+  /* Waking a thread takes microseconds: what takes less than that stays on one. */
+  const double multiply_adds_worth_a_thread = 1e5;
+  const double work = (double)s->m * (double)s->n * (double)s->k;
+  int threads = s->threads;
+  if (work / multiply_adds_worth_a_thread < threads) threads = (int)(work / multiply_adds_worth_a_thread);
+  if (threads < 1) threads = 1;
+  const int64_t tiles = x86_ceil_div(s->m, p->kernel->rows), panels = x86_panels(p);
+  double least = 1e300;
+  for (int tm = 1; tm <= threads; tm++) {
+    const int tn = threads / tm;
+    const int64_t most_tiles = x86_ceil_div(tiles, tm), most_panels = x86_ceil_div(panels, tn);
+    /* rows of the busiest thread decide; among equals the split of m wins, where A is packed once */
+    const double cost = (double)(x86_ceil_div(s->m, tm) * most_panels) * (1 + 0.01 * tn) + 1e-6 * (double)most_tiles;
+    if (tm > tiles || tn > panels || cost >= least) continue;
+    least = cost;
+    p->threads_m = tm;
+    p->threads_n = tn;
+  }
+  if (!p->threads_m) p->threads_m = p->threads_n = 1;
+}
+
+void x86_choose_blocks(tw_gemm_planned *p) {
+  const tw_gemm_spec *s = &p->spec;
+  const x86_cpu *cpu = x86_this_cpu();
+  choose_threads(p);
+  const int64_t rows = x86_ceil_div(s->m, p->threads_m), kernel_rows = p->kernel->rows;
+  const int64_t columns = x86_ceil_div(x86_panels(p), p->threads_n) * p->kernel->columns;
+  bool in_place = !x86_converts_a(p) && s->k % x86_kernel_group(p->kernel) == 0 &&
+                  (columns <= COLUMNS_WORTH_PACKING || rows <= kernel_rows);
+  p->a_mode = in_place ? X86_A_IN_PLACE : X86_A_PACKED;
+  p->rho = 1;
+  /* The packed block of A takes half of L2. */
+  int64_t most = cpu->l2 / 2 / X86_UNIT / p->layout.block / kernel_rows * kernel_rows;
+  if (most < kernel_rows) most = kernel_rows;
+  const int64_t tiles = x86_ceil_div(rows, kernel_rows), blocks = x86_ceil_div(rows, most);
+  p->mc = x86_ceil_div(tiles, blocks) * kernel_rows;
+  /* Sums that wait in the workspace stay in this core's part of the last cache. */
+  p->nc = columns;
+  if (p->blocks > 1 && !p->sums_in_c) {
+    int64_t room = cpu->l3 / cpu->cores / 2 / X86_UNIT / p->mc / p->kernel->columns * p->kernel->columns;
+    if (room < p->kernel->columns) room = p->kernel->columns;
+    if (p->nc > room) p->nc = room;
+  }
+}

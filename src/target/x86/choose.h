@@ -1,0 +1,20 @@
+/* choose.h - what a plan takes when nothing was tuned: kernel from the types, blocks from the caches, threads from the
+ * shape. */
+#ifndef TW_X86_CHOOSE_H
+#define TW_X86_CHOOSE_H
+
+#include "target/x86/plan.h"
+
+/* The last kernel of the table that this CPU has for the types of the description, or the one that it names. */
+tw_status x86_choose_kernel(const tw_gemm_spec *, const x86_kernel **out, tw_error *);
+/* Units of k in a block: depends on the kernel and k alone, so that packed weights serve every m. */
+int64_t x86_choose_block(const x86_kernel *, int64_t k);
+/* Fills a_mode, mc, nc, rho, threads_m, threads_n. */
+void x86_choose_blocks(tw_gemm_planned *);
+
+int x86_kernel_group(const x86_kernel *);
+bool x86_sums_are_integers(const x86_kernel *);
+/* Must elements of A be converted before the kernel can read them? Behind the last whole unit of k they always must. */
+bool x86_converts_a(const tw_gemm_planned *);
+
+#endif

@@ -1,0 +1,67 @@
+/* cpu.c - CPUID and hwloc. The compiler's __builtin_cpu_supports also asks the system (XGETBV) whether it keeps the
+ * registers of a set. */
+#include "target/x86/cpu.h"
+
+#include <hwloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/parallel.h"
+
+/* Where hwloc cannot tell: caches that every x86 server of the last ten years has at least. */
+enum { L1_AT_LEAST = 32 << 10, L2_AT_LEAST = 256 << 10, L3_AT_LEAST = 2 << 20 };
+
+static x86_cpu cpu;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void ask_sets(void) {
+  cpu.has[X86_PORTABLE] = true;
+#if defined __x86_64__
+  __builtin_cpu_init();
+  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+  cpu.has[X86_AVX2] = avx2;
+  cpu.has[X86_AVXVNNI] = avx2 && __builtin_cpu_supports("avxvnni");
+  cpu.has[X86_AVX512] = avx512;
+  cpu.has[X86_AVX512VNNI] = avx512 && __builtin_cpu_supports("avx512vnni");
+  cpu.has[X86_AVX512BF16] = avx512 && __builtin_cpu_supports("avx512bf16");
+#endif
+}
+
+static int64_t cache_size(hwloc_topology_t topology, hwloc_obj_type_t type, int64_t at_least) {
+  hwloc_obj_t cache = hwloc_get_obj_by_type(topology, type, 0);
+  return cache && cache->attr->cache.size ? (int64_t)cache->attr->cache.size : at_least;
+}
+
+static void ask_caches(void) {
+  hwloc_topology_t topology;
+  cpu.l1 = L1_AT_LEAST, cpu.l2 = L2_AT_LEAST, cpu.l3 = L3_AT_LEAST, cpu.numa_nodes = 1;
+  if (hwloc_topology_init(&topology) != 0) return;
+  hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
+                                         HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
+  hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+  if (hwloc_topology_load(topology) == 0) {
+    cpu.l1 = cache_size(topology, HWLOC_OBJ_L1CACHE, L1_AT_LEAST);
+    cpu.l2 = cache_size(topology, HWLOC_OBJ_L2CACHE, L2_AT_LEAST);
+    cpu.l3 = cache_size(topology, HWLOC_OBJ_L3CACHE, L3_AT_LEAST);
+    int nodes = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE);
+    if (nodes > 0) cpu.numa_nodes = nodes;
+    hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
+    const char *model = package ? hwloc_obj_get_info_by_name(package, "CPUModel") : NULL;
+    snprintf(cpu.model, sizeof cpu.model, "%s", model ? model : "unknown CPU");
+  }
+  hwloc_topology_destroy(topology);
+}
+
+static void ask(void) {
+  ask_sets();
+  ask_caches();
+  cpu.cores = tw_cores();
+}
+
+const x86_cpu *x86_this_cpu(void) {
+  pthread_once(&once, ask);
+  return &cpu;
+}

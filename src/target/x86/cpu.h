@@ -1,0 +1,21 @@
+/* cpu.h - the machine that the process runs on: instruction sets from CPUID, caches from hwloc. */
+#ifndef TW_X86_CPU_H
+#define TW_X86_CPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "target/x86/kernel.h"
+
+typedef struct x86_cpu {
+  bool has[X86_ISAS];
+  int64_t l1, l2, l3; /* bytes of data cache that one core can use; l3 may be shared */
+  int cores;          /* that the process may use */
+  int numa_nodes;
+  char model[64];
+} x86_cpu;
+
+/* Asked once, then kept. */
+const x86_cpu *x86_this_cpu(void);
+
+#endif

@@ -1,0 +1,151 @@
+/* emit.c - tile functions from a schedule.
+ *
+ * A tile function holds rows x vectors sums in registers and walks k one unit at a time:
+ *
+ *   for each vector j:  b_j = load(B + j)
+ *   for each row i:     a = broadcast(A + i);  for each j: s_i_j = multiply_add(s_i_j, a, b_j)
+ *
+ * The words load, broadcast, multiply_add, ... come from runtime/words_*.h, which say them in one instruction set. Each
+ * kernel has a function for every number of rows up to its own, so that tails in m cost what they are worth; tails in n
+ * are masked when sums are loaded and stored. Every sum adds its products in the order of k, whatever the tile: results
+ * do not depend on how rows were dealt to tiles or threads. */
+#include "target/x86/emit.h"
+
+#include <string.h>
+
+/* Addresses of rows in place use one pointer for three rows: x86 adds a stride or twice a stride for nothing. */
+enum { ROWS_OF_POINTER = 3 };
+
+static void emit_a(tw_text *t, int rows, int i, int u, bool direct) {
+  if (!direct) {
+    tw_text_add(t, "broadcast(a + %d)", X86_UNIT * (u * rows + i));
+    return;
+  }
+  int pointer = i / ROWS_OF_POINTER * ROWS_OF_POINTER, offset = i - pointer;
+  tw_text_add(t, "broadcast(a%d + %d%s)", pointer, X86_UNIT * u,
+              offset == 0   ? ""
+              : offset == 1 ? " + a_stride"
+                            : " + 2 * a_stride");
+}
+
+static void emit_step(tw_text *t, const x86_schedule *s, int rows, int u, bool direct) {
+  int vector = X86_UNIT * x86_isa_lanes(s->isa);
+  for (int j = 0; j < s->vectors; j++) {
+    int at = vector * (u * s->vectors + j);
+    if (s->prefetch) tw_text_add(t, "    fetch(b + %d);\n", at + s->prefetch);
+    tw_text_add(t, "    b%d = load(b + %d);\n", j, at);
+  }
+  for (int i = 0; i < rows; i++) {
+    tw_text_add(t, "    x = ");
+    emit_a(t, rows, i, u, direct);
+    tw_text_add(t, ";");
+    for (int j = 0; j < s->vectors; j++) tw_text_add(t, " s%d_%d = multiply_add(s%d_%d, x, b%d);", i, j, i, j, j);
+    tw_text_add(t, "\n");
+  }
+}
+
+static void emit_advance(tw_text *t, const x86_schedule *s, int rows, int steps, bool direct) {
+  tw_text_add(t, "    b += %d;", steps * s->vectors * X86_UNIT * x86_isa_lanes(s->isa));
+  if (!direct) tw_text_add(t, " a += %d;", steps * rows * X86_UNIT);
+  for (int i = 0; direct && i < rows; i += ROWS_OF_POINTER) tw_text_add(t, " a%d += %d;", i, steps * X86_UNIT);
+  tw_text_add(t, "\n");
+}
+
+static void emit_loop(tw_text *t, const x86_schedule *s, int rows, int steps, bool direct) {
+  tw_text_add(t, "  for (; units >= %d; units -= %d) {\n", steps, steps);
+  for (int u = 0; u < steps; u++) emit_step(t, s, rows, u, direct);
+  emit_advance(t, s, rows, steps, direct);
+  tw_text_add(t, "  }\n");
+}
+
+/* What stands before and behind the loops: sums go out whole, or under a mask at the right edge. */
+static void emit_stores(tw_text *t, const x86_schedule *s, int rows) {
+  int vector = X86_UNIT * x86_isa_lanes(s->isa);
+  tw_text_add(t, "  if (columns == %d) {\n    if (accumulate) {\n", s->vectors * x86_isa_lanes(s->isa));
+  for (int i = 0; i < rows; i++)
+    for (int j = 0; j < s->vectors; j++)
+      tw_text_add(t, "      s%d_%d = add(s%d_%d, load_sums(c + %d * c_stride + %d));\n", i, j, i, j, i, j * vector);
+  tw_text_add(t, "    }\n");
+  for (int i = 0; i < rows; i++)
+    for (int j = 0; j < s->vectors; j++)
+      tw_text_add(t, "    store_sums(c + %d * c_stride + %d, s%d_%d);\n", i, j * vector, i, j);
+  tw_text_add(t, "    return;\n  }\n");
+  for (int j = 0; j < s->vectors; j++)
+    tw_text_add(t, "  const part part%d = first(columns - %d);\n", j, j * x86_isa_lanes(s->isa));
+  tw_text_add(t, "  if (accumulate) {\n");
+  for (int i = 0; i < rows; i++)
+    for (int j = 0; j < s->vectors; j++)
+      tw_text_add(t, "    s%d_%d = add(s%d_%d, load_part(c + %d * c_stride + %d, part%d));\n", i, j, i, j, i,
+                  j * vector, j);
+  tw_text_add(t, "  }\n");
+  for (int i = 0; i < rows; i++)
+    for (int j = 0; j < s->vectors; j++)
+      tw_text_add(t, "  store_part(c + %d * c_stride + %d, part%d, s%d_%d);\n", i, j * vector, j, i, j);
+}
+
+static void emit_tile(tw_text *t, const x86_schedule *s, int rows, bool direct) {
+  tw_text_add(t, "static void %s_%d(int64_t units, const void *a_start, int64_t a_stride, const void *b_start, ",
+              direct ? "direct" : "packed", rows);
+  tw_text_add(t, "void *c_start, int64_t c_stride,\n    int64_t columns, bool accumulate) {\n");
+  tw_text_add(t, "  const char *b = b_start, *a = a_start;\n  char *c = c_start;\n  operand x");
+  for (int j = 0; j < s->vectors; j++) tw_text_add(t, ", b%d", j);
+  tw_text_add(t, ";\n");
+  for (int i = 0; direct && i < rows; i += ROWS_OF_POINTER)
+    tw_text_add(t, "  const char *a%d = a + %d * a_stride;\n", i, i);
+  for (int i = 0; i < rows; i++) {
+    tw_text_add(t, "  sums");
+    for (int j = 0; j < s->vectors; j++) tw_text_add(t, "%s s%d_%d = zero()", j ? "," : "", i, j);
+    tw_text_add(t, ";\n");
+  }
+  for (int i = 0; i < rows; i++) tw_text_add(t, "  fetch(c + %d * c_stride);\n", i);
+  if (!direct) tw_text_add(t, "  (void)a_stride;\n");
+  if (s->unroll > 1) emit_loop(t, s, rows, s->unroll, direct);
+  emit_loop(t, s, rows, 1, direct);
+  emit_stores(t, s, rows);
+  tw_text_add(t, "}\n\n");
+}
+
+static void emit_table(tw_text *t, const x86_schedule *s, const char *which) {
+  tw_text_add(t, "static x86_tile *const %s_tiles[] = {", which);
+  for (int r = 1; r <= s->rows; r++) tw_text_add(t, "%s%s_%d", r > 1 ? ", " : "", which, r);
+  tw_text_add(t, "};\n");
+}
+
+/* The peak: as many independent chains as the tile has sums, nothing else. */
+static void emit_spin(tw_text *t, const x86_schedule *s) {
+  int chains = s->rows * s->vectors;
+  tw_text_add(t, "static void spin(int64_t rounds) {\n  sums ");
+  for (int i = 0; i < chains; i++) tw_text_add(t, "%ss%d = zero()", i ? ", " : "", i);
+  tw_text_add(t, ";\n  operand x = nothing();\n  for (; rounds; rounds--) {\n");
+  for (int i = 0; i < chains; i++) tw_text_add(t, "    keep(x);\n    s%d = multiply_add(s%d, x, x);\n", i, i);
+  for (int i = 0; i < chains; i++) tw_text_add(t, "    keep(s%d);\n", i);
+  tw_text_add(t, "  }\n}\n\n");
+}
+
+void x86_emit_kernel(const x86_schedule *s, tw_text *t) {
+  char name[X86_NAME], c[X86_NAME];
+  static const char *const words[X86_ISAS] = {
+      [X86_PORTABLE] = "portable", [X86_AVX2] = "avx2",         [X86_AVXVNNI] = "avx2",
+      [X86_AVX512] = "avx512",     [X86_AVX512VNNI] = "avx512", [X86_AVX512BF16] = "avx512"};
+  static const char *const isa_in_c[X86_ISAS] = {"X86_PORTABLE", "X86_AVX2",       "X86_AVXVNNI",
+                                                 "X86_AVX512",   "X86_AVX512VNNI", "X86_AVX512BF16"};
+  static const char *const arithmetic_in_c[X86_ARITHMETICS] = {"X86_F32", "X86_BF16", "X86_S16", "X86_U8S8"};
+  x86_kernel_name(s, name);
+  x86_kernel_symbol(s, c);
+  int lanes = x86_isa_lanes(s->isa), group = x86_group(s->arithmetic);
+  tw_text_add(t, "/* %s, made by src/target/x86/emit.c. */\n", name);
+  tw_text_add(t, "#define ARITHMETIC_%s\n", arithmetic_in_c[s->arithmetic] + strlen("X86_"));
+  tw_text_add(t, "#include \"target/x86/kernel.h\"\n#include \"target/x86/runtime/words_%s.h\"\n", words[s->isa]);
+  tw_text_add(t, "#include \"target/x86/runtime/transpose.h\"\n#include \"target/x86/runtime/finish.h\"\n\n");
+  for (int direct = 0; direct < 2; direct++)
+    for (int r = 1; r <= s->rows; r++) emit_tile(t, s, r, direct);
+  emit_table(t, s, "packed");
+  emit_table(t, s, "direct");
+  emit_spin(t, s);
+  tw_text_add(t, "extern const x86_kernel %s;\nconst x86_kernel %s = {\n", c, c);
+  tw_text_add(t, "    .name = \"%s\", .isa = %s, .arithmetic = %s, .rows = %d, .columns = %d,\n", name,
+              isa_in_c[s->isa], arithmetic_in_c[s->arithmetic], s->rows, s->vectors * lanes);
+  tw_text_add(t, "    .packed = packed_tiles, .direct = direct_tiles, .operations_per_round = %d, .spin = spin,\n",
+              2 * group * lanes * s->rows * s->vectors);
+  tw_text_add(t, "    .transpose = transpose, .finish = finish};\n");
+}

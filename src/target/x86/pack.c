@@ -1,0 +1,118 @@
+/* pack.c - conversion of A's rows, and packing of B. Once for each matrix of weights, and where A's type is not the
+ * kernel's; nothing here is in an innermost loop.
+ *
+ * vpdpbusd multiplies unsigned A with signed B. Signed A is moved up by 128 and every column's sum corrected by
+ * -128 * (sum of the column of B), which packing computes. */
+#include "target/x86/pack.h"
+
+#include <string.h>
+
+#include "target/x86/choose.h"
+#include "target/x86/runtime/convert.h"
+
+static float real_at(tw_type type, const void *data, int64_t i) {
+  switch (type) {
+  case TW_BF16: return f32_of_bf16(((const uint16_t *)data)[i]);
+  case TW_F16: return f32_of_f16(((const uint16_t *)data)[i]);
+  default: return ((const float *)data)[i];
+  }
+}
+
+static int integer_at(tw_type type, const void *data, int64_t i) {
+  return type == TW_U8 ? ((const uint8_t *)data)[i] : ((const int8_t *)data)[i];
+}
+
+/* Writes element `at` of a row of units. `lift`: is it an element of signed A for u8s8? */
+static void put(x86_arithmetic arithmetic, void *to, int64_t at, tw_type type, const void *data, int64_t i, bool lift) {
+  enum { LIFT = 128 };
+  switch (arithmetic) {
+  case X86_F32: ((float *)to)[at] = real_at(type, data, i); break;
+  case X86_BF16: ((uint16_t *)to)[at] = ((const uint16_t *)data)[i]; break;
+  case X86_S16: ((int16_t *)to)[at] = (int16_t)integer_at(type, data, i); break;
+  default: ((uint8_t *)to)[at] = (uint8_t)(integer_at(type, data, i) + (lift ? LIFT : 0)); break;
+  }
+}
+
+/* Rows that lie in place and need no transposition, in loops that vectorize. */
+static bool convert_row(x86_arithmetic arithmetic, tw_type type, void *to, const void *from, int64_t n) {
+  if (arithmetic == X86_F32 && type == TW_BF16)
+    bf16_to_f32(to, from, n);
+  else if (arithmetic == X86_F32 && type == TW_F16)
+    f16_to_f32(to, from, n);
+  else if (arithmetic == X86_F32 || (arithmetic == X86_BF16 && type == TW_BF16))
+    memcpy(to, from, (size_t)n * (arithmetic == X86_F32 ? 4 : 2));
+  else if (arithmetic == X86_U8S8 && type == TW_U8)
+    memcpy(to, from, (size_t)n);
+  else if (arithmetic == X86_U8S8)
+    for (int64_t i = 0; i < n; i++) ((uint8_t *)to)[i] = ((const uint8_t *)from)[i] ^ 0x80;
+  else if (type == TW_I8)
+    for (int64_t i = 0; i < n; i++) ((int16_t *)to)[i] = ((const int8_t *)from)[i];
+  else
+    for (int64_t i = 0; i < n; i++) ((int16_t *)to)[i] = ((const uint8_t *)from)[i];
+  return true;
+}
+
+void x86_convert_rows(const tw_gemm_planned *p, const void *a, int64_t row, int64_t rows, int64_t unit, int64_t units,
+                      void *to, int64_t stride) {
+  const tw_gemm_spec *s = &p->spec;
+  const x86_arithmetic arithmetic = p->kernel->arithmetic;
+  const int group = x86_kernel_group(p->kernel);
+  const int64_t first = unit * group, n = x86_min(units * group, s->k - first), element = X86_UNIT / group;
+  const int64_t bytes = tw_type_bits(s->a) / 8;
+  for (int64_t i = 0; i < rows; i++) {
+    char *line = (char *)to + i * stride;
+    if (!s->a_transposed)
+      convert_row(arithmetic, s->a, line, (const char *)a + ((row + i) * s->lda + first) * bytes, n);
+    else
+      for (int64_t q = 0; q < n; q++) put(arithmetic, line, q, s->a, a, (first + q) * s->lda + row + i, s->a == TW_I8);
+    /* B holds zeros behind k: any finite value would do here */
+    memset(line + n * element, 0, (size_t)((units * group - n) * element));
+  }
+}
+
+/* ---- B ---- */
+
+/* One panel of one block of k. */
+static void pack_panel(const tw_gemm_planned *p, const void *b, int64_t block, int64_t panel, char *to) {
+  const tw_gemm_spec *s = &p->spec;
+  const int64_t columns = p->kernel->columns, group = x86_kernel_group(p->kernel),
+                first = block * p->layout.block * group;
+  const int64_t column = panel * columns, width = x86_min(columns, s->n - column);
+  const int64_t units = x86_block_units(p, block);
+  memset(to, 0, (size_t)(units * columns) * X86_UNIT);
+  for (int64_t q = 0; q < x86_min(units * group, s->k - first); q++)
+    for (int64_t j = 0; j < width; j++) {
+      const int64_t at = ((q / group) * columns + j) * group + q % group;
+      const int64_t from = s->b_transposed ? (column + j) * s->ldb + first + q : (first + q) * s->ldb + column + j;
+      put(p->kernel->arithmetic, to, at, s->b, b, from, false);
+    }
+}
+
+static void sum_columns(const tw_gemm_planned *p, const int8_t *b, int32_t *offset) {
+  const tw_gemm_spec *s = &p->spec;
+  memset(offset, 0, (size_t)(x86_panels(p) * p->kernel->columns) * sizeof *offset);
+  for (int64_t q = 0; q < s->k; q++)
+    for (int64_t j = 0; j < s->n; j++) offset[j] -= 128 * b[s->b_transposed ? j * s->ldb + q : q * s->ldb + j];
+}
+
+tw_status tw_gemm_pack(const tw_gemm_planned *p, const void *b, void *packed, tw_error *error) {
+  if (!p) return tw_fail(error, TW_USAGE, "tw_gemm_pack: the plan is NULL");
+  if (!b) return tw_fail(error, TW_USAGE, "tw_gemm_pack: b is NULL");
+  if (!packed) return tw_fail(error, TW_USAGE, "tw_gemm_pack: packed is NULL");
+  if ((uintptr_t)packed % TW_GEMM_ALIGNMENT)
+    return tw_fail(error, TW_USAGE, "tw_gemm_pack: packed is not aligned to %d bytes", TW_GEMM_ALIGNMENT);
+  const tw_gemm_spec *s = &p->spec;
+  const size_t rows = (size_t)(s->b_transposed ? s->n : s->k), width = (size_t)(s->b_transposed ? s->k : s->n);
+  const uintptr_t b_start = (uintptr_t)b, to = (uintptr_t)packed;
+  const size_t b_bytes = ((rows - 1) * (size_t)s->ldb + width) * (size_t)tw_type_bits(s->b) / 8;
+  if (b_start < to + tw_gemm_packed_bytes(p) && to < b_start + b_bytes)
+    return tw_fail(error, TW_USAGE, "tw_gemm_pack: packed overlaps b");
+  char *out = packed;
+  memset(out, 0, x86_panel_at(p, 0, 0));
+  memcpy(out, &p->layout, sizeof p->layout);
+  if (p->layout.has_offset) sum_columns(p, b, (void *)(out + x86_offsets_at(p)));
+  for (int64_t block = 0; block < p->blocks; block++)
+    for (int64_t panel = 0; panel < x86_panels(p); panel++)
+      pack_panel(p, b, block, panel, out + x86_panel_at(p, block, panel));
+  return TW_OK;
+}

@@ -1,0 +1,200 @@
+/* plan.c - from a description to a plan: checks, kernel, blocks, threads, memory. */
+#include "target/x86/plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "target/x86/choose.h"
+#include "target/x86/cpu.h"
+
+enum { MAGIC = 0x74773836 /* "tw86" */, SIZE_LIMIT = 1 << 30, THREADS_LIMIT = 1024, WORKSPACES_MAX = 64 };
+
+/* ---- what the caller asked for ---- */
+
+static tw_status check_sizes(const tw_gemm_spec *s, tw_error *error) {
+  const struct {
+    const char *name;
+    int64_t value;
+  } sizes[] = {{"m", s->m}, {"n", s->n}, {"k", s->k}};
+  for (size_t i = 0; i < 3; i++)
+    if (sizes[i].value < 1 || sizes[i].value > SIZE_LIMIT)
+      return tw_fail(error, TW_USAGE, "tw_gemm_plan: %s=%" PRId64 " is not between 1 and %d", sizes[i].name,
+                     sizes[i].value, SIZE_LIMIT);
+  const struct {
+    const char *name;
+    int64_t value, least;
+  } pitches[] = {{"lda", s->lda, s->a_transposed ? s->m : s->k},
+                 {"ldb", s->ldb, s->b_transposed ? s->k : s->n},
+                 {"ldc", s->ldc, s->n}};
+  for (size_t i = 0; i < 3; i++)
+    if (pitches[i].value < pitches[i].least || pitches[i].value > INT64_C(1) << 40)
+      return tw_fail(error, TW_USAGE, "tw_gemm_plan: %s=%" PRId64 " is less than the %" PRId64 " elements of a row",
+                     pitches[i].name, pitches[i].value, pitches[i].least);
+  if (s->threads < 0 || s->threads > THREADS_LIMIT)
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan: threads=%d is not between 0 and %d", s->threads, THREADS_LIMIT);
+  if (s->activation < TW_LINEAR || s->activation > TW_SILU)
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan: activation=%d is none of tw_activation", (int)s->activation);
+  return TW_OK;
+}
+
+static void fill_defaults(tw_gemm_spec *s) {
+  if (s->a == TW_TYPE_NONE) s->a = TW_F32;
+  if (s->b == TW_TYPE_NONE) s->b = TW_F32;
+  if (s->c == TW_TYPE_NONE) s->c = TW_F32;
+  if (!s->lda) s->lda = s->a_transposed ? s->m : s->k;
+  if (!s->ldb) s->ldb = s->b_transposed ? s->k : s->n;
+  if (!s->ldc) s->ldc = s->n;
+  if (s->alpha == 0) s->alpha = 1;
+  if (!s->threads) s->threads = x86_this_cpu()->cores;
+}
+
+static x86_output output_of(tw_type c) {
+  return c == TW_BF16 ? X86_OUT_BF16 : c == TW_F16 ? X86_OUT_F16 : c == TW_I32 ? X86_OUT_I32 : X86_OUT_F32;
+}
+
+static tw_status check_output(const tw_gemm_spec *s, tw_error *error) {
+  bool integers = s->a == TW_I8 || s->a == TW_U8;
+  if (s->c != TW_F32 && s->c != TW_BF16 && s->c != TW_F16 && !(s->c == TW_I32 && integers))
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan: c=%s does not go with a=%s b=%s; use f32, bf16%s",
+                   tw_type_name(s->c), tw_type_name(s->a), tw_type_name(s->b), integers ? ", f16 or i32" : " or f16");
+  if (s->c == TW_I32 && (s->alpha != 1 || s->beta != 0 || s->activation != TW_LINEAR))
+    return tw_fail(error, TW_USAGE,
+                   "tw_gemm_plan: c=i32 are the sums as they are: alpha, beta and activation need c=f32");
+  if (integers && s->k > 1 << 16)
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan: k=%" PRId64 ": sums of products of 8 bits fit i32 up to k=%d", s->k,
+                   1 << 16);
+  return TW_OK;
+}
+
+/* ---- layout of packed B ---- */
+
+size_t x86_offsets_at(const tw_gemm_planned *p) {
+  (void)p;
+  return X86_HEADER;
+}
+
+int64_t x86_block_units(const tw_gemm_planned *p, int64_t block) {
+  return x86_min(p->layout.block, p->units - block * p->layout.block);
+}
+
+size_t x86_panel_at(const tw_gemm_planned *p, int64_t block, int64_t panel) {
+  const size_t columns = (size_t)p->kernel->columns, panels = (size_t)x86_panels(p);
+  size_t at = x86_offsets_at(p) + (p->layout.has_offset ? panels * columns * sizeof(int32_t) : 0);
+  at = (at + X86_HEADER - 1) / X86_HEADER * X86_HEADER;
+  return at + X86_UNIT * columns *
+                  ((size_t)(block * p->layout.block) * panels + (size_t)panel * (size_t)x86_block_units(p, block));
+}
+
+size_t tw_gemm_packed_bytes(const tw_gemm_planned *p) { return x86_panel_at(p, p->blocks - 1, x86_panels(p)); }
+
+/* ---- memory of execution ---- */
+
+static size_t take(size_t *at, size_t bytes) {
+  size_t start = *at;
+  *at = (start + bytes + TW_GEMM_ALIGNMENT - 1) / TW_GEMM_ALIGNMENT * TW_GEMM_ALIGNMENT;
+  return start;
+}
+
+static void lay_out_workspace(tw_gemm_planned *p) {
+  const int64_t block = p->layout.block, columns = p->kernel->columns;
+  size_t at = 0;
+  if (p->a_mode == X86_A_PACKED) {
+    p->strip_at = take(&at, (size_t)(x86_ceil_div(p->mc, p->rho) * block) * X86_UNIT);
+    p->rows_at = take(&at, (size_t)(p->kernel->rows * block) * X86_UNIT);
+  }
+  p->tile_at = take(&at, (size_t)(p->kernel->rows * columns) * X86_UNIT);
+  if (p->blocks > 1 && !p->sums_in_c)
+    p->sums_at = take(&at, (size_t)(p->mc * x86_ceil_div(p->nc, columns) * columns) * X86_UNIT);
+  p->bytes_per_thread = at;
+}
+
+static tw_status reserve(tw_gemm_planned *p, tw_error *error) {
+  lay_out_workspace(p);
+  x86_workspaces *w = calloc(1, sizeof *w);
+  if (!w) return tw_fail(error, TW_MISSING, "tw_gemm_plan: out of memory");
+  pthread_mutex_init(&w->lock, NULL);
+  pthread_cond_init(&w->returned, NULL);
+  p->workspaces = w;
+  w->n = (int)x86_min(x86_this_cpu()->cores, WORKSPACES_MAX);
+  size_t bytes = (size_t)w->n * (size_t)p->spec.threads * p->bytes_per_thread;
+  w->memory = aligned_alloc(TW_GEMM_ALIGNMENT, bytes);
+  return w->memory ? TW_OK : tw_fail(error, TW_MISSING, "tw_gemm_plan: no memory for workspaces of %zu bytes", bytes);
+}
+
+/* ---- the plan ---- */
+
+static void settle_layout(tw_gemm_planned *p) {
+  const tw_gemm_spec *s = &p->spec;
+  p->layout = (x86_layout){.magic = MAGIC,
+                           .arithmetic = (uint16_t)p->kernel->arithmetic,
+                           .b_type = (uint16_t)s->b,
+                           .columns = p->kernel->columns,
+                           .has_offset = p->kernel->arithmetic == X86_U8S8 && s->a == TW_I8,
+                           .n = s->n,
+                           .k = s->k,
+                           .block = x86_choose_block(p->kernel, s->k)};
+  p->units = x86_ceil_div(s->k, x86_kernel_group(p->kernel));
+  p->blocks = x86_ceil_div(p->units, p->layout.block);
+}
+
+static void settle_finish(tw_gemm_planned *p) {
+  const tw_gemm_spec *s = &p->spec;
+  bool sums_are_c = s->c == (x86_sums_are_integers(p->kernel) ? TW_I32 : TW_F32);
+  p->output = output_of(s->c);
+  p->plain = sums_are_c && s->alpha == 1 && s->beta == 0 && s->activation == TW_LINEAR && !p->layout.has_offset;
+  p->sums_in_c = (s->c == TW_F32 || s->c == TW_I32) && s->beta == 0;
+}
+
+tw_status tw_gemm_plan(const tw_gemm_spec *spec, tw_gemm_planned **out, tw_error *error) {
+  if (!spec) return tw_fail(error, TW_USAGE, "tw_gemm_plan: the description is NULL");
+  if (!out) return tw_fail(error, TW_USAGE, "tw_gemm_plan: `out` is NULL");
+  *out = NULL;
+  tw_gemm_spec s = *spec;
+  const x86_kernel *kernel;
+  fill_defaults(&s);
+  tw_status status = check_sizes(&s, error);
+  if (status == TW_OK) status = x86_choose_kernel(&s, &kernel, error);
+  if (status == TW_OK) status = check_output(&s, error);
+  if (status != TW_OK) return status;
+  tw_gemm_planned *p = calloc(1, sizeof *p);
+  if (!p) return tw_fail(error, TW_MISSING, "tw_gemm_plan: out of memory");
+  p->kernel = kernel;
+  p->spec = s;
+  p->spec.kernel = NULL;
+  settle_layout(p);
+  settle_finish(p);
+  x86_choose_blocks(p);
+  status = reserve(p, error);
+  if (status != TW_OK) {
+    tw_gemm_destroy(p);
+    return status;
+  }
+  *out = p;
+  return TW_OK;
+}
+
+void tw_gemm_destroy(tw_gemm_planned *p) {
+  if (!p) return;
+  if (p->workspaces) {
+    pthread_cond_destroy(&p->workspaces->returned);
+    pthread_mutex_destroy(&p->workspaces->lock);
+    free(p->workspaces->memory);
+    free(p->workspaces);
+  }
+  free(p);
+}
+
+const char *tw_gemm_kernel(const tw_gemm_planned *p) { return p->kernel->name; }
+
+size_t tw_gemm_print(const tw_gemm_planned *p, char *buffer, size_t size) {
+  const tw_gemm_spec *s = &p->spec;
+  return (size_t)snprintf(buffer, size,
+                          "%s m=%" PRId64 " n=%" PRId64 " k=%" PRId64 " a=%s b=%s c=%s mc=%" PRId64 " nc=%" PRId64
+                          " kc=%" PRId64 " rho=%d A %s, threads %d x %d",
+                          p->kernel->name, s->m, s->n, s->k, tw_type_name(s->a), tw_type_name(s->b), tw_type_name(s->c),
+                          p->mc, p->nc, p->layout.block * x86_kernel_group(p->kernel), p->rho,
+                          p->a_mode == X86_A_PACKED ? "packed" : "in place", p->threads_m, p->threads_n);
+}

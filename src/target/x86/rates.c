@@ -1,0 +1,68 @@
+/* rates.c - the peak and the bandwidth of the machine, measured the plain way. */
+#include "target/x86/rates.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+double x86_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+enum { ROUNDS = 20000, RUNS = 40, READS = 6 };
+static const size_t READ_BYTES = (size_t)256 << 20; /* several times any last-level cache's share of a core */
+
+static double seconds_of_spin(const x86_kernel *k, int threads) {
+  const double start = x86_now();
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int i = 0; i < threads; i++) k->spin(ROUNDS);
+  return x86_now() - start;
+}
+
+double x86_peak(const x86_kernel *k, int threads) {
+  double best = seconds_of_spin(k, threads);
+  for (int i = 1; i < RUNS; i++) {
+    const double seconds = seconds_of_spin(k, threads);
+    if (seconds < best) best = seconds;
+  }
+  return k->operations_per_round * ROUNDS * threads / best;
+}
+
+/* Reads from four places at once, as kernels do from a panel that is several lines wide. */
+static uint64_t read_all(const char *from, size_t bytes) {
+  typedef uint64_t line __attribute__((vector_size(64)));
+  enum { STREAMS = 4 };
+  line sum[STREAMS] = {{0}};
+  const size_t part = bytes / STREAMS / sizeof(line) * sizeof(line);
+  for (size_t i = 0; i < part; i += sizeof(line))
+    for (int s = 0; s < STREAMS; s++) sum[s] ^= *(const line *)(const void *)(from + (size_t)s * part + i);
+  line all = sum[0] ^ sum[1] ^ sum[2] ^ sum[3];
+  uint64_t x = 0;
+  for (int i = 0; i < 8; i++) x ^= all[i];
+  return x;
+}
+
+double x86_read_bandwidth(int threads) {
+  enum { HUGE_PAGE = 2 << 20 };
+  char *memory = aligned_alloc(HUGE_PAGE, READ_BYTES);
+  double best = 0;
+  if (!memory) return 0;
+  madvise(memory, READ_BYTES, MADV_HUGEPAGE); /* a wish: without it the pages are small */
+  memset(memory, 1, READ_BYTES);
+  const size_t part = READ_BYTES / (size_t)threads / 4096 * 4096;
+  for (int run = 0; run < READS; run++) {
+    uint64_t sum = 0;
+    const double start = x86_now();
+#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(^ : sum)
+    for (int i = 0; i < threads; i++) sum ^= read_all(memory + (size_t)i * part, part);
+    const double seconds = x86_now() - start;
+    __asm__ volatile("" : : "r"(sum)); /* it was needed */
+    const double rate = (double)(part * (size_t)threads) / seconds;
+    if (rate > best) best = rate;
+  }
+  free(memory);
+  return best;
+}

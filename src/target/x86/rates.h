@@ -1,0 +1,16 @@
+/* rates.h - what the machine can do at most, measured: multiply-adds on registers, reads from memory. */
+#ifndef TW_X86_RATES_H
+#define TW_X86_RATES_H
+
+#include "target/x86/kernel.h"
+
+/* Operations a second (a multiply-add is two) of the kernel's instruction on `threads` threads: the best of a few runs. */
+double x86_peak(const x86_kernel *, int threads);
+
+/* Bytes a second that `threads` threads read from memory, each from its own part of 256 MiB, 64 bytes at a time. 0 without
+ * the memory for it. */
+double x86_read_bandwidth(int threads);
+
+double x86_now(void); /* seconds */
+
+#endif

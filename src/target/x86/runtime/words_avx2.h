@@ -1,0 +1,57 @@
+/* words_avx2.h - the words of generated kernels in AVX2 with FMA (and AVX-VNNI): 8 lanes. See words_avx512.h. */
+#ifndef TW_X86_WORDS_H
+#define TW_X86_WORDS_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+#define WORD static inline __attribute__((always_inline, unused))
+
+typedef __m256i part;
+
+typedef int32_t unit __attribute__((aligned(1), may_alias)); /* elements of 8 and 16 bits begin anywhere */
+
+WORD void fetch(const void *p) { __builtin_prefetch(p); }
+
+/* The first n lanes: none for n <= 0, all for n >= 8. */
+WORD part first(int64_t n) {
+  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n > 8 ? 8 : n < 0 ? 0 : n)), lane);
+}
+
+#if defined ARITHMETIC_F32
+typedef __m256 sums, operand;
+WORD sums zero(void) { return _mm256_setzero_ps(); }
+WORD sums add(sums x, sums y) { return _mm256_add_ps(x, y); }
+WORD sums load_sums(const void *p) { return _mm256_loadu_ps(p); }
+WORD void store_sums(void *p, sums x) { _mm256_storeu_ps(p, x); }
+WORD sums load_part(const void *p, part which) { return _mm256_maskload_ps(p, which); }
+WORD void store_part(void *p, part which, sums x) { _mm256_maskstore_ps(p, which, x); }
+WORD operand load(const void *p) { return _mm256_loadu_ps(p); }
+WORD operand broadcast(const char *p) { return _mm256_broadcast_ss((const void *)p); }
+WORD sums multiply_add(sums s, operand a, operand b) { return _mm256_fmadd_ps(a, b, s); }
+#else
+typedef __m256i sums, operand;
+WORD sums zero(void) { return _mm256_setzero_si256(); }
+WORD sums add(sums x, sums y) { return _mm256_add_epi32(x, y); }
+WORD sums load_sums(const void *p) { return _mm256_loadu_si256(p); }
+WORD void store_sums(void *p, sums x) { _mm256_storeu_si256(p, x); }
+WORD sums load_part(const void *p, part which) { return _mm256_maskload_epi32(p, which); }
+WORD void store_part(void *p, part which, sums x) { _mm256_maskstore_epi32(p, which, x); }
+WORD operand load(const void *p) { return _mm256_loadu_si256(p); }
+WORD operand broadcast(const char *p) { return _mm256_set1_epi32(*(const unit *)(const void *)p); }
+#if defined ARITHMETIC_S16
+WORD sums multiply_add(sums s, operand a, operand b) { return _mm256_add_epi32(s, _mm256_madd_epi16(a, b)); }
+#elif defined ARITHMETIC_U8S8
+WORD sums multiply_add(sums s, operand a, operand b) { return _mm256_dpbusd_avx_epi32(s, a, b); }
+#endif
+#endif
+
+WORD operand nothing(void) {
+  operand x = {0};
+  __asm__ volatile("" : "+x"(x));
+  return x;
+}
+#define keep(x) __asm__ volatile("" : "+x"(x))
+
+#endif

@@ -1,0 +1,66 @@
+/* words_avx512.h - the words of generated kernels in AVX-512: 16 lanes.
+ *
+ * `operand` holds units of A or B, `sums` what accumulates. ARITHMETIC_* says which (kernel.h). */
+#ifndef TW_X86_WORDS_H
+#define TW_X86_WORDS_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+#define WORD static inline __attribute__((always_inline, unused))
+
+typedef __mmask16 part;
+
+typedef int32_t unit __attribute__((aligned(1), may_alias)); /* elements of 8 and 16 bits begin anywhere */
+typedef float real_unit __attribute__((aligned(1), may_alias));
+
+WORD void fetch(const void *p) { __builtin_prefetch(p); }
+
+/* The first n lanes: none for n <= 0, all for n >= 16. */
+WORD part first(int64_t n) { return (part)(n >= 16 ? 0xffff : n <= 0 ? 0 : (1 << n) - 1); }
+
+#if defined ARITHMETIC_F32 || defined ARITHMETIC_BF16
+typedef __m512 sums;
+WORD sums zero(void) { return _mm512_setzero_ps(); }
+WORD sums add(sums x, sums y) { return _mm512_add_ps(x, y); }
+WORD sums load_sums(const void *p) { return _mm512_loadu_ps(p); }
+WORD void store_sums(void *p, sums x) { _mm512_storeu_ps(p, x); }
+WORD sums load_part(const void *p, part which) { return _mm512_maskz_loadu_ps(which, p); }
+WORD void store_part(void *p, part which, sums x) { _mm512_mask_storeu_ps(p, which, x); }
+#else
+typedef __m512i sums;
+WORD sums zero(void) { return _mm512_setzero_si512(); }
+WORD sums add(sums x, sums y) { return _mm512_add_epi32(x, y); }
+WORD sums load_sums(const void *p) { return _mm512_loadu_si512(p); }
+WORD void store_sums(void *p, sums x) { _mm512_storeu_si512(p, x); }
+WORD sums load_part(const void *p, part which) { return _mm512_maskz_loadu_epi32(which, p); }
+WORD void store_part(void *p, part which, sums x) { _mm512_mask_storeu_epi32(p, which, x); }
+#endif
+
+#if defined ARITHMETIC_F32
+typedef __m512 operand;
+WORD operand load(const void *p) { return _mm512_loadu_ps(p); }
+WORD operand broadcast(const char *p) { return _mm512_set1_ps(*(const real_unit *)(const void *)p); }
+WORD sums multiply_add(sums s, operand a, operand b) { return _mm512_fmadd_ps(a, b, s); }
+#else
+typedef __m512i operand;
+WORD operand load(const void *p) { return _mm512_loadu_si512(p); }
+WORD operand broadcast(const char *p) { return _mm512_set1_epi32(*(const unit *)(const void *)p); }
+#if defined ARITHMETIC_BF16
+WORD sums multiply_add(sums s, operand a, operand b) { return _mm512_dpbf16_ps(s, (__m512bh)a, (__m512bh)b); }
+#elif defined ARITHMETIC_S16
+WORD sums multiply_add(sums s, operand a, operand b) { return _mm512_add_epi32(s, _mm512_madd_epi16(a, b)); }
+#elif defined ARITHMETIC_U8S8
+WORD sums multiply_add(sums s, operand a, operand b) { return _mm512_dpbusd_epi32(s, a, b); }
+#endif
+#endif
+
+/* A zero that the compiler knows nothing about, and a use of a register that costs nothing. */
+WORD operand nothing(void) {
+  operand x = {0};
+  __asm__ volatile("" : "+v"(x));
+  return x;
+}
+#define keep(x) __asm__ volatile("" : "+v"(x))
+
+#endif

@@ -1,0 +1,33 @@
+/* schedule.h - a schedule of x86 as a struct: what the emitter and the loops around its kernels need to know. */
+#ifndef TW_X86_SCHEDULE_H
+#define TW_X86_SCHEDULE_H
+
+#include "target/x86/kernel.h"
+
+/* Sizes of 0 are chosen from the caches of the machine. */
+typedef struct x86_schedule {
+  x86_isa isa;
+  x86_arithmetic arithmetic;
+  int rows, vectors; /* register tile: rows of A x vectors of B */
+  int unroll;        /* steps of k in the body of the innermost loop */
+  int prefetch;      /* bytes that B is fetched ahead of its use; 0 = left to the hardware */
+  /* Blocks: mc x nc of C stay while k is walked in pieces of kc; A is packed mc / rho rows at a time: the asymmetric
+   * tile buffering of the paper of that name, where the buffer of A is rho times lower than the tile of C. */
+  int64_t mc, nc, kc; /* elements */
+  int rho;
+} x86_schedule;
+
+const char *x86_isa_name(x86_isa);               /* "avx512" */
+const char *x86_arithmetic_name(x86_arithmetic); /* "f32" */
+int x86_isa_lanes(x86_isa);                      /* units in a vector */
+int x86_isa_registers(x86_isa);                  /* vector registers */
+int x86_group(x86_arithmetic);                   /* elements of k in a unit */
+
+bool x86_isa_parse(const char *name, x86_isa *out);
+bool x86_arithmetic_parse(const char *name, x86_arithmetic *out);
+
+enum { X86_NAME = 64 };
+char *x86_kernel_name(const x86_schedule *, char buffer[X86_NAME]);   /* "f32-gemm-14x32-avx512"; returns buffer */
+char *x86_kernel_symbol(const x86_schedule *, char buffer[X86_NAME]); /* "f32_gemm_14x32_avx512", its name in C */
+
+#endif

@@ -1,0 +1,71 @@
+/* target.c - the CPU that the process runs on, as a target. */
+#include "target/x86/target.h"
+
+#include <string.h>
+
+#include "base/strings.h"
+#include "op/gemm.h"
+#include "target/x86/bench.h"
+#include "target/x86/cpu.h"
+#include "target/x86/schedule.h"
+
+static tw_status available(const tw_target *t, tw_error *error) {
+  (void)t;
+  (void)error;
+  return TW_OK; /* the portable kernels run everywhere */
+}
+
+static char *describe(const tw_target *t) {
+  (void)t;
+  const x86_cpu *cpu = x86_this_cpu();
+  tw_text s = {0};
+  tw_text_add(&s, "%s, %d core%s, %d NUMA node%s\n", cpu->model, cpu->cores, cpu->cores == 1 ? "" : "s",
+              cpu->numa_nodes, cpu->numa_nodes == 1 ? "" : "s");
+  tw_text_add(&s, "caches       %d KiB L1 data, %d KiB L2, %d KiB L3\nsets        ", (int)(cpu->l1 >> 10),
+              (int)(cpu->l2 >> 10), (int)(cpu->l3 >> 10));
+  for (int i = 0; i < X86_ISAS; i++)
+    if (cpu->has[i]) tw_text_add(&s, " %s", x86_isa_name((x86_isa)i));
+  tw_text_add(&s, "\nkernels     ");
+  for (size_t i = 0; tw_gemm_kernel_at(i); i++) tw_text_add(&s, " %s", tw_gemm_kernel_at(i));
+  tw_text_add(&s, "\n");
+  return tw_text_take(&s);
+}
+
+static tw_status settle(tw_problem *p, const char *key, tw_type type, tw_error *error) {
+  return tw_problem_type(p, key) == TW_TYPE_NONE ? tw_problem_set(p, key, tw_type_name(type), error) : TW_OK;
+}
+
+static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
+  if (strcmp(p->op->name, "gemm") != 0)
+    return tw_fail(error, TW_USAGE, "%s: op %s is not supported; supported: gemm", t->name, p->op->name);
+  tw_status status = settle(p, "a", TW_F32, error);
+  const tw_type a = tw_problem_type(p, "a");
+  const bool integers = a == TW_I8 || a == TW_U8;
+  if (status == TW_OK) status = settle(p, "b", integers ? TW_I8 : a, error);
+  if (status == TW_OK) status = settle(p, "c", integers ? TW_I32 : TW_F32, error);
+  if (status == TW_OK) status = settle(p, "acc", integers ? TW_I32 : TW_F32, error);
+  if (status == TW_OK) status = p->op->validate(p, error);
+  if (status != TW_OK) return status;
+  if (tw_gemm_of(p).bias == TW_GEMM_BIAS_FULL)
+    return tw_fail(error, TW_USAGE, "%s: bias=full is not supported; use bias=row", t->name);
+  if (tw_gemm_of(p).bias != TW_GEMM_BIAS_NONE && tw_gemm_of(p).scale != 1.0f)
+    return tw_fail(error, TW_USAGE, "%s: scale and bias together are not supported: the library scales the sums alone",
+                   t->name);
+  const tw_gemm_spec spec = x86_spec_of(p);
+  tw_gemm_planned *plan;
+  status = tw_gemm_plan(&spec, &plan, error);
+  if (status == TW_OK) tw_gemm_destroy(plan);
+  return status;
+}
+
+static const tw_target x86 = {
+    .name = "x86",
+    .summary = "the CPU of this machine: kernels in C with AVX2, AVX-512, BF16 and VNNI, run natively",
+    .unit = "seconds",
+    .available = available,
+    .describe = describe,
+    .supports = supports,
+    .bench = x86_bench,
+};
+
+const tw_target *x86_target_at(size_t index) { return index == 0 ? &x86 : NULL; }
