@@ -6,7 +6,13 @@
 
 #include "format/internal.h"
 
-enum { MOST_BLOCK = 256 }; /* of all formats */
+enum {
+  MOST_BLOCK = 256,        /* of all formats */
+  MOST_BYTES = 4,          /* a value becomes, in all formats */
+  STREAM_BYTES = 16 << 20, /* outputs from here on go around the caches, which they would only flush */
+  ENCODE_PART = 6144,      /* values; its codes stay in the first-level cache. A multiple of every block */
+  DECODE_PART = 1536,
+};
 
 typedef struct matrix {
   const format_kernels *kernels;
@@ -16,8 +22,9 @@ typedef struct matrix {
   format_job job;
 } matrix;
 
-static tw_status matrix_of(const tw_packing *p, size_t rows, size_t columns, const void *x, size_t stride,
-                           const void *codes, const void *scales, matrix *out, tw_error *error) {
+static tw_status matrix_of(const format_kernels *kernels, const tw_packing *p, size_t rows, size_t columns,
+                           const void *x, size_t stride, const void *codes, const void *scales, matrix *out,
+                           tw_error *error) {
   *out = (matrix){.packing = p, .rows = rows, .columns = columns, .stride = stride};
   tw_status status = tw_format_sizes(p, rows, columns, &out->size, error);
   if (status != TW_OK) return status;
@@ -27,7 +34,7 @@ static tw_status matrix_of(const tw_packing *p, size_t rows, size_t columns, con
   if (!scales && out->size.scales) return tw_fail(error, TW_USAGE, "scales is NULL, and %s has some", p->format->name);
   if (stride < columns && rows > 1)
     return tw_fail(error, TW_USAGE, "the stride %zu is less than the %zu columns", stride, columns);
-  out->kernels = format_kernels_chosen();
+  out->kernels = kernels;
   out->job = format_job_of(p);
   if (p->format->scale == TW_SCALE_F32) out->job.group = p->group > 0 ? (size_t)p->group : 0;
   return TW_OK;
@@ -73,23 +80,54 @@ static void find_scale(matrix *m, const float *x, size_t rows, uint8_t *scales) 
   store_f32(scales, m->job.scale);
 }
 
-static void encode_row(const matrix *m, const float *x, uint8_t *codes, uint8_t *scales) {
+/* Values in a part: whole groups, at most `most`; 0 if a group is larger. */
+static size_t part_of(const matrix *m, size_t most) {
+  return m->job.group == 0 ? most : most / m->job.group * m->job.group;
+}
+
+/* Bytes of scales that n values have in the plane. */
+static size_t scale_bytes(const matrix *m, size_t n) {
+  if (m->packing->format->scale == TW_SCALE_E8M0) return n / m->packing->format->block;
+  return m->job.group ? n / m->job.group * 4 : 0;
+}
+
+/* Whole blocks (any n where the format takes it). */
+static void encode_values(const matrix *m, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
   const tw_format *f = m->packing->format;
   format_encoder *encode = m->kernels->format[f->id].encode;
+  size_t part = part_of(m, ENCODE_PART), length;
+  if (m->size.codes < STREAM_BYTES || part == 0) {
+    encode(&m->job, x, n, codes, scales);
+    return;
+  }
+  for (; n; x += length, n -= length) {
+    uint8_t buffer[ENCODE_PART * MOST_BYTES];
+    length = n < part ? n : part;
+    size_t bytes = (length + f->block - 1) / f->block * f->block_bytes;
+    encode(&m->job, x, length, buffer, scales);
+    m->kernels->stream(codes, buffer, bytes);
+    codes += bytes;
+    if (scales) scales += scale_bytes(m, length);
+  }
+}
+
+static void encode_row(const matrix *m, const float *x, uint8_t *codes, uint8_t *scales) {
+  const tw_format *f = m->packing->format;
   size_t whole = any_length(f) ? m->columns : m->columns - m->columns % f->block, rest = m->columns - whole;
-  if (whole) encode(&m->job, x, whole, codes, scales);
+  if (whole) encode_values(m, x, whole, codes, scales);
   if (rest) {
     float padded[MOST_BLOCK] = {0};
     memcpy(padded, x + whole, rest * sizeof *x);
     size_t block = whole / f->block;
-    encode(&m->job, padded, f->block, codes + block * f->block_bytes, scales ? scales + block : NULL);
+    m->kernels->format[f->id].encode(&m->job, padded, f->block, codes + block * f->block_bytes,
+                                     scales ? scales + block : NULL);
   }
 }
 
-tw_status tw_format_encode(const tw_packing *p, size_t rows, size_t columns, const float *x, size_t stride, void *codes,
-                           void *scales, tw_error *error) {
+tw_status format_encode_with(const format_kernels *kernels, const tw_packing *p, size_t rows, size_t columns,
+                             const float *x, size_t stride, void *codes, void *scales, tw_error *error) {
   matrix m;
-  tw_status status = matrix_of(p, rows, columns, x, stride, codes, scales, &m, error);
+  tw_status status = matrix_of(kernels, p, rows, columns, x, stride, codes, scales, &m, error);
   if (status != TW_OK) return status;
   if (rows == 0 || columns == 0) {
     if (m.size.scales && scales) memset(scales, 0, m.size.scales);
@@ -104,26 +142,50 @@ tw_status tw_format_encode(const tw_packing *p, size_t rows, size_t columns, con
     if (one_scale && p->group == TW_GROUP_ROW) find_scale(&m, row, 1, row_scales);
     encode_row(&m, row, (uint8_t *)codes + r * m.size.row_codes, one_scale ? NULL : row_scales);
   }
+  kernels->fence();
   return TW_OK;
+}
+
+tw_status tw_format_encode(const tw_packing *p, size_t rows, size_t columns, const float *x, size_t stride, void *codes,
+                           void *scales, tw_error *error) {
+  return format_encode_with(format_kernels_chosen(), p, rows, columns, x, stride, codes, scales, error);
+}
+
+static void decode_values(const matrix *m, const uint8_t *codes, const uint8_t *scales, size_t n, float *x) {
+  const tw_format *f = m->packing->format;
+  format_decoder *decode = m->kernels->format[f->id].decode;
+  size_t part = part_of(m, DECODE_PART), length;
+  if (m->rows * m->columns * sizeof *x < STREAM_BYTES || part == 0) {
+    decode(&m->job, codes, scales, n, x);
+    return;
+  }
+  for (; n; x += length, n -= length) {
+    _Alignas(64) float buffer[DECODE_PART];
+    length = n < part ? n : part;
+    decode(&m->job, codes, scales, length, buffer);
+    m->kernels->stream(x, buffer, length * sizeof *x);
+    codes += (length + f->block - 1) / f->block * f->block_bytes;
+    if (scales) scales += scale_bytes(m, length);
+  }
 }
 
 static void decode_row(const matrix *m, const uint8_t *codes, const uint8_t *scales, float *x) {
   const tw_format *f = m->packing->format;
-  format_decoder *decode = m->kernels->format[f->id].decode;
   size_t whole = any_length(f) ? m->columns : m->columns - m->columns % f->block, rest = m->columns - whole;
-  if (whole) decode(&m->job, codes, scales, whole, x);
+  if (whole) decode_values(m, codes, scales, whole, x);
   if (rest) {
     float padded[MOST_BLOCK];
     size_t block = whole / f->block;
-    decode(&m->job, codes + block * f->block_bytes, scales ? scales + block : NULL, f->block, padded);
+    m->kernels->format[f->id].decode(&m->job, codes + block * f->block_bytes, scales ? scales + block : NULL, f->block,
+                                     padded);
     memcpy(x + whole, padded, rest * sizeof *x);
   }
 }
 
-tw_status tw_format_decode(const tw_packing *p, size_t rows, size_t columns, const void *codes, const void *scales,
-                           float *x, size_t stride, tw_error *error) {
+tw_status format_decode_with(const format_kernels *kernels, const tw_packing *p, size_t rows, size_t columns,
+                             const void *codes, const void *scales, float *x, size_t stride, tw_error *error) {
   matrix m;
-  tw_status status = matrix_of(p, rows, columns, x, stride, codes, scales, &m, error);
+  tw_status status = matrix_of(kernels, p, rows, columns, x, stride, codes, scales, &m, error);
   if (status != TW_OK || rows == 0 || columns == 0) return status;
   bool one_scale = p->format->scale == TW_SCALE_F32 && p->group <= 0;
   join_rows(&m);
@@ -132,7 +194,13 @@ tw_status tw_format_decode(const tw_packing *p, size_t rows, size_t columns, con
     if (one_scale) m.job.scale = load_f32(row_scales);
     decode_row(&m, (const uint8_t *)codes + r * m.size.row_codes, one_scale ? NULL : row_scales, x + r * m.stride);
   }
+  kernels->fence();
   return TW_OK;
+}
+
+tw_status tw_format_decode(const tw_packing *p, size_t rows, size_t columns, const void *codes, const void *scales,
+                           float *x, size_t stride, tw_error *error) {
+  return format_decode_with(format_kernels_chosen(), p, rows, columns, codes, scales, x, stride, error);
 }
 
 /* ---- magnitudes of parts ---- */

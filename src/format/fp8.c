@@ -7,7 +7,8 @@
  * From f32: to nearest even, subnormals kept, -0 stays -0. A magnitude that rounds beyond the largest saturates or
  * becomes special (tw_overflow); for e4m3 that begins above 464 (a tie, which goes to the even 448), for e5m2 at
  * 61440 (a tie, which goes to the even 65536). NaN: 0x7F and 0x7E with its sign; where there is no NaN, the
- * largest. To f32 every code is exact; NaN is 0x7FC00000 with its sign. */
+ * largest. To f32 every code is exact; e4m3's NaN is 0x7FC00000 with its sign, e5m2's
+ * keeps its payload and becomes quiet. */
 #include "format/internal.h"
 #include "format/minifloat.h"
 
@@ -20,11 +21,11 @@ static uint8_t encode(const minifloat *f, float x, unsigned beyond, unsigned inf
   return (uint8_t)(sign | (code > f->max ? beyond : code));
 }
 
-static float decode(const minifloat *f, unsigned code, unsigned infinity) {
+static float decode(const minifloat *f, unsigned code) {
   unsigned magnitude = code & (f->sign - 1);
   uint32_t sign = code & f->sign ? 0x80000000 : 0;
   if (magnitude <= f->max) return float_of(sign | bits_of(minifloat_value(f, magnitude)));
-  return float_of(sign | (magnitude == infinity ? (uint32_t)F32_INFINITY : (uint32_t)F32_NAN));
+  return float_of(sign | F32_NAN);
 }
 
 uint8_t tw_f32_to_e4m3(float x, tw_overflow overflow) {
@@ -43,12 +44,11 @@ uint8_t tw_f32_to_e3m2(float x) { return encode_saturating(&minifloat_e3m2, x); 
 uint8_t tw_f32_to_e2m3(float x) { return encode_saturating(&minifloat_e2m3, x); }
 uint8_t tw_f32_to_e2m1(float x) { return encode_saturating(&minifloat_e2m1, x); }
 
-enum { NO_INFINITY = 0x100 };
-float tw_e4m3_to_f32(uint8_t code) { return decode(&minifloat_e4m3, code, NO_INFINITY); }
-float tw_e5m2_to_f32(uint8_t code) { return decode(&minifloat_e5m2, code, 0x7C); }
-float tw_e3m2_to_f32(uint8_t code) { return decode(&minifloat_e3m2, code, NO_INFINITY); }
-float tw_e2m3_to_f32(uint8_t code) { return decode(&minifloat_e2m3, code, NO_INFINITY); }
-float tw_e2m1_to_f32(uint8_t code) { return decode(&minifloat_e2m1, code, NO_INFINITY); }
+float tw_e4m3_to_f32(uint8_t code) { return decode(&minifloat_e4m3, code); }
+float tw_e5m2_to_f32(uint8_t code) { return tw_f16_to_f32((uint16_t)(code << 8)); } /* the upper byte of an f16 */
+float tw_e3m2_to_f32(uint8_t code) { return decode(&minifloat_e3m2, code); }
+float tw_e2m3_to_f32(uint8_t code) { return decode(&minifloat_e2m3, code); }
+float tw_e2m1_to_f32(uint8_t code) { return decode(&minifloat_e2m1, code); }
 
 void e4m3_encode(const format_job *job, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
   (void)scales;

@@ -36,14 +36,29 @@ typedef struct format_kernels {
     format_decoder *decode;
   } format[TW_FORMAT_COUNT];
   uint32_t (*magnitude)(const float *x, size_t n); /* largest |x| by its bits: above 0x7F800000 if there is a NaN */
+  /* memcpy of a large output's part around the caches; fence before anyone else reads it */
+  void (*stream)(void *to, const void *from, size_t bytes);
+  void (*fence)(void);
 } format_kernels;
 
-extern const format_kernels format_reference; /* table.c */
+extern const format_kernels format_reference; /* encode.c: tw_format_encode and tw_format_decode with given kernels. */
+tw_status format_encode_with(const format_kernels *, const tw_packing *, size_t rows, size_t columns, const float *x,
+                             size_t stride, void *codes, void *scales, tw_error *);
+tw_status format_decode_with(const format_kernels *, const tw_packing *, size_t rows, size_t columns, const void *codes,
+                             const void *scales, float *x, size_t stride, tw_error *);
+
+/* table.c */
 #if defined TW_FORMAT_VECTOR
 extern const format_kernels format_avx2, format_avx512; /* vector/ */
 #endif
 const format_kernels *format_kernels_chosen(void); /* dispatch.c: by the CPU and TILEWRIGHT_FORMAT_ISA, once */
 const format_kernels *format_kernels_named(const char *isa); /* NULL if there is none, or this CPU lacks it */
+
+/* encode.c: tw_format_encode and tw_format_decode with given kernels. */
+tw_status format_encode_with(const format_kernels *, const tw_packing *, size_t rows, size_t columns, const float *x,
+                             size_t stride, void *codes, void *scales, tw_error *);
+tw_status format_decode_with(const format_kernels *, const tw_packing *, size_t rows, size_t columns, const void *codes,
+                             const void *scales, float *x, size_t stride, tw_error *);
 
 /* table.c */
 format_job format_job_of(const tw_packing *);

@@ -30,6 +30,9 @@ static const tw_format formats[TW_FORMAT_COUNT] = {
      1},
 };
 
+static void copy(void *to, const void *from, size_t bytes) { memcpy(to, from, bytes); }
+static void no_fence(void) {}
+
 const format_kernels format_reference = {
     .isa = "reference",
     .format =
@@ -46,6 +49,8 @@ const format_kernels format_reference = {
             [TW_FORMAT_TL2] = {tl2_encode, tl2_decode},
         },
     .magnitude = magnitude_bits,
+    .stream = copy,
+    .fence = no_fence,
 };
 
 const tw_format *tw_format_at(tw_format_id id) { return (int)id >= 0 && id < TW_FORMAT_COUNT ? &formats[id] : NULL; }

@@ -1,0 +1,90 @@
+/* vector/bfp.h - bfp16. Special cases: bfp.c.
+ *
+ * VW blocks of 8 at a time. 2^(133 - e) is no f32 for e < 6, so values are multiplied twice, by powers of two. */
+#include "format/vector/minifloat.h"
+
+enum { BFP_BATCH = 8 * VW, BFP_BYTES = 9, BFP_VECTORS = VW / BLOCKS_OF_8 };
+
+/* Exponents of VW blocks into exponent[]; the two factors whose product is 2^(133 - e). Bits of faulty blocks. */
+LANES unsigned bfp_exponents(const float *x, uint8_t exponent[VW], float first[VW], float second[VW]) {
+  vi most[BFP_VECTORS];
+  for (size_t v = 0; v < BFP_VECTORS; v++) most[v] = v_and(v_load(x + v * VW), v_set(F32_MAGNITUDE));
+  vi e = v_srl(v_max_of_8(most), 23), power = v_sub(v_set(133), e), half = v_min(power, v_set(127));
+  v_store_u8(exponent, e);
+  v_store(first, v_sll(v_add(half, v_set(127)), 23));
+  v_store(second, v_sll(v_add(v_sub(power, half), v_set(127)), 23));
+  return m_bits(v_above(e, v_set(254)));
+}
+
+/* A tiny negative value must not become 0 in the product: its floor is -1. Where the product is 0, x itself is below 1. */
+LANES vf unless_zero(vf product, vf x) {
+  vm zero = v_above(v_set(1), v_and(v_bits(product), v_set(F32_MAGNITUDE)));
+  return f_of_bits(v_select(zero, v_bits(x), v_bits(product)));
+}
+
+LANES void bfp_batch(bool floors, const format_job *job, const float *x, uint8_t *codes) {
+  uint8_t exponent[VW], mantissas[BFP_BATCH];
+  float first[VW], second[VW];
+  unsigned faulty = bfp_exponents(x, exponent, first, second);
+  for (size_t v = 0; v < BFP_VECTORS; v += 4) {
+    vi m[4];
+    for (size_t u = v; u < v + 4; u++) {
+      vf scale = f_of_blocks_of_8(first + u * BLOCKS_OF_8), more = f_of_blocks_of_8(second + u * BLOCKS_OF_8);
+      vf steps = f_mul(f_mul(f_load(x + u * VW), scale), more);
+      if (floors) steps = f_floor(unless_zero(steps, f_load(x + u * VW)));
+      m[u - v] = v_rounded(f_min(steps, f_set(127)));
+    }
+    b_store(mantissas + v * VW, b_of(m));
+  }
+  for (size_t b = 0; b < VW; b++) {
+    codes[b * BFP_BYTES] = exponent[b];
+    memcpy(codes + b * BFP_BYTES + 1, mantissas + b * 8, 8);
+  }
+  for (; faulty; faulty &= faulty - 1) {
+    size_t b = (size_t)__builtin_ctz(faulty);
+    bfp16_encode(job, x + b * 8, 8, codes + b * BFP_BYTES, NULL);
+  }
+}
+
+LANES void bfp_encode_as(bool floors, const format_job *job, const float *x, size_t n, uint8_t *codes) {
+  size_t i = 0;
+  for (; i + BFP_BATCH <= n; i += BFP_BATCH) bfp_batch(floors, job, x + i, codes + i / 8 * BFP_BYTES);
+  if (i == n) return;
+  float padded[BFP_BATCH] = {0};
+  uint8_t rest[VW * BFP_BYTES];
+  memcpy(padded, x + i, (n - i) * sizeof *x);
+  bfp_batch(floors, job, padded, rest);
+  memcpy(codes + i / 8 * BFP_BYTES, rest, (n - i) / 8 * BFP_BYTES);
+}
+
+static void vector_bfp16_encode(const format_job *job, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
+  (void)scales;
+  if (job->rounding == TW_ROUND_FLOOR)
+    bfp_encode_as(true, job, x, n, codes);
+  else
+    bfp_encode_as(false, job, x, n, codes);
+}
+
+/* 2^(e - 133), a subnormal f32 for e < 7. */
+LANES float bfp_scale(unsigned e) { return float_of(e > 6 ? (e - 6) << 23 : UINT32_C(1) << (16 + e)); }
+
+static void vector_bfp16_decode(const format_job *job, const uint8_t *codes, const uint8_t *scales, size_t n,
+                                float *x) {
+  size_t i = 0;
+  (void)scales;
+  for (; i + VW <= n; i += VW, codes += BLOCKS_OF_8 * BFP_BYTES) {
+    uint8_t mantissas[VW];
+    float scale[BLOCKS_OF_8];
+    bool faulty = false;
+    for (size_t b = 0; b < BLOCKS_OF_8; b++) {
+      memcpy(mantissas + 8 * b, codes + b * BFP_BYTES + 1, 8);
+      scale[b] = bfp_scale(codes[b * BFP_BYTES]);
+      faulty |= codes[b * BFP_BYTES] == 255;
+    }
+    if (faulty)
+      bfp16_decode(job, codes, NULL, VW, x + i);
+    else
+      f_store(x + i, f_mul(f_of_int(v_load_s8(mantissas)), f_of_blocks_of_8(scale)));
+  }
+  if (i < n) bfp16_decode(job, codes, NULL, n - i, x + i); /* one block */
+}

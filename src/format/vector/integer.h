@@ -1,0 +1,149 @@
+/* vector/integer.h - i8 and i4, and magnitudes. Special cases: integer.c.
+ *
+ * Groups of VW, 2 VW and multiples of 4 VW values go VW groups at a time: their scales come from one reduction and
+ * two divisions. Other groups go one by one: whole vectors, and the reference for the odd ones. */
+#include "format/vector/minifloat.h"
+
+enum { SMALL_GROUP = 256 }; /* groups up to this size are batched; a batch of them stays in the first-level cache */
+
+static uint32_t vector_magnitude(const float *x, size_t n) {
+  vi most[4] = {v_set(0), v_set(0), v_set(0), v_set(0)};
+  size_t i = 0;
+  for (; i + STEP <= n; i += STEP) {
+    for (size_t v = 0; v < 4; v++) most[v] = v_max(most[v], v_and(v_load(x + i + v * VW), v_set(F32_MAGNITUDE)));
+  }
+  uint32_t vectors = v_max_of(v_max(v_max(most[0], most[1]), v_max(most[2], most[3])));
+  uint32_t rest = magnitude_bits(x + i, n - i);
+  return vectors > rest ? vectors : rest;
+}
+
+LANES vi integer_code(vf x, vf inverse, float largest) {
+  return v_rounded(f_min(f_max(f_mul(x, inverse), f_set(-largest)), f_set(largest))); /* NaN: -largest */
+}
+
+LANES void integer_store(bool nibbles, uint8_t *codes, vb bytes) {
+  if (nibbles)
+    b_store_nibbles(codes, b_low_nibbles(bytes));
+  else
+    b_store(codes, bytes);
+}
+
+/* STEP values; vector v is multiplied with inverse[v * VW / group]. */
+LANES void integer_step(bool nibbles, const float *x, const float *inverse, size_t group, uint8_t *codes) {
+  vi code[4];
+  for (size_t v = 0; v < 4; v++)
+    code[v] = integer_code(f_load(x + v * VW), f_set(inverse[v * VW / group]), nibbles ? 7 : 127);
+  integer_store(nibbles, codes, b_of(code));
+}
+
+/* n values with one scale. */
+LANES void integer_run(bool nibbles, const float *x, size_t n, float inverse, uint8_t *codes) {
+  size_t per_byte = nibbles ? 2 : 1, i = 0;
+  if (inverse == 0) {
+    memset(codes, 0, (n + per_byte - 1) / per_byte);
+    return;
+  }
+  for (; i + STEP <= n; i += STEP) integer_step(nibbles, x + i, &inverse, STEP, codes + i / per_byte);
+  if (i < n) {
+    float padded[STEP] = {0};
+    uint8_t out[STEP];
+    memcpy(padded, x + i, (n - i) * sizeof *x);
+    integer_step(nibbles, padded, &inverse, STEP, out);
+    memcpy(codes + i / per_byte, out, (n - i + per_byte - 1) / per_byte);
+  }
+}
+
+/* Scales and inverses of VW groups; false if some need the care of format_scale_of. */
+LANES bool integer_scales(const float *x, size_t group, float largest, uint8_t *scales, float inverse[VW]) {
+  vi most[VW];
+  for (size_t g = 0; g < VW; g++) {
+    most[g] = v_and(v_load(x + g * group), v_set(F32_MAGNITUDE));
+    for (size_t i = VW; i < group; i += VW)
+      most[g] = v_max(most[g], v_and(v_load(x + g * group + i), v_set(F32_MAGNITUDE)));
+  }
+  vi amax = v_max_across(most);
+  vf scale = f_div(f_of_bits(amax), f_set(largest)), one_over = f_div(f_set(1), scale);
+  v_store(scales, v_bits(scale));
+  f_store(inverse, one_over);
+  /* a finite amax other than 0, and a finite inverse */
+  unsigned plain = m_bits(f_less(one_over, f_set(float_of(F32_INFINITY)))) & m_bits(v_above(v_set(F32_INFINITY), amax));
+  return plain == (1u << VW) - 1;
+}
+
+LANES void integer_groups(bool nibbles, size_t group, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
+  size_t per_byte = nibbles ? 2 : 1, i = 0, g = 0;
+  float largest = nibbles ? 7 : 127, inverse[VW], scale;
+  bool batched = group <= SMALL_GROUP && (group == VW || group == 2 * VW || group % STEP == 0);
+  while (i < n) {
+    if (batched && i + VW * group <= n && integer_scales(x + i, group, largest, scales + 4 * g, inverse)) {
+      for (size_t at = 0; at < VW * group; at += STEP)
+        integer_step(nibbles, x + i + at, inverse + at / group, group, codes + (i + at) / per_byte);
+      i += VW * group;
+      g += VW;
+      continue;
+    }
+    size_t until = batched && i + VW * group <= n ? i + VW * group : n; /* those of a batch that need care, or all */
+    for (; i < until; i += group, g++) {
+      size_t length = n - i < group ? n - i : group;
+      format_scale_of(float_of(vector_magnitude(x + i, length)), largest, &scale, inverse);
+      store_f32(scales + 4 * g, scale);
+      integer_run(nibbles, x + i, length, *inverse, codes + i / per_byte);
+    }
+  }
+}
+
+LANES void integer_encode(bool nibbles, const format_job *job, const float *x, size_t n, uint8_t *codes,
+                          uint8_t *scales) {
+  switch (job->group) {
+  case 0: integer_run(nibbles, x, n, job->inverse, codes); return;
+  case 32: integer_groups(nibbles, 32, x, n, codes, scales); return; /* a constant: no division by the group's size */
+  case 64: integer_groups(nibbles, 64, x, n, codes, scales); return;
+  case 128: integer_groups(nibbles, 128, x, n, codes, scales); return;
+  default: integer_groups(nibbles, job->group, x, n, codes, scales);
+  }
+}
+
+static void vector_i8_encode(const format_job *job, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
+  integer_encode(false, job, x, n, codes, scales);
+}
+
+static void vector_i4_encode(const format_job *job, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
+  integer_encode(true, job, x, n, codes, scales);
+}
+
+LANES vf i4_value(vi nibble) { return f_of_int(v_sub(v_xor(nibble, v_set(8)), v_set(8))); }
+
+LANES vf integer_values(bool nibbles, const uint8_t *codes, size_t i) {
+  if (nibbles) return i4_value(v_load_nibbles(codes + i / 2));
+  return f_of_int(v_load_s8(codes + i));
+}
+
+LANES void integer_decode_run(bool nibbles, const uint8_t *codes, size_t n, float scale, float *x) {
+  size_t i = 0;
+  for (; i + VW <= n; i += VW) f_store(x + i, f_mul(integer_values(nibbles, codes, i), f_set(scale)));
+  for (; i < n; i++) {
+    int code = nibbles ? ((codes[i / 2] >> (i % 2 * 4) & 15) ^ 8) - 8 : (int8_t)codes[i];
+    x[i] = (float)code * scale;
+  }
+}
+
+LANES void integer_decode(bool nibbles, const format_job *job, const uint8_t *codes, const uint8_t *scales, size_t n,
+                          float *x) {
+  size_t per_byte = nibbles ? 2 : 1;
+  if (job->group == 0) {
+    integer_decode_run(nibbles, codes, n, job->scale, x);
+    return;
+  }
+  for (size_t i = 0; i < n; i += job->group, scales += 4) {
+    size_t length = n - i < job->group ? n - i : job->group;
+    integer_decode_run(nibbles, codes + i / per_byte, length, load_f32(scales), x + i);
+  }
+}
+
+static void vector_i8_decode(const format_job *job, const uint8_t *codes, const uint8_t *scales, size_t n, float *x) {
+  integer_decode(false, job, codes, scales, n, x);
+}
+
+static void vector_i4_decode(const format_job *job, const uint8_t *codes, const uint8_t *scales, size_t n, float *x) {
+  integer_decode(true, job, codes, scales, n, x);
+}

@@ -1,0 +1,147 @@
+/* lanes_avx2.h - the vocabulary of the vector kernels for AVX2 and F16C: VW = 8 lanes of 32 bits.
+ *
+ * lanes_avx512.h has the same names with 16 lanes, and says what they mean. */
+#ifndef TW_FORMAT_LANES_H
+#define TW_FORMAT_LANES_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+enum { VW = 8 };
+typedef __m256i vi;
+typedef __m256 vf;
+typedef __m256i vm; /* all bits of a lane, or none */
+
+#define LANES static inline __attribute__((always_inline))
+
+LANES vf f_load(const float *p) { return _mm256_loadu_ps(p); }
+LANES void f_store(float *p, vf a) { _mm256_storeu_ps(p, a); }
+LANES vf f_set(float x) { return _mm256_set1_ps(x); }
+LANES vf f_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+LANES vf f_add(vf a, vf b) { return _mm256_add_ps(a, b); }
+LANES vf f_div(vf a, vf b) { return _mm256_div_ps(a, b); }
+LANES vf f_max(vf a, vf b) { return _mm256_max_ps(a, b); }
+LANES vf f_min(vf a, vf b) { return _mm256_min_ps(a, b); }
+LANES vf f_floor(vf a) { return _mm256_floor_ps(a); }
+LANES vf f_of_bits(vi a) { return _mm256_castsi256_ps(a); }
+LANES vi v_bits(vf a) { return _mm256_castps_si256(a); }
+LANES vf f_of_int(vi a) { return _mm256_cvtepi32_ps(a); }
+LANES vi v_rounded(vf a) { return _mm256_cvtps_epi32(a); }
+LANES vm f_less(vf a, vf b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
+
+LANES vi v_load(const void *p) { return _mm256_loadu_si256(p); }
+LANES void v_store(void *p, vi a) { _mm256_storeu_si256(p, a); }
+LANES vi v_set(uint32_t x) { return _mm256_set1_epi32((int)x); }
+LANES vi v_and(vi a, vi b) { return _mm256_and_si256(a, b); }
+LANES vi v_or(vi a, vi b) { return _mm256_or_si256(a, b); }
+LANES vi v_or_and(vi a, vi b, vi c) { return _mm256_or_si256(a, _mm256_and_si256(b, c)); }
+LANES vi v_xor(vi a, vi b) { return _mm256_xor_si256(a, b); }
+LANES vi v_add(vi a, vi b) { return _mm256_add_epi32(a, b); }
+LANES vi v_sub(vi a, vi b) { return _mm256_sub_epi32(a, b); }
+LANES vi v_max(vi a, vi b) { return _mm256_max_epi32(a, b); }
+LANES vi v_min(vi a, vi b) { return _mm256_min_epi32(a, b); }
+#define v_srl(a, count) _mm256_srli_epi32(a, count)
+#define v_sll(a, count) _mm256_slli_epi32(a, count)
+LANES vi v_sllv(vi a, vi counts) { return _mm256_sllv_epi32(a, counts); }
+LANES vi v_srlv(vi a, vi counts) { return _mm256_srlv_epi32(a, counts); }
+LANES vm v_above(vi a, vi b) { return _mm256_cmpgt_epi32(a, b); }
+LANES vi v_select(vm m, vi a, vi b) { return _mm256_blendv_epi8(b, a, m); }
+LANES unsigned m_bits(vm m) { return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(m)); }
+
+LANES vi v_trit(vf y, vf threshold) {
+  vf minus = _mm256_sub_ps(_mm256_setzero_ps(), threshold);
+  vi up = v_bits(_mm256_cmp_ps(y, threshold, _CMP_GE_OQ)), down = v_bits(_mm256_cmp_ps(y, minus, _CMP_LE_OQ));
+  return v_add(v_sub(v_set(1), up), down); /* a true comparison is -1 */
+}
+
+LANES vi v_load_u8(const uint8_t *p) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)); }
+LANES vi v_load_s8(const uint8_t *p) { return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)); }
+LANES vi v_load_u16(const uint8_t *p) { return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)); }
+LANES vf f_load_f16(const uint8_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
+LANES void f_store_f16(uint8_t *p, vf a) {
+  _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+LANES vf f_load_e5m2(const uint8_t *p) {
+  __m128i halves = _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)p));
+  return _mm256_cvtph_ps(_mm_slli_epi16(halves, 8));
+}
+LANES void v_store_u16(uint8_t *p, const vi v[2]) {
+  vi low = v_set(0xFFFF), both = _mm256_packus_epi32(v_and(v[0], low), v_and(v[1], low));
+  _mm256_storeu_si256((__m256i *)p, _mm256_permute4x64_epi64(both, 0xD8));
+}
+LANES void v_store_u8(uint8_t *p, vi v) {
+  vi halves = _mm256_packus_epi32(v_and(v, v_set(0xFF)), _mm256_setzero_si256());
+  vi bytes = _mm256_packus_epi16(halves, _mm256_setzero_si256()); /* 4 in each 128-bit lane */
+  vi joined = _mm256_permutevar8x32_epi32(bytes, _mm256_set_epi32(7, 6, 5, 3, 2, 1, 4, 0));
+  _mm_storel_epi64((__m128i *)p, _mm256_castsi256_si128(joined));
+}
+
+typedef __m256i vb;
+LANES vb b_of(const vi v[4]) {
+  vi low = v_set(0xFF);
+  vi a = _mm256_packus_epi32(v_and(v[0], low), v_and(v[1], low)),
+     b = _mm256_packus_epi32(v_and(v[2], low), v_and(v[3], low));
+  /* dwords now: 0 of v0, v1, v2, v3, then 1 of them */
+  return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, b), _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0));
+}
+LANES void b_store(uint8_t *p, vb a) { _mm256_storeu_si256((__m256i *)p, a); }
+LANES vb b_low_nibbles(vb a) { return _mm256_and_si256(a, _mm256_set1_epi8(15)); }
+LANES void b_store_nibbles(uint8_t *p, vb a) {
+  vi pairs = _mm256_maddubs_epi16(a, _mm256_set1_epi16(0x1001));
+  vi bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(pairs, pairs), 0xD8);
+  _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(bytes));
+}
+LANES void b_store_6bit(uint8_t *p, vb a) {
+  vi pairs = _mm256_maddubs_epi16(a, _mm256_set1_epi16(0x4001));
+  vi fours = _mm256_madd_epi16(pairs, _mm256_set1_epi32(0x10000001));
+  const vi three_of_four =
+      _mm256_broadcastsi128_si256(_mm_set_epi8(-1, -1, -1, -1, 14, 13, 12, 10, 9, 8, 6, 5, 4, 2, 1, 0));
+  vi packed =
+      _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(fours, three_of_four), _mm256_set_epi32(7, 3, 6, 5, 4, 2, 1, 0));
+  _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(packed));
+  _mm_storel_epi64((__m128i *)(p + 16), _mm256_extracti128_si256(packed, 1));
+}
+LANES vi v_load_nibbles(const uint8_t *p) {
+  int four;
+  __builtin_memcpy(&four, p, sizeof four);
+  vi bytes = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(four));
+  return v_and(v_or(bytes, _mm256_slli_epi64(bytes, 28)), v_set(15));
+}
+LANES vi v_load_6bit(const uint8_t *p) { /* 6 bytes */
+  uint64_t word = 0;
+  __builtin_memcpy(&word, p, 6);
+  const vi spread = _mm256_set_epi8(-1, 5, 4, 3, -1, 5, 4, 3, -1, 5, 4, 3, -1, 5, 4, 3, -1, 2, 1, 0, -1, 2, 1, 0, -1, 2,
+                                    1, 0, -1, 2, 1, 0);
+  vi fours = _mm256_shuffle_epi8(_mm256_set1_epi64x((long long)word), spread);
+  return v_and(_mm256_srlv_epi32(fours, _mm256_set_epi32(18, 12, 6, 0, 18, 12, 6, 0)), v_set(63));
+}
+typedef struct f_table {
+  __m256 low, high;
+} f_table;
+LANES f_table t_load(const float table[16]) { return (f_table){_mm256_loadu_ps(table), _mm256_loadu_ps(table + 8)}; }
+LANES vf t_look_up(f_table t, vi index) {
+  vf low = _mm256_permutevar8x32_ps(t.low, index), high = _mm256_permutevar8x32_ps(t.high, index);
+  return _mm256_blendv_ps(low, high, f_of_bits(v_sll(index, 28)));
+}
+
+LANES vi max_of_4(const vi m[4]) {
+  vi a = v_max(_mm256_unpacklo_epi32(m[0], m[1]), _mm256_unpackhi_epi32(m[0], m[1]));
+  vi b = v_max(_mm256_unpacklo_epi32(m[2], m[3]), _mm256_unpackhi_epi32(m[2], m[3]));
+  return v_max(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
+}
+LANES vi v_max_across(const vi m[VW]) {
+  vi a = max_of_4(m), b = max_of_4(m + 4);
+  return v_max(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
+}
+enum { BLOCKS_OF_8 = 1 };
+LANES vi v_max_of_8(const vi m[VW]) { return v_max_across(m); }
+LANES vf f_of_blocks_of_8(const float *p) { return _mm256_set1_ps(*p); }
+LANES uint32_t v_max_of(vi a) {
+  __m128i m = _mm_max_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+  m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4E));
+  m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0xB1));
+  return (uint32_t)_mm_cvtsi128_si32(m);
+}
+LANES void v_stream(void *p, vi a) { _mm256_stream_si256((__m256i *)p, a); }
+
+#endif

@@ -1,0 +1,153 @@
+/* lanes_avx512.h - the vocabulary of the vector kernels for AVX-512 F, BW, DQ, VL, VBMI: VW = 16 lanes of 32 bits.
+ *
+ * lanes_avx2.h has the same names with 8 lanes. vi: lanes of integers, vf: of f32. */
+#ifndef TW_FORMAT_LANES_H
+#define TW_FORMAT_LANES_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+enum { VW = 16 };
+typedef __m512i vi;
+typedef __m512 vf;
+typedef __mmask16 vm; /* a condition per lane */
+
+#define LANES static inline __attribute__((always_inline))
+
+LANES vf f_load(const float *p) { return _mm512_loadu_ps(p); }
+LANES void f_store(float *p, vf a) { _mm512_storeu_ps(p, a); }
+LANES vf f_set(float x) { return _mm512_set1_ps(x); }
+LANES vf f_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+LANES vf f_add(vf a, vf b) { return _mm512_add_ps(a, b); }
+LANES vf f_div(vf a, vf b) { return _mm512_div_ps(a, b); }
+LANES vf f_max(vf a, vf b) { return _mm512_max_ps(a, b); } /* b if one is NaN */
+LANES vf f_min(vf a, vf b) { return _mm512_min_ps(a, b); }
+LANES vf f_floor(vf a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+LANES vf f_of_bits(vi a) { return _mm512_castsi512_ps(a); }
+LANES vi v_bits(vf a) { return _mm512_castps_si512(a); }
+LANES vf f_of_int(vi a) { return _mm512_cvtepi32_ps(a); }
+LANES vi v_rounded(vf a) { return _mm512_cvtps_epi32(a); } /* to nearest even */
+LANES vm f_less(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+
+LANES vi v_load(const void *p) { return _mm512_loadu_si512(p); }
+LANES void v_store(void *p, vi a) { _mm512_storeu_si512(p, a); }
+LANES vi v_set(uint32_t x) { return _mm512_set1_epi32((int)x); }
+LANES vi v_and(vi a, vi b) { return _mm512_and_si512(a, b); }
+LANES vi v_or(vi a, vi b) { return _mm512_or_si512(a, b); }
+LANES vi v_or_and(vi a, vi b, vi c) { return _mm512_ternarylogic_epi32(a, b, c, 0xF8); } /* a | (b & c) */
+LANES vi v_xor(vi a, vi b) { return _mm512_xor_si512(a, b); }
+LANES vi v_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
+LANES vi v_sub(vi a, vi b) { return _mm512_sub_epi32(a, b); }
+LANES vi v_max(vi a, vi b) { return _mm512_max_epi32(a, b); }
+LANES vi v_min(vi a, vi b) { return _mm512_min_epi32(a, b); }
+#define v_srl(a, count) _mm512_srli_epi32(a, count)
+#define v_sll(a, count) _mm512_slli_epi32(a, count)
+LANES vi v_sllv(vi a, vi counts) { return _mm512_sllv_epi32(a, counts); } /* counts above 31 give 0 */
+LANES vi v_srlv(vi a, vi counts) { return _mm512_srlv_epi32(a, counts); }
+LANES vm v_above(vi a, vi b) { return _mm512_cmpgt_epi32_mask(a, b); }
+LANES vi v_select(vm m, vi a, vi b) { return _mm512_mask_blend_epi32(m, b, a); } /* m ? a : b */
+LANES unsigned m_bits(vm m) { return m; }                                        /* bit i: lane i */
+
+/* Ternary code of y: 0 if y <= -threshold, 2 if y >= threshold, else 1. */
+LANES vi v_trit(vf y, vf threshold) {
+  vm up = _mm512_cmp_ps_mask(y, threshold, _CMP_GE_OQ);
+  vm down = _mm512_cmp_ps_mask(y, _mm512_sub_ps(_mm512_setzero_ps(), threshold), _CMP_LE_OQ);
+  return _mm512_mask_blend_epi32(up, _mm512_maskz_set1_epi32((__mmask16)~down, 1), _mm512_set1_epi32(2));
+}
+
+/* Bytes and halves from and to lanes. */
+LANES vi v_load_u8(const uint8_t *p) { return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)); }
+LANES vi v_load_s8(const uint8_t *p) { return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)); }
+LANES vi v_load_u16(const uint8_t *p) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)); }
+LANES vf f_load_f16(const uint8_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
+LANES void f_store_f16(uint8_t *p, vf a) {
+  _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+LANES vf f_load_e5m2(const uint8_t *p) { /* the upper byte of an f16 */
+  __m256i halves = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)p));
+  return _mm512_cvtph_ps(_mm256_slli_epi16(halves, 8));
+}
+LANES void v_store_u16(uint8_t *p, const vi v[2]) { /* the low halves of 2 VW lanes */
+  _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(v[0]));
+  _mm256_storeu_si256((__m256i *)(p + 32), _mm512_cvtepi32_epi16(v[1]));
+}
+LANES void v_store_u8(uint8_t *p, vi v) { _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(v)); }
+
+/* The low bytes of 4 VW lanes, in order. */
+typedef __m512i vb;
+LANES vb b_of(const vi v[4]) {
+  const __m512i every4th =
+      _mm512_set_epi8(124, 120, 116, 112, 108, 104, 100, 96, 92, 88, 84, 80, 76, 72, 68, 64, 60, 56, 52, 48, 44, 40, 36,
+                      32, 28, 24, 20, 16, 12, 8, 4, 0, 124, 120, 116, 112, 108, 104, 100, 96, 92, 88, 84, 80, 76, 72,
+                      68, 64, 60, 56, 52, 48, 44, 40, 36, 32, 28, 24, 20, 16, 12, 8, 4, 0);
+  __m512i low = _mm512_permutex2var_epi8(v[0], every4th, v[1]), high = _mm512_permutex2var_epi8(v[2], every4th, v[3]);
+  return _mm512_mask_blend_epi64(0xF0, low, high);
+}
+LANES void b_store(uint8_t *p, vb a) { _mm512_storeu_si512(p, a); }
+LANES vb b_low_nibbles(vb a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
+/* Of 4 VW bytes below 16: pairs as nibbles, even one low. 2 VW bytes. */
+LANES void b_store_nibbles(uint8_t *p, vb a) {
+  __m512i pairs = _mm512_maddubs_epi16(a, _mm512_set1_epi16(0x1001));
+  _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi16_epi8(pairs));
+}
+/* Of 4 VW bytes below 64: a stream of 6-bit codes, first one lowest. 3 VW bytes. */
+LANES void b_store_6bit(uint8_t *p, vb a) {
+  __m512i pairs = _mm512_maddubs_epi16(a, _mm512_set1_epi16(0x4001));      /* c0 + 64 c1 */
+  __m512i fours = _mm512_madd_epi16(pairs, _mm512_set1_epi32(0x10000001)); /* + 4096 (c2 + 64 c3) */
+  const __m512i three_of_four =
+      _mm512_set_epi8(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 62, 61, 60, 58, 57, 56, 54, 53, 52, 50, 49, 48,
+                      46, 45, 44, 42, 41, 40, 38, 37, 36, 34, 33, 32, 30, 29, 28, 26, 25, 24, 22, 21, 20, 18, 17, 16,
+                      14, 13, 12, 10, 9, 8, 6, 5, 4, 2, 1, 0);
+  __m512i packed = _mm512_permutexvar_epi8(three_of_four, fours);
+  _mm256_storeu_si256((__m256i *)p, _mm512_castsi512_si256(packed));
+  _mm_storeu_si128((__m128i *)(p + 32), _mm512_extracti32x4_epi32(packed, 2));
+}
+/* VW codes of 4 or 6 bits; reads just their bytes. */
+LANES vi v_load_nibbles(const uint8_t *p) {
+  __m512i bytes = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)p)); /* both of a pair's lanes see its byte */
+  return _mm512_and_si512(_mm512_or_si512(bytes, _mm512_slli_epi64(bytes, 28)), _mm512_set1_epi32(15));
+}
+LANES vi v_load_6bit(const uint8_t *p) {
+  const __m128i spread = _mm_set_epi8(-1, 11, 10, 9, -1, 8, 7, 6, -1, 5, 4, 3, -1, 2, 1, 0);
+  int last;
+  __builtin_memcpy(&last, p + 8, sizeof last);
+  __m128i bytes = _mm_insert_epi32(_mm_loadl_epi64((const __m128i *)p), last, 2);
+  __m512i fours = _mm512_permutexvar_epi32(_mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0),
+                                           _mm512_castsi128_si512(_mm_shuffle_epi8(bytes, spread)));
+  __m512i counts = _mm512_set_epi32(18, 12, 6, 0, 18, 12, 6, 0, 18, 12, 6, 0, 18, 12, 6, 0);
+  return _mm512_and_si512(_mm512_srlv_epi32(fours, counts), _mm512_set1_epi32(63));
+}
+/* Entry i of a table of 16 f32 for each lane's low 4 bits. */
+typedef struct f_table {
+  __m512 entries;
+} f_table;
+LANES f_table t_load(const float table[16]) { return (f_table){_mm512_loadu_ps(table)}; }
+LANES vf t_look_up(f_table t, vi index) { return _mm512_permutexvar_ps(index, t.entries); }
+
+/* Lane i of the result: the largest of the VW lanes of m[i]. */
+LANES vi max_of_4(const vi m[4]) { /* by 128-bit lanes: their largest of m[0..3] */
+  vi a = v_max(_mm512_unpacklo_epi32(m[0], m[1]), _mm512_unpackhi_epi32(m[0], m[1]));
+  vi b = v_max(_mm512_unpacklo_epi32(m[2], m[3]), _mm512_unpackhi_epi32(m[2], m[3]));
+  return v_max(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+LANES vi max_of_lanes(vi a, vi b) { /* of 128-bit lanes 0|1, 2|3 of a, then of b */
+  return v_max(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xDD));
+}
+LANES vi v_max_across(const vi m[VW]) {
+  return max_of_lanes(max_of_lanes(max_of_4(m), max_of_4(m + 4)), max_of_lanes(max_of_4(m + 8), max_of_4(m + 12)));
+}
+/* VW blocks of 8 values lie in VW / 2 vectors: the largest of each. */
+LANES vi v_max_of_8(const vi m[VW / 2]) {
+  vi halves = max_of_lanes(max_of_4(m), max_of_4(m + 4)); /* blocks 0 2 4 6, 1 3 5 7, 8 10 12 14, 9 11 13 15 */
+  return _mm512_permutexvar_epi32(_mm512_set_epi32(15, 11, 14, 10, 13, 9, 12, 8, 7, 3, 6, 2, 5, 1, 4, 0), halves);
+}
+enum { BLOCKS_OF_8 = 2 }; /* in a vector */
+/* Lanes of blocks 0 and 1 of 8 values get p[0] and p[1]. */
+LANES vf f_of_blocks_of_8(const float *p) {
+  return _mm512_permutexvar_ps(_mm512_set_epi32(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0),
+                               _mm512_castps128_ps512(_mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)p))));
+}
+LANES uint32_t v_max_of(vi a) { return (uint32_t)_mm512_reduce_max_epi32(a); }
+LANES void v_stream(void *p, vi a) { _mm512_stream_si512(p, a); } /* aligned; around the caches */
+
+#endif

@@ -1,0 +1,28 @@
+/* vector/table.h - the table of an instruction set's kernels. */
+
+#define BOTH(name)                                                                                                     \
+  { vector_##name##_encode, vector_##name##_decode }
+#define VECTOR_KERNELS(name)                                                                                           \
+  {                                                                                                                    \
+    .isa = name,                                                                                                       \
+    .format = {[TW_FORMAT_F32] = {f32_encode, f32_decode},                                                             \
+               [TW_FORMAT_F16] = BOTH(f16),                                                                            \
+               [TW_FORMAT_BF16] = BOTH(bf16),                                                                          \
+               [TW_FORMAT_E4M3] = BOTH(e4m3),                                                                          \
+               [TW_FORMAT_E5M2] = BOTH(e5m2),                                                                          \
+               [TW_FORMAT_MXFP8_E4M3] = BOTH(mx_e4m3),                                                                 \
+               [TW_FORMAT_MXFP8_E5M2] = BOTH(mx_e5m2),                                                                 \
+               [TW_FORMAT_MXFP6_E3M2] = BOTH(mx_e3m2),                                                                 \
+               [TW_FORMAT_MXFP6_E2M3] = BOTH(mx_e2m3),                                                                 \
+               [TW_FORMAT_MXFP4] = BOTH(mx_e2m1),                                                                      \
+               [TW_FORMAT_MXINT8] = BOTH(mx_int8),                                                                     \
+               [TW_FORMAT_BFP16] = BOTH(bfp16),                                                                        \
+               [TW_FORMAT_I8] = BOTH(i8),                                                                              \
+               [TW_FORMAT_I4] = BOTH(i4),                                                                              \
+               [TW_FORMAT_I2_S] = BOTH(i2s),                                                                           \
+               [TW_FORMAT_TQ1_0] = BOTH(tq1),                                                                          \
+               [TW_FORMAT_TQ2_0] = BOTH(tq2),                                                                          \
+               [TW_FORMAT_TL1] = BOTH(tl1),                                                                            \
+               [TW_FORMAT_TL2] = BOTH(tl2)},                                                                           \
+    .magnitude = vector_magnitude, .stream = vector_stream, .fence = vector_fence                                      \
+  }
