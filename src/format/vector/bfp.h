@@ -8,7 +8,10 @@ enum { BFP_BATCH = 8 * VW, BFP_BYTES = 9, BFP_VECTORS = VW / BLOCKS_OF_8 };
 /* Exponents of VW blocks into exponent[]; the two factors whose product is 2^(133 - e). Bits of faulty blocks. */
 LANES unsigned bfp_exponents(const float *x, uint8_t exponent[VW], float first[VW], float second[VW]) {
   vi most[BFP_VECTORS];
-  for (size_t v = 0; v < BFP_VECTORS; v++) most[v] = v_and(v_load(x + v * VW), v_set(F32_MAGNITUDE));
+  for (size_t v = 0; v < BFP_VECTORS; v++) {
+    f_ahead(x + v * VW);
+    most[v] = v_and(v_load(x + v * VW), v_set(F32_MAGNITUDE));
+  }
   vi e = v_srl(v_max_of_8(most), 23), power = v_sub(v_set(133), e), half = v_min(power, v_set(127));
   v_store_u8(exponent, e);
   v_store(first, v_sll(v_add(half, v_set(127)), 23));
@@ -73,18 +76,16 @@ static void vector_bfp16_decode(const format_job *job, const uint8_t *codes, con
   size_t i = 0;
   (void)scales;
   for (; i + VW <= n; i += VW, codes += BLOCKS_OF_8 * BFP_BYTES) {
-    uint8_t mantissas[VW];
     float scale[BLOCKS_OF_8];
     bool faulty = false;
     for (size_t b = 0; b < BLOCKS_OF_8; b++) {
-      memcpy(mantissas + 8 * b, codes + b * BFP_BYTES + 1, 8);
       scale[b] = bfp_scale(codes[b * BFP_BYTES]);
       faulty |= codes[b * BFP_BYTES] == 255;
     }
     if (faulty)
       bfp16_decode(job, codes, NULL, VW, x + i);
     else
-      f_store(x + i, f_mul(f_of_int(v_load_s8(mantissas)), f_of_blocks_of_8(scale)));
+      f_store(x + i, f_mul(f_of_int(v_load_s8_pair(codes + 1, BFP_BYTES)), f_pair(scale)));
   }
   if (i < n) bfp16_decode(job, codes, NULL, n - i, x + i); /* one block */
 }

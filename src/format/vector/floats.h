@@ -41,14 +41,20 @@ LANES vi fp8_code(small_float f, vf y, float limit, uint32_t nan) {
 LANES void e4m3_step(const format_job *job, const float *x, uint8_t *codes) {
   float limit = job->overflow == TW_OVERFLOW_SATURATE ? 448 : 480;
   vi code[4];
-  for (int v = 0; v < 4; v++) code[v] = fp8_code(vector_e4m3, f_load(x + v * VW), limit, 0x7F);
+  for (size_t v = 0; v < 4; v++) {
+    f_ahead(x + v * VW);
+    code[v] = fp8_code(vector_e4m3, f_load(x + v * VW), limit, 0x7F);
+  }
   b_store(codes, b_of(code));
 }
 
 LANES void e5m2_step(const format_job *job, const float *x, uint8_t *codes) {
   float limit = job->overflow == TW_OVERFLOW_SATURATE ? 57344 : 65536;
   vi code[4];
-  for (int v = 0; v < 4; v++) code[v] = fp8_code(vector_e5m2, f_load(x + v * VW), limit, 0x7E);
+  for (size_t v = 0; v < 4; v++) {
+    f_ahead(x + v * VW);
+    code[v] = fp8_code(vector_e5m2, f_load(x + v * VW), limit, 0x7E);
+  }
   b_store(codes, b_of(code));
 }
 

@@ -31,8 +31,10 @@ LANES void integer_store(bool nibbles, uint8_t *codes, vb bytes) {
 /* STEP values; vector v is multiplied with inverse[v * VW / group]. */
 LANES void integer_step(bool nibbles, const float *x, const float *inverse, size_t group, uint8_t *codes) {
   vi code[4];
-  for (size_t v = 0; v < 4; v++)
+  for (size_t v = 0; v < 4; v++) {
+    f_ahead(x + v * VW);
     code[v] = integer_code(f_load(x + v * VW), f_set(inverse[v * VW / group]), nibbles ? 7 : 127);
+  }
   integer_store(nibbles, codes, b_of(code));
 }
 

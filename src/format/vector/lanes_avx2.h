@@ -15,10 +15,13 @@ typedef __m256i vm; /* all bits of a lane, or none */
 #define LANES static inline __attribute__((always_inline))
 
 LANES vf f_load(const float *p) { return _mm256_loadu_ps(p); }
+/* Into the cache what a loop over x needs soon; also beyond the end of x, where it does nothing. */
+LANES void f_ahead(const float *x) { _mm_prefetch((const char *)((uintptr_t)x + 4096), _MM_HINT_T0); }
 LANES void f_store(float *p, vf a) { _mm256_storeu_ps(p, a); }
 LANES vf f_set(float x) { return _mm256_set1_ps(x); }
 LANES vf f_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
 LANES vf f_add(vf a, vf b) { return _mm256_add_ps(a, b); }
+LANES vf f_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
 LANES vf f_div(vf a, vf b) { return _mm256_div_ps(a, b); }
 LANES vf f_max(vf a, vf b) { return _mm256_max_ps(a, b); }
 LANES vf f_min(vf a, vf b) { return _mm256_min_ps(a, b); }
@@ -108,8 +111,11 @@ LANES vi v_load_nibbles(const uint8_t *p) {
   return v_and(v_or(bytes, _mm256_slli_epi64(bytes, 28)), v_set(15));
 }
 LANES vi v_load_6bit(const uint8_t *p) { /* 6 bytes */
-  uint64_t word = 0;
-  __builtin_memcpy(&word, p, 6);
+  uint32_t first;
+  uint16_t last;
+  __builtin_memcpy(&first, p, sizeof first);
+  __builtin_memcpy(&last, p + 4, sizeof last);
+  uint64_t word = first | (uint64_t)last << 32;
   const vi spread = _mm256_set_epi8(-1, 5, 4, 3, -1, 5, 4, 3, -1, 5, 4, 3, -1, 5, 4, 3, -1, 2, 1, 0, -1, 2, 1, 0, -1, 2,
                                     1, 0, -1, 2, 1, 0);
   vi fours = _mm256_shuffle_epi8(_mm256_set1_epi64x((long long)word), spread);
@@ -136,6 +142,8 @@ LANES vi v_max_across(const vi m[VW]) {
 enum { BLOCKS_OF_8 = 1 };
 LANES vi v_max_of_8(const vi m[VW]) { return v_max_across(m); }
 LANES vf f_of_blocks_of_8(const float *p) { return _mm256_set1_ps(*p); }
+LANES vf f_pair(const float p[BLOCKS_OF_8]) { return _mm256_set1_ps(*p); } /* from registers */
+LANES vi v_load_s8_pair(const uint8_t *p, size_t apart) { return (void)apart, v_load_s8(p); }
 LANES uint32_t v_max_of(vi a) {
   __m128i m = _mm_max_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
   m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4E));

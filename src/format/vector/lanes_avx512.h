@@ -15,10 +15,13 @@ typedef __mmask16 vm; /* a condition per lane */
 #define LANES static inline __attribute__((always_inline))
 
 LANES vf f_load(const float *p) { return _mm512_loadu_ps(p); }
+/* Into the cache what a loop over x needs soon; also beyond the end of x, where it does nothing. */
+LANES void f_ahead(const float *x) { _mm_prefetch((const char *)((uintptr_t)x + 4096), _MM_HINT_T0); }
 LANES void f_store(float *p, vf a) { _mm512_storeu_ps(p, a); }
 LANES vf f_set(float x) { return _mm512_set1_ps(x); }
 LANES vf f_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
 LANES vf f_add(vf a, vf b) { return _mm512_add_ps(a, b); }
+LANES vf f_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
 LANES vf f_div(vf a, vf b) { return _mm512_div_ps(a, b); }
 LANES vf f_max(vf a, vf b) { return _mm512_max_ps(a, b); } /* b if one is NaN */
 LANES vf f_min(vf a, vf b) { return _mm512_min_ps(a, b); }
@@ -146,6 +149,14 @@ enum { BLOCKS_OF_8 = 2 }; /* in a vector */
 LANES vf f_of_blocks_of_8(const float *p) {
   return _mm512_permutexvar_ps(_mm512_set_epi32(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0),
                                _mm512_castps128_ps512(_mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)p))));
+}
+LANES vf f_pair(const float p[BLOCKS_OF_8]) { /* the same from registers */
+  return _mm512_insertf32x8(_mm512_set1_ps(p[0]), _mm256_set1_ps(p[1]), 1);
+}
+/* 8 signed bytes from p on, and 8 more `apart` bytes behind. */
+LANES vi v_load_s8_pair(const uint8_t *p, size_t apart) {
+  __m128i a = _mm_loadl_epi64((const __m128i *)p), b = _mm_loadl_epi64((const __m128i *)(p + apart));
+  return _mm512_cvtepi8_epi32(_mm_unpacklo_epi64(a, b));
 }
 LANES uint32_t v_max_of(vi a) { return (uint32_t)_mm512_reduce_max_epi32(a); }
 LANES void v_stream(void *p, vi a) { _mm512_stream_si512(p, a); } /* aligned; around the caches */

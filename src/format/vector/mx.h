@@ -15,6 +15,8 @@ LANES vi mx_code(small_float f, vf y) {
 }
 
 LANES vi mx_largest(const float *x) { /* by lanes, of one block */
+  f_ahead(x);
+  f_ahead(x + 16); /* 64 bytes: the next line */
   vi most = v_and(v_load(x), v_set(F32_MAGNITUDE));
   for (size_t v = 1; v < MX_VECTORS; v++) most = v_max(most, v_and(v_load(x + v * VW), v_set(F32_MAGNITUDE)));
   return most;
