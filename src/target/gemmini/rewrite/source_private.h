@@ -1,0 +1,32 @@
+/* source_private.h - the two ways of writing a stream as C: source_loops.c and source_table.c. */
+#ifndef TW_GEMMINI_REWRITE_SOURCE_PRIVATE_H
+#define TW_GEMMINI_REWRITE_SOURCE_PRIVATE_H
+
+#include "base/strings.h"
+#include "target/gemmini/rewrite/loops.h"
+#include "target/gemmini/rewrite/stream.h"
+
+/* What equal kinds of commands share; the rest are values. */
+typedef struct gm_kind {
+  uint8_t funct;
+  int8_t operand;    /* of the memory address; -1 = none */
+  bool local[2];     /* rs1, rs2 are local addresses with a row number as value */
+  uint64_t fixed[2]; /* what does not vary of rs1, rs2 */
+} gm_kind;
+
+/* Takes a command apart. TW_FAILED for memory that is no operand's. `*k` has no undefined bytes: it can be compared. */
+tw_status gm_split_command(const gm_stream *, const gm_event *, gm_kind *k, int64_t value[GM_LOOP_VALUES], tw_error *);
+
+/* Folds the stream; *weight is how many commands are left to write. `kinds`, of s->n, must live as long as *l. */
+tw_status gm_find_loops(const gm_stream *, gm_kind *kinds, gm_loops *l, tw_error *);
+/* The function's body, as loops. */
+void gm_write_loops(const gm_stream *, const gm_loops *, tw_text *);
+
+/* What stands before the function of a table, and its body: the commands in a table, and a loop that plays it. */
+tw_status gm_write_table(const gm_stream *, tw_text *before, tw_text *body, tw_error *);
+
+static inline const char *gm_load_name(int funct) {
+  return funct == GM_MVIN ? "mvin" : funct == GM_MVIN2 ? "mvin2" : "mvin3";
+}
+
+#endif
