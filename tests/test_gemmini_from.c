@@ -273,25 +273,61 @@ static void a_naive_program_becomes_a_fast_one(void **state) {
   yardstick_free(all, n);
 }
 
-static void the_hardware_loop_is_diagnosed_but_not_rewritten(void **state) {
+/* The best of the rewrites of a program, as one step. 0 if there is none; the program must be right after it. */
+static double best_single(const tw_problem *p, const char *source, size_t length) {
+  tw_program *program = NULL;
+  tw_menu menu;
+  const tw_schedule nothing = {0};
+  tw_error error = {0};
+  const yardstick y = {.problem = *p};
+  double best = 0;
+  must(gm_study(&config, p, source, length, 5, 1, NULL, &program, &error), &error);
+  must(gm_rewrites(program, &nothing, &menu, &error), &error);
+  for (size_t i = 0; i < menu.n; i++) {
+    tw_schedule one = nothing;
+    must(tw_schedule_add(&one, menu.item[i].step, &error), &error);
+    double cycles = cycles_after(program, &y, &one);
+    if (cycles > 0 && (best == 0 || cycles < best)) best = cycles;
+  }
+  tw_menu_free(&menu);
+  gm_forget(program);
+  return best;
+}
+
+static void hardware_loops_are_taken_apart(void **state) {
   (void)state;
   size_t n;
   yardstick *all = yardstick_load(&n);
-  for (size_t i = 0; i < n; i++) {
-    if (strcmp(all[i].program, "p51_hw_partial.c") != 0) continue;
-    tw_program *program = NULL;
-    tw_menu menu;
-    tw_diagnosis d;
-    const tw_schedule nothing = {0};
-    tw_error error = {0};
-    must(gm_study(&config, &all[i].problem, all[i].source, all[i].length, 5, 1, NULL, &program, &error), &error);
-    must(gm_rewrites(program, &nothing, &menu, &error), &error);
-    assert_int_equal(menu.n, 0);
-    must(gm_diagnose_program(program, 1, &d, &error), &error);
-    assert_true(d.n > 0);
-    gm_forget(program);
-  }
+  for (size_t i = 0; i < n; i++)
+    if (!strcmp(all[i].program, "p51_hw_partial.c")) {
+      double cycles = best_single(&all[i].problem, all[i].source, all[i].length);
+      print_message("%s: %.0f cycles, rewritten %.0f\n", all[i].program, (double)all[i].cycles, cycles);
+      assert_true(cycles > 0);
+    }
   yardstick_free(all, n);
+}
+
+/* Partial sums stay in the array over four products; C leaves with the last. */
+static void output_stationary_products_keep_their_sums(void **state) {
+  (void)state;
+  static const char source[] =
+      "void test(int8_t A[64][64], int8_t B[64][64], int8_t C[64][64]) {\n"
+      "config_st(64); gemmini_extended_config_ex(OUTPUT_STATIONARY, 0, 0, 1, 0, 0); config_ld(64, 1.0f, 16, 0);\n"
+      "for (int i = 0; i < 4; i++) for (int j = 0; j < 4; j++) {\n"
+      "  for (int k = 0; k < 4; k++) {\n"
+      "    mvin(&A[16 * i][16 * k], 0, 16, 16); mvin(&B[16 * k][16 * j], 16, 16, 16);\n"
+      "    preload(0xffffffff, k == 3 ? 0x80000000 : 0xffffffff, 16, 16, 16, 16);\n"
+      "    if (k) { compute_accumulated(0, 16, 16, 16, 16, 16); } else { compute_preloaded(0, 16, 16, 16, 16, 16); }\n"
+      "  }\n"
+      "  mvout(&C[16 * i][16 * j], 0x80000000, 16, 16);\n"
+      "} fence(); }\n";
+  const tw_problem p = square("m=64", "n=64", "k=64");
+  captured c;
+  capture(&c, &p, source, strlen(source));
+  const double start = (double)c.stream.run.core.cycles;
+  release(&c);
+  double cycles = best_single(&p, source, strlen(source));
+  assert_true(cycles > 0 && 2 * cycles < start);
 }
 
 int main(void) {
@@ -307,7 +343,8 @@ int main(void) {
       cmocka_unit_test(the_diagnosis_names_what_each_program_was_written_for),
       cmocka_unit_test(rewritten_programs_are_right),
       cmocka_unit_test(a_naive_program_becomes_a_fast_one),
-      cmocka_unit_test(the_hardware_loop_is_diagnosed_but_not_rewritten),
+      cmocka_unit_test(hardware_loops_are_taken_apart),
+      cmocka_unit_test(output_stationary_products_keep_their_sums),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,15 +4,17 @@
 
 #include "target/gemmini/rewrite/stream.h"
 
-static void add(gm_touch *list, int *n, const gm_config *c, uint32_t local, int rows, int stride) {
-  if (rows > 0) list[(*n)++] = (gm_touch){gm_unified(c, local), (uint32_t)rows, rows > 1 ? (uint32_t)stride : 1};
+static void add(gm_touch *list, int *n, const gm_config *c, uint32_t local, int rows, int cols, int stride) {
+  if (rows > 0 && cols > 0)
+    list[(*n)++] = (gm_touch){gm_unified(c, local), (uint32_t)rows, rows > 1 ? (uint32_t)stride : 1, (uint32_t)cols};
 }
 
 /* The blocks of a wide move, `apart` rows from one to the next. */
 static bool add_blocks(gm_touch *list, int *n, const gm_config *c, uint64_t block, int rows, int apart) {
-  int blocks = (gm_cols(block) + c->dim - 1) / c->dim;
+  int cols = gm_cols(block), blocks = (cols + c->dim - 1) / c->dim;
   if (blocks > GM_TOUCHES) return false;
-  for (int b = 0; b < blocks; b++) add(list, n, c, gm_local(block) + (uint32_t)(b * apart), rows, 1);
+  for (int b = 0; b < blocks; b++, cols -= c->dim)
+    add(list, n, c, gm_local(block) + (uint32_t)(b * apart), rows, cols < c->dim ? cols : c->dim, 1);
   return true;
 }
 
@@ -31,28 +33,47 @@ static bool load(gm_decoder *d, const gm_event *e, gm_access *a, const char **wh
   return true;
 }
 
+/* Pooling, or (pool_size alone) an image of pixels, one local row each: functional_dma.c, store_pooled, store_image. */
+static void store_image(const gm_config *c, const gm_store_registers *r, const gm_event *e, gm_access *a) {
+  uint32_t first = gm_unified(c, gm_local(e->rs2)), pixels = (uint32_t)(r->out_rows * r->out_cols);
+  uint32_t end = gm_is_acc(gm_local(e->rs2)) ? gm_unified_rows(c) : (uint32_t)gm_spad_rows(c);
+  if (pixels > end - first) pixels = end - first; /* those behind it are in no window, or the machine would have failed */
+  add(a->read, &a->n_reads, c, gm_local(e->rs2), (int)pixels, gm_cols(e->rs2), 1);
+  a->images = r->pool_stride ? r->pool_out_rows : r->out_rows;
+  a->memory_rows = r->pool_stride ? r->pool_out_cols : r->out_cols;
+  a->image_stride = (uint64_t)r->pool_out_dim * r->stride;
+}
+
 static bool store(gm_decoder *d, const gm_event *e, gm_access *a, const char **why) {
   const gm_config *c = d->config;
   const gm_store_registers *r = &d->registers.store;
-  *why = "a store with pooling, or wider than the machine's";
-  if (r->pool_size || r->pool_stride) return false;
-  if (!add_blocks(a->read, &a->n_reads, c, e->rs2, gm_rows(e->rs2), c->dim)) return false;
   bool full = gm_is_acc(gm_local(e->rs2)) && gm_is_full_width(gm_local(e->rs2));
+  *why = "a store wider than the machine's";
   a->address = e->rs1;
   a->stride = r->stride;
-  a->memory_rows = gm_rows(e->rs2);
   a->row_bytes = (uint64_t)gm_cols(e->rs2) * (uint64_t)(full ? gm_acc_bytes(c) : gm_input_bytes(c));
-  return true;
+  if (gm_pools(r)) {
+    store_image(c, r, e, a);
+    return true;
+  }
+  a->memory_rows = gm_rows(e->rs2);
+  return add_blocks(a->read, &a->n_reads, c, e->rs2, gm_rows(e->rs2), c->dim);
+}
+
+/* An operand of the array; transposed, its rows lie as columns. */
+static void add_operand(gm_access *a, const gm_config *c, uint64_t field, bool transposed, int stride) {
+  int rows = gm_rows(field), cols = gm_cols(field);
+  if (!gm_is_garbage(gm_local(field)))
+    add(a->read, &a->n_reads, c, gm_local(field), transposed ? cols : rows, transposed ? rows : cols, stride);
 }
 
 static void compute(gm_decoder *d, const gm_event *e, gm_access *a) {
   const gm_config *c = d->config;
   const gm_execute_registers *r = &d->registers.execute;
-  if (!gm_is_garbage(gm_local(e->rs1)))
-    add(a->read, &a->n_reads, c, gm_local(e->rs1), r->a_transposed ? gm_cols(e->rs1) : gm_rows(e->rs1), r->a_stride);
-  if (!gm_is_garbage(gm_local(e->rs2))) add(a->read, &a->n_reads, c, gm_local(e->rs2), gm_rows(e->rs2), 1);
+  add_operand(a, c, e->rs1, r->a_transposed, r->a_stride);
+  add_operand(a, c, e->rs2, !r->weight_stationary && r->b_transposed, 1);
   if (gm_is_garbage(gm_local(d->c))) return;
-  add(a->write, &a->n_writes, c, gm_local(d->c), gm_rows(d->c), r->c_stride);
+  add(a->write, &a->n_writes, c, gm_local(d->c), gm_rows(d->c), gm_cols(d->c), r->c_stride);
   a->accumulates = gm_is_acc(gm_local(d->c)) && gm_accumulates(gm_local(d->c));
   a->whole_rows = gm_cols(d->c) == c->dim;
 }
@@ -65,21 +86,15 @@ bool gm_decode_access(gm_decoder *d, const gm_event *e, gm_access *a, const char
   switch (e->funct) {
   case GM_FENCE:
   case GM_FLUSH: return true;
-  case GM_CONFIG:
-    if (!gm_registers_apply(&d->registers, d->config, &command, fault)) return false;
-    *why = "output-stationary computes";
-    return (e->rs1 & 3) != GM_CONFIG_EX || d->registers.execute.weight_stationary;
+  case GM_CONFIG: return gm_registers_apply(&d->registers, d->config, &command, fault);
   case GM_MVIN:
   case GM_MVIN2:
   case GM_MVIN3: return load(d, e, a, why);
   case GM_MVOUT: return store(d, e, a, why);
-  case GM_PRELOAD: {
-    const gm_execute_registers *r = &d->registers.execute;
+  case GM_PRELOAD:
     d->c = e->rs2;
-    if (!gm_is_garbage(gm_local(e->rs1)))
-      add(a->read, &a->n_reads, d->config, gm_local(e->rs1), r->b_transposed ? gm_cols(e->rs1) : gm_rows(e->rs1), 1);
+    add_operand(a, d->config, e->rs1, d->registers.execute.weight_stationary && d->registers.execute.b_transposed, 1);
     return true;
-  }
   case GM_COMPUTE_PRELOADED:
   case GM_COMPUTE_ACCUMULATED: compute(d, e, a); return true;
   default: *why = "the hardware loop, which decides by itself what it loads and when"; return false;

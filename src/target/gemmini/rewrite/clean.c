@@ -64,9 +64,9 @@ static void lines_close(lines *l) {
 /* The latest mark on the lines that an access touches; sets them to `mark` if that is not 0. False for memory that is
  * no operand's: nothing is known about it. */
 static bool touch_lines(lines *l, size_t *list[], const gm_access *a, size_t mark, size_t *latest) {
-  for (int r = 0; r < a->memory_rows; r++) {
+  for (int r = 0; r < gm_memory_rows(a); r++) {
     uint64_t offset;
-    int o = gm_stream_operand(l->stream, a->address + (uint64_t)r * a->stride, a->row_bytes, &offset);
+    int o = gm_stream_operand(l->stream, gm_memory_row(a, r), a->row_bytes, &offset);
     if (o < 0) return false;
     if (!list[o]) continue;
     for (uint64_t n = offset / LINE; n <= (offset + a->row_bytes - 1) / LINE; n++) {
@@ -147,9 +147,9 @@ tw_status gm_remove_loads(gm_stream *s, gm_change *change, tw_error *error) {
 /* Marks the lines of an access that have no mark since `kept`; were lines of `other` marked since then? The earliest
  * such mark goes to *met. False for memory that is no operand's. */
 static bool meet(lines *l, size_t *own[], size_t *other[], const gm_access *a, size_t mark, size_t kept, size_t *met) {
-  for (int r = 0; r < a->memory_rows; r++) {
+  for (int r = 0; r < gm_memory_rows(a); r++) {
     uint64_t offset;
-    int o = gm_stream_operand(l->stream, a->address + (uint64_t)r * a->stride, a->row_bytes, &offset);
+    int o = gm_stream_operand(l->stream, gm_memory_row(a, r), a->row_bytes, &offset);
     if (o < 0) return false;
     if (!own[o]) continue;
     for (uint64_t n = offset / LINE; n <= (offset + a->row_bytes - 1) / LINE; n++) {
@@ -205,7 +205,8 @@ tw_status gm_remove_fences(gm_stream *s, gm_change *change, tw_error *error) {
 
 typedef struct zeros {
   const gm_stream *stream;
-  size_t *pending; /* by row: 1 + the load of zeros that nobody has used yet */
+  size_t *pending; /* by row: 1 + the load of zeros that nobody has used yet ... */
+  uint32_t *cols;  /* ... and how many columns of them */
   bool *bad;       /* by command: this load of zeros must stay */
   bool changed;
 } zeros;
@@ -218,16 +219,32 @@ static void keep(zeros *z, const gm_touch *t) {
   }
 }
 
+/* Does a product that adds to these rows add to zeros alone, and to all of them? */
 static bool all_pending(const zeros *z, const gm_touch *t) {
   for (uint32_t r = 0; r < t->rows; r++) {
-    size_t p = z->pending[t->first + r * t->stride];
-    if (!p || z->bad[p - 1]) return false;
+    uint32_t row = t->first + r * t->stride;
+    size_t p = z->pending[row];
+    if (!p || z->bad[p - 1] || z->cols[row] != t->cols) return false;
   }
   return true;
 }
 
 static void clear(zeros *z, const gm_touch *t) {
   for (uint32_t r = 0; r < t->rows; r++) z->pending[t->first + r * t->stride] = 0;
+}
+
+/* Zeros on top of others that are wider leave some of those. */
+static void add_zeros(zeros *z, const gm_touch *t, size_t load) {
+  for (uint32_t r = 0; r < t->rows; r++) {
+    uint32_t row = t->first + r;
+    if (z->pending[row] && z->cols[row] > t->cols) {
+      const gm_touch wider = {row, 1, 1, z->cols[row]};
+      keep(z, &wider);
+      continue;
+    }
+    z->pending[row] = load + 1;
+    z->cols[row] = t->cols;
+  }
 }
 
 /* One pass over the stream; with `apply`, computes that start from zeros overwrite instead. */
@@ -246,8 +263,8 @@ static tw_status follow_zeros(zeros *z, gm_stream *s, bool apply, tw_error *erro
     bool zero = gm_is_load(e->funct) && !e->rs1 && gm_is_acc(gm_local(e->rs2)) && !a.accumulates;
     if (zero) {
       for (int t = 0; t < a.n_writes; t++)
-        for (uint32_t r = 0; r < a.write[t].rows; r++) z->pending[a.write[t].first + r] = i + 1;
-    } else if (gm_is_compute(e->funct) && a.accumulates && a.n_writes && a.whole_rows && all_pending(z, &a.write[0])) {
+        add_zeros(z, &a.write[t], i);
+    } else if (gm_is_compute(e->funct) && a.accumulates && a.n_writes && all_pending(z, &a.write[0])) {
       clear(z, &a.write[0]);
       if (apply) s->event[preload].rs2 &= ~(1ull << 30);
     } else {
@@ -258,8 +275,12 @@ static tw_status follow_zeros(zeros *z, gm_stream *s, bool apply, tw_error *erro
 }
 
 tw_status gm_remove_zero_fills(gm_stream *s, gm_change *change, tw_error *error) {
-  zeros z = {.stream = s, .pending = tw_new(gm_unified_rows(s->config), sizeof(size_t)), .bad = tw_new(s->n + 1, 1)};
-  tw_status status = z.pending && z.bad ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the analysis");
+  const uint32_t rows = gm_unified_rows(s->config);
+  zeros z = {.stream = s,
+             .pending = tw_new(rows, sizeof *z.pending),
+             .cols = tw_new(rows, sizeof *z.cols),
+             .bad = tw_new(s->n + 1, sizeof *z.bad)};
+  tw_status status = z.pending && z.cols && z.bad ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the analysis");
   *change = (gm_change){0};
   do {
     z.changed = false;
@@ -275,6 +296,7 @@ tw_status gm_remove_zero_fills(gm_stream *s, gm_change *change, tw_error *error)
     note(change, i);
   }
   free(z.pending);
+  free(z.cols);
   free(z.bad);
   return status;
 }
@@ -301,7 +323,7 @@ static tw_status widen(gm_stream *s, bool stores, gm_change *change, tw_error *e
     if (e->dead) continue;
     if (!gm_decode_access(&d, e, &a, &why)) return refuse(i, why, error);
     uint32_t local = gm_local(e->rs2);
-    bool mine = stores ? e->funct == GM_MVOUT && !(gm_is_acc(local) && gm_is_full_width(local))
+    bool mine = stores ? e->funct == GM_MVOUT && !gm_pools(&d.registers.store) && !(gm_is_acc(local) && gm_is_full_width(local))
                        : gm_is_load(e->funct) && (!gm_is_acc(local) || !e->rs1);
     int apart = stores || !mine ? s->config->dim : d.registers.load[gm_load_state(e->funct)].block_stride;
     if (mine && before && apart >= gm_rows(e->rs2) && continues(s, before, e, apart, bytes)) {

@@ -25,6 +25,7 @@ static bool find_uses(const gm_stream *s, uses *u) {
     const gm_event *e = &s->event[i];
     if (!gm_decode_access(&d, e, &a, &why)) return false;
     bool *list = e->funct == GM_PRELOAD ? u->weights : gm_is_compute(e->funct) ? u->activations : NULL;
+    if (list && !d.registers.execute.weight_stationary) return false; /* their operands enter together */
     for (int t = 0; list && t < a.n_reads; t++)
       for (uint32_t r = 0; r < a.read[t].rows; r++) list[a.read[t].first + r * a.read[t].stride] = true;
   }

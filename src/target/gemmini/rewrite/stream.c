@@ -19,22 +19,24 @@ typedef struct recorder {
   bool overflow;
 } recorder;
 
-static void record(recorder *r, int funct, uint64_t rs1, uint64_t rs2, uint64_t offered, uint64_t taken) {
-  gm_stream *s = r->stream;
+bool gm_stream_append(gm_stream *s, const gm_event *e) {
   if (s->n == s->room) {
     size_t room = s->room ? 2 * s->room : 4096;
     gm_event *event = room <= EVENTS_MAX ? tw_resize(s->event, room, sizeof *event) : NULL;
-    if (!event) {
-      r->overflow = true;
-      return;
-    }
+    if (!event) return false;
     s->event = event;
     s->room = room;
   }
+  s->event[s->n++] = *e;
+  return true;
+}
+
+static void record(recorder *r, int funct, uint64_t rs1, uint64_t rs2, uint64_t offered, uint64_t taken) {
   uint64_t gap = offered > r->done ? offered - r->done : 1;
   r->done = taken;
-  s->event[s->n++] =
-      (gm_event){.funct = (uint8_t)funct, .rs1 = rs1, .rs2 = rs2, .gap = gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX};
+  const gm_event e = {
+      .funct = (uint8_t)funct, .rs1 = rs1, .rs2 = rs2, .gap = gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX};
+  r->overflow |= !gm_stream_append(r->stream, &e);
 }
 
 static void on_command(void *context, const gm_command *c, uint64_t offered, uint64_t taken) {

@@ -58,6 +58,9 @@ tw_status gm_stream_copy(const gm_stream *from, gm_stream *out, tw_error *);
 void gm_stream_free_copy(gm_stream *);
 void gm_stream_free(gm_stream *);
 
+/* Adds an event at the end. False without memory, or beyond 8 million. */
+bool gm_stream_append(gm_stream *, const gm_event *);
+
 /* The operand that [address, address + bytes) belongs to, or -1; *offset in it. */
 int gm_stream_operand(const gm_stream *, uint64_t address, uint64_t bytes, uint64_t *offset);
 
@@ -66,6 +69,7 @@ int gm_stream_operand(const gm_stream *, uint64_t address, uint64_t bytes, uint6
 /* Rows first, first + stride, ... of both local memories in one numbering: the accumulator's follow the scratchpad's. */
 typedef struct gm_touch {
   uint32_t first, rows, stride;
+  uint32_t cols; /* elements of each row, from the first on */
 } gm_touch;
 
 enum { GM_TOUCHES = 8 };
@@ -76,7 +80,9 @@ typedef struct gm_access {
   bool whole_rows;  /* writes all elements of its rows */
   uint64_t address; /* in memory; 0 = none */
   uint64_t row_bytes, stride;
-  int memory_rows;
+  int memory_rows; /* stride bytes apart */
+  uint64_t image_stride;
+  int images; /* blocks of memory_rows, image_stride bytes apart: rows of pixels of a store with pooling */
 } gm_access;
 
 /* The state that decoding needs: configuration as the commands before left it. */
@@ -86,9 +92,19 @@ typedef struct gm_decoder {
   uint64_t c; /* of the latest preload: rs2 */
 } gm_decoder;
 
-/* Accesses of one command, in program order. C is counted at the compute, weights at the preload. False for what
- * rewrites do not handle (hardware loops, output-stationary, pooling), with the reason. */
+/* Accesses of one command, in program order. C is counted at the compute; what a preload brings into the array (weights,
+ * or the partial sums of output-stationary products) at the preload. A store with pooling reads all rows of its image,
+ * also those in no window. False, with the reason, for what is not taken apart: hardware loops (expand.h). */
 bool gm_decode_access(gm_decoder *, const gm_event *, gm_access *, const char **why);
+
+/* Row r of what an access touches in memory, r < gm_memory_rows. */
+static inline int gm_memory_rows(const gm_access *a) { return a->memory_rows * (a->images ? a->images : 1); }
+static inline uint64_t gm_memory_row(const gm_access *a, int r) {
+  return a->address + (uint64_t)(r / a->memory_rows) * a->image_stride + (uint64_t)(r % a->memory_rows) * a->stride;
+}
+static inline bool gm_pools(const gm_store_registers *r) { return r->pool_size || r->pool_stride; }
+/* Where the stationary operand comes from: B is preloaded, or, output-stationary, the second operand of the compute. */
+static inline bool gm_is_weights(const gm_execute_registers *r, bool preload) { return r->weight_stationary == preload; }
 
 static inline bool gm_is_load(int funct) { return funct == GM_MVIN || funct == GM_MVIN2 || funct == GM_MVIN3; }
 static inline int gm_load_state(int funct) { return funct == GM_MVIN ? 0 : funct == GM_MVIN2 ? 1 : 2; }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "target/gemmini/rewrite/diagnose.h"
+#include "target/gemmini/rewrite/expand.h"
 #include "target/gemmini/rewrite/program.h"
 
 /* Is every command one that gm_decode_access understands? */
@@ -14,12 +15,6 @@ static bool is_plain(const gm_stream *s) {
   for (size_t i = 0; i < s->n; i++)
     if (!gm_decode_access(&d, &s->event[i], &a, &why)) return false;
   return true;
-}
-
-static bool loops_in_hardware(const gm_stream *s) {
-  for (size_t i = 0; i < s->n; i++)
-    if (s->event[i].funct == GM_LOOP_WS || s->event[i].funct == GM_LOOP_CONV) return true;
-  return false;
 }
 
 tw_status gm_study(const gm_config *config, const tw_problem *problem, const char *source, size_t length, uint64_t seed,
@@ -33,7 +28,8 @@ tw_status gm_study(const gm_config *config, const tw_problem *problem, const cha
   if (status == TW_OK) status = tw_case_make(&p->problem, seed + 1, jobs, &other, error);
   if (status == TW_OK) status = gm_stream_capture(config, &p->problem, source, length, &data, stop, &p->stream, error);
   if (status == TW_OK) status = gm_stream_compare(&p->stream, &other, error);
-  if (status == TW_OK && !loops_in_hardware(&p->stream)) status = gm_stream_replay(&p->stream, &other, error);
+  if (status == TW_OK && gm_has_hardware_loops(&p->stream)) status = gm_expand_loops(&p->stream, error);
+  if (status == TW_OK) status = gm_stream_replay(&p->stream, &other, error);
   p->plain = status == TW_OK && is_plain(&p->stream);
   tw_case_free(&data);
   tw_case_free(&other);
