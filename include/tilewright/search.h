@@ -79,8 +79,9 @@ typedef struct tw_improvement {
 } tw_improvement;
 
 /* Understands the program, says where its time goes, rewrites it as long as that pays, and, unless `rewrites_only`,
- * searches for a schedule of the same problem. TW_FAILED with one line if the program is wrong or cannot be understood.
- * Each kernel is checked like any candidate. */
+ * searches for a schedule of the same problem. `seconds` is for both, half of it at most for the rewrites. TW_FAILED with
+ * one line if the program is wrong; one that cannot be understood is not rewritten (diagnosis.fixed). TW_INTERRUPTED as
+ * for tw_search. Each kernel is checked like any candidate. */
 tw_status tw_improve(const tw_target *, const tw_problem *, const char *source, size_t length,
                      const tw_search_options *, bool rewrites_only, tw_improvement *out, tw_error *);
 void tw_improvement_free(tw_improvement *);

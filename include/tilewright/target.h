@@ -86,7 +86,8 @@ typedef struct tw_finding {
 
 enum { TW_FINDINGS_MAX = 24 };
 typedef struct tw_diagnosis {
-  size_t n; /* the most expensive first */
+  char fixed[300]; /* why the program cannot be rewritten; "" if it can */
+  size_t n;        /* the most expensive first */
   tw_finding finding[TW_FINDINGS_MAX];
 } tw_diagnosis;
 
@@ -127,8 +128,9 @@ struct tw_target {
   const char *(*prompt)(const tw_target *, const tw_problem *, const char *topic);
 
   /* A user's program as the start of a search. All five are there or none (NULL).
-   * study: measures the program, and understands it well enough to rewrite it, or refuses it with one line. `stop`
-   * must outlive the program: what takes long ends with TW_INTERRUPTED when it says so. */
+   * study: runs the program, TW_FAILED if it is wrong, and tries to understand it well enough to rewrite it; if it
+   * cannot, there are no rewrites, and the diagnosis says why. `stop` must outlive the program: what takes long ends
+   * with TW_INTERRUPTED when it says so. */
   tw_status (*study)(const tw_target *, const tw_problem *, const char *source, size_t length, uint64_t seed, int jobs,
                      const tw_stop *stop, tw_program **out, tw_error *);
   tw_status (*diagnose)(const tw_program *, int jobs, tw_diagnosis *out, tw_error *);

@@ -27,6 +27,7 @@ json_t *cli_json_improvement(const cli_subject *s, const tw_improvement *i) {
     json_array_append_new(diagnosis, finding);
   }
   json_object_set_new(object, "diagnosis", diagnosis);
+  if (i->diagnosis.fixed[0]) json_object_set_new(object, "not_rewritten", cli_json_text(i->diagnosis.fixed));
   json_object_set_new(rewrites, "schedule", cli_json_schedule(&i->rewrites));
   json_object_set_new(object, "rewrites", rewrites);
   if (i->searched) json_object_set_new(object, "search", json_way(s, i, &i->fresh));
@@ -45,8 +46,11 @@ void cli_print_improvement(const cli_subject *s, const char *name, const tw_impr
     printf("  %18s  %5.1f%%  %s\n", cli_print_cost(s->target, f->cost, cost), 100 * f->cost / start, f->what);
     if (f->example[0]) printf("  %18s  %6s  for instance %s\n", "", "", f->example);
   }
-  printf("\nrewrites of the program: %s, %.2fx\n", cli_print_cost(s->target, i->after.cost, cost),
-         start / i->after.cost);
+  if (i->diagnosis.fixed[0])
+    printf("\nnot rewritten: %s\n", i->diagnosis.fixed);
+  else
+    printf("\nrewrites of the program: %s, %.2fx\n", cli_print_cost(s->target, i->after.cost, cost),
+           start / i->after.cost);
   if (i->searched)
     printf("a fresh schedule:        %s, %.2fx\n", cli_print_cost(s->target, i->fresh.cost, cost),
            start / i->fresh.cost);

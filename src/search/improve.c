@@ -172,7 +172,10 @@ static tw_status compete(climb *k, tw_improvement *out) {
   tw_search_result fresh = {0};
   tw_search_result *r = &out->result;
   tw_error why = {0};
-  tw_status status = tw_search(k->target, k->problem, k->options, &fresh, &why);
+  tw_search_options options = *k->options;
+  if (options.seconds > 0) options.seconds -= tw_now() - k->started;
+  if (k->options->seconds > 0 && options.seconds <= 0) return TW_OK;
+  tw_status status = tw_search(k->target, k->problem, &options, &fresh, &why);
   if (fresh.source) {
     out->searched = true;
     out->fresh = fresh.best;
@@ -227,10 +230,13 @@ static tw_status fill(climb *k, const char *source, size_t length, const tw_meas
   return k->target->bound(k->target, k->problem, &r->bound, error);
 }
 
-static tw_status start_climb(climb *k, const char *source, size_t length, tw_program **program, tw_error *error) {
+/* Half of the time is for the rewrites, if a fresh schedule competes for the rest. */
+static tw_status start_climb(climb *k, const char *source, size_t length, bool rewrites_only, tw_program **program,
+                             tw_error *error) {
   const tw_search_options *o = k->options;
+  const double seconds = rewrites_only ? o->seconds : o->seconds / 2;
   const int jobs = o->jobs ? o->jobs : tw_cores();
-  k->stop = (tw_stop){.deadline = o->seconds > 0 ? k->started + o->seconds : 0, .interrupt = o->interrupt};
+  k->stop = (tw_stop){.deadline = seconds > 0 ? k->started + seconds : 0, .interrupt = o->interrupt};
   tw_status status = k->target->study(k->target, k->problem, source, length, o->seed, jobs, &k->stop, program, error);
   k->program = *program;
   if (status == TW_OK) status = tw_case_make(k->problem, o->seed, jobs, &k->data, error);
@@ -257,13 +263,15 @@ tw_status tw_improve(const tw_target *target, const tw_problem *problem, const c
   climb *k = calloc(1, sizeof *k);
   if (!k) return tw_fail(error, TW_MISSING, "no memory for the search");
   *k = (climb){.target = target, .problem = problem, .options = options, .started = tw_now()};
-  tw_status status = start_climb(k, source, length, &program, error);
+  tw_status status = start_climb(k, source, length, rewrites_only, &program, error);
   const tw_measurement start = k->best ? k->best->measured : (tw_measurement){0};
   if (status == TW_OK) status = target->diagnose(program, k->evaluator.jobs, &out->diagnosis, error);
   while (status == TW_OK && more && k->n_rungs < REWRITES_MAX && !is_stopped(k)) status = step(k, &more, error);
   if (status == TW_OK && !is_stopped(k)) status = confirm(k, error);
   if (status == TW_OK) status = fill(k, source, length, &start, out, error);
   if (status == TW_OK && !rewrites_only && !(options->interrupt && *options->interrupt)) status = compete(k, out);
+  if (status == TW_OK && options->interrupt && *options->interrupt)
+    status = tw_fail(error, TW_INTERRUPTED, "interrupted: this is what was found until then");
   out->result.wall_seconds = tw_now() - k->started;
   if (program) target->forget(program);
   if (k->best) tw_candidate_free(k->best);

@@ -219,7 +219,8 @@ tw_status gm_diagnose(const gm_stream *s, int jobs, tw_diagnosis *d, tw_error *e
   for (size_t i = 0; i < N_COUNTERFACTUALS && status == TW_OK; i++) {
     char example[200];
     if (t->of[i].status == TW_MISSING) status = tw_fail(error, TW_MISSING, "%s", t->of[i].error.text);
-    if (t->of[i].status != TW_OK || !t->of[i].change.count || t->of[i].cycles == UINT64_MAX) continue;
+    if (t->of[i].status != TW_OK || !t->of[i].change.count || t->of[i].cycles == UINT64_MAX || now == UINT64_MAX)
+      continue;
     double saved = t->of[i].cycles < now ? (double)(now - t->of[i].cycles) : 0;
     if (i == 0)
       same_bank = 2.0 * (double)t->of[i].change.count * s->config->dim; /* all of its rows count, see execute.c */

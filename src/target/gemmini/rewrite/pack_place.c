@@ -27,7 +27,7 @@ static bool link_same(gm_pack_state *p) {
   if (!table) return gm_pack_refuse(p, 0, "no memory");
   for (size_t i = 0; i < p->n_values; i++) {
     gm_value *v = &p->value[i];
-    if (v->first > v->last) continue;
+    if (v->first > v->last || v->next) continue; /* of values of several loads none is looked for again */
     size_t at = content_hash(v) & (size - 1);
     while (table[at] && !same_content(&p->value[table[at] - 1], v)) at = (at + 1) & (size - 1);
     v->same = table[at];

@@ -5,9 +5,13 @@
 
 #include "target/gemmini/rewrite/pack.h"
 
-typedef struct gm_value { /* what one load brings into the scratchpad */
+/* What one load brings into the scratchpad. Loads that an operand needs together are one value: the first of them
+ * stands for all, `next` leads to the others, which have no uses of their own. */
+typedef struct gm_value {
   gm_event load;
   size_t config;      /* with which it happens */
+  size_t joined;      /* 1 + the value that it is part of; 0: none */
+  size_t next, tail;  /* 1 + the next load of this value, 0: none; the last of them */
   uint32_t row, rows; /* as the program has it: first row, length with gaps */
   size_t before;      /* the product before which it stood */
   size_t first, last; /* products that use it; first > last: none */
@@ -19,7 +23,7 @@ typedef struct gm_value { /* what one load brings into the scratchpad */
 
 typedef struct gm_use {
   size_t value; /* 1 + ...; 0: none, or no scratchpad rows */
-  uint32_t offset;
+  uint32_t row; /* as the program has it */
 } gm_use;
 
 typedef struct gm_product { /* a preload and its compute */
@@ -57,6 +61,12 @@ static inline bool gm_pack_refuse(gm_pack_state *p, size_t where, const char *wh
   p->why = why;
   p->where = where + 1;
   return false;
+}
+/* The value that value i is part of. Shortens the way for the next time. */
+static inline size_t gm_whole_value(const gm_pack_state *p, size_t i) {
+  for (gm_value *v = p->value; v[i].joined; i = v[i].joined - 1)
+    if (v[v[i].joined - 1].joined) v[i].joined = v[v[i].joined - 1].joined;
+  return i;
 }
 static inline size_t gm_group_of(const gm_pack_state *p, size_t product) { return p->product[product].group; }
 

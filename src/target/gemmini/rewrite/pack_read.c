@@ -60,14 +60,55 @@ static void use(gm_pack_state *p, size_t v, size_t product_index, bool weights) 
   x->last = product_index;
 }
 
-/* The value that an operand lies in. False if it is none, or several. */
+/* The loads of y become loads of x, all in the order of the program. x begins before y. */
+static void merge_loads(gm_pack_state *p, size_t x, size_t y) {
+  gm_value *v = p->value;
+  size_t at = x, more = y + 1, end = v[x].tail > v[y].tail ? v[x].tail : v[y].tail;
+  if (v[x].tail < y) at = v[x].tail;
+  while (more) {
+    size_t next = v[at].next;
+    if (!next || more < next) {
+      v[at].next = more;
+      more = next;
+    }
+    at = v[at].next - 1;
+  }
+  v[x].tail = end;
+}
+
+/* An operand lies in both: they keep their place to each other, and come together. */
+static size_t join_values(gm_pack_state *p, size_t i, size_t k) {
+  i = gm_whole_value(p, i), k = gm_whole_value(p, k);
+  if (i == k) return i;
+  if (k < i) {
+    size_t other = i;
+    i = k, k = other;
+  }
+  gm_value *x = &p->value[i], *y = &p->value[k];
+  uint32_t end = x->row + x->rows > y->row + y->rows ? x->row + x->rows : y->row + y->rows;
+  merge_loads(p, i, k);
+  y->joined = i + 1;
+  if (y->row < x->row) x->row = y->row;
+  x->rows = end - x->row;
+  if (y->first <= y->last) {
+    x->weights = y->weights && (x->first > x->last || x->weights);
+    if (x->first > x->last || y->first < x->first) x->first = y->first;
+    if (y->last > x->last) x->last = y->last;
+    y->first = 1, y->last = 0;
+  }
+  return i;
+}
+
+/* The value that an operand lies in. False if a part of it was never loaded. */
 static bool read_operand(gm_pack_state *p, reader *r, const gm_touch *t, gm_use *u, bool weights) {
   if (t->first >= (uint32_t)gm_spad_rows(p->config)) return true; /* of the accumulator */
   size_t v = r->writer[t->first];
-  for (uint32_t k = 0; k < t->rows; k++)
-    if (r->writer[t->first + k * t->stride] != v || r->cols[t->first + k * t->stride] < t->cols) return false;
-  if (!v) return false;
-  *u = (gm_use){v, t->first - p->value[v - 1].row};
+  for (uint32_t k = 0; k < t->rows; k++) {
+    uint32_t row = t->first + k * t->stride;
+    if (!r->writer[row] || r->cols[row] < t->cols) return false;
+    v = 1 + join_values(p, v - 1, r->writer[row] - 1);
+  }
+  *u = (gm_use){v, t->first};
   use(p, v - 1, p->n_products, weights);
   return true;
 }
@@ -124,7 +165,7 @@ static bool read_load(gm_pack_state *p, reader *r, const gm_event *e, const gm_a
   const gm_touch *last = &a->write[a->n_writes - 1];
   *v = (gm_value){.load = *e, .config = setup, .row = a->write[0].first, .before = p->n_products, .first = 1};
   v->rows = last->first + last->rows - v->row;
-  v->leader = p->n_values++;
+  v->leader = v->tail = p->n_values++;
   for (int t = 0; t < a->n_writes; t++)
     for (uint32_t k = 0; k < a->write[t].rows; k++) {
       r->writer[a->write[t].first + k] = p->n_values;
@@ -141,7 +182,7 @@ static bool read_preload(gm_pack_state *p, reader *r, const gm_event *e, const g
   begin_window(p, r);
   join_windows(p, r, &a->read[0]);
   return read_operand(p, r, &a->read[0], &x->preloaded, gm_is_weights(&r->decoder.registers.execute, true)) ||
-         gm_pack_refuse(p, i, "an operand of a preload that no single load has brought");
+         gm_pack_refuse(p, i, "an operand of a preload of which a part was never loaded");
 }
 
 static bool read_compute(gm_pack_state *p, reader *r, const gm_event *e, const gm_access *a, size_t i) {
@@ -155,7 +196,7 @@ static bool read_compute(gm_pack_state *p, reader *r, const gm_event *e, const g
   for (int t = 0; t < a->n_reads; t++) {
     bool is_first = has_first && t == 0;
     if (!read_operand(p, r, &a->read[t], is_first ? &x->first : &x->second, !is_first && second_is_weights))
-      return gm_pack_refuse(p, i, "an operand that no single load has brought");
+      return gm_pack_refuse(p, i, "an operand of which a part was never loaded");
   }
   if (a->n_writes && a->write[0].first < (uint32_t)gm_spad_rows(p->config))
     return gm_pack_refuse(p, i, "a result that goes to the scratchpad");
@@ -200,6 +241,17 @@ static bool read_event(gm_pack_state *p, reader *r, size_t i) {
   case GM_FLUSH: return true;
   default: return read_load(p, r, e, &a, i);
   }
+}
+
+/* The loads of a value must all stand before its first use, or they would not be one. */
+static bool check_values(gm_pack_state *p) {
+  for (size_t i = 0; i < p->n_values; i++) {
+    const gm_value *v = &p->value[i];
+    for (size_t k = v->joined ? 0 : v->next; k; k = p->value[k - 1].next)
+      if (p->value[k - 1].before > v->first)
+        return gm_pack_refuse(p, 0, "an operand of several loads, of which one comes between its uses");
+  }
+  return true;
 }
 
 /* The accumulator rows of window `from` are those of `to`, or are added to them; from >= to. */
@@ -260,7 +312,7 @@ bool gm_pack_read(gm_pack_state *p) {
   free(r.writer);
   free(r.cols);
   free(r.acc_window);
-  if (!ok || !compress_windows(p)) return false;
+  if (!ok || !check_values(p) || !compress_windows(p)) return false;
   make_groups(p);
   return true;
 }

@@ -65,9 +65,10 @@ static int by_place(const void *x, const void *y) {
                                 : (a->order > b->order) - (a->order < b->order);
 }
 
-static gm_event moved_load(const gm_value *v) {
+/* A load of the value `whole`. */
+static gm_event moved_load(const gm_value *whole, const gm_value *v) {
   gm_event e = v->load;
-  e.rs2 = (e.rs2 & ~0xffffffffull) | v->new_row;
+  e.rs2 = (e.rs2 & ~0xffffffffull) | (whole->new_row + gm_local(e.rs2) - whole->row);
   return e;
 }
 
@@ -86,12 +87,11 @@ static size_t add_loads(gm_pack_state *p, gm_value **order, size_t n, item *out)
     for (size_t k = 0; i + k < end; k++) {
       const gm_value *v = order[i + k];
       size_t at = v->first > FIRST_LEAD ? v->first - FIRST_LEAD : 0;
-      if (!p->options.prefetch)
-        at = v->before;
-      else if (group)
-        at = spread_load(p, group - 1, k, end - i);
-      out[count] = (item){at, count, v->config, moved_load(v)};
-      count++;
+      if (p->options.prefetch && group) at = spread_load(p, group - 1, k, end - i);
+      for (const gm_value *x = v; x; x = x->next ? &p->value[x->next - 1] : NULL) {
+        out[count] = (item){p->options.prefetch ? at : x->before, count, x->config, moved_load(v, x)};
+        count++;
+      }
     }
     i = end;
   }
@@ -140,8 +140,8 @@ static void put_product(const gm_pack_state *p, output *o, const gm_product *x) 
       *field[i] = moved_acc(p, *field[i], x->window);
       continue;
     }
-    const gm_value *v = &p->value[p->value[use_of[i]->value - 1].leader];
-    *field[i] = (*field[i] & ~0xffffffffull) | (v->new_row + use_of[i]->offset);
+    const gm_value *own = &p->value[gm_whole_value(p, use_of[i]->value - 1)], *v = &p->value[own->leader];
+    *field[i] = (*field[i] & ~0xffffffffull) | (v->new_row + use_of[i]->row - own->row);
   }
   preload.rs2 = moved_acc(p, preload.rs2, x->window);
   put(o, preload);
@@ -160,9 +160,9 @@ static void put_first_configs(const gm_pack_state *p, output *o) {
 }
 
 bool gm_pack_write(gm_pack_state *p, gm_value **order, size_t n_loads) {
-  item *items = tw_new(n_loads + p->n_transfers + 1, sizeof *items);
+  item *items = tw_new(p->n_values + p->n_transfers + 1, sizeof *items);
   /* each may need a configuration of its own */
-  output o = {.p = p, .event = tw_new(2 * (n_loads + p->n_transfers) + 3 * p->n_products + 8, sizeof *o.event)};
+  output o = {.p = p, .event = tw_new(2 * (p->n_values + p->n_transfers) + 3 * p->n_products + 8, sizeof *o.event)};
   if (!items || !o.event) {
     free(items), free(o.event);
     return gm_pack_refuse(p, 0, "no memory");

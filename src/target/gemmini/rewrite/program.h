@@ -8,7 +8,7 @@
 struct tw_program {
   tw_problem problem;
   gm_stream stream;
-  bool plain; /* the accelerator does only what single commands tell it */
+  char fixed[300]; /* why its commands cannot be taken apart; "" if they can */
   int jobs;
 };
 

@@ -113,8 +113,7 @@ static bool is_in(const tw_schedule *s, const char *step) {
 static tw_status apply(const tw_program *p, const tw_schedule *s, gm_stream *out, tw_error *error) {
   gm_pack_options options = {0};
   bool packs = false;
-  if (!p->plain)
-    return tw_fail(error, TW_USAGE, "%s: the program's commands cannot be taken apart", s->n ? s->step[0] : "no step");
+  if (p->fixed[0]) return tw_fail(error, TW_USAGE, "%s: %s", s->n ? s->step[0] : "no step", p->fixed);
   tw_status status = gm_stream_copy(&p->stream, out, error);
   for (size_t i = 0; status == TW_OK && i < s->n; i++) {
     const struct rewrite *r = find_rewrite(s->step[i]);
@@ -186,7 +185,7 @@ static int by_prediction(const void *x, const void *y) {
 tw_status gm_rewrites(const tw_program *p, const tw_schedule *s, tw_menu *out, tw_error *error) {
   forecast f = {.program = p, .schedule = s};
   *out = (tw_menu){0};
-  if (!p->plain) return TW_OK;
+  if (p->fixed[0]) return TW_OK;
   tw_parallel_for(p->jobs, N_REWRITES + 1, predict, &f);
   if (tw_is_stopped(p->stream.stop)) return tw_fail(error, TW_INTERRUPTED, "stopped while looking for rewrites");
   tw_status status = TW_OK;

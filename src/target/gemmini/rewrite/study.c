@@ -1,36 +1,46 @@
 /* study.c - a program is run, recorded and understood, or refused; see rewrite.h. */
 #include "target/gemmini/rewrite/rewrite.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "target/gemmini/rewrite/diagnose.h"
 #include "target/gemmini/rewrite/expand.h"
 #include "target/gemmini/rewrite/program.h"
 
-/* Is every command one that gm_decode_access understands? */
-static bool is_plain(const gm_stream *s) {
-  gm_decoder d = {.config = s->config};
+/* Is the program its commands? Then they may be rewritten. TW_FAILED, with the reason, if not. */
+static tw_status understand(tw_program *p, const tw_case *other, tw_error *error) {
+  gm_decoder d = {.config = p->stream.config};
   gm_access a;
   const char *why;
-  for (size_t i = 0; i < s->n; i++)
-    if (!gm_decode_access(&d, &s->event[i], &a, &why)) return false;
-  return true;
+  tw_status status = gm_stream_compare(&p->stream, other, error);
+  if (status == TW_OK && gm_has_hardware_loops(&p->stream)) status = gm_expand_loops(&p->stream, error);
+  if (status == TW_OK) status = gm_stream_replay(&p->stream, other, error);
+  for (size_t i = 0; status == TW_OK && i < p->stream.n; i++)
+    if (!gm_decode_access(&d, &p->stream.event[i], &a, &why))
+      status = tw_fail(error, TW_FAILED, "command %zu: %s", i + 1, why);
+  return status;
 }
 
 tw_status gm_study(const gm_config *config, const tw_problem *problem, const char *source, size_t length, uint64_t seed,
                    int jobs, const tw_stop *stop, tw_program **out, tw_error *error) {
   tw_program *p = calloc(1, sizeof *p);
   tw_case data = {0}, other = {0};
+  tw_error why = {0};
   if (!p) return tw_fail(error, TW_MISSING, "no memory for the program");
   p->problem = *problem;
   p->jobs = jobs;
   tw_status status = tw_case_make(&p->problem, seed, jobs, &data, error);
   if (status == TW_OK) status = tw_case_make(&p->problem, seed + 1, jobs, &other, error);
   if (status == TW_OK) status = gm_stream_capture(config, &p->problem, source, length, &data, stop, &p->stream, error);
-  if (status == TW_OK) status = gm_stream_compare(&p->stream, &other, error);
-  if (status == TW_OK && gm_has_hardware_loops(&p->stream)) status = gm_expand_loops(&p->stream, error);
-  if (status == TW_OK) status = gm_stream_replay(&p->stream, &other, error);
-  p->plain = status == TW_OK && is_plain(&p->stream);
+  if (status == TW_OK) status = understand(p, &other, &why);
+  if (status == TW_FAILED && why.text[0]) {
+    snprintf(p->fixed, sizeof p->fixed, "%.299s", why.text);
+    status = TW_OK;
+  } else if (status != TW_OK && why.text[0] && error) {
+    *error = why;
+  }
   tw_case_free(&data);
   tw_case_free(&other);
   if (status != TW_OK)
@@ -41,7 +51,9 @@ tw_status gm_study(const gm_config *config, const tw_problem *problem, const cha
 }
 
 tw_status gm_diagnose_program(const tw_program *p, int jobs, tw_diagnosis *d, tw_error *error) {
-  return gm_diagnose(&p->stream, jobs, d, error);
+  tw_status status = gm_diagnose(&p->stream, jobs, d, error);
+  memcpy(d->fixed, p->fixed, sizeof d->fixed);
+  return status;
 }
 
 void gm_forget(tw_program *p) {
