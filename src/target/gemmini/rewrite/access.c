@@ -18,12 +18,23 @@ static bool add_blocks(gm_touch *list, int *n, const gm_config *c, uint64_t bloc
   return true;
 }
 
+/* Row r holds itself and up to repeats - 1 rows behind it, side by side; the last rows hold fewer. */
+static bool add_repeats(gm_access *a, const gm_config *c, uint64_t block, int repeats) {
+  int rows = gm_rows(block), cols = gm_cols(block), full = rows >= repeats ? rows - repeats + 1 : 0;
+  if (repeats > GM_TOUCHES) return false;
+  add(a->write, &a->n_writes, c, gm_local(block), full, repeats * cols, 1);
+  for (int r = full; r < rows; r++) add(a->write, &a->n_writes, c, gm_local(block) + (uint32_t)r, 1, (rows - r) * cols, 1);
+  return true;
+}
+
 static bool load(gm_decoder *d, const gm_event *e, gm_access *a, const char **why) {
   const gm_config *c = d->config;
   const gm_load_registers *r = &d->registers.load[gm_load_state(e->funct)];
   bool acc = gm_is_acc(gm_local(e->rs2));
-  *why = "a load wider than the machine's";
-  if (!add_blocks(a->write, &a->n_writes, c, e->rs2, gm_rows(e->rs2), r->block_stride)) return false;
+  *why = "a load wider than the machine's, or with more repeats of pixels than are followed";
+  if (r->pixel_repeats > 1) {
+    if (!add_repeats(a, c, e->rs2, r->pixel_repeats)) return false;
+  } else if (!add_blocks(a->write, &a->n_writes, c, e->rs2, gm_rows(e->rs2), r->block_stride)) return false;
   a->accumulates = acc && gm_accumulates(gm_local(e->rs2));
   a->whole_rows = gm_cols(e->rs2) % c->dim == 0;
   a->address = e->rs1;

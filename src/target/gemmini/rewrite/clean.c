@@ -324,7 +324,8 @@ static tw_status widen(gm_stream *s, bool stores, gm_change *change, tw_error *e
     if (!gm_decode_access(&d, e, &a, &why)) return refuse(i, why, error);
     uint32_t local = gm_local(e->rs2);
     bool mine = stores ? e->funct == GM_MVOUT && !gm_pools(&d.registers.store) && !(gm_is_acc(local) && gm_is_full_width(local))
-                       : gm_is_load(e->funct) && (!gm_is_acc(local) || !e->rs1);
+                       : gm_is_load(e->funct) && (!gm_is_acc(local) || !e->rs1) &&
+                             d.registers.load[gm_load_state(e->funct)].pixel_repeats <= 1;
     int apart = stores || !mine ? s->config->dim : d.registers.load[gm_load_state(e->funct)].block_stride;
     if (mine && before && apart >= gm_rows(e->rs2) && continues(s, before, e, apart, bytes)) {
       before->rs2 += (uint64_t)s->config->dim << 32;
