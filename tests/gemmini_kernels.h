@@ -94,7 +94,7 @@ static inline void *compile(const batch *b, char *directory) {
   for (int i = 0; i < b->n; i++)
     fprintf(file,
             "#define test test_%d\n%s\n#undef test\n#undef FULL\n#undef NONE\n#undef MIN\n#undef CUT_M\n#undef "
-            "CUT_N\n#undef CUT_K\n#undef CUT_C\n",
+            "CUT_N\n#undef CUT_K\n#undef CUT_C\n#undef CUT_S\n",
             i, b->source[i]);
   fprintf(file, "void reset(void) { reset_commands(); }\nint faults(void) { return commands_fault; }\n");
   fclose(file);

@@ -280,6 +280,8 @@ static void cost_counts_multiply_accumulates_and_every_operand_once(void **state
   assert_true(problem.op->bytes(&problem) == 2 * 10 * 9 * 3 + 27 * 5 + 20 + 2 * 8 * 7 * 5);
   problem = parse("n=1 h=8 w=8 c=3 k=5 r=3 s=3 pad=1 pool=2" I8);
   assert_true(problem.op->operations(&problem) == 64 * 5 * 27);
+  const tw_problem uncovered = parse("n=1 h=8 w=9 c=3 k=5 r=3 s=3 pad=1 pool=2 pool_stride=3" I8);
+  assert_true(problem.op->operations(&uncovered) == 6 * 6 * 5 * 27); /* rows 2 and 5, columns 2, 5 and 8 in no window */
   assert_true(problem.op->bytes(&problem) == 8 * 8 * 3 + 27 * 5 + 16 * 5);
 }
 

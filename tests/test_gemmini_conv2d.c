@@ -10,7 +10,7 @@ static const char int8[] = "gemmini-16x16-int8";
 /* --- random problems and schedules --------------------------------------------------------------------------- */
 
 static void random_step(tw_random *random, int dim, char step[TW_STEP_MAX]) {
-  switch (below(random, 16)) {
+  switch (below(random, 18)) {
   case 0:
   case 1:
   case 2:
@@ -37,8 +37,10 @@ static void random_step(tw_random *random, int dim, char step[TW_STEP_MAX]) {
   case 12: snprintf(step, TW_STEP_MAX, "loops %s", PICK(random, "rsck", "krsc", "csrk", "ckrs", "skcr")); return;
   case 13: snprintf(step, TW_STEP_MAX, "unroll %s", PICK(random, "rows", "runs")); return;
   case 14: snprintf(step, TW_STEP_MAX, "blocks %s", PICK(random, "even", "full")); return;
+  case 15:
+  case 16: snprintf(step, TW_STEP_MAX, "pack s=%d", 1 + below(random, 11)); return;
   default:
-    snprintf(step, TW_STEP_MAX, "%s", PICK(random, "hoist configs", "pipeline", "pipeline loads=4 stores=8"));
+    snprintf(step, TW_STEP_MAX, "%s", PICK(random, "hoist configs", "pipeline", "pipeline loads=9 stores=8"));
     return;
   }
 }
@@ -81,9 +83,8 @@ static tw_problem random_problem(tw_random *random, const gm_config *config, boo
       "n=%d h=%d w=%d c=%d k=%d r=%d s=%d stride=%d pad=%d pool=%d pool_stride=%d pool_pad=%d bias=%s relu=%d scale=%s "
       "layout=%s",
       1 + below(random, 3), r + room + below(random, 12), s + room + below(random, 40), channels(random),
-      channels(random), r, s, stride, pad, size, size ? 1 + below(random, 3) : 0, pool_pad,
-      PICK(random, "none", "row"), !wide && (pool_pad || below(random, 2)), wide ? "1" : "0.25",
-      PICK(random, "rsck", "rsck", "krsc"));
+      channels(random), r, s, stride, pad, size, size ? 1 + below(random, 3) : 0, pool_pad, PICK(random, "none", "row"),
+      !wide && (pool_pad || below(random, 2)), wide ? "1" : "0.25", PICK(random, "rsck", "rsck", "krsc"));
   return problem_of(config, "conv2d", words, wide);
 }
 
@@ -153,6 +154,52 @@ static void the_pipelined_kernel_runs_every_shape(void **state) {
   all_shapes_after("pipeline\nunroll runs\norder kp\n");
 }
 
+/* Few channels: columns of the kernel share blocks; all of them, all but some, and where the image is narrow. */
+static void the_packed_kernel_runs_shapes_of_few_channels(void **state) {
+  (void)state;
+  static const char *const few[] = {
+      "n=1 h=30 w=31 c=3 k=20 r=7 s=7 stride=2 pad=3 bias=row relu=1",
+      "n=1 h=40 w=40 c=3 k=64 r=7 s=7 stride=2 pad=3 pool=3 pool_stride=2 pool_pad=1 relu=1",
+      "n=2 h=13 w=40 c=1 k=24 r=11 s=11 stride=4 pad=2",
+      "n=2 h=9 w=9 c=8 k=17 r=3 s=3",
+      "n=1 h=12 w=300 c=5 k=6 r=2 s=5 pool=2",
+      "n=1 h=5 w=5 c=1 k=16 r=5 s=5",
+  };
+  static const char *const packs[] = {"pack s=2", "pack s=3"};
+  const gm_config config = read_config(int8);
+  for (size_t j = 0; j < 2; j++) {
+    batch b = {.config = &config};
+    for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
+      const tw_problem problem = problem_of(&config, "conv2d", few[i], false);
+      char text[64];
+      tw_schedule schedule;
+      snprintf(text, sizeof text, "pipeline\n%s\n", i == 3 ? "pack s=2" : packs[j]);
+      assert_int_equal(tw_schedule_parse(text, &schedule, NULL), TW_OK);
+      add(&b, &problem, &schedule);
+    }
+    run(&b);
+  }
+}
+
+/* The source is for people: no terms that add or multiply by nothing. */
+static void sources_have_no_neutral_terms(void **state) {
+  (void)state;
+  const gm_config config = read_config(int8);
+  tw_random random;
+  tw_random_seed(&random, 5);
+  for (int i = 0; i < 100; i++) {
+    const tw_problem problem = random_problem(&random, &config, false);
+    const tw_schedule schedule = random_schedule(&random, &config, &problem);
+    char *source = NULL;
+    assert_int_equal(gm_emit(&config, &problem, &schedule, &source, NULL), TW_OK);
+    static const char *const neutral[] = {" + 0;", " + 0,", " + 0)", " - 0;", " * 1;",
+                                          " * 1)", " * 1,", " / 1)", "(1 * "};
+    for (size_t j = 0; j < sizeof neutral / sizeof *neutral; j++)
+      if (strstr(source, neutral[j])) fail_msg("'%s' in\n%s", neutral[j], source);
+    free(source);
+  }
+}
+
 static void the_published_shapes_fit_the_goal_by_the_model(void **state) {
   (void)state;
   static const struct {
@@ -197,6 +244,11 @@ static void illegal_steps_are_refused_with_the_reason(void **state) {
   refused(shape, "hold b=panel", "order kp");
   refused(shape, "banks a=0 b=0", "different banks");
   refused(shape, "fill ahead", "buffers c=2");
+  refused(shape, "pipeline\npack s=2", "2 pixels of 64 channels do not fit a row of 16");
+  refused(shape, "pack 2", "malformed");
+  refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3", "pack s=3", "loads are ahead of their use");
+  refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3", "pipeline loads=4\npack s=3", "8 pairs");
+  refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3 layout=krsc", "pipeline\npack s=3", "layout=rsck only");
   refused("n=1 h=30 w=30 c=64 k=64 r=3 s=3 bias=row", "overwrite", "bias");
   refused("n=1 h=90 w=90 c=256 k=256 r=3 s=3", "hold b=whole", "KiB of scratchpad");
   refused("n=1 h=30 w=30 c=64 k=64 r=3 s=3 pool=4", "", "pool=2 or pool=3");
@@ -248,6 +300,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_plain_kernel_runs_every_shape),
       cmocka_unit_test(the_pipelined_kernel_runs_every_shape),
+      cmocka_unit_test(the_packed_kernel_runs_shapes_of_few_channels),
+      cmocka_unit_test(sources_have_no_neutral_terms),
       cmocka_unit_test(any_legal_schedule_is_right),
       cmocka_unit_test(whatever_the_menu_offers_is_legal_and_right),
       cmocka_unit_test(the_published_shapes_fit_the_goal_by_the_model),

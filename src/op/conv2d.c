@@ -225,10 +225,17 @@ static tw_status compare(const tw_problem *p, void *const expected[], void *cons
 
 /* ---- cost ---- */
 
-/* Products with padding count: a kernel without a case of its own for every edge makes them too. */
+static double needed(const tw_conv2d *v, int64_t results, int64_t windows) {
+  int64_t n = 0;
+  for (int64_t i = 0; i < results; i++) n += tw_conv2d_needs(v, i, windows);
+  return (double)n;
+}
+
+/* Products with padding count: a kernel without a case of its own for every edge makes them too. Results that no pooling
+ * window covers do not. */
 static double operations(const tw_problem *p) {
   tw_conv2d v = tw_conv2d_of(p);
-  return (double)v.n * (double)v.p * (double)v.q * (double)v.k * (double)(v.r * v.s * v.c);
+  return (double)v.n * needed(&v, v.p, v.out_h) * needed(&v, v.q, v.out_w) * (double)v.k * (double)(v.r * v.s * v.c);
 }
 
 static double bytes(const tw_problem *p) {

@@ -24,6 +24,14 @@ typedef struct tw_conv2d {
 
 tw_conv2d tw_conv2d_of(const tw_problem *);
 
+/* Does one of the `windows` pooling windows cover row (column) `result` of the convolution? Always without pooling. */
+static inline bool tw_conv2d_needs(const tw_conv2d *v, int64_t result, int64_t windows) {
+  if (!v->pool) return true;
+  int64_t last = (result + v->pool_pad) / v->pool_stride;
+  if (last >= windows) last = windows - 1;
+  return result < last * v->pool_stride - v->pool_pad + v->pool;
+}
+
 /* buffers: input, weights, [bias,] output. */
 void tw_conv2d_reference(const tw_conv2d *, void *const buffers[], int threads);
 

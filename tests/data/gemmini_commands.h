@@ -16,7 +16,7 @@ static elem_t weights[DIM][DIM];
 static uint64_t preloaded_b, preloaded_c;
 static struct {
   long stride;
-  int block;
+  int block, pixels; /* pixels: a row is written so often, each time a pixel further right and a row up */
 } load_config[3];
 static long store_stride;
 static int store_relu;
@@ -50,6 +50,10 @@ static bool in_range(uint32_t address, int rows) {
 static void run_mvin(int id, const void *from, uint64_t o) {
   const int cols = columns(o), rows = rows_of(o);
   if (rows < 1 || rows > DIM || cols < 1 || cols > 4 * DIM) commands_fault++;
+  if (load_config[id].pixels > 1 && (local(o) >> 31 || load_config[id].pixels * cols > DIM)) {
+    commands_fault++;
+    return;
+  }
   for (int x = 0; x < cols; x += DIM) {
     const uint32_t to = local(o) + (uint32_t)(x / DIM * load_config[id].block);
     if (!in_range(to, rows)) return;
@@ -60,7 +64,8 @@ static void run_mvin(int id, const void *from, uint64_t o) {
           acc[(to & 0x1fffffff) + r][y] =
               (to >> 30 & 1 ? acc[(to & 0x1fffffff) + r][y] : 0) + (row ? ((const acc_t *)row)[x + y] : 0);
         else
-          spad[to + r][y] = row ? ((const elem_t *)row)[x + y] : 0;
+          for (int i = 0; i < load_config[id].pixels; i++)
+            if (to + r >= i) spad[to + r - i][i * cols + y] = row ? ((const elem_t *)row)[x + y] : 0;
       }
   }
 }
@@ -154,7 +159,9 @@ static void run_mvout(void *to, uint64_t o) {
 
 #define config_ex(dataflow, act, stride, a_t, b_t)                                                                     \
   ((void)(a_stride = (stride), a_transposed = (a_t), b_transposed = (b_t)))
-#define config_ld(s, factor, b, id) ((void)(load_config[id].stride = (long)(s), load_config[id].block = (b)))
+#define gemmini_extended5_config_ld(s, factor, shrunk, b, repeats, id)                                                 \
+  ((void)(load_config[id].stride = (long)(s), load_config[id].block = (b), load_config[id].pixels = (repeats)))
+#define config_ld(s, factor, b, id) gemmini_extended5_config_ld(s, factor, false, b, 1, id)
 static void run_config_st(long stride, int relu, float scale) {
   memset(&pool, 0, sizeof pool);
   store_stride = stride;

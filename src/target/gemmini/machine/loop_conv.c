@@ -79,8 +79,8 @@ static uint64_t at(uint64_t base, uint64_t elements, int bytes) {
 
 static gm_command config_ld(int state_id, uint64_t stride, uint32_t block_stride, unsigned pixel_repeats) {
   return (gm_command){.funct = GM_CONFIG,
-                      .rs1 = scale_one | (uint64_t)(block_stride & 0xffff) << 16 | pixel_repeats << 8 | (uint64_t)state_id << 3 |
-                             GM_CONFIG_LD,
+                      .rs1 = scale_one | (uint64_t)(block_stride & 0xffff) << 16 | pixel_repeats << 8 |
+                             (uint64_t)state_id << 3 | GM_CONFIG_LD,
                       .rs2 = stride};
 }
 

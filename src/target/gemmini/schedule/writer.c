@@ -1,12 +1,34 @@
 /* writer.c - see writer.h. */
 #include "target/gemmini/schedule/writer.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+static bool continues_factor(const char *after) { return *after && strchr(" */%", *after) && strchr("*/%", after[1]); }
+static bool continues_number(char c) {
+  return c == '.' || c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'z');
+}
+
+/* Drops the terms that templates leave where a size is 0 or 1: " + 0", " - 0", " * 1", " / 1", and "1 * " of a factor. */
+static void drop_neutral(char *line) {
+  for (char *at = line; *at; at++) {
+    const bool operation = at[0] == ' ' && at[1] && at[2] == ' ' && at[3] && !continues_number(at[4]);
+    const bool sum = operation && strchr("+-", at[1]) && at[3] == '0' && !continues_factor(at + 4);
+    const bool product = operation && strchr("*/", at[1]) && at[3] == '1';
+    const bool factor =
+        at > line && strchr(" (", at[-1]) && strncmp(at, "1 * ", 4) == 0 && (at - line < 2 || !strchr("*/%", at[-2]));
+    if (sum || product || factor) {
+      memmove(at, at + 4, strlen(at + 4) + 1);
+      at -= at > line;
+    }
+  }
+}
 
 void gm_write_list(gm_writer *w, const char *format, va_list arguments) {
   char line[1024];
   vsnprintf(line, sizeof line, format, arguments);
+  drop_neutral(line);
   if (line[0] == '}') w->depth--;
   tw_text_add(&w->text, "%*s%s\n", 2 * w->depth, "", line);
   const char *brace = strrchr(line, '{');

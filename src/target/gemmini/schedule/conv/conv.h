@@ -18,6 +18,9 @@
  * pair of a run carries the next weights into the array and takes dim cycles however low it is
  * (ExecuteController.scala:285-302).
  *
+ * Where channels are few, `pack` columns of the kernel share a block: every row of the scratchpad holds that many
+ * neighbouring pixels (the mvin repeats them), every block of weights as many columns' channels one below the other.
+ *
  * Padding is loaded as zeros. With pooling a tile counts results of the pooling, and the results of the convolution that
  * two tiles need are computed for both.
  *
@@ -51,6 +54,7 @@ typedef struct gm_conv_plan {
   int tile_p, tile_q; /* rows, columns of a tile of the output */
   int tile_k, tile_c; /* blocks */
   int tile_r;         /* rows of the kernel in a step */
+  int pack;           /* columns of the kernel in a block: 1, or more where all channels of so many fit */
   bool pixels_outer;  /* order pk: all k for a tile of pixels; kp: all pixels for a tile of k */
   gm_operand_plan a, b;
   int c_buffers;
@@ -68,12 +72,14 @@ typedef struct gm_conv_plan {
 typedef struct gm_conv_layout {
   int tiles_y, tiles_x, tiles_k, chunks_r, chunks_c; /* tiles_y and tiles_x of each of the n images */
   gm_operand_layout a, b;
+  int taps;             /* blocks for the columns of the kernel: s, or fewer if packed */
   int rows, columns;    /* results of the convolution in a full tile */
   int dx, dy;           /* pixels of the input from column to column, row to row of a chunk */
   int a_stride;         /* columns of a chunk from result to result: the stride of compute */
   int row_step;         /* rows of a chunk from row to row of results */
   int chunk_h, chunk_w; /* rows and columns of a chunk */
   int a_row;            /* scratchpad rows from row to row of a chunk; a block of channels takes chunk_w of them */
+  int a_before;         /* of a slot, before the chunk: repeated pixels spill into them */
   int block, blocks;    /* pixels in a full block; blocks in a row of a full tile */
   int c_block, c_row, c_plane; /* accumulator rows from block to block of pixels, row to row (with pooling: the
                                 * columns of the tile), block of k to block of k */
@@ -83,7 +89,7 @@ typedef struct gm_conv_layout {
 
 /* Places for loads (stores) that shall come every `spread` pairs: levels are the four loops over blocks of weights, the
  * rows of pixels, the pairs of a row. */
-gm_slots gm_conv_slots(const gm_conv *, const gm_conv_plan *, const gm_conv_layout *, int spread);
+gm_slots gm_conv_slots(const gm_conv_plan *, const gm_conv_layout *, int spread);
 
 void gm_conv_plain(const gm_config *, const gm_conv *, gm_conv_plan *);
 /* Applies one step to a plan that is legal; what results may be illegal. */

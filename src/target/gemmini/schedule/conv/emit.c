@@ -12,54 +12,6 @@
 const gm_conv_place gm_conv_here = {"n", "y", "x", "k", "r", "c"};
 const gm_conv_place gm_conv_ahead = {"ln", "ly", "lx", "lk", "lr", "lc"};
 
-/* ---- sizes as expressions ---- */
-
-void gm_conv_left_text(int tile, int length, const char *place, char *out, size_t size) {
-  if (length % tile == 0)
-    snprintf(out, size, "%d", tile);
-  else if (length < tile)
-    snprintf(out, size, "%d", length);
-  else
-    snprintf(out, size, "MIN(%d, %d - %s)", tile, length, place);
-}
-
-void gm_conv_first_text(const gm_conv *v, const char *place, char *out, size_t size) {
-  if (v->pool_pad)
-    snprintf(out, size, "MAX(0, %s * %d - %d)", place, v->pool_stride, v->pool_pad);
-  else if (v->pool_stride > 1)
-    snprintf(out, size, "%s * %d", place, v->pool_stride);
-  else
-    snprintf(out, size, "%s", place);
-}
-
-/* Of `tile` rows or columns of the output at `place`: those of the convolution, of which there are `length`. */
-static void extent_text(const gm_conv *v, int tile, int out_length, int length, const char *place, char *out,
-                        size_t size) {
-  char left[64], first[96];
-  gm_conv_left_text(tile, out_length, place, left, sizeof left);
-  if (!v->pool) {
-    snprintf(out, size, "%s", left);
-    return;
-  }
-  gm_conv_first_text(v, place, first, sizeof first);
-  snprintf(out, size, "MIN(%d, (%s + %s - 1) * %d + %d) - %s", length, place, left, v->pool_stride,
-           v->pool - v->pool_pad, first);
-}
-
-void gm_conv_rows_text(const gm_conv_emitter *e, const char *place, char *out, size_t size) {
-  if (e->layout->tiles_y == 1)
-    snprintf(out, size, "%d", e->layout->rows);
-  else
-    extent_text(e->v, e->plan->tile_p, e->v->out_h, e->v->p, place, out, size);
-}
-
-void gm_conv_columns_text(const gm_conv_emitter *e, const char *place, char *out, size_t size) {
-  if (e->layout->tiles_x == 1)
-    snprintf(out, size, "%d", e->layout->columns);
-  else
-    extent_text(e->v, e->plan->tile_q, e->v->out_w, e->v->q, place, out, size);
-}
-
 /* ---- head of the source ---- */
 
 static void comment(gm_conv_emitter *e, const tw_problem *problem, const tw_schedule *schedule) {
@@ -97,7 +49,12 @@ static void constants(gm_conv_emitter *e) {
       "/* A value that the compiler takes as it is: it adds to it, and does not make a constant of every sum. */\n"
       "#define KEEP(x) asm volatile(\"\" : \"+r\"(x))\n",
       d);
-  if (e->v->c % d)
+  const int packed = e->plan->pack, rest = e->v->s % packed;
+  if (rest)
+    tw_text_add(
+        t, "#define CUT_S ((uint64_t)%d << 48) /* rows that the block of the last columns of the kernel lacks */\n",
+        (packed - rest) * e->v->c);
+  if (packed == 1 && e->v->c % d)
     tw_text_add(t, "#define CUT_C ((uint64_t)%d << 48) /* rows that the last block of c lacks */\n", d - e->v->c % d);
   if (e->v->k % d)
     tw_text_add(t, "#define CUT_K ((uint64_t)%d << 32) /* columns that the last block of k lacks */\n",
@@ -122,8 +79,12 @@ static void config_loads_and_stores(gm_conv_emitter *e) {
   const gm_conv *v = e->v;
   const long weights = v->transposed ? (long)v->r * v->s * v->c : v->k;
   gm_write(&e->out, "config_ld(%ld, 1.0f, %d, 2); /* weights */", weights * v->input_bytes, e->config->dim);
-  gm_write(&e->out, "config_ld(%ld, 1.0f, %d, 1); /* pixels */", (long)v->c * e->layout->dx * v->input_bytes,
-           e->layout->chunk_w);
+  const long pixel = (long)v->c * e->layout->dx * v->input_bytes;
+  if (e->plan->pack > 1)
+    gm_write(&e->out, "gemmini_extended5_config_ld(%ld, 1.0f, false, %d, %d, 1); /* pixels, each in %d rows */", pixel,
+             e->layout->chunk_w, e->plan->pack, e->plan->pack);
+  else
+    gm_write(&e->out, "config_ld(%ld, 1.0f, %d, 1); /* pixels */", pixel, e->layout->chunk_w);
   if (!e->plan->overwrite)
     gm_write(&e->out, "config_ld(0, 1.0f, %d, 0); /* %s */", e->config->dim, v->bias ? "bias" : "zeros");
   char scale[40];
@@ -256,10 +217,10 @@ static void next_panel(gm_conv_emitter *e, char name) {
 static void operands(gm_conv_emitter *e) {
   const gm_conv_layout *l = e->layout;
   char a[128], b[128];
-  gm_slot_text(&l->a, "a_slot", a, sizeof a);
+  gm_conv_chunk_text(l, "a_slot", a, sizeof a);
   gm_slot_text(&l->b, "b_slot", b, sizeof b);
   gm_write(&e->out, "uint64_t a_at = BLOCK(%d) + %s;", l->block, a);
-  gm_write(&e->out, "uint64_t b_at = BLOCK(%d) + %s;", e->config->dim, b);
+  gm_write(&e->out, "uint64_t b_at = BLOCK(%d) + %s;", gm_conv_weights_high(e), b);
   if (gm_conv_steps_each(l) > 1 && e->plan->overwrite)
     gm_write(&e->out, "const int step = %s;", l->chunks_r == 1 ? "c" : l->chunks_c == 1 ? "r" : "r + c");
 }
@@ -372,7 +333,9 @@ static void inner_loops(gm_conv_emitter *e) { tile_loops(e, !e->plan->pixels_out
 static void body(gm_conv_emitter *e) {
   const gm_conv_plan *p = e->plan;
   config_loads_and_stores(e);
-  gm_conv_emit_move_variables(e);
+  gm_write(&e->out, "/* what is still to be moved: where from, where to, how much */");
+  gm_conv_emit_load_variables(e);
+  gm_conv_emit_store_variables(e);
   if (p->prefetch > 0) prologue(e);
   gm_write(&e->out, "config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, %d, false, %s);", e->layout->a_stride,
            e->v->transposed ? "true" : "false");

@@ -28,9 +28,22 @@ void gm_conv_first_text(const gm_conv *, const char *place, char *out, size_t si
 void gm_conv_rows_text(const gm_conv_emitter *, const char *place, char *out, size_t size);
 void gm_conv_columns_text(const gm_conv_emitter *, const char *place, char *out, size_t size);
 
+/* Channels of the tile (step) of `tile` blocks at `place`: "MIN(64, 100 - c * 16)". */
+void gm_conv_channels_text(const gm_conv_emitter *, int tile, int length, const char *place, char *out, size_t size);
+/* Those channels where they are always as many, the rows of every chunk; 0 where they are not. */
+int gm_conv_fixed_channels(const gm_conv_emitter *, int tile, int length);
+int gm_conv_fixed_rows(const gm_conv_emitter *);
+/* Do all chunks have the same number of columns? */
+bool gm_conv_fixed_columns(const gm_conv_emitter *);
+/* Rows of a whole block of weights. */
+int gm_conv_weights_high(const gm_conv_emitter *);
+/* Where the chunk of A in `slot` begins. */
+void gm_conv_chunk_text(const gm_conv_layout *, const char *slot, char *out, size_t size);
+
 /* moves: units of chunks of A and B, of the tile that is stored, of the bias. They are set up (where from, where to, how
  * many), then done unit by unit, at once or among the pairs. */
-void gm_conv_emit_move_variables(gm_conv_emitter *);
+void gm_conv_emit_load_variables(gm_conv_emitter *);
+void gm_conv_emit_store_variables(gm_conv_emitter *);
 void gm_conv_emit_set_loads(gm_conv_emitter *, const gm_conv_place *);
 void gm_conv_emit_all_loads(gm_conv_emitter *);
 void gm_conv_emit_first_loads(gm_conv_emitter *); /* all, in the order in which the first step needs them */
@@ -38,6 +51,7 @@ void gm_conv_emit_set_stores(gm_conv_emitter *);  /* of the tile that is complet
 void gm_conv_emit_all_stores(gm_conv_emitter *);
 void gm_conv_emit_set_fill(gm_conv_emitter *, const char *buffer, const char *k);
 void gm_conv_emit_all_fill(gm_conv_emitter *);
+void gm_conv_emit_fill_unit(gm_conv_emitter *);
 /* One unit, if any is left; fills ahead are among the loads, or, where loads are not spread, among the stores. */
 void gm_conv_emit_some_loads(gm_conv_emitter *);
 void gm_conv_emit_some_stores(gm_conv_emitter *);

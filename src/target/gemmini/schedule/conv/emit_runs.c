@@ -64,9 +64,9 @@ static void row(runs *n, int y, bool first_of_run) {
     char low[48] = "";
     if (i == 0 && lack) snprintf(low, sizeof low, " - BLOCK(%d) + BLOCK(%d)", l->block, n->head);
     if (first_of_run && i == 0)
-      LINE("preload(b, c + %d%s, 0, 0, 0, 0);  compute_preloaded(a + %d%s, NONE, 0, 0, %d, %d);", c, low, a, low, d, d);
+      LINE("preload(B, C + %d%s, 0, 0, 0, 0);  compute_preloaded(A + %d%s, NONE, 0, 0, %d, %d);", c, low, a, low, d, d);
     else
-      LINE("preload(NONE, c + %d%s, %d, %d, 0, 0);  compute_accumulated(a + %d%s, NONE, 0, 0, %d, %d);", c, low, d, d,
+      LINE("preload(NONE, C + %d%s, %d, %d, 0, 0);  compute_accumulated(A + %d%s, NONE, 0, 0, %d, %d);", c, low, d, d,
            a, low, d, d);
     straight_slot(n);
   }
@@ -78,15 +78,15 @@ static void rolled_rows(runs *n) {
   row(n, 0, true);
   if (l->rows == 1) return;
   LINE("for (int yy = 1; yy < rows; yy++) {");
-  LINE("a += %d; c += %d;", l->row_step * l->a_row, row_of_c(n));
-  LINE("KEEP(a); KEEP(c);");
+  LINE("A += %d; C += %d;", l->row_step * l->a_row, row_of_c(n));
+  LINE("KEEP(A); KEEP(C);");
   n->pairs = 0;
   row(n, 0, false);
   slot(n, ROWS, "yy");
   LINE("}");
 }
 
-/* One run. `a`, `b` and `c` are its operands. */
+/* One run. A, B and C are its operands. */
 static void run(runs *n) {
   gm_conv_emitter *e = n->e;
   const gm_conv_layout *l = e->layout;
@@ -111,10 +111,73 @@ static const char *variable(char loop) { return loop == 'r' ? "rr" : loop == 's'
 static void bound_text(const gm_conv_emitter *e, char loop, char *out, size_t size) {
   switch (loop) {
   case 'r': gm_conv_left_text(e->plan->tile_r, e->v->r, "r", out, size); return;
-  case 's': snprintf(out, size, "%d", e->v->s); return;
+  case 's': snprintf(out, size, "%d", e->layout->taps); return;
   case 'c': gm_conv_left_text(e->plan->tile_c, e->v->cb, "c", out, size); return;
   default: gm_conv_left_text(e->plan->tile_k, e->v->kb, "k", out, size); return;
   }
+}
+
+/* Does a loop over blocks of weights always run once? */
+static bool once(const gm_conv_emitter *e, char loop) {
+  char bound[64];
+  bound_text(e, loop, bound, sizeof bound);
+  return strcmp(bound, "1") == 0;
+}
+
+/* " + rr * 74 + ss * 5" for strides of the four loops. */
+static void offset_text(const gm_conv_emitter *e, int r, int s, int c, int k, char *out, size_t size) {
+  const struct {
+    char loop;
+    int stride;
+  } terms[] = {{'r', r}, {'s', s}, {'c', c}, {'k', k}};
+  size_t n = 0;
+  *out = '\0';
+  for (int i = 0; i < 4; i++)
+    if (terms[i].stride && !once(e, terms[i].loop))
+      n += (size_t)snprintf(out + n, size - n, " + %s * %d", variable(terms[i].loop), terms[i].stride);
+}
+
+/* "c + cc == 6": is this the last of all `blocks` blocks? Only asked where there are more than one. */
+static void last_text(const gm_conv_emitter *e, const char *place, char loop, int tile, int blocks, char *out,
+                      size_t size) {
+  if (tile >= blocks)
+    snprintf(out, size, "%s == %d", variable(loop), blocks - 1);
+  else if (once(e, loop))
+    snprintf(out, size, "%s == %d", place, blocks - 1);
+  else
+    snprintf(out, size, "%s + %s == %d", place, variable(loop), blocks - 1);
+}
+
+/* What blocks of weights lack at the ends of channels, or of the kernel's columns: " - (kk == 2 ? CUT_K : 0)". */
+static void cuts_text(const gm_conv_emitter *e, char *out, size_t size) {
+  const gm_conv *v = e->v;
+  const gm_conv_plan *p = e->plan;
+  const int d = e->config->dim, packed = p->pack > 1;
+  const struct {
+    bool lacks;
+    const char *place, *name;
+    char loop;
+    int tile, blocks;
+  } cuts[] = {{packed && v->s % p->pack, "", "CUT_S", 's', e->layout->taps, e->layout->taps},
+              {!packed && v->c % d, "c", "CUT_C", 'c', p->tile_c, v->cb},
+              {v->k % d, "k", "CUT_K", 'k', p->tile_k, v->kb}};
+  size_t n = 0;
+  *out = '\0';
+  for (int i = 0; i < 3; i++) {
+    char last[64];
+    if (!cuts[i].lacks) continue;
+    last_text(e, cuts[i].place, cuts[i].loop, cuts[i].tile, cuts[i].blocks, last, sizeof last);
+    n += (size_t)snprintf(out + n, size - n, cuts[i].blocks > 1 ? " - (%2$s ? %1$s : 0)" : " - %s", cuts[i].name, last);
+  }
+}
+
+/* "step | rr | cc": true for all but the first run of a tile; "" where there is one alone. */
+static void later_text(const gm_conv_emitter *e, char *out, size_t size) {
+  size_t n = 0;
+  *out = '\0';
+  if (gm_conv_steps_each(e->layout) > 1) n += (size_t)snprintf(out, size, "step");
+  for (const char *x = "rsc"; *x; x++)
+    if (!once(e, *x)) n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " | " : "", variable(*x));
 }
 
 static void operands(runs *n) {
@@ -122,21 +185,25 @@ static void operands(runs *n) {
   const gm_conv *v = e->v;
   const gm_conv_plan *p = e->plan;
   const gm_conv_layout *l = e->layout;
-  const int d = e->config->dim;
-  char cuts[160] = "";
-  LINE("uint64_t a = a_at + rr * %d + ss + cc * %d;", l->a_row, l->chunk_w);
-  if (v->c % d) snprintf(cuts, sizeof cuts, " - (c + cc == %d ? CUT_C : 0)", v->cb - 1);
-  if (v->k % d) snprintf(cuts + strlen(cuts), sizeof cuts - strlen(cuts), " - (k + kk == %d ? CUT_K : 0)", v->kb - 1);
+  const int d = e->config->dim, taps = l->taps, across = p->tile_k * d, down = p->tile_c * d;
+  char a[96], b[96], c[64], cuts[160], later[48];
+  offset_text(e, l->a_row, p->pack, l->chunk_w, 0, a, sizeof a);
   if (v->transposed)
-    LINE("uint64_t b = b_at + ((kk * %d + rr) * %d + ss) * %d + cc * %d%s;", p->tile_r, v->s, p->tile_c * d, d, cuts);
+    offset_text(e, taps * down, down, d, p->tile_r * taps * down, b, sizeof b);
   else
-    LINE("uint64_t b = b_at + ((rr * %d + ss) * %d + cc) * %d + kk * %d%s;", v->s, p->tile_c, p->tile_k * d, d, cuts);
+    offset_text(e, taps * p->tile_c * across, p->tile_c * across, across, d, b, sizeof b);
+  offset_text(e, 0, 0, 0, l->c_plane, c, sizeof c);
+  cuts_text(e, cuts, sizeof cuts);
+  later_text(e, later, sizeof later);
+  LINE("uint64_t A = a_at%s;", a);
+  LINE("uint64_t B = b_at%s%s;", b, cuts);
   if (!p->overwrite)
-    LINE("uint64_t c = BLOCK(%d) + (c_at | 0x40000000) + kk * %d; /* accumulates */", l->block, l->c_plane);
+    LINE("uint64_t C = BLOCK(%d) + (c_at | 0x40000000)%s; /* accumulates */", l->block, c);
+  else if (*later)
+    LINE("uint64_t C = BLOCK(%d) + (%s ? c_at | 0x40000000 : c_at)%s; /* the first overwrites */", l->block, later, c);
   else
-    LINE("uint64_t c = BLOCK(%d) + (%srr | ss | cc ? c_at | 0x40000000 : c_at) + kk * %d; /* the first overwrites */",
-         l->block, gm_conv_steps_each(l) > 1 ? "step | " : "", l->c_plane);
-  LINE("KEEP(a); KEEP(b); KEEP(c);");
+    LINE("uint64_t C = BLOCK(%d) + c_at%s;", l->block, c);
+  LINE("KEEP(A); KEEP(B); KEEP(C);");
 }
 
 static void nest(runs *n) {
@@ -146,13 +213,13 @@ static void nest(runs *n) {
     char bound[64];
     const char *x = variable(loops[i]);
     bound_text(e, loops[i], bound, sizeof bound);
-    LINE("for (int %s = 0; %s < %s; %s++) {", x, x, bound, x);
+    if (!once(e, loops[i])) LINE("for (int %s = 0; %s < %s; %s++) {", x, x, bound, x);
   }
   operands(n);
   run(n);
   for (int i = ROWS - 1; i >= 0; i--) {
     slot(n, i, variable(loops[i]));
-    LINE("}");
+    if (!once(e, loops[i])) LINE("}");
   }
 }
 
@@ -160,8 +227,8 @@ static runs runs_of(gm_conv_emitter *e, int columns) {
   const gm_conv_layout *l = e->layout;
   runs n = {.e = e, .columns = columns, .blocks = gm_ceil_div(columns, l->block)};
   n.head = columns - (n.blocks - 1) * l->block;
-  n.loads = gm_conv_slots(e->v, e->plan, l, e->plan->spread_loads);
-  n.stores = gm_conv_slots(e->v, e->plan, l, e->plan->spread_stores);
+  n.loads = gm_conv_slots(e->plan, l, e->plan->spread_loads);
+  n.stores = gm_conv_slots(e->plan, l, e->plan->spread_stores);
   return n;
 }
 

@@ -16,8 +16,11 @@ static void shape_chunk(const gm_conv *v, const gm_conv_plan *p, gm_conv_layout 
   l->a_stride = v->stride / l->dx;
   l->row_step = v->stride / l->dy;
   l->chunk_h = (l->rows - 1) * l->row_step + p->tile_r;
-  l->chunk_w = (l->columns - 1) * l->a_stride + v->s;
+  /* The station takes a mvin that repeats pixels to end pack - 1 rows early: nobody needs those of a chunk's last. */
+  l->taps = gm_ceil_div(v->s, p->pack);
+  l->chunk_w = (l->columns - 1) * l->a_stride + v->s + p->pack - 1;
   l->a_row = p->tile_c * l->chunk_w;
+  l->a_before = p->pack - 1;
 }
 
 /* The tile in the accumulator. Without pooling a block of pixels has dim rows for each block of k, side by side, as a
@@ -39,11 +42,11 @@ static void shape_tile(const gm_config *config, const gm_conv *v, const gm_conv_
   }
 }
 
-gm_slots gm_conv_slots(const gm_conv *v, const gm_conv_plan *p, const gm_conv_layout *l, int spread) {
+gm_slots gm_conv_slots(const gm_conv_plan *p, const gm_conv_layout *l, int spread) {
   int trips[6] = {0, 0, 0, 0, l->rows, l->blocks};
   for (int i = 0; i < 4; i++) switch (p->loops[i]) {
     case 'r': trips[i] = p->tile_r; break;
-    case 's': trips[i] = v->s; break;
+    case 's': trips[i] = l->taps; break;
     case 'c': trips[i] = p->tile_c; break;
     default: trips[i] = p->tile_k; break;
     }
@@ -80,6 +83,26 @@ static tw_status check_levers(const gm_config *config, const gm_conv *v, const g
   if (p->store_width < 1 || p->store_width > gm_conv_widest_store(config, v))
     return tw_fail(error, TW_USAGE, "an mvout %smoves %d to %d columns at a time", v->pool ? "that pools " : "",
                    config->dim, config->dim * gm_conv_widest_store(config, v));
+  return TW_OK;
+}
+
+/* The station does not see the last pack - 1 rows that a mvin with repeated pixels writes (ReservationStation.scala:290):
+ * loads must stand where nobody is left in it who still reads what was in the slot before. */
+static tw_status check_packing(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, tw_error *error) {
+  if (p->pack == 1) return TW_OK;
+  if (p->pack * v->c > config->dim)
+    return tw_fail(error, TW_USAGE, "%d pixels of %d channels do not fit a row of %d: pack fewer", p->pack, v->c,
+                   config->dim);
+  if (v->transposed)
+    return tw_fail(error, TW_USAGE,
+                   "columns of the kernel are packed with layout=rsck only: there their weights lie "
+                   "one below the other");
+  const int pairs = gm_ceil_div(config->rs_execute, 2);
+  if (p->prefetch == 0 || p->spread_loads < pairs)
+    return tw_fail(error, TW_USAGE,
+                   "pixels can only be packed when loads are ahead of their use and %d pairs or more apart: use "
+                   "'pipeline loads=%d'",
+                   pairs, pairs);
   return TW_OK;
 }
 
@@ -123,8 +146,8 @@ static tw_status place_operands(const gm_config *config, const gm_conv *v, const
                             .tiles = l->tiles_k,
                             .steps = gm_conv_steps_each(l),
                             .prefetch = p->prefetch};
-  const int64_t a_rows = (int64_t)l->chunk_h * l->a_row;
-  const int64_t b_rows = (int64_t)p->tile_r * v->s * p->tile_c * p->tile_k * config->dim;
+  const int64_t a_rows = (int64_t)l->chunk_h * l->a_row + l->a_before;
+  const int64_t b_rows = (int64_t)p->tile_r * l->taps * p->tile_c * p->tile_k * config->dim;
   const int spad = gm_spad_rows(config);
   if (a_rows > spad || b_rows > spad || a.tiles > spad)
     return tw_fail(error, TW_USAGE, "a step's chunks do not fit the scratchpad: use smaller tiles");
@@ -160,6 +183,7 @@ tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *v, const gm_
   shape_chunk(v, p, l);
   shape_tile(config, v, p, l);
   tw_status status = check_levers(config, v, p, error);
+  if (status == TW_OK) status = check_packing(config, v, p, error);
   if (status == TW_OK) status = place_accumulator(config, p, l, error);
   if (status == TW_OK) status = check_pooling(config, v, p, l, error);
   return status == TW_OK ? place_operands(config, v, p, l, error) : status;

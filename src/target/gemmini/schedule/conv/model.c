@@ -54,8 +54,8 @@ static double core_cycles(const model *m, const tile *t, double runs, const gm_w
   const double row =
       gm_ceil_div(t->columns, m->l->block) * pair_instructions + (m->p->unroll == 1 ? row_instructions : 0);
   return runs * (run_instructions + t->rows * row) +
-         x->a_units * (m->v->pad ? padded_instructions : unit_instructions) + x->b_units * unit_instructions +
-         step_instructions;
+         x->a_units * (m->v->pad || m->p->pack > 1 ? padded_instructions : unit_instructions) +
+         x->b_units * unit_instructions + step_instructions;
 }
 
 static bool one_bank(const gm_config *config, const gm_operand_plan *p, const gm_operand_layout *l) {
@@ -71,27 +71,29 @@ static gm_walk_step step_of(const model *m, const tile *t, int r, int c) {
   const gm_conv_layout *l = m->l;
   const int d = m->config->dim, taps = gm_min(p->tile_r, v->r - r), blocks_c = gm_min(p->tile_c, v->cb - c);
   const int channels = gm_min(v->c - c * d, p->tile_c * d), outs = gm_min(v->k - t->k * d, p->tile_k * d);
-  const double runs = (double)taps * v->s * blocks_c * t->blocks_k, bytes = v->input_bytes;
+  const double runs = (double)taps * l->taps * blocks_c * t->blocks_k, bytes = v->input_bytes;
   const bool pixels_first = t->n == 0 && t->y == 0 && t->x == 0;
   gm_walk_step x = {.first = r == 0 && c == 0, .last = r + p->tile_r >= v->r && c + p->tile_c >= v->cb};
   x.pairs = runs * t->rows * gm_ceil_div(t->columns, l->block);
   if (p->a.hold == GM_STREAM || t->k == 0) {
-    const double rows = (t->rows - 1) * l->row_step + taps, columns = (t->columns - 1) * l->a_stride + v->s;
+    const double rows = (t->rows - 1) * l->row_step + taps,
+                 columns = (t->columns - 1) * l->a_stride + v->s + p->pack - 1;
     const int wide = gm_min(p->a.width * d, channels);
     const double pixels = rows * columns, pieces = ceil((double)channels / wide);
     x.a =
         gm_load_cycles(m->config, t->k == 0 || m->cold_again, pixels * channels * bytes, pixels * pieces, wide * bytes);
+    x.a = fmax(x.a, pixels * p->pack); /* a repeated pixel is written to one row a cycle */
     x.a_units = rows * ceil(columns / d);
     x.mvins += x.a_units * pieces;
-    x.rows += pixels * blocks_c;
-    x.stolen += m->a_steals ? pixels * blocks_c : 0;
+    x.rows += pixels * blocks_c * p->pack;
+    x.stolen += m->a_steals ? pixels * blocks_c * p->pack : 0;
   }
   if (p->b.hold == GM_STREAM || pixels_first) {
     const double rows = (double)taps * v->s * (v->transposed ? outs : channels);
     const int columns = v->transposed ? channels : outs, wide = gm_min(p->b.width * d, columns);
     const double pieces = ceil((double)columns / wide);
     x.b = gm_load_cycles(m->config, pixels_first || m->cold_again, rows * columns * bytes, rows * pieces, wide * bytes);
-    x.b_units = (double)taps * v->s * (v->transposed ? t->blocks_k : blocks_c);
+    x.b_units = (double)taps * l->taps * (v->transposed ? t->blocks_k : blocks_c);
     x.mvins += x.b_units * pieces;
     x.rows += rows * gm_ceil_div(columns, d);
     x.stolen += m->b_steals ? rows * gm_ceil_div(columns, d) : 0;
@@ -192,7 +194,7 @@ double gm_conv_predict_plan(const gm_config *config, const gm_conv *v, const gm_
   m.a_steals = one_bank(config, &p->a, &l->a);
   m.b_steals = false; /* weights are read for one pair of a run alone */
   m.cold_again = cold_again(&m);
-  const gm_slots loads = gm_conv_slots(v, p, l, p->spread_loads), stores = gm_conv_slots(v, p, l, p->spread_stores);
+  const gm_slots loads = gm_conv_slots(p, l, p->spread_loads), stores = gm_conv_slots(p, l, p->spread_stores);
   m.walk.plan = (gm_walk_plan){.config = config,
                                .prefetch = p->prefetch,
                                .single = p->a.buffers == 1 || p->b.buffers == 1,
@@ -219,19 +221,20 @@ tw_status gm_conv2d_predict(const gm_config *config, const tw_problem *problem, 
   return status;
 }
 
-/* Rows (columns) of the input, of which there are `length`, that kernels of `taps` rows meet for `results` results: how
- * many there are, and how many meetings. */
+/* Rows (columns) of the input, of which there are `length`, that kernels of `taps` rows meet for those of `results` results
+ * that pooling windows cover: how many there are, and how many meetings. */
 typedef struct meetings {
   double rows, all;
 } meetings;
 
-static meetings meetings_of(const gm_conv *v, int length, int taps, int results) {
+static meetings meetings_of(const gm_conv *v, int length, int taps, int results, int windows) {
   meetings m = {0};
   for (int row = 0; row < length; row++) {
     const double before = m.all;
     for (int r = 0; r < taps; r++) {
       const int at = row + v->pad - r;
-      m.all += at >= 0 && at % v->stride == 0 && at / v->stride < results;
+      m.all += at >= 0 && at % v->stride == 0 && at / v->stride < results &&
+               tw_conv2d_needs(&v->of, at / v->stride, windows);
     }
     m.rows += m.all > before;
   }
@@ -247,7 +250,7 @@ tw_status gm_conv2d_bound(const gm_config *config, const tw_problem *problem, tw
   const tw_status status = gm_conv_from(config, problem, &v, error);
   if (status != TW_OK) return status;
   const int d = config->dim;
-  const meetings rows = meetings_of(&v, v.h, v.r, v.p), columns = meetings_of(&v, v.w, v.s, v.q);
+  const meetings rows = meetings_of(&v, v.h, v.r, v.p, v.out_h), columns = meetings_of(&v, v.w, v.s, v.q, v.out_w);
   const double in = v.n * rows.rows * columns.rows * v.c * v.input_bytes +
                     (double)v.r * v.s * v.c * v.k * v.input_bytes + (v.bias ? (double)v.k * v.acc_bytes : 0);
   const double out = (double)v.n * v.out_h * v.out_w * v.k * v.output_bytes;

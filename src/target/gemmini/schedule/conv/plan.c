@@ -5,6 +5,7 @@
  *   order pk|kp                   which tile loop is outside: pixels or channels k
  *   hold, buffers, banks, width, overwrite, prefetch, spread: see words.h
  *   blocks full|even              the blocks of pixels of a row: dim high, or of equal height
+ *   pack s=5                      columns of the kernel that share a block, where channels are few; s=1: none do
  *   fill ahead                    zeros or bias move in during the tile before, behind the stores
  *   loops rsck                    order of the blocks of weights of a step
  *   unroll rows|runs              straight code for the pairs of a row of pixels, of a run
@@ -27,6 +28,7 @@ void gm_conv_plain(const gm_config *config, const gm_conv *v, gm_conv_plan *plan
       .tile_k = gm_min(wide, v->kb),
       .tile_c = gm_min(wide, v->cb),
       .tile_r = 1,
+      .pack = 1,
       .pixels_outer = true,
       .a = {.hold = GM_STREAM, .buffers = 1, .width = wide},
       .b = {.hold = GM_STREAM, .buffers = 1, .width = wide},
@@ -104,6 +106,11 @@ static bool do_blocks(const context *c) {
   return i >= 0;
 }
 
+static bool do_pack(const context *c) {
+  const gm_words *w = c->words;
+  return w->n == 1 && strcmp(w->key[0], "s") == 0 && set_pixels(w->value[0], c->conv->s, &c->plan->pack);
+}
+
 static bool do_fill(const context *c) {
   static const char *const when[] = {"ahead"};
   c->plan->fill_ahead = true;
@@ -165,6 +172,7 @@ static const struct verb {
     {"tile", do_tile, "tile p=2 q=56 k=64 c=64 r=3"},
     {"order", do_order, "order pk, order kp"},
     {"blocks", do_blocks, "blocks full, blocks even"},
+    {"pack", do_pack, "pack s=5"},
     {"fill", do_fill, "fill ahead"},
     {"loops", do_loops, "loops rsck"},
     {"unroll", do_unroll, "unroll rows, unroll runs"},

@@ -120,6 +120,16 @@ static void blocks(menu *m) {
            "full blocks, what is left over first: the pair that brings the next weights loses nothing", "blocks full");
 }
 
+/* As many columns of the kernel as fit, and as many as make blocks of equal height. */
+static void pack(menu *m) {
+  const gm_conv *v = m->v;
+  const int most = gm_min(v->s, m->config->dim / gm_max(1, gm_min(v->c, m->config->dim)));
+  static const char why[] =
+      "channels are few: columns of the kernel share a block of weights, rows hold several pixels";
+  gm_offer(&m->base, "packing", why, "pack s=%d", most);
+  gm_offer(&m->base, "packing", why, "pack s=%d", even(v->s, most));
+}
+
 static void loops(menu *m) {
   static const char *const orders[] = {"rsck", "rskc", "crsk", "ckrs", "krsc", "kcrs"};
   for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
@@ -142,7 +152,8 @@ static void hoist(menu *m) { gm_offer(&m->base, "hoist", "configuration once, no
 
 tw_status gm_conv2d_steps(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out,
                           tw_error *error) {
-  static void (*const levers[])(menu *) = {pipeline, tiles, order, hold, common, blocks, loops, unroll, fill, hoist};
+  static void (*const levers[])(menu *) = {pipeline, tiles, order,  hold, common, blocks,
+                                           pack,     loops, unroll, fill, hoist};
   *out = (tw_menu){0};
   gm_conv v;
   gm_conv_plan plan;

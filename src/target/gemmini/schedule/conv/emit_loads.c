@@ -1,4 +1,4 @@
-/* emit_moves.c - mvins of pixels, weights and bias, mvouts of the output.
+/* emit_loads.c - mvins of pixels and weights.
  *
  * Everything is moved in units: of A up to dim columns of a row of a chunk, all its channels; of B a row of blocks of
  * weights; of a finished tile a block of pixels (with pooling: a block of k); of the bias the same. The program keeps, for
@@ -13,36 +13,12 @@
 
 #define LINE(...) gm_write(&e->out, __VA_ARGS__)
 
-/* ---- what is always the same ---- */
+/* Does a chunk reach beyond the image? The columns that packed pixels need behind it do. */
+static bool pads(const gm_conv_emitter *e) { return e->v->pad > 0 || e->plan->pack > 1; }
 
-/* Do all steps have the same number of channels c, tiles of channels k? */
-static bool even_c(const gm_conv_emitter *e) { return e->v->c % (e->plan->tile_c * e->config->dim) == 0; }
-static bool even_k(const gm_conv_emitter *e) { return e->v->k % (e->plan->tile_k * e->config->dim) == 0; }
-
-/* Rows and columns of every chunk, where they do not change; 0 otherwise. */
-static int fixed_rows(const gm_conv_emitter *e) {
-  const gm_conv *v = e->v;
-  const bool whole = e->layout->tiles_y == 1, same = !v->pool && v->out_h % e->plan->tile_p == 0;
-  return (whole || same) && v->r % e->plan->tile_r == 0 ? e->layout->chunk_h : 0;
-}
-
-static bool fixed_columns(const gm_conv_emitter *e) {
-  return e->layout->tiles_x == 1 || (!e->v->pool && e->v->out_w % e->plan->tile_q == 0);
-}
-
-/* Does a chunk reach into the padding? */
-static bool pads(const gm_conv_emitter *e) { return e->v->pad > 0; }
-
-/* Channels of the step at `c`: "64" or "MIN(64, 100 - c * 16)". */
-static void channels_text(const gm_conv_emitter *e, int tile, int length, const char *place, char *out, size_t size) {
-  const int d = e->config->dim;
-  if (length % (tile * d) == 0)
-    snprintf(out, size, "%d", tile * d);
-  else if (length < tile * d)
-    snprintf(out, size, "%d", length);
-  else
-    snprintf(out, size, "MIN(%d, %d - %s * %d)", tile * d, length, place, d);
-}
+/* Channels of every step, of every tile, where they are always as many; 0 where not. */
+static int fixed_c(const gm_conv_emitter *e) { return gm_conv_fixed_channels(e, e->plan->tile_c, e->v->c); }
+static int fixed_k(const gm_conv_emitter *e) { return gm_conv_fixed_channels(e, e->plan->tile_k, e->v->k); }
 
 /* ---- variables ---- */
 
@@ -51,13 +27,28 @@ static void declare_a(gm_conv_emitter *e) {
   LINE("int a_left = 0, a_column = 0; /* rows of the chunk; columns of the first that are done */");
   if (pads(e)) LINE("int a_row = 0; /* of the input */");
   if (pads(e)) LINE("int a_begin = 0, a_end = 0; /* columns of the chunk that are pixels, not padding */");
-  if (!fixed_columns(e)) LINE("int a_columns = 0;");
-  if (!even_c(e)) LINE("int a_channels = 0;");
+  if (!gm_conv_fixed_columns(e)) LINE("int a_columns = 0;");
+  if (!fixed_c(e)) LINE("int a_channels = 0;");
   if (e->layout->a.slots > 1) LINE("uint64_t a_load = 0;");
 }
 
+/* The weights of a row of the kernel, as they lie: `taps` times `depth` channels, in blocks of `high` of which a chunk has
+ * `blocks` for each tap. Packed columns of the kernel are one tap. */
+typedef struct weights {
+  int taps, depth, high, blocks;
+} weights;
+
+static weights weights_of(const gm_conv_emitter *e) {
+  const gm_conv *v = e->v;
+  if (e->plan->pack > 1) return (weights){1, v->s * v->c, gm_conv_weights_high(e), e->layout->taps};
+  return (weights){v->s, v->c, e->config->dim, e->plan->tile_c};
+}
+
+/* Does a chunk need to know where its blocks of a tap (transposed: of a block of k) end? */
 static bool inner_b(const gm_conv_emitter *e) {
-  return e->v->transposed ? e->plan->tile_r < e->v->r : e->plan->tile_c < e->v->cb || !even_c(e);
+  const weights w = weights_of(e);
+  if (e->plan->pack > 1) return w.depth % w.high;
+  return e->v->transposed ? e->plan->tile_r < e->v->r : e->plan->tile_c < e->v->cb || w.depth % w.high;
 }
 
 static void declare_b(gm_conv_emitter *e) {
@@ -65,31 +56,22 @@ static void declare_b(gm_conv_emitter *e) {
   LINE("uint64_t b_from = 0, b_to = 0;");
   LINE("int b_left = 0;");
   if (inner_b(e)) LINE("int b_inner = 0, b_inner_end = 0;");
-  if (v->transposed ? !even_c(e) : !even_k(e)) LINE("int b_columns = 0;");
-  if (v->transposed ? v->k % e->config->dim : v->c % e->config->dim) LINE("int b_last = %d;", e->config->dim);
+  if (v->transposed ? !fixed_c(e) : !fixed_k(e)) LINE("int b_columns = 0;");
+  const weights w = weights_of(e);
+  if (v->transposed ? v->k % e->config->dim : w.depth % w.high) LINE("int b_last = %d;", w.high);
   if (e->layout->b.slots > 1) LINE("uint64_t b_load = 0;");
 }
 
-void gm_conv_emit_move_variables(gm_conv_emitter *e) {
-  LINE("/* what is still to be moved: where from, where to, how much */");
+void gm_conv_emit_load_variables(gm_conv_emitter *e) {
   declare_b(e);
   declare_a(e);
-  LINE("uint64_t c_to = 0, c_from = 0;");
-  LINE("int c_left = 0;");
-  if (!e->v->pool) LINE("int c_column = 0, c_columns = 0; /* of the row of the tile that is stored */");
-  if (!even_k(e)) LINE("int c_channels = 0;");
-  if (!e->plan->overwrite) {
-    LINE("uint64_t d_from = 0, d_to = 0;");
-    LINE("int d_left = 0;");
-    if (!even_k(e)) LINE("int d_channels = 0;");
-  }
 }
 
 /* ---- A ---- */
 
 /* Columns of a chunk, as an expression where loads stand. */
 static void chunk_columns_text(const gm_conv_emitter *e, char *out, size_t size) {
-  if (fixed_columns(e))
+  if (gm_conv_fixed_columns(e))
     snprintf(out, size, "%d", e->layout->chunk_w);
   else
     snprintf(out, size, "a_columns");
@@ -125,7 +107,7 @@ static void set_a(gm_conv_emitter *e, const gm_conv_place *p) {
   const gm_conv_layout *l = e->layout;
   char condition[128], slot[128], row[160], column[160], text[256];
   condition_text(e, 'a', p, condition, sizeof condition);
-  gm_slot_text(&l->a, "a_load", slot, sizeof slot);
+  gm_conv_chunk_text(l, "a_load", slot, sizeof slot);
   gm_conv_first_text(v, p->y, row, sizeof row);
   gm_conv_first_text(v, p->x, column, sizeof column);
   if (*condition) LINE("if (%s) {", condition);
@@ -142,26 +124,28 @@ static void set_a(gm_conv_emitter *e, const gm_conv_place *p) {
   LINE("a_from = (uint64_t)input + (((%s * %dL + %s) * %d + a_first) * %d + %s * %d) * %d;", p->n, v->h, row, v->w,
        v->c, p->c, e->config->dim, v->input_bytes);
   LINE("a_to = %s;", slot);
-  if (fixed_rows(e)) {
-    LINE("a_left = %d;", fixed_rows(e));
+  if (gm_conv_fixed_rows(e)) {
+    LINE("a_left = %d;", gm_conv_fixed_rows(e));
   } else {
     char taps[64];
     gm_conv_rows_text(e, p->y, text, sizeof text);
     gm_conv_left_text(e->plan->tile_r, v->r, p->r, taps, sizeof taps);
     LINE("a_left = (%s - 1) * %d + %s;", text, l->row_step, taps);
   }
-  if (!fixed_columns(e)) {
+  if (!gm_conv_fixed_columns(e)) {
     gm_conv_columns_text(e, p->x, text, sizeof text);
-    LINE("a_columns = (%s - 1) * %d + %d;", text, l->a_stride, v->s);
+    LINE("a_columns = (%s - 1) * %d + %d;", text, l->a_stride, v->s + e->plan->pack - 1);
   }
   if (pads(e)) {
     char columns[32];
     chunk_columns_text(e, columns, sizeof columns);
-    LINE("a_begin = a_first < 0 ? MIN(%s, (int)(%d - a_first) / %d) : 0;", columns, l->dx - 1, l->dx);
+    char before[48] = "(int)-a_first";
+    if (l->dx > 1) snprintf(before, sizeof before, "(int)(%d - a_first) / %d", l->dx - 1, l->dx);
+    LINE("a_begin = a_first < 0 ? MIN(%s, %s) : 0;", columns, before);
     LINE("a_end = MIN(%s, MAX(a_begin, (int)(%d - a_first + %d) / %d));", columns, v->w, l->dx - 1, l->dx);
   }
-  if (!even_c(e)) {
-    channels_text(e, e->plan->tile_c, v->c, p->c, text, sizeof text);
+  if (!fixed_c(e)) {
+    gm_conv_channels_text(e, e->plan->tile_c, v->c, p->c, text, sizeof text);
     LINE("a_channels = %s;", text);
   }
   next_load(e, 'a', l->a.slots);
@@ -174,8 +158,8 @@ static void load_columns(gm_conv_emitter *e, const char *from, const char *at, c
   const int d = e->config->dim, step = gm_min(e->plan->a.width, e->plan->tile_c) * d, bytes = e->v->input_bytes;
   const bool zeros = strcmp(from, "0") == 0;
   char to[96], more[96];
-  if (even_c(e)) {
-    const int channels = e->plan->tile_c * d;
+  const int channels = fixed_c(e);
+  if (channels) {
     for (int x = 0; x < channels; x += step) {
       snprintf(to, sizeof to, "a_to + %s + %d", at, x / d * l->chunk_w);
       if (zeros)
@@ -189,8 +173,8 @@ static void load_columns(gm_conv_emitter *e, const char *from, const char *at, c
   if (zeros)
     snprintf(more, sizeof more, "0");
   else
-    snprintf(more, sizeof more, "%s + x * %d", from, bytes);
-  LINE("for (int x = 0; x < a_channels; x += %d) mvin2(%s, a_to + %s + x / %d * %d, MIN(%d, a_channels - x), %s);",
+    snprintf(more, sizeof more, "%s + i * %d", from, bytes);
+  LINE("for (int i = 0; i < a_channels; i += %d) mvin2(%s, a_to + %s + i / %d * %d, MIN(%d, a_channels - i), %s);",
        step, more, at, d, l->chunk_w, step, columns);
 }
 
@@ -221,14 +205,14 @@ static void unit_a(gm_conv_emitter *e) {
   const long pixel = (long)v->c * l->dx * v->input_bytes, row = (long)v->w * v->c * l->dy * v->input_bytes;
   char columns[32], end[96], from[64];
   chunk_columns_text(e, columns, sizeof columns);
-  const bool one = fixed_columns(e) && l->chunk_w <= d;
+  const bool one = gm_conv_fixed_columns(e) && l->chunk_w <= d;
   snprintf(end, sizeof end, one ? "%s" : "MIN(a_column + %2$d, %1$s)", columns, d);
   if (pads(e)) {
     load_padded(e, end);
   } else {
-    if (!one) LINE("const int columns = MIN(%d, %s - a_column);", d, columns);
+    if (!one) LINE("const int wide = MIN(%d, %s - a_column);", d, columns);
     snprintf(from, sizeof from, one ? "a_from" : "a_from + a_column * %ldL", pixel);
-    load_columns(e, from, one ? "0" : "a_column", one ? columns : "columns");
+    load_columns(e, from, one ? "0" : "a_column", one ? columns : "wide");
   }
   if (!one) {
     LINE("if ((a_column += %d) >= %s) {", d, columns);
@@ -250,7 +234,11 @@ static void set_b(gm_conv_emitter *e, const gm_conv_place *p) {
   condition_text(e, 'b', p, condition, sizeof condition);
   gm_slot_text(&l->b, "b_load", slot, sizeof slot);
   gm_conv_left_text(plan->tile_r, v->r, p->r, taps, sizeof taps);
-  gm_conv_left_text(plan->tile_c, v->cb, p->c, blocks_c, sizeof blocks_c);
+  const weights w = weights_of(e);
+  if (plan->pack > 1)
+    snprintf(blocks_c, sizeof blocks_c, "%d", w.blocks);
+  else
+    gm_conv_left_text(plan->tile_c, v->cb, p->c, blocks_c, sizeof blocks_c);
   gm_conv_left_text(plan->tile_k, v->kb, p->k, blocks_k, sizeof blocks_k);
   if (*condition) LINE("if (%s) {", condition);
   LINE("b_to = %s;", slot);
@@ -259,17 +247,20 @@ static void set_b(gm_conv_emitter *e, const gm_conv_place *p) {
          v->c, p->c, d, v->input_bytes);
     LINE("b_left = %s * %s * %d;", blocks_k, taps, v->s);
     if (inner_b(e)) LINE("b_inner = 0; b_inner_end = %s * %d;", taps, v->s);
-    channels_text(e, plan->tile_c, v->c, p->c, columns, sizeof columns);
-    if (!even_c(e)) LINE("b_columns = %s;", columns);
+    gm_conv_channels_text(e, plan->tile_c, v->c, p->c, columns, sizeof columns);
+    if (!fixed_c(e)) LINE("b_columns = %s;", columns);
     if (v->k % d) LINE("b_last = %s + %s == %d ? %d : %d;", p->k, blocks_k, v->kb, v->k % d, d);
   } else {
     LINE("b_from = (uint64_t)weights + ((%s * %dL + %s * %d) * %d + %s * %d) * %d;", p->r, v->s * v->c, p->c, d, v->k,
          p->k, d, v->input_bytes);
-    LINE("b_left = %s * %d * %s;", taps, v->s, blocks_c);
+    LINE("b_left = %s * %d * %s;", taps, w.taps, blocks_c);
     if (inner_b(e)) LINE("b_inner = 0; b_inner_end = %s;", blocks_c);
-    channels_text(e, plan->tile_k, v->k, p->k, columns, sizeof columns);
-    if (!even_k(e)) LINE("b_columns = %s;", columns);
-    if (v->c % d) LINE("b_last = %s + %s == %d ? %d : %d;", p->c, blocks_c, v->cb, v->c % d, d);
+    gm_conv_channels_text(e, plan->tile_k, v->k, p->k, columns, sizeof columns);
+    if (!fixed_k(e)) LINE("b_columns = %s;", columns);
+    if (w.depth % w.high && plan->pack > 1)
+      LINE("b_last = %d;", w.depth % w.high);
+    else if (w.depth % w.high)
+      LINE("b_last = %s + %s == %d ? %d : %d;", p->c, blocks_c, v->cb, v->c % d, d);
   }
   next_load(e, 'b', l->b.slots);
   if (*condition) LINE("}");
@@ -278,14 +269,15 @@ static void set_b(gm_conv_emitter *e, const gm_conv_place *p) {
 /* Rows of weights of the next unit. A transposed chunk ends with the last block of k, another with that of c. */
 static void b_rows_text(const gm_conv_emitter *e, char *out, size_t size) {
   const gm_conv *v = e->v;
+  const weights w = weights_of(e);
   const int d = e->config->dim;
   if (v->transposed && v->k % d) /* the units of the last block of k are the last ones */
     snprintf(out, size, inner_b(e) ? "b_left <= b_inner_end ? b_last : %d" : "b_left <= %2$d ? b_last : %1$d", d,
              v->r * v->s);
-  else if (!v->transposed && v->c % d)
-    snprintf(out, size, "b_inner + 1 == b_inner_end ? b_last : %d", d);
+  else if (!v->transposed && w.depth % w.high)
+    snprintf(out, size, "b_inner + 1 == b_inner_end ? b_last : %d", w.high);
   else
-    snprintf(out, size, "%d", d);
+    snprintf(out, size, "%d", w.high);
 }
 
 static void unit_b(gm_conv_emitter *e) {
@@ -293,14 +285,14 @@ static void unit_b(gm_conv_emitter *e) {
   const gm_conv_plan *plan = e->plan;
   const int d = e->config->dim, bytes = v->input_bytes;
   const int columns = (v->transposed ? plan->tile_c : plan->tile_k) * d, step = gm_min(plan->b.width * d, columns);
-  const bool even = v->transposed ? even_c(e) : even_k(e);
+  const int fixed = v->transposed ? fixed_c(e) : fixed_k(e);
   char rows[96];
   b_rows_text(e, rows, sizeof rows);
-  if (even)
-    for (int x = 0; x < columns; x += step)
-      LINE("mvin3(b_from + %d, b_to + %d, %d, %s);", x * bytes, x, gm_min(step, columns - x), rows);
+  if (fixed)
+    for (int x = 0; x < fixed; x += step)
+      LINE("mvin3(b_from + %d, b_to + %d, %d, %s);", x * bytes, x, gm_min(step, fixed - x), rows);
   else
-    LINE("for (int x = 0; x < b_columns; x += %d) mvin3(b_from + x * %d, b_to + x, MIN(%d, b_columns - x), %s);", step,
+    LINE("for (int i = 0; i < b_columns; i += %d) mvin3(b_from + i * %d, b_to + i, MIN(%d, b_columns - i), %s);", step,
          bytes, step, rows);
   if (v->transposed) {
     /* taps of a block of k lie behind each other, its next rows after all taps and channels */
@@ -316,11 +308,12 @@ static void unit_b(gm_conv_emitter *e) {
     }
     return;
   }
-  LINE("b_from += %ldL; b_to += %d; b_left--;", (long)d * v->k * bytes, columns);
+  const weights w = weights_of(e);
+  LINE("b_from += %ldL; b_to += %d; b_left--;", (long)w.high * v->k * bytes, columns);
   if (inner_b(e)) {
     LINE("if (++b_inner == b_inner_end) {");
-    LINE("b_from += (%ldL - b_inner * %d) * %ldL; b_to += (%d - b_inner) * %d; b_inner = 0;", (long)v->c, d,
-         (long)v->k * bytes, plan->tile_c, columns);
+    LINE("b_from += (%ldL - b_inner * %d) * %ldL; b_to += (%d - b_inner) * %d; b_inner = 0;", (long)w.depth, w.high,
+         (long)v->k * bytes, w.blocks, columns);
     LINE("}");
   }
 }
@@ -356,133 +349,6 @@ void gm_conv_emit_first_loads(gm_conv_emitter *e) {
   gm_conv_emit_all_loads(e);
 }
 
-/* ---- the output ---- */
-
-/* With pooling: the machine is told what the tile is, then stores a block of k with one command. */
-static void set_pooled_stores(gm_conv_emitter *e) {
-  const gm_conv *v = e->v;
-  const gm_conv_plan *p = e->plan;
-  char rows[64], columns[64], scale[40];
-  gm_float_text(v->scale, scale, sizeof scale);
-  gm_conv_left_text(p->tile_p, v->out_h, "y", rows, sizeof rows);
-  gm_conv_left_text(p->tile_q, v->out_w, "x", columns, sizeof columns);
-  if (v->pool_pad) {
-    LINE("const int above = MAX(0, %d - y * %d); /* rows of the first windows outside */", v->pool_pad, v->pool_stride);
-    LINE("const int before = MAX(0, %d - x * %d); /* columns */", v->pool_pad, v->pool_stride);
-  }
-  LINE("gemmini_extended2_config_st(%ld, %s, %s, %d, %d, %d, %s, %s, rows, columns, %s, %s);",
-       (long)v->k * v->output_bytes, v->relu ? "RELU" : "NO_ACTIVATION", scale, v->pool_stride, v->pool,
-       p->tile_p > 1 ? v->out_w : 0, rows, columns, v->pool_pad ? "above" : "0", v->pool_pad ? "before" : "0");
-}
-
-void gm_conv_emit_set_stores(gm_conv_emitter *e) {
-  const gm_conv *v = e->v;
-  const int d = e->config->dim;
-  char text[256];
-  LINE("c_to = (uint64_t)output + (((n * %dL + y) * %d + x) * %d + k * %d) * %d;", v->out_h, v->out_w, v->k, d,
-       v->output_bytes);
-  LINE("c_from = c_at%s;", v->wide_output ? " | 0x20000000" : "");
-  if (!even_k(e)) {
-    channels_text(e, e->plan->tile_k, v->k, "k", text, sizeof text);
-    LINE("c_channels = %s;", text);
-  }
-  if (v->pool) {
-    set_pooled_stores(e);
-    gm_conv_left_text(e->plan->tile_k, v->kb, "k", text, sizeof text);
-    LINE("c_left = %s;", text);
-    return;
-  }
-  gm_conv_columns_text(e, "x", text, sizeof text);
-  LINE("c_left = rows; c_column = 0; c_columns = %s;", text);
-}
-
-/* With pooling: the windows of a block of k. */
-static void unit_pooled(gm_conv_emitter *e) {
-  const gm_conv *v = e->v;
-  const int d = e->config->dim;
-  if (even_k(e))
-    LINE("mvout(c_to, c_from, %d, 1);", d);
-  else
-    LINE("mvout(c_to, c_from, MIN(%d, c_channels), 1); c_channels -= %d;", d, d);
-  LINE("c_to += %d; c_from += %d; c_left--;", d * v->output_bytes, e->layout->c_plane);
-}
-
-static void unit_c(gm_conv_emitter *e) {
-  const gm_conv *v = e->v;
-  const gm_conv_layout *l = e->layout;
-  const int d = e->config->dim, columns = e->plan->tile_k * d, step = gm_min(e->plan->store_width * d, columns);
-  const long pixel = (long)v->k * v->output_bytes;
-  if (v->pool) {
-    unit_pooled(e);
-    return;
-  }
-  /* the first block of a row is what is left over from full ones */
-  LINE("const int height = c_column ? %d : (c_columns - 1) %% %d + 1;", l->block, l->block);
-  if (even_k(e))
-    for (int x = 0; x < columns; x += step)
-      LINE("mvout(c_to + %d, c_from + %d, %d, height);", x * v->output_bytes, x, gm_min(step, columns - x));
-  else
-    LINE("for (int x = 0; x < c_channels; x += %d) mvout(c_to + x * %d, c_from + x, MIN(%d, c_channels - x), height);",
-         step, v->output_bytes, step);
-  LINE("c_to += height * %ldL; c_from += %d;", pixel, l->c_block);
-  LINE("if ((c_column += height) == c_columns) {");
-  LINE("c_to += (%d - c_columns) * %ldL; c_column = 0; c_left--;", v->out_w, pixel);
-  if (!fixed_columns(e))
-    LINE("c_from += (%d - (c_columns + %d) / %d) * %d;", l->blocks, l->block - 1, l->block, l->c_block);
-  LINE("}");
-}
-
-void gm_conv_emit_all_stores(gm_conv_emitter *e) {
-  LINE("while (c_left > 0) {");
-  unit_c(e);
-  LINE("}");
-}
-
-/* ---- bias or zeros ---- */
-
-/* All of a buffer is filled, whatever the tile needs of it. */
-void gm_conv_emit_set_fill(gm_conv_emitter *e, const char *buffer, const char *k) {
-  const gm_conv *v = e->v;
-  const int d = e->config->dim;
-  char text[128];
-  if (v->bias) LINE("d_from = (uint64_t)bias + (%s) * %d;", k, d * v->acc_bytes);
-  LINE("d_to = %s;", buffer);
-  LINE("d_left = %d;", v->pool ? gm_ceil_div(e->layout->c_plane, d) : e->layout->rows * e->layout->blocks);
-  if (!even_k(e)) {
-    char place[96];
-    snprintf(place, sizeof place, "(%s)", k);
-    channels_text(e, e->plan->tile_k, v->k, place, text, sizeof text);
-    LINE("d_channels = %s;", text);
-  }
-}
-
-static void unit_fill(gm_conv_emitter *e) {
-  const gm_conv *v = e->v;
-  const gm_conv_layout *l = e->layout;
-  const int d = e->config->dim, columns = e->plan->tile_k * d;
-  char rows[64], end[32];
-  if (v->pool && l->c_plane % d)
-    snprintf(rows, sizeof rows, "d_left == 1 ? %d : %d", l->c_plane % d, d);
-  else
-    snprintf(rows, sizeof rows, "%d", d);
-  snprintf(end, sizeof end, even_k(e) ? "%d" : "d_channels", columns);
-  char from[48] = "0", width[64];
-  if (v->bias) snprintf(from, sizeof from, "d_from + x * %d", v->acc_bytes);
-  if (v->k % d)
-    snprintf(width, sizeof width, "MIN(%d, %s - x)", d, end);
-  else
-    snprintf(width, sizeof width, "%d", d);
-  LINE("for (int x = 0; x < %s; x += %d) mvin(%s, d_to + x / %d * %d, %s, %s);", end, d, from, d, l->c_plane, width,
-       rows);
-  LINE("d_to += %d; d_left--;", v->pool ? d : l->c_block);
-}
-
-void gm_conv_emit_all_fill(gm_conv_emitter *e) {
-  LINE("while (d_left > 0) {");
-  unit_fill(e);
-  LINE("}");
-}
-
 /* The next tile is filled among the loads, when they are done and the tile that was there is stored: earlier it would wait
  * for the last stores in the queue of loads, and they with it. */
 void gm_conv_emit_some_loads(gm_conv_emitter *e) {
@@ -492,17 +358,7 @@ void gm_conv_emit_some_loads(gm_conv_emitter *e) {
   unit_b(e);
   if (gm_conv_fills_ahead(e->plan)) {
     LINE("} else if (d_left > 0 && c_left == 0) {");
-    unit_fill(e);
-  }
-  LINE("}");
-}
-
-void gm_conv_emit_some_stores(gm_conv_emitter *e) {
-  LINE("if (c_left > 0) {");
-  unit_c(e);
-  if (gm_conv_fills_ahead(e->plan) && e->plan->spread_loads == 0) {
-    LINE("} else if (d_left > 0) {");
-    unit_fill(e);
+    gm_conv_emit_fill_unit(e);
   }
   LINE("}");
 }
