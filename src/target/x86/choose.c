@@ -63,12 +63,14 @@ const char *tw_gemm_kernel_at(size_t index) {
 
 /* ---- blocks ---- */
 
-/* A panel of B (block x columns) and a strip of A (block x rows) lie in L1 together, with a quarter left for C and what
- * comes next. Blocks are of equal length, to a multiple of the unrolling. */
+/* A strip of A (block x rows) is read again for every panel of B and takes five eighths of L1; panels of B stream through
+ * from L2. Longer blocks touch C less often, which matters most where its rows lie a power of two apart. Measured on a
+ * Zen 5 at 2048^3: blocks of 512 are 3 to 5 % faster than of 192, which keep a panel of B in L1 too. Blocks are of equal
+ * length, to a multiple of the unrolling. */
 int64_t x86_choose_block(const x86_kernel *k, int64_t size) {
   enum { STEP = 4 };
   const int64_t units = x86_ceil_div(size, x86_kernel_group(k));
-  int64_t most = x86_this_cpu()->l1 * 3 / 4 / X86_UNIT / (k->columns + k->rows) / STEP * STEP;
+  int64_t most = x86_this_cpu()->l1 * 5 / 8 / X86_UNIT / k->rows / STEP * STEP;
   if (most < STEP) most = STEP;
   const int64_t blocks = x86_ceil_div(units, most);
   return x86_ceil_div(x86_ceil_div(units, blocks), STEP) * STEP;
@@ -117,8 +119,8 @@ void x86_choose_blocks(tw_gemm_planned *p) {
                   (columns <= COLUMNS_WORTH_PACKING || rows <= kernel_rows);
   p->a_mode = in_place ? X86_A_IN_PLACE : X86_A_PACKED;
   p->rho = 1;
-  /* The packed block of A takes half of L2. */
-  int64_t most = cpu->l2 / 2 / X86_UNIT / p->layout.block / kernel_rows * kernel_rows;
+  /* The packed block of A may take as much as L2: its strips come one after the other, as caches like it. */
+  int64_t most = cpu->l2 / X86_UNIT / p->layout.block / kernel_rows * kernel_rows;
   if (most < kernel_rows) most = kernel_rows;
   const int64_t tiles = x86_ceil_div(rows, kernel_rows), blocks = x86_ceil_div(rows, most);
   p->mc = x86_ceil_div(tiles, blocks) * kernel_rows;

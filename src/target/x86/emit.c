@@ -32,9 +32,12 @@ static void emit_step(tw_text *t, const x86_schedule *s, int rows, int u, bool d
   int vector = X86_UNIT * x86_isa_lanes(s->isa);
   for (int j = 0; j < s->vectors; j++) {
     int at = vector * (u * s->vectors + j);
-    if (s->prefetch) tw_text_add(t, "    fetch(b + %d);\n", at + s->prefetch);
     tw_text_add(t, "    b%d = load(b + %d);\n", j, at);
   }
+  tw_text_add(t, "    fetch_next(next + %d);\n", X86_LINE * u);
+  const int begin = X86_UNIT * rows * u, end = X86_UNIT * rows * (u + 1);
+  for (int line = (begin + X86_LINE - 1) / X86_LINE * X86_LINE; s->prefetch && !direct && line < end; line += X86_LINE)
+    tw_text_add(t, "    fetch(a + %d);\n", line + s->prefetch);
   for (int i = 0; i < rows; i++) {
     tw_text_add(t, "    x = ");
     emit_a(t, rows, i, u, direct);
@@ -46,6 +49,7 @@ static void emit_step(tw_text *t, const x86_schedule *s, int rows, int u, bool d
 
 static void emit_advance(tw_text *t, const x86_schedule *s, int rows, int steps, bool direct) {
   tw_text_add(t, "    b += %d;", steps * s->vectors * X86_UNIT * x86_isa_lanes(s->isa));
+  tw_text_add(t, " next += %d;", steps * X86_LINE);
   if (!direct) tw_text_add(t, " a += %d;", steps * rows * X86_UNIT);
   for (int i = 0; direct && i < rows; i += ROWS_OF_POINTER) tw_text_add(t, " a%d += %d;", i, steps * X86_UNIT);
   tw_text_add(t, "\n");
@@ -84,10 +88,11 @@ static void emit_stores(tw_text *t, const x86_schedule *s, int rows) {
 }
 
 static void emit_tile(tw_text *t, const x86_schedule *s, int rows, bool direct) {
+  int vector = X86_UNIT * x86_isa_lanes(s->isa);
   tw_text_add(t, "static void %s_%d(int64_t units, const void *a_start, int64_t a_stride, const void *b_start, ",
               direct ? "direct" : "packed", rows);
-  tw_text_add(t, "void *c_start, int64_t c_stride,\n    int64_t columns, bool accumulate) {\n");
-  tw_text_add(t, "  const char *b = b_start, *a = a_start;\n  char *c = c_start;\n  operand x");
+  tw_text_add(t, "void *c_start, int64_t c_stride,\n    int64_t columns, bool accumulate, const void *next_start) {\n");
+  tw_text_add(t, "  const char *b = b_start, *a = a_start, *next = next_start;\n  char *c = c_start;\n  operand x");
   for (int j = 0; j < s->vectors; j++) tw_text_add(t, ", b%d", j);
   tw_text_add(t, ";\n");
   for (int i = 0; direct && i < rows; i += ROWS_OF_POINTER)
@@ -97,8 +102,10 @@ static void emit_tile(tw_text *t, const x86_schedule *s, int rows, bool direct) 
     for (int j = 0; j < s->vectors; j++) tw_text_add(t, "%s s%d_%d = zero()", j ? "," : "", i, j);
     tw_text_add(t, ";\n");
   }
-  for (int i = 0; i < rows; i++) tw_text_add(t, "  fetch(c + %d * c_stride);\n", i);
-  if (!direct) tw_text_add(t, "  (void)a_stride;\n");
+  for (int i = 0; i < rows; i++)
+    for (int line = 0; line < s->vectors * vector; line += X86_LINE)
+      tw_text_add(t, "  fetch_sums(c + %d * c_stride + %d);\n", i, line);
+  tw_text_add(t, "  (void)%s;\n", direct ? "a" : "a_stride");
   if (s->unroll > 1) emit_loop(t, s, rows, s->unroll, direct);
   emit_loop(t, s, rows, 1, direct);
   emit_stores(t, s, rows);

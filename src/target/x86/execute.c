@@ -4,7 +4,7 @@
  *     for nc columns, for mc rows:          a block of C, whose sums stay near
  *       for each block of k:
  *         for mc / rho rows:                pack them (unless A is read in place)
- *           for each panel of B:            it stays in L1
+ *           for each panel of B:            in order, so that the next one can be fetched
  *             for each strip of rows:       the kernel
  *
  * Threads share nothing but what they read. k is never dealt to threads, and a sum's products are added in the order of
@@ -54,7 +54,8 @@ static void finish_tile(const job *j, const strip *t, int64_t column, int64_t co
 }
 
 /* Sums go to C, to the workspace until the last block of k, or to a tile that is finished at once. */
-static void run_tile(const job *j, const strip *t, int64_t block, int64_t column, const char *b, bool plain) {
+static void run_tile(const job *j, const strip *t, int64_t block, int64_t column, const char *b, const char *next,
+                     bool plain) {
   const tw_gemm_planned *p = j->p;
   const int64_t columns = x86_min(p->kernel->columns, j->column + j->columns - column);
   const int64_t units = x86_block_units(p, block);
@@ -67,30 +68,39 @@ static void run_tile(const job *j, const strip *t, int64_t block, int64_t column
     stride = x86_ceil_div(p->nc, p->kernel->columns) * p->kernel->columns * X86_UNIT;
     sums = j->workspace + p->sums_at + (t->row - j->row) * stride + (column - j->column) * X86_UNIT;
   }
-  t->tile(units, t->a, t->stride, b, sums, stride, columns, block > 0);
+  t->tile(units, t->a, t->stride, b, sums, stride, columns, block > 0, next);
   if (!plain && block == p->blocks - 1) finish_tile(j, t, column, columns, sums, stride);
 }
 
 /* ---- strips of A ---- */
 
-/* `rows` are dealt to strips of equal height, as far as they go. */
-static int64_t strips_of(const x86_kernel *k, int64_t rows) { return x86_ceil_div(rows, k->rows); }
+/* Rows are dealt to strips of equal height, as far as they go: this walks over them. */
+typedef struct strips {
+  int64_t left, low, taller, next_row, units, packed; /* packed: bytes from the start of the buffer */
+} strips;
 
-static strip strip_at(const job *j, int64_t index, int64_t row, int64_t rows, int64_t block) {
+static strips strips_of(const job *j, int64_t row, int64_t rows, int64_t block) {
+  const int64_t n = x86_ceil_div(rows, j->p->kernel->rows);
+  return (strips){.left = n, .low = rows / n, .taller = rows % n, .next_row = row, .units = x86_block_units(j->p, block)};
+}
+
+static bool next_strip(const job *j, strips *s, int64_t block, strip *t) {
   const tw_gemm_planned *p = j->p;
-  const int64_t n = strips_of(p->kernel, rows), low = rows / n, taller = rows % n;
-  const int64_t before = index * low + x86_min(index, taller);
-  strip t = {.row = row + before, .rows = low + (index < taller)};
+  if (s->left-- == 0) return false;
+  t->row = s->next_row;
+  t->rows = s->low + (s->taller-- > 0);
+  s->next_row += t->rows;
   if (p->a_mode == X86_A_IN_PLACE) {
-    const int64_t bytes = tw_type_bits(p->spec.a) / 8;
-    t.a = (const char *)j->o->a + t.row * p->spec.lda * bytes + block * p->layout.block * X86_UNIT;
-    t.stride = p->spec.lda * bytes;
-    t.tile = p->kernel->direct[t.rows - 1];
+    t->stride = p->a_stride;
+    t->a = (const char *)j->o->a + t->row * t->stride + block * p->layout.block * X86_UNIT;
+    t->tile = p->kernel->direct[t->rows - 1];
   } else {
-    t.a = j->workspace + p->strip_at + before * x86_block_units(p, block) * X86_UNIT;
-    t.tile = p->kernel->packed[t.rows - 1];
+    t->stride = 0;
+    t->a = j->workspace + p->strip_at + s->packed;
+    t->tile = p->kernel->packed[t->rows - 1];
+    s->packed += t->rows * s->units * X86_UNIT;
   }
-  return t;
+  return true;
 }
 
 static void pack_strip(const job *j, const strip *t, int64_t block) {
@@ -112,17 +122,18 @@ static void pack_strip(const job *j, const strip *t, int64_t block) {
 
 static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, bool plain) {
   const tw_gemm_planned *p = j->p;
-  const int64_t n = strips_of(p->kernel, rows), width = p->kernel->columns;
-  for (int64_t i = 0; p->a_mode == X86_A_PACKED && i < n; i++) {
-    const strip t = strip_at(j, i, row, rows, block);
-    pack_strip(j, &t, block);
-  }
-  for (int64_t column = j->column; column < j->column + j->columns; column += width) {
-    const char *b = (const char *)j->o->packed_b + x86_panel_at(p, block, column / width);
-    for (int64_t i = 0; i < n; i++) {
-      const strip t = strip_at(j, i, row, rows, block);
-      run_tile(j, &t, block, column, b, plain);
-    }
+  const int64_t width = p->kernel->columns, units = x86_block_units(p, block);
+  const int64_t bytes = units * width * X86_UNIT, part = units * X86_LINE;
+  const strips all = strips_of(j, row, rows, block);
+  strip t;
+  for (strips s = all; p->a_mode == X86_A_PACKED && next_strip(j, &s, block, &t);) pack_strip(j, &t, block);
+  const char *b = (const char *)j->o->packed_b + x86_panel_at(p, block, j->column / width);
+  for (int64_t column = j->column; column < j->column + j->columns; column += width, b += bytes) {
+    /* The first strips fetch the next panel, which lies behind this one. A single strip leaves that to the hardware. */
+    int64_t to_fetch = all.left > 1 && column + width < j->column + j->columns ? bytes / part : 0;
+    const char *next = b + bytes;
+    for (strips s = all; next_strip(j, &s, block, &t); next += part)
+      run_tile(j, &t, block, column, b, to_fetch-- > 0 ? next : b, plain);
   }
 }
 

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { X86_UNIT = 4, X86_ROWS_MAX = 16, X86_COLUMNS_MAX = 64, X86_KERNELS_MAX = 64 };
+enum { X86_UNIT = 4, X86_LINE = 64, X86_ROWS_MAX = 16, X86_COLUMNS_MAX = 64, X86_KERNELS_MAX = 64 };
 
 typedef enum x86_isa {
   X86_PORTABLE,
@@ -34,9 +34,10 @@ typedef enum x86_activation { X86_LINEAR, X86_RELU, X86_GELU, X86_SILU } x86_act
 typedef enum x86_output { X86_OUT_F32, X86_OUT_BF16, X86_OUT_F16, X86_OUT_I32 } x86_output;
 
 /* C[i][j] = or += sum over k units; `columns` <= the kernel's: what lies right of them is not touched. Strides in bytes.
- * C's elements are the 32-bit sums. */
+ * C's elements are the 32-bit sums. Meanwhile X86_LINE bytes at `next` are fetched into L2 for each unit: a part of the
+ * panel that comes next. */
 typedef void x86_tile(int64_t units, const void *a, int64_t a_stride, const void *b, void *c, int64_t c_stride,
-                      int64_t columns, bool accumulate);
+                      int64_t columns, bool accumulate, const void *next);
 
 /* What becomes of sums on their way into C:
  *   C = convert(act(alpha * row_scale[i] * column_scale[j] * (sum + offset[j]) + bias[j] + beta * C))

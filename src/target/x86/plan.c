@@ -136,6 +136,7 @@ static void settle_layout(tw_gemm_planned *p) {
                            .n = s->n,
                            .k = s->k,
                            .block = x86_choose_block(p->kernel, s->k)};
+  p->a_stride = s->lda * tw_type_bits(s->a) / 8;
   p->units = x86_ceil_div(s->k, x86_kernel_group(p->kernel));
   p->blocks = x86_ceil_div(p->units, p->layout.block);
 }

@@ -41,6 +41,7 @@ struct tw_gemm_planned {
   x86_a_mode a_mode;
   x86_output output;
   int64_t units, blocks; /* of k: units in all, blocks */
+  int64_t a_stride;      /* bytes from row to row of A as stored */
   int64_t mc, nc;        /* rows and columns of a block of C */
   int rho;               /* the buffer of A is mc / rho rows */
   bool plain;            /* sums are C: nothing to finish */

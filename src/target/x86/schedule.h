@@ -10,7 +10,7 @@ typedef struct x86_schedule {
   x86_arithmetic arithmetic;
   int rows, vectors; /* register tile: rows of A x vectors of B */
   int unroll;        /* steps of k in the body of the innermost loop */
-  int prefetch;      /* bytes that B is fetched ahead of its use; 0 = left to the hardware */
+  int prefetch;      /* bytes that packed A is fetched into L1 ahead of its use; 0 = left to the hardware */
   /* Blocks: mc x nc of C stay while k is walked in pieces of kc; A is packed mc / rho rows at a time: the asymmetric
    * tile buffering of the paper of that name, where the buffer of A is rho times lower than the tile of C. */
   int64_t mc, nc, kc; /* elements */

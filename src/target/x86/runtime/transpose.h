@@ -1,7 +1,6 @@
 /* transpose.h - packs a strip of A: rows of units become columns. Plain C; compiled once for each kernel.
  *
- * 4 x 4 units at a time as two rounds of interleaving, so that loads and stores are of 16 bytes; what is left at the
- * edges goes unit by unit. */
+ * 4 x 4 units at a time as two rounds of interleaving, so that loads and stores are of 16 bytes. */
 #ifndef TW_X86_TRANSPOSE_H
 #define TW_X86_TRANSPOSE_H
 
@@ -31,18 +30,24 @@ static inline void transpose_4x4(char *to, int64_t to_stride, const char *from, 
   memcpy(to + 3 * to_stride, &c3, sizeof c3);
 }
 
-/* to[p * rows + i] = from[i][p], in units; `stride` in bytes. */
+/* to[p * rows + i] = from[i][p], in units; `stride` in bytes. The last four rows and units of a strip may be done twice
+ * rather than one by one. Four rows at a time: more might lie in one set of the cache. */
 static void transpose(void *to_start, const void *from_start, int64_t stride, int64_t rows, int64_t units) {
-  enum { UNIT = 4 };
+  enum { UNIT = 4, STEP = 4 };
   char *to = to_start;
   const char *from = from_start;
-  int64_t whole_rows = rows / 4 * 4, whole_units = units / 4 * 4;
-  for (int64_t p = 0; p < whole_units; p += 4)
-    for (int64_t i = 0; i < whole_rows; i += 4)
+  if (rows < STEP || units < STEP) {
+    for (int64_t i = 0; i < rows; i++)
+      for (int64_t p = 0; p < units; p++) memcpy(to + (p * rows + i) * UNIT, from + i * stride + p * UNIT, UNIT);
+    return;
+  }
+  for (int64_t row = 0; row < rows; row += STEP) {
+    const int64_t i = row + STEP <= rows ? row : rows - STEP;
+    for (int64_t column = 0; column < units; column += STEP) {
+      const int64_t p = column + STEP <= units ? column : units - STEP;
       transpose_4x4(to + (p * rows + i) * UNIT, rows * UNIT, from + i * stride + p * UNIT, stride);
-  for (int64_t p = 0; p < units; p++)
-    for (int64_t i = p < whole_units ? whole_rows : 0; i < rows; i++)
-      memcpy(to + (p * rows + i) * UNIT, from + i * stride + p * UNIT, UNIT);
+    }
+  }
 }
 
 #endif

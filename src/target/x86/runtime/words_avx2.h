@@ -11,7 +11,9 @@ typedef __m256i part;
 
 typedef int32_t unit __attribute__((aligned(1), may_alias)); /* elements of 8 and 16 bits begin anywhere */
 
+WORD void fetch_sums(const void *p) { __builtin_prefetch(p, 1, 3); } /* to be written */
 WORD void fetch(const void *p) { __builtin_prefetch(p); }
+WORD void fetch_next(const void *p) { __builtin_prefetch(p, 0, 2); } /* into L2 */
 
 /* The first n lanes: none for n <= 0, all for n >= 8. */
 WORD part first(int64_t n) {

@@ -14,7 +14,9 @@ typedef __mmask16 part;
 typedef int32_t unit __attribute__((aligned(1), may_alias)); /* elements of 8 and 16 bits begin anywhere */
 typedef float real_unit __attribute__((aligned(1), may_alias));
 
+WORD void fetch_sums(const void *p) { __builtin_prefetch(p); } /* to be written */
 WORD void fetch(const void *p) { __builtin_prefetch(p); }
+WORD void fetch_next(const void *p) { __builtin_prefetch(p, 0, 2); } /* into L2 */
 
 /* The first n lanes: none for n <= 0, all for n >= 16. */
 WORD part first(int64_t n) { return (part)(n >= 16 ? 0xffff : n <= 0 ? 0 : (1 << n) - 1); }

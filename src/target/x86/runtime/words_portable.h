@@ -13,7 +13,9 @@ typedef int64_t part; /* how many lanes */
 typedef int32_t ints __attribute__((vector_size(16)));
 typedef float reals __attribute__((vector_size(16)));
 
+WORD void fetch_sums(const void *p) { __builtin_prefetch(p, 1, 3); } /* to be written */
 WORD void fetch(const void *p) { __builtin_prefetch(p); }
+WORD void fetch_next(const void *p) { __builtin_prefetch(p, 0, 2); } /* into L2 */
 WORD part first(int64_t n) { return n > PORTABLE_LANES ? PORTABLE_LANES : n < 0 ? 0 : n; }
 
 #if defined ARITHMETIC_F32
