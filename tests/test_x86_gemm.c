@@ -14,6 +14,7 @@
 #include "guarded.h"
 #include "target/x86/kernel.h"
 #include "target/x86/runtime/convert.h"
+#include "tilewright/format.h"
 #include "tilewright/gemm.h"
 
 enum { POISON = 0xA5 };
@@ -43,6 +44,13 @@ static void put_random(tw_random *r, tw_type t, void *data, int64_t i) {
   }
 }
 
+static bool has_scales(const tw_gemm_spec *s) {
+  return s->a != TW_I8 && s->a != TW_U8 && tw_format_of_type(s->b)->scale != TW_SCALE_NONE;
+}
+
+/* The type of B as it is given to tw_gemm_pack. */
+static tw_type given_b(const tw_gemm_spec *s) { return has_scales(s) ? TW_F32 : s->b; }
+
 static guarded random_matrix(tw_random *r, tw_type t, int64_t rows, int64_t columns, int64_t pitch, int at_end) {
   guarded g = guarded_new(((size_t)(rows - 1) * (size_t)pitch + (size_t)columns) * element(t), element(t), at_end);
   for (int64_t i = 0; i < (rows - 1) * pitch + columns; i++) put_random(r, t, g.data, i);
@@ -54,6 +62,7 @@ static guarded random_matrix(tw_random *r, tw_type t, int64_t rows, int64_t colu
 typedef struct example {
   tw_gemm_spec spec;
   bool bias, row_scale, column_scale;
+  bool rounds_weights; /* code times scale is rounded to bf16 */
   int at_end;
 } example;
 
@@ -84,7 +93,7 @@ static void expect(const example *e, const operands *x, double old, int64_t i, i
   double sum = 0, size = 0;
   for (int64_t p = 0; p < s->k; p++) {
     const double a = get(s->a, x->a.data, s->a_transposed ? p * s->lda + i : i * s->lda + p);
-    const double b = get(s->b, x->b.data, s->b_transposed ? j * s->ldb + p : p * s->ldb + j);
+    const double b = get(given_b(s), x->b.data, s->b_transposed ? j * s->ldb + p : p * s->ldb + j);
     sum += a * b;
     size += fabs(a * b);
   }
@@ -93,6 +102,7 @@ static void expect(const example *e, const operands *x, double old, int64_t i, i
   const double bias = e->bias ? (double)x->o.bias[j] : 0, u = 0x1p-24;
   double off = (integers ? 0 : (2.0 * (double)s->k + 2) * u * size + (double)s->k * 0x1p-126) * fabs(scale);
   if (s->c != TW_I32) off += 8 * u * (fabs(scale * sum) + fabs(bias) + fabs((double)s->beta * old));
+  if (has_scales(s) && e->rounds_weights) off += 0x1p-8 * size * fabs(scale);
   const double before = scale * sum + bias + (s->beta != 0 ? (double)s->beta * old : 0);
   *value = activation(s->activation, before);
   *bound = 1.2 * off + (s->activation >= TW_GELU ? 16 * u * fabs(before) + 1e-30 : 0);
@@ -109,8 +119,8 @@ static operands make_operands(const example *e, tw_random *r) {
   operands x = {0};
   x.a = s->a_transposed ? random_matrix(r, s->a, s->k, s->m, s->lda, e->at_end)
                         : random_matrix(r, s->a, s->m, s->k, s->lda, e->at_end);
-  x.b = s->b_transposed ? random_matrix(r, s->b, s->n, s->k, s->ldb, e->at_end)
-                        : random_matrix(r, s->b, s->k, s->n, s->ldb, e->at_end);
+  x.b = s->b_transposed ? random_matrix(r, given_b(s), s->n, s->k, s->ldb, e->at_end)
+                        : random_matrix(r, given_b(s), s->k, s->n, s->ldb, e->at_end);
   x.c = guarded_new(((size_t)(s->m - 1) * (size_t)s->ldc + (size_t)s->n) * element(s->c), element(s->c), e->at_end);
   x.o = (tw_gemm_operands){.a = x.a.data, .c = x.c.data};
   if (e->bias) x.o.bias = new_vector(r, s->n, &x.bias, e->at_end);
@@ -155,6 +165,35 @@ static void check_result(const example *e, const operands *x, const void *old, c
   }
 }
 
+/* Weights with scales: B becomes what its type holds of it; its planes, packed, must be the same bytes as B, packed. */
+static void quantize_b(const example *e, operands *x, const tw_gemm_planned *plan) {
+  const tw_gemm_spec *s = &e->spec;
+  tw_packing packing = {.format = tw_format_of_type(s->b), .group = s->group};
+  tw_packed_size size;
+  tw_error error;
+  const size_t n = (size_t)s->n, k = (size_t)s->k;
+  if (packing.format->scale != TW_SCALE_F32) packing.group = 0;
+  assert_int_equal(tw_format_sizes(&packing, 1, k, &size, NULL), TW_OK);
+  float *column = malloc(k * sizeof *column), *b = (float *)(void *)x->b.data;
+  char *codes = malloc(n * size.codes + 1), *scales = malloc(n * size.scales + 1);
+  for (size_t j = 0; j < n; j++) {
+    const size_t step = s->b_transposed ? 1 : (size_t)s->ldb, first = s->b_transposed ? j * (size_t)s->ldb : j;
+    for (size_t p = 0; p < k; p++) column[p] = b[first + p * step];
+    assert_int_equal(
+        tw_format_encode(&packing, 1, k, column, k, codes + j * size.codes, scales + j * size.scales, NULL), TW_OK);
+    assert_int_equal(
+        tw_format_decode(&packing, 1, k, codes + j * size.codes, scales + j * size.scales, column, k, NULL), TW_OK);
+    for (size_t p = 0; p < k; p++) b[first + p * step] = column[p];
+  }
+  guarded again = guarded_new(tw_gemm_packed_bytes(plan), TW_GEMM_ALIGNMENT, 1);
+  if (tw_gemm_pack_codes(plan, codes, scales, again.data, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_memory_equal(again.data, x->packed.data, tw_gemm_packed_bytes(plan));
+  guarded_free(&again);
+  free(scales);
+  free(codes);
+  free(column);
+}
+
 static void run_example(example *e, uint64_t seed) {
   tw_gemm_spec *s = &e->spec;
   tw_random r;
@@ -168,6 +207,7 @@ static void run_example(example *e, uint64_t seed) {
   x.packed = guarded_new(tw_gemm_packed_bytes(plan), TW_GEMM_ALIGNMENT, e->at_end);
   if (tw_gemm_pack(plan, x.b.data, x.packed.data, &error) != TW_OK) fail_msg("%s: %s", line, error.text);
   x.o.packed_b = x.packed.data;
+  if (has_scales(s)) quantize_b(e, &x, plan);
   fill_c(e, &x, &r);
   void *old = malloc(c_bytes(s));
   memcpy(old, x.c.data, c_bytes(s));
@@ -197,12 +237,22 @@ static const struct {
   x86_arithmetic arithmetic;
   tw_type a, b, c;
 } combinations[] = {
-    {X86_F32, TW_F32, TW_F32, TW_F32},    {X86_F32, TW_F32, TW_F32, TW_BF16},   {X86_F32, TW_BF16, TW_BF16, TW_F32},
-    {X86_F32, TW_BF16, TW_BF16, TW_BF16}, {X86_F32, TW_F16, TW_F16, TW_F16},    {X86_F32, TW_F16, TW_F32, TW_F32},
-    {X86_F32, TW_F32, TW_BF16, TW_F32},   {X86_BF16, TW_BF16, TW_BF16, TW_F32}, {X86_BF16, TW_BF16, TW_BF16, TW_BF16},
-    {X86_BF16, TW_BF16, TW_BF16, TW_F16}, {X86_S16, TW_U8, TW_I8, TW_I32},      {X86_S16, TW_I8, TW_I8, TW_I32},
-    {X86_S16, TW_I8, TW_I8, TW_F32},      {X86_U8S8, TW_U8, TW_I8, TW_I32},     {X86_U8S8, TW_I8, TW_I8, TW_I32},
-    {X86_U8S8, TW_I8, TW_I8, TW_F32},     {X86_U8S8, TW_I8, TW_I8, TW_BF16},    {X86_U8S8, TW_U8, TW_I8, TW_F32},
+    {X86_F32, TW_F32, TW_F32, TW_F32},       {X86_F32, TW_F32, TW_F32, TW_BF16},
+    {X86_F32, TW_BF16, TW_BF16, TW_F32},     {X86_F32, TW_BF16, TW_BF16, TW_BF16},
+    {X86_F32, TW_F16, TW_F16, TW_F16},       {X86_F32, TW_F16, TW_F32, TW_F32},
+    {X86_F32, TW_F32, TW_BF16, TW_F32},      {X86_BF16, TW_BF16, TW_BF16, TW_F32},
+    {X86_BF16, TW_BF16, TW_BF16, TW_BF16},   {X86_BF16, TW_BF16, TW_BF16, TW_F16},
+    {X86_S16, TW_U8, TW_I8, TW_I32},         {X86_S16, TW_I8, TW_I8, TW_I32},
+    {X86_S16, TW_I8, TW_I8, TW_F32},         {X86_U8S8, TW_U8, TW_I8, TW_I32},
+    {X86_U8S8, TW_I8, TW_I8, TW_I32},        {X86_F32, TW_F32, TW_MXFP4, TW_F32},
+    {X86_F32, TW_F16, TW_MXFP6, TW_F32},     {X86_F32, TW_F32, TW_MXFP8, TW_F32},
+    {X86_F32, TW_F32, TW_BFP16, TW_F32},     {X86_F32, TW_F32, TW_I8, TW_BF16},
+    {X86_F32, TW_BF16, TW_I4, TW_F32},       {X86_F32, TW_F32, TW_TERNARY, TW_F32},
+    {X86_BF16, TW_BF16, TW_MXFP4, TW_F32},   {X86_BF16, TW_BF16, TW_MXFP6, TW_BF16},
+    {X86_BF16, TW_BF16, TW_MXFP8, TW_F32},   {X86_BF16, TW_BF16, TW_BFP16, TW_F32},
+    {X86_BF16, TW_BF16, TW_I8, TW_F32},      {X86_BF16, TW_BF16, TW_I4, TW_F32},
+    {X86_BF16, TW_BF16, TW_TERNARY, TW_F32}, {X86_U8S8, TW_I8, TW_I8, TW_F32},
+    {X86_U8S8, TW_I8, TW_I8, TW_BF16},       {X86_U8S8, TW_U8, TW_I8, TW_F32},
 };
 
 static const x86_kernel *kernel_named(const char *name) {
@@ -225,6 +275,9 @@ static example random_example(tw_random *r, const x86_kernel *k, size_t combinat
   s->lda = (s->a_transposed ? s->m : s->k) + any(r, 0, 1) * any(r, 0, 9);
   s->ldb = (s->b_transposed ? s->k : s->n) + any(r, 0, 1) * any(r, 0, 9);
   s->ldc = s->n + any(r, 0, 1) * any(r, 0, 9);
+  const tw_type b = s->b;
+  if (has_scales(s) && (b == TW_I8 || b == TW_I4)) s->group = (int)(8 * any(r, 0, 4));
+  e.rounds_weights = k->arithmetic == X86_BF16 && (b == TW_I8 || b == TW_I4 || b == TW_TERNARY);
   if (s->c == TW_I32 || any(r, 0, 1)) return e;
   s->alpha = any(r, 0, 1) ? 0.5f : 0, s->beta = any(r, 0, 1) ? -1.5f : 0;
   s->activation = (tw_activation)any(r, 0, 3);
@@ -361,6 +414,9 @@ static void wrong_descriptions_are_refused(void **state) {
   s = good, s.threads = -1, expect_refusal(s, "threads=-1");
   s = good, s.activation = (tw_activation)9, expect_refusal(s, "activation=9");
   s = good, s.kernel = "f32-gemm-1x1-none", expect_refusal(s, "f32-gemm-1x1-none");
+  s = good, s.group = 32, expect_refusal(s, "group=32");
+  s = good, s.b = TW_I4, s.group = 7, expect_refusal(s, "group=7");
+  s = good, s.b = TW_MXFP4, s.group = 16, expect_refusal(s, "group=16");
   s = good, s.a = TW_I8, expect_refusal(s, "a=i8 b=f32");
   s = good, s.c = TW_I32, expect_refusal(s, "c=i32");
   s = good, s.a = s.b = TW_I8, s.c = TW_I32, s.alpha = 2, expect_refusal(s, "alpha");

@@ -7,6 +7,9 @@
  *
  *   a             b             c                      the product is
  *   f32 bf16 f16  f32 bf16 f16  f32 bf16 f16           summed in binary32
+ *   f32 bf16 f16  i8 i4 mxfp4   f32 bf16 f16           weights alone are quantized: code times scale, rounded to bf16 if A is
+ *                 mxfp6 mxfp8                          bf16 and the CPU has AVX512-BF16 (exact for mxfp*, bfp16), summed in
+ *                 bfp16 ternary                        binary32
  *   u8 i8         i8            i32, f32 bf16 f16      exact in int32 as long as k <= 2^16, then converted
  *
  * The k products of an element are added in one order that depends on the plan's kernel alone: results are the same bits
@@ -38,6 +41,7 @@ typedef struct tw_gemm_spec {
   int64_t lda, ldb, ldc;           /* elements from row to row as stored; default dense */
   float alpha, beta;               /* alpha: default 1. Sums that leave as i32 take neither */
   tw_activation activation;
+  int group; /* elements along k that share a scale of B (i8, i4, ternary); default: all k. mx* and bfp16 have their own */
   int threads;        /* default: all cores that the process may use */
   const char *kernel; /* a name of tw_gemm_kernel_at; default: the fastest that this CPU has for the types */
 } tw_gemm_spec;
@@ -48,10 +52,13 @@ typedef struct tw_gemm_planned tw_gemm_planned;
 tw_status tw_gemm_plan(const tw_gemm_spec *, tw_gemm_planned **out, tw_error *);
 void tw_gemm_destroy(tw_gemm_planned *); /* NULL is fine */
 
-/* Packs B into `packed`: tw_gemm_packed_bytes of the caller's memory, aligned to TW_GEMM_ALIGNMENT. */
+/* Packs B into `packed`: tw_gemm_packed_bytes of the caller's memory, aligned to TW_GEMM_ALIGNMENT. B of a type with
+ * scales is given as f32 and rounded to that type by its default rule, along k, each column by itself; or, to
+ * tw_gemm_pack_codes, as the planes of format.h for n rows of k columns: one row a column of B. Packing allocates a column. */
 enum { TW_GEMM_ALIGNMENT = 64 };
 size_t tw_gemm_packed_bytes(const tw_gemm_planned *);
 tw_status tw_gemm_pack(const tw_gemm_planned *, const void *b, void *packed, tw_error *);
+tw_status tw_gemm_pack_codes(const tw_gemm_planned *, const void *codes, const void *scales, void *packed, tw_error *);
 
 /* The operands of one execution. The vectors may be NULL: then their factor is 1 or their term 0. */
 typedef struct tw_gemm_operands {

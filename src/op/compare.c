@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "op/element.h"
+
 int64_t tw_operand_rows(const tw_operand *o) {
   int64_t rows = 1;
   for (int d = 0; d + 1 < o->rank; d++) rows *= o->dims[d];
@@ -14,12 +16,7 @@ int64_t tw_operand_rows(const tw_operand *o) {
 int64_t tw_operand_columns(const tw_operand *o) { return o->dims[o->rank - 1]; }
 
 double tw_operand_element(const tw_operand *o, const void *data, int64_t row, int64_t column) {
-  int64_t i = row * o->pitch + column;
-  switch (o->type) {
-  case TW_I8: return ((const int8_t *)data)[i];
-  case TW_I32: return ((const int32_t *)data)[i];
-  default: return (double)((const float *)data)[i];
-  }
+  return tw_element(o->type, data, row * o->pitch + column);
 }
 
 bool tw_is_poison(const tw_operand *o, const void *data, int64_t row, int64_t column) {

@@ -3,7 +3,11 @@
  *
  *   c=i8    C = relu(sat8(round(scale * (op(A) op(B) + D))))   acc=i32; the scaling in binary32, ties to even
  *   c=i32   C = relu(op(A) op(B) + D)                          acc=i32; inputs are such that nothing overflows
- *   c=f32   C = relu(scale * (op(A) op(B) + D))                acc=f32; within the bound of `tolerance`
+ *   c=f32   C = relu(scale * (op(A) op(B) + D))                acc=f32 (f16 and bf16 too) or i32; within the bound of
+ *                                                              `tolerance`
+ *
+ * B of a type with shared scales (b=mxfp4, i4, ternary, ...; a of f32, f16 or bf16) is an array of f32 whose values that type
+ * can hold, with scales along k for each column: how a target stores it is its own business.
  *
  * The C parameters of a kernel are A, B, [D,] C, row-major. A is declared m x k (k x m if a_transposed), B k x n
  * (n x k if b_transposed), D 1 x n (bias=row) or m x n (bias=full), C m x n. */
@@ -16,6 +20,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "op/compare.h"
+#include "op/element.h"
 #include "op/int8.h"
 #include "op/ops.h"
 
@@ -54,14 +59,21 @@ static const tw_key keys[] = {
     {.name = "acc", .kind = TW_KEY_TYPE, .fallback = "", .help = "type of the accumulator and of D"},
 };
 
-/* The types that the reference knows. */
-static const struct {
-  tw_type a, b, c, acc;
-} combinations[] = {
-    {TW_I8, TW_I8, TW_I8, TW_I32},
-    {TW_I8, TW_I8, TW_I32, TW_I32},
-    {TW_F32, TW_F32, TW_F32, TW_F32},
-};
+static bool is_real(tw_type t) { return t == TW_F32 || t == TW_F16 || t == TW_BF16; }
+
+bool tw_gemm_scaled(tw_type b) {
+  const tw_format *f = tw_format_of_type(b);
+  return f && f->scale != TW_SCALE_NONE;
+}
+
+/* Is B weights with scales, and are A and the sums real? i8 x i8 is a product of integers. */
+static bool weights_only(const tw_gemm *g) { return is_real(g->a) && tw_gemm_scaled(g->b); }
+
+static bool knows_types(const tw_gemm *g) {
+  if (is_real(g->a)) return (is_real(g->b) || tw_gemm_scaled(g->b)) && is_real(g->c) && g->acc == TW_F32;
+  return (g->a == TW_I8 || g->a == TW_U8) && g->b == TW_I8 && g->acc == TW_I32 &&
+         (g->c == TW_I32 || is_real(g->c) || (g->c == TW_I8 && g->a == TW_I8));
+}
 
 tw_gemm tw_gemm_of(const tw_problem *p) {
   tw_gemm g = {
@@ -81,6 +93,7 @@ tw_gemm tw_gemm_of(const tw_problem *p) {
       .b = tw_problem_type(p, "b"),
       .c = tw_problem_type(p, "c"),
       .acc = tw_problem_type(p, "acc"),
+      .group = tw_problem_int(p, "group"),
   };
   if (!g.lda) g.lda = g.a_transposed ? g.m : g.k;
   if (!g.ldb) g.ldb = g.b_transposed ? g.k : g.n;
@@ -102,7 +115,8 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   tw_gemm g = tw_gemm_of(p);
   size_t n = 0;
   out[n++] = g.a_transposed ? matrix("A", g.a, g.k, g.m, g.lda) : matrix("A", g.a, g.m, g.k, g.lda);
-  out[n++] = g.b_transposed ? matrix("B", g.b, g.n, g.k, g.ldb) : matrix("B", g.b, g.k, g.n, g.ldb);
+  const tw_type b = weights_only(&g) ? TW_F32 : g.b;
+  out[n++] = g.b_transposed ? matrix("B", b, g.n, g.k, g.ldb) : matrix("B", b, g.k, g.n, g.ldb);
   if (g.bias != TW_GEMM_BIAS_NONE) out[n++] = matrix("D", g.acc, g.bias == TW_GEMM_BIAS_ROW ? 1 : g.m, g.n, g.ldd);
   out[n] = matrix("C", g.c, g.m, g.n, g.ldc);
   out[n++].is_output = true;
@@ -110,15 +124,24 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
 }
 
 static tw_status check_types(const tw_gemm *g, tw_error *error) {
-  for (size_t i = 0; i < sizeof combinations / sizeof *combinations; i++) {
-    if (g->a == combinations[i].a && g->b == combinations[i].b && g->c == combinations[i].c &&
-        g->acc == combinations[i].acc)
-      return TW_OK;
+  if (knows_types(g)) return TW_OK;
+  return tw_fail(
+      error, TW_USAGE,
+      "gemm does not know the types a=%s b=%s c=%s acc=%s; it knows a=i8 b=i8 acc=i32 with c=i8, i32 or f32, "
+      "a=u8 b=i8 acc=i32 with c=i32 or f32, and a, b and c of f32, f16 and bf16 with acc=f32, where b may also be "
+      "i8, i4, mxfp4, mxfp6, mxfp8, bfp16 or ternary",
+      tw_type_name(g->a), tw_type_name(g->b), tw_type_name(g->c), tw_type_name(g->acc));
+}
+
+tw_status tw_gemm_packing(const tw_gemm *g, tw_packing *out, tw_error *error) {
+  *out = (tw_packing){.format = tw_format_of_type(g->b), .group = g->group};
+  if (out->format->scale != TW_SCALE_F32 && g->group) {
+    if (g->group != (int64_t)out->format->block)
+      return tw_fail(error, TW_USAGE, "group=%" PRId64 ": b=%s has a scale for every %zu elements", g->group,
+                     tw_type_name(g->b), out->format->block);
+    out->group = 0;
   }
-  return tw_fail(error, TW_USAGE,
-                 "gemm does not know the types a=%s b=%s c=%s acc=%s; it knows a=i8 b=i8 c=i8 acc=i32, "
-                 "a=i8 b=i8 c=i32 acc=i32 and a=f32 b=f32 c=f32 acc=f32",
-                 tw_type_name(g->a), tw_type_name(g->b), tw_type_name(g->c), tw_type_name(g->acc));
+  return tw_packing_check(out, error);
 }
 
 static tw_status validate(const tw_problem *p, tw_error *error) {
@@ -135,8 +158,10 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
   }
   if (g.bias == TW_GEMM_BIAS_NONE && tw_problem_int(p, "ldd"))
     return tw_fail(error, TW_USAGE, "ldd=%" PRId64 " without a bias: give bias=row or bias=full", g.ldd);
-  if (tw_problem_int(p, "group"))
-    return tw_fail(error, TW_USAGE, "group=%d without a type that has scales: b=%s", (int)tw_problem_int(p, "group"),
+  tw_packing packing;
+  if (weights_only(&g) && (status = tw_gemm_packing(&g, &packing, error)) != TW_OK) return status;
+  if (!weights_only(&g) && g.group)
+    return tw_fail(error, TW_USAGE, "group=%" PRId64 " without weights that have scales: b=%s", g.group,
                    tw_type_name(g.b));
   if (!isfinite(g.scale)) return tw_fail(error, TW_USAGE, "scale does not fit a 32-bit float");
   if (g.c == TW_I32 && g.scale != 1.0f)
@@ -153,7 +178,7 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
 /* `lines_are_columns`: the full-range lines of this operand are columns of what is stored. */
 static void fill_i8(const tw_gemm *g, uint64_t seed, int operand, const tw_operand *o, bool lines_are_columns,
                     int8_t *data) {
-  const tw_distribution usual = g->c == TW_I32 ? tw_full_range : tw_int8_distribution(g->k, (double)g->scale);
+  const tw_distribution usual = g->c != TW_I8 ? tw_full_range : tw_int8_distribution(g->k, (double)g->scale);
   for (int64_t row = 0; row < o->dims[0]; row++) {
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)(operand + 8) << 32 | (uint64_t)row);
@@ -171,13 +196,32 @@ static void fill_i8(const tw_gemm *g, uint64_t seed, int operand, const tw_opera
   }
 }
 
-static void fill_f32(uint64_t seed, int operand, const tw_operand *o, float *data) {
+static void fill_real(uint64_t seed, int operand, const tw_operand *o, void *data) {
   for (int64_t row = 0; row < o->dims[0]; row++) {
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)(operand + 8) << 32 | (uint64_t)row);
     for (int64_t i = 0; i < o->dims[1]; i++)
-      data[row * o->pitch + i] = (float)((double)tw_random_between(&r, -0xffffff, 0xffffff) * 0x1p-24);
+      tw_set_element(o->type, data, row * o->pitch + i, (double)tw_random_between(&r, -0xffffff, 0xffffff) * 0x1p-24);
   }
+}
+
+/* Moves every element of B to what the type with scales can hold. Without memory B stays as it is. */
+static void round_weights(const tw_gemm *g, float *b) {
+  tw_packing packing;
+  tw_packed_size size;
+  if (tw_gemm_packing(g, &packing, NULL) != TW_OK || tw_format_sizes(&packing, 1, (size_t)g->k, &size, NULL) != TW_OK)
+    return;
+  float *line = tw_new((size_t)g->k, sizeof *line);
+  char *codes = tw_new(size.codes + size.scales + 1, 1);
+  const int64_t step = g->b_transposed ? 1 : g->ldb, next = g->b_transposed ? g->ldb : 1;
+  for (int64_t j = 0; line && codes && j < g->n; j++) {
+    for (int64_t p = 0; p < g->k; p++) line[p] = b[j * next + p * step];
+    tw_format_encode(&packing, 1, (size_t)g->k, line, (size_t)g->k, codes, codes + size.codes, NULL);
+    tw_format_decode(&packing, 1, (size_t)g->k, codes, codes + size.codes, line, (size_t)g->k, NULL);
+    for (int64_t p = 0; p < g->k; p++) b[j * next + p * step] = line[p];
+  }
+  free(line);
+  free(codes);
 }
 
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
@@ -185,33 +229,39 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
   bool has_bias = g.bias != TW_GEMM_BIAS_NONE;
-  if (g.a == TW_F32) {
-    for (int i = 0; i < 2 + has_bias; i++) fill_f32(seed, i, &o[i], buffers[i]);
+  if (is_real(g.a)) {
+    for (int i = 0; i < 2 + has_bias; i++) fill_real(seed, i, &o[i], buffers[i]);
+    if (weights_only(&g)) round_weights(&g, buffers[1]);
     return;
   }
   fill_i8(&g, seed, 0, &o[0], g.a_transposed, buffers[0]);
   fill_i8(&g, seed, 1, &o[1], !g.b_transposed, buffers[1]);
   if (has_bias)
-    tw_fill_bias_i32(seed, g.c == TW_I32 ? 0 : (double)g.scale, o[2].dims[0], o[2].dims[1], o[2].pitch, buffers[2]);
+    tw_fill_bias_i32(seed, g.c != TW_I8 ? 0 : (double)g.scale, o[2].dims[0], o[2].dims[1], o[2].pitch, buffers[2]);
 }
 
 /* ---- comparison ---- */
 
 /* |computed - exact| for one element of a binary32 product with accumulation in any order: at most
  * (k + 3) u |scale| (sum |a||b| + |d|) with u = 2^-24 (Higham, Accuracy and Stability, 3.1), and with probability
- * above 1 - 1e-13 at most (8 sqrt(k) + 3) u ... (Higham and Mary 2019, lambda = 8). sum |a||b| <= |a|_2 |b|_2. */
-static double tolerance(const tw_gemm *g, double row_norm, double column_norm, double bias) {
-  double k = (double)g->k, steps = fmin(k, 8 * sqrt(k)) + 3;
-  return steps * 0x1p-24 * fabs((double)g->scale) * (row_norm * column_norm + fabs(bias)) + 0x1p-126;
+ * above 1 - 1e-13 at most (8 sqrt(k) + 3) u ... (Higham and Mary 2019, lambda = 8). sum |a||b| <= |a|_2 |b|_2.
+ * Products of bf16 may be rounded twice (vdpbf16ps), integers are exact until they are scaled; a result of 16 bits is
+ * off by half a unit of its own, or of one more where the sum was off. */
+static double tolerance(const tw_gemm *g, double row_norm, double column_norm, double bias, double value) {
+  double k = (double)g->k, steps = fmin(k, 8 * sqrt(k)) * (g->a == TW_BF16 ? 2 : 1) + 3;
+  double sum = is_real(g->a) ? steps * 0x1p-24 * fabs((double)g->scale) * (row_norm * column_norm + fabs(bias))
+                             : 4 * 0x1p-24 * fabs(value);
+  double unit = g->c == TW_BF16 ? 0x1p-8 : g->c == TW_F16 ? 0x1p-11 : 0;
+  return sum + unit * (fabs(value) + sum) * 2 + (g->c == TW_F16 ? 0x1p-24 : 0x1p-126);
 }
 
 /* Euclidean norms of the rows of op(A) or the columns of op(B). NULL without memory. */
-static double *norms(const tw_operand *o, const float *data, bool of_columns) {
+static double *norms(const tw_operand *o, const void *data, bool of_columns) {
   int64_t n = o->dims[of_columns ? 1 : 0];
   double *sum = tw_new((size_t)n, sizeof *sum);
   for (int64_t row = 0; sum && row < o->dims[0]; row++) {
     for (int64_t column = 0; column < o->dims[1]; column++) {
-      double x = (double)data[row * o->pitch + column];
+      double x = tw_operand_element(o, data, row, column);
       sum[of_columns ? column : row] += x * x;
     }
   }
@@ -219,17 +269,19 @@ static double *norms(const tw_operand *o, const float *data, bool of_columns) {
   return sum;
 }
 
-static tw_status compare_f32(const tw_gemm *g, const tw_operand *o, size_t c, void *const expected[],
-                             void *const actual[], tw_mismatch *found, tw_error *error) {
+static tw_status compare_real(const tw_gemm *g, const tw_operand *o, size_t c, void *const expected[],
+                              void *const actual[], tw_mismatch *found, tw_error *error) {
   double *rows = norms(&o[0], expected[0], g->a_transposed), *columns = norms(&o[1], expected[1], !g->b_transposed);
-  const float *bias = expected[2]; /* C itself if there is none */
   bool have_norms = rows && columns;
   for (int64_t i = 0; have_norms && i < g->m; i++) {
     for (int64_t j = 0; j < g->n; j++) {
-      double d = g->bias == TW_GEMM_BIAS_NONE ? 0 : (double)bias[(g->bias == TW_GEMM_BIAS_FULL ? i * g->ldd : 0) + j];
-      double off = fabs(tw_operand_element(&o[c], actual[c], i, j) - tw_operand_element(&o[c], expected[c], i, j));
+      double d = g->bias == TW_GEMM_BIAS_NONE
+                     ? 0
+                     : tw_operand_element(&o[2], expected[2], g->bias == TW_GEMM_BIAS_FULL ? i : 0, j);
+      double value = tw_operand_element(&o[c], expected[c], i, j);
+      double off = fabs(tw_operand_element(&o[c], actual[c], i, j) - value);
       bool unwritten = tw_is_poison(&o[c], actual[c], i, j) && !tw_is_poison(&o[c], expected[c], i, j);
-      if (unwritten || !(off <= tolerance(g, rows[i], columns[j], d)))
+      if (unwritten || !(off <= tolerance(g, rows[i], columns[j], d, value)))
         tw_note_element(found, &o[c], expected[c], actual[c], i, j);
     }
   }
@@ -245,8 +297,8 @@ static tw_status compare(const tw_problem *p, void *const expected[], void *cons
   tw_mismatch found = {0};
   tw_status status = tw_compare_inputs(o, c, expected, actual, error);
   if (status != TW_OK) return status;
-  if (g.c == TW_F32) {
-    status = compare_f32(&g, o, c, expected, actual, &found, error);
+  if (is_real(g.c)) {
+    status = compare_real(&g, o, c, expected, actual, &found, error);
     if (status != TW_OK) return status;
   } else {
     tw_compare_exact(&o[c], expected[c], actual[c], &found);
@@ -263,8 +315,13 @@ static double operations(const tw_problem *p) {
 }
 
 static double bytes(const tw_problem *p) {
+  tw_gemm g = tw_gemm_of(p);
   tw_operand o[TW_OPERANDS_MAX];
-  return tw_operand_bytes(o, operands(p, o));
+  size_t n = operands(p, o);
+  double all = tw_operand_bytes(o, n);
+  /* weights with scales: their codes; scales are a few percent of them */
+  if (weights_only(&g)) all += (double)g.n * (double)g.k * (tw_type_bits(g.b) / 8.0 - 4);
+  return all;
 }
 
 static void reference(const tw_problem *p, void *const buffers[], int threads) {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tilewright/format.h"
 #include "tilewright/op.h"
 
 typedef enum tw_gemm_bias { TW_GEMM_BIAS_NONE, TW_GEMM_BIAS_ROW, TW_GEMM_BIAS_FULL } tw_gemm_bias;
@@ -16,9 +17,14 @@ typedef struct tw_gemm {
   float scale;
   int64_t lda, ldb, ldc, ldd; /* elements; never 0 here */
   tw_type a, b, c, acc;
+  int64_t group; /* of the scales of B; 0 = the type's own */
 } tw_gemm;
 
 tw_gemm tw_gemm_of(const tw_problem *);
+
+bool tw_gemm_scaled(tw_type b); /* has the type shared scales? */
+/* How B is quantized, if its type has scales: along k, each column by itself. */
+tw_status tw_gemm_packing(const tw_gemm *, tw_packing *out, tw_error *);
 
 /* buffers: A, B, [D,] C. */
 void tw_gemm_reference(const tw_gemm *, void *const buffers[], int threads);

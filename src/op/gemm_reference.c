@@ -1,4 +1,4 @@
-/* gemm_reference.c - the definition of a right gemm: exact in integers, in double for f32.
+/* gemm_reference.c - the definition of a right gemm: exact in integers, in double for real types.
  *
  * Integers: op(A) and the transpose of op(B) are widened to 16 bits and laid out so that every element of C is a
  * dot product of two contiguous rows; a compiler turns that into multiply-add-pairs of the host (a product of
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/parallel.h"
+#include "op/element.h"
 #include "op/gemm.h"
 #include "op/int8.h"
 
@@ -26,7 +27,7 @@ static void store_integer(const job *j, int64_t row, int64_t column, int32_t acc
   if (g->c == TW_I8)
     ((int8_t *)j->C)[row * g->ldc + column] = tw_round_i8(acc, g->scale, g->relu);
   else
-    ((int32_t *)j->C)[row * g->ldc + column] = g->relu && acc < 0 ? 0 : acc;
+    tw_set_element(g->c, j->C, row * g->ldc + column, (g->relu && acc < 0 ? 0 : acc) * (double)g->scale);
 }
 
 static int32_t bias_i32(const job *j, int64_t row, int64_t column) {
@@ -37,10 +38,11 @@ static int32_t bias_i32(const job *j, int64_t row, int64_t column) {
 static void accumulate_in_place(const job *j, int64_t row, int64_t rows, int64_t column, int64_t columns,
                                 int32_t sum[ROWS][COLUMNS]) {
   const tw_gemm *g = j->g;
-  const int8_t *A = j->A, *B = j->B;
+  const int8_t *B = j->B;
   for (int64_t i = 0; i < rows; i++)
     for (int64_t p = 0; p < g->k; p++) {
-      int32_t a = g->a_transposed ? A[p * g->lda + row + i] : A[(row + i) * g->lda + p];
+      int64_t at = g->a_transposed ? p * g->lda + row + i : (row + i) * g->lda + p;
+      int32_t a = (int32_t)tw_element(g->a, j->A, at);
       for (int64_t c = 0; c < columns; c++)
         sum[i][c] += a * (g->b_transposed ? B[(column + c) * g->ldb + p] : B[p * g->ldb + column + c]);
     }
@@ -64,15 +66,16 @@ static void integer_block(void *context, size_t index) {
 static void real_block(void *context, size_t index) {
   const job *j = context;
   const tw_gemm *g = j->g;
-  const float *A = j->A, *B = j->B, *D = j->D;
+  const tw_type b_type = tw_gemm_scaled(g->b) ? TW_F32 : g->b;
+  const float *D = j->D;
   int64_t row = (int64_t)index / j->blocks_per_row * ROWS, column = (int64_t)index % j->blocks_per_row * COLUMNS;
   int64_t rows = g->m - row < ROWS ? g->m - row : ROWS, columns = g->n - column < COLUMNS ? g->n - column : COLUMNS;
   double sum[ROWS][COLUMNS] = {0}, b[COLUMNS];
   for (int64_t p = 0; p < g->k; p++) {
     for (int64_t c = 0; c < columns; c++)
-      b[c] = (double)(g->b_transposed ? B[(column + c) * g->ldb + p] : B[p * g->ldb + column + c]);
+      b[c] = tw_element(b_type, j->B, g->b_transposed ? (column + c) * g->ldb + p : p * g->ldb + column + c);
     for (int64_t i = 0; i < rows; i++) {
-      double a = (double)(g->a_transposed ? A[p * g->lda + row + i] : A[(row + i) * g->lda + p]);
+      double a = tw_element(g->a, j->A, g->a_transposed ? p * g->lda + row + i : (row + i) * g->lda + p);
       for (int64_t c = 0; c < columns; c++) sum[i][c] += a * b[c];
     }
   }
@@ -80,7 +83,7 @@ static void real_block(void *context, size_t index) {
     for (int64_t c = 0; c < columns; c++) {
       double d = D ? (double)D[(g->bias == TW_GEMM_BIAS_FULL ? (row + i) * g->ldd : 0) + column + c] : 0;
       double x = (double)g->scale * (sum[i][c] + d);
-      ((float *)j->C)[(row + i) * g->ldc + column + c] = (float)(g->relu && x < 0 ? 0 : x);
+      tw_set_element(g->c, j->C, (row + i) * g->ldc + column + c, g->relu && x < 0 ? 0 : x);
     }
 }
 
@@ -89,12 +92,13 @@ void tw_gemm_reference(const tw_gemm *g, void *const buffers[], int threads) {
   job j = {.g = g, .A = buffers[0], .B = buffers[1], .D = has_bias ? buffers[2] : NULL, .C = buffers[2 + has_bias]};
   j.blocks_per_row = (g->n + COLUMNS - 1) / COLUMNS;
   size_t blocks = (size_t)((g->m + ROWS - 1) / ROWS * j.blocks_per_row);
-  if (g->c == TW_F32) {
+  if (g->acc == TW_F32) {
     tw_parallel_for(threads, blocks, real_block, &j);
     return;
   }
   j.depth = tw_dot_depth(g->k);
-  j.a = tw_dot_widen(j.A, g->m, g->k, g->a_transposed ? 1 : g->lda, g->a_transposed ? g->lda : 1, threads);
+  if (g->a == TW_I8) /* unsigned rows are summed in place */
+    j.a = tw_dot_widen(j.A, g->m, g->k, g->a_transposed ? 1 : g->lda, g->a_transposed ? g->lda : 1, threads);
   j.bt = tw_dot_widen(j.B, g->n, g->k, g->b_transposed ? g->ldb : 1, g->b_transposed ? 1 : g->ldb, threads);
   tw_parallel_for(threads, blocks, integer_block, &j);
   free(j.a);

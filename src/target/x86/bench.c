@@ -35,6 +35,7 @@ tw_gemm_spec x86_spec_of(const tw_problem *p) {
                         .ldc = g.ldc,
                         .alpha = g.scale,
                         .activation = g.relu ? TW_RELU : TW_LINEAR,
+                        .group = (int)g.group,
                         .threads = (int)tw_problem_int(p, "threads")};
 }
 

@@ -13,12 +13,23 @@ bool x86_sums_are_integers(const x86_kernel *k) { return k->arithmetic == X86_S1
 
 static bool is_real(tw_type t) { return t == TW_F32 || t == TW_BF16 || t == TW_F16; }
 
+bool x86_has_scales(const tw_gemm_spec *s) {
+  const tw_format *f = tw_format_of_type(s->b);
+  return is_real(s->a) && f && f->scale != TW_SCALE_NONE;
+}
+
+/* Rows of units of a panel are 4 to 64 elements, a power of two: then they divide the lines of codes, and a group of 8 units
+ * is a multiple of a field of 32 elements (runtime/expand.h). */
+static bool expands_for(const x86_kernel *k, const tw_gemm_spec *s) {
+  return x86_has_scales(s) && k->expand && 64 % (k->columns * x86_kernel_group(k)) == 0 && k->columns >= 4;
+}
+
 /* Can the kernel compute the types? With conversions, if need be: bf16 and f16 are exact in f32, 8 bits in 16. */
 static bool fits(const x86_kernel *k, const tw_gemm_spec *s) {
   bool integers = (s->a == TW_U8 || s->a == TW_I8) && s->b == TW_I8;
   switch (k->arithmetic) {
-  case X86_F32: return is_real(s->a) && is_real(s->b);
-  case X86_BF16: return s->a == TW_BF16 && s->b == TW_BF16;
+  case X86_F32: return is_real(s->a) && (is_real(s->b) || expands_for(k, s));
+  case X86_BF16: return s->a == TW_BF16 && (s->b == TW_BF16 || expands_for(k, s));
   case X86_S16:
   case X86_U8S8: return integers;
   default: return false;
@@ -67,8 +78,9 @@ const char *tw_gemm_kernel_at(size_t index) {
  * from L2. Longer blocks touch C less often, which matters most where its rows lie a power of two apart. Measured on a
  * Zen 5 at 2048^3: blocks of 512 are 3 to 5 % faster than of 192, which keep a panel of B in L1 too. Blocks are of equal
  * length, to a multiple of the unrolling. */
-int64_t x86_choose_block(const x86_kernel *k, int64_t size) {
-  enum { STEP = 4 };
+int64_t x86_choose_block(const x86_kernel *k, int64_t size, int64_t group) {
+  enum { UNROLL = 4 };
+  const int64_t STEP = group % UNROLL == 0 && group <= size ? group : UNROLL;
   const int64_t units = x86_ceil_div(size, x86_kernel_group(k));
   int64_t most = x86_this_cpu()->l1 * 5 / 8 / X86_UNIT / k->rows / STEP * STEP;
   if (most < STEP) most = STEP;

@@ -7,8 +7,10 @@
 
 /* The last kernel of the table that this CPU has for the types of the description, or the one that it names. */
 tw_status x86_choose_kernel(const tw_gemm_spec *, const x86_kernel **out, tw_error *);
-/* Units of k in a block: depends on the kernel and k alone, so that packed weights serve every m. */
-int64_t x86_choose_block(const x86_kernel *, int64_t k);
+/* Units of k in a block, a multiple of `group` units or of all k: depends on kernel and weights alone, so that packed weights
+ * serve every m. */
+int64_t x86_choose_block(const x86_kernel *, int64_t k, int64_t group);
+bool x86_has_scales(const tw_gemm_spec *); /* weights with shared scales, for real A */
 /* Fills a_mode, mc, nc, rho, threads_m, threads_n. */
 void x86_choose_blocks(tw_gemm_planned *);
 

@@ -143,7 +143,8 @@ void x86_emit_kernel(const x86_schedule *s, tw_text *t) {
   tw_text_add(t, "/* %s, made by src/target/x86/emit.c. */\n", name);
   tw_text_add(t, "#define ARITHMETIC_%s\n", arithmetic_in_c[s->arithmetic] + strlen("X86_"));
   tw_text_add(t, "#include \"target/x86/kernel.h\"\n#include \"target/x86/runtime/words_%s.h\"\n", words[s->isa]);
-  tw_text_add(t, "#include \"target/x86/runtime/transpose.h\"\n#include \"target/x86/runtime/finish.h\"\n\n");
+  tw_text_add(t, "#include \"target/x86/runtime/transpose.h\"\n#include \"target/x86/runtime/finish.h\"\n");
+  tw_text_add(t, "#include \"target/x86/runtime/expand.h\"\n\n");
   for (int direct = 0; direct < 2; direct++)
     for (int r = 1; r <= s->rows; r++) emit_tile(t, s, r, direct);
   emit_table(t, s, "packed");
@@ -154,5 +155,6 @@ void x86_emit_kernel(const x86_schedule *s, tw_text *t) {
               isa_in_c[s->isa], arithmetic_in_c[s->arithmetic], s->rows, s->vectors * lanes);
   tw_text_add(t, "    .packed = packed_tiles, .direct = direct_tiles, .operations_per_round = %d, .spin = spin,\n",
               2 * group * lanes * s->rows * s->vectors);
-  tw_text_add(t, "    .transpose = transpose, .finish = finish};\n");
+  tw_text_add(t, "    .transpose = transpose, .finish = finish%s};\n",
+              s->arithmetic == X86_F32 || s->arithmetic == X86_BF16 ? ", .expand = expand" : "");
 }

@@ -4,7 +4,7 @@
  *     for nc columns, for mc rows:          a block of C, whose sums stay near
  *       for each block of k:
  *         for mc / rho rows:                pack them (unless A is read in place)
- *           for each panel of B:            in order, so that the next one can be fetched
+ *           for each panel of B:            in order, so that the next one can be fetched; expanded if it is codes
  *             for each strip of rows:       the kernel
  *
  * Threads share nothing but what they read. k is never dealt to threads, and a sum's products are added in the order of
@@ -13,6 +13,7 @@
 
 #include "target/x86/choose.h"
 #include "target/x86/pack.h"
+#include "target/x86/weights.h"
 
 typedef struct job {
   const tw_gemm_planned *p;
@@ -81,7 +82,8 @@ typedef struct strips {
 
 static strips strips_of(const job *j, int64_t row, int64_t rows, int64_t block) {
   const int64_t n = x86_ceil_div(rows, j->p->kernel->rows);
-  return (strips){.left = n, .low = rows / n, .taller = rows % n, .next_row = row, .units = x86_block_units(j->p, block)};
+  return (strips){
+      .left = n, .low = rows / n, .taller = rows % n, .next_row = row, .units = x86_block_units(j->p, block)};
 }
 
 static bool next_strip(const job *j, strips *s, int64_t block, strip *t) {
@@ -123,7 +125,7 @@ static void pack_strip(const job *j, const strip *t, int64_t block) {
 static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, bool plain) {
   const tw_gemm_planned *p = j->p;
   const int64_t width = p->kernel->columns, units = x86_block_units(p, block);
-  const int64_t bytes = units * width * X86_UNIT, part = units * X86_LINE;
+  const int64_t bytes = (int64_t)x86_panel_bytes(p, units), part = units * X86_LINE;
   const strips all = strips_of(j, row, rows, block);
   strip t;
   for (strips s = all; p->a_mode == X86_A_PACKED && next_strip(j, &s, block, &t);) pack_strip(j, &t, block);
@@ -131,9 +133,13 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
   for (int64_t column = j->column; column < j->column + j->columns; column += width, b += bytes) {
     /* The first strips fetch the next panel, which lies behind this one. A single strip leaves that to the hardware. */
     int64_t to_fetch = all.left > 1 && column + width < j->column + j->columns ? bytes / part : 0;
-    const char *next = b + bytes;
+    const char *next = b + bytes, *panel = b;
+    if (p->expands) {
+      panel = j->workspace + p->panel_at;
+      p->kernel->expand(&p->codes, b, b + x86_codes_bytes(p, units), units, width, j->workspace + p->panel_at);
+    }
     for (strips s = all; next_strip(j, &s, block, &t); next += part)
-      run_tile(j, &t, block, column, b, to_fetch-- > 0 ? next : b, plain);
+      run_tile(j, &t, block, column, panel, to_fetch-- > 0 ? next : panel, plain);
   }
 }
 

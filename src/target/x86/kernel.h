@@ -55,6 +55,16 @@ typedef struct x86_finish {
   const int32_t *offset;
 } x86_finish;
 
+/* Weights that are kept as codes with scales; a panel is expanded before it is used. */
+typedef struct x86_codes {
+  int bits; /* of a field: 2, 4 or 8 */
+  int width,
+      mantissa;    /* of a minifloat (sign, exponent, mantissa) within it; mantissa -1: a two's-complement integer */
+  int scale_bytes; /* 1: e8m0; 4: f32 */
+  float factor;    /* on every code's value */
+  int64_t group_units; /* units of k that share a scale; larger than any block: all of them */
+} x86_codes;
+
 typedef struct x86_kernel {
   const char *name; /* "f32-gemm-14x32-avx512" */
   x86_isa isa;
@@ -66,6 +76,8 @@ typedef struct x86_kernel {
   void (*spin)(int64_t rounds); /* multiply-adds on registers alone: the peak */
   void (*transpose)(void *to, const void *from, int64_t stride, int64_t rows, int64_t units); /* packs a strip of A */
   void (*finish)(const x86_finish *);
+  /* NULL for integers. */
+  void (*expand)(const x86_codes *, const void *codes, const void *scales, int64_t units, int64_t columns, void *panel);
 } x86_kernel;
 
 /* The default set (kernels.txt), in a generated table: NULL past the last. */

@@ -9,6 +9,7 @@
 
 #include "target/x86/choose.h"
 #include "target/x86/runtime/convert.h"
+#include "target/x86/weights.h"
 
 static float real_at(tw_type type, const void *data, int64_t i) {
   switch (type) {
@@ -88,6 +89,12 @@ static void pack_panel(const tw_gemm_planned *p, const void *b, int64_t block, i
     }
 }
 
+/* Everything that is not written later is zero. */
+static void begin(const tw_gemm_planned *p, char *out) {
+  memset(out, 0, p->expands ? tw_gemm_packed_bytes(p) : x86_panel_at(p, 0, 0));
+  memcpy(out, &p->layout, sizeof p->layout);
+}
+
 static void sum_columns(const tw_gemm_planned *p, const int8_t *b, int32_t *offset) {
   const tw_gemm_spec *s = &p->spec;
   memset(offset, 0, (size_t)(x86_panels(p) * p->kernel->columns) * sizeof *offset);
@@ -95,21 +102,41 @@ static void sum_columns(const tw_gemm_planned *p, const int8_t *b, int32_t *offs
     for (int64_t j = 0; j < s->n; j++) offset[j] -= 128 * b[s->b_transposed ? j * s->ldb + q : q * s->ldb + j];
 }
 
-tw_status tw_gemm_pack(const tw_gemm_planned *p, const void *b, void *packed, tw_error *error) {
-  if (!p) return tw_fail(error, TW_USAGE, "tw_gemm_pack: the plan is NULL");
-  if (!b) return tw_fail(error, TW_USAGE, "tw_gemm_pack: b is NULL");
-  if (!packed) return tw_fail(error, TW_USAGE, "tw_gemm_pack: packed is NULL");
+static tw_status check_packed(const char *function, const tw_gemm_planned *p, const void *packed, tw_error *error) {
+  if (!p) return tw_fail(error, TW_USAGE, "%s: the plan is NULL", function);
+  if (!packed) return tw_fail(error, TW_USAGE, "%s: packed is NULL", function);
   if ((uintptr_t)packed % TW_GEMM_ALIGNMENT)
-    return tw_fail(error, TW_USAGE, "tw_gemm_pack: packed is not aligned to %d bytes", TW_GEMM_ALIGNMENT);
+    return tw_fail(error, TW_USAGE, "%s: packed is not aligned to %d bytes", function, TW_GEMM_ALIGNMENT);
+  return TW_OK;
+}
+
+tw_status tw_gemm_pack_codes(const tw_gemm_planned *p, const void *codes, const void *scales, void *packed,
+                             tw_error *error) {
+  static const char name[] = "tw_gemm_pack_codes";
+  tw_status status = check_packed(name, p, packed, error);
+  if (status != TW_OK) return status;
+  if (!p->expands)
+    return tw_fail(error, TW_USAGE, "%s: b=%s has no scales: use tw_gemm_pack", name, tw_type_name(p->spec.b));
+  if (!codes) return tw_fail(error, TW_USAGE, "%s: codes is NULL", name);
+  if (!scales && p->packing.format->scale != TW_SCALE_INSIDE)
+    return tw_fail(error, TW_USAGE, "%s: scales is NULL", name);
+  begin(p, packed);
+  return x86_pack_weights(p, NULL, codes, scales, packed, error);
+}
+
+tw_status tw_gemm_pack(const tw_gemm_planned *p, const void *b, void *packed, tw_error *error) {
+  tw_status status = check_packed("tw_gemm_pack", p, packed, error);
+  if (status != TW_OK) return status;
+  if (!b) return tw_fail(error, TW_USAGE, "tw_gemm_pack: b is NULL");
   const tw_gemm_spec *s = &p->spec;
   const size_t rows = (size_t)(s->b_transposed ? s->n : s->k), width = (size_t)(s->b_transposed ? s->k : s->n);
   const uintptr_t b_start = (uintptr_t)b, to = (uintptr_t)packed;
-  const size_t b_bytes = ((rows - 1) * (size_t)s->ldb + width) * (size_t)tw_type_bits(s->b) / 8;
+  const size_t b_bytes = ((rows - 1) * (size_t)s->ldb + width) * (size_t)tw_type_bits(p->expands ? TW_F32 : s->b) / 8;
   if (b_start < to + tw_gemm_packed_bytes(p) && to < b_start + b_bytes)
     return tw_fail(error, TW_USAGE, "tw_gemm_pack: packed overlaps b");
   char *out = packed;
-  memset(out, 0, x86_panel_at(p, 0, 0));
-  memcpy(out, &p->layout, sizeof p->layout);
+  begin(p, out);
+  if (p->expands) return x86_pack_weights(p, b, NULL, NULL, out, error);
   if (p->layout.has_offset) sum_columns(p, b, (void *)(out + x86_offsets_at(p)));
   for (int64_t block = 0; block < p->blocks; block++)
     for (int64_t panel = 0; panel < x86_panels(p); panel++)

@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "target/x86/choose.h"
 #include "target/x86/cpu.h"
+#include "target/x86/weights.h"
 
 enum { MAGIC = 0x74773836 /* "tw86" */, SIZE_LIMIT = 1 << 30, THREADS_LIMIT = 1024, WORKSPACES_MAX = 64 };
 
@@ -35,6 +36,9 @@ static tw_status check_sizes(const tw_gemm_spec *s, tw_error *error) {
                      pitches[i].name, pitches[i].value, pitches[i].least);
   if (s->threads < 0 || s->threads > THREADS_LIMIT)
     return tw_fail(error, TW_USAGE, "tw_gemm_plan: threads=%d is not between 0 and %d", s->threads, THREADS_LIMIT);
+  if (s->group < 0 || (s->group && !x86_has_scales(s)))
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan: group=%d without weights that have scales: b=%s", s->group,
+                   tw_type_name(s->b));
   if (s->activation < TW_LINEAR || s->activation > TW_SILU)
     return tw_fail(error, TW_USAGE, "tw_gemm_plan: activation=%d is none of tw_activation", (int)s->activation);
   return TW_OK;
@@ -80,12 +84,18 @@ int64_t x86_block_units(const tw_gemm_planned *p, int64_t block) {
   return x86_min(p->layout.block, p->units - block * p->layout.block);
 }
 
+size_t x86_panel_bytes(const tw_gemm_planned *p, int64_t units) {
+  return p->expands ? x86_codes_bytes(p, units) + x86_scales_bytes(p, units)
+                    : (size_t)(X86_UNIT * units * p->kernel->columns);
+}
+
 size_t x86_panel_at(const tw_gemm_planned *p, int64_t block, int64_t panel) {
   const size_t columns = (size_t)p->kernel->columns, panels = (size_t)x86_panels(p);
   size_t at = x86_offsets_at(p) + (p->layout.has_offset ? panels * columns * sizeof(int32_t) : 0);
   at = (at + X86_HEADER - 1) / X86_HEADER * X86_HEADER;
-  return at + X86_UNIT * columns *
-                  ((size_t)(block * p->layout.block) * panels + (size_t)panel * (size_t)x86_block_units(p, block));
+  const int64_t whole = p->layout.block;
+  return at + (size_t)block * panels * x86_panel_bytes(p, whole) +
+         (size_t)panel * x86_panel_bytes(p, x86_block_units(p, block));
 }
 
 size_t tw_gemm_packed_bytes(const tw_gemm_planned *p) { return x86_panel_at(p, p->blocks - 1, x86_panels(p)); }
@@ -106,6 +116,7 @@ static void lay_out_workspace(tw_gemm_planned *p) {
     p->rows_at = take(&at, (size_t)(p->kernel->rows * block) * X86_UNIT);
   }
   p->tile_at = take(&at, (size_t)(p->kernel->rows * columns) * X86_UNIT);
+  if (p->expands) p->panel_at = take(&at, (size_t)(block * columns) * X86_UNIT);
   if (p->blocks > 1 && !p->sums_in_c)
     p->sums_at = take(&at, (size_t)(p->mc * x86_ceil_div(p->nc, columns) * columns) * X86_UNIT);
   p->bytes_per_thread = at;
@@ -126,8 +137,13 @@ static tw_status reserve(tw_gemm_planned *p, tw_error *error) {
 
 /* ---- the plan ---- */
 
-static void settle_layout(tw_gemm_planned *p) {
+static tw_status settle_layout(tw_gemm_planned *p, tw_error *error) {
   const tw_gemm_spec *s = &p->spec;
+  p->expands = x86_has_scales(s);
+  if (p->expands) {
+    tw_status status = x86_settle_weights(p, error);
+    if (status != TW_OK) return status;
+  }
   p->layout = (x86_layout){.magic = MAGIC,
                            .arithmetic = (uint16_t)p->kernel->arithmetic,
                            .b_type = (uint16_t)s->b,
@@ -135,10 +151,12 @@ static void settle_layout(tw_gemm_planned *p) {
                            .has_offset = p->kernel->arithmetic == X86_U8S8 && s->a == TW_I8,
                            .n = s->n,
                            .k = s->k,
-                           .block = x86_choose_block(p->kernel, s->k)};
+                           .group = s->group,
+                           .block = x86_choose_block(p->kernel, s->k, p->expands ? p->codes.group_units : 1)};
   p->a_stride = s->lda * tw_type_bits(s->a) / 8;
   p->units = x86_ceil_div(s->k, x86_kernel_group(p->kernel));
   p->blocks = x86_ceil_div(p->units, p->layout.block);
+  return TW_OK;
 }
 
 static void settle_finish(tw_gemm_planned *p) {
@@ -165,10 +183,12 @@ tw_status tw_gemm_plan(const tw_gemm_spec *spec, tw_gemm_planned **out, tw_error
   p->kernel = kernel;
   p->spec = s;
   p->spec.kernel = NULL;
-  settle_layout(p);
-  settle_finish(p);
-  x86_choose_blocks(p);
-  status = reserve(p, error);
+  status = settle_layout(p, error);
+  if (status == TW_OK) {
+    settle_finish(p);
+    x86_choose_blocks(p);
+    status = reserve(p, error);
+  }
   if (status != TW_OK) {
     tw_gemm_destroy(p);
     return status;

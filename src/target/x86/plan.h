@@ -5,18 +5,19 @@
 #include <pthread.h>
 
 #include "target/x86/kernel.h"
+#include "tilewright/format.h"
 #include "tilewright/gemm.h"
 
 /* Packed B: a header of X86_HEADER bytes, then (has_offset) n_padded int32 that belong to the columns' sums, then for each
- * block of k the panels of the kernel's width, each [units of the block][columns] units. Columns behind n and elements
- * behind k are zero. */
+ * block of k the panels of the kernel's width, each [units of the block][columns] units, or codes and scales (weights.h).
+ * Columns behind n and elements behind k are zero. */
 enum { X86_HEADER = 64 };
 
 typedef struct x86_layout {
   uint32_t magic;
   uint16_t arithmetic, b_type;
   int32_t columns, has_offset; /* width of a panel */
-  int64_t n, k;
+  int64_t n, k, group;
   int64_t block; /* units of k in a block; the last may have fewer */
 } x86_layout;
 
@@ -46,9 +47,12 @@ struct tw_gemm_planned {
   int rho;               /* the buffer of A is mc / rho rows */
   bool plain;            /* sums are C: nothing to finish */
   bool sums_in_c;        /* sums of all but the last block of k wait in C; otherwise in the workspace */
+  bool expands;          /* B is kept as codes with scales */
+  x86_codes codes;       /* if so */
+  tw_packing packing;
   int threads_m, threads_n;
   /* of a thread's workspace, in bytes from its start */
-  size_t strip_at, rows_at, tile_at, sums_at, bytes_per_thread;
+  size_t strip_at, rows_at, tile_at, sums_at, panel_at, bytes_per_thread;
   x86_workspaces *workspaces; /* behind a pointer: the plan itself is constant */
 };
 
@@ -60,6 +64,7 @@ static inline int64_t x86_panels(const tw_gemm_planned *p) { return x86_ceil_div
 /* Bytes from the start of packed B to the offsets, and to panel `panel` of block `block` of k. */
 size_t x86_offsets_at(const tw_gemm_planned *);
 size_t x86_panel_at(const tw_gemm_planned *, int64_t block, int64_t panel);
+size_t x86_panel_bytes(const tw_gemm_planned *, int64_t units); /* of one panel of a block of so many units */
 int64_t x86_block_units(const tw_gemm_planned *, int64_t block);
 
 #endif

@@ -1,0 +1,19 @@
+/* weights.h - weights in types with shared scales: how their codes lie in packed B. */
+#ifndef TW_X86_WEIGHTS_H
+#define TW_X86_WEIGHTS_H
+
+#include "target/x86/plan.h"
+#include "tilewright/format.h"
+
+/* Fills the plan's codes and packing from spec.b and spec.group. TW_USAGE with the reason if they do not fit. */
+tw_status x86_settle_weights(tw_gemm_planned *, tw_error *);
+
+/* Bytes of one panel of a block of `units`: codes, then scales; each a multiple of 64. */
+size_t x86_codes_bytes(const tw_gemm_planned *, int64_t units);
+size_t x86_scales_bytes(const tw_gemm_planned *, int64_t units);
+
+/* Packs all of B. `b` is f32 and rounded to the type; or, if `codes` is not NULL, its planes are taken (tw_gemm_pack_codes). */
+tw_status x86_pack_weights(const tw_gemm_planned *, const float *b, const void *codes, const void *scales, char *packed,
+                           tw_error *);
+
+#endif
