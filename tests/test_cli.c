@@ -168,6 +168,42 @@ static void lists_are_json(void **state) {
   json_decref(object);
 }
 
+static void tiles_are_explained(void **state) {
+  (void)state;
+#define TILE "$T model gemm m=4096 n=2048 k=4096 a=bf16 b=bfp16 c=bf16 acc=bf16 -t xdna2"
+  json_t *object = expect_json(TILE " tile=128x64x128 rho=4 --json", 0), *value;
+  const char *key;
+  json_int_t sum = 0;
+  assert_int_equal(json_integer_value(json_object_get(object, "buffer_bytes")), 61696);
+  json_object_foreach(json_object_get(object, "buffers"), key, value) sum += json_integer_value(value);
+  assert_int_equal(sum, 61696);
+  assert_true(json_is_true(json_object_get(object, "fits")));
+  static const char *const numbers[] = {"intensity",        "compute_bound_tflops", "memory_bound_tflops",
+                                        "predicted_tflops", "efficiency_micro",     "efficiency_core"};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    assert_true(json_number_value(json_object_get(object, numbers[i])) > 0);
+  json_decref(object);
+  expect_output(TILE " tile=128x64x128 rho=4", "a_scratch");
+  object = expect_json(TILE " tile=128x64x128 --json", 0); /* explained, and said on standard error */
+  assert_true(json_is_false(json_object_get(object, "fits")));
+  json_decref(object);
+  outcome o = run(TILE " tile=128x64x128");
+  assert_int_equal(o.status, 0);
+  assert_non_null(strstr(o.err, "tilewright: the tile does not fit"));
+  release(&o);
+  expect_failure(TILE, 2, "say which tile");
+  expect_failure(TILE " tile=128x64x128 rho=3", 2, "rho=3 does not divide");
+  expect_failure(TILE " tile=128x64x128 rho=4 rho=2", 2, "rho is given twice");
+  expect_failure(TILE " tile=128x64x128 rhoo=4", 2, "gemm has no key 'rhoo'");
+  expect_failure(TILE " tile=128x64x128 --schedule x", 2, "no schedules yet");
+  expect_failure("$T model -t xdna2", 2, "say what to compute");
+  expect_failure("$T model gemm m=4 n=4 k=4 tile=64x64x64 -t gemmini-16x16-int8", 2, "no key 'tile'");
+  expect_failure("$T tune gemm m=64 n=64 k=64 -t xdna2", 2, "only `tilewright model`");
+  expect_failure("$T bench gemm m=64 n=64 k=64 a=i8 b=i8 -t xdna2", 2, "only `tilewright model`");
+  expect_output("$T targets xdna2", "58.98 Tflop/s");
+#undef TILE
+}
+
 static void files_that_cannot_be_read_are_named(void **state) {
   (void)state;
   expect_failure("$T report /nowhere", 2, "/nowhere/summary.json");
@@ -522,6 +558,7 @@ int main(void) {
       cmocka_unit_test(failures_are_json_too),
       cmocka_unit_test(lists_are_json),
       cmocka_unit_test(library_is_timed),
+      cmocka_unit_test(tiles_are_explained),
       cmocka_unit_test(files_that_cannot_be_read_are_named),
       cmocka_unit_test(full_disk_under_standard_output_is_said),
       cmocka_unit_test(right_kernel_is_measured),

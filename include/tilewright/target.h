@@ -76,6 +76,30 @@ typedef struct tw_bench {
   tw_bound bound;
 } tw_bench;
 
+/* One buffer of a kernel. */
+typedef struct tw_buffer_use {
+  const char *name; /* static text: "a" */
+  size_t memory;    /* index into tw_explanation.memory */
+  double bytes;     /* of all its copies in one instance of that memory */
+  char what[120];   /* copies x rows x columns x type */
+} tw_buffer_use;
+
+/* What the analytic model says about one choice of tiles, without a kernel. memory[0] is the one that tiles are made for:
+ * its `used` is the sum of its buffers. */
+enum { TW_BUFFERS_MAX = 16, TW_QUANTITIES_MAX = 32 };
+typedef struct tw_explanation {
+  char choice[200]; /* one line: the tiles and the kernel as understood */
+  size_t n_buffers;
+  tw_buffer_use buffer[TW_BUFFERS_MAX];
+  size_t n_memories;
+  tw_memory_use memory[TW_MEMORIES_MAX];
+  bool fits;        /* every memory holds its buffers */
+  char misfit[300]; /* if not: one line, and how to mend it */
+  size_t n_quantities;
+  tw_counter quantity[TW_QUANTITIES_MAX]; /* "intensity", "predicted_tflops", ... */
+  char limit[200];                        /* what limits the predicted rate, in words */
+} tw_explanation;
+
 /* What a program's time goes into, and what it would save without it. */
 typedef struct tw_finding {
   char what[200];    /* in words */
@@ -122,6 +146,12 @@ struct tw_target {
                        tw_error *);
   void (*release)(tw_artefact *);
   tw_status (*bound)(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
+  /* Explains the choice that `words` make: "key=value" with the keys of explain_keys (ended by NULL), each at most once.
+   * Both NULL where there is no such model. Types of the problem are filled in and checked as `supports` does; the op's
+   * reference need not know them. Tiles that do not fit are explained, too. */
+  const char *const *explain_keys;
+  tw_status (*explain)(const tw_target *, const tw_problem *, size_t n_words, const char *const words[],
+                       tw_explanation *, tw_error *);
   /* Checks and times what the library runs for the problem. NULL: the best schedule's source is measured instead. */
   tw_status (*bench)(const tw_target *, const tw_problem *, uint64_t seed, tw_bench *, tw_error *);
   /* What an LLM agent needs to know: topic is "architecture", "isa", "menu", "rules" or "example". Static text or NULL. */

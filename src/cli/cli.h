@@ -45,6 +45,10 @@ tw_status cli_model(const cli *, tw_error *);
 tw_status cli_report(const cli *, tw_error *);
 tw_status cli_wisdom(const cli *, tw_error *);
 
+/* ---- explain.c: `model` on a target that explains tiles ---- */
+
+tw_status cli_explain(const cli *, const tw_target *, tw_error *);
+
 /* ---- options.c ---- */
 
 /* Fills *out from what follows the subcommand's name; out->words points into argv. */

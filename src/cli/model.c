@@ -1,5 +1,6 @@
 /* model.c - `tilewright model OP key=value... -t TARGET [--schedule FILE]`: the analytic model without running
- * anything: the bound, the predicted cost of a schedule, and of each legal next step. */
+ * anything: the bound, the predicted cost of a schedule, and of each legal next step; or, where the target has a model
+ * of tiles, what explain.c prints. */
 #include <stdlib.h>
 
 #include "cli/cli.h"
@@ -57,6 +58,8 @@ tw_status cli_model(const cli *c, tw_error *error) {
   cli_subject subject;
   tw_schedule schedule;
   prediction p = {0};
+  const tw_target *target = c->options.target ? tw_target_find(c->options.target) : NULL;
+  if (target && target->explain) return cli_explain(c, target, error);
   tw_status status = cli_subject_of(c, 0, &subject, error);
   if (status == TW_OK) status = cli_needs_schedules(&subject, error);
   if (status == TW_OK) status = cli_read_schedule(c, &schedule, error);

@@ -27,6 +27,9 @@ tw_status cli_subject_of(const cli *c, size_t first, cli_subject *out, tw_error 
       tw_problem_parse(c->words[first], c->n_words - first - 1, c->words + first + 1, &out->problem, error);
   if (status == TW_OK) status = cli_find_target(c->options.target, &out->target, error);
   if (status == TW_OK) status = out->target->supports(out->target, &out->problem, error);
+  if (status == TW_OK && !out->target->emit && !out->target->bench)
+    return tw_fail(error, TW_USAGE, "%s cannot build, run or search kernels yet: only `tilewright model` knows it",
+                   out->target->name);
   if (status == TW_OK) status = out->problem.op->validate(&out->problem, error);
   if (status == TW_OK) status = out->target->available(out->target, error);
   return status;

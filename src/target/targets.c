@@ -6,11 +6,13 @@
 
 #include "target/gemmini/target.h"
 #include "target/x86/target.h"
+#include "target/xdna2/target.h"
 
 /* Each machine's own list: its targets by position, NULL past the last. */
 static const tw_target *(*const families[])(size_t index) = {
     gm_target_at,
     x86_target_at,
+    xd_target_at,
 };
 
 const tw_target *tw_target_at(size_t index) {

@@ -1,0 +1,102 @@
+/* explain.c - `tilewright model` on a target that explains a choice of tiles, given by words of its own (tile=, rho=):
+ * buffers, what fits, bounds, the predicted rate and what limits it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "cli/cli.h"
+
+/* The words of the command line, told apart. */
+typedef struct split {
+  size_t n_op, n_choice;
+  const char **op, **choice; /* the op's keys; the target's */
+} split;
+
+static const char *explain_key(const tw_target *t, const char *word) {
+  const size_t length = strcspn(word, "=");
+  for (const char *const *key = t->explain_keys; *key; key++)
+    if (word[length] && strlen(*key) == length && !strncmp(*key, word, length)) return *key;
+  return NULL;
+}
+
+static tw_status split_words(const cli *c, const tw_target *t, split *out, tw_error *error) {
+  *out = (split){.op = tw_new(c->n_words + 1, sizeof *out->op), .choice = tw_new(c->n_words + 1, sizeof *out->choice)};
+  if (!out->op || !out->choice) return tw_fail(error, TW_MISSING, "out of memory");
+  for (size_t i = 1; i < c->n_words; i++) {
+    const char *key = explain_key(t, c->words[i]);
+    for (size_t j = 0; key && j < out->n_choice; j++)
+      if (explain_key(t, out->choice[j]) == key) return tw_fail(error, TW_USAGE, "%s is given twice", key);
+    if (key)
+      out->choice[out->n_choice++] = c->words[i];
+    else
+      out->op[out->n_op++] = c->words[i];
+  }
+  return TW_OK;
+}
+
+static tw_status explain(const cli *c, cli_subject *s, tw_explanation *out, tw_error *error) {
+  const tw_target *t = s->target;
+  split words;
+  tw_status status = split_words(c, t, &words, error);
+  if (status == TW_OK) status = tw_problem_parse(c->words[0], words.n_op, words.op, &s->problem, error);
+  if (status == TW_OK) status = t->supports(t, &s->problem, error);
+  if (status == TW_OK) status = t->explain(t, &s->problem, words.n_choice, words.choice, out, error);
+  free(words.op);
+  free(words.choice);
+  return status;
+}
+
+/* "buffers" are those of memory[0], so that their sum is "buffer_bytes"; "outer_buffers" the rest. */
+static tw_status print_json(const cli *c, const tw_explanation *e, tw_error *error) {
+  json_t *object = json_object(), *buffers = json_object(), *outer = json_object(), *memory = json_object();
+  for (size_t i = 0; i < e->n_buffers; i++)
+    json_object_set_new(e->buffer[i].memory ? outer : buffers, e->buffer[i].name, cli_json_number(e->buffer[i].bytes));
+  for (size_t i = 0; i < e->n_memories; i++)
+    json_object_set_new(
+        memory, e->memory[i].name,
+        json_pack("{s:I, s:I}", "used", (json_int_t)e->memory[i].used, "size", (json_int_t)e->memory[i].size));
+  json_object_set_new(object, "choice", cli_json_text(e->choice));
+  json_object_set_new(object, "buffer_bytes", cli_json_number((double)e->memory[0].used));
+  json_object_set_new(object, "buffers", buffers);
+  json_object_set_new(object, "outer_buffers", outer);
+  json_object_set_new(object, "memory", memory);
+  json_object_set_new(object, "fits", json_boolean(e->fits));
+  for (size_t i = 0; i < e->n_quantities; i++)
+    json_object_set_new(object, e->quantity[i].name, cli_json_number(e->quantity[i].value));
+  json_object_set_new(object, "limit", cli_json_text(e->fits ? e->limit : e->misfit));
+  return cli_print_json(c, object, error);
+}
+
+static void print_text(const cli_subject *s, const tw_explanation *e) {
+  char problem[512], bytes[CLI_NUMBER], size[CLI_NUMBER];
+  tw_problem_print(&s->problem, problem, sizeof problem);
+  printf("%s on %s\n%s\n", problem, s->target->name, e->choice);
+  for (size_t m = 0; m < e->n_memories; m++) {
+    const tw_memory_use *memory = &e->memory[m];
+    printf("\n%s: %s of %s bytes%s\n", memory->name, cli_print_number((double)memory->used, bytes),
+           cli_print_number((double)memory->size, size), memory->used > memory->size ? ": too much" : "");
+    for (size_t i = 0; i < e->n_buffers; i++)
+      if (e->buffer[i].memory == m)
+        printf("  %-22s %14s  %s\n", e->buffer[i].name, cli_print_number(e->buffer[i].bytes, bytes), e->buffer[i].what);
+  }
+  printf("\nmodel\n");
+  for (size_t i = 0; i < e->n_quantities; i++)
+    printf("  %-22s %14s %-8s %s\n", e->quantity[i].name, cli_print_number(e->quantity[i].value, bytes),
+           e->quantity[i].unit, e->quantity[i].help);
+  printf("\nlimit: %s\n", e->limit);
+}
+
+tw_status cli_explain(const cli *c, const tw_target *target, tw_error *error) {
+  cli_subject s = {.target = target};
+  tw_explanation e = {0};
+  if (!c->n_words) return cli_subject_of(c, 0, &s, error); /* says what is missing */
+  if (c->options.schedule)
+    return tw_fail(error, TW_USAGE, "%s has no schedules yet: choose with %s=...", target->name,
+                   target->explain_keys[0]);
+  tw_status status = explain(c, &s, &e, error);
+  if (status != TW_OK) return status;
+  if (!e.fits) fprintf(stderr, "tilewright: %s\n", e.misfit);
+  if (c->options.json) return print_json(c, &e, error);
+  print_text(&s, &e);
+  return TW_OK;
+}

@@ -1,0 +1,57 @@
+/* config.h - the machine and its kernels: what a text file in configs/ says. Each number's source stands there. */
+#ifndef TW_XDNA2_CONFIG_H
+#define TW_XDNA2_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "model/tiling.h"
+#include "tilewright/status.h"
+#include "tilewright/type.h"
+
+/* A micro-kernel: its types, its vector multiply-accumulate (VMAC), its buffers in L1 and its speed. */
+typedef struct xd_kernel {
+  char name[32];
+  tw_type a, b, c, acc;
+  int vmac[3];                            /* r x s x t: rows of A, depth, columns of B */
+  int vmac_distance;                      /* cycles between two VMACs on one accumulator */
+  int cluster[2];                         /* accumulators side by side: rows, columns */
+  int copies[3];                          /* of the tiles of A, B and C */
+  bool scratch_a;                         /* the sub-tile of A is converted to the type of B into a buffer of its own */
+  double staging;                         /* bytes more for each element of C */
+  int load;                               /* cycles from a load of A or B to its VMAC */
+  int acc_latency, acc_loads, acc_stores; /* of one accumulator; acc_loads = 0: not known */
+  double cluster_cycles, vmac_cycles;     /* epsilon and II of equation 13; both 0: equations 5 to 10 */
+} xd_kernel;
+
+enum { XD_KERNELS_MAX = 16 };
+
+typedef struct xd_config {
+  char name[64], summary[160];
+  int rows, columns;                   /* compute tiles */
+  int clock_mhz;                       /* of the cores */
+  int l1_bytes, stack_bytes, l2_bytes; /* of a compute tile, of its stack, of a memory tile */
+  int stream_bytes;                    /* a cycle, of one stream into a core */
+  int ddr_mbs;                         /* megabytes (10^6) a second: the paper's bandwidth */
+  double bfp16_paper_bytes;            /* an element of bfp16 in the paper's intensities */
+  int load_slots, vmac_to_store, store_latency;
+  int paper_switch_cycles;           /* the paper's delta */
+  double switch_cycles, step_cycles; /* fitted: for each of the rho kernels of a step of K, and for each step */
+  int read_mbs;                      /* fitted: megabytes a second that the shims read */
+  double launch_us;                  /* fitted: of a whole GEMM */
+  size_t n_kernels;
+  xd_kernel kernel[XD_KERNELS_MAX];
+} xd_config;
+
+/* Multiply-accumulates of one VMAC. */
+static inline int xd_vmac_macs(const xd_kernel *k) { return k->vmac[0] * k->vmac[1] * k->vmac[2]; }
+/* Rows of A, depth and columns of B in units of which tiles are: a cluster of accumulators. */
+static inline int xd_unit_m(const xd_kernel *k) { return k->vmac[0] * k->cluster[0]; }
+static inline int xd_unit_k(const xd_kernel *k) { return k->vmac[1]; }
+static inline int xd_unit_n(const xd_kernel *k) { return k->vmac[2] * k->cluster[1]; }
+
+/* Parses the text of a configuration: one "key = value" a line, '#' starts a comment. First the machine's keys, each
+ * once, then for each kernel a line "[kernel]" and its keys, each once. Errors (TW_USAGE) name `origin` and the line. */
+tw_status xd_config_parse(const char *text, const char *origin, xd_config *out, tw_error *);
+
+#endif

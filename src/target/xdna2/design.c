@@ -1,0 +1,199 @@
+/* design.c - words into a design, and a design into buffers.
+ *
+ * L1 (a core): the copies of A's sub-tile, of B's tile and of C's; a scratch for A converted to B's type where the kernel
+ * has one; staging of C. L2 (a memory tile, one a column): symmetric tiles of the same depth, in two copies each
+ * (section 3.2 of the ATB paper): A of one row of cores in every other column (4 rows, 8 columns), B of the column, C of all cores of
+ * the column. */
+#include "target/xdna2/design.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "tilewright/format.h"
+
+const char *const xd_design_keys[] = {"tile", "rho", "kernel", "core_tflops", NULL};
+
+double xd_type_bytes(tw_type type) {
+  const tw_format *f = tw_format_of_type(type);
+  return f ? (double)f->block_bytes / (double)f->block : tw_type_bits(type) / 8.0;
+}
+
+tw_element_bytes xd_element_bytes(const xd_kernel *k) {
+  return (tw_element_bytes){xd_type_bytes(k->a), xd_type_bytes(k->b), xd_type_bytes(k->c)};
+}
+
+static double paper_bytes(const xd_config *c, tw_type type) {
+  return type == TW_BFP16 ? c->bfp16_paper_bytes : xd_type_bytes(type);
+}
+
+tw_element_bytes xd_paper_bytes(const xd_config *c, const xd_kernel *k) {
+  return (tw_element_bytes){paper_bytes(c, k->a), paper_bytes(c, k->b), paper_bytes(c, k->c)};
+}
+
+static bool matches(tw_type asked, tw_type has) { return asked == TW_TYPE_NONE || asked == has; }
+
+const xd_kernel *xd_find_kernel(const xd_config *machine, const char *name, tw_type a, tw_type b, tw_type c,
+                                tw_type acc) {
+  for (size_t i = 0; i < machine->n_kernels; i++) {
+    const xd_kernel *k = &machine->kernel[i];
+    if ((!name || !strcmp(name, k->name)) && matches(a, k->a) && matches(b, k->b) && matches(c, k->c) &&
+        matches(acc, k->acc))
+      return k;
+  }
+  return NULL;
+}
+
+/* ---- words ---- */
+
+/* The value of `key` among the words, or NULL. */
+static const char *word_of(const char *key, size_t n, const char *const words[]) {
+  size_t length = strlen(key);
+  for (size_t i = 0; i < n; i++)
+    if (!strncmp(words[i], key, length) && words[i][length] == '=') return words[i] + length + 1;
+  return NULL;
+}
+
+enum { TILE_LIMIT = 1 << 16 }; /* far beyond L1; keeps products in range */
+
+static tw_status parse_tile(const char *text, tw_tile *out, tw_error *error) {
+  int64_t *const size[] = {&out->m, &out->k, &out->n};
+  char copy[64], *rest = copy, *word;
+  int i = 0;
+  if (!text) return tw_fail(error, TW_USAGE, "say which tile a core computes, T_MC x T_K x T_N: tile=128x64x128");
+  snprintf(copy, sizeof copy, "%s", text);
+  bool good = strlen(text) < sizeof copy;
+  while (good && (word = strsep(&rest, "x"))) {
+    good = i < 3 && tw_parse_int(word, size[i]) && *size[i] >= 1 && *size[i] <= TILE_LIMIT;
+    i++;
+  }
+  if (good && i == 3) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "tile=%.60s is not three sizes from 1 to %d, T_MC x T_K x T_N; say for instance tile=128x64x128", text,
+                 TILE_LIMIT);
+}
+
+static tw_status find_kernel(const xd_config *c, const tw_problem *p, const char *name, const xd_kernel **out,
+                             tw_error *error) {
+  const tw_type a = tw_problem_type(p, "a"), b = tw_problem_type(p, "b"), cc = tw_problem_type(p, "c"),
+                acc = tw_problem_type(p, "acc");
+  char names[300] = "";
+  if ((*out = xd_find_kernel(c, name, a, b, cc, acc))) return TW_OK;
+  for (size_t i = 0; i < c->n_kernels; i++) {
+    const xd_kernel *k = &c->kernel[i];
+    if (xd_find_kernel(c, k->name, a, b, cc, acc))
+      snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", k->name);
+  }
+  return tw_fail(error, TW_USAGE, "kernel=%s: there is no such kernel for a=%s b=%s c=%s acc=%s; there is %s", name,
+                 tw_type_name(a), tw_type_name(b), tw_type_name(cc), tw_type_name(acc), names);
+}
+
+static tw_status check_tile(const xd_kernel *k, const tw_tile *t, tw_error *error) {
+  const struct {
+    const char *name;
+    int64_t size, unit;
+  } side[] = {{"T_MC", t->m, xd_unit_m(k)}, {"T_K", t->k, xd_unit_k(k)}, {"T_N", t->n, xd_unit_n(k)}};
+  for (int i = 0; i < 3; i++) {
+    if (side[i].size % side[i].unit)
+      return tw_fail(error, TW_USAGE,
+                     "tile=%" PRId64 "x%" PRId64 "x%" PRId64 ": %s must be a multiple of %" PRId64
+                     ", what kernel %s computes at a time",
+                     t->m, t->k, t->n, side[i].name, side[i].unit, k->name);
+  }
+  if (t->m % t->rho || t->m / t->rho % xd_unit_m(k))
+    return tw_fail(error, TW_USAGE,
+                   "rho=%" PRId64 " does not divide T_MC=%" PRId64 " into sub-tiles of A of a multiple of %d rows",
+                   t->rho, t->m, xd_unit_m(k));
+  return TW_OK;
+}
+
+tw_status xd_design_parse(const xd_config *c, const tw_problem *p, size_t n, const char *const words[], xd_design *out,
+                          tw_error *error) {
+  const char *rho = word_of("rho", n, words), *rate = word_of("core_tflops", n, words);
+  *out = (xd_design){.tile.rho = 1};
+  tw_status status = parse_tile(word_of("tile", n, words), &out->tile, error);
+  if (status != TW_OK) return status;
+  if (rho && (!tw_parse_int(rho, &out->tile.rho) || out->tile.rho < 1 || out->tile.rho > TILE_LIMIT))
+    return tw_fail(error, TW_USAGE, "rho=%.40s is not a whole number from 1 to %d", rho, TILE_LIMIT);
+  if (rate && (!tw_parse_real(rate, &out->core_tflops) || out->core_tflops <= 0))
+    return tw_fail(error, TW_USAGE, "core_tflops=%.40s is not a positive number; leave it out for the model's own",
+                   rate);
+  status = find_kernel(c, p, word_of("kernel", n, words), &out->kernel, error);
+  return status == TW_OK ? check_tile(out->kernel, &out->tile, error) : status;
+}
+
+/* ---- buffers ---- */
+
+enum { L1, L2 };
+enum { L2_COPIES = 2 }; /* ping-pong at every hand-over between levels */
+
+static void add(tw_explanation *e, const char *name, size_t memory, int copies, int64_t rows, int64_t columns,
+                double bytes, const char *type) {
+  tw_buffer_use *b = &e->buffer[e->n_buffers++];
+  *b = (tw_buffer_use){.name = name, .memory = memory};
+  b->bytes = copies * (double)rows * (double)columns * bytes;
+  snprintf(b->what, sizeof b->what, "%d x %" PRId64 "x%" PRId64 " %s", copies, rows, columns, type);
+  e->memory[memory].used += (size_t)b->bytes;
+}
+
+static void add_l1(const xd_design *d, tw_explanation *e) {
+  const xd_kernel *k = d->kernel;
+  const tw_tile *t = &d->tile;
+  const tw_element_bytes bytes = xd_element_bytes(k);
+  add(e, "a", L1, k->copies[0], t->m / t->rho, t->k, bytes.a, tw_type_name(k->a));
+  add(e, "b", L1, k->copies[1], t->k, t->n, bytes.b, tw_type_name(k->b));
+  add(e, "c", L1, k->copies[2], t->m, t->n, bytes.c, tw_type_name(k->c));
+  if (k->scratch_a) add(e, "a_scratch", L1, 1, t->m / t->rho, t->k, bytes.b, tw_type_name(k->b));
+  if (k->staging > 0) add(e, "c_staging", L1, 1, t->m, t->n, k->staging, "staging");
+}
+
+static void add_l2(const xd_config *c, const xd_design *d, tw_explanation *e) {
+  const xd_kernel *k = d->kernel;
+  const tw_tile *t = &d->tile;
+  const tw_element_bytes bytes = xd_element_bytes(k);
+  add(e, "l2_a", L2, L2_COPIES, t->m, t->k, bytes.a, tw_type_name(k->a));
+  add(e, "l2_b", L2, L2_COPIES, t->k, t->n, bytes.b, tw_type_name(k->b));
+  add(e, "l2_c", L2, L2_COPIES, c->rows * t->m, t->n, bytes.c, tw_type_name(k->c));
+}
+
+double xd_l1_bytes(const xd_design *d) {
+  tw_explanation e = {0};
+  double sum = 0;
+  add_l1(d, &e);
+  for (size_t i = 0; i < e.n_buffers; i++) sum += e.buffer[i].bytes;
+  return sum;
+}
+
+double xd_l1_capacity(const xd_config *c) { return c->l1_bytes - c->stack_bytes; }
+
+/* The least rho with which L1 holds the tiles; 0 if there is none. */
+static int64_t fitting_rho(const xd_config *c, const xd_design *d) {
+  xd_design other = *d;
+  const int64_t most = d->tile.m / xd_unit_m(d->kernel);
+  for (int64_t rho = d->tile.rho + 1; rho <= most; rho++) {
+    other.tile.rho = rho;
+    if (check_tile(d->kernel, &other.tile, NULL) == TW_OK && xd_l1_bytes(&other) <= xd_l1_capacity(c)) return rho;
+  }
+  return 0;
+}
+
+static void say_misfit(const xd_config *c, const xd_design *d, tw_explanation *e) {
+  const tw_memory_use *full = e->memory[L1].used > e->memory[L1].size ? &e->memory[L1] : &e->memory[L2];
+  const int64_t rho = full == &e->memory[L1] ? fitting_rho(c, d) : 0;
+  char mend[60] = "make T_K, T_MC or T_N smaller";
+  if (rho) snprintf(mend, sizeof mend, "rho=%" PRId64 " would fit", rho);
+  snprintf(e->misfit, sizeof e->misfit, "the tile does not fit: its buffers take %zu of the %zu bytes of %s; %s",
+           full->used, full->size, full->name, mend);
+}
+
+void xd_design_buffers(const xd_config *c, const xd_design *d, tw_explanation *e) {
+  e->n_memories = 2;
+  e->memory[L1] = (tw_memory_use){"l1", 0, (size_t)xd_l1_capacity(c)};
+  e->memory[L2] = (tw_memory_use){"l2", 0, (size_t)c->l2_bytes};
+  add_l1(d, e);
+  add_l2(c, d, e);
+  e->fits = e->memory[L1].used <= e->memory[L1].size && e->memory[L2].used <= e->memory[L2].size;
+  if (!e->fits) say_misfit(c, d, e);
+}

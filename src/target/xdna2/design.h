@@ -1,0 +1,41 @@
+/* design.h - one way to run a GEMM on the array: a kernel, tiles, asymmetry; its buffers in L1 and L2.
+ *
+ * Words of the command line choose it: tile=128x64x128 (T_MC x T_K x T_N of one core), rho=4 (T_MC / T_MA), kernel=NAME,
+ * core_tflops=0.95 (a measured rate of one core, instead of the model's). */
+#ifndef TW_XDNA2_DESIGN_H
+#define TW_XDNA2_DESIGN_H
+
+#include "target/xdna2/config.h"
+#include "tilewright/target.h"
+
+typedef struct xd_design {
+  const xd_kernel *kernel;
+  tw_tile tile;       /* of one core */
+  double core_tflops; /* 0: the model's */
+} xd_design;
+
+extern const char *const xd_design_keys[]; /* ended by NULL */
+
+/* The first kernel with these types, TW_TYPE_NONE standing for any; NULL if there is none. `name` may be NULL. */
+const xd_kernel *xd_find_kernel(const xd_config *machine, const char *name, tw_type a, tw_type b, tw_type c,
+                                tw_type acc);
+
+/* TW_USAGE with what is wrong and what would be right: no tile, not the kernel's multiples, rho that does not divide. */
+tw_status xd_design_parse(const xd_config *, const tw_problem *, size_t n_words, const char *const words[],
+                          xd_design *out, tw_error *);
+
+/* Bytes of one element as it lies in memory: 9/8 for bfp16. */
+double xd_type_bytes(tw_type);
+/* Of A, B and C of the kernel. */
+tw_element_bytes xd_element_bytes(const xd_kernel *);
+/* As the paper counts them for intensities (section 3.1): bfp16 is 1.25. */
+tw_element_bytes xd_paper_bytes(const xd_config *, const xd_kernel *);
+
+/* Bytes of all buffers of one core: equation 3 with the kernel's copies, and the scratch and staging that equation 3 lacks. */
+double xd_l1_bytes(const xd_design *);
+double xd_l1_capacity(const xd_config *); /* L1 without the stack */
+
+/* Fills buffers, memories and whether they fit. */
+void xd_design_buffers(const xd_config *, const xd_design *, tw_explanation *out);
+
+#endif

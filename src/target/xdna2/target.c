@@ -1,0 +1,148 @@
+/* target.c - XDNA2 as a target: what it is, what it could run, and the analytic model. Kernels come later. */
+#include "target/xdna2/target.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/embedded.h"
+#include "base/strings.h"
+#include "target/xdna2/rate.h"
+
+static const xd_config *config(const tw_target *t) { return t->config; }
+
+static tw_status available(const tw_target *t, tw_error *error) {
+  (void)t;
+  (void)error;
+  return TW_OK; /* a model needs nothing */
+}
+
+static char *describe(const tw_target *t) {
+  const xd_config *c = config(t);
+  tw_text s = {0};
+  tw_text_add(&s, "array        %d columns x %d compute tiles at %d MHz, a memory and a shim tile a column\n",
+              c->columns, c->rows, c->clock_mhz);
+  tw_text_add(&s, "L1           %d KiB a core, %d of it stack; streams of %d bytes a cycle\n", c->l1_bytes >> 10,
+              c->stack_bytes, c->stream_bytes);
+  tw_text_add(&s, "L2           %d KiB a memory tile\n", c->l2_bytes >> 10);
+  tw_text_add(&s, "DDR          %d GB/s, of which the shims read %.1f\n", c->ddr_mbs / 1000, c->read_mbs / 1000.0);
+  for (size_t i = 0; i < c->n_kernels; i++) {
+    const xd_kernel *k = &c->kernel[i];
+    tw_text_add(&s, "%-12s %-14s a=%s b=%s c=%s acc=%s, %dx%dx%d a cycle: %.2f Tflop/s\n", i ? "" : "kernels", k->name,
+                tw_type_name(k->a), tw_type_name(k->b), tw_type_name(k->c), tw_type_name(k->acc), k->vmac[0],
+                k->vmac[1], k->vmac[2], 2e-6 * xd_vmac_macs(k) * c->clock_mhz * c->rows * c->columns);
+  }
+  tw_text_add(&s, "model        tile=128x64x128 rho=4 of one core; kernel=NAME, core_tflops=RATE if you know better\n");
+  return tw_text_take(&s);
+}
+
+/* What else may be asked of a gemm, and is not modelled. */
+static tw_status check_plain(const tw_target *t, const tw_problem *p, tw_error *error) {
+  static const char *const refused[] = {"a_transposed", "b_transposed", "bias", "relu", "lda",
+                                        "ldb",          "ldc",          "ldd",  "group"};
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+    if (tw_problem_int(p, refused[i]))
+      return tw_fail(error, TW_USAGE, "%s: %s is not modelled; leave it out", t->name, refused[i]);
+  if (tw_problem_real(p, "scale") != 1)
+    return tw_fail(error, TW_USAGE, "%s: scale is not modelled; leave it out", t->name);
+  return TW_OK;
+}
+
+static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
+  static const char *const keys[] = {"a", "b", "c", "acc"};
+  if (strcmp(p->op->name, "gemm") != 0)
+    return tw_fail(error, TW_USAGE, "%s: op %s is not supported; supported: gemm", t->name, p->op->name);
+  const xd_kernel *k = xd_find_kernel(config(t), NULL, tw_problem_type(p, "a"), tw_problem_type(p, "b"),
+                                      tw_problem_type(p, "c"), tw_problem_type(p, "acc"));
+  if (!k) {
+    char asked[120] = "";
+    for (int i = 0; i < 4; i++)
+      if (tw_problem_type(p, keys[i]) != TW_TYPE_NONE)
+        snprintf(asked + strlen(asked), sizeof asked - strlen(asked), " %s=%s", keys[i],
+                 tw_type_name(tw_problem_type(p, keys[i])));
+    return tw_fail(error, TW_USAGE, "%s: no kernel has the types%s; `tilewright targets %s` lists the kernels", t->name,
+                   asked, t->name);
+  }
+  const tw_type types[] = {k->a, k->b, k->c, k->acc};
+  tw_status status = check_plain(t, p, error);
+  for (int i = 0; i < 4 && status == TW_OK; i++) status = tw_problem_set(p, keys[i], tw_type_name(types[i]), error);
+  return status;
+}
+
+/* Every operand moves once at the bandwidth that the shims reach; all cores at their peak. */
+static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_error *error) {
+  const xd_config *c = config(t);
+  tw_problem settled = *p;
+  tw_status status = supports(t, &settled, error);
+  if (status != TW_OK) return status;
+  const xd_kernel *kernel = xd_find_kernel(c, NULL, tw_problem_type(&settled, "a"), tw_problem_type(&settled, "b"),
+                                           tw_problem_type(&settled, "c"), tw_problem_type(&settled, "acc"));
+  const tw_element_bytes e = xd_element_bytes(kernel);
+  const double m = (double)tw_problem_int(p, "m"), n = (double)tw_problem_int(p, "n"),
+               k = (double)tw_problem_int(p, "k");
+  const double macs = (double)xd_vmac_macs(kernel) * c->clock_mhz * 1e6 * c->rows * c->columns;
+  out->compute_cost = m * n * k / macs;
+  out->memory_cost = fmax(e.a * m * k + e.b * k * n, e.c * m * n) / (c->read_mbs * 1e6);
+  out->cost = fmax(out->compute_cost, out->memory_cost);
+  snprintf(out->limit, sizeof out->limit, "%s",
+           out->compute_cost >= out->memory_cost ? "a multiply-accumulate of every core in every cycle"
+                                                 : "each operand once at the bandwidth of the shims");
+  return TW_OK;
+}
+
+static tw_status explain(const tw_target *t, const tw_problem *p, size_t n_words, const char *const words[],
+                         tw_explanation *out, tw_error *error) {
+  const xd_config *c = config(t);
+  tw_problem settled = *p;
+  xd_design d;
+  *out = (tw_explanation){0};
+  tw_status status = supports(t, &settled, error);
+  if (status == TW_OK) status = xd_design_parse(c, &settled, n_words, words, &d, error);
+  if (status != TW_OK) return status;
+  const xd_rate r =
+      xd_rate_of(c, &d, (double)tw_problem_int(p, "m"), (double)tw_problem_int(p, "n"), (double)tw_problem_int(p, "k"));
+  snprintf(out->choice, sizeof out->choice, "tile %dx%dx%d, rho %d, kernel %s", (int)d.tile.m, (int)d.tile.k,
+           (int)d.tile.n, (int)d.tile.rho, d.kernel->name);
+  xd_design_buffers(c, &d, out);
+  xd_explain_rate(c, &d, &r, out);
+  return TW_OK;
+}
+
+/* ---- the list ---- */
+
+enum { TARGETS_MAX = 4 };
+static struct {
+  xd_config config[TARGETS_MAX];
+  tw_target target[TARGETS_MAX];
+  size_t n;
+} list;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void fill_list(void) {
+  static const char prefix[] = "xdna2/configs/";
+  const tw_embedded *file;
+  for (size_t i = 0; (file = tw_embedded_at(i)) && list.n < TARGETS_MAX; i++) {
+    xd_config *c = &list.config[list.n];
+    if (strncmp(file->name, prefix, sizeof prefix - 1) ||
+        xd_config_parse((const char *)file->data, file->name, c, NULL) != TW_OK)
+      continue;
+    list.target[list.n++] = (tw_target){
+        .name = c->name,
+        .summary = c->summary,
+        .unit = "seconds",
+        .config = c,
+        .available = available,
+        .describe = describe,
+        .supports = supports,
+        .bound = bound,
+        .explain_keys = xd_design_keys,
+        .explain = explain,
+    };
+  }
+}
+
+const tw_target *xd_target_at(size_t index) {
+  pthread_once(&once, fill_list);
+  return index < list.n ? &list.target[index] : NULL;
+}

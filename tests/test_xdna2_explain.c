@@ -1,0 +1,201 @@
+/* What the model says about tiles on XDNA2: buffers of each layout, and one clear line for each choice that cannot be. */
+#include "test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tilewright/tilewright.h"
+
+#define CONFIG1 "a=bf16 b=bfp16 c=bf16 acc=bf16"
+#define PAPER "m=4096 n=2048 k=4096 " CONFIG1
+
+enum { WORDS_MAX = 24 };
+
+/* Blanks separate the words; each word of `text` ends up with a '\0' behind it. */
+static size_t split(char *text, const char *words[WORDS_MAX]) {
+  size_t n = 0;
+  char *rest = text, *word;
+  while ((word = strsep(&rest, " ")))
+    if (*word) words[n++] = word;
+  return n;
+}
+
+static tw_status explain(const char *problem, const char *choice, tw_explanation *out, tw_error *error) {
+  const tw_target *t = tw_target_find("xdna2");
+  char of_problem[300], of_choice[200];
+  const char *words[WORDS_MAX], *choices[WORDS_MAX];
+  tw_problem p;
+  assert_non_null(t);
+  snprintf(of_problem, sizeof of_problem, "%s", problem);
+  snprintf(of_choice, sizeof of_choice, "%s", choice);
+  tw_status status = tw_problem_parse("gemm", split(of_problem, words), words, &p, error);
+  if (status == TW_OK) status = t->supports(t, &p, error);
+  return status == TW_OK ? t->explain(t, &p, split(of_choice, choices), choices, out, error) : status;
+}
+
+static tw_explanation explained(const char *problem, const char *choice) {
+  tw_explanation e = {0};
+  tw_error error = {0};
+  if (explain(problem, choice, &e, &error) != TW_OK) fail_msg("%s %s: %s", problem, choice, error.text);
+  return e;
+}
+
+static void refused(const char *problem, const char *choice, const char *part) {
+  tw_explanation e;
+  tw_error error = {0};
+  const tw_status status = explain(problem, choice, &e, &error);
+  if (status != TW_USAGE || !strstr(error.text, part) || strchr(error.text, '\n'))
+    fail_msg("%s %s: status %d, '%s' does not say '%s'", problem, choice, status, error.text, part);
+}
+
+static double buffer(const tw_explanation *e, const char *name) {
+  for (size_t i = 0; i < e->n_buffers; i++)
+    if (!strcmp(e->buffer[i].name, name)) return e->buffer[i].bytes;
+  return 0;
+}
+
+static double quantity(const tw_explanation *e, const char *name) {
+  for (size_t i = 0; i < e->n_quantities; i++)
+    if (!strcmp(e->quantity[i].name, name)) return e->quantity[i].value;
+  fail_msg("no %s", name);
+  return 0;
+}
+
+static void buffers_have_the_layout_of_their_kernel(void **state) {
+  (void)state;
+  const tw_explanation one = explained(PAPER, "tile=128x64x128 rho=4");
+  assert_int_equal(buffer(&one, "a"), 2 * 32 * 64 * 2);
+  assert_int_equal(buffer(&one, "b"), 2 * 64 * 128 / 8 * 9);
+  assert_int_equal(buffer(&one, "c"), 128 * 128 * 2);
+  assert_int_equal(buffer(&one, "a_scratch"), 32 * 64 / 8 * 9);
+  assert_int_equal(one.memory[0].used, 61696); /* 60.25 KiB */
+  assert_true(one.fits);
+  const tw_explanation base = explained(PAPER, "tile=64x88x64 kernel=mlir-aie");
+  assert_int_equal(buffer(&base, "a_scratch"), 0);
+  assert_int_equal(buffer(&base, "c"), 2 * 64 * 64 * 2);
+  const tw_explanation three = explained("m=4096 n=2048 k=4096 c=bfp16 acc=bf16", "tile=128x64x128 rho=4");
+  assert_int_equal(buffer(&three, "c") + buffer(&three, "c_staging"), 128 * 128 / 8 * 17);
+  const tw_explanation narrow = explained("m=512 n=512 k=512 a=i8 b=i4", "tile=64x64x64");
+  assert_int_equal(buffer(&narrow, "b"), 2 * 64 * 64 / 2);
+}
+
+static void tiles_that_do_not_fit_are_explained_with_what_would(void **state) {
+  (void)state;
+  const tw_explanation wide = explained(PAPER, "tile=128x64x128");
+  assert_int_equal(wide.memory[0].used, 91 * 1024); /* Table 2: "buffer if rho = 1" */
+  assert_false(wide.fits);
+  assert_non_null(strstr(wide.misfit, "93184 of the 64512 bytes of l1; rho=4 would fit"));
+  const tw_explanation huge = explained(PAPER, "tile=512x512x512 rho=2");
+  assert_non_null(strstr(huge.misfit, "make T_K, T_MC or T_N smaller"));
+  assert_true(explained(PAPER, "tile=128x64x128 rho=4").misfit[0] == '\0');
+}
+
+static void rates_follow_the_roofline(void **state) {
+  (void)state;
+  const tw_explanation e = explained(PAPER, "tile=128x64x128 rho=4 core_tflops=0.95");
+  assert_true(fabs(quantity(&e, "intensity") - 409.6) < 1e-6);
+  assert_true(fabs(quantity(&e, "memory_bound_tflops") - 26.624) < 1e-6);
+  assert_true(fabs(quantity(&e, "compute_bound_tflops") - 30.4) < 1e-6);
+  assert_true(quantity(&e, "predicted_tflops") < 26.624);
+  assert_non_null(strstr(e.limit, "come from memory"));
+  const tw_explanation slow = explained(PAPER, "tile=128x64x128 rho=4 core_tflops=0.3");
+  assert_non_null(strstr(slow.limit, "cores compute"));
+  assert_true(quantity(&slow, "predicted_tflops") < 9.6 && quantity(&slow, "predicted_tflops") > 9.2);
+}
+
+static void shapes_that_do_not_divide_are_padded(void **state) {
+  (void)state;
+  const tw_explanation whole = explained(PAPER, "tile=128x64x128 rho=4"),
+                       odd = explained("m=3585 n=1025 k=4033 " CONFIG1, "tile=128x64x128 rho=4");
+  assert_true(quantity(&whole, "padded_share") == 0);
+  assert_true(quantity(&odd, "seconds") == quantity(&whole, "seconds"));
+  const double share = 1 - 3585.0 * 1025 * 4033 / (4096.0 * 2048 * 4096);
+  assert_true(fabs(quantity(&odd, "padded_share") - share) < 1e-12);
+}
+
+static void deeper_tiles_and_less_asymmetry_make_cores_efficient(void **state) {
+  (void)state;
+  double last = 0;
+  for (int k = 8; k <= 128; k *= 2) {
+    char choice[60];
+    snprintf(choice, sizeof choice, "tile=128x%dx128 rho=4", k);
+    const tw_explanation e = explained(PAPER, choice);
+    assert_true(quantity(&e, "efficiency_core") > last);
+    assert_true(quantity(&e, "efficiency_core") < quantity(&e, "efficiency_micro"));
+    last = quantity(&e, "efficiency_core");
+  }
+  const tw_explanation four = explained(PAPER, "tile=128x64x128 rho=4"),
+                       eight = explained(PAPER, "tile=128x64x128 rho=8");
+  assert_true(quantity(&eight, "efficiency_core") < quantity(&four, "efficiency_core"));
+}
+
+static void bad_choices_get_one_line(void **state) {
+  (void)state;
+  refused(PAPER, "", "say which tile a core computes");
+  refused(PAPER, "tile=128x64", "tile=128x64 is not three sizes");
+  refused(PAPER, "tile=128x64x128x1", "is not three sizes");
+  refused(PAPER, "tile=128x-64x128", "is not three sizes");
+  refused(PAPER, "tile=0x64x128", "is not three sizes");
+  refused(PAPER, "tile=99999999999999999999x64x128", "is not three sizes");
+  refused(PAPER, "tile=", "is not three sizes");
+  refused(PAPER, "tile=axbxc", "is not three sizes");
+  refused(PAPER, "tile=100x64x128", "T_MC must be a multiple of 16");
+  refused(PAPER, "tile=128x60x128", "T_K must be a multiple of 8");
+  refused(PAPER, "tile=128x64x120", "T_N must be a multiple of 16");
+  refused(PAPER, "tile=128x64x128 rho=3", "rho=3 does not divide T_MC=128");
+  refused(PAPER, "tile=128x64x128 rho=16", "rho=16 does not divide T_MC=128 into sub-tiles of A of a multiple of 16");
+  refused(PAPER, "tile=128x64x128 rho=0", "rho=0 is not a whole number from 1");
+  refused(PAPER, "tile=128x64x128 rho=2.5", "rho=2.5 is not a whole number");
+  refused(PAPER, "tile=128x64x128 kernel=none", "there is atb, mlir-aie");
+  refused(PAPER, "tile=128x64x128 kernel=int8", "there is no such kernel for a=bf16");
+  refused(PAPER, "tile=128x64x128 core_tflops=-1", "core_tflops=-1 is not a positive number");
+  refused(PAPER, "tile=128x64x128 core_tflops=nan", "core_tflops=nan is not a positive number");
+}
+
+static void bad_problems_get_one_line(void **state) {
+  (void)state;
+  refused("m=64 n=64 k=64 a=f32", "tile=64x64x64", "no kernel has the types a=f32");
+  refused("m=64 n=64 k=64 a=bf16 b=bf16", "tile=64x64x64", "no kernel has the types a=bf16 b=bf16");
+  refused("m=64 n=64 k=64 a=bfp17", "tile=64x64x64", "no element type");
+  refused("m=0 n=64 k=64", "tile=64x64x64", "m=0 is out of range");
+  refused("m=64 n=64 k=64 a_transposed=1", "tile=64x64x64", "a_transposed is not modelled");
+  refused("m=64 n=64 k=64 bias=row", "tile=64x64x64", "bias is not modelled");
+  refused("m=64 n=64 k=64 scale=2", "tile=64x64x64", "scale is not modelled");
+  const tw_target *t = tw_target_find("xdna2");
+  const char *const conv[] = {"n=1", "h=8", "w=8", "c=8", "k=8", "r=3", "s=3"};
+  tw_problem p;
+  tw_error error = {0};
+  if (tw_problem_parse("conv2d", sizeof conv / sizeof *conv, conv, &p, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(t->supports(t, &p, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "op conv2d is not supported"));
+}
+
+static void the_bound_is_below_every_prediction(void **state) {
+  (void)state;
+  const tw_target *t = tw_target_find("xdna2");
+  const char *const words[] = {"m=4096", "n=2048", "k=4096"};
+  tw_problem p;
+  tw_bound b;
+  assert_int_equal(tw_problem_parse("gemm", 3, words, &p, NULL), TW_OK);
+  assert_int_equal(t->bound(t, &p, &b, NULL), TW_OK);
+  assert_true(fabs(b.compute_cost - 2.0 * 4096 * 2048 * 4096 / 58.9824e12) < 1e-12);
+  assert_true(b.cost >= b.compute_cost && b.cost >= b.memory_cost);
+  const tw_explanation e = explained(PAPER, "tile=128x64x128 rho=4");
+  assert_true(quantity(&e, "seconds") > b.cost);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(buffers_have_the_layout_of_their_kernel),
+      cmocka_unit_test(tiles_that_do_not_fit_are_explained_with_what_would),
+      cmocka_unit_test(rates_follow_the_roofline),
+      cmocka_unit_test(shapes_that_do_not_divide_are_padded),
+      cmocka_unit_test(deeper_tiles_and_less_asymmetry_make_cores_efficient),
+      cmocka_unit_test(bad_choices_get_one_line),
+      cmocka_unit_test(bad_problems_get_one_line),
+      cmocka_unit_test(the_bound_is_below_every_prediction),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
