@@ -2,7 +2,7 @@
  * one that waits for memory, and the start of a run. The goal is 20 million cycles a second for the first; an RTL
  * simulation of the same system does about 0.04 million.
  *
- *   build/bench/bench_gemmini_sim [repeats] */
+ *   build/bench/bench_gemmini_sim [repeats [part of a line's name]] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,8 @@
 #include "target/gemmini/build.h"
 #include "target/gemmini/run.h"
 #include "target/gemmini/schedule/schedule.h"
+
+static const char *only; /* lines whose name holds this */
 
 static double cpu_seconds(void) {
   struct timespec t;
@@ -33,6 +35,7 @@ static int one(const gm_config *c, const char *name, const char *words[], size_t
   size_t size;
   gm_run_result r;
   const gm_run_options options = {0};
+  if (!strstr(name, only)) return 0;
   if (tw_problem_parse("gemm", n, words, &p, &e) || tw_schedule_parse(steps, &schedule, &e) ||
       gm_emit(c, &p, &schedule, &source, &e) || gm_build(c, &p, source, strlen(source), &elf, &size, &e) ||
       tw_case_make(&p, 1, 0, &inputs, &e))
@@ -54,6 +57,7 @@ static int one(const gm_config *c, const char *name, const char *words[], size_t
 
 int main(int argc, char *argv[]) {
   const int repeats = argc > 1 ? atoi(argv[1]) : 5;
+  only = argc > 2 ? argv[2] : "";
   tw_error e = {0};
   gm_config c;
   const tw_embedded *file = tw_embedded_find("gemmini/configs/gemmini-16x16-int8.txt");

@@ -123,8 +123,13 @@ void l2_step(l2_cache *c, uint64_t cycle) {
     int client = (c->last_client + k) % L2_CLIENTS;
     if (!c->queue[client].count || c->queue[client].request[c->queue[client].head].eligible > cycle) continue;
     int m = 0;
-    while (m < c->p.misses && c->miss[m].free_at > cycle) m++;
-    if (m == c->p.misses) return;
+    uint64_t first_free = UINT64_MAX;
+    for (; m < c->p.misses && c->miss[m].free_at > cycle; m++)
+      if (c->miss[m].free_at < first_free) first_free = c->miss[m].free_at;
+    if (m == c->p.misses) {
+      c->accept_next = first_free;
+      return;
+    }
     accept(c, &c->queue[client].request[c->queue[client].head], m, cycle);
     c->queue[client].head = (c->queue[client].head + 1) & (L2_QUEUE - 1);
     c->queue[client].count--;

@@ -23,18 +23,40 @@ void gm_execute_init(gm_machine *m) {
 /* ---- TransposePreloadUnroller: with B transposed (weight-stationary), preload + compute_preloaded become
  * preload B to nowhere, compute to nowhere (which turns B), preload nothing to C, compute. ---- */
 
-bool gm_executor_accepts(const gm_machine *m) { return m->ex.n_unroll < 2; }
+static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
+/* Into the queue, one command a cycle: it shows there from `cycle` on, or behind the one before. */
+static void into_queue(gm_executor *x, const gm_ex_command *c, uint64_t cycle) {
+  gm_ex_command *last = &x->queue[(x->head + x->count - 1) & (GM_EX_QUEUE - 1)];
+  gm_ex_command *to = &x->queue[(x->head + x->count) & (GM_EX_QUEUE - 1)];
+  *to = *c;
+  to->ready = x->count ? later(cycle, last->ready + 1) : cycle;
+  x->count++;
+}
+
+/* Does the unroller pass the command on as soon as there is room? */
+static bool passes(const gm_executor *x, const gm_command *c) {
+  return !x->unroll_state && !x->b_transposed && c->funct != GM_CONFIG;
+}
+
+/* Where the unroller passes it on in the next cycle for sure, it need not be stepped for that; nor where it cannot pass
+ * it on before the matrix that is being fed has made room. */
 void gm_executor_push(gm_machine *m, const gm_command *c, int entry) {
-  m->ex.unroll[m->ex.n_unroll++] = (gm_ex_command){*c, *c, true, entry};
-  gm_wake(m, GM_UNIT_EXECUTE, m->now + 1);
+  gm_executor *x = &m->ex;
+  const gm_ex_command command = {*c, *c, true, entry, 0};
+  const bool room = x->count < m->config.queue_execute, now = room && !x->n_unroll && passes(x, c);
+  if (now)
+    into_queue(x, &command, m->now + 2);
+  else
+    x->unroll[x->n_unroll++] = command;
+  if (x->state != GM_EX_STRETCH || (room && !now)) gm_wake(m, GM_UNIT_EXECUTE, m->now + 1);
 }
 
 static bool is_compute(const gm_ex_command *c) {
   return c->timing.funct == GM_COMPUTE_PRELOADED || c->timing.funct == GM_COMPUTE_ACCUMULATED;
 }
 
-static void unroll_step(gm_executor *x, int n_before) {
+static void unroll_step(gm_executor *x, int n_before, uint64_t now) {
   gm_ex_command *in = x->unroll, out = in[0];
   bool pop = true, first = in[0].timing.funct == GM_PRELOAD && x->unroll_state == 0;
   if (first && x->b_transposed && n_before < 2) return;
@@ -58,8 +80,7 @@ static void unroll_step(gm_executor *x, int n_before) {
   } else if (in[0].timing.funct == GM_CONFIG && !(in[0].timing.rs1 >> 7 & 1)) {
     x->b_transposed = (in[0].timing.rs1 >> 2 & 1) && (in[0].timing.rs1 >> 9 & 1);
   }
-  x->queue[(x->head + x->count) & (GM_EX_QUEUE - 1)] = out;
-  x->count++;
+  into_queue(x, &out, now + 1);
   if (pop) {
     x->unroll[0] = x->unroll[1];
     x->n_unroll--;
@@ -70,9 +91,17 @@ static void unroll_step(gm_executor *x, int n_before) {
 
 static gm_outflow *rows_at(gm_executor *x, int i) { return &x->rows[(x->row_head + i) & (GM_ROWS - 1)]; }
 
+static void drop_rows_that_left(gm_executor *x, uint64_t now) {
+  while (x->row_count && rows_at(x, 0)->exit + rows_at(x, 0)->count <= now) {
+    x->row_head = (x->row_head + 1) & (GM_ROWS - 1);
+    x->row_count--;
+  }
+}
+
 /* Rows [exit, exit + count) of matrix `id` are on their way. Rows that were fed one by one may come before those of
  * stretches that began while they were on their way to the array. */
-static void add_rows(gm_executor *x, uint64_t exit, int count, int before, int id, bool last) {
+static void add_rows(gm_executor *x, uint64_t now, uint64_t exit, int count, int before, int id, bool last) {
+  drop_rows_that_left(x, now);
   int at = x->row_count;
   while (at && rows_at(x, at - 1)->exit > exit) at--;
   gm_outflow *previous = at ? rows_at(x, at - 1) : NULL;
@@ -88,11 +117,9 @@ static void add_rows(gm_executor *x, uint64_t exit, int count, int before, int i
 /* What leaves the array in this cycle: writes, and with its last row a matrix completes its preload. */
 void gm_mesh_output(gm_machine *m) {
   gm_executor *x = &m->ex;
+  x->output_of = m->now + 1;
   x->room_for_tag = x->tags_arrived < x->tag_max;
-  while (x->row_count && rows_at(x, 0)->exit + rows_at(x, 0)->count <= m->now) {
-    x->row_head = (x->row_head + 1) & (GM_ROWS - 1);
-    x->row_count--;
-  }
+  drop_rows_that_left(x, m->now);
   if (!x->row_count) return;
   const gm_outflow *r = rows_at(x, 0);
   if (r->exit > m->now || !x->tag_count || x->tags[x->tag_head].id != r->id) return;
@@ -113,13 +140,14 @@ void gm_mesh_output(gm_machine *m) {
       x->mesh_done = t->entry;
       gm_wake(m, GM_UNIT_STATION, m->now);
     }
+    x->results_to_spad -= !t->garbage && !t->acc;
     x->tag_head = x->tag_head + 1 == GM_TAGS ? 0 : x->tag_head + 1;
     x->tag_count--;
     x->tags_arrived--;
   }
 }
 
-/* The next cycle in which gm_mesh_output has something to say. */
+/* The next cycle in which gm_mesh_output has something to say of itself, not only when it is asked (gm_mesh_look). */
 static uint64_t next_output(const gm_machine *m) {
   const gm_executor *x = &m->ex;
   if (!x->row_count || !x->tag_count) return GM_NEVER;
@@ -133,6 +161,11 @@ static uint64_t next_output(const gm_machine *m) {
   return GM_NEVER;
 }
 
+void gm_array_step(gm_machine *m) {
+  gm_mesh_output(m);
+  gm_wake(m, GM_UNIT_ARRAY, next_output(m));
+}
+
 /* Rows that are complete in the input buffers enter the array; then the next row's operands arrive there. Returns
  * whether the array takes a new matrix in this cycle. */
 static bool mesh_input(gm_machine *m, bool flush_asked, bool *flushed) {
@@ -140,7 +173,7 @@ static bool mesh_input(gm_machine *m, bool flush_asked, bool *flushed) {
   bool enters = x->request && ((x->a_written && x->b_written && x->d_written) || x->flush), last = false;
   if (enters) {
     last = x->fire_count == x->request_rows - 1;
-    add_rows(x, m->now + (unsigned)x->latency, 1, x->fire_count, x->id_in_array, last);
+    add_rows(x, m->now, m->now + (unsigned)x->latency, 1, x->fire_count, x->id_in_array, last);
     x->fire_count = last ? 0 : x->fire_count + 1;
     x->a_written = x->b_written = x->d_written = false;
   }
@@ -231,12 +264,13 @@ static void choose_way(gm_machine *m) {
   x->stretch_banks = banks;
   x->firsts_on_way--;
   x->tags_arrived++;
-  add_rows(x, m->now + 2 + (unsigned)m->config.spad_read_delay + (unsigned)x->latency, x->total, 0, x->id_fed, true);
+  add_rows(x, m->now, m->now + 2 + (unsigned)m->config.spad_read_delay + (unsigned)x->latency, x->total, 0, x->id_fed, true);
   *(x->action == GM_PRELOAD_ALONE ? &m->counters.array_preload : &m->counters.array_busy) += (unsigned)x->total;
 }
 
 void gm_executor_disturb(gm_machine *m) {
   gm_executor *x = &m->ex;
+  gm_mesh_look(m);
   int fed = (int)(m->now - x->stretch_from);
   gm_outflow *r = rows_at(x, x->row_count - 1);
   x->state = GM_EX_COMPUTE;
@@ -303,6 +337,7 @@ static void begin(gm_machine *m, enum gm_ex_action action) {
   x->tag.id = (uint8_t)((old + (os ? 3 : 2)) % x->ids);
   int slot = x->tag_head + x->tag_count++;
   x->tags[slot >= GM_TAGS ? slot - GM_TAGS : slot] = x->tag;
+  x->results_to_spad += !x->tag.garbage && !x->tag.acc;
   x->action = action;
   x->begun = m->now;
   x->state = GM_EX_COMPUTE;
@@ -444,9 +479,17 @@ static void pop(gm_executor *x, int n) {
   x->count -= n;
 }
 
+/* Commands in the queue that the controller sees. */
+static int seen(const gm_executor *x, uint64_t now) {
+  int n = x->count;
+  while (n && x->queue[(x->head + n - 1) & (GM_EX_QUEUE - 1)].ready > now) n--;
+  return n;
+}
+
 static void decide(gm_machine *m) {
   gm_executor *x = &m->ex;
-  if (!x->count) {
+  const int commands = seen(x, m->now);
+  if (!commands) {
     if (!x->weight_stationary && in_flight(x)) x->state = GM_EX_FLUSH;
     return;
   }
@@ -458,9 +501,9 @@ static void decide(gm_machine *m) {
     x->mesh_done = q[0]->entry; /* completes in this cycle; the array is empty, so the port is free */
     gm_wake(m, GM_UNIT_STATION, m->now);
     pop(x, 1);
-  } else if (preload && x->count >= 2 && !reads_result(m, q[0], q[1])) {
+  } else if (preload && commands >= 2 && !reads_result(m, q[0], q[1])) {
     begin(m, GM_PRELOAD_ALONE);
-  } else if (is_compute(q[0]) && x->count >= 3 && q[1]->timing.funct == GM_PRELOAD && !reads_result(m, q[1], q[2])) {
+  } else if (is_compute(q[0]) && commands >= 3 && q[1]->timing.funct == GM_PRELOAD && !reads_result(m, q[1], q[2])) {
     begin(m, GM_OVERLAP);
   } else if (is_compute(q[0])) {
     begin(m, GM_COMPUTE_ALONE);
@@ -469,11 +512,12 @@ static void decide(gm_machine *m) {
   }
 }
 
-static void retire(gm_machine *m) {
+/* The matrix's last row was read in that cycle. */
+static void retire(gm_machine *m, uint64_t cycle) {
   gm_executor *x = &m->ex;
   if (m->trace) {
     static const char *const fed[] = {"weights", "rows", "rows and weights"};
-    gm_trace_span(m, "array", fed[x->action], x->begun, m->now + 1);
+    gm_trace_span(m, "array", fed[x->action], x->begun, cycle + 1);
   }
   gm_ex_command *q0 = &x->queue[x->head], *q1 = &x->queue[(x->head + 1) & (GM_EX_QUEUE - 1)];
   if (x->action == GM_PRELOAD_ALONE) {
@@ -487,7 +531,7 @@ static void retire(gm_machine *m) {
     x->finished[0] = q0->entry;
     pop(x, 1);
   }
-  x->finished_at = m->now;
+  x->finished_at = cycle;
   x->state = GM_EX_WAIT;
 }
 
@@ -495,19 +539,13 @@ static void retire(gm_machine *m) {
 static uint64_t *reason(gm_machine *m) {
   const gm_station *s = &m->rs;
   gm_counters *n = &m->counters;
-  uint64_t waiting = s->valid & ~s->issued & s->mask[GM_EX];
+  const gm_entry *next = gm_station_next(s, GM_EX);
   if (m->ex.state == GM_EX_FLUSH || m->ex.state == GM_EX_FLUSHING) return &n->wait_config;
-  if (waiting) {
-    uint64_t waits = 0;
-    for (uint64_t w = waiting; w; w &= w - 1) { /* the next to issue waits for none of its own queue */
-      waits = s->entry[__builtin_ctzll(w)].waits;
-      if (!(waits & s->mask[GM_EX])) break;
-    }
-    return waits & s->mask[GM_LD] ? &n->wait_load : waits & s->mask[GM_ST] ? &n->wait_store : &n->wait_cpu;
-  }
+  if (next)
+    return next->waits & s->mask[GM_LD] ? &n->wait_load : next->waits & s->mask[GM_ST] ? &n->wait_store : &n->wait_cpu;
   if (m->fencing && !(s->valid & s->mask[GM_EX])) return &n->drain;
-  if (m->front[GM_FRONT - 1].count)
-    return m->front_command[gm_front_last(m)].funct == GM_MVOUT ? &n->wait_store : &n->wait_load_queue;
+  int head = gm_front_head(m);
+  if (head >= 0) return m->front.command[head].funct == GM_MVOUT ? &n->wait_store : &n->wait_load_queue;
   return &n->wait_cpu;
 }
 
@@ -537,26 +575,32 @@ int gm_executor_finished(gm_machine *m) {
 
 static void sleep_until_needed(gm_machine *m, bool did_something) {
   gm_executor *x = &m->ex;
-  uint64_t next = next_output(m);
+  const uint64_t output = next_output(m);
+  uint64_t next = output;
   bool watch = x->control_count || x->request || (x->n_unroll && x->count < m->config.queue_execute) ||
-               x->state == GM_EX_COMPUTE || x->state == GM_EX_FLUSH || x->state == GM_EX_FLUSHING || did_something ||
-               (x->state == GM_EX_WAIT && x->count && (x->tag_count || x->finished[0] >= 0)) ||
                (!x->weight_stationary && x->tag_count);
-  if (watch)
-    next = m->now + 1;
-  else if (x->state == GM_EX_STRETCH && x->stretch_to < next)
-    next = x->stretch_to;
-  gm_wake(m, GM_UNIT_EXECUTE, next);
-  if (x->finished[0] >= 0 || x->finished[1] >= 0) gm_wake(m, GM_UNIT_STATION, m->now + 1);
+  if (x->state == GM_EX_STRETCH) {
+    const uint64_t end = x->stretch_to, hit = gm_next_settled(m, x->stretch_banks, m->now + 1, end);
+    next = hit <= end ? hit : end + 1;
+  } else if (x->state == GM_EX_WAIT) {
+    const bool unseen = x->count > seen(x, m->now);
+    watch |= did_something || unseen || (x->count && (x->tag_count || x->finished[0] >= 0));
+  } else {
+    watch = true;
+  }
+  gm_wake(m, GM_UNIT_ARRAY, output);
+  gm_wake(m, GM_UNIT_EXECUTE, watch ? m->now + 1 : next);
+  if (x->finished[0] >= 0 || x->finished[1] >= 0) gm_wake(m, GM_UNIT_STATION, m->now + (x->finished_at == m->now));
 }
 
 void gm_execute_step(gm_machine *m) {
   gm_executor *x = &m->ex;
+  if (x->output_of <= m->now) x->room_for_tag = x->tags_arrived < x->tag_max;
+  gm_executor_count_idle(m);
+  if (x->state == GM_EX_STRETCH && m->now > x->stretch_to) retire(m, x->stretch_to);
   int queue_before = x->count, unroll_before = x->n_unroll;
   enum gm_ex_state state_before = x->state;
-  bool flushed = false;
-  gm_executor_count_idle(m);
-  bool ready = mesh_input(m, x->state == GM_EX_FLUSH, &flushed);
+  bool flushed = false, ready = mesh_input(m, x->state == GM_EX_FLUSH, &flushed);
   switch (x->state) {
   case GM_EX_WAIT: decide(m); break;
   case GM_EX_FLUSH:
@@ -569,12 +613,13 @@ void gm_execute_step(gm_machine *m) {
   case GM_EX_STRETCH: break;
   }
   x->idle_counter = x->state == GM_EX_COMPUTE || x->state == GM_EX_STRETCH ? NULL : reason(m);
-  if (x->state == GM_EX_COMPUTE) {
-    if (feed(m)) retire(m);
-  } else if (x->state == GM_EX_STRETCH && m->now == x->stretch_to) {
-    retire(m);
+  if (x->state == GM_EX_COMPUTE && feed(m)) retire(m, m->now);
+  if (unroll_before && queue_before < m->config.queue_execute) {
+    unroll_step(x, unroll_before, m->now);
+    if (x->state == GM_EX_STRETCH && x->n_unroll && x->count < m->config.queue_execute &&
+        passes(x, &x->unroll[0].timing))
+      unroll_step(x, x->n_unroll, m->now + 1); /* what it does in the next cycle, while nothing leaves the queue */
   }
-  if (unroll_before && queue_before < m->config.queue_execute) unroll_step(x, unroll_before);
   if (x->n_unroll < unroll_before) gm_wake(m, GM_UNIT_STATION, m->now);
   sleep_until_needed(m, x->state != state_before || x->count != queue_before);
 }

@@ -1,6 +1,10 @@
 /* front.c - the queues between the core's RoCC port and the reservation station (Controller.scala:237-269):
  * router, raw_cmd, LoopConv's, LoopMatmul's, unrolled_cmd; two entries each, one command a cycle through each.
- * A queue accepts by its length at the start of the cycle, so a full chain moves one gap a cycle. */
+ * A queue accepts by its length at the start of the cycle, so a full chain moves one gap a cycle.
+ *
+ * While no hardware loop is about, commands only pass, and their times follow from each other without a step: command
+ * k moves from queue i-1 to queue i in the first cycle in which it is there, command k-1 has left, and k-2 has left
+ * queue i. With loops the queues are stepped cycle by cycle. */
 #include "target/gemmini/machine/internal.h"
 
 static bool is_plain(const gm_command *c) { return c->funct <= GM_FLUSH || c->funct == GM_MVIN3; }
@@ -40,32 +44,114 @@ static bool known(gm_machine *m, const gm_command *c) {
   return false;
 }
 
-static void push(gm_machine *m, int queue, int slot) { m->front[queue].slot[m->front[queue].count++] = (uint8_t)slot; }
+void gm_front_init(gm_machine *m) { m->front.free = (1u << GM_FRONT_SLOTS) - 1; }
 
-static int pop(gm_machine *m, int queue) {
-  int slot = m->front[queue].slot[0];
-  m->front[queue].slot[0] = m->front[queue].slot[1];
-  m->front[queue].count--;
+static int place(gm_front *f, const gm_command *c, enum gm_origin origin) {
+  int slot = __builtin_ctz(f->free);
+  f->free &= f->free - 1;
+  f->command[slot] = *c;
+  f->origin[slot] = (uint8_t)origin;
+  f->count++;
   return slot;
 }
 
-static int place(gm_machine *m, const gm_command *c, enum gm_origin origin) {
-  int slot = __builtin_ctz(m->front_free);
-  m->front_free &= m->front_free - 1;
-  m->front_command[slot] = *c;
-  m->front_origin[slot] = (uint8_t)origin;
-  m->front_count++;
+static void release(gm_front *f, int slot) {
+  f->free |= 1u << slot;
+  f->count--;
+}
+
+/* ---- by times ---- */
+
+static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* Of the commands in the queues, the first two know when they are in the last one, the first four when in the last but
+ * one, and so on: what command k needs to know about queue i is when k-2 leaves it. */
+static int known_of(const gm_front *f, uint32_t k) { return GM_FRONT - 1 - (int)(k - f->oldest) / 2; }
+
+static uint64_t *way(gm_front *f, uint32_t k) { return f->way[k % GM_FRONT_SLOTS].there; }
+
+static void find(gm_front *f, uint32_t k, int queue) {
+  way(f, k)[queue] =
+      later(way(f, k)[queue - 1], later(way(f, k - 1)[queue], way(f, k - 2)[queue + 1])) + 1;
+}
+
+/* A new way: the command is at a place and has been seen by queues 0..queue in `cycle`. */
+static void begin_way(gm_front *f, int slot, int queue, uint64_t cycle) {
+  const uint32_t k = f->next++;
+  const int known = known_of(f, k);
+  f->way[k % GM_FRONT_SLOTS].slot = slot;
+  for (int i = 0; i <= queue; i++) way(f, k)[i] = cycle;
+  for (int i = queue + 1; i <= known; i++) find(f, k, i);
+}
+
+uint64_t gm_front_room(const gm_machine *m) {
+  const gm_front *f = &m->front;
+  if (f->stepped) return f->queue[0].count < 2 ? m->now : GM_NEVER;
+  return f->next - f->oldest == 2 * GM_FRONT ? GM_NEVER : f->way[(f->next - 2) % GM_FRONT_SLOTS].there[1];
+}
+
+void gm_front_take(gm_machine *m) {
+  gm_front *f = &m->front;
+  if (f->stepped) {
+    f->taken = true; /* gm_front_step removes it */
+    gm_wake(m, GM_UNIT_FRONT, m->now);
+    return;
+  }
+  const uint32_t k = f->oldest++;
+  way(f, k)[GM_FRONT] = m->now + 1;
+  release(f, f->way[k % GM_FRONT_SLOTS].slot);
+  const int behind = (int)(f->next - k);
+  for (int i = 1; i < GM_FRONT && 2 * i < behind; i++) find(f, k + 2 * (uint32_t)i, GM_FRONT - i);
+}
+
+/* ---- step by step ---- */
+
+static void push(gm_front *f, int queue, int slot) { f->queue[queue].slot[f->queue[queue].count++] = (uint8_t)slot; }
+
+static int pop(gm_front *f, int queue) {
+  int slot = f->queue[queue].slot[0];
+  f->queue[queue].slot[0] = f->queue[queue].slot[1];
+  f->queue[queue].count--;
   return slot;
 }
 
-static void release(gm_machine *m, int slot) {
-  m->front_free |= 1u << slot;
-  m->front_count--;
+/* The queues as they are at the start of this cycle. */
+static void start_stepping(gm_machine *m) {
+  gm_front *f = &m->front;
+  f->stepped = true;
+  for (uint32_t k = f->oldest; k != f->next; k++) {
+    int queue = 0, slot = f->way[k % GM_FRONT_SLOTS].slot;
+    while (queue < known_of(f, k) && way(f, k)[queue + 1] <= m->now) queue++;
+    push(f, queue, slot);
+  }
+  f->oldest = f->next;
+}
+
+/* The ways from the queues as they will be at the start of the next cycle. */
+static void stop_stepping(gm_machine *m) {
+  gm_front *f = &m->front;
+  const uint64_t next = m->now + 1;
+  f->stepped = false;
+  for (uint32_t gone = 1; gone <= 2; gone++)
+    for (int i = 0; i <= GM_FRONT; i++) way(f, f->oldest - gone)[i] = next;
+  for (int queue = GM_FRONT - 1; queue >= 0; queue--)
+    while (f->queue[queue].count) begin_way(f, pop(f, queue), queue, next);
+  gm_wake(m, GM_UNIT_STATION, gm_front_next_head(m));
 }
 
 void gm_front_push(gm_machine *m, const gm_command *c) {
-  m->front_loops += !is_plain(c);
-  push(m, 0, place(m, c, GM_BY_CORE));
+  gm_front *f = &m->front;
+  const bool plain = is_plain(c);
+  if (!plain && !f->stepped) start_stepping(m);
+  f->loops += !plain;
+  const int slot = place(f, c, GM_BY_CORE);
+  if (f->stepped) {
+    push(f, 0, slot);
+    gm_wake(m, GM_UNIT_FRONT, m->now);
+  } else {
+    begin_way(f, slot, 0, m->now);
+    if (f->next - f->oldest == 1) gm_wake(m, GM_UNIT_STATION, gm_front_next_head(m));
+  }
 }
 
 /* One edge of the loop unit of this origin. */
@@ -84,41 +170,42 @@ static bool step_loop(gm_machine *m, enum gm_origin loop, const gm_command *in, 
 
 /* A loop unit sits between `queue`, its own, and the next: its commands stay, others pass by while it is idle. */
 static void pass_loop(gm_machine *m, enum gm_origin loop, int queue, const int before[GM_FRONT]) {
+  gm_front *f = &m->front;
   bool busy = loop == GM_BY_LOOP_WS ? gm_loop_ws_busy(&m->loop) : gm_loop_conv_busy(&m->conv);
-  const gm_command *in = before[queue] ? &m->front_command[m->front[queue].slot[0]] : NULL;
+  const gm_command *in = before[queue] ? &f->command[f->queue[queue].slot[0]] : NULL;
   bool room = before[queue + 1] < 2, own = in && (loop == GM_BY_LOOP_WS ? !is_plain(in) : gm_is_loop_conv(in->funct));
   if (!in && !busy) return;
   if (!busy && !own) {
-    if (room) push(m, queue + 1, pop(m, queue));
+    if (room) push(f, queue + 1, pop(f, queue));
     return;
   }
   if (in && !known(m, in)) return;
   gm_command out;
   bool take = false, from_loop = false;
   if (step_loop(m, loop, in, &take, room, &out, &from_loop))
-    push(m, queue + 1, place(m, &out, from_loop ? loop : GM_BY_CORE));
+    push(f, queue + 1, place(f, &out, from_loop ? loop : GM_BY_CORE));
   if (!take) return;
-  int slot = pop(m, queue);
-  if (own) m->front_loops--;
-  release(m, slot);
+  int slot = pop(f, queue);
+  if (own) f->loops--;
+  release(f, slot);
 }
 
 void gm_front_step(gm_machine *m) {
+  gm_front *f = &m->front;
+  if (!f->stepped) return;
   const int last = GM_FRONT - 1;
   int before[GM_FRONT];
-  bool taken = m->front_taken, moved = taken, loops = m->front_loops || gm_loops_busy(m);
-  m->front_taken = false;
-  for (int i = 0; i < GM_FRONT; i++) before[i] = m->front[i].count;
-  if (taken) release(m, pop(m, last));
-  if (loops) {
-    pass_loop(m, GM_BY_LOOP_WS, last - 1, before);
-    pass_loop(m, GM_BY_LOOP_CONV, last - 2, before);
-  }
-  for (int i = loops ? last - 3 : last - 1; i >= 0; i--)
-    if (before[i] && before[i + 1] < 2) {
-      push(m, i + 1, pop(m, i));
-      moved = true;
-    }
-  if (m->front[last].count && (taken || !before[last])) gm_wake(m, GM_UNIT_STATION, m->now + 1); /* a new head */
-  if (moved || loops) gm_wake(m, GM_UNIT_FRONT, m->now + 1);
+  bool taken = f->taken;
+  f->taken = false;
+  for (int i = 0; i < GM_FRONT; i++) before[i] = f->queue[i].count;
+  if (taken) release(f, pop(f, last));
+  pass_loop(m, GM_BY_LOOP_WS, last - 1, before);
+  pass_loop(m, GM_BY_LOOP_CONV, last - 2, before);
+  for (int i = last - 3; i >= 0; i--)
+    if (before[i] && before[i + 1] < 2) push(f, i + 1, pop(f, i));
+  if (f->queue[last].count && (taken || !before[last])) gm_wake(m, GM_UNIT_STATION, m->now + 1); /* a new head */
+  if (f->loops || gm_loops_busy(m))
+    gm_wake(m, GM_UNIT_FRONT, m->now + 1);
+  else
+    stop_stepping(m);
 }

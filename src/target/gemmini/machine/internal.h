@@ -20,25 +20,29 @@ enum gm_origin { GM_BY_CORE, GM_BY_LOOP_WS, GM_BY_LOOP_CONV, GM_ORIGINS }; /* wh
 /* ---- reservation station (ReservationStation.scala) ---- */
 enum { GM_RS_MAX = 64 }; /* all entries together: a bit mask holds them */
 
-typedef struct gm_range { /* rows [start, end) of the scratchpad or the accumulator */
-  bool valid, acc;
-  uint32_t start, end;
+typedef struct gm_range { /* rows of the scratchpad or, behind all of those, of the accumulator */
+  uint32_t start, rows;
 } gm_range;
 
 typedef struct gm_entry {
   gm_command command;
   gm_range a, b; /* opa, opb */
-  bool a_is_destination, is_config, issued;
+  bool a_is_destination, is_config;
   uint8_t queue, origin;
-  uint64_t waits; /* bit i: entry i must complete (or, same queue, issue) first */
+  uint64_t waits;      /* bit i: entry i, of another queue, must complete first */
+  uint64_t dependents; /* bit i: entry i waits for this one */
   uint64_t allocated, issue_cycle;
 } gm_entry;
 
 typedef struct gm_station {
   gm_entry entry[GM_RS_MAX];
   int base[GM_QUEUES + 1]; /* entries of queue q: [base[q], base[q+1]) */
-  uint64_t valid, issued;  /* bit masks */
+  uint64_t valid;          /* bit masks */
   uint64_t mask[GM_QUEUES];
+  struct { /* entries that have not been issued, oldest first: the order in which they will be */
+    uint8_t entry[GM_RS_MAX];
+    uint32_t first, end; /* counted without wrapping */
+  } waiting[GM_QUEUES];
   bool lone_preload; /* solitary_preload */
   /* configuration as it stands at allocation */
   uint32_t a_stride, c_stride, block_stride[3], pixels[3]; /* pixels: repeats minus one */
@@ -46,8 +50,14 @@ typedef struct gm_station {
   int loop_completed[GM_ORIGINS][GM_QUEUES]; /* completions of loop commands that the loop does not know of yet */
 } gm_station;
 
+/* The next entry of the queue to be issued, NULL = none. */
+static inline const gm_entry *gm_station_next(const gm_station *s, int queue) {
+  const uint32_t first = s->waiting[queue].first;
+  return first == s->waiting[queue].end ? NULL : &s->entry[s->waiting[queue].entry[first % GM_RS_MAX]];
+}
+
 /* ---- load controller and DMA reader (LoadController, Scratchpad, DMA, XactTracker, BeatMerger) ---- */
-enum { GM_LOAD_QUEUE = 16, GM_TRACKERS = 20, GM_READ_ISSUE = 8, GM_XACTS = 64, GM_SCALE_RING = 3 };
+enum { GM_LOAD_QUEUE = 16, GM_TRACKERS = 20, GM_READ_ISSUE = 8, GM_XACTS = 64, GM_SCALE_RING = 3, GM_SETTLED = 64 };
 
 typedef struct gm_row_request { /* one row of a mvin on its way to memory or to the zero writer */
   uint64_t address;
@@ -87,9 +97,10 @@ typedef struct gm_loader {
     bool valid;
     uint8_t entry;
     int bytes_left;
+    uint64_t last_write, returned; /* cycle of the last row, so far; of the command's last, GM_NEVER: not known yet */
   } tracker[GM_TRACKERS];
   int trackers, trackers_busy;
-  bool trackers_done, returned_now; /* a command's last byte is in: visible from the next cycle on */
+  uint64_t first_returned; /* the earliest of these cycles */
   bool last_sent;
   /* DMA reader */
   gm_row_request issue[GM_READ_ISSUE];
@@ -99,11 +110,11 @@ typedef struct gm_loader {
   gm_row_request read;
   int requested; /* bytes of the row already requested */
   gm_packet packet[GM_XACTS];
-  uint64_t packets_free, freed; /* freed: in this cycle, to use from the next on */
-  int packets;
+  uint64_t packets_free, freed; /* freed: by their last beat in cycle freed_at, to use from the next on */
+  uint64_t freed_at, all_packets;
   /* answer being received */
-  int serving, beats_left; /* cookie + 1 of the packet at the data port */
-  uint8_t serving_kind, serving_interval;
+  int serving, beats_left; /* the packet at the data port */
+  uint8_t serving_interval;
   uint64_t next_beat; /* cycle from which the data port may deliver again */
   /* beat merger */
   bool merging;
@@ -114,6 +125,14 @@ typedef struct gm_loader {
   gm_row_write ring[GM_SCALE_RING];
   int ring_head, ring_count;
   uint64_t scale_free;
+  /* rows of answers that nothing can hold up: written in those cycles without going through the above */
+  struct {
+    uint64_t cycle;
+    uint32_t bank; /* a bit */
+    bool last;     /* of its packet */
+  } settled[GM_SETTLED];  /* by cycle */
+  uint64_t settled_end;   /* one past the last such cycle */
+  bool beat_is_row;       /* of the scratchpad */
   /* zero writer */
   bool zero_busy;
   gm_row_request zero;
@@ -127,7 +146,8 @@ enum { GM_EX_QUEUE = 16, GM_CONTROL_QUEUE = 8, GM_TAGS = 32, GM_ROWS = 128 };
 typedef struct gm_ex_command {
   gm_command timing, semantic; /* differ only where a transposed B is unrolled */
   bool has_semantic;
-  int entry; /* -1: none completes */
+  int entry;      /* -1: none completes */
+  uint64_t ready; /* the cycle from which the controller sees it */
 } gm_ex_command;
 
 typedef struct gm_tag {
@@ -201,10 +221,12 @@ typedef struct gm_executor {
   int id_in_array;      /* of the matrix whose rows enter the array one by one */
   gm_tag tags[GM_TAGS]; /* in the order of their matrices */
   int tag_head, tag_count;
+  int results_to_spad;       /* tags whose C lies there */
   int tags_arrived, tag_max; /* those whose matrix has reached the array: the RTL's tag queue */
   gm_outflow rows[GM_ROWS];
   int row_head, row_count;
   int latency;            /* a row's way through the array */
+  uint64_t output_of;     /* the latest cycle of gm_mesh_output + 1 */
   uint64_t counted_to;    /* idle cycles are counted up to here */
   uint64_t *idle_counter; /* what the array has been waiting for since then; NULL = it was fed */
 } gm_executor;
@@ -258,11 +280,33 @@ typedef struct gm_storer {
   int in_flight;
 } gm_storer;
 
-/* ---- the whole ---- */
+/* ---- front queues ---- */
 enum { GM_FRONT = 5, GM_FRONT_SLOTS = 16 }; /* router, raw, loop conv, loop matmul, unrolled: five two-entry queues */
 
+typedef struct gm_front {
+  gm_command command[GM_FRONT_SLOTS]; /* in the queues, at places that they keep */
+  uint8_t origin[GM_FRONT_SLOTS];
+  uint32_t free; /* bit per place */
+  int count, loops; /* commands in all queues; those of them that are for a loop unit, or unknown */
+  bool stepped;     /* cycle by cycle, because of the loop units; else by the times below */
+  /* The commands' ways, by number: there[i] is the first cycle in which queue i shows the command, there[GM_FRONT] the
+   * one after the station took it, as far as they are known. */
+  struct {
+    uint64_t there[GM_FRONT + 1];
+    int slot;
+  } way[GM_FRONT_SLOTS];
+  uint32_t oldest, next; /* numbers, counted without wrapping */
+  /* if stepped: */
+  struct {
+    uint8_t slot[2], count;
+  } queue[GM_FRONT]; /* oldest first */
+  bool taken;        /* the station took the last queue's head in this cycle */
+} gm_front;
+
+/* ---- the whole ---- */
+
 /* Who sleeps until when. A unit that did something, or may in the next cycle, wakes then; others wake it sooner. */
-enum gm_unit { GM_UNIT_READ, GM_UNIT_EXECUTE, GM_UNIT_STORE, GM_UNIT_STATION, GM_UNIT_FRONT, GM_UNITS };
+enum gm_unit { GM_UNIT_ARRAY, GM_UNIT_READ, GM_UNIT_EXECUTE, GM_UNIT_STORE, GM_UNIT_STATION, GM_UNIT_FRONT, GM_UNITS };
 #define GM_NEVER UINT64_MAX
 
 struct gm_machine {
@@ -276,15 +320,7 @@ struct gm_machine {
   int spad_bank_shift, acc_bank_shift;
   /* shared wires of the current cycle */
   uint32_t spad_written, spad_read, acc_written, acc_accumulated; /* bit per bank */
-  struct {
-    uint8_t slot[2], count;
-  } front[GM_FRONT]; /* their commands, oldest first, as places in: */
-  gm_command front_command[GM_FRONT_SLOTS];
-  uint8_t front_origin[GM_FRONT_SLOTS];
-  uint32_t front_free; /* bit per place */
-  bool front_taken;    /* the station took the last queue's head in this cycle */
-  int front_loops;     /* commands in the queues that are for a loop unit, or unknown */
-  int front_count;     /* commands in all of them */
+  gm_front front;
   gm_loop_ws loop;
   gm_loop_conv conv;
   gm_station rs;
@@ -309,9 +345,31 @@ static inline uint32_t gm_row_of(const gm_machine *m, uint32_t local) {
   return local & (gm_is_acc(local) ? (uint32_t)gm_acc_rows(&m->config) - 1 : (uint32_t)gm_spad_rows(&m->config) - 1);
 }
 
-/* The oldest command of the last queue, which must not be empty. */
-static inline int gm_front_last(const gm_machine *m) { return m->front[GM_FRONT - 1].slot[0]; }
-/* A command enters the first queue, which must have room. */
+/* The place of the command that the last front queue shows to the station, -1 = none. */
+static inline int gm_front_head(const gm_machine *m) {
+  const gm_front *f = &m->front;
+  if (f->stepped) return f->queue[GM_FRONT - 1].count ? f->queue[GM_FRONT - 1].slot[0] : -1;
+  if (f->oldest == f->next) return -1;
+  const uint32_t k = f->oldest % GM_FRONT_SLOTS;
+  return f->way[k].there[GM_FRONT - 1] <= m->now ? f->way[k].slot : -1;
+}
+/* The place of the command that the last queue shows, or will show, next, and the first cycle in which it does; if
+ * there is none, or a step is needed to know, GM_NEVER. */
+static inline int gm_front_next(const gm_machine *m) {
+  const gm_front *f = &m->front;
+  return f->stepped ? f->queue[GM_FRONT - 1].slot[0] : f->way[f->oldest % GM_FRONT_SLOTS].slot;
+}
+static inline uint64_t gm_front_next_head(const gm_machine *m) {
+  const gm_front *f = &m->front;
+  if (f->stepped) return f->queue[GM_FRONT - 1].count && !f->taken ? m->now : GM_NEVER;
+  return f->oldest == f->next ? GM_NEVER : f->way[f->oldest % GM_FRONT_SLOTS].there[GM_FRONT - 1];
+}
+void gm_front_init(gm_machine *);
+/* The station takes that command in this cycle. */
+void gm_front_take(gm_machine *);
+/* The cycle from which the first queue has room for another command; GM_NEVER: not known yet. */
+uint64_t gm_front_room(const gm_machine *);
+/* A command enters the first queue, which must have room; it may move on in this cycle. */
 void gm_front_push(gm_machine *, const gm_command *);
 
 static inline bool gm_loops_busy(const gm_machine *m) {
@@ -323,18 +381,36 @@ static inline void gm_wake(gm_machine *m, enum gm_unit unit, uint64_t cycle) {
 }
 
 /* units, one clock edge each; they set their own next waking */
-void gm_mesh_output(gm_machine *); /* in every cycle simulated: what the array writes, what it completes */
+void gm_array_step(gm_machine *);
 void gm_read_step(gm_machine *);   /* load controller, DMA reader, and the L2's ports */
 void gm_execute_step(gm_machine *);
 void gm_store_step(gm_machine *);
 void gm_station_step(gm_machine *);
 void gm_front_step(gm_machine *);
 
+/* The scratchpad bank that a row settled in advance is written to in this cycle, as a bit. */
+static inline uint32_t gm_settled_bank(const gm_machine *m, uint64_t cycle) {
+  return m->ld.settled[cycle % GM_SETTLED].cycle == cycle ? m->ld.settled[cycle % GM_SETTLED].bank : 0;
+}
+/* The first cycle in [from, to] in which such a row goes to one of the banks. */
+static inline uint64_t gm_next_settled(const gm_machine *m, uint32_t banks, uint64_t from, uint64_t to) {
+  if (to >= m->ld.settled_end) to = m->ld.settled_end - 1;
+  for (uint64_t c = from; c <= to && m->ld.settled_end; c++)
+    if (gm_settled_bank(m, c) & banks) return c;
+  return GM_NEVER;
+}
+
+void gm_mesh_output(gm_machine *); /* what the array writes, what it completes */
+/* Before a look at what the array writes to the accumulator in this cycle. */
+static inline void gm_mesh_look(gm_machine *m) {
+  if (m->ex.output_of <= m->now) gm_mesh_output(m);
+}
+
 /* A scratchpad bank is written in this cycle: the rows of a stretch that reads it go one by one from here on. */
 void gm_executor_disturb(gm_machine *);
 static inline void gm_write_bank(gm_machine *m, uint32_t bank) {
   m->spad_written |= bank;
-  if (m->ex.state == GM_EX_STRETCH && m->ex.stretch_banks & bank) gm_executor_disturb(m);
+  if (m->ex.state == GM_EX_STRETCH && m->now <= m->ex.stretch_to && m->ex.stretch_banks & bank) gm_executor_disturb(m);
 }
 
 void gm_execute_init(gm_machine *);
@@ -344,15 +420,16 @@ void gm_station_init(gm_machine *);
 
 /* The reservation station's side of the units. */
 void gm_station_complete(gm_machine *, int entry); /* frees the entry; at most one a cycle, see gm_station_step */
-bool gm_loader_accepts(const gm_machine *);
-bool gm_executor_accepts(const gm_machine *);
-bool gm_storer_accepts(const gm_machine *);
+static inline bool gm_loader_accepts(const gm_machine *m) { return m->ld.count < m->config.queue_load; }
+static inline bool gm_executor_accepts(const gm_machine *m) { return m->ex.n_unroll < 2; }
+static inline bool gm_storer_accepts(const gm_machine *m) { return m->st.count < m->st.depth; }
 void gm_loader_push(gm_machine *, const gm_command *, int entry);
 void gm_executor_push(gm_machine *, const gm_command *, int entry);
 void gm_storer_push(gm_machine *, const gm_command *, int entry);
 /* A finished command that wants the completion port in this cycle, or -1; taken = it got it. */
 int gm_executor_finished(gm_machine *);
-int gm_loader_finished(gm_machine *, bool take);
+int gm_loader_finished(gm_machine *);
+uint64_t gm_loader_next_finished(const gm_machine *); /* the next cycle with one, this or later */
 int gm_storer_finished(gm_machine *, bool take);
 
 /* anything that keeps a fence waiting, beyond the reservation station */

@@ -6,20 +6,27 @@
  * LoadController.scala (one row a cycle, at most `trackers` commands in flight), DMA.scala (each row is cut into
  * aligned packets of 16, 32 or 64 bytes, one request a cycle, the largest useful first), XactTracker.scala (requests
  * in flight), BeatMerger.scala (one packet at a time; a beat in and a row out a cycle), VectorScalarMultiplier.scala
- * (a scale of 1 passes, others share four multipliers), Scratchpad.scala:337-455 (who may write). */
+ * (a scale of 1 passes, others share four multipliers), Scratchpad.scala:337-455 (who may write).
+ *
+ * The usual answer, whole unscaled rows for the scratchpad, meets nothing on its way from the L2 to the SRAM: its writes
+ * are settled when its first beat comes (settle). All others go from register to register, cycle by cycle. */
 #include "target/gemmini/machine/internal.h"
 
 enum { SCALE_UNITS = 4 }; /* Configs.scala: mvin_scale_args num_scale_units */
+
+static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 void gm_load_init(gm_machine *m) {
   gm_loader *l = &m->ld;
   l->trackers = m->config.max_in_flight_reads / m->config.dim + 1; /* LoadController.scala:84 */
   l->issue_depth = m->config.spad_read_delay + 1;
-  l->packets = m->config.max_in_flight_reads;
-  l->packets_free = l->packets >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << l->packets) - 1;
+  l->all_packets = m->config.max_in_flight_reads >= GM_XACTS ? ~UINT64_C(0)
+                                                              : (UINT64_C(1) << m->config.max_in_flight_reads) - 1;
+  l->packets_free = l->all_packets;
+  l->first_returned = GM_NEVER;
+  l->beat_is_row = 1 << m->input_shift == m->config.dma_bus_bits / 8;
 }
-
-bool gm_loader_accepts(const gm_machine *m) { return m->ld.count < m->config.queue_load; }
 
 void gm_loader_push(gm_machine *m, const gm_command *c, int entry) {
   gm_loader *l = &m->ld;
@@ -30,29 +37,46 @@ void gm_loader_push(gm_machine *m, const gm_command *c, int entry) {
   gm_wake(m, GM_UNIT_READ, m->now + 1);
 }
 
-int gm_loader_finished(gm_machine *m, bool take) {
+uint64_t gm_loader_next_finished(const gm_machine *m) {
+  const uint64_t returned = m->ld.first_returned;
+  return returned == GM_NEVER ? GM_NEVER : returned < m->now ? m->now : returned + 1;
+}
+
+/* A command is complete from the cycle after its last byte's, or at once beside another that is. */
+int gm_loader_finished(gm_machine *m) {
   gm_loader *l = &m->ld;
-  if (!l->trackers_done) return -1;
-  int found = -1, more = 0;
-  for (int i = l->trackers - 1; i >= 0; i--)
-    if (l->tracker[i].valid && l->tracker[i].bytes_left == 0) found = i, more++;
-  if (found < 0 || !take) return -1;
+  if (l->first_returned >= m->now) return -1;
+  int found = -1;
+  l->first_returned = GM_NEVER;
+  for (int i = 0; i < l->trackers; i++) {
+    if (!l->tracker[i].valid) continue;
+    if (found < 0 && l->tracker[i].returned <= m->now)
+      found = i;
+    else if (l->tracker[i].returned < l->first_returned)
+      l->first_returned = l->tracker[i].returned;
+  }
   l->tracker[found].valid = false;
   l->trackers_busy--;
-  l->trackers_done = more > 1;
   gm_wake(m, GM_UNIT_READ, m->now + 1);
   return l->tracker[found].entry;
 }
 
-static void returned(gm_loader *l, const gm_row_write *w) {
-  l->tracker[w->tracker].bytes_left -= w->bytes;
-  if (l->tracker[w->tracker].bytes_left == 0) l->returned_now = true;
+/* The last row of a packet is written in that cycle; packets that were settled say so before those ahead of them. */
+static void returned(gm_machine *m, int tracker, int bytes, uint64_t cycle) {
+  gm_loader *l = &m->ld;
+  l->tracker[tracker].bytes_left -= bytes;
+  l->tracker[tracker].last_write = later(l->tracker[tracker].last_write, cycle);
+  if (l->tracker[tracker].bytes_left) return;
+  l->tracker[tracker].returned = l->tracker[tracker].last_write;
+  l->first_returned = earlier(l->first_returned, l->tracker[tracker].returned);
+  gm_wake(m, GM_UNIT_STATION, l->tracker[tracker].returned + 1);
 }
 
 /* ---- into the memories ---- */
 
 static bool write_row(gm_machine *m, const gm_row_write *w) {
   if (w->acc) {
+    gm_mesh_look(m);
     uint32_t bank = 1u << (w->row >> m->acc_bank_shift & (uint32_t)(m->config.acc_banks - 1));
     if (m->acc_written & bank) return false;
     m->acc_written |= bank;
@@ -78,10 +102,11 @@ static bool repeat_pixel(gm_machine *m, gm_row_write *w) {
 
 static void write_rows(gm_machine *m) {
   gm_loader *l = &m->ld;
-  bool last_here = (l->repeat_out.valid && l->repeat_out.last && l->repeat_out.pixels == 0) ||
+  bool last_here = (l->settled[m->now % GM_SETTLED].cycle == m->now && l->settled[m->now % GM_SETTLED].last) ||
+                   (l->repeat_out.valid && l->repeat_out.last && l->repeat_out.pixels == 0) ||
                    (l->acc_in.valid && l->acc_in.last && l->acc_in.ready <= m->now);
   if (l->repeat_out.valid && repeat_pixel(m, &l->repeat_out)) {
-    if (l->repeat_out.last) returned(l, &l->repeat_out);
+    if (l->repeat_out.last) returned(m, l->repeat_out.tracker, l->repeat_out.bytes, m->now);
     l->repeat_out.valid = false;
   }
   if (l->acc_in.valid && l->acc_in.ready <= m->now && write_row(m, &l->acc_in)) {
@@ -89,12 +114,12 @@ static void write_rows(gm_machine *m) {
       l->acc_in.repeats--;
       l->acc_in.row--;
     } else {
-      if (l->acc_in.last) returned(l, &l->acc_in);
+      if (l->acc_in.last) returned(m, l->acc_in.tracker, l->acc_in.bytes, m->now);
       l->acc_in.valid = false;
     }
   }
   if (l->zero_out.valid && !last_here && repeat_pixel(m, &l->zero_out)) {
-    if (l->zero_out.last) returned(l, &l->zero_out);
+    if (l->zero_out.last) returned(m, l->zero_out.tracker, l->zero_out.bytes, m->now);
     l->zero_out.valid = false;
   }
 }
@@ -192,6 +217,39 @@ static void merge_out(gm_machine *m, bool *popped) {
   }
 }
 
+/* ---- answers ---- */
+
+enum { BEAT_TO_WRITE = 4 }; /* merger, scaling in and out, repeater */
+
+static bool passes(const gm_row_write *w) { return !w->valid || (!w->acc && w->unit_scale && !w->repeats && !w->pixels); }
+
+/* If nothing can hold up the rows of the answer that begins in this cycle: settles when they are written. */
+static bool settle(gm_machine *m, const gm_packet *p, const l2_response *answer) {
+  gm_loader *l = &m->ld;
+  const int beat = m->config.dma_bus_bits / 8, beats = answer->beats, interval = answer->interval;
+  if (p->r.acc || !p->r.unit_scale || p->r.repeats || p->r.pixels || p->shift || p->row_offset || p->useful <= p->length - beat ||
+      !l->beat_is_row)
+    return false;
+  /* What is on the way before them keeps ahead of them if it passes too, and has not been held up. */
+  if (!passes(&l->scale_in) || !passes(&l->repeat_out) || l->ring_count > 1) return false;
+  if (l->ring_count && !passes(&l->ring[l->ring_head])) return false;
+  /* Only a result of the array that goes to the scratchpad could take their bank; a later one is not there in time. */
+  const int last = (beats - 1) * interval + BEAT_TO_WRITE;
+  if (m->ex.results_to_spad || last > m->ex.latency || last >= GM_SETTLED) return false;
+  for (int i = 0; i < beats; i++) {
+    const uint64_t cycle = m->now + (unsigned)(i * interval + BEAT_TO_WRITE);
+    const uint32_t row = p->row + (uint32_t)i * p->r.block_stride;
+    l->settled[cycle % GM_SETTLED].cycle = cycle;
+    l->settled[cycle % GM_SETTLED].bank = 1u << (row >> m->spad_bank_shift & (uint32_t)(m->config.spad_banks - 1));
+    l->settled[cycle % GM_SETTLED].last = i == beats - 1;
+  }
+  l->settled_end = m->now + (unsigned)last + 1;
+  returned(m, p->r.tracker, p->useful, m->now + (unsigned)last);
+  if (m->ex.state == GM_EX_STRETCH)
+    gm_wake(m, GM_UNIT_EXECUTE, gm_next_settled(m, m->ex.stretch_banks, m->now + 1, m->ex.stretch_to));
+  return true;
+}
+
 /* Serves the L2's answers, one beat a cycle, whole answers in turn. */
 static void receive(gm_machine *m, bool merger_was_free, bool popped) {
   gm_loader *l = &m->ld;
@@ -200,20 +258,27 @@ static void receive(gm_machine *m, bool merger_was_free, bool popped) {
     const l2_response *r = l2_head(&m->l2, m->now);
     if (!r) return;
     if (r->kind == L2_READ && !(merger_was_free || popped)) return;
-    l->serving = (int)r->cookie;
-    l->serving_kind = r->kind;
-    l->serving_interval = r->interval;
-    l->beats_left = r->beats;
+    const l2_response answer = *r;
+    const gm_packet *p = &l->packet[answer.cookie];
+    const uint64_t end = m->now + (unsigned)(answer.beats * answer.interval);
     l2_pop(&m->l2);
-    if (l->serving_kind != L2_READ) { /* nobody can hold it up: all its beats are settled */
-      l->next_beat = m->now + (unsigned)(l->beats_left * l->serving_interval);
-      if (l->serving_kind == L2_WRITE) gm_write_acknowledged(m);
-      if (l->serving_kind == L2_REFILL) m->refill[l->serving].last_beat = l->next_beat - l->serving_interval;
-      l->beats_left = 0;
+    if (answer.kind != L2_READ) { /* nobody can hold it up: all its beats are settled */
+      l->next_beat = end;
+      if (answer.kind == L2_WRITE) gm_write_acknowledged(m);
+      if (answer.kind == L2_REFILL) m->refill[answer.cookie].last_beat = l->next_beat - answer.interval;
       return;
     }
+    if (settle(m, p, &answer)) {
+      l->next_beat = end;
+      l->freed |= UINT64_C(1) << answer.cookie;
+      l->freed_at = end - answer.interval;
+      return;
+    }
+    l->serving = (int)answer.cookie;
+    l->serving_interval = answer.interval;
+    l->beats_left = answer.beats;
     l->merging = true;
-    l->merge = l->packet[l->serving];
+    l->merge = *p;
     l->beats_read = l->bytes_sent = l->bytes_sent_next = 0;
   }
   l->beats_left--;
@@ -221,6 +286,7 @@ static void receive(gm_machine *m, bool merger_was_free, bool popped) {
   l->beats_read += m->config.dma_bus_bits / 8;
   if (!l->beats_left) {
     l->freed |= UINT64_C(1) << l->serving;
+    l->freed_at = m->now;
     l->beats_read = l->merge.length;
   }
 }
@@ -264,10 +330,9 @@ static void request(gm_machine *m) {
 
 static void dma_step(gm_machine *m) {
   gm_loader *l = &m->ld;
-  if (l->returned_now) {
-    l->trackers_done = true;
-    l->returned_now = false;
-    gm_wake(m, GM_UNIT_STATION, m->now);
+  if (l->freed && l->freed_at < m->now) {
+    l->packets_free |= l->freed;
+    l->freed = 0;
   }
   write_rows(m);
   zero_writer(m);
@@ -279,8 +344,6 @@ static void dma_step(gm_machine *m) {
   receive(m, was_free, popped);
   if (m->l2.queue[L2_DMA].count | m->l2.queue[L2_CORE].count) l2_step(&m->l2, m->now);
   request(m);
-  l->packets_free |= l->freed;
-  l->freed = 0;
 }
 
 /* ---- controller ---- */
@@ -319,6 +382,8 @@ static bool start(gm_machine *m) {
   l->tracker[slot].valid = true;
   l->tracker[slot].entry = l->queue[l->head].entry;
   l->tracker[slot].bytes_left = l->current.bytes * l->rows;
+  l->tracker[slot].last_write = 0;
+  l->tracker[slot].returned = GM_NEVER;
   l->trackers_busy++;
   l->sending = true;
   return true;
@@ -380,24 +445,22 @@ static void controller(gm_machine *m) {
   }
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
 /* The next cycle in which any of this may move. */
 static uint64_t next_move(const gm_machine *m) {
   const gm_loader *l = &m->ld;
   const uint64_t soon = m->now + 1;
+  const bool room = l->current.zeros || l->issue_count < l->issue_depth;
   if (l->repeat_out.valid || l->acc_in.valid || l->zero_out.valid || l->scale_in.valid || l->ring_count ||
-      l->zero_busy || l->merging || l->issue_count || (l->reading && l->packets_free) || l->sending || l->last_sent ||
-      l->returned_now)
+      l->zero_busy || l->merging || (l->reading && l->packets_free) || (l->sending && room) || l->last_sent)
     return soon;
   uint64_t next = GM_NEVER;
-  if (l->count && l->trackers_busy < l->trackers)
-    next = l->queue[l->head].ready > soon ? l->queue[l->head].ready : soon;
-  if (l->beats_left || m->l2.n_pending) {
-    uint64_t served = l->beats_left ? l->next_beat : later(l->next_beat, m->l2.pending[0].ready);
-    next = earlier(next, later(served, soon));
-  }
+  if (l->freed && l->reading) next = later(l->freed_at + 1, soon);
+  if (l->freed && (l->freed | l->packets_free) == l->all_packets) next = later(l->freed_at, soon); /* a fence may wait */
+  if (l->issue_count && !l->reading) next = earlier(next, later(l->issue_ready[l->issue_head], soon));
+  if (l->count && !l->sending &&
+      (l->trackers_busy < l->trackers || l->queue[l->head].command.funct == GM_CONFIG))
+    next = earlier(next, later(l->queue[l->head].ready, soon));
+  if (m->l2.n_pending) next = earlier(next, later(later(l->next_beat, m->l2.pending[0].ready), soon));
   for (int c = 0; c < L2_CLIENTS; c++) {
     if (!m->l2.queue[c].count) continue;
     uint64_t eligible = later(m->l2.queue[c].request[m->l2.queue[c].head].eligible, m->l2.accept_next);
@@ -414,6 +477,6 @@ void gm_read_step(gm_machine *m) {
 
 bool gm_loader_busy(const gm_machine *m) {
   const gm_loader *l = &m->ld;
-  uint64_t all = l->packets >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << l->packets) - 1;
-  return l->issue_count || l->reading || l->packets_free != all;
+  const uint64_t freed = l->freed_at < m->now ? l->freed : 0;
+  return l->issue_count || l->reading || (l->packets_free | freed) != l->all_packets;
 }

@@ -31,7 +31,7 @@ gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_err
   m->config = *c;
   m->limit = UINT64_MAX;
   for (int u = 0; u < GM_UNITS; u++) m->wake[u] = 0;
-  m->front_free = (1u << GM_FRONT_SLOTS) - 1;
+  gm_front_init(m);
   m->memory = memory;
   m->dim_shift = log2_of((unsigned)c->dim);
   m->input_shift = m->dim_shift + log2_of((unsigned)gm_input_bytes(c));
@@ -75,25 +75,41 @@ void gm_machine_free(gm_machine *m) {
 
 /* ---- clock ---- */
 
-static bool front_empty(const gm_machine *m) { return !m->front_count && !gm_loops_busy(m); }
+static bool front_empty(const gm_machine *m) { return !m->front.count && !gm_loops_busy(m); }
+
+static bool awake(const gm_machine *m, enum gm_unit unit) { return m->wake[unit] <= m->now; }
 
 static void step(gm_machine *m) {
   if (m->now > m->limit && !m->why[0])
     snprintf(m->why, sizeof m->why, "the accelerator is still running after %llu cycles, the limit",
              (unsigned long long)m->limit);
-  m->spad_written = m->spad_read = m->acc_written = m->acc_accumulated = 0;
+  m->spad_written = gm_settled_bank(m, m->now);
+  m->spad_read = m->acc_written = m->acc_accumulated = 0;
   m->ex.mesh_done = -1;
-  /* The array's output matters to those who write or read the memories, and where it completes something. */
-  if (m->wake[GM_UNIT_READ] <= m->now || m->wake[GM_UNIT_EXECUTE] <= m->now || m->wake[GM_UNIT_STORE] <= m->now)
-    gm_mesh_output(m);
-  static void (*const unit[GM_UNITS])(gm_machine *) = {
-      [GM_UNIT_READ] = gm_read_step,       [GM_UNIT_EXECUTE] = gm_execute_step, [GM_UNIT_STORE] = gm_store_step,
-      [GM_UNIT_STATION] = gm_station_step, [GM_UNIT_FRONT] = gm_front_step,
-  };
-  for (int u = 0; u < GM_UNITS; u++) {
-    if (m->wake[u] > m->now) continue;
-    m->wake[u] = GM_NEVER;
-    unit[u](m);
+  if (awake(m, GM_UNIT_ARRAY)) {
+    m->wake[GM_UNIT_ARRAY] = GM_NEVER;
+    gm_array_step(m);
+  }
+  gm_write_bank(m, m->spad_written);
+  if (awake(m, GM_UNIT_READ)) {
+    m->wake[GM_UNIT_READ] = GM_NEVER;
+    gm_read_step(m);
+  }
+  if (awake(m, GM_UNIT_EXECUTE)) {
+    m->wake[GM_UNIT_EXECUTE] = GM_NEVER;
+    gm_execute_step(m);
+  }
+  if (awake(m, GM_UNIT_STORE)) {
+    m->wake[GM_UNIT_STORE] = GM_NEVER;
+    gm_store_step(m);
+  }
+  if (awake(m, GM_UNIT_STATION)) {
+    m->wake[GM_UNIT_STATION] = GM_NEVER;
+    gm_station_step(m);
+  }
+  if (awake(m, GM_UNIT_FRONT)) {
+    m->wake[GM_UNIT_FRONT] = GM_NEVER;
+    gm_front_step(m);
   }
   m->now++;
 }
@@ -142,14 +158,15 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
     return UINT64_MAX;
   }
   advance_to(m, cycle);
-  while (m->front[0].count >= 2 && !m->why[0]) advance(m);
+  uint64_t room;
+  while ((room = gm_front_room(m)) == GM_NEVER && !m->why[0]) advance(m);
+  if (!m->why[0]) advance_to(m, room);
   if (failed(m, why)) return UINT64_MAX;
   uint64_t accepted = m->now;
   if (next_wake(m) <= m->now)
     step(m); /* what is accepted in this cycle moves on in the next */
   else
     m->now++;
-  gm_wake(m, GM_UNIT_FRONT, m->now);
   const gm_command given = {(uint8_t)(instruction >> 25), rs1, rs2};
   gm_front_push(m, &given);
   if (m->trace) gm_trace_span(m, "core", accepted > cycle ? "waits to issue" : "issues", cycle, accepted + 1);

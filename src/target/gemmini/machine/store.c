@@ -21,8 +21,6 @@ void gm_store_init(gm_machine *m) {
   s->depth_of[GM_STORE_ISSUE] = m->config.spad_read_delay + 1;
 }
 
-bool gm_storer_accepts(const gm_machine *m) { return m->st.count < m->st.depth; }
-
 void gm_storer_push(gm_machine *m, const gm_command *c, int entry) {
   gm_storer *s = &m->st;
   int i = (s->head + s->count++) & (GM_STORE_QUEUE - 1);
@@ -154,6 +152,7 @@ static void into_norm(gm_machine *m, int norm_before) {
   gm_store_row *r = head(s, GM_STORE_DISPATCH);
   if (!r->garbage && r->acc) {
     uint32_t bank = 1u << (r->row >> m->acc_bank_shift);
+    gm_mesh_look(m);
     if ((s->bank_output_busy | m->acc_accumulated) & bank) return;
     s->bank_output_busy |= bank;
   } else if (!r->garbage) {
