@@ -264,7 +264,8 @@ static void choose_way(gm_machine *m) {
   x->stretch_banks = banks;
   x->firsts_on_way--;
   x->tags_arrived++;
-  add_rows(x, m->now, m->now + 2 + (unsigned)m->config.spad_read_delay + (unsigned)x->latency, x->total, 0, x->id_fed, true);
+  add_rows(x, m->now, m->now + 2 + (unsigned)m->config.spad_read_delay + (unsigned)x->latency, x->total, 0, x->id_fed,
+           true);
   *(x->action == GM_PRELOAD_ALONE ? &m->counters.array_preload : &m->counters.array_busy) += (unsigned)x->total;
 }
 

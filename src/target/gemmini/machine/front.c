@@ -71,8 +71,7 @@ static int known_of(const gm_front *f, uint32_t k) { return GM_FRONT - 1 - (int)
 static uint64_t *way(gm_front *f, uint32_t k) { return f->way[k % GM_FRONT_SLOTS].there; }
 
 static void find(gm_front *f, uint32_t k, int queue) {
-  way(f, k)[queue] =
-      later(way(f, k)[queue - 1], later(way(f, k - 1)[queue], way(f, k - 2)[queue + 1])) + 1;
+  way(f, k)[queue] = later(way(f, k)[queue - 1], later(way(f, k - 1)[queue], way(f, k - 2)[queue + 1])) + 1;
 }
 
 /* A new way: the command is at a place and has been seen by queues 0..queue in `cycle`. */

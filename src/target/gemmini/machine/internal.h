@@ -128,11 +128,11 @@ typedef struct gm_loader {
   /* rows of answers that nothing can hold up: written in those cycles without going through the above */
   struct {
     uint64_t cycle;
-    uint32_t bank; /* a bit */
-    bool last;     /* of its packet */
-  } settled[GM_SETTLED];  /* by cycle */
-  uint64_t settled_end;   /* one past the last such cycle */
-  bool beat_is_row;       /* of the scratchpad */
+    uint32_t bank;       /* a bit */
+    bool last;           /* of its packet */
+  } settled[GM_SETTLED]; /* by cycle */
+  uint64_t settled_end;  /* one past the last such cycle */
+  bool beat_is_row;      /* of the scratchpad */
   /* zero writer */
   bool zero_busy;
   gm_row_request zero;
@@ -286,7 +286,7 @@ enum { GM_FRONT = 5, GM_FRONT_SLOTS = 16 }; /* router, raw, loop conv, loop matm
 typedef struct gm_front {
   gm_command command[GM_FRONT_SLOTS]; /* in the queues, at places that they keep */
   uint8_t origin[GM_FRONT_SLOTS];
-  uint32_t free; /* bit per place */
+  uint32_t free;    /* bit per place */
   int count, loops; /* commands in all queues; those of them that are for a loop unit, or unknown */
   bool stepped;     /* cycle by cycle, because of the loop units; else by the times below */
   /* The commands' ways, by number: there[i] is the first cycle in which queue i shows the command, there[GM_FRONT] the
@@ -382,7 +382,7 @@ static inline void gm_wake(gm_machine *m, enum gm_unit unit, uint64_t cycle) {
 
 /* units, one clock edge each; they set their own next waking */
 void gm_array_step(gm_machine *);
-void gm_read_step(gm_machine *);   /* load controller, DMA reader, and the L2's ports */
+void gm_read_step(gm_machine *); /* load controller, DMA reader, and the L2's ports */
 void gm_execute_step(gm_machine *);
 void gm_store_step(gm_machine *);
 void gm_station_step(gm_machine *);

@@ -21,8 +21,8 @@ void gm_load_init(gm_machine *m) {
   gm_loader *l = &m->ld;
   l->trackers = m->config.max_in_flight_reads / m->config.dim + 1; /* LoadController.scala:84 */
   l->issue_depth = m->config.spad_read_delay + 1;
-  l->all_packets = m->config.max_in_flight_reads >= GM_XACTS ? ~UINT64_C(0)
-                                                              : (UINT64_C(1) << m->config.max_in_flight_reads) - 1;
+  l->all_packets =
+      m->config.max_in_flight_reads >= GM_XACTS ? ~UINT64_C(0) : (UINT64_C(1) << m->config.max_in_flight_reads) - 1;
   l->packets_free = l->all_packets;
   l->first_returned = GM_NEVER;
   l->beat_is_row = 1 << m->input_shift == m->config.dma_bus_bits / 8;
@@ -221,14 +221,16 @@ static void merge_out(gm_machine *m, bool *popped) {
 
 enum { BEAT_TO_WRITE = 4 }; /* merger, scaling in and out, repeater */
 
-static bool passes(const gm_row_write *w) { return !w->valid || (!w->acc && w->unit_scale && !w->repeats && !w->pixels); }
+static bool passes(const gm_row_write *w) {
+  return !w->valid || (!w->acc && w->unit_scale && !w->repeats && !w->pixels);
+}
 
 /* If nothing can hold up the rows of the answer that begins in this cycle: settles when they are written. */
 static bool settle(gm_machine *m, const gm_packet *p, const l2_response *answer) {
   gm_loader *l = &m->ld;
   const int beat = m->config.dma_bus_bits / 8, beats = answer->beats, interval = answer->interval;
-  if (p->r.acc || !p->r.unit_scale || p->r.repeats || p->r.pixels || p->shift || p->row_offset || p->useful <= p->length - beat ||
-      !l->beat_is_row)
+  if (p->r.acc || !p->r.unit_scale || p->r.repeats || p->r.pixels || p->shift || p->row_offset ||
+      p->useful <= p->length - beat || !l->beat_is_row)
     return false;
   /* What is on the way before them keeps ahead of them if it passes too, and has not been held up. */
   if (!passes(&l->scale_in) || !passes(&l->repeat_out) || l->ring_count > 1) return false;
@@ -455,10 +457,10 @@ static uint64_t next_move(const gm_machine *m) {
     return soon;
   uint64_t next = GM_NEVER;
   if (l->freed && l->reading) next = later(l->freed_at + 1, soon);
-  if (l->freed && (l->freed | l->packets_free) == l->all_packets) next = later(l->freed_at, soon); /* a fence may wait */
+  if (l->freed && (l->freed | l->packets_free) == l->all_packets)
+    next = later(l->freed_at, soon); /* a fence may wait */
   if (l->issue_count && !l->reading) next = earlier(next, later(l->issue_ready[l->issue_head], soon));
-  if (l->count && !l->sending &&
-      (l->trackers_busy < l->trackers || l->queue[l->head].command.funct == GM_CONFIG))
+  if (l->count && !l->sending && (l->trackers_busy < l->trackers || l->queue[l->head].command.funct == GM_CONFIG))
     next = earlier(next, later(l->queue[l->head].ready, soon));
   if (m->l2.n_pending) next = earlier(next, later(later(l->next_beat, m->l2.pending[0].ready), soon));
   for (int c = 0; c < L2_CLIENTS; c++) {

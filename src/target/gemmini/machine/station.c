@@ -84,8 +84,7 @@ static void decode(gm_machine *m, const gm_command *c, gm_entry *e) {
   case GM_MVOUT: {
     uint32_t local = gm_local(c->rs2);
     e->a = range(m, local, span(m, gm_cols(c->rs2), gm_rows(c->rs2), (uint32_t)m->config.dim));
-    if (s->pooling)
-      e->a.rows = bank_end(m, e->a.start) - e->a.start; /* :242-252 */
+    if (s->pooling) e->a.rows = bank_end(m, e->a.start) - e->a.start; /* :242-252 */
     return;
   }
   case GM_PRELOAD:
@@ -188,8 +187,7 @@ static bool allocate(gm_machine *m, const gm_command *c, uint8_t origin, uint64_
   e->allocated = m->now;
   e->dependents = 0;
   e->waits = hazards(s, e);
-  for (uint64_t rest = e->waits; rest; rest &= rest - 1)
-    s->entry[__builtin_ctzll(rest)].dependents |= UINT64_C(1) << i;
+  for (uint64_t rest = e->waits; rest; rest &= rest - 1) s->entry[__builtin_ctzll(rest)].dependents |= UINT64_C(1) << i;
   s->valid |= UINT64_C(1) << i;
   s->waiting[queue].entry[s->waiting[queue].end++ % GM_RS_MAX] = (uint8_t)i;
   m->counters.commands++;
