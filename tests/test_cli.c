@@ -399,8 +399,63 @@ static void convolutions_are_run_and_impossible_ones_refused(void **state) {
   expect_failure("$T run conv.c " CONV " pool=2 pool_stride=4" ON, 2, "3 apart");
   expect_failure("$T run conv.c " CONV " pool=2 pool_pad=1" ON, 2, "relu=1");
   expect_failure("$T run conv.c conv2d n=1 h=3 w=600 c=1 k=1 r=1 s=1 pool=2" ON, 2, "255 columns");
-  expect_failure("$T run conv.c " CONV " -t gemmini-4x4-fp32", 2, "types");
+  expect_failure("$T run conv.c " CONV " -t gemmini-4x4-fp32", 2, "conv2d is of int8 here; use -t gemmini-16x16-int8");
   expect_failure("$T run conv.c conv2d n=60000 h=100 w=100 c=3 k=4 r=3 s=3" ON, 2, "room for");
+}
+
+/* Every key of conv2d, missing, out of range, of the wrong kind, or at odds with the others. */
+static void bad_keys_of_conv2d_are_refused_with_one_line(void **state) {
+  (void)state;
+#define SIZES "n=1 h=6 w=5 c=3 k=4 r=3"
+  static const struct {
+    const char *words, *says;
+  } bad[] = {
+      {SIZES, "conv2d needs s="},
+      {SIZES " s=3 depth=1", "no key 'depth'"},
+      {SIZES " s=3 n=2", "n is given twice"},
+      {SIZES " s=x", "s='x'"},
+      {SIZES " s=0", "s=0 is out of range"},
+      {SIZES " s=65", "s=65 is out of range"},
+      {SIZES " s=6", "larger than the input"},
+      {"n=0 h=6 w=5 c=3 k=4 r=3 s=3", "n=0 is out of range"},
+      {"n=1 h=-6 w=5 c=3 k=4 r=3 s=3", "h=-6 is out of range"},
+      {"n=1 h=6 w=65537 c=3 k=4 r=3 s=3", "w=65537 is out of range"},
+      {"n=1 h=6 w=5 c=0 k=4 r=3 s=3", "c=0 is out of range"},
+      {"n=1 h=6 w=5 c=3 k=1.5 r=3 s=3", "k='1.5'"},
+      {"n=1 h=6 w=5 c=3 k=4 r=7 s=3", "r=7 s=3 is larger than the input"},
+      {SIZES " s=3 stride=0", "stride=0 is out of range"},
+      {SIZES " s=3 stride=65", "stride=65 is out of range"},
+      {SIZES " s=3 pad=-1", "pad=-1 is out of range"},
+      {SIZES " s=3 pad=65", "pad=65 is out of range"},
+      {SIZES " s=3 pool=5", "larger than the 4 x 3 results"},
+      {SIZES " s=3 pad=1 pool=4", "at most 3 x 3"},
+      {SIZES " s=3 pool=2 pool_stride=4", "3 apart"},
+      {SIZES " s=3 pool_stride=2", "need a window"},
+      {SIZES " s=3 pool_pad=1", "need a window"},
+      {SIZES " s=3 pool=2 pool_pad=2", "not below pool=2"},
+      {SIZES " s=3 pool=2 pool_pad=1", "relu=1"},
+      {SIZES " s=3 pool=2 out=i32", "need out=i8"},
+      {SIZES " s=3 bias=full", "not one of none|row"},
+      {SIZES " s=3 relu=2", "relu"},
+      {SIZES " s=3 scale=nan", "scale='nan'"},
+      {SIZES " s=3 scale=0.5 out=i32", "scale must be 1"},
+      {SIZES " s=3 layout=nchw", "not one of rsck|krsc"},
+      {SIZES " s=3 a=f32", "a=f32 is not a type of this machine"},
+      {SIZES " s=3 b=i32", "b=i32 is not a type of this machine"},
+      {SIZES " s=3 out=f32", "out=f32 is not a type of this machine"},
+      {SIZES " s=3 acc=i8", "acc=i8 is not a type of this machine"},
+      {"n=1 h=60000 w=60000 c=3 k=4 r=3 s=3", "room for"},
+      {"n=1 h=5 w=5 c=65536 k=65536 r=1 s=1", "room for"},
+      {"n=1 h=64 w=64 c=65536 k=1 r=64 s=64", "products"},
+  };
+#undef SIZES
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    char command[512];
+    snprintf(command, sizeof command, "$T tune conv2d %s" ON, bad[i].words);
+    expect_failure(command, 2, bad[i].says);
+  }
+  expect_failure("$T tune " CONV " -t gemmini-4x4-fp32", 2, "use -t gemmini-16x16-int8");
+  expect_failure("$T tune " CONV " -t gemmini", 2, "gemmini");
 }
 
 static void missing_compiler_is_named(void **state) {
@@ -569,6 +624,7 @@ int main(void) {
       cmocka_unit_test(garbage_that_a_kernel_prints_stays_out_of_the_output),
       cmocka_unit_test(problems_that_the_target_cannot_run_are_refused),
       cmocka_unit_test(convolutions_are_run_and_impossible_ones_refused),
+      cmocka_unit_test(bad_keys_of_conv2d_are_refused_with_one_line),
       cmocka_unit_test(missing_compiler_is_named),
       cmocka_unit_test(schedules_are_emitted_and_bad_ones_refused),
       cmocka_unit_test(tuning_gives_files_that_run_as_promised),

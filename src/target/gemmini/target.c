@@ -93,6 +93,8 @@ static tw_status settle_types(const tw_target *t, tw_problem *p, tw_error *error
       return tw_fail(error, TW_USAGE, "%s: %s needs floating point; use -t gemmini-4x4-fp32", t->name, name);
     return settle(p, "type", TW_F32, TW_F32, t->name, error);
   }
+  if (!strcmp(name, "conv2d") && c->input_type != TW_I8)
+    return tw_fail(error, TW_USAGE, "%s: conv2d is of int8 here; use -t gemmini-16x16-int8", t->name);
   while (op < n_ops && strcmp(name, ops[op].op)) op++;
   if (op == n_ops)
     return tw_fail(error, TW_USAGE, "%s: op %s is not supported; supported: gemm, conv2d, mpc_forward, mpc_backward",
