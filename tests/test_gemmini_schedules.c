@@ -153,8 +153,33 @@ static void the_pipeline_of_conv2d_is_right(void **state) {
         "pipeline p=4 q=28 k=16 c=16 r=3 loads=8 stores=8");
 }
 
+/* Every op that has schedules is described to an agent in its own words. */
+static void prompts_are_of_the_op(void **state) {
+  (void)state;
+  static const struct {
+    const char *target, *problem, *topic, *says;
+  } cases[] = {
+      {"gemmini-16x16-int8", "m=8 n=8 k=8", "kernel", "B[K][N]"},
+      {"gemmini-16x16-int8", "m=8 n=8 k=8", "rules", "fence()"},
+      {"gemmini-16x16-int8", "conv2d n=1 h=8 w=8 c=8 k=8 r=3 s=3", "kernel", "weights[r][s][c][k]"},
+      {"gemmini-16x16-int8", "conv2d n=1 h=8 w=8 c=8 k=8 r=3 s=3", "menu", "columns of the kernel"},
+      {"gemmini-16x16-int8", "conv2d n=1 h=8 w=8 c=8 k=8 r=3 s=3", "example", "weights_of_tap"},
+      {"gemmini-4x4-fp32", "mpc_forward horizon=5 states=12 inputs=4", "kernel", "Adyn x[i]"},
+      {"gemmini-4x4-fp32", "mpc_backward horizon=5 states=12 inputs=4", "menu", "fence"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const tw_target *target = tw_target_find(cases[i].target);
+    const tw_problem problem = problem_of(target, cases[i].problem);
+    const char *text = target->prompt(target, &problem, cases[i].topic);
+    if (!text || !strstr(text, cases[i].says))
+      fail_msg("%s: %s: no '%s'", cases[i].problem, cases[i].topic, cases[i].says);
+    assert_null(target->prompt(target, &problem, "weather"));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(prompts_are_of_the_op),
       cmocka_unit_test(the_pipeline_is_right),
       cmocka_unit_test(the_hardware_loop_is_right),
       cmocka_unit_test(walks_along_the_menu_are_right_on_int8),

@@ -3,9 +3,11 @@
 
 #include <string.h>
 
+#include "target/gemmini/schedule/family.h"
+
 static const char architecture[] =
     "Gemmini is a systolic array beside an in-order RISC-V core that issues its commands. A scratchpad of "
-    "single-ported banks holds A and B in rows "
+    "single-ported banks holds operands A (pixels) and B (weights) in rows "
     "of DIM elements; an accumulator of two banks holds C in rows of DIM wide elements. Loads, computes and stores "
     "have a queue each and overlap; "
     "commands enter the queues in program order, so a full queue blocks whatever follows. Hazards are found by rows: a "
@@ -32,28 +34,20 @@ static const char isa[] =
     "mvout(dram, accumulator, columns, rows): scales, saturates and stores; bit 29 stores the wide values. fence() "
     "waits for everything.\n";
 
-static const char menu[] =
-    "tiling; loop order; which operand stays resident; double or triple buffering of A, B and the accumulator; bank "
-    "placement; prefetch distance; "
-    "overwriting instead of zero-filling; wider loads and stores; reusing preloaded weights; hoisting configurations "
-    "and addresses; unrolling; spreading "
-    "loads and stores among the computes; peeling first and last iterations; the hardware loop.\n";
-
 static const char rules[] =
     "The function is `void test(...)` with the given parameters; it writes all of C and nothing else and ends with "
     "fence(). Do not touch the counters. "
     "Scratchpad and accumulator must not be exceeded. Results are compared element by element on random inputs.\n";
 
-static const char example[] =
-    "preload(b, c | (k ? 0x40000000 : 0), 16, 16, 16, 16); compute_preloaded(a, 0xffffffffu, 16, 16, 16, 16);\n";
-
 const char *gm_prompt(const tw_target *target, const tw_problem *problem, const char *topic) {
   (void)target;
-  (void)problem;
-  static const struct {
+  const gm_family *family = gm_family_of(problem->op->name);
+  const gm_family_words none = {0}, *words = family ? family->words : &none;
+  const struct {
     const char *topic, *text;
   } table[] = {
-      {"architecture", architecture}, {"isa", isa}, {"menu", menu}, {"rules", rules}, {"example", example},
+      {"architecture", architecture}, {"isa", isa},          {"rules", rules},
+      {"kernel", words->kernel},      {"menu", words->menu}, {"example", words->example},
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     if (!strcmp(table[i].topic, topic)) return table[i].text;

@@ -4,7 +4,8 @@
 
 #include "tilewright/target.h"
 
-/* topic: "architecture", "isa", "menu", "rules" or "example"; NULL for others. Static text. */
+/* topic: "architecture", "isa" and "rules" of the machine; "kernel", "menu" and "example" of the problem's op, from its
+ * family of schedules (schedule/family.h); NULL for others. Static text. */
 const char *gm_prompt(const tw_target *, const tw_problem *, const char *topic);
 
 #endif
