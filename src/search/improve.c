@@ -30,12 +30,6 @@ typedef struct climb {
   tw_rung rung[REWRITES_MAX + 1];
 } climb;
 
-static void count(void *context, tw_candidate *c) {
-  climb *k = context;
-  k->samples++;
-  k->correct += c->verdict == TW_CORRECT;
-}
-
 static void report(void *context) {
   climb *k = context;
   if (!k->options->progress) return;
@@ -45,6 +39,13 @@ static void report(void *context) {
                          .elapsed = tw_now() - k->started,
                          .left = -1};
   k->options->progress(k->options->context, &p);
+}
+
+static void count(void *context, tw_candidate *c) {
+  climb *k = context;
+  k->samples++;
+  k->correct += c->verdict == TW_CORRECT;
+  report(k);
 }
 
 static bool is_stopped(const climb *k) { return tw_is_stopped(&k->stop); }
