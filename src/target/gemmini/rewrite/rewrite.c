@@ -191,7 +191,7 @@ tw_status gm_rewrites(const tw_program *p, const tw_schedule *s, tw_menu *out, t
   tw_status status = TW_OK;
   for (size_t i = 0; status == TW_OK && i < N_REWRITES; i++)
     if (f.cycles[i] < f.cycles[N_REWRITES]) status = add_item(out, &rewrites[i], (double)f.cycles[i], error);
-  if (status == TW_OK) qsort(out->item, out->n, sizeof *out->item, by_prediction);
+  if (status == TW_OK && out->n) qsort(out->item, out->n, sizeof *out->item, by_prediction);
   return status;
 }
 
