@@ -195,8 +195,7 @@ static void an_interrupt_keeps_what_was_found(void **state) {
   (void)state;
   for (int after = 1; after < 6; after += 2) {
     cut c = {.after = after};
-    const tw_search_options options = {
-        .jobs = 1, .seed = 1, .interrupt = &c.flag, .progress = count, .context = &c};
+    const tw_search_options options = {.jobs = 1, .seed = 1, .interrupt = &c.flag, .progress = count, .context = &c};
     improve_naive(&options, TW_INTERRUPTED);
   }
 }

@@ -156,10 +156,8 @@ static void a_deadline_ends_it(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_nest_is_found),
-      cmocka_unit_test(a_body_may_be_several_turns_of_the_program),
-      cmocka_unit_test(two_long_turns_are_a_loop),
-      cmocka_unit_test(whatever_is_folded_unfolds_to_the_same),
+      cmocka_unit_test(a_nest_is_found),           cmocka_unit_test(a_body_may_be_several_turns_of_the_program),
+      cmocka_unit_test(two_long_turns_are_a_loop), cmocka_unit_test(whatever_is_folded_unfolds_to_the_same),
       cmocka_unit_test(a_deadline_ends_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,8 @@ static bool add_repeats(gm_access *a, const gm_config *c, uint64_t block, int re
   int rows = gm_rows(block), cols = gm_cols(block), full = rows >= repeats ? rows - repeats + 1 : 0;
   if (repeats > GM_TOUCHES) return false;
   add(a->write, &a->n_writes, c, gm_local(block), full, repeats * cols, 1);
-  for (int r = full; r < rows; r++) add(a->write, &a->n_writes, c, gm_local(block) + (uint32_t)r, 1, (rows - r) * cols, 1);
+  for (int r = full; r < rows; r++)
+    add(a->write, &a->n_writes, c, gm_local(block) + (uint32_t)r, 1, (rows - r) * cols, 1);
   return true;
 }
 
@@ -34,7 +35,8 @@ static bool load(gm_decoder *d, const gm_event *e, gm_access *a, const char **wh
   *why = "a load wider than the machine's, or with more repeats of pixels than are followed";
   if (r->pixel_repeats > 1) {
     if (!add_repeats(a, c, e->rs2, r->pixel_repeats)) return false;
-  } else if (!add_blocks(a->write, &a->n_writes, c, e->rs2, gm_rows(e->rs2), r->block_stride)) return false;
+  } else if (!add_blocks(a->write, &a->n_writes, c, e->rs2, gm_rows(e->rs2), r->block_stride))
+    return false;
   a->accumulates = acc && gm_accumulates(gm_local(e->rs2));
   a->whole_rows = gm_cols(e->rs2) % c->dim == 0;
   a->address = e->rs1;
@@ -48,7 +50,8 @@ static bool load(gm_decoder *d, const gm_event *e, gm_access *a, const char **wh
 static void store_image(const gm_config *c, const gm_store_registers *r, const gm_event *e, gm_access *a) {
   uint32_t first = gm_unified(c, gm_local(e->rs2)), pixels = (uint32_t)(r->out_rows * r->out_cols);
   uint32_t end = gm_is_acc(gm_local(e->rs2)) ? gm_unified_rows(c) : (uint32_t)gm_spad_rows(c);
-  if (pixels > end - first) pixels = end - first; /* those behind it are in no window, or the machine would have failed */
+  if (pixels > end - first)
+    pixels = end - first; /* those behind it are in no window, or the machine would have failed */
   add(a->read, &a->n_reads, c, gm_local(e->rs2), (int)pixels, gm_cols(e->rs2), 1);
   a->images = r->pool_stride ? r->pool_out_rows : r->out_rows;
   a->memory_rows = r->pool_stride ? r->pool_out_cols : r->out_cols;

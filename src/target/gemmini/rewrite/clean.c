@@ -262,8 +262,7 @@ static tw_status follow_zeros(zeros *z, gm_stream *s, bool apply, tw_error *erro
     for (int t = 0; t < a.n_reads; t++) keep(z, &a.read[t]);
     bool zero = gm_is_load(e->funct) && !e->rs1 && gm_is_acc(gm_local(e->rs2)) && !a.accumulates;
     if (zero) {
-      for (int t = 0; t < a.n_writes; t++)
-        add_zeros(z, &a.write[t], i);
+      for (int t = 0; t < a.n_writes; t++) add_zeros(z, &a.write[t], i);
     } else if (gm_is_compute(e->funct) && a.accumulates && a.n_writes && all_pending(z, &a.write[0])) {
       clear(z, &a.write[0]);
       if (apply) s->event[preload].rs2 &= ~(1ull << 30);
@@ -323,9 +322,10 @@ static tw_status widen(gm_stream *s, bool stores, gm_change *change, tw_error *e
     if (e->dead) continue;
     if (!gm_decode_access(&d, e, &a, &why)) return refuse(i, why, error);
     uint32_t local = gm_local(e->rs2);
-    bool mine = stores ? e->funct == GM_MVOUT && !gm_pools(&d.registers.store) && !(gm_is_acc(local) && gm_is_full_width(local))
-                       : gm_is_load(e->funct) && (!gm_is_acc(local) || !e->rs1) &&
-                             d.registers.load[gm_load_state(e->funct)].pixel_repeats <= 1;
+    bool mine =
+        stores ? e->funct == GM_MVOUT && !gm_pools(&d.registers.store) && !(gm_is_acc(local) && gm_is_full_width(local))
+               : gm_is_load(e->funct) && (!gm_is_acc(local) || !e->rs1) &&
+                     d.registers.load[gm_load_state(e->funct)].pixel_repeats <= 1;
     int apart = stores || !mine ? s->config->dim : d.registers.load[gm_load_state(e->funct)].block_stride;
     if (mine && before && apart >= gm_rows(e->rs2) && continues(s, before, e, apart, bytes)) {
       before->rs2 += (uint64_t)s->config->dim << 32;

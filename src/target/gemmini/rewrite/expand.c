@@ -11,7 +11,7 @@
 #include "target/gemmini/machine/loop_ws.h"
 
 enum {
-  UNIT_GAP = 1,              /* cycles from command to command of a loop unit */
+  UNIT_GAP = 1,               /* cycles from command to command of a loop unit */
   STEPS_WITHOUT_COMMAND = 64, /* a loop unit that sends nothing for so long never will: its states are few */
   CHECK_EVERY = 4096
 };
@@ -49,8 +49,8 @@ static void put(expansion *x, const gm_command *c, uint32_t gap) {
 static bool step_ws(expansion *x, const gm_command *in, bool *take, gm_command *out) {
   int *done = x->done_ws;
   bool from_loop = false;
-  bool sent = gm_loop_ws_step(&x->ws, in, take, true, done[GM_LOOP_LOADS], done[GM_LOOP_EXECUTES],
-                              done[GM_LOOP_STORES], out, &from_loop, x->why);
+  bool sent = gm_loop_ws_step(&x->ws, in, take, true, done[GM_LOOP_LOADS], done[GM_LOOP_EXECUTES], done[GM_LOOP_STORES],
+                              out, &from_loop, x->why);
   memset(x->done_ws, 0, sizeof x->done_ws);
   if (sent && from_loop) done[kind_of(out)]++;
   return sent;
@@ -104,8 +104,8 @@ tw_status gm_expand_loops(gm_stream *s, tw_error *error) {
     if (i % CHECK_EVERY == 0 && tw_is_stopped(s->stop))
       status = tw_fail(error, TW_INTERRUPTED, "stopped while unrolling the hardware loops");
     else if (!feed(x, i < s->n ? &c : NULL, i < s->n ? e->gap : 0))
-      status = x->full ? tw_fail(error, TW_FAILED, "the hardware loops issue more than %zu commands: too many to rewrite",
-                                 grown.n)
+      status = x->full ? tw_fail(error, TW_FAILED,
+                                 "the hardware loops issue more than %zu commands: too many to rewrite", grown.n)
                        : tw_fail(error, TW_FAILED, "command %zu: %s", i + 1, x->why);
   }
   free(x);

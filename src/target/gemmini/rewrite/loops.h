@@ -24,7 +24,7 @@ typedef struct gm_element {
 
 /* What elements of a kind share. */
 typedef struct gm_shape {
-  uint32_t n_body;   /* of a loop: elements of its body; of a leaf: 0 */
+  uint32_t n_body; /* of a loop: elements of its body; of a leaf: 0 */
   gm_element *body;
   int64_t *delta;    /* what each value of the body grows by in a turn */
   uint32_t n_values; /* of a leaf: GM_LOOP_VALUES; of a loop: all of its body's */

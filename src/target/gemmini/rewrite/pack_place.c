@@ -9,8 +9,7 @@ enum { NEVER_KEPT = -1 };
 /* ---- values that are the same ---- */
 
 static uint64_t content_hash(const gm_value *v) {
-  uint64_t h =
-      (v->load.rs1 * 0x9e3779b97f4a7c15ull) ^ ((v->load.rs2 >> 32) * 0xc2b2ae3d27d4eb4full) ^ v->config;
+  uint64_t h = (v->load.rs1 * 0x9e3779b97f4a7c15ull) ^ ((v->load.rs2 >> 32) * 0xc2b2ae3d27d4eb4full) ^ v->config;
   return h ^ h >> 29;
 }
 

@@ -13,11 +13,11 @@ enum {
 
 typedef struct reader {
   gm_decoder decoder;
-  size_t *writer;     /* by row of the scratchpad: 1 + the value there ... */
-  uint32_t *cols;     /* ... and how many columns it brought */
-  size_t *acc_window; /* by row of the accumulator: 1 + the window that wrote it */
+  size_t *writer;                 /* by row of the scratchpad: 1 + the value there ... */
+  uint32_t *cols;                 /* ... and how many columns it brought */
+  size_t *acc_window;             /* by row of the accumulator: 1 + the window that wrote it */
   size_t execute, store, load[3]; /* 1 + the configuration in force; 0: none yet */
-  bool stored;        /* since the latest product */
+  bool stored;                    /* since the latest product */
   bool preloaded;
 } reader;
 
@@ -31,7 +31,8 @@ static size_t find_setup(gm_pack_state *p, const gm_event *e) {
 }
 
 static bool read_config(gm_pack_state *p, reader *r, const gm_event *e) {
-  static const uint64_t LOAD_ID = 3ull << 3, ONLY_STRIDES = 1ull << 7, A_STRIDE = 0xffffull << 16, C_STRIDE = 0xffffull << 48;
+  static const uint64_t LOAD_ID = 3ull << 3, ONLY_STRIDES = 1ull << 7, A_STRIDE = 0xffffull << 16,
+                        C_STRIDE = 0xffffull << 48;
   static const uint64_t KEEP_SCALE = 0xffffffffull << 32;
   unsigned which = e->rs1 & 3, id = e->rs1 >> 3 & 3;
   gm_event whole = *e; /* that sets all registers, whatever they were */
@@ -215,7 +216,8 @@ static bool read_compute(gm_pack_state *p, reader *r, const gm_event *e, const g
 static bool read_store(gm_pack_state *p, reader *r, const gm_event *e, const gm_access *a, size_t i) {
   if (!r->store) return gm_pack_refuse(p, i, "a store before its configuration");
   for (int t = 0; t < a->n_reads; t++) {
-    if (a->read[t].first < (uint32_t)gm_spad_rows(p->config)) return gm_pack_refuse(p, i, "a store from the scratchpad");
+    if (a->read[t].first < (uint32_t)gm_spad_rows(p->config))
+      return gm_pack_refuse(p, i, "a store from the scratchpad");
     join_windows(p, r, &a->read[t]);
     use_acc(p, &a->read[t]);
   }
@@ -308,7 +310,8 @@ bool gm_pack_read(gm_pack_state *p) {
   bool ok = r.writer && r.cols && r.acc_window ? true : gm_pack_refuse(p, 0, "no memory");
   for (size_t i = 0; ok && i < p->stream->n; i++)
     if (!p->stream->event[i].dead) ok = read_event(p, &r, i);
-  if (ok && (r.preloaded || !p->n_products)) ok = gm_pack_refuse(p, p->stream->n, "no products, or a preload without one");
+  if (ok && (r.preloaded || !p->n_products))
+    ok = gm_pack_refuse(p, p->stream->n, "no products, or a preload without one");
   free(r.writer);
   free(r.cols);
   free(r.acc_window);

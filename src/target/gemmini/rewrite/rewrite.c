@@ -30,7 +30,11 @@ static const struct rewrite {
   gm_pass *pass;
   gm_pack_options options;
 } rewrites[] = {
-    {"bare commands", "core", "the core sends the same commands from plain loops, and computes nothing else", send_only, {0}},
+    {"bare commands",
+     "core",
+     "the core sends the same commands from plain loops, and computes nothing else",
+     send_only,
+     {0}},
     {"remove configs",
      "configs",
      "configurations that set what is set already do nothing but take time",
@@ -167,8 +171,7 @@ static void predict(void *context, size_t i) {
   gm_stream stream = {0};
   f->cycles[i] = UINT64_MAX;
   if (tw_is_stopped(f->program->stream.stop)) return;
-  if (i < N_REWRITES &&
-      (is_in(&longer, rewrites[i].step) || tw_schedule_add(&longer, rewrites[i].step, NULL) != TW_OK))
+  if (i < N_REWRITES && (is_in(&longer, rewrites[i].step) || tw_schedule_add(&longer, rewrites[i].step, NULL) != TW_OK))
     return;
   if (i == N_REWRITES && !longer.n)
     f->cycles[i] = f->program->stream.run.core.cycles;

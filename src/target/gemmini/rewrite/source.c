@@ -24,7 +24,8 @@ static void split_local(const gm_config *c, uint64_t field, int i, gm_kind *k, i
   value[i] = local & mask;
 }
 
-tw_status gm_split_command(const gm_stream *s, const gm_event *e, gm_kind *k, int64_t value[GM_LOOP_VALUES], tw_error *error) {
+tw_status gm_split_command(const gm_stream *s, const gm_event *e, gm_kind *k, int64_t value[GM_LOOP_VALUES],
+                           tw_error *error) {
   memset(k, 0, sizeof *k);
   k->funct = e->funct;
   k->operand = -1;
@@ -51,7 +52,8 @@ static void write_head(const gm_stream *s, const char *note, const char *before,
   tw_text_add(
       t,
       "/* %s */\n"
-      "#pragma GCC optimize(\"O1\") /* for long runs of commands faster than O2, and compiled in a tenth of the time */\n"
+      "#pragma GCC optimize(\"O1\") /* for long runs of commands faster than O2, and compiled in a tenth of the time "
+      "*/\n"
       "#define ACC 0x80000000ull     /* a row of the accumulator */\n"
       "#define ACC_ADD 0xc0000000ull /* the same, to add to */\n"
       "/* Rows and columns of a block ride above its address. */\n"
@@ -70,7 +72,8 @@ tw_status gm_stream_source(const gm_stream *s, const char *note, char **source, 
   gm_loops l = {.stop = s->stop};
   tw_text text = {0}, before = {0}, body = {0};
   gm_kind *kinds = tw_new(s->n + 1, sizeof *kinds);
-  tw_status status = kinds ? gm_find_loops(s, kinds, &l, error) : tw_fail(error, TW_MISSING, "no memory for the program");
+  tw_status status =
+      kinds ? gm_find_loops(s, kinds, &l, error) : tw_fail(error, TW_MISSING, "no memory for the program");
   if (status == TW_OK && gm_loops_weight(&l) <= COMMANDS_MAX)
     gm_write_loops(s, &l, &body);
   else if (status == TW_OK)

@@ -137,7 +137,8 @@ static void write_case(tw_text *t, int op) {
                 "      }\n",
                 op == PRODUCT + GM_COMPUTE_PRELOADED ? "compute_preloaded" : "compute_accumulated");
   } else if (gm_is_load(op) || op == GM_MVOUT) {
-    tw_text_add(t, "      %s(x + ((uint64_t)s->row[2] << 16), y, 0, 0);\n", op == GM_MVOUT ? "mvout" : gm_load_name(op));
+    tw_text_add(t, "      %s(x + ((uint64_t)s->row[2] << 16), y, 0, 0);\n",
+                op == GM_MVOUT ? "mvout" : gm_load_name(op));
   } else if (op == GM_PRELOAD || gm_is_compute(op)) {
     tw_text_add(t, "      %s(x, y, 0, 0, 0, 0);\n",
                 op == GM_PRELOAD             ? "preload"
@@ -185,10 +186,9 @@ tw_status gm_write_table(const gm_stream *s, tw_text *before, tw_text *body, tw_
   if (!t) return tw_fail(error, TW_MISSING, "no memory for the table of commands");
   t->stream = s;
   t->text = before;
-  tw_text_add_string(before,
-                     "/* The commands: n products whose rows of B, C and A grow, or one other command. */\n"
-                     "typedef struct { uint8_t kind, n; uint16_t row[4]; int16_t grow[3]; } step_t;\n"
-                     "static const step_t step[] = {\n  ");
+  tw_text_add_string(before, "/* The commands: n products whose rows of B, C and A grow, or one other command. */\n"
+                             "typedef struct { uint8_t kind, n; uint16_t row[4]; int16_t grow[3]; } step_t;\n"
+                             "static const step_t step[] = {\n  ");
   tw_status status = TW_OK;
   for (size_t i = 0; i < s->n && status == TW_OK; i++) {
     command c;

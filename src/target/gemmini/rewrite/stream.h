@@ -16,8 +16,9 @@
 #include "tilewright/op.h"
 
 enum {
-  GM_FENCE = 127,    /* a funct that no command has: the core's fence */
-  GM_COMMAND_GAP = 4 /* cycles from command to command of a plain loop: two operands, the command, a share of the loop */
+  GM_FENCE = 127, /* a funct that no command has: the core's fence */
+  GM_COMMAND_GAP =
+      4 /* cycles from command to command of a plain loop: two operands, the command, a share of the loop */
 };
 
 /* One command, or a fence. */
@@ -104,7 +105,9 @@ static inline uint64_t gm_memory_row(const gm_access *a, int r) {
 }
 static inline bool gm_pools(const gm_store_registers *r) { return r->pool_size || r->pool_stride; }
 /* Where the stationary operand comes from: B is preloaded, or, output-stationary, the second operand of the compute. */
-static inline bool gm_is_weights(const gm_execute_registers *r, bool preload) { return r->weight_stationary == preload; }
+static inline bool gm_is_weights(const gm_execute_registers *r, bool preload) {
+  return r->weight_stationary == preload;
+}
 
 static inline bool gm_is_load(int funct) { return funct == GM_MVIN || funct == GM_MVIN2 || funct == GM_MVIN3; }
 static inline int gm_load_state(int funct) { return funct == GM_MVIN ? 0 : funct == GM_MVIN2 ? 1 : 2; }
