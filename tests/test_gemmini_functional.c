@@ -101,20 +101,21 @@ static uint64_t local(uint32_t address, int rows, int cols) {
 
 static gm_command config_ex(bool ws, int activation, bool at, bool bt, int a_stride, int c_stride, int shift,
                             float scale) {
-  return (gm_command){GM_CONFIG,
-                      (uint64_t)float_to_bits(scale) << 32 | (uint64_t)a_stride << 16 | (uint64_t)bt << 9 |
-                          (uint64_t)at << 8 | (uint64_t)activation << 3 | (uint64_t)ws << 2 | GM_CONFIG_EX,
-                      (uint64_t)c_stride << 48 | (uint32_t)shift};
+  return (gm_command){.funct = GM_CONFIG,
+                      .rs1 = (uint64_t)float_to_bits(scale) << 32 | (uint64_t)a_stride << 16 | (uint64_t)bt << 9 |
+                             (uint64_t)at << 8 | (uint64_t)activation << 3 | (uint64_t)ws << 2 | GM_CONFIG_EX,
+                      .rs2 = (uint64_t)c_stride << 48 | (uint32_t)shift};
 }
 static gm_command config_ld(int id, uint64_t stride, float scale, bool shrink, int block_stride) {
-  return (gm_command){GM_CONFIG,
-                      (uint64_t)float_to_bits(scale) << 32 | (uint64_t)block_stride << 16 | 1 << 8 | (uint64_t)id << 3 |
-                          (uint64_t)shrink << 2 | GM_CONFIG_LD,
-                      stride};
+  return (gm_command){.funct = GM_CONFIG,
+                      .rs1 = (uint64_t)float_to_bits(scale) << 32 | (uint64_t)block_stride << 16 | 1 << 8 |
+                             (uint64_t)id << 3 | (uint64_t)shrink << 2 | GM_CONFIG_LD,
+                      .rs2 = stride};
 }
 static gm_command config_st(uint32_t stride, int activation, float scale) {
-  return (gm_command){GM_CONFIG, (uint64_t)activation << 2 | GM_CONFIG_ST,
-                      (uint64_t)float_to_bits(scale) << 32 | stride};
+  return (gm_command){.funct = GM_CONFIG,
+                      .rs1 = (uint64_t)activation << 2 | GM_CONFIG_ST,
+                      .rs2 = (uint64_t)float_to_bits(scale) << 32 | stride};
 }
 typedef struct pooling {
   int stride, size, out_dim, out_rows, out_cols, rows, cols, upper, left;
@@ -128,14 +129,14 @@ static gm_command config_pool(uint32_t stride, int activation, float scale, pool
 }
 static gm_command mvin(int id, uint64_t from, uint32_t to, int rows, int cols) {
   static const uint8_t funct[3] = {GM_MVIN, GM_MVIN2, GM_MVIN3};
-  return (gm_command){funct[id], from, local(to, rows, cols)};
+  return (gm_command){.funct = funct[id], .rs1 = from, .rs2 = local(to, rows, cols)};
 }
 static gm_command mvout(uint64_t to, uint32_t from, int rows, int cols) {
-  return (gm_command){GM_MVOUT, to, local(from, rows, cols)};
+  return (gm_command){.funct = GM_MVOUT, .rs1 = to, .rs2 = local(from, rows, cols)};
 }
-static gm_command preload(uint64_t bd, uint64_t c) { return (gm_command){GM_PRELOAD, bd, c}; }
+static gm_command preload(uint64_t bd, uint64_t c) { return (gm_command){.funct = GM_PRELOAD, .rs1 = bd, .rs2 = c}; }
 static gm_command compute(bool preloaded, uint64_t a, uint64_t bd) {
-  return (gm_command){preloaded ? GM_COMPUTE_PRELOADED : GM_COMPUTE_ACCUMULATED, a, bd};
+  return (gm_command){.funct = preloaded ? GM_COMPUTE_PRELOADED : GM_COMPUTE_ACCUMULATED, .rs1 = a, .rs2 = bd};
 }
 
 static void apply(machine *m, gm_command c) {
@@ -772,7 +773,7 @@ static void features_the_machine_lacks_are_refused_by_name(void **state) {
   refuses(m, config_ex(true, GM_LAYERNORM, false, false, 1, 1, 0, 1), "config_ex: activation layer normalization");
   refuses(m, config_ex(true, GM_IGELU, false, false, 1, 1, 0, 1), "config_ex: activation I-GELU");
   refuses(m, config_st(16, GM_IGELU, 1), "config_st: activation I-GELU");
-  refuses(m, (gm_command){GM_CONFIG, GM_CONFIG_BERT, 0}, "config_norm: normalization");
+  refuses(m, (gm_command){.funct = GM_CONFIG, .rs1 = GM_CONFIG_BERT, .rs2 = 0}, "config_norm: normalization");
   refuses(m, config_ex(true, 0, true, true, 1, 1, 0, 1), "weight-stationary cannot transpose both");
   refuses(m, config_ex(false, 0, false, true, 1, 1, 0, 1), "output-stationary can transpose B only if");
   refuses(m, config_ex(true, 0, false, false, 1, 1, 32, 1), "in_shift = 32");
@@ -781,12 +782,12 @@ static void features_the_machine_lacks_are_refused_by_name(void **state) {
   apply(m, config_st(16, 0, 1));
   refuses(m, mvout(C_BASE, ACC | 1 << 26, 1, 1), "normalization (layernorm, softmax");
   for (uint8_t funct = GM_LOOP_WS; funct <= GM_LOOP_WS_STRIDES_DC; funct++)
-    refuses(m, (gm_command){funct, 0, 0}, "a hardware loop must be unrolled");
-  refuses(m, (gm_command){GM_LOOP_CONV, 0, 0}, "a hardware loop must be unrolled");
-  refuses(m, (gm_command){GM_COUNTER, 0, 0}, "event counters are not modelled");
-  refuses(m, (gm_command){GM_MVOUT_SPAD, 0, 0}, "mvout_spad");
-  refuses(m, (gm_command){22, 0, 0}, "funct 22: no such command");
-  apply(m, (gm_command){GM_FLUSH, 0, 0});
+    refuses(m, (gm_command){.funct = funct, .rs1 = 0, .rs2 = 0}, "a hardware loop must be unrolled");
+  refuses(m, (gm_command){.funct = GM_LOOP_CONV, .rs1 = 0, .rs2 = 0}, "a hardware loop must be unrolled");
+  refuses(m, (gm_command){.funct = GM_COUNTER, .rs1 = 0, .rs2 = 0}, "event counters are not modelled");
+  refuses(m, (gm_command){.funct = GM_MVOUT_SPAD, .rs1 = 0, .rs2 = 0}, "mvout_spad");
+  refuses(m, (gm_command){.funct = 22, .rs1 = 0, .rs2 = 0}, "funct 22: no such command");
+  apply(m, (gm_command){.funct = GM_FLUSH, .rs1 = 0, .rs2 = 0});
   free_machine(m);
 }
 
@@ -947,7 +948,7 @@ static void any_bits_are_done_or_refused(void **state) {
     machine *m = new_machine(real);
     int done = 0;
     for (int i = 0; i < 200000; i++) {
-      gm_command c = {functs[draw_below(m, 10)], 0, 0};
+      gm_command c = {.funct = functs[draw_below(m, 10)]};
       uint64_t sizes = local(0, draw_below(m, m->config.dim + 2), draw_below(m, draw(m) & 1 ? m->config.dim + 2 : 70));
       uint32_t kind = draw(m) & (ACC | ACCUMULATE | FULL), row = (uint32_t)draw_below(m, draw(m) & 1 ? 200 : 1100);
       uint32_t place = draw_below(m, 5) ? kind | row : draw_below(m, 3) ? GM_GARBAGE : draw(m);

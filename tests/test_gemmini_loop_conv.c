@@ -72,7 +72,7 @@ static driver *driver_new(void) {
 
 static void feed(driver *d, uint8_t funct, uint64_t rs1, uint64_t rs2) {
   assert_true(d->inputs < (int)(sizeof d->input / sizeof *d->input));
-  d->input[d->inputs++] = (gm_command){funct, rs1, rs2};
+  d->input[d->inputs++] = (gm_command){.funct = funct, .rs1 = rs1, .rs2 = rs2};
 }
 
 static int kind_of(const gm_command *c) {
@@ -463,7 +463,7 @@ static void other_commands_pass_only_between_loops(void **state) {
   driver *d = driver_new();
   const tw_conv2d v = small_convolution();
   const tile t = small_tile();
-  gm_command mvin = {GM_MVIN, 1, 2}, out;
+  gm_command mvin = {.funct = GM_MVIN, .rs1 = 1, .rs2 = 2}, out;
   bool take, from_loop;
   char why[256];
   (void)state;

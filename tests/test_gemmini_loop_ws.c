@@ -185,7 +185,7 @@ static driver *driver_new(const gm_config *c, machine *m) {
 
 static void feed(driver *d, uint8_t funct, uint64_t rs1, uint64_t rs2) {
   assert_true(d->inputs < (int)(sizeof d->input / sizeof *d->input));
-  d->input[d->inputs++] = (gm_command){funct, rs1, rs2};
+  d->input[d->inputs++] = (gm_command){.funct = funct, .rs1 = rs1, .rs2 = rs2};
 }
 
 static int kind_of(uint8_t funct) {
@@ -566,7 +566,7 @@ static void a_third_loop_waits_for_the_first_to_end(void **state) {
 static void other_commands_pass_only_between_loops(void **state) {
   gm_config c = config("gemmini-16x16-int8");
   driver *d = driver_new(&c, NULL);
-  gm_command mvin = {GM_MVIN, 1, 2}, out = {0};
+  gm_command mvin = {.funct = GM_MVIN, .rs1 = 1, .rs2 = 2}, out = {0};
   bool take, from_loop;
   char why[256];
   (void)state;
@@ -595,7 +595,8 @@ static void other_commands_pass_only_between_loops(void **state) {
 static void refused(uint64_t bounds, uint64_t rs1, uint64_t rs2, const char *message) {
   gm_config c = config("gemmini-16x16-int8");
   gm_loop_ws l;
-  gm_command bound = {GM_LOOP_WS_BOUNDS, 0, bounds}, start = {GM_LOOP_WS, rs1, rs2}, out;
+  gm_command bound = {.funct = GM_LOOP_WS_BOUNDS, .rs2 = bounds}, start = {.funct = GM_LOOP_WS, .rs1 = rs1, .rs2 = rs2},
+             out;
   bool take, from_loop;
   char why[256];
   gm_loop_ws_init(&l, &c);

@@ -54,8 +54,8 @@ static void *memory_fault(const gm_arch *g, const char *name, bool write, uint64
   return NULL;
 }
 
-/* The host's bytes behind [address, address + bytes), or NULL and a fault. */
-static void *dma(gm_arch *g, const char *name, bool write, uint64_t address, uint64_t bytes, char why[GM_WHY]) {
+/* The host's bytes behind [address, address + bytes), or NULL. */
+static void *find(gm_arch *g, bool write, uint64_t address, uint64_t bytes) {
   const rv64_region *r = g->last_region[write];
   if (r && covers(r, address, bytes)) return r->host + (address - r->base);
   unsigned right = write ? RV64_WRITE : RV64_READ;
@@ -65,7 +65,13 @@ static void *dma(gm_arch *g, const char *name, bool write, uint64_t address, uin
     g->last_region[write] = r;
     return r->host + (address - r->base);
   }
-  return memory_fault(g, name, write, address, bytes, why);
+  return NULL;
+}
+
+/* As find, but to miss is a fault. */
+static void *dma(gm_arch *g, const char *name, bool write, uint64_t address, uint64_t bytes, char why[GM_WHY]) {
+  void *host = find(g, write, address, bytes);
+  return host ? host : memory_fault(g, name, write, address, bytes, why);
 }
 
 /* ---- mvin ---- */
@@ -174,16 +180,23 @@ bool gm_arch_load(gm_arch *g, const gm_command *command, char why[256]) {
   l.element_bytes = l.to.acc && !l.registers->shrink ? g->acc_bytes : g->input_bytes;
   if (!check_load(g, &l, why)) return false;
   uint64_t row_bytes = (uint64_t)(l.cols * l.element_bytes);
+  /* What a spare row brings from outside the program's arrays: on the machine whatever lies there. All bits set is -1
+   * in integers and NaN in floating point, which shows in the result if the row should be used after all. */
+  uint8_t spare[GM_MAX_DIM * sizeof(float)];
+  memset(spare, 0xff, sizeof spare);
   for (int r = 0; r < l.rows; r++) {
     const uint8_t *from = NULL;
+    bool missing = false;
     if (!l.zeros) {
-      from = dma(g, l.name, false, l.from + (uint64_t)r * l.registers->stride, row_bytes, why);
-      if (!from) return false;
+      const uint64_t address = l.from + (uint64_t)r * l.registers->stride;
+      from = find(g, false, address, row_bytes);
+      missing = !from && r >= l.rows - command->spare_rows;
+      if (!from && !missing) return memory_fault(g, l.name, false, address, row_bytes, why), false;
     }
     uint32_t row = l.to.row + (uint32_t)r;
     for (int col = 0; col < l.cols; col += g->dim, row += (uint32_t)l.registers->block_stride) {
       int n = l.cols - col < g->dim ? l.cols - col : g->dim;
-      const uint8_t *block = from ? from + (size_t)(col * l.element_bytes) : NULL;
+      const uint8_t *block = from ? from + (size_t)(col * l.element_bytes) : missing ? spare : NULL;
       if (l.to.acc)
         load_into_acc(g, &l, row, block, n);
       else

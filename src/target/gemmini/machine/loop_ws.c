@@ -90,15 +90,19 @@ static gm_command load_b(gm_loop_ws *l) {
   const gm_loop *p = &l->loops[u->loop];
   move m = {.funct = GM_MVIN2, .memory = p->b, .stride = p->b_stride, .element_bytes = l->input_bytes};
   uint32_t width;
+  uint32_t row_pad;
   m.local = p->b_end - (uint32_t)p->max_k * p->max_j * (uint32_t)l->dim;
   if (p->b_transposed) {
     m.row = u->j, m.col = u->k, m.max_row = p->max_j, m.max_col = p->max_k, m.col_pad = p->pad_k;
+    row_pad = p->pad_j;
   } else {
     m.row = u->k, m.col = u->j, m.max_row = p->max_k, m.max_col = p->max_j, m.col_pad = p->pad_j;
-  } /* no row padding: see the top of the file */
+    row_pad = p->pad_k;
+  } /* m.row_pad stays 0: see the top of the file */
   width = gm_min_u32(m.max_col, (uint32_t)l->blocks);
   m.blocks = blocks_at(m.col, width, m.max_col);
   gm_command c = move_command(l, &m);
+  c.spare_rows = (uint8_t)(m.row == m.max_row - 1 ? row_pad : 0);
   u->active = !advance2(&u->j, p->b_transposed ? 1 : width, p->max_j, &u->k, p->b_transposed ? width : 1, p->max_k);
   return c;
 }

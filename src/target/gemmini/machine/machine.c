@@ -167,7 +167,7 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
     step(m); /* what is accepted in this cycle moves on in the next */
   else
     m->now++;
-  const gm_command given = {(uint8_t)(instruction >> 25), rs1, rs2};
+  const gm_command given = {.funct = (uint8_t)(instruction >> 25), .rs1 = rs1, .rs2 = rs2};
   gm_front_push(m, &given);
   if (m->trace) gm_trace_span(m, "core", accepted > cycle ? "waits to issue" : "issues", cycle, accepted + 1);
   if (m->listener.command) m->listener.command(m->listener.context, &given, cycle, accepted);

@@ -93,7 +93,7 @@ static void compute(gm_decoder *d, const gm_event *e, gm_access *a) {
 }
 
 bool gm_decode_access(gm_decoder *d, const gm_event *e, gm_access *a, const char **why) {
-  const gm_command command = {e->funct, e->rs1, e->rs2};
+  const gm_command command = {.funct = e->funct, .rs1 = e->rs1, .rs2 = e->rs2};
   char fault[256];
   memset(a, 0, sizeof *a);
   *why = "a command that the machine refuses";

@@ -41,7 +41,8 @@ static int kind_of(const gm_command *c) {
 }
 
 static void put(expansion *x, const gm_command *c, uint32_t gap) {
-  const gm_event e = {.funct = c->funct, .gap = gap, .rs1 = c->rs1, .rs2 = c->rs2};
+  const uint64_t spare = (uint64_t)c->spare_rows << 48; /* rows that a command of one's own need not load */
+  const gm_event e = {.funct = c->funct, .gap = gap, .rs1 = c->rs1, .rs2 = c->rs2 - spare};
   if (!gm_stream_append(x->stream, &e)) x->full = true;
 }
 
@@ -100,7 +101,7 @@ tw_status gm_expand_loops(gm_stream *s, tw_error *error) {
   tw_status status = TW_OK;
   for (size_t i = 0; status == TW_OK && i <= s->n; i++) {
     const gm_event *e = &s->event[i];
-    const gm_command c = i < s->n ? (gm_command){e->funct, e->rs1, e->rs2} : (gm_command){0};
+    const gm_command c = i < s->n ? (gm_command){.funct = e->funct, .rs1 = e->rs1, .rs2 = e->rs2} : (gm_command){0};
     if (i % CHECK_EVERY == 0 && tw_is_stopped(s->stop))
       status = tw_fail(error, TW_INTERRUPTED, "stopped while unrolling the hardware loops");
     else if (!feed(x, i < s->n ? &c : NULL, i < s->n ? e->gap : 0))

@@ -121,7 +121,7 @@ tw_status gm_stream_replay(gm_stream *s, const tw_case *data, tw_error *error) {
   for (size_t i = 0; i < s->n && status == TW_OK; i++) {
     const gm_event *e = &s->event[i];
     if (e->dead || e->funct == GM_FENCE) continue;
-    const gm_command c = {e->funct, e->rs1, e->rs2};
+    const gm_command c = {.funct = e->funct, .rs1 = e->rs1, .rs2 = e->rs2};
     if (!gm_arch_apply(arch, &c, why)) status = tw_fail(error, TW_FAILED, "command %zu: %s", i + 1, why);
   }
   gm_arch_free(arch);

@@ -10,17 +10,17 @@
  *
  * Scratchpad: A from row 0 upwards, B at the end. Weight-stationary tiles use half of scratchpad and accumulator,
  * because the hardware loop works on two at a time. The hardware loop loads whole blocks of B's rows: if the inner
- * dimension (with B transposed, the columns of C) is no multiple of DIM it reads behind the end of B, harmlessly
- * where there is memory. Activations: none and RELU; IGELU, LAYERNORM and SOFTMAX need a
+ * dimension (with B transposed, the columns of C) is no multiple of DIM it reads behind the end of B, harmlessly:
+ * nothing uses what it finds there. Activations: none and RELU; IGELU, LAYERNORM and SOFTMAX need a
  * machine with normalizations, which refuses their commands if it has none. */
 #ifndef GEMMINI_MATMUL_H
 #define GEMMINI_MATMUL_H
 
 enum tiled_matmul_type_t { OS, WS, CPU };
 
-#define GEMMINI_ACC_BASE (1u << (ADDR_LEN - 1))       /* accumulator, overwrite */
-#define GEMMINI_ACC_ADD (1u << (ADDR_LEN - 2))        /* accumulate */
-#define GEMMINI_ACC_FULL (1u << (ADDR_LEN - 3))       /* read full width */
+#define GEMMINI_ACC_BASE (1u << (ADDR_LEN - 1)) /* accumulator, overwrite */
+#define GEMMINI_ACC_ADD (1u << (ADDR_LEN - 2))  /* accumulate */
+#define GEMMINI_ACC_FULL (1u << (ADDR_LEN - 3)) /* read full width */
 
 static inline int gemmini_at_most(size_t tiles, int most) { return tiles <= (size_t)most ? (int)tiles : most; }
 /* Tiles of a block that starts at tile `at` of `n`, at most `most`; the elements they hold, `missing` in the last. */
@@ -28,12 +28,14 @@ static inline size_t gemmini_block_tiles(size_t at, size_t most, size_t n) { ret
 static inline size_t gemmini_block_width(size_t at, size_t tiles, size_t n, size_t missing) {
   return tiles * DIM - (at + tiles >= n ? missing : 0);
 }
-static inline size_t gemmini_tile_width(size_t at, size_t n, size_t missing) { return DIM - (at == n - 1 ? missing : 0); }
+static inline size_t gemmini_tile_width(size_t at, size_t n, size_t missing) {
+  return DIM - (at == n - 1 ? missing : 0);
+}
 
-#define GEMMINI_TILE_PARAMETERS \
-  const elem_t *A, const elem_t *B, const void *D, void *C, scale_t A_scale, scale_t B_scale, scale_acc_t D_scale, \
-      size_t I, size_t J, size_t K, size_t pad_I, size_t pad_J, size_t pad_K, size_t A_stride, size_t B_stride, \
-      size_t D_stride, size_t C_stride, bool A_transpose, bool B_transpose, bool full_C, bool low_D, bool no_bias, \
+#define GEMMINI_TILE_PARAMETERS                                                                                        \
+  const elem_t *A, const elem_t *B, const void *D, void *C, scale_t A_scale, scale_t B_scale, scale_acc_t D_scale,     \
+      size_t I, size_t J, size_t K, size_t pad_I, size_t pad_J, size_t pad_K, size_t A_stride, size_t B_stride,        \
+      size_t D_stride, size_t C_stride, bool A_transpose, bool B_transpose, bool full_C, bool low_D, bool no_bias,     \
       bool repeating_bias, int act, int a_spad_id, int b_spad_id
 
 static void sp_tiled_matmul_os(GEMMINI_TILE_PARAMETERS) {
@@ -93,8 +95,9 @@ static void sp_tiled_matmul_os(GEMMINI_TILE_PARAMETERS) {
   if (C != NULL)
     for (size_t i = 0; i < I; i++)
       for (size_t j = 0; j < J; j++)
-        gemmini_extended_mvout((int8_t *)C + (i * C_stride + j) * DIM * C_bytes, C_rows_at + (uint32_t)((i * J + j) * DIM),
-                               gemmini_tile_width(j, J, pad_J), gemmini_tile_width(i, I, pad_I));
+        gemmini_extended_mvout((int8_t *)C + (i * C_stride + j) * DIM * C_bytes,
+                               C_rows_at + (uint32_t)((i * J + j) * DIM), gemmini_tile_width(j, J, pad_J),
+                               gemmini_tile_width(i, I, pad_I));
 }
 
 #ifdef GEMMINI_SOFTWARE_LOOP
@@ -142,8 +145,8 @@ static void sp_tiled_matmul_ws(GEMMINI_TILE_PARAMETERS) {
       for (size_t j = 0; j < J; j += D_tiles) {
         const size_t row = repeating_bias ? 0 : i, tiles = gemmini_block_tiles(j, D_tiles, J);
         gemmini_extended_mvin3((const int8_t *)D + (row * D_stride + j) * DIM * D_bytes,
-                               GEMMINI_ACC_BASE + (uint32_t)((i * J + j) * DIM), gemmini_block_width(j, tiles, J, pad_J),
-                               rows);
+                               GEMMINI_ACC_BASE + (uint32_t)((i * J + j) * DIM),
+                               gemmini_block_width(j, tiles, J, pad_J), rows);
       }
     }
 
@@ -195,7 +198,8 @@ static void sp_tiled_matmul_ws(GEMMINI_TILE_PARAMETERS) {
           if (act == LAYERNORM || act == SOFTMAX) {
             if (j == J - 1)
               gemmini_mvout_normalized(act, (int8_t *)C + i * C_stride * DIM * C_bytes,
-                                       C_rows_at + (uint32_t)(i * J * DIM), rows_I, J, pad_J, C_stride, C_tiles, C_bytes);
+                                       C_rows_at + (uint32_t)(i * J * DIM), rows_I, J, pad_J, C_stride, C_tiles,
+                                       C_bytes);
           } else if (j == J - 1 || j % C_tiles == (size_t)C_tiles - 1) {
             const size_t first = j / C_tiles * C_tiles, tiles = gemmini_block_tiles(first, C_tiles, J);
             gemmini_extended_mvout((int8_t *)C + (i * C_stride + first) * DIM * C_bytes,
@@ -220,12 +224,12 @@ static void sp_tiled_matmul_ws(GEMMINI_TILE_PARAMETERS) {
 /* Tiles along a dimension, rounded up. */
 static inline size_t gemmini_round_up(size_t n, size_t unit) { return n / unit + (n % unit != 0); }
 
-static void tiled_matmul_outer(size_t dim_I, size_t dim_J, size_t dim_K, const elem_t *A, const elem_t *B, const void *D,
-                               void *C, size_t stride_A, size_t stride_B, size_t stride_D, size_t stride_C,
-                               scale_t A_scale, scale_t B_scale, scale_acc_t D_scale, size_t tile_I, size_t tile_J,
-                               size_t tile_K, int act, acc_scale_t scale, acc_scale_t bert_scale, bool repeating_bias,
-                               bool A_transpose, bool B_transpose, bool full_C, bool low_D, uint8_t weightA,
-                               int dataflow) {
+static void tiled_matmul_outer(size_t dim_I, size_t dim_J, size_t dim_K, const elem_t *A, const elem_t *B,
+                               const void *D, void *C, size_t stride_A, size_t stride_B, size_t stride_D,
+                               size_t stride_C, scale_t A_scale, scale_t B_scale, scale_acc_t D_scale, size_t tile_I,
+                               size_t tile_J, size_t tile_K, int act, acc_scale_t scale, acc_scale_t bert_scale,
+                               bool repeating_bias, bool A_transpose, bool B_transpose, bool full_C, bool low_D,
+                               uint8_t weightA, int dataflow) {
   const size_t tiles_I = gemmini_round_up(dim_I, DIM), tiles_J = gemmini_round_up(dim_J, DIM);
   const size_t tiles_K = gemmini_round_up(dim_K, DIM);
   const size_t blocks_I = gemmini_round_up(tiles_I, tile_I), blocks_J = gemmini_round_up(tiles_J, tile_J);
@@ -289,8 +293,8 @@ static inline void gemmini_require(bool condition, const char *what) {
   exit(1);
 }
 
-static void tiled_matmul(size_t dim_I, size_t dim_J, size_t dim_K, const elem_t *A, const elem_t *B, const void *D, void *C,
-                         size_t stride_A, size_t stride_B, size_t stride_D, size_t stride_C, scale_t A_scale,
+static void tiled_matmul(size_t dim_I, size_t dim_J, size_t dim_K, const elem_t *A, const elem_t *B, const void *D,
+                         void *C, size_t stride_A, size_t stride_B, size_t stride_D, size_t stride_C, scale_t A_scale,
                          scale_t B_scale, scale_acc_t D_scale, int act, acc_scale_t scale, acc_scale_t bert_scale,
                          bool repeating_bias, size_t tile_I, size_t tile_J, size_t tile_K, bool transpose_A,
                          bool transpose_B, bool full_C, bool low_D, uint8_t weightA, enum tiled_matmul_type_t type) {
@@ -319,10 +323,10 @@ static void tiled_matmul(size_t dim_I, size_t dim_J, size_t dim_K, const elem_t 
 /* As square in i and j as half (WS) or all (OS) of the accumulator allows, k as deep as half of the rows used then;
  * after that one more tile of j, i, k in turn as long as something grows. */
 static void tiled_matmul_auto(size_t dim_I, size_t dim_J, size_t dim_K, const elem_t *A, const elem_t *B, const void *D,
-                              void *C, size_t stride_A, size_t stride_B, size_t stride_D, size_t stride_C, scale_t A_scale,
-                              scale_t B_scale, scale_acc_t D_scale, int act, acc_scale_t scale, acc_scale_t bert_scale,
-                              bool repeating_bias, bool transpose_A, bool transpose_B, bool full_C, bool low_D,
-                              uint8_t weightA, enum tiled_matmul_type_t type) {
+                              void *C, size_t stride_A, size_t stride_B, size_t stride_D, size_t stride_C,
+                              scale_t A_scale, scale_t B_scale, scale_acc_t D_scale, int act, acc_scale_t scale,
+                              acc_scale_t bert_scale, bool repeating_bias, bool transpose_A, bool transpose_B,
+                              bool full_C, bool low_D, uint8_t weightA, enum tiled_matmul_type_t type) {
   const bool two_tiles = type == WS;
   const size_t spad_rows = two_tiles ? BANK_NUM * BANK_ROWS / 2 : BANK_NUM * BANK_ROWS;
   const size_t acc_rows = two_tiles ? ACC_ROWS / 2 : ACC_ROWS;
@@ -330,7 +334,8 @@ static void tiled_matmul_auto(size_t dim_I, size_t dim_J, size_t dim_K, const el
   const size_t depth = (two_tiles ? BANK_NUM * BANK_ROWS / 2 / 2 / DIM : BANK_NUM * BANK_ROWS / 2 / DIM) / side;
   const size_t tiles_I = gemmini_round_up(dim_I, DIM), tiles_J = gemmini_round_up(dim_J, DIM);
   const size_t tiles_K = gemmini_round_up(dim_K, DIM);
-  size_t I = tiles_I < side ? tiles_I : side, J = tiles_J < side ? tiles_J : side, K = tiles_K < depth ? tiles_K : depth;
+  size_t I = tiles_I < side ? tiles_I : side, J = tiles_J < side ? tiles_J : side,
+         K = tiles_K < depth ? tiles_K : depth;
 
   if (act == LAYERNORM || act == SOFTMAX) I = 1, J = tiles_J, K = 1; /* a row of C must be whole to be normalized */
 
