@@ -428,6 +428,33 @@ static void dirty_lines_are_written_back(void **state) {
   rv64_memory_free(&memory);
 }
 
+/* A direct-mapped cache of four lines: the load takes the place of the line that was just written, 12 cycles later than
+ * the place of a clean one. */
+static void a_dirty_line_leaves_first(void **state) {
+  (void)state;
+  static const uint64_t expected[] = {2 + 3 + 30, 2 + 3 + 30 + 12}; /* a hit, WB, last beat; the dirty line */
+  for (int dirty = 0; dirty < 2; dirty++) {
+    rv64_memory memory;
+    machine m = idle;
+    rv64_ports ports = PORTS(m);
+    rv64_options options = {.dcache_bytes = 256, .dcache_ways = 1};
+    rv64_result result;
+    char text[1024];
+    uint64_t out;
+    snprintf(text, sizeof text,
+             ".globl main\nmain: la a1, C; li a2, 2\n .p2align 6\n"
+             "1: %s a0, 0(a1); addi a2, a2, -1; csrr s8, cycle; ld a0, 256(a1); csrr s9, cycle; bnez a2, 1b\n"
+             "sub s9, s9, s8; sd s9, 64(a1); li a0, 0; ret\n"
+             ".section .operand.out.C, \"aw\", @nobits\n.p2align 8\nC: .skip 512\n",
+             dirty ? "sd" : "ld");
+    rv64_build_text("S", text, NULL, &memory);
+    assert_int_equal(rv64_run(&memory, &ports, &options, &result, NULL), TW_OK);
+    memcpy(&out, rv64_region_named(&memory, "C")->host + 64, sizeof out);
+    assert_int_equal(out, expected[dirty]);
+    rv64_memory_free(&memory);
+  }
+}
+
 static void impossible_caches_are_refused(void **state) {
   (void)state;
   rv64_memory memory;
@@ -481,6 +508,7 @@ int main(void) {
       cmocka_unit_test(fetch_runs_ahead_of_a_load_that_waits),
       cmocka_unit_test(fetch_on_the_wrong_path_refills),
       cmocka_unit_test(dirty_lines_are_written_back),
+      cmocka_unit_test(a_dirty_line_leaves_first),
       cmocka_unit_test(impossible_caches_are_refused),
       cmocka_unit_test(the_same_program_takes_the_same_time),
   };

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,19 +84,29 @@ static tw_status write_directly(const char *path, const void *data, size_t lengt
   return number ? cannot_write(path, number, error) : TW_OK;
 }
 
+/* Makes a file beside `path` that no other thread or process has, with the rights that open() gives (mkstemp's are
+ * private, and the mask of rights cannot be read without changing it for all threads). Its name goes to `name`. */
+static int open_beside(const char *path, char **name) {
+  static atomic_uint made;
+  for (;;) {
+    tw_text text = {0};
+    tw_text_add(&text, "%s.%ld-%u", path, (long)getpid(), atomic_fetch_add(&made, 1));
+    *name = tw_text_take(&text);
+    if (!*name) return errno = ENOMEM, -1;
+    int fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0 || errno != EEXIST) return fd;
+    free(*name); /* left by a process of the same number that was killed */
+  }
+}
+
 tw_status tw_file_write(const char *path, const void *data, size_t length, tw_error *error) {
   struct stat info;
   if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return write_directly(path, data, length, error);
-  tw_text name = {0};
-  tw_text_add(&name, "%s.XXXXXX", path);
-  char *temporary = tw_text_take(&name);
-  if (!temporary) return no_memory(path, error);
-  int fd = mkostemp(temporary, O_CLOEXEC), number = fd < 0 ? errno : 0;
+  char *temporary = NULL;
+  int fd = open_beside(path, &temporary), number = fd < 0 ? errno : 0;
   if (fd >= 0) {
-    mode_t mask = umask(0); /* mkostemp makes it private; the file should have what open() would give it */
-    umask(mask);
     number = write_all(fd, data, length);
-    if (!number && (fchmod(fd, 0666 & ~mask) < 0 || fsync(fd) < 0)) number = errno;
+    if (!number && fsync(fd) < 0) number = errno;
     if (close(fd) < 0 && !number) number = errno;
     if (!number && rename(temporary, path) < 0) number = errno;
     if (number) unlink(temporary);
