@@ -80,6 +80,8 @@ struct tw_op {
   tw_status (*compare)(const tw_problem *, void *const expected[], void *const actual[], tw_error *);
   double (*operations)(const tw_problem *); /* multiply-accumulates (each is two operations) */
   double (*bytes)(const tw_problem *);      /* least traffic: every operand once */
+  /* The core has just made the inputs: a simulated machine starts with them in its caches. Otherwise caches are cold. */
+  bool inputs_cached;
 };
 
 const tw_op *tw_op_find(const char *name); /* NULL if there is none */

@@ -378,6 +378,7 @@ const tw_op tw_op_mpc_forward = {
     .compare = compare,
     .operations = operations,
     .bytes = bytes,
+    .inputs_cached = true,
 };
 
 const tw_op tw_op_mpc_backward = {
@@ -392,4 +393,5 @@ const tw_op tw_op_mpc_backward = {
     .compare = compare,
     .operations = operations,
     .bytes = bytes,
+    .inputs_cached = true,
 };

@@ -13,6 +13,12 @@
  * kernel that calls itself, returns early, or has something behind it in the file) main calls the function with
  * the arrays as arguments; the difference is a few instructions.
  *
+ * Caches are cold, as in the yardstick. For ops whose inputs the core has just made (tw_op.inputs_cached) the core
+ * reads all inputs first: they are in its cache and in the L2, as after the public harness of TinyMPC
+ * (ucb-bar/autocomp, harnesses/admm-multifunction and autocomp/backend/gemmini: the core writes the inputs, the
+ * accelerator reads them for the reference result; gemmini_flush(0), fence, and the first run of the code is timed). The
+ * code is cold, and so is what a kernel writes.
+ *
  * On the simulated machine a run ends at the second mark. What follows is for a real one: it prints the counters
  * and a checksum of the outputs. It stays in the program everywhere because it shapes the code before it: what main
  * still needs after the kernel takes registers from the kernel, as in the yardstick's own harness (docs/compiler.md).
@@ -191,16 +197,35 @@ static void add_tagged(tw_text *t, const char *text, const char *tag) {
   tw_text_add_string(t, text);
 }
 
+/* Reads one word of each line of what is given at the start. A function of its own: the code of main is cold. */
+static void add_reading_of_inputs(tw_text *t, const tw_operand *operand, const gm_entry *e, const char *tag) {
+  add_tagged(t, "static __attribute__((noinline)) void gm_read_inputs_@(void) {\n", tag);
+  for (size_t i = 0; i < e->n_parameters; i++) {
+    const tw_operand *o = &operand[i];
+    size_t from = o->is_output ? o->given_at : 0, bytes = o->is_output ? o->given_bytes : o->bytes;
+    if (!bytes) continue;
+    tw_text_add(t, "  for (unsigned long i = %zu; i < %zu; i += 64)\n", from / 64 * 64, from + bytes);
+    tw_text_add_string(t, "    (void)*(volatile uint32_t *)((char *)");
+    add_array_name(t, o, e, i, tag);
+    tw_text_add_string(t, " + i);\n");
+  }
+  tw_text_add_string(t, "}\n");
+}
+
 /* What main is made of. The marks tell the compiler that memory changes, so that nothing of the kernel moves out
  * between them. */
-static void add_parts_of_main(tw_text *t, const tw_operand *operand, const gm_entry *e, const char *tag) {
+static void add_parts_of_main(tw_text *t, const tw_problem *p, const tw_operand *operand, const gm_entry *e,
+                              const char *tag) {
+  if (p->op->inputs_cached) add_reading_of_inputs(t, operand, e, tag);
+  add_tagged(t, p->op->inputs_cached ? "#define GM_READ_INPUTS gm_read_inputs_@();\n" : "#define GM_READ_INPUTS\n",
+             tag);
   add_tagged(
       t,
       "typedef uint64_t gm_count_@;\n"
       "#define GM_PART static inline __attribute__((always_inline))\n"
       "GM_PART uint64_t gm_cycles_@(void) { uint64_t n; asm volatile(\"rdcycle %0\" : \"=r\"(n)); return n; }\n"
       "GM_PART uint64_t gm_instructions_@(void) { uint64_t n; asm volatile(\"rdinstret %0\" : \"=r\"(n)); return n; }\n"
-      "GM_PART void gm_prepare_@(void) { gemmini_flush(0); gemmini_fence(); }\n"
+      "GM_PART void gm_prepare_@(void) { GM_READ_INPUTS gemmini_flush(0); gemmini_fence(); }\n"
       "GM_PART void gm_begin_@(void) { asm volatile(\"csrw 0x8c0, x0 # @\" : : : \"memory\"); }\n"
       "GM_PART void gm_end_@(void) { gemmini_fence(); asm volatile(\"csrw 0x8c1, x0 # @\" : : : \"memory\"); }\n"
       "GM_PART void gm_report_@(uint64_t instructions, uint64_t cycles) {\n"
@@ -217,7 +242,7 @@ static void add_parts_of_main(tw_text *t, const tw_operand *operand, const gm_en
       add_array_name(t, &operand[i], e, i, tag);
       tw_text_add_string(t, ")[i];\n");
     }
-  tw_text_add_string(t, "  printf(\"checksum %lx\\n\", checksum);\n}\n#undef GM_PART\n");
+  tw_text_add_string(t, "  printf(\"checksum %lx\\n\", checksum);\n}\n#undef GM_PART\n#undef GM_READ_INPUTS\n");
 }
 
 #define MAIN_BEGINS                                                                                                    \
@@ -289,7 +314,7 @@ tw_status gm_harness_program(const tw_problem *p, const char *source, size_t len
     tw_text_free(&t);
     return status;
   }
-  add_parts_of_main(&t, operand, e, tag);
+  add_parts_of_main(&t, p, operand, e, tag);
   if (e->pasted)
     add_pasted(&t, source, length, operand, e, tag);
   else

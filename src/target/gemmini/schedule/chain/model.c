@@ -3,7 +3,8 @@
  *
  * Times are from the facts file (design/gemmini-facts.md, measured on the RTL of the 16x16 machine where they are not
  * the array's own, which follow from the configuration): a command is at its unit 6 cycles after the core issued it; a
- * load takes 33 cycles and its data, 61 more on an L2 miss (98 - 37), where a line takes 9; a store leaves 16 cycles
+ * load takes 33 cycles and its data, 61 more on an L2 miss (98 - 37), where a line takes 9 (the inputs are in the L2:
+ * tw_op.inputs_cached, harness.c); a store leaves 16 cycles
  * after it was read, and is acknowledged 25 later; a fence returns 8 cycles after the last; a line of code takes 47. */
 #include <math.h>
 #include <stdio.h>
@@ -176,6 +177,8 @@ double gm_chain_cycles(const gm_config *config, const gm_chain *c) {
   for (int i = 0; i < c->n_arrays; i++)
     ok &= (t.line[i] = calloc((size_t)c->array[i].length / LINE_ELEMENTS + 2, sizeof(bool))) != NULL;
   double cycles = INFINITY;
+  for (int i = 0; ok && i < c->n_arrays; i++)
+    for (int e = 0; e < c->array[i].given; e++) t.line[i][(c->array[i].given_at + e) / LINE_ELEMENTS] = true;
   if (ok) {
     gm_chain_walk(c, step, &t);
     const gm_chain_command last = {.kind = GM_FENCE};
@@ -201,18 +204,17 @@ tw_status gm_chain_predict(const gm_config *config, const tw_problem *problem, c
   return TW_OK;
 }
 
-/* No kernel is faster than the array at its peak, than the operands come in, or than one load, one product and one
- * store after each other. A recurrence that is taken step by step besides waits for one product each step; not every
+/* No kernel is faster than the array at its peak, than the operands come in from the L2 over the DMA's bus, or than one
+ * load, one product and one store after each other. A recurrence that is taken step by step besides waits for one product each step; not every
  * kernel does that (`ahead`), so that is told and not part of the bound. */
 tw_status gm_chain_bound(const gm_config *config, const tw_problem *problem, tw_bound *bound, tw_error *error) {
   (void)error; /* there is a bound for every problem, also where there is no schedule */
   const tw_mpc m = tw_mpc_of(problem);
-  double line = config->l2_fill_centicycles / 100.0, out = (double)(m.steps * m.inputs) * 4;
-  double in = problem->op->bytes(problem) - out;
+  double out = (double)(m.steps * m.inputs) * 4, in = problem->op->bytes(problem) - out;
   int dim = config->dim, product = 2 * dim + through(config);
-  double alone = TO_UNIT + LOAD + MISS + product + STORE + ACKNOWLEDGE,
+  double alone = TO_UNIT + LOAD + product + STORE + ACKNOWLEDGE,
          chain = (double)(m.steps - 1) * (dim + through(config));
-  *bound = (tw_bound){.compute_cost = problem->op->operations(problem) / (dim * dim), .memory_cost = in / 64 * line};
+  *bound = (tw_bound){.compute_cost = problem->op->operations(problem) / (dim * dim), .memory_cost = in / (config->dma_bus_bits / 8.0)};
   bound->cost = fmax(fmax(bound->compute_cost, bound->memory_cost), alone);
   const char *limit = bound->cost == bound->compute_cost  ? "the array at its peak"
                       : bound->cost == bound->memory_cost ? "memory: the inputs come in once"
