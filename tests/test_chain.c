@@ -413,7 +413,7 @@ static void bad_steps_are_refused_in_one_line(void **state) {
   expect_refused(&forward, "fuse\nhoist\nkeep\nclose\nrows", "needs 'prune'");
   expect_refused(&forward, "ahead 2", "needs 'rows'");
   expect_refused(&forward, "fuse\nhoist\nkeep\nclose\nprune\nrows\nahead 3", "the steps are fuse");
-  expect_refused(&forward, "fuse\nhoist\nkeep\nclose\nprune\nrows\nos", "exclude each other");
+  expect_refused(&forward, "fuse\nhoist\nkeep\nclose\nprune\nrows\nos", "in the array anyway");
   expect_refused(&forward, "unroll", "the steps are fuse");
   expect_refused(&small, "unroll outer", "the steps are fuse");
 }

@@ -16,7 +16,18 @@
 #include "base/strings.h"
 #include "cli/html.h"
 
-enum { LANES = 12, ROWS = 4, NAMES = 14, WIDTH = 1000, LEFT = 70, RIGHT = 15, TOP = 48, ROW = 14, GAP = 8, AXIS = 34 };
+enum {
+  LANES = 12,
+  ROWS = 4,
+  NAMES = 14,
+  WIDTH = 1000,
+  LEFT = 70,
+  RIGHT = 15,
+  LEGEND = 17,
+  ROW = 14,
+  GAP = 8,
+  AXIS = 34
+};
 #define SLIVER 0.8 /* pixels: shorter spans melt */
 
 typedef struct span {
@@ -45,7 +56,7 @@ typedef struct picture {
   lane lane[LANES];
   char name[NAMES][40];
   tw_text bars[LANES][ROWS];
-  int shown;
+  int shown, top; /* spans; pixels above the lanes */
 } picture;
 
 static const char *const colour[NAMES] = {"#3b6fb6", "#1d9a6c", "#e08a2e", "#8a5bb5", "#c0392b", "#5fb0c9", "#9aa53a",
@@ -173,7 +184,7 @@ static void draw_span(void *context, const span *s) {
 /* ---- the page ---- */
 
 static int lane_top(const picture *p, int l) {
-  int y = TOP;
+  int y = p->top;
   for (int i = 0; i < l; i++) y += ROW * p->lane[i].rows + GAP;
   return y;
 }
@@ -187,7 +198,8 @@ static void add_axis(tw_text *out, const picture *p, int bottom) {
   double step = fmax(round_step((p->to - p->from) / 10), 1);
   for (double at = ceil((p->from - p->zero) / step) * step; p->zero + at <= p->to; at += step) {
     double x = x_of(p, p->zero + at);
-    tw_text_add(out, "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" stroke=\"#d5d9e0\"/>", x, TOP - 4, x, bottom);
+    tw_text_add(out, "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" stroke=\"#d5d9e0\"/>", x, p->top - 4, x,
+                bottom);
     tw_text_add(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f</text>\n", x, bottom + 15, at);
   }
   tw_text_add(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">", WIDTH - RIGHT, bottom + 29);
@@ -195,15 +207,23 @@ static void add_axis(tw_text *out, const picture *p, int bottom) {
   tw_text_add_string(out, "</text>\n");
 }
 
-static void add_legend(tw_text *out, const picture *p) {
+/* Only the names that are seen; in as many lines as they take. */
+static int add_legend(tw_text *out, const picture *p) {
   double x = LEFT;
+  int y = 25;
   for (int i = 0; i < p->n_names; i++) {
-    tw_text_add(out, "<rect x=\"%.0f\" y=\"25\" width=\"10\" height=\"10\" fill=\"%s\"/><text x=\"%.0f\" y=\"34\">", x,
-                colour[i], x + 14);
+    double width = 28 + 6.6 * (double)strlen(p->name[i]);
+    if (x + width > WIDTH) {
+      x = LEFT;
+      y += LEGEND;
+    }
+    tw_text_add(out, "<rect x=\"%.0f\" y=\"%d\" width=\"10\" height=\"10\" fill=\"%s\"/><text x=\"%.0f\" y=\"%d\">", x,
+                y, colour[i], x + 14, y + 9);
     html_text(out, p->name[i]);
     tw_text_add_string(out, "</text>\n");
-    x += 28 + 6.6 * (double)strlen(p->name[i]);
+    x += width;
   }
+  return y + LEGEND;
 }
 
 /* Bars know all but their height: '@' stands for it. */
@@ -223,7 +243,8 @@ static void add_row(tw_text *out, tw_text *bars, int y) {
 }
 
 static char *svg_of(picture *p) {
-  tw_text out = {0};
+  tw_text out = {0}, legend = {0};
+  p->top = add_legend(&legend, p) + 6;
   int bottom = lane_top(p, p->n_lanes);
   tw_text_add(&out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\">\n", WIDTH,
               bottom + AXIS);
@@ -232,7 +253,9 @@ static char *svg_of(picture *p) {
   tw_text_add(&out, "<text x=\"%d\" y=\"15\" font-weight=\"bold\">", LEFT);
   html_text(&out, p->t->title);
   tw_text_add_string(&out, "</text>\n");
-  add_legend(&out, p);
+  tw_text_add_bytes(&out, legend.data, legend.length);
+  out.failed |= legend.failed;
+  tw_text_free(&legend);
   add_axis(&out, p, bottom);
   for (int l = 0; l < p->n_lanes; l++) {
     int y = lane_top(p, l);

@@ -221,6 +221,35 @@ int gm_chain_identity(gm_builder *b) {
   return b->chain->identity;
 }
 
+enum { CODE_LINE_BYTES = 64, COMMAND_CODE_BYTES = 12, CODE_LINES_MOST = 64 };
+
+void gm_load_code(gm_builder *b) {
+  gm_chain *c = b->chain;
+  int commands = 0, dim = b->p.dim, line = CODE_LINE_BYTES / gm_input_bytes(b->config);
+  for (int i = 0; i < c->n; i++) commands += c->command[i].kind != GM_OPERATOR && c->command[i].kind != GM_FENCE;
+  int lines = commands * COMMAND_CODE_BYTES / CODE_LINE_BYTES, loads = (lines + dim - 1) / dim;
+  if (loads > CODE_LINES_MOST / dim) loads = CODE_LINES_MOST / dim;
+  if (!loads) return;
+  int code = add_array(b, "code", loads * dim * line, true), rows = gm_take_rows(b, 0, dim);
+  if (code < 0) return;
+  c->array[code].code = true;
+  const gm_chain_command front[] = {
+      {.kind = GM_OPERATOR, .name = "the code of what follows"},
+      {.kind = GM_DO, .trip = loads, .name = "l"},
+      {.kind = GM_LOAD,
+       .stride = CODE_LINE_BYTES,
+       .block_stride = dim,
+       .scale = 1,
+       .a = gm_spad(gm_at(rows), dim, 1),
+       .memory = {.array = code, .at = {.step = {dim * line}}, .rows = dim, .cols = 1, .stride = line}},
+      {.kind = GM_END}};
+  const int n = sizeof front / sizeof *front, first = loads > 1 ? 0 : -1;
+  for (int i = n - 1; i >= 0; i--) {
+    if (first < 0 && (front[i].kind == GM_DO || front[i].kind == GM_END)) continue;
+    if (!gm_chain_insert(c, 0, &front[i])) c->failed = true;
+  }
+}
+
 gm_rows gm_spad(gm_affine at, int rows, int cols) { return (gm_rows){GM_SPAD, at, rows, cols, false}; }
 gm_rows gm_nowhere(void) { return (gm_rows){.space = GM_NOWHERE}; }
 

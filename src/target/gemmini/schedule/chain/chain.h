@@ -81,6 +81,7 @@ typedef struct gm_chain_array {
   const char *name;
   int length, given_at, given; /* elements; those that hold something at the start */
   bool parameter, constant;    /* of the kernel; the identity matrix */
+  bool code;                   /* the kernel's own instructions, behind those that are there at its start */
 } gm_chain_array;
 
 typedef struct gm_chain {
@@ -117,6 +118,7 @@ typedef struct gm_chain_plan {
   bool rows;   /* vectors as rows, sums in the array, results of 4 steps at once */
   int ahead;   /* steps of the recurrence that one product spans: 1, 2 or 4 */
   int unroll;  /* loops over blocks: 1 the innermost are unrolled, 2 all are */
+  bool code;   /* the kernel's own code is brought into the L2 by a few loads, ahead of the core */
 } gm_chain_plan;
 
 /* The problem in this machine's terms. */
@@ -181,6 +183,9 @@ int gm_take_rows(gm_builder *, int bank, int rows);
 int gm_take_acc(gm_builder *, int rows);
 int gm_chain_local(gm_builder *, const char *name, int length);
 int gm_chain_identity(gm_builder *);
+/* Puts loads of the kernel's own code in front of it. The core fetches one line after the other, each from beyond the L2;
+ * the DMA fetches many at once, and what it has read is in the L2. What arrives in the scratchpad nobody reads. */
+void gm_load_code(gm_builder *);
 
 gm_rows gm_spad(gm_affine at, int rows, int cols);
 gm_rows gm_nowhere(void);
@@ -240,6 +245,8 @@ void gm_chain_rows(gm_builder *);
 
 /* ---- rewriting, checking, costs ---- */
 
+/* Inserts a command at a position; false without memory. */
+bool gm_chain_insert(gm_chain *, int at, const gm_chain_command *);
 /* Moves loads out of loops where nothing in the loop changes what they read or write. */
 bool gm_chain_hoist(gm_chain *);
 /* Splits the last iteration off the outermost loop and drops what no output needs. */
@@ -252,6 +259,8 @@ bool gm_chain_configure(gm_chain *, bool merged);
 /* Does the machine keep every dependence? If not, which one, in words. */
 tw_status gm_chain_check(const gm_config *, const gm_chain *, tw_error *);
 
+/* Cycles of a row's way through the array (gm_execute_init in machine/execute.c). */
+int gm_chain_through(const gm_config *);
 double gm_chain_cycles(const gm_config *, const gm_chain *);
 char *gm_chain_plan_print(const gm_chain_plan *, char *buffer, size_t size);
 

@@ -16,9 +16,11 @@
  *  - config_ex waits until the array is empty, a fence until everything is.
  *  - The accumulator cannot be read by a compute (nothing takes its answer: Scratchpad.scala, acc_read_resp).
  *  - Nothing orders a load after a store by their addresses in memory, nor the core's own reads and writes: there must be
- *    a fence between. The core's writes come before its later commands.
+ *    a fence between. The core's writes come before its later commands. Two mvouts to one element: likewise.
  *
- * Besides, what is read must have been written, and the kernel's inputs must stay as they are. */
+ * Besides, what is read must have been written (each row as far as it is read), every command must find the configuration
+ * that it was made for, preloads and computes must come in pairs with nothing for the array between them, a compute
+ * that goes on with the array's weights or sums must find them there, and the kernel's inputs must stay as they are. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,23 +38,31 @@ typedef struct element {
 
 typedef struct checker {
   const gm_chain *chain;
-  int dim, away;    /* products after which a result has left the array */
-  bool *spad, *acc; /* written */
+  int dim, away;   /* products after which a result has left the array */
+  int *spad, *acc; /* columns written of each row */
   int spad_rows, acc_rows;
   int *result;       /* of each scratchpad row: number of the product that wrote it last, NEVER */
   int *begin;        /* first row of that result */
+  bool *summed;      /* it is an output-stationary sum */
   int product, over; /* number of the product at hand; all up to `over` are in the scratchpad */
-  int *push;         /* ring: of product p, the product that pushes its sum out, or NEVER yet */
+  bool *pushes;      /* ring: does product p push sums before it out of the array? */
+  int pushed;        /* the last that does, of those that are `away` products ago or more */
+  struct {
+    bool known;
+    int stride, block_stride;
+    double scale;
+  } ld[3], st;
+  bool configured, output_stationary, a_transposed; /* config_ex */
+  bool holds;                                       /* the array: weights or sums of this configuration */
   element *memory[GM_CHAIN_ARRAYS];
   int fences;
-  bool os_before;
   gm_chain_command before; /* the preload that waits for its compute */
   int before_index[GM_CHAIN_DEPTH];
   bool has_before;
   char why[200];
 } checker;
 
-enum { RING = 64 };
+enum { RING = 64, LEAST_ROWS = 4 /* of a matrix in the array (ExecuteController.scala, total_rows) */ };
 
 static bool no(checker *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool no(checker *k, const char *format, ...) {
@@ -104,6 +114,8 @@ static bool may_write(checker *k, element *e, int array, int at) {
 
 static bool stores(checker *k, element *e, int array, int at) {
   if (!may_write(k, e, array, at)) return false;
+  if (e->stored == k->fences)
+    return no(k, "%s: element %d is written by two mvouts without a fence between", name_of(k, array), at);
   e->written = true;
   e->stored = k->fences;
   return true;
@@ -127,36 +139,40 @@ static bool in_range(checker *k, const gm_rows *r, int at, int rows) {
   return true;
 }
 
-static bool write_rows(checker *k, const gm_rows *r, int at, int rows) {
+static bool write_rows(checker *k, const gm_rows *r, int at, int rows, int cols) {
   if (!in_range(k, r, at, rows)) return false;
-  bool *written = r->space == GM_SPAD ? k->spad : k->acc;
+  int *written = r->space == GM_SPAD ? k->spad : k->acc;
   for (int i = 0; i < rows; i++) {
-    if (r->space == GM_ACC_ADD && !written[at + i])
+    if (r->space == GM_ACC_ADD && written[at + i] < cols)
       return no(k, "adds to row %d of the accumulator, which nothing wrote", at + i);
-    written[at + i] = true;
+    if (written[at + i] < cols) written[at + i] = cols;
     if (r->space == GM_SPAD) k->result[at + i] = NEVER;
   }
   return true;
 }
 
-static bool read_rows(checker *k, const gm_rows *r, int at, int rows) {
+static bool read_rows(checker *k, const gm_rows *r, int at, int rows, int cols) {
   if (!in_range(k, r, at, rows)) return false;
-  const bool *written = r->space == GM_SPAD ? k->spad : k->acc;
+  const int *written = r->space == GM_SPAD ? k->spad : k->acc;
   for (int i = 0; i < rows; i++)
-    if (!written[at + i])
-      return no(k, "reads row %d of the %s, which nothing wrote", at + i,
-                r->space == GM_SPAD ? "scratchpad" : "accumulator");
+    if (written[at + i] < cols)
+      return no(k, "reads %d columns of row %d of the %s, of which %d were written", cols, at + i,
+                r->space == GM_SPAD ? "scratchpad" : "accumulator", written[at + i]);
   return true;
 }
 
 /* ---- products ---- */
 
-/* Is product p's result in the scratchpad by the time product `now` reads its operands? */
-static bool is_over(const checker *k, int p, int now) {
-  if (p <= k->over) return true;
-  if (now - p >= RING) return true;
-  int push = k->push[p % RING];
-  return push != NEVER && now - push >= k->away;
+/* Is the result in this row, of product p, in the scratchpad by the time the product at hand reads its operands? A sum
+ * needs a later product to push it out. */
+static bool is_over(const checker *k, int p, bool summed) { return p <= k->over || k->pushed >= p + summed; }
+
+/* Counts a product, and which products before it have pushed sums out by now. */
+static void count_product(checker *k, bool pushes) {
+  k->product++;
+  k->pushes[k->product % RING] = pushes;
+  int before = k->product - k->away;
+  if (before > 0 && k->pushes[before % RING]) k->pushed = before;
 }
 
 /* A compute's or preload's operand: waited for by its first row, or there by itself. */
@@ -164,10 +180,10 @@ static bool read_operand(checker *k, const gm_rows *r, const int *index) {
   if (r->space == GM_NOWHERE) return true;
   if (r->space != GM_SPAD) return no(k, "a compute cannot read the accumulator");
   int at = gm_affine_value(&r->at, index), rows = r->transposed ? r->cols : r->rows;
-  if (!read_rows(k, r, at, rows)) return false;
+  if (!read_rows(k, r, at, rows, r->transposed ? r->rows : r->cols)) return false;
   for (int i = 0; i < rows; i++) {
     int p = k->result[at + i];
-    if (p != NEVER && !is_over(k, p, k->product))
+    if (p != NEVER && !is_over(k, p, k->summed[at + i]))
       return no(k,
                 "row %d of the scratchpad is read while the array may still hold its value: the machine waits only "
                 "where the first rows are the same",
@@ -191,11 +207,11 @@ static bool product(checker *k, const gm_chain_command *x, const int *index) {
   const gm_chain_command *b = &k->before;
   if (x->output_stationary && x->a_transposed && x->accumulated)
     return no(k, "a sum in the array over several computes with A transposed: a pause would add to it");
-  k->product++;
-  bool pushes = !x->output_stationary || !x->accumulated;
-  k->push[k->product % RING] = x->output_stationary ? NEVER : k->product;
-  for (int p = k->product - 1; pushes && p > k->over && p > k->product - RING; p--)
-    if (k->push[p % RING] == NEVER) k->push[p % RING] = k->product;
+  if (b->output_stationary != x->output_stationary || b->a_transposed != x->a_transposed)
+    return no(k, "a compute of another dataflow than its preload");
+  if (x->accumulated && !k->holds) return no(k, "a compute goes on with what the array does not hold");
+  k->holds = true;
+  count_product(k, !x->output_stationary || !x->accumulated);
   wait_for_same_rows(k, &b->a, k->before_index);
   wait_for_same_rows(k, &x->a, index);
   wait_for_same_rows(k, &x->b, index);
@@ -203,10 +219,62 @@ static bool product(checker *k, const gm_chain_command *x, const int *index) {
     return false;
   if (b->b.space == GM_NOWHERE) return true;
   int at = gm_affine_value(&b->b.at, k->before_index);
-  if (!write_rows(k, &b->b, at, b->b.rows)) return false;
+  if (!write_rows(k, &b->b, at, b->b.rows, b->b.cols)) return false;
   for (int i = 0; b->b.space == GM_SPAD && i < b->b.rows; i++) {
     k->result[at + i] = k->product;
     k->begin[at + i] = at;
+    k->summed[at + i] = x->output_stationary;
+  }
+  return true;
+}
+
+/* ---- configuration ---- */
+
+static bool set_execute(checker *k, const gm_chain_command *x) {
+  if (k->has_before) return no(k, "a config_ex between a preload and its compute");
+  k->over = k->product;
+  k->configured = true;
+  k->output_stationary = x->output_stationary;
+  k->a_transposed = x->a_transposed;
+  k->holds = false;
+  return true;
+}
+
+static void set_move(checker *k, const gm_chain_command *x) {
+  if (x->kind == GM_SET_ST) {
+    k->st.known = true;
+    k->st.stride = x->stride;
+  } else if (x->id >= 0 && x->id < 3) {
+    k->ld[x->id].known = true;
+    k->ld[x->id].stride = x->stride;
+    k->ld[x->id].block_stride = x->block_stride;
+    k->ld[x->id].scale = x->scale;
+  }
+}
+
+static bool is_configured(checker *k, const gm_chain_command *x) {
+  bool right;
+  if (x->kind == GM_LOAD)
+    right = x->id >= 0 && x->id < 3 && k->ld[x->id].known && k->ld[x->id].stride == x->stride &&
+            k->ld[x->id].block_stride == x->block_stride && k->ld[x->id].scale == x->scale;
+  else if (x->kind == GM_STORE)
+    right = k->st.known && k->st.stride == x->stride;
+  else
+    right = k->configured && k->output_stationary == x->output_stationary && k->a_transposed == x->a_transposed;
+  return right || no(k, "%s under another configuration than its own",
+                     x->kind == GM_LOAD    ? "an mvin"
+                     : x->kind == GM_STORE ? "an mvout"
+                                           : "a preload");
+}
+
+/* ---- the walk ---- */
+
+static bool load(checker *k, const gm_chain_command *x, const int *index) {
+  int at = gm_affine_value(&x->a.at, index);
+  if (!is_configured(k, x) || !each_element(k, &x->memory, index, loads)) return false;
+  for (int c = 0; c < x->a.cols; c += k->dim) {
+    int cols = x->a.cols - c < k->dim ? x->a.cols - c : k->dim;
+    if (!write_rows(k, &x->a, at + c / k->dim * x->block_stride, x->a.rows, cols)) return false;
   }
   return true;
 }
@@ -214,20 +282,22 @@ static bool product(checker *k, const gm_chain_command *x, const int *index) {
 static bool step(void *context, const gm_chain_command *x, int position, const int *index) {
   checker *k = context;
   (void)position;
-  int at = gm_affine_value(&x->a.at, index);
   switch (x->kind) {
   case GM_FENCE:
+    if (k->has_before) return no(k, "a fence between a preload and its compute");
     k->fences++;
     k->over = k->product;
     return true;
-  case GM_SET_EX: k->over = k->product; return true;
-  case GM_LOAD:
-    if (!each_element(k, &x->memory, index, loads)) return false;
-    for (int c = 0; c < x->a.cols; c += k->dim)
-      if (!write_rows(k, &x->a, at + c / k->dim * x->block_stride, x->a.rows)) return false;
-    return true;
-  case GM_STORE: return read_rows(k, &x->a, at, x->a.rows) && each_element(k, &x->memory, index, stores);
+  case GM_SET_EX: return set_execute(k, x);
+  case GM_SET_LD:
+  case GM_SET_ST: set_move(k, x); return true;
+  case GM_LOAD: return load(k, x, index);
+  case GM_STORE:
+    return is_configured(k, x) && read_rows(k, &x->a, gm_affine_value(&x->a.at, index), x->a.rows, x->a.cols) &&
+           each_element(k, &x->memory, index, stores);
   case GM_BEFORE:
+    if (k->has_before) return no(k, "a preload follows a preload");
+    if (!is_configured(k, x)) return false;
     k->before = *x;
     memcpy(k->before_index, index, sizeof k->before_index);
     k->has_before = true;
@@ -241,11 +311,10 @@ static bool step(void *context, const gm_chain_command *x, int position, const i
   }
 }
 
-/* Products that pass before a result of this one is in the scratchpad, each of at least dim rows: the way through the
+/* Products that pass before a result of this one is in the scratchpad, each of at least LEAST_ROWS rows: the way through the
  * array (gm_execute_init), the rows themselves, the read before, and some more. */
 static int products_in_flight(const gm_config *c) {
-  int through = c->dim * (c->tile_latency + 1) + c->mesh_output_delay + (c->dim - 1) * (c->tile_latency + 1);
-  return (through + c->dim + c->spad_read_delay + 8 + c->dim - 1) / c->dim + 1;
+  return (gm_chain_through(c) + c->dim + c->spad_read_delay + 8 + LEAST_ROWS - 1) / LEAST_ROWS + 1;
 }
 
 static bool prepare(const gm_config *config, const gm_chain *c, checker *k) {
@@ -255,10 +324,10 @@ static bool prepare(const gm_config *config, const gm_chain *c, checker *k) {
   k->acc = calloc((size_t)k->acc_rows, sizeof *k->acc);
   k->result = malloc((size_t)k->spad_rows * sizeof *k->result);
   k->begin = calloc((size_t)k->spad_rows, sizeof *k->begin);
-  k->push = malloc(RING * sizeof *k->push);
-  bool ok = k->spad && k->acc && k->result && k->begin && k->push;
+  k->summed = calloc((size_t)k->spad_rows, sizeof *k->summed);
+  k->pushes = calloc(RING, sizeof *k->pushes);
+  bool ok = k->spad && k->acc && k->result && k->begin && k->summed && k->pushes && k->away < RING;
   for (int i = 0; ok && i < k->spad_rows; i++) k->result[i] = NEVER;
-  for (int i = 0; ok && i < RING; i++) k->push[i] = NEVER;
   for (int i = 0; i < c->n_arrays; i++) {
     const gm_chain_array *a = &c->array[i];
     k->memory[i] = malloc((size_t)a->length * sizeof *k->memory[i]);
@@ -276,11 +345,14 @@ tw_status gm_chain_check(const gm_config *config, const gm_chain *c, tw_error *e
     status = tw_fail(error, TW_MISSING, "out of memory");
   else if (!gm_chain_walk(c, step, &k))
     status = tw_fail(error, TW_USAGE, "%s", k.why);
+  else if (k.has_before)
+    status = tw_fail(error, TW_USAGE, "a preload without a compute");
   free(k.spad);
   free(k.acc);
   free(k.result);
   free(k.begin);
-  free(k.push);
+  free(k.summed);
+  free(k.pushes);
   for (int i = 0; i < GM_CHAIN_ARRAYS; i++) free(k.memory[i]);
   return status;
 }

@@ -76,7 +76,13 @@ static const char *rows_text(const emitter *e, const gm_rows *r, char out[TEXT])
 static const char *memory_text(const emitter *e, const gm_memory *m, char out[TEXT]) {
   const gm_chain_array *a = &e->chain->array[m->array];
   char offset[TEXT - 60];
-  affine_text(e, &m->at, m->at.base, offset, sizeof offset);
+  gm_affine at = m->at;
+  for (int l = 0; a->code && l < GM_CHAIN_DEPTH; l++) at.step[l] *= gm_input_bytes(e->config);
+  affine_text(e, &at, at.base, offset, sizeof offset);
+  if (a->code) {
+    snprintf(out, TEXT, "(void *)(code%s)", offset);
+    return out;
+  }
   const bool vectors = a->parameter && strlen(a->name) == 1; /* x, d, u, p, r, q: [steps][length][1] */
   snprintf(out, TEXT, "%s%s%s", a->parameter || a->constant ? "&" : "", a->name,
            vectors                       ? "[0][0][0]"
@@ -130,6 +136,11 @@ static void write_arrays(emitter *e) {
   for (int i = 0; i < e->chain->n_arrays; i++) {
     const gm_chain_array *a = &e->chain->array[i];
     if (a->parameter) continue;
+    if (a->code) {
+      gm_write(&e->out, "uint64_t code; /* the line behind this one */");
+      gm_write(&e->out, "asm volatile(\"auipc %%0, 0\\n\\taddi %%0, %%0, 64\" : \"=r\"(code));");
+      continue;
+    }
     if (!a->constant) {
       gm_write(&e->out, "static float %s[%d] __attribute__((aligned(64)));", a->name, a->length);
       continue;

@@ -9,8 +9,9 @@
  *   keep         vectors stay in the scratchpad from step to step
  *   close        forward: the loop of state and input is closed once, for all steps
  *   os           sums over blocks stay in the array: output-stationary
- *   rows         vectors as rows, sums in the array, results of four steps at once
+ *   rows         vectors as rows, sums in the array, results of four steps at once; takes the place of os
  *   ahead 2      steps of the recurrence that one product spans
+ *   code         the kernel's own code is brought into the L2 by loads
  *   unroll inner loops over blocks: the innermost, or all, are unrolled */
 #include <math.h>
 #include <stdio.h>
@@ -54,7 +55,7 @@ tw_status gm_chain_problem_from(const gm_config *config, const tw_problem *probl
 static tw_status usage(const char *step, tw_error *error) {
   return tw_fail(error, TW_USAGE,
                  "step '%s': the steps are fuse, hoist, merge, unfence, prune, spread, keep, close, os, rows, ahead "
-                 "2|4, unroll inner|all",
+                 "2|4, unroll inner|all, code",
                  step);
 }
 
@@ -68,7 +69,7 @@ static tw_status apply(const gm_chain_problem *p, const char *step, gm_chain_pla
     bool *flag;
   } simple[] = {{"fuse", &plan->fuse},  {"hoist", &plan->hoist},  {"merge", &plan->merge}, {"unfence", &plan->fences},
                 {"prune", &plan->dead}, {"spread", &plan->banks}, {"keep", &plan->keep},   {"close", &plan->close},
-                {"os", &plan->os},      {"rows", &plan->rows}};
+                {"os", &plan->os},      {"rows", &plan->rows},    {"code", &plan->code}};
   gm_words w;
   tw_status status = gm_words_split(step, &w, error);
   if (status != TW_OK) return status;
@@ -89,6 +90,7 @@ static tw_status apply(const gm_chain_problem *p, const char *step, gm_chain_pla
     if (w.n) return usage(step, error);
     if (*simple[i].flag) return tw_fail(error, TW_USAGE, "step '%s' has been taken already", step);
     *simple[i].flag = true;
+    if (simple[i].flag == &plan->rows) plan->os = false;
     if (plan->keep && !plan->fuse) return needs("keep", "fuse", error);
     if (plan->keep && !plan->hoist) return needs("keep", "hoist", error);
     if (plan->close && !p->mpc.forward)
@@ -97,9 +99,7 @@ static tw_status apply(const gm_chain_problem *p, const char *step, gm_chain_pla
     if (plan->close && !plan->keep) return needs("close", "keep", error);
     if (plan->os && !plan->keep) return needs("os", "keep", error);
     if (plan->os && plan->rows)
-      return tw_fail(error, TW_USAGE,
-                     "step '%s': with vectors as rows sums are in the array anyway: 'os' and 'rows' exclude each other",
-                     step);
+      return tw_fail(error, TW_USAGE, "step '%s': with vectors as rows sums are in the array anyway", step);
     if (plan->rows && p->mpc.forward && !plan->close) return needs("rows", "close", error);
     if (plan->rows && !plan->keep) return needs("rows", "keep", error);
     if (plan->rows && !plan->dead) return needs("rows", "prune", error);
@@ -155,6 +155,8 @@ tw_status gm_chain_make(const gm_config *config, const gm_chain_problem *p, cons
   if (ok && status == TW_OK) {
     if (plan->dead) ok = gm_chain_drop_dead(out, outputs, 1);
     if (ok && plan->hoist) ok = gm_chain_hoist(out);
+    if (ok && plan->code) gm_load_code(&b);
+    ok = ok && !out->failed && !b.full;
     if (ok) ok = gm_chain_configure(out, plan->merge);
     if (ok && plan->fences) ok = gm_chain_drop_fences(config, out);
     if (ok) status = gm_chain_check(config, out, error);
@@ -188,6 +190,7 @@ char *gm_chain_plan_print(const gm_chain_plan *p, char *buffer, size_t size) {
               {p->close, "closed loop"},
               {p->os, "sums in the array"},
               {p->rows, "vectors as rows"},
+              {p->code, "code fetched ahead"},
               {p->ahead > 1, p->ahead == 4 ? "four steps at once" : "two steps at once"},
               {p->unroll, p->unroll == 2 ? "blocks unrolled" : "innermost blocks unrolled"}};
   size_t at = 0;

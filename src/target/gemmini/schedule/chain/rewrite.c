@@ -18,7 +18,7 @@ static int behind(const gm_chain *c, int at) {
   return at;
 }
 
-static bool insert(gm_chain *c, int at, const gm_chain_command *x) {
+bool gm_chain_insert(gm_chain *c, int at, const gm_chain_command *x) {
   if (c->n == c->capacity) {
     int capacity = 2 * c->capacity + 8;
     gm_chain_command *more = realloc(c->command, (size_t)capacity * sizeof *more);
@@ -142,7 +142,7 @@ bool gm_chain_hoist(gm_chain *c) {
       }
       if (first) {
         const gm_chain_command mark = {.kind = GM_OPERATOR, .name = "what every step needs"};
-        if (!insert(c, loop, &mark)) return false;
+        if (!gm_chain_insert(c, loop, &mark)) return false;
         loop++, at++, end++;
         first = false;
       }
@@ -311,14 +311,14 @@ static bool rebuild(gm_chain *c, const need *needs) {
       splits |= trip > 1 && needs[i].ever && !needs[i].last && !is_structure(c->command[i].kind);
     for (int i = at; i < end; i++) {
       if (!needs[i].ever && !is_structure(c->command[i].kind)) continue;
-      if (!insert(&out, out.n, &c->command[i])) return false;
+      if (!gm_chain_insert(&out, out.n, &c->command[i])) return false;
       if (splits && i == at) out.command[out.n - 1].trip--;
     }
     for (int i = at + 1; splits && i < end - 1; i++) {
       if (!needs[i].last && !is_structure(c->command[i].kind)) continue;
       gm_chain_command x = c->command[i];
       leave_outermost(&x, trip - 1);
-      if (!insert(&out, out.n, &x)) return false;
+      if (!gm_chain_insert(&out, out.n, &x)) return false;
     }
   }
   gm_chain_free(c);
@@ -380,7 +380,7 @@ bool gm_chain_drop_fences(const gm_config *config, gm_chain *c) {
     const gm_chain_command fence = c->command[i];
     erase(c, i);
     if (gm_chain_check(config, c, &reason) != TW_OK) {
-      if (!insert(c, i, &fence)) return false;
+      if (!gm_chain_insert(c, i, &fence)) return false;
       i++;
     }
   }
@@ -480,7 +480,7 @@ static bool set_for(gm_chain *c, settings *now, int *at, int *end) {
   }
   if (same(current, &s)) return true;
   const gm_chain_command command = set(kind, id, s);
-  if (!insert(c, *at, &command)) return false;
+  if (!gm_chain_insert(c, *at, &command)) return false;
   *current = s;
   ++*at, ++*end;
   return true;
@@ -513,7 +513,7 @@ static bool set_for_loop(gm_chain *c, settings *now, int *at, int *end) {
     while (needed[id]) id++;
     needed[id] = true;
     const gm_chain_command command = set(GM_SET_LD, id, load[i]);
-    if (!insert(c, *at, &command)) return false;
+    if (!gm_chain_insert(c, *at, &command)) return false;
     now->ld[id] = load[i];
     ++*at, ++*end;
   }
@@ -532,7 +532,7 @@ static bool set_for_loop(gm_chain *c, settings *now, int *at, int *end) {
       other[i].current->known = false;
     } else if (!same(&other[i].s, other[i].current)) {
       const gm_chain_command command = set(other[i].setter, 0, other[i].s);
-      if (!insert(c, *at, &command)) return false;
+      if (!gm_chain_insert(c, *at, &command)) return false;
       *other[i].current = other[i].s;
       ++*at, ++*end;
     }
@@ -572,13 +572,13 @@ static bool configure_operators(gm_chain *c) {
     setting load[4], store = only(c, front, end, GM_STORE), compute = only(c, front, end, GM_BEFORE);
     int n = load_settings(c, front, end, load);
     const gm_chain_command sets[2] = {set(GM_SET_EX, 0, compute), set(GM_SET_ST, 0, store)};
-    if (compute.known && !insert(c, front++, &sets[0])) return false;
-    if (store.known && !insert(c, front++, &sets[1])) return false;
+    if (compute.known && !gm_chain_insert(c, front++, &sets[0])) return false;
+    if (store.known && !gm_chain_insert(c, front++, &sets[1])) return false;
     end += compute.known + store.known;
     now.ex = compute, now.st = store;
     for (int i = 0; i < n && n <= 3; i++) {
       const gm_chain_command command = set(GM_SET_LD, i, load[i]);
-      if (!insert(c, front++, &command)) return false;
+      if (!gm_chain_insert(c, front++, &command)) return false;
       now.ld[i] = load[i];
       end++;
     }

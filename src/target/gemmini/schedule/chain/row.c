@@ -137,6 +137,17 @@ static void step_by_step(gm_builder *b, const recurrence *r, const consumer *use
   consume(b, r, use, r->count - 1, 1, no_loop, 0);
 }
 
+/* As above, but the result that hangs on a vector is made right behind the step from it: its products are in the array while
+ * the next vector is on its way out. */
+static void step_and_consume(gm_builder *b, const recurrence *r, const consumer *use) {
+  gm_block t = gm_begin_steps(b, "t", r->count - 1, 0, 1);
+  advance(b, r, r->g, r->v, 1, 1, 1, t, 1, no_loop, 0);
+  consume(b, r, use, 0, 1, t, 1);
+  if (!b->plan.fences) gm_fence(b);
+  gm_end_steps(b, t);
+  consume(b, r, use, r->count - 1, 1, no_loop, 0);
+}
+
 /* s steps with one product; s vectors at once. */
 static void steps_at_once(gm_builder *b, const recurrence *r, gm_matrix g[], panel v[], const consumer *use) {
   int s = b->plan.ahead, level = 0;
@@ -176,11 +187,18 @@ static void double_steps(gm_builder *b, const recurrence *r, int s, const gm_mat
   }
 }
 
+/* Do the products of one result fit into the time that the array takes to hand out a vector? Then they cost nothing there,
+ * and make_u's are one product. */
+static bool fits_behind_a_step(const gm_builder *b, const recurrence *r) {
+  const int dim = b->p.dim, states = (b->p.n + dim - 1) / dim, inputs = (b->p.m + dim - 1) / dim;
+  return !r->backward && states * inputs * dim <= gm_chain_through(b->config);
+}
+
 static void run(gm_builder *b, const recurrence *r, const consumer *use) {
   gm_matrix g[3] = {r->g, r->g, r->g};
   panel v[3] = {r->v, r->v, r->v};
   if (b->plan.ahead == 1) {
-    step_by_step(b, r, use);
+    (fits_behind_a_step(b, r) ? step_and_consume : step_by_step)(b, r, use);
     return;
   }
   for (int s = 1, level = 0; level < 2 && s < b->plan.ahead && 2 * s < r->count; s *= 2, level++) {

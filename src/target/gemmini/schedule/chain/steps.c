@@ -46,6 +46,8 @@ tw_status gm_chain_steps(const gm_config *config, const tw_problem *problem, con
     gm_offer(&m.base, "rows", "vectors as rows: sums stay in the array, four results cost what one does", "rows");
     gm_offer(&m.base, "ahead", "two steps with one product: the chain is half as long", "ahead 2");
     gm_offer(&m.base, "ahead", "four steps with one product: the chain is a quarter as long", "ahead 4");
+    gm_offer(&m.base, "code",
+             "the kernel's code comes in by DMA, many lines at once; the core would fetch one after the other", "code");
     gm_offer(&m.base, "unroll", "no innermost loops over blocks: fewer instructions, a little more code to fetch",
              "unroll inner");
     gm_offer(&m.base, "unroll", "no loops over blocks: fewest instructions, most code to fetch", "unroll all");
