@@ -123,10 +123,11 @@ void gm_mesh_output(gm_machine *m) {
   if (!x->row_count) return;
   const gm_outflow *r = rows_at(x, 0);
   if (r->exit > m->now || !x->tag_count || x->tags[x->tag_head].id != r->id) return;
-  const gm_tag *t = &x->tags[x->tag_head];
+  gm_tag *t = &x->tags[x->tag_head];
   int i = (int)(m->now - r->exit) + r->before;
   if (t->entry >= 0 && !t->garbage && i < t->rows) {
     uint32_t row = t->row + (uint32_t)i * t->stride;
+    t->written = (uint8_t)(i + 1);
     if (t->acc) {
       uint32_t bank = 1u << (row >> m->acc_bank_shift);
       m->acc_written |= bank;
@@ -239,6 +240,47 @@ static bool real_row(const gm_machine *m, const gm_operand *o, bool weights) {
   return o->feeds && !o->garbage && (weights ? m->config.dim - 1 - o->count : o->count) < o->rows;
 }
 
+/* Does the array still hold the value of a scratchpad row that an operand reads? Of the results on their way, the youngest
+ * `own` belong to the product that reads, and to the one whose weights enter beside it. */
+static bool row_is_on_its_way(const gm_machine *m, uint32_t row, int own) {
+  const gm_executor *x = &m->ex;
+  for (int i = 0, t = x->tag_head; i < x->tag_count - own; i++, t = t + 1 == GM_TAGS ? 0 : t + 1) {
+    const gm_tag *g = &x->tags[t];
+    if (g->entry < 0 || g->garbage || g->acc) continue;
+    for (uint32_t k = g->written; k < g->rows; k++)
+      if (g->row + k * g->stride == row) return true;
+  }
+  return false;
+}
+
+static uint32_t row_of(const gm_machine *m, const gm_operand *o, bool weights) {
+  return o->row + (weights ? (uint32_t)(m->config.dim - 1 - o->count) : (uint32_t)(o->count * o->step));
+}
+
+/* The machine would read the old value, without a word. Programs that mean that are not worth their risk: refused. */
+static bool reads_too_early(gm_machine *m, const gm_operand *o, bool weights) {
+  uint32_t row = row_of(m, o, weights);
+  if (!row_is_on_its_way(m, row, o->own)) return false;
+  snprintf(m->why, sizeof m->why,
+           "a compute reads row 0x%x of the scratchpad while the array still holds its new value: the machine waits "
+           "only where the first rows of operand and result are the same",
+           row);
+  return true;
+}
+
+static bool any_on_its_way(const gm_machine *m, const gm_operand *o, bool weights) {
+  gm_operand row = *o;
+  for (row.count = 0; row.count < m->config.dim; row.count++)
+    if (o->feeds && !o->garbage && row_is_on_its_way(m, row_of(m, &row, weights), o->own)) return true;
+  return false;
+}
+
+static bool results_for_scratchpad(const gm_executor *x) {
+  for (int i = 0, t = x->tag_head; i < x->tag_count; i++, t = t + 1 == GM_TAGS ? 0 : t + 1)
+    if (x->tags[t].entry >= 0 && !x->tags[t].garbage && !x->tags[t].acc) return true;
+  return false;
+}
+
 /* The usual case needs no look at every row: nothing but A and the weights, in two banks that they stay in. If each
  * of its rows is read from the scratchpad, all of them take the same time, and the whole matrix is one stretch. */
 static void choose_way(gm_machine *m) {
@@ -256,6 +298,9 @@ static void choose_way(gm_machine *m) {
                 (d->row + (uint32_t)dim - 1) >> m->spad_bank_shift == d->row >> m->spad_bank_shift;
   bool every_row = (reads_a && a->rows >= x->total) || (reads_d && d->rows == dim);
   uint32_t banks = (reads_a ? x->a_bank : 0) | (reads_d ? x->d_bank : 0);
+  x->watched = results_for_scratchpad(x);
+  if (x->watched && (any_on_its_way(m, a, false) || any_on_its_way(m, &x->b, false) || any_on_its_way(m, d, true)))
+    return;
   if (!x->lockstep || !every_row || x->firsts_on_way > 1 || !x->room_for_tag || m->spad_written & banks) return;
   x->state = GM_EX_STRETCH;
   x->stretch_from = m->now;
@@ -318,6 +363,9 @@ static void begin(gm_machine *m, enum gm_ex_action action) {
   x->d = pre ? operand(m, pre->rs1, true, 1, turn_d ? gm_cols(pre->rs1) : gm_rows(pre->rs1))
              : (gm_operand){.garbage = true};
   if (pre && !x->d.garbage) x->d.step = -1;
+  x->a.own = turn_a ? 1 : 2;
+  x->b.own = turn_b ? 1 : 2;
+  x->d.own = 1;
 
   x->total = dim;
   if (!os && (x->d.garbage || !x->d.feeds) && !turn_a && !turn_b && !turn_d) {
@@ -388,6 +436,9 @@ static bool feed_in_step(gm_machine *m, bool *all) {
   int i = x->a.count;
   uint32_t banks = (real_row(m, &x->a, false) ? x->a_bank : 0) | (real_row(m, &x->d, true) ? x->d_bank : 0);
   if (m->spad_written & banks || i != x->b.count || i != x->d.count) return false;
+  if (x->watched && ((real_row(m, &x->a, false) && reads_too_early(m, &x->a, false)) ||
+                     (real_row(m, &x->d, true) && reads_too_early(m, &x->d, true))))
+    return false;
   m->spad_read |= banks;
   if (x->action == GM_PRELOAD_ALONE)
     m->counters.array_preload++;
@@ -425,6 +476,7 @@ static bool feed(gm_machine *m) {
       conflict = true;
     } else {
       reads = true;
+      if (x->watched && reads_too_early(m, o[i], i == 2)) return false;
     }
   }
   if (conflict)

@@ -154,7 +154,7 @@ typedef struct gm_tag {
   int entry; /* -1: nothing completes */
   bool garbage, acc, accumulate;
   uint32_t row, stride;
-  uint8_t rows, id;
+  uint8_t rows, id, written; /* written: rows of the result that are in their memory */
 } gm_tag;
 
 typedef struct gm_control { /* one cycle's worth of row reads on its way to the mesh */
@@ -183,6 +183,7 @@ typedef struct gm_operand {
   int step;  /* rows between rows: +stride, or -1 for the weights, which enter last row first */
   int rows;  /* real rows; the rest is zeros */
   int count; /* fire counter */
+  int own;   /* of the youngest results on their way, those that are younger than what is read */
   bool started;
 } gm_operand;
 
@@ -197,6 +198,7 @@ typedef struct gm_executor {
   int total;
   uint64_t begun;                    /* the cycle in which feeding it was decided */
   gm_tag tag;                        /* of the matrix being fed */
+  bool watched;                      /* results for the scratchpad are on their way */
   bool lockstep;                     /* A and the weights cannot be in each other's way */
   uint32_t a_bank, d_bank;           /* bits, if lockstep */
   uint64_t stretch_from, stretch_to; /* cycles of its first and last row */

@@ -261,6 +261,9 @@ tw_status gm_chain_check(const gm_config *, const gm_chain *, tw_error *);
 
 /* Cycles of a row's way through the array (gm_execute_init in machine/execute.c). */
 int gm_chain_through(const gm_config *);
+/* C source of a program; schedule and plan are named at its head. */
+tw_status gm_chain_source(const gm_config *, const tw_problem *, const tw_schedule *, const gm_chain_plan *,
+                          const gm_chain *, char **source, tw_error *);
 double gm_chain_cycles(const gm_config *, const gm_chain *);
 char *gm_chain_plan_print(const gm_chain_plan *, char *buffer, size_t size);
 

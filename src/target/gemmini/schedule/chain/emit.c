@@ -273,21 +273,27 @@ static void write_signature(emitter *e, const tw_problem *problem) {
   gm_write(&e->out, "%s) {", line);
 }
 
-tw_status gm_chain_emit(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, char **source,
-                        tw_error *error) {
-  gm_chain_plan plan;
-  gm_chain c;
-  tw_status status = gm_chain_from(config, problem, schedule, &plan, &c, error);
-  if (status != TW_OK) return status;
-  emitter e = {.config = config, .chain = &c};
-  write_head(&e, problem, schedule, &plan);
+tw_status gm_chain_source(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule,
+                          const gm_chain_plan *plan, const gm_chain *c, char **source, tw_error *error) {
+  emitter e = {.config = config, .chain = c};
+  write_head(&e, problem, schedule, plan);
   write_signature(&e, problem);
   write_arrays(&e);
   gm_write(&e.out, "const uint64_t none = GARBAGE_ADDR;");
   write_body(&e);
   gm_write(&e.out, "fence();");
   gm_write(&e.out, "}");
-  gm_chain_free(&c);
   *source = tw_text_take(&e.out.text);
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+}
+
+tw_status gm_chain_emit(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, char **source,
+                        tw_error *error) {
+  gm_chain_plan plan;
+  gm_chain c;
+  tw_status status = gm_chain_from(config, problem, schedule, &plan, &c, error);
+  if (status != TW_OK) return status;
+  status = gm_chain_source(config, problem, schedule, &plan, &c, source, error);
+  gm_chain_free(&c);
+  return status;
 }
