@@ -54,8 +54,7 @@ static tw_status fake_compare(const tw_problem *p, void *const e[], void *const 
 static double fake_amount(const tw_problem *p) { return (double)p->value[0].i; }
 static const tw_key fake_keys[] = {{.name = "size", .kind = TW_KEY_INT, .min = 1, .max = 1000, .help = "how much"}};
 static const tw_op fake_op = {"fake",      "for tests",    fake_keys,    1,           fake_validate, fake_operands,
-                              fake_inputs, fake_reference, fake_compare, fake_amount, fake_amount,
-                              false};
+                              fake_inputs, fake_reference, fake_compare, fake_amount, fake_amount,   false};
 
 static inline tw_problem fake_problem(int64_t size) {
   return (tw_problem){.op = &fake_op, .value = {{.given = true, .i = size}}};

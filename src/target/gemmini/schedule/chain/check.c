@@ -211,8 +211,7 @@ static bool product(checker *k, const gm_chain_command *x, const int *index) {
     return no(k, "a compute of another dataflow than its preload");
   if (x->accumulated && b->a.space != GM_NOWHERE)
     return no(k, "a compute that goes on with what the array holds behind a preload of something else");
-  if (!x->accumulated && !x->output_stationary && b->a.space == GM_NOWHERE)
-    return no(k, "a compute without weights");
+  if (!x->accumulated && !x->output_stationary && b->a.space == GM_NOWHERE) return no(k, "a compute without weights");
   if (x->accumulated && !k->holds) return no(k, "a compute goes on with what the array does not hold");
   k->holds = !x->output_stationary || b->b.space == GM_NOWHERE; /* a sum that leaves is over */
   count_product(k, !x->output_stationary || !x->accumulated);
