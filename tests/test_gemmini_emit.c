@@ -34,7 +34,10 @@ static void random_step(tw_random *random, int dim, char step[TW_STEP_MAX]) {
   case 12: snprintf(step, TW_STEP_MAX, "unroll %d", below(random, 4)); return;
   case 13: snprintf(step, TW_STEP_MAX, "%s", PICK(random, "reuse weights", "reuse weights kji", "fill ahead")); return;
   case 14: snprintf(step, TW_STEP_MAX, "hoist %s", PICK(random, "configs", "addresses", "all")); return;
-  default: snprintf(step, TW_STEP_MAX, "%s", PICK(random, "taper", "pipeline", "pipeline loads=4 stores=8")); return;
+  default:
+    snprintf(step, TW_STEP_MAX, "%s",
+             PICK(random, "taper", "pipeline", "pipeline loads=4 stores=8", "peel first", "peel last"));
+    return;
   }
 }
 

@@ -123,6 +123,10 @@ static void the_pipeline_is_right(void **state) {
         "pipeline m=64 n=64 k=64 loads=8 stores=8\nhold a=panel b=whole\nunroll 2 ikj\ntaper");
   after(target, "m=144 n=130 k=64 bias=row",
         "pipeline m=64 n=64 k=64 loads=8 stores=8\nhold b=whole\nunroll 1 ikj\ntaper");
+  after(target, "m=250 n=130 k=200",
+        "pipeline m=64 n=64 k=64 loads=8 stores=8\norder ji\nhold b=panel\nunroll 2 ikj\npeel both\ntaper");
+  after(target, "m=100 n=70 k=100 bias=full relu=1 scale=0.5",
+        "pipeline m=64 n=48 k=48 loads=8 stores=4\nunroll 3 ikj\npeel last");
   after(target, "m=96 n=64 k=128 b_transposed=1",
         "pipeline m=64 n=64 k=64 loads=8 stores=8\nreuse weights kji\nunroll 1");
 }

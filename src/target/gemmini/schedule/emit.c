@@ -232,9 +232,9 @@ static void operands(gm_emitter *e) {
     return;
   }
   gm_line(e, "uint64_t c_more = full + c_at + 0x40000000; /* accumulates */");
-  if (p->overwrite && e->layout->tiles_k > 1)
+  if (gm_may_overwrite(e) && e->first == GM_AT_RUN_TIME)
     gm_line(e, "uint64_t c_first = k ? c_more : full + c_at; /* the first step overwrites */");
-  else if (p->overwrite)
+  else if (gm_may_overwrite(e))
     gm_line(e, "uint64_t c_first = full + c_at; /* overwrites */");
 }
 
@@ -264,7 +264,6 @@ static void step(gm_emitter *e) {
   const gm_plan *p = e->plan;
   char more[32];
   more_text(e, &ahead, more, sizeof more);
-  if (e->layout->tiles_k > 1) gm_line(e, "for (int k = 0; k < %d; k += %d) {", e->g->kb, p->tile_k);
   if (p->prefetch == 0) {
     gm_emit_set_loads(e, &here);
     gm_emit_all_loads(e);
@@ -275,12 +274,49 @@ static void step(gm_emitter *e) {
     gm_line(e, "}");
     if (p->spread_loads == 0) gm_emit_all_loads(e);
   }
+  if (gm_stores_own_rows(e)) {
+    gm_emit_all_stores(e); /* what is left of the previous tile */
+    gm_emit_set_stores(e);
+  }
   operands(e);
   gm_emit_pairs(e);
   next_slot(e, 'b');
   next_slot(e, 'a');
   if (p->prefetch > 0 && p->spread_loads > 0) gm_emit_all_loads(e);
-  if (e->layout->tiles_k > 1) gm_line(e, "}");
+}
+
+static void peeled_step(gm_emitter *e, int k, const char *which) {
+  gm_line(e, "{ /* the %s step along k */", which);
+  if (e->plan->prefetch == 0) gm_line(e, "const int k = %d;", k);
+  step(e);
+  gm_line(e, "}");
+}
+
+/* The steps of a tile: a loop, and what is peeled off its ends. */
+static void steps(gm_emitter *e) {
+  const gm_plan *p = e->plan;
+  const int n = e->layout->tiles_k, left = n - p->peel_first - p->peel_last;
+  if (n == 1) {
+    e->first = e->last = GM_YES;
+    if (p->prefetch == 0) gm_line(e, "const int k = 0;");
+    step(e);
+    return;
+  }
+  if (p->peel_first) {
+    e->first = GM_YES, e->last = GM_NO;
+    peeled_step(e, 0, "first");
+  }
+  if (left > 0) {
+    e->first = p->peel_first ? GM_NO : GM_AT_RUN_TIME, e->last = p->peel_last ? GM_NO : GM_AT_RUN_TIME;
+    gm_line(e, "for (int k = %d; k < %d; k += %d) {", p->peel_first ? p->tile_k : 0,
+            p->peel_last ? (n - 1) * p->tile_k : e->g->kb, p->tile_k);
+    step(e);
+    gm_line(e, "}");
+  }
+  if (p->peel_last) {
+    e->first = GM_NO, e->last = GM_YES;
+    peeled_step(e, (n - 1) * p->tile_k, "last");
+  }
 }
 
 static void tile(gm_emitter *e) {
@@ -294,11 +330,11 @@ static void tile(gm_emitter *e) {
   }
   tile_slot(e, 'b');
   tile_slot(e, 'a');
-  if (e->layout->tiles_k == 1 && p->prefetch == 0) gm_line(e, "const int k = 0;");
-  step(e);
-  if (p->spread_stores > 0) gm_emit_all_stores(e); /* those of the previous tile that found no place among the pairs */
+  steps(e);
+  if (p->spread_stores > 0 && !p->peel_last)
+    gm_emit_all_stores(e); /* those of the previous tile that found no place among the pairs */
   if (gm_fills_ahead(p)) gm_emit_all_fills(e);
-  gm_emit_set_stores(e);
+  if (!p->peel_last) gm_emit_set_stores(e);
   if (p->spread_stores == 0) gm_emit_all_stores(e);
   if (p->c_buffers > 1) gm_line(e, "c_at ^= %d; /* the other accumulator buffer */", e->layout->c_stride);
 }
@@ -369,7 +405,7 @@ tw_status gm_gemm_emit(const gm_config *config, const tw_problem *problem, const
   tw_status status = gm_gemm_from(config, problem, &gemm, error);
   if (status == TW_OK) status = gm_plan_from(config, &gemm, schedule, &plan, &layout, error);
   if (status != TW_OK) return status;
-  gm_emitter e = {.config = config, .g = &gemm, .plan = &plan, .layout = &layout};
+  gm_emitter e = {.config = config, .g = &gemm, .plan = &plan, .layout = &layout, .unready = "0"};
   comment(&e, problem, schedule);
   constants(&e);
   signature(&e);

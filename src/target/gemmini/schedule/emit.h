@@ -11,7 +11,16 @@ typedef struct gm_emitter {
   const gm_plan *plan;
   const gm_layout *layout;
   gm_writer out;
+  /* of the step along k that is being emitted: is it the first, the last? */
+  enum gm_answer { GM_NO, GM_YES, GM_AT_RUN_TIME } first, last;
+  char unready[24]; /* C: rows of blocks at the end of the tile that are not complete yet and may not be stored: "0" */
 } gm_emitter;
+
+/* May this step's pairs overwrite the accumulator? */
+static inline bool gm_may_overwrite(const gm_emitter *e) { return e->plan->overwrite && e->first != GM_NO; }
+
+/* Are rows of this step stored as soon as they are complete? */
+static inline bool gm_stores_own_rows(const gm_emitter *e) { return e->plan->peel_last && e->last == GM_YES; }
 
 /* One line of C, as gm_write. */
 void gm_line(gm_emitter *, const char *format, ...) __attribute__((format(printf, 2, 3)));

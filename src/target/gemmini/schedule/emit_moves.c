@@ -222,7 +222,7 @@ void gm_emit_all_stores(gm_emitter *e) {
 static void fill_row(gm_emitter *);
 
 void gm_emit_some_stores(gm_emitter *e) {
-  gm_line(e, "if (c_left > 0) {");
+  gm_line(e, "if (c_left > %s) {", e->unready);
   store_row(e);
   if (gm_fills_ahead(e->plan)) { /* into the buffer that is stored now: for the next tile */
     gm_line(e, "} else if (d_left > 0) {");

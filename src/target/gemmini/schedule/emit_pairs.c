@@ -70,7 +70,7 @@ static void operand_text(char *out, size_t size, const char *name, int constant,
 static void pair_hoisted(nest *n, bool reused) {
   gm_emitter *e = n->e;
   char a[96], b[96], c[96];
-  const bool first_k = e->plan->overwrite && n->index[K] <= 0;
+  const bool first_k = gm_may_overwrite(e) && n->index[K] <= 0;
   operand_text(a, sizeof a, n->a, offset(n, a_stride, I, K), is_cut(n, I) ? cut_rows[I] : "",
                is_cut(n, K) ? cut_columns[K] : "");
   operand_text(b, sizeof b, n->b, offset(n, b_stride, J, K), is_cut(n, K) ? cut_rows[K] : "",
@@ -119,8 +119,8 @@ static void pair_plain(nest *n, bool reused) {
   extent_text(n, I, m, sizeof m);
   extent_text(n, J, nn, sizeof nn);
   extent_text(n, K, k, sizeof k);
-  const bool one_step = e->layout->tiles_k == 1;
-  if (!e->plan->overwrite || n->index[K] > 0)
+  const bool one_step = e->first == GM_YES;
+  if (!gm_may_overwrite(e) || n->index[K] > 0)
     snprintf(flag, sizeof flag, " | 0x40000000");
   else if (n->index[K] < 0)
     snprintf(flag, sizeof flag, " | (%skk ? 0x40000000 : 0)", one_step ? "" : "k + ");
@@ -145,6 +145,16 @@ static void emit_pair(nest *n, bool reused) {
   if (n->loads.level == 3 && n->pairs % n->loads.every == 0) gm_emit_some_loads(n->e);
 }
 
+/* Inside the loop over i of a step that stores its own rows: those before this one are complete. */
+static void completed_before(const nest *n) {
+  gm_emitter *e = n->e;
+  if (!gm_stores_own_rows(e)) return;
+  if (n->index[I] < 0)
+    snprintf(e->unready, sizeof e->unready, "rows - ii");
+  else
+    snprintf(e->unready, sizeof e->unready, "rows - %d", n->index[I]);
+}
+
 /* A new name for an operand inside a rolled loop: the old one, moved on. */
 static void move_on(nest *n, char name[32], int x, int stride, const char *cut) {
   char old[32];
@@ -166,18 +176,18 @@ static void enter_rolled(nest *n, int x) {
   switch (x) {
   case I:
     move_on(n, n->a, I, a_stride(e, I), partial ? " - cut_i" : "");
-    if (e->plan->overwrite) move_on(n, n->c_first, I, c_stride(e, I), partial ? " - cut_i" : "");
+    if (gm_may_overwrite(e)) move_on(n, n->c_first, I, c_stride(e, I), partial ? " - cut_i" : "");
     move_on(n, n->c_more, I, c_stride(e, I), partial ? " - cut_i" : "");
     return;
   case J:
     move_on(n, n->b, J, b_stride(e, J), partial ? " - (cut_j << 32)" : "");
-    if (e->plan->overwrite) move_on(n, n->c_first, J, c_stride(e, J), partial ? " - (cut_j << 32)" : "");
+    if (gm_may_overwrite(e)) move_on(n, n->c_first, J, c_stride(e, J), partial ? " - (cut_j << 32)" : "");
     move_on(n, n->c_more, J, c_stride(e, J), partial ? " - (cut_j << 32)" : "");
     return;
   default:
     move_on(n, n->a, K, a_stride(e, K), partial ? " - (cut_k << 32)" : "");
     move_on(n, n->b, K, b_stride(e, K), partial ? " - (cut_k << 48)" : "");
-    if (e->plan->overwrite) {
+    if (gm_may_overwrite(e)) {
       gm_line(e, "uint64_t %.28s_k = kk ? %s : %s;", n->c_first, n->c_more, n->c_first);
       strcat(n->c_first, "_k");
     }
@@ -206,6 +216,7 @@ static void emit_rolled(nest *n, int level, int from, bool reused) {
   else
     gm_line(e, "for (int %s = %d; %s < %d; %s++) {", variable[x], from, variable[x], n->v->bound[x], variable[x]);
   enter_rolled(n, x);
+  if (x == I) completed_before(n);
   emit_level(n, level + 1, reused);
   if (n->stores.level == level) rolled_slot(e, x, n->stores.every, gm_emit_some_stores);
   if (n->loads.level == level) rolled_slot(e, x, n->loads.every, gm_emit_some_loads);
@@ -218,7 +229,7 @@ static void emit_rolled(nest *n, int level, int from, bool reused) {
 /* In front of the unrolled code: sums are made where they are used, not in advance and spilled. */
 static void keep_operands(nest *n) {
   if (n->e->plan->hoist_addresses)
-    gm_line(n->e, n->e->plan->overwrite ? "KEEP(%s); KEEP(%s); KEEP(%s); KEEP(%s);" : "KEEP(%s); KEEP(%s); KEEP(%s);",
+    gm_line(n->e, gm_may_overwrite(n->e) ? "KEEP(%s); KEEP(%s); KEEP(%s); KEEP(%s);" : "KEEP(%s); KEEP(%s); KEEP(%s);",
             n->a, n->b, n->c_more, n->c_first);
 }
 
@@ -250,6 +261,7 @@ static void emit_level(nest *n, int level, bool reused) {
   }
   for (int t = 0; t < n->v->bound[x]; t++) {
     n->index[x] = t;
+    if (x == I) completed_before(n);
     emit_level(n, level + 1, reuse_here && t > 0);
   }
   n->index[x] = 0;
@@ -297,7 +309,11 @@ static void emit_axis(gm_emitter *e, int x, variant *v) {
     return;
   }
   kind kinds[2];
-  const int n = kinds_of(e, x, kinds);
+  int n = kinds_of(e, x, kinds);
+  if (x == K && n > 1 && e->last != GM_AT_RUN_TIME) { /* a peeled step is one kind, what it leaves the other */
+    kinds[0] = kinds[e->last == GM_YES];
+    n = 1;
+  }
   for (int t = 0; t < n; t++) {
     v->bound[x] = kinds[t].bound;
     v->partial[x] = kinds[t].partial;
@@ -311,4 +327,5 @@ static void emit_axis(gm_emitter *e, int x, variant *v) {
 void gm_emit_pairs(gm_emitter *e) {
   variant v = {0};
   emit_axis(e, I, &v);
+  snprintf(e->unready, sizeof e->unready, "0");
 }

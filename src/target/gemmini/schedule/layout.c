@@ -65,7 +65,8 @@ static tw_status check_hardware_loop(const gm_config *config, const gm_gemm *g, 
 }
 
 /* Levers that are only legal together with others. */
-static tw_status check_levers(const gm_config *config, const gm_gemm *g, const gm_plan *plan, tw_error *error) {
+static tw_status check_levers(const gm_config *config, const gm_gemm *g, const gm_plan *plan, int tiles_k,
+                              tw_error *error) {
   const int bound[3] = {plan->tile_m, plan->tile_n, plan->tile_k};
   int body = 1;
   bool i_unrolled = false;
@@ -93,6 +94,15 @@ static tw_status check_levers(const gm_config *config, const gm_gemm *g, const g
                    "c=2' and 'spread stores=16'");
   if (plan->overwrite && g->bias != TW_GEMM_BIAS_NONE)
     return tw_fail(error, TW_USAGE, "the bias is filled in first, so that no step may overwrite it");
+  if ((plan->peel_first || plan->peel_last) && tiles_k == 1)
+    return tw_fail(error, TW_USAGE, "one step does all of k, so that none can be peeled: use smaller tiles along k");
+  if (plan->peel_first && !plan->overwrite)
+    return tw_fail(error, TW_USAGE, "the first step is like the others unless it overwrites: use 'overwrite'");
+  if (plan->peel_last && (plan->loops[0] != 'i' || plan->spread_stores == 0))
+    return tw_fail(
+        error, TW_USAGE,
+        "rows of blocks are only complete one by one when i is the outermost loop, and stored one by one when "
+        "stores are spread: use 'loops ikj' and 'spread stores=16'");
   if (plan->taper && plan->a.hold == GM_WHOLE && !plan->outer_is_i)
     return tw_fail(error, TW_USAGE, "all of A is held in chunks of full height: no taper with 'order ji'");
   if (plan->store_width < 1 || plan->store_width > gm_widest_store(config, g))
@@ -110,7 +120,7 @@ tw_status gm_plan_layout(const gm_config *config, const gm_gemm *g, const gm_pla
   };
   if (plan->hardware_loop) return check_hardware_loop(config, g, plan, error);
   const gm_operand_use a = use_of(plan, l, 'A'), b = use_of(plan, l, 'B');
-  tw_status status = check_levers(config, g, plan, error);
+  tw_status status = check_levers(config, g, plan, l->tiles_k, error);
   if (status == TW_OK) status = gm_operand_check(config, &plan->a, &a, error);
   if (status == TW_OK) status = gm_operand_check(config, &plan->b, &b, error);
   if (status != TW_OK) return status;

@@ -161,21 +161,22 @@ static double behind_last_load(const model *m, const step_place *x) {
 }
 
 /* The stores of a tile that is complete at `end`; returns when the array may go on. */
-static double finish_tile(model *m, const step_place *x, double end, double lead) {
+static double finish_tile(model *m, const step_place *x, double pairs_of_step, double end, double lead) {
   const gm_plan *p = m->p;
   const int d = m->config->dim, slot = p->c_buffers > 1 ? (int)(x->t & 1) : 0;
   const int rows = extent(m->g->m, x->i, x->rows, d), columns = extent(m->g->n, x->j, x->nb, d);
   const double cycles = store_cycles(m, rows, columns), commands = x->rows * ceil((double)x->nb / p->store_width);
-  m->store_free = fmax(m->store_free, end) + cycles;
+  const double complete = p->peel_last ? end - pairs_of_step * (x->rows - 1) / x->rows : end; /* its first row */
+  m->store_free = fmax(fmax(m->store_free, complete) + cycles, end + cycles / x->rows);
   if (p->spread_stores == 0) { /* a burst: all but what the store entries hold blocks what comes behind */
     end = fmax(end, m->store_free - cycles * m->config->rs_store / fmax(m->config->rs_store, commands) - lead);
   } else {
     const int spread = gm_plan_slots(p, p->spread_stores).pairs;
     const double pairs = (double)x->rows * x->nb * m->g->kb, places = spread ? ceil(pairs / spread) : 0;
-    m->store_free = fmax(m->store_free, end + fmin(x->rows, places) * spread * d);
+    m->store_free = fmax(m->store_free, complete + fmin(x->rows, places) * spread * d);
     if (places < x->rows) /* what is left bursts at the end of the next tile */
       end += cycles * (x->rows - places) / x->rows;
-    if (!p->c_split) end += rows * (double)x->nb * acc_conflict;
+    if (!p->c_split || p->peel_last) end += rows * (double)x->nb * acc_conflict;
   }
   m->stored[slot] = m->store_free + (p->c_buffers > 1 ? 0 : store_latency);
   return end;
@@ -238,7 +239,7 @@ static void walk_step(model *m, const step_place *x) {
   }
   double end = fmax(start + pairs, loads > 0 ? load_end + pairs * behind_last_load(m, x) : 0);
   if (p->prefetch > 0 && x->s >= p->prefetch) end += blocked(m, x, &l, lead);
-  if (x->last_k) end = finish_tile(m, x, end, lead);
+  if (x->last_k) end = finish_tile(m, x, pairs, end, lead);
   m->array_free = end;
   m->begin[(x->s + p->prefetch) % 3] = start;
 }
@@ -282,6 +283,7 @@ static double code_cycles(const model *m) {
   const int bound[3] = {p->tile_m, p->tile_n, p->tile_k};
   double body = 1;
   for (int l = 3 - p->unroll; l < 3; l++) body *= bound[p->loops[l] - 'i'];
+  body *= 1 + p->peel_first + p->peel_last;
   const double instructions = body * (pair_instructions + (p->hoist_addresses ? 0 : unhoisted_instructions)) + 250;
   return instructions * bytes_per_instruction / 64 * cold_line;
 }

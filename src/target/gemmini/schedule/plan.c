@@ -8,6 +8,8 @@
  *   reuse weights               B stays in the array while i runs; 'reuse weights kji' sets the order of the loops too
  *   fill ahead                  zeros or bias move in during the tile before, behind the stores
  *   hoist configs|addresses|all
+ *   peel first|last|both        the first, the last step along k has code of its own: the first overwrites without
+ *                               asking, in the last rows of blocks are stored as they are completed
  *   taper                       the last tiles halve in height
  *   pipeline m=128 n=64 k=64 loads=16 stores=16
  *                               two buffers of everything in banks of their own, loads one step ahead, loads and stores
@@ -27,7 +29,8 @@ bool gm_plan_same(const gm_plan *x, const gm_plan *y) {
          x->fill_ahead == y->fill_ahead && x->prefetch == y->prefetch && x->spread_loads == y->spread_loads &&
          x->spread_stores == y->spread_stores && strcmp(x->loops, y->loops) == 0 && x->unroll == y->unroll &&
          x->reuse_weights == y->reuse_weights && x->hoist_configs == y->hoist_configs &&
-         x->hoist_addresses == y->hoist_addresses && x->taper == y->taper && x->hardware_loop == y->hardware_loop;
+         x->hoist_addresses == y->hoist_addresses && x->peel_first == y->peel_first && x->peel_last == y->peel_last &&
+         x->taper == y->taper && x->hardware_loop == y->hardware_loop;
 }
 
 void gm_plan_plain(const gm_config *config, const gm_gemm *g, gm_plan *plan) {
@@ -120,6 +123,15 @@ static bool do_hoist(const context *c) {
   return all || configs || addresses;
 }
 
+static bool do_peel(const context *c) {
+  if (!gm_words_single(c->words)) return false;
+  const char *what = c->words->key[0];
+  const bool both = strcmp(what, "both") == 0, first = strcmp(what, "first") == 0, last = strcmp(what, "last") == 0;
+  c->plan->peel_first |= both || first;
+  c->plan->peel_last |= both || last;
+  return both || first || last;
+}
+
 static bool do_taper(const context *c) {
   c->plan->taper = true;
   return c->words->n == 0;
@@ -172,6 +184,7 @@ static const struct verb {
     {"reuse", do_reuse, "reuse weights, reuse weights kji"},
     {"fill", do_fill, "fill ahead"},
     {"hoist", do_hoist, "hoist configs, hoist addresses, hoist all"},
+    {"peel", do_peel, "peel first, peel last, peel both"},
     {"taper", do_taper, "taper"},
     {"pipeline", do_pipeline, "pipeline m=128 n=64 k=64 loads=16 stores=16 (needs four scratchpad banks)"},
     {"hardware_loop", do_hardware_loop, "hardware_loop"},

@@ -56,8 +56,10 @@ typedef struct gm_plan {
   bool reuse_weights;   /* i is innermost: B stays in the array, later pairs preload without B */
   bool hoist_configs;   /* configuration once, not for every tile */
   bool hoist_addresses; /* operands with their size fields are made once, pairs add small constants */
-  bool taper;           /* the last tiles halve in height, so that little is left to store at the end */
-  bool hardware_loop;   /* gemmini_loop_ws does everything below the tile loops */
+  bool peel_first;      /* the first step along k has code of its own, which overwrites without asking */
+  bool peel_last;     /* the last one too: a row of blocks is stored as soon as it is complete, not in the next tile */
+  bool taper;         /* the last tiles halve in height, so that little is left to store at the end */
+  bool hardware_loop; /* gemmini_loop_ws does everything below the tile loops */
 } gm_plan;
 
 /* Where everything lies, and how often everything happens: derived from a plan. */

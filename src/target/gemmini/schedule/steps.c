@@ -96,6 +96,12 @@ static void hoist(menu *m) {
   gm_offer(&m->base, "hoist", "configuration and operands are made once", "hoist all");
 }
 
+static void peel(menu *m) {
+  gm_offer(&m->base, "peel", "the first step along k overwrites without asking, in code of its own", "peel first");
+  gm_offer(&m->base, "peel", "rows of C are stored as the last step along k completes them, in code of its own",
+           "peel last");
+}
+
 static void taper(menu *m) {
   gm_offer(&m->base, "taper", "lower tiles at the end leave less to store when the array is done", "taper");
 }
@@ -140,8 +146,8 @@ static void common(menu *m) {
 
 tw_status gm_gemm_steps(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out,
                         tw_error *error) {
-  static void (*const levers[])(menu *) = {pipeline, tiles, order, hold,  common, loops,
-                                           unroll,   reuse, fill,  hoist, taper,  hardware_loop};
+  static void (*const levers[])(menu *) = {pipeline, tiles, order, hold, common, loops,        unroll,
+                                           reuse,    fill,  hoist, peel, taper,  hardware_loop};
   static void (*const hardware_levers[])(menu *) = {tiles, order};
   *out = (tw_menu){0};
   gm_gemm g;

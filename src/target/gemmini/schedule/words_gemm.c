@@ -7,7 +7,7 @@ const gm_family_words gm_gemm_words = {
     .menu = "tiling; loop order; which operand stays resident; double or triple buffering of A, B and the accumulator; "
             "bank placement; prefetch distance; overwriting instead of zero-filling; wider loads and stores; reusing "
             "preloaded weights; hoisting configurations and addresses; unrolling; spreading loads and stores among the "
-            "computes; smaller tiles at the end; the hardware loop.\n",
+            "computes; peeling the first and the last step along k; smaller tiles at the end; the hardware loop.\n",
     .example = "preload(b, c | (k ? 0x40000000 : 0), 16, 16, 16, 16); "
                "compute_preloaded(a, 0xffffffffu, 16, 16, 16, 16);\n",
 };
