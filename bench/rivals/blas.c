@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench/rivals/rival.h"
+#include "target/x86/cpu.h"
 
 typedef void sgemm(int order, int a_transposed, int b_transposed, int m, int n, int k, float alpha, const float *a,
                    int lda, const float *b, int ldb, float beta, float *c, int ldc);
@@ -20,6 +21,9 @@ static const rival_case *job;
 const char *rival_start(void) {
   static char why[300];
   const char *path = getenv(RIVAL_PATH);
+  /* A CPU that is younger than BLIS 0.9 gets its generic kernels unless it is told which to take. There kinds of CPU are
+   * numbers, and 0 is Skylake-X. OpenBLAS knows by itself. */
+  if (x86_this_cpu()->has[X86_AVX512]) setenv("BLIS_ARCH_TYPE", "0", 0);
   void *library = dlopen(path ? path : RIVAL_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     snprintf(why, sizeof why, "%.250s", dlerror());
