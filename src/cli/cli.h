@@ -18,6 +18,8 @@ typedef struct cli_options {
   const char *target, *out, *schedule, *trace, *timeline, *window, *from;
   int64_t jobs, seed, iterations, plans, kernels, beam;
   double dropout, seconds; /* dropout < 0: the search's default */
+  const char *to, *scale_rule, *group, *rounding, *overflow; /* of quantize */
+  bool all;
 } cli_options;
 
 typedef struct cli {
@@ -43,6 +45,7 @@ tw_status cli_run(const cli *, tw_error *);
 tw_status cli_bench(const cli *, tw_error *);
 tw_status cli_model(const cli *, tw_error *);
 tw_status cli_report(const cli *, tw_error *);
+tw_status cli_quantize(const cli *, tw_error *);
 tw_status cli_wisdom(const cli *, tw_error *);
 
 /* ---- explain.c: `model` on a target that explains tiles ---- */

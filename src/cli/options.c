@@ -37,6 +37,13 @@ static const struct option_entry {
     {"dropout", 0, REAL, offsetof(cli_options, dropout), 0, 0.99, "P",
      "probability that a menu entry is hidden from a plan"},
     {"seconds", 0, REAL, offsetof(cli_options, seconds), 0.001, 1e9, "S", "stop starting candidates after this long"},
+    {"to", 0, TEXT, offsetof(cli_options, to), 0, 0, "FORMAT", "mxfp4, bf16, i8, ...; docs/formats.md lists them"},
+    {"scale-rule", 0, TEXT, offsetof(cli_options, scale_rule), 0, 0, "RULE",
+     "floor, even, up or ceil (mx*); absmax or absmean (ternary)"},
+    {"group", 0, TEXT, offsetof(cli_options, group), 0, 0, "N", "values that share a scale, or row (usual) or tensor"},
+    {"rounding", 0, TEXT, offsetof(cli_options, rounding), 0, 0, "MODE", "even (usual) or floor (bfp16)"},
+    {"overflow", 0, TEXT, offsetof(cli_options, overflow), 0, 0, "MODE", "saturate (usual) or special (e4m3, e5m2)"},
+    {"all", 0, FLAG, offsetof(cli_options, all), 0, 0, NULL, "tensors with fewer than two dimensions too"},
     {"json", 0, FLAG, offsetof(cli_options, json), 0, 0, NULL, "one JSON object on standard output"},
     {"help", 'h', FLAG, offsetof(cli_options, help), 0, 0, NULL, "this text"},
 };

@@ -1,0 +1,80 @@
+/* output_file.c - see output_file.h. */
+#define _GNU_SOURCE
+#include "format/file/output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/strings.h"
+
+static tw_status cannot_write(const char *path, int number, tw_error *error) {
+  if (number == ENOSPC || number == EDQUOT || number == EFBIG)
+    return tw_fail(error, TW_MISSING, "cannot write '%s': no room left on its disk; free some or choose another place",
+                   path);
+  return tw_fail(error, TW_USAGE, "cannot write '%s': %s", path, strerror(number));
+}
+
+tw_status output_open(const char *path, uint64_t size, output_file *o, tw_error *error) {
+  struct stat info;
+  *o = (output_file){.path = path, .fd = -1};
+  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+    return tw_fail(error, TW_USAGE, "'%s' is no regular file: tensors are written by their position in it", path);
+  tw_text name = {0};
+  tw_text_add(&name, "%s.XXXXXX", path);
+  o->temporary = tw_text_take(&name);
+  if (!o->temporary) return tw_fail(error, TW_MISSING, "out of memory for '%s'", path);
+  o->fd = mkostemp(o->temporary, O_CLOEXEC);
+  int number = o->fd < 0 ? errno : 0;
+  /* not every file system can take room beforehand: then a full disk shows while writing */
+  if (!number && size) number = posix_fallocate(o->fd, 0, (off_t)size);
+  if (number == EOPNOTSUPP || number == EINVAL) number = 0;
+  if (!number) return TW_OK;
+  tw_status status = cannot_write(path, number, error);
+  output_abandon(o);
+  return status;
+}
+
+tw_status output_write(const output_file *o, uint64_t at, const void *data, size_t bytes, tw_error *error) {
+  for (const uint8_t *p = data; bytes;) {
+    ssize_t n = pwrite(o->fd, p, bytes, (off_t)at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return cannot_write(o->path, errno, error);
+    p += n;
+    at += (uint64_t)n;
+    bytes -= (size_t)n;
+  }
+  return TW_OK;
+}
+
+tw_status output_commit(output_file *o, tw_error *error) {
+  mode_t mask = umask(0); /* mkostemp makes it private; the file should have what open() would give it */
+  umask(mask);
+  int number = fchmod(o->fd, 0666 & ~mask) < 0 || fsync(o->fd) < 0 ? errno : 0;
+  if (close(o->fd) < 0 && !number) number = errno;
+  o->fd = -1;
+  if (!number && rename(o->temporary, o->path) < 0) number = errno;
+  if (!number) {
+    free(o->temporary);
+    o->temporary = NULL;
+    return TW_OK;
+  }
+  tw_status status = cannot_write(o->path, number, error);
+  output_abandon(o);
+  return status;
+}
+
+void output_abandon(output_file *o) {
+  if (o->fd >= 0) {
+    unlink(o->temporary);
+    close(o->fd);
+  } else if (o->temporary) {
+    unlink(o->temporary);
+  }
+  free(o->temporary);
+  *o = (output_file){.fd = -1};
+}

@@ -1,0 +1,34 @@
+/* plan.h - what convert_file will do with each tensor, settled before anything is written. */
+#ifndef TW_FORMAT_PLAN_H
+#define TW_FORMAT_PLAN_H
+
+#include "format/file/convert.h"
+
+typedef struct source {         /* a tensor to read, as a matrix */
+  const tensor *codes, *scales; /* scales may be NULL */
+  tw_packing packing;           /* plain numbers are formats without scales */
+  bool is_f64;                  /* not a format: read by itself */
+  int rank;
+  uint64_t shape[TENSOR_RANK_MAX];
+  size_t rows, columns;
+} source;
+
+typedef struct plan_entry {
+  source from;
+  bool converts; /* else from.codes is copied */
+  tw_packed_size size;
+  tensor codes, scales;       /* of the output; names malloc'ed; scales.name is NULL if there are none */
+  size_t codes_at, scales_at; /* in plan.out */
+} plan_entry;
+
+typedef struct plan {
+  size_t n, n_out;
+  plan_entry *entry;
+  tensor *out; /* in the file's order; names belong to the entries */
+  json_t *metadata;
+} plan;
+
+tw_status plan_make(const tensor_file *in, const convert_options *, bool to_npy, const char *out, plan *, tw_error *);
+void plan_free(plan *);
+
+#endif

@@ -1,0 +1,26 @@
+/* statistics.h - what a conversion lost: of values x that came back as y. */
+#ifndef TW_FORMAT_STATISTICS_H
+#define TW_FORMAT_STATISTICS_H
+
+#include "tilewright/format.h"
+
+enum { ERROR_BINS = 256 };
+
+typedef struct statistics {
+  uint64_t values;
+  uint64_t non_finite; /* x NaN or infinite, or y although x is not: they count nowhere else */
+  uint64_t clipped;    /* |x| beyond what its scale can hold, so that y is the largest */
+  uint64_t exact;      /* y == x */
+  double max_error;    /* largest |x - y| */
+  double max_value;    /* largest |x| */
+  double sum_error2, sum_value2;
+  uint64_t bin[ERROR_BINS]; /* of the rest: bin[e] has 2^(e - 127) <= |x - y| < 2^(e - 126) */
+} statistics;
+
+/* A part of a matrix, encoded and decoded again: rows x columns, all without gaps. */
+void statistics_add(statistics *, const tw_packing *, size_t rows, size_t columns, const float *x, const float *y,
+                    const void *codes, const void *scales);
+double statistics_rms(const statistics *);      /* root of the mean square of x - y */
+double statistics_relative(const statistics *); /* that by the root mean square of x; 0 if all x are 0 */
+
+#endif
