@@ -41,13 +41,7 @@ typedef struct format_kernels {
   void (*fence)(void);
 } format_kernels;
 
-extern const format_kernels format_reference; /* encode.c: tw_format_encode and tw_format_decode with given kernels. */
-tw_status format_encode_with(const format_kernels *, const tw_packing *, size_t rows, size_t columns, const float *x,
-                             size_t stride, void *codes, void *scales, tw_error *);
-tw_status format_decode_with(const format_kernels *, const tw_packing *, size_t rows, size_t columns, const void *codes,
-                             const void *scales, float *x, size_t stride, tw_error *);
-
-/* table.c */
+extern const format_kernels format_reference; /* table.c */
 #if defined TW_FORMAT_VECTOR
 extern const format_kernels format_avx2, format_avx512; /* vector/ */
 #endif

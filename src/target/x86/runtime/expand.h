@@ -63,9 +63,8 @@ static inline void store_field(real_lanes even, real_lanes odd, const float *fac
   real_lanes f0, f1;
   memcpy(&f0, factor, sizeof f0);
   memcpy(&f1, factor + LANE_COUNT, sizeof f1);
-  const signed_lanes first = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23};
-  f0 *= __builtin_shuffle(even, odd, first);
-  f1 *= __builtin_shuffle(even, odd, first + 8);
+  f0 *= __builtin_shufflevector(even, odd, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  f1 *= __builtin_shufflevector(even, odd, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
   memcpy(to, &f0, sizeof f0);
   memcpy(to + sizeof f0, &f1, sizeof f1);
 #endif

@@ -18,12 +18,11 @@ static inline quad load_quad(const char *p) {
 static inline void transpose_4x4(char *to, int64_t to_stride, const char *from, int64_t stride) {
   quad r0 = load_quad(from), r1 = load_quad(from + stride), r2 = load_quad(from + 2 * stride),
        r3 = load_quad(from + 3 * stride);
-  quad low01 = __builtin_shuffle(r0, r1, (quad){0, 4, 1, 5}), high01 = __builtin_shuffle(r0, r1, (quad){2, 6, 3, 7});
-  quad low23 = __builtin_shuffle(r2, r3, (quad){0, 4, 1, 5}), high23 = __builtin_shuffle(r2, r3, (quad){2, 6, 3, 7});
-  quad c0 = __builtin_shuffle(low01, low23, (quad){0, 1, 4, 5}),
-       c1 = __builtin_shuffle(low01, low23, (quad){2, 3, 6, 7});
-  quad c2 = __builtin_shuffle(high01, high23, (quad){0, 1, 4, 5}),
-       c3 = __builtin_shuffle(high01, high23, (quad){2, 3, 6, 7});
+  quad low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5), high01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
+  quad low23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5), high23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
+  quad c0 = __builtin_shufflevector(low01, low23, 0, 1, 4, 5), c1 = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
+  quad c2 = __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
+       c3 = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
   memcpy(to, &c0, sizeof c0);
   memcpy(to + to_stride, &c1, sizeof c1);
   memcpy(to + 2 * to_stride, &c2, sizeof c2);
