@@ -2,6 +2,7 @@
  * anything: the bound, the predicted cost of a schedule, and of each legal next step; or, where the target has a model
  * of tiles, what explain.c prints. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 
@@ -38,6 +39,19 @@ static tw_status print_json(const cli *c, const cli_subject *s, const tw_schedul
   return cli_print_json(c, object, error);
 }
 
+/* Why each kind of step may help, once; a step's own `why` goes on, behind a semicolon, with what the model says. */
+static void print_reasons(const tw_menu *menu) {
+  if (menu->n) printf("\nwhat they are for\n");
+  for (size_t i = 0; i < menu->n; i++) {
+    const tw_menu_item *item = &menu->item[i];
+    bool said = false;
+    for (size_t before = 0; before < i && !said; before++) said = strcmp(menu->item[before].lever, item->lever) == 0;
+    const char *model = strstr(item->why, "; model:");
+    if (!said)
+      printf("  %-14s %.*s\n", item->lever, (int)(model ? model - item->why : (long)strlen(item->why)), item->why);
+  }
+}
+
 static void print_text(const cli_subject *s, const tw_schedule *schedule, const prediction *p) {
   char problem[512], cost[CLI_NUMBER];
   tw_problem_print(&s->problem, problem, sizeof problem);
@@ -47,11 +61,13 @@ static void print_text(const cli_subject *s, const tw_schedule *schedule, const 
   printf("  predicted  %s", cli_print_cost(s->target, p->cost, cost));
   printf(" for %s: %.1f%% of the bound\n", schedule->n ? "this schedule" : "the plainest kernel",
          p->cost > 0 ? 100 * p->bound.cost / p->cost : 0);
-  if (p->menu.n) printf("\nnext steps\n");
+  if (p->menu.n) printf("\nnext steps\n%20s  of bound  step\n", "predicted");
   for (size_t i = 0; i < p->menu.n; i++) {
     const tw_menu_item *item = &p->menu.item[i];
-    printf("  %20s  %-36s %s\n", cli_print_cost(s->target, item->predicted_cost, cost), item->step, item->why);
+    printf("%20s  %7.1f%%  %s\n", cli_print_cost(s->target, item->predicted_cost, cost),
+           100 * p->bound.cost / item->predicted_cost, item->step);
   }
+  print_reasons(&p->menu);
 }
 
 tw_status cli_model(const cli *c, tw_error *error) {

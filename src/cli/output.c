@@ -99,7 +99,8 @@ char *cli_print_cost(const tw_target *target, double cost, char buffer[CLI_NUMBE
     return buffer;
   }
   char number[CLI_NUMBER];
-  snprintf(buffer, CLI_NUMBER, "%.24s %.12s", cli_print_number(cost, number), target->unit);
+  const double whole = cost >= 1000 ? round(cost) : cost; /* a predicted cost has parts of a cycle */
+  snprintf(buffer, CLI_NUMBER, "%.24s %.12s", cli_print_number(whole, number), target->unit);
   return buffer;
 }
 

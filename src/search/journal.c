@@ -213,6 +213,7 @@ static tw_status open_file(tw_journal *j, const tw_journal_subject *subject, con
 static void free_journal(tw_journal *j) {
   sqlite3_finalize(j->insert);
   sqlite3_finalize(j->recall);
+  if (j->db) run(j, "PRAGMA journal_mode = DELETE"); /* one file, which can be read where nothing can be written */
   sqlite3_close(j->db);
   free(j->waiting);
   free(j->path);
