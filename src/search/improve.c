@@ -78,17 +78,19 @@ static tw_status evaluate_start(climb *k, const char *source, size_t length, tw_
                  k->best->message ? k->best->message : "the program cannot be measured");
 }
 
-/* Candidates that are evaluated together: as many as there are threads. */
+/* Candidates that are evaluated together. Not as many as there are threads: the best of a batch is taken, and the result
+ * must not depend on them. */
+enum { BATCH = 2 };
 typedef struct batch {
   size_t n;
-  tw_candidate *candidate[REWRITES_MAX];
-  const char *why[REWRITES_MAX];
+  tw_candidate *candidate[BATCH];
+  const char *why[BATCH];
 } batch;
 
 /* Makes candidates of the next rewrites of the menu, from *next on. */
 static tw_status propose(climb *k, const tw_menu *menu, size_t *next, batch *b, tw_error *error) {
   b->n = 0;
-  for (; *next < menu->n && b->n < REWRITES_MAX && (int)b->n < k->evaluator.jobs && !is_stopped(k); ++*next) {
+  for (; *next < menu->n && b->n < BATCH && !is_stopped(k); ++*next) {
     const tw_menu_item *item = &menu->item[*next];
     tw_schedule longer = k->best->schedule;
     char *source = NULL;
@@ -200,7 +202,7 @@ static tw_status compete(climb *k, tw_improvement *out) {
   return status == TW_INTERRUPTED ? status : TW_OK;
 }
 
-/* The rewritten kernel on inputs that it never saw; the user's own program is returned if it fails there. */
+/* The rewritten kernel on inputs that it never saw. */
 static tw_status confirm(climb *k, tw_error *error) {
   tw_case other = {0};
   if (k->best->schedule.n == 0) return TW_OK;
@@ -254,10 +256,25 @@ static tw_status start_climb(climb *k, const char *source, size_t length, bool r
   return status;
 }
 
+/* Behind the start: the diagnosis, the steps up, and the fresh schedule. */
+static tw_status improve(climb *k, const char *source, size_t length, bool rewrites_only, tw_improvement *out,
+                         tw_error *error) {
+  const volatile int *interrupt = k->options->interrupt;
+  const tw_measurement start = k->best->measured;
+  bool more = true;
+  tw_status status = k->target->diagnose(k->program, k->evaluator.jobs, &out->diagnosis, error);
+  while (status == TW_OK && more && k->n_rungs < REWRITES_MAX && !is_stopped(k)) status = step(k, &more, error);
+  if (status == TW_OK && !(interrupt && *interrupt)) status = confirm(k, error);
+  if (status == TW_OK) status = fill(k, source, length, &start, out, error);
+  if (status == TW_OK && !rewrites_only && !(interrupt && *interrupt)) status = compete(k, out);
+  if (status == TW_OK && interrupt && *interrupt)
+    status = tw_fail(error, TW_INTERRUPTED, "interrupted: this is what was found until then");
+  return status;
+}
+
 tw_status tw_improve(const tw_target *target, const tw_problem *problem, const char *source, size_t length,
                      const tw_search_options *options, bool rewrites_only, tw_improvement *out, tw_error *error) {
   tw_program *program = NULL;
-  bool more = true;
   *out = (tw_improvement){0};
   if (!target->study)
     return tw_fail(error, TW_USAGE, "%s cannot start from a program of yours: leave --from away", target->name);
@@ -265,14 +282,7 @@ tw_status tw_improve(const tw_target *target, const tw_problem *problem, const c
   if (!k) return tw_fail(error, TW_MISSING, "no memory for the search");
   *k = (climb){.target = target, .problem = problem, .options = options, .started = tw_now()};
   tw_status status = start_climb(k, source, length, rewrites_only, &program, error);
-  const tw_measurement start = k->best ? k->best->measured : (tw_measurement){0};
-  if (status == TW_OK) status = target->diagnose(program, k->evaluator.jobs, &out->diagnosis, error);
-  while (status == TW_OK && more && k->n_rungs < REWRITES_MAX && !is_stopped(k)) status = step(k, &more, error);
-  if (status == TW_OK && !is_stopped(k)) status = confirm(k, error);
-  if (status == TW_OK) status = fill(k, source, length, &start, out, error);
-  if (status == TW_OK && !rewrites_only && !(options->interrupt && *options->interrupt)) status = compete(k, out);
-  if (status == TW_OK && options->interrupt && *options->interrupt)
-    status = tw_fail(error, TW_INTERRUPTED, "interrupted: this is what was found until then");
+  if (status == TW_OK && k->best) status = improve(k, source, length, rewrites_only, out, error);
   out->result.wall_seconds = tw_now() - k->started;
   if (program) target->forget(program);
   if (k->best) tw_candidate_free(k->best);

@@ -1,5 +1,6 @@
 /* access.c - what a command reads and writes: local rows, and bytes of memory. Follows functional_dma.c and
  * functional_array.c of the machine, which say why. */
+#include <math.h>
 #include <string.h>
 
 #include "target/gemmini/rewrite/stream.h"
@@ -113,4 +114,35 @@ bool gm_decode_access(gm_decoder *d, const gm_event *e, gm_access *a, const char
   case GM_COMPUTE_ACCUMULATED: compute(d, e, a); return true;
   default: *why = "the hardware loop, which decides by itself what it loads and when"; return false;
   }
+}
+
+/* ---- registers ---- */
+
+static bool same_scale(float x, float y) { return x == y && !signbit(x) == !signbit(y); }
+
+bool gm_same_load_registers(const gm_load_registers *x, const gm_load_registers *y) {
+  return x->configured == y->configured && x->stride == y->stride && same_scale(x->scale, y->scale) &&
+         x->shrink == y->shrink && x->block_stride == y->block_stride && x->pixel_repeats == y->pixel_repeats;
+}
+
+static bool same_execute(const gm_execute_registers *x, const gm_execute_registers *y) {
+  return x->configured == y->configured && x->weight_stationary == y->weight_stationary &&
+         x->activation == y->activation && x->a_transposed == y->a_transposed && x->b_transposed == y->b_transposed &&
+         x->a_stride == y->a_stride && x->c_stride == y->c_stride && x->in_shift == y->in_shift &&
+         same_scale(x->acc_scale, y->acc_scale);
+}
+
+static bool same_store(const gm_store_registers *x, const gm_store_registers *y) {
+  return x->configured == y->configured && x->stride == y->stride && x->activation == y->activation &&
+         same_scale(x->acc_scale, y->acc_scale) && x->pool_stride == y->pool_stride && x->pool_size == y->pool_size &&
+         x->pool_out_dim == y->pool_out_dim && x->pool_out_rows == y->pool_out_rows &&
+         x->pool_out_cols == y->pool_out_cols && x->out_rows == y->out_rows && x->out_cols == y->out_cols &&
+         x->upper_pad == y->upper_pad && x->left_pad == y->left_pad;
+}
+
+bool gm_same_registers(const gm_registers *x, const gm_registers *y) {
+  bool same = same_execute(&x->execute, &y->execute) && same_store(&x->store, &y->store);
+  for (size_t i = 0; i < sizeof x->load / sizeof *x->load; i++)
+    same = same && gm_same_load_registers(&x->load[i], &y->load[i]);
+  return same;
 }

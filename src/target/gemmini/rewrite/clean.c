@@ -26,7 +26,7 @@ tw_status gm_remove_configs(gm_stream *s, gm_change *change, tw_error *error) {
     if (e->dead) continue;
     const gm_registers before = d.registers;
     if (!gm_decode_access(&d, e, &a, &why)) return refuse(i, why, error);
-    if (e->funct != GM_CONFIG || memcmp(&before, &d.registers, sizeof before) != 0) continue;
+    if (e->funct != GM_CONFIG || !gm_same_registers(&before, &d.registers)) continue;
     e->dead = true;
     note(change, i);
   }
@@ -79,12 +79,9 @@ static bool touch_lines(lines *l, size_t *list[], const gm_access *a, size_t mar
 
 /* ---- loads ---- */
 
-typedef struct seen {
-  gm_load_registers registers; /* with which a load happened */
-} seen;
-
-static bool same_load(const gm_event *x, const seen *sx, const gm_event *y, const seen *sy) {
-  return x->rs1 == y->rs1 && x->rs2 == y->rs2 && !memcmp(&sx->registers, &sy->registers, sizeof sx->registers);
+static bool same_load(const gm_event *x, const gm_load_registers *with_x, const gm_event *y,
+                      const gm_load_registers *with_y) {
+  return x->rs1 == y->rs1 && x->rs2 == y->rs2 && gm_same_load_registers(with_x, with_y);
 }
 
 static void set_rows(size_t *writer, const gm_access *a, size_t value) {
@@ -108,7 +105,7 @@ tw_status gm_remove_loads(gm_stream *s, gm_change *change, tw_error *error) {
   lines l;
   *change = (gm_change){0};
   size_t *writer = calloc(gm_unified_rows(s->config), sizeof *writer);
-  seen *with = tw_new(s->n + 1, sizeof *with);
+  gm_load_registers *with = tw_new(s->n + 1, sizeof *with); /* by command: those of each load */
   bool room = lines_open(&l, s) && writer && with;
   tw_status status = room ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the analysis");
   for (size_t i = 0; status == TW_OK && i < s->n; i++) {
@@ -120,8 +117,7 @@ tw_status gm_remove_loads(gm_stream *s, gm_change *change, tw_error *error) {
     else if (e->funct == GM_MVOUT && !touch_lines(&l, l.stored, &a, i + 1, &stored))
       status = refuse(i, "it stores to memory that is no operand", error);
     else if (gm_is_load(e->funct)) {
-      memset(&with[i], 0, sizeof with[i]);
-      with[i].registers = d.registers.load[gm_load_state(e->funct)];
+      with[i] = d.registers.load[gm_load_state(e->funct)];
       if (!touch_lines(&l, l.stored, &a, 0, &stored)) {
         status = refuse(i, "it loads from memory that is no operand", error);
         continue;

@@ -14,6 +14,11 @@ typedef struct gm_kind {
   uint64_t fixed[2]; /* what does not vary of rs1, rs2 */
 } gm_kind;
 
+static inline bool gm_same_kind(const gm_kind *x, const gm_kind *y) {
+  return x->funct == y->funct && x->operand == y->operand && x->local[0] == y->local[0] && x->local[1] == y->local[1] &&
+         x->fixed[0] == y->fixed[0] && x->fixed[1] == y->fixed[1];
+}
+
 /* Takes a command apart. TW_FAILED for memory that is no operand's. `*k` has no undefined bytes: it can be compared. */
 tw_status gm_split_command(const gm_stream *, const gm_event *, gm_kind *k, int64_t value[GM_LOOP_VALUES], tw_error *);
 

@@ -46,9 +46,7 @@ static void flush(table *t) {
 static int find_kind(table *t, const command *c) {
   for (int i = 0; i < t->n_kinds; i++) {
     const command *k = &t->kind[i];
-    if (k->op == c->op && !memcmp(&k->first, &c->first, sizeof c->first) &&
-        !memcmp(&k->second, &c->second, sizeof c->second))
-      return i;
+    if (k->op == c->op && gm_same_kind(&k->first, &c->first) && gm_same_kind(&k->second, &c->second)) return i;
   }
   if (t->n_kinds == KINDS_MAX) return -1;
   t->kind[t->n_kinds] = *c;

@@ -98,6 +98,10 @@ typedef struct gm_decoder {
  * also those in no window. False, with the reason, for what is not taken apart: hardware loops (expand.h). */
 bool gm_decode_access(gm_decoder *, const gm_event *, gm_access *, const char **why);
 
+/* Do they hold the same? Member by member: the structures have padding. Scales that differ in sign alone differ. */
+bool gm_same_load_registers(const gm_load_registers *, const gm_load_registers *);
+bool gm_same_registers(const gm_registers *, const gm_registers *);
+
 /* Row r of what an access touches in memory, r < gm_memory_rows. */
 static inline int gm_memory_rows(const gm_access *a) { return a->memory_rows * (a->images ? a->images : 1); }
 static inline uint64_t gm_memory_row(const gm_access *a, int r) {
