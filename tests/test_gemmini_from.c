@@ -2,7 +2,6 @@
 #include "gemmini_yardstick.h"
 #include "target/gemmini/build.h"
 #include "target/gemmini/rewrite/clean.h"
-#include "target/gemmini/rewrite/diagnose.h"
 #include "target/gemmini/rewrite/rewrite.h"
 #include "tilewright/tilewright.h"
 
@@ -179,41 +178,6 @@ static void zeros_go_where_the_first_product_can_overwrite(void **state) {
       0);
 }
 
-/* ---- diagnosis ---- */
-
-static bool finds(const yardstick *all, size_t n, const char *program, const char *what, double least) {
-  for (size_t i = 0; i < n; i++) {
-    if (strcmp(all[i].program, program) != 0) continue;
-    captured c;
-    tw_diagnosis d;
-    tw_error error = {0};
-    capture(&c, &all[i].problem, all[i].source, all[i].length);
-    must(gm_diagnose(&c.stream, 1, &d, &error), &error);
-    bool found = false;
-    for (size_t k = 0; k < d.n; k++) {
-      found |= strstr(d.finding[k].what, what) && d.finding[k].cost >= least * (double)c.stream.run.core.cycles;
-      assert_true(k == 0 || d.finding[k - 1].cost >= d.finding[k].cost);
-    }
-    release(&c);
-    return found;
-  }
-  fail_msg("there is no %s", program);
-  return false;
-}
-
-static void the_diagnosis_names_what_each_program_was_written_for(void **state) {
-  (void)state;
-  size_t n;
-  yardstick *all = yardstick_load(&n);
-  assert_true(finds(all, n, "p01_naive_same_bank.c", "from one scratchpad bank", 0.1));
-  assert_false(finds(all, n, "p02_naive_two_banks.c", "from one scratchpad bank", 0));
-  assert_true(finds(all, n, "p37_config_step.c", "configurations set what is set already", 0.005));
-  assert_true(finds(all, n, "p39_fence_step.c", "fences wait for what nobody needs", 0.1));
-  assert_false(finds(all, n, "p06_double_ab_prefetch.c", "fences wait for what nobody needs", 0));
-  assert_true(finds(all, n, "p34_cpu_div.c", "the core has not issued the next command", 0.1));
-  yardstick_free(all, n);
-}
-
 /* ---- rewrites ---- */
 
 /* The program after the steps; its result must be right on inputs that the study has not seen. 0 if a step does not apply. */
@@ -358,7 +322,6 @@ int main(void) {
       cmocka_unit_test(a_load_goes_only_if_nothing_has_changed),
       cmocka_unit_test(a_config_goes_only_if_it_sets_what_is_set),
       cmocka_unit_test(zeros_go_where_the_first_product_can_overwrite),
-      cmocka_unit_test(the_diagnosis_names_what_each_program_was_written_for),
       cmocka_unit_test(rewritten_programs_are_right),
       cmocka_unit_test(a_naive_program_becomes_a_fast_one),
       cmocka_unit_test(hardware_loops_are_taken_apart),

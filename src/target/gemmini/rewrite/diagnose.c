@@ -76,6 +76,26 @@ static tw_status separate_banks(gm_stream *s, gm_change *change, tw_error *error
   return TW_OK;
 }
 
+/* ---- the core ---- */
+
+/* The same commands from a core that has nothing else to do. The first of the change is the one it took longest for. */
+static tw_status send_at_once(gm_stream *s, gm_change *change, tw_error *error) {
+  (void)error;
+  uint32_t longest = 0;
+  *change = (gm_change){0};
+  for (size_t i = 0; i < s->n; i++) {
+    gm_event *e = &s->event[i];
+    if (e->gap <= GM_COMMAND_GAP) continue;
+    if (e->gap > longest) {
+      longest = e->gap;
+      change->first = i;
+    }
+    change->count++;
+    e->gap = GM_COMMAND_GAP;
+  }
+  return TW_OK;
+}
+
 /* ---- counterfactuals ---- */
 
 static const struct counterfactual {
@@ -89,6 +109,7 @@ static const struct counterfactual {
     {gm_remove_fences, "%zu fences wait for what nobody needs"},
     {gm_widen_loads, "%zu narrow loads continue the one before and could be part of a wide one"},
     {gm_widen_stores, "%zu narrow stores continue the one before and could be part of a wide one"},
+    {send_at_once, "%zu commands come late: the core computes before them, more than a plain loop would"},
 };
 enum { N_COUNTERFACTUALS = sizeof counterfactuals / sizeof *counterfactuals };
 
@@ -155,6 +176,12 @@ static void print_event(const gm_stream *s, size_t i, char *text, size_t size) {
                                     : "preload");
 }
 
+/* Appends how long the core took for the command. */
+static void print_gap(const gm_stream *s, size_t i, char *text, size_t size) {
+  size_t n = strlen(text);
+  snprintf(text + n, size - n, ", %u cycles after the one before", s->event[i].gap);
+}
+
 static void find(tw_diagnosis *d, double cost, double count, const char *example, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 static void find(tw_diagnosis *d, double cost, double count, const char *example, const char *format, ...) {
@@ -172,11 +199,14 @@ static void find(tw_diagnosis *d, double cost, double count, const char *example
 /* What is left when the operands are in different banks. */
 static void add_counters(const gm_stream *s, double same_bank, tw_diagnosis *d) {
   const gm_counters *n = &s->run.counters;
-  double written = (double)n->bank_conflict - same_bank;
+  const double written = (double)n->bank_conflict - same_bank;
+  const double idle =
+      (double)(n->wait_load + n->wait_load_queue + n->wait_store + n->wait_config + n->wait_cpu) + (double)n->drain;
   const struct {
     double cycles, count;
     const char *what;
   } counter[] = {
+      {idle, (double)n->computes, "the array stands idle, whatever it waits for: lines of their own say for what"},
       {written, (double)n->loads, "loads write into the scratchpad bank that the array reads, and win"},
       {(double)n->wait_load, (double)n->loads, "the array waits for a load: it comes too late, or memory is the limit"},
       {(double)n->wait_load_queue, (double)n->loads, "a full load queue holds up the computes behind it"},
@@ -207,24 +237,31 @@ static void drop_small(tw_diagnosis *d, double least) {
   d->n = n;
 }
 
+/* No deadline cuts it short: some findings without the others would mislead. An interrupt does. */
 tw_status gm_diagnose(const gm_stream *s, int jobs, tw_diagnosis *d, tw_error *error) {
   trial *t = calloc(1, sizeof *t);
+  const tw_stop interrupt = {.interrupt = s->stop ? s->stop->interrupt : NULL};
+  gm_stream unlimited = *s;
   memset(d, 0, sizeof *d);
   if (!t) return tw_fail(error, TW_MISSING, "no memory for the analysis");
-  t->stream = s;
+  unlimited.stop = &interrupt;
+  t->stream = &unlimited;
   tw_parallel_for(jobs, N_COUNTERFACTUALS + 1, try_one, t);
   uint64_t now = t->of[N_COUNTERFACTUALS].cycles;
+  if (now > s->run.core.cycles && now != UINT64_MAX)
+    now = s->run.core.cycles; /* a hardware loop, taken apart, is slower */
   double same_bank = 0;
   tw_status status = TW_OK;
   for (size_t i = 0; i < N_COUNTERFACTUALS && status == TW_OK; i++) {
     char example[200];
     if (t->of[i].status == TW_MISSING) status = tw_fail(error, TW_MISSING, "%s", t->of[i].error.text);
-    if (t->of[i].status != TW_OK || !t->of[i].change.count || t->of[i].cycles == UINT64_MAX || now == UINT64_MAX)
-      continue;
-    double saved = t->of[i].cycles < now ? (double)(now - t->of[i].cycles) : 0;
+    if (t->of[i].status != TW_OK || !t->of[i].change.count) continue;
     if (i == 0)
       same_bank = 2.0 * (double)t->of[i].change.count * s->config->dim; /* all of its rows count, see execute.c */
+    if (t->of[i].cycles == UINT64_MAX || now == UINT64_MAX) continue;
+    double saved = t->of[i].cycles < now ? (double)(now - t->of[i].cycles) : 0;
     print_event(s, t->of[i].change.first, example, sizeof example);
+    if (counterfactuals[i].pass == send_at_once) print_gap(s, t->of[i].change.first, example, sizeof example);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     find(d, saved, (double)t->of[i].change.count, example, counterfactuals[i].what, t->of[i].change.count);
