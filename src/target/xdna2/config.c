@@ -1,5 +1,5 @@
-/* config.c - reads the machine from its text. Two tables, of the machine's keys and of a kernel's, say where each value
- * goes and what it may be. */
+/* config.c - reads the machine from its text. Tables of the keys of each section say where each value goes and what
+ * it may be. */
 #include "target/xdna2/config.h"
 
 #include <ctype.h>
@@ -43,6 +43,41 @@ static const key machine_keys[] = {
 };
 #undef MACHINE
 
+#define ARRAY(field, kind, low, high, count)                                                                           \
+  { #field, offsetof(xd_array, field), low, high, kind, count }
+static const key array_keys[] = {
+    ARRAY(dma_in, LIST, 0, 16, XD_TILE_KINDS),
+    ARRAY(dma_out, LIST, 0, 16, XD_TILE_KINDS),
+    ARRAY(descriptors, LIST, 1, 256, XD_TILE_KINDS),
+    ARRAY(locks, LIST, 1, 256, XD_TILE_KINDS),
+    ARRAY(dims, LIST, 1, 4, XD_TILE_KINDS),
+    ARRAY(wrap_bits, LIST, 1, 30, XD_TILE_KINDS),
+    ARRAY(step_bits, LIST, 1, 30, XD_TILE_KINDS),
+    ARRAY(word_bytes, INTEGER, 1, 64, 1),
+    ARRAY(lock_max, INTEGER, 1, 1 << 20, 1),
+    ARRAY(iterations, INTEGER, 1, 1 << 20, 1),
+    ARRAY(queue, INTEGER, 1, 1024, 1),
+    ARRAY(repeats, INTEGER, 1, 1 << 20, 1),
+    ARRAY(north, INTEGER, 1, 64, 1),
+    ARRAY(south, INTEGER, 1, 64, 1),
+    ARRAY(side, INTEGER, 1, 64, 1),
+    ARRAY(hop_cycles, INTEGER, 0, 1000, 1),
+    ARRAY(lock_cycles, INTEGER, 0, 1000, 1),
+    ARRAY(start_cycles, INTEGER, 0, 1000, 1),
+    ARRAY(descriptor_cycles, INTEGER, 0, 1000, 1),
+    ARRAY(chain_cycles, INTEGER, 0, 1000, 1),
+    ARRAY(memory_cycles, INTEGER, 0, 1000, 1),
+    ARRAY(shim_task_cycles, LIST, 0, 1000000, 2),
+    ARRAY(shim_cold_cycles, LIST, 0, 1000000, 2),
+    ARRAY(store_bytes, INTEGER, 1, 1024, 1),
+    ARRAY(ddr_mbs, INTEGER, 1, 10000000, 1),
+    ARRAY(ddr_read_mbs, INTEGER, 1, 10000000, 1),
+    ARRAY(ddr_write_mbs, INTEGER, 1, 10000000, 1),
+    ARRAY(ddr_burst_bytes, INTEGER, 1, 65536, 1),
+    ARRAY(dispatch_us, REAL, 0, 1e6, 1),
+};
+#undef ARRAY
+
 #define KERNEL(field, kind, low, high, count)                                                                          \
   { #field, offsetof(xd_kernel, field), low, high, kind, count }
 static const key kernel_keys[] = {
@@ -67,13 +102,16 @@ static const key kernel_keys[] = {
 #undef KERNEL
 enum {
   MACHINE_KEYS = sizeof machine_keys / sizeof *machine_keys,
+  ARRAY_KEYS = sizeof array_keys / sizeof *array_keys,
   KERNEL_KEYS = sizeof kernel_keys / sizeof *kernel_keys,
-  KEYS_MAX = MACHINE_KEYS > KERNEL_KEYS ? MACHINE_KEYS : KERNEL_KEYS
+  KEYS_MAX = 32
 };
+_Static_assert((int)MACHINE_KEYS <= KEYS_MAX && (int)ARRAY_KEYS <= KEYS_MAX && (int)KERNEL_KEYS <= KEYS_MAX,
+               "a section has more keys than KEYS_MAX");
 
-/* What is being read: the machine, or one of its kernels. */
+/* What is being read: the machine, its array, or one of its kernels. */
 typedef struct section {
-  const char *what; /* "machine" or "kernel" */
+  const char *what; /* "machine", "array" or "kernel" */
   const key *keys;
   size_t n;
   void *out;
@@ -158,7 +196,8 @@ static char *trim(char *text) {
 
 static tw_status parse_pair(char *line, section *s, place at, tw_error *error) {
   char *equals = strchr(line, '=');
-  if (!equals) return tw_fail(error, TW_USAGE, "%s:%d: expected \"key = value\" or \"[kernel]\"", at.origin, at.line);
+  if (!equals)
+    return tw_fail(error, TW_USAGE, "%s:%d: expected \"key = value\", \"[array]\" or \"[kernel]\"", at.origin, at.line);
   *equals = '\0';
   const char *name = trim(line);
   char *value = trim(equals + 1);
@@ -188,6 +227,14 @@ static tw_status end_section(const section *s, place at, tw_error *error) {
   return TW_OK;
 }
 
+static tw_status begin_array(xd_config *c, section *s, place at, tw_error *error) {
+  tw_status status = end_section(s, at, error);
+  if (status != TW_OK) return status;
+  if (c->array.word_bytes) return tw_fail(error, TW_USAGE, "%s:%d: a second [array]", at.origin, at.line);
+  *s = (section){.what = "array", .keys = array_keys, .n = ARRAY_KEYS, .out = &c->array};
+  return TW_OK;
+}
+
 static tw_status begin_kernel(xd_config *c, section *s, place at, tw_error *error) {
   tw_status status = end_section(s, at, error);
   if (status != TW_OK) return status;
@@ -198,6 +245,7 @@ static tw_status begin_kernel(xd_config *c, section *s, place at, tw_error *erro
 }
 
 static tw_status check(const xd_config *c, place at, tw_error *error) {
+  if (!c->array.word_bytes) return tw_fail(error, TW_USAGE, "%s: there is no [array]", at.origin);
   if (!c->n_kernels) return tw_fail(error, TW_USAGE, "%s: there is no [kernel]", at.origin);
   if (c->stack_bytes >= c->l1_bytes) return tw_fail(error, TW_USAGE, "%s: the stack takes all of L1", at.origin);
   for (size_t i = 0; i < c->n_kernels; i++)
@@ -219,7 +267,9 @@ tw_status xd_config_parse(const char *text, const char *origin, xd_config *out, 
     next = strchr(line, '\n');
     if (next) *next++ = '\0';
     line = trim(line);
-    if (!strcmp(line, "[kernel]"))
+    if (!strcmp(line, "[array]"))
+      status = begin_array(out, &s, at, error);
+    else if (!strcmp(line, "[kernel]"))
       status = begin_kernel(out, &s, at, error);
     else if (*line)
       status = parse_pair(line, &s, at, error);

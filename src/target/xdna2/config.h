@@ -26,6 +26,23 @@ typedef struct xd_kernel {
 
 enum { XD_KERNELS_MAX = 16 };
 
+typedef enum xd_tile_kind { XD_SHIM, XD_MEMORY, XD_COMPUTE, XD_TILE_KINDS } xd_tile_kind;
+
+/* What the tiles have and how long they take: for the simulator in array/. Cycles are of the core clock. */
+typedef struct xd_array {
+  int dma_in[XD_TILE_KINDS], dma_out[XD_TILE_KINDS]; /* channels: stream to memory, memory to stream */
+  int descriptors[XD_TILE_KINDS], locks[XD_TILE_KINDS], dims[XD_TILE_KINDS];
+  int wrap_bits[XD_TILE_KINDS], step_bits[XD_TILE_KINDS]; /* of a dimension, in words */
+  int word_bytes;
+  int lock_max, iterations, queue, repeats; /* largest: lock value, iteration size, tasks in a queue, runs of a task */
+  int north, south, side;                   /* links out of a switch: up, down, and to each side */
+  int hop_cycles, lock_cycles, start_cycles, descriptor_cycles, chain_cycles, memory_cycles;
+  int shim_task_cycles[2], shim_cold_cycles[2]; /* MM2S, S2MM: of a task, of a channel's first task */
+  int store_bytes;                              /* a cycle of a core */
+  int ddr_mbs, ddr_read_mbs, ddr_write_mbs, ddr_burst_bytes;
+  double dispatch_us; /* until the sequence begins, and after it ends */
+} xd_array;
+
 typedef struct xd_config {
   char name[64], summary[160];
   int rows, columns;                   /* compute tiles */
@@ -39,6 +56,7 @@ typedef struct xd_config {
   double switch_cycles, step_cycles; /* fitted: for each of the rho kernels of a step of K, and for each step */
   int read_mbs;                      /* fitted: megabytes a second that the shims read */
   double launch_us;                  /* fitted: of a whole GEMM */
+  xd_array array;
   size_t n_kernels;
   xd_kernel kernel[XD_KERNELS_MAX];
 } xd_config;
@@ -51,7 +69,7 @@ static inline int xd_unit_k(const xd_kernel *k) { return k->vmac[1]; }
 static inline int xd_unit_n(const xd_kernel *k) { return k->vmac[2] * k->cluster[1]; }
 
 /* Parses the text of a configuration: one "key = value" a line, '#' starts a comment. First the machine's keys, each
- * once, then for each kernel a line "[kernel]" and its keys, each once. Errors (TW_USAGE) name `origin` and the line. */
+ * once, then a line "[array]" and its keys, then for each kernel a line "[kernel]" and its keys, each once. Errors (TW_USAGE) name `origin` and the line. */
 tw_status xd_config_parse(const char *text, const char *origin, xd_config *out, tw_error *);
 
 #endif

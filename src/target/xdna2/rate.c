@@ -23,7 +23,7 @@ xd_cluster xd_cluster_of(const xd_config *c, const xd_kernel *k, int64_t t_k) {
   return out;
 }
 
-static double micro_efficiency(const xd_config *c, const xd_kernel *k, int64_t t_k) {
+double xd_micro_efficiency(const xd_config *c, const xd_kernel *k, int64_t t_k) {
   const double eta = (double)chains(k) / xd_unit_k(k);
   if (k->vmac_cycles > 0) return tw_micro_efficiency(eta, k->cluster_cycles, k->vmac_cycles, (double)t_k);
   const xd_cluster cluster = xd_cluster_of(c, k, t_k);
@@ -47,7 +47,7 @@ xd_rate xd_rate_of(const xd_config *c, const xd_design *d, double m, double n, d
   const tw_overhead theirs = {.per_switch = c->paper_switch_cycles},
                     ours = {.per_switch = c->switch_cycles, .per_step = c->step_cycles};
   xd_rate r = {.core_peak = cycle_peak * c->clock_mhz * 1e6};
-  r.efficiency_micro = micro_efficiency(c, kernel, t->k);
+  r.efficiency_micro = xd_micro_efficiency(c, kernel, t->k);
   r.efficiency_paper = tw_core_efficiency(t, cycle_peak, r.efficiency_micro, &theirs);
   r.efficiency_core = d->core_tflops > 0 ? d->core_tflops * 1e12 / r.core_peak
                                          : tw_core_efficiency(t, cycle_peak, r.efficiency_micro, &ours);

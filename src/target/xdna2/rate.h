@@ -14,6 +14,9 @@ typedef struct xd_cluster {
 } xd_cluster;
 xd_cluster xd_cluster_of(const xd_config *, const xd_kernel *, int64_t t_k);
 
+/* Of the micro-kernel over a depth of t_k: equation 13, or 5 to 10 where nothing is fitted. */
+double xd_micro_efficiency(const xd_config *, const xd_kernel *, int64_t t_k);
+
 typedef struct xd_rate {
   double core_peak;        /* operations a second of one core */
   double efficiency_micro; /* equation 13, or 5 to 10 */

@@ -1,0 +1,233 @@
+/* check.c - limits of tiles, channels, descriptors and switches; see check.h. */
+#include "target/xdna2/array/check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static tw_status check_place(const xd_config *c, xd_place t, const char *what, tw_error *error) {
+  if (t.column >= 0 && t.column < c->columns && t.row >= 0 && t.row < c->rows + 2) return TW_OK;
+  return tw_fail(error, TW_USAGE, "%s is at column %d, row %d; the array has columns 0 to %d and rows 0 to %d", what,
+                 t.column, t.row, c->columns - 1, c->rows + 1);
+}
+
+static tw_status check_places(const xd_config *c, const xd_program *p, tw_error *error) {
+  tw_status status = TW_OK;
+  for (size_t i = 0; i < p->buffers.n && status == TW_OK; i++)
+    if (!p->buffers.at[i].external) status = check_place(c, p->buffers.at[i].tile, p->buffers.at[i].name, error);
+  for (size_t i = 0; i < p->locks.n && status == TW_OK; i++)
+    status = check_place(c, p->locks.at[i].tile, p->locks.at[i].name, error);
+  for (size_t i = 0; i < p->channels.n && status == TW_OK; i++)
+    status = check_place(c, p->channels.at[i].tile, "a DMA channel", error);
+  for (size_t i = 0; i < p->cores.n && status == TW_OK; i++) {
+    status = check_place(c, p->cores.at[i].tile, "a core", error);
+    if (status == TW_OK && xd_kind_of(p->cores.at[i].tile) != XD_COMPUTE)
+      status = tw_fail(error, TW_USAGE, "%s has no core to run a program", xd_place_label(p->cores.at[i].tile).text);
+  }
+  return status;
+}
+
+static tw_status check_memory(const xd_config *c, const xd_program *p, xd_place t, tw_error *error) {
+  const bool compute = xd_kind_of(t) == XD_COMPUTE;
+  const int64_t size = xd_kind_of(t) == XD_SHIM ? 0 : compute ? c->l1_bytes : c->l2_bytes;
+  int64_t used = 0;
+  for (size_t i = 0; i < p->buffers.n; i++)
+    if (!p->buffers.at[i].external && xd_same_place(p->buffers.at[i].tile, t)) used += p->buffers.at[i].bytes;
+  if (used && compute && used + c->stack_bytes > size)
+    return tw_fail(error, TW_USAGE, "%s: buffers take %" PRId64 " bytes and the stack %d, but the tile has %" PRId64,
+                   xd_place_label(t).text, used, c->stack_bytes, size);
+  if (used > size)
+    return tw_fail(error, TW_USAGE, "%s: buffers take %" PRId64 " bytes, but the tile has %" PRId64,
+                   xd_place_label(t).text, used, size);
+  return TW_OK;
+}
+
+static tw_status check_locks(const xd_config *c, const xd_program *p, xd_place t, tw_error *error) {
+  int used = 0;
+  for (size_t i = 0; i < p->locks.n; i++) {
+    const xd_lock *l = &p->locks.at[i];
+    if (!xd_same_place(l->tile, t)) continue;
+    used++;
+    if (l->initial < 0 || l->initial > c->array.lock_max)
+      return tw_fail(error, TW_USAGE, "%s: lock %s begins with %d; locks hold 0 to %d", xd_place_label(t).text, l->name,
+                     l->initial, c->array.lock_max);
+  }
+  if (used <= c->array.locks[xd_kind_of(t)]) return TW_OK;
+  return tw_fail(error, TW_USAGE, "%s needs %d locks, but has %d", xd_place_label(t).text, used,
+                 c->array.locks[xd_kind_of(t)]);
+}
+
+static tw_status check_channels(const xd_config *c, const xd_program *p, xd_place t, tw_error *error) {
+  static const char *const name[] = {"S2MM", "MM2S"};
+  for (int direction = XD_S2MM; direction <= XD_MM2S; direction++) {
+    const int limit = (direction == XD_S2MM ? c->array.dma_in : c->array.dma_out)[xd_kind_of(t)];
+    int most = 0;
+    for (size_t i = 0; i < p->channels.n; i++) {
+      const xd_channel *h = &p->channels.at[i];
+      if (xd_same_place(h->tile, t) && (int)h->direction == direction && h->id >= most) most = h->id + 1;
+    }
+    if (most > limit)
+      return tw_fail(error, TW_USAGE, "%s needs %d %s channels, but has %d", xd_place_label(t).text, most,
+                     name[direction], limit);
+  }
+  return TW_OK;
+}
+
+/* ---- descriptors ---- */
+
+/* "descriptor 3 of memory (0,1) MM2S 1" */
+static xd_label label_of(const xd_program *p, const xd_descriptor *d) {
+  xd_label l = xd_channel_label(&p->channels.at[d->channel]), out;
+  snprintf(out.text, sizeof out.text, "descriptor %d of %.40s", d->id, l.text);
+  return out;
+}
+
+static tw_status check_dims(const xd_config *c, const xd_program *p, const xd_descriptor *d, tw_error *error) {
+  const xd_array *a = &c->array;
+  const xd_channel *channel = &p->channels.at[d->channel];
+  const xd_tile_kind kind = xd_kind_of(channel->tile);
+  const int64_t word = a->word_bytes, run = d->pattern.dim[0].size;
+  const int64_t wrap = ((int64_t)1 << a->wrap_bits[kind]) - 1, step = (int64_t)1 << a->step_bits[kind];
+  const int first = run == word && d->pattern.n_dims > 1 ? 1 : 0; /* single words need no dim of their own */
+  if (d->pattern.n_dims - first > a->dims[kind])
+    return tw_fail(error, TW_USAGE, "%s walks %d dimensions; the tile's DMA has %d", label_of(p, d).text,
+                   d->pattern.n_dims - first, a->dims[kind]);
+  if (run % word || (d->pattern.offset % word) || (d->iteration_stride % word))
+    return tw_fail(error, TW_USAGE,
+                   "%s: runs of %" PRId64 " bytes from byte %" PRId64 "; a DMA moves words of %" PRId64,
+                   label_of(p, d).text, run, d->pattern.offset, word);
+  for (int i = first; i < d->pattern.n_dims; i++) {
+    const xd_dim *dim = &d->pattern.dim[i];
+    const int64_t size = i ? dim->size : dim->size / word;
+    if (dim->size < 1)
+      return tw_fail(error, TW_USAGE, "%s: dimension %d has size %" PRId64, label_of(p, d).text, i, dim->size);
+    if (size > wrap && i + 1 < d->pattern.n_dims)
+      return tw_fail(error, TW_USAGE, "%s: dimension %d has %" PRId64 " steps, the field holds %" PRId64,
+                     label_of(p, d).text, i, size, wrap);
+    if (i && dim->size > 1 && (dim->stride % word || dim->stride <= 0 || dim->stride / word > step))
+      return tw_fail(error, TW_USAGE,
+                     "%s: dimension %d has a stride of %" PRId64 " bytes; it must be words of %" PRId64
+                     ", 1 to %" PRId64,
+                     label_of(p, d).text, i, dim->stride, word, step);
+    if ((dim->before || dim->after) && (kind != XD_MEMORY || channel->direction != XD_MM2S))
+      return tw_fail(error, TW_USAGE, "%s pads with zeros; only MM2S channels of memory tiles can",
+                     label_of(p, d).text);
+  }
+  if (d->iterations < 1 || d->iterations > a->iterations || d->iteration_stride / word > step)
+    return tw_fail(error, TW_USAGE,
+                   "%s: %" PRId64 " iterations of %" PRId64 " bytes; fields hold %d and %" PRId64 " words",
+                   label_of(p, d).text, d->iterations, d->iteration_stride, a->iterations, step);
+  return TW_OK;
+}
+
+static tw_status check_range(const xd_program *p, const xd_descriptor *d, tw_error *error) {
+  int64_t first, end;
+  const xd_buffer *b = &p->buffers.at[d->buffer];
+  xd_pattern_span(&d->pattern, &first, &end);
+  const int64_t reach = (d->iterations - 1) * d->iteration_stride;
+  if (reach < 0) first += reach;
+  if (reach > 0) end += reach;
+  if (first >= 0 && end <= b->bytes) return TW_OK;
+  return tw_fail(error, TW_USAGE, "%s reaches bytes %" PRId64 " to %" PRId64 " of %s, which has %" PRId64,
+                 label_of(p, d).text, first, end - 1, b->name, b->bytes);
+}
+
+static tw_status check_descriptor(const xd_config *c, const xd_program *p, const xd_descriptor *d, tw_error *error) {
+  const xd_channel *channel = &p->channels.at[d->channel];
+  const xd_tile_kind kind = xd_kind_of(channel->tile);
+  const xd_buffer *b = &p->buffers.at[d->buffer];
+  if (d->id < 0 || d->id >= c->array.descriptors[kind])
+    return tw_fail(error, TW_USAGE, "%s: the tile has descriptors 0 to %d", label_of(p, d).text,
+                   c->array.descriptors[kind] - 1);
+  const int half = c->array.descriptors[XD_MEMORY] / 2;
+  if (kind == XD_MEMORY && d->id / half != channel->id % 2)
+    return tw_fail(error, TW_USAGE, "%s: even channels reach descriptors 0 to %d, odd ones %d to %d",
+                   label_of(p, d).text, half - 1, half, 2 * half - 1);
+  if (b->external != (kind == XD_SHIM) || (!b->external && !xd_same_place(b->tile, channel->tile)))
+    return tw_fail(error, TW_USAGE, "%s moves %s, which is not in its reach", label_of(p, d).text, b->name);
+  if (d->next >= 0 && p->descriptors.at[d->next].channel != d->channel)
+    return tw_fail(error, TW_USAGE, "%s goes on to one of another channel", label_of(p, d).text);
+  const xd_lock_use use[] = {d->acquire, d->release};
+  for (int i = 0; i < 2; i++)
+    if (use[i].lock >= 0 && !xd_same_place(p->locks.at[use[i].lock].tile, channel->tile))
+      return tw_fail(error, TW_USAGE, "%s uses lock %s of another tile", label_of(p, d).text,
+                     p->locks.at[use[i].lock].name);
+  const tw_status status = check_dims(c, p, d, error);
+  return status == TW_OK ? check_range(p, d, error) : status;
+}
+
+/* Two descriptors of the free-running channels of a tile must not share a number. Those of tasks may: the run sees to it. */
+static tw_status check_numbers(const xd_program *p, tw_error *error) {
+  for (size_t i = 0; i < p->descriptors.n; i++) {
+    const xd_descriptor *a = &p->descriptors.at[i];
+    const xd_channel *ca = &p->channels.at[a->channel];
+    if (ca->start < 0) continue;
+    for (size_t j = 0; j < i; j++) {
+      const xd_descriptor *b = &p->descriptors.at[j];
+      if (a->id == b->id && xd_same_place(ca->tile, p->channels.at[b->channel].tile))
+        return tw_fail(error, TW_USAGE, "%s: the number is used twice", label_of(p, a).text);
+    }
+  }
+  return TW_OK;
+}
+
+/* ---- routes ---- */
+
+static tw_status check_routes(const xd_config *c, const xd_program *p, tw_error *error) {
+  static const char *const name[] = {"north", "south", "east", "west"};
+  const int limit[] = {c->array.north, c->array.south, c->array.side, c->array.side};
+  int used[64 * 66][4] = {{0}};
+  for (size_t i = 0; i < p->steps.n; i++) {
+    const xd_step *s = &p->steps.at[i];
+    const int way = s->to.row > s->from.row ? 0 : s->to.row < s->from.row ? 1 : s->to.column > s->from.column ? 2 : 3;
+    int *n = &used[s->from.column * (c->rows + 2) + s->from.row][way];
+    if (++*n > limit[way])
+      return tw_fail(error, TW_USAGE, "the switch of %s has %d circuits to the %s, but %d links",
+                     xd_place_label(s->from).text, *n, name[way], limit[way]);
+  }
+  return TW_OK;
+}
+
+static tw_status check_ends(const xd_program *p, tw_error *error) {
+  for (size_t c = 0; c < p->channels.n; c++) {
+    int sources = 0, sinks = 0;
+    for (size_t i = 0; i < p->routes.n; i++) {
+      sources += p->routes.at[i].source == (int)c;
+      for (int s = 0; s < p->routes.at[i].n_sinks; s++) sinks += p->routes.at[i].sink[s] == (int)c;
+    }
+    const bool reads = p->channels.at[c].direction == XD_MM2S;
+    if ((reads ? sources : sinks) != 1 || (reads ? sinks : sources))
+      return tw_fail(error, TW_USAGE, "%s is on %d circuits; it must be at the %s of exactly one",
+                     xd_channel_label(&p->channels.at[c]).text, sources + sinks, reads ? "source" : "end");
+  }
+  return TW_OK;
+}
+
+static tw_status check_sequence(const xd_config *c, const xd_program *p, tw_error *error) {
+  for (size_t i = 0; i < p->sequence.n; i++) {
+    const xd_command *k = &p->sequence.at[i];
+    if (k->kind == XD_START && (k->repeat < 1 || k->repeat > c->array.repeats))
+      return tw_fail(error, TW_USAGE, "command %zu of the sequence runs a task %d times; 1 to %d are possible", i,
+                     k->repeat, c->array.repeats);
+    if (k->kind == XD_START && p->descriptors.at[k->descriptor].channel != k->channel)
+      return tw_fail(error, TW_USAGE, "command %zu of the sequence starts a descriptor of another channel", i);
+  }
+  return TW_OK;
+}
+
+tw_status xd_check(const xd_config *c, const xd_program *p, tw_error *error) {
+  tw_status status = check_places(c, p, error);
+  for (int column = 0; column < c->columns && status == TW_OK; column++)
+    for (int row = 0; row < c->rows + 2 && status == TW_OK; row++) {
+      const xd_place t = {column, row};
+      if ((status = check_memory(c, p, t, error)) == TW_OK && (status = check_locks(c, p, t, error)) == TW_OK)
+        status = check_channels(c, p, t, error);
+    }
+  for (size_t i = 0; i < p->descriptors.n && status == TW_OK; i++)
+    status = check_descriptor(c, p, &p->descriptors.at[i], error);
+  if (status == TW_OK) status = check_numbers(p, error);
+  if (status == TW_OK) status = check_sequence(c, p, error);
+  if (status == TW_OK) status = check_ends(p, error);
+  if (status == TW_OK) status = check_routes(c, p, error);
+  if (status == TW_OK) status = xd_check_sharing(p, error);
+  return status == TW_OK ? xd_check_cores(p, error) : status;
+}

@@ -1,0 +1,106 @@
+/* kernel.c - the table of kernels, and those of integers. */
+#include "target/xdna2/array/kernel.h"
+
+#include <string.h>
+
+#include "target/xdna2/array/kernel_bfp.h"
+
+enum { BLOCK = 8 };
+
+static int64_t bytes_a(const xd_call *c) { return (int64_t)c->m * c->k; }
+static int64_t bytes_b(const xd_call *c) { return (int64_t)c->k * c->n; }
+static int64_t elements_c(const xd_call *c) { return (int64_t)c->m * c->n; }
+
+/* ---- int8 x int8 -> int32: C += A B, wrapping ---- */
+
+static int64_t matmul_i8_bytes(const xd_call *c, int argument) {
+  return argument == 0 ? bytes_a(c) : argument == 1 ? bytes_b(c) : 4 * elements_c(c);
+}
+
+/* c += a b for blocks of 8x8, b widened to 16 bits (products then fit a host's 16 x 16 -> 32). */
+static void block_i8(const int8_t *restrict a, const int16_t *restrict b, uint32_t *restrict c) {
+  for (int i = 0; i < BLOCK; i++)
+    for (int k = 0; k < BLOCK; k++) {
+      const int16_t x = a[i * BLOCK + k];
+      for (int j = 0; j < BLOCK; j++) c[i * BLOCK + j] += (uint32_t)(x * b[k * BLOCK + j]);
+    }
+}
+
+static void matmul_i8(const xd_call *c, uint8_t *const arguments[]) {
+  const int8_t *a = (const int8_t *)arguments[0], *b = (const int8_t *)arguments[1];
+  uint32_t *sum = (uint32_t *)(void *)arguments[2];
+  const int m = c->m / BLOCK, k = c->k / BLOCK, n = c->n / BLOCK, area = BLOCK * BLOCK;
+  for (int p = 0; p < k; p++)
+    for (int j = 0; j < n; j++) {
+      int16_t wide[BLOCK * BLOCK];
+      for (int i = 0; i < area; i++) wide[i] = b[(p * n + j) * area + i];
+      for (int i = 0; i < m; i++) block_i8(a + (i * k + p) * area, wide, sum + (i * n + j) * area);
+    }
+}
+
+/* ---- int32 -> int16, int8: as VST.SRS does: shifted right, rounded, saturated ---- */
+
+static int64_t narrow_i16_bytes(const xd_call *c, int argument) { return elements_c(c) * (argument ? 2 : 4); }
+static int64_t narrow_i8_bytes(const xd_call *c, int argument) { return elements_c(c) * (argument ? 1 : 4); }
+
+static int32_t shift_round(int32_t x, int shift, tw_rounding rounding) {
+  if (!shift) return x;
+  const int64_t wide = x, below = ((int64_t)1 << shift) - 1;
+  if (rounding == TW_ROUND_FLOOR) return (int32_t)(wide >> shift);
+  const int64_t half = (int64_t)1 << (shift - 1), rest = wide & below, down = wide >> shift;
+  return (int32_t)(down + (rest > half || (rest == half && (down & 1))));
+}
+
+static int32_t saturate(int32_t x, int32_t least, int32_t most) { return x < least ? least : x > most ? most : x; }
+
+static void narrow_i16(const xd_call *c, uint8_t *const arguments[]) {
+  const int32_t *from = (const int32_t *)(const void *)arguments[0];
+  int16_t *to = (int16_t *)(void *)arguments[1];
+  for (int64_t i = 0; i < elements_c(c); i++)
+    to[i] = (int16_t)saturate(shift_round(from[i], c->shift, c->rounding), INT16_MIN, INT16_MAX);
+}
+
+static void narrow_i8(const xd_call *c, uint8_t *const arguments[]) {
+  const int32_t *from = (const int32_t *)(const void *)arguments[0];
+  int8_t *to = (int8_t *)arguments[1];
+  for (int64_t i = 0; i < elements_c(c); i++)
+    to[i] = (int8_t)saturate(shift_round(from[i], c->shift, c->rounding), INT8_MIN, INT8_MAX);
+}
+
+/* ---- others ---- */
+
+/* Zeros n bytes: m and k are 1. */
+static int64_t zero_bytes(const xd_call *c, int argument) {
+  (void)argument;
+  return c->n;
+}
+static void zero(const xd_call *c, uint8_t *const arguments[]) { memset(arguments[0], 0, (size_t)c->n); }
+
+/* What a step of K costs outside its kernels, where the cost function charges for it. */
+static void step(const xd_call *c, uint8_t *const arguments[]) { (void)c, (void)arguments; }
+
+static const xd_function table[] = {
+    {"zero", 1, {XD_WRITES}, zero_bytes, zero},
+    {"step", 0, {0}, zero_bytes, step},
+    {"matmul_i8", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, matmul_i8_bytes, matmul_i8},
+    {"narrow_i16", 2, {XD_READS, XD_WRITES}, narrow_i16_bytes, narrow_i16},
+    {"narrow_i8", 2, {XD_READS, XD_WRITES}, narrow_i8_bytes, narrow_i8},
+    {"matmul_bf16_bfp16",
+     4,
+     {XD_READS, XD_READS, XD_READS | XD_WRITES, XD_WRITES},
+     xd_matmul_bf16_bytes,
+     xd_matmul_bf16},
+    {"matmul_bfp16", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_matmul_bfp16_bytes, xd_matmul_bfp16},
+    {"matmul_bfp16_staged",
+     4,
+     {XD_READS, XD_READS, XD_READS | XD_WRITES, XD_READS | XD_WRITES},
+     xd_matmul_staged_bytes,
+     xd_matmul_staged},
+    {"round_bfp16", 2, {XD_READS, XD_READS | XD_WRITES}, xd_round_bfp16_bytes, xd_round_bfp16},
+};
+
+const xd_function *xd_function_find(const char *name) {
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    if (!strcmp(table[i].name, name)) return &table[i];
+  return NULL;
+}

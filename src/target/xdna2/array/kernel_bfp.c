@@ -1,0 +1,167 @@
+/* kernel_bfp.c - bf16 and bfp16 to the bit.
+ *
+ * A VMAC multiplies 8x8 by 8x8 blocks of bfp16: eight products of mantissas are added exactly, scaled by both exponents and added to the fp32
+ * accumulator, rounded to nearest even. That sum of eight is exact in hardware is an assumption (no source says how it is rounded); everything
+ * else is the format's definition (format.h). Conversions of C and A round as the core's mode says: to nearest even, or down. */
+#include "target/xdna2/array/kernel_bfp.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 8, ROW = 9, AREA = BLOCK * BLOCK, PACKED = BLOCK * ROW };
+
+/* ---- conversions ---- */
+
+static float bits_to_float(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static uint32_t float_to_bits(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+static uint16_t to_bf16(float x, tw_rounding rounding) {
+  if (rounding == TW_ROUND_EVEN || isnan(x)) return tw_f32_to_bf16(x);
+  const uint32_t bits = float_to_bits(x);
+  const uint16_t towards_zero = (uint16_t)(bits >> 16);
+  return (uint16_t)(towards_zero + (x < 0 && (bits & 0xFFFF) && !isinf(x))); /* down: away from zero if negative */
+}
+
+/* n x 8 numbers, row after row, to n rows of bfp16. */
+static void to_bfp16(const float *x, int rows, tw_rounding rounding, uint8_t *out) {
+  const tw_packing packing = {.format = tw_format_at(TW_FORMAT_BFP16), .rounding = rounding};
+  tw_format_encode(&packing, (size_t)rows, BLOCK, x, BLOCK, out, NULL, NULL);
+}
+
+static void from_bfp16(const uint8_t *x, int rows, float *out) {
+  const tw_packing packing = {.format = tw_format_at(TW_FORMAT_BFP16)};
+  tw_format_decode(&packing, (size_t)rows, BLOCK, x, NULL, out, BLOCK, NULL);
+}
+
+/* ---- the product ---- */
+
+/* acc += A B of one block: a has rows along k, b has columns along k. */
+static void vmac(const uint8_t *restrict a, const uint8_t *restrict b, float *restrict acc) {
+  int16_t bt[BLOCK][BLOCK]; /* [k][column] */
+  int e[BLOCK];
+  for (int j = 0; j < BLOCK; j++) {
+    e[j] = b[j * ROW];
+    for (int k = 0; k < BLOCK; k++) bt[k][j] = (int8_t)b[j * ROW + 1 + k];
+  }
+  for (int i = 0; i < BLOCK; i++) {
+    const uint8_t *row = a + i * ROW;
+    int32_t sum[BLOCK] = {0};
+    for (int k = 0; k < BLOCK; k++) {
+      const int16_t x = (int8_t)row[1 + k];
+      for (int j = 0; j < BLOCK; j++) sum[j] += x * bt[k][j];
+    }
+    for (int j = 0; j < BLOCK; j++) {
+      const int exponent = row[0] + e[j] - 2 * 133;
+      float scaled;
+      if (row[0] == 255 || e[j] == 255)
+        scaled = NAN;
+      else if (exponent >= -126 && exponent <= 104) /* sums have 18 bits: the product is exact */
+        scaled = (float)sum[j] * bits_to_float((uint32_t)(exponent + 127) << 23);
+      else
+        scaled = (float)ldexp(sum[j], exponent);
+      acc[i * BLOCK + j] += scaled;
+    }
+  }
+}
+
+/* acc += the row of blocks of A times the column of blocks of B. */
+static void chain(const uint8_t *a, const uint8_t *b, int depth8, int n8, float *acc) {
+  for (int p = 0; p < depth8; p++) vmac(a + (int64_t)p * PACKED, b + xd_bfp16_b_at(p, n8, depth8), acc);
+}
+
+/* ---- kernels ---- */
+
+static int64_t eighths(const xd_call *c, int argument, int a, int result) {
+  const int64_t m = c->m, k = c->k, n = c->n;
+  return (argument == 0 ? a * m * k : argument == 1 ? 9 * k * n : result * m * n) / 8;
+}
+int64_t xd_matmul_bf16_bytes(const xd_call *c, int argument) {
+  return argument == 3 ? (int64_t)c->m * c->k * 9 / 8 : eighths(c, argument, 16, 16);
+}
+int64_t xd_matmul_bfp16_bytes(const xd_call *c, int argument) { return eighths(c, argument, 9, 9); }
+int64_t xd_matmul_staged_bytes(const xd_call *c, int argument) {
+  const int64_t all = (int64_t)c->rows * c->n;
+  return argument == 3 ? all : argument == 2 ? all * 9 / 8 : eighths(c, argument, 9, 0);
+}
+int64_t xd_round_bfp16_bytes(const xd_call *c, int argument) {
+  return argument ? (int64_t)c->m * c->n * 9 / 8 : (int64_t)c->m * c->n;
+}
+
+static void read_bf16(const uint8_t *from, float *to) {
+  uint16_t codes[AREA];
+  memcpy(codes, from, sizeof codes);
+  for (int i = 0; i < AREA; i++) to[i] = tw_bf16_to_f32(codes[i]);
+}
+
+static void write_bf16(const float *from, tw_rounding rounding, uint8_t *to) {
+  uint16_t codes[AREA];
+  for (int i = 0; i < AREA; i++) codes[i] = to_bf16(from[i], rounding);
+  memcpy(to, codes, sizeof codes);
+}
+
+void xd_matmul_bf16(const xd_call *c, uint8_t *const arguments[]) {
+  const int m8 = c->m / BLOCK, k8 = c->k / BLOCK, n8 = c->n / BLOCK;
+  for (int64_t i = 0; i < (int64_t)m8 * k8; i++) {
+    float block[AREA];
+    read_bf16(arguments[0] + i * AREA * 2, block);
+    to_bfp16(block, BLOCK, c->rounding, arguments[3] + i * PACKED);
+  }
+  for (int i = 0; i < m8; i++)
+    for (int j = 0; j < n8; j++) {
+      uint8_t *result = arguments[2] + ((int64_t)i * n8 + j) * AREA * 2;
+      float acc[AREA];
+      read_bf16(result, acc);
+      chain(arguments[3] + (int64_t)i * k8 * PACKED, arguments[1], k8, j, acc);
+      write_bf16(acc, c->rounding, result);
+    }
+}
+
+void xd_matmul_bfp16(const xd_call *c, uint8_t *const arguments[]) {
+  const int m8 = c->m / BLOCK, k8 = c->k / BLOCK, n8 = c->n / BLOCK;
+  for (int i = 0; i < m8; i++)
+    for (int j = 0; j < n8; j++) {
+      uint8_t *result = arguments[2] + ((int64_t)i * n8 + j) * PACKED;
+      float acc[AREA];
+      from_bfp16(result, BLOCK, acc);
+      chain(arguments[0] + (int64_t)i * k8 * PACKED, arguments[1], k8, j, acc);
+      to_bfp16(acc, BLOCK, c->rounding, result);
+    }
+}
+
+/* Where the bf16 block number `block` of `elements` sums lies. */
+static uint8_t *staged_block(int64_t block, int64_t elements, uint8_t *c, uint8_t *staging) {
+  const int64_t at = block * AREA * 2;
+  return at < elements ? staging + at : c + elements / 8 + (at - elements);
+}
+
+void xd_matmul_staged(const xd_call *c, uint8_t *const arguments[]) {
+  const int m8 = c->m / BLOCK, k8 = c->k / BLOCK, n8 = c->n / BLOCK;
+  const int64_t elements = (int64_t)c->rows * c->n;
+  for (int i = 0; i < m8; i++)
+    for (int j = 0; j < n8; j++) {
+      uint8_t *result = staged_block((int64_t)(c->row / BLOCK + i) * n8 + j, elements, arguments[2], arguments[3]);
+      float acc[AREA];
+      read_bf16(result, acc);
+      chain(arguments[0] + (int64_t)i * k8 * PACKED, arguments[1], k8, j, acc);
+      write_bf16(acc, c->rounding, result);
+    }
+}
+
+/* From the last block on: where a block goes, no earlier one lies any more. */
+void xd_round_bfp16(const xd_call *c, uint8_t *const arguments[]) {
+  const int64_t elements = (int64_t)c->m * c->n;
+  for (int64_t i = elements / AREA - 1; i >= 0; i--) {
+    float block[AREA];
+    read_bf16(staged_block(i, elements, arguments[1], arguments[0]), block);
+    to_bfp16(block, BLOCK, c->rounding, arguments[1] + i * PACKED);
+  }
+}

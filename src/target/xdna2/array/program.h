@@ -1,0 +1,222 @@
+/* program.h - an array program: everything that a configured XDNA2 array is, as data.
+ *
+ * Two layers. The lower one is what the hardware has: buffers, locks, DMA channels with buffer descriptors, routes through
+ * the stream switches, a program of each core, and the runtime sequence by which the host starts tasks of channels. The upper
+ * one is object FIFOs and links, which xd_lower (lower.h) turns into the lower one. A program may use either or both.
+ *
+ * Everything is referred to by its index in the program's lists; -1 is none. Sizes, offsets and strides are bytes. A
+ * program is built by appending (XD_ADD), checked by check.h, run by run.h, drawn by floorplan.h. */
+#ifndef TW_XDNA2_ARRAY_PROGRAM_H
+#define TW_XDNA2_ARRAY_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target/xdna2/config.h"
+#include "tilewright/format.h"
+#include "tilewright/status.h"
+
+#define XD_LIST(type)                                                                                                  \
+  struct {                                                                                                             \
+    size_t n, room;                                                                                                    \
+    type *at;                                                                                                          \
+  }
+
+enum { XD_NAME = 40, XD_DIMS = 4, XD_ARGUMENTS = 6, XD_BROADCAST = 40, XD_LOOPS = 8, XD_PARAMETERS = 8 };
+
+/* A tile: row 0 is the shim, row 1 the memory tile, rows from 2 compute. */
+typedef struct xd_place {
+  int column, row;
+} xd_place;
+static inline xd_tile_kind xd_kind_of(xd_place t) { return t.row == 0 ? XD_SHIM : t.row == 1 ? XD_MEMORY : XD_COMPUTE; }
+static inline bool xd_same_place(xd_place a, xd_place b) { return a.column == b.column && a.row == b.row; }
+
+/* ---- what the hardware has ---- */
+
+/* In a tile's memory; or, `external`, an array in DDR, which shim descriptors address. */
+typedef struct xd_buffer {
+  char name[XD_NAME];
+  xd_place tile; /* of an external one: none */
+  int64_t bytes;
+  bool external;
+} xd_buffer;
+
+/* Counting: acquire waits until value >= n and subtracts n, release adds n. */
+typedef struct xd_lock {
+  char name[XD_NAME];
+  xd_place tile;
+  int initial;
+} xd_lock;
+
+/* One loop of a descriptor's addresses. Before the first and after the last of its steps, `before` and `after` steps of
+ * zeros go into the stream instead (memory tiles, MM2S). */
+typedef struct xd_dim {
+  int64_t size, stride;
+  int before, after;
+} xd_dim;
+
+/* How one transfer walks memory: dim[0] is a run of size bytes (its stride is 1), dim[1] repeats it, and so on outwards. */
+typedef struct xd_pattern {
+  int64_t offset;
+  int n_dims; /* at least 1 */
+  xd_dim dim[XD_DIMS];
+} xd_pattern;
+
+typedef struct xd_lock_use {
+  int lock; /* -1: none */
+  int count;
+} xd_lock_use;
+
+/* A buffer descriptor: acquire, move, release, go on to `next`. */
+typedef struct xd_descriptor {
+  int channel; /* that it belongs to */
+  int id;      /* number in the tile's table; xd_number_descriptors fills in those that are -1 */
+  int buffer;
+  xd_pattern pattern;
+  int64_t iterations,
+      iteration_stride; /* each execution is displaced by one stride more, `iterations` times; 1: never */
+  xd_lock_use acquire, release;
+  int next; /* -1: the task ends here */
+} xd_descriptor;
+
+typedef enum xd_direction { XD_S2MM, XD_MM2S } xd_direction; /* stream to memory, memory to stream */
+
+typedef struct xd_channel {
+  xd_place tile;
+  xd_direction direction;
+  int id;    /* among the tile's channels of that direction */
+  int start; /* descriptor with which it starts by itself; -1: tasks come from the sequence */
+} xd_channel;
+
+/* A circuit through the switches: one MM2S channel to one or more S2MM channels. A step is a link between two
+ * neighbouring tiles that the circuit takes; xd_route fills them in. */
+typedef struct xd_step {
+  xd_place from, to;
+} xd_step;
+
+typedef struct xd_route {
+  int source, n_sinks, sink[XD_BROADCAST];
+  int hops[XD_BROADCAST]; /* links between source and each sink */
+  int first_step, n_steps;
+} xd_route;
+
+/* What a core's program sees of a set of buffers that are used in turn: of a FIFO's end, or a buffer of its own. */
+typedef struct xd_port {
+  char name[XD_NAME];
+  xd_place tile;
+  int first_buffer, n_buffers;  /* consecutive */
+  xd_lock_use acquire, release; /* per object; none: a buffer of the core's own, always held */
+  int fifo;                     /* that it is an end of; -1 */
+  bool is_producer;
+} xd_port;
+
+/* A kernel: a function on buffers in L1. kernel.h has the table. */
+typedef struct xd_function xd_function;
+
+typedef struct xd_call {
+  const xd_function *function;
+  int m, k, n;            /* the sub-problem, in elements */
+  int row, rows;          /* where C is passed whole: its first row in it, and how many C has */
+  tw_rounding rounding;   /* of all conversions */
+  int shift;              /* of narrowing stores */
+  const xd_kernel *micro; /* the micro-kernel that it is made of, for its cost; NULL: none */
+} xd_call;
+
+typedef enum xd_op_kind { XD_LOOP, XD_END, XD_ACQUIRE, XD_RELEASE, XD_CALL } xd_op_kind;
+
+/* One step of a core's program. */
+typedef struct xd_op {
+  xd_op_kind kind;
+  int64_t count; /* LOOP: turns, -1 for ever. ACQUIRE, RELEASE: objects */
+  int parameter; /* LOOP: if not -1, turns are this run-time parameter of the core */
+  int port;      /* ACQUIRE, RELEASE */
+  xd_call call;
+  int n_arguments;
+  struct {
+    int port, element; /* which of the objects held, 0 the oldest */
+    int64_t offset;
+  } argument[XD_ARGUMENTS];
+} xd_op;
+
+typedef struct xd_core {
+  xd_place tile;
+  XD_LIST(xd_op) ops;
+} xd_core;
+
+/* The host's program, in order. START puts a task into a channel's queue; AWAIT goes on when a task of the channel that was
+ * started with a token has ended, and takes the token; SET writes a run-time parameter. */
+typedef enum xd_command_kind { XD_START, XD_AWAIT, XD_SET } xd_command_kind;
+typedef struct xd_command {
+  xd_command_kind kind;
+  int channel, descriptor, repeat; /* START: how often the descriptor (chain) runs */
+  bool token;
+  int core, parameter; /* SET: index of the core */
+  int64_t value;
+} xd_command;
+
+/* ---- object FIFOs ---- */
+
+/* dims: the order in which a memory tile's or core's DMA walks the object (as xd_pattern); n_dims = 0: linear. */
+typedef struct xd_fifo_end {
+  xd_place tile;
+  int depth; /* buffers; at a shim: 0 */
+  int n_dims;
+  xd_dim dim[XD_DIMS];
+} xd_fifo_end;
+
+/* From one producer to one or (broadcast) more consumers. At a core an end is a port; at a memory tile every end is in
+ * a link; at a shim the sequence moves the data. */
+typedef struct xd_fifo {
+  char name[XD_NAME];
+  int64_t bytes; /* of an object */
+  xd_fifo_end producer, consumer[XD_BROADCAST];
+  int n_consumers;
+  int source, sink[XD_BROADCAST]; /* channels, filled in by xd_lower */
+} xd_fifo;
+
+/* Within a memory tile: objects of one side lie in those of the other at these offsets. 1 -> n splits, n -> 1 joins,
+ * 1 -> 1 forwards. The buffers are as large as the side's with one FIFO (of two, the larger), and as many as that end is deep.
+ * A part of it may be a multiple of the other side's object: it then passes as several. */
+typedef struct xd_link {
+  int n_in, in[XD_DIMS * 2], n_out, out[XD_DIMS * 2];
+  int64_t offset[XD_DIMS * 2]; /* of the side with several */
+} xd_link;
+
+typedef struct xd_program {
+  XD_LIST(xd_buffer) buffers;
+  XD_LIST(xd_lock) locks;
+  XD_LIST(xd_descriptor) descriptors;
+  XD_LIST(xd_channel) channels;
+  XD_LIST(xd_route) routes;
+  XD_LIST(xd_step) steps;
+  XD_LIST(xd_port) ports;
+  XD_LIST(xd_core) cores;
+  XD_LIST(xd_command) sequence;
+  XD_LIST(xd_fifo) fifos;
+  XD_LIST(xd_link) links;
+  bool failed; /* memory ran out while appending; what is built is incomplete */
+} xd_program;
+
+void xd_program_free(xd_program *);
+
+/* Appends a copy of *item, returns its index; -1, and program->failed, without memory. */
+#define XD_ADD(program, list, item) xd_append(&(program)->list, sizeof *(program)->list.at, (item), &(program)->failed)
+int xd_append(void *list, size_t size, const void *item, bool *failed);
+
+/* "memory (3,1)", "core (0,2)"; "memory (3,1) S2MM 2" */
+typedef struct xd_label {
+  char text[64];
+} xd_label;
+xd_label xd_place_label(xd_place);
+xd_label xd_channel_label(const xd_channel *);
+
+static inline xd_pattern xd_linear(int64_t offset, int64_t bytes) {
+  return (xd_pattern){.offset = offset, .n_dims = 1, .dim = {{bytes, 1, 0, 0}}};
+}
+/* Bytes in the stream of one execution, zeros included. */
+int64_t xd_pattern_bytes(const xd_pattern *);
+/* First byte and one past the last byte in memory that one execution touches. */
+void xd_pattern_span(const xd_pattern *, int64_t *first, int64_t *end);
+
+#endif

@@ -1,0 +1,150 @@
+/* sim.h - the state of a simulation, for the files of this folder: run.c (host, whole), dma.c (channels, circuits), ddr.c (bandwidth),
+ * core.c, lock.c, queue.c (events), blame.c (who waits for whom). Times are cycles of the core clock. */
+#ifndef TW_XDNA2_ARRAY_SIM_H
+#define TW_XDNA2_ARRAY_SIM_H
+
+#include "target/xdna2/array/kernel.h"
+#include "target/xdna2/array/run.h"
+
+/* ---- events ---- */
+
+typedef enum event_kind { EV_CHANNEL, EV_SEGMENT, EV_SINK, EV_DDR, EV_CORE } event_kind;
+
+typedef struct event {
+  double at;
+  uint64_t order; /* of those at the same time, the first scheduled is the first */
+  event_kind kind;
+  int who;  /* channel, route, core */
+  int what; /* SINK: which; DDR: version */
+} event;
+
+typedef struct event_queue {
+  size_t n, room;
+  event *at; /* a binary heap */
+  uint64_t order;
+  bool failed;
+} event_queue;
+
+void queue_add(event_queue *, double at, event_kind, int who, int what);
+bool queue_take(event_queue *, event *out); /* false: empty */
+
+/* ---- state ---- */
+
+typedef enum channel_phase { IDLE, STARTING, BLOCKED, READY, MOVING, FINISHING } channel_phase;
+
+typedef struct task {
+  int descriptor, repeat;
+  bool token;
+} task;
+
+enum { QUEUE_MAX = 32 };
+
+typedef struct channel_state {
+  channel_phase phase;
+  int route, sink; /* sink: index in the route, -1 for the source */
+  task waiting[QUEUE_MAX], now;
+  int n_waiting, first_waiting;
+  bool running, warm;  /* a task is under way; there was one before */
+  int descriptor;      /* current */
+  int64_t done, bytes; /* of the stream of its execution */
+  double ready_at, begun_at;
+  int64_t tokens; /* of tasks that have ended, not yet taken */
+} channel_state;
+
+typedef struct route_state {
+  bool moving, is_read, is_write; /* DDR at its source, at a sink */
+  int64_t segment;                /* bytes under way */
+  double begin;
+  /* of a DDR flow */
+  double left, rate, factor; /* bytes, bytes a cycle, bytes of DDR for each */
+  bool flowing;
+} route_state;
+
+/* Agents wait for locks: channels first, then cores. */
+typedef struct lock_state {
+  int value;
+  int first_waiting; /* agent, -1 */
+} lock_state;
+
+typedef struct core_state {
+  size_t at; /* next operation */
+  int loops;
+  struct {
+    size_t start;
+    int64_t left;
+  } loop[XD_LOOPS];
+  double ahead; /* cycles spent since the event that runs now */
+  double waits_since;
+  int waits_for_parameter; /* -1: no */
+  bool ended;
+  bool is_set[XD_PARAMETERS];
+  int64_t parameter[XD_PARAMETERS];
+} core_state;
+
+typedef struct port_state {
+  int oldest, held; /* first held buffer (index in the port), how many */
+} port_state;
+
+typedef struct sim {
+  const xd_config *config;
+  const xd_program *program;
+  const xd_run_options *options;
+  xd_run_result *result;
+  tw_error *error;
+  tw_status status; /* of the first failure */
+  double now;
+  event_queue queue;
+  channel_state *channel;
+  route_state *route;
+  lock_state *lock;
+  core_state *core;
+  port_state *port;
+  int64_t *iteration; /* of each descriptor: executions so far */
+  int *holder;        /* of each number in each tile's table: the descriptor written there last, -1 */
+  int *in_use;        /* of each descriptor: tasks under way or waiting that use it */
+  int *next_waiting;  /* of each agent: the next that waits for the same lock */
+  int *wanted;        /* of each agent: what it wants to subtract */
+  int *waits_for;     /* of each agent: the lock, -1 */
+  uint8_t **memory;   /* of each buffer; NULL without data */
+  uint8_t *stream;    /* bytes of one segment */
+  int64_t stream_room;
+  int n_flows, flow[256]; /* routes that move from or to DDR */
+  double flows_at;
+  int ddr_version;
+  size_t command; /* of the sequence: the next */
+} sim;
+
+static inline int agent_of_core(const sim *s, int core) { return (int)s->program->channels.n + core; }
+
+/* Remembers the first failure. */
+#define SIM_FAIL(s, ...)                                                                                               \
+  do {                                                                                                                 \
+    if ((s)->status == TW_OK) (s)->status = tw_fail((s)->error, TW_FAILED, __VA_ARGS__);                               \
+  } while (0)
+
+/* ---- lock.c ---- */
+bool lock_take(sim *, int agent, xd_lock_use); /* false: the agent waits; agent_granted is called when it is served */
+void lock_give(sim *, xd_lock_use);
+
+/* ---- dma.c ---- */
+void channel_begin(sim *, int channel);   /* its next descriptor's lock */
+void channel_granted(sim *, int channel); /* has its lock */
+void channel_start_task(sim *, int channel, const task *);
+void route_segment_end(sim *, int route);
+void route_sink_end(sim *, int route, int sink);
+
+/* ---- ddr.c ---- */
+void ddr_add(sim *, int route); /* the route's segment begins to move */
+void ddr_event(sim *, int version);
+
+/* ---- core.c ---- */
+void core_run(sim *, int core); /* until it waits, calls or ends */
+void core_granted(sim *, int core);
+
+/* ---- run.c ---- */
+void host_run(sim *); /* as far as it gets */
+
+/* ---- blame.c ---- */
+void blame(sim *); /* fails with who waits for what */
+
+#endif
