@@ -162,6 +162,34 @@ static void avx512_gives_the_bits_of_the_reference(void **state) {
   check_isa("avx512");
 }
 
+static void errors_are_summed_to_the_same_bits(void **state) {
+  (void)state;
+  enum { VALUES = 4096 };
+  static const char *const isas[] = {"avx2", "avx512"};
+  float *x = (float *)(void *)place(in, VALUES * 4, true), *y = (float *)(void *)place(in_codes, VALUES * 4, true);
+  float *limit = (float *)(void *)place(in_scales, VALUES * 4, true);
+  float *error = (float *)(void *)place(out_codes, VALUES * 4, true);
+  float *error_too = (float *)(void *)place(out_scales, VALUES * 4, true);
+  tw_random random;
+  tw_random_seed(&random, 43);
+  for (int kind = 0; kind < KINDS; kind++) {
+    fill(&random, x, VALUES, kind);
+    fill(&random, limit, VALUES, kind);
+    for (size_t i = 0; i < VALUES; i++) y[i] = i % 3 ? x[i] : x[i] * 0.75f;
+    for (size_t i = 0; i < sizeof isas / sizeof *isas; i++) {
+      const format_kernels *k = kernels_under_test(isas[i]);
+      format_errors sums = {0}, sums_too = {0};
+      if (!k) continue;
+      for (int times = 0; times < 2; times++) {
+        format_reference.compare(x, y, limit, VALUES, error, &sums);
+        k->compare(x, y, limit, VALUES, error_too, &sums_too);
+      }
+      assert_memory_equal(&sums, &sums_too, sizeof sums);
+      assert_memory_equal(error, error_too, VALUES * sizeof *error);
+    }
+  }
+}
+
 static void every_tail_and_every_alignment(void **state) {
   (void)state;
   static const char *const isas[] = {"avx2", "avx512"};
@@ -227,6 +255,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(avx2_gives_the_bits_of_the_reference),
       cmocka_unit_test(avx512_gives_the_bits_of_the_reference),
+      cmocka_unit_test(errors_are_summed_to_the_same_bits),
       cmocka_unit_test(every_tail_and_every_alignment),
       cmocka_unit_test(large_outputs_and_strides_give_the_same),
       cmocka_unit_test(the_environment_chooses_the_instruction_set),

@@ -29,6 +29,16 @@ typedef struct format_job {
 typedef void format_encoder(const format_job *, const float *x, size_t n, uint8_t *codes, uint8_t *scales);
 typedef void format_decoder(const format_job *, const uint8_t *codes, const uint8_t *scales, size_t n, float *x);
 
+/* What was lost between values x and y: by index modulo COMPARE_LANES, so that sums do not depend on the instruction
+ * set. Counts are negative. */
+enum { COMPARE_LANES = 16 };
+typedef struct format_errors {
+  double error2[COMPARE_LANES], value2[COMPARE_LANES];      /* sums of squares of x - y, and of x */
+  float max_error[COMPARE_LANES], max_value[COMPARE_LANES]; /* largest magnitudes */
+  int32_t clipped[COMPARE_LANES];                           /* limit < |x|, and |y| < |x| */
+  int32_t exact[COMPARE_LANES], faults[COMPARE_LANES]; /* x == y; x or y is not finite, which counts nowhere else */
+} format_errors;
+
 typedef struct format_kernels {
   const char *isa;
   struct {
@@ -39,6 +49,9 @@ typedef struct format_kernels {
   /* memcpy of a large output's part around the caches; fence before anyone else reads it */
   void (*stream)(void *to, const void *from, size_t bytes);
   void (*fence)(void);
+  /* Adds n values, a multiple of COMPARE_LANES, to *sums; error[i] = |x[i] - y[i]|, 0 for faults. limit: for each value.
+   * The difference is rounded to f32. */
+  void (*compare)(const float *x, const float *y, const float *limit, size_t n, float *error, format_errors *sums);
 } format_kernels;
 
 extern const format_kernels format_reference; /* table.c */
@@ -54,6 +67,10 @@ tw_status format_encode_with(const format_kernels *, const tw_packing *, size_t 
 tw_status format_decode_with(const format_kernels *, const tw_packing *, size_t rows, size_t columns, const void *codes,
                              const void *scales, float *x, size_t stride, tw_error *);
 
+/* packing.c: tw_format_scale with what tw_format_sizes says, row and column in range. */
+float format_scale_at(const tw_packing *, const tw_packed_size *, const void *codes, const void *scales, size_t row,
+                      size_t column);
+
 /* table.c */
 format_job format_job_of(const tw_packing *);
 /* scale = magnitude / largest code, inverse = 1 / scale in f32; both 0 where the inverse would overflow (magnitude
@@ -66,6 +83,7 @@ format_encoder f32_encode, f16_encode, bf16_encode, e4m3_encode, e5m2_encode, mx
 format_decoder f32_decode, f16_decode, bf16_decode, e4m3_decode, e5m2_decode, mx_decode, bfp16_decode, i8_decode,
     i4_decode, i2s_decode, tq1_decode, tq2_decode, tl1_decode, tl2_decode;
 uint32_t magnitude_bits(const float *x, size_t n);
+void compare_reference(const float *x, const float *y, const float *limit, size_t n, float *error, format_errors *);
 
 static inline uint32_t bits_of(float x) {
   uint32_t bits;

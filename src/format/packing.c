@@ -80,18 +80,23 @@ static float scale_inside(const tw_format *f, const uint8_t *block) {
   return tw_f16_to_f32(load_u16(block + f->block_bytes - 2)); /* tq1_0, tq2_0 */
 }
 
+float format_scale_at(const tw_packing *p, const tw_packed_size *size, const void *codes, const void *scales,
+                      size_t row, size_t column) {
+  const uint8_t *row_of_scales = (const uint8_t *)scales + row * size->row_scales;
+  switch (p->format->scale) {
+  case TW_SCALE_E8M0: return tw_e8m0_to_f32(row_of_scales[column / p->format->block]);
+  case TW_SCALE_F32: return load_f32(row_of_scales + 4 * (p->group > 0 ? column / (size_t)p->group : 0));
+  case TW_SCALE_INSIDE:
+    return scale_inside(p->format, (const uint8_t *)codes + row * size->row_codes +
+                                       column / p->format->block * p->format->block_bytes);
+  default: return 1;
+  }
+}
+
 float tw_format_scale(const tw_packing *p, size_t rows, size_t columns, const void *codes, const void *scales,
                       size_t row, size_t column) {
   tw_packed_size size;
   if (tw_format_sizes(p, rows, columns, &size, NULL) != TW_OK || row >= rows || column >= columns)
     return float_of(F32_NAN);
-  const uint8_t *row_of_scales = (const uint8_t *)scales + row * size.row_scales;
-  switch (p->format->scale) {
-  case TW_SCALE_E8M0: return tw_e8m0_to_f32(row_of_scales[column / p->format->block]);
-  case TW_SCALE_F32: return load_f32(row_of_scales + 4 * (p->group > 0 ? column / (size_t)p->group : 0));
-  case TW_SCALE_INSIDE:
-    return scale_inside(p->format, (const uint8_t *)codes + row * size.row_codes +
-                                       column / p->format->block * p->format->block_bytes);
-  default: return 1;
-  }
+  return format_scale_at(p, &size, codes, scales, row, column);
 }

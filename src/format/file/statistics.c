@@ -1,29 +1,20 @@
-/* statistics.c - see statistics.h. Sums are in double. */
+/* statistics.c - see statistics.h. Values go through in chunks, each with the limit that its scale sets; sums are in
+ * double. */
 #include "format/file/statistics.h"
 
 #include <math.h>
 #include <string.h>
 
-static void add_value(statistics *s, float x, float y, float limit) {
-  if (!isfinite(x) || !isfinite(y)) {
-    s->non_finite++;
-    return;
-  }
-  double error = fabs((double)x - (double)y), value = fabs((double)x);
-  s->sum_error2 += error * error;
-  s->sum_value2 += value * value;
-  if (value > s->max_value) s->max_value = value;
-  if (error > s->max_error) s->max_error = error;
-  if (value > (double)limit && fabsf(y) < fabsf(x)) s->clipped++;
-  if (error == 0) {
-    s->exact++;
-    return;
-  }
-  float rounded = (float)error;
-  uint32_t bits;
-  memcpy(&bits, &rounded, sizeof bits);
-  s->bin[bits >> 23 & 255]++;
-}
+#include "format/internal.h"
+
+enum { CHUNK = 2048, TABLES = 4 }; /* values: 3 arrays of them fit a first-level cache */
+
+typedef struct counting {
+  const format_kernels *kernels;
+  format_errors sums;
+  uint32_t bin[TABLES][ERROR_BINS]; /* neighbours count in different tables: they often fall into the same bin */
+  float limit[CHUNK], error[CHUNK];
+} counting;
 
 /* Values of a row, from `column` on, that share a scale. */
 static size_t run_length(const tw_packing *p, size_t columns, size_t column) {
@@ -41,17 +32,71 @@ static double scale_error(const tw_format *f) {
   return f->type == TW_TERNARY && f->scale == TW_SCALE_INSIDE ? 0x1p-10 /* f16 */ : 0x1p-20;
 }
 
+static void fill_limits(const tw_packing *p, const tw_packed_size *size, size_t row, size_t columns, size_t from,
+                        size_t n, const void *codes, const void *scales, float limit[CHUNK]) {
+  const double largest = p->format->max * (1 + scale_error(p->format));
+  for (size_t c = 0, run; c < n; c += run) {
+    run = run_length(p, columns, from + c);
+    if (run > n - c) run = n - c;
+    const float most = (float)(largest * (double)format_scale_at(p, size, codes, scales, row, from + c));
+    for (size_t i = c; i < c + run; i++) limit[i] = most;
+  }
+}
+
+static void drain(counting *c, statistics *s) {
+  for (int lane = 0; lane < COMPARE_LANES; lane++) {
+    s->clipped += (uint64_t)-c->sums.clipped[lane];
+    s->exact += (uint64_t)-c->sums.exact[lane];
+    s->non_finite += (uint64_t)-c->sums.faults[lane];
+    c->sums.clipped[lane] = c->sums.exact[lane] = c->sums.faults[lane] = 0;
+  }
+}
+
+static void add_chunk(counting *c, const float *x, const float *y, size_t n, statistics *s) {
+  const size_t whole = n / COMPARE_LANES * COMPARE_LANES, rest = n - whole;
+  c->kernels->compare(x, y, c->limit, whole, c->error, &c->sums);
+  drain(c, s);
+  if (rest) { /* filled up with zeros, which come back as they are */
+    float x_rest[COMPARE_LANES] = {0}, y_rest[COMPARE_LANES] = {0}, limits[COMPARE_LANES] = {0}, errors[COMPARE_LANES];
+    memcpy(x_rest, x + whole, rest * sizeof *x);
+    memcpy(y_rest, y + whole, rest * sizeof *y);
+    memcpy(limits, c->limit + whole, rest * sizeof *limits);
+    c->kernels->compare(x_rest, y_rest, limits, COMPARE_LANES, errors, &c->sums);
+    memcpy(c->error + whole, errors, rest * sizeof *errors);
+    drain(c, s);
+    s->exact -= COMPARE_LANES - rest;
+  }
+  for (size_t i = 0; i < n; i++) c->bin[i % TABLES][bits_of(c->error[i]) >> 23]++;
+}
+
+static void finish(const counting *c, uint64_t not_binned, statistics *s) {
+  for (int bin = 0; bin < ERROR_BINS; bin++) {
+    for (int t = 0; t < TABLES; t++) s->bin[bin] += c->bin[t][bin];
+  }
+  s->bin[0] -= not_binned; /* errors of 0 have the bits of 0 */
+  for (int lane = 0; lane < COMPARE_LANES; lane++) {
+    s->sum_error2 += c->sums.error2[lane];
+    s->sum_value2 += c->sums.value2[lane];
+    s->max_error = fmax(s->max_error, (double)c->sums.max_error[lane]);
+    s->max_value = fmax(s->max_value, (double)c->sums.max_value[lane]);
+  }
+}
+
 void statistics_add(statistics *s, const tw_packing *p, size_t rows, size_t columns, const float *x, const float *y,
                     const void *codes, const void *scales) {
+  counting c = {.kernels = format_kernels_chosen()};
+  const uint64_t exact = s->exact, non_finite = s->non_finite;
+  tw_packed_size size;
+  if (tw_format_sizes(p, rows, columns, &size, NULL) != TW_OK) return; /* nothing can have been encoded */
   s->values += (uint64_t)rows * columns;
   for (size_t r = 0; r < rows; r++) {
-    for (size_t c = 0, run; c < columns; c += run) {
-      run = run_length(p, columns, c);
-      double limit = p->format->max * (double)tw_format_scale(p, rows, columns, codes, scales, r, c);
-      limit *= 1 + scale_error(p->format);
-      for (size_t i = 0; i < run; i++) add_value(s, x[r * columns + c + i], y[r * columns + c + i], (float)limit);
+    for (size_t from = 0, n; from < columns; from += n) {
+      n = columns - from < CHUNK ? columns - from : CHUNK;
+      fill_limits(p, &size, r, columns, from, n, codes, scales, c.limit);
+      add_chunk(&c, x + r * columns + from, y + r * columns + from, n, s);
     }
   }
+  finish(&c, s->exact - exact + s->non_finite - non_finite, s);
 }
 
 double statistics_rms(const statistics *s) {

@@ -8,6 +8,10 @@
 #include "format/vector/stream.h"
 #include "format/vector/ternary.h"
 
+#define COMPARE vector_compare
+#define COMPARE_WIDTH 8
+#include "format/compare.h"
+
 #include "format/vector/table.h"
 
 const format_kernels format_avx2 = VECTOR_KERNELS("avx2");

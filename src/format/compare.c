@@ -1,0 +1,9 @@
+/* compare.c - see compare.h. */
+#define COMPARE compare_vectors
+#define COMPARE_WIDTH 4
+#include "format/compare.h"
+
+void compare_reference(const float *x, const float *y, const float *limit, size_t n, float *error,
+                       format_errors *sums) {
+  compare_vectors(x, y, limit, n, error, sums);
+}
