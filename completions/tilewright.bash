@@ -7,9 +7,14 @@ _tilewright() {
     -t | --target) words=$(tilewright targets 2>/dev/null | awk '/^[^ ]/ {print $1}') ;;
     -o | --out) COMPREPLY=($(compgen -d -- "$current")); return ;;
     -s | --schedule | --trace | --from) COMPREPLY=($(compgen -f -- "$current")); return ;;
+    --to) words="f32 f16 bf16 e4m3 e5m2 mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 mxint8 bfp16 i8 i4 i2_s tq1_0 tq2_0 tl1 tl2" ;;
+    --scale-rule) words="floor even up ceil absmax absmean" ;;
+    --group) words="row tensor" ;;
+    --rounding) words="even floor" ;;
+    --overflow) words="saturate special" ;;
     *)
       if [ "$COMP_CWORD" = 1 ]; then
-        words="targets ops tune run emit bench model report wisdom --help --version"
+        words="targets ops tune run emit bench model report quantize wisdom --help --version"
       elif [ "${current#-}" != "$current" ]; then
         words=$(tilewright "$command" --help 2>/dev/null | grep -o -- '--[a-z-]*')
       elif [ "$command" = wisdom ] && [ "$COMP_CWORD" = 2 ]; then
@@ -18,6 +23,10 @@ _tilewright() {
         words=$(tilewright targets 2>/dev/null | awk '/^[^ ]/ {print $1}')
       elif [ "$command" = report ]; then
         COMPREPLY=($(compgen -d -- "$current"))
+        return
+      elif [ "$command" = quantize ]; then
+        compopt -o filenames
+        COMPREPLY=($(compgen -d -- "$current") $(compgen -f -X '!*.npy' -- "$current") $(compgen -f -X '!*.safetensors' -- "$current"))
         return
       else
         words=$(tilewright ops 2>/dev/null | awk '{print $1}')

@@ -16,7 +16,7 @@ function __tilewright_words
         end
     end
 end
-set -l commands targets ops tune run emit bench model report wisdom
+set -l commands targets ops tune run emit bench model report quantize wisdom
 complete -c tilewright -f -n "not __fish_seen_subcommand_from $commands" -a "$commands --help --version"
 complete -c tilewright -f -n "__fish_seen_subcommand_from tune emit bench model" -a "(__tilewright_words)"
 complete -c tilewright -n "__fish_seen_subcommand_from run" -a "(__tilewright_words)"
@@ -28,3 +28,9 @@ complete -c tilewright -r -s o -l out
 complete -c tilewright -r -s s -l schedule
 complete -c tilewright -r -l trace
 complete -c tilewright -r -l from
+complete -c tilewright -n "__fish_seen_subcommand_from quantize" -F
+complete -c tilewright -x -l to -a "f32 f16 bf16 e4m3 e5m2 mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 mxint8 bfp16 i8 i4 i2_s tq1_0 tq2_0 tl1 tl2"
+complete -c tilewright -x -l scale-rule -a "floor even up ceil absmax absmean"
+complete -c tilewright -x -l group -a "row tensor"
+complete -c tilewright -x -l rounding -a "even floor"
+complete -c tilewright -x -l overflow -a "saturate special"

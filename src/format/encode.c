@@ -10,8 +10,9 @@ enum {
   MOST_BLOCK = 256,        /* of all formats */
   MOST_BYTES = 4,          /* a value becomes, in all formats */
   STREAM_BYTES = 16 << 20, /* outputs from here on go around the caches, which they would only flush */
-  ENCODE_PART = 6144,      /* values; its codes stay in the first-level cache. A multiple of every block */
-  DECODE_PART = 1536,
+  PART = 512,              /* values worked on between two streams: reading and writing memory should overlap */
+  GROUPS = 16,             /* that vector/integer.h takes at once, at most */
+  MOST_PART = 6144,        /* where one group is larger; beyond this nothing is streamed */
 };
 
 typedef struct matrix {
@@ -80,9 +81,12 @@ static void find_scale(matrix *m, const float *x, size_t rows, uint8_t *scales) 
   store_f32(scales, m->job.scale);
 }
 
-/* Values in a part: whole groups, at most `most`; 0 if a group is larger. */
-static size_t part_of(const matrix *m, size_t most) {
-  return m->job.group == 0 ? most : most / m->job.group * m->job.group;
+/* Values in a part: whole blocks, or as many groups as the vectors take at once; 0 if a group is too large. */
+static size_t part_of(const matrix *m) {
+  const size_t group = m->job.group, block = m->packing->format->block;
+  if (group == 0) return PART / block * block;
+  if (group * GROUPS <= PART) return PART / group * group;
+  return group * GROUPS <= MOST_PART ? group * GROUPS : group <= MOST_PART ? group : 0;
 }
 
 /* Bytes of scales that n values have in the plane. */
@@ -95,13 +99,13 @@ static size_t scale_bytes(const matrix *m, size_t n) {
 static void encode_values(const matrix *m, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
   const tw_format *f = m->packing->format;
   format_encoder *encode = m->kernels->format[f->id].encode;
-  size_t part = part_of(m, ENCODE_PART), length;
+  size_t part = part_of(m), length;
   if (m->size.codes < STREAM_BYTES || part == 0) {
     encode(&m->job, x, n, codes, scales);
     return;
   }
   for (; n; x += length, n -= length) {
-    uint8_t buffer[ENCODE_PART * MOST_BYTES];
+    uint8_t buffer[MOST_PART * MOST_BYTES];
     length = n < part ? n : part;
     size_t bytes = (length + f->block - 1) / f->block * f->block_bytes;
     encode(&m->job, x, length, buffer, scales);
@@ -154,13 +158,13 @@ tw_status tw_format_encode(const tw_packing *p, size_t rows, size_t columns, con
 static void decode_values(const matrix *m, const uint8_t *codes, const uint8_t *scales, size_t n, float *x) {
   const tw_format *f = m->packing->format;
   format_decoder *decode = m->kernels->format[f->id].decode;
-  size_t part = part_of(m, DECODE_PART), length;
+  size_t part = part_of(m), length;
   if (m->rows * m->columns * sizeof *x < STREAM_BYTES || part == 0) {
     decode(&m->job, codes, scales, n, x);
     return;
   }
   for (; n; x += length, n -= length) {
-    _Alignas(64) float buffer[DECODE_PART];
+    _Alignas(64) float buffer[MOST_PART];
     length = n < part ? n : part;
     decode(&m->job, codes, scales, length, buffer);
     m->kernels->stream(x, buffer, length * sizeof *x);

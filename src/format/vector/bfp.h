@@ -26,7 +26,7 @@ LANES vf unless_zero(vf product, vf x) {
 }
 
 LANES void bfp_batch(bool floors, const format_job *job, const float *x, uint8_t *codes) {
-  uint8_t exponent[VW], mantissas[BFP_BATCH];
+  uint8_t exponent[VW];
   float first[VW], second[VW];
   unsigned faulty = bfp_exponents(x, exponent, first, second);
   for (size_t v = 0; v < BFP_VECTORS; v += 4) {
@@ -37,11 +37,8 @@ LANES void bfp_batch(bool floors, const format_job *job, const float *x, uint8_t
       if (floors) steps = f_floor(unless_zero(steps, f_load(x + u * VW)));
       m[u - v] = v_rounded(f_min(steps, f_set(127)));
     }
-    b_store(mantissas + v * VW, b_of(m));
-  }
-  for (size_t b = 0; b < VW; b++) {
-    codes[b * BFP_BYTES] = exponent[b];
-    memcpy(codes + b * BFP_BYTES + 1, mantissas + b * 8, 8);
+    const size_t block = v * VW / 8;
+    b_store_after_bytes(codes + block * BFP_BYTES, exponent + block, b_of(m));
   }
   for (; faulty; faulty &= faulty - 1) {
     size_t b = (size_t)__builtin_ctz(faulty);

@@ -104,6 +104,14 @@ LANES void b_store_6bit(uint8_t *p, vb a) {
   _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(packed));
   _mm_storel_epi64((__m128i *)(p + 16), _mm256_extracti128_si256(packed, 1));
 }
+LANES void b_store_after_bytes(uint8_t *p, const uint8_t *first, vb a) {
+  __m128i low = _mm256_castsi256_si128(a), high = _mm256_extracti128_si256(a, 1);
+  for (int i = 0; i < 4; i++) p[9 * i] = first[i];
+  _mm_storel_epi64((__m128i *)(p + 1), low);
+  _mm_storel_epi64((__m128i *)(p + 10), _mm_unpackhi_epi64(low, low));
+  _mm_storel_epi64((__m128i *)(p + 19), high);
+  _mm_storel_epi64((__m128i *)(p + 28), _mm_unpackhi_epi64(high, high));
+}
 LANES vi v_load_nibbles(const uint8_t *p) {
   int four;
   __builtin_memcpy(&four, p, sizeof four);

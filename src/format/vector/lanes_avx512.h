@@ -105,6 +105,17 @@ LANES void b_store_6bit(uint8_t *p, vb a) {
   _mm256_storeu_si256((__m256i *)p, _mm512_castsi512_si256(packed));
   _mm_storeu_si128((__m128i *)(p + 32), _mm512_extracti32x4_epi32(packed, 2));
 }
+/* Of 4 VW bytes every 8 behind a byte of their own, first[0], first[1], ...: 9/2 VW bytes. */
+LANES void b_store_after_bytes(uint8_t *p, const uint8_t *first, vb a) {
+  const __m512i order = /* 64 + i is first[i] */
+      _mm512_set_epi8(71, 55, 54, 53, 52, 51, 50, 49, 48, 70, 47, 46, 45, 44, 43, 42, 41, 40, 69, 39, 38, 37, 36, 35,
+                      34, 33, 32, 68, 31, 30, 29, 28, 27, 26, 25, 24, 67, 23, 22, 21, 20, 19, 18, 17, 16, 66, 15, 14,
+                      13, 12, 11, 10, 9, 8, 65, 7, 6, 5, 4, 3, 2, 1, 0, 64);
+  __m512i bytes = _mm512_castsi128_si512(_mm_loadl_epi64((const __m128i *)first));
+  _mm512_storeu_si512(p, _mm512_permutex2var_epi8(a, order, bytes));
+  __m128i last = _mm512_extracti32x4_epi32(a, 3);
+  _mm_storel_epi64((__m128i *)(p + 64), _mm_unpackhi_epi64(last, last));
+}
 /* VW codes of 4 or 6 bits; reads just their bytes. */
 LANES vi v_load_nibbles(const uint8_t *p) {
   __m512i bytes = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)p)); /* both of a pair's lanes see its byte */
