@@ -129,6 +129,7 @@ static const char *const shapes[] = {
     "n=1 h=12 w=300 c=5 k=6 r=2 s=5 pool=2",
     "n=1 h=6 w=6 c=16 k=16 r=3 s=3 pad=5 stride=5",
     "n=1 h=3 w=3 c=16 k=16 r=1 s=1 pad=2",
+    "n=1 h=17000 w=2 c=1 k=1 r=2 s=2", /* more tiles than the scratchpad has rows */
     "n=1 h=8 w=8 c=16 k=16 r=3 s=1 pad=1 stride=3 pool=1 pool_stride=2",
 };
 
@@ -250,10 +251,26 @@ static void illegal_steps_are_refused_with_the_reason(void **state) {
   refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3", "pipeline loads=4\npack s=3", "8 pairs");
   refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3 layout=krsc", "pipeline\npack s=3", "layout=rsck only");
   refused("n=1 h=30 w=30 c=64 k=64 r=3 s=3 bias=row", "overwrite", "bias");
+  refused("n=1 h=600 w=600 c=1 k=16 r=3 s=3", "hold a=whole", "22724 tiles of pixels do not fit");
   refused("n=1 h=90 w=90 c=256 k=256 r=3 s=3", "hold b=whole", "KiB of scratchpad");
   refused("n=1 h=30 w=30 c=64 k=64 r=3 s=3 pool=4", "", "pool=2 or pool=3");
   refused("n=1 h=30 w=30 c=64 k=64 r=3 s=3 pool=3 pool_pad=1", "", "relu=1");
   refused("n=1 h=114 w=114 c=16 k=16 r=3 s=3 pool=3 pool_stride=2", "tile p=4 q=55", "one bank");
+}
+
+static void the_hardware_loop_refuses_what_it_cannot_do(void **state) {
+  (void)state;
+  static const char loop[] = "hardware_loop p=4 q=4 k=16 c=16 r=1";
+  refused("n=1 h=9 w=9 c=16 k=16 r=1 s=1", loop, "one row of pixels");
+  refused("n=1 h=9 w=8 c=16 k=16 r=3 s=3", loop, "one size for both sides: h=9 w=8");
+  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=1", loop, "r=3 s=1 must be equal");
+  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 layout=krsc", loop, "layout=rsck only");
+  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 pad=3", loop, "pad=3 below the kernel's r=3");
+  refused("n=1 h=65536 w=65536 c=1 k=1 r=3 s=3", loop, "counts to 65535");
+  refused("n=4 h=30 w=30 c=64 k=64 r=3 s=3", "hardware_loop p=28 q=28 k=16", "half of the scratchpad");
+  refused("n=4 h=16 w=16 c=64 k=64 r=3 s=3", "hardware_loop n=3 p=14 q=14 k=16", "half of the scratchpad");
+  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "hardware_loop fast", "malformed");
+  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "tile n=1", "malformed");
 }
 
 static void capacity_is_never_exceeded(void **state) {
@@ -306,6 +323,7 @@ int main(void) {
       cmocka_unit_test(whatever_the_menu_offers_is_legal_and_right),
       cmocka_unit_test(the_published_shapes_fit_the_goal_by_the_model),
       cmocka_unit_test(illegal_steps_are_refused_with_the_reason),
+      cmocka_unit_test(the_hardware_loop_refuses_what_it_cannot_do),
       cmocka_unit_test(capacity_is_never_exceeded),
       cmocka_unit_test(no_prediction_is_below_the_bound),
   };

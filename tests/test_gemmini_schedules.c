@@ -157,6 +157,23 @@ static void the_pipeline_of_conv2d_is_right(void **state) {
         "pipeline p=4 q=28 k=16 c=16 r=3 loads=8 stores=8");
 }
 
+/* Tiles of several images, of parts of an image, of parts of the kernel and of channels; paddings, strides, pooling. */
+static void the_hardware_loop_of_conv2d_is_right(void **state) {
+  (void)state;
+  const tw_target *target = find("gemmini-16x16-int8");
+  static const struct {
+    const char *shape, *steps;
+  } cases[] = {
+      {"conv2d n=3 h=9 w=9 c=40 k=70 r=3 s=3 pad=1 bias=row relu=1 scale=0.1",
+       "hardware_loop n=2 p=9 q=9 k=32 c=32 r=3"},
+      {"conv2d n=2 h=20 w=20 c=16 k=48 r=3 s=3", "tile p=5\nhardware_loop q=16 k=48 c=16 r=2"},
+      {"conv2d n=1 h=30 w=30 c=3 k=20 r=7 s=7 stride=2 pad=3 relu=1 pool=3 pool_stride=2 pool_pad=1",
+       "hardware_loop p=4 q=4 k=16 c=3 r=7"},
+      {"conv2d n=1 h=16 w=16 c=32 k=32 r=1 s=1 stride=2", "hardware_loop p=4 q=8 k=32 c=32 r=1"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) after(target, cases[i].shape, cases[i].steps);
+}
+
 /* Every op that has schedules is described to an agent in its own words. */
 static void prompts_are_of_the_op(void **state) {
   (void)state;
@@ -189,6 +206,7 @@ int main(void) {
       cmocka_unit_test(walks_along_the_menu_are_right_on_int8),
       cmocka_unit_test(walks_along_the_menu_are_right_on_fp32),
       cmocka_unit_test(the_pipeline_of_conv2d_is_right),
+      cmocka_unit_test(the_hardware_loop_of_conv2d_is_right),
       cmocka_unit_test(walks_along_the_menu_of_conv2d_are_right),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,7 +67,11 @@ typedef struct gm_conv_plan {
   char loops[5];      /* order of the blocks of weights of a step, outermost first: a permutation of "rsck" */
   int unroll;         /* pairs of one row of pixels (1) or of a whole run (2) are straight code */
   bool hoist_configs; /* configuration once, not for every tile */
+  bool hardware_loop; /* the hardware loop does everything below the tile loops (hardware.h) */
+  int tile_n;         /* images of its tiles; 1 without it */
 } gm_conv_plan;
+
+bool gm_conv_plan_same(const gm_conv_plan *, const gm_conv_plan *);
 
 typedef struct gm_conv_layout {
   int tiles_y, tiles_x, tiles_k, chunks_r, chunks_c; /* tiles_y and tiles_x of each of the n images */

@@ -23,7 +23,9 @@ static void comment(gm_conv_emitter *e, const tw_problem *problem, const tw_sche
   tw_text_add(t, "/* %s on %s, from the schedule\n", text, e->config->name);
   if (schedule->n == 0) tw_text_add(t, " *     (empty: the plain kernel)\n");
   for (size_t i = 0; i < schedule->n; i++) tw_text_add(t, " *     %s\n", schedule->step[i]);
-  tw_text_add(t, " * %s.\n", gm_conv_print(e->config, e->plan, text, sizeof text));
+  const char *end = e->plan->hardware_loop ? ". */" : ".";
+  tw_text_add(t, " * %s%s\n", gm_conv_print(e->config, e->plan, text, sizeof text), end);
+  if (e->plan->hardware_loop) return;
   tw_text_add(
       t,
       " * A, pixels of the input: %d slot%s of %d x %d pixels x %d blocks from row %d (bank %d); a pixel is a row for "
@@ -38,6 +40,7 @@ static void comment(gm_conv_emitter *e, const tw_problem *problem, const tw_sche
 }
 
 static void constants(gm_conv_emitter *e) {
+  if (e->plan->hardware_loop) return;
   const int d = e->config->dim;
   tw_text *t = &e->out.text;
   tw_text_add(
@@ -330,7 +333,7 @@ static void tile_loops(gm_conv_emitter *e, bool pixels, void (*body)(gm_conv_emi
 
 static void inner_loops(gm_conv_emitter *e) { tile_loops(e, !e->plan->pixels_outer, tile); }
 
-static void body(gm_conv_emitter *e) {
+static void software_pipeline(gm_conv_emitter *e) {
   const gm_conv_plan *p = e->plan;
   config_loads_and_stores(e);
   gm_write(&e->out, "/* what is still to be moved: where from, where to, how much */");
@@ -352,8 +355,6 @@ static void body(gm_conv_emitter *e) {
   }
   tile_loops(e, p->pixels_outer, inner_loops);
   if (p->spread_stores > 0) gm_conv_emit_all_stores(e);
-  gm_write(&e->out, "fence();");
-  gm_write(&e->out, "}");
 }
 
 tw_status gm_conv2d_emit(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, char **source,
@@ -368,7 +369,9 @@ tw_status gm_conv2d_emit(const gm_config *config, const tw_problem *problem, con
   comment(&e, problem, schedule);
   constants(&e);
   signature(&e);
-  body(&e);
+  (plan.hardware_loop ? gm_conv_emit_hardware_loop : software_pipeline)(&e);
+  gm_write(&e.out, "fence();");
+  gm_write(&e.out, "}");
   *source = tw_text_take(&e.out.text);
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the kernel's source");
 }

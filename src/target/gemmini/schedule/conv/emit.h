@@ -59,4 +59,7 @@ void gm_conv_emit_some_stores(gm_conv_emitter *);
 /* runs: the computation of one step, with loads and stores among the pairs. */
 void gm_conv_emit_runs(gm_conv_emitter *);
 
+/* hardware loop: all of it. */
+void gm_conv_emit_hardware_loop(gm_conv_emitter *);
+
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "target/gemmini/schedule/conv/conv.h"
+#include "target/gemmini/schedule/conv/hardware.h"
 
 /* Of the fields of config_st that describe images to be pooled. */
 enum { IMAGE_LIMIT = 255 };
@@ -149,8 +150,11 @@ static tw_status place_operands(const gm_config *config, const gm_conv *v, const
   const int64_t a_rows = (int64_t)l->chunk_h * l->a_row + l->a_before;
   const int64_t b_rows = (int64_t)p->tile_r * l->taps * p->tile_c * p->tile_k * config->dim;
   const int spad = gm_spad_rows(config);
-  if (a_rows > spad || b_rows > spad || a.tiles > spad)
+  if (a_rows > spad || b_rows > spad)
     return tw_fail(error, TW_USAGE, "a step's chunks do not fit the scratchpad: use smaller tiles");
+  if (p->a.hold == GM_WHOLE && (int64_t)a.tiles * a.steps > spad)
+    return tw_fail(error, TW_USAGE, "%d tiles of pixels do not fit the scratchpad: hold less, or use larger tiles",
+                   a.tiles);
   tw_status status = gm_operand_check(config, &p->a, &a, error);
   if (status == TW_OK) status = gm_operand_check(config, &p->b, &b, error);
   if (status != TW_OK) return status;
@@ -170,6 +174,7 @@ tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *v, const gm_
       .chunks_r = gm_ceil_div(v->r, p->tile_r),
       .chunks_c = gm_ceil_div(v->cb, p->tile_c),
   };
+  if (p->hardware_loop) return gm_conv_hardware_check(config, v, p, l, error);
   const int64_t tile = (int64_t)p->tile_p * p->tile_q * p->tile_k;
   if (tile > gm_acc_rows(config))
     return tw_fail(error, TW_USAGE,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "target/gemmini/schedule/conv/conv.h"
+#include "target/gemmini/schedule/conv/hardware.h"
 #include "target/gemmini/schedule/family.h"
 #include "target/gemmini/schedule/walk.h"
 
@@ -189,6 +190,7 @@ static bool cold_again(const model *m) {
 }
 
 double gm_conv_predict_plan(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, const gm_conv_layout *l) {
+  if (p->hardware_loop) return gm_conv_hardware_predict(config, v, p);
   model m = {.config = config, .v = v, .p = p, .l = l};
   m.conflict = p->a.n_banks == 0 && l->a.base / gm_spad_bank_rows(config) == l->b.base / gm_spad_bank_rows(config);
   m.a_steals = one_bank(config, &p->a, &l->a);

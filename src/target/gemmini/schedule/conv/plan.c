@@ -12,12 +12,25 @@
  *   hoist configs                 configuration once, not for every tile
  *   pipeline p=2 q=56 k=64 c=64 loads=16 stores=16
  *                                 two buffers of everything in banks of their own, loads one step ahead, loads and
- *                                 stores spread, in tiles small enough for that */
+ *                                 stores spread, in tiles small enough for that
+ *   hardware_loop n=1 p=14 q=14 k=32 c=64 r=3
+ *                                 the hardware loop in tiles of n images; no other lever but `tile` matters then */
 #include <stdio.h>
 #include <string.h>
 
 #include "target/gemmini/schedule/conv/conv.h"
 #include "target/gemmini/schedule/words.h"
+
+bool gm_conv_plan_same(const gm_conv_plan *x, const gm_conv_plan *y) {
+  return x->tile_p == y->tile_p && x->tile_q == y->tile_q && x->tile_k == y->tile_k && x->tile_c == y->tile_c &&
+         x->tile_r == y->tile_r && x->pack == y->pack && x->pixels_outer == y->pixels_outer &&
+         gm_operand_same(&x->a, &y->a) && gm_operand_same(&x->b, &y->b) && x->c_buffers == y->c_buffers &&
+         x->c_split == y->c_split && x->store_width == y->store_width && x->overwrite == y->overwrite &&
+         x->fill_ahead == y->fill_ahead && x->prefetch == y->prefetch && x->spread_loads == y->spread_loads &&
+         x->spread_stores == y->spread_stores && x->even == y->even && strcmp(x->loops, y->loops) == 0 &&
+         x->unroll == y->unroll && x->hoist_configs == y->hoist_configs && x->hardware_loop == y->hardware_loop &&
+         x->tile_n == y->tile_n;
+}
 
 /* The largest chunks of one row of the kernel that fit half of the scratchpad, four blocks of channels at most. */
 void gm_conv_plain(const gm_config *config, const gm_conv *v, gm_conv_plan *plan) {
@@ -36,6 +49,7 @@ void gm_conv_plain(const gm_config *config, const gm_conv *v, gm_conv_plan *plan
       .store_width = 1,
       .loops = "rsck",
       .unroll = 1,
+      .tile_n = 1,
   };
   if (v->pool) plan->tile_q = gm_min(v->out_w, 4), plan->tile_k = 1;
   const int columns = v->pool ? gm_min(v->q, (plan->tile_q - 1) * v->pool_stride + v->pool) : plan->tile_q;
@@ -65,6 +79,7 @@ static bool set_tile(const context *c, const char *key, const char *value) {
   gm_conv_plan *p = c->plan;
   if (strlen(key) != 1) return false;
   switch (*key) {
+  case 'n': return p->hardware_loop && set_pixels(value, v->n, &p->tile_n);
   case 'p': return set_pixels(value, v->out_h, &p->tile_p);
   case 'q': return set_pixels(value, v->out_w, &p->tile_q);
   case 'r': return set_pixels(value, v->r, &p->tile_r);
@@ -164,6 +179,14 @@ static bool do_pipeline(const context *c) {
   return true;
 }
 
+static bool do_hardware_loop(const context *c) {
+  const gm_words *w = c->words;
+  c->plan->hardware_loop = true;
+  for (int i = 0; i < w->n; i++)
+    if (!w->value[i] || !set_tile(c, w->key[i], w->value[i])) return false;
+  return true;
+}
+
 static const struct verb {
   const char *name;
   bool (*apply)(const context *);
@@ -178,6 +201,7 @@ static const struct verb {
     {"unroll", do_unroll, "unroll rows, unroll runs"},
     {"hoist", do_hoist, "hoist configs"},
     {"pipeline", do_pipeline, "pipeline p=2 q=56 k=64 c=64 loads=16 stores=16 (needs four scratchpad banks)"},
+    {"hardware_loop", do_hardware_loop, "hardware_loop n=1 p=14 q=14 k=32 c=64 r=3"},
 };
 
 static gm_levers levers_of(const gm_config *config, const gm_conv *v, gm_conv_plan *p) {
@@ -231,6 +255,13 @@ tw_status gm_conv_replay(const gm_config *config, const gm_conv *v, const tw_sch
 
 char *gm_conv_print(const gm_config *config, const gm_conv_plan *p, char *buffer, size_t size) {
   const int d = config->dim;
+  if (p->hardware_loop) {
+    snprintf(buffer, size,
+             "hardware loop over tiles of %d image%s x %d x %d pixels x %d channels, steps of %d channels x %d rows of "
+             "the kernel",
+             p->tile_n, p->tile_n == 1 ? "" : "s", p->tile_p, p->tile_q, p->tile_k * d, p->tile_c * d, p->tile_r);
+    return buffer;
+  }
   snprintf(buffer, size,
            "tiles of %d x %d pixels x %d channels, steps of %d channels x %d rows of the kernel, order %s; A %s (%d), "
            "B %s (%d), C in %d buffer%s; loads %d step%s ahead",

@@ -1,6 +1,4 @@
 /* steps.c - the menu for conv2d: what may come next in a schedule, and what the model thinks of it. */
-#include <string.h>
-
 #include "target/gemmini/schedule/conv/conv.h"
 #include "target/gemmini/schedule/family.h"
 #include "target/gemmini/schedule/menu.h"
@@ -16,7 +14,7 @@ static bool try(void *context, const char *step, double *cycles) {
   const menu *m = context;
   gm_conv_plan plan = *m->plan;
   gm_conv_layout layout;
-  if (gm_conv_step(m->config, m->v, step, &plan, NULL) != TW_OK || memcmp(&plan, m->plan, sizeof plan) == 0 ||
+  if (gm_conv_step(m->config, m->v, step, &plan, NULL) != TW_OK || gm_conv_plan_same(&plan, m->plan) ||
       gm_conv_layout_of(m->config, m->v, &plan, &layout, NULL) != TW_OK)
     return false;
   *cycles = gm_conv_predict_plan(m->config, m->v, &plan, &layout);
@@ -150,10 +148,25 @@ static void fill(menu *m) {
 
 static void hoist(menu *m) { gm_offer(&m->base, "hoist", "configuration once, not for every tile", "hoist configs"); }
 
+static const char hardware_why[] =
+    "one command a tile instead of two a pair; loads, pairs and stores overlap by themselves";
+
+/* Tiles have half of both memories: the loop loads one while it computes another. Small images go several to a tile. */
+static void offer_hardware_loop(menu *m, int p, int q, int k) {
+  const int d = m->config->dim, whole = p == m->v->out_h && q == m->v->out_w;
+  for (int n = 1; n <= (whole ? m->v->n : 1); n *= 2)
+    for (int ct = 1; ct < 2 * m->v->cb; ct *= 2)
+      gm_offer(&m->base, "hardware loop", hardware_why, "hardware_loop n=%d p=%d q=%d k=%d c=%d r=%d", n, p, q,
+               even(m->v->kb, k) * d, even(m->v->cb, gm_min(ct, m->v->cb)) * d, m->v->r);
+}
+
+static void hardware_loop(menu *m) { for_tiles(m, 2, offer_hardware_loop); }
+
 tw_status gm_conv2d_steps(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out,
                           tw_error *error) {
   static void (*const levers[])(menu *) = {pipeline, tiles, order,  hold, common, blocks,
-                                           pack,     loops, unroll, fill, hoist};
+                                           pack,     loops, unroll, fill, hoist,  hardware_loop};
+  static void (*const hardware_levers[])(menu *) = {hardware_loop};
   *out = (tw_menu){0};
   gm_conv v;
   gm_conv_plan plan;
@@ -165,6 +178,10 @@ tw_status gm_conv2d_steps(const gm_config *config, const tw_problem *problem, co
   m.base = (gm_menu){.try = try, .context = &m, .out = out};
   m.base.now = gm_conv_predict_plan(config, &v, &plan, &layout);
   m.base.peak = problem->op->operations(problem) / config->dim / config->dim;
-  for (size_t i = 0; schedule->n < TW_STEPS_MAX && i < sizeof levers / sizeof *levers; i++) levers[i](&m);
+  if (schedule->n < TW_STEPS_MAX) {
+    const bool hardware = plan.hardware_loop;
+    const size_t n = hardware ? sizeof hardware_levers / sizeof *hardware_levers : sizeof levers / sizeof *levers;
+    for (size_t i = 0; i < n; i++) (hardware ? hardware_levers : levers)[i](&m);
+  }
   return gm_menu_finish(&m.base, error);
 }
