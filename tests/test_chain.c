@@ -396,6 +396,10 @@ static void bad_steps_are_refused_in_one_line(void **state) {
   expect_refused(&forward, "ahead 2", "needs 'rows'");
   expect_refused(&forward, "fuse\nhoist\nkeep\nclose\nprune\nrows\nahead 3", "the steps are fuse");
   expect_refused(&forward, "fuse\nhoist\nkeep\nclose\nprune\nrows\nos", "in the array anyway");
+  expect_refused(&forward, "code 0", "the steps are fuse");
+  expect_refused(&forward, "code 5", "the steps are fuse");
+  expect_refused(&forward, "code late", "the steps are fuse");
+  expect_refused(&forward, "code 2\ncode 2", "taken already");
   expect_refused(&forward, "unroll", "the steps are fuse");
   expect_refused(&small, "unroll outer", "the steps are fuse");
 }
@@ -585,6 +589,8 @@ static void programs_are_right_on_the_simulated_machine(void **state) {
               {true, 5, 12, 4, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep\nclose\nos"},
               {true, 7, 9, 5, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep\nclose\nrows\nahead 2"},
               {false, 5, 12, 4, ""},
+              {true, 10, 12, 4, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep\nclose\nos\ncode"},
+              {true, 6, 8, 8, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep\nclose\nrows\ncode 2"},
               {false, 9, 10, 6, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep\nos"},
               {false, 10, 12, 4, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep\nrows"}};
   const tw_target *t = tw_target_find("gemmini-4x4-fp32");

@@ -221,33 +221,50 @@ int gm_chain_identity(gm_builder *b) {
   return b->chain->identity;
 }
 
-enum { CODE_LINE_BYTES = 64, COMMAND_CODE_BYTES = 12, CODE_LINES_MOST = 64 };
+enum { CODE_LINE_BYTES = 64, COMMAND_CODE_BYTES = 16 };
+
+/* Loads [first, first + count) of the code, in front of command `at`. */
+static void insert_code_loads(gm_builder *b, int at, int code, int rows, int first, int count) {
+  const int dim = b->p.dim, line = CODE_LINE_BYTES / gm_input_bytes(b->config), per = dim * line;
+  if (count <= 0) return;
+  gm_chain_command load = {
+      .kind = GM_LOAD,
+      .stride = CODE_LINE_BYTES,
+      .block_stride = dim,
+      .scale = 1,
+      .a = gm_spad(gm_at(rows), dim, 1),
+      .memory = {.array = code, .at = {.base = first * per}, .rows = dim, .cols = 1, .stride = line}};
+  const bool loop = count > 1;
+  if (loop) load.memory.at.step[0] = per;
+  const gm_chain_command command[] = {{.kind = GM_OPERATOR, .name = "the code of what follows"},
+                                      {.kind = GM_DO, .trip = count, .name = "l"},
+                                      load,
+                                      {.kind = GM_END}};
+  const int n = sizeof command / sizeof *command;
+  for (int i = n - 1; i >= 0; i--) {
+    if (!loop && (command[i].kind == GM_DO || command[i].kind == GM_END)) continue;
+    if (!gm_chain_insert(b->chain, at, &command[i])) b->chain->failed = true;
+  }
+}
 
 void gm_load_code(gm_builder *b) {
   gm_chain *c = b->chain;
-  int commands = 0, dim = b->p.dim, line = CODE_LINE_BYTES / gm_input_bytes(b->config);
+  int commands = 0, dim = b->p.dim, line = CODE_LINE_BYTES / gm_input_bytes(b->config), first_product = 0, depth = 0;
   for (int i = 0; i < c->n; i++) commands += c->command[i].kind != GM_OPERATOR && c->command[i].kind != GM_FENCE;
   int lines = commands * COMMAND_CODE_BYTES / CODE_LINE_BYTES, loads = (lines + dim - 1) / dim;
-  if (loads > CODE_LINES_MOST / dim) loads = CODE_LINES_MOST / dim;
+  if (loads > GM_CODE_LOADS_MOST) loads = GM_CODE_LOADS_MOST;
   if (!loads) return;
   int code = add_array(b, "code", loads * dim * line, true), rows = gm_take_rows(b, 0, dim);
-  if (code < 0) return;
+  if (c->failed) return;
   c->array[code].code = true;
-  const gm_chain_command front[] = {
-      {.kind = GM_OPERATOR, .name = "the code of what follows"},
-      {.kind = GM_DO, .trip = loads, .name = "l"},
-      {.kind = GM_LOAD,
-       .stride = CODE_LINE_BYTES,
-       .block_stride = dim,
-       .scale = 1,
-       .a = gm_spad(gm_at(rows), dim, 1),
-       .memory = {.array = code, .at = {.step = {dim * line}}, .rows = dim, .cols = 1, .stride = line}},
-      {.kind = GM_END}};
-  const int n = sizeof front / sizeof *front, first = loads > 1 ? 0 : -1;
-  for (int i = n - 1; i >= 0; i--) {
-    if (first < 0 && (front[i].kind == GM_DO || front[i].kind == GM_END)) continue;
-    if (!gm_chain_insert(c, 0, &front[i])) c->failed = true;
+  for (int i = 0; i < c->n && c->command[i].kind != GM_BEFORE;
+       i++) { /* the loop, or the product itself, if it is in none */
+    depth += (c->command[i].kind == GM_DO) - (c->command[i].kind == GM_END);
+    if (!depth) first_product = i + 1;
   }
+  const int first = loads < b->plan.code ? loads : b->plan.code;
+  insert_code_loads(b, first_product, code, rows, first, loads - first);
+  insert_code_loads(b, 0, code, rows, 0, first);
 }
 
 gm_rows gm_spad(gm_affine at, int rows, int cols) { return (gm_rows){GM_SPAD, at, rows, cols, false}; }
@@ -285,6 +302,15 @@ void gm_load_column(gm_builder *b, int array, gm_affine from, double scale, gm_a
   for (gm_each k = gm_each_block(b, "k", length, 0); gm_next(&k);)
     gm_load(b, array, gm_plus(from, k.block, b->p.dim), 1, scale, gm_plus(to, k.block, b->p.dim), k.block.size, 1,
             b->p.dim);
+}
+
+void gm_load_window(gm_builder *b, int array, gm_affine from, double scale, gm_affine to, int length) {
+  const int dim = b->p.dim;
+  gm_each w = gm_each_block(b, "w", length, GM_ROLLED);
+  w.unit = b->p.widest;
+  while (gm_next(&w))
+    gm_load(b, array, gm_plus(from, w.block, b->p.widest), 1, scale, gm_plus(to, w.block, b->p.widest), dim,
+            w.block.size - dim + 1, dim);
 }
 
 void gm_store_column(gm_builder *b, gm_space space, gm_affine from, int length, int array, gm_affine to) {

@@ -187,10 +187,16 @@ void gm_chain_fused(gm_builder *b) {
 
 /* ---- kept ---- */
 
-/* `steps` vectors, each as a column of its own rows, from row `at` on. */
-static void load_columns(gm_builder *b, int array, int steps, int length, double scale, int at, int pitch) {
+static int rounded(const gm_builder *b, int length) { return (length + b->p.dim - 1) / b->p.dim * b->p.dim; }
+
+/* `steps` vectors from `from` on, each as a column of its own rows, from row `at` on. */
+static void load_columns(gm_builder *b, int array, int from, int steps, int length, double scale, int at) {
+  if (length % b->p.dim == 0) { /* all of them are one column */
+    gm_load_window(b, array, gm_at(from), scale, gm_at(at), steps * length);
+    return;
+  }
   gm_block t = gm_begin_steps(b, "t", steps, 0, 1);
-  gm_load_column(b, array, element(t, length), scale, gm_plus(gm_at(at), t, pitch), length);
+  gm_load_column(b, array, gm_plus(gm_at(from), t, length), scale, gm_plus(gm_at(at), t, rounded(b, length)), length);
   gm_end_steps(b, t);
 }
 
@@ -203,6 +209,17 @@ static void close_loop(gm_builder *b, gm_matrix A, gm_matrix B, gm_matrix K, gm_
                   gm_matrix_block(b, M, j.block, k.block));
         gm_multiply(b, !j.first, gm_matrix_block(b, B, j.block, l.block),
                     gm_matrix_block(b, l.first ? A : M, j.block, k.block));
+      }
+}
+
+/* The same, output-stationary. */
+static void close_in_sums(gm_builder *b, gm_matrix A, gm_matrix B, gm_matrix K, gm_matrix M) {
+  for (gm_each i = gm_each_block(b, "i", A.rows, 0); gm_next(&i);)
+    for (gm_each j = gm_each_block(b, "j", A.cols, 0); gm_next(&j);)
+      for (gm_each l = gm_each_block(b, "l", K.rows, GM_INNER | GM_PEEL_FIRST | GM_PEEL_LAST); gm_next(&l);) {
+        gm_before(b, l.first ? gm_matrix_block(b, A, i.block, j.block) : gm_nowhere(),
+                  l.last ? gm_matrix_block(b, M, i.block, j.block) : gm_nowhere());
+        gm_multiply(b, !l.first, gm_matrix_block(b, B, i.block, l.block), gm_matrix_block(b, K, l.block, j.block));
       }
 }
 
@@ -219,8 +236,6 @@ static gm_affine step_of(const gm_builder *b, gm_affine *x, gm_block t, int pitc
   return next;
 }
 
-static int rounded(const gm_builder *b, int length) { return (length + b->p.dim - 1) / b->p.dim * b->p.dim; }
-
 /* u = -Kinf x - d is a column in the scratchpad, where x = Adyn x + Bdyn u finds it. */
 static void kept_forward(gm_builder *b) {
   int n = b->p.n, m = b->p.m, N = b->p.horizon, nr = rounded(b, n), mr = rounded(b, m);
@@ -233,8 +248,8 @@ static void kept_forward(gm_builder *b) {
   int d = gm_take_rows(b, D_BANK, N * mr), us = gm_take_rows(b, WEIGHTS_BANK, N * mr);
   gm_operator(b, "what every step needs");
   gm_load_matrix(b, K, TW_MPC_KINF, -1);
-  gm_load_column(b, TW_MPC_X, gm_at(0), 1, x, n);
-  load_columns(b, TW_MPC_D, N, m, -1, d, mr);
+  load_columns(b, TW_MPC_X, 0, 1, n, 1, x.base);
+  load_columns(b, TW_MPC_D, 0, N, m, -1, d);
   gm_load_matrix(b, A, TW_MPC_ADYN, 1);
   gm_load_matrix(b, B, TW_MPC_BDYN, 1);
   b->output_stationary = os;
@@ -288,8 +303,8 @@ static void closed_forward(gm_builder *b) {
   gm_load_matrix(b, B, TW_MPC_BDYN, 1);
   gm_load_matrix(b, A, TW_MPC_ADYN, 1);
   close_loop(b, A, B, K, M);
-  gm_load_column(b, TW_MPC_X, gm_at(0), 1, x, n);
-  load_columns(b, TW_MPC_D, N, m, -1, d, mr);
+  load_columns(b, TW_MPC_X, 0, 1, n, 1, x.base);
+  load_columns(b, TW_MPC_D, 0, N, m, -1, d);
   b->output_stationary = os;
   gm_operator(b, "-Bdyn d");
   gm_block s = gm_begin_steps(b, "t", N, 0, 1);
@@ -334,6 +349,37 @@ static void closed_forward(gm_builder *b) {
   gm_end_steps(b, t);
 }
 
+/* The same with sums in the array, all in one dataflow: no config_ex empties the array in between. -Bdyn d is the first term
+ * of a sum: it does not wait for x, and enters while the array still holds the end of x. */
+static void closed_sums_forward(gm_builder *b) {
+  enum { A_AND_D_BANK = 0, X_BANK = 1, B_BANK = 2, K_AND_M_BANK = 3 };
+  int n = b->p.n, m = b->p.m, N = b->p.horizon, nr = rounded(b, n), mr = rounded(b, m);
+  gm_matrix K = gm_take_matrix(b, K_AND_M_BANK, m, n), B = gm_take_matrix(b, B_BANK, n, m),
+            A = gm_take_matrix(b, A_AND_D_BANK, n, n), M = gm_take_matrix(b, K_AND_M_BANK, n, n);
+  gm_affine x = gm_at(gm_take_rows(b, X_BANK, (N + 1) * nr));
+  int ds = gm_take_rows(b, A_AND_D_BANK, N * mr), us = gm_take_acc(b, N * mr);
+  b->output_stationary = true;
+  gm_operator(b, "Adyn - Bdyn Kinf");
+  gm_load_matrix(b, K, TW_MPC_KINF, -1);
+  gm_load_matrix(b, B, TW_MPC_BDYN, 1);
+  gm_load_matrix(b, A, TW_MPC_ADYN, 1);
+  close_in_sums(b, A, B, K, M);
+  load_columns(b, TW_MPC_X, 0, 1, n, 1, x.base);
+  load_columns(b, TW_MPC_D, 0, N, m, -1, ds);
+  gm_operator(b, "steps");
+  gm_block t = gm_begin_steps(b, "t", N, 0, 1);
+  gm_affine u = gm_plus(gm_at(us), t, mr), d = gm_plus(gm_at(ds), t, mr), next = step_of(b, &x, t, nr);
+  const gm_product
+      next_x[2] = {{.matrix = B, .rows = n, .cols = m, .x = d, .space = GM_SPAD, .out = next},
+                   {.matrix = M, .rows = n, .cols = n, .x = x}},
+      by_x = {.matrix = K, .rows = m, .cols = n, .x = x, .space = GM_ACC, .out = u, .has_start = true, .start = d};
+  gm_sum_columns(b, next_x, 2);
+  gm_sum_columns(b, &by_x, 1); /* pushes the last block of x out of the array */
+  gm_store_column(b, GM_ACC, u, m, TW_MPC_U, element(t, m));
+  gm_fence(b);
+  gm_end_steps(b, t);
+}
+
 static void kept_backward(gm_builder *b) {
   int n = b->p.n, m = b->p.m, steps = b->p.horizon - 1, nr = rounded(b, n), mr = rounded(b, m), dim = b->p.dim;
   gm_matrix B = gm_take_matrix(b, C_BANK, n, m), K = gm_take_matrix(b, C_BANK, m, n),
@@ -354,11 +400,11 @@ static void kept_backward(gm_builder *b) {
   gm_transpose(b, K, Kt, identity);
   gm_transpose(b, B, Bt, identity);
   b->a_transposed = false;
-  load_columns(b, TW_MPC_BACK_R, steps, m, 1, r, mr);
-  load_columns(b, TW_MPC_BACK_Q, steps, n, 1, q, nr);
+  load_columns(b, TW_MPC_BACK_R, 0, steps, m, 1, r);
+  load_columns(b, TW_MPC_BACK_Q, 0, steps, n, 1, q);
   gm_load_matrix(b, M, TW_MPC_BACK_AMBKT, 1);
   gm_load_matrix(b, Q, TW_MPC_BACK_QUU, 1);
-  gm_load_column(b, TW_MPC_BACK_P, gm_at(steps * n), 1, gm_at(p.base + (os ? steps * nr : 0)), n);
+  load_columns(b, TW_MPC_BACK_P, steps * n, 1, n, 1, p.base + (os ? steps * nr : 0));
   b->output_stationary = os;
   gm_operator(b, "q - Kinf' r");
   gm_block s = gm_begin_steps(b, "t", steps, steps - 1, -1);
@@ -415,6 +461,8 @@ static void kept_backward(gm_builder *b) {
 void gm_chain_kept(gm_builder *b) {
   if (!b->p.mpc.forward)
     kept_backward(b);
+  else if (b->plan.close && b->plan.os)
+    closed_sums_forward(b);
   else if (b->plan.close)
     closed_forward(b);
   else

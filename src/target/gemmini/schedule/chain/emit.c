@@ -24,6 +24,7 @@ typedef struct emitter {
   const gm_chain *chain;
   base bases[BASES];
   int n_bases;
+  bool merged, plus, minus;      /* scales are written apart from the rest of a configuration; those that are there */
   char index[GM_CHAIN_DEPTH][8]; /* names of the loops' indices */
 } emitter;
 
@@ -122,10 +123,24 @@ static void write_base(emitter *e, const gm_rows *r) {
   if (e->n_bases < BASES) e->bases[e->n_bases++] = b;
 }
 
+/* The bits of a scale, where a block stride is added to them; a scale that has no name is left to the compiler. */
+static const char *scale_name(const gm_chain_command *x) {
+  return x->kind == GM_SET_EX || x->scale == 1 ? "plus" : x->scale == -1 ? "minus" : NULL;
+}
+
+static void write_scale(emitter *e, const gm_chain_command *x) {
+  const char *name = scale_name(x);
+  if (!e->merged || !name) return;
+  bool *there = *name == 'p' ? &e->plus : &e->minus;
+  if (!*there) gm_write(&e->out, "BASE(%s, UINT64_C(0x%s) << 16);", name, *name == 'p' ? "3f800000" : "bf800000");
+  *there = true;
+}
+
 /* What the commands in [from, to) need and is not there yet. */
 static void write_bases(emitter *e, int from, int to) {
   for (int i = from; i < to; i++) {
     const gm_chain_command *x = &e->chain->command[i];
+    if (x->kind == GM_SET_LD || x->kind == GM_SET_EX) write_scale(e, x);
     if (x->kind == GM_LOAD || x->kind == GM_STORE || x->kind == GM_MULTIPLY || x->kind == GM_BEFORE)
       write_base(e, &x->a);
     if (x->kind == GM_MULTIPLY || x->kind == GM_BEFORE) write_base(e, &x->b);
@@ -161,10 +176,15 @@ static void write_arrays(emitter *e) {
 
 static void write_configuration(emitter *e, const gm_chain_command *x) {
   char scale[32];
+  const char *name = e->merged ? scale_name(x) : NULL, *turned = x->a_transposed ? "true" : "false";
   gm_float_text(x->scale, scale, sizeof scale);
-  if (x->kind == GM_SET_EX)
+  if (x->kind == GM_SET_EX && name)
+    gm_write(&e->out, "SET_EX(%s, %s);", x->output_stationary ? "OUTPUT_STATIONARY" : "WEIGHT_STATIONARY", turned);
+  else if (x->kind == GM_SET_LD && name)
+    gm_write(&e->out, "SET_LD(%d, %s, %d, %d);", x->stride, name, x->block_stride, x->id);
+  else if (x->kind == GM_SET_EX)
     gm_write(&e->out, "config_ex(%s, NO_ACTIVATION, 1, %s, false);",
-             x->output_stationary ? "OUTPUT_STATIONARY" : "WEIGHT_STATIONARY", x->a_transposed ? "true" : "false");
+             x->output_stationary ? "OUTPUT_STATIONARY" : "WEIGHT_STATIONARY", turned);
   else if (x->kind == GM_SET_ST)
     gm_write(&e->out, "config_st(%d);", x->stride);
   else
@@ -259,6 +279,16 @@ static void write_head(emitter *e, const tw_problem *problem, const tw_schedule 
                      "#define BASE(name, value) uint64_t name; asm(\"\" : \"=r\"(name) : \"0\"(value))\n"
                      "/* What the core writes is in memory before a command reads it, and the other way round. */\n"
                      "#define SETTLE() asm volatile(\"\" : : : \"memory\")\n");
+  if (plan->merge)
+    tw_text_add_string(
+        t, "/* The scale's bits are in a register, above the block stride: as a part of one constant they would "
+           "come from\n"
+           " * memory that no cache holds. */\n"
+           "#define SET_LD(stride, scale, block_stride, id) \\\n"
+           "  gemmini_extended4_config_ld(stride, 0.0f, false, (scale) + (block_stride), id)\n"
+           "#define SET_EX(dataflow, a_transposed) \\\n"
+           "  gemmini_extended3_config_ex(dataflow, NO_ACTIVATION, 0, 0.0f, 1, plus + 1, a_transposed, false, "
+           "false)\n");
 }
 
 static void write_signature(emitter *e, const tw_problem *problem) {
@@ -275,7 +305,7 @@ static void write_signature(emitter *e, const tw_problem *problem) {
 
 tw_status gm_chain_source(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule,
                           const gm_chain_plan *plan, const gm_chain *c, char **source, tw_error *error) {
-  emitter e = {.config = config, .chain = c};
+  emitter e = {.config = config, .chain = c, .merged = plan->merge};
   write_head(&e, problem, schedule, plan);
   write_signature(&e, problem);
   write_arrays(&e);

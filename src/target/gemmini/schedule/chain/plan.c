@@ -11,7 +11,7 @@
  *   os           sums over blocks stay in the array: output-stationary
  *   rows         vectors as rows, sums in the array, results of four steps at once; takes the place of os
  *   ahead 2      steps of the recurrence that one product spans
- *   code         the kernel's own code is brought into the L2 by loads
+ *   code         the kernel's own code is brought into the L2 by loads; code 2: by two before the operands, the rest after
  *   unroll inner loops over blocks: the innermost, or all, are unrolled */
 #include <math.h>
 #include <stdio.h>
@@ -36,13 +36,13 @@ tw_status gm_chain_problem_from(const gm_config *config, const tw_problem *probl
     return tw_fail(error, TW_USAGE, "%s: %s needs floating point; use -t gemmini-4x4-fp32", config->name,
                    problem->op->name);
   double nb = ceil((double)out->n / config->dim), mb = ceil((double)out->m / config->dim);
-  double products = (nb * nb + 2 * nb * mb + mb * mb) * out->horizon;
+  const double blocks = nb * nb + 2 * nb * mb + (m.forward ? 0 : mb * mb), products = blocks * out->horizon;
   if (products > PRODUCTS_LIMIT)
     return tw_fail(error, TW_USAGE,
                    "%s: no schedules for %.0f products of blocks; choose sizes with at most %d (horizon x (states / "
                    "4)^2 and so on)",
                    config->name, products, (int)PRODUCTS_LIMIT);
-  double rows = (nb * nb + 2 * nb * mb + mb * mb + 2 * nb + 2 * mb) * config->dim;
+  double rows = (blocks + 2 * nb + 2 * mb) * config->dim;
   if (rows > gm_spad_rows(config))
     return tw_fail(error, TW_USAGE,
                    "%s: the matrices take %.0f rows of the scratchpad, which has %d: choose fewer states or inputs",
@@ -55,7 +55,7 @@ tw_status gm_chain_problem_from(const gm_config *config, const tw_problem *probl
 static tw_status usage(const char *step, tw_error *error) {
   return tw_fail(error, TW_USAGE,
                  "step '%s': the steps are fuse, hoist, merge, unfence, prune, spread, keep, close, os, rows, ahead "
-                 "2|4, unroll inner|all, code",
+                 "2|4, unroll inner|all, code [1-4]",
                  step);
 }
 
@@ -69,7 +69,7 @@ static tw_status apply(const gm_chain_problem *p, const char *step, gm_chain_pla
     bool *flag;
   } simple[] = {{"fuse", &plan->fuse},  {"hoist", &plan->hoist},  {"merge", &plan->merge}, {"unfence", &plan->fences},
                 {"prune", &plan->dead}, {"spread", &plan->banks}, {"keep", &plan->keep},   {"close", &plan->close},
-                {"os", &plan->os},      {"rows", &plan->rows},    {"code", &plan->code}};
+                {"os", &plan->os},      {"rows", &plan->rows}};
   gm_words w;
   tw_status status = gm_words_split(step, &w, error);
   if (status != TW_OK) return status;
@@ -83,6 +83,13 @@ static tw_status apply(const gm_chain_problem *p, const char *step, gm_chain_pla
   if (!strcmp(w.verb, "unroll")) {
     if (!gm_words_single(&w) || (strcmp(w.key[0], "inner") && strcmp(w.key[0], "all"))) return usage(step, error);
     plan->unroll = strcmp(w.key[0], "all") ? 1 : 2;
+    return TW_OK;
+  }
+  if (!strcmp(w.verb, "code")) {
+    int first = GM_CODE_LOADS_MOST;
+    if (w.n > 1 || (w.n && (w.value[0] || !gm_word_number(w.key[0], 1, 4, &first)))) return usage(step, error);
+    if (plan->code == first) return tw_fail(error, TW_USAGE, "step '%s' has been taken already", step);
+    plan->code = first;
     return TW_OK;
   }
   for (size_t i = 0; i < sizeof simple / sizeof *simple; i++) {

@@ -233,7 +233,7 @@ static void rows_forward(gm_builder *b) {
   int n = b->p.n, m = b->p.m, N = b->p.horizon, dim = b->p.dim;
   gm_matrix K = gm_take_matrix(b, 0, m, n), B = gm_take_matrix(b, 0, n, m), A = gm_take_matrix(b, 0, n, n);
   int identity = gm_take_rows(b, 1, dim);
-  gm_matrix Bt = gm_take_matrix(b, 1, m, n), Kt = gm_take_matrix(b, 1, n, m), G = gm_take_matrix(b, 1, n, n);
+  gm_matrix Bt = gm_take_matrix(b, 2, m, n), Kt = gm_take_matrix(b, 1, n, m), G = gm_take_matrix(b, 1, n, n);
   panel x = take_panel(b, 0, N, n), d = take_panel(b, 3, N, m), v = take_panel(b, 2, N, n), u = take_results(b, N, m);
   /* A load right before its use: the next ones, and their code, come in behind the products. */
   b->a_transposed = true;

@@ -48,6 +48,8 @@ tw_status gm_chain_steps(const gm_config *config, const tw_problem *problem, con
     gm_offer(&m.base, "ahead", "four steps with one product: the chain is a quarter as long", "ahead 4");
     gm_offer(&m.base, "code",
              "the kernel's code comes in by DMA, many lines at once; the core would fetch one after the other", "code");
+    gm_offer(&m.base, "code", "the first lines of code, then the operands, then the rest of the code", "code 1");
+    gm_offer(&m.base, "code", "the first lines of code, then the operands, then the rest of the code", "code 3");
     gm_offer(&m.base, "unroll", "no innermost loops over blocks: fewer instructions, a little more code to fetch",
              "unroll inner");
     gm_offer(&m.base, "unroll", "no loops over blocks: fewest instructions, most code to fetch", "unroll all");
