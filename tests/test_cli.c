@@ -224,6 +224,12 @@ static void full_disk_under_standard_output_is_said(void **state) {
 #define SMALL "gemm m=20 n=24 k=40" ON
 #define QUICK " --iterations 2 --plans 2 --kernels 1 --beam 2 --no-wisdom "
 
+static void write_text(const char *name, const char *text) {
+  char *path = tw_path_join(folder, name);
+  assert_int_equal(tw_file_write(path, text, strlen(text), NULL), TW_OK);
+  free(path);
+}
+
 /* A kernel of 20 x 24 x 40 on the core alone, with more statements at its begin and its end. */
 static void write_kernel_with(const char *name, const char *begin, const char *damage) {
   tw_text text = {0};
@@ -233,10 +239,9 @@ static void write_kernel_with(const char *name, const char *begin, const char *d
               "      for (int k = 0; k < 40; k++) s += A[i][k] * B[k][j];\n"
               "      C[i][j] = s > 127 ? 127 : s < -128 ? -128 : s;\n    }\n%s\n}\n",
               begin, damage);
-  char *path = tw_path_join(folder, name), *source = tw_text_take(&text);
-  assert_int_equal(tw_file_write(path, source, strlen(source), NULL), TW_OK);
+  char *source = tw_text_take(&text);
+  write_text(name, source);
   free(source);
-  free(path);
 }
 
 static void write_kernel(const char *name, const char *damage) { write_kernel_with(name, "", damage); }
@@ -287,6 +292,55 @@ static int occurrences(const char *text, const char *part) {
   return n;
 }
 
+/* Every key of the two passes of TinyMPC, each wrong in every way that there is: one line, status 2. */
+static void keys_of_mpc_are_checked(void **state) {
+  (void)state;
+  static const struct {
+    const char *keys, *part;
+  } wrong[] = {{"states=12 inputs=4", "needs horizon="},
+               {"horizon=5 inputs=4", "needs states="},
+               {"horizon=5 states=12", "needs inputs="},
+               {"horizon=0 states=12 inputs=4", "horizon=0 is out of range"},
+               {"horizon=5 states=0 inputs=4", "states=0 is out of range"},
+               {"horizon=5 states=12 inputs=0", "inputs=0 is out of range"},
+               {"horizon=-1 states=12 inputs=4", "horizon=-1 is out of range"},
+               {"horizon=5 states=-12 inputs=4", "states=-12 is out of range"},
+               {"horizon=5 states=12 inputs=-4", "inputs=-4 is out of range"},
+               {"horizon=ten states=12 inputs=4", "horizon='ten' is not a whole number"},
+               {"horizon=5 states=1e1 inputs=4", "states='1e1' is not a whole number"},
+               {"horizon=5 states=12 inputs=", "inputs='' is not a whole number"},
+               {"horizon=99999999999999999999 states=12 inputs=4", "is not a whole number that fits"},
+               {"horizon=10001 states=12 inputs=4", "horizon=10001 is out of range"},
+               {"horizon=5 states=513 inputs=4", "between 1 and 512"},
+               {"horizon=5 states=12 inputs=513", "between 1 and 512"},
+               {"horizon=5 states=256 inputs=4", "of the scratchpad, which has 16384"},
+               {"horizon=5 states=130 inputs=200", "of the scratchpad, which has 16384"},
+               {"horizon=10000 states=128 inputs=4", "products of blocks"},
+               {"horizon=5 states=12 inputs=4 type=i8", "use type=f32"},
+               {"horizon=5 states=12 inputs=4 type=float", "is no element type"},
+               {"horizon=5 states=12 inputs=4 type=", "is no element type"},
+               {"horizon=5 horizon=5 states=12 inputs=4", "given twice"},
+               {"horizon=5 state=12 inputs=4", "did you mean 'states'"},
+               {"horizon=5 states=12 inputs=4 m=4", "has no key 'm'"}};
+  static const char *const ops[] = {"mpc_forward", "mpc_backward"}, *const commands[] = {"tune", "emit", "bench"};
+  char line[300];
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    for (size_t o = 0; o < 2; o++) {
+      snprintf(line, sizeof line, "$T %s %s %s -t gemmini-4x4-fp32", commands[(i + o) % 3], ops[o], wrong[i].keys);
+      expect_failure(line, 2, wrong[i].part);
+    }
+  for (size_t o = 0; o < 2; o++) {
+    snprintf(line, sizeof line, "$T tune %s horizon=5 states=12 inputs=4 -t gemmini-16x16-int8", ops[o]);
+    expect_failure(line, 2, "use -t gemmini-4x4-fp32");
+    snprintf(line, sizeof line, "$T tune %s horizon=5 states=12 inputs=4 -t x86", ops[o]);
+    expect_failure(line, 2, "not supported");
+  }
+  expect_failure("$T tune mpc_backward horizon=1 states=12 inputs=4 -t gemmini-4x4-fp32", 2, "between 2 and");
+  write_text("long.txt", "fuse\nhoist\nkeep\n");
+  expect_failure("$T emit mpc_forward horizon=10000 states=12 inputs=4 -t gemmini-4x4-fp32 -s long.txt", 2,
+                 "does not fit the scratchpad");
+}
+
 /* A lane for each unit that did something in the window, a bar for what it did. */
 static void timelines_are_drawn(void **state) {
   (void)state;
@@ -311,6 +365,28 @@ static void timelines_are_drawn(void **state) {
   free(svg);
   snprintf(command, sizeof command, "$T run drawn.c " SMALL " --timeline part.svg --window %d:%d", to + 99, to + 2000);
   expect_failure(command, 2, "nothing to draw");
+}
+
+/* A picture has no more bars than the eye can tell apart, and nothing of it is cut off. */
+static void pictures_of_long_runs_stay_small(void **state) {
+  (void)state;
+  expect_output("$T emit gemm m=256 n=256 k=256 -t gemmini-16x16-int8 > long.c", "");
+  expect_output("$T run long.c gemm m=256 n=256 k=256 -t gemmini-16x16-int8 --timeline long.svg", "correct");
+  char *svg = contents_of("long.svg");
+  assert_in_range(strlen(svg), 20000, 250000);
+  assert_true(occurrences(svg, "<path ") > 4);
+  double x = 0, last = 0;
+  char cycles[16] = "";
+  for (const char *at = strstr(svg, "text-anchor=\"middle\""); at; at = strstr(at + 1, "text-anchor=\"middle\"")) {
+    const char *begin = at;
+    while (strncmp(begin, "<text", 5) != 0) begin--;
+    assert_int_equal(sscanf(begin, "<text x=\"%lf\" y=\"%*d\" text-anchor=\"middle\">%15[0-9]<", &x, cycles), 2);
+    assert_true(x > last);
+    last = x;
+  }
+  assert_true(atoi(cycles) > 100000);
+  assert_true(last + 3.5 * (double)strlen(cycles) < 1000); /* the picture's width */
+  free(svg);
 }
 
 static void windows_of_timelines_are_checked(void **state) {
@@ -617,7 +693,9 @@ int main(void) {
       cmocka_unit_test(files_that_cannot_be_read_are_named),
       cmocka_unit_test(full_disk_under_standard_output_is_said),
       cmocka_unit_test(right_kernel_is_measured),
+      cmocka_unit_test(keys_of_mpc_are_checked),
       cmocka_unit_test(timelines_are_drawn),
+      cmocka_unit_test(pictures_of_long_runs_stay_small),
       cmocka_unit_test(windows_of_timelines_are_checked),
       cmocka_unit_test(wrong_kernels_are_told_how_they_are_wrong),
       cmocka_unit_test(sources_that_are_none_are_refused),

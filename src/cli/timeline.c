@@ -22,13 +22,14 @@ enum {
   NAMES = 14,
   WIDTH = 1000,
   LEFT = 70,
-  RIGHT = 15,
+  RIGHT = 30,
   LEGEND = 17,
   ROW = 14,
   GAP = 8,
   AXIS = 34
 };
-#define SLIVER 0.8 /* pixels: shorter spans melt */
+#define DIGIT 7.0  /* pixels: about the width of one */
+#define SLIVER 2.0 /* pixels: shorter spans melt, up to bars of about this width, or as long as they are of one name */
 
 typedef struct span {
   char lane[24], name[40];
@@ -37,8 +38,8 @@ typedef struct span {
 
 typedef struct bar {
   double from, to;
-  int name;
-  bool melted; /* covers several spans, and the gaps between them */
+  double covered[NAMES]; /* time of each name */
+  bool melted;           /* covers several spans, and the gaps between them */
 } bar;
 
 typedef struct lane {
@@ -55,8 +56,8 @@ typedef struct picture {
   int n_lanes, n_names;
   lane lane[LANES];
   char name[NAMES][40];
-  tw_text bars[LANES][ROWS];
-  int shown, top; /* spans; pixels above the lanes */
+  tw_text bars[LANES][ROWS], cells[LANES][ROWS][NAMES]; /* cells: melted bars, one path for those of a colour */
+  int shown, top;                                       /* spans; pixels above the lanes */
 } picture;
 
 static const char *const colour[NAMES] = {"#3b6fb6", "#1d9a6c", "#e08a2e", "#8a5bb5", "#c0392b", "#5fb0c9", "#9aa53a",
@@ -143,21 +144,32 @@ static void set_window(picture *p) {
 
 static double x_of(const picture *p, double time) { return LEFT + (time - p->from) * p->scale; }
 
+/* What a bar shows of what it covers: the name that took most of the time. */
+static int name_shown(const bar *b) {
+  int most = 0;
+  for (int i = 1; i < NAMES; i++)
+    if (b->covered[i] > b->covered[most]) most = i;
+  return most;
+}
+
+/* '@' stands for the bar's place from above. */
 static void flush_bar(picture *p, int l, int row) {
   lane *n = &p->lane[l];
   if (!n->pending[row]) return;
   const bar *b = &n->last[row];
-  double from = x_of(p, fmax(b->from, p->from)), to = x_of(p, fmin(b->to, p->to));
+  const int name = name_shown(b);
+  double from = x_of(p, fmax(b->from, p->from)), to = x_of(p, fmin(b->to, p->to)), width = fmax(to - from - 0.3, 0.4);
   n->pending[row] = false;
-  tw_text_add(&p->bars[l][row], "<rect x=\"%.1f\" y=\"@\" width=\"%.1f\" height=\"%d\" fill=\"%s\"", from,
-              fmax(to - from - 0.3, 0.4), ROW - 2, colour[b->name]);
   if (b->melted)
-    tw_text_add_string(&p->bars[l][row], " fill-opacity=\".55\"/>");
+    tw_text_add(&p->cells[l][row][name], "M%.1f @h%.1fv%dh-%.1fz", from, width, ROW - 2, width);
   else
-    tw_text_add(&p->bars[l][row], "><title>%s %.0f-%.0f</title></rect>", p->name[b->name], b->from - p->zero,
-                b->to - p->zero);
-  tw_text_add_string(&p->bars[l][row], "\n");
+    tw_text_add(&p->bars[l][row],
+                "<rect x=\"%.1f\" y=\"@\" width=\"%.1f\" height=\"%d\" fill=\"%s\">"
+                "<title>%s %.0f-%.0f</title></rect>\n",
+                from, width, ROW - 2, colour[name], p->name[name], b->from - p->zero, b->to - p->zero);
 }
+
+static bool is_sliver(const picture *p, double time) { return time * p->scale < SLIVER; }
 
 static void draw_span(void *context, const span *s) {
   picture *p = context;
@@ -167,16 +179,18 @@ static void draw_span(void *context, const span *s) {
   lane *n = &p->lane[l];
   while (row < ROWS - 1 && row < n->rows && n->free_at[row] > s->from) row++;
   if (row == n->rows) n->rows++;
-  bar *b = &n->last[row], now = {s->from, s->to, name_of(p, s->name), false};
-  bool slivers = (s->to - s->from) * p->scale < SLIVER && (s->from - b->to) * p->scale < SLIVER;
-  if (n->pending[row] && slivers && b->name == now.name && (b->melted || (b->to - b->from) * p->scale < SLIVER)) {
+  bar *b = &n->last[row];
+  const int name = name_of(p, s->name);
+  if (n->pending[row] && is_sliver(p, s->to - s->from) && is_sliver(p, s->from - b->to) &&
+      (is_sliver(p, b->to - b->from) || (b->melted && name_shown(b) == name))) {
     b->to = fmax(b->to, s->to);
     b->melted = true;
   } else {
     flush_bar(p, l, row);
-    *b = now;
+    *b = (bar){.from = s->from, .to = s->to};
     n->pending[row] = true;
   }
+  b->covered[name] += fmax(s->to - s->from, 1e-9); /* a span without length is seen too */
   n->free_at[row] = fmax(n->free_at[row], s->to);
   p->shown++;
 }
@@ -200,7 +214,11 @@ static void add_axis(tw_text *out, const picture *p, int bottom) {
     double x = x_of(p, p->zero + at);
     tw_text_add(out, "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" stroke=\"#d5d9e0\"/>", x, p->top - 4, x,
                 bottom);
-    tw_text_add(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f</text>\n", x, bottom + 15, at);
+    char label[32];
+    const int length = snprintf(label, sizeof label, "%.0f", at);
+    const bool fits = x + DIGIT * length / 2 < WIDTH;
+    tw_text_add(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%s</text>\n", fits ? x : WIDTH - 1, bottom + 15,
+                fits ? "middle" : "end", label);
   }
   tw_text_add(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">", WIDTH - RIGHT, bottom + 29);
   html_text(out, p->t->unit);
@@ -226,7 +244,7 @@ static int add_legend(tw_text *out, const picture *p) {
   return y + LEGEND;
 }
 
-/* Bars know all but their height: '@' stands for it. */
+/* Bars know all but their place from above: '@' stands for it. */
 static void add_row(tw_text *out, tw_text *bars, int y) {
   char *text = tw_text_take(bars);
   if (!text) {
@@ -240,6 +258,16 @@ static void add_row(tw_text *out, tw_text *bars, int y) {
     if (mark) tw_text_add(out, "%d", y);
   }
   free(text);
+}
+
+static void add_cells(tw_text *out, picture *p, int l, int row, int y) {
+  for (int i = 0; i < NAMES; i++) {
+    tw_text *cells = &p->cells[l][row][i];
+    if (!cells->length && !cells->failed) continue;
+    tw_text_add(out, "<path fill=\"%s\" fill-opacity=\".7\" d=\"", colour[i]);
+    add_row(out, cells, y);
+    tw_text_add_string(out, "\"/>\n");
+  }
 }
 
 static char *svg_of(picture *p) {
@@ -264,6 +292,7 @@ static char *svg_of(picture *p) {
     tw_text_add_string(&out, "</text>\n");
     for (int row = 0; row < p->lane[l].rows; row++) {
       flush_bar(p, l, row);
+      add_cells(&out, p, l, row, y + ROW * row);
       add_row(&out, &p->bars[l][row], y + ROW * row);
     }
   }
@@ -273,7 +302,10 @@ static char *svg_of(picture *p) {
 
 static void picture_free(picture *p) {
   for (int l = 0; l < LANES; l++)
-    for (int row = 0; row < ROWS; row++) tw_text_free(&p->bars[l][row]);
+    for (int row = 0; row < ROWS; row++) {
+      tw_text_free(&p->bars[l][row]);
+      for (int i = 0; i < NAMES; i++) tw_text_free(&p->cells[l][row][i]);
+    }
   free(p);
 }
 

@@ -44,7 +44,7 @@ static tw_status parse_int(const tw_key *key, const char *text, tw_value *out, t
 
 static tw_status parse_type(const tw_key *key, const char *text, tw_value *out, tw_error *error) {
   tw_type type = TW_TYPE_NONE;
-  if (*text && !tw_type_parse(text, &type)) {
+  if ((*text || out->given) && !tw_type_parse(text, &type)) { /* without a word: a default that depends on other keys */
     char names[256] = "";
     for (int i = TW_TYPE_NONE + 1; i < TW_TYPE_COUNT; i++)
       snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? " " : "",
