@@ -112,7 +112,7 @@ static tw_status check_dims(const xd_config *c, const xd_program *p, const xd_de
       return tw_fail(error, TW_USAGE, "%s pads with zeros; only MM2S channels of memory tiles can",
                      label_of(p, d).text);
   }
-  if (d->iterations < 1 || d->iterations > a->iterations || d->iteration_stride / word > step)
+  if (d->iterations < 1 || d->iterations > a->iterations || (d->iterations > 1 && d->iteration_stride / word > step))
     return tw_fail(error, TW_USAGE,
                    "%s: %" PRId64 " iterations of %" PRId64 " bytes; fields hold %d and %" PRId64 " words",
                    label_of(p, d).text, d->iterations, d->iteration_stride, a->iterations, step);

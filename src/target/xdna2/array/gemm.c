@@ -1,0 +1,379 @@
+/* gemm.c - FIFOs and cores of the GEMM; gemm_sequence.c has its tasks. The layout follows whole_array.py and the ATB designs
+ * (design/xdna2-facts.md, section 4). */
+#include "target/xdna2/array/gemm.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "target/xdna2/array/check.h"
+#include "target/xdna2/array/kernel.h"
+#include "target/xdna2/array/lower.h"
+
+enum { BLOCK = 8, L2_COPIES = 2 };
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static int64_t bytes8(tw_type t) { return t == TW_BFP16 ? 9 : tw_type_bits(t); }
+
+xd_gemm xd_gemm_default(const xd_config *c, const xd_kernel *kernel, const tw_tile *tile, int64_t m, int64_t n,
+                        int64_t k) {
+  return (xd_gemm){.kernel = kernel,
+                   .c = kernel->c,
+                   .m = m,
+                   .n = n,
+                   .k = k,
+                   .tile = *tile,
+                   .rows = c->rows,
+                   .columns = c->columns,
+                   .copies = {kernel->copies[0], kernel->copies[1], kernel->copies[2]},
+                   .depth = 1};
+}
+
+static bool is_staged(const xd_gemm *g) { return g->kernel->c == TW_BFP16 && g->kernel->acc == TW_BF16; }
+static bool is_integer(const xd_gemm *g) { return g->kernel->a == TW_I8; }
+
+xd_gemm_shape xd_gemm_shape_of(const xd_gemm *g) {
+  xd_gemm_shape s = {.a_bytes8 = bytes8(g->kernel->a), .b_bytes8 = bytes8(g->kernel->b), .c_bytes8 = bytes8(g->c)};
+  if (g->narrow16) s.c_bytes8 = 16;
+  s.macro_m = g->rows * g->tile.m;
+  s.macro_n = g->columns * g->tile.n;
+  s.step = g->depth * g->tile.k;
+  s.tiles_m = ceil_div(g->m, s.macro_m);
+  s.tiles_n = ceil_div(g->n, s.macro_n);
+  s.steps = ceil_div(g->k, s.step);
+  s.a_parts = g->columns < g->rows ? (int)ceil_div(g->rows, g->columns) : 1;
+  s.a_columns = (int)ceil_div(g->rows, s.a_parts);
+  s.accumulators = is_integer(g) && s.c_bytes8 < 32 ? 4 : 0;
+  return s;
+}
+
+int xd_gemm_a_column(const xd_gemm *g, int row) {
+  const xd_gemm_shape s = xd_gemm_shape_of(g);
+  return s.a_parts > 1 ? row / s.a_parts : row * g->columns / g->rows;
+}
+
+void xd_gemm_bytes(const xd_gemm *g, int64_t bytes[XD_GEMM_OPERANDS]) {
+  const xd_gemm_shape s = xd_gemm_shape_of(g);
+  const bool packed_a = g->kernel->a == TW_BFP16, packed_b = g->kernel->b == TW_BFP16, packed_c = g->c == TW_BFP16;
+  const int64_t m = s.tiles_m * s.macro_m, n = s.tiles_n * s.macro_n, k = s.steps * s.step; /* of what is packed */
+  bytes[XD_GEMM_A] = (packed_a ? m * k : g->m * g->k) * s.a_bytes8 / 8;
+  bytes[XD_GEMM_B] = (packed_b ? k * n : g->k * g->n) * s.b_bytes8 / 8;
+  bytes[XD_GEMM_C] = (packed_c ? m * n : g->m * g->n) * s.c_bytes8 / 8;
+  bytes[XD_GEMM_ZEROS] = !packed_b && k != g->k ? (k - g->k) * g->tile.n * s.b_bytes8 / 8 : 0;
+}
+
+/* ---- what is refused ---- */
+
+static tw_status check_tile(const xd_gemm *g, tw_error *error) {
+  const xd_kernel *k = g->kernel;
+  const tw_tile *t = &g->tile;
+  if (k->vmac[0] != BLOCK || k->vmac[1] != BLOCK || k->vmac[2] != BLOCK)
+    return tw_fail(error, TW_USAGE, "kernel %s computes %dx%dx%d at a time; array designs know 8x8x8", k->name,
+                   k->vmac[0], k->vmac[1], k->vmac[2]);
+  if (t->rho < 1 || t->m < 1 || t->m % t->rho || t->m / t->rho % xd_unit_m(k) || t->k < 1 || t->k % xd_unit_k(k) ||
+      t->n < 1 || t->n % xd_unit_n(k))
+    return tw_fail(error, TW_USAGE,
+                   "tile %" PRId64 "x%" PRId64 "x%" PRId64 ", rho %" PRId64
+                   ": kernel %s needs multiples of %dx%dx%d, of each of rho sub-tiles, too",
+                   t->m, t->k, t->n, t->rho, k->name, xd_unit_m(k), xd_unit_k(k), xd_unit_n(k));
+  return TW_OK;
+}
+
+static tw_status check_size(const char *name, int64_t size, int64_t least, tw_error *error) {
+  if (size >= least) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "%s=%" PRId64 " is less than the %" PRId64 " that the array computes at a time; make tiles smaller",
+                 name, size, least);
+}
+
+static tw_status check_gemm(const xd_config *c, const xd_gemm *g, tw_error *error) {
+  const int most = c->rows > 8 || c->columns > 8 ? 8 : c->columns;
+  tw_status status = check_tile(g, error);
+  if (status != TW_OK) return status;
+  if (g->rows < 1 || g->rows > c->rows || g->columns < 1 || g->columns > most || g->depth < 1)
+    return tw_fail(error, TW_USAGE, "%d rows of %d columns, depth %d: the array has %d rows and %d columns", g->rows,
+                   g->columns, g->depth, c->rows, c->columns);
+  const xd_gemm_shape s = xd_gemm_shape_of(g);
+  const struct {
+    const char *name;
+    int64_t bytes;
+  } row[] = {{"k", g->k * s.a_bytes8}, {"n", g->n * s.b_bytes8}, {"n", g->n * s.c_bytes8}};
+  const tw_type type[] = {g->kernel->a, g->kernel->b, g->c};
+  for (int i = 0; i < 3; i++)
+    if (type[i] != TW_BFP16 && row[i].bytes / 8 % c->array.word_bytes)
+      return tw_fail(error, TW_USAGE,
+                     "%s: a row of %" PRId64 " bytes is no whole number of the words of %d bytes that DMA moves",
+                     row[i].name, row[i].bytes / 8, c->array.word_bytes);
+  if ((status = check_size("m", g->m, g->kernel->a == TW_BFP16 ? 1 : s.macro_m, error)) != TW_OK) return status;
+  if ((status = check_size("n", g->n, g->c == TW_BFP16 ? 1 : s.macro_n, error)) != TW_OK) return status;
+  return check_size("k", g->k, g->kernel->a == TW_BFP16 ? 1 : s.step, error);
+}
+
+/* ---- FIFOs ---- */
+
+static xd_fifo_end end_at(int column, int row, int depth) {
+  return (xd_fifo_end){.tile = {column, row}, .depth = depth};
+}
+
+static xd_fifo fifo_named(const char *what, int column, int row, int64_t bytes) {
+  xd_fifo f = {.bytes = bytes};
+  if (row < 0)
+    snprintf(f.name, sizeof f.name, "%s_%d", what, column);
+  else
+    snprintf(f.name, sizeof f.name, "%s_%d_%d", what, column, row);
+  return f;
+}
+
+/* A leaves the memory tile as blocks of 8x8, sub-tile after sub-tile. With one step of K in L2 the memory tile does it alone; with
+ * more, it sends for each sub-tile columns of blocks as runs of rows, and the cores put the blocks where they belong (four and three dimensions do not
+ * suffice otherwise). */
+static void order_a(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *from, xd_fifo_end *to) {
+  const int64_t e = s->a_bytes8 / 8, k = g->tile.k, rows = g->tile.m / g->tile.rho, block = BLOCK * BLOCK * e;
+  if (s->a_bytes8 == 9) return;
+  from->n_dims = 4;
+  from->dim[0] = (xd_dim){BLOCK * e, 1, 0, 0};
+  if (g->depth == 1) {
+    from->dim[1] = (xd_dim){BLOCK, k * e, 0, 0};
+    from->dim[2] = (xd_dim){k / BLOCK, BLOCK * e, 0, 0};
+    from->dim[3] = (xd_dim){g->tile.m / BLOCK, BLOCK * k * e, 0, 0};
+    return;
+  }
+  from->dim[1] = (xd_dim){rows, k * e, 0, 0};
+  from->dim[2] = (xd_dim){k / BLOCK, BLOCK * e, 0, 0};
+  from->dim[3] = (xd_dim){g->depth * g->tile.rho, rows * k * e, 0, 0};
+  to->n_dims = 3;
+  to->dim[0] = (xd_dim){block, 1, 0, 0};
+  to->dim[1] = (xd_dim){rows / BLOCK, k / BLOCK * block, 0, 0};
+  to->dim[2] = (xd_dim){k / BLOCK, block, 0, 0};
+}
+
+/* A of `parts` rows of cores comes to the memory tile of a column as rows of a step of K, and lies there as tiles of T_K. */
+static void order_a_in(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *to) {
+  const int64_t e = s->a_bytes8 / 8, k = g->tile.k;
+  if (s->a_bytes8 == 9 || g->depth == 1) return;
+  to->n_dims = 3;
+  to->dim[0] = (xd_dim){k * e, 1, 0, 0};
+  to->dim[1] = (xd_dim){g->depth, g->tile.m * k * e, 0, 0};
+  to->dim[2] = (xd_dim){g->tile.m, k * e, 0, 0};
+}
+
+static void add_a(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd_program *p) {
+  const int64_t tile = g->tile.m * s->step * s->a_bytes8 / 8;
+  for (int i = 0; i < s->a_columns; i++) {
+    const int first = i * s->a_parts, end = first + s->a_parts < g->rows ? first + s->a_parts : g->rows;
+    const int column = xd_gemm_a_column(g, first);
+    xd_fifo in = fifo_named("a_in", column, -1, (end - first) * tile);
+    in.producer = end_at(column, 0, 0);
+    in.consumer[in.n_consumers++] = end_at(column, 1, L2_COPIES);
+    order_a_in(g, s, &in.consumer[0]);
+    xd_link link = {.n_in = 1, .in = {f->a_in[i] = XD_ADD(p, fifos, &in)}};
+    for (int row = first; row < end; row++) {
+      xd_fifo a = fifo_named("a", row, -1, g->tile.m / g->tile.rho * g->tile.k * s->a_bytes8 / 8);
+      a.producer = end_at(column, 1, L2_COPIES);
+      a.n_consumers = g->columns;
+      for (int c = 0; c < g->columns; c++) {
+        a.consumer[c] = end_at(c, 2 + row, g->copies[0]);
+        order_a(g, s, &a.producer, &a.consumer[c]);
+      }
+      link.offset[link.n_out] = (row - first) * tile;
+      link.out[link.n_out++] = f->a[row] = XD_ADD(p, fifos, &a);
+    }
+    XD_ADD(p, links, &link);
+  }
+}
+
+static void add_b(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd_program *p) {
+  const int64_t bytes = g->tile.k * g->tile.n * s->b_bytes8 / 8;
+  for (int column = 0; column < g->columns; column++) {
+    xd_fifo in = fifo_named("b_in", column, -1, bytes), b = fifo_named("b", column, -1, bytes);
+    in.producer = end_at(column, 0, 0);
+    in.consumer[in.n_consumers++] = end_at(column, 1, L2_COPIES);
+    b.producer = end_at(column, 1, L2_COPIES);
+    if (s->b_bytes8 != 9) {
+      const int64_t e = s->b_bytes8 / 8, n = g->tile.n * e;
+      b.producer.n_dims = 4;
+      b.producer.dim[0] = (xd_dim){BLOCK * e, 1, 0, 0};
+      b.producer.dim[1] = (xd_dim){BLOCK, n, 0, 0};
+      b.producer.dim[2] = (xd_dim){g->tile.n / BLOCK, BLOCK * e, 0, 0};
+      b.producer.dim[3] = (xd_dim){g->tile.k / BLOCK, BLOCK * n, 0, 0};
+    }
+    for (int row = 0; row < g->rows; row++) b.consumer[b.n_consumers++] = end_at(column, 2 + row, g->copies[1]);
+    f->b_in[column] = XD_ADD(p, fifos, &in);
+    f->b[column] = XD_ADD(p, fifos, &b);
+    const xd_link link = {.n_in = 1, .in = {f->b_in[column]}, .n_out = 1, .out = {f->b[column]}};
+    XD_ADD(p, links, &link);
+  }
+}
+
+static void add_c(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd_program *p) {
+  const int64_t bytes = g->tile.m * g->tile.n * s->c_bytes8 / 8;
+  for (int column = 0; column < g->columns; column++) {
+    xd_fifo out = fifo_named("c_out", column, -1, g->rows * bytes);
+    xd_link link = {.n_out = 1};
+    for (int row = 0; row < g->rows; row++) {
+      xd_fifo c = fifo_named("c", column, row, bytes);
+      c.producer = end_at(column, 2 + row, g->copies[2]);
+      c.consumer[c.n_consumers++] = end_at(column, 1, L2_COPIES);
+      link.offset[link.n_in] = row * bytes;
+      link.in[link.n_in++] = f->c[column][row] = XD_ADD(p, fifos, &c);
+    }
+    out.producer = end_at(column, 1, L2_COPIES);
+    out.consumer[out.n_consumers++] = end_at(column, 0, 0);
+    if (s->c_bytes8 != 9) { /* blocks in memory, rows in the stream */
+      const int64_t e = s->c_bytes8 / 8;
+      out.producer.n_dims = 4;
+      out.producer.dim[0] = (xd_dim){BLOCK * e, 1, 0, 0};
+      out.producer.dim[1] = (xd_dim){g->tile.n / BLOCK, BLOCK * BLOCK * e, 0, 0};
+      out.producer.dim[2] = (xd_dim){BLOCK, BLOCK * e, 0, 0};
+      out.producer.dim[3] = (xd_dim){g->tile.m / BLOCK, BLOCK * g->tile.n * e, 0, 0};
+    }
+    link.out[0] = f->c_out[column] = XD_ADD(p, fifos, &out);
+    XD_ADD(p, links, &link);
+  }
+}
+
+/* ---- cores ---- */
+
+/* Ports of a core; -1 where the kernel has none. */
+typedef struct core_ports {
+  int a, b, c, sums, scratch, staging;
+} core_ports;
+
+static core_ports ports_of(const xd_gemm *g, const xd_gemm_shape *s, const xd_gemm_fifos *f, xd_place t,
+                           xd_program *p) {
+  core_ports q = {xd_fifo_port(p, f->a[t.row - 2], t),
+                  xd_fifo_port(p, f->b[t.column], t),
+                  xd_fifo_port(p, f->c[t.column][t.row - 2], t),
+                  -1,
+                  -1,
+                  -1};
+  if (s->accumulators) q.sums = xd_own_port(p, t, "sums", s->accumulators * g->tile.m * g->tile.n);
+  if (g->kernel->scratch_a)
+    q.scratch = xd_own_port(p, t, "scratch", g->tile.m / g->tile.rho * g->tile.k * bytes8(g->kernel->b) / 8);
+  if (is_staged(g)) q.staging = xd_own_port(p, t, "staging", g->tile.m * g->tile.n);
+  return q;
+}
+
+static void add_op(xd_core *core, xd_op_kind kind, int port, int64_t count, xd_program *p) {
+  const xd_op op = {.kind = kind, .port = port, .count = count, .parameter = -1};
+  xd_append(&core->ops, sizeof op, &op, &p->failed);
+}
+
+static void add_argument(xd_op *op, int port, int64_t offset) {
+  op->argument[op->n_arguments].port = port;
+  op->argument[op->n_arguments++].offset = offset;
+}
+
+static xd_op call_of(const xd_gemm *g, const char *function, int64_t m, int64_t k, int64_t n) {
+  return (xd_op){.kind = XD_CALL,
+                 .parameter = -1,
+                 .call = {.function = xd_function_find(function),
+                          .m = (int)m,
+                          .k = (int)k,
+                          .n = (int)n,
+                          .rows = (int)g->tile.m,
+                          .rounding = g->rounding,
+                          .shift = g->shift}};
+}
+
+static void add_zero(const xd_gemm *g, xd_core *core, int port, int64_t bytes, xd_program *p) {
+  xd_op op = call_of(g, "zero", 1, 1, bytes);
+  add_argument(&op, port, 0);
+  xd_append(&core->ops, sizeof op, &op, &p->failed);
+}
+
+static const char *matmul_name(const xd_gemm *g) {
+  if (is_integer(g)) return "matmul_i8";
+  if (g->kernel->a == TW_BF16) return "matmul_bf16_bfp16";
+  return is_staged(g) ? "matmul_bfp16_staged" : "matmul_bfp16";
+}
+
+/* Sub-tile `i` of a step of K. */
+static void add_matmul(const xd_gemm *g, const xd_gemm_shape *s, const core_ports *q, int i, xd_core *core,
+                       xd_program *p) {
+  const int64_t rows = g->tile.m / g->tile.rho, band = i * rows * g->tile.n;
+  xd_op op = call_of(g, matmul_name(g), rows, g->tile.k, g->tile.n);
+  op.call.micro = g->kernel;
+  op.call.row = (int)(i * rows);
+  add_argument(&op, q->a, 0);
+  add_argument(&op, q->b, 0);
+  if (q->sums >= 0)
+    add_argument(&op, q->sums, band * s->accumulators);
+  else
+    add_argument(&op, q->c, is_staged(g) ? 0 : band * s->c_bytes8 / 8);
+  if (q->scratch >= 0) add_argument(&op, q->scratch, 0);
+  if (q->staging >= 0) add_argument(&op, q->staging, 0);
+  xd_append(&core->ops, sizeof op, &op, &p->failed);
+}
+
+/* What makes C of the sums, where that is a pass of its own. */
+static void add_finish(const xd_gemm *g, const xd_gemm_shape *s, const core_ports *q, xd_core *core, xd_program *p) {
+  const bool staged = is_staged(g);
+  if (!s->accumulators && !staged) return;
+  xd_op op = call_of(g, staged ? "round_bfp16" : g->narrow16 ? "narrow_i16" : "narrow_i8", g->tile.m, 1, g->tile.n);
+  add_argument(&op, staged ? q->staging : q->sums, 0);
+  add_argument(&op, q->c, 0);
+  xd_append(&core->ops, sizeof op, &op, &p->failed);
+}
+
+static void add_core(const xd_gemm *g, const xd_gemm_shape *s, const xd_gemm_fifos *f, xd_place t, xd_program *p) {
+  const core_ports q = ports_of(g, s, f, t, p);
+  const int64_t area = g->tile.m * g->tile.n;
+  const bool c_first = q.sums < 0; /* sums are in C */
+  xd_core core = {.tile = t};
+  const xd_op steps = {.kind = XD_LOOP, .parameter = 0}, step = call_of(g, "step", 1, 1, 1);
+  add_op(&core, XD_LOOP, 0, -1, p);
+  if (c_first) add_op(&core, XD_ACQUIRE, q.c, 1, p);
+  add_zero(g, &core, c_first ? q.c : q.sums, c_first ? area * s->c_bytes8 / 8 : area * s->accumulators, p);
+  if (q.staging >= 0) add_zero(g, &core, q.staging, area, p);
+  xd_append(&core.ops, sizeof steps, &steps, &p->failed);
+  add_op(&core, XD_ACQUIRE, q.b, 1, p);
+  xd_append(&core.ops, sizeof step, &step, &p->failed);
+  for (int i = 0; i < g->tile.rho; i++) {
+    add_op(&core, XD_ACQUIRE, q.a, 1, p);
+    add_matmul(g, s, &q, i, &core, p);
+    add_op(&core, XD_RELEASE, q.a, 1, p);
+  }
+  add_op(&core, XD_RELEASE, q.b, 1, p);
+  add_op(&core, XD_END, 0, 0, p);
+  if (!c_first) add_op(&core, XD_ACQUIRE, q.c, 1, p);
+  add_finish(g, s, &q, &core, p);
+  add_op(&core, XD_RELEASE, q.c, 1, p);
+  add_op(&core, XD_END, 0, 0, p);
+  XD_ADD(p, cores, &core);
+}
+
+/* ---- all ---- */
+
+static void add_operands(const xd_gemm *g, xd_program *p) {
+  static const char *const name[] = {"A", "B", "C", "zeros"};
+  int64_t bytes[XD_GEMM_OPERANDS];
+  xd_gemm_bytes(g, bytes);
+  for (int i = 0; i < XD_GEMM_OPERANDS; i++) {
+    xd_buffer b = {.external = true, .bytes = bytes[i]};
+    snprintf(b.name, sizeof b.name, "%s", name[i]);
+    XD_ADD(p, buffers, &b);
+  }
+}
+
+tw_status xd_gemm_program(const xd_config *c, const xd_gemm *g, xd_program *p, tw_error *error) {
+  xd_gemm_fifos f;
+  *p = (xd_program){0};
+  tw_status status = check_gemm(c, g, error);
+  if (status != TW_OK) return status;
+  const xd_gemm_shape s = xd_gemm_shape_of(g);
+  add_operands(g, p);
+  add_a(g, &s, &f, p);
+  add_b(g, &s, &f, p);
+  add_c(g, &s, &f, p);
+  for (int column = 0; column < g->columns && !p->failed; column++)
+    for (int row = 0; row < g->rows; row++) add_core(g, &s, &f, (xd_place){column, 2 + row}, p);
+  status = xd_lower(c, p, error);
+  if (status == TW_OK) {
+    xd_gemm_sequence(c, g, &f, p);
+    status = p->failed ? tw_fail(error, TW_MISSING, "out of memory") : xd_check(c, p, error);
+  }
+  if (status != TW_OK) xd_program_free(p);
+  return status;
+}

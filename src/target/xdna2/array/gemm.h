@@ -1,0 +1,66 @@
+/* gemm.h - the whole-array GEMM as an array program, from a few choices.
+ *
+ * Each core accumulates a T_MC x T_N tile of C over all of K in L1; `rows` x `columns` cores make a macro-tile. A is broadcast along
+ * rows of cores, in sub-tiles of T_MC / rho rows (asymmetric tile buffering); B along columns; the C tiles of a column are joined in its memory
+ * tile and drained. Operands in DDR:
+ *
+ *   i8    A m x k, B k x n, C m x n, row-major
+ *   bf16  A m x k and C m x n, row-major
+ *   bfp16 in tiles as pack.h lays them: 9-byte blocks cannot be rearranged by DMA
+ *
+ * Sizes that do not divide: the last macro-tile of a row or column of them is moved back so that it ends with the matrix (what
+ * overlaps is computed twice, to the same bits). The last step of K is moved back, too, and B is zero where it overlaps: those rows of B come
+ * from a page of zeros in DDR (or are packed as zeros). So m >= rows T_MC, n >= columns T_N, k >= the depth of A in L2. */
+#ifndef TW_XDNA2_ARRAY_GEMM_H
+#define TW_XDNA2_ARRAY_GEMM_H
+
+#include "target/xdna2/array/program.h"
+#include "target/xdna2/design.h"
+
+typedef struct xd_gemm {
+  const xd_kernel *kernel;
+  tw_type c; /* of the result: the kernel's */
+  int64_t m, n, k;
+  tw_tile tile;
+  int rows, columns;    /* of cores */
+  int copies[3];        /* of A, B and C in L1 */
+  int depth;            /* steps of K that a tile of A in L2 holds: longer runs in DDR */
+  tw_rounding rounding; /* of conversions */
+  int shift;            /* of i32 to i8 and i16 */
+  bool narrow16;        /* results leave as int16, which tw_type lacks: with a kernel of c=i8 */
+} xd_gemm;
+
+/* Choices that the kernel leaves: all rows and columns, the kernel's copies, a depth of 1. */
+xd_gemm xd_gemm_default(const xd_config *, const xd_kernel *, const tw_tile *, int64_t m, int64_t n, int64_t k);
+
+/* External buffers in order: A, B, C, and the page of zeros. Bytes of each; the page is 0 bytes if it is not needed. */
+enum { XD_GEMM_A, XD_GEMM_B, XD_GEMM_C, XD_GEMM_ZEROS, XD_GEMM_OPERANDS };
+void xd_gemm_bytes(const xd_gemm *, int64_t bytes[XD_GEMM_OPERANDS]);
+
+/* The program, lowered and checked. TW_USAGE: what does not fit or divide. */
+tw_status xd_gemm_program(const xd_config *, const xd_gemm *, xd_program *out, tw_error *);
+
+/* ---- for the files of the generator ---- */
+
+/* What follows from the choices. */
+typedef struct xd_gemm_shape {
+  int64_t a_bytes8, b_bytes8, c_bytes8; /* of eight elements */
+  int64_t macro_m, macro_n, step;       /* of the array; step: of K in L2 */
+  int64_t tiles_m, tiles_n, steps;      /* macro-tiles, steps of K in L2; the last of each may overlap */
+  int a_columns, a_parts; /* columns that hold A, rows of cores that each of them serves (the last fewer) */
+  int accumulators;       /* bytes an element of a buffer of sums of its own; 0: sums are in C */
+} xd_gemm_shape;
+xd_gemm_shape xd_gemm_shape_of(const xd_gemm *);
+int xd_gemm_a_column(const xd_gemm *, int row); /* which holds A of this row of cores */
+
+/* FIFOs of the generator, by index in the program. */
+typedef struct xd_gemm_fifos {
+  int a_in[8], a[8];     /* by column that holds A; by row of cores */
+  int b_in[8], b[8];     /* by column */
+  int c[8][8], c_out[8]; /* by column and row; by column */
+} xd_gemm_fifos;
+
+/* gemm_sequence.c: the tasks of the shims, and parameter 0 of each core (steps of K in L1). */
+void xd_gemm_sequence(const xd_config *, const xd_gemm *, const xd_gemm_fifos *, xd_program *);
+
+#endif

@@ -1,0 +1,148 @@
+/* gemm_sequence.c - the tasks that move a GEMM's operands between DDR and the memory tiles.
+ *
+ * A group is one row of macro-tiles, or, where its tiles need tasks of their own (the last one overlaps its neighbour, the last step of K is
+ * moved back), a part of it. The tasks of two groups are in flight: a group begins when the C of the group before the last has been
+ * written, so that the descriptors of that one (the same half of the shim's table) are free. */
+#include "target/xdna2/array/gemm.h"
+
+enum { HALF = 8, IN_FLIGHT = 2 };
+
+typedef struct writer {
+  const xd_gemm *g;
+  const xd_gemm_fifos *f;
+  xd_gemm_shape s;
+  xd_program *p;
+  bool short_k;   /* the last step of K overlaps the one before, B does not come packed */
+  int64_t groups; /* begun so far */
+  int next_id[8]; /* of each column's shim, within its half of the table */
+} writer;
+
+static void add_task(writer *w, int channel, int buffer, const xd_pattern *pattern, int64_t iterations, int64_t stride,
+                     int64_t repeat, bool token) {
+  const int column = w->p->channels.at[channel].tile.column;
+  const xd_descriptor d = {.channel = channel,
+                           .id = (int)(w->groups % IN_FLIGHT) * HALF + w->next_id[column]++,
+                           .buffer = buffer,
+                           .pattern = *pattern,
+                           .iterations = iterations,
+                           .iteration_stride = stride,
+                           .acquire.lock = -1,
+                           .release.lock = -1,
+                           .next = -1};
+  const xd_command start = {.kind = XD_START,
+                            .channel = channel,
+                            .descriptor = XD_ADD(w->p, descriptors, &d),
+                            .repeat = (int)repeat,
+                            .token = token};
+  XD_ADD(w->p, sequence, &start);
+}
+
+static int64_t start_of(int64_t index, int64_t size, int64_t whole) {
+  return (index + 1) * size <= whole ? index * size : whole - size;
+}
+
+/* ---- operands ---- */
+
+/* Rows of one column's part of A, for `count` macro-tiles in turn, each of which reads them again. */
+static void move_a(writer *w, int64_t i, int64_t count) {
+  const xd_gemm *g = w->g;
+  const int64_t row_bytes = g->k * w->s.a_bytes8 / 8, run = w->s.step * w->s.a_bytes8 / 8;
+  for (int a = 0; a < w->s.a_columns; a++) {
+    const xd_fifo *f = &w->p->fifos.at[w->f->a_in[a]];
+    const int64_t tile = g->tile.m * run, rows = f->bytes / run, first = (int64_t)a * w->s.a_parts;
+    if (g->kernel->a == TW_BFP16) { /* packed in the order in which it is read */
+      const int64_t bytes = w->s.steps * tile, at = (i * g->rows + first) * bytes;
+      const xd_pattern packed = xd_linear(at, rows / g->tile.m * bytes);
+      add_task(w, f->source, XD_GEMM_A, &packed, 1, 0, count, false);
+      continue;
+    }
+    const int64_t at = (start_of(i, w->s.macro_m, g->m) + first * g->tile.m) * row_bytes;
+    const int64_t whole = g->k / w->s.step;
+    const xd_pattern steps = {at, 3, {{run, 1, 0, 0}, {rows, row_bytes, 0, 0}, {whole, run, 0, 0}}},
+                     last = {at + row_bytes - run, 2, {{run, 1, 0, 0}, {rows, row_bytes, 0, 0}}};
+    add_task(w, f->source, XD_GEMM_A, &steps, 1, 0, count, false);
+    if (whole < w->s.steps) add_task(w, f->source, XD_GEMM_A, &last, 1, 0, count, false);
+  }
+}
+
+/* Columns of B of `count` macro-tiles from tile j on. */
+static void move_b(writer *w, int64_t j, int64_t count) {
+  const xd_gemm *g = w->g;
+  const int64_t run = g->tile.n * w->s.b_bytes8 / 8, row_bytes = g->n * w->s.b_bytes8 / 8;
+  const int64_t tile = g->tile.k * run, steps = w->s.steps * g->depth;
+  for (int c = 0; c < g->columns; c++) {
+    const int channel = w->p->fifos.at[w->f->b_in[c]].source;
+    if (g->kernel->b == TW_BFP16) {
+      const xd_pattern packed = xd_linear((j * g->columns + c) * steps * tile, steps * tile);
+      add_task(w, channel, XD_GEMM_B, &packed, count, g->columns * steps * tile, count, false);
+      continue;
+    }
+    const int64_t at = (start_of(j, w->s.macro_n, g->n) + c * g->tile.n) * w->s.b_bytes8 / 8;
+    const int64_t whole = g->k / w->s.step * w->s.step, rest = g->k - whole;
+    const xd_pattern rows = {at, 2, {{run, 1, 0, 0}, {whole, row_bytes, 0, 0}}},
+                     zeros = xd_linear(0, (w->s.step - rest) * run),
+                     last = {at + whole * row_bytes, 2, {{run, 1, 0, 0}, {rest, row_bytes, 0, 0}}};
+    add_task(w, channel, XD_GEMM_B, &rows, count, g->columns * run, count, false);
+    if (!rest) continue;
+    add_task(w, channel, XD_GEMM_ZEROS, &zeros, 1, 0, 1, false);
+    add_task(w, channel, XD_GEMM_B, &last, 1, 0, 1, false);
+  }
+}
+
+static void move_c(writer *w, int64_t i, int64_t j, int64_t count) {
+  const xd_gemm *g = w->g;
+  const int64_t run = g->tile.n * w->s.c_bytes8 / 8, row_bytes = g->n * w->s.c_bytes8 / 8, tile = g->tile.m * run;
+  for (int c = 0; c < g->columns; c++) {
+    const int channel = w->p->fifos.at[w->f->c_out[c]].sink[0];
+    if (g->c == TW_BFP16) { /* tiles of a macro-tile's column lie one after the other */
+      const xd_pattern packed = xd_linear(((i * w->s.tiles_n + j) * g->columns + c) * g->rows * tile, g->rows * tile);
+      add_task(w, channel, XD_GEMM_C, &packed, count, g->columns * g->rows * tile, count, true);
+      continue;
+    }
+    const xd_pattern rows = {start_of(i, w->s.macro_m, g->m) * row_bytes +
+                                 (start_of(j, w->s.macro_n, g->n) + c * g->tile.n) * w->s.c_bytes8 / 8,
+                             2,
+                             {{run, 1, 0, 0}, {w->s.macro_m, row_bytes, 0, 0}}};
+    add_task(w, channel, XD_GEMM_C, &rows, count, g->columns * run, count, true);
+  }
+}
+
+/* ---- groups ---- */
+
+static void await_group(writer *w) {
+  for (int c = 0; c < w->g->columns; c++) {
+    const xd_command await = {.kind = XD_AWAIT, .channel = w->p->fifos.at[w->f->c_out[c]].sink[0]};
+    XD_ADD(w->p, sequence, &await);
+  }
+}
+
+static void add_group(writer *w, int64_t i, int64_t j, int64_t count) {
+  if (w->groups >= IN_FLIGHT) await_group(w);
+  for (int c = 0; c < 8; c++) w->next_id[c] = 0;
+  move_c(w, i, j, count);
+  move_a(w, i, count);
+  move_b(w, j, count);
+  w->groups++;
+}
+
+/* How many macro-tiles from j on one group can take. */
+static int64_t group_size(const xd_config *c, const writer *w, int64_t j) {
+  const bool packed = w->g->c == TW_BFP16, packed_b = w->g->kernel->b == TW_BFP16;
+  const int64_t stride = w->s.steps * w->s.step * w->s.macro_n * w->s.b_bytes8 / 8; /* of packed B */
+  if (w->short_k || (packed_b && stride / c->array.word_bytes > (int64_t)1 << c->array.step_bits[XD_SHIM])) return 1;
+  int64_t end = w->s.tiles_n;
+  if (!packed && w->g->n % w->s.macro_n && j + 1 < end) end--; /* the last one is moved back */
+  return end - j < c->array.iterations ? end - j : c->array.iterations;
+}
+
+void xd_gemm_sequence(const xd_config *c, const xd_gemm *g, const xd_gemm_fifos *f, xd_program *p) {
+  writer w = {.g = g, .f = f, .s = xd_gemm_shape_of(g), .p = p};
+  w.short_k = g->k % w.s.step && g->kernel->a != TW_BFP16;
+  for (size_t core = 0; core < p->cores.n; core++) {
+    const xd_command set = {.kind = XD_SET, .core = (int)core, .parameter = 0, .value = w.s.steps * g->depth};
+    XD_ADD(p, sequence, &set);
+  }
+  for (int64_t i = 0; i < w.s.tiles_m; i++)
+    for (int64_t j = 0, count; j < w.s.tiles_n; j += count) add_group(&w, i, j, count = group_size(c, &w, j));
+  for (int64_t i = 0; i < w.groups && i < IN_FLIGHT; i++) await_group(&w);
+}

@@ -1,0 +1,284 @@
+/* Whole-array GEMMs on the simulated array give the bits that their definition gives: row-major loops here, tiles, DMA and locks there. */
+#include "test.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/random.h"
+#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/array/pack.h"
+#include "xdna2_array.h"
+
+static xd_config machine;
+
+static int setup(void **state) {
+  (void)state;
+  machine = machine_config();
+  return 0;
+}
+
+static const xd_kernel *kernel(const char *name) {
+  const xd_kernel *k = xd_find_kernel(&machine, name, TW_TYPE_NONE, TW_TYPE_NONE, TW_TYPE_NONE, TW_TYPE_NONE);
+  assert_non_null(k);
+  return k;
+}
+
+static xd_gemm gemm_of(const char *name, tw_tile tile, int64_t m, int64_t n, int64_t k) {
+  return xd_gemm_default(&machine, kernel(name), &tile, m, n, k);
+}
+
+/* Runs with data, then without; the same time must come of both. */
+static xd_run_result run(const xd_gemm *g, void *a, void *b, void *c) {
+  xd_program p;
+  xd_run_result r, timing;
+  tw_error error;
+  int64_t bytes[XD_GEMM_OPERANDS];
+  xd_gemm_bytes(g, bytes);
+  void *zeros = calloc(1, (size_t)bytes[XD_GEMM_ZEROS] + 1);
+  if (xd_gemm_program(&machine, g, &p, &error) != TW_OK) fail_msg("%s", error.text);
+  xd_run_options options = {.cost = xd_analytic_cost(&machine), .external = (void *[]){a, b, c, zeros}};
+  if (xd_run(&machine, &p, &options, &r, &error) != TW_OK) fail_msg("%s", error.text);
+  options.timing_only = true;
+  if (xd_run(&machine, &p, &options, &timing, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_memory_equal(&r, &timing, sizeof r);
+  xd_program_free(&p);
+  free(zeros);
+  return r;
+}
+
+/* ---- integers ---- */
+
+static int64_t sum_i8(const xd_gemm *g, const int8_t *a, const int8_t *b, int64_t i, int64_t j) {
+  int64_t sum = 0;
+  for (int64_t p = 0; p < g->k; p++) sum += a[i * g->k + p] * b[p * g->n + j];
+  return sum;
+}
+
+static int64_t narrowed(const xd_gemm *g, int64_t sum, int bits) {
+  const double scaled = ldexp((double)sum, -g->shift), most = ldexp(1, bits - 1) - 1;
+  return (int64_t)fmax(-most - 1, fmin(most, g->rounding == TW_ROUND_FLOOR ? floor(scaled) : rint(scaled)));
+}
+
+static void check_i8(const xd_gemm *g) {
+  const int bits = g->c == TW_I32 ? 32 : g->narrow16 ? 16 : 8;
+  int8_t *a = malloc((size_t)(g->m * g->k)), *b = malloc((size_t)(g->k * g->n));
+  char *c = malloc((size_t)(g->m * g->n * bits / 8));
+  tw_random r;
+  tw_random_seed(&r, 7);
+  for (int64_t i = 0; i < g->m * g->k; i++) a[i] = (int8_t)tw_random_between(&r, -128, 127);
+  for (int64_t i = 0; i < g->k * g->n; i++) b[i] = (int8_t)tw_random_between(&r, -128, 127);
+  memset(c, 0xA5, (size_t)(g->m * g->n * bits / 8));
+  run(g, a, b, c);
+  for (int64_t i = 0; i < g->m; i++)
+    for (int64_t j = 0; j < g->n; j++) {
+      const int64_t sum = sum_i8(g, a, b, i, j), at = i * g->n + j;
+      const int64_t got = bits == 32   ? ((int32_t *)(void *)c)[at]
+                          : bits == 16 ? ((int16_t *)(void *)c)[at]
+                                       : ((int8_t *)c)[at];
+      const int64_t expected = bits == 32 ? sum : narrowed(g, sum, bits);
+      if (got != expected)
+        fail_msg("%dx%dx%d, tile %dx%dx%d: C[%d][%d] is %d and should be %d", (int)g->m, (int)g->n, (int)g->k,
+                 (int)g->tile.m, (int)g->tile.k, (int)g->tile.n, (int)i, (int)j, (int)got, (int)expected);
+    }
+  free(a);
+  free(b);
+  free(c);
+}
+
+static void int8_gemms_are_exact(void **state) {
+  (void)state;
+  for (int columns = 1; columns <= 8; columns++) {
+    xd_gemm g = gemm_of("int8", (tw_tile){16, 16, 16, 1}, 128, 2 * columns * 16, 64);
+    g.columns = columns;
+    check_i8(&g);
+    g.rows = columns % 4 + 1;
+    check_i8(&g);
+  }
+}
+
+static void asymmetric_tiles_and_longer_runs_are_exact(void **state) {
+  (void)state;
+  for (int rho = 1; rho <= 4; rho *= 2)
+    for (int depth = 1; depth <= 4; depth++) {
+      xd_gemm g = gemm_of("int8", (tw_tile){64, 24, 32, rho}, 256, 192, 192);
+      g.columns = 3;
+      g.depth = depth;
+      check_i8(&g);
+    }
+}
+
+static void sizes_that_do_not_divide_are_exact(void **state) {
+  (void)state;
+  const int64_t m[] = {64, 65, 127, 200}, n[] = {96, 100, 188, 204}, k[] = {32, 36, 60, 100};
+  for (int i = 0; i < 4; i++)
+    for (int j = 0; j < 4; j++) {
+      xd_gemm g = gemm_of("int8", (tw_tile){16, 16, 32, 1}, m[i], n[j], k[(i + j) % 4]);
+      g.columns = 3;
+      g.depth = 1 + i % 2;
+      check_i8(&g);
+    }
+}
+
+static void results_are_narrowed(void **state) {
+  (void)state;
+  for (int wide = 0; wide < 2; wide++)
+    for (int shift = 0; shift < 12; shift += 5) {
+      xd_gemm g = gemm_of("int8-narrow", (tw_tile){32, 32, 16, 2}, 128, 64, 96);
+      g.columns = 2;
+      g.narrow16 = wide;
+      g.shift = shift;
+      g.rounding = shift == 5 ? TW_ROUND_FLOOR : TW_ROUND_EVEN;
+      check_i8(&g);
+    }
+}
+
+/* ---- bf16 and bfp16 ----
+ *
+ * The definition: A and B are bfp16 along k; for every step of T_K, eight products at a time are added exactly to a sum in f32, which
+ * begins as C's last value and ends rounded to the type of the sums (bf16; bfp16: by eights of a row). */
+
+static float round_bf16(float x, tw_rounding rounding) {
+  if (rounding == TW_ROUND_EVEN) return tw_bf16_to_f32(tw_f32_to_bf16(x));
+  float down = tw_bf16_to_f32((uint16_t)(tw_f32_to_bf16(x)));
+  if (down > x) { /* one step of bf16 below */
+    uint32_t bits;
+    memcpy(&bits, &down, 4);
+    bits = down > 0 ? bits - 0x10000 : bits == 0 ? 0x80010000 : bits + 0x10000;
+    memcpy(&down, &bits, 4);
+  }
+  return down;
+}
+
+/* Rows of `columns`, rounded to bfp16 by eights. */
+static void round_bfp16(float *x, int64_t rows, int64_t columns, tw_rounding rounding) {
+  const tw_packing packing = {.format = tw_format_at(TW_FORMAT_BFP16), .rounding = rounding};
+  tw_packed_size size;
+  tw_error error;
+  assert_int_equal(tw_format_sizes(&packing, (size_t)rows, (size_t)columns, &size, &error), TW_OK);
+  uint8_t *codes = malloc(size.codes);
+  tw_format_encode(&packing, (size_t)rows, (size_t)columns, x, (size_t)columns, codes, NULL, NULL);
+  tw_format_decode(&packing, (size_t)rows, (size_t)columns, codes, NULL, x, (size_t)columns, NULL);
+  free(codes);
+}
+
+/* a: m x k; bt: n x k; both rounded to bfp16. */
+static void expect_bfp(const xd_gemm *g, const float *a, const float *bt, float *c) {
+  memset(c, 0, (size_t)(g->m * g->n) * sizeof *c);
+  for (int64_t p = 0; p < g->k; p += g->tile.k) {
+    for (int64_t i = 0; i < g->m; i++)
+      for (int64_t j = 0; j < g->n; j++) {
+        float sum = c[i * g->n + j];
+        for (int64_t q = p; q < p + g->tile.k && q < g->k; q += 8) {
+          double eight = 0;
+          for (int64_t e = q; e < q + 8 && e < g->k; e++) eight += (double)a[i * g->k + e] * (double)bt[j * g->k + e];
+          sum += (float)eight;
+        }
+        c[i * g->n + j] = g->kernel->acc == TW_BF16 ? round_bf16(sum, g->rounding) : sum;
+      }
+    if (g->kernel->acc == TW_BFP16) round_bfp16(c, g->m, g->n, g->rounding);
+  }
+  if (g->c == TW_BFP16 && g->kernel->acc == TW_BF16) round_bfp16(c, g->m, g->n, g->rounding);
+}
+
+static void check_bfp(const xd_gemm *g) {
+  int64_t bytes[XD_GEMM_OPERANDS];
+  xd_gemm_bytes(g, bytes);
+  const size_t m = (size_t)g->m, n = (size_t)g->n, k = (size_t)g->k;
+  float *a = malloc(m * k * 4), *b = malloc(k * n * 4), *bt = malloc(k * n * 4), *c = malloc(m * n * 4);
+  float *got = malloc(m * n * 4);
+  uint8_t *da = calloc(1, (size_t)bytes[0]), *db = calloc(1, (size_t)bytes[1]), *dc = malloc((size_t)bytes[2]);
+  tw_random r;
+  tw_random_seed(&r, 11);
+  for (size_t i = 0; i < m * k; i++)
+    a[i] = tw_bf16_to_f32(tw_f32_to_bf16((float)ldexp(tw_random_real(&r) - 0.5, (int)tw_random_below(&r, 6))));
+  for (size_t i = 0; i < k * n; i++) b[i] = (float)ldexp(tw_random_real(&r) - 0.5, (int)tw_random_below(&r, 6));
+  for (size_t i = 0; i < k; i++)
+    for (size_t j = 0; j < n; j++) bt[j * k + i] = b[i * n + j];
+  memset(dc, 0xA5, (size_t)bytes[2]);
+  if (g->kernel->a == TW_BFP16)
+    xd_pack_a(g, a, da);
+  else
+    for (size_t i = 0; i < m * k; i++) ((uint16_t *)(void *)da)[i] = tw_f32_to_bf16(a[i]);
+  xd_pack_b(g, b, db);
+  run(g, da, db, dc);
+  round_bfp16(a, g->m, g->k, g->rounding);
+  round_bfp16(bt, g->n, g->k, g->rounding);
+  expect_bfp(g, a, bt, c);
+  if (g->c == TW_BFP16)
+    xd_unpack_c(g, dc, got);
+  else
+    for (size_t i = 0; i < m * n; i++) got[i] = tw_bf16_to_f32(((uint16_t *)(void *)dc)[i]);
+  for (size_t i = 0; i < m * n; i++)
+    if (memcmp(&got[i], &c[i], 4) != 0 && got[i] != c[i])
+      fail_msg("%s, tile %dx%dx%d, rho %d: C[%d][%d] is %.9g and should be %.9g", g->kernel->name, (int)g->tile.m,
+               (int)g->tile.k, (int)g->tile.n, (int)g->tile.rho, (int)(i / n), (int)(i % n), (double)got[i],
+               (double)c[i]);
+  free(a), free(b), free(bt), free(c), free(got), free(da), free(db), free(dc);
+}
+
+static void the_three_configurations_are_exact_in_both_modes(void **state) {
+  (void)state;
+  static const char *const names[] = {"atb", "atb-bfp16", "atb-bf16acc"};
+  for (int i = 0; i < 3; i++)
+    for (int mode = 0; mode < 2; mode++)
+      for (int rho = 1; rho <= 2; rho++) {
+        xd_gemm g = gemm_of(names[i], (tw_tile){32, 24, 32, rho}, 128, 192, 96);
+        g.columns = 3;
+        g.depth = rho;
+        g.rounding = mode ? TW_ROUND_FLOOR : TW_ROUND_EVEN;
+        check_bfp(&g);
+        g.columns = 6;
+        g.depth = 1;
+        check_bfp(&g);
+      }
+}
+
+static void bfp16_of_sizes_that_do_not_divide(void **state) {
+  (void)state;
+  xd_gemm packed = gemm_of("atb-bfp16", (tw_tile){16, 16, 16, 1}, 50, 40, 40);
+  packed.columns = 2;
+  check_bfp(&packed);
+  xd_gemm rows = gemm_of("atb", (tw_tile){16, 16, 16, 1}, 70, 44, 64);
+  rows.columns = 2;
+  check_bfp(&rows);
+}
+
+/* ---- what is refused ---- */
+
+static void refused(xd_gemm g, const char *part) {
+  xd_program p;
+  tw_error error = {0};
+  if (xd_gemm_program(&machine, &g, &p, &error) == TW_OK) fail_msg("not refused; should say '%s'", part);
+  if (!strstr(error.text, part) || strchr(error.text, '\n')) fail_msg("'%s' does not say '%s'", error.text, part);
+}
+
+static void wrong_gemms_are_refused(void **state) {
+  (void)state;
+  refused(gemm_of("int8", (tw_tile){64, 64, 64, 3}, 512, 512, 512), "rho 3: kernel int8 needs multiples of 16x8x16");
+  refused(gemm_of("int8", (tw_tile){64, 60, 64, 1}, 512, 512, 512), "tile 64x60x64");
+  refused(gemm_of("int8", (tw_tile){64, 64, 64, 1}, 200, 512, 512),
+          "m=200 is less than the 256 that the array computes at a time");
+  refused(gemm_of("int8", (tw_tile){64, 64, 64, 1}, 512, 500, 512), "n=500 is less than the 512");
+  refused(gemm_of("int8", (tw_tile){64, 64, 64, 1}, 512, 512, 510),
+          "k: a row of 510 bytes is no whole number of the words of 4 bytes");
+  refused(gemm_of("int8", (tw_tile){64, 128, 64, 1}, 512, 1024, 512),
+          "core (0,2): buffers take 65536 bytes and the stack 1024, but the tile has 65536");
+  refused(gemm_of("int8-int4", (tw_tile){64, 64, 64, 1}, 512, 512, 512),
+          "computes 4x16x16 at a time; array designs know 8x8x8");
+  xd_gemm deep = gemm_of("int8", (tw_tile){64, 64, 64, 1}, 512, 512, 4096);
+  deep.depth = 60;
+  refused(deep, "memory (0,1): buffers take 630784 bytes, but the tile has 524288");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(int8_gemms_are_exact, setup),
+      cmocka_unit_test_setup(asymmetric_tiles_and_longer_runs_are_exact, setup),
+      cmocka_unit_test_setup(sizes_that_do_not_divide_are_exact, setup),
+      cmocka_unit_test_setup(results_are_narrowed, setup),
+      cmocka_unit_test_setup(the_three_configurations_are_exact_in_both_modes, setup),
+      cmocka_unit_test_setup(bfp16_of_sizes_that_do_not_divide, setup),
+      cmocka_unit_test_setup(wrong_gemms_are_refused, setup),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
