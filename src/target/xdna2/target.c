@@ -120,11 +120,11 @@ static struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void fill_list(void) {
-  static const char prefix[] = "xdna2/configs/";
+  static const char prefix[] = "xdna2/configs/", core[] = ".core.txt"; /* the cores have files of their own: core/ */
   const tw_embedded *file;
   for (size_t i = 0; (file = tw_embedded_at(i)) && list.n < TARGETS_MAX; i++) {
     xd_config *c = &list.config[list.n];
-    if (strncmp(file->name, prefix, sizeof prefix - 1) ||
+    if (strncmp(file->name, prefix, sizeof prefix - 1) || strstr(file->name, core) ||
         xd_config_parse((const char *)file->data, file->name, c, NULL) != TW_OK)
       continue;
     list.target[list.n++] = (tw_target){

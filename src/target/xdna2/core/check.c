@@ -1,0 +1,228 @@
+/* check.c - the replay: events of all instructions by cycle; then the state of registers, slots and FIFOs over time. */
+#include "target/xdna2/core/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+
+enum { DRAIN = 32, REGISTERS_MAX = 64, PARTS_MAX = 8, FIFOS_MAX = 16, NOTHING = -1 };
+
+typedef struct replay {
+  const xc_graph *g;
+  const xc_schedule *s;
+  int cycles, iterations;
+  int *by_cycle, *next; /* instances (iteration * nodes + node) that issue in a cycle, as lists */
+  int content[XC_FILES][REGISTERS_MAX][PARTS_MAX]; /* value * iterations + iteration */
+  struct {
+    int node, iteration; /* the last access */
+    int left;            /* load: blocks' eighths filled in and not popped; store: pushes since the last flush */
+  } fifo[FIFOS_MAX];
+  tw_error *error;
+} replay;
+
+static const xc_node *node_of(const replay *r, int instance) { return &r->g->node[instance % r->g->n_nodes]; }
+static const xc_instruction *what_of(const replay *r, int instance) {
+  return &r->g->machine->instruction[node_of(r, instance)->what];
+}
+
+static tw_status wrong(const replay *r, int cycle, int instance, const char *why) {
+  const xc_node *n = node_of(r, instance);
+  return tw_fail(r->error, TW_FAILED, "cycle %d: %s of %c (cluster %d, block %d,%d,%d; iteration %d): %s", cycle,
+                 what_of(r, instance)->name, n->role, n->cluster, n->row, n->column, n->step, instance / r->g->n_nodes,
+                 why);
+}
+
+static int registers_of(const replay *r, xc_file file) {
+  return file == XC_VECTOR ? r->g->machine->vectors : r->g->machine->accumulators;
+}
+
+/* ---- what holds at all times ---- */
+
+static tw_status check_static(const replay *r) {
+  for (int v = 0; v < r->g->n_values; v++)
+    for (int copy = 0; copy < r->s->copies; copy++) {
+      const xc_value *value = &r->g->value[v];
+      const int reg = r->s->reg[v * r->s->copies + copy];
+      if (reg < 0 || reg + value->width > registers_of(r, value->file) - r->g->constants[value->file])
+        return tw_fail(r->error, TW_FAILED, "value %d is in register %d, which it cannot have", v, reg);
+      if (reg % value->width) return tw_fail(r->error, TW_FAILED, "value %d is a pair in register %d", v, reg);
+      if (value->pin >= 0 && reg != value->pin)
+        return tw_fail(r->error, TW_FAILED, "value %d is pinned to register %d, not %d", v, value->pin, reg);
+    }
+  return TW_OK;
+}
+
+/* ---- slots, ports, banks: who takes which in a cycle ---- */
+
+typedef struct taken {
+  int slot[XC_SLOTS_MAX], port[XC_SLOTS_MAX], bank[32];
+} taken;
+
+static tw_status check_resources(const replay *r, taken *table) {
+  for (int cycle = 0; cycle < r->cycles; cycle++)
+    for (int i = r->by_cycle[cycle]; i != NOTHING; i = r->next[i]) {
+      const xc_instruction *what = what_of(r, i);
+      const xc_node *n = node_of(r, i);
+      const int slot = r->s->slot[i % r->g->n_nodes];
+      bool has = false;
+      for (int s = 0; s < what->n_slots; s++) has = has || what->slot[s] == slot;
+      if (!has) return wrong(r, cycle, i, "not in a slot that it can issue in");
+      if (table[cycle].slot[slot]++) return wrong(r, cycle, i, "its slot is taken");
+      const bool vector = n->write.value >= 0 && r->g->value[n->write.value].file == XC_VECTOR;
+      if (r->g->machine->write_port[slot] && vector && table[cycle + what->result - 1].port[slot]++)
+        return wrong(r, cycle, i, "two results of its slot arrive at once");
+      if (n->bank >= 0 && what->memory && table[cycle + what->memory - 1].bank[n->bank]++)
+        return wrong(r, cycle, i, "its bank is accessed by another in the same cycle");
+    }
+  return TW_OK;
+}
+
+/* ---- FIFOs ---- */
+
+static tw_status check_fifo(replay *r, int cycle, int instance) {
+  const xc_node *n = node_of(r, instance);
+  const xc_machine *m = r->g->machine;
+  const int node = instance % r->g->n_nodes, iteration = instance / r->g->n_nodes;
+  const char *name = what_of(r, instance)->name;
+  if (n->fifo < 0) return TW_OK;
+  const int last_node = r->fifo[n->fifo].node, last_iteration = r->fifo[n->fifo].iteration;
+  if (iteration < last_iteration || (iteration == last_iteration && node <= last_node))
+    return wrong(r, cycle, instance, "comes behind a later access of its FIFO, or with it");
+  r->fifo[n->fifo].node = node;
+  r->fifo[n->fifo].iteration = iteration;
+  int *left = &r->fifo[n->fifo].left;
+  if (!strcmp(name, "seek")) *left = 0;
+  if (!strcmp(name, "vld.fill"))
+    *left += m->pops_per_fill; /* a pop takes an eighth of what it leaves to be filled in */
+  if (!strcmp(name, "vld.fill") && *left > 2 * m->pops_per_fill) return wrong(r, cycle, instance, "the FIFO is full");
+  if (!strcmp(name, "vld.pop") && --*left < 0) return wrong(r, cycle, instance, "the FIFO lacks a part of the block");
+  if (!strcmp(name, "vst.push") && ++*left > m->pushes_per_flush) return wrong(r, cycle, instance, "the FIFO is full");
+  if (!strcmp(name, "vst.flush")) *left = 0;
+  return TW_OK;
+}
+
+/* Accesses move the state in the cycle `position`; one of a FIFO in each. */
+static tw_status check_fifos(replay *r) {
+  for (int f = 0; f < FIFOS_MAX; f++) {
+    r->fifo[f].iteration = NOTHING;
+    int last = NOTHING;
+    for (int cycle = 0; cycle < r->cycles; cycle++)
+      for (int i = r->by_cycle[cycle]; i != NOTHING; i = r->next[i]) {
+        if (node_of(r, i)->fifo != f) continue;
+        if (last == cycle) return wrong(r, cycle, i, "two accesses of a FIFO at once");
+        last = cycle;
+        tw_status status = check_fifo(r, cycle, i);
+        if (status != TW_OK) return status;
+      }
+  }
+  return TW_OK;
+}
+
+/* ---- registers ---- */
+
+static int parts_of(const replay *r, xc_file file) {
+  return file == XC_ACCUMULATOR ? r->g->machine->accumulator_parts : 1;
+}
+
+/* The content of each part of an operand, in order. */
+static int *part_at(replay *r, int value, int iteration, int part) {
+  const xc_value *v = &r->g->value[value];
+  const int each = parts_of(r, v->file), reg = r->s->reg[value * r->s->copies + iteration % r->s->copies];
+  return &r->content[v->file][reg + part / each][part % each];
+}
+
+static int parts_in(const replay *r, int value) {
+  return parts_of(r, r->g->value[value].file) * r->g->value[value].width;
+}
+
+/* Is the part written at the end of this very cycle, by a bypass that the reader shares? */
+static bool arrives_by_bypass(const replay *r, int instance, int operand, int part, int cycle) {
+  const xc_node *reader = node_of(r, instance);
+  const int iteration = instance / r->g->n_nodes;
+  for (int w = 0; w < r->g->n_nodes; w++) {
+    const xc_node *writer = &r->g->node[w];
+    if (writer->write.value == reader->read[operand].value && (writer->write.parts >> part & 1) &&
+        xc_bypassed(r->g, writer, reader, operand) &&
+        iteration * r->s->ii + r->s->cycle[w] + xc_write_at(r->g, writer) == cycle)
+      return true;
+  }
+  return false;
+}
+
+static tw_status check_read(replay *r, int cycle, int instance, int operand) {
+  const xc_operand *read = &node_of(r, instance)->read[operand];
+  const int iteration = instance / r->g->n_nodes, expected = read->value * r->iterations + iteration;
+  for (int part = 0; part < parts_in(r, read->value); part++)
+    if ((read->parts >> part & 1) && *part_at(r, read->value, iteration, part) != expected &&
+        !arrives_by_bypass(r, instance, operand, part, cycle))
+      return wrong(r, cycle, instance, "reads a register that does not hold its operand");
+  return TW_OK;
+}
+
+static tw_status write_parts(replay *r, int cycle, int instance, int *written) {
+  const xc_operand *write = &node_of(r, instance)->write;
+  const int iteration = instance / r->g->n_nodes;
+  for (int part = 0; part < parts_in(r, write->value); part++) {
+    if (!(write->parts >> part & 1)) continue;
+    int *content = part_at(r, write->value, iteration, part);
+    int *when = &written[content - &r->content[0][0][0]];
+    if (*when == cycle + 1) return wrong(r, cycle, instance, "another result arrives in its register at once");
+    *when = cycle + 1;
+    *content = write->value * r->iterations + iteration;
+  }
+  return TW_OK;
+}
+
+/* Reads of a cycle come before what arrives at its end. An instruction reads and writes up to DRAIN cycles after its issue. */
+static tw_status check_registers(replay *r) {
+  int *written = tw_new(sizeof r->content / sizeof(int), sizeof *written); /* cycle + 1 of the last write */
+  tw_status status = written ? TW_OK : tw_fail(r->error, TW_MISSING, "out of memory");
+  memset(r->content, 0xff, sizeof r->content);
+  for (int cycle = 0; cycle < r->cycles && status == TW_OK; cycle++)
+    for (int writes = 0; writes < 2; writes++)
+      for (int issue = cycle < DRAIN ? 0 : cycle - DRAIN; issue <= cycle; issue++)
+        for (int i = r->by_cycle[issue]; i != NOTHING && status == TW_OK; i = r->next[i]) {
+          const xc_node *n = node_of(r, i);
+          if (writes && n->write.value >= 0 && issue + xc_write_at(r->g, n) == cycle)
+            status = write_parts(r, cycle, i, written);
+          for (int op = 0; !writes && op < n->n_reads && status == TW_OK; op++)
+            if (issue + xc_read_at(r->g, n, op) == cycle) status = check_read(r, cycle, i, op);
+        }
+  free(written);
+  return status;
+}
+
+tw_status xc_check(const xc_graph *g, const xc_schedule *s, int iterations, tw_error *error) {
+  replay *r = tw_new(1, sizeof *r);
+  if (!r) return tw_fail(error, TW_MISSING, "out of memory");
+  *r = (replay){.g = g, .s = s, .iterations = iterations, .error = error};
+  int last = 0;
+  for (int i = 0; i < g->n_nodes; i++)
+    if (s->cycle[i] > last) last = s->cycle[i];
+  r->cycles = (iterations - 1) * s->ii + last + DRAIN;
+  r->by_cycle = tw_new((size_t)r->cycles, sizeof(int));
+  r->next = tw_new((size_t)g->n_nodes * (size_t)iterations, sizeof(int));
+  taken *table = tw_new((size_t)r->cycles + DRAIN, sizeof *table);
+  tw_status status = TW_OK;
+  if (!r->by_cycle || !r->next || !table) status = tw_fail(error, TW_MISSING, "out of memory");
+  for (int c = 0; c < r->cycles && status == TW_OK; c++) r->by_cycle[c] = NOTHING;
+  for (int i = g->n_nodes * iterations - 1; i >= 0 && status == TW_OK; i--) {
+    const int cycle = i / g->n_nodes * s->ii + s->cycle[i % g->n_nodes];
+    if (s->cycle[i % g->n_nodes] < 0) {
+      status = wrong(r, cycle, i, "issues before the start");
+      break;
+    }
+    r->next[i] = r->by_cycle[cycle];
+    r->by_cycle[cycle] = i;
+  }
+  if (status == TW_OK) status = check_static(r);
+  if (status == TW_OK) status = check_resources(r, table);
+  if (status == TW_OK) status = check_fifos(r);
+  if (status == TW_OK) status = check_registers(r);
+  free(table);
+  free(r->by_cycle);
+  free(r->next);
+  free(r);
+  return status;
+}

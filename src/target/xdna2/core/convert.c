@@ -1,0 +1,53 @@
+/* convert.c - loops that convert a whole tile before or behind the multiplication: bf16 to bfp16 and back, 2-bit codes
+ * to int8. */
+#include "target/xdna2/core/builder.h"
+
+static xc_builder plain_builder(const xc_machine *m, const int bank[2], const xc_mac *mac, xc_graph *out) {
+  static const xd_core_kernel no_chains = {.mac = XD_CORE_I8_I2};
+  *out = (xc_graph){.machine = m};
+  return (xc_builder){.g = out,
+                      .kernel = &no_chains,
+                      .mac = mac,
+                      .bank_a = bank[0],
+                      .bank_b = bank[0],
+                      .bank_c = bank[1],
+                      .store_fifo = m->load_fifos};
+}
+
+tw_status xc_to_bfp16_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
+  xc_builder b = plain_builder(m, bank, &xc_macs[XD_CORE_BFP16], out);
+  for (int i = 0; i < XC_CONVERT_BLOCKS; i++) {
+    const int wide = xc_add_value(out, XC_ACCUMULATOR, 1, -1);
+    xc_load(&b, "vld.conv", 'A', b.bank_a, wide, 0x3, i, -1, -1);
+    xc_load(&b, "vld.conv", 'A', b.bank_a, wide, 0xc, i, -1, -1);
+    xc_push(&b, 'A', wide, b.bank_c, i, -1);
+  }
+  xc_flush(&b);
+  return xc_finish(out, error);
+}
+
+/* A product with one widens. */
+tw_status xc_from_bfp16_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
+  xc_builder b = plain_builder(m, bank, &xc_macs[XD_CORE_BFP16], out);
+  out->constants[XC_VECTOR] = 1;
+  for (int i = 0; i < XC_CONVERT_BLOCKS; i++) {
+    const int block = xc_add_value(out, XC_VECTOR, 1, -1), wide = xc_add_value(out, XC_ACCUMULATOR, 1, -1);
+    xc_pop(&b, 'A', XC_FIFO_A, b.bank_a, block, i, -1, -1);
+    xc_move(&b, "vmul.f", 'A', wide, block, i, -1, -1);
+    xc_store(&b, "vst.conv", 'A', b.bank_c, wide, 0x3, i, -1);
+    xc_store(&b, "vst.conv", 'A', b.bank_c, wide, 0xc, i, -1);
+  }
+  return xc_finish(out, error);
+}
+
+tw_status xc_unpack_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
+  const xc_mac *mac = &xc_macs[XD_CORE_I8_I2];
+  xc_builder b = plain_builder(m, bank, mac, out);
+  int packed = 0;
+  out->constants[XC_VECTOR] = mac->constants;
+  for (int i = 0; i < XC_UNPACK_BLOCKS; i++) {
+    const int block = xc_unpacked_block(&b, &packed, -1, i);
+    xc_store(&b, "vst", 'B', b.bank_c, block, 1, -1, -1);
+  }
+  return xc_finish(out, error);
+}

@@ -1,0 +1,86 @@
+/* core.h - how long a micro-kernel takes on an AIE2P core: the interface of the instruction scheduler.
+ *
+ * A kernel call computes C (m x n) += A (m x k) * B (k x n) on tiles in L1. It goes cluster by cluster: cluster[0] x
+ * cluster[1] accumulators are loaded from C, accumulate over all of k, and are stored. The schedule is made for the
+ * machine of configs/aie2p.core.txt, its registers are allocated, and a checker replays it; only then has it a result. */
+#ifndef TW_XDNA2_CORE_CORE_H
+#define TW_XDNA2_CORE_CORE_H
+
+#include <stdbool.h>
+
+#include "tilewright/status.h"
+
+/* What one multiply-accumulate does, r x s x t: rows of A, depth, columns of B. */
+typedef enum xd_core_mac {
+  XD_CORE_I8,    /* 8x8x8, int8 x int8 */
+  XD_CORE_I8_I4, /* 4x16x16, int8 x int4 */
+  XD_CORE_I8_I2, /* 8x8x8, int8 x codes of 2 bits, made int8 on the way to the multiplier; k in units of 32 */
+  XD_CORE_BFP16, /* 8x8x8, bfp16ebs8 on both sides */
+  XD_CORE_BF16,  /* 8x8x8, bf16 on both sides in memory, converted to bfp16 on the way, as AIE API emulates it */
+  XD_CORE_MACS
+} xd_core_mac;
+
+/* How C lies in L1, and so what loads and stores of an accumulator cost. */
+typedef enum xd_core_form {
+  XD_CORE_C_32, /* i32 or f32 */
+  XD_CORE_C_I16,
+  XD_CORE_C_I8,
+  XD_CORE_C_BF16,
+  XD_CORE_C_BFP16,
+  XD_CORE_FORMS
+} xd_core_form;
+
+/* How clusters follow each other. */
+typedef enum xd_core_way {
+  XD_CORE_IN_TURN,   /* one after the other: list scheduling of one cluster */
+  XD_CORE_UNROLLED,  /* `unroll` clusters in straight-line code, on the same registers, list-scheduled together */
+  XD_CORE_PIPELINED, /* overlapped by modulo scheduling */
+  XD_CORE_WAYS
+} xd_core_way;
+
+typedef struct xd_core_kernel {
+  xd_core_mac mac;
+  xd_core_form c;
+  int m, k, n; /* of one call: with asymmetric buffering, m is T_MC / rho */
+  int cluster[2];
+  xd_core_way way;
+  int unroll;     /* of XD_CORE_UNROLLED: at least 1; any number of clusters, the rest are scheduled on their own */
+  bool convert_a; /* XD_CORE_BFP16: A arrives as bf16 and is first converted into a scratch buffer */
+  bool shuffle_b; /* each block of B is transposed after its load, as kernels for column-major B do */
+  int bank[3];    /* where A, B and C lie; -1: wherever, without conflicts. A scratch of A is in none of them */
+} xd_core_kernel;
+
+typedef struct xd_core_result {
+  double cycles;       /* of the call: conversion and all clusters; not the call itself, locks or stalls by DMA */
+  double efficiency;   /* multiply-accumulates of the problem over cycles and 1 VMAC a cycle */
+  int clusters, vmacs; /* VMACs of one cluster */
+  int prologue, steady, epilogue; /* of all clusters: to the first VMAC, to the last, behind it; without conversion */
+  int ii; /* cycles from one cluster to the next (of an unrolled block: L / unroll, rounded up) */
+  int resource_ii, recurrence_ii; /* lower bounds of ii: by slots, ports and banks; by dependences and FIFOs */
+  int length;                     /* bundles from the first to the last instruction of one iteration */
+  int code_bytes;                 /* prologue, loop and epilogue */
+  int copies;                     /* of the loop by modulo variable expansion; 1 in straight-line code */
+  int vectors, accumulators;      /* registers used */
+  double convert_cycles;          /* of A; 0 if it needs none */
+  int convert_ii;                 /* for eight blocks of 64 elements */
+} xd_core_result;
+
+/* A kernel with the usual cluster 2x2, one buffer a bank. */
+xd_core_kernel xd_core_kernel_of(xd_core_mac, xd_core_form, int m, int k, int n);
+
+/* Schedules and checks. TW_USAGE in one line: sizes that do not divide, a kernel whose values do not fit into the
+ * registers (nothing is spilled), code beyond the program memory. TW_FAILED: the checker refused the schedule, which
+ * is an error of the scheduler. Pure; any thread; microseconds to a second. */
+tw_status xd_core_schedule(const xd_core_kernel *, xd_core_result *out, tw_error *);
+
+/* As a table of slots by cycle, or a picture (SVG), of one iteration; *out is malloc'ed. */
+tw_status xd_core_print(const xd_core_kernel *, char **out, tw_error *);
+tw_status xd_core_draw(const xd_core_kernel *, char **out, tw_error *);
+
+/* Shape of a multiply-accumulate: {r, s, t}. */
+const int *xd_core_shape(xd_core_mac);
+
+/* Words for options and output: "in-turn", "unrolled", "pipelined"; NULL past the last. */
+const char *xd_core_way_name(xd_core_way);
+
+#endif

@@ -1,0 +1,133 @@
+/* gemm.c - one cluster: load the accumulators, accumulate over the depth, store them.
+ *
+ * bfp16 comes through the load FIFOs, A through the first and B through the second: A is sought again for each cluster
+ * (it restarts at the row of blocks), B once for the clusters of the graph (it goes on), and one more vector is filled
+ * in before every eighth pop. C in bfp16 passes through A's FIFO before A does. */
+#include "target/xdna2/core/builder.h"
+
+/* How an accumulator moves between registers and memory. */
+static const struct form {
+  const char *load, *store;
+  int pieces;
+} forms[XD_CORE_FORMS] = {
+    [XD_CORE_C_32] = {"vld.acc", "vst.acc", 4},     [XD_CORE_C_I16] = {"vld.ups2", "vst.srs2", 2},
+    [XD_CORE_C_I8] = {"vld.ups4", "vst.srs4", 1},   [XD_CORE_C_BF16] = {"vld.conv", "vst.conv", 2},
+    [XD_CORE_C_BFP16] = {"vld.pop", "vst.push", 1},
+};
+
+const int *xd_core_shape(xd_core_mac mac) { return xc_macs[mac].shape; }
+
+static int new_chain(xc_builder *b, int row, int column) {
+  return xc_add_value(b->g, XC_ACCUMULATOR, 1, b->pinned ? row * b->kernel->cluster[1] + column : -1);
+}
+
+/* The parts of piece i of an accumulator. */
+static unsigned piece(const xc_builder *b, int i) {
+  const int parts = b->g->machine->accumulator_parts / forms[b->kernel->c].pieces;
+  return ((1u << parts) - 1) << (i * parts);
+}
+
+static int load_chain(xc_builder *b, int row, int column) {
+  const struct form *form = &forms[b->kernel->c];
+  const int chain = new_chain(b, row, column);
+  if (b->kernel->c == XD_CORE_C_BFP16) { /* a product with one widens it */
+    const int block = xc_add_value(b->g, XC_VECTOR, 1, b->sets ? b->pin_singles + b->mac->singles : -1);
+    xc_pop(b, 'C', XC_FIFO_A, b->bank_c, block, row, column, -1);
+    xc_move(b, "vmul.f", 'C', chain, block, row, column, -1);
+    return chain;
+  }
+  for (int i = 0; i < form->pieces; i++) xc_load(b, form->load, 'C', b->bank_c, chain, piece(b, i), row, column, -1);
+  return chain;
+}
+
+static void store_chain(xc_builder *b, int chain, int row, int column) {
+  const struct form *form = &forms[b->kernel->c];
+  if (b->kernel->c == XD_CORE_C_BFP16) {
+    xc_push(b, 'C', chain, b->bank_c, row, column);
+    return;
+  }
+  for (int i = 0; i < form->pieces; i++) xc_store(b, form->store, 'C', b->bank_c, chain, piece(b, i), row, column);
+}
+
+static int multiply(xc_builder *b, int chain, int a, int bb, int row, int column, int step) {
+  const int sum = new_chain(b, row, column);
+  xc_node *n = xc_add_node(b->g, b->mac->instruction, 'M', b->cluster, row, column, step);
+  xc_reads(n, a, XC_ALL_PARTS);
+  xc_reads(n, bb, XC_ALL_PARTS);
+  xc_accumulates(n, chain, XC_ALL_PARTS);
+  xc_writes(n, sum, xc_all_parts(b->g, sum));
+  return sum;
+}
+
+enum { CHAINS_MAX = 32 };
+
+static void add_cluster(xc_builder *b) {
+  const int rows = b->kernel->cluster[0], columns = b->kernel->cluster[1], steps = b->kernel->k / b->mac->shape[1];
+  int chain[CHAINS_MAX], a[CHAINS_MAX], bb[CHAINS_MAX], packed[CHAINS_MAX] = {0};
+  if (b->kernel->c == XD_CORE_C_BFP16) {
+    xc_seek(b, 'C', XC_FIFO_A);
+    xc_seek(b, 'C', b->store_fifo);
+  }
+  for (int i = 0; i < rows * columns; i++) chain[i] = load_chain(b, i / columns, i % columns);
+  if (b->mac->fifos) xc_seek(b, 'A', XC_FIFO_A);
+  if (b->mac->fifos && b->cluster == 0) xc_seek(b, 'B', XC_FIFO_B);
+  for (int step = 0; step < steps; step++, b->turn++) {
+    for (int i = 0; i < rows; i++) a[i] = xc_a_block(b, i, step);
+    for (int j = 0; j < columns; j++) bb[j] = xc_b_block(b, packed, j, step);
+    for (int i = 0; i < rows * columns; i++)
+      chain[i] = multiply(b, chain[i], a[i / columns], bb[i % columns], i / columns, i % columns, step);
+  }
+  for (int i = 0; i < rows * columns; i++) store_chain(b, chain[i], i / columns, i % columns);
+  xc_flush(b);
+  b->cluster++;
+}
+
+tw_status xc_cluster_graph(const xc_machine *m, const xd_core_kernel *k, int clusters, xc_binding binding,
+                           xc_graph *out, tw_error *error) {
+  const xc_mac *mac = &xc_macs[k->mac];
+  *out = (xc_graph){.machine = m, .constants = {mac->constants + (k->c == XD_CORE_C_BFP16), 0}};
+  xc_builder b = {.g = out,
+                  .kernel = k,
+                  .mac = mac,
+                  .bank_a = k->convert_a ? -1 : k->bank[0],
+                  .bank_b = k->bank[1],
+                  .bank_c = k->bank[2],
+                  .store_fifo = m->load_fifos,
+                  .pinned = binding.pinned || mac->temporaries,
+                  .sets = binding.sets};
+  if (binding.sets && !xc_lay_out_sets(&b))
+    return tw_fail(error, TW_USAGE, "%d sets of registers for blocks of A and B do not fit into %d vectors",
+                   binding.sets, m->vectors);
+  for (int i = 0; i < clusters; i++) add_cluster(&b);
+  return xc_finish(out, error);
+}
+
+tw_status xc_check_kernel(const xc_machine *m, const xd_core_kernel *k, tw_error *error) {
+  enum { LONGEST = 1 << 14, STEPS_MAX = 512 };
+  const xc_mac *mac = &xc_macs[k->mac];
+  const int *shape = mac->shape, chains = k->cluster[0] * k->cluster[1];
+  if (k->cluster[0] < 1 || k->cluster[1] < 1 || k->cluster[0] > CHAINS_MAX || k->cluster[1] > CHAINS_MAX ||
+      chains + mac->temporaries > m->accumulators)
+    return tw_fail(error, TW_USAGE, "a cluster of %dx%d needs %d accumulators, the core has %d", k->cluster[0],
+                   k->cluster[1], chains + mac->temporaries, m->accumulators);
+  const struct {
+    const char *what;
+    int size, unit;
+  } side[] = {{"rows", k->m, shape[0] * k->cluster[0]},
+              {"depth", k->k, shape[1] * mac->depth_unit},
+              {"columns", k->n, shape[2] * k->cluster[1]}};
+  for (int i = 0; i < 3; i++)
+    if (side[i].size < 1 || side[i].size > LONGEST || side[i].size % side[i].unit)
+      return tw_fail(error, TW_USAGE, "a kernel of %dx%dx%d: its %s must be a multiple of %d, at most %d", k->m, k->k,
+                     k->n, side[i].what, side[i].unit, LONGEST);
+  if (k->k / shape[1] > STEPS_MAX)
+    return tw_fail(error, TW_USAGE, "a kernel of depth %d: at most %d blocks of %d are scheduled", k->k, STEPS_MAX,
+                   shape[1]);
+  if (k->convert_a && k->mac != XD_CORE_BFP16) return tw_fail(error, TW_USAGE, "only bfp16 kernels convert A first");
+  if (k->shuffle_b && k->mac != XD_CORE_I8) return tw_fail(error, TW_USAGE, "only int8 kernels shuffle B");
+  if (k->way == XD_CORE_UNROLLED && k->unroll < 1) return tw_fail(error, TW_USAGE, "unroll must be at least 1");
+  for (int i = 0; i < 3; i++)
+    if (k->bank[i] < -1 || k->bank[i] >= m->banks)
+      return tw_fail(error, TW_USAGE, "bank %d: the core has banks 0 to %d", k->bank[i], m->banks - 1);
+  return TW_OK;
+}

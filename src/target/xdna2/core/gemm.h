@@ -1,0 +1,30 @@
+/* gemm.h - the graphs of micro-kernels: clusters of accumulation chains, and conversions of A. */
+#ifndef TW_XDNA2_CORE_GEMM_H
+#define TW_XDNA2_CORE_GEMM_H
+
+#include "target/xdna2/core/core.h"
+#include "target/xdna2/core/graph.h"
+
+/* Refuses shapes that the kernel cannot have. */
+tw_status xc_check_kernel(const xc_machine *, const xd_core_kernel *, tw_error *);
+
+/* Which registers a graph may use. */
+typedef struct xc_binding {
+  bool pinned; /* chain i of every cluster accumulates in register i; else accumulators are free */
+  int sets;    /* blocks of A and B use this many sets of vectors in turn (2: ping-pong); 0: vectors are free */
+} xc_binding;
+
+/* `clusters` successive clusters of a row of blocks, with edges. TW_USAGE if the sets do not fit into the registers. */
+tw_status xc_cluster_graph(const xc_machine *, const xd_core_kernel *, int clusters, xc_binding, xc_graph *out,
+                           tw_error *);
+
+/* Eight blocks of 8 x 8 from bf16 to bfp16; banks of the source and of the result. */
+enum { XC_CONVERT_BLOCKS = 8 };
+tw_status xc_to_bfp16_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
+/* And back. */
+tw_status xc_from_bfp16_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
+/* Four blocks of 8 x 8 codes of 2 bits, side by side in the bytes of one vector, to int8 in memory. */
+enum { XC_UNPACK_BLOCKS = 4 };
+tw_status xc_unpack_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
+
+#endif

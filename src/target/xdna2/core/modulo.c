@@ -1,0 +1,175 @@
+/* modulo.c - iterative modulo scheduling (B. R. Rau, "Iterative modulo scheduling", MICRO 27, 1994), backwards in time:
+ * instructions are placed as late as those that need them allow, which keeps the lives of values short.
+ *
+ * An instruction that finds no room in the II cycles up to its latest cycle is put where it was not before, and those
+ * in its way, or too early for it now, are placed again. The budget of placements says when to give an II up. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "target/xdna2/core/schedule.h"
+
+enum { BUDGET_EACH = 8, UNPLACED = INT_MAX };
+
+typedef struct work {
+  const xc_graph *g;
+  int ii;
+  xc_table table;
+  int *cycle, *slot;                              /* UNPLACED, or as placed; the schedule's */
+  int *depth;                                     /* priority */
+  int *tried;                                     /* the cycle at which the node was last */
+  int *first_out, *next_out, *first_in, *next_in; /* edges by node */
+} work;
+
+/* The unplaced node farthest from the start; among equals the last in program order. -1: all are placed. */
+static int choose(const work *w) {
+  int best = -1;
+  for (int i = w->g->n_nodes - 1; i >= 0; i--)
+    if (w->cycle[i] == UNPLACED && (best < 0 || w->depth[i] > w->depth[best])) best = i;
+  return best;
+}
+
+static int latest(const work *w, int node) {
+  int bound = 0;
+  bool bounded = false;
+  for (int e = w->first_out[node]; e >= 0; e = w->next_out[e]) {
+    const xc_edge *edge = &w->g->edge[e];
+    if (w->cycle[edge->to] == UNPLACED || edge->to == node) continue;
+    const int at = w->cycle[edge->to] - edge->latency + w->ii * edge->distance;
+    if (!bounded || at < bound) bound = at;
+    bounded = true;
+  }
+  return bound;
+}
+
+static void remove_node(work *w, int node) {
+  xc_table_take(&w->table, node, w->cycle[node], w->slot[node]);
+  w->cycle[node] = UNPLACED;
+}
+
+static void put(work *w, int node, int cycle, int slot) {
+  int rivals[3];
+  const int n = xc_table_rivals(&w->table, node, cycle, slot, rivals);
+  for (int i = 0; i < n; i++) remove_node(w, rivals[i]);
+  xc_table_put(&w->table, node, cycle, slot);
+  w->cycle[node] = w->tried[node] = cycle;
+  w->slot[node] = slot;
+  for (int e = w->first_in[node]; e >= 0; e = w->next_in[e]) { /* who must come before it and does not */
+    const xc_edge *edge = &w->g->edge[e];
+    if (edge->from != node && w->cycle[edge->from] != UNPLACED &&
+        w->cycle[edge->from] > cycle - edge->latency + w->ii * edge->distance)
+      remove_node(w, edge->from);
+  }
+  for (int e = w->first_out[node]; e >= 0; e = w->next_out[e]) { /* a forced place may be too late for others */
+    const xc_edge *edge = &w->g->edge[e];
+    if (edge->to != node && w->cycle[edge->to] != UNPLACED &&
+        w->cycle[edge->to] < cycle + edge->latency - w->ii * edge->distance)
+      remove_node(w, edge->to);
+  }
+}
+
+static void place(work *w, int node) {
+  const int bound = latest(w, node);
+  const xc_instruction *what = &w->g->machine->instruction[w->g->node[node].what];
+  for (int cycle = bound; cycle > bound - w->ii; cycle--) {
+    const int slot = xc_table_slot(&w->table, node, cycle);
+    if (slot < 0) continue;
+    put(w, node, cycle, slot);
+    return;
+  }
+  const int before = w->tried[node];
+  put(w, node, before != UNPLACED && before <= bound ? before - 1 : bound, what->slot[0]);
+}
+
+static bool schedule_at(work *w, int ii) {
+  w->ii = ii;
+  if (!xc_depths(w->g, ii, w->depth) || !xc_table_open(&w->table, w->g, ii)) return false;
+  for (int i = 0; i < w->g->n_nodes; i++) w->cycle[i] = w->tried[i] = UNPLACED;
+  int node = -1;
+  for (int budget = BUDGET_EACH * w->g->n_nodes; budget && (node = choose(w)) >= 0; budget--) place(w, node);
+  const bool done = choose(w) < 0;
+  xc_table_close(&w->table);
+  return done;
+}
+
+static void settle(const xc_graph *g, xc_schedule *s, int ii) {
+  int first = INT_MAX, last = INT_MIN;
+  for (int i = 0; i < g->n_nodes; i++) {
+    if (s->cycle[i] < first) first = s->cycle[i];
+    if (s->cycle[i] > last) last = s->cycle[i];
+  }
+  for (int i = 0; i < g->n_nodes; i++) s->cycle[i] -= first;
+  s->length = last - first + 1;
+  s->ii = ii;
+}
+
+static int recurrence_ii(const xc_graph *g, int ii_max, int *depth) {
+  int low = 1, high = ii_max;
+  while (low < high) {
+    const int middle = low + (high - low) / 2;
+    if (xc_depths(g, middle, depth))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+static bool open_work(work *w, const xc_graph *g, xc_schedule *s) {
+  const size_t n = (size_t)g->n_nodes, edges = (size_t)g->n_edges;
+  *s = (xc_schedule){.copies = 1, .cycle = tw_new(n, sizeof(int)), .slot = tw_new(n, sizeof(int))};
+  *w = (work){.g = g,
+              .cycle = s->cycle,
+              .slot = s->slot,
+              .depth = tw_new(n, sizeof(int)),
+              .tried = tw_new(n, sizeof(int)),
+              .first_out = tw_new(n, sizeof(int)),
+              .next_out = tw_new(edges, sizeof(int)),
+              .first_in = tw_new(n, sizeof(int)),
+              .next_in = tw_new(edges, sizeof(int))};
+  if (!s->cycle || !s->slot || !w->depth || !w->tried || !w->first_out || !w->next_out || !w->first_in || !w->next_in)
+    return false;
+  for (size_t i = 0; i < n; i++) w->first_out[i] = w->first_in[i] = -1;
+  for (int e = g->n_edges - 1; e >= 0; e--) {
+    const xc_edge *edge = &g->edge[e];
+    w->next_out[e] = w->first_out[edge->from];
+    w->first_out[edge->from] = e;
+    w->next_in[e] = w->first_in[edge->to];
+    w->first_in[edge->to] = e;
+  }
+  return true;
+}
+
+static void close_work(work *w) {
+  free(w->depth);
+  free(w->tried);
+  free(w->first_out);
+  free(w->next_out);
+  free(w->first_in);
+  free(w->next_in);
+}
+
+tw_status xc_modulo_schedule(const xc_graph *g, int ii_max, xc_schedule *out, tw_error *error) {
+  work w;
+  tw_status status = TW_USAGE;
+  tw_error last = {0};
+  if (!open_work(&w, g, out)) {
+    close_work(&w);
+    xc_schedule_free(out);
+    return tw_fail(error, TW_MISSING, "out of memory");
+  }
+  out->resource_ii = xc_resource_ii(g);
+  out->recurrence_ii = recurrence_ii(g, ii_max, w.depth);
+  const int least = out->resource_ii > out->recurrence_ii ? out->resource_ii : out->recurrence_ii;
+  for (int ii = least; ii <= ii_max && status == TW_USAGE; ii++) {
+    if (!schedule_at(&w, ii)) continue;
+    settle(g, out, ii);
+    status = xc_allocate(g, out, &last);
+  }
+  close_work(&w);
+  if (status == TW_OK) return TW_OK;
+  xc_schedule_free(out);
+  return tw_fail(error, status, "no schedule of at most %d cycles from one iteration to the next: %s", ii_max,
+                 *last.text ? last.text : "instructions do not fit");
+}

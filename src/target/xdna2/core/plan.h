@@ -1,0 +1,18 @@
+/* plan.h - the loop over clusters of a kernel, scheduled and checked: for results, tables and pictures. */
+#ifndef TW_XDNA2_CORE_PLAN_H
+#define TW_XDNA2_CORE_PLAN_H
+
+#include "target/xdna2/core/core.h"
+#include "target/xdna2/core/schedule.h"
+
+typedef struct xc_loop {
+  xc_graph graph;
+  xc_schedule schedule;
+} xc_loop;
+
+/* The loop whose iteration is `clusters` clusters, with the binding of registers that makes it fastest. `k` must have
+ * passed xc_check_kernel. Free with xc_loop_free. */
+tw_status xc_plan_loop(const xc_machine *, const xd_core_kernel *k, int clusters, xc_loop *out, tw_error *);
+void xc_loop_free(xc_loop *);
+
+#endif

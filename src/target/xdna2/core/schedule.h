@@ -1,0 +1,57 @@
+/* schedule.h - when each instruction issues, in which slot, and which register each value has. */
+#ifndef TW_XDNA2_CORE_SCHEDULE_H
+#define TW_XDNA2_CORE_SCHEDULE_H
+
+#include "target/xdna2/core/graph.h"
+
+typedef struct xc_schedule {
+  int ii;                         /* cycles from one iteration to the next; 0: straight-line code */
+  int length;                     /* bundles from the first to the last issue of one iteration */
+  int resource_ii, recurrence_ii; /* lower bounds of ii */
+  int *cycle, *slot;              /* by node; the first issues at 0 */
+  int copies;                     /* modulo variable expansion: iteration i uses the registers of copy i mod copies */
+  int *reg;                       /* by value * copies + copy; the first of a pair */
+  int used[XC_FILES];             /* registers, constants included */
+} xc_schedule;
+
+void xc_schedule_free(xc_schedule *);
+
+/* List scheduling of straight-line code, backwards: from the last instruction up, each as late as it can, the ones
+ * farthest from the start first. Loads thus come just in time, and values live short. Registers are not allocated. */
+tw_status xc_list_schedule(const xc_graph *, xc_schedule *out, tw_error *);
+
+/* Makes it the body of a loop whose iterations follow each other without overlap: ii is its length, or more where the
+ * stores of one would meet the loads of the next in a bank. Allocates registers. */
+tw_status xc_list_repeat(const xc_graph *, xc_schedule *, tw_error *);
+
+/* Iterative modulo scheduling (B. R. Rau, 1994) of a loop, backwards as well: the first II, from the least on and up to
+ * `ii_max`, at which instructions and then registers fit. TW_USAGE if there is none. Registers are allocated. */
+tw_status xc_modulo_schedule(const xc_graph *, int ii_max, xc_schedule *out, tw_error *);
+
+/* Gives each value a register (registers.c): colours the cyclic intervals of the loop, of as few copies as it can;
+ * TW_USAGE with the file that is too small if it cannot. Frees what an earlier allocation left. */
+tw_status xc_allocate(const xc_graph *, xc_schedule *, tw_error *);
+
+/* Lower bounds of II, and the distance from the start of each node at a given II (NULL if not wanted): the longest
+ * path that ends there. False if II is below the bound of recurrences. */
+int xc_resource_ii(const xc_graph *);
+bool xc_depths(const xc_graph *, int ii, int *depth);
+
+/* ---- the reservation table (table.c): slots, write ports and banks by cycle modulo its span ---- */
+
+typedef struct xc_table {
+  const xc_graph *graph;
+  int span, columns;
+  int *taken; /* node + 1, by cycle and column: slots, ports, banks */
+} xc_table;
+
+bool xc_table_open(xc_table *, const xc_graph *, int span);
+void xc_table_close(xc_table *);
+/* The slot in which the node can issue at `cycle` (which may be negative); -1 if there is none. */
+int xc_table_slot(const xc_table *, int node, int cycle);
+void xc_table_put(xc_table *, int node, int cycle, int slot);
+void xc_table_take(xc_table *, int node, int cycle, int slot);
+/* The nodes in the way of `node` at `cycle` in `slot`; at most three. */
+int xc_table_rivals(const xc_table *, int node, int cycle, int slot, int rivals[3]);
+
+#endif

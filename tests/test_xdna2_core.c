@@ -1,0 +1,467 @@
+/* The core's scheduler: graphs compute a product, schedules pass the checker, and the checker finds every mutation that
+ * breaks one. */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/embedded.h"
+#include "base/strings.h"
+#include "target/xdna2/core/check.h"
+#include "target/xdna2/core/gemm.h"
+#include "target/xdna2/core/plan.h"
+
+static const xc_machine *machine(void) { return xc_machine_aie2p(); }
+
+static void must(tw_status status, const tw_error *error) {
+  if (status != TW_OK) fail_msg("%s", error->text);
+}
+
+/* ---- the machine file ---- */
+
+static void refused(const char *from, const char *to, const char *part) {
+  const char *whole = (const char *)tw_embedded_find("xdna2/configs/aie2p.core.txt")->data, *at = strstr(whole, from);
+  tw_text changed = {0};
+  xc_machine m;
+  tw_error error = {0};
+  if (!at) fail_msg("the file does not hold '%s'", from);
+  tw_text_add_bytes(&changed, whole, (size_t)(at - whole));
+  tw_text_add(&changed, "%s%s", to, at + strlen(from));
+  char *wrong = tw_text_take(&changed);
+  tw_status status = xc_machine_parse(wrong, "x.txt", &m, &error);
+  free(wrong);
+  if (status != TW_USAGE || !strstr(error.text, part) || !strstr(error.text, "x.txt") || strchr(error.text, '\n'))
+    fail_msg("'%s': '%s' does not say '%s'", to, error.text, part);
+}
+
+static void the_machine_is_read(void **state) {
+  (void)state;
+  const xc_machine *m = machine();
+  assert_string_equal(m->name, "aie2p");
+  assert_int_equal(m->n_slots, 6);
+  assert_int_equal(m->accumulators * m->accumulator_parts, 20);
+  const xc_instruction *pop = &m->instruction[xc_find_instruction(m, "vld.pop")];
+  assert_int_equal(pop->result, 8);
+  assert_int_equal(pop->n_slots, 2);
+  assert_int_equal(m->instruction[xc_find_instruction(m, "vmac")].bypass, XC_BYPASS_VEC);
+  refused("vectors = 12", "vectors = twelve", "vectors = twelve: not an integer from 1 to 64");
+  refused("vectors = 12", "", "lacks the key vectors");
+  refused("vectors = 12", "vectors = 12\nvectors = 12", "vectors is given twice");
+  refused("vectors = 12", "vektors = 12", "unknown key \"vektors\"");
+  refused("vectors = 12", "vectors", "expected key = value");
+  refused("instruction vld ", "instruction vld.acc ", "instruction vld.acc is given twice");
+  refused("ldb,lda result=7", "ldx result=7", "no slot ldx");
+  refused("ldb,lda result=7", "ldb,lda result=70", "result=70: not a cycle from 1 to 16");
+  refused("ldb,lda result=7", "ldb,lda rezult=7", "unknown rezult of an instruction");
+  refused("result=6 bypass=vec", "result=6 bypass=none", "bypass=none is neither vec nor mv");
+  refused("write_ports = lda ldb", "write_ports = lda ldc", "no slot ldc");
+}
+
+/* ---- kernels ---- */
+
+static const struct example {
+  xd_core_mac mac;
+  xd_core_form c;
+  int m, k, n, rows, columns;
+  bool shuffle;
+} examples[] = {
+    {XD_CORE_I8, XD_CORE_C_32, 32, 64, 32, 2, 2, false},
+    {XD_CORE_I8, XD_CORE_C_I8, 32, 40, 64, 2, 2, true},
+    {XD_CORE_I8, XD_CORE_C_I16, 64, 16, 32, 4, 1, false},
+    {XD_CORE_I8_I4, XD_CORE_C_32, 32, 64, 64, 2, 2, false},
+    {XD_CORE_I8_I4, XD_CORE_C_I8, 16, 32, 32, 1, 2, false},
+    {XD_CORE_I8_I2, XD_CORE_C_32, 32, 64, 32, 4, 1, false},
+    {XD_CORE_BFP16, XD_CORE_C_BF16, 32, 8, 64, 2, 2, false},
+    {XD_CORE_BFP16, XD_CORE_C_BF16, 32, 64, 128, 2, 2, false},
+    {XD_CORE_BFP16, XD_CORE_C_BFP16, 32, 64, 128, 2, 2, false},
+    {XD_CORE_BFP16, XD_CORE_C_32, 32, 96, 64, 2, 2, false},
+    {XD_CORE_BFP16, XD_CORE_C_BF16, 24, 24, 24, 1, 3, false},
+    {XD_CORE_BF16, XD_CORE_C_BF16, 32, 32, 32, 2, 2, false},
+};
+enum { EXAMPLES = sizeof examples / sizeof *examples };
+
+static xd_core_kernel kernel_of(const struct example *e) {
+  xd_core_kernel k = xd_core_kernel_of(e->mac, e->c, e->m, e->k, e->n);
+  k.cluster[0] = e->rows;
+  k.cluster[1] = e->columns;
+  k.shuffle_b = e->shuffle;
+  return k;
+}
+
+static xc_graph graph_of(const xd_core_kernel *k, int clusters, xc_binding binding) {
+  xc_graph g;
+  tw_error error = {0};
+  must(xc_check_kernel(machine(), k, &error), &error);
+  must(xc_cluster_graph(machine(), k, clusters, binding, &g, &error), &error);
+  return g;
+}
+
+/* The last instruction that made a value; those on the way to a block all carry its place. */
+static const xc_node *writer(const xc_graph *g, int value) {
+  const xc_node *found = NULL;
+  for (int i = 0; i < g->n_nodes; i++)
+    if (g->node[i].write.value == value) found = &g->node[i];
+  if (!found) fail_msg("value %d is never written", value);
+  return found;
+}
+
+/* Every multiply-accumulate of a cluster is there once, takes the blocks of its row, column and depth, adds to the one
+ * before it, and the last is stored. */
+static void graphs_compute_the_product(void **state) {
+  (void)state;
+  for (int e = 0; e < EXAMPLES; e++) {
+    const xd_core_kernel k = kernel_of(&examples[e]);
+    const int steps = k.k / xd_core_shape(k.mac)[1], chains = k.cluster[0] * k.cluster[1];
+    xc_graph g = graph_of(&k, 2, (xc_binding){true, 0});
+    int seen[2][8][64] = {{{0}}}, stored[2][8] = {{0}};
+    for (int i = 0; i < g.n_nodes; i++) {
+      const xc_node *n = &g.node[i];
+      const int chain = n->row * k.cluster[1] + n->column;
+      if (n->role == 'C' && n->n_reads && n->write.value < 0) {
+        const xc_node *last = writer(&g, n->read[0].value);
+        assert_true(last->role == 'M' && last->step == steps - 1 && last->cluster == n->cluster);
+        assert_true(last->row == n->row && last->column == n->column);
+        stored[n->cluster][chain] |= (int)n->read[0].parts;
+      }
+      if (n->role != 'M') continue;
+      const xc_node *a = writer(&g, n->read[0].value), *b = writer(&g, n->read[1].value),
+                    *c = writer(&g, n->read[2].value);
+      assert_true(a->role == 'A' && a->row == n->row && a->step == n->step && a->cluster == n->cluster);
+      assert_true(b->role == 'B' && b->column == n->column && b->step == n->step && b->cluster == n->cluster);
+      assert_true(c->row == n->row && c->column == n->column && c->cluster == n->cluster);
+      assert_true(n->step ? c->role == 'M' && c->step == n->step - 1 : c->role == 'C');
+      assert_int_equal(n->accumulator, 2);
+      seen[n->cluster][chain][n->step]++;
+    }
+    for (int cluster = 0; cluster < 2; cluster++)
+      for (int chain = 0; chain < chains; chain++) {
+        assert_int_equal(stored[cluster][chain], (1 << machine()->accumulator_parts) - 1);
+        for (int step = 0; step < steps; step++) assert_int_equal(seen[cluster][chain][step], 1);
+      }
+    xc_graph_free(&g);
+  }
+}
+
+static void all_kernels_are_scheduled_in_all_ways(void **state) {
+  (void)state;
+  for (int e = 0; e < EXAMPLES; e++) {
+    int ii[XD_CORE_WAYS] = {0};
+    for (int way = 0; way < XD_CORE_WAYS; way++) {
+      xd_core_kernel k = kernel_of(&examples[e]);
+      xd_core_result r;
+      tw_error error = {0};
+      k.way = (xd_core_way)way;
+      k.unroll = 2;
+      tw_status status = xd_core_schedule(&k, &r, &error);
+      if (status == TW_USAGE && strstr(error.text, "nothing is spilled")) continue;
+      must(status, &error);
+      ii[way] = r.ii;
+      const int per_call =
+          k.m * k.n / (xd_core_shape(k.mac)[0] * k.cluster[0] * xd_core_shape(k.mac)[2] * k.cluster[1]);
+      assert_int_equal(r.clusters, per_call);
+      assert_true(r.ii >= r.resource_ii && (way != XD_CORE_PIPELINED || r.ii >= r.recurrence_ii));
+      assert_true(r.ii >= r.vmacs && r.cycles >= (double)r.vmacs * r.clusters && r.efficiency <= 1);
+      assert_true(r.prologue > 0 && r.epilogue > 0 && r.prologue + r.steady + r.epilogue == (int)r.cycles);
+      assert_true(r.vectors <= machine()->vectors && r.accumulators <= machine()->accumulators);
+    }
+    if (ii[XD_CORE_PIPELINED] > ii[XD_CORE_IN_TURN]) fail_msg("example %d: overlap is slower than none", e);
+  }
+}
+
+/* A kernel written by hand for 64x96x64 with sums in f32 runs one multiply-accumulate a cycle (docs/xdna2-core.md). */
+static void the_scheduler_does_as_well_as_a_published_kernel(void **state) {
+  (void)state;
+  xd_core_kernel k = xd_core_kernel_of(XD_CORE_BFP16, XD_CORE_C_32, 64, 96, 64);
+  xd_core_result r;
+  tw_error error = {0};
+  k.way = XD_CORE_PIPELINED;
+  must(xd_core_schedule(&k, &r, &error), &error);
+  assert_int_equal(r.vmacs, 48);
+  assert_int_equal(r.ii, 48);
+}
+
+static void conversions_are_scheduled(void **state) {
+  (void)state;
+  static tw_status (*const graphs[])(const xc_machine *, const int[2], xc_graph *,
+                                     tw_error *) = {xc_to_bfp16_graph, xc_from_bfp16_graph, xc_unpack_graph};
+  static const int least[] = {16, 16, 12}; /* two loads by lda, two stores, three moves a block */
+  for (int i = 0; i < 3; i++) {
+    xc_graph g;
+    xc_schedule s;
+    tw_error error = {0};
+    must(graphs[i](machine(), (int[]){0, 1}, &g, &error), &error);
+    must(xc_modulo_schedule(&g, 200, &s, &error), &error);
+    must(xc_check(&g, &s, 6, &error), &error);
+    assert_true(s.ii >= least[i] && s.ii <= 2 * least[i]);
+    xc_schedule_free(&s);
+    xc_graph_free(&g);
+  }
+}
+
+static void refused_kernel(xd_core_kernel k, const char *part) {
+  xd_core_result r;
+  tw_error error = {0};
+  tw_status status = xd_core_schedule(&k, &r, &error);
+  if (status != TW_USAGE || !strstr(error.text, part) || strchr(error.text, '\n'))
+    fail_msg("'%s' does not say '%s'", error.text, part);
+}
+
+static void impossible_kernels_are_refused(void **state) {
+  (void)state;
+  const xd_core_kernel good = xd_core_kernel_of(XD_CORE_BFP16, XD_CORE_C_BF16, 32, 64, 128);
+  xd_core_kernel k = good;
+  k.cluster[0] = 3;
+  refused_kernel(k, "a cluster of 3x2 needs 6 accumulators, the core has 5");
+  k = good, k.m = 24;
+  refused_kernel(k, "its rows must be a multiple of 16");
+  k = good, k.k = 12;
+  refused_kernel(k, "its depth must be a multiple of 8");
+  k = good, k.n = 0;
+  refused_kernel(k, "its columns must be a multiple of 16");
+  k = good, k.k = 8192;
+  refused_kernel(k, "at most 512 blocks of 8");
+  k = good, k.way = XD_CORE_UNROLLED, k.unroll = 0;
+  refused_kernel(k, "unroll must be at least 1");
+  k = good, k.bank[1] = 4;
+  refused_kernel(k, "bank 4: the core has banks 0 to 3");
+  k = good, k.shuffle_b = true;
+  refused_kernel(k, "only int8 kernels shuffle B");
+  k = xd_core_kernel_of(XD_CORE_I8, XD_CORE_C_I8, 32, 64, 32), k.convert_a = true;
+  refused_kernel(k, "only bfp16 kernels convert A first");
+  k = good, k.k = 512, k.way = XD_CORE_UNROLLED, k.unroll = 16;
+  refused_kernel(k, "the program memory has 16384");
+  refused_kernel(xd_core_kernel_of(XD_CORE_I8_I2, XD_CORE_C_32, 32, 64, 32), "nothing is spilled");
+}
+
+/* ---- mutations ---- */
+
+typedef struct victim {
+  xc_graph g;
+  xc_schedule s;
+} victim;
+
+enum { VICTIMS = 7, REPLAYED = 5 };
+
+static victim make_victim(int which) {
+  static const struct {
+    int example, clusters;
+    xc_binding binding;
+    bool overlapped;
+  } what[VICTIMS] = {{7, 1, {true, 0}, false}, {7, 2, {true, 2}, false}, {7, 1, {false, 0}, true},
+                     {9, 1, {false, 0}, true}, {1, 1, {true, 0}, false}, {8, 1, {false, 0}, true},
+                     {11, 1, {true, 1}, false}};
+  victim v;
+  tw_error error = {0};
+  const xd_core_kernel k = kernel_of(&examples[what[which].example]);
+  v.g = graph_of(&k, what[which].clusters, what[which].binding);
+  if (what[which].overlapped) {
+    must(xc_modulo_schedule(&v.g, 500, &v.s, &error), &error);
+  } else {
+    must(xc_list_schedule(&v.g, &v.s, &error), &error);
+    must(xc_list_repeat(&v.g, &v.s, &error), &error);
+  }
+  must(xc_check(&v.g, &v.s, REPLAYED, &error), &error);
+  return v;
+}
+
+static void must_be_found(const victim *v, const char *mutation, int where) {
+  tw_error error = {0};
+  if (xc_check(&v->g, &v->s, REPLAYED, &error) != TW_FAILED) fail_msg("%s %d: the checker is content", mutation, where);
+  assert_true(*error.text && !strchr(error.text, '\n'));
+}
+
+static void free_victim(victim *v) {
+  xc_schedule_free(&v->s);
+  xc_graph_free(&v->g);
+}
+
+/* One cycle less than any one dependence, FIFO order or reuse of a register allows. */
+static void broken_latencies_are_found(void **state) {
+  (void)state;
+  for (int w = 0; w < VICTIMS; w++) {
+    victim v = make_victim(w);
+    for (int e = 0; e < v.g.n_edges; e++) {
+      const xc_edge *edge = &v.g.edge[e];
+      if (edge->from == edge->to) continue;
+      const int latest_wrong = v.s.cycle[edge->from] + edge->latency - v.s.ii * edge->distance - 1,
+                before = v.s.cycle[edge->to];
+      v.s.cycle[edge->to] = latest_wrong;
+      must_be_found(&v, "edge", e);
+      v.s.cycle[edge->to] = before;
+    }
+    free_victim(&v);
+  }
+}
+
+static void wrong_slots_are_found(void **state) {
+  (void)state;
+  for (int w = 0; w < VICTIMS; w++) {
+    victim v = make_victim(w);
+    for (int i = 0; i < v.g.n_nodes; i++) {
+      const xc_instruction *what = &v.g.machine->instruction[v.g.node[i].what];
+      const int before = v.s.slot[i];
+      for (int slot = 0; slot < v.g.machine->n_slots; slot++) {
+        bool has = false, taken = false;
+        for (int s = 0; s < what->n_slots; s++) has = has || what->slot[s] == slot;
+        for (int j = 0; j < v.g.n_nodes; j++)
+          taken = taken || (j != i && v.s.slot[j] == slot && v.s.cycle[j] % v.s.ii == v.s.cycle[i] % v.s.ii);
+        if (has && !taken) continue;
+        v.s.slot[i] = slot;
+        must_be_found(&v, "slot of node", i);
+      }
+      v.s.slot[i] = before;
+    }
+    free_victim(&v);
+  }
+}
+
+/* Cycles in which a part of a value must stay where it is: read off the operands here, not by the allocator. */
+static void occupied(const victim *v, int value, int part, int *from, int *to) {
+  *from = 1 << 20;
+  *to = -1;
+  for (int i = 0; i < v->g.n_nodes; i++) {
+    const xc_node *n = &v->g.node[i];
+    if (n->write.value == value && (n->write.parts >> part & 1) && v->s.cycle[i] + xc_write_at(&v->g, n) + 1 < *from)
+      *from = v->s.cycle[i] + xc_write_at(&v->g, n) + 1;
+    for (int r = 0; r < n->n_reads; r++)
+      if (n->read[r].value == value && (n->read[r].parts >> part & 1) && v->s.cycle[i] + xc_read_at(&v->g, n, r) > *to)
+        *to = v->s.cycle[i] + xc_read_at(&v->g, n, r);
+  }
+}
+
+/* Two values that live at the same time in one register. */
+static void shared_registers_are_found(void **state) {
+  (void)state;
+  int tried = 0;
+  for (int w = 0; w < VICTIMS; w++) {
+    victim v = make_victim(w);
+    for (int a = 0; a < v.g.n_values; a++)
+      for (int b = 0; b < v.g.n_values; b++) {
+        int a_from, a_to, b_from, b_to;
+        if (a == b || v.g.value[a].file != v.g.value[b].file || v.g.value[a].width != 1 || v.g.value[b].width != 1)
+          continue;
+        occupied(&v, a, 0, &a_from, &a_to);
+        occupied(&v, b, 0, &b_from, &b_to);
+        if (b_from <= a_from || b_from > a_to) continue; /* b arrives while a is needed */
+        const int before = v.s.reg[b * v.s.copies];
+        for (int copy = 0; copy < v.s.copies; copy++) v.s.reg[b * v.s.copies + copy] = v.s.reg[a * v.s.copies + copy];
+        must_be_found(&v, "register of value", b);
+        for (int copy = 0; copy < v.s.copies; copy++) v.s.reg[b * v.s.copies + copy] = before;
+        tried += v.s.copies == 1;
+        if (v.s.copies > 1) break; /* others are not put back one by one */
+      }
+    free_victim(&v);
+  }
+  assert_true(tried > 100);
+}
+
+static void impossible_registers_are_found(void **state) {
+  (void)state;
+  for (int w = 0; w < VICTIMS; w++) {
+    victim v = make_victim(w);
+    for (int value = 0; value < v.g.n_values; value++) {
+      const int before = v.s.reg[value * v.s.copies], last = v.g.value[value].file == XC_VECTOR ? 12 : 5;
+      const int constants = v.g.constants[v.g.value[value].file];
+      for (int wrong = 0; wrong < 3; wrong++) {
+        const int reg = wrong == 0 ? -1 : wrong == 1 ? last : v.g.value[value].width == 2 ? 1 : last - constants;
+        v.s.reg[value * v.s.copies] = reg;
+        must_be_found(&v, "register of value", value);
+      }
+      if (v.g.value[value].pin >= 0) {
+        v.s.reg[value * v.s.copies] = v.g.value[value].pin ? 0 : 2;
+        must_be_found(&v, "pin of value", value);
+      }
+      v.s.reg[value * v.s.copies] = before;
+    }
+    free_victim(&v);
+  }
+}
+
+static void bank_conflicts_are_found(void **state) {
+  (void)state;
+  int tried = 0;
+  for (int w = 0; w < VICTIMS; w++) {
+    victim v = make_victim(w);
+    for (int i = 0; i < v.g.n_nodes; i++)
+      for (int j = 0; j < v.g.n_nodes; j++) {
+        const xc_instruction *a = &v.g.machine->instruction[v.g.node[i].what],
+                             *b = &v.g.machine->instruction[v.g.node[j].what];
+        const int bank = v.g.node[i].bank;
+        if (i == j || bank < 0 || v.g.node[j].bank < 0 || bank == v.g.node[j].bank) continue;
+        if ((v.s.cycle[i] + a->memory - v.s.cycle[j] - b->memory) % v.s.ii) continue;
+        v.g.node[i].bank = v.g.node[j].bank;
+        must_be_found(&v, "bank of node", i);
+        v.g.node[i].bank = bank;
+        tried++;
+      }
+    free_victim(&v);
+  }
+  assert_true(tried > 50);
+}
+
+/* A fill that is not there (it still takes its slot and bank, but fills nothing in); two pops in the wrong order. */
+static void broken_fifos_are_found(void **state) {
+  (void)state;
+  const int fill = xc_find_instruction(machine(), "vld.fill"), pop = xc_find_instruction(machine(), "vld.pop");
+  int fills = 0, swaps = 0;
+  for (int w = 0; w < VICTIMS; w++) {
+    victim v = make_victim(w);
+    for (int i = 0; i < v.g.n_nodes; i++) {
+      xc_node *n = &v.g.node[i];
+      if (n->what == fill) {
+        const int fifo = n->fifo;
+        n->fifo = -1;
+        must_be_found(&v, "fill", i);
+        n->fifo = fifo;
+        fills++;
+      }
+      for (int j = i + 1; n->what == pop && j < v.g.n_nodes; j++) {
+        if (v.g.node[j].what != pop || v.g.node[j].fifo != n->fifo || v.s.slot[j] != v.s.slot[i]) continue;
+        const int before = v.s.cycle[i];
+        v.s.cycle[i] = v.s.cycle[j];
+        v.s.cycle[j] = before;
+        must_be_found(&v, "swapped pop", i);
+        v.s.cycle[j] = v.s.cycle[i];
+        v.s.cycle[i] = before;
+        swaps++;
+        break;
+      }
+    }
+    free_victim(&v);
+  }
+  assert_true(fills > 10 && swaps > 50);
+}
+
+/* Nine pushes without a flush do not fit into the store FIFO. */
+static void an_overfull_store_fifo_is_found(void **state) {
+  (void)state;
+  victim v;
+  tw_error error = {0};
+  must(xc_to_bfp16_graph(machine(), (int[]){0, 1}, &v.g, &error), &error);
+  must(xc_modulo_schedule(&v.g, 200, &v.s, &error), &error);
+  must(xc_check(&v.g, &v.s, REPLAYED, &error), &error);
+  for (int i = 0; i < v.g.n_nodes; i++)
+    if (v.g.node[i].what == xc_find_instruction(machine(), "vst.flush")) v.g.node[i].fifo = -1;
+  must_be_found(&v, "flush", 0);
+  free_victim(&v);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_machine_is_read),
+      cmocka_unit_test(graphs_compute_the_product),
+      cmocka_unit_test(all_kernels_are_scheduled_in_all_ways),
+      cmocka_unit_test(the_scheduler_does_as_well_as_a_published_kernel),
+      cmocka_unit_test(conversions_are_scheduled),
+      cmocka_unit_test(impossible_kernels_are_refused),
+      cmocka_unit_test(broken_latencies_are_found),
+      cmocka_unit_test(wrong_slots_are_found),
+      cmocka_unit_test(shared_registers_are_found),
+      cmocka_unit_test(impossible_registers_are_found),
+      cmocka_unit_test(bank_conflicts_are_found),
+      cmocka_unit_test(broken_fifos_are_found),
+      cmocka_unit_test(an_overfull_store_fifo_is_found),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
