@@ -154,6 +154,8 @@ struct tw_target {
                        tw_explanation *, tw_error *);
   /* Checks and times what the library runs for the problem. NULL: the best schedule's source is measured instead. */
   tw_status (*bench)(const tw_target *, const tw_problem *, uint64_t seed, tw_bench *, tw_error *);
+  /* Makes the target's own library use a schedule for the problem from now on (tw_wisdom_apply). NULL: it has none. */
+  tw_status (*learn)(const tw_target *, const tw_problem *, const tw_schedule *, tw_error *);
   /* What an LLM agent needs to know: topic is "architecture", "isa", "menu", "rules" or "example". Static text or NULL. */
   const char *(*prompt)(const tw_target *, const tw_problem *, const char *topic);
 

@@ -1,6 +1,6 @@
 /* bench.c - `tilewright bench OP key=value... -t TARGET`: checks and measures what the library would run: the best
  * schedule that wisdom knows for this shape or a near one, else the plainest kernel; or, on a target with a library of its
- * own, that library. */
+ * own, that library, with the schedule that wisdom knows for this very problem. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,8 +40,12 @@ tw_status cli_bench(const cli *c, tw_error *error) {
   char *source;
   tw_status status = cli_subject_of(c, 0, &subject, error);
   if (status != TW_OK) return status;
-  if (subject.target->bench) return bench_library(c, &subject, error);
   cli_known_schedule(c, &subject, &schedule, &found, &exact);
+  if (subject.target->bench) {
+    if (found && exact && subject.target->learn)
+      status = subject.target->learn(subject.target, &subject.problem, &schedule, error);
+    return status == TW_OK ? bench_library(c, &subject, error) : status;
+  }
   const char *note = exact && found ? "as tuned"
                      : found        ? "as tuned for a near shape"
                                     : "not tuned yet: the plainest kernel";

@@ -9,6 +9,8 @@
 #include "base/strings.h"
 #include "target/x86/choose.h"
 #include "target/x86/cpu.h"
+#include "target/x86/tune/apply.h"
+#include "target/x86/tune/known.h"
 #include "target/x86/weights.h"
 
 enum { MAGIC = 0x74773836 /* "tw86" */, SIZE_LIMIT = 1 << 30, THREADS_LIMIT = 1024, WORKSPACES_MAX = 64 };
@@ -137,7 +139,7 @@ static tw_status reserve(tw_gemm_planned *p, tw_error *error) {
 
 /* ---- the plan ---- */
 
-static tw_status settle_layout(tw_gemm_planned *p, tw_error *error) {
+static tw_status settle_layout(tw_gemm_planned *p, const x86_tuned *tuned, tw_error *error) {
   const tw_gemm_spec *s = &p->spec;
   p->expands = x86_has_scales(s);
   if (p->expands) {
@@ -153,6 +155,7 @@ static tw_status settle_layout(tw_gemm_planned *p, tw_error *error) {
                            .k = s->k,
                            .group = s->group,
                            .block = x86_choose_block(p->kernel, s->k, p->expands ? p->codes.group_units : 1)};
+  p->layout.block = x86_tuned_block(tuned, s->k, p->expands ? p->codes.group_units : 1, p->layout.block);
   p->a_stride = s->lda * tw_type_bits(s->a) / 8;
   p->units = x86_ceil_div(s->k, x86_kernel_group(p->kernel));
   p->blocks = x86_ceil_div(p->units, p->layout.block);
@@ -168,6 +171,10 @@ static void settle_finish(tw_gemm_planned *p) {
 }
 
 tw_status tw_gemm_plan(const tw_gemm_spec *spec, tw_gemm_planned **out, tw_error *error) {
+  return x86_plan(spec, NULL, out, error);
+}
+
+tw_status x86_plan(const tw_gemm_spec *spec, const x86_tuned *tuned, tw_gemm_planned **out, tw_error *error) {
   if (!spec) return tw_fail(error, TW_USAGE, "tw_gemm_plan: the description is NULL");
   if (!out) return tw_fail(error, TW_USAGE, "tw_gemm_plan: `out` is NULL");
   *out = NULL;
@@ -175,7 +182,9 @@ tw_status tw_gemm_plan(const tw_gemm_spec *spec, tw_gemm_planned **out, tw_error
   const x86_kernel *kernel;
   fill_defaults(&s);
   tw_status status = check_sizes(&s, error);
-  if (status == TW_OK) status = x86_choose_kernel(&s, &kernel, error);
+  if (status == TW_OK && !tuned && !s.kernel) tuned = x86_known(&s);
+  if (status == TW_OK && tuned) kernel = tuned->kernel;
+  if (status == TW_OK && !tuned) status = x86_choose_kernel(&s, &kernel, error);
   if (status == TW_OK) status = check_output(&s, error);
   if (status != TW_OK) return status;
   tw_gemm_planned *p = calloc(1, sizeof *p);
@@ -183,10 +192,11 @@ tw_status tw_gemm_plan(const tw_gemm_spec *spec, tw_gemm_planned **out, tw_error
   p->kernel = kernel;
   p->spec = s;
   p->spec.kernel = NULL;
-  status = settle_layout(p, error);
+  status = settle_layout(p, tuned, error);
   if (status == TW_OK) {
     settle_finish(p);
     x86_choose_blocks(p);
+    if (tuned) x86_tune_blocks(p, &tuned->blocks);
     status = reserve(p, error);
   }
   if (status != TW_OK) {

@@ -8,6 +8,9 @@
 #include "target/x86/bench.h"
 #include "target/x86/cpu.h"
 #include "target/x86/schedule.h"
+#include "target/x86/tune/known.h"
+#include "target/x86/tune/measure.h"
+#include "target/x86/tune/tuning.h"
 
 static tw_status available(const tw_target *t, tw_error *error) {
   (void)t;
@@ -65,7 +68,16 @@ static const tw_target x86 = {
     .available = available,
     .describe = describe,
     .supports = supports,
+    .steps = x86_steps,
+    .emit = x86_emit,
+    .predict = x86_predict,
+    .build = x86_artefact,
+    .check = x86_check,
+    .measure = x86_measure,
+    .release = x86_release,
+    .bound = x86_bound,
     .bench = x86_bench,
+    .learn = x86_learn,
 };
 
 const tw_target *x86_target_at(size_t index) { return index == 0 ? &x86 : NULL; }

@@ -1,0 +1,15 @@
+/* known.h - the best kernels that searches found, for tw_gemm_plan: a registry that wisdom fills (tw_wisdom_apply). */
+#ifndef TW_X86_KNOWN_H
+#define TW_X86_KNOWN_H
+
+#include "target/x86/tune/apply.h"
+#include "tilewright/target.h"
+
+/* What is known for this very description; NULL if nothing is. Constant time in all but the number of entries. */
+const x86_tuned *x86_known(const tw_gemm_spec *);
+
+/* tw_target.learn: takes a schedule into the registry. Its kernel is one of the library's, or comes from the cache, or is
+ * compiled: that needs a compiler and a second. */
+tw_status x86_learn(const tw_target *, const tw_problem *, const tw_schedule *, tw_error *);
+
+#endif

@@ -1,0 +1,260 @@
+/* measure.c - kernels are checked on the case's inputs, then timed on new ones, checked after each repeat, then checked on the
+ * case's again.
+ *
+ * A repeat is one order to the confined process: C of many sets from A of as many, each A new since the last repeat and each C
+ * poisoned, so that nothing can be kept from an earlier call. It takes at least REPEAT_SECONDS: the tens of microseconds
+ * that stopping and waking a process take are then a percent or two. Small products so find A and C in the last-level
+ * cache rather than in L1. Decode shapes (m <= 16) take their weights from memory, as `bench` does.
+ *
+ * One kernel is measured at a time, and no compiler of this process runs meanwhile; others may. */
+#define _GNU_SOURCE /* a lock that prefers writers */
+#include "target/x86/tune/measure.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "op/compare.h"
+#include "target/x86/bench.h"
+#include "target/x86/cpu.h"
+#include "target/x86/plan.h"
+#include "target/x86/rates.h"
+#include "target/x86/tune/build.h"
+#include "target/x86/tune/sandbox.h"
+#include "target/x86/tune/verify.h"
+
+struct tw_artefact {
+  tw_problem problem;
+  char *object;
+  size_t bytes;
+};
+
+enum { DECODE_ROWS = 16, REPEATS_LEAST = 3, REPEATS_MOST = 40 };
+static const double REPEAT_SECONDS = 2e-3,
+                    ENOUGH_SECONDS = 0.2; /* of one repeat; of all, when there were REPEATS_LEAST */
+static const double WALL_SECONDS = 20;    /* after which no further repeat begins */
+static const double START_SECONDS = 60;   /* to load the kernel and pack B */
+static const double SLOWEST = 2e8;        /* operations a second: what computes slower is stopped */
+static const uint64_t SETS_BYTES = (uint64_t)64 << 20, ROTATED_BYTES = (uint64_t)256 << 20;
+
+/* Builders hold it shared, a measurement alone. */
+static pthread_rwlock_t machine = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+
+tw_status x86_artefact(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_artefact **out,
+                       tw_error *error) {
+  (void)t;
+  tw_artefact *a = calloc(1, sizeof *a);
+  if (!a) return tw_fail(error, TW_MISSING, "out of memory");
+  a->problem = *p;
+  pthread_rwlock_rdlock(&machine);
+  const tw_status status = x86_build(source, length, &a->object, &a->bytes, error);
+  pthread_rwlock_unlock(&machine);
+  if (status == TW_OK)
+    *out = a;
+  else
+    x86_release(a);
+  return status;
+}
+
+void x86_release(tw_artefact *a) {
+  free(a->object);
+  free(a);
+}
+
+/* ---- the process ---- */
+
+static double limit_of(const tw_problem *p, uint32_t sets) { return 10 + 2 * p->op->operations(p) * sets / SLOWEST; }
+
+static tw_status open_process(const tw_artefact *a, const tw_case *data, uint32_t sets, uint32_t copies,
+                              x86_sandbox **out, tw_error *error) {
+  const tw_problem *p = &a->problem;
+  tw_gemm_spec spec = x86_spec_of(p);
+  if (!spec.threads) spec.threads = x86_this_cpu()->cores;
+  const x86_confined c = {.spec = spec,
+                          .operand = data->operand,
+                          .n_operands = data->n_operands,
+                          .buffer = data->buffer,
+                          .kernel = a->object,
+                          .kernel_bytes = a->bytes,
+                          .sets = sets,
+                          .copies = copies,
+                          .seconds = START_SECONDS,
+                          .cpu_seconds = 4 * (START_SECONDS + WALL_SECONDS + limit_of(p, 4))};
+  return x86_sandbox_open(&c, out, error);
+}
+
+/* Computes the case and compares every element. */
+static tw_status compare_all(x86_sandbox *s, const tw_problem *p, const tw_case *data, tw_error *error) {
+  void *actual[TW_OPERANDS_MAX];
+  double seconds;
+  memcpy(actual, data->buffer, sizeof actual);
+  actual[data->n_operands - 1] = x86_sandbox_c(s, 0);
+  memcpy(x86_sandbox_a(s, 0), data->buffer[0], data->operand[0].bytes);
+  x86_sandbox_poison(s, 1);
+  tw_status status = x86_sandbox_run(s, 1, limit_of(p, 1), &seconds, error);
+  if (status == TW_OK) status = x86_sandbox_margins(s, 1, error);
+  if (status == TW_OK) status = p->op->compare(p, data->buffer, actual, error);
+  return status;
+}
+
+tw_status x86_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw_error *error) {
+  (void)t;
+  x86_sandbox *s = NULL;
+  tw_status status = open_process(a, data, 1, 1, &s, error);
+  if (status == TW_OK) status = compare_all(s, &a->problem, data, error);
+  x86_sandbox_close(s);
+  return status;
+}
+
+/* ---- the time ---- */
+
+/* One repeat: *seconds for each of `sets`. */
+static tw_status repeat(x86_sandbox *s, const x86_verifier *v, const tw_problem *p, uint32_t sets, uint64_t *seed,
+                        double *seconds, tw_error *error) {
+  for (uint32_t i = 0; i < sets; i++) x86_fill_a(v, (*seed)++, x86_sandbox_a(s, i));
+  x86_sandbox_poison(s, sets);
+  tw_status status = x86_sandbox_run(s, sets, limit_of(p, sets), seconds, error);
+  *seconds /= sets;
+  if (status == TW_OK) status = x86_sandbox_margins(s, sets, error);
+  for (uint32_t i = 0; status == TW_OK && i < sets; i++)
+    status = x86_verify(v, x86_sandbox_a(s, i), x86_sandbox_c(s, i), error);
+  return status;
+}
+
+/* The best of some repeats. */
+static tw_status time_it(x86_sandbox *s, const x86_verifier *v, const tw_problem *p, uint32_t room, uint64_t seed,
+                         double *best, tw_error *error) {
+  const double start = tw_now();
+  double seconds, total = 0;
+  uint32_t sets = 1;
+  tw_status status = repeat(s, v, p, 1, &seed, &seconds, error); /* warms up, and tells how many sets are enough */
+  if (status == TW_OK) status = repeat(s, v, p, 1, &seed, &seconds, error);
+  if (status != TW_OK) return status;
+  while (sets < room && seconds * sets < REPEAT_SECONDS) sets *= 2;
+  if (sets > room) sets = room;
+  *best = HUGE_VAL;
+  for (int i = 0; status == TW_OK && i < REPEATS_MOST && (i < REPEATS_LEAST || total < ENOUGH_SECONDS); i++) {
+    status = repeat(s, v, p, sets, &seed, &seconds, error);
+    if (seconds < *best) *best = seconds;
+    total += seconds * sets;
+    if (tw_now() - start > WALL_SECONDS) break;
+  }
+  return status;
+}
+
+/* ---- what the machine can do: asked once ---- */
+
+typedef struct rates {
+  double peak, bandwidth; /* bandwidth: 0 for shapes whose weights stay in the cache */
+} rates;
+
+static tw_status rates_of(const tw_problem *p, rates *out, tw_error *error) {
+  enum { KNOWN_MAX = 64 };
+  static struct {
+    const x86_kernel *kernel;
+    int threads;
+    double peak, bandwidth;
+  } known[KNOWN_MAX];
+  static size_t n;
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  tw_gemm_spec s = x86_spec_of(p);
+  tw_gemm_planned *plan;
+  tw_status status =
+      tw_gemm_plan(&s, &plan, error); /* the default kernel's peak is that of the machine for these types */
+  if (status != TW_OK) return status;
+  const x86_kernel *kernel = plan->kernel;
+  const int threads = plan->spec.threads;
+  tw_gemm_destroy(plan);
+  pthread_mutex_lock(&lock);
+  size_t i = 0;
+  while (i < n && (known[i].kernel != kernel || known[i].threads != threads)) i++;
+  if (i == n && n < KNOWN_MAX) n++;
+  if (i == KNOWN_MAX) known[--i].kernel = NULL;
+  if (known[i].kernel != kernel) {
+    known[i].kernel = kernel;
+    known[i].threads = threads;
+    known[i].peak = x86_peak(kernel, threads);
+    known[i].bandwidth = x86_read_bandwidth(threads);
+  }
+  *out = (rates){.peak = known[i].peak, .bandwidth = s.m <= DECODE_ROWS ? known[i].bandwidth : 0};
+  pthread_mutex_unlock(&lock);
+  return TW_OK;
+}
+
+/* Bytes of the weights, packed as the library does. */
+static double weight_bytes(const tw_problem *p) {
+  tw_gemm_spec s = x86_spec_of(p);
+  tw_gemm_planned *plan;
+  if (tw_gemm_plan(&s, &plan, NULL) != TW_OK) return 0;
+  const double bytes = (double)tw_gemm_packed_bytes(plan);
+  tw_gemm_destroy(plan);
+  return bytes;
+}
+
+tw_status x86_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_error *error) {
+  (void)t;
+  rates r;
+  pthread_rwlock_wrlock(&machine);
+  const tw_status status = rates_of(p, &r, error);
+  pthread_rwlock_unlock(&machine);
+  if (status != TW_OK) return status;
+  *out = (tw_bound){.compute_cost = 2 * p->op->operations(p) / r.peak};
+  if (r.bandwidth > 0) out->memory_cost = weight_bytes(p) / r.bandwidth;
+  out->cost = fmax(out->compute_cost, out->memory_cost);
+  snprintf(out->limit, sizeof out->limit, "%s",
+           out->memory_cost > out->compute_cost ? "reading the weights from memory" : "multiply-adds");
+  return TW_OK;
+}
+
+/* ---- the measurement ---- */
+
+static void count(tw_measurement *m, const char *name, const char *unit, const char *help, double value) {
+  m->counter[m->n_counters++] = (tw_counter){name, unit, help, value};
+}
+
+static void fill(const tw_problem *p, double seconds, const rates *r, tw_measurement *m) {
+  const double operations = 2 * p->op->operations(p);
+  *m = (tw_measurement){.cost = seconds, .seconds = seconds, .utilization = operations / seconds / r->peak};
+  count(m, "gflops", "GFLOP/s", "2 m n k a second", operations / seconds * 1e-9);
+  count(m, "peak_gflops", "GFLOP/s", "of this CPU for these types, on registers alone", r->peak * 1e-9);
+  count(m, "fraction_of_peak", "", "gflops / peak_gflops", m->utilization);
+  if (r->bandwidth > 0) {
+    count(m, "weight_gb_s", "GB/s", "weights read a second, packed as the library does",
+          weight_bytes(p) / seconds * 1e-9);
+    count(m, "memory_gb_s", "GB/s", "read from memory by as many threads", r->bandwidth * 1e-9);
+  }
+}
+
+tw_status x86_measure(const tw_target *t, tw_artefact *a, const tw_case *data, const char *trace, tw_measurement *out,
+                      tw_error *error) {
+  const tw_problem *p = &a->problem;
+  const size_t c = data->n_operands - 1;
+  const uint64_t each = data->operand[0].bytes + data->operand[c].bytes + 4 * ARENA_PAGE;
+  const uint64_t room = SETS_BYTES / each < 1                ? 1
+                        : SETS_BYTES / each > ARENA_SETS_MAX ? ARENA_SETS_MAX
+                                                             : SETS_BYTES / each;
+  const uint64_t weights = (uint64_t)weight_bytes(p) + 1;
+  const uint64_t copies = tw_problem_int(p, "m") <= DECODE_ROWS ? ROTATED_BYTES / weights + 1 : 1;
+  x86_verifier v = {0};
+  x86_sandbox *s = NULL;
+  rates r;
+  double best = 0;
+  (void)t;
+  if (trace) return tw_fail(error, TW_USAGE, "x86 makes no timelines: leave --trace and --timeline out");
+  tw_status status = x86_verifier_make(p, data->buffer, data->seed ^ (uint64_t)(uintptr_t)data->buffer[0], &v, error);
+  if (status != TW_OK) return status;
+  pthread_rwlock_wrlock(&machine);
+  status = rates_of(p, &r, error);
+  if (status == TW_OK)
+    status = open_process(a, data, (uint32_t)room, (uint32_t)(copies > 256 ? 256 : copies), &s, error);
+  if (status == TW_OK) status = time_it(s, &v, p, (uint32_t)room, data->seed + 1, &best, error);
+  if (status == TW_OK) status = compare_all(s, p, data, error);
+  pthread_rwlock_unlock(&machine);
+  if (status == TW_OK) fill(p, best, &r, out);
+  x86_sandbox_close(s);
+  x86_verifier_free(&v);
+  return status;
+}

@@ -1,0 +1,42 @@
+/* runner_path.c - see runner_path.h. The installed tree may be moved: nothing is absolute. */
+#define _GNU_SOURCE
+#include "target/x86/tune/runner_path.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH = 4096 };
+
+/* The folder of the running program, or of the shared library that this is part of. */
+static int folder(char path[PATH], int of_library) {
+  Dl_info self;
+  if (of_library) {
+    if (!dladdr((const void *)x86_runner_path, &self) || !realpath(self.dli_fname, path)) return 0;
+  } else {
+    const ssize_t length = readlink("/proc/self/exe", path, PATH - 1);
+    if (length <= 0) return 0;
+    path[length] = '\0';
+  }
+  char *slash = strrchr(path, '/');
+  if (!slash) return 0;
+  *slash = '\0';
+  return 1;
+}
+
+char *x86_runner_path(void) {
+  static const char *const places[] = {"", "/..", "/../libexec/tilewright", "/../../libexec/tilewright"};
+  const char *given = getenv("TILEWRIGHT_X86_RUNNER");
+  if (given && *given) return access(given, X_OK) == 0 ? strdup(given) : NULL;
+  for (int of_library = 0; of_library < 2; of_library++) {
+    char base[PATH], path[PATH + 64];
+    if (!folder(base, of_library)) continue;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+      snprintf(path, sizeof path, "%s%s/tilewright-x86-runner", base, places[i]);
+      if (access(path, X_OK) == 0) return strdup(path);
+    }
+  }
+  return NULL;
+}

@@ -1,0 +1,154 @@
+/* tuning.c - steps of a schedule as a struct, and what is legal. */
+#include "target/x86/tune/tuning.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "target/x86/bench.h"
+#include "target/x86/choose.h"
+#include "target/x86/cpu.h"
+#include "target/x86/emit.h"
+#include "target/x86/tune/build.h"
+
+enum { UNROLL_MAX = 16, PREFETCH_MAX = 1 << 16, BLOCK_MAX = 1 << 24, RHO_MAX = 64, THREADS_MAX = 1024 };
+
+x86_arithmetic x86_arithmetic_of(const tw_gemm_spec *s, x86_isa isa) {
+  if (s->a == TW_I8 || s->a == TW_U8) return isa == X86_AVX512VNNI || isa == X86_AVXVNNI ? X86_U8S8 : X86_S16;
+  return s->a == TW_BF16 && (s->b == TW_BF16 || x86_has_scales(s)) && isa == X86_AVX512BF16 ? X86_BF16 : X86_F32;
+}
+
+/* ---- text ---- */
+
+/* "name=VALUE" or the whole word: a number between least and most. */
+static bool number(const char *word, const char *name, int64_t least, int64_t most, int64_t *out) {
+  const size_t length = strlen(name);
+  return strncmp(word, name, length) == 0 && word[length] == '=' && tw_parse_int(word + length + 1, out) &&
+         *out >= least && *out <= most;
+}
+
+static bool two_numbers(const char *rest, const char *first, const char *second, int64_t most, int *a, int *b) {
+  char word[2][TW_STEP_MAX];
+  int64_t x, y;
+  if (sscanf(rest, "%79s %79s", word[0], word[1]) != 2 || !number(word[0], first, 1, most, &x) ||
+      !number(word[1], second, 1, most, &y))
+    return false;
+  *a = (int)x;
+  *b = (int)y;
+  return true;
+}
+
+static bool parse_block(const char *rest, x86_blocks *b) {
+  return number(rest, "m", 1, BLOCK_MAX, &b->mc) || number(rest, "n", 1, BLOCK_MAX, &b->nc) ||
+         number(rest, "k", 1, BLOCK_MAX, &b->kc);
+}
+
+static bool parse_a(const char *rest, x86_a_choice *out) {
+  *out = strcmp(rest, "packed") == 0 ? X86_PACK_A : X86_READ_A_IN_PLACE;
+  return *out == X86_PACK_A || strcmp(rest, "in_place") == 0;
+}
+
+static bool parse_step(const char *step, const tw_gemm_spec *s, x86_tuning *t) {
+  const char *rest = strchr(step, ' ');
+  const size_t verb = rest ? (size_t)(rest - step) : strlen(step);
+  int64_t value;
+  rest = rest ? rest + 1 : "";
+#define IS(name) (verb == sizeof name - 1 && memcmp(step, name, verb) == 0)
+  if (IS("isa") && x86_isa_parse(rest, &t->kernel.isa)) {
+    t->kernel.arithmetic = x86_arithmetic_of(s, t->kernel.isa);
+    return true;
+  }
+  if (IS("tile")) return two_numbers(rest, "rows", "vectors", X86_COLUMNS_MAX, &t->kernel.rows, &t->kernel.vectors);
+  if (IS("unroll") && number(rest, "k", 1, UNROLL_MAX, &value)) return t->kernel.unroll = (int)value, true;
+  if (IS("prefetch") && number(rest, "bytes", 0, PREFETCH_MAX, &value)) return t->kernel.prefetch = (int)value, true;
+  if (IS("block")) return parse_block(rest, &t->blocks);
+  if (IS("atb") && number(rest, "rho", 1, RHO_MAX, &value)) return t->blocks.rho = (int)value, true;
+  if (IS("a")) return parse_a(rest, &t->blocks.a);
+  if (IS("threads")) return two_numbers(rest, "m", "n", THREADS_MAX, &t->blocks.threads_m, &t->blocks.threads_n);
+#undef IS
+  return false;
+}
+
+/* ---- what is legal ---- */
+
+/* Registers beside the sums: those of B, one of A, and one for the product that vpmaddwd makes. */
+static int registers_needed(const x86_schedule *k) {
+  return k->rows * k->vectors + k->vectors + 1 + (k->arithmetic == X86_S16);
+}
+
+static bool reads_in_place(const tw_gemm_spec *s, x86_arithmetic arithmetic) {
+  static const tw_type taken[X86_ARITHMETICS] = {[X86_F32] = TW_F32, [X86_BF16] = TW_BF16, [X86_U8S8] = TW_U8};
+  return !s->a_transposed && s->a == taken[arithmetic] && s->k % x86_group(arithmetic) == 0;
+}
+
+tw_status x86_tuning_check(const tw_gemm_spec *s, const x86_tuning *t, tw_error *error) {
+  const x86_schedule *k = &t->kernel;
+  const int columns = k->vectors * x86_isa_lanes(k->isa);
+  const int threads = s->threads ? s->threads : x86_this_cpu()->cores;
+  if (!x86_this_cpu()->has[k->isa]) return tw_fail(error, TW_USAGE, "this CPU has no %s", x86_isa_name(k->isa));
+  if (k->rows > X86_ROWS_MAX || columns > X86_COLUMNS_MAX)
+    return tw_fail(error, TW_USAGE, "a tile has at most %d rows and %d columns, not %d x %d", X86_ROWS_MAX,
+                   X86_COLUMNS_MAX, k->rows, columns);
+  if (registers_needed(k) > x86_isa_registers(k->isa))
+    return tw_fail(error, TW_USAGE, "a tile of %d x %d vectors needs %d registers, %s has %d", k->rows, k->vectors,
+                   registers_needed(k), x86_isa_name(k->isa), x86_isa_registers(k->isa));
+  if (x86_has_scales(s) && 64 % (columns * x86_group(k->arithmetic)) != 0)
+    return tw_fail(error, TW_USAGE, "weights with scales need a tile whose columns times %d divide 64, not %d columns",
+                   x86_group(k->arithmetic), columns);
+  if (t->blocks.a == X86_READ_A_IN_PLACE && !reads_in_place(s, k->arithmetic))
+    return tw_fail(error, TW_USAGE, "A cannot be read in place: %s kernels take it otherwise",
+                   x86_arithmetic_name(k->arithmetic));
+  if (t->blocks.threads_m * t->blocks.threads_n > threads)
+    return tw_fail(error, TW_USAGE, "%d x %d parts are more than %d threads", t->blocks.threads_m, t->blocks.threads_n,
+                   threads);
+  return TW_OK;
+}
+
+tw_status x86_tuning_of(const tw_problem *p, const tw_schedule *schedule, x86_tuning *out, tw_error *error) {
+  const tw_gemm_spec s = x86_spec_of(p);
+  x86_tuning t = {.kernel = {.isa = X86_PORTABLE,
+                             .arithmetic = x86_arithmetic_of(&s, X86_PORTABLE),
+                             .rows = 4,
+                             .vectors = 1,
+                             .unroll = 1}};
+  tw_error why = {0};
+  for (size_t i = 0; i < schedule->n; i++)
+    if (!parse_step(schedule->step[i], &s, &t))
+      return tw_fail(error, TW_USAGE, "'%s' is no step of a schedule for x86 (docs/x86.md lists them)",
+                     schedule->step[i]);
+  if (x86_tuning_check(&s, &t, &why) != TW_OK)
+    return tw_fail(error, TW_USAGE, "the schedule%s%s is not legal: %s", schedule->n ? " up to " : "",
+                   schedule->n ? schedule->step[schedule->n - 1] : "", why.text);
+  *out = t;
+  return TW_OK;
+}
+
+/* ---- source ---- */
+
+static const char *const a_in_c[] = {"X86_CHOOSE_A", "X86_READ_A_IN_PLACE", "X86_PACK_A"};
+
+tw_status x86_emit(const tw_target *target, const tw_problem *p, const tw_schedule *schedule, char **source,
+                   tw_error *error) {
+  x86_tuning t;
+  char symbol[X86_NAME];
+  tw_text text = {0};
+  (void)target;
+  tw_status status = x86_tuning_of(p, schedule, &t, error);
+  if (status != TW_OK) return status;
+  const x86_blocks *b = &t.blocks;
+  tw_text_add(&text, "/* %s%s */\n", X86_ISA_COMMENT, x86_isa_name(t.kernel.isa));
+  for (size_t i = 0; i < schedule->n; i++) tw_text_add(&text, "// %s\n", schedule->step[i]);
+  x86_emit_kernel(&t.kernel, &text);
+  tw_text_add(&text,
+              "\n#include \"target/x86/runtime/tuned.h\"\n"
+              "__attribute__((visibility(\"default\"))) const x86_kernel *const tilewright_kernel = &%s;\n"
+              "__attribute__((visibility(\"default\"))) const x86_blocks tilewright_blocks = {\n"
+              "    .mc = %" PRId64 ", .nc = %" PRId64 ", .kc = %" PRId64 ", .rho = %d, .a = %s, .threads_m = %d, "
+              ".threads_n = %d};\n",
+              x86_kernel_symbol(&t.kernel, symbol), b->mc, b->nc, b->kc, b->rho, a_in_c[b->a], b->threads_m,
+              b->threads_n);
+  *source = tw_text_take(&text);
+  return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+}

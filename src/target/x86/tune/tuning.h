@@ -1,0 +1,41 @@
+/* tuning.h - a schedule of the target x86: its text as a struct, its steps, its source.
+ *
+ *   isa avx512            instruction set of the kernel (`tilewright targets x86` lists those of this CPU)
+ *   tile rows=14 vectors=2   sums in registers
+ *   unroll k=4            steps of k in the body of the innermost loop
+ *   prefetch bytes=512    packed A is fetched so far ahead; 0: left to the hardware
+ *   block m=252, block n=2048, block k=512   elements; what is not said is chosen from the caches
+ *   atb rho=2             the buffer of A is rho times lower than the block of C
+ *   a packed, a in_place
+ *   threads m=2 n=1       parts of C
+ *
+ * Each in any order; of two steps about the same the later one counts. The empty schedule is a kernel in plain C. */
+#ifndef TW_X86_TUNING_H
+#define TW_X86_TUNING_H
+
+#include "target/x86/runtime/tuned.h"
+#include "target/x86/schedule.h"
+#include "tilewright/gemm.h"
+#include "tilewright/target.h"
+
+typedef struct x86_tuning {
+  x86_schedule kernel; /* isa, arithmetic, rows, vectors, unroll, prefetch */
+  x86_blocks blocks;
+} x86_tuning;
+
+/* TW_USAGE with the step that is not legal for the problem on this CPU, and why. */
+tw_status x86_tuning_of(const tw_problem *, const tw_schedule *, x86_tuning *out, tw_error *);
+/* Is it legal? Says of which value it is not. */
+tw_status x86_tuning_check(const tw_gemm_spec *, const x86_tuning *, tw_error *);
+/* The arithmetic in which a set computes the types. */
+x86_arithmetic x86_arithmetic_of(const tw_gemm_spec *, x86_isa);
+
+/* tw_target.steps, emit, predict. */
+tw_status x86_steps(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *, tw_error *);
+tw_status x86_emit(const tw_target *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+tw_status x86_predict(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
+
+/* model.c: seconds, roughly: good for an order among kernels. */
+double x86_model_seconds(const tw_gemm_spec *, const x86_tuning *);
+
+#endif

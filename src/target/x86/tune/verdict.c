@@ -1,0 +1,94 @@
+/* verdict.c - see verdict.h. What the process noted is taken for true only as a reason: it has ended anyway. */
+#include "target/x86/tune/verdict.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+/* What kernels try, and what it is called: numbers are Linux's. */
+static const struct call {
+  long number;
+  const char *name, *what;
+} calls[] = {
+#if defined __x86_64__
+    {SYS_open, "open", "open a file"},
+    {SYS_fork, "fork", "start a process"},
+    {SYS_vfork, "vfork", "start a process"},
+    {SYS_unlink, "unlink", "remove a file"},
+#endif
+    {SYS_openat, "openat", "open a file"},
+    {SYS_write, "write", "write to a file"},
+    {SYS_clone, "clone", "start a process or a thread"},
+    {SYS_clone3, "clone3", "start a process or a thread"},
+    {SYS_execve, "execve", "run a program"},
+    {SYS_socket, "socket", "use the network"},
+    {SYS_connect, "connect", "use the network"},
+    {SYS_kill, "kill", "send a signal"},
+    {SYS_tgkill, "tgkill", "send a signal"},
+    {SYS_ptrace, "ptrace", "look into another process"},
+    {SYS_process_vm_readv, "process_vm_readv", "look into another process"},
+    {SYS_rt_sigaction, "rt_sigaction", "catch signals"},
+    {SYS_nanosleep, "nanosleep", "sleep"},
+    {SYS_clock_nanosleep, "clock_nanosleep", "sleep"},
+    {SYS_setrlimit, "setrlimit", "change its limits"},
+    {SYS_prlimit64, "prlimit64", "change its limits"},
+    {SYS_memfd_create, "memfd_create", "make a file"},
+};
+
+static tw_status refused(long number, tw_error *error) {
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+    if (calls[i].number == number)
+      return tw_fail(error, TW_FAILED, "the kernel tried to %s (system call %s): it may only compute", calls[i].what,
+                     calls[i].name);
+  return tw_fail(error, TW_FAILED, "the kernel made system call %ld: it may only compute", number);
+}
+
+/* The array behind which `address` lies, on the page that guards it. */
+static bool is_behind(const arena_array *x, uint64_t base, uint64_t address, uint64_t *bytes) {
+  if (!x->bytes || address < base + x->at) return false;
+  const uint64_t offset = (address - base - x->at) % x->stride;
+  *bytes = offset - x->bytes + 1;
+  return (address - base - x->at) / x->stride < x->sets && offset >= x->bytes && offset < x->bytes + 2 * ARENA_PAGE;
+}
+
+static bool is_inside(const arena_array *x, uint64_t base, uint64_t address) {
+  return x->bytes && address >= base + x->at && (address - base - x->at) / x->stride < x->sets &&
+         (address - base - x->at) % x->stride < x->bytes;
+}
+
+static tw_status faulted(const arena_orders *o, const arena_results *r, int number, tw_error *error) {
+  const struct {
+    const char *name;
+    const arena_array *array;
+    uint64_t base;
+  } arrays[] = {
+      {"A", &o->a, r->inputs}, {"B", &o->b, r->inputs}, {"the bias", &o->bias, r->inputs}, {"C", &o->c, r->outputs}};
+  uint64_t bytes;
+  const size_t n = number == SIGSEGV || number == SIGBUS ? sizeof arrays / sizeof *arrays : 0;
+  for (size_t i = 0; i < n; i++)
+    if (is_inside(arrays[i].array, arrays[i].base, r->address))
+      return tw_fail(error, TW_FAILED, "the kernel writes to its input %s", arrays[i].name);
+  for (size_t i = 0; i < n; i++)
+    if (is_behind(arrays[i].array, arrays[i].base, r->address, &bytes))
+      return tw_fail(error, TW_FAILED, "the kernel touches memory %" PRIu64 " byte%s behind %s", bytes,
+                     bytes == 1 ? "" : "s", arrays[i].name);
+  if (number == SIGSEGV || number == SIGBUS)
+    return tw_fail(error, TW_FAILED,
+                   "the kernel died of %s at address 0x%" PRIx64 " (its memory is limited to %" PRIu64 " MiB)",
+                   number == SIGSEGV ? "a segmentation fault" : "a bus error", r->address, o->memory >> 20);
+  return tw_fail(error, TW_FAILED, "the kernel died of signal %d (%s)", number, strsignal(number));
+}
+
+tw_status x86_verdict(const arena_orders *o, const arena_results *r, int status, double limit, tw_error *error) {
+  if (limit > 0) return tw_fail(error, TW_FAILED, "the kernel did not end within %.3g s", limit);
+  if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
+    return tw_fail(error, TW_FAILED, "the kernel used up its %" PRIu64 " s of processor time, or the system's memory",
+                   o->seconds);
+  if (r->refused) return refused((long)r->refused - 1, error);
+  if (r->signal) return faulted(o, r, (int)r->signal, error);
+  if (WIFSIGNALED(status)) return faulted(o, r, WTERMSIG(status), error);
+  return tw_fail(error, TW_FAILED, "the kernel ended its process (exit status %d) instead of computing",
+                 WEXITSTATUS(status));
+}

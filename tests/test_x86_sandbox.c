@@ -1,0 +1,281 @@
+/* test_x86_sandbox.c - kernels that nobody should trust: what they try ends in one clear line, and nothing of it happens. */
+#include "test.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tilewright/tilewright.h"
+
+static const char SIGNATURE[] =
+    "#include <stdint.h>\n#include <stddef.h>\n#include <stdlib.h>\n#include <string.h>\n"
+    "static long call(long number, long a, long b, long c, long d, long e) {\n"
+    "  register long r10 __asm__(\"r10\") = d, r8 __asm__(\"r8\") = e;\n"
+    "  __asm__ volatile(\"syscall\" : \"+a\"(number) : \"D\"(a), \"S\"(b), \"d\"(c), \"r\"(r10), \"r\"(r8) : \"rcx\", "
+    "\"r11\", \"memory\");\n"
+    "  return number;\n}\n"
+    "static void product(const float *a, const float *b, float *c, long m, long n, long k, long lda, long ldb, long "
+    "ldc) {\n"
+    "  for (long i = 0; i < m; i++)\n    for (long j = 0; j < n; j++) {\n      float sum = 0;\n"
+    "      for (long p = 0; p < k; p++) sum += a[i * lda + p] * b[p * ldb + j];\n      c[i * ldc + j] = sum;\n    "
+    "}\n}\n"
+    "extern int printf(const char *, ...);\n"
+    "GLOBALS\n"
+    "void gemm(const void *a, const void *b, void *c, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb,\n"
+    "          int64_t ldc, int threads) {\n";
+#define RIGHT "product(a, b, c, m, n, k, lda, ldb, ldc);"
+
+/* The source of a kernel with this body, behind these globals. */
+static char *source_of(const char *globals, const char *body) {
+  char *text = malloc(sizeof SIGNATURE + strlen(globals) + strlen(body) + 64);
+  const char *mark = strstr(SIGNATURE, "GLOBALS");
+  sprintf(text, "%.*s%s%s%s\n}\n", (int)(mark - SIGNATURE), SIGNATURE, globals, mark + strlen("GLOBALS"), body);
+  return text;
+}
+
+static tw_problem problem_of(const char *text) {
+  char copy[256], *rest = NULL;
+  const char *word[16];
+  size_t n = 0;
+  tw_problem p;
+  tw_error error;
+  snprintf(copy, sizeof copy, "%s", text);
+  for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) word[n++] = w;
+  assert_int_equal(tw_problem_parse("gemm", n, word, &p, &error), TW_OK);
+  const tw_target *t = tw_target_find("x86");
+  if (t->supports(t, &p, &error) != TW_OK) fail_msg("%s", error.text);
+  return p;
+}
+
+/* Build, check and, if all that is well, measure. */
+static tw_status run_on(const char *problem, const char *source, tw_measurement *m, tw_error *error) {
+  const tw_target *t = tw_target_find("x86");
+  const tw_problem p = problem_of(problem);
+  tw_artefact *artefact = NULL;
+  tw_case data;
+  tw_status status = t->build(t, &p, source, strlen(source), &artefact, error);
+  if (status != TW_OK) return status;
+  assert_int_equal(tw_case_make(&p, 1, 1, &data, error), TW_OK);
+  status = t->check(t, artefact, &data, error);
+  if (status == TW_OK) status = t->measure(t, artefact, &data, NULL, m, error);
+  tw_case_free(&data);
+  t->release(artefact);
+  return status;
+}
+
+static const char SMALL[] = "m=31 n=33 k=35 ldc=40 threads=1";
+
+static tw_status run_body(const char *globals, const char *body, tw_measurement *m, tw_error *error) {
+  char *source = source_of(globals, body);
+  const tw_status status = run_on(SMALL, source, m, error);
+  free(source);
+  return status;
+}
+
+static void expect_refusal(const char *globals, const char *body, const char *words) {
+  tw_measurement m;
+  tw_error error = {0};
+  const tw_status status = run_body(globals, body, &m, &error);
+  if (status == TW_OK || !strstr(error.text, words))
+    fail_msg("%s\n  should end with '%s', but: %d %s", body, words, status, status == TW_OK ? "correct" : error.text);
+  assert_int_equal(status, TW_FAILED);
+  if (!strstr(error.text, "kernel.c")) assert_null(strchr(error.text, '\n'));
+}
+
+/* ---- the honest ---- */
+
+static void a_plain_kernel_is_right_and_measured(void **state) {
+  (void)state;
+  tw_measurement m;
+  tw_error error = {0};
+  if (run_body("", RIGHT, &m, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_true(m.cost > 0 && m.cost < 1);
+}
+
+static void weights_may_be_packed(void **state) {
+  (void)state;
+  tw_measurement m;
+  tw_error error = {0};
+  const char *pack =
+      "size_t gemm_packed_bytes(int64_t n, int64_t k) { return n * k * 4; }\n"
+      "void gemm_pack(const void *b, void *to, int64_t n, int64_t k, int64_t ldb) {\n"
+      "  for (long p = 0; p < k; p++) memcpy((float *)to + p * n, (const float *)b + p * ldb, n * 4);\n}\n";
+  if (run_body(pack, "product(a, b, c, m, n, k, lda, n, ldc);", &m, &error) != TW_OK) fail_msg("%s", error.text);
+}
+
+static void every_kind_of_problem_is_measured(void **state) {
+  static const char *const problems[] = {
+      "m=5 n=70 k=33 a=bf16 b=bf16 c=bf16 threads=2", "m=16 n=48 k=64 a=u8 b=i8 c=i32 threads=1",
+      "m=20 n=31 k=64 a=i8 b=i8 c=f32 threads=1", "m=64 n=64 k=64 relu=1 bias=row threads=2",
+      "m=9 n=40 k=50 a=f16 b=f32 c=f16 a_transposed=1 b_transposed=1 threads=1"};
+  (void)state;
+  const tw_target *t = tw_target_find("x86");
+  for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+    const tw_problem p = problem_of(problems[i]);
+    const tw_schedule plainest = {0};
+    tw_measurement m;
+    tw_error error = {0};
+    char *source = NULL;
+    assert_int_equal(t->emit(t, &p, &plainest, &source, &error), TW_OK);
+    if (run_on(problems[i], source, &m, &error) != TW_OK) fail_msg("%s: %s", problems[i], error.text);
+    free(source);
+  }
+}
+
+/* ---- what they try ---- */
+
+static void files_and_network_are_out_of_reach(void **state) {
+  (void)state;
+  char body[512], path[] = "/tmp/tilewright-sandbox-XXXXXX";
+  const int file = mkstemp(path);
+  struct stat s;
+  assert_true(file >= 0);
+  close(file);
+  snprintf(body, sizeof body, "call(257, -100, (long)\"%s\", 01, 0, 0);" RIGHT, path);
+  expect_refusal("", body, "open a file");
+  snprintf(body, sizeof body, "call(2, (long)\"%s\", 0, 0, 0, 0);" RIGHT, path);
+  expect_refusal("", body, "open a file");
+  snprintf(body, sizeof body, "call(87, (long)\"%s\", 0, 0, 0, 0);" RIGHT, path);
+  expect_refusal("", body, "remove a file");
+  assert_int_equal(stat(path, &s), 0);
+  assert_int_equal(s.st_size, 0);
+  unlink(path);
+  expect_refusal("", "call(1, 4, (long)\"x\", 1, 0, 0);" RIGHT, "write to a file");
+  expect_refusal("", "call(41, 2, 1, 0, 0, 0);" RIGHT, "use the network");
+  expect_refusal("#include <stdio.h>\n", "fclose(fopen(\"/etc/passwd\", \"r\"));" RIGHT, "open a file");
+}
+
+static void processes_and_threads_are_not_made(void **state) {
+  (void)state;
+  expect_refusal("", "for (;;) call(57, 0, 0, 0, 0, 0);", "start a process");
+  expect_refusal("#include <stdlib.h>\nint fork(void);", "for (;;) fork();", "start a process");
+  expect_refusal("", "for (;;) call(56, 0x100, 0, 0, 0, 0);", "start a process or a thread");
+  expect_refusal("", "call(59, (long)\"/bin/sh\", 0, 0, 0, 0);", "run a program");
+  expect_refusal("", "call(101, 16, 1, 0, 0, 0);", "look into another process");
+  expect_refusal("", "call(62, 1, 9, 0, 0, 0);", "send a signal");
+  expect_refusal("", "call(62, call(110, 0, 0, 0, 0, 0), 19, 0, 0, 0);", "may only compute");
+}
+
+static void code_that_runs_while_it_is_loaded_is_confined_too(void **state) {
+  (void)state;
+  expect_refusal("__attribute__((constructor)) static void early(void) { call(41, 2, 1, 0, 0, 0); }\n", RIGHT,
+                 "use the network");
+}
+
+static void what_does_not_end_is_ended(void **state) {
+  (void)state;
+  const double start = tw_now();
+  expect_refusal("", "for (;;) __asm__ volatile(\"\");", "did not end within");
+  expect_refusal("", "for (;;) call(202, (long)c, 0, *(int *)c, 0, 0);", "did not end within");
+  assert_true(tw_now() - start < 120);
+}
+
+static void faults_say_what_was_touched(void **state) {
+  (void)state;
+  expect_refusal("", "*(volatile int *)8 = 1;", "segmentation fault at address 0x8");
+  expect_refusal("", RIGHT "((volatile char *)c)[m * ldc * 4 + 64] = 1;", "behind C");
+  expect_refusal("", RIGHT "((volatile float *)a)[0] = 1;", "writes to its input A");
+  expect_refusal("", RIGHT "((volatile float *)b)[3] = 1;", "writes to its input B");
+  expect_refusal("", RIGHT "((volatile char *)c)[-1] = 1;", "writes outside its array");
+  expect_refusal("", RIGHT "((volatile float *)c)[n] = 1;", "writes outside its array");
+  expect_refusal("", "__builtin_trap();", "died of signal");
+  expect_refusal("", "abort();", "died of signal");
+}
+
+static void memory_is_limited(void **state) {
+  (void)state;
+#if !defined __SANITIZE_ADDRESS__
+  expect_refusal("", "volatile char *p = malloc((size_t)64 << 30); p[0] = 1;" RIGHT, "its memory is limited");
+  expect_refusal("",
+                 "for (;;) { volatile char *p = malloc(1 << 26); for (long i = 0; i < 1 << 26; i += 4096) p[i] = 1; }",
+                 "its memory is limited");
+#endif
+}
+
+static void ending_is_not_computing(void **state) {
+  (void)state;
+  expect_refusal("", "exit(0);", "ended its process (exit status 0)");
+  expect_refusal("", "call(231, 0, 0, 0, 0, 0);", "ended its process (exit status 0)");
+  expect_refusal("", "", "wrong result");
+  expect_refusal(
+      "__attribute__((constructor)) static void early(void) { call(62, call(39, 0, 0, 0, 0, 0), 19, 0, 0, 0); }\n",
+      RIGHT, "stopped its process before it was called");
+}
+
+static void one_wrong_element_is_found(void **state) {
+  (void)state;
+  expect_refusal("", RIGHT "((float *)c)[7 * ldc + 5] += 1e-3f;", "C[7][5]");
+}
+
+/* Right when it is checked, without work when it is timed. */
+static void results_cannot_be_kept(void **state) {
+  (void)state;
+  const char *counter = "static int calls; static float kept[31 * 40];\n";
+  expect_refusal(counter, "if (calls++ == 0) " RIGHT, "wrong result while it was timed");
+  expect_refusal(counter,
+                 "if (calls++ == 0) { " RIGHT " memcpy(kept, c, sizeof kept); } else for (long i = 0; i < m; i++) "
+                 "memcpy((float *)c + i * ldc, kept + i * ldc, n * 4);",
+                 "wrong result while it was timed");
+  expect_refusal(counter,
+                 "if (calls++ < 3) " RIGHT "else { " RIGHT " for (long j = 0; j < n; j++) ((float *)c)[j] = 0; }",
+                 "wrong result while it was timed");
+}
+
+/* It hands the stop to the library before the work is done: the work then is not done. */
+static void work_cannot_be_put_off(void **state) {
+  (void)state;
+  expect_refusal("", "call(62, call(39, 0, 0, 0, 0, 0), 19, 0, 0, 0);" RIGHT, "wrong result");
+}
+
+static void the_clock_is_not_theirs(void **state) {
+  (void)state;
+  tw_measurement slow = {0}, plain = {0};
+  tw_error error = {0};
+  const char *fake =
+      "struct timespec;\nint clock_gettime(int c, struct timespec *t) { (void)c; memset(t, 0, 16); return 0; }\n"
+      "double tw_now(void) { return 0; }\ndouble x86_now(void) { return 0; }\n";
+  if (run_body("", RIGHT, &plain, &error) != TW_OK) fail_msg("%s", error.text);
+  if (run_body(fake, "for (int i = 0; i < 20; i++) { " RIGHT " __asm__ volatile(\"\" ::: \"memory\"); }", &slow,
+               &error) != TW_OK)
+    fail_msg("%s", error.text);
+  assert_true(slow.cost > 4 * plain.cost);
+}
+
+static void the_compiler_reads_nothing_for_them(void **state) {
+  (void)state;
+  expect_refusal("#include \"/etc/passwd\"\n", RIGHT, "may not be included");
+  expect_refusal("#define F </etc/passwd>\n# inc\\\nlude F\n", RIGHT, "may not be included");
+  expect_refusal("%:include </etc/passwd>\n", RIGHT, "may not be included");
+  expect_refusal("/* */ #include </etc/passwd>\n", RIGHT, "may not be included");
+  expect_refusal("#/* */include </etc/passwd>\n", RIGHT, "may not be included");
+  expect_refusal("#include \"target/x86/../../../../etc/passwd\"\n", RIGHT, "may not be included");
+  expect_refusal("__asm__(\".incbin \\\"/etc/passwd\\\"\");\n", RIGHT, ".incbin is not allowed");
+  expect_refusal("__asm__(\"x: .inc\" \"bin \\\"/etc/passwd\\\"\");\n", RIGHT, ".incbin is not allowed");
+  expect_refusal("__asm__(\".macro x y\\n .inc\\\\y \\\"/etc/passwd\\\"\\n.endm\\nx bin\");\n", RIGHT, "not allowed");
+  expect_refusal("int x = ;\n", RIGHT, "error:");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_plain_kernel_is_right_and_measured),
+      cmocka_unit_test(weights_may_be_packed),
+      cmocka_unit_test(every_kind_of_problem_is_measured),
+      cmocka_unit_test(files_and_network_are_out_of_reach),
+      cmocka_unit_test(processes_and_threads_are_not_made),
+      cmocka_unit_test(code_that_runs_while_it_is_loaded_is_confined_too),
+      cmocka_unit_test(what_does_not_end_is_ended),
+      cmocka_unit_test(faults_say_what_was_touched),
+      cmocka_unit_test(memory_is_limited),
+      cmocka_unit_test(ending_is_not_computing),
+      cmocka_unit_test(one_wrong_element_is_found),
+      cmocka_unit_test(results_cannot_be_kept),
+      cmocka_unit_test(work_cannot_be_put_off),
+      cmocka_unit_test(the_clock_is_not_theirs),
+      cmocka_unit_test(the_compiler_reads_nothing_for_them),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

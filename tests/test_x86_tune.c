@@ -1,0 +1,237 @@
+/* test_x86_tune.c - schedules of x86: what is legal, that kernels made from them are right, and that wisdom reaches the
+ * library's plans. */
+#include "test.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/random.h"
+#include "target/x86/cpu.h"
+#include "tilewright/tilewright.h"
+
+static const tw_target *target(void) { return tw_target_find("x86"); }
+
+static tw_problem problem_of(const char *text) {
+  char copy[256], *rest = NULL;
+  const char *word[16];
+  size_t n = 0;
+  tw_problem p;
+  tw_error error;
+  snprintf(copy, sizeof copy, "%s", text);
+  for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) word[n++] = w;
+  assert_int_equal(tw_problem_parse("gemm", n, word, &p, &error), TW_OK);
+  if (target()->supports(target(), &p, &error) != TW_OK) fail_msg("%s", error.text);
+  return p;
+}
+
+static tw_schedule schedule_of(const char *text) {
+  tw_schedule s;
+  assert_int_equal(tw_schedule_parse(text, &s, NULL), TW_OK);
+  return s;
+}
+
+static const char *const problems[] = {"m=70 n=100 k=130 threads=2", "m=37 n=65 k=130 a=bf16 b=bf16 threads=1",
+                                       "m=40 n=64 k=100 a=u8 b=i8 c=i32 threads=1",
+                                       "m=33 n=70 k=64 a=i8 b=i8 c=i32 threads=2", "m=1 n=96 k=256 threads=1"};
+enum { PROBLEMS = sizeof problems / sizeof *problems };
+
+/* Every step that the menu offers is legal, from any schedule that it leads to. */
+static void every_step_of_the_menu_is_legal(void **state) {
+  (void)state;
+  tw_random r;
+  tw_random_seed(&r, 1);
+  for (size_t i = 0; i < PROBLEMS; i++) {
+    const tw_problem p = problem_of(problems[i]);
+    tw_schedule s = {0};
+    for (int depth = 0; depth < 6; depth++) {
+      tw_menu menu;
+      tw_error error;
+      assert_int_equal(target()->steps(target(), &p, &s, &menu, &error), TW_OK);
+      assert_true(menu.n > 0);
+      for (size_t k = 0; k < menu.n; k++) {
+        tw_schedule next = s;
+        double cost = 0;
+        char *source = NULL;
+        assert_true(menu.item[k].predicted_cost > 0 && menu.item[k].lever[0] && menu.item[k].why[0]);
+        assert_int_equal(tw_schedule_add(&next, menu.item[k].step, &error), TW_OK);
+        if (target()->predict(target(), &p, &next, &cost, &error) != TW_OK) fail_msg("%s", error.text);
+        assert_true(fabs(cost - menu.item[k].predicted_cost) <= 1e-9 * cost);
+        if (k % 16 == 0) assert_int_equal(target()->emit(target(), &p, &next, &source, &error), TW_OK);
+        free(source);
+      }
+      tw_schedule_add(&s, menu.item[tw_random_below(&r, menu.n)].step, &error);
+      tw_menu_free(&menu);
+    }
+  }
+}
+
+static void illegal_steps_are_named(void **state) {
+  static const struct {
+    const char *problem, *schedule, *words;
+  } wrong[] = {{"m=64 n=64 k=64", "isa sse9", "'isa sse9' is no step"},
+               {"m=64 n=64 k=64", "tile rows=0 vectors=1", "is no step"},
+               {"m=64 n=64 k=64", "tile rows=9 vectors=2", "registers"},
+               {"m=64 n=64 k=64", "tile rows=17 vectors=1", "at most 16 rows"},
+               {"m=64 n=64 k=64", "unroll k=0", "is no step"},
+               {"m=64 n=64 k=64", "block q=5", "is no step"},
+               {"m=64 n=64 k=64 a_transposed=1", "a in_place", "A cannot be read in place"},
+               {"m=64 n=64 k=64 threads=2", "threads m=2 n=2", "more than 2 threads"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    const tw_problem p = problem_of(wrong[i].problem);
+    const tw_schedule s = schedule_of(wrong[i].schedule);
+    tw_error error = {0};
+    char *source = NULL;
+    assert_int_equal(target()->emit(target(), &p, &s, &source, &error), TW_USAGE);
+    if (!strstr(error.text, wrong[i].words)) fail_msg("%s: %s", wrong[i].schedule, error.text);
+    assert_null(strchr(error.text, '\n'));
+  }
+}
+
+/* Of the sets that this CPU has, the last: the widest. */
+static const char *widest(const char *problem) {
+  const x86_cpu *cpu = x86_this_cpu();
+  const bool integers = strstr(problem, "b=i8"), bf16 = strstr(problem, "a=bf16");
+  if (integers) return cpu->has[X86_AVX512VNNI] ? "avx512vnni" : cpu->has[X86_AVXVNNI] ? "avxvnni" : "portable";
+  if (bf16 && cpu->has[X86_AVX512BF16]) return "avx512bf16";
+  return cpu->has[X86_AVX512] ? "avx512" : cpu->has[X86_AVX2] ? "avx2" : "portable";
+}
+
+static void schedules_make_right_kernels(void **state) {
+  static const char *const rest[] = {
+      "tile rows=5 vectors=2\nunroll k=2\nprefetch bytes=256\nblock k=48\na packed\n",
+      "tile rows=4 vectors=1\nblock m=20\nblock n=32\natb rho=2\nblock k=24\na packed\n"};
+  (void)state;
+  for (size_t i = 0; i < PROBLEMS; i++) {
+    const tw_problem p = problem_of(problems[i]);
+    char text[256];
+    tw_artefact *artefact = NULL;
+    tw_case data;
+    tw_measurement m;
+    tw_error error = {0};
+    char *source = NULL;
+    snprintf(text, sizeof text, "isa %s\n%s", widest(problems[i]), rest[i % 2]);
+    const tw_schedule s = schedule_of(text);
+    tw_status status = target()->emit(target(), &p, &s, &source, &error);
+    if (status == TW_OK) status = target()->build(target(), &p, source, strlen(source), &artefact, &error);
+    if (status != TW_OK) fail_msg("%s: %s", problems[i], error.text);
+    assert_int_equal(tw_case_make(&p, 7, 1, &data, &error), TW_OK);
+    status = target()->check(target(), artefact, &data, &error);
+    if (status == TW_OK) status = target()->measure(target(), artefact, &data, NULL, &m, &error);
+    if (status != TW_OK) fail_msg("%s: %s", problems[i], error.text);
+    assert_true(m.cost > 0 && m.n_counters >= 3);
+    tw_case_free(&data);
+    target()->release(artefact);
+    free(source);
+  }
+}
+
+/* ---- wisdom ---- */
+
+static void product(float *c, int64_t m, int64_t n, int64_t k, char *line, size_t size) {
+  const tw_gemm_spec spec = {.m = m, .n = n, .k = k, .threads = 1};
+  tw_gemm_planned *plan;
+  tw_error error;
+  float *a = calloc((size_t)(m * k), sizeof *a), *b = calloc((size_t)(k * n), sizeof *b);
+  for (int64_t i = 0; i < m * k; i++) a[i] = (float)(i % 7) - 3;
+  for (int64_t i = 0; i < k * n; i++) b[i] = (float)(i % 5) - 2;
+  assert_int_equal(tw_gemm_plan(&spec, &plan, &error), TW_OK);
+  void *packed = aligned_alloc(TW_GEMM_ALIGNMENT, (tw_gemm_packed_bytes(plan) + 63) / 64 * 64);
+  assert_int_equal(tw_gemm_pack(plan, b, packed, &error), TW_OK);
+  const tw_gemm_operands o = {.a = a, .packed_b = packed, .c = c};
+  if (tw_gemm_execute(plan, &o, &error) != TW_OK) fail_msg("%s", error.text);
+  tw_gemm_print(plan, line, size);
+  tw_gemm_destroy(plan);
+  free(a);
+  free(b);
+  free(packed);
+}
+
+static void wisdom_reaches_the_plan_of_its_problem_alone(void **state) {
+  enum { M = 50, N = 60, K = 70 };
+  static float before[M * N], after[M * N], other[M * N + M];
+  char plain[400], tuned[400], neighbour[400], path[] = "/tmp/tilewright-wisdom-XXXXXX";
+  (void)state;
+  const int file = mkstemp(path);
+  assert_true(file >= 0);
+  close(file);
+  unlink(path);
+  product(before, M, N, K, plain, sizeof plain);
+  assert_null(strstr(plain, "f32-gemm-3x4-portable"));
+  const tw_problem p = problem_of("m=50 n=60 k=70 threads=1");
+  tw_wisdom_entry e = {
+      .target = "x86", .cost = 1, .unit = "seconds", .schedule = schedule_of("tile rows=3 vectors=1\nblock k=24\n")};
+  tw_problem_print(&p, e.problem, sizeof e.problem);
+  tw_error error = {0};
+  assert_int_equal(tw_wisdom_keep(path, &e, &error), TW_OK);
+  size_t applied = 0;
+  if (tw_wisdom_apply(path, &applied, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(applied, 1);
+  product(after, M, N, K, tuned, sizeof tuned);
+  assert_non_null(strstr(tuned, "f32-gemm-3x4-portable"));
+  assert_non_null(strstr(tuned, "kc=24"));
+  assert_memory_equal(before, after, sizeof before); /* sums of small integers are exact */
+  product(other, M, N + 1, K, neighbour, sizeof neighbour);
+  assert_null(strstr(neighbour, "f32-gemm-3x4-portable"));
+  unlink(path);
+}
+
+static void wisdom_that_cannot_be_used_is_passed_over(void **state) {
+  char path[] = "/tmp/tilewright-wisdom-XXXXXX";
+  (void)state;
+  const int file = mkstemp(path);
+  close(file);
+  unlink(path);
+  tw_error error = {0};
+  size_t applied = 9;
+  assert_int_equal(tw_wisdom_apply(path, &applied, &error), TW_OK); /* there is none */
+  assert_int_equal(applied, 0);
+  tw_wisdom_entry e = {.target = "x86",
+                       .cost = 1,
+                       .unit = "seconds",
+                       .problem = "gemm m=8 n=8 k=8 threads=1",
+                       .schedule = schedule_of("isa of_tomorrow\n")};
+  assert_int_equal(tw_wisdom_keep(path, &e, &error), TW_OK);
+  assert_int_equal(tw_wisdom_apply(path, &applied, &error), TW_OK);
+  assert_int_equal(applied, 0);
+  FILE *damaged = fopen(path, "w");
+  fputs("{", damaged);
+  fclose(damaged);
+  assert_int_equal(tw_wisdom_apply(path, &applied, &error), TW_USAGE);
+  unlink(path);
+}
+
+/* ---- the search ---- */
+
+static void a_short_search_finds_a_better_kernel(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("m=96 n=96 k=96 threads=1");
+  const tw_schedule start =
+      schedule_of(x86_this_cpu()->has[X86_AVX2] ? "isa avx2\ntile rows=4 vectors=2\n" : "unroll k=4\n");
+  const tw_search_options o = {
+      .iterations = 1, .plans = 2, .kernels = 1, .beam = 1, .dropout = 0.3, .seed = 1, .jobs = 2, .start = &start};
+  tw_search_result r;
+  tw_error error = {0};
+  if (tw_search(target(), &p, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_true(r.samples >= 3 && r.correct >= 2);
+  assert_true(r.best.cost <= r.start.cost && r.bound.cost > 0 && r.bound.cost < r.best.cost);
+  assert_true(r.n_rungs >= 1);
+  assert_non_null(strstr(r.source, "tilewright_kernel"));
+  tw_search_result_free(&r);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_step_of_the_menu_is_legal),
+      cmocka_unit_test(illegal_steps_are_named),
+      cmocka_unit_test(schedules_make_right_kernels),
+      cmocka_unit_test(wisdom_reaches_the_plan_of_its_problem_alone),
+      cmocka_unit_test(wisdom_that_cannot_be_used_is_passed_over),
+      cmocka_unit_test(a_short_search_finds_a_better_kernel),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
