@@ -192,8 +192,21 @@ static void conflicts_cost_what_they_cost_on_the_rtl(void **state) {
   }
 }
 
+/* Whenever a config_ex comes, also in the cycle in which the last result leaves the array: both complete. */
+static void a_config_may_come_at_any_time(void **state) {
+  bench *b = *state;
+  config_ex(b);
+  for (uint64_t wait = 0; wait < 120; wait++) {
+    pair(b, SPAD(0, 0), SPAD(1, 0), SPAD(2, 0), 16);
+    b->cycle += wait;
+    config_ex(b);
+    fence(b);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(a_config_may_come_at_any_time, setup, teardown),
       cmocka_unit_test_setup_teardown(loads_take_what_the_rtl_takes, setup, teardown),
       cmocka_unit_test_setup_teardown(zero_fills_take_a_row_a_cycle, setup, teardown),
       cmocka_unit_test_setup_teardown(stores_take_what_the_rtl_takes, setup, teardown),

@@ -549,7 +549,9 @@ static void decide(gm_machine *m) {
   gm_ex_command *q[3];
   for (int i = 0; i < 3; i++) q[i] = &x->queue[(x->head + i) & (GM_EX_QUEUE - 1)];
   bool config = q[0]->timing.funct == GM_CONFIG, preload = q[0]->timing.funct == GM_PRELOAD;
-  if (config && x->finished[0] < 0 && x->finished[1] < 0 && !in_flight(x)) {
+  if (config && x->mesh_done >= 0) { /* the last result leaves in this cycle: the array is empty in the next */
+    gm_wake(m, GM_UNIT_EXECUTE, m->now + 1);
+  } else if (config && x->finished[0] < 0 && x->finished[1] < 0 && !in_flight(x)) {
     if (!configure(m, q[0])) return;
     x->mesh_done = q[0]->entry; /* completes in this cycle; the array is empty, so the port is free */
     gm_wake(m, GM_UNIT_STATION, m->now);

@@ -78,7 +78,10 @@ static const char *memory_text(const emitter *e, const gm_memory *m, char out[TE
   const gm_chain_array *a = &e->chain->array[m->array];
   char offset[TEXT - 60];
   gm_affine at = m->at;
-  for (int l = 0; a->code && l < GM_CHAIN_DEPTH; l++) at.step[l] *= gm_input_bytes(e->config);
+  if (a->code) { /* an address, not an array */
+    at.base *= gm_input_bytes(e->config);
+    for (int l = 0; l < GM_CHAIN_DEPTH; l++) at.step[l] *= gm_input_bytes(e->config);
+  }
   affine_text(e, &at, at.base, offset, sizeof offset);
   if (a->code) {
     snprintf(out, TEXT, "(void *)(code%s)", offset);
