@@ -70,7 +70,7 @@ tw_status gm_run(const gm_config *c, const void *elf, size_t size, const tw_case
                              .interrupt = options->interrupt};
   status = rv64_run(&memory, &ports, &core, &out->core, error);
   if (status == TW_OK) {
-    out->counters = gm_machine_finish(machine, out->core.start_cycle + out->core.cycles);
+    out->counters = gm_machine_finish(machine, out->core.start_cycle, out->core.start_cycle + out->core.cycles);
     out->memory = gm_machine_memory_use(machine);
     status = verdict(k, &out->core, actual, error);
   }

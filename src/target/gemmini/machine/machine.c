@@ -252,16 +252,19 @@ void gm_machine_start(gm_machine *m, uint64_t cycle) {
   m->counted_from = cycle;
 }
 
-gm_counters gm_machine_finish(gm_machine *m, uint64_t end) {
+gm_counters gm_machine_finish(gm_machine *m, uint64_t begin, uint64_t end) {
   if (!m->why[0]) advance_to(m, end);
   gm_executor_count_idle(m);
   gm_counters c = m->counters;
-  c.cycles = end - m->counted_from;
+  if (begin < m->counted_from) begin = m->counted_from;
+  const uint64_t before = begin - m->counted_from;
+  c.wait_cpu -= before < c.wait_cpu ? before : c.wait_cpu;
+  c.cycles = end - begin;
   c.l2_hits = m->l2.hits;
   c.l2_fills = m->l2.fills;
   c.llc_misses = m->l2.llc_misses;
   if (m->trace) {
-    gm_trace_span(m, "core", "kernel", m->counted_from, end);
+    gm_trace_span(m, "core", "kernel", begin, end);
     fputs("\n]}\n", m->trace);
   }
   return c;

@@ -54,8 +54,9 @@ typedef struct gm_listener {
 } gm_listener;
 void gm_machine_listen(gm_machine *, const gm_listener *); /* copied; call before the run */
 
-/* After the run, which ended in cycle `end`: closes the trace, completes the counters. */
-gm_counters gm_machine_finish(gm_machine *, uint64_t end);
+/* After the run, whose marks were in cycles `begin` and `end`: closes the trace, completes the counters. What they counted
+ * between the harness's fence and the first mark is a wait for the core, and dropped. */
+gm_counters gm_machine_finish(gm_machine *, uint64_t begin, uint64_t end);
 /* Called by the core's first mark (counters before it are dropped). */
 void gm_machine_start(gm_machine *, uint64_t cycle);
 
