@@ -186,6 +186,76 @@ static void the_bound_is_below_every_prediction(void **state) {
   assert_true(quantity(&e, "seconds") > b.cost);
 }
 
+/* ---- the core's schedule ---- */
+
+static void the_core_is_scheduled(void **state) {
+  (void)state;
+  const tw_explanation as_published = explained(PAPER, "tile=128x64x128 rho=4"),
+                       overlapped = explained(PAPER, "tile=128x64x128 rho=4 way=pipelined"),
+                       in_turn = explained(PAPER, "tile=128x64x128 rho=4 way=in-turn"),
+                       twice = explained(PAPER, "tile=128x64x128 rho=4 unroll=2");
+  const double cycles = quantity(&as_published, "core_cycles");
+  assert_true(cycles > 512); /* a call has 512 multiply-accumulates: 32 x 64 x 128 / 8^3 */
+  assert_true(quantity(&overlapped, "core_cycles") < cycles && cycles < quantity(&in_turn, "core_cycles"));
+  assert_true(quantity(&twice, "core_cycles") > cycles);
+  assert_true(quantity(&overlapped, "core_cycles") == quantity(&as_published, "core_pipelined_cycles"));
+  assert_true(fabs(quantity(&as_published, "core_efficiency") - 512 / cycles) < 1e-9);
+  assert_true(quantity(&as_published, "core_prologue") + quantity(&as_published, "core_steady") +
+                  quantity(&as_published, "core_epilogue") + quantity(&as_published, "core_convert_cycles") ==
+              cycles);
+  const tw_explanation converts_on_the_way = explained(PAPER, "tile=64x88x64 kernel=mlir-aie");
+  for (size_t i = 0; i < converts_on_the_way.n_quantities; i++)
+    assert_true(strncmp(converts_on_the_way.quantity[i].name, "core_", 5)); /* not scheduled */
+  refused(PAPER, "tile=128x64x128 way=sideways", "way=sideways is not in-turn, unrolled or pipelined");
+  refused(PAPER, "tile=128x64x128 unroll=0", "unroll=0 is not a whole number from 1 to 64");
+}
+
+static char *drawn(const char *choice, bool as_picture, tw_status expected, tw_error *error) {
+  const tw_target *t = tw_target_find("xdna2");
+  char of_problem[300] = PAPER, of_choice[200];
+  const char *words[WORDS_MAX], *choices[WORDS_MAX];
+  char *text = NULL;
+  tw_problem p;
+  snprintf(of_choice, sizeof of_choice, "%s", choice);
+  assert_int_equal(tw_problem_parse("gemm", split(of_problem, words), words, &p, error), TW_OK);
+  assert_int_equal(t->draw(t, &p, split(of_choice, choices), choices, as_picture, &text, error), expected);
+  return text;
+}
+
+static int count(const char *text, const char *part) {
+  int n = 0;
+  while ((text = strstr(text, part))) n++, text += strlen(part);
+  return n;
+}
+
+/* 32 multiply-accumulates of a cluster, 16 blocks of A and of B, 8 halves of accumulators in and out. */
+static void the_schedule_is_shown(void **state) {
+  (void)state;
+  tw_error error = {0};
+  char *in_turn = drawn("tile=128x64x128 rho=4 way=in-turn", false, TW_OK, &error),
+       *overlapped = drawn("tile=128x64x128 rho=4 way=pipelined", false, TW_OK, &error),
+       *picture = drawn("tile=128x64x128 rho=4 way=in-turn", true, TW_OK, &error);
+  const char *loop = strstr(overlapped, "the loop: 32 cycles");
+  assert_int_equal(count(in_turn, "vmac.f C"), 32);
+  assert_int_equal(count(in_turn, "vld.pop A"), 16);
+  assert_int_equal(count(in_turn, "vld.pop B"), 16);
+  assert_int_equal(count(in_turn, "vld.conv C"), 8);
+  assert_int_equal(count(in_turn, "vst.conv C"), 8);
+  assert_true(!strstr(in_turn, "the loop"));
+  assert_non_null(loop);
+  assert_int_equal(count(overlapped, "vmac.f C"), 64); /* one iteration, and the loop */
+  assert_int_equal(count(loop, "vmac.f C"), 32);
+  assert_true(count(loop, " -1") > 0);
+  assert_int_equal(count(picture, "vmac.f C"), 32);
+  assert_true(!strncmp(picture, "<svg ", 5) && !strcmp(picture + strlen(picture) - 7, "</svg>\n"));
+  assert_int_equal(count(picture, "<rect"), count(picture, "</title></rect>") + 1); /* and the ground */
+  free(in_turn);
+  free(overlapped);
+  free(picture);
+  free(drawn("tile=64x88x64 kernel=mlir-aie", false, TW_USAGE, &error));
+  assert_non_null(strstr(error.text, "kernel mlir-aie converts A in registers"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(buffers_have_the_layout_of_their_kernel),
@@ -196,6 +266,8 @@ int main(void) {
       cmocka_unit_test(bad_choices_get_one_line),
       cmocka_unit_test(bad_problems_get_one_line),
       cmocka_unit_test(the_bound_is_below_every_prediction),
+      cmocka_unit_test(the_core_is_scheduled),
+      cmocka_unit_test(the_schedule_is_shown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,6 +152,10 @@ struct tw_target {
   const char *const *explain_keys;
   tw_status (*explain)(const tw_target *, const tw_problem *, size_t n_words, const char *const words[],
                        tw_explanation *, tw_error *);
+  /* The innermost kernel of that choice, instruction by instruction: a table of text or a picture (SVG), to a
+   * malloc'ed string. NULL where there is no such thing. */
+  tw_status (*draw)(const tw_target *, const tw_problem *, size_t n_words, const char *const words[], bool as_picture,
+                    char **out, tw_error *);
   /* Checks and times what the library runs for the problem. NULL: the best schedule's source is measured instead. */
   tw_status (*bench)(const tw_target *, const tw_problem *, uint64_t seed, tw_bench *, tw_error *);
   /* Makes the target's own library use a schedule for the problem from now on (tw_wisdom_apply). NULL: it has none. */

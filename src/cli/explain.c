@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/strings.h"
 #include "cli/cli.h"
 
@@ -34,6 +35,19 @@ static tw_status split_words(const cli *c, const tw_target *t, split *out, tw_er
   return TW_OK;
 }
 
+/* --kernel FILE: the innermost kernel, instruction by instruction. */
+static tw_status write_kernel(const cli *c, const cli_subject *s, const split *words, tw_error *error) {
+  const char *file = c->options.kernel, *dot = file ? strrchr(file, '.') : NULL;
+  char *text = NULL;
+  if (!file) return TW_OK;
+  if (!s->target->draw) return tw_fail(error, TW_USAGE, "%s shows no kernel: leave out --kernel", s->target->name);
+  const bool as_picture = dot && !strcmp(dot, ".svg");
+  tw_status status = s->target->draw(s->target, &s->problem, words->n_choice, words->choice, as_picture, &text, error);
+  if (status == TW_OK) status = tw_file_write(file, text, strlen(text), error);
+  free(text);
+  return status;
+}
+
 static tw_status explain(const cli *c, cli_subject *s, tw_explanation *out, tw_error *error) {
   const tw_target *t = s->target;
   split words;
@@ -41,6 +55,7 @@ static tw_status explain(const cli *c, cli_subject *s, tw_explanation *out, tw_e
   if (status == TW_OK) status = tw_problem_parse(c->words[0], words.n_op, words.op, &s->problem, error);
   if (status == TW_OK) status = t->supports(t, &s->problem, error);
   if (status == TW_OK) status = t->explain(t, &s->problem, words.n_choice, words.choice, out, error);
+  if (status == TW_OK) status = write_kernel(c, s, &words, error);
   free(words.op);
   free(words.choice);
   return status;

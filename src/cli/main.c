@@ -16,7 +16,7 @@ const cli_command cli_commands[] = {
     {"emit", SUBJECT, "print the source that a schedule makes", "target schedule json", cli_emit},
     {"bench", SUBJECT, "check and measure the best known kernel",
      "target trace timeline window no-wisdom seed jobs json", cli_bench},
-    {"model", SUBJECT, "what the analytic model predicts", "target schedule json", cli_model},
+    {"model", SUBJECT, "what the analytic model predicts", "target schedule kernel json", cli_model},
     {"report", "DIR", "a tuning run (--out DIR) as one HTML page", "json", cli_report},
     {"quantize", "IN OUT --to FORMAT", "convert a file of tensors to another number format",
      "to scale-rule group rounding overflow all json", cli_quantize},

@@ -23,6 +23,8 @@ static const struct option_entry {
     {"trace", 0, TEXT, offsetof(cli_options, trace), 0, 0, "FILE", "write a timeline for Perfetto or chrome://tracing"},
     {"timeline", 0, TEXT, offsetof(cli_options, timeline), 0, 0, "FILE", "write the timeline as a picture (SVG)"},
     {"window", 0, TEXT, offsetof(cli_options, window), 0, 0, "FROM:TO", "the part of the run that --timeline shows"},
+    {"kernel", 0, TEXT, offsetof(cli_options, kernel), 0, 0, "FILE",
+     "write the core's instruction schedule: a picture if FILE ends in .svg, else a table"},
     {"from", 0, TEXT, offsetof(cli_options, from), 0, 0, "FILE",
      "start from this program: say where its time goes, rewrite it"},
     {"rewrites-only", 0, FLAG, offsetof(cli_options, rewrites_only), 0, 0, NULL,

@@ -8,7 +8,7 @@
 
 #include "base/strings.h"
 
-typedef enum kind { TEXT, TYPE, INTEGER, REAL, BOOLEAN, PRODUCT, LIST } kind;
+typedef enum kind { TEXT, TYPE, INTEGER, REAL, BOOLEAN, PRODUCT, LIST, WAY } kind;
 
 typedef struct key {
   const char *name;
@@ -98,6 +98,8 @@ static const key kernel_keys[] = {
     KERNEL(acc_stores, INTEGER, 0, 64, 1),
     KERNEL(cluster_cycles, REAL, 0, 100000, 1),
     KERNEL(vmac_cycles, REAL, 0, 1000, 1),
+    KERNEL(way, WAY, 0, 0, 1),
+    KERNEL(unroll, INTEGER, 1, 64, 1),
 };
 #undef KERNEL
 enum {
@@ -169,6 +171,11 @@ static tw_status parse_value(const key *k, char *value, void *record, place at, 
   case TYPE:
     if (!tw_type_parse(value, field))
       return tw_fail(error, TW_USAGE, "%s:%d: %s = %s: not a type", at.origin, at.line, k->name, value);
+    return TW_OK;
+  case WAY:
+    if (!xd_core_parse_way(value, field))
+      return tw_fail(error, TW_USAGE, "%s:%d: %s = %s: not in-turn, unrolled or pipelined", at.origin, at.line, k->name,
+                     value);
     return TW_OK;
   case PRODUCT:
   case LIST: return parse_numbers(k, value, field, at, error);

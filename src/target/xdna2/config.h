@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "model/tiling.h"
+#include "target/xdna2/core/core.h"
 #include "tilewright/status.h"
 #include "tilewright/type.h"
 
@@ -22,6 +23,8 @@ typedef struct xd_kernel {
   int load;                               /* cycles from a load of A or B to its VMAC */
   int acc_latency, acc_loads, acc_stores; /* of one accumulator; acc_loads = 0: not known */
   double cluster_cycles, vmac_cycles;     /* epsilon and II of equation 13; both 0: equations 5 to 10 */
+  xd_core_way way;                        /* how clusters follow each other in the published source */
+  int unroll;                             /* of XD_CORE_UNROLLED */
 } xd_kernel;
 
 enum { XD_KERNELS_MAX = 16 };

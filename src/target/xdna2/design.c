@@ -14,7 +14,7 @@
 #include "base/strings.h"
 #include "tilewright/format.h"
 
-const char *const xd_design_keys[] = {"tile", "rho", "kernel", "core_tflops", NULL};
+const char *const xd_design_keys[] = {"tile", "rho", "kernel", "core_tflops", "way", "unroll", NULL};
 
 double xd_type_bytes(tw_type type) {
   const tw_format *f = tw_format_of_type(type);
@@ -109,6 +109,18 @@ static tw_status check_tile(const xd_kernel *k, const tw_tile *t, tw_error *erro
   return TW_OK;
 }
 
+enum { UNROLL_MAX = 64 };
+
+static tw_status parse_way(const char *way, const char *unroll, xd_design *out, tw_error *error) {
+  int64_t number = 0;
+  if (way && !(out->way_given = xd_core_parse_way(way, &out->way)))
+    return tw_fail(error, TW_USAGE, "way=%.40s is not in-turn, unrolled or pipelined", way);
+  if (unroll && (!tw_parse_int(unroll, &number) || number < 1 || number > UNROLL_MAX))
+    return tw_fail(error, TW_USAGE, "unroll=%.40s is not a whole number from 1 to %d", unroll, UNROLL_MAX);
+  out->unroll = (int)number;
+  return TW_OK;
+}
+
 tw_status xd_design_parse(const xd_config *c, const tw_problem *p, size_t n, const char *const words[], xd_design *out,
                           tw_error *error) {
   const char *rho = word_of("rho", n, words), *rate = word_of("core_tflops", n, words);
@@ -120,6 +132,8 @@ tw_status xd_design_parse(const xd_config *c, const tw_problem *p, size_t n, con
   if (rate && (!tw_parse_real(rate, &out->core_tflops) || out->core_tflops <= 0))
     return tw_fail(error, TW_USAGE, "core_tflops=%.40s is not a positive number; leave it out for the model's own",
                    rate);
+  status = parse_way(word_of("way", n, words), word_of("unroll", n, words), out, error);
+  if (status != TW_OK) return status;
   status = find_kernel(c, p, word_of("kernel", n, words), &out->kernel, error);
   return status == TW_OK ? check_tile(out->kernel, &out->tile, error) : status;
 }

@@ -8,6 +8,7 @@
 
 #include "base/embedded.h"
 #include "base/strings.h"
+#include "target/xdna2/core_design.h"
 #include "target/xdna2/rate.h"
 
 static const xd_config *config(const tw_target *t) { return t->config; }
@@ -106,7 +107,22 @@ static tw_status explain(const tw_target *t, const tw_problem *p, size_t n_words
            (int)d.tile.n, (int)d.tile.rho, d.kernel->name);
   xd_design_buffers(c, &d, out);
   xd_explain_rate(c, &d, &r, out);
-  return TW_OK;
+  return xd_explain_core(&d, out, error);
+}
+
+static tw_status draw(const tw_target *t, const tw_problem *p, size_t n_words, const char *const words[],
+                      bool as_picture, char **out, tw_error *error) {
+  tw_problem settled = *p;
+  xd_design d;
+  xd_core_kernel k;
+  tw_status status = supports(t, &settled, error);
+  if (status == TW_OK) status = xd_design_parse(config(t), &settled, n_words, words, &d, error);
+  if (status != TW_OK) return status;
+  if (!xd_core_of_design(&d, &k))
+    return tw_fail(
+        error, TW_USAGE,
+        "kernel %s converts A in registers, which is not scheduled; choose another with kernel=", d.kernel->name);
+  return as_picture ? xd_core_draw(&k, out, error) : xd_core_print(&k, out, error);
 }
 
 /* ---- the list ---- */
@@ -138,6 +154,7 @@ static void fill_list(void) {
         .bound = bound,
         .explain_keys = xd_design_keys,
         .explain = explain,
+        .draw = draw,
     };
   }
 }

@@ -53,3 +53,15 @@ bool xc_depths(const xc_graph *g, int ii, int *depth) {
   }
   return false;
 }
+
+int xc_recurrence_ii(const xc_graph *g, int ii_max, int *depth) {
+  int low = 1, high = ii_max;
+  while (low < high) {
+    const int middle = low + (high - low) / 2;
+    if (xc_depths(g, middle, depth))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}

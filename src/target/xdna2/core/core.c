@@ -21,6 +21,15 @@ const char *xd_core_way_name(xd_core_way way) {
   return way < XD_CORE_WAYS ? names[way] : NULL;
 }
 
+bool xd_core_parse_way(const char *name, xd_core_way *out) {
+  for (int i = 0; i < XD_CORE_WAYS; i++) {
+    if (strcmp(name, xd_core_way_name((xd_core_way)i)) != 0) continue;
+    *out = (xd_core_way)i;
+    return true;
+  }
+  return false;
+}
+
 /* ---- one loop ---- */
 
 void xc_loop_free(xc_loop *l) {
@@ -139,26 +148,36 @@ static void note_loop(const xc_machine *m, const xc_loop *l, int clusters, xd_co
   out->code_bytes += code_bytes(m, s);
 }
 
+static int count_clusters(const xd_core_kernel *k) {
+  const int *shape = xd_core_shape(k->mac);
+  return k->m / (shape[0] * k->cluster[0]) * (k->n / (shape[2] * k->cluster[1]));
+}
+
+tw_status xc_plan_kernel(const xd_core_kernel *k, int *clusters, xc_loop *out, tw_error *error) {
+  const xc_machine *m = xc_machine_aie2p();
+  tw_status status = xc_check_kernel(m, k, error);
+  if (status != TW_OK) return status;
+  const int all = count_clusters(k), asked = k->way == XD_CORE_UNROLLED ? k->unroll : 1;
+  *clusters = asked < all ? asked : all;
+  return xc_plan_loop(m, k, *clusters, out, error);
+}
+
 tw_status xd_core_schedule(const xd_core_kernel *k, xd_core_result *out, tw_error *error) {
   const xc_machine *m = xc_machine_aie2p();
   xc_loop loop;
+  int each;
   *out = (xd_core_result){0};
-  tw_status status = xc_check_kernel(m, k, error);
+  tw_status status = xc_plan_kernel(k, &each, &loop, error);
   if (status != TW_OK) return status;
-  const int *shape = xd_core_shape(k->mac);
-  const int unit_m = shape[0] * k->cluster[0], unit_n = shape[2] * k->cluster[1];
-  out->clusters = k->m / unit_m * (k->n / unit_n);
-  out->vmacs = k->cluster[0] * k->cluster[1] * (k->k / shape[1]);
-  const int asked = k->way == XD_CORE_UNROLLED ? k->unroll : 1, each = asked < out->clusters ? asked : out->clusters;
-  const int trips = out->clusters / each, rest = out->clusters % each;
-  if ((status = xc_plan_loop(m, k, each, &loop, error)) != TW_OK) return status;
+  out->clusters = count_clusters(k);
+  out->vmacs = k->cluster[0] * k->cluster[1] * (k->k / xd_core_shape(k->mac)[1]);
   note_loop(m, &loop, each, out);
-  int cycles = loop_cycles(&loop.schedule, trips);
   find_phases(&loop, out);
+  int cycles = loop_cycles(&loop.schedule, out->clusters / each);
   xc_loop_free(&loop);
-  if (rest) { /* what the unrolling leaves, one at a time */
+  if (out->clusters % each) { /* what the unrolling leaves, one at a time */
     if ((status = xc_plan_loop(m, k, 1, &loop, error)) != TW_OK) return status;
-    cycles += loop_cycles(&loop.schedule, rest);
+    cycles += loop_cycles(&loop.schedule, out->clusters % each);
     out->code_bytes += code_bytes(m, &loop.schedule);
     xc_loop_free(&loop);
   }

@@ -80,7 +80,8 @@ tw_status xd_core_draw(const xd_core_kernel *, char **out, tw_error *);
 /* Shape of a multiply-accumulate: {r, s, t}. */
 const int *xd_core_shape(xd_core_mac);
 
-/* Words for options and output: "in-turn", "unrolled", "pipelined"; NULL past the last. */
+/* Words for options and output: "in-turn", "unrolled", "pipelined"; NULL past the last. False: not such a word. */
 const char *xd_core_way_name(xd_core_way);
+bool xd_core_parse_way(const char *, xd_core_way *out);
 
 #endif

@@ -85,6 +85,7 @@ tw_status xc_list_schedule(const xc_graph *g, xc_schedule *out, tw_error *error)
   const bool good = open && out->cycle && out->slot && w.depth && w.waits && w.latest && w.placed;
   if (good) {
     out->resource_ii = xc_resource_ii(g);
+    out->recurrence_ii = xc_recurrence_ii(g, w.table.span, w.depth);
     xc_depths(g, w.table.span, w.depth);
     for (int i = 0; i < g->n_nodes; i++) w.latest[i] = 0;
     for (int e = 0; e < g->n_edges; e++) w.waits[g->edge[e].from] += !g->edge[e].distance;

@@ -104,18 +104,6 @@ static void settle(const xc_graph *g, xc_schedule *s, int ii) {
   s->ii = ii;
 }
 
-static int recurrence_ii(const xc_graph *g, int ii_max, int *depth) {
-  int low = 1, high = ii_max;
-  while (low < high) {
-    const int middle = low + (high - low) / 2;
-    if (xc_depths(g, middle, depth))
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low;
-}
-
 static bool open_work(work *w, const xc_graph *g, xc_schedule *s) {
   const size_t n = (size_t)g->n_nodes, edges = (size_t)g->n_edges;
   *s = (xc_schedule){.copies = 1, .cycle = tw_new(n, sizeof(int)), .slot = tw_new(n, sizeof(int))};
@@ -160,7 +148,7 @@ tw_status xc_modulo_schedule(const xc_graph *g, int ii_max, xc_schedule *out, tw
     return tw_fail(error, TW_MISSING, "out of memory");
   }
   out->resource_ii = xc_resource_ii(g);
-  out->recurrence_ii = recurrence_ii(g, ii_max, w.depth);
+  out->recurrence_ii = xc_recurrence_ii(g, ii_max, w.depth);
   const int least = out->resource_ii > out->recurrence_ii ? out->resource_ii : out->recurrence_ii;
   for (int ii = least; ii <= ii_max && status == TW_USAGE; ii++) {
     if (!schedule_at(&w, ii)) continue;

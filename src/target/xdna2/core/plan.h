@@ -15,4 +15,7 @@ typedef struct xc_loop {
 tw_status xc_plan_loop(const xc_machine *, const xd_core_kernel *k, int clusters, xc_loop *out, tw_error *);
 void xc_loop_free(xc_loop *);
 
+/* Checks the kernel and plans its main loop: *clusters of them in an iteration. */
+tw_status xc_plan_kernel(const xd_core_kernel *, int *clusters, xc_loop *out, tw_error *);
+
 #endif

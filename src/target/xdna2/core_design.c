@@ -1,0 +1,79 @@
+/* core_design.c - from types and tiles to what the core executes. */
+#include "target/xdna2/core_design.h"
+
+#include <limits.h>
+
+static bool find_mac(const xd_kernel *k, xd_core_mac *out) {
+  static const struct {
+    tw_type a, b;
+    bool scratch_a;
+    xd_core_mac mac;
+  } known[] = {
+      {TW_BF16, TW_BFP16, true, XD_CORE_BFP16}, {TW_BFP16, TW_BFP16, false, XD_CORE_BFP16},
+      {TW_BF16, TW_BF16, false, XD_CORE_BF16},  {TW_I8, TW_I8, false, XD_CORE_I8},
+      {TW_I8, TW_I4, false, XD_CORE_I8_I4},     {TW_I8, TW_TERNARY, false, XD_CORE_I8_I2},
+  };
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (known[i].a != k->a || known[i].b != k->b || known[i].scratch_a != k->scratch_a) continue;
+    *out = known[i].mac;
+    return true;
+  }
+  return false;
+}
+
+/* With staging, clusters add to the staged bf16; C is converted behind the last step of K. */
+static xd_core_form form_of(const xd_kernel *k) {
+  if (k->staging > 0) return XD_CORE_C_BF16;
+  switch (k->c) {
+  case TW_BF16: return XD_CORE_C_BF16;
+  case TW_BFP16: return XD_CORE_C_BFP16;
+  case TW_I8: return XD_CORE_C_I8;
+  default: return XD_CORE_C_32;
+  }
+}
+
+bool xd_core_call(const xd_kernel *k, int64_t m, int64_t depth, int64_t n, xd_core_kernel *out) {
+  xd_core_mac mac;
+  if (!find_mac(k, &mac) || m > INT_MAX || depth > INT_MAX || n > INT_MAX) return false;
+  *out = xd_core_kernel_of(mac, form_of(k), (int)m, (int)depth, (int)n);
+  out->cluster[0] = k->cluster[0];
+  out->cluster[1] = k->cluster[1];
+  out->way = k->way;
+  out->unroll = k->unroll;
+  out->convert_a = k->scratch_a;
+  return true;
+}
+
+bool xd_core_of_design(const xd_design *d, xd_core_kernel *out) {
+  if (!xd_core_call(d->kernel, d->tile.m / d->tile.rho, d->tile.k, d->tile.n, out)) return false;
+  if (d->way_given) out->way = d->way;
+  if (d->unroll) out->unroll = d->unroll;
+  return true;
+}
+
+static void add(tw_explanation *e, const char *name, const char *unit, double value, const char *help) {
+  if (e->n_quantities < TW_QUANTITIES_MAX) e->quantity[e->n_quantities++] = (tw_counter){name, unit, help, value};
+}
+
+tw_status xd_explain_core(const xd_design *d, tw_explanation *e, tw_error *error) {
+  xd_core_kernel k;
+  xd_core_result r;
+  tw_error why;
+  if (!xd_core_of_design(d, &k)) return TW_OK;
+  tw_status status = xd_core_schedule(&k, &r, &why);
+  if (status == TW_USAGE) return TW_OK; /* such a kernel is explained all the same */
+  if (status != TW_OK) return tw_fail(error, status, "%s", why.text);
+  add(e, "core_cycles", "cycles", r.cycles, "a kernel call as scheduled: T_MC / rho rows, one step of K");
+  add(e, "core_efficiency", "", r.efficiency, "of that call; docs/xdna2-core.md");
+  add(e, "core_convert_cycles", "cycles", r.convert_cycles, "of it, to convert A");
+  add(e, "core_ii", "cycles", r.ii, "from one cluster to the next");
+  add(e, "core_prologue", "cycles", r.prologue, "to the first multiply-accumulate");
+  add(e, "core_steady", "cycles", r.steady, "to the last");
+  add(e, "core_epilogue", "cycles", r.epilogue, "behind the last");
+  add(e, "core_vectors", "", r.vectors, "vector registers used");
+  add(e, "core_accumulators", "", r.accumulators, "accumulators used");
+  k.way = XD_CORE_PIPELINED;
+  if (xd_core_schedule(&k, &r, &why) == TW_OK)
+    add(e, "core_pipelined_cycles", "cycles", r.cycles, "a call with clusters overlapped by modulo scheduling");
+  return TW_OK;
+}

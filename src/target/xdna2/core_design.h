@@ -1,0 +1,19 @@
+/* core_design.h - a kernel of the machine file, and a design's call of it, as the core's scheduler takes them. */
+#ifndef TW_XDNA2_CORE_DESIGN_H
+#define TW_XDNA2_CORE_DESIGN_H
+
+#include "target/xdna2/core/core.h"
+#include "target/xdna2/design.h"
+
+/* One call of the kernel on m x k x n (rows of A's sub-tile, depth, columns), its clusters following each other as in
+ * the published source. False if the scheduler has no such kernel: one that converts A in registers. */
+bool xd_core_call(const xd_kernel *, int64_t m, int64_t k, int64_t n, xd_core_kernel *out);
+
+/* The call of a design: T_MC / rho rows; its words way= and unroll= instead of the kernel's. */
+bool xd_core_of_design(const xd_design *, xd_core_kernel *out);
+
+/* What the scheduler makes of the design: its cycles, II, phases and registers, and the cycles with clusters that
+ * overlap. Adds nothing where there is no such kernel or it cannot be scheduled. */
+tw_status xd_explain_core(const xd_design *, tw_explanation *, tw_error *);
+
+#endif

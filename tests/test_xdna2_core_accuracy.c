@@ -1,0 +1,288 @@
+/* The core's scheduler against published kernels: no number of it comes from the rows below. docs/xdna2-core.md holds what this
+ * finds, row by row.
+ *
+ *   build/tests/test_xdna2_core_accuracy --write    writes the tables of that page anew */
+#include "xdna2_fit.h"
+
+#include "target/xdna2/core_design.h"
+
+#define PAGE TW_TEST_DATA "/../../docs/xdna2-core.md"
+#define BEGIN "<!-- tables: made by build/tests/test_xdna2_core_accuracy --write -->\n"
+#define END "<!-- end of tables -->\n"
+
+typedef struct data {
+  xd_config machine;
+  table one, two, kernels;
+} data;
+
+static xd_core_result scheduled(xd_core_kernel k, xd_core_way way) {
+  xd_core_result r;
+  tw_error error = {0};
+  k.way = way;
+  must(xd_core_schedule(&k, &r, &error), &error);
+  return r;
+}
+
+/* The kernel of a design, a call of it for T_MC / rho rows. */
+static xd_core_kernel call_of(const xd_kernel *kernel, const tw_tile *t) {
+  xd_core_kernel k;
+  assert_true(xd_core_call(kernel, t->m / t->rho, t->k, t->n, &k));
+  return k;
+}
+
+static double percent(double predicted, double measured) { return 100 * (predicted / measured - 1); }
+
+/* ---- Table 1 ---- */
+
+typedef struct row1 {
+  double published, in_turn, pipelined, core; /* efficiencies */
+} row1;
+
+/* The core's efficiency with the overheads of calls and steps of K that the other rows of Table 1 have. */
+static row1 predict1(const data *x, size_t row) {
+  const xd_kernel *atb = kernel_of(&x->machine, "atb");
+  const tw_tile tile = table1_tile(&x->one, row);
+  const xd_core_kernel k = call_of(atb, &tile);
+  double overhead[2];
+  row1 r = {scheduled(k, k.way).efficiency, scheduled(k, XD_CORE_IN_TURN).efficiency,
+            scheduled(k, XD_CORE_PIPELINED).efficiency, 0};
+  fit_overhead(&x->one, &x->machine, atb, LEAVE_ROW, row, false, true, overhead);
+  r.core = tw_core_efficiency(&tile, 2.0 * xd_vmac_macs(atb), r.published, &(tw_overhead){overhead[0], overhead[1]});
+  return r;
+}
+
+static void write_table_1(FILE *f, const data *x) {
+  errors micro = {0}, core = {0}, turn = {0}, but_32 = {0};
+  fprintf(
+      f,
+      "### Table 1 of the ATB paper\n\nEfficiency of the micro-kernel: measured; scheduled as the published source is "
+      "written "
+      "(four clusters in straight-line code); one cluster after the other; overlapped by modulo scheduling.\n\n"
+      "| T_K | rho | measured | as published | error | in turn | error | pipelined | core measured | core predicted | "
+      "error |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+  for (size_t i = 0; i < x->one.n; i++) {
+    const row1 r = predict1(x, i);
+    const double measured = number(&x->one, i, "eff_micro"), core_measured = number(&x->one, i, "eff_core");
+    note(&micro, r.published / measured - 1);
+    note(&turn, r.in_turn / measured - 1);
+    note(&core, r.core / core_measured - 1);
+    if (number(&x->one, i, "t_k") != 32) note(&but_32, r.published / measured - 1);
+    fprintf(f, "| %s | %s | %s | %.3f | %+.1f%% | %.3f | %+.1f%% | %.3f | %s | %.3f | %+.1f%% |\n",
+            cell(&x->one, i, "t_k"), cell(&x->one, i, "rho"), cell(&x->one, i, "eff_micro"), r.published,
+            percent(r.published, measured), r.in_turn, percent(r.in_turn, measured), r.pipelined,
+            cell(&x->one, i, "eff_core"), r.core, percent(r.core, core_measured));
+  }
+  fprintf(f, "| **mean; worst** | | | | **%.1f%%; %.1f%%** | | **%.1f%%; %.1f%%** | | | | **%.1f%%; %.1f%%** |\n",
+          100 * mean(&micro), 100 * micro.worst, 100 * mean(&turn), 100 * turn.worst, 100 * mean(&core),
+          100 * core.worst);
+  fprintf(f, "| **without T_K = 32** | | | | **%.1f%%; %.1f%%** | | | | | | |\n", 100 * mean(&but_32),
+          100 * but_32.worst);
+}
+
+/* ---- single-core kernels of Taka et al. ---- */
+
+static xd_core_kernel kernel_row(const table *t, size_t row) {
+  const char *a = cell(t, row, "a"), *c = cell(t, row, "c");
+  const bool bf16 = !strcmp(a, "bf16");
+  const xd_core_form form = bf16                ? XD_CORE_C_BF16
+                            : !strcmp(c, "i8")  ? XD_CORE_C_I8
+                            : !strcmp(c, "i16") ? XD_CORE_C_I16
+                                                : XD_CORE_C_32;
+  xd_core_kernel k = xd_core_kernel_of(bf16 ? XD_CORE_BF16 : XD_CORE_I8, form, (int)number(t, row, "m"),
+                                       (int)number(t, row, "k"), (int)number(t, row, "n"));
+  k.shuffle_b = !bf16; /* B is column-major; the bf16 kernel transposes it anyway */
+  return k;
+}
+
+static double measured_cycles(const table *t, size_t row) {
+  return number(t, row, "m") * number(t, row, "k") * number(t, row, "n") / number(t, row, "macs_per_cycle");
+}
+
+static void judge_kernels(const data *x, errors *integer, errors *bf16) {
+  for (size_t i = 0; i < x->kernels.n; i++) {
+    const xd_core_kernel k = kernel_row(&x->kernels, i);
+    note(k.mac == XD_CORE_BF16 ? bf16 : integer,
+         scheduled(k, XD_CORE_IN_TURN).cycles / measured_cycles(&x->kernels, i) - 1);
+  }
+}
+
+static void write_kernels(FILE *f, const data *x) {
+  errors integer = {0}, bf16 = {0};
+  judge_kernels(x, &integer, &bf16);
+  fprintf(f, "\n### Single-core kernels of Taka et al.\n\nCycles of a call; clusters one after the other, as a loop "
+             "over clusters "
+             "compiles. What A's or B's stream of 8 bytes a cycle takes is not in the prediction.\n\n"
+             "| types | m x k x n | measured | in turn | error | stream | unrolled by 4 | pipelined |\n"
+             "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+  for (size_t i = 0; i < x->kernels.n; i++) {
+    const table *t = &x->kernels;
+    xd_core_kernel k = kernel_row(t, i);
+    k.unroll = 4;
+    const double measured = measured_cycles(t, i), bytes = k.mac == XD_CORE_BF16 ? 2 : 1;
+    const double cycles = scheduled(k, XD_CORE_IN_TURN).cycles;
+    fprintf(f, "| %s, %s | %dx%dx%d | %.0f | %.0f | %+.1f%% | %.0f | %.0f | %.0f |\n", cell(t, i, "a"), cell(t, i, "c"),
+            k.m, k.k, k.n, measured, cycles, percent(cycles, measured),
+            bytes * k.k * (k.m > k.n ? k.m : k.n) / x->machine.stream_bytes, scheduled(k, XD_CORE_UNROLLED).cycles,
+            scheduled(k, XD_CORE_PIPELINED).cycles);
+  }
+  fprintf(f,
+          "| **int8: mean; worst** | | | | **%.1f%%; %.1f%%** | | | |\n| **bf16: mean; worst** | | | | **%.1f%%; "
+          "%.1f%%** | | | |\n",
+          100 * mean(&integer), 100 * integer.worst, 100 * mean(&bf16), 100 * bf16.worst);
+}
+
+/* ---- Table 2 ---- */
+
+static void write_table_2(FILE *f, const data *x) {
+  const table *t = &x->two;
+  errors e = {0};
+  fprintf(f, "\n### Table 2 of the ATB paper: rate of one core\n\nScheduled as published, with the overheads of calls "
+             "and steps of K that are "
+             "fitted to Table 1 alone.\n\n| config | tile, rho | call, cycles | measured | predicted | error |\n"
+             "| --- | --- | ---: | ---: | ---: | ---: |\n");
+  for (size_t i = 0; i < t->n; i++) {
+    if (!kernel_name(t, i) || strcmp(cell(t, i, "source"), "paper")) continue;
+    const xd_design d = table2_design(&x->machine, t, i);
+    const xd_core_kernel k = call_of(d.kernel, &d.tile);
+    const xd_core_result r = scheduled(k, k.way);
+    const double peak = 2.0 * xd_vmac_macs(d.kernel), measured = number(t, i, "perf_core_tflops");
+    const tw_overhead overhead = {x->machine.switch_cycles, x->machine.step_cycles};
+    const double predicted =
+        tw_core_efficiency(&d.tile, peak, r.efficiency, &overhead) * peak * x->machine.clock_mhz * 1e-6;
+    note(&e, predicted / measured - 1);
+    fprintf(f, "| %s | %sx%sx%s, %s | %.0f | %s | %.2f | %+.1f%% |\n", cell(t, i, "config"), cell(t, i, "t_mc"),
+            cell(t, i, "t_k"), cell(t, i, "t_n"), cell(t, i, "rho"), r.cycles, cell(t, i, "perf_core_tflops"),
+            predicted, percent(predicted, measured));
+  }
+  fprintf(f, "| **mean; worst** | | | | | **%.1f%%; %.1f%%** |\n", 100 * mean(&e), 100 * e.worst);
+}
+
+/* ---- what the core could do ---- */
+
+static const struct kind {
+  const char *name;
+  xd_core_mac mac;
+  xd_core_form c;
+  int rows, columns;
+} kinds[] = {
+    {"int8, C i32", XD_CORE_I8, XD_CORE_C_32, 2, 2},
+    {"int8, C i8", XD_CORE_I8, XD_CORE_C_I8, 2, 2},
+    {"int8 x int4, C i32", XD_CORE_I8_I4, XD_CORE_C_32, 2, 2},
+    {"int8 x int4, C i8", XD_CORE_I8_I4, XD_CORE_C_I8, 2, 2},
+    {"int8 x 2-bit codes, C i32", XD_CORE_I8_I2, XD_CORE_C_32, 4, 1},
+    {"int8 x 2-bit codes, C i8", XD_CORE_I8_I2, XD_CORE_C_I8, 4, 1},
+    {"bfp16, C f32", XD_CORE_BFP16, XD_CORE_C_32, 2, 2},
+    {"bfp16, C bf16", XD_CORE_BFP16, XD_CORE_C_BF16, 2, 2},
+    {"bfp16, C bfp16", XD_CORE_BFP16, XD_CORE_C_BFP16, 2, 2},
+    {"bf16 by bfp16, C bf16", XD_CORE_BF16, XD_CORE_C_BF16, 2, 2},
+};
+
+static void write_ways(FILE *f) {
+  fprintf(
+      f,
+      "\n### What the schedules allow\n\nA call of 64x64x64. Cycles, and in brackets multiply-accumulates a cycle.\n\n"
+      "| kernel | cluster | in turn | unrolled by 2 | pipelined | II | its bounds | registers: vectors, accumulators "
+      "|\n"
+      "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    enum { SIDE = 64 };
+    xd_core_kernel k = xd_core_kernel_of(kinds[i].mac, kinds[i].c, SIDE, SIDE, SIDE);
+    const double macs = (double)SIDE * SIDE * SIDE;
+    k.cluster[0] = kinds[i].rows;
+    k.cluster[1] = kinds[i].columns;
+    k.unroll = 2;
+    fprintf(f, "| %s | %dx%d |", kinds[i].name, k.cluster[0], k.cluster[1]);
+    xd_core_result r = {0};
+    for (int way = 0; way < XD_CORE_WAYS; way++) {
+      tw_error error = {0};
+      k.way = (xd_core_way)way;
+      if (xd_core_schedule(&k, &r, &error) == TW_OK)
+        fprintf(f, " %.0f (%.0f) |", r.cycles, macs / r.cycles);
+      else
+        fprintf(f, " too few registers |");
+    }
+    fprintf(f, " %d | %d, %d | %d, %d |\n", r.ii, r.resource_ii, r.recurrence_ii, r.vectors, r.accumulators);
+  }
+}
+
+/* ---- tests ---- */
+
+static void the_errors_are_as_stated(void **state) {
+  const data *x = *state;
+  errors integer = {0}, bf16 = {0};
+  judge_kernels(x, &integer, &bf16);
+  print_message("nine int8 kernels: mean error %.1f%%, worst %.1f%%\n", 100 * mean(&integer), 100 * integer.worst);
+  assert_int_equal(integer.n, 9);
+  assert_int_equal(bf16.n, 3);
+  assert_true(mean(&integer) < 0.10 && integer.worst < 0.20);
+}
+
+/* What bounds a schedule bounds a machine: no measured kernel may be faster than the best schedule by more than the
+ * rounding of its number. */
+static void no_kernel_is_faster_than_the_pipelined_schedule(void **state) {
+  const data *x = *state;
+  for (size_t i = 0; i < x->one.n; i++)
+    if (number(&x->one, i, "eff_micro") - 0.005 > predict1(x, i).pipelined) fail_msg("Table 1, row %zu", i);
+  for (size_t i = 0; i < x->kernels.n; i++)
+    if (scheduled(kernel_row(&x->kernels, i), XD_CORE_PIPELINED).cycles > measured_cycles(&x->kernels, i) * 1.001)
+      fail_msg("kernel %zu", i);
+}
+
+static char *tables(const data *x) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *f = open_memstream(&text, &size);
+  assert_non_null(f);
+  write_table_1(f, x);
+  write_kernels(f, x);
+  write_table_2(f, x);
+  write_ways(f);
+  fclose(f);
+  return text;
+}
+
+static char *page(void) {
+  char *text = NULL;
+  tw_error error = {0};
+  must(tw_file_read(PAGE, 1 << 20, &text, NULL, &error), &error);
+  return text;
+}
+
+static void write_page(const data *x) {
+  char *old = page(), *begin = strstr(old, BEGIN), *end = strstr(old, END), *rows = tables(x);
+  tw_text text = {0};
+  tw_error error = {0};
+  assert_true(begin && end && begin < end);
+  tw_text_add_bytes(&text, old, (size_t)(begin - old));
+  tw_text_add(&text, "%s%s%s", BEGIN, rows, end);
+  must(tw_file_write(PAGE, text.data, text.length, &error), &error);
+  tw_text_free(&text);
+  free(old);
+  free(rows);
+}
+
+static void the_page_says_what_was_found(void **state) {
+  char *text = page(), *rows = tables(*state);
+  if (!strstr(text, rows))
+    fail_msg("docs/xdna2-core.md is not what the scheduler does now; run build/tests/test_xdna2_core_accuracy --write");
+  free(text);
+  free(rows);
+}
+
+int main(int argc, char *argv[]) {
+  static data x;
+  x.machine = machine();
+  x.one = read_table("table1.csv");
+  x.two = read_table("table2.csv");
+  x.kernels = read_table("gemm_kernels.csv");
+  if (argc > 1 && !strcmp(argv[1], "--write")) {
+    write_page(&x);
+    return 0;
+  }
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_prestate(the_errors_are_as_stated, &x),
+      cmocka_unit_test_prestate(no_kernel_is_faster_than_the_pipelined_schedule, &x),
+      cmocka_unit_test_prestate(the_page_says_what_was_found, &x),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
