@@ -61,6 +61,7 @@ static void each_kind_is_found_where_it_was_made(void **state) {
       {"from one scratchpad bank", "p01_naive_same_bank.c", 0.15, "p02_naive_two_banks.c", 0},
       {"from one scratchpad bank", "p62_b_bank_written.c", 0.3, "p55_b_resident_spread_st64.c", 0},
       {"bring what still lies there", "p17_reuse_weights.c", 0.1, "p24_hold_a.c", 0},
+      {"bring again what an earlier one brought", "p01_naive_same_bank.c", 0.2, "p23_both_resident.c", 0},
       {"loads of zeros", "p02_naive_two_banks.c", 0.04, "p03_naive_overwrite.c", 0},
       {"set what is set already", "p37_config_step.c", 0.02, "p36_flat.c", 0},
       {"set what is set already", "p59_config_ex_bound.c", 0.02, "p55_b_resident_spread_st64.c", 0},
@@ -139,6 +140,29 @@ static void what_is_counted_is_what_is_there(void **state) {
   }
 }
 
+/* What holds weights in one turn holds activations in the next, all in one bank. */
+static void operands_of_one_bank_are_seen_where_they_change_places(void **state) {
+  (void)state;
+  static const char source[] =
+      "void test(int8_t A[512][16], int8_t B[16][16], int8_t C[512][16]) {\n"
+      "  config_st(16); config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, 0, 0); config_ld(16, 1.0f, 16, 0);\n"
+      "  for (int i = 0; i < 32; i++) {\n"
+      "    int a = 16 * (i % 2), b = 16 - a;\n"
+      "    mvin(&A[16 * i][0], a, 16, 16); mvin(&B[0][0], b, 16, 16);\n"
+      "    preload(b, 0x80000000 + 16 * i, 16, 16, 16, 16); compute_preloaded(a, 0xffffffff, 16, 16, 16, 16);\n"
+      "    mvout(&C[16 * i][0], 0x80000000 + 16 * i, 16, 16);\n"
+      "  }\n"
+      "  fence();\n"
+      "}\n";
+  static const char *const words[] = {"m=512", "n=16", "k=16"};
+  const tw_problem p = gemm_problem(words, 3);
+  diagnosed d;
+  diagnose(&p, source, sizeof source - 1, NULL, &d);
+  const tw_finding *f = find(&d, "from one scratchpad bank");
+  assert_non_null(f);
+  assert_true(f->count == 32 && f->cost > 0);
+}
+
 /* A deadline that has passed does not thin out the diagnosis: what is left would be put down to other causes. */
 static void the_diagnosis_is_whole_or_missing(void **state) {
   (void)state;
@@ -160,6 +184,7 @@ int main(void) {
       cmocka_unit_test(each_kind_is_found_where_it_was_made),
       cmocka_unit_test(the_cycles_are_those_that_the_better_twin_saves),
       cmocka_unit_test(what_is_counted_is_what_is_there),
+      cmocka_unit_test(operands_of_one_bank_are_seen_where_they_change_places),
       cmocka_unit_test(the_diagnosis_is_whole_or_missing),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -247,12 +247,13 @@ static tw_status start_climb(climb *k, const char *source, size_t length, bool r
                                 .problem = k->problem,
                                 .data = &k->data,
                                 .jobs = jobs,
-                                .deadline = k->stop.deadline > 0 ? k->stop.deadline : HUGE_VAL,
+                                .deadline = HUGE_VAL,
                                 .interrupt = o->interrupt,
                                 .done = count,
                                 .tick = report,
                                 .context = k};
-  if (status == TW_OK) status = evaluate_start(k, source, length, error);
+  if (status == TW_OK) status = evaluate_start(k, source, length, error); /* whatever the limit on time */
+  if (k->stop.deadline > 0) k->evaluator.deadline = k->stop.deadline;
   return status;
 }
 

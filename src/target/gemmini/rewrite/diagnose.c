@@ -9,92 +9,7 @@
 #include "base/parallel.h"
 #include "base/strings.h"
 #include "target/gemmini/rewrite/clean.h"
-
-/* ---- operands in one bank ---- */
-
-/* Which rows of the scratchpad are read as weights, which as activations. */
-typedef struct uses {
-  bool *weights, *activations;
-} uses;
-
-static bool find_uses(const gm_stream *s, uses *u) {
-  gm_decoder d = {.config = s->config};
-  gm_access a;
-  const char *why;
-  for (size_t i = 0; i < s->n; i++) {
-    const gm_event *e = &s->event[i];
-    if (!gm_decode_access(&d, e, &a, &why)) return false;
-    bool *list = e->funct == GM_PRELOAD ? u->weights : gm_is_compute(e->funct) ? u->activations : NULL;
-    if (list && !d.registers.execute.weight_stationary) return false; /* their operands enter together */
-    for (int t = 0; list && t < a.n_reads; t++)
-      for (uint32_t r = 0; r < a.read[t].rows; r++) list[a.read[t].first + r * a.read[t].stride] = true;
-  }
-  return true;
-}
-
-static int bank_of(const gm_config *c, uint64_t block) {
-  uint32_t local = gm_local(block);
-  return gm_is_garbage(local) || gm_is_acc(local) ? -1 : (int)(gm_unified(c, local) / (uint32_t)gm_spad_bank_rows(c));
-}
-
-/* The same stream with the weights in a bank of their own. Its results are wrong, its time is what good banks take.
- * Counts the pairs whose operands share a bank. No change where weights and activations share rows. */
-static tw_status separate_banks(gm_stream *s, gm_change *change, tw_error *error) {
-  const gm_config *c = s->config;
-  const uint32_t rows = gm_unified_rows(c), bank_rows = (uint32_t)gm_spad_bank_rows(c);
-  uses u = {tw_new(rows, 1), tw_new(rows, 1)};
-  bool *has_a = tw_new((size_t)c->spad_banks, 1), known = u.weights && u.activations && has_a;
-  *change = (gm_change){0};
-  if (!known) {
-    free(u.weights), free(u.activations), free(has_a);
-    return tw_fail(error, TW_MISSING, "no memory for the analysis");
-  }
-  known = find_uses(s, &u);
-  for (uint32_t r = 0; known && r < (uint32_t)gm_spad_rows(c); r++) {
-    if (u.weights[r] && u.activations[r]) known = false;
-    if (u.activations[r]) has_a[r / bank_rows] = true;
-  }
-  int free_bank = -1;
-  for (int b = 0; b < c->spad_banks; b++)
-    if (!has_a[b]) free_bank = b;
-  int weights_bank = -1;
-  for (size_t i = 0; known && i < s->n; i++) {
-    gm_event *e = &s->event[i];
-    uint64_t *field = e->funct == GM_PRELOAD ? &e->rs1 : gm_is_load(e->funct) ? &e->rs2 : NULL;
-    if (gm_is_compute(e->funct) && weights_bank >= 0 && bank_of(c, e->rs1) == weights_bank && !change->count++)
-      change->first = i;
-    if (e->funct == GM_PRELOAD) weights_bank = bank_of(c, e->rs1);
-    if (!field || free_bank < 0 || bank_of(c, *field) < 0 || !u.weights[gm_unified(c, gm_local(*field))]) continue;
-    uint32_t at = (gm_local(*field) & (bank_rows - 1)) + (uint32_t)free_bank * bank_rows;
-    if (gm_is_load(e->funct)) { /* a wide one must stay inside the memory */
-      uint32_t blocks = (uint32_t)((gm_cols(*field) + c->dim - 1) / c->dim);
-      if (at + blocks * (uint32_t)c->dim > (uint32_t)gm_spad_rows(c)) continue;
-    }
-    *field = (*field & ~0xffffffffull) | at;
-  }
-  free(u.weights), free(u.activations), free(has_a);
-  return TW_OK;
-}
-
-/* ---- the core ---- */
-
-/* The same commands from a core that has nothing else to do. The first of the change is the one it took longest for. */
-static tw_status send_at_once(gm_stream *s, gm_change *change, tw_error *error) {
-  (void)error;
-  uint32_t longest = 0;
-  *change = (gm_change){0};
-  for (size_t i = 0; i < s->n; i++) {
-    gm_event *e = &s->event[i];
-    if (e->gap <= GM_COMMAND_GAP) continue;
-    if (e->gap > longest) {
-      longest = e->gap;
-      change->first = i;
-    }
-    change->count++;
-    e->gap = GM_COMMAND_GAP;
-  }
-  return TW_OK;
-}
+#include "target/gemmini/rewrite/suppose.h"
 
 /* ---- counterfactuals ---- */
 
@@ -102,14 +17,16 @@ static const struct counterfactual {
   gm_pass *pass;
   const char *what; /* with one %zu: how many */
 } counterfactuals[] = {
-    {separate_banks, "%zu products read weights and activations from one scratchpad bank, which has one port"},
+    {gm_suppose_separate_banks,
+     "%zu products read weights and activations from one scratchpad bank, which has one port"},
     {gm_remove_loads, "%zu loads bring what still lies there unchanged"},
+    {gm_suppose_everything_stays, "%zu loads bring again what an earlier one brought: with room, it could have stayed"},
     {gm_remove_zero_fills, "%zu loads of zeros fill an accumulator that the first product could overwrite"},
     {gm_remove_configs, "%zu configurations set what is set already"},
     {gm_remove_fences, "%zu fences wait for what nobody needs"},
     {gm_widen_loads, "%zu narrow loads continue the one before and could be part of a wide one"},
     {gm_widen_stores, "%zu narrow stores continue the one before and could be part of a wide one"},
-    {send_at_once, "%zu commands come late: the core computes before them, more than a plain loop would"},
+    {gm_suppose_bare_core, "%zu commands come late: the core computes before them, more than a plain loop would"},
 };
 enum { N_COUNTERFACTUALS = sizeof counterfactuals / sizeof *counterfactuals };
 
@@ -132,6 +49,8 @@ static void try_one(void *context, size_t i) {
   gm_stream copy;
   t->of[i].status = gm_stream_copy(t->stream, &copy, &t->of[i].error);
   if (t->of[i].status != TW_OK) return;
+  const gm_config more_banks = gm_with_more_banks(copy.config);
+  if (counterfactuals[i].pass == gm_suppose_separate_banks) copy.config = &more_banks;
   t->of[i].status = counterfactuals[i].pass(&copy, &t->of[i].change, &t->of[i].error);
   if (t->of[i].status == TW_OK && t->of[i].change.count) t->of[i].cycles = gm_stream_cycles(&copy);
   gm_stream_free_copy(&copy);
@@ -146,7 +65,7 @@ static void print_block(const gm_stream *s, uint64_t block, char *text, size_t s
   else if (gm_is_acc(local))
     snprintf(text, size, "accumulator row %u", gm_unified(s->config, local) - (uint32_t)gm_spad_rows(s->config));
   else
-    snprintf(text, size, "scratchpad row %u (bank %d)", local, bank_of(s->config, block));
+    snprintf(text, size, "scratchpad row %u (bank %d)", local, gm_bank_of(s->config, block));
 }
 
 /* "command 17: mvin2 of 16 x 64 from A + 4096 to scratchpad row 0 (bank 0)" */
@@ -261,7 +180,7 @@ tw_status gm_diagnose(const gm_stream *s, int jobs, tw_diagnosis *d, tw_error *e
     if (t->of[i].cycles == UINT64_MAX || now == UINT64_MAX) continue;
     double saved = t->of[i].cycles < now ? (double)(now - t->of[i].cycles) : 0;
     print_event(s, t->of[i].change.first, example, sizeof example);
-    if (counterfactuals[i].pass == send_at_once) print_gap(s, t->of[i].change.first, example, sizeof example);
+    if (counterfactuals[i].pass == gm_suppose_bare_core) print_gap(s, t->of[i].change.first, example, sizeof example);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     find(d, saved, (double)t->of[i].change.count, example, counterfactuals[i].what, t->of[i].change.count);

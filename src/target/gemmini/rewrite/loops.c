@@ -9,7 +9,7 @@
 
 /* Longest body, in elements. Two repetitions are a loop only if that saves this many leaves: any two neighbours of a
  * kind are "two repetitions", and taking them for a loop would hide those of the nest around. */
-enum { BODY_MAX = 768, TWO_ARE_ENOUGH = 24, CHECK_EVERY = 256 };
+enum { BODY_MAX = 4096, TWO_ARE_ENOUGH = 24, CHECK_EVERY = 256 };
 
 static const uint64_t BASE = 0x9e3779b97f4a7c15ull; /* of the prefix hashes, modulo 2^64; any odd number */
 

@@ -72,11 +72,14 @@ static gm_event moved_load(const gm_value *whole, const gm_value *v) {
   return e;
 }
 
+/* Place k of n among `length` products: the same number of products lies between any two, so that they are a loop. */
+static size_t evenly(size_t k, size_t n, size_t length) { return n <= length ? k * (length / n) : k * length / n; }
+
 /* Loads of a group ahead, evenly among the products between the swap of banks and the end. */
 static size_t spread_load(const gm_pack_state *p, size_t group, size_t k, size_t n) {
   size_t from = p->group_start[group], length = p->group_start[group + 1] - from;
   size_t settle = length > 4 * SETTLE ? SETTLE : length / 4;
-  return from + settle + k * (length - 2 * settle) / n;
+  return from + settle + evenly(k, n, length - 2 * settle);
 }
 
 static size_t add_loads(gm_pack_state *p, gm_value **order, size_t n, item *out) {
@@ -121,7 +124,7 @@ static size_t add_transfers(gm_pack_state *p, size_t count, item *out) {
       if (p->options.spread && e.funct == GM_MVOUT && window + 1 < p->n_windows) {
         size_t from = p->window_start[window + 1], length = p->window_start[window + 2] - from;
         size_t lead = length > 8 ? 2 : 0;
-        at = from + lead + k++ * (length - lead) / stores;
+        at = from + lead + evenly(k++, stores, length - lead);
       }
       out[count] = (item){at, count, t->config, e};
       count++;

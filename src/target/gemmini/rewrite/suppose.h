@@ -1,0 +1,23 @@
+/* suppose.h - streams as they would be if one thing were better, for the diagnosis: what they would take tells what it
+ * costs. Unlike the passes of clean.h these are no rewrites: the commands that are left need not give the result. */
+#ifndef TW_GEMMINI_REWRITE_SUPPOSE_H
+#define TW_GEMMINI_REWRITE_SUPPOSE_H
+
+#include "target/gemmini/rewrite/clean.h"
+#include "target/gemmini/rewrite/stream.h"
+
+static inline int gm_bank_of(const gm_config *c, uint64_t block) { /* of the scratchpad; -1: none */
+  uint32_t local = gm_local(block);
+  return gm_is_garbage(local) || gm_is_acc(local) ? -1 : (int)(gm_unified(c, local) / (uint32_t)gm_spad_bank_rows(c));
+}
+
+/* Weights lie in banks of their own. Of a stream whose config is gm_with_more_banks: they get the added half. Counts the
+ * products whose operands share a bank. */
+gm_pass gm_suppose_separate_banks;
+gm_config gm_with_more_banks(const gm_config *);
+/* What was loaded once into the scratchpad stays there: there is room for everything. */
+gm_pass gm_suppose_everything_stays;
+/* The core has nothing to do but to send the commands. `first` is the one that it took longest for. */
+gm_pass gm_suppose_bare_core;
+
+#endif
