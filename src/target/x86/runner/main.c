@@ -42,7 +42,7 @@ typedef struct runner {
 static void stop(void) { kill(getpid(), SIGSTOP); }
 
 /* The library reads the message and ends the process. */
-static void give_up(runner *r, const char *why) {
+static _Noreturn void give_up(runner *r, const char *why) {
   snprintf(r->results->message, sizeof r->results->message, "%s", why);
   for (;;) stop();
 }
@@ -92,6 +92,12 @@ static void make_threads(int threads) {
   (void)n;
 }
 
+static void make_plan(runner *r, const x86_kernel *kernel, const x86_blocks *blocks) {
+  const x86_tuned tuned = {.kernel = kernel, .blocks = *blocks};
+  tw_error error;
+  if (x86_plan(&r->orders->spec, &tuned, &r->plan, &error) != TW_OK) give_up(r, error.text);
+}
+
 static void load(runner *r) {
   r->results->stage = ARENA_LOADING;
   void *object = dlopen(ARENA_KERNEL_NAME, RTLD_NOW | RTLD_LOCAL);
@@ -102,10 +108,10 @@ static void load(runner *r) {
   *(void **)&r->packed_bytes = dlsym(object, "gemm_packed_bytes");
   *(void **)&r->pack = dlsym(object, "gemm_pack");
   if (r->gemm) return;
-  if (!kernel || !blocks) give_up(r, "the source defines no function `gemm`");
-  const x86_tuned tuned = {.kernel = *kernel, .blocks = *blocks};
-  tw_error error;
-  if (x86_plan(&r->orders->spec, &tuned, &r->plan, &error) != TW_OK) give_up(r, error.text);
+  if (kernel && blocks)
+    make_plan(r, *kernel, blocks);
+  else
+    give_up(r, "the source defines no function `gemm`");
 }
 
 static void *allocate(size_t bytes) {

@@ -55,7 +55,7 @@ static tw_status inspect_line(const char *line, size_t length, tw_error *error) 
 
 tw_status x86_inspect_source(const char *source, size_t length, tw_error *error) {
   if (memchr(source, '\0', length)) return tw_fail(error, TW_FAILED, "kernel.c: error: a zero byte in the source");
-  char *spliced = malloc(length + 1);
+  char *spliced = calloc(length + 1, 1);
   size_t n = 0;
   if (!spliced) return tw_fail(error, TW_MISSING, "out of memory");
   for (size_t i = 0; i < length; i++) {

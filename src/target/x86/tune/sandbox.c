@@ -242,6 +242,8 @@ static tw_status wait_until_ready(x86_sandbox *s, double limit, tw_error *error)
   char why[sizeof s->results->message];
   memcpy(why, s->results->message, sizeof why);
   why[sizeof why - 1] = '\0';
+  for (char *p = why; *p; p++)
+    if (*p < ' ' || *p > '~') *p = '?'; /* the kernel may have written it: one line, nothing for the terminal */
   if (!why[0]) return tw_fail(error, TW_FAILED, "the kernel stopped its process before it was called");
   return tw_fail(error, s->results->stage == ARENA_STARTING ? TW_MISSING : TW_FAILED, "%s", why);
 }

@@ -18,13 +18,21 @@ typedef struct list {
   const x86_tuning *now;
 } list;
 
+static bool same(const x86_tuning *x, const x86_tuning *y) {
+  const x86_schedule *p = &x->kernel, *q = &y->kernel;
+  const x86_blocks *a = &x->blocks, *b = &y->blocks;
+  return p->isa == q->isa && p->rows == q->rows && p->vectors == q->vectors && p->unroll == q->unroll &&
+         p->prefetch == q->prefetch && a->mc == b->mc && a->nc == b->nc && a->kc == b->kc && a->rho == b->rho &&
+         a->a == b->a && a->threads_m == b->threads_m && a->threads_n == b->threads_n;
+}
+
 /* Adds the step that makes `next` of what is now, unless that is illegal or nothing new. */
 static void add(list *l, const x86_tuning *next, const char *lever, const char *why, const char *step, ...)
     __attribute__((format(printf, 5, 6)));
 
 static void add(list *l, const x86_tuning *next, const char *lever, const char *why, const char *step, ...) {
   va_list arguments;
-  if (memcmp(next, l->now, sizeof *next) == 0 || x86_tuning_check(l->spec, next, NULL) != TW_OK) return;
+  if (same(next, l->now) || x86_tuning_check(l->spec, next, NULL) != TW_OK) return;
   if (l->menu.n == l->room) {
     const size_t room = l->room ? 2 * l->room : 64;
     tw_menu_item *larger = tw_resize(l->menu.item, room, sizeof *larger);

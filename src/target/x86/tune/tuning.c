@@ -55,7 +55,7 @@ static bool parse_step(const char *step, const tw_gemm_spec *s, x86_tuning *t) {
   const size_t verb = rest ? (size_t)(rest - step) : strlen(step);
   int64_t value;
   rest = rest ? rest + 1 : "";
-#define IS(name) (verb == sizeof name - 1 && memcmp(step, name, verb) == 0)
+#define IS(name) (verb == sizeof(name) - 1 && memcmp(step, (name), verb) == 0)
   if (IS("isa") && x86_isa_parse(rest, &t->kernel.isa)) {
     t->kernel.arithmetic = x86_arithmetic_of(s, t->kernel.isa);
     return true;
