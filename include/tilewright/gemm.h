@@ -56,7 +56,7 @@ void tw_gemm_destroy(tw_gemm_planned *); /* NULL is fine */
  * scales is given as f32 and rounded to that type by its default rule, along k, each column by itself; or, to
  * tw_gemm_pack_codes, as the planes of format.h for n rows of k columns: one row a column of B. Packing allocates a column. */
 enum { TW_GEMM_ALIGNMENT = 64 };
-size_t tw_gemm_packed_bytes(const tw_gemm_planned *);
+size_t tw_gemm_packed_bytes(const tw_gemm_planned *); /* 0 without a plan */
 tw_status tw_gemm_pack(const tw_gemm_planned *, const void *b, void *packed, tw_error *);
 tw_status tw_gemm_pack_codes(const tw_gemm_planned *, const void *codes, const void *scales, void *packed, tw_error *);
 
@@ -77,7 +77,8 @@ tw_status tw_gemm_execute(const tw_gemm_planned *, const tw_gemm_operands *, tw_
 size_t tw_gemm_print(const tw_gemm_planned *, char *buffer, size_t size);
 const char *tw_gemm_kernel(const tw_gemm_planned *); /* "f32-gemm-14x32-avx512" */
 
-/* The kernels that this CPU can run, by position: names; NULL past the last. */
+/* The kernels that this CPU can run, by position: names; NULL past the last. The environment variable TILEWRIGHT_GEMM_ISA =
+ * portable, avx2, avxvnni, avx512, avx512vnni or avx512bf16, read once, leaves out what is beyond that set. */
 const char *tw_gemm_kernel_at(size_t index);
 
 #pragma GCC visibility pop

@@ -8,9 +8,11 @@
 #include <hwloc.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/parallel.h"
+#include "target/x86/schedule.h"
 
 /* Where hwloc cannot tell: caches that every x86 server of the last ten years has at least. */
 enum { L1_AT_LEAST = 32 << 10, L2_AT_LEAST = 256 << 10, L3_AT_LEAST = 2 << 20 };
@@ -47,6 +49,13 @@ static void ask_sets(void) {
 #endif
 }
 
+/* TILEWRIGHT_GEMM_ISA: nothing beyond this set is used, as on a CPU without; unknown names limit nothing. */
+static void limit_sets(const char *most) {
+  x86_isa last;
+  if (!most || !x86_isa_parse(most, &last)) return;
+  for (int i = (int)last + 1; i < X86_ISAS; i++) cpu.has[i] = false;
+}
+
 static int64_t cache_size(hwloc_topology_t topology, hwloc_obj_type_t type, int64_t at_least) {
   hwloc_obj_t cache = hwloc_get_obj_by_type(topology, type, 0);
   return cache && cache->attr->cache.size ? (int64_t)cache->attr->cache.size : at_least;
@@ -74,6 +83,7 @@ static void ask_caches(void) {
 
 static void ask(void) {
   ask_sets();
+  limit_sets(getenv("TILEWRIGHT_GEMM_ISA"));
   ask_caches();
   cpu.cores = tw_cores();
 }

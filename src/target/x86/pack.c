@@ -110,6 +110,11 @@ static tw_status check_packed(const char *function, const tw_gemm_planned *p, co
   return TW_OK;
 }
 
+static bool overlaps(const tw_gemm_planned *p, const void *packed, const void *other, size_t bytes) {
+  const uintptr_t to = (uintptr_t)packed, from = (uintptr_t)other;
+  return other && from < to + tw_gemm_packed_bytes(p) && to < from + bytes;
+}
+
 tw_status tw_gemm_pack_codes(const tw_gemm_planned *p, const void *codes, const void *scales, void *packed,
                              tw_error *error) {
   static const char name[] = "tw_gemm_pack_codes";
@@ -120,6 +125,13 @@ tw_status tw_gemm_pack_codes(const tw_gemm_planned *p, const void *codes, const 
   if (!codes) return tw_fail(error, TW_USAGE, "%s: codes is NULL", name);
   if (!scales && p->packing.format->scale != TW_SCALE_INSIDE)
     return tw_fail(error, TW_USAGE, "%s: scales is NULL", name);
+  tw_packed_size row;
+  status = tw_format_sizes(&p->packing, 1, (size_t)p->spec.k, &row, error);
+  if (status != TW_OK) return status;
+  if (overlaps(p, packed, codes, (size_t)p->spec.n * row.codes))
+    return tw_fail(error, TW_USAGE, "%s: packed overlaps codes", name);
+  if (overlaps(p, packed, scales, (size_t)p->spec.n * row.scales))
+    return tw_fail(error, TW_USAGE, "%s: packed overlaps scales", name);
   begin(p, packed);
   return x86_pack_weights(p, NULL, codes, scales, packed, error);
 }
@@ -130,10 +142,8 @@ tw_status tw_gemm_pack(const tw_gemm_planned *p, const void *b, void *packed, tw
   if (!b) return tw_fail(error, TW_USAGE, "tw_gemm_pack: b is NULL");
   const tw_gemm_spec *s = &p->spec;
   const size_t rows = (size_t)(s->b_transposed ? s->n : s->k), width = (size_t)(s->b_transposed ? s->k : s->n);
-  const uintptr_t b_start = (uintptr_t)b, to = (uintptr_t)packed;
   const size_t b_bytes = ((rows - 1) * (size_t)s->ldb + width) * (size_t)tw_type_bits(p->expands ? TW_F32 : s->b) / 8;
-  if (b_start < to + tw_gemm_packed_bytes(p) && to < b_start + b_bytes)
-    return tw_fail(error, TW_USAGE, "tw_gemm_pack: packed overlaps b");
+  if (overlaps(p, packed, b, b_bytes)) return tw_fail(error, TW_USAGE, "tw_gemm_pack: packed overlaps b");
   char *out = packed;
   begin(p, out);
   if (p->expands) return x86_pack_weights(p, b, NULL, NULL, out, error);

@@ -14,6 +14,7 @@
 #include "target/x86/weights.h"
 
 enum { MAGIC = 0x74773836 /* "tw86" */, SIZE_LIMIT = 1 << 30, THREADS_LIMIT = 1024, WORKSPACES_MAX = 64 };
+static const int64_t ELEMENTS_MOST = INT64_C(1) << 56; /* of a matrix: its size in bytes is a number in any case */
 
 /* ---- what the caller asked for ---- */
 
@@ -28,14 +29,18 @@ static tw_status check_sizes(const tw_gemm_spec *s, tw_error *error) {
                      sizes[i].value, SIZE_LIMIT);
   const struct {
     const char *name;
-    int64_t value, least;
-  } pitches[] = {{"lda", s->lda, s->a_transposed ? s->m : s->k},
-                 {"ldb", s->ldb, s->b_transposed ? s->k : s->n},
-                 {"ldc", s->ldc, s->n}};
-  for (size_t i = 0; i < 3; i++)
-    if (pitches[i].value < pitches[i].least || pitches[i].value > INT64_C(1) << 40)
+    int64_t value, least, rows;
+  } pitches[] = {{"lda", s->lda, s->a_transposed ? s->m : s->k, s->a_transposed ? s->k : s->m},
+                 {"ldb", s->ldb, s->b_transposed ? s->k : s->n, s->b_transposed ? s->n : s->k},
+                 {"ldc", s->ldc, s->n, s->m}};
+  for (size_t i = 0; i < 3; i++) {
+    if (pitches[i].value < pitches[i].least)
       return tw_fail(error, TW_USAGE, "tw_gemm_plan: %s=%" PRId64 " is less than the %" PRId64 " elements of a row",
                      pitches[i].name, pitches[i].value, pitches[i].least);
+    if (pitches[i].value > ELEMENTS_MOST / pitches[i].rows)
+      return tw_fail(error, TW_USAGE, "tw_gemm_plan: %s=%" PRId64 ": %" PRId64 " such rows are no matrix in memory",
+                     pitches[i].name, pitches[i].value, pitches[i].rows);
+  }
   if (s->threads < 0 || s->threads > THREADS_LIMIT)
     return tw_fail(error, TW_USAGE, "tw_gemm_plan: threads=%d is not between 0 and %d", s->threads, THREADS_LIMIT);
   if (s->group < 0 || (s->group && !x86_has_scales(s)))
@@ -100,7 +105,7 @@ size_t x86_panel_at(const tw_gemm_planned *p, int64_t block, int64_t panel) {
          (size_t)panel * x86_panel_bytes(p, x86_block_units(p, block));
 }
 
-size_t tw_gemm_packed_bytes(const tw_gemm_planned *p) { return x86_panel_at(p, p->blocks - 1, x86_panels(p)); }
+size_t tw_gemm_packed_bytes(const tw_gemm_planned *p) { return !p ? 0 : x86_panel_at(p, p->blocks - 1, x86_panels(p)); }
 
 /* ---- memory of execution ---- */
 
@@ -218,9 +223,10 @@ void tw_gemm_destroy(tw_gemm_planned *p) {
   free(p);
 }
 
-const char *tw_gemm_kernel(const tw_gemm_planned *p) { return p->kernel->name; }
+const char *tw_gemm_kernel(const tw_gemm_planned *p) { return p ? p->kernel->name : ""; }
 
 size_t tw_gemm_print(const tw_gemm_planned *p, char *buffer, size_t size) {
+  if (!p) return (size_t)snprintf(buffer, size, "no plan");
   const tw_gemm_spec *s = &p->spec;
   return (size_t)snprintf(buffer, size,
                           "%s m=%" PRId64 " n=%" PRId64 " k=%" PRId64 " a=%s b=%s c=%s mc=%" PRId64 " nc=%" PRId64
