@@ -181,6 +181,25 @@ static void the_scheduler_does_as_well_as_a_published_kernel(void **state) {
   assert_int_equal(r.ii, 48);
 }
 
+/* With all three in one bank, every load and store of a cluster waits for the bank. */
+static void buffers_in_one_bank_cost_cycles(void **state) {
+  (void)state;
+  for (int way = 0; way < XD_CORE_WAYS; way++) {
+    xd_core_kernel k = xd_core_kernel_of(XD_CORE_BFP16, XD_CORE_C_BF16, 32, 64, 128);
+    xd_core_result apart, together, anywhere;
+    tw_error error = {0};
+    k.way = (xd_core_way)way;
+    k.unroll = 2;
+    must(xd_core_schedule(&k, &apart, &error), &error);
+    k.bank[0] = k.bank[1] = k.bank[2] = -1;
+    must(xd_core_schedule(&k, &anywhere, &error), &error);
+    k.bank[0] = k.bank[1] = k.bank[2] = 3;
+    must(xd_core_schedule(&k, &together, &error), &error);
+    assert_true(together.ii >= 52); /* 32 blocks with 4 fills, 8 halves of accumulators in and 8 out */
+    assert_true(apart.ii < together.ii && anywhere.ii <= apart.ii);
+  }
+}
+
 static void conversions_are_scheduled(void **state) {
   (void)state;
   static tw_status (*const graphs[])(const xc_machine *, const int[2], xc_graph *,
@@ -191,7 +210,7 @@ static void conversions_are_scheduled(void **state) {
     xc_schedule s;
     tw_error error = {0};
     must(graphs[i](machine(), (int[]){0, 1}, &g, &error), &error);
-    must(xc_modulo_schedule(&g, 200, &s, &error), &error);
+    must(xc_modulo_schedule(&g, 200, 0, &s, &error), &error);
     must(xc_check(&g, &s, 6, &error), &error);
     assert_true(s.ii >= least[i] && s.ii <= 2 * least[i]);
     xc_schedule_free(&s);
@@ -256,7 +275,7 @@ static victim make_victim(int which) {
   const xd_core_kernel k = kernel_of(&examples[what[which].example]);
   v.g = graph_of(&k, what[which].clusters, what[which].binding);
   if (what[which].overlapped) {
-    must(xc_modulo_schedule(&v.g, 500, &v.s, &error), &error);
+    must(xc_modulo_schedule(&v.g, 500, which % 3, &v.s, &error), &error);
   } else {
     must(xc_list_schedule(&v.g, &v.s, &error), &error);
     must(xc_list_repeat(&v.g, &v.s, &error), &error);
@@ -439,7 +458,7 @@ static void an_overfull_store_fifo_is_found(void **state) {
   victim v;
   tw_error error = {0};
   must(xc_to_bfp16_graph(machine(), (int[]){0, 1}, &v.g, &error), &error);
-  must(xc_modulo_schedule(&v.g, 200, &v.s, &error), &error);
+  must(xc_modulo_schedule(&v.g, 200, 0, &v.s, &error), &error);
   must(xc_check(&v.g, &v.s, REPLAYED, &error), &error);
   for (int i = 0; i < v.g.n_nodes; i++)
     if (v.g.node[i].what == xc_find_instruction(machine(), "vst.flush")) v.g.node[i].fifo = -1;
@@ -453,6 +472,7 @@ int main(void) {
       cmocka_unit_test(graphs_compute_the_product),
       cmocka_unit_test(all_kernels_are_scheduled_in_all_ways),
       cmocka_unit_test(the_scheduler_does_as_well_as_a_published_kernel),
+      cmocka_unit_test(buffers_in_one_bank_cost_cycles),
       cmocka_unit_test(conversions_are_scheduled),
       cmocka_unit_test(impossible_kernels_are_refused),
       cmocka_unit_test(broken_latencies_are_found),

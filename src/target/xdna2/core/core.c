@@ -4,12 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "target/xdna2/core/check.h"
 #include "target/xdna2/core/gemm.h"
 #include "target/xdna2/core/plan.h"
-#include "target/xdna2/core/schedule.h"
-
-enum { REPLAYED = 5 }; /* iterations that the checker replays: more than overlap anywhere, so all pairs meet */
 
 xd_core_kernel xd_core_kernel_of(xd_core_mac mac, xd_core_form c, int m, int k, int n) {
   return (xd_core_kernel){
@@ -30,78 +26,13 @@ bool xd_core_parse_way(const char *name, xd_core_way *out) {
   return false;
 }
 
-/* ---- one loop ---- */
-
-void xc_loop_free(xc_loop *l) {
-  xc_schedule_free(&l->schedule);
-  xc_graph_free(&l->graph);
-}
-
-/* Schedules the graph, which it takes over, and checks the schedule. ii_max = 0: straight-line code. */
-static tw_status schedule_loop(xc_graph *g, int ii_max, xc_loop *out, tw_error *error) {
-  *out = (xc_loop){.graph = *g};
-  tw_status status = ii_max ? xc_modulo_schedule(&out->graph, ii_max, &out->schedule, error)
-                            : xc_list_schedule(&out->graph, &out->schedule, error);
-  if (status == TW_OK && !ii_max) status = xc_list_repeat(&out->graph, &out->schedule, error);
-  const xc_schedule *s = &out->schedule;
-  const int stages = s->ii ? (s->length + s->ii - 1) / s->ii : 1;
-  if (status == TW_OK) status = xc_check(&out->graph, s, REPLAYED + stages + s->copies, error);
-  if (status != TW_OK) xc_loop_free(out);
-  return status;
-}
-
-static bool is_better(const xc_loop *a, const xc_loop *b) {
-  return a->schedule.ii != b->schedule.ii ? a->schedule.ii < b->schedule.ii : a->schedule.length < b->schedule.length;
-}
-
-/* The best over ways to bind registers. Free registers come first; sets of them help where free ones do not suffice,
- * as the scheduler then knows when one is free again. ii_max < 0: so many times the bound by resources. */
-static tw_status best_loop(const xc_machine *m, const xd_core_kernel *k, int clusters, int ii_max, xc_loop *best,
-                           tw_error *error) {
-  static const int sets[] = {0, 3, 2, 1};
-  bool found = false;
-  tw_status first_status = TW_OK;
-  tw_error last = {0};
-  for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
-    xc_graph g;
-    xc_loop l;
-    tw_error why = {0};
-    tw_status status = xc_cluster_graph(m, k, clusters, (xc_binding){!ii_max, sets[i]}, &g, &why);
-    if (status == TW_OK) status = schedule_loop(&g, ii_max < 0 ? -ii_max * xc_resource_ii(&g) : ii_max, &l, &why);
-    if (status == TW_MISSING || status == TW_FAILED) first_status = status;
-    if (status != TW_OK) {
-      if (!*last.text || first_status != TW_OK) last = why;
-    } else if (!found || is_better(&l, best)) {
-      if (found) xc_loop_free(best);
-      *best = l;
-      found = true;
-    } else {
-      xc_loop_free(&l);
-    }
-    if (first_status != TW_OK) break;
-  }
-  if (found && first_status == TW_OK) return TW_OK;
-  if (found) xc_loop_free(best);
-  return tw_fail(error, first_status == TW_OK ? TW_USAGE : first_status, "%s", last.text);
-}
-
-tw_status xc_plan_loop(const xc_machine *m, const xd_core_kernel *k, int clusters, xc_loop *out, tw_error *error) {
-  xc_loop overlapped;
-  tw_status status = best_loop(m, k, clusters, 0, out, error);
-  if (status == TW_FAILED || status == TW_MISSING || k->way != XD_CORE_PIPELINED) return status;
-  enum { PATIENCE = 3 };
-  const int ii_max = status == TW_OK ? out->schedule.ii - 1 : -PATIENCE;
-  tw_status better = best_loop(m, k, clusters, ii_max, &overlapped, status == TW_OK ? NULL : error);
-  if (better != TW_OK) return status == TW_OK && better == TW_USAGE ? TW_OK : better;
-  if (status == TW_OK) xc_loop_free(out);
-  *out = overlapped;
-  return TW_OK;
-}
-
 /* ---- the call ---- */
 
-static int loop_cycles(const xc_schedule *s, int iterations) {
-  return iterations ? (iterations - 1) * s->ii + s->length : 0;
+/* A zero-overhead loop costs nothing but the distance that its set-up needs from its end: prologue and body. */
+static int loop_cycles(const xc_machine *m, const xc_schedule *s, int iterations) {
+  const int stages = (s->length + s->ii - 1) / s->ii, to_end = stages * s->ii;
+  const int wait = to_end < m->loop_bundles ? m->loop_bundles - to_end : 0;
+  return iterations ? (iterations - 1) * s->ii + s->length + wait : 0;
 }
 
 /* Prologue and epilogue hold all but the last, or first, of the overlapping iterations. */
@@ -122,14 +53,12 @@ static void find_phases(const xc_loop *l, xd_core_result *out) {
 }
 
 static tw_status plan_conversion(const xc_machine *m, const xd_core_kernel *k, xd_core_result *out, tw_error *error) {
-  enum { BLOCK = 64, LONGEST_II = 256 };
-  xc_graph g;
+  enum { BLOCK = 64 };
   xc_loop l;
-  const int scratch = m->banks - 1, blocks = k->m * k->k / BLOCK, free_bank = k->bank[0] < 0 ? -1 : scratch;
-  tw_status status = xc_to_bfp16_graph(m, (int[]){k->bank[0], free_bank}, &g, error);
-  if (status == TW_OK) status = schedule_loop(&g, LONGEST_II, &l, error);
+  const int scratch = m->banks - 1, blocks = k->m * k->k / BLOCK;
+  tw_status status = xc_plan_conversion(m, (int[]){k->bank[0], k->bank[0] < 0 ? -1 : scratch}, &l, error);
   if (status != TW_OK) return status;
-  out->convert_cycles = loop_cycles(&l.schedule, (blocks + XC_CONVERT_BLOCKS - 1) / XC_CONVERT_BLOCKS);
+  out->convert_cycles = loop_cycles(m, &l.schedule, (blocks + XC_CONVERT_BLOCKS - 1) / XC_CONVERT_BLOCKS);
   out->convert_ii = l.schedule.ii;
   out->code_bytes += code_bytes(m, &l.schedule);
   xc_loop_free(&l);
@@ -173,11 +102,11 @@ tw_status xd_core_schedule(const xd_core_kernel *k, xd_core_result *out, tw_erro
   out->vmacs = k->cluster[0] * k->cluster[1] * (k->k / xd_core_shape(k->mac)[1]);
   note_loop(m, &loop, each, out);
   find_phases(&loop, out);
-  int cycles = loop_cycles(&loop.schedule, out->clusters / each);
+  int cycles = loop_cycles(m, &loop.schedule, out->clusters / each);
   xc_loop_free(&loop);
   if (out->clusters % each) { /* what the unrolling leaves, one at a time */
     if ((status = xc_plan_loop(m, k, 1, &loop, error)) != TW_OK) return status;
-    cycles += loop_cycles(&loop.schedule, out->clusters % each);
+    cycles += loop_cycles(m, &loop.schedule, out->clusters % each);
     out->code_bytes += code_bytes(m, &loop.schedule);
     xc_loop_free(&loop);
   }

@@ -82,9 +82,22 @@ static void place(work *w, int node) {
   put(w, node, before != UNPLACED && before <= bound ? before - 1 : bound, what->slot[0]);
 }
 
-static bool schedule_at(work *w, int ii) {
+/* The later chains of a cluster count as `skew` cycles each farther from the start. */
+static void stagger_chains(work *w, int skew) {
+  int columns = 1;
+  for (int i = 0; i < w->g->n_nodes; i++)
+    if (w->g->node[i].column >= columns) columns = w->g->node[i].column + 1;
+  for (int i = 0; i < w->g->n_nodes; i++) {
+    const xc_node *n = &w->g->node[i];
+    if (n->row >= 0 && n->column >= 0) w->depth[i] += skew * (n->row * columns + n->column);
+  }
+}
+
+static bool schedule_at(work *w, int ii, int skew) {
   w->ii = ii;
-  if (!xc_depths(w->g, ii, w->depth) || !xc_table_open(&w->table, w->g, ii)) return false;
+  if (!xc_depths(w->g, ii, w->depth)) return false;
+  stagger_chains(w, skew);
+  if (!xc_table_open(&w->table, w->g, ii)) return false;
   for (int i = 0; i < w->g->n_nodes; i++) w->cycle[i] = w->tried[i] = UNPLACED;
   int node = -1;
   for (int budget = BUDGET_EACH * w->g->n_nodes; budget && (node = choose(w)) >= 0; budget--) place(w, node);
@@ -138,7 +151,7 @@ static void close_work(work *w) {
   free(w->next_in);
 }
 
-tw_status xc_modulo_schedule(const xc_graph *g, int ii_max, xc_schedule *out, tw_error *error) {
+tw_status xc_modulo_schedule(const xc_graph *g, int ii_max, int skew, xc_schedule *out, tw_error *error) {
   work w;
   tw_status status = TW_USAGE;
   tw_error last = {0};
@@ -151,7 +164,7 @@ tw_status xc_modulo_schedule(const xc_graph *g, int ii_max, xc_schedule *out, tw
   out->recurrence_ii = xc_recurrence_ii(g, ii_max, w.depth);
   const int least = out->resource_ii > out->recurrence_ii ? out->resource_ii : out->recurrence_ii;
   for (int ii = least; ii <= ii_max && status == TW_USAGE; ii++) {
-    if (!schedule_at(&w, ii)) continue;
+    if (!schedule_at(&w, ii, skew)) continue;
     settle(g, out, ii);
     status = xc_allocate(g, out, &last);
   }

@@ -15,6 +15,9 @@ typedef struct xc_loop {
 tw_status xc_plan_loop(const xc_machine *, const xd_core_kernel *k, int clusters, xc_loop *out, tw_error *);
 void xc_loop_free(xc_loop *);
 
+/* The loop that converts eight blocks of A from bf16 to bfp16; banks of the source and of the result. */
+tw_status xc_plan_conversion(const xc_machine *, const int bank[2], xc_loop *out, tw_error *);
+
 /* Checks the kernel and plans its main loop: *clusters of them in an iteration. */
 tw_status xc_plan_kernel(const xd_core_kernel *, int *clusters, xc_loop *out, tw_error *);
 

@@ -25,8 +25,9 @@ tw_status xc_list_schedule(const xc_graph *, xc_schedule *out, tw_error *);
 tw_status xc_list_repeat(const xc_graph *, xc_schedule *, tw_error *);
 
 /* Iterative modulo scheduling (B. R. Rau, 1994) of a loop, backwards as well: the first II, from the least on and up to
- * `ii_max`, at which instructions and then registers fit. TW_USAGE if there is none. Registers are allocated. */
-tw_status xc_modulo_schedule(const xc_graph *, int ii_max, xc_schedule *out, tw_error *);
+ * `ii_max`, at which instructions and then registers fit. TW_USAGE if there is none. Registers are allocated. With
+ * `skew` the chains of a cluster are staggered, so that their accumulators are not all loaded and stored at once. */
+tw_status xc_modulo_schedule(const xc_graph *, int ii_max, int skew, xc_schedule *out, tw_error *);
 
 /* Gives each value a register (registers.c): colours the cyclic intervals of the loop, of as few copies as it can;
  * TW_USAGE with the file that is too small if it cannot. Frees what an earlier allocation left. */

@@ -1,0 +1,87 @@
+/* plan.c - tries ways to bind registers and to stagger chains, keeps the fastest schedule, has each one checked. */
+#include "target/xdna2/core/plan.h"
+
+#include "target/xdna2/core/check.h"
+#include "target/xdna2/core/gemm.h"
+
+enum { REPLAYED = 5 }; /* iterations that the checker replays besides those that overlap: all pairs meet */
+
+void xc_loop_free(xc_loop *l) {
+  xc_schedule_free(&l->schedule);
+  xc_graph_free(&l->graph);
+}
+
+/* Schedules the graph, which it takes over, and checks the schedule. ii_max = 0: straight-line code. */
+static tw_status schedule_loop(xc_graph *g, int ii_max, int skew, xc_loop *out, tw_error *error) {
+  *out = (xc_loop){.graph = *g};
+  tw_status status = ii_max ? xc_modulo_schedule(&out->graph, ii_max, skew, &out->schedule, error)
+                            : xc_list_schedule(&out->graph, &out->schedule, error);
+  if (status == TW_OK && !ii_max) status = xc_list_repeat(&out->graph, &out->schedule, error);
+  const xc_schedule *s = &out->schedule;
+  const int stages = status == TW_OK ? (s->length + s->ii - 1) / s->ii : 1;
+  if (status == TW_OK) status = xc_check(&out->graph, s, REPLAYED + stages + s->copies, error);
+  if (status != TW_OK) xc_loop_free(out);
+  return status;
+}
+
+/* Free registers come first; sets of them help where free ones do not suffice, as the scheduler then knows when one is
+ * free again. */
+static const struct attempt { int sets, skew; } attempts[] = {{0, 0}, {3, 0}, {2, 0}, {1, 0}, {0, 1}, {0, 2}, {2, 2}};
+enum { ATTEMPTS = sizeof attempts / sizeof *attempts };
+
+static bool cannot_be_better(const xc_schedule *s) {
+  return s->ii <= (s->resource_ii > s->recurrence_ii ? s->resource_ii : s->recurrence_ii);
+}
+
+/* The fastest of the attempts. `ii_max`: 0 for straight-line code; negative: so many times the bound by resources. */
+static tw_status best_loop(const xc_machine *m, const xd_core_kernel *k, int clusters, int ii_max, xc_loop *best,
+                           tw_error *error) {
+  bool found = false;
+  tw_status hard = TW_OK; /* what no other attempt mends */
+  tw_error first = {0};
+  for (int i = 0; i < ATTEMPTS && hard == TW_OK && !(found && cannot_be_better(&best->schedule)); i++) {
+    xc_graph g;
+    xc_loop l;
+    tw_error why = {0};
+    if (!ii_max && attempts[i].skew) continue;
+    tw_status status = xc_cluster_graph(m, k, clusters, (xc_binding){!ii_max, attempts[i].sets}, &g, &why);
+    if (status == TW_OK) {
+      const int most = found ? best->schedule.ii - 1 : ii_max < 0 ? -ii_max * xc_resource_ii(&g) : ii_max;
+      status = schedule_loop(&g, ii_max ? most : 0, attempts[i].skew, &l, &why);
+    }
+    if (status == TW_MISSING || status == TW_FAILED) hard = status;
+    if (status != TW_OK) {
+      if (!*first.text || hard != TW_OK) first = why;
+    } else if (found && l.schedule.ii >= best->schedule.ii) {
+      xc_loop_free(&l);
+    } else {
+      if (found) xc_loop_free(best);
+      *best = l;
+      found = true;
+    }
+  }
+  if (found && hard == TW_OK) return TW_OK;
+  if (found) xc_loop_free(best);
+  return tw_fail(error, hard == TW_OK ? TW_USAGE : hard, "%s", first.text);
+}
+
+tw_status xc_plan_loop(const xc_machine *m, const xd_core_kernel *k, int clusters, xc_loop *out, tw_error *error) {
+  enum { PATIENCE = 3 };
+  xc_loop overlapped;
+  tw_status status = best_loop(m, k, clusters, 0, out, error);
+  if (status == TW_FAILED || status == TW_MISSING || k->way != XD_CORE_PIPELINED) return status;
+  const int ii_max = status == TW_OK ? out->schedule.ii - 1 : -PATIENCE;
+  if (!ii_max) return status;
+  tw_status better = best_loop(m, k, clusters, ii_max, &overlapped, status == TW_OK ? NULL : error);
+  if (better != TW_OK) return status == TW_OK && better == TW_USAGE ? TW_OK : better;
+  if (status == TW_OK) xc_loop_free(out);
+  *out = overlapped;
+  return TW_OK;
+}
+
+tw_status xc_plan_conversion(const xc_machine *m, const int bank[2], xc_loop *out, tw_error *error) {
+  enum { LONGEST_II = 256 };
+  xc_graph g;
+  tw_status status = xc_to_bfp16_graph(m, bank, &g, error);
+  return status == TW_OK ? schedule_loop(&g, LONGEST_II, 0, out, error) : status;
+}
