@@ -160,8 +160,8 @@ static void bad_problems_get_one_line(void **state) {
   refused("m=64 n=64 k=64 a=bf16 b=bf16", "tile=64x64x64", "no kernel has the types a=bf16 b=bf16");
   refused("m=64 n=64 k=64 a=bfp17", "tile=64x64x64", "no element type");
   refused("m=0 n=64 k=64", "tile=64x64x64", "m=0 is out of range");
-  refused("m=64 n=64 k=64 a_transposed=1", "tile=64x64x64", "a_transposed is not modelled");
-  refused("m=64 n=64 k=64 bias=row", "tile=64x64x64", "bias is not modelled");
+  refused("m=64 n=64 k=64 a_transposed=1", "tile=64x64x64", "a_transposed is not supported");
+  refused("m=64 n=64 k=64 bias=row", "tile=64x64x64", "bias is not supported");
   refused("m=64 n=64 k=64 scale=2", "tile=64x64x64", "scale is not modelled");
   const tw_target *t = tw_target_find("xdna2");
   const char *const conv[] = {"n=1", "h=8", "w=8", "c=8", "k=8", "r=3", "s=3"};

@@ -1,22 +1,31 @@
-/* target.c - XDNA2 as a target: what it is, what it could run, and the analytic model. Kernels come later. */
+/* target.c - XDNA2 as a target: what it is, what it can run, the analytic model of a tile, and GEMM designs on the simulated array.
+ *
+ * The source of a kernel is the text of a design (array/plan.h). Checking moves data, measuring does not. */
 #include "target/xdna2/target.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/embedded.h"
 #include "base/strings.h"
+#include "target/xdna2/array/execute.h"
+#include "target/xdna2/array/plan.h"
 #include "target/xdna2/core_design.h"
 #include "target/xdna2/rate.h"
+
+struct tw_artefact {
+  xd_gemm gemm;
+};
 
 static const xd_config *config(const tw_target *t) { return t->config; }
 
 static tw_status available(const tw_target *t, tw_error *error) {
   (void)t;
   (void)error;
-  return TW_OK; /* a model needs nothing */
+  return TW_OK; /* a simulator needs nothing */
 }
 
 static char *describe(const tw_target *t) {
@@ -38,15 +47,13 @@ static char *describe(const tw_target *t) {
   return tw_text_take(&s);
 }
 
-/* What else may be asked of a gemm, and is not modelled. */
+/* What else may be asked of a gemm, and is not designed. */
 static tw_status check_plain(const tw_target *t, const tw_problem *p, tw_error *error) {
   static const char *const refused[] = {"a_transposed", "b_transposed", "bias", "relu", "lda",
                                         "ldb",          "ldc",          "ldd",  "group"};
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
     if (tw_problem_int(p, refused[i]))
-      return tw_fail(error, TW_USAGE, "%s: %s is not modelled; leave it out", t->name, refused[i]);
-  if (tw_problem_real(p, "scale") != 1)
-    return tw_fail(error, TW_USAGE, "%s: scale is not modelled; leave it out", t->name);
+      return tw_fail(error, TW_USAGE, "%s: %s is not supported; leave it out", t->name, refused[i]);
   return TW_OK;
 }
 
@@ -99,6 +106,8 @@ static tw_status explain(const tw_target *t, const tw_problem *p, size_t n_words
   xd_design d;
   *out = (tw_explanation){0};
   tw_status status = supports(t, &settled, error);
+  if (status == TW_OK && tw_problem_real(p, "scale") != 1)
+    status = tw_fail(error, TW_USAGE, "%s: scale is not modelled; leave it out", t->name);
   if (status == TW_OK) status = xd_design_parse(c, &settled, n_words, words, &d, error);
   if (status != TW_OK) return status;
   const xd_rate r =
@@ -124,6 +133,55 @@ static tw_status draw(const tw_target *t, const tw_problem *p, size_t n_words, c
         "kernel %s converts A in registers, which is not scheduled; choose another with kernel=", d.kernel->name);
   return as_picture ? xd_core_draw(&k, out, error) : xd_core_print(&k, out, error);
 }
+
+/* ---- designs ---- */
+
+static tw_status steps(const tw_target *t, const tw_problem *p, const tw_schedule *s, tw_menu *out, tw_error *error) {
+  return xd_plan_menu(config(t), p, s, out, error);
+}
+
+static tw_status emit(const tw_target *t, const tw_problem *p, const tw_schedule *s, char **source, tw_error *error) {
+  xd_gemm g;
+  const tw_status status = xd_plan_of(config(t), p, s, &g, error);
+  if (status != TW_OK) return status;
+  *source = xd_plan_print(&g);
+  return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+}
+
+static tw_status predict(const tw_target *t, const tw_problem *p, const tw_schedule *s, double *cost, tw_error *error) {
+  xd_gemm g;
+  const tw_status status = xd_plan_of(config(t), p, s, &g, error);
+  if (status == TW_OK) *cost = xd_plan_predict(config(t), &g);
+  return status;
+}
+
+static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_artefact **out,
+                       tw_error *error) {
+  tw_schedule s;
+  xd_gemm g;
+  xd_program program;
+  if (strlen(source) != length) return tw_fail(error, TW_FAILED, "the design holds a zero byte");
+  tw_status status = tw_schedule_parse(source, &s, error);
+  if (status == TW_OK) status = xd_plan_of(config(t), p, &s, &g, error);
+  if (status == TW_OK) status = xd_gemm_program(config(t), &g, &program, error);
+  if (status != TW_OK) return status == TW_USAGE ? TW_FAILED : status;
+  xd_program_free(&program);
+  if (!(*out = malloc(sizeof **out))) return tw_fail(error, TW_MISSING, "out of memory");
+  (*out)->gemm = g;
+  return TW_OK;
+}
+
+static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
+  return xd_execute_check(config(t), &a->gemm, k, error);
+}
+
+static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace, tw_measurement *out,
+                         tw_error *error) {
+  (void)k;
+  return xd_execute_measure(config(t), &a->gemm, trace, out, error);
+}
+
+static void release(tw_artefact *a) { free(a); }
 
 /* ---- the list ---- */
 
@@ -151,6 +209,13 @@ static void fill_list(void) {
         .available = available,
         .describe = describe,
         .supports = supports,
+        .steps = steps,
+        .emit = emit,
+        .predict = predict,
+        .build = build,
+        .check = check,
+        .measure = measure,
+        .release = release,
         .bound = bound,
         .explain_keys = xd_design_keys,
         .explain = explain,

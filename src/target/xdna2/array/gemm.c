@@ -2,7 +2,6 @@
  * (design/xdna2-facts.md, section 4). */
 #include "target/xdna2/array/gemm.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,105 +9,10 @@
 #include "target/xdna2/array/kernel.h"
 #include "target/xdna2/array/lower.h"
 
-enum { BLOCK = 8, L2_COPIES = 2 };
+enum { BLOCK = 8, L2_COPIES = XD_GEMM_L2_COPIES };
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-static int64_t bytes8(tw_type t) { return t == TW_BFP16 ? 9 : tw_type_bits(t); }
-
-xd_gemm xd_gemm_default(const xd_config *c, const xd_kernel *kernel, const tw_tile *tile, int64_t m, int64_t n,
-                        int64_t k) {
-  return (xd_gemm){.kernel = kernel,
-                   .c = kernel->c,
-                   .m = m,
-                   .n = n,
-                   .k = k,
-                   .tile = *tile,
-                   .rows = c->rows,
-                   .columns = c->columns,
-                   .copies = {kernel->copies[0], kernel->copies[1], kernel->copies[2]},
-                   .depth = 1};
-}
-
-static bool is_staged(const xd_gemm *g) { return g->kernel->c == TW_BFP16 && g->kernel->acc == TW_BF16; }
+static bool is_staged(const xd_gemm *g) { return xd_gemm_staging(g) > 0; }
 static bool is_integer(const xd_gemm *g) { return g->kernel->a == TW_I8; }
-
-xd_gemm_shape xd_gemm_shape_of(const xd_gemm *g) {
-  xd_gemm_shape s = {.a_bytes8 = bytes8(g->kernel->a), .b_bytes8 = bytes8(g->kernel->b), .c_bytes8 = bytes8(g->c)};
-  if (g->narrow16) s.c_bytes8 = 16;
-  s.macro_m = g->rows * g->tile.m;
-  s.macro_n = g->columns * g->tile.n;
-  s.step = g->depth * g->tile.k;
-  s.tiles_m = ceil_div(g->m, s.macro_m);
-  s.tiles_n = ceil_div(g->n, s.macro_n);
-  s.steps = ceil_div(g->k, s.step);
-  s.a_parts = g->columns < g->rows ? (int)ceil_div(g->rows, g->columns) : 1;
-  s.a_columns = (int)ceil_div(g->rows, s.a_parts);
-  s.accumulators = is_integer(g) && s.c_bytes8 < 32 ? 4 : 0;
-  return s;
-}
-
-int xd_gemm_a_column(const xd_gemm *g, int row) {
-  const xd_gemm_shape s = xd_gemm_shape_of(g);
-  return s.a_parts > 1 ? row / s.a_parts : row * g->columns / g->rows;
-}
-
-void xd_gemm_bytes(const xd_gemm *g, int64_t bytes[XD_GEMM_OPERANDS]) {
-  const xd_gemm_shape s = xd_gemm_shape_of(g);
-  const bool packed_a = g->kernel->a == TW_BFP16, packed_b = g->kernel->b == TW_BFP16, packed_c = g->c == TW_BFP16;
-  const int64_t m = s.tiles_m * s.macro_m, n = s.tiles_n * s.macro_n, k = s.steps * s.step; /* of what is packed */
-  bytes[XD_GEMM_A] = (packed_a ? m * k : g->m * g->k) * s.a_bytes8 / 8;
-  bytes[XD_GEMM_B] = (packed_b ? k * n : g->k * g->n) * s.b_bytes8 / 8;
-  bytes[XD_GEMM_C] = (packed_c ? m * n : g->m * g->n) * s.c_bytes8 / 8;
-  bytes[XD_GEMM_ZEROS] = !packed_b && k != g->k ? (k - g->k) * g->tile.n * s.b_bytes8 / 8 : 0;
-}
-
-/* ---- what is refused ---- */
-
-static tw_status check_tile(const xd_gemm *g, tw_error *error) {
-  const xd_kernel *k = g->kernel;
-  const tw_tile *t = &g->tile;
-  if (k->vmac[0] != BLOCK || k->vmac[1] != BLOCK || k->vmac[2] != BLOCK)
-    return tw_fail(error, TW_USAGE, "kernel %s computes %dx%dx%d at a time; array designs know 8x8x8", k->name,
-                   k->vmac[0], k->vmac[1], k->vmac[2]);
-  if (t->rho < 1 || t->m < 1 || t->m % t->rho || t->m / t->rho % xd_unit_m(k) || t->k < 1 || t->k % xd_unit_k(k) ||
-      t->n < 1 || t->n % xd_unit_n(k))
-    return tw_fail(error, TW_USAGE,
-                   "tile %" PRId64 "x%" PRId64 "x%" PRId64 ", rho %" PRId64
-                   ": kernel %s needs multiples of %dx%dx%d, of each of rho sub-tiles, too",
-                   t->m, t->k, t->n, t->rho, k->name, xd_unit_m(k), xd_unit_k(k), xd_unit_n(k));
-  return TW_OK;
-}
-
-static tw_status check_size(const char *name, int64_t size, int64_t least, tw_error *error) {
-  if (size >= least) return TW_OK;
-  return tw_fail(error, TW_USAGE,
-                 "%s=%" PRId64 " is less than the %" PRId64 " that the array computes at a time; make tiles smaller",
-                 name, size, least);
-}
-
-static tw_status check_gemm(const xd_config *c, const xd_gemm *g, tw_error *error) {
-  const int most = c->rows > 8 || c->columns > 8 ? 8 : c->columns;
-  tw_status status = check_tile(g, error);
-  if (status != TW_OK) return status;
-  if (g->rows < 1 || g->rows > c->rows || g->columns < 1 || g->columns > most || g->depth < 1)
-    return tw_fail(error, TW_USAGE, "%d rows of %d columns, depth %d: the array has %d rows and %d columns", g->rows,
-                   g->columns, g->depth, c->rows, c->columns);
-  const xd_gemm_shape s = xd_gemm_shape_of(g);
-  const struct {
-    const char *name;
-    int64_t bytes;
-  } row[] = {{"k", g->k * s.a_bytes8}, {"n", g->n * s.b_bytes8}, {"n", g->n * s.c_bytes8}};
-  const tw_type type[] = {g->kernel->a, g->kernel->b, g->c};
-  for (int i = 0; i < 3; i++)
-    if (type[i] != TW_BFP16 && row[i].bytes / 8 % c->array.word_bytes)
-      return tw_fail(error, TW_USAGE,
-                     "%s: a row of %" PRId64 " bytes is no whole number of the words of %d bytes that DMA moves",
-                     row[i].name, row[i].bytes / 8, c->array.word_bytes);
-  if ((status = check_size("m", g->m, g->kernel->a == TW_BFP16 ? 1 : s.macro_m, error)) != TW_OK) return status;
-  if ((status = check_size("n", g->n, g->c == TW_BFP16 ? 1 : s.macro_n, error)) != TW_OK) return status;
-  return check_size("k", g->k, g->kernel->a == TW_BFP16 ? 1 : s.step, error);
-}
 
 /* ---- FIFOs ---- */
 
@@ -250,7 +154,7 @@ static core_ports ports_of(const xd_gemm *g, const xd_gemm_shape *s, const xd_ge
                   -1};
   if (s->accumulators) q.sums = xd_own_port(p, t, "sums", s->accumulators * g->tile.m * g->tile.n);
   if (g->kernel->scratch_a)
-    q.scratch = xd_own_port(p, t, "scratch", g->tile.m / g->tile.rho * g->tile.k * bytes8(g->kernel->b) / 8);
+    q.scratch = xd_own_port(p, t, "scratch", g->tile.m / g->tile.rho * g->tile.k * s->b_bytes8 / 8);
   if (is_staged(g)) q.staging = xd_own_port(p, t, "staging", g->tile.m * g->tile.n);
   return q;
 }
@@ -360,7 +264,7 @@ static void add_operands(const xd_gemm *g, xd_program *p) {
 tw_status xd_gemm_program(const xd_config *c, const xd_gemm *g, xd_program *p, tw_error *error) {
   xd_gemm_fifos f;
   *p = (xd_program){0};
-  tw_status status = check_gemm(c, g, error);
+  tw_status status = xd_gemm_check(c, g, error);
   if (status != TW_OK) return status;
   const xd_gemm_shape s = xd_gemm_shape_of(g);
   add_operands(g, p);

@@ -40,6 +40,13 @@ void xd_gemm_bytes(const xd_gemm *, int64_t bytes[XD_GEMM_OPERANDS]);
 /* The program, lowered and checked. TW_USAGE: what does not fit or divide. */
 tw_status xd_gemm_program(const xd_config *, const xd_gemm *, xd_program *out, tw_error *);
 
+/* TW_USAGE if the choices fit neither each other nor the sizes; whether buffers fit, xd_check says of the program. */
+tw_status xd_gemm_check(const xd_config *, const xd_gemm *, tw_error *);
+/* Of all buffers of a core, and of the fullest memory tile. */
+enum { XD_GEMM_L2_COPIES = 2 };
+int64_t xd_gemm_l1_bytes(const xd_gemm *);
+int64_t xd_gemm_l2_bytes(const xd_gemm *);
+
 /* ---- for the files of the generator ---- */
 
 /* What follows from the choices. */
@@ -52,6 +59,7 @@ typedef struct xd_gemm_shape {
 } xd_gemm_shape;
 xd_gemm_shape xd_gemm_shape_of(const xd_gemm *);
 int xd_gemm_a_column(const xd_gemm *, int row); /* which holds A of this row of cores */
+int64_t xd_gemm_staging(const xd_gemm *);       /* bytes of a buffer beside C for sums of 2 bytes; 0: not needed */
 
 /* FIFOs of the generator, by index in the program. */
 typedef struct xd_gemm_fifos {

@@ -1,0 +1,125 @@
+/* gemm_shape.c - what follows from the choices of a GEMM: sizes, memory, and what is refused. */
+#include <inttypes.h>
+
+#include "target/xdna2/array/gemm.h"
+
+enum { BLOCK = 8 };
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static int64_t bytes8(tw_type t) { return t == TW_BFP16 ? 9 : tw_type_bits(t); }
+
+xd_gemm xd_gemm_default(const xd_config *c, const xd_kernel *kernel, const tw_tile *tile, int64_t m, int64_t n,
+                        int64_t k) {
+  return (xd_gemm){.kernel = kernel,
+                   .c = kernel->c,
+                   .m = m,
+                   .n = n,
+                   .k = k,
+                   .tile = *tile,
+                   .rows = c->rows,
+                   .columns = c->columns,
+                   .copies = {kernel->copies[0], kernel->copies[1], kernel->copies[2]},
+                   .depth = 1};
+}
+
+static bool is_integer(const xd_gemm *g) { return g->kernel->a == TW_I8; }
+
+int64_t xd_gemm_staging(const xd_gemm *g) {
+  return g->kernel->c == TW_BFP16 && g->kernel->acc == TW_BF16 ? g->tile.m * g->tile.n : 0;
+}
+
+xd_gemm_shape xd_gemm_shape_of(const xd_gemm *g) {
+  xd_gemm_shape s = {.a_bytes8 = bytes8(g->kernel->a), .b_bytes8 = bytes8(g->kernel->b), .c_bytes8 = bytes8(g->c)};
+  if (g->narrow16) s.c_bytes8 = 16;
+  s.macro_m = g->rows * g->tile.m;
+  s.macro_n = g->columns * g->tile.n;
+  s.step = g->depth * g->tile.k;
+  s.tiles_m = ceil_div(g->m, s.macro_m);
+  s.tiles_n = ceil_div(g->n, s.macro_n);
+  s.steps = ceil_div(g->k, s.step);
+  s.a_parts = g->columns < g->rows ? (int)ceil_div(g->rows, g->columns) : 1;
+  s.a_columns = (int)ceil_div(g->rows, s.a_parts);
+  s.accumulators = is_integer(g) && s.c_bytes8 < 32 ? 4 : 0;
+  return s;
+}
+
+int xd_gemm_a_column(const xd_gemm *g, int row) {
+  const xd_gemm_shape s = xd_gemm_shape_of(g);
+  return s.a_parts > 1 ? row / s.a_parts : row * g->columns / g->rows;
+}
+
+void xd_gemm_bytes(const xd_gemm *g, int64_t bytes[XD_GEMM_OPERANDS]) {
+  const xd_gemm_shape s = xd_gemm_shape_of(g);
+  const bool packed_a = g->kernel->a == TW_BFP16, packed_b = g->kernel->b == TW_BFP16, packed_c = g->c == TW_BFP16;
+  const int64_t m = s.tiles_m * s.macro_m, n = s.tiles_n * s.macro_n, k = s.steps * s.step; /* of what is packed */
+  bytes[XD_GEMM_A] = (packed_a ? m * k : g->m * g->k) * s.a_bytes8 / 8;
+  bytes[XD_GEMM_B] = (packed_b ? k * n : g->k * g->n) * s.b_bytes8 / 8;
+  bytes[XD_GEMM_C] = (packed_c ? m * n : g->m * g->n) * s.c_bytes8 / 8;
+  bytes[XD_GEMM_ZEROS] = !packed_b && k != g->k ? (k - g->k) * g->tile.n * s.b_bytes8 / 8 : 0;
+}
+
+/* ---- memory ---- */
+
+int64_t xd_gemm_l1_bytes(const xd_gemm *g) {
+  const xd_gemm_shape s = xd_gemm_shape_of(g);
+  const int64_t a = g->tile.m / g->tile.rho * g->tile.k, area = g->tile.m * g->tile.n;
+  return g->copies[0] * a * s.a_bytes8 / 8 + g->copies[1] * g->tile.k * g->tile.n * s.b_bytes8 / 8 +
+         g->copies[2] * area * s.c_bytes8 / 8 + area * s.accumulators +
+         (g->kernel->scratch_a ? a * s.b_bytes8 / 8 : 0) + xd_gemm_staging(g);
+}
+
+int64_t xd_gemm_l2_bytes(const xd_gemm *g) {
+  const xd_gemm_shape s = xd_gemm_shape_of(g);
+  return XD_GEMM_L2_COPIES *
+         (s.a_parts * g->tile.m * s.step * s.a_bytes8 + g->tile.k * g->tile.n * s.b_bytes8 +
+          g->rows * g->tile.m * g->tile.n * s.c_bytes8) /
+         8;
+}
+
+/* ---- what is refused ---- */
+
+static tw_status check_tile(const xd_gemm *g, tw_error *error) {
+  const xd_kernel *k = g->kernel;
+  const tw_tile *t = &g->tile;
+  if (k->vmac[0] != BLOCK || k->vmac[1] != BLOCK || k->vmac[2] != BLOCK)
+    return tw_fail(error, TW_USAGE, "kernel %s computes %dx%dx%d at a time; array designs know 8x8x8", k->name,
+                   k->vmac[0], k->vmac[1], k->vmac[2]);
+  if (t->rho < 1 || t->m < 1 || t->m % t->rho || t->m / t->rho % xd_unit_m(k) || t->k < 1 || t->k % xd_unit_k(k) ||
+      t->n < 1 || t->n % xd_unit_n(k))
+    return tw_fail(error, TW_USAGE,
+                   "tile %" PRId64 "x%" PRId64 "x%" PRId64 ", rho %" PRId64
+                   ": kernel %s needs multiples of %dx%dx%d, of each of rho sub-tiles, too",
+                   t->m, t->k, t->n, t->rho, k->name, xd_unit_m(k), xd_unit_k(k), xd_unit_n(k));
+  return TW_OK;
+}
+
+static tw_status check_size(const char *name, int64_t size, int64_t least, tw_error *error) {
+  if (size >= least) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "%s=%" PRId64 " is less than the %" PRId64 " that the array computes at a time; make tiles smaller",
+                 name, size, least);
+}
+
+tw_status xd_gemm_check(const xd_config *c, const xd_gemm *g, tw_error *error) {
+  const int most = c->rows > 8 || c->columns > 8 ? 8 : c->columns;
+  tw_status status = check_tile(g, error);
+  if (status != TW_OK) return status;
+  if (g->rows < 1 || g->rows > c->rows || g->columns < 1 || g->columns > most || g->depth < 1)
+    return tw_fail(error, TW_USAGE, "%d rows of %d columns, depth %d: the array has %d rows and %d columns", g->rows,
+                   g->columns, g->depth, c->rows, c->columns);
+  const xd_gemm_shape s = xd_gemm_shape_of(g);
+  const struct {
+    const char *name;
+    int64_t bytes;
+  } row[] = {{"k", g->k * s.a_bytes8}, {"n", g->n * s.b_bytes8}, {"n", g->n * s.c_bytes8}};
+  const tw_type type[] = {g->kernel->a, g->kernel->b, g->c};
+  for (int i = 0; i < 3; i++)
+    if (type[i] != TW_BFP16 && row[i].bytes / 8 % c->array.word_bytes)
+      return tw_fail(error, TW_USAGE,
+                     "%s: a row of %" PRId64 " bytes is no whole number of the words of %d bytes that DMA moves",
+                     row[i].name, row[i].bytes / 8, c->array.word_bytes);
+  if ((status = check_size("m", g->m, g->kernel->a == TW_BFP16 ? 1 : s.macro_m, error)) != TW_OK) return status;
+  if ((status = check_size("n", g->n, g->c == TW_BFP16 ? 1 : s.macro_n, error)) != TW_OK) return status;
+  return check_size("k", g->k, g->kernel->a == TW_BFP16 ? 1 : s.step, error);
+}

@@ -1,0 +1,31 @@
+/* plan.h - schedules of a GEMM on the array: steps of text into the choices of gemm.h, and back.
+ *
+ *   tile m=128 k=64 n=128 rho=4   of a core; rho: A is buffered in sub-tiles of m / rho rows
+ *   cores rows=4 columns=8        that take part
+ *   buffers a=2 b=2 c=1           copies in L1
+ *   depth 4                       steps of K that a tile of A in L2 holds
+ *   kernel NAME                   one of the same types
+ *
+ * A later step replaces an earlier one of the same verb. The text of a design is one line of each verb: it says all. */
+#ifndef TW_XDNA2_ARRAY_PLAN_H
+#define TW_XDNA2_ARRAY_PLAN_H
+
+#include "target/xdna2/array/gemm.h"
+#include "tilewright/target.h"
+
+/* The plainest design of the problem: small tiles on all cores that its sizes reach. Types of the problem are settled. */
+tw_status xd_plan_start(const xd_config *, const tw_problem *, xd_gemm *out, tw_error *);
+/* One step; checks the choices afterwards, but for what must fit where. */
+tw_status xd_plan_step(const xd_config *, const char *step, xd_gemm *, tw_error *);
+/* The start and all steps; TW_USAGE names the step. What does not fit into L1 or L2 is refused here, too. */
+tw_status xd_plan_of(const xd_config *, const tw_problem *, const tw_schedule *, xd_gemm *out, tw_error *);
+/* malloc'ed; NULL without memory. Reads back by tw_schedule_parse and xd_plan_of. */
+char *xd_plan_print(const xd_gemm *);
+
+/* predict.c: seconds by simple bounds: what cores compute (cost.h's constants), what DDR and streams carry, and what neither hides. */
+double xd_plan_predict(const xd_config *, const xd_gemm *);
+
+/* menu.c: the next steps. */
+tw_status xd_plan_menu(const xd_config *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
+
+#endif

@@ -1,0 +1,48 @@
+/* predict.c - how long a design takes, by bounds alone: for menus. The simulation has the last word.
+ *
+ * Computing, reading A and B, writing C and the streams overlap, so the longest counts; the hand-over of a single buffer of C, the first
+ * tiles and the dispatch do not. */
+#include <math.h>
+
+#include "target/xdna2/array/plan.h"
+#include "target/xdna2/rate.h"
+
+/* Cycles of a core for one tile of C. */
+static double tile_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_shape *s) {
+  const double macs = (double)g->tile.m * (double)g->tile.k * (double)g->tile.n;
+  const double micro = macs / xd_vmac_macs(g->kernel) / xd_micro_efficiency(c, g->kernel, g->tile.k);
+  const double step = micro + (double)g->tile.rho * c->switch_cycles + c->step_cycles;
+  const double area = (double)g->tile.m * (double)g->tile.n, result = area * (double)s->c_bytes8 / 8;
+  const double zero = (s->accumulators ? area * s->accumulators : result) / c->array.store_bytes;
+  const double finish = s->accumulators || xd_gemm_staging(g) ? result / c->array.store_bytes : 0;
+  const double drain = g->copies[2] > 1 ? 0 : result / c->stream_bytes;
+  return (double)(s->steps * g->depth) * step + zero + finish + drain;
+}
+
+/* Of one step of K in L1: the slowest stream. */
+static double stream_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_shape *s) {
+  const double a = (double)(s->a_parts * g->tile.m * g->tile.k * s->a_bytes8) / 8,
+               b = (double)(g->tile.k * g->tile.n * s->b_bytes8) / 8;
+  return fmax(a, b) / c->stream_bytes;
+}
+
+/* What `bytes` in runs of `elements` cost DDR: whole bursts. */
+static double in_bursts(const xd_config *c, double bytes, int64_t elements, int64_t bytes8) {
+  const double run = (double)(elements * bytes8) / 8, burst = c->array.ddr_burst_bytes;
+  return bytes8 == 9 ? bytes : bytes * ceil(run / burst) * burst / run; /* bfp16 is packed: one run */
+}
+
+double xd_plan_predict(const xd_config *c, const xd_gemm *g) {
+  const xd_gemm_shape s = xd_gemm_shape_of(g);
+  const double tiles = (double)(s.tiles_m * s.tiles_n), steps = (double)(s.steps * g->depth), hz = c->clock_mhz * 1e6;
+  const double depth = tiles * (double)(s.steps * s.step) / 8;
+  const double a = in_bursts(c, depth * (double)(s.macro_m * s.a_bytes8), s.step, s.a_bytes8),
+               b = in_bursts(c, depth * (double)(s.macro_n * s.b_bytes8), g->tile.n, s.b_bytes8),
+               result = in_bursts(c, tiles * (double)(s.macro_m * s.macro_n * s.c_bytes8) / 8, g->tile.n, s.c_bytes8);
+  const double compute = tiles * tile_cycles(c, g, &s) / hz, streams = tiles * steps * stream_cycles(c, g, &s) / hz;
+  const double read = (a + b) / (c->array.ddr_read_mbs * 1e6), write = result / (c->array.ddr_write_mbs * 1e6),
+               both = (a + b + result) / (c->array.ddr_mbs * 1e6);
+  const double first = (a + b) / tiles / steps / (c->array.ddr_read_mbs * 1e6),
+               last = result / tiles / (c->array.ddr_write_mbs * 1e6);
+  return fmax(fmax(fmax(compute, streams), fmax(read, write)), both) + first + last + c->array.dispatch_us * 1e-6;
+}

@@ -1,0 +1,218 @@
+/* XDNA2 as a target: schedules become designs, designs run on the simulated array, the search finds better ones. */
+#include "test.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "target/xdna2/array/plan.h"
+#include "tilewright/search.h"
+#include "xdna2_array.h"
+
+static const tw_target *target;
+static xd_config machine;
+
+static int setup(void **state) {
+  (void)state;
+  machine = machine_config();
+  target = tw_target_find("xdna2");
+  return target ? 0 : -1;
+}
+
+static tw_problem problem_of(const char *m, const char *n, const char *k, const char *types) {
+  char words[8][32] = {{0}}, copy[64], *rest = copy;
+  const char *word[8];
+  tw_problem p;
+  tw_error error;
+  size_t count = 3;
+  snprintf(words[0], 32, "m=%s", m), snprintf(words[1], 32, "n=%s", n), snprintf(words[2], 32, "k=%s", k);
+  snprintf(copy, sizeof copy, "%s", types);
+  for (char *next; (next = strsep(&rest, " ")); count++) snprintf(words[count], 32, "%s", next);
+  for (size_t i = 0; i < count; i++) word[i] = words[i];
+  if (tw_problem_parse("gemm", count, word, &p, &error) || target->supports(target, &p, &error) ||
+      p.op->validate(&p, &error))
+    fail_msg("%s", error.text);
+  return p;
+}
+
+static tw_schedule schedule_of(const char *text) {
+  tw_schedule s;
+  tw_error error;
+  if (tw_schedule_parse(text, &s, &error) != TW_OK) fail_msg("%s", error.text);
+  return s;
+}
+
+/* Emits, builds, checks and measures. */
+static tw_measurement measured(const tw_problem *p, const char *steps, const char *trace) {
+  const tw_schedule s = schedule_of(steps);
+  tw_error error;
+  tw_artefact *artefact = NULL;
+  tw_measurement m;
+  tw_case inputs;
+  char *source = NULL;
+  if (target->emit(target, p, &s, &source, &error) ||
+      target->build(target, p, source, strlen(source), &artefact, &error) || tw_case_make(p, 3, 1, &inputs, &error) ||
+      target->check(target, artefact, &inputs, &error) || target->measure(target, artefact, &inputs, trace, &m, &error))
+    fail_msg("%s: %s", steps, error.text);
+  target->release(artefact);
+  tw_case_free(&inputs);
+  free(source);
+  return m;
+}
+
+static void designs_are_right_and_measured(void **state) {
+  (void)state;
+  const tw_problem wide = problem_of("256", "512", "256", "a=i8 b=i8 c=i32");
+  const tw_problem narrow = problem_of("200", "300", "100", "a=i8 b=i8 c=i8 scale=0.0625");
+  const tw_measurement plain = measured(&wide, "", NULL), better = measured(&wide, "tile m=64 k=64 n=64 rho=1", NULL);
+  assert_true(better.cost < plain.cost && better.utilization > plain.utilization);
+  assert_true(fabs(plain.seconds - plain.cycles / 1.8e9 - machine.array.dispatch_us * 1e-6) < 1e-12);
+  assert_true(measured(&narrow, "cores columns=3\ntile m=48 k=24 n=32 rho=3\nbuffers b=1 c=1", NULL).cost > 0);
+}
+
+/* More than what is checked whole. */
+static void large_problems_are_checked_in_part(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("1100", "1100", "1000", "a=i8 b=i8 c=i32");
+  const tw_measurement m = measured(&p, "tile m=64 k=64 n=64 rho=2", NULL);
+  assert_true(m.counter[0].value > 1);
+}
+
+static void a_wrong_schedule_is_refused_by_its_step(void **state) {
+  (void)state;
+  static const struct {
+    const char *steps, *part;
+  } wrong[] = {
+      {"tile m=60", "needs multiples of 16x8x16"},
+      {"tile m=96 k=8 n=16 rho=4", "rho 4: kernel int8 needs multiples"},
+      {"tile q=3", "\"q\" is no size of it"},
+      {"cores columns=9", "the array has 4 rows and 8 columns"},
+      {"buffers a=7", "more than 4 copies"},
+      {"depth 0", "the depth is from 1 to 64"},
+      {"kernel atb", "there is no such kernel of these types"},
+      {"unroll 4", "unknown step \"unroll 4\"; there are tile, cores, buffers, depth and kernel"},
+      {"tile m=128 k=64 n=128 rho=1", "n=512 is less than the 1024"},
+      {"tile m=64 k=256 n=64 rho=1", "buffers of a core take 98304 bytes and its stack 1024, but L1 has 65536"},
+  };
+  const tw_problem p = problem_of("512", "512", "512", "a=i8 b=i8 c=i32");
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    const tw_schedule s = schedule_of(wrong[i].steps);
+    tw_error error = {0};
+    char *source = NULL;
+    if (target->emit(target, &p, &s, &source, &error) != TW_USAGE || !strstr(error.text, wrong[i].part))
+      fail_msg("'%s': '%s' does not say '%s'", wrong[i].steps, error.text, wrong[i].part);
+  }
+}
+
+static void a_design_says_all_and_reads_back(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("512", "512", "512", "a=i8 b=i8 c=i32");
+  tw_schedule s = schedule_of("tile m=64 k=64 n=32 rho=2\ncores columns=4\ndepth 2\nbuffers c=1");
+  tw_error error;
+  char *once, *again;
+  assert_int_equal(target->emit(target, &p, &s, &once, &error), TW_OK);
+  s = schedule_of(once);
+  assert_int_equal(target->emit(target, &p, &s, &again, &error), TW_OK);
+  assert_string_equal(once, again);
+  assert_non_null(strstr(once, "tile m=64 k=64 n=32 rho=2\nbuffers a=2 b=2 c=1\ndepth 2\n"));
+  free(once);
+  free(again);
+}
+
+static void every_step_of_the_menu_builds(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("320", "600", "200", "a=i8 b=i8 c=i32");
+  const tw_schedule none = {0};
+  tw_menu menu;
+  tw_error error;
+  assert_int_equal(target->steps(target, &p, &none, &menu, &error), TW_OK);
+  assert_true(menu.n > 60);
+  for (size_t i = 0; i < menu.n; i++) {
+    tw_schedule s = none;
+    tw_artefact *artefact;
+    char *source;
+    tw_schedule_add(&s, menu.item[i].step, &error);
+    if (target->emit(target, &p, &s, &source, &error) ||
+        target->build(target, &p, source, strlen(source), &artefact, &error))
+      fail_msg("%s: %s", menu.item[i].step, error.text);
+    target->release(artefact);
+    free(source);
+    assert_true(menu.item[i].predicted_cost > 0);
+  }
+  tw_menu_free(&menu);
+}
+
+/* The bounds alone come near what the events say: good enough to order a menu. */
+static void predictions_are_near(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("2048", "2048", "2048", "a=i8 b=i8 c=i32");
+  static const char *const steps[] = {"tile m=64 k=64 n=64 rho=1", "tile m=128 k=64 n=64 rho=4\nbuffers c=1",
+                                      "tile m=32 k=32 n=32", "tile m=128 k=32 n=64 rho=2\nbuffers c=1",
+                                      "cores columns=4\ntile m=64 k=64 n=64"};
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+    const tw_schedule s = schedule_of(steps[i]);
+    xd_gemm g;
+    xd_program program;
+    xd_run_result r;
+    tw_error error;
+    double predicted;
+    const xd_run_options options = {.timing_only = true, .cost = xd_analytic_cost(&machine)};
+    if (target->predict(target, &p, &s, &predicted, &error) || xd_plan_of(&machine, &p, &s, &g, &error) ||
+        xd_gemm_program(&machine, &g, &program, &error) || xd_run(&machine, &program, &options, &r, &error))
+      fail_msg("%s: %s", steps[i], error.text);
+    const double simulated = r.cycles / 1.8e9 + machine.array.dispatch_us * 1e-6;
+    if (!(fabs(predicted / simulated - 1) < 0.25))
+      fail_msg("%s: %g predicted, %g simulated", steps[i], predicted, simulated);
+    xd_program_free(&program);
+  }
+}
+
+static void the_search_beats_the_plain_design(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("512", "1024", "512", "a=i8 b=i8 c=i32");
+  const tw_search_options options = {.iterations = 3, .plans = 2, .kernels = 2, .beam = 2, .dropout = -1, .seed = 1};
+  tw_search_result r;
+  tw_error error;
+  if (tw_search(target, &p, &options, &r, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_true(r.best.cost < 0.8 * r.start.cost);
+  assert_int_equal(r.correct, r.samples);
+  tw_search_result_free(&r);
+}
+
+static void the_timeline_is_a_trace(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("128", "256", "64", "a=i8 b=i8 c=i32");
+  char path[] = "/tmp/xdna2_trace_XXXXXX";
+  close(mkstemp(path));
+  const tw_measurement m = measured(&p, "", path);
+  json_error_t why;
+  json_t *trace = json_load_file(path, 0, &why);
+  if (!trace) fail_msg("%s", why.text);
+  size_t lanes = 0, calls = 0;
+  double end = 0;
+  for (size_t i = 0; i < json_array_size(trace); i++) {
+    const json_t *e = json_array_get(trace, i);
+    const char *name = json_string_value(json_object_get(e, "name"));
+    lanes += !strcmp(name, "thread_sort_index");
+    calls += !strcmp(name, "matmul_i8");
+    if (!strcmp(name, "kernel")) end = json_number_value(json_object_get(e, "dur"));
+  }
+  assert_true(lanes > 32 + 60);
+  assert_int_equal(calls, 32 * 2);
+  assert_true(fabs(end - m.cycles) < 0.01);
+  json_decref(trace);
+  remove(path);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(designs_are_right_and_measured),          cmocka_unit_test(large_problems_are_checked_in_part),
+      cmocka_unit_test(a_wrong_schedule_is_refused_by_its_step), cmocka_unit_test(a_design_says_all_and_reads_back),
+      cmocka_unit_test(every_step_of_the_menu_builds),           cmocka_unit_test(predictions_are_near),
+      cmocka_unit_test(the_search_beats_the_plain_design),       cmocka_unit_test(the_timeline_is_a_trace),
+  };
+  return cmocka_run_group_tests(tests, setup, NULL);
+}
