@@ -73,6 +73,17 @@ static void designs_are_right_and_measured(void **state) {
   assert_true(measured(&narrow, "cores columns=3\ntile m=48 k=24 n=32 rho=3\nbuffers b=1 c=1", NULL).cost > 0);
 }
 
+static void block_formats_are_checked_to_the_bit(void **state) {
+  (void)state;
+  static const char *const types[] = {"a=bf16 b=bfp16 c=bf16 acc=bf16", "a=bfp16 b=bfp16 c=bfp16 acc=bfp16",
+                                      "a=bfp16 b=bfp16 c=bfp16 acc=bf16"};
+  for (int i = 0; i < 3; i++) {
+    const tw_problem p = problem_of("300", "400", "200", types[i]);
+    assert_true(measured(&p, "", NULL).cost > 0);
+    assert_true(measured(&p, "tile m=64 k=40 n=32 rho=2", NULL).cost > 0);
+  }
+}
+
 /* More than what is checked whole. */
 static void large_problems_are_checked_in_part(void **state) {
   (void)state;
@@ -209,10 +220,15 @@ static void the_timeline_is_a_trace(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(designs_are_right_and_measured),          cmocka_unit_test(large_problems_are_checked_in_part),
-      cmocka_unit_test(a_wrong_schedule_is_refused_by_its_step), cmocka_unit_test(a_design_says_all_and_reads_back),
-      cmocka_unit_test(every_step_of_the_menu_builds),           cmocka_unit_test(predictions_are_near),
-      cmocka_unit_test(the_search_beats_the_plain_design),       cmocka_unit_test(the_timeline_is_a_trace),
+      cmocka_unit_test(designs_are_right_and_measured),
+      cmocka_unit_test(block_formats_are_checked_to_the_bit),
+      cmocka_unit_test(large_problems_are_checked_in_part),
+      cmocka_unit_test(a_wrong_schedule_is_refused_by_its_step),
+      cmocka_unit_test(a_design_says_all_and_reads_back),
+      cmocka_unit_test(every_step_of_the_menu_builds),
+      cmocka_unit_test(predictions_are_near),
+      cmocka_unit_test(the_search_beats_the_plain_design),
+      cmocka_unit_test(the_timeline_is_a_trace),
   };
   return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -7,7 +7,10 @@
  *                                                              `tolerance`
  *
  * B of a type with shared scales (b=mxfp4, i4, ternary, ...; a of f32, f16 or bf16) is an array of f32 whose values that type
- * can hold, with scales along k for each column: how a target stores it is its own business.
+ * can hold, with scales along k for each column: how a target stores it is its own business. So is A with a=bfp16, along rows, and C with c=bfp16.
+ *
+ * With b=bfp16, acc may be bf16 or bfp16, too: sums may then be rounded to that type on the way, up to once for every 8 of k, and A of
+ * bf16 to bfp16 (XDNA2's kernels do). The comparison allows for that, and for no more.
  *
  * The C parameters of a kernel are A, B, [D,] C, row-major. A is declared m x k (k x m if a_transposed), B k x n
  * (n x k if b_transposed), D 1 x n (bias=row) or m x n (bias=full), C m x n. */
@@ -60,6 +63,7 @@ static const tw_key keys[] = {
 };
 
 static bool is_real(tw_type t) { return t == TW_F32 || t == TW_F16 || t == TW_BF16; }
+static bool is_real_or_block(tw_type t) { return is_real(t) || t == TW_BFP16; }
 
 bool tw_gemm_scaled(tw_type b) {
   const tw_format *f = tw_format_of_type(b);
@@ -67,9 +71,14 @@ bool tw_gemm_scaled(tw_type b) {
 }
 
 /* Is B weights with scales, and are A and the sums real? i8 x i8 is a product of integers. */
-static bool weights_only(const tw_gemm *g) { return is_real(g->a) && tw_gemm_scaled(g->b); }
+static bool weights_only(const tw_gemm *g) { return is_real_or_block(g->a) && tw_gemm_scaled(g->b); }
+
+/* Types with shared scales are f32 in the operands. */
+static tw_type stored(tw_type t) { return t == TW_BFP16 ? TW_F32 : t; }
 
 static bool knows_types(const tw_gemm *g) {
+  if (g->b == TW_BFP16 && (g->a == TW_BF16 || g->a == TW_BFP16) && is_real_or_block(g->c))
+    return g->acc == TW_F32 || g->acc == TW_BF16 || g->acc == TW_BFP16;
   if (is_real(g->a)) return (is_real(g->b) || tw_gemm_scaled(g->b)) && is_real(g->c) && g->acc == TW_F32;
   return (g->a == TW_I8 || g->a == TW_U8) && g->b == TW_I8 && g->acc == TW_I32 &&
          (g->c == TW_I32 || is_real(g->c) || (g->c == TW_I8 && g->a == TW_I8));
@@ -114,11 +123,13 @@ static tw_operand matrix(const char *name, tw_type type, int64_t rows, int64_t c
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   tw_gemm g = tw_gemm_of(p);
   size_t n = 0;
-  out[n++] = g.a_transposed ? matrix("A", g.a, g.k, g.m, g.lda) : matrix("A", g.a, g.m, g.k, g.lda);
+  const tw_type a = stored(g.a);
+  out[n++] = g.a_transposed ? matrix("A", a, g.k, g.m, g.lda) : matrix("A", a, g.m, g.k, g.lda);
   const tw_type b = weights_only(&g) ? TW_F32 : g.b;
   out[n++] = g.b_transposed ? matrix("B", b, g.n, g.k, g.ldb) : matrix("B", b, g.k, g.n, g.ldb);
-  if (g.bias != TW_GEMM_BIAS_NONE) out[n++] = matrix("D", g.acc, g.bias == TW_GEMM_BIAS_ROW ? 1 : g.m, g.n, g.ldd);
-  out[n] = matrix("C", g.c, g.m, g.n, g.ldc);
+  if (g.bias != TW_GEMM_BIAS_NONE)
+    out[n++] = matrix("D", g.acc == TW_I32 ? TW_I32 : TW_F32, g.bias == TW_GEMM_BIAS_ROW ? 1 : g.m, g.n, g.ldd);
+  out[n] = matrix("C", stored(g.c), g.m, g.n, g.ldc);
   out[n++].is_output = true;
   return n;
 }
@@ -129,7 +140,7 @@ static tw_status check_types(const tw_gemm *g, tw_error *error) {
       error, TW_USAGE,
       "gemm does not know the types a=%s b=%s c=%s acc=%s; it knows a=i8 b=i8 acc=i32 with c=i8, i32 or f32, "
       "a=u8 b=i8 acc=i32 with c=i32 or f32, and a, b and c of f32, f16 and bf16 with acc=f32, where b may also be "
-      "i8, i4, mxfp4, mxfp6, mxfp8, bfp16 or ternary",
+      "i8, i4, mxfp4, mxfp6, mxfp8, bfp16 or ternary; with b=bfp16 also a=bfp16, c=bfp16, acc=bf16 and acc=bfp16",
       tw_type_name(g->a), tw_type_name(g->b), tw_type_name(g->c), tw_type_name(g->acc));
 }
 
@@ -205,23 +216,29 @@ static void fill_real(uint64_t seed, int operand, const tw_operand *o, void *dat
   }
 }
 
-/* Moves every element of B to what the type with scales can hold. Without memory B stays as it is. */
-static void round_weights(const tw_gemm *g, float *b) {
-  tw_packing packing;
+/* Moves `lines` lines of k elements to what a type with scales can hold. Without memory they stay as they are. */
+static void round_lines(const tw_packing *packing, int64_t lines, int64_t k, int64_t next, int64_t step, float *x) {
   tw_packed_size size;
-  if (tw_gemm_packing(g, &packing, NULL) != TW_OK || tw_format_sizes(&packing, 1, (size_t)g->k, &size, NULL) != TW_OK)
-    return;
-  float *line = tw_new((size_t)g->k, sizeof *line);
+  if (tw_format_sizes(packing, 1, (size_t)k, &size, NULL) != TW_OK) return;
+  float *line = tw_new((size_t)k, sizeof *line);
   char *codes = tw_new(size.codes + size.scales + 1, 1);
-  const int64_t step = g->b_transposed ? 1 : g->ldb, next = g->b_transposed ? g->ldb : 1;
-  for (int64_t j = 0; line && codes && j < g->n; j++) {
-    for (int64_t p = 0; p < g->k; p++) line[p] = b[j * next + p * step];
-    tw_format_encode(&packing, 1, (size_t)g->k, line, (size_t)g->k, codes, codes + size.codes, NULL);
-    tw_format_decode(&packing, 1, (size_t)g->k, codes, codes + size.codes, line, (size_t)g->k, NULL);
-    for (int64_t p = 0; p < g->k; p++) b[j * next + p * step] = line[p];
+  for (int64_t j = 0; line && codes && j < lines; j++) {
+    for (int64_t p = 0; p < k; p++) line[p] = x[j * next + p * step];
+    tw_format_encode(packing, 1, (size_t)k, line, (size_t)k, codes, codes + size.codes, NULL);
+    tw_format_decode(packing, 1, (size_t)k, codes, codes + size.codes, line, (size_t)k, NULL);
+    for (int64_t p = 0; p < k; p++) x[j * next + p * step] = line[p];
   }
   free(line);
   free(codes);
+}
+
+static void round_operands(const tw_gemm *g, void *const buffers[]) {
+  const tw_packing block = {.format = tw_format_of_type(TW_BFP16)};
+  tw_packing packing;
+  if (g->a == TW_BFP16)
+    round_lines(&block, g->m, g->k, g->a_transposed ? 1 : g->lda, g->a_transposed ? g->lda : 1, buffers[0]);
+  if (weights_only(g) && tw_gemm_packing(g, &packing, NULL) == TW_OK)
+    round_lines(&packing, g->n, g->k, g->b_transposed ? g->ldb : 1, g->b_transposed ? 1 : g->ldb, buffers[1]);
 }
 
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
@@ -229,9 +246,9 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
   bool has_bias = g.bias != TW_GEMM_BIAS_NONE;
-  if (is_real(g.a)) {
+  if (is_real_or_block(g.a)) {
     for (int i = 0; i < 2 + has_bias; i++) fill_real(seed, i, &o[i], buffers[i]);
-    if (weights_only(&g)) round_weights(&g, buffers[1]);
+    round_operands(&g, buffers);
     return;
   }
   fill_i8(&g, seed, 0, &o[0], g.a_transposed, buffers[0]);
@@ -249,10 +266,23 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
  * off by half a unit of its own, or of one more where the sum was off. */
 static double tolerance(const tw_gemm *g, double row_norm, double column_norm, double bias, double value) {
   double k = (double)g->k, steps = fmin(k, 8 * sqrt(k)) * (g->a == TW_BF16 ? 2 : 1) + 3;
-  double sum = is_real(g->a) ? steps * 0x1p-24 * fabs((double)g->scale) * (row_norm * column_norm + fabs(bias))
-                             : 4 * 0x1p-24 * fabs(value);
+  double sum = is_real_or_block(g->a) ? steps * 0x1p-24 * fabs((double)g->scale) * (row_norm * column_norm + fabs(bias))
+                                      : 4 * 0x1p-24 * fabs(value);
   double unit = g->c == TW_BF16 ? 0x1p-8 : g->c == TW_F16 ? 0x1p-11 : 0;
   return sum + unit * (fabs(value) + sum) * 2 + (g->c == TW_F16 ? 0x1p-24 : 0x1p-126);
+}
+
+/* What sums in bf16 or bfp16, and blocks of C, add to that. A's elements are at most `most`: uniform inputs, so a sum of them times a column stays below
+ * 8 most |b|_2 (Hoeffding), whatever its length, and so do roundings of A to steps of most 2^-7. Each of the k / 8 roundings of sums is off by half a
+ * unit of the largest of its block. */
+static double narrow_tolerance(const tw_gemm *g, double most, double column_norm) {
+  const double largest = 8 * most * column_norm, roundings = fmin((double)g->k / 8, 8 * sqrt((double)g->k / 8));
+  double off = 0;
+  if (g->a == TW_BF16 && g->acc != TW_F32) off += largest * 0x1p-7;
+  if (g->acc == TW_BF16) off += largest * roundings * 0x1p-9;
+  if (g->acc == TW_BFP16) off += largest * roundings * 0x1p-7;
+  if (g->c == TW_BFP16) off += largest * 0x1p-7;
+  return off * fabs((double)g->scale);
 }
 
 /* Euclidean norms of the rows of op(A) or the columns of op(B). NULL without memory. */
@@ -281,7 +311,7 @@ static tw_status compare_real(const tw_gemm *g, const tw_operand *o, size_t c, v
       double value = tw_operand_element(&o[c], expected[c], i, j);
       double off = fabs(tw_operand_element(&o[c], actual[c], i, j) - value);
       bool unwritten = tw_is_poison(&o[c], actual[c], i, j) && !tw_is_poison(&o[c], expected[c], i, j);
-      if (unwritten || !(off <= tolerance(g, rows[i], columns[j], d, value)))
+      if (unwritten || !(off <= tolerance(g, rows[i], columns[j], d, value) + narrow_tolerance(g, 1, columns[j])))
         tw_note_element(found, &o[c], expected[c], actual[c], i, j);
     }
   }
@@ -297,7 +327,7 @@ static tw_status compare(const tw_problem *p, void *const expected[], void *cons
   tw_mismatch found = {0};
   tw_status status = tw_compare_inputs(o, c, expected, actual, error);
   if (status != TW_OK) return status;
-  if (is_real(g.c)) {
+  if (is_real_or_block(g.c)) {
     status = compare_real(&g, o, c, expected, actual, &found, error);
     if (status != TW_OK) return status;
   } else {

@@ -66,7 +66,8 @@ static void integer_block(void *context, size_t index) {
 static void real_block(void *context, size_t index) {
   const job *j = context;
   const tw_gemm *g = j->g;
-  const tw_type b_type = tw_gemm_scaled(g->b) ? TW_F32 : g->b;
+  const tw_type b_type = tw_gemm_scaled(g->b) ? TW_F32 : g->b, a_type = g->a == TW_BFP16 ? TW_F32 : g->a;
+  const tw_type c_type = g->c == TW_BFP16 ? TW_F32 : g->c;
   const float *D = j->D;
   int64_t row = (int64_t)index / j->blocks_per_row * ROWS, column = (int64_t)index % j->blocks_per_row * COLUMNS;
   int64_t rows = g->m - row < ROWS ? g->m - row : ROWS, columns = g->n - column < COLUMNS ? g->n - column : COLUMNS;
@@ -75,7 +76,7 @@ static void real_block(void *context, size_t index) {
     for (int64_t c = 0; c < columns; c++)
       b[c] = tw_element(b_type, j->B, g->b_transposed ? (column + c) * g->ldb + p : p * g->ldb + column + c);
     for (int64_t i = 0; i < rows; i++) {
-      double a = tw_element(g->a, j->A, g->a_transposed ? p * g->lda + row + i : (row + i) * g->lda + p);
+      double a = tw_element(a_type, j->A, g->a_transposed ? p * g->lda + row + i : (row + i) * g->lda + p);
       for (int64_t c = 0; c < columns; c++) sum[i][c] += a * b[c];
     }
   }
@@ -83,7 +84,7 @@ static void real_block(void *context, size_t index) {
     for (int64_t c = 0; c < columns; c++) {
       double d = D ? (double)D[(g->bias == TW_GEMM_BIAS_FULL ? (row + i) * g->ldd : 0) + column + c] : 0;
       double x = (double)g->scale * (sum[i][c] + d);
-      tw_set_element(g->c, j->C, (row + i) * g->ldc + column + c, g->relu && x < 0 ? 0 : x);
+      tw_set_element(c_type, j->C, (row + i) * g->ldc + column + c, g->relu && x < 0 ? 0 : x);
     }
 }
 
@@ -92,7 +93,7 @@ void tw_gemm_reference(const tw_gemm *g, void *const buffers[], int threads) {
   job j = {.g = g, .A = buffers[0], .B = buffers[1], .D = has_bias ? buffers[2] : NULL, .C = buffers[2 + has_bias]};
   j.blocks_per_row = (g->n + COLUMNS - 1) / COLUMNS;
   size_t blocks = (size_t)((g->m + ROWS - 1) / ROWS * j.blocks_per_row);
-  if (g->acc == TW_F32) {
+  if (g->acc != TW_I32) {
     tw_parallel_for(threads, blocks, real_block, &j);
     return;
   }

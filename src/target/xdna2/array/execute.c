@@ -2,13 +2,16 @@
 #include "target/xdna2/array/execute.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/strings.h"
+#include "op/element.h"
 #include "target/xdna2/array/cost.h"
 #include "target/xdna2/array/pack.h"
+#include "target/xdna2/array/reference.h"
 #include "target/xdna2/array/trace.h"
 
 /* ---- checking ---- */
@@ -105,13 +108,32 @@ static tw_status run_part(const xd_config *c, const xd_gemm *g, part *p, tw_erro
   return status;
 }
 
+/* Kernels of bf16 and bfp16 round sums on the way, so the op's comparison must be wide; the definition in reference.h is met to the bit. */
+static tw_status check_bits(const xd_gemm *g, const part *p, tw_error *error) {
+  const tw_type a_type = p->operand[0].type, c_type = p->operand[p->n - 1].type;
+  float *a = tw_new((size_t)(g->m * g->k), sizeof *a), *c = tw_new((size_t)(g->m * g->n), sizeof *c);
+  tw_status status = a && c ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  for (int64_t i = 0; status == TW_OK && i < g->m * g->k; i++) a[i] = (float)tw_element(a_type, p->host[0], i);
+  if (status == TW_OK) status = xd_gemm_reference(g, a, p->host[1], c, error);
+  for (int64_t i = 0; status == TW_OK && i < g->m * g->n; i++) {
+    const double got = tw_element(c_type, p->host[p->n - 1], i), expected = (double)c[i];
+    if (got != expected && !(isnan(got) && isnan(expected)))
+      status = tw_fail(error, TW_FAILED, "wrong result: C[%lld][%lld] is %.9g and should be exactly %.9g",
+                       (long long)(i / g->n), (long long)(i % g->n), got, expected);
+  }
+  free(a);
+  free(c);
+  return status;
+}
+
 static tw_status check_part(const xd_config *c, const xd_gemm *g, const tw_case *k, part *p, tw_error *error) {
   if (!make_part(g, p)) return tw_fail(error, TW_MISSING, "out of memory");
   copy_inputs(k, p);
   to_device(g, p);
-  const tw_status status = run_part(c, g, p, error);
-  if (status != TW_OK) return status;
+  tw_status check = run_part(c, g, p, error);
+  if (check != TW_OK) return check;
   from_device(g, p);
+  if (g->kernel->b == TW_BFP16 && (check = check_bits(g, p, error)) != TW_OK) return check;
   if (g->m == tw_problem_int(k->problem, "m") && g->n == tw_problem_int(k->problem, "n") &&
       g->k == tw_problem_int(k->problem, "k"))
     memcpy(p->expected[p->n - 1], k->buffer[p->n - 1], p->operand[p->n - 1].bytes);

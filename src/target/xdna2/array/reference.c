@@ -1,0 +1,79 @@
+/* reference.c - see reference.h. Slow and plain: it is what kernels, packing and designs are tested against. */
+#include "target/xdna2/array/reference.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+
+enum { BLOCK = 8 };
+
+/* Rows of `columns` numbers (a multiple of eight), rounded to bfp16 in place. */
+static void round_bfp16(float *x, int64_t rows, int64_t columns, tw_rounding rounding) {
+  const tw_packing packing = {.format = tw_format_at(TW_FORMAT_BFP16), .rounding = rounding};
+  uint8_t code[9];
+  for (int64_t i = 0; i < rows * columns; i += BLOCK) {
+    tw_format_encode(&packing, 1, BLOCK, x + i, BLOCK, code, NULL, NULL);
+    tw_format_decode(&packing, 1, BLOCK, code, NULL, x + i, BLOCK, NULL);
+  }
+}
+
+/* The largest bf16 that is not above x. */
+static float floor_bf16(float x) {
+  float nearest = tw_bf16_to_f32(tw_f32_to_bf16(x));
+  uint32_t bits;
+  if (!(nearest > x)) return nearest;
+  memcpy(&bits, &nearest, sizeof bits);
+  bits = nearest > 0 ? bits - 0x10000 : bits == 0 ? 0x80010000 : bits + 0x10000;
+  memcpy(&nearest, &bits, sizeof nearest);
+  return nearest;
+}
+
+/* One step's columns of A (rows x T_K) or rows of B (transposed: n x T_K) from depth `at` on, zero before `first` and behind k. */
+static void gather(const xd_gemm *g, const float *x, int64_t lines, int64_t next, int64_t along, int64_t at,
+                   int64_t first, float *out) {
+  for (int64_t i = 0; i < lines; i++)
+    for (int64_t p = 0; p < g->tile.k; p++)
+      out[i * g->tile.k + p] = at + p >= first && at + p < g->k ? x[i * next + (at + p) * along] : 0;
+  round_bfp16(out, lines, g->tile.k, g->rounding);
+}
+
+static void add_step(const xd_gemm *g, const float *a, const float *bt, int64_t pitch, float *c) {
+  for (int64_t i = 0; i < g->m; i++)
+    for (int64_t j = 0; j < g->n; j++) {
+      float sum = c[i * pitch + j];
+      for (int64_t p = 0; p < g->tile.k; p += BLOCK) {
+        double eight = 0;
+        for (int64_t e = p; e < p + BLOCK; e++) eight += (double)a[i * g->tile.k + e] * (double)bt[j * g->tile.k + e];
+        sum += (float)eight;
+      }
+      if (g->kernel->acc == TW_BF16)
+        sum = g->rounding == TW_ROUND_FLOOR ? floor_bf16(sum) : tw_bf16_to_f32(tw_f32_to_bf16(sum));
+      c[i * pitch + j] = sum;
+    }
+  if (g->kernel->acc == TW_BFP16) round_bfp16(c, g->m, pitch, g->rounding);
+}
+
+tw_status xd_gemm_reference(const xd_gemm *g, const float *a, const float *b, float *c, tw_error *error) {
+  const xd_gemm_shape s = xd_gemm_shape_of(g);
+  const bool row_major = g->kernel->a != TW_BFP16;
+  const int64_t pitch = (g->n + BLOCK - 1) / BLOCK * BLOCK, last = (s.steps - 1) * s.step,
+                back = s.steps * s.step - g->k;
+  float *step_a = tw_new((size_t)(g->m * g->tile.k), sizeof *step_a);
+  float *step_b = tw_new((size_t)(g->n * g->tile.k), sizeof *step_b);
+  float *sums = tw_new((size_t)(g->m * pitch), sizeof *sums);
+  for (int64_t p = 0; step_a && step_b && sums && p < s.steps * s.step; p += g->tile.k) {
+    const bool moved = row_major && p >= last;
+    const int64_t at = moved ? p - back : p;
+    gather(g, a, g->m, g->k, 1, at, 0, step_a);
+    gather(g, b, g->n, 1, g->n, at, moved ? last : 0, step_b);
+    add_step(g, step_a, step_b, pitch, sums);
+  }
+  const bool done = step_a && step_b && sums;
+  if (done && g->c == TW_BFP16 && g->kernel->acc != TW_BFP16) round_bfp16(sums, g->m, pitch, g->rounding);
+  for (int64_t i = 0; done && i < g->m; i++) memcpy(c + i * g->n, sums + i * pitch, (size_t)g->n * sizeof *c);
+  free(step_a);
+  free(step_b);
+  free(sums);
+  return done ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the reference");
+}
