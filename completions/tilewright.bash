@@ -6,7 +6,7 @@ _tilewright() {
   case $previous in
     -t | --target) words=$(tilewright targets 2>/dev/null | awk '/^[^ ]/ {print $1}') ;;
     -o | --out) COMPREPLY=($(compgen -d -- "$current")); return ;;
-    -s | --schedule | --trace | --kernel | --from) COMPREPLY=($(compgen -f -- "$current")); return ;;
+    -s | --schedule | --trace | --kernel | --floorplan | --from) COMPREPLY=($(compgen -f -- "$current")); return ;;
     --to) words="f32 f16 bf16 e4m3 e5m2 mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 mxint8 bfp16 i8 i4 i2_s tq1_0 tq2_0 tl1 tl2" ;;
     --scale-rule) words="floor even up ceil absmax absmean" ;;
     --group) words="row tensor" ;;

@@ -198,8 +198,14 @@ static void tiles_are_explained(void **state) {
   expect_failure(TILE " tile=128x64x128 --schedule x", 2, "no schedules yet");
   expect_failure("$T model -t xdna2", 2, "say what to compute");
   expect_failure("$T model gemm m=4 n=4 k=4 tile=64x64x64 -t gemmini-16x16-int8", 2, "no key 'tile'");
-  expect_failure("$T tune gemm m=64 n=64 k=64 -t xdna2", 2, "only `tilewright model`");
-  expect_failure("$T bench gemm m=64 n=64 k=64 a=i8 b=i8 -t xdna2", 2, "only `tilewright model`");
+  expect_output("$T tune gemm m=64 n=256 k=64 a=i8 b=i8 -t xdna2 --no-wisdom --iterations 1 --plans 2 --kernels 1",
+                "best");
+  expect_output("$T bench gemm m=64 n=256 k=64 a=i8 b=i8 -t xdna2", "not tuned yet");
+  expect_output("$T emit gemm m=64 n=256 k=64 a=i8 b=i8 -t xdna2 > $F/a.design; "
+                "$T run $F/a.design gemm m=64 n=256 k=64 a=i8 b=i8 -t xdna2",
+                "correct");
+  expect_output("$T emit gemm m=64 n=256 k=64 a=i8 b=i8 -t xdna2 --floorplan $F/a.svg; cat $F/a.svg", "core (7,5)");
+  expect_failure("$T emit gemm m=64 n=64 k=64 -t gemmini-16x16-int8 --floorplan a.svg", 2, "has no floor plans");
   expect_output("$T targets xdna2", "58.98 Tflop/s");
 #undef TILE
 }

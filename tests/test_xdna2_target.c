@@ -193,6 +193,31 @@ static void the_search_beats_the_plain_design(void **state) {
   tw_search_result_free(&r);
 }
 
+static size_t occurrences(const char *text, const char *part) {
+  size_t n = 0;
+  for (; (text = strstr(text, part)); text += strlen(part)) n++;
+  return n;
+}
+
+static void the_floorplan_shows_every_buffer_and_link(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("256", "512", "256", "a=i8 b=i8 c=i32");
+  const tw_schedule s = schedule_of("tile m=64 k=64 n=64");
+  xd_gemm g;
+  xd_program program;
+  tw_error error;
+  char *svg;
+  if (target->floorplan(target, &p, &s, &svg, &error) || xd_plan_of(&machine, &p, &s, &g, &error) ||
+      xd_gemm_program(&machine, &g, &program, &error))
+    fail_msg("%s", error.text);
+  assert_int_equal(occurrences(svg, " bytes</title>"), program.buffers.n - XD_GEMM_OPERANDS);
+  assert_int_equal(occurrences(svg, "<line "), program.steps.n);
+  assert_non_null(strstr(svg, "core (7,5)"));
+  assert_non_null(strstr(svg, "48.0 of 64 KiB"));
+  xd_program_free(&program);
+  free(svg);
+}
+
 static void the_timeline_is_a_trace(void **state) {
   (void)state;
   const tw_problem p = problem_of("128", "256", "64", "a=i8 b=i8 c=i32");
@@ -228,6 +253,7 @@ int main(void) {
       cmocka_unit_test(every_step_of_the_menu_builds),
       cmocka_unit_test(predictions_are_near),
       cmocka_unit_test(the_search_beats_the_plain_design),
+      cmocka_unit_test(the_floorplan_shows_every_buffer_and_link),
       cmocka_unit_test(the_timeline_is_a_trace),
   };
   return cmocka_run_group_tests(tests, setup, NULL);

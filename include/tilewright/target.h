@@ -132,6 +132,8 @@ struct tw_target {
   tw_status (*steps)(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
   /* op + schedule -> kernel source in a malloc'ed string. An illegal schedule is TW_USAGE with the step named. */
   tw_status (*emit)(const tw_target *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+  /* Where a schedule puts buffers and routes, as a picture (SVG), to a malloc'ed string. NULL where there is no such thing. */
+  tw_status (*floorplan)(const tw_target *, const tw_problem *, const tw_schedule *, char **svg, tw_error *);
   /* The analytic model's cost of a schedule, without running it. */
   tw_status (*predict)(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
   /* Kernel source -> artefact, cached by content; on failure TW_FAILED with the compiler's message. */

@@ -1,7 +1,21 @@
-/* emit.c - `tilewright emit OP key=value... -t TARGET [--schedule FILE]`: the source that a schedule makes. */
+/* emit.c - `tilewright emit OP key=value... -t TARGET [--schedule FILE] [--floorplan FILE]`: the source that a schedule makes, and
+ * where it puts things. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/files.h"
 #include "cli/cli.h"
+
+static tw_status write_floorplan(const cli *c, const cli_subject *s, const tw_schedule *schedule, tw_error *error) {
+  char *svg = NULL;
+  if (!c->options.floorplan) return TW_OK;
+  if (!s->target->floorplan)
+    return tw_fail(error, TW_USAGE, "%s has no floor plans: leave out --floorplan", s->target->name);
+  tw_status status = s->target->floorplan(s->target, &s->problem, schedule, &svg, error);
+  if (status == TW_OK) status = tw_file_write(c->options.floorplan, svg, strlen(svg), error);
+  free(svg);
+  return status;
+}
 
 tw_status cli_emit(const cli *c, tw_error *error) {
   cli_subject subject;
@@ -12,6 +26,11 @@ tw_status cli_emit(const cli *c, tw_error *error) {
   if (status == TW_OK) status = cli_read_schedule(c, &schedule, error);
   if (status == TW_OK) status = subject.target->emit(subject.target, &subject.problem, &schedule, &source, error);
   if (status != TW_OK) return status;
+  status = write_floorplan(c, &subject, &schedule, error);
+  if (status != TW_OK) {
+    free(source);
+    return status;
+  }
   if (c->options.json)
     status = cli_print_json(
         c, json_pack("{s:o, s:o}", "source", cli_json_text(source), "schedule", cli_json_schedule(&schedule)), error);

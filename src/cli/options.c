@@ -25,6 +25,8 @@ static const struct option_entry {
     {"window", 0, TEXT, offsetof(cli_options, window), 0, 0, "FROM:TO", "the part of the run that --timeline shows"},
     {"kernel", 0, TEXT, offsetof(cli_options, kernel), 0, 0, "FILE",
      "write the core's instruction schedule: a picture if FILE ends in .svg, else a table"},
+    {"floorplan", 0, TEXT, offsetof(cli_options, floorplan), 0, 0, "FILE",
+     "write where buffers and routes lie, as a picture (SVG)"},
     {"from", 0, TEXT, offsetof(cli_options, from), 0, 0, "FILE",
      "start from this program: say where its time goes, rewrite it"},
     {"rewrites-only", 0, FLAG, offsetof(cli_options, rewrites_only), 0, 0, NULL,

@@ -12,6 +12,7 @@
 #include "base/embedded.h"
 #include "base/strings.h"
 #include "target/xdna2/array/execute.h"
+#include "target/xdna2/array/floorplan.h"
 #include "target/xdna2/array/plan.h"
 #include "target/xdna2/core_design.h"
 #include "target/xdna2/rate.h"
@@ -148,6 +149,20 @@ static tw_status emit(const tw_target *t, const tw_problem *p, const tw_schedule
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
 }
 
+static tw_status floorplan(const tw_target *t, const tw_problem *p, const tw_schedule *s, char **svg, tw_error *error) {
+  xd_gemm g;
+  xd_program program;
+  char title[600], problem[400];
+  tw_status status = xd_plan_of(config(t), p, s, &g, error);
+  if (status == TW_OK) status = xd_gemm_program(config(t), &g, &program, error);
+  if (status != TW_OK) return status;
+  tw_problem_print(p, problem, sizeof problem);
+  snprintf(title, sizeof title, "%s on %s", problem, t->name);
+  *svg = xd_floorplan(config(t), &program, title);
+  xd_program_free(&program);
+  return *svg ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+}
+
 static tw_status predict(const tw_target *t, const tw_problem *p, const tw_schedule *s, double *cost, tw_error *error) {
   xd_gemm g;
   const tw_status status = xd_plan_of(config(t), p, s, &g, error);
@@ -211,6 +226,7 @@ static void fill_list(void) {
         .supports = supports,
         .steps = steps,
         .emit = emit,
+        .floorplan = floorplan,
         .predict = predict,
         .build = build,
         .check = check,
