@@ -1,7 +1,7 @@
-/* timeline.c - see timeline.h. A lane is a unit (`tid` of the trace); lanes stand in the trace's own order. Spans of one unit that overlap are drawn in rows
- * below each other, each in the first row that is free; where the rows run out, over each other in the last. Spans
- * that are too short for the eye melt into a bar that covers them: a picture has thousands of bars, a trace may have
- * millions of spans. The trace has one event a line, so only one is in memory as JSON. */
+/* timeline.c - see timeline.h. A lane is a unit (`tid` of the trace); lanes stand in the trace's own order. Spans of one
+ * unit that overlap are drawn in rows below each other, each in the first row that is free; where the rows run out, over
+ * each other in the last. Spans that are too short for the eye melt into a bar that covers them: a picture has thousands
+ * of bars, a trace may have millions of spans. The trace has one event a line, so only one is in memory as JSON. */
 #include "cli/timeline.h"
 
 #include <errno.h>

@@ -243,7 +243,7 @@ void gm_sum_columns(gm_builder *, const gm_product *, int n);
 /* Several products of the same x. */
 void gm_multiply_columns(gm_builder *, const gm_product *, int n);
 
-/* column.c, row.c */
+/* column.c, kept.c, row.c */
 void gm_chain_plain(gm_builder *);
 void gm_chain_fused(gm_builder *);
 void gm_chain_kept(gm_builder *);
@@ -251,6 +251,8 @@ void gm_chain_rows(gm_builder *);
 
 /* ---- rewriting, checking, costs ---- */
 
+/* Position behind the node that begins at `at`: a command, or a loop with all that is in it. */
+int gm_chain_behind(const gm_chain *, int at);
 /* Inserts a command at a position; false without memory. */
 bool gm_chain_insert(gm_chain *, int at, const gm_chain_command *);
 /* Moves loads out of loops where nothing in the loop changes what they read or write. */

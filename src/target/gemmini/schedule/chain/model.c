@@ -209,8 +209,8 @@ tw_status gm_chain_predict(const gm_config *config, const tw_problem *problem, c
 }
 
 /* No kernel is faster than the array at its peak, than the operands come in from the L2 over the DMA's bus, or than one
- * load, one product and one store after each other. A recurrence that is taken step by step besides waits for one product each step; not every
- * kernel does that (`ahead`), so that is told and not part of the bound. */
+ * load, one product and one store after each other. A recurrence that is taken step by step besides waits for one product
+ * each step; not every kernel does that (`ahead`), so that is told and not part of the bound. */
 tw_status gm_chain_bound(const gm_config *config, const tw_problem *problem, tw_bound *bound, tw_error *error) {
   (void)error; /* there is a bound for every problem, also where there is no schedule */
   const tw_mpc m = tw_mpc_of(problem);

@@ -1,0 +1,18 @@
+/* column.h - what programs with vectors as columns share (column.c, kept.c). */
+#ifndef TW_GEMMINI_CHAIN_COLUMN_H
+#define TW_GEMMINI_CHAIN_COLUMN_H
+
+#include "target/gemmini/schedule/chain/chain.h"
+
+/* What meets in a product lies in different banks: A, weights, what is added, and sums. */
+enum { A_BANK = 3, WEIGHTS_BANK = 2, D_BANK = 1, C_BANK = 0 };
+
+/* Where vector t of an array of vectors begins. */
+static inline gm_affine element(gm_block t, int length) { return gm_plus(gm_at(0), t, length); }
+
+static inline gm_block after(gm_block t) {
+  t.base++;
+  return t;
+}
+
+#endif
