@@ -179,7 +179,8 @@ static void tiles_are_explained(void **state) {
   assert_int_equal(sum, 61696);
   assert_true(json_is_true(json_object_get(object, "fits")));
   static const char *const numbers[] = {"intensity",        "compute_bound_tflops", "memory_bound_tflops",
-                                        "predicted_tflops", "efficiency_micro",     "efficiency_core"};
+                                        "predicted_tflops", "efficiency_micro",     "efficiency_core",
+                                        "core_cycles",      "core_efficiency",      "core_ii"};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     assert_true(json_number_value(json_object_get(object, numbers[i])) > 0);
   json_decref(object);
@@ -196,6 +197,13 @@ static void tiles_are_explained(void **state) {
   expect_failure(TILE " tile=128x64x128 rho=4 rho=2", 2, "rho is given twice");
   expect_failure(TILE " tile=128x64x128 rhoo=4", 2, "gemm has no key 'rhoo'");
   expect_failure(TILE " tile=128x64x128 --schedule x", 2, "no schedules yet");
+  expect_output(TILE " tile=128x64x128 rho=4 --kernel kernel.txt >explained && cat kernel.txt", "vmac.f C00.0");
+  expect_output(TILE " tile=128x64x128 rho=4 way=pipelined --kernel kernel.svg >explained && tail -n 1 kernel.svg",
+                "</svg>");
+  expect_failure(TILE " tile=128x64x128 rho=4 --kernel /nowhere/kernel.svg", 2, "/nowhere/kernel.svg");
+  expect_failure(TILE " tile=128x64x128 rho=4 --kernel ''", 2, "--kernel is empty");
+  expect_failure(TILE " tile=128x64x128 rho=4 cluster=4x2", 2, "needs 8 accumulators, the core has 5");
+  expect_failure("$T model gemm m=4 n=4 k=4 -t gemmini-16x16-int8 --kernel x.svg", 2, "shows no kernel");
   expect_failure("$T model -t xdna2", 2, "say what to compute");
   expect_failure("$T model gemm m=4 n=4 k=4 tile=64x64x64 -t gemmini-16x16-int8", 2, "no key 'tile'");
   expect_output("$T tune gemm m=64 n=256 k=64 a=i8 b=i8 -t xdna2 --no-wisdom --iterations 1 --plans 2 --kernels 1",

@@ -206,6 +206,13 @@ static void the_core_is_scheduled(void **state) {
   const tw_explanation converts_on_the_way = explained(PAPER, "tile=64x88x64 kernel=mlir-aie");
   for (size_t i = 0; i < converts_on_the_way.n_quantities; i++)
     assert_true(strncmp(converts_on_the_way.quantity[i].name, "core_", 5)); /* not scheduled */
+  const tw_explanation narrow = explained(PAPER, "tile=128x64x128 rho=4 cluster=1x2");
+  assert_true(quantity(&narrow, "core_cycles") > cycles); /* more loads for each multiply-accumulate */
+  refused(PAPER, "tile=128x64x128 cluster=2", "cluster=2 is not rows x columns of accumulators");
+  refused(PAPER, "tile=128x64x128 cluster=2x2x2", "cluster=2x2x2 is not rows x columns");
+  refused(PAPER, "tile=128x64x128 cluster=123456789x2", "is not rows x columns of accumulators");
+  refused(PAPER, "tile=128x64x128 cluster=4x2", "a cluster of 4x2 needs 8 accumulators, the core has 5");
+  refused(PAPER, "tile=128x64x128 rho=8 cluster=4x1", "its rows must be a multiple of 32");
   refused(PAPER, "tile=128x64x128 way=sideways", "way=sideways is not in-turn, unrolled or pipelined");
   refused(PAPER, "tile=128x64x128 unroll=0", "unroll=0 is not a whole number from 1 to 64");
 }

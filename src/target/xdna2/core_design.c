@@ -48,6 +48,8 @@ bool xd_core_of_design(const xd_design *d, xd_core_kernel *out) {
   if (!xd_core_call(d->kernel, d->tile.m / d->tile.rho, d->tile.k, d->tile.n, out)) return false;
   if (d->way_given) out->way = d->way;
   if (d->unroll) out->unroll = d->unroll;
+  for (int i = 0; i < 2; i++)
+    if (d->cluster[i]) out->cluster[i] = d->cluster[i];
   return true;
 }
 
@@ -61,7 +63,8 @@ tw_status xd_explain_core(const xd_design *d, tw_explanation *e, tw_error *error
   tw_error why;
   if (!xd_core_of_design(d, &k)) return TW_OK;
   tw_status status = xd_core_schedule(&k, &r, &why);
-  if (status == TW_USAGE) return TW_OK; /* such a kernel is explained all the same */
+  const bool asked = d->way_given || d->unroll || d->cluster[0];
+  if (status == TW_USAGE && !asked) return TW_OK; /* such a kernel is explained all the same */
   if (status != TW_OK) return tw_fail(error, status, "%s", why.text);
   add(e, "core_cycles", "cycles", r.cycles, "a kernel call as scheduled: T_MC / rho rows, one step of K");
   add(e, "core_efficiency", "", r.efficiency, "of that call; docs/xdna2-core.md");

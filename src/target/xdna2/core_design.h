@@ -9,11 +9,12 @@
  * the published source. False if the scheduler has no such kernel: one that converts A in registers. */
 bool xd_core_call(const xd_kernel *, int64_t m, int64_t k, int64_t n, xd_core_kernel *out);
 
-/* The call of a design: T_MC / rho rows; its words way= and unroll= instead of the kernel's. */
+/* The call of a design: T_MC / rho rows; its words way=, unroll= and cluster= instead of the kernel's. */
 bool xd_core_of_design(const xd_design *, xd_core_kernel *out);
 
 /* What the scheduler makes of the design: its cycles, II, phases and registers, and the cycles with clusters that
- * overlap. Adds nothing where there is no such kernel or it cannot be scheduled. */
+ * overlap. Adds nothing where there is no such kernel, or it cannot be scheduled as its source has it; TW_USAGE if it cannot
+ * be scheduled as the design's words ask. */
 tw_status xd_explain_core(const xd_design *, tw_explanation *, tw_error *);
 
 #endif

@@ -14,7 +14,7 @@
 #include "base/strings.h"
 #include "tilewright/format.h"
 
-const char *const xd_design_keys[] = {"tile", "rho", "kernel", "core_tflops", "way", "unroll", NULL};
+const char *const xd_design_keys[] = {"tile", "rho", "kernel", "core_tflops", "way", "unroll", "cluster", NULL};
 
 double xd_type_bytes(tw_type type) {
   const tw_format *f = tw_format_of_type(type);
@@ -109,7 +109,21 @@ static tw_status check_tile(const xd_kernel *k, const tw_tile *t, tw_error *erro
   return TW_OK;
 }
 
-enum { UNROLL_MAX = 64 };
+enum { UNROLL_MAX = 64, CLUSTER_MAX = 32 };
+
+static tw_status parse_cluster(const char *text, xd_design *out, tw_error *error) {
+  const size_t rows = text ? strcspn(text, "x") : 0;
+  char first[8] = "";
+  int64_t size[2];
+  if (!text) return TW_OK;
+  if (rows < sizeof first) memcpy(first, text, rows);
+  if (text[rows] != 'x' || !tw_parse_int(first, &size[0]) || !tw_parse_int(text + rows + 1, &size[1]) || size[0] < 1 ||
+      size[1] < 1 || size[0] > CLUSTER_MAX || size[1] > CLUSTER_MAX)
+    return tw_fail(error, TW_USAGE, "cluster=%.40s is not rows x columns of accumulators, such as cluster=4x1", text);
+  out->cluster[0] = (int)size[0];
+  out->cluster[1] = (int)size[1];
+  return TW_OK;
+}
 
 static tw_status parse_way(const char *way, const char *unroll, xd_design *out, tw_error *error) {
   int64_t number = 0;
@@ -133,6 +147,7 @@ tw_status xd_design_parse(const xd_config *c, const tw_problem *p, size_t n, con
     return tw_fail(error, TW_USAGE, "core_tflops=%.40s is not a positive number; leave it out for the model's own",
                    rate);
   status = parse_way(word_of("way", n, words), word_of("unroll", n, words), out, error);
+  if (status == TW_OK) status = parse_cluster(word_of("cluster", n, words), out, error);
   if (status != TW_OK) return status;
   status = find_kernel(c, p, word_of("kernel", n, words), &out->kernel, error);
   return status == TW_OK ? check_tile(out->kernel, &out->tile, error) : status;

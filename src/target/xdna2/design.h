@@ -1,8 +1,8 @@
 /* design.h - one way to run a GEMM on the array: a kernel, tiles, asymmetry; its buffers in L1 and L2.
  *
  * Words of the command line choose it: tile=128x64x128 (T_MC x T_K x T_N of one core), rho=4 (T_MC / T_MA), kernel=NAME,
- * core_tflops=0.95 (a measured rate of one core, instead of the model's), way= and unroll= (how the core's scheduler
- * lets clusters follow each other, instead of as the kernel's source does). */
+ * core_tflops=0.95 (a measured rate of one core, instead of the model's). For the core's scheduler, instead of what the
+ * kernel's source does: way= and unroll= (how clusters follow each other), cluster=4x1 (accumulators side by side). */
 #ifndef TW_XDNA2_DESIGN_H
 #define TW_XDNA2_DESIGN_H
 
@@ -15,7 +15,8 @@ typedef struct xd_design {
   double core_tflops; /* 0: the model's */
   bool way_given;
   xd_core_way way;
-  int unroll; /* 0: the kernel's */
+  int unroll;     /* 0: the kernel's */
+  int cluster[2]; /* 0: the kernel's */
 } xd_design;
 
 extern const char *const xd_design_keys[]; /* ended by NULL */
