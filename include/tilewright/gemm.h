@@ -9,7 +9,7 @@
  *   f32 bf16 f16  f32 bf16 f16  f32 bf16 f16           summed in binary32
  *   f32 bf16 f16  i8 i4 mxfp4   f32 bf16 f16           weights alone are quantized: code times scale, rounded to bf16 if A is
  *                 mxfp6 mxfp8                          bf16 and the CPU has AVX512-BF16 (exact for mxfp*, bfp16), summed in
- *                 bfp16 ternary                        binary32
+ *                 bfp16 ternary                        binary32; with a_rounding, A is rounded to int8
  *   u8 i8         i8            i32, f32 bf16 f16      exact in int32 as long as k <= 2^16, then converted
  *
  * The k products of an element are added in one order that depends on the plan's kernel alone: results are the same bits
@@ -31,6 +31,17 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+/* What A becomes on its way into a product with weights that have scales.
+ * TW_A_EXACT: nothing. Otherwise A is rounded, each time, to int8: the nearest multiple of s, up to 127 s, where s is
+ * (largest magnitude of the row, or of the group of the row) / 127, and products are sums of integers, scaled group by group.
+ * What it costs: with D[p][j] = the weight's value, |C[i][j] - exact| <= |alpha| (1/2 + 2^-15) sum over p of s |D[p][j]|, beside
+ * roundings in binary32; the random part of it grows as its root. Magnitudes below 2^-118 count as 0. */
+typedef enum tw_a_rounding {
+  TW_A_EXACT,
+  TW_A_INT8_ROWS,  /* one scale a row of op(A) */
+  TW_A_INT8_GROUPS /* one for each group of k that shares a scale of B */
+} tw_a_rounding;
+
 typedef enum tw_activation { TW_LINEAR, TW_RELU, TW_GELU, TW_SILU } tw_activation; /* gelu: the tanh form */
 
 /* What is to be computed. What is left zero takes its default. */
@@ -42,8 +53,9 @@ typedef struct tw_gemm_spec {
   float alpha, beta;               /* alpha: default 1. Sums that leave as i32 take neither */
   tw_activation activation;
   int group; /* elements along k that share a scale of B (i8, i4, ternary); default: all k. mx* and bfp16 have their own */
-  int threads;        /* default: all cores that the process may use */
-  const char *kernel; /* a name of tw_gemm_kernel_at; default: the fastest that this CPU has for the types */
+  tw_a_rounding a_rounding; /* needs a of f32, bf16 or f16 and b of i8, i4, mxfp4, mxfp6, bfp16 or ternary */
+  int threads;              /* default: all cores that the process may use */
+  const char *kernel;       /* a name of tw_gemm_kernel_at; default: the fastest that this CPU has for the types */
 } tw_gemm_spec;
 
 typedef struct tw_gemm_planned tw_gemm_planned;

@@ -55,6 +55,11 @@ static const tw_key keys[] = {
      .fallback = "0",
      .max = SIZE_LIMIT,
      .help = "elements of k that share a scale of B; 0 = the type's own"},
+    {.name = "a_rounding",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "exact",
+     .choices = "exact|rows|groups",
+     .help = "A becomes int8 on its way in: a scale for each row, or for each group of B's"},
     {.name = "threads", .kind = TW_KEY_INT, .fallback = "0", .max = 1024, .help = "of a CPU; 0 = all cores"},
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of A"},
     {.name = "b", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of B"},
@@ -103,6 +108,7 @@ tw_gemm tw_gemm_of(const tw_problem *p) {
       .c = tw_problem_type(p, "c"),
       .acc = tw_problem_type(p, "acc"),
       .group = tw_problem_int(p, "group"),
+      .a_rounding = (tw_gemm_a_rounding)tw_problem_int(p, "a_rounding"),
   };
   if (!g.lda) g.lda = g.a_transposed ? g.m : g.k;
   if (!g.ldb) g.ldb = g.b_transposed ? g.k : g.n;
@@ -174,6 +180,11 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
   if (!weights_only(&g) && g.group)
     return tw_fail(error, TW_USAGE, "group=%" PRId64 " without weights that have scales: b=%s", g.group,
                    tw_type_name(g.b));
+  if (g.a_rounding != TW_GEMM_A_EXACT && (!weights_only(&g) || g.b == TW_MXFP8))
+    return tw_fail(
+        error, TW_USAGE,
+        "a_rounding needs a of f32, f16 or bf16 and b of i8, i4, mxfp4, mxfp6, bfp16 or ternary, not a=%s b=%s",
+        tw_type_name(g.a), tw_type_name(g.b));
   if (!isfinite(g.scale)) return tw_fail(error, TW_USAGE, "scale does not fit a 32-bit float");
   if (g.c == TW_I32 && g.scale != 1.0f)
     return tw_fail(error, TW_USAGE, "scale must be 1 with c=i32: the accumulator is stored as it is");
@@ -263,11 +274,16 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
  * (k + 3) u |scale| (sum |a||b| + |d|) with u = 2^-24 (Higham, Accuracy and Stability, 3.1), and with probability
  * above 1 - 1e-13 at most (8 sqrt(k) + 3) u ... (Higham and Mary 2019, lambda = 8). sum |a||b| <= |a|_2 |b|_2.
  * Products of bf16 may be rounded twice (vdpbf16ps), integers are exact until they are scaled; a result of 16 bits is
- * off by half a unit of its own, or of one more where the sum was off. */
-static double tolerance(const tw_gemm *g, double row_norm, double column_norm, double bias, double value) {
+ * off by half a unit of its own, or of one more where the sum was off. A that becomes int8 is off by at most half a step of
+ * (largest magnitude) / 127 in each element: in all by at most step / 2 * sqrt(k) |b|_2, and, as Hoeffding's
+ * bound for independent errors, with probability above 1 - 1e-13 by at most 8 step / 2 |b|_2. */
+static double tolerance(const tw_gemm *g, double row_norm, double column_norm, double largest, double bias,
+                        double value) {
   double k = (double)g->k, steps = fmin(k, 8 * sqrt(k)) * (g->a == TW_BF16 ? 2 : 1) + 3;
   double sum = is_real_or_block(g->a) ? steps * 0x1p-24 * fabs((double)g->scale) * (row_norm * column_norm + fabs(bias))
                                       : 4 * 0x1p-24 * fabs(value);
+  if (g->a_rounding != TW_GEMM_A_EXACT)
+    sum += fabs((double)g->scale) * fmin(sqrt(k), 8) * largest / 127 * 0.501 * column_norm;
   double unit = g->c == TW_BF16 ? 0x1p-8 : g->c == TW_F16 ? 0x1p-11 : 0;
   return sum + unit * (fabs(value) + sum) * 2 + (g->c == TW_F16 ? 0x1p-24 : 0x1p-126);
 }
@@ -299,9 +315,19 @@ static double *norms(const tw_operand *o, const void *data, bool of_columns) {
   return sum;
 }
 
+/* The largest magnitude in all of A: no row has a larger step. */
+static double largest_of(const tw_operand *o, const void *data) {
+  double largest = 0;
+  for (int64_t row = 0; row < o->dims[0]; row++)
+    for (int64_t column = 0; column < o->dims[1]; column++)
+      largest = fmax(largest, fabs(tw_operand_element(o, data, row, column)));
+  return largest;
+}
+
 static tw_status compare_real(const tw_gemm *g, const tw_operand *o, size_t c, void *const expected[],
                               void *const actual[], tw_mismatch *found, tw_error *error) {
   double *rows = norms(&o[0], expected[0], g->a_transposed), *columns = norms(&o[1], expected[1], !g->b_transposed);
+  const double largest = g->a_rounding != TW_GEMM_A_EXACT ? largest_of(&o[0], expected[0]) : 0;
   bool have_norms = rows && columns;
   for (int64_t i = 0; have_norms && i < g->m; i++) {
     for (int64_t j = 0; j < g->n; j++) {
@@ -311,7 +337,8 @@ static tw_status compare_real(const tw_gemm *g, const tw_operand *o, size_t c, v
       double value = tw_operand_element(&o[c], expected[c], i, j);
       double off = fabs(tw_operand_element(&o[c], actual[c], i, j) - value);
       bool unwritten = tw_is_poison(&o[c], actual[c], i, j) && !tw_is_poison(&o[c], expected[c], i, j);
-      if (unwritten || !(off <= tolerance(g, rows[i], columns[j], d, value) + narrow_tolerance(g, 1, columns[j])))
+      if (unwritten ||
+          !(off <= tolerance(g, rows[i], columns[j], largest, d, value) + narrow_tolerance(g, 1, columns[j])))
         tw_note_element(found, &o[c], expected[c], actual[c], i, j);
     }
   }

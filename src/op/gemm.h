@@ -10,6 +10,8 @@
 
 typedef enum tw_gemm_bias { TW_GEMM_BIAS_NONE, TW_GEMM_BIAS_ROW, TW_GEMM_BIAS_FULL } tw_gemm_bias;
 
+typedef enum tw_gemm_a_rounding { TW_GEMM_A_EXACT, TW_GEMM_A_ROWS, TW_GEMM_A_GROUPS } tw_gemm_a_rounding;
+
 typedef struct tw_gemm {
   int64_t m, n, k;
   bool a_transposed, b_transposed, relu;
@@ -18,6 +20,7 @@ typedef struct tw_gemm {
   int64_t lda, ldb, ldc, ldd; /* elements; never 0 here */
   tw_type a, b, c, acc;
   int64_t group; /* of the scales of B; 0 = the type's own */
+  tw_gemm_a_rounding a_rounding;
 } tw_gemm;
 
 tw_gemm tw_gemm_of(const tw_problem *);

@@ -5,6 +5,7 @@
 
 #include "target/x86/cpu.h"
 #include "target/x86/schedule.h"
+#include "target/x86/weights.h"
 
 int x86_kernel_group(const x86_kernel *k) { return x86_group(k->arithmetic); }
 bool x86_sums_are_integers(const x86_kernel *k) { return k->arithmetic == X86_S16 || k->arithmetic == X86_U8S8; }
@@ -18,18 +19,18 @@ bool x86_has_scales(const tw_gemm_spec *s) {
   return is_real(s->a) && f && f->scale != TW_SCALE_NONE;
 }
 
-/* Rows of units of a panel are 4 to 64 elements, a power of two: then they divide the lines of codes, and a group of 8 units
- * is a multiple of a field of 32 elements (runtime/expand.h). */
-static bool expands_for(const x86_kernel *k, const tw_gemm_spec *s) {
-  return x86_has_scales(s) && k->expand && 64 % (k->columns * x86_kernel_group(k)) == 0 && k->columns >= 4;
+static bool has_codes_of(const x86_kernel *k, const tw_gemm_spec *s) {
+  const x86_form form = x86_form_of(s->b);
+  return x86_has_scales(s) && form < X86_FORMS && k->coded[form];
 }
 
 /* Can the kernel compute the types? With conversions, if need be: bf16 and f16 are exact in f32, 8 bits in 16. */
 static bool fits(const x86_kernel *k, const tw_gemm_spec *s) {
+  if (x86_quantizes(s)) return x86_sums_are_integers(k) && has_codes_of(k, s);
   bool integers = (s->a == TW_U8 || s->a == TW_I8) && s->b == TW_I8;
   switch (k->arithmetic) {
-  case X86_F32: return is_real(s->a) && (is_real(s->b) || expands_for(k, s));
-  case X86_BF16: return s->a == TW_BF16 && (s->b == TW_BF16 || expands_for(k, s));
+  case X86_F32: return is_real(s->a) && (is_real(s->b) || has_codes_of(k, s));
+  case X86_BF16: return s->a == TW_BF16 && (s->b == TW_BF16 || has_codes_of(k, s));
   case X86_S16:
   case X86_U8S8: return integers;
   default: return false;
@@ -74,24 +75,31 @@ const char *tw_gemm_kernel_at(size_t index) {
 
 /* ---- blocks ---- */
 
+int64_t x86_block_step(int64_t group, int64_t units) {
+  enum { STEP = 8 };
+  if (group >= units) return STEP;
+  return group % STEP == 0         ? group
+         : group % (STEP / 2) == 0 ? 2 * group
+         : group % (STEP / 4) == 0 ? 4 * group
+                                   : 8 * group;
+}
+
 /* A strip of A (block x rows) is read again for every panel of B and takes five eighths of L1; panels of B stream through
  * from L2. Longer blocks touch C less often, which matters most where its rows lie a power of two apart. Measured on a
  * Zen 5 at 2048^3: blocks of 512 are 3 to 5 % faster than of 192, which keep a panel of B in L1 too. Blocks are of equal
  * length, to a multiple of the unrolling. */
 int64_t x86_choose_block(const x86_kernel *k, int64_t size, int64_t group) {
-  enum { UNROLL = 4 };
-  const int64_t STEP = group % UNROLL == 0 && group <= size ? group : UNROLL;
-  const int64_t units = x86_ceil_div(size, x86_kernel_group(k));
-  int64_t most = x86_this_cpu()->l1 * 5 / 8 / X86_UNIT / k->rows / STEP * STEP;
-  if (most < STEP) most = STEP;
+  const int64_t units = x86_ceil_div(size, x86_kernel_group(k)), step = x86_block_step(group, units);
+  int64_t most = x86_this_cpu()->l1 * 5 / 8 / X86_UNIT / k->rows / step * step;
+  if (most < step) most = step;
   const int64_t blocks = x86_ceil_div(units, most);
-  return x86_ceil_div(x86_ceil_div(units, blocks), STEP) * STEP;
+  return x86_ceil_div(x86_ceil_div(units, blocks), step) * step;
 }
 
 bool x86_converts_a(const tw_gemm_planned *p) {
   const tw_gemm_spec *s = &p->spec;
   const tw_type taken[X86_ARITHMETICS] = {[X86_F32] = TW_F32, [X86_BF16] = TW_BF16, [X86_U8S8] = TW_U8};
-  return s->a_transposed || s->a != taken[p->kernel->arithmetic];
+  return s->a_transposed || x86_quantizes(s) || s->a != taken[p->kernel->arithmetic];
 }
 
 /* Packing touches every unit of A once, about a cycle each; the kernel needs columns / 32 cycles for it (16 lanes, two
@@ -106,13 +114,17 @@ static void choose_threads(tw_gemm_planned *p) {
   int threads = s->threads;
   if (work / multiply_adds_worth_a_thread < threads) threads = (int)(work / multiply_adds_worth_a_thread);
   if (threads < 1) threads = 1;
-  const int64_t tiles = x86_ceil_div(s->m, p->kernel->rows), panels = x86_panels(p);
+  const int64_t tiles = x86_ceil_div(s->m, p->strip_rows), panels = x86_panels(p);
+  const double rows_of_panel = 4; /* bringing a panel near takes about as long as these rows of work on it */
+  /* Real sums on codes are split by the rows of their tile: how rows are dealt to tiles must not depend on threads. */
+  const int most_tm = p->on_codes && !x86_sums_are_integers(p->kernel) ? 1 : threads;
   double least = 1e300;
-  for (int tm = 1; tm <= threads; tm++) {
+  for (int tm = 1; tm <= most_tm; tm++) {
     const int tn = threads / tm;
     const int64_t most_tiles = x86_ceil_div(tiles, tm), most_panels = x86_ceil_div(panels, tn);
     /* rows of the busiest thread decide; among equals the split of m wins, where A is packed once */
-    const double cost = (double)(x86_ceil_div(s->m, tm) * most_panels) * (1 + 0.01 * tn) + 1e-6 * (double)most_tiles;
+    const double rows = (double)x86_ceil_div(s->m, tm) + rows_of_panel;
+    const double cost = rows * (double)most_panels * (1 + 0.01 * tn) + 1e-6 * (double)most_tiles;
     if (tm > tiles || tn > panels || cost >= least) continue;
     least = cost;
     p->threads_m = tm;
@@ -121,13 +133,18 @@ static void choose_threads(tw_gemm_planned *p) {
   if (!p->threads_m) p->threads_m = p->threads_n = 1;
 }
 
+/* Up to so many rows codes become elements in registers, once for each strip; above, a panel at a time, once for all. */
+enum { ROWS_ON_CODES = 16 };
+
 void x86_choose_blocks(tw_gemm_planned *p) {
   const tw_gemm_spec *s = &p->spec;
   const x86_cpu *cpu = x86_this_cpu();
+  p->on_codes = p->has_codes && (x86_quantizes(s) || s->m <= ROWS_ON_CODES);
+  p->strip_rows = p->on_codes ? p->kernel->coded_rows : p->kernel->rows;
   choose_threads(p);
-  const int64_t rows = x86_ceil_div(s->m, p->threads_m), kernel_rows = p->kernel->rows;
+  const int64_t rows = x86_ceil_div(s->m, p->threads_m), kernel_rows = p->strip_rows;
   const int64_t columns = x86_ceil_div(x86_panels(p), p->threads_n) * p->kernel->columns;
-  bool in_place = !x86_converts_a(p) && s->k % x86_kernel_group(p->kernel) == 0 &&
+  bool in_place = !p->on_codes && !x86_converts_a(p) && s->k % x86_kernel_group(p->kernel) == 0 &&
                   (columns <= COLUMNS_WORTH_PACKING || rows <= kernel_rows);
   p->a_mode = in_place ? X86_A_IN_PLACE : X86_A_PACKED;
   p->rho = 1;

@@ -1,5 +1,5 @@
 /* cpu.c - CPUID and hwloc. The compiler's __builtin_cpu_supports also asks the system (XGETBV) whether it keeps the
- * registers of a set. */
+ * registers of a set. AVX512-BF16 stands here for VBMI too, which all that have it have but Cooper Lake. */
 #include "target/x86/cpu.h"
 
 #if defined __x86_64__
@@ -45,7 +45,7 @@ static void ask_sets(void) {
   cpu.has[X86_AVXVNNI] = avx2 && has_avxvnni();
   cpu.has[X86_AVX512] = avx512;
   cpu.has[X86_AVX512VNNI] = avx512 && __builtin_cpu_supports("avx512vnni");
-  cpu.has[X86_AVX512BF16] = avx512 && __builtin_cpu_supports("avx512bf16");
+  cpu.has[X86_AVX512BF16] = avx512 && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vbmi");
 #endif
 }
 

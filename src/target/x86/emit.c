@@ -34,7 +34,8 @@ static void emit_step(tw_text *t, const x86_schedule *s, int rows, int u, bool d
     int at = vector * (u * s->vectors + j);
     tw_text_add(t, "    b%d = load(b + %d);\n", j, at);
   }
-  tw_text_add(t, "    fetch_next(next + %d);\n", X86_LINE * u);
+  for (int line = 0; line < vector * s->vectors; line += X86_LINE)
+    tw_text_add(t, "    fetch_next(next); next += next_step;\n");
   const int begin = X86_UNIT * rows * u, end = X86_UNIT * rows * (u + 1);
   for (int line = (begin + X86_LINE - 1) / X86_LINE * X86_LINE; s->prefetch && !direct && line < end; line += X86_LINE)
     tw_text_add(t, "    fetch(a + %d);\n", line + s->prefetch);
@@ -49,7 +50,6 @@ static void emit_step(tw_text *t, const x86_schedule *s, int rows, int u, bool d
 
 static void emit_advance(tw_text *t, const x86_schedule *s, int rows, int steps, bool direct) {
   tw_text_add(t, "    b += %d;", steps * s->vectors * X86_UNIT * x86_isa_lanes(s->isa));
-  tw_text_add(t, " next += %d;", steps * X86_LINE);
   if (!direct) tw_text_add(t, " a += %d;", steps * rows * X86_UNIT);
   for (int i = 0; direct && i < rows; i += ROWS_OF_POINTER) tw_text_add(t, " a%d += %d;", i, steps * X86_UNIT);
   tw_text_add(t, "\n");
@@ -91,7 +91,8 @@ static void emit_tile(tw_text *t, const x86_schedule *s, int rows, bool direct) 
   int vector = X86_UNIT * x86_isa_lanes(s->isa);
   tw_text_add(t, "static void %s_%d(int64_t units, const void *a_start, int64_t a_stride, const void *b_start, ",
               direct ? "direct" : "packed", rows);
-  tw_text_add(t, "void *c_start, int64_t c_stride,\n    int64_t columns, bool accumulate, const void *next_start) {\n");
+  tw_text_add(t, "void *c_start, int64_t c_stride,\n    int64_t columns, bool accumulate, const void *next_start,\n    "
+                 "int64_t next_step) {\n");
   tw_text_add(t, "  const char *b = b_start, *a = a_start, *next = next_start;\n  char *c = c_start;\n  operand x");
   for (int j = 0; j < s->vectors; j++) tw_text_add(t, ", b%d", j);
   tw_text_add(t, ";\n");
@@ -144,17 +145,21 @@ void x86_emit_kernel(const x86_schedule *s, tw_text *t) {
   tw_text_add(t, "#define ARITHMETIC_%s\n", arithmetic_in_c[s->arithmetic] + strlen("X86_"));
   tw_text_add(t, "#include \"target/x86/kernel.h\"\n#include \"target/x86/runtime/words_%s.h\"\n", words[s->isa]);
   tw_text_add(t, "#include \"target/x86/runtime/transpose.h\"\n#include \"target/x86/runtime/finish.h\"\n");
-  tw_text_add(t, "#include \"target/x86/runtime/expand.h\"\n\n");
+  const bool integers = s->arithmetic == X86_S16 || s->arithmetic == X86_U8S8;
+  tw_text_add(t, "#include \"target/x86/runtime/codes_%s.h\"\n", words[s->isa]);
+  tw_text_add(t, "%s\n", integers ? "#include \"target/x86/runtime/quantize.h\"\n" : "");
   for (int direct = 0; direct < 2; direct++)
     for (int r = 1; r <= s->rows; r++) emit_tile(t, s, r, direct);
   emit_table(t, s, "packed");
   emit_table(t, s, "direct");
   emit_spin(t, s);
+  x86_emit_coded(s, t);
   tw_text_add(t, "extern const x86_kernel %s;\nconst x86_kernel %s = {\n", c, c);
   tw_text_add(t, "    .name = \"%s\", .isa = %s, .arithmetic = %s, .rows = %d, .columns = %d,\n", name,
               isa_in_c[s->isa], arithmetic_in_c[s->arithmetic], s->rows, s->vectors * lanes);
   tw_text_add(t, "    .packed = packed_tiles, .direct = direct_tiles, .operations_per_round = %d, .spin = spin,\n",
               2 * group * lanes * s->rows * s->vectors);
+  x86_emit_coded_fields(s, t);
   tw_text_add(t, "    .transpose = transpose, .finish = finish%s};\n",
-              s->arithmetic == X86_F32 || s->arithmetic == X86_BF16 ? ", .expand = expand" : "");
+              integers ? ", .scale_of_row = scale_of_row, .quantize = quantize" : "");
 }

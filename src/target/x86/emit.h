@@ -9,4 +9,8 @@
  * The text includes headers of src/target/x86 alone. */
 void x86_emit_kernel(const x86_schedule *, tw_text *);
 
+/* Parts of it: the functions on codes, and their fields in the x86_kernel. */
+void x86_emit_coded(const x86_schedule *, tw_text *);
+void x86_emit_coded_fields(const x86_schedule *, tw_text *);
+
 #endif

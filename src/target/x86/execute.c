@@ -3,14 +3,15 @@
  *   each thread: its rows x columns of C
  *     for nc columns, for mc rows:          a block of C, whose sums stay near
  *       for each block of k:
- *         for mc / rho rows:                pack them (unless A is read in place)
- *           for each panel of B:            in order, so that the next one can be fetched; expanded if it is codes
- *             for each strip of rows:       the kernel
+ *         for mc / rho rows:                pack them, rounded if need be (unless A is read in place)
+ *           for each panel of B:            in order, so that the next one can be fetched; if it is codes, it is expanded,
+ *             for each strip of rows:       the kernel                              or the kernel is one on codes
  *
  * Threads share nothing but what they read. k is never dealt to threads, and a sum's products are added in the order of
  * k: the same bits for any number of threads. */
 #include <string.h>
 
+#include "target/x86/activations.h"
 #include "target/x86/choose.h"
 #include "target/x86/pack.h"
 #include "target/x86/weights.h"
@@ -28,8 +29,22 @@ typedef struct job {
 typedef struct strip {
   const char *a;
   int64_t stride, row, rows; /* row: within C */
-  x86_tile *tile;
+  int64_t group_at;          /* of its sums and scales of groups, in elements */
 } strip;
+
+/* The panel at hand, and what is fetched meanwhile: `next_step` bytes for each line of codes. */
+typedef struct panel {
+  const char *packed, *scales, *b, *next; /* b: units, where the tiles are not on codes */
+  int64_t next_step;
+} panel;
+
+/* Of a rounded A: of the rows of the block at hand; then, from mc on, the same times the caller's. */
+static float *scales_of_rows(const job *j) { return (void *)(j->workspace + j->p->row_scale_at); }
+
+static const float *row_scales(const job *j, int64_t row) {
+  if (j->p->spec.a_rounding == TW_A_INT8_ROWS) return scales_of_rows(j) + j->p->mc + (row - j->row);
+  return j->o->row_scale ? j->o->row_scale + row : NULL;
+}
 
 static void finish_tile(const job *j, const strip *t, int64_t column, int64_t columns, const void *sums,
                         int64_t sums_stride) {
@@ -47,19 +62,44 @@ static void finish_tile(const job *j, const strip *t, int64_t column, int64_t co
                         .activation = (x86_activation)p->spec.activation,
                         .alpha = p->spec.alpha,
                         .beta = p->spec.beta,
-                        .row_scale = o->row_scale ? o->row_scale + t->row : NULL,
+                        .row_scale = row_scales(j, t->row),
                         .column_scale = o->column_scale ? o->column_scale + column : NULL,
                         .bias = o->bias ? o->bias + column : NULL,
-                        .offset = offset ? offset + column : NULL};
+                        .offset = offset ? offset + column : NULL,
+                        .sums_are_real = p->has_codes};
   p->kernel->finish(&f);
 }
 
+enum { AHEAD = 8192, SCALES_AHEAD = 1024 }; /* bytes that are fetched before they are used */
+
+static x86_coded coded_of(const job *j, int64_t block, const panel *b) {
+  const tw_gemm_planned *p = j->p;
+  return (x86_coded){.units = x86_filled(p, x86_block_units(p, block)),
+                     .group_units = p->codes.group_units,
+                     .codes = b->packed,
+                     .scales = b->scales,
+                     .scales_ahead = SCALES_AHEAD,
+                     .scale_bytes = p->codes.scale_bytes,
+                     .factor = p->codes.factor,
+                     .next = b->next,
+                     .next_step = b->next_step};
+}
+
+static void run_coded(const job *j, const strip *t, int64_t block, int64_t columns, const panel *b, void *sums,
+                      int64_t stride) {
+  const tw_gemm_planned *p = j->p;
+  x86_coded o = coded_of(j, block, b);
+  o.a = t->a, o.c = sums, o.c_stride = stride, o.columns = columns, o.accumulate = block > 0;
+  if (x86_quantizes(&p->spec)) o.start = (const int32_t *)(const void *)(j->workspace + p->start_at) + t->group_at;
+  if (p->spec.a_rounding == TW_A_INT8_GROUPS)
+    o.a_scales = (const float *)(const void *)(j->workspace + p->a_scale_at) + t->group_at;
+  p->kernel->coded[p->codes.form][t->rows - 1](&o);
+}
+
 /* Sums go to C, to the workspace until the last block of k, or to a tile that is finished at once. */
-static void run_tile(const job *j, const strip *t, int64_t block, int64_t column, const char *b, const char *next,
-                     bool plain) {
+static void run_tile(const job *j, const strip *t, int64_t block, int64_t column, const panel *b, bool plain) {
   const tw_gemm_planned *p = j->p;
   const int64_t columns = x86_min(p->kernel->columns, j->column + j->columns - column);
-  const int64_t units = x86_block_units(p, block);
   char *sums = j->workspace + p->tile_at;
   int64_t stride = (int64_t)p->kernel->columns * X86_UNIT;
   if (plain || (p->blocks > 1 && p->sums_in_c)) {
@@ -69,7 +109,12 @@ static void run_tile(const job *j, const strip *t, int64_t block, int64_t column
     stride = x86_ceil_div(p->nc, p->kernel->columns) * p->kernel->columns * X86_UNIT;
     sums = j->workspace + p->sums_at + (t->row - j->row) * stride + (column - j->column) * X86_UNIT;
   }
-  t->tile(units, t->a, t->stride, b, sums, stride, columns, block > 0, next);
+  x86_tile *const *tiles = p->a_mode == X86_A_IN_PLACE ? p->kernel->direct : p->kernel->packed;
+  if (p->on_codes)
+    run_coded(j, t, block, columns, b, sums, stride);
+  else
+    tiles[t->rows - 1](x86_block_units(p, block), t->a, t->stride, b->b, sums, stride, columns, block > 0, b->next,
+                       b->next_step);
   if (!plain && block == p->blocks - 1) finish_tile(j, t, column, columns, sums, stride);
 }
 
@@ -77,13 +122,16 @@ static void run_tile(const job *j, const strip *t, int64_t block, int64_t column
 
 /* Rows are dealt to strips of equal height, as far as they go: this walks over them. */
 typedef struct strips {
-  int64_t left, low, taller, next_row, units, packed; /* packed: bytes from the start of the buffer */
+  int64_t left, low, taller, next_row, units, packed; /* packed: bytes from the start of the buffer; units: of it */
 } strips;
 
 static strips strips_of(const job *j, int64_t row, int64_t rows, int64_t block) {
-  const int64_t n = x86_ceil_div(rows, j->p->kernel->rows);
-  return (strips){
-      .left = n, .low = rows / n, .taller = rows % n, .next_row = row, .units = x86_block_units(j->p, block)};
+  const int64_t n = x86_ceil_div(rows, j->p->strip_rows);
+  return (strips){.left = n,
+                  .low = rows / n,
+                  .taller = rows % n,
+                  .next_row = row,
+                  .units = x86_filled(j->p, x86_block_units(j->p, block))};
 }
 
 static bool next_strip(const job *j, strips *s, int64_t block, strip *t) {
@@ -92,60 +140,102 @@ static bool next_strip(const job *j, strips *s, int64_t block, strip *t) {
   t->row = s->next_row;
   t->rows = s->low + (s->taller-- > 0);
   s->next_row += t->rows;
+  t->group_at = 0;
   if (p->a_mode == X86_A_IN_PLACE) {
     t->stride = p->a_stride;
     t->a = (const char *)j->o->a + t->row * t->stride + block * p->layout.block * X86_UNIT;
-    t->tile = p->kernel->direct[t->rows - 1];
   } else {
     t->stride = 0;
     t->a = j->workspace + p->strip_at + s->packed;
-    t->tile = p->kernel->packed[t->rows - 1];
+    if (x86_quantizes(&p->spec)) t->group_at = s->packed / (s->units * X86_UNIT) * x86_groups(p, s->units);
     s->packed += t->rows * s->units * X86_UNIT;
   }
   return true;
 }
 
-static void pack_strip(const job *j, const strip *t, int64_t block) {
+static void round_strip(const job *j, const strip *t, int64_t unit, int64_t units, int64_t stride) {
   const tw_gemm_planned *p = j->p;
-  const int64_t units = x86_block_units(p, block), unit = block * p->layout.block;
-  const int64_t bytes = tw_type_bits(p->spec.a) / 8;
+  const x86_rounded to = {.row_scales = scales_of_rows(j) + (t->row - j->row),
+                          .to = j->workspace + p->rows_at,
+                          .stride = stride,
+                          .start = (int32_t *)(void *)(j->workspace + p->start_at) + t->group_at,
+                          .a_scales = (float *)(void *)(j->workspace + p->a_scale_at) + t->group_at,
+                          .room = j->workspace + p->row_at};
+  x86_round_rows(p, j->o->a, t->row, t->rows, unit, units, &to);
+}
+
+static void pack_strip(const job *j, const strip *t, int64_t block, int64_t units) {
+  const tw_gemm_planned *p = j->p;
+  const int64_t unit = block * p->layout.block, bytes = tw_type_bits(p->spec.a) / 8;
   const bool whole = (unit + units) * x86_kernel_group(p->kernel) <= p->spec.k;
   const char *from = (const char *)j->o->a + t->row * p->spec.lda * bytes + unit * X86_UNIT;
   int64_t stride = p->spec.lda * bytes;
   if (x86_converts_a(p) || !whole) {
     stride = units * X86_UNIT;
     from = j->workspace + p->rows_at;
-    x86_convert_rows(p, j->o->a, t->row, t->rows, unit, units, j->workspace + p->rows_at, stride);
+    if (x86_quantizes(&p->spec))
+      round_strip(j, t, unit, units, stride);
+    else
+      x86_convert_rows(p, j->o->a, t->row, t->rows, unit, units, j->workspace + p->rows_at, stride);
   }
   p->kernel->transpose((char *)t->a, from, stride, t->rows, units);
 }
 
 /* ---- blocks ---- */
 
+/* What is fetched while strip `index` of `count` is on a panel of `bytes`, as many lines as the panel has. A single strip
+ * fetches what lies a little further on. Of several, the first few fetch the next panel, which lies behind this one, in equal
+ * parts. */
+static void fetch_ahead(const job *j, panel *b, int64_t index, int64_t count, int64_t bytes, bool last) {
+  enum { PARTS_MOST = 4 };
+  const tw_gemm_planned *p = j->p;
+  const int64_t parts = x86_min(count, PARTS_MOST);
+  b->next_step = (p->on_codes ? p->codes.vector : X86_LINE) / parts;
+  b->next = b->packed + (count == 1 ? AHEAD : bytes + index * bytes / parts);
+  if (index < parts && (!last || count == 1)) return;
+  b->next = b->b, b->next_step = 0; /* nothing */
+}
+
 static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, bool plain) {
   const tw_gemm_planned *p = j->p;
   const int64_t width = p->kernel->columns, units = x86_block_units(p, block);
-  const int64_t bytes = (int64_t)x86_panel_bytes(p, units), part = units * X86_LINE;
+  const int64_t bytes = (int64_t)x86_panel_bytes(p, units);
   const strips all = strips_of(j, row, rows, block);
   strip t;
-  for (strips s = all; p->a_mode == X86_A_PACKED && next_strip(j, &s, block, &t);) pack_strip(j, &t, block);
-  const char *b = (const char *)j->o->packed_b + x86_panel_at(p, block, j->column / width);
-  for (int64_t column = j->column; column < j->column + j->columns; column += width, b += bytes) {
-    /* The first strips fetch the next panel, which lies behind this one. A single strip leaves that to the hardware. */
-    int64_t to_fetch = all.left > 1 && column + width < j->column + j->columns ? bytes / part : 0;
-    const char *next = b + bytes, *panel = b;
-    if (p->expands) {
-      panel = j->workspace + p->panel_at;
-      p->kernel->expand(&p->codes, b, b + x86_codes_bytes(p, units), units, width, j->workspace + p->panel_at);
+  for (strips s = all; p->a_mode == X86_A_PACKED && next_strip(j, &s, block, &t);) pack_strip(j, &t, block, s.units);
+  const char *packed = j->o->packed_b;
+  const int64_t scales = p->has_codes ? (int64_t)x86_scales_bytes(p, units) : 0;
+  panel b = {.packed = packed + x86_panel_at(p, block, j->column / width)};
+  if (p->has_codes) b.scales = packed + x86_scales_at(p, block, j->column / width);
+  for (int64_t column = j->column; column < j->column + j->columns; column += width) {
+    b.b = b.packed;
+    if (p->has_codes && !p->on_codes) {
+      b.b = j->workspace + p->panel_at;
+      b.next = b.packed + bytes, b.next_step = p->codes.vector;
+      const x86_coded o = coded_of(j, block, &b);
+      p->kernel->expand[p->codes.form](&o, j->workspace + p->panel_at);
     }
-    for (strips s = all; next_strip(j, &s, block, &t); next += part)
-      run_tile(j, &t, block, column, panel, to_fetch-- > 0 ? next : panel, plain);
+    int64_t index = 0;
+    for (strips s = all; next_strip(j, &s, block, &t); index++) {
+      fetch_ahead(j, &b, index, all.left, bytes, column + width >= j->column + j->columns);
+      run_tile(j, &t, block, column, &b, plain);
+    }
+    b.packed += bytes, b.scales += scales;
   }
+}
+
+static void find_row_scales(const job *j) {
+  const tw_gemm_planned *p = j->p;
+  float *scale = scales_of_rows(j);
+  x86_row_scales(p, j->o->a, j->row, j->rows, scale, j->workspace + p->row_at);
+  for (int64_t i = 0; i < j->rows; i++)
+    scale[p->mc + i] = scale[i] * (j->o->row_scale ? j->o->row_scale[j->row + i] : 1);
 }
 
 static void run_block(const job *j, bool plain) {
   const tw_gemm_planned *p = j->p;
   const int64_t buffer = x86_ceil_div(p->mc, p->rho);
+  if (p->spec.a_rounding == TW_A_INT8_ROWS) find_row_scales(j);
   for (int64_t block = 0; block < p->blocks; block++)
     for (int64_t row = j->row; row < j->row + j->rows; row += buffer)
       run_rows(j, row, x86_min(buffer, j->row + j->rows - row), block, plain);

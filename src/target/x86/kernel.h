@@ -11,7 +11,15 @@
  *
  * Operands of other types are converted when they are packed. A panel of B is `columns` wide: unit (p, j) lies at
  * 4 * (p * columns + j). A strip of A is `r` <= rows rows: unit (i, p) lies at 4 * (p * r + i) when it is packed, at
- * i * stride + 4 * p when the kernel reads rows in place ("direct"). */
+ * i * stride + 4 * p when the kernel reads rows in place ("direct").
+ *
+ * Weights with shared scales are kept as codes of 2, 4 or 8 bits, in the panel's order. A *line* is one vector register
+ * of them. Its containers are as wide as the kernel's elements of B (4 bytes divided by `group`), and field t of all
+ * containers is the t-th vector of the panel's units that the line holds: one shift and at most one look-up away. But 8-bit
+ * integers for real arithmetic, which an instruction widens, lie vector by vector, and of each vector first the lanes' first
+ * elements, then their second ones ("planes"); and e4m3 for bf16, whose two bytes are found by themselves and then
+ * interleaved, lies in turns of eight codes of either field ("eighths"). Codes become elements either in registers, as the
+ * tile goes along ("coded"), or a panel at a time ("expand"). */
 #ifndef TW_X86_KERNEL_H
 #define TW_X86_KERNEL_H
 
@@ -34,10 +42,10 @@ typedef enum x86_activation { X86_LINEAR, X86_RELU, X86_GELU, X86_SILU } x86_act
 typedef enum x86_output { X86_OUT_F32, X86_OUT_BF16, X86_OUT_F16, X86_OUT_I32 } x86_output;
 
 /* C[i][j] = or += sum over k units; `columns` <= the kernel's: what lies right of them is not touched. Strides in bytes.
- * C's elements are the 32-bit sums. Meanwhile X86_LINE bytes at `next` are fetched into L2 for each unit: a part of the
- * panel that comes next. */
+ * C's elements are the 32-bit sums. For each line of the panel a line is fetched into L2 meanwhile: at `next`, which then
+ * moves on by `next_step`. */
 typedef void x86_tile(int64_t units, const void *a, int64_t a_stride, const void *b, void *c, int64_t c_stride,
-                      int64_t columns, bool accumulate, const void *next);
+                      int64_t columns, bool accumulate, const void *next, int64_t next_step);
 
 /* What becomes of sums on their way into C:
  *   C = convert(act(alpha * row_scale[i] * column_scale[j] * (sum + offset[j]) + bias[j] + beta * C))
@@ -53,17 +61,60 @@ typedef struct x86_finish {
   float alpha, beta;
   const float *row_scale, *column_scale, *bias;
   const int32_t *offset;
+  bool sums_are_real; /* those of tiles on codes, even in kernels of integers */
 } x86_finish;
 
-/* Weights that are kept as codes with scales; a panel is expanded before it is used. */
-typedef struct x86_codes {
-  int bits; /* of a field: 2, 4 or 8 */
-  int width,
-      mantissa;    /* of a minifloat (sign, exponent, mantissa) within it; mantissa -1: a two's-complement integer */
-  int scale_bytes; /* 1: e8m0; 4: f32 */
-  float factor;    /* on every code's value */
-  int64_t group_units; /* units of k that share a scale; larger than any block: all of them */
-} x86_codes;
+/* How a code stands for its value. The integers of u8s8 are lifted to be unsigned, by x86_lift: then B is the unsigned
+ * factor of the instruction and A the signed one. */
+typedef enum x86_form {
+  X86_S2,   /* -1, 0, 1 in 2 bits: two's complement; real arithmetic: sign and size, for twice the value */
+  X86_S4,   /* in 4 bits */
+  X86_E2M1, /* minifloat: sign, 2 bits of exponent, 1 of mantissa; integers: twice its value */
+  X86_S8,   /* two's complement in 8 bits */
+  X86_E4M3, /* minifloat in 8 bits; real arithmetic only */
+  X86_FORMS
+} x86_form;
+
+static inline int x86_form_bits(x86_form f) { return f == X86_S2 ? 2 : f == X86_S4 || f == X86_E2M1 ? 4 : 8; }
+
+/* Operands of a tile on codes: C[i][j] = or += sum over groups of scale[group][j] * factor * a_scale[group][i] *
+ * (sum over the group's units). C's elements are f32, whatever the arithmetic. */
+typedef struct x86_coded {
+  int64_t units;         /* a multiple of the rows of units that a line holds; A is zero behind k */
+  int64_t group_units;   /* that share a scale: likewise a multiple; or more than there are */
+  const void *a;         /* a packed strip */
+  const void *codes;     /* lines */
+  const void *scales;    /* [group][columns] */
+  int scale_bytes;       /* 1: e8m0; 4: f32 */
+  int64_t scales_ahead;  /* bytes by which scales are fetched before their use */
+  float factor;          /* on every scale */
+  const int32_t *start;  /* [group][row]: what a group's sums begin with (u8s8: -lift * the sum of A); NULL: 0 */
+  const float *a_scales; /* [group][row]; NULL: 1 */
+  const void *next;      /* while a line is used, the bytes here are fetched; then it moves on by `next_step` */
+  int64_t next_step;
+  void *c;
+  int64_t c_stride, columns;
+  bool accumulate;
+} x86_coded;
+typedef void x86_coded_tile(const x86_coded *);
+
+/* Codes become a panel of code times scale. Takes what describes codes, scales and the next panel. */
+typedef void x86_expand(const x86_coded *, void *panel);
+
+/* A row of f32, bf16 or f16 becomes integers in -127..127, in int8 (u8s8) or int16 (s16): the nearest to x / scale, ties to
+ * even. scale_of_row says a row's scale, (largest magnitude) / 127; here it may also be found for each group by itself.
+ * A scale is NaN, and its integers 0, if there is a NaN or an infinity; largest magnitudes below 2^-118 count as 0. */
+typedef enum x86_real { X86_REAL_F32, X86_REAL_BF16, X86_REAL_F16 } x86_real;
+typedef struct x86_quantize {
+  const void *from;
+  x86_real type;
+  int64_t n, group; /* elements: in all, in a group */
+  float scale;      /* of all groups, if `scales` is NULL */
+  void *to;
+  float *scales; /* of each group, written */
+  int32_t *sums; /* of the integers of each group, written */
+  int64_t pitch; /* elements from one group's scale and sum to the next's */
+} x86_quantize;
 
 typedef struct x86_kernel {
   const char *name; /* "f32-gemm-14x32-avx512" */
@@ -76,8 +127,13 @@ typedef struct x86_kernel {
   void (*spin)(int64_t rounds); /* multiply-adds on registers alone: the peak */
   void (*transpose)(void *to, const void *from, int64_t stride, int64_t rows, int64_t units); /* packs a strip of A */
   void (*finish)(const x86_finish *);
-  /* NULL for integers. */
-  void (*expand)(const x86_codes *, const void *codes, const void *scales, int64_t units, int64_t columns, void *panel);
+  int coded_rows; /* of the largest tile on codes */
+  /* By form; NULL: there is none. */
+  x86_coded_tile *const *coded[X86_FORMS]; /* [r - 1] */
+  x86_expand *expand[X86_FORMS];           /* real arithmetic only */
+  /* For integers: a row of A is quantized in these two steps; NULL otherwise. */
+  float (*scale_of_row)(x86_real, const void *row, int64_t n);
+  void (*quantize)(const x86_quantize *);
 } x86_kernel;
 
 /* The default set (kernels.txt), in a generated table: NULL past the last. */

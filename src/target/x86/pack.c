@@ -91,7 +91,7 @@ static void pack_panel(const tw_gemm_planned *p, const void *b, int64_t block, i
 
 /* Everything that is not written later is zero. */
 static void begin(const tw_gemm_planned *p, char *out) {
-  memset(out, 0, p->expands ? tw_gemm_packed_bytes(p) : x86_panel_at(p, 0, 0));
+  memset(out, 0, p->has_codes ? tw_gemm_packed_bytes(p) : x86_panel_at(p, 0, 0));
   memcpy(out, &p->layout, sizeof p->layout);
 }
 
@@ -120,7 +120,7 @@ tw_status tw_gemm_pack_codes(const tw_gemm_planned *p, const void *codes, const 
   static const char name[] = "tw_gemm_pack_codes";
   tw_status status = check_packed(name, p, packed, error);
   if (status != TW_OK) return status;
-  if (!p->expands)
+  if (!p->has_codes)
     return tw_fail(error, TW_USAGE, "%s: b=%s has no scales: use tw_gemm_pack", name, tw_type_name(p->spec.b));
   if (!codes) return tw_fail(error, TW_USAGE, "%s: codes is NULL", name);
   if (!scales && p->packing.format->scale != TW_SCALE_INSIDE)
@@ -142,11 +142,11 @@ tw_status tw_gemm_pack(const tw_gemm_planned *p, const void *b, void *packed, tw
   if (!b) return tw_fail(error, TW_USAGE, "tw_gemm_pack: b is NULL");
   const tw_gemm_spec *s = &p->spec;
   const size_t rows = (size_t)(s->b_transposed ? s->n : s->k), width = (size_t)(s->b_transposed ? s->k : s->n);
-  const size_t b_bytes = ((rows - 1) * (size_t)s->ldb + width) * (size_t)tw_type_bits(p->expands ? TW_F32 : s->b) / 8;
+  const size_t b_bytes = ((rows - 1) * (size_t)s->ldb + width) * (size_t)tw_type_bits(p->has_codes ? TW_F32 : s->b) / 8;
   if (overlaps(p, packed, b, b_bytes)) return tw_fail(error, TW_USAGE, "tw_gemm_pack: packed overlaps b");
   char *out = packed;
   begin(p, out);
-  if (p->expands) return x86_pack_weights(p, b, NULL, NULL, out, error);
+  if (p->has_codes) return x86_pack_weights(p, b, NULL, NULL, out, error);
   if (p->layout.has_offset) sum_columns(p, b, (void *)(out + x86_offsets_at(p)));
   for (int64_t block = 0; block < p->blocks; block++)
     for (int64_t panel = 0; panel < x86_panels(p); panel++)

@@ -18,6 +18,26 @@ static const int64_t ELEMENTS_MOST = INT64_C(1) << 56; /* of a matrix: its size 
 
 /* ---- what the caller asked for ---- */
 
+bool x86_quantizes(const tw_gemm_spec *s) { return s->a_rounding != TW_A_EXACT; }
+
+static tw_status check_choices(const tw_gemm_spec *s, tw_error *error) {
+  if (s->threads < 0 || s->threads > THREADS_LIMIT)
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan: threads=%d is not between 0 and %d", s->threads, THREADS_LIMIT);
+  if (s->group < 0 || (s->group && !x86_has_scales(s)))
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan: group=%d without weights that have scales: b=%s", s->group,
+                   tw_type_name(s->b));
+  if (s->activation < TW_LINEAR || s->activation > TW_SILU)
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan: activation=%d is none of tw_activation", (int)s->activation);
+  if (s->a_rounding < TW_A_EXACT || s->a_rounding > TW_A_INT8_GROUPS)
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan: a_rounding=%d is none of tw_a_rounding", (int)s->a_rounding);
+  if (x86_quantizes(s) && (!x86_has_scales(s) || s->b == TW_MXFP8))
+    return tw_fail(error, TW_USAGE,
+                   "tw_gemm_plan: a_rounding does not go with a=%s b=%s: a must be f32, bf16 or f16, and b one of i8, "
+                   "i4, mxfp4, mxfp6, bfp16 and ternary",
+                   tw_type_name(s->a), tw_type_name(s->b));
+  return TW_OK;
+}
+
 static tw_status check_sizes(const tw_gemm_spec *s, tw_error *error) {
   const struct {
     const char *name;
@@ -41,13 +61,6 @@ static tw_status check_sizes(const tw_gemm_spec *s, tw_error *error) {
       return tw_fail(error, TW_USAGE, "tw_gemm_plan: %s=%" PRId64 ": %" PRId64 " such rows are no matrix in memory",
                      pitches[i].name, pitches[i].value, pitches[i].rows);
   }
-  if (s->threads < 0 || s->threads > THREADS_LIMIT)
-    return tw_fail(error, TW_USAGE, "tw_gemm_plan: threads=%d is not between 0 and %d", s->threads, THREADS_LIMIT);
-  if (s->group < 0 || (s->group && !x86_has_scales(s)))
-    return tw_fail(error, TW_USAGE, "tw_gemm_plan: group=%d without weights that have scales: b=%s", s->group,
-                   tw_type_name(s->b));
-  if (s->activation < TW_LINEAR || s->activation > TW_SILU)
-    return tw_fail(error, TW_USAGE, "tw_gemm_plan: activation=%d is none of tw_activation", (int)s->activation);
   return TW_OK;
 }
 
@@ -92,20 +105,31 @@ int64_t x86_block_units(const tw_gemm_planned *p, int64_t block) {
 }
 
 size_t x86_panel_bytes(const tw_gemm_planned *p, int64_t units) {
-  return p->expands ? x86_codes_bytes(p, units) + x86_scales_bytes(p, units)
-                    : (size_t)(X86_UNIT * units * p->kernel->columns);
+  return p->has_codes ? x86_codes_bytes(p, units) : (size_t)(X86_UNIT * units * p->kernel->columns);
 }
 
-size_t x86_panel_at(const tw_gemm_planned *p, int64_t block, int64_t panel) {
+/* Where a block begins; all blocks but the last are equal. */
+static size_t block_at(const tw_gemm_planned *p, int64_t block) {
   const size_t columns = (size_t)p->kernel->columns, panels = (size_t)x86_panels(p);
   size_t at = x86_offsets_at(p) + (p->layout.has_offset ? panels * columns * sizeof(int32_t) : 0);
   at = (at + X86_HEADER - 1) / X86_HEADER * X86_HEADER;
   const int64_t whole = p->layout.block;
-  return at + (size_t)block * panels * x86_panel_bytes(p, whole) +
-         (size_t)panel * x86_panel_bytes(p, x86_block_units(p, block));
+  const size_t scales = p->has_codes ? x86_scales_bytes(p, whole) : 0;
+  return at + (size_t)block * panels * (x86_panel_bytes(p, whole) + scales);
 }
 
-size_t tw_gemm_packed_bytes(const tw_gemm_planned *p) { return !p ? 0 : x86_panel_at(p, p->blocks - 1, x86_panels(p)); }
+size_t x86_panel_at(const tw_gemm_planned *p, int64_t block, int64_t panel) {
+  return block_at(p, block) + (size_t)panel * x86_panel_bytes(p, x86_block_units(p, block));
+}
+
+size_t x86_scales_at(const tw_gemm_planned *p, int64_t block, int64_t panel) {
+  return x86_panel_at(p, block, x86_panels(p)) + (size_t)panel * x86_scales_bytes(p, x86_block_units(p, block));
+}
+
+size_t tw_gemm_packed_bytes(const tw_gemm_planned *p) {
+  if (!p) return 0;
+  return p->has_codes ? x86_scales_at(p, p->blocks - 1, x86_panels(p)) : x86_panel_at(p, p->blocks - 1, x86_panels(p));
+}
 
 /* ---- memory of execution ---- */
 
@@ -116,14 +140,22 @@ static size_t take(size_t *at, size_t bytes) {
 }
 
 static void lay_out_workspace(tw_gemm_planned *p) {
-  const int64_t block = p->layout.block, columns = p->kernel->columns;
+  const int64_t block = x86_filled(p, p->layout.block), columns = p->kernel->columns;
+  const size_t buffer = (size_t)x86_ceil_div(p->mc, p->rho), real = sizeof(float);
   size_t at = 0;
   if (p->a_mode == X86_A_PACKED) {
-    p->strip_at = take(&at, (size_t)(x86_ceil_div(p->mc, p->rho) * block) * X86_UNIT);
-    p->rows_at = take(&at, (size_t)(p->kernel->rows * block) * X86_UNIT);
+    p->strip_at = take(&at, buffer * (size_t)block * X86_UNIT);
+    p->rows_at = take(&at, (size_t)(p->strip_rows * block) * X86_UNIT);
   }
-  p->tile_at = take(&at, (size_t)(p->kernel->rows * columns) * X86_UNIT);
-  if (p->expands) p->panel_at = take(&at, (size_t)(block * columns) * X86_UNIT);
+  if (x86_quantizes(&p->spec)) {
+    const size_t scales = buffer * (size_t)x86_groups(p, block) * real;
+    p->row_at = take(&at, (size_t)(block * x86_kernel_group(p->kernel)) * real);
+    p->row_scale_at = take(&at, 2 * (size_t)p->mc * real);
+    p->start_at = take(&at, scales);
+    p->a_scale_at = take(&at, scales);
+  }
+  p->tile_at = take(&at, (size_t)(p->strip_rows * columns) * X86_UNIT);
+  if (p->has_codes && !p->on_codes) p->panel_at = take(&at, (size_t)(block * columns) * X86_UNIT);
   if (p->blocks > 1 && !p->sums_in_c)
     p->sums_at = take(&at, (size_t)(p->mc * x86_ceil_div(p->nc, columns) * columns) * X86_UNIT);
   p->bytes_per_thread = at;
@@ -146,8 +178,8 @@ static tw_status reserve(tw_gemm_planned *p, tw_error *error) {
 
 static tw_status settle_layout(tw_gemm_planned *p, const x86_tuned *tuned, tw_error *error) {
   const tw_gemm_spec *s = &p->spec;
-  p->expands = x86_has_scales(s);
-  if (p->expands) {
+  p->has_codes = x86_has_scales(s);
+  if (p->has_codes) {
     tw_status status = x86_settle_weights(p, error);
     if (status != TW_OK) return status;
   }
@@ -159,8 +191,8 @@ static tw_status settle_layout(tw_gemm_planned *p, const x86_tuned *tuned, tw_er
                            .n = s->n,
                            .k = s->k,
                            .group = s->group,
-                           .block = x86_choose_block(p->kernel, s->k, p->expands ? p->codes.group_units : 1)};
-  p->layout.block = x86_tuned_block(tuned, s->k, p->expands ? p->codes.group_units : 1, p->layout.block);
+                           .block = x86_choose_block(p->kernel, s->k, p->has_codes ? p->codes.group_units : 1)};
+  p->layout.block = x86_tuned_block(tuned, s->k, p->has_codes ? p->codes.group_units : 1, p->layout.block);
   p->a_stride = s->lda * tw_type_bits(s->a) / 8;
   p->units = x86_ceil_div(s->k, x86_kernel_group(p->kernel));
   p->blocks = x86_ceil_div(p->units, p->layout.block);
@@ -169,9 +201,10 @@ static tw_status settle_layout(tw_gemm_planned *p, const x86_tuned *tuned, tw_er
 
 static void settle_finish(tw_gemm_planned *p) {
   const tw_gemm_spec *s = &p->spec;
-  bool sums_are_c = s->c == (x86_sums_are_integers(p->kernel) ? TW_I32 : TW_F32);
+  bool sums_are_c = s->c == (x86_sums_are_integers(p->kernel) && !p->has_codes ? TW_I32 : TW_F32);
   p->output = output_of(s->c);
-  p->plain = sums_are_c && s->alpha == 1 && s->beta == 0 && s->activation == TW_LINEAR && !p->layout.has_offset;
+  p->plain = sums_are_c && s->alpha == 1 && s->beta == 0 && s->activation == TW_LINEAR && !p->layout.has_offset &&
+             s->a_rounding != TW_A_INT8_ROWS;
   p->sums_in_c = (s->c == TW_F32 || s->c == TW_I32) && s->beta == 0;
 }
 
@@ -187,6 +220,7 @@ tw_status x86_plan(const tw_gemm_spec *spec, const x86_tuned *tuned, tw_gemm_pla
   const x86_kernel *kernel;
   fill_defaults(&s);
   tw_status status = check_sizes(&s, error);
+  if (status == TW_OK) status = check_choices(&s, error);
   if (status == TW_OK && !tuned && !s.kernel) tuned = x86_known(&s);
   if (status == TW_OK && tuned) kernel = tuned->kernel;
   if (status == TW_OK && !tuned) status = x86_choose_kernel(&s, &kernel, error);
@@ -230,8 +264,12 @@ size_t tw_gemm_print(const tw_gemm_planned *p, char *buffer, size_t size) {
   const tw_gemm_spec *s = &p->spec;
   return (size_t)snprintf(buffer, size,
                           "%s m=%" PRId64 " n=%" PRId64 " k=%" PRId64 " a=%s b=%s c=%s mc=%" PRId64 " nc=%" PRId64
-                          " kc=%" PRId64 " rho=%d A %s, threads %d x %d",
+                          " kc=%" PRId64 " rho=%d A %s%s%s, threads %d x %d",
                           p->kernel->name, s->m, s->n, s->k, tw_type_name(s->a), tw_type_name(s->b), tw_type_name(s->c),
                           p->mc, p->nc, p->layout.block * x86_kernel_group(p->kernel), p->rho,
-                          p->a_mode == X86_A_PACKED ? "packed" : "in place", p->threads_m, p->threads_n);
+                          p->a_mode == X86_A_PACKED ? "packed" : "in place",
+                          s->a_rounding == TW_A_INT8_ROWS     ? " as int8 by rows"
+                          : s->a_rounding == TW_A_INT8_GROUPS ? " as int8 by groups"
+                                                              : "",
+                          p->on_codes ? ", tiles on codes" : "", p->threads_m, p->threads_n);
 }

@@ -9,7 +9,8 @@
 #include "tilewright/gemm.h"
 
 /* Packed B: a header of X86_HEADER bytes, then (has_offset) n_padded int32 that belong to the columns' sums, then for each
- * block of k the panels of the kernel's width, each [units of the block][columns] units, or codes and scales (weights.h).
+ * block of k the panels of the kernel's width, each [units of the block][columns] units; or the panels' codes, then their
+ * scales, two streams that are read from end to end (weights.h).
  * Columns behind n and elements behind k are zero. */
 enum { X86_HEADER = 64 };
 
@@ -26,6 +27,19 @@ typedef enum x86_a_mode {
   X86_A_IN_PLACE, /* read where they are */
   X86_A_PACKED    /* converted if need be, then packed strip by strip */
 } x86_a_mode;
+
+/* How codes of weights lie in a panel, and what they stand for (kernel.h). */
+typedef struct x86_codes {
+  x86_form form;
+  int bits;            /* of a code */
+  int lift;            /* is added to a value before it meets A */
+  int scale_bytes;     /* 1: e8m0; 4: f32 */
+  float factor;        /* on every code's value */
+  int64_t group_units; /* units of k that share a scale; larger than any block: all of them */
+  int fields;          /* vectors of the panel that a line holds */
+  int vector;          /* bytes of a line */
+  int step;            /* units that whole lines hold: blocks are filled up to a multiple of them */
+} x86_codes;
 
 typedef struct x86_workspaces {
   pthread_mutex_t lock;
@@ -47,12 +61,14 @@ struct tw_gemm_planned {
   int rho;               /* the buffer of A is mc / rho rows */
   bool plain;            /* sums are C: nothing to finish */
   bool sums_in_c;        /* sums of all but the last block of k wait in C; otherwise in the workspace */
-  bool expands;          /* B is kept as codes with scales */
+  bool has_codes;        /* B is kept as codes with scales */
+  bool on_codes;         /* and the tiles work on them: no panel is expanded */
   x86_codes codes;       /* if so */
+  int strip_rows;        /* of the largest tile that is used */
   tw_packing packing;
   int threads_m, threads_n;
   /* of a thread's workspace, in bytes from its start */
-  size_t strip_at, rows_at, tile_at, sums_at, panel_at, bytes_per_thread;
+  size_t strip_at, rows_at, tile_at, sums_at, panel_at, row_at, row_scale_at, start_at, a_scale_at, bytes_per_thread;
   x86_workspaces *workspaces; /* behind a pointer: the plan itself is constant */
 };
 
@@ -64,7 +80,12 @@ static inline int64_t x86_panels(const tw_gemm_planned *p) { return x86_ceil_div
 /* Bytes from the start of packed B to the offsets, and to panel `panel` of block `block` of k. */
 size_t x86_offsets_at(const tw_gemm_planned *);
 size_t x86_panel_at(const tw_gemm_planned *, int64_t block, int64_t panel);
-size_t x86_panel_bytes(const tw_gemm_planned *, int64_t units); /* of one panel of a block of so many units */
+size_t x86_scales_at(const tw_gemm_planned *, int64_t block, int64_t panel);
+size_t x86_panel_bytes(const tw_gemm_planned *, int64_t units); /* of units or codes */
 int64_t x86_block_units(const tw_gemm_planned *, int64_t block);
+/* Units filled up to whole lines of codes, if there are codes; groups of a block that share a scale. */
+int64_t x86_filled(const tw_gemm_planned *, int64_t units);
+int64_t x86_groups(const tw_gemm_planned *, int64_t units);
+bool x86_quantizes(const tw_gemm_spec *); /* A is rounded to int8 */
 
 #endif

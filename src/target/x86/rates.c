@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "target/x86/cpu.h"
+
 double x86_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -33,24 +35,42 @@ double x86_peak(const x86_kernel *k, int threads) {
 }
 
 /* Reads from four places at once, as kernels do from a panel that is several lines wide. */
-static uint64_t read_all(const char *from, size_t bytes) {
-  typedef uint64_t line __attribute__((vector_size(64)));
-  enum { STREAMS = 4 };
-  line sum[STREAMS] = {{0}};
-  const size_t part = bytes / STREAMS / sizeof(line) * sizeof(line);
-  for (size_t i = 0; i < part; i += sizeof(line))
-    for (int s = 0; s < STREAMS; s++) sum[s] ^= *(const line *)(const void *)(from + (size_t)s * part + i);
-  line all = sum[0] ^ sum[1] ^ sum[2] ^ sum[3];
-  uint64_t x = 0;
-  for (int i = 0; i < 8; i++) x ^= all[i];
-  return x;
-}
+#define READ_ALL(name, attributes)                                                                                     \
+  attributes static uint64_t name(const char *from, size_t bytes) {                                                    \
+    typedef uint64_t line __attribute__((vector_size(64)));                                                            \
+    enum { STREAMS = 4 };                                                                                              \
+    line sum[STREAMS] = {{0}};                                                                                         \
+    const size_t part = bytes / STREAMS / sizeof(line) * sizeof(line);                                                 \
+    for (size_t i = 0; i < part; i += sizeof(line))                                                                    \
+      for (int s = 0; s < STREAMS; s++) sum[s] ^= *(const line *)(const void *)(from + (size_t)s * part + i);          \
+    line all = sum[0] ^ sum[1] ^ sum[2] ^ sum[3];                                                                      \
+    uint64_t x = 0;                                                                                                    \
+    for (int i = 0; i < 8; i++) x ^= all[i];                                                                           \
+    return x;                                                                                                          \
+  }
+READ_ALL(read_in_any_set, )
+#if defined __x86_64__
+READ_ALL(read_in_avx512, __attribute__((target("avx512f"))))
+#else
+#define read_in_avx512 read_in_any_set
+#endif
 
-/* With one thread its processor time: what others on the machine take of it does not count. */
-static double now_of(int threads) {
+double x86_now_of(int threads) {
   struct timespec t;
   if (threads > 1 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0) return x86_now();
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double x86_read_seconds(const void *memory, size_t bytes, int threads) {
+  const size_t part = bytes / (size_t)threads / 256 * 256;
+  uint64_t (*read_all)(const char *, size_t) = x86_this_cpu()->has[X86_AVX512] ? read_in_avx512 : read_in_any_set;
+  uint64_t sum = 0;
+  const double start = x86_now_of(threads);
+#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(^ : sum)
+  for (int i = 0; i < threads; i++) sum ^= read_all((const char *)memory + (size_t)i * part, part);
+  const double seconds = x86_now_of(threads) - start;
+  __asm__ volatile("" : : "r"(sum)); /* it was needed */
+  return seconds;
 }
 
 double x86_read_bandwidth(int threads) {
@@ -60,15 +80,8 @@ double x86_read_bandwidth(int threads) {
   if (!memory) return 0;
   madvise(memory, READ_BYTES, MADV_HUGEPAGE); /* a wish: without it the pages are small */
   memset(memory, 1, READ_BYTES);
-  const size_t part = READ_BYTES / (size_t)threads / 4096 * 4096;
   for (int run = 0; run < READS; run++) {
-    uint64_t sum = 0;
-    const double start = now_of(threads);
-#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(^ : sum)
-    for (int i = 0; i < threads; i++) sum ^= read_all(memory + (size_t)i * part, part);
-    const double seconds = now_of(threads) - start;
-    __asm__ volatile("" : : "r"(sum)); /* it was needed */
-    const double rate = (double)(part * (size_t)threads) / seconds;
+    const double rate = (double)READ_BYTES / x86_read_seconds(memory, READ_BYTES, threads);
     if (rate > best) best = rate;
   }
   free(memory);

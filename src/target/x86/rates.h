@@ -2,6 +2,8 @@
 #ifndef TW_X86_RATES_H
 #define TW_X86_RATES_H
 
+#include <stddef.h>
+
 #include "target/x86/kernel.h"
 
 /* Operations a second (a multiply-add is two) of the kernel's instruction on `threads` threads: the best of a few runs. */
@@ -11,6 +13,11 @@ double x86_peak(const x86_kernel *, int threads);
  * the memory for it. */
 double x86_read_bandwidth(int threads);
 
+/* Seconds that `threads` threads take to read `bytes` at `memory`, each its own part, a multiple of 256 bytes. */
+double x86_read_seconds(const void *memory, size_t bytes, int threads);
+
 double x86_now(void); /* seconds */
+/* For `threads` threads; of one its processor time: what others on the machine take of it does not count. */
+double x86_now_of(int threads);
 
 #endif

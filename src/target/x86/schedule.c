@@ -25,6 +25,49 @@ int x86_isa_lanes(x86_isa isa) { return isas[isa].lanes; }
 int x86_isa_registers(x86_isa isa) { return isas[isa].registers; }
 int x86_group(x86_arithmetic a) { return arithmetics[a].group; }
 
+int x86_lift(x86_arithmetic arithmetic, x86_form form) {
+  static const int lift[X86_FORMS] = {[X86_S2] = 1, [X86_S4] = 8, [X86_E2M1] = 12, [X86_S8] = 128};
+  return arithmetic == X86_U8S8 ? lift[form] : 0;
+}
+
+/* Beside the sums: vectors of B, one of A, a line, tables, a mask. Two strips of 8 rows make the highest decode shape. */
+enum { OTHER_REGISTERS = 6, CODED_ROWS_MOST = 8 };
+
+int x86_coded_rows(const x86_schedule *s) {
+  const int rows = (x86_isa_registers(s->isa) - OTHER_REGISTERS) / s->vectors;
+  const int most = s->rows < CODED_ROWS_MOST ? s->rows : CODED_ROWS_MOST;
+  return rows < 1 ? 1 : rows < most ? rows : most;
+}
+
+bool x86_totals_in_memory(const x86_schedule *s, int rows) {
+  return 2 * rows * s->vectors > x86_isa_registers(s->isa) - OTHER_REGISTERS;
+}
+
+int x86_vectors_of_line(x86_arithmetic arithmetic, x86_form form) {
+  const int container = 8 * X86_UNIT / x86_group(arithmetic);
+  return container / x86_form_bits(form);
+}
+
+bool x86_in_planes(x86_arithmetic arithmetic, x86_form form) {
+  return form == X86_S8 && (arithmetic == X86_F32 || arithmetic == X86_BF16);
+}
+
+bool x86_in_eighths(x86_arithmetic arithmetic, x86_form form) { return form == X86_E4M3 && arithmetic == X86_BF16; }
+
+int x86_coded_step(const x86_schedule *s, x86_form form) {
+  const int vectors = x86_vectors_of_line(s->arithmetic, form);
+  return vectors > s->vectors ? vectors / s->vectors : 1;
+}
+
+bool x86_has_form(const x86_schedule *s, x86_form form) {
+  enum { SHORTEST_GROUP = 8 };
+  const bool real = s->arithmetic == X86_F32 || s->arithmetic == X86_BF16;
+  const int vectors = x86_vectors_of_line(s->arithmetic, form);
+  if (form >= X86_FORMS || (s->forms_left_out >> form & 1)) return false;
+  return (real || form != X86_E4M3) && (vectors % s->vectors == 0 || s->vectors % vectors == 0) &&
+         x86_coded_step(s, form) * x86_group(s->arithmetic) <= SHORTEST_GROUP;
+}
+
 bool x86_isa_parse(const char *name, x86_isa *out) {
   for (int i = 0; i < X86_ISAS; i++)
     if (strcmp(name, isas[i].name) == 0) return *out = (x86_isa)i, true;

@@ -8,9 +8,10 @@
 typedef struct x86_schedule {
   x86_isa isa;
   x86_arithmetic arithmetic;
-  int rows, vectors; /* register tile: rows of A x vectors of B */
-  int unroll;        /* steps of k in the body of the innermost loop */
-  int prefetch;      /* bytes that packed A is fetched into L1 ahead of its use; 0 = left to the hardware */
+  int rows, vectors;       /* register tile: rows of A x vectors of B */
+  int unroll;              /* steps of k in the body of the innermost loop */
+  int prefetch;            /* bytes that packed A is fetched into L1 ahead of its use; 0 = left to the hardware */
+  unsigned forms_left_out; /* bit f: no functions on codes of form f */
   /* Blocks: mc x nc of C stay while k is walked in pieces of kc; A is packed mc / rho rows at a time: the asymmetric
    * tile buffering of the paper of that name, where the buffer of A is rho times lower than the tile of C. */
   int64_t mc, nc, kc; /* elements */
@@ -22,6 +23,19 @@ const char *x86_arithmetic_name(x86_arithmetic); /* "f32" */
 int x86_isa_lanes(x86_isa);                      /* units in a vector */
 int x86_isa_registers(x86_isa);                  /* vector registers */
 int x86_group(x86_arithmetic);                   /* elements of k in a unit */
+int x86_lift(x86_arithmetic, x86_form);          /* what is added to a code's integer to make it unsigned; else 0 */
+
+/* Tiles on codes hold sums of a group beside the totals of all groups; higher ones keep the totals in memory. */
+int x86_coded_rows(const x86_schedule *); /* of the highest */
+bool x86_totals_in_memory(const x86_schedule *, int rows);
+/* Vectors of the panel in a line of codes; rows of units in a step: a line, or as many lines as make a row. */
+int x86_vectors_of_line(x86_arithmetic, x86_form);
+/* Do 8-bit codes lie in planes, or in eighths, instead of fields (kernel.h)? */
+bool x86_in_planes(x86_arithmetic, x86_form);
+bool x86_in_eighths(x86_arithmetic, x86_form);
+int x86_coded_step(const x86_schedule *, x86_form);
+/* Are there tiles on such codes? Lines must hold whole rows of units, or rows whole lines, and 8 elements whole steps. */
+bool x86_has_form(const x86_schedule *, x86_form);
 
 bool x86_isa_parse(const char *name, x86_isa *out);
 bool x86_arithmetic_parse(const char *name, x86_arithmetic *out);

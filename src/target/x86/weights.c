@@ -1,9 +1,8 @@
 /* weights.c - weights with scales on their way into packed B.
  *
  * Whatever the format's own layout is, an element is (value of a code) * scale. Packing decodes each column with src/format,
- * divides by the scale, and keeps the code in 2, 4 or 8 bits: integers in two's complement, minifloats as sign and magnitude.
- * Panels hold them in the order that runtime/expand.h says. A column that holds a NaN, or a code without a finite value,
- * gets NaN for the scale of that group. */
+ * divides by the scale, and keeps the code in 2, 4 or 8 bits, in lines (kernel.h). A column that holds a NaN, or a code
+ * without a finite value, gets NaN for the scale of that group, and zeros. */
 #include "target/x86/weights.h"
 
 #include <math.h>
@@ -12,11 +11,13 @@
 
 #include "base/strings.h"
 #include "target/x86/choose.h"
+#include "target/x86/schedule.h"
 
-/* How the values of a type are kept. bias: of the minifloat's exponent; step: of the integers. */
+/* How the values of a type are kept: as integers times `step`, or as what `encode` makes of them. Values of mxfp6 (e2m3) are
+ * multiples of 1/8 up to 7.5: integers of 7 bits. */
 static const struct kept {
   tw_type type;
-  int bits, width, mantissa, bias;
+  x86_form form;
   float step;
   uint8_t (*encode)(float);
 } kept[];
@@ -24,13 +25,9 @@ static const struct kept {
 static uint8_t encode_e4m3(float x) { return tw_f32_to_e4m3(x, TW_OVERFLOW_SATURATE); }
 
 static const struct kept kept[] = {
-    {TW_MXFP4, 4, 4, 1, 1, 1, tw_f32_to_e2m1},
-    {TW_MXFP6, 8, 6, 3, 1, 1, tw_f32_to_e2m3},
-    {TW_MXFP8, 8, 8, 3, 7, 1, encode_e4m3},
-    {TW_BFP16, 8, 8, -1, 0, 0x1p-6f, NULL},
-    {TW_I8, 8, 8, -1, 0, 1, NULL},
-    {TW_I4, 4, 4, -1, 0, 1, NULL},
-    {TW_TERNARY, 2, 2, -1, 0, 1, NULL},
+    {TW_MXFP4, X86_E2M1, 1, tw_f32_to_e2m1}, {TW_MXFP6, X86_S8, 0x1p-3f, NULL}, {TW_MXFP8, X86_E4M3, 1, encode_e4m3},
+    {TW_BFP16, X86_S8, 0x1p-6f, NULL},       {TW_I8, X86_S8, 1, NULL},          {TW_I4, X86_S4, 1, NULL},
+    {TW_TERNARY, X86_S2, 1, NULL},
 };
 
 static const struct kept *kept_of(tw_type type) {
@@ -39,41 +36,60 @@ static const struct kept *kept_of(tw_type type) {
   return NULL;
 }
 
+x86_form x86_form_of(tw_type type) {
+  const struct kept *w = kept_of(type);
+  return w ? w->form : X86_FORMS;
+}
+
+static x86_codes codes_of(const x86_kernel *k, const struct kept *w) {
+  const int lanes = x86_isa_lanes(k->isa);
+  const x86_schedule s = {.isa = k->isa, .arithmetic = k->arithmetic, .rows = k->rows, .vectors = k->columns / lanes};
+  const bool doubled = w->form == (x86_sums_are_integers(k) ? X86_E2M1 : X86_S2);
+  return (x86_codes){.form = w->form,
+                     .bits = x86_form_bits(w->form),
+                     .lift = x86_lift(k->arithmetic, w->form),
+                     .factor = doubled ? w->step / 2 : w->step,
+                     .fields = x86_vectors_of_line(k->arithmetic, w->form),
+                     .vector = X86_UNIT * lanes,
+                     .step = x86_coded_step(&s, w->form)};
+}
+
 tw_status x86_settle_weights(tw_gemm_planned *p, tw_error *error) {
   const tw_gemm_spec *s = &p->spec;
-  const struct kept *w = kept_of(s->b);
   const int64_t elements = x86_kernel_group(p->kernel);
   p->packing = (tw_packing){.format = tw_format_of_type(s->b), .group = s->group};
-  if (p->packing.format->scale != TW_SCALE_F32) {
+  const bool free_groups = p->packing.format->scale == TW_SCALE_F32;
+  if (!free_groups) {
     if (s->group && s->group != (int64_t)p->packing.format->block)
       return tw_fail(error, TW_USAGE, "tw_gemm_plan: group=%d: b=%s has a scale for every %zu elements", s->group,
                      tw_type_name(s->b), p->packing.format->block);
     p->packing.group = 0;
   }
-  const bool whole_rows = p->packing.format->scale == TW_SCALE_F32 && s->group == TW_GROUP_ROW;
-  const int64_t group = p->packing.format->scale == TW_SCALE_F32 ? s->group : (int64_t)p->packing.format->block;
+  const bool whole_rows = free_groups && s->group == TW_GROUP_ROW;
+  const int64_t group = free_groups ? s->group : (int64_t)p->packing.format->block;
   if (!whole_rows && group % 8)
     return tw_fail(error, TW_USAGE, "tw_gemm_plan: group=%d is not a multiple of 8", (int)group);
-  p->codes = (x86_codes){.bits = w->bits,
-                         .width = w->width,
-                         .mantissa = w->mantissa,
-                         .scale_bytes = p->packing.format->scale == TW_SCALE_F32 ? 4 : 1,
-                         .factor = w->mantissa < 0 ? w->step : ldexpf(1, 127 - w->bias),
-                         .group_units = whole_rows ? INT64_C(1) << 40 : group / elements};
+  p->codes = codes_of(p->kernel, kept_of(s->b));
+  p->codes.scale_bytes = free_groups ? 4 : 1;
+  p->codes.group_units = whole_rows ? INT64_C(1) << 40 : group / elements;
   return tw_packing_check(&p->packing, error);
 }
 
 static size_t round_up(size_t bytes) { return (bytes + X86_LINE - 1) / X86_LINE * X86_LINE; }
 
-size_t x86_codes_bytes(const tw_gemm_planned *p, int64_t units) {
-  const size_t elements = (size_t)(units * p->kernel->columns * x86_kernel_group(p->kernel));
-  return round_up(elements * (size_t)p->codes.bits / 8);
+int64_t x86_filled(const tw_gemm_planned *p, int64_t units) {
+  return p->has_codes ? x86_ceil_div(units, p->codes.step) * p->codes.step : units;
 }
 
-static int64_t groups_of(const tw_gemm_planned *p, int64_t units) { return x86_ceil_div(units, p->codes.group_units); }
+int64_t x86_groups(const tw_gemm_planned *p, int64_t units) { return x86_ceil_div(units, p->codes.group_units); }
+
+size_t x86_codes_bytes(const tw_gemm_planned *p, int64_t units) {
+  const int64_t elements = x86_filled(p, units) * p->kernel->columns * x86_kernel_group(p->kernel);
+  return round_up((size_t)(elements * p->codes.bits / 8));
+}
 
 size_t x86_scales_bytes(const tw_gemm_planned *p, int64_t units) {
-  return round_up((size_t)(groups_of(p, units) * p->kernel->columns * p->codes.scale_bytes));
+  return round_up((size_t)(x86_groups(p, units) * p->kernel->columns * p->codes.scale_bytes));
 }
 
 /* ---- packing ---- */
@@ -84,20 +100,34 @@ typedef struct column {
   tw_packed_size size;
 } column;
 
-static unsigned code_of(const struct kept *w, float value, float scale) {
-  const float x = scale == 0 ? 0 : value / scale;
+static unsigned code_of(const tw_gemm_planned *p, const struct kept *w, float value, float scale) {
+  const float x = scale == 0 || isnan(scale) ? 0 : value / scale;
+  const x86_codes *c = &p->codes;
   if (w->encode) return w->encode(x);
-  return (unsigned)(int)rintf(x / w->step) & ((1u << w->bits) - 1);
+  if (w->form == X86_S2 && !x86_sums_are_integers(p->kernel)) return x < 0 ? 3 : x > 0;
+  return (unsigned)((int)rintf(x / w->step) + c->lift) & ((1u << c->bits) - 1);
 }
 
-/* Writes the field of element e of a panel. */
-static void put_field(char *lines, int64_t e, int bits, unsigned code) {
-  const int64_t in_line = 512 / bits, line = e / in_line, t = e % in_line / 32, w = e % 32;
-  uint16_t word;
-  char *at = lines + line * X86_LINE + w * (int64_t)sizeof word;
-  memcpy(&word, at, sizeof word);
-  word = (uint16_t)(word | code << (t * bits));
-  memcpy(at, &word, sizeof word);
+/* Writes the code of element q of the unit of column j, `unit` units from the panel's start. */
+static void put_code(const tw_gemm_planned *p, char *lines, int64_t unit, int64_t j, int64_t q, unsigned code) {
+  const x86_codes *c = &p->codes;
+  const int64_t group = x86_kernel_group(p->kernel), lanes = c->vector / X86_UNIT, container = X86_UNIT / group;
+  const int64_t vector = (unit * p->kernel->columns + j) / lanes, field = vector % c->fields;
+  char *line = lines + vector / c->fields * c->vector;
+  if (x86_in_planes(p->kernel->arithmetic, c->form)) {
+    line[(field * group + q) * lanes + j % lanes] = (char)code;
+    return;
+  }
+  const int64_t at_lane = j % lanes * group + q;
+  if (x86_in_eighths(p->kernel->arithmetic, c->form)) {
+    line[at_lane / 8 * 16 + field * 8 + at_lane % 8] = (char)code;
+    return;
+  }
+  char *at = line + at_lane * container;
+  uint32_t word = 0;
+  memcpy(&word, at, (size_t)container);
+  word |= code << (field * c->bits);
+  memcpy(at, &word, (size_t)container);
 }
 
 static void put_scale(const tw_gemm_planned *p, char *scales, int64_t at, float scale) {
@@ -109,22 +139,20 @@ static void put_scale(const tw_gemm_planned *p, char *scales, int64_t at, float 
 }
 
 /* One column of one block. */
-static void pack_block(const tw_gemm_planned *p, const column *c, int64_t block, int64_t j, char *panel) {
+static void pack_block(const tw_gemm_planned *p, const column *c, int64_t block, int64_t j, char *panel, char *scales) {
   const struct kept *w = kept_of(p->spec.b);
   const int64_t elements = x86_kernel_group(p->kernel), columns = p->kernel->columns;
   const int64_t units = x86_block_units(p, block), first = block * p->layout.block * elements;
   const int64_t n = x86_min(units * elements, p->spec.k - first);
-  char *scales = panel + x86_codes_bytes(p, units);
-  for (int64_t g = 0; g < groups_of(p, units); g++) {
+  for (int64_t g = 0; g < x86_groups(p, units); g++) {
     const int64_t from = g * p->codes.group_units * elements, to = x86_min(n, from + p->codes.group_units * elements);
     if (from >= n) break;
     float scale = tw_format_scale(&p->packing, 1, (size_t)p->spec.k, c->codes, c->scales, 0, (size_t)(first + from));
     for (int64_t q = from; q < to; q++) {
       if (!isfinite(c->value[first + q])) scale = NAN;
     }
-    for (int64_t q = from; q < to && !isnan(scale); q++)
-      put_field(panel, ((q / elements) * columns + j) * elements + q % elements, w->bits,
-                code_of(w, c->value[first + q], scale));
+    for (int64_t q = from; q < to; q++)
+      put_code(p, panel, q / elements, j, q % elements, code_of(p, w, c->value[first + q], scale));
     put_scale(p, scales, g * columns + j, scale);
   }
 }
@@ -150,7 +178,8 @@ tw_status x86_pack_weights(const tw_gemm_planned *p, const float *b, const void 
     if (status == TW_OK)
       status = tw_format_decode(&p->packing, 1, (size_t)s->k, c.codes, c.scales, c.value, (size_t)s->k, error);
     for (int64_t block = 0; status == TW_OK && block < p->blocks; block++)
-      pack_block(p, &c, block, j % p->kernel->columns, packed + x86_panel_at(p, block, j / p->kernel->columns));
+      pack_block(p, &c, block, j % p->kernel->columns, packed + x86_panel_at(p, block, j / p->kernel->columns),
+                 packed + x86_scales_at(p, block, j / p->kernel->columns));
   }
   free(c.value);
   free(own);

@@ -5,10 +5,12 @@
 #include "target/x86/plan.h"
 #include "tilewright/format.h"
 
+/* How codes of the type are kept; X86_FORMS: it is no type of weights. */
+x86_form x86_form_of(tw_type);
 /* Fills the plan's codes and packing from spec.b and spec.group. TW_USAGE with the reason if they do not fit. */
 tw_status x86_settle_weights(tw_gemm_planned *, tw_error *);
 
-/* Bytes of one panel of a block of `units`: codes, then scales; each a multiple of 64. */
+/* Bytes of one panel of a block of `units`, each a multiple of 64. */
 size_t x86_codes_bytes(const tw_gemm_planned *, int64_t units);
 size_t x86_scales_bytes(const tw_gemm_planned *, int64_t units);
 

@@ -66,6 +66,10 @@ static void read_sums(const x86_finish *f, int64_t row, float *x) {
 #if defined ARITHMETIC_F32 || defined ARITHMETIC_BF16
   memcpy(x, from, (size_t)f->columns * sizeof *x);
 #else
+  if (f->sums_are_real) {
+    memcpy(x, from, (size_t)f->columns * sizeof *x);
+    return;
+  }
   const int32_t *sum = from;
   if (f->offset)
     for (int64_t j = 0; j < f->columns; j++) x[j] = (float)(sum[j] + f->offset[j]);

@@ -35,6 +35,10 @@ static void transpose(void *to_start, const void *from_start, int64_t stride, in
   enum { UNIT = 4, STEP = 4 };
   char *to = to_start;
   const char *from = from_start;
+  if (rows == 1) {
+    memcpy(to, from, (size_t)units * UNIT);
+    return;
+  }
   if (rows < STEP || units < STEP) {
     for (int64_t i = 0; i < rows; i++)
       for (int64_t p = 0; p < units; p++) memcpy(to + (p * rows + i) * UNIT, from + i * stride + p * UNIT, UNIT);

@@ -56,4 +56,7 @@ WORD operand nothing(void) {
 }
 #define keep(x) __asm__ volatile("" : "+x"(x))
 
+/* What an array holds is in memory here, not in registers. */
+#define stays_in_memory(array) __asm__ volatile("" : : "r"(array) : "memory")
+
 #endif

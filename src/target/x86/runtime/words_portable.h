@@ -70,4 +70,7 @@ WORD operand nothing(void) {
 #define keep(x) __asm__ volatile("" : "+m"(x))
 #endif
 
+/* What an array holds is in memory here, not in registers. */
+#define stays_in_memory(array) __asm__ volatile("" : : "r"(array) : "memory")
+
 #endif

@@ -4,10 +4,9 @@
 #include "target/x86/choose.h"
 
 int64_t x86_tuned_block(const x86_tuned *t, int64_t k, int64_t group, int64_t chosen) {
-  enum { UNROLL = 4 };
   if (!t || t->blocks.kc <= 0) return chosen;
   const int64_t elements = x86_kernel_group(t->kernel), units = x86_ceil_div(k, elements);
-  const int64_t step = group % UNROLL == 0 && group <= k ? group : UNROLL;
+  const int64_t step = x86_block_step(group, units);
   const int64_t block = x86_ceil_div(t->blocks.kc / elements > 0 ? t->blocks.kc / elements : 1, step) * step;
   return x86_min(block, x86_ceil_div(units, step) * step);
 }
@@ -17,6 +16,7 @@ static bool can_read_in_place(const tw_gemm_planned *p) {
 }
 
 void x86_tune_blocks(tw_gemm_planned *p, const x86_blocks *b) {
+  if (p->on_codes) return; /* other tiles than those that were tuned */
   const int64_t rows = p->kernel->rows, columns = p->kernel->columns;
   if (b->threads_m > 0 && b->threads_n > 0 && b->threads_m * b->threads_n <= p->spec.threads) {
     p->threads_m = b->threads_m;

@@ -32,7 +32,8 @@ static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 /* Everything that decides what a kernel is good for; pitches and the epilogue do not. */
 static bool same(const tw_gemm_spec *x, const tw_gemm_spec *y) {
   return x->m == y->m && x->n == y->n && x->k == y->k && x->a == y->a && x->b == y->b && x->c == y->c &&
-         x->a_transposed == y->a_transposed && x->group == y->group && x->threads == y->threads;
+         x->a_transposed == y->a_transposed && x->group == y->group && x->a_rounding == y->a_rounding &&
+         x->threads == y->threads;
 }
 
 const x86_tuned *x86_known(const tw_gemm_spec *s) {

@@ -12,6 +12,7 @@
 #include "target/x86/cpu.h"
 #include "target/x86/emit.h"
 #include "target/x86/tune/build.h"
+#include "target/x86/weights.h"
 
 enum { UNROLL_MAX = 16, PREFETCH_MAX = 1 << 16, BLOCK_MAX = 1 << 24, RHO_MAX = 64, THREADS_MAX = 1024 };
 
@@ -94,9 +95,11 @@ tw_status x86_tuning_check(const tw_gemm_spec *s, const x86_tuning *t, tw_error 
   if (registers_needed(k) > x86_isa_registers(k->isa))
     return tw_fail(error, TW_USAGE, "a tile of %d x %d vectors needs %d registers, %s has %d", k->rows, k->vectors,
                    registers_needed(k), x86_isa_name(k->isa), x86_isa_registers(k->isa));
-  if (x86_has_scales(s) && 64 % (columns * x86_group(k->arithmetic)) != 0)
-    return tw_fail(error, TW_USAGE, "weights with scales need a tile whose columns times %d divide 64, not %d columns",
-                   x86_group(k->arithmetic), columns);
+  if (x86_has_scales(s) && !x86_has_form(k, x86_form_of(s->b)))
+    return tw_fail(error, TW_USAGE, "lines of codes of b=%s do not fit a tile of %d columns", tw_type_name(s->b),
+                   columns);
+  if (s->a_rounding != TW_A_EXACT)
+    return tw_fail(error, TW_USAGE, "kernels for a_rounding are not tuned; `tilewright bench` times the library's own");
   if (t->blocks.a == X86_READ_A_IN_PLACE && !reads_in_place(s, k->arithmetic))
     return tw_fail(error, TW_USAGE, "A cannot be read in place: %s kernels take it otherwise",
                    x86_arithmetic_name(k->arithmetic));
@@ -140,6 +143,9 @@ tw_status x86_emit(const tw_target *target, const tw_problem *p, const tw_schedu
   const x86_blocks *b = &t.blocks;
   tw_text_add(&text, "/* %s%s */\n", X86_ISA_COMMENT, x86_isa_name(t.kernel.isa));
   for (size_t i = 0; i < schedule->n; i++) tw_text_add(&text, "// %s\n", schedule->step[i]);
+  const tw_gemm_spec spec = x86_spec_of(p);
+  t.kernel.forms_left_out =
+      ~(x86_has_scales(&spec) ? 1u << x86_form_of(spec.b) : 0u); /* what the problem has no use for */
   x86_emit_kernel(&t.kernel, &text);
   tw_text_add(&text,
               "\n#include \"target/x86/runtime/tuned.h\"\n"

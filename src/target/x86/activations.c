@@ -1,0 +1,57 @@
+/* activations.c - rows of A become int8 with scales, as they are packed. The arithmetic is runtime/quantize.h; here is where
+ * rows come from: they lie in place, or are gathered from columns of a transposed A. */
+#include "target/x86/activations.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "target/x86/choose.h"
+
+static x86_real real_of(tw_type type) {
+  return type == TW_BF16 ? X86_REAL_BF16 : type == TW_F16 ? X86_REAL_F16 : X86_REAL_F32;
+}
+
+/* Elements [first, first + n) of row `row` of op(A), in A's type. */
+static const void *row_at(const tw_gemm_planned *p, const void *a, int64_t row, int64_t first, int64_t n, void *room) {
+  const tw_gemm_spec *s = &p->spec;
+  const size_t bytes = (size_t)tw_type_bits(s->a) / 8;
+  const char *from = a;
+  if (!s->a_transposed) return from + (size_t)(row * s->lda + first) * bytes;
+  for (int64_t q = 0; q < n; q++)
+    memcpy((char *)room + (size_t)q * bytes, from + (size_t)((first + q) * s->lda + row) * bytes, bytes);
+  return room;
+}
+
+void x86_row_scales(const tw_gemm_planned *p, const void *a, int64_t row, int64_t rows, float *scale, void *room) {
+  const int64_t k = p->spec.k, block = p->layout.block * x86_kernel_group(p->kernel);
+  for (int64_t i = 0; i < rows; i++) {
+    scale[i] = 0;
+    for (int64_t first = 0; first < k && !isnan(scale[i]); first += block) {
+      const int64_t n = x86_min(block, k - first);
+      const float part = p->kernel->scale_of_row(real_of(p->spec.a), row_at(p, a, row + i, first, n, room), n);
+      if (!(part <= scale[i])) scale[i] = part; /* NaN too */
+    }
+  }
+}
+
+void x86_round_rows(const tw_gemm_planned *p, const void *a, int64_t row, int64_t rows, int64_t unit, int64_t units,
+                    const x86_rounded *out) {
+  const int64_t group = x86_kernel_group(p->kernel), first = unit * group, groups = x86_groups(p, units);
+  const int64_t n = x86_min(units * group, p->spec.k - first), element = X86_UNIT / group;
+  const bool by_groups = p->spec.a_rounding == TW_A_INT8_GROUPS;
+  for (int64_t i = 0; i < rows; i++) {
+    char *to = (char *)out->to + i * out->stride;
+    const x86_quantize q = {.from = row_at(p, a, row + i, first, n, out->room),
+                            .type = real_of(p->spec.a),
+                            .n = n,
+                            .group = x86_min(p->codes.group_units, units) * group,
+                            .scale = by_groups ? 0 : out->row_scales[i],
+                            .to = to,
+                            .scales = by_groups ? out->a_scales + i : NULL,
+                            .sums = out->start + i,
+                            .pitch = rows};
+    p->kernel->quantize(&q);
+    memset(to + n * element, 0, (size_t)((units * group - n) * element));
+    for (int64_t g = 0; g < groups; g++) out->start[g * rows + i] *= -p->codes.lift;
+  }
+}

@@ -1,0 +1,238 @@
+/* emit_coded.c - tile functions on codes, and the expansion of a panel of codes, from a schedule.
+ *
+ *   for each group of k:
+ *     for each step (a line of codes, or the lines of one row of units):
+ *       for each vector:  b_j = value(line, field)
+ *       for each row i:   a = broadcast(A + i);  for each j: s_i_j = multiply_add_coded(s_i_j, a, b_j)
+ *     total_i_j += s_i_j * scale_j
+ *
+ * Few rows leave few sums, whose additions would wait for one another: then each sum is split into `chains`, which take the
+ * rows of units in turn. Codes are read once, in order, and lines further on are fetched meanwhile. */
+#include "target/x86/emit.h"
+
+#include <stdio.h>
+
+/* Sums that keep two multiply-adds of 4 to 6 cycles busy in each cycle; registers allow less with 16. */
+enum {
+  SUMS_WANTED = 8,
+  SUMS_WANTED_S2 = 16,
+  SUMS_WANTED_16 = 4,
+  UNITS_OF_BODY = 8,
+  ROWS_OF_SHORT_BODY = 3,
+  SHORTEST_GROUP = 8
+};
+
+static const char *const form_names[X86_FORMS] = {"s2", "s4", "e2m1", "s8", "e4m3"};
+static const char *const form_in_c[X86_FORMS] = {"X86_S2", "X86_S4", "X86_E2M1", "X86_S8", "X86_E4M3"};
+
+static bool is_real(const x86_schedule *s) { return s->arithmetic == X86_F32 || s->arithmetic == X86_BF16; }
+
+typedef struct tile {
+  const x86_schedule *s;
+  x86_form form;
+  int rows, chains, step, lines, fields; /* units and lines of a step; vectors of a line */
+} tile;
+
+static tile tile_of(const x86_schedule *s, x86_form form, int rows) {
+  tile t = {.s = s, .form = form, .rows = rows, .chains = 1, .step = x86_coded_step(s, form)};
+  t.fields = x86_vectors_of_line(s->arithmetic, form);
+  t.lines = t.step * s->vectors / t.fields;
+  const bool many = x86_isa_registers(s->isa) > 16;
+  const int wanted = !many ? SUMS_WANTED_16 : form == X86_S2 ? SUMS_WANTED_S2 : SUMS_WANTED;
+  /* groups may be as short as this; but those of 2-bit codes seldom are, and the step of a line goes without the other chains */
+  const int shortest = form == X86_S2 ? UNITS_OF_BODY : SHORTEST_GROUP / x86_group(s->arithmetic);
+  const int most =
+      x86_form_bits(form) == 8 ? shortest / 2 : shortest; /* few multiply-adds a line: it does not matter */
+  while (2 * t.chains * rows * s->vectors <= wanted && 2 * t.chains <= most) t.chains *= 2;
+  return t;
+}
+
+static int vector_bytes(const x86_schedule *s) { return X86_UNIT * x86_isa_lanes(s->isa); }
+
+/* The vectors of B of the unit `u` of a step; lines are loaded where the first of their fields is used. */
+static void emit_values(tw_text *t, const tile *x, int first_line, int u) {
+  const int bytes = vector_bytes(x->s);
+  const bool planes = x86_in_planes(x->s->arithmetic, x->form);
+  for (int j = 0; j < x->s->vectors; j++) {
+    const int at = u * x->s->vectors + j, line = at / x->fields, field = at % x->fields;
+    const int line_at = (first_line + line) * bytes;
+    if (field == 0) tw_text_add(t, "      fetch(next); next += next_step;\n");
+    if (field == 0 && !planes) tw_text_add(t, "      w = load_line(line + %d);\n", line_at);
+    if (planes)
+      tw_text_add(t, "      b%d = planes_at(line + %d, t);\n", j, line_at + field * bytes / x->fields);
+    else
+      tw_text_add(t, "      b%d = value_%s(w, %d, t);\n", j, form_names[x->form], field);
+  }
+}
+
+/* `units` units, from the place where the pointers stand. */
+static void emit_units(tw_text *t, const tile *x, int units) {
+  tw_text_add(t, "    for (; n >= %d; n -= %d) {\n", units, units);
+  for (int u = 0; u < units; u++) {
+    emit_values(t, x, u / x->step * x->lines, u % x->step);
+    for (int i = 0; i < x->rows; i++) {
+      tw_text_add(t, "      x = broadcast(a + %d);", X86_UNIT * (u * x->rows + i));
+      for (int j = 0; j < x->s->vectors; j++)
+        tw_text_add(t, " s%d_%d_%d = multiply_add_coded(s%d_%d_%d, x, b%d);", i, j, u % x->chains, i, j, u % x->chains,
+                    j);
+      tw_text_add(t, "\n");
+    }
+  }
+  tw_text_add(t, "      line += %d; a += %d;\n    }\n", units / x->step * x->lines * vector_bytes(x->s),
+              X86_UNIT * units * x->rows);
+}
+
+static void emit_start(tw_text *t, const tile *x) {
+  const bool lifted = x->s->arithmetic == X86_U8S8;
+  for (int i = 0; i < x->rows; i++)
+    for (int c = 0; c < x->chains; c++) {
+      tw_text_add(t, "    sums");
+      for (int j = 0; j < x->s->vectors; j++)
+        if (lifted && c == 0)
+          tw_text_add(t, "%s s%d_%d_%d = start_at(start + %d)", j ? "," : "", i, j, c, i);
+        else
+          tw_text_add(t, "%s s%d_%d_%d = zero()", j ? "," : "", i, j, c);
+      tw_text_add(t, ";\n");
+    }
+  if (lifted) tw_text_add(t, "    start += %d;\n", x->rows);
+}
+
+static void emit_total(tw_text *t, const tile *x, int i, int j, bool scaled) {
+  char sum[80];
+  snprintf(sum, sizeof sum, scaled ? "scaled(real(s%d_%d_0), one_real(a_scale + %d))" : "real(s%d_%d_0)", i, j, i);
+  if (x86_totals_in_memory(x->s, x->rows))
+    tw_text_add(t, "      totals[%d] = scaled_add(totals[%d], %s, f%d);\n", i * x->s->vectors + j,
+                i * x->s->vectors + j, sum, j);
+  else
+    tw_text_add(t, "      total%d_%d = scaled_add(total%d_%d, %s, f%d);\n", i, j, i, j, sum, j);
+}
+
+/* The group's sums, scaled, go to the totals. */
+static void emit_group_end(tw_text *t, const tile *x) {
+  const int lanes = x86_isa_lanes(x->s->isa), columns = x->s->vectors * lanes;
+  for (int chains = x->chains; chains > 1; chains /= 2)
+    for (int c = 0; c < chains / 2; c++)
+      for (int i = 0; i < x->rows; i++)
+        for (int j = 0; j < x->s->vectors; j++)
+          tw_text_add(t, "    s%d_%d_%d = add(s%d_%d_%d, s%d_%d_%d);\n", i, j, c, i, j, c, i, j, c + chains / 2);
+  for (int j = 0; j < x->s->vectors; j++)
+    tw_text_add(t, "    fetch(scale + o->scales_ahead + %d * o->scale_bytes);\n", j * lanes);
+  for (int j = 0; j < x->s->vectors; j++)
+    tw_text_add(t, "    const reals f%d = scales_at(scale + %d * o->scale_bytes, o->scale_bytes, o->factor);\n", j,
+                j * lanes);
+  tw_text_add(t, "    scale += %d * o->scale_bytes;\n", columns);
+  if (is_real(x->s)) {
+    for (int i = 0; i < x->rows; i++)
+      for (int j = 0; j < x->s->vectors; j++) emit_total(t, x, i, j, false);
+    return;
+  }
+  tw_text_add(t, "    if (a_scale) {\n");
+  for (int i = 0; i < x->rows; i++)
+    for (int j = 0; j < x->s->vectors; j++) emit_total(t, x, i, j, true);
+  tw_text_add(t, "      a_scale += %d;\n    } else {\n", x->rows);
+  for (int i = 0; i < x->rows; i++)
+    for (int j = 0; j < x->s->vectors; j++) emit_total(t, x, i, j, false);
+  tw_text_add(t, "    }\n");
+}
+
+static void emit_tile_end(tw_text *t, const tile *x) {
+  const int lanes = x86_isa_lanes(x->s->isa);
+  for (int j = 0; j < x->s->vectors; j++)
+    tw_text_add(t, "  const part part%d = first(o->columns - %d);\n", j, j * lanes);
+  tw_text_add(t, "  if (o->accumulate) {\n");
+  for (int i = 0; i < x->rows; i++)
+    for (int j = 0; j < x->s->vectors; j++)
+      tw_text_add(t,
+                  "    total%d_%d = add_reals(total%d_%d, reals_of(load_part(c + %d * o->c_stride + %d, part%d)));\n",
+                  i, j, i, j, i, j * vector_bytes(x->s), j);
+  tw_text_add(t, "  }\n");
+  for (int i = 0; i < x->rows; i++)
+    for (int j = 0; j < x->s->vectors; j++)
+      tw_text_add(t, "  store_part(c + %d * o->c_stride + %d, part%d, bits_of(total%d_%d));\n", i,
+                  j * vector_bytes(x->s), j, i, j);
+}
+
+static void emit_tile(tw_text *t, const tile *x) {
+  tw_text_add(t, "static void %s_%d(const x86_coded *o) {\n", form_names[x->form], x->rows);
+  tw_text_add(t, "  const char *a = o->a, *line = o->codes, *scale = o->scales, *next = o->next;\n");
+  tw_text_add(t, "  const int64_t next_step = o->next_step;\n");
+  if (!is_real(x->s)) tw_text_add(t, "  const float *a_scale = o->a_scales;\n");
+  if (x->s->arithmetic == X86_U8S8) tw_text_add(t, "  const int32_t *start = o->start;\n");
+  tw_text_add(t, "  char *c = o->c;\n  const tables t = tables_%s();\n", form_names[x->form]);
+  if (!x86_in_planes(x->s->arithmetic, x->form)) tw_text_add(t, "  codes w;\n");
+  tw_text_add(t, "  operand x");
+  for (int j = 0; j < x->s->vectors; j++) tw_text_add(t, ", b%d", j);
+  tw_text_add(t, ";\n");
+  const bool in_memory = x86_totals_in_memory(x->s, x->rows);
+  if (in_memory) {
+    tw_text_add(t, "  reals totals[%d];\n  for (int i = 0; i < %d; i++) totals[i] = no_reals();\n",
+                x->rows * x->s->vectors, x->rows * x->s->vectors);
+    tw_text_add(t, "  stays_in_memory(totals);\n");
+  }
+  for (int i = 0; !in_memory && i < x->rows; i++) {
+    tw_text_add(t, "  reals");
+    for (int j = 0; j < x->s->vectors; j++) tw_text_add(t, "%s total%d_%d = no_reals()", j ? "," : "", i, j);
+    tw_text_add(t, ";\n");
+  }
+  tw_text_add(t, "  (void)t;\n  for (int64_t left = o->units, n; left > 0; left -= o->group_units) {\n");
+  tw_text_add(t, "    n = left < o->group_units ? left : o->group_units;\n");
+  emit_start(t, x);
+  const int body = x->rows > ROWS_OF_SHORT_BODY && x->chains == 1 ? UNITS_OF_BODY / 2 : UNITS_OF_BODY;
+  if (x->step < body) emit_units(t, x, body);
+  emit_units(t, x, x->step);
+  emit_group_end(t, x);
+  tw_text_add(t, in_memory ? "    stays_in_memory(totals);\n  }\n" : "  }\n");
+  for (int i = 0; in_memory && i < x->rows; i++)
+    for (int j = 0; j < x->s->vectors; j++)
+      tw_text_add(t, "  reals total%d_%d = totals[%d];\n", i, j, i * x->s->vectors + j);
+  emit_tile_end(t, x);
+  tw_text_add(t, "}\n\n");
+}
+
+static void emit_expand(tw_text *t, const x86_schedule *s, x86_form form) {
+  const tile x = tile_of(s, form, 1);
+  tw_text_add(t, "static void expand_%s(const x86_coded *o, void *panel) {\n", form_names[form]);
+  tw_text_add(t, "  const char *line = o->codes, *scale = o->scales, *next = o->next;\n  char *to = panel;\n");
+  tw_text_add(t, "  const int64_t next_step = o->next_step;\n  const tables t = tables_%s();\n", form_names[form]);
+  if (!x86_in_planes(s->arithmetic, form)) tw_text_add(t, "  codes w;\n");
+  tw_text_add(t, "  operand b0");
+  for (int j = 1; j < s->vectors; j++) tw_text_add(t, ", b%d", j);
+  tw_text_add(t, ";\n  (void)t;\n  for (int64_t left = o->units, n; left > 0; left -= o->group_units) {\n");
+  tw_text_add(t, "    n = left < o->group_units ? left : o->group_units;\n");
+  for (int j = 0; j < s->vectors; j++)
+    tw_text_add(t, "    const reals f%d = scales_at(scale + %d * o->scale_bytes, o->scale_bytes, o->factor);\n", j,
+                j * x86_isa_lanes(s->isa));
+  tw_text_add(t, "    scale += %d * o->scale_bytes;\n", s->vectors * x86_isa_lanes(s->isa));
+  tw_text_add(t, "    for (; n > 0; n -= %d) {\n", x.step);
+  for (int u = 0; u < x.step; u++) {
+    emit_values(t, &x, 0, u);
+    for (int j = 0; j < s->vectors; j++)
+      tw_text_add(t, "      store_value(to + %d, b%d, f%d);\n", vector_bytes(s) * (u * s->vectors + j), j, j);
+  }
+  tw_text_add(t, "      line += %d; to += %d;\n    }\n  }\n}\n\n", x.lines * vector_bytes(s),
+              x.step * s->vectors * vector_bytes(s));
+}
+
+void x86_emit_coded(const x86_schedule *s, tw_text *t) {
+  for (x86_form f = X86_S2; f < X86_FORMS; f++) {
+    if (!x86_has_form(s, f)) continue;
+    for (int r = 1; r <= x86_coded_rows(s); r++) {
+      const tile x = tile_of(s, f, r);
+      emit_tile(t, &x);
+    }
+    tw_text_add(t, "static x86_coded_tile *const %s_tiles[] = {", form_names[f]);
+    for (int r = 1; r <= x86_coded_rows(s); r++) tw_text_add(t, "%s%s_%d", r > 1 ? ", " : "", form_names[f], r);
+    tw_text_add(t, "};\n\n");
+    if (is_real(s)) emit_expand(t, s, f);
+  }
+}
+
+void x86_emit_coded_fields(const x86_schedule *s, tw_text *t) {
+  tw_text_add(t, "    .coded_rows = %d,\n", x86_coded_rows(s));
+  for (x86_form f = X86_S2; f < X86_FORMS; f++) {
+    if (!x86_has_form(s, f)) continue;
+    tw_text_add(t, "    .coded[%s] = %s_tiles,", form_in_c[f], form_names[f]);
+    if (is_real(s)) tw_text_add(t, " .expand[%s] = expand_%s,", form_in_c[f], form_names[f]);
+    tw_text_add(t, "\n");
+  }
+}

@@ -1,0 +1,190 @@
+/* codes_avx512.h - the words of tiles on codes in AVX-512: from a line of codes to operands, and from sums to totals.
+ *
+ *   value_FORM(line, field, tables)   the operand in a field of all containers (kernel.h); `field` is a constant
+ *   planes_at(p, tables)              of 8-bit integers (X86_S8) that lie in planes, in real arithmetic
+ *   scales_at(p, bytes, factor)       the scales of a vector of columns
+ *   real(sums)                        as binary32
+ *   store_value(to, operand, scales)  an element of a panel: value times scale
+ *
+ * Codes of 4 bits are looked up; the look-up ignores the bits above its index, so that tables repeat instead of codes being
+ * masked. */
+#ifndef TW_X86_CODES_H
+#define TW_X86_CODES_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+typedef __m512i codes;
+typedef __m512 reals;
+typedef struct tables {
+  __m512i a, b, c, d;
+} tables;
+
+WORD codes load_line(const void *p) { return _mm512_loadu_si512(p); }
+WORD reals no_reals(void) { return _mm512_setzero_ps(); }
+WORD reals add_reals(reals x, reals y) { return _mm512_add_ps(x, y); }
+WORD reals scaled(reals x, reals f) { return _mm512_mul_ps(x, f); }
+WORD reals scaled_add(reals total, reals x, reals f) { return _mm512_fmadd_ps(x, f, total); }
+WORD reals one_real(const float *p) { return _mm512_set1_ps(*p); }
+
+/* e8m0: 2^(e - 127). 0 is the subnormal 2^-127; 255, NaN, becomes infinity, and 0 * infinity, the value of its codes, NaN. */
+WORD reals scales_at(const char *p, int bytes, float factor) {
+  if (bytes == 4) return _mm512_mul_ps(_mm512_loadu_ps(p), _mm512_set1_ps(factor));
+  const __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)p));
+  const __m512i bits = _mm512_max_epu32(_mm512_slli_epi32(e, 23), _mm512_set1_epi32(0x00400000));
+  return _mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(factor));
+}
+
+#if defined ARITHMETIC_F32 || defined ARITHMETIC_BF16
+WORD reals real(sums x) { return x; }
+WORD reals reals_of(sums x) { return x; }
+WORD sums bits_of(reals x) { return x; }
+WORD sums multiply_add_coded(sums s, operand a, operand b) { return multiply_add(s, a, b); }
+#else
+WORD reals real(sums x) { return _mm512_cvtepi32_ps(x); }
+WORD reals reals_of(sums x) { return _mm512_castsi512_ps(x); }
+WORD sums bits_of(reals x) { return _mm512_castps_si512(x); }
+WORD sums start_at(const int32_t *p) { return _mm512_set1_epi32(*p); }
+#if defined ARITHMETIC_U8S8
+WORD sums multiply_add_coded(sums s, operand a, operand b) { return _mm512_dpbusd_epi32(s, b, a); }
+#else
+WORD sums multiply_add_coded(sums s, operand a, operand b) { return multiply_add(s, a, b); }
+#endif
+#endif
+
+#if defined ARITHMETIC_F32
+WORD codes at_bottom(codes w, int bit) { return bit ? _mm512_srli_epi32(w, (unsigned)bit) : w; }
+WORD codes at_top(codes w, int bit) { return bit < 32 ? _mm512_slli_epi32(w, (unsigned)(32 - bit)) : w; }
+WORD void store_value(void *p, operand x, reals f) { _mm512_storeu_ps(p, _mm512_mul_ps(x, f)); }
+WORD operand look_up(codes w, int bit, __m512i table) {
+  return _mm512_permutexvar_ps(at_bottom(w, bit), _mm512_castsi512_ps(table));
+}
+WORD tables table_of(__m512 values) { return (tables){.a = _mm512_castps_si512(values)}; }
+/* Sign and one bit of the exponent: 0 or 2. */
+WORD tables tables_s2(void) { return (tables){.a = _mm512_set1_epi32((int)0xc0000000)}; }
+WORD tables tables_s4(void) { return table_of(_mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1)); }
+WORD tables tables_e2m1(void) {
+  return table_of(_mm512_setr_ps(0, .5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -.5f, -1, -1.5f, -2, -3, -4, -6));
+}
+WORD operand value_s2(codes w, int field, tables t) {
+  return _mm512_castsi512_ps(_mm512_and_si512(at_top(w, 2 * field + 2), t.a));
+}
+WORD operand value_s4(codes w, int field, tables t) { return look_up(w, 4 * field, t.a); }
+WORD operand value_e2m1(codes w, int field, tables t) { return look_up(w, 4 * field, t.a); }
+WORD tables tables_s8(void) { return (tables){0}; }
+WORD operand planes_at(const char *p, tables t) {
+  (void)t;
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)p)));
+}
+/* Sign, exponent and mantissa where binary32 has them; the power of two mends the bias, subnormals included. */
+WORD tables tables_e4m3(void) {
+  return (tables){.a = _mm512_set1_epi32((int)0x87f00000), .b = (__m512i)_mm512_set1_ps(0x1p120f)};
+}
+WORD operand value_e4m3(codes w, int field, tables t) {
+  const __m512i bits = _mm512_and_si512(_mm512_srai_epi32(at_top(w, 8 * field + 8), 4), t.a);
+  return _mm512_mul_ps(_mm512_castsi512_ps(bits), (__m512)t.b);
+}
+#endif
+
+#if defined ARITHMETIC_BF16 || defined ARITHMETIC_S16
+WORD codes at_bottom(codes w, int bit) { return bit ? _mm512_srli_epi16(w, (unsigned)bit) : w; }
+WORD codes at_top(codes w, int bit) { return bit < 16 ? _mm512_slli_epi16(w, (unsigned)(16 - bit)) : w; }
+WORD operand look_up(codes w, int bit, __m512i table) { return _mm512_permutexvar_epi16(at_bottom(w, bit), table); }
+WORD tables table_of(const uint16_t value[16]) {
+  const __m256i half = _mm256_loadu_si256((const void *)value);
+  return (tables){.a = _mm512_broadcast_i64x4(half)};
+}
+#endif
+
+#if defined ARITHMETIC_BF16
+/* Sign and one bit of the exponent: 0 or 2. */
+WORD tables tables_s2(void) { return (tables){.a = _mm512_set1_epi16((short)0xc000)}; }
+WORD tables tables_s4(void) {
+  static const uint16_t value[16] = {0x0000, 0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0, 0x40c0, 0x40e0,
+                                     0xc100, 0xc0e0, 0xc0c0, 0xc0a0, 0xc080, 0xc040, 0xc000, 0xbf80};
+  return table_of(value);
+}
+WORD tables tables_e2m1(void) {
+  static const uint16_t value[16] = {0x0000, 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040, 0x4080, 0x40c0,
+                                     0x8000, 0xbf00, 0xbf80, 0xbfc0, 0xc000, 0xc040, 0xc080, 0xc0c0};
+  return table_of(value);
+}
+WORD operand value_s2(codes w, int field, tables t) { return _mm512_and_si512(at_top(w, 2 * field + 2), t.a); }
+WORD operand value_s4(codes w, int field, tables t) { return look_up(w, 4 * field, t.a); }
+WORD operand value_e2m1(codes w, int field, tables t) { return look_up(w, 4 * field, t.a); }
+
+WORD tables tables_s8(void) { /* the upper halves of two vectors in turn: bf16 holds 8 bits exactly */
+  static const uint16_t from[32] = {1,  33, 3,  35, 5,  37, 7,  39, 9,  41, 11, 43, 13, 45, 15, 47,
+                                    17, 49, 19, 51, 21, 53, 23, 55, 25, 57, 27, 59, 29, 61, 31, 63};
+  return (tables){.a = _mm512_loadu_si512(from)};
+}
+WORD __m512i as_f32(const char *p) {
+  return (__m512i)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)p)));
+}
+WORD operand planes_at(const char *p, tables t) { return _mm512_permutex2var_epi16(as_f32(p), t.a, as_f32(p + 16)); }
+
+/* The upper and the lower bytes of 128 magnitudes, in two registers each; the code's sign goes to the upper byte. */
+WORD tables tables_e4m3(void) {
+  uint8_t upper[128], lower[128];
+  for (unsigned i = 0; i < 128; i++) {
+    const float x = i < 8 ? (float)i * 0x1p-9f : f32_of_bits(i << 20) * 0x1p120f;
+    upper[i] = (uint8_t)(f32_bits(x) >> 24), lower[i] = (uint8_t)(f32_bits(x) >> 16);
+  }
+  return (tables){.a = _mm512_loadu_si512(upper),
+                  .b = _mm512_loadu_si512(upper + 64),
+                  .c = _mm512_loadu_si512(lower),
+                  .d = _mm512_loadu_si512(lower + 64)};
+}
+WORD operand value_e4m3(codes w, int field, tables t) {
+  const __m512i lower = _mm512_permutex2var_epi8(t.c, w, t.d), sign = _mm512_set1_epi8((char)0x80);
+  const __m512i upper =
+      _mm512_ternarylogic_epi32(_mm512_permutex2var_epi8(t.a, w, t.b), w, sign, 0xf8); /* x | w & sign */
+  return field ? _mm512_unpackhi_epi8(lower, upper) : _mm512_unpacklo_epi8(lower, upper);
+}
+
+/* Rounded to nearest, ties to even; the halves of one unit are neighbours again. */
+WORD void store_value(void *p, operand x, reals f) {
+  const __m512i pairs = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21,
+                                         5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  const __m512 even = _mm512_mul_ps((__m512)_mm512_slli_epi32(x, 16), f);
+  const __m512 odd = _mm512_mul_ps((__m512)_mm512_and_si512(x, _mm512_set1_epi32((int)0xffff0000)), f);
+  _mm512_storeu_si512(p, _mm512_permutexvar_epi16(pairs, (__m512i)_mm512_cvtne2ps_pbh(odd, even)));
+}
+#endif
+
+#if defined ARITHMETIC_S16
+WORD operand integer(codes w, int field, int bits) {
+  return _mm512_srai_epi16(at_top(w, bits * field + bits), (unsigned)(16 - bits));
+}
+WORD tables tables_s2(void) { return (tables){0}; }
+WORD tables tables_s4(void) { return (tables){0}; }
+WORD tables tables_s8(void) { return (tables){0}; }
+WORD operand value_s2(codes w, int field, tables t) { return (void)t, integer(w, field, 2); }
+WORD operand value_s4(codes w, int field, tables t) { return (void)t, integer(w, field, 4); }
+WORD operand value_s8(codes w, int field, tables t) { return (void)t, integer(w, field, 8); }
+WORD tables tables_e2m1(void) {
+  static const int16_t value[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+  return table_of((const uint16_t *)value);
+}
+WORD operand value_e2m1(codes w, int field, tables t) { return look_up(w, 4 * field, t.a); }
+#endif
+
+#if defined ARITHMETIC_U8S8
+WORD tables tables_s8(void) { return (tables){0}; }
+WORD operand value_s8(codes w, int field, tables t) { return (void)field, (void)t, w; }
+WORD operand low_bits(codes w, int field, int bits) {
+  const __m512i mask = _mm512_set1_epi8((char)((1 << bits) - 1));
+  return _mm512_and_si512(field ? _mm512_srli_epi16(w, (unsigned)(field * bits)) : w, mask);
+}
+WORD tables tables_s2(void) { return (tables){0}; }
+WORD tables tables_s4(void) { return (tables){0}; }
+WORD operand value_s2(codes w, int field, tables t) { return (void)t, low_bits(w, field, 2); }
+WORD operand value_s4(codes w, int field, tables t) { return (void)t, low_bits(w, field, 4); }
+WORD tables tables_e2m1(void) { /* 12 + 2 x */
+  static const uint8_t value[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+  return (tables){.a = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)value))};
+}
+WORD operand value_e2m1(codes w, int field, tables t) { return _mm512_shuffle_epi8(t.a, low_bits(w, field, 4)); }
+#endif
+
+#endif
