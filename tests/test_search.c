@@ -215,7 +215,7 @@ static void stop_when_done(void *context, const tw_progress *p) {
   int *calls = context;
   ++*calls;
   assert_true(p->done <= p->planned && p->correct <= p->done && p->elapsed >= 0);
-  if (p->done >= stop_after) stop = 1;
+  if (p->done >= stop_after) __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 }
 
 static void an_interrupted_search_returns_the_best_so_far(void **state) {

@@ -10,5 +10,5 @@ double tw_now(void) {
 }
 
 bool tw_is_stopped(const tw_stop *s) {
-  return s && ((s->interrupt && *s->interrupt) || (s->deadline > 0 && tw_now() >= s->deadline));
+  return s && (tw_is_set(s->interrupt) || (s->deadline > 0 && tw_now() >= s->deadline));
 }

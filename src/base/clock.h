@@ -12,4 +12,7 @@ double tw_now(void);
 /* Past the deadline, or interrupted. NULL never stops. Tens of nanoseconds: not for every turn of a short loop. */
 bool tw_is_stopped(const tw_stop *);
 
+/* A flag that a signal's handler or another thread sets; NULL is never set. */
+static inline bool tw_is_set(const volatile int *flag) { return flag && __atomic_load_n(flag, __ATOMIC_RELAXED); }
+
 #endif

@@ -6,7 +6,7 @@ static volatile int interrupted; /* a signal handler can reach nothing else */
 
 static void note(int number) {
   (void)number;
-  interrupted = 1;
+  __atomic_store_n(&interrupted, 1, __ATOMIC_RELAXED);
 }
 
 const volatile int *cli_catch_interrupt(void) {

@@ -12,11 +12,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/strings.h"
 
 static const long TICK_NANOSECONDS = 200 * 1000 * 1000;
 
-static bool is_interrupted(const tw_evaluator *e) { return e->interrupt && *e->interrupt; }
+static bool is_interrupted(const tw_evaluator *e) { return tw_is_set(e->interrupt); }
 
 /* ---- one candidate ---- */
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/parallel.h"
 #include "base/strings.h"
 #include "search/evaluate.h"
@@ -265,10 +266,10 @@ static tw_status improve(climb *k, const char *source, size_t length, bool rewri
   bool more = true;
   tw_status status = k->target->diagnose(k->program, k->evaluator.jobs, &out->diagnosis, error);
   while (status == TW_OK && more && k->n_rungs < REWRITES_MAX && !is_stopped(k)) status = step(k, &more, error);
-  if (status == TW_OK && !(interrupt && *interrupt)) status = confirm(k, error);
+  if (status == TW_OK && !tw_is_set(interrupt)) status = confirm(k, error);
   if (status == TW_OK) status = fill(k, source, length, &start, out, error);
-  if (status == TW_OK && !rewrites_only && !(interrupt && *interrupt)) status = compete(k, out);
-  if (status == TW_OK && interrupt && *interrupt)
+  if (status == TW_OK && !rewrites_only && !tw_is_set(interrupt)) status = compete(k, out);
+  if (status == TW_OK && tw_is_set(interrupt))
     status = tw_fail(error, TW_INTERRUPTED, "interrupted: this is what was found until then");
   return status;
 }

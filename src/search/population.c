@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "search/state.h"
 
-bool tw_state_is_interrupted(const tw_state *s) { return s->options.interrupt && *s->options.interrupt; }
+bool tw_state_is_interrupted(const tw_state *s) { return tw_is_set(s->options.interrupt); }
 
 bool tw_state_is_stopped(const tw_state *s) { return tw_state_is_interrupted(s) || tw_now() >= s->deadline; }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/strings.h"
 #include "format/file/output_file.h"
 #include "format/file/plan.h"
@@ -161,7 +162,7 @@ static tw_status write_tile(const work *w, const plan_entry *e, const tw_packing
 }
 
 static tw_status check_stopped(const work *w, tw_error *error) {
-  if (!w->options->stopped || !*w->options->stopped) return TW_OK;
+  if (!tw_is_set(w->options->stopped)) return TW_OK;
   return tw_fail(error, TW_INTERRUPTED, "stopped; nothing was written");
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "sim/rv64/access.h"
 #include "sim/rv64/fetch.h"
 
@@ -28,7 +29,7 @@ static int check_limits(rv64_core *core, uint64_t pc, uint64_t t, uint64_t instr
                executed);
     return RV64_CYCLE_LIMIT;
   }
-  if (o->interrupt && *o->interrupt) {
+  if (tw_is_set(o->interrupt)) {
     rv64_fault(core, pc, "interrupted after %" PRIu64 " cycles", t);
     return RV64_INTERRUPTED;
   }
