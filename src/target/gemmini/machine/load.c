@@ -55,6 +55,7 @@ int gm_loader_finished(gm_machine *m) {
     else if (l->tracker[i].returned < l->first_returned)
       l->first_returned = l->tracker[i].returned;
   }
+  if (found < 0) return -1;
   l->tracker[found].valid = false;
   l->trackers_busy--;
   gm_wake(m, GM_UNIT_READ, m->now + 1);

@@ -98,7 +98,8 @@ static double busy_cycles(const gm_config *config, const gm_conv *v, const gm_co
   const int rows = gm_conv_extent(v, y, gm_min(p->tile_p, v->out_h - y), v->p),
             columns = gm_conv_extent(v, q, gm_min(p->tile_q, v->out_w - q), v->q), half = downsamples(v) ? 2 : 1;
   const double runs = (double)v->r * gm_ceil_div(v->s, packed) * v->cb * v->kb;
-  const double pixels = (double)((rows * v->stride + p->tile_r - 1) / half) * ((columns * v->stride + v->s - 1) / half);
+  const int in_rows = (rows * v->stride + p->tile_r - 1) / half, in_columns = (columns * v->stride + v->s - 1) / half;
+  const double pixels = (double)in_rows * in_columns;
   const double again = (double)gm_ceil_div(v->r, p->tile_r) * gm_ceil_div(v->kb, p->tile_k) * v->n;
   const double weights = (double)v->r * v->s * v->c * gm_ceil_div(v->kb, p->tile_k) * gm_ceil_div(v->n, p->tile_n);
   return fmax(runs * run_cycles(config, rows, columns) * v->n,

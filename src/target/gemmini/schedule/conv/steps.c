@@ -22,7 +22,7 @@ static bool try(void *context, const char *step, double *cycles) {
 }
 
 /* The tile nearest to `tile` that cuts `length` evenly: no small tile is left at the end. */
-static int even(int length, int tile) { return gm_ceil_div(length, gm_ceil_div(length, tile)); }
+static int even(int length, int tile) { return gm_ceil_div(length, gm_max(1, gm_ceil_div(length, tile))); }
 
 /* Columns of a tile: an image of one row is cut into full blocks of pixels. */
 static int columns(const menu *m, int tile) {
