@@ -40,7 +40,8 @@ static void random_step(tw_random *random, int dim, char step[TW_STEP_MAX]) {
   case 15:
   case 16: snprintf(step, TW_STEP_MAX, "pack s=%d", 1 + below(random, 11)); return;
   default:
-    snprintf(step, TW_STEP_MAX, "%s", PICK(random, "hoist configs", "pipeline", "pipeline loads=9 stores=8"));
+    snprintf(step, TW_STEP_MAX, "%s",
+             PICK(random, "hoist configs", "pipeline", "pipeline loads=9 stores=8", "turn weights", "turn weights"));
     return;
   }
 }
@@ -271,6 +272,8 @@ static void the_hardware_loop_refuses_what_it_cannot_do(void **state) {
   refused("n=4 h=16 w=16 c=64 k=64 r=3 s=3", "hardware_loop n=3 p=14 q=14 k=16", "half of the scratchpad");
   refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "hardware_loop fast", "malformed");
   refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "tile n=1", "malformed");
+  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "turn weights", "nothing to turn");
+  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 layout=krsc", "turn all", "malformed");
 }
 
 static void capacity_is_never_exceeded(void **state) {

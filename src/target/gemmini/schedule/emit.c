@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "target/gemmini/schedule/emit.h"
+#include "target/gemmini/schedule/emit_turn.h"
 #include "target/gemmini/schedule/family.h"
 
 void gm_line(gm_emitter *e, const char *format, ...) {
@@ -409,7 +410,15 @@ tw_status gm_gemm_emit(const gm_config *config, const tw_problem *problem, const
   comment(&e, problem, schedule);
   constants(&e);
   signature(&e);
-  if (gemm.turns_b) gm_emit_turn(&e);
+  if (gemm.turns_b)
+    gm_emit_turn(&e.out, config,
+                 &(gm_turn){.type = gemm.input_type,
+                            .stored = "B_stored",
+                            .turned = "B",
+                            .rows = (long)gemm.n,
+                            .columns = (long)gemm.k,
+                            .stored_pitch = (long)gemm.ldb_stored,
+                            .turned_pitch = (long)gemm.ldb});
   if (plan.hardware_loop)
     gm_emit_hardware_loop(&e);
   else

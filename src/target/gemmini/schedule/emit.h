@@ -48,9 +48,6 @@ void gm_emit_all_fills(gm_emitter *);
 /* pairs: the computation of one step, with loads and stores among them. */
 void gm_emit_pairs(gm_emitter *);
 
-/* B turned into rows of n, where A and B are both transposed */
-void gm_emit_turn(gm_emitter *);
-
 /* the hardware loop instead of all that */
 void gm_emit_hardware_loop(gm_emitter *);
 

@@ -67,9 +67,17 @@ typedef struct gm_conv_plan {
   char loops[5];      /* order of the blocks of weights of a step, outermost first: a permutation of "rsck" */
   int unroll;         /* pairs of one row of pixels (1) or of a whole run (2) are straight code */
   bool hoist_configs; /* configuration once, not for every tile */
+  bool turn;          /* weights [k][r][s][c] are first turned to [r][s][c][k] (emit_turn.h) */
   bool hardware_loop; /* the hardware loop does everything below the tile loops (hardware.h) */
   int tile_n;         /* images of its tiles; 1 without it */
 } gm_conv_plan;
+
+/* The problem as what comes after the turning sees it. */
+static inline gm_conv gm_conv_turned(const gm_conv *v, const gm_conv_plan *p) {
+  gm_conv turned = *v;
+  turned.transposed = v->transposed && !p->turn;
+  return turned;
+}
 
 bool gm_conv_plan_same(const gm_conv_plan *, const gm_conv_plan *);
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "target/gemmini/schedule/emit_turn.h"
 #include "target/gemmini/schedule/family.h"
 
 const gm_conv_place gm_conv_here = {"n", "y", "x", "k", "r", "c"};
@@ -40,7 +41,7 @@ static void comment(gm_conv_emitter *e, const tw_problem *problem, const tw_sche
 }
 
 static void constants(gm_conv_emitter *e) {
-  if (e->plan->hardware_loop) return;
+  if (e->plan->hardware_loop && !e->plan->turn) return;
   const int d = e->config->dim;
   tw_text *t = &e->out.text;
   tw_text_add(
@@ -69,13 +70,27 @@ static void signature(gm_conv_emitter *e) {
   const tw_conv2d *o = &v->of;
   char weights[128], bias[64] = "";
   const long n = o->n, h = o->h, w = o->w, c = o->c, k = o->k, r = o->r, s = o->s;
-  if (v->transposed)
-    snprintf(weights, sizeof weights, "%s weights[%ld][%ld][%ld][%ld]", v->input_type, k, r, s, c);
+  if (v->transposed || e->plan->turn)
+    snprintf(weights, sizeof weights, "%s weights%s[%ld][%ld][%ld][%ld]", v->input_type, e->plan->turn ? "_stored" : "",
+             k, r, s, c);
   else
     snprintf(weights, sizeof weights, "%s weights[%ld][%ld][%ld][%ld]", v->input_type, r, s, c, k);
   if (v->bias) snprintf(bias, sizeof bias, "%s bias[1][%ld], ", v->acc_type, k);
   gm_write(&e->out, "void test(%s input[%ld][%ld][%ld][%ld], %s, %s%s output[%ld][%ld][%ld][%ld]) {", v->input_type, n,
            h, w, c, weights, bias, v->output_type, n, (long)o->out_h, (long)o->out_w, k);
+}
+
+static void turn_weights(gm_conv_emitter *e) {
+  const gm_conv *v = e->v;
+  const long products = (long)v->r * v->s * v->c;
+  gm_emit_turn(&e->out, e->config,
+               &(gm_turn){.type = v->input_type,
+                          .stored = "weights_stored",
+                          .turned = "weights",
+                          .rows = v->k,
+                          .columns = products,
+                          .stored_pitch = products,
+                          .turned_pitch = v->k});
 }
 
 static void config_loads_and_stores(gm_conv_emitter *e) {
@@ -365,10 +380,12 @@ tw_status gm_conv2d_emit(const gm_config *config, const tw_problem *problem, con
   tw_status status = gm_conv_from(config, problem, &v, error);
   if (status == TW_OK) status = gm_conv_replay(config, &v, schedule, &plan, &layout, error);
   if (status != TW_OK) return status;
+  v = gm_conv_turned(&v, &plan);
   gm_conv_emitter e = {.config = config, .v = &v, .plan = &plan, .layout = &layout};
   comment(&e, problem, schedule);
   constants(&e);
   signature(&e);
+  if (plan.turn) turn_weights(&e);
   (plan.hardware_loop ? gm_conv_emit_hardware_loop : software_pipeline)(&e);
   gm_write(&e.out, "fence();");
   gm_write(&e.out, "}");

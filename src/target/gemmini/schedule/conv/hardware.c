@@ -43,7 +43,8 @@ static tw_status check_problem(const gm_conv *v, tw_error *error) {
     return tw_fail(error, TW_USAGE,
                    "the hardware loop knows one size for both sides: h=%d w=%d and r=%d s=%d must be equal", v->h, v->w,
                    v->r, v->s);
-  if (v->transposed) return tw_fail(error, TW_USAGE, "the hardware loop loads weights of layout=rsck only");
+  if (v->transposed)
+    return tw_fail(error, TW_USAGE, "the hardware loop loads weights of layout=rsck only, or behind 'turn weights'");
   if (v->wide_output) return tw_fail(error, TW_USAGE, "the hardware loop stores out=i8 only");
   if (v->pad >= v->r)
     return tw_fail(error, TW_USAGE, "the hardware loop needs pad=%d below the kernel's r=%d", v->pad, v->r);
@@ -138,7 +139,7 @@ void gm_conv_emit_hardware_loop(gm_conv_emitter *e) {
            v->stride, v->pad, v->r);
   gm_write(&e->out, "  %d, %d, %d, %d, %d, %d, %d, /* a tile: images, rows, columns, channels k; kernel, channels c */",
            p->tile_n, p->tile_p, p->tile_q, x.k, p->tile_r, v->s, x.c);
-  gm_write(&e->out, "  &input[0][0][0][0], &weights[0][0][0][0], %s, &output[0][0][0][0],",
+  gm_write(&e->out, "  &input[0][0][0][0], (%s *)weights, %s, &output[0][0][0][0],", v->input_type,
            v->bias ? "bias[0]" : "NULL");
   gm_write(&e->out, "  %s, %s, %d, %d, %d, WS); /* pooling: size, stride, padding */",
            v->relu ? "RELU" : "NO_ACTIVATION", scale, v->pool, v->pool ? v->pool_stride : 0, v->pool_pad);

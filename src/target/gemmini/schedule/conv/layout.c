@@ -96,8 +96,8 @@ static tw_status check_packing(const gm_config *config, const gm_conv *v, const 
                    config->dim);
   if (v->transposed)
     return tw_fail(error, TW_USAGE,
-                   "columns of the kernel are packed with layout=rsck only: there their weights lie "
-                   "one below the other");
+                   "columns of the kernel are packed with layout=rsck only, or behind 'turn weights': there "
+                   "their weights lie one below the other");
   const int pairs = gm_ceil_div(config->rs_execute, 2);
   if (p->prefetch == 0 || p->spread_loads < pairs)
     return tw_fail(error, TW_USAGE,
@@ -165,8 +165,9 @@ static tw_status place_operands(const gm_config *config, const gm_conv *v, const
   return gm_operands_place(config, &p->a, &p->b, &l->a, &l->b, &l->spad_bytes, error);
 }
 
-tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, gm_conv_layout *l,
+tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *given, const gm_conv_plan *p, gm_conv_layout *l,
                             tw_error *error) {
+  const gm_conv turned = gm_conv_turned(given, p), *v = &turned;
   *l = (gm_conv_layout){
       .tiles_y = gm_ceil_div(v->out_h, p->tile_p),
       .tiles_x = gm_ceil_div(v->out_w, p->tile_q),
@@ -174,6 +175,8 @@ tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *v, const gm_
       .chunks_r = gm_ceil_div(v->r, p->tile_r),
       .chunks_c = gm_ceil_div(v->cb, p->tile_c),
   };
+  if (p->turn && !given->transposed)
+    return tw_fail(error, TW_USAGE, "weights of layout=rsck lie as the array takes them: there is nothing to turn");
   if (p->hardware_loop) return gm_conv_hardware_check(config, v, p, l, error);
   const int64_t tile = (int64_t)p->tile_p * p->tile_q * p->tile_k;
   if (tile > gm_acc_rows(config))

@@ -189,8 +189,17 @@ static bool cold_again(const model *m) {
   return between > m->config->l2_bytes;
 }
 
-double gm_conv_predict_plan(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, const gm_conv_layout *l) {
-  if (p->hardware_loop) return gm_conv_hardware_predict(config, v, p);
+/* Weights turned beforehand: they come in cold and leave as whole lines; the two hardly overlap in so short groups. */
+static double turn_cycles(const gm_config *config, const gm_conv *v) {
+  const double bytes = (double)v->r * v->s * v->c * v->k * v->input_bytes;
+  return gm_load_cycles(config, true, bytes, 0, 1) + gm_store_cycles(config, bytes / 64, 64, 64, 1);
+}
+
+double gm_conv_predict_plan(const gm_config *config, const gm_conv *given, const gm_conv_plan *p,
+                            const gm_conv_layout *l) {
+  const gm_conv turned = gm_conv_turned(given, p), *v = &turned;
+  const double turn = p->turn ? turn_cycles(config, v) : 0;
+  if (p->hardware_loop) return turn + gm_conv_hardware_predict(config, v, p);
   model m = {.config = config, .v = v, .p = p, .l = l};
   m.conflict = p->a.n_banks == 0 && l->a.base / gm_spad_bank_rows(config) == l->b.base / gm_spad_bank_rows(config);
   m.a_steals = one_bank(config, &p->a, &l->a);
@@ -209,7 +218,7 @@ double gm_conv_predict_plan(const gm_config *config, const gm_conv *v, const gm_
                                .store_pairs = stores.pairs,
                                .per_tile = p->hoist_configs ? 0 : gm_config_cycles()};
   const double straight = (double)l->blocks * (p->unroll == 2 ? l->rows : 1);
-  return walk(&m) + gm_code_cycles(straight * pair_instructions * (p->unroll == 1 && l->rows > 1 ? 2 : 1) + 300);
+  return turn + walk(&m) + gm_code_cycles(straight * pair_instructions * (p->unroll == 1 && l->rows > 1 ? 2 : 1) + 300);
 }
 
 tw_status gm_conv2d_predict(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule,

@@ -10,6 +10,7 @@
  *   loops rsck                    order of the blocks of weights of a step
  *   unroll rows|runs              straight code for the pairs of a row of pixels, of a run
  *   hoist configs                 configuration once, not for every tile
+ *   turn weights                  those of layout=krsc are turned once, before everything
  *   pipeline p=2 q=56 k=64 c=64 loads=16 stores=16
  *                                 two buffers of everything in banks of their own, loads one step ahead, loads and
  *                                 stores spread, in tiles small enough for that
@@ -28,8 +29,8 @@ bool gm_conv_plan_same(const gm_conv_plan *x, const gm_conv_plan *y) {
          x->c_split == y->c_split && x->store_width == y->store_width && x->overwrite == y->overwrite &&
          x->fill_ahead == y->fill_ahead && x->prefetch == y->prefetch && x->spread_loads == y->spread_loads &&
          x->spread_stores == y->spread_stores && x->even == y->even && strcmp(x->loops, y->loops) == 0 &&
-         x->unroll == y->unroll && x->hoist_configs == y->hoist_configs && x->hardware_loop == y->hardware_loop &&
-         x->tile_n == y->tile_n;
+         x->unroll == y->unroll && x->hoist_configs == y->hoist_configs && x->turn == y->turn &&
+         x->hardware_loop == y->hardware_loop && x->tile_n == y->tile_n;
 }
 
 /* The largest chunks of one row of the kernel that fit half of the scratchpad, four blocks of channels at most. */
@@ -179,6 +180,12 @@ static bool do_pipeline(const context *c) {
   return true;
 }
 
+static bool do_turn(const context *c) {
+  static const char *const what[] = {"weights"};
+  c->plan->turn = true;
+  return one_of(c->words, what, 1) == 0;
+}
+
 static bool do_hardware_loop(const context *c) {
   const gm_words *w = c->words;
   c->plan->hardware_loop = true;
@@ -201,6 +208,7 @@ static const struct verb {
     {"unroll", do_unroll, "unroll rows, unroll runs"},
     {"hoist", do_hoist, "hoist configs"},
     {"pipeline", do_pipeline, "pipeline p=2 q=56 k=64 c=64 loads=16 stores=16 (needs four scratchpad banks)"},
+    {"turn", do_turn, "turn weights"},
     {"hardware_loop", do_hardware_loop, "hardware_loop n=1 p=14 q=14 k=32 c=64 r=3"},
 };
 

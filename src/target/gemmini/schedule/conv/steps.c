@@ -148,6 +148,11 @@ static void fill(menu *m) {
 
 static void hoist(menu *m) { gm_offer(&m->base, "hoist", "configuration once, not for every tile", "hoist configs"); }
 
+static void turn(menu *m) {
+  gm_offer(&m->base, "turn", "the array turns all weights once; not every block, at the price of low pairs",
+           "turn weights");
+}
+
 static const char hardware_why[] =
     "one command a tile instead of two a pair; loads, pairs and stores overlap by themselves";
 
@@ -164,8 +169,8 @@ static void hardware_loop(menu *m) { for_tiles(m, 2, offer_hardware_loop); }
 
 tw_status gm_conv2d_steps(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out,
                           tw_error *error) {
-  static void (*const levers[])(menu *) = {pipeline, tiles, order,  hold, common, blocks,
-                                           pack,     loops, unroll, fill, hoist,  hardware_loop};
+  static void (*const levers[])(menu *) = {pipeline, tiles,  order, hold,  common, blocks,       pack,
+                                           loops,    unroll, fill,  hoist, turn,   hardware_loop};
   static void (*const hardware_levers[])(menu *) = {hardware_loop};
   *out = (tw_menu){0};
   gm_conv v;

@@ -1,0 +1,18 @@
+/* emit_turn.h - a matrix turned before everything, by the array's transposer. */
+#ifndef TW_GEMMINI_EMIT_TURN_H
+#define TW_GEMMINI_EMIT_TURN_H
+
+#include "target/gemmini/config.h"
+#include "target/gemmini/schedule/writer.h"
+
+typedef struct gm_turn {
+  const char *type, *stored, *turned; /* in C: of the elements; the parameter; the array that it goes to */
+  long rows, columns;                 /* of the matrix as stored */
+  long stored_pitch, turned_pitch;    /* elements from row to row */
+} gm_turn;
+
+/* Declares the static array turned[columns][turned_pitch] and fills it. Ends with a fence; every configuration is to be made
+ * anew. */
+void gm_emit_turn(gm_writer *, const gm_config *, const gm_turn *);
+
+#endif
