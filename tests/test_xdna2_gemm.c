@@ -168,10 +168,10 @@ static void check_bfp(const xd_gemm *g) {
   free(a), free(b), free(c), free(got), free(da), free(db), free(dc);
 }
 
-static void the_three_configurations_are_exact_in_both_modes(void **state) {
+static void all_configurations_are_exact_in_both_modes(void **state) {
   (void)state;
-  static const char *const names[] = {"atb", "atb-bfp16", "atb-bf16acc"};
-  for (int i = 0; i < 3; i++)
+  static const char *const names[] = {"atb", "atb-bfp16", "atb-bf16acc", "mlir-aie"};
+  for (int i = 0; i < 4; i++)
     for (int mode = 0; mode < 2; mode++)
       for (int rho = 1; rho <= 2; rho++) {
         xd_gemm g = gemm_of(names[i], (tw_tile){32, 24, 32, rho}, 128, 192, 96);
@@ -229,7 +229,7 @@ int main(void) {
       cmocka_unit_test_setup(asymmetric_tiles_and_longer_runs_are_exact, setup),
       cmocka_unit_test_setup(sizes_that_do_not_divide_are_exact, setup),
       cmocka_unit_test_setup(results_are_narrowed, setup),
-      cmocka_unit_test_setup(the_three_configurations_are_exact_in_both_modes, setup),
+      cmocka_unit_test_setup(all_configurations_are_exact_in_both_modes, setup),
       cmocka_unit_test_setup(bfp16_of_sizes_that_do_not_divide, setup),
       cmocka_unit_test_setup(wrong_gemms_are_refused, setup),
   };

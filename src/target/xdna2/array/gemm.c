@@ -189,7 +189,7 @@ static void add_zero(const xd_gemm *g, xd_core *core, int port, int64_t bytes, x
 
 static const char *matmul_name(const xd_gemm *g) {
   if (is_integer(g)) return "matmul_i8";
-  if (g->kernel->a == TW_BF16) return "matmul_bf16_bfp16";
+  if (g->kernel->a == TW_BF16) return g->kernel->scratch_a ? "matmul_bf16_bfp16" : "matmul_bf16_registers";
   return is_staged(g) ? "matmul_bfp16_staged" : "matmul_bfp16";
 }
 

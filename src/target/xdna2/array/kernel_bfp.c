@@ -108,21 +108,39 @@ static void write_bf16(const float *from, tw_rounding rounding, uint8_t *to) {
   memcpy(to, codes, sizeof codes);
 }
 
-void xd_matmul_bf16(const xd_call *c, uint8_t *const arguments[]) {
-  const int m8 = c->m / BLOCK, k8 = c->k / BLOCK, n8 = c->n / BLOCK;
-  for (int64_t i = 0; i < (int64_t)m8 * k8; i++) {
-    float block[AREA];
-    read_bf16(arguments[0] + i * AREA * 2, block);
-    to_bfp16(block, BLOCK, c->rounding, arguments[3] + i * PACKED);
+/* Row i of blocks of C, from its row of blocks of A in bfp16. */
+static void row_bf16(const xd_call *c, const uint8_t *a, const uint8_t *b, int i, uint8_t *results) {
+  const int k8 = c->k / BLOCK, n8 = c->n / BLOCK;
+  for (int j = 0; j < n8; j++) {
+    uint8_t *result = results + ((int64_t)i * n8 + j) * AREA * 2;
+    float acc[AREA];
+    read_bf16(result, acc);
+    chain(a, b, k8, j, acc);
+    write_bf16(acc, c->rounding, result);
   }
-  for (int i = 0; i < m8; i++)
-    for (int j = 0; j < n8; j++) {
-      uint8_t *result = arguments[2] + ((int64_t)i * n8 + j) * AREA * 2;
-      float acc[AREA];
-      read_bf16(result, acc);
-      chain(arguments[3] + (int64_t)i * k8 * PACKED, arguments[1], k8, j, acc);
-      write_bf16(acc, c->rounding, result);
-    }
+}
+
+static void convert_row(const xd_call *c, const uint8_t *from, int i, uint8_t *to) {
+  const int k8 = c->k / BLOCK;
+  for (int p = 0; p < k8; p++) {
+    float block[AREA];
+    read_bf16(from + ((int64_t)i * k8 + p) * AREA * 2, block);
+    to_bfp16(block, BLOCK, c->rounding, to + (int64_t)p * PACKED);
+  }
+}
+
+void xd_matmul_bf16(const xd_call *c, uint8_t *const arguments[]) {
+  const int64_t row = (int64_t)c->k / BLOCK * PACKED;
+  for (int i = 0; i < c->m / BLOCK; i++) convert_row(c, arguments[0], i, arguments[3] + i * row);
+  for (int i = 0; i < c->m / BLOCK; i++) row_bf16(c, arguments[3] + i * row, arguments[1], i, arguments[2]);
+}
+
+void xd_matmul_bf16_registers(const xd_call *c, uint8_t *const arguments[]) {
+  uint8_t row[4096 / BLOCK * PACKED]; /* 8 rows of A in bf16 fill L1 at a depth of 4096 */
+  for (int i = 0; i < c->m / BLOCK; i++) {
+    convert_row(c, arguments[0], i, row);
+    row_bf16(c, row, arguments[1], i, arguments[2]);
+  }
 }
 
 void xd_matmul_bfp16(const xd_call *c, uint8_t *const arguments[]) {

@@ -7,6 +7,8 @@
 /* A bf16, B bfp16, C bf16, read and rounded once a call; A converted to bfp16 along k in a scratch. */
 int64_t xd_matmul_bf16_bytes(const xd_call *, int argument);
 void xd_matmul_bf16(const xd_call *, uint8_t *const arguments[]);
+/* The same without a scratch: A is converted on the way to the multiplier. k <= 4096. */
+void xd_matmul_bf16_registers(const xd_call *, uint8_t *const arguments[]);
 /* A, B, C: all bfp16; C is read and rounded to bfp16 once a call. */
 int64_t xd_matmul_bfp16_bytes(const xd_call *, int argument);
 void xd_matmul_bfp16(const xd_call *, uint8_t *const arguments[]);

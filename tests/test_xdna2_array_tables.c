@@ -1,0 +1,229 @@
+/* What the simulated array makes of the published designs, row by row of Tables 2 and 3 of the ATB paper, and of designs that
+ * `tilewright tune` found for the same problems. No constant of the array comes from these tables (docs/xdna2-array.md); the page must say
+ * what the simulation gives now.
+ *
+ *   build/tests/test_xdna2_array_tables --write    writes the tables of that page anew */
+#include "target/xdna2/array/cost.h"
+#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/array/kernel.h"
+#include "xdna2_fit.h"
+
+#define PAGE TW_TEST_DATA "/../../docs/xdna2-array.md"
+#define BEGIN "<!-- tables: made by build/tests/test_xdna2_array_tables --write -->\n"
+#define END "<!-- end of tables -->\n"
+
+typedef struct data {
+  xd_config machine;
+  table two, three;
+} data;
+
+/* ---- simulating ---- */
+
+/* Every matmul at the rate that was measured for a core, all overheads in it. */
+typedef struct measured_core {
+  const xd_config *machine;
+  double tflops;
+} measured_core;
+
+static double measured_cycles(const void *context, const xd_call *c) {
+  const measured_core *core = context;
+  if (c->micro) return 2e-12 * c->m * c->k * c->n / core->tflops * core->machine->clock_mhz * 1e6;
+  const xd_cost analytic = xd_analytic_cost(core->machine);
+  return strcmp(c->function->name, "step") ? analytic.cycles(analytic.context, c) : 0;
+}
+
+static double tflops(const xd_config *c, const xd_gemm *g, xd_cost cost) {
+  const xd_run_options options = {.timing_only = true, .cost = cost};
+  xd_program p;
+  xd_run_result r;
+  tw_error error;
+  must(xd_gemm_program(c, g, &p, &error), &error);
+  must(xd_run(c, &p, &options, &r, &error), &error);
+  xd_program_free(&p);
+  const double seconds = r.cycles / (c->clock_mhz * 1e6) + c->array.dispatch_us * 1e-6;
+  return 2e-12 * (double)g->m * (double)g->n * (double)g->k / seconds;
+}
+
+static xd_gemm gemm_of(const data *x, const table *t, size_t row, const char *kernel, tw_tile tile) {
+  return xd_gemm_default(&x->machine, kernel_of(&x->machine, kernel), &tile, (int64_t)number(t, row, "m"),
+                         (int64_t)number(t, row, "n"), (int64_t)number(t, row, "k"));
+}
+
+/* ---- Table 3 ---- */
+
+static double simulated3(const data *x, size_t row) {
+  const xd_gemm g = gemm_of(x, &x->three, row, "atb", (tw_tile){128, 64, 128, 4});
+  return tflops(&x->machine, &g, xd_analytic_cost(&x->machine));
+}
+
+static void print_table3(const data *x, FILE *f, errors *e) {
+  fprintf(f, "| M x K x N | measured | simulated | error |\n| --- | ---: | ---: | ---: |\n");
+  for (size_t i = 0; i < x->three.n; i++) {
+    const char *printed = cell(&x->three, i, "perf_tflops");
+    const double got = simulated3(x, i), off = got / strtod(printed, NULL) - 1;
+    note(e, off);
+    fprintf(f, "| %s x %s x %s | %s | %.1f | %+.1f%% |\n", cell(&x->three, i, "m"), cell(&x->three, i, "k"),
+            cell(&x->three, i, "n"), printed, got, 100 * off);
+  }
+  fprintf(f, "| **mean of the absolute errors; worst** | | | **%.1f%%; %.1f%%** |\n", 100 * mean(e), 100 * e->worst);
+}
+
+/* ---- Table 2 ---- */
+
+/* What `tilewright tune` found for the problem of the best row of each configuration. */
+static const struct {
+  const char *config;
+  tw_tile tile;
+  int copies[3], depth;
+} found[] = {
+    {"1", {128, 64, 128, 4}, {2, 2, 1}, 1},
+    {"2", {192, 128, 96, 6}, {2, 2, 1}, 1},
+    {"3", {128, 64, 128, 4}, {2, 2, 1}, 1},
+};
+
+typedef struct row2 {
+  double measured, modelled, with_core;
+} row2;
+
+static row2 simulated2(const data *x, size_t row) {
+  const xd_design d = table2_design(&x->machine, &x->two, row);
+  const xd_gemm g = gemm_of(x, &x->two, row, d.kernel->name, d.tile);
+  const measured_core core = {&x->machine, number(&x->two, row, "perf_core_tflops")};
+  return (row2){number(&x->two, row, "perf_array_tflops"), tflops(&x->machine, &g, xd_analytic_cost(&x->machine)),
+                tflops(&x->machine, &g, (xd_cost){measured_cycles, &core})};
+}
+
+static double found2(const data *x, size_t row, size_t which) {
+  const xd_design d = table2_design(&x->machine, &x->two, row);
+  xd_gemm g = gemm_of(x, &x->two, row, d.kernel->name, found[which].tile);
+  memcpy(g.copies, found[which].copies, sizeof g.copies);
+  g.depth = found[which].depth;
+  return tflops(&x->machine, &g, xd_analytic_cost(&x->machine));
+}
+
+/* The fastest row of a configuration, as measured. */
+static size_t best_row(const data *x, const char *config) {
+  size_t best = 0;
+  double most = 0;
+  for (size_t i = 0; i < x->two.n; i++)
+    if (!strcmp(cell(&x->two, i, "config"), config) && number(&x->two, i, "perf_array_tflops") > most)
+      most = number(&x->two, best = i, "perf_array_tflops");
+  return best;
+}
+
+static void print_table2(const data *x, FILE *f, errors *modelled, errors *with_core) {
+  fprintf(f, "| config | M x K x N | tile, rho | measured | core modelled | error | core as measured | error |\n");
+  fprintf(f, "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |\n");
+  for (size_t i = 0; i < x->two.n; i++) {
+    if (!kernel_name(&x->two, i)) continue;
+    const row2 r = simulated2(x, i);
+    const bool baseline = !strcmp(cell(&x->two, i, "source"), "mlir-aie");
+    if (!baseline) note(modelled, r.modelled / r.measured - 1);
+    if (!baseline) note(with_core, r.with_core / r.measured - 1);
+    fprintf(f, "| %s %s | %s x %s x %s | %sx%sx%s, %s | %.1f | %.1f | %+.1f%% | %.1f | %+.1f%% |\n",
+            cell(&x->two, i, "config"), cell(&x->two, i, "source"), cell(&x->two, i, "m"), cell(&x->two, i, "k"),
+            cell(&x->two, i, "n"), cell(&x->two, i, "t_mc"), cell(&x->two, i, "t_k"), cell(&x->two, i, "t_n"),
+            cell(&x->two, i, "rho"), r.measured, r.modelled, 100 * (r.modelled / r.measured - 1), r.with_core,
+            100 * (r.with_core / r.measured - 1));
+  }
+  fprintf(f,
+          "| **mean of the absolute errors; worst, without the baselines** | | | | | **%.1f%%; %.1f%%** | | **%.1f%%; "
+          "%.1f%%** |\n",
+          100 * mean(modelled), 100 * modelled->worst, 100 * mean(with_core), 100 * with_core->worst);
+}
+
+static void print_found(const data *x, FILE *f) {
+  fprintf(f, "| config | M x K x N | paper's best tile | simulated | found | simulated | |\n| --- | --- | --- | ---: | "
+             "--- | ---: | ---: |\n");
+  for (size_t i = 0; i < sizeof found / sizeof *found; i++) {
+    const size_t row = best_row(x, found[i].config);
+    const tw_tile *t = &found[i].tile;
+    const double theirs = simulated2(x, row).modelled, ours = found2(x, row, i);
+    fprintf(f, "| %s | %s x %s x %s | %sx%sx%s, %s | %.1f | %dx%dx%d, %d; buffers %d %d %d | %.1f | %+.1f%% |\n",
+            found[i].config, cell(&x->two, row, "m"), cell(&x->two, row, "k"), cell(&x->two, row, "n"),
+            cell(&x->two, row, "t_mc"), cell(&x->two, row, "t_k"), cell(&x->two, row, "t_n"), cell(&x->two, row, "rho"),
+            theirs, (int)t->m, (int)t->k, (int)t->n, (int)t->rho, found[i].copies[0], found[i].copies[1],
+            found[i].copies[2], ours, 100 * (ours / theirs - 1));
+  }
+}
+
+/* ---- the page ---- */
+
+static char *tables(const data *x) {
+  char *text = NULL;
+  size_t size = 0;
+  errors three = {0}, modelled = {0}, with_core = {0};
+  FILE *f = open_memstream(&text, &size);
+  fprintf(f, "### Table 3: Config 1 over problem sizes\n\nTile 128x64x128, rho 4; Tflop/s.\n\n");
+  print_table3(x, f, &three);
+  fprintf(f, "\n### Table 2: tiles and types\n\nTflop/s. First with the analytic model's core, then with the rate that "
+             "the paper measured for one core.\n\n");
+  print_table2(x, f, &modelled, &with_core);
+  fprintf(f, "\n### Designs that were found\n\nThe problem of each configuration's best row; both simulated with the "
+             "analytic model's core.\n\n");
+  print_found(x, f);
+  fclose(f);
+  return text;
+}
+
+static char *page(void) {
+  char *text;
+  tw_error error = {0};
+  must(tw_file_read(PAGE, 1 << 20, &text, NULL, &error), &error);
+  return text;
+}
+
+static void write_page(const data *x) {
+  char *old = page(), *begin = strstr(old, BEGIN), *end = strstr(old, END), *rows = tables(x), *text = NULL;
+  size_t size = 0;
+  tw_error error = {0};
+  assert_true(begin && end && begin < end);
+  FILE *f = open_memstream(&text, &size);
+  fprintf(f, "%.*s%s%s%s", (int)(begin - old), old, BEGIN, rows, end);
+  fclose(f);
+  must(tw_file_write(PAGE, text, size, &error), &error);
+  free(old);
+  free(rows);
+  free(text);
+}
+
+static void the_page_says_what_is_simulated(void **state) {
+  char *text = page(), *rows = tables(*state);
+  if (!strstr(text, rows))
+    fail_msg(
+        "docs/xdna2-array.md is not what the simulation gives now; run build/tests/test_xdna2_array_tables --write");
+  free(text);
+  free(rows);
+}
+
+static void table_3_is_near(void **state) {
+  const data *x = *state;
+  errors e = {0};
+  for (size_t i = 0; i < x->three.n; i++) note(&e, simulated3(x, i) / number(&x->three, i, "perf_tflops") - 1);
+  assert_true(mean(&e) < 0.08 && e.worst < 0.12);
+}
+
+static void what_was_found_is_at_least_as_fast(void **state) {
+  const data *x = *state;
+  for (size_t i = 0; i < sizeof found / sizeof *found; i++) {
+    const size_t row = best_row(x, found[i].config);
+    assert_true(found2(x, row, i) >= simulated2(x, row).modelled);
+  }
+}
+
+int main(int argc, char *argv[]) {
+  static data x;
+  x.machine = machine();
+  x.two = read_table("table2.csv");
+  x.three = read_table("table3.csv");
+  if (argc > 1 && !strcmp(argv[1], "--write")) {
+    write_page(&x);
+    return 0;
+  }
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_prestate(table_3_is_near, &x),
+      cmocka_unit_test_prestate(what_was_found_is_at_least_as_fast, &x),
+      cmocka_unit_test_prestate(the_page_says_what_is_simulated, &x),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
