@@ -109,6 +109,8 @@ typedef struct tw_case {
   void *buffer[TW_OPERANDS_MAX]; /* inputs filled, outputs as the reference computes them; 64-byte aligned */
 } tw_case;
 tw_status tw_case_make(const tw_problem *, uint64_t seed, int threads, tw_case *out, tw_error *);
+/* The same, but outputs stay poisoned. */
+tw_status tw_case_make_inputs(const tw_problem *, uint64_t seed, tw_case *out, tw_error *);
 void tw_case_free(tw_case *);
 
 #pragma GCC visibility pop

@@ -139,6 +139,8 @@ struct tw_target {
   /* Kernel source -> artefact, cached by content; on failure TW_FAILED with the compiler's message. */
   tw_status (*build)(const tw_target *, const tw_problem *, const char *source, size_t length, tw_artefact **,
                      tw_error *);
+  /* `check` computes what is right by itself: outputs of its case need not be there (tw_target_case). */
+  bool own_reference;
   /* Runs the artefact on the case with poisoned outputs. TW_FAILED with where and how if it is wrong. */
   tw_status (*check)(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
   /* Cost, utilization, memory in use, counters. `trace` (may be NULL) is a file for a timeline in the Chrome
@@ -179,6 +181,9 @@ struct tw_target {
   tw_status (*rewrite)(const tw_program *, const tw_schedule *, char **source, tw_error *);
   void (*forget)(tw_program *);
 };
+
+/* A case for the target's check and measure. */
+tw_status tw_target_case(const tw_target *, const tw_problem *, uint64_t seed, int threads, tw_case *out, tw_error *);
 
 const tw_target *tw_target_find(const char *name); /* NULL if there is none */
 const tw_target *tw_target_at(size_t index);       /* NULL past the last */

@@ -30,7 +30,7 @@ static tw_status build_check_measure(const cli *c, const cli_subject *s, const c
   tw_case inputs = {0};
   tw_status status = t->bound(t, &s->problem, &out->bound, error);
   if (status == TW_OK) status = t->build(t, &s->problem, source, length, &artefact, error);
-  if (status == TW_OK) status = tw_case_make(&s->problem, (uint64_t)c->options.seed, jobs, &inputs, error);
+  if (status == TW_OK) status = tw_target_case(t, &s->problem, (uint64_t)c->options.seed, jobs, &inputs, error);
   if (status == TW_OK) status = t->check(t, artefact, &inputs, error);
   if (status == TW_OK) status = t->measure(t, artefact, &inputs, trace, &out->measurement, error);
   tw_case_free(&inputs);

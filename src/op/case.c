@@ -21,7 +21,7 @@ static tw_status check_room(const tw_case *c, tw_error *error) {
                  text, bytes * 1e-9, room * 1e-9);
 }
 
-tw_status tw_case_make(const tw_problem *problem, uint64_t seed, int threads, tw_case *out, tw_error *error) {
+tw_status tw_case_make_inputs(const tw_problem *problem, uint64_t seed, tw_case *out, tw_error *error) {
   tw_case made = {.problem = problem, .seed = seed};
   const tw_op *op = problem->op;
   tw_status status = op->validate(problem, error);
@@ -39,9 +39,14 @@ tw_status tw_case_make(const tw_problem *problem, uint64_t seed, int threads, tw
     memset(made.buffer[i], TW_POISON, bytes); /* of outputs, what lies between rows stays so */
   }
   op->inputs(problem, seed, made.buffer);
-  op->reference(problem, made.buffer, threads > 0 ? threads : 1);
   *out = made;
   return TW_OK;
+}
+
+tw_status tw_case_make(const tw_problem *problem, uint64_t seed, int threads, tw_case *out, tw_error *error) {
+  const tw_status status = tw_case_make_inputs(problem, seed, out, error);
+  if (status == TW_OK) problem->op->reference(problem, out->buffer, threads > 0 ? threads : 1);
+  return status;
 }
 
 void tw_case_free(tw_case *c) {

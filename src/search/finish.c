@@ -192,7 +192,7 @@ static tw_status confirm(tw_state *s, tw_error *error) {
   const uint64_t other = 0x9e3779b97f4a7c15u;
   tw_case fresh;
   tw_error why = {0};
-  tw_status status = tw_case_make(&s->problem, s->options.seed ^ other, s->options.jobs, &fresh, &why);
+  tw_status status = tw_target_case(s->target, &s->problem, s->options.seed ^ other, s->options.jobs, &fresh, &why);
   if (status != TW_OK) {
     tw_state_note(s, "the best candidate could not be checked again: %s", why.text);
     return TW_OK;

@@ -130,7 +130,8 @@ static tw_status open_search(tw_state *s, const tw_target *target, const tw_prob
   if (status != TW_OK) return status;
   fill_options(&s->options, target->unit, &s->bound);
   status = open_journal(s, error);
-  if (status == TW_OK) status = tw_case_make(&s->problem, s->options.seed, s->options.jobs, &s->data, error);
+  if (status == TW_OK)
+    status = tw_target_case(s->target, &s->problem, s->options.seed, s->options.jobs, &s->data, error);
   return status;
 }
 

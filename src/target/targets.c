@@ -37,3 +37,9 @@ void tw_menu_free(tw_menu *menu) {
   free(menu->item);
   *menu = (tw_menu){0};
 }
+
+tw_status tw_target_case(const tw_target *t, const tw_problem *problem, uint64_t seed, int threads, tw_case *out,
+                         tw_error *error) {
+  return t->own_reference ? tw_case_make_inputs(problem, seed, out, error)
+                          : tw_case_make(problem, seed, threads, out, error);
+}

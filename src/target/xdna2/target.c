@@ -229,6 +229,7 @@ static void fill_list(void) {
         .floorplan = floorplan,
         .predict = predict,
         .build = build,
+        .own_reference = true, /* of large problems a part is checked */
         .check = check,
         .measure = measure,
         .release = release,
