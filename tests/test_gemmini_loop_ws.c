@@ -610,8 +610,8 @@ static void refused(uint64_t bounds, uint64_t rs1, uint64_t rs2, const char *mes
 static void what_this_machine_does_not_have_is_refused_by_name(void **state) {
   uint64_t one = 1ull << 32 | 1 << 16 | 1;
   (void)state;
-  refused(one, 1 << 18, 0, "a_spad_id=1");
-  refused(one, 2 << 16, 0, "b_spad_id=2");
+  refused(one, 3 << 18, 0, "a_spad_id=3");
+  refused(one, 3 << 16, 0, "b_spad_id=3");
   refused(one, 0, 4, "is_resadd");
   refused(one, 2 << 8, 0, "layernorm");
   refused(one, 4 << 8, 0, "softmax");

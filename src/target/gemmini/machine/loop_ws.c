@@ -1,7 +1,9 @@
 /* loop_ws.c - Gemmini's hardware matmul loop, one clock edge at a time (see loop_ws.h).
  *
  * Source: ucb-bar/gemmini at be2e9f2, src/main/scala/gemmini/LoopMatmul.scala (line numbers below are of that file)
- * and WeightedArbiter.scala. Everything that a cycle decides is decided on the registers as they were before the
+ * and WeightedArbiter.scala; with two additions of b6e24f0 (end of May 2023), which is in the version that the published
+ * figures were measured on (25809f7): the ids of halves, and that A and B are not loaded from address 0. The third,
+ * adding matrices (is_resadd), is not modelled. Everything that a cycle decides is decided on the registers as they were before the
  * edge. gm_loop_ws_step keeps that rule by reading first (what comes out, who is idle, whether the head retires) and
  * by updating in an order in which no update is seen by a later one. Two details of the RTL that look like slips are
  * kept, because they show in the command stream:
@@ -32,6 +34,17 @@ void gm_loop_ws_init(gm_loop_ws *l, const gm_config *c) {
 }
 
 /* ---- The commands of the units ---- */
+
+/* Where a loop's A begins and its B ends: in its own half, or in the one that its id names. */
+static uint32_t a_start(const gm_loop_ws *l, const gm_loop *p) {
+  const uint32_t half = l->loops[1].a_start;
+  return p->a_half ? (p->a_half - 1u) * half : p->a_start;
+}
+
+static uint32_t b_end(const gm_loop_ws *l, const gm_loop *p) {
+  const uint32_t half = l->loops[1].a_start;
+  return p->b_half ? p->b_half * half : p->b_end;
+}
 
 /* A rectangle of tiles that one mvin or mvout moves: where it begins, how many tiles wide, and how the matrix lies. */
 typedef struct move {
@@ -71,7 +84,7 @@ static gm_command load_a(gm_loop_ws *l) {
   gm_loop_unit *u = &l->units[GM_LOOP_LD_A];
   const gm_loop *p = &l->loops[u->loop];
   move m = {
-      .funct = GM_MVIN, .memory = p->a, .stride = p->a_stride, .element_bytes = l->input_bytes, .local = p->a_start};
+      .funct = GM_MVIN, .memory = p->a, .stride = p->a_stride, .element_bytes = l->input_bytes, .local = a_start(l, p)};
   uint32_t width;
   if (p->a_transposed) {
     m.row = u->k, m.col = u->i, m.max_row = p->max_k, m.max_col = p->max_i, m.row_pad = p->pad_k, m.col_pad = p->pad_i;
@@ -91,7 +104,7 @@ static gm_command load_b(gm_loop_ws *l) {
   move m = {.funct = GM_MVIN2, .memory = p->b, .stride = p->b_stride, .element_bytes = l->input_bytes};
   uint32_t width;
   uint32_t row_pad;
-  m.local = p->b_end - (uint32_t)p->max_k * p->max_j * (uint32_t)l->dim;
+  m.local = b_end(l, p) - (uint32_t)p->max_k * p->max_j * (uint32_t)l->dim;
   if (p->b_transposed) {
     m.row = u->j, m.col = u->k, m.max_row = p->max_j, m.max_col = p->max_k, m.col_pad = p->pad_k;
     row_pad = p->pad_j;
@@ -159,7 +172,7 @@ static gm_command store_c(gm_loop_ws *l) {
 static gm_command preload(const gm_loop_ws *l, const gm_loop_unit *u, const gm_loop *p) {
   uint32_t dim = (uint32_t)l->dim;
   uint32_t tile = p->b_transposed ? (uint32_t)u->j * p->max_k + u->k : (uint32_t)u->k * p->max_j + u->j;
-  uint32_t b = p->b_end - (uint32_t)p->max_k * p->max_j * dim + tile * dim;
+  uint32_t b = b_end(l, p) - (uint32_t)p->max_k * p->max_j * dim + tile * dim;
   uint32_t c = u->start + ((uint32_t)u->i * p->max_j + u->j) * dim;
   uint32_t i_size = dim - (u->i == p->max_i - 1 ? p->pad_i : 0);
   uint32_t j_size = dim - (u->j == p->max_j - 1 ? p->pad_j : 0);
@@ -179,7 +192,7 @@ static gm_command compute(const gm_loop_ws *l, const gm_loop_unit *u, const gm_l
   uint32_t k_size = dim - (u->k == p->max_k - 1 ? p->pad_k : 0);
   return (gm_command){
       .funct = u->i == 0 ? GM_COMPUTE_PRELOADED : GM_COMPUTE_ACCUMULATED,
-      .rs1 = gm_local_operand(i_size, k_size, (p->a_start + tile * dim) & l->pair.row_mask),
+      .rs1 = gm_local_operand(i_size, k_size, (a_start(l, p) + tile * dim) & l->pair.row_mask),
       .rs2 = gm_local_operand(dim, dim, GM_GARBAGE),
   };
 }
@@ -243,8 +256,9 @@ static int sender(const gm_loop_ws *l) {
   if (u[GM_LOOP_EX].active && has_room(l, GM_LOOP_EXECUTES) && operands_ahead(l)) return GM_LOOP_EX;
   if (!has_room(l, GM_LOOP_LOADS)) return -1;
   if (u[GM_LOOP_LD_D].active && l->loops[u[GM_LOOP_LD_D].loop].d) return GM_LOOP_LD_D;
-  int turn = load_turn(l);
-  return u[turn].active ? turn : -1;
+  const int turn = load_turn(l);
+  const gm_loop *p = &l->loops[u[turn].loop];
+  return u[turn].active && (turn == GM_LOOP_LD_A ? p->a : p->b) ? turn : -1;
 }
 
 static gm_command send(gm_loop_ws *l, int unit) {
@@ -294,11 +308,17 @@ static bool start_units(gm_loop_ws *l, unsigned idle) {
 
 /* A unit without a matrix leaves again one cycle after it started. */
 static bool skip_without_matrix(gm_loop_ws *l) {
-  gm_loop_unit *d = &l->units[GM_LOOP_LD_D], *c = &l->units[GM_LOOP_ST_C];
-  bool skip_d = d->active && !l->loops[d->loop].d, skip_c = c->active && !l->loops[c->loop].c;
-  if (skip_d) d->active = false;
-  if (skip_c) c->active = false;
-  return skip_d || skip_c;
+  bool skipped = false;
+  for (int i = 0; i < GM_LOOP_UNITS; i++) {
+    gm_loop_unit *u = &l->units[i];
+    const gm_loop *p = &l->loops[u->loop];
+    const uint64_t matrix[GM_LOOP_UNITS] = {
+        [GM_LOOP_LD_A] = p->a, [GM_LOOP_LD_B] = p->b, [GM_LOOP_LD_D] = p->d, [GM_LOOP_EX] = 1, [GM_LOOP_ST_C] = p->c};
+    if (!u->active || matrix[i]) continue;
+    u->active = false;
+    skipped = true;
+  }
+  return skipped;
 }
 
 /* ---- Commands from the core ---- */
@@ -309,12 +329,12 @@ static bool is_loop_command(uint8_t funct) { return funct >= GM_LOOP_WS && funct
 static bool refuse(const gm_loop *p, const gm_command *c, char why[256]) {
   unsigned act = c->rs1 >> 8 & 0xff, b_id = c->rs1 >> 16 & 3;
   uint64_t a_id = c->rs1 >> 18;
-  if (a_id || b_id)
+  if (a_id > 2 || b_id > 2)
     snprintf(why, 256,
-             "loop_ws: scratchpad reuse (a_spad_id=%llu, b_spad_id=%u) does not exist in this machine; use ids 0",
+             "loop_ws: a_spad_id=%llu, b_spad_id=%u: the scratchpad has halves 1 and 2; 0 lets the loops take turns",
              (unsigned long long)a_id, b_id);
   else if (c->rs2 >> 2 & 1)
-    snprintf(why, 256, "loop_ws: is_resadd does not exist in this machine; add with mvin into the accumulator");
+    snprintf(why, 256, "loop_ws: is_resadd is not modelled; add with mvin into the accumulator");
   else if (act > 1)
     snprintf(why, 256, "loop_ws: activation %u (%s) is not modelled; only 0 (none) and 1 (ReLU) are", act,
              act == 2   ? "layernorm"
@@ -349,6 +369,8 @@ static void configure(gm_loop *p, const gm_command *c, int dim) {
     p->accumulate = c->rs1 & 1;
     p->full_c = c->rs1 >> 1 & 1;
     p->low_d = c->rs1 >> 2 & 1;
+    p->b_half = c->rs1 >> 16 & 3;
+    p->a_half = c->rs1 >> 18 & 3;
     p->a_transposed = c->rs2 & 1;
     p->b_transposed = c->rs2 >> 1 & 1;
   }

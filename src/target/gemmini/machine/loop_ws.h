@@ -1,13 +1,14 @@
 /* loop_ws.h - Gemmini's hardware matmul loop: six configuration commands in, tiled commands out.
  *
  * A cycle-by-cycle model of the loop unroller in front of the reservation station (ucb-bar/gemmini at be2e9f2,
- * May 2023: LoopMatmul.scala and WeightedArbiter.scala). Commands GM_LOOP_WS_BOUNDS .. GM_LOOP_WS_STRIDES_DC fill
+ * May 2023, and what b6e24f0 added: LoopMatmul.scala and WeightedArbiter.scala). Commands GM_LOOP_WS_BOUNDS .. GM_LOOP_WS_STRIDES_DC fill
  * the registers of a loop, GM_LOOP_WS starts it. Two loops are held at once: the older one (head) and the next
  * (tail), which may be configured and may load while the head still computes. Five units walk a loop's tiles, each
  * working for one loop at a time:
  *
- *   load A   mvin    A into the bottom of the loop's half of the scratchpad
- *   load B   mvin2   B into the top of that half
+ *   load A   mvin    A into the bottom of the loop's half of the scratchpad, or of the one that it names; nothing if its
+ *                    address is 0: it lies there already
+ *   load B   mvin2   B into the top of a half, likewise
  *   load D   mvin3   the bias into the accumulator; nothing if its address is 0
  *   execute  preload, compute of every (k, j, i), i innermost; weights are preloaded at i = 0 only
  *   store C  mvout   once the last k is past; nothing if its address is 0
@@ -16,7 +17,7 @@
  * take turns by k. A unit is held back while as many of its kind's commands are uncompleted as the reservation
  * station has entries (rs_load, rs_execute, rs_store). Accumulator halves alternate from loop to loop that stores C.
  *
- * Refused, with one line in `why`: scratchpad reuse ids and resadd (they do not exist at that commit), activations
+ * Refused, with one line in `why`: resadd, ids of halves that there are not, activations
  * other than none and relu, A and B both transposed (the RTL asserts against it), a loop of zero tiles. */
 #ifndef TW_GEMMINI_LOOP_WS_H
 #define TW_GEMMINI_LOOP_WS_H
@@ -33,6 +34,7 @@ typedef struct gm_loop {
   bool accumulate;    /* C += from the first k on, instead of overwriting at k = 0 */
   bool full_c, low_d; /* C leaves as accumulator elements; D arrives as input elements */
   bool a_transposed, b_transposed;
+  uint8_t a_half, b_half;                          /* of the scratchpad: 1 or 2; 0: the loop's own */
   uint16_t max_i, max_j, max_k;                    /* tiles */
   uint16_t pad_i, pad_j, pad_k;                    /* rows or columns missing in the last tile */
   uint64_t a, b, d, c;                             /* memory addresses */

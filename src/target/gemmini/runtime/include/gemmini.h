@@ -195,8 +195,8 @@ static inline scale_t scale_t_bits_to_scale_t(scale_t_bits bits) {
 /* ---- The hardware matmul loop ------------------------------------------------------------------------------ */
 
 /* C (+)= A B + D on I x J x K tiles; pad_* elements are missing in the last tile of each dimension. D or C NULL: no
- * bias, no mvout. The scratchpad ids and is_resadd exist in sources from mid-May 2023 on; older machines refuse
- * anything but 0. */
+ * bias, no mvout; A or B NULL: it lies in the scratchpad already. a_spad_id, b_spad_id: the half of the scratchpad that A
+ * begins in and B ends in, 1 or 2; 0: loops take turns. is_resadd is refused. */
 #define gemmini_loop_ws(I, J, K, pad_I, pad_J, pad_K, A, B, D, C, A_stride, B_stride, D_stride, C_stride, A_transpose, \
                         B_transpose, full_C, low_D, ex_accumulate, act, a_spad_id, b_spad_id, is_resadd) \
   { \
