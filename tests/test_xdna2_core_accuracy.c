@@ -81,8 +81,13 @@ static void write_table_1(FILE *f, const data *x) {
 
 /* ---- single-core kernels of Taka et al. ---- */
 
+static bool is_by_hand(const table *t, size_t row) { return !strcmp(cell(t, row, "table"), "hand"); }
+
 static xd_core_kernel kernel_row(const table *t, size_t row) {
   const char *a = cell(t, row, "a"), *c = cell(t, row, "c");
+  if (is_by_hand(t, row))
+    return xd_core_kernel_of(XD_CORE_BFP16, XD_CORE_C_32, (int)number(t, row, "m"), (int)number(t, row, "k"),
+                             (int)number(t, row, "n"));
   const bool bf16 = !strcmp(a, "bf16");
   const xd_core_form form = bf16                ? XD_CORE_C_BF16
                             : !strcmp(c, "i8")  ? XD_CORE_C_I8
@@ -101,8 +106,9 @@ static double measured_cycles(const table *t, size_t row) {
 static void judge_kernels(const data *x, errors *integer, errors *bf16) {
   for (size_t i = 0; i < x->kernels.n; i++) {
     const xd_core_kernel k = kernel_row(&x->kernels, i);
-    note(k.mac == XD_CORE_BF16 ? bf16 : integer,
-         scheduled(k, XD_CORE_IN_TURN).cycles / measured_cycles(&x->kernels, i) - 1);
+    if (!is_by_hand(&x->kernels, i))
+      note(k.mac == XD_CORE_BF16 ? bf16 : integer,
+           scheduled(k, XD_CORE_IN_TURN).cycles / measured_cycles(&x->kernels, i) - 1);
   }
 }
 
@@ -131,6 +137,7 @@ static void write_kernels(FILE *f, const data *x) {
   for (size_t i = 0; i < x->kernels.n; i++) {
     const table *t = &x->kernels;
     xd_core_kernel k = kernel_row(t, i);
+    if (is_by_hand(t, i)) continue;
     k.unroll = 4;
     const double measured = measured_cycles(t, i), bytes = k.mac == XD_CORE_BF16 ? 2 : 1;
     const double cycles = scheduled(k, XD_CORE_IN_TURN).cycles, equation = by_equations(x, i);
@@ -147,6 +154,26 @@ static void write_kernels(FILE *f, const data *x) {
       "**%.1f%%; %.1f%%** | | | | |\n",
       100 * mean(&integer), 100 * integer.worst, 100 * mean(&equations), 100 * equations.worst, 100 * mean(&bf16),
       100 * bf16.worst);
+}
+
+static double by_hand_error(const data *x) {
+  for (size_t i = 0; i < x->kernels.n; i++)
+    if (is_by_hand(&x->kernels, i))
+      return scheduled(kernel_row(&x->kernels, i), XD_CORE_PIPELINED).cycles / measured_cycles(&x->kernels, i) - 1;
+  fail_msg("no kernel by hand");
+  return 0;
+}
+
+static void write_by_hand(FILE *f, const data *x) {
+  fprintf(f, "\n### A kernel written by hand\n\nbfp16, C in f32, clusters overlapped, all data in L1.\n\n"
+             "| m x k x n | measured | pipelined | error | II |\n| --- | ---: | ---: | ---: | ---: |\n");
+  for (size_t i = 0; i < x->kernels.n; i++) {
+    if (!is_by_hand(&x->kernels, i)) continue;
+    const xd_core_kernel k = kernel_row(&x->kernels, i);
+    const xd_core_result r = scheduled(k, XD_CORE_PIPELINED);
+    fprintf(f, "| %dx%dx%d | %.0f | %.0f | %+.1f%% | %d |\n", k.m, k.k, k.n, measured_cycles(&x->kernels, i), r.cycles,
+            100 * by_hand_error(x), r.ii);
+  }
 }
 
 /* ---- Table 2 ---- */
@@ -265,15 +292,17 @@ static void the_errors_are_as_stated(void **state) {
   assert_true(mean(&integer) < 0.10 && integer.worst < 0.20);
 }
 
-/* What bounds a schedule bounds a machine: no measured kernel may be faster than the best schedule by more than the
- * rounding of its number. */
-static void no_kernel_is_faster_than_the_pipelined_schedule(void **state) {
+/* No compiled kernel may be faster than the best schedule by more than the rounding of its number; the one written by
+ * hand is as fast. */
+static void no_compiled_kernel_is_faster_than_the_pipelined_schedule(void **state) {
   const data *x = *state;
   for (size_t i = 0; i < x->one.n; i++)
     if (number(&x->one, i, "eff_micro") - 0.005 > predict1(x, i).pipelined) fail_msg("Table 1, row %zu", i);
   for (size_t i = 0; i < x->kernels.n; i++)
-    if (scheduled(kernel_row(&x->kernels, i), XD_CORE_PIPELINED).cycles > measured_cycles(&x->kernels, i) * 1.001)
+    if (!is_by_hand(&x->kernels, i) &&
+        scheduled(kernel_row(&x->kernels, i), XD_CORE_PIPELINED).cycles > measured_cycles(&x->kernels, i) * 1.001)
       fail_msg("kernel %zu", i);
+  assert_true(fabs(by_hand_error(x)) < 0.02);
 }
 
 static char *tables(const data *x) {
@@ -283,6 +312,7 @@ static char *tables(const data *x) {
   assert_non_null(f);
   write_table_1(f, x);
   write_kernels(f, x);
+  write_by_hand(f, x);
   write_table_2(f, x);
   write_ways(f);
   write_shapes(f);
@@ -330,7 +360,7 @@ int main(int argc, char *argv[]) {
   }
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_prestate(the_errors_are_as_stated, &x),
-      cmocka_unit_test_prestate(no_kernel_is_faster_than_the_pipelined_schedule, &x),
+      cmocka_unit_test_prestate(no_compiled_kernel_is_faster_than_the_pipelined_schedule, &x),
       cmocka_unit_test_prestate(the_page_says_what_was_found, &x),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

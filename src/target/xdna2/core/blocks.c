@@ -8,11 +8,23 @@ enum { MASKED, NARROWED };      /* 2-bit codes: one block of them, and as int8 *
 enum { UNSHUFFLED };            /* int8 before its transposition */
 
 const xc_mac xc_macs[XD_CORE_MACS] = {
-    [XD_CORE_I8] = {{8, 8, 8}, "vmac", 1, false, 1, 0, 0, 0, 0},
-    [XD_CORE_I8_I4] = {{4, 16, 16}, "vmac", 2, false, 1, 0, 0, 0, 0},
-    [XD_CORE_I8_I2] = {{8, 8, 8}, "vmac", 1, false, XC_UNPACK_BLOCKS, 1, 5, 0, 2}, /* four masks; ones */
-    [XD_CORE_BFP16] = {{8, 8, 8}, "vmac.f", 1, true, 1, 0, 0, 0, 0},
-    [XD_CORE_BF16] = {{8, 8, 8}, "vmac.f", 1, false, 1, 1, 2, 2, 0}, /* a pair of ones */
+    [XD_CORE_I8] = {"vmac", {8, 8, 8}, .b_width = 1, .depth_unit = 1},
+    [XD_CORE_I8_I4] = {"vmac", {4, 16, 16}, .b_width = 2, .depth_unit = 1},
+    [XD_CORE_I8_I2] = {"vmac",
+                       {8, 8, 8},
+                       .b_width = 1,
+                       .depth_unit = XC_UNPACK_BLOCKS,
+                       .temporaries = 1,
+                       .constants = 5 /* four masks; ones */,
+                       .singles = 2},
+    [XD_CORE_BFP16] = {"vmac.f", {8, 8, 8}, .b_width = 1, .depth_unit = 1, .fifos = true},
+    [XD_CORE_BF16] = {"vmac.f",
+                      {8, 8, 8},
+                      .b_width = 1,
+                      .depth_unit = 1,
+                      .temporaries = 1,
+                      .constants = 2 /* a pair of ones */,
+                      .pairs = 2},
 };
 
 /* ---- registers of inputs ---- */

@@ -7,14 +7,14 @@
 
 /* What differs between multiply-accumulates. */
 typedef struct xc_mac {
-  int shape[3]; /* r, s, t */
   const char *instruction;
+  int shape[3];       /* r, s, t */
   int b_width;        /* vectors of a block of B */
-  bool fifos;         /* blocks come through the load FIFOs */
   int depth_unit;     /* blocks of depth that belong together */
   int temporaries;    /* accumulators besides the chains */
   int constants;      /* vectors */
   int pairs, singles; /* vectors on the way to blocks of A and B, with sets of registers */
+  bool fifos;         /* blocks come through the load FIFOs */
 } xc_mac;
 extern const xc_mac xc_macs[XD_CORE_MACS];
 

@@ -63,7 +63,7 @@ enum { CHAINS_MAX = 32 };
 
 static void add_cluster(xc_builder *b) {
   const int rows = b->kernel->cluster[0], columns = b->kernel->cluster[1], steps = b->kernel->k / b->mac->shape[1];
-  int chain[CHAINS_MAX], a[CHAINS_MAX], bb[CHAINS_MAX], packed[CHAINS_MAX] = {0};
+  int chain[CHAINS_MAX] = {0}, a[CHAINS_MAX] = {0}, bb[CHAINS_MAX] = {0}, packed[CHAINS_MAX] = {0};
   if (b->kernel->c == XD_CORE_C_BFP16) {
     xc_seek(b, 'C', XC_FIFO_A);
     xc_seek(b, 'C', b->store_fifo);

@@ -18,7 +18,7 @@ static tw_status schedule_loop(xc_graph *g, int ii_max, int skew, xc_loop *out, 
                             : xc_list_schedule(&out->graph, &out->schedule, error);
   if (status == TW_OK && !ii_max) status = xc_list_repeat(&out->graph, &out->schedule, error);
   const xc_schedule *s = &out->schedule;
-  const int stages = status == TW_OK ? (s->length + s->ii - 1) / s->ii : 1;
+  const int stages = status == TW_OK && s->ii > 0 ? (s->length + s->ii - 1) / s->ii : 1;
   if (status == TW_OK) status = xc_check(&out->graph, s, REPLAYED + stages + s->copies, error);
   if (status != TW_OK) xc_loop_free(out);
   return status;
