@@ -7,18 +7,22 @@
 #include <string.h>
 
 static const bench_kind kinds[] = {
-    {"f32", "a=f32 b=f32 c=f32", X86_F32},
-    {"bf16", "a=bf16 b=bf16 c=f32", X86_BF16},
-    {"u8s8", "a=u8 b=i8 c=i32", X86_U8S8},
-    {"s8s8", "a=i8 b=i8 c=i32", X86_U8S8},
-    {"bf16*mxfp4", "a=bf16 b=mxfp4 c=f32", X86_BF16},
-    {"bf16*i4:g32", "a=bf16 b=i4 group=32 c=f32", X86_BF16},
-    {"bf16*i4:g128", "a=bf16 b=i4 group=128 c=f32", X86_BF16},
-    {"bf16*ternary", "a=bf16 b=ternary c=f32", X86_BF16},
-    {"bf16*i8:g32", "a=bf16 b=i8 group=32 c=f32", X86_BF16},
-    {"bf16*bfp16", "a=bf16 b=bfp16 c=f32", X86_BF16},
-    {"bf16*mxfp6", "a=bf16 b=mxfp6 c=f32", X86_BF16},
-    {"bf16*mxfp8", "a=bf16 b=mxfp8 c=f32", X86_BF16},
+    {"f32", "a=f32 b=f32 c=f32", X86_F32, 0, false},
+    {"bf16", "a=bf16 b=bf16 c=f32", X86_BF16, 0, false},
+    {"u8s8", "a=u8 b=i8 c=i32", X86_U8S8, 0, false},
+    {"s8s8", "a=i8 b=i8 c=i32", X86_U8S8, 0, false},
+    {"bf16*mxfp4", "a=bf16 b=mxfp4 c=f32", X86_BF16, 0.95, false},
+    {"bf16*i4:g32", "a=bf16 b=i4 group=32 c=f32", X86_BF16, 0.95, false},
+    {"bf16*i4:g128", "a=bf16 b=i4 group=128 c=f32", X86_BF16, 0.95, false},
+    {"bf16*ternary", "a=bf16 b=ternary c=f32", X86_BF16, 0.95, false},
+    {"bf16*i8:g32", "a=bf16 b=i8 group=32 c=f32", X86_BF16, 0.95, false},
+    {"bf16*bfp16", "a=bf16 b=bfp16 c=f32", X86_BF16, 0.95, false},
+    {"bf16*mxfp6", "a=bf16 b=mxfp6 c=f32", X86_BF16, 0.95, false},
+    {"bf16*mxfp8", "a=bf16 b=mxfp8 c=f32", X86_BF16, 0.95, false},
+    {"a8*mxfp4", "a=bf16 a_rounding=groups b=mxfp4 c=f32", X86_U8S8, 0.70, true},
+    {"a8*i4:g32", "a=bf16 a_rounding=groups b=i4 group=32 c=f32", X86_U8S8, 0.70, true},
+    {"a8*i4:g128", "a=bf16 a_rounding=groups b=i4 group=128 c=f32", X86_U8S8, 0.85, true},
+    {"a8*ternary", "a=bf16 a_rounding=rows b=ternary c=f32", X86_U8S8, 0.90, true},
 };
 
 static const int64_t shapes[][3] = {

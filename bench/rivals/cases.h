@@ -14,6 +14,8 @@ typedef struct bench_kind {
   const char *name;          /* "bf16*mxfp4" */
   const char *types;         /* keys of gemm */
   x86_arithmetic arithmetic; /* whose peak is the measure */
+  double goal;               /* of that peak, on prefill shapes; 0: as fast as the best rival */
+  bool rounds_a;             /* A becomes int8 on its way in */
 } bench_kind;
 
 typedef struct bench_case {

@@ -102,13 +102,15 @@ static void print_goals_of(FILE *to, const bench_results *all, const bench_kind 
       count(&hard, rival->seconds / own->seconds, 1.1);
     if (rival && c->m >= 4 && c->m <= DECODE_ROWS) count(&few, rival->seconds / own->seconds, 2);
     if (!bench_is_decode(c) && !bench_is_small(c))
-      count(&prefill, bench_operations(c) / own->seconds / own->peak, 0.95);
+      count(&prefill, bench_operations(c) / own->seconds / own->peak, kind->goal);
     if (bench_is_decode(c) && own->bandwidth > 0) count(&decode, bench_bound(own) / own->seconds, 0.9);
   }
   print_tally(to, kind->name, "time of the best rival / ours, every shape", 1, &every);
   if (!scaled) print_tally(to, kind->name, "the same, small, two-thread and decode shapes (mean)", 1.1, &hard);
   if (scaled) print_tally(to, kind->name, "the same, m = 4 and 16", 2, &few);
-  if (scaled) print_tally(to, kind->name, "of the bf16 peak, prefill", 0.95, &prefill);
+  if (scaled)
+    print_tally(to, kind->name, kind->rounds_a ? "of the int8 peak, prefill" : "of the bf16 peak, prefill", kind->goal,
+                &prefill);
   print_tally(to, kind->name, "of what bandwidth (and peak) allow, decode", 0.9, &decode);
 }
 
