@@ -1,6 +1,6 @@
 /* bench_x86_rivals.c - the x86 target against other libraries, in one run with interleaved repeats.
  *
- *   bench_x86_rivals [kinds=...] [shapes=...] [threads=...] [rounds=5] [slice=0.05] [seconds=0] [out=DIR] [report]
+ *   bench_x86_rivals [kinds=...] [shapes=...] [threads=...] [rounds=5] [slice=0.05] [seconds=0] [out=DIR] [again] [report]
  *
  * Every library is a program of its own (bench/rivals/). For each case all of them pack the same weights, their results are
  * compared with the exact one, and then they take turns, a slice of time each, for some rounds in changing order: what slows
@@ -37,7 +37,7 @@ typedef struct options {
   int rounds;
   double slice, seconds;
   char directory[PATH];
-  bool report;
+  bool again, report; /* measure what is there already, too; measure nothing */
 } options;
 
 /* ---- inputs, and what is right ---- */
@@ -245,7 +245,7 @@ static int usage(const char *what) {
   fprintf(stderr,
           "bench_x86_rivals: %s\n"
           "usage: bench_x86_rivals [kinds=LIST] [shapes=LIST] [threads=LIST] [rounds=N] [slice=SECONDS] [seconds=N] "
-          "[out=DIR] "
+          "[out=DIR] [again] "
           "[report]\n  kinds:",
           what);
   for (size_t i = 0; bench_kind_at(i); i++) fprintf(stderr, " %s", bench_kind_at(i)->name);
@@ -272,6 +272,8 @@ static bool parse_option(options *o, const char *word) {
     o->seconds = strtod(value, NULL);
   else if (IS("out"))
     snprintf(o->directory, sizeof o->directory, "%s", value);
+  else if (IS("again"))
+    o->again = true;
   else if (IS("report"))
     o->report = true;
   else
@@ -300,7 +302,7 @@ static void run_all(const options *o, const char *file, const bench_case *cases,
     if (!rival_begin(&link[i], why)) fprintf(stderr, "bench_x86_rivals: without %s: %s\n", link[i].name, why);
   }
   for (size_t i = 0; i < n; i++) {
-    if (bench_results_have(all, &cases[i])) continue;
+    if (!o->again && bench_results_have(all, &cases[i])) continue;
     if (o->seconds > 0 && tw_now() - start > o->seconds) {
       left++;
       continue;

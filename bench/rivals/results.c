@@ -2,6 +2,7 @@
 #include "bench/rivals/results.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,15 @@ static const char HEADER[] = "kind,m,n,k,threads,library,how,seconds,median,pair
 double bench_operations(const bench_case *c) { return 2.0 * (double)c->m * (double)c->n * (double)c->k; }
 
 bool bench_results_add(bench_results *r, const bench_result *item) {
+  for (size_t i = 0; i < r->n; i++) {
+    bench_result *known = &r->item[i];
+    if (!bench_same(&known->c, &item->c) || strcmp(known->library, item->library) != 0) continue;
+    const double peak = fmax(known->peak, item->peak), bandwidth = fmax(known->bandwidth, item->bandwidth);
+    if (item->seconds < known->seconds) *known = *item;
+    known->peak = peak;
+    known->bandwidth = bandwidth;
+    return true;
+  }
   if (r->n == r->room) {
     const size_t room = r->room ? 2 * r->room : 256;
     bench_result *larger = realloc(r->item, room * sizeof *larger);

@@ -23,6 +23,7 @@ typedef struct bench_results {
 
 double bench_operations(const bench_case *); /* 2 m n k */
 
+/* Of several measurements of a library on a case the fastest counts, of the machine's rates the highest. */
 bool bench_results_add(bench_results *, const bench_result *);
 /* A missing file is no results; lines of kinds that are not known (any more) are passed over. */
 bool bench_results_read(const char *path, bench_results *out);
