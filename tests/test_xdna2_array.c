@@ -1,5 +1,5 @@
-/* The array simulator moves every byte as its descriptors say, computes what cores compute, and refuses what the hardware would
- * not do, with the tile and the number. */
+/* The array simulator moves every byte as its descriptors say, computes what cores compute, and refuses what the
+ * hardware would not do, with the tile and the number. */
 #include "test.h"
 
 #include <stdio.h>
@@ -248,6 +248,7 @@ static void crowded(xd_program *p) {
 }
 static void depth_zero(xd_program *p) { p->fifos.at[4].producer.depth = 0; }
 static void unequal_link(xd_program *p) { p->fifos.at[1].bytes = 96; }
+static void empty(xd_program *p) { p->fifos.at[2].bytes = 0; }
 static void shim_dims(xd_program *p) { p->fifos.at[0].producer.n_dims = 1; }
 
 static void what_the_hardware_lacks_is_refused(void **state) {
@@ -282,6 +283,7 @@ static void wrong_fifos_are_refused(void **state) {
   (void)state;
   refused(depth_zero, NULL, "FIFO c has depth 0 at core (0,2)");
   refused(unequal_link, NULL, "the link of a_in: objects of 256 bytes are linked to 96 bytes");
+  refused(empty, NULL, "FIFO b_in has objects of 0 bytes");
   refused(shim_dims, NULL, "FIFO a_in has dims at shim (0,0)");
 }
 

@@ -1,4 +1,5 @@
-/* Whole-array GEMMs on the simulated array give the bits that their definition gives: row-major loops here, tiles, DMA and locks there. */
+/* Whole-array GEMMs on the simulated array give the bits that their definition gives: row-major loops here, tiles, DMA
+ * and locks there. */
 #include "test.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* A small array program for tests: one core multiplies int8 16 x 32 by 32 x 16 in two steps of K, through its memory tile. */
+/* A small array program for tests: one core multiplies int8 16 x 32 by 32 x 16 in two steps of K, through its memory
+ * tile. */
 #ifndef TW_TESTS_XDNA2_ARRAY_H
 #define TW_TESTS_XDNA2_ARRAY_H
 

@@ -132,7 +132,8 @@ struct tw_target {
   tw_status (*steps)(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
   /* op + schedule -> kernel source in a malloc'ed string. An illegal schedule is TW_USAGE with the step named. */
   tw_status (*emit)(const tw_target *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
-  /* Where a schedule puts buffers and routes, as a picture (SVG), to a malloc'ed string. NULL where there is no such thing. */
+  /* Where a schedule puts buffers and routes, as a picture (SVG), to a malloc'ed string. NULL where there is no such
+   * thing. */
   tw_status (*floorplan)(const tw_target *, const tw_problem *, const tw_schedule *, char **svg, tw_error *);
   /* The analytic model's cost of a schedule, without running it. */
   tw_status (*predict)(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
@@ -145,7 +146,8 @@ struct tw_target {
   tw_status (*check)(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
   /* Cost, utilization, memory in use, counters. `trace` (may be NULL) is a file for a timeline in the Chrome
    * trace format: complete events ("ph": "X"), one a line that begins with {"name", `tid` the unit; one named "kernel" spans
-   * what was measured. Events thread_sort_index come first and put the units in order. On a simulated target this is the run that `check` made, if it was made without a trace. */
+   * what was measured. Events thread_sort_index come first and put the units in order. Times are in
+   * the target's unit, or microseconds where that is seconds. On a simulated target this is the run that `check` made, if it was made without a trace. */
   tw_status (*measure)(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *,
                        tw_error *);
   void (*release)(tw_artefact *);

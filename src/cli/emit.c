@@ -1,5 +1,5 @@
-/* emit.c - `tilewright emit OP key=value... -t TARGET [--schedule FILE] [--floorplan FILE]`: the source that a schedule makes, and
- * where it puts things. */
+/* emit.c - `tilewright emit OP key=value... -t TARGET [--schedule FILE] [--floorplan FILE]`: the source that a schedule
+ * makes, and where it puts things. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -45,7 +45,7 @@ static tw_status measure_and_draw(const cli *c, const cli_subject *s, const char
   if (!svg && c->options.window) return tw_fail(error, TW_USAGE, "--window says what --timeline FILE shows: give both");
   if (!svg) return build_check_measure(c, s, source, length, c->options.trace, out, error);
   char problem[512], title[700], *directory = NULL, *own = NULL;
-  cli_timeline t = {.title = title, .unit = s->target->unit};
+  cli_timeline t = {.title = title, .unit = strcmp(s->target->unit, "seconds") ? s->target->unit : "microseconds"};
   tw_problem_print(&s->problem, problem, sizeof problem);
   snprintf(title, sizeof title, "%s on %s%s%s", problem, s->target->name, note ? ", " : "", note ? note : "");
   tw_status status = c->options.window ? cli_timeline_window(c->options.window, &t, error) : TW_OK;

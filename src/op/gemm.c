@@ -7,10 +7,11 @@
  *                                                              `tolerance`
  *
  * B of a type with shared scales (b=mxfp4, i4, ternary, ...; a of f32, f16 or bf16) is an array of f32 whose values that type
- * can hold, with scales along k for each column: how a target stores it is its own business. So is A with a=bfp16, along rows, and C with c=bfp16.
+ * can hold, with scales along k for each column: how a target stores it is its own business. So is A with a=bfp16, along
+ * rows, and C with c=bfp16.
  *
- * With b=bfp16, acc may be bf16 or bfp16, too: sums may then be rounded to that type on the way, up to once for every 8 of k, and A of
- * bf16 to bfp16 (XDNA2's kernels do). The comparison allows for that, and for no more.
+ * With b=bfp16, acc may be bf16 or bfp16, too: sums may then be rounded to that type on the way, up to once for every 8
+ * of k, and A of bf16 to bfp16 (XDNA2's kernels do). The comparison allows for that, and for no more.
  *
  * The C parameters of a kernel are A, B, [D,] C, row-major. A is declared m x k (k x m if a_transposed), B k x n
  * (n x k if b_transposed), D 1 x n (bias=row) or m x n (bias=full), C m x n. */
@@ -288,9 +289,9 @@ static double tolerance(const tw_gemm *g, double row_norm, double column_norm, d
   return sum + unit * (fabs(value) + sum) * 2 + (g->c == TW_F16 ? 0x1p-24 : 0x1p-126);
 }
 
-/* What sums in bf16 or bfp16, and blocks of C, add to that. A's elements are at most `most`: uniform inputs, so a sum of them times a column stays below
- * 8 most |b|_2 (Hoeffding), whatever its length, and so do roundings of A to steps of most 2^-7. Each of the k / 8 roundings of sums is off by half a
- * unit of the largest of its block. */
+/* What sums in bf16 or bfp16, and blocks of C, add to that. A's elements are at most `most`: uniform inputs, so a sum
+ * of them times a column stays below 8 most |b|_2 (Hoeffding), whatever its length, and so do roundings of A to steps
+ * of most 2^-7. Each of the k / 8 roundings of sums is off by half a unit of the largest of its block. */
 static double narrow_tolerance(const tw_gemm *g, double most, double column_norm) {
   const double largest = 8 * most * column_norm, roundings = fmin((double)g->k / 8, 8 * sqrt((double)g->k / 8));
   double off = 0;

@@ -1,5 +1,5 @@
-/* blame.c - nothing can happen any more: says who waits for whom, from the host on, until someone is met again (a cycle of
- * waiting) or waits for nobody. */
+/* blame.c - nothing can happen any more: says who waits for whom, from the host on, until someone is met again (a cycle
+ * of waiting) or waits for nobody. */
 #include <stdlib.h>
 
 #include "base/strings.h"

@@ -155,7 +155,8 @@ static tw_status check_descriptor(const xd_config *c, const xd_program *p, const
   return status == TW_OK ? check_range(p, d, error) : status;
 }
 
-/* Two descriptors of the free-running channels of a tile must not share a number. Those of tasks may: the run sees to it. */
+/* Two descriptors of the free-running channels of a tile must not share a number. Those of tasks may: the run sees to
+ * it. */
 static tw_status check_numbers(const xd_program *p, tw_error *error) {
   for (size_t i = 0; i < p->descriptors.n; i++) {
     const xd_descriptor *a = &p->descriptors.at[i];

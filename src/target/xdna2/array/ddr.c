@@ -1,5 +1,5 @@
-/* ddr.c - streams from and to DDR share its bandwidth: rates rise together until a stream is at its own limit or reads, writes or both together are
- * at theirs (max-min fairness), and hold until a stream joins or leaves. */
+/* ddr.c - streams from and to DDR share its bandwidth: rates rise together until a stream is at its own limit or reads,
+ * writes or both together are at theirs (max-min fairness), and hold until a stream joins or leaves. */
 #include <math.h>
 
 #include "target/xdna2/array/sim.h"

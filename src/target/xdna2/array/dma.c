@@ -16,7 +16,8 @@ static double latency(const sim *s, const xd_route *r, int sink) {
   return r->hops[sink] * s->config->array.hop_cycles + s->config->array.memory_cycles;
 }
 
-/* Begins a segment if every end has its lock. The source may have begun before a sink was ready, by as much as is under way in the circuit. */
+/* Begins a segment if every end has its lock. The source may have begun before a sink was ready, by as much as is under
+ * way in the circuit. */
 static void route_try(sim *s, int route) {
   const xd_route *r = &s->program->routes.at[route];
   route_state *state = &s->route[route];

@@ -108,7 +108,8 @@ static tw_status run_part(const xd_config *c, const xd_gemm *g, part *p, tw_erro
   return status;
 }
 
-/* Kernels of bf16 and bfp16 round sums on the way, so the op's comparison must be wide; the definition in reference.h is met to the bit. */
+/* Kernels of bf16 and bfp16 round sums on the way, so the op's comparison must be wide; the definition in reference.h
+ * is met to the bit. */
 static tw_status check_bits(const xd_gemm *g, const part *p, tw_error *error) {
   const tw_type a_type = p->operand[0].type, c_type = p->operand[p->n - 1].type;
   float *a = tw_new((size_t)(g->m * g->k), sizeof *a), *c = tw_new((size_t)(g->m * g->n), sizeof *c);
@@ -182,18 +183,19 @@ tw_status xd_execute_measure(const xd_config *c, const xd_gemm *g, const char *t
                              tw_error *error) {
   xd_run_options options = {.timing_only = true, .cost = xd_analytic_cost(c)};
   xd_program program;
-  xd_run_result r;
+  xd_run_result r = {0};
   FILE *f = NULL;
+  xd_trace lines;
   tw_status status = xd_gemm_program(c, g, &program, error);
   if (status != TW_OK) return status;
   if (trace && !(f = fopen(trace, "w"))) status = tw_fail(error, TW_USAGE, "%s: %s", trace, strerror(errno));
   if (f) {
-    xd_trace_begin(f, &program);
+    lines = xd_trace_begin(f, c, &program);
     options.span = xd_trace_span;
-    options.span_context = f;
+    options.span_context = &lines;
   }
   if (status == TW_OK) status = xd_run(c, &program, &options, &r, error);
-  if (f) xd_trace_end(f, r.cycles);
+  if (f) xd_trace_end(&lines, r.cycles);
   if (f && fclose(f) && status == TW_OK) status = tw_fail(error, TW_MISSING, "%s: %s", trace, strerror(errno));
   if (status == TW_OK) fill(c, g, &r, out);
   xd_program_free(&program);

@@ -1,5 +1,5 @@
-/* gemm.c - FIFOs and cores of the GEMM; gemm_sequence.c has its tasks. The layout follows whole_array.py and the ATB designs
- * (design/xdna2-facts.md, section 4). */
+/* gemm.c - FIFOs and cores of the GEMM; gemm_sequence.c has its tasks. The layout follows whole_array.py and the ATB
+ * designs (design/xdna2-facts.md, section 4). */
 #include "target/xdna2/array/gemm.h"
 
 #include <stdio.h>
@@ -29,9 +29,9 @@ static xd_fifo fifo_named(const char *what, int column, int row, int64_t bytes) 
   return f;
 }
 
-/* A leaves the memory tile as blocks of 8x8, sub-tile after sub-tile. With one step of K in L2 the memory tile does it alone; with
- * more, it sends for each sub-tile columns of blocks as runs of rows, and the cores put the blocks where they belong (four and three dimensions do not
- * suffice otherwise). */
+/* A leaves the memory tile as blocks of 8x8, sub-tile after sub-tile. With one step of K in L2 the memory tile does it
+ * alone; with more, it sends for each sub-tile columns of blocks as runs of rows, and the cores put the blocks where
+ * they belong (four and three dimensions do not suffice otherwise). */
 static void order_a(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *from, xd_fifo_end *to) {
   const int64_t e = s->a_bytes8 / 8, k = g->tile.k, rows = g->tile.m / g->tile.rho, block = BLOCK * BLOCK * e;
   if (s->a_bytes8 == 9) return;
@@ -52,7 +52,8 @@ static void order_a(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *from,
   to->dim[2] = (xd_dim){k / BLOCK, block, 0, 0};
 }
 
-/* A of `parts` rows of cores comes to the memory tile of a column as rows of a step of K, and lies there as tiles of T_K. */
+/* A of `parts` rows of cores comes to the memory tile of a column as rows of a step of K, and lies there as tiles of
+ * T_K. */
 static void order_a_in(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *to) {
   const int64_t e = s->a_bytes8 / 8, k = g->tile.k;
   if (s->a_bytes8 == 9 || g->depth == 1) return;

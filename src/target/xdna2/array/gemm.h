@@ -1,16 +1,17 @@
 /* gemm.h - the whole-array GEMM as an array program, from a few choices.
  *
- * Each core accumulates a T_MC x T_N tile of C over all of K in L1; `rows` x `columns` cores make a macro-tile. A is broadcast along
- * rows of cores, in sub-tiles of T_MC / rho rows (asymmetric tile buffering); B along columns; the C tiles of a column are joined in its memory
- * tile and drained. Operands in DDR:
+ * Each core accumulates a T_MC x T_N tile of C over all of K in L1; `rows` x `columns` cores make a macro-tile. A is
+ * broadcast along rows of cores, in sub-tiles of T_MC / rho rows (asymmetric tile buffering); B along columns; the C
+ * tiles of a column are joined in its memory tile and drained. Operands in DDR:
  *
  *   i8    A m x k, B k x n, C m x n, row-major
  *   bf16  A m x k and C m x n, row-major
  *   bfp16 in tiles as pack.h lays them: 9-byte blocks cannot be rearranged by DMA
  *
- * Sizes that do not divide: the last macro-tile of a row or column of them is moved back so that it ends with the matrix (what
- * overlaps is computed twice, to the same bits). The last step of K is moved back, too, and B is zero where it overlaps: those rows of B come
- * from a page of zeros in DDR (or are packed as zeros). So m >= rows T_MC, n >= columns T_N, k >= the depth of A in L2. */
+ * Sizes that do not divide: the last macro-tile of a row or column of them is moved back so that it ends with the
+ * matrix (what overlaps is computed twice, to the same bits). The last step of K is moved back, too, and B is zero
+ * where it overlaps: those rows of B come from a page of zeros in DDR (or are packed as zeros). So m >= rows T_MC, n >=
+ * columns T_N, k >= the depth of A in L2. */
 #ifndef TW_XDNA2_ARRAY_GEMM_H
 #define TW_XDNA2_ARRAY_GEMM_H
 

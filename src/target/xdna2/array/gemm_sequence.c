@@ -1,8 +1,9 @@
 /* gemm_sequence.c - the tasks that move a GEMM's operands between DDR and the memory tiles.
  *
- * A group is one row of macro-tiles, or, where its tiles need tasks of their own (the last one overlaps its neighbour, the last step of K is
- * moved back), a part of it. The tasks of two groups are in flight: a group begins when the C of the group before the last has been
- * written, so that the descriptors of that one (the same half of the shim's table) are free. */
+ * A group is one row of macro-tiles, or, where its tiles need tasks of their own (the last one overlaps its neighbour,
+ * the last step of K is moved back), a part of it. The tasks of two groups are in flight: a group begins when the C of
+ * the group before the last has been written, so that the descriptors of that one (the same half of the shim's table)
+ * are free. */
 #include "target/xdna2/array/gemm.h"
 
 enum { HALF = 8, IN_FLIGHT = 2 };

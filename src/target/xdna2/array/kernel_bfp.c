@@ -1,8 +1,9 @@
 /* kernel_bfp.c - bf16 and bfp16 to the bit.
  *
- * A VMAC multiplies 8x8 by 8x8 blocks of bfp16: eight products of mantissas are added exactly, scaled by both exponents and added to the fp32
- * accumulator, rounded to nearest even. That sum of eight is exact in hardware is an assumption (no source says how it is rounded); everything
- * else is the format's definition (format.h). Conversions of C and A round as the core's mode says: to nearest even, or down. */
+ * A VMAC multiplies 8x8 by 8x8 blocks of bfp16: eight products of mantissas are added exactly, scaled by both exponents
+ * and added to the fp32 accumulator, rounded to nearest even. That sum of eight is exact in hardware is an assumption
+ * (no source says how it is rounded); everything else is the format's definition (format.h). Conversions of C and A
+ * round as the core's mode says: to nearest even, or down. */
 #include "target/xdna2/array/kernel_bfp.h"
 
 #include <math.h>

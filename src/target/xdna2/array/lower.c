@@ -110,8 +110,8 @@ static void lower_core_end(xd_program *p, int fifo, const xd_fifo_end *end, int 
   }
 }
 
-/* The side of a link with one FIFO holds the objects of the other side's FIFOs, its parts: `whole` is that one FIFO. Where both
- * sides have one, the larger object is the whole. A part may be several objects: all parts as many. */
+/* The side of a link with one FIFO holds the objects of the other side's FIFOs, its parts: `whole` is that one FIFO.
+ * Where both sides have one, the larger object is the whole. A part may be several objects: all parts as many. */
 typedef struct link_parts {
   int whole, n, part[XD_DIMS * 2];
   int64_t bytes[XD_DIMS * 2], offset[XD_DIMS * 2];
@@ -127,7 +127,7 @@ static tw_status parts_of(const xd_program *p, const xd_link *l, link_parts *out
                    whole->name, l->n_in, l->n_out);
   int64_t sum = 0;
   for (int i = 0; i < out->n; i++) sum += p->fifos.at[out->part[i] = split ? l->out[i] : l->in[i]].bytes;
-  if (whole->bytes % sum)
+  if (!sum || whole->bytes % sum)
     return tw_fail(error, TW_USAGE, "the link of %s: objects of %" PRId64 " bytes are linked to %" PRId64 " bytes",
                    whole->name, whole->bytes, sum);
   for (int i = 0; i < out->n; i++) {
@@ -141,7 +141,8 @@ static tw_status parts_of(const xd_program *p, const xd_link *l, link_parts *out
   return TW_OK;
 }
 
-/* The end of fifo `f` in the memory tile of a link: the producer's of an outgoing one, a consumer's of an incoming one. */
+/* The end of fifo `f` in the memory tile of a link: the producer's of an outgoing one, a consumer's of an incoming
+ * one. */
 static const xd_fifo_end *link_end(const xd_program *p, int f, bool out, xd_place tile, int *channel) {
   const xd_fifo *fifo = &p->fifos.at[f];
   *channel = fifo->source;
@@ -207,6 +208,7 @@ static tw_status check_end(const xd_fifo *f, const xd_fifo_end *end, tw_error *e
 
 static tw_status lower_channels(xd_program *p, int fifo, tw_error *error) {
   xd_fifo *f = &p->fifos.at[fifo];
+  if (f->bytes < 1) return tw_fail(error, TW_USAGE, "FIFO %s has objects of %" PRId64 " bytes", f->name, f->bytes);
   tw_status status = check_end(f, &f->producer, error);
   for (int i = 0; i < f->n_consumers && status == TW_OK; i++) status = check_end(f, &f->consumer[i], error);
   if (status != TW_OK) return status;

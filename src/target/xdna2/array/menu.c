@@ -1,4 +1,5 @@
-/* menu.c - the next steps of a schedule: tiles with and without asymmetry, cores, buffers, depth of L2; the best by prediction first. */
+/* menu.c - the next steps of a schedule: tiles with and without asymmetry, cores, buffers, depth of L2; the best by
+ * prediction first. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -13,7 +13,8 @@
 #include "target/xdna2/array/gemm.h"
 #include "tilewright/target.h"
 
-/* The plainest design of the problem: small tiles on all cores that its sizes reach. Types of the problem are settled. */
+/* The plainest design of the problem: small tiles on all cores that its sizes reach. Types of the problem are
+ * settled. */
 tw_status xd_plan_start(const xd_config *, const tw_problem *, xd_gemm *out, tw_error *);
 /* One step; checks the choices afterwards, but for what must fit where. */
 tw_status xd_plan_step(const xd_config *, const char *step, xd_gemm *, tw_error *);
@@ -22,7 +23,8 @@ tw_status xd_plan_of(const xd_config *, const tw_problem *, const tw_schedule *,
 /* malloc'ed; NULL without memory. Reads back by tw_schedule_parse and xd_plan_of. */
 char *xd_plan_print(const xd_gemm *);
 
-/* predict.c: seconds by simple bounds: what cores compute (cost.h's constants), what DDR and streams carry, and what neither hides. */
+/* predict.c: seconds by simple bounds: what cores compute (cost.h's constants), what DDR and streams carry, and what
+ * neither hides. */
 double xd_plan_predict(const xd_config *, const xd_gemm *);
 
 /* menu.c: the next steps. */

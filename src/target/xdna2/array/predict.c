@@ -1,7 +1,7 @@
 /* predict.c - how long a design takes, by bounds alone: for menus. The simulation has the last word.
  *
- * Computing, reading A and B, writing C and the streams overlap, so the longest counts; the hand-over of a single buffer of C, the first
- * tiles and the dispatch do not. */
+ * Computing, reading A and B, writing C and the streams overlap, so the longest counts; the hand-over of a single
+ * buffer of C, the first tiles and the dispatch do not. */
 #include <math.h>
 
 #include "target/xdna2/array/plan.h"

@@ -1,8 +1,9 @@
 /* program.h - an array program: everything that a configured XDNA2 array is, as data.
  *
- * Two layers. The lower one is what the hardware has: buffers, locks, DMA channels with buffer descriptors, routes through
- * the stream switches, a program of each core, and the runtime sequence by which the host starts tasks of channels. The upper
- * one is object FIFOs and links, which xd_lower (lower.h) turns into the lower one. A program may use either or both.
+ * Two layers. The lower one is what the hardware has: buffers, locks, DMA channels with buffer descriptors, routes
+ * through the stream switches, a program of each core, and the runtime sequence by which the host starts tasks of
+ * channels. The upper one is object FIFOs and links, which xd_lower (lower.h) turns into the lower one. A program may
+ * use either or both.
  *
  * Everything is referred to by its index in the program's lists; -1 is none. Sizes, offsets and strides are bytes. A
  * program is built by appending (XD_ADD), checked by check.h, run by run.h, drawn by floorplan.h. */
@@ -56,7 +57,8 @@ typedef struct xd_dim {
   int before, after;
 } xd_dim;
 
-/* How one transfer walks memory: dim[0] is a run of size bytes (its stride is 1), dim[1] repeats it, and so on outwards. */
+/* How one transfer walks memory: dim[0] is a run of size bytes (its stride is 1), dim[1] repeats it, and so on
+ * outwards. */
 typedef struct xd_pattern {
   int64_t offset;
   int n_dims; /* at least 1 */
@@ -144,8 +146,8 @@ typedef struct xd_core {
   XD_LIST(xd_op) ops;
 } xd_core;
 
-/* The host's program, in order. START puts a task into a channel's queue; AWAIT goes on when a task of the channel that was
- * started with a token has ended, and takes the token; SET writes a run-time parameter. */
+/* The host's program, in order. START puts a task into a channel's queue; AWAIT goes on when a task of the channel that
+ * was started with a token has ended, and takes the token; SET writes a run-time parameter. */
 typedef enum xd_command_kind { XD_START, XD_AWAIT, XD_SET } xd_command_kind;
 typedef struct xd_command {
   xd_command_kind kind;
@@ -175,9 +177,9 @@ typedef struct xd_fifo {
   int source, sink[XD_BROADCAST]; /* channels, filled in by xd_lower */
 } xd_fifo;
 
-/* Within a memory tile: objects of one side lie in those of the other at these offsets. 1 -> n splits, n -> 1 joins,
- * 1 -> 1 forwards. The buffers are as large as the side's with one FIFO (of two, the larger), and as many as that end is deep.
- * A part of it may be a multiple of the other side's object: it then passes as several. */
+/* Within a memory tile: objects of one side lie in those of the other at these offsets. 1 -> n splits, n -> 1 joins, 1
+ * -> 1 forwards. The buffers are as large as the side's with one FIFO (of two, the larger), and as many as that end is
+ * deep. A part of it may be a multiple of the other side's object: it then passes as several. */
 typedef struct xd_link {
   int n_in, in[XD_DIMS * 2], n_out, out[XD_DIMS * 2];
   int64_t offset[XD_DIMS * 2]; /* of the side with several */

@@ -1,13 +1,13 @@
 /* run.h - simulates an array program, event by event.
  *
- * Events are beginnings and ends: of a descriptor's work, of a stretch of a stream during which all its ends can move, of a kernel
- * call, of a lock changing hands. Two modes take the same events at the same times: with data, in which every byte moves and every kernel
- * computes, and without.
+ * Events are beginnings and ends: of a descriptor's work, of a stretch of a stream during which all its ends can move,
+ * of a kernel call, of a lock changing hands. Two modes take the same events at the same times: with data, in which
+ * every byte moves and every kernel computes, and without.
  *
- * - A stretch begins when source and sinks have their locks, at stream_bytes a cycle, and ends when one of them has come to the end
- *   of its descriptor. What is under way in a circuit (hops, memory) reaches a sink that much later.
- * - Streams of shims share DDR: reads, writes, and both together have a bandwidth, divided evenly among those that move;
- *   a run takes whole bursts.
+ * - A stretch begins when source and sinks have their locks, at stream_bytes a cycle, and ends when one of them has
+ *   come to the end of its descriptor. What is under way in a circuit (hops, memory) reaches a sink that much later.
+ * - Streams of shims share DDR: reads, writes, and both together have a bandwidth, divided evenly among those that
+ *   move; a run takes whole bursts.
  * - Cores run their programs; calls take what the cost function says.
  * docs/xdna2-array.md says what is not modelled. */
 #ifndef TW_XDNA2_ARRAY_RUN_H
@@ -41,8 +41,8 @@ typedef struct xd_run_result {
   uint64_t events, calls;
 } xd_run_result;
 
-/* TW_FAILED with one line if the program deadlocks (who waits for what), uses an object that it does not hold, overflows a lock
- * or a task queue, or restarts a descriptor that is in use. The program must have passed xd_check. */
+/* TW_FAILED with one line if the program deadlocks (who waits for what), uses an object that it does not hold,
+ * overflows a lock or a task queue, or restarts a descriptor that is in use. The program must have passed xd_check. */
 tw_status xd_run(const xd_config *, const xd_program *, const xd_run_options *, xd_run_result *, tw_error *);
 
 #endif

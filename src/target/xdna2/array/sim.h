@@ -1,5 +1,6 @@
-/* sim.h - the state of a simulation, for the files of this folder: run.c (host, whole), dma.c (channels, circuits), ddr.c (bandwidth),
- * core.c, lock.c, queue.c (events), blame.c (who waits for whom). Times are cycles of the core clock. */
+/* sim.h - the state of a simulation, for the files of this folder: run.c (host, whole), dma.c (channels, circuits),
+ * ddr.c (bandwidth), core.c, lock.c, queue.c (events), blame.c (who waits for whom). Times are cycles of the core
+ * clock. */
 #ifndef TW_XDNA2_ARRAY_SIM_H
 #define TW_XDNA2_ARRAY_SIM_H
 
