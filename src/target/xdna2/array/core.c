@@ -107,7 +107,7 @@ static bool call(sim *s, int core, const xd_op *op) {
   if (!s->options->timing_only) op->call.function->run(&op->call, argument);
   const double cycles = s->options->cost.cycles(s->options->cost.context, &op->call);
   if (s->options->span && cycles > 0)
-    s->options->span(s->options->span_context, xd_place_label(s->program->cores.at[core].tile).text,
+    s->options->span(s->options->span_context, xd_core_lane(s->program->cores.at[core].tile).text,
                      op->call.function->name, s->now + c->ahead, s->now + c->ahead + cycles);
   s->result->call_cycles += cycles;
   s->result->calls++;

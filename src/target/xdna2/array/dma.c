@@ -144,7 +144,7 @@ static void end_descriptor(sim *s, int channel) {
   channel_state *state = &s->channel[channel];
   const xd_descriptor *d = descriptor_of(s, channel);
   if (s->options->span)
-    s->options->span(s->options->span_context, xd_channel_label(&s->program->channels.at[channel]).text,
+    s->options->span(s->options->span_context, xd_channel_lane(&s->program->channels.at[channel]).text,
                      s->program->buffers.at[d->buffer].name, state->begun_at, s->now);
   s->iteration[state->descriptor]++;
   if (d->release.lock >= 0) lock_give(s, d->release);

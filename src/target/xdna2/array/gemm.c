@@ -263,7 +263,7 @@ static void add_operands(const xd_gemm *g, xd_program *p) {
 }
 
 tw_status xd_gemm_program(const xd_config *c, const xd_gemm *g, xd_program *p, tw_error *error) {
-  xd_gemm_fifos f;
+  xd_gemm_fifos f = {0};
   *p = (xd_program){0};
   tw_status status = xd_gemm_check(c, g, error);
   if (status != TW_OK) return status;

@@ -46,6 +46,23 @@ xd_label xd_channel_label(const xd_channel *c) {
   return l;
 }
 
+xd_label xd_core_lane(xd_place t) {
+  xd_label l;
+  snprintf(l.text, sizeof l.text, "core%d.%d", t.column, t.row);
+  return l;
+}
+
+xd_label xd_channel_lane(const xd_channel *c) {
+  const char *way = c->direction == XD_S2MM ? "in" : "out";
+  xd_label l;
+  if (xd_kind_of(c->tile) == XD_COMPUTE)
+    snprintf(l.text, sizeof l.text, "%.20s %s %d", xd_core_lane(c->tile).text, way, c->id);
+  else
+    snprintf(l.text, sizeof l.text, "%s%d %s %d", xd_kind_of(c->tile) == XD_SHIM ? "shim" : "mem", c->tile.column, way,
+             c->id);
+  return l;
+}
+
 int64_t xd_pattern_bytes(const xd_pattern *p) {
   int64_t bytes = 1;
   for (int d = 0; d < p->n_dims; d++) bytes *= p->dim[d].before + p->dim[d].size + p->dim[d].after;

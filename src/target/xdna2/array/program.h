@@ -21,7 +21,7 @@
 #define XD_LIST(type)                                                                                                  \
   struct {                                                                                                             \
     size_t n, room;                                                                                                    \
-    type *at;                                                                                                          \
+    type *at; /* NOLINT(bugprone-macro-parentheses): a declaration */                                                  \
   }
 
 enum { XD_NAME = 40, XD_DIMS = 4, XD_ARGUMENTS = 6, XD_BROADCAST = 40, XD_LOOPS = 8, XD_PARAMETERS = 8 };
@@ -212,6 +212,9 @@ typedef struct xd_label {
 } xd_label;
 xd_label xd_place_label(xd_place);
 xd_label xd_channel_label(const xd_channel *);
+/* Shorter, for the lanes of a timeline: "core3.2", "mem3 in 2" (S2MM), "shim0 out 1" (MM2S). */
+xd_label xd_core_lane(xd_place);
+xd_label xd_channel_lane(const xd_channel *);
 
 static inline xd_pattern xd_linear(int64_t offset, int64_t bytes) {
   return (xd_pattern){.offset = offset, .n_dims = 1, .dim = {{bytes, 1, 0, 0}}};

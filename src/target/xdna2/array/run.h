@@ -21,7 +21,7 @@ typedef struct xd_cost {
   const void *context;
 } xd_cost;
 
-/* What happened from `from` to `to` (cycles) in a lane: "core (0,2)", a DMA channel. */
+/* What happened from `from` to `to` (cycles) in a lane: xd_core_lane, xd_channel_lane. */
 typedef void xd_on_span(void *context, const char *lane, const char *name, double from, double to);
 
 typedef struct xd_run_options {

@@ -16,14 +16,14 @@ static void add_lane(lanes *l, const char *name) {
 static void add_cores(lanes *l, const xd_program *p, int column, int first, int last) {
   for (size_t i = 0; i < p->cores.n; i++) {
     const xd_place t = p->cores.at[i].tile;
-    if (t.column == column && t.row >= first && t.row <= last) add_lane(l, xd_place_label(t).text);
+    if (t.column == column && t.row >= first && t.row <= last) add_lane(l, xd_core_lane(t).text);
   }
 }
 
 static void add_channels(lanes *l, const xd_program *p, int column, xd_tile_kind kind) {
   for (size_t i = 0; i < p->channels.n; i++) {
     const xd_channel *c = &p->channels.at[i];
-    if (c->tile.column == column && xd_kind_of(c->tile) == kind) add_lane(l, xd_channel_label(c).text);
+    if (c->tile.column == column && xd_kind_of(c->tile) == kind) add_lane(l, xd_channel_lane(c).text);
   }
 }
 
