@@ -35,7 +35,7 @@ static void emit_step(tw_text *t, const x86_schedule *s, int rows, int u, bool d
     tw_text_add(t, "    b%d = load(b + %d);\n", j, at);
   }
   for (int line = 0; line < vector * s->vectors; line += X86_LINE)
-    tw_text_add(t, "    fetch_next(next); next += next_step;\n");
+    tw_text_add(t, "    fetch_next(next); next += next_step; one_by_one(next);\n");
   const int begin = X86_UNIT * rows * u, end = X86_UNIT * rows * (u + 1);
   for (int line = (begin + X86_LINE - 1) / X86_LINE * X86_LINE; s->prefetch && !direct && line < end; line += X86_LINE)
     tw_text_add(t, "    fetch(a + %d);\n", line + s->prefetch);

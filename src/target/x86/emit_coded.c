@@ -1,7 +1,7 @@
 /* emit_coded.c - tile functions on codes, and the expansion of a panel of codes, from a schedule.
  *
  *   for each group of k:
- *     for each step (a line of codes, or the lines of one row of units):
+ *     for each step (8 elements of k):
  *       for each vector:  b_j = value(line, field)
  *       for each row i:   a = broadcast(A + i);  for each j: s_i_j = multiply_add_coded(s_i_j, a, b_j)
  *     total_i_j += s_i_j * scale_j
@@ -34,29 +34,24 @@ typedef struct tile {
 } tile;
 
 static tile tile_of(const x86_schedule *s, x86_form form, int rows) {
-  tile t = {.s = s, .form = form, .rows = rows, .chains = 1, .step = x86_coded_step(s, form)};
+  tile t = {.s = s, .form = form, .rows = rows, .chains = 1, .step = x86_coded_step(s)};
   t.fields = x86_vectors_of_line(s->arithmetic, form);
   t.lines = t.step * s->vectors / t.fields;
-  const bool many = x86_isa_registers(s->isa) > 16;
-  const int wanted = !many ? SUMS_WANTED_16 : form == X86_S2 ? SUMS_WANTED_S2 : SUMS_WANTED;
-  /* groups may be as short as this; but those of 2-bit codes seldom are, and the step of a line goes without the other chains */
-  const int shortest = form == X86_S2 ? UNITS_OF_BODY : SHORTEST_GROUP / x86_group(s->arithmetic);
-  const int most =
-      x86_form_bits(form) == 8 ? shortest / 2 : shortest; /* few multiply-adds a line: it does not matter */
-  while (2 * t.chains * rows * s->vectors <= wanted && 2 * t.chains <= most) t.chains *= 2;
+  const int wanted = x86_isa_registers(s->isa) > 16 ? SUMS_WANTED : SUMS_WANTED_16;
+  while (2 * t.chains * rows * s->vectors <= wanted && 2 * t.chains <= t.step) t.chains *= 2;
   return t;
 }
 
 static int vector_bytes(const x86_schedule *s) { return X86_UNIT * x86_isa_lanes(s->isa); }
 
 /* The vectors of B of the unit `u` of a step; lines are loaded where the first of their fields is used. */
-static void emit_values(tw_text *t, const tile *x, int first_line, int u) {
+static void emit_values(tw_text *t, const tile *x, int u) {
   const int bytes = vector_bytes(x->s);
   const bool planes = x86_in_planes(x->s->arithmetic, x->form);
   for (int j = 0; j < x->s->vectors; j++) {
     const int at = u * x->s->vectors + j, line = at / x->fields, field = at % x->fields;
-    const int line_at = (first_line + line) * bytes;
-    if (field == 0) tw_text_add(t, "      fetch(next); next += next_step;\n");
+    const int line_at = line * bytes;
+    if (field == 0) tw_text_add(t, "      fetch(next); next += next_step; one_by_one(next);\n");
     if (field == 0 && !planes) tw_text_add(t, "      w = load_line(line + %d);\n", line_at);
     if (planes)
       tw_text_add(t, "      b%d = planes_at(line + %d, t);\n", j, line_at + field * bytes / x->fields);
@@ -65,11 +60,12 @@ static void emit_values(tw_text *t, const tile *x, int first_line, int u) {
   }
 }
 
-/* `units` units, from the place where the pointers stand. */
-static void emit_units(tw_text *t, const tile *x, int units) {
-  tw_text_add(t, "    for (; n >= %d; n -= %d) {\n", units, units);
+/* A loop over `steps` steps at a time. */
+static void emit_loop(tw_text *t, const tile *x, int steps) {
+  const int units = x->step * steps;
+  tw_text_add(t, "    do {\n");
   for (int u = 0; u < units; u++) {
-    emit_values(t, x, u / x->step * x->lines, u % x->step);
+    emit_values(t, x, u);
     for (int i = 0; i < x->rows; i++) {
       tw_text_add(t, "      x = broadcast(a + %d);", X86_UNIT * (u * x->rows + i));
       for (int j = 0; j < x->s->vectors; j++)
@@ -78,10 +74,25 @@ static void emit_units(tw_text *t, const tile *x, int units) {
       tw_text_add(t, "\n");
     }
   }
-  tw_text_add(t, "      line += %d; a += %d;\n    }\n", units / x->step * x->lines * vector_bytes(x->s),
-              X86_UNIT * units * x->rows);
+  tw_text_add(t, "      line += %d; a += %d;\n    } while ((n -= %d) > 0);\n", steps * x->lines * vector_bytes(x->s),
+              X86_UNIT * units * x->rows, units);
 }
 
+/* Groups of integers mostly are a multiple of 32 elements: those go in larger bodies, where what compilers put between the
+ * rounds of a loop (copies of all sums) matters less. */
+static void emit_group(tw_text *t, const tile *x) {
+  enum { LARGE = 4, ROWS_WORTH_IT = 3 };
+  const bool large = !is_real(x->s) && x->rows >= ROWS_WORTH_IT;
+  if (large) {
+    tw_text_add(t, "    if (n %% %d == 0) {\n", LARGE * x->step);
+    emit_loop(t, x, LARGE);
+    tw_text_add(t, "    } else {\n");
+  }
+  emit_loop(t, x, 1);
+  if (large) tw_text_add(t, "    }\n");
+}
+
+/* `keep` stops the compiler from seeing that some sums begin alike: it would merge them, and copy registers in the loop. */
 static void emit_start(tw_text *t, const tile *x) {
   const bool lifted = x->s->arithmetic == X86_U8S8;
   for (int i = 0; i < x->rows; i++)
@@ -92,7 +103,9 @@ static void emit_start(tw_text *t, const tile *x) {
           tw_text_add(t, "%s s%d_%d_%d = start_at(start + %d)", j ? "," : "", i, j, c, i);
         else
           tw_text_add(t, "%s s%d_%d_%d = zero()", j ? "," : "", i, j, c);
-      tw_text_add(t, ";\n");
+      tw_text_add(t, ";");
+      for (int j = 0; j < x->s->vectors; j++) tw_text_add(t, " keep(s%d_%d_%d);", i, j, c);
+      tw_text_add(t, "\n");
     }
   if (lifted) tw_text_add(t, "    start += %d;\n", x->rows);
 }
@@ -177,9 +190,7 @@ static void emit_tile(tw_text *t, const tile *x) {
   tw_text_add(t, "  (void)t;\n  for (int64_t left = o->units, n; left > 0; left -= o->group_units) {\n");
   tw_text_add(t, "    n = left < o->group_units ? left : o->group_units;\n");
   emit_start(t, x);
-  const int body = x->rows > ROWS_OF_SHORT_BODY && x->chains == 1 ? UNITS_OF_BODY / 2 : UNITS_OF_BODY;
-  if (x->step < body) emit_units(t, x, body);
-  emit_units(t, x, x->step);
+  emit_group(t, x);
   emit_group_end(t, x);
   tw_text_add(t, in_memory ? "    stays_in_memory(totals);\n  }\n" : "  }\n");
   for (int i = 0; in_memory && i < x->rows; i++)
@@ -205,7 +216,7 @@ static void emit_expand(tw_text *t, const x86_schedule *s, x86_form form) {
   tw_text_add(t, "    scale += %d * o->scale_bytes;\n", s->vectors * x86_isa_lanes(s->isa));
   tw_text_add(t, "    for (; n > 0; n -= %d) {\n", x.step);
   for (int u = 0; u < x.step; u++) {
-    emit_values(t, &x, 0, u);
+    emit_values(t, &x, u);
     for (int j = 0; j < s->vectors; j++)
       tw_text_add(t, "      store_value(to + %d, b%d, f%d);\n", vector_bytes(s) * (u * s->vectors + j), j, j);
   }

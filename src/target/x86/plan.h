@@ -38,7 +38,7 @@ typedef struct x86_codes {
   int64_t group_units; /* units of k that share a scale; larger than any block: all of them */
   int fields;          /* vectors of the panel that a line holds */
   int vector;          /* bytes of a line */
-  int step;            /* units that whole lines hold: blocks are filled up to a multiple of them */
+  int step;            /* units that a tile takes at once: blocks are filled up to a multiple of them */
 } x86_codes;
 
 typedef struct x86_workspaces {

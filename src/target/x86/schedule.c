@@ -31,10 +31,12 @@ int x86_lift(x86_arithmetic arithmetic, x86_form form) {
 }
 
 /* Beside the sums: vectors of B, one of A, a line, tables, a mask. Two strips of 8 rows make the highest decode shape. */
-enum { OTHER_REGISTERS = 6, CODED_ROWS_MOST = 8 };
+enum { OTHER_REGISTERS = 6, CODED_ROWS_MOST = 8, SHORTEST_GROUP = 8 };
 
 int x86_coded_rows(const x86_schedule *s) {
-  const int rows = (x86_isa_registers(s->isa) - OTHER_REGISTERS) / s->vectors;
+  const bool integers =
+      s->arithmetic == X86_S16 || s->arithmetic == X86_U8S8; /* also of large products: totals in registers */
+  const int rows = (x86_isa_registers(s->isa) - OTHER_REGISTERS) / s->vectors / (integers ? 2 : 1);
   const int most = s->rows < CODED_ROWS_MOST ? s->rows : CODED_ROWS_MOST;
   return rows < 1 ? 1 : rows < most ? rows : most;
 }
@@ -54,18 +56,14 @@ bool x86_in_planes(x86_arithmetic arithmetic, x86_form form) {
 
 bool x86_in_eighths(x86_arithmetic arithmetic, x86_form form) { return form == X86_E4M3 && arithmetic == X86_BF16; }
 
-int x86_coded_step(const x86_schedule *s, x86_form form) {
-  const int vectors = x86_vectors_of_line(s->arithmetic, form);
-  return vectors > s->vectors ? vectors / s->vectors : 1;
-}
+int x86_coded_step(const x86_schedule *s) { return SHORTEST_GROUP / x86_group(s->arithmetic); }
 
 bool x86_has_form(const x86_schedule *s, x86_form form) {
-  enum { SHORTEST_GROUP = 8 };
   const bool real = s->arithmetic == X86_F32 || s->arithmetic == X86_BF16;
   const int vectors = x86_vectors_of_line(s->arithmetic, form);
   if (form >= X86_FORMS || (s->forms_left_out >> form & 1)) return false;
-  return (real || form != X86_E4M3) && (vectors % s->vectors == 0 || s->vectors % vectors == 0) &&
-         x86_coded_step(s, form) * x86_group(s->arithmetic) <= SHORTEST_GROUP;
+  return (real || form != X86_E4M3) && x86_coded_step(s) * s->vectors % vectors == 0 &&
+         (vectors % s->vectors == 0 || s->vectors % vectors == 0);
 }
 
 bool x86_isa_parse(const char *name, x86_isa *out) {

@@ -28,13 +28,12 @@ int x86_lift(x86_arithmetic, x86_form);          /* what is added to a code's in
 /* Tiles on codes hold sums of a group beside the totals of all groups; higher ones keep the totals in memory. */
 int x86_coded_rows(const x86_schedule *); /* of the highest */
 bool x86_totals_in_memory(const x86_schedule *, int rows);
-/* Vectors of the panel in a line of codes; rows of units in a step: a line, or as many lines as make a row. */
-int x86_vectors_of_line(x86_arithmetic, x86_form);
+int x86_vectors_of_line(x86_arithmetic, x86_form); /* vectors of the panel in a line of codes */
+int x86_coded_step(const x86_schedule *);          /* units that a tile takes at once: 8 elements, the shortest group */
 /* Do 8-bit codes lie in planes, or in eighths, instead of fields (kernel.h)? */
 bool x86_in_planes(x86_arithmetic, x86_form);
 bool x86_in_eighths(x86_arithmetic, x86_form);
-int x86_coded_step(const x86_schedule *, x86_form);
-/* Are there tiles on such codes? Lines must hold whole rows of units, or rows whole lines, and 8 elements whole steps. */
+/* Are there tiles on such codes? Lines must hold whole rows of units, or rows whole lines, and a step whole lines. */
 bool x86_has_form(const x86_schedule *, x86_form);
 
 bool x86_isa_parse(const char *name, x86_isa *out);

@@ -51,7 +51,7 @@ static x86_codes codes_of(const x86_kernel *k, const struct kept *w) {
                      .factor = doubled ? w->step / 2 : w->step,
                      .fields = x86_vectors_of_line(k->arithmetic, w->form),
                      .vector = X86_UNIT * lanes,
-                     .step = x86_coded_step(&s, w->form)};
+                     .step = x86_coded_step(&s)};
 }
 
 tw_status x86_settle_weights(tw_gemm_planned *p, tw_error *error) {

@@ -56,6 +56,9 @@ WORD operand nothing(void) {
 }
 #define keep(x) __asm__ volatile("" : "+x"(x))
 
+/* A pointer that is moved on where it says so: computed in advance, many of them would take registers from the sums. */
+#define one_by_one(pointer) __asm__ volatile("" : "+r"(pointer))
+
 /* What an array holds is in memory here, not in registers. */
 #define stays_in_memory(array) __asm__ volatile("" : : "r"(array) : "memory")
 
