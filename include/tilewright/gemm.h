@@ -7,9 +7,9 @@
  *
  *   a             b             c                      the product is
  *   f32 bf16 f16  f32 bf16 f16  f32 bf16 f16           summed in binary32
- *   f32 bf16 f16  i8 i4 mxfp4   f32 bf16 f16           weights alone are quantized: code times scale, rounded to bf16 if A is
- *                 mxfp6 mxfp8                          bf16 and the CPU has AVX512-BF16 (exact for mxfp*, bfp16), summed in
- *                 bfp16 ternary                        binary32; with a_rounding, A is rounded to int8
+ *   f32 bf16 f16  i8 i4 mxfp4   f32 bf16 f16           weights alone are quantized: code times scale, summed in binary32; with
+ *                 mxfp6 mxfp8                          bf16 A, AVX512-BF16 and m > 16 it is rounded to bf16 first (exact for
+ *                 bfp16 ternary                        mxfp* and bfp16). With a_rounding, A is rounded to int8
  *   u8 i8         i8            i32, f32 bf16 f16      exact in int32 as long as k <= 2^16, then converted
  *
  * The k products of an element are added in one order that depends on the plan's kernel alone: results are the same bits
