@@ -12,6 +12,8 @@
  *                 bfp16 ternary                        mxfp* and bfp16). With a_rounding, A is rounded to int8
  *   u8 i8         i8            i32, f32 bf16 f16      exact in int32 as long as k <= 2^16, then converted
  *
+ * c may be i8 too: rounded to nearest, ties to even, and saturated to -128..127 (NaN: -128).
+ *
  * The k products of an element are added in one order that depends on the plan's kernel alone: results are the same bits
  * for any number of threads. With a=bf16 b=bf16 on a CPU with AVX512-BF16, subnormal inputs and sums count as zero.
  *

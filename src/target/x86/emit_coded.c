@@ -13,14 +13,7 @@
 #include <stdio.h>
 
 /* Sums that keep two multiply-adds of 4 to 6 cycles busy in each cycle; registers allow less with 16. */
-enum {
-  SUMS_WANTED = 8,
-  SUMS_WANTED_S2 = 16,
-  SUMS_WANTED_16 = 4,
-  UNITS_OF_BODY = 8,
-  ROWS_OF_SHORT_BODY = 3,
-  SHORTEST_GROUP = 8
-};
+enum { SUMS_WANTED = 8, SUMS_WANTED_16 = 4 };
 
 static const char *const form_names[X86_FORMS] = {"s2", "s4", "e2m1", "s8", "e4m3"};
 static const char *const form_in_c[X86_FORMS] = {"X86_S2", "X86_S4", "X86_E2M1", "X86_S8", "X86_E4M3"};

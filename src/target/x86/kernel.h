@@ -39,7 +39,7 @@ typedef enum x86_isa {
 } x86_isa;
 typedef enum x86_arithmetic { X86_F32, X86_BF16, X86_S16, X86_U8S8, X86_ARITHMETICS } x86_arithmetic;
 typedef enum x86_activation { X86_LINEAR, X86_RELU, X86_GELU, X86_SILU } x86_activation;
-typedef enum x86_output { X86_OUT_F32, X86_OUT_BF16, X86_OUT_F16, X86_OUT_I32 } x86_output;
+typedef enum x86_output { X86_OUT_F32, X86_OUT_BF16, X86_OUT_F16, X86_OUT_I32, X86_OUT_I8 } x86_output;
 
 /* C[i][j] = or += sum over k units; `columns` <= the kernel's: what lies right of them is not touched. Strides in bytes.
  * C's elements are the 32-bit sums. For each line of the panel a line is fetched into L2 meanwhile: at `next`, which then

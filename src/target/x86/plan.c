@@ -76,14 +76,18 @@ static void fill_defaults(tw_gemm_spec *s) {
 }
 
 static x86_output output_of(tw_type c) {
-  return c == TW_BF16 ? X86_OUT_BF16 : c == TW_F16 ? X86_OUT_F16 : c == TW_I32 ? X86_OUT_I32 : X86_OUT_F32;
+  return c == TW_BF16  ? X86_OUT_BF16
+         : c == TW_F16 ? X86_OUT_F16
+         : c == TW_I32 ? X86_OUT_I32
+         : c == TW_I8  ? X86_OUT_I8
+                       : X86_OUT_F32;
 }
 
 static tw_status check_output(const tw_gemm_spec *s, tw_error *error) {
   bool integers = s->a == TW_I8 || s->a == TW_U8;
-  if (s->c != TW_F32 && s->c != TW_BF16 && s->c != TW_F16 && !(s->c == TW_I32 && integers))
-    return tw_fail(error, TW_USAGE, "tw_gemm_plan: c=%s does not go with a=%s b=%s; use f32, bf16%s",
-                   tw_type_name(s->c), tw_type_name(s->a), tw_type_name(s->b), integers ? ", f16 or i32" : " or f16");
+  if (s->c != TW_F32 && s->c != TW_BF16 && s->c != TW_F16 && s->c != TW_I8 && !(s->c == TW_I32 && integers))
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan: c=%s does not go with a=%s b=%s; use f32, bf16, f16%s",
+                   tw_type_name(s->c), tw_type_name(s->a), tw_type_name(s->b), integers ? ", i8 or i32" : " or i8");
   if (s->c == TW_I32 && (s->alpha != 1 || s->beta != 0 || s->activation != TW_LINEAR))
     return tw_fail(error, TW_USAGE,
                    "tw_gemm_plan: c=i32 are the sums as they are: alpha, beta and activation need c=f32");

@@ -44,6 +44,7 @@ static void read_c(const x86_finish *f, int64_t row, float *x) {
   if (f->output == X86_OUT_F32) memcpy(x, c, (size_t)f->columns * sizeof *x);
   if (f->output == X86_OUT_BF16) bf16_to_f32(x, (const void *)c, f->columns);
   if (f->output == X86_OUT_F16) f16_to_f32(x, (const void *)c, f->columns);
+  for (int64_t j = 0; f->output == X86_OUT_I8 && j < f->columns; j++) x[j] = ((const int8_t *)(const void *)c)[j];
 }
 
 static void write_c(const x86_finish *f, int64_t row, const float *x) {
@@ -51,6 +52,10 @@ static void write_c(const x86_finish *f, int64_t row, const float *x) {
   if (f->output == X86_OUT_F32) memcpy(c, x, (size_t)f->columns * sizeof *x);
   if (f->output == X86_OUT_BF16) f32_to_bf16((void *)c, x, f->columns);
   if (f->output == X86_OUT_F16) f32_to_f16((void *)c, x, f->columns);
+  for (int64_t j = 0; f->output == X86_OUT_I8 && j < f->columns; j++) {
+    const float low = x[j] >= -128 ? x[j] : -128; /* NaN too */
+    ((int8_t *)(void *)c)[j] = (int8_t)__builtin_rintf(low > 127 ? 127 : low);
+  }
 }
 
 static void finish_i32(const x86_finish *f) {
