@@ -70,6 +70,9 @@ static const product products[] = {
     {{.m = 40, .n = 600, .k = 1024, .b = TW_MXFP4}, false},
     {{.m = 3, .n = 600, .k = 1024, .a = TW_BF16, .b = TW_I4, .group = 128}, true},
     {{.m = 16, .n = 900, .k = 512, .a = TW_F16, .b = TW_TERNARY}, false},
+    {{.m = 50, .n = 500, .k = 1024, .b = TW_MXFP4, .a_rounding = TW_A_INT8_GROUPS}, false},
+    {{.m = 70, .n = 300, .k = 640, .a = TW_BF16, .b = TW_I4, .group = 32, .a_rounding = TW_A_INT8_ROWS}, true},
+    {{.m = 1, .n = 2000, .k = 800, .a = TW_BF16, .b = TW_MXFP4}, false},
 };
 enum { PRODUCTS = sizeof products / sizeof *products, MOST = 1 << 21 }; /* MOST: elements of any operand */
 

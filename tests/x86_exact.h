@@ -18,18 +18,27 @@ typedef struct exact_types {
   tw_type a, b, c;
   int b_largest; /* |B| is at most this; every eighth row of B holds it, so that scales come out as powers of two */
   int group;
+  tw_a_rounding a_rounding; /* then every eighth element of a row of A is 127: its scales are 1 */
 } exact_types;
 
-/* A is at most 3: sums stay below 2^24 for k < 40000. i8, i4 and ternary scale by largest / largest code = 1. */
+/* Sums stay below 2^24: A is at most 3, or 127 in an eighth of the places, and k at most some thousands. i8, i4 and ternary scale by largest / largest code = 1. */
 static const exact_types exact_all[] = {
-    {TW_F32, TW_F32, TW_F32, 3, 0},      {TW_BF16, TW_BF16, TW_F32, 3, 0},   {TW_F16, TW_F16, TW_F32, 3, 0},
-    {TW_F32, TW_BF16, TW_F32, 3, 0},     {TW_BF16, TW_F32, TW_F32, 3, 0},    {TW_U8, TW_I8, TW_I32, 127, 0},
-    {TW_I8, TW_I8, TW_I32, 127, 0},      {TW_I8, TW_I8, TW_F32, 127, 0},     {TW_F32, TW_MXFP4, TW_F32, 3, 0},
-    {TW_F32, TW_MXFP6, TW_F32, 3, 0},    {TW_F32, TW_MXFP8, TW_F32, 3, 0},   {TW_F32, TW_BFP16, TW_F32, 3, 0},
-    {TW_F32, TW_I8, TW_F32, 127, 32},    {TW_F32, TW_I4, TW_F32, 7, 32},     {TW_F32, TW_TERNARY, TW_F32, 1, 0},
-    {TW_BF16, TW_MXFP4, TW_F32, 3, 0},   {TW_BF16, TW_MXFP6, TW_F32, 3, 0},  {TW_BF16, TW_MXFP8, TW_F32, 3, 0},
-    {TW_BF16, TW_BFP16, TW_F32, 3, 0},   {TW_BF16, TW_I8, TW_F32, 127, 128}, {TW_BF16, TW_I4, TW_F32, 7, 128},
-    {TW_BF16, TW_TERNARY, TW_F32, 1, 0}, {TW_F16, TW_I4, TW_F32, 7, 0},
+    {TW_F32, TW_F32, TW_F32, 3, 0, TW_A_EXACT},         {TW_BF16, TW_BF16, TW_F32, 3, 0, TW_A_EXACT},
+    {TW_F16, TW_F16, TW_F32, 3, 0, TW_A_EXACT},         {TW_F32, TW_BF16, TW_F32, 3, 0, TW_A_EXACT},
+    {TW_BF16, TW_F32, TW_F32, 3, 0, TW_A_EXACT},        {TW_U8, TW_I8, TW_I32, 127, 0, TW_A_EXACT},
+    {TW_I8, TW_I8, TW_I32, 127, 0, TW_A_EXACT},         {TW_I8, TW_I8, TW_F32, 127, 0, TW_A_EXACT},
+    {TW_F32, TW_MXFP4, TW_F32, 3, 0, TW_A_EXACT},       {TW_F32, TW_MXFP6, TW_F32, 3, 0, TW_A_EXACT},
+    {TW_F32, TW_MXFP8, TW_F32, 3, 0, TW_A_EXACT},       {TW_F32, TW_BFP16, TW_F32, 3, 0, TW_A_EXACT},
+    {TW_F32, TW_I8, TW_F32, 127, 32, TW_A_EXACT},       {TW_F32, TW_I4, TW_F32, 7, 32, TW_A_EXACT},
+    {TW_F32, TW_TERNARY, TW_F32, 1, 0, TW_A_EXACT},     {TW_BF16, TW_MXFP4, TW_F32, 3, 0, TW_A_EXACT},
+    {TW_BF16, TW_MXFP6, TW_F32, 3, 0, TW_A_EXACT},      {TW_BF16, TW_MXFP8, TW_F32, 3, 0, TW_A_EXACT},
+    {TW_BF16, TW_BFP16, TW_F32, 3, 0, TW_A_EXACT},      {TW_BF16, TW_I8, TW_F32, 127, 128, TW_A_EXACT},
+    {TW_BF16, TW_I4, TW_F32, 7, 128, TW_A_EXACT},       {TW_BF16, TW_TERNARY, TW_F32, 1, 0, TW_A_EXACT},
+    {TW_F16, TW_I4, TW_F32, 7, 0, TW_A_EXACT},          {TW_F32, TW_MXFP4, TW_F32, 3, 0, TW_A_INT8_GROUPS},
+    {TW_BF16, TW_MXFP4, TW_F32, 3, 0, TW_A_INT8_ROWS},  {TW_F32, TW_MXFP6, TW_F32, 3, 0, TW_A_INT8_ROWS},
+    {TW_F32, TW_I4, TW_F32, 7, 32, TW_A_INT8_GROUPS},   {TW_BF16, TW_I4, TW_F32, 7, 128, TW_A_INT8_GROUPS},
+    {TW_F32, TW_I8, TW_F32, 127, 32, TW_A_INT8_ROWS},   {TW_F16, TW_BFP16, TW_F32, 3, 0, TW_A_INT8_GROUPS},
+    {TW_F32, TW_TERNARY, TW_F32, 1, 0, TW_A_INT8_ROWS},
 };
 enum { EXACT_TYPES = sizeof exact_all / sizeof *exact_all };
 
@@ -80,14 +89,17 @@ static inline tw_status exact_new(const exact_types *t, const tw_gemm_spec *spec
   tw_random r;
   *e = (exact){.spec = *spec};
   tw_gemm_spec *s = &e->spec;
-  s->a = t->a, s->b = t->b, s->c = t->c, s->group = t->group;
+  s->a = t->a, s->b = t->b, s->c = t->c, s->group = t->group, s->a_rounding = t->a_rounding;
   if (!s->lda) s->lda = s->a_transposed ? s->m : s->k;
   if (!s->ldb) s->ldb = s->b_transposed ? s->k : s->n;
   if (!s->ldc) s->ldc = s->n;
   tw_random_seed(&r, seed);
   e->a_value = malloc((size_t)(s->m * s->k));
   e->b_value = malloc((size_t)(s->k * s->n));
-  for (int64_t i = 0; i < s->m * s->k; i++) e->a_value[i] = (int8_t)tw_random_between(&r, s->a == TW_U8 ? 0 : -3, 3);
+  for (int64_t i = 0; i < s->m * s->k; i++) {
+    const int value = (int)tw_random_between(&r, s->a == TW_U8 ? 0 : -3, 3);
+    e->a_value[i] = (int8_t)(t->a_rounding && i % s->k % 8 == 0 ? 127 : value);
+  }
   const int small = t->b_largest < 7 ? t->b_largest : 7;
   for (int64_t i = 0; i < s->k * s->n; i++)
     e->b_value[i] = (int8_t)(i / s->n % 8 == 0 ? t->b_largest : (int)tw_random_between(&r, -small, small));
