@@ -270,12 +270,13 @@ static tw_status write_file(work *w, plan *p, bool to_npy, const char *path, voi
   tw_status status = header && result->tensor ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for '%s'", path);
   if (status == TW_OK) status = output_open(path, result->bytes_out, &out, error);
   if (status == TW_OK) status = output_write(&out, 0, header, header_bytes, error);
-  w->out = &out;
+  w->out = &out; // cppcheck-suppress autoVariables ; until the end of this function
   if (status == TW_OK) status = convert_all(w, done, context, result, error);
   if (status == TW_OK)
     status = output_commit(&out, error);
   else
     output_abandon(&out);
+  w->out = NULL;
   free(header);
   return status;
 }

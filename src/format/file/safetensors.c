@@ -42,7 +42,7 @@ tw_status safetensors_header_bytes(const uint8_t *data, size_t available, const 
 /* A name in an error: what is no plain text becomes '?', and long ones end in "...". */
 static const char *shown(const char *name, char buffer[64]) {
   size_t n = 0;
-  for (; name[n] && n < 60; n++) buffer[n] = name[n] >= ' ' && name[n] < 127 ? name[n] : '?';
+  for (; n < 60 && name[n]; n++) buffer[n] = name[n] >= ' ' && name[n] < 127 ? name[n] : '?';
   snprintf(buffer + n, 64 - n, "%s", name[n] ? "..." : "");
   return buffer;
 }
