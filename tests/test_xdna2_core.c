@@ -249,7 +249,9 @@ static void impossible_kernels_are_refused(void **state) {
   k = xd_core_kernel_of(XD_CORE_I8, XD_CORE_C_I8, 32, 64, 32), k.convert_a = true;
   refused_kernel(k, "only bfp16 kernels convert A first");
   k = good, k.k = 512, k.way = XD_CORE_UNROLLED, k.unroll = 16;
-  refused_kernel(k, "the program memory has 16384");
+  refused_kernel(k, "the kernel takes at least 65536 bytes of code, the program memory has 16384");
+  k = good, k.k = 1024, k.way = XD_CORE_PIPELINED;
+  refused_kernel(k, "bytes of code, the program memory has 16384");
   refused_kernel(xd_core_kernel_of(XD_CORE_I8_I2, XD_CORE_C_32, 32, 64, 32), "nothing is spilled");
 }
 

@@ -3,6 +3,8 @@
  * bfp16 comes through the load FIFOs, A through the first and B through the second: A is sought again for each cluster
  * (it restarts at the row of blocks), B once for the clusters of the graph (it goes on), and one more vector is filled
  * in before every eighth pop. C in bfp16 passes through A's FIFO before A does. */
+#include <stdint.h>
+
 #include "target/xdna2/core/builder.h"
 
 /* How an accumulator moves between registers and memory. */
@@ -126,6 +128,14 @@ tw_status xc_check_kernel(const xc_machine *m, const xd_core_kernel *k, tw_error
   if (k->convert_a && k->mac != XD_CORE_BFP16) return tw_fail(error, TW_USAGE, "only bfp16 kernels convert A first");
   if (k->shuffle_b && k->mac != XD_CORE_I8) return tw_fail(error, TW_USAGE, "only int8 kernels shuffle B");
   if (k->way == XD_CORE_UNROLLED && k->unroll < 1) return tw_fail(error, TW_USAGE, "unroll must be at least 1");
+  const int clusters = k->m / side[0].unit * (k->n / side[2].unit), asked = k->way == XD_CORE_UNROLLED ? k->unroll : 1;
+  const int64_t unroll = asked < clusters ? asked : clusters,
+                least = unroll * chains * (k->k / shape[1]) * m->bundle_bytes;
+  if (least > m->program_bytes)
+    return tw_fail(error, TW_USAGE,
+                   "the kernel takes at least %lld bytes of code, the program memory has %d; unroll less, or a smaller "
+                   "depth",
+                   (long long)least, m->program_bytes);
   for (int i = 0; i < 3; i++)
     if (k->bank[i] < -1 || k->bank[i] >= m->banks)
       return tw_fail(error, TW_USAGE, "bank %d: the core has banks 0 to %d", k->bank[i], m->banks - 1);

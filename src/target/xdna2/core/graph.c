@@ -57,6 +57,7 @@ void xc_accumulates(xc_node *n, int value, unsigned parts) {
 void xc_writes(xc_node *n, int value, unsigned parts) { n->write = (xc_operand){value, parts}; }
 
 unsigned xc_all_parts(const xc_graph *g, int value) {
+  if (value >= g->n_values) return 0; /* memory ran out; xc_link says so */
   const xc_value *v = &g->value[value];
   return (1u << (v->file == XC_ACCUMULATOR ? g->machine->accumulator_parts * v->width : v->width)) - 1;
 }
