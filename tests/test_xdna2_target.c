@@ -104,6 +104,7 @@ static void a_wrong_schedule_is_refused_by_its_step(void **state) {
       {"buffers a=7", "more than 4 copies"},
       {"depth 0", "the depth is from 1 to 64"},
       {"kernel atb", "there is no such kernel of these types"},
+      {"unroll 4\ntile m=64 k=64 n=64", "unknown step \"unroll 4\""},
       {"unroll 4", "unknown step \"unroll 4\"; there are tile, cores, buffers, depth and kernel"},
       {"tile m=128 k=64 n=128 rho=1", "n=512 is less than the 1024"},
       {"tile m=64 k=256 n=64 rho=1", "buffers of a core take 98304 bytes and its stack 1024, but L1 has 65536"},

@@ -118,14 +118,18 @@ static const struct {
              {"depth", step_depth},
              {"kernel", step_kernel}};
 
-tw_status xd_plan_step(const xd_config *c, const char *step, xd_gemm *g, tw_error *error) {
+static tw_status apply(const xd_config *c, const char *step, xd_gemm *g, tw_error *error) {
   for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
     const size_t length = strlen(verbs[i].verb);
     if (strncmp(step, verbs[i].verb, length) || step[length] != ' ') continue;
-    const tw_status status = verbs[i].apply(c, step, g, error);
-    return status == TW_OK ? xd_gemm_check(c, g, error) : status;
+    return verbs[i].apply(c, step, g, error);
   }
   return tw_fail(error, TW_USAGE, "unknown step \"%s\"; there are tile, cores, buffers, depth and kernel", step);
+}
+
+tw_status xd_plan_step(const xd_config *c, const char *step, xd_gemm *g, tw_error *error) {
+  const tw_status status = apply(c, step, g, error);
+  return status == TW_OK ? xd_gemm_check(c, g, error) : status;
 }
 
 static tw_status check_fit(const xd_config *c, const xd_gemm *g, tw_error *error) {
@@ -138,16 +142,11 @@ static tw_status check_fit(const xd_config *c, const xd_gemm *g, tw_error *error
   return TW_OK;
 }
 
+/* Steps that follow may mend what one alone would break, so the choices are checked when all are made. */
 tw_status xd_plan_of(const xd_config *c, const tw_problem *p, const tw_schedule *s, xd_gemm *out, tw_error *error) {
-  tw_error why = {0};
   tw_status status = xd_plan_start(c, p, out, error);
-  if (status != TW_OK) return status;
-  /* Steps that follow may mend what one alone would break, so only the last word on it counts. */
-  for (size_t i = 0; i < s->n; i++) {
-    status = xd_plan_step(c, s->step[i], out, &why);
-    if (status != TW_OK && i + 1 == s->n) return tw_fail(error, status, "%s: %.1800s", s->step[i], why.text);
-  }
-  status = xd_gemm_check(c, out, error);
+  for (size_t i = 0; i < s->n && status == TW_OK; i++) status = apply(c, s->step[i], out, error);
+  if (status == TW_OK) status = xd_gemm_check(c, out, error);
   return status == TW_OK ? check_fit(c, out, error) : status;
 }
 
