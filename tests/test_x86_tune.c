@@ -34,9 +34,13 @@ static tw_schedule schedule_of(const char *text) {
   return s;
 }
 
-static const char *const problems[] = {"m=70 n=100 k=130 threads=2", "m=37 n=65 k=130 a=bf16 b=bf16 threads=1",
+static const char *const problems[] = {"m=70 n=100 k=130 threads=2",
+                                       "m=37 n=65 k=130 a=bf16 b=bf16 threads=1",
                                        "m=40 n=64 k=100 a=u8 b=i8 c=i32 threads=1",
-                                       "m=33 n=70 k=64 a=i8 b=i8 c=i32 threads=2", "m=1 n=96 k=256 threads=1"};
+                                       "m=33 n=70 k=64 a=i8 b=i8 c=i32 threads=2",
+                                       "m=1 n=96 k=256 threads=1",
+                                       "m=40 n=64 k=256 a=bf16 b=i4 group=32 threads=1",
+                                       "m=40 n=64 k=256 a=bf16 b=ternary threads=1"};
 enum { PROBLEMS = sizeof problems / sizeof *problems };
 
 /* Every step that the menu offers is legal, from any schedule that it leads to. */

@@ -271,6 +271,11 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
 
 /* ---- comparison ---- */
 
+double tw_gemm_weight_rounding(const tw_gemm *g) {
+  const bool f32_scales = g->b == TW_I8 || g->b == TW_I4 || g->b == TW_TERNARY;
+  return weights_only(g) && g->a == TW_BF16 && f32_scales ? 0x1p-9 : 0;
+}
+
 /* |computed - exact| for one element of a binary32 product with accumulation in any order: at most
  * (k + 3) u |scale| (sum |a||b| + |d|) with u = 2^-24 (Higham, Accuracy and Stability, 3.1), and with probability
  * above 1 - 1e-13 at most (8 sqrt(k) + 3) u ... (Higham and Mary 2019, lambda = 8). sum |a||b| <= |a|_2 |b|_2.
@@ -285,6 +290,7 @@ static double tolerance(const tw_gemm *g, double row_norm, double column_norm, d
                                       : 4 * 0x1p-24 * fabs(value);
   if (g->a_rounding != TW_GEMM_A_EXACT)
     sum += fabs((double)g->scale) * fmin(sqrt(k), 8) * largest / 127 * 0.501 * column_norm;
+  sum += fabs((double)g->scale) * tw_gemm_weight_rounding(g) * row_norm * column_norm;
   double unit = g->c == TW_BF16 ? 0x1p-8 : g->c == TW_F16 ? 0x1p-11 : 0;
   return sum + unit * (fabs(value) + sum) * 2 + (g->c == TW_F16 ? 0x1p-24 : 0x1p-126);
 }

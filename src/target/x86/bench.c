@@ -116,9 +116,11 @@ static tw_status check_element(const subject *s, int64_t i, int64_t j, tw_error 
   if (g.relu && value < 0) value = 0;
   const double unit = g.c == TW_BF16 ? 0x1p-8 : g.c == TW_F16 ? 0x1p-11 : 0x1p-24;
   const double rounding = g.a_rounding == TW_GEMM_A_EXACT ? 0 : (0.5 + 0x1p-15) * largest / 127 * weights;
-  const double bound = g.c == TW_I32 ? 0
-                                     : ((2.0 * (double)g.k + 8) * 0x1p-24 * size + rounding) * fabs((double)g.scale) +
-                                           unit * fabs(value) + 0x1p-24;
+  const double bound = g.c == TW_I32
+                           ? 0
+                           : (((2.0 * (double)g.k + 8) * 0x1p-24 + tw_gemm_weight_rounding(&g)) * size + rounding) *
+                                     fabs((double)g.scale) +
+                                 unit * fabs(value) + 0x1p-24;
   const double got = at(&o[s->n_operands - 1], output_of(s), i, j);
   if (fabs(got - value) <= bound) return TW_OK;
   return tw_fail(error, TW_FAILED, "x86: C[%d][%d] is %.9g and should be %.9g within %.3g", (int)i, (int)j, got, value,

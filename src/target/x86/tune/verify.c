@@ -92,7 +92,7 @@ void x86_fill_a(const x86_verifier *v, uint64_t seed, void *a) {
 /* Of one element, in binary32 (gemm.c has the sources): rounding of the sum, rounding to the type of C. */
 static double error_of_sum(const tw_gemm *g, double row, double column) {
   const double k = (double)g->k, steps = fmin(k, 8 * sqrt(k)) * (g->a == TW_BF16 ? 2 : 1) + 3;
-  return is_real(g->a) ? steps * 0x1p-24 * fabs((double)g->scale) * row * column : 0;
+  return is_real(g->a) ? (steps * 0x1p-24 + tw_gemm_weight_rounding(g)) * fabs((double)g->scale) * row * column : 0;
 }
 
 static double unit_of(const tw_gemm *g) {
