@@ -57,6 +57,7 @@ static void add_sets(list *l) {
     x86_tuning t = *l->now;
     t.kernel.isa = (x86_isa)i;
     t.kernel.arithmetic = x86_arithmetic_of(l->spec, t.kernel.isa);
+    x86_settle_tile(l->spec, &t);
     if (t.kernel.arithmetic == l->now->kernel.arithmetic &&
         x86_isa_lanes(t.kernel.isa) == x86_isa_lanes(l->now->kernel.isa))
       continue; /* the same words */
@@ -71,6 +72,7 @@ static void add_tiles(list *l) {
     for (int rows = 1; rows <= X86_ROWS_MAX; rows++) {
       x86_tuning t = *l->now;
       if (4 * rows * vectors < registers) continue; /* too few sums to hide the latency of one */
+      t.tiled = true;
       t.kernel.rows = rows;
       t.kernel.vectors = vectors;
       add(l, &t, "register tile", "more multiply-adds for each load, as long as the sums fit the registers",

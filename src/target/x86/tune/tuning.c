@@ -21,6 +21,14 @@ x86_arithmetic x86_arithmetic_of(const tw_gemm_spec *s, x86_isa isa) {
   return s->a == TW_BF16 && (s->b == TW_BF16 || x86_has_scales(s)) && isa == X86_AVX512BF16 ? X86_BF16 : X86_F32;
 }
 
+void x86_settle_tile(const tw_gemm_spec *s, x86_tuning *t) {
+  enum { ROWS = 4, VECTORS_MAX = 4 };
+  if (t->tiled) return;
+  t->kernel.rows = ROWS;
+  for (t->kernel.vectors = 1; t->kernel.vectors < VECTORS_MAX; t->kernel.vectors *= 2)
+    if (!x86_has_scales(s) || x86_has_form(&t->kernel, x86_form_of(s->b))) return;
+}
+
 /* ---- text ---- */
 
 /* "name=VALUE" or the whole word: a number between least and most. */
@@ -61,7 +69,10 @@ static bool parse_step(const char *step, const tw_gemm_spec *s, x86_tuning *t) {
     t->kernel.arithmetic = x86_arithmetic_of(s, t->kernel.isa);
     return true;
   }
-  if (IS("tile")) return two_numbers(rest, "rows", "vectors", X86_COLUMNS_MAX, &t->kernel.rows, &t->kernel.vectors);
+  if (IS("tile")) {
+    t->tiled = true;
+    return two_numbers(rest, "rows", "vectors", X86_COLUMNS_MAX, &t->kernel.rows, &t->kernel.vectors);
+  }
   if (IS("unroll") && number(rest, "k", 1, UNROLL_MAX, &value)) return t->kernel.unroll = (int)value, true;
   if (IS("prefetch") && number(rest, "bytes", 0, PREFETCH_MAX, &value)) return t->kernel.prefetch = (int)value, true;
   if (IS("block")) return parse_block(rest, &t->blocks);
@@ -111,16 +122,13 @@ tw_status x86_tuning_check(const tw_gemm_spec *s, const x86_tuning *t, tw_error 
 
 tw_status x86_tuning_of(const tw_problem *p, const tw_schedule *schedule, x86_tuning *out, tw_error *error) {
   const tw_gemm_spec s = x86_spec_of(p);
-  x86_tuning t = {.kernel = {.isa = X86_PORTABLE,
-                             .arithmetic = x86_arithmetic_of(&s, X86_PORTABLE),
-                             .rows = 4,
-                             .vectors = 1,
-                             .unroll = 1}};
+  x86_tuning t = {.kernel = {.isa = X86_PORTABLE, .arithmetic = x86_arithmetic_of(&s, X86_PORTABLE), .unroll = 1}};
   tw_error why = {0};
   for (size_t i = 0; i < schedule->n; i++)
     if (!parse_step(schedule->step[i], &s, &t))
       return tw_fail(error, TW_USAGE, "'%s' is no step of a schedule for x86 (docs/x86.md lists them)",
                      schedule->step[i]);
+  x86_settle_tile(&s, &t);
   if (x86_tuning_check(&s, &t, &why) != TW_OK)
     return tw_fail(error, TW_USAGE, "the schedule%s%s is not legal: %s", schedule->n ? " up to " : "",
                    schedule->n ? schedule->step[schedule->n - 1] : "", why.text);

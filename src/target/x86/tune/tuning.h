@@ -21,12 +21,15 @@
 typedef struct x86_tuning {
   x86_schedule kernel; /* isa, arithmetic, rows, vectors, unroll, prefetch */
   x86_blocks blocks;
+  bool tiled; /* a step says the tile; else x86_settle_tile does */
 } x86_tuning;
 
 /* TW_USAGE with the step that is not legal for the problem on this CPU, and why. */
 tw_status x86_tuning_of(const tw_problem *, const tw_schedule *, x86_tuning *out, tw_error *);
 /* Is it legal? Says of which value it is not. */
 tw_status x86_tuning_check(const tw_gemm_spec *, const x86_tuning *, tw_error *);
+/* The tile of a schedule that says none: 4 rows, and as few vectors as lines of codes of the weights allow. */
+void x86_settle_tile(const tw_gemm_spec *, x86_tuning *);
 /* The arithmetic in which a set computes the types. */
 x86_arithmetic x86_arithmetic_of(const tw_gemm_spec *, x86_isa);
 
