@@ -182,7 +182,8 @@ static inline tw_schedule menu_schedule(tw_random *random, const gm_config *conf
       assert_true(i == 0 || menu.item[i].predicted_cost >= menu.item[i - 1].predicted_cost);
     }
     const tw_menu_item *item = menu.n ? &menu.item[below(random, (int)menu.n)] : NULL;
-    if (item && strncmp(item->step, "hardware_loop", 13) != 0) /* the commands' stand-in on the host has no hardware loop */
+    if (item &&
+        strncmp(item->step, "hardware_loop", 13) != 0) /* the commands' stand-in on the host has no hardware loop */
       assert_int_equal(tw_schedule_add(&schedule, item->step, &error), TW_OK);
     tw_menu_free(&menu);
   }

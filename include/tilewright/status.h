@@ -31,8 +31,9 @@ tw_status tw_fail(tw_error *error, tw_status status, const char *format, ...) __
 
 /* When what takes long shall end by itself. */
 typedef struct tw_stop {
-  double deadline;               /* seconds of CLOCK_MONOTONIC; 0 = none */
-  const volatile int *interrupt; /* stop when it becomes non-zero, set by a signal or (atomically) by a thread; NULL = never */
+  double deadline; /* seconds of CLOCK_MONOTONIC; 0 = none */
+  const volatile int
+      *interrupt; /* stop when it becomes non-zero, set by a signal or (atomically) by a thread; NULL = never */
 } tw_stop;
 
 #pragma GCC visibility pop

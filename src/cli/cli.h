@@ -17,7 +17,7 @@ typedef struct cli_options {
   bool rewrites_only;
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *kernel, *floorplan;
   int64_t jobs, seed, iterations, plans, kernels, beam;
-  double dropout, seconds; /* dropout < 0: the search's default */
+  double dropout, seconds;                                   /* dropout < 0: the search's default */
   const char *to, *scale_rule, *group, *rounding, *overflow; /* of quantize */
   bool all;
 } cli_options;

@@ -28,8 +28,8 @@ typedef struct gm_load_registers {
   bool configured; /* the RTL's registers have no reset value: a mvin before its config_ld is refused */
   uint64_t stride; /* bytes between rows in memory; 0 repeats the first row */
   float scale;
-  bool shrink;      /* loads into the accumulator take input-typed data */
-  int block_stride; /* rows between the DIM-wide blocks of one mvin */
+  bool shrink;       /* loads into the accumulator take input-typed data */
+  int block_stride;  /* rows between the DIM-wide blocks of one mvin */
   int pixel_repeats; /* a row loaded goes to so many local rows, each one pixel further right */
 } gm_load_registers;
 
