@@ -137,7 +137,7 @@ tw_status format_encode_with(const format_kernels *kernels, const tw_packing *p,
     if (m.size.scales && scales) memset(scales, 0, m.size.scales);
     return TW_OK;
   }
-  bool one_scale = p->format->scale == TW_SCALE_F32 && p->group <= 0;
+  bool one_scale = scales && p->format->scale == TW_SCALE_F32 && p->group <= 0;
   if (one_scale && p->group == TW_GROUP_TENSOR) find_scale(&m, x, rows, scales);
   join_rows(&m);
   for (size_t r = 0; r < m.rows; r++) {
@@ -191,7 +191,7 @@ tw_status format_decode_with(const format_kernels *kernels, const tw_packing *p,
   matrix m;
   tw_status status = matrix_of(kernels, p, rows, columns, x, stride, codes, scales, &m, error);
   if (status != TW_OK || rows == 0 || columns == 0) return status;
-  bool one_scale = p->format->scale == TW_SCALE_F32 && p->group <= 0;
+  bool one_scale = scales && p->format->scale == TW_SCALE_F32 && p->group <= 0;
   join_rows(&m);
   for (size_t r = 0; r < m.rows; r++) {
     const uint8_t *row_scales = scales ? (const uint8_t *)scales + r * m.size.row_scales : NULL;

@@ -126,8 +126,9 @@ void tl1_decode(const format_job *job, const uint8_t *codes, const uint8_t *scal
   (void)scales;
   for (size_t i = 0; i < n; i += 2) {
     int index = codes[i / 4] >> (i % 4 ? 0 : 4) & 15;
-    x[i] = (float)(index / 3 - 1) * job->scale;
-    x[i + 1] = (float)(index % 3 - 1) * job->scale;
+    const int first = index / 3 - 1, second = index % 3 - 1;
+    x[i] = (float)first * job->scale;
+    x[i + 1] = (float)second * job->scale;
   }
 }
 
@@ -152,9 +153,8 @@ void tl2_decode(const format_job *job, const uint8_t *codes, const uint8_t *scal
     for (size_t i = 0; i < TL2_TRIPLES; i++) {
       int index = codes[i % 16] >> (i < 16 ? 4 : 0) & 15, sign = codes[TL2_SIGNS + i / 8] >> i % 8 & 1 ? -1 : 1;
       int digits = index + 13; /* three digits of base 3, each 0..2 for -1..1; above 26 only for an index never made */
-      x[3 * i] = (float)(sign * (digits / 9 - 1)) * job->scale;
-      x[3 * i + 1] = (float)(sign * (digits / 3 % 3 - 1)) * job->scale;
-      x[3 * i + 2] = (float)(sign * (digits % 3 - 1)) * job->scale;
+      const int trits[3] = {digits / 9 - 1, digits / 3 % 3 - 1, digits % 3 - 1};
+      for (int t = 0; t < 3; t++) x[3 * i + (size_t)t] = (float)(sign * trits[t]) * job->scale;
     }
   }
 }

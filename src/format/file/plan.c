@@ -215,7 +215,7 @@ tw_status plan_make(const tensor_file *in, const convert_options *o, bool to_npy
 }
 
 void plan_free(plan *p) {
-  for (size_t i = 0; i < p->n; i++) {
+  for (size_t i = 0; p->entry && i < p->n; i++) {
     free(p->entry[i].codes.name);
     free(p->entry[i].scales.name);
   }

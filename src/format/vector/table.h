@@ -4,7 +4,7 @@
   { vector_##name##_encode, vector_##name##_decode }
 #define VECTOR_KERNELS(name)                                                                                           \
   {                                                                                                                    \
-    .isa = name,                                                                                                       \
+    .isa = (name),                                                                                                     \
     .format = {[TW_FORMAT_F32] = {f32_encode, f32_decode},                                                             \
                [TW_FORMAT_F16] = BOTH(f16),                                                                            \
                [TW_FORMAT_BF16] = BOTH(bf16),                                                                          \

@@ -43,10 +43,12 @@ static inline uint16_t f16_of(float x) {
   return (uint16_t)(sign | (m >= 0x477ff000 ? large : finite));
 }
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): types */
 #define CONVERSION(name, to_type, from_type, element)                                                                  \
   __attribute__((unused)) static void name(to_type *to, const from_type *from, int64_t n) {                            \
     for (int64_t i = 0; i < n; i++) to[i] = element(from[i]);                                                          \
   }
+/* NOLINTEND(bugprone-macro-parentheses) */
 CONVERSION(bf16_to_f32, float, uint16_t, f32_of_bf16)
 CONVERSION(f16_to_f32, float, uint16_t, f32_of_f16)
 CONVERSION(f32_to_bf16, uint16_t, float, bf16_of)
