@@ -3,14 +3,15 @@
  * (docs/xdna2-array.md); the page must say what the simulation gives now.
  *
  *   build/tests/test_xdna2_array_tables --write    writes the tables of that page anew */
+#include "page.h"
 #include "target/xdna2/array/cost.h"
 #include "target/xdna2/array/gemm.h"
 #include "target/xdna2/array/kernel.h"
 #include "xdna2_fit.h"
 
-#define PAGE TW_TEST_DATA "/../../docs/xdna2-array.md"
-#define BEGIN "<!-- tables: made by build/tests/test_xdna2_array_tables --write -->\n"
-#define END "<!-- end of tables -->\n"
+static const page the_page = {"docs/xdna2-array.md",
+                              "<!-- tables: made by build/tests/test_xdna2_array_tables --write -->\n",
+                              "<!-- end of tables -->\n", "test_xdna2_array_tables"};
 
 typedef struct data {
   xd_config machine;
@@ -198,35 +199,7 @@ static char *tables(const data *x) {
   return text;
 }
 
-static char *page(void) {
-  char *text;
-  tw_error error = {0};
-  must(tw_file_read(PAGE, 1 << 20, &text, NULL, &error), &error);
-  return text;
-}
-
-static void write_page(const data *x) {
-  char *old = page(), *begin = strstr(old, BEGIN), *end = strstr(old, END), *rows = tables(x), *text = NULL;
-  size_t size = 0;
-  tw_error error = {0};
-  assert_true(begin && end && begin < end);
-  FILE *f = open_memstream(&text, &size);
-  fprintf(f, "%.*s%s%s%s", (int)(begin - old), old, BEGIN, rows, end);
-  fclose(f);
-  must(tw_file_write(PAGE, text, size, &error), &error);
-  free(old);
-  free(rows);
-  free(text);
-}
-
-static void the_page_says_what_is_simulated(void **state) {
-  char *text = page(), *rows = tables(*state);
-  if (!strstr(text, rows))
-    fail_msg(
-        "docs/xdna2-array.md is not what the simulation gives now; run build/tests/test_xdna2_array_tables --write");
-  free(text);
-  free(rows);
-}
+static void the_page_says_what_is_simulated(void **state) { page_must_say(&the_page, tables(*state)); }
 
 static void table_3_is_near(void **state) {
   const data *x = *state;
@@ -250,7 +223,7 @@ int main(int argc, char *argv[]) {
   x.three = read_table("table3.csv");
   x.int8 = read_table("gemm_arrays.csv");
   if (argc > 1 && !strcmp(argv[1], "--write")) {
-    write_page(&x);
+    page_write(&the_page, tables(&x));
     return 0;
   }
   const struct CMUnitTest tests[] = {

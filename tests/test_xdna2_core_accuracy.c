@@ -2,13 +2,14 @@
  * finds, row by row.
  *
  *   build/tests/test_xdna2_core_accuracy --write    writes the tables of that page anew */
+#include "page.h"
 #include "xdna2_fit.h"
 
 #include "target/xdna2/core_design.h"
 
-#define PAGE TW_TEST_DATA "/../../docs/xdna2-core.md"
-#define BEGIN "<!-- tables: made by build/tests/test_xdna2_core_accuracy --write -->\n"
-#define END "<!-- end of tables -->\n"
+static const page the_page = {"docs/xdna2-core.md",
+                              "<!-- tables: made by build/tests/test_xdna2_core_accuracy --write -->\n",
+                              "<!-- end of tables -->\n", "test_xdna2_core_accuracy"};
 
 typedef struct data {
   xd_config machine;
@@ -320,33 +321,7 @@ static char *tables(const data *x) {
   return text;
 }
 
-static char *page(void) {
-  char *text = NULL;
-  tw_error error = {0};
-  must(tw_file_read(PAGE, 1 << 20, &text, NULL, &error), &error);
-  return text;
-}
-
-static void write_page(const data *x) {
-  char *old = page(), *begin = strstr(old, BEGIN), *end = strstr(old, END), *rows = tables(x);
-  tw_text text = {0};
-  tw_error error = {0};
-  assert_true(begin && end && begin < end);
-  tw_text_add_bytes(&text, old, (size_t)(begin - old));
-  tw_text_add(&text, "%s%s%s", BEGIN, rows, end);
-  must(tw_file_write(PAGE, text.data, text.length, &error), &error);
-  tw_text_free(&text);
-  free(old);
-  free(rows);
-}
-
-static void the_page_says_what_was_found(void **state) {
-  char *text = page(), *rows = tables(*state);
-  if (!strstr(text, rows))
-    fail_msg("docs/xdna2-core.md is not what the scheduler does now; run build/tests/test_xdna2_core_accuracy --write");
-  free(text);
-  free(rows);
-}
+static void the_page_says_what_was_found(void **state) { page_must_say(&the_page, tables(*state)); }
 
 int main(int argc, char *argv[]) {
   static data x;
@@ -355,7 +330,7 @@ int main(int argc, char *argv[]) {
   x.two = read_table("table2.csv");
   x.kernels = read_table("gemm_kernels.csv");
   if (argc > 1 && !strcmp(argv[1], "--write")) {
-    write_page(&x);
+    page_write(&the_page, tables(&x));
     return 0;
   }
   const struct CMUnitTest tests[] = {

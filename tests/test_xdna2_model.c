@@ -4,13 +4,13 @@
  *
  *   build/tests/test_xdna2_model --write    writes the tables of that page anew
  *   build/tests/test_xdna2_model --fit      prints the machine file's fitted numbers */
+#include "page.h"
 #include "xdna2_fit.h"
 
 #include "model/pipeline.h"
 
-#define PAGE TW_TEST_DATA "/../../docs/xdna2-model.md"
-#define BEGIN "<!-- tables: made by build/tests/test_xdna2_model --write -->\n"
-#define END "<!-- end of tables -->\n"
+static const page the_page = {"docs/xdna2-model.md", "<!-- tables: made by build/tests/test_xdna2_model --write -->\n",
+                              "<!-- end of tables -->\n", "test_xdna2_model"};
 
 typedef struct data {
   xd_config machine;
@@ -318,34 +318,7 @@ static char *tables(const data *x) {
   return text;
 }
 
-static char *page(void) {
-  char *text = NULL;
-  tw_error error = {0};
-  must(tw_file_read(PAGE, 1 << 20, &text, NULL, &error), &error);
-  return text;
-}
-
-static void write_page(const data *x) {
-  char *old = page(), *begin = strstr(old, BEGIN), *end = strstr(old, END), *rows = tables(x), *text = NULL;
-  size_t size = 0;
-  tw_error error = {0};
-  assert_true(begin && end && begin < end);
-  FILE *f = open_memstream(&text, &size);
-  fprintf(f, "%.*s%s%s%s", (int)(begin - old), old, BEGIN, rows, end);
-  fclose(f);
-  must(tw_file_write(PAGE, text, size, &error), &error);
-  free(old);
-  free(rows);
-  free(text);
-}
-
-static void the_page_says_what_was_found(void **state) {
-  char *text = page(), *rows = tables(*state);
-  if (!strstr(text, rows))
-    fail_msg("docs/xdna2-model.md is not what the model does now; run build/tests/test_xdna2_model --write");
-  free(text);
-  free(rows);
-}
+static void the_page_says_what_was_found(void **state) { page_must_say(&the_page, tables(*state)); }
 
 int main(int argc, char *argv[]) {
   static data x;
@@ -358,7 +331,7 @@ int main(int argc, char *argv[]) {
     return 0;
   }
   if (argc > 1 && !strcmp(argv[1], "--write")) {
-    write_page(&x);
+    page_write(&the_page, tables(&x));
     return 0;
   }
   const struct CMUnitTest tests[] = {
