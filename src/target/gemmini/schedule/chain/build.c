@@ -321,15 +321,23 @@ void gm_store_column(gm_builder *b, gm_space space, gm_affine from, int length, 
   }
 }
 
+/* Of op(M). */
+static int rows_of(const gm_product *p) { return p->transposed ? p->matrix.cols : p->matrix.rows; }
+static int cols_of(const gm_product *p) { return p->transposed ? p->matrix.rows : p->matrix.cols; }
+
+static gm_rows block_of(const gm_builder *b, const gm_product *p, gm_block i, gm_block k) {
+  return (p->transposed ? gm_transposed_block : gm_matrix_block)(b, p->matrix, i, k);
+}
+
 /* One block of x is the array's weights while the rows of blocks of all products pass. */
 void gm_multiply_columns(gm_builder *b, const gm_product *product, int n) {
   int dim = b->p.dim, flags = GM_PEEL_FIRST;
   for (int p = 0; p < n; p++)
     if (product[p].space == GM_SPAD) flags |= GM_PEEL_LAST;
-  for (gm_each k = gm_each_block(b, "k", product->cols, flags); gm_next(&k);)
+  for (gm_each k = gm_each_block(b, "k", cols_of(product), flags); gm_next(&k);)
     for (int which = 0; which < n; which++) {
       const gm_product *p = &product[which];
-      for (gm_each i = gm_each_block(b, "j", p->rows, GM_INNER | (which ? 0 : GM_PEEL_FIRST)); gm_next(&i);) {
+      for (gm_each i = gm_each_block(b, "j", rows_of(p), GM_INNER | (which ? 0 : GM_PEEL_FIRST)); gm_next(&i);) {
         bool loads = which == 0 && i.first;
         gm_rows weights = loads ? gm_spad(gm_plus(p->x, k.block, dim), k.block.size, 1) : gm_nowhere();
         gm_rows sums = gm_spad(gm_plus(p->sums, i.block, dim), i.block.size, 1), d = gm_nowhere();
@@ -343,27 +351,23 @@ void gm_multiply_columns(gm_builder *b, const gm_product *product, int n) {
         else if (!k.first)
           out.space = GM_ACC_ADD;
         gm_before(b, weights, out);
-        gm_multiply(b, !loads,
-                    p->transposed ? gm_transposed_block(b, p->matrix, i.block, k.block)
-                                  : gm_matrix_block(b, p->matrix, i.block, k.block),
-                    d);
+        gm_multiply(b, !loads, block_of(b, p, i.block, k.block), d);
       }
     }
 }
 
 void gm_sum_columns(gm_builder *b, const gm_product *term, int n) {
   int dim = b->p.dim;
-  for (gm_each i = gm_each_block(b, "j", term->rows, 0); gm_next(&i);)
+  for (gm_each i = gm_each_block(b, "j", rows_of(term), 0); gm_next(&i);)
     for (int p = 0; p < n; p++)
-      for (gm_each k = gm_each_block(b, "k", term[p].cols, GM_INNER | GM_PEEL_FIRST | GM_PEEL_LAST); gm_next(&k);) {
+      for (gm_each k = gm_each_block(b, "k", cols_of(&term[p]), GM_INNER | GM_PEEL_FIRST | GM_PEEL_LAST);
+           gm_next(&k);) {
         bool first = p == 0 && k.first, last = p == n - 1 && k.last;
         gm_rows out = gm_spad(gm_plus(term->out, i.block, dim), i.block.size, 1), start = out;
         out.space = term->space;
         start.at = gm_plus(term->start, i.block, dim);
         gm_before(b, first && term->has_start ? start : gm_nowhere(), last ? out : gm_nowhere());
-        gm_multiply(b, !first,
-                    term[p].transposed ? gm_transposed_block(b, term[p].matrix, i.block, k.block)
-                                       : gm_matrix_block(b, term[p].matrix, i.block, k.block),
+        gm_multiply(b, !first, block_of(b, &term[p], i.block, k.block),
                     gm_spad(gm_plus(term[p].x, k.block, dim), k.block.size, 1));
       }
 }

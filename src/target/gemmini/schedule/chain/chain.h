@@ -229,7 +229,6 @@ void gm_store_column(gm_builder *, gm_space, gm_affine from, int length, int arr
 typedef struct gm_product {
   gm_matrix matrix;
   bool transposed;
-  int rows, cols; /* of op(M) */
   gm_affine x;    /* scratchpad rows of x */
   gm_space space; /* of out; GM_ACC_ADD adds to what is there. In the scratchpad sums are carried on by D. */
   gm_affine out;

@@ -19,11 +19,8 @@ static void operator(gm_builder *b, const char *name, int matrix, int rows, int 
   gm_affine column = gm_at(gm_take_rows(b, WEIGHTS_BANK, cols)), out = gm_at(gm_take_acc(b, rows));
   gm_load_matrix(b, m, matrix, 1);
   gm_load_column(b, x, from, 1, column, cols);
-  gm_multiply_columns(
-      b,
-      &(gm_product){
-          .matrix = m, .transposed = transposed, .rows = rows, .cols = cols, .x = column, .space = GM_ACC, .out = out},
-      1);
+  gm_multiply_columns(b, &(gm_product){.matrix = m, .transposed = transposed, .x = column, .space = GM_ACC, .out = out},
+                      1);
   gm_store_column(b, GM_ACC, out, rows, y, to);
   gm_fence(b);
   b->a_transposed = false;
@@ -90,19 +87,15 @@ static void fused_forward(gm_builder *b) {
   gm_load_column(b, TW_MPC_X, element(t, n), 1, x, n);
   gm_load_column(b, TW_MPC_D, element(t, m), -1, d, m);
   gm_multiply_columns(
-      b,
-      &(gm_product){
-          .matrix = K, .rows = m, .cols = n, .x = x, .space = GM_ACC, .out = u_out, .has_start = true, .start = d},
-      1);
+      b, &(gm_product){.matrix = K, .x = x, .space = GM_ACC, .out = u_out, .has_start = true, .start = d}, 1);
   gm_store_column(b, GM_ACC, u_out, m, TW_MPC_U, element(t, m));
   gm_fence(b);
   gm_operator(b, "x = Adyn x + Bdyn u");
   gm_load_matrix(b, A, TW_MPC_ADYN, 1);
   gm_load_matrix(b, B, TW_MPC_BDYN, 1);
-  gm_multiply_columns(b, &(gm_product){.matrix = A, .rows = n, .cols = n, .x = x, .space = GM_ACC, .out = x_out}, 1);
+  gm_multiply_columns(b, &(gm_product){.matrix = A, .x = x, .space = GM_ACC, .out = x_out}, 1);
   gm_load_column(b, TW_MPC_U, element(t, m), 1, u, m);
-  gm_multiply_columns(b, &(gm_product){.matrix = B, .rows = n, .cols = m, .x = u, .space = GM_ACC_ADD, .out = x_out},
-                      1);
+  gm_multiply_columns(b, &(gm_product){.matrix = B, .x = u, .space = GM_ACC_ADD, .out = x_out}, 1);
   gm_store_column(b, GM_ACC, x_out, n, TW_MPC_X, element(after(t), n));
   gm_fence(b);
   gm_end_steps(b, t);
@@ -121,48 +114,32 @@ static void fused_backward(gm_builder *b) {
   gm_load_matrix(b, B, TW_MPC_BACK_BDYN, 1);
   gm_load_column(b, TW_MPC_BACK_P, element(after(t), n), 1, p, n);
   gm_load_column(b, TW_MPC_BACK_R, element(t, m), 1, r, m);
-  gm_multiply_columns(b,
-                      &(gm_product){.matrix = B,
-                                    .transposed = true,
-                                    .rows = m,
-                                    .cols = n,
-                                    .x = p,
-                                    .space = GM_ACC,
-                                    .out = g_out,
-                                    .has_start = true,
-                                    .start = r},
-                      1);
+  gm_multiply_columns(
+      b,
+      &(gm_product){
+          .matrix = B, .transposed = true, .x = p, .space = GM_ACC, .out = g_out, .has_start = true, .start = r},
+      1);
   gm_store_column(b, GM_ACC, g_out, m, g, gm_at(0));
   gm_fence(b);
   gm_operator(b, "d = Quu_inv (Bdyn' p + r)");
   gm_load_matrix(b, Q, TW_MPC_BACK_QUU, 1);
   gm_load_column(b, g, gm_at(0), 1, gradient, m);
-  gm_multiply_columns(
-      b,
-      &(gm_product){
-          .matrix = Q, .transposed = true, .rows = m, .cols = m, .x = gradient, .space = GM_ACC, .out = d_out},
-      1);
+  gm_multiply_columns(b, &(gm_product){.matrix = Q, .transposed = true, .x = gradient, .space = GM_ACC, .out = d_out},
+                      1);
   gm_store_column(b, GM_ACC, d_out, m, TW_MPC_BACK_D, element(t, m));
   gm_fence(b);
   gm_operator(b, "q - Kinf' r");
   gm_load_matrix(b, K, TW_MPC_BACK_KINF, -1);
   gm_load_column(b, TW_MPC_BACK_Q, element(t, n), 1, q, n);
-  gm_multiply_columns(b,
-                      &(gm_product){.matrix = K,
-                                    .transposed = true,
-                                    .rows = n,
-                                    .cols = m,
-                                    .x = r,
-                                    .space = GM_ACC,
-                                    .out = p_out,
-                                    .has_start = true,
-                                    .start = q},
-                      1);
+  gm_multiply_columns(
+      b,
+      &(gm_product){
+          .matrix = K, .transposed = true, .x = r, .space = GM_ACC, .out = p_out, .has_start = true, .start = q},
+      1);
   b->a_transposed = false;
   gm_operator(b, "+ AmBKt p");
   gm_load_matrix(b, M, TW_MPC_BACK_AMBKT, 1);
-  gm_multiply_columns(b, &(gm_product){.matrix = M, .rows = n, .cols = n, .x = p, .space = GM_ACC_ADD, .out = p_out},
-                      1);
+  gm_multiply_columns(b, &(gm_product){.matrix = M, .x = p, .space = GM_ACC_ADD, .out = p_out}, 1);
   gm_store_column(b, GM_ACC, p_out, n, TW_MPC_BACK_P, element(t, n));
   gm_fence(b);
   gm_end_steps(b, t);

@@ -51,6 +51,21 @@ static gm_affine step_of(const gm_builder *b, gm_affine *x, gm_block t, int pitc
   return next;
 }
 
+/* Two products of the same vector, of which the second is the next vector: with sums in the array it comes first, and the
+ * other pushes its last block out of the array. */
+static void both_columns(gm_builder *b, const gm_product product[2]) {
+  if (!b->plan.os) {
+    gm_multiply_columns(b, product, 2);
+    return;
+  }
+  gm_sum_columns(b, &product[1], 1);
+  gm_sum_columns(b, &product[0], 1);
+}
+
+static void one_column(gm_builder *b, const gm_product *product) {
+  (b->plan.os ? gm_sum_columns : gm_multiply_columns)(b, product, 1);
+}
+
 /* u = -Kinf x - d is a column in the scratchpad, where x = Adyn x + Bdyn u finds it. */
 static void kept_forward(gm_builder *b) {
   int n = b->p.n, m = b->p.m, N = b->p.horizon, nr = rounded(b, n), mr = rounded(b, m);
@@ -72,24 +87,15 @@ static void kept_forward(gm_builder *b) {
   gm_block t = gm_begin_steps(b, "t", N, 0, 1);
   gm_affine u = gm_plus(gm_at(us), t, mr), next = step_of(b, &x, t, nr);
   const gm_product by_x[2] = {{.matrix = K,
-                               .rows = m,
-                               .cols = n,
                                .x = x,
                                .space = GM_SPAD,
                                .out = u,
                                .has_start = true,
                                .start = gm_plus(gm_at(d), t, mr),
                                .sums = u_sums},
-                              {.matrix = A, .rows = n, .cols = n, .x = x, .space = GM_SPAD, .out = done, .sums = sums}},
-                   by_u = {.matrix = B,
-                           .rows = n,
-                           .cols = m,
-                           .x = u,
-                           .space = GM_SPAD,
-                           .out = x,
-                           .has_start = true,
-                           .start = done,
-                           .sums = sums};
+                              {.matrix = A, .x = x, .space = GM_SPAD, .out = done, .sums = sums}},
+                   by_u = {
+                       .matrix = B, .x = u, .space = GM_SPAD, .out = x, .has_start = true, .start = done, .sums = sums};
   if (os) {
     gm_product sum[2] = {by_x[1], by_u};
     sum[0].out = next;
@@ -123,42 +129,24 @@ static void closed_forward(gm_builder *b) {
   b->output_stationary = os;
   gm_operator(b, "-Bdyn d");
   gm_block s = gm_begin_steps(b, "t", N, 0, 1);
-  const gm_product by_d = {.matrix = B,
-                           .rows = n,
-                           .cols = m,
-                           .x = gm_plus(gm_at(d), s, mr),
-                           .space = GM_SPAD,
-                           .out = gm_plus(gm_at(known), s, nr),
-                           .sums = sums};
-  (os ? gm_sum_columns : gm_multiply_columns)(b, &by_d, 1);
+  const gm_product by_d = {
+      .matrix = B, .x = gm_plus(gm_at(d), s, mr), .space = GM_SPAD, .out = gm_plus(gm_at(known), s, nr), .sums = sums};
+  one_column(b, &by_d);
   gm_end_steps(b, s);
   gm_fence(b);
   gm_operator(b, "steps");
   gm_block t = gm_begin_steps(b, "t", N, 0, 1);
   gm_affine u = gm_plus(gm_at(us), t, mr), next = step_of(b, &x, t, nr);
-  const gm_product by_x[2] = {{.matrix = K,
-                               .rows = m,
-                               .cols = n,
-                               .x = x,
-                               .space = GM_ACC,
-                               .out = u,
-                               .has_start = true,
-                               .start = gm_plus(gm_at(d), t, mr)},
-                              {.matrix = M,
-                               .rows = n,
-                               .cols = n,
-                               .x = x,
-                               .space = GM_SPAD,
-                               .out = next,
-                               .has_start = true,
-                               .start = gm_plus(gm_at(known), t, nr),
-                               .sums = sums}};
-  if (os) {
-    gm_sum_columns(b, &by_x[1], 1);
-    gm_sum_columns(b, &by_x[0], 1); /* pushes the last block of x out of the array */
-  } else {
-    gm_multiply_columns(b, by_x, 2);
-  }
+  const gm_product by_x[2] = {
+      {.matrix = K, .x = x, .space = GM_ACC, .out = u, .has_start = true, .start = gm_plus(gm_at(d), t, mr)},
+      {.matrix = M,
+       .x = x,
+       .space = GM_SPAD,
+       .out = next,
+       .has_start = true,
+       .start = gm_plus(gm_at(known), t, nr),
+       .sums = sums}};
+  both_columns(b, by_x);
   gm_store_column(b, GM_ACC, u, m, TW_MPC_U, element(t, m));
   gm_fence(b);
   gm_end_steps(b, t);
@@ -184,10 +172,8 @@ static void closed_sums_forward(gm_builder *b) {
   gm_operator(b, "steps");
   gm_block t = gm_begin_steps(b, "t", N, 0, 1);
   gm_affine u = gm_plus(gm_at(us), t, mr), d = gm_plus(gm_at(ds), t, mr), next = step_of(b, &x, t, nr);
-  const gm_product
-      next_x[2] = {{.matrix = B, .rows = n, .cols = m, .x = d, .space = GM_SPAD, .out = next},
-                   {.matrix = M, .rows = n, .cols = n, .x = x}},
-      by_x = {.matrix = K, .rows = m, .cols = n, .x = x, .space = GM_ACC, .out = u, .has_start = true, .start = d};
+  const gm_product next_x[2] = {{.matrix = B, .x = d, .space = GM_SPAD, .out = next}, {.matrix = M, .x = x}},
+                   by_x = {.matrix = K, .x = x, .space = GM_ACC, .out = u, .has_start = true, .start = d};
   gm_sum_columns(b, next_x, 2);
   gm_sum_columns(b, &by_x, 1); /* pushes the last block of x out of the array */
   gm_store_column(b, GM_ACC, u, m, TW_MPC_U, element(t, m));
@@ -224,23 +210,19 @@ static void kept_backward(gm_builder *b) {
   gm_operator(b, "q - Kinf' r");
   gm_block s = gm_begin_steps(b, "t", steps, steps - 1, -1);
   const gm_product by_r = {.matrix = Kt,
-                           .rows = n,
-                           .cols = m,
                            .x = gm_plus(gm_at(r), s, mr),
                            .space = GM_SPAD,
                            .out = gm_plus(gm_at(known), s, nr),
                            .has_start = true,
                            .start = gm_plus(gm_at(q), s, nr),
                            .sums = sums};
-  (os ? gm_sum_columns : gm_multiply_columns)(b, &by_r, 1);
+  one_column(b, &by_r);
   gm_end_steps(b, s);
   gm_fence(b);
   gm_operator(b, "steps");
   gm_block t = gm_begin_steps(b, "t", steps, steps - 1, -1);
   gm_affine next = step_of(b, &p, t, nr);
   const gm_product by_p[2] = {{.matrix = Bt,
-                               .rows = m,
-                               .cols = n,
                                .x = p,
                                .space = GM_SPAD,
                                .out = gm_plus(gm_at(g), t, mr),
@@ -248,27 +230,20 @@ static void kept_backward(gm_builder *b) {
                                .start = gm_plus(gm_at(r), t, mr),
                                .sums = g_sums},
                               {.matrix = M,
-                               .rows = n,
-                               .cols = n,
                                .x = p,
                                .space = GM_SPAD,
                                .out = next,
                                .has_start = true,
                                .start = gm_plus(gm_at(known), t, nr),
                                .sums = sums}};
-  if (os) {
-    gm_sum_columns(b, &by_p[1], 1);
-    gm_sum_columns(b, &by_p[0], 1); /* pushes the last block of p out of the array */
-  } else {
-    gm_multiply_columns(b, by_p, 2);
-  }
+  both_columns(b, by_p);
   gm_fence(b);
   gm_end_steps(b, t);
   gm_operator(b, "d");
   gm_block e = gm_begin_steps(b, "t", steps, steps - 1, -1);
   gm_affine d = gm_plus(gm_at(ds), e, mr);
-  const gm_product by_g = {.matrix = Q, .rows = m, .cols = m, .x = gm_plus(gm_at(g), e, mr), .space = GM_ACC, .out = d};
-  (os ? gm_sum_columns : gm_multiply_columns)(b, &by_g, 1);
+  const gm_product by_g = {.matrix = Q, .x = gm_plus(gm_at(g), e, mr), .space = GM_ACC, .out = d};
+  one_column(b, &by_g);
   gm_store_column(b, GM_ACC, d, m, TW_MPC_BACK_D, element(e, m));
   gm_end_steps(b, e);
 }
