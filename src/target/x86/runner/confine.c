@@ -35,7 +35,7 @@ static void limit(int what, uint64_t most) {
 }
 
 static void set_limits(const arena_orders *o) {
-  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_CORE, 1); /* no core: files have at least a page, and 1 turns collectors of cores away, too (core(5)) */
   limit(RLIMIT_FSIZE, 0);
   limit(RLIMIT_NPROC, 0); /* root passes it by; the filter stops root, too */
   limit(RLIMIT_MSGQUEUE, 0);
@@ -125,16 +125,14 @@ static void add(program *p, unsigned code, uint32_t k, int if_true, int if_false
 
 static void add_load(program *p, size_t offset) { add(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0); }
 
-/* Call `number` is allowed if argument 0 is this process (and argument `index`, if not 0, is `value`). */
-static void allow_on_itself(program *p, int number, int index, uint32_t value) {
-  const int rest = index ? 5 : 3;
-  add(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, rest + 1);
+/* A thread of this process may be sent a stop, which is how a run ends, and what abort() sends. */
+static void allow_signals_to_itself(program *p) {
+  add(p, BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 7);
   add_load(p, offsetof(struct seccomp_data, args[0]));
-  add(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)getpid(), 0, rest - 2);
-  if (index) {
-    add_load(p, offsetof(struct seccomp_data, args) + (size_t)index * sizeof(uint64_t));
-    add(p, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
-  }
+  add(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)getpid(), 0, 4);
+  add_load(p, offsetof(struct seccomp_data, args[2]));
+  add(p, BPF_JMP | BPF_JEQ | BPF_K, SIGSTOP, 1, 0);
+  add(p, BPF_JMP | BPF_JEQ | BPF_K, SIGABRT, 0, 1);
   add(p, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
   add(p, BPF_RET | BPF_K, SECCOMP_RET_TRAP, 0, 0);
 }
@@ -152,8 +150,7 @@ static const char *set_filter(void) {
     add(&p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)allowed[i], 0, 1);
     add(&p, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
   }
-  allow_on_itself(&p, SYS_kill, 1, SIGSTOP);
-  allow_on_itself(&p, SYS_tgkill, 2, SIGABRT); /* abort() */
+  allow_signals_to_itself(&p);
   add(&p, BPF_RET | BPF_K, SECCOMP_RET_TRAP, 0, 0);
   const struct sock_fprog filter = {.len = p.n, .filter = p.step};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "this system does not let a process give up its rights";
@@ -165,7 +162,6 @@ static const char *set_filter(void) {
 const char *confine(const arena_orders *o, arena_results *results) {
   noted = results;
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "this system does not let a process give up its rights";
-  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   set_limits(o);
   use_landlock();
   catch_signals();

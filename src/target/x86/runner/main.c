@@ -39,7 +39,9 @@ typedef struct runner {
   size_t stride, copies, next;
 } runner;
 
-static void stop(void) { kill(getpid(), SIGSTOP); }
+/* Sent to this thread alone, which stops before the call returns, and the others with it. One for the whole process could
+ * be taken by another thread, and this one go on for a while. */
+static void stop(void) { syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), SIGSTOP); }
 
 /* The library reads the message and ends the process. */
 static _Noreturn void give_up(runner *r, const char *why) {
