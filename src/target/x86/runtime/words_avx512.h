@@ -7,16 +7,14 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-#define WORD static inline __attribute__((always_inline, unused))
+#define REGISTER "v"
+#include "target/x86/runtime/words.h"
 
 typedef __mmask16 part;
 
-typedef int32_t unit __attribute__((aligned(1), may_alias)); /* elements of 8 and 16 bits begin anywhere */
 typedef float real_unit __attribute__((aligned(1), may_alias));
 
 WORD void fetch_sums(const void *p) { __builtin_prefetch(p); } /* to be written */
-WORD void fetch(const void *p) { __builtin_prefetch(p); }
-WORD void fetch_next(const void *p) { __builtin_prefetch(p, 0, 2); } /* into L2 */
 
 /* The first n lanes: none for n <= 0, all for n >= 16. */
 WORD part first(int64_t n) { return (part)(n >= 16 ? 0xffff : n <= 0 ? 0 : (1 << n) - 1); }
@@ -57,18 +55,11 @@ WORD sums multiply_add(sums s, operand a, operand b) { return _mm512_dpbusd_epi3
 #endif
 #endif
 
-/* A zero that the compiler knows nothing about, and a use of a register that costs nothing. */
+/* A zero that the compiler knows nothing about. */
 WORD operand nothing(void) {
   operand x = {0};
-  __asm__ volatile("" : "+v"(x));
+  keep(x);
   return x;
 }
-#define keep(x) __asm__ volatile("" : "+v"(x))
-
-/* A pointer that is moved on where it says so: computed in advance, many of them would take registers from the sums. */
-#define one_by_one(pointer) __asm__ volatile("" : "+r"(pointer))
-
-/* What an array holds is in memory here, not in registers. */
-#define stays_in_memory(array) __asm__ volatile("" : : "r"(array) : "memory")
 
 #endif

@@ -6,7 +6,12 @@
 #include <stdint.h>
 #include <string.h>
 
-#define WORD static inline __attribute__((always_inline, unused))
+#if defined __x86_64__
+#define REGISTER "x"
+#else
+#define REGISTER "m"
+#endif
+#include "target/x86/runtime/words.h"
 
 enum { PORTABLE_LANES = 4 };
 typedef int64_t part; /* how many lanes */
@@ -14,8 +19,6 @@ typedef int32_t ints __attribute__((vector_size(16)));
 typedef float reals __attribute__((vector_size(16)));
 
 WORD void fetch_sums(const void *p) { __builtin_prefetch(p, 1, 3); } /* to be written */
-WORD void fetch(const void *p) { __builtin_prefetch(p); }
-WORD void fetch_next(const void *p) { __builtin_prefetch(p, 0, 2); } /* into L2 */
 WORD part first(int64_t n) { return n > PORTABLE_LANES ? PORTABLE_LANES : n < 0 ? 0 : n; }
 
 #if defined ARITHMETIC_F32
@@ -59,21 +62,11 @@ WORD sums load_part(const void *p, part which) {
 }
 WORD void store_part(void *p, part which, sums x) { memcpy(p, &x, (size_t)which * 4); }
 
+/* A zero that the compiler knows nothing about. */
 WORD operand nothing(void) {
   operand x = {0};
   __asm__ volatile("" : "+m"(x));
   return x;
 }
-#if defined __x86_64__
-#define keep(x) __asm__ volatile("" : "+x"(x))
-#else
-#define keep(x) __asm__ volatile("" : "+m"(x))
-#endif
-
-/* A pointer that is moved on where it says so: computed in advance, many of them would take registers from the sums. */
-#define one_by_one(pointer) __asm__ volatile("" : "+r"(pointer))
-
-/* What an array holds is in memory here, not in registers. */
-#define stays_in_memory(array) __asm__ volatile("" : : "r"(array) : "memory")
 
 #endif
