@@ -268,7 +268,7 @@ static void the_clock_is_not_theirs(void **state) {
   tw_error error = {0};
   const char *fake =
       "struct timespec;\nint clock_gettime(int c, struct timespec *t) { (void)c; memset(t, 0, 16); return 0; }\n"
-      "double tw_now(void) { return 0; }\ndouble x86_now(void) { return 0; }\n";
+      "double tw_now(void) { return 0; }\ndouble x86_now_of(int threads) { return 0; }\n";
   if (run_body("", RIGHT, &plain, &error) != TW_OK) fail_msg("%s", error.text);
   if (run_body(fake, "for (int i = 0; i < 20; i++) { " RIGHT " __asm__ volatile(\"\" ::: \"memory\"); }", &slow,
                &error) != TW_OK)

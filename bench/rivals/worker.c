@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "base/clock.h"
 #include "bench/rivals/rival.h"
 #include "op/element.h"
+#include "target/x86/rates.h"
 
 enum { DECODE_ROWS = 16, LINE = 4096, WORDS = 24, CALLS_MAX = 1 << 20 };
 static const size_t ROTATED_BYTES = (size_t)256 << 20, HUGE_PAGE = (size_t)2 << 20;
@@ -126,22 +126,15 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* With one thread its processor time, which others on the machine do not lengthen; else time on the wall. */
-static double now(int threads) {
-  struct timespec t;
-  if (threads > 1 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0) return tw_now();
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* At least `seconds` of calls, at least one: the best and the median time of a call. */
 static void run(worker *w, double seconds) {
   static double time[4096];
   size_t n = 0;
   const double start = tw_now();
   do {
-    const double began = now(w->job.threads);
+    const double began = x86_now_of(w->job.threads);
     for (long i = 0; i < w->batch; i++) run_once(w);
-    const double took = now(w->job.threads) - began;
+    const double took = x86_now_of(w->job.threads) - began;
     if (took < LEAST_BATCH && w->batch < CALLS_MAX) {
       w->batch *= 2;
       n = 0;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "op/compare.h"
 #include "op/gemm.h"
@@ -151,10 +152,10 @@ static void execute(const subject *s, size_t copy) {
 
 /* In runs long enough for the clock. */
 static times time_in_cache(const subject *s, int threads) {
-  const double start = x86_now(), enough = 50e-6;
+  const double start = tw_now(), enough = 50e-6;
   times t = {.seconds = INFINITY};
   long runs = 1;
-  while (x86_now() - start < LEAST_SECONDS) {
+  while (tw_now() - start < LEAST_SECONDS) {
     const double began = x86_now_of(threads);
     for (long i = 0; i < runs; i++) execute(s, 0);
     const double seconds = x86_now_of(threads) - began;
@@ -171,10 +172,10 @@ static int ascending(const void *a, const void *b) {
 
 static times time_from_memory(const subject *s, int threads) {
   static double ratio[PAIRS_MAX];
-  const double start = x86_now(), bytes = (double)s->stride;
+  const double start = tw_now(), bytes = (double)s->stride;
   times t = {.seconds = INFINITY};
   size_t copy = 0, n = 0;
-  while (n < PAIRS_MAX && (n < s->copies || x86_now() - start < 2 * LEAST_SECONDS)) {
+  while (n < PAIRS_MAX && (n < s->copies || tw_now() - start < 2 * LEAST_SECONDS)) {
     const double began = x86_now_of(threads);
     execute(s, copy);
     const double seconds = x86_now_of(threads) - began;

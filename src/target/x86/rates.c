@@ -6,13 +6,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "target/x86/cpu.h"
-
-double x86_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 enum { ROUNDS = 20000, RUNS = 40, READS = 6 };
 static const size_t READ_BYTES = (size_t)256 << 20; /* several times any last-level cache's share of a core */
@@ -24,9 +19,9 @@ double x86_peak(const x86_kernel *k, int threads) {
   for (int i = 0; i < threads; i++) {
     double best = 1e300;
     for (int run = 0; run < RUNS; run++) {
-      const double start = x86_now();
+      const double start = tw_now();
       k->spin(ROUNDS);
-      const double seconds = x86_now() - start;
+      const double seconds = tw_now() - start;
       if (seconds < best) best = seconds;
     }
     rate += k->operations_per_round * ROUNDS / best;
@@ -57,7 +52,7 @@ READ_ALL(read_in_avx512, __attribute__((target("avx512f"))))
 
 double x86_now_of(int threads) {
   struct timespec t;
-  if (threads > 1 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0) return x86_now();
+  if (threads > 1 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0) return tw_now();
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
