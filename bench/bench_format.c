@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
+#include "base/pages.h"
 #include "format/internal.h"
 
 typedef struct buffers {
@@ -27,9 +27,8 @@ static double now(void) {
 
 /* Pages of 2 MiB where the system has them: what is measured is memory, not page tables. */
 static void *allocate(size_t bytes) {
-  void *p = aligned_alloc(1 << 21, (bytes + (1 << 21) - 1) >> 21 << 21);
+  void *p = tw_new_pages(bytes);
   if (!p) exit(3);
-  madvise(p, bytes, MADV_HUGEPAGE);
   memset(p, 1, bytes);
   return p;
 }

@@ -13,12 +13,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/pages.h"
 #include "bench/rivals/rival.h"
 #include "op/element.h"
 #include "target/x86/rates.h"
 
 enum { DECODE_ROWS = 16, LINE = 4096, WORDS = 24, CALLS_MAX = 1 << 20 };
-static const size_t ROTATED_BYTES = (size_t)256 << 20, HUGE_PAGE = (size_t)2 << 20;
+static const size_t ROTATED_BYTES = (size_t)256 << 20;
 static const double LEAST_BATCH = 50e-6; /* seconds: shorter calls are timed together */
 
 typedef struct worker {
@@ -35,13 +36,6 @@ typedef struct worker {
 } worker;
 
 /* ---- memory ---- */
-
-static void *allocate(size_t bytes) {
-  const size_t rounded = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-  void *p = aligned_alloc(HUGE_PAGE, rounded);
-  if (p) madvise(p, rounded, MADV_HUGEPAGE);
-  return p;
-}
 
 static void close_case(worker *w) {
   if (w->open) rival_close();
@@ -87,8 +81,8 @@ static const char *pack(worker *w) {
   const tw_gemm *g = &w->job.gemm;
   const size_t bytes = w->ready.weight_bytes;
   w->copies = g->m <= DECODE_ROWS ? ROTATED_BYTES / bytes + 1 : 1;
-  w->packed = allocate(bytes * w->copies);
-  w->c = allocate((size_t)(g->m * g->n) * 4);
+  w->packed = tw_new_pages(bytes * w->copies);
+  w->c = tw_new_pages((size_t)(g->m * g->n) * 4);
   if (!w->packed || !w->c) return "out of memory";
   rival_pack(w->packed);
   for (size_t i = 1; i < w->copies; i++) memcpy(w->packed + i * bytes, w->packed, bytes);

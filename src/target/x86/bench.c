@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/clock.h"
+#include "base/pages.h"
 #include "base/random.h"
 #include "op/compare.h"
 #include "op/gemm.h"
@@ -55,11 +55,8 @@ typedef struct subject {
 
 /* Large pages if the system has them: packed weights are read once from end to end. */
 static void *new_memory(size_t bytes) {
-  enum { HUGE_PAGE = 2 << 20 };
-  const size_t alignment = bytes < HUGE_PAGE ? TW_GEMM_ALIGNMENT : HUGE_PAGE;
-  void *p = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  if (p && bytes >= HUGE_PAGE) madvise(p, bytes, MADV_HUGEPAGE);
-  return p;
+  if (bytes >= TW_LARGE_PAGE) return tw_new_pages(bytes);
+  return aligned_alloc(TW_GEMM_ALIGNMENT, (bytes + TW_GEMM_ALIGNMENT - 1) / TW_GEMM_ALIGNMENT * TW_GEMM_ALIGNMENT);
 }
 
 static void *output_of(const subject *s) { return s->buffer[s->n_operands - 1]; }

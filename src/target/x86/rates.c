@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/pages.h"
 #include "target/x86/cpu.h"
 
 enum { ROUNDS = 20000, RUNS = 40, READS = 6 };
@@ -69,11 +69,9 @@ double x86_read_seconds(const void *memory, size_t bytes, int threads) {
 }
 
 double x86_read_bandwidth(int threads) {
-  enum { HUGE_PAGE = 2 << 20 };
-  char *memory = aligned_alloc(HUGE_PAGE, READ_BYTES);
+  char *memory = tw_new_pages(READ_BYTES);
   double best = 0;
   if (!memory) return 0;
-  madvise(memory, READ_BYTES, MADV_HUGEPAGE); /* a wish: without it the pages are small */
   memset(memory, 1, READ_BYTES);
   for (int run = 0; run < READS; run++) {
     const double rate = (double)READ_BYTES / x86_read_seconds(memory, READ_BYTES, threads);

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/pages.h"
 #include "target/x86/cpu.h"
 #include "target/x86/runner/confine.h"
 #include "target/x86/tune/apply.h"
@@ -116,14 +117,6 @@ static void load(runner *r) {
     give_up(r, "the source defines no function `gemm`");
 }
 
-static void *allocate(size_t bytes) {
-  enum { HUGE_PAGE = 2 << 20 };
-  const size_t rounded = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-  void *p = aligned_alloc(HUGE_PAGE, rounded);
-  if (p) madvise(p, rounded, MADV_HUGEPAGE);
-  return p;
-}
-
 static void pack(runner *r) {
   const tw_gemm_spec *s = &r->orders->spec;
   const void *b = input(r, &r->orders->b, 0);
@@ -132,7 +125,7 @@ static void pack(runner *r) {
   const size_t bytes = r->gemm ? r->packed_bytes(s->n, s->k) : tw_gemm_packed_bytes(r->plan);
   r->stride = (bytes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
   r->copies = r->orders->copies;
-  if (!bytes || !(r->packed = allocate(r->stride * r->copies))) give_up(r, "no memory for the packed weights");
+  if (!bytes || !(r->packed = tw_new_pages(r->stride * r->copies))) give_up(r, "no memory for the packed weights");
   if (r->gemm)
     r->pack(b, r->packed, s->n, s->k, s->ldb);
   else

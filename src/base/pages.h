@@ -1,0 +1,13 @@
+/* pages.h - memory for arrays that are read from end to end, where small pages would cost more than the reading. */
+#ifndef TW_BASE_PAGES_H
+#define TW_BASE_PAGES_H
+
+#include <stddef.h>
+
+enum { TW_LARGE_PAGE = 2 << 20 }; /* bytes: those of x86-64 and of arm64 with pages of 4 KiB */
+
+/* Whole pages of TW_LARGE_PAGE, if the system has such pages; else as many small ones, aligned likewise. For free(); NULL
+ * without memory. */
+void *tw_new_pages(size_t bytes);
+
+#endif
