@@ -147,7 +147,7 @@ tw_status tw_gemm_pack(const tw_gemm_planned *p, const void *b, void *packed, tw
   char *out = packed;
   begin(p, out);
   if (p->has_codes) return x86_pack_weights(p, b, NULL, NULL, out, error);
-  if (p->layout.has_offset) sum_columns(p, b, (void *)(out + x86_offsets_at(p)));
+  if (p->layout.has_offset) sum_columns(p, b, (void *)(out + X86_HEADER));
   for (int64_t block = 0; block < p->blocks; block++)
     for (int64_t panel = 0; panel < x86_panels(p); panel++)
       pack_panel(p, b, block, panel, out + x86_panel_at(p, block, panel));

@@ -99,11 +99,6 @@ static tw_status check_output(const tw_gemm_spec *s, tw_error *error) {
 
 /* ---- layout of packed B ---- */
 
-size_t x86_offsets_at(const tw_gemm_planned *p) {
-  (void)p;
-  return X86_HEADER;
-}
-
 int64_t x86_block_units(const tw_gemm_planned *p, int64_t block) {
   return x86_min(p->layout.block, p->units - block * p->layout.block);
 }
@@ -115,7 +110,7 @@ size_t x86_panel_bytes(const tw_gemm_planned *p, int64_t units) {
 /* Where a block begins; all blocks but the last are equal. */
 static size_t block_at(const tw_gemm_planned *p, int64_t block) {
   const size_t columns = (size_t)p->kernel->columns, panels = (size_t)x86_panels(p);
-  size_t at = x86_offsets_at(p) + (p->layout.has_offset ? panels * columns * sizeof(int32_t) : 0);
+  size_t at = X86_HEADER + (p->layout.has_offset ? panels * columns * sizeof(int32_t) : 0);
   at = (at + X86_HEADER - 1) / X86_HEADER * X86_HEADER;
   const int64_t whole = p->layout.block;
   const size_t scales = p->has_codes ? x86_scales_bytes(p, whole) : 0;

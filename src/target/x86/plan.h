@@ -77,8 +77,7 @@ static inline int64_t x86_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static inline int64_t x86_panels(const tw_gemm_planned *p) { return x86_ceil_div(p->spec.n, p->kernel->columns); }
 
-/* Bytes from the start of packed B to the offsets, and to panel `panel` of block `block` of k. */
-size_t x86_offsets_at(const tw_gemm_planned *);
+/* Bytes from the start of packed B to panel `panel` of block `block` of k; to its scales. */
 size_t x86_panel_at(const tw_gemm_planned *, int64_t block, int64_t panel);
 size_t x86_scales_at(const tw_gemm_planned *, int64_t block, int64_t panel);
 size_t x86_panel_bytes(const tw_gemm_planned *, int64_t units); /* of units or codes */
