@@ -35,7 +35,7 @@ static void put(x86_arithmetic arithmetic, void *to, int64_t at, tw_type type, c
 }
 
 /* Rows that lie in place and need no transposition, in loops that vectorize. */
-static bool convert_row(x86_arithmetic arithmetic, tw_type type, void *to, const void *from, int64_t n) {
+static void convert_row(x86_arithmetic arithmetic, tw_type type, void *to, const void *from, int64_t n) {
   if (arithmetic == X86_F32 && type == TW_BF16)
     bf16_to_f32(to, from, n);
   else if (arithmetic == X86_F32 && type == TW_F16)
@@ -50,7 +50,6 @@ static bool convert_row(x86_arithmetic arithmetic, tw_type type, void *to, const
     for (int64_t i = 0; i < n; i++) ((int16_t *)to)[i] = ((const int8_t *)from)[i];
   else
     for (int64_t i = 0; i < n; i++) ((int16_t *)to)[i] = ((const uint8_t *)from)[i];
-  return true;
 }
 
 void x86_convert_rows(const tw_gemm_planned *p, const void *a, int64_t row, int64_t rows, int64_t unit, int64_t units,
