@@ -4,7 +4,6 @@
 
 #include "target/x86/kernel.h"
 
-/* Sizes of 0 are chosen from the caches of the machine. */
 typedef struct x86_schedule {
   x86_isa isa;
   x86_arithmetic arithmetic;
@@ -12,10 +11,6 @@ typedef struct x86_schedule {
   int unroll;              /* steps of k in the body of the innermost loop */
   int prefetch;            /* bytes that packed A is fetched into L1 ahead of its use; 0 = left to the hardware */
   unsigned forms_left_out; /* bit f: no functions on codes of form f */
-  /* Blocks: mc x nc of C stay while k is walked in pieces of kc; A is packed mc / rho rows at a time: the asymmetric
-   * tile buffering of the paper of that name, where the buffer of A is rho times lower than the tile of C. */
-  int64_t mc, nc, kc; /* elements */
-  int rho;
 } x86_schedule;
 
 const char *x86_isa_name(x86_isa);               /* "avx512" */

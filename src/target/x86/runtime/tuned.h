@@ -21,7 +21,9 @@
 
 typedef enum x86_a_choice { X86_CHOOSE_A, X86_READ_A_IN_PLACE, X86_PACK_A } x86_a_choice;
 
-/* The loops around the kernel; what is 0 is chosen from the caches and the shape. */
+/* The loops around the kernel; what is 0 is chosen from the caches and the shape. mc x nc of C stay while k is walked in
+ * pieces of kc; A is packed mc / rho rows at a time: the asymmetric tile buffering of the paper of that name, where the
+ * buffer of A is rho times lower than the tile of C. */
 typedef struct x86_blocks {
   int64_t mc, nc, kc; /* elements */
   int rho;            /* the buffer of A is mc / rho rows */
