@@ -24,7 +24,7 @@ static tw_status too_large(const char *path, size_t limit, tw_error *error) {
 }
 
 /* A full disk, a spent quota and a limit on file size are missing room; all else (rights, no such directory) is the caller's to mend. */
-static tw_status cannot_write(const char *path, int number, tw_error *error) {
+tw_status tw_file_cannot_write(const char *path, int number, tw_error *error) {
   if (number == ENOSPC || number == EDQUOT || number == EFBIG)
     return tw_fail(error, TW_MISSING, "cannot write '%s': no room left on its disk; free some or choose another place",
                    path);
@@ -78,15 +78,14 @@ static int write_all(int fd, const char *data, size_t length) {
 
 static tw_status write_directly(const char *path, const void *data, size_t length, tw_error *error) {
   int fd = open(path, O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return cannot_write(path, errno, error);
+  if (fd < 0) return tw_file_cannot_write(path, errno, error);
   int number = write_all(fd, data, length);
   if (close(fd) < 0 && !number) number = errno;
-  return number ? cannot_write(path, number, error) : TW_OK;
+  return number ? tw_file_cannot_write(path, number, error) : TW_OK;
 }
 
-/* Makes a file beside `path` that no other thread or process has, with the rights that open() gives (mkstemp's are
- * private, and the mask of rights cannot be read without changing it for all threads). Its name goes to `name`. */
-static int open_beside(const char *path, char **name) {
+/* Not mkstemp: its files are private, and the mask of rights cannot be read without changing it for all threads. */
+int tw_file_open_beside(const char *path, char **name) {
   static atomic_uint made;
   for (;;) {
     tw_text text = {0};
@@ -103,7 +102,7 @@ tw_status tw_file_write(const char *path, const void *data, size_t length, tw_er
   struct stat info;
   if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return write_directly(path, data, length, error);
   char *temporary = NULL;
-  int fd = open_beside(path, &temporary), number = fd < 0 ? errno : 0;
+  int fd = tw_file_open_beside(path, &temporary), number = fd < 0 ? errno : 0;
   if (fd >= 0) {
     number = write_all(fd, data, length);
     if (!number && fsync(fd) < 0) number = errno;
@@ -112,7 +111,7 @@ tw_status tw_file_write(const char *path, const void *data, size_t length, tw_er
     if (number) unlink(temporary);
   }
   free(temporary);
-  return number ? cannot_write(path, number, error) : TW_OK;
+  return number ? tw_file_cannot_write(path, number, error) : TW_OK;
 }
 
 tw_status tw_directory_make(const char *path, tw_error *error) {
@@ -131,7 +130,7 @@ tw_status tw_directory_make(const char *path, tw_error *error) {
   free(part);
   struct stat info;
   if (!number && stat(path, &info) == 0 && !S_ISDIR(info.st_mode)) number = ENOTDIR;
-  if (number == ENOSPC || number == EDQUOT) return cannot_write(path, number, error);
+  if (number == ENOSPC || number == EDQUOT) return tw_file_cannot_write(path, number, error);
   return number ? tw_fail(error, TW_USAGE, "cannot make the directory '%s': %s", path, strerror(number)) : TW_OK;
 }
 

@@ -16,6 +16,13 @@ tw_status tw_file_read(const char *path, size_t limit, char **data, size_t *leng
  * no regular file (/dev/stdout, a pipe) is written directly. */
 tw_status tw_file_write(const char *path, const void *data, size_t length, tw_error *);
 
+/* For files that are written piece by piece: a new file beside `path` that no other thread or process has, open for
+ * writing, with the rights that open() gives; to be renamed to `path` once it is whole. Returns the descriptor; -1 with
+ * errno. `name`, malloc'ed, is NULL without memory. */
+int tw_file_open_beside(const char *path, char **name);
+/* The status of a write to `path` that failed with that errno, as tw_file_write has it. */
+tw_status tw_file_cannot_write(const char *path, int number, tw_error *);
+
 /* Creates a directory and its parents; an existing one is fine. */
 tw_status tw_directory_make(const char *path, tw_error *);
 

@@ -1,5 +1,4 @@
 /* output_file.c - see output_file.h. */
-#define _GNU_SOURCE
 #include "format/file/output_file.h"
 
 #include <errno.h>
@@ -10,31 +9,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/strings.h"
-
-static tw_status cannot_write(const char *path, int number, tw_error *error) {
-  if (number == ENOSPC || number == EDQUOT || number == EFBIG)
-    return tw_fail(error, TW_MISSING, "cannot write '%s': no room left on its disk; free some or choose another place",
-                   path);
-  return tw_fail(error, TW_USAGE, "cannot write '%s': %s", path, strerror(number));
-}
+#include "base/files.h"
 
 tw_status output_open(const char *path, uint64_t size, output_file *o, tw_error *error) {
   struct stat info;
   *o = (output_file){.path = path, .fd = -1};
   if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
     return tw_fail(error, TW_USAGE, "'%s' is no regular file: tensors are written by their position in it", path);
-  tw_text name = {0};
-  tw_text_add(&name, "%s.XXXXXX", path);
-  o->temporary = tw_text_take(&name);
+  o->fd = tw_file_open_beside(path, &o->temporary);
   if (!o->temporary) return tw_fail(error, TW_MISSING, "out of memory for '%s'", path);
-  o->fd = mkostemp(o->temporary, O_CLOEXEC);
   int number = o->fd < 0 ? errno : 0;
   /* not every file system can take room beforehand: then a full disk shows while writing */
   if (!number && size) number = posix_fallocate(o->fd, 0, (off_t)size);
   if (number == EOPNOTSUPP || number == EINVAL) number = 0;
   if (!number) return TW_OK;
-  tw_status status = cannot_write(path, number, error);
+  tw_status status = tw_file_cannot_write(path, number, error);
   output_abandon(o);
   return status;
 }
@@ -43,7 +32,7 @@ tw_status output_write(const output_file *o, uint64_t at, const void *data, size
   for (const uint8_t *p = data; bytes;) {
     ssize_t n = pwrite(o->fd, p, bytes, (off_t)at);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return cannot_write(o->path, errno, error);
+    if (n < 0) return tw_file_cannot_write(o->path, errno, error);
     p += n;
     at += (uint64_t)n;
     bytes -= (size_t)n;
@@ -52,9 +41,7 @@ tw_status output_write(const output_file *o, uint64_t at, const void *data, size
 }
 
 tw_status output_commit(output_file *o, tw_error *error) {
-  mode_t mask = umask(0); /* mkostemp makes it private; the file should have what open() would give it */
-  umask(mask);
-  int number = fchmod(o->fd, 0666 & ~mask) < 0 || fsync(o->fd) < 0 ? errno : 0;
+  int number = fsync(o->fd) < 0 ? errno : 0;
   if (close(o->fd) < 0 && !number) number = errno;
   o->fd = -1;
   if (!number && rename(o->temporary, o->path) < 0) number = errno;
@@ -63,7 +50,7 @@ tw_status output_commit(output_file *o, tw_error *error) {
     o->temporary = NULL;
     return TW_OK;
   }
-  tw_status status = cannot_write(o->path, number, error);
+  tw_status status = tw_file_cannot_write(o->path, number, error);
   output_abandon(o);
   return status;
 }
