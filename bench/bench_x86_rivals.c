@@ -133,10 +133,11 @@ static void pause_shortly(void) { nanosleep(&(struct timespec){.tv_nsec = PAUSE}
 static bool open_case(rival_link *link, const inputs *in, const bench_case *c, turn *out) {
   char answer[ANSWER], problem[256];
   int at = 0;
+  size_t weight_bytes;
   bench_problem(c, problem, sizeof problem);
   if (!rival_begin(link, answer)) return false;
   if (!rival_ask(link, PATIENCE, answer, "case %s %s", in->path, problem) ||
-      sscanf(answer, "ready %zu %n", &link->weight_bytes, &at) != 1 || !at)
+      sscanf(answer, "ready %zu %n", &weight_bytes, &at) != 1 || !at)
     return false;
   *out = (turn){.link = link};
   snprintf(out->result.library, sizeof out->result.library, "%.40s", link->name);
@@ -144,7 +145,7 @@ static bool open_case(rival_link *link, const inputs *in, const bench_case *c, t
   for (char *p = out->result.how; *p; p++)
     if (*p == ',') *p = ';';
   out->result.c = *c;
-  out->result.weight_bytes = (double)link->weight_bytes;
+  out->result.weight_bytes = (double)weight_bytes;
   memset(in->data + in->c_at, 0xff, in->operand[2].bytes); /* NaN */
   if (!rival_ask(link, PATIENCE, answer, "check")) return false;
   out->result.error = error_of(in);

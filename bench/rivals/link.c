@@ -121,7 +121,6 @@ void rival_end(rival_link *r) {
   }
   r->to = r->from = NULL;
   r->pid = 0;
-  r->ready = false;
 }
 
 bool rival_begin(rival_link *r, char why[ANSWER]) {

@@ -15,9 +15,6 @@ typedef struct rival_link {
   const char *log;
   pid_t pid; /* 0: not running */
   FILE *to, *from;
-  bool ready; /* has the case at hand */
-  char what[64];
-  size_t weight_bytes;
 } rival_link;
 
 /* The programs rival_* beside this one, and those of the environment variable TILEWRIGHT_RIVALS (paths, ':' between).

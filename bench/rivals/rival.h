@@ -18,7 +18,6 @@
 typedef struct rival_case {
   tw_gemm gemm;
   int threads;
-  bool activations; /* may the library quantize A on the fly? Those that always do are told so anyway */
   const tw_problem *problem;
   const void *a, *b;
 } rival_case;
