@@ -78,6 +78,14 @@ void tw_text_free(tw_text *t) {
   *t = (tw_text){0};
 }
 
+char *tw_strip(char *line) {
+  line[strcspn(line, "#")] = '\0';
+  while (isspace((unsigned char)*line)) line++;
+  size_t length = strlen(line);
+  while (length && isspace((unsigned char)line[length - 1])) line[--length] = '\0';
+  return line;
+}
+
 bool tw_parse_int(const char *text, int64_t *out) {
   const char *digits = text + (*text == '-' || *text == '+');
   if (!isdigit((unsigned char)*digits)) return false; /* strtoll would take blanks */

@@ -4,10 +4,11 @@
  * the generator's own requirements (GemminiConfigs.scala, LocalAddr.scala of ucb-bar/gemmini). */
 #include "target/gemmini/config.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/strings.h"
 
 typedef enum kind { TEXT, TYPE, INTEGER, POWER_OF_TWO, BOOLEAN } kind;
 
@@ -110,22 +111,13 @@ static tw_status parse_value(const key *k, const char *value, gm_config *out, pl
   }
 }
 
-/* Cuts the comment and the white space around; returns the first character that counts. */
-static char *trim(char *text) {
-  text[strcspn(text, "#")] = '\0';
-  while (isspace((unsigned char)*text)) text++;
-  size_t length = strlen(text);
-  while (length && isspace((unsigned char)text[length - 1])) text[--length] = '\0';
-  return text;
-}
-
 static tw_status parse_line(char *line, gm_config *out, bool seen[KEY_COUNT], place at, tw_error *error) {
-  line = trim(line);
+  line = tw_strip(line);
   if (!*line) return TW_OK;
   char *equals = strchr(line, '=');
   if (!equals) return tw_fail(error, TW_USAGE, "%s:%d: expected \"key = value\"", at.origin, at.line);
   *equals = '\0';
-  const char *name = trim(line), *value = trim(equals + 1);
+  const char *name = tw_strip(line), *value = tw_strip(equals + 1);
   for (size_t i = 0; i < KEY_COUNT; i++) {
     if (strcmp(name, keys[i].name)) continue;
     if (seen[i]) return tw_fail(error, TW_USAGE, "%s:%d: %s is given twice", at.origin, at.line, name);

@@ -2,7 +2,6 @@
  * it may be. */
 #include "target/xdna2/config.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,22 +191,13 @@ static tw_status parse_value(const key *k, char *value, void *record, place at, 
   return TW_OK;
 }
 
-/* Cuts the comment and the white space around; returns the first character that counts. */
-static char *trim(char *text) {
-  text[strcspn(text, "#")] = '\0';
-  while (isspace((unsigned char)*text)) text++;
-  size_t length = strlen(text);
-  while (length && isspace((unsigned char)text[length - 1])) text[--length] = '\0';
-  return text;
-}
-
 static tw_status parse_pair(char *line, section *s, place at, tw_error *error) {
   char *equals = strchr(line, '=');
   if (!equals)
     return tw_fail(error, TW_USAGE, "%s:%d: expected \"key = value\", \"[array]\" or \"[kernel]\"", at.origin, at.line);
   *equals = '\0';
-  const char *name = trim(line);
-  char *value = trim(equals + 1);
+  const char *name = tw_strip(line);
+  char *value = tw_strip(equals + 1);
   for (size_t i = 0; i < s->n; i++) {
     if (strcmp(name, s->keys[i].name)) continue;
     if (s->seen[i]) return tw_fail(error, TW_USAGE, "%s:%d: %s is given twice", at.origin, at.line, name);
@@ -273,7 +263,7 @@ tw_status xd_config_parse(const char *text, const char *origin, xd_config *out, 
     at.line++;
     next = strchr(line, '\n');
     if (next) *next++ = '\0';
-    line = trim(line);
+    line = tw_strip(line);
     if (!strcmp(line, "[array]"))
       status = begin_array(out, &s, at, error);
     else if (!strcmp(line, "[kernel]"))

@@ -1,7 +1,6 @@
 /* machine.c - reads the core from its text: "key = value" lines, and one line for each instruction. */
 #include "target/xdna2/core/machine.h"
 
-#include <ctype.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,24 +149,15 @@ static tw_status parse_instruction(xc_machine *m, char *line, place at, tw_error
   return TW_OK;
 }
 
-/* Cuts the comment and the white space around; returns the first character that counts. */
-static char *trim(char *text) {
-  text[strcspn(text, "#")] = '\0';
-  while (isspace((unsigned char)*text)) text++;
-  size_t length = strlen(text);
-  while (length && isspace((unsigned char)text[length - 1])) text[--length] = '\0';
-  return text;
-}
-
 static tw_status parse_line(reader *r, char *text, place at, tw_error *error) {
   static const char instruction[] = "instruction ";
-  char *line = trim(text), *equals;
+  char *line = tw_strip(text), *equals;
   if (!*line) return TW_OK;
   if (!strncmp(line, instruction, sizeof instruction - 1))
     return parse_instruction(r->out, line + sizeof instruction - 1, at, error);
   if (!(equals = strchr(line, '='))) return tw_fail(error, TW_USAGE, "%s:%d: expected key = value", at.origin, at.line);
   *equals = '\0';
-  return parse_key(r, trim(line), trim(equals + 1), at, error);
+  return parse_key(r, tw_strip(line), tw_strip(equals + 1), at, error);
 }
 
 static tw_status check_whole(const reader *r, place at, tw_error *error) {
