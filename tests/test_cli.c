@@ -560,6 +560,10 @@ static void schedules_are_emitted_and_bad_ones_refused(void **state) {
   expect_output("$T emit " SMALL, "void test(");
   expect_failure("echo 'frobnicate a=1' >s.txt; $T emit " SMALL " --schedule s.txt", 2, "frobnicate");
   expect_failure("$T emit " SMALL " --schedule nowhere.txt", 2, "nowhere.txt");
+  expect_output("$T emit " SMALL " --out $F/of/emit > $F/printed.c; cmp $F/printed.c $F/of/emit/kernel.c && echo same",
+                "same");
+  expect_output(": > empty.txt; cmp empty.txt $F/of/emit/schedule.txt && echo empty", "empty");
+  expect_failure(": > $F/file; $T emit " SMALL " --out $F/file", 2, "file");
   json_t *object = expect_json("$T model " SMALL " --json", 0);
   assert_true(number_of(object, "cycles") >= number_of(json_object_get(object, "bound"), "cycles"));
   assert_true(json_array_size(json_object_get(object, "steps")) > 3);

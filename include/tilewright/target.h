@@ -61,6 +61,17 @@ typedef struct tw_measurement {
   tw_memory_use memory[TW_MEMORIES_MAX];
 } tw_measurement;
 
+/* Files that a schedule makes beside its kernel: for the tools of the real machine. */
+enum { TW_FILES_MAX = 8 };
+typedef struct tw_files {
+  size_t n;
+  struct {
+    const char *name; /* static text: "kernel.cc" */
+    char *text;       /* malloc'ed; free all with tw_files_free */
+  } file[TW_FILES_MAX];
+} tw_files;
+void tw_files_free(tw_files *);
+
 /* The lower bound on cost for a problem (roofline), and what sets it. */
 typedef struct tw_bound {
   double cost;
@@ -132,6 +143,9 @@ struct tw_target {
   tw_status (*steps)(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
   /* op + schedule -> kernel source in a malloc'ed string. An illegal schedule is TW_USAGE with the step named. */
   tw_status (*emit)(const tw_target *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+  /* What `--out` writes beside the kernel of a schedule. On failure there is nothing to free. NULL where there is no such
+   * thing. */
+  tw_status (*sources)(const tw_target *, const tw_problem *, const tw_schedule *, tw_files *out, tw_error *);
   /* Where a schedule puts buffers and routes, as a picture (SVG), to a malloc'ed string. NULL where there is no such
    * thing. */
   tw_status (*floorplan)(const tw_target *, const tw_problem *, const tw_schedule *, char **svg, tw_error *);

@@ -1,5 +1,5 @@
-/* emit.c - `tilewright emit OP key=value... -t TARGET [--schedule FILE] [--floorplan FILE]`: the source that a schedule
- * makes, and where it puts things. */
+/* emit.c - `tilewright emit OP key=value... -t TARGET [--schedule FILE] [--floorplan FILE] [--out DIR]`: the source
+ * that a schedule makes, where it puts things, and files for the tools of the real machine. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +27,7 @@ tw_status cli_emit(const cli *c, tw_error *error) {
   if (status == TW_OK) status = subject.target->emit(subject.target, &subject.problem, &schedule, &source, error);
   if (status != TW_OK) return status;
   status = write_floorplan(c, &subject, &schedule, error);
+  if (status == TW_OK && c->options.out) status = cli_write_design(c->options.out, &subject, &schedule, source, error);
   if (status != TW_OK) {
     free(source);
     return status;

@@ -13,7 +13,7 @@ const cli_command cli_commands[] = {
     {"tune", SUBJECT, "search for the best kernel", SEARCH "target out from rewrites-only no-wisdom json", cli_tune},
     {"run", "FILE " SUBJECT, "check and measure one kernel source",
      "target schedule trace timeline window seed jobs json", cli_run},
-    {"emit", SUBJECT, "print the source that a schedule makes", "target schedule floorplan json", cli_emit},
+    {"emit", SUBJECT, "print the source that a schedule makes", "target schedule floorplan out json", cli_emit},
     {"bench", SUBJECT, "check and measure the best known kernel",
      "target trace timeline window no-wisdom seed jobs json", cli_bench},
     {"model", SUBJECT, "what the analytic model predicts", "target schedule kernel json", cli_model},

@@ -38,6 +38,11 @@ void tw_menu_free(tw_menu *menu) {
   *menu = (tw_menu){0};
 }
 
+void tw_files_free(tw_files *files) {
+  for (size_t i = 0; i < files->n; i++) free(files->file[i].text);
+  *files = (tw_files){0};
+}
+
 tw_status tw_target_case(const tw_target *t, const tw_problem *problem, uint64_t seed, int threads, tw_case *out,
                          tw_error *error) {
   return t->own_reference ? tw_case_make_inputs(problem, seed, out, error)

@@ -1,0 +1,30 @@
+/* symbol.h - what the functions of kernel.cc are called, and how: what design.mlir and kernel.cc agree on.
+ *
+ * A kernel call of the simulator is one function of kernel.cc (extern "C", returns nothing). Its arguments are pointers
+ * to whole buffers in L1, in the order of the call's arguments; one that adds to a band of C or of the sums of C takes
+ * behind them an i32, the first row of the band: so each of the rho sub-tiles of a step of K calls the same function.
+ *
+ *   zero_BYTES                   out
+ *   matmul_i8_MxKxN              a, b, sums, row
+ *   matmul_bf16_bfp16_MxKxN      a, b, c, scratch, row    (M: rows of a sub-tile of A)
+ *   matmul_bf16_registers_MxKxN  a, b, c, row
+ *   matmul_bfp16_MxKxN           a, b, c, row
+ *   matmul_bfp16_staged_MxKxN    a, b, c, staging, row
+ *   narrow_i8_MxN, narrow_i16_MxN, round_bfp16_MxN        as the simulator's functions of these names
+ *
+ * Everything else that a call says (rounding, shift, rows of C) is the same for all calls of a design, and is constant in
+ * its kernel.cc. */
+#ifndef TW_XDNA2_ARRAY_SYMBOL_H
+#define TW_XDNA2_ARRAY_SYMBOL_H
+
+#include "target/xdna2/array/program.h"
+
+typedef struct xd_symbol {
+  char text[64]; /* "" if nothing is to be called: the simulator's `step` stands for loops, not for a function */
+} xd_symbol;
+xd_symbol xd_symbol_of(const xd_call *);
+
+/* Whether the function takes the first row of its band behind its pointers. */
+bool xd_symbol_takes_row(const xd_call *);
+
+#endif
