@@ -13,6 +13,7 @@ enum { BLOCK = 8, L2_COPIES = XD_GEMM_L2_COPIES };
 
 static bool is_staged(const xd_gemm *g) { return xd_gemm_staging(g) > 0; }
 static bool is_integer(const xd_gemm *g) { return g->kernel->a == TW_I8; }
+static tw_type c_type(const xd_gemm *g) { return g->narrow16 ? TW_TYPE_NONE : g->c; }
 
 /* ---- FIFOs ---- */
 
@@ -20,8 +21,8 @@ static xd_fifo_end end_at(int column, int row, int depth) {
   return (xd_fifo_end){.tile = {column, row}, .depth = depth};
 }
 
-static xd_fifo fifo_named(const char *what, int column, int row, int64_t bytes) {
-  xd_fifo f = {.bytes = bytes};
+static xd_fifo fifo_named(const char *what, int column, int row, int64_t bytes, tw_type type) {
+  xd_fifo f = {.bytes = bytes, .type = type};
   if (row < 0)
     snprintf(f.name, sizeof f.name, "%s_%d", what, column);
   else
@@ -68,13 +69,13 @@ static void add_a(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd
   for (int i = 0; i < s->a_columns; i++) {
     const int first = i * s->a_parts, end = first + s->a_parts < g->rows ? first + s->a_parts : g->rows;
     const int column = xd_gemm_a_column(g, first);
-    xd_fifo in = fifo_named("a_in", column, -1, (end - first) * tile);
+    xd_fifo in = fifo_named("a_in", column, -1, (end - first) * tile, g->kernel->a);
     in.producer = end_at(column, 0, 0);
     in.consumer[in.n_consumers++] = end_at(column, 1, L2_COPIES);
     order_a_in(g, s, &in.consumer[0]);
     xd_link link = {.n_in = 1, .in = {f->a_in[i] = XD_ADD(p, fifos, &in)}};
     for (int row = first; row < end; row++) {
-      xd_fifo a = fifo_named("a", row, -1, g->tile.m / g->tile.rho * g->tile.k * s->a_bytes8 / 8);
+      xd_fifo a = fifo_named("a", row, -1, g->tile.m / g->tile.rho * g->tile.k * s->a_bytes8 / 8, g->kernel->a);
       a.producer = end_at(column, 1, L2_COPIES);
       a.n_consumers = g->columns;
       for (int c = 0; c < g->columns; c++) {
@@ -91,7 +92,8 @@ static void add_a(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd
 static void add_b(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd_program *p) {
   const int64_t bytes = g->tile.k * g->tile.n * s->b_bytes8 / 8;
   for (int column = 0; column < g->columns; column++) {
-    xd_fifo in = fifo_named("b_in", column, -1, bytes), b = fifo_named("b", column, -1, bytes);
+    xd_fifo in = fifo_named("b_in", column, -1, bytes, g->kernel->b),
+            b = fifo_named("b", column, -1, bytes, g->kernel->b);
     in.producer = end_at(column, 0, 0);
     in.consumer[in.n_consumers++] = end_at(column, 1, L2_COPIES);
     b.producer = end_at(column, 1, L2_COPIES);
@@ -114,10 +116,10 @@ static void add_b(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd
 static void add_c(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd_program *p) {
   const int64_t bytes = g->tile.m * g->tile.n * s->c_bytes8 / 8;
   for (int column = 0; column < g->columns; column++) {
-    xd_fifo out = fifo_named("c_out", column, -1, g->rows * bytes);
+    xd_fifo out = fifo_named("c_out", column, -1, g->rows * bytes, c_type(g));
     xd_link link = {.n_out = 1};
     for (int row = 0; row < g->rows; row++) {
-      xd_fifo c = fifo_named("c", column, row, bytes);
+      xd_fifo c = fifo_named("c", column, row, bytes, c_type(g));
       c.producer = end_at(column, 2 + row, g->copies[2]);
       c.consumer[c.n_consumers++] = end_at(column, 1, L2_COPIES);
       link.offset[link.n_in] = row * bytes;
@@ -253,10 +255,11 @@ static void add_core(const xd_gemm *g, const xd_gemm_shape *s, const xd_gemm_fif
 
 static void add_operands(const xd_gemm *g, xd_program *p) {
   static const char *const name[] = {"A", "B", "C", "zeros"};
+  const tw_type type[] = {g->kernel->a, g->kernel->b, c_type(g), g->kernel->b};
   int64_t bytes[XD_GEMM_OPERANDS];
   xd_gemm_bytes(g, bytes);
   for (int i = 0; i < XD_GEMM_OPERANDS; i++) {
-    xd_buffer b = {.external = true, .bytes = bytes[i]};
+    xd_buffer b = {.external = true, .bytes = bytes[i], .type = type[i]};
     snprintf(b.name, sizeof b.name, "%s", name[i]);
     XD_ADD(p, buffers, &b);
   }

@@ -17,6 +17,7 @@
 #include "target/xdna2/config.h"
 #include "tilewright/format.h"
 #include "tilewright/status.h"
+#include "tilewright/type.h"
 
 #define XD_LIST(type)                                                                                                  \
   struct {                                                                                                             \
@@ -41,6 +42,7 @@ typedef struct xd_buffer {
   xd_place tile; /* of an external one: none */
   int64_t bytes;
   bool external;
+  tw_type type; /* of its elements, for source text; TW_TYPE_NONE: bytes */
 } xd_buffer;
 
 /* Counting: acquire waits until value >= n and subtracts n, release adds n. */
@@ -175,6 +177,7 @@ typedef struct xd_fifo {
   xd_fifo_end producer, consumer[XD_BROADCAST];
   int n_consumers;
   int source, sink[XD_BROADCAST]; /* channels, filled in by xd_lower */
+  tw_type type;                   /* of its elements, for source text; TW_TYPE_NONE: bytes */
 } xd_fifo;
 
 /* Within a memory tile: objects of one side lie in those of the other at these offsets. 1 -> n splits, n -> 1 joins, 1

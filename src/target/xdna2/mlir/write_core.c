@@ -1,0 +1,220 @@
+/* write_core.c - function declarations, and the program of each core as structured loops.
+ *
+ * A port's acquire says how many objects the core holds then (that is what objectfifo.acquire means); its view stands
+ * until the next one, and objects released since then are skipped in it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/xdna2/array/kernel.h"
+#include "target/xdna2/array/symbol.h"
+#include "target/xdna2/mlir/writer.h"
+
+/* ---- types of arguments ---- */
+
+static xd_memref port_type(const xd_writer *w, int port) {
+  const xd_port *q = &w->program->ports.at[port];
+  const xd_buffer *b = &w->program->buffers.at[q->first_buffer];
+  return xd_write_memref(b->bytes, q->fifo >= 0 ? w->program->fifos.at[q->fifo].type : b->type);
+}
+
+static void write_signature(const xd_writer *w, const xd_op *op, tw_text *t) {
+  for (int i = 0; i < op->n_arguments; i++)
+    tw_text_add(t, "%s%s", i ? ", " : "(", port_type(w, op->argument[i].port).text);
+  tw_text_add_string(t, xd_symbol_takes_row(&op->call) ? ", i32)" : ")");
+}
+
+/* ---- declarations ---- */
+
+typedef struct declared {
+  size_t n;
+  char *text[32]; /* "@name(types)" */
+} declared;
+
+/* What computes: the object file is called after it. */
+static const char *object_of(const xd_program *p) {
+  for (size_t c = 0; c < p->cores.n; c++)
+    for (size_t i = 0; i < p->cores.at[c].ops.n; i++)
+      if (p->cores.at[c].ops.at[i].kind == XD_CALL && p->cores.at[c].ops.at[i].call.micro)
+        return p->cores.at[c].ops.at[i].call.micro->name;
+  return "kernel";
+}
+
+static void declare(xd_writer *w, const xd_op *op, declared *d) {
+  const xd_symbol s = op->kind == XD_CALL ? xd_symbol_of(&op->call) : (xd_symbol){""};
+  tw_text t = {0};
+  if (!*s.text) return;
+  tw_text_add(&t, "@%s", s.text);
+  write_signature(w, op, &t);
+  char *text = tw_text_take(&t);
+  bool known = !text;
+  for (size_t i = 0; i < d->n && !known; i++) {
+    known = !strcmp(d->text[i], text);
+    if (!known && !strncmp(d->text[i] + 1, s.text, strlen(s.text)) && d->text[i][strlen(s.text) + 1] == '(')
+      xd_write_fail(w, "function %s is called on buffers of different types", s.text);
+  }
+  if (!known && d->n < sizeof d->text / sizeof *d->text) {
+    tw_text_add(&w->text, "    func.func private %s attributes {link_with = \"%s.o\"}\n", text, object_of(w->program));
+    d->text[d->n++] = text;
+    return;
+  }
+  if (!text) w->text.failed = true;
+  if (!known) xd_write_fail(w, "more than %zu functions", d->n);
+  free(text);
+}
+
+void xd_write_functions(xd_writer *w) {
+  declared d = {0};
+  for (size_t c = 0; c < w->program->cores.n && w->status == TW_OK; c++)
+    for (size_t i = 0; i < w->program->cores.at[c].ops.n; i++) declare(w, &w->program->cores.at[c].ops.at[i], &d);
+  for (size_t i = 0; i < d.n; i++) free(d.text[i]);
+}
+
+/* ---- a core ---- */
+
+typedef struct port_view {
+  int view, first_object; /* numbers of the values */
+  int held, released;     /* objects; since the view was made */
+} port_view;
+
+typedef struct core_writer {
+  xd_writer *w;
+  const xd_core *core;
+  int index;        /* of the core */
+  int depth, value; /* of loops; the next value's number */
+  port_view *views; /* of each port of the program */
+} core_writer;
+
+static void indent(core_writer *c) { tw_text_add(&c->w->text, "%*s", 6 + 2 * c->depth, ""); }
+
+/* The value that the sequence gives to a parameter: one, for all the core's life. */
+static int64_t parameter_value(core_writer *c, int parameter) {
+  const xd_program *p = c->w->program;
+  int found = 0;
+  int64_t value = 0;
+  for (size_t i = 0; i < p->sequence.n; i++) {
+    const xd_command *k = &p->sequence.at[i];
+    if (k->kind != XD_SET || k->core != c->index || k->parameter != parameter) continue;
+    value = k->value;
+    found++;
+  }
+  if (found != 1)
+    xd_write_fail(c->w, "parameter %d of %s is set %d times by the sequence, not once", parameter,
+                  xd_place_label(c->core->tile).text, found);
+  return value;
+}
+
+static void write_loop(core_writer *c, const xd_op *op) {
+  const int64_t turns = op->parameter >= 0 ? parameter_value(c, op->parameter) : op->count;
+  const int value = c->value;
+  c->value += 4;
+  indent(c);
+  tw_text_add(&c->w->text, "%%v%d = arith.constant 0 : index\n", value);
+  indent(c);
+  tw_text_add(&c->w->text, "%%v%d = arith.constant %" PRId64 " : index\n", value + 1, turns < 0 ? INT64_MAX : turns);
+  indent(c);
+  tw_text_add(&c->w->text, "%%v%d = arith.constant 1 : index\n", value + 2);
+  indent(c);
+  tw_text_add(&c->w->text, "scf.for %%v%d = %%v%d to %%v%d step %%v%d {\n", value + 3, value, value + 1, value + 2);
+  c->depth++;
+}
+
+static void write_end(core_writer *c) {
+  c->depth--;
+  indent(c);
+  tw_text_add_string(&c->w->text, "}\n");
+}
+
+static const char *side(const xd_port *q) { return q->is_producer ? "Produce" : "Consume"; }
+
+static void write_acquire(core_writer *c, const xd_op *op) {
+  const xd_port *q = &c->w->program->ports.at[op->port];
+  port_view *v = &c->views[op->port];
+  const xd_memref type = port_type(c->w, op->port);
+  v->held += (int)op->count;
+  v->released = 0;
+  v->view = c->value++;
+  v->first_object = c->value;
+  c->value += v->held;
+  indent(c);
+  tw_text_add(&c->w->text, "%%v%d = aie.objectfifo.acquire @%s(%s, %d) : !aie.objectfifosubview<%s>\n", v->view,
+              q->name, side(q), v->held, type.text);
+  for (int i = 0; i < v->held; i++) {
+    indent(c);
+    tw_text_add(&c->w->text, "%%v%d = aie.objectfifo.subview.access %%v%d[%d] : !aie.objectfifosubview<%s> -> %s\n",
+                v->first_object + i, v->view, i, type.text, type.text);
+  }
+}
+
+static void write_release(core_writer *c, const xd_op *op) {
+  const xd_port *q = &c->w->program->ports.at[op->port];
+  c->views[op->port].held -= (int)op->count;
+  c->views[op->port].released += (int)op->count;
+  indent(c);
+  tw_text_add(&c->w->text, "aie.objectfifo.release @%s(%s, %d)\n", q->name, side(q), (int)op->count);
+}
+
+static void write_argument(core_writer *c, int port, int element) {
+  const xd_port *q = &c->w->program->ports.at[port];
+  const port_view *v = &c->views[port];
+  if (q->fifo < 0)
+    tw_text_add(&c->w->text, "%%%s_%d_%d", q->name, q->tile.column, q->tile.row);
+  else
+    tw_text_add(&c->w->text, "%%v%d", v->first_object + v->released + element);
+}
+
+static void write_call(core_writer *c, const xd_op *op) {
+  const xd_symbol s = xd_symbol_of(&op->call);
+  const bool takes_row = xd_symbol_takes_row(&op->call);
+  const int row = c->value;
+  if (!*s.text) return;
+  indent(c);
+  if (takes_row) {
+    c->value++;
+    tw_text_add(&c->w->text, "%%v%d = arith.constant %d : i32\n", row, op->call.row);
+    indent(c);
+  }
+  tw_text_add(&c->w->text, "func.call @%s(", s.text);
+  for (int i = 0; i < op->n_arguments; i++) {
+    if (i) tw_text_add_string(&c->w->text, ", ");
+    write_argument(c, op->argument[i].port, op->argument[i].element);
+  }
+  if (takes_row) tw_text_add(&c->w->text, ", %%v%d", row);
+  tw_text_add_string(&c->w->text, ") : ");
+  write_signature(c->w, op, &c->w->text);
+  tw_text_add_string(&c->w->text, " -> ()\n");
+}
+
+static void write_op(core_writer *c, const xd_op *op) {
+  switch (op->kind) {
+  case XD_LOOP: write_loop(c, op); break;
+  case XD_END: write_end(c); break;
+  case XD_ACQUIRE: write_acquire(c, op); break;
+  case XD_RELEASE: write_release(c, op); break;
+  case XD_CALL: write_call(c, op); break;
+  }
+}
+
+static void write_own_buffers(xd_writer *w, xd_place tile) {
+  for (size_t i = 0; i < w->program->ports.n; i++) {
+    const xd_port *q = &w->program->ports.at[i];
+    if (q->fifo < 0 && xd_same_place(q->tile, tile))
+      tw_text_add(&w->text, "    %%%s_%d_%d = aie.buffer(%s) {sym_name = \"%s_%d_%d\"} : %s\n", q->name, tile.column,
+                  tile.row, xd_write_tile(tile).text, q->name, tile.column, tile.row, port_type(w, (int)i).text);
+  }
+}
+
+void xd_write_cores(xd_writer *w) {
+  port_view *views = tw_new(w->program->ports.n, sizeof *views);
+  if (!views) w->text.failed = true;
+  for (size_t i = 0; i < w->program->cores.n && views && w->status == TW_OK; i++) {
+    core_writer c = {.w = w, .core = &w->program->cores.at[i], .index = (int)i, .views = views};
+    const xd_place t = c.core->tile;
+    write_own_buffers(w, t);
+    tw_text_add(&w->text, "    %%core_%d_%d = aie.core(%s) {\n", t.column, t.row, xd_write_tile(t).text);
+    for (size_t op = 0; op < c.core->ops.n; op++) write_op(&c, &c.core->ops.at[op]);
+    tw_text_add(&w->text, "      aie.end\n    } {stack_size = %d : i32}\n", w->config->stack_bytes);
+  }
+  free(views);
+}

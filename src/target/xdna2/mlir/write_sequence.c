@@ -1,0 +1,86 @@
+/* write_sequence.c - the runtime sequence: operands as arguments, a dma_memcpy_nd for each task, a dma_wait for each
+ * await.
+ *
+ * Of the four sizes and strides the first says how often the task runs, and by how much each run is displaced (0: not at
+ * all). mlir-aie holds the last two sizes to the fields of a descriptor, and not the second, which has no field: the
+ * outer of two dimensions stands there where it is longer. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "target/xdna2/mlir/writer.h"
+
+enum { FIELD = 1023 }; /* of a size in a shim's descriptor: 10 bits */
+
+/* %a of the external buffer "A" */
+static xd_memref argument_name(const xd_buffer *b) {
+  xd_memref name;
+  snprintf(name.text, sizeof name.text, "%%%s", b->name);
+  for (char *c = name.text; *c; c++) *c = (char)tolower((unsigned char)*c);
+  return name;
+}
+
+static void write_arguments(xd_writer *w) {
+  bool first = true;
+  for (size_t i = 0; i < w->program->buffers.n; i++) {
+    const xd_buffer *b = &w->program->buffers.at[i];
+    if (!b->external || !b->bytes) continue;
+    tw_text_add(&w->text, "%s%s: %s", first ? "" : ", ", argument_name(b).text,
+                xd_write_memref(b->bytes, b->type).text);
+    first = false;
+  }
+}
+
+static const char *fifo_of(const xd_program *p, int channel) {
+  for (size_t f = 0; f < p->fifos.n; f++) {
+    if (p->fifos.at[f].source == channel) return p->fifos.at[f].name;
+    for (int i = 0; i < p->fifos.at[f].n_consumers; i++)
+      if (p->fifos.at[f].sink[i] == channel) return p->fifos.at[f].name;
+  }
+  return "";
+}
+
+/* Bytes into elements. */
+static int64_t in_elements(xd_writer *w, int64_t bytes, const xd_buffer *b) {
+  const int64_t element = xd_write_element_bytes(b->type);
+  if (bytes % element) xd_write_fail(w, "a task moves parts of elements of %s", b->name);
+  return bytes / element;
+}
+
+static void write_start(xd_writer *w, const xd_command *k) {
+  const xd_descriptor *d = &w->program->descriptors.at[k->descriptor];
+  const xd_buffer *b = &w->program->buffers.at[d->buffer];
+  const xd_pattern *p = &d->pattern;
+  int64_t size[4] = {1, 1, 1, 1}, stride[4] = {0, 0, 0, 1}; /* the outermost first */
+  if (p->n_dims > 3 || d->next >= 0 || (d->iterations > 1 && d->iterations != k->repeat))
+    xd_write_fail(w, "a task of %s has more dimensions, descriptors or iterations than dma_memcpy_nd has words for",
+                  b->name);
+  size[0] = k->repeat;
+  stride[0] = d->iterations > 1 ? in_elements(w, d->iteration_stride, b) : 0;
+  size[3] = in_elements(w, p->dim[0].size, b);
+  for (int i = 1; i < p->n_dims && i < 3; i++) {
+    const int at = p->n_dims == 2 && p->dim[i].size > FIELD ? 1 : 3 - i;
+    size[at] = p->dim[i].size;
+    stride[at] = in_elements(w, p->dim[i].stride, b);
+  }
+  tw_text_add(&w->text, "      aiex.npu.dma_memcpy_nd(%s[0, 0, 0, %" PRId64 "]", argument_name(b).text,
+              in_elements(w, p->offset, b));
+  tw_text_add(&w->text, "[%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "]", size[0], size[1], size[2], size[3]);
+  tw_text_add(&w->text, "[%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "]", stride[0], stride[1], stride[2],
+              stride[3]);
+  tw_text_add(&w->text, ") {id = %d : i64, %smetadata = @%s} : %s\n", d->id, k->token ? "issue_token = true, " : "",
+              fifo_of(w->program, k->channel), xd_write_memref(b->bytes, b->type).text);
+}
+
+void xd_write_sequence(xd_writer *w) {
+  tw_text_add_string(&w->text, "    aie.runtime_sequence @sequence(");
+  write_arguments(w);
+  tw_text_add_string(&w->text, ") {\n");
+  for (size_t i = 0; i < w->program->sequence.n && w->status == TW_OK; i++) {
+    const xd_command *k = &w->program->sequence.at[i];
+    if (k->kind == XD_START) write_start(w, k);
+    if (k->kind == XD_AWAIT)
+      tw_text_add(&w->text, "      aiex.npu.dma_wait {symbol = @%s}\n", fifo_of(w->program, k->channel));
+  }
+  tw_text_add_string(&w->text, "    }\n");
+}
