@@ -226,6 +226,35 @@ static void refused_kernel(xd_core_kernel k, const char *part) {
     fail_msg("'%s' does not say '%s'", error.text, part);
 }
 
+/* Paces that are kept give what scheduling the call itself gives, in whatever order they are asked for, and refuse with
+ * the same words. */
+static void remembered_cycles_are_those_of_the_schedule(void **state) {
+  (void)state;
+  int legal = 0;
+  for (int i = 0; i < 400; i++) {
+    static const int clusters[][2] = {{2, 2}, {1, 2}, {4, 1}, {2, 4}}, depth[] = {32, 64, 40};
+    const xd_core_mac mac = (xd_core_mac)(i % XD_CORE_MACS);
+    const int *shape = xd_core_shape(mac), *cluster = clusters[i / 5 % 4], count = i / 20 % 5 + 1;
+    xd_core_kernel k = xd_core_kernel_of(mac, XD_CORE_C_32, shape[0] * cluster[0] * count, depth[i / 7 % 3],
+                                         shape[2] * cluster[1] * (i % 3 + 1));
+    xd_core_result r;
+    tw_error error[2] = {0};
+    double cycles = 0;
+    memcpy(k.cluster, cluster, sizeof k.cluster);
+    k.way = i % 2 ? XD_CORE_UNROLLED : XD_CORE_IN_TURN;
+    k.unroll = i % 4 + 1;
+    k.convert_a = mac == XD_CORE_BFP16 && i % 3 == 0;
+    k.m += i % 50 == 0; /* no multiple */
+    const tw_status status = xd_core_schedule(&k, &r, &error[0]);
+    assert_int_equal(xd_core_cycles(&k, &cycles, &error[1]), status);
+    if (status == TW_OK && cycles != r.cycles) fail_msg("%d: %.0f and %.0f cycles", i, cycles, r.cycles);
+    assert_string_equal(error[0].text, error[1].text);
+    assert_int_equal(xd_core_cycles(&k, &cycles, NULL), status);
+    legal += status == TW_OK;
+  }
+  assert_true(legal > 100 && legal < 390);
+}
+
 static void impossible_kernels_are_refused(void **state) {
   (void)state;
   const xd_core_kernel good = xd_core_kernel_of(XD_CORE_BFP16, XD_CORE_C_BF16, 32, 64, 128);
@@ -476,6 +505,7 @@ int main(void) {
       cmocka_unit_test(the_scheduler_does_as_well_as_a_published_kernel),
       cmocka_unit_test(buffers_in_one_bank_cost_cycles),
       cmocka_unit_test(conversions_are_scheduled),
+      cmocka_unit_test(remembered_cycles_are_those_of_the_schedule),
       cmocka_unit_test(impossible_kernels_are_refused),
       cmocka_unit_test(broken_latencies_are_found),
       cmocka_unit_test(wrong_slots_are_found),

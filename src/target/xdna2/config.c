@@ -99,6 +99,7 @@ static const key kernel_keys[] = {
     KERNEL(vmac_cycles, REAL, 0, 1000, 1),
     KERNEL(way, WAY, 0, 0, 1),
     KERNEL(unroll, INTEGER, 1, 64, 1),
+    KERNEL(scheduled, BOOLEAN, 0, 1, 1),
 };
 #undef KERNEL
 enum {

@@ -25,7 +25,20 @@ typedef struct xd_kernel {
   double cluster_cycles, vmac_cycles;     /* epsilon and II of equation 13; both 0: equations 5 to 10 */
   xd_core_way way;                        /* how clusters follow each other in the published source */
   int unroll;                             /* of XD_CORE_UNROLLED */
+  bool
+      scheduled; /* calls cost what the core's scheduler says, not equation 13, or 5 to 10: what is nearer to measurements */
 } xd_kernel;
+
+/* How a micro-kernel covers its tile: rows x columns of accumulators side by side (a cluster), so many clusters in
+ * straight-line code, the depth unrolled in each; then a loop. */
+typedef struct xd_cover {
+  int rows, columns, unroll;
+} xd_cover;
+
+/* As the published source does. */
+static inline xd_cover xd_cover_of(const xd_kernel *k) {
+  return (xd_cover){k->cluster[0], k->cluster[1], k->way == XD_CORE_UNROLLED ? k->unroll : 1};
+}
 
 enum { XD_KERNELS_MAX = 16 };
 

@@ -4,7 +4,74 @@
 #include <string.h>
 
 #include "target/xdna2/array/kernel.h"
+#include "target/xdna2/core_design.h"
 #include "target/xdna2/rate.h"
+
+/* ---- micro-kernels ---- */
+
+static double analytic(const xd_config *machine, const xd_kernel *kernel, int64_t m, int64_t k, int64_t n) {
+  return (double)m * (double)k * (double)n / xd_vmac_macs(kernel) / xd_micro_efficiency(machine, kernel, k);
+}
+
+static bool is_published(const xd_kernel *k, xd_cover cover) {
+  const xd_cover own = xd_cover_of(k);
+  return cover.rows == own.rows && cover.columns == own.columns && cover.unroll == own.unroll;
+}
+
+/* False: the scheduler has no such kernel. */
+static bool call_of(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n, xd_core_kernel *out) {
+  if (!xd_core_call(kernel, m, k, n, out)) return false;
+  if (is_published(kernel, cover)) return true;
+  out->cluster[0] = cover.rows;
+  out->cluster[1] = cover.columns;
+  out->way = cover.unroll > 1 ? XD_CORE_UNROLLED : XD_CORE_IN_TURN;
+  out->unroll = cover.unroll;
+  return true;
+}
+
+/* 0: not known, or cannot be scheduled. */
+static double scheduled(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n) {
+  xd_core_kernel call;
+  double cycles = 0;
+  if (!call_of(kernel, cover, m, k, n, &call) || xd_core_cycles(&call, &cycles, NULL) != TW_OK) return 0;
+  return cycles;
+}
+
+/* The published kernel by the model; another cover of the same tile in the proportion of their schedules. */
+static double scaled(const xd_config *c, const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n) {
+  const double own = analytic(c, kernel, m, k, n);
+  if (is_published(kernel, cover)) return own;
+  const xd_cover published = xd_cover_of(kernel);
+  const int64_t unit_m = (int64_t)kernel->vmac[0] * published.rows,
+                unit_n = (int64_t)kernel->vmac[2] * published.columns;
+  /* where the published clusters do not divide the tile: of as much as they do, and in proportion */
+  const int64_t near_m = m < unit_m ? unit_m : m / unit_m * unit_m, near_n = n < unit_n ? unit_n : n / unit_n * unit_n;
+  const double now = scheduled(kernel, cover, m, k, n), before = scheduled(kernel, published, near_m, k, near_n);
+  if (now <= 0 || before <= 0) return own;
+  return own * now / (before * ((double)m * (double)n) / ((double)near_m * (double)near_n));
+}
+
+static double by_schedule(const xd_config *c, const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k,
+                          int64_t n) {
+  const double cycles = scheduled(kernel, cover, m, k, n);
+  return cycles > 0 ? cycles : scaled(c, kernel, cover, m, k, n);
+}
+
+double xd_micro_cycles(const xd_config *c, const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n) {
+  return (kernel->scheduled ? by_schedule : scaled)(c, kernel, cover, m, k, n);
+}
+
+tw_status xd_cover_check(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n, tw_error *error) {
+  xd_core_kernel call;
+  double cycles;
+  if (is_published(kernel, cover)) return TW_OK;
+  if (!call_of(kernel, cover, m, k, n, &call))
+    return tw_fail(error, TW_USAGE, "kernel %s is not scheduled: its clusters are %dx%d, %d unrolled", kernel->name,
+                   kernel->cluster[0], kernel->cluster[1], xd_cover_of(kernel).unroll);
+  return xd_core_cycles(&call, &cycles, error);
+}
+
+/* ---- calls ---- */
 
 /* Bytes that a call stores. */
 static double stored(const xd_call *c) {
@@ -14,14 +81,21 @@ static double stored(const xd_call *c) {
   return bytes;
 }
 
-static double cycles(const void *context, const xd_call *c) {
-  const xd_config *machine = context;
+typedef double micro_cycles(const xd_config *, const xd_kernel *, xd_cover, int64_t m, int64_t k, int64_t n);
+
+static double cycles_by(const xd_config *machine, const xd_call *c, micro_cycles *micro) {
   if (c->micro) {
-    const double macs = (double)c->m * c->k * c->n;
-    return macs / xd_vmac_macs(c->micro) / xd_micro_efficiency(machine, c->micro, c->k) + machine->switch_cycles;
+    const xd_cover cover = c->cover.rows ? c->cover : xd_cover_of(c->micro);
+    return micro(machine, c->micro, cover, c->m, c->k, c->n) + machine->switch_cycles;
   }
   if (!strcmp(c->function->name, "step")) return machine->step_cycles;
   return stored(c) / machine->array.store_bytes;
 }
 
-xd_cost xd_analytic_cost(const xd_config *c) { return (xd_cost){cycles, c}; }
+static double by_file(const void *machine, const xd_call *c) { return cycles_by(machine, c, xd_micro_cycles); }
+static double all_analytic(const void *machine, const xd_call *c) { return cycles_by(machine, c, scaled); }
+static double all_scheduled(const void *machine, const xd_call *c) { return cycles_by(machine, c, by_schedule); }
+
+xd_cost xd_cost_of(const xd_config *c) { return (xd_cost){by_file, c}; }
+xd_cost xd_analytic_cost(const xd_config *c) { return (xd_cost){all_analytic, c}; }
+xd_cost xd_scheduled_cost(const xd_config *c) { return (xd_cost){all_scheduled, c}; }

@@ -1,14 +1,30 @@
-/* cost.h - cycles of kernel calls by the analytic model (src/model): until a scheduler of the core says better.
+/* cost.h - cycles of kernel calls.
  *
- * A matmul takes its VMACs over the micro-kernel's efficiency (equation 13, or 5 to 10), and delta; `step` takes the
- * cost of a step of K. What writes takes a store of store_bytes a cycle. docs/xdna2-model.md has the constants and
- * their errors. */
+ * A matmul takes its micro-kernel and delta (switch_cycles); `step` takes the cost of a step of K. Two sources say what
+ * the micro-kernel takes: the analytic model (src/model: VMACs over the efficiency of equation 13, or 5 to 10) and the
+ * core's instruction scheduler (core/core.h). docs/xdna2-array.md has both beside what was measured; the machine file
+ * says for each kernel which one is the nearer (`scheduled`).
+ *
+ * The analytic model knows clusters only as published. For others it is scaled by what the schedules of both say.
+ * What only moves data takes a store of store_bytes a cycle. */
 #ifndef TW_XDNA2_ARRAY_COST_H
 #define TW_XDNA2_ARRAY_COST_H
 
 #include "target/xdna2/array/run.h"
 
-/* `context` of the result is the configuration. */
+/* As the machine file says. `context` of the results is the configuration. */
+xd_cost xd_cost_of(const xd_config *);
+/* All kernels by one source; the scheduled cost of kernels that the scheduler does not know (A converted in registers) is
+ * the analytic one. */
 xd_cost xd_analytic_cost(const xd_config *);
+xd_cost xd_scheduled_cost(const xd_config *);
+
+/* Of one call of the micro-kernel on m x k x n (rows of a sub-tile of A, depth, columns), delta left out, as
+ * the machine file says: for predictions. */
+double xd_micro_cycles(const xd_config *, const xd_kernel *, xd_cover, int64_t m, int64_t k, int64_t n);
+
+/* TW_USAGE with the reason if registers or program memory cannot hold the kernel with that cover; TW_OK, too, where the
+ * scheduler does not know the kernel and the cover is the published one. */
+tw_status xd_cover_check(const xd_kernel *, xd_cover, int64_t m, int64_t k, int64_t n, tw_error *);
 
 #endif

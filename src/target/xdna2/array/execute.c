@@ -98,7 +98,7 @@ static void from_device(const xd_gemm *g, part *p) {
 }
 
 static tw_status run_part(const xd_config *c, const xd_gemm *g, part *p, tw_error *error) {
-  const xd_run_options options = {.cost = xd_analytic_cost(c), .external = p->device};
+  const xd_run_options options = {.cost = xd_cost_of(c), .external = p->device};
   xd_program program;
   xd_run_result result;
   tw_status status = xd_gemm_program(c, g, &program, error);
@@ -181,7 +181,7 @@ static void fill(const xd_config *c, const xd_gemm *g, const xd_run_result *r, t
 
 tw_status xd_execute_measure(const xd_config *c, const xd_gemm *g, const char *trace, tw_measurement *out,
                              tw_error *error) {
-  xd_run_options options = {.timing_only = true, .cost = xd_analytic_cost(c)};
+  xd_run_options options = {.timing_only = true, .cost = xd_cost_of(c)};
   xd_program program;
   xd_run_result r = {0};
   FILE *f = NULL;

@@ -202,6 +202,7 @@ static void add_matmul(const xd_gemm *g, const xd_gemm_shape *s, const core_port
   const int64_t rows = g->tile.m / g->tile.rho, band = i * rows * g->tile.n;
   xd_op op = call_of(g, matmul_name(g), rows, g->tile.k, g->tile.n);
   op.call.micro = g->kernel;
+  op.call.cover = g->cover;
   op.call.row = (int)(i * rows);
   add_argument(&op, q->a, 0);
   add_argument(&op, q->b, 0);

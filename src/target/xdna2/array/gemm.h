@@ -20,7 +20,8 @@
 
 typedef struct xd_gemm {
   const xd_kernel *kernel;
-  tw_type c; /* of the result: the kernel's */
+  xd_cover cover; /* of the tile by the kernel */
+  tw_type c;      /* of the result: the kernel's */
   int64_t m, n, k;
   tw_tile tile;
   int rows, columns;    /* of cores */
@@ -31,8 +32,12 @@ typedef struct xd_gemm {
   bool narrow16;        /* results leave as int16, which tw_type lacks: with a kernel of c=i8 */
 } xd_gemm;
 
-/* Choices that the kernel leaves: all rows and columns, the kernel's copies, a depth of 1. */
+/* Choices that the kernel leaves: all rows and columns, the kernel's cover and copies, a depth of 1. */
 xd_gemm xd_gemm_default(const xd_config *, const xd_kernel *, const tw_tile *, int64_t m, int64_t n, int64_t k);
+
+/* Of what tiles are multiples: rows of a sub-tile of A, columns of B. */
+static inline int xd_gemm_unit_m(const xd_gemm *g) { return g->kernel->vmac[0] * g->cover.rows; }
+static inline int xd_gemm_unit_n(const xd_gemm *g) { return g->kernel->vmac[2] * g->cover.columns; }
 
 /* External buffers in order: A, B, C, and the page of zeros. Bytes of each; the page is 0 bytes if it is not needed. */
 enum { XD_GEMM_A, XD_GEMM_B, XD_GEMM_C, XD_GEMM_ZEROS, XD_GEMM_OPERANDS };

@@ -12,6 +12,7 @@ static int64_t bytes8(tw_type t) { return t == TW_BFP16 ? 9 : tw_type_bits(t); }
 xd_gemm xd_gemm_default(const xd_config *c, const xd_kernel *kernel, const tw_tile *tile, int64_t m, int64_t n,
                         int64_t k) {
   return (xd_gemm){.kernel = kernel,
+                   .cover = xd_cover_of(kernel),
                    .c = kernel->c,
                    .m = m,
                    .n = n,
@@ -85,12 +86,12 @@ static tw_status check_tile(const xd_gemm *g, tw_error *error) {
   if (k->vmac[0] != BLOCK || k->vmac[1] != BLOCK || k->vmac[2] != BLOCK)
     return tw_fail(error, TW_USAGE, "kernel %s computes %dx%dx%d at a time; array designs know 8x8x8", k->name,
                    k->vmac[0], k->vmac[1], k->vmac[2]);
-  if (t->rho < 1 || t->m < 1 || t->m % t->rho || t->m / t->rho % xd_unit_m(k) || t->k < 1 || t->k % xd_unit_k(k) ||
-      t->n < 1 || t->n % xd_unit_n(k))
+  if (t->rho < 1 || t->m < 1 || t->m % t->rho || t->m / t->rho % xd_gemm_unit_m(g) || t->k < 1 || t->k % xd_unit_k(k) ||
+      t->n < 1 || t->n % xd_gemm_unit_n(g))
     return tw_fail(error, TW_USAGE,
                    "tile %" PRId64 "x%" PRId64 "x%" PRId64 ", rho %" PRId64
                    ": kernel %s needs multiples of %dx%dx%d, of each of rho sub-tiles, too",
-                   t->m, t->k, t->n, t->rho, k->name, xd_unit_m(k), xd_unit_k(k), xd_unit_n(k));
+                   t->m, t->k, t->n, t->rho, k->name, xd_gemm_unit_m(g), xd_unit_k(k), xd_gemm_unit_n(g));
   return TW_OK;
 }
 

@@ -61,7 +61,7 @@ static int cheaper(const void *a, const void *b) {
 /* All tiles whose sides divide into units and that fit, with the given asymmetry (0: any from 2 on). */
 static void tiles(menu *m, bool asymmetric) {
   const xd_gemm *now = m->now;
-  const int um = xd_unit_m(now->kernel), uk = xd_unit_k(now->kernel), un = xd_unit_n(now->kernel);
+  const int um = xd_gemm_unit_m(now), uk = xd_unit_k(now->kernel), un = xd_gemm_unit_n(now);
   struct {
     size_t n, room;
     choice *at;

@@ -4,14 +4,14 @@
  * buffer of C, the first tiles and the dispatch do not. */
 #include <math.h>
 
+#include "target/xdna2/array/cost.h"
 #include "target/xdna2/array/plan.h"
-#include "target/xdna2/rate.h"
 
 /* Cycles of a core for one tile of C. */
 static double tile_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_shape *s) {
-  const double macs = (double)g->tile.m * (double)g->tile.k * (double)g->tile.n;
-  const double micro = macs / xd_vmac_macs(g->kernel) / xd_micro_efficiency(c, g->kernel, g->tile.k);
-  const double step = micro + (double)g->tile.rho * c->switch_cycles + c->step_cycles;
+  const double rho = (double)g->tile.rho;
+  const double micro = xd_micro_cycles(c, g->kernel, g->cover, g->tile.m / g->tile.rho, g->tile.k, g->tile.n);
+  const double step = rho * (micro + c->switch_cycles) + c->step_cycles;
   const double area = (double)g->tile.m * (double)g->tile.n, result = area * (double)s->c_bytes8 / 8;
   const double zero = (s->accumulators ? area * s->accumulators : result) / c->array.store_bytes;
   const double finish = s->accumulators || xd_gemm_staging(g) ? result / c->array.store_bytes : 0;

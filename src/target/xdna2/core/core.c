@@ -29,11 +29,13 @@ bool xd_core_parse_way(const char *name, xd_core_way *out) {
 /* ---- the call ---- */
 
 /* A zero-overhead loop costs nothing but the distance that its set-up needs from its end: prologue and body. */
-static int loop_cycles(const xc_machine *m, const xc_schedule *s, int iterations) {
-  const int stages = (s->length + s->ii - 1) / s->ii, to_end = stages * s->ii;
-  const int wait = to_end < m->loop_bundles ? m->loop_bundles - to_end : 0;
-  return iterations ? (iterations - 1) * s->ii + s->length + wait : 0;
+static int loop_cycles(xd_core_loop l, int iterations) {
+  if (!iterations) return 0;
+  const int stages = (l.length + l.ii - 1) / l.ii, to_end = stages * l.ii, need = xc_machine_aie2p()->loop_bundles;
+  return (iterations - 1) * l.ii + l.length + (to_end < need ? need - to_end : 0);
 }
+
+static xd_core_loop loop_of(const xc_schedule *s) { return (xd_core_loop){s->ii, s->length}; }
 
 /* Prologue and epilogue hold all but the last, or first, of the overlapping iterations. */
 static int code_bytes(const xc_machine *m, const xc_schedule *s) {
@@ -52,20 +54,25 @@ static void find_phases(const xc_loop *l, xd_core_result *out) {
   out->epilogue = l->schedule.length - 1 - last;
 }
 
-static tw_status plan_conversion(const xc_machine *m, const xd_core_kernel *k, xd_core_result *out, tw_error *error) {
-  enum { BLOCK = 64 };
+static tw_status plan_conversion(const xc_machine *m, const xd_core_kernel *k, xd_core_loop *out, int *code,
+                                 tw_error *error) {
   xc_loop l;
-  const int scratch = m->banks - 1, blocks = k->m * k->k / BLOCK;
+  const int scratch = m->banks - 1;
   tw_status status = xc_plan_conversion(m, (int[]){k->bank[0], k->bank[0] < 0 ? -1 : scratch}, &l, error);
   if (status != TW_OK) return status;
-  out->convert_cycles = loop_cycles(m, &l.schedule, (blocks + XC_CONVERT_BLOCKS - 1) / XC_CONVERT_BLOCKS);
-  out->convert_ii = l.schedule.ii;
-  out->code_bytes += code_bytes(m, &l.schedule);
+  *out = loop_of(&l.schedule);
+  *code += code_bytes(m, &l.schedule);
   xc_loop_free(&l);
   return TW_OK;
 }
 
-static void note_loop(const xc_machine *m, const xc_loop *l, int clusters, xd_core_result *out) {
+static int conversion_turns(const xd_core_kernel *k) {
+  enum { BLOCK = 64 };
+  const int blocks = k->m * k->k / BLOCK;
+  return (blocks + XC_CONVERT_BLOCKS - 1) / XC_CONVERT_BLOCKS;
+}
+
+static void note_loop(const xc_loop *l, int clusters, xd_core_result *out) {
   const xc_schedule *s = &l->schedule;
   out->ii = (s->ii + clusters - 1) / clusters;
   out->resource_ii = (s->resource_ii + clusters - 1) / clusters;
@@ -74,7 +81,6 @@ static void note_loop(const xc_machine *m, const xc_loop *l, int clusters, xd_co
   out->copies = s->copies;
   out->vectors = s->used[XC_VECTOR];
   out->accumulators = s->used[XC_ACCUMULATOR];
-  out->code_bytes += code_bytes(m, s);
 }
 
 static int count_clusters(const xd_core_kernel *k) {
@@ -91,31 +97,63 @@ tw_status xc_plan_kernel(const xd_core_kernel *k, int *clusters, xc_loop *out, t
   return xc_plan_loop(m, k, *clusters, out, error);
 }
 
-tw_status xd_core_schedule(const xd_core_kernel *k, xd_core_result *out, tw_error *error) {
+/* `loop` runs `each` clusters at a time; what that leaves, and A's conversion, have loops of their own. */
+static tw_status find_pace(const xd_core_kernel *k, const xc_loop *loop, int each, xd_core_pace *out, tw_error *error) {
   const xc_machine *m = xc_machine_aie2p();
+  xc_loop single;
+  tw_status status = TW_OK;
+  *out = (xd_core_pace){each, loop_of(&loop->schedule), loop_of(&loop->schedule), {0}, code_bytes(m, &loop->schedule)};
+  if (each > 1 && (status = xc_plan_loop(m, k, 1, &single, error)) == TW_OK) {
+    out->cluster = loop_of(&single.schedule);
+    if (count_clusters(k) % each) out->code_bytes += code_bytes(m, &single.schedule);
+    xc_loop_free(&single);
+  }
+  if (status == TW_OK && k->convert_a) status = plan_conversion(m, k, &out->convert, &out->code_bytes, error);
+  if (status == TW_OK && out->code_bytes > m->program_bytes)
+    return tw_fail(error, TW_USAGE, "the kernel takes %d bytes of code, the program memory has %d; unroll less",
+                   out->code_bytes, m->program_bytes);
+  return status;
+}
+
+tw_status xd_core_pace_of(const xd_core_kernel *k, xd_core_pace *out, tw_error *error) {
   xc_loop loop;
+  int each;
+  tw_status status = xc_plan_kernel(k, &each, &loop, error);
+  if (status != TW_OK) return status;
+  status = find_pace(k, &loop, each, out, error);
+  xc_loop_free(&loop);
+  return status;
+}
+
+static int cluster_cycles(const xd_core_pace *p, const xd_core_kernel *k) {
+  const int clusters = count_clusters(k);
+  return loop_cycles(p->block, clusters / p->each) + loop_cycles(p->cluster, clusters % p->each);
+}
+
+double xd_core_pace_cycles(const xd_core_pace *p, const xd_core_kernel *k) {
+  return cluster_cycles(p, k) + (k->convert_a ? loop_cycles(p->convert, conversion_turns(k)) : 0);
+}
+
+tw_status xd_core_schedule(const xd_core_kernel *k, xd_core_result *out, tw_error *error) {
+  xc_loop loop;
+  xd_core_pace pace;
   int each;
   *out = (xd_core_result){0};
   tw_status status = xc_plan_kernel(k, &each, &loop, error);
   if (status != TW_OK) return status;
-  out->clusters = count_clusters(k);
-  out->vmacs = k->cluster[0] * k->cluster[1] * (k->k / xd_core_shape(k->mac)[1]);
-  note_loop(m, &loop, each, out);
-  find_phases(&loop, out);
-  int cycles = loop_cycles(m, &loop.schedule, out->clusters / each);
-  xc_loop_free(&loop);
-  if (out->clusters % each) { /* what the unrolling leaves, one at a time */
-    if ((status = xc_plan_loop(m, k, 1, &loop, error)) != TW_OK) return status;
-    cycles += loop_cycles(m, &loop.schedule, out->clusters % each);
-    out->code_bytes += code_bytes(m, &loop.schedule);
-    xc_loop_free(&loop);
+  status = find_pace(k, &loop, each, &pace, error);
+  if (status == TW_OK) {
+    out->clusters = count_clusters(k);
+    out->vmacs = k->cluster[0] * k->cluster[1] * (k->k / xd_core_shape(k->mac)[1]);
+    note_loop(&loop, each, out);
+    find_phases(&loop, out);
+    out->code_bytes = pace.code_bytes;
+    out->steady = cluster_cycles(&pace, k) - out->prologue - out->epilogue;
+    out->cycles = xd_core_pace_cycles(&pace, k);
+    out->convert_cycles = out->cycles - cluster_cycles(&pace, k);
+    out->convert_ii = pace.convert.ii;
+    out->efficiency = (double)out->vmacs * out->clusters / out->cycles;
   }
-  out->steady = cycles - out->prologue - out->epilogue;
-  if (k->convert_a && (status = plan_conversion(m, k, out, error)) != TW_OK) return status;
-  out->cycles = cycles + out->convert_cycles;
-  out->efficiency = (double)out->vmacs * out->clusters / out->cycles;
-  if (out->code_bytes > m->program_bytes)
-    return tw_fail(error, TW_USAGE, "the kernel takes %d bytes of code, the program memory has %d; unroll less",
-                   out->code_bytes, m->program_bytes);
-  return TW_OK;
+  xc_loop_free(&loop);
+  return status;
 }

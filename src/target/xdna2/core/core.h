@@ -73,6 +73,25 @@ xd_core_kernel xd_core_kernel_of(xd_core_mac, xd_core_form, int m, int k, int n)
  * is an error of the scheduler. Pure; any thread; microseconds to a second. */
 tw_status xd_core_schedule(const xd_core_kernel *, xd_core_result *out, tw_error *);
 
+/* What a call takes is linear in its clusters: the same loop runs for more of them. A pace is scheduled once, for all
+ * m and n. */
+typedef struct xd_core_loop {
+  int ii, length; /* cycles from one iteration to the next, and of one */
+} xd_core_loop;
+typedef struct xd_core_pace {
+  int each;                             /* clusters of one iteration of `block` */
+  xd_core_loop block, cluster, convert; /* of so many clusters, of one, of eight blocks of A (0 if it needs none) */
+  int code_bytes;
+} xd_core_pace;
+
+/* As xd_core_schedule, of which m and n only say whether there are as many clusters as are to be unrolled. */
+tw_status xd_core_pace_of(const xd_core_kernel *, xd_core_pace *out, tw_error *);
+/* Cycles of a call of m x k x n: what xd_core_schedule says. */
+double xd_core_pace_cycles(const xd_core_pace *, const xd_core_kernel *);
+
+/* The cycles that xd_core_schedule says, for those who ask often: paces are kept while the process lives (memo.c). */
+tw_status xd_core_cycles(const xd_core_kernel *, double *cycles, tw_error *);
+
 /* As a table of slots by cycle, or a picture (SVG), of one iteration; *out is malloc'ed. */
 tw_status xd_core_print(const xd_core_kernel *, char **out, tw_error *);
 tw_status xd_core_draw(const xd_core_kernel *, char **out, tw_error *);
