@@ -95,6 +95,24 @@ static void reference_is_what_plain_loops_say(void **state) {
       }
 }
 
+static void narrow_weights_are_integers_of_their_range(void **state) {
+  (void)state;
+  expect_plain_result("m=33 n=65 k=17 a=i8 b=i4 c=i32 acc=i32");
+  expect_plain_result("m=33 n=65 k=17 a=i8 b=ternary c=i32 acc=i32 b_transposed=1");
+  expect_plain_result("m=33 n=65 k=17 a=i8 b=ternary c=i8 acc=i32 scale=0.5");
+  tw_problem problem = parse("m=40 n=64 k=32 a=i8 b=ternary c=i32 acc=i32");
+  tw_case c = make_case(&problem, 3, 1);
+  int seen[3] = {0};
+  for (int i = 0; i < 64 * 32; i++) {
+    const int8_t x = ((int8_t *)c.buffer[1])[i];
+    assert_in_range(x + 1, 0, 2);
+    seen[x + 1]++;
+  }
+  assert_true(seen[0] > 500 && seen[1] > 500 && seen[2] > 500);
+  assert_true(problem.op->bytes(&problem) == 40 * 32 + 64 * 32 / 4 + 40 * 64 * 4);
+  tw_case_free(&c);
+}
+
 static void rounding_is_to_nearest_even_and_saturates(void **state) {
   (void)state;
   assert_int_equal(tw_round_i8(1, 0.5f, false), 0);
@@ -248,6 +266,9 @@ static void impossible_problems_are_refused(void **state) {
   (void)state;
   expect_refused("m=4 n=4 k=4", "types");
   expect_refused("m=4 n=4 k=4 a=i8 b=u8 c=i8 acc=i32", "types");
+  expect_refused("m=4 n=4 k=4 a=i8 b=ternary c=f32 acc=i32", "types");
+  expect_refused("m=4 n=4 k=4 a=u8 b=i4 c=i32 acc=i32", "types");
+  expect_refused("m=4 n=4 k=4 group=2 a=i8 b=i4 c=i32 acc=i32", "group=2");
   expect_refused("m=4 n=4 k=4 lda=3" I8, "lda=3");
   expect_refused("m=8 n=4 k=4 lda=7 a_transposed=1" I8, "lda=7");
   expect_refused("m=4 n=4 k=4 ldd=8" I8, "ldd=8");
@@ -266,6 +287,7 @@ static void cost_counts_multiply_accumulates_and_every_operand_once(void **state
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reference_is_what_plain_loops_say),
+      cmocka_unit_test(narrow_weights_are_integers_of_their_range),
       cmocka_unit_test(rounding_is_to_nearest_even_and_saturates),
       cmocka_unit_test(result_does_not_depend_on_threads_and_only_on_the_seed),
       cmocka_unit_test(inputs_make_results_that_tell_much),

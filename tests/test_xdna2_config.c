@@ -22,7 +22,7 @@ static void the_machine_is_read(void **state) {
   if (xd_config_parse(text(), "xdna2.txt", &c, &error) != TW_OK) fail_msg("%s", error.text);
   assert_string_equal(c.name, "xdna2");
   assert_int_equal(c.rows * c.columns, 32);
-  assert_int_equal(c.n_kernels, 8);
+  assert_int_equal(c.n_kernels, 10);
   assert_string_equal(c.kernel[0].name, "atb");
   assert_int_equal(c.kernel[0].b, TW_BFP16);
   assert_int_equal(xd_vmac_macs(&c.kernel[0]), 512); /* 58.98 Tflop/s of the array at 1.8 GHz */
@@ -65,6 +65,7 @@ static void wrong_files_are_refused(void **state) {
   refused("vmac = 8x8x8", "vmac = 8x8x0", "must be from 1 to 256");
   refused("copies = 2 2 1", "copies = 2 2", "copies needs 3 numbers, as in 2 2 1");
   refused("scratch_a = 1", "scratch_a = 2", "must be from 0 to 1");
+  refused("scratch_b = i8", "scratch_b = i9", "scratch_b = i9: not a type");
   refused("acc_stores = 2 ", "", "the kernel above lacks the key acc_stores");
   refused("name = int8-narrow", "name = int8", "two kernels are called int8");
   refused("vmac_cycles = 1.218", "vmac_cycles = 0", "has cluster_cycles without vmac_cycles");

@@ -6,47 +6,9 @@
 #include <stdio.h>
 
 #include "base/random.h"
-#include "target/xdna2/array/gemm.h"
 #include "target/xdna2/array/pack.h"
 #include "target/xdna2/array/reference.h"
-#include "xdna2_array.h"
-
-static xd_config machine;
-
-static int setup(void **state) {
-  (void)state;
-  machine = machine_config();
-  return 0;
-}
-
-static const xd_kernel *kernel(const char *name) {
-  const xd_kernel *k = xd_find_kernel(&machine, name, TW_TYPE_NONE, TW_TYPE_NONE, TW_TYPE_NONE, TW_TYPE_NONE);
-  assert_non_null(k);
-  return k;
-}
-
-static xd_gemm gemm_of(const char *name, tw_tile tile, int64_t m, int64_t n, int64_t k) {
-  return xd_gemm_default(&machine, kernel(name), &tile, m, n, k);
-}
-
-/* Runs with data, then without; the same time must come of both. */
-static xd_run_result run(const xd_gemm *g, void *a, void *b, void *c) {
-  xd_program p;
-  xd_run_result r, timing;
-  tw_error error;
-  int64_t bytes[XD_GEMM_OPERANDS];
-  xd_gemm_bytes(g, bytes);
-  void *zeros = calloc(1, (size_t)bytes[XD_GEMM_ZEROS] + 1);
-  if (xd_gemm_program(&machine, g, &p, &error) != TW_OK) fail_msg("%s", error.text);
-  xd_run_options options = {.cost = xd_analytic_cost(&machine), .external = (void *[]){a, b, c, zeros}};
-  if (xd_run(&machine, &p, &options, &r, &error) != TW_OK) fail_msg("%s", error.text);
-  options.timing_only = true;
-  if (xd_run(&machine, &p, &options, &timing, &error) != TW_OK) fail_msg("%s", error.text);
-  assert_memory_equal(&r, &timing, sizeof r);
-  xd_program_free(&p);
-  free(zeros);
-  return r;
-}
+#include "xdna2_gemm.h"
 
 /* ---- integers ---- */
 
@@ -199,13 +161,6 @@ static void bfp16_of_sizes_that_do_not_divide(void **state) {
 
 /* ---- what is refused ---- */
 
-static void refused(xd_gemm g, const char *part) {
-  xd_program p;
-  tw_error error = {0};
-  if (xd_gemm_program(&machine, &g, &p, &error) == TW_OK) fail_msg("not refused; should say '%s'", part);
-  if (!strstr(error.text, part) || strchr(error.text, '\n')) fail_msg("'%s' does not say '%s'", error.text, part);
-}
-
 static void wrong_gemms_are_refused(void **state) {
   (void)state;
   refused(gemm_of("int8", (tw_tile){64, 64, 64, 3}, 512, 512, 512), "rho 3: kernel int8 needs multiples of 16x8x16");
@@ -217,8 +172,6 @@ static void wrong_gemms_are_refused(void **state) {
           "k: a row of 510 bytes is no whole number of the words of 4 bytes");
   refused(gemm_of("int8", (tw_tile){64, 128, 64, 1}, 512, 1024, 512),
           "core (0,2): buffers take 65536 bytes and the stack 1024, but the tile has 65536");
-  refused(gemm_of("int8-int4", (tw_tile){64, 64, 64, 1}, 512, 512, 512),
-          "computes 4x16x16 at a time; array designs know 8x8x8");
   xd_gemm deep = gemm_of("int8", (tw_tile){64, 64, 64, 1}, 512, 512, 4096);
   deep.depth = 60;
   refused(deep, "memory (0,1): buffers take 630784 bytes, but the tile has 524288");

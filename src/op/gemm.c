@@ -6,6 +6,9 @@
  *   c=f32   C = relu(scale * (op(A) op(B) + D))                acc=f32 (f16 and bf16 too) or i32; within the bound of
  *                                                              `tolerance`
  *
+ * With a=i8 B may be i4 or ternary: an array of i8 whose values that type holds (-8..7, -1..1). One scale of the whole
+ * of B is the caller's, or `scale`.
+ *
  * B of a type with shared scales (b=mxfp4, i4, ternary, ...; a of f32, f16 or bf16) is an array of f32 whose values that type
  * can hold, with scales along k for each column: how a target stores it is its own business. So is A with a=bfp16, along
  * rows, and C with c=bfp16.
@@ -82,10 +85,18 @@ static bool weights_only(const tw_gemm *g) { return is_real_or_block(g->a) && tw
 /* Types with shared scales are f32 in the operands. */
 static tw_type stored(tw_type t) { return t == TW_BFP16 ? TW_F32 : t; }
 
+/* Narrow integers are i8 there. */
+static tw_type stored_b(const tw_gemm *g) {
+  if (weights_only(g)) return TW_F32;
+  return g->b == TW_I4 || g->b == TW_TERNARY ? TW_I8 : g->b;
+}
+
 static bool knows_types(const tw_gemm *g) {
   if (g->b == TW_BFP16 && (g->a == TW_BF16 || g->a == TW_BFP16) && is_real_or_block(g->c))
     return g->acc == TW_F32 || g->acc == TW_BF16 || g->acc == TW_BFP16;
   if (is_real(g->a)) return (is_real(g->b) || tw_gemm_scaled(g->b)) && is_real(g->c) && g->acc == TW_F32;
+  if (g->a == TW_I8 && (g->b == TW_I4 || g->b == TW_TERNARY))
+    return g->acc == TW_I32 && (g->c == TW_I32 || g->c == TW_I8);
   return (g->a == TW_I8 || g->a == TW_U8) && g->b == TW_I8 && g->acc == TW_I32 &&
          (g->c == TW_I32 || is_real(g->c) || (g->c == TW_I8 && g->a == TW_I8));
 }
@@ -132,7 +143,7 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   size_t n = 0;
   const tw_type a = stored(g.a);
   out[n++] = g.a_transposed ? matrix("A", a, g.k, g.m, g.lda) : matrix("A", a, g.m, g.k, g.lda);
-  const tw_type b = weights_only(&g) ? TW_F32 : g.b;
+  const tw_type b = stored_b(&g);
   out[n++] = g.b_transposed ? matrix("B", b, g.n, g.k, g.ldb) : matrix("B", b, g.k, g.n, g.ldb);
   if (g.bias != TW_GEMM_BIAS_NONE)
     out[n++] = matrix("D", g.acc == TW_I32 ? TW_I32 : TW_F32, g.bias == TW_GEMM_BIAS_ROW ? 1 : g.m, g.n, g.ldd);
@@ -146,7 +157,8 @@ static tw_status check_types(const tw_gemm *g, tw_error *error) {
   return tw_fail(
       error, TW_USAGE,
       "gemm does not know the types a=%s b=%s c=%s acc=%s; it knows a=i8 b=i8 acc=i32 with c=i8, i32 or f32, "
-      "a=u8 b=i8 acc=i32 with c=i32 or f32, and a, b and c of f32, f16 and bf16 with acc=f32, where b may also be "
+      "a=i8 with b=i4 or ternary and c=i8 or i32, a=u8 b=i8 acc=i32 with c=i32 or f32, and a, b and c of f32, f16 and "
+      "bf16 with acc=f32, where b may also be "
       "i8, i4, mxfp4, mxfp6, mxfp8, bfp16 or ternary; with b=bfp16 also a=bfp16, c=bfp16, acc=bf16 and acc=bfp16",
       tw_type_name(g->a), tw_type_name(g->b), tw_type_name(g->c), tw_type_name(g->acc));
 }
@@ -197,6 +209,16 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
  * int8.h says what makes the results of c=i8 tell much; its full-range lines are rows of A and columns of B.
  * c=i32 uses the whole range everywhere: for k up to 2^20 the chance that a sum leaves 2^30 is below e^-2000
  * (Hoeffding). f32 is uniform in (-1, 1). */
+
+/* B of i4 and ternary: uniform over what the type holds. */
+static void fill_narrow(const tw_gemm *g, uint64_t seed, const tw_operand *o, int8_t *data) {
+  const int64_t least = g->b == TW_I4 ? -8 : -1, most = g->b == TW_I4 ? 7 : 1;
+  for (int64_t row = 0; row < o->dims[0]; row++) {
+    tw_random r;
+    tw_random_seed_stream(&r, seed, (uint64_t)9 << 32 | (uint64_t)row);
+    for (int64_t i = 0; i < o->dims[1]; i++) data[row * o->pitch + i] = (int8_t)tw_random_between(&r, least, most);
+  }
+}
 
 /* `lines_are_columns`: the full-range lines of this operand are columns of what is stored. */
 static void fill_i8(const tw_gemm *g, uint64_t seed, int operand, const tw_operand *o, bool lines_are_columns,
@@ -264,7 +286,10 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
     return;
   }
   fill_i8(&g, seed, 0, &o[0], g.a_transposed, buffers[0]);
-  fill_i8(&g, seed, 1, &o[1], !g.b_transposed, buffers[1]);
+  if (stored_b(&g) == g.b)
+    fill_i8(&g, seed, 1, &o[1], !g.b_transposed, buffers[1]);
+  else
+    fill_narrow(&g, seed, &o[1], buffers[1]);
   if (has_bias)
     tw_fill_bias_i32(seed, g.c != TW_I8 ? 0 : (double)g.scale, o[2].dims[0], o[2].dims[1], o[2].pitch, buffers[2]);
 }
@@ -384,7 +409,7 @@ static double bytes(const tw_problem *p) {
   size_t n = operands(p, o);
   double all = tw_operand_bytes(o, n);
   /* weights with scales: their codes; scales are a few percent of them */
-  if (weights_only(&g)) all += (double)g.n * (double)g.k * (tw_type_bits(g.b) / 8.0 - 4);
+  all += (double)g.n * (double)g.k * (tw_type_bits(g.b) - tw_type_bits(stored_b(&g))) / 8.0;
   return all;
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/strings.h"
 
-typedef enum kind { TEXT, TYPE, INTEGER, REAL, BOOLEAN, PRODUCT, LIST, WAY } kind;
+typedef enum kind { TEXT, TYPE, TYPE_OR_NONE, INTEGER, REAL, BOOLEAN, PRODUCT, LIST, WAY } kind;
 
 typedef struct key {
   const char *name;
@@ -90,6 +90,7 @@ static const key kernel_keys[] = {
     KERNEL(cluster, PRODUCT, 1, 16, 2),
     KERNEL(copies, LIST, 1, 16, 3),
     KERNEL(scratch_a, BOOLEAN, 0, 1, 1),
+    KERNEL(scratch_b, TYPE_OR_NONE, 0, 0, 1),
     KERNEL(staging, REAL, 0, 16, 1),
     KERNEL(load, INTEGER, 1, 100, 1),
     KERNEL(acc_latency, INTEGER, 0, 100, 1),
@@ -169,6 +170,11 @@ static tw_status parse_value(const key *k, char *value, void *record, place at, 
     strcpy(field, value);
     return TW_OK;
   case TYPE:
+  case TYPE_OR_NONE:
+    if (k->kind == TYPE_OR_NONE && !strcmp(value, "none")) {
+      *(tw_type *)field = TW_TYPE_NONE;
+      return TW_OK;
+    }
     if (!tw_type_parse(value, field))
       return tw_fail(error, TW_USAGE, "%s:%d: %s = %s: not a type", at.origin, at.line, k->name, value);
     return TW_OK;

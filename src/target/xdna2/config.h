@@ -19,6 +19,7 @@ typedef struct xd_kernel {
   int cluster[2];                         /* accumulators side by side: rows, columns */
   int copies[3];                          /* of the tiles of A, B and C */
   bool scratch_a;                         /* the sub-tile of A is converted to the type of B into a buffer of its own */
+  tw_type scratch_b;                      /* B's tile is unpacked to this type into one; NONE: multiplied as it comes */
   double staging;                         /* bytes more for each element of C */
   int load;                               /* cycles from a load of A or B to its VMAC */
   int acc_latency, acc_loads, acc_stores; /* of one accumulator; acc_loads = 0: not known */
@@ -79,6 +80,8 @@ typedef struct xd_config {
 
 /* Multiply-accumulates of one VMAC. */
 static inline int xd_vmac_macs(const xd_kernel *k) { return k->vmac[0] * k->vmac[1] * k->vmac[2]; }
+/* What the multiplier takes for B. */
+static inline tw_type xd_multiplied_b(const xd_kernel *k) { return k->scratch_b != TW_TYPE_NONE ? k->scratch_b : k->b; }
 /* Rows of A, depth and columns of B in units of which tiles are: a cluster of accumulators. */
 static inline int xd_unit_m(const xd_kernel *k) { return k->vmac[0] * k->cluster[0]; }
 static inline int xd_unit_k(const xd_kernel *k) { return k->vmac[1]; }

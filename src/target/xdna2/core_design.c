@@ -14,7 +14,7 @@ static bool find_mac(const xd_kernel *k, xd_core_mac *out) {
       {TW_I8, TW_I4, false, XD_CORE_I8_I4},     {TW_I8, TW_TERNARY, false, XD_CORE_I8_I2},
   };
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    if (known[i].a != k->a || known[i].b != k->b || known[i].scratch_a != k->scratch_a) continue;
+    if (known[i].a != k->a || known[i].b != xd_multiplied_b(k) || known[i].scratch_a != k->scratch_a) continue;
     *out = known[i].mac;
     return true;
   }

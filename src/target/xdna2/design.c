@@ -1,7 +1,7 @@
 /* design.c - words into a design, and a design into buffers.
  *
  * L1 (a core): the copies of A's sub-tile, of B's tile and of C's; a scratch for A converted to B's type where the kernel
- * has one; staging of C. L2 (a memory tile, one a column): symmetric tiles of the same depth, in two copies each
+ * has one; B unpacked likewise; staging of C. L2 (a memory tile, one a column): symmetric tiles of the same depth, in two copies each
  * (section 3.2 of the ATB paper): A of one row of cores in every other column (4 rows, 8 columns), B of the column, C of all cores of
  * the column. */
 #include "target/xdna2/design.h"
@@ -44,6 +44,14 @@ const xd_kernel *xd_find_kernel(const xd_config *machine, const char *name, tw_t
       return k;
   }
   return NULL;
+}
+
+int xd_peak_macs(const xd_config *c, const xd_kernel *k) {
+  int most = 0;
+  for (size_t i = 0; i < c->n_kernels; i++)
+    if (xd_find_kernel(c, c->kernel[i].name, k->a, k->b, k->c, k->acc) && xd_vmac_macs(&c->kernel[i]) > most)
+      most = xd_vmac_macs(&c->kernel[i]);
+  return most;
 }
 
 /* ---- words ---- */
@@ -175,6 +183,8 @@ static void add_l1(const xd_design *d, tw_explanation *e) {
   add(e, "b", L1, k->copies[1], t->k, t->n, bytes.b, tw_type_name(k->b));
   add(e, "c", L1, k->copies[2], t->m, t->n, bytes.c, tw_type_name(k->c));
   if (k->scratch_a) add(e, "a_scratch", L1, 1, t->m / t->rho, t->k, bytes.b, tw_type_name(k->b));
+  if (k->scratch_b != TW_TYPE_NONE)
+    add(e, "b_unpacked", L1, 1, t->k, t->n, xd_type_bytes(k->scratch_b), tw_type_name(k->scratch_b));
   if (k->staging > 0) add(e, "c_staging", L1, 1, t->m, t->n, k->staging, "staging");
 }
 

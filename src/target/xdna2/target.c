@@ -90,7 +90,7 @@ static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, t
   const tw_element_bytes e = xd_element_bytes(kernel);
   const double m = (double)tw_problem_int(p, "m"), n = (double)tw_problem_int(p, "n"),
                k = (double)tw_problem_int(p, "k");
-  const double macs = (double)xd_vmac_macs(kernel) * c->clock_mhz * 1e6 * c->rows * c->columns;
+  const double macs = (double)xd_peak_macs(c, kernel) * c->clock_mhz * 1e6 * c->rows * c->columns;
   out->compute_cost = m * n * k / macs;
   out->memory_cost = fmax(e.a * m * k + e.b * k * n, e.c * m * n) / (c->read_mbs * 1e6);
   out->cost = fmax(out->compute_cost, out->memory_cost);

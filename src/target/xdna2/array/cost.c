@@ -1,6 +1,7 @@
 /* cost.c - see cost.h. */
 #include "target/xdna2/array/cost.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "target/xdna2/array/kernel.h"
@@ -81,6 +82,11 @@ static double stored(const xd_call *c) {
   return bytes;
 }
 
+double xd_unpack_cycles(bool to_i4, int64_t codes) {
+  double cycles;
+  return xd_core_unpack(to_i4, codes, &cycles, NULL) == TW_OK ? cycles : HUGE_VAL;
+}
+
 typedef double micro_cycles(const xd_config *, const xd_kernel *, xd_cover, int64_t m, int64_t k, int64_t n);
 
 static double cycles_by(const xd_config *machine, const xd_call *c, micro_cycles *micro) {
@@ -89,6 +95,8 @@ static double cycles_by(const xd_config *machine, const xd_call *c, micro_cycles
     return micro(machine, c->micro, cover, c->m, c->k, c->n) + machine->switch_cycles;
   }
   if (!strcmp(c->function->name, "step")) return machine->step_cycles;
+  if (!strncmp(c->function->name, "unpack_", strlen("unpack_")))
+    return xd_unpack_cycles(!strcmp(c->function->name, "unpack_i4"), (int64_t)c->k * c->n);
   return stored(c) / machine->array.store_bytes;
 }
 

@@ -86,6 +86,8 @@ static void to_device(const xd_gemm *g, part *p) {
     memcpy(p->device[XD_GEMM_A], p->host[0], p->operand[0].bytes);
   if (g->kernel->b == TW_BFP16)
     xd_pack_b(g, p->host[1], p->device[XD_GEMM_B]);
+  else if (g->kernel->b == TW_I4 || g->kernel->b == TW_TERNARY)
+    xd_pack_weights(g, p->host[1], p->device[XD_GEMM_B]);
   else
     memcpy(p->device[XD_GEMM_B], p->host[1], p->operand[1].bytes);
 }
@@ -163,7 +165,7 @@ static void fill(const xd_config *c, const xd_gemm *g, const xd_run_result *r, t
   const double macs = (double)g->m * (double)g->n * (double)g->k;
   *m = (tw_measurement){.cycles = r->cycles, .seconds = r->cycles / hz + c->array.dispatch_us * 1e-6};
   m->cost = m->seconds;
-  m->utilization = macs / (m->seconds * hz) / xd_vmac_macs(g->kernel) / (c->rows * c->columns);
+  m->utilization = macs / (m->seconds * hz) / xd_peak_macs(c, g->kernel) / (c->rows * c->columns);
   count(m, "tflops", "Tflop/s", "useful operations a second, dispatch included", 2e-12 * macs / m->seconds);
   count(m, "compute", "cycles", "a core is in kernels, mean", r->call_cycles / cores);
   count(m, "wait_input", "cycles", "a core waits for A or B, mean", r->wait_input_cycles / cores);

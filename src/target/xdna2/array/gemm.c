@@ -9,7 +9,7 @@
 #include "target/xdna2/array/kernel.h"
 #include "target/xdna2/array/lower.h"
 
-enum { BLOCK = 8, L2_COPIES = XD_GEMM_L2_COPIES };
+enum { L2_COPIES = XD_GEMM_L2_COPIES };
 
 static bool is_staged(const xd_gemm *g) { return xd_gemm_staging(g) > 0; }
 static bool is_integer(const xd_gemm *g) { return g->kernel->a == TW_I8; }
@@ -30,27 +30,28 @@ static xd_fifo fifo_named(const char *what, int column, int row, int64_t bytes, 
   return f;
 }
 
-/* A leaves the memory tile as blocks of 8x8, sub-tile after sub-tile. With one step of K in L2 the memory tile does it
+/* A leaves the memory tile as blocks of r x s, sub-tile after sub-tile. With one step of K in L2 the memory tile does it
  * alone; with more, it sends for each sub-tile columns of blocks as runs of rows, and the cores put the blocks where
  * they belong (four and three dimensions do not suffice otherwise). */
 static void order_a(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *from, xd_fifo_end *to) {
-  const int64_t e = s->a_bytes8 / 8, k = g->tile.k, rows = g->tile.m / g->tile.rho, block = BLOCK * BLOCK * e;
+  const int64_t e = s->a_bytes8 / 8, k = g->tile.k, rows = g->tile.m / g->tile.rho;
+  const int64_t high = g->kernel->vmac[0], deep = g->kernel->vmac[1], block = high * deep * e;
   if (s->a_bytes8 == 9) return;
   from->n_dims = 4;
-  from->dim[0] = (xd_dim){BLOCK * e, 1, 0, 0};
+  from->dim[0] = (xd_dim){deep * e, 1, 0, 0};
   if (g->depth == 1) {
-    from->dim[1] = (xd_dim){BLOCK, k * e, 0, 0};
-    from->dim[2] = (xd_dim){k / BLOCK, BLOCK * e, 0, 0};
-    from->dim[3] = (xd_dim){g->tile.m / BLOCK, BLOCK * k * e, 0, 0};
+    from->dim[1] = (xd_dim){high, k * e, 0, 0};
+    from->dim[2] = (xd_dim){k / deep, deep * e, 0, 0};
+    from->dim[3] = (xd_dim){g->tile.m / high, high * k * e, 0, 0};
     return;
   }
   from->dim[1] = (xd_dim){rows, k * e, 0, 0};
-  from->dim[2] = (xd_dim){k / BLOCK, BLOCK * e, 0, 0};
+  from->dim[2] = (xd_dim){k / deep, deep * e, 0, 0};
   from->dim[3] = (xd_dim){g->depth * g->tile.rho, rows * k * e, 0, 0};
   to->n_dims = 3;
   to->dim[0] = (xd_dim){block, 1, 0, 0};
-  to->dim[1] = (xd_dim){rows / BLOCK, k / BLOCK * block, 0, 0};
-  to->dim[2] = (xd_dim){k / BLOCK, block, 0, 0};
+  to->dim[1] = (xd_dim){rows / high, k / deep * block, 0, 0};
+  to->dim[2] = (xd_dim){k / deep, block, 0, 0};
 }
 
 /* A of `parts` rows of cores comes to the memory tile of a column as rows of a step of K, and lies there as tiles of
@@ -97,13 +98,13 @@ static void add_b(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd
     in.producer = end_at(column, 0, 0);
     in.consumer[in.n_consumers++] = end_at(column, 1, L2_COPIES);
     b.producer = end_at(column, 1, L2_COPIES);
-    if (s->b_bytes8 != 9) {
-      const int64_t e = s->b_bytes8 / 8, n = g->tile.n * e;
+    if (!s->packed_b) {
+      const int64_t e = s->b_bytes8 / 8, n = g->tile.n * e, deep = g->kernel->vmac[1], wide = g->kernel->vmac[2];
       b.producer.n_dims = 4;
-      b.producer.dim[0] = (xd_dim){BLOCK * e, 1, 0, 0};
-      b.producer.dim[1] = (xd_dim){BLOCK, n, 0, 0};
-      b.producer.dim[2] = (xd_dim){g->tile.n / BLOCK, BLOCK * e, 0, 0};
-      b.producer.dim[3] = (xd_dim){g->tile.k / BLOCK, BLOCK * n, 0, 0};
+      b.producer.dim[0] = (xd_dim){wide * e, 1, 0, 0};
+      b.producer.dim[1] = (xd_dim){deep, n, 0, 0};
+      b.producer.dim[2] = (xd_dim){g->tile.n / wide, wide * e, 0, 0};
+      b.producer.dim[3] = (xd_dim){g->tile.k / deep, deep * n, 0, 0};
     }
     for (int row = 0; row < g->rows; row++) b.consumer[b.n_consumers++] = end_at(column, 2 + row, g->copies[1]);
     f->b_in[column] = XD_ADD(p, fifos, &in);
@@ -128,12 +129,12 @@ static void add_c(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd
     out.producer = end_at(column, 1, L2_COPIES);
     out.consumer[out.n_consumers++] = end_at(column, 0, 0);
     if (s->c_bytes8 != 9) { /* blocks in memory, rows in the stream */
-      const int64_t e = s->c_bytes8 / 8;
+      const int64_t e = s->c_bytes8 / 8, high = g->kernel->vmac[0], wide = g->kernel->vmac[2];
       out.producer.n_dims = 4;
-      out.producer.dim[0] = (xd_dim){BLOCK * e, 1, 0, 0};
-      out.producer.dim[1] = (xd_dim){g->tile.n / BLOCK, BLOCK * BLOCK * e, 0, 0};
-      out.producer.dim[2] = (xd_dim){BLOCK, BLOCK * e, 0, 0};
-      out.producer.dim[3] = (xd_dim){g->tile.m / BLOCK, BLOCK * g->tile.n * e, 0, 0};
+      out.producer.dim[0] = (xd_dim){wide * e, 1, 0, 0};
+      out.producer.dim[1] = (xd_dim){g->tile.n / wide, high * wide * e, 0, 0};
+      out.producer.dim[2] = (xd_dim){high, wide * e, 0, 0};
+      out.producer.dim[3] = (xd_dim){g->tile.m / high, high * g->tile.n * e, 0, 0};
     }
     link.out[0] = f->c_out[column] = XD_ADD(p, fifos, &out);
     XD_ADD(p, links, &link);
@@ -144,7 +145,7 @@ static void add_c(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd
 
 /* Ports of a core; -1 where the kernel has none. */
 typedef struct core_ports {
-  int a, b, c, sums, scratch, staging;
+  int a, b, c, sums, scratch, staging, unpacked;
 } core_ports;
 
 static core_ports ports_of(const xd_gemm *g, const xd_gemm_shape *s, const xd_gemm_fifos *f, xd_place t,
@@ -154,11 +155,13 @@ static core_ports ports_of(const xd_gemm *g, const xd_gemm_shape *s, const xd_ge
                   xd_fifo_port(p, f->c[t.column][t.row - 2], t),
                   -1,
                   -1,
+                  -1,
                   -1};
   if (s->accumulators) q.sums = xd_own_port(p, t, "sums", s->accumulators * g->tile.m * g->tile.n);
   if (g->kernel->scratch_a)
     q.scratch = xd_own_port(p, t, "scratch", g->tile.m / g->tile.rho * g->tile.k * s->b_bytes8 / 8);
   if (is_staged(g)) q.staging = xd_own_port(p, t, "staging", g->tile.m * g->tile.n);
+  if (g->kernel->scratch_b != TW_TYPE_NONE) q.unpacked = xd_own_port(p, t, "unpacked", xd_gemm_unpacked(g));
   return q;
 }
 
@@ -191,9 +194,18 @@ static void add_zero(const xd_gemm *g, xd_core *core, int port, int64_t bytes, x
 }
 
 static const char *matmul_name(const xd_gemm *g) {
-  if (is_integer(g)) return "matmul_i8";
+  if (is_integer(g)) return xd_multiplied_b(g->kernel) == TW_I4 ? "matmul_i8_i4" : "matmul_i8";
   if (g->kernel->a == TW_BF16) return g->kernel->scratch_a ? "matmul_bf16_bfp16" : "matmul_bf16_registers";
   return is_staged(g) ? "matmul_bfp16_staged" : "matmul_bfp16";
+}
+
+/* Codes of 2 bits become what the multiplier takes, once for all sub-tiles of A; then the next codes may come. */
+static void add_unpack(const xd_gemm *g, const core_ports *q, xd_core *core, xd_program *p) {
+  xd_op op = call_of(g, g->kernel->scratch_b == TW_I4 ? "unpack_i4" : "unpack_i8", 1, g->tile.k, g->tile.n);
+  add_argument(&op, q->b, 0);
+  add_argument(&op, q->unpacked, 0);
+  xd_append(&core->ops, sizeof op, &op, &p->failed);
+  add_op(core, XD_RELEASE, q->b, 1, p);
 }
 
 /* Sub-tile `i` of a step of K. */
@@ -205,7 +217,7 @@ static void add_matmul(const xd_gemm *g, const xd_gemm_shape *s, const core_port
   op.call.cover = g->cover;
   op.call.row = (int)(i * rows);
   add_argument(&op, q->a, 0);
-  add_argument(&op, q->b, 0);
+  add_argument(&op, q->unpacked >= 0 ? q->unpacked : q->b, 0);
   if (q->sums >= 0)
     add_argument(&op, q->sums, band * s->accumulators);
   else
@@ -238,12 +250,13 @@ static void add_core(const xd_gemm *g, const xd_gemm_shape *s, const xd_gemm_fif
   xd_append(&core.ops, sizeof steps, &steps, &p->failed);
   add_op(&core, XD_ACQUIRE, q.b, 1, p);
   xd_append(&core.ops, sizeof step, &step, &p->failed);
+  if (q.unpacked >= 0) add_unpack(g, &q, &core, p);
   for (int i = 0; i < g->tile.rho; i++) {
     add_op(&core, XD_ACQUIRE, q.a, 1, p);
     add_matmul(g, s, &q, i, &core, p);
     add_op(&core, XD_RELEASE, q.a, 1, p);
   }
-  add_op(&core, XD_RELEASE, q.b, 1, p);
+  if (q.unpacked < 0) add_op(&core, XD_RELEASE, q.b, 1, p);
   add_op(&core, XD_END, 0, 0, p);
   if (!c_first) add_op(&core, XD_ACQUIRE, q.c, 1, p);
   add_finish(g, s, &q, &core, p);

@@ -6,7 +6,8 @@
  *
  *   i8    A m x k, B k x n, C m x n, row-major
  *   bf16  A m x k and C m x n, row-major
- *   bfp16 in tiles as pack.h lays them: 9-byte blocks cannot be rearranged by DMA
+ *   bfp16, and B of i4 and ternary, in tiles as pack.h lays them: blocks of 9 bytes and codes of 2 bits cannot be
+ *         rearranged by DMA, and weights are packed once
  *
  * Sizes that do not divide: the last macro-tile of a row or column of them is moved back so that it ends with the
  * matrix (what overlaps is computed twice, to the same bits). The last step of K is moved back, too, and B is zero
@@ -60,12 +61,14 @@ typedef struct xd_gemm_shape {
   int64_t a_bytes8, b_bytes8, c_bytes8; /* of eight elements */
   int64_t macro_m, macro_n, step;       /* of the array; step: of K in L2 */
   int64_t tiles_m, tiles_n, steps;      /* macro-tiles, steps of K in L2; the last of each may overlap */
+  bool packed_b;                        /* as pack.h lays it */
   int a_columns, a_parts; /* columns that hold A, rows of cores that each of them serves (the last fewer) */
   int accumulators;       /* bytes an element of a buffer of sums of its own; 0: sums are in C */
 } xd_gemm_shape;
 xd_gemm_shape xd_gemm_shape_of(const xd_gemm *);
 int xd_gemm_a_column(const xd_gemm *, int row); /* which holds A of this row of cores */
 int64_t xd_gemm_staging(const xd_gemm *);       /* bytes of a buffer beside C for sums of 2 bytes; 0: not needed */
+int64_t xd_gemm_unpacked(const xd_gemm *);      /* bytes of a tile of B as the multiplier takes it; 0: as it comes */
 
 /* FIFOs of the generator, by index in the program. */
 typedef struct xd_gemm_fifos {

@@ -73,7 +73,7 @@ static void move_b(writer *w, int64_t j, int64_t count) {
   const int64_t tile = g->tile.k * run, steps = w->s.steps * g->depth;
   for (int c = 0; c < g->columns; c++) {
     const int channel = w->p->fifos.at[w->f->b_in[c]].source;
-    if (g->kernel->b == TW_BFP16) {
+    if (w->s.packed_b) {
       const xd_pattern packed = xd_linear((j * g->columns + c) * steps * tile, steps * tile);
       add_task(w, channel, XD_GEMM_B, &packed, count, g->columns * steps * tile, count, false);
       continue;
@@ -128,7 +128,7 @@ static void add_group(writer *w, int64_t i, int64_t j, int64_t count) {
 
 /* How many macro-tiles from j on one group can take. */
 static int64_t group_size(const xd_config *c, const writer *w, int64_t j) {
-  const bool packed = w->g->c == TW_BFP16, packed_b = w->g->kernel->b == TW_BFP16;
+  const bool packed = w->g->c == TW_BFP16, packed_b = w->s.packed_b;
   const int64_t stride = w->s.steps * w->s.step * w->s.macro_n * w->s.b_bytes8 / 8; /* of packed B */
   if (w->short_k || (packed_b && stride / c->array.word_bytes > (int64_t)1 << c->array.step_bits[XD_SHIM])) return 1;
   int64_t end = w->s.tiles_n;

@@ -2,8 +2,7 @@
 #include <inttypes.h>
 
 #include "target/xdna2/array/gemm.h"
-
-enum { BLOCK = 8 };
+#include "target/xdna2/array/kernel.h"
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -30,9 +29,14 @@ int64_t xd_gemm_staging(const xd_gemm *g) {
   return g->kernel->c == TW_BFP16 && g->kernel->acc == TW_BF16 ? g->tile.m * g->tile.n : 0;
 }
 
+int64_t xd_gemm_unpacked(const xd_gemm *g) {
+  return g->kernel->scratch_b == TW_TYPE_NONE ? 0 : g->tile.k * g->tile.n * bytes8(g->kernel->scratch_b) / 8;
+}
+
 xd_gemm_shape xd_gemm_shape_of(const xd_gemm *g) {
   xd_gemm_shape s = {.a_bytes8 = bytes8(g->kernel->a), .b_bytes8 = bytes8(g->kernel->b), .c_bytes8 = bytes8(g->c)};
   if (g->narrow16) s.c_bytes8 = 16;
+  s.packed_b = g->kernel->b == TW_BFP16 || g->kernel->b == TW_I4 || g->kernel->b == TW_TERNARY;
   s.macro_m = g->rows * g->tile.m;
   s.macro_n = g->columns * g->tile.n;
   s.step = g->depth * g->tile.k;
@@ -52,7 +56,7 @@ int xd_gemm_a_column(const xd_gemm *g, int row) {
 
 void xd_gemm_bytes(const xd_gemm *g, int64_t bytes[XD_GEMM_OPERANDS]) {
   const xd_gemm_shape s = xd_gemm_shape_of(g);
-  const bool packed_a = g->kernel->a == TW_BFP16, packed_b = g->kernel->b == TW_BFP16, packed_c = g->c == TW_BFP16;
+  const bool packed_a = g->kernel->a == TW_BFP16, packed_b = s.packed_b, packed_c = g->c == TW_BFP16;
   const int64_t m = s.tiles_m * s.macro_m, n = s.tiles_n * s.macro_n, k = s.steps * s.step; /* of what is packed */
   bytes[XD_GEMM_A] = (packed_a ? m * k : g->m * g->k) * s.a_bytes8 / 8;
   bytes[XD_GEMM_B] = (packed_b ? k * n : g->k * g->n) * s.b_bytes8 / 8;
@@ -67,7 +71,7 @@ int64_t xd_gemm_l1_bytes(const xd_gemm *g) {
   const int64_t a = g->tile.m / g->tile.rho * g->tile.k, area = g->tile.m * g->tile.n;
   return g->copies[0] * a * s.a_bytes8 / 8 + g->copies[1] * g->tile.k * g->tile.n * s.b_bytes8 / 8 +
          g->copies[2] * area * s.c_bytes8 / 8 + area * s.accumulators +
-         (g->kernel->scratch_a ? a * s.b_bytes8 / 8 : 0) + xd_gemm_staging(g);
+         (g->kernel->scratch_a ? a * s.b_bytes8 / 8 : 0) + xd_gemm_staging(g) + xd_gemm_unpacked(g);
 }
 
 int64_t xd_gemm_l2_bytes(const xd_gemm *g) {
@@ -83,15 +87,17 @@ int64_t xd_gemm_l2_bytes(const xd_gemm *g) {
 static tw_status check_tile(const xd_gemm *g, tw_error *error) {
   const xd_kernel *k = g->kernel;
   const tw_tile *t = &g->tile;
-  if (k->vmac[0] != BLOCK || k->vmac[1] != BLOCK || k->vmac[2] != BLOCK)
-    return tw_fail(error, TW_USAGE, "kernel %s computes %dx%dx%d at a time; array designs know 8x8x8", k->name,
-                   k->vmac[0], k->vmac[1], k->vmac[2]);
   if (t->rho < 1 || t->m < 1 || t->m % t->rho || t->m / t->rho % xd_gemm_unit_m(g) || t->k < 1 || t->k % xd_unit_k(k) ||
       t->n < 1 || t->n % xd_gemm_unit_n(g))
     return tw_fail(error, TW_USAGE,
                    "tile %" PRId64 "x%" PRId64 "x%" PRId64 ", rho %" PRId64
                    ": kernel %s needs multiples of %dx%dx%d, of each of rho sub-tiles, too",
                    t->m, t->k, t->n, t->rho, k->name, xd_gemm_unit_m(g), xd_unit_k(k), xd_gemm_unit_n(g));
+  if (k->b == TW_TERNARY && t->k * t->n % XD_UNPACK_CODES)
+    return tw_fail(error, TW_USAGE,
+                   "tile %" PRId64 "x%" PRId64 "x%" PRId64 ": kernel %s unpacks %d codes of B at a time, which "
+                   "%" PRId64 "x%" PRId64 " is no multiple of",
+                   t->m, t->k, t->n, k->name, XD_UNPACK_CODES, t->k, t->n);
   return TW_OK;
 }
 
@@ -114,9 +120,9 @@ tw_status xd_gemm_check(const xd_config *c, const xd_gemm *g, tw_error *error) {
     const char *name;
     int64_t bytes;
   } row[] = {{"k", g->k * s.a_bytes8}, {"n", g->n * s.b_bytes8}, {"n", g->n * s.c_bytes8}};
-  const tw_type type[] = {g->kernel->a, g->kernel->b, g->c};
+  const bool packed[] = {g->kernel->a == TW_BFP16, s.packed_b, g->c == TW_BFP16};
   for (int i = 0; i < 3; i++)
-    if (type[i] != TW_BFP16 && row[i].bytes / 8 % c->array.word_bytes)
+    if (!packed[i] && row[i].bytes / 8 % c->array.word_bytes)
       return tw_fail(error, TW_USAGE,
                      "%s: a row of %" PRId64 " bytes is no whole number of the words of %d bytes that DMA moves",
                      row[i].name, row[i].bytes / 8, c->array.word_bytes);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "target/xdna2/array/kernel_bfp.h"
+#include "target/xdna2/array/kernel_weights.h"
 
 enum { BLOCK = 8 };
 
@@ -83,6 +84,9 @@ static const xd_function table[] = {
     {"zero", 1, {XD_WRITES}, zero_bytes, zero},
     {"step", 0, {0}, zero_bytes, step},
     {"matmul_i8", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, matmul_i8_bytes, matmul_i8},
+    {"matmul_i8_i4", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_matmul_i8_i4_bytes, xd_matmul_i8_i4},
+    {"unpack_i8", 2, {XD_READS, XD_WRITES}, xd_unpack_i8_bytes, xd_unpack_i8},
+    {"unpack_i4", 2, {XD_READS, XD_WRITES}, xd_unpack_i4_bytes, xd_unpack_i4},
     {"narrow_i16", 2, {XD_READS, XD_WRITES}, narrow_i16_bytes, narrow_i16},
     {"narrow_i8", 2, {XD_READS, XD_WRITES}, narrow_i8_bytes, narrow_i8},
     {"matmul_bf16_bfp16",

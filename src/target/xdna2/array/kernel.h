@@ -3,13 +3,15 @@
  * Tiles in L1 are rows of 8x8 blocks as the vector unit reads them: an m x k tile of A as blocks (m/8) x (k/8), a tile
  * of B as (k/8) x (n/8), C as (m/8) x (n/8), each block row-major. bfp16 blocks are 8 rows of 9 bytes: of A along k; of
  * B transposed, a row is a column of B, and blocks stand column by column in pairs of columns (kernel_bfp.c); of C
- * along n. */
+ * along n. With int4 on B's side blocks are those of 4x16x16: of A 4x16, of B 16x16, of C 4x16. */
 #ifndef TW_XDNA2_ARRAY_KERNEL_H
 #define TW_XDNA2_ARRAY_KERNEL_H
 
 #include "target/xdna2/array/program.h"
 
 enum { XD_READS = 1, XD_WRITES = 2 };
+
+enum { XD_UNPACK_CODES = 256 }; /* of 2 bits that are unpacked together: one vector of 512 bits holds them */
 
 struct xd_function {
   const char *name;

@@ -104,6 +104,8 @@ tw_status xd_plan_menu(const xd_config *c, const tw_problem *p, const tw_schedul
   menu m = {.config = c, .now = &now, .cost = xd_plan_predict(c, &now)};
   tiles(&m, false);
   tiles(&m, true);
+  for (size_t i = 0; i < c->n_kernels; i++)
+    offer(&m, "kernel", "another kernel of the same types", "kernel %s", c->kernel[i].name);
   for (int columns = 1; columns <= c->columns; columns++)
     for (int rows = 1; rows <= c->rows; rows++)
       offer(&m, "cores", "more cores share the work, fewer leave no edge", "cores rows=%d columns=%d", rows, columns);

@@ -37,26 +37,31 @@ void xd_pack_a(const xd_gemm *g, const float *a, uint8_t *out) {
                 put_block(g, &from, (i * g->rows + row) * g->tile.m + r, p * s.step + q * g->tile.k + c, 0, out);
 }
 
+/* A and C row-major: their last step of K and their last macro-tile are moved back. */
+xd_b_origin xd_b_origin_of(const xd_gemm *g, const xd_gemm_shape *s, int64_t j, int64_t p) {
+  const int64_t macro = j / g->columns, last = (s->steps - 1) * s->step;
+  xd_b_origin o = {j * g->tile.n, p * g->tile.k, 0};
+  if (g->c != TW_BFP16 && (macro + 1) * s->macro_n > g->n) o.column = g->n - s->macro_n + j % g->columns * g->tile.n;
+  if (g->kernel->a != TW_BFP16 && last + s->step > g->k && o.depth >= last) {
+    o.depth -= last + s->step - g->k;
+    o.first = last;
+  }
+  return o;
+}
+
 void xd_pack_b(const xd_gemm *g, const float *b, uint8_t *out) {
   const xd_gemm_shape s = xd_gemm_shape_of(g);
   const source columns = {b, g->n, g->k, 1, g->n}; /* of B: rows of its transpose */
   const int k8 = (int)(g->tile.k / BLOCK), n8 = (int)(g->tile.n / BLOCK);
-  const int64_t tile = (int64_t)k8 * n8 * PACKED, last = (s.steps - 1) * s.step;
-  const bool moved_back = g->kernel->a != TW_BFP16 && last + s.step > g->k;
-  for (int64_t j = 0; j < s.tiles_n * g->columns; j++) {
-    /* where this column of tiles lies; A and C row-major: the last macro-tile is moved back */
-    int64_t column = j * g->tile.n;
-    const int64_t macro = j / g->columns;
-    if (g->c != TW_BFP16 && (macro + 1) * s.macro_n > g->n) column = g->n - s.macro_n + j % g->columns * g->tile.n;
-    for (int64_t p = 0; p < s.steps * g->depth; p++, out += tile)
+  const int64_t tile = (int64_t)k8 * n8 * PACKED;
+  for (int64_t j = 0; j < s.tiles_n * g->columns; j++)
+    for (int64_t p = 0; p < s.steps * g->depth; p++, out += tile) {
+      const xd_b_origin o = xd_b_origin_of(g, &s, j, p);
       for (int k = 0; k < k8; k++)
-        for (int n = 0; n < n8; n++) {
-          int64_t depth = p * g->tile.k + (int64_t)k * BLOCK;
-          const bool shifted = moved_back && depth >= last;
-          if (shifted) depth -= last + s.step - g->k;
-          put_block(g, &columns, column + (int64_t)n * BLOCK, depth, shifted ? last : 0, out + xd_bfp16_b_at(k, n, k8));
-        }
-  }
+        for (int n = 0; n < n8; n++)
+          put_block(g, &columns, o.column + (int64_t)n * BLOCK, o.depth + (int64_t)k * BLOCK, o.first,
+                    out + xd_bfp16_b_at(k, n, k8));
+    }
 }
 
 void xd_unpack_c(const xd_gemm *g, const uint8_t *c, float *out) {

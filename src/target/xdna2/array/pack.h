@@ -5,6 +5,15 @@
  *      blocks row by row
  *   B  columns of tiles (one a column of cores); in each, steps of T_K; blocks as xd_bfp16_b_at says
  *   C  macro-tiles row by row; in each, columns of cores; rows of cores; blocks row by row
+ * B of i4 and ternary lies in tiles, too: columns of tiles, in each steps of T_K, in each the elements in the order of
+ * the multiplier's blocks s x t (block rows along k; each block row-major), and these by 256:
+ *   i4                two in a byte, the even one in the low nibble, as src/format has them
+ *   ternary, to i8    64 bytes; byte p holds elements p, 64 + p, 128 + p, 192 + p in bits 1:0, 3:2, 5:4, 7:6, each as
+ *                     the code t + 1 of src/format: mask, move down, subtract one, for 64 elements at a time
+ *   ternary, to i4    64 bytes; byte p holds elements 2 p, 128 + 2 p, 2 p + 1, 128 + 2 p + 1 in bits 1:0, 3:2, 5:4,
+ *                     7:6. A mask of 0x33 makes two nibbles, and subtracting 0x11 two int4, if the code of the odd
+ *                     element makes up for the borrow: it is t + 1, and one more where its even neighbour is -1
+ *
  * Rows and columns beyond the matrix are zero. With A row-major, the last step of K is moved back and B is zero where
  * it overlaps; with A packed, both are zero beyond K. */
 #ifndef TW_XDNA2_ARRAY_PACK_H
@@ -15,7 +24,17 @@
 /* From row-major f32; A is m x k, B k x n. Rounded as g->rounding says. */
 void xd_pack_a(const xd_gemm *, const float *a, uint8_t *out);
 void xd_pack_b(const xd_gemm *, const float *b, uint8_t *out);
+/* Of i4 (-8..7) and ternary (-1..1): b is k x n. */
+void xd_pack_weights(const xd_gemm *, const int8_t *b, uint8_t *out);
 /* To row-major f32, m x n. */
 void xd_unpack_c(const xd_gemm *, const uint8_t *c, float *out);
+
+/* ---- for the files of packing ---- */
+
+/* Where tile p of column j of tiles of B comes from: its first column and depth; B counts as zero before `first`. */
+typedef struct xd_b_origin {
+  int64_t column, depth, first;
+} xd_b_origin;
+xd_b_origin xd_b_origin_of(const xd_gemm *, const xd_gemm_shape *, int64_t j, int64_t p);
 
 #endif

@@ -106,6 +106,7 @@ static tw_status step_kernel(const xd_config *c, const char *step, xd_gemm *g, t
   const xd_kernel *k = g->kernel, *other = xd_find_kernel(c, step + strlen("kernel "), k->a, k->b, k->c, k->acc);
   if (!other) return tw_fail(error, TW_USAGE, "step \"%s\": there is no such kernel of these types", step);
   g->kernel = other;
+  g->cover = xd_cover_of(other);
   return TW_OK;
 }
 

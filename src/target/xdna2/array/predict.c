@@ -11,7 +11,9 @@
 static double tile_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_shape *s) {
   const double rho = (double)g->tile.rho;
   const double micro = xd_micro_cycles(c, g->kernel, g->cover, g->tile.m / g->tile.rho, g->tile.k, g->tile.n);
-  const double step = rho * (micro + c->switch_cycles) + c->step_cycles;
+  const double unpack =
+      xd_gemm_unpacked(g) ? xd_unpack_cycles(g->kernel->scratch_b == TW_I4, g->tile.k * g->tile.n) : 0;
+  const double step = rho * (micro + c->switch_cycles) + c->step_cycles + unpack;
   const double area = (double)g->tile.m * (double)g->tile.n, result = area * (double)s->c_bytes8 / 8;
   const double zero = (s->accumulators ? area * s->accumulators : result) / c->array.store_bytes;
   const double finish = s->accumulators || xd_gemm_staging(g) ? result / c->array.store_bytes : 0;
@@ -29,7 +31,7 @@ static double stream_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_
 /* What `bytes` in runs of `elements` cost DDR: whole bursts. */
 static double in_bursts(const xd_config *c, double bytes, int64_t elements, int64_t bytes8) {
   const double run = (double)(elements * bytes8) / 8, burst = c->array.ddr_burst_bytes;
-  return bytes8 == 9 ? bytes : bytes * ceil(run / burst) * burst / run; /* bfp16 is packed: one run */
+  return bytes8 == 9 || bytes8 < 8 ? bytes : bytes * ceil(run / burst) * burst / run; /* what is packed is one run */
 }
 
 double xd_plan_predict(const xd_config *c, const xd_gemm *g) {

@@ -1,5 +1,5 @@
 /* convert.c - loops that convert a whole tile before or behind the multiplication: bf16 to bfp16 and back, 2-bit codes
- * to int8. */
+ * to int8 and int4. */
 #include "target/xdna2/core/builder.h"
 
 static xc_builder plain_builder(const xc_machine *m, const int bank[2], const xc_mac *mac, xc_graph *out) {
@@ -48,6 +48,28 @@ tw_status xc_unpack_graph(const xc_machine *m, const int bank[2], xc_graph *out,
   for (int i = 0; i < XC_UNPACK_BLOCKS; i++) {
     const int block = xc_unpacked_block(&b, &packed, -1, i);
     xc_store(&b, "vst", 'B', b.bank_c, block, 1, -1, -1);
+  }
+  return xc_finish(out, error);
+}
+
+/* Bytes of four codes: two in turn are nibbles already; the others are moved down by way of an accumulator. */
+tw_status xc_unpack_i4_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
+  xc_builder b = plain_builder(m, bank, &xc_macs[XD_CORE_I8_I2], out);
+  out->constants[XC_VECTOR] = 3; /* two masks; 0x11 */
+  const int packed = xc_add_value(out, XC_VECTOR, 1, -1);
+  xc_load(&b, "vld", 'B', b.bank_b, packed, 1, -1, -1, -1);
+  for (int i = 0; i < 2; i++) {
+    int nibbles = xc_add_value(out, XC_VECTOR, 1, -1);
+    xc_move(&b, "vband", 'B', nibbles, packed, -1, -1, -1);
+    if (i) {
+      const int wide = xc_add_value(out, XC_ACCUMULATOR, 1, -1), low = xc_add_value(out, XC_VECTOR, 1, -1);
+      xc_move(&b, "vups4", 'B', wide, nibbles, -1, -1, -1);
+      xc_move(&b, "vsrs4", 'B', low, wide, -1, -1, -1);
+      nibbles = low;
+    }
+    const int weights = xc_add_value(out, XC_VECTOR, 1, -1);
+    xc_move(&b, "vsub", 'B', weights, nibbles, -1, -1, -1);
+    xc_store(&b, "vst", 'B', b.bank_c, weights, 1, -1, -1);
   }
   return xc_finish(out, error);
 }

@@ -2,6 +2,7 @@
 #include "target/xdna2/core/core.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "target/xdna2/core/gemm.h"
@@ -156,4 +157,32 @@ tw_status xd_core_schedule(const xd_core_kernel *k, xd_core_result *out, tw_erro
   }
   xc_loop_free(&loop);
   return status;
+}
+
+/* ---- unpacking ---- */
+
+static struct {
+  tw_status status;
+  tw_error error;
+  xd_core_loop loop;
+} unpacking[2]; /* to int8, to int4 */
+static pthread_once_t unpacking_once = PTHREAD_ONCE_INIT;
+
+static void plan_unpacking(void) {
+  for (int i = 0; i < 2; i++) {
+    xc_loop l;
+    unpacking[i].status = xc_plan_unpacking(xc_machine_aie2p(), i, &l, &unpacking[i].error);
+    if (unpacking[i].status != TW_OK) continue;
+    unpacking[i].loop = loop_of(&l.schedule);
+    xc_loop_free(&l);
+  }
+}
+
+tw_status xd_core_unpack(bool to_i4, int64_t codes, double *cycles, tw_error *error) {
+  enum { CODES = XC_UNPACK_BLOCKS * 64 };
+  pthread_once(&unpacking_once, plan_unpacking);
+  if (unpacking[to_i4].status != TW_OK)
+    return tw_fail(error, unpacking[to_i4].status, "%s", unpacking[to_i4].error.text);
+  *cycles = loop_cycles(unpacking[to_i4].loop, (int)(codes / CODES));
+  return TW_OK;
 }

@@ -7,6 +7,7 @@
 #define TW_XDNA2_CORE_CORE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "tilewright/status.h"
 
@@ -91,6 +92,10 @@ double xd_core_pace_cycles(const xd_core_pace *, const xd_core_kernel *);
 
 /* The cycles that xd_core_schedule says, for those who ask often: paces are kept while the process lives (memo.c). */
 tw_status xd_core_cycles(const xd_core_kernel *, double *cycles, tw_error *);
+
+/* Cycles of a loop that unpacks codes of 2 bits in L1 to int8, or to int4, in a buffer of their own: `codes` of them, a
+ * multiple of 256. Scheduled once, by modulo scheduling; any thread. Errors as above. */
+tw_status xd_core_unpack(bool to_i4, int64_t codes, double *cycles, tw_error *);
 
 /* As a table of slots by cycle, or a picture (SVG), of one iteration; *out is malloc'ed. */
 tw_status xd_core_print(const xd_core_kernel *, char **out, tw_error *);

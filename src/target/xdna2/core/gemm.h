@@ -26,5 +26,7 @@ tw_status xc_from_bfp16_graph(const xc_machine *, const int bank[2], xc_graph *o
 /* Four blocks of 8 x 8 codes of 2 bits, side by side in the bytes of one vector, to int8 in memory. */
 enum { XC_UNPACK_BLOCKS = 4 };
 tw_status xc_unpack_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
+/* The 256 codes of one vector to int4 in memory; the odd ones make up for a borrow (array/pack.h). */
+tw_status xc_unpack_i4_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
 
 #endif

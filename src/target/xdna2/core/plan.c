@@ -79,9 +79,17 @@ tw_status xc_plan_loop(const xc_machine *m, const xd_core_kernel *k, int cluster
   return TW_OK;
 }
 
+enum { LONGEST_II = 256 };
+
 tw_status xc_plan_conversion(const xc_machine *m, const int bank[2], xc_loop *out, tw_error *error) {
-  enum { LONGEST_II = 256 };
   xc_graph g;
   tw_status status = xc_to_bfp16_graph(m, bank, &g, error);
+  return status == TW_OK ? schedule_loop(&g, LONGEST_II, 0, out, error) : status;
+}
+
+tw_status xc_plan_unpacking(const xc_machine *m, bool to_i4, xc_loop *out, tw_error *error) {
+  xc_graph g;
+  const int apart[] = {0, 1};
+  tw_status status = to_i4 ? xc_unpack_i4_graph(m, apart, &g, error) : xc_unpack_graph(m, apart, &g, error);
   return status == TW_OK ? schedule_loop(&g, LONGEST_II, 0, out, error) : status;
 }

@@ -1,0 +1,56 @@
+/* kernel_weights.c - see kernel_weights.h. */
+#include "target/xdna2/array/kernel_weights.h"
+
+enum { R = 4, S = 16, T = 16, B_BLOCK = S * T, VECTOR = XD_UNPACK_CODES / 4 };
+
+/* ---- int8 x int4 -> int32 ---- */
+
+int64_t xd_matmul_i8_i4_bytes(const xd_call *c, int argument) {
+  return argument == 0 ? (int64_t)c->m * c->k : argument == 1 ? (int64_t)c->k * c->n / 2 : (int64_t)4 * c->m * c->n;
+}
+
+static void widen(const uint8_t *b, int16_t out[B_BLOCK]) {
+  for (int i = 0; i < B_BLOCK / 2; i++) {
+    out[2 * i] = (int16_t)(((b[i] & 15) ^ 8) - 8);
+    out[2 * i + 1] = (int16_t)((b[i] >> 4 ^ 8) - 8);
+  }
+}
+
+static void multiply(const int8_t *restrict a, const int16_t *restrict b, uint32_t *restrict c) {
+  for (int i = 0; i < R; i++)
+    for (int k = 0; k < S; k++) {
+      const int16_t x = a[i * S + k];
+      for (int j = 0; j < T; j++) c[i * T + j] += (uint32_t)(x * b[k * T + j]);
+    }
+}
+
+void xd_matmul_i8_i4(const xd_call *c, uint8_t *const arguments[]) {
+  const int8_t *a = (const int8_t *)arguments[0];
+  uint32_t *sum = (uint32_t *)(void *)arguments[2];
+  const int m = c->m / R, k = c->k / S, n = c->n / T;
+  for (int p = 0; p < k; p++)
+    for (int j = 0; j < n; j++) {
+      int16_t wide[B_BLOCK];
+      widen(arguments[1] + (p * n + j) * (B_BLOCK / 2), wide);
+      for (int i = 0; i < m; i++) multiply(a + (i * k + p) * R * S, wide, sum + (i * n + j) * R * T);
+    }
+}
+
+/* ---- codes of 2 bits ---- */
+
+int64_t xd_unpack_i8_bytes(const xd_call *c, int argument) { return (int64_t)c->k * c->n / (argument ? 1 : 4); }
+int64_t xd_unpack_i4_bytes(const xd_call *c, int argument) { return (int64_t)c->k * c->n / (argument ? 2 : 4); }
+
+void xd_unpack_i8(const xd_call *c, uint8_t *const arguments[]) {
+  uint8_t *to = arguments[1];
+  for (int64_t v = 0; v < (int64_t)c->k * c->n / 4; v += VECTOR)
+    for (int pair = 0; pair < 4; pair++)
+      for (int p = 0; p < VECTOR; p++) *to++ = (uint8_t)((arguments[0][v + p] >> 2 * pair & 3) - 1);
+}
+
+void xd_unpack_i4(const xd_call *c, uint8_t *const arguments[]) {
+  uint8_t *to = arguments[1];
+  for (int64_t v = 0; v < (int64_t)c->k * c->n / 4; v += VECTOR)
+    for (int half = 0; half < 2; half++)
+      for (int p = 0; p < VECTOR; p++) *to++ = (uint8_t)((arguments[0][v + p] >> 2 * half & 0x33) - 0x11);
+}

@@ -1,0 +1,169 @@
+/* Weights of 4 and 2 bits on the simulated array: what is packed and unpacked is what src/format holds, and GEMMs are
+ * exact. */
+#include "test.h"
+
+#include <stdio.h>
+
+#include "base/random.h"
+#include "target/xdna2/array/pack.h"
+#include "xdna2_gemm.h"
+
+static const char *const names[] = {"int8-int4", "ternary-int8", "ternary-int4"};
+enum { NAMES = sizeof names / sizeof *names };
+
+/* ---- weights ---- */
+
+/* Random weights as the format library makes them: k x n, row-major, scale 1. */
+static int8_t *weights_of(tw_type type, int64_t k, int64_t n, uint64_t seed) {
+  const tw_packing packing = {.format = tw_format_of_type(type)};
+  const size_t columns = (size_t)n;
+  float *x = malloc((size_t)(k * n) * sizeof *x);
+  int8_t *out = malloc((size_t)(k * n));
+  tw_packed_size size;
+  tw_random r;
+  tw_error error;
+  tw_random_seed(&r, seed);
+  if (tw_format_sizes(&packing, (size_t)k, columns, &size, &error) != TW_OK) fail_msg("%s", error.text);
+  uint8_t *codes = malloc(size.codes), *scales = malloc(size.scales + 1);
+  for (int64_t i = 0; i < k * n; i++) x[i] = (float)tw_random_between(&r, -3, 3) / 3;
+  tw_format_encode(&packing, (size_t)k, columns, x, columns, codes, scales, NULL);
+  for (int64_t i = 0; i < k; i++) ((float *)(void *)scales)[i] = 1;
+  tw_format_decode(&packing, (size_t)k, columns, codes, scales, x, columns, NULL);
+  for (int64_t i = 0; i < k * n; i++) out[i] = (int8_t)x[i];
+  free(codes), free(scales), free(x);
+  return out;
+}
+
+/* Element (k, n) of a tile as the multiplier finds it. */
+static int element(const xd_gemm *g, const uint8_t *tile, int64_t k, int64_t n) {
+  const int s = g->kernel->vmac[1], t = g->kernel->vmac[2];
+  const int64_t at = (k / s * (g->tile.n / t) + n / t) * s * t + k % s * t + n % t;
+  if (xd_multiplied_b(g->kernel) == TW_I8) return (int8_t)tile[at];
+  return ((tile[at / 2] >> at % 2 * 4 & 15) ^ 8) - 8;
+}
+
+static void check_tile(const xd_gemm *g, const int8_t *b, const uint8_t *tile) {
+  for (int64_t k = 0; k < g->tile.k; k++)
+    for (int64_t n = 0; n < g->tile.n; n++)
+      if (element(g, tile, k, n) != b[k * g->n + n])
+        fail_msg("%s: B[%d][%d] is %d and should be %d", g->kernel->name, (int)k, (int)n, element(g, tile, k, n),
+                 b[k * g->n + n]);
+}
+
+static void what_is_unpacked_is_what_the_formats_hold(void **state) {
+  (void)state;
+  for (int i = 0; i < NAMES; i++) {
+    xd_gemm g = gemm_of(names[i], (tw_tile){16, 48, 64, 1}, 16, 64, 48);
+    int64_t bytes[XD_GEMM_OPERANDS];
+    g.rows = g.columns = 1;
+    xd_gemm_bytes(&g, bytes);
+    assert_int_equal(bytes[XD_GEMM_B], 48 * 64 * (g.kernel->b == TW_I4 ? 4 : 2) / 8);
+    int8_t *b = weights_of(g.kernel->b, g.k, g.n, 5 + (uint64_t)i);
+    uint8_t *packed = malloc((size_t)bytes[XD_GEMM_B]), *unpacked = malloc(48 * 64);
+    xd_pack_weights(&g, b, packed);
+    const xd_call call = {.m = 1, .k = 48, .n = 64};
+    if (g.kernel->scratch_b == TW_TYPE_NONE) memcpy(unpacked, packed, (size_t)bytes[XD_GEMM_B]);
+    if (g.kernel->scratch_b == TW_I8) xd_function_find("unpack_i8")->run(&call, (uint8_t *[]){packed, unpacked});
+    if (g.kernel->scratch_b == TW_I4) xd_function_find("unpack_i4")->run(&call, (uint8_t *[]){packed, unpacked});
+    check_tile(&g, b, unpacked);
+    free(b), free(packed), free(unpacked);
+  }
+}
+
+/* ---- products ---- */
+
+static void check_product(const xd_gemm *g) {
+  int64_t bytes[XD_GEMM_OPERANDS];
+  xd_gemm_bytes(g, bytes);
+  int8_t *a = malloc((size_t)(g->m * g->k)), *b = weights_of(g->kernel->b, g->k, g->n, 9);
+  uint8_t *packed = malloc((size_t)bytes[XD_GEMM_B]);
+  int32_t *c = malloc((size_t)(g->m * g->n) * sizeof *c);
+  tw_random r;
+  tw_random_seed(&r, 7);
+  for (int64_t i = 0; i < g->m * g->k; i++) a[i] = (int8_t)tw_random_between(&r, -128, 127);
+  memset(c, 0xA5, (size_t)(g->m * g->n) * sizeof *c);
+  xd_pack_weights(g, b, packed);
+  run(g, a, packed, c);
+  for (int64_t i = 0; i < g->m; i++)
+    for (int64_t j = 0; j < g->n; j++) {
+      int64_t sum = 0;
+      for (int64_t p = 0; p < g->k; p++) sum += a[i * g->k + p] * b[p * g->n + j];
+      if (c[i * g->n + j] != sum)
+        fail_msg("%s, %dx%dx%d, tile %dx%dx%d: C[%d][%d] is %d and should be %d", g->kernel->name, (int)g->m, (int)g->n,
+                 (int)g->k, (int)g->tile.m, (int)g->tile.k, (int)g->tile.n, (int)i, (int)j, (int)c[i * g->n + j],
+                 (int)sum);
+    }
+  free(a), free(b), free(packed), free(c);
+}
+
+static void products_are_exact(void **state) {
+  (void)state;
+  for (int i = 0; i < NAMES; i++)
+    for (int depth = 1; depth <= 3; depth++) {
+      xd_gemm g = gemm_of(names[i], (tw_tile){32, 32, 64, depth == 2 ? 2 : 1}, 128, 384, 192);
+      g.columns = 3;
+      g.depth = depth;
+      check_product(&g);
+      g.columns = 6, g.rows = depth;
+      check_product(&g);
+    }
+}
+
+static void products_of_sizes_that_do_not_divide_are_exact(void **state) {
+  (void)state;
+  static const int64_t m[] = {65, 70, 127}, n[] = {65, 100, 127}, k[] = {36, 60, 100};
+  for (int i = 0; i < NAMES; i++)
+    for (int j = 0; j < 9; j++) {
+      xd_gemm g = gemm_of(names[i], (tw_tile){16, 16, 32, 1}, m[j % 3], n[j / 3], k[(i + j) % 3]);
+      g.columns = 2;
+      g.depth = 1 + j % 2;
+      check_product(&g);
+    }
+}
+
+/* ---- time and refusals ---- */
+
+static xd_run_result timed(const char *name, int64_t m) {
+  const tw_tile tile = {m > 16 ? 64 : 16, 64, 64, 1};
+  const xd_run_options options = {.timing_only = true, .cost = xd_analytic_cost(&machine)};
+  xd_gemm g = gemm_of(name, tile, m, 4096, 1024);
+  xd_program p;
+  xd_run_result r;
+  tw_error error;
+  if (m < 64) g.rows = 1;
+  if (xd_gemm_program(&machine, &g, &p, &error) || xd_run(&machine, &p, &options, &r, &error))
+    fail_msg("%s", error.text);
+  xd_program_free(&p);
+  return r;
+}
+
+/* Codes of 2 bits are worth their unpacking where memory bounds; to cores they are work, less of it where the
+ * multiplier takes int4. */
+static void fewer_bytes_help_where_memory_bounds(void **state) {
+  (void)state;
+  assert_true(timed("ternary-int8", 16).cycles < timed("int8", 16).cycles);
+  const xd_run_result eight = timed("ternary-int8", 1024), four = timed("ternary-int4", 1024),
+                      plain = timed("int8", 1024);
+  assert_true(eight.call_cycles > plain.call_cycles && four.call_cycles < eight.call_cycles);
+  assert_true(eight.read_bytes == four.read_bytes && 2 * eight.read_bytes <= plain.read_bytes);
+}
+
+static void wrong_tiles_are_refused(void **state) {
+  (void)state;
+  refused(gemm_of("ternary-int8", (tw_tile){16, 8, 16, 1}, 512, 512, 512), "kernel ternary-int8 unpacks 256 codes");
+  refused(gemm_of("ternary-int4", (tw_tile){16, 8, 32, 1}, 512, 512, 512), "needs multiples of 8x16x32");
+  refused(gemm_of("int8-int4", (tw_tile){16, 16, 16, 1}, 512, 512, 512), "needs multiples of 8x16x32");
+  refused(gemm_of("ternary-int8", (tw_tile){64, 128, 128, 1}, 1024, 1024, 512),
+          "core (0,2): buffers take 106496 bytes and the stack 1024, but the tile has 65536");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(what_is_unpacked_is_what_the_formats_hold, setup),
+      cmocka_unit_test_setup(products_are_exact, setup),
+      cmocka_unit_test_setup(products_of_sizes_that_do_not_divide_are_exact, setup),
+      cmocka_unit_test_setup(fewer_bytes_help_where_memory_bounds, setup),
+      cmocka_unit_test_setup(wrong_tiles_are_refused, setup),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
