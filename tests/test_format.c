@@ -612,6 +612,9 @@ static void the_table_is_consistent(void **state) {
     if (f->bits && f->scale != TW_SCALE_INSIDE) assert_int_equal(f->block * (size_t)f->bits, 8 * f->block_bytes);
   }
   assert_null(tw_format_find("mxfp5"));
+  assert_ptr_equal(tw_format_find("e4m3fn"), tw_format_find("e4m3"));
+  assert_ptr_equal(tw_format_find("mxfp6-e2m3"), tw_format_find("mxfp6"));
+  assert_ptr_equal(tw_format_find("ternary"), tw_format_find("i2_s"));
   assert_null(tw_format_at(TW_FORMAT_COUNT));
   assert_int_equal(tw_format_of_type(TW_MXFP6)->id, TW_FORMAT_MXFP6_E2M3);
   assert_null(tw_format_of_type(TW_U8));

@@ -127,8 +127,10 @@ typedef struct tw_packed_size {
   size_t codes, scales;         /* bytes of the planes */
 } tw_packed_size;
 
-const tw_format *tw_format_at(tw_format_id);       /* NULL out of range; valid for ever */
-const tw_format *tw_format_find(const char *name); /* by name; NULL if there is none */
+const tw_format *tw_format_at(tw_format_id); /* NULL out of range; valid for ever */
+/* By name, or by one that is as usual (e4m3fn, mxfp8-e4m3, mxfp6-e2m3, mxfp4-e2m1, bfp16ebs8, int8, int4; ternary: i2_s);
+ * NULL if there is none. */
+const tw_format *tw_format_find(const char *name);
 const tw_format *tw_format_of_type(tw_type);   /* the usual format of a key: mxfp8 e4m3, mxfp6 e2m3, i2_s; or NULL */
 const char *tw_scale_rule_name(tw_scale_rule); /* "floor", ...; "default" for 0, "?" out of range */
 bool tw_scale_rule_parse(const char *, tw_scale_rule *);

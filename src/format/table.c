@@ -57,8 +57,18 @@ const format_kernels format_reference = {
 const tw_format *tw_format_at(tw_format_id id) { return (int)id >= 0 && id < TW_FORMAT_COUNT ? &formats[id] : NULL; }
 
 const tw_format *tw_format_find(const char *name) {
+  static const struct {
+    const char *name;
+    tw_format_id id;
+  } also[] = {
+      {"e4m3fn", TW_FORMAT_E4M3},      {"mxfp8-e4m3", TW_FORMAT_MXFP8_E4M3}, {"mxfp6-e2m3", TW_FORMAT_MXFP6_E2M3},
+      {"mxfp4-e2m1", TW_FORMAT_MXFP4}, {"bfp16ebs8", TW_FORMAT_BFP16},       {"int8", TW_FORMAT_I8},
+      {"int4", TW_FORMAT_I4},          {"ternary", TW_FORMAT_I2_S}};
   for (int i = 0; i < TW_FORMAT_COUNT; i++) {
     if (strcmp(formats[i].name, name) == 0) return &formats[i];
+  }
+  for (size_t i = 0; i < sizeof also / sizeof *also; i++) {
+    if (strcmp(also[i].name, name) == 0) return &formats[also[i].id];
   }
   return NULL;
 }

@@ -8,7 +8,9 @@
 #include "target/x86/weights.h"
 
 int x86_kernel_group(const x86_kernel *k) { return x86_group(k->arithmetic); }
-bool x86_sums_are_integers(const x86_kernel *k) { return k->arithmetic == X86_S16 || k->arithmetic == X86_U8S8; }
+bool x86_sums_are_integers(const x86_kernel *k) {
+  return k->arithmetic == X86_S16 || k->arithmetic == X86_U8S8 || k->arithmetic == X86_S8S8;
+}
 
 /* ---- kernel ---- */
 
@@ -31,15 +33,16 @@ static bool fits(const x86_kernel *k, const tw_gemm_spec *s) {
   switch (k->arithmetic) {
   case X86_F32: return is_real(s->a) && (is_real(s->b) || has_codes_of(k, s));
   case X86_BF16: return s->a == TW_BF16 && (s->b == TW_BF16 || has_codes_of(k, s));
-  case X86_S16:
-  case X86_U8S8: return integers;
+  case X86_S16: return integers;
+  case X86_U8S8: return integers && s->a == TW_U8;
+  case X86_S8S8: return integers && s->a == TW_I8;
   default: return false;
   }
 }
 
 static bool runs_here(const x86_kernel *k) { return x86_this_cpu()->has[k->isa]; }
 
-/* Wider units are faster: among the kernels of one CPU, u8s8 before s16 and bf16 before f32, then wider vectors. */
+/* Wider units are faster: among the kernels of one CPU, 8 bits before s16 and bf16 before f32, then wider vectors. */
 static double rate(const x86_kernel *k) {
   return k->operations_per_round / k->rows / (k->arithmetic == X86_S16 ? 2 : 1);
 }
@@ -98,7 +101,8 @@ int64_t x86_choose_block(const x86_kernel *k, int64_t size, int64_t group) {
 
 bool x86_converts_a(const tw_gemm_planned *p) {
   const tw_gemm_spec *s = &p->spec;
-  const tw_type taken[X86_ARITHMETICS] = {[X86_F32] = TW_F32, [X86_BF16] = TW_BF16, [X86_U8S8] = TW_U8};
+  const tw_type taken[X86_ARITHMETICS] = {
+      [X86_F32] = TW_F32, [X86_BF16] = TW_BF16, [X86_U8S8] = TW_U8, [X86_S8S8] = TW_I8};
   return s->a_transposed || x86_quantizes(s) || s->a != taken[p->kernel->arithmetic];
 }
 

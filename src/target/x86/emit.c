@@ -87,6 +87,22 @@ static void emit_stores(tw_text *t, const x86_schedule *s, int rows) {
       tw_text_add(t, "  store_part(c + %d * c_stride + %d, part%d, s%d_%d);\n", i, j * vector, j, i, j);
 }
 
+/* Sums begin with nothing, or with the first row of the panel. */
+static void emit_start(tw_text *t, const x86_schedule *s, int rows) {
+  const int vector = X86_UNIT * x86_isa_lanes(s->isa);
+  const bool from_panel = s->arithmetic == X86_S8S8;
+  for (int i = 0; i < rows; i++) {
+    tw_text_add(t, "  sums");
+    for (int j = 0; j < s->vectors; j++)
+      if (from_panel)
+        tw_text_add(t, "%s s%d_%d = load_sums(b + %d)", j ? "," : "", i, j, j * vector);
+      else
+        tw_text_add(t, "%s s%d_%d = zero()", j ? "," : "", i, j);
+    tw_text_add(t, ";\n");
+  }
+  if (from_panel) tw_text_add(t, "  b += %d;\n", s->vectors * vector);
+}
+
 static void emit_tile(tw_text *t, const x86_schedule *s, int rows, bool direct) {
   int vector = X86_UNIT * x86_isa_lanes(s->isa);
   tw_text_add(t, "static void %s_%d(int64_t units, const void *a_start, int64_t a_stride, const void *b_start, ",
@@ -98,11 +114,7 @@ static void emit_tile(tw_text *t, const x86_schedule *s, int rows, bool direct) 
   tw_text_add(t, ";\n");
   for (int i = 0; direct && i < rows; i += ROWS_OF_POINTER)
     tw_text_add(t, "  const char *a%d = a + %d * a_stride;\n", i, i);
-  for (int i = 0; i < rows; i++) {
-    tw_text_add(t, "  sums");
-    for (int j = 0; j < s->vectors; j++) tw_text_add(t, "%s s%d_%d = zero()", j ? "," : "", i, j);
-    tw_text_add(t, ";\n");
-  }
+  emit_start(t, s, rows);
   for (int i = 0; i < rows; i++)
     for (int line = 0; line < s->vectors * vector; line += X86_LINE)
       tw_text_add(t, "  fetch_sums(c + %d * c_stride + %d);\n", i, line);
@@ -137,7 +149,8 @@ void x86_emit_kernel(const x86_schedule *s, tw_text *t) {
       [X86_AVX512] = "avx512",     [X86_AVX512VNNI] = "avx512", [X86_AVX512BF16] = "avx512"};
   static const char *const isa_in_c[X86_ISAS] = {"X86_PORTABLE", "X86_AVX2",       "X86_AVXVNNI",
                                                  "X86_AVX512",   "X86_AVX512VNNI", "X86_AVX512BF16"};
-  static const char *const arithmetic_in_c[X86_ARITHMETICS] = {"X86_F32", "X86_BF16", "X86_S16", "X86_U8S8"};
+  static const char *const arithmetic_in_c[X86_ARITHMETICS] = {"X86_F32", "X86_BF16", "X86_S16", "X86_U8S8",
+                                                               "X86_S8S8"};
   x86_kernel_name(s, name);
   x86_kernel_symbol(s, c);
   int lanes = x86_isa_lanes(s->isa), group = x86_group(s->arithmetic);

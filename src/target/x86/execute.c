@@ -51,7 +51,6 @@ static void finish_tile(const job *j, const strip *t, int64_t column, int64_t co
   const tw_gemm_planned *p = j->p;
   const tw_gemm_operands *o = j->o;
   const int64_t element = tw_type_bits(p->spec.c) / 8;
-  const int32_t *offset = p->layout.has_offset ? (const void *)((const char *)o->packed_b + X86_HEADER) : NULL;
   const x86_finish f = {.sums = sums,
                         .sums_stride = sums_stride,
                         .c = (char *)o->c + (t->row * p->spec.ldc + column) * element,
@@ -65,7 +64,6 @@ static void finish_tile(const job *j, const strip *t, int64_t column, int64_t co
                         .row_scale = row_scales(j, t->row),
                         .column_scale = o->column_scale ? o->column_scale + column : NULL,
                         .bias = o->bias ? o->bias + column : NULL,
-                        .offset = offset ? offset + column : NULL,
                         .sums_are_real = p->has_codes};
   p->kernel->finish(&f);
 }

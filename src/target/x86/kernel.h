@@ -8,10 +8,12 @@
  *   bf16        bfloat16 x bfloat16      2      f32   vdpbf16ps
  *   s16         int16 x int16            2      i32   vpmaddwd, vpaddd: exact for operands of 8 bits
  *   u8s8        uint8 x int8             4      i32   vpdpbusd
+ *   s8s8        int8 x int8              4      i32   vpdpbusd on A moved up by 128
  *
  * Operands of other types are converted when they are packed. A panel of B is `columns` wide: unit (p, j) lies at
  * 4 * (p * columns + j). A strip of A is `r` <= rows rows: unit (i, p) lies at 4 * (p * r + i) when it is packed, at
- * i * stride + 4 * p when the kernel reads rows in place ("direct").
+ * i * stride + 4 * p when the kernel reads rows in place ("direct"). A panel of s8s8 begins with one more row: what sums begin
+ * with, -128 times the sum of the column of B, as the kernel moves A up by 128 while it loads it.
  *
  * Weights with shared scales are kept as codes of 2, 4 or 8 bits, in the panel's order. A *line* is one vector register
  * of them. Its containers are as wide as the kernel's elements of B (4 bytes divided by `group`), and field t of all
@@ -37,9 +39,9 @@ typedef enum x86_isa {
   X86_AVX512BF16,
   X86_ISAS
 } x86_isa;
-typedef enum x86_arithmetic { X86_F32, X86_BF16, X86_S16, X86_U8S8, X86_ARITHMETICS } x86_arithmetic;
+typedef enum x86_arithmetic { X86_F32, X86_BF16, X86_S16, X86_U8S8, X86_S8S8, X86_ARITHMETICS } x86_arithmetic;
 typedef enum x86_activation { X86_LINEAR, X86_RELU, X86_GELU, X86_SILU } x86_activation;
-typedef enum x86_output { X86_OUT_F32, X86_OUT_BF16, X86_OUT_F16, X86_OUT_I32, X86_OUT_I8 } x86_output;
+typedef enum x86_output { X86_OUT_F32, X86_OUT_BF16, X86_OUT_F16, X86_OUT_I8 } x86_output;
 
 /* C[i][j] = or += sum over k units; `columns` <= the kernel's: what lies right of them is not touched. Strides in bytes.
  * C's elements are the 32-bit sums. For each line of the panel a line is fetched into L2 meanwhile: at `next`, which then
@@ -48,8 +50,8 @@ typedef void x86_tile(int64_t units, const void *a, int64_t a_stride, const void
                       int64_t columns, bool accumulate, const void *next, int64_t next_step);
 
 /* What becomes of sums on their way into C:
- *   C = convert(act(alpha * row_scale[i] * column_scale[j] * (sum + offset[j]) + bias[j] + beta * C))
- * Any pointer may be NULL: then its factor is 1 or its term 0. i32 outputs take sum + offset alone. */
+ *   C = convert(act(alpha * row_scale[i] * column_scale[j] * sum + bias[j] + beta * C))
+ * Any pointer may be NULL: then its factor is 1 or its term 0. (Sums that leave as i32 need nothing of this.) */
 typedef struct x86_finish {
   const void *sums;
   int64_t sums_stride; /* bytes */
@@ -60,7 +62,6 @@ typedef struct x86_finish {
   x86_activation activation;
   float alpha, beta;
   const float *row_scale, *column_scale, *bias;
-  const int32_t *offset;
   bool sums_are_real; /* those of tiles on codes, even in kernels of integers */
 } x86_finish;
 

@@ -1,8 +1,8 @@
 /* pack.c - conversion of A's rows, and packing of B. Once for each matrix of weights, and where A's type is not the
  * kernel's; nothing here is in an innermost loop.
  *
- * vpdpbusd multiplies unsigned A with signed B. Signed A is moved up by 128 and every column's sum corrected by
- * -128 * (sum of the column of B), which packing computes. */
+ * vpdpbusd multiplies unsigned A with signed B. Kernels of signed A (s8s8) move it up by 128 as they load it; their sums begin
+ * with -128 times the sum of the column of B, which packing computes, for each block of k by itself. */
 #include "target/x86/pack.h"
 
 #include <string.h>
@@ -23,14 +23,13 @@ static int integer_at(tw_type type, const void *data, int64_t i) {
   return type == TW_U8 ? ((const uint8_t *)data)[i] : ((const int8_t *)data)[i];
 }
 
-/* Writes element `at` of a row of units. `lift`: is it an element of signed A for u8s8? */
-static void put(x86_arithmetic arithmetic, void *to, int64_t at, tw_type type, const void *data, int64_t i, bool lift) {
-  enum { LIFT = 128 };
+/* Writes element `at` of a row of units. */
+static void put(x86_arithmetic arithmetic, void *to, int64_t at, tw_type type, const void *data, int64_t i) {
   switch (arithmetic) {
   case X86_F32: ((float *)to)[at] = real_at(type, data, i); break;
   case X86_BF16: ((uint16_t *)to)[at] = ((const uint16_t *)data)[i]; break;
   case X86_S16: ((int16_t *)to)[at] = (int16_t)integer_at(type, data, i); break;
-  default: ((uint8_t *)to)[at] = (uint8_t)(integer_at(type, data, i) + (lift ? LIFT : 0)); break;
+  default: ((uint8_t *)to)[at] = (uint8_t)integer_at(type, data, i); break;
   }
 }
 
@@ -42,10 +41,8 @@ static void convert_row(x86_arithmetic arithmetic, tw_type type, void *to, const
     f16_to_f32(to, from, n);
   else if (arithmetic == X86_F32 || (arithmetic == X86_BF16 && type == TW_BF16))
     memcpy(to, from, (size_t)n * (arithmetic == X86_F32 ? 4 : 2));
-  else if (arithmetic == X86_U8S8 && type == TW_U8)
+  else if (arithmetic == X86_U8S8 || arithmetic == X86_S8S8)
     memcpy(to, from, (size_t)n);
-  else if (arithmetic == X86_U8S8)
-    for (int64_t i = 0; i < n; i++) ((uint8_t *)to)[i] = ((const uint8_t *)from)[i] ^ 0x80;
   else if (type == TW_I8)
     for (int64_t i = 0; i < n; i++) ((int16_t *)to)[i] = ((const int8_t *)from)[i];
   else
@@ -64,7 +61,7 @@ void x86_convert_rows(const tw_gemm_planned *p, const void *a, int64_t row, int6
     if (!s->a_transposed)
       convert_row(arithmetic, s->a, line, (const char *)a + ((row + i) * s->lda + first) * bytes, n);
     else
-      for (int64_t q = 0; q < n; q++) put(arithmetic, line, q, s->a, a, (first + q) * s->lda + row + i, s->a == TW_I8);
+      for (int64_t q = 0; q < n; q++) put(arithmetic, line, q, s->a, a, (first + q) * s->lda + row + i);
     /* B holds zeros behind k: any finite value would do here */
     memset(line + n * element, 0, (size_t)((units * group - n) * element));
   }
@@ -79,12 +76,16 @@ static void pack_panel(const tw_gemm_planned *p, const void *b, int64_t block, i
                 first = block * p->layout.block * group;
   const int64_t column = panel * columns, width = x86_min(columns, s->n - column);
   const int64_t units = x86_block_units(p, block);
-  memset(to, 0, (size_t)(units * columns) * X86_UNIT);
+  enum { LIFT = 128 };
+  int32_t *start = p->kernel->arithmetic == X86_S8S8 ? (int32_t *)(void *)to : NULL;
+  memset(to, 0, x86_panel_bytes(p, units));
+  if (start) to += columns * X86_UNIT;
   for (int64_t q = 0; q < x86_min(units * group, s->k - first); q++)
     for (int64_t j = 0; j < width; j++) {
       const int64_t at = ((q / group) * columns + j) * group + q % group;
       const int64_t from = s->b_transposed ? (column + j) * s->ldb + first + q : (first + q) * s->ldb + column + j;
-      put(p->kernel->arithmetic, to, at, s->b, b, from, false);
+      put(p->kernel->arithmetic, to, at, s->b, b, from);
+      if (start) start[j] -= LIFT * ((const int8_t *)b)[from];
     }
 }
 
@@ -92,13 +93,6 @@ static void pack_panel(const tw_gemm_planned *p, const void *b, int64_t block, i
 static void begin(const tw_gemm_planned *p, char *out) {
   memset(out, 0, p->has_codes ? tw_gemm_packed_bytes(p) : x86_panel_at(p, 0, 0));
   memcpy(out, &p->layout, sizeof p->layout);
-}
-
-static void sum_columns(const tw_gemm_planned *p, const int8_t *b, int32_t *offset) {
-  const tw_gemm_spec *s = &p->spec;
-  memset(offset, 0, (size_t)(x86_panels(p) * p->kernel->columns) * sizeof *offset);
-  for (int64_t q = 0; q < s->k; q++)
-    for (int64_t j = 0; j < s->n; j++) offset[j] -= 128 * b[s->b_transposed ? j * s->ldb + q : q * s->ldb + j];
 }
 
 static tw_status check_packed(const char *function, const tw_gemm_planned *p, const void *packed, tw_error *error) {
@@ -146,7 +140,6 @@ tw_status tw_gemm_pack(const tw_gemm_planned *p, const void *b, void *packed, tw
   char *out = packed;
   begin(p, out);
   if (p->has_codes) return x86_pack_weights(p, b, NULL, NULL, out, error);
-  if (p->layout.has_offset) sum_columns(p, b, (void *)(out + X86_HEADER));
   for (int64_t block = 0; block < p->blocks; block++)
     for (int64_t panel = 0; panel < x86_panels(p); panel++)
       pack_panel(p, b, block, panel, out + x86_panel_at(p, block, panel));

@@ -76,11 +76,7 @@ static void fill_defaults(tw_gemm_spec *s) {
 }
 
 static x86_output output_of(tw_type c) {
-  return c == TW_BF16  ? X86_OUT_BF16
-         : c == TW_F16 ? X86_OUT_F16
-         : c == TW_I32 ? X86_OUT_I32
-         : c == TW_I8  ? X86_OUT_I8
-                       : X86_OUT_F32;
+  return c == TW_BF16 ? X86_OUT_BF16 : c == TW_F16 ? X86_OUT_F16 : c == TW_I8 ? X86_OUT_I8 : X86_OUT_F32;
 }
 
 static tw_status check_output(const tw_gemm_spec *s, tw_error *error) {
@@ -104,17 +100,16 @@ int64_t x86_block_units(const tw_gemm_planned *p, int64_t block) {
 }
 
 size_t x86_panel_bytes(const tw_gemm_planned *p, int64_t units) {
-  return p->has_codes ? x86_codes_bytes(p, units) : (size_t)(X86_UNIT * units * p->kernel->columns);
+  if (p->has_codes) return x86_codes_bytes(p, units);
+  return (size_t)(X86_UNIT * (units + (p->kernel->arithmetic == X86_S8S8)) * p->kernel->columns);
 }
 
 /* Where a block begins; all blocks but the last are equal. */
 static size_t block_at(const tw_gemm_planned *p, int64_t block) {
-  const size_t columns = (size_t)p->kernel->columns, panels = (size_t)x86_panels(p);
-  size_t at = X86_HEADER + (p->layout.has_offset ? panels * columns * sizeof(int32_t) : 0);
-  at = (at + X86_HEADER - 1) / X86_HEADER * X86_HEADER;
+  const size_t panels = (size_t)x86_panels(p);
   const int64_t whole = p->layout.block;
   const size_t scales = p->has_codes ? x86_scales_bytes(p, whole) : 0;
-  return at + (size_t)block * panels * (x86_panel_bytes(p, whole) + scales);
+  return X86_HEADER + (size_t)block * panels * (x86_panel_bytes(p, whole) + scales);
 }
 
 size_t x86_panel_at(const tw_gemm_planned *p, int64_t block, int64_t panel) {
@@ -186,7 +181,6 @@ static tw_status settle_layout(tw_gemm_planned *p, const x86_tuned *tuned, tw_er
                            .arithmetic = (uint16_t)p->kernel->arithmetic,
                            .b_type = (uint16_t)s->b,
                            .columns = p->kernel->columns,
-                           .has_offset = p->kernel->arithmetic == X86_U8S8 && s->a == TW_I8,
                            .n = s->n,
                            .k = s->k,
                            .group = s->group,
@@ -202,8 +196,8 @@ static void settle_finish(tw_gemm_planned *p) {
   const tw_gemm_spec *s = &p->spec;
   bool sums_are_c = s->c == (x86_sums_are_integers(p->kernel) && !p->has_codes ? TW_I32 : TW_F32);
   p->output = output_of(s->c);
-  p->plain = sums_are_c && s->alpha == 1 && s->beta == 0 && s->activation == TW_LINEAR && !p->layout.has_offset &&
-             s->a_rounding != TW_A_INT8_ROWS;
+  p->plain =
+      sums_are_c && s->alpha == 1 && s->beta == 0 && s->activation == TW_LINEAR && s->a_rounding != TW_A_INT8_ROWS;
   p->sums_in_c = (s->c == TW_F32 || s->c == TW_I32) && s->beta == 0;
 }
 

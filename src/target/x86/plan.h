@@ -8,16 +8,16 @@
 #include "tilewright/format.h"
 #include "tilewright/gemm.h"
 
-/* Packed B: a header of X86_HEADER bytes, then (has_offset) n_padded int32 that belong to the columns' sums, then for each
- * block of k the panels of the kernel's width, each [units of the block][columns] units; or the panels' codes, then their
- * scales, two streams that are read from end to end (weights.h).
+/* Packed B: a header of X86_HEADER bytes, then for each block of k the panels of the kernel's width, each [units of the
+ * block][columns] units (s8s8: behind a row of sums to begin with); or the panels' codes, then their scales, two streams that
+ * are read from end to end (weights.h).
  * Columns behind n and elements behind k are zero. */
 enum { X86_HEADER = 64 };
 
 typedef struct x86_layout {
   uint32_t magic;
   uint16_t arithmetic, b_type;
-  int32_t columns, has_offset; /* width of a panel */
+  int64_t columns; /* width of a panel */
   int64_t n, k, group;
   int64_t block; /* units of k in a block; the last may have fewer */
 } x86_layout;

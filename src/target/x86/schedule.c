@@ -16,8 +16,11 @@ static const struct {
 static const struct {
   const char *name;
   int group;
-} arithmetics[X86_ARITHMETICS] = {
-    [X86_F32] = {"f32", 1}, [X86_BF16] = {"bf16", 2}, [X86_S16] = {"s16", 2}, [X86_U8S8] = {"u8s8", 4}};
+} arithmetics[X86_ARITHMETICS] = {[X86_F32] = {"f32", 1},
+                                  [X86_BF16] = {"bf16", 2},
+                                  [X86_S16] = {"s16", 2},
+                                  [X86_U8S8] = {"u8s8", 4},
+                                  [X86_S8S8] = {"s8s8", 4}};
 
 const char *x86_isa_name(x86_isa isa) { return isas[isa].name; }
 const char *x86_arithmetic_name(x86_arithmetic a) { return arithmetics[a].name; }
@@ -61,7 +64,7 @@ int x86_coded_step(const x86_schedule *s) { return SHORTEST_GROUP / x86_group(s-
 bool x86_has_form(const x86_schedule *s, x86_form form) {
   const bool real = s->arithmetic == X86_F32 || s->arithmetic == X86_BF16;
   const int vectors = x86_vectors_of_line(s->arithmetic, form);
-  if (form >= X86_FORMS || (s->forms_left_out >> form & 1)) return false;
+  if (form >= X86_FORMS || (s->forms_left_out >> form & 1) || s->arithmetic == X86_S8S8) return false;
   return (real || form != X86_E4M3) && x86_coded_step(s) * s->vectors % vectors == 0 &&
          (vectors % s->vectors == 0 || s->vectors % vectors == 0);
 }

@@ -1,4 +1,4 @@
-/* finish.h - sums on their way into C: offsets, scales, bias, beta C, activation, conversion (x86_finish in kernel.h).
+/* finish.h - sums on their way into C: scales, bias, beta C, activation, conversion (x86_finish in kernel.h).
  * Plain C that a compiler vectorizes; compiled once for each kernel.
  *
  * exp and tanh are polynomials in binary32, the same operations on every instruction set but for fused multiply-adds:
@@ -58,14 +58,6 @@ static void write_c(const x86_finish *f, int64_t row, const float *x) {
   }
 }
 
-static void finish_i32(const x86_finish *f) {
-  for (int64_t i = 0; i < f->rows; i++) {
-    const int32_t *sum = (const void *)((const char *)f->sums + i * f->sums_stride);
-    int32_t *c = (void *)((char *)f->c + i * f->c_stride);
-    for (int64_t j = 0; j < f->columns; j++) c[j] = sum[j] + (f->offset ? f->offset[j] : 0);
-  }
-}
-
 static void read_sums(const x86_finish *f, int64_t row, float *x) {
   const void *from = (const char *)f->sums + row * f->sums_stride;
 #if defined ARITHMETIC_F32 || defined ARITHMETIC_BF16
@@ -76,18 +68,11 @@ static void read_sums(const x86_finish *f, int64_t row, float *x) {
     return;
   }
   const int32_t *sum = from;
-  if (f->offset)
-    for (int64_t j = 0; j < f->columns; j++) x[j] = (float)(sum[j] + f->offset[j]);
-  else
-    for (int64_t j = 0; j < f->columns; j++) x[j] = (float)sum[j];
+  for (int64_t j = 0; j < f->columns; j++) x[j] = (float)sum[j];
 #endif
 }
 
 static void finish(const x86_finish *f) {
-  if (f->output == X86_OUT_I32) {
-    finish_i32(f);
-    return;
-  }
   const int64_t n = f->columns;
   for (int64_t i = 0; i < f->rows; i++) {
     float x[X86_COLUMNS_MAX], old[X86_COLUMNS_MAX];

@@ -38,10 +38,16 @@ WORD void store_sums(void *p, sums x) { _mm256_storeu_si256(p, x); }
 WORD sums load_part(const void *p, part which) { return _mm256_maskload_epi32(p, which); }
 WORD void store_part(void *p, part which, sums x) { _mm256_maskstore_epi32(p, which, x); }
 WORD operand load(const void *p) { return _mm256_loadu_si256(p); }
+#if defined ARITHMETIC_S8S8
+WORD operand broadcast(const char *p) { /* moved up by 128 */
+  return _mm256_xor_si256(_mm256_set1_epi32(*(const unit *)(const void *)p), _mm256_set1_epi8((char)0x80));
+}
+#else
 WORD operand broadcast(const char *p) { return _mm256_set1_epi32(*(const unit *)(const void *)p); }
+#endif
 #if defined ARITHMETIC_S16
 WORD sums multiply_add(sums s, operand a, operand b) { return _mm256_add_epi32(s, _mm256_madd_epi16(a, b)); }
-#elif defined ARITHMETIC_U8S8
+#else
 WORD sums multiply_add(sums s, operand a, operand b) { return _mm256_dpbusd_avx_epi32(s, a, b); }
 #endif
 #endif

@@ -45,12 +45,18 @@ WORD sums multiply_add(sums s, operand a, operand b) { return _mm512_fmadd_ps(a,
 #else
 typedef __m512i operand;
 WORD operand load(const void *p) { return _mm512_loadu_si512(p); }
+#if defined ARITHMETIC_S8S8
+WORD operand broadcast(const char *p) { /* moved up by 128 */
+  return _mm512_xor_si512(_mm512_set1_epi32(*(const unit *)(const void *)p), _mm512_set1_epi8((char)0x80));
+}
+#else
 WORD operand broadcast(const char *p) { return _mm512_set1_epi32(*(const unit *)(const void *)p); }
+#endif
 #if defined ARITHMETIC_BF16
 WORD sums multiply_add(sums s, operand a, operand b) { return _mm512_dpbf16_ps(s, (__m512bh)a, (__m512bh)b); }
 #elif defined ARITHMETIC_S16
 WORD sums multiply_add(sums s, operand a, operand b) { return _mm512_add_epi32(s, _mm512_madd_epi16(a, b)); }
-#elif defined ARITHMETIC_U8S8
+#else
 WORD sums multiply_add(sums s, operand a, operand b) { return _mm512_dpbusd_epi32(s, a, b); }
 #endif
 #endif

@@ -17,7 +17,8 @@
 enum { UNROLL_MAX = 16, PREFETCH_MAX = 1 << 16, BLOCK_MAX = 1 << 24, RHO_MAX = 64, THREADS_MAX = 1024 };
 
 x86_arithmetic x86_arithmetic_of(const tw_gemm_spec *s, x86_isa isa) {
-  if (s->a == TW_I8 || s->a == TW_U8) return isa == X86_AVX512VNNI || isa == X86_AVXVNNI ? X86_U8S8 : X86_S16;
+  if (s->a == TW_I8 || s->a == TW_U8)
+    return isa != X86_AVX512VNNI && isa != X86_AVXVNNI ? X86_S16 : s->a == TW_U8 ? X86_U8S8 : X86_S8S8;
   return s->a == TW_BF16 && (s->b == TW_BF16 || x86_has_scales(s)) && isa == X86_AVX512BF16 ? X86_BF16 : X86_F32;
 }
 
@@ -85,13 +86,14 @@ static bool parse_step(const char *step, const tw_gemm_spec *s, x86_tuning *t) {
 
 /* ---- what is legal ---- */
 
-/* Registers beside the sums: those of B, one of A, and one for the product that vpmaddwd makes. */
+/* Registers beside the sums: those of B, one of A, and one for the product that vpmaddwd makes, or for what moves A up. */
 static int registers_needed(const x86_schedule *k) {
-  return k->rows * k->vectors + k->vectors + 1 + (k->arithmetic == X86_S16);
+  return k->rows * k->vectors + k->vectors + 1 + (k->arithmetic == X86_S16 || k->arithmetic == X86_S8S8);
 }
 
 static bool reads_in_place(const tw_gemm_spec *s, x86_arithmetic arithmetic) {
-  static const tw_type taken[X86_ARITHMETICS] = {[X86_F32] = TW_F32, [X86_BF16] = TW_BF16, [X86_U8S8] = TW_U8};
+  static const tw_type taken[X86_ARITHMETICS] = {
+      [X86_F32] = TW_F32, [X86_BF16] = TW_BF16, [X86_U8S8] = TW_U8, [X86_S8S8] = TW_I8};
   return !s->a_transposed && s->a == taken[arithmetic] && s->k % x86_group(arithmetic) == 0;
 }
 
