@@ -12,11 +12,17 @@
 
 #include <stdio.h>
 
-/* Sums that keep two multiply-adds of 4 to 6 cycles busy in each cycle; registers allow less with 16. */
-enum { SUMS_WANTED = 8, SUMS_WANTED_16 = 4 };
+/* Sums that keep two multiply-adds a cycle busy, which take 4 cycles each, or 6 (vdpbf16ps on Zen 5); registers allow less
+ * with 16. Splitting sums further costs additions at the end of each group: it pays where groups are long, as of ternary
+ * weights, or where there are few of them beside the multiply-adds. */
+enum { SUMS_WANTED = 8, SUMS_WANTED_MORE = 16, SUMS_WANTED_16 = 4 };
 
 static const char *const form_names[X86_FORMS] = {"s2", "s4", "e2m1", "s8", "e4m3"};
 static const char *const form_in_c[X86_FORMS] = {"X86_S2", "X86_S4", "X86_E2M1", "X86_S8", "X86_E4M3"};
+
+/* Groups mostly are a multiple of 32 elements: those go in larger bodies where chains need them, and in tiles of integers,
+ * where what compilers put between the rounds of a loop (copies of all sums) matters less then. */
+enum { BODY_MOST = 4, ROWS_WORTH_A_BODY = 3 };
 
 static bool is_real(const x86_schedule *s) { return s->arithmetic == X86_F32 || s->arithmetic == X86_BF16; }
 
@@ -24,20 +30,31 @@ typedef struct tile {
   const x86_schedule *s;
   x86_form form;
   int rows, chains, step, lines, fields; /* units and lines of a step; vectors of a line */
+  int body;                              /* steps of the larger loop, which takes groups of a multiple of them */
+  int at_once;                           /* fields for which a line is loaded; more than one load moves on by bytes */
 } tile;
 
 static tile tile_of(const x86_schedule *s, x86_form form, int rows) {
   tile t = {.s = s, .form = form, .rows = rows, .chains = 1, .step = x86_coded_step(s)};
   t.fields = x86_vectors_of_line(s->arithmetic, form);
   t.lines = t.step * s->vectors / t.fields;
-  const int wanted = x86_isa_registers(s->isa) > 16 ? SUMS_WANTED : SUMS_WANTED_16;
-  while (2 * t.chains * rows * s->vectors <= wanted && 2 * t.chains <= t.step) t.chains *= 2;
+  const bool more = form == X86_S2 || rows > 1;
+  const int wanted = x86_isa_registers(s->isa) <= 16 ? SUMS_WANTED_16 : more ? SUMS_WANTED_MORE : SUMS_WANTED;
+  while (2 * t.chains * rows * s->vectors <= wanted && 2 * t.chains <= BODY_MOST * t.step) t.chains *= 2;
+  t.body = (t.chains + t.step - 1) / t.step;
+  if (!is_real(s) && rows >= ROWS_WORTH_A_BODY) t.body = BODY_MOST;
+  /* f32 has eight fields of 4 bits: with one row their shifts are the limit, and a load a byte further on does for one. Its
+   * last bytes are the next line's, or the scales', and not looked at. */
+  const bool by_bytes =
+      s->arithmetic == X86_F32 && x86_form_bits(form) == 4 && rows == 1 && x86_isa_registers(s->isa) > 16;
+  t.at_once = by_bytes ? 2 : t.fields;
   return t;
 }
 
 static int vector_bytes(const x86_schedule *s) { return X86_UNIT * x86_isa_lanes(s->isa); }
 
-/* The vectors of B of the unit `u` of a step; lines are loaded where the first of their fields is used. */
+/* The vectors of B of the unit `u` of a step; lines are loaded where the first of their fields is used. With one row loads
+ * are a limit: `keep` stops the compiler from making the load an operand of each field's shift. */
 static void emit_values(tw_text *t, const tile *x, int u) {
   const int bytes = vector_bytes(x->s);
   const bool planes = x86_in_planes(x->s->arithmetic, x->form);
@@ -45,11 +62,14 @@ static void emit_values(tw_text *t, const tile *x, int u) {
     const int at = u * x->s->vectors + j, line = at / x->fields, field = at % x->fields;
     const int line_at = line * bytes;
     if (field == 0) tw_text_add(t, "      fetch(next); next += next_step; one_by_one(next);\n");
-    if (field == 0 && !planes) tw_text_add(t, "      w = load_line(line + %d);\n", line_at);
+    if (field % x->at_once == 0 && !planes) {
+      tw_text_add(t, "      w = load_line(line + %d);", line_at + field / x->at_once);
+      tw_text_add(t, x->rows == 1 ? " keep(w);\n" : "\n");
+    }
     if (planes)
       tw_text_add(t, "      b%d = planes_at(line + %d, t);\n", j, line_at + field * bytes / x->fields);
     else
-      tw_text_add(t, "      b%d = value_%s(w, %d, t);\n", j, form_names[x->form], field);
+      tw_text_add(t, "      b%d = value_%s(w, %d, t);\n", j, form_names[x->form], field % x->at_once);
   }
 }
 
@@ -71,36 +91,52 @@ static void emit_loop(tw_text *t, const tile *x, int steps) {
               X86_UNIT * units * x->rows, units);
 }
 
-/* Groups of integers mostly are a multiple of 32 elements: those go in larger bodies, where what compilers put between the
- * rounds of a loop (copies of all sums) matters less. */
-static void emit_group(tw_text *t, const tile *x) {
-  enum { LARGE = 4, ROWS_WORTH_IT = 3 };
-  const bool large = !is_real(x->s) && x->rows >= ROWS_WORTH_IT;
-  if (large) {
-    tw_text_add(t, "    if (n %% %d == 0) {\n", LARGE * x->step);
-    emit_loop(t, x, LARGE);
+/* `keep` stops the compiler from seeing that some sums begin alike: it would merge them, and copy registers in the loop. */
+static void emit_start(tw_text *t, const tile *x, int chain) {
+  const bool lifted = x->s->arithmetic == X86_U8S8 && chain == 0;
+  for (int i = 0; i < x->rows; i++) {
+    tw_text_add(t, "    sums");
+    for (int j = 0; j < x->s->vectors; j++)
+      if (lifted)
+        tw_text_add(t, "%s s%d_%d_0 = start_at(start + %d)", j ? "," : "", i, j, i);
+      else
+        tw_text_add(t, "%s s%d_%d_%d = zero()", j ? "," : "", i, j, chain);
+    tw_text_add(t, ";");
+    for (int j = 0; j < x->s->vectors; j++) tw_text_add(t, " keep(s%d_%d_%d);", i, j, chain);
+    tw_text_add(t, "\n");
+  }
+  if (lifted) tw_text_add(t, "    start += %d;\n", x->rows);
+}
+
+/* Chains but the first begin at zero and end in the first. */
+static void emit_chains(tw_text *t, const tile *x) {
+  for (int c = 1; c < x->chains; c++) emit_start(t, x, c);
+  if (x->body > 1) {
+    tw_text_add(t, "    if (n %% %d == 0) {\n", x->body * x->step);
+    emit_loop(t, x, x->body);
     tw_text_add(t, "    } else {\n");
   }
   emit_loop(t, x, 1);
-  if (large) tw_text_add(t, "    }\n");
+  if (x->body > 1) tw_text_add(t, "    }\n");
+  for (int chains = x->chains; chains > 1; chains /= 2)
+    for (int c = 0; c < chains / 2; c++)
+      for (int i = 0; i < x->rows; i++)
+        for (int j = 0; j < x->s->vectors; j++)
+          tw_text_add(t, "    s%d_%d_%d = add(s%d_%d_%d, s%d_%d_%d);\n", i, j, c, i, j, c, i, j, c + chains / 2);
 }
 
-/* `keep` stops the compiler from seeing that some sums begin alike: it would merge them, and copy registers in the loop. */
-static void emit_start(tw_text *t, const tile *x) {
-  const bool lifted = x->s->arithmetic == X86_U8S8;
-  for (int i = 0; i < x->rows; i++)
-    for (int c = 0; c < x->chains; c++) {
-      tw_text_add(t, "    sums");
-      for (int j = 0; j < x->s->vectors; j++)
-        if (lifted && c == 0)
-          tw_text_add(t, "%s s%d_%d_%d = start_at(start + %d)", j ? "," : "", i, j, c, i);
-        else
-          tw_text_add(t, "%s s%d_%d_%d = zero()", j ? "," : "", i, j, c);
-      tw_text_add(t, ";");
-      for (int j = 0; j < x->s->vectors; j++) tw_text_add(t, " keep(s%d_%d_%d);", i, j, c);
-      tw_text_add(t, "\n");
-    }
-  if (lifted) tw_text_add(t, "    start += %d;\n", x->rows);
+/* A group of a single step (bfp16) is not worth chains: it ends before they would wait. */
+static void emit_group(tw_text *t, const tile *x) {
+  const bool may_be_a_step = is_real(x->s) && x->form == X86_S8 && x->chains > 1;
+  if (may_be_a_step) {
+    tile single = *x;
+    single.chains = single.body = 1;
+    tw_text_add(t, "    if (n == %d) {\n", x->step);
+    emit_loop(t, &single, 1);
+    tw_text_add(t, "    } else {\n");
+  }
+  emit_chains(t, x);
+  if (may_be_a_step) tw_text_add(t, "    }\n");
 }
 
 static void emit_total(tw_text *t, const tile *x, int i, int j, bool scaled) {
@@ -116,11 +152,6 @@ static void emit_total(tw_text *t, const tile *x, int i, int j, bool scaled) {
 /* The group's sums, scaled, go to the totals. */
 static void emit_group_end(tw_text *t, const tile *x) {
   const int lanes = x86_isa_lanes(x->s->isa), columns = x->s->vectors * lanes;
-  for (int chains = x->chains; chains > 1; chains /= 2)
-    for (int c = 0; c < chains / 2; c++)
-      for (int i = 0; i < x->rows; i++)
-        for (int j = 0; j < x->s->vectors; j++)
-          tw_text_add(t, "    s%d_%d_%d = add(s%d_%d_%d, s%d_%d_%d);\n", i, j, c, i, j, c, i, j, c + chains / 2);
   for (int j = 0; j < x->s->vectors; j++)
     tw_text_add(t, "    fetch(scale + o->scales_ahead + %d * o->scale_bytes);\n", j * lanes);
   for (int j = 0; j < x->s->vectors; j++)
@@ -182,7 +213,7 @@ static void emit_tile(tw_text *t, const tile *x) {
   }
   tw_text_add(t, "  (void)t;\n  for (int64_t left = o->units, n; left > 0; left -= o->group_units) {\n");
   tw_text_add(t, "    n = left < o->group_units ? left : o->group_units;\n");
-  emit_start(t, x);
+  emit_start(t, x, 0);
   emit_group(t, x);
   emit_group_end(t, x);
   tw_text_add(t, in_memory ? "    stays_in_memory(totals);\n  }\n" : "  }\n");

@@ -97,8 +97,15 @@ WORD tables table_of(const uint16_t value[16]) {
 #endif
 
 #if defined ARITHMETIC_BF16
-/* Sign and one bit of the exponent: 0 or 2. */
-WORD tables tables_s2(void) { return (tables){.a = _mm512_set1_epi16((short)0xc000)}; }
+/* Sign and one bit of the exponent: 0 or 2. The two uppermost fields are moved there and masked; of the others, two at a
+ * time are moved to the bottom, where two tables, each of which ignores the other's bits, look them up: 19 instead of 23
+ * instructions with the multiply-adds of a line. */
+WORD tables tables_s2(void) {
+  uint16_t lower[32], upper[32];
+  for (unsigned i = 0; i < 32; i++) lower[i] = (uint16_t)(i << 14), upper[i] = (uint16_t)(i >> 2 << 14);
+  return (tables){
+      .a = _mm512_set1_epi16((short)0xc000), .b = _mm512_loadu_si512(lower), .c = _mm512_loadu_si512(upper)};
+}
 WORD tables tables_s4(void) {
   static const uint16_t value[16] = {0x0000, 0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0, 0x40c0, 0x40e0,
                                      0xc100, 0xc0e0, 0xc0c0, 0xc0a0, 0xc080, 0xc040, 0xc000, 0xbf80};
@@ -109,7 +116,10 @@ WORD tables tables_e2m1(void) {
                                      0x8000, 0xbf00, 0xbf80, 0xbfc0, 0xc000, 0xc040, 0xc080, 0xc0c0};
   return table_of(value);
 }
-WORD operand value_s2(codes w, int field, tables t) { return _mm512_and_si512(at_top(w, 2 * field + 2), t.a); }
+WORD operand value_s2(codes w, int field, tables t) {
+  if (field >= 6) return _mm512_and_si512(at_top(w, 2 * field + 2), t.a);
+  return look_up(w, field / 2 * 4, field % 2 ? t.c : t.b);
+}
 WORD operand value_s4(codes w, int field, tables t) { return look_up(w, 4 * field, t.a); }
 WORD operand value_e2m1(codes w, int field, tables t) { return look_up(w, 4 * field, t.a); }
 
