@@ -8,6 +8,8 @@
 #include "base/random.h"
 #include "target/xdna2/array/pack.h"
 #include "target/xdna2/array/reference.h"
+#include "target/xdna2/core_design.h"
+#include "target/xdna2/rate.h"
 #include "xdna2_gemm.h"
 
 /* ---- integers ---- */
@@ -159,6 +161,61 @@ static void bfp16_of_sizes_that_do_not_divide(void **state) {
   check_bfp(&rows);
 }
 
+/* ---- covers ---- */
+
+/* Blocks of bfp16 lie as the clusters want them; what is computed is the same. */
+static void clusters_of_any_shape_are_exact(void **state) {
+  (void)state;
+  static const char *const kernels[] = {"int8", "int8-narrow", "atb", "atb-bfp16", "atb-bf16acc"};
+  static const xd_cover covers[] = {{1, 1, 2}, {1, 2, 1}, {2, 1, 4}, {2, 2, 2}, {1, 3, 1}, {4, 1, 1}, {1, 4, 3}};
+  for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+    for (size_t j = 0; j < sizeof covers / sizeof *covers; j++) {
+      const int64_t columns = covers[j].columns == 3 ? 48 : 64;
+      xd_gemm g = gemm_of(kernels[i], (tw_tile){64, 24, columns, 2}, 256, 2 * columns, 96);
+      g.columns = 2;
+      g.cover = covers[j];
+      g.shift = g.c == TW_I8 ? 7 : 0;
+      if (g.kernel->a == TW_I8)
+        check_i8(&g);
+      else
+        check_bfp(&g);
+    }
+}
+
+static double micro(const char *name, xd_cover cover) {
+  return xd_micro_cycles(&machine, kernel(name), cover, 32, 64, 128);
+}
+
+static double scheduled(const char *name, int unroll) {
+  xd_core_kernel k;
+  xd_core_result r;
+  tw_error error;
+  assert_true(xd_core_call(kernel(name), 32, 64, 128, &k));
+  k.way = unroll > 1 ? XD_CORE_UNROLLED : XD_CORE_IN_TURN;
+  k.unroll = unroll;
+  assert_int_equal(xd_core_schedule(&k, &r, &error), TW_OK);
+  return r.cycles;
+}
+
+/* int8 costs its schedule; what is fitted (atb: four clusters unrolled) is scaled by what schedules of both covers say. */
+static void covers_cost_what_their_schedules_say(void **state) {
+  (void)state;
+  const xd_kernel *atb = kernel("atb");
+  const double fitted = 32.0 * 64 * 128 / 512 / xd_micro_efficiency(&machine, atb, 64);
+  for (int unroll = 1; unroll <= 4; unroll *= 2) {
+    const xd_cover cover = {2, 2, unroll};
+    assert_true(micro("int8", cover) == scheduled("int8", unroll));
+    assert_true(fabs(micro("atb", cover) / (fitted * scheduled("atb", unroll) / scheduled("atb", 4)) - 1) < 1e-12);
+  }
+  assert_true(micro("int8", (xd_cover){2, 2, 4}) < micro("int8", (xd_cover){2, 2, 1}));
+  assert_true(micro("atb", (xd_cover){2, 2, 4}) < micro("atb", (xd_cover){2, 2, 1}));
+  assert_true(micro("atb", (xd_cover){1, 1, 1}) > micro("atb", (xd_cover){2, 2, 1}));
+  assert_true(micro("mlir-aie", xd_cover_of(kernel("mlir-aie"))) > 0);
+  tw_error error = {0};
+  assert_int_equal(xd_cover_check(kernel("mlir-aie"), (xd_cover){1, 2, 1}, 32, 64, 128, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "kernel mlir-aie is not scheduled: its clusters are 2x2, 1 unrolled"));
+}
+
 /* ---- what is refused ---- */
 
 static void wrong_gemms_are_refused(void **state) {
@@ -185,6 +242,8 @@ int main(void) {
       cmocka_unit_test_setup(results_are_narrowed, setup),
       cmocka_unit_test_setup(all_configurations_are_exact_in_both_modes, setup),
       cmocka_unit_test_setup(bfp16_of_sizes_that_do_not_divide, setup),
+      cmocka_unit_test_setup(clusters_of_any_shape_are_exact, setup),
+      cmocka_unit_test_setup(covers_cost_what_their_schedules_say, setup),
       cmocka_unit_test_setup(wrong_gemms_are_refused, setup),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* gemm_shape.c - what follows from the choices of a GEMM: sizes, memory, and what is refused. */
 #include <inttypes.h>
 
+#include "target/xdna2/array/cost.h"
 #include "target/xdna2/array/gemm.h"
 #include "target/xdna2/array/kernel.h"
 
@@ -98,7 +99,7 @@ static tw_status check_tile(const xd_gemm *g, tw_error *error) {
                    "tile %" PRId64 "x%" PRId64 "x%" PRId64 ": kernel %s unpacks %d codes of B at a time, which "
                    "%" PRId64 "x%" PRId64 " is no multiple of",
                    t->m, t->k, t->n, k->name, XD_UNPACK_CODES, t->k, t->n);
-  return TW_OK;
+  return xd_cover_check(k, g->cover, t->m / t->rho, t->k, t->n, error);
 }
 
 static tw_status check_size(const char *name, int64_t size, int64_t least, tw_error *error) {

@@ -74,9 +74,11 @@ static void vmac(const uint8_t *restrict a, const uint8_t *restrict b, float *re
   }
 }
 
-/* acc += the row of blocks of A times the column of blocks of B. */
-static void chain(const uint8_t *a, const uint8_t *b, int depth8, int n8, float *acc) {
-  for (int p = 0; p < depth8; p++) vmac(a + (int64_t)p * PACKED, b + xd_bfp16_b_at(p, n8, depth8), acc);
+/* acc += block row i of A times block column j of B. */
+static void chain(const xd_call *c, const uint8_t *a, const uint8_t *b, int64_t i, int64_t j, float *acc) {
+  const int64_t depth = c->k / BLOCK;
+  for (int64_t p = 0; p < depth; p++)
+    vmac(a + xd_bfp16_a_at(c->cover, i, p, depth) * PACKED, b + xd_bfp16_b_at(c->cover, p, j, depth) * PACKED, acc);
 }
 
 /* ---- kernels ---- */
@@ -109,68 +111,68 @@ static void write_bf16(const float *from, tw_rounding rounding, uint8_t *to) {
   memcpy(to, codes, sizeof codes);
 }
 
-/* Row i of blocks of C, from its row of blocks of A in bfp16. */
-static void row_bf16(const xd_call *c, const uint8_t *a, const uint8_t *b, int i, uint8_t *results) {
-  const int k8 = c->k / BLOCK, n8 = c->n / BLOCK;
-  for (int j = 0; j < n8; j++) {
-    uint8_t *result = results + ((int64_t)i * n8 + j) * AREA * 2;
-    float acc[AREA];
-    read_bf16(result, acc);
-    chain(a, b, k8, j, acc);
-    write_bf16(acc, c->rounding, result);
-  }
+/* Blocks of C in bf16, which lie row by row; A is bfp16. */
+static void matmul_to_bf16(const xd_call *c, const uint8_t *a, const uint8_t *b, uint8_t *results) {
+  const int64_t m8 = c->m / BLOCK, n8 = c->n / BLOCK;
+  for (int64_t i = 0; i < m8; i++)
+    for (int64_t j = 0; j < n8; j++) {
+      uint8_t *result = results + (i * n8 + j) * AREA * 2;
+      float acc[AREA];
+      read_bf16(result, acc);
+      chain(c, a, b, i, j, acc);
+      write_bf16(acc, c->rounding, result);
+    }
 }
 
-static void convert_row(const xd_call *c, const uint8_t *from, int i, uint8_t *to) {
-  const int k8 = c->k / BLOCK;
-  for (int p = 0; p < k8; p++) {
-    float block[AREA];
-    read_bf16(from + ((int64_t)i * k8 + p) * AREA * 2, block);
-    to_bfp16(block, BLOCK, c->rounding, to + (int64_t)p * PACKED);
-  }
+/* A as rows of blocks in bf16 to groups of rows of blocks in bfp16. */
+static void convert_a(const xd_call *c, const uint8_t *from, uint8_t *to) {
+  const int64_t m8 = c->m / BLOCK, k8 = c->k / BLOCK;
+  for (int64_t i = 0; i < m8; i++)
+    for (int64_t p = 0; p < k8; p++) {
+      float block[AREA];
+      read_bf16(from + (i * k8 + p) * AREA * 2, block);
+      to_bfp16(block, BLOCK, c->rounding, to + xd_bfp16_a_at(c->cover, i, p, k8) * PACKED);
+    }
 }
 
 void xd_matmul_bf16(const xd_call *c, uint8_t *const arguments[]) {
-  const int64_t row = (int64_t)c->k / BLOCK * PACKED;
-  for (int i = 0; i < c->m / BLOCK; i++) convert_row(c, arguments[0], i, arguments[3] + i * row);
-  for (int i = 0; i < c->m / BLOCK; i++) row_bf16(c, arguments[3] + i * row, arguments[1], i, arguments[2]);
+  convert_a(c, arguments[0], arguments[3]);
+  matmul_to_bf16(c, arguments[3], arguments[1], arguments[2]);
 }
 
 void xd_matmul_bf16_registers(const xd_call *c, uint8_t *const arguments[]) {
-  uint8_t row[4096 / BLOCK * PACKED]; /* 8 rows of A in bf16 fill L1 at a depth of 4096 */
-  for (int i = 0; i < c->m / BLOCK; i++) {
-    convert_row(c, arguments[0], i, row);
-    row_bf16(c, row, arguments[1], i, arguments[2]);
-  }
+  uint8_t a[65536 / 2 / BLOCK * ROW]; /* of all that L1 holds in bf16 */
+  convert_a(c, arguments[0], a);
+  matmul_to_bf16(c, a, arguments[1], arguments[2]);
 }
 
 void xd_matmul_bfp16(const xd_call *c, uint8_t *const arguments[]) {
-  const int m8 = c->m / BLOCK, k8 = c->k / BLOCK, n8 = c->n / BLOCK;
-  for (int i = 0; i < m8; i++)
-    for (int j = 0; j < n8; j++) {
-      uint8_t *result = arguments[2] + ((int64_t)i * n8 + j) * PACKED;
+  const int64_t m8 = c->m / BLOCK, n8 = c->n / BLOCK;
+  for (int64_t i = 0; i < m8; i++)
+    for (int64_t j = 0; j < n8; j++) {
+      uint8_t *result = arguments[2] + xd_bfp16_c_at(c->cover, i, j, n8) * PACKED;
       float acc[AREA];
       from_bfp16(result, BLOCK, acc);
-      chain(arguments[0] + (int64_t)i * k8 * PACKED, arguments[1], k8, j, acc);
+      chain(c, arguments[0], arguments[1], i, j, acc);
       to_bfp16(acc, BLOCK, c->rounding, result);
     }
 }
 
-/* Where the bf16 block number `block` of `elements` sums lies. */
+/* Where the bf16 block number `block` of `elements` sums lies; they are numbered as those of C. */
 static uint8_t *staged_block(int64_t block, int64_t elements, uint8_t *c, uint8_t *staging) {
   const int64_t at = block * AREA * 2;
   return at < elements ? staging + at : c + elements / 8 + (at - elements);
 }
 
 void xd_matmul_staged(const xd_call *c, uint8_t *const arguments[]) {
-  const int m8 = c->m / BLOCK, k8 = c->k / BLOCK, n8 = c->n / BLOCK;
-  const int64_t elements = (int64_t)c->rows * c->n;
-  for (int i = 0; i < m8; i++)
-    for (int j = 0; j < n8; j++) {
-      uint8_t *result = staged_block((int64_t)(c->row / BLOCK + i) * n8 + j, elements, arguments[2], arguments[3]);
+  const int64_t m8 = c->m / BLOCK, n8 = c->n / BLOCK, elements = (int64_t)c->rows * c->n;
+  for (int64_t i = 0; i < m8; i++)
+    for (int64_t j = 0; j < n8; j++) {
+      const int64_t block = xd_bfp16_c_at(c->cover, c->row / BLOCK + i, j, n8);
+      uint8_t *result = staged_block(block, elements, arguments[2], arguments[3]);
       float acc[AREA];
       read_bf16(result, acc);
-      chain(arguments[0] + (int64_t)i * k8 * PACKED, arguments[1], k8, j, acc);
+      chain(c, arguments[0], arguments[1], i, j, acc);
       write_bf16(acc, c->rounding, result);
     }
 }

@@ -21,10 +21,20 @@ void xd_matmul_staged(const xd_call *, uint8_t *const arguments[]);
 int64_t xd_round_bfp16_bytes(const xd_call *, int argument);
 void xd_round_bfp16(const xd_call *, uint8_t *const arguments[]);
 
-/* Where the 72 bytes of block (k8, n8) of a tile of B begin: pairs of block columns one after the other, each by rows
- * of blocks (the order of the published ATB kernels: a 2x2 cluster reads it in sequence). n8 blocks must be even. */
-static inline int64_t xd_bfp16_b_at(int k8, int n8, int depth8) {
-  return 72 * (((int64_t)(n8 / 2) * depth8 + k8) * 2 + n8 % 2);
+/* Orders of blocks of 72 bytes, by the cluster of the call's cover: each stream of a cluster is then one run, as the two
+ * load FIFOs of a core need it (the published ATB kernels have 2x2). Numbers of blocks. */
+
+/* Block (row i, depth p) of a tile of A `depth` blocks deep: groups of `rows` block rows, each by columns. */
+static inline int64_t xd_bfp16_a_at(xd_cover c, int64_t i, int64_t p, int64_t depth) {
+  return (i / c.rows * depth + p) * c.rows + i % c.rows;
+}
+/* Block (depth p, column j) of a tile of B: groups of `columns` block columns, each by rows. */
+static inline int64_t xd_bfp16_b_at(xd_cover c, int64_t p, int64_t j, int64_t depth) {
+  return (j / c.columns * depth + p) * c.columns + j % c.columns;
+}
+/* Block (i, j) of a tile of C `width` blocks wide: cluster by cluster. */
+static inline int64_t xd_bfp16_c_at(xd_cover c, int64_t i, int64_t j, int64_t width) {
+  return ((i / c.rows * (width / c.columns) + j / c.columns) * c.rows + i % c.rows) * c.columns + j % c.columns;
 }
 
 #endif

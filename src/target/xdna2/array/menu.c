@@ -24,7 +24,8 @@ typedef struct menu {
 
 static bool same(const xd_gemm *a, const xd_gemm *b) {
   return !memcmp(&a->tile, &b->tile, sizeof a->tile) && a->rows == b->rows && a->columns == b->columns &&
-         !memcmp(a->copies, b->copies, sizeof a->copies) && a->depth == b->depth && a->kernel == b->kernel;
+         !memcmp(a->copies, b->copies, sizeof a->copies) && a->depth == b->depth && a->kernel == b->kernel &&
+         !memcmp(&a->cover, &b->cover, sizeof a->cover);
 }
 
 static bool fits(const xd_config *c, const xd_gemm *g) {
@@ -88,6 +89,19 @@ static void tiles(menu *m, bool asymmetric) {
   free(found.at);
 }
 
+/* ---- covers ---- */
+
+enum { CHAINS_MOST = 8, UNROLL_MOST = 4 }; /* what published kernels unroll; each more doubles the time to schedule */
+
+static void covers(menu *m) {
+  for (int rows = 1; rows <= CHAINS_MOST; rows++)
+    for (int columns = 1; rows * columns <= CHAINS_MOST; columns++)
+      offer(m, "cluster", "accumulators side by side share loads of A and B; fewer leave registers free",
+            "cluster rows=%d columns=%d", rows, columns);
+  for (int clusters = 1; clusters <= UNROLL_MOST; clusters *= 2)
+    offer(m, "unroll", "clusters in straight-line code: one loads while another computes", "unroll %d", clusters);
+}
+
 /* ---- all ---- */
 
 static int by_cost(const void *a, const void *b) {
@@ -116,6 +130,7 @@ tw_status xd_plan_menu(const xd_config *c, const tw_problem *p, const tw_schedul
     offer(&m, "buffers", "one of A saves room, but the core waits for it", "buffers a=%d", copies);
   }
   for (int depth = 1; depth <= 16; depth *= 2) offer(&m, "depth", "longer runs of A in memory", "depth %d", depth);
+  covers(&m);
   if (m.items.n) qsort(m.items.at, m.items.n, sizeof *m.items.at, by_cost);
   if (m.failed) {
     free(m.items.at);

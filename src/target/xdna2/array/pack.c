@@ -24,6 +24,15 @@ static void put_block(const xd_gemm *g, const source *s, int64_t row, int64_t co
   tw_format_encode(&packing, BLOCK, BLOCK, block, BLOCK, out, NULL, NULL);
 }
 
+/* A tile of A from (row, depth) on; *out moves behind it. */
+static void put_tile(const xd_gemm *g, const source *from, int64_t row, int64_t depth, uint8_t **out) {
+  const int64_t m8 = g->tile.m / BLOCK, k8 = g->tile.k / BLOCK;
+  for (int64_t i = 0; i < m8; i++)
+    for (int64_t p = 0; p < k8; p++)
+      put_block(g, from, row + i * BLOCK, depth + p * BLOCK, 0, *out + xd_bfp16_a_at(g->cover, i, p, k8) * PACKED);
+  *out += m8 * k8 * PACKED;
+}
+
 void xd_pack_a(const xd_gemm *g, const float *a, uint8_t *out) {
   const xd_gemm_shape s = xd_gemm_shape_of(g);
   const source from = {a, g->m, g->k, g->k, 1};
@@ -32,9 +41,7 @@ void xd_pack_a(const xd_gemm *g, const float *a, uint8_t *out) {
       for (int64_t p = 0; p < s.steps; p++)
         for (int row = first; row < first + s.a_parts && row < g->rows; row++)
           for (int64_t q = 0; q < g->depth; q++)
-            for (int64_t r = 0; r < g->tile.m; r += BLOCK)
-              for (int64_t c = 0; c < g->tile.k; c += BLOCK, out += PACKED)
-                put_block(g, &from, (i * g->rows + row) * g->tile.m + r, p * s.step + q * g->tile.k + c, 0, out);
+            put_tile(g, &from, (i * g->rows + row) * g->tile.m, p * s.step + q * g->tile.k, &out);
 }
 
 /* A and C row-major: their last step of K and their last macro-tile are moved back. */
@@ -60,22 +67,30 @@ void xd_pack_b(const xd_gemm *g, const float *b, uint8_t *out) {
       for (int k = 0; k < k8; k++)
         for (int n = 0; n < n8; n++)
           put_block(g, &columns, o.column + (int64_t)n * BLOCK, o.depth + (int64_t)k * BLOCK, o.first,
-                    out + xd_bfp16_b_at(k, n, k8));
+                    out + xd_bfp16_b_at(g->cover, k, n, k8) * PACKED);
+    }
+}
+
+/* A tile of C at (row, column). */
+static void take_tile(const xd_gemm *g, const uint8_t *c, int64_t row, int64_t column, float *out) {
+  const tw_packing packing = {.format = tw_format_at(TW_FORMAT_BFP16)};
+  const int64_t m8 = g->tile.m / BLOCK, n8 = g->tile.n / BLOCK;
+  for (int64_t i = 0; i < m8; i++)
+    for (int64_t j = 0; j < n8; j++) {
+      float block[BLOCK * BLOCK];
+      const int64_t y = row + i * BLOCK, x = column + j * BLOCK;
+      tw_format_decode(&packing, BLOCK, BLOCK, c + xd_bfp16_c_at(g->cover, i, j, n8) * PACKED, NULL, block, BLOCK,
+                       NULL);
+      for (int e = 0; e < BLOCK * BLOCK; e++)
+        if (y + e / BLOCK < g->m && x + e % BLOCK < g->n) out[(y + e / BLOCK) * g->n + x + e % BLOCK] = block[e];
     }
 }
 
 void xd_unpack_c(const xd_gemm *g, const uint8_t *c, float *out) {
   const xd_gemm_shape s = xd_gemm_shape_of(g);
-  const tw_packing packing = {.format = tw_format_at(TW_FORMAT_BFP16)};
+  const int64_t tile = g->tile.m * g->tile.n * 9 / BLOCK;
   for (int64_t i = 0; i < s.tiles_m; i++)
     for (int64_t j = 0; j < s.tiles_n * g->columns; j++)
-      for (int row = 0; row < g->rows; row++)
-        for (int64_t r = 0; r < g->tile.m; r += BLOCK)
-          for (int64_t t = 0; t < g->tile.n; t += BLOCK, c += PACKED) {
-            float block[BLOCK * BLOCK];
-            const int64_t y = (i * g->rows + row) * g->tile.m + r, x = j * g->tile.n + t;
-            tw_format_decode(&packing, BLOCK, BLOCK, c, NULL, block, BLOCK, NULL);
-            for (int e = 0; e < BLOCK * BLOCK; e++)
-              if (y + e / BLOCK < g->m && x + e % BLOCK < g->n) out[(y + e / BLOCK) * g->n + x + e % BLOCK] = block[e];
-          }
+      for (int row = 0; row < g->rows; row++, c += tile)
+        take_tile(g, c, (i * g->rows + row) * g->tile.m, j * g->tile.n, out);
 }

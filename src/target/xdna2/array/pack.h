@@ -1,10 +1,9 @@
 /* pack.h - operands of a GEMM in DDR as gemm.h wants them.
  *
- * bfp16 lies in tiles of 8x8 blocks in the order in which the array reads it:
- *   A  macro-rows; in each, columns that hold A; in each, steps of K in L2; the rows of cores served; T_K tiles;
- *      blocks row by row
- *   B  columns of tiles (one a column of cores); in each, steps of T_K; blocks as xd_bfp16_b_at says
- *   C  macro-tiles row by row; in each, columns of cores; rows of cores; blocks row by row
+ * bfp16 lies in tiles of 8x8 blocks in the order in which the array reads it; in each tile as kernel_bfp.h says:
+ *   A  macro-rows; in each, columns that hold A; in each, steps of K in L2; the rows of cores served; T_K tiles
+ *   B  columns of tiles (one a column of cores); in each, steps of T_K
+ *   C  macro-tiles row by row; in each, columns of cores; rows of cores
  * B of i4 and ternary lies in tiles, too: columns of tiles, in each steps of T_K, in each the elements in the order of
  * the multiplier's blocks s x t (block rows along k; each block row-major), and these by 256:
  *   i4                two in a byte, the even one in the low nibble, as src/format has them

@@ -47,6 +47,8 @@ tw_status xd_plan_start(const xd_config *c, const tw_problem *p, xd_gemm *out, t
 
 /* ---- steps ---- */
 
+enum { CLUSTER_MOST = 32, UNROLL_MOST = 64 }; /* far beyond what registers and program memory hold */
+
 /* The words "key=value" of a step after its verb, each at most once, into `value`; missing ones stay. */
 static tw_status read_words(const char *step, size_t n, const char *const key[], int64_t *const value[],
                             tw_error *error) {
@@ -110,14 +112,32 @@ static tw_status step_kernel(const xd_config *c, const char *step, xd_gemm *g, t
   return TW_OK;
 }
 
+static tw_status step_cluster(const xd_config *c, const char *step, xd_gemm *g, tw_error *error) {
+  static const char *const key[] = {"rows", "columns"};
+  int64_t rows = g->cover.rows, columns = g->cover.columns;
+  (void)c;
+  const tw_status status = read_words(step, 2, key, (int64_t *const[]){&rows, &columns}, error);
+  if (status == TW_OK && rows * columns > CLUSTER_MOST)
+    return tw_fail(error, TW_USAGE, "step \"%s\": a cluster has at most %d accumulators", step, CLUSTER_MOST);
+  g->cover.rows = (int)rows;
+  g->cover.columns = (int)columns;
+  return status;
+}
+
+static tw_status step_unroll(const xd_config *c, const char *step, xd_gemm *g, tw_error *error) {
+  int64_t clusters;
+  (void)c;
+  if (!tw_parse_int(step + strlen("unroll "), &clusters) || clusters < 1 || clusters > UNROLL_MOST)
+    return tw_fail(error, TW_USAGE, "step \"%s\": from 1 to %d clusters are unrolled", step, UNROLL_MOST);
+  g->cover.unroll = (int)clusters;
+  return TW_OK;
+}
+
 static const struct {
   const char *verb;
   tw_status (*apply)(const xd_config *, const char *step, xd_gemm *, tw_error *);
-} verbs[] = {{"tile", step_tile},
-             {"cores", step_cores},
-             {"buffers", step_buffers},
-             {"depth", step_depth},
-             {"kernel", step_kernel}};
+} verbs[] = {{"tile", step_tile},     {"cores", step_cores},     {"buffers", step_buffers}, {"depth", step_depth},
+             {"kernel", step_kernel}, {"cluster", step_cluster}, {"unroll", step_unroll}};
 
 static tw_status apply(const xd_config *c, const char *step, xd_gemm *g, tw_error *error) {
   for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
@@ -125,7 +145,8 @@ static tw_status apply(const xd_config *c, const char *step, xd_gemm *g, tw_erro
     if (strncmp(step, verbs[i].verb, length) || step[length] != ' ') continue;
     return verbs[i].apply(c, step, g, error);
   }
-  return tw_fail(error, TW_USAGE, "unknown step \"%s\"; there are tile, cores, buffers, depth and kernel", step);
+  return tw_fail(error, TW_USAGE,
+                 "unknown step \"%s\"; there are tile, cores, buffers, depth, kernel, cluster and unroll", step);
 }
 
 tw_status xd_plan_step(const xd_config *c, const char *step, xd_gemm *g, tw_error *error) {
@@ -157,6 +178,8 @@ char *xd_plan_print(const xd_gemm *g) {
   tw_text t = {0};
   tw_text_add(&t, "# a GEMM on the XDNA2 array: docs/xdna2-array.md says what the lines mean\n");
   tw_text_add(&t, "kernel %s\n", g->kernel->name);
+  tw_text_add(&t, "cluster rows=%d columns=%d\n", g->cover.rows, g->cover.columns);
+  tw_text_add(&t, "unroll %d\n", g->cover.unroll);
   tw_text_add(&t, "cores rows=%d columns=%d\n", g->rows, g->columns);
   tw_text_add(&t, "tile m=%" PRId64 " k=%" PRId64 " n=%" PRId64 " rho=%" PRId64 "\n", g->tile.m, g->tile.k, g->tile.n,
               g->tile.rho);

@@ -4,7 +4,9 @@
  *   cores rows=4 columns=8        that take part
  *   buffers a=2 b=2 c=1           copies in L1
  *   depth 4                       steps of K that a tile of A in L2 holds
- *   kernel NAME                   one of the same types
+ *   kernel NAME                   one of the same types; its own cover, unless steps behind it say another
+ *   cluster rows=2 columns=2      accumulators that a micro-kernel keeps side by side
+ *   unroll 4                      clusters in straight-line code
  *
  * A later step replaces an earlier one of the same verb. The text of a design is one line of each verb: it says all. */
 #ifndef TW_XDNA2_ARRAY_PLAN_H
