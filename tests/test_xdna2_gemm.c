@@ -85,6 +85,28 @@ static void sizes_that_do_not_divide_are_exact(void **state) {
     }
 }
 
+/* Less than a macro-tile: DMA fills tiles in part. */
+static void small_sizes_are_exact(void **state) {
+  (void)state;
+  static const int64_t m[] = {1, 7, 16, 17, 31}, n[] = {4, 12, 16, 28, 100}, k[] = {4, 12, 16, 28, 100};
+  for (int i = 0; i < 125; i++) {
+    xd_gemm g = gemm_of("int8", (tw_tile){32, 16, 32, 1}, m[i / 25], n[i / 5 % 5], k[i % 5]);
+    g.rows = 1;
+    g.columns = n[i / 5 % 5] == 100 ? 3 : 1;
+    check_i8(&g);
+  }
+  xd_gemm few_columns = gemm_of("int8", (tw_tile){16, 16, 32, 2}, 256, 20, 96);
+  few_columns.tile.m = 32;
+  few_columns.columns = 1;
+  few_columns.depth = 3;
+  check_i8(&few_columns);
+  xd_gemm narrow = gemm_of("int8-narrow", (tw_tile){16, 16, 32, 1}, 5, 28, 40);
+  narrow.rows = narrow.columns = 1;
+  narrow.depth = 2;
+  narrow.shift = 6;
+  check_i8(&narrow);
+}
+
 static void results_are_narrowed(void **state) {
   (void)state;
   for (int wide = 0; wide < 2; wide++)
@@ -159,6 +181,9 @@ static void bfp16_of_sizes_that_do_not_divide(void **state) {
   rows.depth = 2;
   rows.columns = 2;
   check_bfp(&rows);
+  xd_gemm few = gemm_of("atb", (tw_tile){32, 16, 32, 1}, 3, 20, 74);
+  few.rows = few.columns = 1;
+  check_bfp(&few);
 }
 
 /* ---- covers ---- */
@@ -223,8 +248,11 @@ static void wrong_gemms_are_refused(void **state) {
   refused(gemm_of("int8", (tw_tile){64, 64, 64, 3}, 512, 512, 512), "rho 3: kernel int8 needs multiples of 16x8x16");
   refused(gemm_of("int8", (tw_tile){64, 60, 64, 1}, 512, 512, 512), "tile 64x60x64");
   refused(gemm_of("int8", (tw_tile){64, 64, 64, 1}, 200, 512, 512),
-          "m=200 is less than the 256 that the array computes at a time");
+          "m=200 is less than the 256 that the array computes at a time; make tiles smaller, or use one row of cores");
   refused(gemm_of("int8", (tw_tile){64, 64, 64, 1}, 512, 500, 512), "n=500 is less than the 512");
+  refused(gemm_of("atb", (tw_tile){16, 16, 16, 1}, 512, 500, 12),
+          "k=12 is less than the 16 that the array computes at a "
+          "time; make tiles or the depth smaller, or add zeros");
   refused(gemm_of("int8", (tw_tile){64, 64, 64, 1}, 512, 512, 510),
           "k: a row of 510 bytes is no whole number of the words of 4 bytes");
   refused(gemm_of("int8", (tw_tile){64, 128, 64, 1}, 512, 1024, 512),
@@ -239,6 +267,7 @@ int main(void) {
       cmocka_unit_test_setup(int8_gemms_are_exact, setup),
       cmocka_unit_test_setup(asymmetric_tiles_and_longer_runs_are_exact, setup),
       cmocka_unit_test_setup(sizes_that_do_not_divide_are_exact, setup),
+      cmocka_unit_test_setup(small_sizes_are_exact, setup),
       cmocka_unit_test_setup(results_are_narrowed, setup),
       cmocka_unit_test_setup(all_configurations_are_exact_in_both_modes, setup),
       cmocka_unit_test_setup(bfp16_of_sizes_that_do_not_divide, setup),

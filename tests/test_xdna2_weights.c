@@ -121,6 +121,18 @@ static void products_of_sizes_that_do_not_divide_are_exact(void **state) {
     }
 }
 
+static void small_products_are_exact(void **state) {
+  (void)state;
+  static const int64_t m[] = {1, 9}, n[] = {1, 5, 40, 200}, k[] = {4, 20, 64};
+  for (int i = 0; i < NAMES; i++)
+    for (int j = 0; j < 24; j++) {
+      xd_gemm g = gemm_of(names[i], (tw_tile){16, 32, 64, 1}, m[j / 12], n[j / 3 % 4], k[j % 3]);
+      g.rows = 1;
+      g.columns = n[j / 3 % 4] == 200 ? 2 : 1;
+      check_product(&g);
+    }
+}
+
 /* ---- time and refusals ---- */
 
 static xd_run_result timed(const char *name, int64_t m) {
@@ -162,6 +174,7 @@ int main(void) {
       cmocka_unit_test_setup(what_is_unpacked_is_what_the_formats_hold, setup),
       cmocka_unit_test_setup(products_are_exact, setup),
       cmocka_unit_test_setup(products_of_sizes_that_do_not_divide_are_exact, setup),
+      cmocka_unit_test_setup(small_products_are_exact, setup),
       cmocka_unit_test_setup(fewer_bytes_help_where_memory_bounds, setup),
       cmocka_unit_test_setup(wrong_tiles_are_refused, setup),
   };

@@ -58,11 +58,11 @@ static void order_a(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *from,
  * T_K. */
 static void order_a_in(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *to) {
   const int64_t e = s->a_bytes8 / 8, k = g->tile.k;
-  if (s->a_bytes8 == 9 || g->depth == 1) return;
+  if (s->a_bytes8 == 9 || (g->depth == 1 && !s->small_a)) return;
   to->n_dims = 3;
-  to->dim[0] = (xd_dim){k * e, 1, 0, 0};
+  to->dim[0] = (xd_dim){s->k * e, 1, 0, 0};
   to->dim[1] = (xd_dim){g->depth, g->tile.m * k * e, 0, 0};
-  to->dim[2] = (xd_dim){g->tile.m, k * e, 0, 0};
+  to->dim[2] = (xd_dim){s->m, k * e, 0, 0};
 }
 
 static void add_a(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd_program *p) {
@@ -90,6 +90,13 @@ static void add_a(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd
   }
 }
 
+/* `rows` rows of `columns` elements, `pitch` from row to row. */
+static void set_rows(xd_fifo_end *end, int64_t columns, int64_t rows, int64_t pitch, int64_t element) {
+  end->n_dims = 2;
+  end->dim[0] = (xd_dim){columns * element, 1, 0, 0};
+  end->dim[1] = (xd_dim){rows, pitch * element, 0, 0};
+}
+
 static void add_b(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd_program *p) {
   const int64_t bytes = g->tile.k * g->tile.n * s->b_bytes8 / 8;
   for (int column = 0; column < g->columns; column++) {
@@ -98,6 +105,7 @@ static void add_b(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd
     in.producer = end_at(column, 0, 0);
     in.consumer[in.n_consumers++] = end_at(column, 1, L2_COPIES);
     b.producer = end_at(column, 1, L2_COPIES);
+    if (s->small_b) set_rows(&in.consumer[0], s->n, g->tile.k, g->tile.n, s->b_bytes8 / 8);
     if (!s->packed_b) {
       const int64_t e = s->b_bytes8 / 8, n = g->tile.n * e, deep = g->kernel->vmac[1], wide = g->kernel->vmac[2];
       b.producer.n_dims = 4;
@@ -114,27 +122,36 @@ static void add_b(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd
   }
 }
 
+/* C comes in blocks. They lie so in the memory tile, which sends rows; or, where not all of a tile is wanted, they
+ * are put into rows when they come, and those that are wanted leave. */
+static void order_c(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *in, xd_fifo_end *out) {
+  const int64_t e = s->c_bytes8 / 8, high = g->kernel->vmac[0], wide = g->kernel->vmac[2], pitch = g->tile.n * e;
+  if (s->c_bytes8 == 9) return;
+  xd_fifo_end *end = s->small_c ? in : out;
+  const xd_dim row = {high, s->small_c ? pitch : wide * e, 0, 0},
+               block = {g->tile.n / wide, s->small_c ? wide * e : high * wide * e, 0, 0};
+  end->n_dims = 4;
+  end->dim[0] = (xd_dim){wide * e, 1, 0, 0};
+  end->dim[1] = s->small_c ? row : block;
+  end->dim[2] = s->small_c ? block : row;
+  end->dim[3] = (xd_dim){g->tile.m / high, high * pitch, 0, 0};
+  if (s->small_c) set_rows(out, s->n, s->m, g->tile.n, e);
+}
+
 static void add_c(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd_program *p) {
   const int64_t bytes = g->tile.m * g->tile.n * s->c_bytes8 / 8;
   for (int column = 0; column < g->columns; column++) {
     xd_fifo out = fifo_named("c_out", column, -1, g->rows * bytes, c_type(g));
     xd_link link = {.n_out = 1};
+    out.producer = end_at(column, 1, L2_COPIES);
+    out.consumer[out.n_consumers++] = end_at(column, 0, 0);
     for (int row = 0; row < g->rows; row++) {
       xd_fifo c = fifo_named("c", column, row, bytes, c_type(g));
       c.producer = end_at(column, 2 + row, g->copies[2]);
       c.consumer[c.n_consumers++] = end_at(column, 1, L2_COPIES);
+      order_c(g, s, &c.consumer[0], &out.producer);
       link.offset[link.n_in] = row * bytes;
       link.in[link.n_in++] = f->c[column][row] = XD_ADD(p, fifos, &c);
-    }
-    out.producer = end_at(column, 1, L2_COPIES);
-    out.consumer[out.n_consumers++] = end_at(column, 0, 0);
-    if (s->c_bytes8 != 9) { /* blocks in memory, rows in the stream */
-      const int64_t e = s->c_bytes8 / 8, high = g->kernel->vmac[0], wide = g->kernel->vmac[2];
-      out.producer.n_dims = 4;
-      out.producer.dim[0] = (xd_dim){wide * e, 1, 0, 0};
-      out.producer.dim[1] = (xd_dim){g->tile.n / wide, high * wide * e, 0, 0};
-      out.producer.dim[2] = (xd_dim){high, wide * e, 0, 0};
-      out.producer.dim[3] = (xd_dim){g->tile.m / high, high * g->tile.n * e, 0, 0};
     }
     link.out[0] = f->c_out[column] = XD_ADD(p, fifos, &out);
     XD_ADD(p, links, &link);

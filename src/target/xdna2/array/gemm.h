@@ -12,7 +12,11 @@
  * Sizes that do not divide: the last macro-tile of a row or column of them is moved back so that it ends with the
  * matrix (what overlaps is computed twice, to the same bits). The last step of K is moved back, too, and B is zero
  * where it overlaps: those rows of B come from a page of zeros in DDR (or are packed as zeros). So m >= rows T_MC, n >=
- * columns T_N, k >= the depth of A in L2. */
+ * columns T_N, k >= the depth of A in L2.
+ *
+ * Less than that is computed by one row of cores (m, rho 1), one column (n), one step of K (k, integers only): DMA fills
+ * the tiles in memory tiles in part, and takes of C what there is. The rest of A holds whatever it held, which meets
+ * rows of C that nobody takes, or rows of B that are zero. */
 #ifndef TW_XDNA2_ARRAY_GEMM_H
 #define TW_XDNA2_ARRAY_GEMM_H
 
@@ -62,8 +66,10 @@ typedef struct xd_gemm_shape {
   int64_t macro_m, macro_n, step;       /* of the array; step: of K in L2 */
   int64_t tiles_m, tiles_n, steps;      /* macro-tiles, steps of K in L2; the last of each may overlap */
   bool packed_b;                        /* as pack.h lays it */
-  int a_columns, a_parts; /* columns that hold A, rows of cores that each of them serves (the last fewer) */
-  int accumulators;       /* bytes an element of a buffer of sums of its own; 0: sums are in C */
+  int64_t m, k, n;                /* of the tile of a core, what there is: less than T_MC, T_K, T_N in small problems */
+  bool small_a, small_b, small_c; /* there is less of such a tile */
+  int a_columns, a_parts;         /* columns that hold A, rows of cores that each of them serves (the last fewer) */
+  int accumulators;               /* bytes an element of a buffer of sums of its own; 0: sums are in C */
 } xd_gemm_shape;
 xd_gemm_shape xd_gemm_shape_of(const xd_gemm *);
 int xd_gemm_a_column(const xd_gemm *, int row); /* which holds A of this row of cores */

@@ -39,6 +39,7 @@ static void add_task(writer *w, int channel, int buffer, const xd_pattern *patte
 }
 
 static int64_t start_of(int64_t index, int64_t size, int64_t whole) {
+  if (whole < size) return 0;
   return (index + 1) * size <= whole ? index * size : whole - size;
 }
 
@@ -47,13 +48,15 @@ static int64_t start_of(int64_t index, int64_t size, int64_t whole) {
 /* Rows of one column's part of A, for `count` macro-tiles in turn, each of which reads them again. */
 static void move_a(writer *w, int64_t i, int64_t count) {
   const xd_gemm *g = w->g;
-  const int64_t row_bytes = g->k * w->s.a_bytes8 / 8, run = w->s.step * w->s.a_bytes8 / 8;
+  const int64_t row_bytes = g->k * w->s.a_bytes8 / 8, step = w->s.step * w->s.a_bytes8 / 8,
+                run = row_bytes < step ? row_bytes : step;
   for (int a = 0; a < w->s.a_columns; a++) {
     const xd_fifo *f = &w->p->fifos.at[w->f->a_in[a]];
-    const int64_t tile = g->tile.m * run, rows = f->bytes / run, first = (int64_t)a * w->s.a_parts;
+    const int64_t tile = g->tile.m * step, rows = w->s.m < g->tile.m ? w->s.m : f->bytes / step,
+                  first = (int64_t)a * w->s.a_parts;
     if (g->kernel->a == TW_BFP16) { /* packed in the order in which it is read */
       const int64_t bytes = w->s.steps * tile, at = (i * g->rows + first) * bytes;
-      const xd_pattern packed = xd_linear(at, rows / g->tile.m * bytes);
+      const xd_pattern packed = xd_linear(at, f->bytes / tile * bytes);
       add_task(w, f->source, XD_GEMM_A, &packed, 1, 0, count, false);
       continue;
     }
@@ -61,7 +64,7 @@ static void move_a(writer *w, int64_t i, int64_t count) {
     const int64_t whole = g->k / w->s.step;
     const xd_pattern steps = {at, 3, {{run, 1, 0, 0}, {rows, row_bytes, 0, 0}, {whole, run, 0, 0}}},
                      last = {at + row_bytes - run, 2, {{run, 1, 0, 0}, {rows, row_bytes, 0, 0}}};
-    add_task(w, f->source, XD_GEMM_A, &steps, 1, 0, count, false);
+    if (whole) add_task(w, f->source, XD_GEMM_A, &steps, 1, 0, count, false);
     if (whole < w->s.steps) add_task(w, f->source, XD_GEMM_A, &last, 1, 0, count, false);
   }
 }
@@ -69,8 +72,8 @@ static void move_a(writer *w, int64_t i, int64_t count) {
 /* Columns of B of `count` macro-tiles from tile j on. */
 static void move_b(writer *w, int64_t j, int64_t count) {
   const xd_gemm *g = w->g;
-  const int64_t run = g->tile.n * w->s.b_bytes8 / 8, row_bytes = g->n * w->s.b_bytes8 / 8;
-  const int64_t tile = g->tile.k * run, steps = w->s.steps * g->depth;
+  const int64_t run = w->s.n * w->s.b_bytes8 / 8, row_bytes = g->n * w->s.b_bytes8 / 8;
+  const int64_t tile = g->tile.k * g->tile.n * w->s.b_bytes8 / 8, steps = w->s.steps * g->depth;
   for (int c = 0; c < g->columns; c++) {
     const int channel = w->p->fifos.at[w->f->b_in[c]].source;
     if (w->s.packed_b) {
@@ -83,16 +86,18 @@ static void move_b(writer *w, int64_t j, int64_t count) {
     const xd_pattern rows = {at, 2, {{run, 1, 0, 0}, {whole, row_bytes, 0, 0}}},
                      zeros = xd_linear(0, (w->s.step - rest) * run),
                      last = {at + whole * row_bytes, 2, {{run, 1, 0, 0}, {rest, row_bytes, 0, 0}}};
-    add_task(w, channel, XD_GEMM_B, &rows, count, g->columns * run, count, false);
+    if (whole) add_task(w, channel, XD_GEMM_B, &rows, count, g->columns * run, count, false);
     if (!rest) continue;
-    add_task(w, channel, XD_GEMM_ZEROS, &zeros, 1, 0, 1, false);
+    if (whole) add_task(w, channel, XD_GEMM_ZEROS, &zeros, 1, 0, 1, false);
     add_task(w, channel, XD_GEMM_B, &last, 1, 0, 1, false);
+    if (!whole) add_task(w, channel, XD_GEMM_ZEROS, &zeros, 1, 0, 1, false); /* A is not moved back */
   }
 }
 
 static void move_c(writer *w, int64_t i, int64_t j, int64_t count) {
   const xd_gemm *g = w->g;
-  const int64_t run = g->tile.n * w->s.c_bytes8 / 8, row_bytes = g->n * w->s.c_bytes8 / 8, tile = g->tile.m * run;
+  const int64_t run = w->s.n * w->s.c_bytes8 / 8, row_bytes = g->n * w->s.c_bytes8 / 8;
+  const int64_t tile = g->tile.m * g->tile.n * w->s.c_bytes8 / 8, most = w->s.macro_m;
   for (int c = 0; c < g->columns; c++) {
     const int channel = w->p->fifos.at[w->f->c_out[c]].sink[0];
     if (g->c == TW_BFP16) { /* tiles of a macro-tile's column lie one after the other */
@@ -103,7 +108,7 @@ static void move_c(writer *w, int64_t i, int64_t j, int64_t count) {
     const xd_pattern rows = {start_of(i, w->s.macro_m, g->m) * row_bytes +
                                  (start_of(j, w->s.macro_n, g->n) + c * g->tile.n) * w->s.c_bytes8 / 8,
                              2,
-                             {{run, 1, 0, 0}, {w->s.macro_m, row_bytes, 0, 0}}};
+                             {{run, 1, 0, 0}, {g->m < most ? g->m : most, row_bytes, 0, 0}}};
     add_task(w, channel, XD_GEMM_C, &rows, count, g->columns * run, count, true);
   }
 }

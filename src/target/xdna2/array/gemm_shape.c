@@ -46,6 +46,12 @@ xd_gemm_shape xd_gemm_shape_of(const xd_gemm *g) {
   s.steps = ceil_div(g->k, s.step);
   s.a_parts = g->columns < g->rows ? (int)ceil_div(g->rows, g->columns) : 1;
   s.a_columns = (int)ceil_div(g->rows, s.a_parts);
+  s.m = g->m < g->tile.m ? g->m : g->tile.m;
+  s.k = g->k < g->tile.k ? g->k : g->tile.k;
+  s.n = g->n < g->tile.n ? g->n : g->tile.n;
+  s.small_a = g->kernel->a != TW_BFP16 && (s.m < g->tile.m || s.k < g->tile.k);
+  s.small_b = !s.packed_b && s.n < g->tile.n;
+  s.small_c = g->c != TW_BFP16 && (s.m < g->tile.m || s.n < g->tile.n);
   s.accumulators = is_integer(g) && s.c_bytes8 < 32 ? 4 : 0;
   return s;
 }
@@ -102,11 +108,27 @@ static tw_status check_tile(const xd_gemm *g, tw_error *error) {
   return xd_cover_check(k, g->cover, t->m / t->rho, t->k, t->n, error);
 }
 
-static tw_status check_size(const char *name, int64_t size, int64_t least, tw_error *error) {
-  if (size >= least) return TW_OK;
-  return tw_fail(error, TW_USAGE,
-                 "%s=%" PRId64 " is less than the %" PRId64 " that the array computes at a time; make tiles smaller",
-                 name, size, least);
+/* Less than a macro-tile: one row or column of cores computes it, one step of K. */
+static tw_status check_sizes(const xd_gemm *g, const xd_gemm_shape *s, tw_error *error) {
+  const bool packed_a = g->kernel->a == TW_BFP16, packed_c = g->c == TW_BFP16;
+  const struct {
+    const char *name;
+    int64_t size, least;
+    bool fine;
+    const char *mend;
+  } side[] = {
+      {"m", g->m, s->macro_m, packed_a || (g->rows == 1 && g->tile.rho == 1),
+       "make tiles smaller, or use one row of cores and rho=1"},
+      {"n", g->n, s->macro_n, packed_c || g->columns == 1, "make tiles smaller, or use one column of cores"},
+      {"k", g->k, s->step, packed_a || (is_integer(g) && g->depth == 1),
+       is_integer(g) ? "make tiles or the depth smaller" : "make tiles or the depth smaller, or add zeros to A and B"},
+  };
+  for (int i = 0; i < 3; i++)
+    if (side[i].size < side[i].least && !side[i].fine)
+      return tw_fail(error, TW_USAGE,
+                     "%s=%" PRId64 " is less than the %" PRId64 " that the array computes at a time; %s", side[i].name,
+                     side[i].size, side[i].least, side[i].mend);
+  return TW_OK;
 }
 
 tw_status xd_gemm_check(const xd_config *c, const xd_gemm *g, tw_error *error) {
@@ -127,7 +149,5 @@ tw_status xd_gemm_check(const xd_config *c, const xd_gemm *g, tw_error *error) {
       return tw_fail(error, TW_USAGE,
                      "%s: a row of %" PRId64 " bytes is no whole number of the words of %d bytes that DMA moves",
                      row[i].name, row[i].bytes / 8, c->array.word_bytes);
-  if ((status = check_size("m", g->m, g->kernel->a == TW_BFP16 ? 1 : s.macro_m, error)) != TW_OK) return status;
-  if ((status = check_size("n", g->n, g->c == TW_BFP16 ? 1 : s.macro_n, error)) != TW_OK) return status;
-  return check_size("k", g->k, g->kernel->a == TW_BFP16 ? 1 : s.step, error);
+  return check_sizes(g, &s, error);
 }

@@ -59,6 +59,11 @@ static int cheaper(const void *a, const void *b) {
   return x->cost < y->cost ? -1 : x->cost > y->cost;
 }
 
+/* A tile beyond the matrix is worth a thought only on one row or column of cores, and if it is the least such. */
+static bool in_reach(int64_t side, int64_t unit, int count, int64_t size) {
+  return side <= 512 && (side * count <= size || (count == 1 && side - unit < size));
+}
+
 /* All tiles whose sides divide into units and that fit, with the given asymmetry (0: any from 2 on). */
 static void tiles(menu *m, bool asymmetric) {
   const xd_gemm *now = m->now;
@@ -67,8 +72,8 @@ static void tiles(menu *m, bool asymmetric) {
     size_t n, room;
     choice *at;
   } found = {0};
-  for (int64_t tm = um; tm * now->rows <= now->m && tm <= 512; tm += um)
-    for (int64_t tn = un; tn * now->columns <= now->n && tn <= 512; tn += un)
+  for (int64_t tm = um; in_reach(tm, um, now->rows, now->m); tm += um)
+    for (int64_t tn = un; in_reach(tn, un, now->columns, now->n); tn += un)
       for (int64_t tk = uk; tk * now->depth <= now->k && tk <= 512; tk += tk < 64 ? uk : 4 * uk)
         for (int64_t rho = asymmetric ? 2 : 1; rho <= (asymmetric ? tm / um : 1); rho++) {
           xd_gemm g = *now;

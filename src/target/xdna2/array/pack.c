@@ -48,8 +48,9 @@ void xd_pack_a(const xd_gemm *g, const float *a, uint8_t *out) {
 xd_b_origin xd_b_origin_of(const xd_gemm *g, const xd_gemm_shape *s, int64_t j, int64_t p) {
   const int64_t macro = j / g->columns, last = (s->steps - 1) * s->step;
   xd_b_origin o = {j * g->tile.n, p * g->tile.k, 0};
-  if (g->c != TW_BFP16 && (macro + 1) * s->macro_n > g->n) o.column = g->n - s->macro_n + j % g->columns * g->tile.n;
-  if (g->kernel->a != TW_BFP16 && last + s->step > g->k && o.depth >= last) {
+  if (g->c != TW_BFP16 && macro && (macro + 1) * s->macro_n > g->n)
+    o.column = g->n - s->macro_n + j % g->columns * g->tile.n;
+  if (g->kernel->a != TW_BFP16 && last && last + s->step > g->k && o.depth >= last) {
     o.depth -= last + s->step - g->k;
     o.first = last;
   }
