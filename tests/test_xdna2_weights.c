@@ -8,7 +8,7 @@
 #include "target/xdna2/array/pack.h"
 #include "xdna2_gemm.h"
 
-static const char *const names[] = {"int8-int4", "ternary-int8", "ternary-int4"};
+static const char *const names[] = {"int8-int4", "ternary-int8", "ternary-int4", "ternary-registers"};
 enum { NAMES = sizeof names / sizeof *names };
 
 /* ---- weights ---- */
@@ -52,16 +52,16 @@ static void check_tile(const xd_gemm *g, const int8_t *b, const uint8_t *tile) {
 
 static void what_is_unpacked_is_what_the_formats_hold(void **state) {
   (void)state;
-  for (int i = 0; i < NAMES; i++) {
-    xd_gemm g = gemm_of(names[i], (tw_tile){16, 48, 64, 1}, 16, 64, 48);
+  for (int i = 0; i < 3; i++) { /* the fourth has no buffer of what is unpacked */
+    xd_gemm g = gemm_of(names[i], (tw_tile){32, 96, 64, 1}, 32, 64, 96);
     int64_t bytes[XD_GEMM_OPERANDS];
     g.rows = g.columns = 1;
     xd_gemm_bytes(&g, bytes);
-    assert_int_equal(bytes[XD_GEMM_B], 48 * 64 * (g.kernel->b == TW_I4 ? 4 : 2) / 8);
+    assert_int_equal(bytes[XD_GEMM_B], 96 * 64 * (g.kernel->b == TW_I4 ? 4 : 2) / 8);
     int8_t *b = weights_of(g.kernel->b, g.k, g.n, 5 + (uint64_t)i);
-    uint8_t *packed = malloc((size_t)bytes[XD_GEMM_B]), *unpacked = malloc(48 * 64);
+    uint8_t *packed = malloc((size_t)bytes[XD_GEMM_B]), *unpacked = malloc(96 * 64);
     xd_pack_weights(&g, b, packed);
-    const xd_call call = {.m = 1, .k = 48, .n = 64};
+    const xd_call call = {.m = 1, .k = 96, .n = 64};
     if (g.kernel->scratch_b == TW_TYPE_NONE) memcpy(unpacked, packed, (size_t)bytes[XD_GEMM_B]);
     if (g.kernel->scratch_b == TW_I8) xd_function_find("unpack_i8")->run(&call, (uint8_t *[]){packed, unpacked});
     if (g.kernel->scratch_b == TW_I4) xd_function_find("unpack_i4")->run(&call, (uint8_t *[]){packed, unpacked});
@@ -100,7 +100,7 @@ static void products_are_exact(void **state) {
   (void)state;
   for (int i = 0; i < NAMES; i++)
     for (int depth = 1; depth <= 3; depth++) {
-      xd_gemm g = gemm_of(names[i], (tw_tile){32, 32, 64, depth == 2 ? 2 : 1}, 128, 384, 192);
+      xd_gemm g = gemm_of(names[i], (tw_tile){64, 32, 64, depth == 2 ? 2 : 1}, 256, 384, 192);
       g.columns = 3;
       g.depth = depth;
       check_product(&g);
@@ -111,11 +111,11 @@ static void products_are_exact(void **state) {
 
 static void products_of_sizes_that_do_not_divide_are_exact(void **state) {
   (void)state;
-  static const int64_t m[] = {65, 70, 127}, n[] = {65, 100, 127}, k[] = {36, 60, 100};
+  static const int64_t m[] = {65, 70, 127}, n[] = {65, 100, 127}, k[] = {68, 100, 156};
   for (int i = 0; i < NAMES; i++)
     for (int j = 0; j < 9; j++) {
-      xd_gemm g = gemm_of(names[i], (tw_tile){16, 16, 32, 1}, m[j % 3], n[j / 3], k[(i + j) % 3]);
-      g.columns = 2;
+      xd_gemm g = gemm_of(names[i], (tw_tile){32, 32, 32, 1}, m[j % 3], n[j / 3], k[(i + j) % 3]);
+      g.rows = g.columns = 2;
       g.depth = 1 + j % 2;
       check_product(&g);
     }
@@ -126,7 +126,7 @@ static void small_products_are_exact(void **state) {
   static const int64_t m[] = {1, 9}, n[] = {1, 5, 40, 200}, k[] = {4, 20, 64};
   for (int i = 0; i < NAMES; i++)
     for (int j = 0; j < 24; j++) {
-      xd_gemm g = gemm_of(names[i], (tw_tile){16, 32, 64, 1}, m[j / 12], n[j / 3 % 4], k[j % 3]);
+      xd_gemm g = gemm_of(names[i], (tw_tile){32, 32, 64, 1}, m[j / 12], n[j / 3 % 4], k[j % 3]);
       g.rows = 1;
       g.columns = n[j / 3 % 4] == 200 ? 2 : 1;
       check_product(&g);
@@ -162,7 +162,9 @@ static void fewer_bytes_help_where_memory_bounds(void **state) {
 
 static void wrong_tiles_are_refused(void **state) {
   (void)state;
-  refused(gemm_of("ternary-int8", (tw_tile){16, 8, 16, 1}, 512, 512, 512), "kernel ternary-int8 unpacks 256 codes");
+  refused(gemm_of("ternary-int8", (tw_tile){16, 16, 16, 1}, 512, 512, 512), "kernel ternary-int8 needs multiples of "
+                                                                            "16x32x16");
+  refused(gemm_of("ternary-registers", (tw_tile){16, 32, 16, 1}, 512, 512, 512), "needs multiples of 32x32x8");
   refused(gemm_of("ternary-int4", (tw_tile){16, 8, 32, 1}, 512, 512, 512), "needs multiples of 8x16x32");
   refused(gemm_of("int8-int4", (tw_tile){16, 16, 16, 1}, 512, 512, 512), "needs multiples of 8x16x32");
   refused(gemm_of("ternary-int8", (tw_tile){64, 128, 128, 1}, 1024, 1024, 512),

@@ -80,11 +80,15 @@ typedef struct xd_config {
 
 /* Multiply-accumulates of one VMAC. */
 static inline int xd_vmac_macs(const xd_kernel *k) { return k->vmac[0] * k->vmac[1] * k->vmac[2]; }
+enum { XD_UNPACK_CODES = 256 }; /* of 2 bits that are unpacked together: one vector of 512 bits holds them */
+
 /* What the multiplier takes for B. */
 static inline tw_type xd_multiplied_b(const xd_kernel *k) { return k->scratch_b != TW_TYPE_NONE ? k->scratch_b : k->b; }
-/* Rows of A, depth and columns of B in units of which tiles are: a cluster of accumulators. */
+/* Rows of A, depth (of codes: blocks that one vector of them holds) and columns of B in units of which tiles are: a cluster of accumulators. */
 static inline int xd_unit_m(const xd_kernel *k) { return k->vmac[0] * k->cluster[0]; }
-static inline int xd_unit_k(const xd_kernel *k) { return k->vmac[1]; }
+static inline int xd_unit_k(const xd_kernel *k) {
+  return k->b == TW_TERNARY ? XD_UNPACK_CODES / k->vmac[2] : k->vmac[1];
+}
 static inline int xd_unit_n(const xd_kernel *k) { return k->vmac[2] * k->cluster[1]; }
 
 /* Parses the text of a configuration: one "key = value" a line, '#' starts a comment. First the machine's keys, each

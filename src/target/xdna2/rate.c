@@ -11,7 +11,7 @@
 static int chains(const xd_kernel *k) { return k->cluster[0] * k->cluster[1]; }
 
 xd_cluster xd_cluster_of(const xd_config *c, const xd_kernel *k, int64_t t_k) {
-  xd_cluster out = {.vmacs = chains(k) * (double)t_k / xd_unit_k(k)};
+  xd_cluster out = {.vmacs = chains(k) * (double)t_k / k->vmac[1]};
   if (!k->acc_loads) return out;
   const int operands = k->cluster[0] + k->cluster[1]; /* loads of A and B for one VMAC of each chain */
   const tw_loads loads[] = {{k->load, operands}, {k->acc_latency, chains(k) * k->acc_loads}};
@@ -24,7 +24,7 @@ xd_cluster xd_cluster_of(const xd_config *c, const xd_kernel *k, int64_t t_k) {
 }
 
 double xd_micro_efficiency(const xd_config *c, const xd_kernel *k, int64_t t_k) {
-  const double eta = (double)chains(k) / xd_unit_k(k);
+  const double eta = (double)chains(k) / k->vmac[1];
   if (k->vmac_cycles > 0) return tw_micro_efficiency(eta, k->cluster_cycles, k->vmac_cycles, (double)t_k);
   const xd_cluster cluster = xd_cluster_of(c, k, t_k);
   return tw_efficiency(cluster.vmacs / cluster.cycles, 1); /* VMACs of the same size on both sides */

@@ -211,7 +211,10 @@ static void add_zero(const xd_gemm *g, xd_core *core, int port, int64_t bytes, x
 }
 
 static const char *matmul_name(const xd_gemm *g) {
-  if (is_integer(g)) return xd_multiplied_b(g->kernel) == TW_I4 ? "matmul_i8_i4" : "matmul_i8";
+  if (is_integer(g)) {
+    const tw_type b = xd_multiplied_b(g->kernel);
+    return b == TW_I4 ? "matmul_i8_i4" : b == TW_TERNARY ? "matmul_i8_codes" : "matmul_i8";
+  }
   if (g->kernel->a == TW_BF16) return g->kernel->scratch_a ? "matmul_bf16_bfp16" : "matmul_bf16_registers";
   return is_staged(g) ? "matmul_bfp16_staged" : "matmul_bfp16";
 }

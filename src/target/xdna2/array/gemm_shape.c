@@ -3,7 +3,6 @@
 
 #include "target/xdna2/array/cost.h"
 #include "target/xdna2/array/gemm.h"
-#include "target/xdna2/array/kernel.h"
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -100,11 +99,6 @@ static tw_status check_tile(const xd_gemm *g, tw_error *error) {
                    "tile %" PRId64 "x%" PRId64 "x%" PRId64 ", rho %" PRId64
                    ": kernel %s needs multiples of %dx%dx%d, of each of rho sub-tiles, too",
                    t->m, t->k, t->n, t->rho, k->name, xd_gemm_unit_m(g), xd_unit_k(k), xd_gemm_unit_n(g));
-  if (k->b == TW_TERNARY && t->k * t->n % XD_UNPACK_CODES)
-    return tw_fail(error, TW_USAGE,
-                   "tile %" PRId64 "x%" PRId64 "x%" PRId64 ": kernel %s unpacks %d codes of B at a time, which "
-                   "%" PRId64 "x%" PRId64 " is no multiple of",
-                   t->m, t->k, t->n, k->name, XD_UNPACK_CODES, t->k, t->n);
   return xd_cover_check(k, g->cover, t->m / t->rho, t->k, t->n, error);
 }
 

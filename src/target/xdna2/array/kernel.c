@@ -85,6 +85,7 @@ static const xd_function table[] = {
     {"step", 0, {0}, zero_bytes, step},
     {"matmul_i8", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, matmul_i8_bytes, matmul_i8},
     {"matmul_i8_i4", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_matmul_i8_i4_bytes, xd_matmul_i8_i4},
+    {"matmul_i8_codes", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_matmul_codes_bytes, xd_matmul_codes},
     {"unpack_i8", 2, {XD_READS, XD_WRITES}, xd_unpack_i8_bytes, xd_unpack_i8},
     {"unpack_i4", 2, {XD_READS, XD_WRITES}, xd_unpack_i4_bytes, xd_unpack_i4},
     {"narrow_i16", 2, {XD_READS, XD_WRITES}, narrow_i16_bytes, narrow_i16},

@@ -11,8 +11,6 @@
 
 enum { XD_READS = 1, XD_WRITES = 2 };
 
-enum { XD_UNPACK_CODES = 256 }; /* of 2 bits that are unpacked together: one vector of 512 bits holds them */
-
 struct xd_function {
   const char *name;
   int n_arguments;

@@ -1,7 +1,8 @@
 /* kernel_weights.c - see kernel_weights.h. */
 #include "target/xdna2/array/kernel_weights.h"
 
-enum { R = 4, S = 16, T = 16, B_BLOCK = S * T, VECTOR = XD_UNPACK_CODES / 4 };
+enum { R = 4, S = 16, T = 16, B_BLOCK = S * T };                                                /* with int4 */
+enum { BLOCK = 8, AREA = BLOCK * BLOCK, VECTOR = XD_UNPACK_CODES / 4, BLOCKS = 4, DEPTH = 32 }; /* of codes for int8 */
 
 /* ---- int8 x int4 -> int32 ---- */
 
@@ -41,11 +42,17 @@ void xd_matmul_i8_i4(const xd_call *c, uint8_t *const arguments[]) {
 int64_t xd_unpack_i8_bytes(const xd_call *c, int argument) { return (int64_t)c->k * c->n / (argument ? 1 : 4); }
 int64_t xd_unpack_i4_bytes(const xd_call *c, int argument) { return (int64_t)c->k * c->n / (argument ? 2 : 4); }
 
+/* Block j of the 64 bytes of a group. */
+static void unpack_block(const uint8_t *codes, int j, uint8_t *to) {
+  for (int p = 0; p < VECTOR; p++) to[p] = (uint8_t)((codes[p] >> 2 * j & 3) - 1);
+}
+
 void xd_unpack_i8(const xd_call *c, uint8_t *const arguments[]) {
-  uint8_t *to = arguments[1];
-  for (int64_t v = 0; v < (int64_t)c->k * c->n / 4; v += VECTOR)
-    for (int pair = 0; pair < 4; pair++)
-      for (int p = 0; p < VECTOR; p++) *to++ = (uint8_t)((arguments[0][v + p] >> 2 * pair & 3) - 1);
+  const int columns = c->n / BLOCK;
+  for (int group = 0; group < c->k / DEPTH * columns; group++)
+    for (int j = 0; j < BLOCKS; j++)
+      unpack_block(arguments[0] + (int64_t)group * VECTOR, j,
+                   arguments[1] + (int64_t)((group / columns * BLOCKS + j) * columns + group % columns) * AREA);
 }
 
 void xd_unpack_i4(const xd_call *c, uint8_t *const arguments[]) {
@@ -53,4 +60,23 @@ void xd_unpack_i4(const xd_call *c, uint8_t *const arguments[]) {
   for (int64_t v = 0; v < (int64_t)c->k * c->n / 4; v += VECTOR)
     for (int half = 0; half < 2; half++)
       for (int p = 0; p < VECTOR; p++) *to++ = (uint8_t)((arguments[0][v + p] >> 2 * half & 0x33) - 0x11);
+}
+
+int64_t xd_matmul_codes_bytes(const xd_call *c, int argument) {
+  return argument == 0 ? (int64_t)c->m * c->k : argument == 1 ? (int64_t)c->k * c->n / 4 : (int64_t)4 * c->m * c->n;
+}
+
+void xd_matmul_codes(const xd_call *c, uint8_t *const arguments[]) {
+  const xd_function *multiply_i8 = xd_function_find("matmul_i8");
+  const int columns = c->n / BLOCK, depth = c->k / BLOCK;
+  uint8_t b[AREA];
+  for (int i = 0; i < c->m / BLOCK; i++)
+    for (int p = 0; p < depth; p++)
+      for (int j = 0; j < columns; j++) {
+        const int64_t group = (int64_t)(p / BLOCKS) * columns + j;
+        const xd_call block = {.m = BLOCK, .k = BLOCK, .n = BLOCK};
+        unpack_block(arguments[1] + group * VECTOR, p % BLOCKS, b);
+        multiply_i8->run(&block, (uint8_t *[]){arguments[0] + (int64_t)(i * depth + p) * AREA, b,
+                                               arguments[2] + (int64_t)(i * columns + j) * AREA * 4});
+      }
 }

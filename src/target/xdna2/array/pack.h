@@ -4,11 +4,12 @@
  *   A  macro-rows; in each, columns that hold A; in each, steps of K in L2; the rows of cores served; T_K tiles
  *   B  columns of tiles (one a column of cores); in each, steps of T_K
  *   C  macro-tiles row by row; in each, columns of cores; rows of cores
- * B of i4 and ternary lies in tiles, too: columns of tiles, in each steps of T_K, in each the elements in the order of
- * the multiplier's blocks s x t (block rows along k; each block row-major), and these by 256:
- *   i4                two in a byte, the even one in the low nibble, as src/format has them
+ * B of i4 and ternary lies in tiles, too: columns of tiles, in each steps of T_K, in each groups of 256 elements: as many
+ * of the multiplier's blocks s x t, one below the other along k, as hold them (four of 8x8, one of 16x16); groups row
+ * by row, blocks row-major. Of a group
+ *   i4                two elements in a byte, the even one in the low nibble, as src/format has them
  *   ternary, to i8    64 bytes; byte p holds elements p, 64 + p, 128 + p, 192 + p in bits 1:0, 3:2, 5:4, 7:6, each as
- *                     the code t + 1 of src/format: mask, move down, subtract one, for 64 elements at a time
+ *                     the code t + 1 of src/format: mask, move down, subtract one, for a block at a time
  *   ternary, to i4    64 bytes; byte p holds elements 2 p, 128 + 2 p, 2 p + 1, 128 + 2 p + 1 in bits 1:0, 3:2, 5:4,
  *                     7:6. A mask of 0x33 makes two nibbles, and subtracting 0x11 two int4, if the code of the odd
  *                     element makes up for the borrow: it is t + 1, and one more where its even neighbour is -1

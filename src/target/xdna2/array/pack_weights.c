@@ -6,13 +6,12 @@
 
 enum { GROUP = XD_UNPACK_CODES };
 
-/* Elements `from` .. + GROUP - 1 of a tile, in the multiplier's order; 0 outside of B. */
-static void gather(const xd_gemm *g, const int8_t *b, xd_b_origin o, int64_t from, int8_t out[GROUP]) {
-  const int deep = g->kernel->vmac[1], wide = g->kernel->vmac[2];
-  const int64_t blocks = g->tile.n / wide; /* in a row of them */
+/* The elements of a group of a tile, in the multiplier's order; 0 outside of B. */
+static void gather(const xd_gemm *g, const int8_t *b, xd_b_origin o, int64_t group, int8_t out[GROUP]) {
+  const int deep = GROUP / g->kernel->vmac[2], wide = g->kernel->vmac[2];
+  const int64_t groups = g->tile.n / wide; /* in a row of them */
   for (int64_t i = 0; i < GROUP; i++) {
-    const int64_t block = (from + i) / (deep * wide), at = (from + i) % (deep * wide);
-    const int64_t k = o.depth + block / blocks * deep + at / wide, n = o.column + block % blocks * wide + at % wide;
+    const int64_t k = o.depth + group / groups * deep + i / wide, n = o.column + group % groups * wide + i % wide;
     out[i] = 0;
     if (k >= o.first && k < g->k && n < g->n) out[i] = b[k * g->n + n];
   }
@@ -46,8 +45,8 @@ void xd_pack_weights(const xd_gemm *g, const int8_t *b, uint8_t *out) {
   for (int64_t j = 0; j < s.tiles_n * g->columns; j++)
     for (int64_t p = 0; p < s.steps * g->depth; p++) {
       const xd_b_origin o = xd_b_origin_of(g, &s, j, p);
-      for (int64_t at = 0; at < g->tile.k * g->tile.n; at += GROUP, out += GROUP * s.b_bytes8 / 8) {
-        gather(g, b, o, at, x);
+      for (int64_t group = 0; group < g->tile.k * g->tile.n / GROUP; group++, out += GROUP * s.b_bytes8 / 8) {
+        gather(g, b, o, group, x);
         if (g->kernel->b == TW_I4)
           put_i4(x, out);
         else if (g->kernel->scratch_b == TW_I4)
