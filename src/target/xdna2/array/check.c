@@ -131,7 +131,7 @@ static tw_status check_range(const xd_program *p, const xd_descriptor *d, tw_err
                  label_of(p, d).text, first, end - 1, b->name, b->bytes);
 }
 
-static tw_status check_descriptor(const xd_config *c, const xd_program *p, const xd_descriptor *d, tw_error *error) {
+tw_status xd_check_descriptor(const xd_config *c, const xd_program *p, const xd_descriptor *d, tw_error *error) {
   const xd_channel *channel = &p->channels.at[d->channel];
   const xd_tile_kind kind = xd_kind_of(channel->tile);
   const xd_buffer *b = &p->buffers.at[d->buffer];
@@ -224,7 +224,7 @@ tw_status xd_check(const xd_config *c, const xd_program *p, tw_error *error) {
         status = check_channels(c, p, t, error);
     }
   for (size_t i = 0; i < p->descriptors.n && status == TW_OK; i++)
-    status = check_descriptor(c, p, &p->descriptors.at[i], error);
+    status = xd_check_descriptor(c, p, &p->descriptors.at[i], error);
   if (status == TW_OK) status = check_numbers(p, error);
   if (status == TW_OK) status = check_sequence(c, p, error);
   if (status == TW_OK) status = check_ends(p, error);

@@ -94,6 +94,7 @@ static double cycles_by(const xd_config *machine, const xd_call *c, micro_cycles
     const xd_cover cover = c->cover.rows ? c->cover : xd_cover_of(c->micro);
     return micro(machine, c->micro, cover, c->m, c->k, c->n) + machine->switch_cycles;
   }
+  if (c->macs) return (double)c->m * c->k * c->n / c->macs;
   if (!strcmp(c->function->name, "step")) return machine->step_cycles;
   if (!strncmp(c->function->name, "unpack_", strlen("unpack_")))
     return xd_unpack_cycles(!strcmp(c->function->name, "unpack_i4"), (int64_t)c->k * c->n);

@@ -12,7 +12,6 @@
 enum { L2_COPIES = XD_GEMM_L2_COPIES };
 
 static bool is_staged(const xd_gemm *g) { return xd_gemm_staging(g) > 0; }
-static bool is_integer(const xd_gemm *g) { return g->kernel->a == TW_I8; }
 static tw_type c_type(const xd_gemm *g) { return g->narrow16 ? TW_TYPE_NONE : g->c; }
 
 /* ---- FIFOs ---- */
@@ -210,13 +209,13 @@ static void add_zero(const xd_gemm *g, xd_core *core, int port, int64_t bytes, x
   xd_append(&core->ops, sizeof op, &op, &p->failed);
 }
 
-static const char *matmul_name(const xd_gemm *g) {
-  if (is_integer(g)) {
-    const tw_type b = xd_multiplied_b(g->kernel);
+const char *xd_gemm_function(const xd_kernel *k) {
+  if (k->a == TW_I8) {
+    const tw_type b = xd_multiplied_b(k);
     return b == TW_I4 ? "matmul_i8_i4" : b == TW_TERNARY ? "matmul_i8_codes" : "matmul_i8";
   }
-  if (g->kernel->a == TW_BF16) return g->kernel->scratch_a ? "matmul_bf16_bfp16" : "matmul_bf16_registers";
-  return is_staged(g) ? "matmul_bfp16_staged" : "matmul_bfp16";
+  if (k->a == TW_BF16) return k->scratch_a ? "matmul_bf16_bfp16" : "matmul_bf16_registers";
+  return k->acc == TW_BF16 ? "matmul_bfp16_staged" : "matmul_bfp16";
 }
 
 /* Codes of 2 bits become what the multiplier takes, once for all sub-tiles of A; then the next codes may come. */
@@ -232,7 +231,7 @@ static void add_unpack(const xd_gemm *g, const core_ports *q, xd_core *core, xd_
 static void add_matmul(const xd_gemm *g, const xd_gemm_shape *s, const core_ports *q, int i, xd_core *core,
                        xd_program *p) {
   const int64_t rows = g->tile.m / g->tile.rho, band = i * rows * g->tile.n;
-  xd_op op = call_of(g, matmul_name(g), rows, g->tile.k, g->tile.n);
+  xd_op op = call_of(g, xd_gemm_function(g->kernel), rows, g->tile.k, g->tile.n);
   op.call.micro = g->kernel;
   op.call.cover = g->cover;
   op.call.row = (int)(i * rows);

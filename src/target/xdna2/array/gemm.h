@@ -58,6 +58,9 @@ enum { XD_GEMM_L2_COPIES = 2 };
 int64_t xd_gemm_l1_bytes(const xd_gemm *);
 int64_t xd_gemm_l2_bytes(const xd_gemm *);
 
+/* The simulator's function (kernel.h) for a sub-tile with that kernel. */
+const char *xd_gemm_function(const xd_kernel *);
+
 /* ---- for the files of the generator ---- */
 
 /* What follows from the choices. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "target/xdna2/array/kernel_bfp.h"
+#include "target/xdna2/array/kernel_blocked.h"
 #include "target/xdna2/array/kernel_weights.h"
 
 enum { BLOCK = 8 };
@@ -107,6 +108,14 @@ static const xd_function table[] = {
      xd_matmul_staged_bytes,
      xd_matmul_staged},
     {"round_bfp16", 2, {XD_READS, XD_READS | XD_WRITES}, xd_round_bfp16_bytes, xd_round_bfp16},
+    {"blocked_i8_i32", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_blocked_i8_i32_bytes, xd_blocked_i8_i32},
+    {"blocked_i16_i32", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_blocked_i16_i32_bytes, xd_blocked_i16_i32},
+    {"blocked_bf16_bf16",
+     3,
+     {XD_READS, XD_READS, XD_READS | XD_WRITES},
+     xd_blocked_bf16_bf16_bytes,
+     xd_blocked_bf16_bf16},
+    {"blocked_bf16_f32", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_blocked_bf16_f32_bytes, xd_blocked_bf16_f32},
 };
 
 const xd_function *xd_function_find(const char *name) {

@@ -126,6 +126,7 @@ typedef struct xd_call {
   int shift;              /* of narrowing stores */
   const xd_kernel *micro; /* the micro-kernel that it is made of, for its cost; NULL: none */
   xd_cover cover;         /* how that goes over the tile */
+  int block[3], macs;     /* of blocked kernels (kernel_blocked.h): r, s, t, and multiply-accumulates a cycle */
 } xd_call;
 
 typedef enum xd_op_kind { XD_LOOP, XD_END, XD_ACQUIRE, XD_RELEASE, XD_CALL } xd_op_kind;

@@ -18,6 +18,8 @@ xd_symbol xd_symbol_of(const xd_call *c) {
     snprintf(s.text, sizeof s.text, "%s_%d", name, c->n);
   else if (xd_symbol_takes_row(c))
     snprintf(s.text, sizeof s.text, "%s_%dx%dx%d", name, c->m, c->k, c->n);
+  else if (begins(name, "unpack_"))
+    snprintf(s.text, sizeof s.text, "%s_%dx%d", name, c->k, c->n);
   else
     snprintf(s.text, sizeof s.text, "%s_%dx%d", name, c->m, c->n);
   return s;

@@ -6,10 +6,12 @@
  *
  *   zero_BYTES                   out
  *   matmul_i8_MxKxN              a, b, sums, row
+ *   matmul_i8_i4_MxKxN           a, b, sums, row
  *   matmul_bf16_bfp16_MxKxN      a, b, c, scratch, row    (M: rows of a sub-tile of A)
  *   matmul_bf16_registers_MxKxN  a, b, c, row
  *   matmul_bfp16_MxKxN           a, b, c, row
  *   matmul_bfp16_staged_MxKxN    a, b, c, staging, row
+ *   unpack_i8_KxN, unpack_i4_KxN b's codes of 2 bits, b
  *   narrow_i8_MxN, narrow_i16_MxN, round_bfp16_MxN        as the simulator's functions of these names
  *
  * Everything else that a call says (rounding, shift, rows of C) is the same for all calls of a design, and is constant in

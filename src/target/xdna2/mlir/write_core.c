@@ -32,13 +32,22 @@ typedef struct declared {
   char *text[32]; /* "@name(types)" */
 } declared;
 
-/* What computes: the object file is called after it. */
-static const char *object_of(const xd_program *p) {
+/* The object file is called after what computes: its kernel and, if that is not the published one, its cover
+ * ("int8_4x1x2"). */
+static xd_memref object_of(const xd_program *p) {
+  xd_memref name = {"kernel"};
   for (size_t c = 0; c < p->cores.n; c++)
-    for (size_t i = 0; i < p->cores.at[c].ops.n; i++)
-      if (p->cores.at[c].ops.at[i].kind == XD_CALL && p->cores.at[c].ops.at[i].call.micro)
-        return p->cores.at[c].ops.at[i].call.micro->name;
-  return "kernel";
+    for (size_t i = 0; i < p->cores.at[c].ops.n; i++) {
+      const xd_op *op = &p->cores.at[c].ops.at[i];
+      if (op->kind != XD_CALL || !op->call.micro) continue;
+      const xd_cover own = xd_cover_of(op->call.micro), v = op->call.cover.rows ? op->call.cover : own;
+      if (v.rows == own.rows && v.columns == own.columns && v.unroll == own.unroll)
+        snprintf(name.text, sizeof name.text, "%s", op->call.micro->name);
+      else
+        snprintf(name.text, sizeof name.text, "%s_%dx%dx%d", op->call.micro->name, v.rows, v.columns, v.unroll);
+      return name;
+    }
+  return name;
 }
 
 static void declare(xd_writer *w, const xd_op *op, declared *d) {
@@ -55,7 +64,8 @@ static void declare(xd_writer *w, const xd_op *op, declared *d) {
       xd_write_fail(w, "function %s is called on buffers of different types", s.text);
   }
   if (!known && d->n < sizeof d->text / sizeof *d->text) {
-    tw_text_add(&w->text, "    func.func private %s attributes {link_with = \"%s.o\"}\n", text, object_of(w->program));
+    tw_text_add(&w->text, "    func.func private %s attributes {link_with = \"%s.o\"}\n", text,
+                object_of(w->program).text);
     d->text[d->n++] = text;
     return;
   }

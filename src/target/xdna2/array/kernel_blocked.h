@@ -1,0 +1,21 @@
+/* kernel_blocked.h - matrix products of other people's kernels, for the table in kernel.c: C += A B, where the call says
+ * how matrices are blocked: A as (m/r) x (k/s) blocks of r x s, B as (k/s) x (n/t) of s x t, C as (m/r) x (n/t) of r x t,
+ * each block row-major (call.block = r, s, t). One block is a row-major matrix.
+ *
+ * Integers wrap in 32 bits. Products of bf16 are summed in f32, in the order of k, and C is read and rounded to nearest
+ * once a call: what mmul's order of sums is, no source says. */
+#ifndef TW_XDNA2_ARRAY_KERNEL_BLOCKED_H
+#define TW_XDNA2_ARRAY_KERNEL_BLOCKED_H
+
+#include "target/xdna2/array/kernel.h"
+
+int64_t xd_blocked_i8_i32_bytes(const xd_call *, int argument);
+void xd_blocked_i8_i32(const xd_call *, uint8_t *const arguments[]);
+int64_t xd_blocked_i16_i32_bytes(const xd_call *, int argument);
+void xd_blocked_i16_i32(const xd_call *, uint8_t *const arguments[]);
+int64_t xd_blocked_bf16_bf16_bytes(const xd_call *, int argument);
+void xd_blocked_bf16_bf16(const xd_call *, uint8_t *const arguments[]);
+int64_t xd_blocked_bf16_f32_bytes(const xd_call *, int argument);
+void xd_blocked_bf16_f32(const xd_call *, uint8_t *const arguments[]);
+
+#endif

@@ -1,0 +1,114 @@
+/* attribute.c - dictionaries of attributes, and the dimensions of a walk. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "target/xdna2/mlir/reader.h"
+
+/* 2 : i32, true, "text", @name; other values are not looked into. */
+static void read_value(xd_reader *r, xd_attribute *a) {
+  a->kind = r->token.kind;
+  a->text = (xd_slice){r->token.at, r->token.length};
+  a->number = r->token.number;
+  if (a->kind != XD_TOKEN_NUMBER && a->kind != XD_TOKEN_WORD && a->kind != XD_TOKEN_STRING &&
+      a->kind != XD_TOKEN_SYMBOL) {
+    xd_read_fail(r, r->token.line, "attribute %s has a value that is not taken", xd_read_excerpt(a->name).text);
+    return;
+  }
+  xd_read_next(r);
+  if (xd_read_take(r, ':')) xd_read_type(r);
+}
+
+void xd_read_attributes(xd_reader *r, xd_attributes *out) {
+  *out = (xd_attributes){0};
+  if (!xd_read_take(r, '{')) return;
+  while (xd_going(r) && !xd_read_at(r, '}')) {
+    xd_attribute a = {.name = {r->token.at, r->token.length}, .line = r->token.line, .kind = XD_TOKEN_WORD};
+    if (out->n == XD_MLIR_ATTRIBUTES) xd_read_fail(r, a.line, "more than %d attributes", XD_MLIR_ATTRIBUTES);
+    if (!xd_read_at_kind(r, XD_TOKEN_WORD)) xd_read_fail(r, a.line, "an attribute's name is expected");
+    xd_read_next(r);
+    a.text = (xd_slice){"true", 4}; /* a name alone */
+    if (xd_read_take(r, '=')) read_value(r, &a);
+    if (xd_going(r)) out->at[out->n++] = a;
+    if (!xd_read_take(r, ',')) break;
+  }
+  xd_read_expect(r, '}');
+}
+
+static xd_attribute *find(xd_attributes *a, const char *name) {
+  for (int i = 0; i < a->n; i++)
+    if (xd_slice_is(a->at[i].name, name)) {
+      a->at[i].used = true;
+      return &a->at[i];
+    }
+  return NULL;
+}
+
+int64_t xd_attribute_number(xd_reader *r, xd_attributes *a, const char *name, int64_t otherwise) {
+  const xd_attribute *found = find(a, name);
+  if (!found) return otherwise;
+  if (found->kind != XD_TOKEN_NUMBER) xd_read_fail(r, found->line, "attribute %s is no number", name);
+  return found->number;
+}
+
+bool xd_attribute_true(xd_reader *r, xd_attributes *a, const char *name) {
+  const xd_attribute *found = find(a, name);
+  if (!found) return false;
+  const bool is_true = xd_slice_is(found->text, "true");
+  if (found->kind != XD_TOKEN_WORD || (!is_true && !xd_slice_is(found->text, "false")))
+    xd_read_fail(r, found->line, "attribute %s is neither true nor false", name);
+  return is_true;
+}
+
+xd_slice xd_attribute_text(xd_reader *r, xd_attributes *a, const char *name) {
+  const xd_attribute *found = find(a, name);
+  if (!found) return (xd_slice){"", 0};
+  if (found->kind != XD_TOKEN_STRING && found->kind != XD_TOKEN_SYMBOL)
+    xd_read_fail(r, found->line, "attribute %s is no name", name);
+  return found->text;
+}
+
+void xd_attributes_end(xd_reader *r, xd_attributes *a, const char *op) {
+  for (int i = 0; i < a->n; i++)
+    if (!a->at[i].used)
+      xd_read_fail(r, a->at[i].line, "attribute %s of %s is not taken", xd_read_excerpt(a->at[i].name).text, op);
+}
+
+/* ---- dimensions ---- */
+
+xd_dims xd_read_dims(xd_reader *r) {
+  const int64_t most = (int64_t)1 << 28; /* keeps products and sums within 64 bits; fields are checked later */
+  xd_dims d = {0};
+  xd_read_expect(r, '[');
+  while (xd_going(r) && !xd_read_at(r, ']')) {
+    if (d.n > XD_DIMS) xd_read_fail(r, r->token.line, "more than %d dimensions", XD_DIMS);
+    if (!xd_going(r)) break;
+    xd_read_expect(r, '<');
+    xd_read_expect_word(r, "size");
+    xd_read_expect(r, '=');
+    d.size[d.n] = xd_read_number(r, 1, most);
+    xd_read_expect(r, ',');
+    xd_read_expect_word(r, "stride");
+    xd_read_expect(r, '=');
+    d.stride[d.n++] = xd_read_number(r, 0, most);
+    xd_read_expect(r, '>');
+    if (!xd_read_take(r, ',')) break;
+  }
+  xd_read_expect(r, ']');
+  return d;
+}
+
+int xd_dims_in_bytes(xd_reader *r, const xd_dims *d, int64_t element, int line, xd_dim out[XD_DIMS]) {
+  int n = 0;
+  if (!d->n) return 0;
+  const bool is_run = d->stride[d->n - 1] == 1; /* the innermost */
+  out[n++] = (xd_dim){.size = is_run ? d->size[d->n - 1] * element : element, .stride = 1};
+  for (int i = d->n - (is_run ? 2 : 1); i >= 0; i--) {
+    if (d->size[i] == 1) continue;
+    if (n == XD_DIMS) {
+      xd_read_fail(r, line, "a walk of more than %d dimensions: the innermost should be a run (stride = 1)", XD_DIMS);
+      return 0;
+    }
+    out[n++] = (xd_dim){.size = d->size[i], .stride = d->stride[i] * element};
+  }
+  return n;
+}

@@ -1,0 +1,356 @@
+/* core.c - a core's program: loops, objects that it acquires and releases, calls.
+ *
+ * How many objects a core holds is followed along the text: objectfifo.acquire says how many it holds then, so what is
+ * taken from the lock is the difference. A turn of a loop must leave what it found, so one turn stands for all. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "target/xdna2/array/kernel.h"
+#include "target/xdna2/array/lower.h"
+#include "target/xdna2/mlir/reader.h"
+
+typedef struct core_reader {
+  xd_reader *r;
+  xd_core core;
+  int core_loops;
+} core_reader;
+
+static void read_region(core_reader *c);
+
+static void add_op(core_reader *c, const xd_op *op) {
+  xd_append(&c->core.ops, sizeof *op, op, &c->r->design->program.failed);
+}
+
+/* ---- values ---- */
+
+static int64_t read_bound(core_reader *c) {
+  const int line = c->r->token.line;
+  const xd_value *v = xd_value_named(c->r, xd_read_value_name(c->r), line);
+  if (v && v->kind != XD_NUMBER_VALUE)
+    xd_read_fail(c->r, line, "%%%s is no constant; loops need constant bounds", xd_read_excerpt(v->name).text);
+  return v ? v->number : 0;
+}
+
+/* ---- loops ---- */
+
+/* What is done for ever in the text is a number of turns that no core comes to the end of. */
+enum { FOR_EVER = INT32_MAX };
+
+static int64_t turns_of(xd_reader *r, int64_t from, int64_t to, int64_t step, int line) {
+  if (step < 1) xd_read_fail(r, line, "a loop's step is %" PRId64, step);
+  if (!xd_going(r) || to <= from) return 0;
+  const uint64_t turns = ((uint64_t)to - (uint64_t)from - 1) / (uint64_t)step + 1;
+  return turns >= FOR_EVER ? -1 : (int64_t)turns;
+}
+
+/* The simulator charges for a step of K in the loop around the kernel: behind its first acquire. */
+static void add_step(core_reader *c, size_t begin) {
+  size_t at = 0;
+  bool found = false;
+  for (size_t i = begin, depth = 0; i < c->core.ops.n; i++) {
+    const xd_op *op = &c->core.ops.at[i];
+    if (op->kind == XD_LOOP) depth++;
+    if (op->kind == XD_END) depth--;
+    if (depth) continue;
+    if (op->kind == XD_ACQUIRE && !at) at = i + 1;
+    found = found || (op->kind == XD_CALL && op->call.micro);
+  }
+  if (!found) return;
+  if (!at) at = begin;
+  const xd_op step = {
+      .kind = XD_CALL, .parameter = -1, .call = {.function = xd_function_find("step"), .m = 1, .k = 1, .n = 1}};
+  add_op(c, &step);
+  if (c->r->design->program.failed) return;
+  xd_op *ops = c->core.ops.at;
+  memmove(ops + at + 1, ops + at, (c->core.ops.n - 1 - at) * sizeof *ops);
+  ops[at] = step;
+}
+
+static void check_turn(core_reader *c, const xd_port_note *before, size_t n, int line) {
+  xd_reader *r = c->r;
+  for (size_t i = 0; i < r->ports.n && xd_going(r); i++) {
+    const xd_port_note *now = &r->ports.at[i], was = i < n ? before[i] : (xd_port_note){0};
+    const char *name = r->design->program.ports.at[i].name;
+    if (now->held > was.held)
+      xd_read_fail(r, line,
+                   "each turn of the loop keeps %d more object(s) of @%s (acquired in line %d): a release is "
+                   "missing",
+                   now->held - was.held, name, now->line);
+    else if (now->held < was.held)
+      xd_read_fail(r, line,
+                   "each turn of the loop releases %d object(s) of @%s that it has not acquired: an acquire is "
+                   "missing",
+                   was.held - now->held, name);
+    else if (was.held && now->released != was.released)
+      xd_read_fail(r, line, "the loop keeps objects of @%s from turn to turn (a sliding window), which is not taken",
+                   name);
+  }
+}
+
+static void read_loop(core_reader *c, int line) {
+  xd_reader *r = c->r;
+  const xd_slice turn = xd_read_value_name(r);
+  xd_read_expect(r, '=');
+  const int64_t from = read_bound(c);
+  xd_read_expect_word(r, "to");
+  const int64_t to = read_bound(c);
+  xd_read_expect_word(r, "step");
+  const int64_t step = read_bound(c);
+  if (xd_read_at_word(r, "iter_args")) xd_read_fail(r, line, "iter_args of a loop is not taken");
+  if (xd_read_take(r, ':')) xd_read_type(r);
+  const xd_op loop = {.kind = XD_LOOP, .parameter = -1, .count = turns_of(r, from, to, step, line)};
+  const xd_op end = {.kind = XD_END, .parameter = -1};
+  if (++c->core_loops > XD_LOOPS) xd_read_fail(r, line, "loops nest more than %d deep", XD_LOOPS);
+  if (!xd_going(r)) return;
+  const size_t values = r->values.n, n = r->ports.n;
+  xd_port_note *before = tw_new(n, sizeof *before);
+  if (!before) r->failed = true;
+  if (before && n) memcpy(before, r->ports.at, n * sizeof *before);
+  xd_define(r, (xd_value){.name = turn, .kind = XD_TURN_VALUE});
+  add_op(c, &loop);
+  const size_t begin = c->core.ops.n;
+  read_region(c);
+  if (before) check_turn(c, before, n, line);
+  if (xd_going(r)) add_step(c, begin);
+  add_op(c, &end);
+  free(before);
+  r->values.n = values;
+  c->core_loops--;
+  xd_attributes attributes;
+  xd_read_attributes(r, &attributes);
+  xd_attributes_end(r, &attributes, "scf.for");
+}
+
+/* ---- objects ---- */
+
+/* @name(Produce, 1) or (Consume, 1): the port and the number. */
+static int read_port(core_reader *c, int *count) {
+  xd_reader *r = c->r;
+  const int line = r->token.line;
+  const int fifo = xd_fifo_named(r, xd_read_symbol(r), line);
+  xd_read_expect(r, '(');
+  const bool produces = xd_read_take_word(r, "Produce");
+  if (!produces) xd_read_expect_word(r, "Consume");
+  xd_read_expect(r, ',');
+  *count = (int)xd_read_number(r, 1, 64);
+  xd_read_expect(r, ')');
+  if (!xd_going(r)) return -1;
+  const xd_fifo *f = &r->design->program.fifos.at[fifo];
+  bool is_end = produces && xd_same_place(f->producer.tile, c->core.tile);
+  for (int i = 0; i < f->n_consumers && !produces; i++)
+    is_end = is_end || xd_same_place(f->consumer[i].tile, c->core.tile);
+  if (!is_end) {
+    xd_read_fail(r, line, "%s is no %s of object FIFO @%s", xd_place_label(c->core.tile).text,
+                 produces ? "producer" : "consumer", f->name);
+    return -1;
+  }
+  const int port = xd_fifo_port(&r->design->program, fifo, c->core.tile);
+  const xd_port_note none = {0};
+  while (r->ports.n < r->design->program.ports.n && !r->failed) xd_append(&r->ports, sizeof none, &none, &r->failed);
+  return r->failed ? -1 : port;
+}
+
+/* Remembers the most that an end holds: mlir-aie makes its buffers by it. */
+static void note_most(xd_reader *r, int port, int held, int line) {
+  const xd_port *q = &r->design->program.ports.at[port];
+  const xd_fifo *f = &r->design->program.fifos.at[q->fifo];
+  xd_fifo_note *note = &r->fifos.at[q->fifo];
+  int end = 0;
+  for (int i = 0; i < f->n_consumers; i++)
+    if (!q->is_producer && xd_same_place(f->consumer[i].tile, q->tile)) end = i + 1;
+  if (held <= note->most[end]) return;
+  note->most[end] = held;
+  note->most_line[end] = line;
+}
+
+static void read_acquire(core_reader *c, xd_slice result, int line) {
+  xd_reader *r = c->r;
+  int count = 0;
+  const int port = read_port(c, &count);
+  xd_read_expect(r, ':');
+  const xd_shape shape = xd_read_wrapped_type(r, "aie.objectfifosubview");
+  if (!xd_going(r)) return;
+  xd_port_note *note = &r->ports.at[port];
+  if (count > note->held) {
+    const xd_op op = {.kind = XD_ACQUIRE, .parameter = -1, .port = port, .count = count - note->held};
+    add_op(c, &op);
+    note->held = count;
+    note->line = line;
+    note_most(r, port, count, line);
+  }
+  xd_define(r, (xd_value){.name = result,
+                          .kind = XD_VIEW_VALUE,
+                          .index = port,
+                          .number = count,
+                          .first = note->released,
+                          .shape = shape});
+}
+
+static void read_release(core_reader *c, int line) {
+  xd_reader *r = c->r;
+  int count = 0;
+  const int port = read_port(c, &count);
+  if (!xd_going(r)) return;
+  xd_port_note *note = &r->ports.at[port];
+  if (count > note->held)
+    xd_read_fail(r, line, "%d object(s) of @%s are released, but %d held: an acquire is missing", count,
+                 r->design->program.ports.at[port].name, note->held);
+  const xd_op op = {.kind = XD_RELEASE, .parameter = -1, .port = port, .count = count};
+  add_op(c, &op);
+  note->held -= count;
+  note->released += count;
+}
+
+/* %o = aie.objectfifo.subview.access %v[0] : !aie.objectfifosubview<memref<..>> -> memref<..> */
+static void read_access(core_reader *c, xd_slice result, int line) {
+  xd_reader *r = c->r;
+  const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
+  xd_read_expect(r, '[');
+  const int64_t at = xd_read_number(r, 0, 64);
+  xd_read_expect(r, ']');
+  xd_read_expect(r, ':');
+  xd_read_wrapped_type(r, "aie.objectfifosubview");
+  if (xd_going(r) && !xd_read_at_kind(r, XD_TOKEN_ARROW)) xd_read_fail(r, r->token.line, "-> is expected");
+  xd_read_next(r);
+  const xd_shape shape = xd_read_type(r);
+  if (!xd_going(r)) return;
+  if (v->kind != XD_VIEW_VALUE || at >= v->number) {
+    xd_read_fail(r, line, "%%%s holds no object %" PRId64, xd_read_excerpt(v->name).text, at);
+    return;
+  }
+  xd_define(r, (xd_value){
+                   .name = result, .kind = XD_OBJECT_VALUE, .index = v->index, .first = v->first + at, .shape = shape});
+}
+
+/* ---- calls ---- */
+
+static void read_arguments(core_reader *c, xd_call_arguments *a) {
+  xd_reader *r = c->r;
+  xd_read_expect(r, '(');
+  while (xd_going(r) && !xd_read_at(r, ')')) {
+    const int line = r->token.line;
+    const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
+    if (a->n == XD_MLIR_ARGUMENTS) xd_read_fail(r, line, "a call with more than %d arguments", XD_MLIR_ARGUMENTS);
+    if (!xd_going(r)) return;
+    if (v->kind != XD_OBJECT_VALUE && v->kind != XD_BUFFER_VALUE && v->kind != XD_NUMBER_VALUE)
+      xd_read_fail(r, line, "%%%s is no object, buffer or constant", xd_read_excerpt(v->name).text);
+    a->at[a->n++] = *v;
+    if (!xd_read_take(r, ',')) break;
+  }
+  xd_read_expect(r, ')');
+}
+
+/* Of an object: which of those that are held now. */
+static int element_of(core_reader *c, const xd_value *v, int line) {
+  if (v->kind != XD_OBJECT_VALUE) return 0;
+  const xd_port_note *note = &c->r->ports.at[v->index];
+  const int64_t element = v->first - note->released;
+  if (element < 0 || element >= note->held)
+    xd_read_fail(c->r, line, "an object of @%s is used, but not held any more: an acquire is missing",
+                 c->r->design->program.ports.at[v->index].name);
+  return (int)element;
+}
+
+static void skip_signature(xd_reader *r) {
+  xd_read_expect(r, ':');
+  xd_read_expect(r, '(');
+  while (xd_going(r) && !xd_read_at(r, ')')) {
+    xd_read_type(r);
+    if (!xd_read_take(r, ',')) break;
+  }
+  xd_read_expect(r, ')');
+  if (xd_going(r) && !xd_read_at_kind(r, XD_TOKEN_ARROW)) xd_read_fail(r, r->token.line, "-> is expected");
+  xd_read_next(r);
+  xd_read_expect(r, '(');
+  xd_read_expect(r, ')');
+}
+
+static void read_call(core_reader *c, int line) {
+  xd_reader *r = c->r;
+  xd_call_arguments a = {0};
+  xd_attributes attributes;
+  xd_op op = {.kind = XD_CALL, .parameter = -1};
+  const xd_declaration *f = xd_declaration_named(r, xd_read_symbol(r), line);
+  read_arguments(c, &a);
+  xd_read_attributes(r, &attributes);
+  xd_attribute_text(r, &attributes, "lib"); /* where some generators keep the name of the library's function */
+  xd_attributes_end(r, &attributes, "func.call");
+  skip_signature(r);
+  if (!xd_going(r) || !xd_read_kernel(r, f, &a, line, &op)) return;
+  for (int i = 0; i < op.n_arguments; i++) op.argument[i].element = element_of(c, &a.at[i], line);
+  add_op(c, &op);
+}
+
+/* ---- a region ---- */
+
+static void read_op(core_reader *c) {
+  xd_reader *r = c->r;
+  xd_slice result = {"", 0};
+  const int line = r->token.line;
+  if (xd_read_at_kind(r, XD_TOKEN_VALUE)) {
+    result = xd_read_value_name(r);
+    xd_read_expect(r, '=');
+  }
+  const xd_slice op = {r->token.at, r->token.length};
+  if (xd_read_take_word(r, "arith.constant"))
+    xd_read_constant(r, result);
+  else if (xd_read_take_word(r, "scf.for"))
+    read_loop(c, line);
+  else if (xd_read_take_word(r, "aie.objectfifo.acquire"))
+    read_acquire(c, result, line);
+  else if (xd_read_take_word(r, "aie.objectfifo.release"))
+    read_release(c, line);
+  else if (xd_read_take_word(r, "aie.objectfifo.subview.access"))
+    read_access(c, result, line);
+  else if (xd_read_take_word(r, "func.call") || xd_read_take_word(r, "call"))
+    read_call(c, line);
+  else if (!xd_read_take_word(r, "aie.end") && !xd_read_take_word(r, "scf.yield"))
+    xd_read_fail(r, line, "%s is not taken in a core", xd_read_excerpt(op).text);
+}
+
+static void read_region(core_reader *c) {
+  xd_read_expect(c->r, '{');
+  while (xd_going(c->r) && !xd_read_at(c->r, '}')) {
+    if (xd_read_at_kind(c->r, XD_TOKEN_END)) xd_read_fail(c->r, c->r->token.line, "the text ends within a core");
+    read_op(c);
+  }
+  xd_read_expect(c->r, '}');
+}
+
+static void check_end(core_reader *c, int line) {
+  xd_reader *r = c->r;
+  for (size_t i = 0; i < r->ports.n && xd_going(r); i++)
+    if (r->ports.at[i].held)
+      xd_read_fail(r, line, "%s ends with %d object(s) of @%s (acquired in line %d): a release is missing",
+                   xd_place_label(c->core.tile).text, r->ports.at[i].held, r->design->program.ports.at[i].name,
+                   r->ports.at[i].line);
+  for (size_t i = 0; i < r->ports.n; i++) r->ports.at[i] = (xd_port_note){0};
+}
+
+void xd_read_core(xd_reader *r, xd_slice result) {
+  const int line = r->token.line;
+  core_reader c = {.r = r};
+  xd_attributes attributes;
+  xd_read_expect(r, '(');
+  const xd_value *tile = xd_value_named(r, xd_read_value_name(r), line);
+  xd_read_expect(r, ')');
+  if (tile && (tile->kind != XD_TILE_VALUE || xd_kind_of(tile->place) != XD_COMPUTE))
+    xd_read_fail(r, line, "%%%s is no tile with a core", xd_read_excerpt(tile->name).text);
+  if (!xd_going(r)) return;
+  c.core.tile = tile->place;
+  for (size_t i = 0; i < r->design->program.cores.n; i++)
+    if (xd_same_place(r->design->program.cores.at[i].tile, c.core.tile))
+      xd_read_fail(r, line, "%s has two programs", xd_place_label(c.core.tile).text);
+  const size_t values = r->values.n;
+  read_region(&c);
+  check_end(&c, line);
+  r->values.n = values;
+  xd_read_attributes(r, &attributes);
+  xd_attribute_text(r, &attributes, "link_with");
+  xd_attribute_number(r, &attributes, "stack_size", 0);
+  xd_attributes_end(r, &attributes, "aie.core");
+  xd_define(r, (xd_value){.name = result, .kind = XD_OTHER_VALUE});
+  XD_ADD(&r->design->program, cores, &c.core); /* also after a failure: it is freed with the program */
+}

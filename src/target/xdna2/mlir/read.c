@@ -1,0 +1,214 @@
+/* read.c - the module and its device: tiles, functions, buffers; the other ops have files of their own. */
+#include "target/xdna2/mlir/read.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/xdna2/array/lower.h"
+#include "target/xdna2/mlir/reader.h"
+
+bool xd_mlir_is(const char *text) {
+  xd_lexer l = {text, 1};
+  const xd_token t = xd_lex(&l);
+  return t.kind == XD_TOKEN_WORD && (xd_token_is(&t, "module") || (t.length > 4 && !memcmp(t.at, "aie.", 4)));
+}
+
+void xd_mlir_free(xd_mlir_design *d) {
+  xd_program_free(&d->program);
+  free(d->lines.at);
+  *d = (xd_mlir_design){0};
+}
+
+/* %name = arith.constant 4 : index */
+void xd_read_constant(xd_reader *r, xd_slice result) {
+  if (xd_read_at_kind(r, XD_TOKEN_REAL)) xd_read_fail(r, r->token.line, "real constants are not taken");
+  const int64_t number = xd_read_number(r, INT64_MIN, INT64_MAX);
+  if (xd_read_take(r, ':')) xd_read_type(r);
+  xd_define(r, (xd_value){.name = result, .kind = XD_NUMBER_VALUE, .number = number});
+}
+
+/* ---- ops of a device ---- */
+
+static void read_tile(xd_reader *r, xd_slice result) {
+  const int line = r->token.line;
+  xd_attributes a;
+  xd_place t;
+  xd_read_expect(r, '(');
+  t.column = (int)xd_read_number(r, 0, 1 << 20);
+  xd_read_expect(r, ',');
+  t.row = (int)xd_read_number(r, 0, 1 << 20);
+  xd_read_expect(r, ')');
+  xd_read_attributes(r, &a);
+  xd_attribute_text(r, &a, "allocation_scheme");
+  xd_attributes_end(r, &a, "aie.tile");
+  if (xd_going(r) && (t.column >= r->columns || t.row >= r->config->rows + 2))
+    xd_read_fail(r, line, "there is no tile (%d, %d): %s has columns 0 to %d and rows 0 to %d", t.column, t.row,
+                 r->design->device, r->columns - 1, r->config->rows + 1);
+  const xd_mlir_line l = {.tile = t, .line = line};
+  xd_append(&r->design->lines, sizeof l, &l, &r->failed);
+  xd_define(r, (xd_value){.name = result, .kind = XD_TILE_VALUE, .place = t});
+}
+
+/* func.func private @name(types) [-> ()] [attributes {link_with = "file.o"}] */
+static void read_declaration(xd_reader *r) {
+  const int line = r->token.line;
+  xd_declaration d = {.object_file = {"", 0}};
+  xd_attributes a;
+  if (!xd_read_take_word(r, "private")) xd_read_fail(r, line, "func.func with a body is not taken; only declarations");
+  d.name = xd_read_symbol(r);
+  xd_read_expect(r, '(');
+  while (xd_going(r) && !xd_read_at(r, ')')) {
+    if (d.n == XD_MLIR_ARGUMENTS) xd_read_fail(r, line, "a function with more than %d arguments", XD_MLIR_ARGUMENTS);
+    if (xd_read_at_kind(r, XD_TOKEN_VALUE)) { /* a name, as some write it */
+      xd_read_next(r);
+      xd_read_expect(r, ':');
+    }
+    const xd_shape s = xd_read_type(r);
+    if (xd_going(r)) d.argument[d.n++] = s;
+    if (!xd_read_take(r, ',')) break;
+  }
+  xd_read_expect(r, ')');
+  if (xd_read_at_kind(r, XD_TOKEN_ARROW)) {
+    xd_read_next(r);
+    xd_read_expect(r, '(');
+    xd_read_expect(r, ')');
+  }
+  if (xd_read_take_word(r, "attributes")) {
+    xd_read_attributes(r, &a);
+    d.object_file = xd_attribute_text(r, &a, "link_with");
+    xd_attributes_end(r, &a, "func.func");
+  }
+  xd_append(&r->declarations, sizeof d, &d, &r->failed);
+}
+
+/* The writer calls the buffers of a tile NAME_COLUMN_ROW; within a tile, NAME will do. */
+static void name_buffer(xd_slice value, xd_place t, char name[XD_NAME]) {
+  char tail[32];
+  snprintf(name, XD_NAME, "%.*s", (int)(value.length < XD_NAME ? value.length : XD_NAME - 1), value.at);
+  snprintf(tail, sizeof tail, "_%d_%d", t.column, t.row);
+  const size_t length = strlen(name), cut = strlen(tail);
+  if (length > cut && !strcmp(name + length - cut, tail)) name[length - cut] = '\0';
+}
+
+/* %name = aie.buffer(%tile) {sym_name = "name"} : memref<..> */
+static void read_buffer(xd_reader *r, xd_slice result) {
+  const int line = r->token.line;
+  char name[XD_NAME];
+  xd_attributes a;
+  xd_read_expect(r, '(');
+  const xd_value *tile = xd_value_named(r, xd_read_value_name(r), line);
+  const xd_place t = tile ? tile->place : (xd_place){0, 0};
+  if (tile && (tile->kind != XD_TILE_VALUE || xd_kind_of(t) != XD_COMPUTE))
+    xd_read_fail(r, line, "buffers beside object FIFOs are taken in tiles with a core only");
+  xd_read_expect(r, ')');
+  xd_read_attributes(r, &a);
+  xd_attribute_text(r, &a, "sym_name");
+  xd_attributes_end(r, &a, "aie.buffer");
+  xd_read_expect(r, ':');
+  const xd_shape s = xd_read_type(r);
+  if (xd_going(r) && !s.is_memref) xd_read_fail(r, line, "a buffer's type must be a memref");
+  if (!xd_going(r)) return;
+  name_buffer(result, t, name);
+  const int port = xd_own_port(&r->design->program, t, name, s.bytes);
+  const xd_port_note none = {0};
+  xd_append(&r->ports, sizeof none, &none, &r->failed);
+  xd_define(r, (xd_value){.name = result, .kind = XD_BUFFER_VALUE, .index = port, .shape = s});
+}
+
+static void read_op(xd_reader *r) {
+  const int line = r->token.line;
+  xd_slice result = {"", 0};
+  if (xd_read_at_kind(r, XD_TOKEN_VALUE)) {
+    result = xd_read_value_name(r);
+    xd_read_expect(r, '=');
+  }
+  const xd_slice op = {r->token.at, r->token.length};
+  if (xd_read_take_word(r, "aie.tile"))
+    read_tile(r, result);
+  else if (xd_read_take_word(r, "func.func"))
+    read_declaration(r);
+  else if (xd_read_take_word(r, "aie.objectfifo"))
+    xd_read_fifo(r);
+  else if (xd_read_take_word(r, "aie.objectfifo.link"))
+    xd_read_link(r);
+  else if (xd_read_take_word(r, "aie.buffer"))
+    read_buffer(r, result);
+  else if (xd_read_take_word(r, "aie.core"))
+    xd_read_core(r, result);
+  else if (xd_read_take_word(r, "aie.runtime_sequence") || xd_read_take_word(r, "aiex.runtime_sequence"))
+    xd_read_sequence(r);
+  else if (xd_read_take_word(r, "arith.constant"))
+    xd_read_constant(r, result);
+  else if (!xd_read_take_word(r, "aie.end"))
+    xd_read_fail(r, line, "%s is not taken in a device", xd_read_excerpt(op).text);
+}
+
+/* ---- the device ---- */
+
+/* npu1: 4 columns; npu2: all that the machine has; npuN_Mcol: M of them. */
+static void set_device(xd_reader *r, xd_slice name, int line) {
+  const int all = xd_slice_is((xd_slice){name.at, name.length < 4 ? name.length : 4}, "npu1") ? 4 : r->config->columns;
+  const bool is_npu = name.length >= 4 && !memcmp(name.at, "npu", 3) && (name.at[3] == '1' || name.at[3] == '2');
+  r->is_aie2 = is_npu && name.at[3] == '1';
+  r->columns = all;
+  snprintf(r->design->device, sizeof r->design->device, "%.*s", (int)(name.length < 15 ? name.length : 15), name.at);
+  if (is_npu && name.length == 4) return;
+  if (is_npu && name.length == 9 && name.at[4] == '_' && isdigit((unsigned char)name.at[5]) &&
+      !memcmp(name.at + 6, "col", 3)) {
+    r->columns = name.at[5] - '0';
+    if (r->columns >= 1 && r->columns <= all) return;
+  }
+  xd_read_fail(r, line, "device %s is not taken; npu1, npu2 and npuN_Mcol are", xd_read_excerpt(name).text);
+}
+
+static void read_device(xd_reader *r) {
+  xd_read_expect_word(r, "aie.device");
+  xd_read_expect(r, '(');
+  const xd_slice name = {r->token.at, r->token.length};
+  if (xd_read_at_kind(r, XD_TOKEN_WORD))
+    set_device(r, name, r->token.line);
+  else
+    xd_read_fail(r, r->token.line, "a device's name is expected");
+  xd_read_next(r);
+  xd_read_expect(r, ')');
+  if (xd_read_at_kind(r, XD_TOKEN_SYMBOL)) xd_read_symbol(r);
+  xd_read_expect(r, '{');
+  while (xd_going(r) && !xd_read_at(r, '}')) {
+    if (xd_read_at_kind(r, XD_TOKEN_END))
+      xd_read_fail(r, r->token.line, "the text ends within the device: } is missing");
+    read_op(r);
+  }
+  xd_read_expect(r, '}');
+}
+
+static void read_module(xd_reader *r) {
+  xd_read_next(r);
+  const bool is_module = xd_read_take_word(r, "module");
+  if (is_module && xd_read_at_kind(r, XD_TOKEN_SYMBOL)) xd_read_symbol(r);
+  if (is_module) xd_read_expect(r, '{');
+  read_device(r);
+  if (xd_read_at_word(r, "aie.device")) xd_read_fail(r, r->token.line, "a second device is not taken");
+  if (is_module) xd_read_expect(r, '}');
+  if (xd_going(r) && !xd_read_at_kind(r, XD_TOKEN_END))
+    xd_read_fail(r, r->token.line, "\"%s\" behind the end",
+                 xd_read_excerpt((xd_slice){r->token.at, r->token.length}).text);
+}
+
+tw_status xd_mlir_read(const xd_config *c, const char *text, const xd_mlir_options *options, xd_mlir_design *out,
+                       tw_error *error) {
+  *out = (xd_mlir_design){0};
+  xd_reader r = {.config = c, .options = *options, .design = out, .lexer = {text, 1}, .error = error};
+  read_module(&r);
+  xd_read_finish(&r);
+  if (r.failed && r.status == TW_OK) r.status = tw_fail(error, TW_MISSING, "out of memory");
+  free(r.values.at);
+  free(r.declarations.at);
+  free(r.fifos.at);
+  free(r.tasks.at);
+  free(r.configured.at);
+  free(r.ports.at);
+  if (r.status != TW_OK) xd_mlir_free(out);
+  return r.status;
+}

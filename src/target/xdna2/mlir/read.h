@@ -1,0 +1,41 @@
+/* read.h - MLIR-AIE text in object-FIFO form as an array program: what write.h writes, and what others wrote for GEMM.
+ *
+ * docs/xdna2-mlir.md lists what is taken. Everything else is refused by its name and line. Names must be defined above
+ * their use, as aie-opt prints them. Kernels are known by their names: those of symbol.h, and matmul_*, matvec_* and
+ * zero_* as mlir-aie's aie_kernels call theirs (call.c). */
+#ifndef TW_XDNA2_MLIR_READ_H
+#define TW_XDNA2_MLIR_READ_H
+
+#include "target/xdna2/array/program.h"
+
+/* What kernel.cc fixes, and the text does not say. */
+typedef struct xd_mlir_options {
+  tw_rounding rounding;
+  int shift; /* of narrowing kernels */
+} xd_mlir_options;
+
+/* Where things stand in the text. */
+typedef struct xd_mlir_line {
+  char fifo[64]; /* a FIFO's name; "" for a tile */
+  xd_place tile;
+  int line;
+} xd_mlir_line;
+
+typedef struct xd_mlir_design {
+  xd_program program; /* lowered and checked; external buffers are the arguments of the runtime sequence */
+  char device[16];    /* npu2, npu1_4col, ... */
+  bool runs;          /* it has a runtime sequence */
+  XD_LIST(xd_mlir_line) lines;
+} xd_mlir_design;
+
+/* Whether a text is MLIR at all (and no schedule): its first word is `module` or begins with `aie`. */
+bool xd_mlir_is(const char *text);
+
+/* TW_USAGE with "line N: ..." for what is wrong or not taken. */
+tw_status xd_mlir_read(const xd_config *, const char *text, const xd_mlir_options *, xd_mlir_design *out, tw_error *);
+void xd_mlir_free(xd_mlir_design *);
+
+/* Puts the line in front of a message that names a FIFO or a tile ("core (0,2)") of the design. */
+void xd_mlir_locate(const xd_mlir_design *, tw_error *);
+
+#endif

@@ -1,0 +1,178 @@
+/* reader.h - what the files of the reader share: the state, the grammar's pieces, what is known so far.
+ *
+ * The first failure ends the reading: every function returns at once when r->status is set, and loops ask `going`. */
+#ifndef TW_XDNA2_MLIR_READER_H
+#define TW_XDNA2_MLIR_READER_H
+
+#include "target/xdna2/mlir/read.h"
+#include "target/xdna2/mlir/token.h"
+
+/* ---- what is known ---- */
+
+enum { XD_SHAPE_DIMS = 8, XD_MLIR_ARGUMENTS = 8, XD_MLIR_ATTRIBUTES = 16 };
+
+/* A part of the text: a name. */
+typedef struct xd_slice {
+  const char *at;
+  size_t length;
+} xd_slice;
+
+/* memref<2x3xi8>; of an i32 argument: no dims, element "i32". */
+typedef struct xd_shape {
+  bool is_memref;
+  int n;
+  int64_t dim[XD_SHAPE_DIMS];
+  char element[16]; /* i8, bf16, v8bfp16ebs8 */
+  int64_t element_bits, elements, bytes;
+} xd_shape;
+
+typedef enum xd_value_kind {
+  XD_TILE_VALUE,     /* place */
+  XD_NUMBER_VALUE,   /* number */
+  XD_TURN_VALUE,     /* of a loop: counts its turns */
+  XD_VIEW_VALUE,     /* index: port; number: how many objects; first: of the oldest, counted from the core's start */
+  XD_OBJECT_VALUE,   /* index: port; first: the object */
+  XD_BUFFER_VALUE,   /* index: port of the core's own */
+  XD_ARGUMENT_VALUE, /* index: external buffer */
+  XD_TASK_VALUE,     /* index: of the reader's tasks */
+  XD_OTHER_VALUE     /* a core: nothing uses it */
+} xd_value_kind;
+
+typedef struct xd_value {
+  xd_slice name;
+  xd_value_kind kind;
+  xd_place place;
+  int64_t number, first;
+  int index;
+  xd_shape shape;
+} xd_value;
+
+typedef struct xd_declaration {
+  xd_slice name, object_file; /* link_with; may be empty */
+  int n;
+  xd_shape argument[XD_MLIR_ARGUMENTS];
+} xd_declaration;
+
+/* Of each FIFO of the program, by its index. */
+typedef struct xd_fifo_note {
+  xd_slice name;
+  int line;
+  bool listed; /* depths are a list: as they are */
+  int links;   /* that it is in */
+  xd_shape object;
+  int most[1 + XD_BROADCAST], most_line[1 + XD_BROADCAST]; /* objects acquired at once: producer, consumers */
+} xd_fifo_note;
+
+/* A task or an await of the runtime sequence, until channels have numbers. */
+typedef struct xd_pending {
+  xd_command_kind kind; /* XD_START or XD_AWAIT */
+  int line, fifo, id;   /* id: -1, not given */
+  xd_channel channel;   /* AWAIT with fifo -1: this one */
+  int buffer;
+  xd_pattern pattern;
+  int64_t iterations, stride, repeat;
+  bool token;
+} xd_pending;
+
+typedef struct xd_port_note {
+  int held, line; /* objects; of the last acquire */
+  int64_t released;
+} xd_port_note;
+
+typedef struct xd_reader {
+  const xd_config *config;
+  xd_mlir_options options;
+  xd_mlir_design *design;
+  xd_lexer lexer;
+  xd_token token; /* the next one */
+  tw_error *error;
+  tw_status status;
+  bool failed;  /* a list could not grow */
+  bool is_aie2; /* npu1: other shapes of matrix instructions */
+  int columns;  /* of the device */
+  XD_LIST(xd_value) values;
+  XD_LIST(xd_declaration) declarations;
+  XD_LIST(xd_fifo_note) fifos;
+  XD_LIST(xd_pending) tasks, configured; /* in the order of the sequence; as configured, not yet started */
+  XD_LIST(xd_port_note) ports;           /* of each port of the program */
+} xd_reader;
+
+static inline bool xd_going(const xd_reader *r) { return r->status == TW_OK; }
+
+/* ---- grammar.c ---- */
+
+/* "line N: ..." */
+void xd_read_fail(xd_reader *, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void xd_read_next(xd_reader *);
+bool xd_read_at(const xd_reader *, char mark); /* whether the next token is this mark, word, or of this kind */
+bool xd_read_at_word(const xd_reader *, const char *word);
+bool xd_read_at_kind(const xd_reader *, xd_token_kind);
+bool xd_read_take(xd_reader *, char mark); /* takes it if it is there */
+bool xd_read_take_word(xd_reader *, const char *word);
+void xd_read_expect(xd_reader *, char mark);
+void xd_read_expect_word(xd_reader *, const char *word);
+xd_slice xd_read_symbol(xd_reader *);
+xd_slice xd_read_value_name(xd_reader *);
+int64_t xd_read_number(xd_reader *, int64_t least, int64_t most);
+/* Something to print in a message: up to 60 characters of it. */
+typedef struct xd_excerpt {
+  char text[64];
+} xd_excerpt;
+xd_excerpt xd_read_excerpt(xd_slice);
+bool xd_slice_is(xd_slice, const char *);
+bool xd_slice_same(xd_slice, xd_slice);
+
+/* type.c */
+xd_shape xd_read_type(xd_reader *);                              /* a memref or an integer type */
+xd_shape xd_read_wrapped_type(xd_reader *, const char *wrapper); /* !wrapper<memref<..>> */
+
+/* attribute.c */
+typedef struct xd_attribute {
+  xd_slice name, text; /* of a string, a symbol or a word (true, false) */
+  xd_token_kind kind;
+  int64_t number;
+  int line;
+  bool used;
+} xd_attribute;
+typedef struct xd_attributes {
+  int n;
+  xd_attribute at[XD_MLIR_ATTRIBUTES];
+} xd_attributes;
+/* {name = value, ...}, if it is there. */
+void xd_read_attributes(xd_reader *, xd_attributes *);
+int64_t xd_attribute_number(xd_reader *, xd_attributes *, const char *name, int64_t otherwise);
+bool xd_attribute_true(xd_reader *, xd_attributes *, const char *name);
+xd_slice xd_attribute_text(xd_reader *, xd_attributes *, const char *name);
+/* Refuses those that nobody has asked for. */
+void xd_attributes_end(xd_reader *, xd_attributes *, const char *op);
+/* [<size = 4, stride = 8>, ...], the outermost first. */
+typedef struct xd_dims {
+  int n;
+  int64_t size[XD_DIMS + 1], stride[XD_DIMS + 1]; /* in elements, as written */
+} xd_dims;
+xd_dims xd_read_dims(xd_reader *);
+/* The innermost first, in bytes; a run of one element where the innermost is no run. Returns how many. */
+int xd_dims_in_bytes(xd_reader *, const xd_dims *, int64_t element, int line, xd_dim out[XD_DIMS]);
+
+/* ---- what is known ---- */
+void xd_define(xd_reader *, xd_value);
+const xd_value *xd_value_named(xd_reader *, xd_slice, int line); /* NULL, and failed, if it is not there */
+int xd_fifo_named(xd_reader *, xd_slice, int line);              /* -1, and failed */
+const xd_declaration *xd_declaration_named(xd_reader *, xd_slice, int line);
+
+/* ---- ops; `result` may be empty ---- */
+void xd_read_constant(xd_reader *, xd_slice result); /* read.c: behind arith.constant */
+void xd_read_fifo(xd_reader *);                      /* fifo.c: behind aie.objectfifo */
+void xd_read_link(xd_reader *);                      /* behind aie.objectfifo.link */
+void xd_read_core(xd_reader *, xd_slice result);     /* core.c: behind aie.core */
+void xd_read_sequence(xd_reader *);                  /* sequence.c: behind runtime_sequence */
+/* call.c: a call of a declared function, on objects and numbers; false, and failed, if it is unknown. */
+typedef struct xd_call_arguments {
+  int n;
+  xd_value at[XD_MLIR_ARGUMENTS];
+} xd_call_arguments;
+bool xd_read_kernel(xd_reader *, const xd_declaration *, const xd_call_arguments *, int line, xd_op *out);
+/* finish.c: depths, lowering, tasks, checks */
+void xd_read_finish(xd_reader *);
+
+#endif

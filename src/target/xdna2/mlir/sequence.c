@@ -1,0 +1,323 @@
+/* sequence.c - the runtime sequence: arguments are arrays in DDR, tasks move them. Two forms are taken:
+ *
+ *   aiex.npu.dma_memcpy_nd(%a[offsets][sizes][strides]) {id, metadata = @fifo, issue_token} : type, npu.dma_wait, npu.sync;
+ *   %t = aiex.dma_configure_task_for @fifo { aie.dma_bd(...) aie.end } {repeat_count, issue_token}, dma_start_task,
+ *     dma_await_task, dma_free_task.
+ *
+ * Of four sizes the first is how often the task runs; a first stride of 0 means that no run is displaced. Tasks that
+ * write DDR always give a token (mlir-aie does so for dma_memcpy_nd). */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "target/xdna2/mlir/reader.h"
+
+enum { SIZES = 4 };
+static const int64_t MOST = (int64_t)1 << 28; /* keeps products and sums within 64 bits; fields are checked later */
+
+/* ---- arguments ---- */
+
+static tw_type type_of(const xd_shape *s) {
+  return !strcmp(s->element, "i8")     ? TW_I8
+         : !strcmp(s->element, "i32")  ? TW_I32
+         : !strcmp(s->element, "bf16") ? TW_BF16
+         : !strcmp(s->element, "f32")  ? TW_F32
+                                       : TW_TYPE_NONE;
+}
+
+static void read_arguments(xd_reader *r) {
+  xd_read_expect(r, '(');
+  while (xd_going(r) && !xd_read_at(r, ')')) {
+    const int line = r->token.line;
+    const xd_slice name = xd_read_value_name(r);
+    xd_read_expect(r, ':');
+    const xd_shape shape = xd_read_type(r);
+    if (xd_going(r) && !shape.is_memref) xd_read_fail(r, line, "arguments of the runtime sequence must be memrefs");
+    xd_buffer b = {.external = true, .bytes = shape.bytes, .type = type_of(&shape)};
+    snprintf(b.name, sizeof b.name, "%.*s", (int)(name.length < XD_NAME ? name.length : XD_NAME - 1), name.at);
+    xd_define(r, (xd_value){.name = name,
+                            .kind = XD_ARGUMENT_VALUE,
+                            .index = XD_ADD(&r->design->program, buffers, &b),
+                            .shape = shape});
+    if (!xd_read_take(r, ',')) break;
+  }
+  xd_read_expect(r, ')');
+}
+
+static const xd_value *argument_named(xd_reader *r) {
+  const int line = r->token.line;
+  const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
+  if (v && v->kind != XD_ARGUMENT_VALUE) {
+    xd_read_fail(r, line, "%%%s is no argument of the runtime sequence", xd_read_excerpt(v->name).text);
+    return NULL;
+  }
+  return v;
+}
+
+/* ---- numbers ---- */
+
+/* A number, or a constant. */
+static int64_t read_index(xd_reader *r, int64_t least) {
+  if (!xd_read_at_kind(r, XD_TOKEN_VALUE)) return xd_read_number(r, least, (int64_t)1 << 40);
+  const int line = r->token.line;
+  const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
+  if (v && (v->kind != XD_NUMBER_VALUE || v->number < least || v->number > (int64_t)1 << 40))
+    xd_read_fail(r, line, "%%%s is no constant that is possible here", xd_read_excerpt(v->name).text);
+  return v && xd_going(r) ? v->number : least;
+}
+
+/* [a, b, c, d]: how many; the outermost first. */
+static int read_list(xd_reader *r, int64_t least, int64_t most, int64_t out[SIZES]) {
+  int n = 0;
+  xd_read_expect(r, '[');
+  while (xd_going(r) && !xd_read_at(r, ']')) {
+    const int line = r->token.line;
+    const int64_t number = read_index(r, least);
+    if (n == SIZES) xd_read_fail(r, line, "more than %d dimensions", SIZES);
+    if (xd_going(r) && number > most) xd_read_fail(r, line, "%" PRId64 " is more than %" PRId64, number, most);
+    if (xd_going(r)) out[n++] = number;
+    if (!xd_read_take(r, ',')) break;
+  }
+  xd_read_expect(r, ']');
+  return n;
+}
+
+/* ---- patterns ---- */
+
+/* The lower three of four dimensions; the first is how often. */
+static void set_pattern(xd_reader *r, const xd_shape *shape, int64_t offset, const int64_t size[SIZES],
+                        const int64_t stride[SIZES], int line, xd_pending *t) {
+  const int64_t element = shape->element_bits / 8;
+  xd_dims d = {.n = SIZES - 1};
+  for (int i = 1; i < SIZES; i++) {
+    d.size[i - 1] = size[i];
+    d.stride[i - 1] = size[i] == 1 && i == SIZES - 1 ? 1 : stride[i]; /* never applied */
+  }
+  t->pattern.offset = offset * element;
+  t->pattern.n_dims = xd_dims_in_bytes(r, &d, element, line, t->pattern.dim);
+  t->iterations = stride[0] && size[0] > 1 ? size[0] : 1;
+  t->stride = t->iterations > 1 ? stride[0] * element : 0;
+}
+
+static void add_task(xd_reader *r, const xd_pending *t) { xd_append(&r->tasks, sizeof *t, t, &r->failed); }
+
+/* The end of a FIFO at a shim: tasks that fill DDR give a token. */
+static bool writes_ddr(xd_reader *r, int fifo, int line) {
+  if (fifo < 0) return false;
+  const xd_fifo *f = &r->design->program.fifos.at[fifo];
+  if (xd_kind_of(f->producer.tile) == XD_SHIM) return false;
+  for (int i = 0; i < f->n_consumers; i++)
+    if (xd_kind_of(f->consumer[i].tile) == XD_SHIM) return true;
+  xd_read_fail(r, line, "object FIFO @%s has no end at a shim", f->name);
+  return false;
+}
+
+/* ---- dma_memcpy_nd, dma_wait ---- */
+
+static void read_memcpy(xd_reader *r, int line) {
+  xd_pending t = {.kind = XD_START, .line = line, .id = -1};
+  int64_t offset[SIZES] = {0}, size[SIZES] = {1, 1, 1, 1}, stride[SIZES] = {0};
+  xd_attributes a;
+  xd_read_expect(r, '(');
+  for (int i = 0; i < 2 && xd_read_at_kind(r, XD_TOKEN_NUMBER); i++) { /* older: column and row first */
+    xd_read_next(r);
+    xd_read_expect(r, ',');
+  }
+  const xd_value *v = argument_named(r);
+  const int n = read_list(r, 0, (int64_t)1 << 36, offset), n_sizes = read_list(r, 1, MOST, size),
+            n_strides = read_list(r, 0, MOST, stride);
+  if (xd_going(r) && (n != SIZES || n_sizes != SIZES || n_strides != SIZES))
+    xd_read_fail(r, line, "dma_memcpy_nd needs four offsets, sizes and strides");
+  if (xd_read_at(r, ',')) xd_read_fail(r, line, "packets of dma_memcpy_nd are not taken");
+  xd_read_expect(r, ')');
+  xd_read_attributes(r, &a);
+  t.id = (int)xd_attribute_number(r, &a, "id", -1);
+  t.fifo = xd_fifo_named(r, xd_attribute_text(r, &a, "metadata"), line);
+  t.token = xd_attribute_true(r, &a, "issue_token") | writes_ddr(r, t.fifo, line);
+  xd_attribute_number(r, &a, "burst_length", 0);
+  xd_attributes_end(r, &a, "dma_memcpy_nd");
+  xd_read_expect(r, ':');
+  xd_read_type(r);
+  if (!xd_going(r)) return;
+  int64_t start = 0;
+  for (int i = 0; i < SIZES; i++)
+    if (offset[i] && __builtin_add_overflow(start, offset[i] * (i == SIZES - 1 ? 1 : stride[i]), &start)) start = MOST;
+  t.buffer = v->index;
+  t.repeat = size[0];
+  set_pattern(r, &v->shape, start, size, stride, line, &t);
+  add_task(r, &t);
+}
+
+static void read_wait(xd_reader *r, int line) {
+  xd_attributes a;
+  xd_read_attributes(r, &a);
+  xd_pending t = {.kind = XD_AWAIT, .line = line};
+  t.fifo = xd_fifo_named(r, xd_attribute_text(r, &a, "symbol"), line);
+  xd_attributes_end(r, &a, "dma_wait");
+  writes_ddr(r, t.fifo, line);
+  add_task(r, &t);
+}
+
+/* aiex.npu.sync {column, row, direction, channel, column_num = 1, row_num = 1}: waits for a token of that channel. */
+static void read_sync(xd_reader *r, int line) {
+  xd_attributes a;
+  xd_read_attributes(r, &a);
+  const int64_t column = xd_attribute_number(r, &a, "column", 0), row = xd_attribute_number(r, &a, "row", 0),
+                direction = xd_attribute_number(r, &a, "direction", 0),
+                channel = xd_attribute_number(r, &a, "channel", 0),
+                columns = xd_attribute_number(r, &a, "column_num", 1), rows = xd_attribute_number(r, &a, "row_num", 1);
+  xd_attributes_end(r, &a, "npu.sync");
+  if (row || columns != 1 || rows != 1 || direction < 0 || direction > 1 || column < 0 || column >= r->columns)
+    xd_read_fail(r, line, "npu.sync is taken for one channel of one shim tile only");
+  const xd_pending t = {
+      .kind = XD_AWAIT,
+      .line = line,
+      .fifo = -1,
+      .channel = {.tile = {(int)column, 0}, .direction = direction ? XD_MM2S : XD_S2MM, .id = (int)channel}};
+  add_task(r, &t);
+}
+
+/* ---- tasks ---- */
+
+/* The list of <size, stride>, or sizes = [..] strides = [..] (mlir-aie from 2026 on). */
+static int read_walk(xd_reader *r, int64_t size[SIZES], int64_t stride[SIZES], int line) {
+  if (xd_read_take(r, ',') || xd_read_at(r, '[')) {
+    const xd_dims d = xd_read_dims(r);
+    if (d.n > SIZES) xd_read_fail(r, line, "more than %d dimensions", SIZES);
+    for (int i = 0; i < d.n && i < SIZES; i++) {
+      size[SIZES - d.n + i] = d.size[i];
+      stride[SIZES - d.n + i] = d.stride[i];
+    }
+    return d.n;
+  }
+  int64_t sizes[SIZES], strides[SIZES];
+  if (!xd_read_take_word(r, "sizes")) return 0;
+  xd_read_expect(r, '=');
+  const int n = read_list(r, 1, MOST, sizes);
+  xd_read_expect_word(r, "strides");
+  xd_read_expect(r, '=');
+  const int n_strides = read_list(r, 0, MOST, strides);
+  if (xd_going(r) && n != n_strides) xd_read_fail(r, line, "%d sizes, but %d strides", n, n_strides);
+  for (int i = 0; i < n && xd_going(r); i++) {
+    size[SIZES - n + i] = sizes[i];
+    stride[SIZES - n + i] = strides[i];
+  }
+  return n;
+}
+
+/* aie.dma_bd(%a : memref<..>, offset, length, walk) {bd_id} */
+static void read_descriptor(xd_reader *r, xd_pending *t) {
+  const int line = r->token.line;
+  int64_t size[SIZES] = {1, 1, 1, 1}, stride[SIZES] = {0, 0, 0, 1};
+  xd_attributes a;
+  xd_read_expect_word(r, "aie.dma_bd");
+  xd_read_expect(r, '(');
+  const xd_value *v = argument_named(r);
+  xd_read_expect(r, ':');
+  xd_read_type(r);
+  const bool worded = xd_read_take_word(r, "offset");
+  xd_read_expect(r, worded ? '=' : ',');
+  const int64_t offset = read_index(r, 0);
+  if (worded) xd_read_expect_word(r, "len");
+  xd_read_expect(r, worded ? '=' : ',');
+  const int64_t length = read_index(r, 1);
+  if (!read_walk(r, size, stride, line)) size[SIZES - 1] = length;
+  xd_read_expect(r, ')');
+  xd_read_attributes(r, &a);
+  t->id = (int)xd_attribute_number(r, &a, "bd_id", -1);
+  xd_attribute_number(r, &a, "burst_length", 0);
+  xd_attributes_end(r, &a, "aie.dma_bd");
+  if (!xd_going(r)) return;
+  t->buffer = v->index;
+  set_pattern(r, &v->shape, offset, size, stride, line, t);
+  if (xd_going(r) && (double)size[1] * (double)size[2] * (double)size[3] != (double)length)
+    xd_read_fail(r, line, "the descriptor's length is %" PRId64 ", but its walk has %.0f elements", length,
+                 (double)size[1] * (double)size[2] * (double)size[3]);
+}
+
+static void read_task(xd_reader *r, xd_slice result, int line) {
+  xd_pending t = {.kind = XD_START, .line = line, .id = -1, .repeat = 1};
+  xd_attributes a;
+  t.fifo = xd_fifo_named(r, xd_read_symbol(r), line);
+  xd_read_expect(r, '{');
+  read_descriptor(r, &t);
+  xd_read_expect_word(r, "aie.end");
+  xd_read_expect(r, '}');
+  xd_read_attributes(r, &a);
+  t.repeat += xd_attribute_number(r, &a, "repeat_count", 0);
+  t.token = xd_attribute_true(r, &a, "issue_token");
+  xd_attributes_end(r, &a, "dma_configure_task_for");
+  writes_ddr(r, t.fifo, line);
+  xd_define(r, (xd_value){.name = result, .kind = XD_TASK_VALUE, .index = (int)r->configured.n});
+  xd_append(&r->configured, sizeof t, &t, &r->failed);
+}
+
+static xd_pending *task_named(xd_reader *r) {
+  const int line = r->token.line;
+  xd_read_expect(r, '(');
+  const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
+  xd_read_expect(r, ')');
+  if (v && v->kind != XD_TASK_VALUE) xd_read_fail(r, line, "%%%s is no task", xd_read_excerpt(v->name).text);
+  return xd_going(r) && !r->failed ? &r->configured.at[v->index] : NULL;
+}
+
+static void read_start(xd_reader *r, int line) {
+  xd_pending *t = task_named(r);
+  if (!t) return;
+  t->line = line;
+  add_task(r, t);
+}
+
+static void read_await(xd_reader *r, int line) {
+  const xd_pending *t = task_named(r);
+  if (!t) return;
+  if (!t->token) xd_read_fail(r, line, "the awaited task gives no token: issue_token = true is missing");
+  const xd_pending await = {.kind = XD_AWAIT, .line = line, .fifo = t->fifo};
+  add_task(r, &await);
+}
+
+/* ---- all ---- */
+
+static void read_op(xd_reader *r) {
+  const int line = r->token.line;
+  xd_slice result = {"", 0};
+  if (xd_read_at_kind(r, XD_TOKEN_VALUE)) {
+    result = xd_read_value_name(r);
+    xd_read_expect(r, '=');
+  }
+  const xd_slice op = {r->token.at, r->token.length};
+  if (xd_read_take_word(r, "aiex.npu.dma_memcpy_nd"))
+    read_memcpy(r, line);
+  else if (xd_read_take_word(r, "aiex.npu.dma_wait"))
+    read_wait(r, line);
+  else if (xd_read_take_word(r, "aiex.npu.sync"))
+    read_sync(r, line);
+  else if (xd_read_take_word(r, "aiex.dma_configure_task_for"))
+    read_task(r, result, line);
+  else if (xd_read_take_word(r, "aiex.dma_start_task"))
+    read_start(r, line);
+  else if (xd_read_take_word(r, "aiex.dma_await_task"))
+    read_await(r, line);
+  else if (xd_read_take_word(r, "aiex.dma_free_task"))
+    task_named(r);
+  else if (xd_read_take_word(r, "arith.constant"))
+    xd_read_constant(r, result);
+  else if (!xd_read_take_word(r, "aie.end"))
+    xd_read_fail(r, line, "%s is not taken in a runtime sequence", xd_read_excerpt(op).text);
+}
+
+void xd_read_sequence(xd_reader *r) {
+  const int line = r->token.line;
+  const size_t values = r->values.n;
+  if (r->design->runs) xd_read_fail(r, line, "a second runtime sequence is not taken");
+  r->design->runs = true;
+  if (xd_read_at_kind(r, XD_TOKEN_SYMBOL)) xd_read_symbol(r);
+  read_arguments(r);
+  xd_read_expect(r, '{');
+  while (xd_going(r) && !xd_read_at(r, '}')) {
+    if (xd_read_at_kind(r, XD_TOKEN_END)) xd_read_fail(r, r->token.line, "the text ends within the runtime sequence");
+    read_op(r);
+  }
+  xd_read_expect(r, '}');
+  r->values.n = values;
+}
