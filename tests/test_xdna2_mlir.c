@@ -87,6 +87,11 @@ static void what_mlir_aie_refuses_is_not_written(void **state) {
   g.depth = 2;
   assert_int_equal(write_gemm(&g, &text, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "the link of a_in_0 distributes and its consumers reorder"));
+  xd_gemm small = gemm_of("int8", (tw_tile){32, 16, 32, 1}, 20, 64, 64); /* DMA fills tiles of A in part */
+  small.rows = 1;
+  small.columns = 2;
+  assert_int_equal(write_gemm(&small, &text, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "moves a part of its objects at memory (0,1)"));
 }
 
 /* ---- the round trip ---- */

@@ -7,6 +7,7 @@
  *   zero_BYTES                   out
  *   matmul_i8_MxKxN              a, b, sums, row
  *   matmul_i8_i4_MxKxN           a, b, sums, row
+ *   matmul_i8_codes_MxKxN        a, b's codes of 2 bits, sums, row
  *   matmul_bf16_bfp16_MxKxN      a, b, c, scratch, row    (M: rows of a sub-tile of A)
  *   matmul_bf16_registers_MxKxN  a, b, c, row
  *   matmul_bfp16_MxKxN           a, b, c, row

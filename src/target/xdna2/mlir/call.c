@@ -102,7 +102,8 @@ static void check_shape(xd_reader *r, const xd_declaration *f, const xd_call *c,
   const xd_kernel *k = c->micro;
   const char *name = c->function->name;
   tw_error why;
-  if (!strncmp(name, "unpack_", strlen("unpack_")) && (int64_t)c->k * c->n % XD_UNPACK_CODES)
+  const bool unpacks = !strncmp(name, "unpack_", strlen("unpack_")) || (k && k->b == TW_TERNARY);
+  if (unpacks && (int64_t)c->k * c->n % XD_UNPACK_CODES)
     xd_read_fail(r, line, "@%s: %d codes are unpacked at a time", xd_read_excerpt(f->name).text, XD_UNPACK_CODES);
   if (!k || !xd_going(r)) return;
   const int m = k->vmac[0] * c->cover.rows,

@@ -6,6 +6,7 @@
 
 #include "target/xdna2/array/check.h"
 #include "target/xdna2/array/lower.h"
+#include "target/xdna2/mlir/moved.h"
 #include "target/xdna2/mlir/reader.h"
 
 /* ---- depths ---- */
@@ -30,37 +31,10 @@ static void settle_end(xd_reader *r, int fifo, int end, xd_fifo_end *e) {
 
 /* ---- walks ---- */
 
-/* Bytes that one transfer of an end moves: an object, or a part of a link. 0: parts of different sizes. */
-static int64_t moved_bytes(const xd_program *p, int fifo, xd_place tile) {
-  for (size_t i = 0; i < p->links.n; i++) {
-    const xd_link *l = &p->links.at[i];
-    if (!xd_same_place(p->fifos.at[l->out[0]].producer.tile, tile)) continue;
-    const bool joins = l->n_in > 1, splits = l->n_out > 1;
-    bool is_in = false, is_out = false;
-    int64_t sum = 0, same = -1, largest = 0;
-    const int n = joins ? l->n_in : l->n_out, *part = joins ? l->in : l->out;
-    for (int j = 0; j < l->n_in; j++) is_in = is_in || l->in[j] == fifo;
-    for (int j = 0; j < l->n_out; j++) is_out = is_out || l->out[j] == fifo;
-    if (!is_in && !is_out) continue;
-    for (int j = 0; j < n; j++) {
-      const int64_t bytes = p->fifos.at[part[j]].bytes;
-      sum += bytes;
-      same = same < 0 || same == bytes ? bytes : 0;
-    }
-    const int64_t whole = p->fifos.at[joins ? l->out[0] : l->in[0]].bytes;
-    largest = whole > sum ? whole : sum;
-    if (!joins && !splits) return largest;
-    const bool is_part = joins ? is_in : is_out;
-    return (is_part ? p->fifos.at[fifo].bytes : same) * (whole / sum);
-  }
-  return p->fifos.at[fifo].bytes;
-}
-
 static void check_walk(xd_reader *r, int fifo, const xd_fifo_end *e) {
   const xd_fifo *f = &r->design->program.fifos.at[fifo];
-  const int64_t expected = moved_bytes(&r->design->program, fifo, e->tile);
-  double bytes = 1;
-  for (int d = 0; d < e->n_dims; d++) bytes *= (double)e->dim[d].size;
+  const int64_t expected = xd_mlir_moved(&r->design->program, fifo, e->tile);
+  const double bytes = xd_mlir_walked(e);
   if (e->n_dims && bytes != (double)expected)
     xd_read_fail(r, r->fifos.at[fifo].line, "the walk of @%s at %s has %.0f bytes, but a transfer there has %" PRId64,
                  f->name, xd_place_label(e->tile).text, bytes, expected);
