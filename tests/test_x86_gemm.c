@@ -332,6 +332,55 @@ static void every_tail_is_computed(void **state) {
   }
 }
 
+/* Tiles on codes: each number of rows that a decode product can have, with groups of one step, of two, of a step and a half of
+ * the larger bodies of loops, of a whole row, and with every remainder of k. */
+static void every_number_of_rows_on_codes(void **state) {
+  (void)state;
+  static const int groups[] = {8, 16, 24, 0};
+  const char *name;
+  for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
+    const x86_kernel *k = kernel_named(name);
+    for (size_t c = 0; c < sizeof combinations / sizeof *combinations; c++) {
+      if (combinations[c].arithmetic != k->arithmetic || combinations[c].c != TW_F32) continue;
+      example e = {.at_end = 1, .spec = {.a = combinations[c].a, .b = combinations[c].b, .c = TW_F32, .kernel = name}};
+      if (!has_scales(&e.spec)) continue;
+      const bool grouped = e.spec.b == TW_I8 || e.spec.b == TW_I4;
+      e.rounds_weights = k->arithmetic == X86_BF16 && (grouped || e.spec.b == TW_TERNARY);
+      for (int64_t m = 1; m <= 16; m++)
+        for (size_t g = 0; g < (grouped ? 4 : 1); g++) {
+          e.spec.m = m, e.spec.k = 1 + (37 * m + 5 * (int64_t)g) % 150, e.spec.n = 1 + (7 * m) % (k->columns + 3);
+          e.spec.lda = e.spec.k, e.spec.ldb = e.spec.ldc = e.spec.n;
+          e.spec.group = grouped ? groups[g] : 0;
+          run_example(&e, (uint64_t)(100 * m) + g);
+        }
+    }
+  }
+}
+
+/* Codes are kept in no more bits than they have: mxfp6 in 6 where AVX-512 computes in real arithmetic, in 8 elsewhere. */
+static void packed_codes_take_their_bits(void **state) {
+  (void)state;
+  enum { N = 256, K = 4096 };
+  static const struct {
+    tw_type b;
+    int bits, scale_bits, bits_elsewhere; /* of an element; of its part of a scale */
+  } expected[] = {{TW_MXFP4, 4, 8, 4}, {TW_MXFP6, 6, 8, 8}, {TW_MXFP8, 8, 8, 8}, {TW_TERNARY, 2, 0, 2}};
+  const char *name;
+  for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
+    const x86_kernel *kernel = kernel_named(name);
+    if (kernel->arithmetic != X86_F32 && kernel->arithmetic != X86_BF16) continue;
+    for (size_t e = 0; e < sizeof expected / sizeof *expected; e++) {
+      const tw_gemm_spec spec = {.m = 1, .n = N, .k = K, .a = TW_BF16, .b = expected[e].b, .kernel = name};
+      tw_gemm_planned *plan;
+      assert_int_equal(tw_gemm_plan(&spec, &plan, NULL), TW_OK);
+      const size_t bits = (size_t)(kernel->isa >= X86_AVX512 ? expected[e].bits : expected[e].bits_elsewhere);
+      const size_t least = (size_t)N * K * bits / 8 + (size_t)N * K / 32 * (size_t)expected[e].scale_bits / 8;
+      assert_in_range(tw_gemm_packed_bytes(plan), least, least + least / 50 + 4096);
+      tw_gemm_destroy(plan);
+    }
+  }
+}
+
 static void large_shapes_are_computed(void **state) {
   (void)state;
   static const int64_t shapes[][3] = {{150, 700, 900}, {700, 64, 300}, {33, 1100, 513}};
@@ -475,6 +524,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_kernel_computes_every_combination),
       cmocka_unit_test(every_tail_is_computed),
+      cmocka_unit_test(every_number_of_rows_on_codes),
+      cmocka_unit_test(packed_codes_take_their_bits),
       cmocka_unit_test(large_shapes_are_computed),
       cmocka_unit_test(plan_is_shared_by_threads),
       cmocka_unit_test(wrong_descriptions_are_refused),

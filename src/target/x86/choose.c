@@ -22,8 +22,8 @@ bool x86_has_scales(const tw_gemm_spec *s) {
 }
 
 static bool has_codes_of(const x86_kernel *k, const tw_gemm_spec *s) {
-  const x86_form form = x86_form_of(s->b);
-  return x86_has_scales(s) && form < X86_FORMS && k->coded[form];
+  const x86_form form = x86_form_of(s->b, x86_forms_of_kernel(k));
+  return x86_has_scales(s) && form < X86_FORMS;
 }
 
 /* Can the kernel compute the types? With conversions, if need be: bf16 and f16 are exact in f32, 8 bits in 16. */

@@ -17,8 +17,8 @@
  * weights, or where there are few of them beside the multiply-adds. */
 enum { SUMS_WANTED = 8, SUMS_WANTED_MORE = 16, SUMS_WANTED_16 = 4 };
 
-static const char *const form_names[X86_FORMS] = {"s2", "s4", "e2m1", "s8", "e4m3"};
-static const char *const form_in_c[X86_FORMS] = {"X86_S2", "X86_S4", "X86_E2M1", "X86_S8", "X86_E4M3"};
+static const char *const form_names[X86_FORMS] = {"s2", "s4", "e2m1", "e2m3", "s8", "e4m3"};
+static const char *const form_in_c[X86_FORMS] = {"X86_S2", "X86_S4", "X86_E2M1", "X86_E2M3", "X86_S8", "X86_E4M3"};
 
 /* Groups mostly are a multiple of 32 elements: those go in larger bodies where chains need them, and in tiles of integers,
  * where what compilers put between the rounds of a loop (copies of all sums) matters less then. */
@@ -52,6 +52,7 @@ static tile tile_of(const x86_schedule *s, x86_form form, int rows) {
 }
 
 static int vector_bytes(const x86_schedule *s) { return X86_UNIT * x86_isa_lanes(s->isa); }
+static int line_bytes(const tile *x) { return vector_bytes(x->s) * x86_form_registers(x->form); }
 
 /* The vectors of B of the unit `u` of a step; lines are loaded where the first of their fields is used. With one row loads
  * are a limit: `keep` stops the compiler from making the load an operand of each field's shift. */
@@ -60,16 +61,18 @@ static void emit_values(tw_text *t, const tile *x, int u) {
   const bool planes = x86_in_planes(x->s->arithmetic, x->form);
   for (int j = 0; j < x->s->vectors; j++) {
     const int at = u * x->s->vectors + j, line = at / x->fields, field = at % x->fields;
-    const int line_at = line * bytes;
-    if (field == 0) tw_text_add(t, "      fetch(next); next += next_step; one_by_one(next);\n");
-    if (field % x->at_once == 0 && !planes) {
-      tw_text_add(t, "      w = load_line(line + %d);", line_at + field / x->at_once);
-      tw_text_add(t, x->rows == 1 ? " keep(w);\n" : "\n");
+    const int line_at = line * line_bytes(x);
+    for (int r = 0; field == 0 && r < x86_form_registers(x->form); r++)
+      tw_text_add(t, "      fetch(next); next += next_step; one_by_one(next);\n");
+    for (int r = 0; field % x->at_once == 0 && !planes && r < x86_form_registers(x->form); r++) {
+      tw_text_add(t, "      w%d = load_line(line + %d);", r, line_at + r * bytes + field / x->at_once);
+      tw_text_add(t, x->rows == 1 ? " keep(w%d);\n" : "\n", r);
     }
     if (planes)
       tw_text_add(t, "      b%d = planes_at(line + %d, t);\n", j, line_at + field * bytes / x->fields);
     else
-      tw_text_add(t, "      b%d = value_%s(w, %d, t);\n", j, form_names[x->form], field % x->at_once);
+      tw_text_add(t, "      b%d = value_%s(w0%s, %d, t);\n", j, form_names[x->form],
+                  x86_form_registers(x->form) == 3 ? ", w1, w2" : "", field % x->at_once);
   }
 }
 
@@ -87,7 +90,7 @@ static void emit_loop(tw_text *t, const tile *x, int steps) {
       tw_text_add(t, "\n");
     }
   }
-  tw_text_add(t, "      line += %d; a += %d;\n    } while ((n -= %d) > 0);\n", steps * x->lines * vector_bytes(x->s),
+  tw_text_add(t, "      line += %d; a += %d;\n    } while ((n -= %d) > 0);\n", steps * x->lines * line_bytes(x),
               X86_UNIT * units * x->rows, units);
 }
 
@@ -189,6 +192,11 @@ static void emit_tile_end(tw_text *t, const tile *x) {
                   j * vector_bytes(x->s), j, i, j);
 }
 
+static void emit_lines(tw_text *t, const tile *x) {
+  if (!x86_in_planes(x->s->arithmetic, x->form))
+    tw_text_add(t, x86_form_registers(x->form) == 3 ? "  codes w0, w1, w2;\n" : "  codes w0;\n");
+}
+
 static void emit_tile(tw_text *t, const tile *x) {
   tw_text_add(t, "static void %s_%d(const x86_coded *o) {\n", form_names[x->form], x->rows);
   tw_text_add(t, "  const char *a = o->a, *line = o->codes, *scale = o->scales, *next = o->next;\n");
@@ -196,7 +204,7 @@ static void emit_tile(tw_text *t, const tile *x) {
   if (!is_real(x->s)) tw_text_add(t, "  const float *a_scale = o->a_scales;\n");
   if (x->s->arithmetic == X86_U8S8) tw_text_add(t, "  const int32_t *start = o->start;\n");
   tw_text_add(t, "  char *c = o->c;\n  const tables t = tables_%s();\n", form_names[x->form]);
-  if (!x86_in_planes(x->s->arithmetic, x->form)) tw_text_add(t, "  codes w;\n");
+  emit_lines(t, x);
   tw_text_add(t, "  operand x");
   for (int j = 0; j < x->s->vectors; j++) tw_text_add(t, ", b%d", j);
   tw_text_add(t, ";\n");
@@ -229,7 +237,7 @@ static void emit_expand(tw_text *t, const x86_schedule *s, x86_form form) {
   tw_text_add(t, "static void expand_%s(const x86_coded *o, void *panel) {\n", form_names[form]);
   tw_text_add(t, "  const char *line = o->codes, *scale = o->scales, *next = o->next;\n  char *to = panel;\n");
   tw_text_add(t, "  const int64_t next_step = o->next_step;\n  const tables t = tables_%s();\n", form_names[form]);
-  if (!x86_in_planes(s->arithmetic, form)) tw_text_add(t, "  codes w;\n");
+  emit_lines(t, &x);
   tw_text_add(t, "  operand b0");
   for (int j = 1; j < s->vectors; j++) tw_text_add(t, ", b%d", j);
   tw_text_add(t, ";\n  (void)t;\n  for (int64_t left = o->units, n; left > 0; left -= o->group_units) {\n");
@@ -244,7 +252,7 @@ static void emit_expand(tw_text *t, const x86_schedule *s, x86_form form) {
     for (int j = 0; j < s->vectors; j++)
       tw_text_add(t, "      store_value(to + %d, b%d, f%d);\n", vector_bytes(s) * (u * s->vectors + j), j, j);
   }
-  tw_text_add(t, "      line += %d; to += %d;\n    }\n  }\n}\n\n", x.lines * vector_bytes(s),
+  tw_text_add(t, "      line += %d; to += %d;\n    }\n  }\n}\n\n", x.lines * line_bytes(&x),
               x.step * s->vectors * vector_bytes(s));
 }
 

@@ -15,12 +15,15 @@
  * i * stride + 4 * p when the kernel reads rows in place ("direct"). A panel of s8s8 begins with one more row: what sums begin
  * with, -128 times the sum of the column of B, as the kernel moves A up by 128 while it loads it.
  *
- * Weights with shared scales are kept as codes of 2, 4 or 8 bits, in the panel's order. A *line* is one vector register
+ * Weights with shared scales are kept as codes of 2, 4, 6 or 8 bits, in the panel's order. A *line* is one vector register
  * of them. Its containers are as wide as the kernel's elements of B (4 bytes divided by `group`), and field t of all
  * containers is the t-th vector of the panel's units that the line holds: one shift and at most one look-up away. But 8-bit
  * integers for real arithmetic, which an instruction widens, lie vector by vector, and of each vector first the lanes' first
  * elements, then their second ones ("planes"); and e4m3 for bf16, whose two bytes are found by themselves and then
- * interleaved, lies in turns of eight codes of either field ("eighths"). Codes become elements either in registers, as the
+ * interleaved, lies in turns of eight codes of either field ("eighths"). A line of 6-bit codes is three registers of
+ * containers of 16 bits: eight codes of each container, two at the bottom of each register; what is left at the top holds the
+ * last two, four bits of one in the first register, of the other in the second, and their upper bits in the third. Of f32 the
+ * lower half of a lane belongs to an even vector, the upper half to the odd one behind it. Codes become elements either in registers, as the
  * tile goes along ("coded"), or a panel at a time ("expand"). */
 #ifndef TW_X86_KERNEL_H
 #define TW_X86_KERNEL_H
@@ -71,12 +74,16 @@ typedef enum x86_form {
   X86_S2,   /* -1, 0, 1 in 2 bits: two's complement; real arithmetic: sign and size, for twice the value */
   X86_S4,   /* in 4 bits */
   X86_E2M1, /* minifloat: sign, 2 bits of exponent, 1 of mantissa; integers: twice its value */
+  X86_E2M3, /* minifloat in 6 bits; real arithmetic with AVX-512 only */
   X86_S8,   /* two's complement in 8 bits */
   X86_E4M3, /* minifloat in 8 bits; real arithmetic only */
   X86_FORMS
 } x86_form;
 
-static inline int x86_form_bits(x86_form f) { return f == X86_S2 ? 2 : f == X86_S4 || f == X86_E2M1 ? 4 : 8; }
+static inline int x86_form_bits(x86_form f) {
+  return f == X86_S2 ? 2 : f == X86_S4 || f == X86_E2M1 ? 4 : f == X86_E2M3 ? 6 : 8;
+}
+static inline int x86_form_registers(x86_form f) { return f == X86_E2M3 ? 3 : 1; } /* of a line */
 
 /* Operands of a tile on codes: C[i][j] = or += sum over groups of scale[group][j] * factor * a_scale[group][i] *
  * (sum over the group's units). C's elements are f32, whatever the arithmetic. */

@@ -180,6 +180,8 @@ static tw_status settle_layout(tw_gemm_planned *p, const x86_tuned *tuned, tw_er
   p->layout = (x86_layout){.magic = MAGIC,
                            .arithmetic = (uint16_t)p->kernel->arithmetic,
                            .b_type = (uint16_t)s->b,
+                           .form = (uint32_t)p->codes.form,
+                           .vector = (uint32_t)p->codes.vector,
                            .columns = p->kernel->columns,
                            .n = s->n,
                            .k = s->k,

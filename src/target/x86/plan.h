@@ -17,7 +17,8 @@ enum { X86_HEADER = 64 };
 typedef struct x86_layout {
   uint32_t magic;
   uint16_t arithmetic, b_type;
-  int64_t columns; /* width of a panel */
+  uint32_t form, vector; /* of codes: x86_form, bytes of a register */
+  int64_t columns;       /* width of a panel */
   int64_t n, k, group;
   int64_t block; /* units of k in a block; the last may have fewer */
 } x86_layout;
@@ -37,7 +38,8 @@ typedef struct x86_codes {
   float factor;        /* on every code's value */
   int64_t group_units; /* units of k that share a scale; larger than any block: all of them */
   int fields;          /* vectors of the panel that a line holds */
-  int vector;          /* bytes of a line */
+  int vector;          /* bytes of a register */
+  int line;            /* bytes of a line */
   int step;            /* units that a tile takes at once: blocks are filled up to a multiple of them */
 } x86_codes;
 

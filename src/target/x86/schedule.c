@@ -50,7 +50,7 @@ bool x86_totals_in_memory(const x86_schedule *s, int rows) {
 
 int x86_vectors_of_line(x86_arithmetic arithmetic, x86_form form) {
   const int container = 8 * X86_UNIT / x86_group(arithmetic);
-  return container / x86_form_bits(form);
+  return container * x86_form_registers(form) / x86_form_bits(form);
 }
 
 bool x86_in_planes(x86_arithmetic arithmetic, x86_form form) {
@@ -65,6 +65,7 @@ bool x86_has_form(const x86_schedule *s, x86_form form) {
   const bool real = s->arithmetic == X86_F32 || s->arithmetic == X86_BF16;
   const int vectors = x86_vectors_of_line(s->arithmetic, form);
   if (form >= X86_FORMS || (s->forms_left_out >> form & 1) || s->arithmetic == X86_S8S8) return false;
+  if (form == X86_E2M3 && (!real || s->isa < X86_AVX512)) return false;
   return (real || form != X86_E4M3) && x86_coded_step(s) * s->vectors % vectors == 0 &&
          (vectors % s->vectors == 0 || s->vectors % vectors == 0);
 }

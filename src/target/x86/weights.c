@@ -13,8 +13,8 @@
 #include "target/x86/choose.h"
 #include "target/x86/schedule.h"
 
-/* How the values of a type are kept: as integers times `step`, or as what `encode` makes of them. Values of mxfp6 (e2m3) are
- * multiples of 1/8 up to 7.5: integers of 7 bits. */
+/* How the values of a type are kept, the smallest form first: as integers times `step`, or as what `encode` makes of them.
+ * Values of mxfp6 (e2m3) are multiples of 1/8 up to 7.5: integers of 7 bits, where there are no tiles on its own codes. */
 static const struct kept {
   tw_type type;
   x86_form form;
@@ -25,20 +25,47 @@ static const struct kept {
 static uint8_t encode_e4m3(float x) { return tw_f32_to_e4m3(x, TW_OVERFLOW_SATURATE); }
 
 static const struct kept kept[] = {
-    {TW_MXFP4, X86_E2M1, 1, tw_f32_to_e2m1}, {TW_MXFP6, X86_S8, 0x1p-3f, NULL}, {TW_MXFP8, X86_E4M3, 1, encode_e4m3},
-    {TW_BFP16, X86_S8, 0x1p-6f, NULL},       {TW_I8, X86_S8, 1, NULL},          {TW_I4, X86_S4, 1, NULL},
+    {TW_MXFP4, X86_E2M1, 1, tw_f32_to_e2m1},
+    {TW_MXFP6, X86_E2M3, 1, tw_f32_to_e2m3},
+    {TW_MXFP6, X86_S8, 0x1p-3f, NULL},
+    {TW_MXFP8, X86_E4M3, 1, encode_e4m3},
+    {TW_BFP16, X86_S8, 0x1p-6f, NULL},
+    {TW_I8, X86_S8, 1, NULL},
+    {TW_I4, X86_S4, 1, NULL},
     {TW_TERNARY, X86_S2, 1, NULL},
 };
 
-static const struct kept *kept_of(tw_type type) {
+static const struct kept *kept_of(tw_type type, unsigned forms) {
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-    if (kept[i].type == type) return &kept[i];
+    if (kept[i].type == type && forms >> kept[i].form & 1) return &kept[i];
   return NULL;
 }
 
-x86_form x86_form_of(tw_type type) {
-  const struct kept *w = kept_of(type);
+x86_form x86_form_of(tw_type type, unsigned forms) {
+  const struct kept *w = kept_of(type, forms);
   return w ? w->form : X86_FORMS;
+}
+
+unsigned x86_forms_of_kernel(const x86_kernel *k) {
+  unsigned forms = 0;
+  for (int f = 0; f < X86_FORMS; f++) forms |= (unsigned)(k->coded[f] != NULL) << f;
+  return forms;
+}
+
+unsigned x86_forms_of_schedule(const x86_schedule *s) {
+  unsigned forms = 0;
+  for (int f = 0; f < X86_FORMS; f++) forms |= (unsigned)x86_has_form(s, (x86_form)f) << f;
+  return forms;
+}
+
+unsigned x86_forms_of_type(tw_type type) {
+  unsigned forms = 0;
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) forms |= (unsigned)(kept[i].type == type) << kept[i].form;
+  return forms;
+}
+
+static const struct kept *kept_by(const tw_gemm_planned *p) {
+  return kept_of(p->spec.b, x86_forms_of_kernel(p->kernel));
 }
 
 static x86_codes codes_of(const x86_kernel *k, const struct kept *w) {
@@ -51,6 +78,7 @@ static x86_codes codes_of(const x86_kernel *k, const struct kept *w) {
                      .factor = doubled ? w->step / 2 : w->step,
                      .fields = x86_vectors_of_line(k->arithmetic, w->form),
                      .vector = X86_UNIT * lanes,
+                     .line = X86_UNIT * lanes * x86_form_registers(w->form),
                      .step = x86_coded_step(&s)};
 }
 
@@ -69,7 +97,7 @@ tw_status x86_settle_weights(tw_gemm_planned *p, tw_error *error) {
   const int64_t group = free_groups ? s->group : (int64_t)p->packing.format->block;
   if (!whole_rows && group % 8)
     return tw_fail(error, TW_USAGE, "tw_gemm_plan: group=%d is not a multiple of 8", (int)group);
-  p->codes = codes_of(p->kernel, kept_of(s->b));
+  p->codes = codes_of(p->kernel, kept_by(p));
   p->codes.scale_bytes = free_groups ? 4 : 1;
   p->codes.group_units = whole_rows ? INT64_C(1) << 40 : group / elements;
   return tw_packing_check(&p->packing, error);
@@ -108,17 +136,39 @@ static unsigned code_of(const tw_gemm_planned *p, const struct kept *w, float va
   return (unsigned)((int)rintf(x / w->step) + c->lift) & ((1u << c->bits) - 1);
 }
 
+static void put_bits(char *line, int64_t word, unsigned bits) {
+  uint16_t x;
+  memcpy(&x, line + 2 * word, sizeof x);
+  x = (uint16_t)(x | bits);
+  memcpy(line + 2 * word, &x, sizeof x);
+}
+
+/* Code `slot` of a 16-bit container of a line of 6-bit codes; a register has `words` of them. */
+static void put_six_bits(char *line, int64_t word, int64_t words, int64_t slot, unsigned code) {
+  if (slot < 6) {
+    put_bits(line, slot / 2 * words + word, code << slot % 2 * 6);
+    return;
+  }
+  put_bits(line, (slot - 6) * words + word, (code & 15) << 12);
+  put_bits(line, 2 * words + word, code >> 4 << (12 + 2 * (slot - 6)));
+}
+
 /* Writes the code of element q of the unit of column j, `unit` units from the panel's start. */
 static void put_code(const tw_gemm_planned *p, char *lines, int64_t unit, int64_t j, int64_t q, unsigned code) {
   const x86_codes *c = &p->codes;
   const int64_t group = x86_kernel_group(p->kernel), lanes = c->vector / X86_UNIT, container = X86_UNIT / group;
   const int64_t vector = (unit * p->kernel->columns + j) / lanes, field = vector % c->fields;
-  char *line = lines + vector / c->fields * c->vector;
+  char *line = lines + vector / c->fields * c->line;
   if (x86_in_planes(p->kernel->arithmetic, c->form)) {
     line[(field * group + q) * lanes + j % lanes] = (char)code;
     return;
   }
   const int64_t at_lane = j % lanes * group + q;
+  if (x86_form_bits(c->form) == 6) {
+    const int64_t halves = container / 2; /* of f32: one of two vectors each */
+    put_six_bits(line, at_lane * halves + field % halves, c->vector / 2, field / halves, code);
+    return;
+  }
   if (x86_in_eighths(p->kernel->arithmetic, c->form)) {
     line[at_lane / 8 * 16 + field * 8 + at_lane % 8] = (char)code;
     return;
@@ -140,7 +190,7 @@ static void put_scale(const tw_gemm_planned *p, char *scales, int64_t at, float 
 
 /* One column of one block. */
 static void pack_block(const tw_gemm_planned *p, const column *c, int64_t block, int64_t j, char *panel, char *scales) {
-  const struct kept *w = kept_of(p->spec.b);
+  const struct kept *w = kept_by(p);
   const int64_t elements = x86_kernel_group(p->kernel), columns = p->kernel->columns;
   const int64_t units = x86_block_units(p, block), first = block * p->layout.block * elements;
   const int64_t n = x86_min(units * elements, p->spec.k - first);

@@ -1,6 +1,7 @@
 /* codes_avx512.h - the words of tiles on codes in AVX-512: from a line of codes to operands, and from sums to totals.
  *
- *   value_FORM(line, field, tables)   the operand in a field of all containers (kernel.h); `field` is a constant
+ *   value_FORM(line, field, tables)   the operand in a field of all containers (kernel.h); `field` is a constant; e2m3: the
+ *                                     line's three registers
  *   planes_at(p, tables)              of 8-bit integers (X86_S8) that lie in planes, in real arithmetic
  *   scales_at(p, bytes, factor)       the scales of a vector of columns
  *   real(sums)                        as binary32
@@ -52,6 +53,32 @@ WORD sums multiply_add_coded(sums s, operand a, operand b) { return multiply_add
 #endif
 #endif
 
+#if defined ARITHMETIC_F32 || defined ARITHMETIC_BF16
+/* The 64 values of e2m3, as bf16. */
+WORD tables tables_e2m3(void) {
+  static const uint16_t value[64] = {
+      0x0000, 0x3e00, 0x3e80, 0x3ec0, 0x3f00, 0x3f20, 0x3f40, 0x3f60, 0x3f80, 0x3f90, 0x3fa0, 0x3fb0, 0x3fc0,
+      0x3fd0, 0x3fe0, 0x3ff0, 0x4000, 0x4010, 0x4020, 0x4030, 0x4040, 0x4050, 0x4060, 0x4070, 0x4080, 0x4090,
+      0x40a0, 0x40b0, 0x40c0, 0x40d0, 0x40e0, 0x40f0, 0x8000, 0xbe00, 0xbe80, 0xbec0, 0xbf00, 0xbf20, 0xbf40,
+      0xbf60, 0xbf80, 0xbf90, 0xbfa0, 0xbfb0, 0xbfc0, 0xbfd0, 0xbfe0, 0xbff0, 0xc000, 0xc010, 0xc020, 0xc030,
+      0xc040, 0xc050, 0xc060, 0xc070, 0xc080, 0xc090, 0xc0a0, 0xc0b0, 0xc0c0, 0xc0d0, 0xc0e0, 0xc0f0,
+  };
+  return (tables){.a = _mm512_loadu_si512(value), .b = _mm512_loadu_si512(value + 32)};
+}
+/* The values of slot `slot` of all 16-bit containers. */
+WORD __m512i bf16_e2m3(codes w0, codes w1, codes w2, int slot, tables t) {
+  const __m512i upper = _mm512_set1_epi16(0x30);
+  const codes in[3] = {w0, w1, w2};
+  codes code;
+  if (slot < 6)
+    code = slot % 2 ? _mm512_srli_epi16(in[slot / 2], 6) : in[slot / 2];
+  else /* four bits at the top of one register, two in the third: x | y & 0x30 */
+    code = _mm512_ternarylogic_epi32(_mm512_srli_epi16(in[slot - 6], 12), _mm512_srli_epi16(w2, slot == 6 ? 8 : 10),
+                                     upper, 0xf8);
+  return _mm512_permutex2var_epi16(t.a, code, t.b);
+}
+#endif
+
 #if defined ARITHMETIC_F32
 WORD codes at_bottom(codes w, int bit) { return bit ? _mm512_srli_epi32(w, (unsigned)bit) : w; }
 WORD codes at_top(codes w, int bit) { return bit < 32 ? _mm512_slli_epi32(w, (unsigned)(32 - bit)) : w; }
@@ -71,6 +98,11 @@ WORD operand value_s2(codes w, int field, tables t) {
 }
 WORD operand value_s4(codes w, int field, tables t) { return look_up(w, 4 * field, t.a); }
 WORD operand value_e2m1(codes w, int field, tables t) { return look_up(w, 4 * field, t.a); }
+WORD operand value_e2m3(codes w0, codes w1, codes w2, int field, tables t) {
+  const __m512i x = bf16_e2m3(w0, w1, w2, field / 2, t);
+  return _mm512_castsi512_ps(field % 2 ? _mm512_and_si512(x, _mm512_set1_epi32((int)0xffff0000))
+                                       : _mm512_slli_epi32(x, 16));
+}
 WORD tables tables_s8(void) { return (tables){0}; }
 WORD operand planes_at(const char *p, tables t) {
   (void)t;
@@ -122,6 +154,8 @@ WORD operand value_s2(codes w, int field, tables t) {
 }
 WORD operand value_s4(codes w, int field, tables t) { return look_up(w, 4 * field, t.a); }
 WORD operand value_e2m1(codes w, int field, tables t) { return look_up(w, 4 * field, t.a); }
+
+WORD operand value_e2m3(codes w0, codes w1, codes w2, int field, tables t) { return bf16_e2m3(w0, w1, w2, field, t); }
 
 WORD tables tables_s8(void) { /* the upper halves of two vectors in turn: bf16 holds 8 bits exactly */
   static const uint16_t from[32] = {1,  33, 3,  35, 5,  37, 7,  39, 9,  41, 11, 43, 13, 45, 15, 47,

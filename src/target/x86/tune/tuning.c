@@ -27,7 +27,7 @@ void x86_settle_tile(const tw_gemm_spec *s, x86_tuning *t) {
   if (t->tiled) return;
   t->kernel.rows = ROWS;
   for (t->kernel.vectors = 1; t->kernel.vectors < VECTORS_MAX; t->kernel.vectors *= 2)
-    if (!x86_has_scales(s) || x86_has_form(&t->kernel, x86_form_of(s->b))) return;
+    if (!x86_has_scales(s) || (x86_forms_of_schedule(&t->kernel) & x86_forms_of_type(s->b))) return;
 }
 
 /* ---- text ---- */
@@ -108,7 +108,7 @@ tw_status x86_tuning_check(const tw_gemm_spec *s, const x86_tuning *t, tw_error 
   if (registers_needed(k) > x86_isa_registers(k->isa))
     return tw_fail(error, TW_USAGE, "a tile of %d x %d vectors needs %d registers, %s has %d", k->rows, k->vectors,
                    registers_needed(k), x86_isa_name(k->isa), x86_isa_registers(k->isa));
-  if (x86_has_scales(s) && !x86_has_form(k, x86_form_of(s->b)))
+  if (x86_has_scales(s) && !(x86_forms_of_schedule(k) & x86_forms_of_type(s->b)))
     return tw_fail(error, TW_USAGE, "lines of codes of b=%s do not fit a tile of %d columns", tw_type_name(s->b),
                    columns);
   if (s->a_rounding != TW_A_EXACT)
@@ -154,8 +154,8 @@ tw_status x86_emit(const tw_target *target, const tw_problem *p, const tw_schedu
   tw_text_add(&text, "/* %s%s */\n", X86_ISA_COMMENT, x86_isa_name(t.kernel.isa));
   for (size_t i = 0; i < schedule->n; i++) tw_text_add(&text, "// %s\n", schedule->step[i]);
   const tw_gemm_spec spec = x86_spec_of(p);
-  t.kernel.forms_left_out =
-      ~(x86_has_scales(&spec) ? 1u << x86_form_of(spec.b) : 0u); /* what the problem has no use for */
+  const x86_form form = x86_has_scales(&spec) ? x86_form_of(spec.b, x86_forms_of_schedule(&t.kernel)) : X86_FORMS;
+  t.kernel.forms_left_out = ~(form < X86_FORMS ? 1u << form : 0u); /* what the problem has no use for */
   x86_emit_kernel(&t.kernel, &text);
   tw_text_add(&text,
               "\n#include \"target/x86/runtime/tuned.h\"\n"
