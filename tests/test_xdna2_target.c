@@ -199,6 +199,38 @@ static void the_search_beats_the_plain_design(void **state) {
   tw_search_result_free(&r);
 }
 
+/* On a space of which every design is measured, the beam finds the best one. */
+static void the_beam_finds_the_best_of_all_designs(void **state) {
+  (void)state;
+  static const char *const types[] = {"a=i8 b=ternary c=i32", "a=i8 b=ternary c=i32", "a=i8 b=i4 c=i32"};
+  static const char *const sizes[][3] = {{"8", "16", "64"}, {"1", "8", "128"}, {"8", "16", "96"}};
+  for (int i = 0; i < 3; i++) {
+    const tw_problem p = problem_of(sizes[i][0], sizes[i][1], sizes[i][2], types[i]);
+    const tw_search_options all = {.exhaustive = true, .dropout = -1, .seed = 1}, beam = {.dropout = -1, .seed = 1};
+    tw_search_result every, found;
+    tw_error error;
+    if (tw_search(target, &p, &all, &every, &error) != TW_OK || tw_search(target, &p, &beam, &found, &error) != TW_OK)
+      fail_msg("%s", error.text);
+    assert_true(every.samples > 500 && every.correct == every.samples);
+    assert_true(found.samples < every.samples / 2);
+    if (found.best.cost != every.best.cost)
+      fail_msg("%s: %.9g of %d designs, %.9g of %d that the beam met", types[i], every.best.cost, every.samples,
+               found.best.cost, found.samples);
+    tw_search_result_free(&every);
+    tw_search_result_free(&found);
+  }
+}
+
+static void too_many_designs_are_not_enumerated(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("64", "64", "32", "a=i8 b=i8 c=i32");
+  const tw_search_options all = {.exhaustive = true, .dropout = -1, .seed = 1};
+  tw_search_result r;
+  tw_error error = {0};
+  assert_int_equal(tw_search(target, &p, &all, &r, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "exhaustive: the menu leads to more than 4000 kernels"));
+}
+
 static size_t occurrences(const char *text, const char *part) {
   size_t n = 0;
   for (; (text = strstr(text, part)); text += strlen(part)) n++;
@@ -259,6 +291,8 @@ int main(void) {
       cmocka_unit_test(every_step_of_the_menu_builds),
       cmocka_unit_test(predictions_are_near),
       cmocka_unit_test(the_search_beats_the_plain_design),
+      cmocka_unit_test(the_beam_finds_the_best_of_all_designs),
+      cmocka_unit_test(too_many_designs_are_not_enumerated),
       cmocka_unit_test(the_floorplan_shows_every_buffer_and_link),
       cmocka_unit_test(the_timeline_is_a_trace),
   };

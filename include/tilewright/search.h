@@ -3,7 +3,10 @@
  * In each iteration every parent in the beam gets `plans` plans (one lever of the menu each) and each plan
  * `kernels` kernels; they are built, checked and measured on `jobs` threads; the best `beam` that are correct
  * and beat their parent are the next beam. The result depends on problem, target, options and wisdom alone,
- * never on `jobs` or timing (on a simulated target), unless `seconds` cuts it short. */
+ * never on `jobs` or timing (on a simulated target), unless `seconds` cuts it short.
+ *
+ * With `exhaustive` there is no beam: every kernel that the menu leads to, step by step from the plainest one, is
+ * built, checked and measured, if there are at most TW_EXHAUSTIVE_MOST of them. */
 #ifndef TILEWRIGHT_SEARCH_H
 #define TILEWRIGHT_SEARCH_H
 
@@ -22,7 +25,10 @@ typedef struct tw_progress {
   double elapsed, left; /* seconds; left is an estimate, < 0 if unknown */
 } tw_progress;
 
+enum { TW_EXHAUSTIVE_MOST = 4000 };
+
 typedef struct tw_search_options {
+  bool exhaustive; /* iterations, plans, kernels, beam and dropout then say nothing */
   int iterations; /* T; 0 = default */
   int plans;      /* N, per parent; 0 = default */
   int kernels;    /* K, per plan; 0 = default */

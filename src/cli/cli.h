@@ -15,6 +15,7 @@
 typedef struct cli_options {
   bool json, no_wisdom, help;
   bool rewrites_only;
+  bool exhaustive;
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *kernel, *floorplan;
   int64_t jobs, seed, iterations, plans, kernels, beam;
   double dropout, seconds;                                   /* dropout < 0: the search's default */

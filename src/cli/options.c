@@ -40,6 +40,8 @@ static const struct option_entry {
     {"beam", 0, INTEGER, offsetof(cli_options, beam), 1, 256, "N", "candidates kept after an iteration"},
     {"dropout", 0, REAL, offsetof(cli_options, dropout), 0, 0.99, "P",
      "probability that a menu entry is hidden from a plan"},
+    {"exhaustive", 0, FLAG, offsetof(cli_options, exhaustive), 0, 0, NULL,
+     "no beam: every kernel that the menu leads to, if there are few enough"},
     {"seconds", 0, REAL, offsetof(cli_options, seconds), 0.001, 1e9, "S", "stop starting candidates after this long"},
     {"to", 0, TEXT, offsetof(cli_options, to), 0, 0, "FORMAT", "mxfp4, bf16, i8, ...; docs/formats.md lists them"},
     {"scale-rule", 0, TEXT, offsetof(cli_options, scale_rule), 0, 0, "RULE",

@@ -9,6 +9,7 @@
 static tw_search_options search_options(const cli *c) {
   const cli_options *o = &c->options;
   return (tw_search_options){
+      .exhaustive = o->exhaustive,
       .iterations = (int)o->iterations,
       .plans = (int)o->plans,
       .kernels = (int)o->kernels,
@@ -94,6 +95,9 @@ tw_status cli_tune(const cli *c, tw_error *error) {
   bool found, exact;
   if (c->options.rewrites_only && !c->options.from)
     return tw_fail(error, TW_USAGE, "--rewrites-only needs a program to rewrite: add --from FILE");
+  if (c->options.exhaustive && c->options.from)
+    return tw_fail(error, TW_USAGE,
+                   "--exhaustive goes through a menu's kernels; --from begins with one of yours: give one");
   tw_status status = cli_subject_of(c, 0, &subject, error);
   if (status == TW_OK) status = cli_needs_schedules(&subject, error);
   if (status == TW_OK && c->options.out) status = tw_directory_make(c->options.out, error);

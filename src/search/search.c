@@ -75,6 +75,7 @@ static tw_status check_options(const tw_search_options *o, tw_error *error) {
 static char *print_options(const tw_search_options *o) {
   tw_text t = {0};
   char dropout[32];
+  if (o->exhaustive) tw_text_add(&t, "exhaustive ");
   tw_text_add(&t, "iterations=%d plans=%d kernels=%d beam=%d dropout=%s", o->iterations, o->plans, o->kernels, o->beam,
               tw_print_real(o->dropout, dropout));
   for (size_t i = 0; o->start && i < o->start->n; i++) tw_text_add(&t, "\nstart: %s", o->start->step[i]);
@@ -303,7 +304,8 @@ tw_status tw_search(const tw_target *target, const tw_problem *problem, const tw
   *out = (tw_search_result){0};
   tw_status status = open_search(&s, target, problem, options, error);
   if (status == TW_OK) status = evaluate_starts(&s, error);
-  while (status == TW_OK && more && goes_on(&s)) status = iterate(&s, &more, error);
+  if (status == TW_OK && s.options.exhaustive) status = tw_enumerate(&s, error);
+  while (status == TW_OK && !s.options.exhaustive && more && goes_on(&s)) status = iterate(&s, &more, error);
   if (status == TW_OK) status = tw_finish(&s, error);
   if (status == TW_OK) status = fill_result(&s, out, error);
   if (status == TW_OK && tw_state_is_interrupted(&s))

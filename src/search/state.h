@@ -56,6 +56,8 @@ void tw_state_note(tw_state *, const char *format, ...) __attribute__((format(pr
 
 /* propose.c: plan and implement, for each parent in the beam. */
 tw_status tw_propose(tw_state *, tw_error *);
+/* exhaustive.c: all kernels that the menu leads to; TW_USAGE if there are more than TW_EXHAUSTIVE_MOST. */
+tw_status tw_enumerate(tw_state *, tw_error *);
 /* beam.c: the next parents, out of this iteration's candidates from number `first` on, and what it says of levers. */
 void tw_select_beam(tw_state *, size_t first);
 /* finish.c: the steps of the best schedule one by one, and the best candidate that holds on fresh inputs. */
