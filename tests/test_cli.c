@@ -213,6 +213,8 @@ static void tiles_are_explained(void **state) {
                 "$T run $F/a.design gemm m=64 n=256 k=64 a=i8 b=i8 -t xdna2",
                 "correct");
   expect_output("$T emit gemm m=64 n=256 k=64 a=i8 b=i8 -t xdna2 --floorplan $F/a.svg; cat $F/a.svg", "core (7,5)");
+  expect_output("$T emit gemm m=64 n=256 k=64 a=i8 b=i8 -t xdna2 --out $F/a; cat $F/a/kernel.cc",
+                "extern \"C\" void matmul_i8_16x32x32(");
   expect_failure("$T emit gemm m=64 n=64 k=64 -t gemmini-16x16-int8 --floorplan a.svg", 2, "has no floor plans");
   expect_output("$T targets xdna2", "58.98 Tflop/s");
 #undef TILE

@@ -245,6 +245,7 @@ static void covers_cost_what_their_schedules_say(void **state) {
 
 static void wrong_gemms_are_refused(void **state) {
   (void)state;
+  refused(gemm_of("atb-bf16acc", (tw_tile){16, 16, 16, 1}, 512, 512, 512), "must be a multiple of 512 elements");
   refused(gemm_of("int8", (tw_tile){64, 64, 64, 3}, 512, 512, 512), "rho 3: kernel int8 needs multiples of 16x8x16");
   refused(gemm_of("int8", (tw_tile){64, 60, 64, 1}, 512, 512, 512), "tile 64x60x64");
   refused(gemm_of("int8", (tw_tile){64, 64, 64, 1}, 200, 512, 512),

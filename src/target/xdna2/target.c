@@ -11,6 +11,7 @@
 
 #include "base/embedded.h"
 #include "base/strings.h"
+#include "target/xdna2/aie/source.h"
 #include "target/xdna2/array/execute.h"
 #include "target/xdna2/array/floorplan.h"
 #include "target/xdna2/array/plan.h"
@@ -149,6 +150,17 @@ static tw_status emit(const tw_target *t, const tw_problem *p, const tw_schedule
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
 }
 
+static tw_status sources(const tw_target *t, const tw_problem *p, const tw_schedule *s, tw_files *out,
+                         tw_error *error) {
+  xd_gemm g;
+  char *text;
+  tw_status status = xd_plan_of(config(t), p, s, &g, error);
+  if (status == TW_OK) status = xd_kernel_source(config(t), &g, &text, error);
+  if (status != TW_OK) return status;
+  *out = (tw_files){.n = 1, .file = {{"kernel.cc", text}}};
+  return TW_OK;
+}
+
 static tw_status floorplan(const tw_target *t, const tw_problem *p, const tw_schedule *s, char **svg, tw_error *error) {
   xd_gemm g;
   xd_program program;
@@ -226,6 +238,7 @@ static void fill_list(void) {
         .supports = supports,
         .steps = steps,
         .emit = emit,
+        .sources = sources,
         .floorplan = floorplan,
         .predict = predict,
         .build = build,

@@ -90,6 +90,8 @@ int64_t xd_gemm_l2_bytes(const xd_gemm *g) {
 
 /* ---- what is refused ---- */
 
+enum { STAGED_UNIT = 512 }; /* elements, so that what lies behind an eighth of them is aligned as vectors are */
+
 static tw_status check_tile(const xd_gemm *g, tw_error *error) {
   const xd_kernel *k = g->kernel;
   const tw_tile *t = &g->tile;
@@ -99,6 +101,12 @@ static tw_status check_tile(const xd_gemm *g, tw_error *error) {
                    "tile %" PRId64 "x%" PRId64 "x%" PRId64 ", rho %" PRId64
                    ": kernel %s needs multiples of %dx%dx%d, of each of rho sub-tiles, too",
                    t->m, t->k, t->n, t->rho, k->name, xd_gemm_unit_m(g), xd_unit_k(k), xd_gemm_unit_n(g));
+  if (xd_gemm_staging(g) && (t->m * t->n % STAGED_UNIT || t->m * t->n / 128 % (g->cover.rows * g->cover.columns)))
+    return tw_fail(error, TW_USAGE,
+                   "tile %" PRId64 "x%" PRId64 "x%" PRId64
+                   ": kernel %s keeps half of its sums beside C, in whole clusters of "
+                   "%dx%d: its tiles must be a multiple of %d elements and of two clusters",
+                   t->m, t->k, t->n, k->name, g->cover.rows, g->cover.columns, STAGED_UNIT);
   return xd_cover_check(k, g->cover, t->m / t->rho, t->k, t->n, error);
 }
 

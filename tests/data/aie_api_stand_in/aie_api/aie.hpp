@@ -1,0 +1,271 @@
+/* aie.hpp - a functional stand-in of the AIE API: see README.md in the folder above. */
+#ifndef TW_TESTS_AIE_API_STAND_IN
+#define TW_TESTS_AIE_API_STAND_IN
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+/* Types that the compilers for AIE2P have built in. */
+using int8 = std::int8_t;
+using uint8 = std::uint8_t;
+using int16 = std::int16_t;
+using int32 = std::int32_t;
+struct int4 {}; /* two in a byte, the even one in the low nibble */
+struct bfloat16 {
+  std::uint16_t bits;
+};
+struct bfp16ebs8 {
+  std::uint8_t byte; /* eight values are an exponent and eight mantissas: nine of them */
+};
+struct acc32 {};
+struct accfloat {};
+
+namespace aie {
+
+/* ---- modes of the core ---- */
+
+enum class rounding_mode { floor, conv_even };
+enum class saturation_mode { none, saturate };
+namespace stand_in {
+inline rounding_mode rounding = rounding_mode::floor; /* as a core starts */
+inline saturation_mode saturation = saturation_mode::none;
+
+inline double rounded(double x) { return rounding == rounding_mode::floor ? std::floor(x) : std::nearbyint(x); }
+
+inline float from_bf16(bfloat16 x) {
+  const std::uint32_t bits = std::uint32_t(x.bits) << 16;
+  float y;
+  std::memcpy(&y, &bits, sizeof y);
+  return y;
+}
+
+/* The neighbours of x among bf16, then the nearer or the lower one. */
+inline bfloat16 to_bf16(float x) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  bfloat16 inner = {std::uint16_t(bits >> 16)}; /* towards zero */
+  const std::uint32_t rest = bits & 0xFFFF;
+  bool outwards;
+  if (rounding == rounding_mode::floor)
+    outwards = rest && std::signbit(x);
+  else
+    outwards = rest > 0x8000 || (rest == 0x8000 && (inner.bits & 1));
+  if (outwards) inner.bits++;
+  return inner;
+}
+
+template <typename P> void must_be_aligned(const P *p) {
+  if (reinterpret_cast<std::uintptr_t>(p) % 64 == 0) return;
+  std::fprintf(stderr, "a vector at %p, which 64 does not divide\n", static_cast<const void *>(p));
+  std::abort();
+}
+}  // namespace stand_in
+
+inline void set_rounding(rounding_mode m) { stand_in::rounding = m; }
+inline void set_saturation(saturation_mode m) { stand_in::saturation = m; }
+
+/* ---- vectors ---- */
+
+template <typename T, unsigned N> struct vector {
+  static constexpr unsigned bytes = std::is_same_v<T, int4> ? N / 2 : N * unsigned(sizeof(T));
+  alignas(64) std::uint8_t raw[bytes];
+
+  auto get(unsigned i) const {
+    if constexpr (std::is_same_v<T, int4>) {
+      const int nibble = raw[i / 2] >> i % 2 * 4 & 15;
+      return nibble < 8 ? nibble : nibble - 16;
+    } else {
+      T x;
+      std::memcpy(&x, raw + i * sizeof(T), sizeof x);
+      return x;
+    }
+  }
+  void set(T x, unsigned i) { std::memcpy(raw + i * sizeof(T), &x, sizeof x); }
+
+  template <typename U> auto cast_to() const {
+    constexpr unsigned count = std::is_same_v<U, int4> ? 2 * bytes : bytes / unsigned(sizeof(U));
+    vector<U, count> to;
+    static_assert(to.bytes == bytes);
+    std::memcpy(to.raw, raw, bytes);
+    return to;
+  }
+};
+
+template <unsigned N, typename T> vector<T, N> load_v(const T *p) {
+  vector<T, N> v;
+  stand_in::must_be_aligned(p);
+  std::memcpy(v.raw, p, sizeof v.raw);
+  return v;
+}
+
+template <typename T, unsigned N> void store_v(T *p, const vector<T, N> &v) {
+  stand_in::must_be_aligned(p);
+  std::memcpy(p, v.raw, sizeof v.raw);
+}
+
+template <typename T, unsigned N> vector<T, N> broadcast(T x) {
+  vector<T, N> v;
+  for (unsigned i = 0; i < N; i++) v.set(x, i);
+  return v;
+}
+template <typename T, unsigned N> vector<T, N> zeros() { return broadcast<T, N>(T()); }
+
+template <typename T, unsigned N> vector<T, N> bit_and(const vector<T, N> &a, const vector<T, N> &b) {
+  vector<T, N> v;
+  for (unsigned i = 0; i < N; i++) v.set(T(a.get(i) & b.get(i)), i);
+  return v;
+}
+template <typename T, unsigned N> vector<T, N> sub(const vector<T, N> &a, const vector<T, N> &b) {
+  vector<T, N> v;
+  for (unsigned i = 0; i < N; i++) v.set(T(a.get(i) - b.get(i)), i);
+  return v;
+}
+
+template <typename T, unsigned N> struct block_vector {
+  static_assert(std::is_same_v<T, bfp16ebs8>);
+  static constexpr unsigned bytes = N / 8 * 9;
+  std::uint8_t raw[bytes];
+};
+
+/* ---- streams of block vectors ---- */
+
+template <typename T, unsigned N> class block_vector_input_buffer_stream {
+  const std::uint8_t *at;
+
+ public:
+  explicit block_vector_input_buffer_stream(const T *p) : at(reinterpret_cast<const std::uint8_t *>(p)) {}
+  block_vector<T, N> pop() {
+    block_vector<T, N> v;
+    std::memcpy(v.raw, at, sizeof v.raw);
+    at += sizeof v.raw;
+    return v;
+  }
+};
+
+template <typename T, unsigned N> class block_vector_output_buffer_stream {
+  std::uint8_t *at;
+
+ public:
+  explicit block_vector_output_buffer_stream(T *p) : at(reinterpret_cast<std::uint8_t *>(p)) {}
+  block_vector_output_buffer_stream &operator<<(const block_vector<T, N> &v) {
+    std::memcpy(at, v.raw, sizeof v.raw);
+    at += sizeof v.raw;
+    return *this;
+  }
+};
+
+/* ---- accumulators ---- */
+
+template <typename Tag, unsigned N> struct accum;
+
+template <unsigned N> struct accum<acc32, N> {
+  std::int32_t x[N];
+
+  accum() = default;
+  template <typename T> explicit accum(const vector<T, N> &v) {
+    for (unsigned i = 0; i < N; i++) x[i] = v.get(i);
+  }
+  /* Shift, round, saturate. */
+  template <typename T> vector<T, N> to_vector(int shift = 0) const {
+    vector<T, N> v;
+    for (unsigned i = 0; i < N; i++) {
+      double y = stand_in::rounded(std::ldexp(double(x[i]), -shift));
+      if (stand_in::saturation == saturation_mode::saturate)
+        y = std::fmax(double(std::numeric_limits<T>::min()), std::fmin(double(std::numeric_limits<T>::max()), y));
+      v.set(T(std::int64_t(y)), i);
+    }
+    return v;
+  }
+};
+
+template <unsigned N> struct accum<accfloat, N> {
+  float x[N];
+
+  accum() = default;
+  explicit accum(const vector<bfloat16, N> &v) {
+    for (unsigned i = 0; i < N; i++) x[i] = stand_in::from_bf16(v.get(i));
+  }
+  explicit accum(const block_vector<bfp16ebs8, N> &v) {
+    for (unsigned i = 0; i < N; i++) {
+      const std::uint8_t *block = v.raw + i / 8 * 9;
+      x[i] = float(std::ldexp(double(int8(block[1 + i % 8])), block[0] - 133));
+    }
+  }
+  template <typename T> auto to_vector() const {
+    if constexpr (std::is_same_v<T, bfp16ebs8>) {
+      return blocks();
+    } else {
+      vector<bfloat16, N> v;
+      for (unsigned i = 0; i < N; i++) v.set(stand_in::to_bf16(x[i]), i);
+      return v;
+    }
+  }
+
+ private:
+  /* The largest exponent is that of the block. */
+  block_vector<bfp16ebs8, N> blocks() const {
+    block_vector<bfp16ebs8, N> v;
+    for (unsigned b = 0; b < N / 8; b++) {
+      unsigned most = 0;
+      for (unsigned i = 0; i < 8; i++) {
+        std::uint32_t bits;
+        std::memcpy(&bits, &x[8 * b + i], sizeof bits);
+        const unsigned exponent = bits >> 23 & 255;
+        if (exponent > most) most = exponent;
+      }
+      v.raw[9 * b] = std::uint8_t(most);
+      for (unsigned i = 0; i < 8; i++) {
+        const double m = stand_in::rounded(std::ldexp(double(x[8 * b + i]), 133 - int(most)));
+        v.raw[9 * b + 1 + i] = std::uint8_t(int8(m > 127 ? 127 : m));
+      }
+    }
+    return v;
+  }
+};
+
+/* ---- products of blocks: C (M x N) += A (M x K) B (K x N) ---- */
+
+template <unsigned M, unsigned K, unsigned N, typename A, typename B> class mmul {
+  accum<acc32, M * N> c;
+
+ public:
+  mmul(const vector<int32, M * N> &v) : c(v) {}
+  void mac(const vector<A, M * K> &a, const vector<B, K * N> &b) {
+    for (unsigned i = 0; i < M; i++)
+      for (unsigned j = 0; j < N; j++) {
+        std::uint32_t sum = std::uint32_t(c.x[i * N + j]);
+        for (unsigned k = 0; k < K; k++) sum += std::uint32_t(int(a.get(i * K + k)) * int(b.get(k * N + j)));
+        c.x[i * N + j] = std::int32_t(sum);
+      }
+  }
+  template <typename T> vector<T, M * N> to_vector(int shift = 0) const { return c.template to_vector<T>(shift); }
+  const accum<acc32, M * N> &to_accum() const { return c; }
+};
+
+/* B is transposed: a row of it is a column of the product's. */
+template <> class mmul<8, 8, 8, bfp16ebs8, bfp16ebs8> {
+  accum<accfloat, 64> c;
+
+ public:
+  mmul(const accum<accfloat, 64> &v) : c(v) {}
+  void mac(const block_vector<bfp16ebs8, 64> &a, const block_vector<bfp16ebs8, 64> &b) {
+    for (unsigned i = 0; i < 8; i++)
+      for (unsigned j = 0; j < 8; j++) {
+        const std::uint8_t *row = a.raw + 9 * i, *column = b.raw + 9 * j;
+        double sum = 0; /* 18 bits: exact */
+        for (unsigned k = 1; k <= 8; k++) sum += int8(row[k]) * int8(column[k]);
+        c.x[8 * i + j] += float(std::ldexp(sum, row[0] + column[0] - 2 * 133));
+      }
+  }
+  template <typename T> auto to_vector() const { return c.template to_vector<T>(); }
+  const accum<accfloat, 64> &to_accum() const { return c; }
+};
+
+}  // namespace aie
+
+#endif

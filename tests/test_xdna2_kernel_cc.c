@@ -1,0 +1,294 @@
+/* The C++ that is written for the cores of a design computes what the simulator's kernels compute, to the bit: compiled
+ * for this machine with a stand-in of the AIE API (data/aie_api_stand_in), run on random tiles, call by call of a core's
+ * program. Text with a wrong stride, order, band or rounding is found. */
+#include "test.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/random.h"
+#include "base/strings.h"
+#include "target/xdna2/aie/source.h"
+#include "target/xdna2/array/kernel.h"
+#include "target/xdna2/array/symbol.h"
+#include "xdna2_gemm.h"
+
+static char *folder; /* of texts and libraries */
+
+/* ---- designs ---- */
+
+typedef struct design {
+  const char *kernel;
+  tw_tile tile;
+  xd_cover cover;
+  tw_rounding rounding;
+  bool narrow16;
+} design;
+
+static const design designs[] = {
+    {"int8", {64, 24, 32, 2}, {2, 2, 1}, TW_ROUND_EVEN, false},
+    {"int8", {48, 64, 80, 1}, {1, 2, 4}, TW_ROUND_EVEN, false}, /* 5 clusters in a row: four and one */
+    {"int8", {64, 32, 32, 2}, {4, 1, 2}, TW_ROUND_EVEN, false},
+    {"int8-narrow", {32, 16, 32, 1}, {2, 2, 2}, TW_ROUND_EVEN, false},
+    {"int8-narrow", {32, 16, 32, 2}, {1, 4, 1}, TW_ROUND_FLOOR, true},
+    {"int8-int4", {32, 64, 64, 4}, {2, 2, 1}, TW_ROUND_EVEN, false},
+    {"ternary-int8", {32, 32, 64, 2}, {2, 2, 1}, TW_ROUND_EVEN, false},
+    {"ternary-int4", {32, 32, 64, 2}, {2, 2, 1}, TW_ROUND_FLOOR, false},
+    {"atb", {64, 32, 64, 2}, {2, 2, 2}, TW_ROUND_EVEN, false},
+    {"atb", {48, 40, 48, 1}, {1, 3, 1}, TW_ROUND_FLOOR, false},
+    {"mlir-aie", {32, 32, 48, 1}, {2, 2, 1}, TW_ROUND_EVEN, false},
+    {"atb-bfp16", {64, 32, 48, 2}, {2, 2, 2}, TW_ROUND_EVEN, false},
+    {"atb-bfp16", {32, 16, 24, 1}, {4, 1, 1}, TW_ROUND_FLOOR, false}, /* C ends in a part of a vector */
+    {"atb-bf16acc", {64, 32, 64, 4}, {2, 2, 4}, TW_ROUND_EVEN, false},
+    {"atb-bf16acc", {32, 24, 64, 2}, {1, 2, 1}, TW_ROUND_FLOOR, false},
+    {"ternary-registers", {64, 64, 32, 2}, {4, 1, 1}, TW_ROUND_EVEN, false},
+};
+enum { DESIGNS = sizeof designs / sizeof *designs };
+
+static xd_gemm gemm_with(const design *d) {
+  xd_gemm g = gemm_of(d->kernel, d->tile, d->tile.m, d->tile.n, 2 * d->tile.k);
+  g.rows = g.columns = 1;
+  g.cover = d->cover;
+  g.rounding = d->rounding;
+  g.narrow16 = d->narrow16;
+  g.shift = g.c == TW_I8 ? 5 : 0;
+  return g;
+}
+
+static char *source_of(const xd_gemm *g) {
+  tw_error error;
+  char *text;
+  if (xd_kernel_source(&machine, g, &text, &error) != TW_OK) fail_msg("%s", error.text);
+  return text;
+}
+
+/* ---- compiling ---- */
+
+/* The library of a text; each has its own name, as the loader knows libraries by theirs. */
+static void *compiled(const char *text) {
+  static int number;
+  char *command, path[400], *source = tw_path_join(folder, "kernel.cc");
+  tw_text t = {0};
+  tw_error error;
+  snprintf(path, sizeof path, "%s/kernel%d.so", folder, number++);
+  if (tw_file_write(source, text, strlen(text), &error) != TW_OK) fail_msg("%s", error.text);
+  tw_text_add(
+      &t, "c++ -std=c++20 -O1 -Wall -Wextra -Werror -fwrapv -fPIC -shared -I '%s/aie_api_stand_in' '%s' -o '%s' 2>&1",
+      TW_TEST_DATA, source, path);
+  command = tw_text_take(&t);
+  if (system(command) != 0) fail_msg("the text does not compile:\n%s", text); /* NOLINT(cert-env33-c): a compiler */
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) fail_msg("%s", dlerror());
+  free(command);
+  free(source);
+  return library;
+}
+
+/* ---- random tiles ---- */
+
+static void fill_bytes(tw_random *r, uint8_t *p, size_t n) {
+  for (size_t i = 0; i < n; i++) p[i] = (uint8_t)tw_random_below(r, 256);
+}
+
+static void fill_bf16(tw_random *r, uint8_t *p, size_t n) {
+  for (size_t i = 0; i + 1 < n; i += 2) {
+    const uint16_t code = tw_f32_to_bf16((float)ldexp(tw_random_real(r) - 0.5, (int)tw_random_below(r, 12) - 6));
+    memcpy(p + i, &code, 2);
+  }
+}
+
+static void fill_bfp16(tw_random *r, uint8_t *p, size_t n) {
+  for (size_t i = 0; i < n; i++) p[i] = (uint8_t)(i % 9 ? tw_random_below(r, 256) : 120 + tw_random_below(r, 12));
+}
+
+/* Sums of which some saturate when they are shifted to int8, and some do not. */
+static void fill_sums(tw_random *r, uint8_t *p, size_t n) {
+  for (size_t i = 0; i + 3 < n; i += 4) {
+    const int32_t sum = (int32_t)tw_random_between(r, -6000, 6000);
+    memcpy(p + i, &sum, 4);
+  }
+}
+
+/* What argument `i` of a call holds. */
+static void fill(tw_random *r, const xd_call *c, int i, uint8_t *p, size_t n) {
+  const char *name = c->function->name;
+  const bool staged = !strcmp(name, "matmul_bfp16_staged") || !strcmp(name, "round_bfp16");
+  const bool from_bf16 = !strcmp(name, "matmul_bf16_bfp16") || !strcmp(name, "matmul_bf16_registers");
+  if (!strncmp(name, "narrow_", 7))
+    fill_sums(r, p, n);
+  else if (!strstr(name, "bfp16") && !from_bf16)
+    fill_bytes(r, p, n);
+  else if (staged ? i >= 2 || !strcmp(name, "round_bfp16") : from_bf16 && (i == 0 || i == 2))
+    fill_bf16(r, p, n);
+  else
+    fill_bfp16(r, p, n);
+}
+
+/* ---- comparing ---- */
+
+static void call_cc(void *library, const xd_call *c, int n, uint8_t *const p[]) {
+  const xd_symbol symbol = xd_symbol_of(c);
+  void *function = dlsym(library, symbol.text);
+  if (!function) fail_msg("%s is not there", symbol.text);
+  const int32_t row = c->row;
+  if (!xd_symbol_takes_row(c)) {
+    if (n == 1)
+      ((void (*)(uint8_t *))function)(p[0]);
+    else
+      ((void (*)(uint8_t *, uint8_t *))function)(p[0], p[1]);
+  } else if (n == 3) {
+    ((void (*)(uint8_t *, uint8_t *, uint8_t *, int32_t))function)(p[0], p[1], p[2], row);
+  } else {
+    ((void (*)(uint8_t *, uint8_t *, uint8_t *, uint8_t *, int32_t))function)(p[0], p[1], p[2], p[3], row);
+  }
+}
+
+enum { ALIGNED = 64 };
+
+static uint8_t *new_buffer(size_t bytes) {
+  uint8_t *p = aligned_alloc(ALIGNED, (bytes + ALIGNED) / ALIGNED * ALIGNED);
+  assert_non_null(p);
+  return p;
+}
+
+/* One call of a core's program on whole buffers; false if any byte of any of them differs. */
+static bool agrees(void *library, const xd_program *p, const xd_op *op, tw_random *r) {
+  uint8_t *ours[XD_ARGUMENTS], *theirs[XD_ARGUMENTS], *at[XD_ARGUMENTS];
+  bool same = true;
+  size_t bytes[XD_ARGUMENTS];
+  for (int i = 0; i < op->n_arguments; i++) {
+    bytes[i] = (size_t)p->buffers.at[p->ports.at[op->argument[i].port].first_buffer].bytes;
+    ours[i] = new_buffer(bytes[i]);
+    theirs[i] = new_buffer(bytes[i]);
+    fill(r, &op->call, i, ours[i], bytes[i]);
+    memcpy(theirs[i], ours[i], bytes[i]);
+    at[i] = ours[i] + op->argument[i].offset;
+  }
+  op->call.function->run(&op->call, at);
+  call_cc(library, &op->call, op->n_arguments, theirs);
+  for (int i = 0; i < op->n_arguments; i++) {
+    same = same && !memcmp(ours[i], theirs[i], bytes[i]);
+    free(ours[i]);
+    free(theirs[i]);
+  }
+  return same;
+}
+
+/* The first call that differs, by its symbol; "" if all agree. `calls` counts them. */
+static xd_symbol first_difference(const xd_gemm *g, const char *text, int *calls) {
+  xd_program p;
+  tw_error error;
+  tw_random r;
+  xd_symbol wrong = {""};
+  void *library = compiled(text);
+  tw_random_seed(&r, 5);
+  if (xd_gemm_program(&machine, g, &p, &error) != TW_OK) fail_msg("%s", error.text);
+  for (size_t i = 0; i < p.cores.at[0].ops.n && !*wrong.text; i++) {
+    const xd_op *op = &p.cores.at[0].ops.at[i];
+    if (op->kind != XD_CALL || !*xd_symbol_of(&op->call).text) continue;
+    if (!agrees(library, &p, op, &r)) wrong = xd_symbol_of(&op->call);
+    ++*calls;
+  }
+  xd_program_free(&p);
+  dlclose(library);
+  return wrong;
+}
+
+static void every_function_agrees_with_the_simulator(void **state) {
+  (void)state;
+  for (int i = 0; i < DESIGNS; i++) {
+    const xd_gemm g = gemm_with(&designs[i]);
+    char *text = source_of(&g);
+    int calls = 0;
+    const xd_symbol wrong = first_difference(&g, text, &calls);
+    if (*wrong.text) fail_msg("design %d: %s differs in\n%s", i, wrong.text, text);
+    assert_true(calls >= 1 + designs[i].tile.rho); /* all sub-tiles, each with its band */
+    free(text);
+  }
+}
+
+/* ---- wrong text ---- */
+
+static char *replaced(const char *text, const char *from, const char *to) {
+  tw_text t = {0};
+  const char *at = strstr(text, from);
+  if (!at) fail_msg("the text does not hold '%s':\n%s", from, text);
+  tw_text_add_bytes(&t, text, (size_t)(at - text));
+  tw_text_add(&t, "%s%s", to, at + strlen(from));
+  return tw_text_take(&t);
+}
+
+static const struct {
+  int design;
+  const char *from, *to;
+} mutations[] = {
+    {0, "b_tile + (j + 0) * 128", "b_tile + (j + 0) * 64"}, /* strides of B and C between clusters */
+    {0, "c + (j + 0) * 128", "c + (j + 0) * 64"},
+    {0, "a + 192", "a + 128"},   /* the second row of the cluster */
+    {0, "b += 256", "b += 128"}, /* from one step of the depth to the next */
+    {0, "p < 3", "p < 2"},       /* the depth */
+    {0, "row * 32", "row * 16"}, /* the band of a sub-tile */
+    {0, "c10.mac(a1, b0)", "c10.mac(a0, b1)"},
+    {1, "(4 + 0) * 128", "(3 + 0) * 128"}, /* the cluster that unrolling leaves */
+    {3, "conv_even", "floor"},
+    {3, "saturate)", "none)"},
+    {3, "to_vector<int8>(5)", "to_vector<int8>(4)"},
+    {6, "field<12, 2, 1>", "field<3, 0, 1>"},  /* a field of the codes */
+    {8, "a + p * 64 + 256", "a + p * 64 + 0"}, /* the order of A in its scratch */
+    {8, "j * 576", "j * 288"},
+    {8, "conv_even", "floor"},
+    {11, "c_in(blocks_at(c))", "c_in(blocks_at(a))"},
+    {11, "row * 432 / 8", "row * 216 / 8"},
+    {13, "c + 512 + (block", "c + 448 + (block"}, /* where staging ends */
+    {13, "c + 512 + (i", "c + 448 + (i"},
+    {15, "codes0 = aie::load_v<64>(b + 0)", "codes0 = aie::load_v<64>(b + 64)"},
+};
+
+static void wrong_text_is_found(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof mutations / sizeof *mutations; i++) {
+    const xd_gemm g = gemm_with(&designs[mutations[i].design]);
+    char *text = source_of(&g), *wrong = replaced(text, mutations[i].from, mutations[i].to);
+    int calls = 0;
+    if (!*first_difference(&g, wrong, &calls).text)
+      fail_msg("'%s' instead of '%s' is not found", mutations[i].to, mutations[i].from);
+    free(wrong);
+    free(text);
+  }
+}
+
+static void a_design_that_cannot_be_is_refused(void **state) {
+  (void)state;
+  xd_gemm g = gemm_with(&designs[0]);
+  char *text = NULL;
+  tw_error error = {0};
+  g.cover.rows = 8;
+  assert_int_equal(xd_kernel_source(&machine, &g, &text, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "needs multiples of 64x8x16"));
+}
+
+static int start(void **state) {
+  tw_error error;
+  if (tw_directory_temporary(&folder, &error) != TW_OK) return -1;
+  return setup(state);
+}
+
+static int stop(void **state) {
+  (void)state;
+  tw_directory_remove(folder);
+  free(folder);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_function_agrees_with_the_simulator),
+      cmocka_unit_test(wrong_text_is_found),
+      cmocka_unit_test(a_design_that_cannot_be_is_refused),
+  };
+  return cmocka_run_group_tests(tests, start, stop);
+}
