@@ -25,6 +25,7 @@ typedef enum tw_type {
   TW_I4,
   TW_I32,
   TW_TERNARY,
+  TW_I16,
   TW_TYPE_COUNT
 } tw_type;
 

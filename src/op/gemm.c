@@ -97,6 +97,7 @@ static bool knows_types(const tw_gemm *g) {
   if (is_real(g->a)) return (is_real(g->b) || tw_gemm_scaled(g->b)) && is_real(g->c) && g->acc == TW_F32;
   if (g->a == TW_I8 && (g->b == TW_I4 || g->b == TW_TERNARY))
     return g->acc == TW_I32 && (g->c == TW_I32 || g->c == TW_I8);
+  if (g->a == TW_I16) return g->b == TW_I16 && g->acc == TW_I32 && g->c == TW_I32;
   return (g->a == TW_I8 || g->a == TW_U8) && g->b == TW_I8 && g->acc == TW_I32 &&
          (g->c == TW_I32 || is_real(g->c) || (g->c == TW_I8 && g->a == TW_I8));
 }
@@ -241,6 +242,16 @@ static void fill_i8(const tw_gemm *g, uint64_t seed, int operand, const tw_opera
   }
 }
 
+/* As large as sums of k products of 32 bits allow. */
+static void fill_i16(const tw_gemm *g, uint64_t seed, int operand, const tw_operand *o, int16_t *data) {
+  const int64_t most = (int64_t)fmin(INT16_MAX, sqrt(0x1p30 / (double)g->k));
+  for (int64_t row = 0; row < o->dims[0]; row++) {
+    tw_random r;
+    tw_random_seed_stream(&r, seed, (uint64_t)(operand + 8) << 32 | (uint64_t)row);
+    for (int64_t i = 0; i < o->dims[1]; i++) data[row * o->pitch + i] = (int16_t)tw_random_between(&r, -most, most);
+  }
+}
+
 static void fill_real(uint64_t seed, int operand, const tw_operand *o, void *data) {
   for (int64_t row = 0; row < o->dims[0]; row++) {
     tw_random r;
@@ -285,11 +296,15 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
     round_operands(&g, buffers);
     return;
   }
-  fill_i8(&g, seed, 0, &o[0], g.a_transposed, buffers[0]);
-  if (stored_b(&g) == g.b)
-    fill_i8(&g, seed, 1, &o[1], !g.b_transposed, buffers[1]);
-  else
-    fill_narrow(&g, seed, &o[1], buffers[1]);
+  if (g.a == TW_I16) {
+    for (int i = 0; i < 2; i++) fill_i16(&g, seed, i, &o[i], buffers[i]);
+  } else {
+    fill_i8(&g, seed, 0, &o[0], g.a_transposed, buffers[0]);
+    if (stored_b(&g) == g.b)
+      fill_i8(&g, seed, 1, &o[1], !g.b_transposed, buffers[1]);
+    else
+      fill_narrow(&g, seed, &o[1], buffers[1]);
+  }
   if (has_bias)
     tw_fill_bias_i32(seed, g.c != TW_I8 ? 0 : (double)g.scale, o[2].dims[0], o[2].dims[1], o[2].pitch, buffers[2]);
 }

@@ -3,7 +3,7 @@
  * Integers: op(A) and the transpose of op(B) are widened to 16 bits and laid out so that every element of C is a
  * dot product of two contiguous rows; a compiler turns that into multiply-add-pairs of the host (a product of
  * two int8 fits 16 x 16 -> 32 bits exactly). Blocks of C are independent and shared between threads. Without
- * memory for the copies the same sums are made in place, slowly. f32 sums k products in double, in order. */
+ * memory for the copies (and of int16, which needs none) the same sums are made in place, slowly. f32 sums k products in double, in order. */
 #include <stdlib.h>
 
 #include "base/parallel.h"
@@ -38,13 +38,14 @@ static int32_t bias_i32(const job *j, int64_t row, int64_t column) {
 static void accumulate_in_place(const job *j, int64_t row, int64_t rows, int64_t column, int64_t columns,
                                 int32_t sum[ROWS][COLUMNS]) {
   const tw_gemm *g = j->g;
-  const int8_t *B = j->B;
+  const tw_type b_type = g->b == TW_I16 ? TW_I16 : TW_I8; /* narrower ones are stored as i8 */
   for (int64_t i = 0; i < rows; i++)
     for (int64_t p = 0; p < g->k; p++) {
       int64_t at = g->a_transposed ? p * g->lda + row + i : (row + i) * g->lda + p;
       int32_t a = (int32_t)tw_element(g->a, j->A, at);
       for (int64_t c = 0; c < columns; c++)
-        sum[i][c] += a * (g->b_transposed ? B[(column + c) * g->ldb + p] : B[p * g->ldb + column + c]);
+        sum[i][c] += a * (int32_t)tw_element(b_type, j->B,
+                                             g->b_transposed ? (column + c) * g->ldb + p : p * g->ldb + column + c);
     }
 }
 
@@ -100,7 +101,8 @@ void tw_gemm_reference(const tw_gemm *g, void *const buffers[], int threads) {
   j.depth = tw_dot_depth(g->k);
   if (g->a == TW_I8) /* unsigned rows are summed in place */
     j.a = tw_dot_widen(j.A, g->m, g->k, g->a_transposed ? 1 : g->lda, g->a_transposed ? g->lda : 1, threads);
-  j.bt = tw_dot_widen(j.B, g->n, g->k, g->b_transposed ? g->ldb : 1, g->b_transposed ? 1 : g->ldb, threads);
+  if (g->b != TW_I16)
+    j.bt = tw_dot_widen(j.B, g->n, g->k, g->b_transposed ? g->ldb : 1, g->b_transposed ? 1 : g->ldb, threads);
   tw_parallel_for(threads, blocks, integer_block, &j);
   free(j.a);
   free(j.bt);

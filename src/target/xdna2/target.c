@@ -16,10 +16,15 @@
 #include "target/xdna2/array/floorplan.h"
 #include "target/xdna2/array/plan.h"
 #include "target/xdna2/core_design.h"
+#include "target/xdna2/mlir/execute.h"
 #include "target/xdna2/rate.h"
 
+/* A design: from a schedule, or read from MLIR. */
 struct tw_artefact {
+  bool is_read;
   xd_gemm gemm;
+  xd_mlir_design design;
+  xd_mlir_work work;
 };
 
 static const xd_config *config(const tw_target *t) { return t->config; }
@@ -65,6 +70,12 @@ static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
     return tw_fail(error, TW_USAGE, "%s: op %s is not supported; supported: gemm", t->name, p->op->name);
   const xd_kernel *k = xd_find_kernel(config(t), NULL, tw_problem_type(p, "a"), tw_problem_type(p, "b"),
                                       tw_problem_type(p, "c"), tw_problem_type(p, "acc"));
+  if (!k && xd_mlir_knows_types(tw_problem_type(p, "a"), tw_problem_type(p, "b"), tw_problem_type(p, "c"))) {
+    /* designs that others made have such kernels: `run` takes them */
+    const tw_status status = check_plain(t, p, error);
+    return status == TW_OK ? tw_problem_set(p, "acc", tw_problem_type(p, "a") == TW_BF16 ? "f32" : "i32", error)
+                           : status;
+  }
   if (!k) {
     char asked[120] = "";
     for (int i = 0; i < 4; i++)
@@ -88,7 +99,11 @@ static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, t
   if (status != TW_OK) return status;
   const xd_kernel *kernel = xd_find_kernel(c, NULL, tw_problem_type(&settled, "a"), tw_problem_type(&settled, "b"),
                                            tw_problem_type(&settled, "c"), tw_problem_type(&settled, "acc"));
-  const tw_element_bytes e = xd_element_bytes(kernel);
+  if (!kernel) kernel = xd_find_kernel(c, NULL, TW_I8, TW_I8, TW_I32, TW_I32); /* no core multiplies more in a cycle */
+  tw_element_bytes e = xd_element_bytes(kernel);
+  if (kernel->a != tw_problem_type(&settled, "a"))
+    e = (tw_element_bytes){xd_type_bytes(tw_problem_type(p, "a")), xd_type_bytes(tw_problem_type(p, "b")),
+                           xd_type_bytes(tw_problem_type(p, "c"))};
   const double m = (double)tw_problem_int(p, "m"), n = (double)tw_problem_int(p, "n"),
                k = (double)tw_problem_int(p, "k");
   const double macs = (double)xd_peak_macs(c, kernel) * c->clock_mhz * 1e6 * c->rows * c->columns;
@@ -182,33 +197,60 @@ static tw_status predict(const tw_target *t, const tw_problem *p, const tw_sched
   return status;
 }
 
+static tw_status build_schedule(const tw_target *t, const tw_problem *p, const char *source, tw_artefact *out,
+                                tw_error *error) {
+  tw_schedule s;
+  xd_program program;
+  tw_status status = tw_schedule_parse(source, &s, error);
+  if (status == TW_OK) status = xd_plan_of(config(t), p, &s, &out->gemm, error);
+  if (status == TW_OK) status = xd_gemm_program(config(t), &out->gemm, &program, error);
+  if (status == TW_OK) xd_program_free(&program);
+  return status;
+}
+
+static tw_status build_design(const tw_target *t, const tw_problem *p, const char *source, tw_artefact *out,
+                              tw_error *error) {
+  xd_gemm g = {0};
+  tw_status status = TW_OK;
+  if (tw_problem_real(p, "scale") != 1) status = xd_plan_start(config(t), p, &g, error); /* its shift */
+  const xd_mlir_options options = {.shift = g.shift};
+  if (status == TW_OK) status = xd_mlir_read(config(t), source, &options, &out->design, error);
+  if (status != TW_OK) return status;
+  out->is_read = true;
+  status = xd_mlir_work_of(config(t), &out->design, p, &out->work, error);
+  if (status != TW_OK) xd_mlir_free(&out->design);
+  return status;
+}
+
 static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_artefact **out,
                        tw_error *error) {
-  tw_schedule s;
-  xd_gemm g;
-  xd_program program;
   if (strlen(source) != length) return tw_fail(error, TW_FAILED, "the design holds a zero byte");
-  tw_status status = tw_schedule_parse(source, &s, error);
-  if (status == TW_OK) status = xd_plan_of(config(t), p, &s, &g, error);
-  if (status == TW_OK) status = xd_gemm_program(config(t), &g, &program, error);
-  if (status != TW_OK) return status == TW_USAGE ? TW_FAILED : status;
-  xd_program_free(&program);
-  if (!(*out = malloc(sizeof **out))) return tw_fail(error, TW_MISSING, "out of memory");
-  (*out)->gemm = g;
-  return TW_OK;
+  tw_artefact *a = tw_new(1, sizeof *a);
+  if (!a) return tw_fail(error, TW_MISSING, "out of memory");
+  const tw_status status = (xd_mlir_is(source) ? build_design : build_schedule)(t, p, source, a, error);
+  if (status == TW_OK) {
+    *out = a;
+    return TW_OK;
+  }
+  free(a);
+  return status == TW_USAGE ? TW_FAILED : status;
 }
 
 static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
+  if (a->is_read) return xd_mlir_check(config(t), &a->design, &a->work, k, error);
   return xd_execute_check(config(t), &a->gemm, k, error);
 }
 
 static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace, tw_measurement *out,
                          tw_error *error) {
-  (void)k;
+  if (a->is_read) return xd_mlir_measure(config(t), &a->design, &a->work, k->problem, trace, out, error);
   return xd_execute_measure(config(t), &a->gemm, trace, out, error);
 }
 
-static void release(tw_artefact *a) { free(a); }
+static void release(tw_artefact *a) {
+  if (a->is_read) xd_mlir_free(&a->design);
+  free(a);
+}
 
 /* ---- the list ---- */
 

@@ -78,25 +78,24 @@ static void copy_inputs(const tw_case *k, part *p) {
   }
 }
 
-/* Between what the op has (bfp16 as f32) and what lies in DDR. */
-static void to_device(const xd_gemm *g, part *p) {
+void xd_operands_to_device(const xd_gemm *g, const tw_operand operand[], void *const host[], void *const device[]) {
   if (g->kernel->a == TW_BFP16)
-    xd_pack_a(g, p->host[0], p->device[XD_GEMM_A]);
+    xd_pack_a(g, host[0], device[XD_GEMM_A]);
   else
-    memcpy(p->device[XD_GEMM_A], p->host[0], p->operand[0].bytes);
+    memcpy(device[XD_GEMM_A], host[0], operand[0].bytes);
   if (g->kernel->b == TW_BFP16)
-    xd_pack_b(g, p->host[1], p->device[XD_GEMM_B]);
+    xd_pack_b(g, host[1], device[XD_GEMM_B]);
   else if (g->kernel->b == TW_I4 || g->kernel->b == TW_TERNARY)
-    xd_pack_weights(g, p->host[1], p->device[XD_GEMM_B]);
+    xd_pack_weights(g, host[1], device[XD_GEMM_B]);
   else
-    memcpy(p->device[XD_GEMM_B], p->host[1], p->operand[1].bytes);
+    memcpy(device[XD_GEMM_B], host[1], operand[1].bytes);
 }
 
-static void from_device(const xd_gemm *g, part *p) {
+void xd_result_from_device(const xd_gemm *g, const tw_operand *c, const void *device, void *host) {
   if (g->c == TW_BFP16)
-    xd_unpack_c(g, p->device[XD_GEMM_C], p->host[p->n - 1]);
+    xd_unpack_c(g, device, host);
   else
-    memcpy(p->host[p->n - 1], p->device[XD_GEMM_C], p->operand[p->n - 1].bytes);
+    memcpy(host, device, c->bytes);
 }
 
 static tw_status run_part(const xd_config *c, const xd_gemm *g, part *p, tw_error *error) {
@@ -110,16 +109,14 @@ static tw_status run_part(const xd_config *c, const xd_gemm *g, part *p, tw_erro
   return status;
 }
 
-/* Kernels of bf16 and bfp16 round sums on the way, so the op's comparison must be wide; the definition in reference.h
- * is met to the bit. */
-static tw_status check_bits(const xd_gemm *g, const part *p, tw_error *error) {
-  const tw_type a_type = p->operand[0].type, c_type = p->operand[p->n - 1].type;
+tw_status xd_check_bits(const xd_gemm *g, size_t n, const tw_operand operand[], void *const host[], tw_error *error) {
+  const tw_type a_type = operand[0].type, c_type = operand[n - 1].type;
   float *a = tw_new((size_t)(g->m * g->k), sizeof *a), *c = tw_new((size_t)(g->m * g->n), sizeof *c);
   tw_status status = a && c ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
-  for (int64_t i = 0; status == TW_OK && i < g->m * g->k; i++) a[i] = (float)tw_element(a_type, p->host[0], i);
-  if (status == TW_OK) status = xd_gemm_reference(g, a, p->host[1], c, error);
+  for (int64_t i = 0; status == TW_OK && i < g->m * g->k; i++) a[i] = (float)tw_element(a_type, host[0], i);
+  if (status == TW_OK) status = xd_gemm_reference(g, a, host[1], c, error);
   for (int64_t i = 0; status == TW_OK && i < g->m * g->n; i++) {
-    const double got = tw_element(c_type, p->host[p->n - 1], i), expected = (double)c[i];
+    const double got = tw_element(c_type, host[n - 1], i), expected = (double)c[i];
     if (got != expected && !(isnan(got) && isnan(expected)))
       status = tw_fail(error, TW_FAILED, "wrong result: C[%lld][%lld] is %.9g and should be exactly %.9g",
                        (long long)(i / g->n), (long long)(i % g->n), got, expected);
@@ -132,11 +129,11 @@ static tw_status check_bits(const xd_gemm *g, const part *p, tw_error *error) {
 static tw_status check_part(const xd_config *c, const xd_gemm *g, const tw_case *k, part *p, tw_error *error) {
   if (!make_part(g, p)) return tw_fail(error, TW_MISSING, "out of memory");
   copy_inputs(k, p);
-  to_device(g, p);
+  xd_operands_to_device(g, p->operand, p->host, p->device);
   tw_status check = run_part(c, g, p, error);
   if (check != TW_OK) return check;
-  from_device(g, p);
-  if (g->kernel->b == TW_BFP16 && (check = check_bits(g, p, error)) != TW_OK) return check;
+  xd_result_from_device(g, &p->operand[p->n - 1], p->device[XD_GEMM_C], p->host[p->n - 1]);
+  if (g->kernel->b == TW_BFP16 && (check = xd_check_bits(g, p->n, p->operand, p->host, error)) != TW_OK) return check;
   p->problem.op->reference(&p->problem, p->expected, 1);
   return p->problem.op->compare(&p->problem, p->expected, p->host, error);
 }
@@ -160,13 +157,26 @@ static void count(tw_measurement *m, const char *name, const char *unit, const c
   m->counter[m->n_counters++] = (tw_counter){name, unit, help, value};
 }
 
-static void fill(const xd_config *c, const xd_gemm *g, const xd_run_result *r, tw_measurement *m) {
-  const double hz = c->clock_mhz * 1e6, cores = g->rows * g->columns;
-  const double macs = (double)g->m * (double)g->n * (double)g->k;
+/* Bytes of the buffers of the fullest tile of a kind. */
+static int64_t fullest(const xd_program *p, xd_tile_kind kind) {
+  int64_t most = 0;
+  for (size_t i = 0; i < p->buffers.n; i++) {
+    int64_t used = 0;
+    const xd_buffer *b = &p->buffers.at[i];
+    if (b->external || xd_kind_of(b->tile) != kind) continue;
+    for (size_t j = 0; j < p->buffers.n; j++)
+      if (!p->buffers.at[j].external && xd_same_place(p->buffers.at[j].tile, b->tile)) used += p->buffers.at[j].bytes;
+    if (used > most) most = used;
+  }
+  return most;
+}
+
+static void fill(const xd_config *c, const xd_program *p, const xd_work *w, const xd_run_result *r, tw_measurement *m) {
+  const double hz = c->clock_mhz * 1e6, cores = (double)p->cores.n;
   *m = (tw_measurement){.cycles = r->cycles, .seconds = r->cycles / hz + c->array.dispatch_us * 1e-6};
   m->cost = m->seconds;
-  m->utilization = macs / (m->seconds * hz) / xd_peak_macs(c, g->kernel) / (c->rows * c->columns);
-  count(m, "tflops", "Tflop/s", "useful operations a second, dispatch included", 2e-12 * macs / m->seconds);
+  m->utilization = w->macs / (m->seconds * hz) / w->peak / (c->rows * c->columns);
+  count(m, "tflops", "Tflop/s", "useful operations a second, dispatch included", 2e-12 * w->macs / m->seconds);
   count(m, "compute", "cycles", "a core is in kernels, mean", r->call_cycles / cores);
   count(m, "wait_input", "cycles", "a core waits for A or B, mean", r->wait_input_cycles / cores);
   count(m, "wait_output", "cycles", "a core waits until C has left, mean", r->wait_output_cycles / cores);
@@ -177,29 +187,36 @@ static void fill(const xd_config *c, const xd_gemm *g, const xd_run_result *r, t
   count(m, "kernel_calls", "calls", "of all cores", (double)r->calls);
   count(m, "events", "events", "simulated", (double)r->events);
   m->n_memories = 2;
-  m->memory[0] = (tw_memory_use){"l1", (size_t)xd_gemm_l1_bytes(g), (size_t)(c->l1_bytes - c->stack_bytes)};
-  m->memory[1] = (tw_memory_use){"l2", (size_t)xd_gemm_l2_bytes(g), (size_t)c->l2_bytes};
+  m->memory[0] = (tw_memory_use){"l1", (size_t)fullest(p, XD_COMPUTE), (size_t)(c->l1_bytes - c->stack_bytes)};
+  m->memory[1] = (tw_memory_use){"l2", (size_t)fullest(p, XD_MEMORY), (size_t)c->l2_bytes};
+}
+
+tw_status xd_measure_program(const xd_config *c, const xd_program *program, const xd_work *work, const char *trace,
+                             tw_measurement *out, tw_error *error) {
+  xd_run_options options = {.timing_only = true, .cost = xd_cost_of(c)};
+  xd_run_result r = {0};
+  FILE *f = NULL;
+  xd_trace lines;
+  if (trace && !(f = fopen(trace, "w"))) return tw_fail(error, TW_USAGE, "%s: %s", trace, strerror(errno));
+  if (f) {
+    lines = xd_trace_begin(f, c, program);
+    options.span = xd_trace_span;
+    options.span_context = &lines;
+  }
+  tw_status status = xd_run(c, program, &options, &r, error);
+  if (f) xd_trace_end(&lines, r.cycles);
+  if (f && fclose(f) && status == TW_OK) status = tw_fail(error, TW_MISSING, "%s: %s", trace, strerror(errno));
+  if (status == TW_OK) fill(c, program, work, &r, out);
+  return status;
 }
 
 tw_status xd_execute_measure(const xd_config *c, const xd_gemm *g, const char *trace, tw_measurement *out,
                              tw_error *error) {
-  xd_run_options options = {.timing_only = true, .cost = xd_cost_of(c)};
+  const xd_work work = {(double)g->m * (double)g->n * (double)g->k, xd_peak_macs(c, g->kernel)};
   xd_program program;
-  xd_run_result r = {0};
-  FILE *f = NULL;
-  xd_trace lines;
   tw_status status = xd_gemm_program(c, g, &program, error);
   if (status != TW_OK) return status;
-  if (trace && !(f = fopen(trace, "w"))) status = tw_fail(error, TW_USAGE, "%s: %s", trace, strerror(errno));
-  if (f) {
-    lines = xd_trace_begin(f, c, &program);
-    options.span = xd_trace_span;
-    options.span_context = &lines;
-  }
-  if (status == TW_OK) status = xd_run(c, &program, &options, &r, error);
-  if (f) xd_trace_end(&lines, r.cycles);
-  if (f && fclose(f) && status == TW_OK) status = tw_fail(error, TW_MISSING, "%s: %s", trace, strerror(errno));
-  if (status == TW_OK) fill(c, g, &r, out);
+  status = xd_measure_program(c, &program, &work, trace, out, error);
   xd_program_free(&program);
   return status;
 }

@@ -15,4 +15,21 @@ tw_status xd_execute_check(const xd_config *, const xd_gemm *, const tw_case *, 
 /* The whole problem in timing mode. `trace`: see tw_target.measure; may be NULL. */
 tw_status xd_execute_measure(const xd_config *, const xd_gemm *, const char *trace, tw_measurement *out, tw_error *);
 
+/* ---- of any program ---- */
+
+/* What a program does: useful multiply-accumulates, and how many a core could do in a cycle. */
+typedef struct xd_work {
+  double macs, peak;
+} xd_work;
+tw_status xd_measure_program(const xd_config *, const xd_program *, const xd_work *, const char *trace,
+                             tw_measurement *out, tw_error *);
+
+/* Between what the op has (bfp16 as f32, narrow weights as int8; dense) and what lies in DDR. `operand`: A, B, C. */
+void xd_operands_to_device(const xd_gemm *, const tw_operand operand[], void *const host[], void *const device[]);
+void xd_result_from_device(const xd_gemm *, const tw_operand *c, const void *device, void *host);
+
+/* Kernels of bf16 and bfp16 round sums on the way, so the op's comparison must be wide; the definition in reference.h
+ * is met to the bit. The last of the n operands is C. */
+tw_status xd_check_bits(const xd_gemm *, size_t n, const tw_operand operand[], void *const host[], tw_error *);
+
 #endif

@@ -12,7 +12,7 @@
 enum { L2_COPIES = XD_GEMM_L2_COPIES };
 
 static bool is_staged(const xd_gemm *g) { return xd_gemm_staging(g) > 0; }
-static tw_type c_type(const xd_gemm *g) { return g->narrow16 ? TW_TYPE_NONE : g->c; }
+static tw_type c_type(const xd_gemm *g) { return g->narrow16 ? TW_I16 : g->c; }
 
 /* ---- FIFOs ---- */
 

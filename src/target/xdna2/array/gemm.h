@@ -34,7 +34,7 @@ typedef struct xd_gemm {
   int depth;            /* steps of K that a tile of A in L2 holds: longer runs in DDR */
   tw_rounding rounding; /* of conversions */
   int shift;            /* of i32 to i8 and i16 */
-  bool narrow16;        /* results leave as int16, which tw_type lacks: with a kernel of c=i8 */
+  bool narrow16;        /* results leave as int16: with a kernel of c=i8 */
 } xd_gemm;
 
 /* Choices that the kernel leaves: all rows and columns, the kernel's cover and copies, a depth of 1. */

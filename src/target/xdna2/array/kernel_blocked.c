@@ -1,8 +1,6 @@
 /* kernel_blocked.c - see kernel_blocked.h. */
 #include "target/xdna2/array/kernel_blocked.h"
 
-#include <string.h>
-
 #include "tilewright/format.h"
 
 static int64_t elements(const xd_call *c, int argument) {
@@ -16,61 +14,71 @@ int64_t xd_blocked_i16_i32_bytes(const xd_call *c, int argument) { return bytes(
 int64_t xd_blocked_bf16_bf16_bytes(const xd_call *c, int argument) { return bytes(c, argument, 2, 2); }
 int64_t xd_blocked_bf16_f32_bytes(const xd_call *c, int argument) { return bytes(c, argument, 2, 4); }
 
-/* Where element (row, column) lies in blocks of `height` x `width`, of which `across` make a row. */
-static int64_t element_at(int row, int column, int height, int width, int across) {
-  return ((int64_t)(row / height) * across + column / width) * height * width + row % height * width + column % width;
-}
-static int64_t a_at(const xd_call *c, int i, int p) {
-  return element_at(i, p, c->block[0], c->block[1], c->k / c->block[1]);
-}
-static int64_t b_at(const xd_call *c, int p, int j) {
-  return element_at(p, j, c->block[1], c->block[2], c->n / c->block[2]);
-}
-static int64_t c_at(const xd_call *c, int i, int j) {
-  return element_at(i, j, c->block[0], c->block[2], c->n / c->block[2]);
+/* Blocks, and where the block row and column of an element begin. */
+typedef struct blocks {
+  int r, s, t, rows, depth, columns; /* of blocks */
+} blocks;
+
+static blocks blocks_of(const xd_call *c) {
+  const int *b = c->block;
+  return (blocks){b[0], b[1], b[2], c->m / b[0], c->k / b[1], c->n / b[2]};
 }
 
-void xd_blocked_i8_i32(const xd_call *c, uint8_t *const arguments[]) {
-  const int8_t *a = (const int8_t *)arguments[0], *b = (const int8_t *)arguments[1];
-  uint32_t *result = (uint32_t *)(void *)arguments[2];
-  for (int i = 0; i < c->m; i++)
-    for (int j = 0; j < c->n; j++)
-      for (int p = 0; p < c->k; p++) result[c_at(c, i, j)] += (uint32_t)(a[a_at(c, i, p)] * b[b_at(c, p, j)]);
+/* Of element (i, j) of C: itself, row i of the first block of A, column j of the first block of B. */
+typedef struct corner {
+  int64_t c, a, b;
+} corner;
+
+static corner corner_of(const blocks *x, int i, int j) {
+  const int64_t row = i / x->r, column = j / x->t, down = i % x->r, along = j % x->t;
+  return (corner){(row * x->columns + column) * x->r * x->t + down * x->t + along,
+                  row * x->depth * x->r * x->s + down * x->s, column * x->s * x->t + along};
 }
 
-void xd_blocked_i16_i32(const xd_call *c, uint8_t *const arguments[]) {
-  const int16_t *a = (const int16_t *)(const void *)arguments[0], *b = (const int16_t *)(const void *)arguments[1];
-  uint32_t *result = (uint32_t *)(void *)arguments[2];
-  for (int i = 0; i < c->m; i++)
-    for (int j = 0; j < c->n; j++)
-      for (int p = 0; p < c->k; p++) result[c_at(c, i, j)] += (uint32_t)(a[a_at(c, i, p)] * b[b_at(c, p, j)]);
-}
+#define INTEGER_PRODUCT(name, type)                                                                                    \
+  void name(const xd_call *call, uint8_t *const arguments[]) {                                                         \
+    const type *a = (const type *)(const void *)arguments[0], *b = (const type *)(const void *)arguments[1];           \
+    uint32_t *c = (uint32_t *)(void *)arguments[2];                                                                    \
+    const blocks x = blocks_of(call);                                                                                  \
+    for (int i = 0; i < call->m; i++)                                                                                  \
+      for (int j = 0; j < call->n; j++) {                                                                              \
+        const corner at = corner_of(&x, i, j);                                                                         \
+        uint32_t sum = c[at.c];                                                                                        \
+        for (int block = 0; block < x.depth; block++)                                                                  \
+          for (int p = 0; p < x.s; p++)                                                                                \
+            sum += (uint32_t)(a[at.a + (int64_t)block * x.r * x.s + p] *                                               \
+                              b[at.b + ((int64_t)block * x.columns * x.s + p) * x.t]);                                 \
+        c[at.c] = sum;                                                                                                 \
+      }                                                                                                                \
+  }
+INTEGER_PRODUCT(xd_blocked_i8_i32, int8_t)
+INTEGER_PRODUCT(xd_blocked_i16_i32, int16_t)
 
-static float bf16_at(const uint8_t *data, int64_t i) {
-  uint16_t code;
-  memcpy(&code, data + 2 * i, sizeof code);
-  return tw_bf16_to_f32(code);
-}
-
-static float dot_bf16(const xd_call *c, uint8_t *const arguments[], int i, int j, float sum) {
-  for (int p = 0; p < c->k; p++) sum += bf16_at(arguments[0], a_at(c, i, p)) * bf16_at(arguments[1], b_at(c, p, j));
+static float dot_bf16(const blocks *x, const corner *at, uint8_t *const arguments[], float sum) {
+  const uint16_t *a = (const uint16_t *)(const void *)arguments[0], *b = (const uint16_t *)(const void *)arguments[1];
+  for (int block = 0; block < x->depth; block++)
+    for (int p = 0; p < x->s; p++)
+      sum += tw_bf16_to_f32(a[at->a + (int64_t)block * x->r * x->s + p]) *
+             tw_bf16_to_f32(b[at->b + ((int64_t)block * x->columns * x->s + p) * x->t]);
   return sum;
 }
 
-void xd_blocked_bf16_bf16(const xd_call *c, uint8_t *const arguments[]) {
-  for (int i = 0; i < c->m; i++)
-    for (int j = 0; j < c->n; j++) {
-      const int64_t at = c_at(c, i, j);
-      const uint16_t code = tw_f32_to_bf16(dot_bf16(c, arguments, i, j, bf16_at(arguments[2], at)));
-      memcpy(arguments[2] + 2 * at, &code, sizeof code);
+void xd_blocked_bf16_bf16(const xd_call *call, uint8_t *const arguments[]) {
+  uint16_t *c = (uint16_t *)(void *)arguments[2];
+  const blocks x = blocks_of(call);
+  for (int i = 0; i < call->m; i++)
+    for (int j = 0; j < call->n; j++) {
+      const corner at = corner_of(&x, i, j);
+      c[at.c] = tw_f32_to_bf16(dot_bf16(&x, &at, arguments, tw_bf16_to_f32(c[at.c])));
     }
 }
 
-void xd_blocked_bf16_f32(const xd_call *c, uint8_t *const arguments[]) {
-  float *result = (float *)(void *)arguments[2];
-  for (int i = 0; i < c->m; i++)
-    for (int j = 0; j < c->n; j++) {
-      const int64_t at = c_at(c, i, j);
-      result[at] = dot_bf16(c, arguments, i, j, result[at]);
+void xd_blocked_bf16_f32(const xd_call *call, uint8_t *const arguments[]) {
+  float *c = (float *)(void *)arguments[2];
+  const blocks x = blocks_of(call);
+  for (int i = 0; i < call->m; i++)
+    for (int j = 0; j < call->n; j++) {
+      const corner at = corner_of(&x, i, j);
+      c[at.c] = dot_bf16(&x, &at, arguments, c[at.c]);
     }
 }

@@ -33,7 +33,9 @@ tw_status xd_plan_start(const xd_config *c, const tw_problem *p, xd_gemm *out, t
   const xd_kernel *k = xd_find_kernel(c, NULL, tw_problem_type(p, "a"), tw_problem_type(p, "b"),
                                       tw_problem_type(p, "c"), tw_problem_type(p, "acc"));
   const int64_t m = tw_problem_int(p, "m"), n = tw_problem_int(p, "n"), depth = tw_problem_int(p, "k");
-  if (!k) return tw_fail(error, TW_USAGE, "no kernel has these types");
+  if (!k)
+    return tw_fail(error, TW_USAGE,
+                   "no kernel has these types; only designs that were read (`tilewright run FILE.mlir`) may have them");
   tw_tile tile = {.rho = 1};
   *out = xd_gemm_default(c, k, &tile, m, n, depth);
   while (out->rows > 1 && m < out->rows * xd_unit_m(k)) out->rows--;

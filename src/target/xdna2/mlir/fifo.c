@@ -55,16 +55,6 @@ static bool read_depths(xd_reader *r, int n, int depth[1 + XD_BROADCAST]) {
 
 /* ---- a FIFO ---- */
 
-static tw_type type_of(const xd_shape *s) {
-  static const struct {
-    const char *name;
-    tw_type type;
-  } types[] = {{"i8", TW_I8}, {"i32", TW_I32}, {"bf16", TW_BF16}, {"f32", TW_F32}};
-  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-    if (!strcmp(s->element, types[i].name)) return types[i].type;
-  return TW_TYPE_NONE;
-}
-
 static void set_end(xd_reader *r, const ends *e, int i, int depth, const xd_shape *object, int line, xd_fifo_end *out) {
   out->tile = e->tile[i];
   out->depth = xd_kind_of(e->tile[i]) == XD_SHIM ? 0 : depth;
@@ -111,7 +101,7 @@ void xd_read_fifo(xd_reader *r) {
   snprintf(f.name, sizeof f.name, "%.*s", (int)(note.name.length < XD_NAME ? note.name.length : XD_NAME - 1),
            note.name.at);
   f.bytes = note.object.bytes;
-  f.type = type_of(&note.object);
+  f.type = xd_shape_type(&note.object);
   set_end(r, &e, 0, depth[0], &note.object, line, &f.producer);
   for (int i = 1; i < e.n; i++) set_end(r, &e, i, depth[i], &note.object, line, &f.consumer[i - 1]);
   f.n_consumers = e.n - 1;

@@ -125,6 +125,7 @@ bool xd_slice_same(xd_slice, xd_slice);
 /* type.c */
 xd_shape xd_read_type(xd_reader *);                              /* a memref or an integer type */
 xd_shape xd_read_wrapped_type(xd_reader *, const char *wrapper); /* !wrapper<memref<..>> */
+tw_type xd_shape_type(const xd_shape *);                         /* of its elements; TW_TYPE_NONE: bytes */
 
 /* attribute.c */
 typedef struct xd_attribute {

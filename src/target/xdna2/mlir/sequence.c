@@ -17,14 +17,6 @@ static const int64_t MOST = (int64_t)1 << 28; /* keeps products and sums within 
 
 /* ---- arguments ---- */
 
-static tw_type type_of(const xd_shape *s) {
-  return !strcmp(s->element, "i8")     ? TW_I8
-         : !strcmp(s->element, "i32")  ? TW_I32
-         : !strcmp(s->element, "bf16") ? TW_BF16
-         : !strcmp(s->element, "f32")  ? TW_F32
-                                       : TW_TYPE_NONE;
-}
-
 static void read_arguments(xd_reader *r) {
   xd_read_expect(r, '(');
   while (xd_going(r) && !xd_read_at(r, ')')) {
@@ -33,7 +25,7 @@ static void read_arguments(xd_reader *r) {
     xd_read_expect(r, ':');
     const xd_shape shape = xd_read_type(r);
     if (xd_going(r) && !shape.is_memref) xd_read_fail(r, line, "arguments of the runtime sequence must be memrefs");
-    xd_buffer b = {.external = true, .bytes = shape.bytes, .type = type_of(&shape)};
+    xd_buffer b = {.external = true, .bytes = shape.bytes, .type = xd_shape_type(&shape)};
     snprintf(b.name, sizeof b.name, "%.*s", (int)(name.length < XD_NAME ? name.length : XD_NAME - 1), name.at);
     xd_define(r, (xd_value){.name = name,
                             .kind = XD_ARGUMENT_VALUE,

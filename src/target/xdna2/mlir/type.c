@@ -14,6 +14,11 @@ static const struct {
 /* A block of eight numbers and their exponent: 9 bytes. */
 enum { BFP_BITS = 72 };
 
+tw_type xd_shape_type(const xd_shape *s) {
+  tw_type t;
+  return tw_type_parse(s->element, &t) && tw_type_bits(t) == s->element_bits ? t : TW_TYPE_NONE;
+}
+
 static void set_element(xd_reader *r, xd_slice name, xd_shape *s) {
   for (size_t i = 0; i < sizeof element_types / sizeof *element_types; i++)
     if (xd_slice_is(name, element_types[i].name)) {

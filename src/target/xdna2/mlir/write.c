@@ -22,13 +22,16 @@ void xd_write_fail(xd_writer *w, const char *format, ...) {
 static const char *element_name(tw_type type) {
   switch (type) {
   case TW_I32: return "i32";
+  case TW_I16: return "i16";
   case TW_BF16: return "bf16";
   case TW_F32: return "f32";
   default: return "i8";
   }
 }
 
-int64_t xd_write_element_bytes(tw_type type) { return type == TW_I32 || type == TW_F32 ? 4 : type == TW_BF16 ? 2 : 1; }
+int64_t xd_write_element_bytes(tw_type type) {
+  return type == TW_I32 || type == TW_F32 ? 4 : type == TW_BF16 || type == TW_I16 ? 2 : 1;
+}
 
 xd_memref xd_write_memref(int64_t bytes, tw_type type) {
   xd_memref m;

@@ -1,0 +1,31 @@
+/* execute.h - a design that was read, on the operands of a case. */
+#ifndef TW_XDNA2_MLIR_EXECUTE_H
+#define TW_XDNA2_MLIR_EXECUTE_H
+
+#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/mlir/read.h"
+#include "tilewright/target.h"
+
+/* What a design computes, and how its operands lie in DDR. */
+typedef struct xd_mlir_work {
+  bool packed;  /* some operand lies in tiles, as gemm.h says of `gemm`; else all are row-major */
+  xd_gemm gemm; /* of designs with kernels of symbol.h: the choices that it was made from, found again; kernel NULL
+                   for others */
+  double peak;  /* multiply-accumulates a cycle of a core */
+  int step;     /* depth after which sums of bf16 are rounded to bf16 (kernel_blocked.h); 0: they are not */
+} xd_mlir_work;
+
+/* TW_USAGE if it is no GEMM of the problem's sizes and types. */
+tw_status xd_mlir_work_of(const xd_config *, const xd_mlir_design *, const tw_problem *, xd_mlir_work *out, tw_error *);
+
+/* Whether designs with these types can be read, though no kernel of the machine has them. */
+bool xd_mlir_knows_types(tw_type a, tw_type b, tw_type c);
+
+/* Moves and computes every byte of the case; C is compared with the op's reference in all rows, or, of large problems,
+ * in rows of every tile (XD_COMPARE_MACS multiply-accumulates of the reference). */
+#define XD_COMPARE_MACS 5e8
+tw_status xd_mlir_check(const xd_config *, const xd_mlir_design *, const xd_mlir_work *, const tw_case *, tw_error *);
+tw_status xd_mlir_measure(const xd_config *, const xd_mlir_design *, const xd_mlir_work *, const tw_problem *,
+                          const char *trace, tw_measurement *, tw_error *);
+
+#endif

@@ -1,0 +1,143 @@
+/* work.c - what a design computes: kernel, tiles and cores are found again in its program. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "target/xdna2/array/execute.h"
+#include "target/xdna2/array/kernel.h"
+#include "target/xdna2/mlir/execute.h"
+
+/* Types of the functions that call.c knows beside those of the machine's kernels. */
+static const struct {
+  const char *function;
+  tw_type a, b, c;
+} functions[] = {
+    {"blocked_i8_i32", TW_I8, TW_I8, TW_I32},
+    {"blocked_i16_i32", TW_I16, TW_I16, TW_I32},
+    {"blocked_bf16_bf16", TW_BF16, TW_BF16, TW_BF16},
+    {"blocked_bf16_f32", TW_BF16, TW_BF16, TW_F32},
+};
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+bool xd_mlir_knows_types(tw_type a, tw_type b, tw_type c) {
+  for (int i = 0; i < FUNCTIONS; i++)
+    if (functions[i].a == a && functions[i].b == b && functions[i].c == c) return true;
+  return false;
+}
+
+/* The first call that multiplies; NULL if there is none. */
+static const xd_op *product_of(const xd_program *p) {
+  for (size_t c = 0; c < p->cores.n; c++)
+    for (size_t i = 0; i < p->cores.at[c].ops.n; i++) {
+      const xd_op *op = &p->cores.at[c].ops.at[i];
+      if (op->kind == XD_CALL && (op->call.micro || op->call.macs)) return op;
+    }
+  return NULL;
+}
+
+/* ---- designs of our own form ---- */
+
+/* Steps of K in the memory tile's object that feeds A. */
+static int depth_of(const xd_program *p, const xd_op *product, const xd_gemm *g) {
+  const int fifo = p->ports.at[product->argument[0].port].fifo;
+  const int64_t tile8 = g->tile.m * g->tile.k * xd_gemm_shape_of(g).a_bytes8;
+  for (size_t i = 0; i < p->links.n; i++) {
+    const xd_link *l = &p->links.at[i];
+    for (int j = 0; j < l->n_out; j++)
+      if (l->out[j] == fifo) return (int)(p->fifos.at[l->in[0]].bytes * 8 / l->n_out / tile8);
+  }
+  return 1;
+}
+
+static void find_gemm(const xd_config *c, const xd_program *p, const xd_op *product, const tw_problem *problem,
+                      xd_gemm *g) {
+  const xd_call *call = &product->call;
+  const tw_tile tile = {.m = call->rows, .k = call->k, .n = call->n, .rho = call->rows / call->m};
+  *g = xd_gemm_default(c, call->micro, &tile, tw_problem_int(problem, "m"), tw_problem_int(problem, "n"),
+                       tw_problem_int(problem, "k"));
+  g->rows = g->columns = 1;
+  for (size_t i = 0; i < p->cores.n; i++) {
+    const xd_place t = p->cores.at[i].tile;
+    if (t.column >= g->columns) g->columns = t.column + 1;
+    if (t.row - 1 > g->rows) g->rows = t.row - 1;
+  }
+  g->cover = call->cover;
+  g->rounding = call->rounding;
+  g->depth = depth_of(p, product, g);
+}
+
+/* ---- sizes ---- */
+
+static tw_status check_arguments(const xd_program *p, const int64_t expected[XD_GEMM_OPERANDS], tw_error *error) {
+  static const char *const name[] = {"A", "B", "C", "the page of zeros"};
+  int n = 0;
+  for (size_t i = 0; i < p->buffers.n; i++) {
+    const xd_buffer *b = &p->buffers.at[i];
+    if (!b->external) continue;
+    if (n == XD_GEMM_OPERANDS || (n < XD_GEMM_ZEROS && b->bytes != expected[n]))
+      return tw_fail(error, TW_USAGE, "argument %d of the runtime sequence has %" PRId64 " bytes, but %s has %" PRId64,
+                     n, b->bytes, n == XD_GEMM_OPERANDS ? "a GEMM" : name[n], n == XD_GEMM_OPERANDS ? 0 : expected[n]);
+    n++;
+  }
+  if (n >= XD_GEMM_ZEROS) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "the runtime sequence has %d arguments; a GEMM has A, B, C and perhaps a page of zeros", n);
+}
+
+static bool is_packed(tw_type t) { return t == TW_BFP16 || t == TW_I4 || t == TW_TERNARY; }
+
+static tw_status fail_types(const tw_problem *problem, const char *what, tw_error *error) {
+  return tw_fail(error, TW_USAGE, "the design computes %s, not a=%s b=%s c=%s acc=%s", what,
+                 tw_type_name(tw_problem_type(problem, "a")), tw_type_name(tw_problem_type(problem, "b")),
+                 tw_type_name(tw_problem_type(problem, "c")), tw_type_name(tw_problem_type(problem, "acc")));
+}
+
+static tw_status own_work(const xd_config *c, const xd_program *p, const xd_op *product, const tw_problem *problem,
+                          xd_mlir_work *out, tw_error *error) {
+  const xd_kernel *k = product->call.micro;
+  const tw_type want[] = {tw_problem_type(problem, "a"), tw_problem_type(problem, "b"), tw_problem_type(problem, "c"),
+                          tw_problem_type(problem, "acc")};
+  const tw_type has[] = {k->a, k->b, k->c, k->acc};
+  for (int i = 0; i < 4; i++)
+    if (want[i] != TW_TYPE_NONE && want[i] != has[i]) {
+      char what[100];
+      snprintf(what, sizeof what, "a=%s b=%s c=%s acc=%s", tw_type_name(has[0]), tw_type_name(has[1]),
+               tw_type_name(has[2]), tw_type_name(has[3]));
+      return fail_types(problem, what, error);
+    }
+  find_gemm(c, p, product, problem, &out->gemm);
+  out->peak = xd_peak_macs(c, k);
+  out->packed = is_packed(k->a) || is_packed(k->b) || is_packed(k->c);
+  if (!out->packed) return TW_OK;
+  tw_status status = xd_gemm_check(c, &out->gemm, error);
+  return status;
+}
+
+tw_status xd_mlir_work_of(const xd_config *c, const xd_mlir_design *d, const tw_problem *problem, xd_mlir_work *out,
+                          tw_error *error) {
+  const xd_op *product = product_of(&d->program);
+  int64_t bytes[XD_GEMM_OPERANDS] = {0};
+  *out = (xd_mlir_work){0};
+  if (!d->runs) return tw_fail(error, TW_USAGE, "the design has no runtime sequence");
+  if (!product) return tw_fail(error, TW_USAGE, "the design has no kernel that multiplies");
+  if (product->call.micro) {
+    const tw_status status = own_work(c, &d->program, product, problem, out, error);
+    if (status != TW_OK) return status;
+  }
+  for (int i = 0; i < FUNCTIONS && !product->call.micro; i++) {
+    if (strcmp(functions[i].function, product->call.function->name) != 0) continue;
+    if (functions[i].a != tw_problem_type(problem, "a") || functions[i].b != tw_problem_type(problem, "b") ||
+        functions[i].c != tw_problem_type(problem, "c"))
+      return fail_types(problem, product->call.function->name, error);
+    out->peak = product->call.macs;
+    if (functions[i].c == TW_BF16) out->step = product->call.k;
+  }
+  if (out->packed) {
+    xd_gemm_bytes(&out->gemm, bytes);
+  } else {
+    tw_operand operand[TW_OPERANDS_MAX];
+    problem->op->operands(problem, operand);
+    for (int i = 0; i < XD_GEMM_ZEROS; i++) bytes[i] = (int64_t)operand[i].bytes;
+  }
+  return check_arguments(&d->program, bytes, error);
+}
