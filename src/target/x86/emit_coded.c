@@ -197,6 +197,15 @@ static void emit_lines(tw_text *t, const tile *x) {
     tw_text_add(t, x86_form_registers(x->form) == 3 ? "  codes w0, w1, w2;\n" : "  codes w0;\n");
 }
 
+/* What totals are added to in the end comes from far away, and there are many at once. */
+static void emit_fetch_sums(tw_text *t, const tile *x) {
+  tw_text_add(t, "  if (o->accumulate) {\n");
+  for (int i = 0; i < x->rows; i++)
+    for (int at = 0; at < x->s->vectors * vector_bytes(x->s); at += X86_LINE)
+      tw_text_add(t, "    fetch_sums(c + %d * o->c_stride + %d);\n", i, at);
+  tw_text_add(t, "  }\n");
+}
+
 static void emit_tile(tw_text *t, const tile *x) {
   tw_text_add(t, "static void %s_%d(const x86_coded *o) {\n", form_names[x->form], x->rows);
   tw_text_add(t, "  const char *a = o->a, *line = o->codes, *scale = o->scales, *next = o->next;\n");
@@ -208,6 +217,7 @@ static void emit_tile(tw_text *t, const tile *x) {
   tw_text_add(t, "  operand x");
   for (int j = 0; j < x->s->vectors; j++) tw_text_add(t, ", b%d", j);
   tw_text_add(t, ";\n");
+  emit_fetch_sums(t, x);
   const bool in_memory = x86_totals_in_memory(x->s, x->rows);
   if (in_memory) {
     tw_text_add(t, "  reals totals[%d];\n  for (int i = 0; i < %d; i++) totals[i] = no_reals();\n",

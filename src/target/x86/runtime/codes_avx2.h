@@ -60,9 +60,9 @@ WORD tables tables_s8(void) { return (tables){0}; }
 WORD tables tables_e2m1(void) { return (tables){0}; }
 WORD tables tables_e4m3(void) { return (tables){0}; }
 #else
-WORD reals real(sums x) { return _mm256_cvtepi32_ps(x); }
-WORD reals reals_of(sums x) { return _mm256_castsi256_ps(x); }
-WORD sums bits_of(reals x) { return _mm256_castps_si256(x); }
+WORD reals real(sums x) { return _mm256_cvtepi32_ps((__m256i)x); }
+WORD reals reals_of(sums x) { return (reals)x; }
+WORD sums bits_of(reals x) { return (sums)x; }
 WORD tables tables_s2(void) { return (tables){0}; }
 WORD tables tables_s4(void) { return (tables){0}; }
 #endif
@@ -89,8 +89,8 @@ WORD operand value_e2m1(codes w, int field, tables t) {
 #endif
 
 #if defined ARITHMETIC_U8S8
-WORD sums start_at(const int32_t *p) { return _mm256_set1_epi32(*p); }
-WORD sums multiply_add_coded(sums s, operand a, operand b) { return _mm256_dpbusd_avx_epi32(s, b, a); }
+WORD sums start_at(const int32_t *p) { return (sums)_mm256_set1_epi32(*p); }
+WORD sums multiply_add_coded(sums s, operand a, operand b) { return (sums)_mm256_dpbusd_avx_epi32((__m256i)s, b, a); }
 WORD operand low_bits(codes w, int field, int bits) {
   const __m256i mask = _mm256_set1_epi8((char)((1 << bits) - 1));
   return _mm256_and_si256(field ? _mm256_srli_epi16(w, field * bits) : w, mask);

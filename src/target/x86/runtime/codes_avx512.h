@@ -42,12 +42,12 @@ WORD reals reals_of(sums x) { return x; }
 WORD sums bits_of(reals x) { return x; }
 WORD sums multiply_add_coded(sums s, operand a, operand b) { return multiply_add(s, a, b); }
 #else
-WORD reals real(sums x) { return _mm512_cvtepi32_ps(x); }
-WORD reals reals_of(sums x) { return _mm512_castsi512_ps(x); }
-WORD sums bits_of(reals x) { return _mm512_castps_si512(x); }
-WORD sums start_at(const int32_t *p) { return _mm512_set1_epi32(*p); }
+WORD reals real(sums x) { return _mm512_cvtepi32_ps((__m512i)x); }
+WORD reals reals_of(sums x) { return (reals)x; }
+WORD sums bits_of(reals x) { return (sums)x; }
+WORD sums start_at(const int32_t *p) { return (sums)_mm512_set1_epi32(*p); }
 #if defined ARITHMETIC_U8S8
-WORD sums multiply_add_coded(sums s, operand a, operand b) { return _mm512_dpbusd_epi32(s, b, a); }
+WORD sums multiply_add_coded(sums s, operand a, operand b) { return (sums)_mm512_dpbusd_epi32((__m512i)s, b, a); }
 #else
 WORD sums multiply_add_coded(sums s, operand a, operand b) { return multiply_add(s, a, b); }
 #endif

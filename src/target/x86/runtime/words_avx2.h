@@ -30,13 +30,14 @@ WORD operand load(const void *p) { return _mm256_loadu_ps(p); }
 WORD operand broadcast(const char *p) { return _mm256_broadcast_ss((const void *)p); }
 WORD sums multiply_add(sums s, operand a, operand b) { return _mm256_fmadd_ps(a, b, s); }
 #else
-typedef __m256i sums, operand;
-WORD sums zero(void) { return _mm256_setzero_si256(); }
-WORD sums add(sums x, sums y) { return _mm256_add_epi32(x, y); }
-WORD sums load_sums(const void *p) { return _mm256_loadu_si256(p); }
-WORD void store_sums(void *p, sums x) { _mm256_storeu_si256(p, x); }
-WORD sums load_part(const void *p, part which) { return _mm256_maskload_epi32(p, which); }
-WORD void store_part(void *p, part which, sums x) { _mm256_maskstore_epi32(p, which, x); }
+typedef int32_t sums __attribute__((vector_size(32))); /* see words_avx512.h */
+typedef __m256i operand;
+WORD sums zero(void) { return (sums){0}; }
+WORD sums add(sums x, sums y) { return (sums)_mm256_add_epi32((__m256i)x, (__m256i)y); }
+WORD sums load_sums(const void *p) { return (sums)_mm256_loadu_si256(p); }
+WORD void store_sums(void *p, sums x) { _mm256_storeu_si256(p, (__m256i)x); }
+WORD sums load_part(const void *p, part which) { return (sums)_mm256_maskload_epi32(p, which); }
+WORD void store_part(void *p, part which, sums x) { _mm256_maskstore_epi32(p, which, (__m256i)x); }
 WORD operand load(const void *p) { return _mm256_loadu_si256(p); }
 #if defined ARITHMETIC_S8S8
 WORD operand broadcast(const char *p) { /* moved up by 128 */
@@ -46,9 +47,9 @@ WORD operand broadcast(const char *p) { /* moved up by 128 */
 WORD operand broadcast(const char *p) { return _mm256_set1_epi32(*(const unit *)(const void *)p); }
 #endif
 #if defined ARITHMETIC_S16
-WORD sums multiply_add(sums s, operand a, operand b) { return _mm256_add_epi32(s, _mm256_madd_epi16(a, b)); }
+WORD sums multiply_add(sums s, operand a, operand b) { return add(s, (sums)_mm256_madd_epi16(a, b)); }
 #else
-WORD sums multiply_add(sums s, operand a, operand b) { return _mm256_dpbusd_avx_epi32(s, a, b); }
+WORD sums multiply_add(sums s, operand a, operand b) { return (sums)_mm256_dpbusd_avx_epi32((__m256i)s, a, b); }
 #endif
 #endif
 

@@ -28,13 +28,14 @@ WORD void store_sums(void *p, sums x) { _mm512_storeu_ps(p, x); }
 WORD sums load_part(const void *p, part which) { return _mm512_maskz_loadu_ps(which, p); }
 WORD void store_part(void *p, part which, sums x) { _mm512_mask_storeu_ps(p, which, x); }
 #else
-typedef __m512i sums;
-WORD sums zero(void) { return _mm512_setzero_si512(); }
-WORD sums add(sums x, sums y) { return _mm512_add_epi32(x, y); }
-WORD sums load_sums(const void *p) { return _mm512_loadu_si512(p); }
-WORD void store_sums(void *p, sums x) { _mm512_storeu_si512(p, x); }
-WORD sums load_part(const void *p, part which) { return _mm512_maskz_loadu_epi32(which, p); }
-WORD void store_part(void *p, part which, sums x) { _mm512_mask_storeu_epi32(p, which, x); }
+/* In the type that multiply-adds and conversions have: as __m512i, gcc 12 keeps the same sums in two registers. */
+typedef int32_t sums __attribute__((vector_size(64)));
+WORD sums zero(void) { return (sums){0}; }
+WORD sums add(sums x, sums y) { return (sums)_mm512_add_epi32((__m512i)x, (__m512i)y); }
+WORD sums load_sums(const void *p) { return (sums)_mm512_loadu_si512(p); }
+WORD void store_sums(void *p, sums x) { _mm512_storeu_si512(p, (__m512i)x); }
+WORD sums load_part(const void *p, part which) { return (sums)_mm512_maskz_loadu_epi32(which, p); }
+WORD void store_part(void *p, part which, sums x) { _mm512_mask_storeu_epi32(p, which, (__m512i)x); }
 #endif
 
 #if defined ARITHMETIC_F32
@@ -55,9 +56,9 @@ WORD operand broadcast(const char *p) { return _mm512_set1_epi32(*(const unit *)
 #if defined ARITHMETIC_BF16
 WORD sums multiply_add(sums s, operand a, operand b) { return _mm512_dpbf16_ps(s, (__m512bh)a, (__m512bh)b); }
 #elif defined ARITHMETIC_S16
-WORD sums multiply_add(sums s, operand a, operand b) { return _mm512_add_epi32(s, _mm512_madd_epi16(a, b)); }
+WORD sums multiply_add(sums s, operand a, operand b) { return add(s, (sums)_mm512_madd_epi16(a, b)); }
 #else
-WORD sums multiply_add(sums s, operand a, operand b) { return _mm512_dpbusd_epi32(s, a, b); }
+WORD sums multiply_add(sums s, operand a, operand b) { return (sums)_mm512_dpbusd_epi32((__m512i)s, a, b); }
 #endif
 #endif
 
