@@ -183,6 +183,33 @@ static void the_packed_kernel_runs_shapes_of_few_channels(void **state) {
   }
 }
 
+/* Rows of results that join, of one image and of several: with and without padding, strides, steps of one row of the kernel. */
+static void the_unfolded_kernel_runs_small_images(void **state) {
+  (void)state;
+  static const struct {
+    const char *shape, *steps;
+  } cases[] = {
+      {"n=4 h=7 w=7 c=40 k=33 r=3 s=3 pad=1 bias=row relu=1 scale=0.1", "pipeline p=7 q=7 r=3 unfold=columns"},
+      {"n=4 h=7 w=7 c=40 k=33 r=3 s=3 pad=1", "pipeline n=2 p=7 q=7 k=48 c=32 r=3 unfold=columns\nunroll runs"},
+      {"n=4 h=7 w=7 c=40 k=33 r=3 s=3 pad=1", "pipeline n=4 p=7 q=7 k=16 c=16 r=1 unfold=columns\nblocks even"},
+      {"n=2 h=14 w=14 c=20 k=40 r=1 s=1 stride=2", "pipeline n=2 p=7 q=7 k=32 unfold=columns"},
+      {"n=3 h=9 w=11 c=20 k=40 r=3 s=2 stride=2 pad=1", "tile n=3 p=5 q=6 k=48 c=32 r=1 unfold=columns\noverwrite"},
+      {"n=2 h=8 w=20 c=17 k=20 r=5 s=5 pad=4 layout=krsc", "tile p=4 q=24 r=5 k=16 c=16 unfold=columns"},
+      {"n=4 h=6 w=7 c=20 k=30 r=3 s=3 pad=2", "pipeline n=2 p=8 q=9 k=16 c=32 r=3\nunroll rows"},
+      {"n=4 h=6 w=7 c=20 k=30 r=3 s=3 pad=1", "pipeline n=4 p=6 q=7 k=16 c=16 r=1\nunroll runs\nhold b=whole"},
+      {"n=4 h=15 w=15 c=3 k=20 r=3 s=3 stride=2 bias=row", "pipeline n=2 p=7 q=7 k=32 r=3\npack s=3"},
+  };
+  const gm_config config = read_config(int8);
+  batch b = {.config = &config};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const tw_problem problem = problem_of(&config, "conv2d", cases[i].shape, false);
+    tw_schedule schedule;
+    assert_int_equal(tw_schedule_parse(cases[i].steps, &schedule, NULL), TW_OK);
+    add(&b, &problem, &schedule);
+  }
+  run(&b);
+}
+
 /* The source is for people: no terms that add or multiply by nothing. */
 static void sources_have_no_neutral_terms(void **state) {
   (void)state;
@@ -248,6 +275,14 @@ static void illegal_steps_are_refused_with_the_reason(void **state) {
   refused(shape, "fill ahead", "buffers c=2");
   refused(shape, "pipeline\npack s=2", "2 pixels of 64 channels do not fit a row of 16");
   refused(shape, "pack 2", "malformed");
+  refused(shape, "unfold rows", "malformed");
+  refused(shape, "tile p=2 q=14 unfold=columns", "several whole ones, 'tile p=28 q=28'");
+  refused(shape, "tile p=3 q=28 k=16 unfold=columns", "rows p that divide 28");
+  refused("n=4 h=16 w=16 c=16 k=64 r=3 s=3 stride=2", "tile p=7 q=7 k=16 r=3 unfold=columns", "'tile r=1'");
+  refused("n=4 h=16 w=16 c=16 k=64 r=3 s=3 pool=2", "tile p=3 q=7 k=16 r=3 unfold=columns", "without pooling");
+  refused("n=4 h=16 w=16 c=16 k=64 r=3 s=3", "tile n=2 p=7 q=14 k=16", "all of their pixels");
+  refused("n=4 h=9 w=9 c=16 k=64 r=3 s=3", "tile p=7 q=7 k=16\ntile n=3", "a rest of 1 images");
+  refused("n=4 h=9 w=9 c=16 k=64 r=3 s=3 pool=2", "tile n=2", "without pooling");
   refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3", "pack s=3", "loads are ahead of their use");
   refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3", "pipeline loads=4\npack s=3", "8 pairs");
   refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3 layout=krsc", "pipeline\npack s=3", "layout=rsck only");
@@ -271,7 +306,6 @@ static void the_hardware_loop_refuses_what_it_cannot_do(void **state) {
   refused("n=4 h=30 w=30 c=64 k=64 r=3 s=3", "hardware_loop p=28 q=28 k=16", "half of the scratchpad");
   refused("n=4 h=16 w=16 c=64 k=64 r=3 s=3", "hardware_loop n=3 p=14 q=14 k=16", "half of the scratchpad");
   refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "hardware_loop fast", "malformed");
-  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "tile n=1", "malformed");
   refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "turn weights", "nothing to turn");
   refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 layout=krsc", "turn all", "malformed");
 }
@@ -321,6 +355,7 @@ int main(void) {
       cmocka_unit_test(the_plain_kernel_runs_every_shape),
       cmocka_unit_test(the_pipelined_kernel_runs_every_shape),
       cmocka_unit_test(the_packed_kernel_runs_shapes_of_few_channels),
+      cmocka_unit_test(the_unfolded_kernel_runs_small_images),
       cmocka_unit_test(sources_have_no_neutral_terms),
       cmocka_unit_test(any_legal_schedule_is_right),
       cmocka_unit_test(whatever_the_menu_offers_is_legal_and_right),

@@ -12,7 +12,7 @@ tw_status gm_words_split(const char *step, gm_words *w, tw_error *error) {
   char *rest = w->text;
   w->verb = strsep(&rest, " ");
   for (char *word; (word = strsep(&rest, " "));) {
-    if (w->n == 8) return tw_fail(error, TW_USAGE, "step '%s': too many arguments", step);
+    if (w->n == GM_WORDS_MAX) return tw_fail(error, TW_USAGE, "step '%s': too many arguments", step);
     char *equals = strchr(word, '=');
     if (equals) *equals++ = '\0';
     w->key[w->n] = word;

@@ -14,11 +14,13 @@
 #include "tilewright/schedule.h"
 
 /* The words of a step, parsed: verb, then bare words and key=value pairs. */
+enum { GM_WORDS_MAX = 12 }; /* behind the verb */
+
 typedef struct gm_words {
   char text[TW_STEP_MAX];
   const char *verb;
   int n;
-  const char *key[8], *value[8]; /* value NULL: a bare word */
+  const char *key[GM_WORDS_MAX], *value[GM_WORDS_MAX]; /* value NULL: a bare word */
 } gm_words;
 
 tw_status gm_words_split(const char *step, gm_words *, tw_error *);

@@ -21,6 +21,11 @@
  * Where channels are few, `pack` columns of the kernel share a block: every row of the scratchpad holds that many
  * neighbouring pixels (the mvin repeats them), every block of weights as many columns' channels one below the other.
  *
+ * Small images go several to a tile: their chunks lie one below the other, and so do their rows of results.
+ *
+ * Where rows of results are short, each column of the kernel may have a plane of pixels of its own (`unfold`), loaded that many
+ * times: the pixels that a tap needs for all results of a tile then follow each other, and the tile is one row.
+ *
  * Padding is loaded as zeros. With pooling a tile counts results of the pooling, and the results of the convolution that
  * two tiles need are computed for both.
  *
@@ -51,10 +56,12 @@ typedef struct gm_conv {
 tw_status gm_conv_from(const gm_config *, const tw_problem *, gm_conv *, tw_error *);
 
 typedef struct gm_conv_plan {
+  int tile_n;         /* images of a tile: more than one where it has all of their pixels */
   int tile_p, tile_q; /* rows, columns of a tile of the output */
   int tile_k, tile_c; /* blocks */
   int tile_r;         /* rows of the kernel in a step */
   int pack;           /* columns of the kernel in a block: 1, or more where all channels of so many fit */
+  bool unfold;        /* columns of the kernel have planes of pixels of their own; tiles are one row */
   bool pixels_outer;  /* order pk: all k for a tile of pixels; kp: all pixels for a tile of k */
   gm_operand_plan a, b;
   int c_buffers;
@@ -69,7 +76,6 @@ typedef struct gm_conv_plan {
   bool hoist_configs; /* configuration once, not for every tile */
   bool turn;          /* weights [k][r][s][c] are first turned to [r][s][c][k] (emit_turn.h) */
   bool hardware_loop; /* the hardware loop does everything below the tile loops (hardware.h) */
-  int tile_n;         /* images of its tiles; 1 without it */
 } gm_conv_plan;
 
 /* The problem as what comes after the turning sees it. */
@@ -82,20 +88,24 @@ static inline gm_conv gm_conv_turned(const gm_conv *v, const gm_conv_plan *p) {
 bool gm_conv_plan_same(const gm_conv_plan *, const gm_conv_plan *);
 
 typedef struct gm_conv_layout {
-  int tiles_y, tiles_x, tiles_k, chunks_r, chunks_c; /* tiles_y and tiles_x of each of the n images */
+  int tiles_n, tiles_y, tiles_x, tiles_k, chunks_r, chunks_c;
   gm_operand_layout a, b;
-  int taps;             /* blocks for the columns of the kernel: s, or fewer if packed */
-  int rows, columns;    /* results of the convolution in a full tile */
-  int dx, dy;           /* pixels of the input from column to column, row to row of a chunk */
-  int a_stride;         /* columns of a chunk from result to result: the stride of compute */
-  int row_step;         /* rows of a chunk from row to row of results */
-  int chunk_h, chunk_w; /* rows and columns of a chunk */
-  int a_row;            /* scratchpad rows from row to row of a chunk; a block of channels takes chunk_w of them */
-  int a_before;         /* of a slot, before the chunk: repeated pixels spill into them */
-  int block, blocks;    /* pixels in a full block; blocks in a row of a full tile */
-  int c_block, c_row, c_plane; /* accumulator rows from block to block of pixels, row to row (with pooling: the
+  int taps; /* blocks for the columns of the kernel: s, or fewer if packed */
+  int rows,
+      columns; /* results of the convolution in a full tile, of all its images; unfolded: images, results of one */
+  int image_rows, image_h;      /* rows of results, rows of a chunk, that belong to one image */
+  int dx, dy;                   /* pixels of the input from column to column, row to row of a chunk */
+  int a_stride;                 /* columns of a chunk from result to result: the stride of compute */
+  int row_step;                 /* rows of a chunk from row to row of results */
+  int chunk_h, chunk_w;         /* rows and columns of a chunk */
+  int planes;                   /* of pixels, each of chunk_h rows: 1, or as many as the kernel has columns */
+  int a_row, a_tap, a_channels; /* scratchpad rows from row to row of a chunk, from column to column of the kernel, from
+                                 * block to block of channels */
+  int a_before;                 /* of a slot, before the chunk: repeated pixels spill into them */
+  int block, blocks;            /* pixels in a full block; blocks in a row of a full tile */
+  int c_block, c_row, c_plane;  /* accumulator rows from block to block of pixels, row to row (with pooling: the
                                 * columns of the tile), block of k to block of k */
-  int c_rows, c_stride;        /* accumulator rows of a tile; from buffer 0 to buffer 1 */
+  int c_rows, c_stride;         /* accumulator rows of a tile; from buffer 0 to buffer 1 */
   size_t spad_bytes, acc_bytes;
 } gm_conv_layout;
 
@@ -124,9 +134,7 @@ static inline int gm_conv_widest_store(const gm_config *c, const gm_conv *v) {
 }
 /* Steps for each tile, tiles of pixels. */
 static inline int gm_conv_steps_each(const gm_conv_layout *l) { return l->chunks_r * l->chunks_c; }
-static inline int gm_conv_pixel_tiles(const gm_conv *v, const gm_conv_layout *l) {
-  return v->n * l->tiles_y * l->tiles_x;
-}
+static inline int gm_conv_pixel_tiles(const gm_conv_layout *l) { return l->tiles_n * l->tiles_y * l->tiles_x; }
 /* First row of the convolution that row (column) y of the output needs; rows that the output's rows [y, y + n) need. */
 int gm_conv_first(const gm_conv *, int y);
 int gm_conv_extent(const gm_conv *, int y, int n, int length);

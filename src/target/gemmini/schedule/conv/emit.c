@@ -100,9 +100,9 @@ static void config_loads_and_stores(gm_conv_emitter *e) {
   const long pixel = (long)v->c * e->layout->dx * v->input_bytes;
   if (e->plan->pack > 1)
     gm_write(&e->out, "gemmini_extended5_config_ld(%ld, 1.0f, false, %d, %d, 1); /* pixels, each in %d rows */", pixel,
-             e->layout->chunk_w, e->plan->pack, e->plan->pack);
+             e->layout->a_channels, e->plan->pack, e->plan->pack);
   else
-    gm_write(&e->out, "config_ld(%ld, 1.0f, %d, 1); /* pixels */", pixel, e->layout->chunk_w);
+    gm_write(&e->out, "config_ld(%ld, 1.0f, %d, 1); /* pixels */", pixel, e->layout->a_channels);
   if (!e->plan->overwrite)
     gm_write(&e->out, "config_ld(0, 1.0f, %d, 0); /* %s */", e->config->dim, v->bias ? "bias" : "zeros");
   char scale[40];
@@ -127,7 +127,7 @@ enum { AXES = 6 };
 static void axes_of(const gm_conv_emitter *e, axis out[AXES]) {
   const gm_conv *v = e->v;
   const gm_conv_plan *p = e->plan;
-  const axis n = {'n', 1, v->n}, y = {'y', p->tile_p, v->out_h}, x = {'x', p->tile_q, v->out_w};
+  const axis n = {'n', p->tile_n, v->n}, y = {'y', p->tile_p, v->out_h}, x = {'x', p->tile_q, v->out_w};
   const axis k = {'k', p->tile_k, v->kb}, r = {'r', p->tile_r, v->r}, c = {'c', p->tile_c, v->cb};
   const axis pk[AXES] = {n, y, x, k, r, c}, kp[AXES] = {k, n, y, x, r, c};
   memcpy(out, p->pixels_outer ? pk : kp, sizeof pk);
@@ -280,7 +280,7 @@ static void next_k_text(const gm_conv_emitter *e, char *k, size_t size) {
   }
   char last[160] = "1";
   size_t n = 0;
-  const axis pixels[] = {{'n', 1, v->n}, {'y', p->tile_p, v->out_h}, {'x', p->tile_q, v->out_w}};
+  const axis pixels[] = {{'n', p->tile_n, v->n}, {'y', p->tile_p, v->out_h}, {'x', p->tile_q, v->out_w}};
   for (int i = 0; i < 3; i++)
     if (loops_of(&pixels[i]))
       n += (size_t)snprintf(last + n, sizeof last - n, "%s%c + %d >= %d", n ? " && " : "", pixels[i].name,
@@ -335,7 +335,7 @@ static void tile(gm_conv_emitter *e) {
 static void tile_loops(gm_conv_emitter *e, bool pixels, void (*body)(gm_conv_emitter *)) {
   const gm_conv *v = e->v;
   const gm_conv_plan *p = e->plan;
-  const axis over[] = {{'n', 1, v->n}, {'y', p->tile_p, v->out_h}, {'x', p->tile_q, v->out_w}};
+  const axis over[] = {{'n', p->tile_n, v->n}, {'y', p->tile_p, v->out_h}, {'x', p->tile_q, v->out_w}};
   const axis k = {'k', p->tile_k, v->kb};
   const char name = pixels ? 'a' : 'b';
   const bool inner = pixels != p->pixels_outer;

@@ -27,6 +27,7 @@ static void declare_a(gm_conv_emitter *e) {
   LINE("int a_left = 0, a_column = 0; /* rows of the chunk; columns of the first that are done */");
   if (pads(e)) LINE("int a_row = 0; /* of the input */");
   if (pads(e)) LINE("int a_begin = 0, a_end = 0; /* columns of the chunk that are pixels, not padding */");
+  if (pads(e)) LINE("int a_first = 0; /* column of the input */");
   if (!gm_conv_fixed_columns(e)) LINE("int a_columns = 0;");
   if (!fixed_c(e)) LINE("int a_channels = 0;");
   if (e->layout->a.slots > 1) LINE("uint64_t a_load = 0;");
@@ -90,7 +91,7 @@ static void condition_text(const gm_conv_emitter *e, char name, const gm_conv_pl
   const struct {
     const char *place;
     bool many;
-  } over[] = {{p->n, e->v->n > 1}, {p->y, l->tiles_y > 1}, {p->x, l->tiles_x > 1}};
+  } over[] = {{p->n, l->tiles_n > 1}, {p->y, l->tiles_y > 1}, {p->x, l->tiles_x > 1}};
   for (int i = 0; i < 3; i++)
     if (over[i].many) n += (size_t)snprintf(out + n, size - n, "%s%s == 0", n ? " && " : "", over[i].place);
 }
@@ -100,6 +101,16 @@ static void next_load(gm_conv_emitter *e, char name, int slots) {
     LINE("%c_load ^= 1;", name);
   else if (slots > 2)
     LINE("if (++%c_load == %d) %c_load = 0;", name, slots, name);
+}
+
+/* Which columns of a chunk, the first of which is a_first, are pixels. */
+static void set_padding(gm_conv_emitter *e) {
+  const gm_conv_layout *l = e->layout;
+  char columns[32], before[48] = "-a_first";
+  chunk_columns_text(e, columns, sizeof columns);
+  if (l->dx > 1) snprintf(before, sizeof before, "(%d - a_first) / %d", l->dx - 1, l->dx);
+  LINE("a_begin = a_first < 0 ? MIN(%s, %s) : 0;", columns, before);
+  LINE("a_end = MIN(%s, MAX(a_begin, (%d - a_first + %d) / %d));", columns, e->v->w, l->dx - 1, l->dx);
 }
 
 static void set_a(gm_conv_emitter *e, const gm_conv_place *p) {
@@ -120,7 +131,8 @@ static void set_a(gm_conv_emitter *e, const gm_conv_place *p) {
     first[sizeof first - 1] = '\0';
     snprintf(row, sizeof row, "%s * %d + %s", first, v->stride, p->r);
   }
-  LINE("const long a_first = %s * %d - %d; /* column of the input */", column, v->stride, v->pad);
+  LINE("%sa_first = %s * %d - %d;%s", pads(e) ? "" : "const long ", column, v->stride, v->pad,
+       pads(e) ? "" : " /* column of the input */");
   LINE("a_from = (uint64_t)input + (((%s * %dL + %s) * %d + a_first) * %d + %s * %d) * %d;", p->n, v->h, row, v->w,
        v->c, p->c, e->config->dim, v->input_bytes);
   LINE("a_to = %s;", slot);
@@ -136,14 +148,7 @@ static void set_a(gm_conv_emitter *e, const gm_conv_place *p) {
     gm_conv_columns_text(e, p->x, text, sizeof text);
     LINE("a_columns = (%s - 1) * %d + %d;", text, l->a_stride, v->s + e->plan->pack - 1);
   }
-  if (pads(e)) {
-    char columns[32];
-    chunk_columns_text(e, columns, sizeof columns);
-    char before[48] = "(int)-a_first";
-    if (l->dx > 1) snprintf(before, sizeof before, "(int)(%d - a_first) / %d", l->dx - 1, l->dx);
-    LINE("a_begin = a_first < 0 ? MIN(%s, %s) : 0;", columns, before);
-    LINE("a_end = MIN(%s, MAX(a_begin, (int)(%d - a_first + %d) / %d));", columns, v->w, l->dx - 1, l->dx);
-  }
+  if (pads(e)) set_padding(e);
   if (!fixed_c(e)) {
     gm_conv_channels_text(e, e->plan->tile_c, v->c, p->c, text, sizeof text);
     LINE("a_channels = %s;", text);
@@ -161,7 +166,7 @@ static void load_columns(gm_conv_emitter *e, const char *from, const char *at, c
   const int channels = fixed_c(e);
   if (channels) {
     for (int x = 0; x < channels; x += step) {
-      snprintf(to, sizeof to, "a_to + %s + %d", at, x / d * l->chunk_w);
+      snprintf(to, sizeof to, "a_to + %s + %d", at, x / d * l->a_channels);
       if (zeros)
         snprintf(more, sizeof more, "0");
       else
@@ -175,7 +180,7 @@ static void load_columns(gm_conv_emitter *e, const char *from, const char *at, c
   else
     snprintf(more, sizeof more, "%s + i * %d", from, bytes);
   LINE("for (int i = 0; i < a_channels; i += %d) mvin2(%s, a_to + %s + i / %d * %d, MIN(%d, a_channels - i), %s);",
-       step, more, at, d, l->chunk_w, step, columns);
+       step, more, at, d, l->a_channels, step, columns);
 }
 
 /* A unit with padding: zeros before the pixels, the pixels, zeros behind them. */
@@ -195,6 +200,34 @@ static void load_padded(gm_conv_emitter *e, const char *end) {
   LINE("}");
   LINE("if (end > last) {");
   load_columns(e, "0", "last", "end - last");
+  LINE("}");
+}
+
+/* Behind the last row of an image of the chunk. */
+static void next_image(gm_conv_emitter *e, long row) {
+  const gm_conv *v = e->v;
+  const gm_conv_layout *l = e->layout;
+  if (e->plan->tile_n == 1) return;
+  LINE("if (a_left %% %d == 0) { /* on to the next image */", l->image_h);
+  LINE("a_from += %ldL;", (long)v->h * v->w * v->c * v->input_bytes - l->image_h * row);
+  if (pads(e)) LINE("a_row -= %d;", l->image_h * l->dy);
+  LINE("}");
+}
+
+/* Behind the last row of a plane: back to the first image, whose pixels in the next plane lie one to the right. */
+static void next_plane(gm_conv_emitter *e, long row) {
+  const gm_conv *v = e->v;
+  const gm_conv_layout *l = e->layout;
+  const bool many = e->plan->tile_n > 1;
+  const long pixel = (long)v->c * v->input_bytes;
+  if (l->planes == 1) return;
+  LINE("if (a_left %% %d == 0) { /* on to the next column of the kernel */", l->chunk_h);
+  LINE("a_from -= %ldL;", (many ? (long)e->plan->tile_n * v->h * v->w * pixel : l->chunk_h * row) - pixel);
+  if (pads(e)) {
+    if (!many) LINE("a_row -= %d;", l->chunk_h * l->dy);
+    LINE("a_first++;");
+    set_padding(e);
+  }
   LINE("}");
 }
 
@@ -220,6 +253,8 @@ static void unit_a(gm_conv_emitter *e) {
   }
   if (pads(e)) LINE("a_row += %d;", l->dy);
   LINE("a_from += %ldL; a_to += %d; a_left--;", row, l->a_row);
+  next_image(e, row);
+  next_plane(e, row);
   if (!one) LINE("}");
 }
 

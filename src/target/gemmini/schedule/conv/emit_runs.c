@@ -52,6 +52,11 @@ static void straight_slot(runs *n) {
 /* Accumulator rows from row to row of results. */
 static int row_of_c(const runs *n) { return n->e->v->pool ? n->columns : n->e->layout->c_row; }
 
+/* Scratchpad rows from the first row of results to row `y`. */
+static int row_of_a(const gm_conv_layout *l, int y) {
+  return (y / l->image_rows * l->image_h + y % l->image_rows * l->row_step) * l->a_row;
+}
+
 /* The pairs of row `y` of the straight code. */
 static void row(runs *n, int y, bool first_of_run) {
   gm_conv_emitter *e = n->e;
@@ -59,7 +64,7 @@ static void row(runs *n, int y, bool first_of_run) {
   const int d = e->config->dim, lack = l->block - n->head;
   for (int i = 0; i < n->blocks; i++) {
     const int pixel = i == 0 ? 0 : n->head + (i - 1) * l->block;
-    const int a = pixel * l->a_stride + y * l->row_step * l->a_row;
+    const int a = pixel * l->a_stride + row_of_a(l, y);
     const int c = (e->v->pool ? pixel : i * l->c_block) + y * row_of_c(n);
     char low[48] = "";
     if (i == 0 && lack) snprintf(low, sizeof low, " - BLOCK(%d) + BLOCK(%d)", l->block, n->head);
@@ -78,7 +83,10 @@ static void rolled_rows(runs *n) {
   row(n, 0, true);
   if (l->rows == 1) return;
   LINE("for (int yy = 1; yy < rows; yy++) {");
-  LINE("A += %d; C += %d;", l->row_step * l->a_row, row_of_c(n));
+  LINE("A += %d; C += %d;", row_of_a(l, 1), row_of_c(n));
+  if (l->image_rows > 1 && l->image_rows < l->rows)
+    LINE("if (yy %% %d == 0) A += %d; /* on to the next image */", l->image_rows,
+         row_of_a(l, l->image_rows) - l->image_rows * row_of_a(l, 1));
   LINE("KEEP(A); KEEP(C);");
   n->pairs = 0;
   row(n, 0, false);
@@ -187,7 +195,7 @@ static void operands(runs *n) {
   const gm_conv_layout *l = e->layout;
   const int d = e->config->dim, taps = l->taps, across = p->tile_k * d, down = p->tile_c * d;
   char a[96], b[96], c[64], cuts[160], later[48];
-  offset_text(e, l->a_row, p->pack, l->chunk_w, 0, a, sizeof a);
+  offset_text(e, l->a_row, l->a_tap, l->a_channels, 0, a, sizeof a);
   if (v->transposed)
     offset_text(e, taps * down, down, d, p->tile_r * taps * down, b, sizeof b);
   else
@@ -240,6 +248,7 @@ static int kinds_of(const gm_conv_emitter *e, int kinds[KINDS_MAX]) {
   const gm_conv *v = e->v;
   const int tile = e->plan->tile_q, tiles = e->layout->tiles_x;
   int n = 0;
+  if (e->plan->unfold) return kinds[0] = e->layout->columns, 1;
   for (int i = 1; i <= tiles; i++) {
     const int x = i % tiles * tile, columns = gm_conv_extent(v, x, gm_min(tile, v->out_w - x), v->q);
     bool seen = false;

@@ -37,7 +37,7 @@ static void extent_text(const gm_conv *v, int tile, int out_length, int length, 
 }
 
 void gm_conv_rows_text(const gm_conv_emitter *e, const char *place, char *out, size_t size) {
-  if (e->layout->tiles_y == 1)
+  if (e->layout->tiles_y == 1 || e->plan->unfold)
     snprintf(out, size, "%d", e->layout->rows);
   else
     extent_text(e->v, e->plan->tile_p, e->v->out_h, e->v->p, place, out, size);
@@ -63,7 +63,7 @@ void gm_conv_chunk_text(const gm_conv_layout *l, const char *slot, char *out, si
 int gm_conv_fixed_rows(const gm_conv_emitter *e) {
   const gm_conv *v = e->v;
   const bool whole = e->layout->tiles_y == 1, same = !v->pool && v->out_h % e->plan->tile_p == 0;
-  return (whole || same) && v->r % e->plan->tile_r == 0 ? e->layout->chunk_h : 0;
+  return (whole || same) && v->r % e->plan->tile_r == 0 ? e->layout->planes * e->layout->chunk_h : 0;
 }
 
 bool gm_conv_fixed_columns(const gm_conv_emitter *e) {

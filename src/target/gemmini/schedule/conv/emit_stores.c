@@ -92,7 +92,8 @@ static void unit_c(gm_conv_emitter *e) {
          step, v->output_bytes, step);
   LINE("c_to += height * %ldL; c_from += %d;", pixel, l->c_block);
   LINE("if ((c_column += height) == c_columns) {");
-  LINE("c_to += (%d - c_columns) * %ldL; c_column = 0; c_left--;", v->out_w, pixel);
+  if (l->tiles_x > 1) LINE("c_to += (%d - c_columns) * %ldL;", v->out_w, pixel);
+  LINE("c_column = 0; c_left--;");
   if (!gm_conv_fixed_columns(e))
     LINE("c_from += (%d - (c_columns + %d) / %d) * %d;", l->blocks, l->block - 1, l->block, l->c_block);
   LINE("}");

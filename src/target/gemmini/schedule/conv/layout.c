@@ -16,12 +16,31 @@ static void shape_chunk(const gm_conv *v, const gm_conv_plan *p, gm_conv_layout 
   l->dy = p->tile_r == 1 ? v->stride : 1;
   l->a_stride = v->stride / l->dx;
   l->row_step = v->stride / l->dy;
-  l->chunk_h = (l->rows - 1) * l->row_step + p->tile_r;
+  l->image_h = (l->image_rows - 1) * l->row_step + p->tile_r;
+  l->chunk_h = p->tile_n * l->image_h;
   /* The station takes a mvin that repeats pixels to end pack - 1 rows early: nobody needs those of a chunk's last. */
   l->taps = gm_ceil_div(v->s, p->pack);
   l->chunk_w = (l->columns - 1) * l->a_stride + v->s + p->pack - 1;
+  l->planes = 1;
   l->a_row = p->tile_c * l->chunk_w;
+  l->a_tap = p->pack;
+  l->a_channels = l->chunk_w;
   l->a_before = p->pack - 1;
+}
+
+/* A plane for each column of the kernel: of all columns of the input only those that it meets. The results of an image
+ * are one row. */
+static void unfold(const gm_conv *v, const gm_conv_plan *p, gm_conv_layout *l) {
+  l->dx = v->stride;
+  l->a_stride = 1;
+  l->planes = v->s;
+  l->chunk_w = l->columns;
+  l->a_row = l->chunk_w;
+  l->a_tap = l->chunk_h * l->a_row;
+  l->a_channels = l->planes * l->a_tap;
+  l->columns *= l->image_rows;
+  l->image_rows = 1;
+  l->rows = p->tile_n;
 }
 
 /* The tile in the accumulator. Without pooling a block of pixels has dim rows for each block of k, side by side, as a
@@ -87,6 +106,37 @@ static tw_status check_levers(const gm_config *config, const gm_conv *v, const g
   return TW_OK;
 }
 
+/* Several images make one tall one, whose rows of results lie one behind the other in the output as well. */
+static tw_status check_images(const gm_conv *v, const gm_conv_plan *p, const gm_conv_layout *l, tw_error *error) {
+  if (p->tile_n == 1) return TW_OK;
+  if (l->tiles_y > 1 || l->tiles_x > 1 || v->pool)
+    return tw_fail(error, TW_USAGE,
+                   "a tile of several images has all of their pixels, without pooling: use 'tile p=%d q=%d'%s",
+                   v->out_h, v->out_w, v->pool ? " and n=1" : "");
+  if (v->n % p->tile_n || v->r % p->tile_r)
+    return tw_fail(error, TW_USAGE,
+                   "tiles of %d images and steps of %d rows of the kernel leave a rest of %d images, %d rows: "
+                   "use numbers that divide",
+                   p->tile_n, p->tile_r, v->n % p->tile_n, v->r % p->tile_r);
+  return TW_OK;
+}
+
+static tw_status check_unfolding(const gm_conv *v, const gm_conv_plan *p, const gm_conv_layout *l, tw_error *error) {
+  if (!p->unfold) return TW_OK;
+  if (v->pool || p->pack > 1)
+    return tw_fail(error, TW_USAGE, "columns of the kernel are unfolded without %s", v->pool ? "pooling" : "'pack'");
+  if (l->tiles_x > 1 || l->image_rows == 1)
+    return tw_fail(error, TW_USAGE,
+                   "columns are unfolded to join rows of the output: tiles have several whole ones, 'tile p=%d q=%d'",
+                   v->out_h, v->out_w);
+  if (v->out_h % p->tile_p || v->r % p->tile_r)
+    return tw_fail(error, TW_USAGE, "unfolded tiles are all alike: use rows p that divide %d and r that divide %d",
+                   v->out_h, v->r);
+  if (l->row_step > 1)
+    return tw_fail(error, TW_USAGE, "rows of the output join only if those of a step lie side by side: use 'tile r=1'");
+  return TW_OK;
+}
+
 /* The station does not see the last pack - 1 rows that a mvin with repeated pixels writes (ReservationStation.scala:290):
  * loads must stand where nobody is left in it who still reads what was in the slot before. */
 static tw_status check_packing(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, tw_error *error) {
@@ -133,12 +183,11 @@ static tw_status check_pooling(const gm_config *config, const gm_conv *v, const 
   return TW_OK;
 }
 
-static tw_status place_operands(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, gm_conv_layout *l,
-                                tw_error *error) {
+static tw_status place_operands(const gm_config *config, const gm_conv_plan *p, gm_conv_layout *l, tw_error *error) {
   const gm_operand_use a = {.name = 'A',
                             .outer = p->pixels_outer,
                             .outer_step = "order pk",
-                            .tiles = gm_conv_pixel_tiles(v, l),
+                            .tiles = gm_conv_pixel_tiles(l),
                             .steps = gm_conv_steps_each(l),
                             .prefetch = p->prefetch};
   const gm_operand_use b = {.name = 'B',
@@ -147,7 +196,7 @@ static tw_status place_operands(const gm_config *config, const gm_conv *v, const
                             .tiles = l->tiles_k,
                             .steps = gm_conv_steps_each(l),
                             .prefetch = p->prefetch};
-  const int64_t a_rows = (int64_t)l->chunk_h * l->a_row + l->a_before;
+  const int64_t a_rows = (int64_t)p->tile_c * l->planes * l->chunk_h * l->chunk_w + l->a_before;
   const int64_t b_rows = (int64_t)p->tile_r * l->taps * p->tile_c * p->tile_k * config->dim;
   const int spad = gm_spad_rows(config);
   if (a_rows > spad || b_rows > spad)
@@ -169,6 +218,7 @@ tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *given, const
                             tw_error *error) {
   const gm_conv turned = gm_conv_turned(given, p), *v = &turned;
   *l = (gm_conv_layout){
+      .tiles_n = gm_ceil_div(v->n, p->tile_n),
       .tiles_y = gm_ceil_div(v->out_h, p->tile_p),
       .tiles_x = gm_ceil_div(v->out_w, p->tile_q),
       .tiles_k = gm_ceil_div(v->kb, p->tile_k),
@@ -178,21 +228,26 @@ tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *given, const
   if (p->turn && !given->transposed)
     return tw_fail(error, TW_USAGE, "weights of layout=rsck lie as the array takes them: there is nothing to turn");
   if (p->hardware_loop) return gm_conv_hardware_check(config, v, p, l, error);
-  const int64_t tile = (int64_t)p->tile_p * p->tile_q * p->tile_k;
+  const int64_t tile = (int64_t)p->tile_n * p->tile_p * p->tile_q * p->tile_k;
   if (tile > gm_acc_rows(config))
     return tw_fail(error, TW_USAGE,
                    "a tile of the output needs %ld accumulator rows or more, there are %d: use smaller tiles",
                    (long)tile, gm_acc_rows(config));
   /* A tile at the border of the image needs fewer rows than one inside; the first is the largest if there is one alone. */
-  l->rows = l->tiles_y == 1 ? gm_conv_extent(v, 0, v->out_h, v->p)
-                            : gm_min(v->p, (p->tile_p - 1) * v->pool_stride + (v->pool ? v->pool : 1));
+  l->image_rows = l->tiles_y == 1 ? gm_conv_extent(v, 0, v->out_h, v->p)
+                                  : gm_min(v->p, (p->tile_p - 1) * v->pool_stride + (v->pool ? v->pool : 1));
+  l->rows = p->tile_n * l->image_rows;
   l->columns = l->tiles_x == 1 ? gm_conv_extent(v, 0, v->out_w, v->q)
                                : gm_min(v->q, (p->tile_q - 1) * v->pool_stride + (v->pool ? v->pool : 1));
   shape_chunk(v, p, l);
+  tw_status status = check_unfolding(v, p, l, error);
+  if (status != TW_OK) return status;
+  if (p->unfold) unfold(v, p, l);
   shape_tile(config, v, p, l);
-  tw_status status = check_levers(config, v, p, error);
+  status = check_levers(config, v, p, error);
+  if (status == TW_OK) status = check_images(v, p, l, error);
   if (status == TW_OK) status = check_packing(config, v, p, error);
   if (status == TW_OK) status = place_accumulator(config, p, l, error);
   if (status == TW_OK) status = check_pooling(config, v, p, l, error);
-  return status == TW_OK ? place_operands(config, v, p, l, error) : status;
+  return status == TW_OK ? place_operands(config, p, l, error) : status;
 }

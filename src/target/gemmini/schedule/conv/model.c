@@ -77,8 +77,9 @@ static gm_walk_step step_of(const model *m, const tile *t, int r, int c) {
   gm_walk_step x = {.first = r == 0 && c == 0, .last = r + p->tile_r >= v->r && c + p->tile_c >= v->cb};
   x.pairs = runs * t->rows * gm_ceil_div(t->columns, l->block);
   if (p->a.hold == GM_STREAM || t->k == 0) {
-    const double rows = (t->rows - 1) * l->row_step + taps,
-                 columns = (t->columns - 1) * l->a_stride + v->s + p->pack - 1;
+    const double rows =
+                     p->unfold ? l->planes * l->chunk_h : p->tile_n * ((t->rows / p->tile_n - 1) * l->row_step + taps),
+                 columns = p->unfold ? l->chunk_w : (t->columns - 1) * l->a_stride + v->s + p->pack - 1;
     const int wide = gm_min(p->a.width * d, channels);
     const double pixels = rows * columns, pieces = ceil((double)channels / wide);
     x.a =
@@ -153,8 +154,9 @@ static bool walk_pixels(model *m, int k, int from, int count, double *half) {
               .y = i / l->tiles_x % l->tiles_y * p->tile_p,
               .x = i % l->tiles_x * p->tile_q,
               .k = k};
-    t.rows = gm_conv_extent(v, t.y, gm_min(p->tile_p, v->out_h - t.y), v->p);
+    t.rows = m->p->tile_n * gm_conv_extent(v, t.y, gm_min(p->tile_p, v->out_h - t.y), v->p);
     t.columns = gm_conv_extent(v, t.x, gm_min(p->tile_q, v->out_w - t.x), v->q);
+    if (p->unfold) t.rows = l->rows, t.columns = l->columns;
     t.blocks_k = gm_min(p->tile_k, v->kb - k);
     if (!walk_tile(m, &t, half)) return false;
   }
@@ -163,7 +165,7 @@ static bool walk_pixels(model *m, int k, int from, int count, double *half) {
 
 static double walk(model *m) {
   const gm_conv_layout *l = m->l;
-  const int pixels = gm_conv_pixel_tiles(m->v, l);
+  const int pixels = gm_conv_pixel_tiles(l);
   const double total = (double)pixels * l->tiles_k * gm_conv_steps_each(l);
   double half = 0;
   bool all = true;
@@ -182,8 +184,7 @@ static bool cold_again(const model *m) {
   const gm_conv_plan *p = m->p;
   const double input = (double)v->n * v->h * v->w * v->c * v->input_bytes,
                weights = (double)v->r * v->s * v->c * v->k * v->input_bytes;
-  const double output = (double)v->n * v->out_h * v->out_w * v->k * v->output_bytes,
-               tiles = gm_conv_pixel_tiles(v, m->l);
+  const double output = (double)v->n * v->out_h * v->out_w * v->k * v->output_bytes, tiles = gm_conv_pixel_tiles(m->l);
   const double between = p->pixels_outer ? smaller(input, input / tiles) + weights + output / tiles
                                          : input + weights / m->l->tiles_k + output / m->l->tiles_k;
   return between > m->config->l2_bytes;

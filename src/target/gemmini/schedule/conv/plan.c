@@ -2,10 +2,12 @@
  *
  *   tile p=2 q=56 k=64 c=64 r=3   rows and columns of the output, channels out and in, rows of the kernel in a step;
  *                                 clipped to the problem, channels rounded up to whole blocks
+ *   tile n=2                      several images in a tile that has all of their pixels
  *   order pk|kp                   which tile loop is outside: pixels or channels k
  *   hold, buffers, banks, width, overwrite, prefetch, spread: see words.h
  *   blocks full|even              the blocks of pixels of a row: dim high, or of equal height
  *   pack s=5                      columns of the kernel that share a block, where channels are few; s=1: none do
+ *   unfold columns                a plane of pixels for each column of the kernel: rows of a tile join to one
  *   fill ahead                    zeros or bias move in during the tile before, behind the stores
  *   loops rsck                    order of the blocks of weights of a step
  *   unroll rows|runs              straight code for the pairs of a row of pixels, of a run
@@ -24,7 +26,7 @@
 
 bool gm_conv_plan_same(const gm_conv_plan *x, const gm_conv_plan *y) {
   return x->tile_p == y->tile_p && x->tile_q == y->tile_q && x->tile_k == y->tile_k && x->tile_c == y->tile_c &&
-         x->tile_r == y->tile_r && x->pack == y->pack && x->pixels_outer == y->pixels_outer &&
+         x->tile_r == y->tile_r && x->pack == y->pack && x->unfold == y->unfold && x->pixels_outer == y->pixels_outer &&
          gm_operand_same(&x->a, &y->a) && gm_operand_same(&x->b, &y->b) && x->c_buffers == y->c_buffers &&
          x->c_split == y->c_split && x->store_width == y->store_width && x->overwrite == y->overwrite &&
          x->fill_ahead == y->fill_ahead && x->prefetch == y->prefetch && x->spread_loads == y->spread_loads &&
@@ -75,12 +77,18 @@ static bool set_pixels(const char *text, int most, int *out) {
   return true;
 }
 
+static bool set_unfolding(const char *what, gm_conv_plan *p) {
+  p->unfold = strcmp(what, "columns") == 0;
+  return p->unfold || strcmp(what, "nothing") == 0;
+}
+
 static bool set_tile(const context *c, const char *key, const char *value) {
   const gm_conv *v = c->conv;
   gm_conv_plan *p = c->plan;
+  if (strcmp(key, "unfold") == 0) return set_unfolding(value, p);
   if (strlen(key) != 1) return false;
   switch (*key) {
-  case 'n': return p->hardware_loop && set_pixels(value, v->n, &p->tile_n);
+  case 'n': return set_pixels(value, v->n, &p->tile_n);
   case 'p': return set_pixels(value, v->out_h, &p->tile_p);
   case 'q': return set_pixels(value, v->out_w, &p->tile_q);
   case 'r': return set_pixels(value, v->r, &p->tile_r);
@@ -125,6 +133,10 @@ static bool do_blocks(const context *c) {
 static bool do_pack(const context *c) {
   const gm_words *w = c->words;
   return w->n == 1 && strcmp(w->key[0], "s") == 0 && set_pixels(w->value[0], c->conv->s, &c->plan->pack);
+}
+
+static bool do_unfold(const context *c) {
+  return gm_words_single(c->words) && set_unfolding(c->words->key[0], c->plan);
 }
 
 static bool do_fill(const context *c) {
@@ -199,15 +211,17 @@ static const struct verb {
   bool (*apply)(const context *);
   const char *usage;
 } verbs[] = {
-    {"tile", do_tile, "tile p=2 q=56 k=64 c=64 r=3"},
+    {"tile", do_tile, "tile n=1 p=2 q=56 k=64 c=64 r=3 unfold=columns"},
     {"order", do_order, "order pk, order kp"},
     {"blocks", do_blocks, "blocks full, blocks even"},
     {"pack", do_pack, "pack s=5"},
+    {"unfold", do_unfold, "unfold columns, unfold nothing"},
     {"fill", do_fill, "fill ahead"},
     {"loops", do_loops, "loops rsck"},
     {"unroll", do_unroll, "unroll rows, unroll runs"},
     {"hoist", do_hoist, "hoist configs"},
-    {"pipeline", do_pipeline, "pipeline p=2 q=56 k=64 c=64 loads=16 stores=16 (needs four scratchpad banks)"},
+    {"pipeline", do_pipeline,
+     "pipeline n=1 p=2 q=56 k=64 c=64 r=3 unfold=columns loads=16 stores=16 (needs four scratchpad banks)"},
     {"turn", do_turn, "turn weights"},
     {"hardware_loop", do_hardware_loop, "hardware_loop n=1 p=14 q=14 k=32 c=64 r=3"},
 };
@@ -270,11 +284,14 @@ char *gm_conv_print(const gm_config *config, const gm_conv_plan *p, char *buffer
              p->tile_n, p->tile_n == 1 ? "" : "s", p->tile_p, p->tile_q, p->tile_k * d, p->tile_c * d, p->tile_r);
     return buffer;
   }
-  snprintf(buffer, size,
-           "tiles of %d x %d pixels x %d channels, steps of %d channels x %d rows of the kernel, order %s; A %s (%d), "
-           "B %s (%d), C in %d buffer%s; loads %d step%s ahead",
-           p->tile_p, p->tile_q, p->tile_k * d, p->tile_c * d, p->tile_r, p->pixels_outer ? "pk" : "kp",
-           gm_hold_name(p->a.hold), p->a.buffers, gm_hold_name(p->b.hold), p->b.buffers, p->c_buffers,
-           p->c_buffers == 1 ? "" : "s", p->prefetch, p->prefetch == 1 ? "" : "s");
+  char images[32] = "";
+  if (p->tile_n > 1) snprintf(images, sizeof images, "%d images x ", p->tile_n);
+  snprintf(
+      buffer, size,
+      "tiles of %s%d x %d pixels x %d channels, steps of %d channels x %d rows of the kernel, order %s; A %s (%d), "
+      "B %s (%d), C in %d buffer%s; loads %d step%s ahead",
+      images, p->tile_p, p->tile_q, p->tile_k * d, p->tile_c * d, p->tile_r, p->pixels_outer ? "pk" : "kp",
+      gm_hold_name(p->a.hold), p->a.buffers, gm_hold_name(p->b.hold), p->b.buffers, p->c_buffers,
+      p->c_buffers == 1 ? "" : "s", p->prefetch, p->prefetch == 1 ? "" : "s");
   return buffer;
 }

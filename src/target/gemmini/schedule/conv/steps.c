@@ -1,4 +1,6 @@
 /* steps.c - the menu for conv2d: what may come next in a schedule, and what the model thinks of it. */
+#include <stdio.h>
+
 #include "target/gemmini/schedule/conv/conv.h"
 #include "target/gemmini/schedule/family.h"
 #include "target/gemmini/schedule/menu.h"
@@ -54,11 +56,33 @@ static void for_tiles(menu *m, int c_buffers, void (*offer)(menu *, int p, int q
 
 static const char tile_why[] = "larger tiles load less for each pair, and keep their weights for longer in the array";
 
+/* Are rows of results so short that pairs are low however they are cut? Such images are small. */
+static bool low(const menu *m) {
+  const int w = m->v->out_w, d = m->config->dim;
+  return 2 * gm_ceil_div(w, gm_ceil_div(w, d)) <= d;
+}
+
+/* Small images may go several to a tile, which gives weights more pixels to stay for. */
+static int most_images(const menu *m, int p, int q) {
+  const int d = m->config->dim, rows = p * gm_ceil_div(q, d) * d;
+  if (!low(m)) return 1;
+  return p == m->v->out_h && q == m->v->out_w && !m->v->pool ? gm_min(m->v->n, gm_acc_rows(m->config) / rows) : 1;
+}
+
+/* "n=2 ", where tiles may have several images. */
+static const char *images_text(const menu *m, int n, int most, char text[16]) {
+  text[0] = '\0';
+  if (most > 1 || m->plan->tile_n > 1) snprintf(text, 16, "n=%d ", n);
+  return text;
+}
+
 static void offer_tile(menu *m, int p, int q, int k) {
-  const int d = m->config->dim;
-  for (int ct = 1; ct < 2 * m->v->cb; ct *= 2)
-    gm_offer(&m->base, "tile", tile_why, "tile p=%d q=%d k=%d c=%d r=%d", p, q, even(m->v->kb, k) * d,
-             even(m->v->cb, gm_min(ct, m->v->cb)) * d, m->v->r);
+  const int d = m->config->dim, most = most_images(m, p, q);
+  char images[16];
+  for (int n = 1; n <= most; n *= 2)
+    for (int ct = 1; ct < 2 * m->v->cb; ct *= 2)
+      gm_offer(&m->base, "tile", tile_why, "tile %sp=%d q=%d k=%d c=%d r=%d", images_text(m, n, most, images), p, q,
+               even(m->v->kb, k) * d, even(m->v->cb, gm_min(ct, m->v->cb)) * d, m->v->r);
 }
 
 static void tiles(menu *m) {
@@ -71,17 +95,41 @@ static const char pipeline_why[] =
     "two buffers of everything in banks of their own, loads a step ahead, loads and stores among the pairs";
 
 static void offer_pipeline(menu *m, int p, int q, int k) {
-  const int d = m->config->dim;
-  for (int ct = 1; ct < 2 * m->v->cb; ct *= 2)
-    for (int pairs = 8; pairs <= 32; pairs *= 2)
-      gm_offer(&m->base, "pipeline", pipeline_why, "pipeline p=%d q=%d k=%d c=%d r=%d loads=%d stores=%d", p, q,
-               even(m->v->kb, k) * d, even(m->v->cb, gm_min(ct, m->v->cb)) * d, m->v->r, pairs, pairs);
+  const int d = m->config->dim, most = most_images(m, p, q);
+  char images[16];
+  for (int n = 1; n <= most; n *= 2)
+    for (int ct = 1; ct < 2 * m->v->cb; ct *= 2)
+      for (int pairs = 8; pairs <= 32; pairs *= 2)
+        gm_offer(&m->base, "pipeline", pipeline_why, "pipeline %sp=%d q=%d k=%d c=%d r=%d loads=%d stores=%d",
+                 images_text(m, n, most, images), p, q, even(m->v->kb, k) * d, even(m->v->cb, gm_min(ct, m->v->cb)) * d,
+                 m->v->r, pairs, pairs);
 }
 
 static void pipeline(menu *m) {
   for (int pairs = 8; pairs <= 32; pairs *= 2)
     gm_offer(&m->base, "pipeline", pipeline_why, "pipeline loads=%d stores=%d", pairs, pairs);
   for_tiles(m, 2, offer_pipeline);
+}
+
+static const char unfold_why[] = "rows of results that are no whole blocks join: pairs are higher, but pixels are "
+                                 "loaded once for each column of the kernel";
+
+/* Tiles of whole images, or of an even part of the rows of one, whose results are one row. */
+static void unfold(menu *m) {
+  const gm_conv *v = m->v;
+  const int d = m->config->dim, rows = gm_acc_rows(m->config) / 2;
+  gm_offer(&m->base, "unfolding", unfold_why, "unfold %s", m->plan->unfold ? "nothing" : "columns");
+  if (!low(m)) return; /* little to gain */
+  int p = v->out_h;
+  while (p > 1 && (v->out_h % p || gm_ceil_div(p * v->out_w, d) * d > rows)) p--;
+  const int r = v->stride > 1 ? 1 : v->r, each = gm_ceil_div(p * v->out_w, d) * d;
+  for (int n = 1; n <= (p == v->out_h ? v->n : 1) && n * each <= rows; n *= 2)
+    for (int kt = 1; kt <= v->kb && n * each * kt <= rows; kt *= 2)
+      for (int ct = 1; ct < 2 * v->cb; ct *= 2)
+        for (int pairs = 8; pairs <= 16; pairs *= 2)
+          gm_offer(&m->base, "unfolding", unfold_why,
+                   "pipeline n=%d p=%d q=%d k=%d c=%d r=%d unfold=columns loads=%d stores=%d", n, p, v->out_w,
+                   even(v->kb, kt) * d, even(v->cb, gm_min(ct, v->cb)) * d, r, pairs, pairs);
 }
 
 static void order(menu *m) {
@@ -169,8 +217,8 @@ static void hardware_loop(menu *m) { for_tiles(m, 2, offer_hardware_loop); }
 
 tw_status gm_conv2d_steps(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out,
                           tw_error *error) {
-  static void (*const levers[])(menu *) = {pipeline, tiles,  order, hold,  common, blocks,       pack,
-                                           loops,    unroll, fill,  hoist, turn,   hardware_loop};
+  static void (*const levers[])(menu *) = {pipeline, tiles, order,  hold, common, blocks, pack,
+                                           unfold,   loops, unroll, fill, hoist,  turn,   hardware_loop};
   static void (*const hardware_levers[])(menu *) = {hardware_loop};
   *out = (tw_menu){0};
   gm_conv v;
