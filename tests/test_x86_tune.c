@@ -40,7 +40,12 @@ static const char *const problems[] = {"m=70 n=100 k=130 threads=2",
                                        "m=33 n=70 k=64 a=i8 b=i8 c=i32 threads=2",
                                        "m=1 n=96 k=256 threads=1",
                                        "m=40 n=64 k=256 a=bf16 b=i4 group=32 threads=1",
-                                       "m=40 n=64 k=256 a=bf16 b=ternary threads=1"};
+                                       "m=40 n=64 k=256 a=bf16 b=ternary threads=1",
+                                       "m=33 n=70 k=64 a=i8 b=i8 c=i8 scale=0.01 threads=1",
+                                       "m=1 n=96 k=512 a=bf16 b=mxfp6 threads=2",
+                                       "m=5 n=96 k=256 b=i4 group=32 threads=1",
+                                       "m=3 n=70 k=300 a=bf16 b=ternary a_rounding=rows threads=1",
+                                       "m=70 n=64 k=256 a=bf16 b=mxfp4 a_rounding=groups threads=2"};
 enum { PROBLEMS = sizeof problems / sizeof *problems };
 
 /* Every step that the menu offers is legal, from any schedule that it leads to. */
@@ -83,6 +88,10 @@ static void illegal_steps_are_named(void **state) {
                {"m=64 n=64 k=64", "unroll k=0", "is no step"},
                {"m=64 n=64 k=64", "block q=5", "is no step"},
                {"m=64 n=64 k=64 a_transposed=1", "a in_place", "A cannot be read in place"},
+               {"m=64 n=64 k=64", "chains n=2", "for tiles on codes"},
+               {"m=4 n=64 k=64 b=mxfp4", "chains n=3", "a power of two"},
+               {"m=4 n=64 k=64 b=mxfp4", "a in_place", "A cannot be read in place"},
+               {"m=4 n=64 k=64 b=mxfp4 threads=2", "threads m=2 n=1", "dealt by columns alone"},
                {"m=64 n=64 k=64 threads=2", "threads m=2 n=2", "more than 2 threads"}};
   (void)state;
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -99,7 +108,7 @@ static void illegal_steps_are_named(void **state) {
 /* Of the sets that this CPU has, the last: the widest. */
 static const char *widest(const char *problem) {
   const x86_cpu *cpu = x86_this_cpu();
-  const bool integers = strstr(problem, "b=i8"), bf16 = strstr(problem, "a=bf16");
+  const bool integers = strstr(problem, "b=i8") || strstr(problem, "a_rounding"), bf16 = strstr(problem, "a=bf16");
   if (integers) return cpu->has[X86_AVX512VNNI] ? "avx512vnni" : cpu->has[X86_AVXVNNI] ? "avxvnni" : "portable";
   if (bf16 && cpu->has[X86_AVX512BF16]) return "avx512bf16";
   return cpu->has[X86_AVX512] ? "avx512" : cpu->has[X86_AVX2] ? "avx2" : "portable";
@@ -109,6 +118,8 @@ static void schedules_make_right_kernels(void **state) {
   static const char *const rest[] = {
       "tile rows=5 vectors=2\nunroll k=2\nprefetch bytes=256\nblock k=48\na packed\n",
       "tile rows=4 vectors=1\nblock m=20\nblock n=32\natb rho=2\nblock k=24\na packed\n"};
+  static const char *const codes[] = {"tile rows=3 vectors=2\nchains n=2\nahead bytes=4096\nblock k=64\n",
+                                      "tile rows=2 vectors=2\nchains n=4\nblock m=4\nblock n=32\n"};
   (void)state;
   for (size_t i = 0; i < PROBLEMS; i++) {
     const tw_problem p = problem_of(problems[i]);
@@ -118,7 +129,9 @@ static void schedules_make_right_kernels(void **state) {
     tw_measurement m;
     tw_error error = {0};
     char *source = NULL;
-    snprintf(text, sizeof text, "isa %s\n%s", widest(problems[i]), rest[i % 2]);
+    const bool few = strstr(problems[i], "m=1 ") || strstr(problems[i], "m=3 ") || strstr(problems[i], "m=5 ");
+    const bool on_codes = strstr(problems[i], "a_rounding") || (few && strstr(problems[i], "b="));
+    snprintf(text, sizeof text, "isa %s\n%s", widest(problems[i]), on_codes ? codes[i % 2] : rest[i % 2]);
     const tw_schedule s = schedule_of(text);
     tw_status status = target()->emit(target(), &p, &s, &source, &error);
     if (status == TW_OK) status = target()->build(target(), &p, source, strlen(source), &artefact, &error);

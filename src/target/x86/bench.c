@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "op/compare.h"
 #include "op/gemm.h"
+#include "op/int8.h"
 #include "target/x86/plan.h"
 #include "target/x86/rates.h"
 #include "target/x86/runtime/convert.h"
@@ -108,6 +109,12 @@ static tw_status check_element(const subject *s, int64_t i, int64_t j, tw_error 
     size += fabs(a * b);
     weights += fabs(b);
     largest = fmax(largest, fabs(a));
+  }
+  if (g.c == TW_I8) {
+    const int rounded = tw_round_i8((int32_t)sum, g.scale, g.relu),
+              result = (int)at(&o[s->n_operands - 1], output_of(s), i, j);
+    if (result == rounded) return TW_OK;
+    return tw_fail(error, TW_FAILED, "x86: C[%d][%d] is %d and should be %d", (int)i, (int)j, result, rounded);
   }
   if (g.bias != TW_GEMM_BIAS_NONE) sum += at(&o[2], s->buffer[2], 0, j);
   double value = (double)g.scale * sum;

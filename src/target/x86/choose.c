@@ -138,12 +138,17 @@ static void choose_threads(tw_gemm_planned *p) {
 }
 
 /* Up to so many rows codes become elements in registers, once for each strip; above, a panel at a time, once for all. */
-enum { ROWS_ON_CODES = 16 };
+enum { ROWS_ON_CODES = 16, AHEAD = 8192 };
+
+bool x86_runs_on_codes(const tw_gemm_spec *s) {
+  return x86_has_scales(s) && (x86_quantizes(s) || s->m <= ROWS_ON_CODES);
+}
 
 void x86_choose_blocks(tw_gemm_planned *p) {
   const tw_gemm_spec *s = &p->spec;
   const x86_cpu *cpu = x86_this_cpu();
-  p->on_codes = p->has_codes && (x86_quantizes(s) || s->m <= ROWS_ON_CODES);
+  p->on_codes = x86_runs_on_codes(s);
+  p->ahead = AHEAD;
   p->strip_rows = p->on_codes ? p->kernel->coded_rows : p->kernel->rows;
   choose_threads(p);
   const int64_t rows = x86_ceil_div(s->m, p->threads_m), kernel_rows = p->strip_rows;

@@ -14,6 +14,8 @@ int64_t x86_block_step(int64_t group, int64_t units);
  * serve every m. */
 int64_t x86_choose_block(const x86_kernel *, int64_t size, int64_t group);
 bool x86_has_scales(const tw_gemm_spec *); /* weights with shared scales, for real A */
+/* Do tiles work on codes, so that no panel is expanded? */
+bool x86_runs_on_codes(const tw_gemm_spec *);
 /* Fills a_mode, mc, nc, rho, threads_m, threads_n. */
 void x86_choose_blocks(tw_gemm_planned *);
 

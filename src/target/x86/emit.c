@@ -125,10 +125,18 @@ static void emit_tile(tw_text *t, const x86_schedule *s, int rows, bool direct) 
   tw_text_add(t, "}\n\n");
 }
 
-static void emit_table(tw_text *t, const x86_schedule *s, const char *which) {
-  tw_text_add(t, "static x86_tile *const %s_tiles[] = {", which);
-  for (int r = 1; r <= s->rows; r++) tw_text_add(t, "%s%s_%d", r > 1 ? ", " : "", which, r);
-  tw_text_add(t, "};\n");
+bool x86_left_out(unsigned rows_left_out, int rows) { return rows_left_out >> (rows - 1) & 1; }
+
+void x86_emit_table(tw_text *t, const char *type, const char *which, int rows, unsigned rows_left_out) {
+  tw_text_add(t, "static %s *const %s_tiles[] = {", type, which);
+  for (int r = 1; r <= rows; r++) {
+    tw_text_add(t, r > 1 ? ", " : "");
+    if (x86_left_out(rows_left_out, r))
+      tw_text_add(t, "0");
+    else
+      tw_text_add(t, "%s_%d", which, r);
+  }
+  tw_text_add(t, "};\n\n");
 }
 
 /* The peak: as many independent chains as the tile has sums, nothing else. */
@@ -162,9 +170,10 @@ void x86_emit_kernel(const x86_schedule *s, tw_text *t) {
   tw_text_add(t, "#include \"target/x86/runtime/codes_%s.h\"\n", words[s->isa]);
   tw_text_add(t, "%s\n", integers ? "#include \"target/x86/runtime/quantize.h\"\n" : "");
   for (int direct = 0; direct < 2; direct++)
-    for (int r = 1; r <= s->rows; r++) emit_tile(t, s, r, direct);
-  emit_table(t, s, "packed");
-  emit_table(t, s, "direct");
+    for (int r = 1; r <= s->rows; r++)
+      if (!x86_left_out(direct ? s->direct_left_out : s->packed_left_out, r)) emit_tile(t, s, r, direct);
+  x86_emit_table(t, "x86_tile", "packed", s->rows, s->packed_left_out);
+  x86_emit_table(t, "x86_tile", "direct", s->rows, s->direct_left_out);
   emit_spin(t, s);
   x86_emit_coded(s, t);
   tw_text_add(t, "extern const x86_kernel %s;\nconst x86_kernel %s = {\n", c, c);

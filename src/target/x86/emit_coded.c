@@ -15,14 +15,14 @@
 /* Sums that keep two multiply-adds a cycle busy, which take 4 cycles each, or 6 (vdpbf16ps on Zen 5); registers allow less
  * with 16. Splitting sums further costs additions at the end of each group: it pays where groups are long, as of ternary
  * weights, or where there are few of them beside the multiply-adds. */
-enum { SUMS_WANTED = 8, SUMS_WANTED_MORE = 16, SUMS_WANTED_16 = 4 };
+enum { SUMS_WANTED = 8, SUMS_WANTED_MORE = 16, SUMS_WANTED_16 = 4, OTHER_REGISTERS = 6 };
 
 static const char *const form_names[X86_FORMS] = {"s2", "s4", "e2m1", "e2m3", "s8", "e4m3"};
 static const char *const form_in_c[X86_FORMS] = {"X86_S2", "X86_S4", "X86_E2M1", "X86_E2M3", "X86_S8", "X86_E4M3"};
 
 /* Groups mostly are a multiple of 32 elements: those go in larger bodies where chains need them, and in tiles of integers,
  * where what compilers put between the rounds of a loop (copies of all sums) matters less then. */
-enum { BODY_MOST = 4, ROWS_WORTH_A_BODY = 3 };
+enum { BODY_MOST = X86_BODY_MOST, ROWS_WORTH_A_BODY = 3 };
 
 static bool is_real(const x86_schedule *s) { return s->arithmetic == X86_F32 || s->arithmetic == X86_BF16; }
 
@@ -40,7 +40,9 @@ static tile tile_of(const x86_schedule *s, x86_form form, int rows) {
   t.lines = t.step * s->vectors / t.fields;
   const bool more = form == X86_S2 || rows > 1;
   const int wanted = x86_isa_registers(s->isa) <= 16 ? SUMS_WANTED_16 : more ? SUMS_WANTED_MORE : SUMS_WANTED;
-  while (2 * t.chains * rows * s->vectors <= wanted && 2 * t.chains <= BODY_MOST * t.step) t.chains *= 2;
+  const int sums = s->chains ? x86_isa_registers(s->isa) - OTHER_REGISTERS : wanted;
+  const int most = s->chains ? s->chains : BODY_MOST * t.step;
+  while (2 * t.chains * rows * s->vectors <= sums && 2 * t.chains <= most) t.chains *= 2;
   t.body = (t.chains + t.step - 1) / t.step;
   if (!is_real(s) && rows >= ROWS_WORTH_A_BODY) t.body = BODY_MOST;
   /* f32 has eight fields of 4 bits: with one row their shifts are the limit, and a load a byte further on does for one. Its
@@ -271,11 +273,9 @@ void x86_emit_coded(const x86_schedule *s, tw_text *t) {
     if (!x86_has_form(s, f)) continue;
     for (int r = 1; r <= x86_coded_rows(s); r++) {
       const tile x = tile_of(s, f, r);
-      emit_tile(t, &x);
+      if (!x86_left_out(s->coded_left_out, r)) emit_tile(t, &x);
     }
-    tw_text_add(t, "static x86_coded_tile *const %s_tiles[] = {", form_names[f]);
-    for (int r = 1; r <= x86_coded_rows(s); r++) tw_text_add(t, "%s%s_%d", r > 1 ? ", " : "", form_names[f], r);
-    tw_text_add(t, "};\n\n");
+    x86_emit_table(t, "x86_coded_tile", form_names[f], x86_coded_rows(s), s->coded_left_out);
     if (is_real(s)) emit_expand(t, s, f);
   }
 }

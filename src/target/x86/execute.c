@@ -68,7 +68,7 @@ static void finish_tile(const job *j, const strip *t, int64_t column, int64_t co
   p->kernel->finish(&f);
 }
 
-enum { AHEAD = 8192, SCALES_AHEAD = 1024 }; /* bytes that are fetched before they are used */
+enum { SCALES_AHEAD = 1024 }; /* bytes that scales are fetched before they are used */
 
 static x86_coded coded_of(const job *j, int64_t block, const panel *b) {
   const tw_gemm_planned *p = j->p;
@@ -189,7 +189,7 @@ static void fetch_ahead(const job *j, panel *b, int64_t index, int64_t count, in
   const tw_gemm_planned *p = j->p;
   const int64_t parts = x86_min(count, PARTS_MOST);
   b->next_step = (p->on_codes ? p->codes.vector : X86_LINE) / parts;
-  b->next = b->packed + (count == 1 ? AHEAD : bytes + index * bytes / parts);
+  b->next = b->packed + (count == 1 ? p->ahead : bytes + index * bytes / parts);
   if (index < parts && (!last || count == 1)) return;
   b->next = b->b, b->next_step = 0; /* nothing */
 }
@@ -239,16 +239,13 @@ static void run_block(const job *j, bool plain) {
       run_rows(j, row, x86_min(buffer, j->row + j->rows - row), block, plain);
 }
 
-/* The part of `n` things that belongs to `index` of `count`. */
-static int64_t part_start(int64_t n, int index, int count) { return n * index / count; }
-
 static void run_thread(const tw_gemm_planned *p, const tw_gemm_operands *o, char *workspace, int thread) {
   const int at_m = thread % p->threads_m, at_n = thread / p->threads_m;
   const int64_t width = p->kernel->columns, panels = x86_panels(p);
-  const int64_t first_row = part_start(p->spec.m, at_m, p->threads_m);
-  const int64_t end_row = part_start(p->spec.m, at_m + 1, p->threads_m);
-  const int64_t first_column = part_start(panels, at_n, p->threads_n) * width;
-  const int64_t end_column = x86_min(part_start(panels, at_n + 1, p->threads_n) * width, p->spec.n);
+  const int64_t first_row = x86_part_start(p->spec.m, at_m, p->threads_m);
+  const int64_t end_row = x86_part_start(p->spec.m, at_m + 1, p->threads_m);
+  const int64_t first_column = x86_part_start(panels, at_n, p->threads_n) * width;
+  const int64_t end_column = x86_min(x86_part_start(panels, at_n + 1, p->threads_n) * width, p->spec.n);
   const bool plain = p->plain && !o->bias && !o->row_scale && !o->column_scale;
   job j = {.p = p, .o = o, .workspace = workspace};
   for (j.column = first_column; j.column < end_column; j.column += p->nc) {

@@ -203,7 +203,14 @@ static void settle_finish(tw_gemm_planned *p) {
   p->sums_in_c = (s->c == TW_F32 || s->c == TW_I32) && s->beta == 0;
 }
 
+/* A tuned kernel that does not fit (blocks follow from the caches, which may look other than when it was made) is passed over. */
 tw_status tw_gemm_plan(const tw_gemm_spec *spec, tw_gemm_planned **out, tw_error *error) {
+  if (spec && out && !spec->kernel) {
+    tw_gemm_spec s = *spec;
+    fill_defaults(&s);
+    const x86_tuned *tuned = x86_known(&s);
+    if (tuned && x86_plan(spec, tuned, out, NULL) == TW_OK) return TW_OK;
+  }
   return x86_plan(spec, NULL, out, error);
 }
 
@@ -216,7 +223,6 @@ tw_status x86_plan(const tw_gemm_spec *spec, const x86_tuned *tuned, tw_gemm_pla
   fill_defaults(&s);
   tw_status status = check_sizes(&s, error);
   if (status == TW_OK) status = check_choices(&s, error);
-  if (status == TW_OK && !tuned && !s.kernel) tuned = x86_known(&s);
   if (status == TW_OK && tuned) kernel = tuned->kernel;
   if (status == TW_OK && !tuned) status = x86_choose_kernel(&s, &kernel, error);
   if (status == TW_OK) status = check_output(&s, error);
@@ -231,6 +237,10 @@ tw_status x86_plan(const tw_gemm_spec *spec, const x86_tuned *tuned, tw_gemm_pla
     settle_finish(p);
     x86_choose_blocks(p);
     if (tuned) x86_tune_blocks(p, &tuned->blocks);
+    if (tuned && !x86_has_heights(p))
+      status = tw_fail(error, TW_USAGE, "tw_gemm_plan: the kernel has no functions for these numbers of rows");
+  }
+  if (status == TW_OK) {
     status = reserve(p, error);
   }
   if (status != TW_OK) {

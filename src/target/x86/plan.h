@@ -67,6 +67,7 @@ struct tw_gemm_planned {
   bool on_codes;         /* and the tiles work on them: no panel is expanded */
   x86_codes codes;       /* if so */
   int strip_rows;        /* of the largest tile that is used */
+  int ahead;             /* bytes that a single strip's codes are fetched before they are used */
   tw_packing packing;
   int threads_m, threads_n;
   /* of a thread's workspace, in bytes from its start */
@@ -75,6 +76,8 @@ struct tw_gemm_planned {
 };
 
 static inline int64_t x86_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+/* Of `n` things, the first that belongs to `index` of `count`. */
+static inline int64_t x86_part_start(int64_t n, int index, int count) { return n * index / count; }
 static inline int64_t x86_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static inline int64_t x86_panels(const tw_gemm_planned *p) { return x86_ceil_div(p->spec.n, p->kernel->columns); }

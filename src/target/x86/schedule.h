@@ -10,7 +10,9 @@ typedef struct x86_schedule {
   int rows, vectors;       /* register tile: rows of A x vectors of B */
   int unroll;              /* steps of k in the body of the innermost loop */
   int prefetch;            /* bytes that packed A is fetched into L1 ahead of its use; 0 = left to the hardware */
+  int chains;              /* parts of each sum of tiles on codes: 1, 2, 4, ...; 0: chosen */
   unsigned forms_left_out; /* bit f: no functions on codes of form f */
+  unsigned packed_left_out, direct_left_out, coded_left_out; /* bit r - 1: none on r rows */
 } x86_schedule;
 
 const char *x86_isa_name(x86_isa);               /* "avx512" */
@@ -25,6 +27,7 @@ int x86_coded_rows(const x86_schedule *); /* of the highest */
 bool x86_totals_in_memory(const x86_schedule *, int rows);
 int x86_vectors_of_line(x86_arithmetic, x86_form); /* vectors of the panel in a line of codes */
 int x86_coded_step(const x86_schedule *);          /* units that a tile takes at once: 8 elements, the shortest group */
+enum { X86_BODY_MOST = 4 }; /* steps in the body of a loop of a tile on codes: at least its chains */
 /* Do 8-bit codes lie in planes, or in eighths, instead of fields (kernel.h)? */
 bool x86_in_planes(x86_arithmetic, x86_form);
 bool x86_in_eighths(x86_arithmetic, x86_form);

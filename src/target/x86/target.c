@@ -49,8 +49,6 @@ static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
   if (status == TW_OK) status = settle(p, "acc", integers ? TW_I32 : TW_F32, error);
   if (status == TW_OK) status = p->op->validate(p, error);
   if (status != TW_OK) return status;
-  if (tw_problem_type(p, "c") == TW_I8)
-    return tw_fail(error, TW_USAGE, "%s: c=i8 is in the library alone (gemm.h); use c=i32 or c=f32", t->name);
   if (integers && tw_gemm_of(p).bias != TW_GEMM_BIAS_NONE)
     return tw_fail(error, TW_USAGE, "%s: a bias of acc=i32 is not supported: the library's is f32", t->name);
   if (tw_gemm_of(p).bias == TW_GEMM_BIAS_FULL)

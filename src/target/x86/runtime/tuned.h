@@ -29,6 +29,7 @@ typedef struct x86_blocks {
   int rho;            /* the buffer of A is mc / rho rows */
   x86_a_choice a;
   int threads_m, threads_n; /* parts of the rows and columns of C */
+  int ahead;                /* bytes that codes are fetched before tiles on codes use them */
 } x86_blocks;
 
 extern const x86_kernel *const tilewright_kernel;

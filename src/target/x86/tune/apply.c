@@ -16,15 +16,48 @@ static bool can_read_in_place(const tw_gemm_planned *p) {
 }
 
 void x86_tune_blocks(tw_gemm_planned *p, const x86_blocks *b) {
-  if (p->on_codes) return; /* other tiles than those that were tuned */
-  const int64_t rows = p->kernel->rows, columns = p->kernel->columns;
-  if (b->threads_m > 0 && b->threads_n > 0 && b->threads_m * b->threads_n <= p->spec.threads) {
+  const int64_t rows = p->strip_rows, columns = p->kernel->columns;
+  const bool deals_rows = !p->on_codes || x86_sums_are_integers(p->kernel); /* choose.c says why */
+  if (b->threads_m > 0 && b->threads_n > 0 && b->threads_m * b->threads_n <= p->spec.threads &&
+      (b->threads_m == 1 || deals_rows)) {
     p->threads_m = b->threads_m;
     p->threads_n = b->threads_n;
   }
-  if (b->a == X86_PACK_A || (b->a == X86_READ_A_IN_PLACE && can_read_in_place(p)))
+  if (b->a == X86_PACK_A || (!p->on_codes && b->a == X86_READ_A_IN_PLACE && can_read_in_place(p)))
     p->a_mode = b->a == X86_PACK_A ? X86_A_PACKED : X86_A_IN_PLACE;
   if (b->mc > 0) p->mc = x86_ceil_div(x86_min(b->mc, p->spec.m), rows) * rows;
   if (b->nc > 0) p->nc = x86_ceil_div(x86_min(b->nc, p->spec.n), columns) * columns;
   if (b->rho > 0) p->rho = (int)x86_min(b->rho, x86_ceil_div(p->mc, rows));
+  if (b->ahead > 0) p->ahead = b->ahead;
+}
+
+/* Of `rows` rows that are dealt to strips of equal height, as far as they go (execute.c). */
+static unsigned heights_of_strips(const tw_gemm_planned *p, int64_t rows) {
+  const int64_t strips = x86_ceil_div(rows, p->strip_rows), low = rows / strips;
+  return 1u << (low - 1) | (rows % strips ? 1u << low : 0);
+}
+
+x86_heights x86_heights_of(const tw_gemm_planned *p) {
+  const int64_t buffer = x86_ceil_div(p->mc, p->rho);
+  unsigned all = 0;
+  for (int t = 0; t < p->threads_m; t++) {
+    const int64_t end = x86_part_start(p->spec.m, t + 1, p->threads_m);
+    for (int64_t row = x86_part_start(p->spec.m, t, p->threads_m); row < end; row += p->mc)
+      for (int64_t left = x86_min(p->mc, end - row); left > 0; left -= buffer)
+        all |= heights_of_strips(p, x86_min(buffer, left));
+  }
+  if (p->on_codes) return (x86_heights){.coded = all};
+  return p->a_mode == X86_A_IN_PLACE ? (x86_heights){.direct = all} : (x86_heights){.packed = all};
+}
+
+bool x86_has_heights(const tw_gemm_planned *p) {
+  const x86_kernel *k = p->kernel;
+  const x86_heights used = x86_heights_of(p);
+  if (!k->packed) return true;
+  for (int r = 0; r < X86_ROWS_MAX; r++) {
+    if (used.packed >> r & 1 && !k->packed[r]) return false;
+    if (used.direct >> r & 1 && !k->direct[r]) return false;
+    if (used.coded >> r & 1 && !k->coded[p->codes.form][r]) return false;
+  }
+  return true;
 }

@@ -18,4 +18,13 @@ int64_t x86_tuned_block(const x86_tuned *, int64_t k, int64_t group, int64_t cho
 /* Puts the blocks into a plan that has all of x86_choose_blocks; what does not fit the plan stays as it is. */
 void x86_tune_blocks(tw_gemm_planned *, const x86_blocks *);
 
+/* The numbers of rows that execution asks of the kernel's functions: bit r - 1. A kernel that was emitted for the plan has
+ * no others. */
+typedef struct x86_heights {
+  unsigned packed, direct, coded;
+} x86_heights;
+x86_heights x86_heights_of(const tw_gemm_planned *);
+/* Does the kernel have them? One without any functions passes: it is about to be emitted. */
+bool x86_has_heights(const tw_gemm_planned *);
+
 #endif

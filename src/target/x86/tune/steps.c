@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "target/x86/bench.h"
+#include "target/x86/choose.h"
 #include "target/x86/cpu.h"
 #include "target/x86/tune/tuning.h"
 
@@ -16,14 +17,16 @@ typedef struct list {
   bool failed;
   const tw_gemm_spec *spec;
   const x86_tuning *now;
+  bool on_codes; /* tiles work on codes */
 } list;
 
 static bool same(const x86_tuning *x, const x86_tuning *y) {
   const x86_schedule *p = &x->kernel, *q = &y->kernel;
   const x86_blocks *a = &x->blocks, *b = &y->blocks;
   return p->isa == q->isa && p->rows == q->rows && p->vectors == q->vectors && p->unroll == q->unroll &&
-         p->prefetch == q->prefetch && a->mc == b->mc && a->nc == b->nc && a->kc == b->kc && a->rho == b->rho &&
-         a->a == b->a && a->threads_m == b->threads_m && a->threads_n == b->threads_n;
+         p->prefetch == q->prefetch && p->chains == q->chains && a->ahead == b->ahead && a->mc == b->mc &&
+         a->nc == b->nc && a->kc == b->kc && a->rho == b->rho && a->a == b->a && a->threads_m == b->threads_m &&
+         a->threads_n == b->threads_n;
 }
 
 /* Adds the step that makes `next` of what is now, unless that is illegal or nothing new. */
@@ -71,7 +74,13 @@ static void add_tiles(list *l) {
   for (int vectors = 1; vectors <= 4; vectors++)
     for (int rows = 1; rows <= X86_ROWS_MAX; rows++) {
       x86_tuning t = *l->now;
-      if (4 * rows * vectors < registers) continue; /* too few sums to hide the latency of one */
+      if (4 * rows * vectors < registers && !l->on_codes) continue; /* too few sums to hide the latency of one */
+      if (l->on_codes && (rows > x86_coded_rows(&(x86_schedule){.isa = l->now->kernel.isa,
+                                                                .arithmetic = l->now->kernel.arithmetic,
+                                                                .rows = X86_ROWS_MAX,
+                                                                .vectors = vectors}) ||
+                          rows > l->spec->m))
+        continue;
       t.tiled = true;
       t.kernel.rows = rows;
       t.kernel.vectors = vectors;
@@ -92,6 +101,24 @@ static void add_kernel_options(list *l) {
     x86_tuning t = *l->now;
     t.kernel.prefetch = distances[i];
     add(l, &t, "prefetch", "packed A is in L1 when it is needed", "prefetch bytes=%d", distances[i]);
+  }
+}
+
+static void add_code_options(list *l) {
+  for (int n = 1; n <= 8; n *= 2) {
+    x86_tuning t = *l->now;
+    t.kernel.chains = n;
+    add(l, &t, "chains", "parts of a sum do not wait for one another, and are added at the end of a group",
+        "chains n=%d", n);
+  }
+}
+
+static void add_distances(list *l) {
+  for (int bytes = 1024; bytes <= 1 << 15; bytes *= 2) {
+    x86_tuning t = *l->now;
+    t.blocks.ahead = bytes;
+    if (l->spec->m <= l->now->kernel.rows)
+      add(l, &t, "distance", "weights from memory are in L1 when they are needed", "ahead bytes=%d", bytes);
   }
 }
 
@@ -150,10 +177,14 @@ tw_status x86_steps(const tw_target *target, const tw_problem *p, const tw_sched
   (void)target;
   const tw_status status = x86_tuning_of(p, schedule, &now, error);
   if (status != TW_OK) return status;
-  list l = {.spec = &s, .now = &now};
+  list l = {.spec = &s, .now = &now, .on_codes = x86_runs_on_codes(&s)};
   add_sets(&l);
   add_tiles(&l);
-  add_kernel_options(&l);
+  if (l.on_codes)
+    add_code_options(&l);
+  else
+    add_kernel_options(&l);
+  add_distances(&l);
   add_blocks(&l);
   add_partition(&l);
   if (l.failed) {

@@ -11,14 +11,23 @@
 #include "target/x86/choose.h"
 #include "target/x86/cpu.h"
 #include "target/x86/emit.h"
+#include "target/x86/tune/apply.h"
 #include "target/x86/tune/build.h"
 #include "target/x86/weights.h"
 
-enum { UNROLL_MAX = 16, PREFETCH_MAX = 1 << 16, BLOCK_MAX = 1 << 24, RHO_MAX = 64, THREADS_MAX = 1024 };
+enum {
+  UNROLL_MAX = 16,
+  CHAINS_MAX = 16,
+  PREFETCH_MAX = 1 << 16,
+  BLOCK_MAX = 1 << 24,
+  RHO_MAX = 64,
+  THREADS_MAX = 1024
+};
 
 x86_arithmetic x86_arithmetic_of(const tw_gemm_spec *s, x86_isa isa) {
-  if (s->a == TW_I8 || s->a == TW_U8)
-    return isa != X86_AVX512VNNI && isa != X86_AVXVNNI ? X86_S16 : s->a == TW_U8 ? X86_U8S8 : X86_S8S8;
+  const bool vnni = isa == X86_AVX512VNNI || isa == X86_AVXVNNI;
+  if (s->a_rounding != TW_A_EXACT) return vnni ? X86_U8S8 : X86_S16;
+  if (s->a == TW_I8 || s->a == TW_U8) return !vnni ? X86_S16 : s->a == TW_U8 ? X86_U8S8 : X86_S8S8;
   return s->a == TW_BF16 && (s->b == TW_BF16 || x86_has_scales(s)) && isa == X86_AVX512BF16 ? X86_BF16 : X86_F32;
 }
 
@@ -76,6 +85,8 @@ static bool parse_step(const char *step, const tw_gemm_spec *s, x86_tuning *t) {
   }
   if (IS("unroll") && number(rest, "k", 1, UNROLL_MAX, &value)) return t->kernel.unroll = (int)value, true;
   if (IS("prefetch") && number(rest, "bytes", 0, PREFETCH_MAX, &value)) return t->kernel.prefetch = (int)value, true;
+  if (IS("chains") && number(rest, "n", 1, CHAINS_MAX, &value)) return t->kernel.chains = (int)value, true;
+  if (IS("ahead") && number(rest, "bytes", 1, PREFETCH_MAX, &value)) return t->blocks.ahead = (int)value, true;
   if (IS("block")) return parse_block(rest, &t->blocks);
   if (IS("atb") && number(rest, "rho", 1, RHO_MAX, &value)) return t->blocks.rho = (int)value, true;
   if (IS("a")) return parse_a(rest, &t->blocks.a);
@@ -92,6 +103,7 @@ static int registers_needed(const x86_schedule *k) {
 }
 
 static bool reads_in_place(const tw_gemm_spec *s, x86_arithmetic arithmetic) {
+  if (x86_runs_on_codes(s)) return false;
   static const tw_type taken[X86_ARITHMETICS] = {
       [X86_F32] = TW_F32, [X86_BF16] = TW_BF16, [X86_U8S8] = TW_U8, [X86_S8S8] = TW_I8};
   return !s->a_transposed && s->a == taken[arithmetic] && s->k % x86_group(arithmetic) == 0;
@@ -111,8 +123,12 @@ tw_status x86_tuning_check(const tw_gemm_spec *s, const x86_tuning *t, tw_error 
   if (x86_has_scales(s) && !(x86_forms_of_schedule(k) & x86_forms_of_type(s->b)))
     return tw_fail(error, TW_USAGE, "lines of codes of b=%s do not fit a tile of %d columns", tw_type_name(s->b),
                    columns);
-  if (s->a_rounding != TW_A_EXACT)
-    return tw_fail(error, TW_USAGE, "kernels for a_rounding are not tuned; `tilewright bench` times the library's own");
+  const bool on_codes = x86_runs_on_codes(s);
+  if (k->chains && (!on_codes || (k->chains & (k->chains - 1))))
+    return tw_fail(error, TW_USAGE, "chains n=%d: a power of two, for tiles on codes: m <= 16 or A rounded", k->chains);
+  if (on_codes && s->a_rounding == TW_A_EXACT && t->blocks.threads_m > 1)
+    return tw_fail(error, TW_USAGE, "threads m=%d: real tiles on codes are dealt by columns alone",
+                   t->blocks.threads_m);
   if (t->blocks.a == X86_READ_A_IN_PLACE && !reads_in_place(s, k->arithmetic))
     return tw_fail(error, TW_USAGE, "A cannot be read in place: %s kernels take it otherwise",
                    x86_arithmetic_name(k->arithmetic));
@@ -140,6 +156,30 @@ tw_status x86_tuning_of(const tw_problem *p, const tw_schedule *schedule, x86_tu
 
 /* ---- source ---- */
 
+/* Functions that the problem has no use for: codes of other types, rows that its strips never have. A tenth of the source and
+ * a quarter of the compiler's time are left. */
+static tw_status leave_out(const tw_gemm_spec *s, x86_tuning *t, tw_error *error) {
+  x86_schedule *k = &t->kernel;
+  static x86_coded_tile *const some[X86_ROWS_MAX]; /* stands for tables that are not there yet */
+  const x86_form form = x86_has_scales(s) ? x86_form_of(s->b, x86_forms_of_schedule(k)) : X86_FORMS;
+  x86_kernel kernel = {.name = "",
+                       .isa = k->isa,
+                       .arithmetic = k->arithmetic,
+                       .rows = k->rows,
+                       .columns = k->vectors * x86_isa_lanes(k->isa),
+                       .coded_rows = x86_coded_rows(k)};
+  if (form < X86_FORMS) kernel.coded[form] = some;
+  const x86_tuned tuned = {.kernel = &kernel, .blocks = t->blocks};
+  tw_gemm_planned *plan;
+  const tw_status status = x86_plan(s, &tuned, &plan, error);
+  if (status != TW_OK) return status;
+  const x86_heights used = x86_heights_of(plan);
+  tw_gemm_destroy(plan);
+  k->forms_left_out = ~(form < X86_FORMS ? 1u << form : 0u);
+  k->packed_left_out = ~used.packed, k->direct_left_out = ~used.direct, k->coded_left_out = ~used.coded;
+  return TW_OK;
+}
+
 static const char *const a_in_c[] = {"X86_CHOOSE_A", "X86_READ_A_IN_PLACE", "X86_PACK_A"};
 
 tw_status x86_emit(const tw_target *target, const tw_problem *p, const tw_schedule *schedule, char **source,
@@ -148,23 +188,22 @@ tw_status x86_emit(const tw_target *target, const tw_problem *p, const tw_schedu
   char symbol[X86_NAME];
   tw_text text = {0};
   (void)target;
+  const tw_gemm_spec spec = x86_spec_of(p);
   tw_status status = x86_tuning_of(p, schedule, &t, error);
+  if (status == TW_OK) status = leave_out(&spec, &t, error);
   if (status != TW_OK) return status;
   const x86_blocks *b = &t.blocks;
   tw_text_add(&text, "/* %s%s */\n", X86_ISA_COMMENT, x86_isa_name(t.kernel.isa));
   for (size_t i = 0; i < schedule->n; i++) tw_text_add(&text, "// %s\n", schedule->step[i]);
-  const tw_gemm_spec spec = x86_spec_of(p);
-  const x86_form form = x86_has_scales(&spec) ? x86_form_of(spec.b, x86_forms_of_schedule(&t.kernel)) : X86_FORMS;
-  t.kernel.forms_left_out = ~(form < X86_FORMS ? 1u << form : 0u); /* what the problem has no use for */
   x86_emit_kernel(&t.kernel, &text);
   tw_text_add(&text,
               "\n#include \"target/x86/runtime/tuned.h\"\n"
               "__attribute__((visibility(\"default\"))) const x86_kernel *const tilewright_kernel = &%s;\n"
               "__attribute__((visibility(\"default\"))) const x86_blocks tilewright_blocks = {\n"
               "    .mc = %" PRId64 ", .nc = %" PRId64 ", .kc = %" PRId64 ", .rho = %d, .a = %s, .threads_m = %d, "
-              ".threads_n = %d};\n",
+              ".threads_n = %d, .ahead = %d};\n",
               x86_kernel_symbol(&t.kernel, symbol), b->mc, b->nc, b->kc, b->rho, a_in_c[b->a], b->threads_m,
-              b->threads_n);
+              b->threads_n, b->ahead);
   *source = tw_text_take(&text);
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
 }

@@ -4,6 +4,8 @@
  *   tile rows=14 vectors=2   sums in registers
  *   unroll k=4            steps of k in the body of the innermost loop
  *   prefetch bytes=512    packed A is fetched so far ahead; 0: left to the hardware
+ *   chains n=4            parts of each sum of a tile on codes (few rows, or A rounded), whose additions do not wait for one another
+ *   ahead bytes=8192      packed B is fetched so far ahead where there is one strip of rows
  *   block m=252, block n=2048, block k=512   elements; what is not said is chosen from the caches
  *   atb rho=2             the buffer of A is rho times lower than the block of C
  *   a packed, a in_place

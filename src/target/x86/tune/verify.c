@@ -1,7 +1,7 @@
 /* verify.c - see verify.h. R. Freivalds' check (1977): C x = A (B x) for a random vector x of signs costs m n + m k instead of
  * m n k operations. It is exact for integers; for reals within the bound below, which a wrong row exceeds when errors
  * of the size of elements are many: what the complete comparison before and after the measurement adds is every element.
- * With relu C is not linear in x: then some elements are computed. */
+ * With relu, and rounded to i8, C is not linear in x: then some elements are computed. */
 #include "target/x86/tune/verify.h"
 
 #include <inttypes.h>
@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "op/compare.h"
+#include "op/int8.h"
 
 enum { SAMPLES = 24 };
 
@@ -90,9 +91,12 @@ void x86_fill_a(const x86_verifier *v, uint64_t seed, void *a) {
 /* ---- what is right ---- */
 
 /* Of one element, in binary32 (gemm.c has the sources): rounding of the sum, rounding to the type of C. */
-static double error_of_sum(const tw_gemm *g, double row, double column) {
+static double error_of_sum(const tw_gemm *g, double row, double column, double largest) {
   const double k = (double)g->k, steps = fmin(k, 8 * sqrt(k)) * (g->a == TW_BF16 ? 2 : 1) + 3;
-  return is_real(g->a) ? (steps * 0x1p-24 + tw_gemm_weight_rounding(g)) * fabs((double)g->scale) * row * column : 0;
+  if (!is_real(g->a)) return 0;
+  double error = (steps * 0x1p-24 + tw_gemm_weight_rounding(g)) * row * column;
+  if (g->a_rounding != TW_GEMM_A_EXACT) error += fmin(sqrt(k), 8) * largest / 127 * 0.501 * column;
+  return error * fabs((double)g->scale);
 }
 
 static double unit_of(const tw_gemm *g) {
@@ -106,11 +110,12 @@ static tw_status wrong(int64_t i, const char *what, tw_error *error) {
 
 static tw_status verify_row(const x86_verifier *v, const void *a, const void *c, int64_t i, tw_error *error) {
   const tw_gemm *g = &v->gemm;
-  double sum = 0, norm = 0, got = 0, size = 0;
+  double sum = 0, norm = 0, got = 0, size = 0, largest = 0;
   for (int64_t p = 0; p < g->k; p++) {
     const double x = a_at(v, a, i, p);
     sum += x * v->product[p];
     norm += x * x;
+    largest = fmax(largest, fabs(x));
   }
   for (int64_t j = 0; j < g->n; j++) {
     const double x = c_at(v, c, i, j);
@@ -119,26 +124,31 @@ static tw_status verify_row(const x86_verifier *v, const void *a, const void *c,
   }
   /* Errors of n elements with random signs: eight standard deviations. */
   const double expected = (double)g->scale * sum + v->bias;
-  const double bound = 8 * sqrt((double)g->n) * error_of_sum(g, sqrt(norm), v->columns) + 8 * unit_of(g) * sqrt(size) +
-                       8 * 0x1p-24 * fabs(v->bias);
+  const double bound = 8 * sqrt((double)g->n) * error_of_sum(g, sqrt(norm), v->columns, largest) +
+                       8 * unit_of(g) * sqrt(size) + 8 * 0x1p-24 * fabs(v->bias);
   return fabs(got - expected) <= bound ? TW_OK : wrong(i, "is not that of the product", error);
 }
 
 static tw_status verify_element(const x86_verifier *v, const void *a, const void *c, int64_t i, int64_t j,
                                 tw_error *error) {
   const tw_gemm *g = &v->gemm;
-  double sum = 0, rows = 0, columns = 0;
+  double sum = 0, rows = 0, columns = 0, largest = 0;
   for (int64_t p = 0; p < g->k; p++) {
     const double x = a_at(v, a, i, p), y = b_at(v, p, j);
     sum += x * y;
     rows += x * x;
     columns += y * y;
+    largest = fmax(largest, fabs(x));
+  }
+  if (g->c == TW_I8) { /* exact */
+    const double rounded = tw_round_i8((int32_t)sum, g->scale, g->relu);
+    return c_at(v, c, i, j) == rounded ? TW_OK : wrong(i, "has an element that is not that of the product", error);
   }
   double value = (double)g->scale * sum;
   if (v->d) value += tw_operand_element(&v->operand[2], v->d, 0, j);
   if (g->relu && value < 0) value = 0;
   const double bound =
-      2 * error_of_sum(g, sqrt(rows), sqrt(columns)) + 4 * unit_of(g) * fabs(value) + 0x1p-24 * fabs(value);
+      2 * error_of_sum(g, sqrt(rows), sqrt(columns), largest) + 4 * unit_of(g) * fabs(value) + 0x1p-24 * fabs(value);
   return fabs(c_at(v, c, i, j) - value) <= bound ? TW_OK
                                                  : wrong(i, "has an element that is not that of the product", error);
 }
@@ -148,7 +158,7 @@ tw_status x86_verify(const x86_verifier *v, const void *a, const void *c, tw_err
   const tw_operand *o = &v->operand[v->n_operands - 1];
   tw_status status = TW_OK;
   tw_random r;
-  if (!g->relu) {
+  if (!g->relu && g->c != TW_I8) {
     for (int64_t i = 0; status == TW_OK && i < g->m; i++) status = verify_row(v, a, c, i, error);
     return status;
   }
@@ -157,6 +167,7 @@ tw_status x86_verify(const x86_verifier *v, const void *a, const void *c, tw_err
     status = verify_element(v, a, c, tw_random_between(&r, 0, g->m - 1), tw_random_between(&r, 0, g->n - 1), error);
   for (int64_t i = 0; status == TW_OK && i < g->m; i++)
     for (int64_t j = 0; status == TW_OK && j < g->n; j++)
-      if (tw_is_poison(o, c, i, j)) status = wrong(i, "was not written", error);
+      if (tw_is_poison(o, c, i, j)) /* of i8 it is a number like others */
+        status = g->c == TW_I8 ? verify_element(v, a, c, i, j, error) : wrong(i, "was not written", error);
   return status;
 }
