@@ -16,7 +16,7 @@
 
 static int64_t sum_i8(const xd_gemm *g, const int8_t *a, const int8_t *b, int64_t i, int64_t j) {
   int64_t sum = 0;
-  for (int64_t p = 0; p < g->k; p++) sum += a[i * g->k + p] * b[p * g->n + j];
+  for (int64_t p = 0; p < g->k; p++) sum += a[i * g->k + p] * b[g->b_transposed ? j * g->k + p : p * g->n + j];
   return sum;
 }
 
@@ -107,6 +107,45 @@ static void small_sizes_are_exact(void **state) {
   check_i8(&narrow);
 }
 
+static void column_major_b_is_exact(void **state) {
+  (void)state;
+  for (int depth = 1; depth <= 3; depth++)
+    for (int rho = 1; rho <= 2; rho++) {
+      xd_gemm g = gemm_of("int8", (tw_tile){32, 24, 48, rho}, 140, 210, 144);
+      g.b_transposed = true;
+      g.depth = depth;
+      g.columns = 4;
+      check_i8(&g);
+      g.columns = 1, g.n = 44; /* fewer than the tile has */
+      check_i8(&g);
+    }
+  xd_gemm narrow = gemm_of("int8-narrow", (tw_tile){16, 16, 32, 1}, 5, 100, 64);
+  narrow.b_transposed = true;
+  narrow.rows = 1, narrow.columns = 3;
+  narrow.shift = 6;
+  check_i8(&narrow);
+}
+
+/* The same problem with B by rows and by columns: longer runs in DDR, a shuffle more for each block in the core. */
+static void column_major_b_comes_in_longer_runs(void **state) {
+  (void)state;
+  const xd_run_options options = {.timing_only = true, .cost = xd_cost_of(&machine)};
+  xd_run_result r[2];
+  for (int turned = 0; turned < 2; turned++) {
+    xd_gemm g = gemm_of("int8", (tw_tile){96, 64, 48, 1}, 768, 768, 768);
+    xd_program p;
+    tw_error error;
+    g.b_transposed = turned;
+    g.depth = 4;
+    if (xd_gemm_program(&machine, &g, &p, &error) || xd_run(&machine, &p, &options, &r[turned], &error))
+      fail_msg("%s", error.text);
+    xd_program_free(&p);
+  }
+  assert_true(r[1].read_bytes == r[0].read_bytes);
+  assert_true(r[1].ddr_busy_cycles < r[0].ddr_busy_cycles);
+  assert_true(r[1].call_cycles >= r[0].call_cycles);
+}
+
 static void results_are_narrowed(void **state) {
   (void)state;
   for (int wide = 0; wide < 2; wide++)
@@ -192,7 +231,8 @@ static void bfp16_of_sizes_that_do_not_divide(void **state) {
 static void clusters_of_any_shape_are_exact(void **state) {
   (void)state;
   static const char *const kernels[] = {"int8", "int8-narrow", "atb", "atb-bfp16", "atb-bf16acc"};
-  static const xd_cover covers[] = {{1, 1, 2}, {1, 2, 1}, {2, 1, 4}, {2, 2, 2}, {1, 3, 1}, {4, 1, 1}, {1, 4, 3}};
+  static const xd_cover covers[] = {{1, 1, 2, false}, {1, 2, 1, false}, {2, 1, 4, false}, {2, 2, 2, false},
+                                    {1, 3, 1, false}, {4, 1, 1, false}, {1, 4, 3, false}};
   for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
     for (size_t j = 0; j < sizeof covers / sizeof *covers; j++) {
       const int64_t columns = covers[j].columns == 3 ? 48 : 64;
@@ -228,16 +268,16 @@ static void covers_cost_what_their_schedules_say(void **state) {
   const xd_kernel *atb = kernel("atb");
   const double fitted = 32.0 * 64 * 128 / 512 / xd_micro_efficiency(&machine, atb, 64);
   for (int unroll = 1; unroll <= 4; unroll *= 2) {
-    const xd_cover cover = {2, 2, unroll};
+    const xd_cover cover = {2, 2, unroll, false};
     assert_true(micro("int8", cover) == scheduled("int8", unroll));
     assert_true(fabs(micro("atb", cover) / (fitted * scheduled("atb", unroll) / scheduled("atb", 4)) - 1) < 1e-12);
   }
-  assert_true(micro("int8", (xd_cover){2, 2, 4}) < micro("int8", (xd_cover){2, 2, 1}));
-  assert_true(micro("atb", (xd_cover){2, 2, 4}) < micro("atb", (xd_cover){2, 2, 1}));
-  assert_true(micro("atb", (xd_cover){1, 1, 1}) > micro("atb", (xd_cover){2, 2, 1}));
+  assert_true(micro("int8", (xd_cover){2, 2, 4, false}) < micro("int8", (xd_cover){2, 2, 1, false}));
+  assert_true(micro("atb", (xd_cover){2, 2, 4, false}) < micro("atb", (xd_cover){2, 2, 1, false}));
+  assert_true(micro("atb", (xd_cover){1, 1, 1, false}) > micro("atb", (xd_cover){2, 2, 1, false}));
   assert_true(micro("mlir-aie", xd_cover_of(kernel("mlir-aie"))) > 0);
   tw_error error = {0};
-  assert_int_equal(xd_cover_check(kernel("mlir-aie"), (xd_cover){1, 2, 1}, 32, 64, 128, &error), TW_USAGE);
+  assert_int_equal(xd_cover_check(kernel("mlir-aie"), (xd_cover){1, 2, 1, false}, 32, 64, 128, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "kernel mlir-aie is not scheduled: its clusters are 2x2, 1 unrolled"));
 }
 
@@ -258,6 +298,9 @@ static void wrong_gemms_are_refused(void **state) {
           "k: a row of 510 bytes is no whole number of the words of 4 bytes");
   refused(gemm_of("int8", (tw_tile){64, 128, 64, 1}, 512, 1024, 512),
           "core (0,2): buffers take 65536 bytes and the stack 1024, but the tile has 65536");
+  xd_gemm turned = gemm_of("int8", (tw_tile){64, 48, 64, 1}, 512, 512, 512);
+  turned.b_transposed = true;
+  refused(turned, "k=512 is no multiple of 48, the step of K of tile and depth: with b_transposed=1 take another step");
   xd_gemm deep = gemm_of("int8", (tw_tile){64, 64, 64, 1}, 512, 512, 4096);
   deep.depth = 60;
   refused(deep, "memory (0,1): buffers take 630784 bytes, but the tile has 524288");
@@ -269,6 +312,8 @@ int main(void) {
       cmocka_unit_test_setup(asymmetric_tiles_and_longer_runs_are_exact, setup),
       cmocka_unit_test_setup(sizes_that_do_not_divide_are_exact, setup),
       cmocka_unit_test_setup(small_sizes_are_exact, setup),
+      cmocka_unit_test_setup(column_major_b_is_exact, setup),
+      cmocka_unit_test_setup(column_major_b_comes_in_longer_runs, setup),
       cmocka_unit_test_setup(results_are_narrowed, setup),
       cmocka_unit_test_setup(all_configurations_are_exact_in_both_modes, setup),
       cmocka_unit_test_setup(bfp16_of_sizes_that_do_not_divide, setup),

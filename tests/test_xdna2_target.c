@@ -92,6 +92,20 @@ static void large_problems_are_checked_in_part(void **state) {
   assert_true(m.counter[0].value > 1);
 }
 
+static void column_major_b_is_checked_for_all_types(void **state) {
+  (void)state;
+  static const char *const types[] = {
+      "a=i8 b=i8 c=i32",      "a=i8 b=i8 c=i8 scale=0.125",     "a=i8 b=i4 c=i32",
+      "a=i8 b=ternary c=i32", "a=bf16 b=bfp16 c=bf16 acc=bf16", "a=bfp16 b=bfp16 c=bfp16 acc=bf16"};
+  for (int i = 0; i < 6; i++) {
+    char with[64];
+    snprintf(with, sizeof with, "%s b_transposed=1", types[i]);
+    const tw_problem p = problem_of("100", "200", "96", with);
+    assert_true(measured(&p, "", NULL).cost > 0);
+    assert_true(measured(&p, "cores rows=2 columns=2\ntile m=32 k=32 n=64 rho=1\ndepth 3", NULL).cost > 0);
+  }
+}
+
 static void a_wrong_schedule_is_refused_by_its_step(void **state) {
   (void)state;
   static const struct {
@@ -286,6 +300,7 @@ int main(void) {
       cmocka_unit_test(designs_are_right_and_measured),
       cmocka_unit_test(block_formats_are_checked_to_the_bit),
       cmocka_unit_test(large_problems_are_checked_in_part),
+      cmocka_unit_test(column_major_b_is_checked_for_all_types),
       cmocka_unit_test(a_wrong_schedule_is_refused_by_its_step),
       cmocka_unit_test(a_design_says_all_and_reads_back),
       cmocka_unit_test(every_step_of_the_menu_builds),

@@ -34,11 +34,12 @@ typedef struct xd_kernel {
  * straight-line code, the depth unrolled in each; then a loop. */
 typedef struct xd_cover {
   int rows, columns, unroll;
+  bool turn_b; /* besides: blocks of B are transposed on their way in, for a column-major B */
 } xd_cover;
 
 /* As the published source does. */
 static inline xd_cover xd_cover_of(const xd_kernel *k) {
-  return (xd_cover){k->cluster[0], k->cluster[1], k->way == XD_CORE_UNROLLED ? k->unroll : 1};
+  return (xd_cover){k->cluster[0], k->cluster[1], k->way == XD_CORE_UNROLLED ? k->unroll : 1, false};
 }
 
 enum { XD_KERNELS_MAX = 16 };

@@ -56,8 +56,7 @@ static char *describe(const tw_target *t) {
 
 /* What else may be asked of a gemm, and is not designed. */
 static tw_status check_plain(const tw_target *t, const tw_problem *p, tw_error *error) {
-  static const char *const refused[] = {"a_transposed", "b_transposed", "bias", "relu", "lda",
-                                        "ldb",          "ldc",          "ldd",  "group"};
+  static const char *const refused[] = {"a_transposed", "bias", "relu", "lda", "ldb", "ldc", "ldd", "group"};
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
     if (tw_problem_int(p, refused[i]))
       return tw_fail(error, TW_USAGE, "%s: %s is not supported; leave it out", t->name, refused[i]);

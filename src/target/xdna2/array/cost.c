@@ -22,6 +22,7 @@ static bool is_published(const xd_kernel *k, xd_cover cover) {
 /* False: the scheduler has no such kernel. */
 static bool call_of(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n, xd_core_kernel *out) {
   if (!xd_core_call(kernel, m, k, n, out)) return false;
+  out->shuffle_b = cover.turn_b;
   if (is_published(kernel, cover)) return true;
   out->cluster[0] = cover.rows;
   out->cluster[1] = cover.columns;
@@ -65,7 +66,7 @@ double xd_micro_cycles(const xd_config *c, const xd_kernel *kernel, xd_cover cov
 tw_status xd_cover_check(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n, tw_error *error) {
   xd_core_kernel call;
   double cycles;
-  if (is_published(kernel, cover)) return TW_OK;
+  if (is_published(kernel, cover) && !cover.turn_b) return TW_OK;
   if (!call_of(kernel, cover, m, k, n, &call))
     return tw_fail(error, TW_USAGE, "kernel %s is not scheduled: its clusters are %dx%d, %d unrolled", kernel->name,
                    kernel->cluster[0], kernel->cluster[1], xd_cover_of(kernel).unroll);
@@ -91,7 +92,8 @@ typedef double micro_cycles(const xd_config *, const xd_kernel *, xd_cover, int6
 
 static double cycles_by(const xd_config *machine, const xd_call *c, micro_cycles *micro) {
   if (c->micro) {
-    const xd_cover cover = c->cover.rows ? c->cover : xd_cover_of(c->micro);
+    xd_cover cover = c->cover.rows ? c->cover : xd_cover_of(c->micro);
+    cover.turn_b = !strcmp(c->function->name, "matmul_i8_turned");
     return micro(machine, c->micro, cover, c->m, c->k, c->n) + machine->switch_cycles;
   }
   if (c->macs) return (double)c->m * c->k * c->n / c->macs;

@@ -96,23 +96,44 @@ static void set_rows(xd_fifo_end *end, int64_t columns, int64_t rows, int64_t pi
   end->dim[1] = (xd_dim){rows, pitch * element, 0, 0};
 }
 
+/* B comes to the memory tile as rows, and leaves it as blocks s x t. */
+static void order_b(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *in, xd_fifo_end *out) {
+  const int64_t e = s->b_bytes8 / 8, n = g->tile.n * e, deep = g->kernel->vmac[1], wide = g->kernel->vmac[2];
+  if (s->small_b) set_rows(in, s->n, g->tile.k, g->tile.n, e);
+  out->n_dims = 4;
+  out->dim[0] = (xd_dim){wide * e, 1, 0, 0};
+  out->dim[1] = (xd_dim){deep, n, 0, 0};
+  out->dim[2] = (xd_dim){g->tile.n / wide, wide * e, 0, 0};
+  out->dim[3] = (xd_dim){g->tile.k / deep, deep * n, 0, 0};
+}
+
+/* Column-major B comes as columns of a step of K and lies as tiles of T_K, like A; it leaves in blocks t x s, which the
+ * cores transpose. */
+static void order_turned_b(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *in, xd_fifo_end *out) {
+  const int64_t e = s->b_bytes8 / 8, k = g->tile.k * e, deep = g->kernel->vmac[1] * e;
+  if (s->small_b || g->depth > 1) {
+    in->n_dims = 3;
+    in->dim[0] = (xd_dim){k, 1, 0, 0};
+    in->dim[1] = (xd_dim){g->depth, g->tile.n * k, 0, 0};
+    in->dim[2] = (xd_dim){s->n, k, 0, 0};
+  }
+  out->n_dims = 4;
+  out->dim[0] = (xd_dim){deep, 1, 0, 0};
+  out->dim[1] = (xd_dim){g->tile.n, k, 0, 0};
+  out->dim[2] = (xd_dim){k / deep, deep, 0, 0};
+  out->dim[3] = (xd_dim){g->depth, g->tile.n * k, 0, 0};
+}
+
 static void add_b(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd_program *p) {
   const int64_t bytes = g->tile.k * g->tile.n * s->b_bytes8 / 8;
+  const bool turned = xd_gemm_turns_b(g);
   for (int column = 0; column < g->columns; column++) {
-    xd_fifo in = fifo_named("b_in", column, -1, bytes, g->kernel->b),
+    xd_fifo in = fifo_named("b_in", column, -1, turned ? g->depth * bytes : bytes, g->kernel->b),
             b = fifo_named("b", column, -1, bytes, g->kernel->b);
     in.producer = end_at(column, 0, 0);
     in.consumer[in.n_consumers++] = end_at(column, 1, L2_COPIES);
     b.producer = end_at(column, 1, L2_COPIES);
-    if (s->small_b) set_rows(&in.consumer[0], s->n, g->tile.k, g->tile.n, s->b_bytes8 / 8);
-    if (!s->packed_b) {
-      const int64_t e = s->b_bytes8 / 8, n = g->tile.n * e, deep = g->kernel->vmac[1], wide = g->kernel->vmac[2];
-      b.producer.n_dims = 4;
-      b.producer.dim[0] = (xd_dim){wide * e, 1, 0, 0};
-      b.producer.dim[1] = (xd_dim){deep, n, 0, 0};
-      b.producer.dim[2] = (xd_dim){g->tile.n / wide, wide * e, 0, 0};
-      b.producer.dim[3] = (xd_dim){g->tile.k / deep, deep * n, 0, 0};
-    }
+    if (!s->packed_b) (turned ? order_turned_b : order_b)(g, s, &in.consumer[0], &b.producer);
     for (int row = 0; row < g->rows; row++) b.consumer[b.n_consumers++] = end_at(column, 2 + row, g->copies[1]);
     f->b_in[column] = XD_ADD(p, fifos, &in);
     f->b[column] = XD_ADD(p, fifos, &b);
@@ -209,10 +230,13 @@ static void add_zero(const xd_gemm *g, xd_core *core, int port, int64_t bytes, x
   xd_append(&core->ops, sizeof op, &op, &p->failed);
 }
 
-const char *xd_gemm_function(const xd_kernel *k) {
+const char *xd_gemm_function(const xd_kernel *k, bool turns_b) {
   if (k->a == TW_I8) {
     const tw_type b = xd_multiplied_b(k);
-    return b == TW_I4 ? "matmul_i8_i4" : b == TW_TERNARY ? "matmul_i8_codes" : "matmul_i8";
+    return b == TW_I4        ? "matmul_i8_i4"
+           : b == TW_TERNARY ? "matmul_i8_codes"
+           : turns_b         ? "matmul_i8_turned"
+                             : "matmul_i8";
   }
   if (k->a == TW_BF16) return k->scratch_a ? "matmul_bf16_bfp16" : "matmul_bf16_registers";
   return k->acc == TW_BF16 ? "matmul_bfp16_staged" : "matmul_bfp16";
@@ -231,7 +255,7 @@ static void add_unpack(const xd_gemm *g, const core_ports *q, xd_core *core, xd_
 static void add_matmul(const xd_gemm *g, const xd_gemm_shape *s, const core_ports *q, int i, xd_core *core,
                        xd_program *p) {
   const int64_t rows = g->tile.m / g->tile.rho, band = i * rows * g->tile.n;
-  xd_op op = call_of(g, xd_gemm_function(g->kernel), rows, g->tile.k, g->tile.n);
+  xd_op op = call_of(g, xd_gemm_function(g->kernel, xd_gemm_turns_b(g)), rows, g->tile.k, g->tile.n);
   op.call.micro = g->kernel;
   op.call.cover = g->cover;
   op.call.row = (int)(i * rows);

@@ -4,7 +4,7 @@
  * broadcast along rows of cores, in sub-tiles of T_MC / rho rows (asymmetric tile buffering); B along columns; the C
  * tiles of a column are joined in its memory tile and drained. Operands in DDR:
  *
- *   i8    A m x k, B k x n, C m x n, row-major
+ *   i8    A m x k, B k x n, C m x n, row-major; B n x k if it is transposed
  *   bf16  A m x k and C m x n, row-major
  *   bfp16, and B of i4 and ternary, in tiles as pack.h lays them: blocks of 9 bytes and codes of 2 bits cannot be
  *         rearranged by DMA, and weights are packed once
@@ -13,6 +13,9 @@
  * matrix (what overlaps is computed twice, to the same bits). The last step of K is moved back, too, and B is zero
  * where it overlaps: those rows of B come from a page of zeros in DDR (or are packed as zeros). So m >= rows T_MC, n >=
  * columns T_N, k >= the depth of A in L2.
+ *
+ * A column-major B comes in runs of a step of K, as A does, and has no rows that could be zero: k must be a multiple of
+ * the step.
  *
  * Less than that is computed by one row of cores (m, rho 1), one column (n), one step of K (k, integers only): DMA fills
  * the tiles in memory tiles in part, and takes of C what there is. The rest of A holds whatever it held, which meets
@@ -33,6 +36,7 @@ typedef struct xd_gemm {
   int copies[3];        /* of A, B and C in L1 */
   int depth;            /* steps of K that a tile of A in L2 holds: longer runs in DDR */
   tw_rounding rounding; /* of conversions */
+  bool b_transposed;    /* B is n x k (column-major) in DDR */
   int shift;            /* of i32 to i8 and i16 */
   bool narrow16;        /* results leave as int16: with a kernel of c=i8 */
 } xd_gemm;
@@ -40,6 +44,12 @@ typedef struct xd_gemm {
 /* Choices that the kernel leaves: all rows and columns, the kernel's cover and copies, a depth of 1. */
 xd_gemm xd_gemm_default(const xd_config *, const xd_kernel *, const tw_tile *, int64_t m, int64_t n, int64_t k);
 
+/* B comes by DMA as it lies, column-major: cores transpose its blocks. Packed, it is transposed when it is packed. */
+static inline bool xd_gemm_turns_b(const xd_gemm *g) { return g->b_transposed && g->kernel->b == TW_I8; }
+/* With what the kernel does for that. */
+static inline xd_cover xd_gemm_cover(const xd_gemm *g) {
+  return (xd_cover){g->cover.rows, g->cover.columns, g->cover.unroll, xd_gemm_turns_b(g)};
+}
 /* Of what tiles are multiples: rows of a sub-tile of A, columns of B. */
 static inline int xd_gemm_unit_m(const xd_gemm *g) { return g->kernel->vmac[0] * g->cover.rows; }
 static inline int xd_gemm_unit_n(const xd_gemm *g) { return g->kernel->vmac[2] * g->cover.columns; }
@@ -58,8 +68,8 @@ enum { XD_GEMM_L2_COPIES = 2 };
 int64_t xd_gemm_l1_bytes(const xd_gemm *);
 int64_t xd_gemm_l2_bytes(const xd_gemm *);
 
-/* The simulator's function (kernel.h) for a sub-tile with that kernel. */
-const char *xd_gemm_function(const xd_kernel *);
+/* The simulator's function (kernel.h) for a sub-tile with that kernel; turns_b: as xd_gemm_turns_b says. */
+const char *xd_gemm_function(const xd_kernel *, bool turns_b);
 
 /* ---- for the files of the generator ---- */
 

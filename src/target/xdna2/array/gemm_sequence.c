@@ -81,7 +81,14 @@ static void move_b(writer *w, int64_t j, int64_t count) {
       add_task(w, channel, XD_GEMM_B, &packed, count, g->columns * steps * tile, count, false);
       continue;
     }
-    const int64_t at = (start_of(j, w->s.macro_n, g->n) + c * g->tile.n) * w->s.b_bytes8 / 8;
+    const int64_t first = start_of(j, w->s.macro_n, g->n) + c * g->tile.n, at = first * w->s.b_bytes8 / 8;
+    if (xd_gemm_turns_b(g)) { /* the last step of K is a whole one */
+      const int64_t column = g->k * w->s.b_bytes8 / 8, part = w->s.step * w->s.b_bytes8 / 8;
+      const xd_pattern columns = {
+          first * column, 3, {{part, 1, 0, 0}, {w->s.n, column, 0, 0}, {w->s.steps, part, 0, 0}}};
+      add_task(w, channel, XD_GEMM_B, &columns, count, g->columns * g->tile.n * column, count, false);
+      continue;
+    }
     const int64_t whole = g->k / w->s.step * w->s.step, rest = g->k - whole;
     const xd_pattern rows = {at, 2, {{run, 1, 0, 0}, {whole, row_bytes, 0, 0}}},
                      zeros = xd_linear(0, (w->s.step - rest) * run),
@@ -134,8 +141,10 @@ static void add_group(writer *w, int64_t i, int64_t j, int64_t count) {
 /* How many macro-tiles from j on one group can take. */
 static int64_t group_size(const xd_config *c, const writer *w, int64_t j) {
   const bool packed = w->g->c == TW_BFP16, packed_b = w->s.packed_b;
-  const int64_t stride = w->s.steps * w->s.step * w->s.macro_n * w->s.b_bytes8 / 8; /* of packed B */
-  if (w->short_k || (packed_b && stride / c->array.word_bytes > (int64_t)1 << c->array.step_bits[XD_SHIM])) return 1;
+  const int64_t stride = w->s.steps * w->s.step * w->s.macro_n * w->s.b_bytes8 / 8; /* of B packed or column-major */
+  if (w->short_k ||
+      ((packed_b || xd_gemm_turns_b(w->g)) && stride / c->array.word_bytes > (int64_t)1 << c->array.step_bits[XD_SHIM]))
+    return 1;
   int64_t end = w->s.tiles_n;
   if (!packed && w->g->n % w->s.macro_n && j + 1 < end) end--; /* the last one is moved back */
   return end - j < c->array.iterations ? end - j : c->array.iterations;

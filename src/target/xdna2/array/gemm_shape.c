@@ -83,7 +83,8 @@ int64_t xd_gemm_l1_bytes(const xd_gemm *g) {
 int64_t xd_gemm_l2_bytes(const xd_gemm *g) {
   const xd_gemm_shape s = xd_gemm_shape_of(g);
   return XD_GEMM_L2_COPIES *
-         (s.a_parts * g->tile.m * s.step * s.a_bytes8 + g->tile.k * g->tile.n * s.b_bytes8 +
+         (s.a_parts * g->tile.m * s.step * s.a_bytes8 +
+          (xd_gemm_turns_b(g) ? s.step : g->tile.k) * g->tile.n * s.b_bytes8 +
           g->rows * g->tile.m * g->tile.n * s.c_bytes8) /
          8;
 }
@@ -107,7 +108,7 @@ static tw_status check_tile(const xd_gemm *g, tw_error *error) {
                    ": kernel %s keeps half of its sums beside C, in whole clusters of "
                    "%dx%d: its tiles must be a multiple of %d elements and of two clusters",
                    t->m, t->k, t->n, k->name, g->cover.rows, g->cover.columns, STAGED_UNIT);
-  return xd_cover_check(k, g->cover, t->m / t->rho, t->k, t->n, error);
+  return xd_cover_check(k, xd_gemm_cover(g), t->m / t->rho, t->k, t->n, error);
 }
 
 /* Less than a macro-tile: one row or column of cores computes it, one step of K. */
@@ -145,11 +146,17 @@ tw_status xd_gemm_check(const xd_config *c, const xd_gemm *g, tw_error *error) {
     const char *name;
     int64_t bytes;
   } row[] = {{"k", g->k * s.a_bytes8}, {"n", g->n * s.b_bytes8}, {"n", g->n * s.c_bytes8}};
-  const bool packed[] = {g->kernel->a == TW_BFP16, s.packed_b, g->c == TW_BFP16};
+  const bool turned = xd_gemm_turns_b(g);
+  const bool packed[] = {g->kernel->a == TW_BFP16, s.packed_b || turned, g->c == TW_BFP16};
   for (int i = 0; i < 3; i++)
     if (!packed[i] && row[i].bytes / 8 % c->array.word_bytes)
       return tw_fail(error, TW_USAGE,
                      "%s: a row of %" PRId64 " bytes is no whole number of the words of %d bytes that DMA moves",
                      row[i].name, row[i].bytes / 8, c->array.word_bytes);
+  if (turned && g->k % s.step)
+    return tw_fail(error, TW_USAGE,
+                   "k=%" PRId64 " is no multiple of %" PRId64 ", the step of K of tile and depth: with b_transposed=1 "
+                   "take another step, or add zeros to A and B",
+                   g->k, s.step);
   return check_sizes(g, &s, error);
 }

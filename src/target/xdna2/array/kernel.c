@@ -40,6 +40,21 @@ static void matmul_i8(const xd_call *c, uint8_t *const arguments[]) {
     }
 }
 
+/* The same with blocks of B by columns, as a column-major B has them. */
+static void matmul_i8_turned(const xd_call *c, uint8_t *const arguments[]) {
+  const int columns = c->n / BLOCK, depth = c->k / BLOCK;
+  const xd_call block = {.m = BLOCK, .k = BLOCK, .n = BLOCK};
+  for (int p = 0; p < depth; p++)
+    for (int j = 0; j < columns; j++) {
+      const uint8_t *from = arguments[1] + (int64_t)(p * columns + j) * BLOCK * BLOCK;
+      uint8_t turned[BLOCK * BLOCK];
+      for (int e = 0; e < BLOCK * BLOCK; e++) turned[e] = from[e % BLOCK * BLOCK + e / BLOCK];
+      for (int i = 0; i < c->m / BLOCK; i++)
+        matmul_i8(&block, (uint8_t *[]){arguments[0] + (int64_t)(i * depth + p) * BLOCK * BLOCK, turned,
+                                        arguments[2] + (int64_t)(i * columns + j) * BLOCK * BLOCK * 4});
+    }
+}
+
 /* ---- int32 -> int16, int8: as VST.SRS does: shifted right, rounded, saturated ---- */
 
 static int64_t narrow_i16_bytes(const xd_call *c, int argument) { return elements_c(c) * (argument ? 2 : 4); }
@@ -85,6 +100,7 @@ static const xd_function table[] = {
     {"zero", 1, {XD_WRITES}, zero_bytes, zero},
     {"step", 0, {0}, zero_bytes, step},
     {"matmul_i8", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, matmul_i8_bytes, matmul_i8},
+    {"matmul_i8_turned", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, matmul_i8_bytes, matmul_i8_turned},
     {"matmul_i8_i4", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_matmul_i8_i4_bytes, xd_matmul_i8_i4},
     {"matmul_i8_codes", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_matmul_codes_bytes, xd_matmul_codes},
     {"unpack_i8", 2, {XD_READS, XD_WRITES}, xd_unpack_i8_bytes, xd_unpack_i8},

@@ -59,7 +59,7 @@ xd_b_origin xd_b_origin_of(const xd_gemm *g, const xd_gemm_shape *s, int64_t j, 
 
 void xd_pack_b(const xd_gemm *g, const float *b, uint8_t *out) {
   const xd_gemm_shape s = xd_gemm_shape_of(g);
-  const source columns = {b, g->n, g->k, 1, g->n}; /* of B: rows of its transpose */
+  const source columns = {b, g->n, g->k, g->b_transposed ? g->k : 1, g->b_transposed ? 1 : g->n}; /* of B */
   const int k8 = (int)(g->tile.k / BLOCK), n8 = (int)(g->tile.n / BLOCK);
   const int64_t tile = (int64_t)k8 * n8 * PACKED;
   for (int64_t j = 0; j < s.tiles_n * g->columns; j++)

@@ -21,10 +21,10 @@
 
 #include "target/xdna2/array/gemm.h"
 
-/* From row-major f32; A is m x k, B k x n. Rounded as g->rounding says. */
+/* From row-major f32; A is m x k, B k x n, or n x k if g->b_transposed. Rounded as g->rounding says. */
 void xd_pack_a(const xd_gemm *, const float *a, uint8_t *out);
 void xd_pack_b(const xd_gemm *, const float *b, uint8_t *out);
-/* Of i4 (-8..7) and ternary (-1..1): b is k x n. */
+/* Of i4 (-8..7) and ternary (-1..1): b as above. */
 void xd_pack_weights(const xd_gemm *, const int8_t *b, uint8_t *out);
 /* To row-major f32, m x n. */
 void xd_unpack_c(const xd_gemm *, const uint8_t *c, float *out);

@@ -13,7 +13,7 @@ static void gather(const xd_gemm *g, const int8_t *b, xd_b_origin o, int64_t gro
   for (int64_t i = 0; i < GROUP; i++) {
     const int64_t k = o.depth + group / groups * deep + i / wide, n = o.column + group % groups * wide + i % wide;
     out[i] = 0;
-    if (k >= o.first && k < g->k && n < g->n) out[i] = b[k * g->n + n];
+    if (k >= o.first && k < g->k && n < g->n) out[i] = g->b_transposed ? b[n * g->k + k] : b[k * g->n + n];
   }
 }
 

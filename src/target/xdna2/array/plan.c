@@ -44,6 +44,8 @@ tw_status xd_plan_start(const xd_config *c, const tw_problem *p, xd_gemm *out, t
                         .k = tile_side(depth, 1, xd_unit_k(k), 32),
                         .n = tile_side(n, out->columns, xd_unit_n(k), 32),
                         .rho = 1};
+  out->b_transposed = tw_problem_int(p, "b_transposed");
+  while (xd_gemm_turns_b(out) && depth % out->tile.k && out->tile.k > xd_unit_k(k)) out->tile.k -= xd_unit_k(k);
   return settle_shift(p, out, error);
 }
 

@@ -10,7 +10,7 @@
 /* Cycles of a core for one tile of C. */
 static double tile_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_shape *s) {
   const double rho = (double)g->tile.rho;
-  const double micro = xd_micro_cycles(c, g->kernel, g->cover, g->tile.m / g->tile.rho, g->tile.k, g->tile.n);
+  const double micro = xd_micro_cycles(c, g->kernel, xd_gemm_cover(g), g->tile.m / g->tile.rho, g->tile.k, g->tile.n);
   const double unpack =
       xd_gemm_unpacked(g) ? xd_unpack_cycles(g->kernel->scratch_b == TW_I4, g->tile.k * g->tile.n) : 0;
   const double step = rho * (micro + c->switch_cycles) + c->step_cycles + unpack;
@@ -39,7 +39,8 @@ double xd_plan_predict(const xd_config *c, const xd_gemm *g) {
   const double tiles = (double)(s.tiles_m * s.tiles_n), steps = (double)(s.steps * g->depth), hz = c->clock_mhz * 1e6;
   const double depth = tiles * (double)(s.steps * s.step) / 8;
   const double a = in_bursts(c, depth * (double)(s.macro_m * s.a_bytes8), s.step, s.a_bytes8),
-               b = in_bursts(c, depth * (double)(s.macro_n * s.b_bytes8), g->tile.n, s.b_bytes8),
+               b = in_bursts(c, depth * (double)(s.macro_n * s.b_bytes8), xd_gemm_turns_b(g) ? s.step : g->tile.n,
+                             s.b_bytes8),
                result = in_bursts(c, tiles * (double)(s.macro_m * s.macro_n * s.c_bytes8) / 8, g->tile.n, s.c_bytes8);
   const double compute = tiles * tile_cycles(c, g, &s) / hz, streams = tiles * steps * stream_cycles(c, g, &s) / hz;
   const double read = (a + b) / (c->array.ddr_read_mbs * 1e6), write = result / (c->array.ddr_write_mbs * 1e6),

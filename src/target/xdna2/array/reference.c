@@ -67,7 +67,7 @@ tw_status xd_gemm_reference(const xd_gemm *g, const float *a, const float *b, fl
     const bool moved = row_major && p >= last;
     const int64_t at = moved ? p - back : p;
     gather(g, a, g->m, g->k, 1, at, 0, step_a);
-    gather(g, b, g->n, 1, g->n, at, moved ? last : 0, step_b);
+    gather(g, b, g->n, g->b_transposed ? g->k : 1, g->b_transposed ? 1 : g->n, at, moved ? last : 0, step_b);
     add_step(g, step_a, step_b, pitch, sums);
   }
   const bool done = step_a && step_b && sums;

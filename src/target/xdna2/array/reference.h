@@ -10,7 +10,7 @@
 
 #include "target/xdna2/array/gemm.h"
 
-/* a: m x k, b: k x n, c: m x n, row-major f32. TW_MISSING without memory. */
+/* a: m x k, b: k x n (n x k if g->b_transposed), c: m x n, row-major f32. TW_MISSING without memory. */
 tw_status xd_gemm_reference(const xd_gemm *, const float *a, const float *b, float *c, tw_error *);
 
 #endif
