@@ -27,7 +27,7 @@ typedef struct matmul {
   int a_block, b_block;      /* of A and B: elements of the pointers below */
   path a, b, c;
   const char *a_type, *b_type, *c_type; /* of pointers */
-  bool scratch;
+  bool scratch, turned;                 /* A is converted first; blocks of B lie column by column */
 } matmul;
 
 static matmul matmul_of(const xd_call *c, tw_text *t) {
@@ -46,7 +46,8 @@ static matmul matmul_of(const xd_call *c, tw_text *t) {
               .a_type = "const int8",
               .b_type = "const int8",
               .c_type = "int32"};
-  if (!strcmp(name, "matmul_i8")) return m;
+  m.turned = !strcmp(name, "matmul_i8_turned");
+  if (m.turned || !strcmp(name, "matmul_i8")) return m;
   if (!strcmp(name, "matmul_i8_i4")) {
     m.b_block /= 2; /* bytes */
     return m;
@@ -130,7 +131,10 @@ static void write_load_of_b(const matmul *m, int j, int step) {
   else if (is_int4(m))
     tw_text_add(m->t, "    const aie::vector<int4, 256> b%d = aie::load_v<128>(b + %d).cast_to<int4>();\n", j, at);
   else
-    tw_text_add(m->t, "    const aie::vector<int8, 64> b%d = aie::load_v<64>(b + %d);\n", j, at);
+    tw_text_add(m->t,
+                m->turned ? "    const aie::vector<int8, 64> b%d = aie::transpose(aie::load_v<64>(b + %d), 8, 8);\n"
+                          : "    const aie::vector<int8, 64> b%d = aie::load_v<64>(b + %d);\n",
+                j, at);
 }
 
 static void write_products(const matmul *m, int step) {

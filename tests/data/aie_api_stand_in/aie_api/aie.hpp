@@ -126,6 +126,14 @@ template <typename T, unsigned N> vector<T, N> sub(const vector<T, N> &a, const 
   return v;
 }
 
+/* A matrix of rows x columns in a vector, row-major. */
+template <typename T, unsigned N> vector<T, N> transpose(const vector<T, N> &v, unsigned rows, unsigned columns) {
+  vector<T, N> out;
+  for (unsigned i = 0; i < rows; i++)
+    for (unsigned j = 0; j < columns; j++) out.set(v.get(i * columns + j), j * rows + i);
+  return out;
+}
+
 template <typename T, unsigned N> struct block_vector {
   static_assert(std::is_same_v<T, bfp16ebs8>);
   static constexpr unsigned bytes = N / 8 * 9;
