@@ -11,6 +11,8 @@
 
 /* ---- the start ---- */
 
+enum { START = 32 }; /* sides of a plain tile, where the sizes reach */
+
 /* The largest multiple of `unit` of which `count` fit into `size`, at most `most`; `unit` if not even one does. */
 static int64_t tile_side(int64_t size, int64_t count, int64_t unit, int64_t most) {
   const int64_t side = size / count / unit * unit;
@@ -40,9 +42,10 @@ tw_status xd_plan_start(const xd_config *c, const tw_problem *p, xd_gemm *out, t
   *out = xd_gemm_default(c, k, &tile, m, n, depth);
   while (out->rows > 1 && m < out->rows * xd_unit_m(k)) out->rows--;
   while (out->columns > 1 && n < out->columns * xd_unit_n(k)) out->columns--;
-  out->tile = (tw_tile){.m = tile_side(m, out->rows, xd_unit_m(k), 32),
-                        .k = tile_side(depth, 1, xd_unit_k(k), 32),
-                        .n = tile_side(n, out->columns, xd_unit_n(k), 32),
+  const bool staged = k->staging > 0; /* whole clusters on both sides; operands are packed, so tiles may exceed them */
+  out->tile = (tw_tile){.m = tile_side(m, out->rows, staged ? START : xd_unit_m(k), START),
+                        .k = tile_side(depth, 1, xd_unit_k(k), START),
+                        .n = tile_side(n, out->columns, staged ? START : xd_unit_n(k), START),
                         .rho = 1};
   out->b_transposed = tw_problem_int(p, "b_transposed");
   while (xd_gemm_turns_b(out) && depth % out->tile.k && out->tile.k > xd_unit_k(k)) out->tile.k -= xd_unit_k(k);
