@@ -43,11 +43,12 @@ static double plain_element(const tw_gemm *g, void *const buffer[], int64_t i, i
     int64_t id = g->bias == TW_GEMM_BIAS_ROW ? j : i * g->ldd + j;
     sum += g->acc == TW_F32 ? (double)((float *)buffer[2])[id] : ((int32_t *)buffer[2])[id];
   }
-  if (g->c == TW_I8) {
+  if (g->c == TW_I8 || g->c == TW_I16) {
     float scaled = (float)(int32_t)sum * g->scale, rounded = floorf(scaled);
     float rest = scaled - rounded;
     if (rest > 0.5f || (rest == 0.5f && fmodf(rounded, 2) != 0)) rounded += 1;
-    sum = rounded > 127 ? 127 : rounded < -128 ? -128 : (double)rounded;
+    const float most = g->c == TW_I8 ? 127 : 32767;
+    sum = rounded > most ? (double)most : rounded < -most - 1 ? (double)-most - 1 : (double)rounded;
   } else if (g->c == TW_F32) {
     sum *= (double)g->scale;
   }
@@ -66,7 +67,9 @@ static void expect_plain_result(const char *text) {
         got = (double)((float *)output_of(&c))[at];
         plain = (double)(float)plain;
       } else {
-        got = g.c == TW_I8 ? ((int8_t *)output_of(&c))[at] : ((int32_t *)output_of(&c))[at];
+        got = g.c == TW_I8    ? ((int8_t *)output_of(&c))[at]
+              : g.c == TW_I16 ? ((int16_t *)output_of(&c))[at]
+                              : ((int32_t *)output_of(&c))[at];
       }
       if (got != plain) fail_msg("%s: C[%d][%d] is %g, plain loops say %g", text, (int)i, (int)j, got, plain);
     }
@@ -75,6 +78,7 @@ static void expect_plain_result(const char *text) {
 }
 
 #define I8 " a=i8 b=i8 c=i8 acc=i32"
+#define I16 " a=i8 b=i8 c=i16 acc=i32"
 #define I32 " a=i8 b=i8 c=i32 acc=i32"
 #define F32 " a=f32 b=f32 c=f32 acc=f32"
 
@@ -85,10 +89,10 @@ static void reference_is_what_plain_loops_say(void **state) {
   static const char *const variants[] = {"", " a_transposed=1", " b_transposed=1 bias=row",
                                          " a_transposed=1 b_transposed=1 bias=full relu=1",
                                          " lda=2200 ldb=2300 ldc=200 ldd=210 bias=full"};
-  static const char *const types[] = {I8, I8 " scale=0.0371", I32, F32, F32 " scale=-1.5"};
+  static const char *const types[] = {I8, I8 " scale=0.0371", I16, I16 " scale=0.25", I32, F32, F32 " scale=-1.5"};
   for (size_t s = 0; s < 6; s++)
     for (size_t v = 0; v < 5; v++)
-      for (size_t t = 0; t < 5; t++) {
+      for (size_t t = 0; t < 7; t++) {
         char text[256];
         snprintf(text, sizeof text, "%s%s%s", shapes[s], variants[v], types[t]);
         expect_plain_result(text);
@@ -154,6 +158,22 @@ static void expect_informative(const char *text) {
   double saturated = (double)(count[127] + count[128]) / (double)total, commonest = (double)most / (double)total;
   if (!(saturated > 0.001 && saturated < 0.2)) fail_msg("%s: %.3f of the results are saturated", text, saturated);
   if (!(commonest < 0.15)) fail_msg("%s: one value makes %.3f of the results", text, commonest);
+  tw_case_free(&c);
+}
+
+/* Of 16 bits: some saturate, and both bytes vary. */
+static void results_of_16_bits_tell_much(void **state) {
+  (void)state;
+  tw_problem problem = parse("m=128 n=128 k=512" I16);
+  tw_case c = make_case(&problem, 1, 2);
+  int saturated = 0, large = 0;
+  for (int i = 0; i < 128 * 128; i++) {
+    const int16_t x = ((int16_t *)output_of(&c))[i];
+    saturated += x == INT16_MAX || x == INT16_MIN;
+    large += abs(x) > 4096;
+  }
+  assert_in_range(saturated, 128 * 128 / 1000, 128 * 128 / 5);
+  assert_in_range(large, 128 * 128 / 4, 128 * 128);
   tw_case_free(&c);
 }
 
@@ -267,6 +287,7 @@ static void impossible_problems_are_refused(void **state) {
   expect_refused("m=4 n=4 k=4", "types");
   expect_refused("m=4 n=4 k=4 a=i8 b=u8 c=i8 acc=i32", "types");
   expect_refused("m=4 n=4 k=4 a=i8 b=ternary c=f32 acc=i32", "types");
+  expect_refused("m=4 n=4 k=4 a=u8 b=i8 c=i16 acc=i32", "types");
   expect_refused("m=4 n=4 k=4 a=u8 b=i4 c=i32 acc=i32", "types");
   expect_refused("m=4 n=4 k=4 group=2 a=i8 b=i4 c=i32 acc=i32", "group=2");
   expect_refused("m=4 n=4 k=4 lda=3" I8, "lda=3");
@@ -290,6 +311,7 @@ int main(void) {
       cmocka_unit_test(narrow_weights_are_integers_of_their_range),
       cmocka_unit_test(rounding_is_to_nearest_even_and_saturates),
       cmocka_unit_test(result_does_not_depend_on_threads_and_only_on_the_seed),
+      cmocka_unit_test(results_of_16_bits_tell_much),
       cmocka_unit_test(inputs_make_results_that_tell_much),
       cmocka_unit_test(comparison_finds_one_wrong_element),
       cmocka_unit_test(comparison_finds_changed_inputs),

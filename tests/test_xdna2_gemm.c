@@ -26,7 +26,7 @@ static int64_t narrowed(const xd_gemm *g, int64_t sum, int bits) {
 }
 
 static void check_i8(const xd_gemm *g) {
-  const int bits = g->c == TW_I32 ? 32 : g->narrow16 ? 16 : 8;
+  const int bits = g->c == TW_I32 ? 32 : g->c == TW_I16 ? 16 : 8;
   int8_t *a = malloc((size_t)(g->m * g->k)), *b = malloc((size_t)(g->k * g->n));
   char *c = malloc((size_t)(g->m * g->n * bits / 8));
   tw_random r;
@@ -150,9 +150,8 @@ static void results_are_narrowed(void **state) {
   (void)state;
   for (int wide = 0; wide < 2; wide++)
     for (int shift = 0; shift < 12; shift += 5) {
-      xd_gemm g = gemm_of("int8-narrow", (tw_tile){32, 32, 16, 2}, 128, 64, 96);
+      xd_gemm g = gemm_of(wide ? "int8-narrow16" : "int8-narrow", (tw_tile){32, 32, 16, 2}, 128, 64, 96);
       g.columns = 2;
-      g.narrow16 = wide;
       g.shift = shift;
       g.rounding = shift == 5 ? TW_ROUND_FLOOR : TW_ROUND_EVEN;
       check_i8(&g);

@@ -26,27 +26,27 @@ typedef struct design {
   tw_tile tile;
   xd_cover cover;
   tw_rounding rounding;
-  bool narrow16, b_transposed;
+  bool b_transposed;
 } design;
 
 static const design designs[] = {
-    {"int8", {64, 24, 32, 2}, {2, 2, 1, false}, TW_ROUND_EVEN, false, false},
-    {"int8", {48, 64, 80, 1}, {1, 2, 4, false}, TW_ROUND_EVEN, false, false}, /* 5 clusters in a row: four and one */
-    {"int8", {64, 32, 32, 2}, {4, 1, 2, false}, TW_ROUND_EVEN, false, false},
-    {"int8-narrow", {32, 16, 32, 1}, {2, 2, 2, false}, TW_ROUND_EVEN, false, false},
-    {"int8-narrow", {32, 16, 32, 2}, {1, 4, 1, false}, TW_ROUND_FLOOR, true, false},
-    {"int8-int4", {32, 64, 64, 4}, {2, 2, 1, false}, TW_ROUND_EVEN, false, false},
-    {"ternary-int8", {32, 32, 64, 2}, {2, 2, 1, false}, TW_ROUND_EVEN, false, false},
-    {"ternary-int4", {32, 32, 64, 2}, {2, 2, 1, false}, TW_ROUND_FLOOR, false, false},
-    {"atb", {64, 32, 64, 2}, {2, 2, 2, false}, TW_ROUND_EVEN, false, false},
-    {"atb", {48, 40, 48, 1}, {1, 3, 1, false}, TW_ROUND_FLOOR, false, false},
-    {"mlir-aie", {32, 32, 48, 1}, {2, 2, 1, false}, TW_ROUND_EVEN, false, false},
-    {"atb-bfp16", {64, 32, 48, 2}, {2, 2, 2, false}, TW_ROUND_EVEN, false, false},
-    {"atb-bfp16", {32, 16, 24, 1}, {4, 1, 1, false}, TW_ROUND_FLOOR, false, false}, /* C ends in a part of a vector */
-    {"atb-bf16acc", {64, 32, 64, 4}, {2, 2, 4, false}, TW_ROUND_EVEN, false, false},
-    {"atb-bf16acc", {32, 24, 64, 2}, {1, 2, 1, false}, TW_ROUND_FLOOR, false, false},
-    {"ternary-registers", {64, 64, 32, 2}, {4, 1, 1, false}, TW_ROUND_EVEN, false, false},
-    {"int8", {32, 24, 32, 1}, {2, 2, 1, false}, TW_ROUND_EVEN, false, true},
+    {"int8", {64, 24, 32, 2}, {2, 2, 1, false}, TW_ROUND_EVEN, false},
+    {"int8", {48, 64, 80, 1}, {1, 2, 4, false}, TW_ROUND_EVEN, false}, /* 5 clusters in a row: four and one */
+    {"int8", {64, 32, 32, 2}, {4, 1, 2, false}, TW_ROUND_EVEN, false},
+    {"int8-narrow", {32, 16, 32, 1}, {2, 2, 2, false}, TW_ROUND_EVEN, false},
+    {"int8-narrow16", {32, 16, 32, 2}, {1, 4, 1, false}, TW_ROUND_FLOOR, false},
+    {"int8-int4", {32, 64, 64, 4}, {2, 2, 1, false}, TW_ROUND_EVEN, false},
+    {"ternary-int8", {32, 32, 64, 2}, {2, 2, 1, false}, TW_ROUND_EVEN, false},
+    {"ternary-int4", {32, 32, 64, 2}, {2, 2, 1, false}, TW_ROUND_FLOOR, false},
+    {"atb", {64, 32, 64, 2}, {2, 2, 2, false}, TW_ROUND_EVEN, false},
+    {"atb", {48, 40, 48, 1}, {1, 3, 1, false}, TW_ROUND_FLOOR, false},
+    {"mlir-aie", {32, 32, 48, 1}, {2, 2, 1, false}, TW_ROUND_EVEN, false},
+    {"atb-bfp16", {64, 32, 48, 2}, {2, 2, 2, false}, TW_ROUND_EVEN, false},
+    {"atb-bfp16", {32, 16, 24, 1}, {4, 1, 1, false}, TW_ROUND_FLOOR, false}, /* C ends in a part of a vector */
+    {"atb-bf16acc", {64, 32, 64, 4}, {2, 2, 4, false}, TW_ROUND_EVEN, false},
+    {"atb-bf16acc", {32, 24, 64, 2}, {1, 2, 1, false}, TW_ROUND_FLOOR, false},
+    {"ternary-registers", {64, 64, 32, 2}, {4, 1, 1, false}, TW_ROUND_EVEN, false},
+    {"int8", {32, 24, 32, 1}, {2, 2, 1, false}, TW_ROUND_EVEN, true},
 };
 enum { DESIGNS = sizeof designs / sizeof *designs };
 
@@ -55,9 +55,8 @@ static xd_gemm gemm_with(const design *d) {
   g.rows = g.columns = 1;
   g.cover = d->cover;
   g.rounding = d->rounding;
-  g.narrow16 = d->narrow16;
   g.b_transposed = d->b_transposed;
-  g.shift = g.c == TW_I8 ? 5 : 0;
+  g.shift = g.c == TW_I8 || g.c == TW_I16 ? 5 : 0;
   return g;
 }
 

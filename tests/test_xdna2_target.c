@@ -70,6 +70,8 @@ static void designs_are_right_and_measured(void **state) {
   const tw_measurement plain = measured(&wide, "", NULL), better = measured(&wide, "tile m=64 k=64 n=64 rho=1", NULL);
   assert_true(better.cost < plain.cost && better.utilization > plain.utilization);
   assert_true(fabs(plain.seconds - plain.cycles / 1.8e9 - machine.array.dispatch_us * 1e-6) < 1e-12);
+  const tw_problem wide16 = problem_of("200", "300", "100", "a=i8 b=i8 c=i16 scale=0.5");
+  assert_true(measured(&wide16, "cores columns=3\ntile m=48 k=24 n=32 rho=3\nbuffers b=1 c=1", NULL).cost > 0);
   assert_true(measured(&narrow, "cores columns=3\ntile m=48 k=24 n=32 rho=3\nbuffers b=1 c=1", NULL).cost > 0);
 }
 

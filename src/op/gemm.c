@@ -2,6 +2,7 @@
  * result is in gemm_reference.c.
  *
  *   c=i8    C = relu(sat8(round(scale * (op(A) op(B) + D))))   acc=i32; the scaling in binary32, ties to even
+ *   c=i16   likewise with sat16; a=i8
  *   c=i32   C = relu(op(A) op(B) + D)                          acc=i32; inputs are such that nothing overflows
  *   c=f32   C = relu(scale * (op(A) op(B) + D))                acc=f32 (f16 and bf16 too) or i32; within the bound of
  *                                                              `tolerance`
@@ -96,10 +97,10 @@ static bool knows_types(const tw_gemm *g) {
     return g->acc == TW_F32 || g->acc == TW_BF16 || g->acc == TW_BFP16;
   if (is_real(g->a)) return (is_real(g->b) || tw_gemm_scaled(g->b)) && is_real(g->c) && g->acc == TW_F32;
   if (g->a == TW_I8 && (g->b == TW_I4 || g->b == TW_TERNARY))
-    return g->acc == TW_I32 && (g->c == TW_I32 || g->c == TW_I8);
+    return g->acc == TW_I32 && (g->c == TW_I32 || g->c == TW_I16 || g->c == TW_I8);
   if (g->a == TW_I16) return g->b == TW_I16 && g->acc == TW_I32 && g->c == TW_I32;
   return (g->a == TW_I8 || g->a == TW_U8) && g->b == TW_I8 && g->acc == TW_I32 &&
-         (g->c == TW_I32 || is_real(g->c) || (g->c == TW_I8 && g->a == TW_I8));
+         (g->c == TW_I32 || is_real(g->c) || ((g->c == TW_I8 || g->c == TW_I16) && g->a == TW_I8));
 }
 
 tw_gemm tw_gemm_of(const tw_problem *p) {
@@ -157,8 +158,9 @@ static tw_status check_types(const tw_gemm *g, tw_error *error) {
   if (knows_types(g)) return TW_OK;
   return tw_fail(
       error, TW_USAGE,
-      "gemm does not know the types a=%s b=%s c=%s acc=%s; it knows a=i8 b=i8 acc=i32 with c=i8, i32 or f32, "
-      "a=i8 with b=i4 or ternary and c=i8 or i32, a=u8 b=i8 acc=i32 with c=i32 or f32, and a, b and c of f32, f16 and "
+      "gemm does not know the types a=%s b=%s c=%s acc=%s; it knows a=i8 b=i8 acc=i32 with c=i8, i16, i32 or f32, "
+      "a=i8 with b=i4 or ternary and c=i8, i16 or i32, a=u8 b=i8 acc=i32 with c=i32 or f32, and a, b and c of f32, f16 "
+      "and "
       "bf16 with acc=f32, where b may also be "
       "i8, i4, mxfp4, mxfp6, mxfp8, bfp16 or ternary; with b=bfp16 also a=bfp16, c=bfp16, acc=bf16 and acc=bfp16",
       tw_type_name(g->a), tw_type_name(g->b), tw_type_name(g->c), tw_type_name(g->acc));
@@ -211,6 +213,10 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
  * c=i32 uses the whole range everywhere: for k up to 2^20 the chance that a sum leaves 2^30 is below e^-2000
  * (Hoeffding). f32 is uniform in (-1, 1). */
 
+/* Results of 16 bits are to be as much of their range as those of 8 bits are of theirs. */
+static bool is_narrow(const tw_gemm *g) { return g->c == TW_I8 || g->c == TW_I16; }
+static double narrow_scale(const tw_gemm *g) { return (double)g->scale / (g->c == TW_I16 ? 256 : 1); }
+
 /* B of i4 and ternary: uniform over what the type holds. */
 static void fill_narrow(const tw_gemm *g, uint64_t seed, const tw_operand *o, int8_t *data) {
   const int64_t least = g->b == TW_I4 ? -8 : -1, most = g->b == TW_I4 ? 7 : 1;
@@ -224,7 +230,7 @@ static void fill_narrow(const tw_gemm *g, uint64_t seed, const tw_operand *o, in
 /* `lines_are_columns`: the full-range lines of this operand are columns of what is stored. */
 static void fill_i8(const tw_gemm *g, uint64_t seed, int operand, const tw_operand *o, bool lines_are_columns,
                     int8_t *data) {
-  const tw_distribution usual = g->c != TW_I8 ? tw_full_range : tw_int8_distribution(g->k, (double)g->scale);
+  const tw_distribution usual = is_narrow(g) ? tw_int8_distribution(g->k, narrow_scale(g)) : tw_full_range;
   for (int64_t row = 0; row < o->dims[0]; row++) {
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)(operand + 8) << 32 | (uint64_t)row);
@@ -306,7 +312,7 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
       fill_narrow(&g, seed, &o[1], buffers[1]);
   }
   if (has_bias)
-    tw_fill_bias_i32(seed, g.c != TW_I8 ? 0 : (double)g.scale, o[2].dims[0], o[2].dims[1], o[2].pitch, buffers[2]);
+    tw_fill_bias_i32(seed, is_narrow(&g) ? narrow_scale(&g) : 0, o[2].dims[0], o[2].dims[1], o[2].pitch, buffers[2]);
 }
 
 /* ---- comparison ---- */

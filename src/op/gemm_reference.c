@@ -26,6 +26,8 @@ static void store_integer(const job *j, int64_t row, int64_t column, int32_t acc
   const tw_gemm *g = j->g;
   if (g->c == TW_I8)
     ((int8_t *)j->C)[row * g->ldc + column] = tw_round_i8(acc, g->scale, g->relu);
+  else if (g->c == TW_I16)
+    ((int16_t *)j->C)[row * g->ldc + column] = tw_round_i16(acc, g->scale, g->relu);
   else
     tw_set_element(g->c, j->C, row * g->ldc + column, (g->relu && acc < 0 ? 0 : acc) * (double)g->scale);
 }

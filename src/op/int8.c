@@ -13,6 +13,12 @@ int8_t tw_round_i8(int32_t acc, float scale, bool relu) {
   return (int8_t)(x > 127 ? 127 : x < -128 ? -128 : x);
 }
 
+int16_t tw_round_i16(int32_t acc, float scale, bool relu) {
+  float x = rintf((float)acc * scale);
+  if (relu && x < 0) x = 0;
+  return (int16_t)(x > 32767 ? 32767 : x < -32768 ? -32768 : x);
+}
+
 /* ---- inputs ---- */
 
 enum { DEVIATION = 40 };

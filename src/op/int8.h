@@ -11,6 +11,8 @@
 
 /* act(sat8(round(scale * acc))), the scaling in binary32, ties to even. */
 int8_t tw_round_i8(int32_t acc, float scale, bool relu);
+/* Likewise to 16 bits. */
+int16_t tw_round_i16(int32_t acc, float scale, bool relu);
 
 /* ---- inputs ----
  *

@@ -28,6 +28,7 @@ static xd_core_form form_of(const xd_kernel *k) {
   case TW_BF16: return XD_CORE_C_BF16;
   case TW_BFP16: return XD_CORE_C_BFP16;
   case TW_I8: return XD_CORE_C_I8;
+  case TW_I16: return XD_CORE_C_I16;
   default: return XD_CORE_C_32;
   }
 }

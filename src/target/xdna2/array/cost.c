@@ -23,6 +23,7 @@ static bool is_published(const xd_kernel *k, xd_cover cover) {
 static bool call_of(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n, xd_core_kernel *out) {
   if (!xd_core_call(kernel, m, k, n, out)) return false;
   out->shuffle_b = cover.turn_b;
+  if (kernel->acc == TW_I32) out->c = XD_CORE_C_32; /* over all of K; what narrows is a pass of its own */
   if (is_published(kernel, cover)) return true;
   out->cluster[0] = cover.rows;
   out->cluster[1] = cover.columns;

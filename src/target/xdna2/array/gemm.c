@@ -12,7 +12,6 @@
 enum { L2_COPIES = XD_GEMM_L2_COPIES };
 
 static bool is_staged(const xd_gemm *g) { return xd_gemm_staging(g) > 0; }
-static tw_type c_type(const xd_gemm *g) { return g->narrow16 ? TW_I16 : g->c; }
 
 /* ---- FIFOs ---- */
 
@@ -161,12 +160,12 @@ static void order_c(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *in, x
 static void add_c(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd_program *p) {
   const int64_t bytes = g->tile.m * g->tile.n * s->c_bytes8 / 8;
   for (int column = 0; column < g->columns; column++) {
-    xd_fifo out = fifo_named("c_out", column, -1, g->rows * bytes, c_type(g));
+    xd_fifo out = fifo_named("c_out", column, -1, g->rows * bytes, g->c);
     xd_link link = {.n_out = 1};
     out.producer = end_at(column, 1, L2_COPIES);
     out.consumer[out.n_consumers++] = end_at(column, 0, 0);
     for (int row = 0; row < g->rows; row++) {
-      xd_fifo c = fifo_named("c", column, row, bytes, c_type(g));
+      xd_fifo c = fifo_named("c", column, row, bytes, g->c);
       c.producer = end_at(column, 2 + row, g->copies[2]);
       c.consumer[c.n_consumers++] = end_at(column, 1, L2_COPIES);
       order_c(g, s, &c.consumer[0], &out.producer);
@@ -274,7 +273,7 @@ static void add_matmul(const xd_gemm *g, const xd_gemm_shape *s, const core_port
 static void add_finish(const xd_gemm *g, const xd_gemm_shape *s, const core_ports *q, xd_core *core, xd_program *p) {
   const bool staged = is_staged(g);
   if (!s->accumulators && !staged) return;
-  xd_op op = call_of(g, staged ? "round_bfp16" : g->narrow16 ? "narrow_i16" : "narrow_i8", g->tile.m, 1, g->tile.n);
+  xd_op op = call_of(g, staged ? "round_bfp16" : g->c == TW_I16 ? "narrow_i16" : "narrow_i8", g->tile.m, 1, g->tile.n);
   add_argument(&op, staged ? q->staging : q->sums, 0);
   add_argument(&op, q->c, 0);
   xd_append(&core->ops, sizeof op, &op, &p->failed);
@@ -312,7 +311,7 @@ static void add_core(const xd_gemm *g, const xd_gemm_shape *s, const xd_gemm_fif
 
 static void add_operands(const xd_gemm *g, xd_program *p) {
   static const char *const name[] = {"A", "B", "C", "zeros"};
-  const tw_type type[] = {g->kernel->a, g->kernel->b, c_type(g), g->kernel->b};
+  const tw_type type[] = {g->kernel->a, g->kernel->b, g->c, g->kernel->b};
   int64_t bytes[XD_GEMM_OPERANDS];
   xd_gemm_bytes(g, bytes);
   for (int i = 0; i < XD_GEMM_OPERANDS; i++) {

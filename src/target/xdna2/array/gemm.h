@@ -38,7 +38,6 @@ typedef struct xd_gemm {
   tw_rounding rounding; /* of conversions */
   bool b_transposed;    /* B is n x k (column-major) in DDR */
   int shift;            /* of i32 to i8 and i16 */
-  bool narrow16;        /* results leave as int16: with a kernel of c=i8 */
 } xd_gemm;
 
 /* Choices that the kernel leaves: all rows and columns, the kernel's cover and copies, a depth of 1. */

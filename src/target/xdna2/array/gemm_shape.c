@@ -35,7 +35,6 @@ int64_t xd_gemm_unpacked(const xd_gemm *g) {
 
 xd_gemm_shape xd_gemm_shape_of(const xd_gemm *g) {
   xd_gemm_shape s = {.a_bytes8 = bytes8(g->kernel->a), .b_bytes8 = bytes8(g->kernel->b), .c_bytes8 = bytes8(g->c)};
-  if (g->narrow16) s.c_bytes8 = 16;
   s.packed_b = g->kernel->b == TW_BFP16 || g->kernel->b == TW_I4 || g->kernel->b == TW_TERNARY;
   s.macro_m = g->rows * g->tile.m;
   s.macro_n = g->columns * g->tile.n;

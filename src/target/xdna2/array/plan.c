@@ -19,14 +19,15 @@ static int64_t tile_side(int64_t size, int64_t count, int64_t unit, int64_t most
   return side < unit ? unit : side > most ? most : side;
 }
 
-/* Results of 8 bits are shifted: scale must be a power of two. */
+/* Results of 8 and 16 bits are shifted: scale must be a power of two. */
 static tw_status settle_shift(const tw_problem *p, xd_gemm *g, tw_error *error) {
   const double scale = tw_problem_real(p, "scale");
   int exponent;
   if (scale == 1) return TW_OK;
-  if (g->c != TW_I8 || frexp(scale, &exponent) != 0.5 || exponent > 1 || exponent < -29)
+  if ((g->c != TW_I8 && g->c != TW_I16) || frexp(scale, &exponent) != 0.5 || exponent > 1 || exponent < -29)
     return tw_fail(error, TW_USAGE,
-                   "scale=%g: cores narrow by shifts; scale must be a power of two from 2^-30 to 1, with c=i8", scale);
+                   "scale=%g: cores narrow by shifts; scale must be a power of two from 2^-30 to 1, with c=i8 or c=i16",
+                   scale);
   g->shift = 1 - exponent;
   return TW_OK;
 }
