@@ -202,9 +202,8 @@ static void buffers_in_one_bank_cost_cycles(void **state) {
 
 static void conversions_are_scheduled(void **state) {
   (void)state;
-  static tw_status (*const graphs[])(const xc_machine *, const int[2], xc_graph *,
-                                     tw_error *) = {xc_to_bfp16_graph, xc_from_bfp16_graph, xc_unpack_graph,
-                                                 xc_unpack_i4_graph};
+  static tw_status (*const graphs[])(const xc_machine *, const int[2], xc_graph *, tw_error *) = {
+      xc_to_bfp16_graph, xc_from_bfp16_graph, xc_unpack_graph, xc_unpack_i4_graph};
   static const int least[] = {16, 16, 12, 5}; /* two loads by lda, two stores, three moves a block; 2 + 3 moves */
   for (int i = 0; i < 4; i++) {
     xc_graph g;

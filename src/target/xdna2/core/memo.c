@@ -10,9 +10,14 @@
 
 enum { ENTRIES = 4096, PROBES = 16 };
 
+/* A kernel as numbers: comparable and hashable byte by byte, as there is no room between them. */
+typedef struct key {
+  int32_t mac, c, m, k, n, rows, columns, way, unroll, convert_a, shuffle_b, bank[3];
+} key;
+
 typedef struct entry {
   bool used, fails; /* fails: no schedule is legal */
-  xd_core_kernel key;
+  key of;
   xd_core_pace pace;
 } entry;
 
@@ -22,47 +27,44 @@ static struct {
 } memo = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The least call with the same loops: of m and n it depends only whether there are clusters to unroll, and a rest. */
-static xd_core_kernel key_of(const xd_core_kernel *k) {
-  xd_core_kernel key;
-  memset(&key, 0, sizeof key); /* compared and hashed as bytes */
+static xd_core_kernel least_of(const xd_core_kernel *k) {
   const int *shape = xd_core_shape(k->mac);
   const int unit_m = shape[0] * k->cluster[0], unit_n = shape[2] * k->cluster[1];
   const int clusters = k->m / unit_m * (k->n / unit_n);
   const int each = k->way != XD_CORE_UNROLLED ? 1 : k->unroll < clusters ? k->unroll : clusters;
-  key.mac = k->mac;
-  key.c = k->c;
-  key.m = unit_m;
-  key.k = k->k;
-  key.n = unit_n * (each + (clusters % each ? 1 : 0));
-  memcpy(key.cluster, k->cluster, sizeof key.cluster);
-  key.way = k->way;
-  key.unroll = each;
-  key.convert_a = k->convert_a;
-  key.shuffle_b = k->shuffle_b;
-  memcpy(key.bank, k->bank, sizeof key.bank);
-  return key;
+  xd_core_kernel least = *k;
+  least.m = unit_m;
+  least.n = unit_n * (each + (clusters % each ? 1 : 0));
+  least.unroll = each;
+  return least;
 }
 
-static uint32_t hash(const xd_core_kernel *key) {
-  const unsigned char *bytes = (const unsigned char *)key;
+static key key_of(const xd_core_kernel *k) {
+  return (key){
+      (int32_t)k->mac, (int32_t)k->c,   k->m,      k->k,         k->n,         k->cluster[0],
+      k->cluster[1],   (int32_t)k->way, k->unroll, k->convert_a, k->shuffle_b, {k->bank[0], k->bank[1], k->bank[2]}};
+}
+
+static uint32_t hash(const key *k) {
+  const unsigned char *bytes = (const unsigned char *)k;
   uint32_t h = 2166136261U; /* FNV-1a */
-  for (size_t i = 0; i < sizeof *key; i++) h = (h ^ bytes[i]) * 16777619U;
+  for (size_t i = 0; i < sizeof *k; i++) h = (h ^ bytes[i]) * 16777619U;
   return h;
 }
 
 /* Where the key is or may go; NULL if the table is full there. The lock is held. */
-static entry *place_of(const xd_core_kernel *key) {
-  const uint32_t first = hash(key);
+static entry *place_of(const key *k) {
+  const uint32_t first = hash(k);
   for (uint32_t i = 0; i < PROBES; i++) {
     entry *e = &memo.at[(first + i) % ENTRIES];
-    if (!e->used || !memcmp(&e->key, key, sizeof *key)) return e;
+    if (!e->used || !memcmp(&e->of, k, sizeof *k)) return e;
   }
   return NULL;
 }
 
-static bool recall(const xd_core_kernel *key, entry *out) {
+static bool recall(const key *k, entry *out) {
   pthread_mutex_lock(&memo.lock);
-  const entry *e = place_of(key);
+  const entry *e = place_of(k);
   const bool known = e && e->used;
   if (known) *out = *e;
   pthread_mutex_unlock(&memo.lock);
@@ -71,13 +73,13 @@ static bool recall(const xd_core_kernel *key, entry *out) {
 
 static void remember(const entry *e) {
   pthread_mutex_lock(&memo.lock);
-  entry *to = place_of(&e->key);
+  entry *to = place_of(&e->of);
   if (to) *to = *e;
   pthread_mutex_unlock(&memo.lock);
 }
 
-/* Whether a key can be made of it; what is wrong with others, the scheduler says. */
-static bool has_key(const xd_core_kernel *k) {
+/* Whether least_of can divide; what is wrong with others, the scheduler says. */
+static bool divides(const xd_core_kernel *k) {
   enum { MOST = 1 << 10 };
   const int *shape = xd_core_shape(k->mac);
   return k->cluster[0] > 0 && k->cluster[1] > 0 && k->cluster[0] < MOST && k->cluster[1] < MOST && k->unroll > 0 &&
@@ -94,13 +96,13 @@ static tw_status schedule_call(const xd_core_kernel *k, double *cycles, tw_error
 
 tw_status xd_core_cycles(const xd_core_kernel *k, double *cycles, tw_error *error) {
   entry e;
-  if (!has_key(k)) return schedule_call(k, cycles, error);
-  const xd_core_kernel key = key_of(k);
-  if (!recall(&key, &e)) {
-    memset(&e, 0, sizeof e);
-    const tw_status status = xd_core_pace_of(&key, &e.pace, NULL);
+  if (!divides(k)) return schedule_call(k, cycles, error);
+  const xd_core_kernel least = least_of(k);
+  const key of_it = key_of(&least);
+  if (!recall(&of_it, &e)) {
+    const tw_status status = xd_core_pace_of(&least, &e.pace, NULL);
     if (status != TW_OK && status != TW_USAGE) return schedule_call(k, cycles, error);
-    e.key = key;
+    e.of = of_it;
     e.used = true;
     e.fails = status != TW_OK;
     remember(&e);
