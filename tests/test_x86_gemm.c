@@ -381,6 +381,25 @@ static void packed_codes_take_their_bits(void **state) {
   }
 }
 
+/* k of several blocks, the last of them shorter: sums that are added to are C, or wait where C is of another type. */
+static void blocks_of_k_add_up(void **state) {
+  (void)state;
+  enum { M = 19, N = 37, K = 10001 };
+  const char *name;
+  for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
+    const x86_kernel *k = kernel_named(name);
+    for (size_t c = 0; c < sizeof combinations / sizeof *combinations; c++) {
+      if (combinations[c].arithmetic != k->arithmetic) continue;
+      example e = {.spec = {.n = N, .k = K, .lda = K, .ldb = N, .ldc = N, .kernel = name}, .at_end = 1};
+      e.spec.a = combinations[c].a, e.spec.b = combinations[c].b, e.spec.c = combinations[c].c;
+      const tw_type b = e.spec.b;
+      e.rounds_weights = k->arithmetic == X86_BF16 && (b == TW_I8 || b == TW_I4 || b == TW_TERNARY);
+      e.spec.m = c % 2 ? 3 : M; /* tiles on codes, and on panels */
+      run_example(&e, c);
+    }
+  }
+}
+
 static void large_shapes_are_computed(void **state) {
   (void)state;
   static const int64_t shapes[][3] = {{150, 700, 900}, {700, 64, 300}, {33, 1100, 513}};
@@ -526,6 +545,7 @@ int main(void) {
       cmocka_unit_test(every_tail_is_computed),
       cmocka_unit_test(every_number_of_rows_on_codes),
       cmocka_unit_test(packed_codes_take_their_bits),
+      cmocka_unit_test(blocks_of_k_add_up),
       cmocka_unit_test(large_shapes_are_computed),
       cmocka_unit_test(plan_is_shared_by_threads),
       cmocka_unit_test(wrong_descriptions_are_refused),

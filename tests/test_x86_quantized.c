@@ -203,7 +203,10 @@ static void every_kernel_rounds_within_its_bound(void **state) {
         s->a = types[seed % 3], s->c = any(&r, 0, 3) ? TW_F32 : TW_BF16;
         s->a_rounding = seed % 2 ? TW_A_INT8_ROWS : TW_A_INT8_GROUPS;
         s->m = any(&r, 1, any(&r, 0, 2) ? 20 : 70), s->n = any(&r, 1, 100),
-        s->k = any(&r, 1, any(&r, 0, 2) ? 300 : 3000);
+        s->k = any(&r, 1,
+                   seed % 7 == 3   ? 10000
+                   : any(&r, 0, 2) ? 300
+                                   : 3000); /* some of several blocks */
         s->a_transposed = any(&r, 0, 3) == 0, s->b_transposed = any(&r, 0, 1);
         s->lda = (s->a_transposed ? s->m : s->k) + any(&r, 0, 5),
         s->ldb = (s->b_transposed ? s->k : s->n) + any(&r, 0, 5);
