@@ -148,6 +148,7 @@ void x86_choose_blocks(tw_gemm_planned *p) {
   const tw_gemm_spec *s = &p->spec;
   const x86_cpu *cpu = x86_this_cpu();
   p->on_codes = x86_runs_on_codes(s);
+  p->looks_up = p->on_codes && s->m == 1 && p->kernel->looked_up[p->codes.form];
   p->ahead = AHEAD;
   p->strip_rows = p->on_codes ? p->kernel->coded_rows : p->kernel->rows;
   choose_threads(p);

@@ -31,7 +31,7 @@ typedef struct tile {
   x86_form form;
   int rows, chains, step, lines, fields; /* units and lines of a step; vectors of a line */
   int body;                              /* steps of the larger loop, which takes groups of a multiple of them */
-  int at_once;                           /* fields for which a line is loaded; more than one load moves on by bytes */
+  bool looks_up;                         /* A is tables (kernel.h) */
 } tile;
 
 static tile tile_of(const x86_schedule *s, x86_form form, int rows) {
@@ -45,12 +45,11 @@ static tile tile_of(const x86_schedule *s, x86_form form, int rows) {
   while (2 * t.chains * rows * s->vectors <= sums && 2 * t.chains <= most) t.chains *= 2;
   t.body = (t.chains + t.step - 1) / t.step;
   if (!is_real(s) && rows >= ROWS_WORTH_A_BODY) t.body = BODY_MOST;
-  /* f32 has eight fields of 4 bits: with one row their shifts are the limit, and a load a byte further on does for one. Its
-   * last bytes are the next line's, or the scales', and not looked at. */
-  const bool by_bytes =
-      s->arithmetic == X86_F32 && x86_form_bits(form) == 4 && rows == 1 && x86_isa_registers(s->isa) > 16;
-  t.at_once = by_bytes ? 2 : t.fields;
   return t;
+}
+
+static bool in_pairs(const x86_schedule *s, x86_form form) {
+  return x86_in_pairs(s->arithmetic, form, x86_isa_lanes(s->isa));
 }
 
 static int vector_bytes(const x86_schedule *s) { return X86_UNIT * x86_isa_lanes(s->isa); }
@@ -66,15 +65,16 @@ static void emit_values(tw_text *t, const tile *x, int u) {
     const int line_at = line * line_bytes(x);
     for (int r = 0; field == 0 && r < x86_form_registers(x->form); r++)
       tw_text_add(t, "      fetch(next); next += next_step; one_by_one(next);\n");
-    for (int r = 0; field % x->at_once == 0 && !planes && r < x86_form_registers(x->form); r++) {
-      tw_text_add(t, "      w%d = load_line(line + %d);", r, line_at + r * bytes + field / x->at_once);
+    for (int r = 0; field == 0 && !planes && r < x86_form_registers(x->form); r++) {
+      tw_text_add(t, "      w%d = load_line(line + %d);", r, line_at + r * bytes);
       tw_text_add(t, x->rows == 1 ? " keep(w%d);\n" : "\n", r);
     }
     if (planes)
       tw_text_add(t, "      b%d = planes_at(line + %d, t);\n", j, line_at + field * bytes / x->fields);
     else
       tw_text_add(t, "      b%d = value_%s(w0%s, %d, t);\n", j, form_names[x->form],
-                  x86_form_registers(x->form) == 3 ? ", w1, w2" : "", field % x->at_once);
+                  x86_form_registers(x->form) == 3 ? ", w1, w2" : "",
+                  in_pairs(x->s, x->form) ? x86_field_in_pairs(field, x->s->vectors) : field);
   }
 }
 
@@ -114,6 +114,34 @@ static void emit_start(tw_text *t, const tile *x, int chain) {
 }
 
 /* Chains but the first begin at zero and end in the first. */
+static void emit_chains_end(tw_text *t, const tile *x) {
+  for (int chains = x->chains; chains > 1; chains /= 2)
+    for (int c = 0; c < chains / 2; c++)
+      for (int i = 0; i < x->rows; i++)
+        for (int j = 0; j < x->s->vectors; j++)
+          tw_text_add(t, "    s%d_%d_%d = add(s%d_%d_%d, s%d_%d_%d);\n", i, j, c, i, j, c, i, j, c + chains / 2);
+}
+
+/* One row, tables of A: each is used for all vectors of a pair of units, whose codes are 4 bits. */
+static void emit_look_ups(tw_text *t, const tile *x) {
+  const int pairs = x->step / 2, codes = 2 * x->s->vectors; /* in a table's share of a line */
+  for (int c = 1; c < x->chains; c++) emit_start(t, x, c);
+  tw_text_add(t, "    do {\n");
+  for (int p = 0; p < pairs; p++) {
+    tw_text_add(t, "      x = load(a + %d); keep(x);\n", p * X86_PAIR_TABLE);
+    for (int j = 0; j < x->s->vectors; j++) {
+      const int at = p * codes + 2 * j, line_at = at / x->fields * line_bytes(x), bit = 2 * (at % x->fields);
+      if (at % x->fields == 0) tw_text_add(t, "      fetch(next); next += next_step; one_by_one(next);\n");
+      if (bit == 0) tw_text_add(t, "      w0 = load_line(line + %d); keep(w0);\n", line_at);
+      tw_text_add(t, "      s0_%d_%d = add_looked_up(s0_%d_%d, w0, %d, x, one);\n", j, p % x->chains, j, p % x->chains,
+                  bit);
+    }
+  }
+  tw_text_add(t, "      line += %d; a += %d;\n    } while ((n -= %d) > 0);\n", x->lines * line_bytes(x),
+              pairs * X86_PAIR_TABLE, x->step);
+  emit_chains_end(t, x);
+}
+
 static void emit_chains(tw_text *t, const tile *x) {
   for (int c = 1; c < x->chains; c++) emit_start(t, x, c);
   if (x->body > 1) {
@@ -123,15 +151,15 @@ static void emit_chains(tw_text *t, const tile *x) {
   }
   emit_loop(t, x, 1);
   if (x->body > 1) tw_text_add(t, "    }\n");
-  for (int chains = x->chains; chains > 1; chains /= 2)
-    for (int c = 0; c < chains / 2; c++)
-      for (int i = 0; i < x->rows; i++)
-        for (int j = 0; j < x->s->vectors; j++)
-          tw_text_add(t, "    s%d_%d_%d = add(s%d_%d_%d, s%d_%d_%d);\n", i, j, c, i, j, c, i, j, c + chains / 2);
+  emit_chains_end(t, x);
 }
 
 /* A group of a single step (bfp16) is not worth chains: it ends before they would wait. */
 static void emit_group(tw_text *t, const tile *x) {
+  if (x->looks_up) {
+    emit_look_ups(t, x);
+    return;
+  }
   const bool may_be_a_step = is_real(x->s) && x->form == X86_S8 && x->chains > 1;
   if (may_be_a_step) {
     tile single = *x;
@@ -209,15 +237,17 @@ static void emit_fetch_sums(tw_text *t, const tile *x) {
 }
 
 static void emit_tile(tw_text *t, const tile *x) {
-  tw_text_add(t, "static void %s_%d(const x86_coded *o) {\n", form_names[x->form], x->rows);
+  tw_text_add(
+      t, x->looks_up ? "static void %s_looked_up(const x86_coded *o) {\n" : "static void %s_%d(const x86_coded *o) {\n",
+      form_names[x->form], x->rows);
   tw_text_add(t, "  const char *a = o->a, *line = o->codes, *scale = o->scales, *next = o->next;\n");
   tw_text_add(t, "  const int64_t next_step = o->next_step;\n");
   if (!is_real(x->s)) tw_text_add(t, "  const float *a_scale = o->a_scales;\n");
   if (x->s->arithmetic == X86_U8S8) tw_text_add(t, "  const int32_t *start = o->start;\n");
   tw_text_add(t, "  char *c = o->c;\n  const tables t = tables_%s();\n", form_names[x->form]);
   emit_lines(t, x);
-  tw_text_add(t, "  operand x");
-  for (int j = 0; j < x->s->vectors; j++) tw_text_add(t, ", b%d", j);
+  tw_text_add(t, x->looks_up ? "  const operand one = ones();\n  operand x" : "  operand x");
+  for (int j = 0; !x->looks_up && j < x->s->vectors; j++) tw_text_add(t, ", b%d", j);
   tw_text_add(t, ";\n");
   emit_fetch_sums(t, x);
   const bool in_memory = x86_totals_in_memory(x->s, x->rows);
@@ -276,6 +306,11 @@ void x86_emit_coded(const x86_schedule *s, tw_text *t) {
       if (!x86_left_out(s->coded_left_out, r)) emit_tile(t, &x);
     }
     x86_emit_table(t, "x86_coded_tile", form_names[f], x86_coded_rows(s), s->coded_left_out);
+    if (in_pairs(s, f)) {
+      tile x = tile_of(s, f, 1);
+      x.looks_up = true, x.chains = x.step / 2, x.body = 1;
+      emit_tile(t, &x);
+    }
     if (is_real(s)) emit_expand(t, s, f);
   }
 }
@@ -285,6 +320,8 @@ void x86_emit_coded_fields(const x86_schedule *s, tw_text *t) {
   for (x86_form f = X86_S2; f < X86_FORMS; f++) {
     if (!x86_has_form(s, f)) continue;
     tw_text_add(t, "    .coded[%s] = %s_tiles,", form_in_c[f], form_names[f]);
+    if (in_pairs(s, f))
+      tw_text_add(t, " .looked_up[%s] = %s_looked_up, .tabulate = tabulate,", form_in_c[f], form_names[f]);
     if (is_real(s)) tw_text_add(t, " .expand[%s] = expand_%s,", form_in_c[f], form_names[f]);
     tw_text_add(t, "\n");
   }

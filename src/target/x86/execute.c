@@ -91,7 +91,10 @@ static void run_coded(const job *j, const strip *t, int64_t block, int64_t colum
   if (x86_quantizes(&p->spec)) o.start = (const int32_t *)(const void *)(j->workspace + p->start_at) + t->group_at;
   if (p->spec.a_rounding == TW_A_INT8_GROUPS)
     o.a_scales = (const float *)(const void *)(j->workspace + p->a_scale_at) + t->group_at;
-  p->kernel->coded[p->codes.form][t->rows - 1](&o);
+  if (p->looks_up)
+    p->kernel->looked_up[p->codes.form](&o);
+  else
+    p->kernel->coded[p->codes.form][t->rows - 1](&o);
 }
 
 /* Sums go to C, to the workspace until the last block of k, or to a tile that is finished at once. */
@@ -176,7 +179,10 @@ static void pack_strip(const job *j, const strip *t, int64_t block, int64_t unit
     else
       x86_convert_rows(p, j->o->a, t->row, t->rows, unit, units, j->workspace + p->rows_at, stride);
   }
-  p->kernel->transpose((char *)t->a, from, stride, t->rows, units);
+  if (p->looks_up)
+    p->kernel->tabulate((char *)t->a, from, units);
+  else
+    p->kernel->transpose((char *)t->a, from, stride, t->rows, units);
 }
 
 /* ---- blocks ---- */

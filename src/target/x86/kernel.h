@@ -17,7 +17,9 @@
  *
  * Weights with shared scales are kept as codes of 2, 4, 6 or 8 bits, in the panel's order. A *line* is one vector register
  * of them. Its containers are as wide as the kernel's elements of B (4 bytes divided by `group`), and field t of all
- * containers is the t-th vector of the panel's units that the line holds: one shift and at most one look-up away. But 8-bit
+ * containers is the t-th vector of the panel's units that the line holds: one shift and at most one look-up away. (Ternary
+ * codes for f32 in AVX-512 lie in "pairs": units 2u and 2u + 1 of a vector are neighbours, so that with one row of A one
+ * look-up in a table of A's nine sums and differences does for two multiply-adds.) But 8-bit
  * integers for real arithmetic, which an instruction widens, lie vector by vector, and of each vector first the lanes' first
  * elements, then their second ones ("planes"); and e4m3 for bf16, whose two bytes are found by themselves and then
  * interleaved, lies in turns of eight codes of either field ("eighths"). A line of 6-bit codes is three registers of
@@ -31,7 +33,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { X86_UNIT = 4, X86_LINE = 64, X86_ROWS_MAX = 16, X86_COLUMNS_MAX = 64, X86_KERNELS_MAX = 64 };
+enum {
+  X86_UNIT = 4,
+  X86_PAIR_TABLE = 64 /* bytes, of two units */,
+  X86_LINE = 64,
+  X86_ROWS_MAX = 16,
+  X86_COLUMNS_MAX = 64,
+  X86_KERNELS_MAX = 64
+};
 
 typedef enum x86_isa {
   X86_PORTABLE,
@@ -106,6 +115,10 @@ typedef struct x86_coded {
 } x86_coded;
 typedef void x86_coded_tile(const x86_coded *);
 
+/* A row of A as tables for tiles that look pairs up: for units 2u and 2u + 1 sixteen sums of twice their products, by the two
+ * codes. `units` is even. */
+typedef void x86_tabulate(void *to, const void *a, int64_t units);
+
 /* Codes become a panel of code times scale. Takes what describes codes, scales and the next panel. */
 typedef void x86_expand(const x86_coded *, void *panel);
 
@@ -139,6 +152,8 @@ typedef struct x86_kernel {
   /* By form; NULL: there is none. */
   x86_coded_tile *const *coded[X86_FORMS]; /* [r - 1] */
   x86_expand *expand[X86_FORMS];           /* real arithmetic only */
+  x86_coded_tile *looked_up[X86_FORMS];    /* on one row that `tabulate` has made tables of */
+  x86_tabulate *tabulate;
   /* For integers: a row of A is quantized in these two steps; NULL otherwise. */
   float (*scale_of_row)(x86_real, const void *row, int64_t n);
   void (*quantize)(const x86_quantize *);

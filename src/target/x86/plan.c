@@ -138,7 +138,9 @@ static void lay_out_workspace(tw_gemm_planned *p) {
   const size_t buffer = (size_t)x86_ceil_div(p->mc, p->rho), real = sizeof(float);
   size_t at = 0;
   if (p->a_mode == X86_A_PACKED) {
-    p->strip_at = take(&at, buffer * (size_t)block * X86_UNIT);
+    const size_t tables = p->looks_up ? (size_t)block / 2 * X86_PAIR_TABLE : 0,
+                 strips = buffer * (size_t)block * X86_UNIT;
+    p->strip_at = take(&at, strips > tables ? strips : tables);
     p->rows_at = take(&at, (size_t)(p->strip_rows * block) * X86_UNIT);
   }
   if (x86_quantizes(&p->spec)) {

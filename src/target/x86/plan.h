@@ -66,6 +66,7 @@ struct tw_gemm_planned {
   bool has_codes;        /* B is kept as codes with scales */
   bool on_codes;         /* and the tiles work on them: no panel is expanded */
   x86_codes codes;       /* if so */
+  bool looks_up;         /* and A, a single row, is packed as tables for them */
   int strip_rows;        /* of the largest tile that is used */
   int ahead;             /* bytes that a single strip's codes are fetched before they are used */
   tw_packing packing;

@@ -59,6 +59,15 @@ bool x86_in_planes(x86_arithmetic arithmetic, x86_form form) {
 
 bool x86_in_eighths(x86_arithmetic arithmetic, x86_form form) { return form == X86_E4M3 && arithmetic == X86_BF16; }
 
+bool x86_in_pairs(x86_arithmetic arithmetic, x86_form form, int lanes) {
+  return arithmetic == X86_F32 && form == X86_S2 && lanes == 16;
+}
+
+int x86_field_in_pairs(int t, int vectors) {
+  const int pair = t / (2 * vectors), unit = t / vectors % 2, vector = t % vectors;
+  return 2 * vectors * pair + 2 * vector + unit;
+}
+
 int x86_coded_step(const x86_schedule *s) { return SHORTEST_GROUP / x86_group(s->arithmetic); }
 
 bool x86_has_form(const x86_schedule *s, x86_form form) {

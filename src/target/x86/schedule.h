@@ -31,6 +31,9 @@ enum { X86_BODY_MOST = 4 }; /* steps in the body of a loop of a tile on codes: a
 /* Do 8-bit codes lie in planes, or in eighths, instead of fields (kernel.h)? */
 bool x86_in_planes(x86_arithmetic, x86_form);
 bool x86_in_eighths(x86_arithmetic, x86_form);
+/* Do they lie in pairs (kernel.h)? Then the field of the t-th of `fields` vectors of a line, `vectors` to a unit. */
+bool x86_in_pairs(x86_arithmetic, x86_form, int lanes);
+int x86_field_in_pairs(int t, int vectors);
 /* Are there tiles on such codes? Lines must hold whole rows of units, or rows whole lines, and a step whole lines. */
 bool x86_has_form(const x86_schedule *, x86_form);
 

@@ -157,7 +157,10 @@ static void put_six_bits(char *line, int64_t word, int64_t words, int64_t slot, 
 static void put_code(const tw_gemm_planned *p, char *lines, int64_t unit, int64_t j, int64_t q, unsigned code) {
   const x86_codes *c = &p->codes;
   const int64_t group = x86_kernel_group(p->kernel), lanes = c->vector / X86_UNIT, container = X86_UNIT / group;
-  const int64_t vector = (unit * p->kernel->columns + j) / lanes, field = vector % c->fields;
+  const int64_t vector = (unit * p->kernel->columns + j) / lanes;
+  int64_t field = vector % c->fields;
+  if (x86_in_pairs(p->kernel->arithmetic, c->form, (int)lanes))
+    field = x86_field_in_pairs((int)field, (int)(p->kernel->columns / lanes));
   char *line = lines + vector / c->fields * c->line;
   if (x86_in_planes(p->kernel->arithmetic, c->form)) {
     line[(field * group + q) * lanes + j % lanes] = (char)code;

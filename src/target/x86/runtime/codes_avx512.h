@@ -96,6 +96,25 @@ WORD tables tables_e2m1(void) {
 WORD operand value_s2(codes w, int field, tables t) {
   return _mm512_castsi512_ps(_mm512_and_si512(at_top(w, 2 * field + 2), t.a));
 }
+WORD operand ones(void) {
+  operand x = _mm512_set1_ps(1);
+  keep(x); /* an addition has the shifts' pipes; one times the table has others (Zen 5) */
+  return x;
+}
+WORD sums add_looked_up(sums s, codes w, int bit, operand table, operand one) {
+  return _mm512_fmadd_ps(look_up(w, bit, _mm512_castps_si512(table)), one, s);
+}
+/* Entry c0 | c1 << 2: a0 times twice the value of c0, and a1 times that of c1. */
+__attribute__((unused)) static void tabulate(void *to, const void *a, int64_t units) {
+  const __m512 first = _mm512_setr_ps(0, 2, 0, -2, 0, 2, 0, -2, 0, 2, 0, -2, 0, 2, 0, -2);
+  const __m512 second = _mm512_setr_ps(0, 0, 0, 0, 2, 2, 2, 2, 0, 0, 0, 0, -2, -2, -2, -2);
+  const char *from = a;
+  for (int64_t u = 0; u < units; u += 2) {
+    const __m512 x = _mm512_mul_ps(broadcast(from + X86_UNIT * u), first);
+    _mm512_storeu_ps((char *)to + u / 2 * X86_PAIR_TABLE,
+                     _mm512_fmadd_ps(broadcast(from + X86_UNIT * (u + 1)), second, x));
+  }
+}
 WORD operand value_s4(codes w, int field, tables t) { return look_up(w, 4 * field, t.a); }
 WORD operand value_e2m1(codes w, int field, tables t) { return look_up(w, 4 * field, t.a); }
 WORD operand value_e2m3(codes w0, codes w1, codes w2, int field, tables t) {
