@@ -271,6 +271,11 @@ static void covers_cost_what_their_schedules_say(void **state) {
     assert_true(micro("int8", cover) == scheduled("int8", unroll));
     assert_true(fabs(micro("atb", cover) / (fitted * scheduled("atb", unroll) / scheduled("atb", 4)) - 1) < 1e-12);
   }
+  /* six clusters in a row are four and two, in each of two rows: not three times four */
+  const double one_row = xd_micro_cycles(&machine, kernel("int8"), (xd_cover){2, 2, 4, false}, 16, 64, 96),
+               in_threes = xd_micro_cycles(&machine, kernel("int8"), (xd_cover){2, 2, 4, false}, 16, 64, 192);
+  assert_true(xd_micro_cycles(&machine, kernel("int8"), (xd_cover){2, 2, 4, false}, 32, 64, 96) == 2 * one_row);
+  assert_true(in_threes < 2 * one_row);
   assert_true(micro("int8", (xd_cover){2, 2, 4, false}) < micro("int8", (xd_cover){2, 2, 1, false}));
   assert_true(micro("atb", (xd_cover){2, 2, 4, false}) < micro("atb", (xd_cover){2, 2, 1, false}));
   assert_true(micro("atb", (xd_cover){1, 1, 1, false}) > micro("atb", (xd_cover){2, 2, 1, false}));

@@ -32,12 +32,16 @@ static bool call_of(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t 
   return true;
 }
 
-/* 0: not known, or cannot be scheduled. */
+/* 0: not known, or cannot be scheduled. The clusters that unrolling leaves over stand at the end of each row of them, as
+ * kernel.cc has it (aie/source.h). */
 static double scheduled(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n) {
+  const int64_t across = n / ((int64_t)kernel->vmac[2] * cover.columns), high = (int64_t)kernel->vmac[0] * cover.rows;
+  const bool by_row = cover.unroll > 1 && across % cover.unroll && m % high == 0;
   xd_core_kernel call;
   double cycles = 0;
-  if (!call_of(kernel, cover, m, k, n, &call) || xd_core_cycles(&call, &cycles, NULL) != TW_OK) return 0;
-  return cycles;
+  if (!call_of(kernel, cover, by_row ? high : m, k, n, &call) || xd_core_cycles(&call, &cycles, NULL) != TW_OK)
+    return 0;
+  return by_row ? cycles * (double)(m / high) : cycles;
 }
 
 /* The published kernel by the model; another cover of the same tile in the proportion of their schedules. */
