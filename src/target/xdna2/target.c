@@ -17,6 +17,7 @@
 #include "target/xdna2/array/plan.h"
 #include "target/xdna2/core_design.h"
 #include "target/xdna2/mlir/execute.h"
+#include "target/xdna2/mlir/sources.h"
 #include "target/xdna2/rate.h"
 
 /* A design: from a schedule, or read from MLIR. */
@@ -172,7 +173,9 @@ static tw_status sources(const tw_target *t, const tw_problem *p, const tw_sched
   if (status == TW_OK) status = xd_kernel_source(config(t), &g, &text, error);
   if (status != TW_OK) return status;
   *out = (tw_files){.n = 1, .file = {{"kernel.cc", text}}};
-  return TW_OK;
+  status = xd_mlir_sources(config(t), p, &g, out, error);
+  if (status != TW_OK) tw_files_free(out);
+  return status;
 }
 
 static tw_status floorplan(const tw_target *t, const tw_problem *p, const tw_schedule *s, char **svg, tw_error *error) {

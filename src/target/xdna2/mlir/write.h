@@ -17,4 +17,10 @@
  * mlir-aie) has no words for. */
 tw_status xd_mlir_write(const xd_config *, const xd_program *, const char *title, char **out, tw_error *);
 
+/* The object file that the text links: "int8.o", or "int8_4x1x2.o" with clusters of 4x1, 2 unrolled. */
+typedef struct xd_object_name {
+  char text[64];
+} xd_object_name;
+xd_object_name xd_mlir_object(const xd_program *);
+
 #endif

@@ -32,19 +32,18 @@ typedef struct declared {
   char *text[32]; /* "@name(types)" */
 } declared;
 
-/* The object file is called after what computes: its kernel and, if that is not the published one, its cover
- * ("int8_4x1x2"). */
-static xd_memref object_of(const xd_program *p) {
-  xd_memref name = {"kernel"};
+/* Called after what computes: its kernel and, if that is not the published one, its cover. */
+xd_object_name xd_mlir_object(const xd_program *p) {
+  xd_object_name name = {"kernel.o"};
   for (size_t c = 0; c < p->cores.n; c++)
     for (size_t i = 0; i < p->cores.at[c].ops.n; i++) {
       const xd_op *op = &p->cores.at[c].ops.at[i];
       if (op->kind != XD_CALL || !op->call.micro) continue;
       const xd_cover own = xd_cover_of(op->call.micro), v = op->call.cover.rows ? op->call.cover : own;
       if (v.rows == own.rows && v.columns == own.columns && v.unroll == own.unroll)
-        snprintf(name.text, sizeof name.text, "%s", op->call.micro->name);
+        snprintf(name.text, sizeof name.text, "%s.o", op->call.micro->name);
       else
-        snprintf(name.text, sizeof name.text, "%s_%dx%dx%d", op->call.micro->name, v.rows, v.columns, v.unroll);
+        snprintf(name.text, sizeof name.text, "%s_%dx%dx%d.o", op->call.micro->name, v.rows, v.columns, v.unroll);
       return name;
     }
   return name;
@@ -64,8 +63,8 @@ static void declare(xd_writer *w, const xd_op *op, declared *d) {
       xd_write_fail(w, "function %s is called on buffers of different types", s.text);
   }
   if (!known && d->n < sizeof d->text / sizeof *d->text) {
-    tw_text_add(&w->text, "    func.func private %s attributes {link_with = \"%s.o\"}\n", text,
-                object_of(w->program).text);
+    tw_text_add(&w->text, "    func.func private %s attributes {link_with = \"%s\"}\n", text,
+                xd_mlir_object(w->program).text);
     d->text[d->n++] = text;
     return;
   }

@@ -1,0 +1,12 @@
+/* sources.h - what `--out` writes for a machine with the NPU: design.mlir, README.md with the commands, run.py. */
+#ifndef TW_XDNA2_MLIR_SOURCES_H
+#define TW_XDNA2_MLIR_SOURCES_H
+
+#include "target/xdna2/array/gemm.h"
+#include "tilewright/target.h"
+
+/* Appends the files. A design that object FIFOs have no words for has a README.md that says why, and neither design.mlir
+ * nor run.py. On failure nothing is appended. */
+tw_status xd_mlir_sources(const xd_config *, const tw_problem *, const xd_gemm *, tw_files *, tw_error *);
+
+#endif
