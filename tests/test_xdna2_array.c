@@ -271,7 +271,7 @@ static void wrong_descriptors_are_refused(void **state) {
   (void)state;
   refused(NULL, odd_run, "runs of 6 bytes from byte 0; a DMA moves words of 4");
   refused(NULL, odd_stride, "dimension 1 has a stride of 18 bytes; it must be words of 4, 1 to 131072");
-  refused(NULL, outside, "reaches bytes 0 to 383 of a_0, which has 256");
+  refused(NULL, outside, "reaches bytes 0 to 383 of a_in_0, which has 256");
   refused(NULL, outside_ddr, "reaches bytes 0 to 571 of A, which has 512");
   refused(NULL, many_dims, "walks 4 dimensions; the tile's DMA has 3");
   refused(NULL, long_dim, "dimension 0 has 512 steps, the field holds 255");
@@ -290,7 +290,7 @@ static void wrong_fifos_are_refused(void **state) {
 static void unlocked_sharing_is_refused(void **state) {
   (void)state;
   refused(NULL, no_acquire,
-          "memory (0,1) MM2S 0 moves a_0, which memory (0,1) S2MM 0 uses too, without acquiring a lock");
+          "memory (0,1) MM2S 0 moves a_in_0, which memory (0,1) S2MM 0 uses too, without acquiring a lock");
   refused(NULL, no_release, "core (0,2) S2MM 0 moves a_0, which core (0,2) uses too, without releasing a lock");
   refused(NULL, second_writer, "a_0 has two writers: core (0,2) S2MM");
   refused(NULL, core_writes_input, "a_0 has two writers: core (0,2) S2MM 0 and core (0,2)");

@@ -111,14 +111,15 @@ static void lower_core_end(xd_program *p, int fifo, const xd_fifo_end *end, int 
 }
 
 /* The side of a link with one FIFO holds the objects of the other side's FIFOs, its parts: `whole` is that one FIFO.
- * Where both sides have one, the larger object is the whole. A part may be several objects: all parts as many. */
+ * Where both sides have one, the larger object is the whole (of equals, the incoming, as in mlir-aie). A part may be
+ * several objects: all parts as many. */
 typedef struct link_parts {
   int whole, n, part[XD_DIMS * 2];
   int64_t bytes[XD_DIMS * 2], offset[XD_DIMS * 2];
 } link_parts;
 
 static tw_status parts_of(const xd_program *p, const xd_link *l, link_parts *out, tw_error *error) {
-  const bool split = l->n_out > 1 || (l->n_in == 1 && p->fifos.at[l->in[0]].bytes > p->fifos.at[l->out[0]].bytes);
+  const bool split = l->n_out > 1 || (l->n_in == 1 && p->fifos.at[l->in[0]].bytes >= p->fifos.at[l->out[0]].bytes);
   out->whole = split ? l->in[0] : l->out[0];
   out->n = split ? l->n_out : l->n_in;
   const xd_fifo *whole = &p->fifos.at[out->whole];

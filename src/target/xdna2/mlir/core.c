@@ -14,7 +14,8 @@
 typedef struct core_reader {
   xd_reader *r;
   xd_core core;
-  int core_loops;
+  int loops;    /* that are open */
+  int64_t busy; /* turns of loops, all together, that wait for nothing; within the innermost open one */
 } core_reader;
 
 static void read_region(core_reader *c);
@@ -89,6 +90,19 @@ static void check_turn(core_reader *c, const xd_port_note *before, size_t n, int
   }
 }
 
+/* Turns that acquire nothing are simulated one by one, whatever they do. */
+static void check_busy(core_reader *c, size_t begin, int64_t turns, int64_t outside, int line) {
+  enum { MOST = 1 << 20 };
+  for (size_t i = begin; i < c->core.ops.n; i++)
+    if (c->core.ops.at[i].kind == XD_ACQUIRE) {
+      c->busy = outside;
+      return;
+    }
+  if (turns < 0 || turns * (c->busy + 1) > MOST)
+    xd_read_fail(c->r, line, "a loop of more than %d turns that acquires nothing", MOST);
+  c->busy = xd_going(c->r) ? outside + turns * (c->busy + 1) : 0;
+}
+
 static void read_loop(core_reader *c, int line) {
   xd_reader *r = c->r;
   const xd_slice turn = xd_read_value_name(r);
@@ -102,7 +116,7 @@ static void read_loop(core_reader *c, int line) {
   if (xd_read_take(r, ':')) xd_read_type(r);
   const xd_op loop = {.kind = XD_LOOP, .parameter = -1, .count = turns_of(r, from, to, step, line)};
   const xd_op end = {.kind = XD_END, .parameter = -1};
-  if (++c->core_loops > XD_LOOPS) xd_read_fail(r, line, "loops nest more than %d deep", XD_LOOPS);
+  if (++c->loops > XD_LOOPS) xd_read_fail(r, line, "loops nest more than %d deep", XD_LOOPS);
   if (!xd_going(r)) return;
   const size_t values = r->values.n, n = r->ports.n;
   xd_port_note *before = tw_new(n, sizeof *before);
@@ -111,13 +125,16 @@ static void read_loop(core_reader *c, int line) {
   xd_define(r, (xd_value){.name = turn, .kind = XD_TURN_VALUE});
   add_op(c, &loop);
   const size_t begin = c->core.ops.n;
+  const int64_t outside = c->busy;
+  c->busy = 0;
   read_region(c);
+  check_busy(c, begin, loop.count, outside, line);
   if (before) check_turn(c, before, n, line);
   if (xd_going(r)) add_step(c, begin);
   add_op(c, &end);
   free(before);
   r->values.n = values;
-  c->core_loops--;
+  c->loops--;
   xd_attributes attributes;
   xd_read_attributes(r, &attributes);
   xd_attributes_end(r, &attributes, "scf.for");

@@ -75,14 +75,32 @@ static int shim_channel(const xd_program *p, const xd_pending *t) {
   return -1;
 }
 
-/* Descriptors without a number: in turn. The simulator finds those that are still in use. */
-static int next_id(xd_reader *r, int channel, int *turn) {
+/* Descriptors without a number get, in turn, those that no task of the shim asks for; the simulator finds those that
+ * are still in use. */
+typedef struct shim_ids {
+  uint32_t asked; /* by bit */
+  int turn;
+} shim_ids;
+
+static int next_id(const xd_reader *r, shim_ids *ids) {
   const int all = r->config->array.descriptors[XD_SHIM];
-  const int column = r->design->program.channels.at[channel].tile.column;
-  return turn[column]++ % all;
+  for (int i = 0; i < all; i++) {
+    const int id = ids->turn++ % all;
+    if (!(ids->asked >> id & 1)) return id;
+  }
+  return ids->turn++ % all;
 }
 
-static void add_task(xd_reader *r, const xd_pending *t, int *turn) {
+static void note_ids(xd_reader *r, shim_ids *ids) {
+  for (size_t i = 0; i < r->tasks.n; i++) {
+    const xd_pending *t = &r->tasks.at[i];
+    const int channel = shim_channel(&r->design->program, t);
+    if (t->kind == XD_START && channel >= 0 && t->id >= 0 && t->id < 32)
+      ids[r->design->program.channels.at[channel].tile.column].asked |= (uint32_t)1 << t->id;
+  }
+}
+
+static void add_task(xd_reader *r, const xd_pending *t, shim_ids *ids) {
   xd_program *p = &r->design->program;
   const int channel = shim_channel(p, t);
   if (channel < 0) {
@@ -92,7 +110,7 @@ static void add_task(xd_reader *r, const xd_pending *t, int *turn) {
   xd_command k = {.kind = t->kind, .channel = channel, .repeat = 1, .token = t->token};
   if (t->kind == XD_START) {
     const xd_descriptor d = {.channel = channel,
-                             .id = t->id >= 0 ? t->id : next_id(r, channel, turn),
+                             .id = t->id >= 0 ? t->id : next_id(r, &ids[p->channels.at[channel].tile.column]),
                              .buffer = t->buffer,
                              .pattern = t->pattern,
                              .iterations = t->iterations,
@@ -109,48 +127,45 @@ static void add_task(xd_reader *r, const xd_pending *t, int *turn) {
     if (xd_going(r) && !p->failed && xd_check_descriptor(r->config, p, &p->descriptors.at[k.descriptor], &why) != TW_OK)
       xd_read_fail(r, t->line, "%s", why.text);
   }
+  char label[48];
+  snprintf(label, sizeof label, "command %zu of the sequence", p->sequence.n);
+  xd_note_line(r, label, t->line);
   XD_ADD(p, sequence, &k);
 }
 
 /* ---- lines ---- */
 
+static void note_channel(xd_reader *r, int channel, int line) {
+  xd_note_line(r, xd_channel_label(&r->design->program.channels.at[channel]).text, line);
+}
+
+/* Of FIFOs, and of the channels that they got. */
 static void note_lines(xd_reader *r) {
   for (size_t i = 0; i < r->fifos.n; i++) {
-    xd_mlir_line l = {.line = r->fifos.at[i].line};
-    snprintf(l.fifo, sizeof l.fifo, "%s", r->design->program.fifos.at[i].name);
-    xd_append(&r->design->lines, sizeof l, &l, &r->failed);
+    const xd_fifo *f = &r->design->program.fifos.at[i];
+    xd_note_line(r, f->name, r->fifos.at[i].line);
+    note_channel(r, f->source, r->fifos.at[i].line);
+    for (int c = 0; c < f->n_consumers; c++) note_channel(r, f->sink[c], r->fifos.at[i].line);
   }
 }
 
-/* `name` as a whole word, or as one that a number follows ("a_0_1": the second buffer of a_0). */
-static bool mentions(const char *text, const char *name) {
-  const size_t length = strlen(name);
-  for (const char *at = strstr(text, name); at; at = strstr(at + 1, name)) {
-    const bool begins = at == text || strchr(" (@", at[-1]), ends = !at[length] || strchr(" ,:;)_", at[length]);
-    if (begins && ends) return true;
+static int line_of_channel(const xd_reader *r, int channel) {
+  for (size_t i = 0; i < r->fifos.n; i++) {
+    const xd_fifo *f = &r->design->program.fifos.at[i];
+    bool is_end = f->source == channel;
+    for (int c = 0; c < f->n_consumers; c++) is_end = is_end || f->sink[c] == channel;
+    if (is_end) return r->fifos.at[i].line;
   }
-  return false;
+  return 0;
 }
 
-/* The FIFO with the longest name, or else the first tile, that a message names. */
-void xd_mlir_locate(const xd_mlir_design *d, tw_error *error) {
-  size_t longest = 0;
-  int line = 0;
-  if (!strncmp(error->text, "line ", 5)) return;
-  for (size_t i = 0; i < d->lines.n; i++) {
-    const xd_mlir_line *l = &d->lines.at[i];
-    char place[32];
-    if (!*l->fifo) snprintf(place, sizeof place, "(%d,%d)", l->tile.column, l->tile.row);
-    const size_t length = strlen(l->fifo) + 1;
-    if (length > longest && (*l->fifo ? mentions(error->text, l->fifo) : strstr(error->text, place) != NULL)) {
-      longest = length;
-      line = l->line;
-    }
-  }
-  if (!line) return;
-  char text[sizeof error->text];
-  snprintf(text, sizeof text, "line %d: %.*s", line, (int)sizeof text - 20, error->text);
-  memcpy(error->text, text, sizeof text);
+/* Descriptors of FIFOs: their walks are in the FIFO's line. */
+static void check_descriptors(xd_reader *r) {
+  const xd_program *p = &r->design->program;
+  tw_error why;
+  for (size_t i = 0; i < p->descriptors.n && xd_going(r); i++)
+    if (xd_check_descriptor(r->config, p, &p->descriptors.at[i], &why) != TW_OK)
+      xd_read_fail(r, line_of_channel(r, p->descriptors.at[i].channel), "%s", why.text);
 }
 
 /* ---- all ---- */
@@ -163,10 +178,9 @@ static void take(xd_reader *r, tw_status status, tw_error *why) {
 
 void xd_read_finish(xd_reader *r) {
   xd_program *p = &r->design->program;
-  int turn[64] = {0};
+  shim_ids ids[64] = {{0}}; /* of each column */
   tw_error why = {0};
   if (!xd_going(r)) return;
-  note_lines(r);
   if (!p->cores.n) xd_read_fail(r, r->token.line, "the device has no core");
   settle_fifos(r);
   if (!xd_going(r)) return;
@@ -174,7 +188,11 @@ void xd_read_finish(xd_reader *r) {
     r->status = tw_fail(r->error, TW_MISSING, "out of memory");
     return;
   }
-  take(r, xd_lower(r->config, p, &why), &why);
-  for (size_t i = 0; i < r->tasks.n && xd_going(r); i++) add_task(r, &r->tasks.at[i], turn);
+  const tw_status lowered = xd_lower(r->config, p, &why);
+  if (!p->failed) note_lines(r);
+  take(r, lowered, &why);
+  check_descriptors(r);
+  if (xd_going(r)) note_ids(r, ids);
+  for (size_t i = 0; i < r->tasks.n && xd_going(r); i++) add_task(r, &r->tasks.at[i], ids);
   if (xd_going(r)) take(r, p->failed ? tw_fail(&why, TW_MISSING, "out of memory") : xd_check(r->config, p, &why), &why);
 }

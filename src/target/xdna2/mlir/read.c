@@ -46,8 +46,9 @@ static void read_tile(xd_reader *r, xd_slice result) {
   if (xd_going(r) && (t.column >= r->columns || t.row >= r->config->rows + 2))
     xd_read_fail(r, line, "there is no tile (%d, %d): %s has columns 0 to %d and rows 0 to %d", t.column, t.row,
                  r->design->device, r->columns - 1, r->config->rows + 1);
-  const xd_mlir_line l = {.tile = t, .line = line};
-  xd_append(&r->design->lines, sizeof l, &l, &r->failed);
+  char label[32];
+  snprintf(label, sizeof label, "(%d,%d)", t.column, t.row);
+  xd_note_line(r, label, line);
   xd_define(r, (xd_value){.name = result, .kind = XD_TILE_VALUE, .place = t});
 }
 

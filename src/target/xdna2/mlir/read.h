@@ -14,10 +14,9 @@ typedef struct xd_mlir_options {
   int shift; /* of narrowing kernels */
 } xd_mlir_options;
 
-/* Where things stand in the text. */
+/* Where something stands in the text that messages call by this label: a FIFO, a channel, a tile, a command. */
 typedef struct xd_mlir_line {
-  char fifo[64]; /* a FIFO's name; "" for a tile */
-  xd_place tile;
+  char label[64];
   int line;
 } xd_mlir_line;
 
@@ -35,7 +34,7 @@ bool xd_mlir_is(const char *text);
 tw_status xd_mlir_read(const xd_config *, const char *text, const xd_mlir_options *, xd_mlir_design *out, tw_error *);
 void xd_mlir_free(xd_mlir_design *);
 
-/* Puts the line in front of a message that names a FIFO or a tile ("core (0,2)") of the design. */
+/* Puts the line in front of a message about the design: of what it names first, or, of a deadlock, last. */
 void xd_mlir_locate(const xd_mlir_design *, tw_error *);
 
 #endif

@@ -175,5 +175,7 @@ typedef struct xd_call_arguments {
 bool xd_read_kernel(xd_reader *, const xd_declaration *, const xd_call_arguments *, int line, xd_op *out);
 /* finish.c: depths, lowering, tasks, checks */
 void xd_read_finish(xd_reader *);
+/* locate.c */
+void xd_note_line(xd_reader *, const char *label, int line);
 
 #endif
