@@ -136,7 +136,7 @@ static bool read_own(xd_reader *r, const xd_declaration *f, const xd_call_argume
   int n = 0;
   int64_t size[3] = {1, 1, 1};
   const xd_function *function = split_symbol(f->name, &n, size);
-  if (!function) return false;
+  if (!function || !function->n_arguments || !strncmp(function->name, "blocked_", strlen("blocked_"))) return false;
   const bool bytes_alone = n == 1; /* zero_BYTES */
   const int64_t most = bytes_alone ? INT32_MAX : SIDE_MAX;
   for (int i = 0; i < n; i++)

@@ -125,7 +125,8 @@ static void read_memcpy(xd_reader *r, int line) {
   xd_read_attributes(r, &a);
   t.id = (int)xd_attribute_number(r, &a, "id", -1);
   t.fifo = xd_fifo_named(r, xd_attribute_text(r, &a, "metadata"), line);
-  t.token = xd_attribute_true(r, &a, "issue_token") | writes_ddr(r, t.fifo, line);
+  t.token = xd_attribute_true(r, &a, "issue_token");
+  if (writes_ddr(r, t.fifo, line)) t.token = true;
   xd_attribute_number(r, &a, "burst_length", 0);
   xd_attributes_end(r, &a, "dma_memcpy_nd");
   xd_read_expect(r, ':');

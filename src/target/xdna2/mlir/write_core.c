@@ -53,6 +53,7 @@ static void declare(xd_writer *w, const xd_op *op, declared *d) {
   const xd_symbol s = op->kind == XD_CALL ? xd_symbol_of(&op->call) : (xd_symbol){""};
   tw_text t = {0};
   if (!*s.text) return;
+  if (op->call.macs) xd_write_fail(w, "%s is a kernel of others", op->call.function->name);
   tw_text_add(&t, "@%s", s.text);
   write_signature(w, op, &t);
   char *text = tw_text_take(&t);
