@@ -81,11 +81,12 @@ static void print_table3(const data *x, FILE *f) {
 static const struct {
   const char *config;
   tw_tile tile;
-  int copies[3], depth, unroll;
+  int copies[3], depth;
+  xd_cover cover;
 } found[] = {
-    {"1", {128, 64, 128, 8}, {2, 2, 1}, 2, 4},
-    {"2", {256, 128, 96, 8}, {2, 2, 1}, 1, 4},
-    {"3", {128, 64, 128, 2}, {2, 2, 1}, 4, 4},
+    {"1", {128, 64, 128, 8}, {2, 2, 1}, 2, {2, 2, 4, false}},
+    {"2", {256, 128, 96, 8}, {2, 2, 1}, 1, {1, 4, 4, false}},
+    {"3", {128, 64, 128, 2}, {2, 2, 1}, 4, {2, 2, 4, false}},
 };
 
 typedef struct row2 {
@@ -101,13 +102,13 @@ static row2 simulated2(const data *x, size_t row) {
                 tflops(&x->machine, &g, (xd_cost){measured_cycles, &core})};
 }
 
-/* `unroll`: how many clusters; 0: as found. */
-static double found2(const data *x, size_t row, size_t which, int unroll) {
+/* With the cover that was found, or the paper's. */
+static double found2(const data *x, size_t row, size_t which, bool with_cover) {
   const xd_design d = table2_design(&x->machine, &x->two, row);
   xd_gemm g = gemm_of(x, &x->two, row, d.kernel->name, found[which].tile);
   memcpy(g.copies, found[which].copies, sizeof g.copies);
   g.depth = found[which].depth;
-  g.cover.unroll = unroll ? unroll : found[which].unroll;
+  if (with_cover) g.cover = found[which].cover;
   return tflops(&x->machine, &g, xd_cost_of(&x->machine));
 }
 
@@ -147,21 +148,21 @@ static void print_table2(const data *x, FILE *f) {
 }
 
 static void print_found(const data *x, FILE *f) {
-  fprintf(f,
-          "| config | M x K x N | paper's best tile | simulated | found | simulated | | unrolled as the paper's | |\n"
-          "| --- | --- | --- | ---: | --- | ---: | ---: | ---: | ---: |\n");
+  fprintf(f, "| config | M x K x N | paper's best | simulated | found | simulated | | with the paper's clusters | |\n"
+             "| --- | --- | --- | ---: | --- | ---: | ---: | ---: | ---: |\n");
   for (size_t i = 0; i < sizeof found / sizeof *found; i++) {
     const size_t row = best_row(x, found[i].config);
     const tw_tile *t = &found[i].tile;
-    const int own = xd_cover_of(table2_design(&x->machine, &x->two, row).kernel).unroll;
-    const double theirs = simulated2(x, row).modelled, ours = found2(x, row, i, 0), alike = found2(x, row, i, own);
+    const xd_cover own = xd_cover_of(table2_design(&x->machine, &x->two, row).kernel), *cover = &found[i].cover;
+    const double theirs = simulated2(x, row).modelled, ours = found2(x, row, i, true), alike = found2(x, row, i, false);
     fprintf(f,
-            "| %s | %s x %s x %s | %sx%sx%s, %s; unroll %d | %.1f | %dx%dx%d, %d; buffers %d %d %d; unroll %d | %.1f | "
+            "| %s | %s x %s x %s | %sx%sx%s, %s; %dx%d, %d | %.1f | %dx%dx%d, %d; %dx%d, %d; buffers %d %d %d | %.1f | "
             "%+.1f%% | %.1f | %+.1f%% |\n",
             found[i].config, cell(&x->two, row, "m"), cell(&x->two, row, "k"), cell(&x->two, row, "n"),
             cell(&x->two, row, "t_mc"), cell(&x->two, row, "t_k"), cell(&x->two, row, "t_n"), cell(&x->two, row, "rho"),
-            own, theirs, (int)t->m, (int)t->k, (int)t->n, (int)t->rho, found[i].copies[0], found[i].copies[1],
-            found[i].copies[2], found[i].unroll, ours, 100 * (ours / theirs - 1), alike, 100 * (alike / theirs - 1));
+            own.rows, own.columns, own.unroll, theirs, (int)t->m, (int)t->k, (int)t->n, (int)t->rho, cover->rows,
+            cover->columns, cover->unroll, found[i].copies[0], found[i].copies[1], found[i].copies[2], ours,
+            100 * (ours / theirs - 1), alike, 100 * (alike / theirs - 1));
   }
 }
 
@@ -214,9 +215,9 @@ static char *tables(const data *x) {
   fprintf(f, "\n### Table 2: tiles and types\n\nTflop/s. With the analytic model's core, with the scheduler's, and "
              "with the rate that the paper measured for one core.\n\n");
   print_table2(x, f);
-  fprintf(f,
-          "\n### Designs that were found\n\nThe problem of each configuration's best row; both simulated as the search "
-          "does.\n\n");
+  fprintf(f, "\n### Designs that were found\n\nThe problem of each configuration's best row; tile, rho; clusters, how "
+             "many of them in straight-line code. Both simulated as the search "
+             "does.\n\n");
   print_found(x, f);
   fprintf(f, "\n### INT8 to INT32 of another paper\n\n");
   fprintf(
@@ -243,7 +244,7 @@ static void what_was_found_is_at_least_as_fast(void **state) {
   const data *x = *state;
   for (size_t i = 0; i < sizeof found / sizeof *found; i++) {
     const size_t row = best_row(x, found[i].config);
-    assert_true(found2(x, row, i, 0) >= simulated2(x, row).modelled);
+    assert_true(found2(x, row, i, true) >= simulated2(x, row).modelled);
   }
 }
 

@@ -47,6 +47,7 @@ static const design designs[] = {
     {"atb-bf16acc", {32, 24, 64, 2}, {1, 2, 1, false}, TW_ROUND_FLOOR, false},
     {"ternary-registers", {64, 64, 32, 2}, {4, 1, 1, false}, TW_ROUND_EVEN, false},
     {"int8", {32, 24, 32, 1}, {2, 2, 1, false}, TW_ROUND_EVEN, true},
+    {"atb-bfp16", {32, 16, 96, 2}, {1, 4, 4, false}, TW_ROUND_EVEN, false}, /* a row is less than a trip */
 };
 enum { DESIGNS = sizeof designs / sizeof *designs };
 
@@ -247,6 +248,9 @@ static const struct {
     {13, "c + 512 + (block", "c + 448 + (block"}, /* where staging ends */
     {13, "c + 512 + (i", "c + 448 + (i"},
     {15, "codes0 = aie::load_v<64>(b + 0)", "codes0 = aie::load_v<64>(b + 64)"},
+    {16, "aie::transpose(aie::load_v<64>(b + 64)",
+     "aie::transpose(aie::load_v<64>(b + 0)"}, /* the next column of a column-major B */
+    {17, "b_in, c + (0 + 1)", "b_in, c + (0 + 0)"},
 };
 
 static void wrong_text_is_found(void **state) {
