@@ -143,6 +143,8 @@ static void bad_sizes_are_refused(void **state) {
   expect_failure("$T tune gemm m=1 n=1 -t x", 2, "needs k=");
   expect_failure("$T tune gemm m=1 n=1 k=1 q=3 -t x", 2, "no key 'q'");
   expect_failure("$T tune gemm m=1 n=1 k=1 rellu=1 -t x", 2, "did you mean 'relu'");
+  expect_failure("$T tune gemm m=1 n=1 k=1 -t x --exhaustive --from f.c", 2,
+                 "--from begins with one of yours: give one");
 }
 
 static void failures_are_json_too(void **state) {

@@ -140,6 +140,49 @@ static void a_wrong_schedule_is_refused_by_its_step(void **state) {
   }
 }
 
+/* What the command says of a problem that no design computes: one line each. */
+static void wrong_problems_are_refused_in_one_line(void **state) {
+  (void)state;
+  static const struct {
+    const char *words[8], *part;
+  } wrong[] = {
+      {{"a=u8", "b=i8"}, "no kernel has the types a=u8 b=i8"},
+      {{"a=i8", "b=mxfp4"}, "no kernel has the types a=i8 b=mxfp4"},
+      {{"a=i4", "b=i4"}, "no kernel has the types a=i4 b=i4"},
+      {{"a=i8", "b=ternary", "c=i8"}, "no kernel has the types a=i8 b=ternary c=i8"},
+      {{"a=i8", "b=i8", "c=i32", "a_transposed=1"}, "a_transposed is not supported"},
+      {{"a=i8", "b=ternary", "c=i32", "group=32"}, "group is not supported"},
+      {{"a=i8", "b=i8", "c=i16", "scale=0.3"}, "scale must be a power of two from 2^-30 to 1, with c=i8 or c=i16"},
+      {{"a=i8", "b=i8", "c=i32", "n=21"}, "n: a row of 21 bytes is no whole number of the words of 4 bytes"},
+      {{"a=i8", "b=ternary", "c=i32", "k=33"}, "k: a row of 33 bytes is no whole number of the words of 4 bytes"},
+      {{"a=i8", "b=i8", "c=i32", "k=36", "b_transposed=1"}, "k=36 is no multiple of 8, the step of K"},
+      {{"a=bf16", "b=bfp16", "c=bf16", "acc=bf16", "k=6"}, "k=6 is less than the 8 that the array computes at a time"},
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    const tw_schedule none = {0};
+    tw_problem p;
+    tw_error error = {0};
+    char *source = NULL;
+    const char *words[12] = {"m=32", "n=64", "k=64"};
+    size_t n = 3;
+    for (int j = 0; wrong[i].words[j]; j++) { /* sizes replace those above */
+      const char *word = wrong[i].words[j];
+      if (word[0] == 'n')
+        words[1] = word;
+      else if (word[0] == 'k')
+        words[2] = word;
+      else
+        words[n++] = word;
+    }
+    tw_status status = tw_problem_parse("gemm", n, words, &p, &error);
+    if (status == TW_OK) status = target->supports(target, &p, &error);
+    if (status == TW_OK) status = target->emit(target, &p, &none, &source, &error);
+    free(source);
+    if (status != TW_USAGE || !strstr(error.text, wrong[i].part) || strchr(error.text, '\n'))
+      fail_msg("%s %s: '%s' does not say '%s'", wrong[i].words[0], wrong[i].words[1], error.text, wrong[i].part);
+  }
+}
+
 static void a_design_says_all_and_reads_back(void **state) {
   (void)state;
   const tw_problem p = problem_of("512", "512", "512", "a=i8 b=i8 c=i32");
@@ -305,6 +348,7 @@ int main(void) {
       cmocka_unit_test(large_problems_are_checked_in_part),
       cmocka_unit_test(column_major_b_is_checked_for_all_types),
       cmocka_unit_test(a_wrong_schedule_is_refused_by_its_step),
+      cmocka_unit_test(wrong_problems_are_refused_in_one_line),
       cmocka_unit_test(a_design_says_all_and_reads_back),
       cmocka_unit_test(every_step_of_the_menu_builds),
       cmocka_unit_test(predictions_are_near),
