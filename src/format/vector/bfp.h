@@ -1,12 +1,13 @@
 /* vector/bfp.h - bfp16. Special cases: bfp.c.
  *
- * VW blocks of 8 at a time. 2^(133 - e) is no f32 for e < 6, so values are multiplied twice, by powers of two. */
+ * VW blocks of 8 at a time. 2^(133 - e) is no f32 for e < 6: then values are multiplied twice, by powers of two. */
 #include "format/vector/minifloat.h"
 
 enum { BFP_BATCH = 8 * VW, BFP_BYTES = 9, BFP_VECTORS = VW / BLOCKS_OF_8 };
 
-/* Exponents of VW blocks into exponent[]; the two factors whose product is 2^(133 - e). Bits of faulty blocks. */
-LANES unsigned bfp_exponents(const float *x, uint8_t exponent[VW], float first[VW], float second[VW]) {
+/* Exponents of VW blocks into exponent[]; the two factors whose product is 2^(133 - e); bits of faulty blocks. The second
+ * factor is there where the first is not all, which is said. */
+LANES unsigned bfp_exponents(const float *x, uint8_t exponent[VW], float first[VW], float second[VW], bool *twice) {
   vi most[BFP_VECTORS];
   for (size_t v = 0; v < BFP_VECTORS; v++) {
     f_ahead(x + v * VW);
@@ -15,7 +16,8 @@ LANES unsigned bfp_exponents(const float *x, uint8_t exponent[VW], float first[V
   vi e = v_srl(v_max_of_8(most), 23), power = v_sub(v_set(133), e), half = v_min(power, v_set(127));
   v_store_u8(exponent, e);
   v_store(first, v_sll(v_add(half, v_set(127)), 23));
-  v_store(second, v_sll(v_add(v_sub(power, half), v_set(127)), 23));
+  *twice = m_bits(v_above(v_set(6), e)) != 0;
+  if (*twice) v_store(second, v_sll(v_add(v_sub(power, half), v_set(127)), 23));
   return m_bits(v_above(e, v_set(254)));
 }
 
@@ -25,21 +27,30 @@ LANES vf unless_zero(vf product, vf x) {
   return f_of_bits(v_select(zero, v_bits(x), v_bits(product)));
 }
 
-LANES void bfp_batch(bool floors, const format_job *job, const float *x, uint8_t *codes) {
-  uint8_t exponent[VW];
-  float first[VW], second[VW];
-  unsigned faulty = bfp_exponents(x, exponent, first, second);
+LANES void bfp_codes(bool floors, bool twice, const float *x, const uint8_t exponent[VW], const float first[VW],
+                     const float second[VW], uint8_t *codes) {
   for (size_t v = 0; v < BFP_VECTORS; v += 4) {
     vi m[4];
     for (size_t u = v; u < v + 4; u++) {
-      vf scale = f_of_blocks_of_8(first + u * BLOCKS_OF_8), more = f_of_blocks_of_8(second + u * BLOCKS_OF_8);
-      vf steps = f_mul(f_mul(f_load(x + u * VW), scale), more);
+      vf steps = f_mul(f_load(x + u * VW), f_of_blocks_of_8(first + u * BLOCKS_OF_8));
+      if (twice) steps = f_mul(steps, f_of_blocks_of_8(second + u * BLOCKS_OF_8));
       if (floors) steps = f_floor(unless_zero(steps, f_load(x + u * VW)));
       m[u - v] = v_rounded(f_min(steps, f_set(127)));
     }
     const size_t block = v * VW / 8;
     b_store_after_bytes(codes + block * BFP_BYTES, exponent + block, b_of(m));
   }
+}
+
+LANES void bfp_batch(bool floors, const format_job *job, const float *x, uint8_t *codes) {
+  uint8_t exponent[VW];
+  float first[VW], second[VW];
+  bool twice;
+  unsigned faulty = bfp_exponents(x, exponent, first, second, &twice);
+  if (twice)
+    bfp_codes(floors, true, x, exponent, first, second, codes);
+  else
+    bfp_codes(floors, false, x, exponent, first, second, codes);
   for (; faulty; faulty &= faulty - 1) {
     size_t b = (size_t)__builtin_ctz(faulty);
     bfp16_encode(job, x + b * 8, 8, codes + b * BFP_BYTES, NULL);
