@@ -36,6 +36,9 @@ typedef struct xd_cover {
   int rows, columns, unroll;
   bool turn_b; /* besides: blocks of B are transposed on their way in, for a column-major B */
 } xd_cover;
+static inline bool xd_same_cover(xd_cover a, xd_cover b) {
+  return a.rows == b.rows && a.columns == b.columns && a.unroll == b.unroll && a.turn_b == b.turn_b;
+}
 
 /* As the published source does. */
 static inline xd_cover xd_cover_of(const xd_kernel *k) {

@@ -37,11 +37,12 @@ static bool call_of(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t 
 static double scheduled(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n) {
   const int64_t across = n / ((int64_t)kernel->vmac[2] * cover.columns), high = (int64_t)kernel->vmac[0] * cover.rows;
   const bool by_row = cover.unroll > 1 && across % cover.unroll && m % high == 0;
+  const int64_t calls = by_row ? m / high : 1;
   xd_core_kernel call;
   double cycles = 0;
   if (!call_of(kernel, cover, by_row ? high : m, k, n, &call) || xd_core_cycles(&call, &cycles, NULL) != TW_OK)
     return 0;
-  return by_row ? cycles * (double)(m / high) : cycles;
+  return cycles * (double)calls;
 }
 
 /* The published kernel by the model; another cover of the same tile in the proportion of their schedules. */

@@ -25,7 +25,7 @@ typedef struct menu {
 static bool same(const xd_gemm *a, const xd_gemm *b) {
   return !memcmp(&a->tile, &b->tile, sizeof a->tile) && a->rows == b->rows && a->columns == b->columns &&
          !memcmp(a->copies, b->copies, sizeof a->copies) && a->depth == b->depth && a->kernel == b->kernel &&
-         !memcmp(&a->cover, &b->cover, sizeof a->cover);
+         xd_same_cover(a->cover, b->cover);
 }
 
 static bool fits(const xd_config *c, const xd_gemm *g) {
