@@ -47,7 +47,8 @@ x86_heights x86_heights_of(const tw_gemm_planned *p) {
         all |= heights_of_strips(p, x86_min(buffer, left));
   }
   if (p->on_codes) return (x86_heights){.coded = all};
-  return p->a_mode == X86_A_IN_PLACE ? (x86_heights){.direct = all} : (x86_heights){.packed = all};
+  if (p->a_mode == X86_A_IN_PLACE) return (x86_heights){.direct = all};
+  return (x86_heights){.packed = all};
 }
 
 bool x86_has_heights(const tw_gemm_planned *p) {
