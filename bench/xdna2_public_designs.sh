@@ -1,0 +1,33 @@
+#!/bin/sh
+# xdna2_public_designs.sh FOLDER - gives every MLIR-AIE design of a GEMM below FOLDER (a checkout of Xilinx/mlir-aie with the
+# .mlir that its Makefiles build, or any other) to `tilewright run` and prints, as a table, what comes of it: correct and
+# how long, or why it is not taken. Sizes and types are those of the runtime sequence's first three arguments.
+set -eu
+cd "$(dirname "$0")/.."
+[ $# -eq 1 ] && [ -d "$1" ] || { echo "usage: $0 FOLDER" >&2; exit 2; }
+folder=$1
+
+# "m=.. n=.. k=.. a=.. b=.. c=..", from "name: memref<AxBxtype>, ..." of A (m k), B (k n) and C (m n).
+problem() {
+  sed -n 's/.*runtime_sequence[^(]*(\(.*\)).*{.*/\1/p' "$1" | head -1 | tr ',' '\n' | sed -n 's/.*memref<\(.*\)>.*/\1/p' | awk -F x '
+    NR <= 3 { size[NR] = 1; for (i = 1; i < NF; i++) size[NR] *= $i; type[NR] = $NF }
+    END {
+      if (NR < 3) exit
+      m = int(sqrt(size[1] * size[3] / size[2]) + 0.5)
+      if (m < 1) exit
+      printf "m=%d n=%d k=%d a=%s b=%s c=%s", m, size[3] / m, size[1] / m, type[1], type[2], type[3]
+    }'
+}
+
+echo '| design | problem | result | time |'
+echo '| --- | --- | --- | ---: |'
+find "$folder" -name '*.mlir' ! -path '*.prj/*' | sort | while read -r file; do
+  grep -q 'aie.objectfifo' "$file" && grep -qE 'matmul|matvec' "$file" || continue
+  words=$(problem "$file")
+  # shellcheck disable=SC2086 # words
+  if said=$(build/tilewright run "$file" gemm ${words:-m=64 n=64 k=64 a=i8 b=i8 c=i32} -t xdna2 2>&1); then
+    echo "| ${file#"$folder"/} | $words | correct | $(echo "$said" | sed -n 's/^  cost *//p') |"
+  else
+    echo "| ${file#"$folder"/} | $words | $(echo "$said" | head -1 | sed 's/^tilewright: //' | cut -c1-160) | |"
+  fi
+done
