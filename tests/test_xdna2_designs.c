@@ -247,6 +247,16 @@ static void what_does_not_fit_is_refused(void **state) {
   for (size_t i = 0; i < COUNT(list); i++) expect_refusal(one_core, &list[i]);
 }
 
+static void tasks_with_too_many_dimensions_are_refused(void **state) {
+  (void)state;
+  char *bad =
+      replaced(matrix_vector, "[<size = 2, stride = 3072>, ", "[<size = 2, stride = 3072>, <size = 1, stride = 1>, ");
+  tw_error error;
+  assert_int_equal(run_square(bad, &error), TW_FAILED);
+  if (!strstr(error.text, ": more than 4 dimensions")) fail_msg("%s", error.text);
+  free(bad);
+}
+
 static void sizes_and_types_must_be_the_problems(void **state) {
   (void)state;
   const char *const larger[] = {"m=128", "n=64", "k=64", "a=i8", "b=i8", "c=i32"};
@@ -359,6 +369,7 @@ int main(void) {
       cmocka_unit_test(two_writers_are_refused),
       cmocka_unit_test(descriptors_beyond_their_limits_are_refused),
       cmocka_unit_test(what_does_not_fit_is_refused),
+      cmocka_unit_test(tasks_with_too_many_dimensions_are_refused),
       cmocka_unit_test(sizes_and_types_must_be_the_problems),
       cmocka_unit_test(deadlocks_are_found),
       cmocka_unit_test(loops_nest_eight_deep_and_no_deeper),

@@ -176,8 +176,11 @@ static void read_sync(xd_reader *r, int line) {
 static int read_walk(xd_reader *r, int64_t size[SIZES], int64_t stride[SIZES], int line) {
   if (xd_read_take(r, ',') || xd_read_at(r, '[')) {
     const xd_dims d = xd_read_dims(r);
-    if (d.n > SIZES) xd_read_fail(r, line, "more than %d dimensions", SIZES);
-    for (int i = 0; i < d.n && i < SIZES; i++) {
+    if (d.n > SIZES) {
+      xd_read_fail(r, line, "more than %d dimensions", SIZES);
+      return 0;
+    }
+    for (int i = 0; i < d.n; i++) {
       size[SIZES - d.n + i] = d.size[i];
       stride[SIZES - d.n + i] = d.stride[i];
     }
