@@ -29,11 +29,11 @@ enum { TW_EXHAUSTIVE_MOST = 4000 };
 
 typedef struct tw_search_options {
   bool exhaustive; /* iterations, plans, kernels, beam and dropout then say nothing */
-  int iterations; /* T; 0 = default */
-  int plans;      /* N, per parent; 0 = default */
-  int kernels;    /* K, per plan; 0 = default */
-  int beam;       /* B; 0 = default */
-  double dropout; /* probability that a menu entry is hidden from a plan; < 0 = default */
+  int iterations;  /* T; 0 = default */
+  int plans;       /* N, per parent; 0 = default */
+  int kernels;     /* K, per plan; 0 = default */
+  int beam;        /* B; 0 = default */
+  double dropout;  /* probability that a menu entry is hidden from a plan; < 0 = default */
   uint64_t seed;
   int jobs;                      /* threads; 0 = all cores */
   double seconds;                /* stop starting candidates after this long; 0 = no limit */
