@@ -253,17 +253,29 @@ LANES __m128i tl2_sums(const uint8_t *t) {
   return _mm_sub_epi8(sum, _mm_set1_epi8(13));
 }
 
+LANES void pack_tl2(const uint8_t *t, uint8_t *codes) { /* 96 trits */
+  __m128i first = tl2_sums(t), second = tl2_sums(t + 48);
+  uint32_t signs = (uint32_t)_mm_movemask_epi8(first) | (uint32_t)_mm_movemask_epi8(second) << 16;
+  __m128i high = _mm_slli_epi16(_mm_abs_epi8(first), 4); /* below 16: no bit leaves its byte */
+  _mm_storeu_si128((__m128i *)codes, _mm_or_si128(high, _mm_abs_epi8(second)));
+  memcpy(codes + 16, &signs, 4);
+}
+
+enum { TL2_BLOCK = 96, TL2_BYTES = 20 };
+
+/* Two blocks at a time: whole steps of trits_of. */
 static void vector_tl2_encode(const format_job *job, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
-  uint8_t trits[96];
+  uint8_t trits[2 * TL2_BLOCK];
+  size_t i = 0;
   (void)scales;
-  for (size_t i = 0; i < n; i += 96, codes += 20) {
-    trits_of(x + i, 96, job->inverse, job->threshold, trits);
-    __m128i first = tl2_sums(trits), second = tl2_sums(trits + 48);
-    uint32_t signs = (uint32_t)_mm_movemask_epi8(first) | (uint32_t)_mm_movemask_epi8(second) << 16;
-    __m128i high = _mm_slli_epi16(_mm_abs_epi8(first), 4); /* below 16: no bit leaves its byte */
-    _mm_storeu_si128((__m128i *)codes, _mm_or_si128(high, _mm_abs_epi8(second)));
-    memcpy(codes + 16, &signs, 4);
+  for (; i + 2 * TL2_BLOCK <= n; i += 2 * TL2_BLOCK, codes += 2 * TL2_BYTES) {
+    trits_of(x + i, 2 * TL2_BLOCK, job->inverse, job->threshold, trits);
+    pack_tl2(trits, codes);
+    pack_tl2(trits + TL2_BLOCK, codes + TL2_BYTES);
   }
+  if (i == n) return;
+  trits_of(x + i, TL2_BLOCK, job->inverse, job->threshold, trits);
+  pack_tl2(trits, codes);
 }
 
 /* 48 trits of 16 indices and their signs. */
