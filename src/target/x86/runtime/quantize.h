@@ -15,23 +15,28 @@ typedef int8_t quantized;
 typedef int16_t quantized;
 #endif
 
-enum { LARGEST = 127, PIECE = 512 };
+enum { LARGEST = 127, COMMON_GROUP = 32 };
 
-/* A piece of a row as binary32: where it lies, or converted into `room`. */
-static const float *as_f32(x86_real type, const void *row, int64_t at, int64_t n, float *room) {
-  if (type == X86_REAL_F32) return (const float *)row + at;
-  if (type == X86_REAL_BF16) bf16_to_f32(room, (const uint16_t *)row + at, n);
-  if (type == X86_REAL_F16) f16_to_f32(room, (const uint16_t *)row + at, n);
-  return room;
-}
+#define INLINE static inline __attribute__((always_inline))
 
-/* Magnitudes compare as their bits do, and NaN lies above infinity. */
-static uint32_t largest_bits(const float *x, int64_t n, uint32_t largest) {
+/* Magnitudes compare as their bits do, in any of the three types, and NaN lies above infinity. The result as binary32. */
+INLINE uint32_t largest_bits(x86_real type, const void *row, int64_t from, int64_t n) {
+  if (type == X86_REAL_F32) {
+    const float *x = (const float *)row + from;
+    uint32_t largest = 0;
+    for (int64_t i = 0; i < n; i++) {
+      const uint32_t bits = f32_bits(x[i]) & 0x7fffffff;
+      largest = bits > largest ? bits : largest;
+    }
+    return largest;
+  }
+  const uint16_t *x = (const uint16_t *)row + from;
+  uint16_t largest = 0;
   for (int64_t i = 0; i < n; i++) {
-    const uint32_t bits = f32_bits(x[i]) & 0x7fffffff;
+    const uint16_t bits = x[i] & 0x7fff;
     largest = bits > largest ? bits : largest;
   }
-  return largest;
+  return f32_bits(type == X86_REAL_BF16 ? f32_of_bf16(largest) : f32_of_f16(largest));
 }
 
 static float scale_of_bits(uint32_t largest) {
@@ -39,49 +44,57 @@ static float scale_of_bits(uint32_t largest) {
   return f32_of_bits(largest) < 0x1p-118f ? 0 : f32_of_bits(largest) / LARGEST;
 }
 
-static float scale_of_part(x86_real type, const void *row, int64_t from, int64_t n) {
-  float room[PIECE];
-  uint32_t largest = 0;
-  for (int64_t at = 0; at < n; at += PIECE) {
-    const int64_t piece = n - at < PIECE ? n - at : PIECE;
-    largest = largest_bits(as_f32(type, row, from + at, piece, room), piece, largest);
-  }
-  return scale_of_bits(largest);
+static float scale_of_row(x86_real type, const void *row, int64_t n) {
+  return scale_of_bits(largest_bits(type, row, 0, n));
 }
-
-static float scale_of_row(x86_real type, const void *row, int64_t n) { return scale_of_part(type, row, 0, n); }
 
 /* Adding 1.5 * 2^23 rounds to an integer, ties to even, in the low bits of the sum. */
-static int32_t round_all(const float *x, int64_t n, float scale, quantized *to) {
-  const float inverse = scale > 0 ? 1 / scale : 0, magic = 0x1.8p23f;
-  int32_t sum = 0;
-  for (int64_t i = 0; i < n; i++) {
-    const int32_t q = (int32_t)(f32_bits(x[i] * inverse + magic) - f32_bits(magic));
-    to[i] = (quantized)q;
-    sum += q;
-  }
-  return sum;
+INLINE int32_t rounded(float x, float inverse) {
+  const float magic = 0x1.8p23f;
+  return (int32_t)(f32_bits(x * inverse + magic) - f32_bits(magic));
 }
 
-static void quantize_group(const x86_quantize *q, int64_t from, int64_t n, float *scale, int32_t *sum) {
-  float room[PIECE];
-  quantized *to = (quantized *)q->to + from;
-  if (q->scales) *scale = scale_of_part(q->type, q->from, from, n);
-  *sum = 0;
-  for (int64_t at = 0; at < n; at += PIECE) {
-    const int64_t piece = n - at < PIECE ? n - at : PIECE;
-    if (*scale > 0)
-      *sum += round_all(as_f32(q->type, q->from, from + at, piece, room), piece, *scale, to + at);
-    else
-      memset(to + at, 0, (size_t)piece * sizeof *to);
+/* Rounds n elements; returns their sum. NOLINTBEGIN(bugprone-macro-parentheses): types */
+#define ROUND_ALL(name, element_type, as_f32)                                                                          \
+  INLINE int32_t name(const element_type *x, int64_t n, float inverse, quantized *to) {                                \
+    int32_t sum = 0;                                                                                                   \
+    for (int64_t i = 0; i < n; i++) {                                                                                  \
+      const int32_t q = rounded(as_f32(x[i]), inverse);                                                                \
+      to[i] = (quantized)q;                                                                                            \
+      sum += q;                                                                                                        \
+    }                                                                                                                  \
+    return sum;                                                                                                        \
   }
+/* NOLINTEND(bugprone-macro-parentheses) */
+ROUND_ALL(round_f32, float, )
+ROUND_ALL(round_bf16, uint16_t, f32_of_bf16)
+ROUND_ALL(round_f16, uint16_t, f32_of_f16)
+#undef ROUND_ALL
+
+INLINE void quantize_group(const x86_quantize *q, int64_t from, int64_t n, float *scale, int32_t *sum) {
+  quantized *to = (quantized *)q->to + from;
+  if (q->scales) *scale = scale_of_bits(largest_bits(q->type, q->from, from, n));
+  if (!(*scale > 0)) {
+    memset(to, 0, (size_t)n * sizeof *to);
+    *sum = 0;
+    return;
+  }
+  const float inverse = 1 / *scale;
+  *sum = q->type == X86_REAL_F32    ? round_f32((const float *)q->from + from, n, inverse, to)
+         : q->type == X86_REAL_BF16 ? round_bf16((const uint16_t *)q->from + from, n, inverse, to)
+                                    : round_f16((const uint16_t *)q->from + from, n, inverse, to);
 }
 
 static void quantize(const x86_quantize *q) {
   float scale = q->scale;
   for (int64_t from = 0, g = 0; from < q->n; from += q->group, g++) {
     const int64_t n = q->n - from < q->group ? q->n - from : q->group;
-    quantize_group(q, from, n, q->scales ? &q->scales[g * q->pitch] : &scale, &q->sums[g * q->pitch]);
+    float *const its_scale = q->scales ? &q->scales[g * q->pitch] : &scale;
+    int32_t *const sum = &q->sums[g * q->pitch];
+    if (n == COMMON_GROUP) /* a number that the compiler knows: no loops are left */
+      quantize_group(q, from, COMMON_GROUP, its_scale, sum);
+    else
+      quantize_group(q, from, n, its_scale, sum);
   }
 }
 
