@@ -230,6 +230,7 @@ static bool set_sizes(xd_reader *r, xd_form form, const xd_declaration *f, const
   else
     memcpy(c->block, (const int[]){c->m, form == MATVEC ? words : c->k, c->n}, sizeof c->block);
   c->macs = form == MATMUL ? c->block[0] * c->block[1] * c->block[2] : form == MATVEC ? 64 / words : 1;
+  if (c->block[0] < 1 || c->block[1] < 1 || c->block[2] < 1) return false; /* never: sizes are at least 1 */
   if (c->m % c->block[0] || c->k % c->block[1] || c->n % c->block[2])
     xd_read_fail(r, line, "@%s: %dx%dx%d is no multiple of %dx%dx%d", xd_read_excerpt(f->name).text, c->m, c->k, c->n,
                  c->block[0], c->block[1], c->block[2]);

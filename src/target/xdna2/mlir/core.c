@@ -41,7 +41,7 @@ enum { FOR_EVER = INT32_MAX };
 
 static int64_t turns_of(xd_reader *r, int64_t from, int64_t to, int64_t step, int line) {
   if (step < 1) xd_read_fail(r, line, "a loop's step is %" PRId64, step);
-  if (!xd_going(r) || to <= from) return 0;
+  if (!xd_going(r) || step < 1 || to <= from) return 0;
   const uint64_t turns = ((uint64_t)to - (uint64_t)from - 1) / (uint64_t)step + 1;
   return turns >= FOR_EVER ? -1 : (int64_t)turns;
 }
@@ -355,7 +355,7 @@ void xd_read_core(xd_reader *r, xd_slice result) {
   xd_read_expect(r, ')');
   if (tile && (tile->kind != XD_TILE_VALUE || xd_kind_of(tile->place) != XD_COMPUTE))
     xd_read_fail(r, line, "%%%s is no tile with a core", xd_read_excerpt(tile->name).text);
-  if (!xd_going(r)) return;
+  if (!tile || !xd_going(r)) return;
   c.core.tile = tile->place;
   for (size_t i = 0; i < r->design->program.cores.n; i++)
     if (xd_same_place(r->design->program.cores.at[i].tile, c.core.tile))

@@ -20,11 +20,17 @@ static void free_memory(memory *m) {
   for (int i = 0; i < XD_GEMM_OPERANDS; i++) free(m->device[i]);
 }
 
+/* False without memory. Results are poisoned. */
 static bool make_memory(const xd_program *p, memory *m) {
   int n = 0;
-  for (size_t i = 0; i < p->buffers.n && n < XD_GEMM_OPERANDS; i++)
-    if (p->buffers.at[i].external && !(m->device[n++] = tw_new((size_t)p->buffers.at[i].bytes + 8, 1))) return false;
-  return true;
+  for (size_t i = 0; i < p->buffers.n && n < XD_GEMM_OPERANDS; i++) {
+    const xd_buffer *b = &p->buffers.at[i];
+    if (!b->external) continue;
+    void *at = m->device[n] = tw_new((size_t)b->bytes + 8, 1);
+    if (!at) return false;
+    if (n++ == XD_GEMM_C) memset(at, TW_POISON, (size_t)b->bytes);
+  }
+  return m->device[XD_GEMM_A] && m->device[XD_GEMM_B] && m->device[XD_GEMM_C];
 }
 
 /* The case's A and B through the design: C. */
@@ -40,7 +46,6 @@ static tw_status run(const xd_config *c, const xd_mlir_design *d, const xd_mlir_
   } else if (status == TW_OK) {
     memcpy(m.device[0], k->buffer[0], k->operand[0].bytes);
     memcpy(m.device[1], k->buffer[1], k->operand[1].bytes);
-    memset(m.device[2], TW_POISON, bytes);
   }
   if (status == TW_OK) status = xd_run(c, &d->program, &options, &r, error);
   if (status == TW_FAILED) xd_mlir_locate(d, error);

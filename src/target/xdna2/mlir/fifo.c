@@ -19,7 +19,7 @@ static void read_end(xd_reader *r, ends *e, const char *word, const char *old_wo
   const xd_value *tile = xd_value_named(r, xd_read_value_name(r), line);
   if (tile && tile->kind != XD_TILE_VALUE) xd_read_fail(r, line, "%%%s is no tile", xd_read_excerpt(tile->name).text);
   if (e->n > XD_BROADCAST) xd_read_fail(r, line, "more than %d consumers", XD_BROADCAST);
-  if (!xd_going(r)) return;
+  if (!tile || !xd_going(r)) return;
   e->tile[e->n] = tile->place;
   if (xd_read_take_word(r, word) || xd_read_take_word(r, old_word)) e->dims[e->n] = xd_read_dims(r);
   for (int i = 0; i < e->n; i++)

@@ -18,6 +18,7 @@ static int64_t moved_in_link(const xd_program *p, const xd_link *l, int fifo) {
     if (p->fifos.at[part[i]].bytes != same) same = 0;
   }
   if (n == 1) return whole > sum ? whole : sum; /* the larger object of the two */
+  if (sum < 1) return 0;
   return (holds(n, part, fifo) ? p->fifos.at[fifo].bytes : same) * (whole / sum);
 }
 

@@ -131,7 +131,7 @@ static void read_memcpy(xd_reader *r, int line) {
   xd_attributes_end(r, &a, "dma_memcpy_nd");
   xd_read_expect(r, ':');
   xd_read_type(r);
-  if (!xd_going(r)) return;
+  if (!v || !xd_going(r)) return;
   int64_t start = 0;
   for (int i = 0; i < SIZES; i++)
     if (offset[i] && __builtin_add_overflow(start, offset[i] * (i == SIZES - 1 ? 1 : stride[i]), &start)) start = MOST;
@@ -186,7 +186,7 @@ static int read_walk(xd_reader *r, int64_t size[SIZES], int64_t stride[SIZES], i
     }
     return d.n;
   }
-  int64_t sizes[SIZES], strides[SIZES];
+  int64_t sizes[SIZES] = {0}, strides[SIZES] = {0};
   if (!xd_read_take_word(r, "sizes")) return 0;
   xd_read_expect(r, '=');
   const int n = read_list(r, 1, MOST, sizes);
@@ -223,7 +223,7 @@ static void read_descriptor(xd_reader *r, xd_pending *t) {
   t->id = (int)xd_attribute_number(r, &a, "bd_id", -1);
   xd_attribute_number(r, &a, "burst_length", 0);
   xd_attributes_end(r, &a, "aie.dma_bd");
-  if (!xd_going(r)) return;
+  if (!v || !xd_going(r)) return;
   t->buffer = v->index;
   set_pattern(r, &v->shape, offset, size, stride, line, t);
   if (xd_going(r) && (double)size[1] * (double)size[2] * (double)size[3] != (double)length)
@@ -254,7 +254,7 @@ static xd_pending *task_named(xd_reader *r) {
   const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
   xd_read_expect(r, ')');
   if (v && v->kind != XD_TASK_VALUE) xd_read_fail(r, line, "%%%s is no task", xd_read_excerpt(v->name).text);
-  return xd_going(r) && !r->failed ? &r->configured.at[v->index] : NULL;
+  return v && xd_going(r) && !r->failed ? &r->configured.at[v->index] : NULL;
 }
 
 static void read_start(xd_reader *r, int line) {
