@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "base/strings.h"
 #include "tilewright/tilewright.h"
 
 typedef struct cli_options {
@@ -102,13 +103,12 @@ void cli_print_measurement(const tw_target *, const tw_measurement *, const tw_b
 /* {"best": {...}, "start": {...}, "bound": {...}, "samples", "wall_seconds"}; `full` adds what the report shows. */
 json_t *cli_json_result(const cli_subject *, const tw_search_result *, bool full);
 void cli_print_ladder(const cli_subject *, const tw_search_result *);
-/* What the target makes of a schedule beside the kernel (tw_target.sources), into an existing directory. */
-tw_status cli_write_sources(const char *directory, const cli_subject *, const tw_schedule *, tw_error *);
-/* kernel.c, schedule.txt and those of cli_write_sources; the directory is made if it is not there. */
+/* kernel.c, schedule.txt and the target's own (tw_target.sources); the directory is made if it is not there. */
 tw_status cli_write_design(const char *directory, const cli_subject *, const tw_schedule *, const char *source,
                            tw_error *);
-/* kernel.c, start.c, schedule.txt, summary.json and those of cli_write_sources. */
-tw_status cli_write_result(const char *directory, const cli_subject *, const tw_search_result *, tw_error *);
+/* kernel.c, start.c, schedule.txt, summary.json and the target's own; `names` gets them all. */
+tw_status cli_write_result(const char *directory, const cli_subject *, const tw_search_result *, tw_text *names,
+                           tw_error *);
 
 /* ---- improvement.c: the result of a search that started from a user's program ---- */
 

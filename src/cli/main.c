@@ -10,7 +10,8 @@
 const cli_command cli_commands[] = {
     {"targets", "[NAME]", "the machines, and which can be used here", "json", cli_targets},
     {"ops", "[NAME]", "what can be computed, and its keys", "json", cli_ops},
-    {"tune", SUBJECT, "search for the best kernel", SEARCH "target out from rewrites-only exhaustive no-wisdom json", cli_tune},
+    {"tune", SUBJECT, "search for the best kernel", SEARCH "target out from rewrites-only exhaustive no-wisdom json",
+     cli_tune},
     {"run", "FILE " SUBJECT, "check and measure one kernel source",
      "target schedule trace timeline window seed jobs json", cli_run},
     {"emit", SUBJECT, "print the source that a schedule makes", "target schedule floorplan out json", cli_emit},

@@ -122,12 +122,16 @@ static char *json_to_text(json_t *object) {
   return text;
 }
 
-tw_status cli_write_sources(const char *directory, const cli_subject *s, const tw_schedule *schedule, tw_error *error) {
+/* What the target makes of a schedule beside the kernel, into an existing directory; ", " and each name to `names`. */
+static tw_status write_sources(const char *directory, const cli_subject *s, const tw_schedule *schedule, tw_text *names,
+                               tw_error *error) {
   tw_files files = {0};
   if (!s->target->sources) return TW_OK;
   tw_status status = s->target->sources(s->target, &s->problem, schedule, &files, error);
-  for (size_t i = 0; i < files.n && status == TW_OK; i++)
+  for (size_t i = 0; i < files.n && status == TW_OK; i++) {
     status = write_text(directory, files.file[i].name, strdup(files.file[i].text), error);
+    if (names) tw_text_add(names, ", %s", files.file[i].name);
+  }
   tw_files_free(&files);
   return status;
 }
@@ -137,13 +141,15 @@ tw_status cli_write_design(const char *directory, const cli_subject *s, const tw
   tw_status status = tw_directory_make(directory, error);
   if (status == TW_OK) status = write_text(directory, "kernel.c", strdup(source), error);
   if (status == TW_OK) status = write_text(directory, "schedule.txt", cli_schedule_text(schedule), error);
-  return status == TW_OK ? cli_write_sources(directory, s, schedule, error) : status;
+  return status == TW_OK ? write_sources(directory, s, schedule, NULL, error) : status;
 }
 
-tw_status cli_write_result(const char *directory, const cli_subject *s, const tw_search_result *r, tw_error *error) {
+tw_status cli_write_result(const char *directory, const cli_subject *s, const tw_search_result *r, tw_text *names,
+                           tw_error *error) {
   tw_status status = write_text(directory, "kernel.c", strdup(r->source ? r->source : ""), error);
   if (status == TW_OK) status = write_text(directory, "start.c", strdup(r->start_source ? r->start_source : ""), error);
   if (status == TW_OK) status = write_text(directory, "schedule.txt", cli_schedule_text(&r->schedule), error);
   if (status == TW_OK) status = write_text(directory, "summary.json", json_to_text(cli_json_result(s, r, true)), error);
-  return status == TW_OK ? cli_write_sources(directory, s, &r->schedule, error) : status;
+  tw_text_add_string(names, "kernel.c, start.c, schedule.txt, summary.json");
+  return status == TW_OK ? write_sources(directory, s, &r->schedule, names, error) : status;
 }

@@ -61,11 +61,12 @@ static tw_status deliver(const cli *c, const cli_subject *s, const tw_search_res
   tw_status status = show(c, s, r, i, error);
   if (!c->options.out) return status;
   tw_error why = {0};
-  tw_status written = cli_write_result(c->options.out, s, r, &why);
-  if (written == TW_OK) {
-    if (!c->options.json) printf("  in %s: kernel.c, start.c, schedule.txt, summary.json\n", c->options.out);
-    return status;
-  }
+  tw_text list = {0};
+  tw_status written = cli_write_result(c->options.out, s, r, &list, &why);
+  char *names = tw_text_take(&list);
+  if (written == TW_OK && names && !c->options.json) printf("  in %s: %s\n", c->options.out, names);
+  free(names);
+  if (written == TW_OK) return status;
   if (error) *error = why;
   char *schedule = cli_schedule_text(&r->schedule);
   if (schedule && !c->options.json) printf("\nthe schedule, since its file could not be written:\n%s", schedule);
