@@ -162,13 +162,26 @@ static void integer_gemms_come_back(void **state) {
     check_round_trip(&g);
   }
   xd_gemm deep = gemm_of("int8", (tw_tile){64, 24, 32, 2}, 256, 192, 192),
-          odd = gemm_of("int8", (tw_tile){16, 16, 32, 1}, 200, 204, 100);
+          odd = gemm_of("int8", (tw_tile){16, 16, 32, 1}, 200, 204, 100),
+          shallow = gemm_of("int8", (tw_tile){16, 64, 16, 1}, 128, 256, 64); /* one step of K, some tiles of C */
   deep.columns = 6;
   deep.depth = 2;
   deep.copies[0] = 3;
   check_round_trip(&deep);
   odd.columns = 3; /* the last macro-tiles and the last step of K are moved back, zeros come from a page */
   check_round_trip(&odd);
+  check_round_trip(&shallow);
+}
+
+/* Of a column-major B, whose steps of K are one long run or several. */
+static void column_major_gemms_come_back(void **state) {
+  (void)state;
+  for (int steps = 1; steps <= 3; steps += 2) {
+    xd_gemm g = gemm_of("int8", (tw_tile){16, 32, 32, 1}, 128, 256, 32 * steps);
+    g.columns = 4;
+    g.b_transposed = true;
+    check_round_trip(&g);
+  }
 }
 
 static void narrowed_gemms_come_back(void **state) {
@@ -207,6 +220,7 @@ int main(void) {
       cmocka_unit_test(more_than_two_copies_are_written_as_a_list),
       cmocka_unit_test(what_mlir_aie_refuses_is_not_written),
       cmocka_unit_test(integer_gemms_come_back),
+      cmocka_unit_test(column_major_gemms_come_back),
       cmocka_unit_test(narrowed_gemms_come_back),
       cmocka_unit_test(gemms_of_all_kernels_come_back),
       cmocka_unit_test(covers_come_back),

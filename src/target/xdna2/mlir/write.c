@@ -77,12 +77,15 @@ static void write_tiles(xd_writer *w) {
 /* The outermost dimension first, in elements. */
 static void write_dims(xd_writer *w, const xd_fifo *f, const char *word, const xd_fifo_end *end) {
   const int64_t e = xd_write_element_bytes(f->type);
-  if (!end->n_dims) return;
+  int n = end->n_dims;
+  if (!n) return;
+  while (n > 1 && end->dim[n - 1].size == 1 && !end->dim[n - 1].before && !end->dim[n - 1].after)
+    n--; /* what is done once is no dimension, to the reader neither */
   if (xd_mlir_walked(end) != (double)xd_mlir_moved(w->program, (int)(f - w->program->fifos.at), end->tile))
     xd_write_fail(w, "FIFO %s moves a part of its objects at %s; descriptors of object FIFOs move whole ones", f->name,
                   xd_place_label(end->tile).text);
   tw_text_add(&w->text, " %s [", word);
-  for (int i = end->n_dims - 1; i >= 0; i--) {
+  for (int i = n - 1; i >= 0; i--) {
     const xd_dim *d = &end->dim[i];
     if (d->before || d->after) xd_write_fail(w, "FIFO %s pads with zeros", f->name);
     if (i ? d->stride % e : d->size % e) xd_write_fail(w, "FIFO %s walks parts of its elements", f->name);

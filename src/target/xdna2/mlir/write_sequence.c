@@ -61,7 +61,8 @@ static void write_start(xd_writer *w, const xd_command *k) {
   for (int i = 1; i < p->n_dims && i < 3; i++) {
     const int at = p->n_dims == 2 && p->dim[i].size > FIELD ? 1 : 3 - i;
     size[at] = p->dim[i].size;
-    stride[at] = in_elements(w, p->dim[i].stride, b);
+    if (size[at] > 1)
+      stride[at] = in_elements(w, p->dim[i].stride, b); /* else nobody asks, and the reader cannot tell */
   }
   tw_text_add(&w->text, "      aiex.npu.dma_memcpy_nd(%s[0, 0, 0, %" PRId64 "]", argument_name(b).text,
               in_elements(w, p->offset, b));
