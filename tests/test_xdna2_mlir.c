@@ -184,6 +184,17 @@ static void column_major_gemms_come_back(void **state) {
   }
 }
 
+static void walks_with_steps_of_one_come_back(void **state) {
+  (void)state;
+  xd_gemm thin = gemm_of("int8", (tw_tile){32, 8, 32, 1}, 128, 64, 64); /* one block of k */
+  thin.columns = 2;
+  check_round_trip(&thin);
+  thin.depth = 2;
+  thin.columns = 4;
+  thin.n = 128;
+  check_round_trip(&thin);
+}
+
 static void narrowed_gemms_come_back(void **state) {
   (void)state;
   for (int wide = 0; wide < 2; wide++) {
@@ -221,6 +232,7 @@ int main(void) {
       cmocka_unit_test(what_mlir_aie_refuses_is_not_written),
       cmocka_unit_test(integer_gemms_come_back),
       cmocka_unit_test(column_major_gemms_come_back),
+      cmocka_unit_test(walks_with_steps_of_one_come_back),
       cmocka_unit_test(narrowed_gemms_come_back),
       cmocka_unit_test(gemms_of_all_kernels_come_back),
       cmocka_unit_test(covers_come_back),

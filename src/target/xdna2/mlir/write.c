@@ -74,21 +74,19 @@ static void write_tiles(xd_writer *w) {
 
 /* ---- FIFOs ---- */
 
-/* The outermost dimension first, in elements. */
+/* The outermost dimension first, in elements. What is done once is no dimension, to the reader neither. */
 static void write_dims(xd_writer *w, const xd_fifo *f, const char *word, const xd_fifo_end *end) {
   const int64_t e = xd_write_element_bytes(f->type);
-  int n = end->n_dims;
-  if (!n) return;
-  while (n > 1 && end->dim[n - 1].size == 1 && !end->dim[n - 1].before && !end->dim[n - 1].after)
-    n--; /* what is done once is no dimension, to the reader neither */
+  if (!end->n_dims) return;
   if (xd_mlir_walked(end) != (double)xd_mlir_moved(w->program, (int)(f - w->program->fifos.at), end->tile))
     xd_write_fail(w, "FIFO %s moves a part of its objects at %s; descriptors of object FIFOs move whole ones", f->name,
                   xd_place_label(end->tile).text);
   tw_text_add(&w->text, " %s [", word);
-  for (int i = n - 1; i >= 0; i--) {
+  for (int i = end->n_dims - 1; i >= 0; i--) {
     const xd_dim *d = &end->dim[i];
     if (d->before || d->after) xd_write_fail(w, "FIFO %s pads with zeros", f->name);
     if (i ? d->stride % e : d->size % e) xd_write_fail(w, "FIFO %s walks parts of its elements", f->name);
+    if (i && d->size == 1) continue;
     tw_text_add(&w->text, "<size = %" PRId64 ", stride = %" PRId64 ">%s", i ? d->size : d->size / e,
                 i ? d->stride / e : 1, i ? ", " : "]");
   }
