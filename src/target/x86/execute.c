@@ -97,6 +97,19 @@ static void run_coded(const job *j, const strip *t, int64_t block, int64_t colum
     p->kernel->coded[p->codes.form][t->rows - 1](&o);
 }
 
+/* C comes near while its sums are made, if they are written there only in the end. Rows that lie within a page of each other
+ * the hardware finds by itself. */
+static void fetch_c(const job *j, const strip *t, int64_t column, int64_t columns) {
+  enum { PAGE = 4096 };
+  const tw_gemm_planned *p = j->p;
+  const int64_t element = tw_type_bits(p->spec.c) / 8;
+  if (p->spec.ldc * element < PAGE) return;
+  for (int64_t i = 0; i < t->rows; i++) {
+    const char *row = (const char *)j->o->c + ((t->row + i) * p->spec.ldc + column) * element;
+    for (int64_t at = 0; at < columns * element; at += X86_LINE) __builtin_prefetch(row + at, 1);
+  }
+}
+
 /* Sums go to C, to the workspace until the last block of k, or to a tile that is finished at once. */
 static void run_tile(const job *j, const strip *t, int64_t block, int64_t column, const panel *b, bool plain) {
   const tw_gemm_planned *p = j->p;
@@ -110,6 +123,7 @@ static void run_tile(const job *j, const strip *t, int64_t block, int64_t column
     stride = x86_ceil_div(p->nc, p->kernel->columns) * p->kernel->columns * X86_UNIT;
     sums = j->workspace + p->sums_at + (t->row - j->row) * stride + (column - j->column) * X86_UNIT;
   }
+  if (!plain && p->blocks == 1) fetch_c(j, t, column, columns);
   x86_tile *const *tiles = p->a_mode == X86_A_IN_PLACE ? p->kernel->direct : p->kernel->packed;
   if (p->on_codes)
     run_coded(j, t, block, columns, b, sums, stride);
