@@ -186,7 +186,7 @@ static const struct {
 
 static void every_kernel_rounds_within_its_bound(void **state) {
   (void)state;
-  enum { EXAMPLES = 14 };
+  const uint64_t examples = getenv("TW_TEST_EMULATED") ? 4 : 14; /* QEMU takes about 10 times as long */
   const char *name;
   int kernels = 0;
   for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
@@ -194,7 +194,7 @@ static void every_kernel_rounds_within_its_bound(void **state) {
     if (!u8s8 && strncmp(name, "s16", 3) != 0) continue;
     kernels++;
     for (size_t w = 0; w < sizeof weights / sizeof *weights; w++)
-      for (uint64_t seed = 0; seed < EXAMPLES; seed++) {
+      for (uint64_t seed = 0; seed < examples; seed++) {
         tw_random r;
         tw_random_seed_stream(&r, 1000 * i + w, seed);
         const tw_type types[] = {TW_F32, TW_BF16, TW_F16};
