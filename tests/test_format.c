@@ -8,20 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/random.h"
 #include "tilewright/format.h"
-
-static uint32_t bits_of(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
-static float float_of(uint32_t bits) {
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
 
 /* ---- one number: small floats by their definition ---- */
 
@@ -139,12 +128,12 @@ static void check_rounding(const small *s, float x) {
 }
 
 static void check_around(const small *s, float x) {
-  uint32_t bits = bits_of(x);
+  uint32_t bits = tw_bits_of(x);
   for (int step = -2; step <= 2; step++) {
     uint32_t near = bits + (uint32_t)step;
     if (near > 0x7F7FFFFF) continue;
-    check_rounding(s, float_of(near));
-    check_rounding(s, -float_of(near));
+    check_rounding(s, tw_float_of(near));
+    check_rounding(s, -tw_float_of(near));
   }
 }
 
@@ -157,8 +146,8 @@ static void roundings_go_to_the_nearest_code_at_every_boundary(void **state) {
       check_around(s, (float)((here + next) / 2)); /* a tie: an f32 holds it exactly, for bf16 too */
       check_around(s, (float)(here + (next - here) / 3));
     }
-    check_rounding(s, float_of(0x7F7FFFFF));
-    check_rounding(s, float_of(1));
+    check_rounding(s, tw_float_of(0x7F7FFFFF));
+    check_rounding(s, tw_float_of(1));
   }
 }
 
@@ -169,20 +158,20 @@ static void roundings_of_random_bits_go_to_the_nearest_code(void **state) {
   for (const small *s = smalls; s < smalls + N_SMALLS; s++) {
     for (int i = 0; i < 50000; i++) {
       uint32_t bits = (uint32_t)tw_random_next(&random);
-      if ((bits & 0x7FFFFFFF) < 0x7F800000) check_rounding(s, float_of(bits));
+      if ((bits & 0x7FFFFFFF) < 0x7F800000) check_rounding(s, tw_float_of(bits));
     }
   }
 }
 
 static void nan_and_infinity_become_what_the_header_says(void **state) {
   (void)state;
-  float nan = float_of(0x7FC00000), negative_nan = float_of(0xFF800001), infinity = float_of(0x7F800000);
+  float nan = tw_float_of(0x7FC00000), negative_nan = tw_float_of(0xFF800001), infinity = tw_float_of(0x7F800000);
   assert_int_equal(tw_f32_to_f16(nan), 0x7E00);
   assert_int_equal(tw_f32_to_f16(negative_nan), 0xFE00);
-  assert_int_equal(tw_f32_to_f16(float_of(0x7FABE000)), 0x7F5F); /* the upper payload stays, the quiet bit is set */
+  assert_int_equal(tw_f32_to_f16(tw_float_of(0x7FABE000)), 0x7F5F); /* the upper payload stays, the quiet bit is set */
   assert_int_equal(tw_f32_to_bf16(negative_nan), 0xFFC0);
-  assert_int_equal(tw_f32_to_bf16(float_of(0x7FABE000)), 0x7FEB);
-  assert_int_equal(bits_of(tw_f16_to_f32(0x7D01)), 0x7FE02000);
+  assert_int_equal(tw_f32_to_bf16(tw_float_of(0x7FABE000)), 0x7FEB);
+  assert_int_equal(tw_bits_of(tw_f16_to_f32(0x7D01)), 0x7FE02000);
   assert_int_equal(tw_f32_to_e4m3(nan, TW_OVERFLOW_SATURATE), 0x7F);
   assert_int_equal(tw_f32_to_e4m3(negative_nan, TW_OVERFLOW_SPECIAL), 0xFF);
   assert_int_equal(tw_f32_to_e4m3(infinity, TW_OVERFLOW_SATURATE), 0x7E);
@@ -310,7 +299,7 @@ static void mx_blocks_follow_the_four_rules(void **state) {
       for (uint32_t top = 0; top < 256; top++) {
         for (int step = -1; step <= 1; step++) {
           memset(x, 0, sizeof x);
-          x[top % 32] = float_of(0x42000000 + (top << 15) + (uint32_t)step);
+          x[top % 32] = tw_float_of(0x42000000 + (top << 15) + (uint32_t)step);
           check_mx_block((tw_format_id)id, (tw_scale_rule)rule, x);
         }
       }
@@ -331,7 +320,7 @@ static void mx_special_blocks(void **state) {
     for (int i = 0; i < 32; i++) assert_true(back[i] == 0);
     assert_int_equal(signbit(back[3]) != 0, id != TW_FORMAT_MXINT8);
     for (int kind = 0; kind < 2; kind++) {
-      x[5] = kind ? float_of(0xFF800000) : float_of(0x7F800001);
+      x[5] = kind ? tw_float_of(0xFF800000) : tw_float_of(0x7F800001);
       x[6] = 1;
       encode(&p, 1, 32, x);
       decode(&p, 1, 32, back);
@@ -342,10 +331,10 @@ static void mx_special_blocks(void **state) {
       }
     }
     memset(x, 0, sizeof x); /* subnormals, and the largest f32 */
-    x[0] = float_of(0x00400000);
-    x[1] = float_of(0x80000001);
+    x[0] = tw_float_of(0x00400000);
+    x[1] = tw_float_of(0x80000001);
     check_mx_block((tw_format_id)id, TW_RULE_FLOOR, x);
-    x[7] = float_of(0x7F7FFFFF);
+    x[7] = tw_float_of(0x7F7FFFFF);
     for (int rule = TW_RULE_FLOOR; rule <= TW_RULE_CEIL; rule++)
       check_mx_block((tw_format_id)id, (tw_scale_rule)rule, x);
   }
@@ -360,14 +349,14 @@ static void bfp16_blocks_follow_their_definition(void **state) {
     tw_packing p = packing_of(TW_FORMAT_BFP16);
     p.rounding = round % 2 ? TW_ROUND_FLOOR : TW_ROUND_EVEN;
     fill(&random, x, 8);
-    if (round % 7 == 0) x[round % 8] = float_of(0x43800000 - 1 - (uint32_t)round % 5); /* rounds up to 128 */
+    if (round % 7 == 0) x[round % 8] = tw_float_of(0x43800000 - 1 - (uint32_t)round % 5); /* rounds up to 128 */
     if (round % 11 == 0)
-      for (int i = 0; i < 8; i++) x[i] = float_of((uint32_t)tw_random_next(&random) & 0x80FFFFFF); /* about 2^-126 */
+      for (int i = 0; i < 8; i++) x[i] = tw_float_of((uint32_t)tw_random_next(&random) & 0x80FFFFFF); /* about 2^-126 */
     encode(&p, 1, 8, x);
     decode(&p, 1, 8, back);
     uint32_t exponent = 0;
     for (int i = 0; i < 8; i++)
-      exponent = (bits_of(x[i]) >> 23 & 255) > exponent ? bits_of(x[i]) >> 23 & 255 : exponent;
+      exponent = (tw_bits_of(x[i]) >> 23 & 255) > exponent ? tw_bits_of(x[i]) >> 23 & 255 : exponent;
     assert_int_equal(codes[0], exponent);
     for (int i = 0; i < 8; i++) {
       long double unit = powl(2, (long double)exponent - 133), quotient = x[i] / unit;
@@ -377,7 +366,7 @@ static void bfp16_blocks_follow_their_definition(void **state) {
     }
   }
   tw_packing p = packing_of(TW_FORMAT_BFP16);
-  float bad[9] = {1, 2, float_of(0x7FC00000), 3, 4, 5, 6, 7, 9};
+  float bad[9] = {1, 2, tw_float_of(0x7FC00000), 3, 4, 5, 6, 7, 9};
   encode(&p, 1, 9, bad);
   assert_int_equal(codes[0], 255);
   decode(&p, 1, 9, bad);
@@ -423,7 +412,7 @@ static void a_group_with_a_fault_decodes_to_nan_and_others_do_not(void **state) 
   (void)state;
   float x[64], back[64];
   for (int i = 0; i < 64; i++) x[i] = (float)i;
-  x[40] = float_of(0x7F800000);
+  x[40] = tw_float_of(0x7F800000);
   for (int id = TW_FORMAT_I8; id <= TW_FORMAT_I4; id++) {
     tw_packing p = packing_of((tw_format_id)id);
     p.group = 32;

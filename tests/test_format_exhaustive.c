@@ -6,19 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "tilewright/format.h"
-
-static float float_of(uint32_t bits) {
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
-static uint32_t bits_of(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
 
 static tw_packing packing_of(tw_format_id id) { return (tw_packing){.format = tw_format_at(id)}; }
 
@@ -35,7 +24,7 @@ static void encode(const tw_packing *p, size_t rows, size_t columns, const float
 /* The same number, or both NaN. */
 static void must_be(const char *name, unsigned code, unsigned scale, float got, float expected) {
   if (isnan(got) && isnan(expected)) return;
-  if (bits_of(got) != bits_of(expected))
+  if (tw_bits_of(got) != tw_bits_of(expected))
     fail_msg("%s code %x scale %x: %a, not %a", name, code, scale, (double)got, (double)expected);
 }
 
@@ -52,7 +41,7 @@ static void every_f16_and_bf16_of_a_matrix(void **state) {
     decode(&p, 1, ALL, codes, NULL, x);
     for (unsigned i = 0; i < ALL; i++) {
       const float one = id == TW_FORMAT_F16 ? tw_f16_to_f32((uint16_t)i) : tw_bf16_to_f32((uint16_t)i);
-      if (bits_of(x[i]) != bits_of(one)) fail_msg("%s %x", p.format->name, i);
+      if (tw_bits_of(x[i]) != tw_bits_of(one)) fail_msg("%s %x", p.format->name, i);
     }
     encode(&p, 1, ALL, x, back, NULL);
     for (unsigned i = 0; i < ALL; i++)
@@ -118,7 +107,7 @@ static void every_mx_code_at_every_scale(void **state) {
       for (unsigned c = 0; c < COLUMNS; c++) {
         const unsigned code = c & ((1u << bits) - 1);
         const long double value = (long double)element((tw_format_id)id, code) * powl(2, (long double)r - 127);
-        must_be(p.format->name, code, r, x[r * COLUMNS + c], r == 255 ? float_of(0x7FC00000) : (float)value);
+        must_be(p.format->name, code, r, x[r * COLUMNS + c], r == 255 ? tw_float_of(0x7FC00000) : (float)value);
       }
     }
   }
@@ -140,7 +129,7 @@ static void every_bfp16_mantissa_at_every_exponent(void **state) {
     for (unsigned i = 0; i < 8; i++) {
       const int m = (int8_t)(b % 32 * 8 + i);
       const long double value = m * powl(2, (long double)e - 133);
-      must_be("bfp16", (unsigned)m & 255, e, x[b * 8 + i], e == 255 ? float_of(0x7FC00000) : (float)value);
+      must_be("bfp16", (unsigned)m & 255, e, x[b * 8 + i], e == 255 ? tw_float_of(0x7FC00000) : (float)value);
     }
   }
   for (int rounding = TW_ROUND_EVEN; rounding <= TW_ROUND_FLOOR; rounding++) { /* exact numbers stay what they are */

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/bits.h"
 #include "target/gemmini/machine/functional_private.h" /* to choose among kernels; the rest is functional.h */
 
 /* ---- a machine with three arrays ---- */
@@ -36,22 +37,11 @@ static uint32_t draw(machine *m) { /* xorshift64* */
 }
 static int draw_below(machine *m, int n) { return (int)(draw(m) % (uint32_t)n); }
 
-static float bits_to_float(uint32_t bits) {
-  float x;
-  memcpy(&x, &bits, 4);
-  return x;
-}
-static uint32_t float_to_bits(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, 4);
-  return bits;
-}
-
 static void fill(machine *m, uint8_t *bytes) {
   for (size_t i = 0; i < ARRAY_BYTES; i += 4) {
     uint32_t x = draw(m);
     if (m->config.input_type == TW_F32) { /* of like size, so that sums round in every step */
-      x = float_to_bits(((float)(int32_t)x) * 0x1p-28f);
+      x = tw_bits_of(((float)(int32_t)x) * 0x1p-28f);
       if (draw_below(m, 50) == 0) x = 0x80000000; /* -0 */
       if (draw_below(m, 50) == 0) x = 0;
     }
@@ -102,20 +92,20 @@ static uint64_t local(uint32_t address, int rows, int cols) {
 static gm_command config_ex(bool ws, int activation, bool at, bool bt, int a_stride, int c_stride, int shift,
                             float scale) {
   return (gm_command){.funct = GM_CONFIG,
-                      .rs1 = (uint64_t)float_to_bits(scale) << 32 | (uint64_t)a_stride << 16 | (uint64_t)bt << 9 |
+                      .rs1 = (uint64_t)tw_bits_of(scale) << 32 | (uint64_t)a_stride << 16 | (uint64_t)bt << 9 |
                              (uint64_t)at << 8 | (uint64_t)activation << 3 | (uint64_t)ws << 2 | GM_CONFIG_EX,
                       .rs2 = (uint64_t)c_stride << 48 | (uint32_t)shift};
 }
 static gm_command config_ld(int id, uint64_t stride, float scale, bool shrink, int block_stride) {
   return (gm_command){.funct = GM_CONFIG,
-                      .rs1 = (uint64_t)float_to_bits(scale) << 32 | (uint64_t)block_stride << 16 | 1 << 8 |
+                      .rs1 = (uint64_t)tw_bits_of(scale) << 32 | (uint64_t)block_stride << 16 | 1 << 8 |
                              (uint64_t)id << 3 | (uint64_t)shrink << 2 | GM_CONFIG_LD,
                       .rs2 = stride};
 }
 static gm_command config_st(uint32_t stride, int activation, float scale) {
   return (gm_command){.funct = GM_CONFIG,
                       .rs1 = (uint64_t)activation << 2 | GM_CONFIG_ST,
-                      .rs2 = (uint64_t)float_to_bits(scale) << 32 | stride};
+                      .rs2 = (uint64_t)tw_bits_of(scale) << 32 | stride};
 }
 typedef struct pooling {
   int stride, size, out_dim, out_rows, out_cols, rows, cols, upper, left;
@@ -341,7 +331,7 @@ static void config_st_with_all_ones_keeps_the_scale(void **state) {
   (void)state;
   machine *m = new_machine(false);
   apply(m, config_st(16, 0, 0.25f));
-  apply(m, config_st(32, 0, bits_to_float(0xffffffff)));
+  apply(m, config_st(32, 0, tw_float_of(0xffffffff)));
   assert_true(gm_arch_registers(m->arch)->store.acc_scale == 0.25f);
   assert_int_equal(gm_arch_registers(m->arch)->store.stride, 32);
   free_machine(m);

@@ -35,6 +35,6 @@ void bfp16_decode(const format_job *job, const uint8_t *codes, const uint8_t *sc
   (void)job, (void)scales;
   for (size_t b = 0; b < n / BLOCK; b++, x += BLOCK, codes += BLOCK_BYTES) {
     for (int i = 0; i < BLOCK; i++)
-      x[i] = codes[0] == 255 ? float_of(F32_NAN) : (float)ldexp((int8_t)codes[1 + i], codes[0] - 133);
+      x[i] = codes[0] == 255 ? tw_float_of(F32_NAN) : (float)ldexp((int8_t)codes[1 + i], codes[0] - 133);
   }
 }

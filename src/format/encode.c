@@ -70,7 +70,7 @@ static float magnitude_of_rows(const matrix *m, const float *x, size_t rows) {
       if (bits > most) most = bits;
     }
   }
-  return m->packing->rule == TW_RULE_ABSMEAN ? tw_magnitude_of(&mean, m->packing) : float_of(most);
+  return m->packing->rule == TW_RULE_ABSMEAN ? tw_magnitude_of(&mean, m->packing) : tw_float_of(most);
 }
 
 /* One scale for `rows` rows from x on: into the job and into the scales plane. */
@@ -212,9 +212,9 @@ tw_status tw_format_decode(const tw_packing *p, size_t rows, size_t columns, con
 void tw_magnitude_add(tw_magnitude *m, const float *x, size_t n) {
   uint32_t most = format_kernels_chosen()->magnitude(x, n);
   if (most >= F32_INFINITY)
-    m->max = float_of(F32_NAN);
-  else if (!isnan(m->max) && float_of(most) > m->max)
-    m->max = float_of(most);
+    m->max = tw_float_of(F32_NAN);
+  else if (!isnan(m->max) && tw_float_of(most) > m->max)
+    m->max = tw_float_of(most);
   size_t i = 0;
   for (; i < n && (m->count + i) % 16; i++) m->sum[(m->count + i) % 16] += fabsf(x[i]);
   for (; i + 16 <= n; i += 16) {

@@ -11,23 +11,23 @@
 
 float tw_f16_to_f32(uint16_t code) {
   uint32_t sign = (uint32_t)(code & 0x8000) << 16, magnitude = code & 0x7FFF;
-  if (magnitude == 0x7C00) return float_of(sign | F32_INFINITY);
-  if (magnitude > 0x7C00) return float_of(sign | F32_NAN | (magnitude & 0x3FF) << 13);
-  return float_of(sign | bits_of(minifloat_value(&minifloat_f16, magnitude)));
+  if (magnitude == 0x7C00) return tw_float_of(sign | F32_INFINITY);
+  if (magnitude > 0x7C00) return tw_float_of(sign | F32_NAN | (magnitude & 0x3FF) << 13);
+  return tw_float_of(sign | tw_bits_of(minifloat_value(&minifloat_f16, magnitude)));
 }
 
 uint16_t tw_f32_to_f16(float x) {
-  uint32_t magnitude = bits_of(x) & F32_MAGNITUDE;
-  unsigned sign = bits_of(x) >> 16 & 0x8000;
+  uint32_t magnitude = tw_bits_of(x) & F32_MAGNITUDE;
+  unsigned sign = tw_bits_of(x) >> 16 & 0x8000;
   if (magnitude > F32_INFINITY) return (uint16_t)(sign | 0x7E00 | (magnitude >> 13 & 0x3FF));
-  unsigned code = magnitude == F32_INFINITY ? 0x7C00 : minifloat_round(&minifloat_f16, float_of(magnitude));
+  unsigned code = magnitude == F32_INFINITY ? 0x7C00 : minifloat_round(&minifloat_f16, tw_float_of(magnitude));
   return (uint16_t)(sign | (code > minifloat_f16.max ? 0x7C00 : code));
 }
 
-float tw_bf16_to_f32(uint16_t code) { return float_of((uint32_t)code << 16); }
+float tw_bf16_to_f32(uint16_t code) { return tw_float_of((uint32_t)code << 16); }
 
 uint16_t tw_f32_to_bf16(float x) {
-  uint32_t bits = bits_of(x);
+  uint32_t bits = tw_bits_of(x);
   if ((bits & F32_MAGNITUDE) > F32_INFINITY) return (uint16_t)(bits >> 16 | 0x40);
   uint32_t odd = bits >> 16 & 1;                  /* a tie, lower half 0x8000, carries only into an odd upper half */
   return (uint16_t)((bits + 0x7FFF + odd) >> 16); /* the largest finite may carry into the exponent: infinity */

@@ -13,19 +13,19 @@
 #include "format/minifloat.h"
 
 static uint8_t encode(const minifloat *f, float x, unsigned beyond, unsigned infinity, unsigned nan) {
-  uint32_t magnitude = bits_of(x) & F32_MAGNITUDE;
-  unsigned sign = bits_of(x) >> 31 ? f->sign : 0;
+  uint32_t magnitude = tw_bits_of(x) & F32_MAGNITUDE;
+  unsigned sign = tw_bits_of(x) >> 31 ? f->sign : 0;
   if (magnitude > F32_INFINITY) return (uint8_t)(sign | nan);
   if (magnitude == F32_INFINITY) return (uint8_t)(sign | infinity);
-  unsigned code = minifloat_round(f, float_of(magnitude));
+  unsigned code = minifloat_round(f, tw_float_of(magnitude));
   return (uint8_t)(sign | (code > f->max ? beyond : code));
 }
 
 static float decode(const minifloat *f, unsigned code) {
   unsigned magnitude = code & (f->sign - 1);
   uint32_t sign = code & f->sign ? 0x80000000 : 0;
-  if (magnitude <= f->max) return float_of(sign | bits_of(minifloat_value(f, magnitude)));
-  return float_of(sign | F32_NAN);
+  if (magnitude <= f->max) return tw_float_of(sign | tw_bits_of(minifloat_value(f, magnitude)));
+  return tw_float_of(sign | F32_NAN);
 }
 
 uint8_t tw_f32_to_e4m3(float x, tw_overflow overflow) {

@@ -18,7 +18,7 @@
 uint32_t magnitude_bits(const float *x, size_t n) {
   uint32_t most = 0;
   for (size_t i = 0; i < n; i++) {
-    uint32_t bits = bits_of(x[i]) & F32_MAGNITUDE;
+    uint32_t bits = tw_bits_of(x[i]) & F32_MAGNITUDE;
     if (bits > most) most = bits;
   }
   return most;
@@ -46,7 +46,7 @@ void i8_encode(const format_job *job, const float *x, size_t n, uint8_t *codes, 
   if (job->group == 0) i8_codes(x, n, job->inverse, codes);
   for (size_t at = 0, length; job->group && at < n; at += length, scales += 4) {
     length = n - at < job->group ? n - at : job->group;
-    format_scale_of(float_of(magnitude_bits(x + at, length)), 127, &scale, &inverse);
+    format_scale_of(tw_float_of(magnitude_bits(x + at, length)), 127, &scale, &inverse);
     store_f32(scales, scale);
     i8_codes(x + at, length, inverse, codes + at);
   }
@@ -57,7 +57,7 @@ void i4_encode(const format_job *job, const float *x, size_t n, uint8_t *codes, 
   if (job->group == 0) i4_codes(x, n, job->inverse, codes);
   for (size_t at = 0, length; job->group && at < n; at += length, scales += 4) {
     length = n - at < job->group ? n - at : job->group;
-    format_scale_of(float_of(magnitude_bits(x + at, length)), 7, &scale, &inverse);
+    format_scale_of(tw_float_of(magnitude_bits(x + at, length)), 7, &scale, &inverse);
     store_f32(scales, scale);
     i4_codes(x + at, length, inverse, codes + at / 2); /* groups are even: they begin at a byte */
   }

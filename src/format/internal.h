@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "tilewright/format.h"
 
 /* What a kernel needs to know beside the data, made once a call by format_job_of. */
@@ -84,18 +85,6 @@ format_decoder f32_decode, f16_decode, bf16_decode, e4m3_decode, e5m2_decode, mx
     i4_decode, i2s_decode, tq1_decode, tq2_decode, tl1_decode, tl2_decode;
 uint32_t magnitude_bits(const float *x, size_t n);
 void compare_reference(const float *x, const float *y, const float *limit, size_t n, float *error, format_errors *);
-
-static inline uint32_t bits_of(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
-static inline float float_of(uint32_t bits) {
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
 
 static inline float load_f32(const uint8_t *p) {
   float x;

@@ -20,7 +20,7 @@
 enum { BLOCK = 32, NAN_BYTE = 0xFF };
 
 float tw_e8m0_to_f32(uint8_t byte) {
-  if (byte == NAN_BYTE) return float_of(F32_NAN);
+  if (byte == NAN_BYTE) return tw_float_of(F32_NAN);
   return (float)ldexp(1, byte - 127);
 }
 
@@ -87,7 +87,7 @@ static void encode_block(const format_job *job, const float x[BLOCK], uint8_t *c
 static void decode_block(const tw_format *format, const uint8_t *codes, uint8_t scale, float x[BLOCK]) {
   for (size_t i = 0; i < BLOCK; i++) {
     float element = element_decode(format->id, get_code(codes, format->bits, i));
-    x[i] = scale == NAN_BYTE ? float_of(F32_NAN) : element * tw_e8m0_to_f32(scale);
+    x[i] = scale == NAN_BYTE ? tw_float_of(F32_NAN) : element * tw_e8m0_to_f32(scale);
   }
 }
 

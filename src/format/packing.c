@@ -74,7 +74,7 @@ tw_status tw_format_sizes(const tw_packing *p, size_t rows, size_t columns, tw_p
 
 static float scale_inside(const tw_format *f, const uint8_t *block) {
   if (f->id == TW_FORMAT_BFP16) {
-    if (block[0] == 255) return float_of(F32_NAN);
+    if (block[0] == 255) return tw_float_of(F32_NAN);
     return tw_e8m0_to_f32(block[0]);
   }
   return tw_f16_to_f32(load_u16(block + f->block_bytes - 2)); /* tq1_0, tq2_0 */
@@ -97,6 +97,6 @@ float tw_format_scale(const tw_packing *p, size_t rows, size_t columns, const vo
                       size_t row, size_t column) {
   tw_packed_size size;
   if (tw_format_sizes(p, rows, columns, &size, NULL) != TW_OK || row >= rows || column >= columns)
-    return float_of(F32_NAN);
+    return tw_float_of(F32_NAN);
   return format_scale_at(p, &size, codes, scales, row, column);
 }

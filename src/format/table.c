@@ -138,7 +138,7 @@ static uint32_t addend_of(mx_element e, tw_scale_rule rule) {
 }
 
 void format_scale_of(float magnitude, float largest, float *scale, float *inverse) {
-  *scale = float_of(F32_NAN);
+  *scale = tw_float_of(F32_NAN);
   *inverse = 0;
   if (!isfinite(magnitude)) return;
   *scale = magnitude / largest;

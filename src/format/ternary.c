@@ -58,7 +58,7 @@ enum { TQ_BLOCK = 256, TQ2_BYTES = 66, TQ2_SCALE = 64, TQ1_BYTES = 54, TQ1_SCALE
 /* The scale of a block of 256 goes behind its codes. Returns the inverse. */
 static float tq_scale(const float *x, uint8_t *at) {
   float scale, inverse;
-  format_scale_of(float_of(magnitude_bits(x, TQ_BLOCK)), 1, &scale, &inverse);
+  format_scale_of(tw_float_of(magnitude_bits(x, TQ_BLOCK)), 1, &scale, &inverse);
   store_u16(at, tw_f32_to_f16(scale));
   return inverse;
 }

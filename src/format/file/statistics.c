@@ -66,7 +66,7 @@ static void add_chunk(counting *c, const float *x, const float *y, size_t n, sta
     drain(c, s);
     s->exact -= COMPARE_LANES - rest;
   }
-  for (size_t i = 0; i < n; i++) c->bin[i % TABLES][bits_of(c->error[i]) >> 23]++;
+  for (size_t i = 0; i < n; i++) c->bin[i % TABLES][tw_bits_of(c->error[i]) >> 23]++;
 }
 
 static void finish(const counting *c, uint64_t not_binned, statistics *s) {

@@ -77,7 +77,7 @@ static void vector_bfp16_encode(const format_job *job, const float *x, size_t n,
 }
 
 /* 2^(e - 133), a subnormal f32 for e < 7. */
-LANES float bfp_scale(unsigned e) { return float_of(e > 6 ? (e - 6) << 23 : UINT32_C(1) << (16 + e)); }
+LANES float bfp_scale(unsigned e) { return tw_float_of(e > 6 ? (e - 6) << 23 : UINT32_C(1) << (16 + e)); }
 
 static void vector_bfp16_decode(const format_job *job, const uint8_t *codes, const uint8_t *scales, size_t n,
                                 float *x) {

@@ -71,7 +71,8 @@ LANES bool integer_scales(const float *x, size_t group, float largest, uint8_t *
   v_store(scales, v_bits(scale));
   f_store(inverse, one_over);
   /* a finite amax other than 0, and a finite inverse */
-  unsigned plain = m_bits(f_less(one_over, f_set(float_of(F32_INFINITY)))) & m_bits(v_above(v_set(F32_INFINITY), amax));
+  unsigned plain =
+      m_bits(f_less(one_over, f_set(tw_float_of(F32_INFINITY)))) & m_bits(v_above(v_set(F32_INFINITY), amax));
   return plain == (1u << VW) - 1;
 }
 
@@ -90,7 +91,7 @@ LANES void integer_groups(bool nibbles, size_t group, const float *x, size_t n, 
     size_t until = batched && i + VW * group <= n ? i + VW * group : n; /* those of a batch that need care, or all */
     for (; i < until; i += group, g++) {
       size_t length = n - i < group ? n - i : group;
-      format_scale_of(float_of(vector_magnitude(x + i, length)), largest, &scale, inverse);
+      format_scale_of(tw_float_of(vector_magnitude(x + i, length)), largest, &scale, inverse);
       store_f32(scales + 4 * g, scale);
       integer_run(nibbles, x + i, length, *inverse, codes + i / per_byte);
     }

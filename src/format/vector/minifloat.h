@@ -21,7 +21,7 @@ LANES vi small_code(small_float f, vf y, float limit) {
   const uint32_t least = (uint32_t)(128 - f.bias) << 23; /* bits of the smallest normal */
   /* the part of the code that `least` stands for is taken off in the sum: it is even, so ties stay ties to even */
   const uint32_t offset = (256 - (least >> (23 - f.mantissa_bits)) % 256) % 256;
-  vi bits = v_bits(y), magnitude = v_min(v_and(bits, v_set(F32_MAGNITUDE)), v_set(bits_of(limit)));
+  vi bits = v_bits(y), magnitude = v_min(v_and(bits, v_set(F32_MAGNITUDE)), v_set(tw_bits_of(limit)));
   vi exponent = v_max(v_and(magnitude, v_set(F32_INFINITY)), v_set(least));
   vf unit = f_of_bits(v_add(exponent, v_set(((uint32_t)(23 - f.mantissa_bits) << 23) + offset)));
   vi count = v_bits(f_add(f_of_bits(magnitude), unit));

@@ -100,7 +100,7 @@ LANES void mx_decode_as(mx_kind kind, size_t bits, const format_job *job, const 
       mx_decode(job, codes + b * block_bytes, scales + b, MX_BLOCK, x + b * MX_BLOCK);
       continue;
     }
-    vf scale = f_set(float_of(scales[b] ? (uint32_t)scales[b] << 23 : 0x00400000));
+    vf scale = f_set(tw_float_of(scales[b] ? (uint32_t)scales[b] << 23 : 0x00400000));
     for (size_t v = 0; v < MX_VECTORS; v++)
       f_store(x + b * MX_BLOCK + v * VW,
               f_mul(mx_elements(kind, codes + b * block_bytes + v * vector_bytes, e2m1), scale));

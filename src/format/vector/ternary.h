@@ -70,7 +70,7 @@ LANES float vector_tq_scale(const float *x, uint8_t *at) {
   float scale, inverse;
   vi most = v_and(v_load(x), v_set(F32_MAGNITUDE));
   for (size_t i = VW; i < VECTOR_TQ_BLOCK; i += VW) most = v_max(most, v_and(v_load(x + i), v_set(F32_MAGNITUDE)));
-  format_scale_of(float_of(v_max_of(most)), 1, &scale, &inverse);
+  format_scale_of(tw_float_of(v_max_of(most)), 1, &scale, &inverse);
   uint8_t halves[2 * VW];
   f_store_f16(halves, f_set(scale));
   memcpy(at, halves, 2);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bits.h"
 #include "target/gemmini/machine/functional_private.h"
 
 enum { POWER_UP_PATTERN = 0x4b }; /* as float 1.3e7, as int8 75 */
@@ -62,12 +63,6 @@ void gm_arch_free(gm_arch *g) {
 
 /* ---- configuration registers ---- */
 
-static float float_of(uint32_t bits) {
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
 static const char *activation_problem(unsigned activation) {
   return activation == GM_LAYERNORM ? "layer normalization" : activation == GM_IGELU ? "I-GELU" : NULL;
 }
@@ -92,7 +87,7 @@ static bool apply_execute(gm_execute_registers *r, uint64_t rs1, uint64_t rs2, c
     r->a_transposed = a_transposed;
     r->b_transposed = b_transposed;
     r->in_shift = (int)(rs2 & 31);
-    r->acc_scale = float_of((uint32_t)(rs1 >> 32));
+    r->acc_scale = tw_float_of((uint32_t)(rs1 >> 32));
   }
   r->a_stride = (int)(rs1 >> 16 & 0xffff);
   r->c_stride = (int)(rs2 >> 48);
@@ -106,7 +101,7 @@ static bool apply_load(gm_load_registers load[3], uint64_t rs1, uint64_t rs2, ch
   int pixel_repeats = (int)(rs1 >> 8 & 0xff); /* 0 stands for 1 */
   load[id] = (gm_load_registers){.configured = true,
                                  .stride = rs2,
-                                 .scale = float_of((uint32_t)(rs1 >> 32)),
+                                 .scale = tw_float_of((uint32_t)(rs1 >> 32)),
                                  .shrink = rs1 >> 2 & 1,
                                  .block_stride = (int)(rs1 >> 16 & 0xffff),
                                  .pixel_repeats = pixel_repeats ? pixel_repeats : 1};
@@ -124,7 +119,7 @@ static bool apply_store(gm_store_registers *r, uint64_t rs1, uint64_t rs2, char 
   r->configured = true;
   r->stride = (uint32_t)rs2;
   r->activation = activation;
-  if (scale != UINT32_MAX) r->acc_scale = float_of(scale); /* all ones: keep the scale */
+  if (scale != UINT32_MAX) r->acc_scale = tw_float_of(scale); /* all ones: keep the scale */
   r->pool_stride = pool_stride;
   r->pool_size = pool_size;
   if (!pool_stride && !pool_size) return true;

@@ -9,25 +9,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bits.h"
+
 enum { BLOCK = 8, ROW = 9, AREA = BLOCK * BLOCK, PACKED = BLOCK * ROW };
 
 /* ---- conversions ---- */
 
-static float bits_to_float(uint32_t bits) {
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
-static uint32_t float_to_bits(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
 static uint16_t to_bf16(float x, tw_rounding rounding) {
   if (rounding == TW_ROUND_EVEN || isnan(x)) return tw_f32_to_bf16(x);
-  const uint32_t bits = float_to_bits(x);
+  const uint32_t bits = tw_bits_of(x);
   const uint16_t towards_zero = (uint16_t)(bits >> 16);
   return (uint16_t)(towards_zero + (x < 0 && (bits & 0xFFFF) && !isinf(x))); /* down: away from zero if negative */
 }
@@ -66,7 +56,7 @@ static void vmac(const uint8_t *restrict a, const uint8_t *restrict b, float *re
       if (row[0] == 255 || e[j] == 255)
         scaled = NAN;
       else if (exponent >= -126 && exponent <= 104) /* sums have 18 bits: the product is exact */
-        scaled = (float)sum[j] * bits_to_float((uint32_t)(exponent + 127) << 23);
+        scaled = (float)sum[j] * tw_float_of((uint32_t)(exponent + 127) << 23);
       else
         scaled = (float)ldexp(sum[j], exponent);
       acc[i * BLOCK + j] += scaled;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/strings.h"
 
 enum { BLOCK = 8 };
@@ -21,12 +22,9 @@ static void round_bfp16(float *x, int64_t rows, int64_t columns, tw_rounding rou
 /* The largest bf16 that is not above x. */
 static float floor_bf16(float x) {
   float nearest = tw_bf16_to_f32(tw_f32_to_bf16(x));
-  uint32_t bits;
+  const uint32_t bits = tw_bits_of(nearest);
   if (!(nearest > x)) return nearest;
-  memcpy(&bits, &nearest, sizeof bits);
-  bits = nearest > 0 ? bits - 0x10000 : bits == 0 ? 0x80010000 : bits + 0x10000;
-  memcpy(&nearest, &bits, sizeof nearest);
-  return nearest;
+  return tw_float_of(nearest > 0 ? bits - 0x10000 : bits == 0 ? 0x80010000 : bits + 0x10000);
 }
 
 /* One step's columns of A (rows x T_K) or rows of B (transposed: n x T_K) from depth `at` on, zero before `first` and
