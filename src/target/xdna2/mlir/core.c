@@ -304,13 +304,9 @@ static void read_call(core_reader *c, int line) {
 
 static void read_op(core_reader *c) {
   xd_reader *r = c->r;
-  xd_slice result = {"", 0};
+  xd_slice op;
   const int line = r->token.line;
-  if (xd_read_at_kind(r, XD_TOKEN_VALUE)) {
-    result = xd_read_value_name(r);
-    xd_read_expect(r, '=');
-  }
-  const xd_slice op = {r->token.at, r->token.length};
+  const xd_slice result = xd_read_result(r, &op);
   if (xd_read_take_word(r, "arith.constant"))
     xd_read_constant(r, result);
   else if (xd_read_take_word(r, "scf.for"))

@@ -83,6 +83,16 @@ static xd_slice take_text(xd_reader *r, xd_token_kind kind, const char *what) {
 xd_slice xd_read_symbol(xd_reader *r) { return take_text(r, XD_TOKEN_SYMBOL, "a name (@...)"); }
 xd_slice xd_read_value_name(xd_reader *r) { return take_text(r, XD_TOKEN_VALUE, "a value (%...)"); }
 
+xd_slice xd_read_result(xd_reader *r, xd_slice *op) {
+  xd_slice result = {"", 0};
+  if (xd_read_at_kind(r, XD_TOKEN_VALUE)) {
+    result = xd_read_value_name(r);
+    xd_read_expect(r, '=');
+  }
+  *op = (xd_slice){r->token.at, r->token.length};
+  return result;
+}
+
 int64_t xd_read_number(xd_reader *r, int64_t least, int64_t most) {
   const xd_token t = r->token;
   take_text(r, XD_TOKEN_NUMBER, "a number");

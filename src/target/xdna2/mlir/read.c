@@ -120,12 +120,8 @@ static void read_buffer(xd_reader *r, xd_slice result) {
 
 static void read_op(xd_reader *r) {
   const int line = r->token.line;
-  xd_slice result = {"", 0};
-  if (xd_read_at_kind(r, XD_TOKEN_VALUE)) {
-    result = xd_read_value_name(r);
-    xd_read_expect(r, '=');
-  }
-  const xd_slice op = {r->token.at, r->token.length};
+  xd_slice op;
+  const xd_slice result = xd_read_result(r, &op);
   if (xd_read_take_word(r, "aie.tile"))
     read_tile(r, result);
   else if (xd_read_take_word(r, "func.func"))
