@@ -8,12 +8,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  char *text = malloc(size + 1);
+  char *text = strndup((const char *)data, size);
   gm_config config;
   tw_error error;
   if (!text) return 0;
-  memcpy(text, data, size);
-  text[size] = '\0';
   if (gm_config_parse(text, "fuzz", &config, &error) == TW_OK) {
     if (gm_spad_rows(&config) < 1 || gm_acc_rows(&config) < 1) abort();
     if (gm_spad_bank_rows(&config) < 1 || gm_acc_bank_rows(&config) < 1) abort();

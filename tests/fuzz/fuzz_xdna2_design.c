@@ -31,12 +31,10 @@ static void write_and_read(xd_program *p) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const xd_mlir_options options = {0};
-  char *text = malloc(size + 1);
+  char *text = strndup((const char *)data, size);
   xd_mlir_design d;
   tw_error error;
   if (!text) return 0;
-  memcpy(text, data, size);
-  text[size] = '\0';
   if (xd_mlir_read(machine(), text, &options, &d, &error) == TW_OK) {
     if (d.runs) write_and_read(&d.program);
     xd_mlir_free(&d);
