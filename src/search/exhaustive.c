@@ -15,9 +15,10 @@ static tw_candidate *next_of(tw_state *s, const tw_candidate *from, const tw_men
       s->target->emit(s->target, &s->problem, &longer, &source, &why) != TW_OK)
     return NULL; /* such a step leads nowhere */
   const tw_digest digest = tw_source_digest(source);
-  tw_candidate *c = tw_index_find(&s->sources, &digest) == TW_NONE ? tw_candidate_new() : NULL;
+  const bool is_new = tw_index_find(&s->sources, &digest) == TW_NONE;
+  tw_candidate *c = is_new ? tw_candidate_new() : NULL;
   if (!c) {
-    if (tw_index_find(&s->sources, &digest) == TW_NONE) tw_fail(error, TW_MISSING, "no memory for another candidate");
+    if (is_new) tw_fail(error, TW_MISSING, "no memory for another candidate");
     free(source);
     return NULL;
   }
