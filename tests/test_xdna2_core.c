@@ -143,6 +143,28 @@ static void graphs_compute_the_product(void **state) {
   }
 }
 
+/* The bound of recurrences is the least II that the longest paths allow, found by trying all. */
+static void recurrences_are_bounded_exactly(void **state) {
+  (void)state;
+  int above_one = 0;
+  for (int e = 0; e < EXAMPLES; e++)
+    for (int sets = 0; sets < 3; sets++) {
+      const xd_core_kernel k = kernel_of(&examples[e]);
+      xc_graph g;
+      tw_error error = {0};
+      if (xc_cluster_graph(machine(), &k, 1, (xc_binding){sets > 0, sets}, &g, &error) != TW_OK) continue;
+      int *depth = tw_new((size_t)g.n_nodes, sizeof *depth), least = 1;
+      while (!xc_depths(&g, least, depth)) least++;
+      free(depth);
+      assert_int_equal(xc_recurrence_ii(&g, 1 << 12), least);
+      assert_int_equal(xc_recurrence_ii(&g, least), least);
+      if (least > 1) assert_int_equal(xc_recurrence_ii(&g, least - 1), least - 1); /* no more than was asked for */
+      above_one += least > 1;
+      xc_graph_free(&g);
+    }
+  assert_true(above_one > 5);
+}
+
 static void all_kernels_are_scheduled_in_all_ways(void **state) {
   (void)state;
   for (int e = 0; e < EXAMPLES; e++) {
@@ -501,6 +523,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_machine_is_read),
       cmocka_unit_test(graphs_compute_the_product),
+      cmocka_unit_test(recurrences_are_bounded_exactly),
       cmocka_unit_test(all_kernels_are_scheduled_in_all_ways),
       cmocka_unit_test(the_scheduler_does_as_well_as_a_published_kernel),
       cmocka_unit_test(buffers_in_one_bank_cost_cycles),

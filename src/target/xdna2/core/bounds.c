@@ -1,9 +1,12 @@
 /* bounds.c - what an initiation interval cannot be below, and how far instructions are from the start. */
+#include <limits.h>
 #include <stdlib.h>
 
+#include "base/strings.h"
 #include "target/xdna2/core/schedule.h"
 
 static int max(int a, int b) { return a > b ? a : b; }
+static int min(int a, int b) { return a < b ? a : b; }
 
 /* Instructions that can only issue in some set of slots need as many cycles as its slots have to be used: over all sets
  * (Hall's condition). */
@@ -54,14 +57,66 @@ bool xc_depths(const xc_graph *g, int ii, int *depth) {
   return false;
 }
 
-int xc_recurrence_ii(const xc_graph *g, int ii_max, int *depth) {
-  int low = 1, high = ii_max;
-  while (low < high) {
-    const int middle = low + (high - low) / 2;
-    if (xc_depths(g, middle, depth))
-      high = middle;
-    else
-      low = middle + 1;
+/* ---- recurrences ---- */
+
+/* One round of Bellman and Ford at `ii` that remembers by which edge each node was reached last. */
+static bool relax(const xc_graph *g, int ii, int *depth, int *by) {
+  bool changed = false;
+  for (int e = 0; e < g->n_edges; e++) {
+    const xc_edge *edge = &g->edge[e];
+    const int reached = depth[edge->from] + edge->latency - ii * edge->distance;
+    if (reached <= depth[edge->to]) continue;
+    depth[edge->to] = reached;
+    by[edge->to] = e;
+    changed = true;
   }
-  return low;
+  return changed;
+}
+
+/* A node on a cycle of the edges in `by`, -1 if they have none. Such a cycle is one that the II at hand does not pay
+ * for. `seen` is room for one number a node. */
+static int on_cycle(const xc_graph *g, const int *by, int *seen) {
+  for (int i = 0; i < g->n_nodes; i++) seen[i] = -1;
+  for (int start = 0; start < g->n_nodes; start++) {
+    int i = start;
+    for (; i >= 0 && seen[i] < 0; i = by[i] < 0 ? -1 : g->edge[by[i]].from) seen[i] = start;
+    if (i >= 0 && seen[i] == start) return i;
+  }
+  return -1;
+}
+
+/* The II that pays for the cycle through `node`: its latency over its distance, rounded up. INT_MAX without distance. */
+static int ii_of_cycle(const xc_graph *g, const int *by, int node) {
+  int latency = 0, distance = 0, i = node;
+  do {
+    const xc_edge *edge = &g->edge[by[i]];
+    latency += edge->latency;
+    distance += edge->distance;
+    i = edge->from;
+  } while (i != node);
+  return distance ? (latency + distance - 1) / distance : INT_MAX;
+}
+
+/* The least II, not below `ii`, of which no cycle is known that it does not pay for. */
+static int raise(const xc_graph *g, int ii, int ii_max, int *depth, int *by, int *seen) {
+  for (int i = 0; i < g->n_nodes; i++) depth[i] = 0, by[i] = -1;
+  while (relax(g, ii, depth, by)) {
+    const int node = on_cycle(g, by, seen);
+    if (node >= 0) return min(ii_of_cycle(g, by, node), ii_max);
+  }
+  return ii;
+}
+
+/* From cycle to cycle (as in R. A. Howard's policy iteration): each that II does not pay for names the next II, and the
+ * one that is paid for by all is the least. */
+int xc_recurrence_ii(const xc_graph *g, int ii_max) {
+  const size_t n = (size_t)g->n_nodes;
+  int *depth = tw_new(n, sizeof *depth), *by = tw_new(n, sizeof *by), *seen = tw_new(n, sizeof *seen);
+  int ii = 0, next = 1;
+  if (depth && by && seen)
+    while (next > ii && (ii = next) < ii_max) next = raise(g, ii, ii_max, depth, by, seen);
+  free(depth);
+  free(by);
+  free(seen);
+  return ii;
 }

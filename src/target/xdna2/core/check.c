@@ -6,7 +6,13 @@
 
 #include "base/strings.h"
 
-enum { DRAIN = 32, REGISTERS_MAX = 64, PARTS_MAX = 8, FIFOS_MAX = 16, NOTHING = -1 };
+enum {
+  DRAIN = 32 /* more cycles than from any issue to its last access */,
+  REGISTERS_MAX = 64,
+  PARTS_MAX = 8,
+  FIFOS_MAX = 16,
+  NOTHING = -1
+};
 
 typedef struct replay {
   const xc_graph *g;
@@ -85,7 +91,6 @@ static tw_status check_fifo(replay *r, int cycle, int instance) {
   const xc_machine *m = r->g->machine;
   const int node = instance % r->g->n_nodes, iteration = instance / r->g->n_nodes;
   const char *name = what_of(r, instance)->name;
-  if (n->fifo < 0) return TW_OK;
   const int last_node = r->fifo[n->fifo].node, last_iteration = r->fifo[n->fifo].iteration;
   if (iteration < last_iteration || (iteration == last_iteration && node <= last_node))
     return wrong(r, cycle, instance, "comes behind a later access of its FIFO, or with it");
@@ -104,18 +109,17 @@ static tw_status check_fifo(replay *r, int cycle, int instance) {
 
 /* Accesses move the state in the cycle `position`; one of a FIFO in each. */
 static tw_status check_fifos(replay *r) {
-  for (int f = 0; f < FIFOS_MAX; f++) {
-    r->fifo[f].iteration = NOTHING;
-    int last = NOTHING;
-    for (int cycle = 0; cycle < r->cycles; cycle++)
-      for (int i = r->by_cycle[cycle]; i != NOTHING; i = r->next[i]) {
-        if (node_of(r, i)->fifo != f) continue;
-        if (last == cycle) return wrong(r, cycle, i, "two accesses of a FIFO at once");
-        last = cycle;
-        tw_status status = check_fifo(r, cycle, i);
-        if (status != TW_OK) return status;
-      }
-  }
+  int last[FIFOS_MAX];
+  for (int f = 0; f < FIFOS_MAX; f++) last[f] = r->fifo[f].iteration = NOTHING;
+  for (int cycle = 0; cycle < r->cycles; cycle++)
+    for (int i = r->by_cycle[cycle]; i != NOTHING; i = r->next[i]) {
+      const int fifo = node_of(r, i)->fifo;
+      if (fifo < 0) continue;
+      if (last[fifo] == cycle) return wrong(r, cycle, i, "two accesses of a FIFO at once");
+      last[fifo] = cycle;
+      const tw_status status = check_fifo(r, cycle, i);
+      if (status != TW_OK) return status;
+    }
   return TW_OK;
 }
 
@@ -174,22 +178,45 @@ static tw_status write_parts(replay *r, int cycle, int instance, int *written) {
   return TW_OK;
 }
 
-/* Reads of a cycle come before what arrives at its end. An instruction reads and writes up to DRAIN cycles after its issue. */
+/* When instances read and write, as lists by cycle: reads, then what arrives at its end. */
+typedef struct accesses {
+  int *first, *next; /* by cycle * 2 + is a write; by access: instance * EACH + operand, the last one the write */
+} accesses;
+enum { EACH = XC_READS_MAX + 1 };
+
+static void add_access(accesses *a, int instance, int operand, int cycle) {
+  int *first = &a->first[2 * cycle + (operand == XC_READS_MAX)];
+  a->next[instance * EACH + operand] = *first;
+  *first = instance * EACH + operand;
+}
+
+static bool find_accesses(const replay *r, accesses *a) {
+  const int instances = r->g->n_nodes * r->iterations;
+  *a = (accesses){tw_new((size_t)r->cycles * 2, sizeof(int)), tw_new((size_t)instances * EACH, sizeof(int))};
+  if (!a->first || !a->next) return false;
+  for (int i = 0; i < 2 * r->cycles; i++) a->first[i] = NOTHING;
+  for (int i = instances - 1; i >= 0; i--) {
+    const xc_node *n = node_of(r, i);
+    const int issue = i / r->g->n_nodes * r->s->ii + r->s->cycle[i % r->g->n_nodes];
+    for (int op = 0; op < n->n_reads; op++) add_access(a, i, op, issue + xc_read_at(r->g, n, op));
+    if (n->write.value >= 0) add_access(a, i, XC_READS_MAX, issue + xc_write_at(r->g, n));
+  }
+  return true;
+}
+
+/* Reads of a cycle come before what arrives at its end. */
 static tw_status check_registers(replay *r) {
   int *written = tw_new(sizeof r->content / sizeof(int), sizeof *written); /* cycle + 1 of the last write */
-  tw_status status = written ? TW_OK : tw_fail(r->error, TW_MISSING, "out of memory");
+  accesses all = {0};
+  tw_status status = written && find_accesses(r, &all) ? TW_OK : tw_fail(r->error, TW_MISSING, "out of memory");
   memset(r->content, 0xff, sizeof r->content);
-  for (int cycle = 0; cycle < r->cycles && status == TW_OK; cycle++)
-    for (int writes = 0; writes < 2; writes++)
-      for (int issue = cycle < DRAIN ? 0 : cycle - DRAIN; issue <= cycle; issue++)
-        for (int i = r->by_cycle[issue]; i != NOTHING && status == TW_OK; i = r->next[i]) {
-          const xc_node *n = node_of(r, i);
-          if (writes && n->write.value >= 0 && issue + xc_write_at(r->g, n) == cycle)
-            status = write_parts(r, cycle, i, written);
-          for (int op = 0; !writes && op < n->n_reads && status == TW_OK; op++)
-            if (issue + xc_read_at(r->g, n, op) == cycle) status = check_read(r, cycle, i, op);
-        }
+  for (int at = 0; at < 2 * r->cycles && status == TW_OK; at++)
+    for (int i = all.first[at]; i != NOTHING && status == TW_OK; i = all.next[i])
+      status = i % EACH == XC_READS_MAX ? write_parts(r, at / 2, i / EACH, written)
+                                        : check_read(r, at / 2, i / EACH, i % EACH);
   free(written);
+  free(all.first);
+  free(all.next);
   return status;
 }
 

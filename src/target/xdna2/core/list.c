@@ -16,47 +16,66 @@ typedef struct work {
   const xc_graph *g;
   xc_schedule *s;
   xc_table table;
-  int *depth;  /* from the start: the larger, the sooner it is placed */
-  int *waits;  /* successors that are not placed yet */
-  int *latest; /* cycle, by the successors that are */
-  bool *placed;
+  int *depth;              /* from the start: the larger, the sooner it is placed */
+  int *waits;              /* successors that are not placed yet */
+  int *latest;             /* cycle, by the successors that are */
+  int *ready, n_ready;     /* nodes that wait for nobody, in any order */
+  int *first_in, *next_in; /* edges to each node, within an iteration */
 } work;
 
-/* Of what could issue at `cycle`, the one farthest from the start; among equals the last in program order. */
+/* The one farthest from the start is placed first; among equals the last in program order. */
+static bool comes_first(const work *w, int node, int other) {
+  return w->depth[node] != w->depth[other] ? w->depth[node] > w->depth[other] : node > other;
+}
+
+/* Which of the ready could issue at `cycle`, and comes first: its place among them, -1 if none could. */
 static int choose(const work *w, int cycle) {
   int best = -1;
-  for (int i = w->g->n_nodes - 1; i >= 0; i--)
-    if (!w->placed[i] && !w->waits[i] && w->latest[i] >= cycle && (best < 0 || w->depth[i] > w->depth[best]) &&
-        xc_table_slot(&w->table, i, cycle) >= 0)
+  for (int i = 0; i < w->n_ready; i++)
+    if (w->latest[w->ready[i]] >= cycle && (best < 0 || comes_first(w, w->ready[i], w->ready[best])) &&
+        xc_table_slot(&w->table, w->ready[i], cycle) >= 0)
       best = i;
   return best;
 }
 
 /* Returns the cycle to go on from. An instruction that waits for one placed before may, by a negative latency, belong
  * behind it: cycles that were passed by are tried again. */
-static int place(work *w, int node, int cycle) {
+static int place(work *w, int chosen, int cycle) {
   int next = cycle;
-  const int slot = xc_table_slot(&w->table, node, cycle);
+  const int node = w->ready[chosen], slot = xc_table_slot(&w->table, node, cycle);
   xc_table_put(&w->table, node, cycle, slot);
   w->s->cycle[node] = cycle;
   w->s->slot[node] = slot;
-  w->placed[node] = true;
-  for (int e = 0; e < w->g->n_edges; e++) {
+  w->ready[chosen] = w->ready[--w->n_ready];
+  for (int e = w->first_in[node]; e >= 0; e = w->next_in[e]) {
     const xc_edge *edge = &w->g->edge[e];
-    if (edge->to != node || edge->distance) continue;
-    w->waits[edge->from]--;
-    if (cycle - edge->latency < w->latest[edge->from]) w->latest[edge->from] = cycle - edge->latency;
-    if (!w->waits[edge->from] && w->latest[edge->from] > next) next = w->latest[edge->from];
+    const int latest = cycle - edge->latency;
+    if (latest < w->latest[edge->from]) w->latest[edge->from] = latest;
+    if (--w->waits[edge->from]) continue;
+    w->ready[w->n_ready++] = edge->from;
+    if (w->latest[edge->from] > next) next = w->latest[edge->from];
   }
   return next;
 }
 
 static void place_all(work *w) {
-  int cycle = 0, left = w->g->n_nodes;
-  while (left) {
-    const int node = choose(w, cycle);
-    cycle = node < 0 ? cycle - 1 : place(w, node, cycle);
-    left -= node >= 0;
+  int cycle = 0;
+  for (int i = 0; i < w->g->n_nodes; i++)
+    if (!w->waits[i]) w->ready[w->n_ready++] = i;
+  while (w->n_ready) {
+    const int chosen = choose(w, cycle);
+    cycle = chosen < 0 ? cycle - 1 : place(w, chosen, cycle);
+  }
+}
+
+static void link_edges(work *w) {
+  for (int i = 0; i < w->g->n_nodes; i++) w->first_in[i] = -1;
+  for (int e = w->g->n_edges - 1; e >= 0; e--) {
+    const xc_edge *edge = &w->g->edge[e];
+    if (edge->distance) continue;
+    w->waits[edge->from]++;
+    w->next_in[e] = w->first_in[edge->to];
+    w->first_in[edge->to] = e;
   }
 }
 
@@ -80,15 +99,16 @@ tw_status xc_list_schedule(const xc_graph *g, xc_schedule *out, tw_error *error)
             .depth = tw_new(n, sizeof(int)),
             .waits = tw_new(n, sizeof(int)),
             .latest = tw_new(n, sizeof(int)),
-            .placed = tw_new(n, sizeof(bool))};
-  const bool open = xc_table_open(&w.table, g, CYCLES_EACH * (g->n_nodes + 1));
-  const bool good = open && out->cycle && out->slot && w.depth && w.waits && w.latest && w.placed;
+            .ready = tw_new(n, sizeof(int)),
+            .first_in = tw_new(n, sizeof(int)),
+            .next_in = tw_new((size_t)g->n_edges, sizeof(int))};
+  bool good = xc_table_open(&w.table, g, CYCLES_EACH * (g->n_nodes + 1)) && out->cycle && out->slot && w.depth &&
+              w.waits && w.latest && w.ready && w.first_in && w.next_in;
+  if (good) good = (out->recurrence_ii = xc_recurrence_ii(g, w.table.span)) > 0;
   if (good) {
     out->resource_ii = xc_resource_ii(g);
-    out->recurrence_ii = xc_recurrence_ii(g, w.table.span, w.depth);
     xc_depths(g, w.table.span, w.depth);
-    for (int i = 0; i < g->n_nodes; i++) w.latest[i] = 0;
-    for (int e = 0; e < g->n_edges; e++) w.waits[g->edge[e].from] += !g->edge[e].distance;
+    link_edges(&w);
     place_all(&w);
     settle(g, out);
   }
@@ -96,7 +116,9 @@ tw_status xc_list_schedule(const xc_graph *g, xc_schedule *out, tw_error *error)
   free(w.depth);
   free(w.waits);
   free(w.latest);
-  free(w.placed);
+  free(w.ready);
+  free(w.first_in);
+  free(w.next_in);
   if (good) return TW_OK;
   xc_schedule_free(out);
   return tw_fail(error, TW_MISSING, "out of memory");

@@ -155,13 +155,13 @@ tw_status xc_modulo_schedule(const xc_graph *g, int ii_max, int skew, xc_schedul
   work w;
   tw_status status = TW_USAGE;
   tw_error last = {0};
-  if (!open_work(&w, g, out)) {
+  const bool open = open_work(&w, g, out);
+  if (!open || !(out->recurrence_ii = xc_recurrence_ii(g, ii_max))) {
     close_work(&w);
     xc_schedule_free(out);
     return tw_fail(error, TW_MISSING, "out of memory");
   }
   out->resource_ii = xc_resource_ii(g);
-  out->recurrence_ii = xc_recurrence_ii(g, ii_max, w.depth);
   const int least = out->resource_ii > out->recurrence_ii ? out->resource_ii : out->recurrence_ii;
   for (int ii = least; ii <= ii_max && status == TW_USAGE; ii++) {
     if (!schedule_at(&w, ii, skew)) continue;

@@ -5,6 +5,7 @@
  * circle. Colouring circular arcs is greedy from a cut: several cuts are tried, and more copies than needed. Nothing is
  * spilled. */
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,15 +16,22 @@ typedef struct life {
   int from, to; /* cycles, both included; of iteration 0. from > to: never */
 } life;
 
-enum { REGISTERS_MAX = 64, PARTS_MAX = 8, UNITS_MAX = REGISTERS_MAX * 4, COPIES_MORE = 2 };
+enum { REGISTERS_MAX = 64, PARTS_MAX = 8, COPIES_MORE = 2 };
+
+typedef struct ranked {
+  int class, behind; /* pinned values first, then pairs; then by their start behind cycle 0 of the circle */
+  int instance;      /* of a value: value * copies + copy */
+} ranked;
 
 typedef struct allocator {
   const xc_graph *g;
   xc_schedule *s;
   const life *life;                /* by value and part */
   int circle;                      /* cycles */
-  unsigned char *busy;             /* by cycle and part of a register, of one file */
+  uint64_t *busy;                  /* by cycle and part: which registers of one file are taken */
   int registers, constants, parts; /* of that file; parts of one register */
+  int n;
+  ranked *list; /* all instances of that file, in order */
 } allocator;
 
 static void lengthen(life *l, unsigned parts, int from, int to) {
@@ -50,28 +58,44 @@ static life *find_lives(const xc_graph *g, const xc_schedule *s) {
 }
 
 static int wrapped(const allocator *a, int cycle) { return (cycle % a->circle + a->circle) % a->circle; }
+static int next_on(const allocator *a, int at) { return at + 1 < a->circle ? at + 1 : 0; }
 
-/* Are all parts of an instance free in the registers from `reg` on? With `take` they no longer are. */
-static bool fits(allocator *a, int instance, int reg, bool take) {
+/* Where the life of a part begins on the circle, `shift` cycles later; 0 if it is never alive. */
+static int start_of(const allocator *a, const life *l, int shift) {
+  return l->from <= l->to ? wrapped(a, l->from + shift) : 0;
+}
+
+/* The registers from which on all parts of an instance are free, as a mask; none if it lives longer than the circle. */
+static uint64_t free_for(const allocator *a, int instance) {
+  const int value = instance / a->s->copies, shift = instance % a->s->copies * a->s->ii;
+  uint64_t taken = 0;
+  for (int part = 0; part < a->g->value[value].width * a->parts; part++) {
+    const life *l = &a->life[value * PARTS_MAX + part];
+    uint64_t busy = 0;
+    if (l->from <= l->to && l->to - l->from + 1 > a->circle) return 0;
+    for (int c = l->from, at = start_of(a, l, shift); c <= l->to; c++, at = next_on(a, at))
+      busy |= a->busy[at * PARTS_MAX + part % a->parts];
+    taken |= busy >> part / a->parts;
+  }
+  return ~taken;
+}
+
+static void take(allocator *a, int instance, int reg) {
   const int value = instance / a->s->copies, shift = instance % a->s->copies * a->s->ii;
   for (int part = 0; part < a->g->value[value].width * a->parts; part++) {
     const life *l = &a->life[value * PARTS_MAX + part];
-    if (l->from <= l->to && l->to - l->from + 1 > a->circle) return false;
-    for (int c = l->from; c <= l->to; c++) {
-      unsigned char *unit = &a->busy[wrapped(a, c + shift) * UNITS_MAX + reg * a->parts + part];
-      if (*unit && !take) return false;
-      *unit = *unit || take;
-    }
+    for (int c = l->from, at = start_of(a, l, shift); c <= l->to; c++, at = next_on(a, at))
+      a->busy[at * PARTS_MAX + part % a->parts] |= (uint64_t)1 << (reg + part / a->parts);
   }
-  return true;
 }
 
 /* The register of an instance of a value, the lowest that fits; -1 if none does. */
 static int colour(allocator *a, int instance) {
   const xc_value *v = &a->g->value[instance / a->s->copies];
+  const uint64_t may_have = free_for(a, instance);
   for (int reg = 0; reg + v->width <= a->registers - a->constants; reg += v->width)
-    if ((v->pin < 0 || v->pin == reg) && fits(a, instance, reg, false)) {
-      fits(a, instance, reg, true);
+    if ((v->pin < 0 || v->pin == reg) && (may_have >> reg & 1)) {
+      take(a, instance, reg);
       return reg;
     }
   return -1;
@@ -84,53 +108,75 @@ static int begins(const allocator *a, int value) {
   return first;
 }
 
-/* Pinned values first, then pairs, then by their start behind the cut. */
-static long rank(const allocator *a, int instance, int cut) {
-  const int value = instance / a->s->copies, copy = instance % a->s->copies;
-  const xc_value *v = &a->g->value[value];
-  const long behind = wrapped(a, begins(a, value) + copy * a->s->ii - cut);
-  return (v->pin >= 0 ? 0 : v->width > 1 ? 1L : 2L) * (a->circle + 1L) + behind;
-}
-
-typedef struct ranked {
-  long rank;
-  int instance;
-} ranked;
-
 static int compare(const void *x, const void *y) {
   const ranked *a = x, *b = y;
-  if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
-  return a->instance - b->instance;
+  if (a->class != b->class) return a->class - b->class;
+  return a->behind != b->behind ? a->behind - b->behind : a->instance - b->instance;
 }
 
-/* All values of a file, cut at a cycle; returns the registers used, -1 if they do not do. */
-static int colour_file(allocator *a, xc_file file, int cut, ranked *list) {
-  int n = 0, used = 0;
-  for (int v = 0; v < a->g->n_values; v++)
-    for (int copy = 0; a->g->value[v].file == file && copy < a->s->copies; copy++) {
-      const int instance = v * a->s->copies + copy;
-      list[n++] = (ranked){rank(a, instance, cut), instance};
+static void list_instances(allocator *a, xc_file file) {
+  a->n = 0;
+  for (int value = 0; value < a->g->n_values; value++)
+    for (int copy = 0; a->g->value[value].file == file && copy < a->s->copies; copy++) {
+      const xc_value *v = &a->g->value[value];
+      a->list[a->n++] = (ranked){.class = v->pin >= 0    ? 0
+                                          : v->width > 1 ? 1
+                                                         : 2,
+                                 .behind = wrapped(a, begins(a, value) + copy * a->s->ii),
+                                 .instance = value * a->s->copies + copy};
     }
-  qsort(list, (size_t)n, sizeof *list, compare);
-  memset(a->busy, 0, (size_t)a->circle * UNITS_MAX);
-  for (int i = 0; i < n; i++) {
-    const int reg = colour(a, list[i].instance), width = a->g->value[list[i].instance / a->s->copies].width;
-    if (reg < 0) return -1;
-    a->s->reg[list[i].instance] = reg;
-    if (reg + width > used) used = reg + width;
+  qsort(a->list, (size_t)a->n, sizeof *a->list, compare);
+}
+
+/* Whether no cycle has more parts alive than there are: else no order of colouring does. */
+static bool may_suffice(allocator *a) {
+  bool enough = true;
+  memset(a->busy, 0, (size_t)a->circle * PARTS_MAX * sizeof *a->busy); /* here: counts */
+  for (int i = 0; i < a->n && enough; i++) {
+    const int value = a->list[i].instance / a->s->copies, shift = a->list[i].instance % a->s->copies * a->s->ii;
+    for (int part = 0; part < a->g->value[value].width * a->parts; part++) {
+      const life *l = &a->life[value * PARTS_MAX + part];
+      for (int c = l->from, at = start_of(a, l, shift); c <= l->to; c++, at = next_on(a, at))
+        enough &= ++a->busy[at * PARTS_MAX + part % a->parts] <= (uint64_t)(a->registers - a->constants);
+    }
+  }
+  return enough;
+}
+
+static int colour_one(allocator *a, int instance, int *used) {
+  const int reg = colour(a, instance), width = a->g->value[instance / a->s->copies].width;
+  a->s->reg[instance] = reg;
+  if (reg >= 0 && reg + width > *used) *used = reg + width;
+  return reg;
+}
+
+/* All values of a file, cut at a cycle; returns the registers used, -1 if they do not do. Behind the cut the instances of
+ * each class come in their order round the circle. */
+static int colour_file(allocator *a, int cut) {
+  int used = 0;
+  memset(a->busy, 0, (size_t)a->circle * PARTS_MAX * sizeof *a->busy);
+  for (int from = 0, to; from < a->n; from = to) {
+    int first = from;
+    for (to = from; to < a->n && a->list[to].class == a->list[from].class; to++) first += a->list[to].behind < cut;
+    for (int i = first; i < to; i++)
+      if (colour_one(a, a->list[i].instance, &used) < 0) return -1;
+    for (int i = from; i < first; i++)
+      if (colour_one(a, a->list[i].instance, &used) < 0) return -1;
   }
   return used + a->constants;
 }
 
 /* Tries cuts spread over the circle. */
-static bool colour_with_cuts(allocator *a, xc_file file, ranked *list) {
+static bool colour_with_cuts(allocator *a, xc_file file) {
   enum { CUTS = 64 };
   const int step = a->circle > CUTS ? a->circle / CUTS : 1;
   a->registers = file == XC_VECTOR ? a->g->machine->vectors : a->g->machine->accumulators;
   a->constants = a->g->constants[file];
   a->parts = file == XC_VECTOR ? 1 : a->g->machine->accumulator_parts;
+  list_instances(a, file);
+  if (!may_suffice(a)) return false;
   for (int cut = 0; cut < a->circle; cut += step)
-    if ((a->s->used[file] = colour_file(a, file, cut, list)) >= 0) return true;
+    if ((a->s->used[file] = colour_file(a, cut)) >= 0) return true;
   return false;
 }
 
@@ -145,16 +191,16 @@ static tw_status try_copies(const xc_graph *g, xc_schedule *s, const life *lives
   a.circle = s->ii ? s->ii * copies : s->length + 2 * REGISTERS_MAX; /* straight-line: results arrive behind the end */
   free(s->reg);
   s->reg = tw_new(instances, sizeof *s->reg);
-  a.busy = tw_new((size_t)a.circle, UNITS_MAX);
-  ranked *list = tw_new(instances, sizeof *list);
-  if (!s->reg || !a.busy || !list) status = TW_MISSING;
+  a.busy = tw_new((size_t)a.circle, PARTS_MAX * sizeof *a.busy);
+  a.list = tw_new(instances, sizeof *a.list);
+  if (!s->reg || !a.busy || !a.list) status = TW_MISSING;
   for (int file = 0; file < XC_FILES && status == TW_OK; file++) {
-    if (colour_with_cuts(&a, (xc_file)file, list)) continue;
+    if (colour_with_cuts(&a, (xc_file)file)) continue;
     *lacking = file;
     status = TW_USAGE;
   }
   free(a.busy);
-  free(list);
+  free(a.list);
   return status;
 }
 

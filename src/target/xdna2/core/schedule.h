@@ -37,8 +37,8 @@ tw_status xc_allocate(const xc_graph *, xc_schedule *, tw_error *);
  * path that ends there. False if II is below the bound of recurrences. */
 int xc_resource_ii(const xc_graph *);
 bool xc_depths(const xc_graph *, int ii, int *depth);
-/* The least II, at most ii_max, that recurrences allow; `depth` is room for one number a node. */
-int xc_recurrence_ii(const xc_graph *, int ii_max, int *depth);
+/* The least II, at most ii_max, that recurrences allow; 0 if memory ran out. */
+int xc_recurrence_ii(const xc_graph *, int ii_max);
 
 /* ---- the reservation table (table.c): slots, write ports and banks by cycle modulo its span ---- */
 
