@@ -22,7 +22,7 @@ problem() {
 echo '| design | problem | result | time |'
 echo '| --- | --- | --- | ---: |'
 find "$folder" -name '*.mlir' ! -path '*.prj/*' | sort | while read -r file; do
-  grep -q 'aie.objectfifo' "$file" && grep -qE 'matmul|matvec' "$file" || continue
+  grep -qE 'aie.objectfifo|aie.dma_start' "$file" && grep -qE 'matmul|matvec' "$file" || continue
   words=$(problem "$file")
   # shellcheck disable=SC2086 # words
   if said=$(build/tilewright run "$file" gemm ${words:-m=64 n=64 k=64 a=i8 b=i8 c=i32} -t xdna2 2>&1); then

@@ -63,6 +63,20 @@ static tw_status check_pair(const xd_program *p, const xd_descriptor *a, const x
   return status == TW_OK ? require_locks(p, b, first.text, error) : status;
 }
 
+/* A channel that fills buffers must not begin with more turns than it has buffers: it would fill one that is in use. */
+static tw_status check_turns(const xd_program *p, const xd_descriptor *d, tw_error *error) {
+  const xd_channel *c = &p->channels.at[d->channel];
+  if (d->acquire.lock < 0 || !fills(p, d) || c->start < 0) return TW_OK;
+  const xd_lock *l = &p->locks.at[d->acquire.lock];
+  int turns = 0;
+  for (size_t i = 0; i < p->descriptors.n; i++)
+    if (p->descriptors.at[i].channel == d->channel && p->descriptors.at[i].acquire.lock == d->acquire.lock)
+      turns += p->descriptors.at[i].acquire.count;
+  if (l->initial <= turns) return TW_OK;
+  return tw_fail(error, TW_USAGE, "lock %s begins with %d, but %s has %d buffers to fill with it", l->name, l->initial,
+                 xd_channel_label(c).text, turns / d->acquire.count);
+}
+
 static bool in_port(const xd_port *q, int buffer) {
   return buffer >= q->first_buffer && buffer < q->first_buffer + q->n_buffers;
 }
@@ -100,6 +114,7 @@ tw_status xd_check_sharing(const xd_program *p, tw_error *error) {
   tw_status status = TW_OK;
   for (size_t i = 0; i < p->descriptors.n; i++) {
     if (p->buffers.at[p->descriptors.at[i].buffer].external) continue;
+    if ((status = check_turns(p, &p->descriptors.at[i], error)) != TW_OK) return status;
     for (size_t j = 0; j < i; j++)
       if ((status = check_pair(p, &p->descriptors.at[i], &p->descriptors.at[j], error)) != TW_OK) return status;
   }

@@ -27,8 +27,8 @@ int xd_fifo_port(xd_program *p, int fifo, xd_place core) {
   return XD_ADD(p, ports, &port);
 }
 
-static int add_buffer(xd_program *p, xd_place tile, const char *name, int number, int64_t bytes) {
-  xd_buffer b = {.tile = tile, .bytes = bytes};
+static int add_buffer(xd_program *p, xd_place tile, const char *name, int number, int64_t bytes, tw_type type) {
+  xd_buffer b = {.tile = tile, .bytes = bytes, .type = type};
   snprintf(b.name, sizeof b.name, number < 0 ? "%.25s" : "%.25s_%d", name, number);
   return XD_ADD(p, buffers, &b);
 }
@@ -36,7 +36,7 @@ static int add_buffer(xd_program *p, xd_place tile, const char *name, int number
 int xd_own_port(xd_program *p, xd_place core, const char *name, int64_t bytes) {
   xd_port port = {.tile = core, .fifo = -1, .n_buffers = 1, .acquire.lock = -1, .release.lock = -1};
   snprintf(port.name, sizeof port.name, "%s", name);
-  port.first_buffer = add_buffer(p, core, name, -1, bytes);
+  port.first_buffer = add_buffer(p, core, name, -1, bytes, TW_TYPE_NONE);
   return XD_ADD(p, ports, &port);
 }
 
@@ -104,7 +104,7 @@ static void lower_core_end(xd_program *p, int fifo, const xd_fifo_end *end, int 
   port->acquire = (xd_lock_use){port->is_producer ? lock.free : lock.full, 1};
   port->release = (xd_lock_use){port->is_producer ? lock.full : lock.free, 1};
   for (int i = 0; i < end->depth; i++) {
-    const int buffer = add_buffer(p, end->tile, f.name, i, f.bytes);
+    const int buffer = add_buffer(p, end->tile, f.name, i, f.bytes, f.type);
     if (!i) port->first_buffer = buffer;
     add_to_ring(p, channel, buffer, end_pattern(end, 0, f.bytes), lock);
   }
@@ -186,7 +186,7 @@ static tw_status lower_link(xd_program *p, const xd_link *l, tw_error *error) {
   b.depth = link_end(p, parts.whole, !whole_is_in, b.tile, &channel)->depth;
   for (int i = 0; i < parts.n; i++) b.lock[i] = add_locks(p, b.tile, f.name, parts.n > 1 ? i : -1, b.depth);
   for (int i = 0; i < b.depth; i++) {
-    const int buffer = add_buffer(p, b.tile, f.name, i, f.bytes);
+    const int buffer = add_buffer(p, b.tile, f.name, i, f.bytes, f.type);
     if (!i) b.first = buffer;
   }
   lower_side(p, parts.whole, !whole_is_in, &parts, 0, parts.n, &b);

@@ -4,8 +4,27 @@
 
 #include "target/xdna2/mlir/reader.h"
 
+/* #dialect.name<...>: not looked into. */
+static void skip_opaque(xd_reader *r) {
+  int depth = 0;
+  xd_read_next(r);
+  if (!xd_read_at_kind(r, XD_TOKEN_WORD)) xd_read_fail(r, r->token.line, "a name is expected behind #");
+  xd_read_next(r);
+  if (!xd_read_at(r, '<')) return;
+  do {
+    depth += xd_read_at(r, '<') ? 1 : xd_read_at(r, '>') ? -1 : 0;
+    if (xd_read_at_kind(r, XD_TOKEN_END)) xd_read_fail(r, r->token.line, "the text ends where > is expected");
+    xd_read_next(r);
+  } while (depth && xd_going(r));
+}
+
 /* 2 : i32, true, "text", @name; other values are not looked into. */
 static void read_value(xd_reader *r, xd_attribute *a) {
+  if (xd_read_at(r, '#')) {
+    a->kind = XD_TOKEN_MARK;
+    skip_opaque(r);
+    return;
+  }
   a->kind = r->token.kind;
   a->text = (xd_slice){r->token.at, r->token.length};
   a->number = r->token.number;
@@ -66,6 +85,8 @@ xd_slice xd_attribute_text(xd_reader *r, xd_attributes *a, const char *name) {
     xd_read_fail(r, found->line, "attribute %s is no name", name);
   return found->text;
 }
+
+void xd_attribute_ignore(xd_attributes *a, const char *name) { find(a, name); }
 
 void xd_attributes_end(xd_reader *r, xd_attributes *a, const char *op) {
   for (int i = 0; i < a->n; i++)

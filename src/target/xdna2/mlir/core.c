@@ -9,135 +9,16 @@
 #include "base/strings.h"
 #include "target/xdna2/array/kernel.h"
 #include "target/xdna2/array/lower.h"
-#include "target/xdna2/mlir/reader.h"
+#include "target/xdna2/mlir/core_reader.h"
 
-typedef struct core_reader {
-  xd_reader *r;
-  xd_core core;
-  int loops;    /* that are open */
-  int64_t busy; /* turns of loops, all together, that wait for nothing; within the innermost open one */
-} core_reader;
+/* Of an operation that is added next, for ports.c. */
+static void note_op(core_reader *c, int lock, int line) {
+  const xd_op_note note = {c->r->design->program.cores.n, c->core.ops.n, lock, line};
+  xd_append(&c->r->ops, sizeof note, &note, &c->r->failed);
+}
 
-static void read_region(core_reader *c);
-
-static void add_op(core_reader *c, const xd_op *op) {
+void xd_core_add(core_reader *c, const xd_op *op) {
   xd_append(&c->core.ops, sizeof *op, op, &c->r->design->program.failed);
-}
-
-/* ---- values ---- */
-
-static int64_t read_bound(core_reader *c) {
-  const int line = c->r->token.line;
-  const xd_value *v = xd_value_named(c->r, xd_read_value_name(c->r), line);
-  if (v && v->kind != XD_NUMBER_VALUE)
-    xd_read_fail(c->r, line, "%%%s is no constant; loops need constant bounds", xd_read_excerpt(v->name).text);
-  return v ? v->number : 0;
-}
-
-/* ---- loops ---- */
-
-/* What is done for ever in the text is a number of turns that no core comes to the end of. */
-enum { FOR_EVER = INT32_MAX };
-
-static int64_t turns_of(xd_reader *r, int64_t from, int64_t to, int64_t step, int line) {
-  if (step < 1) xd_read_fail(r, line, "a loop's step is %" PRId64, step);
-  if (!xd_going(r) || step < 1 || to <= from) return 0;
-  const uint64_t turns = ((uint64_t)to - (uint64_t)from - 1) / (uint64_t)step + 1;
-  return turns >= FOR_EVER ? -1 : (int64_t)turns;
-}
-
-/* The simulator charges for a step of K in the loop around the kernel: behind its first acquire. */
-static void add_step(core_reader *c, size_t begin) {
-  size_t at = 0;
-  bool found = false;
-  for (size_t i = begin, depth = 0; i < c->core.ops.n; i++) {
-    const xd_op *op = &c->core.ops.at[i];
-    if (op->kind == XD_LOOP) depth++;
-    if (op->kind == XD_END) depth--;
-    if (depth) continue;
-    if (op->kind == XD_ACQUIRE && !at) at = i + 1;
-    found = found || (op->kind == XD_CALL && op->call.micro);
-  }
-  if (!found) return;
-  if (!at) at = begin;
-  const xd_op step = {
-      .kind = XD_CALL, .parameter = -1, .call = {.function = xd_function_find("step"), .m = 1, .k = 1, .n = 1}};
-  add_op(c, &step);
-  if (c->r->design->program.failed) return;
-  xd_op *ops = c->core.ops.at;
-  memmove(ops + at + 1, ops + at, (c->core.ops.n - 1 - at) * sizeof *ops);
-  ops[at] = step;
-}
-
-static void check_turn(core_reader *c, const xd_port_note *before, size_t n, int line) {
-  xd_reader *r = c->r;
-  for (size_t i = 0; i < r->ports.n && xd_going(r); i++) {
-    const xd_port_note *now = &r->ports.at[i], was = i < n ? before[i] : (xd_port_note){0};
-    const char *name = r->design->program.ports.at[i].name;
-    if (now->held > was.held)
-      xd_read_fail(r, line,
-                   "each turn of the loop keeps %d more object(s) of @%s (acquired in line %d): a release is "
-                   "missing",
-                   now->held - was.held, name, now->line);
-    else if (now->held < was.held)
-      xd_read_fail(r, line,
-                   "each turn of the loop releases %d object(s) of @%s that it has not acquired: an acquire is "
-                   "missing",
-                   was.held - now->held, name);
-    else if (was.held && now->released != was.released)
-      xd_read_fail(r, line, "the loop keeps objects of @%s from turn to turn (a sliding window), which is not taken",
-                   name);
-  }
-}
-
-/* Turns that acquire nothing are simulated one by one, whatever they do. */
-static void check_busy(core_reader *c, size_t begin, int64_t turns, int64_t outside, int line) {
-  enum { MOST = 1 << 20 };
-  for (size_t i = begin; i < c->core.ops.n; i++)
-    if (c->core.ops.at[i].kind == XD_ACQUIRE) {
-      c->busy = outside;
-      return;
-    }
-  if (turns < 0 || turns * (c->busy + 1) > MOST)
-    xd_read_fail(c->r, line, "a loop of more than %d turns that acquires nothing", MOST);
-  c->busy = xd_going(c->r) ? outside + turns * (c->busy + 1) : 0;
-}
-
-static void read_loop(core_reader *c, int line) {
-  xd_reader *r = c->r;
-  const xd_slice turn = xd_read_value_name(r);
-  xd_read_expect(r, '=');
-  const int64_t from = read_bound(c);
-  xd_read_expect_word(r, "to");
-  const int64_t to = read_bound(c);
-  xd_read_expect_word(r, "step");
-  const int64_t step = read_bound(c);
-  if (xd_read_at_word(r, "iter_args")) xd_read_fail(r, line, "iter_args of a loop is not taken");
-  if (xd_read_take(r, ':')) xd_read_type(r);
-  const xd_op loop = {.kind = XD_LOOP, .parameter = -1, .count = turns_of(r, from, to, step, line)};
-  const xd_op end = {.kind = XD_END, .parameter = -1};
-  if (++c->loops > XD_LOOPS) xd_read_fail(r, line, "loops nest more than %d deep", XD_LOOPS);
-  if (!xd_going(r)) return;
-  const size_t values = r->values.n, n = r->ports.n;
-  xd_port_note *before = tw_new(n, sizeof *before);
-  if (!before) r->failed = true;
-  if (before && n) memcpy(before, r->ports.at, n * sizeof *before);
-  xd_define(r, (xd_value){.name = turn, .kind = XD_TURN_VALUE});
-  add_op(c, &loop);
-  const size_t begin = c->core.ops.n;
-  const int64_t outside = c->busy;
-  c->busy = 0;
-  read_region(c);
-  check_busy(c, begin, loop.count, outside, line);
-  if (before) check_turn(c, before, n, line);
-  if (xd_going(r)) add_step(c, begin);
-  add_op(c, &end);
-  free(before);
-  r->values.n = values;
-  c->loops--;
-  xd_attributes attributes;
-  xd_read_attributes(r, &attributes);
-  xd_attributes_end(r, &attributes, "scf.for");
 }
 
 /* ---- objects ---- */
@@ -192,7 +73,7 @@ static void read_acquire(core_reader *c, xd_slice result, int line) {
   xd_port_note *note = &r->ports.at[port];
   if (count > note->held) {
     const xd_op op = {.kind = XD_ACQUIRE, .parameter = -1, .port = port, .count = count - note->held};
-    add_op(c, &op);
+    xd_core_add(c, &op);
     note->held = count;
     note->line = line;
     note_most(r, port, count, line);
@@ -215,7 +96,7 @@ static void read_release(core_reader *c, int line) {
     xd_read_fail(r, line, "%d object(s) of @%s are released, but %d held: an acquire is missing", count,
                  r->design->program.ports.at[port].name, note->held);
   const xd_op op = {.kind = XD_RELEASE, .parameter = -1, .port = port, .count = count};
-  add_op(c, &op);
+  xd_core_add(c, &op);
   note->held -= count;
   note->released += count;
 }
@@ -241,6 +122,14 @@ static void read_access(core_reader *c, xd_slice result, int line) {
                    .name = result, .kind = XD_OBJECT_VALUE, .index = v->index, .first = v->first + at, .shape = shape});
 }
 
+static void read_use(core_reader *c) {
+  const xd_lock_action u = xd_read_use_lock(c->r, c->core.tile);
+  const xd_op op = {.kind = u.releases ? XD_RELEASE : XD_ACQUIRE, .parameter = -1, .count = u.use.count};
+  if (!c->r->explicit_line) c->r->explicit_line = u.line;
+  note_op(c, u.use.lock, u.line);
+  xd_core_add(c, &op);
+}
+
 /* ---- calls ---- */
 
 static void read_arguments(core_reader *c, xd_call_arguments *a) {
@@ -253,6 +142,10 @@ static void read_arguments(core_reader *c, xd_call_arguments *a) {
     if (!xd_going(r)) return;
     if (v->kind != XD_OBJECT_VALUE && v->kind != XD_BUFFER_VALUE && v->kind != XD_NUMBER_VALUE)
       xd_read_fail(r, line, "%%%s is no object, buffer or constant", xd_read_excerpt(v->name).text);
+    if (xd_going(r) && v->kind == XD_BUFFER_VALUE && !xd_same_place(v->place, c->core.tile))
+      xd_read_fail(r, line, "%%%s is in %s, not in %s; memory of neighbours is not taken",
+                   xd_read_excerpt(v->name).text, xd_place_label(v->place).text, xd_place_label(c->core.tile).text);
+    if (!xd_going(r)) return;
     a->at[a->n++] = *v;
     if (!xd_read_take(r, ',')) break;
   }
@@ -297,12 +190,13 @@ static void read_call(core_reader *c, int line) {
   skip_signature(r);
   if (!xd_going(r) || !xd_read_kernel(r, f, &a, line, &op)) return;
   for (int i = 0; i < op.n_arguments; i++) op.argument[i].element = element_of(c, &a.at[i], line);
-  add_op(c, &op);
+  note_op(c, -1, line);
+  xd_core_add(c, &op);
 }
 
 /* ---- a region ---- */
 
-static void read_op(core_reader *c) {
+void xd_core_read_op(core_reader *c) {
   xd_reader *r = c->r;
   xd_slice op;
   const int line = r->token.line;
@@ -310,24 +204,30 @@ static void read_op(core_reader *c) {
   if (xd_read_take_word(r, "arith.constant"))
     xd_read_constant(r, result);
   else if (xd_read_take_word(r, "scf.for"))
-    read_loop(c, line);
+    xd_core_read_for(c, line);
+  else if (xd_read_take_word(r, "cf.br"))
+    xd_core_read_branch(c, line);
+  else if (xd_read_take_word(r, "arith.addi"))
+    xd_core_read_sum(c, result, line);
   else if (xd_read_take_word(r, "aie.objectfifo.acquire"))
     read_acquire(c, result, line);
   else if (xd_read_take_word(r, "aie.objectfifo.release"))
     read_release(c, line);
   else if (xd_read_take_word(r, "aie.objectfifo.subview.access"))
     read_access(c, result, line);
+  else if (xd_read_take_word(r, "aie.use_lock"))
+    read_use(c);
   else if (xd_read_take_word(r, "func.call") || xd_read_take_word(r, "call"))
     read_call(c, line);
   else if (!xd_read_take_word(r, "aie.end") && !xd_read_take_word(r, "scf.yield"))
     xd_read_fail(r, line, "%s is not taken in a core", xd_read_excerpt(op).text);
 }
 
-static void read_region(core_reader *c) {
+void xd_core_read_region(core_reader *c) {
   xd_read_expect(c->r, '{');
   while (xd_going(c->r) && !xd_read_at(c->r, '}')) {
     if (xd_read_at_kind(c->r, XD_TOKEN_END)) xd_read_fail(c->r, c->r->token.line, "the text ends within a core");
-    read_op(c);
+    xd_core_read_op(c);
   }
   xd_read_expect(c->r, '}');
 }
@@ -357,7 +257,7 @@ void xd_read_core(xd_reader *r, xd_slice result) {
     if (xd_same_place(r->design->program.cores.at[i].tile, c.core.tile))
       xd_read_fail(r, line, "%s has two programs", xd_place_label(c.core.tile).text);
   const size_t values = r->values.n;
-  read_region(&c);
+  xd_core_read_region(&c);
   check_end(&c, line);
   r->values.n = values;
   xd_read_attributes(r, &attributes);

@@ -65,9 +65,13 @@ static int same_channel(const xd_program *p, const xd_channel *c) {
   return -1;
 }
 
-/* Of the FIFO, at its shim; or the one that was named. */
-static int shim_channel(const xd_program *p, const xd_pending *t) {
-  if (t->fifo < 0) return same_channel(p, &t->channel);
+/* Of the FIFO, at its shim; of the allocation; or the one that was named. */
+static int shim_channel(const xd_reader *r, const xd_pending *t) {
+  const xd_program *p = &r->design->program;
+  if (t->fifo < 0 && !t->metadata.length) return same_channel(p, &t->channel);
+  for (size_t i = 0; i < r->allocations.n && t->fifo < 0; i++)
+    if (xd_slice_same(r->allocations.at[i].name, t->metadata)) return same_channel(p, &r->allocations.at[i].channel);
+  if (t->fifo < 0) return -1;
   const xd_fifo *f = &p->fifos.at[t->fifo];
   if (xd_kind_of(f->producer.tile) == XD_SHIM) return f->source;
   for (int i = 0; i < f->n_consumers; i++)
@@ -94,7 +98,7 @@ static int next_id(const xd_reader *r, shim_ids *ids) {
 static void note_ids(xd_reader *r, shim_ids *ids) {
   for (size_t i = 0; i < r->tasks.n; i++) {
     const xd_pending *t = &r->tasks.at[i];
-    const int channel = shim_channel(&r->design->program, t);
+    const int channel = shim_channel(r, t);
     if (t->kind == XD_START && channel >= 0 && t->id >= 0 && t->id < 32)
       ids[r->design->program.channels.at[channel].tile.column].asked |= (uint32_t)1 << t->id;
   }
@@ -102,12 +106,16 @@ static void note_ids(xd_reader *r, shim_ids *ids) {
 
 static void add_task(xd_reader *r, const xd_pending *t, shim_ids *ids) {
   xd_program *p = &r->design->program;
-  const int channel = shim_channel(p, t);
+  const int channel = shim_channel(r, t);
   if (channel < 0) {
+    if (t->metadata.length)
+      xd_read_fail(r, t->line, "there is no object FIFO @%s above, and no allocation of a shim's channel that is used",
+                   xd_read_excerpt(t->metadata).text);
     xd_read_fail(r, t->line, "no object FIFO uses that channel");
     return;
   }
-  xd_command k = {.kind = t->kind, .channel = channel, .repeat = 1, .token = t->token};
+  const bool writes = p->channels.at[channel].direction == XD_S2MM;
+  xd_command k = {.kind = t->kind, .channel = channel, .repeat = 1, .token = t->token || (t->always_token && writes)};
   if (t->kind == XD_START) {
     const xd_descriptor d = {.channel = channel,
                              .id = t->id >= 0 ? t->id : next_id(r, &ids[p->channels.at[channel].tile.column]),
@@ -149,7 +157,9 @@ static void note_lines(xd_reader *r) {
   }
 }
 
-static int line_of_channel(const xd_reader *r, int channel) {
+static int line_of_descriptor(const xd_reader *r, size_t at) {
+  const int channel = r->design->program.descriptors.at[at].channel;
+  if (at < r->descriptor_lines.n) return r->descriptor_lines.at[at];
   for (size_t i = 0; i < r->fifos.n; i++) {
     const xd_fifo *f = &r->design->program.fifos.at[i];
     bool is_end = f->source == channel;
@@ -165,7 +175,7 @@ static void check_descriptors(xd_reader *r) {
   tw_error why;
   for (size_t i = 0; i < p->descriptors.n && xd_going(r); i++)
     if (xd_check_descriptor(r->config, p, &p->descriptors.at[i], &why) != TW_OK)
-      xd_read_fail(r, line_of_channel(r, p->descriptors.at[i].channel), "%s", why.text);
+      xd_read_fail(r, line_of_descriptor(r, i), "%s", why.text);
 }
 
 /* ---- all ---- */
@@ -188,6 +198,10 @@ void xd_read_finish(xd_reader *r) {
     r->status = tw_fail(r->error, TW_MISSING, "out of memory");
     return;
   }
+  if (p->fifos.n && r->explicit_line) /* which channels and locks a FIFO gets is the tool's choice */
+    xd_read_fail(r, r->explicit_line, "locks, flows and DMA programs beside object FIFOs are not taken");
+  if (r->explicit_line) xd_read_ports(r);
+  xd_read_steps(r);
   const tw_status lowered = xd_lower(r->config, p, &why);
   if (!p->failed) note_lines(r);
   take(r, lowered, &why);

@@ -42,6 +42,7 @@ static void read_tile(xd_reader *r, xd_slice result) {
   xd_read_expect(r, ')');
   xd_read_attributes(r, &a);
   xd_attribute_text(r, &a, "allocation_scheme");
+  xd_attribute_ignore(&a, "controller_id"); /* for packets of the control network */
   xd_attributes_end(r, &a, "aie.tile");
   if (xd_going(r) && (t.column >= r->columns || t.row >= r->config->rows + 2))
     xd_read_fail(r, line, "there is no tile (%d, %d): %s has columns 0 to %d and rows 0 to %d", t.column, t.row,
@@ -85,7 +86,7 @@ static void read_declaration(xd_reader *r) {
 }
 
 /* The writer calls the buffers of a tile NAME_COLUMN_ROW; within a tile, NAME will do. */
-static void name_buffer(xd_slice value, xd_place t, char name[XD_NAME]) {
+void xd_name_local(xd_slice value, xd_place t, char name[XD_NAME]) {
   char tail[32];
   snprintf(name, XD_NAME, "%.*s", (int)(value.length < XD_NAME ? value.length : XD_NAME - 1), value.at);
   snprintf(tail, sizeof tail, "_%d_%d", t.column, t.row);
@@ -96,32 +97,71 @@ static void name_buffer(xd_slice value, xd_place t, char name[XD_NAME]) {
 /* %name = aie.buffer(%tile) {sym_name = "name"} : memref<..> */
 static void read_buffer(xd_reader *r, xd_slice result) {
   const int line = r->token.line;
-  char name[XD_NAME];
+  xd_buffer b = {.bytes = 0};
+  xd_value value = {.name = result, .kind = XD_BUFFER_VALUE, .index = -1};
   xd_attributes a;
   xd_read_expect(r, '(');
   const xd_value *tile = xd_value_named(r, xd_read_value_name(r), line);
-  const xd_place t = tile ? tile->place : (xd_place){0, 0};
-  if (tile && (tile->kind != XD_TILE_VALUE || xd_kind_of(t) != XD_COMPUTE))
-    xd_read_fail(r, line, "buffers beside object FIFOs are taken in tiles with a core only");
+  if (tile && (tile->kind != XD_TILE_VALUE || xd_kind_of(tile->place) == XD_SHIM))
+    xd_read_fail(r, line, "%%%s is no tile with memory", xd_read_excerpt(tile->name).text);
+  if (tile) b.tile = value.place = tile->place;
   xd_read_expect(r, ')');
   xd_read_attributes(r, &a);
   xd_attribute_text(r, &a, "sym_name");
+  xd_attribute_number(r, &a, "address", 0); /* where it lies is of no account: buffers do not overlap */
+  xd_attribute_number(r, &a, "mem_bank", 0);
   xd_attributes_end(r, &a, "aie.buffer");
   xd_read_expect(r, ':');
-  const xd_shape s = xd_read_type(r);
-  if (xd_going(r) && !s.is_memref) xd_read_fail(r, line, "a buffer's type must be a memref");
+  value.shape = xd_read_type(r);
+  if (xd_going(r) && !value.shape.is_memref) xd_read_fail(r, line, "a buffer's type must be a memref");
+  if (xd_read_at(r, '=')) xd_read_fail(r, line, "initial values of a buffer are not taken");
   if (!xd_going(r)) return;
-  name_buffer(result, t, name);
-  const int port = xd_own_port(&r->design->program, t, name, s.bytes);
+  xd_name_local(result, b.tile, b.name);
+  b.bytes = value.shape.bytes;
+  b.type = xd_shape_type(&value.shape);
+  xd_note_line(r, b.name, line);
+  if (xd_kind_of(b.tile) == XD_COMPUTE) {
+    value.index = xd_own_port(&r->design->program, b.tile, b.name, b.bytes);
+    value.number = (int64_t)r->design->program.buffers.n - 1;
+    if (!r->design->program.failed) r->design->program.buffers.at[value.number] = b;
+  } else {
+    value.number = XD_ADD(&r->design->program, buffers, &b);
+  }
   const xd_port_note none = {0};
-  xd_append(&r->ports, sizeof none, &none, &r->failed);
-  xd_define(r, (xd_value){.name = result, .kind = XD_BUFFER_VALUE, .index = port, .shape = s});
+  while (r->ports.n < r->design->program.ports.n && !r->failed) xd_append(&r->ports, sizeof none, &none, &r->failed);
+  xd_define(r, value);
+}
+
+/* memref.global "public" @name : memref<..>: what object FIFOs leave behind when mlir-aie lowers them */
+static void skip_global(xd_reader *r) {
+  if (xd_read_at_kind(r, XD_TOKEN_STRING)) xd_read_next(r);
+  xd_read_symbol(r);
+  xd_read_expect(r, ':');
+  xd_read_type(r);
+}
+
+/* Of the explicit form; false: it is none of them. */
+static bool read_explicit(xd_reader *r, xd_slice result) {
+  const int line = r->token.line;
+  if (xd_read_take_word(r, "aie.lock"))
+    xd_read_lock(r, result);
+  else if (xd_read_take_word(r, "aie.flow"))
+    xd_read_flow(r);
+  else if (xd_read_take_word(r, "aie.mem"))
+    xd_read_dma(r, XD_COMPUTE);
+  else if (xd_read_take_word(r, "aie.memtile_dma"))
+    xd_read_dma(r, XD_MEMORY);
+  else
+    return false;
+  r->explicit_line = line;
+  return true;
 }
 
 static void read_op(xd_reader *r) {
   const int line = r->token.line;
   xd_slice op;
   const xd_slice result = xd_read_result(r, &op);
+  if (read_explicit(r, result)) return;
   if (xd_read_take_word(r, "aie.tile"))
     read_tile(r, result);
   else if (xd_read_take_word(r, "func.func"))
@@ -136,6 +176,12 @@ static void read_op(xd_reader *r) {
     xd_read_core(r, result);
   else if (xd_read_take_word(r, "aie.runtime_sequence") || xd_read_take_word(r, "aiex.runtime_sequence"))
     xd_read_sequence(r);
+  else if (xd_read_take_word(r, "aie.shim_dma_allocation"))
+    xd_read_allocation(r);
+  else if (xd_read_take_word(r, "aie.packet_flow"))
+    xd_read_packet_flow(r);
+  else if (xd_read_take_word(r, "memref.global"))
+    skip_global(r);
   else if (xd_read_take_word(r, "arith.constant"))
     xd_read_constant(r, result);
   else if (!xd_read_take_word(r, "aie.end"))
@@ -206,6 +252,10 @@ tw_status xd_mlir_read(const xd_config *c, const char *text, const xd_mlir_optio
   free(r.tasks.at);
   free(r.configured.at);
   free(r.ports.at);
+  free(r.allocations.at);
+  free(r.ops.at);
+  free(r.lock_numbers.at);
+  free(r.descriptor_lines.at);
   if (r.status != TW_OK) xd_mlir_free(out);
   return r.status;
 }

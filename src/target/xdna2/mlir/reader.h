@@ -32,7 +32,8 @@ typedef enum xd_value_kind {
   XD_TURN_VALUE,     /* of a loop: counts its turns */
   XD_VIEW_VALUE,     /* index: port; number: how many objects; first: of the oldest, counted from the core's start */
   XD_OBJECT_VALUE,   /* index: port; first: the object */
-  XD_BUFFER_VALUE,   /* index: port of the core's own */
+  XD_BUFFER_VALUE,   /* index: port of the core's own, -1 in a memory tile; number: the buffer; place */
+  XD_LOCK_VALUE,     /* index: lock; place */
   XD_ARGUMENT_VALUE, /* index: external buffer */
   XD_TASK_VALUE,     /* index: of the reader's tasks */
   XD_OTHER_VALUE     /* a core: nothing uses it */
@@ -67,17 +68,30 @@ typedef struct xd_fifo_note {
 typedef struct xd_pending {
   xd_command_kind kind; /* XD_START or XD_AWAIT */
   int line, fifo, id;   /* id: -1, not given */
-  xd_channel channel;   /* AWAIT with fifo -1: this one */
+  xd_slice metadata;    /* with fifo -1: an allocation's name; empty: `channel` */
+  xd_channel channel;
   int buffer;
   xd_pattern pattern;
   int64_t iterations, stride, repeat;
-  bool token;
+  bool token, always_token; /* if it writes DDR, it gives one in any case */
 } xd_pending;
 
 typedef struct xd_port_note {
   int held, line; /* objects; of the last acquire */
   int64_t released;
 } xd_port_note;
+
+/* aie.shim_dma_allocation: a name of a shim's channel. */
+typedef struct xd_allocation {
+  xd_slice name;
+  xd_channel channel;
+} xd_allocation;
+
+/* Of an operation of a core of the explicit form: its line, and the lock that it uses, -1. */
+typedef struct xd_op_note {
+  size_t core, op;
+  int lock, line;
+} xd_op_note;
 
 typedef struct xd_reader {
   const xd_config *config;
@@ -95,6 +109,11 @@ typedef struct xd_reader {
   XD_LIST(xd_fifo_note) fifos;
   XD_LIST(xd_pending) tasks, configured; /* in the order of the sequence; as configured, not yet started */
   XD_LIST(xd_port_note) ports;           /* of each port of the program */
+  XD_LIST(xd_allocation) allocations;
+  XD_LIST(xd_op_note) ops;       /* in the order of the text */
+  XD_LIST(int) lock_numbers;     /* of the program's locks; -1: not given */
+  XD_LIST(int) descriptor_lines; /* of the program's descriptors, of the explicit form */
+  int explicit_line;             /* where locks, flows or programs of channels begin; 0: nowhere */
 } xd_reader;
 
 static inline bool xd_going(const xd_reader *r) { return r->status == TW_OK; }
@@ -146,6 +165,7 @@ void xd_read_attributes(xd_reader *, xd_attributes *);
 int64_t xd_attribute_number(xd_reader *, xd_attributes *, const char *name, int64_t otherwise);
 bool xd_attribute_true(xd_reader *, xd_attributes *, const char *name);
 xd_slice xd_attribute_text(xd_reader *, xd_attributes *, const char *name);
+void xd_attribute_ignore(xd_attributes *, const char *name);
 /* Refuses those that nobody has asked for. */
 void xd_attributes_end(xd_reader *, xd_attributes *, const char *op);
 /* [<size = 4, stride = 8>, ...], the outermost first. */
@@ -169,15 +189,51 @@ void xd_read_fifo(xd_reader *);                      /* fifo.c: behind aie.objec
 void xd_read_link(xd_reader *);                      /* behind aie.objectfifo.link */
 void xd_read_core(xd_reader *, xd_slice result);     /* core.c: behind aie.core */
 void xd_read_sequence(xd_reader *);                  /* sequence.c: behind runtime_sequence */
+void xd_read_lock(xd_reader *, xd_slice result);     /* explicit.c: behind aie.lock */
+void xd_read_flow(xd_reader *);                      /* behind aie.flow */
+void xd_read_packet_flow(xd_reader *);               /* behind aie.packet_flow */
+void xd_read_allocation(xd_reader *);                /* behind aie.shim_dma_allocation */
+void xd_read_dma(xd_reader *, xd_tile_kind);         /* behind aie.mem, aie.memtile_dma */
+typedef struct xd_lock_action {
+  xd_lock_use use;
+  bool releases;
+  int line;
+} xd_lock_action;
+xd_lock_action xd_read_use_lock(xd_reader *, xd_place); /* behind aie.use_lock, in a program of that tile */
+/* The name within a tile: what the writer puts behind it (_COLUMN_ROW) is left out. */
+void xd_name_local(xd_slice, xd_place, char name[XD_NAME]);
 /* call.c: a call of a declared function, on objects and numbers; false, and failed, if it is unknown. */
 typedef struct xd_call_arguments {
   int n;
   xd_value at[XD_MLIR_ARGUMENTS];
 } xd_call_arguments;
 bool xd_read_kernel(xd_reader *, const xd_declaration *, const xd_call_arguments *, int line, xd_op *out);
+/* descriptor.c */
+enum { XD_SIZES = 4 };
+/* [a, b, c, d] of numbers or constants, the outermost first: how many. */
+int xd_read_list(xd_reader *, int64_t least, int64_t most, int64_t out[XD_SIZES]);
+typedef struct xd_bd {
+  const xd_value *of; /* an argument of the sequence or a buffer; NULL after a failure */
+  int64_t offset, length, size[XD_SIZES], stride[XD_SIZES]; /* in elements; sizes left out are 1 */
+  int id, next_id;                                          /* -1: not given */
+  int line;
+} xd_bd;
+/* Behind aie.dma_bd. */
+xd_bd xd_read_bd(xd_reader *, xd_value_kind of);
+/* The lower n of the dimensions. */
+xd_pattern xd_bd_pattern(xd_reader *, const xd_bd *, int n);
+
 /* finish.c: depths, lowering, tasks, checks */
 void xd_read_finish(xd_reader *);
+/* ports.c: in the explicit form, which buffers a core holds when; afterwards, in both, what a step of K costs. */
+void xd_read_ports(xd_reader *);
+void xd_read_steps(xd_reader *);
+/* The number of the channel, which is made if there is none. */
+int xd_read_channel(xd_reader *, xd_place, xd_direction, int id);
+/* S2MM or MM2S. */
+xd_direction xd_read_direction(xd_reader *);
 /* locate.c */
 void xd_note_line(xd_reader *, const char *label, int line);
+int xd_noted_line(const xd_reader *, const char *label); /* 0: not noted */
 
 #endif

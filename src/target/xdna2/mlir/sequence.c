@@ -12,7 +12,6 @@
 
 #include "target/xdna2/mlir/reader.h"
 
-enum { SIZES = 4 };
 static const int64_t MOST = (int64_t)1 << 28; /* keeps products and sums within 64 bits; fields are checked later */
 
 /* ---- arguments ---- */
@@ -46,98 +45,66 @@ static const xd_value *argument_named(xd_reader *r) {
   return v;
 }
 
-/* ---- numbers ---- */
-
-/* A number, or a constant. */
-static int64_t read_index(xd_reader *r, int64_t least) {
-  if (!xd_read_at_kind(r, XD_TOKEN_VALUE)) return xd_read_number(r, least, (int64_t)1 << 40);
-  const int line = r->token.line;
-  const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
-  if (v && (v->kind != XD_NUMBER_VALUE || v->number < least || v->number > (int64_t)1 << 40))
-    xd_read_fail(r, line, "%%%s is no constant that is possible here", xd_read_excerpt(v->name).text);
-  return v && xd_going(r) ? v->number : least;
-}
-
-/* [a, b, c, d]: how many; the outermost first. */
-static int read_list(xd_reader *r, int64_t least, int64_t most, int64_t out[SIZES]) {
-  int n = 0;
-  xd_read_expect(r, '[');
-  while (xd_going(r) && !xd_read_at(r, ']')) {
-    const int line = r->token.line;
-    const int64_t number = read_index(r, least);
-    if (n == SIZES) xd_read_fail(r, line, "more than %d dimensions", SIZES);
-    if (xd_going(r) && number > most) xd_read_fail(r, line, "%" PRId64 " is more than %" PRId64, number, most);
-    if (xd_going(r)) out[n++] = number;
-    if (!xd_read_take(r, ',')) break;
-  }
-  xd_read_expect(r, ']');
-  return n;
-}
-
 /* ---- patterns ---- */
 
 /* The lower three of four dimensions; the first is how often. */
-static void set_pattern(xd_reader *r, const xd_shape *shape, int64_t offset, const int64_t size[SIZES],
-                        const int64_t stride[SIZES], int line, xd_pending *t) {
-  const int64_t element = shape->element_bits / 8;
-  xd_dims d = {.n = SIZES - 1};
-  for (int i = 1; i < SIZES; i++) {
-    d.size[i - 1] = size[i];
-    d.stride[i - 1] = size[i] == 1 && i == SIZES - 1 ? 1 : stride[i]; /* never applied */
-  }
-  t->pattern.offset = offset * element;
-  t->pattern.n_dims = xd_dims_in_bytes(r, &d, element, line, t->pattern.dim);
-  t->iterations = stride[0] && size[0] > 1 ? size[0] : 1;
-  t->stride = t->iterations > 1 ? stride[0] * element : 0;
+static void set_pattern(xd_reader *r, const xd_bd *d, xd_pending *t) {
+  t->buffer = d->of->index;
+  t->pattern = xd_bd_pattern(r, d, XD_SIZES - 1);
+  t->iterations = d->stride[0] && d->size[0] > 1 ? d->size[0] : 1;
+  t->stride = t->iterations > 1 ? d->stride[0] * (d->of->shape.element_bits / 8) : 0;
 }
 
 static void add_task(xd_reader *r, const xd_pending *t) { xd_append(&r->tasks, sizeof *t, t, &r->failed); }
 
-/* The end of a FIFO at a shim: tasks that fill DDR give a token. */
-static bool writes_ddr(xd_reader *r, int fifo, int line) {
-  if (fifo < 0) return false;
-  const xd_fifo *f = &r->design->program.fifos.at[fifo];
-  if (xd_kind_of(f->producer.tile) == XD_SHIM) return false;
-  for (int i = 0; i < f->n_consumers; i++)
-    if (xd_kind_of(f->consumer[i].tile) == XD_SHIM) return true;
-  xd_read_fail(r, line, "object FIFO @%s has no end at a shim", f->name);
-  return false;
+/* An object FIFO above, with an end at a shim; or the name of an allocation, which may stand below. */
+static void set_metadata(xd_reader *r, xd_slice name, int line, xd_pending *t) {
+  t->fifo = -1;
+  t->metadata = name;
+  if (!name.length) xd_read_fail(r, line, "it does not say of which object FIFO or allocation");
+  for (size_t i = 0; i < r->fifos.n; i++)
+    if (xd_slice_same(r->fifos.at[i].name, name)) t->fifo = (int)i;
+  if (t->fifo < 0) return;
+  const xd_fifo *f = &r->design->program.fifos.at[t->fifo];
+  bool at_shim = xd_kind_of(f->producer.tile) == XD_SHIM;
+  for (int i = 0; i < f->n_consumers; i++) at_shim = at_shim || xd_kind_of(f->consumer[i].tile) == XD_SHIM;
+  if (!at_shim) xd_read_fail(r, line, "object FIFO @%s has no end at a shim", f->name);
 }
 
 /* ---- dma_memcpy_nd, dma_wait ---- */
 
 static void read_memcpy(xd_reader *r, int line) {
   xd_pending t = {.kind = XD_START, .line = line, .id = -1};
-  int64_t offset[SIZES] = {0}, size[SIZES] = {1, 1, 1, 1}, stride[SIZES] = {0};
+  xd_bd d = {.size = {1, 1, 1, 1}, .line = line};
+  int64_t offset[XD_SIZES] = {0};
   xd_attributes a;
   xd_read_expect(r, '(');
   for (int i = 0; i < 2 && xd_read_at_kind(r, XD_TOKEN_NUMBER); i++) { /* older: column and row first */
     xd_read_next(r);
     xd_read_expect(r, ',');
   }
-  const xd_value *v = argument_named(r);
-  const int n = read_list(r, 0, (int64_t)1 << 36, offset), n_sizes = read_list(r, 1, MOST, size),
-            n_strides = read_list(r, 0, MOST, stride);
-  if (xd_going(r) && (n != SIZES || n_sizes != SIZES || n_strides != SIZES))
+  d.of = argument_named(r);
+  const int n = xd_read_list(r, 0, (int64_t)1 << 36, offset), n_sizes = xd_read_list(r, 1, MOST, d.size),
+            n_strides = xd_read_list(r, 0, MOST, d.stride);
+  if (xd_going(r) && (n != XD_SIZES || n_sizes != XD_SIZES || n_strides != XD_SIZES))
     xd_read_fail(r, line, "dma_memcpy_nd needs four offsets, sizes and strides");
   if (xd_read_at(r, ',')) xd_read_fail(r, line, "packets of dma_memcpy_nd are not taken");
   xd_read_expect(r, ')');
   xd_read_attributes(r, &a);
   t.id = (int)xd_attribute_number(r, &a, "id", -1);
-  t.fifo = xd_fifo_named(r, xd_attribute_text(r, &a, "metadata"), line);
+  set_metadata(r, xd_attribute_text(r, &a, "metadata"), line, &t);
   t.token = xd_attribute_true(r, &a, "issue_token");
-  if (writes_ddr(r, t.fifo, line)) t.token = true;
+  t.always_token = true;
   xd_attribute_number(r, &a, "burst_length", 0);
   xd_attributes_end(r, &a, "dma_memcpy_nd");
   xd_read_expect(r, ':');
   xd_read_type(r);
-  if (!v || !xd_going(r)) return;
-  int64_t start = 0;
-  for (int i = 0; i < SIZES; i++)
-    if (offset[i] && __builtin_add_overflow(start, offset[i] * (i == SIZES - 1 ? 1 : stride[i]), &start)) start = MOST;
-  t.buffer = v->index;
-  t.repeat = size[0];
-  set_pattern(r, &v->shape, start, size, stride, line, &t);
+  if (!d.of || !xd_going(r)) return;
+  for (int i = 0; i < XD_SIZES; i++)
+    if (offset[i] && __builtin_add_overflow(d.offset, offset[i] * (i == XD_SIZES - 1 ? 1 : d.stride[i]), &d.offset))
+      d.offset = MOST;
+  t.repeat = d.size[0];
+  set_pattern(r, &d, &t);
   add_task(r, &t);
 }
 
@@ -145,9 +112,8 @@ static void read_wait(xd_reader *r, int line) {
   xd_attributes a;
   xd_read_attributes(r, &a);
   xd_pending t = {.kind = XD_AWAIT, .line = line};
-  t.fifo = xd_fifo_named(r, xd_attribute_text(r, &a, "symbol"), line);
+  set_metadata(r, xd_attribute_text(r, &a, "symbol"), line, &t);
   xd_attributes_end(r, &a, "dma_wait");
-  writes_ddr(r, t.fifo, line);
   add_task(r, &t);
 }
 
@@ -172,78 +138,21 @@ static void read_sync(xd_reader *r, int line) {
 
 /* ---- tasks ---- */
 
-/* The list of <size, stride>, or sizes = [..] strides = [..] (mlir-aie from 2026 on). */
-static int read_walk(xd_reader *r, int64_t size[SIZES], int64_t stride[SIZES], int line) {
-  if (xd_read_take(r, ',') || xd_read_at(r, '[')) {
-    const xd_dims d = xd_read_dims(r);
-    if (d.n > SIZES) {
-      xd_read_fail(r, line, "more than %d dimensions", SIZES);
-      return 0;
-    }
-    for (int i = 0; i < d.n; i++) {
-      size[SIZES - d.n + i] = d.size[i];
-      stride[SIZES - d.n + i] = d.stride[i];
-    }
-    return d.n;
-  }
-  int64_t sizes[SIZES] = {0}, strides[SIZES] = {0};
-  if (!xd_read_take_word(r, "sizes")) return 0;
-  xd_read_expect(r, '=');
-  const int n = read_list(r, 1, MOST, sizes);
-  xd_read_expect_word(r, "strides");
-  xd_read_expect(r, '=');
-  const int n_strides = read_list(r, 0, MOST, strides);
-  if (xd_going(r) && n != n_strides) xd_read_fail(r, line, "%d sizes, but %d strides", n, n_strides);
-  for (int i = 0; i < n && xd_going(r); i++) {
-    size[SIZES - n + i] = sizes[i];
-    stride[SIZES - n + i] = strides[i];
-  }
-  return n;
-}
-
-/* aie.dma_bd(%a : memref<..>, offset, length, walk) {bd_id} */
-static void read_descriptor(xd_reader *r, xd_pending *t) {
-  const int line = r->token.line;
-  int64_t size[SIZES] = {1, 1, 1, 1}, stride[SIZES] = {0, 0, 0, 1};
-  xd_attributes a;
-  xd_read_expect_word(r, "aie.dma_bd");
-  xd_read_expect(r, '(');
-  const xd_value *v = argument_named(r);
-  xd_read_expect(r, ':');
-  xd_read_type(r);
-  const bool worded = xd_read_take_word(r, "offset");
-  xd_read_expect(r, worded ? '=' : ',');
-  const int64_t offset = read_index(r, 0);
-  if (worded) xd_read_expect_word(r, "len");
-  xd_read_expect(r, worded ? '=' : ',');
-  const int64_t length = read_index(r, 1);
-  if (!read_walk(r, size, stride, line)) size[SIZES - 1] = length;
-  xd_read_expect(r, ')');
-  xd_read_attributes(r, &a);
-  t->id = (int)xd_attribute_number(r, &a, "bd_id", -1);
-  xd_attribute_number(r, &a, "burst_length", 0);
-  xd_attributes_end(r, &a, "aie.dma_bd");
-  if (!v || !xd_going(r)) return;
-  t->buffer = v->index;
-  set_pattern(r, &v->shape, offset, size, stride, line, t);
-  if (xd_going(r) && (double)size[1] * (double)size[2] * (double)size[3] != (double)length)
-    xd_read_fail(r, line, "the descriptor's length is %" PRId64 ", but its walk has %.0f elements", length,
-                 (double)size[1] * (double)size[2] * (double)size[3]);
-}
-
 static void read_task(xd_reader *r, xd_slice result, int line) {
   xd_pending t = {.kind = XD_START, .line = line, .id = -1, .repeat = 1};
   xd_attributes a;
-  t.fifo = xd_fifo_named(r, xd_read_symbol(r), line);
+  set_metadata(r, xd_read_symbol(r), line, &t);
   xd_read_expect(r, '{');
-  read_descriptor(r, &t);
+  xd_read_expect_word(r, "aie.dma_bd");
+  const xd_bd d = xd_read_bd(r, XD_ARGUMENT_VALUE);
   xd_read_expect_word(r, "aie.end");
   xd_read_expect(r, '}');
   xd_read_attributes(r, &a);
   t.repeat += xd_attribute_number(r, &a, "repeat_count", 0);
   t.token = xd_attribute_true(r, &a, "issue_token");
   xd_attributes_end(r, &a, "dma_configure_task_for");
-  writes_ddr(r, t.fifo, line);
+  t.id = d.id;
+  if (xd_going(r)) set_pattern(r, &d, &t);
   xd_define(r, (xd_value){.name = result, .kind = XD_TASK_VALUE, .index = (int)r->configured.n});
   xd_append(&r->configured, sizeof t, &t, &r->failed);
 }
@@ -268,7 +177,7 @@ static void read_await(xd_reader *r, int line) {
   const xd_pending *t = task_named(r);
   if (!t) return;
   if (!t->token) xd_read_fail(r, line, "the awaited task gives no token: issue_token = true is missing");
-  const xd_pending await = {.kind = XD_AWAIT, .line = line, .fifo = t->fifo};
+  const xd_pending await = {.kind = XD_AWAIT, .line = line, .fifo = t->fifo, .metadata = t->metadata};
   add_task(r, &await);
 }
 

@@ -66,20 +66,25 @@ static void write_run(tw_text *t, const xd_gemm *g, const int64_t bytes[XD_GEMM_
   tw_text_add_string(t, "\n## Check and simulate again\n\n");
 }
 
-static char *readme_of(const xd_gemm *g, const char *problem, const char *refusal, const char *object) {
+/* `design`: the text, NULL if there is none for the reason `refusal`. */
+static char *readme_of(const xd_gemm *g, const char *problem, const char *design, const char *refusal,
+                       const char *object) {
   tw_text t = {0};
   int64_t bytes[XD_GEMM_OPERANDS];
   xd_gemm_bytes(g, bytes);
   tw_text_add(&t, "# %s\n\nA design for AMD XDNA2 (Ryzen AI, NPU2), found by tilewright.\n\n", problem);
-  if (refusal) {
+  if (!design) {
     tw_text_add(&t, "There is no design.mlir: %s. `kernel.c` is the design as tilewright runs it.\n", refusal);
     return tw_text_take(&t);
   }
-  tw_text_add_string(&t,
-                     "- `design.mlir`: the array, in MLIR-AIE's object-FIFO form, with the host's runtime sequence\n"
-                     "- `kernel.cc`: what the cores compute, on the AIE API\n"
-                     "- `run.py`: runs it, and checks products of int8\n"
-                     "- `kernel.c`, `schedule.txt`: the design as tilewright's own text\n\n");
+  tw_text_add(&t, "- `design.mlir`: the array, %s, with the host's runtime sequence\n",
+              strstr(design, "aie.objectfifo")
+                  ? "in MLIR-AIE's object-FIFO form"
+                  : "as buffers, locks, flows and descriptors of MLIR-AIE (its object FIFOs "
+                    "have no words for this design)");
+  tw_text_add_string(&t, "- `kernel.cc`: what the cores compute, on the AIE API\n"
+                         "- `run.py`: runs it, and checks products of int8\n"
+                         "- `kernel.c`, `schedule.txt`: the design as tilewright's own text\n\n");
   write_build(&t, object);
   write_run(&t, g, bytes);
   tw_text_add(&t, "    tilewright run design.mlir %s -t xdna2\n", problem);
@@ -168,7 +173,7 @@ tw_status xd_mlir_sources(const xd_config *c, const tw_problem *p, const xd_gemm
     free(design);
     return status;
   }
-  char *readme = readme_of(g, problem, written == TW_OK ? NULL : why.text, xd_mlir_object(&program).text);
+  char *readme = readme_of(g, problem, design, why.text, xd_mlir_object(&program).text);
   if (written == TW_OK) script = script_of(g);
   xd_program_free(&program);
   if (!readme || (written == TW_OK && !script) || (written != TW_OK && written != TW_USAGE)) {

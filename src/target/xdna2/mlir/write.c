@@ -1,4 +1,4 @@
-/* write.c - the device: tiles, FIFOs and links. */
+/* write.c - the device: tiles, FIFOs and links; which of the two forms. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,6 +43,12 @@ xd_tile_name xd_write_tile(xd_place t) {
   static const char *const kind[] = {"shim", "mem", "tile"};
   xd_tile_name n;
   snprintf(n.text, sizeof n.text, "%%%s_%d_%d", kind[xd_kind_of(t)], t.column, t.row);
+  return n;
+}
+
+xd_local_name xd_write_local(const char *name, xd_place t) {
+  xd_local_name n;
+  snprintf(n.text, sizeof n.text, "%s_%d_%d", name, t.column, t.row);
   return n;
 }
 
@@ -171,19 +177,34 @@ static void write_device(xd_writer *w) {
     tw_text_add_string(&w->text, "module {\n  aie.device(npu2) {\n");
 }
 
-tw_status xd_mlir_write(const xd_config *c, const xd_program *p, const char *title, char **out, tw_error *error) {
-  xd_writer w = {.config = c, .program = p, .error = error};
+static void write_fifos(xd_writer *w) {
+  for (size_t i = 0; i < w->program->fifos.n; i++) write_fifo(w, &w->program->fifos.at[i]);
+  for (size_t i = 0; i < w->program->links.n; i++) write_link(w, &w->program->links.at[i]);
+}
+
+static tw_status write_form(const xd_config *c, const xd_program *p, const char *title, bool explicit, char **out,
+                            tw_error *error) {
+  xd_writer w = {.config = c, .program = p, .error = error, .explicit = explicit};
   tw_text_add(&w.text, "// %s\n// Made by tilewright: docs/xdna2-mlir.md. `tilewright run` reads and simulates it.\n",
               title);
   write_device(&w);
   xd_write_functions(&w);
   write_tiles(&w);
-  for (size_t i = 0; i < p->fifos.n; i++) write_fifo(&w, &p->fifos.at[i]);
-  for (size_t i = 0; i < p->links.n; i++) write_link(&w, &p->links.at[i]);
+  if (explicit)
+    xd_write_memories(&w);
+  else
+    write_fifos(&w);
   xd_write_cores(&w);
+  if (explicit) xd_write_channels(&w);
   xd_write_sequence(&w);
   tw_text_add_string(&w.text, "  }\n}\n");
   if (w.status == TW_OK && !(*out = tw_text_take(&w.text))) w.status = tw_fail(error, TW_MISSING, "out of memory");
   tw_text_free(&w.text);
   return w.status;
+}
+
+tw_status xd_mlir_write(const xd_config *c, const xd_program *p, const char *title, char **out, tw_error *error) {
+  tw_error why;
+  const tw_status status = p->fifos.n ? write_form(c, p, title, false, out, &why) : TW_USAGE;
+  return status == TW_USAGE ? write_form(c, p, title, true, out, error) : status;
 }

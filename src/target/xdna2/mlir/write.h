@@ -1,7 +1,8 @@
 /* write.h - an array program as MLIR-AIE source text, for the tool chain of the real machine (aiecc).
  *
  * The text is in object-FIFO form: what the program has above the lowering (FIFOs, links, cores, buffers of their own),
- * and the runtime sequence as npu.dma_memcpy_nd and dma_wait. It follows mlir-aie from November 2025 on
+ * and the runtime sequence as npu.dma_memcpy_nd and dma_wait. What that has no words for (or a program without FIFOs) is
+ * in explicit form: buffers, locks, flows and the descriptors of each channel. It follows mlir-aie from November 2025 on
  * (aie.runtime_sequence), with the object file in the function declarations (mlir-aie #2922). read.h reads it back.
  *
  * - Elements are those of a FIFO's or buffer's type; bfp16 and what has no type are bytes (memref<..xi8>).

@@ -86,6 +86,7 @@ void xd_write_functions(xd_writer *w) {
 typedef struct port_view {
   int view, first_object; /* numbers of the values */
   int held, released;     /* objects; since the view was made */
+  int oldest;             /* of the buffers, which one is the oldest that is held, or would be next */
 } port_view;
 
 typedef struct core_writer {
@@ -115,8 +116,59 @@ static int64_t parameter_value(core_writer *c, int parameter) {
   return value;
 }
 
-static void write_loop(core_writer *c, const xd_op *op) {
-  const int64_t turns = op->parameter >= 0 ? parameter_value(c, op->parameter) : op->count;
+static void write_ops(core_writer *c, size_t from, size_t end);
+
+/* The index of the end of the loop at `at`. */
+static size_t end_of(const xd_core *core, size_t at) {
+  int depth = 1;
+  while (depth && at + 1 < core->ops.n) {
+    at++;
+    depth += core->ops.at[at].kind == XD_LOOP ? 1 : core->ops.at[at].kind == XD_END ? -1 : 0;
+  }
+  return at;
+}
+
+static int64_t turns_of(core_writer *c, const xd_op *op) {
+  return op->parameter >= 0 ? parameter_value(c, op->parameter) : op->count;
+}
+
+/* How many objects of a port the operations release, modulo its buffers. */
+static int64_t released_by(core_writer *c, size_t from, size_t end, int port, int buffers) {
+  int64_t sum = 0;
+  for (size_t i = from; i < end; i++) {
+    const xd_op *op = &c->core->ops.at[i];
+    if (op->kind == XD_RELEASE && op->port == port) sum += op->count;
+    if (op->kind != XD_LOOP) continue;
+    const size_t inner = end_of(c->core, i);
+    const int64_t turns = turns_of(c, op);
+    if (turns > 0) sum += turns % buffers * released_by(c, i + 1, inner, port, buffers);
+    i = inner;
+  }
+  return sum % buffers;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+  while (b) {
+    const int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+/* After how many turns all ports are at the buffers with which they began. mlir-aie unrolls object FIFOs itself. */
+static int64_t period_of(core_writer *c, size_t from, size_t end) {
+  int64_t period = 1;
+  for (size_t i = 0; c->w->explicit && i < c->w->program->ports.n; i++) {
+    const xd_port *q = &c->w->program->ports.at[i];
+    if (!xd_same_place(q->tile, c->core->tile) || q->n_buffers < 2) continue;
+    const int64_t own = q->n_buffers / common_divisor(q->n_buffers, released_by(c, from, end, (int)i, q->n_buffers));
+    period *= own / common_divisor(period, own);
+  }
+  return period;
+}
+
+static void write_for(core_writer *c, int64_t turns) {
   const int value = c->value;
   c->value += 4;
   indent(c);
@@ -130,17 +182,36 @@ static void write_loop(core_writer *c, const xd_op *op) {
   c->depth++;
 }
 
-static void write_end(core_writer *c) {
-  c->depth--;
-  indent(c);
-  tw_text_add_string(&c->w->text, "}\n");
+/* In the explicit form buffers have names, so a loop is unrolled until they come round again. */
+static void write_loop(core_writer *c, size_t at, size_t end) {
+  const int64_t turns = turns_of(c, &c->core->ops.at[at]), period = period_of(c, at + 1, end);
+  const int64_t whole = turns < 0 ? -1 : turns / period, rest = turns < 0 ? 0 : turns % period;
+  if (whole || !turns) {
+    write_for(c, whole);
+    for (int64_t i = 0; i < period; i++) write_ops(c, at + 1, end);
+    c->depth--;
+    indent(c);
+    tw_text_add_string(&c->w->text, "}\n");
+  }
+  for (int64_t i = 0; i < rest; i++) write_ops(c, at + 1, end);
 }
 
 static const char *side(const xd_port *q) { return q->is_producer ? "Produce" : "Consume"; }
 
+static void write_use(core_writer *c, xd_lock_use use, const char *action, int64_t objects) {
+  const xd_lock *l = &c->w->program->locks.at[use.lock];
+  indent(c);
+  tw_text_add(&c->w->text, "aie.use_lock(%%%s, %s, %" PRId64 ")\n", xd_write_local(l->name, l->tile).text, action,
+              objects * use.count);
+}
+
 static void write_acquire(core_writer *c, const xd_op *op) {
   const xd_port *q = &c->w->program->ports.at[op->port];
   port_view *v = &c->views[op->port];
+  if (c->w->explicit) {
+    write_use(c, q->acquire, "AcquireGreaterEqual", op->count);
+    return;
+  }
   const xd_memref type = port_type(c->w, op->port);
   v->held += (int)op->count;
   v->released = 0;
@@ -159,6 +230,11 @@ static void write_acquire(core_writer *c, const xd_op *op) {
 
 static void write_release(core_writer *c, const xd_op *op) {
   const xd_port *q = &c->w->program->ports.at[op->port];
+  if (c->w->explicit) {
+    write_use(c, q->release, "Release", op->count);
+    c->views[op->port].oldest = (c->views[op->port].oldest + (int)op->count) % q->n_buffers;
+    return;
+  }
   c->views[op->port].held -= (int)op->count;
   c->views[op->port].released += (int)op->count;
   indent(c);
@@ -168,10 +244,12 @@ static void write_release(core_writer *c, const xd_op *op) {
 static void write_argument(core_writer *c, int port, int element) {
   const xd_port *q = &c->w->program->ports.at[port];
   const port_view *v = &c->views[port];
-  if (q->fifo < 0)
-    tw_text_add(&c->w->text, "%%%s_%d_%d", q->name, q->tile.column, q->tile.row);
-  else
+  if (q->fifo < 0 || c->w->explicit) {
+    const xd_buffer *b = &c->w->program->buffers.at[q->first_buffer + (v->oldest + element) % q->n_buffers];
+    tw_text_add(&c->w->text, "%%%s", xd_write_local(b->name, q->tile).text);
+  } else {
     tw_text_add(&c->w->text, "%%v%d", v->first_object + v->released + element);
+  }
 }
 
 static void write_call(core_writer *c, const xd_op *op) {
@@ -196,13 +274,15 @@ static void write_call(core_writer *c, const xd_op *op) {
   tw_text_add_string(&c->w->text, " -> ()\n");
 }
 
-static void write_op(core_writer *c, const xd_op *op) {
-  switch (op->kind) {
-  case XD_LOOP: write_loop(c, op); break;
-  case XD_END: write_end(c); break;
-  case XD_ACQUIRE: write_acquire(c, op); break;
-  case XD_RELEASE: write_release(c, op); break;
-  case XD_CALL: write_call(c, op); break;
+static void write_ops(core_writer *c, size_t from, size_t end) {
+  for (size_t i = from; i < end && c->w->status == TW_OK; i++) {
+    const xd_op *op = &c->core->ops.at[i];
+    const size_t inner = op->kind == XD_LOOP ? end_of(c->core, i) : i;
+    if (op->kind == XD_LOOP) write_loop(c, i, inner);
+    if (op->kind == XD_ACQUIRE) write_acquire(c, op);
+    if (op->kind == XD_RELEASE) write_release(c, op);
+    if (op->kind == XD_CALL) write_call(c, op);
+    i = inner;
   }
 }
 
@@ -210,8 +290,8 @@ static void write_own_buffers(xd_writer *w, xd_place tile) {
   for (size_t i = 0; i < w->program->ports.n; i++) {
     const xd_port *q = &w->program->ports.at[i];
     if (q->fifo < 0 && xd_same_place(q->tile, tile))
-      tw_text_add(&w->text, "    %%%s_%d_%d = aie.buffer(%s) {sym_name = \"%s_%d_%d\"} : %s\n", q->name, tile.column,
-                  tile.row, xd_write_tile(tile).text, q->name, tile.column, tile.row, port_type(w, (int)i).text);
+      tw_text_add(&w->text, "    %%%s = aie.buffer(%s) {sym_name = \"%s\"} : %s\n", xd_write_local(q->name, tile).text,
+                  xd_write_tile(tile).text, xd_write_local(q->name, tile).text, port_type(w, (int)i).text);
   }
 }
 
@@ -221,9 +301,9 @@ void xd_write_cores(xd_writer *w) {
   for (size_t i = 0; i < w->program->cores.n && views && w->status == TW_OK; i++) {
     core_writer c = {.w = w, .core = &w->program->cores.at[i], .index = (int)i, .views = views};
     const xd_place t = c.core->tile;
-    write_own_buffers(w, t);
+    if (!w->explicit) write_own_buffers(w, t);
     tw_text_add(&w->text, "    %%core_%d_%d = aie.core(%s) {\n", t.column, t.row, xd_write_tile(t).text);
-    for (size_t op = 0; op < c.core->ops.n; op++) write_op(&c, &c.core->ops.at[op]);
+    write_ops(&c, 0, c.core->ops.n);
     tw_text_add(&w->text, "      aie.end\n    } {stack_size = %d : i32}\n", w->config->stack_bytes);
   }
   free(views);

@@ -31,13 +31,18 @@ static void write_arguments(xd_writer *w) {
   }
 }
 
-static const char *fifo_of(const xd_program *p, int channel) {
-  for (size_t f = 0; f < p->fifos.n; f++) {
-    if (p->fifos.at[f].source == channel) return p->fifos.at[f].name;
-    for (int i = 0; i < p->fifos.at[f].n_consumers; i++)
-      if (p->fifos.at[f].sink[i] == channel) return p->fifos.at[f].name;
+/* How the sequence calls a shim's channel: by its FIFO, or by its allocation. */
+static xd_local_name metadata_of(const xd_writer *w, int channel) {
+  const xd_program *p = w->program;
+  xd_local_name name = {""};
+  if (w->explicit) return xd_write_allocation(&p->channels.at[channel]);
+  for (size_t f = 0; f < p->fifos.n && !*name.text; f++) {
+    const xd_fifo *fifo = &p->fifos.at[f];
+    bool is_end = fifo->source == channel;
+    for (int i = 0; i < fifo->n_consumers; i++) is_end = is_end || fifo->sink[i] == channel;
+    if (is_end) snprintf(name.text, sizeof name.text, "%s", fifo->name);
   }
-  return "";
+  return name;
 }
 
 /* Bytes into elements. */
@@ -47,10 +52,18 @@ static int64_t in_elements(xd_writer *w, int64_t bytes, const xd_buffer *b) {
   return bytes / element;
 }
 
+/* Dimensions of one step are none to the reader, who cannot tell their strides. */
+static xd_pattern without_single_steps(const xd_pattern *p) {
+  xd_pattern out = {.offset = p->offset, .n_dims = 1, .dim = {p->dim[0]}};
+  for (int i = 1; i < p->n_dims; i++)
+    if (p->dim[i].size > 1) out.dim[out.n_dims++] = p->dim[i];
+  return out;
+}
+
 static void write_start(xd_writer *w, const xd_command *k) {
   const xd_descriptor *d = &w->program->descriptors.at[k->descriptor];
   const xd_buffer *b = &w->program->buffers.at[d->buffer];
-  const xd_pattern *p = &d->pattern;
+  const xd_pattern walk = without_single_steps(&d->pattern), *p = &walk;
   int64_t size[4] = {1, 1, 1, 1}, stride[4] = {0, 0, 0, 1}; /* the outermost first */
   if (p->n_dims > 3 || d->next >= 0 || (d->iterations > 1 && d->iterations != k->repeat))
     xd_write_fail(w, "a task of %s has more dimensions, descriptors or iterations than dma_memcpy_nd has words for",
@@ -61,8 +74,7 @@ static void write_start(xd_writer *w, const xd_command *k) {
   for (int i = 1; i < p->n_dims && i < 3; i++) {
     const int at = p->n_dims == 2 && p->dim[i].size > FIELD ? 1 : 3 - i;
     size[at] = p->dim[i].size;
-    if (size[at] > 1)
-      stride[at] = in_elements(w, p->dim[i].stride, b); /* else nobody asks, and the reader cannot tell */
+    stride[at] = in_elements(w, p->dim[i].stride, b);
   }
   tw_text_add(&w->text, "      aiex.npu.dma_memcpy_nd(%s[0, 0, 0, %" PRId64 "]", argument_name(b).text,
               in_elements(w, p->offset, b));
@@ -70,7 +82,7 @@ static void write_start(xd_writer *w, const xd_command *k) {
   tw_text_add(&w->text, "[%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "]", stride[0], stride[1], stride[2],
               stride[3]);
   tw_text_add(&w->text, ") {id = %d : i64, %smetadata = @%s} : %s\n", d->id, k->token ? "issue_token = true, " : "",
-              fifo_of(w->program, k->channel), xd_write_memref(b->bytes, b->type).text);
+              metadata_of(w, k->channel).text, xd_write_memref(b->bytes, b->type).text);
 }
 
 void xd_write_sequence(xd_writer *w) {
@@ -81,7 +93,7 @@ void xd_write_sequence(xd_writer *w) {
     const xd_command *k = &w->program->sequence.at[i];
     if (k->kind == XD_START) write_start(w, k);
     if (k->kind == XD_AWAIT)
-      tw_text_add(&w->text, "      aiex.npu.dma_wait {symbol = @%s}\n", fifo_of(w->program, k->channel));
+      tw_text_add(&w->text, "      aiex.npu.dma_wait {symbol = @%s}\n", metadata_of(w, k->channel).text);
   }
   tw_text_add_string(&w->text, "    }\n");
 }

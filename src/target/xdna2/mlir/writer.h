@@ -11,6 +11,7 @@ typedef struct xd_writer {
   tw_text text;
   tw_error *error;
   tw_status status; /* the first failure; nothing is written after it */
+  bool explicit;    /* with descriptors and locks instead of object FIFOs */
 } xd_writer;
 
 /* Notes the first failure, with what cannot be written. */
@@ -29,9 +30,20 @@ typedef struct xd_tile_name {
 } xd_tile_name;
 xd_tile_name xd_write_tile(xd_place);
 
+/* "%a_0_1_2_3": something called a_0_1 in tile (2, 3). */
+typedef struct xd_local_name {
+  char text[XD_NAME + 24];
+} xd_local_name;
+xd_local_name xd_write_local(const char *name, xd_place);
+
 /* write_core.c: function declarations; own buffers and programs of all cores. */
 void xd_write_functions(xd_writer *);
 void xd_write_cores(xd_writer *);
+/* write_dma.c, of the explicit form: buffers, locks and circuits; the programs of DMA channels. */
+void xd_write_memories(xd_writer *);
+void xd_write_channels(xd_writer *);
+/* The name of a shim's channel in the runtime sequence: "shim_3_in_0" (S2MM), "shim_3_out_1". */
+xd_local_name xd_write_allocation(const xd_channel *);
 /* write_sequence.c */
 void xd_write_sequence(xd_writer *);
 

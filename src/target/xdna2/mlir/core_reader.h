@@ -1,0 +1,37 @@
+/* core_reader.h - what core.c and loop.c share: a core's program while it is read. */
+#ifndef TW_XDNA2_MLIR_CORE_READER_H
+#define TW_XDNA2_MLIR_CORE_READER_H
+
+#include "target/xdna2/mlir/reader.h"
+
+/* A loop that is open. */
+typedef struct core_loop {
+  size_t op;     /* XD_LOOP */
+  size_t values; /* names that there were before it */
+  size_t n_ports;
+  xd_port_note *before; /* of each port then; owned */
+  int64_t outside;      /* busy then */
+  int line;
+  xd_slice header; /* of branches: the block to which its turns come back; else empty */
+} core_loop;
+
+typedef struct core_reader {
+  xd_reader *r;
+  xd_core core;
+  int loops; /* that are open */
+  core_loop loop[XD_LOOPS];
+  int64_t busy; /* turns of loops, all together, that wait for nothing; within the innermost open one */
+  bool back;    /* the innermost loop has been branched back to, in steps of: */
+  int64_t step;
+} core_reader;
+
+/* core.c */
+void xd_core_add(core_reader *, const xd_op *);
+void xd_core_read_op(core_reader *);
+void xd_core_read_region(core_reader *); /* { ... } */
+/* loop.c */
+void xd_core_read_for(core_reader *, int line);                  /* behind scf.for */
+void xd_core_read_branch(core_reader *, int line);               /* behind cf.br */
+void xd_core_read_sum(core_reader *, xd_slice result, int line); /* behind arith.addi */
+
+#endif

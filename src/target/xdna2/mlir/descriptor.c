@@ -1,0 +1,118 @@
+/* descriptor.c - aie.dma_bd, and the lists of numbers that dma_memcpy_nd shares with it. */
+#include <inttypes.h>
+
+#include "target/xdna2/mlir/reader.h"
+
+static const int64_t MOST = (int64_t)1 << 28; /* keeps products and sums within 64 bits; fields are checked later */
+
+/* A number, or a constant. */
+static int64_t read_index(xd_reader *r, int64_t least) {
+  if (!xd_read_at_kind(r, XD_TOKEN_VALUE)) return xd_read_number(r, least, (int64_t)1 << 40);
+  const int line = r->token.line;
+  const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
+  if (v && (v->kind != XD_NUMBER_VALUE || v->number < least || v->number > (int64_t)1 << 40))
+    xd_read_fail(r, line, "%%%s is no constant that is possible here", xd_read_excerpt(v->name).text);
+  return v && xd_going(r) ? v->number : least;
+}
+
+int xd_read_list(xd_reader *r, int64_t least, int64_t most, int64_t out[XD_SIZES]) {
+  int n = 0;
+  xd_read_expect(r, '[');
+  while (xd_going(r) && !xd_read_at(r, ']')) {
+    const int line = r->token.line;
+    const int64_t number = read_index(r, least);
+    if (n == XD_SIZES) xd_read_fail(r, line, "more than %d dimensions", XD_SIZES);
+    if (xd_going(r) && number > most) xd_read_fail(r, line, "%" PRId64 " is more than %" PRId64, number, most);
+    if (xd_going(r)) out[n++] = number;
+    if (!xd_read_take(r, ',')) break;
+  }
+  xd_read_expect(r, ']');
+  return n;
+}
+
+/* The list of <size, stride>, or sizes = [..] strides = [..] (mlir-aie from 2026 on). How many dimensions. */
+static int read_walk(xd_reader *r, xd_bd *bd) {
+  if (xd_read_take(r, ',') || xd_read_at(r, '[')) {
+    const xd_dims d = xd_read_dims(r);
+    if (d.n > XD_SIZES) {
+      xd_read_fail(r, bd->line, "more than %d dimensions", XD_SIZES);
+      return 0;
+    }
+    for (int i = 0; i < d.n; i++) {
+      bd->size[XD_SIZES - d.n + i] = d.size[i];
+      bd->stride[XD_SIZES - d.n + i] = d.stride[i];
+    }
+    return d.n;
+  }
+  int64_t sizes[XD_SIZES] = {0}, strides[XD_SIZES] = {0};
+  if (!xd_read_take_word(r, "sizes")) return 0;
+  xd_read_expect(r, '=');
+  const int n = xd_read_list(r, 1, MOST, sizes);
+  xd_read_expect_word(r, "strides");
+  xd_read_expect(r, '=');
+  const int n_strides = xd_read_list(r, 0, MOST, strides);
+  if (xd_going(r) && n != n_strides) xd_read_fail(r, bd->line, "%d sizes, but %d strides", n, n_strides);
+  for (int i = 0; i < n && xd_going(r); i++) {
+    bd->size[XD_SIZES - n + i] = sizes[i];
+    bd->stride[XD_SIZES - n + i] = strides[i];
+  }
+  return n;
+}
+
+/* What is moved: an argument or a buffer. */
+static const xd_value *read_moved(xd_reader *r, xd_value_kind of) {
+  const int line = r->token.line;
+  const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
+  if (!v || v->kind == of) return v;
+  xd_read_fail(r, line, "%%%s is no %s", xd_read_excerpt(v->name).text,
+               of == XD_ARGUMENT_VALUE ? "argument of the runtime sequence" : "buffer");
+  return NULL;
+}
+
+/* (%a : memref<..>, offset, length, walk) {bd_id}; without numbers all of it. */
+xd_bd xd_read_bd(xd_reader *r, xd_value_kind of) {
+  xd_bd d = {.size = {1, 1, 1, 1}, .stride = {0, 0, 0, 1}, .line = r->token.line};
+  xd_attributes a;
+  xd_read_expect(r, '(');
+  d.of = read_moved(r, of);
+  xd_read_expect(r, ':');
+  xd_read_type(r);
+  d.length = d.of ? d.of->shape.elements : 0;
+  const bool worded = xd_read_take_word(r, "offset");
+  if (worded || !xd_read_at(r, ')')) {
+    xd_read_expect(r, worded ? '=' : ',');
+    d.offset = read_index(r, 0);
+    if (worded) xd_read_expect_word(r, "len");
+    xd_read_expect(r, worded ? '=' : ',');
+    d.length = read_index(r, 1);
+  }
+  const int n = xd_read_at(r, ')') ? 0 : read_walk(r, &d);
+  if (!n) d.size[XD_SIZES - 1] = d.length;
+  if (xd_read_at(r, ',')) xd_read_fail(r, d.line, "padding of a descriptor is not taken");
+  xd_read_expect(r, ')');
+  xd_read_attributes(r, &a);
+  d.id = (int)xd_attribute_number(r, &a, "bd_id", -1);
+  d.next_id = (int)xd_attribute_number(r, &a, "next_bd_id", -1);
+  xd_attribute_number(r, &a, "burst_length", 0);
+  xd_attributes_end(r, &a, "aie.dma_bd");
+  const int first = of == XD_ARGUMENT_VALUE && n == XD_SIZES ? 1 : 0; /* of a task, that is how often */
+  double walked = 1;
+  for (int i = first; i < XD_SIZES; i++) walked *= (double)d.size[i];
+  if (xd_going(r) && walked != (double)d.length)
+    xd_read_fail(r, d.line, "the descriptor's length is %" PRId64 ", but its walk has %.0f elements", d.length, walked);
+  if (!xd_going(r)) d.of = NULL;
+  return d;
+}
+
+xd_pattern xd_bd_pattern(xd_reader *r, const xd_bd *bd, int n) {
+  const int64_t element = bd->of->shape.element_bits / 8;
+  xd_dims d = {.n = n};
+  for (int i = 0; i < n; i++) {
+    const int at = XD_SIZES - n + i;
+    d.size[i] = bd->size[at];
+    d.stride[i] = bd->size[at] == 1 && at == XD_SIZES - 1 ? 1 : bd->stride[at]; /* never applied */
+  }
+  xd_pattern p = {.offset = bd->offset * element};
+  p.n_dims = xd_dims_in_bytes(r, &d, element, bd->line, p.dim);
+  return p;
+}
