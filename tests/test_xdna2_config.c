@@ -8,6 +8,7 @@
 #include "base/embedded.h"
 #include "base/strings.h"
 #include "target/xdna2/config.h"
+#include "target/xdna2/design.h"
 
 static const char *text(void) {
   const tw_embedded *file = tw_embedded_find("xdna2/configs/xdna2.txt");
@@ -22,7 +23,7 @@ static void the_machine_is_read(void **state) {
   if (xd_config_parse(text(), "xdna2.txt", &c, &error) != TW_OK) fail_msg("%s", error.text);
   assert_string_equal(c.name, "xdna2");
   assert_int_equal(c.rows * c.columns, 32);
-  assert_int_equal(c.n_kernels, 12);
+  assert_int_equal(c.n_kernels, 20);
   assert_string_equal(c.kernel[0].name, "atb");
   assert_int_equal(c.kernel[0].b, TW_BFP16);
   assert_int_equal(xd_vmac_macs(&c.kernel[0]), 512); /* 58.98 Tflop/s of the array at 1.8 GHz */
@@ -30,6 +31,11 @@ static void the_machine_is_read(void **state) {
   assert_true(c.kernel[0].scratch_a);
   assert_int_equal(xd_vmac_macs(&c.kernel[8]), 1024);
   assert_int_equal(xd_unit_n(&c.kernel[8]), 32);
+  const xd_kernel *narrow = xd_find_kernel(&c, "ternary-int4-narrow", TW_I8, TW_TERNARY, TW_I8, TW_I32);
+  assert_non_null(narrow); /* like ternary-int4, but for its C */
+  assert_int_equal(narrow->scratch_b, TW_I4);
+  assert_int_equal(xd_vmac_macs(narrow), 1024);
+  assert_int_equal(narrow->acc_loads, 1);
 }
 
 /* The file with `from` replaced by `to` must be refused with a line that holds `part`. */
@@ -68,6 +74,8 @@ static void wrong_files_are_refused(void **state) {
   refused("scratch_b = i8", "scratch_b = i9", "scratch_b = i9: not a type");
   refused("acc_stores = 2 ", "", "the kernel above lacks the key acc_stores");
   refused("name = int8-narrow", "name = int8", "two kernels are called int8");
+  refused("like = int8-int4", "like = int9", "like = int9: there is no such kernel above");
+  refused("like = int8-int4\nc = i8", "c = i8\nlike = int8-int4", "like must stand behind the kernel's name");
   refused("vmac_cycles = 1.218", "vmac_cycles = 0", "has cluster_cycles without vmac_cycles");
   refused("acc_loads = 1 ", "acc_loads = 0 ", "needs vmac_cycles or acc_loads");
   refused("name = xdna2", "name = a-name-that-is-far-too-long-for-the-field-that-holds-the-name-of-a-machine",

@@ -48,6 +48,10 @@ static const design designs[] = {
     {"ternary-registers", {64, 64, 32, 2}, {4, 1, 1, false}, TW_ROUND_EVEN, false},
     {"int8", {32, 24, 32, 1}, {2, 2, 1, false}, TW_ROUND_EVEN, true},
     {"atb-bfp16", {32, 16, 96, 2}, {1, 4, 4, false}, TW_ROUND_EVEN, false}, /* a row is less than a trip */
+    {"int8-int4-narrow", {32, 32, 64, 2}, {2, 2, 1, false}, TW_ROUND_EVEN, false},
+    {"ternary-int8-narrow16", {32, 32, 32, 1}, {2, 2, 1, false}, TW_ROUND_FLOOR, false},
+    {"ternary-int4-narrow", {32, 32, 64, 2}, {2, 2, 2, false}, TW_ROUND_EVEN, false},
+    {"ternary-registers-narrow", {32, 32, 32, 1}, {4, 1, 1, false}, TW_ROUND_FLOOR, false},
 };
 enum { DESIGNS = sizeof designs / sizeof *designs };
 
@@ -251,6 +255,9 @@ static const struct {
     {16, "aie::transpose(aie::load_v<64>(b + 64)",
      "aie::transpose(aie::load_v<64>(b + 0)"}, /* the next column of a column-major B */
     {17, "b_in, c + (0 + 1)", "b_in, c + (0 + 0)"},
+    {18, "to_vector<int8>(5)", "to_vector<int8>(6)"},
+    {19, "floor", "conv_even"},
+    {20, "saturate)", "none)"},
 };
 
 static void wrong_text_is_found(void **state) {

@@ -2,9 +2,11 @@
  * exact. */
 #include "test.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/random.h"
+#include "op/element.h"
 #include "target/xdna2/array/pack.h"
 #include "xdna2_gemm.h"
 
@@ -72,28 +74,65 @@ static void what_is_unpacked_is_what_the_formats_hold(void **state) {
 
 /* ---- products ---- */
 
-static void check_product(const xd_gemm *g) {
+/* Of a sum: itself, or shifted down, rounded and saturated. */
+static int64_t result_of(const xd_gemm *g, int64_t sum) {
+  if (g->c == TW_I32) return sum;
+  const double scaled = ldexp((double)sum, -g->shift), most = g->c == TW_I8 ? INT8_MAX : INT16_MAX;
+  return (int64_t)fmax(-most - 1, fmin(most, g->rounding == TW_ROUND_FLOOR ? floor(scaled) : rint(scaled)));
+}
+
+/* How many results are saturated. */
+static int check_product(const xd_gemm *g) {
+  const size_t element = (size_t)tw_type_bits(g->c) / 8;
   int64_t bytes[XD_GEMM_OPERANDS];
+  int saturated = 0;
   xd_gemm_bytes(g, bytes);
   int8_t *a = malloc((size_t)(g->m * g->k)), *b = weights_of(g->kernel->b, g->k, g->n, 9);
   uint8_t *packed = malloc((size_t)bytes[XD_GEMM_B]);
-  int32_t *c = malloc((size_t)(g->m * g->n) * sizeof *c);
+  void *c = malloc((size_t)(g->m * g->n) * element);
   tw_random r;
   tw_random_seed(&r, 7);
   for (int64_t i = 0; i < g->m * g->k; i++) a[i] = (int8_t)tw_random_between(&r, -128, 127);
-  memset(c, 0xA5, (size_t)(g->m * g->n) * sizeof *c);
+  memset(c, 0xA5, (size_t)(g->m * g->n) * element);
   xd_pack_weights(g, b, packed);
   run(g, a, packed, c);
   for (int64_t i = 0; i < g->m; i++)
     for (int64_t j = 0; j < g->n; j++) {
       int64_t sum = 0;
       for (int64_t p = 0; p < g->k; p++) sum += a[i * g->k + p] * b[p * g->n + j];
-      if (c[i * g->n + j] != sum)
+      const int64_t expected = result_of(g, sum), got = (int64_t)tw_element(g->c, c, i * g->n + j);
+      saturated += expected != sum && (expected == INT8_MAX || expected == INT16_MAX);
+      if (got != expected)
         fail_msg("%s, %dx%dx%d, tile %dx%dx%d: C[%d][%d] is %d and should be %d", g->kernel->name, (int)g->m, (int)g->n,
-                 (int)g->k, (int)g->tile.m, (int)g->tile.k, (int)g->tile.n, (int)i, (int)j, (int)c[i * g->n + j],
-                 (int)sum);
+                 (int)g->k, (int)g->tile.m, (int)g->tile.k, (int)g->tile.n, (int)i, (int)j, (int)got, (int)expected);
     }
   free(a), free(b), free(packed), free(c);
+  return saturated;
+}
+
+/* Sums of ternary weights have deviations of about 60 sqrt(k), of int4 of 350 sqrt(k): shifts that leave some beyond the
+ * range. */
+static void products_are_narrowed(void **state) {
+  (void)state;
+  for (int i = 0; i < NAMES; i++)
+    for (int wide = 0; wide < 2; wide++)
+      for (int down = 0; down < 2; down++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s-narrow%s", names[i], wide ? "16" : "");
+        xd_gemm g = gemm_of(name, (tw_tile){64, 32, 64, 2}, 256, 384, 192);
+        g.columns = 6;
+        g.rounding = down ? TW_ROUND_FLOOR : TW_ROUND_EVEN;
+        const bool four = g.kernel->b == TW_I4;
+        g.shift = wide ? 0 : four ? 6 : 3;
+        const int saturated = check_product(&g);
+        if (!wide) assert_true(saturated > 0 && saturated < 256 * 384 / 2);
+        g.m = 70, g.n = 100, g.k = 156, g.rows = g.columns = 1; /* sizes that do not divide */
+        g.shift = wide ? 5 : 7;
+        check_product(&g);
+        g.m = 5, g.n = 12; /* and small ones */
+        g.tile.rho = 1;
+        check_product(&g);
+      }
 }
 
 static void products_are_exact(void **state) {
@@ -177,6 +216,7 @@ int main(void) {
       cmocka_unit_test_setup(products_are_exact, setup),
       cmocka_unit_test_setup(products_of_sizes_that_do_not_divide_are_exact, setup),
       cmocka_unit_test_setup(small_products_are_exact, setup),
+      cmocka_unit_test_setup(products_are_narrowed, setup),
       cmocka_unit_test_setup(fewer_bytes_help_where_memory_bounds, setup),
       cmocka_unit_test_setup(wrong_tiles_are_refused, setup),
   };

@@ -218,8 +218,23 @@ static bool is_narrow(const tw_gemm *g) { return g->c == TW_I8 || g->c == TW_I16
 static double narrow_scale(const tw_gemm *g) { return (double)g->scale / (g->c == TW_I16 ? 256 : 1); }
 
 /* B of i4 and ternary: uniform over what the type holds. */
+typedef struct range {
+  int64_t least, most;
+} range;
+static range narrow_range(tw_type b) { return b == TW_I4 ? (range){-8, 7} : (range){-1, 1}; }
+
+/* tw_int8_distribution shares the deviation of the results out between A and B. B of i4 and ternary has its own, so that of
+ * A is the square of that share, divided by B's: it is the share for this scale. */
+static double scale_for_a(const tw_gemm *g) {
+  const double scale = narrow_scale(g);
+  if (stored_b(g) == g->b) return scale;
+  const range r = narrow_range(g->b);
+  const double values = (double)(r.most - r.least + 1), variance = (values * values - 1) / 12;
+  return scale * scale * sqrt((double)g->k) * variance / TW_INT8_DEVIATION;
+}
+
 static void fill_narrow(const tw_gemm *g, uint64_t seed, const tw_operand *o, int8_t *data) {
-  const int64_t least = g->b == TW_I4 ? -8 : -1, most = g->b == TW_I4 ? 7 : 1;
+  const int64_t least = narrow_range(g->b).least, most = narrow_range(g->b).most;
   for (int64_t row = 0; row < o->dims[0]; row++) {
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)9 << 32 | (uint64_t)row);
@@ -230,7 +245,7 @@ static void fill_narrow(const tw_gemm *g, uint64_t seed, const tw_operand *o, in
 /* `lines_are_columns`: the full-range lines of this operand are columns of what is stored. */
 static void fill_i8(const tw_gemm *g, uint64_t seed, int operand, const tw_operand *o, bool lines_are_columns,
                     int8_t *data) {
-  const tw_distribution usual = is_narrow(g) ? tw_int8_distribution(g->k, narrow_scale(g)) : tw_full_range;
+  const tw_distribution usual = is_narrow(g) ? tw_int8_distribution(g->k, scale_for_a(g)) : tw_full_range;
   for (int64_t row = 0; row < o->dims[0]; row++) {
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)(operand + 8) << 32 | (uint64_t)row);

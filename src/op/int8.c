@@ -21,12 +21,10 @@ int16_t tw_round_i16(int32_t acc, float scale, bool relu) {
 
 /* ---- inputs ---- */
 
-enum { DEVIATION = 40 };
-
 const tw_distribution tw_full_range = {127, 1};
 
 tw_distribution tw_int8_distribution(int64_t products, double scale) {
-  double variance = DEVIATION / (fabs(scale) * sqrt((double)products));
+  double variance = TW_INT8_DEVIATION / (fabs(scale) * sqrt((double)products));
   double amplitude = round((sqrt(1 + 12 * variance) - 1) / 2);
   if (!(amplitude < 127)) return tw_full_range;
   if (amplitude <= 1) return (tw_distribution){1, fmin(1, 1.5 * variance)};
@@ -49,7 +47,7 @@ bool tw_is_full_range(uint64_t seed, int operand, int64_t index, int64_t count, 
 }
 
 void tw_fill_bias_i32(uint64_t seed, double scale, int64_t rows, int64_t columns, int64_t pitch, int32_t *data) {
-  double most = scale == 0 ? 0x1p20 : fmin(0x1p20, DEVIATION * sqrt(3) / fabs(scale));
+  double most = scale == 0 ? 0x1p20 : fmin(0x1p20, TW_INT8_DEVIATION * sqrt(3) / fabs(scale));
   int64_t amplitude = most < 1 ? 1 : (int64_t)most;
   for (int64_t row = 0; row < rows; row++) {
     tw_random r;

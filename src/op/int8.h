@@ -26,6 +26,7 @@ typedef struct tw_distribution {
   double density;
 } tw_distribution;
 
+enum { TW_INT8_DEVIATION = 40 };
 extern const tw_distribution tw_full_range;
 
 /* For sums of `products` products that are scaled by `scale` and rounded to int8. */

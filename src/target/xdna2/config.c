@@ -119,6 +119,7 @@ typedef struct section {
   size_t n;
   void *out;
   bool seen[KEYS_MAX];
+  bool is_like; /* a kernel above has given what is not seen */
 } section;
 
 typedef struct place {
@@ -198,13 +199,32 @@ static tw_status parse_value(const key *k, char *value, void *record, place at, 
   return TW_OK;
 }
 
-static tw_status parse_pair(char *line, section *s, place at, tw_error *error) {
+/* like = NAME, behind the name: all else is that kernel's unless it is given. */
+static tw_status parse_like(const xd_config *c, const char *name, section *s, place at, tw_error *error) {
+  xd_kernel *k = s->out;
+  for (size_t i = 0; i < s->n; i++)
+    if (s->seen[i] != !strcmp(s->keys[i].name, "name"))
+      return tw_fail(error, TW_USAGE, "%s:%d: like must stand behind the kernel's name", at.origin, at.line);
+  for (size_t i = 0; i + 1 < c->n_kernels; i++) {
+    if (strcmp(c->kernel[i].name, name) != 0) continue;
+    char own[sizeof k->name];
+    memcpy(own, k->name, sizeof own);
+    *k = c->kernel[i];
+    memcpy(k->name, own, sizeof own);
+    s->is_like = true;
+    return TW_OK;
+  }
+  return tw_fail(error, TW_USAGE, "%s:%d: like = %s: there is no such kernel above", at.origin, at.line, name);
+}
+
+static tw_status parse_pair(const xd_config *c, char *line, section *s, place at, tw_error *error) {
   char *equals = strchr(line, '=');
   if (!equals)
     return tw_fail(error, TW_USAGE, "%s:%d: expected \"key = value\", \"[array]\" or \"[kernel]\"", at.origin, at.line);
   *equals = '\0';
   const char *name = tw_strip(line);
   char *value = tw_strip(equals + 1);
+  if (s->keys == kernel_keys && !strcmp(name, "like")) return parse_like(c, value, s, at, error);
   for (size_t i = 0; i < s->n; i++) {
     if (strcmp(name, s->keys[i].name)) continue;
     if (s->seen[i]) return tw_fail(error, TW_USAGE, "%s:%d: %s is given twice", at.origin, at.line, name);
@@ -218,7 +238,7 @@ static tw_status parse_pair(char *line, section *s, place at, tw_error *error) {
 /* Every key of the section was there, and the kernel makes sense. */
 static tw_status end_section(const section *s, place at, tw_error *error) {
   for (size_t i = 0; i < s->n; i++)
-    if (!s->seen[i])
+    if (!s->seen[i] && !s->is_like)
       return tw_fail(error, TW_USAGE, "%s:%d: the %s above lacks the key %s", at.origin, at.line, s->what,
                      s->keys[i].name);
   if (s->keys != kernel_keys) return TW_OK;
@@ -276,7 +296,7 @@ tw_status xd_config_parse(const char *text, const char *origin, xd_config *out, 
     else if (!strcmp(line, "[kernel]"))
       status = begin_kernel(out, &s, at, error);
     else if (*line)
-      status = parse_pair(line, &s, at, error);
+      status = parse_pair(out, line, &s, at, error);
   }
   free(copy);
   if (status == TW_OK) status = end_section(&s, at, error);
