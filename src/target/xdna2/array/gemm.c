@@ -106,11 +106,17 @@ static void order_b(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *in, x
   out->dim[3] = (xd_dim){g->tile.k / deep, deep * n, 0, 0};
 }
 
-/* Column-major B comes as columns of a step of K and lies as tiles of T_K, like A; it leaves in blocks t x s, which the
- * cores transpose. */
+/* Column-major B comes as columns of a step of K, or in slices of them, and lies as tiles of T_K, like A; it leaves in
+ * blocks t x s, which the cores transpose. */
 static void order_turned_b(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *in, xd_fifo_end *out) {
   const int64_t e = s->b_bytes8 / 8, k = g->tile.k * e, deep = g->kernel->vmac[1] * e;
-  if (s->small_b || g->depth > 1) {
+  if (s->slice) {
+    in->n_dims = 4;
+    in->dim[0] = (xd_dim){s->slice * e, 1, 0, 0};
+    in->dim[1] = (xd_dim){s->n, k, 0, 0};
+    in->dim[2] = (xd_dim){g->tile.k / s->slice, s->slice * e, 0, 0};
+    in->dim[3] = (xd_dim){g->depth, g->tile.n * k, 0, 0};
+  } else if (s->small_b || g->depth > 1) {
     in->n_dims = 3;
     in->dim[0] = (xd_dim){k, 1, 0, 0};
     in->dim[1] = (xd_dim){g->depth, g->tile.n * k, 0, 0};

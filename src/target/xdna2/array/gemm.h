@@ -14,8 +14,9 @@
  * where it overlaps: those rows of B come from a page of zeros in DDR (or are packed as zeros). So m >= rows T_MC, n >=
  * columns T_N, k >= the depth of A in L2.
  *
- * A column-major B comes in runs of a step of K, as A does, and has no rows that could be zero: k must be a multiple of
- * the step.
+ * A column-major B comes in runs of a step of K, as A does. Where the last step is moved back, zeros and what is left of
+ * each column would have to alternate; so then it comes in slices of all columns, of as much of K as divides both k and
+ * T_K, and zeros are slices from the page.
  *
  * Less than that is computed by one row of cores (m, rho 1), one column (n), one step of K (k, integers only): DMA fills
  * the tiles in memory tiles in part, and takes of C what there is. The rest of A holds whatever it held, which meets
@@ -78,6 +79,7 @@ typedef struct xd_gemm_shape {
   int64_t macro_m, macro_n, step;       /* of the array; step: of K in L2 */
   int64_t tiles_m, tiles_n, steps;      /* macro-tiles, steps of K in L2; the last of each may overlap */
   bool packed_b;                        /* as pack.h lays it */
+  int64_t slice;                        /* of K, in which a column-major B comes; 0: in whole steps */
   int64_t m, k, n;                /* of the tile of a core, what there is: less than T_MC, T_K, T_N in small problems */
   bool small_a, small_b, small_c; /* there is less of such a tile */
   int a_columns, a_parts;         /* columns that hold A, rows of cores that each of them serves (the last fewer) */

@@ -69,6 +69,13 @@ static void move_a(writer *w, int64_t i, int64_t count) {
   }
 }
 
+/* Of a column-major B, columns from `first` on, `depth` of K from `at` on: slice after slice. */
+static xd_pattern slices(const writer *w, int64_t first, int64_t at, int64_t depth) {
+  const int64_t e = w->s.b_bytes8 / 8, slice = w->s.slice * e, column = w->g->k * e;
+  return (xd_pattern){
+      first * column + at * e, 3, {{slice, 1, 0, 0}, {w->s.n, column, 0, 0}, {depth / w->s.slice, slice, 0, 0}}};
+}
+
 /* Columns of B of `count` macro-tiles from tile j on. */
 static void move_b(writer *w, int64_t j, int64_t count) {
   const xd_gemm *g = w->g;
@@ -82,18 +89,22 @@ static void move_b(writer *w, int64_t j, int64_t count) {
       continue;
     }
     const int64_t first = start_of(j, w->s.macro_n, g->n) + c * g->tile.n, at = first * w->s.b_bytes8 / 8;
-    if (xd_gemm_turns_b(g)) { /* the last step of K is a whole one */
+    const int64_t whole = g->k / w->s.step * w->s.step, rest = g->k - whole;
+    if (xd_gemm_turns_b(g) && !rest) {
       const int64_t column = g->k * w->s.b_bytes8 / 8, part = w->s.step * w->s.b_bytes8 / 8;
       const xd_pattern columns = {
           first * column, 3, {{part, 1, 0, 0}, {w->s.n, column, 0, 0}, {w->s.steps, part, 0, 0}}};
       add_task(w, channel, XD_GEMM_B, &columns, count, g->columns * g->tile.n * column, count, false);
       continue;
     }
-    const int64_t whole = g->k / w->s.step * w->s.step, rest = g->k - whole;
-    const xd_pattern rows = {at, 2, {{run, 1, 0, 0}, {whole, row_bytes, 0, 0}}},
+    const xd_pattern rows = w->s.slice ? slices(w, first, 0, whole)
+                                       : (xd_pattern){at, 2, {{run, 1, 0, 0}, {whole, row_bytes, 0, 0}}},
                      zeros = xd_linear(0, (w->s.step - rest) * run),
-                     last = {at + whole * row_bytes, 2, {{run, 1, 0, 0}, {rest, row_bytes, 0, 0}}};
-    if (whole) add_task(w, channel, XD_GEMM_B, &rows, count, g->columns * run, count, false);
+                     last = w->s.slice
+                                ? slices(w, first, whole, rest)
+                                : (xd_pattern){at + whole * row_bytes, 2, {{run, 1, 0, 0}, {rest, row_bytes, 0, 0}}};
+    if (whole)
+      add_task(w, channel, XD_GEMM_B, &rows, count, g->columns * run, count, false); /* count: 1 with a slice */
     if (!rest) continue;
     if (whole) add_task(w, channel, XD_GEMM_ZEROS, &zeros, 1, 0, 1, false);
     add_task(w, channel, XD_GEMM_B, &last, 1, 0, 1, false);

@@ -23,6 +23,15 @@ xd_gemm xd_gemm_default(const xd_config *c, const xd_kernel *kernel, const tw_ti
                    .depth = 1};
 }
 
+static int64_t common_divisor(int64_t a, int64_t b) {
+  while (b) {
+    const int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
 static bool is_integer(const xd_gemm *g) { return g->kernel->a == TW_I8; }
 
 int64_t xd_gemm_staging(const xd_gemm *g) {
@@ -50,6 +59,7 @@ xd_gemm_shape xd_gemm_shape_of(const xd_gemm *g) {
   s.small_a = g->kernel->a != TW_BFP16 && (s.m < g->tile.m || s.k < g->tile.k);
   s.small_b = !s.packed_b && s.n < g->tile.n;
   s.small_c = g->c != TW_BFP16 && (s.m < g->tile.m || s.n < g->tile.n);
+  s.slice = xd_gemm_turns_b(g) && g->k % s.step ? common_divisor(g->tile.k, g->k) : 0;
   s.accumulators = is_integer(g) && s.c_bytes8 < 32 ? 4 : 0;
   return s;
 }
@@ -152,10 +162,5 @@ tw_status xd_gemm_check(const xd_config *c, const xd_gemm *g, tw_error *error) {
       return tw_fail(error, TW_USAGE,
                      "%s: a row of %" PRId64 " bytes is no whole number of the words of %d bytes that DMA moves",
                      row[i].name, row[i].bytes / 8, c->array.word_bytes);
-  if (turned && g->k % s.step)
-    return tw_fail(error, TW_USAGE,
-                   "k=%" PRId64 " is no multiple of %" PRId64 ", the step of K of tile and depth: with b_transposed=1 "
-                   "take another step, or add zeros to A and B",
-                   g->k, s.step);
   return check_sizes(g, &s, error);
 }

@@ -19,6 +19,13 @@ static int64_t tile_side(int64_t size, int64_t count, int64_t unit, int64_t most
   return side < unit ? unit : side > most ? most : side;
 }
 
+/* The largest multiple of `unit` up to `most` that divides `size`; `most` if there is none. */
+static int64_t dividing_side(int64_t size, int64_t unit, int64_t most) {
+  for (int64_t side = most; side >= unit; side -= unit)
+    if (size % side == 0) return side;
+  return most;
+}
+
 /* Results of 8 and 16 bits are shifted: scale must be a power of two. */
 static tw_status settle_shift(const tw_problem *p, xd_gemm *g, tw_error *error) {
   const double scale = tw_problem_real(p, "scale");
@@ -49,7 +56,7 @@ tw_status xd_plan_start(const xd_config *c, const tw_problem *p, xd_gemm *out, t
                         .n = tile_side(n, out->columns, staged ? START : xd_unit_n(k), START),
                         .rho = 1};
   out->b_transposed = tw_problem_int(p, "b_transposed");
-  while (xd_gemm_turns_b(out) && depth % out->tile.k && out->tile.k > xd_unit_k(k)) out->tile.k -= xd_unit_k(k);
+  if (xd_gemm_turns_b(out)) out->tile.k = dividing_side(depth, xd_unit_k(k), out->tile.k);
   return settle_shift(p, out, error);
 }
 
