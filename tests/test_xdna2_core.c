@@ -225,9 +225,11 @@ static void buffers_in_one_bank_cost_cycles(void **state) {
 static void conversions_are_scheduled(void **state) {
   (void)state;
   static tw_status (*const graphs[])(const xc_machine *, const int[2], xc_graph *, tw_error *) = {
-      xc_to_bfp16_graph, xc_from_bfp16_graph, xc_unpack_graph, xc_unpack_i4_graph};
-  static const int least[] = {16, 16, 12, 5}; /* two loads by lda, two stores, three moves a block; 2 + 3 moves */
-  for (int i = 0; i < 4; i++) {
+      xc_to_bfp16_graph, xc_from_bfp16_graph, xc_unpack_graph,   xc_unpack_i4_graph,
+      xc_clear_graph,    xc_narrow_i16_graph, xc_narrow_i8_graph};
+  /* two loads by lda, two stores, three moves a block; 2 + 3 moves; a store; four loads by lda */
+  static const int least[] = {16, 16, 12, 5, 1, 4, 4};
+  for (size_t i = 0; i < sizeof least / sizeof *least; i++) {
     xc_graph g;
     xc_schedule s;
     tw_error error = {0};
@@ -237,6 +239,23 @@ static void conversions_are_scheduled(void **state) {
     assert_true(s.ii >= least[i] && s.ii <= 2 * least[i]);
     xc_schedule_free(&s);
     xc_graph_free(&g);
+  }
+}
+
+/* Twice as much takes so much longer as the loop's turns do; a part of a turn is one. */
+static void passes_take_cycles_by_their_turns(void **state) {
+  (void)state;
+  static const double each[] = {12, 5, 1, 4, 4, 3}; /* cycles a turn of 256 codes, else of 64 */
+  for (int i = 0; i < XD_PASSES; i++) {
+    const xd_core_pass pass = (xd_core_pass)i;
+    const int turn = pass == XD_PASS_UNPACK_I8 || pass == XD_PASS_UNPACK_I4 ? 256 : 64;
+    double few, more, part;
+    tw_error error;
+    must(xd_core_pass_cycles(pass, 100 * turn, &few, &error), &error);
+    must(xd_core_pass_cycles(pass, 200 * turn, &more, &error), &error);
+    must(xd_core_pass_cycles(pass, 199 * turn + 1, &part, &error), &error);
+    assert_true(part == more);
+    assert_true(more - few == 100 * each[i]);
   }
 }
 
@@ -528,6 +547,7 @@ int main(void) {
       cmocka_unit_test(the_scheduler_does_as_well_as_a_published_kernel),
       cmocka_unit_test(buffers_in_one_bank_cost_cycles),
       cmocka_unit_test(conversions_are_scheduled),
+      cmocka_unit_test(passes_take_cycles_by_their_turns),
       cmocka_unit_test(remembered_cycles_are_those_of_the_schedule),
       cmocka_unit_test(impossible_kernels_are_refused),
       cmocka_unit_test(broken_latencies_are_found),

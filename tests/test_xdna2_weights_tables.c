@@ -99,10 +99,10 @@ static void print_row(FILE *f, const char *name, const design *d, double int8) {
 
 static void print_unpacking(FILE *f) {
   double eight, four, eights, fours;
-  xd_core_unpack(false, 64 * 64, &eights, NULL);
-  xd_core_unpack(true, 64 * 64, &fours, NULL);
-  xd_core_unpack(false, 2 * 64 * 64, &eight, NULL);
-  xd_core_unpack(true, 2 * 64 * 64, &four, NULL);
+  xd_core_pass_cycles(XD_PASS_UNPACK_I8, 64 * 64, &eights, NULL);
+  xd_core_pass_cycles(XD_PASS_UNPACK_I4, 64 * 64, &fours, NULL);
+  xd_core_pass_cycles(XD_PASS_UNPACK_I8, 2 * 64 * 64, &eight, NULL);
+  xd_core_pass_cycles(XD_PASS_UNPACK_I4, 2 * 64 * 64, &four, NULL);
   fprintf(f, "| to | a tile of 64x64 | for each 256 codes more |\n| --- | ---: | ---: |\n");
   fprintf(f, "| int8 | %.0f | %.1f |\n| int4 | %.0f | %.1f |\n", eights, (eight - eights) / 16, fours,
           (four - fours) / 16);

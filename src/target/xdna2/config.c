@@ -68,7 +68,6 @@ static const key array_keys[] = {
     ARRAY(memory_cycles, INTEGER, 0, 1000, 1),
     ARRAY(shim_task_cycles, LIST, 0, 1000000, 2),
     ARRAY(shim_cold_cycles, LIST, 0, 1000000, 2),
-    ARRAY(store_bytes, INTEGER, 1, 1024, 1),
     ARRAY(ddr_mbs, INTEGER, 1, 10000000, 1),
     ARRAY(ddr_read_mbs, INTEGER, 1, 10000000, 1),
     ARRAY(ddr_write_mbs, INTEGER, 1, 10000000, 1),

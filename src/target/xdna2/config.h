@@ -59,7 +59,6 @@ typedef struct xd_array {
   int north, south, side;                   /* links out of a switch: up, down, and to each side */
   int hop_cycles, lock_cycles, start_cycles, descriptor_cycles, chain_cycles, memory_cycles;
   int shim_task_cycles[2], shim_cold_cycles[2]; /* MM2S, S2MM: of a task, of a channel's first task */
-  int store_bytes;                              /* a cycle of a core */
   int ddr_mbs, ddr_read_mbs, ddr_write_mbs, ddr_burst_bytes;
   double dispatch_us; /* until the sequence begins, and after it ends */
 } xd_array;

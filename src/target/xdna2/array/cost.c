@@ -81,17 +81,24 @@ tw_status xd_cover_check(const xd_kernel *kernel, xd_cover cover, int64_t m, int
 
 /* ---- calls ---- */
 
-/* Bytes that a call stores. */
-static double stored(const xd_call *c) {
-  double bytes = 0;
-  for (int i = 0; i < c->function->n_arguments; i++)
-    if (c->function->access[i] & XD_WRITES) bytes += (double)c->function->bytes(c, i);
-  return bytes;
+double xd_pass_cycles(xd_core_pass pass, int64_t count) {
+  double cycles;
+  return xd_core_pass_cycles(pass, count, &cycles, NULL) == TW_OK ? cycles : HUGE_VAL;
 }
 
-double xd_unpack_cycles(bool to_i4, int64_t codes) {
-  double cycles;
-  return xd_core_unpack(to_i4, codes, &cycles, NULL) == TW_OK ? cycles : HUGE_VAL;
+/* Of functions that go once over a buffer. */
+static double pass_of(const xd_call *c) {
+  static const struct {
+    const char *function;
+    xd_core_pass pass;
+  } known[] = {
+      {"unpack_i8", XD_PASS_UNPACK_I8},   {"unpack_i4", XD_PASS_UNPACK_I4}, {"zero", XD_PASS_CLEAR},
+      {"narrow_i16", XD_PASS_NARROW_I16}, {"narrow_i8", XD_PASS_NARROW_I8}, {"round_bfp16", XD_PASS_ROUND_BFP16},
+  };
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (!strcmp(c->function->name, known[i].function))
+      return xd_pass_cycles(known[i].pass, (int64_t)c->m * c->k * c->n); /* of what it does not have it has 1 */
+  return 0;
 }
 
 typedef double micro_cycles(const xd_config *, const xd_kernel *, xd_cover, int64_t m, int64_t k, int64_t n);
@@ -104,9 +111,7 @@ static double cycles_by(const xd_config *machine, const xd_call *c, micro_cycles
   }
   if (c->macs) return (double)c->m * c->k * c->n / c->macs;
   if (!strcmp(c->function->name, "step")) return machine->step_cycles;
-  if (!strncmp(c->function->name, "unpack_", strlen("unpack_")))
-    return xd_unpack_cycles(!strcmp(c->function->name, "unpack_i4"), (int64_t)c->k * c->n);
-  return stored(c) / machine->array.store_bytes;
+  return pass_of(c);
 }
 
 static double by_file(const void *machine, const xd_call *c) { return cycles_by(machine, c, xd_micro_cycles); }

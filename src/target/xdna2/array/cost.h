@@ -6,14 +6,14 @@
  * says for each kernel which one is the nearer (`scheduled`).
  *
  * The analytic model knows clusters only as published. For others it is scaled by what the schedules of both say.
- * Unpacking codes of 2 bits takes what the scheduler says. What only moves data takes a store of store_bytes a cycle. */
+ * Passes over a buffer (clearing, narrowing, rounding, unpacking) take what the scheduler says. */
 #ifndef TW_XDNA2_ARRAY_COST_H
 #define TW_XDNA2_ARRAY_COST_H
 
 #include "target/xdna2/array/run.h"
 
-/* Unpacking codes of 2 bits, as the core's scheduler has it (core/core.h); never, should it have failed. */
-double xd_unpack_cycles(bool to_i4, int64_t codes);
+/* As the core's scheduler has it (core/core.h); never, should it have failed. */
+double xd_pass_cycles(xd_core_pass, int64_t count);
 
 /* As the machine file says. `context` of the results is the configuration. */
 xd_cost xd_cost_of(const xd_config *);

@@ -11,13 +11,16 @@
 static double tile_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_shape *s) {
   const double rho = (double)g->tile.rho;
   const double micro = xd_micro_cycles(c, g->kernel, xd_gemm_cover(g), g->tile.m / g->tile.rho, g->tile.k, g->tile.n);
-  const double unpack =
-      xd_gemm_unpacked(g) ? xd_unpack_cycles(g->kernel->scratch_b == TW_I4, g->tile.k * g->tile.n) : 0;
+  const xd_core_pass unpacking = g->kernel->scratch_b == TW_I4 ? XD_PASS_UNPACK_I4 : XD_PASS_UNPACK_I8,
+                     finishing = xd_gemm_staging(g) ? XD_PASS_ROUND_BFP16
+                                 : g->c == TW_I16   ? XD_PASS_NARROW_I16
+                                                    : XD_PASS_NARROW_I8;
+  const double unpack = xd_gemm_unpacked(g) ? xd_pass_cycles(unpacking, g->tile.k * g->tile.n) : 0;
   const double step = rho * (micro + c->switch_cycles) + c->step_cycles + unpack;
-  const double area = (double)g->tile.m * (double)g->tile.n, result = area * (double)s->c_bytes8 / 8;
-  const double zero = (s->accumulators ? area * s->accumulators : result) / c->array.store_bytes;
-  const double finish = s->accumulators || xd_gemm_staging(g) ? result / c->array.store_bytes : 0;
-  const double drain = g->copies[2] > 1 ? 0 : result / c->stream_bytes;
+  const int64_t area = g->tile.m * g->tile.n, result = area * s->c_bytes8 / 8;
+  const double zero = xd_pass_cycles(XD_PASS_CLEAR, s->accumulators ? area * s->accumulators : result);
+  const double finish = s->accumulators || xd_gemm_staging(g) ? xd_pass_cycles(finishing, area) : 0;
+  const double drain = g->copies[2] > 1 ? 0 : (double)result / c->stream_bytes;
   return (double)(s->steps * g->depth) * step + zero + finish + drain;
 }
 
@@ -39,7 +42,10 @@ double xd_plan_predict(const xd_config *c, const xd_gemm *g) {
   const double tiles = (double)(s.tiles_m * s.tiles_n), steps = (double)(s.steps * g->depth), hz = c->clock_mhz * 1e6;
   const double depth = tiles * (double)(s.steps * s.step) / 8;
   const double a = in_bursts(c, depth * (double)(s.macro_m * s.a_bytes8), s.step, s.a_bytes8),
-               b = in_bursts(c, depth * (double)(s.macro_n * s.b_bytes8), xd_gemm_turns_b(g) ? s.step : g->tile.n,
+               b = in_bursts(c, depth * (double)(s.macro_n * s.b_bytes8),
+                             s.slice              ? s.slice
+                             : xd_gemm_turns_b(g) ? s.step
+                                                  : g->tile.n,
                              s.b_bytes8),
                result = in_bursts(c, tiles * (double)(s.macro_m * s.macro_n * s.c_bytes8) / 8, g->tile.n, s.c_bytes8);
   const double compute = tiles * tile_cycles(c, g, &s) / hz, streams = tiles * steps * stream_cycles(c, g, &s) / hz;

@@ -1,5 +1,5 @@
-/* convert.c - loops that convert a whole tile before or behind the multiplication: bf16 to bfp16 and back, 2-bit codes
- * to int8 and int4. */
+/* convert.c - loops that go over a whole tile before or behind the multiplication: bf16 to bfp16 and back, 2-bit codes
+ * to int8 and int4, clearing, narrowing. */
 #include "target/xdna2/core/builder.h"
 
 static xc_builder plain_builder(const xc_machine *m, const int bank[2], const xc_mac *mac, xc_graph *out) {
@@ -71,5 +71,41 @@ tw_status xc_unpack_i4_graph(const xc_machine *m, const int bank[2], xc_graph *o
     xc_move(&b, "vsub", 'B', weights, nibbles, -1, -1, -1);
     xc_store(&b, "vst", 'B', b.bank_c, weights, 1, -1, -1);
   }
+  return xc_finish(out, error);
+}
+
+tw_status xc_clear_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
+  xc_builder b = plain_builder(m, bank, &xc_macs[XD_CORE_I8], out);
+  out->constants[XC_VECTOR] = 1; /* zeros */
+  xc_add_node(out, "vst", 'C', 0, -1, -1, -1)->bank = b.bank_c;
+  return xc_finish(out, error);
+}
+
+static tw_status narrow_graph(const xc_machine *m, const int bank[2], const char *store, int pieces, xc_graph *out,
+                              tw_error *error) {
+  xc_builder b = plain_builder(m, bank, &xc_macs[XD_CORE_I8], out);
+  const int sums = xc_add_value(out, XC_ACCUMULATOR, 1, -1), parts = m->accumulator_parts, each = parts / pieces;
+  for (int i = 0; i < parts; i++) xc_load(&b, "vld.acc", 'C', b.bank_a, sums, 1u << i, -1, -1, -1);
+  for (int i = 0; i < pieces; i++) xc_store(&b, store, 'C', b.bank_c, sums, ((1u << each) - 1) << i * each, -1, -1);
+  return xc_finish(out, error);
+}
+
+tw_status xc_narrow_i16_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
+  return narrow_graph(m, bank, "vst.srs2", 2, out, error);
+}
+
+tw_status xc_narrow_i8_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
+  return narrow_graph(m, bank, "vst.srs4", 1, out, error);
+}
+
+/* In place, from the last block on: a stream goes forwards, so each block is one. */
+tw_status xc_round_bfp16_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
+  xc_builder b = plain_builder(m, bank, &xc_macs[XD_CORE_BFP16], out);
+  const int wide = xc_add_value(out, XC_ACCUMULATOR, 1, -1);
+  xc_load(&b, "vld.conv", 'C', b.bank_a, wide, 0x3, -1, -1, -1);
+  xc_load(&b, "vld.conv", 'C', b.bank_a, wide, 0xc, -1, -1, -1);
+  xc_seek(&b, 'C', b.store_fifo);
+  xc_push(&b, 'C', wide, b.bank_c, -1, -1);
+  xc_flush(&b);
   return xc_finish(out, error);
 }

@@ -159,30 +159,30 @@ tw_status xd_core_schedule(const xd_core_kernel *k, xd_core_result *out, tw_erro
   return status;
 }
 
-/* ---- unpacking ---- */
+/* ---- passes ---- */
 
 static struct {
   tw_status status;
   tw_error error;
   xd_core_loop loop;
-} unpacking[2]; /* to int8, to int4 */
-static pthread_once_t unpacking_once = PTHREAD_ONCE_INIT;
+} passes[XD_PASSES];
+static pthread_once_t passes_once = PTHREAD_ONCE_INIT;
 
-static void plan_unpacking(void) {
-  for (int i = 0; i < 2; i++) {
+static void plan_passes(void) {
+  for (int i = 0; i < XD_PASSES; i++) {
     xc_loop l;
-    unpacking[i].status = xc_plan_unpacking(xc_machine_aie2p(), i, &l, &unpacking[i].error);
-    if (unpacking[i].status != TW_OK) continue;
-    unpacking[i].loop = loop_of(&l.schedule);
+    passes[i].status = xc_plan_pass(xc_machine_aie2p(), (xd_core_pass)i, &l, &passes[i].error);
+    if (passes[i].status != TW_OK) continue;
+    passes[i].loop = loop_of(&l.schedule);
     xc_loop_free(&l);
   }
 }
 
-tw_status xd_core_unpack(bool to_i4, int64_t codes, double *cycles, tw_error *error) {
-  enum { CODES = XC_UNPACK_BLOCKS * 64 };
-  pthread_once(&unpacking_once, plan_unpacking);
-  if (unpacking[to_i4].status != TW_OK)
-    return tw_fail(error, unpacking[to_i4].status, "%s", unpacking[to_i4].error.text);
-  *cycles = loop_cycles(unpacking[to_i4].loop, (int)(codes / CODES));
+tw_status xd_core_pass_cycles(xd_core_pass pass, int64_t count, double *cycles, tw_error *error) {
+  enum { BLOCK = 64 };
+  const int turn = pass == XD_PASS_UNPACK_I8 || pass == XD_PASS_UNPACK_I4 ? XC_UNPACK_BLOCKS * BLOCK : BLOCK;
+  pthread_once(&passes_once, plan_passes);
+  if (passes[pass].status != TW_OK) return tw_fail(error, passes[pass].status, "%s", passes[pass].error.text);
+  *cycles = loop_cycles(passes[pass].loop, (int)((count + turn - 1) / turn));
   return TW_OK;
 }

@@ -93,9 +93,20 @@ double xd_core_pace_cycles(const xd_core_pace *, const xd_core_kernel *);
 /* The cycles that xd_core_schedule says, for those who ask often: paces are kept while the process lives (memo.c). */
 tw_status xd_core_cycles(const xd_core_kernel *, double *cycles, tw_error *);
 
-/* Cycles of a loop that unpacks codes of 2 bits in L1 to int8, or to int4, in a buffer of their own: `codes` of them, a
- * multiple of 256. Scheduled once, by modulo scheduling; any thread. Errors as above. */
-tw_status xd_core_unpack(bool to_i4, int64_t codes, double *cycles, tw_error *);
+/* Loops that go once over a buffer in L1. */
+typedef enum xd_core_pass {
+  XD_PASS_UNPACK_I8, /* codes of 2 bits to int8, or to int4, in a buffer of their own; counted in codes */
+  XD_PASS_UNPACK_I4,
+  XD_PASS_CLEAR,      /* counted in bytes */
+  XD_PASS_NARROW_I16, /* sums of 32 bits shifted, rounded, saturated; counted in elements */
+  XD_PASS_NARROW_I8,
+  XD_PASS_ROUND_BFP16, /* bf16 to bfp16, blocks of 64 in streams of their own, as kernel.cc does; in elements */
+  XD_PASSES
+} xd_core_pass;
+
+/* Cycles for `count` of what the pass counts, whole turns of its loop (256 codes, 64 of the others). Each pass is scheduled
+ * once, by modulo scheduling; any thread. Errors as above. */
+tw_status xd_core_pass_cycles(xd_core_pass, int64_t count, double *cycles, tw_error *);
 
 /* As a table of slots by cycle, or a picture (SVG), of one iteration; *out is malloc'ed. */
 tw_status xd_core_print(const xd_core_kernel *, char **out, tw_error *);

@@ -28,5 +28,10 @@ enum { XC_UNPACK_BLOCKS = 4 };
 tw_status xc_unpack_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
 /* The 256 codes of one vector to int4 in memory; the odd ones make up for a borrow (array/pack.h). */
 tw_status xc_unpack_i4_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
+/* One vector of zeros; a block of 64 sums narrowed; one of bf16 rounded, through a stream of its own. */
+tw_status xc_clear_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
+tw_status xc_narrow_i16_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
+tw_status xc_narrow_i8_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
+tw_status xc_round_bfp16_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
 
 #endif

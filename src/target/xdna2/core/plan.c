@@ -87,9 +87,14 @@ tw_status xc_plan_conversion(const xc_machine *m, const int bank[2], xc_loop *ou
   return status == TW_OK ? schedule_loop(&g, LONGEST_II, 0, out, error) : status;
 }
 
-tw_status xc_plan_unpacking(const xc_machine *m, bool to_i4, xc_loop *out, tw_error *error) {
+tw_status xc_plan_pass(const xc_machine *m, xd_core_pass pass, xc_loop *out, tw_error *error) {
+  static tw_status (*const graphs[XD_PASSES])(const xc_machine *, const int[2], xc_graph *, tw_error *) = {
+      [XD_PASS_UNPACK_I8] = xc_unpack_graph,    [XD_PASS_UNPACK_I4] = xc_unpack_i4_graph,
+      [XD_PASS_CLEAR] = xc_clear_graph,         [XD_PASS_NARROW_I16] = xc_narrow_i16_graph,
+      [XD_PASS_NARROW_I8] = xc_narrow_i8_graph, [XD_PASS_ROUND_BFP16] = xc_round_bfp16_graph,
+  };
   xc_graph g;
   const int apart[] = {0, 1};
-  tw_status status = to_i4 ? xc_unpack_i4_graph(m, apart, &g, error) : xc_unpack_graph(m, apart, &g, error);
+  tw_status status = graphs[pass](m, apart, &g, error);
   return status == TW_OK ? schedule_loop(&g, LONGEST_II, 0, out, error) : status;
 }
