@@ -31,31 +31,26 @@ LANES void bf16_step_back(const format_job *job, const uint8_t *codes, float *x)
   for (size_t v = 0; v < 4; v++) v_store(x + v * VW, v_sll(v_load_u16(codes + v * 2 * VW), 16));
 }
 
-/* A limit that rounds to the special code stands for overflow; NaN, the largest of all bits, for e4m3 too. */
-LANES vi fp8_code(small_float f, vf y, float limit, uint32_t nan) {
-  vi code = small_code(f, y, limit), bits = v_bits(y);
-  vm is_nan = v_above(v_and(bits, v_set(F32_MAGNITUDE)), v_set(F32_INFINITY));
-  return v_select(is_nan, v_or_and(v_set(nan), v_srl(bits, 24), v_set(0x80)), code);
+/* Codes above `most` become it. NaN is rare: the reference does it. */
+LANES void fp8_step(small_float f, int most, format_encoder *reference, const format_job *job, const float *x,
+                    uint8_t *codes) {
+  vi largest = v_set(0), least = small_least(f), smallest = v_sll(least, 23), base = small_base(f, least);
+  for (size_t v = 0; v < 4; v++) {
+    f_ahead(x + v * VW);
+    largest = v_max(largest, v_and(v_load(x + v * VW), v_set(F32_MAGNITUDE)));
+  }
+  if (m_bits(v_above(largest, v_set(F32_INFINITY))))
+    reference(job, x, STEP, codes, NULL);
+  else
+    b_store(codes, small_codes(f, x, (vi[]){smallest, smallest}, (vi[]){base, base}, most));
 }
 
 LANES void e4m3_step(const format_job *job, const float *x, uint8_t *codes) {
-  float limit = job->overflow == TW_OVERFLOW_SATURATE ? 448 : 480;
-  vi code[4];
-  for (size_t v = 0; v < 4; v++) {
-    f_ahead(x + v * VW);
-    code[v] = fp8_code(vector_e4m3, f_load(x + v * VW), limit, 0x7F);
-  }
-  b_store(codes, b_of(code));
+  fp8_step(vector_e4m3, job->overflow == TW_OVERFLOW_SATURATE ? 0x7E : 0x7F, e4m3_encode, job, x, codes);
 }
 
 LANES void e5m2_step(const format_job *job, const float *x, uint8_t *codes) {
-  float limit = job->overflow == TW_OVERFLOW_SATURATE ? 57344 : 65536;
-  vi code[4];
-  for (size_t v = 0; v < 4; v++) {
-    f_ahead(x + v * VW);
-    code[v] = fp8_code(vector_e5m2, f_load(x + v * VW), limit, 0x7E);
-  }
-  b_store(codes, b_of(code));
+  fp8_step(vector_e5m2, job->overflow == TW_OVERFLOW_SATURATE ? 0x7B : 0x7C, e5m2_encode, job, x, codes);
 }
 
 LANES void e4m3_step_back(const format_job *job, const uint8_t *codes, float *x) {

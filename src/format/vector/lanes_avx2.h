@@ -22,6 +22,7 @@ LANES vf f_set(float x) { return _mm256_set1_ps(x); }
 LANES vf f_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
 LANES vf f_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 LANES vf f_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
+LANES vf f_mul_add(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 LANES vf f_div(vf a, vf b) { return _mm256_div_ps(a, b); }
 LANES vf f_max(vf a, vf b) { return _mm256_max_ps(a, b); }
 LANES vf f_min(vf a, vf b) { return _mm256_min_ps(a, b); }
@@ -80,6 +81,17 @@ LANES void v_store_u8(uint8_t *p, vi v) {
 }
 
 typedef __m256i vb;
+LANES vi w_narrow(vi a, vi b) { return _mm256_packs_epi32(a, b); }
+LANES vi w_narrow_u(vi a, vi b) { return _mm256_packus_epi32(a, b); }
+LANES vi w_sub(vi a, vi b) { return _mm256_sub_epi16(a, b); }
+LANES vi w_set(int x) { return _mm256_set1_epi16((short)x); }
+#define w_srl(a, count) _mm256_srli_epi16(a, count)
+LANES vi w_dot(vi a, vi b) { return _mm256_madd_epi16(a, b); }
+LANES vb b_narrow(vi a, vi b) { return _mm256_packs_epi16(a, b); }
+LANES vb b_narrow_u(vi a, vi b) { return _mm256_packus_epi16(a, b); }
+LANES vb b_set(int x) { return _mm256_set1_epi8((char)x); }
+LANES vb b_min_u(vb a, vb b) { return _mm256_min_epu8(a, b); }
+LANES vb b_in_order(vb a) { return _mm256_permutevar8x32_epi32(a, _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0)); }
 LANES vb b_of(const vi v[4]) {
   vi low = v_set(0xFF);
   vi a = _mm256_packus_epi32(v_and(v[0], low), v_and(v[1], low)),

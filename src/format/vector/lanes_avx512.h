@@ -22,6 +22,7 @@ LANES vf f_set(float x) { return _mm512_set1_ps(x); }
 LANES vf f_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
 LANES vf f_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 LANES vf f_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
+LANES vf f_mul_add(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); } /* a b + c, rounded once */
 LANES vf f_div(vf a, vf b) { return _mm512_div_ps(a, b); }
 LANES vf f_max(vf a, vf b) { return _mm512_max_ps(a, b); } /* b if one is NaN */
 LANES vf f_min(vf a, vf b) { return _mm512_min_ps(a, b); }
@@ -76,8 +77,23 @@ LANES void v_store_u16(uint8_t *p, const vi v[2]) { /* the low halves of 2 VW la
 }
 LANES void v_store_u8(uint8_t *p, vi v) { _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(v)); }
 
-/* The low bytes of 4 VW lanes, in order. */
+/* Bytes of four vectors u, v, w, x. Two steps of narrowing leave them in packed order: 32-bit units of u, v, w, x in turn,
+ * by 128-bit lanes; b_in_order makes them follow each other. Words and bytes saturate. */
 typedef __m512i vb;
+LANES vi w_narrow(vi a, vi b) { return _mm512_packs_epi32(a, b); } /* signed lanes to signed words */
+LANES vi w_narrow_u(vi a, vi b) { return _mm512_packus_epi32(a, b); }
+LANES vi w_sub(vi a, vi b) { return _mm512_sub_epi16(a, b); }
+LANES vi w_set(int x) { return _mm512_set1_epi16((short)x); }
+#define w_srl(a, count) _mm512_srli_epi16(a, count)
+LANES vi w_dot(vi a, vi b) { return _mm512_madd_epi16(a, b); } /* of two signed words, into each lane */
+LANES vb b_narrow(vi a, vi b) { return _mm512_packs_epi16(a, b); }
+LANES vb b_narrow_u(vi a, vi b) { return _mm512_packus_epi16(a, b); }
+LANES vb b_set(int x) { return _mm512_set1_epi8((char)x); }
+LANES vb b_min_u(vb a, vb b) { return _mm512_min_epu8(a, b); }
+LANES vb b_in_order(vb a) {
+  return _mm512_permutexvar_epi32(_mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0), a);
+}
+/* The low bytes of 4 VW lanes, in order. */
 LANES vb b_of(const vi v[4]) {
   const __m512i every4th =
       _mm512_set_epi8(124, 120, 116, 112, 108, 104, 100, 96, 92, 88, 84, 80, 76, 72, 68, 64, 60, 56, 52, 48, 44, 40, 36,

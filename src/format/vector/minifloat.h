@@ -1,8 +1,10 @@
-/* vector/minifloat.h - codes of small floats, and back, a vector at a time, with one addition for the rounding.
+/* vector/minifloat.h - codes of small floats with one addition for the rounding, and values of codes.
  *
- * Rounding a magnitude a of exponent e to m mantissa bits: a + 2^(e + 23 - m) has steps of 2^(e - m), so the
- * addition itself rounds to nearest even, and the sum's low mantissa bits count the steps. With e no less than the
- * smallest normal's exponent that covers subnormals. The code is the count plus (e - least) << m, modulo 256. */
+ * Rounding a magnitude a to m mantissa bits: with u the power of two in a, but no less than the smallest normal, the
+ * sum u 2^(23 - m) + a has steps of u 2^-m, so the addition itself rounds to nearest even, subnormals too, and the
+ * sum's low bits count the steps. The code is the count plus (u's exponent - the smallest normal's) << m: one dot
+ * product of the sum's lower word with 2^(7 - m) and of its upper word, which holds the exponent at bit 7, with 1 gives
+ * it at bit 7 - m, above a constant. Scaling by a power of two is nothing but another smallest normal. */
 #ifndef TW_FORMAT_VECTOR_MINIFLOAT_H
 #define TW_FORMAT_VECTOR_MINIFLOAT_H
 
@@ -10,23 +12,46 @@
 
 typedef struct small_float {
   int mantissa_bits, bias, sign; /* sign: its bit's number */
-  float max;
+  int max;                       /* the largest finite magnitude's code */
 } small_float;
 
-static const small_float vector_e4m3 = {3, 7, 7, 448}, vector_e5m2 = {2, 15, 7, 57344}, vector_e3m2 = {2, 3, 5, 28},
-                         vector_e2m3 = {3, 1, 5, 7.5f}, vector_e2m1 = {1, 1, 3, 6};
+static const small_float vector_e4m3 = {3, 7, 7, 0x7E}, vector_e5m2 = {2, 15, 7, 0x7B}, vector_e3m2 = {2, 3, 5, 0x1F},
+                         vector_e2m3 = {3, 1, 5, 0x1F}, vector_e2m1 = {1, 1, 3, 7};
 
-/* The low byte of each lane is y's code, other bits are anything; magnitudes above `limit`, and NaN, count as it. */
-LANES vi small_code(small_float f, vf y, float limit) {
-  const uint32_t least = (uint32_t)(128 - f.bias) << 23; /* bits of the smallest normal */
-  /* the part of the code that `least` stands for is taken off in the sum: it is even, so ties stay ties to even */
-  const uint32_t offset = (256 - (least >> (23 - f.mantissa_bits)) % 256) % 256;
-  vi bits = v_bits(y), magnitude = v_min(v_and(bits, v_set(F32_MAGNITUDE)), v_set(tw_bits_of(limit)));
-  vi exponent = v_max(v_and(magnitude, v_set(F32_INFINITY)), v_set(least));
-  vf unit = f_of_bits(v_add(exponent, v_set(((uint32_t)(23 - f.mantissa_bits) << 23) + offset)));
-  vi count = v_bits(f_add(f_of_bits(magnitude), unit));
-  vi code = v_add(count, v_srl(exponent, 23 - f.mantissa_bits));
-  return v_or_and(code, v_srl(bits, 31 - f.sign), v_set(1u << f.sign)); /* the code's own bit there is 0 */
+/* `least` is the exponent field of the smallest normal that magnitudes are rounded with: f's own, or a block's, which has
+ * another scale. Here: of f's own. */
+LANES vi small_least(small_float f) { return v_set((uint32_t)(128 - f.bias)); }
+
+/* What small_word gives for 0, in both words of a lane. */
+LANES vi small_base(small_float f, vi least) {
+  vi field = v_add(least, v_set((uint32_t)(23 - f.mantissa_bits)));
+  return v_or(v_sll(field, 7), v_sll(field, 23));
+}
+
+/* Of the bits of a value: (code of its magnitude << (7 - mantissa bits)) + small_base, less than 2^15. Anything for NaN. */
+LANES vi small_word(small_float f, vi bits, vi smallest) {
+  vi unit = v_max(v_and(bits, v_set(F32_INFINITY)), smallest);
+  vf sum = f_mul_add(f_of_bits(unit), f_set((float)(1 << (23 - f.mantissa_bits))),
+                     f_of_bits(v_and(bits, v_set(F32_MAGNITUDE))));
+  return w_dot(v_bits(sum), v_set(1 << 16 | 1u << (7 - f.mantissa_bits)));
+}
+
+/* Bytes in packed order: the sign of each of 4 VW values at bit f.sign, codes of f elsewhere. */
+LANES vb small_signed(small_float f, vb codes, const float *x) {
+  vb signs = b_narrow(w_narrow(v_load(x), v_load(x + VW)), w_narrow(v_load(x + 2 * VW), v_load(x + 3 * VW)));
+  return v_or_and(codes, f.sign == 7 ? signs : w_srl(signs, 7 - f.sign), b_set(1 << f.sign));
+}
+
+/* Codes of 4 VW values, in order; smallest normal and base for the first two and the last two vectors. Codes above `most`
+ * become it; NaN any code. */
+LANES vb small_codes(small_float f, const float *x, const vi smallest[2], const vi base[2], int most) {
+  vi half[2];
+  for (size_t h = 0; h < 2; h++) {
+    vi first = small_word(f, v_load(x + 2 * h * VW), smallest[h]);
+    vi second = small_word(f, v_load(x + (2 * h + 1) * VW), smallest[h]);
+    half[h] = w_srl(w_sub(w_narrow_u(first, second), base[h]), 7 - f.mantissa_bits);
+  }
+  return b_in_order(small_signed(f, b_min_u(b_narrow_u(half[0], half[1]), b_set(most)), x));
 }
 
 /* The value of codes in 0..255 without NaN and infinity. A subnormal counts as a normal of the same exponent, less the

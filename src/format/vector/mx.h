@@ -1,7 +1,8 @@
 /* vector/mx.h - OCP MX. Special cases: mx.c.
  *
  * VW blocks at a time: largest magnitudes of all of them by one reduction, scales in one vector, then the codes in
- * steps of 4 vectors. Blocks that hold NaN or infinity are rare: the reference does them. */
+ * steps of 4 vectors. Blocks that hold NaN, infinity or only magnitudes at the ends of f32's range are rare: the reference
+ * does them. */
 #include "format/vector/minifloat.h"
 
 enum { MX_BLOCK = 32, MX_BATCH = VW * MX_BLOCK, MX_VECTORS = MX_BLOCK / VW, STEP_BLOCKS = STEP / MX_BLOCK };
@@ -9,29 +10,56 @@ enum { MX_INT8 = -1 };
 
 static const small_float vector_int8 = {.sign = MX_INT8};
 
-LANES vi mx_code(small_float f, vf y) {
-  if (f.sign != MX_INT8) return small_code(f, y, f.max);
-  return v_rounded(f_min(f_max(f_mul(y, f_set(64)), f_set(-127)), f_set(127)));
-}
-
 LANES vi mx_largest(const float *x) { /* by lanes, of one block */
-  f_ahead(x);
-  f_ahead(x + 16); /* 64 bytes: the next line */
   vi most = v_and(v_load(x), v_set(F32_MAGNITUDE));
   for (size_t v = 1; v < MX_VECTORS; v++) most = v_max(most, v_and(v_load(x + v * VW), v_set(F32_MAGNITUDE)));
   return most;
 }
 
-/* Scale bytes of VW blocks, and what to multiply each with: 2^(127 - byte). Returns a bit for each faulty block. */
-LANES unsigned mx_scales(const format_job *job, const float *x, uint8_t *scales, float inverse[VW]) {
+/* What the codes of VW blocks need to know of their scales. */
+typedef struct mx_scaling {
+  union {
+    uint32_t smallest[VW]; /* small floats: bits of the smallest normal times the scale */
+    float inverse[VW];     /* mxint8: 2^(127 - scale's byte) */
+  };
+  uint32_t base[VW]; /* small_base of `smallest` */
+  unsigned others;   /* a bit for each block that the reference does */
+} mx_scaling;
+
+LANES void mx_scales(small_float f, const format_job *job, const float *x, uint8_t *scales, mx_scaling *to) {
   vi most[VW];
   for (size_t b = 0; b < VW; b++) most[b] = mx_largest(x + b * MX_BLOCK);
   vi amax = v_max_across(most);
   vi byte = v_sub(v_srl(v_add(amax, v_set(job->addend)), 23), v_set((uint32_t)job->emax));
   byte = v_min(v_max(byte, v_set(0)), v_set(254));
   v_store_u8(scales, byte);
-  v_store(inverse, v_max(v_sll(v_sub(v_set(254), byte), 23), v_set(0x00400000))); /* 2^-127 for byte 254 */
-  return m_bits(v_above(amax, v_set(F32_INFINITY - 1)));
+  if (f.sign == MX_INT8) {
+    v_store(to->inverse, v_max(v_sll(v_sub(v_set(254), byte), 23), v_set(0x00400000))); /* 2^-127 for byte 254 */
+    to->others = m_bits(v_above(amax, v_set(F32_INFINITY - 1)));
+    return;
+  }
+  /* a block of zeros may have any smallest normal; other blocks below the f32s' own, or whose sums would overflow: */
+  vi field = v_add(byte, v_set((uint32_t)(1 - f.bias))), least = v_max(field, v_set(1));
+  vi overflow = v_set((uint32_t)(255 - (23 - f.mantissa_bits)) << 23);
+  v_store(to->smallest, v_sll(least, 23));
+  v_store(to->base, small_base(f, least));
+  unsigned tiny = m_bits(v_above(v_set(1), field)) & m_bits(v_above(amax, v_set(0)));
+  to->others = tiny | m_bits(v_above(amax, v_sub(overflow, v_set(1))));
+}
+
+/* 4 VW codes from block b of a batch on. */
+LANES vb mx_codes(small_float f, const float *x, const mx_scaling *scaling, size_t b) {
+  if (f.sign != MX_INT8) {
+    const size_t next = b + STEP_BLOCKS - 1;
+    return small_codes(f, x, (vi[]){v_set(scaling->smallest[b]), v_set(scaling->smallest[next])},
+                       (vi[]){v_set(scaling->base[b]), v_set(scaling->base[next])}, f.max);
+  }
+  vi code[4];
+  for (size_t v = 0; v < 4; v++) {
+    vf y = f_mul(f_load(x + v * VW), f_set(scaling->inverse[b + v / MX_VECTORS]));
+    code[v] = v_rounded(f_min(f_max(f_mul(y, f_set(64)), f_set(-127)), f_set(127)));
+  }
+  return b_of(code);
 }
 
 LANES void mx_store(int bits, uint8_t *codes, vb bytes) {
@@ -43,35 +71,39 @@ LANES void mx_store(int bits, uint8_t *codes, vb bytes) {
     b_store(codes, bytes);
 }
 
-LANES void mx_batch(small_float f, int bits, const format_job *job, const float *x, uint8_t *codes, uint8_t *scales) {
-  float inverse[VW];
-  unsigned faulty = mx_scales(job, x, scales, inverse);
+/* Codes of VW blocks. */
+LANES void mx_batch(small_float f, int bits, const format_job *job, const float *x, const mx_scaling *scaling,
+                    uint8_t *codes, uint8_t *scales) {
   for (size_t b = 0; b < VW; b += STEP_BLOCKS) {
-    vi code[4];
-    for (size_t v = 0; v < 4; v++)
-      code[v] = mx_code(f, f_mul(f_load(x + b * MX_BLOCK + v * VW), f_set(inverse[b + v / MX_VECTORS])));
-    mx_store(bits, codes + b * (size_t)bits * MX_BLOCK / 8, b_of(code));
+    for (size_t line = 0; line < STEP * sizeof *x; line += 64) f_ahead(x + b * MX_BLOCK + line / sizeof *x);
+    mx_store(bits, codes + b * (size_t)bits * MX_BLOCK / 8, mx_codes(f, x + b * MX_BLOCK, scaling, b));
   }
-  for (; faulty; faulty &= faulty - 1) {
-    size_t b = (size_t)__builtin_ctz(faulty);
+  for (unsigned others = scaling->others; others; others &= others - 1) {
+    size_t b = (size_t)__builtin_ctz(others);
     mx_encode(job, x + b * MX_BLOCK, MX_BLOCK, codes + b * job->format->block_bytes, scales + b);
   }
 }
 
 LANES void mx_encode_as(small_float f, int bits, const format_job *job, const float *x, size_t n, uint8_t *codes,
                         uint8_t *scales) {
-  size_t block_bytes = (size_t)bits * MX_BLOCK / 8, i = 0;
-  for (; i + MX_BATCH <= n; i += MX_BATCH)
-    mx_batch(f, bits, job, x + i, codes + i / MX_BLOCK * block_bytes, scales + i / MX_BLOCK);
-  if (i == n) return;
+  const size_t block_bytes = (size_t)bits * MX_BLOCK / 8, batches = n / MX_BATCH, rest = n % MX_BATCH;
+  mx_scaling scaling[2];
+  /* the scales of a batch are found while the codes of the one before are made: neither waits for the other */
+  for (size_t i = 0; i <= batches; i++) {
+    if (i < batches) mx_scales(f, job, x + i * MX_BATCH, scales + i * VW, &scaling[i % 2]);
+    if (i > 0)
+      mx_batch(f, bits, job, x + (i - 1) * MX_BATCH, &scaling[(i - 1) % 2], codes + (i - 1) * VW * block_bytes,
+               scales + (i - 1) * VW);
+  }
+  if (rest == 0) return;
   float padded[MX_BATCH];
   uint8_t rest_codes[MX_BATCH], rest_scales[VW];
-  size_t rest = n - i, b = i / MX_BLOCK;
-  memcpy(padded, x + i, rest * sizeof *x);
+  memcpy(padded, x + n - rest, rest * sizeof *x);
   memset(padded + rest, 0, (MX_BATCH - rest) * sizeof *x);
-  mx_batch(f, bits, job, padded, rest_codes, rest_scales);
-  memcpy(codes + b * block_bytes, rest_codes, rest / MX_BLOCK * block_bytes);
-  memcpy(scales + b, rest_scales, rest / MX_BLOCK);
+  mx_scales(f, job, padded, rest_scales, &scaling[0]);
+  mx_batch(f, bits, job, padded, &scaling[0], rest_codes, rest_scales);
+  memcpy(codes + batches * VW * block_bytes, rest_codes, rest / MX_BLOCK * block_bytes);
+  memcpy(scales + batches * VW, rest_scales, rest / MX_BLOCK);
 }
 
 /* ---- decoding ---- */
