@@ -55,7 +55,7 @@ LANES unsigned m_bits(vm m) { return (unsigned)_mm256_movemask_ps(_mm256_castsi2
 LANES vi v_trit(vf y, vf threshold) {
   vf minus = _mm256_sub_ps(_mm256_setzero_ps(), threshold);
   vi up = v_bits(_mm256_cmp_ps(y, threshold, _CMP_GE_OQ)), down = v_bits(_mm256_cmp_ps(y, minus, _CMP_LE_OQ));
-  return v_add(v_sub(v_set(1), up), down); /* a true comparison is -1 */
+  return v_sub(down, up); /* a true comparison is -1 */
 }
 
 LANES vi v_load_u8(const uint8_t *p) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)); }
@@ -90,6 +90,7 @@ LANES vi w_dot(vi a, vi b) { return _mm256_madd_epi16(a, b); }
 LANES vb b_narrow(vi a, vi b) { return _mm256_packs_epi16(a, b); }
 LANES vb b_narrow_u(vi a, vi b) { return _mm256_packus_epi16(a, b); }
 LANES vb b_set(int x) { return _mm256_set1_epi8((char)x); }
+LANES vb b_add(vb a, vb b) { return _mm256_add_epi8(a, b); }
 LANES vb b_min_u(vb a, vb b) { return _mm256_min_epu8(a, b); }
 LANES vb b_in_order(vb a) { return _mm256_permutevar8x32_epi32(a, _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0)); }
 LANES vb b_of(const vi v[4]) {

@@ -52,11 +52,13 @@ LANES vm v_above(vi a, vi b) { return _mm512_cmpgt_epi32_mask(a, b); }
 LANES vi v_select(vm m, vi a, vi b) { return _mm512_mask_blend_epi32(m, b, a); } /* m ? a : b */
 LANES unsigned m_bits(vm m) { return m; }                                        /* bit i: lane i */
 
-/* Ternary code of y: 0 if y <= -threshold, 2 if y >= threshold, else 1. */
+/* -1 if y <= -threshold, 1 if y >= threshold, else 0. */
 LANES vi v_trit(vf y, vf threshold) {
   vm up = _mm512_cmp_ps_mask(y, threshold, _CMP_GE_OQ);
   vm down = _mm512_cmp_ps_mask(y, _mm512_sub_ps(_mm512_setzero_ps(), threshold), _CMP_LE_OQ);
-  return _mm512_mask_blend_epi32(up, _mm512_maskz_set1_epi32((__mmask16)~down, 1), _mm512_set1_epi32(2));
+  __m512i minus_1 =
+      _mm512_set1_epi32(-1); /* 1 by a subtraction: a masked constant would come from a general register */
+  return _mm512_mask_mov_epi32(_mm512_maskz_sub_epi32(up, _mm512_setzero_si512(), minus_1), down, minus_1);
 }
 
 /* Bytes and halves from and to lanes. */
@@ -89,6 +91,7 @@ LANES vi w_dot(vi a, vi b) { return _mm512_madd_epi16(a, b); } /* of two signed 
 LANES vb b_narrow(vi a, vi b) { return _mm512_packs_epi16(a, b); }
 LANES vb b_narrow_u(vi a, vi b) { return _mm512_packus_epi16(a, b); }
 LANES vb b_set(int x) { return _mm512_set1_epi8((char)x); }
+LANES vb b_add(vb a, vb b) { return _mm512_add_epi8(a, b); }
 LANES vb b_min_u(vb a, vb b) { return _mm512_min_epu8(a, b); }
 LANES vb b_in_order(vb a) {
   return _mm512_permutexvar_epi32(_mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0), a);

@@ -1,25 +1,24 @@
 /* vector/ternary.h - the ternary packings. Layouts and special cases: ternary.c.
  *
- * Encoding: a block's trits (as 0, 1, 2) become bytes with the vocabulary, and plain loops pack the bytes; the
- * compiler makes vectors of those loops. Decoding: the other way round. */
+ * Encoding: a block's trits (as 0, 1, 2) become bytes with the vocabulary, which 128-bit and 256-bit vectors of every
+ * x86-64 CPU with AVX2 pack. Decoding: the other way round. */
 #include "format/vector/minifloat.h"
 
-/* n values (a multiple of 8) to bytes 0, 1, 2. trits has room for STEP bytes more than n. */
+LANES __m128i bytes_at(const void *p) { return _mm_loadu_si128(p); }
+LANES __m256i bytes32_at(const void *p) { return _mm256_loadu_si256(p); }
+
+/* n values (a multiple of VW) to bytes 0, 1, 2; an inverse of 0 gives 1 throughout. */
 LANES void trits_of(const float *x, size_t n, float inverse, float threshold, uint8_t *trits) {
-  if (inverse == 0) {
-    memset(trits, 1, n);
-    return;
-  }
+  vf factor = f_set(inverse), limit = f_set(threshold);
   size_t i = 0;
   for (; i + STEP <= n; i += STEP) {
     vi t[4];
-    for (size_t v = 0; v < 4; v++) {
-      f_ahead(x + i + v * VW);
-      t[v] = v_trit(f_mul(f_load(x + i + v * VW), f_set(inverse)), f_set(threshold));
-    }
-    b_store(trits + i, b_of(t));
+    for (size_t v = 0; v < 4; v++) t[v] = v_trit(f_mul(f_load(x + i + v * VW), factor), limit);
+    for (size_t at = 0; at < STEP; at += 16) f_ahead(x + i + at);
+    vb bytes = b_narrow(w_narrow(t[0], t[1]), w_narrow(t[2], t[3]));
+    b_store(trits + i, b_in_order(b_add(bytes, b_set(1))));
   }
-  for (; i + VW <= n; i += VW) v_store_u8(trits + i, v_trit(f_mul(f_load(x + i), f_set(inverse)), f_set(threshold)));
+  for (; i < n; i += VW) v_store_u8(trits + i, v_add(v_trit(f_mul(f_load(x + i), factor), limit), v_set(1)));
 }
 
 /* n bytes (a multiple of VW), each a trit as -1, 0, 1 (or 2, 3 from codes that encoding never makes). */
@@ -32,9 +31,14 @@ LANES void values_of(const int8_t *trits, size_t n, float scale, float *x) {
 
 enum { I2_BLOCK = 128, I2_BYTES = 32, VECTOR_TQ_BLOCK = 256 };
 
-LANES void pack_2bit(const uint8_t *t, bool first_is_high, uint8_t *codes) {
-  int a = first_is_high ? 6 : 0, b = first_is_high ? 4 : 2, c = first_is_high ? 2 : 4, d = first_is_high ? 0 : 6;
-  for (int p = 0; p < I2_BYTES; p++) codes[p] = (uint8_t)(t[p] << a | t[32 + p] << b | t[64 + p] << c | t[96 + p] << d);
+LANES __m256i bytes32_times_3(__m256i a) { return _mm256_add_epi8(_mm256_add_epi8(a, a), a); }
+LANES __m256i bytes32_times_4(__m256i a) { return _mm256_add_epi8(_mm256_add_epi8(a, a), _mm256_add_epi8(a, a)); }
+
+LANES void pack_2bit(const uint8_t *t, bool first_is_high, uint8_t *codes) { /* 128 trits */
+  __m256i code = bytes32_at(first_is_high ? t : t + 96);
+  for (size_t j = 1; j < 4; j++)
+    code = _mm256_add_epi8(bytes32_times_4(code), bytes32_at(t + 32 * (first_is_high ? j : 3 - j)));
+  _mm256_storeu_si256((__m256i *)codes, code);
 }
 
 LANES void unpack_2bit(const uint8_t *codes, bool first_is_high, int8_t *t) {
@@ -68,9 +72,12 @@ static void vector_i2s_decode(const format_job *job, const uint8_t *codes, const
 /* A block's scale behind its codes; the inverse. */
 LANES float vector_tq_scale(const float *x, uint8_t *at) {
   float scale, inverse;
-  vi most = v_and(v_load(x), v_set(F32_MAGNITUDE));
-  for (size_t i = VW; i < VECTOR_TQ_BLOCK; i += VW) most = v_max(most, v_and(v_load(x + i), v_set(F32_MAGNITUDE)));
-  format_scale_of(tw_float_of(v_max_of(most)), 1, &scale, &inverse);
+  vi most[4] = {v_set(0), v_set(0), v_set(0), v_set(0)};
+  for (size_t i = 0; i < VECTOR_TQ_BLOCK; i += STEP) {
+    for (size_t v = 0; v < 4; v++) most[v] = v_max(most[v], v_and(v_load(x + i + v * VW), v_set(F32_MAGNITUDE)));
+  }
+  vi largest = v_max(v_max(most[0], most[1]), v_max(most[2], most[3]));
+  format_scale_of(tw_float_of(v_max_of(largest)), 1, &scale, &inverse);
   uint8_t halves[2 * VW];
   f_store_f16(halves, f_set(scale));
   memcpy(at, halves, 2);
@@ -85,14 +92,28 @@ LANES float f16_at(const uint8_t *p) {
   return values[0];
 }
 
-static void vector_tq2_encode(const format_job *job, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
-  uint8_t trits[VECTOR_TQ_BLOCK];
-  (void)scales;
-  for (size_t i = 0; i < n; i += VECTOR_TQ_BLOCK, codes += 66) {
-    trits_of(x + i, VECTOR_TQ_BLOCK, vector_tq_scale(x + i, codes + 64), job->threshold, trits);
-    pack_2bit(trits, false, codes);
-    pack_2bit(trits + I2_BLOCK, false, codes + I2_BYTES);
+/* Blocks of `bytes` that end with their scale: that of a block is found while the one before is packed. */
+typedef void tq_packer(const uint8_t trits[VECTOR_TQ_BLOCK], uint8_t *codes);
+LANES void tq_encode(tq_packer *pack, size_t bytes, const format_job *job, const float *x, size_t n, uint8_t *codes) {
+  const size_t blocks = n / VECTOR_TQ_BLOCK;
+  float next = blocks ? vector_tq_scale(x, codes + bytes - 2) : 0;
+  for (size_t b = 0; b < blocks; b++, x += VECTOR_TQ_BLOCK, codes += bytes) {
+    uint8_t trits[VECTOR_TQ_BLOCK];
+    float inverse = next;
+    if (b + 1 < blocks) next = vector_tq_scale(x + VECTOR_TQ_BLOCK, codes + 2 * bytes - 2);
+    trits_of(x, VECTOR_TQ_BLOCK, inverse, job->threshold, trits);
+    pack(trits, codes);
   }
+}
+
+LANES void pack_tq2(const uint8_t trits[VECTOR_TQ_BLOCK], uint8_t *codes) {
+  pack_2bit(trits, false, codes);
+  pack_2bit(trits + I2_BLOCK, false, codes + I2_BYTES);
+}
+
+static void vector_tq2_encode(const format_job *job, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
+  (void)scales;
+  tq_encode(pack_tq2, 66, job, x, n, codes);
 }
 
 static void vector_tq2_decode(const format_job *job, const uint8_t *codes, const uint8_t *scales, size_t n, float *x) {
@@ -109,56 +130,71 @@ static void vector_tq2_decode(const format_job *job, const uint8_t *codes, const
 
 /* ceil(number * 256 / 243) for numbers to 242 without a division: 256/243 is 1 + 13/243, and 13/243 a little more than
  * 3506/65536, so the upper half of a product is ceil(number * 13/243) - 1. A test compares all numbers. */
-LANES uint8_t tq1_scaled(uint16_t number) {
-  return (uint8_t)(number + (uint16_t)((uint32_t)number * 3506 >> 16) + (number > 0));
+LANES __m256i tq1_scaled(__m256i number) {
+  const __m256i zero = _mm256_setzero_si256(), factor = _mm256_set1_epi16(3506);
+  __m256i low = _mm256_mulhi_epu16(_mm256_unpacklo_epi8(number, zero), factor);
+  __m256i high = _mm256_mulhi_epu16(_mm256_unpackhi_epi8(number, zero), factor);
+  __m256i above_0 = _mm256_min_epu8(number, _mm256_set1_epi8(1));
+  return _mm256_add_epi8(_mm256_add_epi8(number, above_0), _mm256_packus_epi16(low, high));
 }
 
-/* `count` bytes of five digits (four if `digits` is 4), digit j of byte p at t[p + j * count]. */
-LANES void pack_base3(const uint8_t *t, int count, int digits, uint8_t *codes) {
-  for (int p = 0; p < count; p++) {
-    uint8_t number = t[p];
-    for (int j = 1; j < 5; j++) number = (uint8_t)(number + number + number + (j < digits ? t[p + j * count] : 0));
-    codes[p] = tq1_scaled(number);
+/* Bytes 0 to 31 have digits at p + 32 j; 32 to 47 at 160 + p + 16 j; 48 to 51 at 240 + p + 4 j, and a fifth digit 0. */
+LANES void pack_tq1(const uint8_t t[VECTOR_TQ_BLOCK], uint8_t *codes) {
+  __m256i first = bytes32_at(t), rest = _mm256_castsi128_si256(bytes_at(t + 160));
+  uint32_t last;
+  memcpy(&last, t + 240, 4);
+  rest = _mm256_inserti128_si256(rest, _mm_cvtsi32_si128((int)last), 1);
+  for (size_t j = 1; j < 5; j++) {
+    uint32_t digits = 0;
+    if (j < 4) memcpy(&digits, t + 240 + 4 * j, 4);
+    __m256i more = _mm256_castsi128_si256(bytes_at(t + 160 + 16 * j));
+    more = _mm256_inserti128_si256(more, _mm_cvtsi32_si128((int)digits), 1);
+    first = _mm256_add_epi8(bytes32_times_3(first), bytes32_at(t + 32 * j));
+    rest = _mm256_add_epi8(bytes32_times_3(rest), more);
   }
+  _mm256_storeu_si256((__m256i *)codes, tq1_scaled(first));
+  rest = tq1_scaled(rest);
+  _mm_storeu_si128((__m128i *)(codes + 32), _mm256_castsi256_si128(rest));
+  last = (uint32_t)_mm_cvtsi128_si32(_mm256_extracti128_si256(rest, 1));
+  memcpy(codes + 48, &last, 4);
 }
 
-/* A trit is rest * 3 >> 8, which passes 1 at 86 and 2 at 171. */
-LANES void unpack_base3(const uint8_t *codes, int count, int digits, int8_t *t) {
-  uint8_t rest[32];
-  for (int p = 0; p < count; p++) rest[p] = codes[p];
-  for (int j = 0; j < digits; j++) {
-    for (int p = 0; p < count; p++) {
-      t[p + j * count] = (int8_t)((rest[p] > 85) + (rest[p] > 170) - 1);
-      rest[p] = (uint8_t)(rest[p] + rest[p] + rest[p]);
-    }
+/* A trit is rest * 3 >> 8, which passes 1 at 86 and 2 at 171: as -1, 0, 1. */
+LANES __m256i tq1_digit(__m256i rest) {
+  __m256i above_85 = _mm256_cmpeq_epi8(_mm256_max_epu8(rest, _mm256_set1_epi8(86)), rest); /* -1 where true */
+  __m256i below_171 = _mm256_cmpeq_epi8(_mm256_min_epu8(rest, _mm256_set1_epi8((char)170)), rest);
+  return _mm256_sub_epi8(below_171, above_85);
+}
+
+LANES void unpack_tq1(const uint8_t *codes, int8_t *t) {
+  uint32_t last;
+  memcpy(&last, codes + 48, 4);
+  __m256i first = bytes32_at(codes), rest = _mm256_castsi128_si256(bytes_at(codes + 32));
+  rest = _mm256_inserti128_si256(rest, _mm_cvtsi32_si128((int)last), 1);
+  for (size_t j = 0; j < 5; j++, first = bytes32_times_3(first), rest = bytes32_times_3(rest)) {
+    __m256i digit = tq1_digit(rest);
+    _mm256_storeu_si256((__m256i *)(t + 32 * j), tq1_digit(first));
+    _mm_storeu_si128((__m128i *)(t + 160 + 16 * j), _mm256_castsi256_si128(digit));
+    last = (uint32_t)_mm_cvtsi128_si32(_mm256_extracti128_si256(digit, 1));
+    if (j < 4) memcpy(t + 240 + 4 * j, &last, 4);
   }
 }
 
 static void vector_tq1_encode(const format_job *job, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
-  uint8_t trits[VECTOR_TQ_BLOCK];
   (void)scales;
-  for (size_t i = 0; i < n; i += VECTOR_TQ_BLOCK, codes += 54) {
-    trits_of(x + i, VECTOR_TQ_BLOCK, vector_tq_scale(x + i, codes + 52), job->threshold, trits);
-    pack_base3(trits, 32, 5, codes);
-    pack_base3(trits + 160, 16, 5, codes + 32);
-    pack_base3(trits + 240, 4, 4, codes + 48);
-  }
+  tq_encode(pack_tq1, 54, job, x, n, codes);
 }
 
 static void vector_tq1_decode(const format_job *job, const uint8_t *codes, const uint8_t *scales, size_t n, float *x) {
   int8_t trits[VECTOR_TQ_BLOCK];
   (void)job, (void)scales;
   for (size_t i = 0; i < n; i += VECTOR_TQ_BLOCK, codes += 54) {
-    unpack_base3(codes, 32, 5, trits);
-    unpack_base3(codes + 32, 16, 5, trits + 160);
-    unpack_base3(codes + 48, 4, 4, trits + 240);
+    unpack_tq1(codes, trits);
     values_of(trits, VECTOR_TQ_BLOCK, f16_at(codes + 52), x + i);
   }
 }
 
 /* ---- tl1 and tl2: indices of two and three trits, in vectors of 16 bytes ---- */
-
-LANES __m128i bytes_at(const void *p) { return _mm_loadu_si128(p); }
 
 LANES void pack_tl1(const uint8_t *t, uint8_t *codes) { /* 64 trits; 3 (t0 - 1) + (t1 - 1) + 4 = 3 t0 + t1 */
   __m128i quad[4];
@@ -219,45 +255,30 @@ static void vector_tl1_decode(const format_job *job, const uint8_t *codes, const
   for (size_t k = 0; k < n - i; k++) x[i + k] = (float)trits[k] * job->scale;
 }
 
-/* Byte 3 j + k of 48 becomes byte j of vector k, and back: indices for byte shuffles, -1 for bytes of other vectors. */
-static const int8_t deal_3[3][3][16] = {{{0, 3, 6, 9, 12, 15, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
-                                         {-1, -1, -1, -1, -1, -1, 2, 5, 8, 11, 14, -1, -1, -1, -1, -1},
-                                         {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 1, 4, 7, 10, 13}},
-                                        {{1, 4, 7, 10, 13, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
-                                         {-1, -1, -1, -1, -1, 0, 3, 6, 9, 12, 15, -1, -1, -1, -1, -1},
-                                         {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 2, 5, 8, 11, 14}},
-                                        {{2, 5, 8, 11, 14, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
-                                         {-1, -1, -1, -1, -1, 1, 4, 7, 10, 13, -1, -1, -1, -1, -1, -1},
-                                         {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 3, 6, 9, 12, 15}}};
-static const int8_t join_3[3][3][16] = {{{0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1, 5},
-                                         {-1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1},
-                                         {-1, -1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1}},
-                                        {{-1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10, -1},
-                                         {5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10},
-                                         {-1, 5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1}},
-                                        {{-1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1, -1},
-                                         {-1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1},
-                                         {10, -1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15}}};
-
-LANES __m128i shuffled_3(const __m128i v[3], const int8_t index[3][16]) {
-  __m128i a = _mm_shuffle_epi8(v[0], bytes_at(index[0])), b = _mm_shuffle_epi8(v[1], bytes_at(index[1]));
-  return _mm_or_si128(_mm_or_si128(a, b), _mm_shuffle_epi8(v[2], bytes_at(index[2])));
+/* 16 bytes at p in the low lane, those 48 further on in the high one. */
+LANES __m256i halves_at(const uint8_t *p) {
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(bytes_at(p)), bytes_at(p + 48), 1);
 }
 
-/* 48 trits: sums of 16 triples. */
-LANES __m128i tl2_sums(const uint8_t *t) {
-  __m128i v[3] = {bytes_at(t), bytes_at(t + 16), bytes_at(t + 32)};
-  __m128i t0 = shuffled_3(v, deal_3[0]), t1 = shuffled_3(v, deal_3[1]), t2 = shuffled_3(v, deal_3[2]);
-  __m128i upper = _mm_add_epi8(_mm_add_epi8(t0, t0), _mm_add_epi8(t0, t1)); /* 3 t0 + t1 */
-  __m128i sum = _mm_add_epi8(_mm_add_epi8(upper, upper), _mm_add_epi8(upper, t2));
-  return _mm_sub_epi8(sum, _mm_set1_epi8(13));
+/* Sums 9 t0 + 3 t1 + t2 of the triples in bytes 0 to 11 of each lane. */
+LANES __m256i tl2_sums(__m256i trits) {
+  const __m256i triples =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
+  __m256i units = _mm256_shuffle_epi8(trits, triples);
+  __m256i pairs = _mm256_maddubs_epi16(units, _mm256_set1_epi32(0x00010309)); /* 9 t0 + 3 t1, t2 */
+  return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 }
 
 LANES void pack_tl2(const uint8_t *t, uint8_t *codes) { /* 96 trits */
-  __m128i first = tl2_sums(t), second = tl2_sums(t + 48);
-  uint32_t signs = (uint32_t)_mm_movemask_epi8(first) | (uint32_t)_mm_movemask_epi8(second) << 16;
-  __m128i high = _mm_slli_epi16(_mm_abs_epi8(first), 4); /* below 16: no bit leaves its byte */
-  _mm_storeu_si128((__m128i *)codes, _mm_or_si128(high, _mm_abs_epi8(second)));
+  __m256i a = halves_at(t), b = halves_at(t + 16), c = halves_at(t + 32);
+  __m256i sum[4] = {tl2_sums(a), tl2_sums(_mm256_alignr_epi8(b, a, 12)), tl2_sums(_mm256_alignr_epi8(c, b, 8)),
+                    tl2_sums(_mm256_srli_si256(c, 4))};
+  __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(sum[0], sum[1]), _mm256_packs_epi32(sum[2], sum[3]));
+  bytes = _mm256_sub_epi8(bytes, _mm256_set1_epi8(13));
+  uint32_t signs = (uint32_t)_mm256_movemask_epi8(bytes);
+  __m256i index = _mm256_abs_epi8(bytes);
+  __m128i high = _mm_slli_epi16(_mm256_castsi256_si128(index), 4); /* below 16: no bit leaves its byte */
+  _mm_storeu_si128((__m128i *)codes, _mm_or_si128(high, _mm256_extracti128_si256(index, 1)));
   memcpy(codes + 16, &signs, 4);
 }
 
@@ -278,19 +299,41 @@ static void vector_tl2_encode(const format_job *job, const float *x, size_t n, u
   pack_tl2(trits, codes);
 }
 
-/* 48 trits of 16 indices and their signs. */
-LANES void tl2_trits(__m128i index, uint32_t signs, int8_t *t) {
+LANES __m256i both_lanes(__m128i a) { return _mm256_broadcastsi128_si256(a); }
+
+/* 96 trits: of 16 indices in the low lane with the signs' low half, then of those in the high lane. */
+LANES void unpack_tl2(__m256i index, uint32_t signs, int8_t *t) {
   /* digits of index + 13, less 1 */
-  const __m128i first = _mm_setr_epi8(0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2);
-  const __m128i second = _mm_setr_epi8(0, 0, 1, 1, 1, -1, -1, -1, 0, 0, 0, 1, 1, 1, -1, -1);
-  const __m128i third = _mm_setr_epi8(0, 1, -1, 0, 1, -1, 0, 1, -1, 0, 1, -1, 0, 1, -1, 0);
-  const __m128i bit = _mm_setr_epi8(1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128);
-  __m128i both = _mm_unpacklo_epi64(_mm_set1_epi8((char)signs), _mm_set1_epi8((char)(signs >> 8)));
-  __m128i minus = _mm_or_si128(_mm_cmpeq_epi8(_mm_and_si128(both, bit), bit), _mm_set1_epi8(1)); /* -1 or 1 */
-  __m128i v[3] = {_mm_sign_epi8(_mm_shuffle_epi8(first, index), minus),
-                  _mm_sign_epi8(_mm_shuffle_epi8(second, index), minus),
-                  _mm_sign_epi8(_mm_shuffle_epi8(third, index), minus)};
-  for (size_t o = 0; o < 3; o++) _mm_storeu_si128((__m128i *)(t + 16 * o), shuffled_3(v, join_3[o]));
+  const __m256i first = both_lanes(_mm_setr_epi8(0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2));
+  const __m256i second = both_lanes(_mm_setr_epi8(0, 0, 1, 1, 1, -1, -1, -1, 0, 0, 0, 1, 1, 1, -1, -1));
+  const __m256i third = both_lanes(_mm_setr_epi8(0, 1, -1, 0, 1, -1, 0, 1, -1, 0, 1, -1, 0, 1, -1, 0));
+  const __m256i bit = both_lanes(_mm_setr_epi8(1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128));
+  const __m256i spread =
+      _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
+  __m256i minus = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32((int)signs), spread), bit);
+  minus = _mm256_or_si256(_mm256_cmpeq_epi8(minus, bit), _mm256_set1_epi8(1)); /* -1 or 1 */
+  __m256i t0 = _mm256_sign_epi8(_mm256_shuffle_epi8(first, index), minus);
+  __m256i t1 = _mm256_sign_epi8(_mm256_shuffle_epi8(second, index), minus);
+  __m256i t2 = _mm256_sign_epi8(_mm256_shuffle_epi8(third, index), minus);
+  /* triples in units of 4 bytes, four to a lane */
+  __m256i low = _mm256_unpacklo_epi8(t0, t1), low2 = _mm256_unpacklo_epi8(t2, t2);
+  __m256i high = _mm256_unpackhi_epi8(t0, t1), high2 = _mm256_unpackhi_epi8(t2, t2);
+  __m256i a = _mm256_unpacklo_epi16(low, low2), b = _mm256_unpackhi_epi16(low, low2);
+  __m256i c = _mm256_unpacklo_epi16(high, high2), d = _mm256_unpackhi_epi16(high, high2);
+  /* 12 bytes of each, behind each other */
+  const __m128i a0 = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
+  const __m128i b0 = _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 2, 4);
+  const __m128i b1 = _mm_setr_epi8(5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1, -1, -1, -1, -1);
+  const __m128i c1 = _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 2, 4, 5, 6, 8, 9);
+  const __m128i c2 = _mm_setr_epi8(10, 12, 13, 14, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+  const __m128i d2 = _mm_setr_epi8(-1, -1, -1, -1, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14);
+  __m256i out[3] = {_mm256_or_si256(_mm256_shuffle_epi8(a, both_lanes(a0)), _mm256_shuffle_epi8(b, both_lanes(b0))),
+                    _mm256_or_si256(_mm256_shuffle_epi8(b, both_lanes(b1)), _mm256_shuffle_epi8(c, both_lanes(c1))),
+                    _mm256_or_si256(_mm256_shuffle_epi8(c, both_lanes(c2)), _mm256_shuffle_epi8(d, both_lanes(d2)))};
+  for (size_t o = 0; o < 3; o++) {
+    _mm_storeu_si128((__m128i *)(t + 16 * o), _mm256_castsi256_si128(out[o]));
+    _mm_storeu_si128((__m128i *)(t + 48 + 16 * o), _mm256_extracti128_si256(out[o], 1));
+  }
 }
 
 static void vector_tl2_decode(const format_job *job, const uint8_t *codes, const uint8_t *scales, size_t n, float *x) {
@@ -299,9 +342,9 @@ static void vector_tl2_decode(const format_job *job, const uint8_t *codes, const
   for (size_t i = 0; i < n; i += 96, codes += 20) {
     uint32_t signs;
     memcpy(&signs, codes + 16, 4);
-    __m128i code = bytes_at(codes), nibble = _mm_set1_epi8(15);
-    tl2_trits(_mm_and_si128(_mm_srli_epi16(code, 4), nibble), signs, trits);
-    tl2_trits(_mm_and_si128(code, nibble), signs >> 16, trits + 48);
+    __m128i code = bytes_at(codes);
+    __m256i index = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_srli_epi16(code, 4)), code, 1);
+    unpack_tl2(_mm256_and_si256(index, _mm256_set1_epi8(15)), signs, trits);
     values_of(trits, 96, job->scale, x + i);
   }
 }
