@@ -76,8 +76,13 @@ static void vector_bfp16_encode(const format_job *job, const float *x, size_t n,
     bfp_encode_as(false, job, x, n, codes);
 }
 
-/* 2^(e - 133), a subnormal f32 for e < 7. */
-LANES float bfp_scale(unsigned e) { return tw_float_of(e > 6 ? (e - 6) << 23 : UINT32_C(1) << (16 + e)); }
+/* 2^(e - 133), a subnormal f32 for e < 7; NaN for 255. */
+static const uint32_t bfp_scale_bits[256] = {
+#define BFP_SCALE(e) ((e) == 255 ? F32_NAN : (e) > 6 ? ((uint32_t)(e)-6) << 23 : UINT32_C(1) << (16 + (e)))
+#define BFP_SCALES_4(e) BFP_SCALE(e), BFP_SCALE((e) + 1), BFP_SCALE((e) + 2), BFP_SCALE((e) + 3)
+#define BFP_SCALES_16(e) BFP_SCALES_4(e), BFP_SCALES_4((e) + 4), BFP_SCALES_4((e) + 8), BFP_SCALES_4((e) + 12)
+#define BFP_SCALES_64(e) BFP_SCALES_16(e), BFP_SCALES_16((e) + 16), BFP_SCALES_16((e) + 32), BFP_SCALES_16((e) + 48)
+    BFP_SCALES_64(0), BFP_SCALES_64(64), BFP_SCALES_64(128), BFP_SCALES_64(192)};
 
 static void vector_bfp16_decode(const format_job *job, const uint8_t *codes, const uint8_t *scales, size_t n,
                                 float *x) {
@@ -85,15 +90,8 @@ static void vector_bfp16_decode(const format_job *job, const uint8_t *codes, con
   (void)scales;
   for (; i + VW <= n; i += VW, codes += BLOCKS_OF_8 * BFP_BYTES) {
     float scale[BLOCKS_OF_8];
-    bool faulty = false;
-    for (size_t b = 0; b < BLOCKS_OF_8; b++) {
-      scale[b] = bfp_scale(codes[b * BFP_BYTES]);
-      faulty |= codes[b * BFP_BYTES] == 255;
-    }
-    if (faulty)
-      bfp16_decode(job, codes, NULL, VW, x + i);
-    else
-      f_store(x + i, f_mul(f_of_int(v_load_s8_pair(codes + 1, BFP_BYTES)), f_pair(scale)));
+    for (size_t b = 0; b < BLOCKS_OF_8; b++) scale[b] = tw_float_of(bfp_scale_bits[codes[b * BFP_BYTES]]);
+    f_store(x + i, f_mul(f_of_int(v_load_s8_pair(codes + 1, BFP_BYTES)), f_pair(scale)));
   }
   if (i < n) bfp16_decode(job, codes, NULL, n - i, x + i); /* one block */
 }

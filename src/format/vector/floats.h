@@ -54,8 +54,13 @@ LANES void e5m2_step(const format_job *job, const float *x, uint8_t *codes) {
 }
 
 LANES void e4m3_step_back(const format_job *job, const uint8_t *codes, float *x) {
-  (void)job;
-  for (size_t v = 0; v < 4; v++) f_store(x + v * VW, e4m3_value(v_load_u8(codes + v * VW)));
+  for (size_t i = 0; i < STEP; i += 32) {
+    if (e4m3_has_nan(codes + i)) {
+      e4m3_decode(job, codes + i, NULL, 32, x + i);
+      continue;
+    }
+    for (size_t w = i; w < i + 32; w += WORDS) small_values(vector_e4m3, w_load_8bit(codes, w), f_set(256), x + w);
+  }
 }
 
 LANES void e5m2_step_back(const format_job *job, const uint8_t *codes, float *x) {

@@ -131,25 +131,26 @@ LANES vi v_load_nibbles(const uint8_t *p) {
   vi bytes = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(four));
   return v_and(v_or(bytes, _mm256_slli_epi64(bytes, 28)), v_set(15));
 }
-LANES vi v_load_6bit(const uint8_t *p) { /* 6 bytes */
-  uint32_t first;
-  uint16_t last;
-  __builtin_memcpy(&first, p, sizeof first);
-  __builtin_memcpy(&last, p + 4, sizeof last);
-  uint64_t word = first | (uint64_t)last << 32;
-  const vi spread = _mm256_set_epi8(-1, 5, 4, 3, -1, 5, 4, 3, -1, 5, 4, 3, -1, 5, 4, 3, -1, 2, 1, 0, -1, 2, 1, 0, -1, 2,
-                                    1, 0, -1, 2, 1, 0);
-  vi fours = _mm256_shuffle_epi8(_mm256_set1_epi64x((long long)word), spread);
-  return v_and(_mm256_srlv_epi32(fours, _mm256_set_epi32(18, 12, 6, 0, 18, 12, 6, 0)), v_set(63));
+enum { WORDS = 2 * VW };
+LANES vi w_load_8bit(const uint8_t *codes, size_t first) {
+  return _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(codes + first))), 8);
 }
-typedef struct f_table {
-  __m256 low, high;
-} f_table;
-LANES f_table t_load(const float table[16]) { return (f_table){_mm256_loadu_ps(table), _mm256_loadu_ps(table + 8)}; }
-LANES vf t_look_up(f_table t, vi index) {
-  vf low = _mm256_permutevar8x32_ps(t.low, index), high = _mm256_permutevar8x32_ps(t.high, index);
-  return _mm256_blendv_ps(low, high, f_of_bits(v_sll(index, 28)));
+LANES vi w_load_6bit(const uint8_t *codes,
+                     size_t first) { /* 12 bytes, of which the 16 loaded are the first or the last */
+  const vi holders = _mm256_set_epi8(11, 11, 11, 10, 10, 9, 10, 9, 8, 8, 8, 7, 7, 6, 7, 6, 5, 5, 5, 4, 4, 3, 4, 3, 2, 2,
+                                     2, 1, 1, 0, 1, 0);
+  const size_t from = first ? 8 : 0, skipped = first ? 4 : 0;
+  vi bytes = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(codes + from)));
+  vi both = _mm256_shuffle_epi8(bytes, _mm256_add_epi8(holders, _mm256_set1_epi8((char)skipped)));
+  return _mm256_mullo_epi16(both, _mm256_set1_epi64x(0x0100004000100400));
 }
+LANES vi w_load_4bit(const uint8_t *codes, size_t first) {
+  vi bytes = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(codes + first / 2)));
+  return _mm256_mullo_epi16(_mm256_or_si256(bytes, _mm256_slli_epi32(bytes, 16)), _mm256_set1_epi32(0x01001000));
+}
+#define w_sra(a, count) _mm256_srai_epi16(a, count)
+LANES vf f_of_f16_low(vi words) { return _mm256_cvtph_ps(_mm256_castsi256_si128(words)); }
+LANES vf f_of_f16_high(vi words) { return _mm256_cvtph_ps(_mm256_extracti128_si256(words, 1)); }
 
 LANES vi max_of_4(const vi m[4]) {
   vi a = v_max(_mm256_unpacklo_epi32(m[0], m[1]), _mm256_unpackhi_epi32(m[0], m[1]));

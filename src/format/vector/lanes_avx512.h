@@ -135,27 +135,31 @@ LANES void b_store_after_bytes(uint8_t *p, const uint8_t *first, vb a) {
   __m128i last = _mm512_extracti32x4_epi32(a, 3);
   _mm_storel_epi64((__m128i *)(p + 64), _mm_unpackhi_epi64(last, last));
 }
-/* VW codes of 4 or 6 bits; reads just their bytes. */
+/* VW codes of 4 bits; reads just their bytes. */
 LANES vi v_load_nibbles(const uint8_t *p) {
   __m512i bytes = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)p)); /* both of a pair's lanes see its byte */
   return _mm512_and_si512(_mm512_or_si512(bytes, _mm512_slli_epi64(bytes, 28)), _mm512_set1_epi32(15));
 }
-LANES vi v_load_6bit(const uint8_t *p) {
-  const __m128i spread = _mm_set_epi8(-1, 11, 10, 9, -1, 8, 7, 6, -1, 5, 4, 3, -1, 2, 1, 0);
-  int last;
-  __builtin_memcpy(&last, p + 8, sizeof last);
-  __m128i bytes = _mm_insert_epi32(_mm_loadl_epi64((const __m128i *)p), last, 2);
-  __m512i fours = _mm512_permutexvar_epi32(_mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0),
-                                           _mm512_castsi128_si512(_mm_shuffle_epi8(bytes, spread)));
-  __m512i counts = _mm512_set_epi32(18, 12, 6, 0, 18, 12, 6, 0, 18, 12, 6, 0, 18, 12, 6, 0);
-  return _mm512_and_si512(_mm512_srlv_epi32(fours, counts), _mm512_set1_epi32(63));
+/* Of 32 codes of 8, 6 or 4 bits, 2 VW from the first on (0 or 2 VW): in words' uppermost bits, anything below. */
+enum { WORDS = 2 * VW };
+LANES vi w_load_8bit(const uint8_t *codes, size_t first) {
+  return _mm512_slli_epi16(_mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(codes + first))), 8);
 }
-/* Entry i of a table of 16 f32 for each lane's low 4 bits. */
-typedef struct f_table {
-  __m512 entries;
-} f_table;
-LANES f_table t_load(const float table[16]) { return (f_table){_mm512_loadu_ps(table)}; }
-LANES vf t_look_up(f_table t, vi index) { return _mm512_permutexvar_ps(index, t.entries); }
+LANES vi w_load_6bit(const uint8_t *codes, size_t first) { /* the two bytes that hold each, then shifts as products */
+  const __m512i holders = _mm512_set_epi8(23, 23, 23, 22, 22, 21, 22, 21, 20, 20, 20, 19, 19, 18, 19, 18, 17, 17, 17,
+                                          16, 16, 15, 16, 15, 14, 14, 14, 13, 13, 12, 13, 12, 11, 11, 11, 10, 10, 9, 10,
+                                          9, 8, 8, 8, 7, 7, 6, 7, 6, 5, 5, 5, 4, 4, 3, 4, 3, 2, 2, 2, 1, 1, 0, 1, 0);
+  __m512i bytes = _mm512_castsi256_si512(_mm256_maskz_loadu_epi64(7, codes + first / 4 * 3));
+  return _mm512_mullo_epi16(_mm512_permutexvar_epi8(holders, bytes), _mm512_set1_epi64(0x0100004000100400));
+}
+LANES vi w_load_4bit(const uint8_t *codes, size_t first) {
+  __m512i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(codes + first / 2)));
+  return _mm512_mullo_epi16(_mm512_or_si512(bytes, _mm512_slli_epi32(bytes, 16)), _mm512_set1_epi32(0x01001000));
+}
+#define w_sra(a, count) _mm512_srai_epi16(a, count)
+/* The values of words as f16. */
+LANES vf f_of_f16_low(vi words) { return _mm512_cvtph_ps(_mm512_castsi512_si256(words)); }
+LANES vf f_of_f16_high(vi words) { return _mm512_cvtph_ps(_mm512_extracti64x4_epi64(words, 1)); }
 
 /* Lane i of the result: the largest of the VW lanes of m[i]. */
 LANES vi max_of_4(const vi m[4]) { /* by 128-bit lanes: their largest of m[0..3] */

@@ -54,21 +54,20 @@ LANES vb small_codes(small_float f, const float *x, const vi smallest[2], const 
   return b_in_order(small_signed(f, b_min_u(b_narrow_u(half[0], half[1]), b_set(most)), x));
 }
 
-/* The value of codes in 0..255 without NaN and infinity. A subnormal counts as a normal of the same exponent, less the
- * hidden bit: no f32 subnormal takes part, which many CPUs are slow with. */
-LANES vf small_value(small_float f, vi code) {
-  vi magnitude = v_sll(v_and(code, v_set((1u << f.sign) - 1)), 23 - f.mantissa_bits);
-  vi normal = v_add(magnitude, v_set((uint32_t)(127 - f.bias) << 23));
-  vf least = f_of_bits(v_set((uint32_t)(128 - f.bias) << 23));
-  vf subnormal = f_sub(f_of_bits(v_add(magnitude, v_bits(least))), least);
-  vi bits = v_select(v_above(v_set(1 << 23), magnitude), v_bits(subnormal), normal);
-  return f_of_bits(v_or_and(bits, v_sll(code, 31 - f.sign), v_set(0x80000000)));
+/* Values of 2 VW codes without NaN and infinity, which lie in the uppermost bits of words, times factor. They become f16
+ * with the same exponent field, whose values are 2^(bias - 15) times those of f, subnormals too. */
+LANES void small_values(small_float f, vi words, vf factor, float *x) {
+  const uint32_t magnitude = ((1u << f.sign) - 1) << (10 - f.mantissa_bits);
+  const int places = 15 - f.sign - (10 - f.mantissa_bits); /* from below the word's sign to the f16's mantissa */
+  vi halves = v_and(w_sra(words, places), w_set((int)(0x8000 | magnitude)));
+  f_store(x, f_mul(f_of_f16_low(halves), factor));
+  f_store(x + VW, f_mul(f_of_f16_high(halves), factor));
 }
 
-LANES vf e4m3_value(vi code) {
-  vi nan = v_or_and(v_set(F32_NAN), v_sll(code, 24), v_set(0x80000000));
-  vm is_nan = v_above(v_and(code, v_set(0x7F)), v_set(0x7E));
-  return f_of_bits(v_select(is_nan, nan, v_bits(small_value(vector_e4m3, code))));
+/* Whether 32 codes of e4m3 hold a NaN. */
+LANES bool e4m3_has_nan(const uint8_t *codes) {
+  const __m256i sign = _mm256_set1_epi8(-128), bytes = _mm256_loadu_si256((const __m256i *)codes);
+  return _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_or_si256(bytes, sign), _mm256_set1_epi8(-1)));
 }
 
 /* ---- formats without blocks: steps of 4 VW values, a rest through buffers ---- */

@@ -108,34 +108,31 @@ LANES void mx_encode_as(small_float f, int bits, const format_job *job, const fl
 
 /* ---- decoding ---- */
 
-typedef enum mx_kind { MX_E4M3, MX_E5M2, MX_E3M2, MX_E2M3, MX_E2M1, MX_8BIT } mx_kind;
+typedef enum mx_kind { MX_BY_F16, MX_E5M2, MX_8BIT } mx_kind;
 
-/* VW elements from `codes` on. */
-LANES vf mx_elements(mx_kind kind, const uint8_t *codes, f_table e2m1) {
-  switch (kind) {
-  case MX_E4M3: return e4m3_value(v_load_u8(codes));
-  case MX_E5M2: return f_load_e5m2(codes);
-  case MX_E3M2: return small_value(vector_e3m2, v_load_6bit(codes));
-  case MX_E2M3: return small_value(vector_e2m3, v_load_6bit(codes));
-  case MX_E2M1: return t_look_up(e2m1, v_load_nibbles(codes));
-  default: return f_mul(f_of_int(v_load_s8(codes)), f_set(1.0f / 64));
+/* A block with its factor: 2^(15 - bias) times the scale. */
+LANES void mx_by_f16(small_float f, const uint8_t *codes, vf factor, float *x) {
+  for (size_t w = 0; w < MX_BLOCK; w += WORDS) {
+    vi words = f.sign == 3 ? w_load_4bit(codes, w) : f.sign == 5 ? w_load_6bit(codes, w) : w_load_8bit(codes, w);
+    small_values(f, words, factor, x + w);
   }
 }
 
-LANES void mx_decode_as(mx_kind kind, size_t bits, const format_job *job, const uint8_t *codes, const uint8_t *scales,
-                        size_t n, float *x) {
-  static const float values[16] = {0, .5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -.5f, -1, -1.5f, -2, -3, -4, -6};
-  const f_table e2m1 = t_load(values);
-  size_t vector_bytes = bits * VW / 8, block_bytes = bits * MX_BLOCK / 8;
-  for (size_t b = 0; b < n / MX_BLOCK; b++) {
-    if (scales[b] == 255) {
-      mx_decode(job, codes + b * block_bytes, scales + b, MX_BLOCK, x + b * MX_BLOCK);
+LANES void mx_decode_as(small_float f, mx_kind kind, size_t bits, const format_job *job, const uint8_t *codes,
+                        const uint8_t *scales, size_t n, float *x) {
+  const int more = kind == MX_BY_F16 ? 15 - f.bias : 0;
+  for (size_t b = 0; b < n / MX_BLOCK; b++, codes += bits * MX_BLOCK / 8, x += MX_BLOCK) {
+    int field = scales[b] + more;
+    if (field > 254 || (kind == MX_BY_F16 && f.sign == 7 && e4m3_has_nan(codes))) {
+      mx_decode(job, codes, scales + b, MX_BLOCK, x);
       continue;
     }
-    vf scale = f_set(tw_float_of(scales[b] ? (uint32_t)scales[b] << 23 : 0x00400000));
-    for (size_t v = 0; v < MX_VECTORS; v++)
-      f_store(x + b * MX_BLOCK + v * VW,
-              f_mul(mx_elements(kind, codes + b * block_bytes + v * vector_bytes, e2m1), scale));
+    vf factor = f_set(tw_float_of(field ? (uint32_t)field << 23 : 0x00400000));
+    if (kind == MX_BY_F16) mx_by_f16(f, codes, factor, x);
+    for (size_t i = 0; kind != MX_BY_F16 && i < MX_BLOCK; i += VW) {
+      vf element = kind == MX_E5M2 ? f_load_e5m2(codes + i) : f_mul(f_of_int(v_load_s8(codes + i)), f_set(1.0f / 64));
+      f_store(x + i, f_mul(element, factor));
+    }
   }
 }
 
@@ -146,12 +143,12 @@ LANES void mx_decode_as(mx_kind kind, size_t bits, const format_job *job, const 
   }                                                                                                                    \
   static void vector_##name##_decode(const format_job *job, const uint8_t *codes, const uint8_t *scales, size_t n,     \
                                      float *x) {                                                                       \
-    mx_decode_as(kind, bits, job, codes, scales, n, x);                                                                \
+    mx_decode_as(element, kind, bits, job, codes, scales, n, x);                                                       \
   }
 
-MX_FORMAT(mx_e4m3, vector_e4m3, MX_E4M3, 8)
+MX_FORMAT(mx_e4m3, vector_e4m3, MX_BY_F16, 8)
 MX_FORMAT(mx_e5m2, vector_e5m2, MX_E5M2, 8)
-MX_FORMAT(mx_e3m2, vector_e3m2, MX_E3M2, 6)
-MX_FORMAT(mx_e2m3, vector_e2m3, MX_E2M3, 6)
-MX_FORMAT(mx_e2m1, vector_e2m1, MX_E2M1, 4)
+MX_FORMAT(mx_e3m2, vector_e3m2, MX_BY_F16, 6)
+MX_FORMAT(mx_e2m3, vector_e2m3, MX_BY_F16, 6)
+MX_FORMAT(mx_e2m1, vector_e2m1, MX_BY_F16, 4)
 MX_FORMAT(mx_int8, vector_int8, MX_8BIT, 8)
