@@ -20,8 +20,6 @@ LANES void f_ahead(const float *x) { _mm_prefetch((const char *)((uintptr_t)x + 
 LANES void f_store(float *p, vf a) { _mm256_storeu_ps(p, a); }
 LANES vf f_set(float x) { return _mm256_set1_ps(x); }
 LANES vf f_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
-LANES vf f_add(vf a, vf b) { return _mm256_add_ps(a, b); }
-LANES vf f_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
 LANES vf f_mul_add(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 LANES vf f_div(vf a, vf b) { return _mm256_div_ps(a, b); }
 LANES vf f_max(vf a, vf b) { return _mm256_max_ps(a, b); }
@@ -46,8 +44,6 @@ LANES vi v_max(vi a, vi b) { return _mm256_max_epi32(a, b); }
 LANES vi v_min(vi a, vi b) { return _mm256_min_epi32(a, b); }
 #define v_srl(a, count) _mm256_srli_epi32(a, count)
 #define v_sll(a, count) _mm256_slli_epi32(a, count)
-LANES vi v_sllv(vi a, vi counts) { return _mm256_sllv_epi32(a, counts); }
-LANES vi v_srlv(vi a, vi counts) { return _mm256_srlv_epi32(a, counts); }
 LANES vm v_above(vi a, vi b) { return _mm256_cmpgt_epi32(a, b); }
 LANES vi v_select(vm m, vi a, vi b) { return _mm256_blendv_epi8(b, a, m); }
 LANES unsigned m_bits(vm m) { return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(m)); }
@@ -58,7 +54,6 @@ LANES vi v_trit(vf y, vf threshold) {
   return v_sub(down, up); /* a true comparison is -1 */
 }
 
-LANES vi v_load_u8(const uint8_t *p) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)); }
 LANES vi v_load_s8(const uint8_t *p) { return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)); }
 LANES vi v_load_u16(const uint8_t *p) { return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)); }
 LANES vf f_load_f16(const uint8_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }

@@ -20,8 +20,6 @@ LANES void f_ahead(const float *x) { _mm_prefetch((const char *)((uintptr_t)x + 
 LANES void f_store(float *p, vf a) { _mm512_storeu_ps(p, a); }
 LANES vf f_set(float x) { return _mm512_set1_ps(x); }
 LANES vf f_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
-LANES vf f_add(vf a, vf b) { return _mm512_add_ps(a, b); }
-LANES vf f_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
 LANES vf f_mul_add(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); } /* a b + c, rounded once */
 LANES vf f_div(vf a, vf b) { return _mm512_div_ps(a, b); }
 LANES vf f_max(vf a, vf b) { return _mm512_max_ps(a, b); } /* b if one is NaN */
@@ -46,8 +44,6 @@ LANES vi v_max(vi a, vi b) { return _mm512_max_epi32(a, b); }
 LANES vi v_min(vi a, vi b) { return _mm512_min_epi32(a, b); }
 #define v_srl(a, count) _mm512_srli_epi32(a, count)
 #define v_sll(a, count) _mm512_slli_epi32(a, count)
-LANES vi v_sllv(vi a, vi counts) { return _mm512_sllv_epi32(a, counts); } /* counts above 31 give 0 */
-LANES vi v_srlv(vi a, vi counts) { return _mm512_srlv_epi32(a, counts); }
 LANES vm v_above(vi a, vi b) { return _mm512_cmpgt_epi32_mask(a, b); }
 LANES vi v_select(vm m, vi a, vi b) { return _mm512_mask_blend_epi32(m, b, a); } /* m ? a : b */
 LANES unsigned m_bits(vm m) { return m; }                                        /* bit i: lane i */
@@ -62,7 +58,6 @@ LANES vi v_trit(vf y, vf threshold) {
 }
 
 /* Bytes and halves from and to lanes. */
-LANES vi v_load_u8(const uint8_t *p) { return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)); }
 LANES vi v_load_s8(const uint8_t *p) { return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)); }
 LANES vi v_load_u16(const uint8_t *p) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)); }
 LANES vf f_load_f16(const uint8_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
