@@ -52,6 +52,42 @@ static void text_that_is_no_mlir_is_refused(void **state) {
   }
 }
 
+/* How far K goes is a word of the core's memory, which the host writes. */
+static void run_time_parameters_turn_loops(void **state) {
+  (void)state;
+  char *buffer =
+      replaced(one_core, "    %core = aie.core",
+               "    %rtp = aie.buffer(%tile) {sym_name = \"rtp_0_2\", use_write_rtp = true} : memref<16xi32>\n"
+               "    %core = aie.core");
+  char *load = replaced(buffer, "        scf.for %k = %zero to %two step %one {\n",
+                        "        %word = memref.load %rtp[%one] : memref<16xi32>\n"
+                        "        %steps = arith.index_cast %word : i32 to index\n"
+                        "        scf.for %k = %zero to %steps step %one {\n");
+  char *text = replaced(load, "      aiex.npu.dma_memcpy_nd(%C",
+                        "      aiex.npu.rtp_write(@rtp_0_2, 1, 2)\n      aiex.npu.dma_memcpy_nd(%C");
+  char *older = replaced(text, "rtp_write(@rtp_0_2, 1, 2)", "rtp_write(0, 2, 1, 2) {buffer_sym_name = \"rtp_0_2\"}");
+  tw_error error;
+  if (run_square(text, &error) != TW_OK) fail_msg("%s", error.text);
+  if (run_square(older, &error) != TW_OK) fail_msg("%s", error.text);
+  static const refusal list[] = {
+      {"      aiex.npu.rtp_write(@rtp_0_2, 1, 2)\n", "", "element 1 of rtp turns this loop, but no aiex.npu.rtp_write",
+       "to %steps step"},
+      {"(@rtp_0_2, 1, 2)", "(@rtp_0_2, 0, 2)", "no loop of a core is turned by element 0 of a buffer rtp_0_2", NULL},
+      {"(@rtp_0_2, 1, 2)\n", "(@rtp_0_2, 1, 2)\n      aiex.npu.rtp_write(\"rtp_0_2\", 1, 3)\n",
+       "element 1 of rtp_0_2 is written a second time", "1, 3)"},
+      {"(@rtp_0_2, 1, 2)", "(@rtp_0_3, 1, 2)", "of a buffer rtp_0_3", NULL},
+      {"(@rtp_0_2, 1, 2)", "(@rtp_0_2, 1, 2147483648)", "a run-time parameter has 32 bits", NULL},
+      {"%rtp[%one]", "%rtp[%ever]", "element 9223372036854775807 of a buffer of 16", NULL},
+      {"%zero to %steps", "%one to %steps", "must go from 0 in steps of 1", NULL},
+      {"memref.load %rtp[%one]", "memref.load %c0[%one]", "%c0 is no buffer of 32-bit words", NULL},
+  };
+  for (size_t i = 0; i < COUNT(list); i++) expect_refusal(text, &list[i]);
+  char *few = replaced(text, "(@rtp_0_2, 1, 2)", "(@rtp_0_2, 1, 1)"); /* half of K: the rest stays behind */
+  assert_int_equal(run_square(few, &error), TW_FAILED);
+  char *const texts[] = {buffer, load, text, older, few};
+  for (size_t i = 0; i < COUNT(texts); i++) free(texts[i]);
+}
+
 static void what_is_not_taken_is_named(void **state) {
   (void)state;
   static const refusal list[] = {
@@ -203,7 +239,7 @@ static void sizes_and_types_must_be_the_problems(void **state) {
   assert_int_equal(run(one_core, larger, 6, &error), TW_FAILED);
   assert_non_null(strstr(error.text, "argument 0 of the runtime sequence has 4096 bytes, but A has 8192"));
   assert_int_equal(run(one_core, other, 6, &error), TW_FAILED);
-  assert_non_null(strstr(error.text, "the design computes blocked_i8_i32, not a=bf16"));
+  assert_non_null(strstr(error.text, "the design computes a=i8 b=i8 c=i32, not a=bf16"));
   char *wrong = replaced(one_core, "%B[0, 0, 0, 0][2, 2, 32, 32][32, 2048, 64, 1]",
                          "%B[0, 0, 0, 0][2, 2, 32, 32][32, 2048, 32, 1]");
   assert_int_equal(run_square(wrong, &error), TW_FAILED); /* a wrong stride: rows of B come in a wrong order */
@@ -301,6 +337,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(designs_of_others_are_correct),
       cmocka_unit_test(text_that_is_no_mlir_is_refused),
+      cmocka_unit_test(run_time_parameters_turn_loops),
       cmocka_unit_test(what_is_not_taken_is_named),
       cmocka_unit_test(tiles_that_do_not_exist_are_refused),
       cmocka_unit_test(missing_acquires_and_releases_are_refused),

@@ -14,7 +14,7 @@ tw_status cli_read_source(const char *path, char **source, size_t *length, tw_er
   if (status != TW_OK) return status;
   if ((*source)[strspn(*source, " \t\r\n")] || strlen(*source) < *length) return TW_OK;
   free(*source);
-  return tw_fail(error, TW_FAILED, "'%s' is empty: a kernel defines a function `test`", path);
+  return tw_fail(error, TW_FAILED, "'%s' is empty: give a file with a kernel or a design", path);
 }
 
 typedef struct outcome {

@@ -207,6 +207,10 @@ void xd_core_read_op(core_reader *c) {
     xd_core_read_for(c, line);
   else if (xd_read_take_word(r, "cf.br"))
     xd_core_read_branch(c, line);
+  else if (xd_read_take_word(r, "memref.load"))
+    xd_core_read_load(c, result, line);
+  else if (xd_read_take_word(r, "arith.index_cast"))
+    xd_core_read_cast(c, result, line);
   else if (xd_read_take_word(r, "arith.addi"))
     xd_core_read_sum(c, result, line);
   else if (xd_read_take_word(r, "aie.objectfifo.acquire"))

@@ -30,8 +30,10 @@ void xd_core_add(core_reader *, const xd_op *);
 void xd_core_read_op(core_reader *);
 void xd_core_read_region(core_reader *); /* { ... } */
 /* loop.c */
-void xd_core_read_for(core_reader *, int line);                  /* behind scf.for */
-void xd_core_read_branch(core_reader *, int line);               /* behind cf.br */
-void xd_core_read_sum(core_reader *, xd_slice result, int line); /* behind arith.addi */
+void xd_core_read_load(core_reader *, xd_slice result, int line); /* behind memref.load */
+void xd_core_read_cast(core_reader *, xd_slice result, int line); /* behind arith.index_cast */
+void xd_core_read_for(core_reader *, int line);                   /* behind scf.for */
+void xd_core_read_branch(core_reader *, int line);                /* behind cf.br */
+void xd_core_read_sum(core_reader *, xd_slice result, int line);  /* behind arith.addi */
 
 #endif

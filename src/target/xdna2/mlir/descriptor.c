@@ -5,8 +5,7 @@
 
 static const int64_t MOST = (int64_t)1 << 28; /* keeps products and sums within 64 bits; fields are checked later */
 
-/* A number, or a constant. */
-static int64_t read_index(xd_reader *r, int64_t least) {
+int64_t xd_read_index(xd_reader *r, int64_t least) {
   if (!xd_read_at_kind(r, XD_TOKEN_VALUE)) return xd_read_number(r, least, (int64_t)1 << 40);
   const int line = r->token.line;
   const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
@@ -20,7 +19,7 @@ int xd_read_list(xd_reader *r, int64_t least, int64_t most, int64_t out[XD_SIZES
   xd_read_expect(r, '[');
   while (xd_going(r) && !xd_read_at(r, ']')) {
     const int line = r->token.line;
-    const int64_t number = read_index(r, least);
+    const int64_t number = xd_read_index(r, least);
     if (n == XD_SIZES) xd_read_fail(r, line, "more than %d dimensions", XD_SIZES);
     if (xd_going(r) && number > most) xd_read_fail(r, line, "%" PRId64 " is more than %" PRId64, number, most);
     if (xd_going(r)) out[n++] = number;
@@ -81,10 +80,10 @@ xd_bd xd_read_bd(xd_reader *r, xd_value_kind of) {
   const bool worded = xd_read_take_word(r, "offset");
   if (worded || !xd_read_at(r, ')')) {
     xd_read_expect(r, worded ? '=' : ',');
-    d.offset = read_index(r, 0);
+    d.offset = xd_read_index(r, 0);
     if (worded) xd_read_expect_word(r, "len");
     xd_read_expect(r, worded ? '=' : ',');
-    d.length = read_index(r, 1);
+    d.length = xd_read_index(r, 1);
   }
   const int n = xd_read_at(r, ')') ? 0 : read_walk(r, &d);
   if (!n) d.size[XD_SIZES - 1] = d.length;

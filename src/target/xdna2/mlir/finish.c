@@ -104,8 +104,38 @@ static void note_ids(xd_reader *r, shim_ids *ids) {
   }
 }
 
+static void add_set(xd_reader *r, const xd_pending *t) {
+  xd_parameter *parameter = NULL;
+  for (size_t s = 0; s < r->symbols.n; s++)
+    for (size_t i = 0; i < r->parameters.n && xd_slice_same(r->symbols.at[s].name, t->metadata); i++)
+      if (r->parameters.at[i].buffer == r->symbols.at[s].buffer && r->parameters.at[i].element == t->element)
+        parameter = &r->parameters.at[i];
+  if (!parameter || parameter->is_set) {
+    xd_read_fail(r, t->line,
+                 parameter ? "element %" PRId64 " of %s is written a second time, which is not taken"
+                           : "no loop of a core is turned by element %" PRId64 " of a buffer %s",
+                 t->element, xd_read_excerpt(t->metadata).text);
+    return;
+  }
+  parameter->is_set = true;
+  const xd_command k = {.kind = XD_SET, .core = parameter->core, .parameter = parameter->number, .value = t->value};
+  XD_ADD(&r->design->program, sequence, &k);
+}
+
+static void check_parameters(xd_reader *r) {
+  for (size_t i = 0; i < r->parameters.n && r->design->runs; i++)
+    if (!r->parameters.at[i].is_set)
+      xd_read_fail(r, r->parameters.at[i].line,
+                   "element %" PRId64 " of %s turns this loop, but no aiex.npu.rtp_write of the sequence writes it",
+                   r->parameters.at[i].element, r->design->program.buffers.at[r->parameters.at[i].buffer].name);
+}
+
 static void add_task(xd_reader *r, const xd_pending *t, shim_ids *ids) {
   xd_program *p = &r->design->program;
+  if (t->kind == XD_SET) {
+    add_set(r, t);
+    return;
+  }
   const int channel = shim_channel(r, t);
   if (channel < 0) {
     if (t->metadata.length)
@@ -208,5 +238,6 @@ void xd_read_finish(xd_reader *r) {
   check_descriptors(r);
   if (xd_going(r)) note_ids(r, ids);
   for (size_t i = 0; i < r->tasks.n && xd_going(r); i++) add_task(r, &r->tasks.at[i], ids);
+  check_parameters(r);
   if (xd_going(r)) take(r, p->failed ? tw_fail(&why, TW_MISSING, "out of memory") : xd_check(r->config, p, &why), &why);
 }

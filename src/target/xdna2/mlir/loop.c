@@ -26,6 +26,78 @@ static int64_t read_bound(core_reader *c) {
   return v ? v->number : 0;
 }
 
+/* ---- run-time parameters ---- */
+
+/* %value = memref.load %buffer[%element] : memref<..> */
+void xd_core_read_load(core_reader *c, xd_slice result, int line) {
+  xd_reader *r = c->r;
+  const xd_value *of = xd_value_named(r, xd_read_value_name(r), line);
+  if (of && (of->kind != XD_BUFFER_VALUE || !xd_same_place(of->place, c->core.tile) || of->shape.element_bits != 32))
+    xd_read_fail(r, line,
+                 "%%%s is no buffer of 32-bit words of this core: memref.load is taken for run-time parameters",
+                 xd_read_excerpt(of->name).text);
+  xd_value v = {.name = result, .kind = XD_LOADED_VALUE, .index = of ? (int)of->number : 0};
+  const int64_t elements = of ? of->shape.elements : 0;
+  xd_read_expect(r, '[');
+  v.number = read_bound(c);
+  xd_read_expect(r, ']');
+  xd_read_expect(r, ':');
+  xd_read_type(r);
+  if (xd_going(r) && (v.number < 0 || v.number >= elements))
+    xd_read_fail(r, line, "element %" PRId64 " of a buffer of %" PRId64, v.number, elements);
+  xd_define(r, v);
+}
+
+/* %index = arith.index_cast %value : i32 to index */
+void xd_core_read_cast(core_reader *c, xd_slice result, int line) {
+  xd_reader *r = c->r;
+  const xd_value *of = xd_value_named(r, xd_read_value_name(r), line);
+  xd_read_expect(r, ':');
+  xd_read_type(r);
+  xd_read_expect_word(r, "to");
+  xd_read_type(r);
+  if (!of) return;
+  xd_value v = *of;
+  if (v.kind != XD_LOADED_VALUE && v.kind != XD_NUMBER_VALUE)
+    xd_read_fail(r, line, "%%%s is no number", xd_read_excerpt(v.name).text);
+  v.name = result;
+  xd_define(r, v);
+}
+
+/* The core's parameter that is this word. */
+static int parameter_of(core_reader *c, const xd_value *v, int line) {
+  xd_reader *r = c->r;
+  const int core = (int)r->design->program.cores.n;
+  int number = 0;
+  for (size_t i = 0; i < r->parameters.n; i++) {
+    const xd_parameter *q = &r->parameters.at[i];
+    if (q->core != core) continue;
+    if (q->buffer == v->index && q->element == v->number) return q->number;
+    number++;
+  }
+  if (number == XD_PARAMETERS) xd_read_fail(r, line, "more than %d run-time parameters of a core", XD_PARAMETERS);
+  const xd_parameter added = {v->index, core, number, line, v->number, false};
+  xd_append(&r->parameters, sizeof added, &added, &r->failed);
+  return number;
+}
+
+/* A loop's end: a constant, or a parameter, whose number is *parameter (else -1). */
+static int64_t read_end(core_reader *c, int *parameter) {
+  const int line = c->r->token.line;
+  *parameter = -1;
+  if (xd_read_at_kind(c->r, XD_TOKEN_VALUE)) {
+    const xd_value *v = xd_value_named(c->r, (xd_slice){c->r->token.at, c->r->token.length}, line);
+    if (v && v->kind == XD_LOADED_VALUE) {
+      *parameter = parameter_of(c, v, line);
+      xd_read_next(c->r);
+      return 0;
+    }
+  }
+  return read_bound(c);
+}
+
+/* ---- turns ---- */
+
 /* What is done for ever in the text is a number of turns that no core comes to the end of. */
 enum { FOR_EVER = INT32_MAX };
 
@@ -34,6 +106,13 @@ static int64_t turns_of(xd_reader *r, int64_t from, int64_t to, int64_t step, in
   if (!xd_going(r) || step < 1 || to <= from) return 0;
   const uint64_t turns = ((uint64_t)to - (uint64_t)from - 1) / (uint64_t)step + 1;
   return turns >= FOR_EVER ? -1 : (int64_t)turns;
+}
+
+/* Of a parameter, its value: the turns are unknown here, as of a loop for ever. */
+static int64_t turns_to(xd_reader *r, int64_t from, int64_t to, int parameter, int64_t step, int line) {
+  if (parameter < 0) return turns_of(r, from, to, step, line);
+  if (from || step != 1) xd_read_fail(r, line, "a loop to a run-time parameter must go from 0 in steps of 1");
+  return -1;
 }
 
 static void check_turn(core_reader *c, const xd_port_note *before, size_t n, int line) {
@@ -71,9 +150,9 @@ static void check_busy(core_reader *c, size_t begin, int64_t turns, int64_t outs
 }
 
 /* Its turns may be known only where it ends. */
-static void open_loop(core_reader *c, xd_slice turn, xd_slice header, int line) {
+static void open_loop(core_reader *c, int parameter, xd_slice turn, xd_slice header, int line) {
   xd_reader *r = c->r;
-  const xd_op op = {.kind = XD_LOOP, .parameter = -1};
+  const xd_op op = {.kind = XD_LOOP, .parameter = parameter};
   if (c->loops == XD_LOOPS) xd_read_fail(r, line, "loops nest more than %d deep", XD_LOOPS);
   if (!xd_going(r)) return;
   core_loop *l = &c->loop[c->loops++];
@@ -112,13 +191,14 @@ void xd_core_read_for(core_reader *c, int line) {
   xd_read_expect(r, '=');
   const int64_t from = read_bound(c);
   xd_read_expect_word(r, "to");
-  const int64_t to = read_bound(c);
+  int parameter;
+  const int64_t to = read_end(c, &parameter);
   xd_read_expect_word(r, "step");
   const int64_t step = read_bound(c);
   if (xd_read_at_word(r, "iter_args")) xd_read_fail(r, line, "iter_args of a loop is not taken");
   if (xd_read_take(r, ':')) xd_read_type(r);
-  const int64_t turns = turns_of(r, from, to, step, line);
-  open_loop(c, turn, (xd_slice){"", 0}, line);
+  const int64_t turns = turns_to(r, from, to, parameter, step, line);
+  open_loop(c, parameter, turn, (xd_slice){"", 0}, line);
   if (c->loops == depth) return;
   xd_core_read_region(c);
   close_loop(c, turns);
@@ -167,7 +247,8 @@ static void read_branch_loop(core_reader *c, xd_slice header, int64_t from, int 
   xd_read_expect(r, ',');
   if (!xd_slice_same(xd_read_value_name(r), turn)) xd_read_fail(r, line, "a loop that does not compare its turn");
   xd_read_expect(r, ',');
-  const int64_t to = read_bound(c);
+  int parameter;
+  const int64_t to = read_end(c, &parameter);
   xd_read_expect(r, ':');
   xd_read_type(r);
   xd_read_expect_word(r, "cf.cond_br");
@@ -178,7 +259,7 @@ static void read_branch_loop(core_reader *c, xd_slice header, int64_t from, int 
   const xd_slice behind = read_label(r);
   expect_label(r, body, line);
   xd_read_expect(r, ':');
-  open_loop(c, turn, header, line);
+  open_loop(c, parameter, turn, header, line);
   if (c->loops == depth) return;
   while (xd_going(r) && !c->back) {
     if (xd_read_at(r, '}') || xd_read_at(r, '^') || xd_read_at_kind(r, XD_TOKEN_END))
@@ -188,7 +269,7 @@ static void read_branch_loop(core_reader *c, xd_slice header, int64_t from, int 
       xd_core_read_op(c);
   }
   c->back = false;
-  close_loop(c, turns_of(r, from, to, c->step, line));
+  close_loop(c, turns_to(r, from, to, parameter, c->step, line));
   expect_label(r, behind, line);
   xd_read_expect(r, ':');
 }

@@ -61,8 +61,8 @@ typedef struct hold {
 typedef struct walker {
   xd_reader *r;
   xd_core *core;
-  hold *now;             /* of each port */
-  hold *begin[XD_LOOPS]; /* of each open loop: when it began */
+  hold *now;   /* of each port */
+  hold *begin; /* of each open loop, of each port: when it began */
   int loops, line;
 } walker;
 
@@ -127,7 +127,7 @@ static void walk_call(walker *w, xd_op *op) {
 
 static void walk_end(walker *w) {
   const xd_program *p = &w->r->design->program;
-  const hold *was = w->begin[--w->loops];
+  const hold *was = w->begin + (size_t)--w->loops * p->ports.n;
   for (size_t i = 0; i < p->ports.n && xd_going(w->r); i++) {
     const xd_port *q = &p->ports.at[i];
     const char *name = p->buffers.at[q->first_buffer].name;
@@ -141,24 +141,21 @@ static void walk_end(walker *w) {
                    "works on others",
                    (w->now[i].oldest - was[i].oldest + q->n_buffers) % q->n_buffers, q->n_buffers, name);
   }
-  free(w->begin[w->loops]);
 }
 
 static void walk_begin(walker *w) {
   const size_t n = w->r->design->program.ports.n;
-  if (w->loops == XD_LOOPS) return; /* core.c has refused it */
-  w->begin[w->loops] = tw_new(n, sizeof(hold));
-  if (!w->begin[w->loops]) {
-    w->r->failed = true;
-    return;
-  }
-  memcpy(w->begin[w->loops++], w->now, n * sizeof(hold));
+  if (n) memcpy(w->begin + (size_t)w->loops * n, w->now, n * sizeof(hold));
+  w->loops++; /* loop.c has seen to the depth */
 }
 
 static void walk_core(xd_reader *r, size_t core, size_t *note) {
   xd_program *p = &r->design->program;
-  walker w = {.r = r, .core = &p->cores.at[core], .now = tw_new(p->ports.n, sizeof(hold))};
-  if (!w.now) r->failed = true;
+  walker w = {.r = r,
+              .core = &p->cores.at[core],
+              .now = tw_new(p->ports.n, sizeof(hold)),
+              .begin = tw_new(p->ports.n * XD_LOOPS, sizeof(hold))};
+  if (!w.now || !w.begin) r->failed = true;
   for (size_t i = 0; i < w.core->ops.n && xd_going(r) && !r->failed; i++) {
     xd_op *op = &w.core->ops.at[i];
     int lock = -1;
@@ -175,7 +172,7 @@ static void walk_core(xd_reader *r, size_t core, size_t *note) {
     if (w.now[i].held && !w.loops)
       xd_read_fail(r, w.line, "%s ends with %d of the buffers from %s on: a release is missing",
                    xd_place_label(w.core->tile).text, w.now[i].held, p->buffers.at[p->ports.at[i].first_buffer].name);
-  while (w.loops) free(w.begin[--w.loops]);
+  free(w.begin);
   free(w.now);
 }
 

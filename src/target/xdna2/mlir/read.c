@@ -107,7 +107,8 @@ static void read_buffer(xd_reader *r, xd_slice result) {
   if (tile) b.tile = value.place = tile->place;
   xd_read_expect(r, ')');
   xd_read_attributes(r, &a);
-  xd_attribute_text(r, &a, "sym_name");
+  const xd_slice symbol = xd_attribute_text(r, &a, "sym_name");
+  xd_attribute_true(r, &a, "use_write_rtp");
   xd_attribute_number(r, &a, "address", 0); /* where it lies is of no account: buffers do not overlap */
   xd_attribute_number(r, &a, "mem_bank", 0);
   xd_attributes_end(r, &a, "aie.buffer");
@@ -129,6 +130,8 @@ static void read_buffer(xd_reader *r, xd_slice result) {
   }
   const xd_port_note none = {0};
   while (r->ports.n < r->design->program.ports.n && !r->failed) xd_append(&r->ports, sizeof none, &none, &r->failed);
+  const xd_symbol_note note = {symbol.length ? symbol : result, (int)value.number};
+  xd_append(&r->symbols, sizeof note, &note, &r->failed);
   xd_define(r, value);
 }
 
@@ -253,6 +256,8 @@ tw_status xd_mlir_read(const xd_config *c, const char *text, const xd_mlir_optio
   free(r.configured.at);
   free(r.ports.at);
   free(r.allocations.at);
+  free(r.parameters.at);
+  free(r.symbols.at);
   free(r.ops.at);
   free(r.lock_numbers.at);
   free(r.descriptor_lines.at);

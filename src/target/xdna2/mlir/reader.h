@@ -36,6 +36,7 @@ typedef enum xd_value_kind {
   XD_LOCK_VALUE,     /* index: lock; place */
   XD_ARGUMENT_VALUE, /* index: external buffer */
   XD_TASK_VALUE,     /* index: of the reader's tasks */
+  XD_LOADED_VALUE,   /* of a buffer that the host writes: index: the buffer; number: the element */
   XD_OTHER_VALUE     /* a core: nothing uses it */
 } xd_value_kind;
 
@@ -64,17 +65,31 @@ typedef struct xd_fifo_note {
   int most[1 + XD_BROADCAST], most_line[1 + XD_BROADCAST]; /* objects acquired at once: producer, consumers */
 } xd_fifo_note;
 
-/* A task or an await of the runtime sequence, until channels have numbers. */
+/* A task, an await or a parameter of the runtime sequence, until channels have numbers. */
 typedef struct xd_pending {
-  xd_command_kind kind; /* XD_START or XD_AWAIT */
-  int line, fifo, id;   /* id: -1, not given */
-  xd_slice metadata;    /* with fifo -1: an allocation's name; empty: `channel` */
+  xd_command_kind kind;
+  int line, fifo, id; /* id: -1, not given */
+  xd_slice metadata;  /* with fifo -1: an allocation's name; empty: `channel` */
   xd_channel channel;
   int buffer;
   xd_pattern pattern;
   int64_t iterations, stride, repeat;
   bool token, always_token; /* if it writes DDR, it gives one in any case */
+  int64_t element, value;   /* SET: of the buffer that `metadata` names */
 } xd_pending;
+
+/* A word of a core's memory by which a loop is turned: a run-time parameter. */
+typedef struct xd_parameter {
+  int buffer, core, number, line; /* number: of the core's parameters */
+  int64_t element;
+  bool is_set;
+} xd_parameter;
+
+/* sym_name of a buffer. */
+typedef struct xd_symbol_note {
+  xd_slice name;
+  int buffer;
+} xd_symbol_note;
 
 typedef struct xd_port_note {
   int held, line; /* objects; of the last acquire */
@@ -110,6 +125,8 @@ typedef struct xd_reader {
   XD_LIST(xd_pending) tasks, configured; /* in the order of the sequence; as configured, not yet started */
   XD_LIST(xd_port_note) ports;           /* of each port of the program */
   XD_LIST(xd_allocation) allocations;
+  XD_LIST(xd_parameter) parameters;
+  XD_LIST(xd_symbol_note) symbols;
   XD_LIST(xd_op_note) ops;       /* in the order of the text */
   XD_LIST(int) lock_numbers;     /* of the program's locks; -1: not given */
   XD_LIST(int) descriptor_lines; /* of the program's descriptors, of the explicit form */
@@ -210,6 +227,7 @@ typedef struct xd_call_arguments {
 bool xd_read_kernel(xd_reader *, const xd_declaration *, const xd_call_arguments *, int line, xd_op *out);
 /* descriptor.c */
 enum { XD_SIZES = 4 };
+int64_t xd_read_index(xd_reader *, int64_t least); /* a number or a constant */
 /* [a, b, c, d] of numbers or constants, the outermost first: how many. */
 int xd_read_list(xd_reader *, int64_t least, int64_t most, int64_t out[XD_SIZES]);
 typedef struct xd_bd {

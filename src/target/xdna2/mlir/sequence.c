@@ -136,6 +136,33 @@ static void read_sync(xd_reader *r, int line) {
   add_task(r, &t);
 }
 
+/* ---- run-time parameters ---- */
+
+/* aiex.npu.rtp_write(@buffer, element, value) [: i32]; older: (column, row, element, value) {buffer_sym_name = "buffer"} */
+static void read_parameter(xd_reader *r, int line) {
+  xd_pending t = {.kind = XD_SET, .line = line, .fifo = -1};
+  xd_attributes a;
+  xd_read_expect(r, '(');
+  const bool named = xd_read_at_kind(r, XD_TOKEN_SYMBOL) || xd_read_at_kind(r, XD_TOKEN_STRING);
+  t.metadata = (xd_slice){r->token.at, r->token.length};
+  if (named) xd_read_next(r);
+  for (int i = 0; i < 2 && !named; i++) {
+    if (i) xd_read_expect(r, ',');
+    xd_read_number(r, 0, 63);
+  }
+  xd_read_expect(r, ',');
+  t.element = xd_read_number(r, 0, INT32_MAX);
+  xd_read_expect(r, ',');
+  t.value = xd_read_index(r, 0);
+  xd_read_expect(r, ')');
+  xd_read_attributes(r, &a);
+  if (!named) t.metadata = xd_attribute_text(r, &a, "buffer_sym_name");
+  xd_attributes_end(r, &a, "rtp_write");
+  if (xd_read_take(r, ':')) xd_read_type(r);
+  if (xd_going(r) && t.value > INT32_MAX) xd_read_fail(r, line, "a run-time parameter has 32 bits");
+  add_task(r, &t);
+}
+
 /* ---- tasks ---- */
 
 static void read_task(xd_reader *r, xd_slice result, int line) {
@@ -191,6 +218,8 @@ static void read_op(xd_reader *r) {
     read_memcpy(r, line);
   else if (xd_read_take_word(r, "aiex.npu.dma_wait"))
     read_wait(r, line);
+  else if (xd_read_take_word(r, "aiex.npu.rtp_write"))
+    read_parameter(r, line);
   else if (xd_read_take_word(r, "aiex.npu.sync"))
     read_sync(r, line);
   else if (xd_read_take_word(r, "aiex.dma_configure_task_for"))

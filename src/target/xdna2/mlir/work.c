@@ -92,6 +92,13 @@ static tw_status fail_types(const tw_problem *problem, const char *what, tw_erro
                  tw_type_name(tw_problem_type(problem, "c")), tw_type_name(tw_problem_type(problem, "acc")));
 }
 
+static tw_status fail_function(const tw_problem *problem, int function, tw_error *error) {
+  char what[100];
+  snprintf(what, sizeof what, "a=%s b=%s c=%s", tw_type_name(functions[function].a),
+           tw_type_name(functions[function].b), tw_type_name(functions[function].c));
+  return fail_types(problem, what, error);
+}
+
 static tw_status own_work(const xd_config *c, const xd_program *p, const xd_op *product, const tw_problem *problem,
                           xd_mlir_work *out, tw_error *error) {
   const xd_kernel *k = product->call.micro;
@@ -128,7 +135,7 @@ tw_status xd_mlir_work_of(const xd_config *c, const xd_mlir_design *d, const tw_
     if (strcmp(functions[i].function, product->call.function->name) != 0) continue;
     if (functions[i].a != tw_problem_type(problem, "a") || functions[i].b != tw_problem_type(problem, "b") ||
         functions[i].c != tw_problem_type(problem, "c"))
-      return fail_types(problem, product->call.function->name, error);
+      return fail_function(problem, i, error);
     out->peak = product->call.macs;
     if (functions[i].c == TW_BF16) out->step = product->call.k;
   }

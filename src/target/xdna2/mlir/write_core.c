@@ -153,7 +153,7 @@ static int64_t common_divisor(int64_t a, int64_t b) {
     a = b;
     b = rest;
   }
-  return a;
+  return a ? a : 1;
 }
 
 /* After how many turns all ports are at the buffers with which they began. mlir-aie unrolls object FIFOs itself. */
@@ -184,7 +184,8 @@ static void write_for(core_writer *c, int64_t turns) {
 
 /* In the explicit form buffers have names, so a loop is unrolled until they come round again. */
 static void write_loop(core_writer *c, size_t at, size_t end) {
-  const int64_t turns = turns_of(c, &c->core->ops.at[at]), period = period_of(c, at + 1, end);
+  const int64_t turns = turns_of(c, &c->core->ops.at[at]), least = period_of(c, at + 1, end),
+                period = least > 1 ? least : 1;
   const int64_t whole = turns < 0 ? -1 : turns / period, rest = turns < 0 ? 0 : turns % period;
   if (whole || !turns) {
     write_for(c, whole);
