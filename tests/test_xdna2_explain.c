@@ -131,6 +131,19 @@ static void deeper_tiles_and_less_asymmetry_make_cores_efficient(void **state) {
   assert_true(quantity(&eight, "efficiency_core") < quantity(&four, "efficiency_core"));
 }
 
+/* The first of the published int8 kernels (docs/xdna2-core.md) has a column-major B, which its cores transpose. */
+static void the_core_transposes_a_column_major_b(void **state) {
+  (void)state;
+  const char *choice = "tile=64x232x64 way=in-turn";
+  const tw_explanation by_rows = explained("m=64 n=64 k=232 a=i8 b=i8 c=i8", choice),
+                       by_columns = explained("m=64 n=64 k=232 a=i8 b=i8 c=i8 b_transposed=1", choice),
+                       packed = explained("m=64 n=64 k=256 a=i8 b=ternary c=i32 b_transposed=1", "tile=64x64x64"),
+                       plain = explained("m=64 n=64 k=256 a=i8 b=ternary c=i32", "tile=64x64x64");
+  assert_true(quantity(&by_columns, "core_cycles") == 2096);
+  assert_true(quantity(&by_rows, "core_cycles") != 2096);
+  assert_true(quantity(&packed, "core_cycles") == quantity(&plain, "core_cycles"));
+}
+
 static void bad_choices_get_one_line(void **state) {
   (void)state;
   refused(PAPER, "", "say which tile a core computes");
@@ -158,6 +171,8 @@ static void bad_problems_get_one_line(void **state) {
   (void)state;
   refused("m=64 n=64 k=64 a=f32", "tile=64x64x64", "no kernel has the types a=f32");
   refused("m=64 n=64 k=64 a=bf16 b=bf16", "tile=64x64x64", "no kernel has the types a=bf16 b=bf16");
+  refused("m=64 n=64 k=64 a=bf16 b=bf16 c=bf16", "tile=64x64x64", /* which designs that are read may have */
+          "no kernel has the types a=bf16 b=bf16 c=bf16 acc=f32, so there is no model of it");
   refused("m=64 n=64 k=64 a=bfp17", "tile=64x64x64", "no element type");
   refused("m=0 n=64 k=64", "tile=64x64x64", "m=0 is out of range");
   refused("m=64 n=64 k=64 a_transposed=1", "tile=64x64x64", "a_transposed is not supported");
@@ -270,6 +285,7 @@ int main(void) {
       cmocka_unit_test(rates_follow_the_roofline),
       cmocka_unit_test(shapes_that_do_not_divide_are_padded),
       cmocka_unit_test(deeper_tiles_and_less_asymmetry_make_cores_efficient),
+      cmocka_unit_test(the_core_transposes_a_column_major_b),
       cmocka_unit_test(bad_choices_get_one_line),
       cmocka_unit_test(bad_problems_get_one_line),
       cmocka_unit_test(the_bound_is_below_every_prediction),

@@ -89,6 +89,11 @@ static tw_status find_kernel(const xd_config *c, const tw_problem *p, const char
                 acc = tw_problem_type(p, "acc");
   char names[300] = "";
   if ((*out = xd_find_kernel(c, name, a, b, cc, acc))) return TW_OK;
+  if (!name) /* designs of others may have such types, which no kernel of the machine file has */
+    return tw_fail(error, TW_USAGE,
+                   "no kernel has the types a=%s b=%s c=%s acc=%s, so there is no model of it; `tilewright targets %s` "
+                   "lists the kernels",
+                   tw_type_name(a), tw_type_name(b), tw_type_name(cc), tw_type_name(acc), c->name);
   for (size_t i = 0; i < c->n_kernels; i++) {
     const xd_kernel *k = &c->kernel[i];
     if (xd_find_kernel(c, k->name, a, b, cc, acc))
@@ -146,7 +151,7 @@ static tw_status parse_way(const char *way, const char *unroll, xd_design *out, 
 tw_status xd_design_parse(const xd_config *c, const tw_problem *p, size_t n, const char *const words[], xd_design *out,
                           tw_error *error) {
   const char *rho = word_of("rho", n, words), *rate = word_of("core_tflops", n, words);
-  *out = (xd_design){.tile.rho = 1};
+  *out = (xd_design){.tile.rho = 1, .b_transposed = tw_problem_int(p, "b_transposed")};
   tw_status status = parse_tile(word_of("tile", n, words), &out->tile, error);
   if (status != TW_OK) return status;
   if (rho && (!tw_parse_int(rho, &out->tile.rho) || out->tile.rho < 1 || out->tile.rho > TILE_LIMIT))

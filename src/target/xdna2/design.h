@@ -17,6 +17,7 @@ typedef struct xd_design {
   xd_core_way way;
   int unroll;     /* 0: the kernel's */
   int cluster[2]; /* 0: the kernel's */
+  bool b_transposed;
 } xd_design;
 
 extern const char *const xd_design_keys[]; /* ended by NULL */
