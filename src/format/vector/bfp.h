@@ -5,20 +5,22 @@
 
 enum { BFP_BATCH = 8 * VW, BFP_BYTES = 9, BFP_VECTORS = VW / BLOCKS_OF_8 };
 
-/* Exponents of VW blocks into exponent[]; the two factors whose product is 2^(133 - e); bits of faulty blocks. The second
- * factor is there where the first is not all, which is said. */
-LANES unsigned bfp_exponents(const float *x, uint8_t exponent[VW], float first[VW], float second[VW], bool *twice) {
+typedef struct bfp_scaling { /* of VW blocks */
+  uint8_t exponent[VW];
+  float first[VW], second[VW]; /* the two factors whose product is 2^(133 - e) */
+  bool twice;                  /* the second factor is there, since the first is not all for some block */
+  unsigned faulty;             /* bits of blocks */
+} bfp_scaling;
+
+LANES void bfp_scales(const float *x, bfp_scaling *to) {
   vi most[BFP_VECTORS];
-  for (size_t v = 0; v < BFP_VECTORS; v++) {
-    f_ahead(x + v * VW);
-    most[v] = v_and(v_load(x + v * VW), v_set(F32_MAGNITUDE));
-  }
+  for (size_t v = 0; v < BFP_VECTORS; v++) most[v] = v_and(v_load(x + v * VW), v_set(F32_MAGNITUDE));
   vi e = v_srl(v_max_of_8(most), 23), power = v_sub(v_set(133), e), half = v_min(power, v_set(127));
-  v_store_u8(exponent, e);
-  v_store(first, v_sll(v_add(half, v_set(127)), 23));
-  *twice = m_bits(v_above(v_set(6), e)) != 0;
-  if (*twice) v_store(second, v_sll(v_add(v_sub(power, half), v_set(127)), 23));
-  return m_bits(v_above(e, v_set(254)));
+  v_store_u8(to->exponent, e);
+  v_store(to->first, v_sll(v_add(half, v_set(127)), 23));
+  to->twice = m_bits(v_above(v_set(6), e)) != 0;
+  if (to->twice) v_store(to->second, v_sll(v_add(v_sub(power, half), v_set(127)), 23));
+  to->faulty = m_bits(v_above(e, v_set(254)));
 }
 
 /* A tiny negative value must not become 0 in the product: its floor is -1. Where the product is 0, x itself is below 1. */
@@ -27,45 +29,47 @@ LANES vf unless_zero(vf product, vf x) {
   return f_of_bits(v_select(zero, v_bits(x), v_bits(product)));
 }
 
-LANES void bfp_codes(bool floors, bool twice, const float *x, const uint8_t exponent[VW], const float first[VW],
-                     const float second[VW], uint8_t *codes) {
+LANES void bfp_codes(bool floors, bool twice, const float *x, const bfp_scaling *scaling, uint8_t *codes) {
   for (size_t v = 0; v < BFP_VECTORS; v += 4) {
     vi m[4];
     for (size_t u = v; u < v + 4; u++) {
-      vf steps = f_mul(f_load(x + u * VW), f_of_blocks_of_8(first + u * BLOCKS_OF_8));
-      if (twice) steps = f_mul(steps, f_of_blocks_of_8(second + u * BLOCKS_OF_8));
+      vf steps = f_mul(f_load(x + u * VW), f_of_blocks_of_8(scaling->first + u * BLOCKS_OF_8));
+      if (twice) steps = f_mul(steps, f_of_blocks_of_8(scaling->second + u * BLOCKS_OF_8));
       if (floors) steps = f_floor(unless_zero(steps, f_load(x + u * VW)));
-      m[u - v] = v_rounded(f_min(steps, f_set(127)));
+      m[u - v] = v_rounded(steps); /* 128 saturates */
     }
+    for (size_t at = 0; at < STEP; at += 16) f_ahead(x + v * VW + at);
     const size_t block = v * VW / 8;
-    b_store_after_bytes(codes + block * BFP_BYTES, exponent + block, b_of(m));
+    b_store_after_bytes(codes + block * BFP_BYTES, scaling->exponent + block, bytes_of(m));
   }
 }
 
-LANES void bfp_batch(bool floors, const format_job *job, const float *x, uint8_t *codes) {
-  uint8_t exponent[VW];
-  float first[VW], second[VW];
-  bool twice;
-  unsigned faulty = bfp_exponents(x, exponent, first, second, &twice);
-  if (twice)
-    bfp_codes(floors, true, x, exponent, first, second, codes);
+LANES void bfp_batch(bool floors, const format_job *job, const float *x, const bfp_scaling *scaling, uint8_t *codes) {
+  if (scaling->twice)
+    bfp_codes(floors, true, x, scaling, codes);
   else
-    bfp_codes(floors, false, x, exponent, first, second, codes);
-  for (; faulty; faulty &= faulty - 1) {
+    bfp_codes(floors, false, x, scaling, codes);
+  for (unsigned faulty = scaling->faulty; faulty; faulty &= faulty - 1) {
     size_t b = (size_t)__builtin_ctz(faulty);
     bfp16_encode(job, x + b * 8, 8, codes + b * BFP_BYTES, NULL);
   }
 }
 
 LANES void bfp_encode_as(bool floors, const format_job *job, const float *x, size_t n, uint8_t *codes) {
-  size_t i = 0;
-  for (; i + BFP_BATCH <= n; i += BFP_BATCH) bfp_batch(floors, job, x + i, codes + i / 8 * BFP_BYTES);
-  if (i == n) return;
+  const size_t batches = n / BFP_BATCH, rest = n % BFP_BATCH;
+  bfp_scaling scaling[2];
+  /* as in mx.h: the exponents of a batch while the mantissas of the one before are made */
+  for (size_t i = 0; i <= batches; i++) {
+    if (i < batches) bfp_scales(x + i * BFP_BATCH, &scaling[i % 2]);
+    if (i > 0) bfp_batch(floors, job, x + (i - 1) * BFP_BATCH, &scaling[(i - 1) % 2], codes + (i - 1) * VW * BFP_BYTES);
+  }
+  if (rest == 0) return;
   float padded[BFP_BATCH] = {0};
-  uint8_t rest[VW * BFP_BYTES];
-  memcpy(padded, x + i, (n - i) * sizeof *x);
-  bfp_batch(floors, job, padded, rest);
-  memcpy(codes + i / 8 * BFP_BYTES, rest, (n - i) / 8 * BFP_BYTES);
+  uint8_t rest_codes[VW * BFP_BYTES];
+  memcpy(padded, x + n - rest, rest * sizeof *x);
+  bfp_scales(padded, &scaling[0]);
+  bfp_batch(floors, job, padded, &scaling[0], rest_codes);
+  memcpy(codes + batches * VW * BFP_BYTES, rest_codes, rest / 8 * BFP_BYTES);
 }
 
 static void vector_bfp16_encode(const format_job *job, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {

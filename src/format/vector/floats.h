@@ -11,15 +11,23 @@ LANES void f16_step_back(const format_job *job, const uint8_t *codes, float *x) 
   for (size_t v = 0; v < 4; v++) f_store(x + v * VW, f_load_f16(codes + v * 2 * VW));
 }
 
-LANES vi bf16_code(vi bits) {
-  vi upper = v_srl(bits, 16), odd = v_and(upper, v_set(1));
-  vi rounded = v_srl(v_add(v_add(bits, v_set(0x7FFF)), odd), 16);
-  vm is_nan = v_above(v_and(bits, v_set(F32_MAGNITUDE)), v_set(F32_INFINITY));
-  return v_select(is_nan, v_or(upper, v_set(0x40)), rounded);
+/* Whether one of 4 VW values is NaN: rare enough for the reference to do them all. */
+LANES bool has_nan(const float *x) {
+  vi largest = v_set(0);
+  for (size_t v = 0; v < 4; v++) largest = v_max(largest, v_and(v_load(x + v * VW), v_set(F32_MAGNITUDE)));
+  return m_bits(v_above(largest, v_set(F32_INFINITY)));
+}
+
+LANES vi bf16_code(vi bits) { /* of no NaN */
+  vi odd = v_and(v_srl(bits, 16), v_set(1));
+  return v_srl(v_add(v_add(bits, v_set(0x7FFF)), odd), 16);
 }
 
 LANES void bf16_step(const format_job *job, const float *x, uint8_t *codes) {
-  (void)job;
+  if (has_nan(x)) {
+    bf16_encode(job, x, STEP, codes, NULL);
+    return;
+  }
   for (size_t v = 0; v < 4; v += 2) {
     vi code[2] = {bf16_code(v_load(x + v * VW)), bf16_code(v_load(x + (v + 1) * VW))};
     v_store_u16(codes + v * 2 * VW, code);
@@ -31,15 +39,12 @@ LANES void bf16_step_back(const format_job *job, const uint8_t *codes, float *x)
   for (size_t v = 0; v < 4; v++) v_store(x + v * VW, v_sll(v_load_u16(codes + v * 2 * VW), 16));
 }
 
-/* Codes above `most` become it. NaN is rare: the reference does it. */
+/* Codes above `most` become it. */
 LANES void fp8_step(small_float f, int most, format_encoder *reference, const format_job *job, const float *x,
                     uint8_t *codes) {
-  vi largest = v_set(0), least = small_least(f), smallest = v_sll(least, 23), base = small_base(f, least);
-  for (size_t v = 0; v < 4; v++) {
-    f_ahead(x + v * VW);
-    largest = v_max(largest, v_and(v_load(x + v * VW), v_set(F32_MAGNITUDE)));
-  }
-  if (m_bits(v_above(largest, v_set(F32_INFINITY))))
+  const vi least = small_least(f), smallest = v_sll(least, 23), base = small_base(f, least);
+  for (size_t at = 0; at < STEP; at += 16) f_ahead(x + at);
+  if (has_nan(x))
     reference(job, x, STEP, codes, NULL);
   else
     b_store(codes, small_codes(f, x, (vi[]){smallest, smallest}, (vi[]){base, base}, most));

@@ -20,10 +20,6 @@ static uint32_t vector_magnitude(const float *x, size_t n) {
   return vectors > rest ? vectors : rest;
 }
 
-LANES vi integer_code(vf x, vf inverse, float largest) {
-  return v_rounded(f_min(f_max(f_mul(x, inverse), f_set(-largest)), f_set(largest))); /* NaN: -largest */
-}
-
 LANES void integer_store(bool nibbles, uint8_t *codes, vb bytes) {
   if (nibbles)
     b_store_nibbles(codes, b_low_nibbles(bytes));
@@ -31,14 +27,19 @@ LANES void integer_store(bool nibbles, uint8_t *codes, vb bytes) {
     b_store(codes, bytes);
 }
 
-/* STEP values; vector v is multiplied with inverse[v * VW / group]. */
-LANES void integer_step(bool nibbles, const float *x, const float *inverse, size_t group, uint8_t *codes) {
+/* STEP values; vector v is multiplied with inverse[v * VW / group]. clamps: products may be anything, NaN becomes the
+ * least code; else they are no larger than the largest code, but for rounding. */
+LANES void integer_step(bool nibbles, bool clamps, const float *x, const float *inverse, size_t group, uint8_t *codes) {
+  const int largest = nibbles ? 7 : 127;
   vi code[4];
   for (size_t v = 0; v < 4; v++) {
-    f_ahead(x + v * VW);
-    code[v] = integer_code(f_load(x + v * VW), f_set(inverse[v * VW / group]), nibbles ? 7 : 127);
+    vf y = f_mul(f_load(x + v * VW), f_set(inverse[v * VW / group]));
+    code[v] = v_rounded(clamps ? f_min(f_set((float)largest), y) : y);
   }
-  integer_store(nibbles, codes, b_of(code));
+  for (size_t at = 0; at < STEP; at += 16) f_ahead(x + at);
+  vb bytes = bytes_of(code);
+  if (clamps || !nibbles) bytes = b_max(bytes, b_set(-largest)); /* bytes saturate at -128 and 127 */
+  integer_store(nibbles, codes, bytes);
 }
 
 /* n values with one scale. */
@@ -48,12 +49,12 @@ LANES void integer_run(bool nibbles, const float *x, size_t n, float inverse, ui
     memset(codes, 0, (n + per_byte - 1) / per_byte);
     return;
   }
-  for (; i + STEP <= n; i += STEP) integer_step(nibbles, x + i, &inverse, STEP, codes + i / per_byte);
+  for (; i + STEP <= n; i += STEP) integer_step(nibbles, true, x + i, &inverse, STEP, codes + i / per_byte);
   if (i < n) {
     float padded[STEP] = {0};
     uint8_t out[STEP];
     memcpy(padded, x + i, (n - i) * sizeof *x);
-    integer_step(nibbles, padded, &inverse, STEP, out);
+    integer_step(nibbles, true, padded, &inverse, STEP, out);
     memcpy(codes + i / per_byte, out, (n - i + per_byte - 1) / per_byte);
   }
 }
@@ -76,26 +77,39 @@ LANES bool integer_scales(const float *x, size_t group, float largest, uint8_t *
   return plain == (1u << VW) - 1;
 }
 
+/* Groups one by one, of which the last may be shorter. */
+LANES void integer_each_group(bool nibbles, size_t group, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
+  float scale, inverse;
+  for (size_t i = 0; i < n; i += group, scales += 4) {
+    size_t length = n - i < group ? n - i : group;
+    format_scale_of(tw_float_of(vector_magnitude(x + i, length)), nibbles ? 7 : 127, &scale, &inverse);
+    store_f32(scales, scale);
+    integer_run(nibbles, x + i, length, inverse, codes + (nibbles ? i / 2 : i));
+  }
+}
+
 LANES void integer_groups(bool nibbles, size_t group, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
-  size_t per_byte = nibbles ? 2 : 1, i = 0, g = 0;
-  float largest = nibbles ? 7 : 127, inverse[VW], scale;
-  bool batched = group <= SMALL_GROUP && (group == VW || group == 2 * VW || group % STEP == 0);
-  while (i < n) {
-    if (batched && i + VW * group <= n && integer_scales(x + i, group, largest, scales + 4 * g, inverse)) {
-      for (size_t at = 0; at < VW * group; at += STEP)
-        integer_step(nibbles, x + i + at, inverse + at / group, group, codes + (i + at) / per_byte);
-      i += VW * group;
-      g += VW;
+  const size_t batch = VW * group, batch_codes = nibbles ? batch / 2 : batch;
+  const bool batched = group <= SMALL_GROUP && (group == VW || group == 2 * VW || group % STEP == 0);
+  const size_t batches = batched ? n / batch : 0;
+  float inverse[2][VW];
+  bool plain[2];
+  /* the scales of a batch are found while the codes of the one before are made: neither waits for the other */
+  for (size_t i = 0; i <= batches; i++) {
+    if (i < batches)
+      plain[i % 2] = integer_scales(x + i * batch, group, nibbles ? 7 : 127, scales + i * VW * 4, inverse[i % 2]);
+    if (i == 0) continue;
+    const float *from = x + (i - 1) * batch;
+    uint8_t *to = codes + (i - 1) * batch_codes;
+    if (!plain[(i - 1) % 2]) {
+      integer_each_group(nibbles, group, from, batch, to, scales + (i - 1) * VW * 4);
       continue;
     }
-    size_t until = batched && i + VW * group <= n ? i + VW * group : n; /* those of a batch that need care, or all */
-    for (; i < until; i += group, g++) {
-      size_t length = n - i < group ? n - i : group;
-      format_scale_of(tw_float_of(vector_magnitude(x + i, length)), largest, &scale, inverse);
-      store_f32(scales + 4 * g, scale);
-      integer_run(nibbles, x + i, length, *inverse, codes + i / per_byte);
-    }
+    for (size_t at = 0; at < batch; at += STEP)
+      integer_step(nibbles, false, from + at, inverse[(i - 1) % 2] + at / group, group, to + (nibbles ? at / 2 : at));
   }
+  integer_each_group(nibbles, group, x + batches * batch, n - batches * batch, codes + batches * batch_codes,
+                     scales + batches * VW * 4);
 }
 
 LANES void integer_encode(bool nibbles, const format_job *job, const float *x, size_t n, uint8_t *codes,
@@ -117,16 +131,14 @@ static void vector_i4_encode(const format_job *job, const float *x, size_t n, ui
   integer_encode(true, job, x, n, codes, scales);
 }
 
-LANES vf i4_value(vi nibble) { return f_of_int(v_sub(v_xor(nibble, v_set(8)), v_set(8))); }
-
-LANES vf integer_values(bool nibbles, const uint8_t *codes, size_t i) {
-  if (nibbles) return i4_value(v_load_nibbles(codes + i / 2));
-  return f_of_int(v_load_s8(codes + i));
-}
-
 LANES void integer_decode_run(bool nibbles, const uint8_t *codes, size_t n, float scale, float *x) {
   size_t i = 0;
-  for (; i + VW <= n; i += VW) f_store(x + i, f_mul(integer_values(nibbles, codes, i), f_set(scale)));
+  for (; !nibbles && i + VW <= n; i += VW) f_store(x + i, f_mul(f_of_int(v_load_s8(codes + i)), f_set(scale)));
+  for (; nibbles && i + WORDS <= n; i += WORDS) {
+    vi values = w_sra(w_load_4bit(codes, i), 12);
+    f_store(x + i, f_mul(f_of_low(values), f_set(scale)));
+    f_store(x + i + VW, f_mul(f_of_high(values), f_set(scale)));
+  }
   for (; i < n; i++) {
     int code = nibbles ? ((codes[i / 2] >> (i % 2 * 4) & 15) ^ 8) - 8 : (int8_t)codes[i];
     x[i] = (float)code * scale;

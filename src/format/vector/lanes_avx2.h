@@ -37,7 +37,6 @@ LANES vi v_set(uint32_t x) { return _mm256_set1_epi32((int)x); }
 LANES vi v_and(vi a, vi b) { return _mm256_and_si256(a, b); }
 LANES vi v_or(vi a, vi b) { return _mm256_or_si256(a, b); }
 LANES vi v_or_and(vi a, vi b, vi c) { return _mm256_or_si256(a, _mm256_and_si256(b, c)); }
-LANES vi v_xor(vi a, vi b) { return _mm256_xor_si256(a, b); }
 LANES vi v_add(vi a, vi b) { return _mm256_add_epi32(a, b); }
 LANES vi v_sub(vi a, vi b) { return _mm256_sub_epi32(a, b); }
 LANES vi v_max(vi a, vi b) { return _mm256_max_epi32(a, b); }
@@ -65,8 +64,7 @@ LANES vf f_load_e5m2(const uint8_t *p) {
   return _mm256_cvtph_ps(_mm_slli_epi16(halves, 8));
 }
 LANES void v_store_u16(uint8_t *p, const vi v[2]) {
-  vi low = v_set(0xFFFF), both = _mm256_packus_epi32(v_and(v[0], low), v_and(v[1], low));
-  _mm256_storeu_si256((__m256i *)p, _mm256_permute4x64_epi64(both, 0xD8));
+  _mm256_storeu_si256((__m256i *)p, _mm256_permute4x64_epi64(_mm256_packus_epi32(v[0], v[1]), 0xD8));
 }
 LANES void v_store_u8(uint8_t *p, vi v) {
   vi halves = _mm256_packus_epi32(v_and(v, v_set(0xFF)), _mm256_setzero_si256());
@@ -86,15 +84,10 @@ LANES vb b_narrow(vi a, vi b) { return _mm256_packs_epi16(a, b); }
 LANES vb b_narrow_u(vi a, vi b) { return _mm256_packus_epi16(a, b); }
 LANES vb b_set(int x) { return _mm256_set1_epi8((char)x); }
 LANES vb b_add(vb a, vb b) { return _mm256_add_epi8(a, b); }
+LANES vb b_max(vb a, vb b) { return _mm256_max_epi8(a, b); }
+LANES vb b_min(vb a, vb b) { return _mm256_min_epi8(a, b); }
 LANES vb b_min_u(vb a, vb b) { return _mm256_min_epu8(a, b); }
 LANES vb b_in_order(vb a) { return _mm256_permutevar8x32_epi32(a, _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0)); }
-LANES vb b_of(const vi v[4]) {
-  vi low = v_set(0xFF);
-  vi a = _mm256_packus_epi32(v_and(v[0], low), v_and(v[1], low)),
-     b = _mm256_packus_epi32(v_and(v[2], low), v_and(v[3], low));
-  /* dwords now: 0 of v0, v1, v2, v3, then 1 of them */
-  return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, b), _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0));
-}
 LANES void b_store(uint8_t *p, vb a) { _mm256_storeu_si256((__m256i *)p, a); }
 LANES vb b_low_nibbles(vb a) { return _mm256_and_si256(a, _mm256_set1_epi8(15)); }
 LANES void b_store_nibbles(uint8_t *p, vb a) {
@@ -120,12 +113,6 @@ LANES void b_store_after_bytes(uint8_t *p, const uint8_t *first, vb a) {
   _mm_storel_epi64((__m128i *)(p + 19), high);
   _mm_storel_epi64((__m128i *)(p + 28), _mm_unpackhi_epi64(high, high));
 }
-LANES vi v_load_nibbles(const uint8_t *p) {
-  int four;
-  __builtin_memcpy(&four, p, sizeof four);
-  vi bytes = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(four));
-  return v_and(v_or(bytes, _mm256_slli_epi64(bytes, 28)), v_set(15));
-}
 enum { WORDS = 2 * VW };
 LANES vi w_load_8bit(const uint8_t *codes, size_t first) {
   return _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(codes + first))), 8);
@@ -146,6 +133,8 @@ LANES vi w_load_4bit(const uint8_t *codes, size_t first) {
 #define w_sra(a, count) _mm256_srai_epi16(a, count)
 LANES vf f_of_f16_low(vi words) { return _mm256_cvtph_ps(_mm256_castsi256_si128(words)); }
 LANES vf f_of_f16_high(vi words) { return _mm256_cvtph_ps(_mm256_extracti128_si256(words, 1)); }
+LANES vf f_of_low(vi words) { return f_of_int(_mm256_cvtepi16_epi32(_mm256_castsi256_si128(words))); }
+LANES vf f_of_high(vi words) { return f_of_int(_mm256_cvtepi16_epi32(_mm256_extracti128_si256(words, 1))); }
 
 LANES vi max_of_4(const vi m[4]) {
   vi a = v_max(_mm256_unpacklo_epi32(m[0], m[1]), _mm256_unpackhi_epi32(m[0], m[1]));

@@ -37,7 +37,6 @@ LANES vi v_set(uint32_t x) { return _mm512_set1_epi32((int)x); }
 LANES vi v_and(vi a, vi b) { return _mm512_and_si512(a, b); }
 LANES vi v_or(vi a, vi b) { return _mm512_or_si512(a, b); }
 LANES vi v_or_and(vi a, vi b, vi c) { return _mm512_ternarylogic_epi32(a, b, c, 0xF8); } /* a | (b & c) */
-LANES vi v_xor(vi a, vi b) { return _mm512_xor_si512(a, b); }
 LANES vi v_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
 LANES vi v_sub(vi a, vi b) { return _mm512_sub_epi32(a, b); }
 LANES vi v_max(vi a, vi b) { return _mm512_max_epi32(a, b); }
@@ -68,7 +67,7 @@ LANES vf f_load_e5m2(const uint8_t *p) { /* the upper byte of an f16 */
   __m256i halves = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)p));
   return _mm512_cvtph_ps(_mm256_slli_epi16(halves, 8));
 }
-LANES void v_store_u16(uint8_t *p, const vi v[2]) { /* the low halves of 2 VW lanes */
+LANES void v_store_u16(uint8_t *p, const vi v[2]) { /* 2 VW lanes below 2^16 */
   _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(v[0]));
   _mm256_storeu_si256((__m256i *)(p + 32), _mm512_cvtepi32_epi16(v[1]));
 }
@@ -87,18 +86,11 @@ LANES vb b_narrow(vi a, vi b) { return _mm512_packs_epi16(a, b); }
 LANES vb b_narrow_u(vi a, vi b) { return _mm512_packus_epi16(a, b); }
 LANES vb b_set(int x) { return _mm512_set1_epi8((char)x); }
 LANES vb b_add(vb a, vb b) { return _mm512_add_epi8(a, b); }
+LANES vb b_max(vb a, vb b) { return _mm512_max_epi8(a, b); } /* of signed bytes */
+LANES vb b_min(vb a, vb b) { return _mm512_min_epi8(a, b); }
 LANES vb b_min_u(vb a, vb b) { return _mm512_min_epu8(a, b); }
 LANES vb b_in_order(vb a) {
   return _mm512_permutexvar_epi32(_mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0), a);
-}
-/* The low bytes of 4 VW lanes, in order. */
-LANES vb b_of(const vi v[4]) {
-  const __m512i every4th =
-      _mm512_set_epi8(124, 120, 116, 112, 108, 104, 100, 96, 92, 88, 84, 80, 76, 72, 68, 64, 60, 56, 52, 48, 44, 40, 36,
-                      32, 28, 24, 20, 16, 12, 8, 4, 0, 124, 120, 116, 112, 108, 104, 100, 96, 92, 88, 84, 80, 76, 72,
-                      68, 64, 60, 56, 52, 48, 44, 40, 36, 32, 28, 24, 20, 16, 12, 8, 4, 0);
-  __m512i low = _mm512_permutex2var_epi8(v[0], every4th, v[1]), high = _mm512_permutex2var_epi8(v[2], every4th, v[3]);
-  return _mm512_mask_blend_epi64(0xF0, low, high);
 }
 LANES void b_store(uint8_t *p, vb a) { _mm512_storeu_si512(p, a); }
 LANES vb b_low_nibbles(vb a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
@@ -130,12 +122,7 @@ LANES void b_store_after_bytes(uint8_t *p, const uint8_t *first, vb a) {
   __m128i last = _mm512_extracti32x4_epi32(a, 3);
   _mm_storel_epi64((__m128i *)(p + 64), _mm_unpackhi_epi64(last, last));
 }
-/* VW codes of 4 bits; reads just their bytes. */
-LANES vi v_load_nibbles(const uint8_t *p) {
-  __m512i bytes = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)p)); /* both of a pair's lanes see its byte */
-  return _mm512_and_si512(_mm512_or_si512(bytes, _mm512_slli_epi64(bytes, 28)), _mm512_set1_epi32(15));
-}
-/* Of 32 codes of 8, 6 or 4 bits, 2 VW from the first on (0 or 2 VW): in words' uppermost bits, anything below. */
+/* Codes of 8, 6 or 4 bits, 2 VW from the first on (6 bits: 0 or 16 of 32): in words' uppermost bits, anything below. */
 enum { WORDS = 2 * VW };
 LANES vi w_load_8bit(const uint8_t *codes, size_t first) {
   return _mm512_slli_epi16(_mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(codes + first))), 8);
@@ -144,7 +131,9 @@ LANES vi w_load_6bit(const uint8_t *codes, size_t first) { /* the two bytes that
   const __m512i holders = _mm512_set_epi8(23, 23, 23, 22, 22, 21, 22, 21, 20, 20, 20, 19, 19, 18, 19, 18, 17, 17, 17,
                                           16, 16, 15, 16, 15, 14, 14, 14, 13, 13, 12, 13, 12, 11, 11, 11, 10, 10, 9, 10,
                                           9, 8, 8, 8, 7, 7, 6, 7, 6, 5, 5, 5, 4, 4, 3, 4, 3, 2, 2, 2, 1, 1, 0, 1, 0);
-  __m512i bytes = _mm512_castsi256_si512(_mm256_maskz_loadu_epi64(7, codes + first / 4 * 3));
+  __m128i low = _mm_loadu_si128((const __m128i *)codes), high = _mm_loadl_epi64((const __m128i *)(codes + 16));
+  __m512i bytes = _mm512_castsi256_si512(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1));
+  (void)first; /* 0: a vector has all 32 */
   return _mm512_mullo_epi16(_mm512_permutexvar_epi8(holders, bytes), _mm512_set1_epi64(0x0100004000100400));
 }
 LANES vi w_load_4bit(const uint8_t *codes, size_t first) {
@@ -152,9 +141,11 @@ LANES vi w_load_4bit(const uint8_t *codes, size_t first) {
   return _mm512_mullo_epi16(_mm512_or_si512(bytes, _mm512_slli_epi32(bytes, 16)), _mm512_set1_epi32(0x01001000));
 }
 #define w_sra(a, count) _mm512_srai_epi16(a, count)
-/* The values of words as f16. */
+/* The values of words as f16, and as signed integers. */
 LANES vf f_of_f16_low(vi words) { return _mm512_cvtph_ps(_mm512_castsi512_si256(words)); }
 LANES vf f_of_f16_high(vi words) { return _mm512_cvtph_ps(_mm512_extracti64x4_epi64(words, 1)); }
+LANES vf f_of_low(vi words) { return f_of_int(_mm512_cvtepi16_epi32(_mm512_castsi512_si256(words))); }
+LANES vf f_of_high(vi words) { return f_of_int(_mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(words, 1))); }
 
 /* Lane i of the result: the largest of the VW lanes of m[i]. */
 LANES vi max_of_4(const vi m[4]) { /* by 128-bit lanes: their largest of m[0..3] */

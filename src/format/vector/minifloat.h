@@ -36,9 +36,13 @@ LANES vi small_word(small_float f, vi bits, vi smallest) {
   return w_dot(v_bits(sum), v_set(1 << 16 | 1u << (7 - f.mantissa_bits)));
 }
 
+/* 4 VW lanes of signed integers to bytes that saturate, in packed order and in order. */
+LANES vb narrowed(const vi v[4]) { return b_narrow(w_narrow(v[0], v[1]), w_narrow(v[2], v[3])); }
+LANES vb bytes_of(const vi v[4]) { return b_in_order(narrowed(v)); }
+
 /* Bytes in packed order: the sign of each of 4 VW values at bit f.sign, codes of f elsewhere. */
 LANES vb small_signed(small_float f, vb codes, const float *x) {
-  vb signs = b_narrow(w_narrow(v_load(x), v_load(x + VW)), w_narrow(v_load(x + 2 * VW), v_load(x + 3 * VW)));
+  vb signs = narrowed((vi[]){v_load(x), v_load(x + VW), v_load(x + 2 * VW), v_load(x + 3 * VW)});
   return v_or_and(codes, f.sign == 7 ? signs : w_srl(signs, 7 - f.sign), b_set(1 << f.sign));
 }
 

@@ -33,9 +33,10 @@ LANES void mx_scales(small_float f, const format_job *job, const float *x, uint8
   vi byte = v_sub(v_srl(v_add(amax, v_set(job->addend)), 23), v_set((uint32_t)job->emax));
   byte = v_min(v_max(byte, v_set(0)), v_set(254));
   v_store_u8(scales, byte);
-  if (f.sign == MX_INT8) {
-    v_store(to->inverse, v_max(v_sll(v_sub(v_set(254), byte), 23), v_set(0x00400000))); /* 2^-127 for byte 254 */
-    to->others = m_bits(v_above(amax, v_set(F32_INFINITY - 1)));
+  if (f.sign == MX_INT8) { /* 2^(133 - byte) is an f32 from byte 6 on */
+    v_store(to->inverse, v_sll(v_min(v_sub(v_set(260), byte), v_set(254)), 23));
+    unsigned tiny = m_bits(v_above(v_set(6), byte)) & m_bits(v_above(amax, v_set(0)));
+    to->others = tiny | m_bits(v_above(amax, v_set(F32_INFINITY - 1)));
     return;
   }
   /* a block of zeros may have any smallest normal; other blocks below the f32s' own, or whose sums would overflow: */
@@ -56,10 +57,9 @@ LANES vb mx_codes(small_float f, const float *x, const mx_scaling *scaling, size
   }
   vi code[4];
   for (size_t v = 0; v < 4; v++) {
-    vf y = f_mul(f_load(x + v * VW), f_set(scaling->inverse[b + v / MX_VECTORS]));
-    code[v] = v_rounded(f_min(f_max(f_mul(y, f_set(64)), f_set(-127)), f_set(127)));
+    code[v] = v_rounded(f_mul(f_load(x + v * VW), f_set(scaling->inverse[b + v / MX_VECTORS])));
   }
-  return b_of(code);
+  return b_max(bytes_of(code), b_set(-127));
 }
 
 LANES void mx_store(int bits, uint8_t *codes, vb bytes) {

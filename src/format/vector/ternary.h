@@ -15,8 +15,7 @@ LANES void trits_of(const float *x, size_t n, float inverse, float threshold, ui
     vi t[4];
     for (size_t v = 0; v < 4; v++) t[v] = v_trit(f_mul(f_load(x + i + v * VW), factor), limit);
     for (size_t at = 0; at < STEP; at += 16) f_ahead(x + i + at);
-    vb bytes = b_narrow(w_narrow(t[0], t[1]), w_narrow(t[2], t[3]));
-    b_store(trits + i, b_in_order(b_add(bytes, b_set(1))));
+    b_store(trits + i, b_in_order(b_add(narrowed(t), b_set(1))));
   }
   for (; i < n; i += VW) v_store_u8(trits + i, v_add(v_trit(f_mul(f_load(x + i), factor), limit), v_set(1)));
 }
