@@ -105,7 +105,7 @@ static bool call(sim *s, int core, const xd_op *op) {
           s->memory[q->first_buffer + (port->oldest + op->argument[i].element) % q->n_buffers] + op->argument[i].offset;
   }
   if (!s->options->timing_only) op->call.function->run(&op->call, argument);
-  const double cycles = s->options->cost.cycles(s->options->cost.context, &op->call);
+  const double cycles = c->cycles[c->at];
   if (s->options->span && cycles > 0)
     s->options->span(s->options->span_context, xd_core_lane(s->program->cores.at[core].tile).text,
                      op->call.function->name, s->now + c->ahead, s->now + c->ahead + cycles);

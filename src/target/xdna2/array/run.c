@@ -73,6 +73,22 @@ static bool make_memory(sim *s) {
   return true;
 }
 
+/* What each call takes is the same whenever it is made: asked for once. */
+static bool make_costs(sim *s) {
+  const xd_program *p = s->program;
+  size_t n = 0;
+  for (size_t i = 0; i < p->cores.n; i++) n += p->cores.at[i].ops.n;
+  double *to = s->call_cycles = tw_new(n + 1, sizeof *to);
+  for (size_t i = 0; to && i < p->cores.n; i++) {
+    s->core[i].cycles = to;
+    for (size_t o = 0; o < p->cores.at[i].ops.n; o++, to++) {
+      const xd_op *op = &p->cores.at[i].ops.at[o];
+      if (op->kind == XD_CALL) *to = s->options->cost.cycles(s->options->cost.context, &op->call);
+    }
+  }
+  return to;
+}
+
 static bool make(sim *s) {
   const xd_program *p = s->program;
   const size_t agents = p->channels.n + p->cores.n + 1;
@@ -89,7 +105,7 @@ static bool make(sim *s) {
   s->wanted = tw_new(agents, sizeof *s->wanted);
   s->waits_for = tw_new(agents, sizeof *s->waits_for);
   if (!s->channel || !s->route || !s->lock || !s->core || !s->port || !s->iteration || !s->holder || !s->in_use ||
-      !s->next_waiting || !s->wanted || !s->waits_for || !make_memory(s))
+      !s->next_waiting || !s->wanted || !s->waits_for || !queue_open(&s->queue) || !make_costs(s) || !make_memory(s))
     return false;
   for (size_t i = 0; i < numbers; i++) s->holder[i] = -1;
   for (size_t i = 0; i < agents; i++) s->waits_for[i] = -1;
@@ -113,8 +129,9 @@ static void destroy(sim *s) {
   for (size_t i = 0; s->memory && i < s->program->buffers.n; i++)
     if (!s->program->buffers.at[i].external) free(s->memory[i]);
   void *const all[] = {s->channel, s->route,        s->lock,   s->core,      s->port,   s->iteration, s->in_use,
-                       s->holder,  s->next_waiting, s->wanted, s->waits_for, s->memory, s->queue.at,  s->stream};
+                       s->holder,  s->next_waiting, s->wanted, s->waits_for, s->memory, s->stream,    s->call_cycles};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+  queue_close(&s->queue);
 }
 
 /* Channels that start by themselves, cores, the host. */
@@ -131,17 +148,18 @@ static void begin(sim *s) {
 }
 
 static void handle(sim *s, const event *e) {
-  switch (e->kind) {
-  case EV_CHANNEL: channel_begin(s, e->who); break;
+  const int who = who_of_event(e);
+  switch (kind_of_event(e)) {
+  case EV_CHANNEL: channel_begin(s, who); break;
   case EV_SEGMENT:
     if (e->what)
-      ddr_add(s, e->who);
+      ddr_add(s, who);
     else
-      route_segment_end(s, e->who);
+      route_segment_end(s, who);
     break;
-  case EV_SINK: route_sink_end(s, e->who, e->what); break;
+  case EV_SINK: route_sink_end(s, who, e->what); break;
   case EV_DDR: ddr_event(s, e->what); break;
-  case EV_CORE: core_run(s, e->who); break;
+  case EV_CORE: core_run(s, who); break;
   }
 }
 

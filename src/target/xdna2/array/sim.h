@@ -11,21 +11,33 @@
 
 typedef enum event_kind { EV_CHANNEL, EV_SEGMENT, EV_SINK, EV_DDR, EV_CORE } event_kind;
 
+enum { EVENT_KINDS = 8, EVENTS_NOW = 256 };
+
+/* Small, as the queue moves them about. */
 typedef struct event {
   double at;
   uint64_t order; /* of those at the same time, the first scheduled is the first */
-  event_kind kind;
-  int who;  /* channel, route, core */
-  int what; /* SINK: which; DDR: version */
+  int32_t agent;  /* who * EVENT_KINDS + kind; who: channel, route, core */
+  int32_t what;   /* SINK: which; DDR: version */
 } event;
 
+static inline event_kind kind_of_event(const event *e) { return (event_kind)(e->agent % EVENT_KINDS); }
+static inline int who_of_event(const event *e) { return e->agent / EVENT_KINDS; }
+
+/* Events in a heap, but those of the very time that it is: they come in order anyway, and lie in a ring. */
 typedef struct event_queue {
+  double now;          /* of the event taken last */
+  bool taken;          /* the first of the heap was taken, and its place is free for the next to come */
+  size_t first, n_now; /* of the ring */
+  event *ring;         /* EVENTS_NOW of them */
   size_t n, room;
-  event *at; /* a binary heap */
+  event *at; /* a heap: the children of i are WAYS * i + 1 and the next ones */
   uint64_t order;
   bool failed;
 } event_queue;
 
+bool queue_open(event_queue *); /* false: out of memory */
+void queue_close(event_queue *);
 void queue_add(event_queue *, double at, event_kind, int who, int what);
 bool queue_take(event_queue *, event *out); /* false: empty */
 
@@ -68,7 +80,8 @@ typedef struct lock_state {
 } lock_state;
 
 typedef struct core_state {
-  size_t at; /* next operation */
+  size_t at;            /* next operation */
+  const double *cycles; /* of each operation that is a call; sim.call_cycles has them */
   int loops;
   struct {
     size_t start;
@@ -100,14 +113,15 @@ typedef struct sim {
   lock_state *lock;
   core_state *core;
   port_state *port;
-  int64_t *iteration; /* of each descriptor: executions so far */
-  int *holder;        /* of each number in each tile's table: the descriptor written there last, -1 */
-  int *in_use;        /* of each descriptor: tasks under way or waiting that use it */
-  int *next_waiting;  /* of each agent: the next that waits for the same lock */
-  int *wanted;        /* of each agent: what it wants to subtract */
-  int *waits_for;     /* of each agent: the lock, -1 */
-  uint8_t **memory;   /* of each buffer; NULL without data */
-  uint8_t *stream;    /* bytes of one segment */
+  double *call_cycles; /* of the operations of all cores, one core after the other */
+  int64_t *iteration;  /* of each descriptor: executions so far */
+  int *holder;         /* of each number in each tile's table: the descriptor written there last, -1 */
+  int *in_use;         /* of each descriptor: tasks under way or waiting that use it */
+  int *next_waiting;   /* of each agent: the next that waits for the same lock */
+  int *wanted;         /* of each agent: what it wants to subtract */
+  int *waits_for;      /* of each agent: the lock, -1 */
+  uint8_t **memory;    /* of each buffer; NULL without data */
+  uint8_t *stream;     /* bytes of one segment */
   int64_t stream_room;
   int n_flows, flow[256]; /* routes that move from or to DDR */
   double flows_at;
