@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/random.h"
+#include "target/xdna2/array/execute.h"
 #include "target/xdna2/array/plan.h"
 #include "tilewright/search.h"
 #include "xdna2_array.h"
@@ -246,6 +248,54 @@ static void predictions_are_near(void **state) {
   }
 }
 
+/* One step after the other of the menu, drawn; seconds of the simulation for the design at the end. */
+static double drawn_design(const tw_problem *p, tw_random *random, xd_gemm *g) {
+  tw_schedule s = {0};
+  tw_error error;
+  for (uint64_t n = tw_random_below(random, 6); s.n < n;) {
+    tw_menu menu;
+    if (target->steps(target, p, &s, &menu, &error)) fail_msg("%s", error.text);
+    tw_schedule_add(&s, menu.item[tw_random_below(random, menu.n)].step, &error);
+    tw_menu_free(&menu);
+  }
+  tw_measurement m;
+  if (xd_plan_of(&machine, p, &s, g, &error) || xd_execute_measure(&machine, g, NULL, &m, &error))
+    fail_msg("%s", error.text);
+  return m.cost;
+}
+
+/* No simulation takes less than the bound by which a search leaves designs out; of large problems most are near it. */
+static void the_bound_is_never_above_the_simulation(void **state) {
+  (void)state;
+  static const char *const types[] = {"a=i8 b=i8 c=i32",
+                                      "a=i8 b=i8 c=i8 scale=0.125",
+                                      "a=i8 b=i8 c=i16 b_transposed=1",
+                                      "a=i8 b=i4 c=i32",
+                                      "a=i8 b=ternary c=i32",
+                                      "a=bf16 b=bfp16 c=bf16",
+                                      "a=bfp16 b=bfp16 c=bfp16",
+                                      "a=bfp16 b=bfp16 c=bfp16 acc=bf16"};
+  static const char *const sizes[][3] = {{"1", "512", "256"},
+                                         {"24", "40", "1024"},
+                                         {"512", "512", "512"},
+                                         {"520", "600", "1032"},
+                                         {"256", "1024", "2048"}};
+  enum { TYPES = sizeof types / sizeof *types, SIZES = sizeof sizes / sizeof *sizes, DRAWN = 8 };
+  int near = 0;
+  tw_random random;
+  tw_random_seed_stream(&random, 7, 0);
+  for (int i = 0; i < TYPES * SIZES * DRAWN; i++) {
+    const char *const *size = sizes[i / TYPES % SIZES];
+    const tw_problem p = problem_of(size[0], size[1], size[2], types[i % TYPES]);
+    xd_gemm g;
+    const double simulated = drawn_design(&p, &random, &g), least = xd_plan_least(&machine, &g);
+    if (!(least <= simulated))
+      fail_msg("%s: %g is not below %g\n%s", types[i % TYPES], least, simulated, xd_plan_print(&g));
+    near += least > 0.9 * simulated;
+  }
+  assert_true(near > TYPES * SIZES * DRAWN / 3);
+}
+
 static void the_search_beats_the_plain_design(void **state) {
   (void)state;
   const tw_problem p = problem_of("512", "1024", "512", "a=i8 b=i8 c=i32");
@@ -254,8 +304,43 @@ static void the_search_beats_the_plain_design(void **state) {
   tw_error error;
   if (tw_search(target, &p, &options, &r, &error) != TW_OK) fail_msg("%s", error.text);
   assert_true(r.best.cost < 0.8 * r.start.cost);
-  assert_int_equal(r.correct, r.samples);
+  assert_int_equal(r.correct + r.slower, r.samples);
+  assert_true(r.correct > 1 && r.slower > 0);
   tw_search_result_free(&r);
+}
+
+/* What is not checked does not depend on threads, and a journal recalls it: the second search of each pair ends alike. */
+static void designs_that_are_not_checked_change_nothing(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("512", "1024", "512", "a=i8 b=i8 c=i32");
+  char journal[] = "/tmp/tw-test-xdna2-XXXXXX";
+  close(mkstemp(journal));
+  tw_search_result first = {0};
+  for (int i = 0; i < 3; i++) {
+    const tw_search_options options = {.iterations = 3,
+                                       .plans = 2,
+                                       .kernels = 2,
+                                       .beam = 2,
+                                       .dropout = -1,
+                                       .seed = 1,
+                                       .jobs = i ? 2 : 1,
+                                       .journal = i ? journal : NULL};
+    tw_search_result r;
+    tw_error error;
+    if (tw_search(target, &p, &options, &r, &error) != TW_OK) fail_msg("%s", error.text);
+    if (i == 0) {
+      first = r;
+      continue;
+    }
+    assert_string_equal(r.source, first.source);
+    assert_true(r.best.cost == first.best.cost && r.best.n_counters == first.best.n_counters);
+    assert_int_equal(r.samples, first.samples);
+    assert_int_equal(r.correct, first.correct);
+    assert_int_equal(r.slower, first.slower);
+    tw_search_result_free(&r);
+  }
+  tw_search_result_free(&first);
+  unlink(journal);
 }
 
 /* On a space of which every design is measured, the beam finds the best one, or one within a thousandth: the best of the
@@ -352,7 +437,9 @@ int main(void) {
       cmocka_unit_test(a_design_says_all_and_reads_back),
       cmocka_unit_test(every_step_of_the_menu_builds),
       cmocka_unit_test(predictions_are_near),
+      cmocka_unit_test(the_bound_is_never_above_the_simulation),
       cmocka_unit_test(the_search_beats_the_plain_design),
+      cmocka_unit_test(designs_that_are_not_checked_change_nothing),
       cmocka_unit_test(the_beam_finds_the_best_of_all_designs),
       cmocka_unit_test(too_many_designs_are_not_enumerated),
       cmocka_unit_test(the_floorplan_shows_every_buffer_and_link),

@@ -2,7 +2,8 @@
  *
  * In each iteration every parent in the beam gets `plans` plans (one lever of the menu each) and each plan
  * `kernels` kernels; they are built, checked and measured on `jobs` threads; the best `beam` that are correct
- * and beat their parent are the next beam. The result depends on problem, target, options and wisdom alone,
+ * and beat their parent are the next beam. (Where measuring is safe without a check and costs less, as
+ * tw_target.measures_first says, those that do not beat their parent are not checked.) The result depends on problem, target, options and wisdom alone,
  * never on `jobs` or timing (on a simulated target), unless `seconds` cuts it short.
  *
  * With `exhaustive` there is no beam: every kernel that the menu leads to, step by step from the plainest one, is
@@ -60,6 +61,7 @@ typedef struct tw_search_result {
   tw_rung *rung; /* from the start to the best */
   tw_bound bound;
   int samples, correct; /* candidates evaluated (duplicates once), correct ones */
+  int slower;           /* than what they came from, as measured or by a bound, and therefore not checked */
   double wall_seconds;
   char *notes; /* lines for the user, each ended by a newline: steps of `start` that are illegal here, a
                              * journal that could not be written, ...; "" if there are none */

@@ -164,6 +164,11 @@ struct tw_target {
    * the target's unit, or microseconds where that is seconds. On a simulated target this is the run that `check` made, if it was made without a trace. */
   tw_status (*measure)(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *,
                        tw_error *);
+  /* `measure` needs no `check` before it, and costs less: a search then checks only what is at least as fast as what it
+   * came from. */
+  bool measures_first;
+  /* Then, too: a cost that `measure` cannot be below, for a moment's work; 0 where it is not known. NULL: never known. */
+  double (*least)(const tw_target *, const tw_artefact *);
   void (*release)(tw_artefact *);
   tw_status (*bound)(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
   /* Explains the choice that `words` make: "key=value" with the keys of explain_keys (ended by NULL), each at most once.

@@ -9,12 +9,14 @@
 enum { WIDTH = 900, HEIGHT = 300, LEFT = 50, RIGHT = 20, TOP = 12, BOTTOM = 30 };
 
 static const char query_all[] =
-    "SELECT number, iteration, utilization, verdict = 'correct', schedule, coalesce(message, '') FROM candidate"
+    "SELECT number, iteration, utilization, verdict = 'correct', schedule, coalesce(message, ''),"
+    " verdict = 'slower, not checked' FROM candidate"
     " WHERE search = (SELECT max(search) FROM candidate) AND twin IS NULL ORDER BY number LIMIT 20000";
 
 /* A duplicate has a twin, whose verdict is its own: counted once. */
-static const char query_extent[] = "SELECT max(number), count(*), sum(verdict = 'correct') FROM candidate"
-                                   " WHERE search = (SELECT max(search) FROM candidate) AND twin IS NULL";
+static const char query_extent[] =
+    "SELECT max(number), count(*), sum(verdict = 'correct'), sum(verdict = 'slower, not checked') FROM candidate"
+    " WHERE search = (SELECT max(search) FROM candidate) AND twin IS NULL";
 
 static void add_axes(tw_text *out, int last) {
   for (int percent = 0; percent <= 100; percent += 25) {
@@ -28,17 +30,20 @@ static void add_axes(tw_text *out, int last) {
               last);
 }
 
-/* One row of query_all. Colours alternate from iteration to iteration; what failed lies on the axis, in red. */
+/* One row of query_all. Colours alternate from iteration to iteration; what was not checked is grey, what failed lies on
+ * the axis, in red. */
 static void add_dot(tw_text *out, sqlite3_stmt *row, int last) {
   int number = sqlite3_column_int(row, 0), iteration = sqlite3_column_int(row, 1);
   bool correct = sqlite3_column_int(row, 3);
-  double utilization = correct ? sqlite3_column_double(row, 2) : 0;
+  const bool slower = sqlite3_column_int(row, 6);
+  double utilization = correct || slower ? sqlite3_column_double(row, 2) : 0;
   const char *schedule = (const char *)sqlite3_column_text(row, 4),
              *message = (const char *)sqlite3_column_text(row, 5);
   double x = LEFT + (WIDTH - LEFT - RIGHT) * (last > 0 ? (double)number / last : 0);
   double y = TOP + (HEIGHT - TOP - BOTTOM) * (1 - utilization);
   tw_text_add(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\" fill-opacity=\".75\"><title>", x, y,
-              !correct        ? "#c0392b"
+              slower          ? "#8a93a3"
+              : !correct      ? "#c0392b"
               : iteration % 2 ? "#3b6fb6"
                               : "#1d9a6c");
   tw_text_add(out, "%d, iteration %d, %.1f%%\n", number, iteration, 100 * utilization);
@@ -53,8 +58,12 @@ static void add_chart(tw_text *out, sqlite3 *db) {
       sqlite3_prepare_v2(db, query_all, -1, &all, NULL) == SQLITE_OK && sqlite3_step(extent) == SQLITE_ROW &&
       sqlite3_column_int(extent, 1) > 0) {
     int last = sqlite3_column_int(extent, 0);
-    tw_text_add(out, "<h2>Every candidate</h2>\n<p>%d candidates, %d of them correct; a colour is an iteration, ",
-                sqlite3_column_int(extent, 1), sqlite3_column_int(extent, 2));
+    tw_text_add(out, "<h2>Every candidate</h2>\n<p>%d candidates, %d of them correct; ", sqlite3_column_int(extent, 1),
+                sqlite3_column_int(extent, 2));
+    if (sqlite3_column_int(extent, 3) > 0)
+      tw_text_add(out, "%d were slower than what they came from and not checked (grey); ",
+                  sqlite3_column_int(extent, 3));
+    tw_text_add_string(out, "a colour is an iteration, ");
     tw_text_add_string(out, "the height is the share of the machine's peak.</p>\n");
     tw_text_add(out, "<svg viewBox=\"0 0 %d %d\" width=\"100%%\" role=\"img\">\n", WIDTH, HEIGHT);
     add_axes(out, last);

@@ -57,6 +57,7 @@ json_t *cli_json_result(const cli_subject *s, const tw_search_result *r, bool fu
     json_object_set_new(object, "target", cli_json_text(s->target->name));
     json_object_set_new(object, "unit", cli_json_text(s->target->unit));
     json_object_set_new(object, "correct", json_integer(r->correct));
+    json_object_set_new(object, "slower", json_integer(r->slower));
     json_object_set_new(object, "ladder", json_ladder(s, r));
     json_object_set_new(object, "legend", json_legend(&r->best));
   }
@@ -103,7 +104,9 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r) {
   printf("  bound  %s", cli_print_cost(s->target, r->bound.cost, cost));
   printf(" (%s): the best is %.1f%% of it\n", r->bound.limit,
          r->best.cost > 0 ? 100 * r->bound.cost / r->best.cost : 0);
-  printf("  %d candidates, %d of them correct, in %.1f s\n", r->samples, r->correct, r->wall_seconds);
+  printf("  %d candidates, %d of them correct, ", r->samples, r->correct);
+  if (r->slower) printf("%d slower than what they came from and not checked, ", r->slower);
+  printf("in %.1f s\n", r->wall_seconds);
 }
 
 /* In `directory`; takes `text`, which may be NULL (out of memory). */

@@ -46,7 +46,7 @@ static struct tw_experience *experience_of(tw_state *s, const char *lever) {
 
 /* All levers of a kernel share its fate: which of them was to blame or to thank is not known. */
 static void learn(tw_state *s, const tw_candidate *c) {
-  bool tells = c->verdict == TW_ILLEGAL || tw_verdict_is_final(c->verdict);
+  bool tells = c->verdict == TW_ILLEGAL || c->verdict == TW_SLOWER || tw_verdict_is_final(c->verdict);
   for (size_t i = 0; tells && i < c->n_levers; i++) {
     struct tw_experience *e = experience_of(s, c->lever[i]);
     if (!e) return;

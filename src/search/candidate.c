@@ -15,6 +15,7 @@ static const char *const verdict_names[TW_VERDICT_COUNT] = {
     [TW_WRONG] = "wrong",
     [TW_UNMEASURED] = "not measurable",
     [TW_UNCONFIRMED] = "wrong on fresh inputs",
+    [TW_SLOWER] = "slower, not checked",
     [TW_UNAVAILABLE] = "not evaluated",
     [TW_DUPLICATE] = "duplicate",
     [TW_SKIPPED] = "skipped",
@@ -42,6 +43,10 @@ bool tw_verdict_is_final(tw_verdict verdict) {
   case TW_UNCONFIRMED: return true;
   default: return false;
   }
+}
+
+bool tw_verdict_has_cost(tw_verdict verdict) {
+  return verdict == TW_CORRECT || verdict == TW_UNCONFIRMED || verdict == TW_SLOWER;
 }
 
 tw_candidate *tw_candidate_new(void) {

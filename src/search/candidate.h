@@ -17,6 +17,7 @@ typedef enum tw_verdict {
   TW_WRONG,       /* wrong result, fault, or no end */
   TW_UNMEASURED,  /* correct, but measuring failed */
   TW_UNCONFIRMED, /* correct on the search's inputs, wrong on fresh ones */
+  TW_SLOWER,      /* measured, or bounded, to be slower than its limit; not checked */
   TW_UNAVAILABLE, /* something was missing here (disk room, compiler): says nothing about the kernel */
   TW_DUPLICATE,   /* the same kernel as its `twin` */
   TW_SKIPPED,     /* the search was stopped before its turn */
@@ -27,6 +28,8 @@ const char *tw_verdict_name(tw_verdict);
 bool tw_verdict_parse(const char *name, tw_verdict *out);
 /* Does the verdict say something about the kernel, so that it holds whenever the same source is met again? */
 bool tw_verdict_is_final(tw_verdict);
+/* Is there a measured cost? */
+bool tw_verdict_has_cost(tw_verdict);
 
 typedef struct tw_digest {
   uint8_t byte[32];
@@ -47,8 +50,9 @@ typedef struct tw_candidate {
   char *source; /* malloc'ed; NULL if there is none */
   tw_digest schedule_digest, source_digest;
   tw_verdict verdict;
-  char *message;           /* malloc'ed: why it failed; NULL if it did not */
-  tw_measurement measured; /* if correct */
+  char *message;           /* malloc'ed: why it failed, or was not measured; NULL if neither */
+  double limit;            /* a kernel of higher cost need not be checked, if the target measures first; 0: none */
+  tw_measurement measured; /* if correct or slower; cost 0: it was not measured */
   double seconds;          /* that building, checking and measuring took */
   bool recalled;           /* the verdict is the journal's: `measured` has no counters and memories */
   bool recorded;           /* in the journal */

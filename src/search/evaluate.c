@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -32,23 +33,45 @@ static outcome failed(tw_status status, tw_verdict stage, const tw_error *error)
   return o;
 }
 
+static tw_status measure(const tw_evaluator *e, tw_artefact *artefact, tw_candidate *c, tw_error *error) {
+  const tw_status status = e->target->measure(e->target, artefact, e->data, NULL, &c->measured, error);
+  if (status == TW_OK && !(isfinite(c->measured.cost) && c->measured.cost > 0))
+    return tw_fail(error, TW_FAILED, "the cost %g that was measured is no positive number", c->measured.cost);
+  return status;
+}
+
+static outcome hopeless(double least) {
+  outcome o = {.verdict = TW_SLOWER};
+  snprintf(o.error.text, sizeof o.error.text, "not measured: it cannot take less than %g", least);
+  return o;
+}
+
+/* Both, in the target's order. What is too slow to be of use is not checked, where measuring comes first. */
+static outcome check_and_measure(const tw_evaluator *e, tw_artefact *artefact, tw_candidate *c) {
+  const tw_target *t = e->target;
+  tw_error error = {0};
+  tw_status status = TW_OK;
+  if (t->measures_first && c->limit > 0) {
+    if (t->least && t->least(t, artefact) > c->limit) return hopeless(t->least(t, artefact));
+    status = measure(e, artefact, c, &error);
+    if (status == TW_OK && c->measured.cost > c->limit) return (outcome){.verdict = TW_SLOWER};
+    if (status == TW_OK) status = t->check(t, artefact, e->data, &error);
+    return status == TW_OK ? (outcome){.verdict = TW_CORRECT} : failed(status, TW_WRONG, &error);
+  }
+  if ((status = t->check(t, artefact, e->data, &error)) != TW_OK) return failed(status, TW_WRONG, &error);
+  status = measure(e, artefact, c, &error);
+  return status == TW_OK ? (outcome){.verdict = TW_CORRECT} : failed(status, TW_UNMEASURED, &error);
+}
+
 static outcome build_check_measure(const tw_evaluator *e, tw_candidate *c) {
   const tw_target *t = e->target;
   tw_artefact *artefact = NULL;
   tw_error error = {0};
   tw_status status = t->build(t, e->problem, c->source, strlen(c->source), &artefact, &error);
   if (status != TW_OK) return failed(status, TW_UNBUILDABLE, &error);
-  tw_verdict stage = TW_WRONG;
-  status = t->check(t, artefact, e->data, &error);
-  if (status == TW_OK) {
-    stage = TW_UNMEASURED;
-    status = t->measure(t, artefact, e->data, NULL, &c->measured, &error);
-  }
+  const outcome o = check_and_measure(e, artefact, c);
   t->release(artefact);
-  if (status == TW_OK && !(isfinite(c->measured.cost) && c->measured.cost > 0))
-    status = tw_fail(&error, TW_FAILED, "the cost %g that was measured is no positive number", c->measured.cost);
-  if (status != TW_OK) return failed(status, stage, &error);
-  return (outcome){.verdict = TW_CORRECT};
+  return o;
 }
 
 static void evaluate_one(const tw_evaluator *e, tw_candidate *c) {
@@ -59,11 +82,9 @@ static void evaluate_one(const tw_evaluator *e, tw_candidate *c) {
   }
   outcome o = build_check_measure(e, c);
   /* Ctrl-C reaches the compiler too: a failure after an interrupt says nothing about the kernel. */
-  c->verdict = o.verdict != TW_CORRECT && is_interrupted(e) ? TW_SKIPPED : o.verdict;
-  if (c->verdict != TW_CORRECT) {
-    c->measured = (tw_measurement){0};
-    c->message = strdup(o.error.text);
-  }
+  c->verdict = !tw_verdict_has_cost(o.verdict) && is_interrupted(e) ? TW_SKIPPED : o.verdict;
+  if (!tw_verdict_has_cost(c->verdict)) c->measured = (tw_measurement){0};
+  if (*o.error.text) c->message = strdup(o.error.text);
   c->seconds = tw_now() - start;
 }
 

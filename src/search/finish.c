@@ -159,6 +159,13 @@ static tw_status walk(tw_state *s, tw_error *error) {
     if (status != TW_OK) return status;
   }
   tw_state_evaluate(s, first);
+  for (size_t n = 1; n < schedule.n && !tw_state_is_stopped(s);
+       n++) { /* a rung may have been too slow for its parent */
+    tw_schedule beginning = prefix(&schedule, n);
+    tw_candidate *c = find(s, &beginning);
+    if (c && c->verdict == TW_DUPLICATE) c = s->all[c->twin];
+    if (c && c->verdict == TW_SLOWER) tw_state_reconsider(s, c);
+  }
   return TW_OK;
 }
 

@@ -185,6 +185,7 @@ static tw_status compete(climb *k, tw_improvement *out) {
     out->fresh = fresh.best;
     r->samples += fresh.samples;
     r->correct += fresh.correct;
+    r->slower += fresh.slower;
     r->bound = fresh.bound;
     if (fresh.best.cost < r->best.cost) {
       out->rewritten = false;

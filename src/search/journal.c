@@ -283,7 +283,7 @@ static void bind_number(sqlite3_stmt *s, int column, int number) {
 static void bind_measurement(sqlite3_stmt *s, int column, const tw_candidate *c) {
   const tw_measurement *m = &c->measured;
   const double value[] = {m->cost, m->cycles, m->seconds, m->instructions, m->utilization};
-  bool measured = c->verdict == TW_CORRECT || c->verdict == TW_UNCONFIRMED;
+  bool measured = tw_verdict_has_cost(c->verdict);
   for (int i = 0; i < 5 && measured; i++) sqlite3_bind_double(s, column + i, value[i]);
   char *counters = measured ? print_counters(m) : NULL, *memories = measured ? print_memories(m) : NULL;
   bind_text(s, column + 5, counters);
@@ -386,8 +386,10 @@ bool tw_journal_recall(tw_journal *j, tw_candidate *c) {
   while (!found && sqlite3_step(s) == SQLITE_ROW) {
     tw_verdict verdict;
     const char *name = (const char *)sqlite3_column_text(s, 0);
-    found = name && tw_verdict_parse(name, &verdict) && tw_verdict_is_final(verdict);
-    if (found && (verdict == TW_CORRECT || verdict == TW_UNCONFIRMED)) found = sqlite3_column_double(s, 2) > 0;
+    found = name && tw_verdict_parse(name, &verdict) &&
+            (tw_verdict_is_final(verdict) ||
+             (verdict == TW_SLOWER && c->limit > 0 && sqlite3_column_double(s, 2) > c->limit));
+    if (found && tw_verdict_has_cost(verdict)) found = sqlite3_column_double(s, 2) > 0;
     if (found) recall_row(s, verdict, c);
   }
   sqlite3_reset(s);

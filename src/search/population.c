@@ -75,9 +75,26 @@ static void settle(void *context, tw_candidate *c) {
   s->under_way--;
   s->samples += c->verdict != TW_SKIPPED;
   s->correct += c->verdict == TW_CORRECT;
+  s->slower += c->verdict == TW_SLOWER;
   if (c->verdict == TW_CORRECT && (!s->best || tw_is_better(c, s->best))) s->best = c;
   if (s->journal) tw_journal_record(s->journal, c);
   report_progress(s);
+}
+
+static void evaluate(tw_state *s, tw_candidate *const *fresh, size_t n) {
+  const tw_evaluator evaluator = {
+      .target = s->target,
+      .problem = &s->problem,
+      .data = &s->data,
+      .jobs = s->options.jobs,
+      .deadline = s->deadline,
+      .interrupt = s->options.interrupt,
+      .done = settle,
+      .tick = report_progress,
+      .context = s,
+  };
+  s->under_way = (int)n;
+  if (n > 0) tw_evaluate(&evaluator, fresh, n);
 }
 
 void tw_state_evaluate(tw_state *s, size_t first) {
@@ -96,18 +113,16 @@ void tw_state_evaluate(tw_state *s, size_t first) {
       c->verdict = TW_SKIPPED;
     }
   }
-  const tw_evaluator evaluator = {
-      .target = s->target,
-      .problem = &s->problem,
-      .data = &s->data,
-      .jobs = s->options.jobs,
-      .deadline = s->deadline,
-      .interrupt = s->options.interrupt,
-      .done = settle,
-      .tick = report_progress,
-      .context = s,
-  };
-  s->under_way = (int)n;
-  if (n > 0) tw_evaluate(&evaluator, fresh, n);
+  evaluate(s, fresh, n);
   free(fresh);
+}
+
+void tw_state_reconsider(tw_state *s, tw_candidate *c) {
+  s->samples--;
+  s->slower--;
+  c->verdict = TW_PENDING;
+  c->limit = 0;
+  free(c->message);
+  c->message = NULL;
+  evaluate(s, &c, 1);
 }

@@ -48,6 +48,7 @@ static tw_status keep(proposal *p, const tw_kernel *kernel, size_t plan) {
   p->made[p->n++] = c;
   c->iteration = p->state->iteration;
   c->parent = p->parent->number;
+  c->limit = p->parent->measured.cost;
   c->plan = (int)plan;
   c->n_levers = kernel->n_levers;
   memcpy(c->lever, kernel->lever, sizeof c->lever);

@@ -237,7 +237,7 @@ static bool is_cut_off(tw_state *s, size_t first) {
   size_t unavailable = 0, others = 0;
   const char *reason = NULL;
   for (size_t i = first; i < s->n; i++) {
-    others += tw_verdict_is_final(s->all[i]->verdict);
+    others += tw_verdict_is_final(s->all[i]->verdict) || s->all[i]->verdict == TW_SLOWER;
     if (s->all[i]->verdict == TW_UNAVAILABLE && unavailable++ == 0) reason = s->all[i]->message;
   }
   if (unavailable == 0 || others > 0) return false;
@@ -283,6 +283,7 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
       .bound = s->bound,
       .samples = s->samples,
       .correct = s->correct,
+      .slower = s->slower,
       .wall_seconds = tw_now() - s->started,
   };
   tw_status status =

@@ -36,6 +36,7 @@ typedef struct tw_state {
   int iteration;
   int idle;             /* iterations since a child beat its parent */
   int samples, correct; /* evaluated; of those correct */
+  int slower;           /* and slower than their parent, not checked */
   int under_way;        /* handed to the evaluator and not ended yet */
   tw_text notes;        /* lines for the user */
 } tw_state;
@@ -46,6 +47,8 @@ typedef struct tw_state {
 tw_status tw_state_add(tw_state *, tw_candidate *, tw_error *);
 /* Evaluates all that are pending from number `first` on, or recalls their verdicts, journals them, keeps the count. */
 void tw_state_evaluate(tw_state *, size_t first);
+/* Checks one that was too slow to be checked when it was met. */
+void tw_state_reconsider(tw_state *, tw_candidate *);
 bool tw_state_is_stopped(const tw_state *); /* interrupted, or out of time */
 bool tw_state_is_interrupted(const tw_state *);
 /* A strict order: by cost, among equals by number. */

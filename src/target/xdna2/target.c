@@ -249,6 +249,10 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
   return xd_execute_measure(config(t), &a->gemm, trace, out, error);
 }
 
+static double least(const tw_target *t, const tw_artefact *a) {
+  return a->is_read ? 0 : xd_plan_least(config(t), &a->gemm);
+}
+
 static void release(tw_artefact *a) {
   if (a->is_read) xd_mlir_free(&a->design);
   free(a);
@@ -289,6 +293,8 @@ static void fill_list(void) {
         .own_reference = true, /* of large problems a part is checked */
         .check = check,
         .measure = measure,
+        .measures_first = true, /* timing mode needs no data */
+        .least = least,
         .release = release,
         .bound = bound,
         .explain_keys = xd_design_keys,

@@ -28,6 +28,8 @@ char *xd_plan_print(const xd_gemm *);
 /* predict.c: seconds by simple bounds: what cores compute (cost.h's constants), what DDR and streams carry, and what
  * neither hides. */
 double xd_plan_predict(const xd_config *, const xd_gemm *);
+/* Seconds that no simulation of the design is below. */
+double xd_plan_least(const xd_config *, const xd_gemm *);
 
 /* menu.c: the next steps. */
 tw_status xd_plan_menu(const xd_config *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);

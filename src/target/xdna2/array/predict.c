@@ -20,8 +20,12 @@ static double tile_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_sh
   const int64_t area = g->tile.m * g->tile.n, result = area * s->c_bytes8 / 8;
   const double zero = xd_pass_cycles(XD_PASS_CLEAR, s->accumulators ? area * s->accumulators : result);
   const double finish = s->accumulators || xd_gemm_staging(g) ? xd_pass_cycles(finishing, area) : 0;
-  const double drain = g->copies[2] > 1 ? 0 : (double)result / c->stream_bytes;
-  return (double)(s->steps * g->depth) * step + zero + finish + drain;
+  return (double)(s->steps * g->depth) * step + zero + finish;
+}
+
+/* Until C has left the core, where the next tile needs its room. */
+static double drain_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_shape *s) {
+  return g->copies[2] > 1 ? 0 : (double)(g->tile.m * g->tile.n * s->c_bytes8 / 8) / c->stream_bytes;
 }
 
 /* Of one step of K in L1: the slowest stream. */
@@ -37,7 +41,14 @@ static double in_bursts(const xd_config *c, double bytes, int64_t elements, int6
   return bytes8 == 9 || bytes8 < 8 ? bytes : bytes * ceil(run / burst) * burst / run; /* what is packed is one run */
 }
 
-double xd_plan_predict(const xd_config *c, const xd_gemm *g) {
+/* Seconds of each, if nothing else took any. */
+typedef struct terms {
+  double compute, drain; /* of the cores; drain: a single buffer of C has to leave before the next tile begins */
+  double streams, read, write, both;
+  double first, last; /* the first tiles on their way in, the last on its way out */
+} terms;
+
+static terms terms_of(const xd_config *c, const xd_gemm *g) {
   const xd_gemm_shape s = xd_gemm_shape_of(g);
   const double tiles = (double)(s.tiles_m * s.tiles_n), steps = (double)(s.steps * g->depth), hz = c->clock_mhz * 1e6;
   const double depth = tiles * (double)(s.steps * s.step) / 8;
@@ -48,10 +59,32 @@ double xd_plan_predict(const xd_config *c, const xd_gemm *g) {
                                                   : g->tile.n,
                              s.b_bytes8),
                result = in_bursts(c, tiles * (double)(s.macro_m * s.macro_n * s.c_bytes8) / 8, g->tile.n, s.c_bytes8);
-  const double compute = tiles * tile_cycles(c, g, &s) / hz, streams = tiles * steps * stream_cycles(c, g, &s) / hz;
-  const double read = (a + b) / (c->array.ddr_read_mbs * 1e6), write = result / (c->array.ddr_write_mbs * 1e6),
-               both = (a + b + result) / (c->array.ddr_mbs * 1e6);
-  const double first = (a + b) / tiles / steps / (c->array.ddr_read_mbs * 1e6),
-               last = result / tiles / (c->array.ddr_write_mbs * 1e6);
-  return fmax(fmax(fmax(compute, streams), fmax(read, write)), both) + first + last + c->array.dispatch_us * 1e-6;
+  return (terms){
+      .compute = tiles * tile_cycles(c, g, &s) / hz,
+      .drain = tiles * drain_cycles(c, g, &s) / hz,
+      .streams = tiles * steps * stream_cycles(c, g, &s) / hz,
+      .read = (a + b) / (c->array.ddr_read_mbs * 1e6),
+      .write = result / (c->array.ddr_write_mbs * 1e6),
+      .both = (a + b + result) / (c->array.ddr_mbs * 1e6),
+      .first = (a + b) / tiles / steps / (c->array.ddr_read_mbs * 1e6),
+      .last = result / tiles / (c->array.ddr_write_mbs * 1e6),
+  };
+}
+
+static double longest(const terms *t, double compute) {
+  return fmax(fmax(fmax(compute, t->streams), fmax(t->read, t->write)), t->both);
+}
+
+double xd_plan_predict(const xd_config *c, const xd_gemm *g) {
+  const terms t = terms_of(c, g);
+  return longest(&t, t.compute + t.drain) + t.first + t.last + c->array.dispatch_us * 1e-6;
+}
+
+/* What is less than a tile is not moved whole, and sums in a buffer of their own go on while C leaves. */
+double xd_plan_least(const xd_config *c, const xd_gemm *g) {
+  const xd_gemm_shape s = xd_gemm_shape_of(g);
+  const terms t = terms_of(c, g);
+  const double compute = t.compute + (s.accumulators ? 0 : t.drain);
+  const bool partly = s.small_a || s.small_b || s.small_c;
+  return (partly ? t.compute : longest(&t, compute)) + c->array.dispatch_us * 1e-6;
 }
