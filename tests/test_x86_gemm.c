@@ -332,6 +332,27 @@ static void every_tail_is_computed(void **state) {
   }
 }
 
+/* Tiles on two panels at once: rows that are dealt to strips of several heights, each remainder of two and three panels, and
+ * loops over k shorter and longer than the part before which C is fetched. */
+static void every_width_of_two_panels_is_computed(void **state) {
+  (void)state;
+  static const int64_t ks[] = {7, 64, 65, 66, 131, 300};
+  const char *name;
+  for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
+    const x86_kernel *k = kernel_named(name);
+    size_t c = 0;
+    while (combinations[c].arithmetic != k->arithmetic) c++;
+    if (k->wide_rows == 0) continue;
+    for (int64_t n = k->columns + 1; n <= 3 * k->columns; n += 3) {
+      example e = {.spec = {.m = 17 + n % 13, .n = n, .kernel = name}, .at_end = 1};
+      e.spec.k = ks[n % 6] * (4 / (int64_t)element(combinations[c].a));
+      e.spec.a = combinations[c].a, e.spec.b = combinations[c].b, e.spec.c = combinations[c].c;
+      e.spec.lda = e.spec.k, e.spec.ldb = e.spec.ldc = n;
+      run_example(&e, (uint64_t)n);
+    }
+  }
+}
+
 /* Tiles on codes: each number of rows that a decode product can have, with groups of one step, of two, of a step and a half of
  * the larger bodies of loops, of a whole row, and with every remainder of k. */
 static void every_number_of_rows_on_codes(void **state) {
@@ -543,6 +564,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_kernel_computes_every_combination),
       cmocka_unit_test(every_tail_is_computed),
+      cmocka_unit_test(every_width_of_two_panels_is_computed),
       cmocka_unit_test(every_number_of_rows_on_codes),
       cmocka_unit_test(packed_codes_take_their_bits),
       cmocka_unit_test(blocks_of_k_add_up),

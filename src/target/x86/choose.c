@@ -107,7 +107,8 @@ bool x86_converts_a(const tw_gemm_planned *p) {
 }
 
 /* Packing touches every unit of A once, about a cycle each; the kernel needs columns / 32 cycles for it (16 lanes, two
- * multiply-adds a cycle). Below this many columns reading rows in place is faster. */
+ * multiply-adds a cycle). Below this many columns reading rows in place is faster; and always with wide tiles, whose rows find
+ * room in one set of L1 (8 lines or more) if they lie a power of two apart. */
 enum { COLUMNS_WORTH_PACKING = 512 };
 
 static void choose_threads(tw_gemm_planned *p) {
@@ -144,18 +145,24 @@ bool x86_runs_on_codes(const tw_gemm_spec *s) {
   return x86_has_scales(s) && (x86_quantizes(s) || s->m <= ROWS_ON_CODES);
 }
 
+/* Not where panels come from memory, which high tiles read in fewer passes. */
+static bool takes_two_panels(const tw_gemm_planned *p) {
+  return !p->on_codes && p->spec.m > ROWS_ON_CODES && p->kernel->wide_rows && x86_panels(p) > 1;
+}
+
 void x86_choose_blocks(tw_gemm_planned *p) {
   const tw_gemm_spec *s = &p->spec;
   const x86_cpu *cpu = x86_this_cpu();
   p->on_codes = x86_runs_on_codes(s);
   p->looks_up = p->on_codes && s->m == 1 && p->kernel->looked_up[p->codes.form];
   p->ahead = AHEAD;
-  p->strip_rows = p->on_codes ? p->kernel->coded_rows : p->kernel->rows;
+  p->wide = takes_two_panels(p);
+  p->strip_rows = p->on_codes ? p->kernel->coded_rows : p->wide ? p->kernel->wide_rows : p->kernel->rows;
   choose_threads(p);
   const int64_t rows = x86_ceil_div(s->m, p->threads_m), kernel_rows = p->strip_rows;
   const int64_t columns = x86_ceil_div(x86_panels(p), p->threads_n) * p->kernel->columns;
   bool in_place = !p->on_codes && !x86_converts_a(p) && s->k % x86_kernel_group(p->kernel) == 0 &&
-                  (columns <= COLUMNS_WORTH_PACKING || rows <= kernel_rows);
+                  (p->wide || columns <= COLUMNS_WORTH_PACKING || rows <= kernel_rows);
   p->a_mode = in_place ? X86_A_IN_PLACE : X86_A_PACKED;
   p->rho = 1;
   /* The packed block of A may take as much as L2: its strips come one after the other, as caches like it. */

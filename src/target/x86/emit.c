@@ -16,9 +16,25 @@
 /* Addresses of rows in place use one pointer for three rows: x86 adds a stride or twice a stride for nothing. */
 enum { ROWS_OF_POINTER = 3 };
 
-static void emit_a(tw_text *t, int rows, int i, int u, bool direct) {
-  if (!direct) {
-    tw_text_add(t, "broadcast(a + %d)", X86_UNIT * (u * rows + i));
+/* What a tile function is for: rows in place or packed, of one panel or of two that lie behind one another. */
+typedef struct tile {
+  const x86_schedule *s;
+  int rows, vectors; /* of sums */
+  int vector;        /* bytes of a register */
+  bool direct;
+} tile;
+
+static tile tile_of(const x86_schedule *s, int rows, bool direct, bool wide) {
+  return (tile){.s = s,
+                .rows = rows,
+                .vectors = s->vectors * (wide ? 2 : 1),
+                .vector = X86_UNIT * x86_isa_lanes(s->isa),
+                .direct = direct};
+}
+
+static void emit_a(tw_text *t, const tile *k, int i, int u) {
+  if (!k->direct) {
+    tw_text_add(t, "broadcast(a + %d)", X86_UNIT * (u * k->rows + i));
     return;
   }
   int pointer = i / ROWS_OF_POINTER * ROWS_OF_POINTER, offset = i - pointer;
@@ -28,101 +44,148 @@ static void emit_a(tw_text *t, int rows, int i, int u, bool direct) {
                             : " + 2 * a_stride");
 }
 
-static void emit_step(tw_text *t, const x86_schedule *s, int rows, int u, bool direct) {
-  int vector = X86_UNIT * x86_isa_lanes(s->isa);
-  for (int j = 0; j < s->vectors; j++) {
-    int at = vector * (u * s->vectors + j);
-    tw_text_add(t, "    b%d = load(b + %d);\n", j, at);
+/* Vector j of a unit of the panel; those of a second panel lie `b_stride` further on. */
+static void emit_b(tw_text *t, const tile *k, const char *word, int j, int u) {
+  const int columns = k->s->vectors;
+  tw_text_add(t, "%s(b + %d%s)", word, k->vector * (u * columns + j % columns), j < columns ? "" : " + b_stride");
+}
+
+static void emit_step(tw_text *t, const tile *k, int u) {
+  for (int j = 0; j < k->vectors; j++) {
+    tw_text_add(t, "    b%d = ", j);
+    emit_b(t, k, "load", j, u);
+    tw_text_add(t, ";\n");
   }
-  for (int line = 0; line < vector * s->vectors; line += X86_LINE)
+  for (int line = 0; line < k->vector * k->vectors; line += X86_LINE)
     tw_text_add(t, "    fetch_next(next); next += next_step; one_by_one(next);\n");
-  const int begin = X86_UNIT * rows * u, end = X86_UNIT * rows * (u + 1);
-  for (int line = (begin + X86_LINE - 1) / X86_LINE * X86_LINE; s->prefetch && !direct && line < end; line += X86_LINE)
-    tw_text_add(t, "    fetch(a + %d);\n", line + s->prefetch);
-  for (int i = 0; i < rows; i++) {
+  const int begin = X86_UNIT * k->rows * u, end = X86_UNIT * k->rows * (u + 1);
+  for (int line = (begin + X86_LINE - 1) / X86_LINE * X86_LINE; k->s->prefetch && !k->direct && line < end;
+       line += X86_LINE)
+    tw_text_add(t, "    fetch(a + %d);\n", line + k->s->prefetch);
+  for (int i = 0; i < k->rows; i++) {
     tw_text_add(t, "    x = ");
-    emit_a(t, rows, i, u, direct);
+    emit_a(t, k, i, u);
     tw_text_add(t, ";");
-    for (int j = 0; j < s->vectors; j++) tw_text_add(t, " s%d_%d = multiply_add(s%d_%d, x, b%d);", i, j, i, j, j);
+    for (int j = 0; j < k->vectors; j++) tw_text_add(t, " s%d_%d = multiply_add(s%d_%d, x, b%d);", i, j, i, j, j);
     tw_text_add(t, "\n");
   }
 }
 
-static void emit_advance(tw_text *t, const x86_schedule *s, int rows, int steps, bool direct) {
-  tw_text_add(t, "    b += %d;", steps * s->vectors * X86_UNIT * x86_isa_lanes(s->isa));
-  if (!direct) tw_text_add(t, " a += %d;", steps * rows * X86_UNIT);
-  for (int i = 0; direct && i < rows; i += ROWS_OF_POINTER) tw_text_add(t, " a%d += %d;", i, steps * X86_UNIT);
+static void emit_advance(tw_text *t, const tile *k, int steps) {
+  tw_text_add(t, "    b += %d;", steps * k->s->vectors * k->vector);
+  if (!k->direct) tw_text_add(t, " a += %d;", steps * k->rows * X86_UNIT);
+  for (int i = 0; k->direct && i < k->rows; i += ROWS_OF_POINTER) tw_text_add(t, " a%d += %d;", i, steps * X86_UNIT);
   tw_text_add(t, "\n");
 }
 
-static void emit_loop(tw_text *t, const x86_schedule *s, int rows, int steps, bool direct) {
+static void emit_loop(tw_text *t, const tile *k, int steps) {
   tw_text_add(t, "  for (; units >= %d; units -= %d) {\n", steps, steps);
-  for (int u = 0; u < steps; u++) emit_step(t, s, rows, u, direct);
-  emit_advance(t, s, rows, steps, direct);
+  for (int u = 0; u < steps; u++) emit_step(t, k, u);
+  emit_advance(t, k, steps);
   tw_text_add(t, "  }\n");
 }
 
 /* What stands before and behind the loops: sums go out whole, or under a mask at the right edge. */
-static void emit_stores(tw_text *t, const x86_schedule *s, int rows) {
-  int vector = X86_UNIT * x86_isa_lanes(s->isa);
-  tw_text_add(t, "  if (columns == %d) {\n    if (accumulate) {\n", s->vectors * x86_isa_lanes(s->isa));
-  for (int i = 0; i < rows; i++)
-    for (int j = 0; j < s->vectors; j++)
-      tw_text_add(t, "      s%d_%d = add(s%d_%d, load_sums(c + %d * c_stride + %d));\n", i, j, i, j, i, j * vector);
+static void emit_stores(tw_text *t, const tile *k) {
+  const int lanes = k->vector / X86_UNIT;
+  tw_text_add(t, "  if (columns == %d) {\n    if (accumulate) {\n", k->vectors * lanes);
+  for (int i = 0; i < k->rows; i++)
+    for (int j = 0; j < k->vectors; j++)
+      tw_text_add(t, "      s%d_%d = add(s%d_%d, load_sums(c + %d * c_stride + %d));\n", i, j, i, j, i, j * k->vector);
   tw_text_add(t, "    }\n");
-  for (int i = 0; i < rows; i++)
-    for (int j = 0; j < s->vectors; j++)
-      tw_text_add(t, "    store_sums(c + %d * c_stride + %d, s%d_%d);\n", i, j * vector, i, j);
+  for (int i = 0; i < k->rows; i++)
+    for (int j = 0; j < k->vectors; j++)
+      tw_text_add(t, "    store_sums(c + %d * c_stride + %d, s%d_%d);\n", i, j * k->vector, i, j);
   tw_text_add(t, "    return;\n  }\n");
-  for (int j = 0; j < s->vectors; j++)
-    tw_text_add(t, "  const part part%d = first(columns - %d);\n", j, j * x86_isa_lanes(s->isa));
+  for (int j = 0; j < k->vectors; j++) tw_text_add(t, "  const part part%d = first(columns - %d);\n", j, j * lanes);
   tw_text_add(t, "  if (accumulate) {\n");
-  for (int i = 0; i < rows; i++)
-    for (int j = 0; j < s->vectors; j++)
+  for (int i = 0; i < k->rows; i++)
+    for (int j = 0; j < k->vectors; j++)
       tw_text_add(t, "    s%d_%d = add(s%d_%d, load_part(c + %d * c_stride + %d, part%d));\n", i, j, i, j, i,
-                  j * vector, j);
+                  j * k->vector, j);
   tw_text_add(t, "  }\n");
-  for (int i = 0; i < rows; i++)
-    for (int j = 0; j < s->vectors; j++)
-      tw_text_add(t, "  store_part(c + %d * c_stride + %d, part%d, s%d_%d);\n", i, j * vector, j, i, j);
+  for (int i = 0; i < k->rows; i++)
+    for (int j = 0; j < k->vectors; j++)
+      tw_text_add(t, "  store_part(c + %d * c_stride + %d, part%d, s%d_%d);\n", i, j * k->vector, j, i, j);
 }
 
 /* Sums begin with nothing, or with the first row of the panel. */
-static void emit_start(tw_text *t, const x86_schedule *s, int rows) {
-  const int vector = X86_UNIT * x86_isa_lanes(s->isa);
-  const bool from_panel = s->arithmetic == X86_S8S8;
-  for (int i = 0; i < rows; i++) {
+static void emit_start(tw_text *t, const tile *k) {
+  const bool from_panel = k->s->arithmetic == X86_S8S8;
+  for (int i = 0; i < k->rows; i++) {
     tw_text_add(t, "  sums");
-    for (int j = 0; j < s->vectors; j++)
+    for (int j = 0; j < k->vectors; j++) {
+      tw_text_add(t, "%s s%d_%d = ", j ? "," : "", i, j);
       if (from_panel)
-        tw_text_add(t, "%s s%d_%d = load_sums(b + %d)", j ? "," : "", i, j, j * vector);
+        emit_b(t, k, "load_sums", j, 0);
       else
-        tw_text_add(t, "%s s%d_%d = zero()", j ? "," : "", i, j);
+        tw_text_add(t, "zero()");
+    }
     tw_text_add(t, ";\n");
   }
-  if (from_panel) tw_text_add(t, "  b += %d;\n", s->vectors * vector);
+  if (from_panel) tw_text_add(t, "  b += %d;\n", k->s->vectors * k->vector);
 }
 
-static void emit_tile(tw_text *t, const x86_schedule *s, int rows, bool direct) {
-  int vector = X86_UNIT * x86_isa_lanes(s->isa);
-  tw_text_add(t, "static void %s_%d(int64_t units, const void *a_start, int64_t a_stride, const void *b_start, ",
-              direct ? "direct" : "packed", rows);
-  tw_text_add(t, "void *c_start, int64_t c_stride,\n    int64_t columns, bool accumulate, const void *next_start,\n    "
-                 "int64_t next_step) {\n");
+static void emit_fetch_c(tw_text *t, const tile *k) {
+  for (int i = 0; i < k->rows; i++)
+    for (int line = 0; line < k->vectors * k->vector; line += X86_LINE)
+      tw_text_add(t, "    fetch_sums(c + %d * c_stride + %d);\n", i, line);
+}
+
+/* The loops over k; long ones are run in two parts. Before the second, the last TAIL units, what is needed right behind them is
+ * fetched: C, and the panel's beginning for the next strip. Earlier, what streams through L1 meanwhile would drive it out
+ * again; this takes 700 to 900 cycles, as long as memory. */
+static void emit_loops(tw_text *t, const tile *k) {
+  enum { TAIL = 64, AGAIN = 4 /* units of the panel's beginning */ };
+  tw_text_add(t, "  int64_t rest = units > %d ? %d + units %% %d : 0;\n  units -= rest;\n  if (rest == 0) {\n", TAIL,
+              TAIL, k->s->unroll);
+  emit_fetch_c(t, k);
+  tw_text_add(t, "  }\n  for (;; units = rest, rest = 0) {\n");
+  if (k->s->unroll > 1) emit_loop(t, k, k->s->unroll);
+  emit_loop(t, k, 1);
+  tw_text_add(t, "    if (rest == 0) break;\n");
+  emit_fetch_c(t, k);
+  for (int line = 0; line < AGAIN * k->s->vectors * k->vector; line += X86_LINE)
+    for (int panel = 0; panel < k->vectors / k->s->vectors; panel++)
+      tw_text_add(t, "    fetch((const char *)b_start + %d%s);\n", line, panel ? " + b_stride" : "");
+  tw_text_add(t, "  }\n");
+}
+
+static void emit_tile(tw_text *t, const tile *k, const char *name) {
+  tw_text_add(t, "static void %s_%d(int64_t units, const void *a_start, int64_t a_stride, const void *b_start, ", name,
+              k->rows);
+  tw_text_add(t, "int64_t b_stride, void *c_start,\n    int64_t c_stride, int64_t columns, bool accumulate, "
+                 "const void *next_start, int64_t next_step) {\n");
   tw_text_add(t, "  const char *b = b_start, *a = a_start, *next = next_start;\n  char *c = c_start;\n  operand x");
-  for (int j = 0; j < s->vectors; j++) tw_text_add(t, ", b%d", j);
+  for (int j = 0; j < k->vectors; j++) tw_text_add(t, ", b%d", j);
   tw_text_add(t, ";\n");
-  for (int i = 0; direct && i < rows; i += ROWS_OF_POINTER)
+  for (int i = 0; k->direct && i < k->rows; i += ROWS_OF_POINTER)
     tw_text_add(t, "  const char *a%d = a + %d * a_stride;\n", i, i);
-  emit_start(t, s, rows);
-  for (int i = 0; i < rows; i++)
-    for (int line = 0; line < s->vectors * vector; line += X86_LINE)
-      tw_text_add(t, "  fetch_sums(c + %d * c_stride + %d);\n", i, line);
-  tw_text_add(t, "  (void)%s;\n", direct ? "a" : "a_stride");
-  if (s->unroll > 1) emit_loop(t, s, rows, s->unroll, direct);
-  emit_loop(t, s, rows, 1, direct);
-  emit_stores(t, s, rows);
+  emit_start(t, k);
+  tw_text_add(t, "  (void)%s, (void)b_stride;\n", k->direct ? "a" : "a_stride");
+  emit_loops(t, k);
+  emit_stores(t, k);
   tw_text_add(t, "}\n\n");
+}
+
+/* The four tables of tile functions. */
+static void emit_tiles(tw_text *t, const x86_schedule *s) {
+  const struct {
+    const char *name;
+    bool direct, wide;
+    unsigned left_out;
+  } kinds[] = {{"packed", false, false, s->packed_left_out},
+               {"direct", true, false, s->direct_left_out},
+               {"wide_packed", false, true, s->wide_packed_left_out},
+               {"wide_direct", true, true, s->wide_direct_left_out}};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    const int rows = kinds[i].wide ? x86_wide_rows(s) : s->rows;
+    for (int r = 1; r <= rows; r++) {
+      const tile k = tile_of(s, r, kinds[i].direct, kinds[i].wide);
+      if (!x86_left_out(kinds[i].left_out, r)) emit_tile(t, &k, kinds[i].name);
+    }
+    if (rows) x86_emit_table(t, "x86_tile", kinds[i].name, rows, kinds[i].left_out);
+  }
 }
 
 bool x86_left_out(unsigned rows_left_out, int rows) { return rows_left_out >> (rows - 1) & 1; }
@@ -169,11 +232,7 @@ void x86_emit_kernel(const x86_schedule *s, tw_text *t) {
   const bool integers = s->arithmetic == X86_S16 || s->arithmetic == X86_U8S8;
   tw_text_add(t, "#include \"target/x86/runtime/codes_%s.h\"\n", words[s->isa]);
   tw_text_add(t, "%s\n", integers ? "#include \"target/x86/runtime/quantize.h\"\n" : "");
-  for (int direct = 0; direct < 2; direct++)
-    for (int r = 1; r <= s->rows; r++)
-      if (!x86_left_out(direct ? s->direct_left_out : s->packed_left_out, r)) emit_tile(t, s, r, direct);
-  x86_emit_table(t, "x86_tile", "packed", s->rows, s->packed_left_out);
-  x86_emit_table(t, "x86_tile", "direct", s->rows, s->direct_left_out);
+  emit_tiles(t, s);
   emit_spin(t, s);
   x86_emit_coded(s, t);
   tw_text_add(t, "extern const x86_kernel %s;\nconst x86_kernel %s = {\n", c, c);
@@ -181,6 +240,9 @@ void x86_emit_kernel(const x86_schedule *s, tw_text *t) {
               isa_in_c[s->isa], arithmetic_in_c[s->arithmetic], s->rows, s->vectors * lanes);
   tw_text_add(t, "    .packed = packed_tiles, .direct = direct_tiles, .operations_per_round = %d, .spin = spin,\n",
               2 * group * lanes * s->rows * s->vectors);
+  if (x86_wide_rows(s))
+    tw_text_add(t, "    .wide_rows = %d, .wide_packed = wide_packed_tiles, .wide_direct = wide_direct_tiles,\n",
+                x86_wide_rows(s));
   x86_emit_coded_fields(s, t);
   tw_text_add(t, "    .transpose = transpose, .finish = finish%s};\n",
               integers ? ", .scale_of_row = scale_of_row, .quantize = quantize" : "");

@@ -4,7 +4,7 @@
  *     for nc columns, for mc rows:          a block of C, whose sums stay near
  *       for each block of k:
  *         for mc / rho rows:                pack them, rounded if need be (unless A is read in place)
- *           for each panel of B:            in order, so that the next one can be fetched; if it is codes, it is expanded,
+ *           for each panel of B, or two:    in order, so that the next one can be fetched; if it is codes, it is expanded,
  *             for each strip of rows:       the kernel                              or the kernel is one on codes
  *
  * Threads share nothing but what they read. k is never dealt to threads, and a sum's products are added in the order of
@@ -35,7 +35,8 @@ typedef struct strip {
 /* The panel at hand, and what is fetched meanwhile: `next_step` bytes for each line of codes. */
 typedef struct panel {
   const char *packed, *scales, *b, *next; /* b: units, where the tiles are not on codes */
-  int64_t next_step;
+  int64_t next_step, columns,
+      stride; /* columns: of two panels for a wide tile; stride: from one to the other's units */
 } panel;
 
 /* Of a rounded A: of the rows of the block at hand; then, from mc on, the same times the caller's. */
@@ -110,12 +111,18 @@ static void fetch_c(const job *j, const strip *t, int64_t column, int64_t column
   }
 }
 
+static x86_tile *tile_on(const tw_gemm_planned *p, int64_t rows, int64_t columns) {
+  const x86_kernel *k = p->kernel;
+  const bool wide = columns > k->columns, direct = p->a_mode == X86_A_IN_PLACE;
+  return (wide ? direct ? k->wide_direct : k->wide_packed : direct ? k->direct : k->packed)[rows - 1];
+}
+
 /* Sums go to C, to the workspace until the last block of k, or to a tile that is finished at once. */
 static void run_tile(const job *j, const strip *t, int64_t block, int64_t column, const panel *b, bool plain) {
   const tw_gemm_planned *p = j->p;
-  const int64_t columns = x86_min(p->kernel->columns, j->column + j->columns - column);
+  const int64_t columns = x86_min(b->columns, j->column + j->columns - column);
   char *sums = j->workspace + p->tile_at;
-  int64_t stride = (int64_t)p->kernel->columns * X86_UNIT;
+  int64_t stride = b->columns * X86_UNIT;
   if (plain || (p->blocks > 1 && p->sums_in_c)) {
     sums = (char *)j->o->c + (t->row * p->spec.ldc + column) * X86_UNIT;
     stride = p->spec.ldc * X86_UNIT;
@@ -124,12 +131,11 @@ static void run_tile(const job *j, const strip *t, int64_t block, int64_t column
     sums = j->workspace + p->sums_at + (t->row - j->row) * stride + (column - j->column) * X86_UNIT;
   }
   if (!plain && p->blocks == 1) fetch_c(j, t, column, columns);
-  x86_tile *const *tiles = p->a_mode == X86_A_IN_PLACE ? p->kernel->direct : p->kernel->packed;
   if (p->on_codes)
     run_coded(j, t, block, columns, b, sums, stride);
   else
-    tiles[t->rows - 1](x86_block_units(p, block), t->a, t->stride, b->b, sums, stride, columns, block > 0, b->next,
-                       b->next_step);
+    tile_on(p, t->rows, b->columns)(x86_block_units(p, block), t->a, t->stride, b->b, b->stride, sums, stride, columns,
+                                    block > 0, b->next, b->next_step);
   if (!plain && block == p->blocks - 1) finish_tile(j, t, column, columns, sums, stride);
 }
 
@@ -214,9 +220,26 @@ static void fetch_ahead(const job *j, panel *b, int64_t index, int64_t count, in
   b->next = b->b, b->next_step = 0; /* nothing */
 }
 
+/* The panels' units where tiles find them: codes are expanded, unless the tiles work on them. */
+static void bring_units(const job *j, int64_t block, panel *b, int64_t bytes, int64_t scales) {
+  const tw_gemm_planned *p = j->p;
+  const int64_t width = p->kernel->columns;
+  b->b = b->packed, b->stride = bytes;
+  if (!p->has_codes || p->on_codes) return;
+  b->b = j->workspace + p->panel_at, b->stride = x86_filled(p, x86_block_units(p, block)) * width * X86_UNIT;
+  for (int64_t i = 0; i * width < b->columns; i++) {
+    const panel of = {.packed = b->packed + i * bytes,
+                      .scales = b->scales + i * scales,
+                      .next = b->packed + (i + 1) * bytes,
+                      .next_step = p->codes.vector};
+    const x86_coded o = coded_of(j, block, &of);
+    p->kernel->expand[p->codes.form](&o, j->workspace + p->panel_at + i * b->stride);
+  }
+}
+
 static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, bool plain) {
   const tw_gemm_planned *p = j->p;
-  const int64_t width = p->kernel->columns, units = x86_block_units(p, block);
+  const int64_t width = p->kernel->columns, units = x86_block_units(p, block), end = j->column + j->columns;
   const int64_t bytes = (int64_t)x86_panel_bytes(p, units);
   const strips all = strips_of(j, row, rows, block);
   strip t;
@@ -225,20 +248,16 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
   const int64_t scales = p->has_codes ? (int64_t)x86_scales_bytes(p, units) : 0;
   panel b = {.packed = packed + x86_panel_at(p, block, j->column / width)};
   if (p->has_codes) b.scales = packed + x86_scales_at(p, block, j->column / width);
-  for (int64_t column = j->column; column < j->column + j->columns; column += width) {
-    b.b = b.packed;
-    if (p->has_codes && !p->on_codes) {
-      b.b = j->workspace + p->panel_at;
-      b.next = b.packed + bytes, b.next_step = p->codes.vector;
-      const x86_coded o = coded_of(j, block, &b);
-      p->kernel->expand[p->codes.form](&o, j->workspace + p->panel_at);
-    }
+  for (int64_t column = j->column; column < end; column += b.columns) {
+    const int64_t panels = p->wide && column + width < end ? 2 : 1;
+    b.columns = panels * width;
+    bring_units(j, block, &b, bytes, scales);
     int64_t index = 0;
     for (strips s = all; next_strip(j, &s, block, &t); index++) {
-      fetch_ahead(j, &b, index, all.left, bytes, column + width >= j->column + j->columns);
+      fetch_ahead(j, &b, index, all.left, panels * bytes, column + b.columns >= end);
       run_tile(j, &t, block, column, &b, plain);
     }
-    b.packed += bytes, b.scales += scales;
+    b.packed += panels * bytes, b.scales += panels * scales;
   }
 }
 

@@ -55,11 +55,12 @@ typedef enum x86_arithmetic { X86_F32, X86_BF16, X86_S16, X86_U8S8, X86_S8S8, X8
 typedef enum x86_activation { X86_LINEAR, X86_RELU, X86_GELU, X86_SILU } x86_activation;
 typedef enum x86_output { X86_OUT_F32, X86_OUT_BF16, X86_OUT_F16, X86_OUT_I8 } x86_output;
 
-/* C[i][j] = or += sum over k units; `columns` <= the kernel's: what lies right of them is not touched. Strides in bytes.
- * C's elements are the 32-bit sums. For each line of the panel a line is fetched into L2 meanwhile: at `next`, which then
+/* C[i][j] = or += sum over k units; `columns` <= the tile's: what lies right of them is not touched. Strides in bytes.
+ * C's elements are the 32-bit sums. A wide tile is as wide as two panels, the second `b_stride` bytes behind the first: lower
+ * than others, so that rows of A in place, which may all lie in one set of L1, find room there. For each line of the panel a line is fetched into L2 meanwhile: at `next`, which then
  * moves on by `next_step`. */
-typedef void x86_tile(int64_t units, const void *a, int64_t a_stride, const void *b, void *c, int64_t c_stride,
-                      int64_t columns, bool accumulate, const void *next, int64_t next_step);
+typedef void x86_tile(int64_t units, const void *a, int64_t a_stride, const void *b, int64_t b_stride, void *c,
+                      int64_t c_stride, int64_t columns, bool accumulate, const void *next, int64_t next_step);
 
 /* What becomes of sums on their way into C:
  *   C = convert(act(alpha * row_scale[i] * column_scale[j] * sum + bias[j] + beta * C))
@@ -141,11 +142,13 @@ typedef struct x86_kernel {
   const char *name; /* "f32-gemm-14x32-avx512" */
   x86_isa isa;
   x86_arithmetic arithmetic;
-  int rows, columns;            /* of the largest tile */
-  x86_tile *const *packed;      /* [r - 1]: on r packed rows */
-  x86_tile *const *direct;      /* likewise on rows in place */
-  double operations_per_round;  /* of `spin`: multiplications and additions */
-  void (*spin)(int64_t rounds); /* multiply-adds on registers alone: the peak */
+  int rows, columns;                                 /* of the largest tile */
+  x86_tile *const *packed;                           /* [r - 1]: on r packed rows */
+  x86_tile *const *direct;                           /* likewise on rows in place */
+  int wide_rows;                                     /* of the highest wide tile; 0: there are none */
+  x86_tile *const *wide_packed, *const *wide_direct; /* likewise */
+  double operations_per_round;                       /* of `spin`: multiplications and additions */
+  void (*spin)(int64_t rounds);                      /* multiply-adds on registers alone: the peak */
   void (*transpose)(void *to, const void *from, int64_t stride, int64_t rows, int64_t units); /* packs a strip of A */
   void (*finish)(const x86_finish *);
   int coded_rows; /* of the largest tile on codes */

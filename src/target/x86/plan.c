@@ -150,8 +150,9 @@ static void lay_out_workspace(tw_gemm_planned *p) {
     p->start_at = take(&at, scales);
     p->a_scale_at = take(&at, scales);
   }
-  p->tile_at = take(&at, (size_t)(p->strip_rows * columns) * X86_UNIT);
-  if (p->has_codes && !p->on_codes) p->panel_at = take(&at, (size_t)(block * columns) * X86_UNIT);
+  const int64_t tile_columns = p->wide ? 2 * columns : columns;
+  p->tile_at = take(&at, (size_t)(p->strip_rows * tile_columns) * X86_UNIT);
+  if (p->has_codes && !p->on_codes) p->panel_at = take(&at, (size_t)(block * tile_columns) * X86_UNIT);
   if (p->blocks > 1 && !p->sums_in_c)
     p->sums_at = take(&at, (size_t)(p->mc * x86_ceil_div(p->nc, columns) * columns) * X86_UNIT);
   p->bytes_per_thread = at;
@@ -271,10 +272,10 @@ size_t tw_gemm_print(const tw_gemm_planned *p, char *buffer, size_t size) {
   const tw_gemm_spec *s = &p->spec;
   return (size_t)snprintf(buffer, size,
                           "%s m=%" PRId64 " n=%" PRId64 " k=%" PRId64 " a=%s b=%s c=%s mc=%" PRId64 " nc=%" PRId64
-                          " kc=%" PRId64 " rho=%d A %s%s%s, threads %d x %d",
+                          " kc=%" PRId64 " rho=%d A %s%s%s%s, threads %d x %d",
                           p->kernel->name, s->m, s->n, s->k, tw_type_name(s->a), tw_type_name(s->b), tw_type_name(s->c),
                           p->mc, p->nc, p->layout.block * x86_kernel_group(p->kernel), p->rho,
-                          p->a_mode == X86_A_PACKED ? "packed" : "in place",
+                          p->a_mode == X86_A_PACKED ? "packed" : "in place", p->wide ? ", two panels at once" : "",
                           s->a_rounding == TW_A_INT8_ROWS     ? " as int8 by rows"
                           : s->a_rounding == TW_A_INT8_GROUPS ? " as int8 by groups"
                                                               : "",

@@ -67,6 +67,7 @@ struct tw_gemm_planned {
   bool on_codes;         /* and the tiles work on them: no panel is expanded */
   x86_codes codes;       /* if so */
   bool looks_up;         /* and A, a single row, is packed as tables for them */
+  bool wide;             /* tiles take two panels at once, but for an odd last one */
   int strip_rows;        /* of the largest tile that is used */
   int ahead;             /* bytes that a single strip's codes are fetched before they are used */
   tw_packing packing;

@@ -44,6 +44,13 @@ int x86_coded_rows(const x86_schedule *s) {
   return rows < 1 ? 1 : rows < most ? rows : most;
 }
 
+int x86_wide_rows(const x86_schedule *s) {
+  enum { LEAST = 4 /* lower ones load more than they multiply */, OTHERS = 2 /* A; what some arithmetics need */ };
+  const int vectors = 2 * s->vectors, rows = (x86_isa_registers(s->isa) - vectors - OTHERS) / vectors;
+  if (rows < LEAST || vectors * x86_isa_lanes(s->isa) > X86_COLUMNS_MAX) return 0;
+  return rows < s->rows ? rows : s->rows;
+}
+
 bool x86_totals_in_memory(const x86_schedule *s, int rows) {
   return 2 * rows * s->vectors > x86_isa_registers(s->isa) - OTHER_REGISTERS;
 }

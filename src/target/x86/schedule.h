@@ -12,7 +12,8 @@ typedef struct x86_schedule {
   int prefetch;            /* bytes that packed A is fetched into L1 ahead of its use; 0 = left to the hardware */
   int chains;              /* parts of each sum of tiles on codes: 1, 2, 4, ...; 0: chosen */
   unsigned forms_left_out; /* bit f: no functions on codes of form f */
-  unsigned packed_left_out, direct_left_out, coded_left_out; /* bit r - 1: none on r rows */
+  /* bit r - 1: none on r rows */
+  unsigned packed_left_out, direct_left_out, wide_packed_left_out, wide_direct_left_out, coded_left_out;
 } x86_schedule;
 
 const char *x86_isa_name(x86_isa);               /* "avx512" */
@@ -21,6 +22,9 @@ int x86_isa_lanes(x86_isa);                      /* units in a vector */
 int x86_isa_registers(x86_isa);                  /* vector registers */
 int x86_group(x86_arithmetic);                   /* elements of k in a unit */
 int x86_lift(x86_arithmetic, x86_form);          /* what is added to a code's integer to make it unsigned; else 0 */
+
+/* Rows of the highest tile on two panels at once: its sums and the vectors of both fill the registers. 0: there is none. */
+int x86_wide_rows(const x86_schedule *);
 
 /* Tiles on codes hold sums of a group beside the totals of all groups; higher ones keep the totals in memory. */
 int x86_coded_rows(const x86_schedule *); /* of the highest */

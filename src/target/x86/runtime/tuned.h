@@ -28,6 +28,7 @@ typedef struct x86_blocks {
   int64_t mc, nc, kc; /* elements */
   int rho;            /* the buffer of A is mc / rho rows */
   x86_a_choice a;
+  int panels;               /* that a tile takes at once: 1 or 2 */
   int threads_m, threads_n; /* parts of the rows and columns of C */
   int ahead;                /* bytes that codes are fetched before tiles on codes use them */
 } x86_blocks;

@@ -16,6 +16,10 @@ static bool can_read_in_place(const tw_gemm_planned *p) {
 }
 
 void x86_tune_blocks(tw_gemm_planned *p, const x86_blocks *b) {
+  if (b->panels > 0 && !p->on_codes) {
+    p->wide = b->panels == 2;
+    p->strip_rows = p->wide ? p->kernel->wide_rows : p->kernel->rows;
+  }
   const int64_t rows = p->strip_rows, columns = p->kernel->columns;
   const bool deals_rows = !p->on_codes || x86_sums_are_integers(p->kernel); /* choose.c says why */
   if (b->threads_m > 0 && b->threads_n > 0 && b->threads_m * b->threads_n <= p->spec.threads &&
@@ -47,8 +51,10 @@ x86_heights x86_heights_of(const tw_gemm_planned *p) {
         all |= heights_of_strips(p, x86_min(buffer, left));
   }
   if (p->on_codes) return (x86_heights){.coded = all};
-  if (p->a_mode == X86_A_IN_PLACE) return (x86_heights){.direct = all};
-  return (x86_heights){.packed = all};
+  /* An odd last panel, of all or of a thread's, takes the others. */
+  const unsigned wide = p->wide ? all : 0;
+  if (p->a_mode == X86_A_IN_PLACE) return (x86_heights){.direct = all, .wide_direct = wide};
+  return (x86_heights){.packed = all, .wide_packed = wide};
 }
 
 bool x86_has_heights(const tw_gemm_planned *p) {
@@ -58,6 +64,8 @@ bool x86_has_heights(const tw_gemm_planned *p) {
   for (int r = 0; r < X86_ROWS_MAX; r++) {
     if (used.packed >> r & 1 && !k->packed[r]) return false;
     if (used.direct >> r & 1 && !k->direct[r]) return false;
+    if (used.wide_packed >> r & 1 && !k->wide_packed[r]) return false;
+    if (used.wide_direct >> r & 1 && !k->wide_direct[r]) return false;
     if (used.coded >> r & 1 && !k->coded[p->codes.form][r]) return false;
   }
   return true;

@@ -21,7 +21,7 @@ void x86_tune_blocks(tw_gemm_planned *, const x86_blocks *);
 /* The numbers of rows that execution asks of the kernel's functions: bit r - 1. A kernel that was emitted for the plan has
  * no others. */
 typedef struct x86_heights {
-  unsigned packed, direct, coded;
+  unsigned packed, direct, wide_packed, wide_direct, coded;
 } x86_heights;
 x86_heights x86_heights_of(const tw_gemm_planned *);
 /* Does the kernel have them? One without any functions passes: it is about to be emitted. */

@@ -27,21 +27,24 @@ static double tile_efficiency(const x86_schedule *k, double rows) {
 
 double x86_model_seconds(const tw_gemm_spec *s, const x86_tuning *t) {
   const x86_schedule *k = &t->kernel;
+  x86_schedule tile = *k;
+  if (t->blocks.panels == 2) tile.rows = x86_wide_rows(k), tile.vectors = 2 * k->vectors;
   const x86_cpu *cpu = x86_this_cpu();
   const double group = x86_group(k->arithmetic), lanes = x86_isa_lanes(k->isa), columns = lanes * k->vectors;
   const int threads = s->threads ? s->threads : cpu->cores;
   const double tm = t->blocks.threads_m ? t->blocks.threads_m : 1;
   const double tn = t->blocks.threads_n ? t->blocks.threads_n : threads;
   const double m = ceil((double)s->m / tm), panels = ceil(ceil((double)s->n / columns) / tn);
-  const double units = ceil((double)s->k / group), strips = ceil(m / k->rows), rows = m / strips;
+  const double units = ceil((double)s->k / group), strips = ceil(m / tile.rows), rows = m / strips;
   const double l1_units = (double)cpu->l1 * 5 / 8 / X86_UNIT / k->rows;
   const double kc = fmin(units, t->blocks.kc ? ceil((double)t->blocks.kc / group) : l1_units);
   const double blocks = ceil(units / kc), rho = t->blocks.rho ? t->blocks.rho : 1;
   const double mc = fmin(m, t->blocks.mc ? (double)t->blocks.mc : (double)cpu->l2 / X86_UNIT / kc);
-  double efficiency = tile_efficiency(k, rows) * (k->arithmetic == X86_S16 ? 0.5 : 1);
+  double efficiency = tile_efficiency(&tile, rows) * (k->arithmetic == X86_S16 ? 0.5 : 1);
   if (kc * rows * X86_UNIT > (double)cpu->l1) efficiency *= 0.8;
   if (mc / rho * kc * X86_UNIT > (double)cpu->l2) efficiency *= 0.85;
-  if (t->blocks.a == X86_READ_A_IN_PLACE && panels > 8) efficiency *= 0.95; /* rows lie far apart */
+  if (t->blocks.a == X86_READ_A_IN_PLACE && panels > 8 && t->blocks.panels != 2)
+    efficiency *= 0.95;                 /* rows lie far apart */
   if (k->prefetch) efficiency *= 0.998; /* an instruction more; what it brings is not known here */
   const double compute = 2 * group * units * m * panels * columns / (2 * group * lanes * STARTS * CLOCK * efficiency);
   const double sums = (blocks - 1) * 2 * m * panels * columns * X86_UNIT / NEAR;

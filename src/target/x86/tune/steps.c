@@ -25,8 +25,8 @@ static bool same(const x86_tuning *x, const x86_tuning *y) {
   const x86_blocks *a = &x->blocks, *b = &y->blocks;
   return p->isa == q->isa && p->rows == q->rows && p->vectors == q->vectors && p->unroll == q->unroll &&
          p->prefetch == q->prefetch && p->chains == q->chains && a->ahead == b->ahead && a->mc == b->mc &&
-         a->nc == b->nc && a->kc == b->kc && a->rho == b->rho && a->a == b->a && a->threads_m == b->threads_m &&
-         a->threads_n == b->threads_n;
+         a->nc == b->nc && a->kc == b->kc && a->rho == b->rho && a->a == b->a && a->panels == b->panels &&
+         a->threads_m == b->threads_m && a->threads_n == b->threads_n;
 }
 
 /* Adds the step that makes `next` of what is now, unless that is illegal or nothing new. */
@@ -101,6 +101,15 @@ static void add_kernel_options(list *l) {
     x86_tuning t = *l->now;
     t.kernel.prefetch = distances[i];
     add(l, &t, "prefetch", "packed A is in L1 when it is needed", "prefetch bytes=%d", distances[i]);
+  }
+}
+
+static void add_panels(list *l) {
+  for (int n = 1; n <= 2; n++) {
+    x86_tuning t = *l->now;
+    t.blocks.panels = n;
+    add(l, &t, "panels", "lower tiles on two panels at once: rows of A in place find room in one set of L1",
+        "panels n=%d", n);
   }
 }
 
@@ -183,7 +192,7 @@ tw_status x86_steps(const tw_target *target, const tw_problem *p, const tw_sched
   if (l.on_codes)
     add_code_options(&l);
   else
-    add_kernel_options(&l);
+    add_kernel_options(&l), add_panels(&l);
   add_distances(&l);
   add_blocks(&l);
   add_partition(&l);

@@ -89,6 +89,7 @@ static bool parse_step(const char *step, const tw_gemm_spec *s, x86_tuning *t) {
   if (IS("ahead") && number(rest, "bytes", 1, PREFETCH_MAX, &value)) return t->blocks.ahead = (int)value, true;
   if (IS("block")) return parse_block(rest, &t->blocks);
   if (IS("atb") && number(rest, "rho", 1, RHO_MAX, &value)) return t->blocks.rho = (int)value, true;
+  if (IS("panels") && number(rest, "n", 1, 2, &value)) return t->blocks.panels = (int)value, true;
   if (IS("a")) return parse_a(rest, &t->blocks.a);
   if (IS("threads")) return two_numbers(rest, "m", "n", THREADS_MAX, &t->blocks.threads_m, &t->blocks.threads_n);
 #undef IS
@@ -129,6 +130,8 @@ tw_status x86_tuning_check(const tw_gemm_spec *s, const x86_tuning *t, tw_error 
   if (on_codes && s->a_rounding == TW_A_EXACT && t->blocks.threads_m > 1)
     return tw_fail(error, TW_USAGE, "threads m=%d: real tiles on codes are dealt by columns alone",
                    t->blocks.threads_m);
+  if (t->blocks.panels == 2 && (on_codes || !x86_wide_rows(k)))
+    return tw_fail(error, TW_USAGE, "panels n=2: not on codes, and not with tiles of %d vectors", k->vectors);
   if (t->blocks.a == X86_READ_A_IN_PLACE && !reads_in_place(s, k->arithmetic))
     return tw_fail(error, TW_USAGE, "A cannot be read in place: %s kernels take it otherwise",
                    x86_arithmetic_name(k->arithmetic));
@@ -140,7 +143,8 @@ tw_status x86_tuning_check(const tw_gemm_spec *s, const x86_tuning *t, tw_error 
 
 tw_status x86_tuning_of(const tw_problem *p, const tw_schedule *schedule, x86_tuning *out, tw_error *error) {
   const tw_gemm_spec s = x86_spec_of(p);
-  x86_tuning t = {.kernel = {.isa = X86_PORTABLE, .arithmetic = x86_arithmetic_of(&s, X86_PORTABLE), .unroll = 1}};
+  x86_tuning t = {.kernel = {.isa = X86_PORTABLE, .arithmetic = x86_arithmetic_of(&s, X86_PORTABLE), .unroll = 1},
+                  .blocks.panels = 1};
   tw_error why = {0};
   for (size_t i = 0; i < schedule->n; i++)
     if (!parse_step(schedule->step[i], &s, &t))
@@ -166,6 +170,7 @@ static tw_status leave_out(const tw_gemm_spec *s, x86_tuning *t, tw_error *error
                        .isa = k->isa,
                        .arithmetic = k->arithmetic,
                        .rows = k->rows,
+                       .wide_rows = x86_wide_rows(k),
                        .columns = k->vectors * x86_isa_lanes(k->isa),
                        .coded_rows = x86_coded_rows(k)};
   if (form < X86_FORMS) kernel.coded[form] = some;
@@ -177,6 +182,7 @@ static tw_status leave_out(const tw_gemm_spec *s, x86_tuning *t, tw_error *error
   tw_gemm_destroy(plan);
   k->forms_left_out = ~(form < X86_FORMS ? 1u << form : 0u);
   k->packed_left_out = ~used.packed, k->direct_left_out = ~used.direct, k->coded_left_out = ~used.coded;
+  k->wide_packed_left_out = ~used.wide_packed, k->wide_direct_left_out = ~used.wide_direct;
   return TW_OK;
 }
 
@@ -200,9 +206,9 @@ tw_status x86_emit(const tw_target *target, const tw_problem *p, const tw_schedu
               "\n#include \"target/x86/runtime/tuned.h\"\n"
               "__attribute__((visibility(\"default\"))) const x86_kernel *const tilewright_kernel = &%s;\n"
               "__attribute__((visibility(\"default\"))) const x86_blocks tilewright_blocks = {\n"
-              "    .mc = %" PRId64 ", .nc = %" PRId64 ", .kc = %" PRId64 ", .rho = %d, .a = %s, .threads_m = %d, "
-              ".threads_n = %d, .ahead = %d};\n",
-              x86_kernel_symbol(&t.kernel, symbol), b->mc, b->nc, b->kc, b->rho, a_in_c[b->a], b->threads_m,
+              "    .mc = %" PRId64 ", .nc = %" PRId64 ", .kc = %" PRId64 ", .rho = %d, .a = %s, .panels = %d, "
+              ".threads_m = %d, .threads_n = %d, .ahead = %d};\n",
+              x86_kernel_symbol(&t.kernel, symbol), b->mc, b->nc, b->kc, b->rho, a_in_c[b->a], b->panels, b->threads_m,
               b->threads_n, b->ahead);
   *source = tw_text_take(&text);
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");

@@ -9,6 +9,7 @@
  *   block m=252, block n=2048, block k=512   elements; what is not said is chosen from the caches
  *   atb rho=2             the buffer of A is rho times lower than the block of C
  *   a packed, a in_place
+ *   panels n=2            lower tiles on two panels at once; else the tile is what `tile` says
  *   threads m=2 n=1       parts of C
  *
  * Each in any order; of two steps about the same the later one counts. The empty schedule is a kernel in plain C. */
