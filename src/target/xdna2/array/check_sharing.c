@@ -77,6 +77,24 @@ static tw_status check_turns(const xd_program *p, const xd_descriptor *d, tw_err
                  xd_channel_label(c).text, turns / d->acquire.count);
 }
 
+/* Turn by turn, each descriptor of a buffer runs once: what they take from a lock they must give back. Of a tile with a core
+ * the core is one side. */
+static tw_status check_balance(const xd_program *p, const xd_descriptor *d, tw_error *error) {
+  const xd_place tile = p->channels.at[d->channel].tile;
+  const int lock = d->release.lock;
+  int taken = 0, given = 0;
+  if (lock < 0 || xd_kind_of(tile) != XD_MEMORY || p->channels.at[d->channel].start < 0) return TW_OK;
+  for (size_t i = 0; i < p->descriptors.n; i++) {
+    const xd_descriptor *o = &p->descriptors.at[i];
+    if (o->buffer != d->buffer) continue;
+    if (o->acquire.lock == lock) taken += o->acquire.count;
+    if (o->release.lock == lock) given += o->release.count;
+  }
+  if (!taken || taken == given) return TW_OK; /* of a lock that nobody takes, a deadlock tells */
+  return tw_fail(error, TW_USAGE, "%s: in turn, its descriptors take %d from lock %s and give it %d",
+                 p->buffers.at[d->buffer].name, taken, p->locks.at[lock].name, given);
+}
+
 static bool in_port(const xd_port *q, int buffer) {
   return buffer >= q->first_buffer && buffer < q->first_buffer + q->n_buffers;
 }
@@ -122,5 +140,7 @@ tw_status xd_check_sharing(const xd_program *p, tw_error *error) {
   for (size_t c = 0; c < p->cores.n; c++)
     for (size_t i = 0; i < p->cores.at[c].ops.n && status == TW_OK; i++)
       status = check_writes(p, &p->cores.at[c], &p->cores.at[c].ops.at[i], error);
+  for (size_t i = 0; i < p->descriptors.n && status == TW_OK; i++)
+    status = check_balance(p, &p->descriptors.at[i], error);
   return status;
 }

@@ -70,6 +70,7 @@ static void read_acquire(core_reader *c, xd_slice result, int line) {
   xd_read_expect(r, ':');
   const xd_shape shape = xd_read_wrapped_type(r, "aie.objectfifosubview");
   if (!xd_going(r)) return;
+  xd_expect_shape(r, &shape, &r->fifos.at[r->design->program.ports.at[port].fifo].object, line);
   xd_port_note *note = &r->ports.at[port];
   if (count > note->held) {
     const xd_op op = {.kind = XD_ACQUIRE, .parameter = -1, .port = port, .count = count - note->held};
@@ -109,7 +110,7 @@ static void read_access(core_reader *c, xd_slice result, int line) {
   const int64_t at = xd_read_number(r, 0, 64);
   xd_read_expect(r, ']');
   xd_read_expect(r, ':');
-  xd_read_wrapped_type(r, "aie.objectfifosubview");
+  const xd_shape whole = xd_read_wrapped_type(r, "aie.objectfifosubview");
   if (xd_going(r) && !xd_read_at_kind(r, XD_TOKEN_ARROW)) xd_read_fail(r, r->token.line, "-> is expected");
   xd_read_next(r);
   const xd_shape shape = xd_read_type(r);
@@ -118,6 +119,8 @@ static void read_access(core_reader *c, xd_slice result, int line) {
     xd_read_fail(r, line, "%%%s holds no object %" PRId64, xd_read_excerpt(v->name).text, at);
     return;
   }
+  xd_expect_shape(r, &whole, &v->shape, line);
+  xd_expect_shape(r, &shape, &v->shape, line);
   xd_define(r, (xd_value){
                    .name = result, .kind = XD_OBJECT_VALUE, .index = v->index, .first = v->first + at, .shape = shape});
 }
@@ -163,11 +166,17 @@ static int element_of(core_reader *c, const xd_value *v, int line) {
   return (int)element;
 }
 
-static void skip_signature(xd_reader *r) {
+/* As the function was declared. */
+static void read_signature(xd_reader *r, const xd_declaration *f, int line) {
+  int n = 0;
   xd_read_expect(r, ':');
   xd_read_expect(r, '(');
   while (xd_going(r) && !xd_read_at(r, ')')) {
-    xd_read_type(r);
+    const xd_shape shape = xd_read_type(r);
+    if (xd_going(r) && (n == f->n || !xd_shape_same(&shape, &f->argument[n])))
+      xd_read_fail(r, line, "the types of the call are not those with which @%s is declared",
+                   xd_read_excerpt(f->name).text);
+    n++;
     if (!xd_read_take(r, ',')) break;
   }
   xd_read_expect(r, ')');
@@ -187,7 +196,7 @@ static void read_call(core_reader *c, int line) {
   xd_read_attributes(r, &attributes);
   xd_attribute_text(r, &attributes, "lib"); /* where some generators keep the name of the library's function */
   xd_attributes_end(r, &attributes, "func.call");
-  skip_signature(r);
+  if (f) read_signature(r, f, line);
   if (!xd_going(r) || !xd_read_kernel(r, f, &a, line, &op)) return;
   for (int i = 0; i < op.n_arguments; i++) op.argument[i].element = element_of(c, &a.at[i], line);
   note_op(c, -1, line);

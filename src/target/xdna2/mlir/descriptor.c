@@ -75,7 +75,8 @@ xd_bd xd_read_bd(xd_reader *r, xd_value_kind of) {
   xd_read_expect(r, '(');
   d.of = read_moved(r, of);
   xd_read_expect(r, ':');
-  xd_read_type(r);
+  const xd_shape shape = xd_read_type(r);
+  if (d.of) xd_expect_shape(r, &shape, &d.of->shape, d.line);
   d.length = d.of ? d.of->shape.elements : 0;
   const bool worded = xd_read_take_word(r, "offset");
   if (worded || !xd_read_at(r, ')')) {

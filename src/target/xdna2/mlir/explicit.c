@@ -201,8 +201,9 @@ typedef struct block {
 } block;
 
 typedef struct start {
-  xd_slice first;
+  xd_slice first, next; /* blocks: of its ring, and where the program goes on */
   int channel, line;
+  int block; /* that it stands in */
 } start;
 
 enum { BLOCKS = 256, STARTS = 32 };
@@ -234,7 +235,7 @@ static void read_start(dma_reader *d) {
   xd_read_expect(r, ',');
   s.first = read_label(r);
   xd_read_expect(r, ',');
-  read_label(r);
+  s.next = read_label(r);
   if (xd_read_take(r, ',')) {
     xd_read_expect_word(r, "repeat_count");
     xd_read_expect(r, '=');
@@ -244,6 +245,9 @@ static void read_start(dma_reader *d) {
   xd_read_attributes(r, &a);
   xd_attributes_end(r, &a, "aie.dma_start");
   if (d->n_starts == STARTS) xd_read_fail(r, s.line, "more than %d channels of one tile", STARTS);
+  s.block = d->n_blocks - 1;
+  if (d->at[s.block].descriptor >= 0 || d->at[s.block].acquire.lock >= 0)
+    xd_read_fail(r, s.line, "aie.dma_start within a descriptor's block: a block's label is missing above");
   if (!xd_going(r)) return;
   s.channel = xd_read_channel(r, d->tile, direction, id);
   for (int i = 0; i < d->n_starts; i++)
@@ -307,6 +311,10 @@ static void read_op(dma_reader *d) {
   const int line = r->token.line;
   block *b = &d->at[d->n_blocks - 1];
   xd_read_result(r, &op);
+  if (b->ends || b->next.length) {
+    xd_read_fail(r, line, "%s behind the end of its block", xd_read_excerpt(op).text);
+    return;
+  }
   if (xd_read_take_word(r, "aie.dma_start"))
     read_start(d);
   else if (xd_read_take_word(r, "aie.use_lock"))
@@ -361,6 +369,17 @@ static void close_ring(dma_reader *d, const start *s) {
   }
 }
 
+/* Each start goes on to the block of the next one, the last to one without a descriptor. */
+static void check_starts(dma_reader *d) {
+  for (int i = 0; i < d->n_starts && xd_going(d->r); i++) {
+    const start *s = &d->start[i];
+    const block *b = block_named(d, s->next, s->line);
+    if (!b) return;
+    if (i + 1 < d->n_starts ? b != &d->at[d->start[i + 1].block] : b->descriptor >= 0 || !b->ends)
+      xd_read_fail(d->r, s->line, "block ^%s is not where the program goes on", xd_read_excerpt(s->next).text);
+  }
+}
+
 void xd_read_dma(xd_reader *r, xd_tile_kind kind) {
   const int line = r->token.line;
   xd_read_expect(r, '(');
@@ -382,6 +401,7 @@ void xd_read_dma(xd_reader *r, xd_tile_kind kind) {
     read_op(d);
   }
   xd_read_expect(r, '}');
+  check_starts(d);
   for (int i = 0; i < d->n_starts && xd_going(r) && !r->design->program.failed; i++) close_ring(d, &d->start[i]);
   for (int i = 0; i < d->n_blocks && xd_going(r) && !r->design->program.failed; i++)
     if (d->at[i].descriptor >= 0 && r->design->program.descriptors.at[d->at[i].descriptor].channel < 0)

@@ -85,6 +85,7 @@ xd_slice xd_read_value_name(xd_reader *r) { return take_text(r, XD_TOKEN_VALUE, 
 
 xd_slice xd_read_result(xd_reader *r, xd_slice *op) {
   xd_slice result = {"", 0};
+  r->op_line = r->token.line;
   if (xd_read_at_kind(r, XD_TOKEN_VALUE)) {
     result = xd_read_value_name(r);
     xd_read_expect(r, '=');
@@ -103,7 +104,12 @@ int64_t xd_read_number(xd_reader *r, int64_t least, int64_t most) {
 
 /* ---- names ---- */
 
-void xd_define(xd_reader *r, xd_value v) { xd_append(&r->values, sizeof v, &v, &r->failed); }
+void xd_define(xd_reader *r, xd_value v) {
+  for (size_t i = 0; v.name.length && xd_going(r) && i < r->values.n; i++)
+    if (xd_slice_same(r->values.at[i].name, v.name))
+      xd_read_fail(r, r->op_line, "%%%s is defined twice", xd_read_excerpt(v.name).text);
+  xd_append(&r->values, sizeof v, &v, &r->failed);
+}
 
 const xd_value *xd_value_named(xd_reader *r, xd_slice name, int line) {
   for (size_t i = r->values.n; xd_going(r) && i-- > 0;)

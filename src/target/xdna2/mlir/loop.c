@@ -37,12 +37,14 @@ void xd_core_read_load(core_reader *c, xd_slice result, int line) {
                  "%%%s is no buffer of 32-bit words of this core: memref.load is taken for run-time parameters",
                  xd_read_excerpt(of->name).text);
   xd_value v = {.name = result, .kind = XD_LOADED_VALUE, .index = of ? (int)of->number : 0};
-  const int64_t elements = of ? of->shape.elements : 0;
+  const xd_shape whole = of ? of->shape : (xd_shape){0};
+  const int64_t elements = whole.elements;
   xd_read_expect(r, '[');
   v.number = read_bound(c);
   xd_read_expect(r, ']');
   xd_read_expect(r, ':');
-  xd_read_type(r);
+  const xd_shape shape = xd_read_type(r);
+  xd_expect_shape(r, &shape, &whole, line);
   if (xd_going(r) && (v.number < 0 || v.number >= elements))
     xd_read_fail(r, line, "element %" PRId64 " of a buffer of %" PRId64, v.number, elements);
   xd_define(r, v);

@@ -119,6 +119,7 @@ typedef struct xd_reader {
   bool failed;  /* a list could not grow */
   bool is_aie2; /* npu1: other shapes of matrix instructions */
   int columns;  /* of the device */
+  int op_line;  /* where the op that is read began */
   XD_LIST(xd_value) values;
   XD_LIST(xd_declaration) declarations;
   XD_LIST(xd_fifo_note) fifos;
@@ -163,7 +164,10 @@ bool xd_slice_same(xd_slice, xd_slice);
 /* type.c */
 xd_shape xd_read_type(xd_reader *);                              /* a memref or an integer type */
 xd_shape xd_read_wrapped_type(xd_reader *, const char *wrapper); /* !wrapper<memref<..>> */
-tw_type xd_shape_type(const xd_shape *);                         /* of its elements; TW_TYPE_NONE: bytes */
+bool xd_shape_same(const xd_shape *, const xd_shape *);
+/* A type that the text repeats; fails if it is another one. */
+void xd_expect_shape(xd_reader *, const xd_shape *has, const xd_shape *should, int line);
+tw_type xd_shape_type(const xd_shape *); /* of its elements; TW_TYPE_NONE: bytes */
 
 /* attribute.c */
 typedef struct xd_attribute {

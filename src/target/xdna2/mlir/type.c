@@ -113,3 +113,14 @@ xd_shape xd_read_wrapped_type(xd_reader *r, const char *wrapper) {
   xd_read_expect(r, '>');
   return s;
 }
+
+bool xd_shape_same(const xd_shape *a, const xd_shape *b) {
+  if (a->is_memref != b->is_memref || a->n != b->n || strcmp(a->element, b->element) != 0) return false;
+  for (int i = 0; i < a->n; i++)
+    if (a->dim[i] != b->dim[i]) return false;
+  return true;
+}
+
+void xd_expect_shape(xd_reader *r, const xd_shape *has, const xd_shape *should, int line) {
+  if (!xd_shape_same(has, should)) xd_read_fail(r, line, "the type is not that of what it stands for");
+}
