@@ -4,83 +4,144 @@
 #include "base/strings.h"
 #include "target/xdna2/array/sim.h"
 
-/* A heap of four children each: half as deep as a binary one, and siblings lie side by side. */
-enum { WAYS = 4, FIRST_ROOM = 256 };
+/* An array has an event every few cycles: a day then has a few, and the year is longer than most kernel calls. */
+enum { CYCLES = 16, DAYS = 4096, WORD = 64, FIRST_ROOM = 256, NONE = -1 };
 
-static bool before(const event *a, const event *b) {
-  return (a->at < b->at) | ((a->at == b->at) & (a->order < b->order));
+static bool before(const event *a, const event *b) { return a->at != b->at ? a->at < b->at : a->order < b->order; }
+
+static int64_t day_of(const event *e) { return (int64_t)(e->at * (1.0 / CYCLES)); }
+
+bool queue_open(event_queue *q) {
+  q->day = tw_new(DAYS, sizeof *q->day);
+  q->busy = tw_new(DAYS / WORD, sizeof *q->busy);
+  q->free = NONE;
+  for (int i = 0; q->day && i < DAYS; i++) q->day[i].first = NONE;
+  return q->day && q->busy;
 }
-
-bool queue_open(event_queue *q) { return (q->ring = tw_new(EVENTS_NOW, sizeof *q->ring)); }
 
 void queue_close(event_queue *q) {
-  free(q->ring);
-  free(q->at);
+  free(q->day);
+  free(q->busy);
+  free(q->node);
+  free(q->far);
 }
 
-/* The first of the children from `child` on; `child` is one of the n events. */
-static size_t first_child(const event_queue *q, size_t child) {
-  const size_t end = child + WAYS < q->n ? child + WAYS : q->n;
-  size_t first = child;
-  for (size_t i = child + 1; i < end; i++) first = before(&q->at[i], &q->at[first]) ? i : first;
-  return first;
-}
+/* ---- the calendar ---- */
 
-/* To the place of the first, which is free. */
-static void sink(event_queue *q, const event *e) {
-  size_t i = 0;
-  for (size_t child; (child = WAYS * i + 1) < q->n; i = child) {
-    child = first_child(q, child);
-    if (!before(&q->at[child], e)) break;
-    q->at[i] = q->at[child];
+static int32_t new_node(event_queue *q) {
+  const int32_t node = q->free;
+  if (node != NONE) {
+    q->free = q->node[node].next;
+    return node;
   }
-  q->at[i] = *e;
+  if (q->n_nodes == q->room_nodes) {
+    const int32_t room = q->room_nodes ? 2 * q->room_nodes : FIRST_ROOM;
+    struct event_node *grown = tw_resize(q->node, (size_t)room, sizeof *grown);
+    if (!grown) return NONE;
+    q->node = grown;
+    q->room_nodes = room;
+  }
+  return q->n_nodes++;
 }
 
-static void add_to_heap(event_queue *q, const event *e) {
-  if (q->taken) {
-    q->taken = false;
-    sink(q, e);
+static void add_to_day(event_queue *q, int64_t number, const event *e) {
+  const int64_t place = number % DAYS;
+  struct event_day *day = &q->day[place];
+  const int32_t node = new_node(q);
+  if (node == NONE) {
+    q->failed = true;
     return;
   }
-  if (q->n == q->room) {
-    const size_t room = q->room ? q->room * 2 : FIRST_ROOM;
-    event *grown = tw_resize(q->at, room, sizeof *grown);
+  q->node[node] = (struct event_node){*e, NONE};
+  q->busy[place / WORD] |= (uint64_t)1 << place % WORD;
+  if (day->first != NONE && !before(e, &q->node[day->last].event)) { /* as most do: simultaneous ones come in order */
+    q->node[day->last].next = node;
+    day->last = node;
+    return;
+  }
+  int32_t *link = &day->first;
+  while (*link != NONE && before(&q->node[*link].event, e)) link = &q->node[*link].next;
+  q->node[node].next = *link;
+  if (*link == NONE) day->last = node;
+  *link = node;
+}
+
+/* The first day from today on that has an event, as days from today; DAYS if none has. */
+static int64_t next_busy(const event_queue *q) {
+  const int64_t start = q->today % DAYS;
+  uint64_t word = q->busy[start / WORD] >> start % WORD;
+  if (word) return __builtin_ctzll(word);
+  for (int64_t i = 1; i <= DAYS / WORD; i++) {
+    word = q->busy[(start / WORD + i) % (DAYS / WORD)];
+    if (word) return i * WORD - start % WORD + __builtin_ctzll(word);
+  }
+  return DAYS;
+}
+
+/* ---- what is far ---- */
+
+static void add_far(event_queue *q, const event *e) {
+  if (q->n_far == q->room_far) {
+    const size_t room = q->room_far ? 2 * q->room_far : FIRST_ROOM;
+    event *grown = tw_resize(q->far, room, sizeof *grown);
     if (!grown) {
       q->failed = true;
       return;
     }
-    q->at = grown;
-    q->room = room;
+    q->far = grown;
+    q->room_far = room;
   }
-  size_t i = q->n++;
-  for (; i && before(e, &q->at[(i - 1) / WAYS]); i = (i - 1) / WAYS) q->at[i] = q->at[(i - 1) / WAYS];
-  q->at[i] = *e;
+  size_t i = q->n_far++;
+  for (; i && before(e, &q->far[(i - 1) / 2]); i = (i - 1) / 2) q->far[i] = q->far[(i - 1) / 2];
+  q->far[i] = *e;
 }
+
+static event take_far(event_queue *q) {
+  const event first = q->far[0], last = q->far[--q->n_far];
+  size_t i = 0;
+  for (size_t child; (child = 2 * i + 1) < q->n_far; i = child) {
+    if (child + 1 < q->n_far && before(&q->far[child + 1], &q->far[child])) child++;
+    if (!before(&q->far[child], &last)) break;
+    q->far[i] = q->far[child];
+  }
+  if (q->n_far) q->far[i] = last;
+  return first;
+}
+
+/* ---- both ---- */
 
 void queue_add(event_queue *q, double at, event_kind kind, int who, int what) {
   const event e = {at, q->order++, who * EVENT_KINDS + (int)kind, what};
-  if (at == q->now && q->n_now < EVENTS_NOW)
-    q->ring[(q->first + q->n_now++) % EVENTS_NOW] = e;
+  const int64_t number = day_of(&e);
+  if (number < q->today + DAYS)
+    add_to_day(q, number, &e);
   else
-    add_to_heap(q, &e);
+    add_far(q, &e);
+}
+
+/* Turns to the next day that has an event. What was far and no longer is moves into the calendar. */
+static bool turn(event_queue *q) {
+  const int64_t ahead = next_busy(q);
+  if (ahead == DAYS && !q->n_far) return false;
+  q->today = ahead < DAYS ? q->today + ahead : day_of(&q->far[0]);
+  while (q->n_far && day_of(&q->far[0]) < q->today + DAYS) {
+    const event e = take_far(q);
+    add_to_day(q, day_of(&e), &e);
+  }
+  return true;
 }
 
 bool queue_take(event_queue *q, event *out) {
-  if (q->taken) {
-    q->taken = false;
-    if (--q->n) sink(q, &q->at[q->n]);
+  struct event_day *day = &q->day[q->today % DAYS];
+  if (day->first == NONE) {
+    if (!turn(q) || q->failed) return false;
+    day = &q->day[q->today % DAYS];
   }
-  const event *soon = q->n_now ? &q->ring[q->first] : NULL;
-  if (soon && (!q->n || before(soon, &q->at[0]))) {
-    *out = *soon;
-    q->first = (q->first + 1) % EVENTS_NOW;
-    q->n_now--;
-    return true;
-  }
-  if (!q->n) return false;
-  *out = q->at[0];
-  q->now = out->at;
-  q->taken = true;
+  const int32_t node = day->first;
+  *out = q->node[node].event;
+  day->first = q->node[node].next;
+  q->node[node].next = q->free;
+  q->free = node;
+  if (day->first == NONE) q->busy[q->today % DAYS / WORD] &= ~((uint64_t)1 << q->today % DAYS % WORD);
   return true;
 }

@@ -168,8 +168,8 @@ static void run(sim *s) {
   begin(s);
   while (s->status == TW_OK && s->command < s->program->sequence.n) {
     if (!queue_take(&s->queue, &e)) {
-      blame(s);
-      return;
+      if (!s->queue.failed) blame(s);
+      break;
     }
     s->now = e.at;
     s->result->events++;

@@ -11,9 +11,8 @@
 
 typedef enum event_kind { EV_CHANNEL, EV_SEGMENT, EV_SINK, EV_DDR, EV_CORE } event_kind;
 
-enum { EVENT_KINDS = 8, EVENTS_NOW = 256 };
+enum { EVENT_KINDS = 8 };
 
-/* Small, as the queue moves them about. */
 typedef struct event {
   double at;
   uint64_t order; /* of those at the same time, the first scheduled is the first */
@@ -24,20 +23,28 @@ typedef struct event {
 static inline event_kind kind_of_event(const event *e) { return (event_kind)(e->agent % EVENT_KINDS); }
 static inline int who_of_event(const event *e) { return e->agent / EVENT_KINDS; }
 
-/* Events in a heap, but those of the very time that it is: they come in order anyway, and lie in a ring. */
+/* A calendar (R. Brown, 1988): a day is a few cycles, its events lie in order, and those beyond the last day of the
+ * calendar in a heap until their day comes near. */
 typedef struct event_queue {
-  double now;          /* of the event taken last */
-  bool taken;          /* the first of the heap was taken, and its place is free for the next to come */
-  size_t first, n_now; /* of the ring */
-  event *ring;         /* EVENTS_NOW of them */
-  size_t n, room;
-  event *at; /* a heap: the children of i are WAYS * i + 1 and the next ones */
+  int64_t today;
+  struct event_day {
+    int32_t first, last; /* of the events; last says nothing if there is none */
+  } * day;               /* by number modulo DAYS; first -1: no event */
+  uint64_t *busy;        /* a bit for each day */
+  struct event_node {
+    event event;
+    int32_t next;
+  } * node;
+  int32_t free, n_nodes, room_nodes; /* free: list of nodes, -1 */
+  size_t n_far, room_far;
+  event *far; /* a binary heap */
   uint64_t order;
-  bool failed;
+  bool failed; /* memory ran out */
 } event_queue;
 
 bool queue_open(event_queue *); /* false: out of memory */
 void queue_close(event_queue *);
+/* Not before the event that was taken last. */
 void queue_add(event_queue *, double at, event_kind, int who, int what);
 bool queue_take(event_queue *, event *out); /* false: empty */
 
