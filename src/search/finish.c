@@ -22,9 +22,9 @@ static tw_candidate *find(const tw_state *s, const tw_schedule *schedule) {
   return number == TW_NONE ? NULL : s->all[number];
 }
 
-/* Emits a schedule as a new candidate, unless it is there already. */
-static tw_status add_schedule(tw_state *s, const tw_schedule *schedule, int parent, const char *lever, const char *why,
-                              tw_error *error) {
+/* Emits a schedule as a new candidate, unless it is there already. `limit`: as in tw_candidate. */
+static tw_status add_schedule(tw_state *s, const tw_schedule *schedule, double limit, int parent, const char *lever,
+                              const char *why, tw_error *error) {
   if (find(s, schedule)) return TW_OK;
   tw_candidate *c = tw_candidate_new();
   if (!c) return tw_fail(error, TW_MISSING, "no memory for another candidate");
@@ -34,6 +34,7 @@ static tw_status add_schedule(tw_state *s, const tw_schedule *schedule, int pare
   tw_candidate_set_kernel(c, schedule, source);
   c->iteration = s->iteration;
   c->parent = parent;
+  c->limit = limit;
   c->n_levers = 1;
   snprintf(c->lever[0], sizeof c->lever[0], "%s", lever);
   snprintf(c->why, sizeof c->why, "%s", why);
@@ -77,7 +78,7 @@ static tw_status shorten(tw_state *s, tw_error *error) {
     size_t first = s->n;
     for (size_t i = 0; i < schedule.n; i++) {
       tw_schedule shorter = without(&schedule, i);
-      tw_status status = add_schedule(s, &shorter, parent, "leave out", schedule.step[i], error);
+      tw_status status = add_schedule(s, &shorter, cost, parent, "leave out", schedule.step[i], error);
       if (status != TW_OK) return status;
     }
     tw_state_evaluate(s, first);
@@ -134,7 +135,7 @@ static tw_status arrange(tw_state *s, tw_error *error) {
   if (find(s, &better) || !is_same_kernel(s, &better)) return TW_OK;
   size_t first = s->n;
   tw_status status =
-      add_schedule(s, &better, s->best->number, "arrange", "the steps that bring most come first", error);
+      add_schedule(s, &better, 0, s->best->number, "arrange", "the steps that bring most come first", error);
   if (status != TW_OK) return status;
   tw_state_evaluate(s, first);
   s->best = adopt(s, s->all[first]);
@@ -154,7 +155,7 @@ static tw_status walk(tw_state *s, tw_error *error) {
   for (size_t n = 1; n < schedule.n; n++) {
     tw_schedule beginning = prefix(&schedule, n), before = prefix(&schedule, n - 1);
     const tw_candidate *parent = find(s, &before);
-    tw_status status = add_schedule(s, &beginning, parent ? parent->number : TW_NONE, "ladder",
+    tw_status status = add_schedule(s, &beginning, 0, parent ? parent->number : TW_NONE, "ladder",
                                     "a step of the best schedule, for the ladder", error);
     if (status != TW_OK) return status;
   }
