@@ -25,7 +25,8 @@ static double tile_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_sh
 
 /* Until C has left the core, where the next tile needs its room. */
 static double drain_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_shape *s) {
-  return g->copies[2] > 1 ? 0 : (double)(g->tile.m * g->tile.n * s->c_bytes8 / 8) / c->stream_bytes;
+  const int64_t bytes = g->tile.m * g->tile.n * s->c_bytes8 / 8;
+  return g->copies[2] > 1 ? 0 : (double)bytes / c->stream_bytes;
 }
 
 /* Of one step of K in L1: the slowest stream. */
