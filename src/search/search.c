@@ -307,6 +307,7 @@ tw_status tw_search(const tw_target *target, const tw_problem *problem, const tw
   if (status == TW_OK) status = evaluate_starts(&s, error);
   if (status == TW_OK && s.options.exhaustive) status = tw_enumerate(&s, error);
   while (status == TW_OK && !s.options.exhaustive && more && goes_on(&s)) status = iterate(&s, &more, error);
+  if (status == TW_OK && !s.options.exhaustive) tw_polish(&s);
   if (status == TW_OK) status = tw_finish(&s, error);
   if (status == TW_OK) status = fill_result(&s, out, error);
   if (status == TW_OK && tw_state_is_interrupted(&s))

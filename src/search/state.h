@@ -63,6 +63,8 @@ tw_status tw_propose(tw_state *, tw_error *);
 tw_status tw_enumerate(tw_state *, tw_error *);
 /* beam.c: the next parents, out of this iteration's candidates from number `first` on, and what it says of levers. */
 void tw_select_beam(tw_state *, size_t first);
+/* polish.c: small problems: the kernels around the best, wherever measuring costs little. */
+void tw_polish(tw_state *);
 /* finish.c: the steps of the best schedule one by one, and the best candidate that holds on fresh inputs. */
 tw_status tw_finish(tw_state *, tw_error *);
 /* finish.c: the ladder from the plainest kernel to the best. */

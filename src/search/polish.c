@@ -1,0 +1,118 @@
+/* polish.c - what lies around the best when the beam has ended: all kernels one step of the menu away, then two, and so
+ * on, as many as the problem is small. Whatever beats the best is the new centre.
+ *
+ * The beam follows what pays step by step, and stops where little does. Where designs take three steps of which the
+ * first two lose, only looking at all of them helps; where measuring is the work of a moment, it can be afforded. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "search/state.h"
+
+/* How many new kernels: by the bound of the problem, as what a kernel takes to simulate grows with it. */
+static const struct {
+  double seconds; /* up to this bound */
+  size_t kernels;
+} BUDGET[] = {{1e-7, 4000}, {1e-6, 400}, {1e-5, 100}};
+
+static size_t budget_of(const tw_state *s) {
+  if (!s->target->measures_first) return 0;
+  for (size_t i = 0; i < sizeof BUDGET / sizeof *BUDGET; i++)
+    if (s->bound.cost <= BUDGET[i].seconds) return BUDGET[i].kernels;
+  return 0;
+}
+
+/* Kernels by distance from the best: numbers of candidates, each once. */
+typedef struct ring {
+  size_t n, room;
+  int *number;
+  size_t next; /* the first whose steps were not followed */
+  tw_index met;
+} ring;
+
+static void free_ring(ring *r) {
+  free(r->number);
+  tw_index_free(&r->met);
+}
+
+/* False without memory. */
+static bool reach(ring *r, const tw_candidate *c) {
+  if (tw_index_find(&r->met, &c->source_digest) != TW_NONE) return true;
+  if (r->n == r->room) {
+    const size_t room = r->room ? 2 * r->room : 256;
+    int *larger = tw_resize(r->number, room, sizeof *larger);
+    if (!larger) return false;
+    r->number = larger;
+    r->room = room;
+  }
+  r->number[r->n++] = c->number;
+  return tw_index_add(&r->met, &c->source_digest, c->number);
+}
+
+static tw_candidate *make(const tw_state *s, const tw_candidate *from, const tw_menu_item *item) {
+  tw_schedule longer = from->schedule;
+  char *source = NULL;
+  if (tw_schedule_add(&longer, item->step, NULL) != TW_OK ||
+      s->target->emit(s->target, &s->problem, &longer, &source, NULL) != TW_OK)
+    return NULL;
+  tw_candidate *c = tw_candidate_new();
+  if (!c) {
+    free(source);
+    return NULL;
+  }
+  tw_candidate_set_kernel(c, &longer, source);
+  c->iteration = s->iteration;
+  c->parent = from->number;
+  c->limit = s->best->measured.cost;
+  c->n_levers = 1;
+  snprintf(c->lever[0], sizeof c->lever[0], "%s", item->lever);
+  snprintf(c->why, sizeof c->why, "%s", item->why);
+  return c;
+}
+
+/* Adds the kernels one step behind `from` to the ring; new ones become candidates, while there are fewer than `most`. */
+static tw_status follow(tw_state *s, ring *r, const tw_candidate *from, size_t most, tw_error *error) {
+  tw_menu menu;
+  tw_status status = s->target->steps(s->target, &s->problem, &from->schedule, &menu, error);
+  if (status != TW_OK) return status;
+  for (size_t i = 0; i < menu.n && status == TW_OK && s->n < most; i++) {
+    tw_candidate *c = make(s, from, &menu.item[i]);
+    if (!c) continue; /* such a step leads nowhere */
+    const int known = tw_index_find(&s->sources, &c->source_digest);
+    if (known == TW_NONE) {
+      if ((status = tw_state_add(s, c, error)) != TW_OK) break;
+    } else {
+      tw_candidate_free(c);
+      c = s->all[known];
+    }
+    if (!reach(r, c)) status = tw_fail(error, TW_MISSING, "no memory for more kernels around the best");
+  }
+  tw_menu_free(&menu);
+  return status;
+}
+
+/* Rings round the best until one holds a better kernel, nothing is left or the candidates are `most`. */
+static tw_status look_around(tw_state *s, size_t most, tw_error *error) {
+  const tw_candidate *centre = s->best;
+  ring r = {0};
+  tw_status status = reach(&r, centre) ? TW_OK : tw_fail(error, TW_MISSING, "no memory for kernels around the best");
+  while (status == TW_OK && s->best == centre && r.next < r.n && s->n < most && !tw_state_is_stopped(s)) {
+    const size_t first = s->n;
+    for (const size_t end = r.n; r.next < end && status == TW_OK && s->n < most; r.next++)
+      status = follow(s, &r, s->all[r.number[r.next]], most, error);
+    tw_state_evaluate(s, first);
+  }
+  free_ring(&r);
+  return status;
+}
+
+void tw_polish(tw_state *s) {
+  const size_t most = s->n + budget_of(s);
+  const tw_candidate *before = NULL;
+  tw_error why = {0};
+  tw_status status = TW_OK;
+  while (status == TW_OK && s->best != before && s->n < most && !tw_state_is_stopped(s)) {
+    before = s->best;
+    status = look_around(s, most, &why);
+  }
+  if (status != TW_OK) tw_state_note(s, "not all kernels around the best were tried: %s", why.text);
+}
