@@ -283,6 +283,35 @@ static void small_gemms_come_back(void **state) {
   }
 }
 
+/* Whatever designs there are, they have words in one of the two forms. */
+static void random_gemms_come_back(void **state) {
+  (void)state;
+  enum { TRIES = 400, LEAST = 60 };
+  tw_random r;
+  int written = 0;
+  tw_random_seed(&r, 3);
+  for (int i = 0; i < TRIES; i++) {
+    const xd_kernel *k = &machine.kernel[tw_random_below(&r, machine.n_kernels)];
+    const int64_t rho = (int64_t)1 << tw_random_below(&r, 3);
+    const tw_tile tile = {rho * xd_unit_m(k) * tw_random_between(&r, 1, 2), xd_unit_k(k) * tw_random_between(&r, 1, 3),
+                          xd_unit_n(k) * tw_random_between(&r, 1, 3), rho};
+    xd_gemm g = gemm_of(k->name, tile, tw_random_between(&r, 1, 300), 4 * tw_random_between(&r, 1, 100),
+                        4 * tw_random_between(&r, 1, 60));
+    xd_program p;
+    g.rows = (int)tw_random_between(&r, 1, 4);
+    g.columns = (int)tw_random_between(&r, 1, 8);
+    g.depth = (int)tw_random_between(&r, 1, 3);
+    g.b_transposed = tw_random_below(&r, 2) != 0;
+    for (int c = 0; c < 3; c++) g.copies[c] = (int)tw_random_between(&r, 1, 3);
+    if (g.c == TW_I8 || g.c == TW_I16) g.shift = 6;
+    if (xd_gemm_program(&machine, &g, &p, NULL) != TW_OK) continue; /* the choices do not fit each other */
+    xd_program_free(&p);
+    check_round_trip(&g);
+    written++;
+  }
+  assert_true(written >= LEAST);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_gemm_is_written_in_object_fifo_form),
@@ -296,6 +325,7 @@ int main(void) {
       cmocka_unit_test(covers_come_back),
       cmocka_unit_test(deep_gemms_of_few_columns_come_back),
       cmocka_unit_test(small_gemms_come_back),
+      cmocka_unit_test(random_gemms_come_back),
   };
   return cmocka_run_group_tests(tests, setup, NULL);
 }
