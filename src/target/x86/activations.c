@@ -36,22 +36,26 @@ void x86_row_scales(const tw_gemm_planned *p, const void *a, int64_t row, int64_
 
 void x86_round_rows(const tw_gemm_planned *p, const void *a, int64_t row, int64_t rows, int64_t unit, int64_t units,
                     const x86_rounded *out) {
-  const int64_t group = x86_kernel_group(p->kernel), first = unit * group, groups = x86_groups(p, units);
-  const int64_t n = x86_min(units * group, p->spec.k - first), element = X86_UNIT / group;
+  const int64_t group = x86_kernel_group(p->kernel), first = unit * group;
+  const int64_t n = x86_min(units * group, p->spec.k - first);
   const bool by_groups = p->spec.a_rounding == TW_A_INT8_GROUPS;
-  for (int64_t i = 0; i < rows; i++) {
-    char *to = (char *)out->to + i * out->stride;
-    const x86_quantize q = {.from = row_at(p, a, row + i, first, n, out->room),
-                            .type = real_of(p->spec.a),
-                            .n = n,
-                            .group = x86_min(p->codes.group_units, units) * group,
-                            .scale = by_groups ? 0 : out->row_scales[i],
-                            .to = to,
-                            .scales = by_groups ? out->a_scales + i : NULL,
-                            .sums = out->start + i,
-                            .pitch = rows};
-    p->kernel->quantize(&q);
-    memset(to + n * element, 0, (size_t)((units * group - n) * element));
-    for (int64_t g = 0; g < groups; g++) out->start[g * rows + i] *= -p->codes.lift;
+  x86_quantize q = {.type = real_of(p->spec.a),
+                    .rows = rows,
+                    .from_stride = p->a_stride,
+                    .n = n,
+                    .group = x86_min(p->codes.group_units, units) * group,
+                    .row_scales = out->row_scales,
+                    .to = out->to,
+                    .to_stride = out->stride,
+                    .to_n = units * group,
+                    .scales = by_groups ? out->a_scales : NULL,
+                    .lift = p->codes.lift,
+                    .starts = out->start};
+  if (p->spec.a_transposed) {
+    q.from = out->room, q.from_stride = n * (int64_t)tw_type_bits(p->spec.a) / 8;
+    for (int64_t i = 0; i < rows; i++) row_at(p, a, row + i, first, n, (char *)out->room + i * q.from_stride);
+  } else {
+    q.from = row_at(p, a, row, first, n, NULL);
   }
+  p->kernel->quantize(&q);
 }

@@ -4,7 +4,7 @@
 
 #include "target/x86/plan.h"
 
-/* TW_A_INT8_ROWS: the scales of `rows` rows from `row` on. `room`: a row of a block, as f32. */
+/* TW_A_INT8_ROWS: the scales of `rows` rows from `row` on. `room`: of a transposed A, a strip of a block, as f32. */
 void x86_row_scales(const tw_gemm_planned *, const void *a, int64_t row, int64_t rows, float *scale, void *room);
 
 /* Where the rows of a strip go, for one block of k. */
@@ -14,7 +14,7 @@ typedef struct x86_rounded {
   int64_t stride;
   int32_t *start;  /* [group][row]: -lift * sum, as x86_coded has it */
   float *a_scales; /* [group][row]; TW_A_INT8_GROUPS only */
-  void *room;      /* a row of a block, as f32 */
+  void *room;      /* of a transposed A: a strip of a block, as f32 */
 } x86_rounded;
 void x86_round_rows(const tw_gemm_planned *, const void *a, int64_t row, int64_t rows, int64_t unit, int64_t units,
                     const x86_rounded *);

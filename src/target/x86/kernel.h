@@ -123,19 +123,21 @@ typedef void x86_tabulate(void *to, const void *a, int64_t units);
 /* Codes become a panel of code times scale. Takes what describes codes, scales and the next panel. */
 typedef void x86_expand(const x86_coded *, void *panel);
 
-/* A row of f32, bf16 or f16 becomes integers in -127..127, in int8 (u8s8) or int16 (s16): the nearest to x / scale, ties to
+/* Rows of f32, bf16 or f16 become integers in -127..127, in int8 (u8s8) or int16 (s16): the nearest to x / scale, ties to
  * even. scale_of_row says a row's scale, (largest magnitude) / 127; here it may also be found for each group by itself.
  * A scale is NaN, and its integers 0, if there is a NaN or an infinity; largest magnitudes below 2^-118 count as 0. */
 typedef enum x86_real { X86_REAL_F32, X86_REAL_BF16, X86_REAL_F16 } x86_real;
 typedef struct x86_quantize {
   const void *from;
   x86_real type;
-  int64_t n, group; /* elements: in all, in a group */
-  float scale;      /* of all groups, if `scales` is NULL */
+  int64_t rows, from_stride; /* bytes */
+  int64_t n, group;          /* elements: of a row, of a group */
+  const float *row_scales;   /* of all groups of a row, if `scales` is NULL */
   void *to;
-  float *scales; /* of each group, written */
-  int32_t *sums; /* of the integers of each group, written */
-  int64_t pitch; /* elements from one group's scale and sum to the next's */
+  int64_t to_stride, to_n; /* bytes; elements with the zeros behind n */
+  float *scales;           /* [group][row], written */
+  int lift;
+  int32_t *starts; /* [group][row], written: -lift * the sum of the group's integers (x86_coded) */
 } x86_quantize;
 
 typedef struct x86_kernel {
@@ -157,7 +159,7 @@ typedef struct x86_kernel {
   x86_expand *expand[X86_FORMS];           /* real arithmetic only */
   x86_coded_tile *looked_up[X86_FORMS];    /* on one row that `tabulate` has made tables of */
   x86_tabulate *tabulate;
-  /* For integers: a row of A is quantized in these two steps; NULL otherwise. */
+  /* For integers: rows of A are quantized in these two steps; NULL otherwise. */
   float (*scale_of_row)(x86_real, const void *row, int64_t n);
   void (*quantize)(const x86_quantize *);
 } x86_kernel;

@@ -145,7 +145,8 @@ static void lay_out_workspace(tw_gemm_planned *p) {
   }
   if (x86_quantizes(&p->spec)) {
     const size_t scales = buffer * (size_t)x86_groups(p, block) * real;
-    p->row_at = take(&at, (size_t)(block * x86_kernel_group(p->kernel)) * real);
+    const int64_t rows = p->spec.a_transposed ? p->strip_rows : 0; /* gathered from its columns */
+    p->row_at = take(&at, (size_t)(rows * block * x86_kernel_group(p->kernel)) * real);
     p->row_scale_at = take(&at, 2 * (size_t)p->mc * real);
     p->start_at = take(&at, scales);
     p->a_scale_at = take(&at, scales);
