@@ -209,6 +209,13 @@ static void emit_tile_end(tw_text *t, const tile *x) {
   const int lanes = x86_isa_lanes(x->s->isa);
   for (int j = 0; j < x->s->vectors; j++)
     tw_text_add(t, "  const part part%d = first(o->columns - %d);\n", j, j * lanes);
+  if (!is_real(x->s)) {
+    tw_text_add(t, "  if (o->row_scales) {\n");
+    for (int i = 0; i < x->rows; i++)
+      for (int j = 0; j < x->s->vectors; j++)
+        tw_text_add(t, "    total%d_%d = scaled(total%d_%d, one_real(o->row_scales + %d));\n", i, j, i, j, i);
+    tw_text_add(t, "  }\n");
+  }
   tw_text_add(t, "  if (o->accumulate) {\n");
   for (int i = 0; i < x->rows; i++)
     for (int j = 0; j < x->s->vectors; j++)

@@ -39,13 +39,8 @@ typedef struct panel {
       stride; /* columns: of two panels for a wide tile; stride: from one to the other's units */
 } panel;
 
-/* Of a rounded A: of the rows of the block at hand; then, from mc on, the same times the caller's. */
+/* Of a rounded A: of the rows of the block at hand. */
 static float *scales_of_rows(const job *j) { return (void *)(j->workspace + j->p->row_scale_at); }
-
-static const float *row_scales(const job *j, int64_t row) {
-  if (j->p->spec.a_rounding == TW_A_INT8_ROWS) return scales_of_rows(j) + j->p->mc + (row - j->row);
-  return j->o->row_scale ? j->o->row_scale + row : NULL;
-}
 
 static void finish_tile(const job *j, const strip *t, int64_t column, int64_t columns, const void *sums,
                         int64_t sums_stride) {
@@ -62,7 +57,7 @@ static void finish_tile(const job *j, const strip *t, int64_t column, int64_t co
                         .activation = (x86_activation)p->spec.activation,
                         .alpha = p->spec.alpha,
                         .beta = p->spec.beta,
-                        .row_scale = row_scales(j, t->row),
+                        .row_scale = o->row_scale ? o->row_scale + t->row : NULL,
                         .column_scale = o->column_scale ? o->column_scale + column : NULL,
                         .bias = o->bias ? o->bias + column : NULL,
                         .sums_are_real = p->has_codes};
@@ -92,6 +87,7 @@ static void run_coded(const job *j, const strip *t, int64_t block, int64_t colum
   if (x86_quantizes(&p->spec)) o.start = (const int32_t *)(const void *)(j->workspace + p->start_at) + t->group_at;
   if (p->spec.a_rounding == TW_A_INT8_GROUPS)
     o.a_scales = (const float *)(const void *)(j->workspace + p->a_scale_at) + t->group_at;
+  if (p->spec.a_rounding == TW_A_INT8_ROWS) o.row_scales = scales_of_rows(j) + (t->row - j->row);
   if (p->looks_up)
     p->kernel->looked_up[p->codes.form](&o);
   else
@@ -261,18 +257,11 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
   }
 }
 
-static void find_row_scales(const job *j) {
-  const tw_gemm_planned *p = j->p;
-  float *scale = scales_of_rows(j);
-  x86_row_scales(p, j->o->a, j->row, j->rows, scale, j->workspace + p->row_at);
-  for (int64_t i = 0; i < j->rows; i++)
-    scale[p->mc + i] = scale[i] * (j->o->row_scale ? j->o->row_scale[j->row + i] : 1);
-}
-
 static void run_block(const job *j, bool plain) {
   const tw_gemm_planned *p = j->p;
   const int64_t buffer = x86_ceil_div(p->mc, p->rho);
-  if (p->spec.a_rounding == TW_A_INT8_ROWS) find_row_scales(j);
+  if (p->spec.a_rounding == TW_A_INT8_ROWS)
+    x86_row_scales(p, j->o->a, j->row, j->rows, scales_of_rows(j), j->workspace + p->row_at);
   for (int64_t block = 0; block < p->blocks; block++)
     for (int64_t row = j->row; row < j->row + j->rows; row += buffer)
       run_rows(j, row, x86_min(buffer, j->row + j->rows - row), block, plain);

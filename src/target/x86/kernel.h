@@ -96,19 +96,21 @@ static inline int x86_form_bits(x86_form f) {
 static inline int x86_form_registers(x86_form f) { return f == X86_E2M3 ? 3 : 1; } /* of a line */
 
 /* Operands of a tile on codes: C[i][j] = or += sum over groups of scale[group][j] * factor * a_scale[group][i] *
- * (sum over the group's units). C's elements are f32, whatever the arithmetic. */
+ * row_scale[i] * (sum over the group's units). C's elements are f32, whatever the arithmetic. The last two factors are those
+ * of a rounded A: for integers only. */
 typedef struct x86_coded {
-  int64_t units;         /* a multiple of the rows of units that a line holds; A is zero behind k */
-  int64_t group_units;   /* that share a scale: likewise a multiple; or more than there are */
-  const void *a;         /* a packed strip */
-  const void *codes;     /* lines */
-  const void *scales;    /* [group][columns] */
-  int scale_bytes;       /* 1: e8m0; 4: f32 */
-  int64_t scales_ahead;  /* bytes by which scales are fetched before their use */
-  float factor;          /* on every scale */
-  const int32_t *start;  /* [group][row]: what a group's sums begin with (u8s8: -lift * the sum of A); NULL: 0 */
-  const float *a_scales; /* [group][row]; NULL: 1 */
-  const void *next;      /* while a line is used, the bytes here are fetched; then it moves on by `next_step` */
+  int64_t units;           /* a multiple of the rows of units that a line holds; A is zero behind k */
+  int64_t group_units;     /* that share a scale: likewise a multiple; or more than there are */
+  const void *a;           /* a packed strip */
+  const void *codes;       /* lines */
+  const void *scales;      /* [group][columns] */
+  int scale_bytes;         /* 1: e8m0; 4: f32 */
+  int64_t scales_ahead;    /* bytes by which scales are fetched before their use */
+  float factor;            /* on every scale */
+  const int32_t *start;    /* [group][row]: what a group's sums begin with (u8s8: -lift * the sum of A); NULL: 0 */
+  const float *a_scales;   /* [group][row]; NULL: 1 */
+  const float *row_scales; /* [row], on the sums of all groups; NULL: 1 */
+  const void *next;        /* while a line is used, the bytes here are fetched; then it moves on by `next_step` */
   int64_t next_step;
   void *c;
   int64_t c_stride, columns;

@@ -147,7 +147,7 @@ static void lay_out_workspace(tw_gemm_planned *p) {
     const size_t scales = buffer * (size_t)x86_groups(p, block) * real;
     const int64_t rows = p->spec.a_transposed ? p->strip_rows : 0; /* gathered from its columns */
     p->row_at = take(&at, (size_t)(rows * block * x86_kernel_group(p->kernel)) * real);
-    p->row_scale_at = take(&at, 2 * (size_t)p->mc * real);
+    p->row_scale_at = take(&at, (size_t)p->mc * real);
     p->start_at = take(&at, scales);
     p->a_scale_at = take(&at, scales);
   }
@@ -202,8 +202,7 @@ static void settle_finish(tw_gemm_planned *p) {
   const tw_gemm_spec *s = &p->spec;
   bool sums_are_c = s->c == (x86_sums_are_integers(p->kernel) && !p->has_codes ? TW_I32 : TW_F32);
   p->output = output_of(s->c);
-  p->plain =
-      sums_are_c && s->alpha == 1 && s->beta == 0 && s->activation == TW_LINEAR && s->a_rounding != TW_A_INT8_ROWS;
+  p->plain = sums_are_c && s->alpha == 1 && s->beta == 0 && s->activation == TW_LINEAR;
   p->sums_in_c = (s->c == TW_F32 || s->c == TW_I32) && s->beta == 0;
 }
 
