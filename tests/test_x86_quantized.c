@@ -72,8 +72,9 @@ static void fill_b(example *e, tw_random *r) {
   char *codes = malloc(size.codes + 1), *scales = malloc(size.scales + 1);
   for (int64_t j = 0; j < s->n; j++) {
     const int64_t first = s->b_transposed ? j * s->ldb : j, step = s->b_transposed ? 1 : s->ldb;
+    const float unusual = any(r, 0, 60) ? 1 : any(r, 0, 1) ? 0x1p108f : 0x1p-100f; /* scales beyond X86_POWER_MOST */
     for (int64_t p = 0; p < s->k; p++)
-      column[p] = e->given[first + p * step] = (float)any(r, -0xffff, 0xffff) * 0x1p-14f;
+      column[p] = e->given[first + p * step] = (float)any(r, -0xffff, 0xffff) * 0x1p-14f * unusual;
     assert_int_equal(tw_format_encode(&packing, 1, k, column, k, codes, scales, NULL), TW_OK);
     assert_int_equal(tw_format_decode(&packing, 1, k, codes, scales, column, k, NULL), TW_OK);
     for (int64_t p = 0; p < s->k; p++) e->b[first + p * step] = column[p];

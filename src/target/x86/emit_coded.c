@@ -32,6 +32,7 @@ typedef struct tile {
   int rows, chains, step, lines, fields; /* units and lines of a step; vectors of a line */
   int body;                              /* steps of the larger loop, which takes groups of a multiple of them */
   bool looks_up;                         /* A is tables (kernel.h) */
+  bool powers;                           /* scales are powers of two that sums take on as they begin (kernel.h) */
 } tile;
 
 static tile tile_of(const x86_schedule *s, x86_form form, int rows) {
@@ -96,21 +97,32 @@ static void emit_loop(tw_text *t, const tile *x, int steps) {
               X86_UNIT * units * x->rows, units);
 }
 
+static void emit_beginning(tw_text *t, const tile *x, int i, int j, int chain) {
+  const bool lifted = x->s->arithmetic == X86_U8S8;
+  tw_text_add(t, " s%d_%d_%d = ", i, j, chain);
+  if (chain == 0 && x->powers && lifted)
+    tw_text_add(t, "add(start_at(start + %d), m%d)", i, j);
+  else if (chain == 0 && x->powers)
+    tw_text_add(t, "m%d", j);
+  else if (chain == 0 && lifted)
+    tw_text_add(t, "start_at(start + %d)", i);
+  else
+    tw_text_add(t, "zero()");
+}
+
 /* `keep` stops the compiler from seeing that some sums begin alike: it would merge them, and copy registers in the loop. */
 static void emit_start(tw_text *t, const tile *x, int chain) {
-  const bool lifted = x->s->arithmetic == X86_U8S8 && chain == 0;
   for (int i = 0; i < x->rows; i++) {
     tw_text_add(t, "    sums");
-    for (int j = 0; j < x->s->vectors; j++)
-      if (lifted)
-        tw_text_add(t, "%s s%d_%d_0 = start_at(start + %d)", j ? "," : "", i, j, i);
-      else
-        tw_text_add(t, "%s s%d_%d_%d = zero()", j ? "," : "", i, j, chain);
+    for (int j = 0; j < x->s->vectors; j++) {
+      tw_text_add(t, j ? "," : "");
+      emit_beginning(t, x, i, j, chain);
+    }
     tw_text_add(t, ";");
     for (int j = 0; j < x->s->vectors; j++) tw_text_add(t, " keep(s%d_%d_%d);", i, j, chain);
     tw_text_add(t, "\n");
   }
-  if (lifted) tw_text_add(t, "    start += %d;\n", x->rows);
+  if (x->s->arithmetic == X86_U8S8 && chain == 0) tw_text_add(t, "    start += %d;\n", x->rows);
 }
 
 /* Chains but the first begin at zero and end in the first. */
@@ -173,13 +185,25 @@ static void emit_group(tw_text *t, const tile *x) {
 }
 
 static void emit_total(tw_text *t, const tile *x, int i, int j, bool scaled) {
-  char sum[80];
-  snprintf(sum, sizeof sum, scaled ? "scaled(real(s%d_%d_0), one_real(a_scale + %d))" : "real(s%d_%d_0)", i, j, i);
+  char total[32], add[160];
   if (x86_totals_in_memory(x->s, x->rows))
-    tw_text_add(t, "      totals[%d] = scaled_add(totals[%d], %s, f%d);\n", i * x->s->vectors + j,
-                i * x->s->vectors + j, sum, j);
+    snprintf(total, sizeof total, "totals[%d]", i * x->s->vectors + j);
   else
-    tw_text_add(t, "      total%d_%d = scaled_add(total%d_%d, %s, f%d);\n", i, j, i, j, sum, j);
+    snprintf(total, sizeof total, "total%d_%d", i, j);
+  if (x->powers)
+    snprintf(add, sizeof add, "scaled_add(%s, without(s%d_%d_0, m%d), one_real(a_scale + %d))", total, i, j, j, i);
+  else if (scaled)
+    snprintf(add, sizeof add, "scaled_add(%s, scaled(real(s%d_%d_0), one_real(a_scale + %d)), f%d)", total, i, j, i, j);
+  else
+    snprintf(add, sizeof add, "scaled_add(%s, real(s%d_%d_0), f%d)", total, i, j, j);
+  tw_text_add(t, "      %s = %s;\n", total, add);
+}
+
+static void emit_scales(tw_text *t, const x86_schedule *s) {
+  const int lanes = x86_isa_lanes(s->isa);
+  for (int j = 0; j < s->vectors; j++)
+    tw_text_add(t, "    const reals f%d = scales_at(scale + %d * o->scale_bytes, o->scale_bytes, o->factor);\n", j,
+                j * lanes);
 }
 
 /* The group's sums, scaled, go to the totals. */
@@ -187,19 +211,25 @@ static void emit_group_end(tw_text *t, const tile *x) {
   const int lanes = x86_isa_lanes(x->s->isa), columns = x->s->vectors * lanes;
   for (int j = 0; j < x->s->vectors; j++)
     tw_text_add(t, "    fetch(scale + o->scales_ahead + %d * o->scale_bytes);\n", j * lanes);
-  for (int j = 0; j < x->s->vectors; j++)
-    tw_text_add(t, "    const reals f%d = scales_at(scale + %d * o->scale_bytes, o->scale_bytes, o->factor);\n", j,
-                j * lanes);
-  tw_text_add(t, "    scale += %d * o->scale_bytes;\n", columns);
+  if (x->powers) {
+    tw_text_add(t, "    scale += left > o->group_units ? %d : 0;\n", columns);
+    for (int j = 0; j < x->s->vectors; j++)
+      tw_text_add(t, "    sums n%d = magic_at(scale + %d); keep(n%d);\n", j, j * lanes, j);
+  } else {
+    emit_scales(t, x->s);
+    tw_text_add(t, "    scale += %d * o->scale_bytes;\n", columns);
+  }
   if (is_real(x->s)) {
     for (int i = 0; i < x->rows; i++)
       for (int j = 0; j < x->s->vectors; j++) emit_total(t, x, i, j, false);
     return;
   }
-  tw_text_add(t, "    if (a_scale) {\n");
+  if (!x->powers) tw_text_add(t, "    if (a_scale) {\n");
   for (int i = 0; i < x->rows; i++)
     for (int j = 0; j < x->s->vectors; j++) emit_total(t, x, i, j, true);
-  tw_text_add(t, "      a_scale += %d;\n    } else {\n", x->rows);
+  tw_text_add(t, "      a_scale += %d;\n", x->rows);
+  if (x->powers) return;
+  tw_text_add(t, "    } else {\n");
   for (int i = 0; i < x->rows; i++)
     for (int j = 0; j < x->s->vectors; j++) emit_total(t, x, i, j, false);
   tw_text_add(t, "    }\n");
@@ -210,6 +240,9 @@ static void emit_tile_end(tw_text *t, const tile *x) {
   for (int j = 0; j < x->s->vectors; j++)
     tw_text_add(t, "  const part part%d = first(o->columns - %d);\n", j, j * lanes);
   if (!is_real(x->s)) {
+    for (int i = 0; x->powers && i < x->rows; i++)
+      for (int j = 0; j < x->s->vectors; j++)
+        tw_text_add(t, "  total%d_%d = scaled(total%d_%d, one_real(&o->factor));\n", i, j, i, j);
     tw_text_add(t, "  if (o->row_scales) {\n");
     for (int i = 0; i < x->rows; i++)
       for (int j = 0; j < x->s->vectors; j++)
@@ -244,9 +277,12 @@ static void emit_fetch_sums(tw_text *t, const tile *x) {
 }
 
 static void emit_tile(tw_text *t, const tile *x) {
-  tw_text_add(
-      t, x->looks_up ? "static void %s_looked_up(const x86_coded *o) {\n" : "static void %s_%d(const x86_coded *o) {\n",
-      form_names[x->form], x->rows);
+  tw_text_add(t, "static void %s_", form_names[x->form]);
+  if (x->looks_up)
+    tw_text_add(t, "looked_up");
+  else
+    tw_text_add(t, "%s%d", x->powers ? "powers_" : "", x->rows);
+  tw_text_add(t, "(const x86_coded *o) {\n");
   tw_text_add(t, "  const char *a = o->a, *line = o->codes, *scale = o->scales, *next = o->next;\n");
   tw_text_add(t, "  const int64_t next_step = o->next_step;\n");
   if (!is_real(x->s)) tw_text_add(t, "  const float *a_scale = o->a_scales;\n");
@@ -268,11 +304,14 @@ static void emit_tile(tw_text *t, const tile *x) {
     for (int j = 0; j < x->s->vectors; j++) tw_text_add(t, "%s total%d_%d = no_reals()", j ? "," : "", i, j);
     tw_text_add(t, ";\n");
   }
+  for (int j = 0; x->powers && j < x->s->vectors; j++)
+    tw_text_add(t, "  sums m%d = magic_at(scale + %d);\n", j, j * x86_isa_lanes(x->s->isa));
   tw_text_add(t, "  (void)t;\n  for (int64_t left = o->units, n; left > 0; left -= o->group_units) {\n");
   tw_text_add(t, "    n = left < o->group_units ? left : o->group_units;\n");
   emit_start(t, x, 0);
   emit_group(t, x);
   emit_group_end(t, x);
+  for (int j = 0; x->powers && j < x->s->vectors; j++) tw_text_add(t, "    m%d = n%d;\n", j, j);
   tw_text_add(t, in_memory ? "    stays_in_memory(totals);\n  }\n" : "  }\n");
   for (int i = 0; in_memory && i < x->rows; i++)
     for (int j = 0; j < x->s->vectors; j++)
@@ -291,9 +330,7 @@ static void emit_expand(tw_text *t, const x86_schedule *s, x86_form form) {
   for (int j = 1; j < s->vectors; j++) tw_text_add(t, ", b%d", j);
   tw_text_add(t, ";\n  (void)t;\n  for (int64_t left = o->units, n; left > 0; left -= o->group_units) {\n");
   tw_text_add(t, "    n = left < o->group_units ? left : o->group_units;\n");
-  for (int j = 0; j < s->vectors; j++)
-    tw_text_add(t, "    const reals f%d = scales_at(scale + %d * o->scale_bytes, o->scale_bytes, o->factor);\n", j,
-                j * x86_isa_lanes(s->isa));
+  emit_scales(t, s);
   tw_text_add(t, "    scale += %d * o->scale_bytes;\n", s->vectors * x86_isa_lanes(s->isa));
   tw_text_add(t, "    for (; n > 0; n -= %d) {\n", x.step);
   for (int u = 0; u < x.step; u++) {
@@ -305,14 +342,23 @@ static void emit_expand(tw_text *t, const x86_schedule *s, x86_form form) {
               x.step * s->vectors * vector_bytes(s));
 }
 
+/* The tiles of a form on any number of rows, and their table. */
+static void emit_tiles(tw_text *t, const x86_schedule *s, x86_form form, bool powers) {
+  char name[32];
+  for (int r = 1; r <= x86_coded_rows(s); r++) {
+    tile x = tile_of(s, form, r);
+    x.powers = powers;
+    if (!x86_left_out(s->coded_left_out, r)) emit_tile(t, &x);
+  }
+  snprintf(name, sizeof name, "%s%s", form_names[form], powers ? "_powers" : "");
+  x86_emit_table(t, "x86_coded_tile", name, x86_coded_rows(s), s->coded_left_out);
+}
+
 void x86_emit_coded(const x86_schedule *s, tw_text *t) {
   for (x86_form f = X86_S2; f < X86_FORMS; f++) {
     if (!x86_has_form(s, f)) continue;
-    for (int r = 1; r <= x86_coded_rows(s); r++) {
-      const tile x = tile_of(s, f, r);
-      if (!x86_left_out(s->coded_left_out, r)) emit_tile(t, &x);
-    }
-    x86_emit_table(t, "x86_coded_tile", form_names[f], x86_coded_rows(s), s->coded_left_out);
+    emit_tiles(t, s, f, false);
+    if (x86_has_powers(s, f)) emit_tiles(t, s, f, true);
     if (in_pairs(s, f)) {
       tile x = tile_of(s, f, 1);
       x.looks_up = true, x.chains = x.step / 2, x.body = 1;
@@ -327,6 +373,7 @@ void x86_emit_coded_fields(const x86_schedule *s, tw_text *t) {
   for (x86_form f = X86_S2; f < X86_FORMS; f++) {
     if (!x86_has_form(s, f)) continue;
     tw_text_add(t, "    .coded[%s] = %s_tiles,", form_in_c[f], form_names[f]);
+    if (x86_has_powers(s, f)) tw_text_add(t, " .powers[%s] = %s_powers_tiles,", form_in_c[f], form_names[f]);
     if (in_pairs(s, f))
       tw_text_add(t, " .looked_up[%s] = %s_looked_up, .tabulate = tabulate,", form_in_c[f], form_names[f]);
     if (is_real(s)) tw_text_add(t, " .expand[%s] = expand_%s,", form_in_c[f], form_names[f]);

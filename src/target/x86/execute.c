@@ -79,6 +79,12 @@ static x86_coded coded_of(const job *j, int64_t block, const panel *b) {
                      .next_step = b->next_step};
 }
 
+static x86_coded_tile *const *tiles_on_codes(const tw_gemm_planned *p, const void *packed) {
+  x86_coded_tile *const *powers = p->kernel->powers[p->codes.form];
+  const bool fit = p->codes.scale_bytes == 1 && !((const char *)packed)[X86_LARGE_SCALES];
+  return powers && fit && p->spec.a_rounding == TW_A_INT8_GROUPS ? powers : p->kernel->coded[p->codes.form];
+}
+
 static void run_coded(const job *j, const strip *t, int64_t block, int64_t columns, const panel *b, void *sums,
                       int64_t stride) {
   const tw_gemm_planned *p = j->p;
@@ -91,7 +97,7 @@ static void run_coded(const job *j, const strip *t, int64_t block, int64_t colum
   if (p->looks_up)
     p->kernel->looked_up[p->codes.form](&o);
   else
-    p->kernel->coded[p->codes.form][t->rows - 1](&o);
+    tiles_on_codes(p, j->o->packed_b)[t->rows - 1](&o);
 }
 
 /* C comes near while its sums are made, if they are written there only in the end. Rows that lie within a page of each other

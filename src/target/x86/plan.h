@@ -23,6 +23,9 @@ typedef struct x86_layout {
   int64_t block; /* units of k in a block; the last may have fewer */
 } x86_layout;
 
+/* Behind it in the header: 1 if there is a scale of e8m0 above X86_POWER_MOST, NaN included. */
+enum { X86_LARGE_SCALES = X86_HEADER - 1 };
+
 /* How rows of A reach the kernel. */
 typedef enum x86_a_mode {
   X86_A_IN_PLACE, /* read where they are */

@@ -86,6 +86,11 @@ bool x86_has_form(const x86_schedule *s, x86_form form) {
          (vectors % s->vectors == 0 || s->vectors % vectors == 0);
 }
 
+bool x86_has_powers(const x86_schedule *s, x86_form form) {
+  const bool integers = s->arithmetic == X86_S16 || s->arithmetic == X86_U8S8;
+  return x86_has_form(s, form) && integers && s->isa >= X86_AVX2 && (form == X86_E2M1 || form == X86_S8);
+}
+
 bool x86_isa_parse(const char *name, x86_isa *out) {
   for (int i = 0; i < X86_ISAS; i++)
     if (strcmp(name, isas[i].name) == 0) return *out = (x86_isa)i, true;

@@ -40,6 +40,8 @@ bool x86_in_pairs(x86_arithmetic, x86_form, int lanes);
 int x86_field_in_pairs(int t, int vectors);
 /* Are there tiles on such codes? Lines must hold whole rows of units, or rows whole lines, and a step whole lines. */
 bool x86_has_form(const x86_schedule *, x86_form);
+/* Such whose sums take on scales that are powers of two (kernel.h)? */
+bool x86_has_powers(const x86_schedule *, x86_form);
 
 bool x86_isa_parse(const char *name, x86_isa *out);
 bool x86_arithmetic_parse(const char *name, x86_arithmetic *out);

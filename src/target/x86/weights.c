@@ -183,20 +183,24 @@ static void put_code(const tw_gemm_planned *p, char *lines, int64_t unit, int64_
   memcpy(at, &word, (size_t)container);
 }
 
-static void put_scale(const tw_gemm_planned *p, char *scales, int64_t at, float scale) {
+/* Is it one that tiles for powers of two cannot take? */
+static bool put_scale(const tw_gemm_planned *p, char *scales, int64_t at, float scale) {
   if (p->codes.scale_bytes == 4) {
     memcpy(scales + at * 4, &scale, sizeof scale);
-    return;
+    return false;
   }
-  ((uint8_t *)scales)[at] = isnan(scale) ? 255 : scale == 0 ? 0 : (uint8_t)(ilogbf(scale) + 127);
+  const uint8_t e = isnan(scale) ? 255 : scale == 0 ? 0 : (uint8_t)(ilogbf(scale) + 127);
+  ((uint8_t *)scales)[at] = e;
+  return e > X86_POWER_MOST;
 }
 
-/* One column of one block. */
-static void pack_block(const tw_gemm_planned *p, const column *c, int64_t block, int64_t j, char *panel, char *scales) {
+/* One column of one block. Has it large scales? */
+static bool pack_block(const tw_gemm_planned *p, const column *c, int64_t block, int64_t j, char *panel, char *scales) {
   const struct kept *w = kept_by(p);
   const int64_t elements = x86_kernel_group(p->kernel), columns = p->kernel->columns;
   const int64_t units = x86_block_units(p, block), first = block * p->layout.block * elements;
   const int64_t n = x86_min(units * elements, p->spec.k - first);
+  bool large = false;
   for (int64_t g = 0; g < x86_groups(p, units); g++) {
     const int64_t from = g * p->codes.group_units * elements, to = x86_min(n, from + p->codes.group_units * elements);
     if (from >= n) break;
@@ -206,8 +210,9 @@ static void pack_block(const tw_gemm_planned *p, const column *c, int64_t block,
     }
     for (int64_t q = from; q < to; q++)
       put_code(p, panel, q / elements, j, q % elements, code_of(p, w, c->value[first + q], scale));
-    put_scale(p, scales, g * columns + j, scale);
+    large |= put_scale(p, scales, g * columns + j, scale);
   }
+  return large;
 }
 
 tw_status x86_pack_weights(const tw_gemm_planned *p, const float *b, const void *codes, const void *scales,
@@ -231,8 +236,9 @@ tw_status x86_pack_weights(const tw_gemm_planned *p, const float *b, const void 
     if (status == TW_OK)
       status = tw_format_decode(&p->packing, 1, (size_t)s->k, c.codes, c.scales, c.value, (size_t)s->k, error);
     for (int64_t block = 0; status == TW_OK && block < p->blocks; block++)
-      pack_block(p, &c, block, j % p->kernel->columns, packed + x86_panel_at(p, block, j / p->kernel->columns),
-                 packed + x86_scales_at(p, block, j / p->kernel->columns));
+      if (pack_block(p, &c, block, j % p->kernel->columns, packed + x86_panel_at(p, block, j / p->kernel->columns),
+                     packed + x86_scales_at(p, block, j / p->kernel->columns)))
+        packed[X86_LARGE_SCALES] = 1;
   }
   free(c.value);
   free(own);

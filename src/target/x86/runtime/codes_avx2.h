@@ -63,6 +63,11 @@ WORD tables tables_e4m3(void) { return (tables){0}; }
 WORD reals real(sums x) { return _mm256_cvtepi32_ps((__m256i)x); }
 WORD reals reals_of(sums x) { return (reals)x; }
 WORD sums bits_of(reals x) { return (sums)x; }
+WORD sums magic_at(const char *p) {
+  const __m256i e = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)p));
+  return (sums)_mm256_add_epi32(_mm256_slli_epi32(e, 23), _mm256_set1_epi32((23 << 23) + (1 << 22)));
+}
+WORD reals without(sums x, sums magic) { return _mm256_sub_ps((reals)x, (reals)magic); }
 WORD tables tables_s2(void) { return (tables){0}; }
 WORD tables tables_s4(void) { return (tables){0}; }
 #endif

@@ -5,6 +5,7 @@
  *   planes_at(p, tables)              of 8-bit integers (X86_S8) that lie in planes, in real arithmetic
  *   scales_at(p, bytes, factor)       the scales of a vector of columns
  *   real(sums)                        as binary32
+ *   magic_at(p), without(sums, magic) what sums begin with to take on powers of two, and their end (kernel.h)
  *   store_value(to, operand, scales)  an element of a panel: value times scale
  *
  * Codes of 4 bits are looked up; the look-up ignores the bits above its index, so that tables repeat instead of codes being
@@ -46,6 +47,11 @@ WORD reals real(sums x) { return _mm512_cvtepi32_ps((__m512i)x); }
 WORD reals reals_of(sums x) { return (reals)x; }
 WORD sums bits_of(reals x) { return (sums)x; }
 WORD sums start_at(const int32_t *p) { return (sums)_mm512_set1_epi32(*p); }
+WORD sums magic_at(const char *p) {
+  const __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)p));
+  return (sums)_mm512_add_epi32(_mm512_slli_epi32(e, 23), _mm512_set1_epi32((23 << 23) + (1 << 22)));
+}
+WORD reals without(sums x, sums magic) { return _mm512_sub_ps((reals)x, (reals)magic); }
 #if defined ARITHMETIC_U8S8
 WORD sums multiply_add_coded(sums s, operand a, operand b) { return (sums)_mm512_dpbusd_epi32((__m512i)s, b, a); }
 #else
