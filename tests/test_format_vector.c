@@ -191,6 +191,34 @@ static void errors_are_summed_to_the_same_bits(void **state) {
   }
 }
 
+/* By the definition of a histogram of exponent fields, one by one; any number of values, few or all fields in use. */
+static void errors_are_counted_by_their_exponents(void **state) {
+  (void)state;
+  static const char *const isas[] = {"reference", "avx2", "avx512"};
+  static const size_t lengths[] = {0, 1, 15, 16, 63, 64, 1000, COUNT_MOST - 1, COUNT_MOST};
+  tw_random random;
+  tw_random_seed(&random, 47);
+  for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+    const size_t n = lengths[l];
+    float *error = (float *)(void *)place(in, n * 4, true);
+    for (int kind = 0; kind < KINDS; kind++) {
+      uint32_t expected[256] = {7}; /* counts are added */
+      fill(&random, error, n, kind);
+      for (size_t i = 0; i < n; i++) {
+        error[i] = tw_float_of(tw_bits_of(error[i]) & F32_MAGNITUDE);
+        expected[tw_bits_of(error[i]) >> 23]++;
+      }
+      for (size_t i = 0; i < sizeof isas / sizeof *isas; i++) {
+        const format_kernels *k = format_kernels_named(isas[i]);
+        uint32_t bin[256] = {7};
+        if (!k) continue;
+        k->count(error, n, bin);
+        assert_memory_equal(bin, expected, sizeof bin);
+      }
+    }
+  }
+}
+
 static void every_tail_and_every_alignment(void **state) {
   (void)state;
   static const char *const isas[] = {"avx2", "avx512"};
@@ -257,6 +285,7 @@ int main(void) {
       cmocka_unit_test(avx2_gives_the_bits_of_the_reference),
       cmocka_unit_test(avx512_gives_the_bits_of_the_reference),
       cmocka_unit_test(errors_are_summed_to_the_same_bits),
+      cmocka_unit_test(errors_are_counted_by_their_exponents),
       cmocka_unit_test(every_tail_and_every_alignment),
       cmocka_unit_test(large_outputs_and_strides_give_the_same),
       cmocka_unit_test(the_environment_chooses_the_instruction_set),

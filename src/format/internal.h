@@ -32,7 +32,7 @@ typedef void format_decoder(const format_job *, const uint8_t *codes, const uint
 
 /* What was lost between values x and y: by index modulo COMPARE_LANES, so that sums do not depend on the instruction
  * set. Counts are negative. */
-enum { COMPARE_LANES = 16 };
+enum { COMPARE_LANES = 16, COUNT_MOST = 2048 };
 typedef struct format_errors {
   double error2[COMPARE_LANES], value2[COMPARE_LANES];      /* sums of squares of x - y, and of x */
   float max_error[COMPARE_LANES], max_value[COMPARE_LANES]; /* largest magnitudes */
@@ -53,6 +53,8 @@ typedef struct format_kernels {
   /* Adds n values, a multiple of COMPARE_LANES, to *sums; error[i] = |x[i] - y[i]|, 0 for faults. limit: for each value.
    * The difference is rounded to f32. */
   void (*compare)(const float *x, const float *y, const float *limit, size_t n, float *error, format_errors *sums);
+  /* Counts n magnitudes, at most COUNT_MOST, by their exponent fields: bin[0..255]. */
+  void (*count)(const float *error, size_t n, uint32_t *bin);
 } format_kernels;
 
 extern const format_kernels format_reference; /* table.c */
@@ -85,6 +87,7 @@ format_decoder f32_decode, f16_decode, bf16_decode, e4m3_decode, e5m2_decode, mx
     i4_decode, i2s_decode, tq1_decode, tq2_decode, tl1_decode, tl2_decode;
 uint32_t magnitude_bits(const float *x, size_t n);
 void compare_reference(const float *x, const float *y, const float *limit, size_t n, float *error, format_errors *);
+void count_reference(const float *error, size_t n, uint32_t *bin);
 
 static inline float load_f32(const uint8_t *p) {
   float x;

@@ -21,7 +21,7 @@ enum { BLOCK = 32, NAN_BYTE = 0xFF };
 
 float tw_e8m0_to_f32(uint8_t byte) {
   if (byte == NAN_BYTE) return tw_float_of(F32_NAN);
-  return (float)ldexp(1, byte - 127);
+  return tw_float_of(byte ? (uint32_t)byte << 23 : UINT32_C(1) << 22); /* 2^-127 is a subnormal f32 */
 }
 
 static uint8_t scale_byte(const format_job *job, uint32_t amax) {

@@ -52,6 +52,7 @@ const format_kernels format_reference = {
     .stream = copy,
     .fence = no_fence,
     .compare = compare_reference,
+    .count = count_reference,
 };
 
 const tw_format *tw_format_at(tw_format_id id) { return (int)id >= 0 && id < TW_FORMAT_COUNT ? &formats[id] : NULL; }

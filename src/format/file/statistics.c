@@ -7,12 +7,12 @@
 
 #include "format/internal.h"
 
-enum { CHUNK = 2048, TABLES = 4 }; /* values: 3 arrays of them fit a first-level cache */
+enum { CHUNK = COUNT_MOST }; /* values: 4 arrays of them fit a first-level cache */
 
 typedef struct counting {
   const format_kernels *kernels;
   format_errors sums;
-  uint32_t bin[TABLES][ERROR_BINS]; /* neighbours count in different tables: they often fall into the same bin */
+  uint32_t bin[ERROR_BINS];
   float limit[CHUNK], error[CHUNK];
 } counting;
 
@@ -66,13 +66,11 @@ static void add_chunk(counting *c, const float *x, const float *y, size_t n, sta
     drain(c, s);
     s->exact -= COMPARE_LANES - rest;
   }
-  for (size_t i = 0; i < n; i++) c->bin[i % TABLES][tw_bits_of(c->error[i]) >> 23]++;
+  c->kernels->count(c->error, n, c->bin);
 }
 
 static void finish(const counting *c, uint64_t not_binned, statistics *s) {
-  for (int bin = 0; bin < ERROR_BINS; bin++) {
-    for (int t = 0; t < TABLES; t++) s->bin[bin] += c->bin[t][bin];
-  }
+  for (int bin = 0; bin < ERROR_BINS; bin++) s->bin[bin] += c->bin[bin];
   s->bin[0] -= not_binned; /* errors of 0 have the bits of 0 */
   for (int lane = 0; lane < COMPARE_LANES; lane++) {
     s->sum_error2 += c->sums.error2[lane];

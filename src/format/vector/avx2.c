@@ -9,6 +9,7 @@
 #include "format/vector/ternary.h"
 
 #define COMPARE vector_compare
+#define COUNT vector_count
 #define COMPARE_WIDTH 8
 #include "format/compare.h"
 

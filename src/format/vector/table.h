@@ -24,5 +24,6 @@
                [TW_FORMAT_TQ2_0] = BOTH(tq2),                                                                          \
                [TW_FORMAT_TL1] = BOTH(tl1),                                                                            \
                [TW_FORMAT_TL2] = BOTH(tl2)},                                                                           \
-    .magnitude = vector_magnitude, .stream = vector_stream, .fence = vector_fence, .compare = vector_compare           \
+    .magnitude = vector_magnitude, .stream = vector_stream, .fence = vector_fence, .compare = vector_compare,          \
+    .count = vector_count                                                                                              \
   }
