@@ -306,6 +306,7 @@ static void malformed_npy_are_refused(void **state) {
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", "no tuple"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'x': 1}", "unknown or repeated"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,) 'x'", "malformed"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} {}", "after the dictionary"},
       {"{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2,)}", "neither True nor False"},
       {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 1)}", "Fortran"},
       {"{'descr': '>f4', 'fortran_order': False, 'shape': (2,)}", "big-endian"},

@@ -120,6 +120,8 @@ static const char *read_dictionary(reader *r, tensor *t) {
     }
     if (!skip(r, ',') && !(r->at < r->end && *r->at == '}')) return "its header is malformed";
   }
+  skip_blanks(r);
+  if (r->at < r->end) return "its header goes on after the dictionary";
   if (!*descr || !has_order || !has_shape) return "its header lacks 'descr', 'fortran_order' or 'shape'";
   if (fortran && t->rank > 1) return "it is in Fortran's order; save it with numpy.ascontiguousarray";
   if (*descr == '>') return "it is big-endian; save it with astype(a.dtype.newbyteorder('<'))";
