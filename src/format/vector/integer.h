@@ -10,10 +10,7 @@ static uint32_t vector_magnitude(const float *x, size_t n) {
   vi most[4] = {v_set(0), v_set(0), v_set(0), v_set(0)};
   size_t i = 0;
   for (; i + STEP <= n; i += STEP) {
-    for (size_t v = 0; v < 4; v++) {
-      f_ahead(x + i + v * VW);
-      most[v] = v_max(most[v], v_and(v_load(x + i + v * VW), v_set(F32_MAGNITUDE)));
-    }
+    for (size_t v = 0; v < 4; v++) most[v] = v_max(most[v], v_and(v_load(x + i + v * VW), v_set(F32_MAGNITUDE)));
   }
   uint32_t vectors = v_max_of(v_max(v_max(most[0], most[1]), v_max(most[2], most[3])));
   uint32_t rest = magnitude_bits(x + i, n - i);
