@@ -82,7 +82,7 @@ static void vector_bfp16_encode(const format_job *job, const float *x, size_t n,
 
 /* 2^(e - 133), a subnormal f32 for e < 7; NaN for 255. */
 static const uint32_t bfp_scale_bits[256] = {
-#define BFP_SCALE(e) ((e) == 255 ? F32_NAN : (e) > 6 ? ((uint32_t)(e)-6) << 23 : UINT32_C(1) << (16 + (e)))
+#define BFP_SCALE(e) ((e) == 255 ? F32_NAN : (e) > 6 ? ((uint32_t)(e)-6) << 23 : UINT32_C(1) << (16 + ((e)&7)))
 #define BFP_SCALES_4(e) BFP_SCALE(e), BFP_SCALE((e) + 1), BFP_SCALE((e) + 2), BFP_SCALE((e) + 3)
 #define BFP_SCALES_16(e) BFP_SCALES_4(e), BFP_SCALES_4((e) + 4), BFP_SCALES_4((e) + 8), BFP_SCALES_4((e) + 12)
 #define BFP_SCALES_64(e) BFP_SCALES_16(e), BFP_SCALES_16((e) + 16), BFP_SCALES_16((e) + 32), BFP_SCALES_16((e) + 48)
