@@ -88,6 +88,9 @@ static void illegal_steps_are_named(void **state) {
                {"m=64 n=64 k=64", "unroll k=0", "is no step"},
                {"m=64 n=64 k=64", "block q=5", "is no step"},
                {"m=64 n=64 k=64 a_transposed=1", "a in_place", "A cannot be read in place"},
+               {"m=64 n=64 k=64", "panels n=3", "is no step"},
+               {"m=64 n=64 k=64", "tile rows=4 vectors=3\npanels n=2", "tiles of 3 vectors"},
+               {"m=4 n=64 k=64 b=mxfp4", "panels n=2", "not on codes"},
                {"m=64 n=64 k=64", "chains n=2", "for tiles on codes"},
                {"m=4 n=64 k=64 b=mxfp4", "chains n=3", "a power of two"},
                {"m=4 n=64 k=64 b=mxfp4", "a in_place", "A cannot be read in place"},
@@ -115,9 +118,9 @@ static const char *widest(const char *problem) {
 }
 
 static void schedules_make_right_kernels(void **state) {
-  static const char *const rest[] = {
-      "tile rows=5 vectors=2\nunroll k=2\nprefetch bytes=256\nblock k=48\na packed\n",
-      "tile rows=4 vectors=1\nblock m=20\nblock n=32\natb rho=2\nblock k=24\na packed\n"};
+  static const char *const rest[] = {"tile rows=5 vectors=2\nunroll k=2\nprefetch bytes=256\nblock k=48\na packed\n",
+                                     "tile rows=4 vectors=1\nblock m=20\nblock n=32\natb rho=2\nblock k=24\na packed\n",
+                                     "tile rows=4 vectors=1\npanels n=2\nblock m=20\nblock k=48\n"};
   static const char *const codes[] = {"tile rows=3 vectors=2\nchains n=2\nahead bytes=4096\nblock k=64\n",
                                       "tile rows=2 vectors=2\nchains n=4\nblock m=4\nblock n=32\n"};
   (void)state;
@@ -131,7 +134,7 @@ static void schedules_make_right_kernels(void **state) {
     char *source = NULL;
     const bool few = strstr(problems[i], "m=1 ") || strstr(problems[i], "m=3 ") || strstr(problems[i], "m=5 ");
     const bool on_codes = strstr(problems[i], "a_rounding") || (few && strstr(problems[i], "b="));
-    snprintf(text, sizeof text, "isa %s\n%s", widest(problems[i]), on_codes ? codes[i % 2] : rest[i % 2]);
+    snprintf(text, sizeof text, "isa %s\n%s", widest(problems[i]), on_codes ? codes[i % 2] : rest[i % 3]);
     const tw_schedule s = schedule_of(text);
     tw_status status = target()->emit(target(), &p, &s, &source, &error);
     if (status == TW_OK) status = target()->build(target(), &p, source, strlen(source), &artefact, &error);
