@@ -40,8 +40,10 @@ static tw_status measure(const tw_evaluator *e, tw_artefact *artefact, tw_candid
   return status;
 }
 
+static const outcome correct = {.verdict = TW_CORRECT}, slower = {.verdict = TW_SLOWER};
+
 static outcome hopeless(double least) {
-  outcome o = {.verdict = TW_SLOWER};
+  outcome o = slower;
   snprintf(o.error.text, sizeof o.error.text, "not measured: it cannot take less than %g", least);
   return o;
 }
@@ -54,13 +56,13 @@ static outcome check_and_measure(const tw_evaluator *e, tw_artefact *artefact, t
   if (t->measures_first && c->limit > 0) {
     if (t->least && t->least(t, artefact) > c->limit) return hopeless(t->least(t, artefact));
     status = measure(e, artefact, c, &error);
-    if (status == TW_OK && c->measured.cost > c->limit) return (outcome){.verdict = TW_SLOWER};
+    if (status == TW_OK && c->measured.cost > c->limit) return slower;
     if (status == TW_OK) status = t->check(t, artefact, e->data, &error);
-    return status == TW_OK ? (outcome){.verdict = TW_CORRECT} : failed(status, TW_WRONG, &error);
+    return status == TW_OK ? correct : failed(status, TW_WRONG, &error);
   }
   if ((status = t->check(t, artefact, e->data, &error)) != TW_OK) return failed(status, TW_WRONG, &error);
   status = measure(e, artefact, c, &error);
-  return status == TW_OK ? (outcome){.verdict = TW_CORRECT} : failed(status, TW_UNMEASURED, &error);
+  return status == TW_OK ? correct : failed(status, TW_UNMEASURED, &error);
 }
 
 static outcome build_check_measure(const tw_evaluator *e, tw_candidate *c) {
