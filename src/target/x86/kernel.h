@@ -119,11 +119,10 @@ typedef struct x86_coded {
 typedef void x86_coded_tile(const x86_coded *);
 
 /* Where scales of B are powers of two, 2^(e - 127), and A has scales of groups, tiles of integers have a cheaper end of a group,
- * with a multiplication less. Its sums begin with the bits of
- * M = 1.5 * 2^23 * 2^(e - 127), a binary32 whose last place is 2^(e - 127): as long as the sum of integers stays within 2^22,
- * what they end with are the bits of M + sum * 2^(e - 127), and a subtraction, which is exact, makes it real and scaled. A group
- * of 32 of the largest codes stays within 2^19. M must be finite, so e has a limit; weights beyond it (header of packed B)
- * go through the other tiles. */
+ * with a multiplication less. Its sums begin with the bits of M = 1.5 * 2^23 * 2^(e - 127), a binary32 whose last place is
+ * 2^(e - 127): as long as the sum of integers stays within 2^22, what they end with are the bits of M + sum * 2^(e - 127), and a
+ * subtraction, which is exact, makes it real and scaled. A group of 32 of the largest codes stays within 2^19. M must be finite,
+ * so e has a limit; weights beyond it (header of packed B) go through the other tiles. */
 enum { X86_POWER_MOST = 254 - 23 };
 
 /* A row of A as tables for tiles that look pairs up: for units 2u and 2u + 1 sixteen sums of twice their products, by the two
