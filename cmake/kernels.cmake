@@ -5,7 +5,7 @@ set(TW_KERNELS ${CMAKE_CURRENT_BINARY_DIR}/x86_kernels)
 file(MAKE_DIRECTORY ${TW_KERNELS})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${TW_X86}/kernels.txt)
 
-add_executable(x86_generate ${TW_X86}/generate/generate.c ${TW_X86}/emit.c ${TW_X86}/emit_coded.c ${TW_X86}/schedule.c
+add_executable(x86_generate ${TW_X86}/generate/generate.c ${TW_X86}/emit.c ${TW_X86}/emit_coded.c ${TW_X86}/emit_amx.c ${TW_X86}/schedule.c
                ${CMAKE_CURRENT_SOURCE_DIR}/src/base/strings.c)
 target_include_directories(x86_generate PRIVATE include src)
 target_link_libraries(x86_generate PRIVATE m)

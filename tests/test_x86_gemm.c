@@ -1,8 +1,11 @@
 /* test_x86_gemm.c - the library's gemm: every kernel that this CPU runs, every combination of types, random shapes with
  * every tail, against sums in double (or exact integers) within a stated bound (x86_example.h). */
+#define _GNU_SOURCE
 #include "x86_example.h"
 
 #include <pthread.h>
+
+#include "amx.h"
 
 static void every_kernel_computes_every_combination(void **state) {
   (void)state;
@@ -131,6 +134,42 @@ static void blocks_of_k_add_up(void **state) {
       run_example(&e, c);
     }
   }
+}
+
+/* Weights that are packed for one m go with any other, as long as the caller leaves the choice of the kernel to the library. */
+static void packed_weights_serve_every_m(void **state) {
+  (void)state;
+  static const int64_t ms[] = {1, 3, 16, 17, 40}, ks[] = {1, 70, 3001};
+  static const tw_type types[][3] = {
+      {TW_F32, TW_F32, TW_F32},    {TW_BF16, TW_BF16, TW_F32}, {TW_U8, TW_I8, TW_I32},  {TW_I8, TW_I8, TW_I32},
+      {TW_BF16, TW_MXFP4, TW_F32}, {TW_BF16, TW_I4, TW_F32},   {TW_F32, TW_I8, TW_F32}, {TW_BF16, TW_TERNARY, TW_F32},
+      {TW_BF16, TW_MXFP6, TW_F32}, {TW_BF16, TW_BFP16, TW_F32}};
+  enum { N = 45, M_MOST = 40, K_MOST = 3001 };
+  static float a[M_MOST * K_MOST], b[K_MOST * N], c[M_MOST * N];
+  memset(a, 0, sizeof a); /* whatever the type: what is asked is whether it is refused */
+  memset(b, 0, sizeof b);
+  for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+    for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
+      tw_gemm_spec s = {.m = 5, .n = N, .k = ks[i], .a = types[t][0], .b = types[t][1], .c = types[t][2], .threads = 1};
+      tw_gemm_planned *first;
+      assert_int_equal(tw_gemm_plan(&s, &first, NULL), TW_OK);
+      void *packed = aligned_alloc(TW_GEMM_ALIGNMENT, (tw_gemm_packed_bytes(first) + 63) / 64 * 64);
+      assert_int_equal(tw_gemm_pack(first, b, packed, NULL), TW_OK);
+      for (size_t m = 0; m < sizeof ms / sizeof *ms; m++) {
+        s.m = ms[m];
+        tw_gemm_planned *plan;
+        tw_error error = {0};
+        assert_int_equal(tw_gemm_plan(&s, &plan, NULL), TW_OK);
+        memset(c, 0xff, sizeof c);
+        if (tw_gemm_execute(plan, &(tw_gemm_operands){.a = a, .packed_b = packed, .c = c}, &error) != TW_OK)
+          fail_msg("%s for m=%d, packed for %s: %s", tw_gemm_kernel(plan), (int)ms[m], tw_gemm_kernel(first),
+                   error.text);
+        for (int64_t e = 0; e < s.m * N; e++) assert_true(c[e] == 0);
+        tw_gemm_destroy(plan);
+      }
+      free(packed);
+      tw_gemm_destroy(first);
+    }
 }
 
 static void large_shapes_are_computed(void **state) {
@@ -273,6 +312,7 @@ static void wrong_operands_are_refused(void **state) {
 }
 
 int main(void) {
+  emulate_what_is_asked();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_kernel_computes_every_combination),
       cmocka_unit_test(every_tail_is_computed),
@@ -280,6 +320,7 @@ int main(void) {
       cmocka_unit_test(every_number_of_rows_on_codes),
       cmocka_unit_test(packed_codes_take_their_bits),
       cmocka_unit_test(blocks_of_k_add_up),
+      cmocka_unit_test(packed_weights_serve_every_m),
       cmocka_unit_test(large_shapes_are_computed),
       cmocka_unit_test(plan_is_shared_by_threads),
       cmocka_unit_test(wrong_descriptions_are_refused),

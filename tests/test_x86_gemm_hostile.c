@@ -1,9 +1,11 @@
 /* test_x86_gemm_hostile.c - what must not count does not: whatever lies between rows, was in C or in the plan's memory
  * before, or belongs to other rows. Every kernel that this CPU runs, every pair of types, on products that are exact. */
+#define _GNU_SOURCE
 #include "test.h"
 
 #include <stdio.h>
 
+#include "amx.h"
 #include "target/x86/kernel.h"
 #include "x86_exact.h"
 
@@ -157,7 +159,7 @@ static void packing_fills_everything_and_reads_nothing_else(void **state) {
 /* Run by CTest with each value of the variable. */
 static void the_environment_limits_the_instruction_sets(void **state) {
   (void)state;
-  static const char *const sets[] = {"portable", "avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16"};
+  static const char *const sets[] = {"portable", "avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "amx"};
   const char *limit = getenv("TILEWRIGHT_GEMM_ISA"), *name;
   size_t most = sizeof sets / sizeof *sets - 1;
   for (size_t i = 0; limit && i < sizeof sets / sizeof *sets; i++)
@@ -176,6 +178,7 @@ static void the_environment_limits_the_instruction_sets(void **state) {
 }
 
 int main(void) {
+  emulate_what_is_asked();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_lies_between_rows_and_in_c_does_not_count),
       cmocka_unit_test(one_execution_leaves_nothing_for_the_next),

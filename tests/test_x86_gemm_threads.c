@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amx.h"
 #include "base/random.h"
 #include "tilewright/gemm.h"
 
@@ -247,6 +248,7 @@ static void execution_allocates_nothing(void **state) {
 }
 
 int main(void) {
+  emulate_what_is_asked();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_number_of_threads_gives_the_same_bits),
       cmocka_unit_test(fewer_threads_than_planned_do_all_of_the_work),

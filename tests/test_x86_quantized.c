@@ -192,7 +192,7 @@ static void every_kernel_rounds_within_its_bound(void **state) {
   int kernels = 0;
   for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
     const bool u8s8 = strncmp(name, "u8s8", 4) == 0;
-    if (!u8s8 && strncmp(name, "s16", 3) != 0) continue;
+    if ((!u8s8 && strncmp(name, "s16", 3) != 0) || strstr(name, "amx")) continue; /* which has no tiles on codes */
     kernels++;
     for (size_t w = 0; w < sizeof weights / sizeof *weights; w++)
       for (uint64_t seed = 0; seed < examples; seed++) {

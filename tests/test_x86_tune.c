@@ -119,7 +119,7 @@ static const char *widest(const char *problem) {
 
 static void schedules_make_right_kernels(void **state) {
   static const char *const rest[] = {"tile rows=5 vectors=2\nunroll k=2\nprefetch bytes=256\nblock k=48\na packed\n",
-                                     "tile rows=4 vectors=1\nblock m=20\nblock n=32\natb rho=2\nblock k=24\na packed\n",
+                                     "tile rows=4 vectors=1\nblock m=20\nblock n=32\natb rho=2\nblock k=32\na packed\n",
                                      "tile rows=4 vectors=1\npanels n=2\nblock m=20\nblock k=48\n"};
   static const char *const codes[] = {"tile rows=3 vectors=2\nchains n=2\nahead bytes=4096\nblock k=64\n",
                                       "tile rows=2 vectors=2\nchains n=4\nblock m=4\nblock n=32\n"};
@@ -184,7 +184,7 @@ static void wisdom_reaches_the_plan_of_its_problem_alone(void **state) {
   assert_null(strstr(plain, "f32-gemm-3x4-portable"));
   const tw_problem p = problem_of("m=50 n=60 k=70 threads=1");
   tw_wisdom_entry e = {
-      .target = "x86", .cost = 1, .unit = "seconds", .schedule = schedule_of("tile rows=3 vectors=1\nblock k=24\n")};
+      .target = "x86", .cost = 1, .unit = "seconds", .schedule = schedule_of("tile rows=3 vectors=1\nblock k=32\n")};
   tw_problem_print(&p, e.problem, sizeof e.problem);
   tw_error error = {0};
   assert_int_equal(tw_wisdom_keep(path, &e, &error), TW_OK);
@@ -193,7 +193,7 @@ static void wisdom_reaches_the_plan_of_its_problem_alone(void **state) {
   assert_int_equal(applied, 1);
   product(after, M, N, K, tuned, sizeof tuned);
   assert_non_null(strstr(tuned, "f32-gemm-3x4-portable"));
-  assert_non_null(strstr(tuned, "kc=24"));
+  assert_non_null(strstr(tuned, "kc=32"));
   assert_memory_equal(before, after, sizeof before); /* sums of small integers are exact */
   product(other, M, N + 1, K, neighbour, sizeof neighbour);
   assert_null(strstr(neighbour, "f32-gemm-3x4-portable"));

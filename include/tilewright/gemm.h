@@ -8,7 +8,7 @@
  *   a             b             c                      the product is
  *   f32 bf16 f16  f32 bf16 f16  f32 bf16 f16           summed in binary32
  *   f32 bf16 f16  i8 i4 mxfp4   f32 bf16 f16           weights alone are quantized: code times scale, summed in binary32; with
- *                 mxfp6 mxfp8                          bf16 A, AVX512-BF16 and m > 16 it is rounded to bf16 first (exact for
+ *                 mxfp6 mxfp8                          bf16 A, AVX512-BF16 and m > 16 (AMX: 2) it is rounded to bf16 first (exact for
  *                 bfp16 ternary                        mxfp* and bfp16). With a_rounding, A is rounded to int8
  *   u8 i8         i8            i32, f32 bf16 f16      exact in int32 as long as k <= 2^16, then converted
  *

@@ -28,7 +28,7 @@ static bool has_codes_of(const x86_kernel *k, const tw_gemm_spec *s) {
 
 /* Can the kernel compute the types? With conversions, if need be: bf16 and f16 are exact in f32, 8 bits in 16. */
 static bool fits(const x86_kernel *k, const tw_gemm_spec *s) {
-  if (x86_quantizes(s)) return x86_sums_are_integers(k) && has_codes_of(k, s);
+  if (x86_quantizes(s)) return x86_sums_are_integers(k) && k->coded_rows && has_codes_of(k, s);
   bool integers = (s->a == TW_U8 || s->a == TW_I8) && s->b == TW_I8;
   switch (k->arithmetic) {
   case X86_F32: return is_real(s->a) && (is_real(s->b) || has_codes_of(k, s));
@@ -42,9 +42,23 @@ static bool fits(const x86_kernel *k, const tw_gemm_spec *s) {
 
 static bool runs_here(const x86_kernel *k) { return x86_this_cpu()->has[k->isa]; }
 
-/* Wider units are faster: among the kernels of one CPU, 8 bits before s16 and bf16 before f32, then wider vectors. */
-static double rate(const x86_kernel *k) {
-  return k->operations_per_round / k->rows / (k->arithmetic == X86_S16 ? 2 : 1);
+/* From so many rows on AMX is faster than vectors, measured on an Intel server of the fourth or fifth generation: below, where
+ * the weights' way from memory counts, vectors read them at 27 GB/s, AMX at 21; but codes, which it expands first, it
+ * multiplies ten times as fast. */
+static bool amx_pays(const tw_gemm_spec *s) {
+  enum { BYTES = 17, BF16 = 5, CODES = 3 };
+  return s->m >= (x86_has_scales(s) ? CODES : s->a == TW_BF16 ? BF16 : BYTES);
+}
+
+/* Multiply-adds of a kernel beside others': wider units are faster, 8 bits before s16 and bf16 before f32, then wider vectors.
+ * vpmaddwd needs an addition besides. Intel's vdpbf16ps does half of what vfmadd231ps does (88 of 180 GFLOP/s). Which kernel it
+ * is may depend on m only among those whose packed weights are alike: AMX's and the vectors' of the same arithmetic. */
+static double rate(const x86_kernel *k, const tw_gemm_spec *s) {
+  const double all = k->operations_per_round / k->rows;
+  if (k->isa == X86_AMX && !amx_pays(s)) return 0;
+  if (k->arithmetic == X86_S16) return all / 2;
+  if (k->isa == X86_AVX512BF16 && x86_this_cpu()->slow_bf16 && x86_has_scales(s)) return all / 4;
+  return all;
 }
 
 tw_status x86_choose_kernel(const tw_gemm_spec *s, const x86_kernel **out, tw_error *error) {
@@ -57,7 +71,7 @@ tw_status x86_choose_kernel(const tw_gemm_spec *s, const x86_kernel **out, tw_er
     if (s->kernel && !fits(k, s))
       return tw_fail(error, TW_USAGE, "tw_gemm_plan: kernel=%s does not compute a=%s b=%s", s->kernel,
                      tw_type_name(s->a), tw_type_name(s->b));
-    if (runs_here(k) && fits(k, s) && (!best || rate(k) >= rate(best))) best = k;
+    if (runs_here(k) && fits(k, s) && (!best || rate(k, s) >= rate(best, s))) best = k;
   }
   *out = best;
   if (best) return TW_OK;
@@ -79,21 +93,22 @@ const char *tw_gemm_kernel_at(size_t index) {
 /* ---- blocks ---- */
 
 int64_t x86_block_step(int64_t group, int64_t units) {
-  enum { STEP = 8 };
-  if (group >= units) return STEP;
-  return group % STEP == 0         ? group
-         : group % (STEP / 2) == 0 ? 2 * group
-         : group % (STEP / 4) == 0 ? 4 * group
-                                   : 8 * group;
+  enum { STEP = 16 };
+  int64_t step = group < units ? group : STEP;
+  while (step % STEP) step *= 2;
+  return step;
 }
 
 /* Strips of A and panels of B both stream from L2, a strip for 14 rows at some 4 bytes a cycle, a panel at 9: neither is a
  * limit, so blocks need not fit L1. Longer ones touch C less often, whose rows lie apart, a power of two in the worst case.
  * Measured on a Zen 5 at 512 x 4096 x 4096, blocks of 1024 against 512: i8 2 to 3 % faster, bf16 0 to 2 %, f32 equal; 512
- * against 192, which keep a panel of B in L1: 3 to 5 %. Blocks are of equal length, to a multiple of the unrolling. */
+ * against 192, which keep a panel of B in L1: 3 to 5 %. Blocks are of equal length, to a multiple of the unrolling.
+ * AMX takes the blocks of the vectors' kernels, so that the same packed weights go with both. */
 int64_t x86_choose_block(const x86_kernel *k, int64_t size, int64_t group) {
   const int64_t units = x86_ceil_div(size, x86_kernel_group(k)), step = x86_block_step(group, units);
-  int64_t most = x86_this_cpu()->l1 * 5 / 4 / X86_UNIT / k->rows / step * step;
+  enum { VECTOR_ROWS = 14 };
+  const int rows = k->isa == X86_AMX ? VECTOR_ROWS : k->rows;
+  int64_t most = x86_this_cpu()->l1 * 5 / 4 / X86_UNIT / rows / step * step;
   if (most < step) most = step;
   const int64_t blocks = x86_ceil_div(units, most);
   return x86_ceil_div(x86_ceil_div(units, blocks), step) * step;
@@ -143,8 +158,8 @@ static void choose_threads(tw_gemm_planned *p) {
 /* Up to so many rows codes become elements in registers, once for each strip; above, a panel at a time, once for all. */
 enum { ROWS_ON_CODES = 16, AHEAD = 8192 };
 
-bool x86_runs_on_codes(const tw_gemm_spec *s) {
-  return x86_has_scales(s) && (x86_quantizes(s) || s->m <= ROWS_ON_CODES);
+bool x86_runs_on_codes(const tw_gemm_spec *s, int coded_rows) {
+  return x86_has_scales(s) && (x86_quantizes(s) || (s->m <= ROWS_ON_CODES && coded_rows));
 }
 
 /* Not where panels come from memory, which high tiles read in fewer passes. */
@@ -155,7 +170,7 @@ static bool takes_two_panels(const tw_gemm_planned *p) {
 void x86_choose_blocks(tw_gemm_planned *p) {
   const tw_gemm_spec *s = &p->spec;
   const x86_cpu *cpu = x86_this_cpu();
-  p->on_codes = x86_runs_on_codes(s);
+  p->on_codes = x86_runs_on_codes(s, p->kernel->coded_rows);
   p->looks_up = p->on_codes && s->m == 1 && p->kernel->looked_up[p->codes.form];
   p->ahead = AHEAD;
   p->wide = takes_two_panels(p);

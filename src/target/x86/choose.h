@@ -5,17 +5,17 @@
 
 #include "target/x86/plan.h"
 
-/* The last kernel of the table that this CPU has for the types of the description, or the one that it names. */
+/* The fastest kernel that this CPU has for the description, or the one that it names. */
 tw_status x86_choose_kernel(const tw_gemm_spec *, const x86_kernel **out, tw_error *);
 /* Blocks of k are a multiple of this: of groups of `group` units that share a scale (if there are several in `units`), and of
- * 8 units, which are a multiple of the unrolling and of the rows of units in any line of codes. */
+ * 16 units, which are a multiple of the unrolling, of the rows of units in any line of codes, and of what AMX takes. */
 int64_t x86_block_step(int64_t group, int64_t units);
 /* Units of k in a block, a multiple of x86_block_step: depends on kernel and weights alone, so that packed weights
  * serve every m. */
 int64_t x86_choose_block(const x86_kernel *, int64_t size, int64_t group);
 bool x86_has_scales(const tw_gemm_spec *); /* weights with shared scales, for real A */
-/* Do tiles work on codes, so that no panel is expanded? */
-bool x86_runs_on_codes(const tw_gemm_spec *);
+/* Do tiles work on codes, so that no panel is expanded? `coded_rows`: of the kernel's (AMX has none). */
+bool x86_runs_on_codes(const tw_gemm_spec *, int coded_rows);
 /* Fills a_mode, mc, nc, rho, threads_m, threads_n. */
 void x86_choose_blocks(tw_gemm_planned *);
 

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/parallel.h"
 #include "target/x86/schedule.h"
@@ -34,6 +36,16 @@ static bool has_avxvnni(void) {
 }
 #endif
 
+/* The process asks the system for the registers of AMX, once for all its threads (arch_prctl(2); Linux 5.16). Leaf 7, EDX bits
+ * 22, 24, 25: bf16, tiles, int8. */
+static bool may_use_amx(void) {
+  enum { ARCH_REQ_XCOMP_PERM = 0x1023, TILE_DATA = 18 };
+  const unsigned needed = 1u << 22 | 1u << 24 | 1u << 25;
+  unsigned a, b, c, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & needed) == needed &&
+         syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) == 0;
+}
+
 static void ask_sets(void) {
   cpu.has[X86_PORTABLE] = true;
 #if defined __x86_64__
@@ -46,6 +58,7 @@ static void ask_sets(void) {
   cpu.has[X86_AVX512] = avx512;
   cpu.has[X86_AVX512VNNI] = avx512 && __builtin_cpu_supports("avx512vnni");
   cpu.has[X86_AVX512BF16] = avx512 && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vbmi");
+  cpu.has[X86_AMX] = cpu.has[X86_AVX512BF16] && cpu.has[X86_AVX512VNNI];
 #endif
 }
 
@@ -54,6 +67,17 @@ static void limit_sets(const char *most) {
   x86_isa last;
   if (!most || !x86_isa_parse(most, &last)) return;
   for (int i = (int)last + 1; i < X86_ISAS; i++) cpu.has[i] = false;
+}
+
+static bool amx_is_emulated;
+void x86_emulate_amx(void) { amx_is_emulated = true; }
+
+/* The last, since asking for it is not free: states of threads become larger. */
+static void ask_amx(void) {
+#if defined __x86_64__
+  cpu.has[X86_AMX] = cpu.has[X86_AMX] && (amx_is_emulated || may_use_amx());
+  cpu.slow_bf16 = __builtin_cpu_is("intel") && !cpu.has[X86_AMX];
+#endif
 }
 
 static int64_t cache_size(hwloc_topology_t topology, hwloc_obj_type_t type, int64_t at_least) {
@@ -84,6 +108,7 @@ static void ask_caches(void) {
 static void ask(void) {
   ask_sets();
   limit_sets(getenv("TILEWRIGHT_GEMM_ISA"));
+  ask_amx();
   ask_caches();
   cpu.cores = tw_cores();
 }

@@ -8,7 +8,8 @@
 #include "target/x86/kernel.h"
 
 typedef struct x86_cpu {
-  bool has[X86_ISAS];
+  bool has[X86_ISAS]; /* and the process may use it */
+  bool slow_bf16;     /* vdpbf16ps does less in a cycle than vfmadd231ps, and AMX is not there */
   int64_t l1, l2, l3; /* bytes of data cache that one core can use; l3 may be shared */
   int cores;          /* that the process may use */
   int numa_nodes;
@@ -17,5 +18,8 @@ typedef struct x86_cpu {
 
 /* Asked once, then kept. */
 const x86_cpu *x86_this_cpu(void);
+
+/* To be called before that: somebody emulates AMX, if the CPU has what else its kernels need. For tests. */
+void x86_emulate_amx(void);
 
 #endif

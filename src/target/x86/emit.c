@@ -216,34 +216,41 @@ static void emit_spin(tw_text *t, const x86_schedule *s) {
 void x86_emit_kernel(const x86_schedule *s, tw_text *t) {
   char name[X86_NAME], c[X86_NAME];
   static const char *const words[X86_ISAS] = {
-      [X86_PORTABLE] = "portable", [X86_AVX2] = "avx2",         [X86_AVXVNNI] = "avx2",
-      [X86_AVX512] = "avx512",     [X86_AVX512VNNI] = "avx512", [X86_AVX512BF16] = "avx512"};
-  static const char *const isa_in_c[X86_ISAS] = {"X86_PORTABLE", "X86_AVX2",       "X86_AVXVNNI",
-                                                 "X86_AVX512",   "X86_AVX512VNNI", "X86_AVX512BF16"};
+      [X86_PORTABLE] = "portable", [X86_AVX2] = "avx2",         [X86_AVXVNNI] = "avx2", [X86_AVX512] = "avx512",
+      [X86_AVX512VNNI] = "avx512", [X86_AVX512BF16] = "avx512", [X86_AMX] = "avx512"};
+  static const char *const isa_in_c[X86_ISAS] = {"X86_PORTABLE",   "X86_AVX2",       "X86_AVXVNNI", "X86_AVX512",
+                                                 "X86_AVX512VNNI", "X86_AVX512BF16", "X86_AMX"};
   static const char *const arithmetic_in_c[X86_ARITHMETICS] = {"X86_F32", "X86_BF16", "X86_S16", "X86_U8S8",
                                                                "X86_S8S8"};
   x86_kernel_name(s, name);
   x86_kernel_symbol(s, c);
-  int lanes = x86_isa_lanes(s->isa), group = x86_group(s->arithmetic);
+  int lanes = x86_isa_lanes(s->isa), group = x86_group(s->arithmetic), step = x86_k_step(s->isa);
   tw_text_add(t, "/* %s, made by src/target/x86/emit.c. */\n", name);
   tw_text_add(t, "#define ARITHMETIC_%s\n", arithmetic_in_c[s->arithmetic] + strlen("X86_"));
   tw_text_add(t, "#include \"target/x86/kernel.h\"\n#include \"target/x86/runtime/words_%s.h\"\n", words[s->isa]);
-  tw_text_add(t, "#include \"target/x86/runtime/transpose.h\"\n#include \"target/x86/runtime/finish.h\"\n");
-  const bool integers = s->arithmetic == X86_S16 || s->arithmetic == X86_U8S8;
+  const bool amx = s->isa == X86_AMX;
+  if (!amx) tw_text_add(t, "#include \"target/x86/runtime/transpose.h\"\n");
+  tw_text_add(t, "#include \"target/x86/runtime/finish.h\"\n");
+  const bool quantizes = !amx && (s->arithmetic == X86_S16 || s->arithmetic == X86_U8S8);
   tw_text_add(t, "#include \"target/x86/runtime/codes_%s.h\"\n", words[s->isa]);
-  tw_text_add(t, "%s\n", integers ? "#include \"target/x86/runtime/quantize.h\"\n" : "");
-  emit_tiles(t, s);
-  emit_spin(t, s);
+  tw_text_add(t, "%s\n", quantizes ? "#include \"target/x86/runtime/quantize.h\"\n" : "");
+  if (amx) {
+    x86_emit_amx_tiles(s, t);
+  } else {
+    emit_tiles(t, s);
+    emit_spin(t, s);
+  }
   x86_emit_coded(s, t);
   tw_text_add(t, "extern const x86_kernel %s;\nconst x86_kernel %s = {\n", c, c);
   tw_text_add(t, "    .name = \"%s\", .isa = %s, .arithmetic = %s, .rows = %d, .columns = %d,\n", name,
               isa_in_c[s->isa], arithmetic_in_c[s->arithmetic], s->rows, s->vectors * lanes);
   tw_text_add(t, "    .packed = packed_tiles, .direct = direct_tiles, .operations_per_round = %d, .spin = spin,\n",
-              2 * group * lanes * s->rows * s->vectors);
+              2 * group * lanes * s->rows * s->vectors * step);
+  tw_text_add(t, "    .step = %d,%s\n", step, amx ? " .begin = begin, .end = end," : "");
   if (x86_wide_rows(s))
     tw_text_add(t, "    .wide_rows = %d, .wide_packed = wide_packed_tiles, .wide_direct = wide_direct_tiles,\n",
                 x86_wide_rows(s));
   x86_emit_coded_fields(s, t);
   tw_text_add(t, "    .transpose = transpose, .finish = finish%s};\n",
-              integers ? ", .scale_of_row = scale_of_row, .quantize = quantize" : "");
+              quantizes ? ", .scale_of_row = scale_of_row, .quantize = quantize" : "");
 }

@@ -13,7 +13,8 @@ void x86_emit_kernel(const x86_schedule *, tw_text *);
 void x86_emit_table(tw_text *, const char *type, const char *which, int rows, unsigned rows_left_out);
 bool x86_left_out(unsigned rows_left_out, int rows);
 
-/* Parts of it: the functions on codes, and their fields in the x86_kernel. */
+/* Parts of it: tiles of AMX; the functions on codes, and their fields in the x86_kernel. */
+void x86_emit_amx_tiles(const x86_schedule *, tw_text *);
 void x86_emit_coded(const x86_schedule *, tw_text *);
 void x86_emit_coded_fields(const x86_schedule *, tw_text *);
 

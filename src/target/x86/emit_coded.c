@@ -357,7 +357,7 @@ static void emit_tiles(tw_text *t, const x86_schedule *s, x86_form form, bool po
 void x86_emit_coded(const x86_schedule *s, tw_text *t) {
   for (x86_form f = X86_S2; f < X86_FORMS; f++) {
     if (!x86_has_form(s, f)) continue;
-    emit_tiles(t, s, f, false);
+    if (x86_coded_rows(s)) emit_tiles(t, s, f, false); /* none of AMX */
     if (x86_has_powers(s, f)) emit_tiles(t, s, f, true);
     if (in_pairs(s, f)) {
       tile x = tile_of(s, f, 1);
@@ -372,7 +372,8 @@ void x86_emit_coded_fields(const x86_schedule *s, tw_text *t) {
   tw_text_add(t, "    .coded_rows = %d,\n", x86_coded_rows(s));
   for (x86_form f = X86_S2; f < X86_FORMS; f++) {
     if (!x86_has_form(s, f)) continue;
-    tw_text_add(t, "    .coded[%s] = %s_tiles,", form_in_c[f], form_names[f]);
+    tw_text_add(t, "   ");
+    if (x86_coded_rows(s)) tw_text_add(t, " .coded[%s] = %s_tiles,", form_in_c[f], form_names[f]);
     if (x86_has_powers(s, f)) tw_text_add(t, " .powers[%s] = %s_powers_tiles,", form_in_c[f], form_names[f]);
     if (in_pairs(s, f))
       tw_text_add(t, " .looked_up[%s] = %s_looked_up, .tabulate = tabulate,", form_in_c[f], form_names[f]);

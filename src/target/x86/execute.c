@@ -29,6 +29,7 @@ typedef struct job {
 typedef struct strip {
   const char *a;
   int64_t stride, row, rows; /* row: within C */
+  int64_t units;             /* with the zeros that packing puts behind k */
   int64_t group_at;          /* of its sums and scales of groups, in elements */
 } strip;
 
@@ -136,24 +137,26 @@ static void run_tile(const job *j, const strip *t, int64_t block, int64_t column
   if (p->on_codes)
     run_coded(j, t, block, columns, b, sums, stride);
   else
-    tile_on(p, t->rows, b->columns)(x86_block_units(p, block), t->a, t->stride, b->b, b->stride, sums, stride, columns,
-                                    block > 0, b->next, b->next_step);
+    tile_on(p, t->rows, b->columns)(t->units, t->a, t->stride, b->b, b->stride, sums, stride, columns, block > 0,
+                                    b->next, b->next_step);
   if (!plain && block == p->blocks - 1) finish_tile(j, t, column, columns, sums, stride);
 }
 
 /* ---- strips of A ---- */
 
-/* Rows are dealt to strips of equal height, as far as they go: this walks over them. */
+/* Rows are dealt to strips (x86_strips_of): this walks over them. */
 typedef struct strips {
-  int64_t left, low, taller, next_row, units, packed; /* packed: bytes from the start of the buffer; units: of it */
+  int64_t left, low, taller, next_row, end_row, units,
+      packed; /* packed: bytes from the start of the buffer; units: of it */
 } strips;
 
 static strips strips_of(const job *j, int64_t row, int64_t rows, int64_t block) {
-  const int64_t n = x86_ceil_div(rows, j->p->strip_rows);
-  return (strips){.left = n,
-                  .low = rows / n,
-                  .taller = rows % n,
+  const x86_strips s = x86_strips_of(j->p, rows);
+  return (strips){.left = s.n,
+                  .low = s.low,
+                  .taller = s.taller,
                   .next_row = row,
+                  .end_row = row + rows,
                   .units = x86_filled(j->p, x86_block_units(j->p, block))};
 }
 
@@ -161,14 +164,14 @@ static bool next_strip(const job *j, strips *s, int64_t block, strip *t) {
   const tw_gemm_planned *p = j->p;
   if (s->left-- == 0) return false;
   t->row = s->next_row;
-  t->rows = s->low + (s->taller-- > 0);
+  t->rows = x86_min(s->low + (s->taller-- > 0), s->end_row - s->next_row);
   s->next_row += t->rows;
   t->group_at = 0;
   if (p->a_mode == X86_A_IN_PLACE) {
-    t->stride = p->a_stride;
+    t->stride = p->a_stride, t->units = x86_block_units(p, block);
     t->a = (const char *)j->o->a + t->row * t->stride + block * p->layout.block * X86_UNIT;
   } else {
-    t->stride = 0;
+    t->stride = 0, t->units = s->units;
     t->a = j->workspace + p->strip_at + s->packed;
     if (x86_quantizes(&p->spec)) t->group_at = s->packed / (s->units * X86_UNIT) * x86_groups(p, s->units);
     s->packed += t->rows * s->units * X86_UNIT;
@@ -282,6 +285,7 @@ static void run_thread(const tw_gemm_planned *p, const tw_gemm_operands *o, char
   const int64_t end_column = x86_min(x86_part_start(panels, at_n + 1, p->threads_n) * width, p->spec.n);
   const bool plain = p->plain && !o->bias && !o->row_scale && !o->column_scale;
   job j = {.p = p, .o = o, .workspace = workspace};
+  if (p->kernel->begin) p->kernel->begin();
   for (j.column = first_column; j.column < end_column; j.column += p->nc) {
     j.columns = x86_min(p->nc, end_column - j.column);
     for (j.row = first_row; j.row < end_row; j.row += p->mc) {
@@ -289,6 +293,7 @@ static void run_thread(const tw_gemm_planned *p, const tw_gemm_operands *o, char
       run_block(&j, plain);
     }
   }
+  if (p->kernel->end) p->kernel->end();
 }
 
 /* ---- workspaces ---- */

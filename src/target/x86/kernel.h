@@ -10,9 +10,12 @@
  *   u8s8        uint8 x int8             4      i32   vpdpbusd
  *   s8s8        int8 x int8              4      i32   vpdpbusd on A moved up by 128
  *
+ * AMX has bf16, u8s8 and s8s8 (tdpbf16ps, tdpbusd, tdpbssd), sixteen units at a time (runtime/tiles_amx.h), and no tiles on
+ * codes: it expands them.
+ *
  * Operands of other types are converted when they are packed. A panel of B is `columns` wide: unit (p, j) lies at
  * 4 * (p * columns + j). A strip of A is `r` <= rows rows: unit (i, p) lies at 4 * (p * r + i) when it is packed, at
- * i * stride + 4 * p when the kernel reads rows in place ("direct"). A panel of s8s8 begins with one more row: what sums begin
+ * i * stride + 4 * p when the kernel reads rows in place ("direct"). AMX packs otherwise: sixteen units of each row at a time. A panel of s8s8 begins with one more row: what sums begin
  * with, -128 times the sum of the column of B, as the kernel moves A up by 128 while it loads it.
  *
  * Weights with shared scales are kept as codes of 2, 4, 6 or 8 bits, in the panel's order. A *line* is one vector register
@@ -37,7 +40,9 @@ enum {
   X86_UNIT = 4,
   X86_PAIR_TABLE = 64 /* bytes, of two units */,
   X86_LINE = 64,
-  X86_ROWS_MAX = 16,
+  X86_TILE_ROWS_MAX = 16, /* of a tile in vector registers */
+  X86_AMX_ROWS = 32,
+  X86_ROWS_MAX = X86_AMX_ROWS,
   X86_COLUMNS_MAX = 64,
   X86_KERNELS_MAX = 64
 };
@@ -49,6 +54,7 @@ typedef enum x86_isa {
   X86_AVX512,
   X86_AVX512VNNI,
   X86_AVX512BF16,
+  X86_AMX, /* and all of the above */
   X86_ISAS
 } x86_isa;
 typedef enum x86_arithmetic { X86_F32, X86_BF16, X86_S16, X86_U8S8, X86_S8S8, X86_ARITHMETICS } x86_arithmetic;
@@ -154,6 +160,9 @@ typedef struct x86_kernel {
   x86_isa isa;
   x86_arithmetic arithmetic;
   int rows, columns;                                 /* of the largest tile */
+  int step;                                          /* units of k that it takes at once: blocks are multiples */
+  void (*begin)(void);                               /* a thread calls it before its first tile ... */
+  void (*end)(void);                                 /* ... and this after its last; NULL: there is nothing to do */
   x86_tile *const *packed;                           /* [r - 1]: on r packed rows */
   x86_tile *const *direct;                           /* likewise on rows in place */
   int wide_rows;                                     /* of the highest wide tile; 0: there are none */
@@ -162,7 +171,7 @@ typedef struct x86_kernel {
   void (*spin)(int64_t rounds);                      /* multiply-adds on registers alone: the peak */
   void (*transpose)(void *to, const void *from, int64_t stride, int64_t rows, int64_t units); /* packs a strip of A */
   void (*finish)(const x86_finish *);
-  int coded_rows; /* of the largest tile on codes */
+  int coded_rows; /* of the largest tile on codes; 0: there are none */
   /* By form; NULL: there is none. */
   x86_coded_tile *const *coded[X86_FORMS];  /* [r - 1] */
   x86_coded_tile *const *powers[X86_FORMS]; /* likewise, for scales of e8m0 up to X86_POWER_MOST, and a_scales */

@@ -85,6 +85,18 @@ static inline int64_t x86_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / 
 static inline int64_t x86_part_start(int64_t n, int index, int count) { return n * index / count; }
 static inline int64_t x86_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* How rows are dealt to strips: of equal height, as far as they go (the first `taller` have a row more); or, where a tile takes
+ * several units at once and rows that it does not have cost as much as those it has, whole tiles and one for the rest. */
+typedef struct x86_strips {
+  int64_t n, low, taller; /* the last may have fewer rows than `low` */
+} x86_strips;
+
+static inline x86_strips x86_strips_of(const tw_gemm_planned *p, int64_t rows) {
+  const int64_t n = x86_ceil_div(rows, p->strip_rows);
+  if (p->kernel->step > 1) return (x86_strips){.n = n, .low = p->strip_rows};
+  return (x86_strips){.n = n, .low = rows / n, .taller = rows % n};
+}
+
 static inline int64_t x86_panels(const tw_gemm_planned *p) { return x86_ceil_div(p->spec.n, p->kernel->columns); }
 
 /* Bytes from the start of packed B to panel `panel` of block `block` of k; to its scales. */

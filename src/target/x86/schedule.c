@@ -8,9 +8,13 @@ static const struct {
   const char *name;
   int lanes, registers;
 } isas[X86_ISAS] = {
-    [X86_PORTABLE] = {"portable", 4, 16},      [X86_AVX2] = {"avx2", 8, 16},
-    [X86_AVXVNNI] = {"avxvnni", 8, 16},        [X86_AVX512] = {"avx512", 16, 32},
-    [X86_AVX512VNNI] = {"avx512vnni", 16, 32}, [X86_AVX512BF16] = {"avx512bf16", 16, 32},
+    [X86_PORTABLE] = {"portable", 4, 16},
+    [X86_AVX2] = {"avx2", 8, 16},
+    [X86_AVXVNNI] = {"avxvnni", 8, 16},
+    [X86_AVX512] = {"avx512", 16, 32},
+    [X86_AVX512VNNI] = {"avx512vnni", 16, 32},
+    [X86_AVX512BF16] = {"avx512bf16", 16, 32},
+    [X86_AMX] = {"amx", 16, 32},
 };
 
 static const struct {
@@ -26,6 +30,7 @@ const char *x86_isa_name(x86_isa isa) { return isas[isa].name; }
 const char *x86_arithmetic_name(x86_arithmetic a) { return arithmetics[a].name; }
 int x86_isa_lanes(x86_isa isa) { return isas[isa].lanes; }
 int x86_isa_registers(x86_isa isa) { return isas[isa].registers; }
+int x86_k_step(x86_isa isa) { return isa == X86_AMX ? 16 : 1; }
 int x86_group(x86_arithmetic a) { return arithmetics[a].group; }
 
 int x86_lift(x86_arithmetic arithmetic, x86_form form) {
@@ -40,6 +45,7 @@ int x86_coded_rows(const x86_schedule *s) {
   const bool integers =
       s->arithmetic == X86_S16 || s->arithmetic == X86_U8S8; /* also of large products: totals in registers */
   const int rows = (x86_isa_registers(s->isa) - OTHER_REGISTERS) / s->vectors / (integers ? 2 : 1);
+  if (s->isa == X86_AMX) return 0;
   const int most = s->rows < CODED_ROWS_MOST ? s->rows : CODED_ROWS_MOST;
   return rows < 1 ? 1 : rows < most ? rows : most;
 }
@@ -47,7 +53,7 @@ int x86_coded_rows(const x86_schedule *s) {
 int x86_wide_rows(const x86_schedule *s) {
   enum { LEAST = 4 /* lower ones load more than they multiply */, OTHERS = 2 /* A; what some arithmetics need */ };
   const int vectors = 2 * s->vectors, rows = (x86_isa_registers(s->isa) - vectors - OTHERS) / vectors;
-  if (rows < LEAST || vectors * x86_isa_lanes(s->isa) > X86_COLUMNS_MAX) return 0;
+  if (s->isa == X86_AMX || rows < LEAST || vectors * x86_isa_lanes(s->isa) > X86_COLUMNS_MAX) return 0;
   return rows < s->rows ? rows : s->rows;
 }
 
@@ -81,6 +87,7 @@ bool x86_has_form(const x86_schedule *s, x86_form form) {
   const bool real = s->arithmetic == X86_F32 || s->arithmetic == X86_BF16;
   const int vectors = x86_vectors_of_line(s->arithmetic, form);
   if (form >= X86_FORMS || (s->forms_left_out >> form & 1) || s->arithmetic == X86_S8S8) return false;
+  if (s->isa == X86_AMX && !real) return false;
   if (form == X86_E2M3 && (!real || s->isa < X86_AVX512)) return false;
   return (real || form != X86_E4M3) && x86_coded_step(s) * s->vectors % vectors == 0 &&
          (vectors % s->vectors == 0 || s->vectors % vectors == 0);

@@ -20,6 +20,7 @@ const char *x86_isa_name(x86_isa);               /* "avx512" */
 const char *x86_arithmetic_name(x86_arithmetic); /* "f32" */
 int x86_isa_lanes(x86_isa);                      /* units in a vector */
 int x86_isa_registers(x86_isa);                  /* vector registers */
+int x86_k_step(x86_isa);                         /* units of k that a tile takes at once */
 int x86_group(x86_arithmetic);                   /* elements of k in a unit */
 int x86_lift(x86_arithmetic, x86_form);          /* what is added to a code's integer to make it unsigned; else 0 */
 
@@ -27,7 +28,7 @@ int x86_lift(x86_arithmetic, x86_form);          /* what is added to a code's in
 int x86_wide_rows(const x86_schedule *);
 
 /* Tiles on codes hold sums of a group beside the totals of all groups; higher ones keep the totals in memory. */
-int x86_coded_rows(const x86_schedule *); /* of the highest */
+int x86_coded_rows(const x86_schedule *); /* of the highest; 0: there are none (AMX) */
 bool x86_totals_in_memory(const x86_schedule *, int rows);
 int x86_vectors_of_line(x86_arithmetic, x86_form); /* vectors of the panel in a line of codes */
 int x86_coded_step(const x86_schedule *);          /* units that a tile takes at once: 8 elements, the shortest group */

@@ -65,7 +65,7 @@ static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
 
 static const tw_target x86 = {
     .name = "x86",
-    .summary = "the CPU of this machine: kernels in C with AVX2, AVX-512, BF16 and VNNI, run natively",
+    .summary = "the CPU of this machine: kernels in C with AVX2, AVX-512, BF16, VNNI and AMX, run natively",
     .unit = "seconds",
     .available = available,
     .describe = describe,

@@ -48,7 +48,7 @@ x86_form x86_form_of(tw_type type, unsigned forms) {
 
 unsigned x86_forms_of_kernel(const x86_kernel *k) {
   unsigned forms = 0;
-  for (int f = 0; f < X86_FORMS; f++) forms |= (unsigned)(k->coded[f] != NULL) << f;
+  for (int f = 0; f < X86_FORMS; f++) forms |= (unsigned)(k->coded[f] || k->expand[f]) << f;
   return forms;
 }
 

@@ -35,10 +35,10 @@ void x86_tune_blocks(tw_gemm_planned *p, const x86_blocks *b) {
   if (b->ahead > 0) p->ahead = b->ahead;
 }
 
-/* Of `rows` rows that are dealt to strips of equal height, as far as they go (execute.c). */
 static unsigned heights_of_strips(const tw_gemm_planned *p, int64_t rows) {
-  const int64_t strips = x86_ceil_div(rows, p->strip_rows), low = rows / strips;
-  return 1u << (low - 1) | (rows % strips ? 1u << low : 0);
+  const x86_strips s = x86_strips_of(p, rows);
+  const int64_t last = rows - (s.n - 1) * s.low - x86_min(s.taller, s.n - 1);
+  return 1u << (last - 1) | (s.n > 1 ? 1u << (s.low - 1) : 0) | (s.taller ? 1u << s.low : 0);
 }
 
 x86_heights x86_heights_of(const tw_gemm_planned *p) {

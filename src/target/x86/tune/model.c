@@ -12,6 +12,8 @@
 /* Multiply-adds, and loads, that a core starts in a cycle, and the cycles until a sum can be added to again: Zen 4 and 5 and
  * Intel's cores since Skylake, within a factor of two (A. Fog, instruction tables). */
 static const double STARTS = 2, LATENCY = 4;
+/* 16 x 16 x 16 units in 16 cycles, where vectors do 2 x 16 in one (Intel, Optimization Reference Manual, chapter 20). */
+static const double AMX = 8;
 /* Bytes a second of one core, and cycles: of the order of what servers of these years have (x86-facts.md, section 1). */
 static const double CLOCK = 3.5e9, NEAR = 100e9, PACKING = 20e9;
 
@@ -19,6 +21,7 @@ static double at_most_one(double x) { return x < 1 ? x : 1; }
 
 /* Of a tile of so many rows. */
 static double tile_efficiency(const x86_schedule *k, double rows) {
+  if (k->isa == X86_AMX) return AMX * rows / k->rows;
   const double work = rows * k->vectors, extra = 2.0 / k->unroll; /* instructions of the loop itself */
   const double chains = at_most_one(work / (STARTS * LATENCY));
   const double loads = at_most_one(work / (rows + k->vectors));

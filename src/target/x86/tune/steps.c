@@ -72,12 +72,12 @@ static void add_sets(list *l) {
 static void add_tiles(list *l) {
   const int registers = x86_isa_registers(l->now->kernel.isa);
   for (int vectors = 1; vectors <= 4; vectors++)
-    for (int rows = 1; rows <= X86_ROWS_MAX; rows++) {
+    for (int rows = 1; rows <= X86_TILE_ROWS_MAX; rows++) {
       x86_tuning t = *l->now;
       if (4 * rows * vectors < registers && !l->on_codes) continue; /* too few sums to hide the latency of one */
       if (l->on_codes && (rows > x86_coded_rows(&(x86_schedule){.isa = l->now->kernel.isa,
                                                                 .arithmetic = l->now->kernel.arithmetic,
-                                                                .rows = X86_ROWS_MAX,
+                                                                .rows = X86_TILE_ROWS_MAX,
                                                                 .vectors = vectors}) ||
                           rows > l->spec->m))
         continue;
@@ -186,7 +186,7 @@ tw_status x86_steps(const tw_target *target, const tw_problem *p, const tw_sched
   (void)target;
   const tw_status status = x86_tuning_of(p, schedule, &now, error);
   if (status != TW_OK) return status;
-  list l = {.spec = &s, .now = &now, .on_codes = x86_runs_on_codes(&s)};
+  list l = {.spec = &s, .now = &now, .on_codes = x86_runs_on_codes(&s, x86_coded_rows(&now.kernel))};
   add_sets(&l);
   add_tiles(&l);
   if (l.on_codes)

@@ -25,15 +25,19 @@ enum {
 };
 
 x86_arithmetic x86_arithmetic_of(const tw_gemm_spec *s, x86_isa isa) {
-  const bool vnni = isa == X86_AVX512VNNI || isa == X86_AVXVNNI;
+  const bool vnni = isa == X86_AVX512VNNI || isa == X86_AVXVNNI || isa == X86_AMX;
   if (s->a_rounding != TW_A_EXACT) return vnni ? X86_U8S8 : X86_S16;
   if (s->a == TW_I8 || s->a == TW_U8) return !vnni ? X86_S16 : s->a == TW_U8 ? X86_U8S8 : X86_S8S8;
-  return s->a == TW_BF16 && (s->b == TW_BF16 || x86_has_scales(s)) && isa == X86_AVX512BF16 ? X86_BF16 : X86_F32;
+  return s->a == TW_BF16 && (s->b == TW_BF16 || x86_has_scales(s)) && isa >= X86_AVX512BF16 ? X86_BF16 : X86_F32;
 }
 
 void x86_settle_tile(const tw_gemm_spec *s, x86_tuning *t) {
   enum { ROWS = 4, VECTORS_MAX = 4 };
   if (t->tiled) return;
+  if (t->kernel.isa == X86_AMX) {
+    t->kernel.rows = X86_AMX_ROWS, t->kernel.vectors = 2;
+    return;
+  }
   t->kernel.rows = ROWS;
   for (t->kernel.vectors = 1; t->kernel.vectors < VECTORS_MAX; t->kernel.vectors *= 2)
     if (!x86_has_scales(s) || (x86_forms_of_schedule(&t->kernel) & x86_forms_of_type(s->b))) return;
@@ -103,11 +107,32 @@ static int registers_needed(const x86_schedule *k) {
   return k->rows * k->vectors + k->vectors + 1 + (k->arithmetic == X86_S16 || k->arithmetic == X86_S8S8);
 }
 
-static bool reads_in_place(const tw_gemm_spec *s, x86_arithmetic arithmetic) {
-  if (x86_runs_on_codes(s)) return false;
+static bool reads_in_place(const tw_gemm_spec *s, const x86_schedule *k) {
+  const x86_arithmetic arithmetic = k->arithmetic;
+  if (x86_runs_on_codes(s, x86_coded_rows(k))) return false;
   static const tw_type taken[X86_ARITHMETICS] = {
       [X86_F32] = TW_F32, [X86_BF16] = TW_BF16, [X86_U8S8] = TW_U8, [X86_S8S8] = TW_I8};
   return !s->a_transposed && s->a == taken[arithmetic] && s->k % x86_group(arithmetic) == 0;
+}
+
+/* AMX has one tile, and its kernels nothing to choose. */
+static tw_status check_amx(const tw_gemm_spec *s, const x86_schedule *k, tw_error *error) {
+  if (k->arithmetic == X86_F32 || s->a_rounding != TW_A_EXACT)
+    return tw_fail(error, TW_USAGE, "isa amx: its tiles take a=bf16 or 8-bit integers, and no rounded A");
+  if (k->rows != X86_AMX_ROWS || k->vectors != 2 || k->unroll != 1 || k->prefetch)
+    return tw_fail(error, TW_USAGE, "isa amx: its tile is rows=%d vectors=2, with neither unroll nor prefetch",
+                   X86_AMX_ROWS);
+  return TW_OK;
+}
+
+static tw_status check_registers(const x86_schedule *k, int columns, tw_error *error) {
+  if (k->rows > X86_TILE_ROWS_MAX || columns > X86_COLUMNS_MAX)
+    return tw_fail(error, TW_USAGE, "a tile has at most %d rows and %d columns, not %d x %d", X86_TILE_ROWS_MAX,
+                   X86_COLUMNS_MAX, k->rows, columns);
+  if (registers_needed(k) > x86_isa_registers(k->isa))
+    return tw_fail(error, TW_USAGE, "a tile of %d x %d vectors needs %d registers, %s has %d", k->rows, k->vectors,
+                   registers_needed(k), x86_isa_name(k->isa), x86_isa_registers(k->isa));
+  return TW_OK;
 }
 
 tw_status x86_tuning_check(const tw_gemm_spec *s, const x86_tuning *t, tw_error *error) {
@@ -115,16 +140,12 @@ tw_status x86_tuning_check(const tw_gemm_spec *s, const x86_tuning *t, tw_error 
   const int columns = k->vectors * x86_isa_lanes(k->isa);
   const int threads = s->threads ? s->threads : x86_this_cpu()->cores;
   if (!x86_this_cpu()->has[k->isa]) return tw_fail(error, TW_USAGE, "this CPU has no %s", x86_isa_name(k->isa));
-  if (k->rows > X86_ROWS_MAX || columns > X86_COLUMNS_MAX)
-    return tw_fail(error, TW_USAGE, "a tile has at most %d rows and %d columns, not %d x %d", X86_ROWS_MAX,
-                   X86_COLUMNS_MAX, k->rows, columns);
-  if (registers_needed(k) > x86_isa_registers(k->isa))
-    return tw_fail(error, TW_USAGE, "a tile of %d x %d vectors needs %d registers, %s has %d", k->rows, k->vectors,
-                   registers_needed(k), x86_isa_name(k->isa), x86_isa_registers(k->isa));
+  const tw_status status = k->isa == X86_AMX ? check_amx(s, k, error) : check_registers(k, columns, error);
+  if (status != TW_OK) return status;
   if (x86_has_scales(s) && !(x86_forms_of_schedule(k) & x86_forms_of_type(s->b)))
     return tw_fail(error, TW_USAGE, "lines of codes of b=%s do not fit a tile of %d columns", tw_type_name(s->b),
                    columns);
-  const bool on_codes = x86_runs_on_codes(s);
+  const bool on_codes = x86_runs_on_codes(s, x86_coded_rows(k));
   if (k->chains && (!on_codes || (k->chains & (k->chains - 1))))
     return tw_fail(error, TW_USAGE, "chains n=%d: a power of two, for tiles on codes: m <= 16 or A rounded", k->chains);
   if (on_codes && s->a_rounding == TW_A_EXACT && t->blocks.threads_m > 1)
@@ -132,7 +153,7 @@ tw_status x86_tuning_check(const tw_gemm_spec *s, const x86_tuning *t, tw_error 
                    t->blocks.threads_m);
   if (t->blocks.panels == 2 && (on_codes || !x86_wide_rows(k)))
     return tw_fail(error, TW_USAGE, "panels n=2: not on codes, and not with tiles of %d vectors", k->vectors);
-  if (t->blocks.a == X86_READ_A_IN_PLACE && !reads_in_place(s, k->arithmetic))
+  if (t->blocks.a == X86_READ_A_IN_PLACE && !reads_in_place(s, k))
     return tw_fail(error, TW_USAGE, "A cannot be read in place: %s kernels take it otherwise",
                    x86_arithmetic_name(k->arithmetic));
   if (t->blocks.threads_m * t->blocks.threads_n > threads)
@@ -162,6 +183,8 @@ tw_status x86_tuning_of(const tw_problem *p, const tw_schedule *schedule, x86_tu
 
 /* Functions that the problem has no use for: codes of other types, rows that its strips never have. A tenth of the source and
  * a quarter of the compiler's time are left. */
+static void nothing(const x86_coded *codes, void *panel) { (void)codes, (void)panel; } /* likewise */
+
 static tw_status leave_out(const tw_gemm_spec *s, x86_tuning *t, tw_error *error) {
   x86_schedule *k = &t->kernel;
   static x86_coded_tile *const some[X86_ROWS_MAX]; /* stands for tables that are not there yet */
@@ -172,8 +195,10 @@ static tw_status leave_out(const tw_gemm_spec *s, x86_tuning *t, tw_error *error
                        .rows = k->rows,
                        .wide_rows = x86_wide_rows(k),
                        .columns = k->vectors * x86_isa_lanes(k->isa),
+                       .step = x86_k_step(k->isa),
                        .coded_rows = x86_coded_rows(k)};
-  if (form < X86_FORMS) kernel.coded[form] = some;
+  if (form < X86_FORMS && kernel.coded_rows) kernel.coded[form] = some;
+  if (form < X86_FORMS) kernel.expand[form] = nothing;
   const x86_tuned tuned = {.kernel = &kernel, .blocks = t->blocks};
   tw_gemm_planned *plan;
   const tw_status status = x86_plan(s, &tuned, &plan, error);
