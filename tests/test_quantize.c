@@ -461,6 +461,12 @@ static void the_command_says_what_it_did_or_what_is_wrong(void **state) {
   assert_int_equal(symlink("/dev/full", at("full.npy")), 0);
   command("c.npy full.npy --to f32", 2, "", "no regular file");
   assert_int_equal(unlink(at("full.npy")), 0);
+  /* names that would command the terminal: ESC, CSI as one character, a new line */
+  write_safetensors(
+      "esc.safetensors",
+      "{\"a\\u001b[31mb\\u009b1mc\\nd\": {\"dtype\": \"F32\", \"shape\": [2, 32], \"data_offsets\": [0, 256]}}", x,
+      256);
+  command("esc.safetensors c.safetensors --to mxfp4", 0, "a?[31mb\xc2?1mc?d  [2, 32]", "");
   free(x);
 }
 

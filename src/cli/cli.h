@@ -91,6 +91,9 @@ json_t *cli_json_bound(const tw_target *, const tw_bound *);
 json_t *cli_json_schedule(const tw_schedule *); /* its text */
 char *cli_schedule_text(const tw_schedule *);   /* malloc'ed; NULL without memory */
 
+/* At most `most` bytes of text that comes from a file or an argument: what would command the terminal becomes '?'. */
+void cli_put_text(FILE *, const char *text, size_t most);
+
 enum { CLI_NUMBER = 40 };
 /* "1,234,567" for whole numbers, four digits otherwise. Returns buffer. */
 char *cli_print_number(double, char buffer[CLI_NUMBER]);

@@ -72,7 +72,9 @@ static void print_failure(const cli *c, int argc, char *argv[], tw_status status
     tw_error ignored;
     cli_print_json(c, json_pack("{s:o, s:i}", "error", cli_json_text(error->text), "status", (int)status), &ignored);
   }
-  fprintf(stderr, "tilewright: %s\n", error->text);
+  fputs("tilewright: ", stderr);
+  cli_put_text(stderr, error->text, strlen(error->text));
+  fputc('\n', stderr);
 }
 
 static bool is_word(const char *argument, const char *a, const char *b) {

@@ -73,6 +73,15 @@ json_t *cli_json_measurement(const tw_target *target, const tw_measurement *m) {
   return object;
 }
 
+/* C0 and DEL, and C1, which UTF-8 writes as 0xc2 and a byte from 0x80 to 0x9f. */
+void cli_put_text(FILE *file, const char *text, size_t most) {
+  for (size_t i = 0; i < most && text[i]; i++) {
+    const unsigned char c = (unsigned char)text[i], before = i ? (unsigned char)text[i - 1] : 0;
+    const bool commands = c < ' ' || c == 0x7f || (before == 0xc2 && c >= 0x80 && c < 0xa0);
+    fputc(commands ? '?' : c, file);
+  }
+}
+
 char *cli_print_number(double x, char buffer[CLI_NUMBER]) {
   if (!(x == floor(x) && fabs(x) < 1e15)) {
     snprintf(buffer, CLI_NUMBER, "%.4g", x);

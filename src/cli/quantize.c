@@ -93,7 +93,8 @@ static void print_histogram(const statistics *s) {
 static void print_tensor(const converted *t, const char *to) {
   char number[CLI_NUMBER];
   const statistics *s = &t->statistics;
-  printf("%s  [", t->name);
+  cli_put_text(stdout, t->name, strlen(t->name));
+  printf("  [");
   for (int i = 0; i < t->rank; i++) printf("%s%" PRIu64, i ? ", " : "", t->shape[i]);
   printf("]  %s -> %s", t->from, t->copied ? "copied" : to);
   if (t->copied) {
@@ -163,7 +164,10 @@ static tw_status print_json(const cli *c, const conversion *result, const char *
 
 static void show_progress(void *context, const converted *t) {
   (void)context;
-  if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K%.60s", t->name);
+  enum { SHOWN = 60 };
+  if (!isatty(STDERR_FILENO)) return;
+  fputs("\r\033[K", stderr);
+  cli_put_text(stderr, t->name, SHOWN);
 }
 
 tw_status cli_quantize(const cli *c, tw_error *error) {
