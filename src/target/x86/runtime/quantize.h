@@ -68,16 +68,16 @@ INLINE int32_t rounded(float x, float inverse) {
   return (int32_t)(f32_bits(x * inverse + magic) - f32_bits(magic));
 }
 
-/* Rounds n elements; returns their sum. NOLINTBEGIN(bugprone-macro-parentheses): types */
+/* Rounds n elements; returns their sum, which is anything where `inverse` is 0 and some are NaN. NOLINTBEGIN(bugprone-macro-parentheses): types */
 #define ROUND_ALL(name, element_type, as_f32)                                                                          \
   INLINE int32_t name(const element_type *x, int64_t n, float inverse, quantized *to) {                                \
-    int32_t sum = 0;                                                                                                   \
+    uint32_t sum = 0;                                                                                                  \
     for (int64_t i = 0; i < n; i++) {                                                                                  \
       const int32_t q = rounded(as_f32(x[i]), inverse);                                                                \
       to[i] = (quantized)q;                                                                                            \
-      sum += q;                                                                                                        \
+      sum += (uint32_t)q;                                                                                              \
     }                                                                                                                  \
-    return sum;                                                                                                        \
+    return (int32_t)sum;                                                                                               \
   }
 /* NOLINTEND(bugprone-macro-parentheses) */
 ROUND_ALL(round_f32, float, )
@@ -143,12 +143,9 @@ INLINE void quantize_blocks(x86_real type, const x86_quantize *q, block b[BLOCKS
     for (int64_t i = 0; i < n; i++) special |= !(inverse[i] > 0);
   }
   round_blocks(type, b, n, inverse, sum);
-  for (int64_t i = 0; i < n; i++) q->starts[at + i] = -q->lift * sum[i];
-  for (int64_t i = 0; special && i < n; i++) {
-    if (inverse[i] > 0) continue;
-    memset(b[i].to, 0, BLOCK * sizeof *b[i].to);
-    q->starts[at + i] = 0;
-  }
+  for (int64_t i = 0; i < n; i++) q->starts[at + i] = inverse[i] > 0 ? -q->lift * sum[i] : 0;
+  for (int64_t i = 0; special && i < n; i++)
+    if (!(inverse[i] > 0)) memset(b[i].to, 0, BLOCK * sizeof *b[i].to);
 }
 
 /* The first `blocks` groups, each a block, of all rows. */
