@@ -5,8 +5,14 @@ set(TW_KERNELS ${CMAKE_CURRENT_BINARY_DIR}/x86_kernels)
 file(MAKE_DIRECTORY ${TW_KERNELS})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${TW_X86}/kernels.txt)
 
-add_executable(x86_generate ${TW_X86}/generate/generate.c ${TW_X86}/emit.c ${TW_X86}/emit_coded.c ${TW_X86}/emit_amx.c ${TW_X86}/schedule.c
-               ${CMAKE_CURRENT_SOURCE_DIR}/src/base/strings.c)
+if(TW_SANITIZE OR TW_TSAN OR TW_FUZZ)
+  set(TW_KERNELS_DEBUG -g1)
+else()
+  set(TW_KERNELS_DEBUG -g0)
+endif()
+
+add_executable(x86_generate ${TW_X86}/generate/generate.c ${TW_X86}/emit.c ${TW_X86}/emit_coded.c ${TW_X86}/emit_amx.c
+               ${TW_X86}/schedule.c ${CMAKE_CURRENT_SOURCE_DIR}/src/base/strings.c)
 target_include_directories(x86_generate PRIVATE include src)
 target_link_libraries(x86_generate PRIVATE m)
 
@@ -28,8 +34,9 @@ foreach(line IN LISTS TW_LINES)
     continue()
   endif()
   set(file ${TW_KERNELS}/${arithmetic}_${isa}_${rows}x${vectors}.c)
-  # vectors wider than the set's registers are passed only within the file: how, is nobody else's business
-  set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${TW_FLAGS_${isa}};-Wno-psabi")
+  # Vectors wider than the set's registers are passed only within the file: how, is nobody else's business. Every tile is
+  # inlined from one template: -g would be nine tenths of each program that holds them, lines alone (-g1) half of it.
+  set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${TW_FLAGS_${isa}};-Wno-psabi;${TW_KERNELS_DEBUG}")
   list(APPEND TW_KERNEL_SOURCES ${file})
 endforeach()
 add_custom_command(OUTPUT ${TW_KERNEL_SOURCES} COMMAND x86_generate ${TW_X86}/kernels.txt ${TW_KERNELS}

@@ -1,6 +1,6 @@
 # tilewright-x86-runner: the process in which kernels run that nobody trusts (src/target/x86/runner).
 add_executable(x86_runner src/target/x86/runner/main.c src/target/x86/runner/confine.c)
-target_link_libraries(x86_runner PRIVATE tilewright_objects ${CMAKE_DL_LIBS})
+target_link_libraries(x86_runner PRIVATE ${TW_WHOLE} ${CMAKE_DL_LIBS})
 set_target_properties(x86_runner PROPERTIES OUTPUT_NAME tilewright-x86-runner)
 if(NOT TW_SANITIZE AND NOT TW_FUZZ)
   install(TARGETS x86_runner DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/tilewright)
