@@ -54,7 +54,8 @@ static outcome check_and_measure(const tw_evaluator *e, tw_artefact *artefact, t
   tw_error error = {0};
   tw_status status = TW_OK;
   if (t->measures_first && c->limit > 0) {
-    if (t->least && t->least(t, artefact) > c->limit) return hopeless(t->least(t, artefact));
+    const double least = t->least ? t->least(t, artefact) : 0;
+    if (least > c->limit) return hopeless(least);
     status = measure(e, artefact, c, &error);
     if (status == TW_OK && c->measured.cost > c->limit) return slower;
     if (status == TW_OK) status = t->check(t, artefact, e->data, &error);

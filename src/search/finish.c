@@ -22,27 +22,12 @@ static tw_candidate *find(const tw_state *s, const tw_schedule *schedule) {
   return number == TW_NONE ? NULL : s->all[number];
 }
 
-/* Emits a schedule as a new candidate, unless it is there already. `limit`: as in tw_candidate. */
+/* Emits a schedule as a new candidate, unless it is there already. */
 static tw_status add_schedule(tw_state *s, const tw_schedule *schedule, double limit, int parent, const char *lever,
                               const char *why, tw_error *error) {
   if (find(s, schedule)) return TW_OK;
-  tw_candidate *c = tw_candidate_new();
-  if (!c) return tw_fail(error, TW_MISSING, "no memory for another candidate");
-  tw_error message = {0};
-  char *source = NULL;
-  s->target->emit(s->target, &s->problem, schedule, &source, &message);
-  tw_candidate_set_kernel(c, schedule, source);
-  c->iteration = s->iteration;
-  c->parent = parent;
-  c->limit = limit;
-  c->n_levers = 1;
-  snprintf(c->lever[0], sizeof c->lever[0], "%s", lever);
-  snprintf(c->why, sizeof c->why, "%s", why);
-  if (!source) {
-    c->verdict = TW_ILLEGAL;
-    c->message = strdup(message.text);
-  }
-  return tw_state_add(s, c, error);
+  tw_candidate *c = tw_state_emit(s, schedule, parent, limit, lever, why);
+  return c ? tw_state_add(s, c, error) : tw_fail(error, TW_MISSING, "no memory for another candidate");
 }
 
 static tw_schedule without(const tw_schedule *schedule, size_t step) {
@@ -160,8 +145,8 @@ static tw_status walk(tw_state *s, tw_error *error) {
     if (status != TW_OK) return status;
   }
   tw_state_evaluate(s, first);
-  for (size_t n = 1; n < schedule.n && !tw_state_is_stopped(s);
-       n++) { /* a rung may have been too slow for its parent */
+  /* A rung may have been too slow for its parent. */
+  for (size_t n = 1; n < schedule.n && !tw_state_is_stopped(s); n++) {
     tw_schedule beginning = prefix(&schedule, n);
     tw_candidate *c = find(s, &beginning);
     if (c && c->verdict == TW_DUPLICATE) c = s->all[c->twin];

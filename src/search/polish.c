@@ -3,7 +3,6 @@
  *
  * The beam follows what pays step by step, and stops where little does. Where designs take three steps of which the
  * first two lose, only looking at all of them helps; where measuring is the work of a moment, it can be afforded. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "search/state.h"
@@ -48,35 +47,15 @@ static bool reach(ring *r, const tw_candidate *c) {
   return tw_index_add(&r->met, &c->source_digest, c->number);
 }
 
-static tw_candidate *make(const tw_state *s, const tw_candidate *from, const tw_menu_item *item) {
-  tw_schedule longer = from->schedule;
-  char *source = NULL;
-  if (tw_schedule_add(&longer, item->step, NULL) != TW_OK ||
-      s->target->emit(s->target, &s->problem, &longer, &source, NULL) != TW_OK)
-    return NULL;
-  tw_candidate *c = tw_candidate_new();
-  if (!c) {
-    free(source);
-    return NULL;
-  }
-  tw_candidate_set_kernel(c, &longer, source);
-  c->iteration = s->iteration;
-  c->parent = from->number;
-  c->limit = s->best->measured.cost;
-  c->n_levers = 1;
-  snprintf(c->lever[0], sizeof c->lever[0], "%s", item->lever);
-  snprintf(c->why, sizeof c->why, "%s", item->why);
-  return c;
-}
-
 /* Adds the kernels one step behind `from` to the ring; new ones become candidates, while there are fewer than `most`. */
 static tw_status follow(tw_state *s, ring *r, const tw_candidate *from, size_t most, tw_error *error) {
   tw_menu menu;
   tw_status status = s->target->steps(s->target, &s->problem, &from->schedule, &menu, error);
   if (status != TW_OK) return status;
   for (size_t i = 0; i < menu.n && status == TW_OK && s->n < most; i++) {
-    tw_candidate *c = make(s, from, &menu.item[i]);
-    if (!c) continue; /* such a step leads nowhere */
+    tw_candidate *c;
+    if ((status = tw_state_follow(s, from, &menu.item[i], s->best->measured.cost, &c, error)) != TW_OK) break;
+    if (!c) continue;
     const int known = tw_index_find(&s->sources, &c->source_digest);
     if (known == TW_NONE) {
       if ((status = tw_state_add(s, c, error)) != TW_OK) break;

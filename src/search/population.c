@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "search/state.h"
@@ -22,6 +23,41 @@ void tw_state_note(tw_state *s, const char *format, ...) {
   vsnprintf(line, sizeof line, format, arguments);
   va_end(arguments);
   tw_text_add(&s->notes, "%s\n", line);
+}
+
+tw_candidate *tw_state_emit(const tw_state *s, const tw_schedule *schedule, int parent, double limit, const char *lever,
+                            const char *why) {
+  tw_candidate *c = tw_candidate_new();
+  if (!c) return NULL;
+  tw_error message = {0};
+  char *source = NULL;
+  s->target->emit(s->target, &s->problem, schedule, &source, &message);
+  tw_candidate_set_kernel(c, schedule, source);
+  c->iteration = s->iteration;
+  c->parent = parent;
+  c->limit = limit;
+  c->n_levers = 1;
+  snprintf(c->lever[0], sizeof c->lever[0], "%s", lever);
+  snprintf(c->why, sizeof c->why, "%s", why);
+  if (!source) {
+    c->verdict = TW_ILLEGAL;
+    c->message = strdup(message.text);
+  }
+  return c;
+}
+
+tw_status tw_state_follow(const tw_state *s, const tw_candidate *from, const tw_menu_item *item, double limit,
+                          tw_candidate **made, tw_error *error) {
+  tw_schedule longer = from->schedule;
+  *made = NULL;
+  if (tw_schedule_add(&longer, item->step, NULL) != TW_OK) return TW_OK;
+  tw_candidate *c = tw_state_emit(s, &longer, from->number, limit, item->lever, item->why);
+  if (!c) return tw_fail(error, TW_MISSING, "no memory for another candidate");
+  if (c->verdict == TW_ILLEGAL)
+    tw_candidate_free(c);
+  else
+    *made = c;
+  return TW_OK;
 }
 
 tw_status tw_state_add(tw_state *s, tw_candidate *c, tw_error *error) {

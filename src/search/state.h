@@ -43,6 +43,13 @@ typedef struct tw_state {
 
 /* ---- population.c: the candidates ---- */
 
+/* A candidate made of this schedule by one lever, to be added; illegal where the target cannot emit it. NULL without
+ * memory. `limit`: as in tw_candidate. */
+tw_candidate *tw_state_emit(const tw_state *, const tw_schedule *, int parent, double limit, const char *lever,
+                            const char *why);
+/* The same, one step of the menu behind `from`; NULL where that step leads nowhere. */
+tw_status tw_state_follow(const tw_state *, const tw_candidate *from, const tw_menu_item *, double limit,
+                          tw_candidate **, tw_error *);
 /* Numbers it and takes it over; a kernel that is there already makes it a duplicate. Frees it without memory. */
 tw_status tw_state_add(tw_state *, tw_candidate *, tw_error *);
 /* Evaluates all that are pending from number `first` on, or recalls their verdicts, journals them, keeps the count. */
