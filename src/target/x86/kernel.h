@@ -15,8 +15,9 @@
  *
  * Operands of other types are converted when they are packed. A panel of B is `columns` wide: unit (p, j) lies at
  * 4 * (p * columns + j). A strip of A is `r` <= rows rows: unit (i, p) lies at 4 * (p * r + i) when it is packed, at
- * i * stride + 4 * p when the kernel reads rows in place ("direct"). AMX packs otherwise: sixteen units of each row at a time. A panel of s8s8 begins with one more row: what sums begin
- * with, -128 times the sum of the column of B, as the kernel moves A up by 128 while it loads it.
+ * i * stride + 4 * p when the kernel reads rows in place ("direct"). AMX packs otherwise: sixteen units of each row at a
+ * time. A panel of s8s8 begins with one more row: what sums begin with, -128 times the sum of the column of B, as the
+ * kernel moves A up by 128 while it loads it.
  *
  * Weights with shared scales are kept as codes of 2, 4, 6 or 8 bits, in the panel's order. A *line* is one vector register
  * of them. Its containers are as wide as the kernel's elements of B (4 bytes divided by `group`), and field t of all
@@ -63,8 +64,8 @@ typedef enum x86_output { X86_OUT_F32, X86_OUT_BF16, X86_OUT_F16, X86_OUT_I8 } x
 
 /* C[i][j] = or += sum over k units; `columns` <= the tile's: what lies right of them is not touched. Strides in bytes.
  * C's elements are the 32-bit sums. A wide tile is as wide as two panels, the second `b_stride` bytes behind the first: lower
- * than others, so that rows of A in place, which may all lie in one set of L1, find room there. For each line of the panel a line is fetched into L2 meanwhile: at `next`, which then
- * moves on by `next_step`. */
+ * than others, so that rows of A in place, which may all lie in one set of L1, find room there. For each line of the panel
+ * a line is fetched into L2 meanwhile: at `next`, which then moves on by `next_step`. */
 typedef void x86_tile(int64_t units, const void *a, int64_t a_stride, const void *b, int64_t b_stride, void *c,
                       int64_t c_stride, int64_t columns, bool accumulate, const void *next, int64_t next_step);
 

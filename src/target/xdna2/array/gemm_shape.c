@@ -1,6 +1,7 @@
 /* gemm_shape.c - what follows from the choices of a GEMM: sizes, memory, and what is refused. */
 #include <inttypes.h>
 
+#include "base/integers.h"
 #include "target/xdna2/array/cost.h"
 #include "target/xdna2/array/gemm.h"
 
@@ -21,15 +22,6 @@ xd_gemm xd_gemm_default(const xd_config *c, const xd_kernel *kernel, const tw_ti
                    .columns = c->columns,
                    .copies = {kernel->copies[0], kernel->copies[1], kernel->copies[2]},
                    .depth = 1};
-}
-
-static int64_t common_divisor(int64_t a, int64_t b) {
-  while (b) {
-    const int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
 }
 
 static bool is_integer(const xd_gemm *g) { return g->kernel->a == TW_I8; }
@@ -59,7 +51,7 @@ xd_gemm_shape xd_gemm_shape_of(const xd_gemm *g) {
   s.small_a = g->kernel->a != TW_BFP16 && (s.m < g->tile.m || s.k < g->tile.k);
   s.small_b = !s.packed_b && s.n < g->tile.n;
   s.small_c = g->c != TW_BFP16 && (s.m < g->tile.m || s.n < g->tile.n);
-  s.slice = xd_gemm_turns_b(g) && g->k % s.step ? common_divisor(g->tile.k, g->k) : 0;
+  s.slice = xd_gemm_turns_b(g) && g->k % s.step ? tw_common_divisor(g->tile.k, g->k) : 0;
   s.accumulators = is_integer(g) && s.c_bytes8 < 32 ? 4 : 0;
   return s;
 }

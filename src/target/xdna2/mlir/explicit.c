@@ -216,14 +216,6 @@ typedef struct dma_reader {
   start start[STARTS];
 } dma_reader;
 
-static xd_slice read_label(xd_reader *r) {
-  xd_read_expect(r, '^');
-  const xd_slice s = {r->token.at, r->token.length};
-  if (!xd_read_at_kind(r, XD_TOKEN_WORD)) xd_read_fail(r, r->token.line, "a block's name (^...) is expected");
-  xd_read_next(r);
-  return s;
-}
-
 static void read_start(dma_reader *d) {
   xd_reader *r = d->r;
   start s = {.line = r->token.line};
@@ -233,9 +225,9 @@ static void read_start(dma_reader *d) {
   xd_read_expect(r, ',');
   const int id = (int)xd_read_number(r, 0, 15);
   xd_read_expect(r, ',');
-  s.first = read_label(r);
+  s.first = xd_read_label(r);
   xd_read_expect(r, ',');
-  s.next = read_label(r);
+  s.next = xd_read_label(r);
   if (xd_read_take(r, ',')) {
     xd_read_expect_word(r, "repeat_count");
     xd_read_expect(r, '=');
@@ -303,7 +295,7 @@ static void read_op(dma_reader *d) {
   xd_reader *r = d->r;
   xd_slice op;
   if (xd_read_at(r, '^')) {
-    const xd_slice label = read_label(r);
+    const xd_slice label = xd_read_label(r);
     xd_read_expect(r, ':');
     begin_block(d, label);
     return;
@@ -322,7 +314,7 @@ static void read_op(dma_reader *d) {
   else if (xd_read_take_word(r, "aie.dma_bd"))
     read_bd(d, b);
   else if (xd_read_take_word(r, "aie.next_bd"))
-    b->next = read_label(r);
+    b->next = xd_read_label(r);
   else if (xd_read_take_word(r, "aie.end"))
     b->ends = true;
   else

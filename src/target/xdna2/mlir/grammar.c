@@ -83,6 +83,11 @@ static xd_slice take_text(xd_reader *r, xd_token_kind kind, const char *what) {
 xd_slice xd_read_symbol(xd_reader *r) { return take_text(r, XD_TOKEN_SYMBOL, "a name (@...)"); }
 xd_slice xd_read_value_name(xd_reader *r) { return take_text(r, XD_TOKEN_VALUE, "a value (%...)"); }
 
+xd_slice xd_read_label(xd_reader *r) {
+  xd_read_expect(r, '^');
+  return take_text(r, XD_TOKEN_WORD, "a block's name (^...)");
+}
+
 xd_slice xd_read_result(xd_reader *r, xd_slice *op) {
   xd_slice result = {"", 0};
   r->op_line = r->token.line;

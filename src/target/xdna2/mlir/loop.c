@@ -211,16 +211,9 @@ void xd_core_read_for(core_reader *c, int line) {
 
 /* ---- branches ---- */
 
-static xd_slice read_label(xd_reader *r) {
-  xd_read_expect(r, '^');
-  const xd_slice s = {r->token.at, r->token.length};
-  xd_read_next(r);
-  return s;
-}
-
 static void expect_label(xd_reader *r, xd_slice label, int line) {
   const int here = r->token.line;
-  if (!xd_slice_same(read_label(r), label))
+  if (!xd_slice_same(xd_read_label(r), label))
     xd_read_fail(r, here, "block ^%s should follow the branch in line %d: other branches than a loop's are not taken",
                  xd_read_excerpt(label).text, line);
 }
@@ -256,9 +249,9 @@ static void read_branch_loop(core_reader *c, xd_slice header, int64_t from, int 
   xd_read_expect_word(r, "cf.cond_br");
   if (!xd_slice_same(xd_read_value_name(r), condition)) xd_read_fail(r, line, "a loop that asks for something else");
   xd_read_expect(r, ',');
-  const xd_slice body = read_label(r);
+  const xd_slice body = xd_read_label(r);
   xd_read_expect(r, ',');
-  const xd_slice behind = read_label(r);
+  const xd_slice behind = xd_read_label(r);
   expect_label(r, body, line);
   xd_read_expect(r, ':');
   open_loop(c, parameter, turn, header, line);
@@ -278,7 +271,7 @@ static void read_branch_loop(core_reader *c, xd_slice header, int64_t from, int 
 
 void xd_core_read_branch(core_reader *c, int line) {
   xd_reader *r = c->r;
-  const xd_slice to = read_label(r);
+  const xd_slice to = xd_read_label(r);
   const xd_value *v = xd_value_named(r, read_value_of_block(r), line);
   if (!v) return;
   if (c->loops && c->loop[c->loops - 1].header.length && xd_slice_same(c->loop[c->loops - 1].header, to)) {

@@ -150,6 +150,7 @@ void xd_read_expect(xd_reader *, char mark);
 void xd_read_expect_word(xd_reader *, const char *word);
 xd_slice xd_read_symbol(xd_reader *);
 xd_slice xd_read_value_name(xd_reader *);
+xd_slice xd_read_label(xd_reader *); /* ^name */
 /* The result's name of an op, empty if it has none; *op is the op's name, which is next. */
 xd_slice xd_read_result(xd_reader *, xd_slice *op);
 int64_t xd_read_number(xd_reader *, int64_t least, int64_t most);

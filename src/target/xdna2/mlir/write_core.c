@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integers.h"
 #include "target/xdna2/array/kernel.h"
 #include "target/xdna2/array/symbol.h"
 #include "target/xdna2/mlir/writer.h"
@@ -147,23 +148,14 @@ static int64_t released_by(core_writer *c, size_t from, size_t end, int port, in
   return sum % buffers;
 }
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-  while (b) {
-    const int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a ? a : 1;
-}
-
 /* After how many turns all ports are at the buffers with which they began. mlir-aie unrolls object FIFOs itself. */
 static int64_t period_of(core_writer *c, size_t from, size_t end) {
   int64_t period = 1;
   for (size_t i = 0; c->w->explicit && i < c->w->program->ports.n; i++) {
     const xd_port *q = &c->w->program->ports.at[i];
     if (!xd_same_place(q->tile, c->core->tile) || q->n_buffers < 2) continue;
-    const int64_t own = q->n_buffers / common_divisor(q->n_buffers, released_by(c, from, end, (int)i, q->n_buffers));
-    period *= own / common_divisor(period, own);
+    const int64_t own = q->n_buffers / tw_common_divisor(q->n_buffers, released_by(c, from, end, (int)i, q->n_buffers));
+    period *= own / tw_common_divisor(period, own);
   }
   return period;
 }
