@@ -85,28 +85,45 @@ static void emit_loop(tw_text *t, const tile *k, int steps) {
   tw_text_add(t, "  }\n");
 }
 
-/* What stands before and behind the loops: sums go out whole, or under a mask at the right edge. */
-static void emit_stores(tw_text *t, const tile *k) {
-  const int lanes = k->vector / X86_UNIT;
-  tw_text_add(t, "  if (columns == %d) {\n    if (accumulate) {\n", k->vectors * lanes);
-  for (int i = 0; i < k->rows; i++)
+/* Sums go out, row by row: a pointer that is moved on, since addresses that are computed in advance would take registers. With
+ * `which`, under masks. */
+static void emit_stores(tw_text *t, const tile *k, bool part) {
+  for (int i = 0; i < k->rows; i++) {
     for (int j = 0; j < k->vectors; j++)
-      tw_text_add(t, "      s%d_%d = add(s%d_%d, load_sums(c + %d * c_stride + %d));\n", i, j, i, j, i, j * k->vector);
+      if (part)
+        tw_text_add(t, "    store_part(c + %d, part%d, s%d_%d);\n", j * k->vector, j, i, j);
+      else
+        tw_text_add(t, "    store_sums(c + %d, s%d_%d);\n", j * k->vector, i, j);
+    tw_text_add(t, "    c += c_stride; one_by_one(c);\n");
+  }
+}
+
+static void emit_accumulation(tw_text *t, const tile *k, bool part) {
+  tw_text_add(t, "    if (accumulate) {\n      const char *row = c;\n");
+  for (int i = 0; i < k->rows; i++) {
+    for (int j = 0; j < k->vectors; j++) {
+      tw_text_add(t, "      s%d_%d = add(s%d_%d, ", i, j, i, j);
+      if (part)
+        tw_text_add(t, "load_part(row + %d, part%d));\n", j * k->vector, j);
+      else
+        tw_text_add(t, "load_sums(row + %d));\n", j * k->vector);
+    }
+    tw_text_add(t, "      row += c_stride; one_by_one(row);\n");
+  }
   tw_text_add(t, "    }\n");
-  for (int i = 0; i < k->rows; i++)
-    for (int j = 0; j < k->vectors; j++)
-      tw_text_add(t, "    store_sums(c + %d * c_stride + %d, s%d_%d);\n", i, j * k->vector, i, j);
-  tw_text_add(t, "    return;\n  }\n");
-  for (int j = 0; j < k->vectors; j++) tw_text_add(t, "  const part part%d = first(columns - %d);\n", j, j * lanes);
-  tw_text_add(t, "  if (accumulate) {\n");
-  for (int i = 0; i < k->rows; i++)
-    for (int j = 0; j < k->vectors; j++)
-      tw_text_add(t, "    s%d_%d = add(s%d_%d, load_part(c + %d * c_stride + %d, part%d));\n", i, j, i, j, i,
-                  j * k->vector, j);
+}
+
+/* What stands behind the loops: whole sums, or those left of the right edge. Then `c` is at the strip below. */
+static void emit_end(tw_text *t, const tile *k) {
+  const int lanes = k->vector / X86_UNIT;
+  tw_text_add(t, "  if (columns == %d) {\n", k->vectors * lanes);
+  emit_accumulation(t, k, false);
+  emit_stores(t, k, false);
+  tw_text_add(t, "  } else {\n");
+  for (int j = 0; j < k->vectors; j++) tw_text_add(t, "    const part part%d = first(columns - %d);\n", j, j * lanes);
+  emit_accumulation(t, k, true);
+  emit_stores(t, k, true);
   tw_text_add(t, "  }\n");
-  for (int i = 0; i < k->rows; i++)
-    for (int j = 0; j < k->vectors; j++)
-      tw_text_add(t, "  store_part(c + %d * c_stride + %d, part%d, s%d_%d);\n", i, j * k->vector, j, i, j);
 }
 
 /* Sums begin with nothing, or with the first row of the panel. */
@@ -126,37 +143,56 @@ static void emit_start(tw_text *t, const tile *k) {
   if (from_panel) tw_text_add(t, "  b += %d;\n", k->s->vectors * k->vector);
 }
 
-static void emit_fetch_c(tw_text *t, const tile *k) {
-  for (int i = 0; i < k->rows; i++)
-    for (int line = 0; line < k->vectors * k->vector; line += X86_LINE)
-      tw_text_add(t, "    fetch_sums(c + %d * c_stride + %d);\n", i, line);
+/* `lines` lines from each row's beginning on; `row` is where they begin. */
+static void emit_fetch_rows(tw_text *t, const tile *k, const char *word, const char *stride, int lines) {
+  for (int i = 0; i < k->rows; i++) {
+    for (int line = 0; line < lines; line++) tw_text_add(t, "      %s(row + %d);\n", word, line * X86_LINE);
+    tw_text_add(t, "      row += %s; one_by_one(row);\n", stride);
+  }
+}
+
+/* What is needed right behind the last units: C, and the beginning of the rows of A below, where the hardware cannot know that
+ * they come next. */
+static void emit_fetch_soon(tw_text *t, const tile *k) {
+  enum { LINES_OF_A = 2 };
+  tw_text_add(t, "      const char *row = c;\n");
+  emit_fetch_rows(t, k, "fetch_sums", "c_stride", (k->vectors * k->vector + X86_LINE - 1) / X86_LINE);
+  if (!k->direct) return;
+  tw_text_add(t, "      row = a_start + %d * a_stride;\n", k->rows);
+  emit_fetch_rows(t, k, "fetch", "a_stride", LINES_OF_A);
 }
 
 /* The loops over k; long ones are run in two parts. Before the second, the last TAIL units, what is needed right behind them is
- * fetched: C, and the panel's beginning for the next strip. Earlier, what streams through L1 meanwhile would drive it out
+ * fetched: C, A, and the panel's beginning for the next strip. Earlier, what streams through L1 meanwhile would drive it out
  * again; this takes 700 to 900 cycles, as long as memory. */
 static void emit_loops(tw_text *t, const tile *k) {
   enum { TAIL = 64, AGAIN = 4 /* units of the panel's beginning */ };
-  tw_text_add(t, "  int64_t rest = units > %d ? %d + units %% %d : 0;\n  units -= rest;\n  if (rest == 0) {\n", TAIL,
-              TAIL, k->s->unroll);
-  emit_fetch_c(t, k);
-  tw_text_add(t, "  }\n  for (;; units = rest, rest = 0) {\n");
+  tw_text_add(t,
+              "    int64_t rest = all_units > %d ? %d + all_units %% %d : 0, units = all_units - rest;\n"
+              "    if (rest == 0) {\n",
+              TAIL, TAIL, k->s->unroll);
+  emit_fetch_soon(t, k);
+  tw_text_add(t, "    }\n  for (;; units = rest, rest = 0) {\n");
   if (k->s->unroll > 1) emit_loop(t, k, k->s->unroll);
   emit_loop(t, k, 1);
-  tw_text_add(t, "    if (rest == 0) break;\n");
-  emit_fetch_c(t, k);
+  tw_text_add(t, "    if (rest == 0) break;\n    {\n");
+  emit_fetch_soon(t, k);
+  tw_text_add(t, "    }\n");
   for (int line = 0; line < AGAIN * k->s->vectors * k->vector; line += X86_LINE)
     for (int panel = 0; panel < k->vectors / k->s->vectors; panel++)
-      tw_text_add(t, "    fetch((const char *)b_start + %d%s);\n", line, panel ? " + b_stride" : "");
+      tw_text_add(t, "    fetch(b_start + %d%s);\n", line, panel ? " + b_stride" : "");
   tw_text_add(t, "  }\n");
 }
 
+/* Strip after strip: what surrounds the loops over k is as short as it can be, since a tile of 64 units takes no more than 800
+ * cycles. */
 static void emit_tile(tw_text *t, const tile *k, const char *name) {
-  tw_text_add(t, "static void %s_%d(int64_t units, const void *a_start, int64_t a_stride, const void *b_start, ", name,
-              k->rows);
-  tw_text_add(t, "int64_t b_stride, void *c_start,\n    int64_t c_stride, int64_t columns, bool accumulate, "
-                 "const void *next_start, int64_t next_step) {\n");
-  tw_text_add(t, "  const char *b = b_start, *a = a_start, *next = next_start;\n  char *c = c_start;\n  operand x");
+  tw_text_add(t, "static void %s_%d(int64_t all_units, const void *a_first, int64_t a_stride, const void *b_first, ",
+              name, k->rows);
+  tw_text_add(t, "int64_t b_stride, void *c_first,\n    int64_t c_stride, int64_t columns, bool accumulate, "
+                 "const void *next_first, int64_t next_step, int64_t strips) {\n");
+  tw_text_add(t, "  const char *a_start = a_first, *b_start = b_first, *next = next_first;\n  char *c = c_first;\n"
+                 "  for (; strips > 0; strips--) {\n  const char *b = b_start, *a = a_start;\n  operand x");
   for (int j = 0; j < k->vectors; j++) tw_text_add(t, ", b%d", j);
   tw_text_add(t, ";\n");
   for (int i = 0; k->direct && i < k->rows; i += ROWS_OF_POINTER)
@@ -164,8 +200,11 @@ static void emit_tile(tw_text *t, const tile *k, const char *name) {
   emit_start(t, k);
   tw_text_add(t, "  (void)%s, (void)b_stride;\n", k->direct ? "a" : "a_stride");
   emit_loops(t, k);
-  emit_stores(t, k);
-  tw_text_add(t, "}\n\n");
+  emit_end(t, k);
+  if (k->direct)
+    tw_text_add(t, "  a_start += %d * a_stride;\n  }\n}\n\n", k->rows);
+  else
+    tw_text_add(t, "  a_start = a;\n  }\n}\n\n");
 }
 
 /* The four tables of tile functions. */

@@ -25,12 +25,12 @@ typedef struct job {
 
 /* ---- one tile ---- */
 
-/* Where the strip [i, i + rows) of A is. */
+/* Where the strip [row, row + rows) of A is, or `n` such strips one below the other. */
 typedef struct strip {
   const char *a;
-  int64_t stride, row, rows; /* row: within C */
-  int64_t units;             /* with the zeros that packing puts behind k */
-  int64_t group_at;          /* of its sums and scales of groups, in elements */
+  int64_t stride, row, rows, n; /* row: within C */
+  int64_t units;                /* with the zeros that packing puts behind k */
+  int64_t group_at;             /* of its sums and scales of groups, in elements */
 } strip;
 
 /* The panel at hand, and what is fetched meanwhile: `next_step` bytes for each line of codes. */
@@ -120,6 +120,11 @@ static x86_tile *tile_on(const tw_gemm_planned *p, int64_t rows, int64_t columns
   return (wide ? direct ? k->wide_direct : k->wide_packed : direct ? k->direct : k->packed)[rows - 1];
 }
 
+/* May a tile go on from strip to strip? Not if sums are finished tile by tile. */
+static bool takes_strips(const tw_gemm_planned *p, int64_t block, bool plain) {
+  return !p->on_codes && (plain || block < p->blocks - 1);
+}
+
 /* Sums go to C, to the workspace until the last block of k, or to a tile that is finished at once. */
 static void run_tile(const job *j, const strip *t, int64_t block, int64_t column, const panel *b, bool plain) {
   const tw_gemm_planned *p = j->p;
@@ -138,7 +143,7 @@ static void run_tile(const job *j, const strip *t, int64_t block, int64_t column
     run_coded(j, t, block, columns, b, sums, stride);
   else
     tile_on(p, t->rows, b->columns)(t->units, t->a, t->stride, b->b, b->stride, sums, stride, columns, block > 0,
-                                    b->next, b->next_step);
+                                    b->next, b->next_step, t->n);
   if (!plain && block == p->blocks - 1) finish_tile(j, t, column, columns, sums, stride);
 }
 
@@ -160,12 +165,17 @@ static strips strips_of(const job *j, int64_t row, int64_t rows, int64_t block) 
                   .units = x86_filled(j->p, x86_block_units(j->p, block))};
 }
 
-static bool next_strip(const job *j, strips *s, int64_t block, strip *t) {
+/* Up to `most` strips of the same height. */
+static bool next_strips(const job *j, strips *s, int64_t block, int64_t most, strip *t) {
   const tw_gemm_planned *p = j->p;
-  if (s->left-- == 0) return false;
+  if (s->left == 0) return false;
+  const bool taller = s->taller > 0;
   t->row = s->next_row;
-  t->rows = x86_min(s->low + (s->taller-- > 0), s->end_row - s->next_row);
-  s->next_row += t->rows;
+  t->rows = x86_min(s->low + taller, s->end_row - s->next_row);
+  t->n = most == 1 ? 1 : x86_min(most, taller ? s->taller : (s->end_row - s->next_row) / t->rows);
+  s->left -= t->n;
+  s->taller -= taller ? t->n : 0;
+  s->next_row += t->n * t->rows;
   t->group_at = 0;
   if (p->a_mode == X86_A_IN_PLACE) {
     t->stride = p->a_stride, t->units = x86_block_units(p, block);
@@ -174,7 +184,7 @@ static bool next_strip(const job *j, strips *s, int64_t block, strip *t) {
     t->stride = 0, t->units = s->units;
     t->a = j->workspace + p->strip_at + s->packed;
     if (x86_quantizes(&p->spec)) t->group_at = s->packed / (s->units * X86_UNIT) * x86_groups(p, s->units);
-    s->packed += t->rows * s->units * X86_UNIT;
+    s->packed += t->n * t->rows * s->units * X86_UNIT;
   }
   return true;
 }
@@ -215,8 +225,9 @@ static void pack_strip(const job *j, const strip *t, int64_t block, int64_t unit
 /* What is fetched while strip `index` of `count` is on a panel of `bytes`, as many lines as the panel has. A single strip
  * fetches what lies a little further on. Of several, the first few fetch the next panel, which lies behind this one, in equal
  * parts. */
+enum { PARTS_MOST = 4 };
+
 static void fetch_ahead(const job *j, panel *b, int64_t index, int64_t count, int64_t bytes, bool last) {
-  enum { PARTS_MOST = 4 };
   const tw_gemm_planned *p = j->p;
   const int64_t parts = x86_min(count, PARTS_MOST);
   b->next_step = (p->on_codes ? p->codes.vector : X86_LINE) / parts;
@@ -248,7 +259,8 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
   const int64_t bytes = (int64_t)x86_panel_bytes(p, units);
   const strips all = strips_of(j, row, rows, block);
   strip t;
-  for (strips s = all; p->a_mode == X86_A_PACKED && next_strip(j, &s, block, &t);) pack_strip(j, &t, block, s.units);
+  for (strips s = all; p->a_mode == X86_A_PACKED && next_strips(j, &s, block, 1, &t);)
+    pack_strip(j, &t, block, s.units);
   const char *packed = j->o->packed_b;
   const int64_t scales = p->has_codes ? (int64_t)x86_scales_bytes(p, units) : 0;
   panel b = {.packed = packed + x86_panel_at(p, block, j->column / width)};
@@ -257,8 +269,10 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
     const int64_t panels = p->wide && column + width < end ? 2 : 1;
     b.columns = panels * width;
     bring_units(j, block, &b, bytes, scales);
-    int64_t index = 0;
-    for (strips s = all; next_strip(j, &s, block, &t); index++) {
+    const int64_t most = takes_strips(p, block, plain) ? all.left : 1;
+    int64_t index = 0; /* of a strip: runs of them end where fetching does */
+    for (strips s = all; next_strips(j, &s, block, index < PARTS_MOST ? x86_min(most, PARTS_MOST - index) : most, &t);
+         index += t.n) {
       fetch_ahead(j, &b, index, all.left, panels * bytes, column + b.columns >= end);
       run_tile(j, &t, block, column, &b, plain);
     }

@@ -62,12 +62,14 @@ typedef enum x86_arithmetic { X86_F32, X86_BF16, X86_S16, X86_U8S8, X86_S8S8, X8
 typedef enum x86_activation { X86_LINEAR, X86_RELU, X86_GELU, X86_SILU } x86_activation;
 typedef enum x86_output { X86_OUT_F32, X86_OUT_BF16, X86_OUT_F16, X86_OUT_I8 } x86_output;
 
-/* C[i][j] = or += sum over k units; `columns` <= the tile's: what lies right of them is not touched. Strides in bytes.
- * C's elements are the 32-bit sums. A wide tile is as wide as two panels, the second `b_stride` bytes behind the first: lower
- * than others, so that rows of A in place, which may all lie in one set of L1, find room there. For each line of the panel
- * a line is fetched into L2 meanwhile: at `next`, which then moves on by `next_step`. */
+/* C[i][j] = or += sum over k units, for `strips` strips of the tile's rows, one below the other in A (packed or in place) and
+ * in C; `columns` <= the tile's: what lies right of them is not touched. Strides in bytes. C's elements are the 32-bit sums.
+ * A wide tile is as wide as two panels, the second `b_stride` bytes behind the first: lower than others, so that rows of A in
+ * place, which may all lie in one set of L1, find room there. For each line of the panel, in each strip, a line is fetched
+ * into L2 meanwhile: at `next`, which then moves on by `next_step`. */
 typedef void x86_tile(int64_t units, const void *a, int64_t a_stride, const void *b, int64_t b_stride, void *c,
-                      int64_t c_stride, int64_t columns, bool accumulate, const void *next, int64_t next_step);
+                      int64_t c_stride, int64_t columns, bool accumulate, const void *next, int64_t next_step,
+                      int64_t strips);
 
 /* What becomes of sums on their way into C:
  *   C = convert(act(alpha * row_scale[i] * column_scale[j] * sum + bias[j] + beta * C))

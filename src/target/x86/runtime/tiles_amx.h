@@ -103,11 +103,10 @@ static void copy_part(int rows, int64_t columns, char *to, int64_t to_stride, co
   for (int i = 0; i < rows; i++) memcpy(to + i * to_stride, from + i * from_stride, (size_t)columns * X86_UNIT);
 }
 
-/* The x86_tile of kernel.h on `rows` rows; `two`: more than 16. */
-static inline __attribute__((always_inline)) void run_tile(bool two, int rows, bool in_place, int64_t units,
-                                                           const char *a, int64_t a_stride, const char *b, char *c,
-                                                           int64_t c_stride, int64_t columns, bool accumulate,
-                                                           const char *next, int64_t next_step) {
+/* A strip of the x86_tile of kernel.h, on `rows` rows; `two`: more than 16. Returns `next` as it is then. */
+static inline __attribute__((always_inline)) const char *
+run_tile(bool two, int rows, bool in_place, int64_t units, const char *a, int64_t a_stride, const char *b, char *c,
+         int64_t c_stride, int64_t columns, bool accumulate, const char *next, int64_t next_step) {
   _Alignas(TILE_LINE) char edge[TILE_ROWS * PANEL_ROW];
   const bool whole = columns == TILE_COLUMNS;
   char *const to = whole ? c : edge;
@@ -143,6 +142,7 @@ static inline __attribute__((always_inline)) void run_tile(bool two, int rows, b
     copy_part(rows, columns, c, c_stride, edge, PANEL_ROW);
   }
   if (rows < TILE_ROWS) set_shapes(TILE_ROWS);
+  return next;
 }
 
 /* Packs a strip of A. */
