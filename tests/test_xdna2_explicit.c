@@ -175,8 +175,6 @@ static void what_is_not_taken_is_named(void **state) {
        "    aie.packet_flow(1) {\n      aie.packet_source<%mem, DMA : 2>\n      aie.packet_dest<%tile, DMA : 1>\n    "
        "}\n",
        "packets of data (aie.packet_flow) are not taken", "aie.packet_flow"},
-      {"0, 1024) {bd_id = 0", "0, 1024, [<size = 1024, stride = 1>], [<const_pad_before = 1>]) {bd_id = 0",
-       "padding of a descriptor is not taken", NULL},
       {"    aie.mem(%tile)",
        "    aie.objectfifo @x(%shim, {%tile}, 2 : i32) : !aie.objectfifo<memref<4xi8>>\n"
        "    aie.mem(%tile)",

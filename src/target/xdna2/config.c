@@ -52,6 +52,7 @@ static const key array_keys[] = {
     ARRAY(dims, LIST, 1, 4, XD_TILE_KINDS),
     ARRAY(wrap_bits, LIST, 1, 30, XD_TILE_KINDS),
     ARRAY(step_bits, LIST, 1, 30, XD_TILE_KINDS),
+    ARRAY(pad_bits, LIST, 1, 16, XD_PADS),
     ARRAY(word_bytes, INTEGER, 1, 64, 1),
     ARRAY(lock_max, INTEGER, 1, 1 << 20, 1),
     ARRAY(iterations, INTEGER, 1, 1 << 20, 1),

@@ -48,12 +48,14 @@ static inline xd_cover xd_cover_of(const xd_kernel *k) {
 enum { XD_KERNELS_MAX = 24 };
 
 typedef enum xd_tile_kind { XD_SHIM, XD_MEMORY, XD_COMPUTE, XD_TILE_KINDS } xd_tile_kind;
+enum { XD_PADS = 3 }; /* dimensions of a memory tile that can be padded */
 
 /* What the tiles have and how long they take: for the simulator in array/. Cycles are of the core clock. */
 typedef struct xd_array {
   int dma_in[XD_TILE_KINDS], dma_out[XD_TILE_KINDS]; /* channels: stream to memory, memory to stream */
   int descriptors[XD_TILE_KINDS], locks[XD_TILE_KINDS], dims[XD_TILE_KINDS];
   int wrap_bits[XD_TILE_KINDS], step_bits[XD_TILE_KINDS]; /* of a dimension, in words */
+  int pad_bits[XD_PADS]; /* zeros before and after a dimension of a memory tile, innermost first, in words */
   int word_bytes;
   int lock_max, iterations, queue, repeats; /* largest: lock value, iteration size, tasks in a queue, runs of a task */
   int north, south, side;                   /* links out of a switch: up, down, and to each side */

@@ -81,13 +81,38 @@ static xd_label label_of(const xd_program *p, const xd_descriptor *d) {
   return out;
 }
 
+static bool pads(const xd_dim *d) { return d->before || d->after; }
+
+/* Of dimension i of the pattern, which is i - first of the hardware. */
+static tw_status check_padding(const xd_config *c, const xd_program *p, const xd_descriptor *d, int i, int first,
+                               tw_error *error) {
+  const xd_dim *dim = &d->pattern.dim[i];
+  const xd_channel *channel = &p->channels.at[d->channel];
+  if (!pads(dim)) return TW_OK;
+  if (xd_kind_of(channel->tile) != XD_MEMORY || channel->direction != XD_MM2S)
+    return tw_fail(error, TW_USAGE, "%s pads with zeros; only MM2S channels of memory tiles can", label_of(p, d).text);
+  if (i - first >= XD_PADS)
+    return tw_fail(error, TW_USAGE, "%s pads dimension %d with zeros; the innermost %d can be padded",
+                   label_of(p, d).text, i - first, XD_PADS);
+  const int unit = i ? 1 : c->array.word_bytes, most = (1 << c->array.pad_bits[i - first]) - 1;
+  if (dim->before % unit || dim->after % unit)
+    return tw_fail(error, TW_USAGE, "%s pads with %d and %d bytes of zeros; a DMA moves words of %d",
+                   label_of(p, d).text, dim->before, dim->after, unit);
+  if (dim->before < 0 || dim->after < 0 || dim->before / unit > most || dim->after / unit > most)
+    return tw_fail(error, TW_USAGE, "%s pads dimension %d with %d and %d zeros; the fields hold %d",
+                   label_of(p, d).text, i - first, dim->before / unit, dim->after / unit, most);
+  return TW_OK;
+}
+
 static tw_status check_dims(const xd_config *c, const xd_program *p, const xd_descriptor *d, tw_error *error) {
   const xd_array *a = &c->array;
   const xd_channel *channel = &p->channels.at[d->channel];
   const xd_tile_kind kind = xd_kind_of(channel->tile);
   const int64_t word = a->word_bytes, run = d->pattern.dim[0].size;
   const int64_t wrap = ((int64_t)1 << a->wrap_bits[kind]) - 1, step = (int64_t)1 << a->step_bits[kind];
-  const int first = run == word && d->pattern.n_dims > 1 ? 1 : 0; /* single words need no dim of their own */
+  const int first = run == word && d->pattern.n_dims > 1 && !pads(&d->pattern.dim[0])
+                        ? 1
+                        : 0; /* single words need no dim of their own */
   if (d->pattern.n_dims - first > a->dims[kind])
     return tw_fail(error, TW_USAGE, "%s walks %d dimensions; the tile's DMA has %d", label_of(p, d).text,
                    d->pattern.n_dims - first, a->dims[kind]);
@@ -98,9 +123,11 @@ static tw_status check_dims(const xd_config *c, const xd_program *p, const xd_de
   for (int i = first; i < d->pattern.n_dims; i++) {
     const xd_dim *dim = &d->pattern.dim[i];
     const int64_t size = i ? dim->size : dim->size / word;
+    const tw_status status = check_padding(c, p, d, i, first, error);
+    if (status != TW_OK) return status;
     if (dim->size < 1)
       return tw_fail(error, TW_USAGE, "%s: dimension %d has size %" PRId64, label_of(p, d).text, i, dim->size);
-    if (size > wrap && i + 1 < d->pattern.n_dims)
+    if (size > wrap && (i + 1 < d->pattern.n_dims || pads(dim)))
       return tw_fail(error, TW_USAGE, "%s: dimension %d has %" PRId64 " steps, the field holds %" PRId64,
                      label_of(p, d).text, i, size, wrap);
     if (i && dim->size > 1 && (dim->stride % word || dim->stride <= 0 || dim->stride / word > step))
@@ -108,9 +135,6 @@ static tw_status check_dims(const xd_config *c, const xd_program *p, const xd_de
                      "%s: dimension %d has a stride of %" PRId64 " bytes; it must be words of %" PRId64
                      ", 1 to %" PRId64,
                      label_of(p, d).text, i, dim->stride, word, step);
-    if ((dim->before || dim->after) && (kind != XD_MEMORY || channel->direction != XD_MM2S))
-      return tw_fail(error, TW_USAGE, "%s pads with zeros; only MM2S channels of memory tiles can",
-                     label_of(p, d).text);
   }
   if (d->iterations < 1 || d->iterations > a->iterations || (d->iterations > 1 && d->iteration_stride / word > step))
     return tw_fail(error, TW_USAGE,

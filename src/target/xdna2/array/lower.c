@@ -119,7 +119,9 @@ typedef struct link_parts {
 } link_parts;
 
 static tw_status parts_of(const xd_program *p, const xd_link *l, link_parts *out, tw_error *error) {
-  const bool split = l->n_out > 1 || (l->n_in == 1 && p->fifos.at[l->in[0]].bytes >= p->fifos.at[l->out[0]].bytes);
+  const bool padded = l->n_in == 1 && l->n_out == 1 && xd_end_pads(&p->fifos.at[l->out[0]].producer);
+  const bool split =
+      l->n_out > 1 || padded || (l->n_in == 1 && p->fifos.at[l->in[0]].bytes >= p->fifos.at[l->out[0]].bytes);
   out->whole = split ? l->in[0] : l->out[0];
   out->n = split ? l->n_out : l->n_in;
   const xd_fifo *whole = &p->fifos.at[out->whole];
@@ -128,6 +130,11 @@ static tw_status parts_of(const xd_program *p, const xd_link *l, link_parts *out
                    whole->name, l->n_in, l->n_out);
   int64_t sum = 0;
   for (int i = 0; i < out->n; i++) sum += p->fifos.at[out->part[i] = split ? l->out[i] : l->in[i]].bytes;
+  if (padded) { /* the outgoing walk says what it takes of the object that came in */
+    out->bytes[0] = whole->bytes;
+    out->offset[0] = 0;
+    return TW_OK;
+  }
   if (!sum || whole->bytes % sum)
     return tw_fail(error, TW_USAGE, "the link of %s: objects of %" PRId64 " bytes are linked to %" PRId64 " bytes",
                    whole->name, whole->bytes, sum);

@@ -63,6 +63,12 @@ xd_label xd_channel_lane(const xd_channel *c) {
   return l;
 }
 
+bool xd_end_pads(const xd_fifo_end *e) {
+  for (int d = 0; d < e->n_dims; d++)
+    if (e->dim[d].before || e->dim[d].after) return true;
+  return false;
+}
+
 int64_t xd_pattern_bytes(const xd_pattern *p) {
   int64_t bytes = 1;
   for (int d = 0; d < p->n_dims; d++) bytes *= p->dim[d].before + p->dim[d].size + p->dim[d].after;

@@ -184,7 +184,7 @@ typedef struct xd_fifo {
 
 /* Within a memory tile: objects of one side lie in those of the other at these offsets. 1 -> n splits, n -> 1 joins, 1
  * -> 1 forwards. The buffers are as large as the side's with one FIFO (of two, the larger, or else the incoming), and as
- * many as that end is deep. A part of it may be a multiple of the other side's object: it then passes as several. */
+ * many as that end is deep. Where the outgoing one of two pads, they are the incoming one's. A part of it may be a multiple of the other side's object: it then passes as several. */
 typedef struct xd_link {
   int n_in, in[XD_DIMS * 2], n_out, out[XD_DIMS * 2];
   int64_t offset[XD_DIMS * 2]; /* of the side with several */
@@ -224,6 +224,8 @@ xd_label xd_channel_lane(const xd_channel *);
 static inline xd_pattern xd_linear(int64_t offset, int64_t bytes) {
   return (xd_pattern){.offset = offset, .n_dims = 1, .dim = {{bytes, 1, 0, 0}}};
 }
+/* Whether the walk of an end adds zeros: its objects in the stream are then larger than those in memory. */
+bool xd_end_pads(const xd_fifo_end *);
 /* Bytes in the stream of one execution, zeros included. */
 int64_t xd_pattern_bytes(const xd_pattern *);
 /* First byte and one past the last byte in memory that one execution touches. */

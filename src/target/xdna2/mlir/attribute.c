@@ -22,6 +22,7 @@ static void skip_opaque(xd_reader *r) {
 static void read_value(xd_reader *r, xd_attribute *a) {
   if (xd_read_at(r, '#')) {
     a->kind = XD_TOKEN_MARK;
+    a->opaque = r->lexer;
     skip_opaque(r);
     return;
   }
@@ -118,18 +119,69 @@ xd_dims xd_read_dims(xd_reader *r) {
   return d;
 }
 
+static int read_zeros(xd_reader *r, const char *word) {
+  enum { MOST = 1 << 16 }; /* keeps products within 64 bits; fields are checked later */
+  xd_read_expect_word(r, word);
+  xd_read_expect(r, '=');
+  return (int)xd_read_number(r, 0, MOST);
+}
+
+void xd_read_padding(xd_reader *r, xd_dims *d) {
+  const int line = r->token.line;
+  int n = 0;
+  xd_read_expect(r, '[');
+  while (xd_going(r) && !xd_read_at(r, ']')) {
+    xd_read_expect(r, '<');
+    const int before = read_zeros(r, "const_pad_before");
+    xd_read_expect(r, ',');
+    const int after = read_zeros(r, "const_pad_after");
+    xd_read_expect(r, '>');
+    if (xd_going(r) && n < d->n) {
+      d->before[n] = before;
+      d->after[n] = after;
+    }
+    n++;
+    if (!xd_read_take(r, ',')) break;
+  }
+  xd_read_expect(r, ']');
+  if (xd_going(r) && n != d->n) xd_read_fail(r, line, "padding of %d dimensions, but a walk of %d", n, d->n);
+}
+
+/* The attribute's text is read again, from where it was passed over. */
+void xd_attribute_padding(xd_reader *r, xd_attributes *a, const char *name, xd_dims *d) {
+  const xd_attribute *found = find(a, name);
+  if (!found || !xd_going(r)) return;
+  const xd_lexer here = r->lexer;
+  const xd_token next = r->token;
+  if (found->kind != XD_TOKEN_MARK)
+    xd_read_fail(r, found->line, "attribute %s is no #aie<bd_pad_layout_array[...]>", name);
+  r->lexer = found->opaque;
+  xd_read_next(r);
+  xd_read_expect_word(r, "aie");
+  xd_read_expect(r, '<');
+  xd_read_expect_word(r, "bd_pad_layout_array");
+  xd_read_padding(r, d);
+  xd_read_expect(r, '>');
+  r->lexer = here;
+  r->token = next;
+}
+
 int xd_dims_in_bytes(xd_reader *r, const xd_dims *d, int64_t element, int line, xd_dim out[XD_DIMS]) {
   int n = 0;
   if (!d->n) return 0;
   const bool is_run = d->stride[d->n - 1] == 1; /* the innermost */
   out[n++] = (xd_dim){.size = is_run ? d->size[d->n - 1] * element : element, .stride = 1};
+  if (is_run) {
+    out[0].before = d->before[d->n - 1] * (int)element;
+    out[0].after = d->after[d->n - 1] * (int)element;
+  }
   for (int i = d->n - (is_run ? 2 : 1); i >= 0; i--) {
-    if (d->size[i] == 1) continue;
+    if (d->size[i] == 1 && !d->before[i] && !d->after[i]) continue;
     if (n == XD_DIMS) {
       xd_read_fail(r, line, "a walk of more than %d dimensions: the innermost should be a run (stride = 1)", XD_DIMS);
       return 0;
     }
-    out[n++] = (xd_dim){.size = d->size[i], .stride = d->stride[i] * element};
+    out[n++] = (xd_dim){d->size[i], d->stride[i] * element, d->before[i], d->after[i]};
   }
   return n;
 }

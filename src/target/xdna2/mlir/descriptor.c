@@ -29,33 +29,38 @@ int xd_read_list(xd_reader *r, int64_t least, int64_t most, int64_t out[XD_SIZES
   return n;
 }
 
+static int take_walk(xd_bd *bd, const xd_dims *d) {
+  for (int i = 0; i < d->n; i++) {
+    const int at = XD_SIZES - d->n + i;
+    bd->size[at] = d->size[i];
+    bd->stride[at] = d->stride[i];
+    bd->before[at] = d->before[i];
+    bd->after[at] = d->after[i];
+  }
+  return d->n;
+}
+
 /* The list of <size, stride>, or sizes = [..] strides = [..] (mlir-aie from 2026 on). How many dimensions. */
 static int read_walk(xd_reader *r, xd_bd *bd) {
+  xd_dims d = {0};
   if (xd_read_take(r, ',') || xd_read_at(r, '[')) {
-    const xd_dims d = xd_read_dims(r);
+    d = xd_read_dims(r);
     if (d.n > XD_SIZES) {
       xd_read_fail(r, bd->line, "more than %d dimensions", XD_SIZES);
       return 0;
     }
-    for (int i = 0; i < d.n; i++) {
-      bd->size[XD_SIZES - d.n + i] = d.size[i];
-      bd->stride[XD_SIZES - d.n + i] = d.stride[i];
-    }
-    return d.n;
+    if (xd_read_take(r, ',')) xd_read_padding(r, &d);
+    return take_walk(bd, &d);
   }
-  int64_t sizes[XD_SIZES] = {0}, strides[XD_SIZES] = {0};
   if (!xd_read_take_word(r, "sizes")) return 0;
   xd_read_expect(r, '=');
-  const int n = xd_read_list(r, 1, MOST, sizes);
+  d.n = xd_read_list(r, 1, MOST, d.size);
   xd_read_expect_word(r, "strides");
   xd_read_expect(r, '=');
-  const int n_strides = xd_read_list(r, 0, MOST, strides);
-  if (xd_going(r) && n != n_strides) xd_read_fail(r, bd->line, "%d sizes, but %d strides", n, n_strides);
-  for (int i = 0; i < n && xd_going(r); i++) {
-    bd->size[XD_SIZES - n + i] = sizes[i];
-    bd->stride[XD_SIZES - n + i] = strides[i];
-  }
-  return n;
+  const int n_strides = xd_read_list(r, 0, MOST, d.stride);
+  if (xd_going(r) && d.n != n_strides) xd_read_fail(r, bd->line, "%d sizes, but %d strides", d.n, n_strides);
+  if (xd_read_take_word(r, "pad")) xd_read_padding(r, &d);
+  return take_walk(bd, &d);
 }
 
 /* What is moved: an argument or a buffer. */
@@ -88,7 +93,6 @@ xd_bd xd_read_bd(xd_reader *r, xd_value_kind of) {
   }
   const int n = xd_read_at(r, ')') ? 0 : read_walk(r, &d);
   if (!n) d.size[XD_SIZES - 1] = d.length;
-  if (xd_read_at(r, ',')) xd_read_fail(r, d.line, "padding of a descriptor is not taken");
   xd_read_expect(r, ')');
   xd_read_attributes(r, &a);
   d.id = (int)xd_attribute_number(r, &a, "bd_id", -1);
@@ -97,7 +101,10 @@ xd_bd xd_read_bd(xd_reader *r, xd_value_kind of) {
   xd_attributes_end(r, &a, "aie.dma_bd");
   const int first = of == XD_ARGUMENT_VALUE && n == XD_SIZES ? 1 : 0; /* of a task, that is how often */
   double walked = 1;
-  for (int i = first; i < XD_SIZES; i++) walked *= (double)d.size[i];
+  for (int i = 0; i < XD_SIZES; i++)
+    if (of == XD_ARGUMENT_VALUE && (d.before[i] || d.after[i]))
+      xd_read_fail(r, d.line, "a shim's DMA does not pad; MM2S channels of memory tiles do");
+  for (int i = first; i < XD_SIZES; i++) walked *= (double)d.size[i] + d.before[i] + d.after[i];
   if (xd_going(r) && walked != (double)d.length)
     xd_read_fail(r, d.line, "the descriptor's length is %" PRId64 ", but its walk has %.0f elements", d.length, walked);
   if (!xd_going(r)) d.of = NULL;
@@ -110,6 +117,8 @@ xd_pattern xd_bd_pattern(xd_reader *r, const xd_bd *bd, int n) {
   for (int i = 0; i < n; i++) {
     const int at = XD_SIZES - n + i;
     d.size[i] = bd->size[at];
+    d.before[i] = bd->before[at];
+    d.after[i] = bd->after[at];
     d.stride[i] = bd->size[at] == 1 && at == XD_SIZES - 1 ? 1 : bd->stride[at]; /* never applied */
   }
   xd_pattern p = {.offset = bd->offset * element};

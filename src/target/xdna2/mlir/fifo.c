@@ -86,12 +86,13 @@ void xd_read_fifo(xd_reader *r) {
       xd_read_fail(r, line, "object FIFO @%s is defined twice, here and in line %d: two writers of one FIFO",
                    xd_read_excerpt(note.name).text, r->fifos.at[i].line);
   xd_read_expect(r, '(');
-  const ends e = read_ends(r);
+  ends e = read_ends(r);
   xd_read_expect(r, ',');
   note.listed = read_depths(r, e.n, depth);
   xd_read_expect(r, ')');
   xd_read_attributes(r, &attributes);
   const bool by_dma = xd_attribute_true(r, &attributes, "via_DMA");
+  xd_attribute_padding(r, &attributes, "padDimensions", &e.dims[0]);
   if (xd_attribute_true(r, &attributes, "plio")) xd_read_fail(r, line, "plio is not taken: there is none on an NPU");
   xd_attributes_end(r, &attributes, "aie.objectfifo");
   xd_read_expect(r, ':');

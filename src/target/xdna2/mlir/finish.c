@@ -31,6 +31,22 @@ static void settle_end(xd_reader *r, int fifo, int end, xd_fifo_end *e) {
 
 /* ---- walks ---- */
 
+/* With its zeros a walk makes an object. Of a link's other forms mlir-aie takes the lengths from the objects. */
+static void check_padding(xd_reader *r, int fifo, const xd_fifo_end *e) {
+  const xd_program *p = &r->design->program;
+  const int line = r->fifos.at[fifo].line;
+  double bytes = 1;
+  for (int d = 0; d < e->n_dims; d++) bytes *= (double)(e->dim[d].before + e->dim[d].size + e->dim[d].after);
+  if (bytes != (double)p->fifos.at[fifo].bytes)
+    xd_read_fail(r, line, "the walk of @%s has %.0f bytes with its zeros, but an object %" PRId64,
+                 p->fifos.at[fifo].name, bytes, p->fifos.at[fifo].bytes);
+  for (size_t i = 0; i < p->links.n; i++)
+    for (int o = 0; o < p->links.at[i].n_out; o++)
+      if (p->links.at[i].out[o] == fifo && (p->links.at[i].n_out > 1 || p->links.at[i].n_in > 1))
+        xd_read_fail(r, line, "object FIFO @%s pads in a link that joins or distributes, which is not taken",
+                     p->fifos.at[fifo].name);
+}
+
 static void check_walk(xd_reader *r, int fifo, const xd_fifo_end *e) {
   const xd_fifo *f = &r->design->program.fifos.at[fifo];
   const int64_t expected = xd_mlir_moved(&r->design->program, fifo, e->tile);
@@ -38,6 +54,7 @@ static void check_walk(xd_reader *r, int fifo, const xd_fifo_end *e) {
   if (e->n_dims && bytes != (double)expected)
     xd_read_fail(r, r->fifos.at[fifo].line, "the walk of @%s at %s has %.0f bytes, but a transfer there has %" PRId64,
                  f->name, xd_place_label(e->tile).text, bytes, expected);
+  if (xd_end_pads(e)) check_padding(r, fifo, e);
   if (xd_kind_of(e->tile) == XD_MEMORY && !r->fifos.at[fifo].links)
     xd_read_fail(r, r->fifos.at[fifo].line, "object FIFO @%s ends in %s, but no link takes it on", f->name,
                  xd_place_label(e->tile).text);

@@ -9,6 +9,9 @@ static bool holds(int n, const int list[], int fifo) {
 
 /* Of a FIFO that is in the link. */
 static int64_t moved_in_link(const xd_program *p, const xd_link *l, int fifo) {
+  const xd_fifo_end *end = &p->fifos.at[l->out[0]].producer;
+  if (l->n_in == 1 && l->n_out == 1 && xd_end_pads(end))
+    return fifo == l->in[0] ? p->fifos.at[fifo].bytes : (int64_t)xd_mlir_walked(end);
   const bool joins = l->n_in > 1;
   const int n = joins ? l->n_in : l->n_out, *part = joins ? l->in : l->out;
   const int64_t whole = p->fifos.at[joins ? l->out[0] : l->in[0]].bytes;

@@ -177,6 +177,7 @@ typedef struct xd_attribute {
   int64_t number;
   int line;
   bool used;
+  xd_lexer opaque; /* of #dialect.name<...>: behind the # */
 } xd_attribute;
 typedef struct xd_attributes {
   int n;
@@ -194,8 +195,13 @@ void xd_attributes_end(xd_reader *, xd_attributes *, const char *op);
 typedef struct xd_dims {
   int n;
   int64_t size[XD_DIMS + 1], stride[XD_DIMS + 1]; /* in elements, as written */
+  int before[XD_DIMS + 1], after[XD_DIMS + 1];    /* zeros */
 } xd_dims;
 xd_dims xd_read_dims(xd_reader *);
+/* [<const_pad_before = 1, const_pad_after = 0>, ...]: one for each dimension. */
+void xd_read_padding(xd_reader *, xd_dims *);
+/* The same within an attribute: name = #aie<bd_pad_layout_array[...]>; nothing if it is not there. */
+void xd_attribute_padding(xd_reader *, xd_attributes *, const char *name, xd_dims *);
 /* The innermost first, in bytes; a run of one element where the innermost is no run. Returns how many. */
 int xd_dims_in_bytes(xd_reader *, const xd_dims *, int64_t element, int line, xd_dim out[XD_DIMS]);
 
@@ -211,11 +217,12 @@ void xd_read_fifo(xd_reader *);                      /* fifo.c: behind aie.objec
 void xd_read_link(xd_reader *);                      /* behind aie.objectfifo.link */
 void xd_read_core(xd_reader *, xd_slice result);     /* core.c: behind aie.core */
 void xd_read_sequence(xd_reader *);                  /* sequence.c: behind runtime_sequence */
-void xd_read_lock(xd_reader *, xd_slice result);     /* explicit.c: behind aie.lock */
+xd_place xd_read_tile_name(xd_reader *);             /* explicit.c: of a tile that is defined above */
+void xd_read_lock(xd_reader *, xd_slice result);     /* behind aie.lock */
 void xd_read_flow(xd_reader *);                      /* behind aie.flow */
 void xd_read_packet_flow(xd_reader *);               /* behind aie.packet_flow */
 void xd_read_allocation(xd_reader *);                /* behind aie.shim_dma_allocation */
-void xd_read_dma(xd_reader *, xd_tile_kind);         /* behind aie.mem, aie.memtile_dma */
+void xd_read_dma(xd_reader *, xd_tile_kind);         /* program.c: behind aie.mem, aie.memtile_dma */
 typedef struct xd_lock_action {
   xd_lock_use use;
   bool releases;
@@ -238,6 +245,7 @@ int xd_read_list(xd_reader *, int64_t least, int64_t most, int64_t out[XD_SIZES]
 typedef struct xd_bd {
   const xd_value *of; /* an argument of the sequence or a buffer; NULL after a failure */
   int64_t offset, length, size[XD_SIZES], stride[XD_SIZES]; /* in elements; sizes left out are 1 */
+  int before[XD_SIZES], after[XD_SIZES];                    /* zeros around each dimension; they count for the length */
   int id, next_id;                                          /* -1: not given */
   int line;
 } xd_bd;
