@@ -169,8 +169,8 @@ static void limits_are_checked(void **state) {
 static void what_is_not_taken_is_named(void **state) {
   (void)state;
   static const refusal list[] = {
-      {"%c_free, AcquireGreaterEqual, 1", "%c_free, Acquire, 1", "Acquire (until the lock is equal) is not taken",
-       NULL},
+      {"%c_free, AcquireGreaterEqual, 1", "%c_free, Acquire, 1",
+       "Acquire (until the lock is equal) is taken of barriers only", NULL},
       {"    aie.flow(%mem, DMA : 2, %tile, DMA : 1)\n",
        "    aie.packet_flow(1) {\n      aie.packet_source<%mem, DMA : 2>\n      aie.packet_dest<%tile, DMA : 1>\n    "
        "}\n",

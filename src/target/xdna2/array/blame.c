@@ -24,16 +24,18 @@ static int releaser(const sim *s, int lock, int not ) {
   for (size_t c = 0; c < p->cores.n; c++)
     for (size_t i = 0; i < p->cores.at[c].ops.n; i++) {
       const xd_op *op = &p->cores.at[c].ops.at[i];
-      if (op->kind == XD_RELEASE && p->ports.at[op->port].release.lock == lock) return agent_of_core(s, (int)c);
+      if ((op->kind == XD_RELEASE && p->ports.at[op->port].release.lock == lock) ||
+          (op->kind == XD_ADD_TO_LOCK && op->lock == lock))
+        return agent_of_core(s, (int)c);
     }
   return -1;
 }
 
 static int blame_lock(const sim *s, int agent, tw_text *t) {
   const xd_lock *l = &s->program->locks.at[s->waits_for[agent]];
-  const int next = releaser(s, s->waits_for[agent], agent);
-  tw_text_add(t, " waits for lock %s of %s (%d, needs %d)", l->name, xd_place_label(l->tile).text,
-              s->lock[s->waits_for[agent]].value, s->wanted[agent]);
+  const int next = releaser(s, s->waits_for[agent], agent), wanted = s->wanted[agent];
+  tw_text_add(t, " waits for lock %s of %s (%d, needs %s%d)", l->name, xd_place_label(l->tile).text,
+              s->lock[s->waits_for[agent]].value, wanted < 0 ? "exactly " : "", wanted < 0 ? -1 - wanted : wanted);
   if (next < 0)
     tw_text_add_string(t, ", which nobody releases");
   else

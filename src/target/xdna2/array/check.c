@@ -233,6 +233,10 @@ static tw_status check_sequence(const xd_config *c, const xd_program *p, tw_erro
     if (k->kind == XD_START && (k->repeat < 1 || k->repeat > c->array.repeats))
       return tw_fail(error, TW_USAGE, "command %zu of the sequence runs a task %d times; 1 to %d are possible", i,
                      k->repeat, c->array.repeats);
+    if (k->kind == XD_SET_LOCK && (k->value < 0 || k->value > c->array.lock_max))
+      return tw_fail(
+          error, TW_USAGE, "command %zu of the sequence sets lock %s of %s to %" PRId64 "; locks hold 0 to %d", i,
+          p->locks.at[k->lock].name, xd_place_label(p->locks.at[k->lock].tile).text, k->value, c->array.lock_max);
     if (k->kind == XD_START && p->descriptors.at[k->descriptor].channel != k->channel)
       return tw_fail(error, TW_USAGE, "command %zu of the sequence starts a descriptor of another channel", i);
   }

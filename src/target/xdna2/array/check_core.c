@@ -34,6 +34,13 @@ static tw_status check_lock_op(const xd_program *p, const xd_core *core, const x
                  q->acquire.lock < 0 ? 0 : q->n_buffers);
 }
 
+static tw_status check_barrier(const xd_program *p, const xd_core *core, const xd_op *op, tw_error *error) {
+  const xd_lock *l = &p->locks.at[op->lock];
+  if (xd_same_place(l->tile, core->tile)) return TW_OK;
+  return tw_fail(error, TW_USAGE, "%s uses lock %s, which is in %s", xd_place_label(core->tile).text, l->name,
+                 xd_place_label(l->tile).text);
+}
+
 /* A loop for ever that takes no lock would never let the rest of the array go on. */
 static bool waits_in_loop(const xd_core *core, size_t at) {
   int depth = 0;
@@ -55,6 +62,7 @@ tw_status xd_check_cores(const xd_program *p, tw_error *error) {
       depth += op->kind == XD_LOOP ? 1 : op->kind == XD_END ? -1 : 0;
       if (op->kind == XD_CALL) status = check_call(p, core, op, error);
       if (op->kind == XD_ACQUIRE || op->kind == XD_RELEASE) status = check_lock_op(p, core, op, error);
+      if (op->kind == XD_AWAIT_LOCK || op->kind == XD_ADD_TO_LOCK) status = check_barrier(p, core, op, error);
       if (op->kind == XD_LOOP && op->count < 0 && !waits_in_loop(core, i))
         status = tw_fail(error, TW_USAGE, "%s: operation %zu loops for ever without acquiring anything",
                          xd_place_label(core->tile).text, i);

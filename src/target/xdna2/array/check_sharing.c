@@ -72,6 +72,12 @@ static tw_status check_turns(const xd_program *p, const xd_descriptor *d, tw_err
   for (size_t i = 0; i < p->descriptors.n; i++)
     if (p->descriptors.at[i].channel == d->channel && p->descriptors.at[i].acquire.lock == d->acquire.lock)
       turns += p->descriptors.at[i].acquire.count;
+  for (size_t i = 0; i < p->sequence.n; i++)
+    if (p->sequence.at[i].kind == XD_SET_LOCK && p->sequence.at[i].lock == d->acquire.lock &&
+        p->sequence.at[i].value > turns)
+      return tw_fail(error, TW_USAGE,
+                     "command %zu of the sequence sets lock %s to %d, but %s has %d buffers to fill with it", i,
+                     l->name, (int)p->sequence.at[i].value, xd_channel_label(c).text, turns / d->acquire.count);
   if (l->initial <= turns) return TW_OK;
   return tw_fail(error, TW_USAGE, "lock %s begins with %d, but %s has %d buffers to fill with it", l->name, l->initial,
                  xd_channel_label(c).text, turns / d->acquire.count);

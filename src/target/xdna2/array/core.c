@@ -65,8 +65,10 @@ static bool acquire(sim *s, int core, const xd_op *op) {
 void core_granted(sim *s, int core) {
   core_state *c = &s->core[core];
   const xd_op *op = op_of(s, core);
-  s->port[op->port].held += (int)op->count;
-  add_wait(s, &s->program->ports.at[op->port], s->now - c->waits_since);
+  if (op->kind == XD_ACQUIRE) {
+    s->port[op->port].held += (int)op->count;
+    add_wait(s, &s->program->ports.at[op->port], s->now - c->waits_since);
+  }
   c->ahead = s->config->array.lock_cycles;
   c->at++;
   queue_add(&s->queue, s->now, EV_CORE, core, 0);
@@ -84,6 +86,18 @@ static bool release(sim *s, int core, const xd_op *op) {
   port->held -= (int)op->count;
   port->oldest = (port->oldest + (int)op->count) % q->n_buffers;
   lock_give(s, (xd_lock_use){q->release.lock, q->release.count * (int)op->count});
+  c->ahead += s->config->array.lock_cycles;
+  c->at++;
+  return true;
+}
+
+/* Of a lock that guards no buffers. */
+static bool use_barrier(sim *s, int core, const xd_op *op) {
+  core_state *c = &s->core[core];
+  if (op->kind == XD_ADD_TO_LOCK)
+    lock_give(s, (xd_lock_use){op->lock, (int)op->count});
+  else if (!lock_await(s, agent_of_core(s, core), op->lock, (int)op->count))
+    return false;
   c->ahead += s->config->array.lock_cycles;
   c->at++;
   return true;
@@ -122,7 +136,7 @@ void core_run(sim *s, int core) {
   while (s->status == TW_OK && c->at < n) {
     const xd_op *op = op_of(s, core);
     /* What others can see happens at its time: cycles spent so far pass first. */
-    if (c->ahead > 0 && (op->kind == XD_RELEASE || op->kind == XD_ACQUIRE)) {
+    if (c->ahead > 0 && op->kind >= XD_ACQUIRE && op->kind != XD_CALL) {
       queue_add(&s->queue, s->now + c->ahead, EV_CORE, core, 0);
       c->ahead = 0;
       return;
@@ -134,6 +148,8 @@ void core_run(sim *s, int core) {
     case XD_ACQUIRE: goes_on = acquire(s, core, op); break;
     case XD_RELEASE: goes_on = release(s, core, op); break;
     case XD_CALL: goes_on = call(s, core, op); break;
+    case XD_AWAIT_LOCK:
+    case XD_ADD_TO_LOCK: goes_on = use_barrier(s, core, op); break;
     }
     if (!goes_on) return;
   }

@@ -129,12 +129,22 @@ typedef struct xd_call {
   int block[3], macs;     /* of blocked kernels (kernel_blocked.h): r, s, t, and multiply-accumulates a cycle */
 } xd_call;
 
-typedef enum xd_op_kind { XD_LOOP, XD_END, XD_ACQUIRE, XD_RELEASE, XD_CALL } xd_op_kind;
+/* AWAIT_LOCK and ADD_TO_LOCK: of a lock that guards no buffers, a barrier, which the host sets. */
+typedef enum xd_op_kind {
+  XD_LOOP,
+  XD_END,
+  XD_ACQUIRE,
+  XD_RELEASE,
+  XD_CALL,
+  XD_AWAIT_LOCK, /* until it holds `count`, and leaves it so */
+  XD_ADD_TO_LOCK
+} xd_op_kind;
 
 /* One step of a core's program. */
 typedef struct xd_op {
   xd_op_kind kind;
-  int64_t count; /* LOOP: turns, -1 for ever. ACQUIRE, RELEASE: objects */
+  int64_t count; /* LOOP: turns, -1 for ever. ACQUIRE, RELEASE: objects. Of a lock: its value, or what is added */
+  int lock;      /* AWAIT_LOCK, ADD_TO_LOCK */
   int parameter; /* LOOP: if not -1, turns are this run-time parameter of the core */
   int port;      /* ACQUIRE, RELEASE */
   xd_call call;
@@ -151,14 +161,16 @@ typedef struct xd_core {
 } xd_core;
 
 /* The host's program, in order. START puts a task into a channel's queue; AWAIT goes on when a task of the channel that
- * was started with a token has ended, and takes the token; SET writes a run-time parameter. */
-typedef enum xd_command_kind { XD_START, XD_AWAIT, XD_SET } xd_command_kind;
+ * was started with a token has ended, and takes the token; SET writes a run-time parameter; SET_LOCK a lock, whatever it
+ * holds. */
+typedef enum xd_command_kind { XD_START, XD_AWAIT, XD_SET, XD_SET_LOCK } xd_command_kind;
 typedef struct xd_command {
   xd_command_kind kind;
   int channel, descriptor, repeat; /* START: how often the descriptor (chain) runs */
   bool token;
   int core, parameter; /* SET: index of the core */
-  int64_t value;
+  int lock;            /* SET_LOCK */
+  int64_t value;       /* of both */
 } xd_command;
 
 /* ---- object FIFOs ---- */

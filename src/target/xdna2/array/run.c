@@ -51,6 +51,7 @@ void host_run(sim *s) {
     if (k->kind == XD_AWAIT && !s->channel[k->channel].tokens) return;
     if (k->kind == XD_AWAIT) s->channel[k->channel].tokens--;
     if (k->kind == XD_SET) set_parameter(s, k);
+    if (k->kind == XD_SET_LOCK) lock_set(s, k->lock, (int)k->value);
     if (k->kind != XD_START || !claim(s, k)) continue;
     const task t = {k->descriptor, k->repeat, k->token};
     channel_start_task(s, k->channel, &t);

@@ -125,7 +125,7 @@ typedef struct sim {
   int *holder;         /* of each number in each tile's table: the descriptor written there last, -1 */
   int *in_use;         /* of each descriptor: tasks under way or waiting that use it */
   int *next_waiting;   /* of each agent: the next that waits for the same lock */
-  int *wanted;         /* of each agent: what it wants to subtract */
+  int *wanted;         /* of each agent: what it wants to subtract; -1 - v: it waits until the lock holds v */
   int *waits_for;      /* of each agent: the lock, -1 */
   uint8_t **memory;    /* of each buffer; NULL without data */
   uint8_t *stream;     /* bytes of one segment */
@@ -146,7 +146,9 @@ static inline int agent_of_core(const sim *s, int core) { return (int)s->program
 
 /* ---- lock.c ---- */
 bool lock_take(sim *, int agent, xd_lock_use); /* false: the agent waits; agent_granted is called when it is served */
+bool lock_await(sim *, int agent, int lock, int value); /* as lock_take, but until it holds this; it is left so */
 void lock_give(sim *, xd_lock_use);
+void lock_set(sim *, int lock, int value);
 
 /* ---- dma.c ---- */
 void channel_begin(sim *, int channel);   /* its next descriptor's lock */

@@ -127,8 +127,11 @@ static void read_access(core_reader *c, xd_slice result, int line) {
 
 static void read_use(core_reader *c) {
   const xd_lock_action u = xd_read_use_lock(c->r, c->core.tile);
-  const xd_op op = {.kind = u.releases ? XD_RELEASE : XD_ACQUIRE, .parameter = -1, .count = u.use.count};
-  if (!c->r->explicit_line) c->r->explicit_line = u.line;
+  const xd_op op = {.kind = u.releases ? XD_RELEASE
+                            : u.equal  ? XD_AWAIT_LOCK
+                                       : XD_ACQUIRE,
+                    .parameter = -1,
+                    .count = u.use.count};
   note_op(c, u.use.lock, u.line);
   xd_core_add(c, &op);
 }

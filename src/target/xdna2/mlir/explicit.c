@@ -69,12 +69,12 @@ void xd_read_lock(xd_reader *r, xd_slice result) {
 }
 
 /* A number, or a constant (mlir-aie from 2026 on). */
-static int read_count(xd_reader *r) {
+static int read_count(xd_reader *r, int least) {
   const int line = r->token.line;
-  const int64_t n = xd_read_index(r, 1);
+  const int64_t n = xd_read_index(r, least);
   if (xd_going(r) && n > r->config->array.lock_max)
-    xd_read_fail(r, line, "%lld is not from 1 to %d", (long long)n, r->config->array.lock_max);
-  return xd_going(r) ? (int)n : 1;
+    xd_read_fail(r, line, "%lld is not from %d to %d", (long long)n, least, r->config->array.lock_max);
+  return xd_going(r) ? (int)n : least;
 }
 
 xd_lock_action xd_read_use_lock(xd_reader *r, xd_place tile) {
@@ -89,10 +89,9 @@ xd_lock_action xd_read_use_lock(xd_reader *r, xd_place tile) {
   if (v) u.use.lock = v->index;
   xd_read_expect(r, ',');
   u.releases = xd_read_take_word(r, "Release");
-  if (xd_read_at_word(r, "Acquire"))
-    xd_read_fail(r, line, "Acquire (until the lock is equal) is not taken; AcquireGreaterEqual is");
-  if (!u.releases) xd_read_expect_word(r, "AcquireGreaterEqual");
-  if (xd_read_take(r, ',')) u.use.count = read_count(r);
+  u.equal = !u.releases && xd_read_take_word(r, "Acquire");
+  if (!u.releases && !u.equal) xd_read_expect_word(r, "AcquireGreaterEqual");
+  if (xd_read_take(r, ',')) u.use.count = read_count(r, u.equal ? 0 : 1);
   xd_read_expect(r, ')');
   return u;
 }

@@ -115,8 +115,8 @@ static int next_id(const xd_reader *r, shim_ids *ids) {
 static void note_ids(xd_reader *r, shim_ids *ids) {
   for (size_t i = 0; i < r->tasks.n; i++) {
     const xd_pending *t = &r->tasks.at[i];
-    const int channel = shim_channel(r, t);
-    if (t->kind == XD_START && channel >= 0 && t->id >= 0 && t->id < 32)
+    const int channel = t->kind == XD_START ? shim_channel(r, t) : -1;
+    if (channel >= 0 && t->id >= 0 && t->id < 32)
       ids[r->design->program.channels.at[channel].tile.column].asked |= (uint32_t)1 << t->id;
   }
 }
@@ -147,8 +147,20 @@ static void check_parameters(xd_reader *r) {
                    r->parameters.at[i].element, r->design->program.buffers.at[r->parameters.at[i].buffer].name);
 }
 
+static void note_command(xd_reader *r, int line) {
+  char label[48];
+  snprintf(label, sizeof label, "command %zu of the sequence", r->design->program.sequence.n);
+  xd_note_line(r, label, line);
+}
+
 static void add_task(xd_reader *r, const xd_pending *t, shim_ids *ids) {
   xd_program *p = &r->design->program;
+  if (t->kind == XD_SET_LOCK) {
+    const xd_command set = {.kind = XD_SET_LOCK, .lock = t->lock, .value = t->value};
+    note_command(r, t->line);
+    XD_ADD(p, sequence, &set);
+    return;
+  }
   if (t->kind == XD_SET) {
     add_set(r, t);
     return;
@@ -182,9 +194,7 @@ static void add_task(xd_reader *r, const xd_pending *t, shim_ids *ids) {
     if (xd_going(r) && !p->failed && xd_check_descriptor(r->config, p, &p->descriptors.at[k.descriptor], &why) != TW_OK)
       xd_read_fail(r, t->line, "%s", why.text);
   }
-  char label[48];
-  snprintf(label, sizeof label, "command %zu of the sequence", p->sequence.n);
-  xd_note_line(r, label, t->line);
+  note_command(r, t->line);
   XD_ADD(p, sequence, &k);
 }
 
@@ -247,6 +257,7 @@ void xd_read_finish(xd_reader *r) {
   }
   if (p->fifos.n && r->explicit_line) /* which channels and locks a FIFO gets is the tool's choice */
     xd_read_fail(r, r->explicit_line, "locks, flows and DMA programs beside object FIFOs are not taken");
+  xd_read_barriers(r);
   if (r->explicit_line) xd_read_ports(r);
   xd_read_steps(r);
   const tw_status lowered = xd_lower(r->config, p, &why);

@@ -94,6 +94,8 @@ static void read_bd(dma_reader *d, block *b) {
 
 static void read_use(dma_reader *d, block *b) {
   const xd_lock_action u = xd_read_use_lock(d->r, d->tile);
+  if (u.equal)
+    xd_read_fail(d->r, u.line, "Acquire (until the lock is equal) is not taken of a DMA; AcquireGreaterEqual is");
   xd_lock_use *use = u.releases ? &b->release : &b->acquire;
   if (u.releases != (b->descriptor >= 0))
     xd_read_fail(d->r, u.line, "a descriptor acquires before aie.dma_bd and releases behind it");

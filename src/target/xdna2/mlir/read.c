@@ -144,11 +144,9 @@ static void skip_global(xd_reader *r) {
 }
 
 /* Of the explicit form; false: it is none of them. */
-static bool read_explicit(xd_reader *r, xd_slice result) {
+static bool read_explicit(xd_reader *r) {
   const int line = r->token.line;
-  if (xd_read_take_word(r, "aie.lock"))
-    xd_read_lock(r, result);
-  else if (xd_read_take_word(r, "aie.flow"))
+  if (xd_read_take_word(r, "aie.flow"))
     xd_read_flow(r);
   else if (xd_read_take_word(r, "aie.mem"))
     xd_read_dma(r, XD_COMPUTE);
@@ -164,7 +162,7 @@ static void read_op(xd_reader *r) {
   const int line = r->token.line;
   xd_slice op;
   const xd_slice result = xd_read_result(r, &op);
-  if (read_explicit(r, result)) return;
+  if (read_explicit(r)) return;
   if (xd_read_take_word(r, "aie.tile"))
     read_tile(r, result);
   else if (xd_read_take_word(r, "func.func"))
@@ -181,6 +179,8 @@ static void read_op(xd_reader *r) {
     xd_read_sequence(r);
   else if (xd_read_take_word(r, "aie.shim_dma_allocation"))
     xd_read_allocation(r);
+  else if (xd_read_take_word(r, "aie.lock"))
+    xd_read_lock(r, result);
   else if (xd_read_take_word(r, "aie.packet_flow"))
     xd_read_packet_flow(r);
   else if (xd_read_take_word(r, "memref.global"))

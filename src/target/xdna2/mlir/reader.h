@@ -75,7 +75,8 @@ typedef struct xd_pending {
   xd_pattern pattern;
   int64_t iterations, stride, repeat;
   bool token, always_token; /* if it writes DDR, it gives one in any case */
-  int64_t element, value;   /* SET: of the buffer that `metadata` names */
+  int64_t element, value;   /* SET: of the buffer that `metadata` names; SET_LOCK: value */
+  int lock;                 /* SET_LOCK */
 } xd_pending;
 
 /* A word of a core's memory by which a loop is turned: a run-time parameter. */
@@ -225,7 +226,7 @@ void xd_read_allocation(xd_reader *);                /* behind aie.shim_dma_allo
 void xd_read_dma(xd_reader *, xd_tile_kind);         /* program.c: behind aie.mem, aie.memtile_dma */
 typedef struct xd_lock_action {
   xd_lock_use use;
-  bool releases;
+  bool releases, equal; /* equal: Acquire, until it holds just that */
   int line;
 } xd_lock_action;
 xd_lock_action xd_read_use_lock(xd_reader *, xd_place); /* behind aie.use_lock, in a program of that tile */
@@ -256,6 +257,8 @@ xd_pattern xd_bd_pattern(xd_reader *, const xd_bd *, int n);
 
 /* finish.c: depths, lowering, tasks, checks */
 void xd_read_finish(xd_reader *);
+/* barrier.c: locks that the sequence sets and that guard no buffer; others of cores are refused beside object FIFOs. */
+void xd_read_barriers(xd_reader *);
 /* ports.c: in the explicit form, which buffers a core holds when; afterwards, in both, what a step of K costs. */
 void xd_read_ports(xd_reader *);
 void xd_read_steps(xd_reader *);

@@ -163,6 +163,19 @@ static void read_parameter(xd_reader *r, int line) {
   add_task(r, &t);
 }
 
+/* aiex.set_lock(%lock, value) */
+static void read_set_lock(xd_reader *r, int line) {
+  xd_pending t = {.kind = XD_SET_LOCK, .line = line, .fifo = -1};
+  xd_read_expect(r, '(');
+  const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
+  if (v && v->kind != XD_LOCK_VALUE) xd_read_fail(r, line, "%%%s is no lock", xd_read_excerpt(v->name).text);
+  if (v) t.lock = v->index;
+  xd_read_expect(r, ',');
+  t.value = xd_read_index(r, 0);
+  xd_read_expect(r, ')');
+  if (xd_going(r)) add_task(r, &t);
+}
+
 /* ---- tasks ---- */
 
 static void read_task(xd_reader *r, xd_slice result, int line) {
@@ -220,6 +233,8 @@ static void read_op(xd_reader *r) {
     read_wait(r, line);
   else if (xd_read_take_word(r, "aiex.npu.rtp_write"))
     read_parameter(r, line);
+  else if (xd_read_take_word(r, "aiex.set_lock"))
+    read_set_lock(r, line);
   else if (xd_read_take_word(r, "aiex.npu.sync"))
     read_sync(r, line);
   else if (xd_read_take_word(r, "aiex.dma_configure_task_for"))

@@ -274,6 +274,8 @@ static void write_ops(core_writer *c, size_t from, size_t end) {
     if (op->kind == XD_LOOP) write_loop(c, i, inner);
     if (op->kind == XD_ACQUIRE) write_acquire(c, op);
     if (op->kind == XD_RELEASE) write_release(c, op);
+    if (op->kind == XD_AWAIT_LOCK || op->kind == XD_ADD_TO_LOCK)
+      xd_write_fail(c->w, "%s uses a barrier", xd_place_label(c->core->tile).text);
     if (op->kind == XD_CALL) write_call(c, op);
     i = inner;
   }

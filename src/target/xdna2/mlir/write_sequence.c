@@ -92,6 +92,7 @@ void xd_write_sequence(xd_writer *w) {
   for (size_t i = 0; i < w->program->sequence.n && w->status == TW_OK; i++) {
     const xd_command *k = &w->program->sequence.at[i];
     if (k->kind == XD_START) write_start(w, k);
+    if (k->kind == XD_SET_LOCK) xd_write_fail(w, "the sequence sets lock %s", w->program->locks.at[k->lock].name);
     if (k->kind == XD_AWAIT)
       tw_text_add(&w->text, "      aiex.npu.dma_wait {symbol = @%s}\n", metadata_of(w, k->channel).text);
   }
