@@ -4,12 +4,16 @@
  * two divisions. Other groups go one by one: whole vectors, and the reference for the odd ones. */
 #include "format/vector/minifloat.h"
 
-enum { SMALL_GROUP = 256 }; /* groups up to this size are batched; a batch of them stays in the first-level cache */
+enum {
+  SMALL_GROUP = 256, /* groups up to this size are batched; a batch of them stays in the first-level cache */
+  AHEAD_GROUP = 64,  /* groups from here on are prefetched by both passes: batches of smaller ones overlap in the CPU */
+};
 
 static uint32_t vector_magnitude(const float *x, size_t n) {
   vi most[4] = {v_set(0), v_set(0), v_set(0), v_set(0)};
   size_t i = 0;
   for (; i + STEP <= n; i += STEP) {
+    f_ahead_half(x + i, STEP);
     for (size_t v = 0; v < 4; v++) most[v] = v_max(most[v], v_and(v_load(x + i + v * VW), v_set(F32_MAGNITUDE)));
   }
   uint32_t vectors = v_max_of(v_max(v_max(most[0], most[1]), v_max(most[2], most[3])));
@@ -60,6 +64,7 @@ LANES void integer_run(bool nibbles, const float *x, size_t n, float inverse, ui
 LANES bool integer_scales(const float *x, size_t group, float largest, uint8_t *scales, float inverse[VW]) {
   vi most[VW];
   for (size_t g = 0; g < VW; g++) {
+    if (group >= AHEAD_GROUP) f_ahead_half(x + g * group, group);
     most[g] = v_and(v_load(x + g * group), v_set(F32_MAGNITUDE));
     for (size_t i = VW; i < group; i += VW)
       most[g] = v_max(most[g], v_and(v_load(x + g * group + i), v_set(F32_MAGNITUDE)));

@@ -29,6 +29,7 @@ typedef struct mx_scaling {
 LANES void mx_scales(small_float f, const format_job *job, const float *x, uint8_t *scales, mx_scaling *to) {
   vi most[VW];
   for (size_t b = 0; b < VW; b++) most[b] = mx_largest(x + b * MX_BLOCK);
+  if (f.sign == MX_INT8) f_ahead_half(x, MX_BATCH);
   vi amax = v_max_across(most);
   vi byte = v_sub(v_srl(v_add(amax, v_set(job->addend)), 23), v_set((uint32_t)job->emax));
   byte = v_min(v_max(byte, v_set(0)), v_set(254));
