@@ -1,17 +1,19 @@
 /* dispatch.c - the kernels that run: the best this CPU has, or those that TILEWRIGHT_FORMAT_ISA names. Chosen once.
  *
- * avx2 means AVX2, FMA and F16C (Haswell and Zen on); avx512 means F, BW, DQ, VL and VBMI (Ice Lake and Zen 4 on). */
+ * avx2 means AVX2, FMA and F16C (Haswell and Zen on); avx512 means these and F, BW, DQ, VL and
+ * VBMI (Ice Lake and Zen 4 on). */
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/cpu.h"
 #include "format/internal.h"
 
 static bool runs_here(const format_kernels *k) {
   if (k == &format_reference) return true;
 #if defined TW_FORMAT_VECTOR
-  if (k == &format_avx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (k == &format_avx2) return tw_cpu_has_avx2();
   if (k == &format_avx512)
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+    return tw_cpu_has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512vbmi");
 #endif

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cpu.h"
 #include "base/parallel.h"
 #include "target/x86/schedule.h"
 
@@ -23,13 +24,8 @@ static x86_cpu cpu;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 #if defined __x86_64__
-/* Two sets that clang 14's __builtin_cpu_supports does not know (they use AVX's registers: ask for AVX2 with them).
- * Intel's manual, volume 2, CPUID: leaf 1 ECX bit 29; leaf 7, sub-leaf 1, EAX bit 4. */
-static bool has_f16c(void) {
-  unsigned a, b, c = 0, d;
-  return __get_cpuid(1, &a, &b, &c, &d) && c >> 29 & 1;
-}
-
+/* clang 14's __builtin_cpu_supports does not know it (it uses AVX's registers: ask for AVX2 with it). Intel's manual, volume
+ * 2, CPUID: leaf 7, sub-leaf 1, EAX bit 4. */
 static bool has_avxvnni(void) {
   unsigned a = 0, b, c, d;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) && a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 4 & 1;
@@ -50,7 +46,7 @@ static void ask_sets(void) {
   cpu.has[X86_PORTABLE] = true;
 #if defined __x86_64__
   __builtin_cpu_init();
-  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+  bool avx2 = tw_cpu_has_avx2();
   bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
   cpu.has[X86_AVX2] = avx2;

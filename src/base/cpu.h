@@ -1,0 +1,11 @@
+/* cpu.h - what this CPU can do, where several parts of the library ask for the same. */
+#ifndef TW_BASE_CPU_H
+#define TW_BASE_CPU_H
+
+#include <stdbool.h>
+
+/* AVX2, FMA and F16C, and a system that keeps their registers: what every kernel called avx2 is compiled for. All CPUs
+ * since Haswell and Zen have the three; hypervisors and emulators can leave out any of them. */
+bool tw_cpu_has_avx2(void);
+
+#endif
