@@ -151,18 +151,21 @@ static void run_tile(const job *j, const strip *t, int64_t block, int64_t column
 
 /* Rows are dealt to strips (x86_strips_of): this walks over them. */
 typedef struct strips {
-  int64_t left, low, taller, next_row, end_row, units,
-      packed; /* packed: bytes from the start of the buffer; units: of it */
+  int64_t left, low, taller, next_row, end_row;
+  int64_t packed_rows, units,
+      groups; /* packed_rows: before the next one in the buffer; units: of it, and their groups */
 } strips;
 
 static strips strips_of(const job *j, int64_t row, int64_t rows, int64_t block) {
   const x86_strips s = x86_strips_of(j->p, rows);
+  const int64_t units = x86_filled(j->p, x86_block_units(j->p, block));
   return (strips){.left = s.n,
                   .low = s.low,
                   .taller = s.taller,
                   .next_row = row,
                   .end_row = row + rows,
-                  .units = x86_filled(j->p, x86_block_units(j->p, block))};
+                  .units = units,
+                  .groups = x86_quantizes(&j->p->spec) ? x86_groups(j->p, units) : 0};
 }
 
 /* Up to `most` strips of the same height. */
@@ -182,9 +185,9 @@ static bool next_strips(const job *j, strips *s, int64_t block, int64_t most, st
     t->a = (const char *)j->o->a + t->row * t->stride + block * p->layout.block * X86_UNIT;
   } else {
     t->stride = 0, t->units = s->units;
-    t->a = j->workspace + p->strip_at + s->packed;
-    if (x86_quantizes(&p->spec)) t->group_at = s->packed / (s->units * X86_UNIT) * x86_groups(p, s->units);
-    s->packed += t->n * t->rows * s->units * X86_UNIT;
+    t->a = j->workspace + p->strip_at + s->packed_rows * s->units * X86_UNIT;
+    t->group_at = s->packed_rows * s->groups;
+    s->packed_rows += t->n * t->rows;
   }
   return true;
 }

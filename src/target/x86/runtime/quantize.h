@@ -113,9 +113,9 @@ INLINE block_total round_block(x86_real type, const void *from, float inverse, q
 INLINE void largest_of_blocks(x86_real type, const block *b, int64_t n, float largest[BLOCKS_AT_ONCE]) {
   for (int64_t i = 0; i < n; i++) largest[i] = magnitude(type, largest_of_block(type, b[i].from));
 }
-INLINE bool scales_of(const float *largest, float *scale, float *inverse) {
+INLINE bool scales_of(const float *largest, int64_t n, float *scale, float *inverse) {
   bool special = false;
-  for (int i = 0; i < LANES_MOST; i++) {
+  for (int64_t i = 0; i < n && i < LANES_MOST; i++) {
     scale[i] = scale_of(largest[i]), inverse[i] = inverse_of(scale[i]);
     special |= !(inverse[i] > 0);
   }
@@ -130,34 +130,39 @@ INLINE void round_blocks(x86_real type, const block *b, int64_t n, const float *
  * vectors: three loops one after the other, so that nothing waits for divisions. */
 INLINE void quantize_blocks(x86_real type, const x86_quantize *q, block b[BLOCKS_AT_ONCE], int64_t n, int64_t at,
                             float inverse[BLOCKS_AT_ONCE]) {
-  int32_t sum[BLOCKS_AT_ONCE];
+  int32_t sum[BLOCKS_AT_ONCE], *const starts = q->starts + at, lift = q->lift;
   bool special = false;
-  for (int64_t i = n; i < BLOCKS_AT_ONCE && i % BLOCKS_UNROLLED; i++) b[i] = b[i - 1], inverse[i] = inverse[i - 1];
+  for (int64_t i = n; i < BLOCKS_AT_ONCE && i % LANES_MOST; i++) b[i] = b[i - 1], inverse[i] = inverse[i - 1];
   if (q->scales) {
-    float largest[BLOCKS_AT_ONCE], scale[BLOCKS_AT_ONCE];
+    float largest[BLOCKS_AT_ONCE];
     largest_of_blocks(type, b, n, largest);
-    for (int64_t i = n; i < BLOCKS_AT_ONCE && i % LANES_MOST; i++) largest[i] = largest[n - 1];
-    for (int64_t i = 0; i < n; i += LANES_MOST) special |= scales_of(largest + i, scale + i, inverse + i);
-    memcpy(q->scales + at, scale, (size_t)n * sizeof *scale);
+    for (int64_t i = 0; i < n; i += LANES_MOST)
+      special |= scales_of(largest + i, n - i, q->scales + at + i, inverse + i);
   } else {
     for (int64_t i = 0; i < n; i++) special |= !(inverse[i] > 0);
   }
   round_blocks(type, b, n, inverse, sum);
-  for (int64_t i = 0; i < n; i++) q->starts[at + i] = inverse[i] > 0 ? -q->lift * sum[i] : 0;
+  for (int64_t i = 0; i < n; i++) {
+    const int32_t start = -lift * sum[i];
+    starts[i] = inverse[i] > 0 ? start : 0;
+  }
   for (int64_t i = 0; special && i < n; i++)
     if (!(inverse[i] > 0)) memset(b[i].to, 0, BLOCK * sizeof *b[i].to);
 }
 
-/* The first `blocks` groups, each a block, of all rows. */
+/* The first `blocks` groups, each a block, of all rows. The same places of the rows below, which are next, are fetched: the
+ * hardware, which sees several rows in turns, does not bring them in time. */
 INLINE void quantize_all_blocks(x86_real type, const x86_quantize *q, int64_t blocks) {
   block b[BLOCKS_AT_ONCE];
   float inverse[BLOCKS_AT_ONCE], of_row[X86_ROWS_MAX];
+  const int64_t below = q->rows * q->from_stride;
   int64_t n = 0, at = 0;
   for (int64_t i = 0; i < q->rows; i++) of_row[i] = q->scales ? 1 : inverse_of(q->row_scales[i]);
   for (int64_t g = 0; g < blocks; g++) {
     const char *from = element_of(type, q->from, g * BLOCK);
     char *to = (char *)q->to + g * BLOCK * (int64_t)sizeof(quantized);
     for (int64_t i = 0; i < q->rows; i++, from += q->from_stride, to += q->to_stride) {
+      for (int64_t line = 0; line < BLOCK * size_of(type); line += X86_LINE) __builtin_prefetch(from + below + line);
       inverse[n] = of_row[i];
       b[n].from = from;
       b[n].to = (quantized *)(void *)to;

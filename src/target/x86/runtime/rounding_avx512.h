@@ -3,8 +3,8 @@
  *   largest_of_block(type, from)                 the largest magnitude: its bits, as binary32 or, of 16-bit types, in that type
  *   round_block(type, from, inverse, to, total)  to[i] = from[i] * inverse, rounded; their sum is added to the total
  *   sum_of(total, blocks)                        after so many blocks
- *   largest_of_blocks, round_blocks              of several blocks, each by itself; filled up to a multiple of 4
- *   scales_of(largest, scale, inverse)           of 16 groups; is there one without (NaN, infinity, 0)?
+ *   largest_of_blocks, round_blocks              of several blocks, each by itself; there are more, up to a multiple of 16
+ *   scales_of(largest, n, scale, inverse)        of 16 groups, `n` of which count; is there one without (NaN, infinity, 0)?
  *
  * A magnitude that is NaN or infinite becomes 0 or -128: its block is cleared by whoever asked. */
 #ifndef TW_X86_ROUNDING_H
@@ -68,29 +68,38 @@ INLINE block_total round_block(x86_real type, const void *from, float inverse, i
   return _mm256_add_epi64(t, _mm256_sad_epu8(lifted(q), _mm256_setzero_si256()));
 }
 
-/* Largest magnitudes; 16 at a time become real. */
+/* The largest magnitudes of 16 blocks of 16-bit elements, complemented: found as the lowest words of 16 registers, which are
+ * put together in registers, too. (Through memory they would be read before what was written has arrived there.) */
+INLINE __m256i complements_of_16(const block *b) {
+  __m128i x[LANES_MOST];
+  for (int i = 0; i < LANES_MOST; i++) x[i] = _mm_minpos_epu16(complements(b[i].from));
+  for (int i = 0; i < LANES_MOST / 2; i++) x[i] = _mm_unpacklo_epi16(x[2 * i], x[2 * i + 1]);
+  for (int i = 0; i < LANES_MOST / 4; i++) x[i] = _mm_unpacklo_epi32(x[2 * i], x[2 * i + 1]);
+  return _mm256_set_m128i(_mm_unpacklo_epi64(x[2], x[3]), _mm_unpacklo_epi64(x[0], x[1]));
+}
+
+/* Largest magnitudes; 16 at a time become real: there are so many blocks, filled up. */
 INLINE void largest_of_blocks(x86_real type, const block *b, int64_t n, float largest[BLOCKS_AT_ONCE]) {
-  uint32_t bits[BLOCKS_AT_ONCE];
   if (type == X86_REAL_F32) {
-    for (int64_t i = 0; i < n; i++) bits[i] = largest_of_block(type, b[i].from);
-    memcpy(largest, bits, (size_t)n * sizeof *bits);
+    const int64_t filled = (n + LANES_MOST - 1) / LANES_MOST * LANES_MOST;
+    for (int64_t i = 0; i < filled; i++) largest[i] = f32_of_bits(largest_of_block(type, b[i].from));
     return;
   }
-  for (int64_t i = 0; i < n; i++) bits[i] = (uint32_t)_mm_cvtsi128_si32(_mm_minpos_epu16(complements(b[i].from)));
   for (int64_t i = 0; i < n; i += LANES_MOST) {
-    const __m512i found = _mm512_andnot_si512(_mm512_loadu_si512(bits + i), _mm512_set1_epi32(0x7fff));
-    const __m512 x = type == X86_REAL_BF16 ? _mm512_castsi512_ps(_mm512_slli_epi32(found, 16))
-                                           : _mm512_cvtph_ps(_mm512_cvtepi32_epi16(found));
+    const __m256i found = _mm256_andnot_si256(complements_of_16(b + i), _mm256_set1_epi16(0x7fff));
+    const __m512 x = type == X86_REAL_BF16 ? _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(found), 16))
+                                           : _mm512_cvtph_ps(found);
     _mm512_storeu_ps(largest + i, x);
   }
 }
 
-INLINE bool scales_of(const float *largest, float *scale, float *inverse) {
+INLINE bool scales_of(const float *largest, int64_t n, float *scale, float *inverse) {
+  const __mmask16 wanted = (__mmask16)(n < LANES_MOST ? (1 << n) - 1 : 0xffff);
   const __m512 x = _mm512_loadu_ps(largest);
   const __mmask16 counts = _mm512_cmp_ps_mask(x, _mm512_set1_ps(0x1p-118f), _CMP_GE_OQ);
   const __mmask16 finite = _mm512_cmp_ps_mask(x, _mm512_set1_ps(INFINITY), _CMP_LT_OQ);
   const __m512 quotient = _mm512_maskz_div_ps(counts, x, _mm512_set1_ps(LARGEST));
-  _mm512_storeu_ps(scale, _mm512_mask_mov_ps(_mm512_set1_ps(NAN), finite, quotient));
+  _mm512_mask_storeu_ps(scale, wanted, _mm512_mask_mov_ps(_mm512_set1_ps(NAN), finite, quotient));
   _mm512_storeu_ps(inverse, _mm512_maskz_div_ps(counts & finite, _mm512_set1_ps(1), quotient));
   return (counts & finite) != 0xffff;
 }
