@@ -40,26 +40,7 @@ static int banks_bound(const xc_graph *g) {
 
 int xc_resource_ii(const xc_graph *g) { return max(slots_bound(g), banks_bound(g)); }
 
-/* Bellman and Ford: paths have at most n_nodes edges, unless there is a cycle that II cannot pay for. */
-bool xc_depths(const xc_graph *g, int ii, int *depth) {
-  for (int i = 0; i < g->n_nodes; i++) depth[i] = 0;
-  for (int round = 0; round <= g->n_nodes; round++) {
-    bool changed = false;
-    for (int e = 0; e < g->n_edges; e++) {
-      const xc_edge *edge = &g->edge[e];
-      const int reached = depth[edge->from] + edge->latency - ii * edge->distance;
-      if (reached <= depth[edge->to]) continue;
-      depth[edge->to] = reached;
-      changed = true;
-    }
-    if (!changed) return true;
-  }
-  return false;
-}
-
-/* ---- recurrences ---- */
-
-/* One round of Bellman and Ford at `ii` that remembers by which edge each node was reached last. */
+/* One round of Bellman and Ford at `ii`; by which edge each node was reached last, in by[] if it is not NULL. */
 static bool relax(const xc_graph *g, int ii, int *depth, int *by) {
   bool changed = false;
   for (int e = 0; e < g->n_edges; e++) {
@@ -67,11 +48,21 @@ static bool relax(const xc_graph *g, int ii, int *depth, int *by) {
     const int reached = depth[edge->from] + edge->latency - ii * edge->distance;
     if (reached <= depth[edge->to]) continue;
     depth[edge->to] = reached;
-    by[edge->to] = e;
+    if (by) by[edge->to] = e;
     changed = true;
   }
   return changed;
 }
+
+/* Paths have at most n_nodes edges, unless there is a cycle that II cannot pay for. */
+bool xc_depths(const xc_graph *g, int ii, int *depth) {
+  for (int i = 0; i < g->n_nodes; i++) depth[i] = 0;
+  for (int round = 0; round <= g->n_nodes; round++)
+    if (!relax(g, ii, depth, NULL)) return true;
+  return false;
+}
+
+/* ---- recurrences ---- */
 
 /* A node on a cycle of the edges in `by`, -1 if they have none. Such a cycle is one that the II at hand does not pay
  * for. `seen` is room for one number a node. */
