@@ -4,12 +4,13 @@
 #include "base/strings.h"
 #include "target/xdna2/array/sim.h"
 
-/* An array has an event every few cycles: a day then has a few, and the year is longer than most kernel calls. */
-enum { CYCLES = 16, DAYS = 4096, WORD = 64, FIRST_ROOM = 256, NONE = -1 };
+/* Cores in step have many events in the same few cycles: a day is as short as their distance, so that a new event is mostly
+ * the last of its day. The year is longer than most kernel calls. */
+enum { CYCLES = 2, DAYS = 8192, WORD = 64, FIRST_ROOM = 256, NONE = -1 };
 
 static bool before(const event *a, const event *b) { return a->at != b->at ? a->at < b->at : a->order < b->order; }
 
-static int64_t day_of(const event *e) { return (int64_t)(e->at * (1.0 / CYCLES)); }
+static int64_t day_of(double at) { return (int64_t)(at * (1.0 / CYCLES)); }
 
 bool queue_open(event_queue *q) {
   q->day = tw_new(DAYS, sizeof *q->day);
@@ -44,24 +45,21 @@ static int32_t new_node(event_queue *q) {
   return q->n_nodes++;
 }
 
-static void add_to_day(event_queue *q, int64_t number, const event *e) {
+/* Links the node, whose event is filled in, into its day. */
+static void add_to_day(event_queue *q, int64_t number, int32_t node) {
   const int64_t place = number % DAYS;
   struct event_day *day = &q->day[place];
-  const int32_t node = new_node(q);
-  if (node == NONE) {
-    q->failed = true;
-    return;
-  }
-  q->node[node] = (struct event_node){*e, NONE};
+  struct event_node *added = &q->node[node];
+  added->next = NONE;
   q->busy[place / WORD] |= (uint64_t)1 << place % WORD;
-  if (day->first != NONE && !before(e, &q->node[day->last].event)) { /* as most do: simultaneous ones come in order */
-    q->node[day->last].next = node;
+  if (day->first != NONE && !before(&added->event, &q->node[day->last].event)) {
+    q->node[day->last].next = node; /* as most do: simultaneous ones come in order */
     day->last = node;
     return;
   }
   int32_t *link = &day->first;
-  while (*link != NONE && before(&q->node[*link].event, e)) link = &q->node[*link].next;
-  q->node[node].next = *link;
+  while (*link != NONE && before(&q->node[*link].event, &added->event)) link = &q->node[*link].next;
+  added->next = *link;
   if (*link == NONE) day->last = node;
   *link = node;
 }
@@ -110,23 +108,42 @@ static event take_far(event_queue *q) {
 
 /* ---- both ---- */
 
+/* Written where it stays: reading a whole event that has just been written in parts would wait for the stores. */
 void queue_add(event_queue *q, double at, event_kind kind, int who, int what) {
-  const event e = {at, q->order++, who * EVENT_KINDS + (int)kind, what};
-  const int64_t number = day_of(&e);
-  if (number < q->today + DAYS)
-    add_to_day(q, number, &e);
-  else
+  const int64_t number = day_of(at);
+  const uint64_t order = q->order++;
+  const int32_t agent = who * EVENT_KINDS + (int)kind;
+  if (number >= q->today + DAYS) {
+    const event e = {at, order, agent, what};
     add_far(q, &e);
+    return;
+  }
+  const int32_t node = new_node(q);
+  if (node == NONE) {
+    q->failed = true;
+    return;
+  }
+  event *e = &q->node[node].event;
+  e->at = at;
+  e->order = order;
+  e->agent = agent;
+  e->what = what;
+  add_to_day(q, number, node);
 }
 
 /* Turns to the next day that has an event. What was far and no longer is moves into the calendar. */
 static bool turn(event_queue *q) {
   const int64_t ahead = next_busy(q);
   if (ahead == DAYS && !q->n_far) return false;
-  q->today = ahead < DAYS ? q->today + ahead : day_of(&q->far[0]);
-  while (q->n_far && day_of(&q->far[0]) < q->today + DAYS) {
-    const event e = take_far(q);
-    add_to_day(q, day_of(&e), &e);
+  q->today = ahead < DAYS ? q->today + ahead : day_of(q->far[0].at);
+  while (q->n_far && day_of(q->far[0].at) < q->today + DAYS) {
+    const int32_t node = new_node(q);
+    if (node == NONE) {
+      q->failed = true;
+      return false;
+    }
+    q->node[node].event = take_far(q);
+    add_to_day(q, day_of(q->node[node].event.at), node);
   }
   return true;
 }
