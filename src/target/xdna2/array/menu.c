@@ -76,10 +76,10 @@ static void tiles(menu *m, bool asymmetric) {
     for (int64_t tn = un; in_reach(tn, un, now->columns, now->n); tn += un)
       for (int64_t tk = uk; tk * now->depth <= now->k && tk <= 512; tk += tk < 64 ? uk : 4 * uk)
         for (int64_t rho = asymmetric ? 2 : 1; rho <= (asymmetric ? tm / um : 1); rho++) {
+          if (tm % rho || tm / rho % um) continue;
           xd_gemm g = *now;
           g.tile = (tw_tile){.m = tm, .k = tk, .n = tn, .rho = rho};
-          if (tm % rho || tm / rho % um || !fits(m->config, &g) || xd_gemm_check(m->config, &g, NULL) != TW_OK)
-            continue;
+          if (!fits(m->config, &g) || xd_gemm_check(m->config, &g, NULL) != TW_OK) continue;
           const choice c = {g.tile, xd_plan_predict(m->config, &g)};
           xd_append(&found, sizeof c, &c, &m->failed);
         }

@@ -18,7 +18,8 @@ typedef struct replay {
   const xc_graph *g;
   const xc_schedule *s;
   int cycles, iterations;
-  int *by_cycle, *next; /* instances (iteration * nodes + node) that issue in a cycle, as lists */
+  int *by_cycle, *next;      /* instances (iteration * nodes + node) that issue in a cycle, as lists */
+  int *writer, *next_writer; /* nodes that write a value, as lists: by value, by node */
   int content[XC_FILES][REGISTERS_MAX][PARTS_MAX]; /* value * iterations + iteration */
   struct {
     int node, iteration; /* the last access */
@@ -140,14 +141,27 @@ static int parts_in(const replay *r, int value) {
   return parts_of(r, r->g->value[value].file) * r->g->value[value].width;
 }
 
+static bool find_writers(replay *r) {
+  r->writer = tw_new((size_t)r->g->n_values + 1, sizeof *r->writer);
+  r->next_writer = tw_new((size_t)r->g->n_nodes, sizeof *r->next_writer);
+  if (!r->writer || !r->next_writer) return false;
+  for (int v = 0; v < r->g->n_values; v++) r->writer[v] = NOTHING;
+  for (int w = r->g->n_nodes - 1; w >= 0; w--) {
+    const int value = r->g->node[w].write.value;
+    if (value < 0) continue;
+    r->next_writer[w] = r->writer[value];
+    r->writer[value] = w;
+  }
+  return true;
+}
+
 /* Is the part written at the end of this very cycle, by a bypass that the reader shares? */
 static bool arrives_by_bypass(const replay *r, int instance, int operand, int part, int cycle) {
   const xc_node *reader = node_of(r, instance);
   const int iteration = instance / r->g->n_nodes;
-  for (int w = 0; w < r->g->n_nodes; w++) {
+  for (int w = r->writer[reader->read[operand].value]; w != NOTHING; w = r->next_writer[w]) {
     const xc_node *writer = &r->g->node[w];
-    if (writer->write.value == reader->read[operand].value && (writer->write.parts >> part & 1) &&
-        xc_bypassed(r->g, writer, reader, operand) &&
+    if ((writer->write.parts >> part & 1) && xc_bypassed(r->g, writer, reader, operand) &&
         iteration * r->s->ii + r->s->cycle[w] + xc_write_at(r->g, writer) == cycle)
       return true;
   }
@@ -208,7 +222,8 @@ static bool find_accesses(const replay *r, accesses *a) {
 static tw_status check_registers(replay *r) {
   int *written = tw_new(sizeof r->content / sizeof(int), sizeof *written); /* cycle + 1 of the last write */
   accesses all = {0};
-  tw_status status = written && find_accesses(r, &all) ? TW_OK : tw_fail(r->error, TW_MISSING, "out of memory");
+  tw_status status =
+      written && find_writers(r) && find_accesses(r, &all) ? TW_OK : tw_fail(r->error, TW_MISSING, "out of memory");
   memset(r->content, 0xff, sizeof r->content);
   for (int at = 0; at < 2 * r->cycles && status == TW_OK; at++)
     for (int i = all.first[at]; i != NOTHING && status == TW_OK; i = all.next[i])
@@ -250,6 +265,8 @@ tw_status xc_check(const xc_graph *g, const xc_schedule *s, int iterations, tw_e
   free(table);
   free(r->by_cycle);
   free(r->next);
+  free(r->writer);
+  free(r->next_writer);
   free(r);
   return status;
 }
