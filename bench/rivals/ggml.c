@@ -1,12 +1,14 @@
-/* ggml.c - ggml (of llama.cpp) and its fork in ik_llama.cpp (with -DRIVAL_IK): a graph of one ggml_mul_mat.
+/* ggml.c - ggml (of llama.cpp) and its forks in ik_llama.cpp (with -DRIVAL_IK) and BitNet (-DRIVAL_BITNET): a graph of one
+ * ggml_mul_mat.
  *
  * Activations are f32; the library quantizes them at every call where the weights are quantized: only cases that allow
  * that are computed. It has no product of integers and none of f32 weights that it would be compared in. Weights lie
  * transposed, [n][k], in its types of the same number of bits: Q4_0 (4 bits, a scale every 32) for i4 with group=32, Q8_0
- * for i8, TQ2_0 or IQ2_BN for ternary. ggml repacks them if its CPU_REPACK buffers know the type; the fork has types
+ * for i8, TQ2_0, IQ2_BN or I2_S for ternary. ggml repacks them if its CPU_REPACK buffers know the type; ik_llama.cpp has types
  * that are repacked. */
 #include <ggml.h>
-#ifndef RIVAL_IK
+#if !defined RIVAL_IK && !defined RIVAL_BITNET
+#define RIVAL_GGML
 #include <ggml-cpu.h>
 #endif
 #include <ggml-alloc.h>
@@ -28,17 +30,19 @@ typedef struct choice {
 } choice;
 
 static const choice choices[] = {
+#if defined RIVAL_BITNET
+    {TW_BF16, TW_TERNARY, 0, GGML_TYPE_I2_S, "I2_S"},
+#elif defined RIVAL_IK
     {TW_F32, TW_F32, 0, GGML_TYPE_F32, "F32"},
-#ifdef RIVAL_IK
     {TW_BF16, TW_BF16, 0, GGML_TYPE_BF16_R16, "BF16_R16"},
     {TW_BF16, TW_MXFP4, 0, GGML_TYPE_MXFP4_R8, "MXFP4_R8"},
     {TW_BF16, TW_I4, 32, GGML_TYPE_Q4_0_R8, "Q4_0_R8"},
     {TW_BF16, TW_I8, 32, GGML_TYPE_Q8_0_R8, "Q8_0_R8"},
     {TW_BF16, TW_TERNARY, 0, GGML_TYPE_IQ2_BN_R4, "IQ2_BN_R4"},
 #else
-    {TW_BF16, TW_BF16, 0, GGML_TYPE_BF16, "BF16"},      {TW_BF16, TW_MXFP4, 0, GGML_TYPE_MXFP4, "MXFP4"},
-    {TW_BF16, TW_I4, 32, GGML_TYPE_Q4_0, "Q4_0"},       {TW_BF16, TW_I8, 32, GGML_TYPE_Q8_0, "Q8_0"},
-    {TW_BF16, TW_TERNARY, 0, GGML_TYPE_TQ2_0, "TQ2_0"},
+    {TW_F32, TW_F32, 0, GGML_TYPE_F32, "F32"},        {TW_BF16, TW_BF16, 0, GGML_TYPE_BF16, "BF16"},
+    {TW_BF16, TW_MXFP4, 0, GGML_TYPE_MXFP4, "MXFP4"}, {TW_BF16, TW_I4, 32, GGML_TYPE_Q4_0, "Q4_0"},
+    {TW_BF16, TW_I8, 32, GGML_TYPE_Q8_0, "Q8_0"},     {TW_BF16, TW_TERNARY, 0, GGML_TYPE_TQ2_0, "TQ2_0"},
 #endif
 };
 
@@ -51,13 +55,13 @@ static struct ggml_cplan plan;
 static ggml_backend_buffer_t repacked; /* NULL: plain */
 
 const char *rival_start(void) {
-#ifndef RIVAL_IK
+#ifdef RIVAL_GGML
   ggml_cpu_init();
 #endif
   return NULL;
 }
 
-#ifndef RIVAL_IK
+#ifdef RIVAL_GGML
 /* A buffer of the type that repacks, if the library has one and it knows the weights. */
 static void use_repacked(size_t bytes) {
   ggml_backend_dev_t cpu = ggml_backend_reg_dev_get(ggml_backend_cpu_reg(), 0);
@@ -101,7 +105,7 @@ const char *rival_open(const rival_case *c, rival_ready *ready) {
   weights = ggml_new_tensor_2d(context, chosen->type, g->k, g->n);
   ggml_set_no_alloc(context, false);
   repacked = NULL;
-#ifndef RIVAL_IK
+#ifdef RIVAL_GGML
   use_repacked(ggml_nbytes(weights));
 #endif
   product = ggml_mul_mat(context, weights, a);
