@@ -243,11 +243,11 @@ static void emit_tile_end(tw_text *t, const tile *x) {
     for (int i = 0; x->powers && i < x->rows; i++)
       for (int j = 0; j < x->s->vectors; j++)
         tw_text_add(t, "  total%d_%d = scaled(total%d_%d, one_real(&o->factor));\n", i, j, i, j);
-    tw_text_add(t, "  if (o->row_scales) {\n");
+    tw_text_add(t, "  if (row_scale) {\n");
     for (int i = 0; i < x->rows; i++)
       for (int j = 0; j < x->s->vectors; j++)
-        tw_text_add(t, "    total%d_%d = scaled(total%d_%d, one_real(o->row_scales + %d));\n", i, j, i, j, i);
-    tw_text_add(t, "  }\n");
+        tw_text_add(t, "    total%d_%d = scaled(total%d_%d, one_real(row_scale + %d));\n", i, j, i, j, i);
+    tw_text_add(t, "    row_scale += %d;\n  }\n", x->rows);
   }
   tw_text_add(t, "  if (o->accumulate) {\n");
   for (int i = 0; i < x->rows; i++)
@@ -283,11 +283,13 @@ static void emit_tile(tw_text *t, const tile *x) {
   else
     tw_text_add(t, "%s%d", x->powers ? "powers_" : "", x->rows);
   tw_text_add(t, "(const x86_coded *o) {\n");
-  tw_text_add(t, "  const char *a = o->a, *line = o->codes, *scale = o->scales, *next = o->next;\n");
+  tw_text_add(t, "  const char *a = o->a, *next = o->next;\n");
   tw_text_add(t, "  const int64_t next_step = o->next_step;\n");
-  if (!is_real(x->s)) tw_text_add(t, "  const float *a_scale = o->a_scales;\n");
+  if (!is_real(x->s)) tw_text_add(t, "  const float *a_scale = o->a_scales, *row_scale = o->row_scales;\n");
   if (x->s->arithmetic == X86_U8S8) tw_text_add(t, "  const int32_t *start = o->start;\n");
   tw_text_add(t, "  char *c = o->c;\n  const tables t = tables_%s();\n", form_names[x->form]);
+  tw_text_add(t, "  for (int64_t strips = o->strips; strips > 0; strips--) {\n");
+  tw_text_add(t, "  const char *line = o->codes, *scale = o->scales;\n");
   emit_lines(t, x);
   tw_text_add(t, x->looks_up ? "  const operand one = ones();\n  operand x" : "  operand x");
   for (int j = 0; !x->looks_up && j < x->s->vectors; j++) tw_text_add(t, ", b%d", j);
@@ -317,7 +319,7 @@ static void emit_tile(tw_text *t, const tile *x) {
     for (int j = 0; j < x->s->vectors; j++)
       tw_text_add(t, "  reals total%d_%d = totals[%d];\n", i, j, i * x->s->vectors + j);
   emit_tile_end(t, x);
-  tw_text_add(t, "}\n\n");
+  tw_text_add(t, "  c += %d * o->c_stride;\n  }\n}\n\n", x->rows);
 }
 
 static void emit_expand(tw_text *t, const x86_schedule *s, x86_form form) {

@@ -90,7 +90,7 @@ static void run_coded(const job *j, const strip *t, int64_t block, int64_t colum
                       int64_t stride) {
   const tw_gemm_planned *p = j->p;
   x86_coded o = coded_of(j, block, b);
-  o.a = t->a, o.c = sums, o.c_stride = stride, o.columns = columns, o.accumulate = block > 0;
+  o.a = t->a, o.c = sums, o.c_stride = stride, o.columns = columns, o.accumulate = block > 0, o.strips = t->n;
   if (x86_quantizes(&p->spec)) o.start = (const int32_t *)(const void *)(j->workspace + p->start_at) + t->group_at;
   if (p->spec.a_rounding == TW_A_INT8_GROUPS)
     o.a_scales = (const float *)(const void *)(j->workspace + p->a_scale_at) + t->group_at;
@@ -121,9 +121,7 @@ static x86_tile *tile_on(const tw_gemm_planned *p, int64_t rows, int64_t columns
 }
 
 /* May a tile go on from strip to strip? Not if sums are finished tile by tile. */
-static bool takes_strips(const tw_gemm_planned *p, int64_t block, bool plain) {
-  return !p->on_codes && (plain || block < p->blocks - 1);
-}
+static bool takes_strips(const tw_gemm_planned *p, int64_t block, bool plain) { return plain || block < p->blocks - 1; }
 
 /* Sums go to C, to the workspace until the last block of k, or to a tile that is finished at once. */
 static void run_tile(const job *j, const strip *t, int64_t block, int64_t column, const panel *b, bool plain) {

@@ -124,6 +124,7 @@ typedef struct x86_coded {
   void *c;
   int64_t c_stride, columns;
   bool accumulate;
+  int64_t strips; /* of the tile's rows, one below the other in A, in what belongs to A's rows, and in C */
 } x86_coded;
 typedef void x86_coded_tile(const x86_coded *);
 
