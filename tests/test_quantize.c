@@ -218,6 +218,46 @@ static void statistics_are_those_of_the_definition(void **state) {
   conversion_free(&result);
 }
 
+/* Five tiles and a rest, with sums whose last bits depend on the order of additions. */
+static void threads_do_not_change_the_result(void **state) {
+  (void)state;
+  enum { ROWS = 11, COLUMNS = 120000 };
+  static const int jobs[] = {1, 2, 3, 8};
+  static const tw_format_id formats[] = {TW_FORMAT_MXFP4, TW_FORMAT_I8, TW_FORMAT_F16};
+  float *x = malloc(sizeof(float) * ROWS * COLUMNS);
+  assert_non_null(x);
+  tw_random random;
+  tw_random_seed(&random, 53);
+  for (size_t i = 0; i < (size_t)ROWS * COLUMNS; i++) x[i] = (float)(tw_random_next(&random) >> 40) * 1e-5f - 80;
+  write_npy("in.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (11, 120000)}", x, sizeof *x * ROWS * COLUMNS);
+  for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+    statistics first = {0};
+    char *expected = NULL;
+    size_t bytes, bytes_too;
+    for (size_t j = 0; j < sizeof jobs / sizeof *jobs; j++) {
+      const convert_options options = {.to.format = tw_format_at(formats[f]), .jobs = jobs[j]};
+      conversion result;
+      tw_error error;
+      char *written;
+      assert_int_equal(convert_file(at("in.npy"), at("o.safetensors"), &options, NULL, NULL, &result, &error), TW_OK);
+      assert_int_equal(tw_file_read(at("o.safetensors"), 1 << 30, &written, j ? &bytes_too : &bytes, &error), TW_OK);
+      if (j == 0) {
+        first = result.tensor[0].statistics;
+        expected = written;
+        assert_int_equal(first.values, ROWS * COLUMNS);
+      } else {
+        assert_memory_equal(&result.tensor[0].statistics, &first, sizeof first);
+        assert_int_equal(bytes_too, bytes);
+        assert_memory_equal(written, expected, bytes);
+        free(written);
+      }
+      conversion_free(&result);
+    }
+    free(expected);
+  }
+  free(x);
+}
+
 /* ---- what is refused ---- */
 
 static size_t files_in_folder(void) {
@@ -506,6 +546,7 @@ int main(void) {
       cmocka_unit_test(long_rows_are_cut_without_a_trace),
       cmocka_unit_test(other_tensors_are_copied_and_metadata_stays),
       cmocka_unit_test(statistics_are_those_of_the_definition),
+      cmocka_unit_test(threads_do_not_change_the_result),
       cmocka_unit_test(malformed_safetensors_are_refused),
       cmocka_unit_test(malformed_npy_are_refused),
       cmocka_unit_test(every_shorter_file_is_refused),

@@ -20,7 +20,7 @@ const cli_command cli_commands[] = {
     {"model", SUBJECT, "what the analytic model predicts", "target schedule kernel json", cli_model},
     {"report", "DIR", "a tuning run (--out DIR) as one HTML page", "json", cli_report},
     {"quantize", "IN OUT --to FORMAT", "convert a file of tensors to another number format",
-     "to scale-rule group rounding overflow all json", cli_quantize},
+     "to scale-rule group rounding overflow all jobs json", cli_quantize},
     {"wisdom", "list | show " SUBJECT " | export [FILE] | import FILE", "the best schedules known", "target json",
      cli_wisdom},
     {0},

@@ -173,7 +173,7 @@ static void show_progress(void *context, const converted *t) {
 tw_status cli_quantize(const cli *c, tw_error *error) {
   conversion result;
   struct timespec start, end;
-  convert_options options = {.all = c->options.all};
+  convert_options options = {.all = c->options.all, .jobs = (int)c->options.jobs};
   tw_status status = cli_no_words(c, 2, error);
   if (status == TW_OK && c->n_words < 2)
     status = tw_fail(error, TW_USAGE, "say what to read and what to write: tilewright quantize IN OUT --to FORMAT");

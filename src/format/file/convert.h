@@ -19,6 +19,7 @@
 typedef struct convert_options {
   tw_packing to;
   bool all;                    /* tensors with fewer than 2 dimensions too (a .npy file's array always is) */
+  int jobs;                    /* threads, at most 8; 0: as many as cores. The result does not depend on it */
   const volatile int *stopped; /* may be NULL; TW_INTERRUPTED once it is set */
 } convert_options;
 

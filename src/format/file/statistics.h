@@ -2,7 +2,7 @@
 #ifndef TW_FORMAT_STATISTICS_H
 #define TW_FORMAT_STATISTICS_H
 
-#include "tilewright/format.h"
+#include "format/internal.h"
 
 enum { ERROR_BINS = 256 };
 
@@ -17,9 +17,17 @@ typedef struct statistics {
   uint64_t bin[ERROR_BINS]; /* of the rest: bin[e] has 2^(e - 127) <= |x - y| < 2^(e - 126) */
 } statistics;
 
-/* A part of a matrix, encoded and decoded again: rows x columns, all without gaps. */
-void statistics_add(statistics *, const tw_packing *, size_t rows, size_t columns, const float *x, const float *y,
-                    const void *codes, const void *scales);
+/* Of a part of a matrix: counts, and sums that are not yet added up. */
+typedef struct statistics_part {
+  statistics counts;
+  format_errors sums;
+} statistics_part;
+
+/* A part of a matrix, encoded and decoded again: rows x columns, all without gaps. Any thread may do it. */
+void statistics_measure(statistics_part *, const tw_packing *, size_t rows, size_t columns, const float *x,
+                        const float *y, const void *codes, const void *scales);
+/* Adds a part. Sums are rounded: to get the same bits, add parts in the same order. */
+void statistics_add(statistics *, const statistics_part *);
 double statistics_rms(const statistics *);      /* root of the mean square of x - y */
 double statistics_relative(const statistics *); /* that by the root mean square of x; 0 if all x are 0 */
 
