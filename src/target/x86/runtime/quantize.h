@@ -143,8 +143,8 @@ INLINE void quantize_blocks(x86_real type, const x86_quantize *q, block b[BLOCKS
   }
   round_blocks(type, b, n, inverse, sum);
   for (int64_t i = 0; i < n; i++) {
-    const int32_t start = -lift * sum[i];
-    starts[i] = inverse[i] > 0 ? start : 0;
+    const uint32_t start = -(uint32_t)lift * (uint32_t)sum[i]; /* of a NaN: anything */
+    starts[i] = inverse[i] > 0 ? (int32_t)start : 0;
   }
   for (int64_t i = 0; special && i < n; i++)
     if (!(inverse[i] > 0)) memset(b[i].to, 0, BLOCK * sizeof *b[i].to);
