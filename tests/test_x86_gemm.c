@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "amx.h"
+#include "op/gemm.h"
 
 static void every_kernel_computes_every_combination(void **state) {
   (void)state;
@@ -205,6 +206,49 @@ static void *use(void *context) {
   return NULL;
 }
 
+/* Tiles go on from strip to strip, but where sums are finished tile by tile, as row scales ask for, even of 1: the same bits. */
+static void strips_in_a_row_are_strips_one_by_one(void **state) {
+  (void)state;
+  enum { M = 61, N = 70, K = 1300 };
+  static const struct {
+    tw_type a, b;
+    tw_a_rounding rounding;
+  } products[] = {{TW_F32, TW_F32, TW_A_EXACT},       {TW_BF16, TW_BF16, TW_A_EXACT},
+                  {TW_F32, TW_MXFP4, TW_A_EXACT},     {TW_BF16, TW_MXFP4, TW_A_INT8_GROUPS},
+                  {TW_BF16, TW_I4, TW_A_INT8_GROUPS}, {TW_F32, TW_TERNARY, TW_A_INT8_ROWS}};
+  static float a[M * K], b[K * N], c[2][M * N], ones[M];
+  for (int i = 0; i < M; i++) ones[i] = 1;
+  const char *name;
+  int computed = 0;
+  for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
+    for (size_t t = 0; t < sizeof products / sizeof *products; t++) {
+      const tw_type b_type = tw_gemm_scaled(products[t].b) ? TW_F32 : products[t].b;
+      tw_gemm_spec s = {.m = M, .n = N, .k = K, .a = products[t].a, .b = products[t].b, .threads = 1, .kernel = name};
+      s.a_rounding = products[t].rounding;
+      if (products[t].b == TW_I4) s.group = 32;
+      tw_gemm_planned *plan;
+      if (tw_gemm_plan(&s, &plan, NULL) != TW_OK) continue; /* a kernel of other types */
+      tw_random r;
+      tw_random_seed_stream(&r, i, t);
+      for (int q = 0; q < M * K; q++) put_random(&r, s.a, a, q);
+      for (int q = 0; q < K * N; q++) put_random(&r, b_type, b, q);
+      void *packed = aligned_alloc(TW_GEMM_ALIGNMENT, (tw_gemm_packed_bytes(plan) + TW_GEMM_ALIGNMENT - 1) /
+                                                          TW_GEMM_ALIGNMENT * TW_GEMM_ALIGNMENT);
+      assert_int_equal(tw_gemm_pack(plan, b, packed, NULL), TW_OK);
+      for (int scaled = 0; scaled < 2; scaled++) {
+        memset(c[scaled], 0xff, sizeof c[scaled]);
+        const tw_gemm_operands o = {.a = a, .packed_b = packed, .c = c[scaled], .row_scale = scaled ? ones : NULL};
+        assert_int_equal(tw_gemm_execute(plan, &o, NULL), TW_OK);
+      }
+      assert_memory_equal(c[0], c[1], sizeof c[0]);
+      computed++;
+      free(packed);
+      tw_gemm_destroy(plan);
+    }
+  }
+  assert_true(computed > 0);
+}
+
 static void plan_is_shared_by_threads(void **state) {
   (void)state;
   enum { USERS = 6, M = 37, N = 600, K = 500 };
@@ -322,6 +366,7 @@ int main(void) {
       cmocka_unit_test(blocks_of_k_add_up),
       cmocka_unit_test(packed_weights_serve_every_m),
       cmocka_unit_test(large_shapes_are_computed),
+      cmocka_unit_test(strips_in_a_row_are_strips_one_by_one),
       cmocka_unit_test(plan_is_shared_by_threads),
       cmocka_unit_test(wrong_descriptions_are_refused),
       cmocka_unit_test(wrong_operands_are_refused),
