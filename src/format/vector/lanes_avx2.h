@@ -15,8 +15,6 @@ typedef __m256i vm; /* all bits of a lane, or none */
 #define LANES static inline __attribute__((always_inline))
 
 LANES vf f_load(const float *p) { return _mm256_loadu_ps(p); }
-/* Into the cache what a loop over x needs soon; also beyond the end of x, where it does nothing. */
-LANES void f_ahead(const float *x) { _mm_prefetch((const char *)((uintptr_t)x + 16384), _MM_HINT_T0); }
 LANES void f_store(float *p, vf a) { _mm256_storeu_ps(p, a); }
 LANES vf f_set(float x) { return _mm256_set1_ps(x); }
 LANES vf f_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }

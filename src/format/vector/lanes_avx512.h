@@ -15,8 +15,6 @@ typedef __mmask16 vm; /* a condition per lane */
 #define LANES static inline __attribute__((always_inline))
 
 LANES vf f_load(const float *p) { return _mm512_loadu_ps(p); }
-/* Into the cache what a loop over x needs soon; also beyond the end of x, where it does nothing. */
-LANES void f_ahead(const float *x) { _mm_prefetch((const char *)((uintptr_t)x + 16384), _MM_HINT_T0); }
 LANES void f_store(float *p, vf a) { _mm512_storeu_ps(p, a); }
 LANES vf f_set(float x) { return _mm512_set1_ps(x); }
 LANES vf f_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
