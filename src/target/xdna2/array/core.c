@@ -132,9 +132,10 @@ static bool call(sim *s, int core, const xd_op *op) {
 
 void core_run(sim *s, int core) {
   core_state *c = &s->core[core];
+  const xd_op *ops = s->program->cores.at[core].ops.at;
   const size_t n = s->program->cores.at[core].ops.n;
   while (s->status == TW_OK && c->at < n) {
-    const xd_op *op = op_of(s, core);
+    const xd_op *op = &ops[c->at];
     /* What others can see happens at its time: cycles spent so far pass first. */
     if (c->ahead > 0 && op->kind >= XD_ACQUIRE && op->kind != XD_CALL) {
       queue_add(&s->queue, s->now + c->ahead, EV_CORE, core, 0);

@@ -109,7 +109,7 @@ void channel_begin(sim *s, int channel) {
   channel_state *state = &s->channel[channel];
   const xd_descriptor *d = descriptor_of(s, channel);
   state->done = 0;
-  state->bytes = xd_pattern_bytes(&d->pattern);
+  state->bytes = s->bytes[state->descriptor];
   if (d->acquire.lock < 0 || lock_take(s, channel, d->acquire))
     channel_granted(s, channel);
   else

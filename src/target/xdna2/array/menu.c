@@ -59,9 +59,24 @@ static int cheaper(const void *a, const void *b) {
   return x->cost < y->cost ? -1 : x->cost > y->cost;
 }
 
+enum { MOST_SIDE = 512 };
+
 /* A tile beyond the matrix is worth a thought only on one row or column of cores, and if it is the least such. */
 static bool in_reach(int64_t side, int64_t unit, int count, int64_t size) {
-  return side <= 512 && (side * count <= size || (count == 1 && side - unit < size));
+  return side <= MOST_SIDE && (side * count <= size || (count == 1 && side - unit < size));
+}
+
+/* The asymmetries of tiles with so many units of rows: what divides them. */
+typedef struct rhos {
+  int n;
+  int64_t at[MOST_SIDE];
+} rhos;
+
+static rhos rhos_of(int64_t units, bool asymmetric) {
+  rhos r = {.n = 0};
+  for (int64_t rho = asymmetric ? 2 : 1; rho <= (asymmetric ? units : 1); rho++)
+    if (units % rho == 0) r.at[r.n++] = rho;
+  return r;
 }
 
 /* All tiles whose sides divide into units and that fit, with the given asymmetry (0: any from 2 on). */
@@ -72,17 +87,18 @@ static void tiles(menu *m, bool asymmetric) {
     size_t n, room;
     choice *at;
   } found = {0};
-  for (int64_t tm = um; in_reach(tm, um, now->rows, now->m); tm += um)
+  for (int64_t tm = um; in_reach(tm, um, now->rows, now->m); tm += um) {
+    const rhos rho = rhos_of(tm / um, asymmetric);
     for (int64_t tn = un; in_reach(tn, un, now->columns, now->n); tn += un)
-      for (int64_t tk = uk; tk * now->depth <= now->k && tk <= 512; tk += tk < 64 ? uk : 4 * uk)
-        for (int64_t rho = asymmetric ? 2 : 1; rho <= (asymmetric ? tm / um : 1); rho++) {
-          if (tm % rho || tm / rho % um) continue;
+      for (int64_t tk = uk; tk * now->depth <= now->k && tk <= MOST_SIDE; tk += tk < 64 ? uk : 4 * uk)
+        for (int i = 0; i < rho.n; i++) {
           xd_gemm g = *now;
-          g.tile = (tw_tile){.m = tm, .k = tk, .n = tn, .rho = rho};
+          g.tile = (tw_tile){.m = tm, .k = tk, .n = tn, .rho = rho.at[i]};
           if (!fits(m->config, &g) || xd_gemm_check(m->config, &g, NULL) != TW_OK) continue;
           const choice c = {g.tile, xd_plan_predict(m->config, &g)};
           xd_append(&found, sizeof c, &c, &m->failed);
         }
+  }
   if (found.n) qsort(found.at, found.n, sizeof *found.at, cheaper);
   for (size_t i = 0; i < found.n && i < TILES_KEPT; i++) {
     const tw_tile *t = &found.at[i].tile;

@@ -122,6 +122,7 @@ typedef struct sim {
   port_state *port;
   double *call_cycles; /* of the operations of all cores, one core after the other */
   int64_t *iteration;  /* of each descriptor: executions so far */
+  int64_t *bytes;      /* of each descriptor: of one execution, in the stream */
   int *holder;         /* of each number in each tile's table: the descriptor written there last, -1 */
   int *in_use;         /* of each descriptor: tasks under way or waiting that use it */
   int *next_waiting;   /* of each agent: the next that waits for the same lock */
