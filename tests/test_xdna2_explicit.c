@@ -175,6 +175,11 @@ static void what_is_not_taken_is_named(void **state) {
        "    aie.packet_flow(1) {\n      aie.packet_source<%mem, DMA : 2>\n      aie.packet_dest<%tile, DMA : 1>\n    "
        "}\n",
        "packets of data (aie.packet_flow) are not taken", "aie.packet_flow"},
+      {"    aie.flow(%mem, DMA : 2, %tile, DMA : 1)\n",
+       "    aie.packet_flow(1) {\n      aie.packet_source<%tile, Trace : 0>\n      aie.packet_dest<%shim, DMA : 1>\n   "
+       " "
+       "}\n",
+       "traces (aie.packet_flow from Trace) are not taken", "aie.packet_flow"},
       {"    aie.mem(%tile)",
        "    aie.objectfifo @x(%shim, {%tile}, 2 : i32) : !aie.objectfifo<memref<4xi8>>\n"
        "    aie.mem(%tile)",
