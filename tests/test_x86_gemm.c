@@ -137,6 +137,24 @@ static void blocks_of_k_add_up(void **state) {
   }
 }
 
+/* A row goes over all panels in one call of its tile, if its sums find room in C or the workspace: the last panel is cut off. */
+static void one_row_goes_over_panels(void **state) {
+  (void)state;
+  const char *name;
+  for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
+    const x86_kernel *k = kernel_named(name);
+    for (size_t c = 0; c < sizeof combinations / sizeof *combinations; c++) {
+      const int64_t n = 3 * k->columns + 5, depth = c % 2 ? 700 : 10001; /* one block of k, or several */
+      example e = {.at_end = 1, .spec = {.m = 1, .n = n, .k = depth, .lda = depth, .ldb = n, .ldc = n, .kernel = name}};
+      e.spec.a = combinations[c].a, e.spec.b = combinations[c].b, e.spec.c = combinations[c].c;
+      if (combinations[c].arithmetic != k->arithmetic || !has_scales(&e.spec)) continue;
+      const tw_type b = e.spec.b;
+      e.rounds_weights = k->arithmetic == X86_BF16 && (b == TW_I8 || b == TW_I4 || b == TW_TERNARY);
+      run_example(&e, c);
+    }
+  }
+}
+
 /* Weights that are packed for one m go with any other, as long as the caller leaves the choice of the kernel to the library. */
 static void packed_weights_serve_every_m(void **state) {
   (void)state;
@@ -364,6 +382,7 @@ int main(void) {
       cmocka_unit_test(every_number_of_rows_on_codes),
       cmocka_unit_test(packed_codes_take_their_bits),
       cmocka_unit_test(blocks_of_k_add_up),
+      cmocka_unit_test(one_row_goes_over_panels),
       cmocka_unit_test(packed_weights_serve_every_m),
       cmocka_unit_test(large_shapes_are_computed),
       cmocka_unit_test(strips_in_a_row_are_strips_one_by_one),

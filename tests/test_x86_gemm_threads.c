@@ -74,6 +74,8 @@ static const product products[] = {
     {{.m = 50, .n = 500, .k = 1024, .b = TW_MXFP4, .a_rounding = TW_A_INT8_GROUPS}, false},
     {{.m = 70, .n = 300, .k = 640, .a = TW_BF16, .b = TW_I4, .group = 32, .a_rounding = TW_A_INT8_ROWS}, true},
     {{.m = 1, .n = 2000, .k = 800, .a = TW_BF16, .b = TW_MXFP4}, false},
+    {{.m = 1, .n = 650, .k = 3000, .b = TW_TERNARY}, false},
+    {{.m = 1, .n = 500, .k = 4000, .b = TW_MXFP4, .c = TW_BF16}, true},
 };
 enum { PRODUCTS = sizeof products / sizeof *products, MOST = 1 << 21 }; /* MOST: elements of any operand */
 

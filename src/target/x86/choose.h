@@ -12,7 +12,7 @@ tw_status x86_choose_kernel(const tw_gemm_spec *, const x86_kernel **out, tw_err
 int64_t x86_block_step(int64_t group, int64_t units);
 /* Units of k in a block, a multiple of x86_block_step: depends on kernel and weights alone, so that packed weights
  * serve every m. */
-int64_t x86_choose_block(const x86_kernel *, int64_t size, int64_t group);
+int64_t x86_choose_block(const x86_kernel *, int64_t size, int64_t group, bool tables);
 bool x86_has_scales(const tw_gemm_spec *); /* weights with shared scales, for real A */
 /* Do tiles work on codes, so that no panel is expanded? `coded_rows`: of the kernel's (AMX has none). */
 bool x86_runs_on_codes(const tw_gemm_spec *, int coded_rows);

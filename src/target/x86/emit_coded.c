@@ -1,10 +1,11 @@
 /* emit_coded.c - tile functions on codes, and the expansion of a panel of codes, from a schedule.
  *
- *   for each group of k:
- *     for each step (8 elements of k):
- *       for each vector:  b_j = value(line, field)
- *       for each row i:   a = broadcast(A + i);  for each j: s_i_j = multiply_add_coded(s_i_j, a, b_j)
- *     total_i_j += s_i_j * scale_j
+ *   for each panel:
+ *     for each group of k:
+ *       for each step (8 elements of k):
+ *         for each vector:  b_j = value(line, field)
+ *         for each row i:   a = broadcast(A + i);  for each j: s_i_j = multiply_add_coded(s_i_j, a, b_j)
+ *       total_i_j += s_i_j * scale_j
  *
  * Few rows leave few sums, whose additions would wait for one another: then each sum is split into `chains`, which take the
  * rows of units in turn. Codes are read once, in order, and lines further on are fetched meanwhile. */
@@ -33,7 +34,15 @@ typedef struct tile {
   int body;                              /* steps of the larger loop, which takes groups of a multiple of them */
   bool looks_up;                         /* A is tables (kernel.h) */
   bool powers;                           /* scales are powers of two that sums take on as they begin (kernel.h) */
+  bool by_bytes;                         /* fields of each byte of a container are found by a load of their own */
 } tile;
+
+/* One row of f32 on codes of 4 bits is bound by vectors' instructions: 23 for a line, of which 7 are shifts. Loads a byte, two
+ * and three further on save four of them: loads have room, even for those that cross two lines. What they read behind the
+ * last line are scales. */
+static bool finds_bytes(const x86_schedule *s, x86_form form, int rows) {
+  return rows == 1 && s->arithmetic == X86_F32 && s->isa >= X86_AVX512 && x86_form_bits(form) == 4;
+}
 
 static tile tile_of(const x86_schedule *s, x86_form form, int rows) {
   tile t = {.s = s, .form = form, .rows = rows, .chains = 1, .step = x86_coded_step(s)};
@@ -46,6 +55,7 @@ static tile tile_of(const x86_schedule *s, x86_form form, int rows) {
   while (2 * t.chains * rows * s->vectors <= sums && 2 * t.chains <= most) t.chains *= 2;
   t.body = (t.chains + t.step - 1) / t.step;
   if (!is_real(s) && rows >= ROWS_WORTH_A_BODY) t.body = BODY_MOST;
+  t.by_bytes = finds_bytes(s, form, rows);
   return t;
 }
 
@@ -53,11 +63,28 @@ static bool in_pairs(const x86_schedule *s, x86_form form) {
   return x86_in_pairs(s->arithmetic, form, x86_isa_lanes(s->isa));
 }
 
+/* Bytes of a scale, in C: only weights of 8 bits have either. */
+static const char *scale_bytes(x86_form form) {
+  return form == X86_S8 ? "o->scale_bytes" : form == X86_S4 || form == X86_S2 ? "4" : "1";
+}
+
+static int columns_of(const x86_schedule *s) { return s->vectors * x86_isa_lanes(s->isa); }
 static int vector_bytes(const x86_schedule *s) { return X86_UNIT * x86_isa_lanes(s->isa); }
 static int line_bytes(const tile *x) { return vector_bytes(x->s) * x86_form_registers(x->form); }
 
-/* The vectors of B of the unit `u` of a step; lines are loaded where the first of their fields is used. With one row loads
- * are a limit: `keep` stops the compiler from making the load an operand of each field's shift. */
+/* Registers that a line is loaded to. */
+static int registers_of_line(const tile *x) { return x->by_bytes ? X86_UNIT : x86_form_registers(x->form); }
+
+/* `keep` stops the compiler from making the load an operand of each field's shift: with one row loads are a limit. */
+static void emit_load_line(tw_text *t, const tile *x, int at) {
+  const int step = x->by_bytes ? 1 : vector_bytes(x->s);
+  for (int r = 0; r < registers_of_line(x); r++) {
+    tw_text_add(t, "      w%d = load_line(line + %d);", r, at + r * step);
+    tw_text_add(t, x->rows == 1 ? " keep(w%d);\n" : "\n", r);
+  }
+}
+
+/* The vectors of B of the unit `u` of a step; lines are loaded where the first of their fields is used. */
 static void emit_values(tw_text *t, const tile *x, int u) {
   const int bytes = vector_bytes(x->s);
   const bool planes = x86_in_planes(x->s->arithmetic, x->form);
@@ -66,12 +93,11 @@ static void emit_values(tw_text *t, const tile *x, int u) {
     const int line_at = line * line_bytes(x);
     for (int r = 0; field == 0 && r < x86_form_registers(x->form); r++)
       tw_text_add(t, "      fetch(next); next += next_step; one_by_one(next);\n");
-    for (int r = 0; field == 0 && !planes && r < x86_form_registers(x->form); r++) {
-      tw_text_add(t, "      w%d = load_line(line + %d);", r, line_at + r * bytes);
-      tw_text_add(t, x->rows == 1 ? " keep(w%d);\n" : "\n", r);
-    }
+    if (field == 0 && !planes) emit_load_line(t, x, line_at);
     if (planes)
       tw_text_add(t, "      b%d = planes_at(line + %d, t);\n", j, line_at + field * bytes / x->fields);
+    else if (x->by_bytes)
+      tw_text_add(t, "      b%d = value_%s(w%d, %d, t);\n", j, form_names[x->form], field / 2, field % 2);
     else
       tw_text_add(t, "      b%d = value_%s(w0%s, %d, t);\n", j, form_names[x->form],
                   x86_form_registers(x->form) == 3 ? ", w1, w2" : "",
@@ -93,8 +119,8 @@ static void emit_loop(tw_text *t, const tile *x, int steps) {
       tw_text_add(t, "\n");
     }
   }
-  tw_text_add(t, "      line += %d; a += %d;\n    } while ((n -= %d) > 0);\n", steps * x->lines * line_bytes(x),
-              X86_UNIT * units * x->rows, units);
+  tw_text_add(t, "      line += %d; a += %d; one_by_one(line); one_by_one(a);\n    } while ((n -= %d) > 0);\n",
+              steps * x->lines * line_bytes(x), X86_UNIT * units * x->rows, units);
 }
 
 static void emit_beginning(tw_text *t, const tile *x, int i, int j, int chain) {
@@ -135,44 +161,46 @@ static void emit_chains_end(tw_text *t, const tile *x) {
 }
 
 /* One row, tables of A: each is used for all vectors of a pair of units, whose codes are 4 bits. */
-static void emit_look_ups(tw_text *t, const tile *x) {
-  const int pairs = x->step / 2, codes = 2 * x->s->vectors; /* in a table's share of a line */
-  for (int c = 1; c < x->chains; c++) emit_start(t, x, c);
+static void emit_look_ups(tw_text *t, const tile *x, int steps) {
+  const int pairs = steps * x->step / 2, codes = 2 * x->s->vectors; /* in a table's share of a line */
   tw_text_add(t, "    do {\n");
   for (int p = 0; p < pairs; p++) {
     tw_text_add(t, "      x = load(a + %d); keep(x);\n", p * X86_PAIR_TABLE);
     for (int j = 0; j < x->s->vectors; j++) {
       const int at = p * codes + 2 * j, line_at = at / x->fields * line_bytes(x), bit = 2 * (at % x->fields);
       if (at % x->fields == 0) tw_text_add(t, "      fetch(next); next += next_step; one_by_one(next);\n");
-      if (bit == 0) tw_text_add(t, "      w0 = load_line(line + %d); keep(w0);\n", line_at);
+      if (bit == 0) emit_load_line(t, x, line_at);
       tw_text_add(t, "      s0_%d_%d = add_looked_up(s0_%d_%d, w0, %d, x, one);\n", j, p % x->chains, j, p % x->chains,
                   bit);
     }
   }
-  tw_text_add(t, "      line += %d; a += %d;\n    } while ((n -= %d) > 0);\n", x->lines * line_bytes(x),
-              pairs * X86_PAIR_TABLE, x->step);
-  emit_chains_end(t, x);
+  tw_text_add(t, "      line += %d; a += %d; one_by_one(line); one_by_one(a);\n    } while ((n -= %d) > 0);\n",
+              steps * x->lines * line_bytes(x), pairs * X86_PAIR_TABLE, steps * x->step);
+}
+
+/* A loop over `steps` steps at a time, of either kind. */
+static void emit_steps(tw_text *t, const tile *x, int steps) {
+  if (x->looks_up)
+    emit_look_ups(t, x, steps);
+  else
+    emit_loop(t, x, steps);
 }
 
 static void emit_chains(tw_text *t, const tile *x) {
   for (int c = 1; c < x->chains; c++) emit_start(t, x, c);
   if (x->body > 1) {
     tw_text_add(t, "    if (n %% %d == 0) {\n", x->body * x->step);
-    emit_loop(t, x, x->body);
+    emit_steps(t, x, x->body);
     tw_text_add(t, "    } else {\n");
   }
-  emit_loop(t, x, 1);
+  emit_steps(t, x, 1);
   if (x->body > 1) tw_text_add(t, "    }\n");
   emit_chains_end(t, x);
 }
 
 /* A group of a single step (bfp16) is not worth chains: it ends before they would wait. */
 static void emit_group(tw_text *t, const tile *x) {
-  if (x->looks_up) {
-    emit_look_ups(t, x);
-    return;
-  }
-  const bool may_be_a_step = is_real(x->s) && x->form == X86_S8 && x->chains > 1;
+  const bool may_be_a_step = !x->looks_up && is_real(x->s) && x->form == X86_S8 && x->chains > 1;
   if (may_be_a_step) {
     tile single = *x;
     single.chains = single.body = 1;
@@ -199,25 +227,25 @@ static void emit_total(tw_text *t, const tile *x, int i, int j, bool scaled) {
   tw_text_add(t, "      %s = %s;\n", total, add);
 }
 
-static void emit_scales(tw_text *t, const x86_schedule *s) {
-  const int lanes = x86_isa_lanes(s->isa);
-  for (int j = 0; j < s->vectors; j++)
-    tw_text_add(t, "    const reals f%d = scales_at(scale + %d * o->scale_bytes, o->scale_bytes, o->factor);\n", j,
-                j * lanes);
+static void emit_scales(tw_text *t, const tile *x) {
+  const int lanes = x86_isa_lanes(x->s->isa);
+  const char *bytes = scale_bytes(x->form);
+  for (int j = 0; j < x->s->vectors; j++)
+    tw_text_add(t, "    const reals f%d = scales_at(scale + %d * %s, %s, o->factor);\n", j, j * lanes, bytes, bytes);
 }
 
 /* The group's sums, scaled, go to the totals. */
 static void emit_group_end(tw_text *t, const tile *x) {
   const int lanes = x86_isa_lanes(x->s->isa), columns = x->s->vectors * lanes;
   for (int j = 0; j < x->s->vectors; j++)
-    tw_text_add(t, "    fetch(scale + o->scales_ahead + %d * o->scale_bytes);\n", j * lanes);
+    tw_text_add(t, "    fetch(scale + o->scales_ahead + %d * %s);\n", j * lanes, scale_bytes(x->form));
   if (x->powers) {
     tw_text_add(t, "    scale += left > o->group_units ? %d : 0;\n", columns);
     for (int j = 0; j < x->s->vectors; j++)
       tw_text_add(t, "    sums n%d = magic_at(scale + %d); keep(n%d);\n", j, j * lanes, j);
   } else {
-    emit_scales(t, x->s);
-    tw_text_add(t, "    scale += %d * o->scale_bytes;\n", columns);
+    emit_scales(t, x);
+    tw_text_add(t, "    scale += %d * %s;\n", columns, scale_bytes(x->form));
   }
   if (is_real(x->s)) {
     for (int i = 0; i < x->rows; i++)
@@ -235,10 +263,9 @@ static void emit_group_end(tw_text *t, const tile *x) {
   tw_text_add(t, "    }\n");
 }
 
-static void emit_tile_end(tw_text *t, const tile *x) {
+static void emit_strip_end(tw_text *t, const tile *x) {
   const int lanes = x86_isa_lanes(x->s->isa);
-  for (int j = 0; j < x->s->vectors; j++)
-    tw_text_add(t, "  const part part%d = first(o->columns - %d);\n", j, j * lanes);
+  for (int j = 0; j < x->s->vectors; j++) tw_text_add(t, "  const part part%d = first(columns - %d);\n", j, j * lanes);
   if (!is_real(x->s)) {
     for (int i = 0; x->powers && i < x->rows; i++)
       for (int j = 0; j < x->s->vectors; j++)
@@ -263,8 +290,10 @@ static void emit_tile_end(tw_text *t, const tile *x) {
 }
 
 static void emit_lines(tw_text *t, const tile *x) {
-  if (!x86_in_planes(x->s->arithmetic, x->form))
-    tw_text_add(t, x86_form_registers(x->form) == 3 ? "  codes w0, w1, w2;\n" : "  codes w0;\n");
+  if (x86_in_planes(x->s->arithmetic, x->form)) return;
+  tw_text_add(t, "  codes w0");
+  for (int r = 1; r < registers_of_line(x); r++) tw_text_add(t, ", w%d", r);
+  tw_text_add(t, ";\n");
 }
 
 /* What totals are added to in the end comes from far away, and there are many at once. */
@@ -276,22 +305,10 @@ static void emit_fetch_sums(tw_text *t, const tile *x) {
   tw_text_add(t, "  }\n");
 }
 
-static void emit_tile(tw_text *t, const tile *x) {
-  tw_text_add(t, "static void %s_", form_names[x->form]);
-  if (x->looks_up)
-    tw_text_add(t, "looked_up");
-  else
-    tw_text_add(t, "%s%d", x->powers ? "powers_" : "", x->rows);
-  tw_text_add(t, "(const x86_coded *o) {\n");
-  tw_text_add(t, "  const char *a = o->a, *next = o->next;\n");
-  tw_text_add(t, "  const int64_t next_step = o->next_step;\n");
-  if (!is_real(x->s)) tw_text_add(t, "  const float *a_scale = o->a_scales, *row_scale = o->row_scales;\n");
-  if (x->s->arithmetic == X86_U8S8) tw_text_add(t, "  const int32_t *start = o->start;\n");
-  tw_text_add(t, "  char *c = o->c;\n  const tables t = tables_%s();\n", form_names[x->form]);
-  tw_text_add(t, "  for (int64_t strips = o->strips; strips > 0; strips--) {\n");
-  tw_text_add(t, "  const char *line = o->codes, *scale = o->scales;\n");
+static void emit_strip(tw_text *t, const tile *x) {
+  tw_text_add(t, "  const char *line = codes_start, *scale = scales_start;\n");
   emit_lines(t, x);
-  tw_text_add(t, x->looks_up ? "  const operand one = ones();\n  operand x" : "  operand x");
+  tw_text_add(t, "  operand x");
   for (int j = 0; !x->looks_up && j < x->s->vectors; j++) tw_text_add(t, ", b%d", j);
   tw_text_add(t, ";\n");
   emit_fetch_sums(t, x);
@@ -308,7 +325,7 @@ static void emit_tile(tw_text *t, const tile *x) {
   }
   for (int j = 0; x->powers && j < x->s->vectors; j++)
     tw_text_add(t, "  sums m%d = magic_at(scale + %d);\n", j, j * x86_isa_lanes(x->s->isa));
-  tw_text_add(t, "  (void)t;\n  for (int64_t left = o->units, n; left > 0; left -= o->group_units) {\n");
+  tw_text_add(t, "  for (int64_t left = o->units, n; left > 0; left -= o->group_units) {\n");
   tw_text_add(t, "    n = left < o->group_units ? left : o->group_units;\n");
   emit_start(t, x, 0);
   emit_group(t, x);
@@ -318,12 +335,35 @@ static void emit_tile(tw_text *t, const tile *x) {
   for (int i = 0; in_memory && i < x->rows; i++)
     for (int j = 0; j < x->s->vectors; j++)
       tw_text_add(t, "  reals total%d_%d = totals[%d];\n", i, j, i * x->s->vectors + j);
-  emit_tile_end(t, x);
-  tw_text_add(t, "  c += %d * o->c_stride;\n  }\n}\n\n", x->rows);
+  emit_strip_end(t, x);
+  tw_text_add(t, "  c += %d * o->c_stride;\n", x->rows);
+}
+
+/* For each panel, for each strip of A. */
+static void emit_tile(tw_text *t, const tile *x) {
+  tw_text_add(t, "static void %s_", form_names[x->form]);
+  if (x->looks_up)
+    tw_text_add(t, "looked_up");
+  else
+    tw_text_add(t, "%s%d", x->powers ? "powers_" : "", x->rows);
+  tw_text_add(t, "(const x86_coded *o) {\n");
+  tw_text_add(t, "  const char *codes_start = o->codes, *scales_start = o->scales, *next = o->next;\n");
+  tw_text_add(t, "  char *c_start = o->c;\n  const int64_t next_step = o->next_step;\n");
+  tw_text_add(t, "  const tables t = tables_%s();\n  (void)t;\n", form_names[x->form]);
+  if (x->looks_up) tw_text_add(t, "  const operand one = ones();\n");
+  tw_text_add(t, "  for (int64_t columns = o->columns; columns > 0; columns -= %d) {\n", columns_of(x->s));
+  tw_text_add(t, "  const char *a = o->a;\n  char *c = c_start;\n");
+  if (!is_real(x->s)) tw_text_add(t, "  const float *a_scale = o->a_scales, *row_scale = o->row_scales;\n");
+  if (x->s->arithmetic == X86_U8S8) tw_text_add(t, "  const int32_t *start = o->start;\n");
+  tw_text_add(t, "  for (int64_t strips = o->strips; strips > 0; strips--) {\n");
+  emit_strip(t, x);
+  tw_text_add(t, "  }\n  codes_start += o->codes_stride; scales_start += o->scales_stride; c_start += %d;\n  }\n}\n\n",
+              x->s->vectors * vector_bytes(x->s));
 }
 
 static void emit_expand(tw_text *t, const x86_schedule *s, x86_form form) {
-  const tile x = tile_of(s, form, 1);
+  tile x = tile_of(s, form, 1);
+  x.by_bytes = false;
   tw_text_add(t, "static void expand_%s(const x86_coded *o, void *panel) {\n", form_names[form]);
   tw_text_add(t, "  const char *line = o->codes, *scale = o->scales, *next = o->next;\n  char *to = panel;\n");
   tw_text_add(t, "  const int64_t next_step = o->next_step;\n  const tables t = tables_%s();\n", form_names[form]);
@@ -332,8 +372,8 @@ static void emit_expand(tw_text *t, const x86_schedule *s, x86_form form) {
   for (int j = 1; j < s->vectors; j++) tw_text_add(t, ", b%d", j);
   tw_text_add(t, ";\n  (void)t;\n  for (int64_t left = o->units, n; left > 0; left -= o->group_units) {\n");
   tw_text_add(t, "    n = left < o->group_units ? left : o->group_units;\n");
-  emit_scales(t, s);
-  tw_text_add(t, "    scale += %d * o->scale_bytes;\n", s->vectors * x86_isa_lanes(s->isa));
+  emit_scales(t, &x);
+  tw_text_add(t, "    scale += %d * %s;\n", s->vectors * x86_isa_lanes(s->isa), scale_bytes(form));
   tw_text_add(t, "    for (; n > 0; n -= %d) {\n", x.step);
   for (int u = 0; u < x.step; u++) {
     emit_values(t, &x, u);
@@ -363,7 +403,7 @@ void x86_emit_coded(const x86_schedule *s, tw_text *t) {
     if (x86_has_powers(s, f)) emit_tiles(t, s, f, true);
     if (in_pairs(s, f)) {
       tile x = tile_of(s, f, 1);
-      x.looks_up = true, x.chains = x.step / 2, x.body = 1;
+      x.looks_up = true, x.chains = x.step / 2, x.body = BODY_MOST;
       emit_tile(t, &x);
     }
     if (is_real(s)) emit_expand(t, s, f);

@@ -36,15 +36,15 @@ typedef struct strip {
 /* The panel at hand, and what is fetched meanwhile: `next_step` bytes for each line of codes. */
 typedef struct panel {
   const char *packed, *scales, *b, *next; /* b: units, where the tiles are not on codes */
-  int64_t next_step, columns,
-      stride; /* columns: of two panels for a wide tile; stride: from one to the other's units */
+  int64_t next_step, columns;             /* columns: of several panels for a wide tile or one on codes */
+  int64_t stride, scales_stride;          /* from one to the next one's units or codes; scales */
 } panel;
 
 /* Of a rounded A: of the rows of the block at hand. */
 static float *scales_of_rows(const job *j) { return (void *)(j->workspace + j->p->row_scale_at); }
 
-static void finish_tile(const job *j, const strip *t, int64_t column, int64_t columns, const void *sums,
-                        int64_t sums_stride) {
+static void finish_columns(const job *j, const strip *t, int64_t column, int64_t columns, const void *sums,
+                           int64_t sums_stride) {
   const tw_gemm_planned *p = j->p;
   const tw_gemm_operands *o = j->o;
   const int64_t element = tw_type_bits(p->spec.c) / 8;
@@ -65,6 +65,12 @@ static void finish_tile(const job *j, const strip *t, int64_t column, int64_t co
   p->kernel->finish(&f);
 }
 
+static void finish_tile(const job *j, const strip *t, int64_t column, int64_t columns, const char *sums,
+                        int64_t sums_stride) {
+  for (int64_t at = 0; at < columns; at += X86_COLUMNS_MAX)
+    finish_columns(j, t, column + at, x86_min(columns - at, X86_COLUMNS_MAX), sums + at * X86_UNIT, sums_stride);
+}
+
 enum { SCALES_AHEAD = 1024 }; /* bytes that scales are fetched before they are used */
 
 static x86_coded coded_of(const job *j, int64_t block, const panel *b) {
@@ -74,6 +80,8 @@ static x86_coded coded_of(const job *j, int64_t block, const panel *b) {
                      .codes = b->packed,
                      .scales = b->scales,
                      .scales_ahead = SCALES_AHEAD,
+                     .codes_stride = b->stride,
+                     .scales_stride = b->scales_stride,
                      .scale_bytes = p->codes.scale_bytes,
                      .factor = p->codes.factor,
                      .next = b->next,
@@ -254,6 +262,14 @@ static void bring_units(const job *j, int64_t block, panel *b, int64_t bytes, in
   }
 }
 
+/* Of those that hold the next `columns`. A tile on codes goes over all panels at once where their sums find room, and no other
+ * strip waits for them: a call for each costs a tenth of the time of ternary codes, with their short panels. */
+static int64_t panels_at_once(const tw_gemm_planned *p, int64_t strips_in_all, int64_t columns, bool plain) {
+  const int64_t panels = x86_ceil_div(columns, p->kernel->columns);
+  if (p->on_codes) return strips_in_all == 1 && (plain || p->blocks > 1) ? panels : 1;
+  return p->wide ? x86_min(panels, 2) : 1;
+}
+
 static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, bool plain) {
   const tw_gemm_planned *p = j->p;
   const int64_t width = p->kernel->columns, units = x86_block_units(p, block), end = j->column + j->columns;
@@ -264,10 +280,10 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
     pack_strip(j, &t, block, s.units);
   const char *packed = j->o->packed_b;
   const int64_t scales = p->has_codes ? (int64_t)x86_scales_bytes(p, units) : 0;
-  panel b = {.packed = packed + x86_panel_at(p, block, j->column / width)};
+  panel b = {.packed = packed + x86_panel_at(p, block, j->column / width), .scales_stride = scales};
   if (p->has_codes) b.scales = packed + x86_scales_at(p, block, j->column / width);
   for (int64_t column = j->column; column < end; column += b.columns) {
-    const int64_t panels = p->wide && column + width < end ? 2 : 1;
+    const int64_t panels = panels_at_once(p, all.left, end - column, plain);
     b.columns = panels * width;
     bring_units(j, block, &b, bytes, scales);
     const int64_t most = takes_strips(p, block, plain) ? all.left : 1;

@@ -78,8 +78,8 @@ typedef struct x86_finish {
   const void *sums;
   int64_t sums_stride; /* bytes */
   void *c;
-  int64_t c_stride; /* bytes */
-  int64_t rows, columns;
+  int64_t c_stride;      /* bytes */
+  int64_t rows, columns; /* columns <= X86_COLUMNS_MAX */
   x86_output output;
   x86_activation activation;
   float alpha, beta;
@@ -104,15 +104,17 @@ static inline int x86_form_bits(x86_form f) {
 }
 static inline int x86_form_registers(x86_form f) { return f == X86_E2M3 ? 3 : 1; } /* of a line */
 
-/* Operands of a tile on codes: C[i][j] = or += sum over groups of scale[group][j] * factor * a_scale[group][i] *
- * row_scale[i] * (sum over the group's units). C's elements are f32, whatever the arithmetic. The last two factors are those
- * of a rounded A: for integers only. */
+/* Operands of a tile on codes, which goes over panels until `columns` are done: C[i][j] = or += sum over groups of
+ * scale[group][j] * factor * a_scale[group][i] * row_scale[i] * (sum over the group's units). C's elements are f32, whatever
+ * the arithmetic. The last two factors are those of a rounded A: for integers only. */
 typedef struct x86_coded {
   int64_t units;           /* a multiple of the rows of units that a line holds; A is zero behind k */
   int64_t group_units;     /* that share a scale: likewise a multiple; or more than there are */
   const void *a;           /* a packed strip */
   const void *codes;       /* lines */
   const void *scales;      /* [group][columns] */
+  int64_t codes_stride;    /* bytes from a panel's codes to the next panel's */
+  int64_t scales_stride;   /* likewise */
   int scale_bytes;         /* 1: e8m0; 4: f32 */
   int64_t scales_ahead;    /* bytes by which scales are fetched before their use */
   float factor;            /* on every scale */
@@ -122,7 +124,7 @@ typedef struct x86_coded {
   const void *next;        /* while a line is used, the bytes here are fetched; then it moves on by `next_step` */
   int64_t next_step;
   void *c;
-  int64_t c_stride, columns;
+  int64_t c_stride, columns; /* columns: of C from here on; as many panels are taken as hold them */
   bool accumulate;
   int64_t strips; /* of the tile's rows, one below the other in A, in what belongs to A's rows, and in C */
 } x86_coded;

@@ -190,7 +190,8 @@ static tw_status settle_layout(tw_gemm_planned *p, const x86_tuned *tuned, tw_er
                            .n = s->n,
                            .k = s->k,
                            .group = s->group,
-                           .block = x86_choose_block(p->kernel, s->k, p->has_codes ? p->codes.group_units : 1)};
+                           .block = x86_choose_block(p->kernel, s->k, p->has_codes ? p->codes.group_units : 1,
+                                                     p->has_codes && p->kernel->looked_up[p->codes.form])};
   p->layout.block = x86_tuned_block(tuned, s->k, p->has_codes ? p->codes.group_units : 1, p->layout.block);
   p->a_stride = s->lda * tw_type_bits(s->a) / 8;
   p->units = x86_ceil_div(s->k, x86_kernel_group(p->kernel));
