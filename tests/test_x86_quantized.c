@@ -194,7 +194,10 @@ static void every_kernel_rounds_within_its_bound(void **state) {
     const bool u8s8 = strncmp(name, "u8s8", 4) == 0;
     if ((!u8s8 && strncmp(name, "s16", 3) != 0) || strstr(name, "amx")) continue; /* which has no tiles on codes */
     kernels++;
-    for (size_t w = 0; w < sizeof weights / sizeof *weights; w++)
+    const bool small_codes = strcmp(name, "u8s8-gemm-6x16-avx2") == 0; /* where vpmaddubsw cannot saturate */
+    for (size_t w = 0; w < sizeof weights / sizeof *weights; w++) {
+      const tw_type b = weights[w].b;
+      if (small_codes && (b == TW_I8 || b == TW_MXFP6 || b == TW_BFP16)) continue;
       for (uint64_t seed = 0; seed < examples; seed++) {
         tw_random r;
         tw_random_seed_stream(&r, 1000 * i + w, seed);
@@ -215,6 +218,7 @@ static void every_kernel_rounds_within_its_bound(void **state) {
         e.nothing_rounded = any(&r, 0, 1), e.row_scale = any(&r, 0, 1), e.bias = any(&r, 0, 1);
         run_example(&e, &r);
       }
+    }
   }
   assert_true(kernels > 0);
 }

@@ -247,7 +247,9 @@ static void emit_spin(tw_text *t, const x86_schedule *s) {
   tw_text_add(t, "static void spin(int64_t rounds) {\n  sums ");
   for (int i = 0; i < chains; i++) tw_text_add(t, "%ss%d = zero()", i ? ", " : "", i);
   tw_text_add(t, ";\n  operand x = nothing();\n  for (; rounds; rounds--) {\n");
-  for (int i = 0; i < chains; i++) tw_text_add(t, "    keep(x);\n    s%d = multiply_add(s%d, x, x);\n", i, i);
+  const bool of_codes = s->arithmetic == X86_U8S8 && s->isa == X86_AVX2; /* what the kernel is for */
+  for (int i = 0; i < chains; i++)
+    tw_text_add(t, "    keep(x);\n    s%d = multiply_add%s(s%d, x, x);\n", i, of_codes ? "_coded" : "", i);
   for (int i = 0; i < chains; i++) tw_text_add(t, "    keep(s%d);\n", i);
   tw_text_add(t, "  }\n}\n\n");
 }

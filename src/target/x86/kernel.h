@@ -26,7 +26,9 @@
  * look-up in a table of A's nine sums and differences does for two multiply-adds.) But 8-bit
  * integers for real arithmetic, which an instruction widens, lie vector by vector, and of each vector first the lanes' first
  * elements, then their second ones ("planes"); and e4m3 for bf16, whose two bytes are found by themselves and then
- * interleaved, lies in turns of eight codes of either field ("eighths"). A line of 6-bit codes is three registers of
+ * interleaved, lies in turns of eight codes of either field ("eighths"). And codes of 4 bits for f32 in AVX2 lie in "halves": the lower
+ * four of the eight vectors in the lower bits of the bytes, the others in the upper; those of two vectors are the even and the odd
+ * bytes of the lower half of each 128 bits, those of the next two of the upper half. A line of 6-bit codes is three registers of
  * containers of 16 bits: eight codes of each container, two at the bottom of each register; what is left at the top holds the
  * last two, four bits of one in the first register, of the other in the second, and their upper bits in the third. Of f32 the
  * lower half of a lane belongs to an even vector, the upper half to the odd one behind it. Codes become elements either in registers, as the

@@ -76,6 +76,10 @@ bool x86_in_pairs(x86_arithmetic arithmetic, x86_form form, int lanes) {
   return arithmetic == X86_F32 && form == X86_S2 && lanes == 16;
 }
 
+bool x86_in_halves(x86_arithmetic arithmetic, x86_form form, int lanes) {
+  return arithmetic == X86_F32 && x86_form_bits(form) == 4 && lanes == 8;
+}
+
 int x86_field_in_pairs(int t, int vectors) {
   const int pair = t / (2 * vectors), unit = t / vectors % 2, vector = t % vectors;
   return 2 * vectors * pair + 2 * vector + unit;
@@ -88,6 +92,7 @@ bool x86_has_form(const x86_schedule *s, x86_form form) {
   const int vectors = x86_vectors_of_line(s->arithmetic, form);
   if (form >= X86_FORMS || (s->forms_left_out >> form & 1) || s->arithmetic == X86_S8S8) return false;
   if (s->isa == X86_AMX && !real) return false;
+  if (form == X86_S8 && s->arithmetic == X86_U8S8 && s->isa < X86_AVXVNNI) return false; /* vpmaddubsw saturates */
   if (form == X86_E2M3 && (!real || s->isa < X86_AVX512)) return false;
   return (real || form != X86_E4M3) && x86_coded_step(s) * s->vectors % vectors == 0 &&
          (vectors % s->vectors == 0 || s->vectors % vectors == 0);

@@ -39,6 +39,7 @@ bool x86_in_eighths(x86_arithmetic, x86_form);
 /* Do they lie in pairs (kernel.h)? Then the field of the t-th of `fields` vectors of a line, `vectors` to a unit. */
 bool x86_in_pairs(x86_arithmetic, x86_form, int lanes);
 int x86_field_in_pairs(int t, int vectors);
+bool x86_in_halves(x86_arithmetic, x86_form, int lanes); /* in halves? */
 /* Are there tiles on such codes? Lines must hold whole rows of units, or rows whole lines, and a step whole lines. */
 bool x86_has_form(const x86_schedule *, x86_form);
 /* Such whose sums take on scales that are powers of two (kernel.h)? */

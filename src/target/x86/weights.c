@@ -172,6 +172,11 @@ static void put_code(const tw_gemm_planned *p, char *lines, int64_t unit, int64_
     put_six_bits(line, at_lane * halves + field % halves, c->vector / 2, field / halves, code);
     return;
   }
+  if (x86_in_halves(p->kernel->arithmetic, c->form, (int)lanes)) {
+    char *at = line + j % lanes / 4 * 16 + field / 2 % 2 * 8 + j % lanes % 4 * 2 + field % 2;
+    *at = (char)((unsigned char)*at | code << field / 4 * 4);
+    return;
+  }
   if (x86_in_eighths(p->kernel->arithmetic, c->form)) {
     line[at_lane / 8 * 16 + field * 8 + at_lane % 8] = (char)code;
     return;

@@ -8,7 +8,7 @@
 typedef __m256i codes;
 typedef __m256 reals;
 typedef struct tables {
-  __m256i a;
+  __m256i a, b;
 } tables;
 
 WORD codes load_line(const void *p) { return _mm256_loadu_si256(p); }
@@ -32,9 +32,33 @@ WORD sums bits_of(reals x) { return x; }
 WORD sums multiply_add_coded(sums s, operand a, operand b) { return multiply_add(s, a, b); }
 WORD void store_value(void *p, operand x, reals f) { _mm256_storeu_ps(p, _mm256_mul_ps(x, f)); }
 WORD codes at_top(codes w, int bit) { return bit < 32 ? _mm256_slli_epi32(w, 32 - bit) : w; }
-WORD operand integer(codes w, int field, int bits) {
-  return _mm256_cvtepi32_ps(_mm256_srai_epi32(at_top(w, bits * field + bits), 32 - bits));
+/* Codes of 4 bits lie in "halves" (kernel.h): 32 of them are looked up at once, as the two bytes of a bf16, those are interleaved,
+ * and of each pair one is moved up and the other masked: 27 instructions with the multiply-adds of a line. */
+WORD tables tables_of_16(const uint16_t value[16]) {
+  uint8_t lower[16], upper[16];
+  for (int i = 0; i < 16; i++) lower[i] = (uint8_t)value[i], upper[i] = (uint8_t)(value[i] >> 8);
+  return (tables){.a = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)lower)),
+                  .b = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)upper))};
 }
+WORD operand look_up(codes w, int field, tables t) {
+  const __m256i code = _mm256_and_si256(field / 4 ? _mm256_srli_epi16(w, 4) : w, _mm256_set1_epi8(15));
+  const __m256i lower = _mm256_shuffle_epi8(t.a, code), upper = _mm256_shuffle_epi8(t.b, code);
+  const __m256i pairs = field / 2 % 2 ? _mm256_unpackhi_epi8(lower, upper) : _mm256_unpacklo_epi8(lower, upper);
+  return _mm256_castsi256_ps(field % 2 ? _mm256_and_si256(pairs, _mm256_set1_epi32((int)0xffff0000))
+                                       : _mm256_slli_epi32(pairs, 16));
+}
+WORD tables tables_s4(void) {
+  static const uint16_t value[16] = {0x0000, 0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0, 0x40c0, 0x40e0,
+                                     0xc100, 0xc0e0, 0xc0c0, 0xc0a0, 0xc080, 0xc040, 0xc000, 0xbf80};
+  return tables_of_16(value);
+}
+WORD tables tables_e2m1(void) {
+  static const uint16_t value[16] = {0x0000, 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040, 0x4080, 0x40c0,
+                                     0x8000, 0xbf00, 0xbf80, 0xbfc0, 0xc000, 0xc040, 0xc080, 0xc0c0};
+  return tables_of_16(value);
+}
+WORD operand value_s4(codes w, int field, tables t) { return look_up(w, field, t); }
+WORD operand value_e2m1(codes w, int field, tables t) { return look_up(w, field, t); }
 /* Sign, exponent and mantissa where binary32 has them; the power of two mends the bias, subnormals included. */
 WORD operand minifloat(codes w, int field, int bits, int shift, int mask, float factor) {
   const __m256i x = _mm256_srai_epi32(at_top(w, bits * field + bits), shift);
@@ -44,20 +68,14 @@ WORD operand value_s2(codes w, int field, tables t) { /* sign and one bit of the
   const __m256i mask = _mm256_set1_epi32((int)0xc0000000);
   return (void)t, _mm256_castsi256_ps(_mm256_and_si256(at_top(w, 2 * field + 2), mask));
 }
-WORD operand value_s4(codes w, int field, tables t) { return (void)t, integer(w, field, 4); }
 WORD operand planes_at(const char *p, tables t) {
   return (void)t, _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)p)));
-}
-WORD operand value_e2m1(codes w, int field, tables t) {
-  return (void)t, minifloat(w, field, 4, 6, (int)0x81c00000, 0x1p126f);
 }
 WORD operand value_e4m3(codes w, int field, tables t) {
   return (void)t, minifloat(w, field, 8, 4, (int)0x87f00000, 0x1p120f);
 }
 WORD tables tables_s2(void) { return (tables){0}; }
-WORD tables tables_s4(void) { return (tables){0}; }
 WORD tables tables_s8(void) { return (tables){0}; }
-WORD tables tables_e2m1(void) { return (tables){0}; }
 WORD tables tables_e4m3(void) { return (tables){0}; }
 #else
 WORD reals real(sums x) { return _mm256_cvtepi32_ps((__m256i)x); }
@@ -95,7 +113,14 @@ WORD operand value_e2m1(codes w, int field, tables t) {
 
 #if defined ARITHMETIC_U8S8
 WORD sums start_at(const int32_t *p) { return (sums)_mm256_set1_epi32(*p); }
+#if defined __AVXVNNI__
 WORD sums multiply_add_coded(sums s, operand a, operand b) { return (sums)_mm256_dpbusd_avx_epi32((__m256i)s, b, a); }
+#else
+/* vpmaddubsw adds two products and saturates at 2^15: lifted codes are at most 24, A at most 127, so two products 6096. */
+WORD sums multiply_add_coded(sums s, operand a, operand b) {
+  return add(s, (sums)_mm256_madd_epi16(_mm256_maddubs_epi16(b, a), _mm256_set1_epi16(1)));
+}
+#endif
 WORD operand low_bits(codes w, int field, int bits) {
   const __m256i mask = _mm256_set1_epi8((char)((1 << bits) - 1));
   return _mm256_and_si256(field ? _mm256_srli_epi16(w, field * bits) : w, mask);

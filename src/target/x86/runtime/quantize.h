@@ -102,6 +102,8 @@ typedef struct block {
 
 #if defined ARITHMETIC_U8S8 && defined __AVX512BW__
 #include "target/x86/runtime/rounding_avx512.h"
+#elif defined ARITHMETIC_U8S8 && defined __AVX2__
+#include "target/x86/runtime/rounding_avx2.h"
 #else
 typedef int32_t block_total;
 INLINE block_total no_total(void) { return 0; }

@@ -13,16 +13,6 @@
 #include <immintrin.h>
 #include <math.h>
 
-typedef __m256i block_total; /* four sums of 64 bits, of bytes moved up by 128 */
-
-INLINE block_total no_total(void) { return _mm256_setzero_si256(); }
-
-/* `blocks`: that went into it. */
-INLINE int32_t sum_of(block_total t, int64_t blocks) {
-  const __m128i half = _mm_add_epi64(_mm256_castsi256_si128(t), _mm256_extracti128_si256(t, 1));
-  return _mm_cvtsi128_si32(_mm_add_epi64(half, _mm_unpackhi_epi64(half, half))) - (int32_t)(128 * BLOCK * blocks);
-}
-
 /* The least of 8 words is one instruction: so magnitudes are complemented. The least of each eighth of a block. */
 INLINE __m128i complements(const void *from) {
   const __m512i x = _mm512_andnot_si512(_mm512_loadu_si512(from), _mm512_set1_epi16(0x7fff));
@@ -43,8 +33,9 @@ INLINE uint32_t largest_of_block(x86_real type, const void *from) {
 INLINE __m512i rounded_16(__m512 x, __m512 inverse) { return _mm512_cvtps_epi32(_mm512_mul_ps(x, inverse)); }
 
 /* bf16 in pairs: the second of a lane is its upper half. Otherwise 16 elements at a time. */
-INLINE __m256i rounded_block(x86_real type, const void *from, __m512 inverse) {
+INLINE __m256i rounded_block(x86_real type, const void *from, float by) {
   const char *p = from;
+  const __m512 inverse = _mm512_set1_ps(by);
   if (type == X86_REAL_BF16) {
     const __m512i x = _mm512_loadu_si512(p), upper = _mm512_set1_epi32((int)0xffff0000);
     const __m512i even = rounded_16(_mm512_castsi512_ps(_mm512_slli_epi32(x, 16)), inverse);
@@ -60,13 +51,7 @@ INLINE __m256i rounded_block(x86_real type, const void *from, __m512 inverse) {
                           _mm512_cvtepi32_epi8(rounded_16(low, inverse)));
 }
 
-INLINE __m256i lifted(__m256i q) { return _mm256_xor_si256(q, _mm256_set1_epi8((char)0x80)); }
-
-INLINE block_total round_block(x86_real type, const void *from, float inverse, int8_t *to, block_total t) {
-  const __m256i q = rounded_block(type, from, _mm512_set1_ps(inverse));
-  _mm256_storeu_si256((void *)to, q);
-  return _mm256_add_epi64(t, _mm256_sad_epu8(lifted(q), _mm256_setzero_si256()));
-}
+#include "target/x86/runtime/rounding_blocks.h"
 
 /* The largest magnitudes of 16 blocks of 16-bit elements, complemented: found as the lowest words of 16 registers, which are
  * put together in registers, too. (Through memory they would be read before what was written has arrived there.) */
@@ -102,24 +87,6 @@ INLINE bool scales_of(const float *largest, int64_t n, float *scale, float *inve
   _mm512_mask_storeu_ps(scale, wanted, _mm512_mask_mov_ps(_mm512_set1_ps(NAN), finite, quotient));
   _mm512_storeu_ps(inverse, _mm512_maskz_div_ps(counts & finite, _mm512_set1_ps(1), quotient));
   return (counts & finite) != 0xffff;
-}
-
-/* Four blocks at a time: their sums are added in the lanes of one register. */
-INLINE void round_blocks(x86_real type, const block *b, int64_t n, const float *inverse, int32_t *sum) {
-  const __m256i zero = _mm256_setzero_si256();
-  for (int64_t i = 0; i < n; i += BLOCKS_UNROLLED) {
-    __m256i bytes[BLOCKS_UNROLLED];
-    for (int j = 0; j < BLOCKS_UNROLLED; j++) {
-      const __m256i q = rounded_block(type, b[i + j].from, _mm512_set1_ps(inverse[i + j]));
-      _mm256_storeu_si256((void *)b[i + j].to, q);
-      bytes[j] = _mm256_sad_epu8(lifted(q), zero);
-    }
-    const __m256i words = _mm256_packus_epi32(_mm256_packus_epi32(bytes[0], bytes[1]), /* eight words of each block */
-                                              _mm256_packus_epi32(bytes[2], bytes[3]));
-    const __m256i pairs = _mm256_madd_epi16(words, _mm256_set1_epi16(1));
-    const __m128i total = _mm_add_epi32(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
-    _mm_storeu_si128((void *)(sum + i), _mm_sub_epi32(total, _mm_set1_epi32(128 * BLOCK)));
-  }
 }
 
 #endif
