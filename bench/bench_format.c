@@ -3,8 +3,8 @@
  *
  * For each format and instruction set: GB/s of bytes read and written together, and the ratio to a bare move of the
  * same bytes: a loop that only reads as much and writes as much in the same proportion (the fastest of ordinary stores
- * and stores around the cache, with and without prefetching). Moves and conversions alternate, so that a change of the machine's speed hits both;
- * the best of all rounds counts. `bench_format [MiB of f32] [rounds] [format...]`. */
+ * and stores around the cache, with and without prefetching). Moves and conversions alternate, so that a change of the
+ * machine's speed hits both; the best of all rounds counts. `bench_format [MiB of f32] [rounds] [format...]`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

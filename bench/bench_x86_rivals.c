@@ -110,8 +110,8 @@ static double error_of(const inputs *in) {
   return sqrt(off / size);
 }
 
-/* What is let pass: integers within the rounding to f32 that the check makes; sums of binary32; A of 8 bits, quantized on the
- * fly, and weights that a library can only hold rounded to types of its own. */
+/* What is let pass: integers within the rounding to f32 that the check makes; sums of binary32; A of 8 bits, quantized
+ * on the fly, and weights that a library can only hold rounded to types of its own. */
 static double tolerance(const bench_case *c, const char *library) {
   const bool scaled = strchr(c->kind->name, '*') != NULL;
   if (c->kind->arithmetic == X86_U8S8 && !scaled) return 1e-7;

@@ -1,4 +1,5 @@
-/* How long the XDNA2 array takes to simulate: 4096^3 in timing mode (under 30 s on one core), 1024^3 bit-exact (under 10 s). */
+/* How long the XDNA2 array takes to simulate: 4096^3 in timing mode (under 30 s on one core), 1024^3 bit-exact (under
+ * 10 s). */
 #include <stdio.h>
 #include <stdlib.h>
 

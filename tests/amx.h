@@ -1,8 +1,8 @@
 /* amx.h - an emulator of AMX, so that its kernels are tested on CPUs without it.
  *
  * Their instructions raise SIGILL there; the handler computes what they would and goes on behind them. Encodings, checks and
- * arithmetic: Intel's manual, volume 2 (LDTILECFG, TILERELEASE, TILEZERO, TILELOADD, TILESTORED, TDPBF16PS, TDPBSSD, TDPBUSD).
- * What the machine would refuse with a fault ends the test with a line. */
+ * arithmetic: Intel's manual, volume 2 (LDTILECFG, TILERELEASE, TILEZERO, TILELOADD, TILESTORED, TDPBF16PS, TDPBSSD,
+ * TDPBUSD). What the machine would refuse with a fault ends the test with a line. */
 #ifndef TW_TEST_AMX_H
 #define TW_TEST_AMX_H
 
@@ -86,8 +86,8 @@ static float amx_bf16(uint16_t bits) {
   return amx_flushed(x);
 }
 
-/* What the manual's pseudo-code does to a sum for a unit of k: first the even products are added to each other over all of k,
- * and the odd ones, then both. */
+/* What the manual's pseudo-code does to a sum for a unit of k: first the even products are added to each other over all
+ * of k, and the odd ones, then both. */
 static void amx_multiply_bf16(amx_tile *c, const amx_tile *a, const amx_tile *b) {
   for (int m = 0; m < c->rows; m++)
     for (int n = 0; n < c->bytes / 4; n++) {
@@ -211,8 +211,9 @@ __attribute__((visibility("default"))) void (*signal(int number, void (*handler)
   return sigaction(number, &a, &old) == 0 ? old.sa_handler : SIG_ERR;
 }
 
-/* From main, before anything else: if TILEWRIGHT_TEST_EMULATE is "amx". Exit status 77, a skipped test, where the CPU lacks the
- * sets of vectors that the kernels need besides. (On a CPU with AMX nothing is illegal, and it computes itself.) */
+/* From main, before anything else: if TILEWRIGHT_TEST_EMULATE is "amx". Exit status 77, a skipped test, where the CPU
+ * lacks the sets of vectors that the kernels need besides. (On a CPU with AMX nothing is illegal, and it computes
+ * itself.) */
 static void emulate_what_is_asked(void) {
   const char *what = getenv("TILEWRIGHT_TEST_EMULATE");
   if (!what || strcmp(what, "amx") != 0) return;

@@ -183,7 +183,8 @@ static void the_packed_kernel_runs_shapes_of_few_channels(void **state) {
   }
 }
 
-/* Rows of results that join, of one image and of several: with and without padding, strides, steps of one row of the kernel. */
+/* Rows of results that join, of one image and of several: with and without padding, strides, steps of one row of the
+ * kernel. */
 static void the_unfolded_kernel_runs_small_images(void **state) {
   (void)state;
   static const struct {

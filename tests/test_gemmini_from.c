@@ -180,7 +180,8 @@ static void zeros_go_where_the_first_product_can_overwrite(void **state) {
 
 /* ---- rewrites ---- */
 
-/* The program after the steps; its result must be right on inputs that the study has not seen. 0 if a step does not apply. */
+/* The program after the steps; its result must be right on inputs that the study has not seen. 0 if a step does not
+ * apply. */
 static double cycles_after(const tw_program *program, const yardstick *y, const tw_schedule *steps) {
   char *source = NULL, *elf = NULL;
   size_t size = 0;

@@ -270,8 +270,8 @@ static uint64_t place(machine *m, uint64_t *at, int rows, int cols, uint64_t ld,
 
 static int min_int(int a, int b) { return a < b ? a : b; }
 
-/* Feeds one loop for the block (i0, j0, k0), in the manner of the software library: the bias comes with the first k, C leaves
- * with the last. */
+/* Feeds one loop for the block (i0, j0, k0), in the manner of the software library: the bias comes with the first k, C
+ * leaves with the last. */
 static void feed_loop(driver *d, const product *p, const matrices *x, int i0, int j0, int k0) {
   int dim = d->machine->c.dim, in = gm_input_bytes(&d->machine->c), acc = gm_acc_bytes(&d->machine->c);
   uint64_t i = (uint64_t)min_int(p->tiles_i, (p->m - i0 + dim - 1) / dim),

@@ -69,8 +69,8 @@ static void every_width_of_two_panels_is_computed(void **state) {
   }
 }
 
-/* Tiles on codes: each number of rows that a decode product can have, with groups of one step, of two, of a step and a half of
- * the larger bodies of loops, of a whole row, and with every remainder of k. */
+/* Tiles on codes: each number of rows that a decode product can have, with groups of one step, of two, of a step and a
+ * half of the larger bodies of loops, of a whole row, and with every remainder of k. */
 static void every_number_of_rows_on_codes(void **state) {
   (void)state;
   static const int groups[] = {8, 16, 24, 0};
@@ -137,7 +137,8 @@ static void blocks_of_k_add_up(void **state) {
   }
 }
 
-/* A row goes over all panels in one call of its tile, if its sums find room in C or the workspace: the last panel is cut off. */
+/* A row goes over all panels in one call of its tile, if its sums find room in C or the workspace: the last panel is
+ * cut off. */
 static void one_row_goes_over_panels(void **state) {
   (void)state;
   const char *name;
@@ -155,7 +156,8 @@ static void one_row_goes_over_panels(void **state) {
   }
 }
 
-/* Weights that are packed for one m go with any other, as long as the caller leaves the choice of the kernel to the library. */
+/* Weights that are packed for one m go with any other, as long as the caller leaves the choice of the kernel to the
+ * library. */
 static void packed_weights_serve_every_m(void **state) {
   (void)state;
   static const int64_t ms[] = {1, 3, 16, 17, 40}, ks[] = {1, 70, 3001};
@@ -224,7 +226,8 @@ static void *use(void *context) {
   return NULL;
 }
 
-/* Tiles go on from strip to strip, but where sums are finished tile by tile, as row scales ask for, even of 1: the same bits. */
+/* Tiles go on from strip to strip, but where sums are finished tile by tile, as row scales ask for, even of 1: the same
+ * bits. */
 static void strips_in_a_row_are_strips_one_by_one(void **state) {
   (void)state;
   enum { M = 61, N = 70, K = 1300 };

@@ -1,6 +1,7 @@
-/* test_x86_quantized.c - products whose A is rounded to int8 on its way in (tw_a_rounding): every kernel of integers that this
- * CPU runs, every type of weights, random shapes with every tail, within the bound that gemm.h states; and, where A is such
- * that nothing is rounded, within that of binary32 alone. The operands of execution lie between guard pages. */
+/* test_x86_quantized.c - products whose A is rounded to int8 on its way in (tw_a_rounding): every kernel of integers
+ * that this CPU runs, every type of weights, random shapes with every tail, within the bound that gemm.h states; and,
+ * where A is such that nothing is rounded, within that of binary32 alone. The operands of execution lie between guard
+ * pages. */
 #include "test.h"
 
 #include <math.h>
@@ -223,8 +224,8 @@ static void every_kernel_rounds_within_its_bound(void **state) {
   assert_true(kernels > 0);
 }
 
-/* A row with a NaN or an infinity is NaN throughout (by groups too: it belongs to the sum); a row of zeros, and one too small
- * to count, give zeros. */
+/* A row with a NaN or an infinity is NaN throughout (by groups too: it belongs to the sum); a row of zeros, and one too
+ * small to count, give zeros. */
 static void special_rows_stay_visible(void **state) {
   (void)state;
   enum { M = 5, N = 40, K = 100 };

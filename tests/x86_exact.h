@@ -21,7 +21,8 @@ typedef struct exact_types {
   tw_a_rounding a_rounding; /* then every eighth element of a row of A is 127: its scales are 1 */
 } exact_types;
 
-/* Sums stay below 2^24: A is at most 3, or 127 in an eighth of the places, and k at most some thousands. i8, i4 and ternary scale by largest / largest code = 1. */
+/* Sums stay below 2^24: A is at most 3, or 127 in an eighth of the places, and k at most some thousands. i8, i4 and
+ * ternary scale by largest / largest code = 1. */
 static const exact_types exact_all[] = {
     {TW_F32, TW_F32, TW_F32, 3, 0, TW_A_EXACT},         {TW_BF16, TW_BF16, TW_F32, 3, 0, TW_A_EXACT},
     {TW_F16, TW_F16, TW_F32, 3, 0, TW_A_EXACT},         {TW_F32, TW_BF16, TW_F32, 3, 0, TW_A_EXACT},

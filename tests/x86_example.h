@@ -1,5 +1,6 @@
-/* x86_example.h - one product of the library's gemm, as tests make it: operands between guard pages, C poisoned, the result against
- * sums in double (or exact integers) within a bound that stands here, the same bits on one, two and three threads. */
+/* x86_example.h - one product of the library's gemm, as tests make it: operands between guard pages, C poisoned, the
+ * result against sums in double (or exact integers) within a bound that stands here, the same bits on one, two and
+ * three threads. */
 #ifndef TW_TESTS_X86_EXAMPLE_H
 #define TW_TESTS_X86_EXAMPLE_H
 

@@ -1,4 +1,5 @@
-/* C = A B, 64x64x48, int8 to int32: steps of 24 along K that the memory tile pads to 32 with zeros, columns of A and rows of B. */
+/* C = A B, 64x64x48, int8 to int32: steps of 24 along K that the memory tile pads to 32 with zeros, columns of A and
+ * rows of B. */
 #ifndef TW_TESTS_XDNA2_PADDED_DESIGN_H
 #define TW_TESTS_XDNA2_PADDED_DESIGN_H
 

@@ -1,5 +1,5 @@
-/* aocl_dlp.c - AMD's AOCL-DLP: products of f32, bf16 and 8-bit integers with a reordered B, and of bf16 with weights of 4 bits,
- * which have an f32 scale for each group of k and column.
+/* aocl_dlp.c - AMD's AOCL-DLP: products of f32, bf16 and 8-bit integers with a reordered B, and of bf16 with weights of
+ * 4 bits, which have an f32 scale for each group of k and column.
  *
  * Packed weights: its reordered B, behind it the scales, [k / group][n]. */
 #include <aocl_dlp.h>

@@ -4,8 +4,8 @@
  * Activations are f32; the library quantizes them at every call where the weights are quantized: only cases that allow
  * that are computed. It has no product of integers and none of f32 weights that it would be compared in. Weights lie
  * transposed, [n][k], in its types of the same number of bits: Q4_0 (4 bits, a scale every 32) for i4 with group=32, Q8_0
- * for i8, TQ2_0, IQ2_BN or I2_S for ternary. ggml repacks them if its CPU_REPACK buffers know the type; ik_llama.cpp has types
- * that are repacked. */
+ * for i8, TQ2_0, IQ2_BN or I2_S for ternary. ggml repacks them if its CPU_REPACK buffers know the type; ik_llama.cpp
+ * has types that are repacked. */
 #include <ggml.h>
 #if !defined RIVAL_IK && !defined RIVAL_BITNET
 #define RIVAL_GGML

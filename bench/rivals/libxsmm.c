@@ -1,8 +1,8 @@
-/* libxsmm.c - libxsmm 1.x: kernels that are made at run time for one small product each, which reduce over blocks of k; packing
- * and the loops around them are the caller's, as in its own samples.
+/* libxsmm.c - libxsmm 1.x: kernels that are made at run time for one small product each, which reduce over blocks of k;
+ * packing and the loops around them are the caller's, as in its own samples.
  *
- * It is column-major: what it calls A is our B, what it calls B our A. Packed weights: for each panel of COLUMNS columns, for
- * each block of k, [k / group][COLUMNS][group], with group elements of k to 32 bits. A stays where it is. */
+ * It is column-major: what it calls A is our B, what it calls B our A. Packed weights: for each panel of COLUMNS
+ * columns, for each block of k, [k / group][COLUMNS][group], with group elements of k to 32 bits. A stays where it is. */
 #include <libxsmm.h>
 #include <stdio.h>
 #include <string.h>

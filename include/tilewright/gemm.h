@@ -35,9 +35,9 @@ extern "C" {
 
 /* What A becomes on its way into a product with weights that have scales.
  * TW_A_EXACT: nothing. Otherwise A is rounded, each time, to int8: the nearest multiple of s, up to 127 s, where s is
- * (largest magnitude of the row, or of the group of the row) / 127, and products are sums of integers, scaled group by group.
- * What it costs: with D[p][j] = the weight's value, |C[i][j] - exact| <= |alpha| (1/2 + 2^-15) sum over p of s |D[p][j]|, beside
- * roundings in binary32; the random part of it grows as its root. Magnitudes below 2^-118 count as 0. */
+ * (largest magnitude of the row, or of the group of the row) / 127, and products are sums of integers, scaled group by
+ * group. What it costs: with D[p][j] = the weight's value, |C[i][j] - exact| <= |alpha| (1/2 + 2^-15) sum over p of s
+ * |D[p][j]|, beside roundings in binary32; the random part of it grows as its root. Magnitudes below 2^-118 count as 0. */
 typedef enum tw_a_rounding {
   TW_A_EXACT,
   TW_A_INT8_ROWS,  /* one scale a row of op(A) */
@@ -68,7 +68,8 @@ void tw_gemm_destroy(tw_gemm_planned *); /* NULL is fine */
 
 /* Packs B into `packed`: tw_gemm_packed_bytes of the caller's memory, aligned to TW_GEMM_ALIGNMENT. B of a type with
  * scales is given as f32 and rounded to that type by its default rule, along k, each column by itself; or, to
- * tw_gemm_pack_codes, as the planes of format.h for n rows of k columns: one row a column of B. Packing allocates a column. */
+ * tw_gemm_pack_codes, as the planes of format.h for n rows of k columns: one row a column of B. Packing allocates a
+ * column. */
 enum { TW_GEMM_ALIGNMENT = 64 };
 size_t tw_gemm_packed_bytes(const tw_gemm_planned *); /* 0 without a plan */
 tw_status tw_gemm_pack(const tw_gemm_planned *, const void *b, void *packed, tw_error *);

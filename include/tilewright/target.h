@@ -161,7 +161,8 @@ struct tw_target {
   /* Cost, utilization, memory in use, counters. `trace` (may be NULL) is a file for a timeline in the Chrome
    * trace format: complete events ("ph": "X"), one a line that begins with {"name", `tid` the unit; one named "kernel" spans
    * what was measured. Events thread_sort_index come first and put the units in order. Times are in
-   * the target's unit, or microseconds where that is seconds. On a simulated target this is the run that `check` made, if it was made without a trace. */
+   * the target's unit, or microseconds where that is seconds. On a simulated target this is the run that `check` made,
+   * if it was made without a trace. */
   tw_status (*measure)(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *,
                        tw_error *);
   /* `measure` needs no `check` before it, and costs less: a search then checks only what is at least as fast as what it

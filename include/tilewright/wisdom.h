@@ -36,9 +36,10 @@ tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *, tw_error *);
 const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *, const char *target, const tw_problem *, bool *exact);
 
 /* Lets the libraries of targets use what the file knows for their problems from now on, in this process: on `x86`,
- * tw_gemm_plan takes the kernel and blocks that a search found for the very description. Takes a second for each kernel that is not
- * in the cache and has to be compiled; planning takes no longer than before. *applied (may be NULL) is the number of entries
- * in use. Entries that cannot be used here (another machine's, no compiler) are passed over. TW_USAGE for a damaged file. */
+ * tw_gemm_plan takes the kernel and blocks that a search found for the very description. Takes a second for each kernel
+ * that is not in the cache and has to be compiled; planning takes no longer than before. *applied (may be NULL) is the
+ * number of entries in use. Entries that cannot be used here (another machine's, no compiler) are passed over. TW_USAGE
+ * for a damaged file. */
 tw_status tw_wisdom_apply(const char *path, size_t *applied, tw_error *);
 
 #pragma GCC visibility pop

@@ -23,7 +23,8 @@ static tw_status too_large(const char *path, size_t limit, tw_error *error) {
                  limit >> 10);
 }
 
-/* A full disk, a spent quota and a limit on file size are missing room; all else (rights, no such directory) is the caller's to mend. */
+/* A full disk, a spent quota and a limit on file size are missing room; all else (rights, no such directory) is the
+ * caller's to mend. */
 tw_status tw_file_cannot_write(const char *path, int number, tw_error *error) {
   if (number == ENOSPC || number == EDQUOT || number == EFBIG)
     return tw_fail(error, TW_MISSING, "cannot write '%s': no room left on its disk; free some or choose another place",

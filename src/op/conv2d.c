@@ -186,7 +186,8 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
 /* ---- inputs ----
  *
  * int8.h says what makes the results of out=i8 tell much; its full-range lines are pixels and output channels of the
- * weights; a pixel takes part in up to r s results, so there are as many fewer of them. out=i32 uses the whole range everywhere: the chance that a sum leaves 2^30 is below e^-2000. */
+ * weights; a pixel takes part in up to r s results, so there are as many fewer of them. out=i32 uses the whole range
+ * everywhere: the chance that a sum leaves 2^30 is below e^-2000. */
 
 enum { INPUT, WEIGHTS };
 

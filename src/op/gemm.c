@@ -10,9 +10,9 @@
  * With a=i8 B may be i4 or ternary: an array of i8 whose values that type holds (-8..7, -1..1). One scale of the whole
  * of B is the caller's, or `scale`.
  *
- * B of a type with shared scales (b=mxfp4, i4, ternary, ...; a of f32, f16 or bf16) is an array of f32 whose values that type
- * can hold, with scales along k for each column: how a target stores it is its own business. So is A with a=bfp16, along
- * rows, and C with c=bfp16.
+ * B of a type with shared scales (b=mxfp4, i4, ternary, ...; a of f32, f16 or bf16) is an array of f32 whose values
+ * that type can hold, with scales along k for each column: how a target stores it is its own business. So is A with
+ * a=bfp16, along rows, and C with c=bfp16.
  *
  * With b=bfp16, acc may be bf16 or bfp16, too: sums may then be rounded to that type on the way, up to once for every 8
  * of k, and A of bf16 to bfp16 (XDNA2's kernels do). The comparison allows for that, and for no more.

@@ -23,8 +23,8 @@ typedef struct tw_gemm {
   tw_gemm_a_rounding a_rounding;
 } tw_gemm;
 
-/* How far weights may be off, relative to each: with A of bf16 a target may round code times scale to bf16, which is exact for
- * scales that are powers of two, and off by up to 2^-9 for f32 scales (i8, i4, ternary). Else 0. */
+/* How far weights may be off, relative to each: with A of bf16 a target may round code times scale to bf16, which is
+ * exact for scales that are powers of two, and off by up to 2^-9 for f32 scales (i8, i4, ternary). Else 0. */
 double tw_gemm_weight_rounding(const tw_gemm *);
 
 tw_gemm tw_gemm_of(const tw_problem *);

@@ -3,7 +3,8 @@
  * Integers: op(A) and the transpose of op(B) are widened to 16 bits and laid out so that every element of C is a
  * dot product of two contiguous rows; a compiler turns that into multiply-add-pairs of the host (a product of
  * two int8 fits 16 x 16 -> 32 bits exactly). Blocks of C are independent and shared between threads. Without
- * memory for the copies (and of int16, which needs none) the same sums are made in place, slowly. f32 sums k products in double, in order. */
+ * memory for the copies (and of int16, which needs none) the same sums are made in place, slowly. f32 sums k products
+ * in double, in order. */
 #include <stdlib.h>
 
 #include "base/parallel.h"

@@ -1,7 +1,7 @@
 /* bench.c - one problem through plan, pack and execute: some elements are checked, then the best time of many is kept.
  *
- * Decode shapes (m <= 16) take their weights from memory: packed copies of 512 MiB in all are used in turn. What memory gives
- * changes from one second to the next, so each execution is followed by a plain read of another copy, and
+ * Decode shapes (m <= 16) take their weights from memory: packed copies of 512 MiB in all are used in turn. What memory
+ * gives changes from one second to the next, so each execution is followed by a plain read of another copy, and
  * fraction_of_memory is the median of the ratios of such pairs. */
 #include "target/x86/bench.h"
 

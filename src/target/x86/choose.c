@@ -42,17 +42,18 @@ static bool fits(const x86_kernel *k, const tw_gemm_spec *s) {
 
 static bool runs_here(const x86_kernel *k) { return x86_this_cpu()->has[k->isa]; }
 
-/* From so many rows on AMX is faster than vectors, measured on an Intel server of the fourth or fifth generation: below, where
- * the weights' way from memory counts, vectors read them at 27 GB/s, AMX at 21; but codes, which it expands first, it
- * multiplies ten times as fast. */
+/* From so many rows on AMX is faster than vectors, measured on an Intel server of the fourth or fifth generation:
+ * below, where the weights' way from memory counts, vectors read them at 27 GB/s, AMX at 21; but codes, which it
+ * expands first, it multiplies ten times as fast. */
 static bool amx_pays(const tw_gemm_spec *s) {
   enum { BYTES = 17, BF16 = 5, CODES = 3 };
   return s->m >= (x86_has_scales(s) ? CODES : s->a == TW_BF16 ? BF16 : BYTES);
 }
 
-/* Multiply-adds of a kernel beside others': wider units are faster, 8 bits before s16 and bf16 before f32, then wider vectors.
- * vpmaddwd needs an addition besides; u8s8 of AVX2 three times as many as s16, but for codes. Intel's vdpbf16ps does half of what vfmadd231ps does (88 of 180 GFLOP/s). Which kernel it
- * is may depend on m only among those whose packed weights are alike: AMX's and the vectors' of the same arithmetic. */
+/* Multiply-adds of a kernel beside others': wider units are faster, 8 bits before s16 and bf16 before f32, then wider
+ * vectors. vpmaddwd needs an addition besides; u8s8 of AVX2 three times as many as s16, but for codes. Intel's
+ * vdpbf16ps does half of what vfmadd231ps does (88 of 180 GFLOP/s). Which kernel it is may depend on m only among those
+ * whose packed weights are alike: AMX's and the vectors' of the same arithmetic. */
 static double rate(const x86_kernel *k, const tw_gemm_spec *s) {
   const double all = k->operations_per_round / k->rows;
   if (k->isa == X86_AMX && !amx_pays(s)) return 0;
@@ -104,8 +105,9 @@ int64_t x86_block_step(int64_t group, int64_t units) {
  * limit, so blocks need not fit L1. Longer ones touch C less often, whose rows lie apart, a power of two in the worst case.
  * Measured on a Zen 5 at 512 x 4096 x 4096, blocks of 1024 against 512: i8 2 to 3 % faster, bf16 0 to 2 %, f32 equal; 512
  * against 192, which keep a panel of B in L1: 3 to 5 %. Blocks are of equal length, to a multiple of the unrolling.
- * AMX takes the blocks of the vectors' kernels, so that the same packed weights go with both. Where one row becomes tables, 32
- * bytes a unit, those must stay in L1 beside the codes that stream through it, which a third of it does: 1.2 times as fast as two thirds. */
+ * AMX takes the blocks of the vectors' kernels, so that the same packed weights go with both. Where one row becomes
+ * tables, 32 bytes a unit, those must stay in L1 beside the codes that stream through it, which a third of it does: 1.2
+ * times as fast as two thirds. */
 int64_t x86_choose_block(const x86_kernel *k, int64_t size, int64_t group, bool tables) {
   const int64_t units = x86_ceil_div(size, x86_kernel_group(k)), step = x86_block_step(group, units);
   enum { VECTOR_ROWS = 14 };
@@ -126,14 +128,14 @@ bool x86_converts_a(const tw_gemm_planned *p) {
 }
 
 /* Packing touches every unit of A once, about a cycle each; the kernel needs columns / 32 cycles for it (16 lanes, two
- * multiply-adds a cycle). Below this many columns reading rows in place is faster; and always with wide tiles, whose rows find
- * room in one set of L1 (8 lines or more) if they lie a power of two apart. */
+ * multiply-adds a cycle). Below this many columns reading rows in place is faster; and always with wide tiles, whose
+ * rows find room in one set of L1 (8 lines or more) if they lie a power of two apart. */
 enum { COLUMNS_WORTH_PACKING = 512 };
 
 static void choose_threads(tw_gemm_planned *p) {
   const tw_gemm_spec *s = &p->spec;
-  /* Starting and joining a thread takes about as long as 1300 cycles of multiply-adds, two instructions each: 64 x 64 x 64 of
-   * u8 x i8, 4096 instructions, takes 0.7 us on one thread and 0.8 us on two; of bf16, 8192, the same on both. */
+  /* Starting and joining a thread takes about as long as 1300 cycles of multiply-adds, two instructions each: 64 x 64 x
+   * 64 of u8 x i8, 4096 instructions, takes 0.7 us on one thread and 0.8 us on two; of bf16, 8192, the same on both. */
   const double instructions_worth_a_thread = 4000;
   const double at_once = (double)(x86_isa_lanes(p->kernel->isa) * x86_kernel_group(p->kernel));
   const double worth = (double)s->m * (double)s->n * (double)s->k / at_once / instructions_worth_a_thread;
@@ -186,9 +188,10 @@ void x86_choose_blocks(tw_gemm_planned *p) {
                   (p->wide || columns <= COLUMNS_WORTH_PACKING || rows <= kernel_rows);
   p->a_mode = in_place ? X86_A_IN_PLACE : X86_A_PACKED;
   p->rho = 1;
-  /* The packed block of A may take as much as L2: its strips come one after the other, as caches like it. In place it is read
-   * at 2 bytes a cycle by wide tiles, which L3 gives too: then the weights are read, and codes expanded, less often. Measured on
-   * a Zen 5: 2.5 times L2 against once, 0.5 to 1.2 % at 512 x 4096 x 4096 and 2048^3, with mxfp4 and i4 2 to 3 %; 5 times lose. */
+  /* The packed block of A may take as much as L2: its strips come one after the other, as caches like it. In place it
+   * is read at 2 bytes a cycle by wide tiles, which L3 gives too: then the weights are read, and codes expanded, less
+   * often. Measured on a Zen 5: 2.5 times L2 against once, 0.5 to 1.2 % at 512 x 4096 x 4096 and 2048^3, with mxfp4 and
+   * i4 2 to 3 %; 5 times lose. */
   const int64_t room_of_a = p->wide && in_place ? cpu->l2 * 5 / 2 : cpu->l2;
   int64_t most = room_of_a / X86_UNIT / p->layout.block / kernel_rows * kernel_rows;
   if (most < kernel_rows) most = kernel_rows;

@@ -7,8 +7,9 @@
 
 /* The fastest kernel that this CPU has for the description, or the one that it names. */
 tw_status x86_choose_kernel(const tw_gemm_spec *, const x86_kernel **out, tw_error *);
-/* Blocks of k are a multiple of this: of groups of `group` units that share a scale (if there are several in `units`), and of
- * 16 units, which are a multiple of the unrolling, of the rows of units in any line of codes, and of what AMX takes. */
+/* Blocks of k are a multiple of this: of groups of `group` units that share a scale (if there are several in `units`),
+ * and of 16 units, which are a multiple of the unrolling, of the rows of units in any line of codes, and of what AMX
+ * takes. */
 int64_t x86_block_step(int64_t group, int64_t units);
 /* Units of k in a block, a multiple of x86_block_step: depends on kernel and weights alone, so that packed weights
  * serve every m. */

@@ -32,8 +32,8 @@ static bool has_avxvnni(void) {
 }
 #endif
 
-/* The process asks the system for the registers of AMX, once for all its threads (arch_prctl(2); Linux 5.16). Leaf 7, EDX bits
- * 22, 24, 25: bf16, tiles, int8. */
+/* The process asks the system for the registers of AMX, once for all its threads (arch_prctl(2); Linux 5.16). Leaf 7,
+ * EDX bits 22, 24, 25: bf16, tiles, int8. */
 static bool may_use_amx(void) {
   enum { ARCH_REQ_XCOMP_PERM = 0x1023, TILE_DATA = 18 };
   const unsigned needed = 1u << 22 | 1u << 24 | 1u << 25;

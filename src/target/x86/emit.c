@@ -85,8 +85,8 @@ static void emit_loop(tw_text *t, const tile *k, int steps) {
   tw_text_add(t, "  }\n");
 }
 
-/* Sums go out, row by row: a pointer that is moved on, since addresses that are computed in advance would take registers. With
- * `which`, under masks. */
+/* Sums go out, row by row: a pointer that is moved on, since addresses that are computed in advance would take
+ * registers. With `part`, under masks. */
 static void emit_stores(tw_text *t, const tile *k, bool part) {
   for (int i = 0; i < k->rows; i++) {
     for (int j = 0; j < k->vectors; j++)
@@ -151,8 +151,8 @@ static void emit_fetch_rows(tw_text *t, const tile *k, const char *word, const c
   }
 }
 
-/* What is needed right behind the last units: C, and the beginning of the rows of A below, where the hardware cannot know that
- * they come next. */
+/* What is needed right behind the last units: C, and the beginning of the rows of A below, where the hardware cannot
+ * know that they come next. */
 static void emit_fetch_soon(tw_text *t, const tile *k) {
   enum { LINES_OF_A = 2 };
   tw_text_add(t, "      const char *row = c;\n");
@@ -162,9 +162,9 @@ static void emit_fetch_soon(tw_text *t, const tile *k) {
   emit_fetch_rows(t, k, "fetch", "a_stride", LINES_OF_A);
 }
 
-/* The loops over k; long ones are run in two parts. Before the second, the last TAIL units, what is needed right behind them is
- * fetched: C, A, and the panel's beginning for the next strip. Earlier, what streams through L1 meanwhile would drive it out
- * again; this takes 700 to 900 cycles, as long as memory. */
+/* The loops over k; long ones are run in two parts. Before the second, the last TAIL units, what is needed right behind
+ * them is fetched: C, A, and the panel's beginning for the next strip. Earlier, what streams through L1 meanwhile would
+ * drive it out again; this takes 700 to 900 cycles, as long as memory. */
 static void emit_loops(tw_text *t, const tile *k) {
   enum { TAIL = 64, AGAIN = 4 /* units of the panel's beginning */ };
   tw_text_add(t,
@@ -184,8 +184,8 @@ static void emit_loops(tw_text *t, const tile *k) {
   tw_text_add(t, "  }\n");
 }
 
-/* Strip after strip: what surrounds the loops over k is as short as it can be, since a tile of 64 units takes no more than 800
- * cycles. */
+/* Strip after strip: what surrounds the loops over k is as short as it can be, since a tile of 64 units takes no more
+ * than 800 cycles. */
 static void emit_tile(tw_text *t, const tile *k, const char *name) {
   tw_text_add(t, "static void %s_%d(int64_t all_units, const void *a_first, int64_t a_stride, const void *b_first, ",
               name, k->rows);

@@ -37,9 +37,9 @@ typedef struct tile {
   bool by_bytes;                         /* fields of each byte of a container are found by a load of their own */
 } tile;
 
-/* One row of f32 on codes of 4 bits is bound by vectors' instructions: 23 for a line, of which 7 are shifts. Loads a byte, two
- * and three further on save four of them: loads have room, even for those that cross two lines. What they read behind the
- * last line are scales. */
+/* One row of f32 on codes of 4 bits is bound by vectors' instructions: 23 for a line, of which 7 are shifts. Loads a
+ * byte, two and three further on save four of them: loads have room, even for those that cross two lines. What they
+ * read behind the last line are scales. */
 static bool finds_bytes(const x86_schedule *s, x86_form form, int rows) {
   return rows == 1 && s->arithmetic == X86_F32 && s->isa >= X86_AVX512 && x86_form_bits(form) == 4;
 }

@@ -232,8 +232,8 @@ static void pack_strip(const job *j, const strip *t, int64_t block, int64_t unit
 /* ---- blocks ---- */
 
 /* What is fetched while strip `index` of `count` is on a panel of `bytes`, as many lines as the panel has. A single strip
- * fetches what lies a little further on. Of several, the first few fetch the next panel, which lies behind this one, in equal
- * parts. */
+ * fetches what lies a little further on. Of several, the first few fetch the next panel, which lies behind this one, in
+ * equal parts. */
 enum { PARTS_MOST = 4 };
 
 static void fetch_ahead(const job *j, panel *b, int64_t index, int64_t count, int64_t bytes, bool last) {
@@ -262,8 +262,8 @@ static void bring_units(const job *j, int64_t block, panel *b, int64_t bytes, in
   }
 }
 
-/* Of those that hold the next `columns`. A tile on codes goes over all panels at once where their sums find room, and no other
- * strip waits for them: a call for each costs a tenth of the time of ternary codes, with their short panels. */
+/* Of those that hold the next `columns`. A tile on codes goes over all panels at once where their sums find room, and
+ * no other strip waits for them: a call for each costs a tenth of the time of ternary codes, with their short panels. */
 static int64_t panels_at_once(const tw_gemm_planned *p, int64_t strips_in_all, int64_t columns, bool plain) {
   const int64_t panels = x86_ceil_div(columns, p->kernel->columns);
   if (p->on_codes) return strips_in_all == 1 && (plain || p->blocks > 1) ? panels : 1;

@@ -26,13 +26,14 @@
  * look-up in a table of A's nine sums and differences does for two multiply-adds.) But 8-bit
  * integers for real arithmetic, which an instruction widens, lie vector by vector, and of each vector first the lanes' first
  * elements, then their second ones ("planes"); and e4m3 for bf16, whose two bytes are found by themselves and then
- * interleaved, lies in turns of eight codes of either field ("eighths"). And codes of 4 bits for f32 in AVX2 lie in "halves": the lower
- * four of the eight vectors in the lower bits of the bytes, the others in the upper; those of two vectors are the even and the odd
- * bytes of the lower half of each 128 bits, those of the next two of the upper half. A line of 6-bit codes is three registers of
- * containers of 16 bits: eight codes of each container, two at the bottom of each register; what is left at the top holds the
- * last two, four bits of one in the first register, of the other in the second, and their upper bits in the third. Of f32 the
- * lower half of a lane belongs to an even vector, the upper half to the odd one behind it. Codes become elements either in registers, as the
- * tile goes along ("coded"), or a panel at a time ("expand"). */
+ * interleaved, lies in turns of eight codes of either field ("eighths"). And codes of 4 bits for f32 in AVX2 lie in
+ * "halves": the lower four of the eight vectors in the lower bits of the bytes, the others in the upper; those of two
+ * vectors are the even and the odd bytes of the lower half of each 128 bits, those of the next two of the upper half. A
+ * line of 6-bit codes is three registers of containers of 16 bits: eight codes of each container, two at the bottom of
+ * each register; what is left at the top holds the last two, four bits of one in the first register, of the other in
+ * the second, and their upper bits in the third. Of f32 the lower half of a lane belongs to an even vector, the upper
+ * half to the odd one behind it. Codes become elements either in registers, as the tile goes along ("coded"), or a
+ * panel at a time ("expand"). */
 #ifndef TW_X86_KERNEL_H
 #define TW_X86_KERNEL_H
 
@@ -64,11 +65,11 @@ typedef enum x86_arithmetic { X86_F32, X86_BF16, X86_S16, X86_U8S8, X86_S8S8, X8
 typedef enum x86_activation { X86_LINEAR, X86_RELU, X86_GELU, X86_SILU } x86_activation;
 typedef enum x86_output { X86_OUT_F32, X86_OUT_BF16, X86_OUT_F16, X86_OUT_I8 } x86_output;
 
-/* C[i][j] = or += sum over k units, for `strips` strips of the tile's rows, one below the other in A (packed or in place) and
- * in C; `columns` <= the tile's: what lies right of them is not touched. Strides in bytes. C's elements are the 32-bit sums.
- * A wide tile is as wide as two panels, the second `b_stride` bytes behind the first: lower than others, so that rows of A in
- * place, which may all lie in one set of L1, find room there. For each line of the panel, in each strip, a line is fetched
- * into L2 meanwhile: at `next`, which then moves on by `next_step`. */
+/* C[i][j] = or += sum over k units, for `strips` strips of the tile's rows, one below the other in A (packed or in
+ * place) and in C; `columns` <= the tile's: what lies right of them is not touched. Strides in bytes. C's elements are
+ * the 32-bit sums. A wide tile is as wide as two panels, the second `b_stride` bytes behind the first: lower than
+ * others, so that rows of A in place, which may all lie in one set of L1, find room there. For each line of the panel,
+ * in each strip, a line is fetched into L2 meanwhile: at `next`, which then moves on by `next_step`. */
 typedef void x86_tile(int64_t units, const void *a, int64_t a_stride, const void *b, int64_t b_stride, void *c,
                       int64_t c_stride, int64_t columns, bool accumulate, const void *next, int64_t next_step,
                       int64_t strips);
@@ -132,15 +133,16 @@ typedef struct x86_coded {
 } x86_coded;
 typedef void x86_coded_tile(const x86_coded *);
 
-/* Where scales of B are powers of two, 2^(e - 127), and A has scales of groups, tiles of integers have a cheaper end of a group,
- * with a multiplication less. Its sums begin with the bits of M = 1.5 * 2^23 * 2^(e - 127), a binary32 whose last place is
- * 2^(e - 127): as long as the sum of integers stays within 2^22, what they end with are the bits of M + sum * 2^(e - 127), and a
- * subtraction, which is exact, makes it real and scaled. A group of 32 of the largest codes stays within 2^19. M must be finite,
- * so e has a limit; weights beyond it (header of packed B) go through the other tiles. */
+/* Where scales of B are powers of two, 2^(e - 127), and A has scales of groups, tiles of integers have a cheaper end of
+ * a group, with a multiplication less. Its sums begin with the bits of M = 1.5 * 2^23 * 2^(e - 127), a binary32 whose
+ * last place is 2^(e - 127): as long as the sum of integers stays within 2^22, what they end with are the bits of M +
+ * sum * 2^(e - 127), and a subtraction, which is exact, makes it real and scaled. A group of 32 of the largest codes
+ * stays within 2^19. M must be finite, so e has a limit; weights beyond it (header of packed B) go through the other
+ * tiles. */
 enum { X86_POWER_MOST = 254 - 23 };
 
-/* A row of A as tables for tiles that look pairs up: for units 2u and 2u + 1 sixteen sums of twice their products, by the two
- * codes. `units` is even. */
+/* A row of A as tables for tiles that look pairs up: for units 2u and 2u + 1 sixteen sums of twice their products, by
+ * the two codes. `units` is even. */
 typedef void x86_tabulate(void *to, const void *a, int64_t units);
 
 /* Codes become a panel of code times scale. Takes what describes codes, scales and the next panel. */

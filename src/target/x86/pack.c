@@ -1,8 +1,8 @@
 /* pack.c - conversion of A's rows, and packing of B. Once for each matrix of weights, and where A's type is not the
  * kernel's; nothing here is in an innermost loop.
  *
- * vpdpbusd multiplies unsigned A with signed B. Kernels of signed A (s8s8) move it up by 128 as they load it; their sums begin
- * with -128 times the sum of the column of B, which packing computes, for each block of k by itself. */
+ * vpdpbusd multiplies unsigned A with signed B. Kernels of signed A (s8s8) move it up by 128 as they load it; their
+ * sums begin with -128 times the sum of the column of B, which packing computes, for each block of k by itself. */
 #include "target/x86/pack.h"
 
 #include <string.h>

@@ -207,7 +207,8 @@ static void settle_finish(tw_gemm_planned *p) {
   p->sums_in_c = (s->c == TW_F32 || s->c == TW_I32) && s->beta == 0;
 }
 
-/* A tuned kernel that does not fit (blocks follow from the caches, which may look other than when it was made) is passed over. */
+/* A tuned kernel that does not fit (blocks follow from the caches, which may look other than when it was made) is
+ * passed over. */
 tw_status tw_gemm_plan(const tw_gemm_spec *spec, tw_gemm_planned **out, tw_error *error) {
   if (spec && out && !spec->kernel) {
     tw_gemm_spec s = *spec;

@@ -9,8 +9,8 @@
 #include "tilewright/gemm.h"
 
 /* Packed B: a header of X86_HEADER bytes, then for each block of k the panels of the kernel's width, each [units of the
- * block][columns] units (s8s8: behind a row of sums to begin with); or the panels' codes, then their scales, two streams that
- * are read from end to end (weights.h).
+ * block][columns] units (s8s8: behind a row of sums to begin with); or the panels' codes, then their scales, two
+ * streams that are read from end to end (weights.h).
  * Columns behind n and elements behind k are zero. */
 enum { X86_HEADER = 64 };
 
@@ -85,8 +85,9 @@ static inline int64_t x86_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / 
 static inline int64_t x86_part_start(int64_t n, int index, int count) { return n * index / count; }
 static inline int64_t x86_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* How rows are dealt to strips: of equal height, as far as they go (the first `taller` have a row more); or, where a tile takes
- * several units at once and rows that it does not have cost as much as those it has, whole tiles and one for the rest. */
+/* How rows are dealt to strips: of equal height, as far as they go (the first `taller` have a row more); or, where a
+ * tile takes several units at once and rows that it does not have cost as much as those it has, whole tiles and one for
+ * the rest. */
 typedef struct x86_strips {
   int64_t n, low, taller; /* the last may have fewer rows than `low` */
 } x86_strips;

@@ -16,7 +16,8 @@ double x86_read_bandwidth(int threads);
 /* Seconds that `threads` threads take to read `bytes` at `memory`, each its own part, a multiple of 256 bytes. */
 double x86_read_seconds(const void *memory, size_t bytes, int threads);
 
-/* Seconds of a clock for `threads` threads; of one its processor time: what others on the machine take of it does not count. */
+/* Seconds of a clock for `threads` threads; of one its processor time: what others on the machine take of it does not
+ * count. */
 double x86_now_of(int threads);
 
 #endif

@@ -19,7 +19,8 @@ tw_status x86_settle_weights(tw_gemm_planned *, tw_error *);
 size_t x86_codes_bytes(const tw_gemm_planned *, int64_t units);
 size_t x86_scales_bytes(const tw_gemm_planned *, int64_t units);
 
-/* Packs all of B. `b` is f32 and rounded to the type; or, if `codes` is not NULL, its planes are taken (tw_gemm_pack_codes). */
+/* Packs all of B. `b` is f32 and rounded to the type; or, if `codes` is not NULL, its planes are taken
+ * (tw_gemm_pack_codes). */
 tw_status x86_pack_weights(const tw_gemm_planned *, const float *b, const void *codes, const void *scales, char *packed,
                            tw_error *);
 

@@ -89,7 +89,8 @@ enum { XD_UNPACK_CODES = 256 }; /* of 2 bits that are unpacked together: one vec
 
 /* What the multiplier takes for B. */
 static inline tw_type xd_multiplied_b(const xd_kernel *k) { return k->scratch_b != TW_TYPE_NONE ? k->scratch_b : k->b; }
-/* Rows of A, depth (of codes: blocks that one vector of them holds) and columns of B in units of which tiles are: a cluster of accumulators. */
+/* Rows of A, depth (of codes: blocks that one vector of them holds) and columns of B in units of which tiles are: a
+ * cluster of accumulators. */
 static inline int xd_unit_m(const xd_kernel *k) { return k->vmac[0] * k->cluster[0]; }
 static inline int xd_unit_k(const xd_kernel *k) {
   return k->b == TW_TERNARY ? XD_UNPACK_CODES / k->vmac[2] : k->vmac[1];
@@ -97,7 +98,8 @@ static inline int xd_unit_k(const xd_kernel *k) {
 static inline int xd_unit_n(const xd_kernel *k) { return k->vmac[2] * k->cluster[1]; }
 
 /* Parses the text of a configuration: one "key = value" a line, '#' starts a comment. First the machine's keys, each
- * once, then a line "[array]" and its keys, then for each kernel a line "[kernel]" and its keys, each once. Errors (TW_USAGE) name `origin` and the line. */
+ * once, then a line "[array]" and its keys, then for each kernel a line "[kernel]" and its keys, each once. Errors
+ * (TW_USAGE) name `origin` and the line. */
 tw_status xd_config_parse(const char *text, const char *origin, xd_config *out, tw_error *);
 
 #endif

@@ -40,7 +40,8 @@ tw_element_bytes xd_element_bytes(const xd_kernel *);
 /* As the paper counts them for intensities (section 3.1): bfp16 is 1.25. */
 tw_element_bytes xd_paper_bytes(const xd_config *, const xd_kernel *);
 
-/* Bytes of all buffers of one core: equation 3 with the kernel's copies, and the scratch and staging that equation 3 lacks. */
+/* Bytes of all buffers of one core: equation 3 with the kernel's copies, and the scratch and staging that equation 3
+ * lacks. */
 double xd_l1_bytes(const xd_design *);
 double xd_l1_capacity(const xd_config *); /* L1 without the stack */
 

@@ -1,4 +1,5 @@
-/* target.c - XDNA2 as a target: what it is, what it can run, the analytic model of a tile, and GEMM designs on the simulated array.
+/* target.c - XDNA2 as a target: what it is, what it can run, the analytic model of a tile, and GEMM designs on the
+ * simulated array.
  *
  * The source of a kernel is the text of a design (array/plan.h). Checking moves data, measuring does not. */
 #include "target/xdna2/target.h"

@@ -3,10 +3,10 @@
  * Source: ucb-bar/gemmini at be2e9f2, src/main/scala/gemmini/LoopMatmul.scala (line numbers below are of that file)
  * and WeightedArbiter.scala; with two additions of b6e24f0 (end of May 2023), which is in the version that the published
  * figures were measured on (25809f7): the ids of halves, and that A and B are not loaded from address 0. The third,
- * adding matrices (is_resadd), is not modelled. Everything that a cycle decides is decided on the registers as they were before the
- * edge. gm_loop_ws_step keeps that rule by reading first (what comes out, who is idle, whether the head retires) and
- * by updating in an order in which no update is seen by a later one. Two details of the RTL that look like slips are
- * kept, because they show in the command stream:
+ * adding matrices (is_resadd), is not modelled. Everything that a cycle decides is decided on the registers as they
+ * were before the edge. gm_loop_ws_step keeps that rule by reading first (what comes out, who is idle, whether the head
+ * retires) and by updating in an order in which no update is seen by a later one. Two details of the RTL that look like
+ * slips are kept, because they show in the command stream:
  *   - load B always moves full tiles of rows: its row padding is compared with itself and never applies (line 178);
  *   - execute compares load A's k, not load B's, before it looks at load B's j (line 445).
  * Assumed: dimensions and rows are powers of two, as the generator requires (GemminiConfigs.scala). */

@@ -1,10 +1,10 @@
 /* loop_ws.h - Gemmini's hardware matmul loop: six configuration commands in, tiled commands out.
  *
  * A cycle-by-cycle model of the loop unroller in front of the reservation station (ucb-bar/gemmini at be2e9f2,
- * May 2023, and what b6e24f0 added: LoopMatmul.scala and WeightedArbiter.scala). Commands GM_LOOP_WS_BOUNDS .. GM_LOOP_WS_STRIDES_DC fill
- * the registers of a loop, GM_LOOP_WS starts it. Two loops are held at once: the older one (head) and the next
- * (tail), which may be configured and may load while the head still computes. Five units walk a loop's tiles, each
- * working for one loop at a time:
+ * May 2023, and what b6e24f0 added: LoopMatmul.scala and WeightedArbiter.scala). Commands GM_LOOP_WS_BOUNDS ..
+ * GM_LOOP_WS_STRIDES_DC fill the registers of a loop, GM_LOOP_WS starts it. Two loops are held at once: the older one
+ * (head) and the next (tail), which may be configured and may load while the head still computes. Five units walk a
+ * loop's tiles, each working for one loop at a time:
  *
  *   load A   mvin    A into the bottom of the loop's half of the scratchpad, or of the one that it names; nothing if its
  *                    address is 0: it lies there already

@@ -288,7 +288,8 @@ static double code_cycles(const model *m) {
   return instructions * bytes_per_instruction / 64 * cold_line;
 }
 
-/* B turned beforehand (emit_turn.c): it comes in cold and leaves as whole lines; the two hardly overlap in so short groups. */
+/* B turned beforehand (emit_turn.c): it comes in cold and leaves as whole lines; the two hardly overlap in so short
+ * groups. */
 static double turn_cycles(const model *m) {
   if (!m->g->turns_b) return 0;
   const double bytes = (double)m->g->n * m->g->k * m->g->input_bytes;

@@ -32,8 +32,8 @@ WORD sums bits_of(reals x) { return x; }
 WORD sums multiply_add_coded(sums s, operand a, operand b) { return multiply_add(s, a, b); }
 WORD void store_value(void *p, operand x, reals f) { _mm256_storeu_ps(p, _mm256_mul_ps(x, f)); }
 WORD codes at_top(codes w, int bit) { return bit < 32 ? _mm256_slli_epi32(w, 32 - bit) : w; }
-/* Codes of 4 bits lie in "halves" (kernel.h): 32 of them are looked up at once, as the two bytes of a bf16, those are interleaved,
- * and of each pair one is moved up and the other masked: 27 instructions with the multiply-adds of a line. */
+/* Codes of 4 bits lie in "halves" (kernel.h): 32 of them are looked up at once, as the two bytes of a bf16, those are
+ * interleaved, and of each pair one is moved up and the other masked: 27 instructions with the multiply-adds of a line. */
 WORD tables tables_of_16(const uint16_t value[16]) {
   uint8_t lower[16], upper[16];
   for (int i = 0; i < 16; i++) lower[i] = (uint8_t)value[i], upper[i] = (uint8_t)(value[i] >> 8);

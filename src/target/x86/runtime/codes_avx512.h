@@ -29,7 +29,8 @@ WORD reals scaled(reals x, reals f) { return _mm512_mul_ps(x, f); }
 WORD reals scaled_add(reals total, reals x, reals f) { return _mm512_fmadd_ps(x, f, total); }
 WORD reals one_real(const float *p) { return _mm512_set1_ps(*p); }
 
-/* e8m0: 2^(e - 127). 0 is the subnormal 2^-127; 255, NaN, becomes infinity, and 0 * infinity, the value of its codes, NaN. */
+/* e8m0: 2^(e - 127). 0 is the subnormal 2^-127; 255, NaN, becomes infinity, and 0 * infinity, the value of its codes,
+ * NaN. */
 WORD reals scales_at(const char *p, int bytes, float factor) {
   if (bytes == 4) return _mm512_mul_ps(_mm512_loadu_ps(p), _mm512_set1_ps(factor));
   const __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)p));

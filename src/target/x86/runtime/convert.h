@@ -1,6 +1,7 @@
 /* convert.h - bf16 and f16 to f32 and back, in loops that a compiler vectorizes. Ties round to even; overflow becomes
- * infinity; a NaN stays one, quiet. The formats' definition is src/format; the tests compare. What is here goes with kernels that a user's compiler
- * builds, to whom nothing of the library but this folder is known: so it does without base/bits.h. */
+ * infinity; a NaN stays one, quiet. The formats' definition is src/format; the tests compare. What is here goes with
+ * kernels that a user's compiler builds, to whom nothing of the library but this folder is known: so it does without
+ * base/bits.h. */
 #ifndef TW_X86_CONVERT_H
 #define TW_X86_CONVERT_H
 

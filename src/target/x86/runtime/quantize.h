@@ -1,7 +1,7 @@
 /* quantize.h - rows of real A become integers (x86_quantize in kernel.h); compiled once for each kernel of integers.
  *
- * Blocks of 32 elements go through words (rounding_*.h) where there are some; the rest, and what an instruction set has no words
- * for, is plain C that a compiler vectorizes. */
+ * Blocks of 32 elements go through words (rounding_*.h) where there are some; the rest, and what an instruction set has
+ * no words for, is plain C that a compiler vectorizes. */
 #ifndef TW_X86_QUANTIZE_H
 #define TW_X86_QUANTIZE_H
 
@@ -24,8 +24,8 @@ enum { LARGEST = 127, BLOCK = 32, BLOCKS_AT_ONCE = 64, BLOCKS_UNROLLED = 4, LANE
 
 INLINE int64_t size_of(x86_real type) { return type == X86_REAL_F32 ? 4 : 2; }
 
-/* Magnitudes compare as their bits do, in any of the three types, and NaN lies above infinity. The bits of the largest, in the
- * type of the row. */
+/* Magnitudes compare as their bits do, in any of the three types, and NaN lies above infinity. The bits of the largest,
+ * in the type of the row. */
 INLINE uint32_t largest_of(x86_real type, const void *row, int64_t from, int64_t n) {
   if (type == X86_REAL_F32) {
     const float *x = (const float *)row + from;
@@ -68,7 +68,8 @@ INLINE int32_t rounded(float x, float inverse) {
   return (int32_t)(f32_bits(x * inverse + magic) - f32_bits(magic));
 }
 
-/* Rounds n elements; returns their sum, which is anything where `inverse` is 0 and some are NaN. NOLINTBEGIN(bugprone-macro-parentheses): types */
+/* Rounds n elements; returns their sum, which is anything where `inverse` is 0 and some are NaN.
+ * NOLINTBEGIN(bugprone-macro-parentheses): types */
 #define ROUND_ALL(name, element_type, as_f32)                                                                          \
   INLINE int32_t name(const element_type *x, int64_t n, float inverse, quantized *to) {                                \
     uint32_t sum = 0;                                                                                                  \

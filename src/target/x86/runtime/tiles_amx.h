@@ -8,10 +8,11 @@
  * The shapes of tiles are a state of the thread. `begin` sets them for 32 rows, which costs as much as several
  * multiplications; a strip of fewer rows sets its own and sets them back.
  *
- * Rows in place come from far away, a line of each at a time, which the hardware does not foresee: those of the strip below are
- * fetched meanwhile.
+ * Rows in place come from far away, a line of each at a time, which the hardware does not foresee: those of the strip
+ * below are fetched meanwhile.
  *
- * Packed A (`transpose`): 16 units at a time, for each a row's 64 bytes after the other's; then what is left of k, likewise. */
+ * Packed A (`transpose`): 16 units at a time, for each a row's 64 bytes after the other's; then what is left of k,
+ * likewise. */
 #ifndef TW_X86_TILES_AMX_H
 #define TW_X86_TILES_AMX_H
 

@@ -49,8 +49,8 @@ WORD operand broadcast(const char *p) { return _mm256_set1_epi32(*(const unit *)
 #if defined ARITHMETIC_S16
 WORD sums multiply_add(sums s, operand a, operand b) { return add(s, (sums)_mm256_madd_epi16(a, b)); }
 #elif !defined __AVXVNNI__
-/* Without vpdpbusd: even and odd bytes by themselves, as 16 bits, so that nothing saturates. Codes, whose products are small, have
- * a faster word (codes_avx2.h). */
+/* Without vpdpbusd: even and odd bytes by themselves, as 16 bits, so that nothing saturates. Codes, whose products are
+ * small, have a faster word (codes_avx2.h). */
 WORD sums multiply_add(sums s, operand a, operand b) {
   const __m256i even =
       _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(0xff)), _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8));

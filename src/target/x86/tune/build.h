@@ -6,8 +6,8 @@
 
 #include "tilewright/status.h"
 
-/* A source says with which instructions it is compiled by a comment "tilewright isa: NAME" (kernels.txt); without one it gets
- * all that this CPU has. */
+/* A source says with which instructions it is compiled by a comment "tilewright isa: NAME" (kernels.txt); without one
+ * it gets all that this CPU has. */
 #define X86_ISA_COMMENT "tilewright isa: "
 
 /* Compiles with $TILEWRIGHT_CC or `cc`. The compiler reads no files for the source but the headers that it may include, and

@@ -1,7 +1,7 @@
 /* inspect.c - what a source that nobody trusts may ask of the compiler and the assembler: they run with the user's rights.
  *
- * Includes are allowed by name, and so are the assembler's directives (those that GCC and Clang write for C). What would need
- * the full grammar of either to follow is refused. */
+ * Includes are allowed by name, and so are the assembler's directives (those that GCC and Clang write for C). What
+ * would need the full grammar of either to follow is refused. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <stdbool.h>

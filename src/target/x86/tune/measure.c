@@ -1,10 +1,10 @@
-/* measure.c - kernels are checked on the case's inputs, then timed on new ones, checked after each repeat, then checked on the
- * case's again.
+/* measure.c - kernels are checked on the case's inputs, then timed on new ones, checked after each repeat, then checked
+ * on the case's again.
  *
- * A repeat is one order to the confined process: C of many sets from A of as many, each A new since the last repeat and each C
- * poisoned, so that nothing can be kept from an earlier call. It takes at least REPEAT_SECONDS: the tens of microseconds
- * that stopping and waking a process take are then a percent or two. Small products so find A and C in the last-level
- * cache rather than in L1. Decode shapes (m <= 16) take their weights from memory, as `bench` does.
+ * A repeat is one order to the confined process: C of many sets from A of as many, each A new since the last repeat and
+ * each C poisoned, so that nothing can be kept from an earlier call. It takes at least REPEAT_SECONDS: the tens of
+ * microseconds that stopping and waking a process take are then a percent or two. Small products so find A and C in the
+ * last-level cache rather than in L1. Decode shapes (m <= 16) take their weights from memory, as `bench` does.
  *
  * One kernel is measured at a time, and no compiler of this process runs meanwhile; others may. */
 #define _GNU_SOURCE /* a lock that prefers writers */

@@ -264,9 +264,10 @@ static void watch_waits(x86_sandbox *s) {
   s->waits = open(name, O_RDONLY | O_CLOEXEC);
 }
 
-/* The clock of the stopped process once no processor runs it. The system tells of a stop just before it takes the process off
- * its processor, and adds the time since the last tick (up to 10 ms) only when it does: a clock read in between is
- * far too low. Who asks in which call the process waits is answered after that. Elsewhere its clock has to stand still. */
+/* The clock of the stopped process once no processor runs it. The system tells of a stop just before it takes the
+ * process off its processor, and adds the time since the last tick (up to 10 ms) only when it does: a clock read in
+ * between is far too low. Who asks in which call the process waits is answered after that. Elsewhere its clock has to
+ * stand still. */
 static double processor_seconds(const x86_sandbox *s) {
   enum { TRIES = 100 };
   const struct timespec pause = {.tv_nsec = 200000};

@@ -181,8 +181,8 @@ tw_status x86_tuning_of(const tw_problem *p, const tw_schedule *schedule, x86_tu
 
 /* ---- source ---- */
 
-/* Functions that the problem has no use for: codes of other types, rows that its strips never have. A tenth of the source and
- * a quarter of the compiler's time are left. */
+/* Functions that the problem has no use for: codes of other types, rows that its strips never have. A tenth of the
+ * source and a quarter of the compiler's time are left. */
 static void nothing(const x86_coded *codes, void *panel) { (void)codes, (void)panel; } /* likewise */
 
 static tw_status leave_out(const tw_gemm_spec *s, x86_tuning *t, tw_error *error) {

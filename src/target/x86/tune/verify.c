@@ -1,7 +1,7 @@
-/* verify.c - see verify.h. R. Freivalds' check (1977): C x = A (B x) for a random vector x of signs costs m n + m k instead of
- * m n k operations. It is exact for integers; for reals within the bound below, which a wrong row exceeds when errors
- * of the size of elements are many: what the complete comparison before and after the measurement adds is every element.
- * With relu, and rounded to i8, C is not linear in x: then some elements are computed. */
+/* verify.c - see verify.h. R. Freivalds' check (1977): C x = A (B x) for a random vector x of signs costs m n + m k
+ * instead of m n k operations. It is exact for integers; for reals within the bound below, which a wrong row exceeds
+ * when errors of the size of elements are many: what the complete comparison before and after the measurement adds is
+ * every element. With relu, and rounded to i8, C is not linear in x: then some elements are computed. */
 #include "target/x86/tune/verify.h"
 
 #include <inttypes.h>

@@ -196,7 +196,8 @@ typedef struct xd_fifo {
 
 /* Within a memory tile: objects of one side lie in those of the other at these offsets. 1 -> n splits, n -> 1 joins, 1
  * -> 1 forwards. The buffers are as large as the side's with one FIFO (of two, the larger, or else the incoming), and as
- * many as that end is deep. Where the outgoing one of two pads, they are the incoming one's. A part of it may be a multiple of the other side's object: it then passes as several. */
+ * many as that end is deep. Where the outgoing one of two pads, they are the incoming one's. A part of it may be a
+ * multiple of the other side's object: it then passes as several. */
 typedef struct xd_link {
   int n_in, in[XD_DIMS * 2], n_out, out[XD_DIMS * 2];
   int64_t offset[XD_DIMS * 2]; /* of the side with several */

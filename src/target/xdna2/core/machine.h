@@ -1,5 +1,5 @@
-/* machine.h - the AIE2P core as its text (configs/aie2p.core.txt) describes it: slots of a bundle, when instructions read and
- * write, registers, FIFOs, banks. Each number's source stands in that text. */
+/* machine.h - the AIE2P core as its text (configs/aie2p.core.txt) describes it: slots of a bundle, when instructions
+ * read and write, registers, FIFOs, banks. Each number's source stands in that text. */
 #ifndef TW_XDNA2_CORE_MACHINE_H
 #define TW_XDNA2_CORE_MACHINE_H
 

@@ -1,5 +1,5 @@
-/* barrier.c - locks of cores that guard no buffer: barriers, which the runtime sequence sets (aiex.set_lock) and a core waits
- * for (use_lock with Acquire). As IRON makes them, to hold a core back until its parameters are written. */
+/* barrier.c - locks of cores that guard no buffer: barriers, which the runtime sequence sets (aiex.set_lock) and a core
+ * waits for (use_lock with Acquire). As IRON makes them, to hold a core back until its parameters are written. */
 #include "target/xdna2/mlir/reader.h"
 
 static bool is_of_dma(const xd_program *p, int lock) {

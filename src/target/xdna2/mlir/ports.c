@@ -1,7 +1,7 @@
 /* ports.c - the explicit form: which buffers a core holds when. The text says no more than locks and buffers; that a lock
- * guards a buffer is in the DMA's descriptors: what a channel acquires before it moves a buffer, the core must release, and what
- * the channel releases, the core must acquire. So each ring of a core's tile is a port, whose buffers are used in turn, and
- * along the core's program every buffer that it touches must be one that it holds. */
+ * guards a buffer is in the DMA's descriptors: what a channel acquires before it moves a buffer, the core must release,
+ * and what the channel releases, the core must acquire. So each ring of a core's tile is a port, whose buffers are used
+ * in turn, and along the core's program every buffer that it touches must be one that it holds. */
 #include <stdlib.h>
 #include <string.h>
 

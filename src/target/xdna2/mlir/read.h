@@ -1,4 +1,5 @@
-/* read.h - MLIR-AIE text, with object FIFOs or below them, as an array program: what write.h writes, and what others wrote for GEMM.
+/* read.h - MLIR-AIE text, with object FIFOs or below them, as an array program: what write.h writes, and what others
+ * wrote for GEMM.
  *
  * docs/xdna2-mlir.md lists what is taken. Everything else is refused by its name and line. Names must be defined above
  * their use, as aie-opt prints them. Kernels are known by their names: those of symbol.h, and matmul_*, matvec_* and

@@ -186,8 +186,8 @@ int gm_take_acc(gm_builder *, int rows);
 int gm_chain_local(gm_builder *, const char *name, int length);
 int gm_chain_identity(gm_builder *);
 /* Adds loads of the kernel's own code: of the next lines in front of it, of the rest behind the operands' loads, in front of
- * the first product. The core fetches one line after the other, each from beyond the L2; the DMA fetches many at once, and what
- * it has read is in the L2. What arrives in the scratchpad nobody reads. */
+ * the first product. The core fetches one line after the other, each from beyond the L2; the DMA fetches many at once,
+ * and what it has read is in the L2. What arrives in the scratchpad nobody reads. */
 void gm_load_code(gm_builder *);
 
 gm_rows gm_spad(gm_affine at, int rows, int cols);
@@ -220,8 +220,8 @@ void gm_transpose(gm_builder *, gm_matrix from, gm_matrix to, int identity);
 
 /* A vector as a column: block k at base + k * dim. */
 void gm_load_column(gm_builder *, int array, gm_affine from, double scale, gm_affine to, int length);
-/* The same for whole blocks, several with one load: rows of an mvin may lie one element apart, so that row r of block k begins
- * with element 4 k + r. Its other columns hold what comes behind; nobody reads them. */
+/* The same for whole blocks, several with one load: rows of an mvin may lie one element apart, so that row r of block k
+ * begins with element 4 k + r. Its other columns hold what comes behind; nobody reads them. */
 void gm_load_window(gm_builder *, int array, gm_affine from, double scale, gm_affine to, int length);
 void gm_store_column(gm_builder *, gm_space, gm_affine from, int length, int array, gm_affine to);
 

@@ -23,8 +23,8 @@
  *
  * Small images go several to a tile: their chunks lie one below the other, and so do their rows of results.
  *
- * Where rows of results are short, each column of the kernel may have a plane of pixels of its own (`unfold`), loaded that many
- * times: the pixels that a tap needs for all results of a tile then follow each other, and the tile is one row.
+ * Where rows of results are short, each column of the kernel may have a plane of pixels of its own (`unfold`), loaded
+ * that many times: the pixels that a tap needs for all results of a tile then follow each other, and the tile is one row.
  *
  * Padding is loaded as zeros. With pooling a tile counts results of the pooling, and the results of the convolution that
  * two tiles need are computed for both.
