@@ -523,7 +523,8 @@ static void an_interrupted_command_leaves_nothing(void **state) {
   write_bytes("old.safetensors", "old", 3);
   tw_text script = {0};
   tw_text_add(&script,
-              "cd '%s'; exec timeout --preserve-status -s INT 0.1 '%s' quantize large.npy old.safetensors --to tl2",
+              "cd '%s'; exec timeout --foreground --preserve-status -s INT 0.1 '%s' quantize large.npy old.safetensors "
+              "--to tl2", /* --foreground: one signal, not another to the group; the second would kill at once */
               folder, TW_COMMAND);
   char *text = tw_text_take(&script);
   size_t before = files_in_folder();
