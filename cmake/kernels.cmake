@@ -6,9 +6,12 @@ file(MAKE_DIRECTORY ${TW_KERNELS})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${TW_X86}/kernels.txt)
 
 if(TW_SANITIZE OR TW_TSAN OR TW_FUZZ)
-  set(TW_KERNELS_DEBUG -g1)
+  set(TW_KERNELS_OPTIONS -g1)
 else()
-  set(TW_KERNELS_DEBUG -g0)
+  set(TW_KERNELS_OPTIONS -g0)
+endif()
+if(TW_FUZZ) # what is fuzzed are parsers; instrumented, clang takes minutes for each of the larger kernels
+  list(APPEND TW_KERNELS_OPTIONS -fno-sanitize=all)
 endif()
 
 add_executable(x86_generate ${TW_X86}/generate/generate.c ${TW_X86}/emit.c ${TW_X86}/emit_coded.c ${TW_X86}/emit_amx.c
@@ -36,7 +39,7 @@ foreach(line IN LISTS TW_LINES)
   set(file ${TW_KERNELS}/${arithmetic}_${isa}_${rows}x${vectors}.c)
   # Vectors wider than the set's registers are passed only within the file: how, is nobody else's business. Every tile is
   # inlined from one template: -g would be nine tenths of each program that holds them, lines alone (-g1) half of it.
-  set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${TW_FLAGS_${isa}};-Wno-psabi;${TW_KERNELS_DEBUG}")
+  set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${TW_FLAGS_${isa}};-Wno-psabi;${TW_KERNELS_OPTIONS}")
   list(APPEND TW_KERNEL_SOURCES ${file})
 endforeach()
 add_custom_command(OUTPUT ${TW_KERNEL_SOURCES} COMMAND x86_generate ${TW_X86}/kernels.txt ${TW_KERNELS}
