@@ -5,6 +5,8 @@
 #include <immintrin.h>
 #include <stdint.h>
 
+#include "target/x86/runtime/code_values.h"
+
 typedef __m256i codes;
 typedef __m256 reals;
 typedef struct tables {
@@ -47,23 +49,10 @@ WORD operand look_up(codes w, int field, tables t) {
   return _mm256_castsi256_ps(field % 2 ? _mm256_and_si256(pairs, _mm256_set1_epi32((int)0xffff0000))
                                        : _mm256_slli_epi32(pairs, 16));
 }
-WORD tables tables_s4(void) {
-  static const uint16_t value[16] = {0x0000, 0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0, 0x40c0, 0x40e0,
-                                     0xc100, 0xc0e0, 0xc0c0, 0xc0a0, 0xc080, 0xc040, 0xc000, 0xbf80};
-  return tables_of_16(value);
-}
-WORD tables tables_e2m1(void) {
-  static const uint16_t value[16] = {0x0000, 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040, 0x4080, 0x40c0,
-                                     0x8000, 0xbf00, 0xbf80, 0xbfc0, 0xc000, 0xc040, 0xc080, 0xc0c0};
-  return tables_of_16(value);
-}
+WORD tables tables_s4(void) { return tables_of_16(S4_AS_BF16); }
+WORD tables tables_e2m1(void) { return tables_of_16(E2M1_AS_BF16); }
 WORD operand value_s4(codes w, int field, tables t) { return look_up(w, field, t); }
 WORD operand value_e2m1(codes w, int field, tables t) { return look_up(w, field, t); }
-/* Sign, exponent and mantissa where binary32 has them; the power of two mends the bias, subnormals included. */
-WORD operand minifloat(codes w, int field, int bits, int shift, int mask, float factor) {
-  const __m256i x = _mm256_srai_epi32(at_top(w, bits * field + bits), shift);
-  return _mm256_mul_ps(_mm256_castsi256_ps(_mm256_and_si256(x, _mm256_set1_epi32(mask))), _mm256_set1_ps(factor));
-}
 WORD operand value_s2(codes w, int field, tables t) { /* sign and one bit of the exponent: 0 or 2 */
   const __m256i mask = _mm256_set1_epi32((int)0xc0000000);
   return (void)t, _mm256_castsi256_ps(_mm256_and_si256(at_top(w, 2 * field + 2), mask));
@@ -71,8 +60,10 @@ WORD operand value_s2(codes w, int field, tables t) { /* sign and one bit of the
 WORD operand planes_at(const char *p, tables t) {
   return (void)t, _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)p)));
 }
+/* Sign, exponent and mantissa where binary32 has them; the power of two mends the bias, subnormals included. */
 WORD operand value_e4m3(codes w, int field, tables t) {
-  return (void)t, minifloat(w, field, 8, 4, (int)0x87f00000, 0x1p120f);
+  const __m256i x = _mm256_srai_epi32(at_top(w, 8 * field + 8), 4), mask = _mm256_set1_epi32((int)0x87f00000);
+  return (void)t, _mm256_mul_ps(_mm256_castsi256_ps(_mm256_and_si256(x, mask)), _mm256_set1_ps(0x1p120f));
 }
 WORD tables tables_s2(void) { return (tables){0}; }
 WORD tables tables_s8(void) { return (tables){0}; }

@@ -16,6 +16,8 @@
 #include <immintrin.h>
 #include <stdint.h>
 
+#include "target/x86/runtime/code_values.h"
+
 typedef __m512i codes;
 typedef __m512 reals;
 typedef struct tables {
@@ -164,16 +166,8 @@ WORD tables tables_s2(void) {
   return (tables){
       .a = _mm512_set1_epi16((short)0xc000), .b = _mm512_loadu_si512(lower), .c = _mm512_loadu_si512(upper)};
 }
-WORD tables tables_s4(void) {
-  static const uint16_t value[16] = {0x0000, 0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0, 0x40c0, 0x40e0,
-                                     0xc100, 0xc0e0, 0xc0c0, 0xc0a0, 0xc080, 0xc040, 0xc000, 0xbf80};
-  return table_of(value);
-}
-WORD tables tables_e2m1(void) {
-  static const uint16_t value[16] = {0x0000, 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040, 0x4080, 0x40c0,
-                                     0x8000, 0xbf00, 0xbf80, 0xbfc0, 0xc000, 0xc040, 0xc080, 0xc0c0};
-  return table_of(value);
-}
+WORD tables tables_s4(void) { return table_of(S4_AS_BF16); }
+WORD tables tables_e2m1(void) { return table_of(E2M1_AS_BF16); }
 WORD operand value_s2(codes w, int field, tables t) {
   if (field >= 6) return _mm512_and_si512(at_top(w, 2 * field + 2), t.a);
   return look_up(w, field / 2 * 4, field % 2 ? t.c : t.b);
