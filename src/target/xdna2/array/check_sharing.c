@@ -63,24 +63,43 @@ static tw_status check_pair(const xd_program *p, const xd_descriptor *a, const x
   return status == TW_OK ? require_locks(p, b, first.text, error) : status;
 }
 
-/* A channel that fills buffers must not begin with more turns than it has buffers: it would fill one that is in use. */
-static tw_status check_turns(const xd_program *p, const xd_descriptor *d, tw_error *error) {
-  const xd_channel *c = &p->channels.at[d->channel];
-  if (d->acquire.lock < 0 || !fills(p, d) || c->start < 0) return TW_OK;
-  const xd_lock *l = &p->locks.at[d->acquire.lock];
+/* Does the descriptor fill a buffer of its ring, turn by turn, as a lock lets it? */
+static bool fills_in_turn(const xd_program *p, const xd_descriptor *d) {
+  return !p->buffers.at[d->buffer].external && d->acquire.lock >= 0 && fills(p, d) &&
+         p->channels.at[d->channel].start >= 0;
+}
+
+/* What all buffers of the descriptor's channel together take from its lock. */
+static int turns_of(const xd_program *p, const xd_descriptor *d) {
   int turns = 0;
   for (size_t i = 0; i < p->descriptors.n; i++)
     if (p->descriptors.at[i].channel == d->channel && p->descriptors.at[i].acquire.lock == d->acquire.lock)
       turns += p->descriptors.at[i].acquire.count;
-  for (size_t i = 0; i < p->sequence.n; i++)
-    if (p->sequence.at[i].kind == XD_SET_LOCK && p->sequence.at[i].lock == d->acquire.lock &&
-        p->sequence.at[i].value > turns)
-      return tw_fail(error, TW_USAGE,
-                     "command %zu of the sequence sets lock %s to %d, but %s has %d buffers to fill with it", i,
-                     l->name, (int)p->sequence.at[i].value, xd_channel_label(c).text, turns / d->acquire.count);
+  return turns;
+}
+
+/* A channel that fills buffers must not begin with more turns than it has buffers: it would fill one that is in use. */
+static tw_status check_turns(const xd_program *p, const xd_descriptor *d, tw_error *error) {
+  if (!fills_in_turn(p, d)) return TW_OK;
+  const xd_lock *l = &p->locks.at[d->acquire.lock];
+  const int turns = turns_of(p, d);
   if (l->initial <= turns) return TW_OK;
   return tw_fail(error, TW_USAGE, "lock %s begins with %d, but %s has %d buffers to fill with it", l->name, l->initial,
-                 xd_channel_label(c).text, turns / d->acquire.count);
+                 xd_channel_label(&p->channels.at[d->channel]).text, turns / d->acquire.count);
+}
+
+/* Nor may the sequence give it more. */
+static tw_status check_set(const xd_program *p, size_t command, tw_error *error) {
+  const xd_command *k = &p->sequence.at[command];
+  for (size_t i = 0; k->kind == XD_SET_LOCK && i < p->descriptors.n; i++) {
+    const xd_descriptor *d = &p->descriptors.at[i];
+    if (d->acquire.lock != k->lock || !fills_in_turn(p, d) || k->value <= turns_of(p, d)) continue;
+    return tw_fail(error, TW_USAGE,
+                   "command %zu of the sequence sets lock %s to %d, but %s has %d buffers to fill with it", command,
+                   p->locks.at[k->lock].name, (int)k->value, xd_channel_label(&p->channels.at[d->channel]).text,
+                   turns_of(p, d) / d->acquire.count);
+  }
+  return TW_OK;
 }
 
 /* Turn by turn, each descriptor of a buffer runs once: what they take from a lock they must give back. Of a tile with a core
@@ -142,6 +161,7 @@ tw_status xd_check_sharing(const xd_program *p, tw_error *error) {
     for (size_t j = 0; j < i; j++)
       if ((status = check_pair(p, &p->descriptors.at[i], &p->descriptors.at[j], error)) != TW_OK) return status;
   }
+  for (size_t i = 0; i < p->sequence.n && status == TW_OK; i++) status = check_set(p, i, error);
   for (size_t i = 0; i < p->ports.n && status == TW_OK; i++) status = check_port(p, &p->ports.at[i], error);
   for (size_t c = 0; c < p->cores.n; c++)
     for (size_t i = 0; i < p->cores.at[c].ops.n && status == TW_OK; i++)

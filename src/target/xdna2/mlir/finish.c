@@ -35,8 +35,7 @@ static void settle_end(xd_reader *r, int fifo, int end, xd_fifo_end *e) {
 static void check_padding(xd_reader *r, int fifo, const xd_fifo_end *e) {
   const xd_program *p = &r->design->program;
   const int line = r->fifos.at[fifo].line;
-  double bytes = 1;
-  for (int d = 0; d < e->n_dims; d++) bytes *= (double)(e->dim[d].before + e->dim[d].size + e->dim[d].after);
+  const double bytes = xd_mlir_walked(e, true);
   if (bytes != (double)p->fifos.at[fifo].bytes)
     xd_read_fail(r, line, "the walk of @%s has %.0f bytes with its zeros, but an object %" PRId64,
                  p->fifos.at[fifo].name, bytes, p->fifos.at[fifo].bytes);
@@ -50,7 +49,7 @@ static void check_padding(xd_reader *r, int fifo, const xd_fifo_end *e) {
 static void check_walk(xd_reader *r, int fifo, const xd_fifo_end *e) {
   const xd_fifo *f = &r->design->program.fifos.at[fifo];
   const int64_t expected = xd_mlir_moved(&r->design->program, fifo, e->tile);
-  const double bytes = xd_mlir_walked(e);
+  const double bytes = xd_mlir_walked(e, false);
   if (e->n_dims && bytes != (double)expected)
     xd_read_fail(r, r->fifos.at[fifo].line, "the walk of @%s at %s has %.0f bytes, but a transfer there has %" PRId64,
                  f->name, xd_place_label(e->tile).text, bytes, expected);

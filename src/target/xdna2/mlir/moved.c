@@ -11,7 +11,7 @@ static bool holds(int n, const int list[], int fifo) {
 static int64_t moved_in_link(const xd_program *p, const xd_link *l, int fifo) {
   const xd_fifo_end *end = &p->fifos.at[l->out[0]].producer;
   if (l->n_in == 1 && l->n_out == 1 && xd_end_pads(end))
-    return fifo == l->in[0] ? p->fifos.at[fifo].bytes : (int64_t)xd_mlir_walked(end);
+    return fifo == l->in[0] ? p->fifos.at[fifo].bytes : (int64_t)xd_mlir_walked(end, false);
   const bool joins = l->n_in > 1;
   const int n = joins ? l->n_in : l->n_out, *part = joins ? l->in : l->out;
   const int64_t whole = p->fifos.at[joins ? l->out[0] : l->in[0]].bytes;
@@ -35,8 +35,9 @@ int64_t xd_mlir_moved(const xd_program *p, int fifo, xd_place tile) {
   return p->fifos.at[fifo].bytes;
 }
 
-double xd_mlir_walked(const xd_fifo_end *e) {
+double xd_mlir_walked(const xd_fifo_end *e, bool zeros) {
   double bytes = e->n_dims > 0;
-  for (int d = 0; d < e->n_dims; d++) bytes *= (double)e->dim[d].size;
+  for (int d = 0; d < e->n_dims; d++)
+    bytes *= (double)(e->dim[d].size + (zeros ? e->dim[d].before + e->dim[d].after : 0));
   return bytes;
 }

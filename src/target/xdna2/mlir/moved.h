@@ -6,7 +6,7 @@
 
 /* Bytes: of an object, or of a part of a link. 0 if parts of different sizes take turns. */
 int64_t xd_mlir_moved(const xd_program *, int fifo, xd_place tile);
-/* Bytes of an end's walk; of none: 0. */
-double xd_mlir_walked(const xd_fifo_end *);
+/* Bytes of an end's walk, those of memory or with the zeros around them; of no walk: 0. */
+double xd_mlir_walked(const xd_fifo_end *, bool zeros);
 
 #endif

@@ -84,7 +84,7 @@ static void write_tiles(xd_writer *w) {
 static void write_dims(xd_writer *w, const xd_fifo *f, const char *word, const xd_fifo_end *end) {
   const int64_t e = xd_write_element_bytes(f->type);
   if (!end->n_dims) return;
-  if (xd_mlir_walked(end) != (double)xd_mlir_moved(w->program, (int)(f - w->program->fifos.at), end->tile))
+  if (xd_mlir_walked(end, false) != (double)xd_mlir_moved(w->program, (int)(f - w->program->fifos.at), end->tile))
     xd_write_fail(w, "FIFO %s moves a part of its objects at %s; descriptors of object FIFOs move whole ones", f->name,
                   xd_place_label(end->tile).text);
   tw_text_add(&w->text, " %s [", word);
