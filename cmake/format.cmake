@@ -1,7 +1,7 @@
 # format.cmake - how src/format is compiled.
 #
 # Exact to the bit: no product and sum become one instruction with one rounding. src/format/vector is for x86-64, each
-# file for an instruction set that the library looks for at run time.
+# file for an instruction set that the library looks for at run time; -g1 as in kernels.cmake.
 file(GLOB TW_FORMAT_SOURCES src/format/*.c src/format/vector/*.c)
 set_source_files_properties(${TW_FORMAT_SOURCES} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|AMD64")
