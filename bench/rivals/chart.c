@@ -6,7 +6,7 @@
 
 #include "bench/rivals/report.h"
 
-enum { ROW = 15, LEFT = 250, WIDTH = 560, RIGHT = 20, TOP = 64, LIBRARIES = 16 };
+enum { ROW = 15, LEFT = 250, WIDTH = 560, RIGHT = 20, TOP = 80, LIBRARIES = 16 };
 static const double AXIS_END = 1.2; /* of the machine's limit: kernels of 8 bits can be faster than the peak of bf16 */
 
 /* Colours that are told apart with the usual deficiencies of sight (Okabe and Ito 2008); black is ours. */
@@ -24,6 +24,23 @@ static size_t place(legend *l, const char *library) {
   while (i < l->n && strcmp(l->library[i], library) != 0) i++;
   if (i == l->n && l->n < LIBRARIES) l->library[l->n++] = library;
   return i < LIBRARIES ? i : LIBRARIES - 1;
+}
+
+/* Of a library: ours is black, others take the colours in turns, the second time as rings. What follows closes it. */
+static void draw_mark(FILE *to, size_t library, double x, double y, int radius) {
+  const size_t others = COLOURS - 1;
+  const char *colour = library ? colours[1 + (library - 1) % others] : colours[0];
+  fprintf(to, "<circle cx='%.1f' cy='%.1f' r='%d' fill='%s' stroke='%s' stroke-width='1.5'>", x, y, radius,
+          library > others ? "white" : colour, colour);
+}
+
+static void draw_legend(FILE *to, const legend *l) {
+  enum { A_LINE = 8, APART = 100, HIGH = 16 };
+  for (size_t i = 0; i < l->n; i++) {
+    const double x = (double)(16 + i % A_LINE * APART), y = (double)(32 + i / A_LINE * HIGH);
+    draw_mark(to, i, x, y, 4);
+    fprintf(to, "</circle><text x='%.1f' y='%.1f'>%s</text>\n", x + 10, y + 4, l->library[i]);
+  }
 }
 
 static double x_of(double part) { return LEFT + WIDTH * fmin(part, AXIS_END) / AXIS_END; }
@@ -45,9 +62,8 @@ static void draw_row(FILE *to, const bench_results *all, const bench_result *own
     for (size_t i = 0; i < all->n; i++) {
       const bench_result *r = &all->item[i];
       if (!bench_same(&r->c, c) || (r == own) != ours) continue;
-      fprintf(to, "<circle cx='%.1f' cy='%.1f' r='%d' fill='%s'><title>%s: %.1f GFLOP/s</title></circle>\n",
-              x_of(bound / r->seconds), y, ours ? 5 : 4, colours[place(l, r->library) % COLOURS], r->library,
-              bench_operations(c) / r->seconds * 1e-9);
+      draw_mark(to, place(l, r->library), x_of(bound / r->seconds), y, ours ? 4 : 3);
+      fprintf(to, "<title>%s: %.1f GFLOP/s</title></circle>\n", r->library, bench_operations(c) / r->seconds * 1e-9);
     }
 }
 
@@ -68,9 +84,7 @@ bool bench_chart(const bench_results *all, const char *path) {
   draw_axis(to, height);
   place(&l, "tilewright");
   for (size_t i = 0; (own = bench_own(all, i)); i++) draw_row(to, all, own, TOP + ((double)i + 0.8) * ROW, &l);
-  for (size_t i = 0; i < l.n; i++)
-    fprintf(to, "<circle cx='%zu' cy='32' r='5' fill='%s'/><text x='%zu' y='36'>%s</text>\n", 16 + i * 100,
-            colours[i % COLOURS], 26 + i * 100, l.library[i]);
+  draw_legend(to, &l);
   fprintf(to, "</svg>\n");
   return fclose(to) == 0;
 }
