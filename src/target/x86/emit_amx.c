@@ -12,7 +12,7 @@ static void emit_rows(tw_text *t, int rows, bool direct) {
       "  const char *a = a_first, *next = next_first;\n  char *c = c_first;\n  (void)b_stride;\n"
       "  for (; strips > 0; strips--, a += %d * %s, c += %d * c_stride)\n"
       "    next = run_tile(%s, %d, %s, units, a, a_stride, b, c, c_stride, columns, accumulate, next, "
-      "next_step);\n}\n\n",
+      "next_step, strips);\n}\n\n",
       direct ? "direct" : "packed", rows, rows, direct ? "a_stride" : "units * X86_UNIT", rows,
       rows > X86_AMX_ROWS / 2 ? "true" : "false", rows, direct ? "true" : "false");
 }
