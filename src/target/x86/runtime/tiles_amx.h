@@ -157,10 +157,11 @@ run_tile(bool two, int rows, bool in_place, int64_t units, const char *a, int64_
 /* Packs a strip of A. */
 static void transpose(void *to_start, const void *from_start, int64_t stride, int64_t rows, int64_t units) {
   char *to = to_start;
-  for (const char *from = from_start; units > 0; units -= SIDE, from += TILE_LINE) {
-    const size_t bytes = units < SIDE ? (size_t)units * X86_UNIT : TILE_LINE;
-    for (int64_t i = 0; i < rows; i++, to += bytes) memcpy(to, from + i * stride, bytes);
-  }
+  const char *from = from_start;
+  for (; units >= SIDE; units -= SIDE, from += TILE_LINE)
+    for (int64_t i = 0; i < rows; i++, to += TILE_LINE) memcpy(to, from + i * stride, TILE_LINE);
+  const size_t bytes = (size_t)units * X86_UNIT; /* what is left: often nothing */
+  for (int64_t i = 0; bytes && i < rows; i++, to += bytes) memcpy(to, from + i * stride, bytes);
 }
 
 /* The peak: multiplications alone. */
