@@ -141,7 +141,8 @@ run_tile(bool two, int rows, bool in_place, int64_t units, const char *a, int64_
   const char *const below_end = strips > 1 && c_stride >= PAGE ? below + rows * c_stride : below;
   for (; units >= SIDE; units -= SIDE, a += advance, b += SIDE * PANEL_ROW) {
     for (int64_t at = 0; at < 2 * SIDE * next_step; at += TILE_LINE, next += TILE_LINE) fetch_next(next);
-    for (int i = 0; i < 2 && below < below_end; i++, below += c_stride) fetch_sums(below), fetch_sums(below + TILE_LINE);
+    for (int i = 0; i < 2 && below < below_end; i++, below += c_stride)
+      fetch_sums(below), fetch_sums(below + TILE_LINE);
     step(two, a, stride, b);
   }
   if (units) last_step(rows, units, a, in_place ? a_stride : units * X86_UNIT, b);
