@@ -34,20 +34,21 @@ void x86_row_scales(const tw_gemm_planned *p, const void *a, int64_t row, int64_
   }
 }
 
-void x86_round_rows(const tw_gemm_planned *p, const void *a, int64_t row, int64_t rows, int64_t unit, int64_t units,
-                    const x86_rounded *out) {
+void x86_round_strips(const tw_gemm_planned *p, const void *a, int64_t row, int64_t strips, int64_t rows, int64_t unit,
+                      int64_t units, const x86_rounded *out) {
   const int64_t group = x86_kernel_group(p->kernel), first = unit * group;
   const int64_t n = x86_min(units * group, p->spec.k - first);
   const bool by_groups = p->spec.a_rounding == TW_A_INT8_GROUPS;
   x86_quantize q = {.type = real_of(p->spec.a),
+                    .strips = strips,
                     .rows = rows,
                     .from_stride = p->a_stride,
                     .n = n,
                     .group = x86_min(p->codes.group_units, units) * group,
                     .row_scales = out->row_scales,
                     .to = out->to,
-                    .to_stride = out->stride,
                     .to_n = units * group,
+                    .groups = x86_groups(p, units),
                     .scales = by_groups ? out->a_scales : NULL,
                     .lift = p->codes.lift,
                     .starts = out->start};

@@ -7,16 +7,16 @@
 /* TW_A_INT8_ROWS: the scales of `rows` rows from `row` on. `room`: of a transposed A, a strip of a block, as f32. */
 void x86_row_scales(const tw_gemm_planned *, const void *a, int64_t row, int64_t rows, float *scale, void *room);
 
-/* Where the rows of a strip go, for one block of k. */
+/* Where strips go, for one block of k (x86_quantize in kernel.h). */
 typedef struct x86_rounded {
   const float *row_scales; /* [row]; TW_A_INT8_ROWS only */
-  void *to;                /* units of the kernel's integers, `stride` bytes from row to row; zeros behind k */
-  int64_t stride;
-  int32_t *start;  /* [group][row]: -lift * sum, as x86_coded has it */
-  float *a_scales; /* [group][row]; TW_A_INT8_GROUPS only */
+  void *to;
+  int32_t *start;  /* [strip][group][row] */
+  float *a_scales; /* likewise; TW_A_INT8_GROUPS only */
   void *room;      /* of a transposed A: a strip of a block, as f32 */
 } x86_rounded;
-void x86_round_rows(const tw_gemm_planned *, const void *a, int64_t row, int64_t rows, int64_t unit, int64_t units,
-                    const x86_rounded *);
+/* `strips` (of a transposed A: 1) of `rows` rows, from row `row` on. */
+void x86_round_strips(const tw_gemm_planned *, const void *a, int64_t row, int64_t strips, int64_t rows, int64_t unit,
+                      int64_t units, const x86_rounded *);
 
 #endif

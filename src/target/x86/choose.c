@@ -168,6 +168,11 @@ bool x86_runs_on_codes(const tw_gemm_spec *s, int coded_rows) {
   return x86_has_scales(s) && (x86_quantizes(s) || (s->m <= ROWS_ON_CODES && coded_rows));
 }
 
+/* Codes that are looked up (mxfp4) get in the way of multiply-adds, in each strip of rows: bytes are 1.02 (1024 x 1024 x
+ * 1024) to 1.05 times as fast (256 x 256 x 256), where enough strips share what expanding a panel takes. Measured: 0.98
+ * times at 11 strips. Masked and shifted codes (i4, ternary) gain nothing. */
+enum { STRIPS_WORTH_EXPANSION = 20 };
+
 /* Not where panels come from memory, which high tiles read in fewer passes. */
 static bool takes_two_panels(const tw_gemm_planned *p) {
   return !p->on_codes && p->spec.m > ROWS_ON_CODES && p->kernel->wide_rows && x86_panels(p) > 1;
@@ -187,6 +192,9 @@ void x86_choose_blocks(tw_gemm_planned *p) {
   bool in_place = !p->on_codes && !x86_converts_a(p) && s->k % x86_kernel_group(p->kernel) == 0 &&
                   (p->wide || columns <= COLUMNS_WORTH_PACKING || rows <= kernel_rows);
   p->a_mode = in_place ? X86_A_IN_PLACE : X86_A_PACKED;
+  const x86_kernel *k = p->kernel;
+  p->expands = p->on_codes && x86_quantizes(s) && k->expand[p->codes.form] && k->coded[X86_S8] &&
+               rows >= STRIPS_WORTH_EXPANSION * kernel_rows;
   p->rho = 1;
   /* The packed block of A may take as much as L2: its strips come one after the other, as caches like it. In place it
    * is read at 2 bytes a cycle by wide tiles, which L3 gives too: then the weights are read, and codes expanded, less

@@ -105,6 +105,12 @@ static void emit_values(tw_text *t, const tile *x, int u) {
   }
 }
 
+/* Of A's unit `u` of row i, from where a loop stands: a rounded A lies in steps of each row. */
+static int unit_of_a(const tile *x, int u, int i) {
+  const int rows = x->rows, step = x->step;
+  return X86_UNIT * (is_real(x->s) ? u * rows + i : (u / step * rows + i) * step + u % step);
+}
+
 /* A loop over `steps` steps at a time. */
 static void emit_loop(tw_text *t, const tile *x, int steps) {
   const int units = x->step * steps;
@@ -112,7 +118,7 @@ static void emit_loop(tw_text *t, const tile *x, int steps) {
   for (int u = 0; u < units; u++) {
     emit_values(t, x, u);
     for (int i = 0; i < x->rows; i++) {
-      tw_text_add(t, "      x = broadcast(a + %d);", X86_UNIT * (u * x->rows + i));
+      tw_text_add(t, "      x = broadcast(a + %d);", unit_of_a(x, u, i));
       for (int j = 0; j < x->s->vectors; j++)
         tw_text_add(t, " s%d_%d_%d = multiply_add_coded(s%d_%d_%d, x, b%d);", i, j, u % x->chains, i, j, u % x->chains,
                     j);
@@ -370,15 +376,23 @@ static void emit_expand(tw_text *t, const x86_schedule *s, x86_form form) {
   emit_lines(t, &x);
   tw_text_add(t, "  operand b0");
   for (int j = 1; j < s->vectors; j++) tw_text_add(t, ", b%d", j);
-  tw_text_add(t, ";\n  (void)t;\n  for (int64_t left = o->units, n; left > 0; left -= o->group_units) {\n");
+  tw_text_add(t,
+              ";\n  (void)t; (void)scale;\n  for (int64_t left = o->units, n; left > 0; left -= o->group_units) {\n");
   tw_text_add(t, "    n = left < o->group_units ? left : o->group_units;\n");
-  emit_scales(t, &x);
-  tw_text_add(t, "    scale += %d * %s;\n", s->vectors * x86_isa_lanes(s->isa), scale_bytes(form));
+  if (is_real(s)) {
+    emit_scales(t, &x);
+    tw_text_add(t, "    scale += %d * %s;\n", s->vectors * x86_isa_lanes(s->isa), scale_bytes(form));
+  }
   tw_text_add(t, "    for (; n > 0; n -= %d) {\n", x.step);
   for (int u = 0; u < x.step; u++) {
     emit_values(t, &x, u);
-    for (int j = 0; j < s->vectors; j++)
-      tw_text_add(t, "      store_value(to + %d, b%d, f%d);\n", vector_bytes(s) * (u * s->vectors + j), j, j);
+    for (int j = 0; j < s->vectors; j++) {
+      const int at = vector_bytes(s) * (u * s->vectors + j);
+      if (is_real(s))
+        tw_text_add(t, "      store_value(to + %d, b%d, f%d);\n", at, j, j);
+      else
+        tw_text_add(t, "      store_codes(to + %d, b%d);\n", at, j);
+    }
   }
   tw_text_add(t, "      line += %d; to += %d;\n    }\n  }\n}\n\n", x.lines * line_bytes(&x),
               x.step * s->vectors * vector_bytes(s));
@@ -406,7 +420,7 @@ void x86_emit_coded(const x86_schedule *s, tw_text *t) {
       x.looks_up = true, x.chains = x.step / 2, x.body = BODY_MOST;
       emit_tile(t, &x);
     }
-    if (is_real(s)) emit_expand(t, s, f);
+    if (x86_has_expansion(s, f)) emit_expand(t, s, f);
   }
 }
 
@@ -419,7 +433,7 @@ void x86_emit_coded_fields(const x86_schedule *s, tw_text *t) {
     if (x86_has_powers(s, f)) tw_text_add(t, " .powers[%s] = %s_powers_tiles,", form_in_c[f], form_names[f]);
     if (in_pairs(s, f))
       tw_text_add(t, " .looked_up[%s] = %s_looked_up, .tabulate = tabulate,", form_in_c[f], form_names[f]);
-    if (is_real(s)) tw_text_add(t, " .expand[%s] = expand_%s,", form_in_c[f], form_names[f]);
+    if (x86_has_expansion(s, f)) tw_text_add(t, " .expand[%s] = expand_%s,", form_in_c[f], form_names[f]);
     tw_text_add(t, "\n");
   }
 }

@@ -33,9 +33,9 @@ typedef struct strip {
   int64_t group_at;             /* of its sums and scales of groups, in elements */
 } strip;
 
-/* The panel at hand, and what is fetched meanwhile: `next_step` bytes for each line of codes. */
+/* The panel at hand, and what is fetched meanwhile: `next_step` bytes for each line that a tile reads. */
 typedef struct panel {
-  const char *packed, *scales, *b, *next; /* b: units, where the tiles are not on codes */
+  const char *packed, *scales, *b, *next; /* b: what tiles read, units or codes */
   int64_t next_step, columns;             /* columns: of several panels for a wide tile or one on codes */
   int64_t stride, scales_stride;          /* from one to the next one's units or codes; scales */
 } panel;
@@ -89,16 +89,18 @@ static x86_coded coded_of(const job *j, int64_t block, const panel *b) {
 }
 
 static x86_coded_tile *const *tiles_on_codes(const tw_gemm_planned *p, const void *packed) {
-  x86_coded_tile *const *powers = p->kernel->powers[p->codes.form];
+  const x86_form form = p->expands ? X86_S8 : p->codes.form;
+  x86_coded_tile *const *powers = p->kernel->powers[form];
   const bool fit = p->codes.scale_bytes == 1 && !((const char *)packed)[X86_LARGE_SCALES];
-  return powers && fit && p->spec.a_rounding == TW_A_INT8_GROUPS ? powers : p->kernel->coded[p->codes.form];
+  return powers && fit && p->spec.a_rounding == TW_A_INT8_GROUPS ? powers : p->kernel->coded[form];
 }
 
 static void run_coded(const job *j, const strip *t, int64_t block, int64_t columns, const panel *b, void *sums,
                       int64_t stride) {
   const tw_gemm_planned *p = j->p;
   x86_coded o = coded_of(j, block, b);
-  o.a = t->a, o.c = sums, o.c_stride = stride, o.columns = columns, o.accumulate = block > 0, o.strips = t->n;
+  o.codes = b->b, o.a = t->a, o.c = sums, o.c_stride = stride, o.columns = columns, o.accumulate = block > 0,
+  o.strips = t->n;
   if (x86_quantizes(&p->spec)) o.start = (const int32_t *)(const void *)(j->workspace + p->start_at) + t->group_at;
   if (p->spec.a_rounding == TW_A_INT8_GROUPS)
     o.a_scales = (const float *)(const void *)(j->workspace + p->a_scale_at) + t->group_at;
@@ -198,15 +200,27 @@ static bool next_strips(const job *j, strips *s, int64_t block, int64_t most, st
   return true;
 }
 
-static void round_strip(const job *j, const strip *t, int64_t unit, int64_t units, int64_t stride) {
+static void round_strips(const job *j, const strip *t, int64_t block, int64_t units) {
   const tw_gemm_planned *p = j->p;
-  const x86_rounded to = {.row_scales = scales_of_rows(j) + (t->row - j->row),
-                          .to = j->workspace + p->rows_at,
-                          .stride = stride,
+  float *row_scales = scales_of_rows(j) + (t->row - j->row);
+  const x86_rounded to = {.row_scales = row_scales,
+                          .to = (char *)t->a,
                           .start = (int32_t *)(void *)(j->workspace + p->start_at) + t->group_at,
                           .a_scales = (float *)(void *)(j->workspace + p->a_scale_at) + t->group_at,
                           .room = j->workspace + p->row_at};
-  x86_round_rows(p, j->o->a, t->row, t->rows, unit, units, &to);
+  if (block == 0 && p->spec.a_rounding == TW_A_INT8_ROWS)
+    x86_row_scales(p, j->o->a, t->row, t->n * t->rows, row_scales, j->workspace + p->row_at);
+  x86_round_strips(p, j->o->a, t->row, t->n, t->rows, block * p->layout.block, units, &to);
+}
+
+/* Strips that are rounded at once: those of a transposed A, whose rows are gathered first, one by one; by rows as many as
+ * stay in L1, since each is read twice. */
+static int64_t rounded_at_once(const tw_gemm_planned *p) {
+  enum { ROOM = 16384 };
+  if (p->spec.a_transposed) return 1;
+  if (p->spec.a_rounding == TW_A_INT8_GROUPS) return INT64_MAX;
+  const int64_t bytes = p->strip_rows * p->spec.k * tw_type_bits(p->spec.a) / 8;
+  return bytes < ROOM ? ROOM / bytes : 1;
 }
 
 static void pack_strip(const job *j, const strip *t, int64_t block, int64_t units) {
@@ -218,15 +232,24 @@ static void pack_strip(const job *j, const strip *t, int64_t block, int64_t unit
   if (x86_converts_a(p) || !whole) {
     stride = units * X86_UNIT;
     from = j->workspace + p->rows_at;
-    if (x86_quantizes(&p->spec))
-      round_strip(j, t, unit, units, stride);
-    else
-      x86_convert_rows(p, j->o->a, t->row, t->rows, unit, units, j->workspace + p->rows_at, stride);
+    x86_convert_rows(p, j->o->a, t->row, t->rows, unit, units, j->workspace + p->rows_at, stride);
   }
   if (p->looks_up)
     p->kernel->tabulate((char *)t->a, from, units);
   else
     p->kernel->transpose((char *)t->a, from, stride, t->rows, units);
+}
+
+static void pack_strips(const job *j, strips s, int64_t block) {
+  const bool rounds = x86_quantizes(&j->p->spec);
+  const int64_t most = rounds ? rounded_at_once(j->p) : 1;
+  strip t;
+  while (next_strips(j, &s, block, most, &t)) {
+    if (rounds)
+      round_strips(j, &t, block, s.units);
+    else
+      pack_strip(j, &t, block, s.units);
+  }
 }
 
 /* ---- blocks ---- */
@@ -239,18 +262,20 @@ enum { PARTS_MOST = 4 };
 static void fetch_ahead(const job *j, panel *b, int64_t index, int64_t count, int64_t bytes, bool last) {
   const tw_gemm_planned *p = j->p;
   const int64_t parts = x86_min(count, PARTS_MOST);
-  b->next_step = (p->on_codes ? p->codes.vector : X86_LINE) / parts;
+  const int64_t line = p->expands ? p->codes.vector * p->codes.bits / 8 : p->on_codes ? p->codes.vector : X86_LINE;
+  b->next_step = line / parts;
   b->next = b->packed + (count == 1 ? p->ahead : bytes + index * bytes / parts);
   if (index < parts && (!last || count == 1)) return;
   b->next = b->b, b->next_step = 0; /* nothing */
 }
 
-/* The panels' units where tiles find them: codes are expanded, unless the tiles work on them. */
+/* The panels where tiles find them: codes are expanded, to units or, for tiles on codes, to codes of 8 bits, unless the
+ * tiles take them as they are. */
 static void bring_units(const job *j, int64_t block, panel *b, int64_t bytes, int64_t scales) {
   const tw_gemm_planned *p = j->p;
   const int64_t width = p->kernel->columns;
   b->b = b->packed, b->stride = bytes;
-  if (!p->has_codes || p->on_codes) return;
+  if (!p->has_codes || (p->on_codes && !p->expands)) return;
   b->b = j->workspace + p->panel_at, b->stride = x86_filled(p, x86_block_units(p, block)) * width * X86_UNIT;
   for (int64_t i = 0; i * width < b->columns; i++) {
     const panel of = {.packed = b->packed + i * bytes,
@@ -266,7 +291,7 @@ static void bring_units(const job *j, int64_t block, panel *b, int64_t bytes, in
  * no other strip waits for them: a call for each costs a tenth of the time of ternary codes, with their short panels. */
 static int64_t panels_at_once(const tw_gemm_planned *p, int64_t strips_in_all, int64_t columns, bool plain) {
   const int64_t panels = x86_ceil_div(columns, p->kernel->columns);
-  if (p->on_codes) return strips_in_all == 1 && (plain || p->blocks > 1) ? panels : 1;
+  if (p->on_codes) return strips_in_all == 1 && !p->expands && (plain || p->blocks > 1) ? panels : 1;
   return p->wide ? x86_min(panels, 2) : 1;
 }
 
@@ -275,9 +300,7 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
   const int64_t width = p->kernel->columns, units = x86_block_units(p, block), end = j->column + j->columns;
   const int64_t bytes = (int64_t)x86_panel_bytes(p, units);
   const strips all = strips_of(j, row, rows, block);
-  strip t;
-  for (strips s = all; p->a_mode == X86_A_PACKED && next_strips(j, &s, block, 1, &t);)
-    pack_strip(j, &t, block, s.units);
+  if (p->a_mode == X86_A_PACKED) pack_strips(j, all, block);
   const char *packed = j->o->packed_b;
   const int64_t scales = p->has_codes ? (int64_t)x86_scales_bytes(p, units) : 0;
   panel b = {.packed = packed + x86_panel_at(p, block, j->column / width), .scales_stride = scales};
@@ -287,6 +310,7 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
     b.columns = panels * width;
     bring_units(j, block, &b, bytes, scales);
     const int64_t most = takes_strips(p, block, plain) ? all.left : 1;
+    strip t;
     int64_t index = 0; /* of a strip: runs of them end where fetching does */
     for (strips s = all; next_strips(j, &s, block, index < PARTS_MOST ? x86_min(most, PARTS_MOST - index) : most, &t);
          index += t.n) {
@@ -300,8 +324,6 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
 static void run_block(const job *j, bool plain) {
   const tw_gemm_planned *p = j->p;
   const int64_t buffer = x86_ceil_div(p->mc, p->rho);
-  if (p->spec.a_rounding == TW_A_INT8_ROWS)
-    x86_row_scales(p, j->o->a, j->row, j->rows, scales_of_rows(j), j->workspace + p->row_at);
   for (int64_t block = 0; block < p->blocks; block++)
     for (int64_t row = j->row; row < j->row + j->rows; row += buffer)
       run_rows(j, row, x86_min(buffer, j->row + j->rows - row), block, plain);

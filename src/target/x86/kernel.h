@@ -16,7 +16,7 @@
  * Operands of other types are converted when they are packed. A panel of B is `columns` wide: unit (p, j) lies at
  * 4 * (p * columns + j). A strip of A is `r` <= rows rows: unit (i, p) lies at 4 * (p * r + i) when it is packed, at
  * i * stride + 4 * p when the kernel reads rows in place ("direct"). AMX packs otherwise: sixteen units of each row at a
- * time. A panel of s8s8 begins with one more row: what sums begin with, -128 times the sum of the column of B, as the
+ * time. So does an A that is rounded to integers, for tiles on codes: eight elements of each row at a time. A panel of s8s8 begins with one more row: what sums begin with, -128 times the sum of the column of B, as the
  * kernel moves A up by 128 while it loads it.
  *
  * Weights with shared scales are kept as codes of 2, 4, 6 or 8 bits, in the panel's order. A *line* is one vector register
@@ -44,6 +44,7 @@ enum {
   X86_UNIT = 4,
   X86_PAIR_TABLE = 64 /* bytes, of two units */,
   X86_LINE = 64,
+  X86_EIGHT = 8 /* elements of k: the shortest group that shares a scale */,
   X86_TILE_ROWS_MAX = 16, /* of a tile in vector registers */
   X86_AMX_ROWS = 32,
   X86_ROWS_MAX = X86_AMX_ROWS,
@@ -149,20 +150,22 @@ typedef void x86_tabulate(void *to, const void *a, int64_t units);
 typedef void x86_expand(const x86_coded *, void *panel);
 
 /* Rows of f32, bf16 or f16 become integers in -127..127, in int8 (u8s8) or int16 (s16): the nearest to x / scale, ties to
- * even. scale_of_row says a row's scale, (largest magnitude) / 127; here it may also be found for each group by itself.
- * A scale is NaN, and its integers 0, if there is a NaN or an infinity; largest magnitudes below 2^-118 count as 0. */
+ * even, in packed strips. scale_of_row says a row's scale, (largest magnitude) / 127; here it may also be found for each
+ * group by itself. A scale is NaN, and its integers 0, if there is a NaN or an infinity; largest magnitudes below 2^-118
+ * count as 0. */
 typedef enum x86_real { X86_REAL_F32, X86_REAL_BF16, X86_REAL_F16 } x86_real;
 typedef struct x86_quantize {
   const void *from;
   x86_real type;
-  int64_t rows, from_stride; /* bytes */
-  int64_t n, group;          /* elements: of a row, of a group */
-  const float *row_scales;   /* of all groups of a row, if `scales` is NULL */
-  void *to;
-  int64_t to_stride, to_n; /* bytes; elements with the zeros behind n */
-  float *scales;           /* [group][row], written */
+  int64_t strips, rows, from_stride; /* strips of so many rows, one below the other; bytes */
+  int64_t n, group;                  /* elements: of a row, of a group */
+  const float *row_scales;           /* [strip][row], of all groups of a row, if `scales` is NULL */
+  void *to;                          /* strips: [strip][eight of to_n / 8][row][8] */
+  int64_t to_n;                      /* elements of a row, with the zeros behind n: less than 8, to a multiple of 8 */
+  int64_t groups;                    /* of a row */
+  float *scales;                     /* [strip][group][row], written */
   int lift;
-  int32_t *starts; /* [group][row], written: -lift * the sum of the group's integers (x86_coded) */
+  int32_t *starts; /* [strip][group][row], written: -lift * the sum of the group's integers (x86_coded) */
 } x86_quantize;
 
 typedef struct x86_kernel {

@@ -141,7 +141,7 @@ static void lay_out_workspace(tw_gemm_planned *p) {
     const size_t tables = p->looks_up ? (size_t)block / 2 * X86_PAIR_TABLE : 0,
                  strips = buffer * (size_t)block * X86_UNIT;
     p->strip_at = take(&at, strips > tables ? strips : tables);
-    p->rows_at = take(&at, (size_t)(p->strip_rows * block) * X86_UNIT);
+    if (!x86_quantizes(&p->spec)) p->rows_at = take(&at, (size_t)(p->strip_rows * block) * X86_UNIT);
   }
   if (x86_quantizes(&p->spec)) {
     const size_t scales = buffer * (size_t)x86_groups(p, block) * real;
@@ -153,7 +153,7 @@ static void lay_out_workspace(tw_gemm_planned *p) {
   }
   const int64_t tile_columns = p->wide ? 2 * columns : columns;
   p->tile_at = take(&at, (size_t)(p->strip_rows * tile_columns) * X86_UNIT);
-  if (p->has_codes && !p->on_codes) p->panel_at = take(&at, (size_t)(block * tile_columns) * X86_UNIT);
+  if (p->has_codes && (!p->on_codes || p->expands)) p->panel_at = take(&at, (size_t)(block * tile_columns) * X86_UNIT);
   if (p->blocks > 1 && !p->sums_in_c)
     p->sums_at = take(&at, (size_t)(p->mc * x86_ceil_div(p->nc, columns) * columns) * X86_UNIT);
   p->bytes_per_thread = at;

@@ -68,6 +68,7 @@ struct tw_gemm_planned {
   bool sums_in_c;        /* sums of all but the last block of k wait in C; otherwise in the workspace */
   bool has_codes;        /* B is kept as codes with scales */
   bool on_codes;         /* and the tiles work on them: no panel is expanded */
+  bool expands;          /* though not on these: a panel at a time, codes become such of 8 bits (X86_S8) */
   x86_codes codes;       /* if so */
   bool looks_up;         /* and A, a single row, is packed as tables for them */
   bool wide;             /* tiles take two panels at once, but for an odd last one */

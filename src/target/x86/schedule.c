@@ -39,7 +39,7 @@ int x86_lift(x86_arithmetic arithmetic, x86_form form) {
 }
 
 /* Beside the sums: vectors of B, one of A, a line, tables, a mask. Two strips of 8 rows make the highest decode shape. */
-enum { OTHER_REGISTERS = 6, CODED_ROWS_MOST = 8, SHORTEST_GROUP = 8 };
+enum { OTHER_REGISTERS = 6, CODED_ROWS_MOST = 8 };
 
 int x86_coded_rows(const x86_schedule *s) {
   const bool integers =
@@ -85,7 +85,7 @@ int x86_field_in_pairs(int t, int vectors) {
   return 2 * vectors * pair + 2 * vector + unit;
 }
 
-int x86_coded_step(const x86_schedule *s) { return SHORTEST_GROUP / x86_group(s->arithmetic); }
+int x86_coded_step(const x86_schedule *s) { return X86_EIGHT / x86_group(s->arithmetic); }
 
 bool x86_has_form(const x86_schedule *s, x86_form form) {
   const bool real = s->arithmetic == X86_F32 || s->arithmetic == X86_BF16;
@@ -101,6 +101,11 @@ bool x86_has_form(const x86_schedule *s, x86_form form) {
 bool x86_has_powers(const x86_schedule *s, x86_form form) {
   const bool integers = s->arithmetic == X86_S16 || s->arithmetic == X86_U8S8;
   return x86_has_form(s, form) && integers && s->isa >= X86_AVX2 && (form == X86_E2M1 || form == X86_S8);
+}
+
+bool x86_has_expansion(const x86_schedule *s, x86_form form) {
+  if (s->arithmetic == X86_U8S8) return form == X86_E2M1 && x86_has_form(s, form) && x86_has_form(s, X86_S8);
+  return s->arithmetic != X86_S16 && x86_has_form(s, form);
 }
 
 bool x86_isa_parse(const char *name, x86_isa *out) {

@@ -43,6 +43,8 @@ bool x86_in_halves(x86_arithmetic, x86_form, int lanes); /* in halves? */
 /* Are there tiles on such codes? Lines must hold whole rows of units, or rows whole lines, and a step whole lines. */
 bool x86_has_form(const x86_schedule *, x86_form);
 /* Such whose sums take on scales that are powers of two (kernel.h)? */
+/* Is there an expansion of whole panels: to real units; or to integers of 8 bits, of codes that are looked up? */
+bool x86_has_expansion(const x86_schedule *, x86_form);
 bool x86_has_powers(const x86_schedule *, x86_form);
 
 bool x86_isa_parse(const char *name, x86_isa *out);

@@ -103,6 +103,7 @@ WORD operand value_e2m1(codes w, int field, tables t) {
 #endif
 
 #if defined ARITHMETIC_U8S8
+WORD void store_codes(void *p, operand x) { _mm256_storeu_si256(p, x); }
 WORD sums start_at(const int32_t *p) { return (sums)_mm256_set1_epi32(*p); }
 #if defined __AVXVNNI__
 WORD sums multiply_add_coded(sums s, operand a, operand b) { return (sums)_mm256_dpbusd_avx_epi32((__m256i)s, b, a); }

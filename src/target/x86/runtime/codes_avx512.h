@@ -7,6 +7,7 @@
  *   real(sums)                        as binary32
  *   magic_at(p), without(sums, magic) what sums begin with to take on powers of two, and their end (kernel.h)
  *   store_value(to, operand, scales)  an element of a panel: value times scale
+ *   store_codes(to, operand)          of integers of 8 bits: as they are
  *
  * Codes of 4 bits are looked up; the look-up ignores the bits above its index, so that tables repeat instead of codes being
  * masked. */
@@ -234,6 +235,7 @@ WORD operand value_e2m1(codes w, int field, tables t) { return look_up(w, 4 * fi
 #endif
 
 #if defined ARITHMETIC_U8S8
+WORD void store_codes(void *p, operand x) { _mm512_storeu_si512(p, x); }
 WORD tables tables_s8(void) { return (tables){0}; }
 WORD operand value_s8(codes w, int field, tables t) { return (void)field, (void)t, w; }
 WORD operand low_bits(codes w, int field, int bits) {

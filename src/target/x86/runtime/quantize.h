@@ -1,4 +1,5 @@
-/* quantize.h - rows of real A become integers (x86_quantize in kernel.h); compiled once for each kernel of integers.
+/* quantize.h - rows of real A become strips of integers (x86_quantize in kernel.h); compiled once for each kernel of
+ * integers.
  *
  * Blocks of 32 elements go through words (rounding_*.h) where there are some; the rest, and what an instruction set has
  * no words for, is plain C that a compiler vectorizes. */
@@ -18,7 +19,7 @@ typedef int8_t quantized;
 typedef int16_t quantized;
 #endif
 
-enum { LARGEST = 127, BLOCK = 32, BLOCKS_AT_ONCE = 64, BLOCKS_UNROLLED = 4, LANES_MOST = 16 };
+enum { LARGEST = 127, BLOCK = 32, BLOCKS_AT_ONCE = 64, LANES_MOST = 16 };
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -96,6 +97,7 @@ INLINE const void *element_of(x86_real type, const void *row, int64_t at) {
   return (const char *)row + at * size_of(type);
 }
 
+/* Integers of a row go to a strip in eights, which lie `step` elements apart. */
 typedef struct block {
   const void *from;
   quantized *to;
@@ -106,12 +108,16 @@ typedef struct block {
 #elif defined ARITHMETIC_U8S8 && defined __AVX2__
 #include "target/x86/runtime/rounding_avx2.h"
 #else
-typedef int32_t block_total;
-INLINE block_total no_total(void) { return 0; }
-INLINE int32_t sum_of(block_total t, int64_t blocks) { return (void)blocks, t; }
 INLINE uint32_t largest_of_block(x86_real type, const void *from) { return largest_of(type, from, 0, BLOCK); }
-INLINE block_total round_block(x86_real type, const void *from, float inverse, quantized *to, block_total t) {
-  return t + round_all(type, from, BLOCK, inverse, to);
+INLINE int32_t round_run(x86_real type, const void *from, int64_t blocks, float inverse, quantized *to, int64_t step) {
+  int32_t sum = 0;
+  for (int64_t i = 0; i < blocks; i++, to += BLOCK / X86_EIGHT * step) {
+    quantized whole[BLOCK];
+    sum += round_all(type, element_of(type, from, i * BLOCK), BLOCK, inverse, whole);
+    for (int64_t j = 0; j < BLOCK / X86_EIGHT; j++)
+      memcpy(to + j * step, whole + j * X86_EIGHT, X86_EIGHT * sizeof *to);
+  }
+  return sum;
 }
 INLINE void largest_of_blocks(x86_real type, const block *b, int64_t n, float largest[BLOCKS_AT_ONCE]) {
   for (int64_t i = 0; i < n; i++) largest[i] = magnitude(type, largest_of_block(type, b[i].from));
@@ -124,18 +130,22 @@ INLINE bool scales_of(const float *largest, int64_t n, float *scale, float *inve
   }
   return special;
 }
-INLINE void round_blocks(x86_real type, const block *b, int64_t n, const float *inverse, int32_t *sum) {
-  for (int64_t i = 0; i < n; i++) sum[i] = round_all(type, b[i].from, BLOCK, inverse[i], b[i].to);
+INLINE void round_blocks(x86_real type, const block *b, int64_t n, const float *inverse, int64_t step, int lift,
+                         int32_t *starts) {
+  for (int64_t i = 0; i < n; i++) starts[i] = -lift * round_run(type, b[i].from, 1, inverse[i], b[i].to, step);
 }
 #endif
 
+INLINE void clear_block(quantized *to, int64_t step) {
+  for (int64_t i = 0; i < BLOCK / X86_EIGHT; i++) memset(to + i * step, 0, X86_EIGHT * sizeof *to);
+}
+
 /* `n` groups of a block each, from number `at` on. If groups have their own scales, they are found together, as lanes of
  * vectors: three loops one after the other, so that nothing waits for divisions. */
-INLINE void quantize_blocks(x86_real type, const x86_quantize *q, block b[BLOCKS_AT_ONCE], int64_t n, int64_t at,
+INLINE void quantize_blocks(x86_real type, const x86_quantize *q, const block b[BLOCKS_AT_ONCE], int64_t n, int64_t at,
                             float inverse[BLOCKS_AT_ONCE]) {
-  int32_t sum[BLOCKS_AT_ONCE], *const starts = q->starts + at, lift = q->lift;
+  const int64_t step = q->rows * X86_EIGHT;
   bool special = false;
-  for (int64_t i = n; i < BLOCKS_AT_ONCE && i % LANES_MOST; i++) b[i] = b[i - 1], inverse[i] = inverse[i - 1];
   if (q->scales) {
     float largest[BLOCKS_AT_ONCE];
     largest_of_blocks(type, b, n, largest);
@@ -144,44 +154,75 @@ INLINE void quantize_blocks(x86_real type, const x86_quantize *q, block b[BLOCKS
   } else {
     for (int64_t i = 0; i < n; i++) special |= !(inverse[i] > 0);
   }
-  round_blocks(type, b, n, inverse, sum);
-  for (int64_t i = 0; i < n; i++) {
-    const uint32_t start = -(uint32_t)lift * (uint32_t)sum[i]; /* of a NaN: anything */
-    starts[i] = inverse[i] > 0 ? (int32_t)start : 0;
+  round_blocks(type, b, n, inverse, step, q->lift, q->starts + at);
+  for (int64_t i = 0; special && i < n; i++) {
+    if (inverse[i] > 0) continue;
+    clear_block(b[i].to, step);
+    q->starts[at + i] = 0;
   }
-  for (int64_t i = 0; special && i < n; i++)
-    if (!(inverse[i] > 0)) memset(b[i].to, 0, BLOCK * sizeof *b[i].to);
 }
 
-/* The first `blocks` groups, each a block, of all rows. The same places of the rows below, which are next, are fetched: the
- * hardware, which sees several rows in turns, does not bring them in time. */
+/* The strip and group that is next. */
+typedef struct place {
+  int64_t strip, group;
+} place;
+
+/* Lists the blocks of the next groups, as many as find room, all rows of each, and the last of them again, up to a
+ * multiple of LANES_MOST; of several strips, unless there are other
+ * groups between theirs. The same places of the rows below, which are next, are fetched: the hardware, which sees
+ * several rows in turns, does not bring them in time. In a function of its own, which leaves registers to this loop. */
+static __attribute__((noinline)) int64_t list_blocks(const x86_quantize *q, int64_t blocks, place *next,
+                                                     block b[BLOCKS_AT_ONCE], float inverse[BLOCKS_AT_ONCE]) {
+  const int64_t rows = q->rows, stride = q->from_stride, bytes = BLOCK * size_of(q->type), strip = rows * stride;
+  int64_t n = 0;
+  while (next->strip < q->strips && n + rows <= BLOCKS_AT_ONCE) {
+    const char *from = (const char *)q->from + next->strip * strip + next->group * bytes;
+    quantized *to = (quantized *)q->to + (next->strip * q->to_n + next->group * BLOCK) * rows;
+    for (int64_t i = 0; i < rows; i++, from += stride, to += X86_EIGHT) {
+      for (int64_t line = 0; line < bytes; line += X86_LINE) __builtin_prefetch(from + strip + line);
+      b[n + i] = (block){.from = from, .to = to};
+    }
+    for (int64_t i = 0; !q->scales && i < rows; i++) inverse[n + i] = inverse_of(q->row_scales[next->strip * rows + i]);
+    n += rows;
+    if (++next->group < blocks) continue;
+    *next = (place){.strip = next->strip + 1};
+    if (blocks < q->groups) break;
+  }
+  const block last = b[n - 1];
+  for (int64_t i = n; i % LANES_MOST; i++) b[i] = last, inverse[i] = q->scales ? 1 : inverse[n - 1];
+  return n;
+}
+
+/* The first `blocks` groups, each a block, of all rows of all strips. */
 INLINE void quantize_all_blocks(x86_real type, const x86_quantize *q, int64_t blocks) {
   block b[BLOCKS_AT_ONCE];
-  float inverse[BLOCKS_AT_ONCE], of_row[X86_ROWS_MAX];
-  const int64_t below = q->rows * q->from_stride;
-  int64_t n = 0, at = 0;
-  for (int64_t i = 0; i < q->rows; i++) of_row[i] = q->scales ? 1 : inverse_of(q->row_scales[i]);
-  for (int64_t g = 0; g < blocks; g++) {
-    const char *from = element_of(type, q->from, g * BLOCK);
-    char *to = (char *)q->to + g * BLOCK * (int64_t)sizeof(quantized);
-    for (int64_t i = 0; i < q->rows; i++, from += q->from_stride, to += q->to_stride) {
-      for (int64_t line = 0; line < BLOCK * size_of(type); line += X86_LINE) __builtin_prefetch(from + below + line);
-      inverse[n] = of_row[i];
-      b[n].from = from;
-      b[n].to = (quantized *)(void *)to;
-      if (++n < BLOCKS_AT_ONCE) continue;
-      quantize_blocks(type, q, b, n, at, inverse);
-      at += n;
-      n = 0;
-    }
+  float inverse[BLOCKS_AT_ONCE];
+  place next = {0};
+  while (next.strip < q->strips) {
+    const int64_t at = (next.strip * q->groups + next.group) * q->rows;
+    const int64_t n = list_blocks(q, blocks, &next, b, inverse);
+    quantize_blocks(type, q, b, n, at, inverse);
   }
-  if (n) quantize_blocks(type, q, b, n, at, inverse);
+}
+
+/* What is left of a group behind its blocks; zeros up to a multiple of eight. */
+INLINE int32_t round_rest(x86_real type, const void *x, int64_t n, float inverse, quantized *to, int64_t step) {
+  int32_t sum = 0;
+  for (; n >= X86_EIGHT; n -= X86_EIGHT, to += step) {
+    sum += round_all(type, x, X86_EIGHT, inverse, to);
+    x = element_of(type, x, X86_EIGHT);
+  }
+  if (n == 0) return sum;
+  quantized last[X86_EIGHT] = {0};
+  sum += round_all(type, x, n, inverse, last);
+  memcpy(to, last, sizeof last);
+  return sum;
 }
 
 /* A group of any length. */
 INLINE void quantize_group(x86_real type, const x86_quantize *q, const void *x, quantized *to, int64_t n, int64_t at,
                            float scale) {
-  const int64_t blocks = n / BLOCK, in_blocks = blocks * BLOCK;
+  const int64_t blocks = n / BLOCK, in_blocks = blocks * BLOCK, step = q->rows * X86_EIGHT;
   if (q->scales) {
     uint32_t largest = largest_of(type, x, in_blocks, n - in_blocks);
     for (int64_t b = 0; b < blocks; b++) {
@@ -192,30 +233,32 @@ INLINE void quantize_group(x86_real type, const x86_quantize *q, const void *x, 
   }
   const float inverse = inverse_of(scale);
   if (!(inverse > 0)) {
-    memset(to, 0, (size_t)n * sizeof *to);
+    for (int64_t p = 0; p < n; p += X86_EIGHT, to += step) memset(to, 0, X86_EIGHT * sizeof *to);
     q->starts[at] = 0;
     return;
   }
-  block_total t = no_total();
-  for (int64_t b = 0; b < blocks; b++)
-    t = round_block(type, element_of(type, x, b * BLOCK), inverse, to + b * BLOCK, t);
-  int32_t sum = sum_of(t, blocks);
-  if (in_blocks < n) sum += round_all(type, element_of(type, x, in_blocks), n - in_blocks, inverse, to + in_blocks);
+  int32_t sum = round_run(type, x, blocks, inverse, to, step);
+  if (in_blocks < n)
+    sum +=
+        round_rest(type, element_of(type, x, in_blocks), n - in_blocks, inverse, to + blocks * BLOCK * q->rows, step);
   q->starts[at] = -q->lift * sum;
 }
 
 INLINE void quantize_rows(x86_real type, const x86_quantize *q) {
   const int64_t blocks = q->group == BLOCK ? q->n / BLOCK : 0;
-  quantize_all_blocks(type, q, blocks);
-  for (int64_t i = 0; i < q->rows; i++) {
-    const char *from = (const char *)q->from + i * q->from_stride;
-    quantized *to = (quantized *)(void *)((char *)q->to + i * q->to_stride);
-    for (int64_t p = blocks * BLOCK, g = blocks; p < q->n; p += q->group, g++) {
-      const int64_t n = q->n - p < q->group ? q->n - p : q->group;
-      quantize_group(type, q, element_of(type, from, p), to + p, n, g * q->rows + i, q->scales ? 0 : q->row_scales[i]);
+  if (blocks) quantize_all_blocks(type, q, blocks);
+  if (blocks * BLOCK == q->n) return;
+  for (int64_t s = 0; s < q->strips; s++)
+    for (int64_t i = 0; i < q->rows; i++) {
+      const int64_t row = s * q->rows + i;
+      const char *from = (const char *)q->from + row * q->from_stride;
+      quantized *to = (quantized *)q->to + s * q->rows * q->to_n + i * X86_EIGHT;
+      for (int64_t p = blocks * BLOCK, g = blocks; p < q->n; p += q->group, g++) {
+        const int64_t n = q->n - p < q->group ? q->n - p : q->group;
+        quantize_group(type, q, element_of(type, from, p), to + p * q->rows, n, (s * q->groups + g) * q->rows + i,
+                       q->scales ? 0 : q->row_scales[row]);
+      }
     }
-    if (q->to_n > q->n) memset(to + q->n, 0, (size_t)(q->to_n - q->n) * sizeof *to);
-  }
 }
 
 static void quantize(const x86_quantize *q) {

@@ -44,7 +44,51 @@ INLINE __m256i rounded_block(x86_real type, const void *from, float by) {
   return _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-#include "target/x86/runtime/rounding_blocks.h"
+INLINE void put_block(int8_t *to, int64_t step, __m256i q) {
+  const __m128i low = _mm256_castsi256_si128(q), high = _mm256_extracti128_si256(q, 1);
+  _mm_storel_epi64((void *)to, low);
+  _mm_storeh_pd((void *)(to + step), _mm_castsi128_pd(low));
+  _mm_storel_epi64((void *)(to + 2 * step), high);
+  _mm_storeh_pd((void *)(to + 3 * step), _mm_castsi128_pd(high));
+}
+
+/* Four sums of 64 bits, of bytes moved up by 128. */
+INLINE __m256i sums_lifted(__m256i q) {
+  return _mm256_sad_epu8(_mm256_xor_si256(q, _mm256_set1_epi8((char)0x80)), _mm256_setzero_si256());
+}
+
+INLINE int32_t round_run(x86_real type, const void *from, int64_t blocks, float inverse, int8_t *to, int64_t step) {
+  __m256i total = _mm256_setzero_si256();
+  for (int64_t i = 0; i < blocks; i++, to += BLOCK / X86_EIGHT * step) {
+    const __m256i q = rounded_block(type, element_of(type, from, i * BLOCK), inverse);
+    put_block(to, step, q);
+    total = _mm256_add_epi64(total, sums_lifted(q));
+  }
+  const __m128i half = _mm_add_epi64(_mm256_castsi256_si128(total), _mm256_extracti128_si256(total, 1));
+  return _mm_cvtsi128_si32(_mm_add_epi64(half, _mm_unpackhi_epi64(half, half))) - (int32_t)(128 * BLOCK * blocks);
+}
+
+/* Four blocks at a time: their sums are added in the lanes of one register. */
+INLINE void round_blocks(x86_real type, const block *b, int64_t n, const float *inverse, int64_t step, int lift,
+                         int32_t *starts) {
+  enum { AT_ONCE = 4 };
+  for (int64_t i = 0; i < n; i += AT_ONCE) {
+    __m256i bytes[AT_ONCE];
+    for (int j = 0; j < AT_ONCE; j++) {
+      const __m256i q = rounded_block(type, b[i + j].from, inverse[i + j]);
+      put_block(b[i + j].to, step, q);
+      bytes[j] = sums_lifted(q);
+    }
+    const __m256i words = _mm256_packus_epi32(_mm256_packus_epi32(bytes[0], bytes[1]), /* eight words of each block */
+                                              _mm256_packus_epi32(bytes[2], bytes[3]));
+    const __m256i pairs = _mm256_madd_epi16(words, _mm256_set1_epi16(1));
+    const __m128i total = _mm_add_epi32(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+    const __m128i sum = _mm_sub_epi32(total, _mm_set1_epi32(128 * BLOCK));
+    const __m256i wanted = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n - i > AT_ONCE ? AT_ONCE : n - i)),
+                                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    _mm_maskstore_epi32(starts + i, _mm256_castsi256_si128(wanted), _mm_mullo_epi32(sum, _mm_set1_epi32(-lift)));
+  }
+}
 
 INLINE void largest_of_blocks(x86_real type, const block *b, int64_t n, float largest[BLOCKS_AT_ONCE]) {
   const int64_t filled = (n + LANES_MOST - 1) / LANES_MOST * LANES_MOST;

@@ -1,8 +1,7 @@
 /* rounding_avx512.h - the words of quantize.h in AVX-512: blocks of 32 elements, in registers.
  *
  *   largest_of_block(type, from)                 the largest magnitude: its bits, as binary32 or, of 16-bit types, in that type
- *   round_block(type, from, inverse, to, total)  to[i] = from[i] * inverse, rounded; their sum is added to the total
- *   sum_of(total, blocks)                        after so many blocks
+ *   round_run(type, from, blocks, inverse, to, step)   each * inverse, rounded, goes to a strip; the sum of all
  *   largest_of_blocks, round_blocks              of several blocks, each by itself; there are more, up to a multiple of 16
  *   scales_of(largest, n, scale, inverse)        of 16 groups, `n` of which count; is there one without (NaN, infinity, 0)?
  *
@@ -30,20 +29,23 @@ INLINE uint32_t largest_of_block(x86_real type, const void *from) {
   return 0x7fff - (uint32_t)_mm_extract_epi16(_mm_minpos_epu16(complements(from)), 0);
 }
 
-INLINE __m512i rounded_16(__m512 x, __m512 inverse) { return _mm512_cvtps_epi32(_mm512_mul_ps(x, inverse)); }
+/* In the lowest byte of each lane: adding 1.5 * 2^23 rounds to an integer, ties to even. */
+INLINE __m512i rounded_16(__m512 x, __m512 inverse) {
+  return _mm512_castps_si512(_mm512_fmadd_ps(x, inverse, _mm512_set1_ps(0x1.8p23f)));
+}
 
-/* bf16 in pairs: the second of a lane is its upper half. Otherwise 16 elements at a time. */
-INLINE __m256i rounded_block(x86_real type, const void *from, float by) {
+/* bf16 in pairs: the second of a lane is its upper half. Both in the lane's lower half. */
+INLINE __m512i rounded_pairs(const void *from, __m512 inverse) {
+  const __m512i x = _mm512_loadu_si512(from), upper = _mm512_set1_epi32((int)0xffff0000);
+  const __m512i even = rounded_16(_mm512_castsi512_ps(_mm512_slli_epi32(x, 16)), inverse);
+  const __m512i odd = rounded_16(_mm512_castsi512_ps(_mm512_and_si512(x, upper)), inverse);
+  enum { CHOOSE = 0xea }; /* a & b | c */
+  return _mm512_ternarylogic_epi32(even, _mm512_set1_epi32(0xff), _mm512_slli_epi32(odd, 8), CHOOSE);
+}
+
+INLINE __m256i rounded_block(x86_real type, const void *from, __m512 inverse) {
   const char *p = from;
-  const __m512 inverse = _mm512_set1_ps(by);
-  if (type == X86_REAL_BF16) {
-    const __m512i x = _mm512_loadu_si512(p), upper = _mm512_set1_epi32((int)0xffff0000);
-    const __m512i even = rounded_16(_mm512_castsi512_ps(_mm512_slli_epi32(x, 16)), inverse);
-    const __m512i odd = rounded_16(_mm512_castsi512_ps(_mm512_and_si512(x, upper)), inverse);
-    enum { CHOOSE = 0xea }; /* a & b | c */
-    return _mm512_cvtepi32_epi16(
-        _mm512_ternarylogic_epi32(even, _mm512_set1_epi32(0xff), _mm512_slli_epi32(odd, 8), CHOOSE));
-  }
+  if (type == X86_REAL_BF16) return _mm512_cvtepi32_epi16(rounded_pairs(from, inverse));
   const bool f32 = type == X86_REAL_F32;
   const __m512 low = f32 ? _mm512_loadu_ps(p) : _mm512_cvtph_ps(_mm256_loadu_si256((const void *)p));
   const __m512 high = f32 ? _mm512_loadu_ps(p + 64) : _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(p + 32)));
@@ -51,16 +53,88 @@ INLINE __m256i rounded_block(x86_real type, const void *from, float by) {
                           _mm512_cvtepi32_epi8(rounded_16(low, inverse)));
 }
 
-#include "target/x86/runtime/rounding_blocks.h"
+/* Two blocks in one register. */
+INLINE __m512i rounded_two(x86_real type, const void *first, float by_first, const void *second, float by_second) {
+  const __m512 by = _mm512_set1_ps(by_first), by_too = _mm512_set1_ps(by_second);
+  if (type != X86_REAL_BF16)
+    return _mm512_inserti64x4(_mm512_castsi256_si512(rounded_block(type, first, by)),
+                              rounded_block(type, second, by_too), 1);
+  const __m512i lower = _mm512_set_epi16(62, 60, 58, 56, 54, 52, 50, 48, 46, 44, 42, 40, 38, 36, 34, 32, 30, 28, 26, 24,
+                                         22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+  return _mm512_permutex2var_epi16(rounded_pairs(first, by), lower, rounded_pairs(second, by_too));
+}
 
-/* The largest magnitudes of 16 blocks of 16-bit elements, complemented: found as the lowest words of 16 registers, which are
- * put together in registers, too. (Through memory they would be read before what was written has arrived there.) */
-INLINE __m256i complements_of_16(const block *b) {
-  __m128i x[LANES_MOST];
-  for (int i = 0; i < LANES_MOST; i++) x[i] = _mm_minpos_epu16(complements(b[i].from));
-  for (int i = 0; i < LANES_MOST / 2; i++) x[i] = _mm_unpacklo_epi16(x[2 * i], x[2 * i + 1]);
-  for (int i = 0; i < LANES_MOST / 4; i++) x[i] = _mm_unpacklo_epi32(x[2 * i], x[2 * i + 1]);
-  return _mm256_set_m128i(_mm_unpacklo_epi64(x[2], x[3]), _mm_unpacklo_epi64(x[0], x[1]));
+INLINE void put_two_eights(int8_t *to, int64_t step, __m128i q) {
+  _mm_storel_epi64((void *)to, q);
+  _mm_storeh_pd((void *)(to + step), _mm_castsi128_pd(q));
+}
+INLINE void put_two(int8_t *first, int8_t *second, int64_t step, __m512i q) {
+  put_two_eights(first, step, _mm512_castsi512_si128(q));
+  put_two_eights(first + 2 * step, step, _mm512_extracti32x4_epi32(q, 1));
+  put_two_eights(second, step, _mm512_extracti32x4_epi32(q, 2));
+  put_two_eights(second + 2 * step, step, _mm512_extracti32x4_epi32(q, 3));
+}
+
+INLINE __m512i sums_of_fours(__m512i total, __m512i q) { return _mm512_dpbusd_epi32(total, _mm512_set1_epi8(1), q); }
+
+INLINE int32_t round_run(x86_real type, const void *from, int64_t blocks, float inverse, int8_t *to, int64_t step) {
+  const int64_t next = BLOCK / X86_EIGHT * step;
+  __m512i total = _mm512_setzero_si512();
+  int64_t i = 0;
+  for (; i + 2 <= blocks; i += 2, to += 2 * next) {
+    const void *x = element_of(type, from, i * BLOCK), *y = element_of(type, from, (i + 1) * BLOCK);
+    const __m512i q = rounded_two(type, x, inverse, y, inverse);
+    put_two(to, to + next, step, q);
+    total = sums_of_fours(total, q);
+  }
+  if (i < blocks) {
+    const __m256i q = rounded_block(type, element_of(type, from, i * BLOCK), _mm512_set1_ps(inverse));
+    put_two_eights(to, step, _mm256_castsi256_si128(q));
+    put_two_eights(to + 2 * step, step, _mm256_extracti128_si256(q, 1));
+    total = sums_of_fours(total, _mm512_zextsi256_si512(q));
+  }
+  return _mm512_reduce_add_epi32(total);
+}
+
+/* Eight blocks at a time, the first with the fifth, and so on: their sums are added in the lanes of one register. */
+INLINE void round_blocks(x86_real type, const block *b, int64_t n, const float *inverse, int64_t step, int lift,
+                         int32_t *starts) {
+  enum { AT_ONCE = 8, PAIRS = AT_ONCE / 2 };
+  const __m512i ones = _mm512_set1_epi16(1);
+  for (int64_t i = 0; i < n; i += AT_ONCE) {
+    __m512i fours[PAIRS];
+    for (int64_t j = i; j < i + PAIRS; j++) {
+      const __m512i q = rounded_two(type, b[j].from, inverse[j], b[j + PAIRS].from, inverse[j + PAIRS]);
+      put_two(b[j].to, b[j + PAIRS].to, step, q);
+      fours[j - i] = sums_of_fours(_mm512_setzero_si512(), q);
+    }
+    const __m512i low = _mm512_madd_epi16(_mm512_packs_epi32(fours[0], fours[1]), ones);
+    const __m512i high = _mm512_madd_epi16(_mm512_packs_epi32(fours[2], fours[3]), ones);
+    const __m512i quarters = _mm512_madd_epi16(_mm512_packs_epi32(low, high), ones);
+    const __m512i halves = _mm512_add_epi32(quarters, _mm512_shuffle_i64x2(quarters, quarters, 0xb1));
+    const __m512i all = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 1, 4, 5, 0, 1, 4, 5), halves);
+    const __m256i start = _mm256_mullo_epi32(_mm512_castsi512_si256(all), _mm256_set1_epi32(-lift));
+    _mm256_mask_storeu_epi32(starts + i, (__mmask8)(n - i < AT_ONCE ? (1 << (n - i)) - 1 : 0xff), start);
+  }
+}
+
+/* The largest magnitudes of 16 blocks of 16-bit elements: words of two registers are interleaved and compared, until a
+ * register holds all blocks' in each half, one behind the other. */
+INLINE __m512i magnitudes(const block *b) {
+  return _mm512_and_si512(_mm512_loadu_si512(b->from), _mm512_set1_epi16(0x7fff));
+}
+INLINE __m512i larger_interleaved(__m512i x, __m512i y) {
+  return _mm512_max_epu16(_mm512_unpacklo_epi16(x, y), _mm512_unpackhi_epi16(x, y));
+}
+INLINE __m256i largest_of_16(const block *b) {
+  __m512i x[LANES_MOST / 2];
+  for (int i = 0; i < 8; i++) x[i] = larger_interleaved(magnitudes(b + i), magnitudes(b + i + 8));
+  for (int i = 0; i < 4; i++) x[i] = larger_interleaved(x[i], x[i + 4]);
+  for (int i = 0; i < 2; i++) x[i] = larger_interleaved(x[i], x[i + 2]);
+  const __m512i low = _mm512_unpacklo_epi16(x[0], x[1]), high = _mm512_unpackhi_epi16(x[0], x[1]);
+  const __m512i most = _mm512_max_epu16(_mm512_shuffle_i64x2(low, high, 0x44), _mm512_shuffle_i64x2(low, high, 0xee));
+  const __m512i all = _mm512_max_epu16(most, _mm512_shuffle_i64x2(most, most, 0xb1));
+  return _mm512_castsi512_si256(_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 1, 4, 5, 0, 1, 4, 5), all));
 }
 
 /* Largest magnitudes; 16 at a time become real: there are so many blocks, filled up. */
@@ -71,7 +145,7 @@ INLINE void largest_of_blocks(x86_real type, const block *b, int64_t n, float la
     return;
   }
   for (int64_t i = 0; i < n; i += LANES_MOST) {
-    const __m256i found = _mm256_andnot_si256(complements_of_16(b + i), _mm256_set1_epi16(0x7fff));
+    const __m256i found = largest_of_16(b + i);
     const __m512 x = type == X86_REAL_BF16 ? _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(found), 16))
                                            : _mm512_cvtph_ps(found);
     _mm512_storeu_ps(largest + i, x);
