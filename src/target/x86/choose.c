@@ -199,9 +199,9 @@ void x86_choose_blocks(tw_gemm_planned *p) {
   /* The packed block of A may take as much as L2: its strips come one after the other, as caches like it. In place it
    * is read at 2 bytes a cycle by wide tiles, which L3 gives too: then the weights are read, and codes expanded, less
    * often. Measured on a Zen 5: 2.5 times L2 against once, 0.5 to 1.2 % at 512 x 4096 x 4096 and 2048^3, with mxfp4 and
-   * i4 2 to 3 %; 5 times lose. AMX reads 32 bytes of A a cycle and must have them in L2, beside C and two panels of B: on an
-   * Intel server 1024^3 of bf16 runs at 0.80 TFLOP/s with all of L2, 1.11 with half and 1.20 with a quarter. Codes are
-   * expanded less often with half. */
+   * i4 2 to 3 %; 5 times lose. AMX reads 32 bytes of A a cycle and must have them in L2, beside C and two panels of B: on
+   * an Intel server 1024^3 of bf16 runs at 0.80 TFLOP/s with all of L2, 1.11 with half and 1.20 with a quarter. Codes
+   * are expanded less often with half. */
   int64_t room_of_a = p->wide && in_place ? cpu->l2 * 5 / 2 : cpu->l2;
   if (p->kernel->isa == X86_AMX) room_of_a = cpu->l2 / (p->has_codes ? 2 : 4);
   int64_t most = room_of_a / X86_UNIT / p->layout.block / kernel_rows * kernel_rows;
