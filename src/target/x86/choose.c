@@ -211,7 +211,7 @@ void x86_choose_blocks(tw_gemm_planned *p) {
   /* Sums that wait in the workspace stay in this core's part of the last cache. */
   p->nc = columns;
   if (p->blocks > 1 && !p->sums_in_c) {
-    int64_t room = cpu->l3 / cpu->cores / 2 / X86_UNIT / p->mc / p->kernel->columns * p->kernel->columns;
+    int64_t room = cpu->l3_share / 2 / X86_UNIT / p->mc / p->kernel->columns * p->kernel->columns;
     if (room < p->kernel->columns) room = p->kernel->columns;
     if (p->nc > room) p->nc = room;
   }

@@ -81,9 +81,17 @@ static int64_t cache_size(hwloc_topology_t topology, hwloc_obj_type_t type, int6
   return cache && cache->attr->cache.size ? (int64_t)cache->attr->cache.size : at_least;
 }
 
+/* The last cache belongs to a cluster of cores on some CPUs, to a package on others. */
+static int cores_on_l3(hwloc_topology_t topology) {
+  hwloc_obj_t cache = hwloc_get_obj_by_type(topology, HWLOC_OBJ_L3CACHE, 0);
+  const int all = cache ? hwloc_get_nbobjs_inside_cpuset_by_type(topology, cache->cpuset, HWLOC_OBJ_CORE) : 0;
+  return all > 0 && all < cpu.cores ? all : cpu.cores;
+}
+
 static void ask_caches(void) {
   hwloc_topology_t topology;
   cpu.l1 = L1_AT_LEAST, cpu.l2 = L2_AT_LEAST, cpu.l3 = L3_AT_LEAST, cpu.numa_nodes = 1;
+  cpu.l3_share = cpu.l3 / cpu.cores;
   if (hwloc_topology_init(&topology) != 0) return;
   hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
                                          HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
@@ -92,6 +100,7 @@ static void ask_caches(void) {
     cpu.l1 = cache_size(topology, HWLOC_OBJ_L1CACHE, L1_AT_LEAST);
     cpu.l2 = cache_size(topology, HWLOC_OBJ_L2CACHE, L2_AT_LEAST);
     cpu.l3 = cache_size(topology, HWLOC_OBJ_L3CACHE, L3_AT_LEAST);
+    cpu.l3_share = cpu.l3 / cores_on_l3(topology);
     int nodes = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE);
     if (nodes > 0) cpu.numa_nodes = nodes;
     hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
@@ -105,8 +114,8 @@ static void ask(void) {
   ask_sets();
   limit_sets(getenv("TILEWRIGHT_GEMM_ISA"));
   ask_amx();
-  ask_caches();
   cpu.cores = tw_cores();
+  ask_caches();
 }
 
 const x86_cpu *x86_this_cpu(void) {

@@ -11,6 +11,7 @@ typedef struct x86_cpu {
   bool has[X86_ISAS]; /* and the process may use it */
   bool slow_bf16;     /* vdpbf16ps does less in a cycle than vfmadd231ps, and AMX is not there */
   int64_t l1, l2, l3; /* bytes of data cache that one core can use; l3 may be shared */
+  int64_t l3_share;   /* of l3, if all cores that share it, and that the process may use, are at work */
   int cores;          /* that the process may use */
   int numa_nodes;
   char model[64];
