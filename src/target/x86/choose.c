@@ -42,11 +42,11 @@ static bool fits(const x86_kernel *k, const tw_gemm_spec *s) {
 
 static bool runs_here(const x86_kernel *k) { return x86_this_cpu()->has[k->isa]; }
 
-/* From so many rows on AMX is faster than vectors, measured on an Intel server of the fourth or fifth generation:
- * below, where the weights' way from memory counts, vectors read them at 27 GB/s, AMX at 21; but codes, which it
- * expands first, it multiplies ten times as fast. */
+/* From so many rows on AMX is faster than vectors, measured on an Intel server of the fourth or fifth generation: with 8
+ * bits both read weights as fast as memory gives them at m = 4 (0.98), at m = 16 vectors are bound by their multiply-adds
+ * (1.3); with bf16 they already are at m = 4 (1.06). Codes, which AMX expands first, it multiplies ten times as fast. */
 static bool amx_pays(const tw_gemm_spec *s) {
-  enum { BYTES = 17, BF16 = 5, CODES = 3 };
+  enum { BYTES = 9, BF16 = 4, CODES = 3 };
   return s->m >= (x86_has_scales(s) ? CODES : s->a == TW_BF16 ? BF16 : BYTES);
 }
 
