@@ -73,7 +73,7 @@ static void print_table(FILE *to, const bench_results *all) {
 
 typedef struct tally {
   int n, met;
-  double least, log_sum;
+  double least, log_sum, log_sum_at_limits; /* if we took no longer than bench_bound; 0: that says nothing */
 } tally;
 
 static void count(tally *t, double value, double goal) {
@@ -83,10 +83,18 @@ static void count(tally *t, double value, double goal) {
   t->log_sum += log(value);
 }
 
+static void count_ratio(tally *t, const bench_result *own, const bench_result *rival, double goal) {
+  if (!rival) return;
+  count(t, rival->seconds / own->seconds, goal);
+  t->log_sum_at_limits += log(rival->seconds / bench_bound(own));
+}
+
 static void print_tally(FILE *to, const char *kind, const char *what, double goal, const tally *t) {
-  if (t->n)
-    fprintf(to, "%-13s %-58s goal %.2f  met on %d of %d, least %.2f, mean %.2f\n", kind, what, goal, t->met, t->n,
-            t->least, exp(t->log_sum / t->n));
+  if (!t->n) return;
+  fprintf(to, "%-13s %-58s goal %.2f  met on %d of %d, least %.2f, mean %.2f", kind, what, goal, t->met, t->n, t->least,
+          exp(t->log_sum / t->n));
+  if (t->log_sum_at_limits != 0) fprintf(to, " (of %.2f at the machine's limits)", exp(t->log_sum_at_limits / t->n));
+  fprintf(to, "\n");
 }
 
 static void print_goals_of(FILE *to, const bench_results *all, const bench_kind *kind) {
@@ -97,10 +105,9 @@ static void print_goals_of(FILE *to, const bench_results *all, const bench_kind 
     const bench_case *c = &own->c;
     if (c->kind != kind) continue;
     const bench_result *rival = bench_best_rival(all, c);
-    if (rival) count(&every, rival->seconds / own->seconds, 1);
-    if (rival && (bench_is_small(c) || bench_is_decode(c) || c->threads > 1))
-      count(&hard, rival->seconds / own->seconds, 1.1);
-    if (rival && c->m >= 4 && c->m <= DECODE_ROWS) count(&few, rival->seconds / own->seconds, 2);
+    count_ratio(&every, own, rival, 1);
+    if (bench_is_small(c) || bench_is_decode(c) || c->threads > 1) count_ratio(&hard, own, rival, 1.1);
+    if (c->m >= 4 && c->m <= DECODE_ROWS) count_ratio(&few, own, rival, 2);
     if (!bench_is_decode(c) && !bench_is_small(c))
       count(&prefill, bench_operations(c) / own->seconds / own->peak, kind->goal);
     if (bench_is_decode(c) && own->bandwidth > 0) count(&decode, bench_bound(own) / own->seconds, 0.9);
