@@ -23,6 +23,7 @@ typedef struct format_job {
   size_t group;
   float scale, inverse; /* inverse is 0 exactly if all codes are those of 0 */
   float threshold;      /* ternary: the least |x * inverse| that becomes 1 */
+  bool bounded; /* inverse is that of the values' own largest magnitude: |x * inverse| is 1 at most, but for rounding */
 } format_job;
 
 /* n values; a multiple of the format's block (any n for i8 and i4). codes and scales: of these values.
@@ -104,6 +105,10 @@ static inline void store_u16(uint8_t *p, uint16_t x) {
   p[1] = (uint8_t)(x >> 8);
 }
 
+/* Into the cache what a loop over x needs soon; also beyond the end of x, where it does nothing. */
+static inline void format_ahead(const float *x) { __builtin_prefetch((const void *)((uintptr_t)x + 16384)); }
+
+enum { LINE_VALUES = 16 }; /* f32 in a line of the caches */
 enum { F32_INFINITY = 0x7F800000, F32_MAGNITUDE = 0x7FFFFFFF, F32_NAN = 0x7FC00000 };
 
 #endif

@@ -27,6 +27,7 @@ LANES vf f_of_bits(vi a) { return _mm256_castsi256_ps(a); }
 LANES vi v_bits(vf a) { return _mm256_castps_si256(a); }
 LANES vf f_of_int(vi a) { return _mm256_cvtepi32_ps(a); }
 LANES vi v_rounded(vf a) { return _mm256_cvtps_epi32(a); }
+LANES vi v_truncated(vf a) { return _mm256_cvttps_epi32(a); }
 LANES vm f_less(vf a, vf b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
 
 LANES vi v_load(const void *p) { return _mm256_loadu_si256(p); }
@@ -81,6 +82,9 @@ LANES vi w_dot(vi a, vi b) { return _mm256_madd_epi16(a, b); }
 LANES vb b_narrow(vi a, vi b) { return _mm256_packs_epi16(a, b); }
 LANES vb b_narrow_u(vi a, vi b) { return _mm256_packus_epi16(a, b); }
 LANES vb b_set(int x) { return _mm256_set1_epi8((char)x); }
+LANES vb b_set16(int x) { return _mm256_set1_epi16((short)x); }
+LANES vb b_by_sign(vb a, int x) { return _mm256_sign_epi8(b_set(x), a); }
+LANES vi b_dot(vb a, vb b) { return _mm256_maddubs_epi16(a, b); }
 LANES vb b_add(vb a, vb b) { return _mm256_add_epi8(a, b); }
 LANES vb b_max(vb a, vb b) { return _mm256_max_epi8(a, b); }
 LANES vb b_min(vb a, vb b) { return _mm256_min_epi8(a, b); }
@@ -110,6 +114,22 @@ LANES void b_store_after_bytes(uint8_t *p, const uint8_t *first, vb a) {
   _mm_storel_epi64((__m128i *)(p + 10), _mm_unpackhi_epi64(low, low));
   _mm_storel_epi64((__m128i *)(p + 19), high);
   _mm_storel_epi64((__m128i *)(p + 28), _mm_unpackhi_epi64(high, high));
+}
+LANES vb b_transposed(vb a) { /* 4 x 4 in both halves */
+  return _mm256_shuffle_epi8(
+      a, _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)));
+}
+LANES void b_thirds(const vb a[3], vb third[3]) { /* unit j of third[i]: four of number 3 j + i */
+  vb b0 = b_transposed(a[0]), b1 = b_transposed(a[1]), b2 = b_transposed(a[2]); /* unit p of b_k: of number 8 k + p */
+  vb first = _mm256_blend_epi32(_mm256_blend_epi32(b0, b1, 0x92), b2, 0x24);
+  vb second = _mm256_blend_epi32(_mm256_blend_epi32(b0, b1, 0x24), b2, 0x49);
+  vb last = _mm256_blend_epi32(_mm256_blend_epi32(b0, b1, 0x49), b2, 0x92);
+  third[0] = _mm256_permutevar8x32_epi32(first, _mm256_setr_epi32(0, 3, 6, 1, 4, 7, 2, 5));
+  third[1] = _mm256_permutevar8x32_epi32(second, _mm256_setr_epi32(1, 4, 7, 2, 5, 0, 3, 6));
+  third[2] = _mm256_permutevar8x32_epi32(last, _mm256_setr_epi32(2, 5, 0, 3, 6, 1, 4, 7));
+}
+LANES vb b_of_thirds(vb a) {
+  return _mm256_permutevar8x32_epi32(b_transposed(a), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 enum { WORDS = 2 * VW };
 LANES vi w_load_8bit(const uint8_t *codes, size_t first) {

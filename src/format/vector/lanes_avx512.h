@@ -26,7 +26,8 @@ LANES vf f_floor(vf a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | 
 LANES vf f_of_bits(vi a) { return _mm512_castsi512_ps(a); }
 LANES vi v_bits(vf a) { return _mm512_castps_si512(a); }
 LANES vf f_of_int(vi a) { return _mm512_cvtepi32_ps(a); }
-LANES vi v_rounded(vf a) { return _mm512_cvtps_epi32(a); } /* to nearest even */
+LANES vi v_rounded(vf a) { return _mm512_cvtps_epi32(a); }    /* to nearest even */
+LANES vi v_truncated(vf a) { return _mm512_cvttps_epi32(a); } /* towards 0 */
 LANES vm f_less(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 
 LANES vi v_load(const void *p) { return _mm512_loadu_si512(p); }
@@ -83,6 +84,15 @@ LANES vi w_dot(vi a, vi b) { return _mm512_madd_epi16(a, b); } /* of two signed 
 LANES vb b_narrow(vi a, vi b) { return _mm512_packs_epi16(a, b); }
 LANES vb b_narrow_u(vi a, vi b) { return _mm512_packus_epi16(a, b); }
 LANES vb b_set(int x) { return _mm512_set1_epi8((char)x); }
+LANES vb b_set16(int x) { return _mm512_set1_epi16((short)x); }
+LANES vb b_by_sign(vb a, int x) { /* -x, 0 or x by the signs of bytes from -2 to 2; x is a constant up to 127 */
+  const long long plus = (long long)x << 8 | (long long)x << 16,
+                  minus = (long long)((uint64_t)(-x & 255) * 0x0101 << 48);
+  return _mm512_permutexvar_epi8(a, _mm512_setr_epi64(plus, 0, 0, 0, 0, 0, 0, minus));
+}
+LANES vi b_dot(vb a, vb b) {
+  return _mm512_maddubs_epi16(a, b);
+} /* of two bytes, unsigned ones of a, signed ones of b */
 LANES vb b_add(vb a, vb b) { return _mm512_add_epi8(a, b); }
 LANES vb b_max(vb a, vb b) { return _mm512_max_epi8(a, b); } /* of signed bytes */
 LANES vb b_min(vb a, vb b) { return _mm512_min_epi8(a, b); }
@@ -120,6 +130,30 @@ LANES void b_store_after_bytes(uint8_t *p, const uint8_t *first, vb a) {
   __m128i last = _mm512_extracti32x4_epi32(a, 3);
   _mm_storel_epi64((__m128i *)(p + 64), _mm_unpackhi_epi64(last, last));
 }
+/* a[k] holds bytes of vectors k, 3 + k, 6 + k and 9 + k of 12, in packed order. third[i]: those of numbers 3 j + i of the
+ * 12 VW, in an order that b_of_thirds makes to that of j. */
+LANES void b_thirds(const vb a[3], vb third[3]) {
+  vb first = _mm512_mask_blend_epi8(0x2222444499992222u, _mm512_mask_blend_epi8(0x4444999922224444u, a[0], a[1]), a[2]);
+  vb second =
+      _mm512_mask_blend_epi8(0x4444999922224444u, _mm512_mask_blend_epi8(0x9999222244449999u, a[0], a[1]), a[2]);
+  vb last = _mm512_mask_blend_epi8(0x9999222244449999u, _mm512_mask_blend_epi8(0x2222444499992222u, a[0], a[1]), a[2]);
+  third[0] = _mm512_permutexvar_epi8(_mm512_set_epi8(61, 46, 31, 28, 13, 62, 47, 44, 29, 14, 63, 60, 45, 30, 15, 12, 57,
+                                                     42, 27, 24, 9, 58, 43, 40, 25, 10, 59, 56, 41, 26, 11, 8, 53, 38,
+                                                     23, 20, 5, 54, 39, 36, 21, 6, 55, 52, 37, 22, 7, 4, 49, 34, 19, 16,
+                                                     1, 50, 35, 32, 17, 2, 51, 48, 33, 18, 3, 0),
+                                     first);
+  third[1] = _mm512_permutexvar_epi8(_mm512_set_epi8(62, 47, 44, 29, 14, 63, 60, 45, 30, 15, 12, 61, 46, 31, 28, 13, 58,
+                                                     43, 40, 25, 10, 59, 56, 41, 26, 11, 8, 57, 42, 27, 24, 9, 54, 39,
+                                                     36, 21, 6, 55, 52, 37, 22, 7, 4, 53, 38, 23, 20, 5, 50, 35, 32, 17,
+                                                     2, 51, 48, 33, 18, 3, 0, 49, 34, 19, 16, 1),
+                                     second);
+  third[2] = _mm512_permutexvar_epi8(_mm512_set_epi8(63, 60, 45, 30, 15, 12, 61, 46, 31, 28, 13, 62, 47, 44, 29, 14, 59,
+                                                     56, 41, 26, 11, 8, 57, 42, 27, 24, 9, 58, 43, 40, 25, 10, 55, 52,
+                                                     37, 22, 7, 4, 53, 38, 23, 20, 5, 54, 39, 36, 21, 6, 51, 48, 33, 18,
+                                                     3, 0, 49, 34, 19, 16, 1, 50, 35, 32, 17, 2),
+                                     last);
+}
+LANES vb b_of_thirds(vb a) { return a; }
 /* Codes of 8, 6 or 4 bits, 2 VW from the first on (6 bits: 0 or 16 of 32): in words' uppermost bits, anything below. */
 enum { WORDS = 2 * VW };
 LANES vi w_load_8bit(const uint8_t *codes, size_t first) {

@@ -10,10 +10,7 @@
 
 #include "format/internal.h"
 
-enum { LINE_VALUES = 16 }; /* f32 in a line of the caches */
-
-/* Into the cache what a loop over x needs soon; also beyond the end of x, where it does nothing. */
-LANES void f_ahead(const float *x) { _mm_prefetch((const char *)((uintptr_t)x + 16384), _MM_HINT_T0); }
+LANES void f_ahead(const float *x) { format_ahead(x); }
 
 /* For a first pass over n values that a second one reads again with f_ahead: every other line. One pass that prefetched all
  * would leave memory idle during the other. */

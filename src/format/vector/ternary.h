@@ -1,23 +1,51 @@
 /* vector/ternary.h - the ternary packings. Layouts and special cases: ternary.c.
  *
- * Encoding: a block's trits (as 0, 1, 2) become bytes with the vocabulary, which 128-bit and 256-bit vectors of every
- * x86-64 CPU with AVX2 pack. Decoding: the other way round. */
+ * Encoding: a block's trits become signed bytes with the vocabulary, which mostly 256-bit vectors of every x86-64 CPU
+ * with AVX2 pack: packings are sums of trits times weights, and a constant that makes -1, 0, 1 to 0, 1, 2. Decoding: the
+ * other way round. */
 #include "format/vector/minifloat.h"
 
 LANES __m128i bytes_at(const void *p) { return _mm_loadu_si128(p); }
 LANES __m256i bytes32_at(const void *p) { return _mm256_loadu_si256(p); }
 
-/* n values (a multiple of VW) to bytes 0, 1, 2; an inverse of 0 gives 1 throughout. */
-LANES void trits_of(const float *x, size_t n, float inverse, float threshold, uint8_t *trits) {
-  vf factor = f_set(inverse), limit = f_set(threshold);
-  size_t i = 0;
-  for (; i + STEP <= n; i += STEP) {
-    vi t[4];
-    for (size_t v = 0; v < 4; v++) t[v] = v_trit(f_mul(f_load(x + i + v * VW), factor), limit);
-    for (size_t at = 0; at < STEP; at += 16) f_ahead(x + i + at);
-    b_store(trits + i, b_in_order(b_add(narrowed(t), b_set(1))));
+/* What makes trits of values. */
+typedef struct trit_rule {
+  float inverse, threshold; /* an inverse of 0 gives 0 throughout */
+  bool half_up;             /* a half is 1, and |x * inverse| at most 1, but for rounding: one conversion does it */
+} trit_rule;
+
+LANES trit_rule trit_rule_of(const format_job *job, float inverse, bool bounded) {
+  const float largest = 0x1p126f; /* twice that is finite */
+  return (trit_rule){inverse, job->threshold, bounded && job->threshold == 0.5f && inverse > 0 && inverse < largest};
+}
+
+/* Of 4 vectors, `apart` values from one to the next: bytes from -2 to 2 in packed order whose signs are the trits. */
+LANES vb trit_signs(const float *x, size_t apart, const trit_rule *rule) {
+  vi t[4];
+  if (rule->half_up) { /* a doubled quotient without its fraction */
+    vf twice = f_set(2 * rule->inverse);
+    for (size_t v = 0; v < 4; v++) t[v] = v_truncated(f_mul(f_load(x + v * apart), twice));
+  } else {
+    vf factor = f_set(rule->inverse), limit = f_set(rule->threshold);
+    for (size_t v = 0; v < 4; v++) t[v] = v_trit(f_mul(f_load(x + v * apart), factor), limit);
   }
-  for (; i < n; i += VW) v_store_u8(trits + i, v_add(v_trit(f_mul(f_load(x + i), factor), limit), v_set(1)));
+  return narrowed(t);
+}
+
+/* STEP trits in order. */
+LANES vb trit_step(const float *x, const trit_rule *rule) {
+  for (size_t at = 0; at < STEP; at += LINE_VALUES) f_ahead(x + at);
+  return b_in_order(b_by_sign(trit_signs(x, VW, rule), 1));
+}
+
+/* n values, a multiple of 32. */
+LANES void trits_of(const float *x, size_t n, const trit_rule *rule, int8_t *trits) {
+  size_t i = 0;
+  for (; i + STEP <= n; i += STEP) b_store((uint8_t *)trits + i, trit_step(x + i, rule));
+  for (; i < n; i += VW) {
+    vf y = f_mul(f_load(x + i), f_set(rule->inverse));
+    v_store_u8((uint8_t *)trits + i, v_trit(y, f_set(rule->threshold)));
+  }
 }
 
 /* n bytes (a multiple of VW), each a trit as -1, 0, 1 (or 2, 3 from codes that encoding never makes). */
@@ -33,11 +61,11 @@ enum { I2_BLOCK = 128, I2_BYTES = 32, VECTOR_TQ_BLOCK = 256 };
 LANES __m256i bytes32_times_3(__m256i a) { return _mm256_add_epi8(_mm256_add_epi8(a, a), a); }
 LANES __m256i bytes32_times_4(__m256i a) { return _mm256_add_epi8(_mm256_add_epi8(a, a), _mm256_add_epi8(a, a)); }
 
-LANES void pack_2bit(const uint8_t *t, bool first_is_high, uint8_t *codes) { /* 128 trits */
+LANES void pack_2bit(const int8_t *t, bool first_is_high, uint8_t *codes) { /* 128 trits */
   __m256i code = bytes32_at(first_is_high ? t : t + 96);
   for (size_t j = 1; j < 4; j++)
     code = _mm256_add_epi8(bytes32_times_4(code), bytes32_at(t + 32 * (first_is_high ? j : 3 - j)));
-  _mm256_storeu_si256((__m256i *)codes, code);
+  _mm256_storeu_si256((__m256i *)codes, _mm256_add_epi8(code, _mm256_set1_epi8(0x55)));
 }
 
 LANES void unpack_2bit(const uint8_t *codes, bool first_is_high, int8_t *t) {
@@ -51,10 +79,11 @@ LANES void unpack_2bit(const uint8_t *codes, bool first_is_high, int8_t *t) {
 }
 
 static void vector_i2s_encode(const format_job *job, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
-  uint8_t trits[I2_BLOCK];
+  const trit_rule rule = trit_rule_of(job, job->inverse, job->bounded);
+  int8_t trits[I2_BLOCK];
   (void)scales;
   for (size_t i = 0; i < n; i += I2_BLOCK, codes += I2_BYTES) {
-    trits_of(x + i, I2_BLOCK, job->inverse, job->threshold, trits);
+    trits_of(x + i, I2_BLOCK, &rule, trits);
     pack_2bit(trits, true, codes);
   }
 }
@@ -92,20 +121,20 @@ LANES float f16_at(const uint8_t *p) {
 }
 
 /* Blocks of `bytes` that end with their scale: that of a block is found while the one before is packed. */
-typedef void tq_packer(const uint8_t trits[VECTOR_TQ_BLOCK], uint8_t *codes);
+typedef void tq_packer(const int8_t trits[VECTOR_TQ_BLOCK], uint8_t *codes);
 LANES void tq_encode(tq_packer *pack, size_t bytes, const format_job *job, const float *x, size_t n, uint8_t *codes) {
   const size_t blocks = n / VECTOR_TQ_BLOCK;
   float next = blocks ? vector_tq_scale(x, codes + bytes - 2) : 0;
   for (size_t b = 0; b < blocks; b++, x += VECTOR_TQ_BLOCK, codes += bytes) {
-    uint8_t trits[VECTOR_TQ_BLOCK];
-    float inverse = next;
+    int8_t trits[VECTOR_TQ_BLOCK];
+    const trit_rule rule = trit_rule_of(job, next, true);
     if (b + 1 < blocks) next = vector_tq_scale(x + VECTOR_TQ_BLOCK, codes + 2 * bytes - 2);
-    trits_of(x, VECTOR_TQ_BLOCK, inverse, job->threshold, trits);
+    trits_of(x, VECTOR_TQ_BLOCK, &rule, trits);
     pack(trits, codes);
   }
 }
 
-LANES void pack_tq2(const uint8_t trits[VECTOR_TQ_BLOCK], uint8_t *codes) {
+LANES void pack_tq2(const int8_t trits[VECTOR_TQ_BLOCK], uint8_t *codes) {
   pack_2bit(trits, false, codes);
   pack_2bit(trits + I2_BLOCK, false, codes + I2_BYTES);
 }
@@ -138,21 +167,22 @@ LANES __m256i tq1_scaled(__m256i number) {
 }
 
 /* Bytes 0 to 31 have digits at p + 32 j; 32 to 47 at 160 + p + 16 j; 48 to 51 at 240 + p + 4 j, and a fifth digit 0. */
-LANES void pack_tq1(const uint8_t t[VECTOR_TQ_BLOCK], uint8_t *codes) {
+LANES void pack_tq1(const int8_t t[VECTOR_TQ_BLOCK], uint8_t *codes) {
   __m256i first = bytes32_at(t), rest = _mm256_castsi128_si256(bytes_at(t + 160));
   uint32_t last;
   memcpy(&last, t + 240, 4);
   rest = _mm256_inserti128_si256(rest, _mm_cvtsi32_si128((int)last), 1);
   for (size_t j = 1; j < 5; j++) {
-    uint32_t digits = 0;
+    uint32_t digits = UINT32_MAX; /* -1 becomes 0 */
     if (j < 4) memcpy(&digits, t + 240 + 4 * j, 4);
     __m256i more = _mm256_castsi128_si256(bytes_at(t + 160 + 16 * j));
     more = _mm256_inserti128_si256(more, _mm_cvtsi32_si128((int)digits), 1);
     first = _mm256_add_epi8(bytes32_times_3(first), bytes32_at(t + 32 * j));
     rest = _mm256_add_epi8(bytes32_times_3(rest), more);
   }
-  _mm256_storeu_si256((__m256i *)codes, tq1_scaled(first));
-  rest = tq1_scaled(rest);
+  const __m256i ones = _mm256_set1_epi8(121); /* five digits 1 */
+  _mm256_storeu_si256((__m256i *)codes, tq1_scaled(_mm256_add_epi8(first, ones)));
+  rest = tq1_scaled(_mm256_add_epi8(rest, ones));
   _mm_storeu_si128((__m128i *)(codes + 32), _mm256_castsi256_si128(rest));
   last = (uint32_t)_mm_cvtsi128_si32(_mm256_extracti128_si256(rest, 1));
   memcpy(codes + 48, &last, 4);
@@ -195,14 +225,16 @@ static void vector_tq1_decode(const format_job *job, const uint8_t *codes, const
 
 /* ---- tl1 and tl2: indices of two and three trits, in vectors of 16 bytes ---- */
 
-LANES void pack_tl1(const uint8_t *t, uint8_t *codes) { /* 64 trits; 3 (t0 - 1) + (t1 - 1) + 4 = 3 t0 + t1 */
-  __m128i quad[4];
-  for (size_t i = 0; i < 4; i++) {
-    __m128i index = _mm_maddubs_epi16(bytes_at(t + 16 * i), _mm_set1_epi16(0x0103));
-    quad[i] = _mm_madd_epi16(index, _mm_set1_epi32(0x00010010));
+enum { TL1_STEP = 4 * STEP };
+
+/* TL1_STEP values to STEP bytes. */
+LANES void pack_tl1(const float *x, const trit_rule *rule, uint8_t *codes) {
+  vi fours[4]; /* 16 (3 t0 + t1) + 3 t2 + t3 */
+  for (size_t s = 0; s < 4; s++) {
+    vi pairs = b_dot(b_set16(0x0103), trit_step(x + s * STEP, rule));
+    fours[s] = w_dot(pairs, v_set(0x00010010));
   }
-  __m128i low = _mm_packs_epi32(quad[0], quad[1]), high = _mm_packs_epi32(quad[2], quad[3]);
-  _mm_storeu_si128((__m128i *)codes, _mm_packus_epi16(low, high));
+  b_store(codes, b_add(bytes_of(fours), b_set(0x44)));
 }
 
 LANES void unpack_tl1(const uint8_t *codes, int8_t *t) {                                  /* 64 trits */
@@ -223,19 +255,15 @@ LANES void unpack_tl1(const uint8_t *codes, int8_t *t) {                        
 enum { TL1_BATCH = 64 };
 
 static void vector_tl1_encode(const format_job *job, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
-  uint8_t trits[TL1_BATCH];
+  const trit_rule rule = trit_rule_of(job, job->inverse, job->bounded);
   size_t i = 0;
   (void)scales;
-  for (; i + TL1_BATCH <= n; i += TL1_BATCH) {
-    trits_of(x + i, TL1_BATCH, job->inverse, job->threshold, trits);
-    pack_tl1(trits, codes + i / 4);
-  }
+  for (; i + TL1_STEP <= n; i += TL1_STEP) pack_tl1(x + i, &rule, codes + i / 4);
   if (i == n) return;
-  float padded[TL1_BATCH] = {0};
-  uint8_t rest[TL1_BATCH / 4];
+  float padded[TL1_STEP] = {0};
+  uint8_t rest[TL1_STEP / 4];
   memcpy(padded, x + i, (n - i) * sizeof *x);
-  trits_of(padded, TL1_BATCH, job->inverse, job->threshold, trits);
-  pack_tl1(trits, rest);
+  pack_tl1(padded, &rule, rest);
   memcpy(codes + i / 4, rest, (n - i) / 4);
 }
 
@@ -254,48 +282,42 @@ static void vector_tl1_decode(const format_job *job, const uint8_t *codes, const
   for (size_t k = 0; k < n - i; k++) x[i + k] = (float)trits[k] * job->scale;
 }
 
-/* 16 bytes at p in the low lane, those 48 further on in the high one. */
-LANES __m256i halves_at(const uint8_t *p) {
-  return _mm256_inserti128_si256(_mm256_castsi128_si256(bytes_at(p)), bytes_at(p + 48), 1);
-}
+enum { TL2_BLOCK = 96, TL2_BYTES = 20, TL2_STEP = 12 * VW, TL2_STEP_BYTES = TL2_STEP / TL2_BLOCK * TL2_BYTES };
 
-/* Sums 9 t0 + 3 t1 + t2 of the triples in bytes 0 to 11 of each lane. */
-LANES __m256i tl2_sums(__m256i trits) {
-  const __m256i triples =
-      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
-  __m256i units = _mm256_shuffle_epi8(trits, triples);
-  __m256i pairs = _mm256_maddubs_epi16(units, _mm256_set1_epi32(0x00010309)); /* 9 t0 + 3 t1, t2 */
-  return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-}
-
-LANES void pack_tl2(const uint8_t *t, uint8_t *codes) { /* 96 trits */
-  __m256i a = halves_at(t), b = halves_at(t + 16), c = halves_at(t + 32);
-  __m256i sum[4] = {tl2_sums(a), tl2_sums(_mm256_alignr_epi8(b, a, 12)), tl2_sums(_mm256_alignr_epi8(c, b, 8)),
-                    tl2_sums(_mm256_srli_si256(c, 4))};
-  __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(sum[0], sum[1]), _mm256_packs_epi32(sum[2], sum[3]));
-  bytes = _mm256_sub_epi8(bytes, _mm256_set1_epi8(13));
-  uint32_t signs = (uint32_t)_mm256_movemask_epi8(bytes);
-  __m256i index = _mm256_abs_epi8(bytes);
+/* A block's code from its 32 sums 9 t0 + 3 t1 + t2. */
+LANES void store_tl2(__m256i sums, uint8_t *codes) {
+  uint32_t signs = (uint32_t)_mm256_movemask_epi8(sums);
+  __m256i index = _mm256_abs_epi8(sums);
   __m128i high = _mm_slli_epi16(_mm256_castsi256_si128(index), 4); /* below 16: no bit leaves its byte */
   _mm_storeu_si128((__m128i *)codes, _mm_or_si128(high, _mm256_extracti128_si256(index, 1)));
   memcpy(codes + 16, &signs, 4);
 }
 
-enum { TL2_BLOCK = 96, TL2_BYTES = 20 };
-
-/* Two blocks at a time: whole steps of trits_of. */
-static void vector_tl2_encode(const format_job *job, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
-  uint8_t trits[2 * TL2_BLOCK];
-  size_t i = 0;
-  (void)scales;
-  for (; i + 2 * TL2_BLOCK <= n; i += 2 * TL2_BLOCK, codes += 2 * TL2_BYTES) {
-    trits_of(x + i, 2 * TL2_BLOCK, job->inverse, job->threshold, trits);
-    pack_tl2(trits, codes);
-    pack_tl2(trits + TL2_BLOCK, codes + TL2_BYTES);
+/* 12 vectors. Bytes are made of every third, so that those of first digits, second and third can be told apart. */
+LANES void pack_tl2(const float *x, const trit_rule *rule, uint8_t *codes) {
+  vb signs[3], digit[3];
+  for (size_t k = 0; k < 3; k++) {
+    for (size_t at = 0; at < STEP; at += LINE_VALUES) f_ahead(x + k * STEP + at);
+    signs[k] = trit_signs(x + k * VW, 3 * VW, rule);
   }
-  if (i == n) return;
-  trits_of(x + i, TL2_BLOCK, job->inverse, job->threshold, trits);
-  pack_tl2(trits, codes);
+  b_thirds(signs, digit);
+  vb sums = b_add(b_add(b_by_sign(digit[0], 9), b_by_sign(digit[1], 3)), b_by_sign(digit[2], 1));
+  uint8_t bytes[STEP];
+  b_store(bytes, b_of_thirds(sums));
+  for (size_t b = 0; b < TL2_STEP / TL2_BLOCK; b++) store_tl2(bytes32_at(bytes + 32 * b), codes + b * TL2_BYTES);
+}
+
+static void vector_tl2_encode(const format_job *job, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
+  const trit_rule rule = trit_rule_of(job, job->inverse, job->bounded);
+  (void)scales;
+  for (; n >= TL2_STEP; x += TL2_STEP, n -= TL2_STEP, codes += TL2_STEP_BYTES) pack_tl2(x, &rule, codes);
+  if (n == 0) return; /* one block of two is left */
+  float padded[TL2_STEP];
+  uint8_t rest[TL2_STEP_BYTES];
+  for (size_t i = 0; i < TL2_BLOCK; i += VW) f_store(padded + i, f_load(x + i));
+  for (size_t i = TL2_BLOCK; i < TL2_STEP; i += VW) f_store(padded + i, f_set(0));
+  pack_tl2(padded, &rule, rest);
+  memcpy(codes, rest, TL2_BYTES);
 }
 
 LANES __m256i both_lanes(__m128i a) { return _mm256_broadcastsi128_si256(a); }
