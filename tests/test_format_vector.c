@@ -272,6 +272,38 @@ static void large_outputs_and_strides_give_the_same(void **state) {
   free(x), free(back), free(back_too), free(codes), free(codes_too), free(scales), free(scales_too);
 }
 
+/* Kernels that send codes around the caches themselves give the same codes so: at every place in a line, and nothing
+ * behind or before. */
+static void streamed_codes_are_the_same(void **state) {
+  (void)state;
+  tw_random random;
+  tw_random_seed(&random, 43);
+  for (int id = 0; id < TW_FORMAT_COUNT; id++) {
+    const tw_packing p = {.format = tw_format_at((tw_format_id)id)};
+    const format_kernels *k = format_kernels_chosen();
+    if (!k->format[id].streams) continue;
+    for (size_t blocks = 1, offset = 0; blocks < 70; blocks++, offset = (offset + 29) % 64) {
+      const size_t n = blocks * p.format->block, bytes = blocks * p.format->block_bytes;
+      float *x = (float *)(void *)place(in, n * 4, true);
+      fill(&random, x, n, (int)(blocks % 9));
+      format_job job = format_job_of(&p);
+      uint8_t *codes = out_codes.first + 64 + offset, *at_end = place(in_codes, bytes, true);
+      memset(out_codes.first, 0xA5, offset + bytes + 128);
+      uint8_t *scales = place(out_scales, blocks, true), *scales_too = place(in_scales, blocks, true);
+      format_reference.format[id].encode(&job, x, n, at_end, scales_too);
+      job.streamed = true;
+      k->format[id].encode(&job, x, n, codes, scales);
+      k->fence();
+      assert_memory_equal(codes, at_end, bytes);
+      assert_memory_equal(scales, scales_too, blocks);
+      for (size_t i = 0; i < 64; i++) assert_true(codes[-1 - (ptrdiff_t)i] == 0xA5 && codes[bytes + i] == 0xA5);
+      k->format[id].encode(&job, x, n, at_end, scales);
+      k->fence();
+      assert_memory_equal(codes, at_end, bytes);
+    }
+  }
+}
+
 static void the_environment_chooses_the_instruction_set(void **state) {
   (void)state;
   const char *wanted = getenv("TILEWRIGHT_FORMAT_ISA");
@@ -288,6 +320,7 @@ int main(void) {
       cmocka_unit_test(errors_are_counted_by_their_exponents),
       cmocka_unit_test(every_tail_and_every_alignment),
       cmocka_unit_test(large_outputs_and_strides_give_the_same),
+      cmocka_unit_test(streamed_codes_are_the_same),
       cmocka_unit_test(the_environment_chooses_the_instruction_set),
   };
   return cmocka_run_group_tests(tests, map_all, NULL);

@@ -101,8 +101,11 @@ static void encode_values(const matrix *m, const float *x, size_t n, uint8_t *co
   const tw_format *f = m->packing->format;
   format_encoder *encode = m->kernels->format[f->id].encode;
   size_t part = part_of(m), length;
-  if (m->size.codes < STREAM_BYTES || part == 0) {
-    encode(&m->job, x, n, codes, scales);
+  const bool streamed = m->size.codes >= STREAM_BYTES && part > 0;
+  if (!streamed || m->kernels->format[f->id].streams) {
+    format_job job = m->job;
+    job.streamed = streamed;
+    encode(&job, x, n, codes, scales);
     return;
   }
   for (; n; x += length, n -= length) {

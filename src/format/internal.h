@@ -23,6 +23,7 @@ typedef struct format_job {
   size_t group;
   float scale, inverse; /* inverse is 0 exactly if all codes are those of 0 */
   float threshold;      /* ternary: the least |x * inverse| that becomes 1 */
+  bool streamed;        /* codes go around the caches */
   bool bounded; /* inverse is that of the values' own largest magnitude: |x * inverse| is 1 at most, but for rounding */
 } format_job;
 
@@ -46,6 +47,7 @@ typedef struct format_kernels {
   struct {
     format_encoder *encode;
     format_decoder *decode;
+    bool streams; /* encode can send codes around the caches itself: format_job.streamed */
   } format[TW_FORMAT_COUNT];
   uint32_t (*magnitude)(const float *x, size_t n); /* largest |x| by its bits: above 0x7F800000 if there is a NaN */
   /* memcpy of a large output's part around the caches; fence before anyone else reads it */

@@ -4,6 +4,7 @@
  * steps of 4 vectors. Blocks that hold NaN, infinity or only magnitudes at the ends of f32's range are rare: the reference
  * does them. */
 #include "format/vector/minifloat.h"
+#include "format/vector/stream.h"
 
 enum { MX_BLOCK = 32, MX_BATCH = VW * MX_BLOCK, MX_VECTORS = MX_BLOCK / VW, STEP_BLOCKS = STEP / MX_BLOCK };
 enum { MX_INT8 = -1 };
@@ -92,9 +93,11 @@ LANES void mx_encode_as(small_float f, int bits, const format_job *job, const fl
   /* the scales of a batch are found while the codes of the one before are made: neither waits for the other */
   for (size_t i = 0; i <= batches; i++) {
     if (i < batches) mx_scales(f, job, x + i * MX_BATCH, scales + i * VW, &scaling[i % 2]);
-    if (i > 0)
-      mx_batch(f, bits, job, x + (i - 1) * MX_BATCH, &scaling[(i - 1) % 2], codes + (i - 1) * VW * block_bytes,
-               scales + (i - 1) * VW);
+    if (i == 0) continue;
+    uint8_t buffer[MX_BATCH], *to = codes + (i - 1) * VW * block_bytes;
+    mx_batch(f, bits, job, x + (i - 1) * MX_BATCH, &scaling[(i - 1) % 2], job->streamed ? buffer : to,
+             scales + (i - 1) * VW);
+    if (job->streamed) vector_stream(to, buffer, VW * block_bytes);
   }
   if (rest == 0) return;
   float padded[MX_BATCH];

@@ -1,4 +1,7 @@
 /* vector/stream.h - copies around the caches, so that a large output is not read before it is written. */
+#ifndef TW_FORMAT_VECTOR_STREAM_H
+#define TW_FORMAT_VECTOR_STREAM_H
+
 #include "format/vector/minifloat.h"
 
 static void vector_stream(void *to, const void *from, size_t bytes) {
@@ -14,3 +17,5 @@ static void vector_stream(void *to, const void *from, size_t bytes) {
 }
 
 static void vector_fence(void) { _mm_sfence(); }
+
+#endif

@@ -2,6 +2,10 @@
 
 #define BOTH(name)                                                                                                     \
   { vector_##name##_encode, vector_##name##_decode }
+/* Kernels limited by instructions: where they stop at the end of a part and begin anew, what overlaps does not. The faster
+ * ones stay with parts, between which memory writes. */
+#define STREAMING(name)                                                                                                \
+  { vector_##name##_encode, vector_##name##_decode, VW == 8 }
 #define VECTOR_KERNELS(name)                                                                                           \
   {                                                                                                                    \
     .isa = (name),                                                                                                     \
@@ -10,11 +14,11 @@
                [TW_FORMAT_BF16] = BOTH(bf16),                                                                          \
                [TW_FORMAT_E4M3] = BOTH(e4m3),                                                                          \
                [TW_FORMAT_E5M2] = BOTH(e5m2),                                                                          \
-               [TW_FORMAT_MXFP8_E4M3] = BOTH(mx_e4m3),                                                                 \
-               [TW_FORMAT_MXFP8_E5M2] = BOTH(mx_e5m2),                                                                 \
-               [TW_FORMAT_MXFP6_E3M2] = BOTH(mx_e3m2),                                                                 \
-               [TW_FORMAT_MXFP6_E2M3] = BOTH(mx_e2m3),                                                                 \
-               [TW_FORMAT_MXFP4] = BOTH(mx_e2m1),                                                                      \
+               [TW_FORMAT_MXFP8_E4M3] = STREAMING(mx_e4m3),                                                            \
+               [TW_FORMAT_MXFP8_E5M2] = STREAMING(mx_e5m2),                                                            \
+               [TW_FORMAT_MXFP6_E3M2] = STREAMING(mx_e3m2),                                                            \
+               [TW_FORMAT_MXFP6_E2M3] = STREAMING(mx_e2m3),                                                            \
+               [TW_FORMAT_MXFP4] = STREAMING(mx_e2m1),                                                                 \
                [TW_FORMAT_MXINT8] = BOTH(mx_int8),                                                                     \
                [TW_FORMAT_BFP16] = BOTH(bfp16),                                                                        \
                [TW_FORMAT_I8] = BOTH(i8),                                                                              \
