@@ -2,40 +2,24 @@
  *
  *   for each panel:
  *     for each group of k:
- *       for each step (8 elements of k):
- *         for each vector:  b_j = value(line, field)
- *         for each row i:   a = broadcast(A + i);  for each j: s_i_j = multiply_add_coded(s_i_j, a, b_j)
- *       total_i_j += s_i_j * scale_j
- *
- * Few rows leave few sums, whose additions would wait for one another: then each sum is split into `chains`, which take the
- * rows of units in turn. Codes are read once, in order, and lines further on are fetched meanwhile. */
-#include "target/x86/emit.h"
+ *       s_i_j = the group's sums (emit_coded_sums.c)
+ *       total_i_j += s_i_j * scale_j */
+#include "target/x86/emit_coded.h"
 
 #include <stdio.h>
+
+typedef x86_on_codes tile;
 
 /* Sums that keep two multiply-adds a cycle busy, which take 4 cycles each, or 6 (vdpbf16ps on Zen 5); registers allow less
  * with 16. Splitting sums further costs additions at the end of each group: it pays where groups are long, as of ternary
  * weights, or where there are few of them beside the multiply-adds. */
 enum { SUMS_WANTED = 8, SUMS_WANTED_MORE = 16, SUMS_WANTED_16 = 4, OTHER_REGISTERS = 6 };
 
-static const char *const form_names[X86_FORMS] = {"s2", "s4", "e2m1", "e2m3", "s8", "e4m3"};
 static const char *const form_in_c[X86_FORMS] = {"X86_S2", "X86_S4", "X86_E2M1", "X86_E2M3", "X86_S8", "X86_E4M3"};
 
 /* Groups mostly are a multiple of 32 elements: those go in larger bodies where chains need them, and in tiles of integers,
  * where what compilers put between the rounds of a loop (copies of all sums) matters less then. */
 enum { BODY_MOST = X86_BODY_MOST, ROWS_WORTH_A_BODY = 3 };
-
-static bool is_real(const x86_schedule *s) { return s->arithmetic == X86_F32 || s->arithmetic == X86_BF16; }
-
-typedef struct tile {
-  const x86_schedule *s;
-  x86_form form;
-  int rows, chains, step, lines, fields; /* units and lines of a step; vectors of a line */
-  int body;                              /* steps of the larger loop, which takes groups of a multiple of them */
-  bool looks_up;                         /* A is tables (kernel.h) */
-  bool powers;                           /* scales are powers of two that sums take on as they begin (kernel.h) */
-  bool by_bytes;                         /* fields of each byte of a container are found by a load of their own */
-} tile;
 
 /* One row of f32 on codes of 4 bits is bound by vectors' instructions: 23 for a line, of which 7 are shifts. Loads a
  * byte, two and three further on save four of them: loads have room, even for those that cross two lines. What they
@@ -54,13 +38,9 @@ static tile tile_of(const x86_schedule *s, x86_form form, int rows) {
   const int most = s->chains ? s->chains : BODY_MOST * t.step;
   while (2 * t.chains * rows * s->vectors <= sums && 2 * t.chains <= most) t.chains *= 2;
   t.body = (t.chains + t.step - 1) / t.step;
-  if (!is_real(s) && rows >= ROWS_WORTH_A_BODY) t.body = BODY_MOST;
+  if (!x86_is_real(s) && rows >= ROWS_WORTH_A_BODY) t.body = BODY_MOST;
   t.by_bytes = finds_bytes(s, form, rows);
   return t;
-}
-
-static bool in_pairs(const x86_schedule *s, x86_form form) {
-  return x86_in_pairs(s->arithmetic, form, x86_isa_lanes(s->isa));
 }
 
 /* Bytes of a scale, in C: only weights of 8 bits have either. */
@@ -69,155 +49,6 @@ static const char *scale_bytes(x86_form form) {
 }
 
 static int columns_of(const x86_schedule *s) { return s->vectors * x86_isa_lanes(s->isa); }
-static int vector_bytes(const x86_schedule *s) { return X86_UNIT * x86_isa_lanes(s->isa); }
-static int line_bytes(const tile *x) { return vector_bytes(x->s) * x86_form_registers(x->form); }
-
-/* Registers that a line is loaded to. */
-static int registers_of_line(const tile *x) { return x->by_bytes ? X86_UNIT : x86_form_registers(x->form); }
-
-/* `keep` stops the compiler from making the load an operand of each field's shift: with one row loads are a limit. */
-static void emit_load_line(tw_text *t, const tile *x, int at) {
-  const int step = x->by_bytes ? 1 : vector_bytes(x->s);
-  for (int r = 0; r < registers_of_line(x); r++) {
-    tw_text_add(t, "      w%d = load_line(line + %d);", r, at + r * step);
-    tw_text_add(t, x->rows == 1 ? " keep(w%d);\n" : "\n", r);
-  }
-}
-
-/* The vectors of B of the unit `u` of a step; lines are loaded where the first of their fields is used. */
-static void emit_values(tw_text *t, const tile *x, int u) {
-  const int bytes = vector_bytes(x->s);
-  const bool planes = x86_in_planes(x->s->arithmetic, x->form);
-  for (int j = 0; j < x->s->vectors; j++) {
-    const int at = u * x->s->vectors + j, line = at / x->fields, field = at % x->fields;
-    const int line_at = line * line_bytes(x);
-    for (int r = 0; field == 0 && r < x86_form_registers(x->form); r++)
-      tw_text_add(t, "      fetch(next); next += next_step; one_by_one(next);\n");
-    if (field == 0 && !planes) emit_load_line(t, x, line_at);
-    if (planes)
-      tw_text_add(t, "      b%d = planes_at(line + %d, t);\n", j, line_at + field * bytes / x->fields);
-    else if (x->by_bytes)
-      tw_text_add(t, "      b%d = value_%s(w%d, %d, t);\n", j, form_names[x->form], field / 2, field % 2);
-    else
-      tw_text_add(t, "      b%d = value_%s(w0%s, %d, t);\n", j, form_names[x->form],
-                  x86_form_registers(x->form) == 3 ? ", w1, w2" : "",
-                  in_pairs(x->s, x->form) ? x86_field_in_pairs(field, x->s->vectors) : field);
-  }
-}
-
-/* Of A's unit `u` of row i, from where a loop stands: a rounded A lies in steps of each row. */
-static int unit_of_a(const tile *x, int u, int i) {
-  const int rows = x->rows, step = x->step;
-  return X86_UNIT * (is_real(x->s) ? u * rows + i : (u / step * rows + i) * step + u % step);
-}
-
-/* A loop over `steps` steps at a time. */
-static void emit_loop(tw_text *t, const tile *x, int steps) {
-  const int units = x->step * steps;
-  tw_text_add(t, "    do {\n");
-  for (int u = 0; u < units; u++) {
-    emit_values(t, x, u);
-    for (int i = 0; i < x->rows; i++) {
-      tw_text_add(t, "      x = broadcast(a + %d);", unit_of_a(x, u, i));
-      for (int j = 0; j < x->s->vectors; j++)
-        tw_text_add(t, " s%d_%d_%d = multiply_add_coded(s%d_%d_%d, x, b%d);", i, j, u % x->chains, i, j, u % x->chains,
-                    j);
-      tw_text_add(t, "\n");
-    }
-  }
-  tw_text_add(t, "      line += %d; a += %d; one_by_one(line); one_by_one(a);\n    } while ((n -= %d) > 0);\n",
-              steps * x->lines * line_bytes(x), X86_UNIT * units * x->rows, units);
-}
-
-static void emit_beginning(tw_text *t, const tile *x, int i, int j, int chain) {
-  const bool lifted = x->s->arithmetic == X86_U8S8;
-  tw_text_add(t, " s%d_%d_%d = ", i, j, chain);
-  if (chain == 0 && x->powers && lifted)
-    tw_text_add(t, "add(start_at(start + %d), m%d)", i, j);
-  else if (chain == 0 && x->powers)
-    tw_text_add(t, "m%d", j);
-  else if (chain == 0 && lifted)
-    tw_text_add(t, "start_at(start + %d)", i);
-  else
-    tw_text_add(t, "zero()");
-}
-
-/* `keep` stops the compiler from seeing that some sums begin alike: it would merge them, and copy registers in the loop. */
-static void emit_start(tw_text *t, const tile *x, int chain) {
-  for (int i = 0; i < x->rows; i++) {
-    tw_text_add(t, "    sums");
-    for (int j = 0; j < x->s->vectors; j++) {
-      tw_text_add(t, j ? "," : "");
-      emit_beginning(t, x, i, j, chain);
-    }
-    tw_text_add(t, ";");
-    for (int j = 0; j < x->s->vectors; j++) tw_text_add(t, " keep(s%d_%d_%d);", i, j, chain);
-    tw_text_add(t, "\n");
-  }
-  if (x->s->arithmetic == X86_U8S8 && chain == 0) tw_text_add(t, "    start += %d;\n", x->rows);
-}
-
-/* Chains but the first begin at zero and end in the first. */
-static void emit_chains_end(tw_text *t, const tile *x) {
-  for (int chains = x->chains; chains > 1; chains /= 2)
-    for (int c = 0; c < chains / 2; c++)
-      for (int i = 0; i < x->rows; i++)
-        for (int j = 0; j < x->s->vectors; j++)
-          tw_text_add(t, "    s%d_%d_%d = add(s%d_%d_%d, s%d_%d_%d);\n", i, j, c, i, j, c, i, j, c + chains / 2);
-}
-
-/* One row, tables of A: each is used for all vectors of a pair of units, whose codes are 4 bits. */
-static void emit_look_ups(tw_text *t, const tile *x, int steps) {
-  const int pairs = steps * x->step / 2, codes = 2 * x->s->vectors; /* in a table's share of a line */
-  tw_text_add(t, "    do {\n");
-  for (int p = 0; p < pairs; p++) {
-    tw_text_add(t, "      x = load(a + %d); keep(x);\n", p * X86_PAIR_TABLE);
-    for (int j = 0; j < x->s->vectors; j++) {
-      const int at = p * codes + 2 * j, line_at = at / x->fields * line_bytes(x), bit = 2 * (at % x->fields);
-      if (at % x->fields == 0) tw_text_add(t, "      fetch(next); next += next_step; one_by_one(next);\n");
-      if (bit == 0) emit_load_line(t, x, line_at);
-      tw_text_add(t, "      s0_%d_%d = add_looked_up(s0_%d_%d, w0, %d, x, one);\n", j, p % x->chains, j, p % x->chains,
-                  bit);
-    }
-  }
-  tw_text_add(t, "      line += %d; a += %d; one_by_one(line); one_by_one(a);\n    } while ((n -= %d) > 0);\n",
-              steps * x->lines * line_bytes(x), pairs * X86_PAIR_TABLE, steps * x->step);
-}
-
-/* A loop over `steps` steps at a time, of either kind. */
-static void emit_steps(tw_text *t, const tile *x, int steps) {
-  if (x->looks_up)
-    emit_look_ups(t, x, steps);
-  else
-    emit_loop(t, x, steps);
-}
-
-static void emit_chains(tw_text *t, const tile *x) {
-  for (int c = 1; c < x->chains; c++) emit_start(t, x, c);
-  if (x->body > 1) {
-    tw_text_add(t, "    if (n %% %d == 0) {\n", x->body * x->step);
-    emit_steps(t, x, x->body);
-    tw_text_add(t, "    } else {\n");
-  }
-  emit_steps(t, x, 1);
-  if (x->body > 1) tw_text_add(t, "    }\n");
-  emit_chains_end(t, x);
-}
-
-/* A group of a single step (bfp16) is not worth chains: it ends before they would wait. */
-static void emit_group(tw_text *t, const tile *x) {
-  const bool may_be_a_step = !x->looks_up && is_real(x->s) && x->form == X86_S8 && x->chains > 1;
-  if (may_be_a_step) {
-    tile single = *x;
-    single.chains = single.body = 1;
-    tw_text_add(t, "    if (n == %d) {\n", x->step);
-    emit_loop(t, &single, 1);
-    tw_text_add(t, "    } else {\n");
-  }
-  emit_chains(t, x);
-  if (may_be_a_step) tw_text_add(t, "    }\n");
-}
-
 static void emit_total(tw_text *t, const tile *x, int i, int j, bool scaled) {
   char total[32], add[160];
   if (x86_totals_in_memory(x->s, x->rows))
@@ -253,7 +84,7 @@ static void emit_group_end(tw_text *t, const tile *x) {
     emit_scales(t, x);
     tw_text_add(t, "    scale += %d * %s;\n", columns, scale_bytes(x->form));
   }
-  if (is_real(x->s)) {
+  if (x86_is_real(x->s)) {
     for (int i = 0; i < x->rows; i++)
       for (int j = 0; j < x->s->vectors; j++) emit_total(t, x, i, j, false);
     return;
@@ -272,7 +103,7 @@ static void emit_group_end(tw_text *t, const tile *x) {
 static void emit_strip_end(tw_text *t, const tile *x) {
   const int lanes = x86_isa_lanes(x->s->isa);
   for (int j = 0; j < x->s->vectors; j++) tw_text_add(t, "  const part part%d = first(columns - %d);\n", j, j * lanes);
-  if (!is_real(x->s)) {
+  if (!x86_is_real(x->s)) {
     for (int i = 0; x->powers && i < x->rows; i++)
       for (int j = 0; j < x->s->vectors; j++)
         tw_text_add(t, "  total%d_%d = scaled(total%d_%d, one_real(&o->factor));\n", i, j, i, j);
@@ -287,33 +118,26 @@ static void emit_strip_end(tw_text *t, const tile *x) {
     for (int j = 0; j < x->s->vectors; j++)
       tw_text_add(t,
                   "    total%d_%d = add_reals(total%d_%d, reals_of(load_part(c + %d * o->c_stride + %d, part%d)));\n",
-                  i, j, i, j, i, j * vector_bytes(x->s), j);
+                  i, j, i, j, i, j * x86_vector_bytes(x->s), j);
   tw_text_add(t, "  }\n");
   for (int i = 0; i < x->rows; i++)
     for (int j = 0; j < x->s->vectors; j++)
       tw_text_add(t, "  store_part(c + %d * o->c_stride + %d, part%d, bits_of(total%d_%d));\n", i,
-                  j * vector_bytes(x->s), j, i, j);
-}
-
-static void emit_lines(tw_text *t, const tile *x) {
-  if (x86_in_planes(x->s->arithmetic, x->form)) return;
-  tw_text_add(t, "  codes w0");
-  for (int r = 1; r < registers_of_line(x); r++) tw_text_add(t, ", w%d", r);
-  tw_text_add(t, ";\n");
+                  j * x86_vector_bytes(x->s), j, i, j);
 }
 
 /* What totals are added to in the end comes from far away, and there are many at once. */
 static void emit_fetch_sums(tw_text *t, const tile *x) {
   tw_text_add(t, "  if (o->accumulate) {\n");
   for (int i = 0; i < x->rows; i++)
-    for (int at = 0; at < x->s->vectors * vector_bytes(x->s); at += X86_LINE)
+    for (int at = 0; at < x->s->vectors * x86_vector_bytes(x->s); at += X86_LINE)
       tw_text_add(t, "    fetch_sums(c + %d * o->c_stride + %d);\n", i, at);
   tw_text_add(t, "  }\n");
 }
 
 static void emit_strip(tw_text *t, const tile *x) {
   tw_text_add(t, "  const char *line = codes_start, *scale = scales_start;\n");
-  emit_lines(t, x);
+  x86_emit_lines(t, x);
   tw_text_add(t, "  operand x");
   for (int j = 0; !x->looks_up && j < x->s->vectors; j++) tw_text_add(t, ", b%d", j);
   tw_text_add(t, ";\n");
@@ -333,8 +157,7 @@ static void emit_strip(tw_text *t, const tile *x) {
     tw_text_add(t, "  sums m%d = magic_at(scale + %d);\n", j, j * x86_isa_lanes(x->s->isa));
   tw_text_add(t, "  for (int64_t left = o->units, n; left > 0; left -= o->group_units) {\n");
   tw_text_add(t, "    n = left < o->group_units ? left : o->group_units;\n");
-  emit_start(t, x, 0);
-  emit_group(t, x);
+  x86_emit_sums(t, x);
   emit_group_end(t, x);
   for (int j = 0; x->powers && j < x->s->vectors; j++) tw_text_add(t, "    m%d = n%d;\n", j, j);
   tw_text_add(t, in_memory ? "    stays_in_memory(totals);\n  }\n" : "  }\n");
@@ -347,7 +170,7 @@ static void emit_strip(tw_text *t, const tile *x) {
 
 /* For each panel, for each strip of A. */
 static void emit_tile(tw_text *t, const tile *x) {
-  tw_text_add(t, "static void %s_", form_names[x->form]);
+  tw_text_add(t, "static void %s_", x86_form_names[x->form]);
   if (x->looks_up)
     tw_text_add(t, "looked_up");
   else
@@ -355,47 +178,47 @@ static void emit_tile(tw_text *t, const tile *x) {
   tw_text_add(t, "(const x86_coded *o) {\n");
   tw_text_add(t, "  const char *codes_start = o->codes, *scales_start = o->scales, *next = o->next;\n");
   tw_text_add(t, "  char *c_start = o->c;\n  const int64_t next_step = o->next_step;\n");
-  tw_text_add(t, "  const tables t = tables_%s();\n  (void)t;\n", form_names[x->form]);
+  tw_text_add(t, "  const tables t = tables_%s();\n  (void)t;\n", x86_form_names[x->form]);
   if (x->looks_up) tw_text_add(t, "  const operand one = ones();\n");
   tw_text_add(t, "  for (int64_t columns = o->columns; columns > 0; columns -= %d) {\n", columns_of(x->s));
   tw_text_add(t, "  const char *a = o->a;\n  char *c = c_start;\n");
-  if (!is_real(x->s)) tw_text_add(t, "  const float *a_scale = o->a_scales, *row_scale = o->row_scales;\n");
+  if (!x86_is_real(x->s)) tw_text_add(t, "  const float *a_scale = o->a_scales, *row_scale = o->row_scales;\n");
   if (x->s->arithmetic == X86_U8S8) tw_text_add(t, "  const int32_t *start = o->start;\n");
   tw_text_add(t, "  for (int64_t strips = o->strips; strips > 0; strips--) {\n");
   emit_strip(t, x);
   tw_text_add(t, "  }\n  codes_start += o->codes_stride; scales_start += o->scales_stride; c_start += %d;\n  }\n}\n\n",
-              x->s->vectors * vector_bytes(x->s));
+              x->s->vectors * x86_vector_bytes(x->s));
 }
 
 static void emit_expand(tw_text *t, const x86_schedule *s, x86_form form) {
   tile x = tile_of(s, form, 1);
   x.by_bytes = false;
-  tw_text_add(t, "static void expand_%s(const x86_coded *o, void *panel) {\n", form_names[form]);
+  tw_text_add(t, "static void expand_%s(const x86_coded *o, void *panel) {\n", x86_form_names[form]);
   tw_text_add(t, "  const char *line = o->codes, *scale = o->scales, *next = o->next;\n  char *to = panel;\n");
-  tw_text_add(t, "  const int64_t next_step = o->next_step;\n  const tables t = tables_%s();\n", form_names[form]);
-  emit_lines(t, &x);
+  tw_text_add(t, "  const int64_t next_step = o->next_step;\n  const tables t = tables_%s();\n", x86_form_names[form]);
+  x86_emit_lines(t, &x);
   tw_text_add(t, "  operand b0");
   for (int j = 1; j < s->vectors; j++) tw_text_add(t, ", b%d", j);
   tw_text_add(t,
               ";\n  (void)t; (void)scale;\n  for (int64_t left = o->units, n; left > 0; left -= o->group_units) {\n");
   tw_text_add(t, "    n = left < o->group_units ? left : o->group_units;\n");
-  if (is_real(s)) {
+  if (x86_is_real(s)) {
     emit_scales(t, &x);
     tw_text_add(t, "    scale += %d * %s;\n", s->vectors * x86_isa_lanes(s->isa), scale_bytes(form));
   }
   tw_text_add(t, "    for (; n > 0; n -= %d) {\n", x.step);
   for (int u = 0; u < x.step; u++) {
-    emit_values(t, &x, u);
+    x86_emit_values(t, &x, u);
     for (int j = 0; j < s->vectors; j++) {
-      const int at = vector_bytes(s) * (u * s->vectors + j);
-      if (is_real(s))
+      const int at = x86_vector_bytes(s) * (u * s->vectors + j);
+      if (x86_is_real(s))
         tw_text_add(t, "      store_value(to + %d, b%d, f%d);\n", at, j, j);
       else
         tw_text_add(t, "      store_codes(to + %d, b%d);\n", at, j);
     }
   }
-  tw_text_add(t, "      line += %d; to += %d;\n    }\n  }\n}\n\n", x.lines * line_bytes(&x),
-              x.step * s->vectors * vector_bytes(s));
+  tw_text_add(t, "      line += %d; to += %d;\n    }\n  }\n}\n\n", x.lines * x86_line_bytes(&x),
+              x.step * s->vectors * x86_vector_bytes(s));
 }
 
 /* The tiles of a form on any number of rows, and their table. */
@@ -406,7 +229,7 @@ static void emit_tiles(tw_text *t, const x86_schedule *s, x86_form form, bool po
     x.powers = powers;
     if (!x86_left_out(s->coded_left_out, r)) emit_tile(t, &x);
   }
-  snprintf(name, sizeof name, "%s%s", form_names[form], powers ? "_powers" : "");
+  snprintf(name, sizeof name, "%s%s", x86_form_names[form], powers ? "_powers" : "");
   x86_emit_table(t, "x86_coded_tile", name, x86_coded_rows(s), s->coded_left_out);
 }
 
@@ -415,7 +238,7 @@ void x86_emit_coded(const x86_schedule *s, tw_text *t) {
     if (!x86_has_form(s, f)) continue;
     if (x86_coded_rows(s)) emit_tiles(t, s, f, false); /* none of AMX */
     if (x86_has_powers(s, f)) emit_tiles(t, s, f, true);
-    if (in_pairs(s, f)) {
+    if (x86_codes_in_pairs(s, f)) {
       tile x = tile_of(s, f, 1);
       x.looks_up = true, x.chains = x.step / 2, x.body = BODY_MOST;
       emit_tile(t, &x);
@@ -429,11 +252,11 @@ void x86_emit_coded_fields(const x86_schedule *s, tw_text *t) {
   for (x86_form f = X86_S2; f < X86_FORMS; f++) {
     if (!x86_has_form(s, f)) continue;
     tw_text_add(t, "   ");
-    if (x86_coded_rows(s)) tw_text_add(t, " .coded[%s] = %s_tiles,", form_in_c[f], form_names[f]);
-    if (x86_has_powers(s, f)) tw_text_add(t, " .powers[%s] = %s_powers_tiles,", form_in_c[f], form_names[f]);
-    if (in_pairs(s, f))
-      tw_text_add(t, " .looked_up[%s] = %s_looked_up, .tabulate = tabulate,", form_in_c[f], form_names[f]);
-    if (x86_has_expansion(s, f)) tw_text_add(t, " .expand[%s] = expand_%s,", form_in_c[f], form_names[f]);
+    if (x86_coded_rows(s)) tw_text_add(t, " .coded[%s] = %s_tiles,", form_in_c[f], x86_form_names[f]);
+    if (x86_has_powers(s, f)) tw_text_add(t, " .powers[%s] = %s_powers_tiles,", form_in_c[f], x86_form_names[f]);
+    if (x86_codes_in_pairs(s, f))
+      tw_text_add(t, " .looked_up[%s] = %s_looked_up, .tabulate = tabulate,", form_in_c[f], x86_form_names[f]);
+    if (x86_has_expansion(s, f)) tw_text_add(t, " .expand[%s] = expand_%s,", form_in_c[f], x86_form_names[f]);
     tw_text_add(t, "\n");
   }
 }

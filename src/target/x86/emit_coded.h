@@ -1,0 +1,33 @@
+/* emit_coded.h - what the two parts of the emitter of functions on codes share. */
+#ifndef TW_X86_EMIT_CODED_H
+#define TW_X86_EMIT_CODED_H
+
+#include "target/x86/emit.h"
+
+/* What a function on codes is emitted from. */
+typedef struct x86_on_codes {
+  const x86_schedule *s;
+  x86_form form;
+  int rows, chains, step, lines, fields; /* units and lines of a step; vectors of a line */
+  int body;                              /* steps of the larger loop, which takes groups of a multiple of them */
+  bool looks_up;                         /* A is tables (kernel.h) */
+  bool powers;                           /* scales are powers of two that sums take on as they begin (kernel.h) */
+  bool by_bytes;                         /* fields of each byte of a container are found by a load of their own */
+} x86_on_codes;
+
+static inline bool x86_is_real(const x86_schedule *s) { return s->arithmetic == X86_F32 || s->arithmetic == X86_BF16; }
+static inline int x86_vector_bytes(const x86_schedule *s) { return X86_UNIT * x86_isa_lanes(s->isa); }
+static inline int x86_line_bytes(const x86_on_codes *x) { return x86_vector_bytes(x->s) * x86_form_registers(x->form); }
+static inline bool x86_codes_in_pairs(const x86_schedule *s, x86_form form) {
+  return x86_in_pairs(s->arithmetic, form, x86_isa_lanes(s->isa));
+}
+extern const char *const x86_form_names[X86_FORMS]; /* "s2" */
+
+/* Declares the registers that lines are loaded to. */
+void x86_emit_lines(tw_text *, const x86_on_codes *);
+/* The vectors of B of the unit `u` of a step; lines are loaded where the first of their fields is used. */
+void x86_emit_values(tw_text *, const x86_on_codes *, int u);
+/* The sums of a group, from their beginning, over its `n` units: those of chain 0 hold them in the end. */
+void x86_emit_sums(tw_text *, const x86_on_codes *);
+
+#endif

@@ -1,0 +1,167 @@
+/* emit_coded_sums.c - the innermost part of functions on codes: codes become values, or look-ups in tables of A, and those
+ * the sums of a group of k.
+ *
+ *   for each step (8 elements of k):
+ *     for each vector:  b_j = value(line, field)
+ *     for each row i:   a = broadcast(A + i);  for each j: s_i_j = multiply_add_coded(s_i_j, a, b_j)
+ *
+ * Few rows leave few sums, whose additions would wait for one another: then each sum is split into `chains`, which take the
+ * rows of units in turn. Codes are read once, in order, and lines further on are fetched meanwhile. */
+#include "target/x86/emit_coded.h"
+
+typedef x86_on_codes tile;
+
+const char *const x86_form_names[X86_FORMS] = {"s2", "s4", "e2m1", "e2m3", "s8", "e4m3"};
+
+/* Registers that a line is loaded to. */
+static int registers_of_line(const tile *x) { return x->by_bytes ? X86_UNIT : x86_form_registers(x->form); }
+
+/* `keep` stops the compiler from making the load an operand of each field's shift: with one row loads are a limit. */
+static void emit_load_line(tw_text *t, const tile *x, int at) {
+  const int step = x->by_bytes ? 1 : x86_vector_bytes(x->s);
+  for (int r = 0; r < registers_of_line(x); r++) {
+    tw_text_add(t, "      w%d = load_line(line + %d);", r, at + r * step);
+    tw_text_add(t, x->rows == 1 ? " keep(w%d);\n" : "\n", r);
+  }
+}
+
+void x86_emit_values(tw_text *t, const tile *x, int u) {
+  const int bytes = x86_vector_bytes(x->s);
+  const bool planes = x86_in_planes(x->s->arithmetic, x->form);
+  for (int j = 0; j < x->s->vectors; j++) {
+    const int at = u * x->s->vectors + j, line = at / x->fields, field = at % x->fields;
+    const int line_at = line * x86_line_bytes(x);
+    for (int r = 0; field == 0 && r < x86_form_registers(x->form); r++)
+      tw_text_add(t, "      fetch(next); next += next_step; one_by_one(next);\n");
+    if (field == 0 && !planes) emit_load_line(t, x, line_at);
+    if (planes)
+      tw_text_add(t, "      b%d = planes_at(line + %d, t);\n", j, line_at + field * bytes / x->fields);
+    else if (x->by_bytes)
+      tw_text_add(t, "      b%d = value_%s(w%d, %d, t);\n", j, x86_form_names[x->form], field / 2, field % 2);
+    else
+      tw_text_add(t, "      b%d = value_%s(w0%s, %d, t);\n", j, x86_form_names[x->form],
+                  x86_form_registers(x->form) == 3 ? ", w1, w2" : "",
+                  x86_codes_in_pairs(x->s, x->form) ? x86_field_in_pairs(field, x->s->vectors) : field);
+  }
+}
+
+/* Of A's unit `u` of row i, from where a loop stands: a rounded A lies in steps of each row. */
+static int unit_of_a(const tile *x, int u, int i) {
+  const int rows = x->rows, step = x->step;
+  return X86_UNIT * (x86_is_real(x->s) ? u * rows + i : (u / step * rows + i) * step + u % step);
+}
+
+/* A loop over `steps` steps at a time. */
+static void emit_loop(tw_text *t, const tile *x, int steps) {
+  const int units = x->step * steps;
+  tw_text_add(t, "    do {\n");
+  for (int u = 0; u < units; u++) {
+    x86_emit_values(t, x, u);
+    for (int i = 0; i < x->rows; i++) {
+      tw_text_add(t, "      x = broadcast(a + %d);", unit_of_a(x, u, i));
+      for (int j = 0; j < x->s->vectors; j++)
+        tw_text_add(t, " s%d_%d_%d = multiply_add_coded(s%d_%d_%d, x, b%d);", i, j, u % x->chains, i, j, u % x->chains,
+                    j);
+      tw_text_add(t, "\n");
+    }
+  }
+  tw_text_add(t, "      line += %d; a += %d; one_by_one(line); one_by_one(a);\n    } while ((n -= %d) > 0);\n",
+              steps * x->lines * x86_line_bytes(x), X86_UNIT * units * x->rows, units);
+}
+
+static void emit_beginning(tw_text *t, const tile *x, int i, int j, int chain) {
+  const bool lifted = x->s->arithmetic == X86_U8S8;
+  tw_text_add(t, " s%d_%d_%d = ", i, j, chain);
+  if (chain == 0 && x->powers && lifted)
+    tw_text_add(t, "add(start_at(start + %d), m%d)", i, j);
+  else if (chain == 0 && x->powers)
+    tw_text_add(t, "m%d", j);
+  else if (chain == 0 && lifted)
+    tw_text_add(t, "start_at(start + %d)", i);
+  else
+    tw_text_add(t, "zero()");
+}
+
+/* `keep` stops the compiler from seeing that some sums begin alike: it would merge them, and copy registers in the loop. */
+static void emit_start(tw_text *t, const tile *x, int chain) {
+  for (int i = 0; i < x->rows; i++) {
+    tw_text_add(t, "    sums");
+    for (int j = 0; j < x->s->vectors; j++) {
+      tw_text_add(t, j ? "," : "");
+      emit_beginning(t, x, i, j, chain);
+    }
+    tw_text_add(t, ";");
+    for (int j = 0; j < x->s->vectors; j++) tw_text_add(t, " keep(s%d_%d_%d);", i, j, chain);
+    tw_text_add(t, "\n");
+  }
+  if (x->s->arithmetic == X86_U8S8 && chain == 0) tw_text_add(t, "    start += %d;\n", x->rows);
+}
+
+/* Chains but the first begin at zero and end in the first. */
+static void emit_chains_end(tw_text *t, const tile *x) {
+  for (int chains = x->chains; chains > 1; chains /= 2)
+    for (int c = 0; c < chains / 2; c++)
+      for (int i = 0; i < x->rows; i++)
+        for (int j = 0; j < x->s->vectors; j++)
+          tw_text_add(t, "    s%d_%d_%d = add(s%d_%d_%d, s%d_%d_%d);\n", i, j, c, i, j, c, i, j, c + chains / 2);
+}
+
+/* One row, tables of A: each is used for all vectors of a pair of units, whose codes are 4 bits. */
+static void emit_look_ups(tw_text *t, const tile *x, int steps) {
+  const int pairs = steps * x->step / 2, codes = 2 * x->s->vectors; /* in a table's share of a line */
+  tw_text_add(t, "    do {\n");
+  for (int p = 0; p < pairs; p++) {
+    tw_text_add(t, "      x = load(a + %d); keep(x);\n", p * X86_PAIR_TABLE);
+    for (int j = 0; j < x->s->vectors; j++) {
+      const int at = p * codes + 2 * j, line_at = at / x->fields * x86_line_bytes(x), bit = 2 * (at % x->fields);
+      if (at % x->fields == 0) tw_text_add(t, "      fetch(next); next += next_step; one_by_one(next);\n");
+      if (bit == 0) emit_load_line(t, x, line_at);
+      tw_text_add(t, "      s0_%d_%d = add_looked_up(s0_%d_%d, w0, %d, x, one);\n", j, p % x->chains, j, p % x->chains,
+                  bit);
+    }
+  }
+  tw_text_add(t, "      line += %d; a += %d; one_by_one(line); one_by_one(a);\n    } while ((n -= %d) > 0);\n",
+              steps * x->lines * x86_line_bytes(x), pairs * X86_PAIR_TABLE, steps * x->step);
+}
+
+/* A loop over `steps` steps at a time, of either kind. */
+static void emit_steps(tw_text *t, const tile *x, int steps) {
+  if (x->looks_up)
+    emit_look_ups(t, x, steps);
+  else
+    emit_loop(t, x, steps);
+}
+
+static void emit_chains(tw_text *t, const tile *x) {
+  for (int c = 1; c < x->chains; c++) emit_start(t, x, c);
+  if (x->body > 1) {
+    tw_text_add(t, "    if (n %% %d == 0) {\n", x->body * x->step);
+    emit_steps(t, x, x->body);
+    tw_text_add(t, "    } else {\n");
+  }
+  emit_steps(t, x, 1);
+  if (x->body > 1) tw_text_add(t, "    }\n");
+  emit_chains_end(t, x);
+}
+
+/* A group of a single step (bfp16) is not worth chains: it ends before they would wait. */
+void x86_emit_sums(tw_text *t, const tile *x) {
+  emit_start(t, x, 0);
+  const bool may_be_a_step = !x->looks_up && x86_is_real(x->s) && x->form == X86_S8 && x->chains > 1;
+  if (may_be_a_step) {
+    tile single = *x;
+    single.chains = single.body = 1;
+    tw_text_add(t, "    if (n == %d) {\n", x->step);
+    emit_loop(t, &single, 1);
+    tw_text_add(t, "    } else {\n");
+  }
+  emit_chains(t, x);
+  if (may_be_a_step) tw_text_add(t, "    }\n");
+}
+
+void x86_emit_lines(tw_text *t, const tile *x) {
+  if (x86_in_planes(x->s->arithmetic, x->form)) return;
+  tw_text_add(t, "  codes w0");
+  for (int r = 1; r < registers_of_line(x); r++) tw_text_add(t, ", w%d", r);
+  tw_text_add(t, ";\n");
+}
