@@ -94,9 +94,10 @@ const char *tw_gemm_kernel_at(size_t index) {
 
 /* ---- blocks ---- */
 
-int64_t x86_block_step(int64_t group, int64_t units) {
-  enum { STEP = 16 };
-  int64_t step = group < units ? group : STEP;
+int64_t x86_block_step(const tw_gemm_planned *p, int64_t units) {
+  enum { STEP = 16, UNROLLED = 4 };
+  if (p->has_codes && p->codes.form == X86_T3) return UNROLLED * p->codes.step;
+  int64_t step = p->has_codes && p->codes.group_units < units ? p->codes.group_units : STEP;
   while (step % STEP) step *= 2;
   return step;
 }
@@ -105,16 +106,17 @@ int64_t x86_block_step(int64_t group, int64_t units) {
  * limit, so blocks need not fit L1. Longer ones touch C less often, whose rows lie apart, a power of two in the worst case.
  * Measured on a Zen 5 at 512 x 4096 x 4096, blocks of 1024 against 512: i8 2 to 3 % faster, bf16 0 to 2 %, f32 equal; 512
  * against 192, which keep a panel of B in L1: 3 to 5 %. Blocks are of equal length, to a multiple of the unrolling.
- * AMX takes the blocks of the vectors' kernels, so that the same packed weights go with both. Where one row becomes
- * tables, 32 bytes a unit, those must stay in L1 beside the codes that stream through it, which a third of it does: 1.2
- * times as fast as two thirds. */
-int64_t x86_choose_block(const x86_kernel *k, int64_t size, int64_t group, bool tables) {
-  const int64_t units = x86_ceil_div(size, x86_kernel_group(k)), step = x86_block_step(group, units);
+ * AMX takes the blocks of the vectors' kernels, so that the same packed weights go with both. Where rows become
+ * tables, 43 bytes a unit, a single row's must stay in L1 beside the codes that stream through it and C, which a fifth of
+ * it does: at 1 x 4096 x 4096 1 % faster than a third, and as fast as a quarter or a sixth. */
+int64_t x86_choose_block(const tw_gemm_planned *p) {
+  const x86_kernel *k = p->kernel;
+  const int64_t units = x86_ceil_div(p->spec.k, x86_kernel_group(k)), step = x86_block_step(p, units);
   enum { VECTOR_ROWS = 14 };
   const int rows = k->isa == X86_AMX ? VECTOR_ROWS : k->rows;
   int64_t most = x86_this_cpu()->l1 * 5 / 4 / X86_UNIT / rows / step * step;
-  const int64_t room = x86_this_cpu()->l1 / 3 * 2 / X86_PAIR_TABLE / step * step;
-  if (tables && most > room) most = room;
+  if (p->has_codes && p->codes.form == X86_T3)
+    most = x86_min(most, x86_this_cpu()->l1 / 5 / x86_tables_bytes(step) * step);
   if (most < step) most = step;
   const int64_t blocks = x86_ceil_div(units, most);
   return x86_ceil_div(x86_ceil_div(units, blocks), step) * step;
@@ -162,7 +164,7 @@ static void choose_threads(tw_gemm_planned *p) {
 }
 
 /* Up to so many rows codes become elements in registers, once for each strip; above, a panel at a time, once for all. */
-enum { ROWS_ON_CODES = 16, AHEAD = 8192, AHEAD_OF_TABLES = 16384 /* 3 % faster than 8192 */ };
+enum { ROWS_ON_CODES = 16, AHEAD = 8192, AHEAD_OF_TABLES = 12288 /* 2 % faster than 8192 or 16384 */ };
 
 bool x86_runs_on_codes(const tw_gemm_spec *s, int coded_rows) {
   return x86_has_scales(s) && (x86_quantizes(s) || (s->m <= ROWS_ON_CODES && coded_rows));
@@ -182,10 +184,13 @@ void x86_choose_blocks(tw_gemm_planned *p) {
   const tw_gemm_spec *s = &p->spec;
   const x86_cpu *cpu = x86_this_cpu();
   p->on_codes = x86_runs_on_codes(s, p->kernel->coded_rows);
-  p->looks_up = p->on_codes && s->m == 1 && p->kernel->looked_up[p->codes.form];
+  p->looks_up = p->on_codes && p->codes.form == X86_T3;
   p->ahead = p->looks_up ? AHEAD_OF_TABLES : AHEAD;
   p->wide = takes_two_panels(p);
-  p->strip_rows = p->on_codes ? p->kernel->coded_rows : p->wide ? p->kernel->wide_rows : p->kernel->rows;
+  p->strip_rows = p->looks_up   ? (int)x86_min(p->kernel->coded_rows, X86_TABLES_ROWS)
+                  : p->on_codes ? p->kernel->coded_rows
+                  : p->wide     ? p->kernel->wide_rows
+                                : p->kernel->rows;
   choose_threads(p);
   const int64_t rows = x86_ceil_div(s->m, p->threads_m), kernel_rows = p->strip_rows;
   const int64_t columns = x86_ceil_div(x86_panels(p), p->threads_n) * p->kernel->columns;

@@ -7,13 +7,13 @@
 
 /* The fastest kernel that this CPU has for the description, or the one that it names. */
 tw_status x86_choose_kernel(const tw_gemm_spec *, const x86_kernel **out, tw_error *);
-/* Blocks of k are a multiple of this: of groups of `group` units that share a scale (if there are several in `units`),
- * and of 16 units, which are a multiple of the unrolling, of the rows of units in any line of codes, and of what AMX
- * takes. */
-int64_t x86_block_step(int64_t group, int64_t units);
+/* Blocks of k are a multiple of this: of groups of units that share a scale (if there are several in `units`), and of 16
+ * units, which are a multiple of the unrolling, of the rows of units in lines of codes, and of what AMX takes; of X86_T3,
+ * which has neither groups nor AMX, of some lines. The plan has kernel, description and codes. */
+int64_t x86_block_step(const tw_gemm_planned *, int64_t units);
 /* Units of k in a block, a multiple of x86_block_step: depends on kernel and weights alone, so that packed weights
  * serve every m. */
-int64_t x86_choose_block(const x86_kernel *, int64_t size, int64_t group, bool tables);
+int64_t x86_choose_block(const tw_gemm_planned *);
 bool x86_has_scales(const tw_gemm_spec *); /* weights with shared scales, for real A */
 /* Do tiles work on codes, so that no panel is expanded? `coded_rows`: of the kernel's (AMX has none). */
 bool x86_runs_on_codes(const tw_gemm_spec *, int coded_rows);

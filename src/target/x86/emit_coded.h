@@ -8,7 +8,8 @@
 typedef struct x86_on_codes {
   const x86_schedule *s;
   x86_form form;
-  int rows, chains, step, lines, fields; /* units and lines of a step; vectors of a line */
+  int panels, vectors;                   /* that are taken at once, one or two, and their vectors in all */
+  int rows, chains, step, lines, fields; /* units and lines (of a panel) of a step; vectors of a line */
   int body;                              /* steps of the larger loop, which takes groups of a multiple of them */
   bool looks_up;                         /* A is tables (kernel.h) */
   bool powers;                           /* scales are powers of two that sums take on as they begin (kernel.h) */
@@ -18,8 +19,9 @@ typedef struct x86_on_codes {
 static inline bool x86_is_real(const x86_schedule *s) { return s->arithmetic == X86_F32 || s->arithmetic == X86_BF16; }
 static inline int x86_vector_bytes(const x86_schedule *s) { return X86_UNIT * x86_isa_lanes(s->isa); }
 static inline int x86_line_bytes(const x86_on_codes *x) { return x86_vector_bytes(x->s) * x86_form_registers(x->form); }
-static inline bool x86_codes_in_pairs(const x86_schedule *s, x86_form form) {
-  return x86_in_pairs(s->arithmetic, form, x86_isa_lanes(s->isa));
+/* Where what belongs to vector `j` begins behind the same of the first panel: in C, "" or " + NAME". */
+static inline const char *x86_panel_of(const x86_on_codes *x, int j, const char *apart) {
+  return j < x->s->vectors ? "" : apart;
 }
 extern const char *const x86_form_names[X86_FORMS]; /* "s2" */
 

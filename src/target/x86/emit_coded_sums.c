@@ -11,37 +11,41 @@
 
 typedef x86_on_codes tile;
 
-const char *const x86_form_names[X86_FORMS] = {"s2", "s4", "e2m1", "e2m3", "s8", "e4m3"};
+const char *const x86_form_names[X86_FORMS] = {"s2", "t3", "s4", "e2m1", "e2m3", "s8", "e4m3"};
 
 /* Registers that a line is loaded to. */
 static int registers_of_line(const tile *x) { return x->by_bytes ? X86_UNIT : x86_form_registers(x->form); }
 
-/* `keep` stops the compiler from making the load an operand of each field's shift: with one row loads are a limit. */
-static void emit_load_line(tw_text *t, const tile *x, int at) {
-  const int step = x->by_bytes ? 1 : x86_vector_bytes(x->s);
+/* The line of vector `j` at `at`, while others are fetched. `keep` stops the compiler from making the load an operand of
+ * each field's shift: with one row loads are a limit. */
+static void emit_load_line(tw_text *t, const tile *x, int j, int at) {
+  const int step = x->by_bytes ? 1 : x86_vector_bytes(x->s), first = j / x->s->vectors * registers_of_line(x);
+  for (int r = 0; r < x86_form_registers(x->form); r++)
+    tw_text_add(t, "      fetch(next); next += next_step; one_by_one(next);\n");
+  if (x86_in_planes(x->s->arithmetic, x->form)) return;
   for (int r = 0; r < registers_of_line(x); r++) {
-    tw_text_add(t, "      w%d = load_line(line + %d);", r, at + r * step);
-    tw_text_add(t, x->rows == 1 ? " keep(w%d);\n" : "\n", r);
+    tw_text_add(t, "      w%d = load_line(line + %d%s);", first + r, at + r * step,
+                x86_panel_of(x, j, " + codes_apart"));
+    tw_text_add(t, x->rows == 1 ? " keep(w%d);\n" : "\n", first + r);
   }
 }
 
 void x86_emit_values(tw_text *t, const tile *x, int u) {
-  const int bytes = x86_vector_bytes(x->s);
-  const bool planes = x86_in_planes(x->s->arithmetic, x->form);
-  for (int j = 0; j < x->s->vectors; j++) {
-    const int at = u * x->s->vectors + j, line = at / x->fields, field = at % x->fields;
-    const int line_at = line * x86_line_bytes(x);
-    for (int r = 0; field == 0 && r < x86_form_registers(x->form); r++)
-      tw_text_add(t, "      fetch(next); next += next_step; one_by_one(next);\n");
-    if (field == 0 && !planes) emit_load_line(t, x, line_at);
-    if (planes)
-      tw_text_add(t, "      b%d = planes_at(line + %d, t);\n", j, line_at + field * bytes / x->fields);
+  const int bytes = x86_vector_bytes(x->s), vectors = x->s->vectors;
+  for (int j = 0; j < vectors; j++) {
+    const int at = u * vectors + j, line_at = at / x->fields * x86_line_bytes(x);
+    const x86_place place = x86_place_of(x->form, at % x->fields, vectors);
+    if (at % x->fields == 0) emit_load_line(t, x, j, line_at);
+    if (x86_in_planes(x->s->arithmetic, x->form))
+      tw_text_add(t, "      b%d = planes_at(line + %d, t);\n", j, line_at + place.field * bytes / x->fields);
     else if (x->by_bytes)
-      tw_text_add(t, "      b%d = value_%s(w%d, %d, t);\n", j, x86_form_names[x->form], field / 2, field % 2);
+      tw_text_add(t, "      b%d = value_%s(w%d, %d, t);\n", j, x86_form_names[x->form], place.field / 2,
+                  place.field % 2);
+    else if (x86_form_codes(x->form) > 1)
+      tw_text_add(t, "      b%d = value_%s(w0, %d, %d, t);\n", j, x86_form_names[x->form], place.field, place.code);
     else
       tw_text_add(t, "      b%d = value_%s(w0%s, %d, t);\n", j, x86_form_names[x->form],
-                  x86_form_registers(x->form) == 3 ? ", w1, w2" : "",
-                  x86_codes_in_pairs(x->s, x->form) ? x86_field_in_pairs(field, x->s->vectors) : field);
+                  x86_form_registers(x->form) == 3 ? ", w1, w2" : "", place.field);
   }
 }
 
@@ -59,7 +63,7 @@ static void emit_loop(tw_text *t, const tile *x, int steps) {
     x86_emit_values(t, x, u);
     for (int i = 0; i < x->rows; i++) {
       tw_text_add(t, "      x = broadcast(a + %d);", unit_of_a(x, u, i));
-      for (int j = 0; j < x->s->vectors; j++)
+      for (int j = 0; j < x->vectors; j++)
         tw_text_add(t, " s%d_%d_%d = multiply_add_coded(s%d_%d_%d, x, b%d);", i, j, u % x->chains, i, j, u % x->chains,
                     j);
       tw_text_add(t, "\n");
@@ -86,12 +90,12 @@ static void emit_beginning(tw_text *t, const tile *x, int i, int j, int chain) {
 static void emit_start(tw_text *t, const tile *x, int chain) {
   for (int i = 0; i < x->rows; i++) {
     tw_text_add(t, "    sums");
-    for (int j = 0; j < x->s->vectors; j++) {
+    for (int j = 0; j < x->vectors; j++) {
       tw_text_add(t, j ? "," : "");
       emit_beginning(t, x, i, j, chain);
     }
     tw_text_add(t, ";");
-    for (int j = 0; j < x->s->vectors; j++) tw_text_add(t, " keep(s%d_%d_%d);", i, j, chain);
+    for (int j = 0; j < x->vectors; j++) tw_text_add(t, " keep(s%d_%d_%d);", i, j, chain);
     tw_text_add(t, "\n");
   }
   if (x->s->arithmetic == X86_U8S8 && chain == 0) tw_text_add(t, "    start += %d;\n", x->rows);
@@ -102,26 +106,31 @@ static void emit_chains_end(tw_text *t, const tile *x) {
   for (int chains = x->chains; chains > 1; chains /= 2)
     for (int c = 0; c < chains / 2; c++)
       for (int i = 0; i < x->rows; i++)
-        for (int j = 0; j < x->s->vectors; j++)
+        for (int j = 0; j < x->vectors; j++)
           tw_text_add(t, "    s%d_%d_%d = add(s%d_%d_%d, s%d_%d_%d);\n", i, j, c, i, j, c, i, j, c + chains / 2);
 }
 
-/* One row, tables of A: each is used for all vectors of a pair of units, whose codes are 4 bits. */
+/* Rows of A that are tables: each, in two registers, is used for all vectors of its units. */
 static void emit_look_ups(tw_text *t, const tile *x, int steps) {
-  const int pairs = steps * x->step / 2, codes = 2 * x->s->vectors; /* in a table's share of a line */
+  const int vectors = x->s->vectors, fields = x->fields / x86_form_codes(x->form); /* fields: of a container */
+  const int tables = steps * x->step / X86_TABLE_UNITS;
   tw_text_add(t, "    do {\n");
-  for (int p = 0; p < pairs; p++) {
-    tw_text_add(t, "      x = load(a + %d); keep(x);\n", p * X86_PAIR_TABLE);
-    for (int j = 0; j < x->s->vectors; j++) {
-      const int at = p * codes + 2 * j, line_at = at / x->fields * x86_line_bytes(x), bit = 2 * (at % x->fields);
-      if (at % x->fields == 0) tw_text_add(t, "      fetch(next); next += next_step; one_by_one(next);\n");
-      if (bit == 0) emit_load_line(t, x, line_at);
-      tw_text_add(t, "      s0_%d_%d = add_looked_up(s0_%d_%d, w0, %d, x, one);\n", j, p % x->chains, j, p % x->chains,
-                  bit);
+  for (int p = 0; p < tables; p++) {
+    const int chain = p % x->chains;
+    for (int j = 0; j < x->vectors; j++) {
+      const int at = p * vectors + j % vectors, field = at % fields;
+      if (field == 0) emit_load_line(t, x, j, at / fields * x86_line_bytes(x));
+      tw_text_add(t, "      b%d = at_bottom(w%d, %d);\n", j, j / vectors, x86_form_bits(x->form) * field);
+    }
+    for (int i = 0; i < x->rows; i++) {
+      const int a = (p * x->rows + i) * X86_TABLE;
+      tw_text_add(t, "      x = load(a + %d); keep(x); y = load(a + %d); keep(y);\n", a, a + X86_TABLE / 2);
+      for (int j = 0; j < x->vectors; j++)
+        tw_text_add(t, "      s%d_%d_%d = add_looked_up(s%d_%d_%d, b%d, x, y, one);\n", i, j, chain, i, j, chain, j);
     }
   }
   tw_text_add(t, "      line += %d; a += %d; one_by_one(line); one_by_one(a);\n    } while ((n -= %d) > 0);\n",
-              steps * x->lines * x86_line_bytes(x), pairs * X86_PAIR_TABLE, steps * x->step);
+              steps * x->lines * x86_line_bytes(x), tables * x->rows * X86_TABLE, steps * x->step);
 }
 
 /* A loop over `steps` steps at a time, of either kind. */
@@ -162,6 +171,6 @@ void x86_emit_sums(tw_text *t, const tile *x) {
 void x86_emit_lines(tw_text *t, const tile *x) {
   if (x86_in_planes(x->s->arithmetic, x->form)) return;
   tw_text_add(t, "  codes w0");
-  for (int r = 1; r < registers_of_line(x); r++) tw_text_add(t, ", w%d", r);
+  for (int r = 1; r < x->panels * registers_of_line(x); r++) tw_text_add(t, ", w%d", r);
   tw_text_add(t, ";\n");
 }

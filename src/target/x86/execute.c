@@ -105,10 +105,7 @@ static void run_coded(const job *j, const strip *t, int64_t block, int64_t colum
   if (p->spec.a_rounding == TW_A_INT8_GROUPS)
     o.a_scales = (const float *)(const void *)(j->workspace + p->a_scale_at) + t->group_at;
   if (p->spec.a_rounding == TW_A_INT8_ROWS) o.row_scales = scales_of_rows(j) + (t->row - j->row);
-  if (p->looks_up)
-    p->kernel->looked_up[p->codes.form](&o);
-  else
-    tiles_on_codes(p, j->o->packed_b)[t->rows - 1](&o);
+  tiles_on_codes(p, j->o->packed_b)[t->rows - 1](&o);
 }
 
 /* C comes near while its sums are made, if they are written there only in the end. Rows that lie within a page of each other
@@ -193,7 +190,7 @@ static bool next_strips(const job *j, strips *s, int64_t block, int64_t most, st
     t->a = (const char *)j->o->a + t->row * t->stride + block * p->layout.block * X86_UNIT;
   } else {
     t->stride = 0, t->units = s->units;
-    t->a = j->workspace + p->strip_at + s->packed_rows * s->units * X86_UNIT;
+    t->a = j->workspace + p->strip_at + (size_t)s->packed_rows * x86_row_bytes(p, s->units);
     t->group_at = s->packed_rows * s->groups;
     s->packed_rows += t->n * t->rows;
   }
@@ -235,7 +232,7 @@ static void pack_strip(const job *j, const strip *t, int64_t block, int64_t unit
     x86_convert_rows(p, j->o->a, t->row, t->rows, unit, units, j->workspace + p->rows_at, stride);
   }
   if (p->looks_up)
-    p->kernel->tabulate((char *)t->a, from, units);
+    p->kernel->tabulate((char *)t->a, from, stride, t->rows, units);
   else
     p->kernel->transpose((char *)t->a, from, stride, t->rows, units);
 }
@@ -291,8 +288,8 @@ static void bring_units(const job *j, int64_t block, panel *b, int64_t bytes, in
  * no other strip waits for them: a call for each costs a tenth of the time of ternary codes, with their short panels. */
 static int64_t panels_at_once(const tw_gemm_planned *p, int64_t strips_in_all, int64_t columns, bool plain) {
   const int64_t panels = x86_ceil_div(columns, p->kernel->columns);
-  if (p->on_codes) return strips_in_all == 1 && !p->expands && (plain || p->blocks > 1) ? panels : 1;
-  return p->wide ? x86_min(panels, 2) : 1;
+  if (p->on_codes && strips_in_all == 1 && !p->expands && (plain || p->blocks > 1)) return panels;
+  return p->wide || p->looks_up ? x86_min(panels, 2) : 1;
 }
 
 static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, bool plain) {

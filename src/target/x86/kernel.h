@@ -21,9 +21,9 @@
  *
  * Weights with shared scales are kept as codes of 2, 4, 6 or 8 bits, in the panel's order. A *line* is one vector register
  * of them. Its containers are as wide as the kernel's elements of B (4 bytes divided by `group`), and field t of all
- * containers is the t-th vector of the panel's units that the line holds: one shift and at most one look-up away. (Ternary
- * codes for f32 in AVX-512 lie in "pairs": units 2u and 2u + 1 of a vector are neighbours, so that with one row of A one
- * look-up in a table of A's nine sums and differences does for two multiply-adds.) But 8-bit
+ * containers is the t-th vector of the panel's units that the line holds: one shift and at most one look-up away. (A field of
+ * X86_T3 holds three codes, of units 3u, 3u + 1 and 3u + 2 of a vector, so that one look-up in a table of 27 sums and
+ * differences of a row of A does for three multiply-adds.) But 8-bit
  * integers for real arithmetic, which an instruction widens, lie vector by vector, and of each vector first the lanes' first
  * elements, then their second ones ("planes"); and e4m3 for bf16, whose two bytes are found by themselves and then
  * interleaved, lies in turns of eight codes of either field ("eighths"). And codes of 4 bits for f32 in AVX2 lie in
@@ -42,7 +42,6 @@
 
 enum {
   X86_UNIT = 4,
-  X86_PAIR_TABLE = 64 /* bytes, of two units */,
   X86_LINE = 64,
   X86_EIGHT = 8 /* elements of k: the shortest group that shares a scale */,
   X86_TILE_ROWS_MAX = 16, /* of a tile in vector registers */
@@ -95,6 +94,7 @@ typedef struct x86_finish {
  * factor of the instruction and A the signed one. */
 typedef enum x86_form {
   X86_S2,   /* -1, 0, 1 in 2 bits: two's complement; real arithmetic: sign and size, for twice the value */
+  X86_T3,   /* c0 + 3 c1 + 9 c2 in 5 bits, of three that are 0, 1, 2 for 0, 1, -1; f32 with AVX-512 only */
   X86_S4,   /* in 4 bits */
   X86_E2M1, /* minifloat: sign, 2 bits of exponent, 1 of mantissa; integers: twice its value */
   X86_E2M3, /* minifloat in 6 bits; real arithmetic with AVX-512 only */
@@ -104,9 +104,10 @@ typedef enum x86_form {
 } x86_form;
 
 static inline int x86_form_bits(x86_form f) {
-  return f == X86_S2 ? 2 : f == X86_S4 || f == X86_E2M1 ? 4 : f == X86_E2M3 ? 6 : 8;
+  return f == X86_S2 ? 2 : f == X86_T3 ? 5 : f == X86_S4 || f == X86_E2M1 ? 4 : f == X86_E2M3 ? 6 : 8;
 }
 static inline int x86_form_registers(x86_form f) { return f == X86_E2M3 ? 3 : 1; } /* of a line */
+static inline int x86_form_codes(x86_form f) { return f == X86_T3 ? 3 : 1; }       /* in a field of these bits */
 
 /* Operands of a tile on codes, which goes over panels until `columns` are done: C[i][j] = or += sum over groups of
  * scale[group][j] * factor * a_scale[group][i] * row_scale[i] * (sum over the group's units). C's elements are f32, whatever
@@ -142,9 +143,11 @@ typedef void x86_coded_tile(const x86_coded *);
  * tiles. */
 enum { X86_POWER_MOST = 254 - 23 };
 
-/* A row of A as tables for tiles that look pairs up: for units 2u and 2u + 1 sixteen sums of twice their products, by
- * the two codes. `units` is even. */
-typedef void x86_tabulate(void *to, const void *a, int64_t units);
+/* Rows of A as tables for tiles on X86_T3, which look sums up: for units 3u, 3u + 1 and 3u + 2 the sum of their products
+ * with what each field may hold, in 32 places. `units` is a multiple of three; the tables of `rows` rows take turns. */
+enum { X86_TABLE_UNITS = 3, X86_TABLE = 128 /* bytes */, X86_TABLES_ROWS = 4 /* of the largest such tile */ };
+static inline int64_t x86_tables_bytes(int64_t units) { return units / X86_TABLE_UNITS * X86_TABLE; } /* of a row */
+typedef void x86_tabulate(void *to, const void *a, int64_t a_stride, int64_t rows, int64_t units);
 
 /* Codes become a panel of code times scale. Takes what describes codes, scales and the next panel. */
 typedef void x86_expand(const x86_coded *, void *panel);
@@ -189,8 +192,7 @@ typedef struct x86_kernel {
   x86_coded_tile *const *coded[X86_FORMS];  /* [r - 1] */
   x86_coded_tile *const *powers[X86_FORMS]; /* likewise, for scales of e8m0 up to X86_POWER_MOST, and a_scales */
   x86_expand *expand[X86_FORMS];            /* real arithmetic only */
-  x86_coded_tile *looked_up[X86_FORMS];     /* on one row that `tabulate` has made tables of */
-  x86_tabulate *tabulate;
+  x86_tabulate *tabulate;                   /* packs a strip of A for coded[X86_T3] */
   /* For integers: rows of A are quantized in these two steps; NULL otherwise. */
   float (*scale_of_row)(x86_real, const void *row, int64_t n);
   void (*quantize)(const x86_quantize *);

@@ -108,7 +108,7 @@ size_t x86_panel_bytes(const tw_gemm_planned *p, int64_t units) {
 static size_t block_at(const tw_gemm_planned *p, int64_t block) {
   const size_t panels = (size_t)x86_panels(p);
   const int64_t whole = p->layout.block;
-  const size_t scales = p->has_codes ? x86_scales_bytes(p, whole) : 0;
+  const size_t scales = p->has_codes && !x86_scales_are_shared(p) ? x86_scales_bytes(p, whole) : 0;
   return X86_HEADER + (size_t)block * panels * (x86_panel_bytes(p, whole) + scales);
 }
 
@@ -117,6 +117,7 @@ size_t x86_panel_at(const tw_gemm_planned *p, int64_t block, int64_t panel) {
 }
 
 size_t x86_scales_at(const tw_gemm_planned *p, int64_t block, int64_t panel) {
+  if (x86_scales_are_shared(p)) block = p->blocks - 1;
   return x86_panel_at(p, block, x86_panels(p)) + (size_t)panel * x86_scales_bytes(p, x86_block_units(p, block));
 }
 
@@ -126,6 +127,10 @@ size_t tw_gemm_packed_bytes(const tw_gemm_planned *p) {
 }
 
 /* ---- memory of execution ---- */
+
+size_t x86_row_bytes(const tw_gemm_planned *p, int64_t units) {
+  return (size_t)(p->looks_up ? x86_tables_bytes(units) : units * X86_UNIT);
+}
 
 static size_t take(size_t *at, size_t bytes) {
   size_t start = *at;
@@ -138,9 +143,7 @@ static void lay_out_workspace(tw_gemm_planned *p) {
   const size_t buffer = (size_t)x86_ceil_div(p->mc, p->rho), real = sizeof(float);
   size_t at = 0;
   if (p->a_mode == X86_A_PACKED) {
-    const size_t tables = p->looks_up ? (size_t)block / 2 * X86_PAIR_TABLE : 0,
-                 strips = buffer * (size_t)block * X86_UNIT;
-    p->strip_at = take(&at, strips > tables ? strips : tables);
+    p->strip_at = take(&at, buffer * x86_row_bytes(p, block));
     if (!x86_quantizes(&p->spec)) p->rows_at = take(&at, (size_t)(p->strip_rows * block) * X86_UNIT);
   }
   if (x86_quantizes(&p->spec)) {
@@ -151,7 +154,7 @@ static void lay_out_workspace(tw_gemm_planned *p) {
     p->start_at = take(&at, scales);
     p->a_scale_at = take(&at, scales);
   }
-  const int64_t tile_columns = p->wide ? 2 * columns : columns;
+  const int64_t tile_columns = p->wide || p->looks_up ? 2 * columns : columns;
   p->tile_at = take(&at, (size_t)(p->strip_rows * tile_columns) * X86_UNIT);
   if (p->has_codes && (!p->on_codes || p->expands)) p->panel_at = take(&at, (size_t)(block * tile_columns) * X86_UNIT);
   if (p->blocks > 1 && !p->sums_in_c)
@@ -189,10 +192,8 @@ static tw_status settle_layout(tw_gemm_planned *p, const x86_tuned *tuned, tw_er
                            .columns = p->kernel->columns,
                            .n = s->n,
                            .k = s->k,
-                           .group = s->group,
-                           .block = x86_choose_block(p->kernel, s->k, p->has_codes ? p->codes.group_units : 1,
-                                                     p->has_codes && p->kernel->looked_up[p->codes.form])};
-  p->layout.block = x86_tuned_block(tuned, s->k, p->has_codes ? p->codes.group_units : 1, p->layout.block);
+                           .group = s->group};
+  p->layout.block = x86_tuned_block(tuned, p, x86_choose_block(p));
   p->a_stride = s->lda * tw_type_bits(s->a) / 8;
   p->units = x86_ceil_div(s->k, x86_kernel_group(p->kernel));
   p->blocks = x86_ceil_div(p->units, p->layout.block);

@@ -10,7 +10,7 @@
 
 /* Packed B: a header of X86_HEADER bytes, then for each block of k the panels of the kernel's width, each [units of the
  * block][columns] units (s8s8: behind a row of sums to begin with); or the panels' codes, then their scales, two
- * streams that are read from end to end (weights.h).
+ * streams that are read from end to end (weights.h). Scales of whole columns, which all blocks share, come once, behind the last.
  * Columns behind n and elements behind k are zero. */
 enum { X86_HEADER = 64 };
 
@@ -70,7 +70,7 @@ struct tw_gemm_planned {
   bool on_codes;         /* and the tiles work on them: no panel is expanded */
   bool expands;          /* though not on these: a panel at a time, codes become such of 8 bits (X86_S8) */
   x86_codes codes;       /* if so */
-  bool looks_up;         /* and A, a single row, is packed as tables for them */
+  bool looks_up;         /* and A is packed as tables for them */
   bool wide;             /* tiles take two panels at once, but for an odd last one */
   int strip_rows;        /* of the largest tile that is used */
   int ahead;             /* bytes that a single strip's codes are fetched before they are used */
@@ -109,6 +109,8 @@ int64_t x86_block_units(const tw_gemm_planned *, int64_t block);
 /* Units filled up to whole lines of codes, if there are codes; groups of a block that share a scale. */
 int64_t x86_filled(const tw_gemm_planned *, int64_t units);
 int64_t x86_groups(const tw_gemm_planned *, int64_t units);
-bool x86_quantizes(const tw_gemm_spec *); /* A is rounded to int8 */
+bool x86_scales_are_shared(const tw_gemm_planned *);          /* one for each column of B */
+size_t x86_row_bytes(const tw_gemm_planned *, int64_t units); /* of a packed row of A */
+bool x86_quantizes(const tw_gemm_spec *);                     /* A is rounded to int8 */
 
 #endif

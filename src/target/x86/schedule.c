@@ -63,7 +63,7 @@ bool x86_totals_in_memory(const x86_schedule *s, int rows) {
 
 int x86_vectors_of_line(x86_arithmetic arithmetic, x86_form form) {
   const int container = 8 * X86_UNIT / x86_group(arithmetic);
-  return container * x86_form_registers(form) / x86_form_bits(form);
+  return container * x86_form_registers(form) / x86_form_bits(form) * x86_form_codes(form);
 }
 
 bool x86_in_planes(x86_arithmetic arithmetic, x86_form form) {
@@ -72,20 +72,19 @@ bool x86_in_planes(x86_arithmetic arithmetic, x86_form form) {
 
 bool x86_in_eighths(x86_arithmetic arithmetic, x86_form form) { return form == X86_E4M3 && arithmetic == X86_BF16; }
 
-bool x86_in_pairs(x86_arithmetic arithmetic, x86_form form, int lanes) {
-  return arithmetic == X86_F32 && form == X86_S2 && lanes == 16;
-}
-
 bool x86_in_halves(x86_arithmetic arithmetic, x86_form form, int lanes) {
   return arithmetic == X86_F32 && x86_form_bits(form) == 4 && lanes == 8;
 }
 
-int x86_field_in_pairs(int t, int vectors) {
-  const int pair = t / (2 * vectors), unit = t / vectors % 2, vector = t % vectors;
-  return 2 * vectors * pair + 2 * vector + unit;
+x86_place x86_place_of(x86_form form, int t, int vectors) {
+  const int codes = x86_form_codes(form), unit = t / vectors, vector = t % vectors;
+  return (x86_place){.field = unit / codes * vectors + vector, .code = unit % codes};
 }
 
-int x86_coded_step(const x86_schedule *s) { return X86_EIGHT / x86_group(s->arithmetic); }
+int x86_coded_step(const x86_schedule *s, x86_form form) {
+  if (form == X86_T3) return x86_vectors_of_line(s->arithmetic, form) / s->vectors;
+  return X86_EIGHT / x86_group(s->arithmetic);
+}
 
 bool x86_has_form(const x86_schedule *s, x86_form form) {
   const bool real = s->arithmetic == X86_F32 || s->arithmetic == X86_BF16;
@@ -94,7 +93,10 @@ bool x86_has_form(const x86_schedule *s, x86_form form) {
   if (s->isa == X86_AMX && !real) return false;
   if (form == X86_S8 && s->arithmetic == X86_U8S8 && s->isa < X86_AVXVNNI) return false; /* vpmaddubsw saturates */
   if (form == X86_E2M3 && (!real || s->isa < X86_AVX512)) return false;
-  return (real || form != X86_E4M3) && x86_coded_step(s) * s->vectors % vectors == 0 &&
+  const bool triples = s->arithmetic == X86_F32 && s->isa >= X86_AVX512 &&
+                       x86_vectors_of_line(X86_F32, X86_T3) % (x86_form_codes(X86_T3) * s->vectors) == 0;
+  if ((form == X86_T3 && !triples) || (form == X86_S2 && triples)) return false; /* each type in its smallest form */
+  return (real || form != X86_E4M3) && x86_coded_step(s, form) * s->vectors % vectors == 0 &&
          (vectors % s->vectors == 0 || s->vectors % vectors == 0);
 }
 

@@ -31,15 +31,18 @@ int x86_wide_rows(const x86_schedule *);
 int x86_coded_rows(const x86_schedule *); /* of the highest; 0: there are none (AMX) */
 bool x86_totals_in_memory(const x86_schedule *, int rows);
 int x86_vectors_of_line(x86_arithmetic, x86_form); /* vectors of the panel in a line of codes */
-int x86_coded_step(const x86_schedule *);          /* units that a tile takes at once: 8 elements, the shortest group */
+/* Units that a tile takes at once: 8 elements, the shortest group; of X86_T3, which has no groups, a line. */
+int x86_coded_step(const x86_schedule *, x86_form);
 enum { X86_BODY_MOST = 4 }; /* steps in the body of a loop of a tile on codes: at least its chains */
 /* Do 8-bit codes lie in planes, or in eighths, instead of fields (kernel.h)? */
 bool x86_in_planes(x86_arithmetic, x86_form);
 bool x86_in_eighths(x86_arithmetic, x86_form);
-/* Do they lie in pairs (kernel.h)? Then the field of the t-th of `fields` vectors of a line, `vectors` to a unit. */
-bool x86_in_pairs(x86_arithmetic, x86_form, int lanes);
-int x86_field_in_pairs(int t, int vectors);
 bool x86_in_halves(x86_arithmetic, x86_form, int lanes); /* in halves? */
+/* Where the t-th vector of a line is, `vectors` to a unit: in which field of its containers, as which of a field's codes. */
+typedef struct x86_place {
+  int field, code;
+} x86_place;
+x86_place x86_place_of(x86_form, int t, int vectors);
 /* Are there tiles on such codes? Lines must hold whole rows of units, or rows whole lines, and a step whole lines. */
 bool x86_has_form(const x86_schedule *, x86_form);
 /* Such whose sums take on scales that are powers of two (kernel.h)? */

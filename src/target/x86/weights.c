@@ -32,6 +32,7 @@ static const struct kept kept[] = {
     {TW_BFP16, X86_S8, 0x1p-6f, NULL},
     {TW_I8, X86_S8, 1, NULL},
     {TW_I4, X86_S4, 1, NULL},
+    {TW_TERNARY, X86_T3, 1, NULL}, /* its scales are those of whole columns */
     {TW_TERNARY, X86_S2, 1, NULL},
 };
 
@@ -79,7 +80,7 @@ static x86_codes codes_of(const x86_kernel *k, const struct kept *w) {
                      .fields = x86_vectors_of_line(k->arithmetic, w->form),
                      .vector = X86_UNIT * lanes,
                      .line = X86_UNIT * lanes * x86_form_registers(w->form),
-                     .step = x86_coded_step(&s)};
+                     .step = x86_coded_step(&s, w->form)};
 }
 
 tw_status x86_settle_weights(tw_gemm_planned *p, tw_error *error) {
@@ -109,11 +110,15 @@ int64_t x86_filled(const tw_gemm_planned *p, int64_t units) {
   return p->has_codes ? x86_ceil_div(units, p->codes.step) * p->codes.step : units;
 }
 
-int64_t x86_groups(const tw_gemm_planned *p, int64_t units) { return x86_ceil_div(units, p->codes.group_units); }
+int64_t x86_groups(const tw_gemm_planned *p, int64_t units) {
+  return x86_scales_are_shared(p) ? 1 : x86_ceil_div(units, p->codes.group_units);
+}
+
+bool x86_scales_are_shared(const tw_gemm_planned *p) { return p->has_codes && p->codes.group_units >= p->units; }
 
 size_t x86_codes_bytes(const tw_gemm_planned *p, int64_t units) {
-  const int64_t elements = x86_filled(p, units) * p->kernel->columns * x86_kernel_group(p->kernel);
-  return round_up((size_t)(elements * p->codes.bits / 8));
+  const int64_t vectors = x86_filled(p, units) * p->kernel->columns * X86_UNIT / p->codes.vector;
+  return round_up((size_t)(vectors / p->codes.fields * p->codes.line));
 }
 
 size_t x86_scales_bytes(const tw_gemm_planned *p, int64_t units) {
@@ -126,12 +131,14 @@ typedef struct column {
   float *value;         /* k decoded elements */
   char *codes, *scales; /* planes of one row */
   tw_packed_size size;
+  float scale; /* of all of it, if blocks share one */
 } column;
 
 static unsigned code_of(const tw_gemm_planned *p, const struct kept *w, float value, float scale) {
   const float x = scale == 0 || isnan(scale) ? 0 : value / scale;
   const x86_codes *c = &p->codes;
   if (w->encode) return w->encode(x);
+  if (w->form == X86_T3) return x < 0 ? 2 : x > 0;
   if (w->form == X86_S2 && !x86_sums_are_integers(p->kernel)) return x < 0 ? 3 : x > 0;
   return (unsigned)((int)rintf(x / w->step) + c->lift) & ((1u << c->bits) - 1);
 }
@@ -158,9 +165,8 @@ static void put_code(const tw_gemm_planned *p, char *lines, int64_t unit, int64_
   const x86_codes *c = &p->codes;
   const int64_t group = x86_kernel_group(p->kernel), lanes = c->vector / X86_UNIT, container = X86_UNIT / group;
   const int64_t vector = (unit * p->kernel->columns + j) / lanes;
-  int64_t field = vector % c->fields;
-  if (x86_in_pairs(p->kernel->arithmetic, c->form, (int)lanes))
-    field = x86_field_in_pairs((int)field, (int)(p->kernel->columns / lanes));
+  const x86_place place = x86_place_of(c->form, (int)(vector % c->fields), (int)(p->kernel->columns / lanes));
+  const int64_t field = place.field;
   char *line = lines + vector / c->fields * c->line;
   if (x86_in_planes(p->kernel->arithmetic, c->form)) {
     line[(field * group + q) * lanes + j % lanes] = (char)code;
@@ -181,10 +187,11 @@ static void put_code(const tw_gemm_planned *p, char *lines, int64_t unit, int64_
     line[at_lane / 8 * 16 + field * 8 + at_lane % 8] = (char)code;
     return;
   }
+  for (int i = 0; i < place.code; i++) code *= 3;
   char *at = line + at_lane * container;
   uint32_t word = 0;
   memcpy(&word, at, (size_t)container);
-  word |= code << (field * c->bits);
+  word += code << (field * c->bits); /* into zeros, or beside other codes of the field */
   memcpy(at, &word, (size_t)container);
 }
 
@@ -199,6 +206,13 @@ static bool put_scale(const tw_gemm_planned *p, char *scales, int64_t at, float 
   return e > X86_POWER_MOST;
 }
 
+/* The scale of elements [from, to). */
+static float scale_of(const tw_gemm_planned *p, const column *c, int64_t from, int64_t to) {
+  for (int64_t q = from; q < to; q++)
+    if (!isfinite(c->value[q])) return NAN;
+  return tw_format_scale(&p->packing, 1, (size_t)p->spec.k, c->codes, c->scales, 0, (size_t)from);
+}
+
 /* One column of one block. Has it large scales? */
 static bool pack_block(const tw_gemm_planned *p, const column *c, int64_t block, int64_t j, char *panel, char *scales) {
   const struct kept *w = kept_by(p);
@@ -209,10 +223,7 @@ static bool pack_block(const tw_gemm_planned *p, const column *c, int64_t block,
   for (int64_t g = 0; g < x86_groups(p, units); g++) {
     const int64_t from = g * p->codes.group_units * elements, to = x86_min(n, from + p->codes.group_units * elements);
     if (from >= n) break;
-    float scale = tw_format_scale(&p->packing, 1, (size_t)p->spec.k, c->codes, c->scales, 0, (size_t)(first + from));
-    for (int64_t q = from; q < to; q++) {
-      if (!isfinite(c->value[first + q])) scale = NAN;
-    }
+    const float scale = x86_scales_are_shared(p) ? c->scale : scale_of(p, c, first + from, first + to);
     for (int64_t q = from; q < to; q++)
       put_code(p, panel, q / elements, j, q % elements, code_of(p, w, c->value[first + q], scale));
     large |= put_scale(p, scales, g * columns + j, scale);
@@ -240,6 +251,7 @@ tw_status x86_pack_weights(const tw_gemm_planned *p, const float *b, const void 
     }
     if (status == TW_OK)
       status = tw_format_decode(&p->packing, 1, (size_t)s->k, c.codes, c.scales, c.value, (size_t)s->k, error);
+    if (status == TW_OK && x86_scales_are_shared(p)) c.scale = scale_of(p, &c, 0, s->k);
     for (int64_t block = 0; status == TW_OK && block < p->blocks; block++)
       if (pack_block(p, &c, block, j % p->kernel->columns, packed + x86_panel_at(p, block, j / p->kernel->columns),
                      packed + x86_scales_at(p, block, j / p->kernel->columns)))

@@ -22,7 +22,7 @@
 typedef __m512i codes;
 typedef __m512 reals;
 typedef struct tables {
-  __m512i a, b, c, d;
+  __m512i a, b, c, d, e, f;
 } tables;
 
 WORD codes load_line(const void *p) { return _mm512_loadu_si512(p); }
@@ -111,18 +111,46 @@ WORD operand ones(void) {
   keep(x); /* an addition has the shifts' pipes; one times the table has others (Zen 5) */
   return x;
 }
-WORD sums add_looked_up(sums s, codes w, int bit, operand table, operand one) {
-  return _mm512_fmadd_ps(look_up(w, bit, _mm512_castps_si512(table)), one, s);
+/* The three values of a field: c0, c1 and c2 of c0 + 3 c1 + 9 c2. */
+static const float values_t3[3][32] __attribute__((unused)) = {
+    {0, 1, -1, 0, 1, -1, 0, 1, -1, 0, 1, -1, 0, 1, -1, 0, 1, -1, 0, 1, -1, 0, 1, -1, 0, 1, -1},
+    {0, 0, 0, 1, 1, 1, -1, -1, -1, 0, 0, 0, 1, 1, 1, -1, -1, -1, 0, 0, 0, 1, 1, 1, -1, -1, -1},
+    {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
+};
+WORD tables tables_t3(void) {
+  return (tables){.a = _mm512_loadu_si512(values_t3[0]),
+                  .b = _mm512_loadu_si512(values_t3[0] + 16),
+                  .c = _mm512_loadu_si512(values_t3[1]),
+                  .d = _mm512_loadu_si512(values_t3[1] + 16),
+                  .e = _mm512_loadu_si512(values_t3[2]),
+                  .f = _mm512_loadu_si512(values_t3[2] + 16)};
 }
-/* Entry c0 | c1 << 2: a0 times twice the value of c0, and a1 times that of c1. */
-__attribute__((unused)) static void tabulate(void *to, const void *a, int64_t units) {
-  const __m512 first = _mm512_setr_ps(0, 2, 0, -2, 0, 2, 0, -2, 0, 2, 0, -2, 0, 2, 0, -2);
-  const __m512 second = _mm512_setr_ps(0, 0, 0, 0, 2, 2, 2, 2, 0, 0, 0, 0, -2, -2, -2, -2);
-  const char *from = a;
-  for (int64_t u = 0; u < units; u += 2) {
-    const __m512 x = _mm512_mul_ps(broadcast(from + X86_UNIT * u), first);
-    _mm512_storeu_ps((char *)to + u / 2 * X86_PAIR_TABLE,
-                     _mm512_fmadd_ps(broadcast(from + X86_UNIT * (u + 1)), second, x));
+WORD operand look_up_in_two(codes index, __m512i lower, __m512i upper) {
+  return _mm512_castsi512_ps(_mm512_permutex2var_epi32(lower, index, upper));
+}
+WORD operand value_t3(codes w, int field, int code, tables t) {
+  return look_up_in_two(at_bottom(w, 5 * field),
+                        code == 0   ? t.a
+                        : code == 1 ? t.c
+                                    : t.e,
+                        code == 0   ? t.b
+                        : code == 1 ? t.d
+                                    : t.f);
+}
+WORD sums add_looked_up(sums s, codes index, operand lower, operand upper, operand one) {
+  return _mm512_fmadd_ps(look_up_in_two(index, _mm512_castps_si512(lower), _mm512_castps_si512(upper)), one, s);
+}
+__attribute__((unused)) static void tabulate(void *to, const void *a, int64_t a_stride, int64_t rows, int64_t units) {
+  for (int64_t i = 0; i < rows; i++) {
+    const char *from = (const char *)a + i * a_stride;
+    char *table = (char *)to + i * X86_TABLE;
+    for (int64_t u = 0; u < units; u += X86_TABLE_UNITS, table += rows * X86_TABLE)
+      for (int half = 0; half < 2; half++) {
+        __m512 x = _mm512_mul_ps(broadcast(from + X86_UNIT * u), _mm512_loadu_ps(values_t3[0] + 16 * half));
+        for (int code = 1; code < X86_TABLE_UNITS; code++)
+          x = _mm512_fmadd_ps(broadcast(from + X86_UNIT * (u + code)), _mm512_loadu_ps(values_t3[code] + 16 * half), x);
+        _mm512_storeu_ps(table + half * X86_TABLE / 2, x);
+      }
   }
 }
 WORD operand value_s4(codes w, int field, tables t) { return look_up(w, 4 * field, t.a); }

@@ -3,10 +3,10 @@
 
 #include "target/x86/choose.h"
 
-int64_t x86_tuned_block(const x86_tuned *t, int64_t k, int64_t group, int64_t chosen) {
+int64_t x86_tuned_block(const x86_tuned *t, const tw_gemm_planned *p, int64_t chosen) {
   if (!t || t->blocks.kc <= 0) return chosen;
-  const int64_t elements = x86_kernel_group(t->kernel), units = x86_ceil_div(k, elements);
-  const int64_t step = x86_block_step(group, units);
+  const int64_t elements = x86_kernel_group(t->kernel), units = x86_ceil_div(p->spec.k, elements);
+  const int64_t step = x86_block_step(p, units);
   const int64_t block = x86_ceil_div(t->blocks.kc / elements > 0 ? t->blocks.kc / elements : 1, step) * step;
   return x86_min(block, x86_ceil_div(units, step) * step);
 }
