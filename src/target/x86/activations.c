@@ -24,14 +24,29 @@ static const void *row_at(const tw_gemm_planned *p, const void *a, int64_t row, 
 
 void x86_row_scales(const tw_gemm_planned *p, const void *a, int64_t row, int64_t rows, float *scale, void *room) {
   const int64_t k = p->spec.k, block = p->layout.block * x86_kernel_group(p->kernel);
+  const x86_real type = real_of(p->spec.a);
+  if (!p->spec.a_transposed) {
+    p->kernel->scales_of_rows(type, row_at(p, a, row, 0, k, NULL), p->a_stride, rows, k, scale);
+    return;
+  }
   for (int64_t i = 0; i < rows; i++) {
     scale[i] = 0;
     for (int64_t first = 0; first < k && !isnan(scale[i]); first += block) {
       const int64_t n = x86_min(block, k - first);
-      const float part = p->kernel->scale_of_row(real_of(p->spec.a), row_at(p, a, row + i, first, n, room), n);
+      float part;
+      p->kernel->scales_of_rows(type, row_at(p, a, row + i, first, n, room), 0, 1, n, &part);
       if (!(part <= scale[i])) scale[i] = part; /* NaN too */
     }
   }
+}
+
+int64_t x86_run(const tw_gemm_planned *p) {
+  return p->codes.group_units * x86_kernel_group(p->kernel) % X86_RUN == 0 ? X86_RUN : X86_EIGHT;
+}
+
+int64_t x86_units_in_runs(const tw_gemm_planned *p, int64_t units) {
+  const int64_t run = x86_run(p) / x86_kernel_group(p->kernel);
+  return x86_ceil_div(units, run) * run;
 }
 
 void x86_round_strips(const tw_gemm_planned *p, const void *a, int64_t row, int64_t strips, int64_t rows, int64_t unit,
@@ -46,8 +61,9 @@ void x86_round_strips(const tw_gemm_planned *p, const void *a, int64_t row, int6
                     .n = n,
                     .group = x86_min(p->codes.group_units, units) * group,
                     .row_scales = out->row_scales,
+                    .run = x86_run(p),
                     .to = out->to,
-                    .to_n = units * group,
+                    .to_n = x86_units_in_runs(p, units) * group,
                     .groups = x86_groups(p, units),
                     .scales = by_groups ? out->a_scales : NULL,
                     .lift = p->codes.lift,

@@ -7,6 +7,10 @@
 /* TW_A_INT8_ROWS: the scales of `rows` rows from `row` on. `room`: of a transposed A, a strip of a block, as f32. */
 void x86_row_scales(const tw_gemm_planned *, const void *a, int64_t row, int64_t rows, float *scale, void *room);
 
+/* Elements of a row that lie together in strips (kernel.h); units of a row, filled up to whole runs. */
+int64_t x86_run(const tw_gemm_planned *);
+int64_t x86_units_in_runs(const tw_gemm_planned *, int64_t units);
+
 /* Where strips go, for one block of k (x86_quantize in kernel.h). */
 typedef struct x86_rounded {
   const float *row_scales; /* [row]; TW_A_INT8_ROWS only */

@@ -293,5 +293,5 @@ void x86_emit_kernel(const x86_schedule *s, tw_text *t) {
                 x86_wide_rows(s));
   x86_emit_coded_fields(s, t);
   tw_text_add(t, "    .transpose = transpose, .finish = finish%s};\n",
-              quantizes ? ", .scale_of_row = scale_of_row, .quantize = quantize" : "");
+              quantizes ? ", .scales_of_rows = scales_of_rows, .quantize = quantize" : "");
 }

@@ -19,7 +19,8 @@ static const char *const form_in_c[X86_FORMS] = {"X86_S2",   "X86_T3", "X86_S4",
                                                  "X86_E2M3", "X86_S8", "X86_E4M3"};
 
 /* Groups mostly are a multiple of 32 elements: those go in larger bodies where chains need them, and in tiles of integers,
- * where what compilers put between the rounds of a loop (copies of all sums) matters less then. */
+ * whose A lies in such runs, and where what compilers put between the rounds of a loop (copies of all sums) matters less
+ * then. */
 enum { BODY_MOST = X86_BODY_MOST, ROWS_WORTH_A_BODY = 3 };
 
 /* One row of f32 on codes of 4 bits is bound by vectors' instructions: 23 for a line, of which 7 are shifts. Loads a
@@ -40,7 +41,7 @@ static tile tile_of(const x86_schedule *s, x86_form form, int rows) {
   const int most = s->chains ? s->chains : BODY_MOST * t.step;
   while (2 * t.chains * rows * s->vectors <= sums && 2 * t.chains <= most) t.chains *= 2;
   t.body = (t.chains + t.step - 1) / t.step;
-  if (!x86_is_real(s) && rows >= ROWS_WORTH_A_BODY) t.body = BODY_MOST;
+  if (!x86_is_real(s)) t.body = rows >= ROWS_WORTH_A_BODY || t.body > 1 ? BODY_MOST : 1;
   t.by_bytes = finds_bytes(s, form, rows);
   return t;
 }
@@ -209,9 +210,14 @@ static void emit_tile(tw_text *t, const tile *x) {
     tw_text_add(t, "  const int64_t scales_apart = columns > %d ? o->scales_stride : 0;\n", columns_of_panel(x));
   }
   tw_text_add(t, "  const char *a = o->a;\n  char *c = c_start;\n");
-  if (!x86_is_real(x->s)) tw_text_add(t, "  const float *a_scale = o->a_scales, *row_scale = o->row_scales;\n");
+  if (!x86_is_real(x->s)) {
+    tw_text_add(t, "  const float *a_scale = o->a_scales, *row_scale = o->row_scales;\n");
+    tw_text_add(t, "  const char *a_start = o->a;\n");
+    tw_text_add(t, "  const bool in_runs = o->a_run == %d;\n", X86_UNIT * x->step * BODY_MOST);
+  }
   if (x->s->arithmetic == X86_U8S8) tw_text_add(t, "  const int32_t *start = o->start;\n");
   tw_text_add(t, "  for (int64_t strips = o->strips; strips > 0; strips--) {\n");
+  if (!x86_is_real(x->s)) tw_text_add(t, "  a = a_start; a_start += o->a_strip;\n");
   emit_strip(t, x);
   tw_text_add(t, "  }\n  codes_start += %d * o->codes_stride; scales_start += %d * o->scales_stride;", x->panels,
               x->panels);

@@ -49,28 +49,38 @@ void x86_emit_values(tw_text *t, const tile *x, int u) {
   }
 }
 
-/* Of A's unit `u` of row i, from where a loop stands: a rounded A lies in steps of each row. */
-static int unit_of_a(const tile *x, int u, int i) {
-  const int rows = x->rows, step = x->step;
-  return X86_UNIT * (x86_is_real(x->s) ? u * rows + i : (u / step * rows + i) * step + u % step);
+/* A's unit `u` of row i. A rounded A lies in runs of its rows. */
+static void emit_broadcast(tw_text *t, const tile *x, int run, int u, int i) {
+  const int at = x86_is_real(x->s) ? u * x->rows + i : i * run + u;
+  tw_text_add(t, "      x = broadcast(a + %d);", X86_UNIT * at);
 }
 
-/* A loop over `steps` steps at a time. */
-static void emit_loop(tw_text *t, const tile *x, int steps) {
+/* Within a run the next eight elements follow; behind it, those of the other rows lie between. */
+static void emit_next_of_a(tw_text *t, const tile *x, int units, int run) {
+  if (x86_is_real(x->s) || units == run)
+    tw_text_add(t, "a += %d;", X86_UNIT * units * x->rows);
+  else
+    tw_text_add(t, "a += %d; if (++in_run %% %d == 0) a += %d;", X86_UNIT * units, run / units,
+                X86_UNIT * run * (x->rows - 1));
+}
+
+/* A loop over `steps` steps at a time; a rounded A lies in runs of `run` units. */
+static void emit_loop(tw_text *t, const tile *x, int steps, int run) {
   const int units = x->step * steps;
   tw_text_add(t, "    do {\n");
   for (int u = 0; u < units; u++) {
     x86_emit_values(t, x, u);
     for (int i = 0; i < x->rows; i++) {
-      tw_text_add(t, "      x = broadcast(a + %d);", unit_of_a(x, u, i));
+      emit_broadcast(t, x, run, u, i);
       for (int j = 0; j < x->vectors; j++)
         tw_text_add(t, " s%d_%d_%d = multiply_add_coded(s%d_%d_%d, x, b%d);", i, j, u % x->chains, i, j, u % x->chains,
                     j);
       tw_text_add(t, "\n");
     }
   }
-  tw_text_add(t, "      line += %d; a += %d; one_by_one(line); one_by_one(a);\n    } while ((n -= %d) > 0);\n",
-              steps * x->lines * x86_line_bytes(x), X86_UNIT * units * x->rows, units);
+  tw_text_add(t, "      line += %d; ", steps * x->lines * x86_line_bytes(x));
+  emit_next_of_a(t, x, units, run);
+  tw_text_add(t, " one_by_one(line); one_by_one(a);\n    } while ((n -= %d) > 0);\n", units);
 }
 
 static void emit_beginning(tw_text *t, const tile *x, int i, int j, int chain) {
@@ -138,18 +148,25 @@ static void emit_steps(tw_text *t, const tile *x, int steps) {
   if (x->looks_up)
     emit_look_ups(t, x, steps);
   else
-    emit_loop(t, x, steps);
+    emit_loop(t, x, steps, X86_BODY_MOST * x->step);
 }
 
+/* Runs of 32 elements; or, behind `else`, of 8. */
 static void emit_chains(tw_text *t, const tile *x) {
+  const bool real = x86_is_real(x->s);
   for (int c = 1; c < x->chains; c++) emit_start(t, x, c);
   if (x->body > 1) {
-    tw_text_add(t, "    if (n %% %d == 0) {\n", x->body * x->step);
+    tw_text_add(t, "    if (n %% %d == 0%s) {\n", x->body * x->step, real ? "" : " && in_runs");
     emit_steps(t, x, x->body);
-    tw_text_add(t, "    } else {\n");
+    tw_text_add(t, "    } else ");
   }
+  tw_text_add(t, real ? "{\n" : "if (in_runs) {\n      int in_run = 0;\n");
   emit_steps(t, x, 1);
-  if (x->body > 1) tw_text_add(t, "    }\n");
+  if (!real) {
+    tw_text_add(t, "    } else {\n");
+    emit_loop(t, x, 1, x->step);
+  }
+  tw_text_add(t, "    }\n");
   emit_chains_end(t, x);
 }
 
@@ -161,7 +178,7 @@ void x86_emit_sums(tw_text *t, const tile *x) {
     tile single = *x;
     single.chains = single.body = 1;
     tw_text_add(t, "    if (n == %d) {\n", x->step);
-    emit_loop(t, &single, 1);
+    emit_loop(t, &single, 1, x->step);
     tw_text_add(t, "    } else {\n");
   }
   emit_chains(t, x);

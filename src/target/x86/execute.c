@@ -101,7 +101,11 @@ static void run_coded(const job *j, const strip *t, int64_t block, int64_t colum
   x86_coded o = coded_of(j, block, b);
   o.codes = b->b, o.a = t->a, o.c = sums, o.c_stride = stride, o.columns = columns, o.accumulate = block > 0,
   o.strips = t->n;
-  if (x86_quantizes(&p->spec)) o.start = (const int32_t *)(const void *)(j->workspace + p->start_at) + t->group_at;
+  if (x86_quantizes(&p->spec)) {
+    o.start = (const int32_t *)(const void *)(j->workspace + p->start_at) + t->group_at;
+    o.a_run = x86_run(p) * X86_UNIT / x86_kernel_group(p->kernel);
+    o.a_strip = t->rows * x86_units_in_runs(p, t->units) * X86_UNIT;
+  }
   if (p->spec.a_rounding == TW_A_INT8_GROUPS)
     o.a_scales = (const float *)(const void *)(j->workspace + p->a_scale_at) + t->group_at;
   if (p->spec.a_rounding == TW_A_INT8_ROWS) o.row_scales = scales_of_rows(j) + (t->row - j->row);
@@ -164,13 +168,14 @@ typedef struct strips {
 static strips strips_of(const job *j, int64_t row, int64_t rows, int64_t block) {
   const x86_strips s = x86_strips_of(j->p, rows);
   const int64_t units = x86_filled(j->p, x86_block_units(j->p, block));
+  const bool rounds = x86_quantizes(&j->p->spec);
   return (strips){.left = s.n,
                   .low = s.low,
                   .taller = s.taller,
                   .next_row = row,
                   .end_row = row + rows,
-                  .units = units,
-                  .groups = x86_quantizes(&j->p->spec) ? x86_groups(j->p, units) : 0};
+                  .units = rounds ? x86_units_in_runs(j->p, units) : units,
+                  .groups = rounds ? x86_groups(j->p, units) : 0};
 }
 
 /* Up to `most` strips of the same height. */

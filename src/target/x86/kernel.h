@@ -16,8 +16,9 @@
  * Operands of other types are converted when they are packed. A panel of B is `columns` wide: unit (p, j) lies at
  * 4 * (p * columns + j). A strip of A is `r` <= rows rows: unit (i, p) lies at 4 * (p * r + i) when it is packed, at
  * i * stride + 4 * p when the kernel reads rows in place ("direct"). AMX packs otherwise: sixteen units of each row at a
- * time. So does an A that is rounded to integers, for tiles on codes: eight elements of each row at a time. A panel of s8s8 begins with one more row: what sums begin with, -128 times the sum of the column of B, as the
- * kernel moves A up by 128 while it loads it.
+ * time; and an A that is rounded to integers, for tiles on codes, in runs: 32 elements of each row at a time, or 8 where
+ * groups are not a multiple of 32. A panel of s8s8 begins with one more row: what sums begin with, -128 times the sum of
+ * the column of B, as the kernel moves A up by 128 while it loads it.
  *
  * Weights with shared scales are kept as codes of 2, 4, 6 or 8 bits, in the panel's order. A *line* is one vector register
  * of them. Its containers are as wide as the kernel's elements of B (4 bytes divided by `group`), and field t of all
@@ -44,6 +45,7 @@ enum {
   X86_UNIT = 4,
   X86_LINE = 64,
   X86_EIGHT = 8 /* elements of k: the shortest group that shares a scale */,
+  X86_RUN = 32 /* elements of a row that lie together in a strip of rounded A */,
   X86_TILE_ROWS_MAX = 16, /* of a tile in vector registers */
   X86_AMX_ROWS = 32,
   X86_ROWS_MAX = X86_AMX_ROWS,
@@ -115,7 +117,9 @@ static inline int x86_form_codes(x86_form f) { return f == X86_T3 ? 3 : 1; }    
 typedef struct x86_coded {
   int64_t units;           /* a multiple of the rows of units that a line holds; A is zero behind k */
   int64_t group_units;     /* that share a scale: likewise a multiple; or more than there are */
-  const void *a;           /* a packed strip */
+  const void *a;           /* packed strips */
+  int64_t a_strip;         /* integers: bytes from a strip to the next one, ... */
+  int64_t a_run;           /* ... of a row's run (X86_RUN elements or X86_EIGHT) */
   const void *codes;       /* lines */
   const void *scales;      /* [group][columns] */
   int64_t codes_stride;    /* bytes from a panel's codes to the next panel's */
@@ -153,7 +157,7 @@ typedef void x86_tabulate(void *to, const void *a, int64_t a_stride, int64_t row
 typedef void x86_expand(const x86_coded *, void *panel);
 
 /* Rows of f32, bf16 or f16 become integers in -127..127, in int8 (u8s8) or int16 (s16): the nearest to x / scale, ties to
- * even, in packed strips. scale_of_row says a row's scale, (largest magnitude) / 127; here it may also be found for each
+ * even, in packed strips. scales_of_rows says a row's scale, (largest magnitude) / 127; here it may also be found for each
  * group by itself. A scale is NaN, and its integers 0, if there is a NaN or an infinity; largest magnitudes below 2^-118
  * count as 0. */
 typedef enum x86_real { X86_REAL_F32, X86_REAL_BF16, X86_REAL_F16 } x86_real;
@@ -163,10 +167,11 @@ typedef struct x86_quantize {
   int64_t strips, rows, from_stride; /* strips of so many rows, one below the other; bytes */
   int64_t n, group;                  /* elements: of a row, of a group */
   const float *row_scales;           /* [strip][row], of all groups of a row, if `scales` is NULL */
-  void *to;                          /* strips: [strip][eight of to_n / 8][row][8] */
-  int64_t to_n;                      /* elements of a row, with the zeros behind n: less than 8, to a multiple of 8 */
-  int64_t groups;                    /* of a row */
-  float *scales;                     /* [strip][group][row], written */
+  int64_t run;                       /* X86_RUN, and `group` is a multiple of it or n; or X86_EIGHT */
+  void *to;                          /* strips: [strip][run of to_n / run][row][run] */
+  int64_t to_n;   /* elements of a row, of which zeros are written behind n, to a multiple of eight */
+  int64_t groups; /* of a row */
+  float *scales;  /* [strip][group][row], written */
   int lift;
   int32_t *starts; /* [strip][group][row], written: -lift * the sum of the group's integers (x86_coded) */
 } x86_quantize;
@@ -194,7 +199,7 @@ typedef struct x86_kernel {
   x86_expand *expand[X86_FORMS];            /* real arithmetic only */
   x86_tabulate *tabulate;                   /* packs a strip of A for coded[X86_T3] */
   /* For integers: rows of A are quantized in these two steps; NULL otherwise. */
-  float (*scale_of_row)(x86_real, const void *row, int64_t n);
+  void (*scales_of_rows)(x86_real, const void *from, int64_t stride, int64_t rows, int64_t n, float *scale);
   void (*quantize)(const x86_quantize *);
 } x86_kernel;
 

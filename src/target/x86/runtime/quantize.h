@@ -19,7 +19,7 @@ typedef int8_t quantized;
 typedef int16_t quantized;
 #endif
 
-enum { LARGEST = 127, BLOCK = 32, BLOCKS_AT_ONCE = 64, LANES_MOST = 16 };
+enum { LARGEST = 127, BLOCK = X86_RUN, BLOCKS_AT_ONCE = 64, LANES_MOST = 16 };
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -59,10 +59,6 @@ INLINE float scale_of(float largest) {
 }
 INLINE float inverse_of(float scale) { return scale > 0 ? 1 / scale : 0; }
 
-static float scale_of_row(x86_real type, const void *row, int64_t n) {
-  return scale_of(magnitude(type, largest_of(type, row, 0, n)));
-}
-
 /* Adding 1.5 * 2^23 rounds to an integer, ties to even, in the low bits of the sum. */
 INLINE int32_t rounded(float x, float inverse) {
   const float magic = 0x1.8p23f;
@@ -97,30 +93,26 @@ INLINE const void *element_of(x86_real type, const void *row, int64_t at) {
   return (const char *)row + at * size_of(type);
 }
 
-/* Integers of a row go to a strip in eights, which lie `step` elements apart. */
-typedef struct block {
-  const void *from;
-  quantized *to;
-} block;
-
 #if defined ARITHMETIC_U8S8 && defined __AVX512BW__
 #include "target/x86/runtime/rounding_avx512.h"
 #elif defined ARITHMETIC_U8S8 && defined __AVX2__
 #include "target/x86/runtime/rounding_avx2.h"
 #else
 INLINE uint32_t largest_of_block(x86_real type, const void *from) { return largest_of(type, from, 0, BLOCK); }
+INLINE uint32_t largest_of_run(x86_real type, const void *from, int64_t blocks) {
+  return largest_of(type, from, 0, blocks * BLOCK);
+}
+INLINE int32_t round_eight(x86_real type, const void *from, float inverse, quantized *to) {
+  return round_all(type, from, X86_EIGHT, inverse, to);
+}
 INLINE int32_t round_run(x86_real type, const void *from, int64_t blocks, float inverse, quantized *to, int64_t step) {
   int32_t sum = 0;
-  for (int64_t i = 0; i < blocks; i++, to += BLOCK / X86_EIGHT * step) {
-    quantized whole[BLOCK];
-    sum += round_all(type, element_of(type, from, i * BLOCK), BLOCK, inverse, whole);
-    for (int64_t j = 0; j < BLOCK / X86_EIGHT; j++)
-      memcpy(to + j * step, whole + j * X86_EIGHT, X86_EIGHT * sizeof *to);
-  }
+  for (int64_t i = 0; i < blocks; i++, to += step)
+    sum += round_all(type, element_of(type, from, i * BLOCK), BLOCK, inverse, to);
   return sum;
 }
-INLINE void largest_of_blocks(x86_real type, const block *b, int64_t n, float largest[BLOCKS_AT_ONCE]) {
-  for (int64_t i = 0; i < n; i++) largest[i] = magnitude(type, largest_of_block(type, b[i].from));
+INLINE void largest_of_blocks(x86_real type, const char *from, const int64_t *at, int64_t n, float *largest) {
+  for (int64_t i = 0; i < n; i++) largest[i] = magnitude(type, largest_of_block(type, from + at[i]));
 }
 INLINE bool scales_of(const float *largest, int64_t n, float *scale, float *inverse) {
   bool special = false;
@@ -130,118 +122,138 @@ INLINE bool scales_of(const float *largest, int64_t n, float *scale, float *inve
   }
   return special;
 }
-INLINE void round_blocks(x86_real type, const block *b, int64_t n, const float *inverse, int64_t step, int lift,
-                         int32_t *starts) {
-  for (int64_t i = 0; i < n; i++) starts[i] = -lift * round_run(type, b[i].from, 1, inverse[i], b[i].to, step);
+INLINE void round_blocks(x86_real type, const char *from, const int64_t *at, int64_t n, const float *inverse,
+                         quantized *to, int lift, int32_t *starts) {
+  for (int64_t i = 0; i < n; i++)
+    starts[i] = -lift * round_run(type, from + at[i], 1, inverse[i], to + i * BLOCK, BLOCK);
 }
 #endif
 
-INLINE void clear_block(quantized *to, int64_t step) {
-  for (int64_t i = 0; i < BLOCK / X86_EIGHT; i++) memset(to + i * step, 0, X86_EIGHT * sizeof *to);
+static void scales_of_rows(x86_real type, const void *from, int64_t stride, int64_t rows, int64_t n, float *scale) {
+  const int64_t blocks = n / BLOCK, rest = n % BLOCK;
+  for (int64_t i = 0; i < rows; i++) {
+    const char *row = (const char *)from + i * stride;
+    const uint32_t last = rest ? largest_of(type, row, blocks * BLOCK, rest) : 0,
+                   most = largest_of_run(type, row, blocks);
+    scale[i] = scale_of(magnitude(type, most > last ? most : last));
+  }
 }
 
-/* `n` groups of a block each, from number `at` on. If groups have their own scales, they are found together, as lanes of
- * vectors: three loops one after the other, so that nothing waits for divisions. */
-INLINE void quantize_blocks(x86_real type, const x86_quantize *q, const block b[BLOCKS_AT_ONCE], int64_t n, int64_t at,
-                            float inverse[BLOCKS_AT_ONCE]) {
-  const int64_t step = q->rows * X86_EIGHT;
+/* Blocks that are rounded together: of several strips, or of some groups of one. They lie one behind the other in the
+ * strips, group by group; in A, each at its offset in bytes, in a row of its own. The last offset is there again, up to a
+ * multiple of LANES_MOST. */
+typedef struct batch {
+  int64_t n, at[BLOCKS_AT_ONCE];
+  uint8_t row[BLOCKS_AT_ONCE];
+} batch;
+
+static void list_blocks(const x86_quantize *q, int64_t blocks, int64_t n, batch *b) {
+  const bool begins_so = n <= b->n && n % LANES_MOST == 0;
+  b->n = n;
+  if (begins_so) return;
+  int64_t i = 0;
+  for (int64_t first = 0; i < n; first += q->rows)
+    for (int64_t group = 0; group < blocks && i < n; group++) {
+      const int64_t at = first * q->from_stride + group * BLOCK * size_of(q->type);
+      for (int64_t row = 0; row < q->rows; row++, i++) {
+        b->row[i] = (uint8_t)(first + row);
+        b->at[i] = at + row * q->from_stride;
+      }
+    }
+  for (; i % LANES_MOST; i++) b->at[i] = b->at[n - 1], b->row[i] = b->row[n - 1];
+}
+
+/* The blocks' groups are those from number `first` on. If groups have their own scales, they are found together, as lanes
+ * of vectors: three loops one after the other, so that nothing waits for divisions. The same places `below`, which are
+ * next, are fetched: the hardware, which sees several rows in turns, does not bring them in time. */
+INLINE void quantize_batch(x86_real type, const x86_quantize *q, const batch *b, const char *from, int64_t below,
+                           const float *of_row, quantized *to, int64_t first) {
+  float inverse[BLOCKS_AT_ONCE];
   bool special = false;
   if (q->scales) {
     float largest[BLOCKS_AT_ONCE];
-    largest_of_blocks(type, b, n, largest);
-    for (int64_t i = 0; i < n; i += LANES_MOST)
-      special |= scales_of(largest + i, n - i, q->scales + at + i, inverse + i);
+    for (int64_t i = 0; i < b->n; i++)
+      for (int64_t line = 0; line < BLOCK * size_of(type); line += X86_LINE)
+        __builtin_prefetch(from + below + b->at[i] + line);
+    largest_of_blocks(type, from, b->at, b->n, largest);
+    for (int64_t i = 0; i < b->n; i += LANES_MOST)
+      special |= scales_of(largest + i, b->n - i, q->scales + first + i, inverse + i);
   } else {
-    for (int64_t i = 0; i < n; i++) special |= !(inverse[i] > 0);
+    for (int64_t i = 0; i < b->n || i % LANES_MOST; i++) inverse[i] = of_row[b->row[i]], special |= !(inverse[i] > 0);
   }
-  round_blocks(type, b, n, inverse, step, q->lift, q->starts + at);
-  for (int64_t i = 0; special && i < n; i++) {
+  round_blocks(type, from, b->at, b->n, inverse, to, q->lift, q->starts + first);
+  for (int64_t i = 0; special && i < b->n; i++) {
     if (inverse[i] > 0) continue;
-    clear_block(b[i].to, step);
-    q->starts[at + i] = 0;
+    memset(to + i * BLOCK, 0, BLOCK * sizeof *to);
+    q->starts[first + i] = 0;
   }
 }
 
-/* The strip and group that is next. */
-typedef struct place {
-  int64_t strip, group;
-} place;
-
-/* Lists the blocks of the next groups, as many as find room, all rows of each, and the last of them again, up to a
- * multiple of LANES_MOST; of several strips, unless there are other
- * groups between theirs. The same places of the rows below, which are next, are fetched: the hardware, which sees
- * several rows in turns, does not bring them in time. In a function of its own, which leaves registers to this loop. */
-static __attribute__((noinline)) int64_t list_blocks(const x86_quantize *q, int64_t blocks, place *next,
-                                                     block b[BLOCKS_AT_ONCE], float inverse[BLOCKS_AT_ONCE]) {
-  const int64_t rows = q->rows, stride = q->from_stride, bytes = BLOCK * size_of(q->type), strip = rows * stride;
-  int64_t n = 0;
-  while (next->strip < q->strips && n + rows <= BLOCKS_AT_ONCE) {
-    const char *from = (const char *)q->from + next->strip * strip + next->group * bytes;
-    quantized *to = (quantized *)q->to + (next->strip * q->to_n + next->group * BLOCK) * rows;
-    for (int64_t i = 0; i < rows; i++, from += stride, to += X86_EIGHT) {
-      for (int64_t line = 0; line < bytes; line += X86_LINE) __builtin_prefetch(from + strip + line);
-      b[n + i] = (block){.from = from, .to = to};
-    }
-    for (int64_t i = 0; !q->scales && i < rows; i++) inverse[n + i] = inverse_of(q->row_scales[next->strip * rows + i]);
-    n += rows;
-    if (++next->group < blocks) continue;
-    *next = (place){.strip = next->strip + 1};
-    if (blocks < q->groups) break;
-  }
-  const block last = b[n - 1];
-  for (int64_t i = n; i % LANES_MOST; i++) b[i] = last, inverse[i] = q->scales ? 1 : inverse[n - 1];
-  return n;
+/* Groups of one strip that make a batch: vectors are filled, where rows allow it. */
+INLINE int64_t groups_at_once(int64_t rows) {
+  enum { FEW = 8 };
+  const int64_t most = BLOCKS_AT_ONCE / rows;
+  return most > FEW && rows % 2 == 0 ? most / FEW * FEW : most;
 }
 
 /* The first `blocks` groups, each a block, of all rows of all strips. */
 INLINE void quantize_all_blocks(x86_real type, const x86_quantize *q, int64_t blocks) {
-  block b[BLOCKS_AT_ONCE];
-  float inverse[BLOCKS_AT_ONCE];
-  place next = {0};
-  while (next.strip < q->strips) {
-    const int64_t at = (next.strip * q->groups + next.group) * q->rows;
-    const int64_t n = list_blocks(q, blocks, &next, b, inverse);
-    quantize_blocks(type, q, b, n, at, inverse);
+  batch b = {0};
+  float of_row[BLOCKS_AT_ONCE];
+  const int64_t rows = q->rows, strip_bytes = rows * q->from_stride, whole = BLOCKS_AT_ONCE / (rows * blocks);
+  const int64_t strips = whole && blocks == q->groups ? whole : 1; /* unless there are other groups between them */
+  const int64_t groups = strips > 1 || whole ? blocks : groups_at_once(rows);
+  for (int64_t strip = 0; strip < q->strips; strip += strips) {
+    const int64_t these = q->strips - strip < strips ? q->strips - strip : strips;
+    for (int64_t i = 0; !q->scales && i < these * rows; i++) of_row[i] = inverse_of(q->row_scales[strip * rows + i]);
+    for (int64_t group = 0; group < blocks; group += groups) {
+      const int64_t n = these * rows * (blocks - group < groups ? blocks - group : groups);
+      if (n != b.n) list_blocks(q, blocks, n, &b);
+      quantize_batch(type, q, &b, (const char *)element_of(type, q->from, group * BLOCK) + strip * strip_bytes,
+                     these * strip_bytes, of_row, (quantized *)q->to + (strip * q->to_n + group * BLOCK) * rows,
+                     (strip * q->groups + group) * rows);
+    }
   }
 }
 
-/* What is left of a group behind its blocks; zeros up to a multiple of eight. */
-INLINE int32_t round_rest(x86_real type, const void *x, int64_t n, float inverse, quantized *to, int64_t step) {
+/* Where element `p` of a row is, from the row's first; `p` is a multiple of eight. */
+INLINE int64_t place_of(const x86_quantize *q, int64_t p) {
+  return q->run == X86_EIGHT ? p * q->rows : p / BLOCK * BLOCK * q->rows + p % BLOCK;
+}
+
+/* A group's elements from number `p` of its row on, eight by eight; zeros up to a multiple of eight. `to`: the row's
+ * first. */
+INLINE int32_t round_rest(x86_real type, const x86_quantize *q, const void *x, int64_t p, int64_t n, float inverse,
+                          quantized *to) {
   int32_t sum = 0;
-  for (; n >= X86_EIGHT; n -= X86_EIGHT, to += step) {
-    sum += round_all(type, x, X86_EIGHT, inverse, to);
-    x = element_of(type, x, X86_EIGHT);
+  for (; n > 0; n -= X86_EIGHT, p += X86_EIGHT, x = element_of(type, x, X86_EIGHT)) {
+    quantized *eight = to + place_of(q, p);
+    if (n >= X86_EIGHT) {
+      sum += round_eight(type, x, inverse, eight);
+      continue;
+    }
+    memset(eight, 0, X86_EIGHT * sizeof *eight);
+    sum += round_all(type, x, n, inverse, eight);
   }
-  if (n == 0) return sum;
-  quantized last[X86_EIGHT] = {0};
-  sum += round_all(type, x, n, inverse, last);
-  memcpy(to, last, sizeof last);
   return sum;
 }
 
-/* A group of any length. */
-INLINE void quantize_group(x86_real type, const x86_quantize *q, const void *x, quantized *to, int64_t n, int64_t at,
-                           float scale) {
-  const int64_t blocks = n / BLOCK, in_blocks = blocks * BLOCK, step = q->rows * X86_EIGHT;
+/* A group of any length: n elements of a row from number `p` on, whose integers begin at `to`. Blocks, where they lie
+ * together. */
+INLINE void quantize_group(x86_real type, const x86_quantize *q, const void *x, quantized *to, int64_t p, int64_t n,
+                           int64_t at, float scale) {
+  const int64_t blocks = q->run == BLOCK ? n / BLOCK : 0, in_blocks = blocks * BLOCK;
   if (q->scales) {
-    uint32_t largest = largest_of(type, x, in_blocks, n - in_blocks);
-    for (int64_t b = 0; b < blocks; b++) {
-      const uint32_t its = largest_of_block(type, element_of(type, x, b * BLOCK));
-      largest = its > largest ? its : largest;
-    }
-    q->scales[at] = scale = scale_of(magnitude(type, largest));
+    const uint32_t rest = largest_of(type, x, in_blocks, n - in_blocks), most = largest_of_run(type, x, blocks);
+    q->scales[at] = scale = scale_of(magnitude(type, most > rest ? most : rest));
   }
   const float inverse = inverse_of(scale);
-  if (!(inverse > 0)) {
-    for (int64_t p = 0; p < n; p += X86_EIGHT, to += step) memset(to, 0, X86_EIGHT * sizeof *to);
-    q->starts[at] = 0;
-    return;
-  }
-  int32_t sum = round_run(type, x, blocks, inverse, to, step);
+  const bool special = !(inverse > 0);
+  int32_t sum = round_run(type, x, blocks, inverse, to + p * q->rows, BLOCK * q->rows);
   if (in_blocks < n)
-    sum +=
-        round_rest(type, element_of(type, x, in_blocks), n - in_blocks, inverse, to + blocks * BLOCK * q->rows, step);
-  q->starts[at] = -q->lift * sum;
+    sum += round_rest(type, q, element_of(type, x, in_blocks), p + in_blocks, n - in_blocks, inverse, to);
+  q->starts[at] = special ? 0 : -q->lift * sum;
+  for (int64_t i = p; special && i < p + n; i += X86_EIGHT) memset(to + place_of(q, i), 0, X86_EIGHT * sizeof *to);
 }
 
 INLINE void quantize_rows(x86_real type, const x86_quantize *q) {
@@ -252,10 +264,10 @@ INLINE void quantize_rows(x86_real type, const x86_quantize *q) {
     for (int64_t i = 0; i < q->rows; i++) {
       const int64_t row = s * q->rows + i;
       const char *from = (const char *)q->from + row * q->from_stride;
-      quantized *to = (quantized *)q->to + s * q->rows * q->to_n + i * X86_EIGHT;
+      quantized *to = (quantized *)q->to + s * q->rows * q->to_n + i * q->run;
       for (int64_t p = blocks * BLOCK, g = blocks; p < q->n; p += q->group, g++) {
         const int64_t n = q->n - p < q->group ? q->n - p : q->group;
-        quantize_group(type, q, element_of(type, from, p), to + p * q->rows, n, (s * q->groups + g) * q->rows + i,
+        quantize_group(type, q, element_of(type, from, p), to, p, n, (s * q->groups + g) * q->rows + i,
                        q->scales ? 0 : q->row_scales[row]);
       }
     }

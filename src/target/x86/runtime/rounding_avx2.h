@@ -23,6 +23,15 @@ INLINE uint32_t largest_of_block(x86_real type, const void *from) {
   return 0x7fff - (uint32_t)_mm_extract_epi16(_mm_minpos_epu16(x), 0);
 }
 
+INLINE uint32_t largest_of_run(x86_real type, const void *from, int64_t blocks) {
+  uint32_t largest = 0;
+  for (int64_t i = 0; i < blocks; i++) {
+    const uint32_t its = largest_of_block(type, element_of(type, from, i * BLOCK));
+    largest = its > largest ? its : largest;
+  }
+  return largest;
+}
+
 /* Eight elements, from number `at` on. */
 INLINE __m256i rounded_8(x86_real type, const void *from, int at, __m256 inverse) {
   const char *p = (const char *)from + at * size_of(type);
@@ -36,20 +45,22 @@ INLINE __m256i rounded_8(x86_real type, const void *from, int at, __m256 inverse
   return _mm256_cvtps_epi32(_mm256_mul_ps(x, inverse));
 }
 
+/* Eight elements; returns their sum. */
+INLINE int32_t round_eight(x86_real type, const void *from, float inverse, int8_t *to) {
+  const __m256i wide = rounded_8(type, from, 0, _mm256_set1_ps(inverse));
+  const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
+  const __m128i q = _mm_packs_epi16(words, words);
+  _mm_storel_epi64((void *)to, q);
+  const __m128i lifted = _mm_xor_si128(q, _mm_set1_epi8((char)0x80));
+  return _mm_cvtsi128_si32(_mm_sad_epu8(lifted, _mm_setzero_si128())) - 128 * X86_EIGHT;
+}
+
 /* Packing goes by halves of registers: fours of bytes are put in order in the end. */
 INLINE __m256i rounded_block(x86_real type, const void *from, float by) {
   const __m256 inverse = _mm256_set1_ps(by);
   const __m256i low = _mm256_packs_epi32(rounded_8(type, from, 0, inverse), rounded_8(type, from, 8, inverse));
   const __m256i high = _mm256_packs_epi32(rounded_8(type, from, 16, inverse), rounded_8(type, from, 24, inverse));
   return _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-}
-
-INLINE void put_block(int8_t *to, int64_t step, __m256i q) {
-  const __m128i low = _mm256_castsi256_si128(q), high = _mm256_extracti128_si256(q, 1);
-  _mm_storel_epi64((void *)to, low);
-  _mm_storeh_pd((void *)(to + step), _mm_castsi128_pd(low));
-  _mm_storel_epi64((void *)(to + 2 * step), high);
-  _mm_storeh_pd((void *)(to + 3 * step), _mm_castsi128_pd(high));
 }
 
 /* Four sums of 64 bits, of bytes moved up by 128. */
@@ -59,9 +70,9 @@ INLINE __m256i sums_lifted(__m256i q) {
 
 INLINE int32_t round_run(x86_real type, const void *from, int64_t blocks, float inverse, int8_t *to, int64_t step) {
   __m256i total = _mm256_setzero_si256();
-  for (int64_t i = 0; i < blocks; i++, to += BLOCK / X86_EIGHT * step) {
+  for (int64_t i = 0; i < blocks; i++, to += step) {
     const __m256i q = rounded_block(type, element_of(type, from, i * BLOCK), inverse);
-    put_block(to, step, q);
+    _mm256_storeu_si256((void *)to, q);
     total = _mm256_add_epi64(total, sums_lifted(q));
   }
   const __m128i half = _mm_add_epi64(_mm256_castsi256_si128(total), _mm256_extracti128_si256(total, 1));
@@ -69,14 +80,14 @@ INLINE int32_t round_run(x86_real type, const void *from, int64_t blocks, float 
 }
 
 /* Four blocks at a time: their sums are added in the lanes of one register. */
-INLINE void round_blocks(x86_real type, const block *b, int64_t n, const float *inverse, int64_t step, int lift,
-                         int32_t *starts) {
+INLINE void round_blocks(x86_real type, const char *from, const int64_t *at, int64_t n, const float *inverse,
+                         int8_t *to, int lift, int32_t *starts) {
   enum { AT_ONCE = 4 };
   for (int64_t i = 0; i < n; i += AT_ONCE) {
     __m256i bytes[AT_ONCE];
     for (int j = 0; j < AT_ONCE; j++) {
-      const __m256i q = rounded_block(type, b[i + j].from, inverse[i + j]);
-      put_block(b[i + j].to, step, q);
+      const __m256i q = rounded_block(type, from + at[i + j], inverse[i + j]);
+      if (i + j < n) _mm256_storeu_si256((void *)(to + (i + j) * BLOCK), q);
       bytes[j] = sums_lifted(q);
     }
     const __m256i words = _mm256_packus_epi32(_mm256_packus_epi32(bytes[0], bytes[1]), /* eight words of each block */
@@ -90,9 +101,9 @@ INLINE void round_blocks(x86_real type, const block *b, int64_t n, const float *
   }
 }
 
-INLINE void largest_of_blocks(x86_real type, const block *b, int64_t n, float largest[BLOCKS_AT_ONCE]) {
+INLINE void largest_of_blocks(x86_real type, const char *from, const int64_t *at, int64_t n, float *largest) {
   const int64_t filled = (n + LANES_MOST - 1) / LANES_MOST * LANES_MOST;
-  for (int64_t i = 0; i < filled; i++) largest[i] = magnitude(type, largest_of_block(type, b[i].from));
+  for (int64_t i = 0; i < filled; i++) largest[i] = magnitude(type, largest_of_block(type, from + at[i]));
 }
 
 /* The first n lanes of eight, or all. */
