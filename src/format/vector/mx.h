@@ -9,6 +9,9 @@
 enum { MX_BLOCK = 32, MX_BATCH = VW * MX_BLOCK, MX_VECTORS = MX_BLOCK / VW, STEP_BLOCKS = STEP / MX_BLOCK };
 enum { MX_INT8 = -1 };
 
+/* mxint8 in vectors of 64 bytes is over so soon that all its lines are prefetched by the first pass. */
+LANES bool mx_first_prefetches(small_float f) { return f.sign == MX_INT8 && VW == 16; }
+
 static const small_float vector_int8 = {.sign = MX_INT8};
 
 LANES vi mx_largest(const float *x) { /* by lanes, of one block */
@@ -30,7 +33,10 @@ typedef struct mx_scaling {
 LANES void mx_scales(small_float f, const format_job *job, const float *x, uint8_t *scales, mx_scaling *to) {
   vi most[VW];
   for (size_t b = 0; b < VW; b++) most[b] = mx_largest(x + b * MX_BLOCK);
-  if (f.sign == MX_INT8) f_ahead_half(x, MX_BATCH);
+  if (mx_first_prefetches(f))
+    for (size_t i = 0; i < MX_BATCH; i += LINE_VALUES) f_ahead(x + i);
+  else if (f.sign == MX_INT8)
+    f_ahead_half(x, MX_BATCH);
   vi amax = v_max_across(most);
   vi byte = v_sub(v_srl(v_add(amax, v_set(job->addend)), 23), v_set((uint32_t)job->emax));
   byte = v_min(v_max(byte, v_set(0)), v_set(254));
@@ -77,7 +83,7 @@ LANES void mx_store(int bits, uint8_t *codes, vb bytes) {
 LANES void mx_batch(small_float f, int bits, const format_job *job, const float *x, const mx_scaling *scaling,
                     uint8_t *codes, uint8_t *scales) {
   for (size_t b = 0; b < VW; b += STEP_BLOCKS) {
-    for (size_t line = 0; line < STEP * sizeof *x; line += 64) f_ahead(x + b * MX_BLOCK + line / sizeof *x);
+    for (size_t i = 0; i < STEP && !mx_first_prefetches(f); i += LINE_VALUES) f_ahead(x + b * MX_BLOCK + i);
     mx_store(bits, codes + b * (size_t)bits * MX_BLOCK / 8, mx_codes(f, x + b * MX_BLOCK, scaling, b));
   }
   for (unsigned others = scaling->others; others; others &= others - 1) {
