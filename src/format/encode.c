@@ -127,7 +127,7 @@ static void encode_row(const matrix *m, const float *x, uint8_t *codes, uint8_t 
     float padded[MOST_BLOCK];
     memcpy(padded, x + whole, rest * sizeof *x);
     memset(padded + rest, 0, (f->block - rest) * sizeof *x);
-    /* kernels prefetch, but not these: without it a row of 16 KiB would wait for memory once, a quarter of its time */
+    /* the kernel prefetches behind `padded`: what lies behind these is prefetched here */
     for (size_t i = 0; i < rest; i += LINE_VALUES) format_ahead(x + whole + i);
     size_t block = whole / f->block;
     m->kernels->format[f->id].encode(&m->job, padded, f->block, codes + block * f->block_bytes,
