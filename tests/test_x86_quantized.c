@@ -183,8 +183,8 @@ static void run_example(example *e, tw_random *r) {
 static const struct {
   tw_type b;
   int group;
-} weights[] = {{TW_I8, 0},    {TW_I8, 8},    {TW_I4, 32},   {TW_I4, 128},   {TW_I4, 0},
-               {TW_MXFP4, 0}, {TW_MXFP6, 0}, {TW_BFP16, 0}, {TW_TERNARY, 0}};
+} weights[] = {{TW_I8, 0}, {TW_I8, 8},    {TW_I4, 32},   {TW_I4, 40},   {TW_I4, 128},
+               {TW_I4, 0}, {TW_MXFP4, 0}, {TW_MXFP6, 0}, {TW_BFP16, 0}, {TW_TERNARY, 0}};
 
 static void every_kernel_rounds_within_its_bound(void **state) {
   (void)state;
@@ -222,6 +222,22 @@ static void every_kernel_rounds_within_its_bound(void **state) {
     }
   }
   assert_true(kernels > 0);
+}
+
+/* A group of 40 that k cuts to 32 is as long as a run of 32, but lies in runs of 8. */
+static void a_long_group_may_be_cut_to_a_short_one(void **state) {
+  (void)state;
+  const char *name;
+  for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
+    if ((strncmp(name, "u8s8", 4) != 0 && strncmp(name, "s16", 3) != 0) || strstr(name, "amx")) continue;
+    for (int rounding = TW_A_INT8_ROWS; rounding <= TW_A_INT8_GROUPS; rounding++) {
+      tw_random r;
+      tw_random_seed_stream(&r, 77, i);
+      example e = {.spec = {.kernel = name, .b = TW_I4, .group = 40, .a = TW_BF16, .c = TW_F32, .m = 13, .n = 40}};
+      e.spec.k = e.spec.lda = 32, e.spec.ldb = e.spec.ldc = 40, e.spec.a_rounding = (tw_a_rounding)rounding;
+      run_example(&e, &r);
+    }
+  }
 }
 
 /* A row with a NaN or an infinity is NaN throughout (by groups too: it belongs to the sum); a row of zeros, and one too
@@ -270,6 +286,7 @@ static void wrong_choices_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_kernel_rounds_within_its_bound),
+      cmocka_unit_test(a_long_group_may_be_cut_to_a_short_one),
       cmocka_unit_test(special_rows_stay_visible),
       cmocka_unit_test(wrong_choices_are_refused),
   };

@@ -257,7 +257,7 @@ INLINE void quantize_group(x86_real type, const x86_quantize *q, const void *x, 
 }
 
 INLINE void quantize_rows(x86_real type, const x86_quantize *q) {
-  const int64_t blocks = q->group == BLOCK ? q->n / BLOCK : 0;
+  const int64_t blocks = q->group == BLOCK && q->run == BLOCK ? q->n / BLOCK : 0;
   if (blocks) quantize_all_blocks(type, q, blocks);
   if (blocks * BLOCK == q->n) return;
   for (int64_t s = 0; s < q->strips; s++)
