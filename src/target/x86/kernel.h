@@ -22,9 +22,9 @@
  *
  * Weights with shared scales are kept as codes of 2, 4, 6 or 8 bits, in the panel's order. A *line* is one vector register
  * of them. Its containers are as wide as the kernel's elements of B (4 bytes divided by `group`), and field t of all
- * containers is the t-th vector of the panel's units that the line holds: one shift and at most one look-up away. (A field of
- * X86_T3 holds three codes, of units 3u, 3u + 1 and 3u + 2 of a vector, so that one look-up in a table of 27 sums and
- * differences of a row of A does for three multiply-adds.) But 8-bit
+ * containers is the t-th vector of the panel's units that the line holds: one shift and at most one look-up away. (A
+ * field of X86_T3 holds three codes, of units 3u, 3u + 1 and 3u + 2 of a vector, so that one look-up in a table of 27
+ * sums and differences of a row of A does for three multiply-adds.) But 8-bit
  * integers for real arithmetic, which an instruction widens, lie vector by vector, and of each vector first the lanes' first
  * elements, then their second ones ("planes"); and e4m3 for bf16, whose two bytes are found by themselves and then
  * interleaved, lies in turns of eight codes of either field ("eighths"). And codes of 4 bits for f32 in AVX2 lie in

@@ -10,8 +10,8 @@
 
 /* Packed B: a header of X86_HEADER bytes, then for each block of k the panels of the kernel's width, each [units of the
  * block][columns] units (s8s8: behind a row of sums to begin with); or the panels' codes, then their scales, two
- * streams that are read from end to end (weights.h). Scales of whole columns, which all blocks share, come once, behind the last.
- * Columns behind n and elements behind k are zero. */
+ * streams that are read from end to end (weights.h). Scales of whole columns, which all blocks share, come once, behind
+ * the last. Columns behind n and elements behind k are zero. */
 enum { X86_HEADER = 64 };
 
 typedef struct x86_layout {

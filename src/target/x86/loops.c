@@ -1,0 +1,352 @@
+/* loops.c - the loops around a kernel: one structure for every type and instruction set, after Goto and BLIS.
+ *
+ *   each thread: its rows x columns of C
+ *     for nc columns, for mc rows:          a block of C, whose sums stay near
+ *       for each block of k:
+ *         for mc / rho rows:                pack them, rounded if need be (unless A is read in place)
+ *           for each panel of B, or two:    in order, so that the next one can be fetched; if it is codes, it is expanded,
+ *             for each strip of rows:       the kernel                              or the kernel is one on codes
+ *
+ * Threads share nothing but what they read. k is never dealt to threads, and a sum's products are added in the order of
+ * k: the same bits for any number of threads. */
+#include "target/x86/loops.h"
+
+#include "target/x86/activations.h"
+#include "target/x86/choose.h"
+#include "target/x86/pack.h"
+#include "target/x86/weights.h"
+
+typedef struct job {
+  const tw_gemm_planned *p;
+  const tw_gemm_operands *o;
+  char *workspace;                    /* of this thread */
+  int64_t row, rows, column, columns; /* the block of C at hand; `column` is the first of a panel */
+} job;
+
+/* ---- one tile ---- */
+
+/* Where the strip [row, row + rows) of A is, or `n` such strips one below the other. */
+typedef struct strip {
+  const char *a;
+  int64_t stride, row, rows, n; /* row: within C */
+  int64_t units;                /* with the zeros that packing puts behind k */
+  int64_t group_at;             /* of its sums and scales of groups, in elements */
+} strip;
+
+/* The panel at hand, and what is fetched meanwhile: `next_step` bytes for each line that a tile reads. */
+typedef struct panel {
+  const char *packed, *scales, *b, *next; /* b: what tiles read, units or codes */
+  int64_t next_step, columns;             /* columns: of several panels for a wide tile or one on codes */
+  int64_t stride, scales_stride;          /* from one to the next one's units or codes; scales */
+} panel;
+
+/* Of a rounded A: of the rows of the block at hand. */
+static float *scales_of_rows(const job *j) { return (void *)(j->workspace + j->p->row_scale_at); }
+
+static void finish_columns(const job *j, const strip *t, int64_t column, int64_t columns, const void *sums,
+                           int64_t sums_stride) {
+  const tw_gemm_planned *p = j->p;
+  const tw_gemm_operands *o = j->o;
+  const int64_t element = tw_type_bits(p->spec.c) / 8;
+  const x86_finish f = {.sums = sums,
+                        .sums_stride = sums_stride,
+                        .c = (char *)o->c + (t->row * p->spec.ldc + column) * element,
+                        .c_stride = p->spec.ldc * element,
+                        .rows = t->rows,
+                        .columns = columns,
+                        .output = p->output,
+                        .activation = (x86_activation)p->spec.activation,
+                        .alpha = p->spec.alpha,
+                        .beta = p->spec.beta,
+                        .row_scale = o->row_scale ? o->row_scale + t->row : NULL,
+                        .column_scale = o->column_scale ? o->column_scale + column : NULL,
+                        .bias = o->bias ? o->bias + column : NULL,
+                        .sums_are_real = p->has_codes};
+  p->kernel->finish(&f);
+}
+
+static void finish_tile(const job *j, const strip *t, int64_t column, int64_t columns, const char *sums,
+                        int64_t sums_stride) {
+  for (int64_t at = 0; at < columns; at += X86_COLUMNS_MAX)
+    finish_columns(j, t, column + at, x86_min(columns - at, X86_COLUMNS_MAX), sums + at * X86_UNIT, sums_stride);
+}
+
+enum { SCALES_AHEAD = 1024 }; /* bytes that scales are fetched before they are used */
+
+static x86_coded coded_of(const job *j, int64_t block, const panel *b) {
+  const tw_gemm_planned *p = j->p;
+  return (x86_coded){.units = x86_filled(p, x86_block_units(p, block)),
+                     .group_units = p->codes.group_units,
+                     .codes = b->packed,
+                     .scales = b->scales,
+                     .scales_ahead = SCALES_AHEAD,
+                     .codes_stride = b->stride,
+                     .scales_stride = b->scales_stride,
+                     .scale_bytes = p->codes.scale_bytes,
+                     .factor = p->codes.factor,
+                     .next = b->next,
+                     .next_step = b->next_step};
+}
+
+static x86_coded_tile *const *tiles_on_codes(const tw_gemm_planned *p, const void *packed) {
+  const x86_form form = p->expands ? X86_S8 : p->codes.form;
+  x86_coded_tile *const *powers = p->kernel->powers[form];
+  const bool fit = p->codes.scale_bytes == 1 && !((const char *)packed)[X86_LARGE_SCALES];
+  return powers && fit && p->spec.a_rounding == TW_A_INT8_GROUPS ? powers : p->kernel->coded[form];
+}
+
+static void run_coded(const job *j, const strip *t, int64_t block, int64_t columns, const panel *b, void *sums,
+                      int64_t stride) {
+  const tw_gemm_planned *p = j->p;
+  x86_coded o = coded_of(j, block, b);
+  o.codes = b->b, o.a = t->a, o.c = sums, o.c_stride = stride, o.columns = columns, o.accumulate = block > 0,
+  o.strips = t->n;
+  if (x86_quantizes(&p->spec)) {
+    o.start = (const int32_t *)(const void *)(j->workspace + p->start_at) + t->group_at;
+    o.a_run = x86_run(p) * X86_UNIT / x86_kernel_group(p->kernel);
+    o.a_strip = t->rows * x86_units_in_runs(p, t->units) * X86_UNIT;
+  }
+  if (p->spec.a_rounding == TW_A_INT8_GROUPS)
+    o.a_scales = (const float *)(const void *)(j->workspace + p->a_scale_at) + t->group_at;
+  if (p->spec.a_rounding == TW_A_INT8_ROWS) o.row_scales = scales_of_rows(j) + (t->row - j->row);
+  tiles_on_codes(p, j->o->packed_b)[t->rows - 1](&o);
+}
+
+/* C comes near while its sums are made, if they are written there only in the end. Rows that lie within a page of each other
+ * the hardware finds by itself. */
+static void fetch_c(const job *j, const strip *t, int64_t column, int64_t columns) {
+  enum { PAGE = 4096 };
+  const tw_gemm_planned *p = j->p;
+  const int64_t element = tw_type_bits(p->spec.c) / 8;
+  if (p->spec.ldc * element < PAGE) return;
+  for (int64_t i = 0; i < t->rows; i++) {
+    const char *row = (const char *)j->o->c + ((t->row + i) * p->spec.ldc + column) * element;
+    for (int64_t at = 0; at < columns * element; at += X86_LINE) __builtin_prefetch(row + at, 1);
+  }
+}
+
+static x86_tile *tile_on(const tw_gemm_planned *p, int64_t rows, int64_t columns) {
+  const x86_kernel *k = p->kernel;
+  const bool wide = columns > k->columns, direct = p->a_mode == X86_A_IN_PLACE;
+  return (wide ? direct ? k->wide_direct : k->wide_packed : direct ? k->direct : k->packed)[rows - 1];
+}
+
+/* May a tile go on from strip to strip? Not if sums are finished tile by tile. */
+static bool takes_strips(const tw_gemm_planned *p, int64_t block, bool plain) { return plain || block < p->blocks - 1; }
+
+/* Sums go to C, to the workspace until the last block of k, or to a tile that is finished at once. */
+static void run_tile(const job *j, const strip *t, int64_t block, int64_t column, const panel *b, bool plain) {
+  const tw_gemm_planned *p = j->p;
+  const int64_t columns = x86_min(b->columns, j->column + j->columns - column);
+  char *sums = j->workspace + p->tile_at;
+  int64_t stride = b->columns * X86_UNIT;
+  if (plain || (p->blocks > 1 && p->sums_in_c)) {
+    sums = (char *)j->o->c + (t->row * p->spec.ldc + column) * X86_UNIT;
+    stride = p->spec.ldc * X86_UNIT;
+  } else if (p->blocks > 1) {
+    stride = x86_ceil_div(p->nc, p->kernel->columns) * p->kernel->columns * X86_UNIT;
+    sums = j->workspace + p->sums_at + (t->row - j->row) * stride + (column - j->column) * X86_UNIT;
+  }
+  if (!plain && p->blocks == 1) fetch_c(j, t, column, columns);
+  if (p->on_codes)
+    run_coded(j, t, block, columns, b, sums, stride);
+  else
+    tile_on(p, t->rows, b->columns)(t->units, t->a, t->stride, b->b, b->stride, sums, stride, columns, block > 0,
+                                    b->next, b->next_step, t->n);
+  if (!plain && block == p->blocks - 1) finish_tile(j, t, column, columns, sums, stride);
+}
+
+/* ---- strips of A ---- */
+
+/* Rows are dealt to strips (x86_strips_of): this walks over them. */
+typedef struct strips {
+  int64_t left, low, taller, next_row, end_row;
+  int64_t packed_rows, units,
+      groups; /* packed_rows: before the next one in the buffer; units: of it, and their groups */
+} strips;
+
+static strips strips_of(const job *j, int64_t row, int64_t rows, int64_t block) {
+  const x86_strips s = x86_strips_of(j->p, rows);
+  const int64_t units = x86_filled(j->p, x86_block_units(j->p, block));
+  const bool rounds = x86_quantizes(&j->p->spec);
+  return (strips){.left = s.n,
+                  .low = s.low,
+                  .taller = s.taller,
+                  .next_row = row,
+                  .end_row = row + rows,
+                  .units = rounds ? x86_units_in_runs(j->p, units) : units,
+                  .groups = rounds ? x86_groups(j->p, units) : 0};
+}
+
+/* Up to `most` strips of the same height. */
+static bool next_strips(const job *j, strips *s, int64_t block, int64_t most, strip *t) {
+  const tw_gemm_planned *p = j->p;
+  if (s->left == 0) return false;
+  const bool taller = s->taller > 0;
+  t->row = s->next_row;
+  t->rows = x86_min(s->low + taller, s->end_row - s->next_row);
+  t->n = most == 1 ? 1 : x86_min(most, taller ? s->taller : (s->end_row - s->next_row) / t->rows);
+  s->left -= t->n;
+  s->taller -= taller ? t->n : 0;
+  s->next_row += t->n * t->rows;
+  t->group_at = 0;
+  if (p->a_mode == X86_A_IN_PLACE) {
+    t->stride = p->a_stride, t->units = x86_block_units(p, block);
+    t->a = (const char *)j->o->a + t->row * t->stride + block * p->layout.block * X86_UNIT;
+  } else {
+    t->stride = 0, t->units = s->units;
+    t->a = j->workspace + p->strip_at + (size_t)s->packed_rows * x86_row_bytes(p, s->units);
+    t->group_at = s->packed_rows * s->groups;
+    s->packed_rows += t->n * t->rows;
+  }
+  return true;
+}
+
+static void round_strips(const job *j, const strip *t, int64_t block, int64_t units) {
+  const tw_gemm_planned *p = j->p;
+  float *row_scales = scales_of_rows(j) + (t->row - j->row);
+  const x86_rounded to = {.row_scales = row_scales,
+                          .to = (char *)t->a,
+                          .start = (int32_t *)(void *)(j->workspace + p->start_at) + t->group_at,
+                          .a_scales = (float *)(void *)(j->workspace + p->a_scale_at) + t->group_at,
+                          .room = j->workspace + p->row_at};
+  if (block == 0 && p->spec.a_rounding == TW_A_INT8_ROWS)
+    x86_row_scales(p, j->o->a, t->row, t->n * t->rows, row_scales, j->workspace + p->row_at);
+  x86_round_strips(p, j->o->a, t->row, t->n, t->rows, block * p->layout.block, units, &to);
+}
+
+/* Strips that are rounded at once: those of a transposed A, whose rows are gathered first, one by one; by rows as many as
+ * stay in L1, since each is read twice. */
+static int64_t rounded_at_once(const tw_gemm_planned *p) {
+  enum { ROOM = 16384 };
+  if (p->spec.a_transposed) return 1;
+  if (p->spec.a_rounding == TW_A_INT8_GROUPS) return INT64_MAX;
+  const int64_t bytes = p->strip_rows * p->spec.k * tw_type_bits(p->spec.a) / 8;
+  return bytes < ROOM ? ROOM / bytes : 1;
+}
+
+static void pack_strip(const job *j, const strip *t, int64_t block, int64_t units) {
+  const tw_gemm_planned *p = j->p;
+  const int64_t unit = block * p->layout.block, bytes = tw_type_bits(p->spec.a) / 8;
+  const bool whole = (unit + units) * x86_kernel_group(p->kernel) <= p->spec.k;
+  const char *from = (const char *)j->o->a + t->row * p->spec.lda * bytes + unit * X86_UNIT;
+  int64_t stride = p->spec.lda * bytes;
+  if (x86_converts_a(p) || !whole) {
+    stride = units * X86_UNIT;
+    from = j->workspace + p->rows_at;
+    x86_convert_rows(p, j->o->a, t->row, t->rows, unit, units, j->workspace + p->rows_at, stride);
+  }
+  if (p->looks_up)
+    p->kernel->tabulate((char *)t->a, from, stride, t->rows, units);
+  else
+    p->kernel->transpose((char *)t->a, from, stride, t->rows, units);
+}
+
+static void pack_strips(const job *j, strips s, int64_t block) {
+  const bool rounds = x86_quantizes(&j->p->spec);
+  const int64_t most = rounds ? rounded_at_once(j->p) : 1;
+  strip t;
+  while (next_strips(j, &s, block, most, &t)) {
+    if (rounds)
+      round_strips(j, &t, block, s.units);
+    else
+      pack_strip(j, &t, block, s.units);
+  }
+}
+
+/* ---- blocks ---- */
+
+/* What is fetched while strip `index` of `count` is on a panel of `bytes`, as many lines as the panel has. A single strip
+ * fetches what lies a little further on. Of several, the first few fetch the next panel, which lies behind this one, in
+ * equal parts. */
+enum { PARTS_MOST = 4 };
+
+static void fetch_ahead(const job *j, panel *b, int64_t index, int64_t count, int64_t bytes, bool last) {
+  const tw_gemm_planned *p = j->p;
+  const int64_t parts = x86_min(count, PARTS_MOST);
+  const int64_t line = p->expands ? p->codes.vector * p->codes.bits / 8 : p->on_codes ? p->codes.vector : X86_LINE;
+  b->next_step = line / parts;
+  b->next = b->packed + (count == 1 ? p->ahead : bytes + index * bytes / parts);
+  if (index < parts && (!last || count == 1)) return;
+  b->next = b->b, b->next_step = 0; /* nothing */
+}
+
+/* The panels where tiles find them: codes are expanded, to units or, for tiles on codes, to codes of 8 bits, unless the
+ * tiles take them as they are. */
+static void bring_units(const job *j, int64_t block, panel *b, int64_t bytes, int64_t scales) {
+  const tw_gemm_planned *p = j->p;
+  const int64_t width = p->kernel->columns;
+  b->b = b->packed, b->stride = bytes;
+  if (!p->has_codes || (p->on_codes && !p->expands)) return;
+  b->b = j->workspace + p->panel_at, b->stride = x86_filled(p, x86_block_units(p, block)) * width * X86_UNIT;
+  for (int64_t i = 0; i * width < b->columns; i++) {
+    const panel of = {.packed = b->packed + i * bytes,
+                      .scales = b->scales + i * scales,
+                      .next = b->packed + (i + 1) * bytes,
+                      .next_step = p->codes.vector};
+    const x86_coded o = coded_of(j, block, &of);
+    p->kernel->expand[p->codes.form](&o, j->workspace + p->panel_at + i * b->stride);
+  }
+}
+
+/* Of those that hold the next `columns`. A tile on codes goes over all panels at once where their sums find room, and
+ * no other strip waits for them: a call for each costs a tenth of the time of ternary codes, with their short panels. */
+static int64_t panels_at_once(const tw_gemm_planned *p, int64_t strips_in_all, int64_t columns, bool plain) {
+  const int64_t panels = x86_ceil_div(columns, p->kernel->columns);
+  if (p->on_codes && strips_in_all == 1 && !p->expands && (plain || p->blocks > 1)) return panels;
+  return p->wide || p->looks_up ? x86_min(panels, 2) : 1;
+}
+
+static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, bool plain) {
+  const tw_gemm_planned *p = j->p;
+  const int64_t width = p->kernel->columns, units = x86_block_units(p, block), end = j->column + j->columns;
+  const int64_t bytes = (int64_t)x86_panel_bytes(p, units);
+  const strips all = strips_of(j, row, rows, block);
+  if (p->a_mode == X86_A_PACKED) pack_strips(j, all, block);
+  const char *packed = j->o->packed_b;
+  const int64_t scales = p->has_codes ? (int64_t)x86_scales_bytes(p, units) : 0;
+  panel b = {.packed = packed + x86_panel_at(p, block, j->column / width), .scales_stride = scales};
+  if (p->has_codes) b.scales = packed + x86_scales_at(p, block, j->column / width);
+  for (int64_t column = j->column; column < end; column += b.columns) {
+    const int64_t panels = panels_at_once(p, all.left, end - column, plain);
+    b.columns = panels * width;
+    bring_units(j, block, &b, bytes, scales);
+    const int64_t most = takes_strips(p, block, plain) ? all.left : 1;
+    strip t;
+    int64_t index = 0; /* of a strip: runs of them end where fetching does */
+    for (strips s = all; next_strips(j, &s, block, index < PARTS_MOST ? x86_min(most, PARTS_MOST - index) : most, &t);
+         index += t.n) {
+      fetch_ahead(j, &b, index, all.left, panels * bytes, column + b.columns >= end);
+      run_tile(j, &t, block, column, &b, plain);
+    }
+    b.packed += panels * bytes, b.scales += panels * scales;
+  }
+}
+
+static void run_block(const job *j, bool plain) {
+  const tw_gemm_planned *p = j->p;
+  const int64_t buffer = x86_ceil_div(p->mc, p->rho);
+  for (int64_t block = 0; block < p->blocks; block++)
+    for (int64_t row = j->row; row < j->row + j->rows; row += buffer)
+      run_rows(j, row, x86_min(buffer, j->row + j->rows - row), block, plain);
+}
+
+void x86_run_thread(const tw_gemm_planned *p, const tw_gemm_operands *o, char *workspace, int thread) {
+  const int at_m = thread % p->threads_m, at_n = thread / p->threads_m;
+  const int64_t width = p->kernel->columns, panels = x86_panels(p);
+  const int64_t first_row = x86_part_start(p->spec.m, at_m, p->threads_m);
+  const int64_t end_row = x86_part_start(p->spec.m, at_m + 1, p->threads_m);
+  const int64_t first_column = x86_part_start(panels, at_n, p->threads_n) * width;
+  const int64_t end_column = x86_min(x86_part_start(panels, at_n + 1, p->threads_n) * width, p->spec.n);
+  const bool plain = p->plain && !o->bias && !o->row_scale && !o->column_scale;
+  job j = {.p = p, .o = o, .workspace = workspace};
+  if (p->kernel->begin) p->kernel->begin();
+  for (j.column = first_column; j.column < end_column; j.column += p->nc) {
+    j.columns = x86_min(p->nc, end_column - j.column);
+    for (j.row = first_row; j.row < end_row; j.row += p->mc) {
+      j.rows = x86_min(p->mc, end_row - j.row);
+      run_block(&j, plain);
+    }
+  }
+  if (p->kernel->end) p->kernel->end();
+}
