@@ -248,12 +248,15 @@ INLINE void quantize_group(x86_real type, const x86_quantize *q, const void *x, 
     q->scales[at] = scale = scale_of(magnitude(type, most > rest ? most : rest));
   }
   const float inverse = inverse_of(scale);
-  const bool special = !(inverse > 0);
+  if (!(inverse > 0)) { /* what NaN and infinities would become is not even a sum */
+    for (int64_t i = p; i < p + n; i += X86_EIGHT) memset(to + place_of(q, i), 0, X86_EIGHT * sizeof *to);
+    q->starts[at] = 0;
+    return;
+  }
   int32_t sum = round_run(type, x, blocks, inverse, to + p * q->rows, BLOCK * q->rows);
   if (in_blocks < n)
     sum += round_rest(type, q, element_of(type, x, in_blocks), p + in_blocks, n - in_blocks, inverse, to);
-  q->starts[at] = special ? 0 : -q->lift * sum;
-  for (int64_t i = p; special && i < p + n; i += X86_EIGHT) memset(to + place_of(q, i), 0, X86_EIGHT * sizeof *to);
+  q->starts[at] = -q->lift * sum;
 }
 
 INLINE void quantize_rows(x86_real type, const x86_quantize *q) {
