@@ -33,20 +33,19 @@ static const tw_format formats[TW_FORMAT_COUNT] = {
 static void copy(void *to, const void *from, size_t bytes) { memcpy(to, from, bytes); }
 static void no_fence(void) {}
 
+#define BOTH(name)                                                                                                     \
+  { .encode = name##_encode, .decode = name##_decode }
 const format_kernels format_reference = {
     .isa = "reference",
     .format =
         {
-            [TW_FORMAT_F32] = {f32_encode, f32_decode},      [TW_FORMAT_F16] = {f16_encode, f16_decode},
-            [TW_FORMAT_BF16] = {bf16_encode, bf16_decode},   [TW_FORMAT_E4M3] = {e4m3_encode, e4m3_decode},
-            [TW_FORMAT_E5M2] = {e5m2_encode, e5m2_decode},   [TW_FORMAT_MXFP8_E4M3] = {mx_encode, mx_decode},
-            [TW_FORMAT_MXFP8_E5M2] = {mx_encode, mx_decode}, [TW_FORMAT_MXFP6_E3M2] = {mx_encode, mx_decode},
-            [TW_FORMAT_MXFP6_E2M3] = {mx_encode, mx_decode}, [TW_FORMAT_MXFP4] = {mx_encode, mx_decode},
-            [TW_FORMAT_MXINT8] = {mx_encode, mx_decode},     [TW_FORMAT_BFP16] = {bfp16_encode, bfp16_decode},
-            [TW_FORMAT_I8] = {i8_encode, i8_decode},         [TW_FORMAT_I4] = {i4_encode, i4_decode},
-            [TW_FORMAT_I2_S] = {i2s_encode, i2s_decode},     [TW_FORMAT_TQ1_0] = {tq1_encode, tq1_decode},
-            [TW_FORMAT_TQ2_0] = {tq2_encode, tq2_decode},    [TW_FORMAT_TL1] = {tl1_encode, tl1_decode},
-            [TW_FORMAT_TL2] = {tl2_encode, tl2_decode},
+            [TW_FORMAT_F32] = BOTH(f32),       [TW_FORMAT_F16] = BOTH(f16),       [TW_FORMAT_BF16] = BOTH(bf16),
+            [TW_FORMAT_E4M3] = BOTH(e4m3),     [TW_FORMAT_E5M2] = BOTH(e5m2),     [TW_FORMAT_MXFP8_E4M3] = BOTH(mx),
+            [TW_FORMAT_MXFP8_E5M2] = BOTH(mx), [TW_FORMAT_MXFP6_E3M2] = BOTH(mx), [TW_FORMAT_MXFP6_E2M3] = BOTH(mx),
+            [TW_FORMAT_MXFP4] = BOTH(mx),      [TW_FORMAT_MXINT8] = BOTH(mx),     [TW_FORMAT_BFP16] = BOTH(bfp16),
+            [TW_FORMAT_I8] = BOTH(i8),         [TW_FORMAT_I4] = BOTH(i4),         [TW_FORMAT_I2_S] = BOTH(i2s),
+            [TW_FORMAT_TQ1_0] = BOTH(tq1),     [TW_FORMAT_TQ2_0] = BOTH(tq2),     [TW_FORMAT_TL1] = BOTH(tl1),
+            [TW_FORMAT_TL2] = BOTH(tl2),
         },
     .magnitude = magnitude_bits,
     .stream = copy,
@@ -54,6 +53,7 @@ const format_kernels format_reference = {
     .compare = compare_reference,
     .count = count_reference,
 };
+#undef BOTH
 
 const tw_format *tw_format_at(tw_format_id id) { return (int)id >= 0 && id < TW_FORMAT_COUNT ? &formats[id] : NULL; }
 

@@ -1,15 +1,15 @@
 /* vector/table.h - the table of an instruction set's kernels. */
 
 #define BOTH(name)                                                                                                     \
-  { vector_##name##_encode, vector_##name##_decode }
+  { .encode = vector_##name##_encode, .decode = vector_##name##_decode }
 /* Kernels limited by instructions: where they stop at the end of a part and begin anew, what overlaps does not. The faster
  * ones stay with parts, between which memory writes. */
 #define STREAMING(name)                                                                                                \
-  { vector_##name##_encode, vector_##name##_decode, VW == 8 }
+  { .encode = vector_##name##_encode, .decode = vector_##name##_decode, .streams = VW == 8 }
 #define VECTOR_KERNELS(name)                                                                                           \
   {                                                                                                                    \
     .isa = (name),                                                                                                     \
-    .format = {[TW_FORMAT_F32] = {f32_encode, f32_decode},                                                             \
+    .format = {[TW_FORMAT_F32] = {.encode = f32_encode, .decode = f32_decode},                                         \
                [TW_FORMAT_F16] = BOTH(f16),                                                                            \
                [TW_FORMAT_BF16] = BOTH(bf16),                                                                          \
                [TW_FORMAT_E4M3] = BOTH(e4m3),                                                                          \
