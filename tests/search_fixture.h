@@ -241,21 +241,23 @@ static const char *fake_prompt(const tw_target *t, const tw_problem *p, const ch
   return NULL;
 }
 
-static const tw_target fake_target = {.name = "fake-machine",
-                                      .summary = "for tests",
-                                      .unit = "cycles",
-                                      .available = fake_available,
-                                      .describe = fake_describe,
-                                      .supports = fake_supports,
-                                      .steps = fake_steps,
-                                      .emit = fake_emit,
-                                      .predict = fake_predict,
-                                      .build = fake_build,
-                                      .check = fake_check,
-                                      .measure = fake_measure,
-                                      .release = fake_release,
-                                      .bound = fake_bound,
-                                      .prompt = fake_prompt};
+static const tw_target fake_target = {
+    .name = "fake-machine",
+    .summary = "for tests",
+    .unit = "cycles",
+    .traits = {.simulated = true, .deterministic = true, .language = "text", .source_name = "kernel.txt"},
+    .available = fake_available,
+    .describe = fake_describe,
+    .supports = fake_supports,
+    .steps = fake_steps,
+    .emit = fake_emit,
+    .predict = fake_predict,
+    .build = fake_build,
+    .check = fake_check,
+    .measure = fake_measure,
+    .release = fake_release,
+    .bound = fake_bound,
+    .prompt = fake_prompt};
 
 /* ---- what the tests use ---- */
 

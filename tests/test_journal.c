@@ -242,6 +242,29 @@ static void a_journal_of_another_build_of_the_simulator_is_refused(void **state)
   tw_search_result_free(&r);
 }
 
+/* Whether costs vary is a trait of the target, whatever their unit is. */
+static void costs_are_compared_where_they_do_not_vary(void **state) {
+  (void)state;
+  tw_target clock = fake_target;
+  clock.unit = "seconds";
+  const tw_problem problem = fake_problem(16);
+  tw_search_options o = fake_options(1, 1);
+  tw_search_result r;
+  tw_error error;
+  o.journal = file;
+  for (int varies = 1; varies >= 0; varies--) {
+    clock.traits.deterministic = !varies;
+    remove(file);
+    fake.plainest_factor = 0;
+    assert_int_equal(tw_search(&clock, &problem, &o, &r, &error), TW_OK);
+    tw_search_result_free(&r);
+    fake.plainest_factor = 1.5;
+    assert_int_equal(tw_search(&clock, &problem, &o, &r, &error), varies ? TW_OK : TW_USAGE);
+    if (!varies) assert_non_null(strstr(error.text, "16000 seconds then, 24000 now"));
+    tw_search_result_free(&r);
+  }
+}
+
 static void a_file_that_is_no_journal_is_refused_and_left_as_it_is(void **state) {
   (void)state;
   char garbage[5000];
@@ -339,6 +362,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(other_options_recall_the_same_verdicts, start, end),
       cmocka_unit_test_setup_teardown(a_journal_of_another_problem_is_refused, start, end),
       cmocka_unit_test_setup_teardown(a_journal_of_another_version_or_machine_is_refused, start, end),
+      cmocka_unit_test_setup_teardown(costs_are_compared_where_they_do_not_vary, start, end),
       cmocka_unit_test_setup_teardown(a_journal_of_another_build_of_the_simulator_is_refused, start, end),
       cmocka_unit_test_setup_teardown(a_file_that_is_no_journal_is_refused_and_left_as_it_is, start, end),
       cmocka_unit_test_setup_teardown(a_database_of_something_else_is_refused, start, end),

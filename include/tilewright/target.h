@@ -128,11 +128,21 @@ typedef struct tw_diagnosis {
 
 typedef struct tw_program tw_program; /* a user's program as the target understands it */
 
+/* What kind of machine a target is: what the core decides by, never by a name or a unit. */
+typedef struct tw_traits {
+  bool simulated;          /* cost is what a model of the machine computes, not what a clock says */
+  bool deterministic;      /* a kernel has the same cost whenever it is measured */
+  double simulation_rate;  /* cost that one core simulates in a second, as a benchmark found it; 0 = not known */
+  const char *language;    /* of sources: "C" */
+  const char *source_name; /* of the file that holds a kernel's source: "kernel.c" */
+} tw_traits;
+
 struct tw_target {
   const char *name;    /* "gemmini-16x16-int8" */
   const char *summary; /* one line */
   const char *unit;    /* of cost: "cycles" or "seconds" */
-  const void *config;  /* the target's own */
+  tw_traits traits;
+  const void *config; /* the target's own */
   /* Can it be used here? TW_MISSING with what to install if not. */
   tw_status (*available)(const tw_target *, tw_error *);
   /* Memories with sizes and rates, matrix unit, peak: several lines of text, to a malloc'ed string. */

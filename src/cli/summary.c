@@ -125,6 +125,15 @@ static char *json_to_text(json_t *object) {
   return text;
 }
 
+/* "kernel.c", and for another kernel of the same target "start.c". */
+static const char *source_name(const cli_subject *s) { return s->target->traits.source_name; }
+static char *start_name(const cli_subject *s) {
+  const char *suffix = strrchr(source_name(s), '.');
+  tw_text name = {0};
+  tw_text_add(&name, "start%s", suffix ? suffix : "");
+  return tw_text_take(&name);
+}
+
 /* What the target makes of a schedule beside the kernel, into an existing directory; ", " and each name to `names`. */
 static tw_status write_sources(const char *directory, const cli_subject *s, const tw_schedule *schedule, tw_text *names,
                                tw_error *error) {
@@ -142,17 +151,20 @@ static tw_status write_sources(const char *directory, const cli_subject *s, cons
 tw_status cli_write_design(const char *directory, const cli_subject *s, const tw_schedule *schedule, const char *source,
                            tw_error *error) {
   tw_status status = tw_directory_make(directory, error);
-  if (status == TW_OK) status = write_text(directory, "kernel.c", strdup(source), error);
+  if (status == TW_OK) status = write_text(directory, source_name(s), strdup(source), error);
   if (status == TW_OK) status = write_text(directory, "schedule.txt", cli_schedule_text(schedule), error);
   return status == TW_OK ? write_sources(directory, s, schedule, NULL, error) : status;
 }
 
 tw_status cli_write_result(const char *directory, const cli_subject *s, const tw_search_result *r, tw_text *names,
                            tw_error *error) {
-  tw_status status = write_text(directory, "kernel.c", strdup(r->source ? r->source : ""), error);
-  if (status == TW_OK) status = write_text(directory, "start.c", strdup(r->start_source ? r->start_source : ""), error);
+  char *start = start_name(s);
+  tw_status status = start ? write_text(directory, source_name(s), strdup(r->source ? r->source : ""), error)
+                           : tw_fail(error, TW_MISSING, "out of memory while writing the result");
+  if (status == TW_OK) status = write_text(directory, start, strdup(r->start_source ? r->start_source : ""), error);
   if (status == TW_OK) status = write_text(directory, "schedule.txt", cli_schedule_text(&r->schedule), error);
   if (status == TW_OK) status = write_text(directory, "summary.json", json_to_text(cli_json_result(s, r, true)), error);
-  tw_text_add_string(names, "kernel.c, start.c, schedule.txt, summary.json");
+  tw_text_add(names, "%s, %s, schedule.txt, summary.json", source_name(s), start ? start : "?");
+  free(start);
   return status == TW_OK ? write_sources(directory, s, &r->schedule, names, error) : status;
 }

@@ -10,6 +10,10 @@ static json_t *as_json(const tw_target *target) {
   json_object_set_new(object, "name", cli_json_text(target->name));
   json_object_set_new(object, "summary", cli_json_text(target->summary));
   json_object_set_new(object, "unit", cli_json_text(target->unit));
+  json_object_set_new(object, "simulated", json_boolean(target->traits.simulated));
+  json_object_set_new(object, "deterministic", json_boolean(target->traits.deterministic));
+  json_object_set_new(object, "language", cli_json_text(target->traits.language));
+  json_object_set_new(object, "source_name", cli_json_text(target->traits.source_name));
   json_object_set_new(object, "available", json_boolean(available));
   if (!available) json_object_set_new(object, "missing", cli_json_text(error.text));
   char *description = target->describe(target);

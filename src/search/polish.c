@@ -7,16 +7,17 @@
 
 #include "search/state.h"
 
-/* How many new kernels: by the bound of the problem, as what a kernel takes to simulate grows with it. */
+/* How many new kernels: by how long the problem's bound takes to simulate. */
 static const struct {
-  double seconds; /* up to this bound */
+  double seconds; /* up to this long */
   size_t kernels;
-} BUDGET[] = {{1e-7, 4000}, {1e-6, 400}, {1e-5, 100}};
+} BUDGET[] = {{1e-6, 4000}, {1e-5, 400}, {1e-4, 100}};
 
 static size_t budget_of(const tw_state *s) {
-  if (!s->target->measures_first) return 0;
+  const double seconds = tw_simulation_seconds(s->target, &s->bound);
+  if (!s->target->measures_first || seconds == 0) return 0;
   for (size_t i = 0; i < sizeof BUDGET / sizeof *BUDGET; i++)
-    if (s->bound.cost <= BUDGET[i].seconds) return BUDGET[i].kernels;
+    if (seconds <= BUDGET[i].seconds) return BUDGET[i].kernels;
   return 0;
 }
 

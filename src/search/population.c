@@ -25,6 +25,10 @@ void tw_state_note(tw_state *s, const char *format, ...) {
   tw_text_add(&s->notes, "%s\n", line);
 }
 
+double tw_simulation_seconds(const tw_target *t, const tw_bound *bound) {
+  return t->traits.simulated && t->traits.simulation_rate > 0 ? bound->cost / t->traits.simulation_rate : 0;
+}
+
 tw_candidate *tw_state_emit(const tw_state *s, const tw_schedule *schedule, int parent, double limit, const char *lever,
                             const char *why) {
   tw_candidate *c = tw_candidate_new();

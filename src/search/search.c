@@ -23,15 +23,15 @@ static const int PATIENCE = 3;
 static const double STALL_GAIN = 0.001;
 static const double DROPOUT = 0.3;
 
-/* How much search by default. A candidate on a simulated target takes time in proportion to its cycles: problems whose
- * bound is larger get fewer samples. */
+/* How much search by default. A candidate on a simulated target takes time in proportion to its cost: problems whose
+ * bound takes longer to simulate get fewer samples. */
 static const struct effort {
-  double cycles; /* up to this bound */
+  double seconds; /* up to this long for the bound */
   int iterations, plans, kernels, beam;
 } EFFORT[] = {
-    {4e6, 10, 4, 2, 4},
-    {16e6, 6, 3, 2, 3},
-    {64e6, 4, 3, 1, 2},
+    {0.16, 10, 4, 2, 4},
+    {0.64, 6, 3, 2, 3},
+    {2.56, 4, 3, 1, 2},
     {HUGE_VAL, 3, 2, 1, 1},
 };
 
@@ -39,9 +39,9 @@ static void fill(int *option, int fallback) {
   if (*option == 0) *option = fallback;
 }
 
-static void fill_options(tw_search_options *o, const char *unit, const tw_bound *bound) {
+static void fill_options(tw_search_options *o, double simulation_seconds) {
   const struct effort *effort = EFFORT;
-  while (!strcmp(unit, "cycles") && bound->cost > effort->cycles) effort++;
+  while (simulation_seconds > effort->seconds) effort++;
   fill(&o->iterations, effort->iterations);
   fill(&o->plans, effort->plans);
   fill(&o->kernels, effort->kernels);
@@ -129,7 +129,7 @@ static tw_status open_search(tw_state *s, const tw_target *target, const tw_prob
   if (status == TW_OK) status = target->supports(target, &s->problem, error);
   if (status == TW_OK) status = target->bound(target, &s->problem, &s->bound, error);
   if (status != TW_OK) return status;
-  fill_options(&s->options, target->unit, &s->bound);
+  fill_options(&s->options, tw_simulation_seconds(target, &s->bound));
   status = open_journal(s, error);
   if (status == TW_OK)
     status = tw_target_case(s->target, &s->problem, s->options.seed, s->options.jobs, &s->data, error);
@@ -186,11 +186,12 @@ static tw_schedule replay(tw_state *s, const tw_schedule *schedule) {
  * plainest kernel, which is always evaluated anew, tells. */
 static tw_status compare_with_journal(tw_state *s, double recorded, tw_error *error) {
   double now = s->plainest->measured.cost;
-  if (recorded == now || strcmp(s->target->unit, "cycles") != 0) return TW_OK;
+  if (recorded == now || !s->target->traits.deterministic) return TW_OK;
+  char then_text[32], now_text[32];
   return tw_fail(error, TW_USAGE,
-                 "the journal %s is of another build: the plainest kernel took %.0f cycles then, %.0f now; "
+                 "the journal %s is of another build: the plainest kernel took %s %s then, %s now; "
                  "give another file name",
-                 s->options.journal, recorded, now);
+                 s->options.journal, tw_print_real(recorded, then_text), s->target->unit, tw_print_real(now, now_text));
 }
 
 static tw_status evaluate_plainest(tw_state *s, tw_error *error) {

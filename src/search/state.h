@@ -62,6 +62,9 @@ bool tw_state_is_interrupted(const tw_state *);
 bool tw_is_better(const tw_candidate *, const tw_candidate *);
 void tw_state_note(tw_state *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* How long one core takes to simulate the bound; 0 where that is not known, or nothing is simulated. */
+double tw_simulation_seconds(const tw_target *, const tw_bound *);
+
 /* ---- the stages ---- */
 
 /* propose.c: plan and implement, for each parent in the beam. */

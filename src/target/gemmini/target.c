@@ -251,6 +251,11 @@ static void fill_list(void) {
         .name = c->name,
         .summary = c->summary,
         .unit = "cycles",
+        .traits = {.simulated = true,
+                   .deterministic = true,
+                   .simulation_rate = 25e6, /* bench_gemmini_sim: 21 to 29 million cycles a second */
+                   .language = "C",
+                   .source_name = "kernel.c"},
         .config = c,
         .available = available,
         .describe = describe,

@@ -67,6 +67,7 @@ static const tw_target x86 = {
     .name = "x86",
     .summary = "the CPU of this machine: kernels in C with AVX2, AVX-512, BF16, VNNI and AMX, run natively",
     .unit = "seconds",
+    .traits = {.language = "C", .source_name = "kernel.c"},
     .available = available,
     .describe = describe,
     .supports = supports,

@@ -281,6 +281,11 @@ static void fill_list(void) {
         .name = c->name,
         .summary = c->summary,
         .unit = "seconds",
+        .traits = {.simulated = true,
+                   .deterministic = true,
+                   .simulation_rate = 0.1, /* bench_xdna2_array: 4096^3 in timing mode runs at 0.085 to 0.13 */
+                   .language = "schedule or MLIR",
+                   .source_name = "design.txt"},
         .config = c,
         .available = available,
         .describe = describe,

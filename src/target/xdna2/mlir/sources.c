@@ -74,7 +74,7 @@ static char *readme_of(const xd_gemm *g, const char *problem, const char *design
   xd_gemm_bytes(g, bytes);
   tw_text_add(&t, "# %s\n\nA design for AMD XDNA2 (Ryzen AI, NPU2), found by tilewright.\n\n", problem);
   if (!design) {
-    tw_text_add(&t, "There is no design.mlir: %s. `kernel.c` is the design as tilewright runs it.\n", refusal);
+    tw_text_add(&t, "There is no design.mlir: %s. `design.txt` is the design as tilewright runs it.\n", refusal);
     return tw_text_take(&t);
   }
   tw_text_add(&t, "- `design.mlir`: the array, %s, with the host's runtime sequence\n",
@@ -84,7 +84,7 @@ static char *readme_of(const xd_gemm *g, const char *problem, const char *design
                     "have no words for this design)");
   tw_text_add_string(&t, "- `kernel.cc`: what the cores compute, on the AIE API\n"
                          "- `run.py`: runs it, and checks products of int8\n"
-                         "- `kernel.c`, `schedule.txt`: the design as tilewright's own text\n\n");
+                         "- `design.txt`, `schedule.txt`: the design as tilewright's own text\n\n");
   write_build(&t, object);
   write_run(&t, g, bytes);
   tw_text_add(&t, "    tilewright run design.mlir %s -t xdna2\n", problem);
