@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
+#include "op/operand.h"
 #include "target/gemmini/schedule/schedule.h"
 
 #define CONFIGS TW_TEST_DATA "/../../src/target/gemmini/configs/"
@@ -119,7 +120,7 @@ static inline void check(const batch *b, void *object, int i) {
   int64_t rows = 1;
   for (int d = 0; d + 1 < c->rank; d++) rows *= c->dims[d];
   for (int64_t row = 0; row < rows; row++) /* what lies between the rows is not the kernel's */
-    memset((char *)actual.buffer[out] + (size_t)(row * c->pitch) * element, 0x55,
+    memset((char *)actual.buffer[out] + (size_t)(row * tw_operand_pitch(c)) * element, 0x55,
            (size_t)c->dims[c->rank - 1] * element);
   snprintf(name, sizeof name, "test_%d", i);
   void (*kernel)(void *, ...);

@@ -36,8 +36,8 @@ static tw_status fake_validate(const tw_problem *p, tw_error *error) {
 }
 static size_t fake_operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   (void)p;
-  out[0] =
-      (tw_operand){.name = "C", .type = TW_I32, .rank = 1, .dims = {4}, .pitch = 4, .is_output = true, .bytes = 16};
+  out[0] = tw_operand_dense("C", TW_I32, 1, (int64_t[]){4});
+  out[0].is_output = true;
   return 1;
 }
 static void fake_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
@@ -53,8 +53,17 @@ static tw_status fake_compare(const tw_problem *p, void *const e[], void *const 
 }
 static double fake_amount(const tw_problem *p) { return (double)p->value[0].i; }
 static const tw_key fake_keys[] = {{.name = "size", .kind = TW_KEY_INT, .min = 1, .max = 1000, .help = "how much"}};
-static const tw_op fake_op = {"fake",      "for tests",    fake_keys,    1,           fake_validate, fake_operands,
-                              fake_inputs, fake_reference, fake_compare, fake_amount, fake_amount,   false};
+static const tw_op fake_op = {.name = "fake",
+                              .summary = "for tests",
+                              .keys = fake_keys,
+                              .n_keys = 1,
+                              .validate = fake_validate,
+                              .operands = fake_operands,
+                              .inputs = fake_inputs,
+                              .reference = fake_reference,
+                              .compare = fake_compare,
+                              .operations = fake_amount,
+                              .bytes = fake_amount};
 
 static inline tw_problem fake_problem(int64_t size) {
   return (tw_problem){.op = &fake_op, .value = {{.given = true, .i = size}}};

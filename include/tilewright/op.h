@@ -21,7 +21,7 @@ extern "C" {
 /* Outputs are filled with this byte before every run, and what lies between rows (pitch) must still hold it after. */
 #define TW_POISON 0xA5
 
-enum { TW_KEYS_MAX = 32, TW_OPERANDS_MAX = 8, TW_RANK_MAX = 4 };
+enum { TW_KEYS_MAX = 32, TW_OPERANDS_MAX = 16, TW_RANK_MAX = 5 };
 
 typedef enum tw_key_kind { TW_KEY_INT, TW_KEY_BOOL, TW_KEY_REAL, TW_KEY_TYPE, TW_KEY_CHOICE } tw_key_kind;
 
@@ -51,18 +51,23 @@ typedef struct tw_problem {
   tw_value value[TW_KEYS_MAX]; /* in the order of op->keys */
 } tw_problem;
 
-/* An array that a kernel reads or writes. Row-major; the last dimension is contiguous and is `pitch` elements
- * apart from row to row (pitch >= dims[rank-1]). What lies between dims[rank-1] and pitch is not written. */
+/* An array that a kernel reads or writes: element [i][j]... lies i * stride[0] + j * stride[1] + ... elements from its
+ * begin. Strides are at least 1, and elements do not overlap. The bytes between elements are not written. */
 typedef struct tw_operand {
   const char *name; /* the C name: "A" */
   tw_type type;
   int rank;
   int64_t dims[TW_RANK_MAX];
-  int64_t pitch; /* elements from one row (last dimension) to the next */
+  int64_t stride[TW_RANK_MAX]; /* elements from one index of a dimension to the next */
   bool is_output;
   size_t given_at, given_bytes; /* of an output: the bytes in it that are an input, and not poisoned; mostly none */
-  size_t bytes;                 /* of the whole array, pitch included */
+  size_t bytes;                 /* of the whole array, with what lies between elements */
 } tw_operand;
+
+/* A row-major operand without gaps, an input. Lists of dimensions as {2, 3, 4}. */
+tw_operand tw_operand_dense(const char *name, tw_type, int rank, const int64_t dims[]);
+/* The same with gaps behind each row (last dimension): rows begin `pitch` elements apart. rank >= 2. */
+tw_operand tw_operand_pitched(const char *name, tw_type, int rank, const int64_t dims[], int64_t pitch);
 
 struct tw_op {
   const char *name, *summary;

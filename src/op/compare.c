@@ -7,27 +7,6 @@
 
 #include "op/element.h"
 
-int64_t tw_operand_rows(const tw_operand *o) {
-  int64_t rows = 1;
-  for (int d = 0; d + 1 < o->rank; d++) rows *= o->dims[d];
-  return rows;
-}
-
-int64_t tw_operand_columns(const tw_operand *o) { return o->dims[o->rank - 1]; }
-
-double tw_operand_element(const tw_operand *o, const void *data, int64_t row, int64_t column) {
-  return tw_element(o->type, data, row * o->pitch + column);
-}
-
-bool tw_is_poison(const tw_operand *o, const void *data, int64_t row, int64_t column) {
-  size_t size = (size_t)tw_type_bits(o->type) / 8;
-  const unsigned char *bytes = (const unsigned char *)data + (size_t)(row * o->pitch + column) * size;
-  for (size_t i = 0; i < size; i++) {
-    if (bytes[i] != TW_POISON) return false;
-  }
-  return true;
-}
-
 void tw_note_element(tw_mismatch *found, const tw_operand *o, const void *expected, const void *actual, int64_t row,
                      int64_t column) {
   if (found->elements++ == 0) {
@@ -43,8 +22,10 @@ void tw_compare_exact(const tw_operand *o, const void *expected, const void *act
   size_t size = (size_t)tw_type_bits(o->type) / 8;
   int64_t rows = tw_operand_rows(o), columns = tw_operand_columns(o);
   for (int64_t row = 0; row < rows; row++) {
-    size_t offset = (size_t)(row * o->pitch) * size;
-    if (memcmp((const char *)expected + offset, (const char *)actual + offset, (size_t)columns * size) == 0) continue;
+    size_t offset = (size_t)tw_operand_row_at(o, row) * size;
+    if (o->stride[o->rank - 1] == 1 &&
+        memcmp((const char *)expected + offset, (const char *)actual + offset, (size_t)columns * size) == 0)
+      continue;
     for (int64_t column = 0; column < columns; column++) {
       if (tw_operand_element(o, expected, row, column) != tw_operand_element(o, actual, row, column))
         tw_note_element(found, o, expected, actual, row, column);
@@ -53,19 +34,18 @@ void tw_compare_exact(const tw_operand *o, const void *expected, const void *act
 }
 
 void tw_compare_gaps(const tw_operand *o, const void *actual, tw_mismatch *found) {
-  int64_t rows = tw_operand_rows(o), columns = tw_operand_columns(o);
-  for (int64_t row = 0; o->pitch > columns && row < rows; row++) {
-    for (int64_t column = columns; column < o->pitch; column++) {
-      if (tw_is_poison(o, actual, row, column)) continue;
-      if (found->gaps++ == 0) {
-        found->gap_row = row;
-        found->gap_column = column;
-      }
-    }
+  for (int64_t at = 0; (at = tw_operand_written_gap(o, actual, at)) >= 0; at++) {
+    if (found->gaps++ == 0) found->gap = at;
   }
 }
 
 /* "C[7][9]", "output[0][3][5][17]" */
+static void print_index(const tw_operand *o, const int64_t index[], char *buffer, size_t size) {
+  int at = snprintf(buffer, size, "%s", o->name);
+  for (int d = 0; d < o->rank && at >= 0 && (size_t)at < size; d++)
+    at += snprintf(buffer + at, size - (size_t)at, "[%" PRId64 "]", index[d]);
+}
+
 static void print_place(const tw_operand *o, int64_t row, int64_t column, char *buffer, size_t size) {
   int64_t index[TW_RANK_MAX] = {0};
   index[o->rank - 1] = column;
@@ -73,9 +53,18 @@ static void print_place(const tw_operand *o, int64_t row, int64_t column, char *
     index[d] = row % o->dims[d];
     row /= o->dims[d];
   }
-  int at = snprintf(buffer, size, "%s", o->name);
-  for (int d = 0; d < o->rank && at >= 0 && (size_t)at < size; d++)
-    at += snprintf(buffer + at, size - (size_t)at, "[%" PRId64 "]", index[d]);
+  print_index(o, index, buffer, size);
+}
+
+/* A place between elements as C would write it: the last index is too large. */
+static void print_gap(const tw_operand *o, int64_t at, char *buffer, size_t size) {
+  int64_t index[TW_RANK_MAX] = {0};
+  for (int d = 0; d < o->rank; d++) {
+    index[d] = at / o->stride[d];
+    if (d + 1 < o->rank && index[d] >= o->dims[d]) index[d] = o->dims[d] - 1;
+    at -= index[d] * o->stride[d];
+  }
+  print_index(o, index, buffer, size);
 }
 
 tw_status tw_mismatch_status(const tw_operand *o, const tw_mismatch *found, tw_error *error) {
@@ -90,7 +79,7 @@ tw_status tw_mismatch_status(const tw_operand *o, const tw_mismatch *found, tw_e
                    never);
   }
   if (!found->gaps) return TW_OK;
-  print_place(o, found->gap_row, found->gap_column, place, sizeof place);
+  print_gap(o, found->gap, place, sizeof place);
   return tw_fail(error, TW_FAILED,
                  "writes outside its array: %s lies behind the %" PRId64 " elements of a row; %" PRId64
                  " such elements were written",

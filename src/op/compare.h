@@ -1,30 +1,22 @@
-/* compare.h - what the outputs of a kernel are compared with and how a difference is told: for every op.
- *
- * An operand of any rank is taken as rows of its last dimension: row i begins at element i * pitch. */
+/* compare.h - what the outputs of a kernel are compared with and how a difference is told: for every op. */
 #ifndef TW_OP_COMPARE_H
 #define TW_OP_COMPARE_H
 
-#include "tilewright/op.h"
+#include "op/operand.h"
 
 typedef struct tw_mismatch {
   int64_t elements, gaps, unwritten; /* wrong elements; written ones between rows; wrong ones that still hold poison */
   int64_t row, column;               /* of the first wrong element */
-  int64_t gap_row, gap_column;
+  int64_t gap;                       /* the first written place between elements: elements from the begin */
   double got, expected;
 } tw_mismatch;
-
-/* The product of all dimensions but the last. */
-int64_t tw_operand_rows(const tw_operand *);
-int64_t tw_operand_columns(const tw_operand *);
-double tw_operand_element(const tw_operand *, const void *data, int64_t row, int64_t column);
-bool tw_is_poison(const tw_operand *, const void *data, int64_t row, int64_t column);
 
 /* One wrong element. The op calls it where it allows for a tolerance of its own. */
 void tw_note_element(tw_mismatch *, const tw_operand *, const void *expected, const void *actual, int64_t row,
                      int64_t column);
 /* Every element must be the same. */
 void tw_compare_exact(const tw_operand *, const void *expected, const void *actual, tw_mismatch *);
-/* Between the rows nothing may be written. */
+/* Between the elements nothing may be written. */
 void tw_compare_gaps(const tw_operand *, const void *actual, tw_mismatch *);
 /* TW_OK if nothing was found, else TW_FAILED with the first wrong element and how many there are. */
 tw_status tw_mismatch_status(const tw_operand *, const tw_mismatch *, tw_error *);

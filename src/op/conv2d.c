@@ -106,12 +106,7 @@ tw_conv2d tw_conv2d_of(const tw_problem *p) {
 }
 
 static tw_operand array(const char *name, tw_type type, int64_t d0, int64_t d1, int64_t d2, int64_t d3) {
-  return (tw_operand){.name = name,
-                      .type = type,
-                      .rank = 4,
-                      .dims = {d0, d1, d2, d3},
-                      .pitch = d3,
-                      .bytes = (size_t)(d0 * d1 * d2 * d3) * (size_t)tw_type_bits(type) / 8};
+  return tw_operand_dense(name, type, 4, (int64_t[]){d0, d1, d2, d3});
 }
 
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
@@ -120,13 +115,7 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   out[n++] = array("input", v.input, v.n, v.h, v.w, v.c);
   out[n++] = v.layout == TW_CONV2D_RSCK ? array("weights", v.weights, v.r, v.s, v.c, v.k)
                                         : array("weights", v.weights, v.k, v.r, v.s, v.c);
-  if (v.bias)
-    out[n++] = (tw_operand){.name = "bias",
-                            .type = v.acc,
-                            .rank = 2,
-                            .dims = {1, v.k},
-                            .pitch = v.k,
-                            .bytes = (size_t)v.k * (size_t)tw_type_bits(v.acc) / 8};
+  if (v.bias) out[n++] = tw_operand_dense("bias", v.acc, 2, (int64_t[]){1, v.k});
   out[n] = array("output", v.output, v.n, v.out_h, v.out_w, v.k);
   out[n++].is_output = true;
   return n;

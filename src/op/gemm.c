@@ -132,12 +132,7 @@ tw_gemm tw_gemm_of(const tw_problem *p) {
 }
 
 static tw_operand matrix(const char *name, tw_type type, int64_t rows, int64_t columns, int64_t pitch) {
-  return (tw_operand){.name = name,
-                      .type = type,
-                      .rank = 2,
-                      .dims = {rows, columns},
-                      .pitch = pitch,
-                      .bytes = (size_t)rows * (size_t)pitch * (size_t)tw_type_bits(type) / 8};
+  return tw_operand_pitched(name, type, 2, (int64_t[]){rows, columns}, pitch);
 }
 
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
@@ -238,7 +233,7 @@ static void fill_narrow(const tw_gemm *g, uint64_t seed, const tw_operand *o, in
   for (int64_t row = 0; row < o->dims[0]; row++) {
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)9 << 32 | (uint64_t)row);
-    for (int64_t i = 0; i < o->dims[1]; i++) data[row * o->pitch + i] = (int8_t)tw_random_between(&r, least, most);
+    for (int64_t i = 0; i < o->dims[1]; i++) data[row * o->stride[0] + i] = (int8_t)tw_random_between(&r, least, most);
   }
 }
 
@@ -249,7 +244,7 @@ static void fill_i8(const tw_gemm *g, uint64_t seed, int operand, const tw_opera
   for (int64_t row = 0; row < o->dims[0]; row++) {
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)(operand + 8) << 32 | (uint64_t)row);
-    int8_t *line = data + row * o->pitch;
+    int8_t *line = data + row * o->stride[0];
     tw_distribution d = !lines_are_columns && tw_is_full_range(seed, operand, row, o->dims[0], TW_FULL_RANGE_ONE_IN)
                             ? tw_full_range
                             : usual;
@@ -259,7 +254,7 @@ static void fill_i8(const tw_gemm *g, uint64_t seed, int operand, const tw_opera
     if (!tw_is_full_range(seed, operand, column, o->dims[1], TW_FULL_RANGE_ONE_IN)) continue;
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)(operand + 16) << 32 | (uint64_t)column);
-    for (int64_t i = 0; i < o->dims[0]; i++) data[i * o->pitch + column] = tw_draw_i8(&r, tw_full_range);
+    for (int64_t i = 0; i < o->dims[0]; i++) data[i * o->stride[0] + column] = tw_draw_i8(&r, tw_full_range);
   }
 }
 
@@ -269,7 +264,7 @@ static void fill_i16(const tw_gemm *g, uint64_t seed, int operand, const tw_oper
   for (int64_t row = 0; row < o->dims[0]; row++) {
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)(operand + 8) << 32 | (uint64_t)row);
-    for (int64_t i = 0; i < o->dims[1]; i++) data[row * o->pitch + i] = (int16_t)tw_random_between(&r, -most, most);
+    for (int64_t i = 0; i < o->dims[1]; i++) data[row * o->stride[0] + i] = (int16_t)tw_random_between(&r, -most, most);
   }
 }
 
@@ -278,7 +273,8 @@ static void fill_real(uint64_t seed, int operand, const tw_operand *o, void *dat
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)(operand + 8) << 32 | (uint64_t)row);
     for (int64_t i = 0; i < o->dims[1]; i++)
-      tw_set_element(o->type, data, row * o->pitch + i, (double)tw_random_between(&r, -0xffffff, 0xffffff) * 0x1p-24);
+      tw_set_element(o->type, data, row * o->stride[0] + i,
+                     (double)tw_random_between(&r, -0xffffff, 0xffffff) * 0x1p-24);
   }
 }
 
@@ -327,7 +323,8 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
       fill_narrow(&g, seed, &o[1], buffers[1]);
   }
   if (has_bias)
-    tw_fill_bias_i32(seed, is_narrow(&g) ? narrow_scale(&g) : 0, o[2].dims[0], o[2].dims[1], o[2].pitch, buffers[2]);
+    tw_fill_bias_i32(seed, is_narrow(&g) ? narrow_scale(&g) : 0, o[2].dims[0], o[2].dims[1], o[2].stride[0],
+                     buffers[2]);
 }
 
 /* ---- comparison ---- */

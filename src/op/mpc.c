@@ -68,22 +68,12 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
 }
 
 static tw_operand matrix(const char *name, int64_t rows, int64_t columns) {
-  return (tw_operand){.name = name,
-                      .type = TW_F32,
-                      .rank = 2,
-                      .dims = {rows, columns},
-                      .pitch = columns,
-                      .bytes = (size_t)(rows * columns) * sizeof(float)};
+  return tw_operand_dense(name, TW_F32, 2, (int64_t[]){rows, columns});
 }
 
 /* `count` columns of `length` elements. */
 static tw_operand vectors(const char *name, int64_t count, int64_t length) {
-  return (tw_operand){.name = name,
-                      .type = TW_F32,
-                      .rank = 3,
-                      .dims = {count, length, 1},
-                      .pitch = 1,
-                      .bytes = (size_t)(count * length) * sizeof(float)};
+  return tw_operand_dense(name, TW_F32, 3, (int64_t[]){count, length, 1});
 }
 
 /* The same, written by the kernel, with vector `given` as an input. */

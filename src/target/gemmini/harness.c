@@ -33,6 +33,7 @@
 
 #include "base/strings.h"
 #include "op/conv2d.h"
+#include "op/operand.h"
 
 static tw_status finish(tw_text *t, char **text, tw_error *error) {
   *text = tw_text_take(t);
@@ -179,7 +180,7 @@ static tw_status add_arrays(tw_text *t, const tw_operand *operand, size_t n, con
     tw_text_add(t, "%s ", c_type(o->type));
     add_array_name(t, o, e, i, tag);
     for (int d = 0; d + 1 < o->rank; d++) tw_text_add(t, "[%" PRId64 "]", o->dims[d]);
-    tw_text_add(t, "[%" PRId64 "] __attribute__((section(\".bss.operand.%s\"), aligned(%d)));\n", o->pitch, o->name,
+    tw_text_add(t, "[%" PRId64 "] __attribute__((section(\".bss.operand.%s\"), aligned(%d)));\n", tw_operand_pitch(o), o->name,
                 i == 0 ? 4096 : 64);
     const char *parameter = e->pasted ? e->parameter[i] : o->name;
     tw_text_add(t, "#define %s_MATRIX_NAME %s\n", o->name, parameter);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op/operand.h"
 #include "target/gemmini/rewrite/source_private.h"
 
 /* Beyond the instruction cache (1,400 commands of three instructions) code is still faster than a table: its misses are
@@ -63,7 +64,7 @@ static void write_head(const gm_stream *s, const char *note, const char *before,
     const tw_operand *o = &s->operand[i];
     tw_text_add(t, "%s%s %s", i ? ", " : "", c_type(o->type), o->name);
     for (int d = 0; d + 1 < o->rank; d++) tw_text_add(t, "[%lld]", (long long)o->dims[d]);
-    tw_text_add(t, "[%lld]", (long long)o->pitch);
+    tw_text_add(t, "[%lld]", (long long)tw_operand_pitch(o));
   }
   tw_text_add_string(t, ") {\n");
 }

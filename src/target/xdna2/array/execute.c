@@ -72,7 +72,7 @@ static void free_part(part *p) {
 static void copy_inputs(const tw_case *k, part *p) {
   for (size_t i = 0; i + 1 < p->n; i++) {
     const size_t element = (size_t)tw_type_bits(p->operand[i].type) / 8;
-    const size_t row = (size_t)p->operand[i].dims[1] * element, pitch = (size_t)k->operand[i].pitch * element;
+    const size_t row = (size_t)p->operand[i].dims[1] * element, pitch = (size_t)k->operand[i].stride[0] * element;
     for (int64_t r = 0; r < p->operand[i].dims[0]; r++)
       memcpy((char *)p->host[i] + (size_t)r * row, (const char *)k->buffer[i] + (size_t)r * pitch, row);
   }

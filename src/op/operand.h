@@ -1,0 +1,22 @@
+/* operand.h - where an operand's elements lie.
+ *
+ * An operand of any rank is taken as rows of its last dimension, counted in the order of the other dimensions, whatever
+ * their strides. */
+#ifndef TW_OP_OPERAND_H
+#define TW_OP_OPERAND_H
+
+#include "tilewright/op.h"
+
+int64_t tw_operand_rows(const tw_operand *);    /* the product of all dimensions but the last */
+int64_t tw_operand_columns(const tw_operand *); /* the last dimension */
+/* Elements from one row to the next of an operand whose rows lie one behind the other. */
+int64_t tw_operand_pitch(const tw_operand *);
+/* Elements from the operand's begin to the first element of a row. */
+int64_t tw_operand_row_at(const tw_operand *, int64_t row);
+double tw_operand_element(const tw_operand *, const void *data, int64_t row, int64_t column);
+bool tw_is_poison(const tw_operand *, const void *data, int64_t row, int64_t column);
+
+/* The first place at or behind `from`, in elements, that is no element and does not hold poison; -1: there is none. */
+int64_t tw_operand_written_gap(const tw_operand *, const void *data, int64_t from);
+
+#endif
