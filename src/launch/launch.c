@@ -1,0 +1,458 @@
+/* launch.c - see launch.h. One function for each word of a header. */
+#include "launch/launch.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+
+static const char PREFIX[] = "//:";
+enum { LINE_MAX = 1024 };
+
+typedef struct header {
+  const tw_problem *problem;
+  size_t n_operands;
+  tw_operand operand[TW_OPERANDS_MAX];
+  tw_scope *scope;
+  tw_launch *out;
+  bool has_kernel, has_grid, has_block, has_arguments;
+} header;
+
+/* ---- names ---- */
+
+static void set_type_names(tw_scope *s) {
+  for (int t = TW_TYPE_NONE + 1; t < TW_TYPE_COUNT; t++) tw_scope_set(s, tw_type_name((tw_type)t), t);
+}
+
+/* Elements from one row to the next. */
+static int64_t pitch_of(const tw_operand *o) { return o->stride[o->rank > 1 ? o->rank - 2 : 0]; }
+
+/* lda: the pitch of A, if the op has an operand of that name. */
+static int64_t pitch_of_key(const char *key, const tw_operand *o, size_t n) {
+  if (strncmp(key, "ld", 2) != 0 || !key[2] || key[3]) return 0;
+  for (size_t i = 0; i < n; i++)
+    if (o[i].name[0] == toupper((unsigned char)key[2]) && !o[i].name[1]) return pitch_of(&o[i]);
+  return 0;
+}
+
+static void set_operand(tw_scope *s, const tw_operand *o) {
+  const struct {
+    const char *of;
+    int64_t value;
+  } known[] = {{"bytes", (int64_t)o->bytes},
+               {"pitch", pitch_of(o)},
+               {"bits", tw_type_bits(o->type)},
+               {"columns", o->dims[o->rank - 1]}};
+  char name[TW_SCOPE_NAME];
+  int64_t rows = 1;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    snprintf(name, sizeof name, "%.20s.%s", o->name, known[i].of);
+    tw_scope_set(s, name, known[i].value);
+  }
+  for (int d = 0; d < o->rank; d++) {
+    snprintf(name, sizeof name, "%.20s.dim%d", o->name, d);
+    tw_scope_set(s, name, o->dims[d]);
+    snprintf(name, sizeof name, "%.20s.stride%d", o->name, d);
+    tw_scope_set(s, name, o->stride[d]);
+    if (d < o->rank - 1) rows *= o->dims[d];
+  }
+  snprintf(name, sizeof name, "%.20s.rows", o->name);
+  tw_scope_set(s, name, rows);
+}
+
+void tw_launch_scope(const tw_problem *p, tw_scope *s) {
+  tw_operand operand[TW_OPERANDS_MAX];
+  const size_t n = p->op->operands(p, operand);
+  set_type_names(s);
+  for (size_t i = 0; i < p->op->n_keys; i++) {
+    const tw_key *k = &p->op->keys[i];
+    if (k->kind == TW_KEY_REAL) continue;
+    const int64_t pitch = p->value[i].i ? 0 : pitch_of_key(k->name, operand, n);
+    tw_scope_set(s, k->name, pitch ? pitch : p->value[i].i);
+  }
+  for (size_t i = 0; i < n; i++) set_operand(s, &operand[i]);
+}
+
+/* ---- reading ---- */
+
+static const char *skip(const char *p) { return p + strspn(p, " \t"); }
+
+static size_t word_length(const char *p) {
+  size_t n = 0;
+  while (isalnum((unsigned char)p[n]) || p[n] == '_') n++;
+  return isdigit((unsigned char)*p) ? 0 : n;
+}
+
+static bool is_word(const char *p, size_t length, const char *word) {
+  return strlen(word) == length && memcmp(p, word, length) == 0;
+}
+
+/* Does the line end here (a comma goes on)? *p moves to what follows. */
+static tw_status separator(const char **p, bool *more, tw_error *error) {
+  *p = skip(*p);
+  *more = **p == ',';
+  if (*more) *p = skip(*p + 1);
+  return *more || !**p ? TW_OK : tw_fail(error, TW_USAGE, "a comma or the end of the line is missing at '%.40s'", *p);
+}
+
+static tw_status read_name(const char **p, char *out, size_t size, const char *what, tw_error *error) {
+  const size_t n = word_length(*p);
+  if (!n || n >= size) return tw_fail(error, TW_USAGE, "%s is missing at '%.40s'", what, *p);
+  snprintf(out, size, "%.*s", (int)n, *p);
+  *p = skip(*p + n);
+  return TW_OK;
+}
+
+/* "1, 2, 3" with at most `most` numbers, each in [least, greatest], up to the closing ')' or the end of the line. */
+static tw_status read_list(const char **p, const tw_scope *s, bool closed, int most, int64_t least, int64_t greatest,
+                           int64_t *out, int *n, tw_error *error) {
+  tw_status status = TW_OK;
+  bool more = true;
+  for (*n = 0; status == TW_OK && more; ++*n) {
+    if (*n == most) return tw_fail(error, TW_USAGE, "at most %d numbers", most);
+    status = tw_expression(*p, p, s, &out[*n], error);
+    if (status != TW_OK) return status;
+    if (out[*n] < least || out[*n] > greatest)
+      return tw_fail(error, TW_USAGE, "%" PRId64 " is not in %" PRId64 "..%" PRId64, out[*n], least, greatest);
+    if (closed && **p == ')') {
+      *p = skip(*p + 1);
+      more = false;
+    } else if (closed && **p != ',') {
+      return tw_fail(error, TW_USAGE, "')' is missing at '%.40s'", *p);
+    } else {
+      status = separator(p, &more, error);
+    }
+  }
+  return status;
+}
+
+static tw_status read_bytes(const char **p, const header *h, int64_t *out, tw_error *error) {
+  const tw_status status = tw_expression(*p, p, h->scope, out, error);
+  if (status == TW_OK && *out < 0) return tw_fail(error, TW_USAGE, "%" PRId64 " bytes are less than none", *out);
+  return status;
+}
+
+/* ---- words of a header ---- */
+
+static tw_status kernel_word(header *h, const char *p, tw_error *error) {
+  h->has_kernel = true;
+  const tw_status status = read_name(&p, h->out->kernel, sizeof h->out->kernel, "the name of a function", error);
+  return status != TW_OK || !*p ? status : tw_fail(error, TW_USAGE, "one name is enough: '%.40s'", p);
+}
+
+static tw_status let_word(header *h, const char *p, tw_error *error) {
+  tw_launch *o = h->out;
+  tw_status status = TW_OK;
+  for (bool more = true; status == TW_OK && more;) {
+    char name[TW_SCOPE_NAME];
+    int64_t value;
+    if (o->n_lets == TW_LAUNCH_LETS) return tw_fail(error, TW_USAGE, "more than %d lets", TW_LAUNCH_LETS);
+    if ((status = read_name(&p, name, sizeof name, "a name", error)) != TW_OK) return status;
+    if (*p != '=') return tw_fail(error, TW_USAGE, "'=' is missing at '%.40s'", p);
+    if (tw_scope_find(h->scope, name, strlen(name), &value))
+      return tw_fail(error, TW_USAGE, "'%s' has a meaning already; choose another name", name);
+    p = skip(p + 1);
+    if ((status = tw_expression(p, &p, h->scope, &value, error)) != TW_OK) return status;
+    if (!tw_scope_set(h->scope, name, value)) return tw_fail(error, TW_USAGE, "too many names");
+    snprintf(o->let[o->n_lets].name, sizeof o->let[0].name, "%s", name);
+    o->let[o->n_lets++].value = value;
+    status = separator(&p, &more, error);
+  }
+  return status;
+}
+
+static tw_status require_word(header *h, const char *p, tw_error *error) {
+  int64_t value;
+  const tw_status status = tw_expression(p, NULL, h->scope, &value, error);
+  if (status != TW_OK || value) return status;
+  return tw_fail(error, TW_USAGE, "the kernel is not for this problem: it requires %s", p);
+}
+
+static tw_status three(const header *h, const char *p, int64_t out[3], tw_error *error) {
+  int n;
+  out[0] = out[1] = out[2] = 1;
+  return read_list(&p, h->scope, false, 3, 1, INT32_MAX, out, &n, error);
+}
+
+static tw_status grid_word(header *h, const char *p, tw_error *error) {
+  h->has_grid = true;
+  return three(h, p, h->out->grid, error);
+}
+
+static tw_status block_word(header *h, const char *p, tw_error *error) {
+  h->has_block = true;
+  return three(h, p, h->out->block, error);
+}
+
+static tw_status cluster_word(header *h, const char *p, tw_error *error) {
+  const tw_status status = three(h, p, h->out->cluster, error);
+  h->out->clustered = h->out->cluster[0] * h->out->cluster[1] * h->out->cluster[2] > 1;
+  return status;
+}
+
+static tw_status shared_word(header *h, const char *p, tw_error *error) {
+  const tw_status status = read_bytes(&p, h, &h->out->shared, error);
+  return status != TW_OK || !*p ? status : tw_fail(error, TW_USAGE, "one number is enough: '%.40s'", p);
+}
+
+static tw_status workspace_word(header *h, const char *p, tw_error *error) {
+  const tw_status status = read_bytes(&p, h, &h->out->workspace, error);
+  if (status != TW_OK) return status;
+  h->out->zeroed = strcmp(p, "zeroed") == 0;
+  return h->out->zeroed || !*p ? TW_OK : tw_fail(error, TW_USAGE, "'zeroed' or nothing is expected at '%.40s'", p);
+}
+
+static int find_operand(const header *h, const char *name, size_t length) {
+  for (size_t i = 0; i < h->n_operands; i++)
+    if (is_word(name, length, h->operand[i].name)) return (int)i;
+  return -1;
+}
+
+static tw_status no_operand(const header *h, const char *name, size_t length, tw_error *error) {
+  char all[200] = "";
+  for (size_t i = 0; i < h->n_operands; i++)
+    snprintf(all + strlen(all), sizeof all - strlen(all), "%s%.20s", i ? ", " : "", h->operand[i].name);
+  return tw_fail(error, TW_USAGE, "%s has no operand '%.*s'; it has %s", h->problem->op->name, (int)length, name, all);
+}
+
+/* The whole operand, as it lies in memory: the dimension with the least stride is the innermost. */
+static void map_operand(const tw_operand *o, tw_launch_map *m) {
+  int order[TW_RANK_MAX];
+  m->type = o->type;
+  m->rank = o->rank;
+  for (int d = 0; d < o->rank; d++) {
+    int at = d;
+    const int dim = o->rank - 1 - d;
+    for (; at && o->stride[order[at - 1]] > o->stride[dim]; at--) order[at] = order[at - 1];
+    order[at] = dim;
+  }
+  for (int d = 0; d < o->rank; d++) {
+    m->dims[d] = o->dims[order[d]];
+    if (d) m->strides[d - 1] = o->stride[order[d]] * tw_type_bits(o->type) / 8;
+  }
+}
+
+/* One property of a map: box(64, 128), swizzle(128), ... */
+static tw_status property(header *h, tw_launch_map *m, const char **p, tw_error *error) {
+  const char *name = *p;
+  const size_t length = word_length(name);
+  int n = 0;
+  int64_t one = 0;
+  tw_status status;
+  *p = skip(*p + length);
+  if (!length || **p != '(')
+    return tw_fail(error, TW_USAGE,
+                   "box(...), dims(...), pitch(...), step(...), swizzle(...), l2(...), fill(...) or as(...) "
+                   "is expected at '%.40s'",
+                   name);
+  *p = skip(*p + 1);
+#define IS(word) is_word(name, length, word)
+  if (IS("as") || IS("fill")) {
+    const char *value = *p;
+    const size_t value_length = word_length(value);
+    const bool tf32 = IS("as") && is_word(value, value_length, "tf32") && m->type == TW_F32;
+    const bool nan = IS("fill") && is_word(value, value_length, "nan");
+    *p = skip(*p + value_length);
+    if (**p != ')' || !(tf32 || nan))
+      return tw_fail(error, TW_USAGE, "as(tf32) of an operand of f32, and fill(nan), are what there is: '%.40s'", name);
+    *p = skip(*p + 1);
+    m->tf32 |= tf32;
+    m->nan |= nan;
+    return TW_OK;
+  }
+  if (IS("box")) return read_list(p, h->scope, true, TW_MAP_RANK, 1, 256, m->box, &n, error);
+  if (IS("dims")) return read_list(p, h->scope, true, TW_MAP_RANK, 1, (int64_t)1 << 32, m->dims, &m->rank, error);
+  if (IS("pitch"))
+    return read_list(p, h->scope, true, TW_MAP_RANK - 1, 1, ((int64_t)1 << 40) - 1, m->strides, &n, error);
+  if (IS("step")) return read_list(p, h->scope, true, TW_MAP_RANK, 1, 8, m->element_strides, &n, error);
+  if (IS("swizzle") || IS("l2")) {
+    const bool swizzle = IS("swizzle");
+    status = read_list(p, h->scope, true, 1, 0, 256, &one, &n, error);
+    if (status != TW_OK) return status;
+    if (one && one != 64 && one != 128 && one != (swizzle ? 32 : 256))
+      return tw_fail(error, TW_USAGE, swizzle ? "swizzle(0), (32), (64) or (128)" : "l2(0), (64), (128) or (256)");
+    *(swizzle ? &m->swizzle : &m->l2) = (int)one;
+    return TW_OK;
+  }
+#undef IS
+  return tw_fail(error, TW_USAGE, "a map has no '%.*s': box, dims, pitch, step, swizzle, l2, fill, as", (int)length,
+                 name);
+}
+
+static tw_status map_word(header *h, const char *p, tw_error *error) {
+  tw_launch *o = h->out;
+  tw_launch_map m = {0};
+  if (o->n_maps == TW_LAUNCH_MAPS) return tw_fail(error, TW_USAGE, "more than %d maps", TW_LAUNCH_MAPS);
+  tw_status status = read_name(&p, m.name, sizeof m.name, "the name of the map", error);
+  if (status != TW_OK) return status;
+  if (*p != '=') return tw_fail(error, TW_USAGE, "'=' is missing at '%.40s'", p);
+  p = skip(p + 1);
+  const size_t length = word_length(p);
+  m.operand = find_operand(h, p, length);
+  if (m.operand < 0) return no_operand(h, p, length, error);
+  if (find_operand(h, m.name, strlen(m.name)) >= 0)
+    return tw_fail(error, TW_USAGE, "'%s' is an operand; call the map otherwise", m.name);
+  map_operand(&h->operand[m.operand], &m);
+  for (int d = 0; d < TW_MAP_RANK; d++) m.element_strides[d] = 1;
+  for (p = skip(p + length); *p;)
+    if ((status = property(h, &m, &p, error)) != TW_OK) return status;
+  for (int d = 0; d < m.rank; d++)
+    if (!m.box[d]) return tw_fail(error, TW_USAGE, "box(...) has to say %d extents, innermost first", m.rank);
+  for (int d = 0; d < m.rank - 1; d++)
+    if (!m.strides[d])
+      return tw_fail(error, TW_USAGE, "pitch(...) has to say the %d bytes from one of a dimension to the next",
+                     m.rank - 1);
+  if (m.rank < TW_MAP_RANK && m.box[m.rank])
+    return tw_fail(error, TW_USAGE, "box(...) has more extents than the %d dimensions of '%s'", m.rank, m.name);
+  o->map[o->n_maps++] = m;
+  return TW_OK;
+}
+
+/* "i64(...)": is it that word with a parenthesis? */
+static bool is_cast(const char *p, size_t length, const char *word, const char **inside) {
+  const char *open = skip(p + length);
+  if (!is_word(p, length, word) || *open != '(') return false;
+  *inside = skip(open + 1);
+  return true;
+}
+
+static tw_status real_value(const header *h, const char **p, double *out, tw_error *error) {
+  const char *name = *p;
+  const size_t length = word_length(name);
+  for (size_t i = 0; length && i < h->problem->op->n_keys; i++) {
+    if (!is_word(name, length, h->problem->op->keys[i].name)) continue;
+    const bool real = h->problem->op->keys[i].kind == TW_KEY_REAL;
+    *out = real ? h->problem->value[i].r : (double)h->problem->value[i].i;
+    *p = skip(name + length);
+    return TW_OK;
+  }
+  char *end;
+  *out = strtod(name, &end);
+  if (end == name) return tw_fail(error, TW_USAGE, "a key or a number is expected at '%.40s'", name);
+  *p = skip(end);
+  return TW_OK;
+}
+
+static tw_status close_cast(const char **p, tw_error *error) {
+  if (**p != ')') return tw_fail(error, TW_USAGE, "')' is missing at '%.40s'", *p);
+  *p = skip(*p + 1);
+  return TW_OK;
+}
+
+static tw_status argument(const header *h, const char **p, tw_argument *a, tw_error *error) {
+  const char *name = *p;
+  const size_t length = word_length(name);
+  const bool alone = length && (!*skip(name + length) || *skip(name + length) == ',');
+  tw_status status;
+  *a = (tw_argument){.kind = TW_ARGUMENT_I32};
+  if (is_cast(name, length, "f32", p) || is_cast(name, length, "f64", p)) {
+    a->kind = name[1] == '3' ? TW_ARGUMENT_F32 : TW_ARGUMENT_F64;
+    status = real_value(h, p, &a->real, error);
+    return status == TW_OK ? close_cast(p, error) : status;
+  }
+  if (is_cast(name, length, "i32", p) || is_cast(name, length, "i64", p)) {
+    if (name[1] == '6') a->kind = TW_ARGUMENT_I64;
+    status = tw_expression(*p, p, h->scope, &a->integer, error);
+    if (status == TW_OK) status = close_cast(p, error);
+  } else if (alone && (a->index = find_operand(h, name, length)) >= 0) {
+    a->kind = TW_ARGUMENT_OPERAND;
+    *p = skip(name + length);
+    return TW_OK;
+  } else if (alone && is_word(name, length, "workspace")) {
+    a->kind = TW_ARGUMENT_WORKSPACE;
+    *p = skip(name + length);
+    return TW_OK;
+  } else {
+    for (size_t i = 0; alone && i < h->out->n_maps; i++) {
+      if (!is_word(name, length, h->out->map[i].name)) continue;
+      *a = (tw_argument){.kind = TW_ARGUMENT_MAP, .index = (int)i};
+      *p = skip(name + length);
+      return TW_OK;
+    }
+    a->index = 0;
+    status = tw_expression(*p, p, h->scope, &a->integer, error);
+  }
+  if (status == TW_OK && a->kind == TW_ARGUMENT_I32 && (a->integer < INT32_MIN || a->integer > INT32_MAX))
+    return tw_fail(error, TW_USAGE, "%" PRId64 " does not fit an int: write i64(...)", a->integer);
+  return status;
+}
+
+static tw_status args_word(header *h, const char *p, tw_error *error) {
+  tw_launch *o = h->out;
+  tw_status status = TW_OK;
+  h->has_arguments = true;
+  for (bool more = *p != '\0'; status == TW_OK && more;) {
+    if (o->n_arguments == TW_LAUNCH_ARGUMENTS) return tw_fail(error, TW_USAGE, "more than %d", TW_LAUNCH_ARGUMENTS);
+    status = argument(h, &p, &o->argument[o->n_arguments], error);
+    if (status == TW_OK) status = separator(&p, &more, error);
+    o->n_arguments++;
+  }
+  return status;
+}
+
+static const struct {
+  const char *word;
+  tw_status (*read)(header *, const char *, tw_error *);
+} words[] = {
+    {"kernel", kernel_word}, {"let", let_word},         {"require", require_word}, {"grid", grid_word},
+    {"block", block_word},   {"cluster", cluster_word}, {"shared", shared_word},   {"workspace", workspace_word},
+    {"map", map_word},       {"args", args_word}};
+enum { WORDS = sizeof words / sizeof *words };
+
+/* ---- the whole header ---- */
+
+static tw_status read_line(header *h, const char *line, tw_error *error) {
+  const size_t length = word_length(line);
+  for (size_t i = 0; i < WORDS; i++)
+    if (is_word(line, length, words[i].word)) return words[i].read(h, skip(line + length), error);
+  return tw_fail(error, TW_USAGE,
+                 "'%.*s' is no word of a launch; kernel, let, require, grid, block, cluster, shared, "
+                 "workspace, map and args are",
+                 length ? (int)length : 20, line);
+}
+
+static tw_status complete(header *h, tw_error *error) {
+  tw_launch *o = h->out;
+  const char *missing = !h->has_kernel  ? "kernel NAME"
+                        : !h->has_grid  ? "grid X, Y, Z"
+                        : !h->has_block ? "block X"
+                                        : NULL;
+  if (missing)
+    return tw_fail(error, TW_FAILED, "the source does not say how its kernel is started: the line '//: %s' is missing",
+                   missing);
+  for (size_t i = 0; !h->has_arguments && i < h->n_operands; i++)
+    o->argument[o->n_arguments++] = (tw_argument){.kind = TW_ARGUMENT_OPERAND, .index = (int)i};
+  for (int d = 0; d < 3; d++)
+    if (o->grid[d] % o->cluster[d])
+      return tw_fail(error, TW_FAILED, "a grid of %" PRId64 " blocks is not whole clusters of %" PRId64, o->grid[d],
+                     o->cluster[d]);
+  return TW_OK;
+}
+
+tw_status tw_launch_read(const char *source, size_t length, const tw_problem *p, tw_scope *scope, tw_launch *out,
+                         tw_error *error) {
+  header h = {.problem = p, .scope = scope, .out = out};
+  int number = 0;
+  *out = (tw_launch){.cluster = {1, 1, 1}};
+  h.n_operands = p->op->operands(p, h.operand);
+  for (const char *at = source, *end = source + length; at < end;) {
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    const size_t n = (size_t)((newline ? newline : end) - at);
+    char line[LINE_MAX];
+    tw_error why = {0};
+    number++;
+    if (n >= sizeof PREFIX - 1 && memcmp(at, PREFIX, sizeof PREFIX - 1) == 0) {
+      if (n >= sizeof line)
+        return tw_fail(error, TW_FAILED, "line %d: a line of a launch has at most %d characters", number, LINE_MAX - 1);
+      snprintf(line, sizeof line, "%.*s", (int)(n - (sizeof PREFIX - 1)), at + sizeof PREFIX - 1);
+      for (size_t i = strlen(line); i && strchr(" \t\r", line[i - 1]);) line[--i] = '\0';
+      if (read_line(&h, skip(line), &why) != TW_OK)
+        return tw_fail(error, TW_FAILED, "line %d, '//: %.300s': %.1200s", number, skip(line), why.text);
+    }
+    at += n + 1;
+  }
+  return complete(&h, error);
+}

@@ -1,0 +1,85 @@
+/* launch.h - how a kernel of a GPU is started: what its source says in a comment, evaluated for one problem.
+ *
+ * The source says it in lines that begin with //: (docs/launch.md is the manual):
+ *
+ *   //: kernel    gemm_tiled                         the extern "C" function
+ *   //: let       BM = 128, BN = 128                 numbers by name: for the lines below, and macros for the source
+ *   //: require   k % 64 == 0                        else the source is refused for the problem
+ *   //: grid      ceildiv(n, BN), ceildiv(m, BM)     blocks: x, y, z
+ *   //: block     256                                threads of a block: x, y, z
+ *   //: cluster   2                                  blocks of a cluster: x, y, z
+ *   //: shared    4 * (BM + BN) * 64 * 2             bytes of dynamic shared memory
+ *   //: workspace 4 * m * n zeroed                   bytes; poisoned or, on demand, zeroed before every launch
+ *   //: map       tma = A box(64, BM) swizzle(128)   a tensor map over an operand
+ *   //: args      A, B, C, m, i64(n), f32(scale)     parameters; without: the operands in the op's order
+ *
+ * Expressions (expression.h) know the op's keys (lda = 0, dense, counts as the pitch of operand A), names of types
+ * (`a == bf16`), A.bytes, A.pitch, A.bits, A.rows, A.columns, A.dim0 and A.stride0 ... of each operand, and what the
+ * target adds (`sms`). What a machine allows is the target's to check. */
+#ifndef TW_LAUNCH_LAUNCH_H
+#define TW_LAUNCH_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "launch/expression.h"
+#include "tilewright/op.h"
+
+enum { TW_LAUNCH_LETS = 48, TW_LAUNCH_ARGUMENTS = 48, TW_LAUNCH_MAPS = 8, TW_LAUNCH_NAME = 64, TW_MAP_RANK = 5 };
+
+typedef enum tw_argument_kind {
+  TW_ARGUMENT_OPERAND,   /* pointer to operand `index` */
+  TW_ARGUMENT_MAP,       /* tensor map `index`, by value */
+  TW_ARGUMENT_WORKSPACE, /* pointer */
+  TW_ARGUMENT_I32,
+  TW_ARGUMENT_I64,
+  TW_ARGUMENT_F32,
+  TW_ARGUMENT_F64
+} tw_argument_kind;
+
+typedef struct tw_argument {
+  tw_argument_kind kind;
+  int index;
+  int64_t integer;
+  double real;
+} tw_argument;
+
+/* In the terms of CUDA's cuTensorMapEncodeTiled: dimensions innermost first, strides in bytes from the second on. */
+typedef struct tw_launch_map {
+  char name[TW_LAUNCH_NAME];
+  int operand;
+  tw_type type; /* the operand's */
+  bool tf32;    /* f32 rounded to tf32 on its way */
+  int rank;
+  int64_t dims[TW_MAP_RANK], strides[TW_MAP_RANK - 1], box[TW_MAP_RANK], element_strides[TW_MAP_RANK];
+  int swizzle, l2; /* bytes; 0 = none */
+  bool nan;        /* what lies outside reads as NaN instead of 0 */
+} tw_launch_map;
+
+typedef struct tw_launch {
+  char kernel[TW_LAUNCH_NAME];
+  size_t n_lets;
+  struct {
+    char name[TW_SCOPE_NAME];
+    int64_t value;
+  } let[TW_LAUNCH_LETS];
+  int64_t grid[3], block[3], cluster[3]; /* cluster: 1, 1, 1 if there is none */
+  bool clustered;
+  int64_t shared;    /* bytes */
+  int64_t workspace; /* bytes */
+  bool zeroed;
+  size_t n_maps;
+  tw_launch_map map[TW_LAUNCH_MAPS];
+  size_t n_arguments;
+  tw_argument argument[TW_LAUNCH_ARGUMENTS];
+} tw_launch;
+
+/* The names that a problem brings; a target adds its own before it reads a header. */
+void tw_launch_scope(const tw_problem *, tw_scope *out);
+
+/* Reads the header of a source. TW_FAILED with the line that is wrong: it is the kernel that is to blame. The scope
+ * holds the header's lets too when it returns. */
+tw_status tw_launch_read(const char *source, size_t length, const tw_problem *, tw_scope *, tw_launch *out, tw_error *);
+
+#endif
