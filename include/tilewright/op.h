@@ -69,6 +69,26 @@ tw_operand tw_operand_dense(const char *name, tw_type, int rank, const int64_t d
 /* The same with gaps behind each row (last dimension): rows begin `pitch` elements apart. rank >= 2. */
 tw_operand tw_operand_pitched(const char *name, tw_type, int rank, const int64_t dims[], int64_t pitch);
 
+/* An element of an output: rows are those of its last dimension, counted in the order of the other dimensions. */
+typedef struct tw_place {
+  int64_t row, column;
+} tw_place;
+
+/* What looking at a result took in. */
+typedef struct tw_coverage {
+  double elements, exact; /* of all outputs; compared with the exact value, each by itself */
+  bool surveyed;          /* of the others, each took part in a test of its own (tw_op.survey) */
+  double smallest;        /* surveyed: a single element is caught for certain if it is off by this many times its bound */
+  char text[240];         /* in words: "every element", "65,536 of 268,435,456 elements, ..." */
+} tw_coverage;
+
+/* How much to look at. */
+typedef struct tw_effort {
+  double budget; /* multiply-adds of the host; 0: 4e9, seconds on two cores */
+  uint64_t seed; /* of what is chosen at random; 0: from the system, so that nobody can know it beforehand */
+  int threads;   /* 0: all cores */
+} tw_effort;
+
 struct tw_op {
   const char *name, *summary;
   const tw_key *keys;
@@ -85,6 +105,17 @@ struct tw_op {
   tw_status (*compare)(const tw_problem *, void *const expected[], void *const actual[], tw_error *);
   double (*operations)(const tw_problem *); /* multiply-accumulates (each is two operations) */
   double (*bytes)(const tw_problem *);      /* least traffic: every operand once */
+  /* The right values of n elements of output `operand`, in double and not yet rounded to its type, and how far a result may
+   * be off: bounds follow from the inputs alone. Places ascend by row, then column. NULL: outputs are known only as a
+   * whole, by `reference`. */
+  tw_status (*exact)(const tw_problem *, void *const buffers[], size_t operand, size_t n, const tw_place[],
+                     double value[], double bound[], int threads, tw_error *);
+  /* What `exact` costs, in multiply-adds of the host: for one element alone, and for a row of elements. */
+  void (*exact_cost)(const tw_problem *, size_t operand, double *element, double *row);
+  /* Takes every element of the outputs into a test that costs less than `exact` for all: `buffers` has inputs and what the
+   * kernel made. TW_FAILED if the outputs are wrong; else sets surveyed and smallest, or leaves them where there is no
+   * such test for the problem. NULL: for none. */
+  tw_status (*survey)(const tw_problem *, void *const buffers[], const tw_effort *, tw_coverage *, tw_error *);
   /* The core has just made the inputs: a simulated machine starts with them in its caches. Otherwise caches are cold. */
   bool inputs_cached;
 };
@@ -117,6 +148,11 @@ tw_status tw_case_make(const tw_problem *, uint64_t seed, int threads, tw_case *
 /* The same, but outputs stay poisoned. */
 tw_status tw_case_make_inputs(const tw_problem *, uint64_t seed, tw_case *out, tw_error *);
 void tw_case_free(tw_case *);
+/* Is what a kernel made of the case's inputs right? Needs no expected outputs, so it is the way for outputs of any size
+ * (tw_case_make_inputs), of ops that have `exact`. Every element is compared with its exact value where the budget allows;
+ * otherwise a random sample that is spread over all of each output is, every element is looked at for whether it was
+ * written and is finite, and the op's survey is made. Call it after the kernel ran: the sample is drawn then. */
+tw_status tw_case_check(const tw_case *, void *const actual[], const tw_effort *, tw_coverage *out, tw_error *);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -46,7 +46,7 @@ static void print_index(const tw_operand *o, const int64_t index[], char *buffer
     at += snprintf(buffer + at, size - (size_t)at, "[%" PRId64 "]", index[d]);
 }
 
-static void print_place(const tw_operand *o, int64_t row, int64_t column, char *buffer, size_t size) {
+void tw_print_place(const tw_operand *o, int64_t row, int64_t column, char *buffer, size_t size) {
   int64_t index[TW_RANK_MAX] = {0};
   index[o->rank - 1] = column;
   for (int d = o->rank - 2; d >= 0; d--) {
@@ -72,7 +72,7 @@ tw_status tw_mismatch_status(const tw_operand *o, const tw_mismatch *found, tw_e
   if (found->elements) {
     if (found->unwritten)
       snprintf(never, sizeof never, ", of which %" PRId64 " look as if they were never written", found->unwritten);
-    print_place(o, found->row, found->column, place, sizeof place);
+    tw_print_place(o, found->row, found->column, place, sizeof place);
     return tw_fail(error, TW_FAILED,
                    "wrong result: %s is %.9g and should be %.9g; %" PRId64 " of %" PRId64 " elements are wrong%s",
                    place, found->got, found->expected, found->elements, tw_operand_rows(o) * tw_operand_columns(o),

@@ -18,6 +18,8 @@ void tw_note_element(tw_mismatch *, const tw_operand *, const void *expected, co
 void tw_compare_exact(const tw_operand *, const void *expected, const void *actual, tw_mismatch *);
 /* Between the elements nothing may be written. */
 void tw_compare_gaps(const tw_operand *, const void *actual, tw_mismatch *);
+/* An element as C would write it: "C[7][9]". */
+void tw_print_place(const tw_operand *, int64_t row, int64_t column, char *buffer, size_t size);
 /* TW_OK if nothing was found, else TW_FAILED with the first wrong element and how many there are. */
 tw_status tw_mismatch_status(const tw_operand *, const tw_mismatch *, tw_error *);
 /* A kernel may not change what it reads. */

@@ -3,6 +3,7 @@
 #define TW_OP_ELEMENT_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "tilewright/format.h"
 
@@ -29,6 +30,24 @@ static inline void tw_set_element(tw_type type, void *data, int64_t i, double va
   case TW_I16: ((int16_t *)data)[i] = (int16_t)value; break;
   case TW_I32: ((int32_t *)data)[i] = (int32_t)value; break;
   default: ((float *)data)[i] = (float)value; break;
+  }
+}
+
+/* `n` elements, `step` apart, from element `at` on: the same values, in loops that a compiler can make vectors of. */
+static inline void tw_element_row(tw_type type, const void *data, int64_t at, int64_t step, int64_t n, double *out) {
+  if (type == TW_F32) {
+    const float *x = (const float *)data + at;
+    for (int64_t i = 0; i < n; i++) out[i] = (double)x[i * step];
+  } else if (type == TW_BF16) {
+    const uint16_t *x = (const uint16_t *)data + at;
+    for (int64_t i = 0; i < n; i++) {
+      const uint32_t bits = (uint32_t)x[i * step] << 16;
+      float f;
+      memcpy(&f, &bits, sizeof f);
+      out[i] = (double)f;
+    }
+  } else {
+    for (int64_t i = 0; i < n; i++) out[i] = tw_element(type, data, at + i * step);
   }
 }
 

@@ -1,0 +1,246 @@
+/* check.c - is a result of any size right? (tw_case_check)
+ *
+ * Outputs of a GPU's problem have up to 2^30 elements, and an element may cost 10^5 multiply-adds. So a budget is shared
+ * between the outputs as their exact values cost. Where it suffices for all of an output, every element is compared with
+ * its exact value. Where it does not:
+ *
+ *   sample   The output is divided into as many equal blocks as elements (or rows, where a row costs little more than one
+ *            of its elements) can be made; in each block one is chosen at random, after the kernel ran. A wrong block is
+ *            caught for certain; of wrong elements that make a fraction f of the output and lie anyhow, the chance that
+ *            none of n is met is below (1 - f)^n.
+ *   sight    Every element is looked at: one that still holds poison, is infinite or is not a number is wrong. (The
+ *            inputs are such that every right element is finite.)
+ *   survey   The op's own test that every element takes part in, where it has one. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/parallel.h"
+#include "base/random.h"
+#include "base/strings.h"
+#include "op/exact.h"
+#include "op/numerics.h"
+
+static const double BUDGET = 4e9;
+enum { LEAST = 64, PLACES_MAX = 1 << 22, PLACES_AT_ONCE = 1 << 19, SIGHT_ROWS = 64 };
+
+typedef struct output {
+  size_t index; /* among the operands */
+  const tw_operand *o;
+  int64_t rows, columns;
+  double element, row; /* cost of each */
+  double budget;
+} output;
+
+typedef struct check {
+  const tw_case *data;
+  void *const *actual;
+  tw_random *random;
+  int threads;
+  tw_coverage *out;
+} check;
+
+static tw_status no_memory(tw_error *error) { return tw_fail(error, TW_MISSING, "out of memory for the comparison"); }
+
+static double cost_of(const output *u) { return u->row * (double)u->rows; }
+
+/* ---- a sample ---- */
+
+static int by_place(const void *a, const void *b) {
+  const tw_place *x = a, *y = b;
+  if (x->row != y->row) return x->row < y->row ? -1 : 1;
+  return x->column < y->column ? -1 : x->column > y->column;
+}
+
+/* Begin of part `i` of `n` equal parts. */
+static int64_t part(int64_t size, int64_t i, int64_t n) { return (int64_t)((__int128)size * i / n); }
+
+static int64_t choose(tw_random *r, int64_t size, int64_t i, int64_t n) {
+  return tw_random_between(r, part(size, i, n), part(size, i + 1, n) - 1);
+}
+
+static int64_t limited(double x, int64_t least, int64_t most) {
+  return x < (double)least ? least : x > (double)most ? most : (int64_t)x;
+}
+
+static tw_status compare(const check *c, const output *u, size_t n, const tw_place *place, tw_mismatch *found,
+                         tw_error *error) {
+  c->out->exact += (double)n;
+  return tw_compare_places(c->data->problem, c->data->buffer, u->o, u->index, n, place, c->actual[u->index], c->threads,
+                           found, error);
+}
+
+/* One whole row of each of `n` blocks of rows, so many at a time as there is room for. */
+static tw_status compare_rows(const check *c, const output *u, int64_t n, tw_mismatch *found, tw_error *error) {
+  const int64_t most = limited((double)PLACES_AT_ONCE / (double)u->columns, 1, n);
+  tw_place *place = tw_new((size_t)(most * u->columns), sizeof *place);
+  tw_status status = place ? TW_OK : no_memory(error);
+  for (int64_t i = 0; status == TW_OK && i < n;) {
+    size_t at = 0;
+    for (const int64_t end = i + most < n ? i + most : n; i < end; i++) {
+      const int64_t row = choose(c->random, u->rows, i, n);
+      for (int64_t column = 0; column < u->columns; column++) place[at++] = (tw_place){row, column};
+    }
+    status = compare(c, u, at, place, found, error);
+  }
+  free(place);
+  return status;
+}
+
+/* One element of each block of a grid, blocks as square as may be. */
+static tw_status compare_elements(const check *c, const output *u, double wanted, tw_mismatch *found, tw_error *error) {
+  const double side = sqrt((double)u->rows * (double)u->columns / wanted);
+  const int64_t down = limited((double)u->rows / side, 1, u->rows),
+                across = limited(wanted / (double)down, 1, u->columns);
+  tw_place *place = tw_new((size_t)(down * across), sizeof *place);
+  if (!place) return no_memory(error);
+  size_t at = 0;
+  for (int64_t i = 0; i < down; i++)
+    for (int64_t j = 0; j < across; j++)
+      place[at++] = (tw_place){choose(c->random, u->rows, i, down), choose(c->random, u->columns, j, across)};
+  qsort(place, at, sizeof *place, by_place);
+  const tw_status status = compare(c, u, at, place, found, error);
+  free(place);
+  return status;
+}
+
+/* Do the elements of a row share most of what they cost? */
+static bool shares_rows(const output *u) { return u->row < u->element * (double)u->columns / 4; }
+
+static tw_status compare_sample(const check *c, const output *u, tw_mismatch *found, tw_error *error) {
+  if (shares_rows(u))
+    return compare_rows(c, u, limited(u->budget / u->row, u->rows < LEAST ? u->rows : LEAST, u->rows), found, error);
+  return compare_elements(c, u, fmin(fmax(u->budget / u->element, LEAST), PLACES_MAX), found, error);
+}
+
+/* ---- sight ---- */
+
+typedef struct sight {
+  const output *u;
+  const void *actual;
+  tw_mismatch *of_piece;
+} sight;
+
+static void look(void *context, size_t index) {
+  const sight *s = context;
+  const tw_operand *o = s->u->o;
+  const bool real = tw_unit(o->type) > 0;
+  tw_mismatch *found = &s->of_piece[index];
+  for (int64_t row = (int64_t)index * SIGHT_ROWS; row < s->u->rows && row < ((int64_t)index + 1) * SIGHT_ROWS; row++)
+    for (int64_t column = 0; real && column < s->u->columns; column++) {
+      const double x = tw_operand_element(o, s->actual, row, column);
+      const bool unwritten = tw_is_poison(o, s->actual, row, column);
+      if (isfinite(x) && !unwritten) continue;
+      if (found->elements++ == 0) {
+        found->row = row;
+        found->column = column;
+        found->got = x;
+      }
+      found->unwritten += unwritten;
+    }
+}
+
+static tw_status look_at_all(const output *u, const void *actual, int threads, tw_error *error) {
+  const size_t pieces = (size_t)((u->rows + SIGHT_ROWS - 1) / SIGHT_ROWS);
+  sight s = {.u = u, .actual = actual, .of_piece = tw_new(pieces, sizeof *s.of_piece)};
+  if (!s.of_piece) return no_memory(error);
+  tw_parallel_for(threads, pieces, look, &s);
+  tw_mismatch all = {0};
+  for (size_t i = 0; i < pieces; i++) {
+    const tw_mismatch *m = &s.of_piece[i];
+    if (m->elements && !all.elements) all = (tw_mismatch){.row = m->row, .column = m->column, .got = m->got};
+    all.elements += m->elements;
+    all.unwritten += m->unwritten;
+  }
+  free(s.of_piece);
+  if (!all.elements) return TW_OK;
+  char place[128];
+  tw_print_place(u->o, all.row, all.column, place, sizeof place);
+  return tw_fail(error, TW_FAILED,
+                 "wrong result: %s is %.9g; %lld of %.0f elements are not finite or look as if they were never written "
+                 "(%lld)",
+                 place, all.got, (long long)all.elements, (double)u->rows * (double)u->columns,
+                 (long long)all.unwritten);
+}
+
+/* ---- all together ---- */
+
+static tw_status check_output(const check *c, const output *u, tw_error *error) {
+  const void *actual = c->actual[u->index];
+  const bool all = cost_of(u) <= u->budget;
+  tw_mismatch found = {0};
+  tw_status status;
+  if (all) {
+    c->out->exact += (double)u->rows * (double)u->columns;
+    status = tw_compare_output(c->data->problem, c->data->buffer, u->o, u->index, actual, c->threads, &found, error);
+  } else {
+    status = compare_sample(c, u, &found, error);
+  }
+  if (status == TW_OK) tw_compare_gaps(u->o, actual, &found);
+  if (status == TW_OK) status = tw_mismatch_status(u->o, &found, error);
+  if (status == TW_OK && !all) status = look_at_all(u, actual, c->threads, error);
+  return status;
+}
+
+static uint64_t from_system(void) {
+  uint64_t seed = 0;
+  while (getrandom(&seed, sizeof seed, 0) < 0 && errno == EINTR) continue;
+  return seed;
+}
+
+static size_t list_outputs(const tw_case *c, double budget, output out[TW_OPERANDS_MAX]) {
+  size_t n = 0;
+  double all = 0;
+  for (size_t i = 0; i < c->n_operands; i++) {
+    const tw_operand *o = &c->operand[i];
+    if (!o->is_output) continue;
+    output u = {.index = i, .o = o, .rows = tw_operand_rows(o), .columns = tw_operand_columns(o)};
+    c->problem->op->exact_cost(c->problem, i, &u.element, &u.row);
+    all += cost_of(&u);
+    out[n++] = u;
+  }
+  for (size_t i = 0; i < n; i++) out[i].budget = budget * cost_of(&out[i]) / all;
+  return n;
+}
+
+static void describe(tw_coverage *c) {
+  if (c->exact >= c->elements) {
+    snprintf(c->text, sizeof c->text, "every element");
+    return;
+  }
+  const int at =
+      snprintf(c->text, sizeof c->text, "%.0f of %.0f elements, chosen at random after the run", c->exact, c->elements);
+  if (c->surveyed)
+    snprintf(c->text + at, sizeof c->text - (size_t)at,
+             "; all by random sums, which catch any one that is off by %.0f times its bound", c->smallest);
+  else
+    snprintf(c->text + at, sizeof c->text - (size_t)at, "; all for being written and finite");
+}
+
+tw_status tw_case_check(const tw_case *c, void *const actual[], const tw_effort *effort, tw_coverage *out,
+                        tw_error *error) {
+  const tw_op *op = c->problem->op;
+  tw_effort e = *effort;
+  if (!op->exact)
+    return tw_fail(error, TW_USAGE, "%s has no exact values of single elements; make its whole reference", op->name);
+  if (!(e.budget > 0)) e.budget = BUDGET;
+  if (!e.seed) e.seed = from_system();
+  *out = (tw_coverage){0};
+  tw_random r;
+  tw_random_seed(&r, e.seed);
+  output u[TW_OPERANDS_MAX];
+  const size_t n = list_outputs(c, e.budget, u);
+  tw_status status = tw_compare_inputs(c->operand, c->n_operands, c->buffer, actual, error);
+  const check all = {.data = c, .actual = actual, .random = &r, .threads = e.threads, .out = out};
+  for (size_t i = 0; status == TW_OK && i < n; i++) {
+    out->elements += (double)u[i].rows * (double)u[i].columns;
+    status = check_output(&all, &u[i], error);
+  }
+  e.seed = tw_random_next(&r);
+  if (status == TW_OK && op->survey && out->exact < out->elements)
+    status = op->survey(c->problem, actual, &e, out, error);
+  describe(out);
+  return status;
+}

@@ -1,0 +1,27 @@
+/* exact.h - ops whose outputs are known element by element (tw_op.exact): such an op gives that function alone, and takes
+ * its reference and its comparison from here. */
+#ifndef TW_OP_EXACT_H
+#define TW_OP_EXACT_H
+
+#include "op/compare.h"
+
+/* Values and bounds of the elements [first, first + count) of a row; false without memory. */
+typedef bool tw_row_function(const void *context, int64_t row, int64_t first, int64_t count, double *value,
+                             double *bound);
+
+/* `exact` for an op that makes elements row by row: those of one row are made together. */
+tw_status tw_exact_rows(tw_row_function *, const void *context, size_t n, const tw_place[], double value[],
+                        double bound[], int threads, tw_error *);
+
+/* tw_op.reference and tw_op.compare. The comparison takes nothing from the expected outputs. */
+void tw_exact_reference(const tw_problem *, void *const buffers[], int threads);
+tw_status tw_exact_compare(const tw_problem *, void *const expected[], void *const actual[], tw_error *);
+
+/* Makes `n` places exactly and compares them; `buffers` holds the inputs. */
+tw_status tw_compare_places(const tw_problem *, void *const buffers[], const tw_operand *, size_t operand, size_t n,
+                            const tw_place[], const void *actual, int threads, tw_mismatch *, tw_error *);
+/* The same for all of an output. */
+tw_status tw_compare_output(const tw_problem *, void *const buffers[], const tw_operand *, size_t operand,
+                            const void *actual, int threads, tw_mismatch *, tw_error *);
+
+#endif

@@ -1,0 +1,14 @@
+/* numerics.c - see numerics.h. */
+#include "op/numerics.h"
+
+static const struct {
+  double unit, least;
+} real[TW_TYPE_COUNT] = {
+    [TW_F32] = {0x1p-24, 0x1p-126},
+    [TW_BF16] = {0x1p-8, 0x1p-126},
+    [TW_F16] = {0x1p-11, 0x1p-24},
+};
+
+bool tw_is_real(tw_type t) { return t == TW_F32 || t == TW_F16 || t == TW_BF16; }
+double tw_unit(tw_type t) { return real[t].unit; }
+double tw_least_real(tw_type t) { return real[t].least; }

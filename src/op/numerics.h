@@ -1,0 +1,35 @@
+/* numerics.h - what rounding may do to a result: the parts that every op's tolerance is made of.
+ *
+ * Units are those of Higham, Accuracy and Stability of Numerical Algorithms: rounding to a type with p bits of significand
+ * is off by at most u = 2^-p of the value (to nearest), and by `least` where the result is subnormal or flushed to zero. */
+#ifndef TW_OP_NUMERICS_H
+#define TW_OP_NUMERICS_H
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "tilewright/type.h"
+
+bool tw_is_real(tw_type);      /* f32, f16 or bf16: a plain floating-point type of operands */
+double tw_unit(tw_type);       /* u of a floating-point type; 0 of integers */
+double tw_least_real(tw_type); /* what flushing to zero or rounding of subnormals may cost */
+
+/* u of arithmetic in binary32; of a sum on a matrix unit, which may cut instead of round, twice as much. */
+#define TW_U32 0x1p-24
+#define TW_CUT32 0x1p-23
+
+/* Rounding `value`, which is off by `off` already, to a type. */
+static inline double tw_store_error(tw_type type, double value, double off) {
+  return off + tw_unit(type) * (fabs(value) + off) + tw_least_real(type);
+}
+
+/* The error of a sum of n terms in any order is at most this many u of the sum of their magnitudes: n, the classical bound,
+ * or 8 sqrt(n) with probability above 1 - 1e-13 (Higham and Mary, A new approach to probabilistic rounding error
+ * analysis, 2019, lambda = 8). */
+static inline double tw_sum_steps(double n) { return fmin(n, 8 * sqrt(n)); }
+
+/* n independent errors of at most e_i with a mean of 0 add to at most this (Hoeffding, the same probability), given the sum
+ * of e_i and the sum of their squares. */
+static inline double tw_random_sum(double sum, double sum_of_squares) { return fmin(sum, 8 * sqrt(sum_of_squares)); }
+
+#endif

@@ -1,0 +1,121 @@
+/* softmax.c - softmax of the rows of a matrix.
+ *
+ *   y[i][j] = exp(x[i][j] - max x[i]) / sum over l of exp(x[i][l] - max x[i])
+ *
+ * The C parameters of a kernel are x [rows][cols], y [rows][cols], dense, both of type a. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/random.h"
+#include "base/strings.h"
+#include "op/element.h"
+#include "op/exact.h"
+#include "op/inputs.h"
+#include "op/numerics.h"
+#include "op/ops.h"
+
+enum { X, Y };
+
+static const tw_key keys[] = {
+    {.name = "rows", .kind = TW_KEY_INT, .min = 1, .max = 1 << 30, .example = 4096, .help = "vectors"},
+    {.name = "cols", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 4096, .help = "elements of each"},
+    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of x and y: f32, f16 or bf16"},
+};
+
+static tw_status validate(const tw_problem *p, tw_error *error) {
+  const tw_type a = tw_problem_type(p, "a");
+  if (tw_is_real(a)) return TW_OK;
+  return tw_fail(error, TW_USAGE, "softmax does not know a=%s; it knows a=f32, f16 and bf16", tw_type_name(a));
+}
+
+static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
+  const int64_t dims[] = {tw_problem_int(p, "rows"), tw_problem_int(p, "cols")};
+  out[X] = tw_operand_dense("x", tw_problem_type(p, "a"), 2, dims);
+  out[Y] = tw_operand_dense("y", tw_problem_type(p, "a"), 2, dims);
+  out[Y].is_output = true;
+  return Y + 1;
+}
+
+/* Every fourth row lies where exp overflows binary32, above or below 0: the largest must be subtracted. */
+static tw_spread spread(uint64_t seed, int64_t row) {
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)row);
+  const bool far = tw_random_below(&r, 4) == 0, below = tw_random_below(&r, 2);
+  return (tw_spread){.middle = !far ? 0 : below ? -120 : 120, .amplitude = 4};
+}
+
+static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
+  tw_operand o[TW_OPERANDS_MAX];
+  operands(p, o);
+  tw_fill_rows(seed, X, &o[X], spread, buffers[X]);
+}
+
+typedef struct job {
+  const void *x;
+  tw_type type;
+  int64_t columns;
+} job;
+
+/* Errors in binary32: an exponential is off, relative to it, by 4 u for the function and by 2 u |x - max| for its
+ * argument (the difference and its product with log2(e) are rounded); sums that begin anew when a larger element is met
+ * (online softmax) add such an error for each time, which the steps of the sum cover. So a quotient is off by its own
+ * exponential's error, by the mean of the others', weighted as they are in the sum, by the sum's, and by 2 u for itself. */
+static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
+  const job *j = context;
+  double *x = tw_new((size_t)j->columns, sizeof *x);
+  if (!x) return false;
+  tw_element_row(j->type, j->x, row * j->columns, 1, j->columns, x);
+  double largest = -INFINITY, sum = 0, errors = 0;
+  for (int64_t i = 0; i < j->columns; i++) largest = fmax(largest, x[i]);
+  for (int64_t i = 0; i < j->columns; i++) {
+    const double e = exp(x[i] - largest);
+    sum += e;
+    errors += e * (4 + 2 * (largest - x[i]));
+  }
+  const double shared = errors / sum + tw_sum_steps((double)j->columns) + 2;
+  for (int64_t i = 0; i < count; i++) {
+    const double below = largest - x[first + i];
+    value[i] = exp(-below) / sum;
+    bound[i] = tw_store_error(j->type, value[i], value[i] * (4 + 2 * below + shared) * TW_U32 + tw_least_real(TW_F32));
+  }
+  free(x);
+  return true;
+}
+
+static tw_status exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],
+                       double value[], double bound[], int threads, tw_error *error) {
+  (void)operand;
+  const job j = {buffers[X], tw_problem_type(p, "a"), tw_problem_int(p, "cols")};
+  return tw_exact_rows(make_row, &j, n, place, value, bound, threads, error);
+}
+
+static void exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {
+  (void)operand;
+  *element = *row = 16 * (double)tw_problem_int(p, "cols"); /* two exponentials */
+}
+
+/* Of an element: a comparison, a difference, an exponential, an addition and a product. */
+static double operations(const tw_problem *p) {
+  return 2.5 * (double)tw_problem_int(p, "rows") * (double)tw_problem_int(p, "cols");
+}
+
+static double bytes(const tw_problem *p) {
+  tw_operand o[TW_OPERANDS_MAX];
+  return tw_operand_bytes(o, operands(p, o));
+}
+
+const tw_op tw_op_softmax = {
+    .name = "softmax",
+    .summary = "softmax of the rows of a matrix",
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+    .validate = validate,
+    .operands = operands,
+    .inputs = inputs,
+    .reference = tw_exact_reference,
+    .compare = tw_exact_compare,
+    .operations = operations,
+    .bytes = bytes,
+    .exact = exact,
+    .exact_cost = exact_cost,
+};
