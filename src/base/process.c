@@ -29,9 +29,9 @@ typedef struct running {
   const tw_process_options *options;
   tw_process_result *result;
   pid_t pid;
-  int in, out; /* our ends of the pipes; -1 when closed */
+  int in, out, err; /* our ends of the pipes; -1 when closed */
   size_t fed;
-  tw_text output;
+  tw_text output, errors;
   double start, deadline;
   int wait_status;
 } running;
@@ -48,8 +48,8 @@ static void close_end(int *fd) {
 }
 
 /* Child ends in `child`, ours in r. */
-static int open_pipes(running *r, int child[2]) {
-  int in[2] = {-1, -1}, out[2] = {-1, -1};
+static int open_pipes(running *r, int child[3]) {
+  int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1};
   if (r->options->input) {
     /* A socket pair and not a pipe: send() can spare us SIGPIPE when the program does not read. */
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) < 0) return errno;
@@ -57,19 +57,19 @@ static int open_pipes(running *r, int child[2]) {
     in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (in[0] < 0) return errno;
   }
-  if (pipe2(out, O_CLOEXEC) < 0) {
+  if (pipe2(out, O_CLOEXEC) < 0 || (r->options->errors_apart && pipe2(err, O_CLOEXEC) < 0)) {
     int number = errno;
-    close_end(&in[0]);
-    close_end(&in[1]);
+    close_end(&in[0]), close_end(&in[1]);
+    close_end(&out[0]), close_end(&out[1]);
     return number;
   }
-  r->in = in[1], r->out = out[0];
-  child[0] = in[0], child[1] = out[1];
+  r->in = in[1], r->out = out[0], r->err = err[0];
+  child[0] = in[0], child[1] = out[1], child[2] = err[1];
   return 0;
 }
 
 /* 0 or an errno. */
-static int spawn(running *r, const int child[2]) {
+static int spawn(running *r, const int child[3]) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   sigset_t none, defaults;
@@ -89,7 +89,7 @@ static int spawn(running *r, const int child[2]) {
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   number = posix_spawn_file_actions_adddup2(&actions, child[0], 0);
   if (!number) number = posix_spawn_file_actions_adddup2(&actions, child[1], 1);
-  if (!number) number = posix_spawn_file_actions_adddup2(&actions, child[1], 2);
+  if (!number) number = posix_spawn_file_actions_adddup2(&actions, child[2] >= 0 ? child[2] : child[1], 2);
   if (!number && r->options->directory) number = posix_spawn_file_actions_addchdir_np(&actions, r->options->directory);
   if (!number) /* argv is not written to; its type is historical */
     number = posix_spawnp(&r->pid, r->options->argv[0], &actions, &attributes,
@@ -122,18 +122,19 @@ static void feed(running *r) {
   if (n < 0 || r->fed == r->options->input_length) close_end(&r->in); /* EPIPE: it does not want the rest */
 }
 
-static void listen_to(running *r) {
+/* Keeps what comes up to the limit; true if there was more than that. */
+static bool listen_to(int *end, size_t limit, tw_text *kept) {
   char buffer[1 << 14];
-  ssize_t n = read(r->out, buffer, sizeof buffer);
-  if (n < 0 && errno == EINTR) return;
+  ssize_t n = read(*end, buffer, sizeof buffer);
+  if (n < 0 && errno == EINTR) return false;
   if (n <= 0) {
-    close_end(&r->out);
-    return;
+    close_end(end);
+    return false;
   }
-  size_t most = r->options->output_limit ? r->options->output_limit : 1 << 16;
-  size_t room = most - r->output.length, take = (size_t)n < room ? (size_t)n : room;
-  tw_text_add_bytes(&r->output, buffer, take);
-  if (take < (size_t)n) r->result->truncated = true;
+  size_t most = limit ? limit : 1 << 16;
+  size_t room = most - kept->length, take = (size_t)n < room ? (size_t)n : room;
+  tw_text_add_bytes(kept, buffer, take);
+  return take < (size_t)n;
 }
 
 /* Looks without reaping: as long as it is not reaped, its group's number belongs to nobody else. */
@@ -152,19 +153,21 @@ static bool stop_early(running *r) {
 /* Until its output ends; then until it ends. A grandchild that keeps the pipe open is not waited for. */
 static void watch(running *r) {
   while (!stop_early(r)) {
-    if (r->out < 0) {
+    if (r->out < 0 && r->err < 0) {
       if (has_ended(r)) return;
       nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
       continue;
     }
-    struct pollfd fds[2] = {{.fd = r->out, .events = POLLIN}, {.fd = r->in, .events = POLLOUT}};
-    int ready = poll(fds, 2, SLICE_MS);
+    struct pollfd fds[3] = {
+        {.fd = r->out, .events = POLLIN}, {.fd = r->in, .events = POLLOUT}, {.fd = r->err, .events = POLLIN}};
+    int ready = poll(fds, 3, SLICE_MS);
     if (ready <= 0) {
       if (has_ended(r)) return;
       continue;
     }
-    if (fds[0].revents) listen_to(r);
+    if (fds[0].revents) r->result->truncated |= listen_to(&r->out, r->options->output_limit, &r->output);
     if (fds[1].revents) feed(r);
+    if (fds[2].revents) listen_to(&r->err, r->options->output_limit, &r->errors);
   }
 }
 
@@ -176,16 +179,17 @@ static tw_status cannot_run(const char *program, int number, tw_error *error) {
 tw_status tw_process_run(const tw_process_options *options, tw_process_result *out, tw_error *error) {
   *out = (tw_process_result){.exit_status = -1};
   double seconds = options->seconds > 0 ? options->seconds : 60;
-  running r = {.options = options, .result = out, .in = -1, .out = -1, .start = now()};
+  running r = {.options = options, .result = out, .in = -1, .out = -1, .err = -1, .start = now()};
   r.deadline = r.start + seconds;
   if (options->directory && access(options->directory, X_OK) < 0)
     return tw_fail(error, TW_MISSING, "cannot run '%s' in '%s': %s", options->argv[0], options->directory,
                    strerror(errno));
-  int child[2] = {-1, -1}, number = open_pipes(&r, child);
+  int child[3] = {-1, -1, -1}, number = open_pipes(&r, child);
   if (number) return cannot_run(options->argv[0], number, error);
   number = spawn(&r, child);
   close_end(&child[0]);
   close_end(&child[1]);
+  close_end(&child[2]);
   if (!number) {
     limit(&r, seconds);
     watch(&r);
@@ -194,10 +198,12 @@ tw_status tw_process_run(const tw_process_options *options, tw_process_result *o
   }
   close_end(&r.in);
   close_end(&r.out);
+  close_end(&r.err);
   out->length = r.output.length;
   out->output = tw_text_take(&r.output);
+  if (options->errors_apart) out->errors = tw_text_take(&r.errors);
   out->seconds = now() - r.start;
-  if (number || !out->output) {
+  if (number || !out->output || (options->errors_apart && !out->errors)) {
     tw_process_result_free(out);
     return number ? cannot_run(options->argv[0], number, error)
                   : tw_fail(error, TW_MISSING, "out of memory for the output of '%s'", options->argv[0]);
@@ -209,7 +215,8 @@ tw_status tw_process_run(const tw_process_options *options, tw_process_result *o
 
 void tw_process_result_free(tw_process_result *result) {
   free(result->output);
-  result->output = NULL;
+  free(result->errors);
+  result->output = result->errors = NULL;
   result->length = 0;
 }
 

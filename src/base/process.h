@@ -13,6 +13,7 @@ typedef struct tw_process_options {
   const void *input;       /* fed to standard input; NULL = /dev/null */
   size_t input_length;
   size_t output_limit; /* bytes kept of standard output and error together; 0 = 64 KiB. The rest is read and dropped. */
+  bool errors_apart;   /* standard error goes to `errors`, which has a limit of its own, of the same size */
   double seconds;      /* then its process group is killed; 0 = 60 */
   size_t memory_limit; /* bytes of address space; 0 = none */
   size_t file_limit;   /* bytes of any file that it writes; 0 = none */
@@ -25,6 +26,7 @@ typedef struct tw_process_result {
   bool timed_out, interrupted, truncated;
   char *output; /* malloc'ed, '\0' behind its end: standard output and error as they came */
   size_t length;
+  char *errors; /* likewise, with errors_apart; else NULL */
   double seconds;
 } tw_process_result;
 

@@ -1,0 +1,82 @@
+/* chat.h - asks a language model: a prompt goes out, a text comes back.
+ *
+ * A model is named by
+ *   llm:MODEL            at OpenAI, or at Anthropic if the name begins with "claude"
+ *   llm:MODEL@URL        any server that speaks OpenAI's chat completions (vLLM, llama.cpp, Ollama, gateways); URL is the
+ *                        base ("http://localhost:8080/v1") or the whole endpoint; one that ends in /messages, or whose host
+ *                        is api.anthropic.com, is spoken to in Anthropic's messages API
+ *   exec:COMMAND         a shell command: the prompt on its standard input, the reply on its standard output
+ *
+ * Keys come from TILEWRIGHT_API_KEY, else from ANTHROPIC_API_KEY or OPENAI_API_KEY for their own hosts, else from the file
+ * ~/.config/tilewright/keys (or $XDG_CONFIG_HOME), lines of "HOST KEY", which must be readable by its owner alone. A key is
+ * sent to the host that it is for and never over plain http but to this machine, is never followed through a redirect, and
+ * stands in no error: whatever a server says is printed without it. Proxies and certificate authorities are those of the
+ * usual environment variables (https_proxy, no_proxy, SSL_CERT_FILE, SSL_CERT_DIR, CURL_CA_BUNDLE).
+ *
+ * What comes back is hostile until proved otherwise: it is limited in size and time, need not be UTF-8, JSON or an answer,
+ * and ends in a reply or in one line. Thread-safe: any number of threads may ask; `at_once` of them are served at a time. */
+#ifndef TW_CHAT_H
+#define TW_CHAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tilewright/status.h"
+
+typedef struct tw_chat tw_chat;
+
+typedef struct tw_chat_options {
+  double seconds;     /* that one attempt may take; 0 = 600 */
+  int attempts;       /* for what may pass: no connection, 408, 429, 5xx; 0 = 6 */
+  double pause_first; /* seconds before the second attempt, doubled for each further; 0 = 1. A server's Retry-After goes
+                       * before it. */
+  double pause_most;  /* no pause is longer; a server that asks for more is not asked again; 0 = 120 */
+  int at_once;        /* requests; 0 = 4 */
+  size_t reply_limit; /* bytes of what a server or command answers; 0 = 8 MiB */
+} tw_chat_options;
+
+typedef struct tw_chat_request {
+  const char *system, *prompt;   /* UTF-8; system may be NULL */
+  double temperature;            /* < 0: the server's default */
+  long tokens_most;              /* of the reply; 0: the server's default (Anthropic needs one: 16,384) */
+  const volatile int *interrupt; /* when it becomes non-zero: TW_INTERRUPTED; NULL = never */
+} tw_chat_request;
+
+/* Why there is no reply. */
+typedef enum tw_chat_trouble {
+  TW_CHAT_FINE,
+  TW_CHAT_UNREACHABLE, /* no connection, or it broke */
+  TW_CHAT_REFUSED,     /* 4xx: key, model, quota */
+  TW_CHAT_OVERLOADED,  /* 408, 429, 5xx to the last attempt */
+  TW_CHAT_LATE,        /* not whole in time */
+  TW_CHAT_TOO_LONG,    /* over reply_limit */
+  TW_CHAT_MALFORMED,   /* no answer in the protocol's form */
+  TW_CHAT_EMPTY,       /* an answer without a text */
+  TW_CHAT_DECLINED,    /* the model would not, or asked for tools instead */
+  TW_CHAT_BROKEN,      /* the command failed */
+  TW_CHAT_STOPPED,     /* interrupted */
+  TW_CHAT_TROUBLES
+} tw_chat_trouble;
+const char *tw_chat_trouble_name(tw_chat_trouble); /* "unreachable", ... */
+
+typedef struct tw_chat_reply {
+  char *text; /* malloc'ed, valid UTF-8 without NUL; NULL if there is none */
+  bool cut;   /* it ended at a limit on tokens */
+  tw_chat_trouble trouble;
+  long tokens_in, tokens_out; /* as the server counts; 0: not said */
+  double seconds;             /* of all attempts, pauses included */
+  int attempts;
+} tw_chat_reply;
+
+/* The specification alone: TW_USAGE with what is wrong. Reads keys, connects to nothing. */
+tw_status tw_chat_open(const char *specification, const tw_chat_options *, tw_chat **out, tw_error *);
+void tw_chat_close(tw_chat *);
+/* The specification without any secret that a URL may hold: for journals and messages. */
+const char *tw_chat_name(const tw_chat *);
+
+/* TW_OK with a text; else reply->trouble says of which kind, and the error in one line what happened: TW_INTERRUPTED, TW_MISSING
+ * (no server, no key, no program), else TW_FAILED. */
+tw_status tw_chat_ask(tw_chat *, const tw_chat_request *, tw_chat_reply *out, tw_error *);
+void tw_chat_reply_free(tw_chat_reply *);
+
+#endif

@@ -1,0 +1,62 @@
+/* command.c - a command as the model: the prompt on its standard input, the reply on its standard output. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/process.h"
+#include "base/strings.h"
+#include "chat/internal.h"
+
+/* The last line that it wrote on standard error: what it complains of. */
+static void last_line(char *text, char *out, size_t size) {
+  size_t n = strlen(text);
+  while (n > 0 && (unsigned char)text[n - 1] <= ' ') text[--n] = '\0';
+  char *line = strrchr(text, '\n');
+  snprintf(out, size, "%s", line ? line + 1 : text);
+}
+
+static void fail(tw_chat_exchange *out, tw_chat_trouble trouble) { out->trouble = trouble; }
+
+void tw_chat_command(const tw_chat *chat, const tw_chat_request *request, tw_chat_exchange *out) {
+  *out = (tw_chat_exchange){.retry_after = -1};
+  tw_text prompt = {0};
+  if (request->system) tw_text_add(&prompt, "%s\n\n", request->system);
+  tw_text_add_string(&prompt, request->prompt);
+  size_t length = prompt.length;
+  char *input = tw_text_take(&prompt);
+  const char *const argv[] = {"/bin/sh", "-c", chat->place.model, NULL};
+  tw_process_options options = {.argv = argv,
+                                .input = input,
+                                .input_length = length,
+                                .output_limit = chat->options.reply_limit,
+                                .errors_apart = true,
+                                .seconds = chat->options.seconds,
+                                .interrupt = request->interrupt};
+  tw_process_result result = {0};
+  tw_error error = {0};
+  if (!input || tw_process_run(&options, &result, &error) != TW_OK) {
+    fail(out, TW_CHAT_BROKEN);
+    snprintf(out->text, sizeof out->text, "%.390s", input ? error.text : "no memory for the prompt");
+  } else if (result.interrupted) {
+    fail(out, TW_CHAT_STOPPED);
+    snprintf(out->text, sizeof out->text, "stopped");
+  } else if (result.truncated) {
+    fail(out, TW_CHAT_TOO_LONG);
+    snprintf(out->text, sizeof out->text, "it answered more than %zu bytes", chat->options.reply_limit);
+  } else if (result.timed_out) {
+    fail(out, TW_CHAT_LATE);
+    snprintf(out->text, sizeof out->text, "no end in %g seconds", chat->options.seconds);
+  } else if (result.exit_status != 0) {
+    char line[300];
+    last_line(result.errors, line, sizeof line);
+    fail(out, TW_CHAT_BROKEN);
+    snprintf(out->text, sizeof out->text, "%s %d%s%s", result.signal ? "signal" : "status",
+             result.signal ? result.signal : result.exit_status, *line ? ": " : "", line);
+  } else {
+    out->body = result.output, out->length = result.length;
+    result.output = NULL;
+  }
+  tw_process_result_free(&result);
+  free(input);
+}

@@ -1,0 +1,64 @@
+/* internal.h - the parts of a chat: where a model is (place.c), how a request gets there (http.c, command.c), and how the two
+ * protocols say things (protocol.c). */
+#ifndef TW_CHAT_INTERNAL_H
+#define TW_CHAT_INTERNAL_H
+
+#include <jansson.h>
+#include <pthread.h>
+
+#include "chat/chat.h"
+
+typedef enum tw_chat_way { TW_CHAT_OPENAI, TW_CHAT_ANTHROPIC, TW_CHAT_COMMAND } tw_chat_way;
+
+/* Where a model is. */
+typedef struct tw_chat_place {
+  tw_chat_way way;
+  char *name;      /* the specification without secrets */
+  char *model;     /* or the command */
+  char *url;       /* the endpoint, without user and password; NULL for a command */
+  char *shown_url; /* without its query, too */
+  char *host;      /* of the URL, in lower case */
+  char *userpwd;   /* "user:password" of the URL; NULL if it has none */
+  char *key;       /* NULL if there is none */
+} tw_chat_place;
+tw_status tw_chat_place_parse(const char *specification, tw_chat_place *out, tw_error *);
+void tw_chat_place_free(tw_chat_place *);
+/* `text` without the key and the password, in place. */
+void tw_chat_hide_secrets(const tw_chat_place *, char *text);
+
+struct tw_chat {
+  tw_chat_place place;
+  tw_chat_options options;
+  pthread_mutex_t lock; /* guards what follows */
+  pthread_cond_t turn;
+  int running;
+  /* Parameters that the server said it does not take: not sent again. */
+  bool no_temperature, no_max_tokens;
+};
+
+/* One exchange. */
+typedef struct tw_chat_exchange {
+  char *body; /* malloc'ed, '\0' behind its end */
+  size_t length;
+  long http_status;   /* 0 for a command */
+  double retry_after; /* seconds that the server asks for; < 0: it does not */
+  tw_chat_trouble trouble;
+  bool may_pass;  /* the trouble: another attempt makes sense */
+  char text[400]; /* what the trouble is, in a line without secrets */
+} tw_chat_exchange;
+
+/* Both fill out->trouble, and out->body where there is one. */
+void tw_chat_post(const tw_chat *, const char *body, const volatile int *interrupt, tw_chat_exchange *out);
+void tw_chat_command(const tw_chat *, const tw_chat_request *, tw_chat_exchange *out);
+
+/* The request as JSON; malloc'ed, NULL without memory. */
+char *tw_chat_write(const tw_chat *, const tw_chat_request *);
+/* What the server answered: fills reply->text and counts, or reply->trouble with a line in `what`. */
+void tw_chat_read(tw_chat_way, const char *body, size_t length, tw_chat_reply *, char *what, size_t size);
+/* The message of an error body, in one line; "" if there is none to find. */
+void tw_chat_read_error(const char *body, size_t length, char *out, size_t size);
+
+/* A malloc'ed copy in which every byte that is no part of valid UTF-8, and every NUL, became U+FFFD. NULL without memory. */
+char *tw_utf8_clean(const char *text, size_t length);
+
+#endif
