@@ -384,8 +384,8 @@ static void bad_steps_are_refused_in_one_line(void **state) {
   (void)state;
   tw_problem forward = problem_of(true, 5, 12, 4), backward = problem_of(false, 5, 12, 4),
              small = problem_of(true, 5, 4, 1);
-  expect_refused(&forward, "tile m=4", "the steps are fuse");
-  expect_refused(&forward, "fuse all", "the steps are fuse");
+  expect_refused(&forward, "tile m=4", "there are fuse, hoist");
+  expect_refused(&forward, "fuse all", "'all' does not belong there");
   expect_refused(&forward, "fuse\nfuse", "taken already");
   expect_refused(&forward, "keep", "needs 'fuse'");
   expect_refused(&forward, "fuse\nkeep", "needs 'hoist'");
@@ -394,14 +394,15 @@ static void bad_steps_are_refused_in_one_line(void **state) {
   expect_refused(&forward, "fuse\nhoist\nkeep\nprune\nrows", "needs 'close'");
   expect_refused(&forward, "fuse\nhoist\nkeep\nclose\nrows", "needs 'prune'");
   expect_refused(&forward, "ahead 2", "needs 'rows'");
-  expect_refused(&forward, "fuse\nhoist\nkeep\nclose\nprune\nrows\nahead 3", "the steps are fuse");
+  expect_refused(&forward, "fuse\nhoist\nkeep\nclose\nprune\nrows\nahead 3", "'3' is not one of 2|4");
   expect_refused(&forward, "fuse\nhoist\nkeep\nclose\nprune\nrows\nos", "in the array anyway");
-  expect_refused(&forward, "code 0", "the steps are fuse");
-  expect_refused(&forward, "code 5", "the steps are fuse");
-  expect_refused(&forward, "code late", "the steps are fuse");
+  expect_refused(&forward, "code 0", "'0' is not from 1 to 4");
+  expect_refused(&forward, "code 5", "'5' is not from 1 to 4");
+  expect_refused(&forward, "code late", "'late' is not from 1 to 4");
   expect_refused(&forward, "code 2\ncode 2", "taken already");
-  expect_refused(&forward, "unroll", "the steps are fuse");
-  expect_refused(&small, "unroll outer", "the steps are fuse");
+  expect_refused(&forward, "unroll all\nunroll all", "taken already");
+  expect_refused(&forward, "unroll", "is not complete; write unroll inner, unroll all");
+  expect_refused(&small, "unroll outer", "'outer' is not one of inner|all");
 }
 
 static void what_does_not_fit_is_refused(void **state) {

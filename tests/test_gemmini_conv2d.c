@@ -263,11 +263,11 @@ static void illegal_steps_are_refused_with_the_reason(void **state) {
   (void)state;
   static const char shape[] = "n=1 h=30 w=30 c=64 k=64 r=3 s=3";
   refused(shape, "fly", "no such step");
-  refused(shape, "tile p=0", "malformed");
-  refused(shape, "tile m=16", "malformed");
-  refused(shape, "loops rsc", "malformed");
-  refused(shape, "loops rscc", "malformed");
-  refused(shape, "blocks odd", "malformed");
+  refused(shape, "tile p=0", "'p=0' is not possible");
+  refused(shape, "tile m=16", "'m' does not belong there");
+  refused(shape, "loops rsc", "'rsc' is not possible; write loops rsck");
+  refused(shape, "loops rscc", "'rscc' is not possible");
+  refused(shape, "blocks odd", "'odd' is not one of full|even");
   refused(shape, "tile p=28 q=28 k=64", "accumulator rows");
   refused(shape, "prefetch 1", "step 1, 'prefetch 1'");
   refused(shape, "spread loads=4", "prefetch 1");
@@ -275,8 +275,8 @@ static void illegal_steps_are_refused_with_the_reason(void **state) {
   refused(shape, "banks a=0 b=0", "different banks");
   refused(shape, "fill ahead", "buffers c=2");
   refused(shape, "pipeline\npack s=2", "2 pixels of 64 channels do not fit a row of 16");
-  refused(shape, "pack 2", "malformed");
-  refused(shape, "unfold rows", "malformed");
+  refused(shape, "pack 2", "'2' does not belong there; write pack s=5");
+  refused(shape, "unfold rows", "'rows' is not one of nothing|columns");
   refused(shape, "tile p=2 q=14 unfold=columns", "several whole ones, 'tile p=28 q=28'");
   refused(shape, "tile p=3 q=28 k=16 unfold=columns", "rows p that divide 28");
   refused("n=4 h=16 w=16 c=16 k=64 r=3 s=3 stride=2", "tile p=7 q=7 k=16 r=3 unfold=columns", "'tile r=1'");
@@ -306,9 +306,9 @@ static void the_hardware_loop_refuses_what_it_cannot_do(void **state) {
   refused("n=1 h=65536 w=65536 c=1 k=1 r=3 s=3", loop, "counts to 65535");
   refused("n=4 h=30 w=30 c=64 k=64 r=3 s=3", "hardware_loop p=28 q=28 k=16", "half of the scratchpad");
   refused("n=4 h=16 w=16 c=64 k=64 r=3 s=3", "hardware_loop n=3 p=14 q=14 k=16", "half of the scratchpad");
-  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "hardware_loop fast", "malformed");
+  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "hardware_loop fast", "'fast' does not belong there");
   refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "turn weights", "nothing to turn");
-  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 layout=krsc", "turn all", "malformed");
+  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 layout=krsc", "turn all", "'all' is not one of weights");
 }
 
 static void capacity_is_never_exceeded(void **state) {

@@ -144,9 +144,11 @@ static void refused(const char *shape, const char *steps, const char *reason) {
 static void illegal_steps_are_refused_with_the_reason(void **state) {
   (void)state;
   refused("m=64 n=64 k=64", "fly", "no such step");
-  refused("m=64 n=64 k=64", "tile m=0", "malformed");
-  refused("m=64 n=64 k=64", "tile m=16 q=4", "malformed");
-  refused("m=64 n=64 k=64", "buffers a=9", "malformed");
+  refused("m=64 n=64 k=64", "tile m=0", "'m=0' is not possible; write tile m=128 n=64 k=64");
+  refused("m=64 n=64 k=64", "tile m=16 q=4", "'q' does not belong there");
+  refused("m=64 n=64 k=64", "tile m=32 m=64", "'m' is given twice");
+  refused("m=64 n=64 k=64", "banks a=0,2", "either both A and B are given banks, or none");
+  refused("m=64 n=64 k=64", "buffers a=9", "'a=9' is not from 1 to 3");
   refused("m=4096 n=4096 k=4096", "tile m=512 n=512 k=64", "accumulator rows");
   refused("m=4096 n=4096 k=4096", "tile m=16 n=16 k=64\nhold a=whole", "KiB of scratchpad");
   refused("m=64 n=64 k=64", "prefetch 1", "step 1, 'prefetch 1'");

@@ -81,14 +81,17 @@ static void every_step_of_the_menu_is_legal(void **state) {
 static void illegal_steps_are_named(void **state) {
   static const struct {
     const char *problem, *schedule, *words;
-  } wrong[] = {{"m=64 n=64 k=64", "isa sse9", "'isa sse9' is no step"},
-               {"m=64 n=64 k=64", "tile rows=0 vectors=1", "is no step"},
+  } wrong[] = {{"m=64 n=64 k=64", "isa sse9", "'sse9' is not possible; write isa avx512"},
+               {"m=64 n=64 k=64", "tile rows=0 vectors=1", "'rows=0' is not from 1 to 64"},
+               {"m=64 n=64 k=64", "tile rows=4 vectors=2 nonsense", "'nonsense' does not belong there"},
+               {"m=64 n=64 k=64", "tile rows=4", "is not complete; write tile rows=14 vectors=2"},
+               {"m=64 n=64 k=64", "go faster", "there is no such step for gemm on x86; there are isa, tile"},
                {"m=64 n=64 k=64", "tile rows=9 vectors=2", "registers"},
                {"m=64 n=64 k=64", "tile rows=17 vectors=1", "at most 16 rows"},
-               {"m=64 n=64 k=64", "unroll k=0", "is no step"},
-               {"m=64 n=64 k=64", "block q=5", "is no step"},
+               {"m=64 n=64 k=64", "unroll k=0", "'k=0' is not from 1 to 16"},
+               {"m=64 n=64 k=64", "block q=5", "'q' does not belong there; write block m="},
                {"m=64 n=64 k=64 a_transposed=1", "a in_place", "A cannot be read in place"},
-               {"m=64 n=64 k=64", "panels n=3", "is no step"},
+               {"m=64 n=64 k=64", "panels n=3", "'n=3' is not from 1 to 2"},
                {"m=64 n=64 k=64", "tile rows=4 vectors=3\npanels n=2", "tiles of 3 vectors"},
                {"m=4 n=64 k=64 b=mxfp4", "panels n=2", "not on codes"},
                {"m=64 n=64 k=64", "chains n=2", "for tiles on codes"},

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tilewright/menu.h"
 #include "tilewright/op.h"
 #include "tilewright/schedule.h"
 #include "tilewright/status.h"
@@ -20,20 +21,6 @@ extern "C" {
 
 typedef struct tw_target tw_target;
 typedef struct tw_artefact tw_artefact; /* a built kernel; what it is, is the target's business */
-
-/* A legal next step of a schedule. A plan of the search is one `lever`; its parameters are alternatives of it. */
-typedef struct tw_menu_item {
-  char step[TW_STEP_MAX]; /* what to append to the schedule */
-  char lever[32];         /* the menu entry it belongs to: "tile", "double buffer", "bank placement", ... */
-  char why[240];          /* what the step is for, in words, with the model's numbers */
-  double predicted_cost;  /* the analytic model's cost of the kernel after this step (target's unit) */
-} tw_menu_item;
-
-typedef struct tw_menu {
-  size_t n;
-  tw_menu_item *item; /* free with tw_menu_free */
-} tw_menu;
-void tw_menu_free(tw_menu *);
 
 /* Where the time went, or anything else counted. */
 typedef struct tw_counter {

@@ -7,12 +7,14 @@
 
 #include "tilewright/format.h"
 #include "tilewright/gemm.h"
+#include "tilewright/menu.h"
 #include "tilewright/op.h"
 #include "tilewright/schedule.h"
 #include "tilewright/search.h"
 #include "tilewright/status.h"
 #include "tilewright/target.h"
 #include "tilewright/type.h"
+#include "tilewright/verb.h"
 #include "tilewright/wisdom.h"
 
 #define TILEWRIGHT_VERSION "0.1.0"

@@ -33,11 +33,6 @@ const tw_target *tw_target_find(const char *name) {
   return NULL;
 }
 
-void tw_menu_free(tw_menu *menu) {
-  free(menu->item);
-  *menu = (tw_menu){0};
-}
-
 void tw_files_free(tw_files *files) {
   for (size_t i = 0; i < files->n; i++) free(files->file[i].text);
   *files = (tw_files){0};

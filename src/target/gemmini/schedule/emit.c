@@ -64,7 +64,7 @@ static void constants(gm_emitter *e) {
   const int d = e->config->dim;
   if (e->plan->hardware_loop) return;
   tw_text_add(&e->out.text, "#define NONE 0xffffffffu /* no address */\n");
-  if (!e->plan->hoist_addresses) return;
+  if (!e->plan->hoist[GM_ADDRESSES]) return;
   tw_text_add(&e->out.text, "/* Operands carry their size: rows << 48 | columns << 32 | address. */\n");
   tw_text_add(&e->out.text, "#define FULL ((uint64_t)%d << 48 | (uint64_t)%d << 32)\n", d, d);
   tw_text_add(
@@ -221,7 +221,7 @@ static void next_panel(gm_emitter *e, char name) {
 
 static void operands(gm_emitter *e) {
   const gm_plan *p = e->plan;
-  const bool wide = p->hoist_addresses;
+  const bool wide = p->hoist[GM_ADDRESSES];
   const char *type = wide ? "uint64_t" : "const uint32_t", *full = wide ? "full + " : "";
   char a[128], b[128];
   gm_slot_text(&e->layout->a, "a_slot", a, sizeof a);
@@ -296,25 +296,25 @@ static void peeled_step(gm_emitter *e, int k, const char *which) {
 /* The steps of a tile: a loop, and what is peeled off its ends. */
 static void steps(gm_emitter *e) {
   const gm_plan *p = e->plan;
-  const int n = e->layout->tiles_k, left = n - p->peel_first - p->peel_last;
+  const int n = e->layout->tiles_k, left = n - p->peel[GM_FIRST] - p->peel[GM_LAST];
   if (n == 1) {
     e->first = e->last = GM_YES;
     if (p->prefetch == 0) gm_line(e, "const int k = 0;");
     step(e);
     return;
   }
-  if (p->peel_first) {
+  if (p->peel[GM_FIRST]) {
     e->first = GM_YES, e->last = GM_NO;
     peeled_step(e, 0, "first");
   }
   if (left > 0) {
-    e->first = p->peel_first ? GM_NO : GM_AT_RUN_TIME, e->last = p->peel_last ? GM_NO : GM_AT_RUN_TIME;
-    gm_line(e, "for (int k = %d; k < %d; k += %d) {", p->peel_first ? p->tile_k : 0,
-            p->peel_last ? (n - 1) * p->tile_k : e->g->kb, p->tile_k);
+    e->first = p->peel[GM_FIRST] ? GM_NO : GM_AT_RUN_TIME, e->last = p->peel[GM_LAST] ? GM_NO : GM_AT_RUN_TIME;
+    gm_line(e, "for (int k = %d; k < %d; k += %d) {", p->peel[GM_FIRST] ? p->tile_k : 0,
+            p->peel[GM_LAST] ? (n - 1) * p->tile_k : e->g->kb, p->tile_k);
     step(e);
     gm_line(e, "}");
   }
-  if (p->peel_last) {
+  if (p->peel[GM_LAST]) {
     e->first = GM_NO, e->last = GM_YES;
     peeled_step(e, (n - 1) * p->tile_k, "last");
   }
@@ -322,7 +322,7 @@ static void steps(gm_emitter *e) {
 
 static void tile(gm_emitter *e) {
   const gm_plan *p = e->plan;
-  if (!p->hoist_configs) config_loads_and_stores(e);
+  if (!p->hoist[GM_CONFIGS]) config_loads_and_stores(e);
   if (gm_fills_ahead(p)) {
     next_fill(e);
   } else if (!p->overwrite) {
@@ -332,10 +332,10 @@ static void tile(gm_emitter *e) {
   tile_slot(e, 'b');
   tile_slot(e, 'a');
   steps(e);
-  if (p->spread_stores > 0 && !p->peel_last)
+  if (p->spread_stores > 0 && !p->peel[GM_LAST])
     gm_emit_all_stores(e); /* those of the previous tile that found no place among the pairs */
   if (gm_fills_ahead(p)) gm_emit_all_fills(e);
-  if (!p->peel_last) gm_emit_set_stores(e);
+  if (!p->peel[GM_LAST]) gm_emit_set_stores(e);
   if (p->spread_stores == 0) gm_emit_all_stores(e);
   if (p->c_buffers > 1) gm_line(e, "c_at ^= %d; /* the other accumulator buffer */", e->layout->c_stride);
 }
@@ -378,15 +378,15 @@ static void inner_j(gm_emitter *e) { j_loop(e, tile); }
 
 static void software(gm_emitter *e) {
   const gm_plan *p = e->plan;
-  if (p->hoist_configs) config_loads_and_stores(e);
+  if (p->hoist[GM_CONFIGS]) config_loads_and_stores(e);
   gm_emit_move_variables(e);
-  if (!p->hoist_configs) config_loads_and_stores(e);
+  if (!p->hoist[GM_CONFIGS]) config_loads_and_stores(e);
   if (p->prefetch > 0) prologue(e);
   config_execute(e);
   declare_slot(e, 'b');
   declare_slot(e, 'a');
   gm_line(e, "uint64_t c_at = 0x80000000;");
-  if (p->hoist_addresses) {
+  if (p->hoist[GM_ADDRESSES]) {
     gm_line(e, "uint64_t full = FULL;");
     gm_line(e, "KEEP(full);");
   }

@@ -20,7 +20,7 @@ typedef struct gm_emitter {
 static inline bool gm_may_overwrite(const gm_emitter *e) { return e->plan->overwrite && e->first != GM_NO; }
 
 /* Are rows of this step stored as soon as they are complete? */
-static inline bool gm_stores_own_rows(const gm_emitter *e) { return e->plan->peel_last && e->last == GM_YES; }
+static inline bool gm_stores_own_rows(const gm_emitter *e) { return e->plan->peel[GM_LAST] && e->last == GM_YES; }
 
 /* One line of C, as gm_write. */
 void gm_line(gm_emitter *, const char *format, ...) __attribute__((format(printf, 2, 3)));

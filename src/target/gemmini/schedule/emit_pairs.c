@@ -136,7 +136,7 @@ static void pair_plain(nest *n, bool reused) {
 
 static void emit_pair(nest *n, bool reused) {
   const gm_plan *p = n->e->plan;
-  if (p->hoist_addresses)
+  if (p->hoist[GM_ADDRESSES])
     pair_hoisted(n, reused);
   else
     pair_plain(n, reused);
@@ -166,7 +166,7 @@ static void move_on(nest *n, char name[32], int x, int stride, const char *cut) 
 /* What a rolled loop adds to the operands, once an iteration. */
 static void enter_rolled(nest *n, int x) {
   gm_emitter *e = n->e;
-  if (!e->plan->hoist_addresses) return;
+  if (!e->plan->hoist[GM_ADDRESSES]) return;
   const bool partial = n->v->partial[x];
   if (partial && x == I)
     gm_line(e, "const uint64_t cut_i = i + ii == %d ? CUT_M << 48 : 0;", e->g->mb - 1);
@@ -228,7 +228,7 @@ static void emit_rolled(nest *n, int level, int from, bool reused) {
 
 /* In front of the unrolled code: sums are made where they are used, not in advance and spilled. */
 static void keep_operands(nest *n) {
-  if (n->e->plan->hoist_addresses)
+  if (n->e->plan->hoist[GM_ADDRESSES])
     gm_line(n->e, gm_may_overwrite(n->e) ? "KEEP(%s); KEEP(%s); KEEP(%s); KEEP(%s);" : "KEEP(%s); KEEP(%s); KEEP(%s);",
             n->a, n->b, n->c_more, n->c_first);
 }

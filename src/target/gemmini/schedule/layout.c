@@ -94,11 +94,11 @@ static tw_status check_levers(const gm_config *config, const gm_gemm *g, const g
                    "c=2' and 'spread stores=16'");
   if (plan->overwrite && g->bias != TW_GEMM_BIAS_NONE)
     return tw_fail(error, TW_USAGE, "the bias is filled in first, so that no step may overwrite it");
-  if ((plan->peel_first || plan->peel_last) && tiles_k == 1)
+  if ((plan->peel[GM_FIRST] || plan->peel[GM_LAST]) && tiles_k == 1)
     return tw_fail(error, TW_USAGE, "one step does all of k, so that none can be peeled: use smaller tiles along k");
-  if (plan->peel_first && !plan->overwrite)
+  if (plan->peel[GM_FIRST] && !plan->overwrite)
     return tw_fail(error, TW_USAGE, "the first step is like the others unless it overwrites: use 'overwrite'");
-  if (plan->peel_last && (plan->loops[0] != 'i' || plan->spread_stores == 0))
+  if (plan->peel[GM_LAST] && (plan->loops[0] != 'i' || plan->spread_stores == 0))
     return tw_fail(
         error, TW_USAGE,
         "rows of blocks are only complete one by one when i is the outermost loop, and stored one by one when "

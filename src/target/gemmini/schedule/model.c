@@ -89,7 +89,7 @@ static double pairs_cycles(const model *m, int rows, int nb, int kb) {
   if (m->g->b_transposed) pair *= transposed_b;
   if (p->reuse_weights && (m->conflict || m->g->b_transposed))
     pair = (pair + (rows - 1.0) * fmax(m->config->dim, least_rows)) / rows;
-  double instructions = pair_instructions + (p->hoist_addresses ? 0 : unhoisted_instructions);
+  double instructions = pair_instructions + (p->hoist[GM_ADDRESSES] ? 0 : unhoisted_instructions);
   if (p->unroll < 3) {
     const int bound[3] = {rows, nb, kb};
     double body = 1;
@@ -166,7 +166,7 @@ static double finish_tile(model *m, const step_place *x, double pairs_of_step, d
   const int d = m->config->dim, slot = p->c_buffers > 1 ? (int)(x->t & 1) : 0;
   const int rows = extent(m->g->m, x->i, x->rows, d), columns = extent(m->g->n, x->j, x->nb, d);
   const double cycles = store_cycles(m, rows, columns), commands = x->rows * ceil((double)x->nb / p->store_width);
-  const double complete = p->peel_last ? end - pairs_of_step * (x->rows - 1) / x->rows : end; /* its first row */
+  const double complete = p->peel[GM_LAST] ? end - pairs_of_step * (x->rows - 1) / x->rows : end; /* its first row */
   m->store_free = fmax(fmax(m->store_free, complete) + cycles, end + cycles / x->rows);
   if (p->spread_stores == 0) { /* a burst: all but what the store entries hold blocks what comes behind */
     end = fmax(end, m->store_free - cycles * m->config->rs_store / fmax(m->config->rs_store, commands) - lead);
@@ -176,7 +176,7 @@ static double finish_tile(model *m, const step_place *x, double pairs_of_step, d
     m->store_free = fmax(m->store_free, complete + fmin(x->rows, places) * spread * d);
     if (places < x->rows) /* what is left bursts at the end of the next tile */
       end += cycles * (x->rows - places) / x->rows;
-    if (!p->c_split || p->peel_last) end += rows * (double)x->nb * acc_conflict;
+    if (!p->c_split || p->peel[GM_LAST]) end += rows * (double)x->nb * acc_conflict;
   }
   m->stored[slot] = m->store_free + (p->c_buffers > 1 ? 0 : store_latency);
   return end;
@@ -223,7 +223,7 @@ static void walk_step(model *m, const step_place *x) {
   }
   double pairs = pairs_cycles(m, x->rows, x->nb, x->kb) + stolen_rows * stolen;
   const double core = step_instructions + move_instructions * load_rows;
-  if (p->unroll == 0 || !p->hoist_addresses) pairs += core;
+  if (p->unroll == 0 || !p->hoist[GM_ADDRESSES]) pairs += core;
   /* the tile's accumulator buffer must be stored, and filled where nothing overwrites */
   if (x->first_k) {
     start = fmax(start, m->stored[slot]);
@@ -235,7 +235,7 @@ static void walk_step(model *m, const step_place *x) {
     } else if (!p->overwrite) {
       start += fill;
     }
-    if (!p->hoist_configs) start += config_cycles;
+    if (!p->hoist[GM_CONFIGS]) start += config_cycles;
   }
   double end = fmax(start + pairs, loads > 0 ? load_end + pairs * behind_last_load(m, x) : 0);
   if (p->prefetch > 0 && x->s >= p->prefetch) end += blocked(m, x, &l, lead);
@@ -283,8 +283,8 @@ static double code_cycles(const model *m) {
   const int bound[3] = {p->tile_m, p->tile_n, p->tile_k};
   double body = 1;
   for (int l = 3 - p->unroll; l < 3; l++) body *= bound[p->loops[l] - 'i'];
-  body *= 1 + p->peel_first + p->peel_last;
-  const double instructions = body * (pair_instructions + (p->hoist_addresses ? 0 : unhoisted_instructions)) + 250;
+  body *= 1 + p->peel[GM_FIRST] + p->peel[GM_LAST];
+  const double instructions = body * (pair_instructions + (p->hoist[GM_ADDRESSES] ? 0 : unhoisted_instructions)) + 250;
   return instructions * bytes_per_instruction / 64 * cold_line;
 }
 

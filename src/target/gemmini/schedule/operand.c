@@ -4,12 +4,6 @@
 #include <ctype.h>
 #include <stdio.h>
 
-bool gm_operand_same(const gm_operand_plan *x, const gm_operand_plan *y) {
-  for (int i = 0; i < x->n_banks; i++)
-    if (x->n_banks != y->n_banks || x->bank[i] != y->bank[i]) return false;
-  return x->n_banks == y->n_banks && x->hold == y->hold && x->buffers == y->buffers && x->width == y->width;
-}
-
 const char *gm_hold_name(gm_hold hold) {
   return hold == GM_STREAM ? "streamed" : hold == GM_PANEL ? "held as a panel" : "held whole";
 }
@@ -77,6 +71,8 @@ tw_status gm_operands_place(const gm_config *config, const gm_operand_plan *a, c
                    "A and B need %ld KiB of scratchpad, there are %d: use smaller tiles, fewer buffers or hold less",
                    need * row_bytes / 1024, config->spad_bytes / 1024);
   *bytes = (size_t)need * (size_t)row_bytes;
+  if ((a->n_banks == 0) != (b->n_banks == 0))
+    return tw_fail(error, TW_USAGE, "either both A and B are given banks, or none: use 'banks a=0,2 b=1,3'");
   if (a->n_banks == 0) {
     la->base = 0;
     la->banks = lb->banks = 1;

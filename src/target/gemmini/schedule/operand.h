@@ -33,8 +33,6 @@ typedef struct gm_operand_plan { /* A or B */
   int width;              /* of an mvin, blocks */
 } gm_operand_plan;
 
-bool gm_operand_same(const gm_operand_plan *, const gm_operand_plan *);
-
 typedef struct gm_operand_layout {
   int chunk_rows; /* scratchpad rows of a slot */
   int slots;

@@ -2,11 +2,10 @@
  *
  *   tile m=128 n=64 k=64        elements; clipped to the problem, rounded up to whole blocks
  *   order ij|ji                 which tile loop is outside
- *   hold, buffers, banks, width, overwrite, prefetch, spread: see words.h
+ *   hold, buffers, banks, width, overwrite, fill, prefetch, spread: see levers.h
  *   loops kij                   order of the loops inside a step
  *   unroll 2                    innermost loops that are unrolled; 'unroll 2 ikj' sets their order too
  *   reuse weights               B stays in the array while i runs; 'reuse weights kji' sets the order of the loops too
- *   fill ahead                  zeros or bias move in during the tile before, behind the stores
  *   hoist configs|addresses|all
  *   peel first|last|both        the first, the last step along k has code of its own: the first overwrites without
  *                               asking, in the last rows of blocks are stored as they are completed
@@ -16,22 +15,9 @@
  *                               spread, in tiles small enough for that
  *   hardware_loop m= n= k=      gemmini_loop_ws */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "target/gemmini/schedule/plan.h"
-#include "target/gemmini/schedule/words.h"
-
-bool gm_plan_same(const gm_plan *x, const gm_plan *y) {
-  return x->tile_m == y->tile_m && x->tile_n == y->tile_n && x->tile_k == y->tile_k && x->outer_is_i == y->outer_is_i &&
-         gm_operand_same(&x->a, &y->a) && gm_operand_same(&x->b, &y->b) && x->c_buffers == y->c_buffers &&
-         x->c_split == y->c_split && x->store_width == y->store_width && x->overwrite == y->overwrite &&
-         x->fill_ahead == y->fill_ahead && x->prefetch == y->prefetch && x->spread_loads == y->spread_loads &&
-         x->spread_stores == y->spread_stores && strcmp(x->loops, y->loops) == 0 && x->unroll == y->unroll &&
-         x->reuse_weights == y->reuse_weights && x->hoist_configs == y->hoist_configs &&
-         x->hoist_addresses == y->hoist_addresses && x->peel_first == y->peel_first && x->peel_last == y->peel_last &&
-         x->taper == y->taper && x->hardware_loop == y->hardware_loop;
-}
 
 void gm_plan_plain(const gm_config *config, const gm_gemm *g, gm_plan *plan) {
   const int wide = gm_widest_load(config);
@@ -48,193 +34,128 @@ void gm_plan_plain(const gm_config *config, const gm_gemm *g, gm_plan *plan) {
   };
 }
 
-typedef struct context {
-  const gm_config *config;
-  const gm_gemm *gemm;
-  const gm_words *words;
-  gm_levers levers;
-  gm_plan *plan;
-} context;
-
-static bool set_blocks(const context *c, const char *text, int most, int *out) {
-  return gm_word_blocks(text, c->config->dim, most, out);
-}
+/* ---- steps ---- */
 
 /* m=, n= or k= */
-static bool set_tile(const context *c, const char *key, const char *value) {
-  if (strcmp(key, "m") == 0) return set_blocks(c, value, c->gemm->mb, &c->plan->tile_m);
-  if (strcmp(key, "n") == 0) return set_blocks(c, value, c->gemm->nb, &c->plan->tile_n);
-  return strcmp(key, "k") == 0 && set_blocks(c, value, c->gemm->kb, &c->plan->tile_k);
+static bool read_tile(const void *context, const tw_argument *argument, const char *text, void *blocks) {
+  const gm_plan_context *c = context;
+  const int most = *argument->name == 'm' ? c->gemm->mb : *argument->name == 'n' ? c->gemm->nb : c->gemm->kb;
+  return gm_read_blocks(c->levers.config, text, most, blocks);
 }
 
-static bool do_tile(const context *c) {
-  const gm_words *w = c->words;
-  for (int i = 0; i < w->n; i++)
-    if (!set_tile(c, w->key[i], w->value[i])) return false;
-  return w->n > 0;
+static bool read_loops(const void *context, const tw_argument *argument, const char *text, void *loops) {
+  (void)context, (void)argument;
+  if (strlen(text) != 3 || !strchr(text, 'i') || !strchr(text, 'j') || !strchr(text, 'k')) return false;
+  memcpy(loops, text, 4);
+  return true;
 }
 
-static bool do_order(const context *c) {
-  const gm_words *w = c->words;
-  if (!gm_words_single(w) || (strcmp(w->key[0], "ij") != 0 && strcmp(w->key[0], "ji") != 0)) return false;
-  c->plan->outer_is_i = w->key[0][0] == 'i';
-  /* What was held along the old outer loop cannot be held along the new one. */
-  gm_operand_plan *inner = c->plan->outer_is_i ? &c->plan->b : &c->plan->a;
+/* "one|other|both" of two flags, beside what is set already. */
+static bool read_flags(const void *context, const tw_argument *argument, const char *text, void *flags) {
+  int64_t which;
+  (void)context;
+  if (!tw_read_choice(argument->choices, text, &which)) return false;
+  ((bool *)flags)[0] |= which != 1;
+  ((bool *)flags)[1] |= which != 0;
+  return true;
+}
+
+/* What was held along the old outer loop cannot be held along the new one. */
+static tw_status then_let_go(const void *context, void *plan, unsigned given, tw_error *error) {
+  gm_plan *p = plan;
+  gm_operand_plan *inner = p->outer_is_i ? &p->b : &p->a;
+  (void)context, (void)given, (void)error;
   if (inner->hold == GM_PANEL) inner->hold = GM_STREAM;
-  return true;
+  return TW_OK;
 }
 
-static bool set_loops(gm_plan *plan, const char *loops) {
-  if (strlen(loops) != 3 || !strchr(loops, 'i') || !strchr(loops, 'j') || !strchr(loops, 'k')) return false;
-  memcpy(plan->loops, loops, 4);
-  if (loops[2] != 'i') plan->reuse_weights = false;
-  return true;
-}
-
-static bool do_loops(const context *c) { return gm_words_single(c->words) && set_loops(c->plan, c->words->key[0]); }
-
-static bool do_unroll(const context *c) {
-  const gm_words *w = c->words;
-  if (w->n < 1 || w->n > 2 || w->value[0] || (w->n == 2 && (w->value[1] || !set_loops(c->plan, w->key[1]))))
-    return false;
-  return gm_word_number(w->key[0], 0, 3, &c->plan->unroll);
-}
-
-static bool do_reuse(const context *c) {
-  const gm_words *w = c->words;
-  if (w->n < 1 || w->n > 2 || w->value[0] || strcmp(w->key[0], "weights") != 0) return false;
-  if (w->n == 2 && (w->value[1] || !set_loops(c->plan, w->key[1]))) return false;
-  c->plan->reuse_weights = true;
-  return true;
-}
-
-static bool do_fill(const context *c) {
-  c->plan->fill_ahead = true;
-  return gm_words_single(c->words) && strcmp(c->words->key[0], "ahead") == 0;
-}
-
-static bool do_hoist(const context *c) {
-  if (!gm_words_single(c->words)) return false;
-  const char *what = c->words->key[0];
-  const bool all = strcmp(what, "all") == 0, configs = strcmp(what, "configs") == 0,
-             addresses = strcmp(what, "addresses") == 0;
-  c->plan->hoist_configs |= all || configs;
-  c->plan->hoist_addresses |= all || addresses;
-  return all || configs || addresses;
-}
-
-static bool do_peel(const context *c) {
-  if (!gm_words_single(c->words)) return false;
-  const char *what = c->words->key[0];
-  const bool both = strcmp(what, "both") == 0, first = strcmp(what, "first") == 0, last = strcmp(what, "last") == 0;
-  c->plan->peel_first |= both || first;
-  c->plan->peel_last |= both || last;
-  return both || first || last;
-}
-
-static bool do_taper(const context *c) {
-  c->plan->taper = true;
-  return c->words->n == 0;
+/* B stays in the array only while i is innermost. */
+static tw_status then_reload(const void *context, void *plan, unsigned given, tw_error *error) {
+  gm_plan *p = plan;
+  (void)context, (void)given, (void)error;
+  if (p->loops[2] != 'i') p->reuse_weights = false;
+  return TW_OK;
 }
 
 /* Levers that only pay together: without a second buffer there is nothing to prefetch into, without prefetching a
  * second buffer is of little use, and loads into the bank that is being read cost what they save. */
-static bool do_pipeline(const context *c) {
-  gm_plan *p = c->plan;
-  const int banks = c->config->spad_banks;
-  if (banks < 4) return false;
-  p->a.buffers = gm_max(p->a.buffers, 2);
-  p->b.buffers = gm_max(p->b.buffers, 2);
-  p->a.n_banks = p->b.n_banks = 2;
-  for (int i = 0; i < 2; i++) {
-    p->a.bank[i] = 2 * i;
-    p->b.bank[i] = 2 * i + 1;
-  }
+static void pipeline(const void *context, void *plan) {
+  const gm_plan_context *c = context;
+  gm_plan *p = plan;
+  gm_pipeline_operands(&p->a, &p->b);
   p->c_buffers = 2;
-  p->c_split = c->config->acc_banks > 1;
+  p->c_split = c->levers.config->acc_banks > 1;
   p->prefetch = 1;
   p->overwrite = c->gemm->bias == TW_GEMM_BIAS_NONE;
   p->fill_ahead = !p->overwrite;
-  p->store_width = gm_widest_store(c->config, c->gemm);
-  p->hoist_configs = p->hoist_addresses = true;
+  p->store_width = c->levers.widest_store;
+  p->hoist[GM_CONFIGS] = p->hoist[GM_ADDRESSES] = true;
   p->spread_loads = p->spread_stores = 16;
-  const gm_words *w = c->words;
-  for (int i = 0; i < w->n; i++)
-    if (!set_tile(c, w->key[i], w->value[i]) && !gm_levers_spread(&c->levers, w->key[i], w->value[i])) return false;
-  return true;
 }
 
-static bool do_hardware_loop(const context *c) {
-  const gm_words *w = c->words;
-  c->plan->hardware_loop = true;
-  for (int i = 0; i < w->n; i++)
-    if (!set_tile(c, w->key[i], w->value[i])) return false;
-  return true;
-}
+#define TILE                                                                                                           \
+  TW_READ("m", gm_plan, tile_m, read_tile), TW_READ("n", gm_plan, tile_n, read_tile),                                  \
+      TW_READ("k", gm_plan, tile_k, read_tile)
+#define FLAGS(field_, choices_)                                                                                        \
+  { .name = "", .into = TW_FIELD(gm_plan, field_), .choices = choices_, .read = read_flags }
 
-static const struct verb {
-  const char *name;
-  bool (*apply)(const context *);
-  const char *usage;
-} verbs[] = {
-    {"tile", do_tile, "tile m=128 n=64 k=64"},
-    {"order", do_order, "order ij, order ji"},
-    {"loops", do_loops, "loops kij"},
-    {"unroll", do_unroll, "unroll 2, unroll 2 ikj"},
-    {"reuse", do_reuse, "reuse weights, reuse weights kji"},
-    {"fill", do_fill, "fill ahead"},
-    {"hoist", do_hoist, "hoist configs, hoist addresses, hoist all"},
-    {"peel", do_peel, "peel first, peel last, peel both"},
-    {"taper", do_taper, "taper"},
-    {"pipeline", do_pipeline, "pipeline m=128 n=64 k=64 loads=16 stores=16 (needs four scratchpad banks)"},
-    {"hardware_loop", do_hardware_loop, "hardware_loop"},
+static const tw_verb verbs[] = {
+    {.name = "tile", .usage = "tile m=128 n=64 k=64", .needs = 1, .argument = {TILE}},
+    {.name = "order",
+     .usage = "order ij, order ji",
+     .needs = 1,
+     .argument = {TW_CHOICE("", gm_plan, outer_is_i, 0, "ji|ij")},
+     .then = then_let_go},
+    {.name = "loops",
+     .usage = "loops kij",
+     .needs = 1,
+     .argument = {TW_READ("", gm_plan, loops, read_loops)},
+     .then = then_reload},
+    {.name = "unroll",
+     .usage = "unroll 2, unroll 2 ikj",
+     .needs = 1,
+     .argument = {TW_NUMBER("", gm_plan, unroll, 0, 3), TW_READ("", gm_plan, loops, read_loops)},
+     .then = then_reload},
+    {.name = "reuse",
+     .usage = "reuse weights, reuse weights kji",
+     .needs = 1,
+     .argument = {TW_CHOICE("", gm_plan, reuse_weights, 1, "weights"), TW_READ("", gm_plan, loops, read_loops)}},
+    {.name = "hoist",
+     .usage = "hoist configs, hoist addresses, hoist all",
+     .needs = 1,
+     .argument = {FLAGS(hoist, "configs|addresses|all")}},
+    {.name = "peel",
+     .usage = "peel first, peel last, peel both",
+     .needs = 1,
+     .argument = {FLAGS(peel, "first|last|both")}},
+    {.name = "taper", .usage = "taper", .sets = TW_FIELD(gm_plan, taper)},
+    {.name = "pipeline",
+     .usage = "pipeline m=128 n=64 k=64 loads=16 stores=16",
+     .argument = {TILE, GM_SPREAD(gm_plan)},
+     .first = pipeline,
+     .then = gm_then_four_banks},
+    {.name = "hardware_loop",
+     .usage = "hardware_loop m=128 n=64 k=64",
+     .argument = {TILE},
+     .sets = TW_FIELD(gm_plan, hardware_loop)},
+    GM_LEVERS(gm_plan),
 };
+const tw_language gm_plan_language = {"gemm on Gemmini", sizeof verbs / sizeof *verbs, verbs};
 
-static gm_levers levers_of(const gm_config *config, const gm_gemm *gemm, gm_plan *p) {
-  return (gm_levers){
-      .dim = config->dim,
-      .widest_load = gm_widest_load(config),
-      .widest_store = gm_widest_store(config, gemm),
-      .a = &p->a,
-      .b = &p->b,
-      .c_buffers = &p->c_buffers,
-      .c_split = &p->c_split,
-      .store_width = &p->store_width,
-      .overwrite = &p->overwrite,
-      .prefetch = &p->prefetch,
-      .spread_loads = &p->spread_loads,
-      .spread_stores = &p->spread_stores,
-  };
+gm_plan_context gm_plan_context_of(const gm_config *config, const gm_gemm *gemm, gm_layout *layout) {
+  return (gm_plan_context){{config, gm_widest_store(config, gemm)}, gemm, layout};
 }
 
-tw_status gm_plan_step(const gm_config *config, const gm_gemm *gemm, const char *step, gm_plan *plan, tw_error *error) {
-  gm_words w;
-  const tw_status status = gm_words_split(step, &w, error);
-  if (status != TW_OK) return status;
-  const context c = {config, gemm, &w, levers_of(config, gemm, plan), plan};
-  const char *usage = verbs[0].usage;
-  bool known, good = gm_levers_step(&c.levers, &w, &known, &usage);
-  for (size_t i = 0; i < sizeof verbs / sizeof *verbs && !known; i++)
-    if (strcmp(w.verb, verbs[i].name) == 0) {
-      known = true;
-      usage = verbs[i].usage;
-      good = verbs[i].apply(&c);
-    }
-  if (!known) return tw_fail(error, TW_USAGE, "step '%s': there is no such step for Gemmini; one is '%s'", step, usage);
-  return good ? TW_OK : tw_fail(error, TW_USAGE, "step '%s' is malformed: write %s", step, usage);
+static tw_status legal(const void *context, const void *plan, tw_error *error) {
+  const gm_plan_context *c = context;
+  return gm_plan_layout(c->levers.config, c->gemm, plan, c->layout, error);
 }
 
 tw_status gm_plan_from(const gm_config *config, const gm_gemm *gemm, const tw_schedule *schedule, gm_plan *plan,
                        gm_layout *layout, tw_error *error) {
+  gm_plan_context c = gm_plan_context_of(config, gemm, layout);
   gm_plan_plain(config, gemm, plan);
-  tw_status status = gm_plan_layout(config, gemm, plan, layout, error);
-  for (size_t i = 0; i < schedule->n && status == TW_OK; i++) {
-    status = gm_plan_step(config, gemm, schedule->step[i], plan, error);
-    tw_error why = {0};
-    if (status == TW_OK && (status = gm_plan_layout(config, gemm, plan, layout, &why)) != TW_OK)
-      tw_fail(error, status, "step %zu, '%s', is not possible here: %s", i + 1, schedule->step[i], why.text);
-  }
-  return status;
+  return tw_steps_apply(&gm_plan_language, &c, schedule, plan, legal, error);
 }
 
 char *gm_plan_print(const gm_config *config, const gm_plan *p, char *buffer, size_t size) {

@@ -19,6 +19,7 @@
 
 #include "op/gemm.h"
 #include "target/gemmini/config.h"
+#include "target/gemmini/schedule/levers.h"
 #include "target/gemmini/schedule/operand.h"
 #include "target/gemmini/schedule/slots.h"
 
@@ -39,25 +40,28 @@ typedef struct gm_gemm {
 } gm_gemm;
 tw_status gm_gemm_from(const gm_config *, const tw_problem *, gm_gemm *, tw_error *);
 
+enum { GM_CONFIGS, GM_ADDRESSES }; /* of gm_plan.hoist */
+enum { GM_FIRST, GM_LAST };        /* of gm_plan.peel */
+
 typedef struct gm_plan {
   int tile_m, tile_n, tile_k; /* blocks */
   bool outer_is_i;            /* order of the tile loops: ij or ji; k is always innermost */
   gm_operand_plan a, b;
-  int c_buffers;        /* 1 or 2 tiles of C in the accumulator */
-  bool c_split;         /* the two in different accumulator banks */
-  int store_width;      /* of an mvout, blocks */
-  bool overwrite;       /* the first step along k overwrites, so that no fill is needed (not with bias) */
-  bool fill_ahead;      /* where a fill is needed: during the tile before, behind the stores */
-  int prefetch;         /* steps between a load and its use; 0: loads stand right before their use */
-  int spread_loads;     /* pairs from one row of loads to the next; 0: all before the pairs */
-  int spread_stores;    /* likewise for the stores of the previous tile; 0: tiles are stored when complete */
-  char loops[4];        /* order inside a step, outermost first: a permutation of "ijk" */
-  int unroll;           /* innermost loops of `loops` that are unrolled: 0 to 3 */
-  bool reuse_weights;   /* i is innermost: B stays in the array, later pairs preload without B */
-  bool hoist_configs;   /* configuration once, not for every tile */
-  bool hoist_addresses; /* operands with their size fields are made once, pairs add small constants */
-  bool peel_first;      /* the first step along k has code of its own, which overwrites without asking */
-  bool peel_last;     /* the last one too: a row of blocks is stored as soon as it is complete, not in the next tile */
+  int c_buffers;      /* 1 or 2 tiles of C in the accumulator */
+  bool c_split;       /* the two in different accumulator banks */
+  int store_width;    /* of an mvout, blocks */
+  bool overwrite;     /* the first step along k overwrites, so that no fill is needed (not with bias) */
+  bool fill_ahead;    /* where a fill is needed: during the tile before, behind the stores */
+  int prefetch;       /* steps between a load and its use; 0: loads stand right before their use */
+  int spread_loads;   /* pairs from one row of loads to the next; 0: all before the pairs */
+  int spread_stores;  /* likewise for the stores of the previous tile; 0: tiles are stored when complete */
+  char loops[4];      /* order inside a step, outermost first: a permutation of "ijk" */
+  int unroll;         /* innermost loops of `loops` that are unrolled: 0 to 3 */
+  bool reuse_weights; /* i is innermost: B stays in the array, later pairs preload without B */
+  bool hoist[2];      /* configs: once, not for every tile; addresses: operands with their size fields are made once,
+                         * pairs add small constants */
+  bool peel[2];       /* the first step along k has code of its own, which overwrites without asking; the last one too:
+                         * a row of blocks is stored as soon as it is complete, not in the next tile */
   bool taper;         /* the last tiles halve in height, so that little is left to store at the end */
   bool hardware_loop; /* gemmini_loop_ws does everything below the tile loops */
 } gm_plan;
@@ -70,8 +74,6 @@ typedef struct gm_layout {
   size_t spad_bytes, acc_bytes; /* in use */
 } gm_layout;
 
-bool gm_plan_same(const gm_plan *, const gm_plan *);
-
 /* Height of the tile that has `left` block rows below its top, `last` if no tile beside it comes after. */
 int gm_plan_tile_rows(const gm_plan *, int left, bool last);
 
@@ -81,8 +83,14 @@ static inline bool gm_fills_ahead(const gm_plan *p) { return p->fill_ahead && !p
 gm_slots gm_plan_slots(const gm_plan *, int spread);
 
 void gm_plan_plain(const gm_config *, const gm_gemm *, gm_plan *);
-/* Applies one step to a plan that is legal; what results may be illegal. */
-tw_status gm_plan_step(const gm_config *, const gm_gemm *, const char *step, gm_plan *, tw_error *);
+/* The steps of gemm, as a table; its functions take a context. */
+typedef struct gm_plan_context {
+  gm_lever_context levers;
+  const gm_gemm *gemm;
+  gm_layout *layout; /* of the plan that was looked at last */
+} gm_plan_context;
+extern const tw_language gm_plan_language;
+gm_plan_context gm_plan_context_of(const gm_config *, const gm_gemm *, gm_layout *);
 /* Is the plan legal? If so, where does everything lie? */
 tw_status gm_plan_layout(const gm_config *, const gm_gemm *, const gm_plan *, gm_layout *, tw_error *);
 /* Replays a schedule; every prefix of it must be legal. */

@@ -43,62 +43,67 @@ void x86_settle_tile(const tw_gemm_spec *s, x86_tuning *t) {
     if (!x86_has_scales(s) || (x86_forms_of_schedule(&t->kernel) & x86_forms_of_type(s->b))) return;
 }
 
-/* ---- text ---- */
+/* ---- steps ---- */
 
-/* "name=VALUE" or the whole word: a number between least and most. */
-static bool number(const char *word, const char *name, int64_t least, int64_t most, int64_t *out) {
-  const size_t length = strlen(name);
-  return strncmp(word, name, length) == 0 && word[length] == '=' && tw_parse_int(word + length + 1, out) &&
-         *out >= least && *out <= most;
+static bool read_isa(const void *spec, const tw_argument *argument, const char *text, void *isa) {
+  (void)spec, (void)argument;
+  return x86_isa_parse(text, isa);
 }
 
-static bool two_numbers(const char *rest, const char *first, const char *second, int64_t most, int *a, int *b) {
-  char word[2][TW_STEP_MAX];
-  int64_t x, y;
-  if (sscanf(rest, "%79s %79s", word[0], word[1]) != 2 || !number(word[0], first, 1, most, &x) ||
-      !number(word[1], second, 1, most, &y))
-    return false;
-  *a = (int)x;
-  *b = (int)y;
-  return true;
+static tw_status then_settle(const void *spec, void *tuning, unsigned given, tw_error *error) {
+  x86_tuning *t = tuning;
+  (void)given, (void)error;
+  t->kernel.arithmetic = x86_arithmetic_of(spec, t->kernel.isa);
+  x86_settle_tile(spec, t);
+  return TW_OK;
 }
 
-static bool parse_block(const char *rest, x86_blocks *b) {
-  return number(rest, "m", 1, BLOCK_MAX, &b->mc) || number(rest, "n", 1, BLOCK_MAX, &b->nc) ||
-         number(rest, "k", 1, BLOCK_MAX, &b->kc);
+static void tiled(const void *spec, void *tuning) {
+  (void)spec;
+  ((x86_tuning *)tuning)->tiled = true;
 }
 
-static bool parse_a(const char *rest, x86_a_choice *out) {
-  *out = strcmp(rest, "packed") == 0 ? X86_PACK_A : X86_READ_A_IN_PLACE;
-  return *out == X86_PACK_A || strcmp(rest, "in_place") == 0;
-}
-
-static bool parse_step(const char *step, const tw_gemm_spec *s, x86_tuning *t) {
-  const char *rest = strchr(step, ' ');
-  const size_t verb = rest ? (size_t)(rest - step) : strlen(step);
-  int64_t value;
-  rest = rest ? rest + 1 : "";
-#define IS(name) (verb == sizeof(name) - 1 && memcmp(step, (name), verb) == 0)
-  if (IS("isa") && x86_isa_parse(rest, &t->kernel.isa)) {
-    t->kernel.arithmetic = x86_arithmetic_of(s, t->kernel.isa);
-    return true;
-  }
-  if (IS("tile")) {
-    t->tiled = true;
-    return two_numbers(rest, "rows", "vectors", X86_COLUMNS_MAX, &t->kernel.rows, &t->kernel.vectors);
-  }
-  if (IS("unroll") && number(rest, "k", 1, UNROLL_MAX, &value)) return t->kernel.unroll = (int)value, true;
-  if (IS("prefetch") && number(rest, "bytes", 0, PREFETCH_MAX, &value)) return t->kernel.prefetch = (int)value, true;
-  if (IS("chains") && number(rest, "n", 1, CHAINS_MAX, &value)) return t->kernel.chains = (int)value, true;
-  if (IS("ahead") && number(rest, "bytes", 1, PREFETCH_MAX, &value)) return t->blocks.ahead = (int)value, true;
-  if (IS("block")) return parse_block(rest, &t->blocks);
-  if (IS("atb") && number(rest, "rho", 1, RHO_MAX, &value)) return t->blocks.rho = (int)value, true;
-  if (IS("panels") && number(rest, "n", 1, 2, &value)) return t->blocks.panels = (int)value, true;
-  if (IS("a")) return parse_a(rest, &t->blocks.a);
-  if (IS("threads")) return two_numbers(rest, "m", "n", THREADS_MAX, &t->blocks.threads_m, &t->blocks.threads_n);
-#undef IS
-  return false;
-}
+#define NUMBER(name_, field_, least_, most_) TW_NUMBER(name_, x86_tuning, field_, least_, most_)
+static const tw_verb verbs[] = {
+    {.name = "isa",
+     .usage = "isa avx512; `tilewright targets x86` lists the sets of this CPU",
+     .needs = 1,
+     .argument = {TW_READ("", x86_tuning, kernel.isa, read_isa)},
+     .then = then_settle},
+    {.name = "tile",
+     .usage = "tile rows=14 vectors=2",
+     .needs = 2,
+     .argument = {NUMBER("rows", kernel.rows, 1, X86_COLUMNS_MAX),
+                  NUMBER("vectors", kernel.vectors, 1, X86_COLUMNS_MAX)},
+     .first = tiled},
+    {.name = "unroll", .usage = "unroll k=4", .needs = 1, .argument = {NUMBER("k", kernel.unroll, 1, UNROLL_MAX)}},
+    {.name = "prefetch",
+     .usage = "prefetch bytes=512",
+     .needs = 1,
+     .argument = {NUMBER("bytes", kernel.prefetch, 0, PREFETCH_MAX)}},
+    {.name = "chains", .usage = "chains n=4", .needs = 1, .argument = {NUMBER("n", kernel.chains, 1, CHAINS_MAX)}},
+    {.name = "ahead",
+     .usage = "ahead bytes=8192",
+     .needs = 1,
+     .argument = {NUMBER("bytes", blocks.ahead, 1, PREFETCH_MAX)}},
+    {.name = "block",
+     .usage = "block m=252 n=2048 k=512",
+     .needs = 1,
+     .argument = {NUMBER("m", blocks.mc, 1, BLOCK_MAX), NUMBER("n", blocks.nc, 1, BLOCK_MAX),
+                  NUMBER("k", blocks.kc, 1, BLOCK_MAX)}},
+    {.name = "atb", .usage = "atb rho=2", .needs = 1, .argument = {NUMBER("rho", blocks.rho, 1, RHO_MAX)}},
+    {.name = "a",
+     .usage = "a packed, a in_place",
+     .needs = 1,
+     .argument = {TW_CHOICE("", x86_tuning, blocks.a, X86_READ_A_IN_PLACE, "in_place|packed")}},
+    {.name = "panels", .usage = "panels n=2", .needs = 1, .argument = {NUMBER("n", blocks.panels, 1, 2)}},
+    {.name = "threads",
+     .usage = "threads m=2 n=1",
+     .needs = 2,
+     .argument = {NUMBER("m", blocks.threads_m, 1, THREADS_MAX), NUMBER("n", blocks.threads_n, 1, THREADS_MAX)}},
+};
+_Static_assert(X86_PACK_A == X86_READ_A_IN_PLACE + 1, "the words of `a` in order");
+const tw_language x86_language = {"gemm on x86", sizeof verbs / sizeof *verbs, verbs};
 
 /* ---- what is legal ---- */
 
@@ -167,11 +172,9 @@ tw_status x86_tuning_of(const tw_problem *p, const tw_schedule *schedule, x86_tu
   x86_tuning t = {.kernel = {.isa = X86_PORTABLE, .arithmetic = x86_arithmetic_of(&s, X86_PORTABLE), .unroll = 1},
                   .blocks.panels = 1};
   tw_error why = {0};
-  for (size_t i = 0; i < schedule->n; i++)
-    if (!parse_step(schedule->step[i], &s, &t))
-      return tw_fail(error, TW_USAGE, "'%s' is no step of a schedule for x86 (docs/x86.md lists them)",
-                     schedule->step[i]);
   x86_settle_tile(&s, &t);
+  const tw_status status = tw_steps_apply(&x86_language, &s, schedule, &t, NULL, error);
+  if (status != TW_OK) return status;
   if (x86_tuning_check(&s, &t, &why) != TW_OK)
     return tw_fail(error, TW_USAGE, "the schedule%s%s is not legal: %s", schedule->n ? " up to " : "",
                    schedule->n ? schedule->step[schedule->n - 1] : "", why.text);

@@ -27,6 +27,8 @@ typedef struct x86_tuning {
   bool tiled; /* a step says the tile; else x86_settle_tile does */
 } x86_tuning;
 
+extern const tw_language x86_language; /* its functions take a tw_gemm_spec */
+
 /* TW_USAGE with the step that is not legal for the problem on this CPU, and why. */
 tw_status x86_tuning_of(const tw_problem *, const tw_schedule *, x86_tuning *out, tw_error *);
 /* Is it legal? Says of which value it is not. */

@@ -1,50 +1,19 @@
 /* menu.c - the next steps of a schedule: tiles with and without asymmetry, cores, buffers, depth of L2; the best by
  * prediction first. */
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/strings.h"
 #include "target/xdna2/array/plan.h"
 
 enum { TILES_KEPT = 48 }; /* of thousands of legal ones: those that the model puts first */
 
 typedef struct menu {
+  tw_menu_builder base;
   const xd_config *config;
   const xd_gemm *now;
-  double cost;
-  struct {
-    size_t n, room;
-    tw_menu_item *at;
-  } items;
-  bool failed;
 } menu;
 
-static bool same(const xd_gemm *a, const xd_gemm *b) {
-  return !memcmp(&a->tile, &b->tile, sizeof a->tile) && a->rows == b->rows && a->columns == b->columns &&
-         !memcmp(a->copies, b->copies, sizeof a->copies) && a->depth == b->depth && a->kernel == b->kernel &&
-         xd_same_cover(a->cover, b->cover);
-}
-
-static bool fits(const xd_config *c, const xd_gemm *g) {
-  return xd_gemm_l1_bytes(g) + c->stack_bytes <= c->l1_bytes && xd_gemm_l2_bytes(g) <= c->l2_bytes;
-}
-
-static void __attribute__((format(printf, 4, 5)))
-offer(menu *m, const char *lever, const char *why, const char *format, ...) {
-  tw_menu_item item = {0};
-  xd_gemm g = *m->now;
-  va_list words;
-  va_start(words, format);
-  vsnprintf(item.step, sizeof item.step, format, words);
-  va_end(words);
-  if (xd_plan_step(m->config, item.step, &g, NULL) != TW_OK || same(&g, m->now) || !fits(m->config, &g)) return;
-  item.predicted_cost = xd_plan_predict(m->config, &g);
-  snprintf(item.lever, sizeof item.lever, "%s", lever);
-  snprintf(item.why, sizeof item.why, "%s: %.3g ms predicted, %.3g now", why, 1e3 * item.predicted_cost, 1e3 * m->cost);
-  xd_append(&m->items, sizeof item, &item, &m->failed);
+static double judge(const void *config, const void *design) {
+  return xd_plan_legal(config, design, NULL) == TW_OK ? xd_plan_predict(config, design) : 0;
 }
 
 /* ---- tiles ---- */
@@ -94,69 +63,72 @@ static void tiles(menu *m, bool asymmetric) {
         for (int i = 0; i < rho.n; i++) {
           xd_gemm g = *now;
           g.tile = (tw_tile){.m = tm, .k = tk, .n = tn, .rho = rho.at[i]};
-          if (!fits(m->config, &g) || xd_gemm_check(m->config, &g, NULL) != TW_OK) continue;
-          const choice c = {g.tile, xd_plan_predict(m->config, &g)};
-          xd_append(&found, sizeof c, &c, &m->failed);
+          const choice c = {g.tile, judge(m->base.context, &g)};
+          if (c.cost > 0) xd_append(&found, sizeof c, &c, &m->base.failed);
         }
   }
   if (found.n) qsort(found.at, found.n, sizeof *found.at, cheaper);
   for (size_t i = 0; i < found.n && i < TILES_KEPT; i++) {
     const tw_tile *t = &found.at[i].tile;
-    offer(m, asymmetric ? "asymmetric tile" : "tile",
-          asymmetric ? "A in sub-tiles: less of it in L1, more of C, fewer reads"
-                     : "larger tiles read less for each product",
-          "tile m=%d k=%d n=%d rho=%d", (int)t->m, (int)t->k, (int)t->n, (int)t->rho);
+    tw_menu_offer(&m->base, asymmetric ? "asymmetric tile" : "tile",
+                  asymmetric ? "A in sub-tiles: less of it in L1, more of C, fewer reads"
+                             : "larger tiles read less for each product",
+                  "tile m=%d k=%d n=%d rho=%d", (int)t->m, (int)t->k, (int)t->n, (int)t->rho);
   }
   free(found.at);
 }
 
-/* ---- covers ---- */
+/* ---- all ---- */
 
 enum { CHAINS_MOST = 8, UNROLL_MOST = 4 }; /* what published kernels unroll; each more doubles the time to schedule */
 
-static void covers(menu *m) {
+static void covers(tw_menu_builder *m) {
   for (int rows = 1; rows <= CHAINS_MOST; rows++)
     for (int columns = 1; rows * columns <= CHAINS_MOST; columns++)
-      offer(m, "cluster", "accumulators side by side share loads of A and B; fewer leave registers free",
-            "cluster rows=%d columns=%d", rows, columns);
+      tw_menu_offer(m, "cluster", "accumulators side by side share loads of A and B; fewer leave registers free",
+                    "cluster rows=%d columns=%d", rows, columns);
   for (int clusters = 1; clusters <= UNROLL_MOST; clusters *= 2)
-    offer(m, "unroll", "clusters in straight-line code: one loads while another computes", "unroll %d", clusters);
+    tw_menu_offer(m, "unroll", "clusters in straight-line code: one loads while another computes", "unroll %d",
+                  clusters);
 }
 
-/* ---- all ---- */
-
-static int by_cost(const void *a, const void *b) {
-  const tw_menu_item *x = a, *y = b;
-  return x->predicted_cost < y->predicted_cost   ? -1
-         : x->predicted_cost > y->predicted_cost ? 1
-                                                 : strcmp(x->step, y->step);
+static void others(tw_menu_builder *m, const xd_config *c) {
+  static const char c_why[] = "two of C: it leaves while the next is computed; one: room for larger tiles",
+                    b_why[] = "one of B saves room, but the core waits for it",
+                    a_why[] = "one of A saves room, but the core waits for it";
+  static const tw_offer offers[] = {
+      {"buffers", "buffers c=1", c_why}, {"buffers", "buffers c=2", c_why}, {"buffers", "buffers b=1", b_why},
+      {"buffers", "buffers b=2", b_why}, {"buffers", "buffers a=1", a_why}, {"buffers", "buffers a=2", a_why},
+  };
+  for (size_t i = 0; i < c->n_kernels; i++)
+    tw_menu_offer(m, "kernel", "another kernel of the same types", "kernel %s", c->kernel[i].name);
+  for (int columns = 1; columns <= c->columns; columns++)
+    for (int rows = 1; rows <= c->rows; rows++)
+      tw_menu_offer(m, "cores", "more cores share the work, fewer leave no edge", "cores rows=%d columns=%d", rows,
+                    columns);
+  tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+  for (int depth = 1; depth <= 16; depth *= 2)
+    tw_menu_offer(m, "depth", "longer runs of A in memory", "depth %d", depth);
 }
 
 tw_status xd_plan_menu(const xd_config *c, const tw_problem *p, const tw_schedule *s, tw_menu *out, tw_error *error) {
-  xd_gemm now;
+  xd_gemm now, next;
   tw_status status = xd_plan_of(c, p, s, &now, error);
   if (status != TW_OK) return status;
-  menu m = {.config = c, .now = &now, .cost = xd_plan_predict(c, &now)};
+  menu m = {.base = {.language = &xd_plan_language,
+                     .context = c,
+                     .schedule = s,
+                     .now = &now,
+                     .next = &next,
+                     .plan_size = sizeof now,
+                     .judge = judge,
+                     .now_cost = xd_plan_predict(c, &now),
+                     .peak_cost = xd_plan_peak(c, &now)},
+            .config = c,
+            .now = &now};
   tiles(&m, false);
   tiles(&m, true);
-  for (size_t i = 0; i < c->n_kernels; i++)
-    offer(&m, "kernel", "another kernel of the same types", "kernel %s", c->kernel[i].name);
-  for (int columns = 1; columns <= c->columns; columns++)
-    for (int rows = 1; rows <= c->rows; rows++)
-      offer(&m, "cores", "more cores share the work, fewer leave no edge", "cores rows=%d columns=%d", rows, columns);
-  for (int copies = 1; copies <= 2; copies++) {
-    offer(&m, "buffers", "two of C: it leaves while the next is computed; one: room for larger tiles", "buffers c=%d",
-          copies);
-    offer(&m, "buffers", "one of B saves room, but the core waits for it", "buffers b=%d", copies);
-    offer(&m, "buffers", "one of A saves room, but the core waits for it", "buffers a=%d", copies);
-  }
-  for (int depth = 1; depth <= 16; depth *= 2) offer(&m, "depth", "longer runs of A in memory", "depth %d", depth);
-  covers(&m);
-  if (m.items.n) qsort(m.items.at, m.items.n, sizeof *m.items.at, by_cost);
-  if (m.failed) {
-    free(m.items.at);
-    return tw_fail(error, TW_MISSING, "out of memory for the menu");
-  }
-  *out = (tw_menu){m.items.n, m.items.at};
-  return TW_OK;
+  others(&m.base, c);
+  covers(&m.base);
+  return tw_menu_finish(&m.base, out, error);
 }

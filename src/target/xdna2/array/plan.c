@@ -62,112 +62,68 @@ tw_status xd_plan_start(const xd_config *c, const tw_problem *p, xd_gemm *out, t
 
 /* ---- steps ---- */
 
+enum { SIDE_MOST = 1 << 20, COPIES_MOST = 4, DEPTH_MOST = 64 };
 enum { CLUSTER_MOST = 32, UNROLL_MOST = 64 }; /* far beyond what registers and program memory hold */
 
-/* The words "key=value" of a step after its verb, each at most once, into `value`; missing ones stay. */
-static tw_status read_words(const char *step, size_t n, const char *const key[], int64_t *const value[],
-                            tw_error *error) {
-  char copy[TW_STEP_MAX], *rest = copy, *word;
-  snprintf(copy, sizeof copy, "%s", step);
-  strsep(&rest, " ");
-  while ((word = strsep(&rest, " "))) {
-    char *number = strchr(word, '=');
-    size_t i = 0;
-    if (number) *number++ = '\0';
-    while (i < n && strcmp(word, key[i])) i++;
-    if (i == n || !number || !tw_parse_int(number, value[i]) || *value[i] < 1 || *value[i] > 1 << 20)
-      return tw_fail(error, TW_USAGE, "step \"%s\": \"%s\" is no size of it", step, word);
-  }
+static tw_status then_symmetric(const void *config, void *design, unsigned given, tw_error *error) {
+  enum { RHO = 1 << 3 };
+  (void)config, (void)error;
+  if (!(given & RHO)) ((xd_gemm *)design)->tile.rho = 1;
   return TW_OK;
 }
 
-static tw_status step_tile(const xd_config *c, const char *step, xd_gemm *g, tw_error *error) {
-  static const char *const key[] = {"m", "k", "n", "rho"};
-  (void)c;
-  g->tile.rho = 1;
-  return read_words(step, 4, key, (int64_t *const[]){&g->tile.m, &g->tile.k, &g->tile.n, &g->tile.rho}, error);
+static bool read_kernel(const void *config, const tw_argument *argument, const char *text, void *kernel) {
+  const xd_kernel **at = kernel, *k = *at, *other = xd_find_kernel(config, text, k->a, k->b, k->c, k->acc);
+  (void)argument;
+  if (other) *at = other;
+  return other;
 }
 
-static tw_status step_cores(const xd_config *c, const char *step, xd_gemm *g, tw_error *error) {
-  static const char *const key[] = {"rows", "columns"};
-  int64_t rows = g->rows, columns = g->columns;
-  (void)c;
-  const tw_status status = read_words(step, 2, key, (int64_t *const[]){&rows, &columns}, error);
-  g->rows = (int)rows;
-  g->columns = (int)columns;
-  return status;
-}
-
-static tw_status step_buffers(const xd_config *c, const char *step, xd_gemm *g, tw_error *error) {
-  static const char *const key[] = {"a", "b", "c"};
-  int64_t copies[] = {g->copies[0], g->copies[1], g->copies[2]};
-  (void)c;
-  const tw_status status = read_words(step, 3, key, (int64_t *const[]){&copies[0], &copies[1], &copies[2]}, error);
-  for (int i = 0; i < 3; i++) {
-    g->copies[i] = (int)copies[i];
-    if (status == TW_OK && copies[i] > 4) return tw_fail(error, TW_USAGE, "step \"%s\": more than 4 copies", step);
-  }
-  return status;
-}
-
-static tw_status step_depth(const xd_config *c, const char *step, xd_gemm *g, tw_error *error) {
-  int64_t depth;
-  (void)c;
-  if (!tw_parse_int(step + strlen("depth "), &depth) || depth < 1 || depth > 64)
-    return tw_fail(error, TW_USAGE, "step \"%s\": the depth is from 1 to 64", step);
-  g->depth = (int)depth;
+static tw_status then_cover(const void *config, void *design, unsigned given, tw_error *error) {
+  xd_gemm *g = design;
+  (void)config, (void)given, (void)error;
+  g->cover = xd_cover_of(g->kernel);
   return TW_OK;
 }
 
-static tw_status step_kernel(const xd_config *c, const char *step, xd_gemm *g, tw_error *error) {
-  const xd_kernel *k = g->kernel, *other = xd_find_kernel(c, step + strlen("kernel "), k->a, k->b, k->c, k->acc);
-  if (!other) return tw_fail(error, TW_USAGE, "step \"%s\": there is no such kernel of these types", step);
-  g->kernel = other;
-  g->cover = xd_cover_of(other);
-  return TW_OK;
+static tw_status then_few(const void *config, void *design, unsigned given, tw_error *error) {
+  const xd_cover *cover = &((xd_gemm *)design)->cover;
+  (void)config, (void)given;
+  if (cover->rows * cover->columns <= CLUSTER_MOST) return TW_OK;
+  return tw_fail(error, TW_USAGE, "is too large: a cluster has at most %d accumulators", CLUSTER_MOST);
 }
 
-static tw_status step_cluster(const xd_config *c, const char *step, xd_gemm *g, tw_error *error) {
-  static const char *const key[] = {"rows", "columns"};
-  int64_t rows = g->cover.rows, columns = g->cover.columns;
-  (void)c;
-  const tw_status status = read_words(step, 2, key, (int64_t *const[]){&rows, &columns}, error);
-  if (status == TW_OK && rows * columns > CLUSTER_MOST)
-    return tw_fail(error, TW_USAGE, "step \"%s\": a cluster has at most %d accumulators", step, CLUSTER_MOST);
-  g->cover.rows = (int)rows;
-  g->cover.columns = (int)columns;
-  return status;
-}
-
-static tw_status step_unroll(const xd_config *c, const char *step, xd_gemm *g, tw_error *error) {
-  int64_t clusters;
-  (void)c;
-  if (!tw_parse_int(step + strlen("unroll "), &clusters) || clusters < 1 || clusters > UNROLL_MOST)
-    return tw_fail(error, TW_USAGE, "step \"%s\": from 1 to %d clusters are unrolled", step, UNROLL_MOST);
-  g->cover.unroll = (int)clusters;
-  return TW_OK;
-}
-
-static const struct {
-  const char *verb;
-  tw_status (*apply)(const xd_config *, const char *step, xd_gemm *, tw_error *);
-} verbs[] = {{"tile", step_tile},     {"cores", step_cores},     {"buffers", step_buffers}, {"depth", step_depth},
-             {"kernel", step_kernel}, {"cluster", step_cluster}, {"unroll", step_unroll}};
-
-static tw_status apply(const xd_config *c, const char *step, xd_gemm *g, tw_error *error) {
-  for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
-    const size_t length = strlen(verbs[i].verb);
-    if (strncmp(step, verbs[i].verb, length) || step[length] != ' ') continue;
-    return verbs[i].apply(c, step, g, error);
-  }
-  return tw_fail(error, TW_USAGE,
-                 "unknown step \"%s\"; there are tile, cores, buffers, depth, kernel, cluster and unroll", step);
-}
-
-tw_status xd_plan_step(const xd_config *c, const char *step, xd_gemm *g, tw_error *error) {
-  const tw_status status = apply(c, step, g, error);
-  return status == TW_OK ? xd_gemm_check(c, g, error) : status;
-}
+#define SIZE(name_, field_, most_) TW_NUMBER(name_, xd_gemm, field_, 1, most_)
+static const tw_verb verbs[] = {
+    {.name = "tile",
+     .usage = "tile m=128 k=64 n=128 rho=4",
+     .needs = 1,
+     .argument = {SIZE("m", tile.m, SIDE_MOST), SIZE("k", tile.k, SIDE_MOST), SIZE("n", tile.n, SIDE_MOST),
+                  SIZE("rho", tile.rho, SIDE_MOST)},
+     .then = then_symmetric},
+    {.name = "cores",
+     .usage = "cores rows=4 columns=8",
+     .needs = 1,
+     .argument = {SIZE("rows", rows, SIDE_MOST), SIZE("columns", columns, SIDE_MOST)}},
+    {.name = "buffers",
+     .usage = "buffers a=2 b=2 c=1",
+     .needs = 1,
+     .argument = {SIZE("a", copies[0], COPIES_MOST), SIZE("b", copies[1], COPIES_MOST),
+                  SIZE("c", copies[2], COPIES_MOST)}},
+    {.name = "depth", .usage = "depth 4", .needs = 1, .argument = {SIZE("", depth, DEPTH_MOST)}},
+    {.name = "kernel",
+     .usage = "kernel NAME, one of the same types",
+     .needs = 1,
+     .argument = {TW_READ("", xd_gemm, kernel, read_kernel)},
+     .then = then_cover},
+    {.name = "cluster",
+     .usage = "cluster rows=2 columns=2",
+     .needs = 1,
+     .argument = {SIZE("rows", cover.rows, SIDE_MOST), SIZE("columns", cover.columns, SIDE_MOST)},
+     .then = then_few},
+    {.name = "unroll", .usage = "unroll 4", .needs = 1, .argument = {SIZE("", cover.unroll, UNROLL_MOST)}},
+};
+const tw_language xd_plan_language = {"gemm on XDNA2", sizeof verbs / sizeof *verbs, verbs};
 
 static tw_status check_fit(const xd_config *c, const xd_gemm *g, tw_error *error) {
   const int64_t l1 = xd_gemm_l1_bytes(g), l2 = xd_gemm_l2_bytes(g);
@@ -179,12 +135,15 @@ static tw_status check_fit(const xd_config *c, const xd_gemm *g, tw_error *error
   return TW_OK;
 }
 
-/* Steps that follow may mend what one alone would break, so the choices are checked when all are made. */
+tw_status xd_plan_legal(const xd_config *c, const xd_gemm *g, tw_error *error) {
+  const tw_status status = xd_gemm_check(c, g, error);
+  return status == TW_OK ? check_fit(c, g, error) : status;
+}
+
 tw_status xd_plan_of(const xd_config *c, const tw_problem *p, const tw_schedule *s, xd_gemm *out, tw_error *error) {
   tw_status status = xd_plan_start(c, p, out, error);
-  for (size_t i = 0; i < s->n && status == TW_OK; i++) status = apply(c, s->step[i], out, error);
-  if (status == TW_OK) status = xd_gemm_check(c, out, error);
-  return status == TW_OK ? check_fit(c, out, error) : status;
+  if (status == TW_OK) status = tw_steps_apply(&xd_plan_language, c, s, out, NULL, error);
+  return status == TW_OK ? xd_plan_legal(c, out, error) : status;
 }
 
 /* ---- text ---- */

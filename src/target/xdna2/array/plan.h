@@ -18,9 +18,11 @@
 /* The plainest design of the problem: small tiles on all cores that its sizes reach. Types of the problem are
  * settled. */
 tw_status xd_plan_start(const xd_config *, const tw_problem *, xd_gemm *out, tw_error *);
-/* One step; checks the choices afterwards, but for what must fit where. */
-tw_status xd_plan_step(const xd_config *, const char *step, xd_gemm *, tw_error *);
-/* The start and all steps; TW_USAGE names the step. What does not fit into L1 or L2 is refused here, too. */
+/* The steps, as a table; its functions take the configuration. */
+extern const tw_language xd_plan_language;
+/* Do the choices fit each other, the sizes, L1 and L2? */
+tw_status xd_plan_legal(const xd_config *, const xd_gemm *, tw_error *);
+/* The start and all steps; TW_USAGE names the step. What is not legal in the end is refused. */
 tw_status xd_plan_of(const xd_config *, const tw_problem *, const tw_schedule *, xd_gemm *out, tw_error *);
 /* malloc'ed; NULL without memory. Reads back by tw_schedule_parse and xd_plan_of. */
 char *xd_plan_print(const xd_gemm *);
@@ -28,6 +30,8 @@ char *xd_plan_print(const xd_gemm *);
 /* predict.c: seconds by simple bounds: what cores compute (cost.h's constants), what DDR and streams carry, and what
  * neither hides. */
 double xd_plan_predict(const xd_config *, const xd_gemm *);
+/* Seconds of all cores of the array at their peak. */
+double xd_plan_peak(const xd_config *, const xd_gemm *);
 /* Seconds that no simulation of the design is below. */
 double xd_plan_least(const xd_config *, const xd_gemm *);
 

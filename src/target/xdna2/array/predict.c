@@ -6,6 +6,7 @@
 
 #include "target/xdna2/array/cost.h"
 #include "target/xdna2/array/plan.h"
+#include "target/xdna2/rate.h"
 
 /* Cycles of a core for one tile of C. */
 static double tile_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_shape *s) {
@@ -79,6 +80,11 @@ static double longest(const terms *t, double compute) {
 double xd_plan_predict(const xd_config *c, const xd_gemm *g) {
   const terms t = terms_of(c, g);
   return longest(&t, t.compute + t.drain) + t.first + t.last + c->array.dispatch_us * 1e-6;
+}
+
+double xd_plan_peak(const xd_config *c, const xd_gemm *g) {
+  const double macs = (double)xd_peak_macs(c, g->kernel) * c->clock_mhz * 1e6 * c->rows * c->columns;
+  return (double)g->m * (double)g->n * (double)g->k / macs;
 }
 
 /* What is less than a tile is not moved whole, and sums in a buffer of their own go on while C leaves. */

@@ -19,8 +19,8 @@
 
 #include "op/mpc.h"
 #include "target/gemmini/config.h"
-#include "tilewright/schedule.h"
 #include "tilewright/target.h"
+#include "tilewright/verb.h"
 
 /* ---- the form ---- */
 
@@ -130,6 +130,7 @@ typedef struct gm_chain_problem {
   int widest; /* elements of the widest mvin */
 } gm_chain_problem;
 
+extern const tw_language gm_chain_language; /* its functions take a gm_chain_problem */
 tw_status gm_chain_problem_from(const gm_config *, const tw_problem *, gm_chain_problem *, tw_error *);
 /* Replays a schedule; *out is the rewritten, checked program. Every prefix must be legal. */
 tw_status gm_chain_from(const gm_config *, const tw_problem *, const tw_schedule *, gm_chain_plan *, gm_chain *out,

@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "target/gemmini/schedule/chain/chain.h"
-#include "target/gemmini/schedule/words.h"
 
 /* Products that a schedule may issue in all: what is beyond would only be slow to look at. */
 enum { PRODUCTS_LIMIT = 4000000 };
@@ -52,68 +51,84 @@ tw_status gm_chain_problem_from(const gm_config *config, const tw_problem *probl
 
 /* ---- steps ---- */
 
-static tw_status usage(const char *step, tw_error *error) {
-  return tw_fail(error, TW_USAGE,
-                 "step '%s': the steps are fuse, hoist, merge, unfence, prune, spread, keep, close, os, rows, ahead "
-                 "2|4, unroll inner|all, code [1-4]",
-                 step);
+static tw_status needs(bool there, const char *other, tw_error *error) {
+  return there ? TW_OK : tw_fail(error, TW_USAGE, "needs '%s' before it", other);
 }
 
-static tw_status needs(const char *step, const char *other, tw_error *error) {
-  return tw_fail(error, TW_USAGE, "step '%s' needs '%s' before it", step, other);
+static tw_status then_keep(const void *problem, void *plan, unsigned given, tw_error *error) {
+  const gm_chain_plan *p = plan;
+  (void)problem, (void)given;
+  const tw_status status = needs(p->fuse, "fuse", error);
+  return status == TW_OK ? needs(p->hoist, "hoist", error) : status;
 }
 
-static tw_status apply(const gm_chain_problem *p, const char *step, gm_chain_plan *plan, tw_error *error) {
-  const struct {
-    const char *verb;
-    bool *flag;
-  } simple[] = {{"fuse", &plan->fuse},  {"hoist", &plan->hoist},  {"merge", &plan->merge}, {"unfence", &plan->fences},
-                {"prune", &plan->dead}, {"spread", &plan->banks}, {"keep", &plan->keep},   {"close", &plan->close},
-                {"os", &plan->os},      {"rows", &plan->rows}};
-  gm_words w;
-  tw_status status = gm_words_split(step, &w, error);
-  if (status != TW_OK) return status;
-  if (!strcmp(w.verb, "ahead")) {
-    int ahead;
-    if (w.n != 1 || w.value[0] || !gm_word_number(w.key[0], 2, 4, &ahead) || ahead == 3) return usage(step, error);
-    if (!plan->rows) return needs(step, "rows", error);
-    plan->ahead = ahead;
-    return TW_OK;
-  }
-  if (!strcmp(w.verb, "unroll")) {
-    if (!gm_words_single(&w) || (strcmp(w.key[0], "inner") && strcmp(w.key[0], "all"))) return usage(step, error);
-    plan->unroll = strcmp(w.key[0], "all") ? 1 : 2;
-    return TW_OK;
-  }
-  if (!strcmp(w.verb, "code")) {
-    int first = GM_CODE_LOADS_MOST;
-    if (w.n > 1 || (w.n && (w.value[0] || !gm_word_number(w.key[0], 1, 4, &first)))) return usage(step, error);
-    if (plan->code == first) return tw_fail(error, TW_USAGE, "step '%s' has been taken already", step);
-    plan->code = first;
-    return TW_OK;
-  }
-  for (size_t i = 0; i < sizeof simple / sizeof *simple; i++) {
-    if (strcmp(w.verb, simple[i].verb)) continue;
-    if (w.n) return usage(step, error);
-    if (*simple[i].flag) return tw_fail(error, TW_USAGE, "step '%s' has been taken already", step);
-    *simple[i].flag = true;
-    if (simple[i].flag == &plan->rows) plan->os = false;
-    if (plan->keep && !plan->fuse) return needs("keep", "fuse", error);
-    if (plan->keep && !plan->hoist) return needs("keep", "hoist", error);
-    if (plan->close && !p->mpc.forward)
-      return tw_fail(error, TW_USAGE,
-                     "step 'close' is for mpc_forward: the backward pass has one recurrence with one matrix");
-    if (plan->close && !plan->keep) return needs("close", "keep", error);
-    if (plan->os && !plan->keep) return needs("os", "keep", error);
-    if (plan->os && plan->rows)
-      return tw_fail(error, TW_USAGE, "step '%s': with vectors as rows sums are in the array anyway", step);
-    if (plan->rows && p->mpc.forward && !plan->close) return needs("rows", "close", error);
-    if (plan->rows && !plan->keep) return needs("rows", "keep", error);
-    if (plan->rows && !plan->dead) return needs("rows", "prune", error);
-    return TW_OK;
-  }
-  return usage(step, error);
+static tw_status then_close(const void *problem, void *plan, unsigned given, tw_error *error) {
+  const gm_chain_problem *of = problem;
+  (void)given;
+  if (!of->mpc.forward)
+    return tw_fail(error, TW_USAGE, "is for mpc_forward: the backward pass has one recurrence with one matrix");
+  return needs(((gm_chain_plan *)plan)->keep, "keep", error);
 }
+
+static tw_status then_os(const void *problem, void *plan, unsigned given, tw_error *error) {
+  const gm_chain_plan *p = plan;
+  (void)problem, (void)given;
+  if (p->rows) return tw_fail(error, TW_USAGE, "is of no use: with vectors as rows sums are in the array anyway");
+  return needs(p->keep, "keep", error);
+}
+
+static tw_status then_rows(const void *problem, void *plan, unsigned given, tw_error *error) {
+  const gm_chain_problem *of = problem;
+  gm_chain_plan *p = plan;
+  (void)given;
+  p->os = false;
+  tw_status status = needs(p->close || !of->mpc.forward, "close", error);
+  if (status == TW_OK) status = needs(p->keep, "keep", error);
+  return status == TW_OK ? needs(p->dead, "prune", error) : status;
+}
+
+static bool read_ahead(const void *problem, const tw_argument *argument, const char *text, void *ahead) {
+  int64_t which;
+  (void)problem;
+  if (!tw_read_choice(argument->choices, text, &which)) return false;
+  *(int *)ahead = which ? 4 : 2;
+  return true;
+}
+
+static tw_status then_ahead(const void *problem, void *plan, unsigned given, tw_error *error) {
+  (void)problem, (void)given;
+  return needs(((gm_chain_plan *)plan)->rows, "rows", error);
+}
+
+static void code(const void *problem, void *plan) {
+  (void)problem;
+  ((gm_chain_plan *)plan)->code = GM_CODE_LOADS_MOST;
+}
+
+#define FLAG(name_, field_) .name = name_, .usage = name_, .sets = TW_FIELD(gm_chain_plan, field_)
+static const tw_verb verbs[] = {
+    {FLAG("fuse", fuse)},
+    {FLAG("hoist", hoist)},
+    {FLAG("merge", merge)},
+    {FLAG("unfence", fences)},
+    {FLAG("prune", dead)},
+    {FLAG("spread", banks)},
+    {FLAG("keep", keep), .then = then_keep},
+    {FLAG("close", close), .then = then_close},
+    {FLAG("os", os), .then = then_os},
+    {FLAG("rows", rows), .then = then_rows},
+    {.name = "ahead",
+     .usage = "ahead 2, ahead 4",
+     .needs = 1,
+     .argument = {{.name = "", .into = TW_FIELD(gm_chain_plan, ahead), .choices = "2|4", .read = read_ahead}},
+     .then = then_ahead},
+    {.name = "unroll",
+     .usage = "unroll inner, unroll all",
+     .needs = 1,
+     .argument = {TW_CHOICE("", gm_chain_plan, unroll, 1, "inner|all")}},
+    {.name = "code", .usage = "code, code 2", .first = code, .argument = {TW_NUMBER("", gm_chain_plan, code, 1, 4)}},
+};
+const tw_language gm_chain_language = {"mpc_forward and mpc_backward on Gemmini", sizeof verbs / sizeof *verbs, verbs};
 
 /* ---- programs ---- */
 
@@ -176,10 +191,14 @@ tw_status gm_chain_make(const gm_config *config, const gm_chain_problem *p, cons
 tw_status gm_chain_from(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule,
                         gm_chain_plan *plan, gm_chain *out, tw_error *error) {
   gm_chain_problem p;
-  memset(plan, 0, sizeof *plan);
-  plan->ahead = 1;
+  *plan = (gm_chain_plan){.ahead = 1};
   tw_status status = gm_chain_problem_from(config, problem, &p, error);
-  for (size_t i = 0; status == TW_OK && i < schedule->n; i++) status = apply(&p, schedule->step[i], plan, error);
+  for (size_t i = 0; status == TW_OK && i < schedule->n; i++) {
+    const gm_chain_plan before = *plan;
+    status = tw_step_apply(&gm_chain_language, &p, schedule->step[i], plan, error);
+    if (status == TW_OK && tw_plan_same(&gm_chain_language, plan, &before))
+      status = tw_fail(error, TW_USAGE, "step '%s' has been taken already", schedule->step[i]);
+  }
   return status == TW_OK ? gm_chain_make(config, &p, plan, out, error) : status;
 }
 

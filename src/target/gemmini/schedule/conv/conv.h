@@ -34,6 +34,7 @@
 #define TW_GEMMINI_CONV_H
 
 #include "op/conv2d.h"
+#include "target/gemmini/schedule/levers.h"
 #include "target/gemmini/schedule/operand.h"
 #include "target/gemmini/schedule/slots.h"
 #include "tilewright/op.h"
@@ -85,8 +86,6 @@ static inline gm_conv gm_conv_turned(const gm_conv *v, const gm_conv_plan *p) {
   return turned;
 }
 
-bool gm_conv_plan_same(const gm_conv_plan *, const gm_conv_plan *);
-
 typedef struct gm_conv_layout {
   int tiles_n, tiles_y, tiles_x, tiles_k, chunks_r, chunks_c;
   gm_operand_layout a, b;
@@ -114,8 +113,14 @@ typedef struct gm_conv_layout {
 gm_slots gm_conv_slots(const gm_conv_plan *, const gm_conv_layout *, int spread);
 
 void gm_conv_plain(const gm_config *, const gm_conv *, gm_conv_plan *);
-/* Applies one step to a plan that is legal; what results may be illegal. */
-tw_status gm_conv_step(const gm_config *, const gm_conv *, const char *step, gm_conv_plan *, tw_error *);
+/* The steps of conv2d, as a table; its functions take a context. */
+typedef struct gm_conv_context {
+  gm_lever_context levers;
+  const gm_conv *conv;
+  gm_conv_layout *layout; /* of the plan that was looked at last */
+} gm_conv_context;
+extern const tw_language gm_conv_language;
+gm_conv_context gm_conv_context_of(const gm_config *, const gm_conv *, gm_conv_layout *);
 /* Is the plan legal? If so, where does everything lie? */
 tw_status gm_conv_layout_of(const gm_config *, const gm_conv *, const gm_conv_plan *, gm_conv_layout *, tw_error *);
 /* Replays a schedule; every prefix of it must be legal. */

@@ -4,11 +4,10 @@
  *                                 clipped to the problem, channels rounded up to whole blocks
  *   tile n=2                      several images in a tile that has all of their pixels
  *   order pk|kp                   which tile loop is outside: pixels or channels k
- *   hold, buffers, banks, width, overwrite, prefetch, spread: see words.h
+ *   hold, buffers, banks, width, overwrite, fill, prefetch, spread: see levers.h
  *   blocks full|even              the blocks of pixels of a row: dim high, or of equal height
  *   pack s=5                      columns of the kernel that share a block, where channels are few; s=1: none do
  *   unfold columns                a plane of pixels for each column of the kernel: rows of a tile join to one
- *   fill ahead                    zeros or bias move in during the tile before, behind the stores
  *   loops rsck                    order of the blocks of weights of a step
  *   unroll rows|runs              straight code for the pairs of a row of pixels, of a run
  *   hoist configs                 configuration once, not for every tile
@@ -22,18 +21,6 @@
 #include <string.h>
 
 #include "target/gemmini/schedule/conv/conv.h"
-#include "target/gemmini/schedule/words.h"
-
-bool gm_conv_plan_same(const gm_conv_plan *x, const gm_conv_plan *y) {
-  return x->tile_p == y->tile_p && x->tile_q == y->tile_q && x->tile_k == y->tile_k && x->tile_c == y->tile_c &&
-         x->tile_r == y->tile_r && x->pack == y->pack && x->unfold == y->unfold && x->pixels_outer == y->pixels_outer &&
-         gm_operand_same(&x->a, &y->a) && gm_operand_same(&x->b, &y->b) && x->c_buffers == y->c_buffers &&
-         x->c_split == y->c_split && x->store_width == y->store_width && x->overwrite == y->overwrite &&
-         x->fill_ahead == y->fill_ahead && x->prefetch == y->prefetch && x->spread_loads == y->spread_loads &&
-         x->spread_stores == y->spread_stores && x->even == y->even && strcmp(x->loops, y->loops) == 0 &&
-         x->unroll == y->unroll && x->hoist_configs == y->hoist_configs && x->turn == y->turn &&
-         x->hardware_loop == y->hardware_loop && x->tile_n == y->tile_n;
-}
 
 /* The largest chunks of one row of the kernel that fit half of the scratchpad, four blocks of channels at most. */
 void gm_conv_plain(const gm_config *config, const gm_conv *v, gm_conv_plan *plan) {
@@ -62,217 +49,104 @@ void gm_conv_plain(const gm_config *config, const gm_conv *v, gm_conv_plan *plan
     plan->tile_c--;
 }
 
-typedef struct context {
-  const gm_config *config;
-  const gm_conv *conv;
-  const gm_words *words;
-  gm_levers levers;
-  gm_conv_plan *plan;
-} context;
+/* ---- steps ---- */
 
-static bool set_pixels(const char *text, int most, int *out) {
-  int value;
-  if (!gm_word_number(text, 1, 1 << 24, &value)) return false;
-  *out = gm_min(value, most);
-  return true;
-}
-
-static bool set_unfolding(const char *what, gm_conv_plan *p) {
-  p->unfold = strcmp(what, "columns") == 0;
-  return p->unfold || strcmp(what, "nothing") == 0;
-}
-
-static bool set_tile(const context *c, const char *key, const char *value) {
+/* Sizes of a tile, by their letters; and pack s=. */
+static bool read_size(const void *context, const tw_argument *argument, const char *text, void *size) {
+  const gm_conv_context *c = context;
   const gm_conv *v = c->conv;
-  gm_conv_plan *p = c->plan;
-  if (strcmp(key, "unfold") == 0) return set_unfolding(value, p);
-  if (strlen(key) != 1) return false;
-  switch (*key) {
-  case 'n': return set_pixels(value, v->n, &p->tile_n);
-  case 'p': return set_pixels(value, v->out_h, &p->tile_p);
-  case 'q': return set_pixels(value, v->out_w, &p->tile_q);
-  case 'r': return set_pixels(value, v->r, &p->tile_r);
-  case 'k': return gm_word_blocks(value, c->config->dim, v->kb, &p->tile_k);
-  case 'c': return gm_word_blocks(value, c->config->dim, v->cb, &p->tile_c);
-  default: return false;
-  }
-}
-
-static bool do_tile(const context *c) {
-  const gm_words *w = c->words;
-  for (int i = 0; i < w->n; i++)
-    if (!set_tile(c, w->key[i], w->value[i])) return false;
-  return w->n > 0;
-}
-
-/* The index of the step's only word in a list, or -1. */
-static int one_of(const gm_words *w, const char *const words[], int n) {
-  for (int i = 0; gm_words_single(w) && i < n; i++)
-    if (strcmp(w->key[0], words[i]) == 0) return i;
-  return -1;
-}
-
-static bool do_order(const context *c) {
-  static const char *const orders[] = {"kp", "pk"};
-  const int order = one_of(c->words, orders, 2);
-  if (order < 0) return false;
-  c->plan->pixels_outer = order == 1;
-  /* What was held along the old outer loop cannot be held along the new one. */
-  gm_operand_plan *inner = c->plan->pixels_outer ? &c->plan->b : &c->plan->a;
-  if (inner->hold == GM_PANEL) inner->hold = GM_STREAM;
+  const char name = *argument->name;
+  int64_t pixels;
+  if (name == 'k' || name == 'c') return gm_read_blocks(c->levers.config, text, name == 'k' ? v->kb : v->cb, size);
+  const int most = name == 'n' ? v->n : name == 'p' ? v->out_h : name == 'q' ? v->out_w : name == 'r' ? v->r : v->s;
+  if (!tw_read_number(text, 1, 1 << 24, &pixels)) return false;
+  *(int *)size = gm_min((int)pixels, most);
   return true;
 }
 
-static bool do_blocks(const context *c) {
-  static const char *const how[] = {"full", "even"};
-  const int i = one_of(c->words, how, 2);
-  c->plan->even = i == 1;
-  return i >= 0;
-}
-
-static bool do_pack(const context *c) {
-  const gm_words *w = c->words;
-  return w->n == 1 && strcmp(w->key[0], "s") == 0 && set_pixels(w->value[0], c->conv->s, &c->plan->pack);
-}
-
-static bool do_unfold(const context *c) {
-  return gm_words_single(c->words) && set_unfolding(c->words->key[0], c->plan);
-}
-
-static bool do_fill(const context *c) {
-  static const char *const when[] = {"ahead"};
-  c->plan->fill_ahead = true;
-  return one_of(c->words, when, 1) == 0;
-}
-
-static bool do_loops(const context *c) {
-  const char *loops = c->words->key[0];
-  if (!gm_words_single(c->words) || strlen(loops) != 4) return false;
+static bool read_loops(const void *context, const tw_argument *argument, const char *text, void *loops) {
+  (void)context, (void)argument;
+  if (strlen(text) != 4) return false;
   for (const char *x = "rsck"; *x; x++)
-    if (!strchr(loops, *x)) return false;
-  memcpy(c->plan->loops, loops, 5);
+    if (!strchr(text, *x)) return false;
+  memcpy(loops, text, 5);
   return true;
 }
 
-static bool do_unroll(const context *c) {
-  static const char *const how[] = {"rows", "runs"};
-  const int i = one_of(c->words, how, 2);
-  c->plan->unroll = i + 1;
-  return i >= 0;
-}
-
-static bool do_hoist(const context *c) {
-  static const char *const what[] = {"configs"};
-  c->plan->hoist_configs = true;
-  return one_of(c->words, what, 1) == 0;
+/* What was held along the old outer loop cannot be held along the new one. */
+static tw_status then_let_go(const void *context, void *plan, unsigned given, tw_error *error) {
+  gm_conv_plan *p = plan;
+  gm_operand_plan *inner = p->pixels_outer ? &p->b : &p->a;
+  (void)context, (void)given, (void)error;
+  if (inner->hold == GM_PANEL) inner->hold = GM_STREAM;
+  return TW_OK;
 }
 
 /* Levers that only pay together: see the same step for gemm. */
-static bool do_pipeline(const context *c) {
-  gm_conv_plan *p = c->plan;
-  if (c->config->spad_banks < 4) return false;
-  p->a.buffers = gm_max(p->a.buffers, 2);
-  p->b.buffers = gm_max(p->b.buffers, 2);
-  p->a.n_banks = p->b.n_banks = 2;
-  for (int i = 0; i < 2; i++) {
-    p->a.bank[i] = 2 * i;
-    p->b.bank[i] = 2 * i + 1;
-  }
+static void pipeline(const void *context, void *plan) {
+  const gm_conv_context *c = context;
+  gm_conv_plan *p = plan;
+  gm_pipeline_operands(&p->a, &p->b);
   p->c_buffers = 2;
-  p->c_split = c->config->acc_banks > 1;
+  p->c_split = c->levers.config->acc_banks > 1;
   p->prefetch = 1;
   p->overwrite = !c->conv->bias;
   p->fill_ahead = !p->overwrite;
-  p->store_width = gm_conv_widest_store(c->config, c->conv);
+  p->store_width = c->levers.widest_store;
   p->hoist_configs = true;
   p->spread_loads = p->spread_stores = 16;
-  const gm_words *w = c->words;
-  for (int i = 0; i < w->n; i++)
-    if (!set_tile(c, w->key[i], w->value[i]) && !gm_levers_spread(&c->levers, w->key[i], w->value[i])) return false;
-  return true;
 }
 
-static bool do_turn(const context *c) {
-  static const char *const what[] = {"weights"};
-  c->plan->turn = true;
-  return one_of(c->words, what, 1) == 0;
-}
+#define SIZE(name_, field_) TW_READ(name_, gm_conv_plan, field_, read_size)
+#define WORD(field_, least_, choices_) TW_CHOICE("", gm_conv_plan, field_, least_, choices_)
+#define TILE                                                                                                           \
+  SIZE("n", tile_n), SIZE("p", tile_p), SIZE("q", tile_q), SIZE("k", tile_k), SIZE("c", tile_c), SIZE("r", tile_r),    \
+      TW_CHOICE("unfold", gm_conv_plan, unfold, 0, "nothing|columns")
 
-static bool do_hardware_loop(const context *c) {
-  const gm_words *w = c->words;
-  c->plan->hardware_loop = true;
-  for (int i = 0; i < w->n; i++)
-    if (!w->value[i] || !set_tile(c, w->key[i], w->value[i])) return false;
-  return true;
-}
-
-static const struct verb {
-  const char *name;
-  bool (*apply)(const context *);
-  const char *usage;
-} verbs[] = {
-    {"tile", do_tile, "tile n=1 p=2 q=56 k=64 c=64 r=3 unfold=columns"},
-    {"order", do_order, "order pk, order kp"},
-    {"blocks", do_blocks, "blocks full, blocks even"},
-    {"pack", do_pack, "pack s=5"},
-    {"unfold", do_unfold, "unfold columns, unfold nothing"},
-    {"fill", do_fill, "fill ahead"},
-    {"loops", do_loops, "loops rsck"},
-    {"unroll", do_unroll, "unroll rows, unroll runs"},
-    {"hoist", do_hoist, "hoist configs"},
-    {"pipeline", do_pipeline,
-     "pipeline n=1 p=2 q=56 k=64 c=64 r=3 unfold=columns loads=16 stores=16 (needs four scratchpad banks)"},
-    {"turn", do_turn, "turn weights"},
-    {"hardware_loop", do_hardware_loop, "hardware_loop n=1 p=14 q=14 k=32 c=64 r=3"},
+static const tw_verb verbs[] = {
+    {.name = "tile", .usage = "tile n=1 p=2 q=56 k=64 c=64 r=3 unfold=columns", .needs = 1, .argument = {TILE}},
+    {.name = "order",
+     .usage = "order pk, order kp",
+     .needs = 1,
+     .argument = {WORD(pixels_outer, 0, "kp|pk")},
+     .then = then_let_go},
+    {.name = "blocks", .usage = "blocks full, blocks even", .needs = 1, .argument = {WORD(even, 0, "full|even")}},
+    {.name = "pack", .usage = "pack s=5", .needs = 1, .argument = {SIZE("s", pack)}},
+    {.name = "unfold",
+     .usage = "unfold columns, unfold nothing",
+     .needs = 1,
+     .argument = {WORD(unfold, 0, "nothing|columns")}},
+    {.name = "loops", .usage = "loops rsck", .needs = 1, .argument = {TW_READ("", gm_conv_plan, loops, read_loops)}},
+    {.name = "unroll", .usage = "unroll rows, unroll runs", .needs = 1, .argument = {WORD(unroll, 1, "rows|runs")}},
+    {.name = "hoist", .usage = "hoist configs", .needs = 1, .argument = {WORD(hoist_configs, 1, "configs")}},
+    {.name = "turn", .usage = "turn weights", .needs = 1, .argument = {WORD(turn, 1, "weights")}},
+    {.name = "pipeline",
+     .usage = "pipeline n=1 p=2 q=56 k=64 c=64 r=3 unfold=columns loads=16 stores=16",
+     .argument = {TILE, GM_SPREAD(gm_conv_plan)},
+     .first = pipeline,
+     .then = gm_then_four_banks},
+    {.name = "hardware_loop",
+     .usage = "hardware_loop n=1 p=14 q=14 k=32 c=64 r=3",
+     .argument = {TILE},
+     .sets = TW_FIELD(gm_conv_plan, hardware_loop)},
+    GM_LEVERS(gm_conv_plan),
 };
+const tw_language gm_conv_language = {"conv2d on Gemmini", sizeof verbs / sizeof *verbs, verbs};
 
-static gm_levers levers_of(const gm_config *config, const gm_conv *v, gm_conv_plan *p) {
-  return (gm_levers){
-      .dim = config->dim,
-      .widest_load = gm_widest_load(config),
-      .widest_store = gm_conv_widest_store(config, v),
-      .a = &p->a,
-      .b = &p->b,
-      .c_buffers = &p->c_buffers,
-      .c_split = &p->c_split,
-      .store_width = &p->store_width,
-      .overwrite = &p->overwrite,
-      .prefetch = &p->prefetch,
-      .spread_loads = &p->spread_loads,
-      .spread_stores = &p->spread_stores,
-  };
+gm_conv_context gm_conv_context_of(const gm_config *config, const gm_conv *v, gm_conv_layout *layout) {
+  return (gm_conv_context){{config, gm_conv_widest_store(config, v)}, v, layout};
 }
 
-tw_status gm_conv_step(const gm_config *config, const gm_conv *v, const char *step, gm_conv_plan *plan,
-                       tw_error *error) {
-  gm_words w;
-  const tw_status status = gm_words_split(step, &w, error);
-  if (status != TW_OK) return status;
-  const context c = {config, v, &w, levers_of(config, v, plan), plan};
-  const char *usage = verbs[0].usage;
-  bool known, good = gm_levers_step(&c.levers, &w, &known, &usage);
-  for (size_t i = 0; i < sizeof verbs / sizeof *verbs && !known; i++)
-    if (strcmp(w.verb, verbs[i].name) == 0) {
-      known = true;
-      usage = verbs[i].usage;
-      good = verbs[i].apply(&c);
-    }
-  if (!known)
-    return tw_fail(error, TW_USAGE, "step '%s': there is no such step for conv2d on Gemmini; one is '%s'", step, usage);
-  return good ? TW_OK : tw_fail(error, TW_USAGE, "step '%s' is malformed: write %s", step, usage);
+static tw_status legal(const void *context, const void *plan, tw_error *error) {
+  const gm_conv_context *c = context;
+  return gm_conv_layout_of(c->levers.config, c->conv, plan, c->layout, error);
 }
 
 tw_status gm_conv_replay(const gm_config *config, const gm_conv *v, const tw_schedule *schedule, gm_conv_plan *plan,
                          gm_conv_layout *layout, tw_error *error) {
+  gm_conv_context c = gm_conv_context_of(config, v, layout);
   gm_conv_plain(config, v, plan);
-  tw_status status = gm_conv_layout_of(config, v, plan, layout, error);
-  for (size_t i = 0; i < schedule->n && status == TW_OK; i++) {
-    status = gm_conv_step(config, v, schedule->step[i], plan, error);
-    tw_error why = {0};
-    if (status == TW_OK && (status = gm_conv_layout_of(config, v, plan, layout, &why)) != TW_OK)
-      tw_fail(error, status, "step %zu, '%s', is not possible here: %s", i + 1, schedule->step[i], why.text);
-  }
-  return status;
+  return tw_steps_apply(&gm_conv_language, &c, schedule, plan, legal, error);
 }
 
 char *gm_conv_print(const gm_config *config, const gm_conv_plan *p, char *buffer, size_t size) {

@@ -1,0 +1,62 @@
+/* menu.h - the legal next steps of a schedule, and how a machine puts them together.
+ *
+ * A machine names steps as text, in tables and loops; a step stays on the menu if its language (verb.h) takes it, if it
+ * changes the plan, and if the machine's model says what the kernel then costs. */
+#ifndef TILEWRIGHT_MENU_H
+#define TILEWRIGHT_MENU_H
+
+#include "tilewright/verb.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* A legal next step of a schedule. A plan of the search is one `lever`; its parameters are alternatives of it. */
+typedef struct tw_menu_item {
+  char step[TW_STEP_MAX]; /* what to append to the schedule */
+  char lever[32];         /* the menu entry it belongs to: "tile", "double buffer", "bank placement", ... */
+  char why[240];          /* what the step is for, in words, with the model's numbers */
+  double predicted_cost;  /* the analytic model's cost of the kernel after this step (target's unit) */
+} tw_menu_item;
+
+typedef struct tw_menu {
+  size_t n;
+  tw_menu_item *item; /* free with tw_menu_free */
+} tw_menu;
+void tw_menu_free(tw_menu *);
+
+/* Fill the first block, offer, finish. */
+typedef struct tw_menu_builder {
+  const tw_language *language;
+  const void *context;         /* of the language's functions and of `judge` */
+  const tw_schedule *schedule; /* to which steps are appended: after a full one comes none */
+  const void *now;             /* its plan */
+  void *next;                  /* room for another */
+  size_t plan_size;
+  /* The predicted cost of a plan; 0 if it is not legal. */
+  double (*judge)(const void *context, const void *plan);
+  double now_cost, peak_cost; /* predicted for `now`; of the matrix unit alone: `why` then says both. 0: it does not */
+
+  size_t capacity;
+  bool failed; /* out of memory */
+  tw_menu menu;
+} tw_menu_builder;
+
+void tw_menu_offer(tw_menu_builder *, const char *lever, const char *why, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Steps that need no numbers. */
+typedef struct tw_offer {
+  const char *lever, *step, *why;
+} tw_offer;
+void tw_menu_offer_all(tw_menu_builder *, size_t n, const tw_offer[]);
+
+/* Sorts by prediction and drops what is there twice. */
+tw_status tw_menu_finish(tw_menu_builder *, tw_menu *out, tw_error *);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,124 @@
+/* levers.c - see levers.h. The levers are those of the paper's menu (Autocomp, figure 16) in this machine's terms. */
+#include "target/gemmini/schedule/levers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- values ---- */
+
+static bool read_bank_list(const char *text, int bank[GM_BANKS_MAX], int *n) {
+  char copy[TW_STEP_MAX], *rest = copy;
+  snprintf(copy, sizeof copy, "%s", text);
+  *n = 0;
+  for (char *word; (word = strsep(&rest, ","));) {
+    int64_t number;
+    if (*n == GM_BANKS_MAX || !tw_read_number(word, 0, 255, &number)) return false;
+    bank[(*n)++] = (int)number;
+  }
+  for (int i = 2; i < *n; i++)
+    if (bank[i] - bank[i - 1] != bank[1] - bank[0]) return false;
+  return *n == 1 || bank[0] != bank[1];
+}
+
+bool gm_read_banks(const void *context, const tw_argument *argument, const char *text, void *operand) {
+  gm_operand_plan *p = operand;
+  (void)context, (void)argument;
+  return read_bank_list(text, p->bank, &p->n_banks);
+}
+
+bool gm_read_split(const void *context, const tw_argument *argument, const char *text, void *is_split) {
+  int bank[GM_BANKS_MAX] = {0}, n = 0;
+  (void)context, (void)argument;
+  const bool good = read_bank_list(text, bank, &n);
+  *(bool *)is_split = n > 1;
+  return good;
+}
+
+bool gm_read_blocks(const gm_config *config, const char *text, int most, int *blocks) {
+  int64_t elements;
+  if (!tw_read_number(text, 1, 1 << 24, &elements)) return false;
+  *blocks = gm_min(gm_ceil_div(elements, config->dim), most);
+  return true;
+}
+
+bool gm_read_width(const void *context, const tw_argument *argument, const char *text, void *width) {
+  const gm_lever_context *c = context;
+  const bool stores = *argument->name == 'c';
+  return gm_read_blocks(c->config, text, stores ? c->widest_store : gm_widest_load(c->config), width);
+}
+
+void gm_pipeline_operands(gm_operand_plan *a, gm_operand_plan *b) {
+  gm_operand_plan *const operand[] = {a, b};
+  for (int o = 0; o < 2; o++) {
+    operand[o]->buffers = gm_max(operand[o]->buffers, 2);
+    operand[o]->n_banks = 2;
+    for (int i = 0; i < 2; i++) operand[o]->bank[i] = 2 * i + o;
+  }
+}
+
+tw_status gm_then_four_banks(const void *context, void *plan, unsigned given, tw_error *error) {
+  const gm_lever_context *c = context;
+  (void)plan, (void)given;
+  return c->config->spad_banks >= 4 ? TW_OK : tw_fail(error, TW_USAGE, "needs four scratchpad banks");
+}
+
+/* ---- offers ---- */
+
+static void offer_buffers(tw_menu_builder *m) {
+  static const char why[] = "while one buffer is read the other is loaded";
+  static const tw_offer offers[] = {
+      {"buffers", "buffers a=2", why},
+      {"buffers", "buffers b=2", why},
+      {"buffers", "buffers a=2 b=2", why},
+      {"buffers", "buffers c=2", "a tile is stored while the next one is computed"},
+      {"buffers", "buffers a=3 b=3", "room to load two steps ahead"},
+      {"buffers", "buffers a=1 b=1 c=1", "one buffer leaves room for larger tiles"},
+  };
+  tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+}
+
+static void offer_banks(tw_menu_builder *m, const gm_config *config) {
+  static const char why[] = "a bank has one port: A, B and what is being loaded in different banks";
+  const int last = config->spad_banks - 1;
+  if (last < 1) return;
+  const char *c = config->acc_banks > 1 ? " c=0,1" : "";
+  tw_menu_offer(m, "banks", why, "banks a=0 b=1%s", c);
+  if (last < 3) return;
+  tw_menu_offer(m, "banks", why, "banks a=0,2 b=1,3%s", c);
+  tw_menu_offer(m, "banks", "A across three banks, B in one", "banks a=0,1,2 b=3%s", c);
+  tw_menu_offer(m, "banks", "B across three banks, A in one", "banks a=3 b=0,1,2%s", c);
+  tw_menu_offer(m, "banks", "A across two banks, B in one", "banks a=0,1 b=2%s", c);
+  tw_menu_offer(m, "banks", "B across two banks, A in one", "banks a=0 b=1,2%s", c);
+}
+
+static void offer_widths(tw_menu_builder *m, int dim, int load, int store) {
+  tw_menu_offer(m, "width", "wide mvouts write whole lines, which the L2 need not read first", "width c=%d", store);
+  tw_menu_offer(m, "width", "wide mvins move a row of blocks with one command", "width a=%d b=%d", load, load);
+  tw_menu_offer(m, "width", "narrow mvouts come apart sooner", "width c=%d", dim);
+  tw_menu_offer(m, "width", "narrow mvins arrive sooner", "width a=%d b=%d", load / 2, load / 2);
+}
+
+static void offer_spread(tw_menu_builder *m, bool loads, bool stores) {
+  static const char why[] = "loads and stores stand among the pairs, so that no queue fills and blocks the array";
+  for (int pairs = 4; pairs <= 64; pairs *= 2) {
+    if (stores) tw_menu_offer(m, "spread", why, "spread loads=%d", pairs);
+    if (loads) tw_menu_offer(m, "spread", why, "spread stores=%d", pairs);
+    tw_menu_offer(m, "spread", why, "spread loads=%d stores=%d", pairs, pairs);
+  }
+}
+
+void gm_offer_levers(tw_menu_builder *m, const gm_lever_context *c, bool loads, bool stores, bool fills) {
+  static const tw_offer offers[] = {
+      {"overwrite", "overwrite", "the first step overwrites the accumulator: no zeros to move in"},
+      {"prefetch", "prefetch 1", "loads one step ahead of their use are hidden behind the pairs"},
+      {"prefetch", "prefetch 2", "two steps ahead hide longer waits"},
+  };
+  const int dim = c->config->dim;
+  offer_buffers(m);
+  offer_banks(m, c->config);
+  offer_widths(m, dim, gm_widest_load(c->config) * dim, c->widest_store * dim);
+  tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+  if (fills)
+    tw_menu_offer(m, "fill", "zeros or bias move in during the tile before, not between two tiles", "fill ahead");
+  offer_spread(m, loads, stores);
+}

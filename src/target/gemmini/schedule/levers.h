@@ -1,0 +1,67 @@
+/* levers.h - the steps that every kernel has, as rows for a family's table (tilewright/verb.h) and as offers of its menu.
+ *
+ *   hold a=stream|panel|whole b=...
+ *   buffers a=2 b=2 c=2
+ *   banks a=0,2 b=1,3 c=0,1     c=0,1: the two accumulator buffers in different banks; c=0: side by side
+ *   width a=64 b=64 c=64        columns of an mvin of A, of B, of an mvout
+ *   overwrite                   the first step overwrites C: no fill with zeros
+ *   fill ahead                  zeros or bias move in during the tile before, behind the stores
+ *   prefetch 1                  steps that loads are ahead of their use
+ *   spread loads=16 stores=16   pairs between two loads, two stores
+ *
+ * They set the fields a, b, c_buffers, c_split, store_width, overwrite, fill_ahead, prefetch, spread_loads, spread_stores,
+ * which gm_plan and gm_conv_plan both have. */
+#ifndef TW_GEMMINI_LEVERS_H
+#define TW_GEMMINI_LEVERS_H
+
+#include "target/gemmini/schedule/operand.h"
+#include "tilewright/menu.h"
+
+/* What their functions ask: the first member of the context of a family's language. */
+typedef struct gm_lever_context {
+  const gm_config *config;
+  int widest_store; /* blocks of an mvout */
+} gm_lever_context;
+
+#define GM_SPREAD(plan)                                                                                                \
+  TW_NUMBER("loads", plan, spread_loads, 0, 4096), TW_NUMBER("stores", plan, spread_stores, 0, 4096)
+#define GM_LEVERS(plan)                                                                                                \
+  {.name = "hold",                                                                                                     \
+   .usage = "hold a=panel, hold b=whole, hold a=stream",                                                               \
+   .needs = 1,                                                                                                         \
+   .argument = {TW_CHOICE("a", plan, a.hold, 0, "stream|panel|whole"),                                                 \
+                TW_CHOICE("b", plan, b.hold, 0, "stream|panel|whole")}},                                               \
+      {.name = "buffers",                                                                                              \
+       .usage = "buffers a=2 b=2 c=2",                                                                                 \
+       .needs = 1,                                                                                                     \
+       .argument = {TW_NUMBER("a", plan, a.buffers, 1, 3), TW_NUMBER("b", plan, b.buffers, 1, 3),                      \
+                    TW_NUMBER("c", plan, c_buffers, 1, 2)}},                                                           \
+      {.name = "banks",                                                                                                \
+       .usage = "banks a=0,2 b=1,3 c=0,1",                                                                             \
+       .needs = 1,                                                                                                     \
+       .argument = {TW_READ("a", plan, a, gm_read_banks), TW_READ("b", plan, b, gm_read_banks),                        \
+                    TW_READ("c", plan, c_split, gm_read_split)}},                                                      \
+      {.name = "width",                                                                                                \
+       .usage = "width a=64 b=64 c=64",                                                                                \
+       .needs = 1,                                                                                                     \
+       .argument = {TW_READ("a", plan, a.width, gm_read_width), TW_READ("b", plan, b.width, gm_read_width),            \
+                    TW_READ("c", plan, store_width, gm_read_width)}},                                                  \
+      {.name = "overwrite", .usage = "overwrite", .sets = TW_FIELD(plan, overwrite)},                                  \
+      {.name = "fill", .usage = "fill ahead", .needs = 1, .argument = {TW_CHOICE("", plan, fill_ahead, 1, "ahead")}},  \
+      {.name = "prefetch", .usage = "prefetch 1", .needs = 1, .argument = {TW_NUMBER("", plan, prefetch, 0, 2)}}, {    \
+    .name = "spread", .usage = "spread loads=16 stores=16", .needs = 1, .argument = { GM_SPREAD(plan) }                \
+  }
+
+bool gm_read_banks(const void *context, const tw_argument *, const char *text, void *operand);
+bool gm_read_split(const void *context, const tw_argument *, const char *text, void *is_split);
+bool gm_read_width(const void *context, const tw_argument *, const char *text, void *width);
+/* Elements into blocks, rounded up; never more than `most`. */
+bool gm_read_blocks(const gm_config *, const char *text, int most, int *blocks);
+/* `pipeline`: two buffers of both operands, in banks of their own; refused on machines with fewer than four. */
+void gm_pipeline_operands(gm_operand_plan *a, gm_operand_plan *b);
+tw_status gm_then_four_banks(const void *context, void *plan, unsigned given, tw_error *);
+
+/* Are loads, are stores already spread? Is there a fill? */
+void gm_offer_levers(tw_menu_builder *, const gm_lever_context *, bool loads, bool stores, bool fills);
+
+#endif

@@ -1,0 +1,213 @@
+/* test_verb.c - the language of steps: what a table takes, what it refuses and in which words, and the menu that is built
+ * from it. The machine here has tiles of at most 100 elements. */
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tilewright/menu.h"
+
+typedef struct plan {
+  int64_t m;
+  int n, unroll;
+  enum { ROWS, COLUMNS, BOTH } order;
+  bool packed, is_even;
+  char loops[4];
+} plan;
+
+static bool read_loops(const void *context, const tw_argument *argument, const char *text, void *loops) {
+  (void)context, (void)argument;
+  if (strlen(text) != 2) return false;
+  memcpy(loops, text, 3);
+  return true;
+}
+
+static void pack_first(const void *context, void *changed) {
+  (void)context;
+  ((plan *)changed)->n = 64;
+}
+
+static tw_status then_even(const void *context, void *changed, unsigned given, tw_error *error) {
+  plan *p = changed;
+  (void)context;
+  p->is_even = given & 1;
+  return p->n % 2 == 0 ? TW_OK : tw_fail(error, TW_USAGE, "needs an even n, not %d", p->n);
+}
+
+static const tw_verb verbs[] = {
+    {.name = "tile",
+     .usage = "tile m=16 n=8",
+     .needs = 1,
+     .argument = {TW_NUMBER("m", plan, m, 1, 1LL << 40), TW_NUMBER("n", plan, n, 0, 4096)}},
+    {.name = "order",
+     .usage = "order rows",
+     .needs = 1,
+     .argument = {TW_CHOICE("", plan, order, 0, "rows|columns|both")}},
+    {.name = "unroll",
+     .usage = "unroll 2 ij",
+     .needs = 1,
+     .argument = {TW_NUMBER("", plan, unroll, 0, 9), TW_READ("", plan, loops, read_loops)}},
+    {.name = "pack",
+     .usage = "pack, pack n=64",
+     .sets = TW_FIELD(plan, packed),
+     .argument = {TW_NUMBER("n", plan, n, 0, 4096)},
+     .first = pack_first,
+     .then = then_even},
+};
+static const tw_language language = {"a test", sizeof verbs / sizeof *verbs, verbs};
+
+static plan applied(const char *text) {
+  plan p = {0};
+  tw_schedule s;
+  tw_error error = {0};
+  if (tw_schedule_parse(text, &s, &error) || tw_steps_apply(&language, NULL, &s, &p, NULL, &error))
+    fail_msg("%s", error.text);
+  return p;
+}
+
+static void values_go_where_the_table_says(void **state) {
+  (void)state;
+  const plan p = applied("tile n=8 m=1099511627776\norder columns\nunroll 3 ji");
+  assert_int_equal(p.m, 1LL << 40);
+  assert_int_equal(p.n, 8);
+  assert_int_equal(p.order, COLUMNS);
+  assert_int_equal(p.unroll, 3);
+  assert_string_equal(p.loops, "ji");
+  assert_false(p.packed);
+}
+
+static void of_two_steps_about_the_same_the_later_counts_and_what_a_step_leaves_out_stays(void **state) {
+  (void)state;
+  const plan p = applied("tile m=4 n=8\ntile m=5\nunroll 2 ij\nunroll 1");
+  assert_int_equal(p.m, 5);
+  assert_int_equal(p.n, 8);
+  assert_int_equal(p.unroll, 1);
+  assert_string_equal(p.loops, "ij");
+}
+
+static void arguments_count_more_than_what_a_verb_sets_by_itself(void **state) {
+  (void)state;
+  assert_int_equal(applied("pack").n, 64);
+  assert_false(applied("pack").is_even);
+  const plan p = applied("pack n=12");
+  assert_int_equal(p.n, 12);
+  assert_true(p.packed);
+  assert_true(p.is_even); /* `then` knows what was given */
+}
+
+static void what_is_wrong_is_said_in_one_line_with_the_word(void **state) {
+  (void)state;
+  static const struct {
+    const char *step, *part;
+  } wrong[] = {
+      {"fly high", "step 'fly high': there is no such step for a test; there are tile, order, unroll, pack"},
+      {"tile", "step 'tile' is not complete; write tile m=16 n=8"},
+      {"tile m=32 m=64", "step 'tile m=32 m=64': 'm' is given twice"},
+      {"tile m=4 n=2 nonsense", "'nonsense' does not belong there; write tile m=16 n=8"},
+      {"tile q=4", "'q' does not belong there"},
+      {"tile =4", "'' does not belong there"},
+      {"tile m", "'m' does not belong there"},
+      {"tile m=", "'m=' is not from 1 to 1099511627776"},
+      {"tile m=0", "'m=0' is not from"},
+      {"tile m=+4", "'m=+4' is not from"},
+      {"tile m=4x", "'m=4x' is not from"},
+      {"tile m=99999999999999999999", "is not from"},
+      {"tile m=1=2", "'m=1=2' is not from"},
+      {"order row", "'row' is not one of rows|columns|both"},
+      {"order rows|columns", "'rows|columns' is not one of"},
+      {"order rows columns", "'columns' does not belong there"},
+      {"unroll 2 ij ji", "'ji' does not belong there"},
+      {"unroll ij", "'ij' is not from 0 to 9"},
+      {"unroll 2 ijk", "'ijk' is not possible; write unroll 2 ij"},
+      {"pack n=3", "step 'pack n=3' needs an even n, not 3"},
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    plan p = {0};
+    tw_error error = {0};
+    assert_int_equal(tw_step_apply(&language, NULL, wrong[i].step, &p, &error), TW_USAGE);
+    if (!strstr(error.text, wrong[i].part)) fail_msg("'%s' does not say '%s'", error.text, wrong[i].part);
+    assert_null(strchr(error.text, '\n'));
+    assert_int_equal(tw_step_apply(&language, NULL, wrong[i].step, &p, NULL), TW_USAGE);
+  }
+}
+
+static tw_status at_most_100(const void *context, const void *looked_at, tw_error *error) {
+  const plan *p = looked_at;
+  (void)context;
+  return p->m * p->n <= 100 ? TW_OK : tw_fail(error, TW_USAGE, "%d elements", (int)p->m * p->n);
+}
+
+static void the_step_that_makes_a_plan_illegal_is_named(void **state) {
+  (void)state;
+  plan p = {0};
+  tw_schedule s;
+  tw_error error = {0};
+  tw_schedule_parse("tile m=10 n=10\ntile n=20\ntile n=5", &s, NULL);
+  assert_int_equal(tw_steps_apply(&language, NULL, &s, &p, at_most_100, &error), TW_USAGE);
+  assert_string_equal(error.text, "step 2, 'tile n=20', is not possible here: 200 elements");
+  assert_int_equal(tw_steps_apply(&language, NULL, &s, &p, NULL, &error), TW_OK);
+}
+
+static double judge(const void *context, const void *looked_at) {
+  const plan *p = looked_at;
+  return at_most_100(context, p, NULL) == TW_OK ? 1000.0 - (double)p->m * p->n : 0;
+}
+
+static void a_menu_holds_what_is_legal_and_new_the_best_first_and_once(void **state) {
+  (void)state;
+  const tw_schedule none = {0};
+  const plan now = {.m = 4, .n = 4};
+  plan next;
+  static const tw_offer offers[] = {
+      {"tile", "tile m=4", "nothing new"}, {"tile", "tile n=50", "too large"}, {"tile", "tile m=0", "not a step"},
+      {"order", "order both", "b"},        {"order", "order columns", "a"},
+  };
+  tw_menu_builder m = {.language = &language,
+                       .schedule = &none,
+                       .now = &now,
+                       .next = &next,
+                       .plan_size = sizeof now,
+                       .judge = judge,
+                       .now_cost = 984,
+                       .peak_cost = 492};
+  tw_menu menu;
+  tw_menu_offer_all(&m, sizeof offers / sizeof *offers, offers);
+  for (int i = 0; i < 2; i++) tw_menu_offer(&m, "tile", "larger", "tile m=%d n=%d", 10, 10);
+  assert_int_equal(tw_menu_finish(&m, &menu, NULL), TW_OK);
+  assert_int_equal(menu.n, 3);
+  assert_string_equal(menu.item[0].step, "tile m=10 n=10");
+  assert_string_equal(menu.item[0].why, "larger; model: 54.7% of peak, now 50.0%");
+  assert_true(menu.item[0].predicted_cost == 900);
+  assert_string_equal(menu.item[1].step, "order both"); /* equal costs: by text */
+  assert_string_equal(menu.item[2].step, "order columns");
+  assert_int_equal(now.m, 4); /* trying changes nothing */
+  tw_menu_free(&menu);
+}
+
+static void after_a_full_schedule_comes_nothing(void **state) {
+  (void)state;
+  tw_schedule full = {0};
+  const plan now = {.m = 1, .n = 1};
+  plan next;
+  while (full.n < TW_STEPS_MAX) tw_schedule_add(&full, "tile m=1", NULL);
+  tw_menu_builder m = {.language = &language, .schedule = &full, .now = &now, .next = &next, .plan_size = sizeof now};
+  tw_menu menu;
+  m.judge = judge;
+  tw_menu_offer(&m, "tile", "larger", "tile m=2");
+  assert_int_equal(tw_menu_finish(&m, &menu, NULL), TW_OK);
+  assert_int_equal(menu.n, 0);
+  tw_menu_free(&menu);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(values_go_where_the_table_says),
+      cmocka_unit_test(of_two_steps_about_the_same_the_later_counts_and_what_a_step_leaves_out_stays),
+      cmocka_unit_test(arguments_count_more_than_what_a_verb_sets_by_itself),
+      cmocka_unit_test(what_is_wrong_is_said_in_one_line_with_the_word),
+      cmocka_unit_test(the_step_that_makes_a_plan_illegal_is_named),
+      cmocka_unit_test(a_menu_holds_what_is_legal_and_new_the_best_first_and_once),
+      cmocka_unit_test(after_a_full_schedule_comes_nothing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
