@@ -78,8 +78,8 @@ typedef struct tw_place {
 typedef struct tw_coverage {
   double elements, exact; /* of all outputs; compared with the exact value, each by itself */
   bool surveyed;          /* of the others, each took part in a test of its own (tw_op.survey) */
-  double smallest;        /* surveyed: a single element is caught for certain if it is off by this many times its bound */
-  char text[240];         /* in words: "every element", "65,536 of 268,435,456 elements, ..." */
+  double smallest; /* surveyed: a single element is caught for certain if it is off by this many times its bound */
+  char text[240];  /* in words: "every element", "65,536 of 268,435,456 elements, ..." */
 } tw_coverage;
 
 /* How much to look at. */

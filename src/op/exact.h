@@ -10,8 +10,8 @@ typedef bool tw_row_function(const void *context, int64_t row, int64_t first, in
                              double *bound);
 
 /* `exact` for an op that makes elements row by row: those of one row are made together. */
-tw_status tw_exact_rows(tw_row_function *, const void *context, size_t n, const tw_place[], double value[],
-                        double bound[], int threads, tw_error *);
+tw_status tw_exact_rows(tw_row_function *function, const void *context, size_t n, const tw_place place[],
+                        double value[], double bound[], int threads, tw_error *error);
 
 /* tw_op.reference and tw_op.compare. The comparison takes nothing from the expected outputs. */
 void tw_exact_reference(const tw_problem *, void *const buffers[], int threads);

@@ -1,0 +1,251 @@
+/* layernorm.c - dropout, residual sum and normalization of rows, fused as in a prenorm Transformer block.
+ *
+ *   r[i][j] = keep[i][j] x[i][j] / (1 - dropout) [+ residual[i][j]]
+ *   y[i][j] = (r[i][j] - mean r[i]) / sqrt(variance r[i] + eps) weight[j] + bias[j]      norm=layer
+ *   y[i][j] = r[i][j] / sqrt(mean of r[i]^2 + eps) weight[j]                             norm=rms
+ *
+ * keep[i][j] is 1 where word j % 4 of Philox4x32-10 (philox.h) with the counter (j / 4, i, 0, 0) and the key
+ * (seed[0], seed[1]) is at least floor(dropout 2^32), else 0.
+ *
+ * The C parameters of a kernel are x [rows][cols], [residual [rows][cols],] weight [cols], [bias [cols],] [seed [2],]
+ * y [rows][cols], [sum [rows][cols]], dense: residual and sum (the rows r) with residual=1, bias with norm=layer, seed (of
+ * i32) with dropout > 0. The rest is of type a. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/random.h"
+#include "base/strings.h"
+#include "op/element.h"
+#include "op/exact.h"
+#include "op/inputs.h"
+#include "op/numerics.h"
+#include "op/ops.h"
+#include "op/philox.h"
+
+static const tw_key keys[] = {
+    {.name = "rows", .kind = TW_KEY_INT, .min = 1, .max = 1 << 30, .example = 32768, .help = "vectors"},
+    {.name = "cols", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 2048, .help = "elements of each"},
+    {.name = "dropout", .kind = TW_KEY_REAL, .fallback = "0", .help = "fraction of x that becomes 0; below 1"},
+    {.name = "residual", .kind = TW_KEY_BOOL, .fallback = "0", .help = "a second input is added; the sum is an output"},
+    {.name = "norm", .kind = TW_KEY_CHOICE, .fallback = "layer", .choices = "layer|rms", .help = "by deviation or RMS"},
+    {.name = "eps", .kind = TW_KEY_REAL, .fallback = "0.00001", .help = "added to the variance or mean square"},
+    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of all but seed: f32, f16 or bf16"},
+};
+
+/* Operands by position; those that are not there are -1. */
+typedef struct layernorm {
+  int64_t rows, columns;
+  double dropout, eps;
+  bool rms;
+  tw_type type;
+  int x, residual, weight, bias, seed, y, sum, n;
+} layernorm;
+
+static layernorm layernorm_of(const tw_problem *p) {
+  layernorm l = {.rows = tw_problem_int(p, "rows"),
+                 .columns = tw_problem_int(p, "cols"),
+                 .dropout = tw_problem_real(p, "dropout"),
+                 .eps = tw_problem_real(p, "eps"),
+                 .rms = tw_problem_int(p, "norm") == 1,
+                 .type = tw_problem_type(p, "a")};
+  const bool residual = tw_problem_int(p, "residual");
+  l.x = l.n++;
+  l.residual = residual ? l.n++ : -1;
+  l.weight = l.n++;
+  l.bias = l.rms ? -1 : l.n++;
+  l.seed = l.dropout > 0 ? l.n++ : -1;
+  l.y = l.n++;
+  l.sum = residual ? l.n++ : -1;
+  return l;
+}
+
+static tw_status validate(const tw_problem *p, tw_error *error) {
+  const layernorm l = layernorm_of(p);
+  if (!tw_is_real(l.type))
+    return tw_fail(error, TW_USAGE, "layernorm does not know a=%s; it knows a=f32, f16 and bf16", tw_type_name(l.type));
+  if (!(l.dropout >= 0 && l.dropout < 1))
+    return tw_fail(error, TW_USAGE, "dropout=%g is no fraction: it lies between 0 and 1, and 1 is too much", l.dropout);
+  if (!(l.eps > 0 && l.eps < 1))
+    return tw_fail(error, TW_USAGE, "eps=%g does not lie between 0 and 1; usual is eps=0.00001", l.eps);
+  return TW_OK;
+}
+
+static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
+  const layernorm l = layernorm_of(p);
+  const int64_t all[] = {l.rows, l.columns}, row[] = {l.columns};
+  out[l.x] = tw_operand_dense("x", l.type, 2, all);
+  out[l.weight] = tw_operand_dense("weight", l.type, 1, row);
+  if (l.bias >= 0) out[l.bias] = tw_operand_dense("bias", l.type, 1, row);
+  if (l.seed >= 0) out[l.seed] = tw_operand_dense("seed", TW_I32, 1, (int64_t[]){2});
+  out[l.y] = tw_operand_dense("y", l.type, 2, all);
+  out[l.y].is_output = true;
+  if (l.residual >= 0) {
+    out[l.residual] = tw_operand_dense("residual", l.type, 2, all);
+    out[l.sum] = tw_operand_dense("sum", l.type, 2, all);
+    out[l.sum].is_output = true;
+  }
+  return (size_t)l.n;
+}
+
+/* Rows have a mean of their own, so that subtracting it matters, and one of eight is so quiet that eps does. */
+static tw_spread spread_of_row(uint64_t seed, int64_t row) {
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)row);
+  if (tw_random_below(&r, 8) == 0) return (tw_spread){.middle = 0, .amplitude = 0x1p-8};
+  return (tw_spread){.middle = 2 * tw_random_real(&r) - 1, .amplitude = 2};
+}
+
+static tw_spread spread_of_weights(uint64_t seed, int64_t row) {
+  (void)seed, (void)row;
+  return (tw_spread){.middle = 1, .amplitude = 0.75};
+}
+
+static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
+  const layernorm l = layernorm_of(p);
+  tw_operand o[TW_OPERANDS_MAX];
+  operands(p, o);
+  tw_fill_rows(seed, l.x, &o[l.x], spread_of_row, buffers[l.x]);
+  tw_fill_rows(seed, l.weight, &o[l.weight], spread_of_weights, buffers[l.weight]);
+  if (l.residual >= 0) tw_fill_rows(seed, l.residual, &o[l.residual], spread_of_row, buffers[l.residual]);
+  if (l.bias >= 0) tw_fill_uniform(seed, l.bias, &o[l.bias], 1, buffers[l.bias]);
+  if (l.seed < 0) return;
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)(l.seed + 8) << 32);
+  for (int i = 0; i < 2; i++) ((uint32_t *)buffers[l.seed])[i] = (uint32_t)(tw_random_next(&r) >> 32);
+}
+
+typedef struct job {
+  layernorm l;
+  void *const *buffer;
+  bool of_sum; /* rows of sum are wanted, not of y */
+} job;
+
+static bool keeps(const job *j, int64_t row, int64_t column) {
+  if (j->l.seed < 0) return true;
+  const uint32_t *seed = j->buffer[j->l.seed];
+  const tw_philox counter = {{(uint32_t)(column / 4), (uint32_t)row, 0, 0}};
+  return tw_philox4x32(counter, seed[0], seed[1]).word[column % 4] >= (uint32_t)(j->l.dropout * 0x1p32);
+}
+
+/* r, and how far it may be off, in binary32: the factor, the product and the sum are rounded. */
+static void make_sum(const job *j, int64_t row, int64_t column, double *r, double *off) {
+  const layernorm *l = &j->l;
+  const int64_t at = row * l->columns + column;
+  const double x = keeps(j, row, column) ? tw_element(l->type, j->buffer[l->x], at) / (1 - l->dropout) : 0;
+  const double residual = l->residual >= 0 ? tw_element(l->type, j->buffer[l->residual], at) : 0;
+  *r = x + residual;
+  *off = l->dropout > 0 || l->residual >= 0 ? 3 * TW_U32 * (fabs(x) + fabs(residual)) : 0;
+}
+
+typedef struct moments {
+  double mean, variance;         /* of r */
+  double mean_off, variance_off; /* what they may be off in binary32 */
+} moments;
+
+/* Errors of the elements are independent. A sum of n of them is off by its steps, the mean square as a difference of
+ * squares, too, which is how a kernel of one pass makes the variance. */
+static moments moments_of(const layernorm *l, const double *r, const double *off) {
+  const double n = (double)l->columns, steps = (tw_sum_steps(n) + 2) * TW_U32;
+  double sum = 0, size = 0, square = 0, offs = 0, off2 = 0;
+  for (int64_t i = 0; i < l->columns; i++) {
+    sum += r[i];
+    size += fabs(r[i]);
+    square += r[i] * r[i];
+    offs += off[i];
+    off2 += off[i] * off[i];
+  }
+  moments m = {.mean = l->rms ? 0 : sum / n};
+  double central = 0, turned = 0, turned2 = 0;
+  for (int64_t i = 0; i < l->columns; i++) {
+    const double c = r[i] - m.mean;
+    central += c * c;
+    turned += fabs(c) * off[i];
+    turned2 += c * c * off[i] * off[i];
+  }
+  m.variance = central / n;
+  m.mean_off = l->rms ? 0 : (tw_random_sum(offs, off2) + steps * size) / n;
+  m.variance_off =
+      (2 * tw_random_sum(turned, turned2) + off2 + 2 * steps * square) / n + m.mean_off * (m.mean_off + 2 * TW_U32);
+  return m;
+}
+
+/* y may be made of the sum as it is stored or as it is: the sum's rounding counts, where there is one. Then the deviation,
+ * its reciprocal square root and the products are rounded: 8 u of z, 4 u of the result. */
+static void finish(const job *j, const moments *m, const double *r, const double *off, int64_t first, int64_t count,
+                   double *value, double *bound) {
+  const layernorm *l = &j->l;
+  const double deviation = sqrt(m->variance + l->eps), relative = m->variance_off / (m->variance + l->eps) / 2;
+  for (int64_t i = 0; i < count; i++) {
+    const double weight = tw_element(l->type, j->buffer[l->weight], first + i);
+    const double bias = l->bias >= 0 ? tw_element(l->type, j->buffer[l->bias], first + i) : 0;
+    const double z = (r[first + i] - m->mean) / deviation;
+    const double z_off = (off[first + i] + m->mean_off) / deviation + fabs(z) * (relative + 8 * TW_U32);
+    value[i] = z * weight + bias;
+    bound[i] = tw_store_error(
+        l->type, value[i], fabs(weight) * z_off + 4 * TW_U32 * (fabs(z * weight) + fabs(bias)) + tw_least_real(TW_F32));
+  }
+}
+
+static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
+  const job *j = context;
+  const layernorm *l = &j->l;
+  if (j->of_sum) {
+    for (int64_t i = 0; i < count; i++) {
+      double off;
+      make_sum(j, row, first + i, &value[i], &off);
+      bound[i] = tw_store_error(l->type, value[i], off);
+    }
+    return true;
+  }
+  double *r = tw_new(2 * (size_t)l->columns, sizeof *r), *off = r + l->columns;
+  if (!r) return false;
+  for (int64_t i = 0; i < l->columns; i++) {
+    make_sum(j, row, i, &r[i], &off[i]);
+    if (l->sum >= 0) off[i] = tw_store_error(l->type, r[i], off[i]);
+  }
+  const moments m = moments_of(l, r, off);
+  finish(j, &m, r, off, first, count, value, bound);
+  free(r);
+  return true;
+}
+
+static tw_status exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],
+                       double value[], double bound[], int threads, tw_error *error) {
+  job j = {.l = layernorm_of(p), .buffer = buffers};
+  j.of_sum = (int)operand == j.l.sum;
+  return tw_exact_rows(make_row, &j, n, place, value, bound, threads, error);
+}
+
+static void exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {
+  const layernorm l = layernorm_of(p);
+  const double each = l.seed >= 0 ? 40 : 16;
+  *row = each * (double)l.columns;
+  *element = (int)operand == l.sum ? each : *row;
+}
+
+/* Of an element: mean and variance three additions and a product, normalization four; scaling and sum of a residual. */
+static double operations(const tw_problem *p) {
+  const layernorm l = layernorm_of(p);
+  return ((l.rms ? 2 : 4) + (l.dropout > 0) / 2.0 + (l.residual >= 0) / 2.0) * (double)l.rows * (double)l.columns;
+}
+
+static double bytes(const tw_problem *p) {
+  tw_operand o[TW_OPERANDS_MAX];
+  return tw_operand_bytes(o, operands(p, o));
+}
+
+const tw_op tw_op_layernorm = {
+    .name = "layernorm",
+    .summary = "dropout, residual sum and layer or RMS normalization of rows",
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+    .validate = validate,
+    .operands = operands,
+    .inputs = inputs,
+    .reference = tw_exact_reference,
+    .compare = tw_exact_compare,
+    .operations = operations,
+    .bytes = bytes,
+    .exact = exact,
+    .exact_cost = exact_cost,
+};

@@ -1,0 +1,131 @@
+/* rotary.c - rotary position embedding (J. Su et al., RoFormer, 2021): pairs of elements of each head are turned by angles
+ * that its position tells.
+ *
+ *   y[b][s][h][i]  = x[b][s][h][i] cos[s][p] - x[b][s][h][j] sin[s][p]
+ *   y[b][s][h][j]  = x[b][s][h][j] cos[s][p] + x[b][s][h][i] sin[s][p]
+ *
+ * for p < d / 2, with i = p, j = p + d / 2 (interleaved=0, as GPT-NeoX and Llama have it) or i = 2 p, j = 2 p + 1
+ * (interleaved=1, as the paper has it).
+ *
+ * The C parameters of a kernel are x [b][s][h][d], cos [s][d/2], sin [s][d/2], y [b][s][h][d], dense, all of type a: the
+ * layout of attention.c. cos and sin are tables of any numbers: what is in them decides, not what they are called. */
+#include <math.h>
+
+#include "op/element.h"
+#include "op/exact.h"
+#include "op/inputs.h"
+#include "op/numerics.h"
+#include "op/ops.h"
+
+enum { X, COS, SIN, Y };
+
+static const tw_key keys[] = {
+    {.name = "b", .kind = TW_KEY_INT, .min = 1, .max = 1 << 20, .example = 16, .help = "sequences"},
+    {.name = "h", .kind = TW_KEY_INT, .min = 1, .max = 1 << 16, .example = 16, .help = "heads"},
+    {.name = "s", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 2048, .help = "positions"},
+    {.name = "d", .kind = TW_KEY_INT, .min = 2, .max = 1 << 16, .example = 128, .help = "elements of a head; even"},
+    {.name = "interleaved", .kind = TW_KEY_BOOL, .fallback = "0", .help = "pairs are neighbours, not halves apart"},
+    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of all: f32, f16 or bf16"},
+};
+
+static tw_status validate(const tw_problem *p, tw_error *error) {
+  const tw_type a = tw_problem_type(p, "a");
+  if (!tw_is_real(a))
+    return tw_fail(error, TW_USAGE, "rotary does not know a=%s; it knows a=f32, f16 and bf16", tw_type_name(a));
+  if (tw_problem_int(p, "d") % 2)
+    return tw_fail(error, TW_USAGE, "d=%lld is odd: elements of a head are turned in pairs",
+                   (long long)tw_problem_int(p, "d"));
+  const double elements = (double)tw_problem_int(p, "b") * (double)tw_problem_int(p, "s") *
+                          (double)tw_problem_int(p, "h") * (double)tw_problem_int(p, "d");
+  if (elements > 0x1p40)
+    return tw_fail(error, TW_USAGE, "%.3g elements are too many; choose smaller b, s or h", elements);
+  return TW_OK;
+}
+
+static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
+  const tw_type a = tw_problem_type(p, "a");
+  const int64_t s = tw_problem_int(p, "s"), d = tw_problem_int(p, "d");
+  const int64_t heads[] = {tw_problem_int(p, "b"), s, tw_problem_int(p, "h"), d}, table[] = {s, d / 2};
+  out[X] = tw_operand_dense("x", a, 4, heads);
+  out[COS] = tw_operand_dense("cos", a, 2, table);
+  out[SIN] = tw_operand_dense("sin", a, 2, table);
+  out[Y] = tw_operand_dense("y", a, 4, heads);
+  out[Y].is_output = true;
+  return Y + 1;
+}
+
+static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
+  tw_operand o[TW_OPERANDS_MAX];
+  operands(p, o);
+  for (int i = X; i < Y; i++) tw_fill_uniform(seed, i, &o[i], i == X ? 4 : 1, buffers[i]);
+}
+
+typedef struct job {
+  void *const *buffer;
+  tw_type type;
+  int64_t positions, heads, d;
+  bool interleaved;
+} job;
+
+/* In binary32 two products and their sum are rounded: 2 u of their magnitudes, and of the result rounded to the type. */
+static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
+  const job *j = context;
+  const int64_t half = j->d / 2, table = row / j->heads % j->positions * half, at = row * j->d;
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t e = first + i, pair = j->interleaved ? e / 2 : e % half;
+    const bool second = j->interleaved ? e % 2 : e >= half;
+    const int64_t other = j->interleaved ? e ^ 1 : second ? e - half : e + half;
+    const double cosine = tw_element(j->type, j->buffer[COS], table + pair),
+                 sine = tw_element(j->type, j->buffer[SIN], table + pair);
+    const double own = tw_element(j->type, j->buffer[X], at + e) * cosine,
+                 others = tw_element(j->type, j->buffer[X], at + other) * sine;
+    value[i] = second ? own + others : own - others;
+    bound[i] = tw_store_error(j->type, value[i], 2 * TW_U32 * (fabs(own) + fabs(others)) + tw_least_real(TW_F32));
+  }
+  return true;
+}
+
+static tw_status exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],
+                       double value[], double bound[], int threads, tw_error *error) {
+  (void)operand;
+  const job j = {.buffer = buffers,
+                 .type = tw_problem_type(p, "a"),
+                 .positions = tw_problem_int(p, "s"),
+                 .heads = tw_problem_int(p, "h"),
+                 .d = tw_problem_int(p, "d"),
+                 .interleaved = tw_problem_int(p, "interleaved")};
+  return tw_exact_rows(make_row, &j, n, place, value, bound, threads, error);
+}
+
+static void exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {
+  (void)operand;
+  *element = 8;
+  *row = 8 * (double)tw_problem_int(p, "d");
+}
+
+/* Four products and two sums for two elements. */
+static double operations(const tw_problem *p) {
+  return 1.5 * (double)tw_problem_int(p, "b") * (double)tw_problem_int(p, "s") * (double)tw_problem_int(p, "h") *
+         (double)tw_problem_int(p, "d");
+}
+
+static double bytes(const tw_problem *p) {
+  tw_operand o[TW_OPERANDS_MAX];
+  return tw_operand_bytes(o, operands(p, o));
+}
+
+const tw_op tw_op_rotary = {
+    .name = "rotary",
+    .summary = "rotary position embedding: pairs of elements of each head turned by its position's angles",
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+    .validate = validate,
+    .operands = operands,
+    .inputs = inputs,
+    .reference = tw_exact_reference,
+    .compare = tw_exact_compare,
+    .operations = operations,
+    .bytes = bytes,
+    .exact = exact,
+    .exact_cost = exact_cost,
+};
