@@ -1,7 +1,7 @@
 /* test_search.c - the beam search, on a target whose best kernel is known. */
 #include "test.h"
 
-#include "search/agent.h"
+#include "agent/agent.h"
 #include "search_fixture.h"
 
 static int start(void **state) {
@@ -299,12 +299,13 @@ static void bad_options_and_problems_are_refused_in_a_line(void **state) {
 
 static tw_candidate *parent(void) {
   static tw_candidate c;
-  const tw_schedule none = {0};
-  memset(&c, 0, sizeof c);
-  tw_candidate_set_kernel(&c, &none, NULL);
+  static tw_schedule none;
+  c = (tw_candidate){.recipe = &none};
   c.measured.cost = 16000;
   return &c;
 }
+
+static void (*free_plan)(tw_plan *);
 
 static size_t plan_once(double dropout, size_t plans, uint64_t seed, tw_plan *out) {
   tw_problem p = fake_problem(16);
@@ -315,12 +316,18 @@ static size_t plan_once(double dropout, size_t plans, uint64_t seed, tw_plan *ou
                         .iterations = 1,
                         .plans = plans,
                         .kernels = 2,
-                        .dropout = dropout};
-  tw_random random;
-  tw_random_seed(&random, seed);
-  size_t made;
-  assert_int_equal(tw_agent_rules.plan(&tw_agent_rules, &request, &random, out, &made, NULL), TW_OK);
-  return made;
+                        .dropout = dropout,
+                        .jobs = 1};
+  const tw_request *all[] = {&request};
+  tw_proposal proposal = {.plan = out};
+  tw_agent *rules;
+  tw_random_seed(&request.random, seed);
+  assert_int_equal(tw_rules_open("rules", &fake_target, &rules, NULL), TW_OK);
+  rules->plan(rules, 1, all, &proposal);
+  assert_int_equal(proposal.status, TW_OK);
+  free_plan = rules->free_plan;
+  rules->close(rules, NULL);
+  return proposal.n;
 }
 
 static void dropout_never_hides_all_levers(void **state) {
@@ -329,7 +336,7 @@ static void dropout_never_hides_all_levers(void **state) {
     tw_plan plan[4];
     size_t n = plan_once(0.9999, 4, seed, plan);
     assert_int_equal(n, 4);
-    for (size_t i = 0; i < n; i++) tw_agent_rules.free_plan(&plan[i]);
+    for (size_t i = 0; i < n; i++) free_plan(&plan[i]);
   }
 }
 
@@ -344,7 +351,7 @@ static void without_dropout_the_first_plan_is_what_the_model_likes_best_and_all_
       assert_true(strlen(plan[i].why) > 0);
       for (size_t j = 0; j < i; j++) assert_string_not_equal(plan[i].lever, plan[j].lever);
     }
-    for (size_t i = 0; i < n; i++) tw_agent_rules.free_plan(&plan[i]);
+    for (size_t i = 0; i < n; i++) free_plan(&plan[i]);
   }
 }
 
@@ -356,7 +363,7 @@ static void every_lever_gets_its_turn_also_those_that_the_model_dislikes(void **
     size_t n = plan_once(0.4, 2, seed, plan);
     for (size_t i = 0; i < n; i++) {
       for (int l = 0; l < LEVERS; l++) seen[l] += !strcmp(plan[i].lever, fake_levers[l].verb);
-      tw_agent_rules.free_plan(&plan[i]);
+      free_plan(&plan[i]);
     }
   }
   for (int l = 0; l < LEVERS; l++) assert_true(seen[l] > 0);

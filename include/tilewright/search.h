@@ -1,7 +1,7 @@
 /* search.h - the beam search over candidates.
  *
- * In each iteration every parent in the beam gets `plans` plans (one lever of the menu each) and each plan
- * `kernels` kernels; they are built, checked and measured on `jobs` threads; the best `beam` that are correct
+ * A candidate is source; it may have a recipe, the schedule of which the target makes that source. In each iteration
+ * every parent in the beam gets `plans` plans (one lever each), divided among the agents, and each plan `kernels` kernels; they are built, checked and measured on `jobs` threads; the best `beam` that are correct
  * and beat their parent are the next beam. (Where measuring is safe without a check and costs less, as
  * tw_target.measures_first says, those that do not beat their parent are not checked.) The result depends on problem,
  * target, options and wisdom alone, never on `jobs` or timing (on a simulated target), unless `seconds` cuts it short.
@@ -39,7 +39,10 @@ typedef struct tw_search_options {
   int jobs;                      /* threads; 0 = all cores */
   double seconds;                /* stop starting candidates after this long; 0 = no limit */
   const char *journal;           /* SQLite file; NULL = none. An interrupted search resumes from it. */
-  const tw_schedule *start;      /* schedule to start from (wisdom); NULL = the target's plainest */
+  const tw_schedule *start;      /* schedule to start from, too (wisdom); NULL = none but the target's plainest */
+  const char *start_source;      /* source to start from, too (wisdom); NULL = none */
+  const char *const *agents;     /* who proposes, each with a share if one is given: "rules", "2*rules" */
+  size_t n_agents;               /* 0: "rules" alone */
   const volatile int *interrupt; /* stop when it becomes non-zero; NULL = never */
   void (*progress)(void *context, const tw_progress *); /* called from the calling thread; may be NULL */
   void *context;
@@ -49,12 +52,14 @@ typedef struct tw_search_options {
 typedef struct tw_rung {
   char step[TW_STEP_MAX]; /* "start" for the first */
   char why[240];
+  char agent[64]; /* who took it */
   double cost, utilization;
 } tw_rung;
 
 typedef struct tw_search_result {
-  tw_schedule schedule;       /* of the best candidate */
   char *source;               /* of the best candidate */
+  bool has_recipe;            /* the target makes that source of `schedule`; otherwise it stands alone */
+  tw_schedule schedule;       /* the recipe, if there is one */
   tw_measurement best, start; /* start: the plainest kernel */
   char *start_source;
   size_t n_rungs;

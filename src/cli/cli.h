@@ -13,11 +13,18 @@
 #include "base/strings.h"
 #include "tilewright/tilewright.h"
 
+enum { CLI_LIST_MAX = 16 };
+typedef struct cli_list {
+  size_t n;
+  const char *text[CLI_LIST_MAX];
+} cli_list;
+
 typedef struct cli_options {
   bool json, no_wisdom, help;
   bool rewrites_only;
   bool exhaustive;
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *kernel, *floorplan;
+  cli_list agents;
   int64_t jobs, seed, iterations, plans, kernels, beam;
   double dropout, seconds;                                   /* dropout < 0: the search's default */
   const char *to, *scale_rule, *group, *rounding, *overflow; /* of quantize */

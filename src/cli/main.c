@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 
 #define SUBJECT "OP key=value... -t TARGET"
-#define SEARCH "jobs seed iterations plans kernels beam dropout seconds "
+#define SEARCH "jobs seed agent iterations plans kernels beam dropout seconds "
 
 const cli_command cli_commands[] = {
     {"targets", "[NAME]", "the machines, and which can be used here", "json", cli_targets},

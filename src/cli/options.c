@@ -7,7 +7,7 @@
 #include "base/strings.h"
 #include "cli/cli.h"
 
-typedef enum option_kind { FLAG, TEXT, INTEGER, REAL } option_kind;
+typedef enum option_kind { FLAG, TEXT, LIST, INTEGER, REAL } option_kind; /* a LIST may be given several times */
 
 static const struct option_entry {
   const char *name;
@@ -40,6 +40,8 @@ static const struct option_entry {
     {"beam", 0, INTEGER, offsetof(cli_options, beam), 1, 256, "N", "candidates kept after an iteration"},
     {"dropout", 0, REAL, offsetof(cli_options, dropout), 0, 0.99, "P",
      "probability that a menu entry is hidden from a plan"},
+    {"agent", 0, LIST, offsetof(cli_options, agents), 0, 0, "NAME",
+     "who proposes kernels: rules (usual); several share the plans, 2*NAME twice as many"},
     {"exhaustive", 0, FLAG, offsetof(cli_options, exhaustive), 0, 0, NULL,
      "no beam: every kernel that the menu leads to, if there are few enough"},
     {"seconds", 0, REAL, offsetof(cli_options, seconds), 0.001, 1e9, "S", "stop starting candidates after this long"},
@@ -75,6 +77,14 @@ static tw_status set_option(const struct option_entry *o, const char *text, cli_
     if (!*text) return tw_fail(error, TW_USAGE, "--%s is empty: give it %s", o->name, o->argument);
     *(const char **)field = text;
     return TW_OK;
+  case LIST: {
+    cli_list *list = field;
+    if (!*text) return tw_fail(error, TW_USAGE, "--%s is empty: give it %s", o->name, o->argument);
+    if (list->n == CLI_LIST_MAX)
+      return tw_fail(error, TW_USAGE, "--%s is given more than %d times", o->name, CLI_LIST_MAX);
+    list->text[list->n++] = text;
+    return TW_OK;
+  }
   case INTEGER:
     if (!tw_parse_int(text, &integer) || (double)integer < o->min || (double)integer > o->max)
       return tw_fail(error, TW_USAGE, "--%s %s: give it a whole number between %.0f and %.0f", o->name, text, o->min,

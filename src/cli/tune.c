@@ -15,6 +15,8 @@ static tw_search_options search_options(const cli *c) {
       .kernels = (int)o->kernels,
       .beam = (int)o->beam,
       .dropout = o->dropout,
+      .agents = o->agents.text,
+      .n_agents = o->agents.n,
       .seed = (uint64_t)o->seed,
       .jobs = (int)o->jobs,
       .seconds = o->seconds,

@@ -2,7 +2,8 @@
  *
  * As in Autocomp (section 3.3): the best B of those children that are correct and beat their own parent. Two additions:
  * the best candidate of all never leaves the beam, since nothing else is as likely to be a step from the end; and when
- * fewer than B children qualify, the best of the old parents stay and are tried with other plans. */
+ * fewer than B children qualify, the best of the old parents stay and are tried with other plans. A third, for
+ * ensembles, is tw_keep_recipes. */
 #include <string.h>
 
 #include "search/state.h"
@@ -55,6 +56,29 @@ static void learn(tw_state *s, const tw_candidate *c) {
   }
 }
 
+static tw_candidate *best_with_recipe(const tw_state *s) {
+  tw_candidate *best = NULL;
+  for (size_t i = 0; i < s->n; i++) {
+    tw_candidate *c = s->all[i];
+    if (c->recipe && c->verdict == TW_CORRECT && (!best || tw_is_better(c, best))) best = c;
+  }
+  return best;
+}
+
+/* Where all the beam is sources that stand alone, agents that work on recipes would have nothing to do: the best kernel
+ * with a recipe stays beside them, in their place if those agents are the only ones. */
+void tw_keep_recipes(tw_state *s) {
+  size_t needing = 0;
+  for (size_t i = 0; i < s->n_members; i++) needing += !s->is_retired[i] && s->member[i].agent->needs_recipe;
+  for (size_t i = 0; i < s->n_beam; i++)
+    if (s->beam[i]->recipe) return;
+  tw_candidate *best = needing ? best_with_recipe(s) : NULL;
+  const size_t room = (size_t)s->options.beam;
+  if (!best || (room == 1 && needing < s->n_members)) return;
+  if (s->n_beam == room) s->n_beam--;
+  s->beam[s->n_beam++] = best;
+}
+
 void tw_select_beam(tw_state *s, size_t first) {
   for (size_t i = first; i < s->n; i++) learn(s, s->all[i]);
   tw_candidate *next[TW_BEAM_MAX];
@@ -70,4 +94,5 @@ void tw_select_beam(tw_state *s, size_t first) {
     if (!contains(next, n, s->beam[i])) insert(next, &n, room, s->beam[i]);
   memcpy(s->beam, next, n * sizeof(tw_candidate *));
   s->n_beam = n;
+  tw_keep_recipes(s);
 }

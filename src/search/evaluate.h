@@ -2,8 +2,8 @@
 #ifndef TW_SEARCH_EVALUATE_H
 #define TW_SEARCH_EVALUATE_H
 
+#include "agent/candidate.h"
 #include "base/clock.h"
-#include "search/candidate.h"
 
 typedef struct tw_evaluator {
   const tw_target *target;

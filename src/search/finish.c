@@ -1,5 +1,6 @@
-/* finish.c - from the best candidate to the result: its schedule without needless steps, what each step brought, and
- * whether it holds on inputs that it never saw. */
+/* finish.c - from the best candidate to the result: its recipe without needless steps, what each step brought, and
+ * whether it holds on inputs that it never saw. Of a source that stands alone the steps are those of its lineage: they
+ * were all evaluated, and none can be left out. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,21 +12,10 @@
  * on a large problem, where each sample takes long, so does without. */
 enum { SAMPLES_PER_EXTRA = 4 };
 
-/* The candidate that tells what a kernel is worth: itself, or the one that it repeats. */
-static const tw_candidate *evaluated(const tw_state *s, const tw_candidate *c) {
-  return c->verdict == TW_DUPLICATE ? s->all[c->twin] : c;
-}
-
-static tw_candidate *find(const tw_state *s, const tw_schedule *schedule) {
-  tw_digest digest = tw_schedule_digest(schedule);
-  int number = tw_index_find(&s->schedules, &digest);
-  return number == TW_NONE ? NULL : s->all[number];
-}
-
 /* Emits a schedule as a new candidate, unless it is there already. */
 static tw_status add_schedule(tw_state *s, const tw_schedule *schedule, double limit, int parent, const char *lever,
                               const char *why, tw_error *error) {
-  if (find(s, schedule)) return TW_OK;
+  if (tw_state_find(s, schedule)) return TW_OK;
   tw_candidate *c = tw_state_emit(s, schedule, parent, limit, lever, why);
   return c ? tw_state_add(s, c, error) : tw_fail(error, TW_MISSING, "no memory for another candidate");
 }
@@ -37,15 +27,9 @@ static tw_schedule without(const tw_schedule *schedule, size_t step) {
   return shorter;
 }
 
-static tw_schedule prefix(const tw_schedule *schedule, size_t n) {
-  tw_schedule shorter = *schedule;
-  shorter.n = n;
-  return shorter;
-}
-
 /* A kernel that was met before under another schedule becomes a candidate in its own right. */
 static tw_candidate *adopt(const tw_state *s, tw_candidate *c) {
-  const tw_candidate *twin = evaluated(s, c);
+  const tw_candidate *twin = tw_state_evaluated(s, c);
   c->verdict = twin->verdict;
   c->measured = twin->measured;
   c->recalled = twin->recalled;
@@ -56,7 +40,7 @@ static tw_candidate *adopt(const tw_state *s, tw_candidate *c) {
 static tw_status shorten(tw_state *s, tw_error *error) {
   int most = s->samples + s->samples / SAMPLES_PER_EXTRA;
   while (!tw_state_is_stopped(s)) {
-    const tw_schedule schedule = s->best->schedule;
+    const tw_schedule schedule = *s->best->recipe;
     if (s->samples + (int)schedule.n > most) return TW_OK;
     double cost = s->best->measured.cost;
     int parent = s->best->number;
@@ -70,9 +54,10 @@ static tw_status shorten(tw_state *s, tw_error *error) {
     tw_candidate *chosen = NULL;
     for (size_t i = 0; i < schedule.n; i++) {
       tw_schedule shorter = without(&schedule, i);
-      tw_candidate *c = find(s, &shorter);
-      const tw_candidate *e = c ? evaluated(s, c) : NULL;
-      if (e && e->verdict == TW_CORRECT && e->measured.cost <= (chosen ? evaluated(s, chosen)->measured.cost : cost))
+      tw_candidate *c = tw_state_find(s, &shorter);
+      const tw_candidate *e = c ? tw_state_evaluated(s, c) : NULL;
+      if (e && e->verdict == TW_CORRECT &&
+          e->measured.cost <= (chosen ? tw_state_evaluated(s, chosen)->measured.cost : cost))
         chosen = c;
     }
     if (!chosen) return TW_OK;
@@ -108,7 +93,7 @@ static bool is_same_kernel(const tw_state *s, const tw_schedule *schedule) {
 /* Steps come in the order in which the search met them. For people, those that bring most come first, if the kernel
  * stays the same. */
 static tw_status arrange(tw_state *s, tw_error *error) {
-  const tw_schedule schedule = s->best->schedule;
+  const tw_schedule schedule = *s->best->recipe;
   tw_schedule better = {0};
   bool taken[TW_STEPS_MAX] = {false};
   while (better.n < schedule.n) {
@@ -117,7 +102,7 @@ static tw_status arrange(tw_state *s, tw_error *error) {
     taken[i] = true;
     tw_schedule_add(&better, schedule.step[i], NULL);
   }
-  if (find(s, &better) || !is_same_kernel(s, &better)) return TW_OK;
+  if (tw_state_find(s, &better) || !is_same_kernel(s, &better)) return TW_OK;
   size_t first = s->n;
   tw_status status =
       add_schedule(s, &better, 0, s->best->number, "arrange", "the steps that bring most come first", error);
@@ -127,19 +112,22 @@ static tw_status arrange(tw_state *s, tw_error *error) {
   return TW_OK;
 }
 
-/* Evaluates the schedule's beginnings, for the ladder. One may turn out to be better than the whole. */
+/* Evaluates the beginnings of the last recipe on the way to the best, for the ladder. One may turn out to be better than
+ * the whole. */
 static tw_status walk(tw_state *s, tw_error *error) {
-  const tw_schedule schedule = s->best->schedule;
+  const tw_candidate *last = tw_state_with_recipe(s, s->best);
+  if (!last) return TW_OK;
+  const tw_schedule schedule = *last->recipe;
   size_t missing = 0;
   for (size_t n = 1; n < schedule.n; n++) {
-    tw_schedule beginning = prefix(&schedule, n);
-    missing += !find(s, &beginning);
+    tw_schedule beginning = tw_beginning(&schedule, n);
+    missing += !tw_state_find(s, &beginning);
   }
   if (missing * SAMPLES_PER_EXTRA > (size_t)s->samples || tw_state_is_stopped(s)) return TW_OK;
   size_t first = s->n;
   for (size_t n = 1; n < schedule.n; n++) {
-    tw_schedule beginning = prefix(&schedule, n), before = prefix(&schedule, n - 1);
-    const tw_candidate *parent = find(s, &before);
+    tw_schedule beginning = tw_beginning(&schedule, n), before = tw_beginning(&schedule, n - 1);
+    const tw_candidate *parent = tw_state_find(s, &before);
     tw_status status = add_schedule(s, &beginning, 0, parent ? parent->number : TW_NONE, "ladder",
                                     "a step of the best schedule, for the ladder", error);
     if (status != TW_OK) return status;
@@ -147,8 +135,8 @@ static tw_status walk(tw_state *s, tw_error *error) {
   tw_state_evaluate(s, first);
   /* A rung may have been too slow for its parent. */
   for (size_t n = 1; n < schedule.n && !tw_state_is_stopped(s); n++) {
-    tw_schedule beginning = prefix(&schedule, n);
-    tw_candidate *c = find(s, &beginning);
+    tw_schedule beginning = tw_beginning(&schedule, n);
+    tw_candidate *c = tw_state_find(s, &beginning);
     if (c && c->verdict == TW_DUPLICATE) c = s->all[c->twin];
     if (c && c->verdict == TW_SLOWER) tw_state_reconsider(s, c);
   }
@@ -222,61 +210,13 @@ static tw_status measure_again(const tw_state *s, tw_candidate *c, tw_error *err
 /* Nothing that fails here but the confirmation may cost the result: it becomes a note. */
 tw_status tw_finish(tw_state *s, tw_error *error) {
   tw_error why = {0};
-  tw_status status = shorten(s, &why);
-  if (status == TW_OK) status = arrange(s, &why);
+  tw_status status = s->best->recipe ? shorten(s, &why) : TW_OK;
+  if (status == TW_OK && s->best->recipe) status = arrange(s, &why);
   if (status == TW_OK) status = walk(s, &why);
   if (status != TW_OK)
     tw_state_note(s, "the schedule of the best candidate was not gone through step by step: %s", why.text);
   if (!tw_state_is_interrupted(s) && (status = confirm(s, error)) != TW_OK) return status;
   if (s->best->recalled && measure_again(s, s->best, &why) != TW_OK)
     tw_state_note(s, "the best candidate has no counters, they could not be measured again: %s", why.text);
-  return TW_OK;
-}
-
-/* ---- the ladder ---- */
-
-/* What the target says of this step at this place; nothing if it does not offer it there. */
-static void explain(const tw_state *s, const tw_schedule *before, const char *step, char *why, size_t size) {
-  tw_menu menu = {0};
-  why[0] = '\0';
-  if (s->target->steps(s->target, &s->problem, before, &menu, NULL) != TW_OK) return;
-  for (size_t i = 0; i < menu.n; i++) {
-    tw_schedule normal = {0};
-    if (tw_schedule_add(&normal, menu.item[i].step, NULL) == TW_OK && !strcmp(normal.step[0], step)) {
-      snprintf(why, size, "%s", menu.item[i].why);
-      break;
-    }
-  }
-  tw_menu_free(&menu);
-}
-
-static void append(char *text, size_t size, const char *more) {
-  size_t used = strlen(text);
-  snprintf(text + used, size - used, "%s%s", used ? "; " : "", more);
-}
-
-tw_status tw_climb(const tw_state *s, tw_search_result *out, tw_error *error) {
-  const tw_schedule *schedule = &s->best->schedule;
-  tw_rung *rung = tw_new(schedule->n + 1, sizeof *rung);
-  if (!rung) return tw_fail(error, TW_MISSING, "no memory for the ladder");
-  const tw_measurement *start = &s->plainest->measured;
-  rung[0] =
-      (tw_rung){.step = "start", .why = "the plainest kernel", .cost = start->cost, .utilization = start->utilization};
-  size_t n = 1;
-  for (size_t i = 0; i < schedule->n; i++) {
-    tw_schedule before = prefix(schedule, i), beginning = prefix(schedule, i + 1);
-    const tw_candidate *c = i + 1 == schedule->n ? s->best : find(s, &beginning);
-    const tw_candidate *e = c ? evaluated(s, c) : NULL;
-    char why[sizeof rung[n].why];
-    explain(s, &before, schedule->step[i], why, sizeof why);
-    append(rung[n].step, sizeof rung[n].step, schedule->step[i]);
-    if (why[0]) append(rung[n].why, sizeof rung[n].why, why);
-    if (!e || e->verdict != TW_CORRECT) continue; /* no kernel of its own here: it shares the next step's rung */
-    rung[n].cost = e->measured.cost;
-    rung[n].utilization = e->measured.utilization;
-    n++;
-  }
-  out->rung = rung;
-  out->n_rungs = n;
   return TW_OK;
 }

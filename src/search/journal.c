@@ -15,6 +15,7 @@
 #include "search/journal.h"
 
 #include <jansson.h>
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +23,20 @@
 
 #include "base/strings.h"
 
-enum { APPLICATION_ID = 0x54574a31 /* "TWJ1" */, BUSY_MILLISECONDS = 10000 };
+enum {
+  APPLICATION_ID = 0x54574a32, /* "TWJ2" */
+  OLDER_ID = 0x54574a31,       /* "TWJ1": candidates had neither agents nor sources without a schedule */
+  BUSY_MILLISECONDS = 10000
+};
 
 struct tw_journal {
   sqlite3 *db;
   char *path;
   sqlite3_int64 search, seed;
-  sqlite3_stmt *insert, *recall;
+  sqlite3_stmt *insert, *recall, *keep, *remember;
+  pthread_mutex_t lock; /* of `keep`, `remember` and `models`: agents call from any thread */
+  char **models;        /* names that were recalled, each once */
+  size_t n_models;
   tw_candidate **waiting; /* could not be written yet */
   size_t n_waiting, room;
   char reason[200]; /* why not */
@@ -40,19 +48,28 @@ static const char SCHEMA[] =
     "CREATE TABLE search (id INTEGER PRIMARY KEY, agent TEXT NOT NULL, options TEXT NOT NULL, seed INTEGER NOT NULL,"
     " started TEXT NOT NULL, finished TEXT, UNIQUE (agent, options, seed));"
     "CREATE TABLE candidate (search INTEGER NOT NULL REFERENCES search, number INTEGER NOT NULL,"
-    " iteration INTEGER NOT NULL, parent INTEGER, plan INTEGER, twin INTEGER, lever TEXT NOT NULL, why TEXT NOT NULL,"
-    " schedule TEXT NOT NULL, source TEXT, digest BLOB NOT NULL, verdict TEXT NOT NULL, message TEXT,"
+    " iteration INTEGER NOT NULL, parent INTEGER, plan INTEGER, mends INTEGER, twin INTEGER, agent TEXT NOT NULL,"
+    " lever TEXT NOT NULL, step TEXT NOT NULL, why TEXT NOT NULL, schedule TEXT, source TEXT, digest BLOB NOT NULL, "
+    "verdict TEXT NOT NULL, message TEXT,"
     " cost REAL, cycles REAL, seconds REAL, instructions REAL, utilization REAL, counters TEXT, memory TEXT,"
     " took REAL NOT NULL, PRIMARY KEY (search, number)) WITHOUT ROWID;"
-    "CREATE INDEX candidate_by_digest ON candidate (digest);";
+    "CREATE INDEX candidate_by_digest ON candidate (digest);"
+    "CREATE TABLE exchange (search INTEGER NOT NULL REFERENCES search, agent TEXT NOT NULL, place INTEGER NOT NULL,"
+    " model TEXT NOT NULL, asked TEXT NOT NULL, answer TEXT NOT NULL, tokens_in REAL, tokens_out REAL, money REAL,"
+    " seconds REAL NOT NULL, PRIMARY KEY (search, agent, place));";
 
 static const char INSERT[] =
     "INSERT OR REPLACE INTO candidate (search, number, iteration, parent, plan, twin, lever, why, schedule, source,"
-    " digest, verdict, message, cost, cycles, seconds, instructions, utilization, counters, memory, took)"
-    " VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
+    " digest, verdict, message, cost, cycles, seconds, instructions, utilization, counters, memory, took, agent, step,"
+    " mends) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
     /* What was recalled has no counters: keep those that are there. */
     " coalesce(?19, (SELECT counters FROM candidate WHERE search = ?1 AND number = ?2 AND source = ?10)),"
-    " coalesce(?20, (SELECT memory FROM candidate WHERE search = ?1 AND number = ?2 AND source = ?10)), ?21)";
+    " coalesce(?20, (SELECT memory FROM candidate WHERE search = ?1 AND number = ?2 AND source = ?10)), ?21, ?22, ?23, "
+    "?24)";
+
+static const char KEEP[] = "INSERT OR REPLACE INTO exchange VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)";
+static const char REMEMBER[] = "SELECT model, answer, tokens_in, tokens_out, money, seconds FROM exchange"
+                               " WHERE search = ?1 AND agent = ?2 AND place = ?3 AND asked = ?4";
 
 static const char RECALL[] =
     "SELECT c.verdict, c.message, c.cost, c.cycles, c.seconds, c.instructions, c.utilization, c.took"
@@ -147,6 +164,8 @@ static tw_status adopt(tw_journal *j, const tw_journal_subject *subject, tw_erro
   if (ask(j, "PRAGMA application_id", &id) != SQLITE_OK ||
       ask(j, "SELECT count(*) FROM sqlite_master", &tables) != SQLITE_OK)
     return refuse_now(j, error);
+  if (id == OLDER_ID)
+    return tw_fail(error, TW_USAGE, "the journal %s is of an older tilewright; give another file name", j->path);
   if (id != APPLICATION_ID && (id != 0 || tables != 0))
     return tw_fail(error, TW_USAGE,
                    "%s is a database of something else, no journal of a search; give another file name", j->path);
@@ -205,7 +224,9 @@ static tw_status open_file(tw_journal *j, const tw_journal_subject *subject, con
   run(j, "PRAGMA journal_mode = WAL");
   run(j, "PRAGMA synchronous = NORMAL");
   if (sqlite3_prepare_v2(j->db, INSERT, -1, &j->insert, NULL) != SQLITE_OK ||
-      sqlite3_prepare_v2(j->db, RECALL, -1, &j->recall, NULL) != SQLITE_OK)
+      sqlite3_prepare_v2(j->db, RECALL, -1, &j->recall, NULL) != SQLITE_OK ||
+      sqlite3_prepare_v2(j->db, KEEP, -1, &j->keep, NULL) != SQLITE_OK ||
+      sqlite3_prepare_v2(j->db, REMEMBER, -1, &j->remember, NULL) != SQLITE_OK)
     return refuse_now(j, error);
   return TW_OK;
 }
@@ -213,8 +234,13 @@ static tw_status open_file(tw_journal *j, const tw_journal_subject *subject, con
 static void free_journal(tw_journal *j) {
   sqlite3_finalize(j->insert);
   sqlite3_finalize(j->recall);
+  sqlite3_finalize(j->keep);
+  sqlite3_finalize(j->remember);
   if (j->db) run(j, "PRAGMA journal_mode = DELETE"); /* one file, which can be read where nothing can be written */
   sqlite3_close(j->db);
+  for (size_t i = 0; i < j->n_models; i++) free(j->models[i]);
+  free(j->models);
+  pthread_mutex_destroy(&j->lock);
   free(j->waiting);
   free(j->path);
   free(j);
@@ -229,6 +255,7 @@ tw_status tw_journal_open(const char *path, const tw_journal_subject *subject, c
     return tw_fail(error, TW_MISSING, "no memory for the journal %s", path);
   }
   j->seed = (sqlite3_int64)seed;
+  pthread_mutex_init(&j->lock, NULL);
   tw_status status = open_file(j, subject, agent, options, error);
   if (status != TW_OK)
     free_journal(j);
@@ -293,11 +320,10 @@ static void bind_measurement(sqlite3_stmt *s, int column, const tw_candidate *c)
 }
 
 static bool write_candidate(tw_journal *j, tw_candidate *c) {
-  static const char no_schedule[] = "";
   sqlite3_stmt *s = j->insert;
-  size_t length = tw_schedule_print(&c->schedule, NULL, 0);
-  char *schedule = malloc(length + 1);
-  if (schedule) tw_schedule_print(&c->schedule, schedule, length + 1);
+  size_t length = c->recipe ? tw_schedule_print(c->recipe, NULL, 0) : 0;
+  char *schedule = c->recipe ? malloc(length + 1) : NULL;
+  if (schedule) tw_schedule_print(c->recipe, schedule, length + 1);
   sqlite3_reset(s);
   sqlite3_clear_bindings(s);
   sqlite3_bind_int64(s, 1, j->search);
@@ -308,13 +334,16 @@ static bool write_candidate(tw_journal *j, tw_candidate *c) {
   bind_number(s, 6, c->twin);
   bind_levers(s, 7, c);
   bind_text(s, 8, c->why);
-  bind_text(s, 9, schedule ? schedule : no_schedule);
+  bind_text(s, 9, schedule);
   bind_text(s, 10, c->verdict == TW_DUPLICATE ? NULL : c->source);
   sqlite3_bind_blob(s, 11, &c->source_digest, sizeof c->source_digest, SQLITE_TRANSIENT);
   bind_text(s, 12, tw_verdict_name(c->verdict));
   bind_text(s, 13, c->message);
   bind_measurement(s, 14, c);
   sqlite3_bind_double(s, 21, c->seconds);
+  bind_text(s, 22, c->agent);
+  bind_text(s, 23, c->step);
+  bind_number(s, 24, c->mends);
   free(schedule);
   int code = sqlite3_step(s);
   if (code != SQLITE_DONE) snprintf(j->reason, sizeof j->reason, "%s", sqlite3_errmsg(j->db));
@@ -396,6 +425,66 @@ bool tw_journal_recall(tw_journal *j, tw_candidate *c) {
   sqlite3_clear_bindings(s);
   return found;
 }
+
+/* ---- exchanges ---- */
+
+static void bind_exchange(const tw_journal *j, sqlite3_stmt *s, const char *agent, uint64_t place) {
+  sqlite3_bind_int64(s, 1, j->search);
+  sqlite3_bind_text(s, 2, agent, -1, SQLITE_STATIC);
+  sqlite3_bind_int64(s, 3, (sqlite3_int64)place);
+}
+
+/* A copy that lives as long as the journal; "" without memory. */
+static const char *name_of_model(tw_journal *j, const char *model) {
+  for (size_t i = 0; model && i < j->n_models; i++)
+    if (!strcmp(j->models[i], model)) return j->models[i];
+  char **larger = model ? tw_resize(j->models, j->n_models + 1, sizeof(char *)) : NULL;
+  if (larger) j->models = larger;
+  char *copy = larger ? strdup(model) : NULL;
+  if (copy) j->models[j->n_models++] = copy;
+  return copy ? copy : "";
+}
+
+static bool remember(void *context, const char *agent, tw_exchange *e) {
+  tw_journal *j = context;
+  sqlite3_stmt *s = j->remember;
+  pthread_mutex_lock(&j->lock);
+  bind_exchange(j, s, agent, e->place);
+  sqlite3_bind_text(s, 4, e->asked, -1, SQLITE_STATIC);
+  bool found = sqlite3_step(s) == SQLITE_ROW && (e->answer = strdup((const char *)sqlite3_column_text(s, 1)));
+  if (found) {
+    e->model = name_of_model(j, (const char *)sqlite3_column_text(s, 0));
+    e->tokens_in = sqlite3_column_double(s, 2);
+    e->tokens_out = sqlite3_column_double(s, 3);
+    e->money = sqlite3_column_double(s, 4);
+    e->seconds = sqlite3_column_double(s, 5);
+  }
+  sqlite3_reset(s);
+  sqlite3_clear_bindings(s);
+  pthread_mutex_unlock(&j->lock);
+  return found;
+}
+
+/* What cannot be written is asked again in a search that is resumed: the candidates' trouble tells of the disk. */
+static void keep(void *context, const char *agent, const tw_exchange *e) {
+  tw_journal *j = context;
+  sqlite3_stmt *s = j->keep;
+  pthread_mutex_lock(&j->lock);
+  bind_exchange(j, s, agent, e->place);
+  sqlite3_bind_text(s, 4, e->model ? e->model : "", -1, SQLITE_STATIC);
+  sqlite3_bind_text(s, 5, e->asked, -1, SQLITE_STATIC);
+  sqlite3_bind_text(s, 6, e->answer ? e->answer : "", -1, SQLITE_STATIC);
+  sqlite3_bind_double(s, 7, e->tokens_in);
+  sqlite3_bind_double(s, 8, e->tokens_out);
+  sqlite3_bind_double(s, 9, e->money);
+  sqlite3_bind_double(s, 10, e->seconds);
+  sqlite3_step(s);
+  sqlite3_reset(s);
+  sqlite3_clear_bindings(s);
+  pthread_mutex_unlock(&j->lock);
+}
+
+tw_memo tw_journal_memo(tw_journal *j) { return (tw_memo){.context = j, .recall = remember, .keep = keep}; }
 
 void tw_journal_close(tw_journal *j, bool finished) {
   if (!j) return;

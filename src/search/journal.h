@@ -8,11 +8,12 @@
  * with the next one and at the end, and tw_journal_trouble says what happened: the search goes on.
  *
  * Tables: journal (key, value: what the file is for), search (one row for each set of options), candidate (one row
- * each; `message`, `source`, `schedule` as text, `counters` and `memory` as JSON objects). */
+ * each; `message`, `source`, `schedule` as text, `counters` and `memory` as JSON objects; `schedule` is NULL where the
+ * source stands alone), exchange (what agents asked and were answered). */
 #ifndef TW_SEARCH_JOURNAL_H
 #define TW_SEARCH_JOURNAL_H
 
-#include "search/candidate.h"
+#include "agent/agent.h"
 
 typedef struct tw_journal tw_journal;
 
@@ -31,6 +32,8 @@ tw_status tw_journal_open(const char *path, const tw_journal_subject *, const ch
                           uint64_t seed, tw_journal **out, tw_error *);
 /* Was this very source evaluated with the same seed? Then fills verdict, message, measurement and time. */
 bool tw_journal_recall(tw_journal *, tw_candidate *);
+/* Questions to agents' models and their answers, of this search. Valid until close. */
+tw_memo tw_journal_memo(tw_journal *);
 /* Writes the candidate and those that could not be written before. */
 void tw_journal_record(tw_journal *, tw_candidate *);
 /* Writes a candidate again whose verdict has changed. */

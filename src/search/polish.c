@@ -51,7 +51,8 @@ static bool reach(ring *r, const tw_candidate *c) {
 /* Adds the kernels one step behind `from` to the ring; new ones become candidates, while there are fewer than `most`. */
 static tw_status follow(tw_state *s, ring *r, const tw_candidate *from, size_t most, tw_error *error) {
   tw_menu menu;
-  tw_status status = s->target->steps(s->target, &s->problem, &from->schedule, &menu, error);
+  if (!from->recipe) return TW_OK; /* the menu leads on from recipes alone */
+  tw_status status = s->target->steps(s->target, &s->problem, from->recipe, &menu, error);
   if (status != TW_OK) return status;
   for (size_t i = 0; i < menu.n && status == TW_OK && s->n < most; i++) {
     tw_candidate *c;

@@ -36,7 +36,10 @@ tw_candidate *tw_state_emit(const tw_state *s, const tw_schedule *schedule, int 
   tw_error message = {0};
   char *source = NULL;
   s->target->emit(s->target, &s->problem, schedule, &source, &message);
-  tw_candidate_set_kernel(c, schedule, source);
+  if (!tw_candidate_set_kernel(c, schedule, source)) {
+    tw_candidate_free(c);
+    return NULL;
+  }
   c->iteration = s->iteration;
   c->parent = parent;
   c->limit = limit;
@@ -52,7 +55,7 @@ tw_candidate *tw_state_emit(const tw_state *s, const tw_schedule *schedule, int 
 
 tw_status tw_state_follow(const tw_state *s, const tw_candidate *from, const tw_menu_item *item, double limit,
                           tw_candidate **made, tw_error *error) {
-  tw_schedule longer = from->schedule;
+  tw_schedule longer = *from->recipe;
   *made = NULL;
   if (tw_schedule_add(&longer, item->step, NULL) != TW_OK) return TW_OK;
   tw_candidate *c = tw_state_emit(s, &longer, from->number, limit, item->lever, item->why);
@@ -77,7 +80,7 @@ tw_status tw_state_add(tw_state *s, tw_candidate *c, tw_error *error) {
   }
   int number = (int)s->n;
   int twin = c->source ? tw_index_find(&s->sources, &c->source_digest) : TW_NONE;
-  if (!room || !tw_index_add(&s->schedules, &c->schedule_digest, number) ||
+  if (!room || (c->recipe && !tw_index_add(&s->recipes, &c->recipe_digest, number)) ||
       (c->source && !tw_index_add(&s->sources, &c->source_digest, number))) {
     tw_candidate_free(c);
     return tw_fail(error, TW_MISSING, "no memory for more than %zu candidates", s->n);
@@ -89,22 +92,44 @@ tw_status tw_state_add(tw_state *s, tw_candidate *c, tw_error *error) {
   return TW_OK;
 }
 
+tw_candidate *tw_state_find(const tw_state *s, const tw_schedule *schedule) {
+  tw_digest digest = tw_schedule_digest(schedule);
+  int number = tw_index_find(&s->recipes, &digest);
+  return number == TW_NONE ? NULL : s->all[number];
+}
+
+const tw_candidate *tw_state_evaluated(const tw_state *s, const tw_candidate *c) {
+  return c->verdict == TW_DUPLICATE ? s->all[c->twin] : c;
+}
+
+tw_candidate *tw_state_with_recipe(const tw_state *s, tw_candidate *c) {
+  while (!c->recipe && c->parent != TW_NONE) c = s->all[c->parent];
+  return c->recipe ? c : NULL;
+}
+
+tw_schedule tw_beginning(const tw_schedule *schedule, size_t n) {
+  tw_schedule shorter = *schedule;
+  shorter.n = n;
+  return shorter;
+}
+
 static void report_progress(void *context) {
   tw_state *s = context;
   const tw_search_options *o = &s->options;
   if (!o->progress) return;
   int to_come = s->under_way;
-  if (s->iteration < o->iterations) to_come += (o->iterations - s->iteration) * o->beam * o->plans * o->kernels;
+  if (s->iteration < o->iterations && !s->is_patient)
+    to_come += (o->iterations - s->iteration) * o->beam * o->plans * o->kernels;
   tw_progress p = {
       .iteration = s->iteration,
-      .iterations = o->iterations,
+      .iterations = s->is_patient ? 0 : o->iterations,
       .done = s->samples,
       .planned = s->samples + to_come,
       .correct = s->correct,
       .best_utilization = s->best ? s->best->measured.utilization : 0,
       .elapsed = tw_now() - s->started,
   };
-  p.left = p.done > 0 ? p.elapsed / p.done * to_come : -1;
+  p.left = p.done > 0 && !s->is_patient ? p.elapsed / p.done * to_come : -1;
   if (o->seconds > 0 && (p.left < 0 || p.left > o->seconds - p.elapsed))
     p.left = p.elapsed < o->seconds ? o->seconds - p.elapsed : 0;
   o->progress(o->context, &p);

@@ -1,8 +1,11 @@
-/* propose.c - plan and implement: what the agent proposes for each parent in the beam.
+/* propose.c - plan and implement: what the agents propose for the parents in the beam.
  *
- * Parents are handled in parallel, each with a random stream of its own, from (seed, iteration, place in the beam);
- * nobody sees another parent's new kernels until all are done, and they are numbered in the order of the beam: the
- * outcome does not depend on the threads. */
+ * Each parent's plans are divided among the agents by their shares. An agent gets all its requests at once, and then its
+ * orders for kernels in rounds: as many alternatives of each plan as are wanted, then more of a plan some of whose
+ * kernels turned out to be known. What a kernel is compared with are those before it of the same parent and agent, and
+ * what the search had before: the outcome depends neither on threads nor on how long an answer takes. Candidates are
+ * numbered in the order of the beam, then of the agents, plans and alternatives. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,20 +13,53 @@
 #include "base/parallel.h"
 #include "search/state.h"
 
-/* What comes of one parent. */
-typedef struct proposal {
-  tw_state *state;
-  tw_candidate *parent;
-  size_t place, n;
-  tw_candidate **made;
+/* One plan's kernels: made, in the order of alternatives, and the first of them that were taken. */
+typedef struct drawer {
+  size_t n_ordered, n_taken, n_new;
+  tw_candidate **candidate; /* of each alternative; NULL where none was tried */
+  int *mended;              /* how often each was ordered again */
+} drawer;
+
+/* What one agent is asked for one parent. */
+typedef struct asking {
+  tw_request request;
+  tw_proposal proposal;
+  size_t member, first_plan; /* whose, and where its plans stand among the parent's */
+  drawer *drawer;            /* one a plan */
+  size_t next;               /* the first plan whose kernels are not complete */
+  size_t n_taken;
+  tw_candidate **taken; /* in their order: what becomes of them is the search's business */
   tw_status status;
   tw_error error;
-} proposal;
+} asking;
+
+/* What stands around a parent. */
+typedef struct family {
+  const tw_candidate **lineage, **child;
+  size_t n_lineage, n_children;
+} family;
+
+struct tw_round {
+  tw_state *state;
+  tw_stop stop;
+  size_t n, n_families;
+  asking *asking;
+  family *family; /* of each place in the beam */
+  /* ---- orders under way ---- */
+  size_t n_orders;
+  tw_order *order;
+  tw_candidate ***place; /* where the kernel of each order goes, as a candidate */
+  asking **by;
+};
+
+static const char NO_MEMORY[] = "no memory for plans and kernels";
+
+/* ---- what agents may ask of the search ---- */
 
 static bool is_known(const void *context, const tw_schedule *schedule) {
   const tw_state *s = context;
   tw_digest digest = tw_schedule_digest(schedule);
-  return tw_index_find(&s->schedules, &digest) != TW_NONE;
+  return tw_index_find(&s->recipes, &digest) != TW_NONE;
 }
 
 static void look_up_experience(const void *context, const char *lever, int *tried, int *paid) {
@@ -36,115 +72,389 @@ static void look_up_experience(const void *context, const char *lever, int *trie
     }
 }
 
-static tw_status keep(proposal *p, const tw_kernel *kernel, size_t plan) {
-  tw_candidate *c = tw_candidate_new();
-  tw_candidate **made = c ? tw_resize(p->made, p->n + 1, sizeof(tw_candidate *)) : NULL;
-  if (!made) {
-    free(c);
-    free(kernel->source);
-    return tw_fail(&p->error, TW_MISSING, "no memory for another candidate");
-  }
-  p->made = made;
-  p->made[p->n++] = c;
-  c->iteration = p->state->iteration;
-  c->parent = p->parent->number;
-  c->limit = p->parent->measured.cost;
-  c->plan = (int)plan;
-  c->n_levers = kernel->n_levers;
-  memcpy(c->lever, kernel->lever, sizeof c->lever);
-  memcpy(c->why, kernel->why, sizeof c->why);
-  tw_candidate_set_kernel(c, &kernel->schedule, kernel->source);
-  if (!kernel->source) {
-    c->verdict = TW_ILLEGAL;
-    c->message = strdup(kernel->message.text);
-  }
-  return TW_OK;
+/* ---- who is asked for what ---- */
+
+static bool can_propose(const tw_state *s, size_t member, const tw_candidate *parent) {
+  return !s->is_retired[member] && (parent->recipe || !s->member[member].agent->needs_recipe);
 }
 
-/* Nobody made this kernel before: not in the search, not for this parent. */
-static bool is_new(const proposal *p, const tw_candidate *c) {
-  if (!c->source || tw_index_find(&p->state->sources, &c->source_digest) != TW_NONE) return false;
-  for (size_t i = 0; i < p->n; i++)
-    if (p->made[i] != c && p->made[i]->source &&
-        !memcmp(&p->made[i]->source_digest, &c->source_digest, sizeof(tw_digest)))
-      return false;
+/* The next plan goes to the agent that is furthest behind its share of all plans so far; -1 if none can make it. */
+static int next_member(tw_state *s, const tw_candidate *parent) {
+  int chosen = -1;
+  double most = 0;
+  for (size_t i = 0; i < s->n_members; i++) {
+    const double behind = (s->plans_given[i] + 1) / s->member[i].share;
+    if (!can_propose(s, i, parent) || (chosen >= 0 && behind >= most)) continue;
+    chosen = (int)i;
+    most = behind;
+  }
+  if (chosen >= 0) s->plans_given[chosen]++;
+  return chosen;
+}
+
+static bool meet_family(const tw_state *s, const tw_candidate *parent, family *f) {
+  for (const tw_candidate *c = parent; c; c = c->parent == TW_NONE ? NULL : s->all[c->parent]) f->n_lineage++;
+  f->lineage = tw_new(f->n_lineage, sizeof *f->lineage);
+  f->child = tw_new(s->n, sizeof *f->child);
+  if (!f->lineage || !f->child) return false;
+  size_t i = f->n_lineage;
+  for (const tw_candidate *c = parent; c; c = c->parent == TW_NONE ? NULL : s->all[c->parent]) f->lineage[--i] = c;
+  for (size_t n = 0; n < s->n; n++)
+    if (s->all[n]->parent == parent->number) f->child[f->n_children++] = s->all[n];
   return true;
 }
 
-/* Kernels of one plan, the most promising alternatives first, until K of them are new. */
-static tw_status implement(proposal *p, const tw_request *request, const tw_plan *plan, size_t plan_number) {
-  const tw_agent *agent = p->state->agent;
-  size_t new = 0;
-  for (size_t i = 0; i < plan->n_alternatives && new < request->kernels; i++) {
-    tw_kernel kernel;
-    tw_status status = agent->implement(agent, request, plan, i, &kernel, &p->error);
-    if (status == TW_OK) status = keep(p, &kernel, plan_number);
-    if (status != TW_OK) return status;
-    new += is_new(p, p->made[p->n - 1]);
-  }
-  return TW_OK;
-}
-
-static void propose_one(void *context, size_t index) {
-  proposal *p = (proposal *)context + index;
-  tw_state *s = p->state;
+static tw_request request_of(const tw_round *r, const family *f, size_t place, size_t member, size_t plans) {
+  const tw_state *s = r->state;
   const tw_search_options *o = &s->options;
-  const tw_request request = {
+  const uint64_t stream = (uint64_t)member << 32 | ((uint64_t)s->iteration * TW_BEAM_MAX + place);
+  tw_request request = {
       .target = s->target,
       .problem = &s->problem,
-      .parent = p->parent,
+      .bound = &s->bound,
+      .parent = s->beam[place],
+      .n_lineage = f->n_lineage,
+      .lineage = f->lineage,
+      .n_children = f->n_children,
+      .child = f->child,
       .iteration = s->iteration,
       .iterations = o->iterations,
       .idle = s->idle,
-      .plans = (size_t)o->plans,
+      .plans = plans,
       .kernels = (size_t)o->kernels,
       .dropout = o->dropout,
+      .place = stream << 16,
+      .jobs = o->jobs,
+      .stop = &r->stop,
+      .memo = s->journal ? &s->memo : NULL,
       .known = is_known,
       .experience = look_up_experience,
       .context = s,
   };
-  tw_random random;
-  tw_random_seed_stream(&random, o->seed, (uint64_t)s->iteration * TW_BEAM_MAX + p->place);
-  tw_plan *plan = tw_new(request.plans, sizeof *plan);
-  size_t n = 0;
-  p->status = plan ? s->agent->plan(s->agent, &request, &random, plan, &n, &p->error)
-                   : tw_fail(&p->error, TW_MISSING, "no memory for plans");
-  for (size_t i = 0; i < n; i++) {
-    if (p->status == TW_OK) p->status = implement(p, &request, &plan[i], i);
-    s->agent->free_plan(&plan[i]);
-  }
-  free(plan);
+  tw_random_seed_stream(&request.random, o->seed, stream);
+  return request;
 }
 
-/* Numbers the kernels of all parents. What one parent failed at is a note, unless all failed. */
-static tw_status gather(tw_state *s, proposal *p, size_t n, tw_error *error) {
-  tw_status status = TW_OK;
-  size_t failed = 0;
-  for (size_t i = 0; i < n; i++) {
-    failed += p[i].status != TW_OK;
-    for (size_t j = 0; j < p[i].n; j++) {
-      if (status == TW_OK)
-        status = tw_state_add(s, p[i].made[j], error);
-      else
-        tw_candidate_free(p[i].made[j]);
+/* Divides the plans of the beam; false without memory. */
+static bool divide(tw_round *r) {
+  tw_state *s = r->state;
+  r->n_families = s->n_beam;
+  r->family = tw_new(s->n_beam, sizeof *r->family);
+  r->asking = tw_new(s->n_beam * s->n_members, sizeof *r->asking);
+  size_t *plans = tw_new(s->n_members, sizeof *plans);
+  bool done = r->family && r->asking && plans;
+  for (size_t place = 0; done && place < s->n_beam; place++) {
+    done = meet_family(s, s->beam[place], &r->family[place]);
+    memset(plans, 0, s->n_members * sizeof *plans);
+    for (int i = 0, member; i < s->options.plans && (member = next_member(s, s->beam[place])) >= 0; i++)
+      plans[member]++;
+    size_t first_plan = 0;
+    for (size_t m = 0; done && m < s->n_members; m++) {
+      if (plans[m] == 0) continue;
+      asking *a = &r->asking[r->n++];
+      a->request = request_of(r, &r->family[place], place, m, plans[m]);
+      a->member = m;
+      a->first_plan = first_plan;
+      a->proposal.plan = tw_new(plans[m], sizeof *a->proposal.plan);
+      done = a->proposal.plan != NULL;
+      first_plan += plans[m];
     }
-    if (p[i].status != TW_OK) tw_state_note(s, "no plans after candidate %d: %s", p[i].parent->number, p[i].error.text);
-    free(p[i].made);
   }
-  if (status == TW_OK && failed == n) return tw_fail(error, p[0].status, "%s", p[0].error.text);
+  free(plans);
+  return done;
+}
+
+/* ---- plans ---- */
+
+static void plan_with(void *context, size_t member) {
+  tw_round *r = context;
+  tw_agent *agent = r->state->member[member].agent;
+  const tw_request **request = tw_new(r->n + 1, sizeof *request);
+  tw_proposal *proposal = tw_new(r->n + 1, sizeof *proposal);
+  size_t n = 0;
+  for (size_t i = 0; request && proposal && i < r->n; i++) {
+    if (r->asking[i].member != member) continue;
+    request[n] = &r->asking[i].request;
+    proposal[n++] = r->asking[i].proposal;
+  }
+  if (n) agent->plan(agent, n, request, proposal);
+  for (size_t i = 0, taken = 0; i < r->n; i++) {
+    if (r->asking[i].member != member) continue;
+    asking *a = &r->asking[i];
+    if (n)
+      a->proposal = proposal[taken++];
+    else
+      a->proposal.status = tw_fail(&a->proposal.error, TW_MISSING, "%s", NO_MEMORY);
+    a->status = a->proposal.status;
+    a->error = a->proposal.error;
+    a->drawer = tw_new(a->proposal.n + 1, sizeof *a->drawer);
+    if (!a->drawer) a->status = tw_fail(&a->error, TW_MISSING, "%s", NO_MEMORY);
+  }
+  free(request);
+  free(proposal);
+}
+
+/* ---- kernels ---- */
+
+/* What was made, as a candidate; NULL where nothing was tried. */
+static tw_status make_candidate(asking *a, const tw_order *order, const tw_kernel *kernel, tw_candidate **out) {
+  const tw_status why = kernel->message.status;
+  *out = NULL;
+  if (!kernel->source && (why == TW_MISSING || why == TW_INTERRUPTED)) {
+    a->error = kernel->message;
+    return why;
+  }
+  tw_candidate *c = tw_candidate_new();
+  if (!c || !tw_candidate_set_kernel(c, kernel->has_recipe ? &kernel->recipe : NULL, kernel->source)) {
+    if (!c) free(kernel->source);
+    tw_candidate_free(c);
+    return tw_fail(&a->error, TW_MISSING, "no memory for another candidate");
+  }
+  c->iteration = a->request.iteration;
+  c->parent = a->request.parent->number;
+  c->limit = a->request.parent->measured.cost;
+  c->plan = (int)(a->first_plan + (size_t)(order->plan - a->proposal.plan));
+  c->mends = order->failed ? order->failed->number : TW_NONE;
+  c->n_levers = kernel->n_levers;
+  memcpy(c->lever, kernel->lever, sizeof c->lever);
+  memcpy(c->step, kernel->step, sizeof c->step);
+  memcpy(c->why, kernel->why, sizeof c->why);
+  if (!kernel->source) {
+    c->verdict = kernel->has_recipe ? TW_ILLEGAL : TW_NO_KERNEL;
+    c->message = strdup(kernel->message.text);
+  }
+  *out = c;
+  return TW_OK;
+}
+
+static void add_order(tw_round *r, asking *a, size_t plan, size_t alternative, const tw_candidate *failed,
+                      tw_candidate **place) {
+  r->order[r->n_orders] = (tw_order){&a->request, &a->proposal.plan[plan], alternative, failed};
+  r->place[r->n_orders] = place;
+  r->by[r->n_orders++] = a;
+}
+
+static bool make_room(tw_round *r, size_t n) {
+  tw_order *order = tw_resize(r->order, n + 1, sizeof *order);
+  if (order) r->order = order;
+  tw_candidate ***place = tw_resize(r->place, n + 1, sizeof *place);
+  if (place) r->place = place;
+  asking **by = tw_resize(r->by, n + 1, sizeof(asking *));
+  if (by) r->by = by;
+  return order && place && by;
+}
+
+/* All orders of one agent. */
+static void implement_with(void *context, size_t member) {
+  tw_round *r = context;
+  tw_agent *agent = r->state->member[member].agent;
+  size_t n = 0;
+  for (size_t i = 0; i < r->n_orders; i++) n += r->by[i]->member == member;
+  if (n == 0) return;
+  tw_order *order = tw_new(n, sizeof *order);
+  tw_kernel *kernel = tw_new(n, sizeof *kernel);
+  for (size_t i = 0, k = 0; order && i < r->n_orders; i++)
+    if (r->by[i]->member == member) order[k++] = r->order[i];
+  if (order && kernel) agent->implement(agent, n, order, kernel);
+  for (size_t i = 0, k = 0; i < r->n_orders; i++) {
+    asking *a = r->by[i];
+    if (a->member != member) continue;
+    const tw_status status = order && kernel ? make_candidate(a, &order[k], &kernel[k], r->place[i])
+                                             : tw_fail(&a->error, TW_MISSING, "%s", NO_MEMORY);
+    if (status != TW_OK) a->status = status;
+    if (*r->place[i]) (*r->place[i])->agent = agent->name;
+    k++;
+  }
+  free(order);
+  free(kernel);
+}
+
+static void implement_all(tw_round *r) {
+  const size_t members = r->state->n_members;
+  if (r->n_orders) tw_parallel_for((int)members, members, implement_with, r);
+}
+
+static size_t most_alternatives(const asking *a, const drawer *d, const tw_plan *plan) {
+  const size_t wanted = d->n_ordered + a->request.kernels - d->n_new;
+  return wanted < plan->n_alternatives ? wanted : plan->n_alternatives;
+}
+
+/* Orders what the plan wants beyond what was ordered; false without memory. */
+static bool order_more(tw_round *r, asking *a, size_t plan) {
+  drawer *d = &a->drawer[plan];
+  const size_t first = d->n_ordered, most = most_alternatives(a, d, &a->proposal.plan[plan]);
+  if (!d->candidate) {
+    const size_t room = a->proposal.plan[plan].n_alternatives + 1;
+    d->candidate = tw_new(room, sizeof(tw_candidate *));
+    d->mended = tw_new(room, sizeof *d->mended);
+  }
+  if (!d->candidate || !d->mended || !make_room(r, r->n_orders + most - first)) return false;
+  for (; d->n_ordered < most; d->n_ordered++) add_order(r, a, plan, d->n_ordered, NULL, &d->candidate[d->n_ordered]);
+  return true;
+}
+
+/* Nobody made this kernel before: not in the search, not here. */
+static bool is_new(const tw_state *s, const asking *a, const tw_candidate *c) {
+  if (!c->source || tw_index_find(&s->sources, &c->source_digest) != TW_NONE) return false;
+  for (size_t i = 0; i < a->n_taken; i++)
+    if (a->taken[i]->source && !memcmp(&a->taken[i]->source_digest, &c->source_digest, sizeof(tw_digest))) return false;
+  return true;
+}
+
+/* Takes kernels in their order until a plan lacks some; false without memory. */
+static bool take(const tw_state *s, asking *a) {
+  size_t room = a->n_taken;
+  for (size_t i = 0; i < a->proposal.n; i++) room += a->drawer[i].n_ordered - a->drawer[i].n_taken;
+  tw_candidate **taken = tw_resize(a->taken, room + 1, sizeof(tw_candidate *));
+  if (!taken) return false;
+  a->taken = taken;
+  for (; a->next < a->proposal.n; a->next++) {
+    drawer *d = &a->drawer[a->next];
+    while (d->n_new < a->request.kernels && d->n_taken < d->n_ordered) {
+      tw_candidate *c = d->candidate[d->n_taken++];
+      if (!c) continue;
+      d->n_new += is_new(s, a, c);
+      a->taken[a->n_taken++] = c;
+    }
+    if (d->n_new < a->request.kernels && d->n_ordered < a->proposal.plan[a->next].n_alternatives) return true;
+  }
+  return true;
+}
+
+static bool is_open(const asking *a) { return a->status == TW_OK && a->next < a->proposal.n; }
+
+static void make_kernels(tw_round *r) {
+  for (bool first = true;; first = false) {
+    r->n_orders = 0;
+    for (size_t i = 0; i < r->n; i++) {
+      asking *a = &r->asking[i];
+      bool done = true;
+      if (!is_open(a)) continue;
+      for (size_t plan = a->next; done && plan < (first ? a->proposal.n : a->next + 1); plan++)
+        done = order_more(r, a, plan);
+      if (!done) a->status = tw_fail(&a->error, TW_MISSING, "%s", NO_MEMORY);
+    }
+    if (r->n_orders == 0) return;
+    implement_all(r);
+    for (size_t i = 0; i < r->n; i++) {
+      asking *a = &r->asking[i];
+      if (!take(r->state, a)) a->status = tw_fail(&a->error, TW_MISSING, "%s", NO_MEMORY);
+    }
+  }
+}
+
+/* ---- into the search ---- */
+
+/* An agent that answers no more is asked no more. What it failed at for one parent is a note. */
+static void heed(tw_state *s, const asking *a) {
+  const tw_agent *agent = s->member[a->member].agent;
+  if (a->status == TW_OK || a->status == TW_INTERRUPTED || s->is_retired[a->member]) return;
+  s->is_retired[a->member] = a->status == TW_MISSING;
+  if (a->status == TW_MISSING)
+    tw_state_note(s, "%s proposes no more: %s", agent->name, a->error.text);
+  else
+    tw_state_note(s, "no plans after candidate %d: %s", a->request.parent->number, a->error.text);
+}
+
+/* Numbers the kernels of all parents. Unless some could be asked, and all of those failed, that is no failure. */
+static tw_status gather(tw_round *r, tw_error *error) {
+  tw_state *s = r->state;
+  tw_status status = TW_OK;
+  const asking *failed = NULL;
+  size_t n_failed = 0;
+  for (size_t i = 0; i < r->n; i++) {
+    asking *a = &r->asking[i];
+    size_t kept = 0;
+    for (size_t j = 0; j < a->n_taken; j++) {
+      if (status != TW_OK)
+        tw_candidate_free(a->taken[j]);
+      else if ((status = tw_state_add(s, a->taken[j], error)) == TW_OK)
+        a->taken[kept++] = a->taken[j];
+    }
+    a->n_taken = kept;
+    heed(s, a);
+    if (a->status != TW_OK && a->status != TW_MISSING && a->status != TW_INTERRUPTED) {
+      failed = a;
+      n_failed++;
+    }
+  }
+  if (status == TW_OK && n_failed > 0 && n_failed == r->n)
+    return tw_fail(error, failed->status, "%s", failed->error.text);
   return status;
 }
 
-tw_status tw_propose(tw_state *s, tw_error *error) {
-  proposal *p = tw_new(s->n_beam, sizeof *p);
-  if (!p) return tw_fail(error, TW_MISSING, "no memory for plans");
-  for (size_t i = 0; i < s->n_beam; i++) {
-    p[i].state = s;
-    p[i].parent = s->beam[i];
-    p[i].place = i;
+void tw_round_free(tw_round *r) {
+  if (!r) return;
+  for (size_t i = 0; i < r->n; i++) {
+    asking *a = &r->asking[i];
+    tw_agent *agent = r->state->member[a->member].agent;
+    for (size_t plan = 0; a->proposal.plan && plan < a->proposal.n; plan++) {
+      drawer *d = a->drawer ? &a->drawer[plan] : NULL;
+      for (size_t k = d ? d->n_taken : 0; d && k < d->n_ordered; k++) tw_candidate_free(d->candidate[k]);
+      if (d) free(d->candidate);
+      if (d) free(d->mended);
+      agent->free_plan(&a->proposal.plan[plan]);
+    }
+    free(a->proposal.plan);
+    free(a->drawer);
+    free(a->taken);
   }
-  tw_parallel_for(s->options.jobs, s->n_beam, propose_one, p);
-  tw_status status = gather(s, p, s->n_beam, error);
-  free(p);
+  for (size_t i = 0; r->family && i < r->n_families; i++) {
+    free(r->family[i].lineage);
+    free(r->family[i].child);
+  }
+  free(r->family);
+  free(r->asking);
+  free(r->order);
+  free(r->place);
+  free(r->by);
+  free(r);
+}
+
+tw_status tw_propose(tw_state *s, tw_round **out, tw_error *error) {
+  tw_round *r = *out = tw_new(1, sizeof *r);
+  if (!r) return tw_fail(error, TW_MISSING, "%s", NO_MEMORY);
+  r->state = s;
+  r->stop = (tw_stop){.deadline = isfinite(s->deadline) ? s->deadline : 0, .interrupt = s->options.interrupt};
+  if (!divide(r)) return tw_fail(error, TW_MISSING, "%s", NO_MEMORY);
+  tw_parallel_for((int)s->n_members, s->n_members, plan_with, r);
+  make_kernels(r);
+  return gather(r, error);
+}
+
+/* Orders again what failed and may be mended, with what was wrong. */
+static bool order_mends(tw_round *r, asking *a) {
+  const tw_state *s = r->state;
+  const int mends = s->member[a->member].agent->mends;
+  if (a->status != TW_OK || s->is_retired[a->member]) return true;
+  for (size_t plan = 0; plan < a->proposal.n; plan++) {
+    drawer *d = &a->drawer[plan];
+    for (size_t k = 0; k < d->n_taken; k++) {
+      const tw_candidate *c = d->candidate[k];
+      if (!c || !tw_verdict_is_failure(c->verdict) || d->mended[k] >= mends) continue;
+      if (!make_room(r, r->n_orders + 1)) return false;
+      d->mended[k]++;
+      add_order(r, a, plan, k, c, &d->candidate[k]);
+    }
+  }
+  return true;
+}
+
+tw_status tw_mend(tw_round *r, tw_error *error) {
+  tw_status status = TW_OK;
+  r->n_orders = 0;
+  for (size_t i = 0; i < r->n && !tw_state_is_stopped(r->state); i++)
+    if (!order_mends(r, &r->asking[i])) return tw_fail(error, TW_MISSING, "%s", NO_MEMORY);
+  implement_all(r);
+  for (size_t i = 0; i < r->n_orders; i++) {
+    tw_candidate **made = r->place[i];
+    if (*made && status == TW_OK) {
+      if ((status = tw_state_add(r->state, *made, error)) != TW_OK) *made = NULL;
+    } else if (*made) {
+      tw_candidate_free(*made);
+      *made = NULL;
+    }
+    heed(r->state, r->by[i]);
+  }
   return status;
 }

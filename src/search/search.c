@@ -50,6 +50,11 @@ static void fill_options(tw_search_options *o, double simulation_seconds) {
   if (o->dropout < 0) o->dropout = DROPOUT;
 }
 
+static tw_status check_members(size_t n, tw_error *error) {
+  return n <= TW_MEMBERS_MAX ? TW_OK
+                             : tw_fail(error, TW_USAGE, "%zu agents are too many: give at most %d", n, TW_MEMBERS_MAX);
+}
+
 static tw_status check_options(const tw_search_options *o, tw_error *error) {
   const struct {
     const char *name;
@@ -71,14 +76,37 @@ static tw_status check_options(const tw_search_options *o, tw_error *error) {
 
 /* ---- opening ---- */
 
-/* All that decides what a search proposes, but for the seed. */
-static char *print_options(const tw_search_options *o) {
+static void add_digest(tw_text *t, const char *what, const char *source) {
+  char digest[TW_HASH_TEXT];
+  tw_hash hash;
+  tw_hash_start(&hash);
+  tw_hash_add_string(&hash, source);
+  tw_hash_finish_text(&hash, digest);
+  tw_text_add(t, "\n%s: %s", what, digest);
+}
+
+/* "rules", or "2*rules + llm:...". */
+static char *print_members(size_t n, const tw_member member[]) {
+  tw_text t = {0};
+  char share[32];
+  for (size_t i = 0; i < n; i++) {
+    tw_text_add_string(&t, i ? " + " : "");
+    if (member[i].share != 1) tw_text_add(&t, "%s*", tw_print_real(member[i].share, share));
+    tw_text_add_string(&t, member[i].agent->name);
+  }
+  return tw_text_take(&t);
+}
+
+/* All that decides what a search proposes, but for the seed and the agents. */
+static char *print_options(const tw_search_options *o, const char *program) {
   tw_text t = {0};
   char dropout[32];
   if (o->exhaustive) tw_text_add(&t, "exhaustive ");
   tw_text_add(&t, "iterations=%d plans=%d kernels=%d beam=%d dropout=%s", o->iterations, o->plans, o->kernels, o->beam,
               tw_print_real(o->dropout, dropout));
   for (size_t i = 0; o->start && i < o->start->n; i++) tw_text_add(&t, "\nstart: %s", o->start->step[i]);
+  if (o->start_source) add_digest(&t, "start source", o->start_source);
+  if (program) add_digest(&t, "program", program);
   return tw_text_take(&t);
 }
 
@@ -98,11 +126,12 @@ static void print_machine(const tw_target *target, char digest[TW_HASH_TEXT]) {
   free(description);
 }
 
-static tw_status open_journal(tw_state *s, tw_error *error) {
+static tw_status open_journal(tw_state *s, const char *program, tw_error *error) {
   if (!s->options.journal) return TW_OK;
   char machine[TW_HASH_TEXT];
   print_machine(s->target, machine);
-  char *options = print_options(&s->options), *problem = print_problem(&s->problem);
+  char *options = print_options(&s->options, program), *problem = print_problem(&s->problem);
+  char *agents = print_members(s->n_members, s->member);
   const tw_journal_subject subject = {
       .version = TILEWRIGHT_VERSION,
       .target = s->target->name,
@@ -110,27 +139,36 @@ static tw_status open_journal(tw_state *s, tw_error *error) {
       .problem = problem,
       .unit = s->target->unit,
   };
-  tw_status status = options && problem ? tw_journal_open(s->options.journal, &subject, s->agent->name, options,
-                                                          s->options.seed, &s->journal, error)
-                                        : tw_fail(error, TW_MISSING, "no memory for the journal");
+  tw_status status = options && problem && agents ? tw_journal_open(s->options.journal, &subject, agents, options,
+                                                                    s->options.seed, &s->journal, error)
+                                                  : tw_fail(error, TW_MISSING, "no memory for the journal");
+  if (status == TW_OK) s->memo = tw_journal_memo(s->journal);
+  free(agents);
   free(options);
   free(problem);
   return status;
 }
 
 /* Everything that a search needs before its first candidate. What is open already is closed by close_search. */
-static tw_status open_search(tw_state *s, const tw_target *target, const tw_problem *problem,
-                             const tw_search_options *options, tw_error *error) {
-  *s = (tw_state){.target = target, .agent = &tw_agent_rules, .problem = *problem, .options = *options};
+static tw_status open_search(tw_state *s, const tw_search_subject *subject, const tw_search_options *options,
+                             tw_error *error) {
+  const tw_target *target = subject->target;
+  *s = (tw_state){.target = target,
+                  .problem = *subject->problem,
+                  .options = *options,
+                  .n_members = subject->n_members,
+                  .member = subject->member,
+                  .is_patient = subject->is_patient};
   s->started = tw_now();
   s->deadline = HUGE_VAL;
   tw_status status = check_options(&s->options, error);
+  if (status == TW_OK) status = check_members(s->n_members, error);
   if (status == TW_OK && target->available) status = target->available(target, error);
   if (status == TW_OK) status = target->supports(target, &s->problem, error);
   if (status == TW_OK) status = target->bound(target, &s->problem, &s->bound, error);
   if (status != TW_OK) return status;
   fill_options(&s->options, tw_simulation_seconds(target, &s->bound));
-  status = open_journal(s, error);
+  status = open_journal(s, subject->program, error);
   if (status == TW_OK)
     status = tw_target_case(s->target, &s->problem, s->options.seed, s->options.jobs, &s->data, error);
   return status;
@@ -141,7 +179,7 @@ static void close_search(tw_state *s, bool finished) {
   for (size_t i = 0; i < s->n; i++) tw_candidate_free(s->all[i]);
   free(s->all);
   free(s->experience);
-  tw_index_free(&s->schedules);
+  tw_index_free(&s->recipes);
   tw_index_free(&s->sources);
   tw_case_free(&s->data);
   tw_text_free(&s->notes);
@@ -149,20 +187,24 @@ static void close_search(tw_state *s, bool finished) {
 
 /* ---- the first candidates ---- */
 
-/* Adds the kernel of a schedule to the starts. */
-static tw_status add_start(tw_state *s, const tw_schedule *schedule, const char *lever, tw_error *error) {
-  char *source = NULL;
-  tw_status status = s->target->emit(s->target, &s->problem, schedule, &source, error);
-  if (status != TW_OK) return status;
-  tw_candidate *c = tw_candidate_new();
-  if (!c) {
-    free(source);
+/* Adds a kernel to the starts; takes the source over. `recipe` may be NULL. */
+static tw_status add_start(tw_state *s, const tw_schedule *recipe, char *source, const char *lever, tw_error *error) {
+  tw_candidate *c = source ? tw_candidate_new() : NULL;
+  if (!c || !tw_candidate_set_kernel(c, recipe, source)) {
+    if (!c) free(source);
+    tw_candidate_free(c);
     return tw_fail(error, TW_MISSING, "no memory for a candidate");
   }
-  tw_candidate_set_kernel(c, schedule, source);
   c->n_levers = 1;
   snprintf(c->lever[0], sizeof c->lever[0], "%s", lever);
   return tw_state_add(s, c, error);
+}
+
+/* The same, of a schedule. */
+static tw_status add_recipe(tw_state *s, const tw_schedule *recipe, const char *lever, tw_error *error) {
+  char *source = NULL;
+  const tw_status status = s->target->emit(s->target, &s->problem, recipe, &source, error);
+  return status == TW_OK ? add_start(s, recipe, source, lever, error) : status;
 }
 
 /* The schedule of another run on this problem: steps that are illegal here are left out. */
@@ -185,7 +227,7 @@ static tw_schedule replay(tw_state *s, const tw_schedule *schedule) {
 /* A simulator that was changed without a new version gives other costs: recorded ones must not be mixed with them. The
  * plainest kernel, which is always evaluated anew, tells. */
 static tw_status compare_with_journal(tw_state *s, double recorded, tw_error *error) {
-  double now = s->plainest->measured.cost;
+  double now = s->start->measured.cost;
   if (recorded == now || !s->target->traits.deterministic) return TW_OK;
   char then_text[32], now_text[32];
   return tw_fail(error, TW_USAGE,
@@ -194,39 +236,47 @@ static tw_status compare_with_journal(tw_state *s, double recorded, tw_error *er
                  s->options.journal, tw_print_real(recorded, then_text), s->target->unit, tw_print_real(now, now_text));
 }
 
-static tw_status evaluate_plainest(tw_state *s, tw_error *error) {
+/* What the ladder begins with: it must be right, or there is nothing to start from. */
+static tw_status evaluate_start(tw_state *s, const char *program, tw_error *error) {
   const tw_schedule plainest = {0};
-  tw_status status = add_start(s, &plainest, "start", error);
+  tw_status status =
+      program ? add_start(s, NULL, strdup(program), "start", error) : add_recipe(s, &plainest, "start", error);
   if (status != TW_OK) return status;
   tw_journal *journal = s->journal;
-  tw_candidate *c = s->plainest = s->all[0];
+  tw_candidate *c = s->start = s->all[0];
   tw_candidate recorded = {.source = c->source, .source_digest = c->source_digest};
   bool known = journal && tw_journal_recall(journal, &recorded) && recorded.verdict == TW_CORRECT;
   free(recorded.message);
   s->journal = NULL; /* neither recalled nor written before it is compared */
   tw_state_evaluate(s, 0);
   s->journal = journal;
-  if (c->verdict == TW_SKIPPED) return tw_fail(error, TW_INTERRUPTED, "stopped before the first kernel was measured");
-  if (c->verdict != TW_CORRECT)
-    return tw_fail(error, c->verdict == TW_UNAVAILABLE ? TW_MISSING : TW_FAILED, "the plainest kernel: %s: %s",
-                   tw_verdict_name(c->verdict), c->message ? c->message : "?");
+  const char *what = program ? "the program" : "the plainest kernel", *message = c->message ? c->message : "?";
+  if (c->verdict == TW_SKIPPED)
+    return tw_fail(error, TW_INTERRUPTED, "stopped before %s was measured", program ? what : "the first kernel");
+  status = c->verdict == TW_UNAVAILABLE ? TW_MISSING : TW_FAILED;
+  if (c->verdict != TW_CORRECT && program) return tw_fail(error, status, "%s", message);
+  if (c->verdict != TW_CORRECT) return tw_fail(error, status, "%s: %s: %s", what, tw_verdict_name(c->verdict), message);
   if (known && (status = compare_with_journal(s, recorded.measured.cost, error)) != TW_OK) return status;
   if (journal) tw_journal_record(journal, c);
   return TW_OK;
 }
 
-/* The plainest kernel, and beside it the schedule to start from: the first beam. */
-static tw_status evaluate_starts(tw_state *s, tw_error *error) {
-  tw_status status = evaluate_plainest(s, error);
+/* The start, and beside it what is known from other searches: the first beam. */
+static tw_status evaluate_starts(tw_state *s, const char *program, tw_error *error) {
+  tw_status status = evaluate_start(s, program, error);
   if (status != TW_OK) return status;
   size_t first = s->n;
   if (s->options.start) {
     tw_schedule known = replay(s, s->options.start);
-    if (known.n > 0 && (status = add_start(s, &known, "known schedule", error)) != TW_OK) return status;
-    tw_state_evaluate(s, first);
+    if (known.n > 0 && (status = add_recipe(s, &known, "known schedule", error)) != TW_OK) return status;
   }
+  if (s->options.start_source &&
+      (status = add_start(s, NULL, strdup(s->options.start_source), "known source", error)) != TW_OK)
+    return status;
+  tw_state_evaluate(s, first);
   s->beam[s->n_beam++] = s->best;
-  if (s->best != s->plainest && s->options.beam > 1) s->beam[s->n_beam++] = s->plainest;
+  if (s->best != s->start && s->options.beam > 1) s->beam[s->n_beam++] = s->start;
+  tw_keep_recipes(s);
   if (s->options.seconds > 0) s->deadline = s->started + s->options.seconds;
   return TW_OK;
 }
@@ -252,23 +302,41 @@ static bool is_stalled(const tw_state *s) {
 }
 
 static bool goes_on(const tw_state *s) {
-  return s->iteration < s->options.iterations && s->idle < PATIENCE && !is_stalled(s) && !tw_state_is_stopped(s);
+  if (s->iteration >= s->options.iterations || tw_state_is_stopped(s)) return false;
+  return s->is_patient || (s->idle < PATIENCE && !is_stalled(s));
+}
+
+/* Kernels that failed are put right as long as somebody tries. */
+static tw_status mend_all(tw_state *s, tw_round *round, tw_error *error) {
+  for (size_t before = 0; before != s->n;) {
+    before = s->n;
+    const tw_status status = tw_mend(round, error);
+    tw_state_evaluate(s, before);
+    if (status != TW_OK) return status;
+  }
+  return TW_OK;
 }
 
 /* One iteration. *more is false when nothing is left to try. */
 static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
   size_t first = s->n;
   tw_error why = {0};
+  tw_round *round = NULL;
   s->iteration++;
   memmove(&s->best_cost[1], &s->best_cost[0], sizeof s->best_cost - sizeof s->best_cost[0]);
   s->best_cost[0] = s->best->measured.cost;
-  tw_status status = tw_propose(s, &why);
-  if (status != TW_OK && s->iteration == 1) return tw_fail(error, status, "%s", why.text);
+  tw_status status = tw_propose(s, &round, &why);
+  if (status != TW_OK && s->iteration == 1) {
+    tw_round_free(round);
+    return tw_fail(error, status, "%s", why.text);
+  }
+  tw_state_evaluate(s, first);
+  if (status == TW_OK) status = mend_all(s, round, &why);
+  tw_round_free(round);
   if (status != TW_OK) { /* what was found stays found */
     tw_state_note(s, "the search ends early: %s", why.text);
     *more = false;
   }
-  tw_state_evaluate(s, first);
   tw_select_beam(s, first);
   if (s->n == first || is_cut_off(s, first)) *more = false;
   return TW_OK;
@@ -276,17 +344,18 @@ static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
 
 static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error) {
   tw_search_result r = {
-      .schedule = s->best->schedule,
       .source = strdup(s->best->source),
+      .has_recipe = s->best->recipe,
       .best = s->best->measured,
-      .start = s->plainest->measured,
-      .start_source = strdup(s->plainest->source),
+      .start = s->start->measured,
+      .start_source = strdup(s->start->source),
       .bound = s->bound,
       .samples = s->samples,
       .correct = s->correct,
       .slower = s->slower,
       .wall_seconds = tw_now() - s->started,
   };
+  if (s->best->recipe) r.schedule = *s->best->recipe;
   tw_status status =
       r.source && r.start_source ? tw_climb(s, &r, error) : tw_fail(error, TW_MISSING, "no memory for the result");
   const char *trouble = s->journal ? tw_journal_trouble(s->journal) : NULL;
@@ -299,13 +368,13 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
   return status;
 }
 
-tw_status tw_search(const tw_target *target, const tw_problem *problem, const tw_search_options *options,
-                    tw_search_result *out, tw_error *error) {
+tw_status tw_search_by(const tw_search_subject *subject, const tw_search_options *options, tw_search_result *out,
+                       tw_error *error) {
   tw_state s;
   bool more = true;
   *out = (tw_search_result){0};
-  tw_status status = open_search(&s, target, problem, options, error);
-  if (status == TW_OK) status = evaluate_starts(&s, error);
+  tw_status status = open_search(&s, subject, options, error);
+  if (status == TW_OK) status = evaluate_starts(&s, subject->program, error);
   if (status == TW_OK && s.options.exhaustive) status = tw_enumerate(&s, error);
   while (status == TW_OK && !s.options.exhaustive && more && goes_on(&s)) status = iterate(&s, &more, error);
   if (status == TW_OK && !s.options.exhaustive) tw_polish(&s);
@@ -314,6 +383,35 @@ tw_status tw_search(const tw_target *target, const tw_problem *problem, const tw
   if (status == TW_OK && tw_state_is_interrupted(&s))
     status = tw_fail(error, TW_INTERRUPTED, "stopped after %d candidates; the best so far is kept", s.samples);
   close_search(&s, status == TW_OK);
+  return status;
+}
+
+/* What agents have to say at their end goes to the result's notes. */
+static void close_members(size_t n, tw_member member[], tw_search_result *out) {
+  tw_text notes = {0};
+  if (out->notes) tw_text_add_string(&notes, out->notes);
+  for (size_t i = 0; i < n; i++) member[i].agent->close(member[i].agent, &notes);
+  if (out->notes) {
+    free(out->notes);
+    out->notes = tw_text_take(&notes);
+  }
+  tw_text_free(&notes);
+}
+
+tw_status tw_search(const tw_target *target, const tw_problem *problem, const tw_search_options *options,
+                    tw_search_result *out, tw_error *error) {
+  static const char *const alone[] = {"rules"};
+  const char *const *names = options->n_agents ? options->agents : alone;
+  const size_t wanted = options->n_agents ? options->n_agents : 1;
+  tw_member member[TW_MEMBERS_MAX];
+  size_t n = 0;
+  *out = (tw_search_result){0};
+  tw_status status = check_members(wanted, error);
+  while (status == TW_OK && n < wanted)
+    if ((status = tw_agent_open(names[n], target, &member[n], error)) == TW_OK) n++;
+  const tw_search_subject subject = {.target = target, .problem = problem, .n_members = n, .member = member};
+  if (status == TW_OK) status = tw_search_by(&subject, options, out, error);
+  close_members(n, member, out);
   return status;
 }
 

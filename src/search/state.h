@@ -2,17 +2,22 @@
 #ifndef TW_SEARCH_STATE_H
 #define TW_SEARCH_STATE_H
 
+#include "agent/agent.h"
 #include "base/strings.h"
-#include "search/agent.h"
 #include "search/evaluate.h"
 #include "search/journal.h"
 #include "tilewright/search.h"
 
-enum { TW_BEAM_MAX = 256, TW_STALL_ITERATIONS = 4 };
+enum { TW_BEAM_MAX = 256, TW_STALL_ITERATIONS = 4, TW_MEMBERS_MAX = 16 };
 
 typedef struct tw_state {
   const tw_target *target;
-  const tw_agent *agent;
+  size_t n_members; /* who proposes */
+  const tw_member *member;
+  bool is_patient;                 /* goes on as long as there is something to try */
+  bool is_retired[TW_MEMBERS_MAX]; /* proposes no more */
+  double plans_given[TW_MEMBERS_MAX];
+  tw_memo memo;              /* the journal's */
   tw_problem problem;        /* types filled in by the target */
   tw_search_options options; /* defaults filled in */
   tw_case data;              /* inputs and expected outputs */
@@ -21,14 +26,14 @@ typedef struct tw_state {
   double started, deadline; /* by tw_now */
 
   size_t n, room;
-  tw_candidate **all;          /* by number */
-  tw_index schedules, sources; /* of all, but duplicates' sources */
+  tw_candidate **all;        /* by number */
+  tw_index recipes, sources; /* of all, but duplicates' sources */
   size_t n_levers, levers_room;
   struct tw_experience {
     char lever[TW_LEVER_MAX];
     int tried, paid;
-  } * experience; /* of the levers that were tried so far */
-  tw_candidate *plainest;
+  } * experience;                        /* of the levers that were tried so far */
+  tw_candidate *start;                   /* the plainest kernel, or the user's program */
   tw_candidate *best;                    /* the correct one of least cost */
   double best_cost[TW_STALL_ITERATIONS]; /* at the start of the last iterations, the latest first */
   size_t n_beam;
@@ -41,13 +46,26 @@ typedef struct tw_state {
   tw_text notes;        /* lines for the user */
 } tw_state;
 
+/* What a search is about, beside its options. */
+typedef struct tw_search_subject {
+  const tw_target *target;
+  const tw_problem *problem;
+  size_t n_members;
+  const tw_member *member;
+  const char *program; /* the start; NULL = the target's plainest kernel */
+  bool is_patient;     /* goes on as long as an agent proposes, though nothing is gained */
+} tw_search_subject;
+
+/* search.c: tw_search with agents that are open already. */
+tw_status tw_search_by(const tw_search_subject *, const tw_search_options *, tw_search_result *out, tw_error *);
+
 /* ---- population.c: the candidates ---- */
 
-/* A candidate made of this schedule by one lever, to be added; illegal where the target cannot emit it. NULL without
+/* A candidate with this recipe, made by one lever, to be added; illegal where the target cannot emit it. NULL without
  * memory. `limit`: as in tw_candidate. */
 tw_candidate *tw_state_emit(const tw_state *, const tw_schedule *, int parent, double limit, const char *lever,
                             const char *why);
-/* The same, one step of the menu behind `from`; NULL where that step leads nowhere. */
+/* The same, one step of the menu behind `from`, which has a recipe; NULL where that step leads nowhere. */
 tw_status tw_state_follow(const tw_state *, const tw_candidate *from, const tw_menu_item *, double limit,
                           tw_candidate **, tw_error *);
 /* Numbers it and takes it over; a kernel that is there already makes it a duplicate. Frees it without memory. */
@@ -67,17 +85,32 @@ double tw_simulation_seconds(const tw_target *, const tw_bound *);
 
 /* ---- the stages ---- */
 
-/* propose.c: plan and implement, for each parent in the beam. */
-tw_status tw_propose(tw_state *, tw_error *);
+/* propose.c: plan and implement, for each parent in the beam; what can be mended is, as long as the round is not freed. */
+typedef struct tw_round tw_round;
+tw_status tw_propose(tw_state *, tw_round **out, tw_error *);
+/* Adds kernels in the place of those of the round that failed, by agents that try again. */
+tw_status tw_mend(tw_round *, tw_error *);
+void tw_round_free(tw_round *);
 /* exhaustive.c: all kernels that the menu leads to; TW_USAGE if there are more than TW_EXHAUSTIVE_MOST. */
 tw_status tw_enumerate(tw_state *, tw_error *);
 /* beam.c: the next parents, out of this iteration's candidates from number `first` on, and what it says of levers. */
 void tw_select_beam(tw_state *, size_t first);
+/* beam.c: sees to it that agents that work on recipes find one. */
+void tw_keep_recipes(tw_state *);
 /* polish.c: small problems: the kernels around the best, wherever measuring costs little. */
 void tw_polish(tw_state *);
-/* finish.c: the steps of the best schedule one by one, and the best candidate that holds on fresh inputs. */
+/* finish.c: the steps of the best recipe one by one, and the best candidate that holds on fresh inputs. */
 tw_status tw_finish(tw_state *, tw_error *);
-/* finish.c: the ladder from the plainest kernel to the best. */
+/* ladder.c: from the start to the best. */
 tw_status tw_climb(const tw_state *, tw_search_result *, tw_error *);
+
+/* The earlier candidate of this recipe; NULL if there is none. */
+tw_candidate *tw_state_find(const tw_state *, const tw_schedule *);
+/* The candidate that tells what a kernel is worth: itself, or the one that it repeats. */
+const tw_candidate *tw_state_evaluated(const tw_state *, const tw_candidate *);
+/* The nearest of its ancestors, itself included, that has a recipe; NULL if none has. */
+tw_candidate *tw_state_with_recipe(const tw_state *, tw_candidate *);
+/* The first n steps. */
+tw_schedule tw_beginning(const tw_schedule *, size_t n);
 
 #endif

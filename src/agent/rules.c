@@ -15,13 +15,14 @@
  * on: after its first step it appends, as long as the model predicts a gain, the best visible step of another
  * lever, up to a depth that is drawn for the plan. The menu of each intermediate schedule is the target's own, so
  * every chain is legal step by step. */
-#include "search/agent.h"
+#include "agent/agent.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "base/strings.h"
 
 enum {
@@ -72,7 +73,7 @@ static double known_or(double predicted, double fallback) {
 
 static double predict_parent(const tw_request *r) {
   double cost;
-  bool predicted = r->target->predict(r->target, r->problem, &r->parent->schedule, &cost, NULL) == TW_OK;
+  bool predicted = r->target->predict(r->target, r->problem, r->parent->recipe, &cost, NULL) == TW_OK;
   return known_or(predicted ? cost : 0, r->parent->measured.cost);
 }
 
@@ -109,7 +110,7 @@ static void drop_exhausted(levers *l) {
 /* The untried steps after the parent's schedule. On failure nothing is left to free. */
 static tw_status list_levers(const tw_request *r, double parent_cost, tw_random *random, levers *out, tw_error *error) {
   levers l = {0};
-  tw_status status = r->target->steps(r->target, r->problem, &r->parent->schedule, &l.menu, error);
+  tw_status status = r->target->steps(r->target, r->problem, r->parent->recipe, &l.menu, error);
   if (status != TW_OK) return status;
   l.option = tw_new(l.menu.n + 1, sizeof *l.option);
   l.lever = tw_new(l.menu.n + 1, sizeof *l.lever);
@@ -123,7 +124,7 @@ static tw_status list_levers(const tw_request *r, double parent_cost, tw_random 
         .item = item,
         .cost = known_or(item->predicted_cost, parent_cost),
         .tie = tw_random_next(random),
-        .tried = !is_new(r, &r->parent->schedule, item->step),
+        .tried = !is_new(r, r->parent->recipe, item->step),
     };
   }
   qsort(l.option, l.n_options, sizeof *l.option, compare_options);
@@ -220,33 +221,28 @@ static tw_status fill_plan(const tw_request *r, lever *chosen, size_t depth, dou
   return TW_OK;
 }
 
-static tw_status plan(const tw_agent *agent, const tw_request *r, tw_random *random, tw_plan *out, size_t *made,
-                      tw_error *error) {
-  (void)agent;
-  *made = 0;
+static void plan_one(const tw_request *r, tw_proposal *out) {
+  tw_random random = r->random;
   levers l = {0};
+  out->n = 0;
   double parent_cost = predict_parent(r);
-  tw_status status = list_levers(r, parent_cost, random, &l, error);
-  if (status != TW_OK) return status;
+  out->status = list_levers(r, parent_cost, &random, &l, &out->error);
+  if (out->status != TW_OK) return;
   lever **open = tw_new(l.n + 1, sizeof *open);
-  if (!open) {
-    free_levers(&l);
-    return tw_fail(error, TW_MISSING, "no memory for a plan of the search");
-  }
-  while (status == TW_OK && *made < r->plans) {
+  if (!open) out->status = tw_fail(&out->error, TW_MISSING, "no memory for a plan of the search");
+  while (out->status == TW_OK && out->n < r->plans) {
     size_t n = open_levers(&l, open);
     if (n == 0) break;
-    n = drop_out(open, n, hiding(r), random);
+    n = drop_out(open, n, hiding(r), &random);
     weigh(r, open, n);
-    bool first = *made == 0;
-    size_t depth = first ? GREEDY_DEPTH : DEPTHS[tw_random_below(random, sizeof DEPTHS / sizeof DEPTHS[0])];
-    lever *chosen = first ? heaviest(open, n) : draw(open, n, random);
-    status = fill_plan(r, chosen, depth, parent_cost, random, &out[*made], error);
-    *made += status == TW_OK;
+    bool first = out->n == 0;
+    size_t depth = first ? GREEDY_DEPTH : DEPTHS[tw_random_below(&random, sizeof DEPTHS / sizeof DEPTHS[0])];
+    lever *chosen = first ? heaviest(open, n) : draw(open, n, &random);
+    out->status = fill_plan(r, chosen, depth, parent_cost, &random, &out->plan[out->n], &out->error);
+    out->n += out->status == TW_OK;
   }
   free(open);
   free_levers(&l);
-  return status;
 }
 
 static bool contains(const tw_menu_item *chain, size_t n, const char *lever_name) {
@@ -289,37 +285,65 @@ static void describe(const tw_menu_item *chain, size_t n, tw_kernel *out) {
   }
 }
 
-static tw_status implement(const tw_agent *agent, const tw_request *r, const tw_plan *p, size_t i, tw_kernel *out,
-                           tw_error *error) {
-  (void)agent;
-  (void)error;
-  const detail *d = p->detail;
+static void implement_one(const tw_order *order, tw_kernel *out) {
+  const tw_request *r = order->request;
+  const detail *d = order->plan->detail;
   tw_random random;
-  tw_random_seed_stream(&random, d->seed, i);
+  tw_random_seed_stream(&random, d->seed, order->alternative);
   tw_menu_item chain[GREEDY_DEPTH];
   size_t n = 0;
-  *out = (tw_kernel){.schedule = r->parent->schedule};
-  chain[n++] = d->item[i];
-  tw_status status = tw_schedule_add(&out->schedule, chain[0].step, &out->message);
+  *out = (tw_kernel){.has_recipe = true, .recipe = *r->parent->recipe};
+  chain[n++] = d->item[order->alternative];
+  tw_status status = tw_schedule_add(&out->recipe, chain[0].step, &out->message);
   while (status == TW_OK && n < d->depth) {
     double least = known_or(chain[n - 1].predicted_cost, d->parent_cost) * (1 - LEAST_GAIN);
-    if (!best_next(r, &out->schedule, chain, n, d, tw_random_next(&random), &chain[n]) ||
-        chain[n].predicted_cost > least || tw_schedule_add(&out->schedule, chain[n].step, NULL) != TW_OK)
+    if (!best_next(r, &out->recipe, chain, n, d, tw_random_next(&random), &chain[n]) ||
+        chain[n].predicted_cost > least || tw_schedule_add(&out->recipe, chain[n].step, NULL) != TW_OK)
       break;
     n++;
   }
   /* A chain that was tried already is cut back to its longest part that was not. */
-  while (n > 1 && r->known && r->known(r->context, &out->schedule)) {
+  while (n > 1 && r->known && r->known(r->context, &out->recipe)) {
     n--;
-    out->schedule.n--;
+    out->recipe.n--;
   }
   while (status == TW_OK &&
-         r->target->emit(r->target, r->problem, &out->schedule, &out->source, &out->message) != TW_OK && n > 1) {
+         r->target->emit(r->target, r->problem, &out->recipe, &out->source, &out->message) != TW_OK && n > 1) {
     n--; /* what was added last is illegal after all */
-    out->schedule.n--;
+    out->recipe.n--;
   }
   describe(chain, n, out);
-  return TW_OK;
+}
+
+/* ---- the agent ---- */
+
+typedef struct work {
+  const tw_request *const *request;
+  tw_proposal *proposal;
+  const tw_order *order;
+  tw_kernel *kernel;
+} work;
+
+static void plan_at(void *context, size_t i) {
+  const work *w = context;
+  plan_one(w->request[i], &w->proposal[i]);
+}
+
+static void plan(tw_agent *agent, size_t n, const tw_request *const request[], tw_proposal proposal[]) {
+  (void)agent;
+  work w = {.request = request, .proposal = proposal};
+  tw_parallel_for(n ? request[0]->jobs : 1, n, plan_at, &w);
+}
+
+static void implement_at(void *context, size_t i) {
+  const work *w = context;
+  implement_one(&w->order[i], &w->kernel[i]);
+}
+
+static void implement(tw_agent *agent, size_t n, const tw_order order[], tw_kernel kernel[]) {
+  (void)agent;
+  work w = {.order = order, .kernel = kernel};
+  tw_parallel_for(n ? order[0].request->jobs : 1, n, implement_at, &w);
 }
 
 static void free_plan(tw_plan *p) {
@@ -327,4 +351,21 @@ static void free_plan(tw_plan *p) {
   p->detail = NULL;
 }
 
-const tw_agent tw_agent_rules = {.name = "rules", .plan = plan, .implement = implement, .free_plan = free_plan};
+static void close_rules(tw_agent *agent, tw_text *notes) {
+  (void)notes;
+  free(agent);
+}
+
+tw_status tw_rules_open(const char *text, const tw_target *t, tw_agent **out, tw_error *error) {
+  (void)text;
+  (void)t;
+  *out = tw_new(1, sizeof **out);
+  if (!*out) return tw_fail(error, TW_MISSING, "no memory for an agent");
+  **out = (tw_agent){.name = "rules",
+                     .needs_recipe = true,
+                     .plan = plan,
+                     .implement = implement,
+                     .free_plan = free_plan,
+                     .close = close_rules};
+  return TW_OK;
+}

@@ -1,5 +1,5 @@
 /* candidate.c - candidates, and when two of them are the same kernel. */
-#include "search/candidate.h"
+#include "agent/candidate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,66 +7,31 @@
 #include "base/hash.h"
 #include "base/strings.h"
 
-static const char *const verdict_names[TW_VERDICT_COUNT] = {
-    [TW_PENDING] = "pending",
-    [TW_CORRECT] = "correct",
-    [TW_ILLEGAL] = "illegal schedule",
-    [TW_UNBUILDABLE] = "does not build",
-    [TW_WRONG] = "wrong",
-    [TW_UNMEASURED] = "not measurable",
-    [TW_UNCONFIRMED] = "wrong on fresh inputs",
-    [TW_SLOWER] = "slower, not checked",
-    [TW_UNAVAILABLE] = "not evaluated",
-    [TW_DUPLICATE] = "duplicate",
-    [TW_SKIPPED] = "skipped",
-};
-
-const char *tw_verdict_name(tw_verdict verdict) {
-  return (unsigned)verdict < TW_VERDICT_COUNT ? verdict_names[verdict] : "?";
-}
-
-bool tw_verdict_parse(const char *name, tw_verdict *out) {
-  for (int i = 0; i < TW_VERDICT_COUNT; i++)
-    if (!strcmp(name, verdict_names[i])) {
-      *out = (tw_verdict)i;
-      return true;
-    }
-  return false;
-}
-
-bool tw_verdict_is_final(tw_verdict verdict) {
-  switch (verdict) {
-  case TW_CORRECT:
-  case TW_UNBUILDABLE:
-  case TW_WRONG:
-  case TW_UNMEASURED:
-  case TW_UNCONFIRMED: return true;
-  default: return false;
-  }
-}
-
-bool tw_verdict_has_cost(tw_verdict verdict) {
-  return verdict == TW_CORRECT || verdict == TW_UNCONFIRMED || verdict == TW_SLOWER;
-}
-
 tw_candidate *tw_candidate_new(void) {
   tw_candidate *candidate = tw_new(1, sizeof *candidate);
-  if (candidate) candidate->number = candidate->parent = candidate->plan = candidate->twin = TW_NONE;
+  if (!candidate) return NULL;
+  candidate->agent = "search";
+  candidate->number = candidate->parent = candidate->plan = candidate->mends = candidate->twin = TW_NONE;
   return candidate;
 }
 
 void tw_candidate_free(tw_candidate *candidate) {
   if (!candidate) return;
+  free(candidate->recipe);
   free(candidate->source);
   free(candidate->message);
   free(candidate);
 }
 
-void tw_candidate_set_kernel(tw_candidate *candidate, const tw_schedule *schedule, char *source) {
-  candidate->schedule = *schedule;
+bool tw_candidate_set_kernel(tw_candidate *candidate, const tw_schedule *recipe, char *source) {
+  candidate->recipe = recipe ? malloc(sizeof *recipe) : NULL;
+  if (candidate->recipe) {
+    *candidate->recipe = *recipe;
+    candidate->recipe_digest = tw_schedule_digest(recipe);
+  }
   candidate->source = source;
-  candidate->schedule_digest = tw_schedule_digest(schedule);
-  candidate->source_digest = source ? tw_source_digest(source) : candidate->schedule_digest;
+  candidate->source_digest = source ? tw_source_digest(source) : candidate->recipe_digest;
+  return !recipe || candidate->recipe;
 }
 
 tw_digest tw_schedule_digest(const tw_schedule *schedule) {

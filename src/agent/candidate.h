@@ -1,35 +1,18 @@
-/* candidate.h - a kernel in a search: where it comes from, and what came of it. */
-#ifndef TW_SEARCH_CANDIDATE_H
-#define TW_SEARCH_CANDIDATE_H
+/* candidate.h - a kernel in a search: where it comes from, and what came of it.
+ *
+ * The kernel is its source. What else there may be: a recipe, the schedule of which the target makes that source. Only
+ * kernels with a recipe can be shortened, rearranged or followed by a step of the target's menu. What led to a kernel is
+ * its lineage: its parent, that one's parent, and so on to the start. */
+#ifndef TW_AGENT_CANDIDATE_H
+#define TW_AGENT_CANDIDATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "evaluate/verdict.h"
 #include "tilewright/schedule.h"
 #include "tilewright/target.h"
-
-typedef enum tw_verdict {
-  TW_PENDING,     /* not evaluated yet */
-  TW_CORRECT,     /* built, checked, measured */
-  TW_ILLEGAL,     /* the target refused to emit its schedule */
-  TW_UNBUILDABLE, /* does not compile */
-  TW_WRONG,       /* wrong result, fault, or no end */
-  TW_UNMEASURED,  /* correct, but measuring failed */
-  TW_UNCONFIRMED, /* correct on the search's inputs, wrong on fresh ones */
-  TW_SLOWER,      /* measured, or bounded, to be slower than its limit; not checked */
-  TW_UNAVAILABLE, /* something was missing here (disk room, compiler): says nothing about the kernel */
-  TW_DUPLICATE,   /* the same kernel as its `twin` */
-  TW_SKIPPED,     /* the search was stopped before its turn */
-  TW_VERDICT_COUNT
-} tw_verdict;
-
-const char *tw_verdict_name(tw_verdict);
-bool tw_verdict_parse(const char *name, tw_verdict *out);
-/* Does the verdict say something about the kernel, so that it holds whenever the same source is met again? */
-bool tw_verdict_is_final(tw_verdict);
-/* Is there a measured cost? */
-bool tw_verdict_has_cost(tw_verdict);
 
 typedef struct tw_digest {
   uint8_t byte[32];
@@ -38,17 +21,20 @@ typedef struct tw_digest {
 enum { TW_LEVER_MAX = 32, TW_LEVERS_MAX = 8, TW_WHY_MAX = 480, TW_NONE = -1 };
 
 typedef struct tw_candidate {
-  int number;      /* in order of proposal: the same in every run with the same options */
-  int iteration;   /* 0: a start; after the last: a rung of the ladder */
-  int parent;      /* its number; TW_NONE */
-  int plan;        /* which of its parent's plans in this iteration; TW_NONE */
-  int twin;        /* the earlier candidate with the same kernel; TW_NONE */
-  size_t n_levers; /* that it took beyond its parent */
+  int number;        /* in order of proposal: the same in every run with the same options */
+  int iteration;     /* 0: a start; after the last: a rung of the ladder */
+  int parent;        /* its number; TW_NONE */
+  int plan;          /* which of its parent's plans in this iteration; TW_NONE */
+  int mends;         /* the candidate that failed and that this one is to put right; TW_NONE */
+  int twin;          /* the earlier candidate with the same kernel; TW_NONE */
+  const char *agent; /* who made it: a name that outlives it */
+  size_t n_levers;   /* that it took beyond its parent */
   char lever[TW_LEVERS_MAX][TW_LEVER_MAX];
+  char step[TW_STEP_MAX]; /* what it does to its parent's source, in a line, where no recipe tells */
   char why[TW_WHY_MAX];
-  tw_schedule schedule;
-  char *source; /* malloc'ed; NULL if there is none */
-  tw_digest schedule_digest, source_digest;
+  tw_schedule *recipe; /* malloc'ed; the target makes this source of it; NULL: the source stands alone */
+  char *source;        /* malloc'ed; NULL if there is none */
+  tw_digest recipe_digest, source_digest;
   tw_verdict verdict;
   char *message;           /* malloc'ed: why it failed, or was not measured; NULL if neither */
   double limit;            /* a kernel of higher cost need not be checked, if the target measures first; 0: none */
@@ -61,8 +47,9 @@ typedef struct tw_candidate {
 /* NULL without memory. */
 tw_candidate *tw_candidate_new(void);
 void tw_candidate_free(tw_candidate *);
-/* Takes the source over and computes both digests. */
-void tw_candidate_set_kernel(tw_candidate *, const tw_schedule *, char *source);
+/* Takes the source over (NULL: there is none), copies the recipe (NULL: there is none) and computes the digests. False
+ * without memory for the recipe: the source then stands alone. */
+bool tw_candidate_set_kernel(tw_candidate *, const tw_schedule *recipe, char *source);
 
 tw_digest tw_schedule_digest(const tw_schedule *);
 /* The same for sources that differ only in block comments, in lines that are a `//` comment, and in white space at

@@ -1,0 +1,134 @@
+/* agent.h - who proposes candidates: first plans, then kernels that implement them.
+ *
+ * An agent sees parents (source, cost, counters, lineage, what became of their other children) and returns plans: one
+ * lever each, or a few that belong together, with a reason in words. The search then orders kernels: alternative 0, 1,
+ * ... of each plan, until it has enough that are new. What is wanted at once is asked at once, for all parents: an agent
+ * that waits for somebody else, a language model or a person, decides itself how many questions are under way.
+ *
+ * A kernel is source. `rules` appends steps of the target's menu to the parent's recipe and lets the target emit the
+ * source; an agent that writes source text leaves the recipe out and says in a line what it did.
+ *
+ * Who is asked for what does not depend on threads or time, and an agent answers by its request and the random stream in
+ * it alone. Where that cannot be (the same question to a model has many answers), what was asked and answered goes
+ * through the request's memo, so that a search that is resumed ends alike and asks nothing twice. */
+#ifndef TW_AGENT_H
+#define TW_AGENT_H
+
+#include "agent/candidate.h"
+#include "base/random.h"
+#include "base/strings.h"
+#include "tilewright/target.h"
+
+/* A question to somebody outside, and the answer. */
+typedef struct tw_exchange {
+  uint64_t place;                      /* which question of the search it is: request->place, and what the agent adds */
+  const char *asked;                   /* all that the answer depends on, word for word, but for secrets */
+  const char *model;                   /* who answered */
+  char *answer;                        /* malloc'ed */
+  double tokens_in, tokens_out, money; /* 0 where it is not known; money in the unit of the agent's budget */
+  double seconds;
+} tw_exchange;
+
+/* Where exchanges are kept: the journal. Thread-safe. NULL where there is none. */
+typedef struct tw_memo {
+  void *context;
+  /* The answer that `agent` got to what was asked at that place, if it was: fills all but place and asked. `model` is
+   * then valid as long as the memo. */
+  bool (*recall)(void *context, const char *agent, tw_exchange *);
+  void (*keep)(void *context, const char *agent, const tw_exchange *);
+} tw_memo;
+
+/* What the search wants for one parent. */
+typedef struct tw_request {
+  const tw_target *target;
+  const tw_problem *problem;
+  const tw_bound *bound;
+  const tw_candidate *parent;
+  size_t n_lineage;
+  const tw_candidate *const *lineage; /* from the start to the parent, both included */
+  size_t n_children;
+  const tw_candidate *const *child; /* what became of the parent so far: verdicts, messages, costs; by number */
+  int iteration, iterations;
+  int idle;              /* iterations since any kernel beat its parent: time for other plans than the usual ones */
+  size_t plans, kernels; /* N, and K per plan */
+  double dropout;        /* the probability with which a lever is hidden from a plan */
+  tw_random random;      /* a stream of this request's own */
+  uint64_t place;        /* of this request in the search, in the upper 48 bits; the lower 16 are the agent's */
+  int jobs;              /* threads that may compute */
+  const tw_stop *stop;   /* what takes long ends when it says so */
+  const tw_memo *memo;   /* NULL: nothing is kept */
+  /* Was this recipe proposed before, by anyone? */
+  bool (*known)(const void *context, const tw_schedule *);
+  /* How many kernels that took this lever were tried in this search, and how many of them beat their parent. */
+  void (*experience)(const void *context, const char *lever, int *tried, int *paid);
+  const void *context;
+} tw_request;
+
+typedef struct tw_plan {
+  char lever[TW_LEVER_MAX]; /* the first one, if it takes several */
+  char why[TW_WHY_MAX];
+  size_t n_alternatives; /* kernels that the agent can make of this plan, the most promising first */
+  void *detail;          /* the agent's own; freed by free_plan */
+} tw_plan;
+
+/* The answer to a request. On failure there are no plans, and the parent goes without: TW_MISSING when the agent will
+ * not answer any more (a budget is spent, a server is gone), TW_INTERRUPTED when it was stopped. */
+typedef struct tw_proposal {
+  size_t n;      /* at most request->plans; none if the agent has nothing to try that was not tried */
+  tw_plan *plan; /* room for request->plans, the search's */
+  tw_status status;
+  tw_error error;
+} tw_proposal;
+
+/* One kernel that is wanted: alternative i of a plan. */
+typedef struct tw_order {
+  const tw_request *request;
+  const tw_plan *plan;
+  size_t alternative;
+  const tw_candidate *failed; /* what came of it before, with verdict and message, to be mended; NULL: a first try */
+} tw_order;
+
+/* What implement makes of an order. */
+typedef struct tw_kernel {
+  bool has_recipe;
+  tw_schedule recipe;
+  char *source; /* malloc'ed; NULL if the kernel could not be made: then `message` says why */
+  size_t n_levers;
+  char lever[TW_LEVERS_MAX][TW_LEVER_MAX];
+  char step[TW_STEP_MAX]; /* without a recipe: what was done to the parent, in a line */
+  char why[TW_WHY_MAX];
+  tw_error
+      message; /* its status says whether there is a kernel to blame (TW_FAILED: it counts as one that was tried), or
+                     * none was tried (TW_INTERRUPTED, TW_MISSING) */
+} tw_kernel;
+
+typedef struct tw_agent tw_agent;
+struct tw_agent {
+  const char *name;  /* "rules", "llm:MODEL": how journals and ladders tell it from others */
+  bool needs_recipe; /* it works on schedules: parents without a recipe are left to others */
+  int mends;         /* how often a kernel that failed is ordered again, with what was wrong */
+  void *own;         /* the agent's */
+  /* Answers requests: proposal[i] to request[i]. */
+  void (*plan)(tw_agent *, size_t n, const tw_request *const request[], tw_proposal proposal[]);
+  /* Fills orders: kernel[i] for order[i]. */
+  void (*implement)(tw_agent *, size_t n, const tw_order order[], tw_kernel kernel[]);
+  void (*free_plan)(tw_plan *);
+  /* Frees the agent; lines for the user about what went wrong, or what was spent, go to `notes` (may be NULL). */
+  void (*close)(tw_agent *, tw_text *notes);
+};
+
+/* An agent of an ensemble; plans are divided among those that can work on a parent by their shares. */
+typedef struct tw_member {
+  tw_agent *agent;
+  double share; /* > 0 */
+} tw_member;
+
+/* Opens what the user asked for: "rules", or with a share "3*rules". The kinds are a table in open.c. */
+tw_status tw_agent_open(const char *text, const tw_target *, tw_member *out, tw_error *);
+
+/* rules.c: levers of the target's menu, guided by the target's analytic model. */
+tw_status tw_rules_open(const char *text, const tw_target *, tw_agent **out, tw_error *);
+/* rewrites.c: rewrites of a user's program, which must outlive the agent and is the start of the search. */
+tw_status tw_rewrites_open(const tw_target *, const tw_program *, tw_agent **out, tw_error *);
+
+#endif

@@ -1,0 +1,81 @@
+/* ladder.c - the way from the start to the best, one rung for each step that made a kernel of its own.
+ *
+ * The way is the best candidate's lineage, up to the last recipe in it; from there on the recipe tells the steps, whatever
+ * order the search met them in: finish.c has evaluated its beginnings. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "search/state.h"
+
+/* What the target says of this step at this place; nothing if it does not offer it there. */
+static void explain(const tw_state *s, const tw_schedule *before, const char *step, char *why, size_t size) {
+  tw_menu menu = {0};
+  why[0] = '\0';
+  if (s->target->steps(s->target, &s->problem, before, &menu, NULL) != TW_OK) return;
+  for (size_t i = 0; i < menu.n; i++) {
+    tw_schedule normal = {0};
+    if (tw_schedule_add(&normal, menu.item[i].step, NULL) == TW_OK && !strcmp(normal.step[0], step)) {
+      snprintf(why, size, "%s", menu.item[i].why);
+      break;
+    }
+  }
+  tw_menu_free(&menu);
+}
+
+static void append(char *text, size_t size, const char *more) {
+  size_t used = strlen(text);
+  snprintf(text + used, size - used, "%s%s", used ? "; " : "", more);
+}
+
+static void finish_rung(tw_rung *r, const tw_candidate *c, const char *agent) {
+  r->cost = c->measured.cost;
+  r->utilization = c->measured.utilization;
+  snprintf(r->agent, sizeof r->agent, "%s", agent);
+}
+
+/* The steps of a recipe whose whole is `last`; returns the number of rungs. */
+static size_t climb_recipe(const tw_state *s, const tw_candidate *last, tw_rung *rung) {
+  const tw_schedule *schedule = last->recipe;
+  size_t n = 0;
+  for (size_t i = 0; i < schedule->n; i++) {
+    tw_schedule before = tw_beginning(schedule, i), beginning = tw_beginning(schedule, i + 1);
+    const tw_candidate *c = i + 1 == schedule->n ? last : tw_state_find(s, &beginning);
+    const tw_candidate *e = c ? tw_state_evaluated(s, c) : NULL;
+    char why[sizeof rung[n].why];
+    explain(s, &before, schedule->step[i], why, sizeof why);
+    append(rung[n].step, sizeof rung[n].step, schedule->step[i]);
+    if (why[0]) append(rung[n].why, sizeof rung[n].why, why);
+    if (!e || e->verdict != TW_CORRECT) continue; /* no kernel of its own here: it shares the next step's rung */
+    finish_rung(&rung[n++], e, c->agent);
+  }
+  return n;
+}
+
+/* A source that stands alone says itself what it did to its parent. */
+static void climb_source(const tw_candidate *c, tw_rung *r) {
+  for (size_t i = 0; !c->step[0] && i < c->n_levers; i++) append(r->step, sizeof r->step, c->lever[i]);
+  if (c->step[0]) append(r->step, sizeof r->step, c->step);
+  snprintf(r->why, sizeof r->why, "%.*s", (int)sizeof r->why - 1, c->why);
+  finish_rung(r, c, c->agent);
+}
+
+tw_status tw_climb(const tw_state *s, tw_search_result *out, tw_error *error) {
+  const tw_candidate *last = tw_state_with_recipe(s, s->best);
+  size_t alone = 0, n = 1;
+  for (const tw_candidate *c = s->best; c != last && c != s->start; c = c->parent == TW_NONE ? last : s->all[c->parent])
+    alone++;
+  tw_rung *rung = tw_new(1 + (last ? last->recipe->n : 0) + alone, sizeof *rung);
+  if (!rung) return tw_fail(error, TW_MISSING, "no memory for the ladder");
+  rung[0] = (tw_rung){.step = "start"};
+  snprintf(rung[0].why, sizeof rung[0].why, "%s",
+           s->start->recipe ? "the plainest kernel" : "the program as it was given");
+  finish_rung(&rung[0], s->start, s->start->agent);
+  if (last) n += climb_recipe(s, last, &rung[n]);
+  size_t i = n + alone;
+  for (const tw_candidate *c = s->best; i > n; c = c->parent == TW_NONE ? c : s->all[c->parent])
+    climb_source(c, &rung[--i]);
+  out->rung = rung;
+  out->n_rungs = n + alone;
+  return TW_OK;
+}
