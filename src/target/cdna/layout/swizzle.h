@@ -1,0 +1,70 @@
+/* swizzle.h - XOR swizzles of byte offsets within a tile of LDS: how they are written, applied, and found.
+ *
+ * A swizzle is a sum of terms: o ^ (((o % 2^end) >> begin) << to) ^ ..., all of the offset as it was; written
+ * "1024:9:5+2048:10:4" (2^end:begin:to, HipKittens' own notation as numbers), "none" without terms. As to < begin, it
+ * is a bijection; pieces of 2^(least `to`) bytes stay whole. */
+#ifndef TW_CDNA_SWIZZLE_H
+#define TW_CDNA_SWIZZLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target/cdna/layout/lds.h"
+#include "tilewright/status.h"
+
+enum { CDNA_SWIZZLE_TERMS = 4, CDNA_SWIZZLE_TEXT = 80 };
+
+typedef struct cdna_swizzle {
+  int n;
+  struct {
+    uint8_t end, begin, to; /* bits [begin, end) of the offset go to bits from `to` on */
+  } term[CDNA_SWIZZLE_TERMS];
+} cdna_swizzle;
+
+static inline uint32_t cdna_swizzle_of(const cdna_swizzle *s, uint32_t offset) {
+  uint32_t out = offset;
+  for (int i = 0; i < s->n; i++) out ^= (offset & ((1u << s->term[i].end) - 1)) >> s->term[i].begin << s->term[i].to;
+  return out;
+}
+
+/* A name of the published ones, "none", or terms. TW_USAGE with what is wrong. */
+tw_status cdna_swizzle_parse(const char *text, cdna_swizzle *, tw_error *);
+void cdna_swizzle_print(const cdna_swizzle *, char text[CDNA_SWIZZLE_TEXT]);
+/* Bytes that a tile must be a multiple of for the swizzle to stay within it. */
+uint32_t cdna_swizzle_span(const cdna_swizzle *);
+
+typedef struct cdna_published_swizzle {
+  const char *name, *terms, *tile, *source;
+} cdna_published_swizzle;
+const cdna_published_swizzle *cdna_published_swizzle_at(size_t index); /* NULL past the last */
+
+/* ---- the solver ---- */
+
+/* What must be free of conflicts: accesses of a wave, without swizzle; the caller's memory. */
+typedef struct cdna_wave_access {
+  const cdna_lds_rule *rule;
+  int bytes; /* of a lane; the addresses are multiples of it (12: of 16) */
+  const uint32_t *address;
+} cdna_wave_access;
+
+typedef enum cdna_solution_kind {
+  CDNA_SWIZZLE_FOUND,       /* no swizzle of fewer terms, or as many terms of fewer bits, does */
+  CDNA_SWIZZLE_IMPOSSIBLE,  /* no arrangement of pieces as wide as the widest access does: `why` counts them */
+  CDNA_SWIZZLE_NOT_LINEAR,  /* every XOR of address bits was refuted */
+  CDNA_SWIZZLE_TOO_COMPLEX, /* an XOR of address bits does, but none of up to 3 terms; `why` has it */
+  CDNA_SWIZZLE_UNDECIDED    /* none of up to 3 terms; the rest was too much to search */
+} cdna_solution_kind;
+
+typedef struct cdna_solution {
+  cdna_solution_kind kind;
+  cdna_swizzle swizzle;
+  int piece;      /* bytes that stay together */
+  uint64_t tried; /* swizzles or spaces looked at */
+  char why[400];
+} cdna_solution;
+
+/* For tiles of `tile_bytes`. TW_USAGE for addresses that are not aligned to their access, and for tiles over 64 KiB. */
+tw_status cdna_swizzle_solve(const cdna_wave_access *, size_t n, uint32_t tile_bytes, cdna_solution *, tw_error *);
+
+#endif
