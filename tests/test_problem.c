@@ -30,7 +30,7 @@ static void expect_round_trip(const char *text, const char *printed) {
   if (parse(text, &problem, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
   assert_int_equal(tw_problem_print(&problem, buffer, sizeof buffer), strlen(printed));
   assert_string_equal(buffer, printed);
-  assert_int_equal(parse(buffer, &again, &error), TW_OK);
+  assert_int_equal(tw_problem_read(buffer, &again, &error), TW_OK);
   char twice[512];
   tw_problem_print(&again, twice, sizeof twice);
   assert_string_equal(twice, printed);

@@ -161,7 +161,7 @@ static void a_file_that_is_no_wisdom_is_refused_and_left_as_it_is(void **state) 
                        "[]",
                        "{}",
                        "\xff\xfe",
-                       "{\"format\": \"tilewright wisdom\", \"version\": 2, \"entries\": []}",
+                       "{\"format\": \"tilewright wisdom\", \"version\": 3, \"entries\": []}",
                        "{\"format\": \"tilewright wisdom\", \"version\": 1}",
                        "{\"format\": \"tilewright wisdom\", \"version\": 1, \"entries\": [3]}",
                        "{\"format\": \"tilewright wisdom\", \"version\": 1, \"entries\": [{\"target\": \"t\", "
@@ -251,6 +251,58 @@ static void an_entry_that_could_not_be_read_back_is_not_written(void **state) {
   assert_false(tw_file_exists(file));
 }
 
+/* A source without a recipe stands beside the best recipe, is of this very problem alone, and counts where it is better. */
+static void sources_are_kept_beside_recipes(void **state) {
+  (void)state;
+  const char *problem = "gemm m=64 n=32 k=16", source[] = "void f(void) {\n}\n", better[] = "/* \"2\" */";
+  const tw_problem p = gemm("m=64 n=32 k=16"), near = gemm("m=64 n=32 k=32");
+  tw_wisdom_entry e = {.target = "machine", .unit = "cycles", .cost = 90, .utilization = 0.5};
+  snprintf(e.problem, sizeof e.problem, "%s", problem);
+  e.source = (char *)source;
+  assert_int_equal(tw_wisdom_keep(file, &e, NULL), TW_OK);
+  keep(problem, 100, "tile 1");
+  keep("gemm m=1 n=1 k=1", 1, "tile 2");
+  tw_wisdom w = load();
+  assert_int_equal(w.n, 3);
+  assert_string_equal(tw_wisdom_find(&w, "machine", &p, NULL)->schedule.step[0], "tile 1");
+  assert_string_equal(tw_wisdom_find_source(&w, "machine", &p)->source, source);
+  assert_null(tw_wisdom_find_source(&w, "machine", &near));
+  assert_null(tw_wisdom_find(&w, "machine", &near, NULL)->source);
+  tw_wisdom_free(&w);
+  keep(problem, 80, "tile 3"); /* the recipe is better now */
+  w = load();
+  assert_null(tw_wisdom_find_source(&w, "machine", &p));
+  tw_wisdom_free(&w);
+  e.source = (char *)better;
+  e.cost = 70;
+  assert_int_equal(tw_wisdom_keep(file, &e, NULL), TW_OK);
+  w = load();
+  assert_int_equal(w.n, 3);
+  assert_string_equal(tw_wisdom_find_source(&w, "machine", &p)->source, better);
+  tw_wisdom_free(&w);
+}
+
+/* Files with schedules alone can be read by programs that know nothing else. */
+static void only_a_file_with_sources_is_of_the_newer_version(void **state) {
+  (void)state;
+  for (int with_source = 0; with_source < 2; with_source++) {
+    char *text = NULL;
+    tw_wisdom_entry e = entry("gemm m=1 n=1 k=1", 5, "x");
+    if (with_source) e.source = (char *)"text";
+    assert_int_equal(tw_wisdom_keep(file, &e, NULL), TW_OK);
+    assert_int_equal(tw_file_read(file, 1 << 16, &text, NULL, NULL), TW_OK);
+    assert_non_null(strstr(text, with_source ? "\"version\": 2" : "\"version\": 1"));
+    free(text);
+  }
+  const char both[] = "{\"format\": \"tilewright wisdom\", \"version\": 2, \"entries\": [{\"target\": \"t\", "
+                      "\"problem\": \"p\", \"cost\": 1, \"unit\": \"u\", \"utilization\": 1, \"schedule\": [], "
+                      "\"source\": \"s\"}]}";
+  tw_wisdom w;
+  tw_error error;
+  assert_int_equal(tw_file_write(file, both, strlen(both), NULL), TW_OK);
+  assert_int_equal(tw_wisdom_load(file, &w, &error), TW_USAGE);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_missing_file_is_empty_wisdom, start, end),
@@ -263,6 +315,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_full_disk_leaves_what_was_there, start, end),
       cmocka_unit_test_setup_teardown(the_default_place_follows_the_environment, start, end),
       cmocka_unit_test_setup_teardown(an_entry_that_could_not_be_read_back_is_not_written, start, end),
+      cmocka_unit_test_setup_teardown(sources_are_kept_beside_recipes, start, end),
+      cmocka_unit_test_setup_teardown(only_a_file_with_sources_is_of_the_newer_version, start, end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

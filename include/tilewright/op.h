@@ -126,6 +126,8 @@ const tw_op *tw_op_at(size_t index);       /* NULL past the last */
 /* Parses `key=value` words. Defaults are filled in; types not given stay TW_TYPE_NONE until a target sets them.
  * Errors name the key, what is allowed, and an example. */
 tw_status tw_problem_parse(const char *op, size_t n_words, const char *const words[], tw_problem *out, tw_error *);
+/* The same, of one line as tw_problem_print writes it: "gemm m=512 n=512 k=512". */
+tw_status tw_problem_read(const char *text, tw_problem *out, tw_error *);
 /* Sets one key by text, as tw_problem_parse does. */
 tw_status tw_problem_set(tw_problem *, const char *key, const char *text, tw_error *);
 int64_t tw_problem_int(const tw_problem *, const char *key); /* INT, BOOL or CHOICE; the key must exist */

@@ -1,4 +1,5 @@
-/* wisdom.h - the best known schedule for (problem, target), kept across runs in one text file.
+/* wisdom.h - the best known kernel for (problem, target), kept across runs in one text file: its recipe, or its source
+ * where it has none. One of each may be known; only recipes are of use to other shapes.
  *
  * $TILEWRIGHT_WISDOM, else $XDG_DATA_HOME/tilewright/wisdom.json, else ~/.local/share/tilewright/wisdom.json.
  * Written to a temporary file and renamed, under a lock: two searches at once lose nothing. */
@@ -16,7 +17,8 @@ extern "C" {
 typedef struct tw_wisdom_entry {
   char target[64];
   char problem[512]; /* as tw_problem_print writes it */
-  tw_schedule schedule;
+  tw_schedule schedule; /* the recipe; empty where there is a source */
+  char *source;         /* malloc'ed; NULL: `schedule` is the recipe */
   double cost, utilization;
   char unit[16];
 } tw_wisdom_entry;
@@ -29,11 +31,15 @@ typedef struct tw_wisdom {
 /* A missing file is empty wisdom; `path` NULL means the default place. */
 tw_status tw_wisdom_load(const char *path, tw_wisdom *out, tw_error *);
 void tw_wisdom_free(tw_wisdom *);
-/* Adds or replaces if it is better; other writers' entries are kept. */
+/* Adds or replaces if it is better than the known recipe or, of a source, the known source; other writers' entries are
+ * kept. */
 tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *, tw_error *);
-/* The entry for this very problem; else the one of the same op, types and target whose shape is nearest
+/* The recipe for this very problem; else the one of the same op, types and target whose shape is nearest
  * (*exact tells); NULL if there is none. */
 const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *, const char *target, const tw_problem *, bool *exact);
+
+/* The source for this very problem that is better than its recipe; NULL if there is none. */
+const tw_wisdom_entry *tw_wisdom_find_source(const tw_wisdom *, const char *target, const tw_problem *);
 
 /* Lets the libraries of targets use what the file knows for their problems from now on, in this process: on `x86`,
  * tw_gemm_plan takes the kernel and blocks that a search found for the very description. Takes a second for each kernel

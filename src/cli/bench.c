@@ -35,23 +35,23 @@ static tw_status bench_library(const cli *c, const cli_subject *s, tw_error *err
 
 tw_status cli_bench(const cli *c, tw_error *error) {
   cli_subject subject;
-  tw_schedule schedule;
-  bool found, exact;
-  char *source;
+  cli_known known;
   tw_status status = cli_subject_of(c, 0, &subject, error);
   if (status != TW_OK) return status;
-  cli_known_schedule(c, &subject, &schedule, &found, &exact);
+  cli_find_known(c, &subject, &known);
   if (subject.target->bench) {
-    if (found && exact && subject.target->learn)
-      status = subject.target->learn(subject.target, &subject.problem, &schedule, error);
+    free(known.source);
+    if (known.has_schedule && known.is_exact && subject.target->learn)
+      status = subject.target->learn(subject.target, &subject.problem, &known.schedule, error);
     return status == TW_OK ? bench_library(c, &subject, error) : status;
   }
-  const char *note = exact && found ? "as tuned"
-                     : found        ? "as tuned for a near shape"
-                                    : "not tuned yet: the plainest kernel";
-  status = subject.target->emit(subject.target, &subject.problem, &schedule, &source, error);
+  const char *note = known.source || (known.is_exact && known.has_schedule) ? "as tuned"
+                     : known.has_schedule                                   ? "as tuned for a near shape"
+                                                                            : "not tuned yet: the plainest kernel";
+  if (!known.source)
+    status = subject.target->emit(subject.target, &subject.problem, &known.schedule, &known.source, error);
   if (status != TW_OK) return status;
-  status = cli_measure_source(c, &subject, source, strlen(source), note, error);
-  free(source);
+  status = cli_measure_source(c, &subject, known.source, strlen(known.source), note, error);
+  free(known.source);
   return status;
 }

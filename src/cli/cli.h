@@ -81,9 +81,14 @@ tw_status cli_find_target(const char *name, const tw_target **, tw_error *);
 tw_status cli_needs_schedules(const cli_subject *, tw_error *);
 /* The file of --schedule; the empty schedule without it. */
 tw_status cli_read_schedule(const cli *, tw_schedule *, tw_error *);
-/* The best that wisdom knows for the subject, if it is legal there; *found tells. Never fails for bad wisdom: says so
- * on stderr. */
-void cli_known_schedule(const cli *, const cli_subject *, tw_schedule *, bool *found, bool *exact);
+/* The best that wisdom knows for the subject: a schedule that is legal there, of this problem (is_exact) or of a near
+ * shape, and a source of this very problem if that is better. Never fails for bad wisdom: says so on stderr. */
+typedef struct cli_known {
+  bool has_schedule, is_exact;
+  tw_schedule schedule;
+  char *source; /* malloc'ed; NULL if there is none */
+} cli_known;
+void cli_find_known(const cli *, const cli_subject *, cli_known *);
 /* "'s' is not ...; did you mean ...": TW_USAGE. */
 tw_status cli_no_words(const cli *, size_t most, tw_error *);
 

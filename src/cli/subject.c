@@ -52,24 +52,25 @@ tw_status cli_read_schedule(const cli *c, tw_schedule *out, tw_error *error) {
   return status == TW_OK ? TW_OK : tw_fail(error, status, "%s: %.1900s", c->options.schedule, inner.text);
 }
 
-void cli_known_schedule(const cli *c, const cli_subject *s, tw_schedule *out, bool *found, bool *exact) {
+void cli_find_known(const cli *c, const cli_subject *s, cli_known *out) {
   tw_wisdom wisdom = {0};
   tw_error error = {0};
   char *source = NULL;
-  *found = *exact = false;
-  *out = (tw_schedule){0};
+  *out = (cli_known){0};
   if (c->options.no_wisdom) return;
   if (tw_wisdom_load(NULL, &wisdom, &error) != TW_OK) {
     fprintf(stderr, "tilewright: going on without wisdom: %s\n", error.text);
     return;
   }
-  const tw_wisdom_entry *entry = tw_wisdom_find(&wisdom, s->target->name, &s->problem, exact);
+  const tw_wisdom_entry *entry = tw_wisdom_find(&wisdom, s->target->name, &s->problem, &out->is_exact);
   /* What is known for a neighbouring shape may be illegal for this one. */
   if (entry && s->target->emit(s->target, &s->problem, &entry->schedule, &source, NULL) == TW_OK) {
-    *out = entry->schedule;
-    *found = true;
+    out->schedule = entry->schedule;
+    out->has_schedule = true;
     free(source);
   }
+  entry = tw_wisdom_find_source(&wisdom, s->target->name, &s->problem);
+  if (entry) out->source = strdup(entry->source);
   tw_wisdom_free(&wisdom);
 }
 

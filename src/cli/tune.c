@@ -26,8 +26,12 @@ static tw_search_options search_options(const cli *c) {
 }
 
 static void keep_wisdom(const cli_subject *s, const tw_search_result *r) {
-  tw_wisdom_entry entry = {.schedule = r->schedule, .cost = r->best.cost, .utilization = r->best.utilization};
+  tw_wisdom_entry entry = {.cost = r->best.cost, .utilization = r->best.utilization};
   tw_error error = {0};
+  if (r->has_recipe)
+    entry.schedule = r->schedule;
+  else
+    entry.source = r->source;
   snprintf(entry.target, sizeof entry.target, "%s", s->target->name);
   snprintf(entry.unit, sizeof entry.unit, "%s", s->target->unit);
   if (tw_problem_print(&s->problem, entry.problem, sizeof entry.problem) >= sizeof entry.problem) return;
@@ -91,11 +95,10 @@ static tw_status search(const cli *c, const cli_subject *s, const tw_search_opti
 
 tw_status cli_tune(const cli *c, tw_error *error) {
   cli_subject subject;
-  tw_schedule known;
+  cli_known known;
   tw_improvement found_by = {0};
   tw_search_result *result = &found_by.result;
   char *journal = NULL;
-  bool found, exact;
   if (c->options.rewrites_only && !c->options.from)
     return tw_fail(error, TW_USAGE, "--rewrites-only needs a program to rewrite: add --from FILE");
   if (c->options.exhaustive && c->options.from)
@@ -107,12 +110,14 @@ tw_status cli_tune(const cli *c, tw_error *error) {
   if (status != TW_OK) return status;
   tw_search_options options = search_options(c);
   if (c->options.out) options.journal = journal = tw_path_join(c->options.out, "journal.sqlite");
-  cli_known_schedule(c, &subject, &known, &found, &exact);
-  if (found) options.start = &known;
+  cli_find_known(c, &subject, &known);
+  if (known.has_schedule) options.start = &known.schedule;
+  options.start_source = known.source;
   status = search(c, &subject, &options, &found_by, error);
   cli_clear_progress();
   print_notes(result);
   free(journal);
+  free(known.source);
   if ((status != TW_OK && status != TW_INTERRUPTED) || !result->source) {
     tw_improvement_free(&found_by);
     return status;

@@ -13,7 +13,8 @@ static json_t *as_json(const tw_wisdom_entry *e) {
   json_object_set_new(object, "problem", cli_json_text(e->problem));
   json_object_set_new(object, *e->unit ? e->unit : "cost", cli_json_number(e->cost));
   json_object_set_new(object, "utilization", json_real(e->utilization));
-  json_object_set_new(object, "schedule", cli_json_schedule(&e->schedule));
+  json_object_set_new(object, e->source ? "source" : "schedule",
+                      e->source ? cli_json_text(e->source) : cli_json_schedule(&e->schedule));
   return object;
 }
 
@@ -39,10 +40,16 @@ static tw_status show(const cli *c, const tw_wisdom *wisdom, tw_error *error) {
   bool exact;
   tw_status status = cli_subject_of(c, 1, &subject, error);
   if (status != TW_OK) return status;
-  const tw_wisdom_entry *entry = tw_wisdom_find(wisdom, subject.target->name, &subject.problem, &exact);
+  const tw_wisdom_entry *source = tw_wisdom_find_source(wisdom, subject.target->name, &subject.problem);
+  const tw_wisdom_entry *entry =
+      source ? source : tw_wisdom_find(wisdom, subject.target->name, &subject.problem, &exact);
   if (!entry)
     return tw_fail(error, TW_FAILED, "nothing is known for this yet; `tilewright tune` with the same words finds it");
   if (c->options.json) return cli_print_json(c, as_json(entry), error);
+  if (source) {
+    fputs(source->source, stdout);
+    return TW_OK;
+  }
   char *text = cli_schedule_text(&entry->schedule);
   printf("# %s%s\n%s", exact ? "" : "of the nearest shape: ", entry->problem, text ? text : "");
   free(text);

@@ -162,6 +162,24 @@ tw_status tw_problem_parse(const char *op, size_t n_words, const char *const wor
   return status;
 }
 
+tw_status tw_problem_read(const char *text, tw_problem *out, tw_error *error) {
+  const char *word[TW_KEYS_MAX];
+  char *copy = strdup(text), *rest = NULL;
+  size_t n = 0;
+  if (!copy) return tw_fail(error, TW_MISSING, "no memory for a problem");
+  const char *op = strtok_r(copy, " ", &rest);
+  tw_status status = op ? TW_OK : tw_fail(error, TW_USAGE, "a problem is an op and its keys: gemm m=512 n=512 k=512");
+  for (char *w; status == TW_OK && (w = strtok_r(NULL, " ", &rest));) {
+    if (n == TW_KEYS_MAX)
+      status = tw_fail(error, TW_USAGE, "more than %d keys in '%.60s...'", TW_KEYS_MAX, text);
+    else
+      word[n++] = w;
+  }
+  if (status == TW_OK) status = tw_problem_parse(op, n, word, out, error);
+  free(copy);
+  return status;
+}
+
 /* The key must exist: a name that is not in the table is a mistake in this program, and reads as zero. */
 static tw_value value_of(const tw_problem *problem, const char *key) {
   const tw_key *found = find_key(problem->op, key, strlen(key));

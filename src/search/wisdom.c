@@ -1,8 +1,11 @@
-/* wisdom.c - the best known schedules, in one JSON file.
+/* wisdom.c - the best known kernels, in one JSON file.
  *
  *   {"format": "tilewright wisdom", "version": 1, "entries": [
  *     {"target": "...", "problem": "gemm m=512 ...", "cost": 1.0, "unit": "cycles", "utilization": 0.99,
  *      "schedule": ["tile m=128", ...]}, ...]}
+ *
+ * A kernel without a recipe has "source": "..." in the place of "schedule"; a file with such an entry says version 2, so
+ * that programs that know schedules alone refuse it in words of their own.
  *
  * Invariants:
  * - The file is only ever replaced as a whole (written beside it, then renamed): readers need no lock.
@@ -26,7 +29,13 @@
 #include "base/strings.h"
 
 static const char FORMAT[] = "tilewright wisdom";
-enum { VERSION = 1, SIZE_LIMIT = 64 << 20, LOCK_TRIES = 1000, LOCK_PAUSE_NANOSECONDS = 10 * 1000 * 1000 };
+enum {
+  VERSION = 2,
+  VERSION_OF_SCHEDULES = 1,
+  SIZE_LIMIT = 64 << 20,
+  LOCK_TRIES = 1000,
+  LOCK_PAUSE_NANOSECONDS = 10 * 1000 * 1000
+};
 
 /* ---- where it is ---- */
 
@@ -59,8 +68,8 @@ static const char *read_entry(const json_t *object, tw_wisdom_entry *out) {
   if (!copy_text(json_object_get(object, "target"), out->target, sizeof out->target)) return "target";
   if (!copy_text(json_object_get(object, "problem"), out->problem, sizeof out->problem)) return "problem";
   if (!copy_text(json_object_get(object, "unit"), out->unit, sizeof out->unit)) return "unit";
-  const json_t *steps = json_object_get(object, "schedule");
-  if (!json_is_array(steps)) return "schedule";
+  const json_t *steps = json_object_get(object, "schedule"), *source = json_object_get(object, "source");
+  if (json_is_string(source) == json_is_array(steps)) return "schedule";
   for (size_t i = 0; i < json_array_size(steps); i++) {
     const char *step = json_string_value(json_array_get(steps, i));
     if (!step || tw_schedule_add(&out->schedule, step, NULL) != TW_OK) return "schedule";
@@ -68,7 +77,9 @@ static const char *read_entry(const json_t *object, tw_wisdom_entry *out) {
   out->cost = json_number_value(json_object_get(object, "cost"));
   if (!(out->cost > 0)) return "cost";
   out->utilization = json_number_value(json_object_get(object, "utilization"));
-  return out->utilization >= 0 ? NULL : "utilization";
+  if (!(out->utilization >= 0)) return "utilization";
+  if (source && !(out->source = strdup(json_string_value(source)))) return "source";
+  return NULL;
 }
 
 static tw_status malformed(const char *path, tw_error *error, const char *what) {
@@ -81,7 +92,7 @@ static tw_status read_root(const char *path, const json_t *root, tw_wisdom *out,
   if (!format || strcmp(format, FORMAT) != 0)
     return malformed(path, error, "it does not say \"format\": \"tilewright wisdom\"");
   if (!json_is_integer(version)) return malformed(path, error, "its version is no number");
-  if (json_integer_value(version) != VERSION)
+  if (json_integer_value(version) < VERSION_OF_SCHEDULES || json_integer_value(version) > VERSION)
     return tw_fail(error, TW_USAGE, "%s is wisdom of version %lld, this program knows version %d; use another file",
                    path, (long long)json_integer_value(version), VERSION);
   if (!json_is_array(entries)) return malformed(path, error, "it has no list of entries");
@@ -90,13 +101,13 @@ static tw_status read_root(const char *path, const json_t *root, tw_wisdom *out,
   if (!out->entry) return tw_fail(error, TW_MISSING, "no memory for the %zu entries of %s", n, path);
   for (size_t i = 0; i < n; i++) {
     const char *wrong = read_entry(json_array_get(entries, i), &out->entry[i]);
+    out->n = i + 1;
     if (wrong) {
       char what[96];
       snprintf(what, sizeof what, "the %s of entry %zu is not as it should be", wrong, i + 1);
       return malformed(path, error, what);
     }
   }
-  out->n = n;
   return TW_OK;
 }
 
@@ -131,6 +142,7 @@ tw_status tw_wisdom_load(const char *path, tw_wisdom *out, tw_error *error) {
 }
 
 void tw_wisdom_free(tw_wisdom *wisdom) {
+  for (size_t i = 0; i < wisdom->n; i++) free(wisdom->entry[i].source);
   free(wisdom->entry);
   *wisdom = (tw_wisdom){0};
 }
@@ -138,6 +150,9 @@ void tw_wisdom_free(tw_wisdom *wisdom) {
 /* ---- writing ---- */
 
 static json_t *print_entry(const tw_wisdom_entry *e) {
+  if (e->source)
+    return json_pack("{s:s, s:s, s:f, s:s, s:f, s:s}", "target", e->target, "problem", e->problem, "cost", e->cost,
+                     "unit", e->unit, "utilization", e->utilization, "source", e->source);
   json_t *steps = json_array();
   for (size_t i = 0; i < e->schedule.n; i++) json_array_append_new(steps, json_string(e->schedule.step[i]));
   return json_pack("{s:s, s:s, s:f, s:s, s:f, s:o}", "target", e->target, "problem", e->problem, "cost", e->cost,
@@ -146,12 +161,16 @@ static json_t *print_entry(const tw_wisdom_entry *e) {
 
 static tw_status save(const char *path, const tw_wisdom *wisdom, tw_error *error) {
   json_t *entries = json_array();
-  for (size_t i = 0; i < wisdom->n; i++) json_array_append_new(entries, print_entry(&wisdom->entry[i]));
-  json_t *root = json_pack("{s:s, s:i, s:o}", "format", FORMAT, "version", VERSION, "entries", entries);
+  int version = VERSION_OF_SCHEDULES;
+  for (size_t i = 0; i < wisdom->n; i++) {
+    json_array_append_new(entries, print_entry(&wisdom->entry[i]));
+    if (wisdom->entry[i].source) version = VERSION;
+  }
+  json_t *root = json_pack("{s:s, s:i, s:o}", "format", FORMAT, "version", version, "entries", entries);
   char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
   tw_status status;
   if (!text || json_array_size(entries) != wisdom->n)
-    status = tw_fail(error, TW_USAGE, "a name in the wisdom for %s is no UTF-8 text", path);
+    status = tw_fail(error, TW_USAGE, "a name or a source in the wisdom for %s is no UTF-8 text", path);
   else
     status = tw_file_write(path, text, strlen(text), error);
   free(text);
@@ -159,12 +178,23 @@ static tw_status save(const char *path, const tw_wisdom *wisdom, tw_error *error
   return status;
 }
 
-/* The same schedule measured again tells what it costs now. */
-static bool same_schedule(const tw_schedule *a, const tw_schedule *b) {
-  if (a->n != b->n) return false;
-  for (size_t i = 0; i < a->n; i++)
-    if (strcmp(a->step[i], b->step[i]) != 0) return false;
+/* The same kernel measured again tells what it costs now. */
+static bool same_kernel(const tw_wisdom_entry *a, const tw_wisdom_entry *b) {
+  if (a->source || b->source) return a->source && b->source && !strcmp(a->source, b->source);
+  if (a->schedule.n != b->schedule.n) return false;
+  for (size_t i = 0; i < a->schedule.n; i++)
+    if (strcmp(a->schedule.step[i], b->schedule.step[i]) != 0) return false;
   return true;
+}
+
+/* `out` gets a source of its own; its old one is freed. */
+static tw_status copy_entry(const tw_wisdom_entry *entry, tw_wisdom_entry *out, tw_error *error) {
+  char *source = entry->source ? strdup(entry->source) : NULL;
+  if (entry->source && !source) return tw_fail(error, TW_MISSING, "no memory for wisdom");
+  free(out->source);
+  *out = *entry;
+  out->source = source;
+  return TW_OK;
 }
 
 /* Adds the entry, or puts it in the place of a worse one. Is there anything to write? */
@@ -172,17 +202,20 @@ static tw_status merge(tw_wisdom *wisdom, const tw_wisdom_entry *entry, bool *ch
   *changed = false;
   for (size_t i = 0; i < wisdom->n; i++) {
     tw_wisdom_entry *old = &wisdom->entry[i];
-    if (strcmp(old->target, entry->target) != 0 || strcmp(old->problem, entry->problem) != 0) continue;
-    *changed = entry->cost < old->cost || (same_schedule(&old->schedule, &entry->schedule) && entry->cost != old->cost);
-    if (*changed) *old = *entry;
-    return TW_OK;
+    if (strcmp(old->target, entry->target) != 0 || strcmp(old->problem, entry->problem) != 0 ||
+        !old->source != !entry->source)
+      continue;
+    *changed = entry->cost < old->cost || (same_kernel(old, entry) && entry->cost != old->cost);
+    return *changed ? copy_entry(entry, old, error) : TW_OK;
   }
   tw_wisdom_entry *larger = tw_resize(wisdom->entry, wisdom->n + 1, sizeof *larger);
   if (!larger) return tw_fail(error, TW_MISSING, "no memory for wisdom");
   wisdom->entry = larger;
-  wisdom->entry[wisdom->n++] = *entry;
-  *changed = true;
-  return TW_OK;
+  tw_wisdom_entry *new = &wisdom->entry[wisdom->n];
+  new->source = NULL;
+  tw_status status = copy_entry(entry, new, error);
+  wisdom->n += *changed = status == TW_OK;
+  return status;
 }
 
 static tw_status make_directory_of(const char *path, tw_error *error) {
@@ -252,20 +285,6 @@ tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *entry, tw_erro
 
 /* ---- finding ---- */
 
-/* "gemm m=512 n=512" into a problem; false if this program does not know it (any more). */
-static bool parse_problem(const char *text, tw_problem *out) {
-  char copy[sizeof((tw_wisdom_entry *)0)->problem], *rest = NULL;
-  const char *word[TW_KEYS_MAX];
-  size_t n = 0;
-  snprintf(copy, sizeof copy, "%s", text);
-  const char *op = strtok_r(copy, " ", &rest);
-  for (char *w; op && (w = strtok_r(NULL, " ", &rest));) {
-    if (n == TW_KEYS_MAX) return false;
-    word[n++] = w;
-  }
-  return op && tw_problem_parse(op, n, word, out, NULL) == TW_OK;
-}
-
 /* How far apart two shapes are: in doublings of each size, with flags and choices counted like four of them (they
  * change which schedules are good, sizes change more by how much). HUGE_VAL if they are no use to each other. */
 static double distance(const tw_problem *a, const tw_problem *b) {
@@ -304,16 +323,25 @@ const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *wisdom, const char *targe
   for (size_t i = 0; i < wisdom->n; i++) {
     const tw_wisdom_entry *e = &wisdom->entry[i];
     tw_problem known;
-    if (strcmp(e->target, target) != 0) continue;
+    if (e->source || strcmp(e->target, target) != 0) continue;
     if (is_named(e, problem)) {
       if (exact) *exact = true;
       return e;
     }
-    double d = parse_problem(e->problem, &known) ? distance(problem, &known) : HUGE_VAL;
+    double d = tw_problem_read(e->problem, &known, NULL) == TW_OK ? distance(problem, &known) : HUGE_VAL;
     if (d < least) {
       least = d;
       nearest = e;
     }
   }
   return nearest;
+}
+
+const tw_wisdom_entry *tw_wisdom_find_source(const tw_wisdom *wisdom, const char *target, const tw_problem *problem) {
+  const tw_wisdom_entry *best = NULL;
+  for (size_t i = 0; i < wisdom->n; i++) {
+    const tw_wisdom_entry *e = &wisdom->entry[i];
+    if (!strcmp(e->target, target) && is_named(e, problem) && (!best || e->cost < best->cost)) best = e;
+  }
+  return best && best->source ? best : NULL;
 }
