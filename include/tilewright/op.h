@@ -77,14 +77,13 @@ typedef struct tw_place {
 /* What looking at a result took in. */
 typedef struct tw_coverage {
   double elements, exact; /* of all outputs; compared with the exact value, each by itself */
-  bool surveyed;          /* of the others, each took part in a test of its own (tw_op.survey) */
-  double smallest; /* surveyed: a single element is caught for certain if it is off by this many times its bound */
-  char text[240];  /* in words: "every element", "65,536 of 268,435,456 elements, ..." */
+  char survey[120];       /* in words: the op's test that each of the others took part in; "" if there was none */
+  char text[320];         /* all in words: "every element", "65536 of 268435456 elements, ..." */
 } tw_coverage;
 
 /* How much to look at. */
 typedef struct tw_effort {
-  double budget; /* multiply-adds of the host; 0: 4e9, seconds on two cores */
+  double budget; /* multiply-adds of the host; 0: 1e10, seconds on two cores */
   uint64_t seed; /* of what is chosen at random; 0: from the system, so that nobody can know it beforehand */
   int threads;   /* 0: all cores */
 } tw_effort;
@@ -113,8 +112,8 @@ struct tw_op {
   /* What `exact` costs, in multiply-adds of the host: for one element alone, and for a row of elements. */
   void (*exact_cost)(const tw_problem *, size_t operand, double *element, double *row);
   /* Takes every element of the outputs into a test that costs less than `exact` for all: `buffers` has inputs and what the
-   * kernel made. TW_FAILED if the outputs are wrong; else sets surveyed and smallest, or leaves them where there is no
-   * such test for the problem. NULL: for none. */
+   * kernel made. TW_FAILED if the outputs are wrong; else says in coverage.survey what was tested, or leaves it empty where
+   * there is no such test for the problem. NULL: for none. */
   tw_status (*survey)(const tw_problem *, void *const buffers[], const tw_effort *, tw_coverage *, tw_error *);
   /* The core has just made the inputs: a simulated machine starts with them in its caches. Otherwise caches are cold. */
   bool inputs_cached;

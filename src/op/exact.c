@@ -46,6 +46,18 @@ static void make_row(void *context, size_t index) {
 
 static tw_status no_memory(tw_error *error) { return tw_fail(error, TW_MISSING, "out of memory for the comparison"); }
 
+static void make_element(void *context, size_t i) {
+  rows *r = context;
+  if (!r->function(r->context, r->place[i].row, r->place[i].column, 1, r->value + i, r->bound + i)) r->failed = true;
+}
+
+tw_status tw_exact_elements(tw_row_function *function, const void *context, size_t n, const tw_place place[],
+                            double value[], double bound[], int threads, tw_error *error) {
+  rows r = {.function = function, .context = context, .place = place, .value = value, .bound = bound};
+  tw_parallel_for(threads, n, make_element, &r);
+  return r.failed ? no_memory(error) : TW_OK;
+}
+
 tw_status tw_exact_rows(tw_row_function *function, const void *context, size_t n, const tw_place place[],
                         double value[], double bound[], int threads, tw_error *error) {
   size_t n_rows = 0, *begin = tw_new(n + 1, sizeof *begin);
@@ -118,7 +130,8 @@ static void compare_piece(const tw_operand *o, size_t n, const piece *p, const v
     const int64_t row = p->place[i].row, column = p->place[i].column;
     const double got = tw_operand_element(o, actual, row, column);
     const double off = fabs(got - p->value[i]); /* NaN is never within a bound */
-    const bool unwritten = tw_is_poison(o, actual, row, column) && off > 2 * tw_unit(o->type) * fabs(p->value[i]);
+    const bool poison = tw_is_poison(o, actual, row, column),
+               unwritten = poison && tw_poison_tells(o->type) && off > 2 * tw_unit(o->type) * fabs(p->value[i]);
     if (off <= p->bound[i] && !unwritten) continue;
     if (found->elements++ == 0) {
       found->row = row;
@@ -126,7 +139,7 @@ static void compare_piece(const tw_operand *o, size_t n, const piece *p, const v
       found->expected = p->value[i];
       found->got = got;
     }
-    found->unwritten += unwritten;
+    found->unwritten += poison;
   }
 }
 

@@ -13,6 +13,10 @@ typedef bool tw_row_function(const void *context, int64_t row, int64_t first, in
 tw_status tw_exact_rows(tw_row_function *function, const void *context, size_t n, const tw_place place[],
                         double value[], double bound[], int threads, tw_error *error);
 
+/* `exact` for elements that share nothing: the function is called for each alone. */
+tw_status tw_exact_elements(tw_row_function *function, const void *context, size_t n, const tw_place place[],
+                            double value[], double bound[], int threads, tw_error *error);
+
 /* tw_op.reference and tw_op.compare. The comparison takes nothing from the expected outputs. */
 void tw_exact_reference(const tw_problem *, void *const buffers[], int threads);
 tw_status tw_exact_compare(const tw_problem *, void *const expected[], void *const actual[], tw_error *);

@@ -197,8 +197,9 @@ static bool make_row(const void *context, int64_t row, int64_t first, int64_t co
     }
     return true;
   }
-  double *r = tw_new(2 * (size_t)l->columns, sizeof *r), *off = r + l->columns;
+  double *r = tw_new(2 * (size_t)l->columns, sizeof *r);
   if (!r) return false;
+  double *off = r + l->columns;
   for (int64_t i = 0; i < l->columns; i++) {
     make_sum(j, row, i, &r[i], &off[i]);
     if (l->sum >= 0) off[i] = tw_store_error(l->type, r[i], off[i]);

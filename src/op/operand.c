@@ -56,6 +56,8 @@ static bool holds_poison(const tw_operand *o, const void *data, int64_t at) {
   return true;
 }
 
+bool tw_poison_tells(tw_type type) { return type == TW_F32 || type == TW_BF16; }
+
 bool tw_is_poison(const tw_operand *o, const void *data, int64_t row, int64_t column) {
   return holds_poison(o, data, place_of(o, row, column));
 }

@@ -4,8 +4,8 @@
 #include <string.h>
 
 static const tw_op *const ops[] = {
-    &tw_op_gemm,      &tw_op_conv2d, &tw_op_mpc_forward, &tw_op_mpc_backward,
-    &tw_op_layernorm, &tw_op_rotary, &tw_op_softmax,
+    &tw_op_gemm,      &tw_op_conv2d,    &tw_op_mpc_forward, &tw_op_mpc_backward,
+    &tw_op_attention, &tw_op_layernorm, &tw_op_rotary,      &tw_op_softmax,
 };
 
 const tw_op *tw_op_at(size_t index) { return index < sizeof ops / sizeof *ops ? ops[index] : NULL; }

@@ -1,0 +1,209 @@
+/* attention.c - scaled dot-product attention, forward and backward: keys, operands, inputs, cost. What is right is in
+ * attention_exact.c.
+ *
+ *   S[i][j] = scale Q[i] . K[j]                for keys j that query i sees
+ *   L[i]    = log of the sum of exp(S[i][j])   over those
+ *   P[i][j] = exp(S[i][j] - L[i]), else 0
+ *   O[i]    = sum of P[i][j] V[j]
+ *
+ * for each sequence and each of hq heads of queries; hq / hkv neighbouring ones share a head of keys and values (grouped
+ * queries). causal=1: the last query sees all keys, each one before it one less (aligned at the bottom right, as in
+ * FlashAttention); every query must see a key.
+ *
+ * pass=backward makes the gradients of Q, K and V from that of O. O and LSE are inputs, and define the result as they are:
+ *
+ *   P[i][j]  = exp(S[i][j] - LSE[i])            D[i]  = dO[i] . O[i]
+ *   dS[i][j] = P[i][j] (dO[i] . V[j] - D[i])    dQ[i] = scale sum of dS[i][j] K[j]
+ *   dV[j]    = sum of P[i][j] dO[i]             dK[j] = scale sum of dS[i][j] Q[i]     over the heads of its group, too
+ *
+ * Their test data lie near what a forward pass gives and are not equal to it: making them would take longer than the
+ * kernel's whole check, and a kernel that does not use what it is given is found.
+ *
+ * The C parameters of a kernel are Q [b][sq][hq][d], K and V [b][sk][hkv][d], O [b][sq][hq][d], LSE [b][hq][sq] and, for the
+ * backward pass, dO as O, dQ as Q, dK as K, dV as V: dense, heads inside of positions, as the projections before and behind
+ * leave them. LSE is f32, the rest of type a. */
+#include "op/attention.h"
+
+#include <math.h>
+
+#include "base/random.h"
+#include "op/compare.h"
+#include "op/element.h"
+#include "op/exact.h"
+#include "op/inputs.h"
+#include "op/numerics.h"
+#include "op/ops.h"
+
+static const tw_key keys[] = {
+    {.name = "b", .kind = TW_KEY_INT, .min = 1, .max = 1 << 20, .example = 16, .help = "sequences"},
+    {.name = "hq", .kind = TW_KEY_INT, .min = 1, .max = 1 << 12, .example = 16, .help = "heads of queries"},
+    {.name = "hkv", .kind = TW_KEY_INT, .min = 1, .max = 1 << 12, .example = 16, .help = "heads of keys and values"},
+    {.name = "sq", .kind = TW_KEY_INT, .min = 1, .max = 1 << 22, .example = 2048, .help = "queries"},
+    {.name = "sk", .kind = TW_KEY_INT, .min = 1, .max = 1 << 22, .example = 2048, .help = "keys"},
+    {.name = "d", .kind = TW_KEY_INT, .min = 1, .max = 1024, .example = 128, .help = "elements of a head"},
+    {.name = "causal", .kind = TW_KEY_BOOL, .fallback = "0", .help = "queries see no key behind their own"},
+    {.name = "pass",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "forward",
+     .choices = "forward|backward",
+     .help = "O and log-sum-exp, or gradients of Q, K and V"},
+    {.name = "scale", .kind = TW_KEY_REAL, .fallback = "0", .help = "of the scores; 0 = 1 / sqrt(d)"},
+    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of all but LSE: bf16, f16 or f32"},
+};
+
+tw_attention tw_attention_of(const tw_problem *p) {
+  tw_attention a = {.batches = tw_problem_int(p, "b"),
+                    .query_heads = tw_problem_int(p, "hq"),
+                    .key_heads = tw_problem_int(p, "hkv"),
+                    .queries = tw_problem_int(p, "sq"),
+                    .keys = tw_problem_int(p, "sk"),
+                    .d = tw_problem_int(p, "d"),
+                    .causal = tw_problem_int(p, "causal"),
+                    .backward = tw_problem_int(p, "pass") == 1,
+                    .scale = (double)(float)tw_problem_real(p, "scale"),
+                    .type = tw_problem_type(p, "a")};
+  a.group = a.query_heads / a.key_heads;
+  if (a.scale == 0) a.scale = 1 / sqrt((double)a.d);
+  return a;
+}
+
+static tw_status validate(const tw_problem *p, tw_error *error) {
+  const tw_attention a = tw_attention_of(p);
+  if (!tw_is_real(a.type))
+    return tw_fail(error, TW_USAGE, "attention does not know a=%s; it knows a=bf16, f16 and f32", tw_type_name(a.type));
+  if (a.query_heads % a.key_heads)
+    return tw_fail(error, TW_USAGE, "hq=%lld heads of queries cannot share hkv=%lld of keys evenly; hkv must divide hq",
+                   (long long)a.query_heads, (long long)a.key_heads);
+  if (a.causal && a.queries > a.keys)
+    return tw_fail(error, TW_USAGE,
+                   "causal=1 with sq=%lld above sk=%lld: the first queries would see no key; give sq <= sk",
+                   (long long)a.queries, (long long)a.keys);
+  if (!(fabs(a.scale) <= 16)) return tw_fail(error, TW_USAGE, "scale=%g is beyond +-16", a.scale);
+  const double most = (double)a.batches *
+                      fmax((double)a.queries * (double)a.query_heads, (double)a.keys * (double)a.key_heads) *
+                      (double)a.d;
+  if (most > 0x1p40)
+    return tw_fail(error, TW_USAGE, "an array of %.3g elements is too large; choose smaller b, sq or sk", most);
+  return TW_OK;
+}
+
+static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
+  const tw_attention a = tw_attention_of(p);
+  const int64_t q[] = {a.batches, a.queries, a.query_heads, a.d}, k[] = {a.batches, a.keys, a.key_heads, a.d};
+  out[TW_ATTENTION_Q] = tw_operand_dense("Q", a.type, 4, q);
+  out[TW_ATTENTION_K] = tw_operand_dense("K", a.type, 4, k);
+  out[TW_ATTENTION_V] = tw_operand_dense("V", a.type, 4, k);
+  out[TW_ATTENTION_O] = tw_operand_dense("O", a.type, 4, q);
+  out[TW_ATTENTION_LSE] = tw_operand_dense("LSE", TW_F32, 3, (int64_t[]){a.batches, a.query_heads, a.queries});
+  if (!a.backward) {
+    out[TW_ATTENTION_O].is_output = out[TW_ATTENTION_LSE].is_output = true;
+    return TW_ATTENTION_LSE + 1;
+  }
+  out[TW_ATTENTION_DO] = tw_operand_dense("dO", a.type, 4, q);
+  out[TW_ATTENTION_DQ] = tw_operand_dense("dQ", a.type, 4, q);
+  out[TW_ATTENTION_DK] = tw_operand_dense("dK", a.type, 4, k);
+  out[TW_ATTENTION_DV] = tw_operand_dense("dV", a.type, 4, k);
+  for (int i = TW_ATTENTION_DQ; i <= TW_ATTENTION_DV; i++) out[i].is_output = true;
+  return TW_ATTENTION_DV + 1;
+}
+
+/* ---- inputs ----
+ *
+ * Scores of most queries have a deviation of 4/3 for d elements and scale 1 / sqrt(d): many keys count, none alone. One
+ * query of 16 is 64 times as large: few keys count, and exp overflows binary32 unless the largest is subtracted. */
+
+enum { AMPLITUDE = 2, LOUD = 64 };
+
+static tw_spread spread_of_query(uint64_t seed, int64_t row) {
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)row);
+  return (tw_spread){.amplitude = tw_random_below(&r, 16) == 0 ? AMPLITUDE * LOUD : AMPLITUDE};
+}
+
+/* About what n scores of this deviation have: log n + deviation^2 / 2 while many keys count, and the largest one's expected
+ * size where few do (as in B. Derrida's random energy model); moved by up to 1/2. A multiple of 2^-10, so that no
+ * machine's log decides about the inputs. */
+static double near_lse(double deviation, int64_t n, tw_random *r) {
+  const double logs = log((double)n), about = fmin(logs + deviation * deviation / 2, deviation * sqrt(2 * logs) + 1);
+  return rint((about + tw_random_real(r) - 0.5) * 0x1p10) * 0x1p-10;
+}
+
+static void fill_lse(const tw_attention *a, uint64_t seed, const void *q, float *lse) {
+  for (int64_t b = 0; b < a->batches; b++)
+    for (int64_t h = 0; h < a->query_heads; h++) {
+      tw_random r;
+      tw_random_seed_stream(&r, seed, (uint64_t)(TW_ATTENTION_LSE + 8) << 32 | (uint64_t)(b * a->query_heads + h));
+      for (int64_t i = 0; i < a->queries; i++) {
+        const int64_t at = ((b * a->queries + i) * a->query_heads + h) * a->d;
+        double norm = 0;
+        for (int64_t c = 0; c < a->d; c++) {
+          const double x = tw_element(a->type, q, at + c);
+          norm += x * x;
+        }
+        const double deviation = fabs(a->scale) * sqrt(norm * AMPLITUDE * AMPLITUDE / 3);
+        *lse++ = (float)near_lse(deviation, tw_attention_sees(a, i), &r);
+      }
+    }
+}
+
+static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
+  const tw_attention a = tw_attention_of(p);
+  tw_operand o[TW_OPERANDS_MAX];
+  operands(p, o);
+  tw_fill_rows(seed, TW_ATTENTION_Q, &o[TW_ATTENTION_Q], spread_of_query, buffers[TW_ATTENTION_Q]);
+  for (int i = TW_ATTENTION_K; i <= TW_ATTENTION_V; i++) tw_fill_uniform(seed, i, &o[i], AMPLITUDE, buffers[i]);
+  if (!a.backward) return;
+  tw_fill_uniform(seed, TW_ATTENTION_O, &o[TW_ATTENTION_O], 0.5, buffers[TW_ATTENTION_O]);
+  tw_fill_uniform(seed, TW_ATTENTION_DO, &o[TW_ATTENTION_DO], 1, buffers[TW_ATTENTION_DO]);
+  fill_lse(&a, seed, buffers[TW_ATTENTION_Q], buffers[TW_ATTENTION_LSE]);
+}
+
+/* ---- cost ---- */
+
+/* Pairs of a query and a key that it sees, of one head. */
+static double pairs(const tw_attention *a) {
+  const double q = (double)a->queries, k = (double)a->keys;
+  return a->causal ? q * k - q * (q - 1) / 2 : q * k;
+}
+
+/* Forward two products of d for each pair, backward five. */
+static double operations(const tw_problem *p) {
+  const tw_attention a = tw_attention_of(p);
+  return (a.backward ? 5 : 2) * (double)a.batches * (double)a.query_heads * (double)a.d * pairs(&a);
+}
+
+static double bytes(const tw_problem *p) {
+  tw_operand o[TW_OPERANDS_MAX];
+  return tw_operand_bytes(o, operands(p, o));
+}
+
+/* Of the host, which also makes bounds; an exponential as 16. */
+static void exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {
+  const tw_attention a = tw_attention_of(p);
+  const double d = (double)a.d, share = pairs(&a) / ((double)a.queries * (double)a.keys);
+  const double of_query = share * (double)a.keys, of_key = share * (double)a.queries * (double)a.group;
+  if (!a.backward) {
+    *element = of_query * (d + 24);
+    *row = operand == TW_ATTENTION_LSE ? *element * (double)a.queries : of_query * (4 * d + 24);
+  } else {
+    *element = (operand == TW_ATTENTION_DQ ? of_query : of_key) * (3 * d + 32);
+    *row = (operand == TW_ATTENTION_DQ ? of_query : of_key) * (6 * d + 32);
+  }
+}
+
+const tw_op tw_op_attention = {
+    .name = "attention",
+    .summary = "scaled dot-product attention with grouped queries, forward and backward",
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+    .validate = validate,
+    .operands = operands,
+    .inputs = inputs,
+    .reference = tw_exact_reference,
+    .compare = tw_exact_compare,
+    .operations = operations,
+    .bytes = bytes,
+    .exact = tw_attention_exact,
+    .exact_cost = exact_cost,
+    .survey = tw_attention_survey,
+};

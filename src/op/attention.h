@@ -1,0 +1,32 @@
+/* attention.h - an attention problem as a plain struct, for attention.c, its exact values, its tests, and schedules. */
+#ifndef TW_OP_ATTENTION_H
+#define TW_OP_ATTENTION_H
+
+#include "tilewright/op.h"
+
+typedef struct tw_attention {
+  int64_t batches, query_heads, key_heads, queries, keys, d;
+  int64_t group; /* heads of queries that share one of keys and values */
+  bool causal, backward;
+  double scale; /* of the scores */
+  tw_type type;
+} tw_attention;
+
+/* Operands by position, as a kernel's C parameters. */
+enum { TW_ATTENTION_Q, TW_ATTENTION_K, TW_ATTENTION_V, TW_ATTENTION_O, TW_ATTENTION_LSE };
+enum { TW_ATTENTION_DO = 5, TW_ATTENTION_DQ, TW_ATTENTION_DK, TW_ATTENTION_DV };
+
+tw_attention tw_attention_of(const tw_problem *);
+
+/* Keys that query i sees, from the first on. */
+static inline int64_t tw_attention_sees(const tw_attention *a, int64_t i) {
+  return a->causal ? i + 1 + a->keys - a->queries : a->keys;
+}
+
+/* tw_op.exact */
+tw_status tw_attention_exact(const tw_problem *, void *const buffers[], size_t operand, size_t n, const tw_place[],
+                             double value[], double bound[], int threads, tw_error *);
+/* tw_op.survey */
+tw_status tw_attention_survey(const tw_problem *, void *const buffers[], const tw_effort *, tw_coverage *, tw_error *);
+
+#endif

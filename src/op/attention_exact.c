@@ -1,0 +1,269 @@
+/* attention_exact.c - the definition of right attention: rows of its outputs in double, and how far they may be off.
+ *
+ * Bounds allow for what FlashAttention does (T. Dao, 2023; J. Shah et al., 2024), and no more: scores and gradients of P are
+ * sums in binary32, on a matrix unit that may cut (TW_CUT32); exp's argument and value are rounded; P and dS are rounded to
+ * type a before they are multiplied by the next matrix; that product is a sum in binary32, made smaller now and then; it is
+ * rounded once to the output's type. Roundings to type a are independent of each other (tw_random_sum). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "op/attention.h"
+#include "op/element.h"
+#include "op/exact.h"
+#include "op/numerics.h"
+
+typedef struct job {
+  tw_attention a;
+  void *const *buffer;
+  size_t operand; /* whose rows are wanted */
+} job;
+
+/* A vector of d in double. */
+static void load(const job *j, int operand, int64_t batch, int64_t at, int64_t head, double *x) {
+  const tw_attention *a = &j->a;
+  const bool of_keys = operand == TW_ATTENTION_K || operand == TW_ATTENTION_V;
+  const int64_t positions = of_keys ? a->keys : a->queries, heads = of_keys ? a->key_heads : a->query_heads;
+  tw_element_row(a->type, j->buffer[operand], ((batch * positions + at) * heads + head) * a->d, 1, a->d, x);
+}
+
+static double dot(const double *restrict x, const double *restrict y, int64_t n, double *size) {
+  double sum[4] = {0}, sizes[4] = {0};
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4)
+    for (int l = 0; l < 4; l++) {
+      const double product = x[i + l] * y[i + l];
+      sum[l] += product;
+      sizes[l] += fabs(product);
+    }
+  for (; i < n; i++) {
+    sum[0] += x[i] * y[i];
+    sizes[0] += fabs(x[i] * y[i]);
+  }
+  *size = sizes[0] + sizes[1] + sizes[2] + sizes[3];
+  return sum[0] + sum[1] + sum[2] + sum[3];
+}
+
+/* A product of d in binary32. */
+static double dot_off(const tw_attention *a, double size) { return tw_sum_steps((double)a->d) * TW_CUT32 * size; }
+
+/* ---- a sum of vectors with weights, and what it may be off ---- */
+
+typedef struct weighted {
+  int64_t n;
+  double *sum, *size, *square,
+      *off; /* of weight * x; of |weight * x|; of its square; of (what the weight is off) * |x| */
+  double terms;
+} weighted;
+
+static bool new_weighted(weighted *w, int64_t n) {
+  *w = (weighted){.n = n, .sum = tw_new(4 * (size_t)n, sizeof *w->sum)};
+  if (!w->sum) return false;
+  w->size = w->sum + n;
+  w->square = w->size + n;
+  w->off = w->square + n;
+  return true;
+}
+
+static void add(weighted *w, double weight, double weight_off, const double *restrict x) {
+  double *restrict sum = w->sum, *restrict size = w->size, *restrict square = w->square, *restrict off = w->off;
+  const double magnitude = fabs(weight);
+  for (int64_t i = 0; i < w->n; i++) {
+    const double term = weight * x[i], positive = fabs(x[i]);
+    sum[i] += term;
+    size[i] += magnitude * positive;
+    square[i] += term * term;
+    off[i] += weight_off * positive;
+  }
+  w->terms++;
+}
+
+/* Weights rounded to the type, terms summed in binary32. */
+static double weighted_off(const weighted *w, int64_t i, tw_type type) {
+  return tw_unit(type) * tw_random_sum(w->size[i], w->square[i]) + w->off[i] +
+         (tw_sum_steps(w->terms) + 4) * TW_CUT32 * w->size[i];
+}
+
+/* ---- forward ---- */
+
+/* exp in binary32: 4 u for the function, 2 u for each part of its argument. */
+static double exp_off(double score, double score_off, double subtracted) {
+  return score_off + (4 + 2 * (fabs(score) + fabs(subtracted))) * TW_U32;
+}
+
+typedef struct query {
+  int64_t sees;
+  double *score, *off; /* off: of the score, then of its exponential, relative to that */
+  double largest, sum; /* of scores; of exponentials below the largest */
+  double off_of_sum;   /* relative to it */
+} query;
+
+/* Scores of query i of one head. */
+static void score(const job *j, int64_t batch, int64_t head, int64_t i, double *room, query *q) {
+  const tw_attention *a = &j->a;
+  double *x = room, *k = room + a->d, size;
+  load(j, TW_ATTENTION_Q, batch, i, head, x);
+  q->largest = -INFINITY;
+  for (int64_t at = 0; at < q->sees; at++) {
+    load(j, TW_ATTENTION_K, batch, at, head / a->group, k);
+    q->score[at] = a->scale * dot(x, k, a->d, &size);
+    q->off[at] = fabs(a->scale) * dot_off(a, size);
+    q->largest = fmax(q->largest, q->score[at]);
+  }
+  double errors = 0;
+  q->sum = 0;
+  for (int64_t at = 0; at < q->sees; at++) {
+    const double e = exp(q->score[at] - q->largest);
+    q->off[at] = exp_off(q->score[at], q->off[at], q->largest);
+    q->sum += e;
+    errors += e * q->off[at];
+  }
+  q->off_of_sum = errors / q->sum + (tw_sum_steps((double)q->sees) + 4) * TW_U32;
+}
+
+static bool forward_row(const job *j, int64_t batch, int64_t head, int64_t i, int64_t first, int64_t count,
+                        double *value, double *bound) {
+  const tw_attention *a = &j->a;
+  const int64_t sees = tw_attention_sees(a, i);
+  double *room = tw_new(2 * (size_t)(sees + a->d), sizeof *room);
+  weighted o = {0};
+  bool done = room != NULL;
+  query q = {.sees = sees};
+  if (done) {
+    q.score = room + 2 * a->d;
+    q.off = q.score + sees;
+    score(j, batch, head, i, room, &q);
+  }
+  if (done && j->operand == TW_ATTENTION_LSE) {
+    const double logs = log(q.sum);
+    value[0] = q.largest + logs;
+    bound[0] = tw_store_error(TW_F32, value[0], q.off_of_sum + 4 * TW_U32 * (fabs(q.largest) + fabs(logs) + 1));
+  } else if (done && (done = new_weighted(&o, count))) {
+    for (int64_t at = 0; at < sees; at++) {
+      const double p = exp(q.score[at] - q.largest) / q.sum;
+      load(j, TW_ATTENTION_V, batch, at, head / a->group, room);
+      add(&o, p, p * q.off[at], room + first);
+    }
+    for (int64_t c = 0; c < count; c++) {
+      value[c] = o.sum[c];
+      bound[c] = tw_store_error(a->type, o.sum[c], weighted_off(&o, c, a->type) + q.off_of_sum * fabs(o.sum[c]));
+    }
+  }
+  free(room);
+  free(o.sum);
+  return done;
+}
+
+/* ---- backward ---- */
+
+/* One query and one key: P and dS, and what they may be off. */
+typedef struct pair {
+  double p, p_off, ds, ds_off;
+} pair;
+
+typedef struct query_side {
+  double *q, *gradient, *o; /* vectors of d */
+  double lse, d, d_off;     /* d: dO . O */
+} query_side;
+
+static void load_query(const job *j, int64_t batch, int64_t head, int64_t i, query_side *s) {
+  const tw_attention *a = &j->a;
+  double size;
+  load(j, TW_ATTENTION_Q, batch, i, head, s->q);
+  load(j, TW_ATTENTION_DO, batch, i, head, s->gradient);
+  load(j, TW_ATTENTION_O, batch, i, head, s->o);
+  s->lse = (double)((const float *)j->buffer[TW_ATTENTION_LSE])[(batch * a->query_heads + head) * a->queries + i];
+  s->d = dot(s->gradient, s->o, a->d, &size);
+  s->d_off = dot_off(a, size);
+}
+
+static pair pair_of(const tw_attention *a, const query_side *s, const double *k, const double *v) {
+  double size;
+  const double raw = dot(s->q, k, a->d, &size), x = a->scale * raw, x_off = fabs(a->scale) * dot_off(a, size);
+  pair r = {.p = exp(x - s->lse)};
+  r.p_off = r.p * exp_off(x, x_off, s->lse);
+  const double dp = dot(s->gradient, v, a->d, &size), difference = dp - s->d;
+  r.ds = r.p * difference;
+  r.ds_off = r.p_off * fabs(difference) + r.p * (dot_off(a, size) + s->d_off + 4 * TW_U32 * (fabs(dp) + fabs(s->d)));
+  return r;
+}
+
+static void finish(const tw_attention *a, const weighted *w, double scale, double *value, double *bound) {
+  for (int64_t c = 0; c < w->n; c++) {
+    value[c] = scale * w->sum[c];
+    bound[c] = tw_store_error(a->type, value[c], fabs(scale) * weighted_off(w, c, a->type));
+  }
+}
+
+static bool query_gradient(const job *j, int64_t batch, int64_t head, int64_t i, int64_t first, int64_t count,
+                           double *value, double *bound) {
+  const tw_attention *a = &j->a;
+  double *room = tw_new(5 * (size_t)a->d, sizeof *room);
+  weighted w = {0};
+  const bool done = room && new_weighted(&w, count);
+  if (done) {
+    double *k = room + 3 * a->d, *v = k + a->d;
+    query_side s = {.q = room, .gradient = room + a->d, .o = room + 2 * a->d};
+    load_query(j, batch, head, i, &s);
+    for (int64_t at = 0; at < tw_attention_sees(a, i); at++) {
+      load(j, TW_ATTENTION_K, batch, at, head / a->group, k);
+      load(j, TW_ATTENTION_V, batch, at, head / a->group, v);
+      const pair r = pair_of(a, &s, k, v);
+      add(&w, r.ds, r.ds_off, k + first);
+    }
+    finish(a, &w, a->scale, value, bound);
+  }
+  free(room);
+  free(w.sum);
+  return done;
+}
+
+/* Of dK or dV. */
+static bool key_gradient(const job *j, int64_t batch, int64_t key_head, int64_t at, int64_t first, int64_t count,
+                         double *value, double *bound) {
+  const tw_attention *a = &j->a;
+  const bool of_value = j->operand == TW_ATTENTION_DV;
+  double *room = tw_new(5 * (size_t)a->d, sizeof *room);
+  weighted w = {0};
+  const bool done = room && new_weighted(&w, count);
+  if (done) {
+    double *k = room + 3 * a->d, *v = k + a->d;
+    query_side s = {.q = room, .gradient = room + a->d, .o = room + 2 * a->d};
+    load(j, TW_ATTENTION_K, batch, at, key_head, k);
+    load(j, TW_ATTENTION_V, batch, at, key_head, v);
+    for (int64_t head = key_head * a->group; head < (key_head + 1) * a->group; head++)
+      for (int64_t i = 0; i < a->queries; i++) {
+        if (at >= tw_attention_sees(a, i)) continue;
+        load_query(j, batch, head, i, &s);
+        const pair r = pair_of(a, &s, k, v);
+        add(&w, of_value ? r.p : r.ds, of_value ? r.p_off : r.ds_off, (of_value ? s.gradient : s.q) + first);
+      }
+    finish(a, &w, of_value ? 1 : a->scale, value, bound);
+  }
+  free(room);
+  free(w.sum);
+  return done;
+}
+
+/* ---- any output ---- */
+
+static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
+  const job *j = context;
+  const tw_attention *a = &j->a;
+  if (!a->backward && j->operand == TW_ATTENTION_LSE)
+    return forward_row(j, row / a->query_heads, row % a->query_heads, first, 0, 1, value, bound);
+  const bool of_keys = j->operand == TW_ATTENTION_DK || j->operand == TW_ATTENTION_DV;
+  const int64_t heads = of_keys ? a->key_heads : a->query_heads, positions = of_keys ? a->keys : a->queries;
+  const int64_t head = row % heads, at = row / heads % positions, batch = row / heads / positions;
+  return (of_keys       ? key_gradient
+          : a->backward ? query_gradient
+                        : forward_row)(j, batch, head, at, first, count, value, bound);
+}
+
+tw_status tw_attention_exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n,
+                             const tw_place place[], double value[], double bound[], int threads, tw_error *error) {
+  const job j = {.a = tw_attention_of(p), .buffer = buffers, .operand = operand};
+  const bool alone = !j.a.backward && operand == TW_ATTENTION_LSE;
+  return (alone ? tw_exact_elements : tw_exact_rows)(make_row, &j, n, place, value, bound, threads, error);
+}

@@ -1,0 +1,303 @@
+/* test_attention.c - the attention op: known answers, whole matrices in double as a second reference, kernels in binary32
+ * with P and dS rounded as FlashAttention rounds them, planted errors, samples of large outputs. */
+#include "op_fixture.h"
+
+#include <math.h>
+
+#include "op/attention.h"
+
+typedef enum kernel_plan {
+  RIGHT,
+  WRONG_SCALE,
+  MASK_OFF_BY_ONE,
+  TOP_LEFT_MASK,
+  DROPPED_KEY,
+  OTHER_HEAD,
+  NO_MAXIMUM,
+  LSE_BASE_2,
+  FORWARD_PLANS,
+  NO_DELTA = FORWARD_PLANS,
+  OWN_LSE,
+  NO_GROUP_SUM,
+  UNSCALED_DK,
+  PLANS
+} kernel_plan;
+
+static int64_t q_at(const tw_attention *a, int64_t b, int64_t i, int64_t h) {
+  return ((b * a->queries + i) * a->query_heads + h) * a->d;
+}
+static int64_t k_at(const tw_attention *a, int64_t b, int64_t j, int64_t h) {
+  return ((b * a->keys + j) * a->key_heads + h) * a->d;
+}
+static int64_t lse_at(const tw_attention *a, int64_t b, int64_t i, int64_t h) {
+  return (b * a->query_heads + h) * a->queries + i;
+}
+
+static int64_t key_head(const tw_attention *a, int64_t head, kernel_plan plan) {
+  return plan == OTHER_HEAD ? head % a->key_heads : head / a->group;
+}
+
+static bool sees(const tw_attention *a, int64_t i, int64_t j, kernel_plan plan) {
+  if (plan == DROPPED_KEY && j == a->keys / 2) return false;
+  if (!a->causal) return true;
+  return j - (plan == TOP_LEFT_MASK ? 0 : a->keys - a->queries) <= i + (plan == MASK_OFF_BY_ONE);
+}
+
+static float rounded(tw_type type, float x) {
+  uint32_t stored;
+  tw_set_element(type, &stored, 0, (double)x);
+  return (float)tw_element(type, &stored, 0);
+}
+
+static float product(const op_run *r, size_t x, int64_t x_at, size_t y, int64_t y_at, int64_t d) {
+  float sum = 0;
+  for (int64_t c = 0; c < d; c++) sum += (float)op_get(r, x, x_at + c) * (float)op_get(r, y, y_at + c);
+  return sum;
+}
+
+static void forward(const op_run *r, kernel_plan plan) {
+  const tw_attention a = tw_attention_of(&r->problem);
+  const float scale = (float)a.scale * (plan == WRONG_SCALE ? 1.01f : 1);
+  float *s = malloc((size_t)a.keys * sizeof *s);
+  for (int64_t b = 0; b < a.batches; b++)
+    for (int64_t h = 0; h < a.query_heads; h++)
+      for (int64_t i = 0; i < a.queries; i++) {
+        const int64_t kh = key_head(&a, h, plan);
+        float most = -INFINITY, sum = 0;
+        for (int64_t j = 0; j < a.keys; j++) {
+          s[j] = sees(&a, i, j, plan)
+                     ? scale * product(r, TW_ATTENTION_Q, q_at(&a, b, i, h), TW_ATTENTION_K, k_at(&a, b, j, kh), a.d)
+                     : -INFINITY;
+          most = fmaxf(most, s[j]);
+        }
+        if (plan == NO_MAXIMUM) most = 0;
+        for (int64_t j = 0; j < a.keys; j++) sum += s[j] = expf(s[j] - most);
+        for (int64_t c = 0; c < a.d; c++) {
+          float o = 0;
+          for (int64_t j = 0; j < a.keys; j++)
+            o += rounded(a.type, s[j]) * (float)op_get(r, TW_ATTENTION_V, k_at(&a, b, j, kh) + c);
+          op_put(r, TW_ATTENTION_O, q_at(&a, b, i, h) + c, (double)(o / sum));
+        }
+        op_put(r, TW_ATTENTION_LSE, lse_at(&a, b, i, h),
+               (double)((most + logf(sum)) * (plan == LSE_BASE_2 ? (float)M_LOG2E : 1)));
+      }
+  free(s);
+}
+
+/* P and dS of one head. */
+static void gradients(const op_run *r, const tw_attention *a, int64_t b, int64_t h, kernel_plan plan, float *p,
+                      float *ds) {
+  const int64_t kh = key_head(a, h, plan);
+  const float scale = (float)a->scale * (plan == WRONG_SCALE ? 1.01f : 1);
+  for (int64_t i = 0; i < a->queries; i++) {
+    float delta = product(r, TW_ATTENTION_DO, q_at(a, b, i, h), TW_ATTENTION_O, q_at(a, b, i, h), a->d), sum = 0,
+          lse = (float)op_get(r, TW_ATTENTION_LSE, lse_at(a, b, i, h));
+    if (plan == NO_DELTA) delta = 0;
+    for (int64_t j = 0; j < a->keys; j++) {
+      const float s = scale * product(r, TW_ATTENTION_Q, q_at(a, b, i, h), TW_ATTENTION_K, k_at(a, b, j, kh), a->d);
+      p[i * a->keys + j] = sees(a, i, j, plan) ? s : -INFINITY;
+      sum += expf(p[i * a->keys + j] - lse);
+    }
+    if (plan == OWN_LSE) lse += logf(sum);
+    for (int64_t j = 0; j < a->keys; j++) {
+      float *x = &p[i * a->keys + j];
+      *x = expf(*x - lse);
+      const float dp = product(r, TW_ATTENTION_DO, q_at(a, b, i, h), TW_ATTENTION_V, k_at(a, b, j, kh), a->d);
+      ds[i * a->keys + j] = rounded(a->type, *x * (dp - delta));
+      *x = rounded(a->type, *x);
+    }
+  }
+}
+
+static void backward(const op_run *r, kernel_plan plan) {
+  const tw_attention a = tw_attention_of(&r->problem);
+  const float scale = (float)a.scale * (plan == WRONG_SCALE ? 1.01f : 1);
+  const size_t size = (size_t)(a.batches * a.keys * a.key_heads * a.d);
+  float *p = malloc((size_t)(2 * a.queries * a.keys) * sizeof *p), *ds = p + a.queries * a.keys;
+  float *dk = calloc(2 * size, sizeof *dk), *dv = dk + size;
+  for (int64_t b = 0; b < a.batches; b++)
+    for (int64_t h = 0; h < a.query_heads; h++) {
+      const int64_t kh = key_head(&a, h, plan);
+      gradients(r, &a, b, h, plan, p, ds);
+      for (int64_t i = 0; i < a.queries; i++)
+        for (int64_t c = 0; c < a.d; c++) {
+          float sum = 0;
+          for (int64_t j = 0; j < a.keys; j++)
+            sum += ds[i * a.keys + j] * (float)op_get(r, TW_ATTENTION_K, k_at(&a, b, j, kh) + c);
+          op_put(r, TW_ATTENTION_DQ, q_at(&a, b, i, h) + c, (double)(scale * sum));
+        }
+      for (int64_t j = 0; j < a.keys; j++)
+        for (int64_t c = 0; c < a.d; c++) {
+          float *k = &dk[k_at(&a, b, j, kh) + c], *v = &dv[k_at(&a, b, j, kh) + c];
+          if (plan == NO_GROUP_SUM) *k = *v = 0;
+          for (int64_t i = 0; i < a.queries; i++) {
+            *k += ds[i * a.keys + j] * (float)op_get(r, TW_ATTENTION_Q, q_at(&a, b, i, h) + c);
+            *v += p[i * a.keys + j] * (float)op_get(r, TW_ATTENTION_DO, q_at(&a, b, i, h) + c);
+          }
+        }
+    }
+  for (size_t i = 0; i < size; i++) {
+    op_put(r, TW_ATTENTION_DK, (int64_t)i, (double)(dk[i] * (plan == UNSCALED_DK ? 1 : scale)));
+    op_put(r, TW_ATTENTION_DV, (int64_t)i, (double)dv[i]);
+  }
+  free(p);
+  free(dk);
+}
+
+static void known_answers(void **state) {
+  (void)state;
+  op_run r;
+  op_run_make(&r, "attention b=1 hq=1 hkv=1 sq=1 sk=2 d=2 scale=1 a=f32", 1);
+  memcpy(r.data.buffer[TW_ATTENTION_Q], (float[]){1, 0}, 8);
+  memcpy(r.data.buffer[TW_ATTENTION_K], (float[]){logf(3), 5, 0, 7}, 16); /* weights of 3/4 and 1/4 */
+  memcpy(r.data.buffer[TW_ATTENTION_V], (float[]){4, 0, 8, 4}, 16);
+  op_run_reference(&r);
+  assert_true(fabs(op_get(&r, TW_ATTENTION_O, 0) - 5) < 1e-6 && fabs(op_get(&r, TW_ATTENTION_O, 1) - 1) < 1e-6);
+  assert_true(fabs(op_get(&r, TW_ATTENTION_LSE, 0) - log(4)) < 1e-6);
+  op_expect(&r, NULL);
+  op_run_free(&r);
+}
+
+/* The gradient is what the forward pass's outputs change by: central differences of sum(dO O). */
+static void the_backward_pass_is_the_gradient_of_the_forward_pass(void **state) {
+  (void)state;
+#define SHAPE " b=1 hq=4 hkv=2 sq=3 sk=5 d=4 causal=1 a=f32"
+  op_run f, g;
+  op_run_make(&f, "attention" SHAPE, 3);
+  op_run_make(&g, "attention pass=backward" SHAPE, 3);
+  for (int i = TW_ATTENTION_Q; i <= TW_ATTENTION_V; i++)
+    memcpy(g.data.buffer[i], f.data.buffer[i], f.data.operand[i].bytes);
+  op_run_reference(&f);
+  for (int i = TW_ATTENTION_O; i <= TW_ATTENTION_LSE; i++)
+    memcpy(g.data.buffer[i], f.actual[i], f.data.operand[i].bytes);
+  op_run_reference(&g);
+  for (int i = TW_ATTENTION_Q; i <= TW_ATTENTION_V; i++) {
+    const int64_t n = (int64_t)(f.data.operand[i].bytes / 4);
+    for (int64_t e = 0; e < n; e++) {
+      float *x = (float *)f.data.buffer[i] + e;
+      const float before = *x, step = 0x1p-8f;
+      double difference = 0;
+      for (int side = -1; side <= 1; side += 2) {
+        *x = before + (float)side * step;
+        op_run_reference(&f);
+        for (int64_t c = 0; c < 3 * 4 * 4; c++)
+          difference += side * op_get(&f, TW_ATTENTION_O, c) * op_get(&g, TW_ATTENTION_DO, c);
+      }
+      *x = before;
+      const double slope = difference / (2 * (double)step),
+                   gradient = op_get(&g, (size_t)(TW_ATTENTION_DQ + i - TW_ATTENTION_Q), e);
+      if (!(fabs(slope - gradient) < 2e-3 * (1 + fabs(gradient))))
+        fail_msg("%s[%d]: %g, by differences %g", f.data.operand[i].name, (int)e, gradient, slope);
+    }
+  }
+  op_run_free(&f);
+  op_run_free(&g);
+}
+
+static bool matters(const tw_attention *a, kernel_plan plan) {
+  switch (plan) {
+  case RIGHT: return false;
+  case MASK_OFF_BY_ONE: return a->causal && a->keys > 1;
+  case TOP_LEFT_MASK: return a->causal && a->keys != a->queries;
+  case DROPPED_KEY: return a->keys > 1;
+  case OTHER_HEAD: return a->key_heads > 1 && a->group > 1;
+  case NO_GROUP_SUM: return a->group > 1;
+  default: return true;
+  }
+}
+
+static void expect_plans(const char *text, void (*kernel)(const op_run *, kernel_plan), kernel_plan first,
+                         kernel_plan last) {
+  op_run r;
+  op_run_make(&r, text, 5);
+  const tw_attention a = tw_attention_of(&r.problem);
+  kernel(&r, RIGHT);
+  op_expect(&r, NULL);
+  for (kernel_plan plan = first; plan < last; plan++) {
+    tw_error error = {0};
+    kernel(&r, plan);
+    const bool right = r.problem.op->compare(&r.problem, r.data.buffer, r.actual, &error) == TW_OK;
+    if (right == matters(&a, plan)) fail_msg("%s: plan %d: %s", text, plan, right ? "right" : error.text);
+  }
+  op_run_free(&r);
+}
+
+static void honest_forward_kernels_pass_and_wrong_ones_do_not(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "attention b=2 hq=4 hkv=2 sq=33 sk=70 d=64 a=bf16",
+      "attention b=1 hq=2 hkv=2 sq=65 sk=65 d=128 causal=1 a=bf16",
+      "attention b=1 hq=4 hkv=2 sq=20 sk=300 d=32 causal=1 a=f16",
+      "attention b=1 hq=2 hkv=1 sq=40 sk=40 d=16 a=f32",
+  };
+  for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) expect_plans(texts[t], forward, RIGHT, FORWARD_PLANS);
+}
+
+static void honest_backward_kernels_pass_and_wrong_ones_do_not(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "attention pass=backward b=1 hq=4 hkv=2 sq=33 sk=70 d=64 a=bf16",
+      "attention pass=backward b=1 hq=1 hkv=1 sq=65 sk=65 d=128 causal=1 a=bf16",
+      "attention pass=backward b=1 hq=4 hkv=2 sq=20 sk=100 d=32 causal=1 a=f16",
+      "attention pass=backward b=2 hq=2 hkv=1 sq=40 sk=40 d=16 a=f32",
+  };
+  for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+    expect_plans(texts[t], backward, RIGHT, NO_MAXIMUM);
+    expect_plans(texts[t], backward, NO_DELTA, PLANS);
+  }
+}
+
+static void a_sample_and_the_survey_find_wrong_blocks(void **state) {
+  (void)state;
+  op_run r;
+  op_run_make(&r, "attention b=2 hq=4 hkv=2 sq=256 sk=256 d=32 causal=1 a=bf16", 5);
+  forward(&r, RIGHT);
+  const double budget = 2e7;
+  tw_coverage c;
+  tw_error error;
+  const tw_effort some = {.budget = budget, .seed = 1, .threads = 2};
+  if (tw_case_check(&r.data, r.actual, &some, &c, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_true(c.exact < c.elements / 2);
+  assert_non_null(strstr(c.text, "mean of values"));
+  op_expect_sampled(&r, budget, true);
+  for (int64_t i = 0; i < 16 * 4 * 32; i++) /* 16 queries of a sequence */
+    op_put(&r, TW_ATTENTION_O, 64 * 4 * 32 + i, op_get(&r, TW_ATTENTION_O, 64 * 4 * 32 + i) * 1.5);
+  op_expect_sampled(&r, budget, false);
+  forward(&r, RIGHT);
+  op_put(&r, TW_ATTENTION_O, 12345, 2.5); /* values are below 2 */
+  op_expect_sampled(&r, budget, false);
+  forward(&r, RIGHT);
+  op_put(&r, TW_ATTENTION_LSE, 777, 0.5); /* a single one that is too small */
+  op_expect_sampled(&r, budget, false);
+  op_run_free(&r);
+}
+
+static void cost_counts_what_is_seen(void **state) {
+  (void)state;
+  tw_problem p = op_problem("attention b=2 hq=4 hkv=2 sq=3 sk=5 d=8 a=bf16");
+  assert_true(p.op->operations(&p) == 2 * 2 * 4 * 3 * 5 * 8);
+  assert_true(p.op->bytes(&p) == 2 * (2 * 2 * 4 * 3 * 8 + 2 * 2 * 2 * 5 * 8) + 4 * 2 * 4 * 3);
+  p = op_problem("attention b=1 hq=1 hkv=1 sq=3 sk=5 d=1 causal=1 pass=backward a=bf16");
+  assert_true(p.op->operations(&p) == 5 * (3 + 4 + 5));
+}
+
+static void impossible_problems_are_refused(void **state) {
+  (void)state;
+  op_expect_refused("attention b=1 hq=3 hkv=2 sq=4 sk=4 d=8 a=bf16", "hkv must divide hq");
+  op_expect_refused("attention b=1 hq=2 hkv=2 sq=5 sk=4 d=8 causal=1 a=bf16", "give sq <= sk");
+  op_expect_refused("attention b=1 hq=2 hkv=2 sq=4 sk=4 d=8", "a=bf16, f16 and f32");
+  op_expect_refused("attention b=1 hq=2 hkv=2 sq=4 sk=4 d=8 a=bf16 scale=1000", "scale=1000");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(known_answers),
+      cmocka_unit_test(the_backward_pass_is_the_gradient_of_the_forward_pass),
+      cmocka_unit_test(honest_forward_kernels_pass_and_wrong_ones_do_not),
+      cmocka_unit_test(honest_backward_kernels_pass_and_wrong_ones_do_not),
+      cmocka_unit_test(a_sample_and_the_survey_find_wrong_blocks),
+      cmocka_unit_test(cost_counts_what_is_seen),
+      cmocka_unit_test(impossible_problems_are_refused),
+  };
+  return cmocka_run_group_tests_name("attention", tests, NULL, NULL);
+}
