@@ -37,6 +37,7 @@ tw_status cli_bench(const cli *c, tw_error *error) {
   cli_subject subject;
   cli_known known;
   tw_status status = cli_subject_of(c, 0, &subject, error);
+  if (status == TW_OK) status = cli_usable(&subject, error);
   if (status != TW_OK) return status;
   cli_find_known(c, &subject, &known);
   if (subject.target->bench) {

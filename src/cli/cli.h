@@ -77,6 +77,8 @@ typedef struct cli_subject {
 /* words[first]: the op; the rest its keys; the target from -t. */
 tw_status cli_subject_of(const cli *, size_t first, cli_subject *, tw_error *);
 tw_status cli_find_target(const char *name, const tw_target **, tw_error *);
+/* TW_MISSING with what is not here. Emitting and compiling need less: they say themselves what they miss. */
+tw_status cli_usable(const cli_subject *, tw_error *);
 /* TW_USAGE if the target has no schedules: then only `bench` is of use. */
 tw_status cli_needs_schedules(const cli_subject *, tw_error *);
 /* The file of --schedule; the empty schedule without it. */

@@ -31,9 +31,10 @@ tw_status cli_subject_of(const cli *c, size_t first, cli_subject *out, tw_error 
     return tw_fail(error, TW_USAGE, "%s cannot build, run or search kernels yet: only `tilewright model` knows it",
                    out->target->name);
   if (status == TW_OK) status = out->problem.op->validate(&out->problem, error);
-  if (status == TW_OK) status = out->target->available(out->target, error);
   return status;
 }
+
+tw_status cli_usable(const cli_subject *s, tw_error *error) { return s->target->available(s->target, error); }
 
 tw_status cli_needs_schedules(const cli_subject *s, tw_error *error) {
   if (s->target->emit) return TW_OK;

@@ -3,7 +3,7 @@
  * The source says it in lines that begin with //: (docs/launch.md is the manual):
  *
  *   //: kernel    gemm_tiled                         the extern "C" function
- *   //: let       BM = 128, BN = 128                 numbers by name: for the lines below, and macros for the source
+ *   //: let       BM = 128, BN = 128                 numbers by name, for the lines below and the source
  *   //: require   k % 64 == 0                        else the source is refused for the problem
  *   //: grid      ceildiv(n, BN), ceildiv(m, BM)     blocks: x, y, z
  *   //: block     256                                threads of a block: x, y, z

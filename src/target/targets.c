@@ -4,6 +4,7 @@
 
 #include "tilewright/target.h"
 
+#include "target/cuda/target.h"
 #include "target/gemmini/target.h"
 #include "target/x86/target.h"
 #include "target/xdna2/target.h"
@@ -13,6 +14,7 @@ static const tw_target *(*const families[])(size_t index) = {
     gm_target_at,
     x86_target_at,
     xd_target_at,
+    cuda_target_at,
 };
 
 const tw_target *tw_target_at(size_t index) {

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "target/x86/tune/runner_path.h"
+#include "base/program.h"
 #include "target/x86/tune/verdict.h"
 
 static const uint64_t SPARE_MEMORY = (uint64_t)1 << 30; /* of addresses: libraries, threads' stacks, workspaces */
@@ -196,7 +196,7 @@ static bool start_watchdog(x86_sandbox *s) {
 
 /* Nothing of this process goes into the other but the three files: no environment, no descriptors. */
 static tw_status start(x86_sandbox *s, tw_error *error) {
-  char *path = x86_runner_path();
+  char *path = tw_program_path("x86-runner", "TILEWRIGHT_X86_RUNNER");
   char *argv[] = {(char *)"tilewright-x86-runner", NULL};
   char *environment[] = {(char *)"OMP_PROC_BIND=true", (char *)"OMP_PLACES=cores", (char *)"OMP_DYNAMIC=false",
                          (char *)"ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_abort=0", NULL};

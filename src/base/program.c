@@ -1,6 +1,6 @@
-/* runner_path.c - see runner_path.h. The installed tree may be moved: nothing is absolute. */
+/* program.c - see program.h. The installed tree may be moved: nothing is absolute. */
 #define _GNU_SOURCE
-#include "target/x86/tune/runner_path.h"
+#include "base/program.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum { PATH = 4096 };
 static int folder(char path[PATH], int of_library) {
   Dl_info self;
   if (of_library) {
-    if (!dladdr((const void *)x86_runner_path, &self) || !realpath(self.dli_fname, path)) return 0;
+    if (!dladdr((const void *)tw_program_path, &self) || !realpath(self.dli_fname, path)) return 0;
   } else {
     const ssize_t length = readlink("/proc/self/exe", path, PATH - 1);
     if (length <= 0) return 0;
@@ -26,15 +26,15 @@ static int folder(char path[PATH], int of_library) {
   return 1;
 }
 
-char *x86_runner_path(void) {
+char *tw_program_path(const char *name, const char *variable) {
   static const char *const places[] = {"", "/..", "/../libexec/tilewright", "/../../libexec/tilewright"};
-  const char *given = getenv("TILEWRIGHT_X86_RUNNER");
+  const char *given = getenv(variable);
   if (given && *given) return access(given, X_OK) == 0 ? strdup(given) : NULL;
   for (int of_library = 0; of_library < 2; of_library++) {
-    char base[PATH], path[PATH + 64];
+    char base[PATH], path[PATH + 128];
     if (!folder(base, of_library)) continue;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-      snprintf(path, sizeof path, "%s%s/tilewright-x86-runner", base, places[i]);
+      snprintf(path, sizeof path, "%s%s/tilewright-%s", base, places[i], name);
       if (access(path, X_OK) == 0) return strdup(path);
     }
   }

@@ -1,0 +1,30 @@
+/* build.h - CUDA C++ to a cubin, kept by the hash of what it is made from; and what a launch may ask of a machine. */
+#ifndef TW_CUDA_BUILD_H
+#define TW_CUDA_BUILD_H
+
+#include <stddef.h>
+
+#include "launch/launch.h"
+#include "target/cuda/config.h"
+#include "target/cuda/resources.h"
+
+typedef struct cuda_kernel {
+  tw_launch launch;
+  cuda_resources resources;
+  char *cubin; /* malloc'ed */
+  size_t bytes;
+} cuda_kernel;
+
+/* Reads the source's header for the problem, checks it against the machine, compiles it for the machine's architecture and
+ * looks the cubin through. TW_FAILED with what is wrong with the source. */
+tw_status cuda_build(const cuda_config *, const tw_problem *, const char *source, size_t length, cuda_kernel *out,
+                     tw_error *);
+void cuda_kernel_free(cuda_kernel *);
+
+/* Each limit that a launch exceeds on the machine, with the number: TW_FAILED. */
+tw_status cuda_launch_check(const cuda_config *, const tw_launch *, tw_error *);
+
+/* Resident blocks of the kernel on one multiprocessor, from its registers, shared memory and threads. */
+int cuda_occupancy(const cuda_config *, const cuda_kernel *);
+
+#endif

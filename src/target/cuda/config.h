@@ -1,0 +1,30 @@
+/* config.h - a GPU as a text file in configs/ describes it. Each number's source stands there. */
+#ifndef TW_CUDA_CONFIG_H
+#define TW_CUDA_CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tilewright/status.h"
+#include "tilewright/type.h"
+
+typedef struct cuda_config {
+  char name[32], summary[120];
+  char device[48];       /* in the name that the driver shows */
+  char architecture[16]; /* "sm_90a" */
+  int64_t multiprocessors, clock_mhz, shared_block, shared_multiprocessor, registers, threads, cluster, l2_bytes;
+  int64_t memory_gbs;
+  int64_t flops_f32, flops_tf32, flops_f16, flops_bf16, flops_e4m3, flops_i8; /* of a multiprocessor in a cycle */
+} cuda_config;
+
+/* Parses "key = value" lines; '#' starts a comment; each key once. Errors (TW_USAGE) name `origin` and the line. */
+tw_status cuda_config_parse(const char *text, const char *origin, cuda_config *out, tw_error *);
+
+/* The embedded descriptions by position, NULL past the last; valid for ever. */
+const cuda_config *cuda_config_at(size_t index);
+const cuda_config *cuda_config_find(const char *name);
+
+/* Operations a second of all multiprocessors with operands of that type (f32: without tensor cores); 0: it has none. */
+double cuda_config_peak(const cuda_config *, tw_type);
+
+#endif

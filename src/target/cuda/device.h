@@ -1,0 +1,42 @@
+/* device.h - what is here of NVIDIA: devices, driver, compiler. Asked for once a process, in a process of its own. */
+#ifndef TW_CUDA_DEVICE_H
+#define TW_CUDA_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target/cuda/config.h"
+
+enum { CUDA_DEVICES_MAX = 16 };
+
+typedef struct cuda_device {
+  int ordinal;
+  int capability; /* 90 = 9.0 */
+  int multiprocessors, clock_khz, l2_bytes, shared_block;
+  uint64_t bytes;
+  char uuid[40], name[96];
+} cuda_device;
+
+typedef struct cuda_here {
+  char runner[512];     /* path of tilewright-cuda-runner; "" = not found */
+  char compiler[200];   /* "NVRTC 13.0 (/usr/...)", "nvcc (/usr/...)"; "" = none */
+  char nvcc[400];       /* its path where NVRTC is not there; else "" */
+  char include[400];    /* the folder of CUDA's own headers; "" = not found */
+  char no_devices[300]; /* why there is none; "" = there is one */
+  int driver;           /* 13000 = CUDA 13.0 */
+  size_t n_devices;
+  cuda_device device[CUDA_DEVICES_MAX];
+} cuda_here;
+
+const cuda_here *cuda_look(void); /* valid for ever */
+
+/* The devices that a machine's description is about; with NULL all. Returns how many. */
+size_t cuda_devices_of(const cuda_config *, const cuda_device *out[CUDA_DEVICES_MAX]);
+/* The description of the first device here; without one, or of one that nobody described, that of the H200. */
+const cuda_config *cuda_config_here(void);
+
+/* TW_MISSING with what to install. */
+tw_status cuda_need_compiler(tw_error *);
+tw_status cuda_need_device(const cuda_config *, tw_error *);
+
+#endif

@@ -1,0 +1,120 @@
+/* inputs.c - see inputs.h. */
+#define _GNU_SOURCE
+#include "target/cuda/inputs.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/parallel.h"
+
+enum { KEPT = 2, ALIGNMENT = 4096 };
+static const uint64_t SEED_STEP =
+    UINT64_C(0x9e3779b97f4a7c15); /* the golden ratio: far from seeds that people choose */
+
+static cuda_inputs *kept[KEPT]; /* the latest first */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool same_problem(const tw_problem *a, const tw_problem *b) {
+  char one[600], other[600];
+  tw_problem_print(a, one, sizeof one);
+  tw_problem_print(b, other, sizeof other);
+  return a->op == b->op && strcmp(one, other) == 0;
+}
+
+static void free_inputs(cuda_inputs *x) {
+  for (int s = 0; s < CUDA_INPUT_SETS; s++) {
+    tw_case_free(&x->set[s]);
+    if (x->file[s] >= 0) close(x->file[s]);
+  }
+  free(x);
+}
+
+/* The inputs in a file that can only be read. */
+static tw_status write_file(cuda_inputs *x, int s, uint64_t bytes, tw_error *error) {
+  char path[64];
+  const int file = memfd_create("tilewright inputs", MFD_CLOEXEC);
+  char *to = file >= 0 && ftruncate(file, (off_t)bytes) == 0
+                 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+                 : MAP_FAILED;
+  if (to != MAP_FAILED) {
+    for (size_t i = 0; i < x->n_operands; i++) {
+      const tw_operand *o = &x->operand[i];
+      const char *from = x->set[s].buffer[i];
+      if (!o->is_output) memcpy(to + x->at[i], from, o->bytes);
+      if (o->is_output && o->given_bytes) memcpy(to + x->at[i] + o->given_at, from + o->given_at, o->given_bytes);
+    }
+    munmap(to, bytes);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    const int only = open(path, O_RDONLY | O_CLOEXEC);
+    x->file[s] = only < 0 ? -1 : fcntl(only, F_DUPFD_CLOEXEC, CUDA_FILES_HIGH);
+    if (only >= 0) close(only);
+  }
+  if (file >= 0) close(file);
+  return x->file[s] >= 0 ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the inputs");
+}
+
+static tw_status make(const tw_case *data, cuda_inputs **out, tw_error *error) {
+  cuda_inputs *x = calloc(1, sizeof *x);
+  uint64_t bytes = 0;
+  if (!x) return tw_fail(error, TW_MISSING, "out of memory");
+  x->problem = *data->problem;
+  x->seed = data->seed;
+  x->n_operands = x->problem.op->operands(&x->problem, x->operand);
+  for (size_t i = 0; i < x->n_operands; i++) {
+    x->at[i] = bytes;
+    bytes += (x->operand[i].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  }
+  for (int s = 0; s < CUDA_INPUT_SETS; s++) x->file[s] = -1;
+  tw_status status = TW_OK;
+  for (int s = 0; status == TW_OK && s < CUDA_INPUT_SETS; s++) {
+    status = tw_case_make(&x->problem, x->seed + (uint64_t)s * SEED_STEP, tw_cores(), &x->set[s], error);
+    if (status == TW_OK) status = write_file(x, s, bytes, error);
+  }
+  if (status == TW_OK)
+    *out = x;
+  else
+    free_inputs(x);
+  return status;
+}
+
+tw_status cuda_inputs_take(const tw_case *data, cuda_inputs **out, tw_error *error) {
+  tw_status status = TW_OK;
+  pthread_mutex_lock(&lock); /* while they are made, too: who wants the same waits for them */
+  size_t i = 0;
+  while (i < KEPT && !(kept[i] && kept[i]->seed == data->seed && same_problem(&kept[i]->problem, data->problem))) i++;
+  if (i == KEPT) {
+    cuda_inputs *made = NULL, *last = kept[KEPT - 1];
+    status = make(data, &made, error);
+    if (status == TW_OK) {
+      memmove(kept + 1, kept, (KEPT - 1) * sizeof *kept);
+      kept[0] = made;
+      i = 0;
+      made->users = 1; /* the list */
+      if (last && --last->users == 0) free_inputs(last);
+    }
+  }
+  if (status == TW_OK) {
+    *out = kept[i];
+    kept[i]->users++;
+  }
+  pthread_mutex_unlock(&lock);
+  return status;
+}
+
+void cuda_inputs_give_back(cuda_inputs *x) {
+  if (!x) return;
+  pthread_mutex_lock(&lock);
+  if (--x->users == 0) free_inputs(x);
+  pthread_mutex_unlock(&lock);
+}
+
+tw_status cuda_inputs_check(const cuda_inputs *x, uint32_t set, void *const actual[], tw_error *error) {
+  void *seen[TW_OPERANDS_MAX];
+  for (size_t i = 0; i < x->n_operands; i++) seen[i] = actual[i] ? actual[i] : x->set[set].buffer[i];
+  return x->problem.op->compare(&x->problem, x->set[set].buffer, seen, error);
+}

@@ -1,0 +1,31 @@
+/* inputs.h - sets of inputs of a problem, in files that processes with a device map, and what is right for each.
+ *
+ * Set 0 is that of the case; the others are drawn from seeds of their own. They are made once for all kernels of a search:
+ * a few problems are kept. What is right stays in this process. */
+#ifndef TW_CUDA_INPUTS_H
+#define TW_CUDA_INPUTS_H
+
+#include "target/cuda/runner/protocol.h"
+#include "tilewright/op.h"
+
+/* CUDA_FILES_HIGH: our descriptors are above those that another process is given. */
+enum { CUDA_INPUT_SETS = 3, CUDA_FILES_HIGH = 20 };
+
+typedef struct cuda_inputs {
+  tw_problem problem;
+  uint64_t seed;
+  size_t n_operands;
+  tw_operand operand[TW_OPERANDS_MAX];
+  uint64_t at[TW_OPERANDS_MAX]; /* in the files */
+  int file[CUDA_INPUT_SETS];
+  tw_case set[CUDA_INPUT_SETS];
+  int users;
+} cuda_inputs;
+
+tw_status cuda_inputs_take(const tw_case *, cuda_inputs **out, tw_error *);
+void cuda_inputs_give_back(cuda_inputs *);
+
+/* Are the operands (as the kernel left them) right for a set? Where an input is NULL, it is not looked at. */
+tw_status cuda_inputs_check(const cuda_inputs *, uint32_t set, void *const actual[], tw_error *);
+
+#endif

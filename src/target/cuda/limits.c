@@ -1,0 +1,68 @@
+/* limits.c - what a launch may ask of a machine, and how many blocks of it one multiprocessor holds.
+ *
+ * CUDA C++ Programming Guide 13.0, chapter 20, and the notes of cuTensorMapEncodeTiled. The driver refuses the same with
+ * "invalid value"; here the number is named. */
+#include <inttypes.h>
+
+#include "target/cuda/build.h"
+
+enum { BLOCK_THREADS = 1024, GRID_YZ = 65535, WARP = 32, BLOCKS_MAX = 32, REGISTER_UNIT = 256, SYSTEM_SHARED = 1024 };
+enum { CLUSTER_MAX = 16 }; /* 8 of them everywhere; more on demand */
+
+static tw_status check_map(const tw_launch_map *m, const cuda_config *c, tw_error *error) {
+  const int64_t inner = m->box[0] * tw_type_bits(m->type) / 8;
+  if (c->cluster == 1)
+    return tw_fail(error, TW_FAILED, "map %s: %s has no tensor maps: they begin with sm_90", m->name, c->name);
+  if (inner % 16)
+    return tw_fail(error, TW_FAILED,
+                   "map %s: the innermost extent of its box is %" PRId64 " bytes: not a multiple of 16", m->name,
+                   inner);
+  if (m->swizzle && inner > m->swizzle)
+    return tw_fail(error, TW_FAILED,
+                   "map %s: the innermost extent of its box is %" PRId64 " bytes, more than swizzle(%d)", m->name,
+                   inner, m->swizzle);
+  for (int d = 0; d < m->rank - 1; d++)
+    if (m->strides[d] % 16)
+      return tw_fail(error, TW_FAILED,
+                     "map %s: rows of its operand begin %" PRId64
+                     " bytes apart: not a multiple of 16; copy it otherwise",
+                     m->name, m->strides[d]);
+  return TW_OK;
+}
+
+tw_status cuda_launch_check(const cuda_config *c, const tw_launch *l, tw_error *error) {
+  const int64_t threads = l->block[0] * l->block[1] * l->block[2],
+                blocks = l->cluster[0] * l->cluster[1] * l->cluster[2];
+  if (l->block[0] > BLOCK_THREADS || l->block[1] > BLOCK_THREADS || l->block[2] > 64 || threads > BLOCK_THREADS)
+    return tw_fail(error, TW_FAILED, "a block has at most %d threads (64 in z), not %" PRId64, BLOCK_THREADS, threads);
+  for (int d = 1; d < 3; d++)
+    if (l->grid[d] > GRID_YZ)
+      return tw_fail(error, TW_FAILED, "a grid has at most %d blocks in y and z, not %" PRId64, GRID_YZ, l->grid[d]);
+  if (blocks > 1 && c->cluster == 1)
+    return tw_fail(error, TW_FAILED, "%s has no clusters: they begin with sm_90", c->name);
+  if (blocks > CLUSTER_MAX)
+    return tw_fail(error, TW_FAILED, "a cluster has at most %d blocks, not %" PRId64, CLUSTER_MAX, blocks);
+  if (l->shared > c->shared_block)
+    return tw_fail(error, TW_FAILED,
+                   "%" PRId64 " bytes of shared memory are more than the %" PRId64 " of a block on %s", l->shared,
+                   c->shared_block, c->name);
+  for (size_t i = 0; i < l->n_maps; i++) {
+    const tw_status status = check_map(&l->map[i], c, error);
+    if (status != TW_OK) return status;
+  }
+  return TW_OK;
+}
+
+static int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+int cuda_occupancy(const cuda_config *c, const cuda_kernel *k) {
+  const tw_launch *l = &k->launch;
+  const int64_t warps = (l->block[0] * l->block[1] * l->block[2] + WARP - 1) / WARP;
+  const int64_t shared = k->resources.shared + l->shared + SYSTEM_SHARED;
+  const int64_t registers = round_up((int64_t)k->resources.registers * WARP, REGISTER_UNIT) * warps;
+  int64_t blocks = least(BLOCKS_MAX, c->threads / (warps * WARP));
+  blocks = least(blocks, c->shared_multiprocessor / shared);
+  if (registers) blocks = least(blocks, c->registers / registers);
+  return (int)blocks;
+}

@@ -1,0 +1,320 @@
+/* measure.c - a kernel is checked, timed, and checked again, in one process with the device to itself.
+ *
+ * Time is the median of the driver's events around single launches. Before each, the inputs are copied to where the kernel
+ * reads them, from one of two sets in an order that the kernel cannot know; outputs are poisoned; and four times the size of
+ * the L2 cache is written. The last launch is on a third set that the device never saw. Then launches follow one another
+ * without pause: a counter.
+ *
+ * What could deceive, and what is done about it:
+ * - results kept from an earlier launch: no memory of its own outlives a launch (cuda_cubin_check), outputs are poisoned,
+ *   inputs change in place, and a launch on new inputs must not take much longer than the others
+ * - numbers of the process: what it says of time is held against the clock on the wall of this process
+ * - writes elsewhere: guards around every operand, and inputs compared with what they were */
+#include "target/cuda/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "target/cuda/build.h"
+#include "target/cuda/pool.h"
+#include "target/cuda/process.h"
+
+struct tw_artefact {
+  tw_problem problem;
+  const cuda_config *config;
+  cuda_kernel kernel;
+};
+
+enum { FIRST_LAUNCHES = 3, IDLE_LAUNCHES = 8, LEAST_LAUNCHES = 11, MOST_LAUNCHES = 201 };
+static const double ENOUGH_SECONDS = 0.25, BATCH_SECONDS = 0.05;
+static const double SLOWEST = 1e11;               /* operations a second: what computes slower is stopped */
+static const double COPIES = 2e9;                 /* bytes a second to and from a device, at least */
+static const double LONGER = 2, LATER_MS = 0.05;  /* a launch on new inputs may take so many times and so much longer */
+static const double HIDDEN = 0.7, BESIDES = 6e-5; /* of the time on the wall the events must show; seconds a launch */
+
+tw_status cuda_artefact(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_artefact **out,
+                        tw_error *error) {
+  tw_artefact *a = calloc(1, sizeof *a);
+  if (!a) return tw_fail(error, TW_MISSING, "out of memory");
+  a->problem = *p;
+  a->config = cuda_config_of(t);
+  const tw_status status = cuda_build(a->config, p, source, length, &a->kernel, error);
+  if (status == TW_OK)
+    *out = a;
+  else
+    cuda_release(a);
+  return status;
+}
+
+void cuda_release(tw_artefact *a) {
+  cuda_kernel_free(&a->kernel);
+  free(a);
+}
+
+/* ---- one kernel in its process ---- */
+
+typedef struct session {
+  cuda_lease lease;
+  cuda_inputs *inputs;
+  cuda_process *process;
+  double launch_limit, copy_limit; /* seconds */
+} session;
+
+static void close_session(session *s) {
+  cuda_process_close(s->process);
+  cuda_lease_give_back(&s->lease);
+  cuda_inputs_give_back(s->inputs);
+}
+
+/* Without a device a kernel can still be compiled; then that is what is known. */
+static tw_status need_device(const tw_artefact *a, tw_error *error) {
+  tw_error why = {0};
+  const tw_status status = cuda_need_device(a->config, &why);
+  if (status == TW_OK) return status;
+  return tw_fail(error, status,
+                 "the kernel compiles for %s (%d registers, %d bytes spilled), but cannot run here: %.500s",
+                 a->config->architecture, a->kernel.resources.registers,
+                 a->kernel.resources.spill_stores + a->kernel.resources.spill_loads, why.text);
+}
+
+/* Inputs first: they take this machine's cores, not the device. */
+static tw_status open_session(const tw_artefact *a, const tw_case *data, session *s, tw_error *error) {
+  double bytes = 0;
+  *s = (session){.lease.lock = -1};
+  tw_status status = need_device(a, error);
+  if (status == TW_OK) status = cuda_inputs_take(data, &s->inputs, error);
+  for (size_t i = 0; status == TW_OK && i < s->inputs->n_operands; i++) bytes += (double)s->inputs->operand[i].bytes;
+  s->launch_limit = 2 * a->problem.op->operations(&a->problem) / SLOWEST + bytes / COPIES;
+  s->copy_limit = 10 + bytes / COPIES;
+  if (status == TW_OK) status = cuda_lease_take(a->config, &s->lease, error);
+  if (status == TW_OK)
+    status = cuda_process_open(s->lease.device, a->config, &a->kernel, s->inputs, &s->process, error);
+  return status;
+}
+
+static tw_status work(session *s, const cuda_command *c, double limit, cuda_reply *reply, double *wall,
+                      tw_error *error) {
+  return cuda_process_do(s->process, c, limit, reply, wall, error);
+}
+
+/* Fetches outputs (and inputs) and compares them with what is right for a set. */
+static tw_status compare(session *s, uint32_t set, bool inputs, tw_error *error) {
+  const cuda_command fetch = {.work = CUDA_FETCH, .set = {inputs}};
+  void *actual[TW_OPERANDS_MAX];
+  cuda_reply reply;
+  double wall;
+  tw_status status = work(s, &fetch, s->copy_limit, &reply, &wall, error);
+  if (status != TW_OK) return status;
+  cuda_process_operands(s->process, actual);
+  return cuda_inputs_check(s->inputs, set, actual, error);
+}
+
+static tw_status run_and_compare(session *s, uint32_t set, tw_error *error) {
+  const cuda_command run = {.work = CUDA_RUN, .set = {(uint8_t)set}};
+  cuda_reply reply;
+  double wall;
+  const tw_status status = work(s, &run, 10 + s->launch_limit, &reply, &wall, error);
+  return status == TW_OK ? compare(s, set, true, error) : status;
+}
+
+/* Right once, and wrong now: in words that say so. */
+static tw_status changed(tw_status status, const char *when, tw_error *why, tw_error *error) {
+  if (status != TW_FAILED) {
+    if (error) *error = *why;
+    return status;
+  }
+  return tw_fail(error, status, "the kernel is right on its first inputs and wrong %s: %.1500s", when, why->text);
+}
+
+static tw_status compare_later(session *s, uint32_t set, bool run, const char *when, tw_error *error) {
+  tw_error why = {0};
+  const tw_status status = run ? run_and_compare(s, set, &why) : compare(s, set, false, &why);
+  return status == TW_OK ? status : changed(status, when, &why, error);
+}
+
+tw_status cuda_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw_error *error) {
+  session s;
+  (void)t;
+  tw_status status = open_session(a, data, &s, error);
+  if (status == TW_OK) status = run_and_compare(&s, 0, error);
+  if (status == TW_OK) status = compare_later(&s, 1, true, "on others (does it keep results between launches?)", error);
+  close_session(&s);
+  return status;
+}
+
+/* ---- time ---- */
+
+typedef struct timing {
+  double median, spread; /* seconds; (third quartile - first) / median */
+  double hot;            /* seconds of a launch right behind others */
+  uint32_t launches;
+} timing;
+
+static int by_value(const void *a, const void *b) {
+  const float x = *(const float *)a, y = *(const float *)b;
+  return (x > y) - (x < y);
+}
+
+/* Seconds on the wall that one launch takes with what is done around it, but without itself. */
+static tw_status time_idle(session *s, double *each, tw_error *error) {
+  const cuda_command idle = {.work = CUDA_IDLE, .n = IDLE_LAUNCHES};
+  cuda_reply reply;
+  tw_status status = TW_OK;
+  *each = HUGE_VAL;
+  for (int i = 0; status == TW_OK && i < 2; i++) { /* the first one warms up */
+    double wall;
+    status = work(s, &idle, 10 + IDLE_LAUNCHES * s->copy_limit, &reply, &wall, error);
+    if (wall / IDLE_LAUNCHES < *each) *each = wall / IDLE_LAUNCHES;
+  }
+  return status;
+}
+
+static tw_status time_few(session *s, double *seconds, tw_error *error) {
+  const cuda_command few = {.work = CUDA_TIME, .n = FIRST_LAUNCHES, .set = {0, 1, 0}};
+  cuda_reply reply;
+  double wall;
+  const tw_status status = work(s, &few, 10 + FIRST_LAUNCHES * s->launch_limit, &reply, &wall, error);
+  if (status != TW_OK) return status;
+  float ms[FIRST_LAUNCHES];
+  memcpy(ms, cuda_process_times(s->process), sizeof ms);
+  qsort(ms, FIRST_LAUNCHES, sizeof *ms, by_value);
+  *seconds = fmax(ms[FIRST_LAUNCHES / 2] * 1e-3, 1e-6);
+  return TW_OK;
+}
+
+/* Are the events to be believed? */
+static tw_status check_events(const float ms[], uint32_t n, double wall, double idle, tw_error *error) {
+  double shown = 0;
+  for (uint32_t i = 0; i < n; i++) shown += ms[i] * 1e-3;
+  const double taken = wall - n * idle;
+  if (isfinite(shown) && shown >= HIDDEN * (taken - n * BESIDES)) return TW_OK;
+  return tw_fail(
+      error, TW_FAILED,
+      "the driver's events show %.3g s a launch, the clock on the wall %.3g s: the kernel works outside its launch, "
+      "or changes what its process says",
+      shown / n, taken / n);
+}
+
+static tw_status check_new_inputs(const float ms[], uint32_t n, double median, tw_error *error) {
+  if (ms[n - 1] <= LONGER * median * 1e3 + LATER_MS) return TW_OK;
+  return tw_fail(
+      error, TW_FAILED,
+      "a launch on new inputs takes %.3g times as long as one on inputs that came before: the kernel keeps results "
+      "between launches",
+      ms[n - 1] * 1e-3 / median);
+}
+
+static tw_status time_many(session *s, double expected, double idle, uint64_t seed, timing *out, tw_error *error) {
+  cuda_command many = {.work = CUDA_TIME};
+  cuda_reply reply;
+  tw_random r;
+  double wall;
+  tw_random_seed(&r, seed);
+  many.n = (uint32_t)fmin(MOST_LAUNCHES, fmax(LEAST_LAUNCHES, ENOUGH_SECONDS / (expected + idle)));
+  for (uint32_t i = 0; i < many.n; i++) many.set[i] = (uint8_t)tw_random_below(&r, CUDA_INPUT_SETS - 1);
+  many.set[many.n - 1] = CUDA_INPUT_SETS - 1;
+  tw_status status = work(s, &many, 10 + many.n * (4 * expected + 2 * idle), &reply, &wall, error);
+  if (status != TW_OK) return status;
+  float ms[CUDA_LAUNCHES_MAX], sorted[CUDA_LAUNCHES_MAX];
+  memcpy(ms, cuda_process_times(s->process), many.n * sizeof *ms);
+  memcpy(sorted, ms, many.n * sizeof *ms);
+  qsort(sorted, many.n, sizeof *sorted, by_value);
+  out->launches = many.n;
+  out->median = sorted[many.n / 2] * 1e-3;
+  out->spread = (sorted[3 * many.n / 4] - sorted[many.n / 4]) * 1e-3 / out->median;
+  status = check_events(ms, many.n, wall, idle, error);
+  if (status == TW_OK)
+    status =
+        compare_later(s, CUDA_INPUT_SETS - 1, false, "on new ones after many launches (does it keep results?)", error);
+  return status == TW_OK ? check_new_inputs(ms, many.n, out->median, error) : status;
+}
+
+static tw_status time_hot(session *s, timing *out, tw_error *error) {
+  cuda_command batch = {.work = CUDA_BATCH};
+  cuda_reply reply;
+  double wall;
+  batch.n = (uint32_t)fmin(CUDA_LAUNCHES_MAX, fmax(2, BATCH_SECONDS / out->median));
+  const tw_status status = work(s, &batch, 10 + batch.n * 4 * out->median, &reply, &wall, error);
+  out->hot = reply.total_ms * 1e-3 / batch.n;
+  return status;
+}
+
+/* ---- the measurement ---- */
+
+static void count(tw_measurement *m, const char *name, const char *unit, const char *help, double value) {
+  m->counter[m->n_counters++] = (tw_counter){name, unit, help, value};
+}
+
+static void fill(const tw_artefact *a, const session *s, const timing *t, tw_measurement *m) {
+  const cuda_config *c = a->config;
+  const cuda_resources *r = &a->kernel.resources;
+  const cuda_reply *ready = cuda_process_ready(s->process);
+  const tw_launch *l = &a->kernel.launch;
+  const tw_problem *p = &a->problem;
+  tw_bound bound;
+  const double grid = (double)l->grid[0] * (double)l->grid[1] * (double)l->grid[2];
+  const double at_once = (double)c->multiprocessors * ready->blocks;
+  *m = (tw_measurement){.cost = t->median, .seconds = t->median};
+  const double least = cuda_bound_on(c, p, &bound, NULL) == TW_OK ? bound.cost : 0;
+  m->utilization = least / t->median;
+  count(m, "tflops", "TFLOP/s", "operations of the problem a second", 2e-12 * p->op->operations(p) / t->median);
+  count(m, "gb_s", "GB/s", "each operand moved once, a second", 1e-9 * p->op->bytes(p) / t->median);
+  count(m, "hot_us", "us", "a launch right behind others, caches as it left them", t->hot * 1e6);
+  count(m, "launches", "", "timed, each with the L2 cache flushed: the cost is their median", t->launches);
+  count(m, "spread", "", "middle half of their times, relative to the median", t->spread);
+  count(m, "registers", "", "of a thread", r->registers);
+  count(m, "spills", "bytes", "of a thread, stored and loaded", r->spill_stores + r->spill_loads);
+  count(m, "stack", "bytes", "of a thread, in local memory", r->stack);
+  count(m, "blocks", "", "on a multiprocessor at once", ready->blocks);
+  count(m, "waves", "", "blocks of the grid, for each that runs at once", at_once > 0 ? grid / at_once : 0);
+  if (r->wgmma_serialized) count(m, "wgmma_serialized", "", "the compiler serialized wgmma (C7510 to C7515)", 1);
+  if (r->setmaxnreg_ignored) count(m, "setmaxnreg_ignored", "", "the compiler ignored setmaxnreg (C7508)", 1);
+  m->memory[m->n_memories++] =
+      (tw_memory_use){"shared memory", (size_t)(r->shared + l->shared), (size_t)c->shared_block};
+}
+
+tw_status cuda_measure(const tw_target *t, tw_artefact *a, const tw_case *data, const char *trace, tw_measurement *out,
+                       tw_error *error) {
+  session s;
+  timing times = {0};
+  double idle = 0, expected = 0;
+  if (trace) return tw_fail(error, TW_USAGE, "%s makes no timelines: leave --trace and --timeline out", t->name);
+  tw_status status = open_session(a, data, &s, error);
+  if (status == TW_OK) status = time_idle(&s, &idle, error);
+  if (status == TW_OK) status = run_and_compare(&s, 0, error);
+  if (status == TW_OK) status = time_few(&s, &expected, error);
+  if (status == TW_OK) status = time_many(&s, expected, idle, data->seed ^ (uint64_t)(uintptr_t)&s, &times, error);
+  if (status == TW_OK) status = time_hot(&s, &times, error);
+  if (status == TW_OK) status = compare_later(&s, 1, true, "on others after many launches", error);
+  if (status == TW_OK) fill(a, &s, &times, out);
+  close_session(&s);
+  return status;
+}
+
+/* ---- the bound ---- */
+
+/* f32 as three products of bf16 is the fastest that a tensor core can do within its rounding. */
+static double fastest(const cuda_config *c, tw_type type) {
+  const double own = cuda_config_peak(c, type);
+  return type == TW_F32 ? fmax(own, cuda_config_peak(c, TW_BF16) / 3) : own;
+}
+
+tw_status cuda_bound_on(const cuda_config *c, const tw_problem *p, tw_bound *out, tw_error *error) {
+  tw_operand operand[TW_OPERANDS_MAX];
+  p->op->operands(p, operand);
+  const double peak = fastest(c, operand[0].type);
+  if (peak <= 0) return tw_fail(error, TW_USAGE, "%s does not multiply %s", c->name, tw_type_name(operand[0].type));
+  *out = (tw_bound){.compute_cost = 2 * p->op->operations(p) / peak,
+                    .memory_cost = p->op->bytes(p) / ((double)c->memory_gbs * 1e9)};
+  out->cost = fmax(out->compute_cost, out->memory_cost);
+  snprintf(out->limit, sizeof out->limit, "%s",
+           out->compute_cost >= out->memory_cost ? "tensor cores at their highest clock" : "each operand moved once");
+  return TW_OK;
+}
+
+tw_status cuda_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_error *error) {
+  return cuda_bound_on(cuda_config_of(t), p, out, error);
+}

@@ -1,0 +1,73 @@
+/* plain.c - see plain.h. gemm: a thread for an element of C. Needs no header of CUDA's. */
+#include "target/cuda/plain.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "op/gemm.h"
+
+/* How a type lies in memory, becomes a number of the accumulator, and is made from one. */
+typedef struct words {
+  const char *stored, *load, *store;
+} words;
+
+static words words_of(tw_type type) {
+  switch (type) {
+  case TW_F32: return (words){"float", "return x;", "return x;"};
+  case TW_BF16:
+    return (words){"unsigned short", "return __uint_as_float((unsigned)x << 16);",
+                   "unsigned short y; asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y) : \"f\"(x)); return y;"};
+  case TW_F16:
+    return (words){"unsigned short", "float y; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y) : \"h\"(x)); return y;",
+                   "unsigned short y; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y) : \"f\"(x)); return y;"};
+  case TW_I8: return (words){"signed char", "return x;", "return (signed char)max(-128, min(127, __float2int_rn(x)));"};
+  case TW_U8: return (words){"unsigned char", "return x;", NULL};
+  case TW_I16: return (words){"short", NULL, "return (short)max(-32768, min(32767, __float2int_rn(x)));"};
+  case TW_I32: return (words){"int", NULL, "return x;"};
+  default: return (words){0};
+  }
+}
+
+static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
+  const tw_gemm g = tw_gemm_of(p);
+  const words a = words_of(g.a), b = words_of(g.b), c = words_of(g.c);
+  const bool integer = g.acc == TW_I32, bias = g.bias != TW_GEMM_BIAS_NONE;
+  if (!a.load || !b.load || !c.store || g.a_rounding != TW_GEMM_A_EXACT)
+    return tw_fail(error, TW_USAGE, "there is no CUDA kernel for a=%s b=%s c=%s yet: use f32, f16, bf16 or i8",
+                   tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
+  const char *sum = integer ? "int" : "float", *scaled = g.c == TW_I32 ? "int" : "float";
+  tw_text s = {0};
+  tw_text_add(&s,
+              "// C = act(scale * (op(A) op(B) + D)), a thread for each element of C: the plainest kernel.\n"
+              "//: kernel gemm\n//: let BX = 32, BY = 8\n//: grid ceildiv(n, BX), ceildiv(m, BY)\n//: block BX, BY\n"
+              "//: args A, B, %sC, m, n, k, i64(lda), i64(ldb), %si64(ldc), f32(scale)\n\n",
+              bias ? "D, " : "", bias ? "i64(ldd), " : "");
+  tw_text_add(&s, "static __device__ %s load_a(%s x) { %s }\nstatic __device__ %s load_b(%s x) { %s }\n", sum, a.stored,
+              a.load, sum, b.stored, b.load);
+  tw_text_add(&s, "static __device__ %s store_c(%s x) { %s }\n\n", c.stored, scaled, c.store);
+  tw_text_add(&s,
+              "extern \"C\" __global__ void __launch_bounds__(BX * BY)\n"
+              "gemm(const %s *A, const %s *B, ",
+              a.stored, b.stored);
+  if (bias) tw_text_add(&s, "const %s *D, ", sum);
+  tw_text_add(&s, "%s *C, int m, int n, int k, long long lda, long long ldb, %slong long ldc, float scale) {\n",
+              c.stored, bias ? "long long ldd, " : "");
+  tw_text_add(&s,
+              "  const int j = blockIdx.x * BX + threadIdx.x, i = blockIdx.y * BY + threadIdx.y;\n"
+              "  if (i >= m || j >= n) return;\n  %s sum = 0;\n  for (int p = 0; p < k; p++)\n"
+              "    sum += load_a(A[%s]) * load_b(B[%s]);\n",
+              sum, g.a_transposed ? "p * lda + i" : "i * lda + p", g.b_transposed ? "j * ldb + p" : "p * ldb + j");
+  if (bias) tw_text_add(&s, "  sum += D[%sj];\n", g.bias == TW_GEMM_BIAS_FULL ? "i * ldd + " : "");
+  tw_text_add(&s, "  %s x = %ssum;\n", scaled, g.c == TW_I32 ? "" : "scale * ");
+  if (g.relu) tw_text_add(&s, "  x = x > 0 ? x : 0;\n");
+  tw_text_add(&s, "  C[i * ldc + j] = store_c(x);\n}\n");
+  *source = tw_text_take(&s);
+  return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+}
+
+tw_status cuda_plain(const tw_problem *p, char **source, tw_error *error) {
+  if (strcmp(p->op->name, "gemm") == 0) return gemm(p, source, error);
+  return tw_fail(error, TW_USAGE,
+                 "there is no CUDA kernel for %s yet: write one (docs/cuda.md) and `tilewright run` it", p->op->name);
+}

@@ -1,0 +1,29 @@
+/* process.h - a process that runs one kernel on one device: started, asked, watched, ended. See runner/protocol.h. */
+#ifndef TW_CUDA_PROCESS_H
+#define TW_CUDA_PROCESS_H
+
+#include "target/cuda/build.h"
+#include "target/cuda/device.h"
+#include "target/cuda/inputs.h"
+
+typedef struct cuda_process cuda_process;
+
+/* Starts it and waits until kernel and inputs are on the device. TW_FAILED if the kernel is to blame. */
+tw_status cuda_process_open(const cuda_device *, const cuda_config *, const cuda_kernel *, const cuda_inputs *,
+                            cuda_process **out, tw_error *);
+void cuda_process_close(cuda_process *); /* NULL is fine. Ends it, whatever it does. */
+
+/* The first reply. */
+const cuda_reply *cuda_process_ready(const cuda_process *);
+
+/* Does the work within `limit` seconds; *wall is how long it took. TW_FAILED if the kernel is to blame: it faults, or does
+ * not end; after CUDA_FETCH also if it wrote into the guards around its operands. */
+tw_status cuda_process_do(cuda_process *, const cuda_command *, double limit, cuda_reply *out, double *wall,
+                          tw_error *);
+
+/* Operands as they were fetched last: inputs may be NULL. */
+void cuda_process_operands(const cuda_process *, void *actual[TW_OPERANDS_MAX]);
+/* Of the last CUDA_TIME: milliseconds of each launch. */
+const float *cuda_process_times(const cuda_process *);
+
+#endif

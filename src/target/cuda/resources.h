@@ -1,0 +1,24 @@
+/* resources.h - what a compiled kernel takes of the machine: from the compiler's log and from the cubin itself. */
+#ifndef TW_CUDA_RESOURCES_H
+#define TW_CUDA_RESOURCES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tilewright/status.h"
+
+typedef struct cuda_resources {
+  int registers, stack, spill_stores, spill_loads, shared, barriers; /* of a thread, of a block; bytes */
+  int wgmma_serialized; /* 1: ptxas serialized wgmma: warnings C7510, C7511, C7514, C7515; each a build that is not meant */
+  int setmaxnreg_ignored; /* 1: C7508 */
+} cuda_resources;
+
+/* From what ptxas says with -v about the function `kernel`. False if it says nothing of it. */
+bool cuda_resources_read(const char *log, const char *kernel, cuda_resources *out);
+
+/* TW_FAILED if the cubin has no function `kernel`, or device variables in which a kernel could keep results from launch to
+ * launch. A few constants are fine: NVRTC gives each `constexpr int` of a source a place among them. */
+enum { CUDA_VARIABLES_MAX = 4096 };
+tw_status cuda_cubin_check(const char *cubin, size_t bytes, const char *kernel, tw_error *);
+
+#endif

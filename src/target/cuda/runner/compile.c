@@ -1,0 +1,101 @@
+/* compile.c - CUDA C++ to a cubin with NVRTC, which is looked for when the program runs. In a process of its own: the source
+ * is nobody's friend, and the compiler is a large program. Declared here as nvrtc.h of CUDA 12 and 13 has it. */
+#include "target/cuda/runner/runner.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct _nvrtcProgram *nvrtcProgram;
+typedef struct nvrtc {
+  int (*version)(int *major, int *minor);
+  int (*create)(nvrtcProgram *, const char *source, const char *name, int headers, const char *const *header,
+                const char *const *include_name);
+  int (*compile)(nvrtcProgram, int options, const char *const *option);
+  int (*log_size)(nvrtcProgram, size_t *);
+  int (*log)(nvrtcProgram, char *);
+  int (*cubin_size)(nvrtcProgram, size_t *);
+  int (*cubin)(nvrtcProgram, char *);
+} nvrtc;
+
+enum { OPTIONS_MAX = 96, SOURCE_LIMIT = 16 << 20 };
+enum { DONE, WRONG_SOURCE, NO_FILE, NO_COMPILER }; /* exit statuses */
+
+/* In the loader's path, then where the toolkit is usually put. */
+static void *load(char *path, size_t size) {
+  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+  const char *const roots[] = {"", getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
+  for (size_t r = 0; r < sizeof roots / sizeof *roots; r++)
+    for (size_t i = 0; roots[r] && i < sizeof names / sizeof *names; i++) {
+      snprintf(path, size, "%s%s%s", roots[r], *roots[r] ? "/lib64/" : "", names[i]);
+      void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+      if (library) return library;
+    }
+  return NULL;
+}
+
+static int open_compiler(nvrtc *n, char *path, size_t size) {
+  void *library = load(path, size);
+  if (!library) return 0;
+  *(void **)&n->version = dlsym(library, "nvrtcVersion");
+  *(void **)&n->create = dlsym(library, "nvrtcCreateProgram");
+  *(void **)&n->compile = dlsym(library, "nvrtcCompileProgram");
+  *(void **)&n->log_size = dlsym(library, "nvrtcGetProgramLogSize");
+  *(void **)&n->log = dlsym(library, "nvrtcGetProgramLog");
+  *(void **)&n->cubin_size = dlsym(library, "nvrtcGetCUBINSize");
+  *(void **)&n->cubin = dlsym(library, "nvrtcGetCUBIN");
+  return n->version && n->create && n->compile && n->log_size && n->log && n->cubin_size && n->cubin;
+}
+
+static char *read_source(const char *path) {
+  FILE *file = fopen(path, "rb");
+  char *text = calloc(SOURCE_LIMIT + 1, 1);
+  if (text && file && fread(text, 1, SOURCE_LIMIT, file) == 0) text[0] = '\0';
+  if (file) fclose(file);
+  return file ? text : NULL;
+}
+
+static void print_log(const nvrtc *n, nvrtcProgram program) {
+  size_t size = 0;
+  char *log = n->log_size(program, &size) == 0 && size ? calloc(size + 1, 1) : NULL;
+  if (log && n->log(program, log) == 0) fputs(log, stdout);
+  free(log);
+}
+
+static int write_cubin(const nvrtc *n, nvrtcProgram program, const char *path) {
+  size_t size = 0;
+  if (n->cubin_size(program, &size) || !size) return WRONG_SOURCE;
+  char *cubin = calloc(size, 1);
+  FILE *file = cubin && n->cubin(program, cubin) == 0 ? fopen(path, "wb") : NULL;
+  int status = file && fwrite(cubin, 1, size, file) == size ? DONE : NO_FILE;
+  if (file && fclose(file)) status = NO_FILE;
+  free(cubin);
+  return status;
+}
+
+int cuda_compile(int argc, char **argv) {
+  nvrtc n;
+  char path[1024];
+  const char *option[OPTIONS_MAX];
+  int n_options = 0, major = 0, minor = 0;
+  if (!open_compiler(&n, path, sizeof path)) return NO_COMPILER;
+  if (argc == 1 && strcmp(argv[0], "version") == 0) {
+    n.version(&major, &minor);
+    printf("NVRTC %d.%d (%s)\n", major, minor, path);
+    return DONE;
+  }
+  if (argc < 3 || argc - 3 > OPTIONS_MAX - 1) return NO_FILE;
+  char architecture[64];
+  snprintf(architecture, sizeof architecture, "--gpu-architecture=%s", argv[0]);
+  option[n_options++] = architecture;
+  for (int i = 3; i < argc; i++) option[n_options++] = argv[i];
+  char *source = read_source(argv[1]);
+  nvrtcProgram program;
+  if (!source || n.create(&program, source, "kernel.cu", 0, NULL, NULL)) return NO_FILE;
+  const int wrong = n.compile(program, n_options, option);
+  print_log(&n, program);
+  const int status = wrong ? WRONG_SOURCE : write_cubin(&n, program, argv[2]);
+  free(source);
+  return status;
+}

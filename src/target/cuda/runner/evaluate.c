@@ -1,0 +1,320 @@
+/* evaluate.c - one kernel on one device: loads it, runs it on the inputs that it is told, times it. See protocol.h.
+ *
+ * All operands lie in one allocation, each between guards, so that a write just outside is seen and one far outside
+ * faults. Sets of inputs lie in another; before a launch one is copied to where the kernel reads. */
+#define _GNU_SOURCE
+#include "target/cuda/runner/runner.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "target/cuda/runner/driver.h"
+#include "target/cuda/runner/protocol.h"
+
+enum { GUARD = CUDA_GUARD, ARGUMENT_BYTES = sizeof(CUtensorMap) };
+
+typedef struct process {
+  cuda_driver cuda;
+  const cuda_orders *orders;
+  cuda_results *results;
+  size_t results_bytes;
+  const char *set[CUDA_SETS_MAX];
+  CUdeviceptr staged[CUDA_SETS_MAX][TW_OPERANDS_MAX], live[TW_OPERANDS_MAX], workspace, flush;
+  CUfunction function;
+  CUstream stream;
+  CUevent *event; /* 2 * CUDA_LAUNCHES_MAX + 2 */
+  CUlaunchConfig config;
+  CUlaunchAttribute attribute[1];
+  _Alignas(64) char argument[TW_LAUNCH_ARGUMENTS][ARGUMENT_BYTES];
+  void *argument_at[TW_LAUNCH_ARGUMENTS];
+  cuda_reply reply;
+} process;
+
+static _Noreturn void give_up(process *p, CUresult error, const char *message) {
+  p->reply.error = error ? error : -1;
+  if (message)
+    snprintf(p->reply.message, sizeof p->reply.message, "%s", message);
+  else
+    cuda_driver_error(&p->cuda, error, p->reply.message, sizeof p->reply.message);
+  send(CUDA_CHANNEL, &p->reply, sizeof p->reply, MSG_NOSIGNAL);
+  _exit(1);
+}
+
+/* A call of the driver that has to succeed. */
+#define CALL(p, name, ...)                                                                                             \
+  do {                                                                                                                 \
+    const CUresult result = (p)->cuda.name(__VA_ARGS__);                                                               \
+    if (result) give_up(p, result, NULL);                                                                              \
+  } while (0)
+
+/* ---- memory ---- */
+
+static uint64_t round_up(uint64_t x, uint64_t unit) { return (x + unit - 1) / unit * unit; }
+
+static CUdeviceptr allocate(process *p, uint64_t bytes) {
+  CUdeviceptr at = 0;
+  CALL(p, cuMemAlloc_v2, &at, bytes ? bytes : 1);
+  return at;
+}
+
+static void make_memory(process *p) {
+  const cuda_orders *o = p->orders;
+  uint64_t all = GUARD, sets = 0;
+  for (uint32_t i = 0; i < o->n_operands; i++) {
+    all += round_up(o->operand[i].bytes, GUARD) + GUARD;
+    sets += round_up(o->operand[i].bytes, GUARD);
+  }
+  all += round_up((uint64_t)o->launch.workspace, GUARD) + GUARD;
+  CUdeviceptr at = allocate(p, all) + GUARD;
+  for (uint32_t i = 0; i < o->n_operands; i++) {
+    p->live[i] = at;
+    at += round_up(o->operand[i].bytes, GUARD) + GUARD;
+  }
+  p->workspace = at;
+  for (uint32_t s = 0; s < o->n_sets; s++) {
+    at = allocate(p, sets);
+    for (uint32_t i = 0; i < o->n_operands; i++) {
+      const cuda_array *x = &o->operand[i];
+      p->staged[s][i] = at;
+      if (!x->is_output) CALL(p, cuMemcpyHtoD_v2, at, p->set[s] + x->at_set, x->bytes);
+      if (x->given_bytes)
+        CALL(p, cuMemcpyHtoD_v2, at + x->given_at, p->set[s] + x->at_set + x->given_at, x->given_bytes);
+      at += round_up(x->bytes, GUARD);
+    }
+  }
+  if (o->flush_bytes) p->flush = allocate(p, o->flush_bytes);
+}
+
+static void poison(process *p, CUdeviceptr at, uint64_t bytes) {
+  if (bytes) CALL(p, cuMemsetD8Async, at, TW_POISON, bytes, p->stream);
+}
+
+/* The inputs of a set, outputs poisoned, the workspace as it is promised; guards as well if they are to be looked at. */
+static void prepare(process *p, uint32_t set, bool guards) {
+  const cuda_orders *o = p->orders;
+  for (uint32_t i = 0; i < o->n_operands; i++) {
+    const cuda_array *x = &o->operand[i];
+    if (guards) {
+      poison(p, p->live[i] - GUARD, GUARD);
+      poison(p, p->live[i] + x->bytes, round_up(x->bytes, GUARD) - x->bytes + GUARD);
+    }
+    if (x->is_output)
+      poison(p, p->live[i], x->bytes);
+    else
+      CALL(p, cuMemcpyDtoDAsync_v2, p->live[i], p->staged[set][i], x->bytes, p->stream);
+    if (x->given_bytes)
+      CALL(p, cuMemcpyDtoDAsync_v2, p->live[i] + x->given_at, p->staged[set][i] + x->given_at, x->given_bytes,
+           p->stream);
+  }
+  const uint64_t bytes = (uint64_t)o->launch.workspace;
+  if (guards) poison(p, p->workspace + bytes, round_up(bytes, GUARD) - bytes + GUARD);
+  if (!o->launch.zeroed) poison(p, p->workspace, bytes);
+}
+
+/* Outputs or all operands, with the guards around them; then the guard behind the workspace. */
+static void fetch(process *p, bool inputs) {
+  const cuda_orders *o = p->orders;
+  char *results = (char *)p->results;
+  for (uint32_t i = 0; i < o->n_operands; i++) {
+    const cuda_array *x = &o->operand[i];
+    if (x->is_output || inputs)
+      CALL(p, cuMemcpyDtoH_v2, results + x->at_results, p->live[i] - GUARD, GUARD + x->bytes + GUARD);
+  }
+  CALL(p, cuMemcpyDtoH_v2, results + o->guard_at_results, p->workspace + (uint64_t)o->launch.workspace, GUARD);
+}
+
+/* ---- the kernel ---- */
+
+static int map_type(const tw_launch_map *m) {
+  switch (m->type) {
+  case TW_F32: return m->tf32 ? 11 : 7;
+  case TW_F16: return 6;
+  case TW_BF16: return 9;
+  case TW_I32: return 3;
+  case TW_I16: return 1;
+  default: return 0; /* bytes */
+  }
+}
+
+static int log_of(int bytes, int first) {
+  int n = 0;
+  for (; bytes >= first; bytes /= 2) n++;
+  return n;
+}
+
+static void encode_map(process *p, uint32_t index, CUtensorMap *out) {
+  const tw_launch_map *m = &p->orders->launch.map[index];
+  uint64_t dims[TW_MAP_RANK], strides[TW_MAP_RANK - 1];
+  unsigned box[TW_MAP_RANK], steps[TW_MAP_RANK];
+  p->reply.stage = CUDA_MAPPING, p->reply.index = index;
+  for (int d = 0; d < m->rank; d++) {
+    dims[d] = (uint64_t)m->dims[d], box[d] = (unsigned)m->box[d], steps[d] = (unsigned)m->element_strides[d];
+    if (d < m->rank - 1) strides[d] = (uint64_t)m->strides[d];
+  }
+  if (!p->cuda.cuTensorMapEncodeTiled) give_up(p, 0, "this driver is too old for tensor maps");
+  CALL(p, cuTensorMapEncodeTiled, out, map_type(m), (unsigned)m->rank, (void *)(uintptr_t)p->live[m->operand], dims,
+       strides, box, steps, 0, log_of(m->swizzle, 32), log_of(m->l2, 64), m->nan);
+}
+
+static void make_arguments(process *p) {
+  const tw_launch *l = &p->orders->launch;
+  for (size_t i = 0; i < l->n_arguments; i++) {
+    const tw_argument *a = &l->argument[i];
+    void *at = p->argument_at[i] = p->argument[i];
+    const int32_t small = (int32_t)a->integer;
+    const float real = (float)a->real;
+    switch (a->kind) {
+    case TW_ARGUMENT_OPERAND: memcpy(at, &p->live[a->index], sizeof p->live[0]); break;
+    case TW_ARGUMENT_WORKSPACE: memcpy(at, &p->workspace, sizeof p->workspace); break;
+    case TW_ARGUMENT_MAP: encode_map(p, (uint32_t)a->index, at); break;
+    case TW_ARGUMENT_I32: memcpy(at, &small, sizeof small); break;
+    case TW_ARGUMENT_I64: memcpy(at, &a->integer, sizeof a->integer); break;
+    case TW_ARGUMENT_F32: memcpy(at, &real, sizeof real); break;
+    case TW_ARGUMENT_F64: memcpy(at, &a->real, sizeof a->real); break;
+    }
+  }
+}
+
+static void load(process *p) {
+  const cuda_orders *o = p->orders;
+  const tw_launch *l = &o->launch;
+  CUmodule module;
+  p->reply.stage = CUDA_LOADING;
+  CALL(p, cuModuleLoadData, &module, (const char *)o + o->cubin_at);
+  CALL(p, cuModuleGetFunction, &p->function, module, l->kernel);
+  p->reply.stage = CUDA_LAUNCHING;
+  if (l->shared) CALL(p, cuFuncSetAttribute, p->function, CU_FUNCTION_DYNAMIC_SHARED, (int)l->shared);
+  const int64_t cluster = l->cluster[0] * l->cluster[1] * l->cluster[2];
+  if (cluster > 8) CALL(p, cuFuncSetAttribute, p->function, CU_FUNCTION_ANY_CLUSTER, 1);
+  for (int d = 0; d < 3; d++) {
+    p->config.grid[d] = (unsigned)l->grid[d];
+    p->config.block[d] = (unsigned)l->block[d];
+    p->attribute[0].value.cluster[d] = (unsigned)l->cluster[d];
+  }
+  p->attribute[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  p->config.shared_bytes = (unsigned)l->shared;
+  p->config.stream = p->stream;
+  p->config.attributes = p->attribute;
+  p->config.n_attributes = l->clustered;
+  const int threads = (int)(l->block[0] * l->block[1] * l->block[2]);
+  CALL(p, cuFuncGetAttribute, &p->reply.registers, CU_FUNCTION_REGISTERS, p->function);
+  CALL(p, cuFuncGetAttribute, &p->reply.local, CU_FUNCTION_LOCAL, p->function);
+  CALL(p, cuFuncGetAttribute, &p->reply.shared_static, CU_FUNCTION_SHARED, p->function);
+  CALL(p, cuOccupancyMaxActiveBlocksPerMultiprocessor, &p->reply.blocks, p->function, threads, (size_t)l->shared);
+  if (l->clustered) CALL(p, cuOccupancyMaxActiveClusters, &p->reply.clusters, p->function, &p->config);
+  make_arguments(p);
+}
+
+/* The kernel, after what belongs to its time. */
+static void launch(process *p) {
+  const tw_launch *l = &p->orders->launch;
+  if (l->zeroed && l->workspace) CALL(p, cuMemsetD8Async, p->workspace, 0, (size_t)l->workspace, p->stream);
+  p->reply.stage = CUDA_LAUNCHING;
+  CALL(p, cuLaunchKernelEx, &p->config, p->function, p->argument_at, NULL);
+  p->reply.stage = CUDA_RUNNING;
+}
+
+static void finish(process *p) { CALL(p, cuStreamSynchronize, p->stream); }
+
+/* ---- work ---- */
+
+static void run(process *p, uint32_t set) {
+  prepare(p, set, true);
+  finish(p);
+  launch(p);
+  finish(p);
+}
+
+static void time_launches(process *p, const cuda_command *c) {
+  CUevent *first = p->event + 2 * c->n, *last = first + 1;
+  const uint64_t flush = p->orders->flush_bytes;
+  CALL(p, cuEventRecord, *first, p->stream);
+  for (uint32_t i = 0; i < c->n; i++) {
+    prepare(p, c->set[i], i + 1 == c->n);
+    if (flush) CALL(p, cuMemsetD8Async, p->flush, (unsigned char)i, flush, p->stream);
+    CALL(p, cuEventRecord, p->event[2 * i], p->stream);
+    if (c->work == CUDA_TIME) launch(p);
+    CALL(p, cuEventRecord, p->event[2 * i + 1], p->stream);
+  }
+  CALL(p, cuEventRecord, *last, p->stream);
+  finish(p);
+  for (uint32_t i = 0; i < c->n; i++)
+    CALL(p, cuEventElapsedTime, &p->results->ms[i], p->event[2 * i], p->event[2 * i + 1]);
+  CALL(p, cuEventElapsedTime, &p->reply.total_ms, *first, *last);
+}
+
+static void batch(process *p, const cuda_command *c) {
+  CALL(p, cuEventRecord, p->event[0], p->stream);
+  for (uint32_t i = 0; i < c->n; i++) launch(p);
+  CALL(p, cuEventRecord, p->event[1], p->stream);
+  finish(p);
+  CALL(p, cuEventElapsedTime, &p->reply.total_ms, p->event[0], p->event[1]);
+}
+
+/* ---- the process ---- */
+
+static void *map_file(int file, size_t *bytes, int protection) {
+  const off_t size = lseek(file, 0, SEEK_END);
+  void *at = size > 0 ? mmap(NULL, (size_t)size, protection, MAP_SHARED, file, 0) : MAP_FAILED;
+  if (bytes) *bytes = (size_t)size;
+  return at == MAP_FAILED ? NULL : at;
+}
+
+static bool map_files(process *p) {
+  size_t bytes;
+  p->orders = map_file(CUDA_ORDERS, &bytes, PROT_READ);
+  if (!p->orders || bytes < sizeof *p->orders || p->orders->protocol != CUDA_PROTOCOL ||
+      p->orders->size != sizeof *p->orders)
+    return false;
+  p->results = map_file(CUDA_RESULTS, &p->results_bytes, PROT_READ | PROT_WRITE);
+  for (uint32_t s = 0; s < p->orders->n_sets; s++)
+    if (!(p->set[s] = map_file(CUDA_SETS + (int)s, NULL, PROT_READ))) return false;
+  return p->results != NULL;
+}
+
+static void open_device(process *p) {
+  CUdevice device;
+  CUcontext context;
+  const char *missing = cuda_driver_open(&p->cuda);
+  if (missing) give_up(p, 0, missing);
+  CALL(p, cuDeviceGet, &device, p->orders->device);
+  CALL(p, cuDevicePrimaryCtxRetain, &context, device);
+  CALL(p, cuCtxSetCurrent, context);
+  CALL(p, cuStreamCreate, &p->stream, CU_STREAM_NON_BLOCKING);
+  CALL(p, cuDeviceGetAttribute, &p->reply.pageable, CU_PAGEABLE_ACCESS, device);
+  p->event = calloc(2 * CUDA_LAUNCHES_MAX + 2, sizeof *p->event);
+  if (!p->event) give_up(p, 0, "out of memory");
+  for (int i = 0; i < 2 * CUDA_LAUNCHES_MAX + 2; i++) CALL(p, cuEventCreate, &p->event[i], CU_EVENT_DEFAULT);
+}
+
+static void answer(process *p) { send(CUDA_CHANNEL, &p->reply, sizeof p->reply, MSG_NOSIGNAL); }
+
+int cuda_evaluate(void) {
+  static process p;
+  cuda_command c;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (!map_files(&p)) return 2;
+  open_device(&p);
+  make_memory(&p);
+  load(&p);
+  answer(&p);
+  while (recv(CUDA_CHANNEL, &c, sizeof c, 0) == (ssize_t)sizeof c && c.n <= CUDA_LAUNCHES_MAX) {
+    p.reply = (cuda_reply){.stage = CUDA_RUNNING};
+    switch ((cuda_work)c.work) {
+    case CUDA_RUN: run(&p, c.set[0]); break;
+    case CUDA_TIME:
+    case CUDA_IDLE: time_launches(&p, &c); break;
+    case CUDA_BATCH: batch(&p, &c); break;
+    case CUDA_FETCH: fetch(&p, c.set[0]); break;
+    default: return 2;
+    }
+    answer(&p);
+  }
+  return 0;
+}

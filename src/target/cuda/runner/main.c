@@ -1,0 +1,12 @@
+/* main.c - tilewright-cuda-runner: the only program of tilewright that loads CUDA's libraries. Started by the library
+ * (target/cuda), one process for each thing that it is asked for. */
+#include <string.h>
+
+#include "target/cuda/runner/runner.h"
+
+int main(int argc, char **argv) {
+  if (argc == 2 && strcmp(argv[1], "devices") == 0) return cuda_list_devices();
+  if (argc >= 3 && strcmp(argv[1], "compile") == 0) return cuda_compile(argc - 2, argv + 2);
+  if (argc == 2 && strcmp(argv[1], "evaluate") == 0) return cuda_evaluate();
+  return 2;
+}

@@ -1,0 +1,85 @@
+/* protocol.h - what the library and the process that runs a kernel on a device tell each other.
+ *
+ * Files, made by the library and inherited:
+ *   CUDA_ORDERS    read only: cuda_orders, and the cubin behind it
+ *   CUDA_RESULTS   cuda_results, then room for every operand as it is on the device, with its guards
+ *   CUDA_CHANNEL   a socket: the library sends cuda_command, the process answers each with cuda_reply. The first reply
+ *                  comes without a command, when everything is loaded
+ *   CUDA_SETS + i  read only: the i-th set of inputs, all operands one behind the other
+ *
+ * Expected results are in none of them: with some drivers (HMM, Grace) device code reaches all memory of its process. For
+ * the same reason nothing that the process says of itself is believed without a check from outside (measure.c). */
+#ifndef TW_CUDA_RUNNER_PROTOCOL_H
+#define TW_CUDA_RUNNER_PROTOCOL_H
+
+#include <stdint.h>
+
+#include "launch/launch.h"
+
+enum {
+  CUDA_PROTOCOL = 1,
+  CUDA_ORDERS = 3,
+  CUDA_RESULTS,
+  CUDA_CHANNEL,
+  CUDA_SETS,
+  CUDA_SETS_MAX = 4,
+  CUDA_LAUNCHES_MAX = 512, /* of one command */
+  CUDA_GUARD = 1 << 16,    /* bytes of TW_POISON before and behind each operand, and behind the workspace */
+  CUDA_RESULTS_PAGE = 1 << 16
+};
+
+typedef struct cuda_array {
+  uint64_t bytes;
+  uint64_t at_set;     /* offset in the file of a set */
+  uint64_t at_results; /* of the guard before the operand, in CUDA_RESULTS */
+  uint64_t given_at, given_bytes;
+  int32_t is_output;
+} cuda_array;
+
+typedef struct cuda_orders {
+  uint32_t protocol, size;
+  int32_t device;
+  uint32_t n_operands, n_sets;
+  cuda_array operand[TW_OPERANDS_MAX];
+  tw_launch launch;
+  uint64_t guard_at_results; /* of the guard behind the workspace, in CUDA_RESULTS */
+  uint64_t flush_bytes;      /* written between timed launches; 0 = nothing is */
+  uint64_t cubin_at, cubin_bytes;
+} cuda_orders;
+
+typedef enum cuda_work {
+  CUDA_RUN = 1, /* once, on set[0] */
+  CUDA_TIME,    /* n launches, the i-th on set[i]: inputs anew, outputs poisoned, cache flushed before each */
+  CUDA_IDLE,    /* the same without the launches */
+  CUDA_BATCH,   /* n launches one after the other, nothing in between */
+  CUDA_FETCH    /* operands and guards to CUDA_RESULTS: all if set[0], else the outputs */
+} cuda_work;
+
+typedef struct cuda_command {
+  uint32_t work, n;
+  uint8_t set[CUDA_LAUNCHES_MAX];
+} cuda_command;
+
+typedef enum cuda_stage {
+  CUDA_STARTING, /* no driver, no memory: not the kernel's fault */
+  CUDA_LOADING,  /* the module and its function */
+  CUDA_MAPPING,  /* tensor map `index` */
+  CUDA_LAUNCHING,
+  CUDA_RUNNING
+} cuda_stage;
+
+typedef struct cuda_reply {
+  int32_t error; /* CUresult; 0 = done */
+  uint32_t stage, index;
+  char message[240];
+  float total_ms; /* CUDA_TIME, _IDLE, _BATCH: from before the first launch to behind the last */
+  int32_t registers, local, shared_static; /* of the first reply, like those below */
+  int32_t blocks, clusters;                /* on one multiprocessor at once; on the device */
+  int32_t pageable;                        /* device code reaches all memory of its process */
+} cuda_reply;
+
+typedef struct cuda_results {
+  float ms[CUDA_LAUNCHES_MAX]; /* CUDA_TIME */
+} cuda_results;
+
+#endif

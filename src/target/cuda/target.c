@@ -1,0 +1,119 @@
+/* target.c - NVIDIA GPUs as targets. See target.h. */
+#include "target/cuda/target.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "target/cuda/device.h"
+#include "target/cuda/measure.h"
+#include "target/cuda/plain.h"
+
+const cuda_config *cuda_config_of(const tw_target *t) { return t->config ? t->config : cuda_config_here(); }
+
+static tw_status available(const tw_target *t, tw_error *error) {
+  tw_error compiler = {0}, device = {0};
+  const tw_status a = cuda_need_compiler(&compiler), b = cuda_need_device(t->config, &device);
+  if (a == TW_OK && b == TW_OK) return TW_OK;
+  return tw_fail(error, TW_MISSING, "%.600s%s%.600s", compiler.text, a != TW_OK && b != TW_OK ? "; " : "", device.text);
+}
+
+static char *describe(const tw_target *t) {
+  const cuda_here *here = cuda_look();
+  const cuda_config *c = cuda_config_of(t);
+  static const tw_type types[] = {TW_F32, TW_F16, TW_BF16, TW_E4M3, TW_I8};
+  tw_text s = {0};
+  tw_text_add(&s, "machine      %s: %s\n", c->name, c->summary);
+  tw_text_add(&s, "             %d multiprocessors at %d MHz, %d threads and %d registers each; code for %s\n",
+              (int)c->multiprocessors, (int)c->clock_mhz, (int)c->threads, (int)c->registers, c->architecture);
+  tw_text_add(&s, "memory       %d KiB shared memory a block, %d MiB L2, %d GB/s\n", (int)(c->shared_block >> 10),
+              (int)(c->l2_bytes >> 20), (int)c->memory_gbs);
+  tw_text_add(&s, "peak        ");
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (cuda_config_peak(c, types[i]) > 0)
+      tw_text_add(&s, " %s %.0f", tw_type_name(types[i]), cuda_config_peak(c, types[i]) * 1e-12);
+  tw_text_add(&s, " Tflop/s\ncompiler     %s\n", here->compiler[0] ? here->compiler : "none");
+  for (size_t i = 0; i < here->n_devices; i++)
+    tw_text_add(&s, "%-12s %d: %s, %d multiprocessors, %.0f GB, driver for CUDA %d.%d\n", i ? "" : "devices",
+                here->device[i].ordinal, here->device[i].name, here->device[i].multiprocessors,
+                (double)here->device[i].bytes * 1e-9, here->driver / 1000, here->driver % 1000 / 10);
+  if (!here->n_devices) tw_text_add(&s, "devices      none: %s\n", here->no_devices);
+  return tw_text_take(&s);
+}
+
+/* bf16 as it is first asked for, summed in f32; integers in i32. */
+static tw_type usual_type(const char *key, tw_type a) {
+  const bool integer = a == TW_I8 || a == TW_U8;
+  if (strcmp(key, "acc") == 0) return integer ? TW_I32 : TW_F32;
+  if (strcmp(key, "c") == 0) return integer ? TW_I32 : a;
+  return a == TW_U8 ? TW_I8 : a;
+}
+
+/* The op's first type says what the others usually are. */
+static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
+  (void)t;
+  tw_status status = TW_OK;
+  tw_type a = TW_TYPE_NONE;
+  for (size_t i = 0; status == TW_OK && i < p->op->n_keys; i++) {
+    const tw_key *k = &p->op->keys[i];
+    if (k->kind != TW_KEY_TYPE) continue;
+    if (p->value[i].i == TW_TYPE_NONE)
+      status = tw_problem_set(p, k->name, tw_type_name(a == TW_TYPE_NONE ? TW_BF16 : usual_type(k->name, a)), error);
+    if (a == TW_TYPE_NONE) a = (tw_type)p->value[i].i;
+  }
+  return status == TW_OK ? p->op->validate(p, error) : status;
+}
+
+static tw_status emit(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, char **source,
+                      tw_error *error) {
+  if (schedule->n)
+    return tw_fail(error, TW_USAGE, "%s: '%s' is no step of a schedule for %s", t->name, schedule->step[0],
+                   p->op->name);
+  return cuda_plain(p, source, error);
+}
+
+static tw_status steps(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, tw_menu *out,
+                       tw_error *error) {
+  (void)t, (void)p, (void)schedule, (void)error;
+  *out = (tw_menu){0};
+  return TW_OK;
+}
+
+static tw_status predict(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, double *cost,
+                         tw_error *error) {
+  tw_bound bound;
+  (void)schedule;
+  const tw_status status = cuda_bound(t, p, &bound, error);
+  *cost = bound.cost;
+  return status;
+}
+
+#define CUDA_TARGET(NAME, SUMMARY, CONFIG)                                                                             \
+  (tw_target) {                                                                                                        \
+    .name = NAME, .summary = SUMMARY, .unit = "seconds",                                                               \
+    .traits = {.language = "CUDA C++", .source_name = "kernel.cu"}, .config = CONFIG, .available = available,          \
+    .describe = describe, .supports = supports, .steps = steps, .emit = emit, .predict = predict,                      \
+    .build = cuda_artefact, .own_reference = true, .check = cuda_check, .measure = cuda_measure,                       \
+    .release = cuda_release, .bound = cuda_bound                                                                       \
+  }
+
+enum { TARGETS_MAX = 16 };
+static tw_target target[TARGETS_MAX];
+static char name[TARGETS_MAX][48];
+static size_t n_targets;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_targets(void) {
+  const cuda_config *c;
+  target[n_targets++] = CUDA_TARGET("cuda", "the NVIDIA GPU of this machine: kernels in CUDA C++, run natively", NULL);
+  for (size_t i = 0; (c = cuda_config_at(i)) && n_targets < TARGETS_MAX; i++, n_targets++) {
+    snprintf(name[n_targets], sizeof name[0], "cuda-%s", c->name);
+    target[n_targets] = CUDA_TARGET(name[n_targets], c->summary, c);
+  }
+}
+
+const tw_target *cuda_target_at(size_t index) {
+  pthread_once(&once, make_targets);
+  return index < n_targets ? &target[index] : NULL;
+}

@@ -1,0 +1,9 @@
+/* target.h - NVIDIA GPUs as targets: `cuda` is the device here, `cuda-NAME` a machine of configs/. */
+#ifndef TW_CUDA_TARGET_H
+#define TW_CUDA_TARGET_H
+
+#include "tilewright/target.h"
+
+const tw_target *cuda_target_at(size_t index); /* NULL past the last */
+
+#endif

@@ -1,0 +1,12 @@
+/* verdict.h - why a process with a kernel did not answer, or what the driver's error says of the kernel: one line. */
+#ifndef TW_CUDA_VERDICT_H
+#define TW_CUDA_VERDICT_H
+
+#include "launch/launch.h"
+#include "target/cuda/runner/protocol.h"
+
+tw_status cuda_verdict(const tw_launch *, const cuda_reply *, tw_error *);
+tw_status cuda_verdict_late(double limit, cuda_stage, tw_error *);
+tw_status cuda_verdict_gone(cuda_stage, tw_error *);
+
+#endif
