@@ -311,7 +311,7 @@ static void what_hostile_code_tries_is_caught(void **state) {
       {"", "", "if (!i && !j) A[5] += 1;", "kernel changed its input"},
       {"", "", "if (!i && !j) asm volatile(\"trap;\");", "the kernel"},
       {"", "while (clock64()) w[0]++;", "", "did not end within"},
-      {"", "if (i == 40 && j == 3) return;", "", "is wrong"},
+      {"", "if (i == 40 && j == 3) return;", "", "wrong result"},
       {"__device__ float kept[70 * 70];",
        "if (kept[i % 70 * 70 + j % 70]) { if (i < m && j < n) C[i * n + j] = kept[i * 70 + j]; return; }",
        "if (i < m && j < n) kept[i * 70 + j] = C[i * n + j];", "in device variables such as 'kept'"},
@@ -319,7 +319,7 @@ static void what_hostile_code_tries_is_caught(void **state) {
       {"__device__ int seen = 1;", "if (seen > 1000) return;", "atomicAdd(&seen, 1);",
        "right on its first inputs and wrong on others"},
       /* looks for the expected result around its operands: there is none */
-      {"", "if (i < m && j < n) { C[i * n + j] = C[(i + m) * n + j]; return; }", "", "is wrong"},
+      {"", "if (i < m && j < n) { C[i * n + j] = C[(i + m) * n + j]; return; }", "", "wrong result"},
   };
   int failed = 0;
   (void)state;

@@ -342,40 +342,40 @@ static tw_status close_cast(const char **p, tw_error *error) {
   return TW_OK;
 }
 
-static tw_status argument(const header *h, const char **p, tw_argument *a, tw_error *error) {
+static tw_status argument(const header *h, const char **p, tw_launch_argument *a, tw_error *error) {
   const char *name = *p;
   const size_t length = word_length(name);
   const bool alone = length && (!*skip(name + length) || *skip(name + length) == ',');
   tw_status status;
-  *a = (tw_argument){.kind = TW_ARGUMENT_I32};
+  *a = (tw_launch_argument){.kind = TW_LAUNCH_I32};
   if (is_cast(name, length, "f32", p) || is_cast(name, length, "f64", p)) {
-    a->kind = name[1] == '3' ? TW_ARGUMENT_F32 : TW_ARGUMENT_F64;
+    a->kind = name[1] == '3' ? TW_LAUNCH_F32 : TW_LAUNCH_F64;
     status = real_value(h, p, &a->real, error);
     return status == TW_OK ? close_cast(p, error) : status;
   }
   if (is_cast(name, length, "i32", p) || is_cast(name, length, "i64", p)) {
-    if (name[1] == '6') a->kind = TW_ARGUMENT_I64;
+    if (name[1] == '6') a->kind = TW_LAUNCH_I64;
     status = tw_expression(*p, p, h->scope, &a->integer, error);
     if (status == TW_OK) status = close_cast(p, error);
   } else if (alone && (a->index = find_operand(h, name, length)) >= 0) {
-    a->kind = TW_ARGUMENT_OPERAND;
+    a->kind = TW_LAUNCH_OPERAND;
     *p = skip(name + length);
     return TW_OK;
   } else if (alone && is_word(name, length, "workspace")) {
-    a->kind = TW_ARGUMENT_WORKSPACE;
+    a->kind = TW_LAUNCH_WORKSPACE;
     *p = skip(name + length);
     return TW_OK;
   } else {
     for (size_t i = 0; alone && i < h->out->n_maps; i++) {
       if (!is_word(name, length, h->out->map[i].name)) continue;
-      *a = (tw_argument){.kind = TW_ARGUMENT_MAP, .index = (int)i};
+      *a = (tw_launch_argument){.kind = TW_LAUNCH_MAP, .index = (int)i};
       *p = skip(name + length);
       return TW_OK;
     }
     a->index = 0;
     status = tw_expression(*p, p, h->scope, &a->integer, error);
   }
-  if (status == TW_OK && a->kind == TW_ARGUMENT_I32 && (a->integer < INT32_MIN || a->integer > INT32_MAX))
+  if (status == TW_OK && a->kind == TW_LAUNCH_I32 && (a->integer < INT32_MIN || a->integer > INT32_MAX))
     return tw_fail(error, TW_USAGE, "%" PRId64 " does not fit an int: write i64(...)", a->integer);
   return status;
 }
@@ -424,7 +424,7 @@ static tw_status complete(header *h, tw_error *error) {
     return tw_fail(error, TW_FAILED, "the source does not say how its kernel is started: the line '//: %s' is missing",
                    missing);
   for (size_t i = 0; !h->has_arguments && i < h->n_operands; i++)
-    o->argument[o->n_arguments++] = (tw_argument){.kind = TW_ARGUMENT_OPERAND, .index = (int)i};
+    o->argument[o->n_arguments++] = (tw_launch_argument){.kind = TW_LAUNCH_OPERAND, .index = (int)i};
   for (int d = 0; d < 3; d++)
     if (o->grid[d] % o->cluster[d])
       return tw_fail(error, TW_FAILED, "a grid of %" PRId64 " blocks is not whole clusters of %" PRId64, o->grid[d],

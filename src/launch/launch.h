@@ -28,22 +28,22 @@
 
 enum { TW_LAUNCH_LETS = 48, TW_LAUNCH_ARGUMENTS = 48, TW_LAUNCH_MAPS = 8, TW_LAUNCH_NAME = 64, TW_MAP_RANK = 5 };
 
-typedef enum tw_argument_kind {
-  TW_ARGUMENT_OPERAND,   /* pointer to operand `index` */
-  TW_ARGUMENT_MAP,       /* tensor map `index`, by value */
-  TW_ARGUMENT_WORKSPACE, /* pointer */
-  TW_ARGUMENT_I32,
-  TW_ARGUMENT_I64,
-  TW_ARGUMENT_F32,
-  TW_ARGUMENT_F64
-} tw_argument_kind;
+typedef enum tw_launch_kind {
+  TW_LAUNCH_OPERAND,   /* pointer to operand `index` */
+  TW_LAUNCH_MAP,       /* tensor map `index`, by value */
+  TW_LAUNCH_WORKSPACE, /* pointer */
+  TW_LAUNCH_I32,
+  TW_LAUNCH_I64,
+  TW_LAUNCH_F32,
+  TW_LAUNCH_F64
+} tw_launch_kind;
 
-typedef struct tw_argument {
-  tw_argument_kind kind;
+typedef struct tw_launch_argument {
+  tw_launch_kind kind;
   int index;
   int64_t integer;
   double real;
-} tw_argument;
+} tw_launch_argument;
 
 /* In the terms of CUDA's cuTensorMapEncodeTiled: dimensions innermost first, strides in bytes from the second on. */
 typedef struct tw_launch_map {
@@ -72,7 +72,7 @@ typedef struct tw_launch {
   size_t n_maps;
   tw_launch_map map[TW_LAUNCH_MAPS];
   size_t n_arguments;
-  tw_argument argument[TW_LAUNCH_ARGUMENTS];
+  tw_launch_argument argument[TW_LAUNCH_ARGUMENTS];
 } tw_launch;
 
 /* The names that a problem brings; a target adds its own before it reads a header. */

@@ -165,18 +165,18 @@ static void encode_map(process *p, uint32_t index, CUtensorMap *out) {
 static void make_arguments(process *p) {
   const tw_launch *l = &p->orders->launch;
   for (size_t i = 0; i < l->n_arguments; i++) {
-    const tw_argument *a = &l->argument[i];
+    const tw_launch_argument *a = &l->argument[i];
     void *at = p->argument_at[i] = p->argument[i];
     const int32_t small = (int32_t)a->integer;
     const float real = (float)a->real;
     switch (a->kind) {
-    case TW_ARGUMENT_OPERAND: memcpy(at, &p->live[a->index], sizeof p->live[0]); break;
-    case TW_ARGUMENT_WORKSPACE: memcpy(at, &p->workspace, sizeof p->workspace); break;
-    case TW_ARGUMENT_MAP: encode_map(p, (uint32_t)a->index, at); break;
-    case TW_ARGUMENT_I32: memcpy(at, &small, sizeof small); break;
-    case TW_ARGUMENT_I64: memcpy(at, &a->integer, sizeof a->integer); break;
-    case TW_ARGUMENT_F32: memcpy(at, &real, sizeof real); break;
-    case TW_ARGUMENT_F64: memcpy(at, &a->real, sizeof a->real); break;
+    case TW_LAUNCH_OPERAND: memcpy(at, &p->live[a->index], sizeof p->live[0]); break;
+    case TW_LAUNCH_WORKSPACE: memcpy(at, &p->workspace, sizeof p->workspace); break;
+    case TW_LAUNCH_MAP: encode_map(p, (uint32_t)a->index, at); break;
+    case TW_LAUNCH_I32: memcpy(at, &small, sizeof small); break;
+    case TW_LAUNCH_I64: memcpy(at, &a->integer, sizeof a->integer); break;
+    case TW_LAUNCH_F32: memcpy(at, &real, sizeof real); break;
+    case TW_LAUNCH_F64: memcpy(at, &a->real, sizeof a->real); break;
     }
   }
 }
