@@ -13,6 +13,7 @@
 #include "base/parallel.h"
 
 enum { KEPT = 2, ALIGNMENT = 4096 };
+static const double BUDGET = 1e9; /* multiply-adds a core: under a second */
 static const uint64_t SEED_STEP =
     UINT64_C(0x9e3779b97f4a7c15); /* the golden ratio: far from seeds that people choose */
 
@@ -72,7 +73,9 @@ static tw_status make(const tw_case *data, cuda_inputs **out, tw_error *error) {
   for (int s = 0; s < CUDA_INPUT_SETS; s++) x->file[s] = -1;
   tw_status status = TW_OK;
   for (int s = 0; status == TW_OK && s < CUDA_INPUT_SETS; s++) {
-    status = tw_case_make(&x->problem, x->seed + (uint64_t)s * SEED_STEP, tw_cores(), &x->set[s], error);
+    const uint64_t seed = x->seed + (uint64_t)s * SEED_STEP;
+    status = x->problem.op->exact ? tw_case_make_inputs(&x->problem, seed, &x->set[s], error)
+                                  : tw_case_make(&x->problem, seed, tw_cores(), &x->set[s], error);
     if (status == TW_OK) status = write_file(x, s, bytes, error);
   }
   if (status == TW_OK)
@@ -113,8 +116,13 @@ void cuda_inputs_give_back(cuda_inputs *x) {
   pthread_mutex_unlock(&lock);
 }
 
-tw_status cuda_inputs_check(const cuda_inputs *x, uint32_t set, void *const actual[], tw_error *error) {
+tw_status cuda_inputs_check(const cuda_inputs *x, uint32_t set, void *const actual[], tw_coverage *coverage,
+                            tw_error *error) {
+  const tw_case *c = &x->set[set];
+  const tw_effort effort = {.budget = BUDGET * tw_cores()};
   void *seen[TW_OPERANDS_MAX];
-  for (size_t i = 0; i < x->n_operands; i++) seen[i] = actual[i] ? actual[i] : x->set[set].buffer[i];
-  return x->problem.op->compare(&x->problem, x->set[set].buffer, seen, error);
+  for (size_t i = 0; i < x->n_operands; i++) seen[i] = actual[i] ? actual[i] : c->buffer[i];
+  if (x->problem.op->exact) return tw_case_check(c, seen, &effort, coverage, error);
+  *coverage = (tw_coverage){.text = "every element"};
+  return x->problem.op->compare(&x->problem, c->buffer, seen, error);
 }

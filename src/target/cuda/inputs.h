@@ -1,7 +1,8 @@
 /* inputs.h - sets of inputs of a problem, in files that processes with a device map, and what is right for each.
  *
  * Set 0 is that of the case; the others are drawn from seeds of their own. They are made once for all kernels of a search:
- * a few problems are kept. What is right stays in this process. */
+ * a few problems are kept. What is right stays in this process: computed whole, or, of ops that know single elements
+ * exactly, at places that are chosen after the kernel ran (tw_case_check). */
 #ifndef TW_CUDA_INPUTS_H
 #define TW_CUDA_INPUTS_H
 
@@ -26,6 +27,6 @@ tw_status cuda_inputs_take(const tw_case *, cuda_inputs **out, tw_error *);
 void cuda_inputs_give_back(cuda_inputs *);
 
 /* Are the operands (as the kernel left them) right for a set? Where an input is NULL, it is not looked at. */
-tw_status cuda_inputs_check(const cuda_inputs *, uint32_t set, void *const actual[], tw_error *);
+tw_status cuda_inputs_check(const cuda_inputs *, uint32_t set, void *const actual[], tw_coverage *, tw_error *);
 
 #endif

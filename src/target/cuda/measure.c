@@ -60,6 +60,7 @@ typedef struct session {
   cuda_lease lease;
   cuda_inputs *inputs;
   cuda_process *process;
+  tw_coverage coverage;
   double launch_limit, copy_limit; /* seconds */
 } session;
 
@@ -109,7 +110,7 @@ static tw_status compare(session *s, uint32_t set, bool inputs, tw_error *error)
   tw_status status = work(s, &fetch, s->copy_limit, &reply, &wall, error);
   if (status != TW_OK) return status;
   cuda_process_operands(s->process, actual);
-  return cuda_inputs_check(s->inputs, set, actual, error);
+  return cuda_inputs_check(s->inputs, set, actual, &s->coverage, error);
 }
 
 static tw_status run_and_compare(session *s, uint32_t set, tw_error *error) {
@@ -265,6 +266,9 @@ static void fill(const tw_artefact *a, const session *s, const timing *t, tw_mea
   count(m, "hot_us", "us", "a launch right behind others, caches as it left them", t->hot * 1e6);
   count(m, "launches", "", "timed, each with the L2 cache flushed: the cost is their median", t->launches);
   count(m, "spread", "", "middle half of their times, relative to the median", t->spread);
+  if (s->coverage.elements > 0)
+    count(m, "compared", "", "of the elements with their exact values, the others by what every element takes part in",
+          s->coverage.exact / s->coverage.elements);
   count(m, "registers", "", "of a thread", r->registers);
   count(m, "spills", "bytes", "of a thread, stored and loaded", r->spill_stores + r->spill_loads);
   count(m, "stack", "bytes", "of a thread, in local memory", r->stack);
