@@ -11,7 +11,7 @@
 #include "base/embedded.h"
 #include "target/gemmini/build.h"
 #include "target/gemmini/run.h"
-#include "target/gemmini/schedule/schedule.h"
+#include "target/gemmini/target.h"
 
 static const char *only; /* lines whose name holds this */
 
@@ -35,9 +35,10 @@ static int one(const gm_config *c, const char *name, const char *words[], size_t
   size_t size;
   gm_run_result r;
   const gm_run_options options = {0};
+  const tw_target t = gm_target_of(c);
   if (!strstr(name, only)) return 0;
   if (tw_problem_parse("gemm", n, words, &p, &e) || tw_schedule_parse(steps, &schedule, &e) ||
-      gm_emit(c, &p, &schedule, &source, &e) || gm_build(c, &p, source, strlen(source), &elf, &size, &e) ||
+      tw_target_emit(&t, &p, &schedule, &source, &e) || gm_build(c, &p, source, strlen(source), &elf, &size, &e) ||
       tw_case_make(&p, 1, 0, &inputs, &e))
     return fail(&e);
   double best = 1e9;

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/random.h"
+#include "gemmini_family.h"
 #include "op/operand.h"
-#include "target/gemmini/schedule/schedule.h"
 
 #define CONFIGS TW_TEST_DATA "/../../src/target/gemmini/configs/"
 

@@ -146,7 +146,7 @@ static char *fake_describe(const tw_target *t) {
   (void)t;
   return strdup("a machine for tests");
 }
-static tw_status fake_supports(const tw_target *t, tw_problem *p, tw_error *error) {
+static tw_status fake_settle(const tw_target *t, tw_problem *p, tw_error *error) {
   (void)t;
   return p->value[0].i == 999 ? tw_fail(error, TW_USAGE, "size=999 is not supported") : TW_OK;
 }
@@ -245,28 +245,27 @@ static tw_status fake_bound(const tw_target *t, const tw_problem *p, tw_bound *o
   *out = (tw_bound){.cost = 1000, .compute_cost = 1000, .limit = "the formula"};
   return TW_OK;
 }
-static const char *fake_prompt(const tw_target *t, const tw_problem *p, const char *topic) {
-  (void)t, (void)p, (void)topic;
-  return NULL;
-}
 
+static const tw_family fake_families[] = {{.op = "fake",
+                                           .keys = "size",
+                                           .settle = fake_settle,
+                                           .steps = fake_steps,
+                                           .emit = fake_emit,
+                                           .predict = fake_predict,
+                                           .bound = fake_bound}};
 static const tw_target fake_target = {
     .name = "fake-machine",
     .summary = "for tests",
     .unit = "cycles",
     .traits = {.simulated = true, .deterministic = true, .language = "text", .source_name = "kernel.txt"},
+    .n_families = 1,
+    .family = fake_families,
     .available = fake_available,
     .describe = fake_describe,
-    .supports = fake_supports,
-    .steps = fake_steps,
-    .emit = fake_emit,
-    .predict = fake_predict,
     .build = fake_build,
     .check = fake_check,
     .measure = fake_measure,
-    .release = fake_release,
-    .bound = fake_bound,
-    .prompt = fake_prompt};
+    .release = fake_release};
 
 /* ---- what the tests use ---- */
 

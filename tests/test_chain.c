@@ -10,8 +10,8 @@
 
 #include "base/embedded.h"
 #include "base/random.h"
+#include "gemmini_family.h"
 #include "target/gemmini/schedule/chain/chain.h"
-#include "target/gemmini/schedule/schedule.h"
 #include "tilewright/target.h"
 
 static gm_config config;
@@ -606,7 +606,7 @@ static void programs_are_right_on_the_simulated_machine(void **state) {
     tw_artefact *a = NULL;
     tw_measurement m;
     char *source = NULL;
-    if (t->emit(t, &p, &s, &source, &error) != TW_OK || t->build(t, &p, source, strlen(source), &a, &error) != TW_OK ||
+    if (tw_target_emit(t, &p, &s, &source, &error) != TW_OK || t->build(t, &p, source, strlen(source), &a, &error) != TW_OK ||
         tw_case_make(&p, 21, 1, &k, &error) != TW_OK || t->check(t, a, &k, &error) != TW_OK ||
         t->measure(t, a, &k, NULL, &m, &error) != TW_OK)
       fail_msg("%zu: %s", i, error.text);

@@ -38,7 +38,7 @@ static tw_problem problem_on(const tw_target *t, const char *text) {
   tw_error error = {0};
   snprintf(copy, sizeof copy, "%s", text);
   for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) word[n++] = w;
-  if (tw_problem_parse("gemm", n, word, &p, &error) != TW_OK || t->supports(t, &p, &error) != TW_OK)
+  if (tw_problem_parse("gemm", n, word, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
     fail_msg("%s", error.text);
   return p;
 }
@@ -162,7 +162,7 @@ static void every_machine_compiles_the_plainest_kernels(void **state) {
       snprintf(name, sizeof name, "cuda-%s", c->name);
       const tw_target *t = tw_target_find(name);
       const tw_problem p = problem_on(t, problems[i]);
-      assert_int_equal(t->emit(t, &p, &plainest, &source, &error), TW_OK);
+      assert_int_equal(tw_target_emit(t, &p, &plainest, &source, &error), TW_OK);
       if (build(name, problems[i], source, &error) != TW_OK) fail_msg("%s: %s", name, error.text);
       free(source);
     }
@@ -227,7 +227,7 @@ static void without_a_device_a_kernel_is_compiled_and_no_more(void **state) {
   char *source = NULL;
   tw_case data;
   tw_error error = {0};
-  assert_int_equal(t->emit(t, &p, &plainest, &source, &error), TW_OK);
+  assert_int_equal(tw_target_emit(t, &p, &plainest, &source, &error), TW_OK);
   assert_int_equal(t->build(t, &p, source, strlen(source), &artefact, &error), TW_OK);
   assert_int_equal(tw_target_case(t, &p, 1, 1, &data, &error), TW_OK);
   assert_int_equal(t->check(t, artefact, &data, &error), TW_MISSING);
@@ -273,7 +273,7 @@ static void kernels_run_and_are_measured(void **state) {
     tw_measurement m = {0};
     tw_error error = {0};
     char *source = cases[i].file ? file_of(cases[i].file) : NULL;
-    if (!source) assert_int_equal(t->emit(t, &p, &plainest, &source, &error), TW_OK);
+    if (!source) assert_int_equal(tw_target_emit(t, &p, &plainest, &source, &error), TW_OK);
     const tw_status status = run_on_device(cases[i].problem, source, &m, &error);
     if (status != TW_OK || m.cost < 1e-7 || m.cost > 1e-2) {
       print_message("%s: %g s %s\n", cases[i].problem, m.cost, error.text);

@@ -3,9 +3,11 @@
 #include "target/gemmini/build.h"
 #include "target/gemmini/rewrite/clean.h"
 #include "target/gemmini/rewrite/rewrite.h"
+#include "target/gemmini/target.h"
 #include "tilewright/tilewright.h"
 
 static gm_config config;
+static tw_target machine;
 
 static tw_problem square(const char *m, const char *n, const char *k) {
   const char *words[] = {m, n, k};
@@ -27,7 +29,7 @@ static tw_problem square(const char *m, const char *n, const char *k) {
   "mvout(&C[0][0], 0x80000000, 16, 16);\n" middle "fence(); }\n"
 
 static tw_status study(const tw_problem *p, const char *source, tw_program **out, tw_error *error) {
-  return gm_study(&config, p, source, strlen(source), 1, 1, NULL, out, error);
+  return gm_study(&machine, p, source, strlen(source), 1, 1, NULL, out, error);
 }
 
 static void expect_refusal(const char *source, const char *part) {
@@ -209,7 +211,7 @@ static double rewritten(const yardstick *y, const char *last, double *start) {
       "remove configs", "remove loads", "remove fences", "overwrite instead of zeros", "wide loads", "wide stores"};
   tw_program *program = NULL;
   tw_error error = {0};
-  must(gm_study(&config, &y->problem, y->source, y->length, 5, 1, NULL, &program, &error), &error);
+  must(gm_study(&machine, &y->problem, y->source, y->length, 5, 1, NULL, &program, &error), &error);
   tw_schedule steps = {0};
   for (size_t i = 0; i < sizeof removals / sizeof *removals; i++) {
     tw_schedule longer = steps;
@@ -264,7 +266,7 @@ static double best_single(const tw_problem *p, const char *source, size_t length
   tw_error error = {0};
   const yardstick y = {.problem = *p};
   double best = 0;
-  must(gm_study(&config, p, source, length, 5, 1, NULL, &program, &error), &error);
+  must(gm_study(&machine, p, source, length, 5, 1, NULL, &program, &error), &error);
   must(gm_rewrites(program, &nothing, &menu, &error), &error);
   for (size_t i = 0; i < menu.n; i++) {
     tw_schedule one = nothing;
@@ -315,6 +317,7 @@ static void output_stationary_products_keep_their_sums(void **state) {
 
 int main(void) {
   config = gemmini_config("gemmini-16x16-int8");
+  machine = gm_target_of(&config);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_program_whose_commands_depend_on_its_data_is_not_rewritten),
       cmocka_unit_test(a_program_in_which_the_core_computes_is_not_rewritten),

@@ -17,7 +17,7 @@ static tw_problem problem_of(const tw_target *t, const char *op, const char *key
   snprintf(text, sizeof text, "%s", keys);
   for (char *at = strtok(text, " "); at; at = strtok(NULL, " ")) word[n++] = at;
   must(tw_problem_parse(op, n, (const char *const *)word, &p, &error), &error);
-  must(t->supports(t, &p, &error), &error);
+  must(tw_target_supports(t, &p, &error), &error);
   return p;
 }
 
@@ -95,15 +95,15 @@ static void a_program_without_loops_becomes_a_table(void **state) {
   tw_case data;
   char *rewritten = NULL;
   tw_error error = {0};
-  must(t->study(t, &p, source, sizeof source - 1, 1, 1, &never, &program, &error), &error);
+  must(t->rewriter->study(t, &p, source, sizeof source - 1, 1, 1, &never, &program, &error), &error);
   must(tw_schedule_add(&bare, "bare commands", &error), &error);
-  must(t->rewrite(program, &bare, &rewritten, &error), &error);
+  must(t->rewriter->rewrite(program, &bare, &rewritten, &error), &error);
   assert_non_null(strstr(rewritten, "static const step_t step[]"));
   must(t->build(t, &p, rewritten, strlen(rewritten), &artefact, &error), &error);
   must(tw_case_make(&p, 7, 1, &data, &error), &error);
   must(t->check(t, artefact, &data, &error), &error);
   t->release(artefact);
-  t->forget(program);
+  t->rewriter->forget(program);
   tw_case_free(&data);
   free(rewritten);
 }
@@ -131,7 +131,7 @@ static double gain(const char *target, const char *op, const char *keys) {
   char *source = NULL;
   tw_improvement out;
   tw_error error = {0};
-  must(t->emit(t, &p, &nothing, &source, &error), &error);
+  must(tw_target_emit(t, &p, &nothing, &source, &error), &error);
   must(tw_improve(t, &p, source, strlen(source), &options, true, &out, &error), &error);
   double times = out.result.start.cost / out.after.cost;
   print_message("%s %s: %.0f cycles, %.2fx\n", op, keys, out.after.cost, times);

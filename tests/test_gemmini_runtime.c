@@ -25,7 +25,7 @@ static void is_right(const char *target_name, const variant *v, const char *para
   snprintf(source, sizeof source, "%s\nvoid test(%s) {\n  tiled_matmul_auto(%s);\n  fence();\n}\n", define, parameters,
            v->call);
   must(tw_problem_parse("gemm", v->n_words, v->words, &p, &error), &error);
-  must(target->supports(target, &p, &error), &error);
+  must(tw_target_supports(target, &p, &error), &error);
   must(tw_case_make(&p, 7, 1, &c, &error), &error);
   must(target->build(target, &p, source, strlen(source), &artefact, &error), &error);
   if (target->check(target, artefact, &c, &error) != TW_OK) fail_msg("%s: %s\n%s", v->words[0], error.text, source);
@@ -160,7 +160,7 @@ static void source_is_right(const char *op, const char *text, const char *source
   snprintf(copy, sizeof copy, "%s", text);
   for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) words[n++] = word;
   must(tw_problem_parse(op, n, words, &p, &error), &error);
-  must(target->supports(target, &p, &error), &error);
+  must(tw_target_supports(target, &p, &error), &error);
   must(tw_case_make(&p, 7, 1, &c, &error), &error);
   must(target->build(target, &p, source, strlen(source), &artefact, &error), &error);
   if (target->check(target, artefact, &c, &error) != TW_OK) fail_msg("%s: %s\n%s", text, error.text, source);

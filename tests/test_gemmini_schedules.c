@@ -20,7 +20,7 @@ static tw_problem problem_of(const tw_target *target, const char *words) {
   tw_error error = {0};
   const bool named = !strchr(word[0], '=');
   if (tw_problem_parse(named ? word[0] : "gemm", n - named, word + named, &p, &error) != TW_OK ||
-      target->supports(target, &p, &error) != TW_OK)
+      tw_target_supports(target, &p, &error) != TW_OK)
     fail_msg("%s: %s", words, error.text);
   return p;
 }
@@ -33,7 +33,7 @@ static void must_be_right(const tw_target *target, const char *words, const tw_s
   char *source = NULL, steps[4096];
   tw_schedule_print(schedule, steps, sizeof steps);
   assert_int_equal(tw_case_make(&problem, 5, 1, &data, &error), TW_OK);
-  if (target->emit(target, &problem, schedule, &source, &error) != TW_OK ||
+  if (tw_target_emit(target, &problem, schedule, &source, &error) != TW_OK ||
       target->build(target, &problem, source, strlen(source), &artefact, &error) != TW_OK ||
       target->check(target, artefact, &data, &error) != TW_OK)
     fail_msg("%s: %s\nschedule:\n%s\n%s", words, error.text, steps, source ? source : "");
@@ -61,7 +61,7 @@ static tw_schedule walk_the_menu(tw_random *random, const tw_target *target, con
   for (uint64_t steps = 1 + tw_random_below(random, 6); steps > 0; steps--) {
     tw_menu menu;
     tw_error error = {0};
-    assert_int_equal(target->steps(target, problem, &schedule, &menu, &error), TW_OK);
+    assert_int_equal(tw_target_steps(target, problem, &schedule, &menu, &error), TW_OK);
     if (menu.n > 0)
       assert_int_equal(tw_schedule_add(&schedule, menu.item[tw_random_below(random, menu.n)].step, &error), TW_OK);
     tw_menu_free(&menu);
@@ -194,10 +194,10 @@ static void prompts_are_of_the_op(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const tw_target *target = tw_target_find(cases[i].target);
     const tw_problem problem = problem_of(target, cases[i].problem);
-    const char *text = target->prompt(target, &problem, cases[i].topic);
+    const char *text = tw_target_topic(target, &problem, cases[i].topic);
     if (!text || !strstr(text, cases[i].says))
       fail_msg("%s: %s: no '%s'", cases[i].problem, cases[i].topic, cases[i].says);
-    assert_null(target->prompt(target, &problem, "weather"));
+    assert_null(tw_target_topic(target, &problem, "weather"));
   }
 }
 

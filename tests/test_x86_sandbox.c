@@ -50,7 +50,7 @@ static tw_problem problem_of(const char *text) {
   for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) word[n++] = w;
   assert_int_equal(tw_problem_parse("gemm", n, word, &p, &error), TW_OK);
   const tw_target *t = tw_target_find("x86");
-  if (t->supports(t, &p, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_target_supports(t, &p, &error) != TW_OK) fail_msg("%s", error.text);
   return p;
 }
 
@@ -123,7 +123,7 @@ static void every_kind_of_problem_is_measured(void **state) {
     tw_measurement m;
     tw_error error = {0};
     char *source = NULL;
-    assert_int_equal(t->emit(t, &p, &plainest, &source, &error), TW_OK);
+    assert_int_equal(tw_target_emit(t, &p, &plainest, &source, &error), TW_OK);
     if (run_on(problems[i], source, &m, &error) != TW_OK) fail_msg("%s: %s", problems[i], error.text);
     free(source);
   }

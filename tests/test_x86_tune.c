@@ -24,7 +24,7 @@ static tw_problem problem_of(const char *text) {
   snprintf(copy, sizeof copy, "%s", text);
   for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) word[n++] = w;
   assert_int_equal(tw_problem_parse("gemm", n, word, &p, &error), TW_OK);
-  if (target()->supports(target(), &p, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_target_supports(target(), &p, &error) != TW_OK) fail_msg("%s", error.text);
   return p;
 }
 
@@ -59,7 +59,7 @@ static void every_step_of_the_menu_is_legal(void **state) {
     for (int depth = 0; depth < 6; depth++) {
       tw_menu menu;
       tw_error error;
-      assert_int_equal(target()->steps(target(), &p, &s, &menu, &error), TW_OK);
+      assert_int_equal(tw_target_steps(target(), &p, &s, &menu, &error), TW_OK);
       assert_true(menu.n > 0);
       for (size_t k = 0; k < menu.n; k++) {
         tw_schedule next = s;
@@ -67,9 +67,9 @@ static void every_step_of_the_menu_is_legal(void **state) {
         char *source = NULL;
         assert_true(menu.item[k].predicted_cost > 0 && menu.item[k].lever[0] && menu.item[k].why[0]);
         assert_int_equal(tw_schedule_add(&next, menu.item[k].step, &error), TW_OK);
-        if (target()->predict(target(), &p, &next, &cost, &error) != TW_OK) fail_msg("%s", error.text);
+        if (tw_target_predict(target(), &p, &next, &cost, &error) != TW_OK) fail_msg("%s", error.text);
         assert_true(fabs(cost - menu.item[k].predicted_cost) <= 1e-9 * cost);
-        if (k % 16 == 0) assert_int_equal(target()->emit(target(), &p, &next, &source, &error), TW_OK);
+        if (k % 16 == 0) assert_int_equal(tw_target_emit(target(), &p, &next, &source, &error), TW_OK);
         free(source);
       }
       tw_schedule_add(&s, menu.item[tw_random_below(&r, menu.n)].step, &error);
@@ -105,7 +105,7 @@ static void illegal_steps_are_named(void **state) {
     const tw_schedule s = schedule_of(wrong[i].schedule);
     tw_error error = {0};
     char *source = NULL;
-    assert_int_equal(target()->emit(target(), &p, &s, &source, &error), TW_USAGE);
+    assert_int_equal(tw_target_emit(target(), &p, &s, &source, &error), TW_USAGE);
     if (!strstr(error.text, wrong[i].words)) fail_msg("%s: %s", wrong[i].schedule, error.text);
     assert_null(strchr(error.text, '\n'));
   }
@@ -139,7 +139,7 @@ static void schedules_make_right_kernels(void **state) {
     const bool on_codes = strstr(problems[i], "a_rounding") || (few && strstr(problems[i], "b="));
     snprintf(text, sizeof text, "isa %s\n%s", widest(problems[i]), on_codes ? codes[i % 2] : rest[i % 3]);
     const tw_schedule s = schedule_of(text);
-    tw_status status = target()->emit(target(), &p, &s, &source, &error);
+    tw_status status = tw_target_emit(target(), &p, &s, &source, &error);
     if (status == TW_OK) status = target()->build(target(), &p, source, strlen(source), &artefact, &error);
     if (status != TW_OK) fail_msg("%s: %s", problems[i], error.text);
     assert_int_equal(tw_case_make(&p, 7, 1, &data, &error), TW_OK);

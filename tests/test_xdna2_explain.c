@@ -31,8 +31,8 @@ static tw_status explain(const char *problem, const char *choice, tw_explanation
   snprintf(of_problem, sizeof of_problem, "%s", problem);
   snprintf(of_choice, sizeof of_choice, "%s", choice);
   tw_status status = tw_problem_parse("gemm", split(of_problem, words), words, &p, error);
-  if (status == TW_OK) status = t->supports(t, &p, error);
-  return status == TW_OK ? t->explain(t, &p, split(of_choice, choices), choices, out, error) : status;
+  if (status == TW_OK) status = tw_target_supports(t, &p, error);
+  return status == TW_OK ? t->views->explain(t, &p, split(of_choice, choices), choices, out, error) : status;
 }
 
 static tw_explanation explained(const char *problem, const char *choice) {
@@ -183,7 +183,7 @@ static void bad_problems_get_one_line(void **state) {
   tw_problem p;
   tw_error error = {0};
   if (tw_problem_parse("conv2d", sizeof conv / sizeof *conv, conv, &p, &error) != TW_OK) fail_msg("%s", error.text);
-  assert_int_equal(t->supports(t, &p, &error), TW_USAGE);
+  assert_int_equal(tw_target_supports(t, &p, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "op conv2d is not supported"));
 }
 
@@ -194,7 +194,7 @@ static void the_bound_is_below_every_prediction(void **state) {
   tw_problem p;
   tw_bound b;
   assert_int_equal(tw_problem_parse("gemm", 3, words, &p, NULL), TW_OK);
-  assert_int_equal(t->bound(t, &p, &b, NULL), TW_OK);
+  assert_int_equal(tw_target_bound(t, &p, &b, NULL), TW_OK);
   assert_true(fabs(b.compute_cost - 2.0 * 4096 * 2048 * 4096 / 58.9824e12) < 1e-12);
   assert_true(b.cost >= b.compute_cost && b.cost >= b.memory_cost);
   const tw_explanation e = explained(PAPER, "tile=128x64x128 rho=4");
@@ -240,7 +240,7 @@ static char *drawn(const char *choice, bool as_picture, tw_status expected, tw_e
   tw_problem p;
   snprintf(of_choice, sizeof of_choice, "%s", choice);
   assert_int_equal(tw_problem_parse("gemm", split(of_problem, words), words, &p, error), TW_OK);
-  assert_int_equal(t->draw(t, &p, split(of_choice, choices), choices, as_picture, &text, error), expected);
+  assert_int_equal(t->views->draw(t, &p, split(of_choice, choices), choices, as_picture, &text, error), expected);
   return text;
 }
 

@@ -34,7 +34,7 @@ static tw_problem problem_of(const char *m, const char *n, const char *k, const 
   snprintf(copy, sizeof copy, "%s", types);
   for (char *next; (next = strsep(&rest, " ")); count++) snprintf(words[count], 32, "%s", next);
   for (size_t i = 0; i < count; i++) word[i] = words[i];
-  if (tw_problem_parse("gemm", count, word, &p, &error) || target->supports(target, &p, &error) ||
+  if (tw_problem_parse("gemm", count, word, &p, &error) || tw_target_supports(target, &p, &error) ||
       p.op->validate(&p, &error))
     fail_msg("%s", error.text);
   return p;
@@ -55,7 +55,7 @@ static tw_measurement measured(const tw_problem *p, const char *steps, const cha
   tw_measurement m;
   tw_case inputs;
   char *source = NULL;
-  if (target->emit(target, p, &s, &source, &error) ||
+  if (tw_target_emit(target, p, &s, &source, &error) ||
       target->build(target, p, source, strlen(source), &artefact, &error) || tw_case_make(p, 3, 1, &inputs, &error) ||
       target->check(target, artefact, &inputs, &error) || target->measure(target, artefact, &inputs, trace, &m, &error))
     fail_msg("%s: %s", steps, error.text);
@@ -138,7 +138,7 @@ static void a_wrong_schedule_is_refused_by_its_step(void **state) {
     const tw_schedule s = schedule_of(wrong[i].steps);
     tw_error error = {0};
     char *source = NULL;
-    if (target->emit(target, &p, &s, &source, &error) != TW_USAGE || !strstr(error.text, wrong[i].part))
+    if (tw_target_emit(target, &p, &s, &source, &error) != TW_USAGE || !strstr(error.text, wrong[i].part))
       fail_msg("'%s': '%s' does not say '%s'", wrong[i].steps, error.text, wrong[i].part);
   }
 }
@@ -178,8 +178,8 @@ static void wrong_problems_are_refused_in_one_line(void **state) {
         words[n++] = word;
     }
     tw_status status = tw_problem_parse("gemm", n, words, &p, &error);
-    if (status == TW_OK) status = target->supports(target, &p, &error);
-    if (status == TW_OK) status = target->emit(target, &p, &none, &source, &error);
+    if (status == TW_OK) status = tw_target_supports(target, &p, &error);
+    if (status == TW_OK) status = tw_target_emit(target, &p, &none, &source, &error);
     free(source);
     if (status != TW_USAGE || !strstr(error.text, wrong[i].part) || strchr(error.text, '\n'))
       fail_msg("%s %s: '%s' does not say '%s'", wrong[i].words[0], wrong[i].words[1], error.text, wrong[i].part);
@@ -192,9 +192,9 @@ static void a_design_says_all_and_reads_back(void **state) {
   tw_schedule s = schedule_of("tile m=64 k=64 n=32 rho=2\ncores columns=4\ndepth 2\nbuffers c=1");
   tw_error error;
   char *once, *again;
-  assert_int_equal(target->emit(target, &p, &s, &once, &error), TW_OK);
+  assert_int_equal(tw_target_emit(target, &p, &s, &once, &error), TW_OK);
   s = schedule_of(once);
-  assert_int_equal(target->emit(target, &p, &s, &again, &error), TW_OK);
+  assert_int_equal(tw_target_emit(target, &p, &s, &again, &error), TW_OK);
   assert_string_equal(once, again);
   assert_non_null(strstr(once, "tile m=64 k=64 n=32 rho=2\nbuffers a=2 b=2 c=1\ndepth 2\n"));
   free(once);
@@ -207,14 +207,14 @@ static void every_step_of_the_menu_builds(void **state) {
   const tw_schedule none = {0};
   tw_menu menu;
   tw_error error;
-  assert_int_equal(target->steps(target, &p, &none, &menu, &error), TW_OK);
+  assert_int_equal(tw_target_steps(target, &p, &none, &menu, &error), TW_OK);
   assert_true(menu.n > 60);
   for (size_t i = 0; i < menu.n; i++) {
     tw_schedule s = none;
     tw_artefact *artefact;
     char *source;
     tw_schedule_add(&s, menu.item[i].step, &error);
-    if (target->emit(target, &p, &s, &source, &error) ||
+    if (tw_target_emit(target, &p, &s, &source, &error) ||
         target->build(target, &p, source, strlen(source), &artefact, &error))
       fail_msg("%s: %s", menu.item[i].step, error.text);
     target->release(artefact);
@@ -239,7 +239,7 @@ static void predictions_are_near(void **state) {
     tw_error error;
     double predicted;
     const xd_run_options options = {.timing_only = true, .cost = xd_analytic_cost(&machine)};
-    if (target->predict(target, &p, &s, &predicted, &error) || xd_plan_of(&machine, &p, &s, &g, &error) ||
+    if (tw_target_predict(target, &p, &s, &predicted, &error) || xd_plan_of(&machine, &p, &s, &g, &error) ||
         xd_gemm_program(&machine, &g, &program, &error) || xd_run(&machine, &program, &options, &r, &error))
       fail_msg("%s: %s", steps[i], error.text);
     const double simulated = r.cycles / 1.8e9 + machine.array.dispatch_us * 1e-6;
@@ -255,7 +255,7 @@ static double drawn_design(const tw_problem *p, tw_random *random, xd_gemm *g) {
   tw_error error;
   for (uint64_t n = tw_random_below(random, 6); s.n < n;) {
     tw_menu menu;
-    if (target->steps(target, p, &s, &menu, &error)) fail_msg("%s", error.text);
+    if (tw_target_steps(target, p, &s, &menu, &error)) fail_msg("%s", error.text);
     tw_schedule_add(&s, menu.item[tw_random_below(random, menu.n)].step, &error);
     tw_menu_free(&menu);
   }
@@ -395,7 +395,7 @@ static void the_floorplan_shows_every_buffer_and_link(void **state) {
   xd_program program;
   tw_error error;
   char *svg;
-  if (target->floorplan(target, &p, &s, &svg, &error) || xd_plan_of(&machine, &p, &s, &g, &error) ||
+  if (target->exporter->floorplan(target, &p, &s, &svg, &error) || xd_plan_of(&machine, &p, &s, &g, &error) ||
       xd_gemm_program(&machine, &g, &program, &error))
     fail_msg("%s", error.text);
   assert_int_equal(occurrences(svg, " bytes</title>"), program.buffers.n - XD_GEMM_OPERANDS);

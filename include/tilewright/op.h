@@ -121,6 +121,9 @@ struct tw_op {
 
 const tw_op *tw_op_find(const char *name); /* NULL if there is none */
 const tw_op *tw_op_at(size_t index);       /* NULL past the last */
+/* Adds an op of your own to the list, for all threads. It must stay where it is until the process ends. TW_USAGE if the
+ * name is taken, or which function it lacks. */
+tw_status tw_op_register(const tw_op *, tw_error *);
 
 /* Parses `key=value` words. Defaults are filled in; types not given stay TW_TYPE_NONE until a target sets them.
  * Errors name the key, what is allowed, and an example. */
@@ -133,6 +136,7 @@ int64_t tw_problem_int(const tw_problem *, const char *key); /* INT, BOOL or CHO
 double tw_problem_real(const tw_problem *, const char *key);
 tw_type tw_problem_type(const tw_problem *, const char *key);
 bool tw_problem_given(const tw_problem *, const char *key);
+bool tw_problem_is_default(const tw_problem *, size_t key); /* has op->keys[key] its default value? */
 /* "gemm m=512 n=512 k=512 ...": every key that differs from its default; parses back to the same problem.
  * Returns the length it needs, as snprintf does. */
 size_t tw_problem_print(const tw_problem *, char *buffer, size_t size);

@@ -1,7 +1,10 @@
 /* target.h - a machine: what it can run, how a schedule becomes source, how source is built, checked, measured.
  *
- * A target is one struct of functions, registered in src/target/targets.c. All functions are thread-safe on a
- * const target: the search evaluates candidates on every core at once. */
+ *   tw_target      a core of functions that every machine fills
+ *     tw_family[]  machine x op: one for each op that it runs, with the keys of the op that it honours
+ *     tables that only some have: tw_quick, tw_views, tw_exporter, tw_library, tw_rewriter
+ *
+ * All functions are thread-safe on a const target: the search evaluates candidates on every core at once. */
 #ifndef TILEWRIGHT_TARGET_H
 #define TILEWRIGHT_TARGET_H
 
@@ -119,77 +122,83 @@ typedef struct tw_program tw_program; /* a user's program as the target understa
 typedef struct tw_traits {
   bool simulated;          /* cost is what a model of the machine computes, not what a clock says */
   bool deterministic;      /* a kernel has the same cost whenever it is measured */
+  bool measures_first;     /* `measure` needs no `check` before it, and costs less: a search then checks only what is at
+                            * least as fast as what it came from */
+  bool own_reference;      /* `check` computes what is right by itself: its case needs no expected outputs */
   double simulation_rate;  /* cost that one core simulates in a second, as a benchmark found it; 0 = not known */
   const char *language;    /* of sources: "C" */
   const char *source_name; /* of the file that holds a kernel's source: "kernel.c" */
 } tw_traits;
 
-struct tw_target {
-  const char *name;    /* "gemmini-16x16-int8" */
-  const char *summary; /* one line */
-  const char *unit;    /* of cost: "cycles" or "seconds" */
-  tw_traits traits;
-  const void *config; /* the target's own */
-  /* Can it be used here? TW_MISSING with what to install if not. */
-  tw_status (*available)(const tw_target *, tw_error *);
-  /* Memories with sizes and rates, matrix unit, peak: several lines of text, to a malloc'ed string. */
-  char *(*describe)(const tw_target *);
-  /* Fills types that were not given and says whether the target can run the problem; if not, why, in a sentence. */
-  tw_status (*supports)(const tw_target *, tw_problem *, tw_error *);
-  /* The legal next steps after `schedule`. */
+/* ---- machine x op ---- */
+
+/* A text for an agent that writes source: topic is "architecture", "isa", "rules", "kernel", "menu" or "example". */
+typedef struct tw_topic {
+  const char *topic, *text; /* a list ends with NULL */
+} tw_topic;
+
+/* What a machine does with one op. */
+typedef struct tw_family {
+  const char
+      *op; /* "gemm"; "*": any that no family before it names, for machines that run whatever a source computes */
+  const char *
+      keys; /* of the op that it honours, blanks between them; others are refused where they are no default. "*": all */
+  /* Fills types that were not given, or says which the machine has. */
+  tw_status (*settle)(const tw_target *, tw_problem *, tw_error *);
+  /* Can the machine run it, now that the op has validated it? If not, why, in a sentence. NULL: whatever is valid. */
+  tw_status (*check)(const tw_target *, const tw_problem *, tw_error *);
+  /* steps, emit, predict: of schedules. All three, or none where kernels come as source alone.
+   * steps: the legal next ones after a schedule. */
   tw_status (*steps)(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
-  /* op + schedule -> kernel source in a malloc'ed string. An illegal schedule is TW_USAGE with the step named. */
+  /* The kernel's source in a malloc'ed string. An illegal schedule is TW_USAGE with the step named. */
   tw_status (*emit)(const tw_target *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
-  /* What `--out` writes beside the kernel of a schedule. On failure there is nothing to free. NULL where there is no such
-   * thing. */
-  tw_status (*sources)(const tw_target *, const tw_problem *, const tw_schedule *, tw_files *out, tw_error *);
-  /* Where a schedule puts buffers and routes, as a picture (SVG), to a malloc'ed string. NULL where there is no such
-   * thing. */
-  tw_status (*floorplan)(const tw_target *, const tw_problem *, const tw_schedule *, char **svg, tw_error *);
   /* The analytic model's cost of a schedule, without running it. */
   tw_status (*predict)(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
-  /* Kernel source -> artefact, cached by content; on failure TW_FAILED with the compiler's message. */
-  tw_status (*build)(const tw_target *, const tw_problem *, const char *source, size_t length, tw_artefact **,
-                     tw_error *);
-  /* `check` computes what is right by itself: outputs of its case need not be there (tw_target_case). */
-  bool own_reference;
-  /* Runs the artefact on the case with poisoned outputs. TW_FAILED with where and how if it is wrong. */
-  tw_status (*check)(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
-  /* Cost, utilization, memory in use, counters. `trace` (may be NULL) is a file for a timeline in the Chrome
-   * trace format: complete events ("ph": "X"), one a line that begins with {"name", `tid` the unit; one named "kernel" spans
-   * what was measured. Events thread_sort_index come first and put the units in order. Times are in
-   * the target's unit, or microseconds where that is seconds. On a simulated target this is the run that `check` made,
-   * if it was made without a trace. */
-  tw_status (*measure)(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *,
-                       tw_error *);
-  /* `measure` needs no `check` before it, and costs less: a search then checks only what is at least as fast as what it
-   * came from. */
-  bool measures_first;
-  /* Then, too: a cost that `measure` cannot be below, for a moment's work; 0 where it is not known. NULL: never known. */
-  double (*least)(const tw_target *, const tw_artefact *);
-  void (*release)(tw_artefact *);
   tw_status (*bound)(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
-  /* Explains the choice that `words` make: "key=value" with the keys of explain_keys (ended by NULL), each at most once.
-   * Both NULL where there is no such model. Types of the problem are filled in and checked as `supports` does; the op's
-   * reference need not know them. Tiles that do not fit are explained, too. */
-  const char *const *explain_keys;
+  const tw_topic *topics; /* about the op; NULL: none */
+} tw_family;
+
+/* ---- what only some machines have ---- */
+
+/* A cost that a measurement cannot be below, for a moment's work: what is hopeless is not measured. */
+typedef struct tw_quick {
+  double (*least)(const tw_target *, const tw_artefact *); /* 0 where it is not known */
+} tw_quick;
+
+/* A model of tiles, without a kernel: explains the choice that `words` make, "key=value" with the keys of `keys` (ended by
+ * NULL), each at most once. The problem is settled; the op's reference need not know its types. */
+typedef struct tw_views {
+  const char *const *keys;
+  /* Tiles that do not fit are explained, too. */
   tw_status (*explain)(const tw_target *, const tw_problem *, size_t n_words, const char *const words[],
                        tw_explanation *, tw_error *);
   /* The innermost kernel of that choice, instruction by instruction: a table of text or a picture (SVG), to a
-   * malloc'ed string. NULL where there is no such thing. */
+   * malloc'ed string. */
   tw_status (*draw)(const tw_target *, const tw_problem *, size_t n_words, const char *const words[], bool as_picture,
                     char **out, tw_error *);
-  /* Checks and times what the library runs for the problem. NULL: the best schedule's source is measured instead. */
-  tw_status (*bench)(const tw_target *, const tw_problem *, uint64_t seed, tw_bench *, tw_error *);
-  /* Makes the target's own library use a schedule for the problem from now on (tw_wisdom_apply). NULL: it has none. */
-  tw_status (*learn)(const tw_target *, const tw_problem *, const tw_schedule *, tw_error *);
-  /* What an LLM agent needs to know: topic is "architecture", "isa", "menu", "rules" or "example". Static text or NULL. */
-  const char *(*prompt)(const tw_target *, const tw_problem *, const char *topic);
+} tw_views;
 
-  /* A user's program as the start of a search. All five are there or none (NULL).
-   * study: runs the program, TW_FAILED if it is wrong, and tries to understand it well enough to rewrite it; if it
-   * cannot, there are no rewrites, and the diagnosis says why. `stop` must outlive the program: what takes long ends
-   * with TW_INTERRUPTED when it says so. */
+/* What else comes out of a schedule. */
+typedef struct tw_exporter {
+  /* What `--out` writes beside the kernel: files for the tools of the real machine. On failure there is nothing to free. */
+  tw_status (*sources)(const tw_target *, const tw_problem *, const tw_schedule *, tw_files *out, tw_error *);
+  /* Where it puts buffers and routes, as a picture (SVG), to a malloc'ed string. */
+  tw_status (*floorplan)(const tw_target *, const tw_problem *, const tw_schedule *, char **svg, tw_error *);
+} tw_exporter;
+
+/* A library of the machine's own, which programs call. */
+typedef struct tw_library {
+  /* Checks and times what it runs for the problem. */
+  tw_status (*bench)(const tw_target *, const tw_problem *, uint64_t seed, tw_bench *, tw_error *);
+  /* Makes it use a schedule for the problem from now on (tw_wisdom_apply). */
+  tw_status (*learn)(const tw_target *, const tw_problem *, const tw_schedule *, tw_error *);
+} tw_library;
+
+/* A user's program as the start of a search. */
+typedef struct tw_rewriter {
+  /* Runs the program, TW_FAILED if it is wrong, and tries to understand it well enough to rewrite it; if it cannot, there
+   * are no rewrites, and the diagnosis says why. `stop` must outlive the program: what takes long ends with
+   * TW_INTERRUPTED when it says so. */
   tw_status (*study)(const tw_target *, const tw_problem *, const char *source, size_t length, uint64_t seed, int jobs,
                      const tw_stop *stop, tw_program **out, tw_error *);
   tw_status (*diagnose)(const tw_program *, int jobs, tw_diagnosis *out, tw_error *);
@@ -199,13 +208,73 @@ struct tw_target {
   /* The program's source after the rewrites of `schedule`; TW_USAGE with the step named if one does not apply. */
   tw_status (*rewrite)(const tw_program *, const tw_schedule *, char **source, tw_error *);
   void (*forget)(tw_program *);
+} tw_rewriter;
+
+/* ---- the machine ---- */
+
+struct tw_target {
+  const char *name;    /* "gemmini-16x16-int8" */
+  const char *summary; /* one line */
+  const char *unit;    /* of cost: "cycles" or "seconds" */
+  tw_traits traits;
+  const void *config; /* the target's own */
+  size_t n_families;
+  const tw_family *family;
+  const tw_topic *topics; /* about the machine; NULL: none */
+
+  /* The core. */
+
+  /* Can it be used here? TW_MISSING with what to install if not. */
+  tw_status (*available)(const tw_target *, tw_error *);
+  /* Memories with sizes and rates, matrix unit, peak: several lines of text, to a malloc'ed string. */
+  char *(*describe)(const tw_target *);
+  /* Kernel source -> artefact, cached by content; on failure TW_FAILED with the compiler's message. */
+  tw_status (*build)(const tw_target *, const tw_problem *, const char *source, size_t length, tw_artefact **,
+                     tw_error *);
+  /* Runs the artefact on the case with poisoned outputs. TW_FAILED with where and how if it is wrong. */
+  tw_status (*check)(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
+  /* Cost, utilization, memory in use, counters. `trace` (may be NULL) is a file for a timeline in the Chrome
+   * trace format: complete events ("ph": "X"), one a line that begins with {"name", `tid` the unit; one named "kernel" spans
+   * what was measured. Events thread_sort_index come first and put the units in order. Times are in
+   * the target's unit, or microseconds where that is seconds. On a simulated target this is the run that `check` made,
+   * if it was made without a trace. */
+  tw_status (*measure)(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *,
+                       tw_error *);
+  void (*release)(tw_artefact *);
+
+  /* What only some have; NULL: this one has not. */
+  const tw_quick *quick;
+  const tw_views *views;
+  const tw_exporter *exporter;
+  const tw_library *library;
+  const tw_rewriter *rewriter;
 };
 
+/* ---- what the core of the library does with them ---- */
+
+/* NULL: the machine does not run the op. */
+const tw_family *tw_family_of(const tw_target *, const tw_op *);
+/* Refuses what the machine does not honour and fills types that were not given; the op has not validated it then. */
+tw_status tw_target_settle(const tw_target *, tw_problem *, tw_error *);
+/* Settles the problem and says whether the target can run it; if not, why, in a sentence. */
+tw_status tw_target_supports(const tw_target *, tw_problem *, tw_error *);
+/* As in tw_family, of a problem that is supported. */
+tw_status tw_target_steps(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
+tw_status tw_target_emit(const tw_target *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+tw_status tw_target_predict(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
+tw_status tw_target_bound(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
+/* What the machine, or its family, says about a topic: static text, or NULL. */
+const char *tw_target_topic(const tw_target *, const tw_problem *, const char *topic);
 /* A case for the target's check and measure. */
 tw_status tw_target_case(const tw_target *, const tw_problem *, uint64_t seed, int threads, tw_case *out, tw_error *);
 
+/* ---- the list ---- */
+
 const tw_target *tw_target_find(const char *name); /* NULL if there is none */
 const tw_target *tw_target_at(size_t index);       /* NULL past the last */
+/* Adds a target of your own to the list: tw_target_find and all that stands on it know it from now on, on all threads. It
+ * must stay where it is until the process ends. TW_USAGE if the name is taken, or which function it lacks. */
+tw_status tw_target_register(const tw_target *, tw_error *);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -39,7 +39,7 @@ static tw_status plan_one(rewriter *w, const tw_request *r, tw_proposal *out, tw
   if (status == TW_OK && w->menu_of != r->parent->number) {
     tw_menu_free(&w->menu);
     w->menu_of = TW_NONE;
-    status = w->target->rewrites(w->program, &done, &w->menu, error);
+    status = w->target->rewriter->rewrites(w->program, &done, &w->menu, error);
     if (status == TW_OK) w->menu_of = r->parent->number;
   }
   if (status != TW_OK) return status;
@@ -72,7 +72,7 @@ static void implement_one(const rewriter *w, const tw_order *order, tw_kernel *o
   snprintf(out->why, sizeof out->why, "%s", item->why);
   if (done_so_far(order->request, &longer, &out->message) == TW_OK &&
       tw_schedule_add(&longer, item->step, &out->message) == TW_OK)
-    w->target->rewrite(w->program, &longer, &out->source, &out->message);
+    w->target->rewriter->rewrite(w->program, &longer, &out->source, &out->message);
 }
 
 static void implement(tw_agent *agent, size_t n, const tw_order order[], tw_kernel kernel[]) {

@@ -73,7 +73,7 @@ static double known_or(double predicted, double fallback) {
 
 static double predict_parent(const tw_request *r) {
   double cost;
-  bool predicted = r->target->predict(r->target, r->problem, r->parent->recipe, &cost, NULL) == TW_OK;
+  bool predicted = tw_target_predict(r->target, r->problem, r->parent->recipe, &cost, NULL) == TW_OK;
   return known_or(predicted ? cost : 0, r->parent->measured.cost);
 }
 
@@ -110,7 +110,7 @@ static void drop_exhausted(levers *l) {
 /* The untried steps after the parent's schedule. On failure nothing is left to free. */
 static tw_status list_levers(const tw_request *r, double parent_cost, tw_random *random, levers *out, tw_error *error) {
   levers l = {0};
-  tw_status status = r->target->steps(r->target, r->problem, r->parent->recipe, &l.menu, error);
+  tw_status status = tw_target_steps(r->target, r->problem, r->parent->recipe, &l.menu, error);
   if (status != TW_OK) return status;
   l.option = tw_new(l.menu.n + 1, sizeof *l.option);
   l.lever = tw_new(l.menu.n + 1, sizeof *l.lever);
@@ -257,7 +257,7 @@ static bool contains(const tw_menu_item *chain, size_t n, const char *lever_name
 static bool best_next(const tw_request *r, const tw_schedule *schedule, const tw_menu_item *chain, size_t n,
                       const detail *d, uint64_t seed, tw_menu_item *best) {
   tw_menu menu = {0};
-  if (r->target->steps(r->target, r->problem, schedule, &menu, NULL) != TW_OK) return false;
+  if (tw_target_steps(r->target, r->problem, schedule, &menu, NULL) != TW_OK) return false;
   bool found = false;
   for (size_t i = 0; i < menu.n; i++) {
     const tw_menu_item *item = &menu.item[i];
@@ -307,8 +307,8 @@ static void implement_one(const tw_order *order, tw_kernel *out) {
     n--;
     out->recipe.n--;
   }
-  while (status == TW_OK &&
-         r->target->emit(r->target, r->problem, &out->recipe, &out->source, &out->message) != TW_OK && n > 1) {
+  while (status == TW_OK && tw_target_emit(r->target, r->problem, &out->recipe, &out->source, &out->message) != TW_OK &&
+         n > 1) {
     n--; /* what was added last is illegal after all */
     out->recipe.n--;
   }

@@ -22,7 +22,7 @@ static tw_status print_library_json(const cli *c, const cli_subject *s, const tw
 
 static tw_status bench_library(const cli *c, const cli_subject *s, tw_error *error) {
   tw_bench b = {0};
-  tw_status status = s->target->bench(s->target, &s->problem, (uint64_t)c->options.seed, &b, error);
+  tw_status status = s->target->library->bench(s->target, &s->problem, (uint64_t)c->options.seed, &b, error);
   if (status != TW_OK) return status;
   if (c->options.json) return print_library_json(c, s, &b, error);
   char problem[512];
@@ -40,17 +40,16 @@ tw_status cli_bench(const cli *c, tw_error *error) {
   if (status == TW_OK) status = cli_usable(&subject, error);
   if (status != TW_OK) return status;
   cli_find_known(c, &subject, &known);
-  if (subject.target->bench) {
+  if (subject.target->library) {
     free(known.source);
-    if (known.has_schedule && known.is_exact && subject.target->learn)
-      status = subject.target->learn(subject.target, &subject.problem, &known.schedule, error);
+    if (known.has_schedule && known.is_exact)
+      status = subject.target->library->learn(subject.target, &subject.problem, &known.schedule, error);
     return status == TW_OK ? bench_library(c, &subject, error) : status;
   }
   const char *note = known.source || (known.is_exact && known.has_schedule) ? "as tuned"
                      : known.has_schedule                                   ? "as tuned for a near shape"
                                                                             : "not tuned yet: the plainest kernel";
-  if (!known.source)
-    status = subject.target->emit(subject.target, &subject.problem, &known.schedule, &known.source, error);
+  if (!known.source) status = tw_target_emit(subject.target, &subject.problem, &known.schedule, &known.source, error);
   if (status != TW_OK) return status;
   status = cli_measure_source(c, &subject, known.source, strlen(known.source), note, error);
   free(known.source);

@@ -59,6 +59,8 @@ tw_status cli_wisdom(const cli *, tw_error *);
 
 /* ---- explain.c: `model` on a target that explains tiles ---- */
 
+/* Does the command line choose tiles of a target that has views, with their keys or --kernel? */
+bool cli_chooses_tiles(const cli *, const tw_target *);
 tw_status cli_explain(const cli *, const tw_target *, tw_error *);
 
 /* ---- options.c ---- */
@@ -79,8 +81,6 @@ tw_status cli_subject_of(const cli *, size_t first, cli_subject *, tw_error *);
 tw_status cli_find_target(const char *name, const tw_target **, tw_error *);
 /* TW_MISSING with what is not here. Emitting and compiling need less: they say themselves what they miss. */
 tw_status cli_usable(const cli_subject *, tw_error *);
-/* TW_USAGE if the target has no schedules: then only `bench` is of use. */
-tw_status cli_needs_schedules(const cli_subject *, tw_error *);
 /* The file of --schedule; the empty schedule without it. */
 tw_status cli_read_schedule(const cli *, tw_schedule *, tw_error *);
 /* The best that wisdom knows for the subject: a schedule that is legal there, of this problem (is_exact) or of a near

@@ -9,9 +9,9 @@
 static tw_status write_floorplan(const cli *c, const cli_subject *s, const tw_schedule *schedule, tw_error *error) {
   char *svg = NULL;
   if (!c->options.floorplan) return TW_OK;
-  if (!s->target->floorplan)
+  if (!s->target->exporter)
     return tw_fail(error, TW_USAGE, "%s has no floor plans: leave out --floorplan", s->target->name);
-  tw_status status = s->target->floorplan(s->target, &s->problem, schedule, &svg, error);
+  tw_status status = s->target->exporter->floorplan(s->target, &s->problem, schedule, &svg, error);
   if (status == TW_OK) status = tw_file_write(c->options.floorplan, svg, strlen(svg), error);
   free(svg);
   return status;
@@ -22,9 +22,8 @@ tw_status cli_emit(const cli *c, tw_error *error) {
   tw_schedule schedule;
   char *source;
   tw_status status = cli_subject_of(c, 0, &subject, error);
-  if (status == TW_OK) status = cli_needs_schedules(&subject, error);
   if (status == TW_OK) status = cli_read_schedule(c, &schedule, error);
-  if (status == TW_OK) status = subject.target->emit(subject.target, &subject.problem, &schedule, &source, error);
+  if (status == TW_OK) status = tw_target_emit(subject.target, &subject.problem, &schedule, &source, error);
   if (status != TW_OK) return status;
   status = write_floorplan(c, &subject, &schedule, error);
   if (status == TW_OK && c->options.out) status = cli_write_design(c->options.out, &subject, &schedule, source, error);

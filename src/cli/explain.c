@@ -15,7 +15,7 @@ typedef struct split {
 
 static const char *explain_key(const tw_target *t, const char *word) {
   const size_t length = strcspn(word, "=");
-  for (const char *const *key = t->explain_keys; *key; key++)
+  for (const char *const *key = t->views->keys; *key; key++)
     if (word[length] && strlen(*key) == length && !strncmp(*key, word, length)) return *key;
   return NULL;
 }
@@ -40,9 +40,9 @@ static tw_status write_kernel(const cli *c, const cli_subject *s, const split *w
   const char *file = c->options.kernel, *dot = file ? strrchr(file, '.') : NULL;
   char *text = NULL;
   if (!file) return TW_OK;
-  if (!s->target->draw) return tw_fail(error, TW_USAGE, "%s shows no kernel: leave out --kernel", s->target->name);
   const bool as_picture = dot && !strcmp(dot, ".svg");
-  tw_status status = s->target->draw(s->target, &s->problem, words->n_choice, words->choice, as_picture, &text, error);
+  tw_status status =
+      s->target->views->draw(s->target, &s->problem, words->n_choice, words->choice, as_picture, &text, error);
   if (status == TW_OK) status = tw_file_write(file, text, strlen(text), error);
   free(text);
   return status;
@@ -53,8 +53,8 @@ static tw_status explain(const cli *c, cli_subject *s, tw_explanation *out, tw_e
   split words;
   tw_status status = split_words(c, t, &words, error);
   if (status == TW_OK) status = tw_problem_parse(c->words[0], words.n_op, words.op, &s->problem, error);
-  if (status == TW_OK) status = t->supports(t, &s->problem, error);
-  if (status == TW_OK) status = t->explain(t, &s->problem, words.n_choice, words.choice, out, error);
+  if (status == TW_OK) status = tw_target_settle(t, &s->problem, error);
+  if (status == TW_OK) status = t->views->explain(t, &s->problem, words.n_choice, words.choice, out, error);
   if (status == TW_OK) status = write_kernel(c, s, &words, error);
   free(words.op);
   free(words.choice);
@@ -101,13 +101,19 @@ static void print_text(const cli_subject *s, const tw_explanation *e) {
   printf("\nlimit: %s\n", e->limit);
 }
 
+bool cli_chooses_tiles(const cli *c, const tw_target *target) {
+  bool chooses = c->options.kernel;
+  for (size_t i = 1; target->views && i < c->n_words; i++) chooses |= explain_key(target, c->words[i]) != NULL;
+  return target->views && chooses;
+}
+
 tw_status cli_explain(const cli *c, const tw_target *target, tw_error *error) {
   cli_subject s = {.target = target};
   tw_explanation e = {0};
   if (!c->n_words) return cli_subject_of(c, 0, &s, error); /* says what is missing */
   if (c->options.schedule)
-    return tw_fail(error, TW_USAGE, "%s has no schedules yet: choose with %s=...", target->name,
-                   target->explain_keys[0]);
+    return tw_fail(error, TW_USAGE, "a schedule says its tiles itself: leave out --schedule, or --kernel and %s=...",
+                   target->views->keys[0]);
   tw_status status = explain(c, &s, &e, error);
   if (status != TW_OK) return status;
   if (!e.fits) fprintf(stderr, "tilewright: %s\n", e.misfit);

@@ -28,7 +28,7 @@ static tw_status build_check_measure(const cli *c, const cli_subject *s, const c
   int jobs = c->options.jobs ? (int)c->options.jobs : tw_cores();
   tw_artefact *artefact = NULL;
   tw_case inputs = {0};
-  tw_status status = t->bound(t, &s->problem, &out->bound, error);
+  tw_status status = tw_target_bound(t, &s->problem, &out->bound, error);
   if (status == TW_OK) status = t->build(t, &s->problem, source, length, &artefact, error);
   if (status == TW_OK) status = tw_target_case(t, &s->problem, (uint64_t)c->options.seed, jobs, &inputs, error);
   if (status == TW_OK) status = t->check(t, artefact, &inputs, error);

@@ -1,6 +1,6 @@
 /* model.c - `tilewright model OP key=value... -t TARGET [--schedule FILE]`: the analytic model without running
- * anything: the bound, the predicted cost of a schedule, and of each legal next step; or, where the target has a model
- * of tiles, what explain.c prints. */
+ * anything: the bound, the predicted cost of a schedule, and of each legal next step; or, where words choose tiles of a
+ * target that explains them, what explain.c prints. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +14,9 @@ typedef struct prediction {
 
 static tw_status predict(const cli_subject *s, const tw_schedule *schedule, prediction *out, tw_error *error) {
   const tw_target *t = s->target;
-  tw_status status = t->bound(t, &s->problem, &out->bound, error);
-  if (status == TW_OK) status = t->predict(t, &s->problem, schedule, &out->cost, error);
-  if (status == TW_OK) status = t->steps(t, &s->problem, schedule, &out->menu, error);
+  tw_status status = tw_target_bound(t, &s->problem, &out->bound, error);
+  if (status == TW_OK) status = tw_target_predict(t, &s->problem, schedule, &out->cost, error);
+  if (status == TW_OK) status = tw_target_steps(t, &s->problem, schedule, &out->menu, error);
   return status;
 }
 
@@ -75,11 +75,10 @@ tw_status cli_model(const cli *c, tw_error *error) {
   tw_schedule schedule;
   prediction p = {0};
   const tw_target *target = c->options.target ? tw_target_find(c->options.target) : NULL;
-  if (target && target->explain) return cli_explain(c, target, error);
+  if (target && cli_chooses_tiles(c, target)) return cli_explain(c, target, error);
   if (c->options.kernel)
     return tw_fail(error, TW_USAGE, "%s shows no kernel: leave out --kernel", target ? target->name : "the target");
   tw_status status = cli_subject_of(c, 0, &subject, error);
-  if (status == TW_OK) status = cli_needs_schedules(&subject, error);
   if (status == TW_OK) status = cli_read_schedule(c, &schedule, error);
   if (status == TW_OK) status = predict(&subject, &schedule, &p, error);
   if (status == TW_OK && c->options.json)

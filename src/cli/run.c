@@ -14,10 +14,9 @@ tw_status cli_run(const cli *c, tw_error *error) {
   if (!from_schedule && !c->n_words)
     return tw_fail(error, TW_USAGE, "say which file to run: `tilewright run FILE OP key=value... -t TARGET`");
   tw_status status = cli_subject_of(c, from_schedule ? 0 : 1, &subject, error);
-  if (status == TW_OK) status = cli_needs_schedules(&subject, error);
   if (status == TW_OK) status = cli_read_schedule(c, &schedule, error);
   if (status == TW_OK && from_schedule) {
-    status = subject.target->emit(subject.target, &subject.problem, &schedule, &source, error);
+    status = tw_target_emit(subject.target, &subject.problem, &schedule, &source, error);
     length = status == TW_OK ? strlen(source) : 0;
   } else if (status == TW_OK) {
     status = cli_read_source(c->words[0], &source, &length, error);

@@ -26,20 +26,11 @@ tw_status cli_subject_of(const cli *c, size_t first, cli_subject *out, tw_error 
   tw_status status =
       tw_problem_parse(c->words[first], c->n_words - first - 1, c->words + first + 1, &out->problem, error);
   if (status == TW_OK) status = cli_find_target(c->options.target, &out->target, error);
-  if (status == TW_OK) status = out->target->supports(out->target, &out->problem, error);
-  if (status == TW_OK && !out->target->emit && !out->target->bench)
-    return tw_fail(error, TW_USAGE, "%s cannot build, run or search kernels yet: only `tilewright model` knows it",
-                   out->target->name);
-  if (status == TW_OK) status = out->problem.op->validate(&out->problem, error);
+  if (status == TW_OK) status = tw_target_supports(out->target, &out->problem, error);
   return status;
 }
 
 tw_status cli_usable(const cli_subject *s, tw_error *error) { return s->target->available(s->target, error); }
-
-tw_status cli_needs_schedules(const cli_subject *s, tw_error *error) {
-  if (s->target->emit) return TW_OK;
-  return tw_fail(error, TW_USAGE, "%s has no schedules yet: use `tilewright bench`", s->target->name);
-}
 
 tw_status cli_read_schedule(const cli *c, tw_schedule *out, tw_error *error) {
   *out = (tw_schedule){0};
@@ -65,7 +56,7 @@ void cli_find_known(const cli *c, const cli_subject *s, cli_known *out) {
   }
   const tw_wisdom_entry *entry = tw_wisdom_find(&wisdom, s->target->name, &s->problem, &out->is_exact);
   /* What is known for a neighbouring shape may be illegal for this one. */
-  if (entry && s->target->emit(s->target, &s->problem, &entry->schedule, &source, NULL) == TW_OK) {
+  if (entry && tw_target_emit(s->target, &s->problem, &entry->schedule, &source, NULL) == TW_OK) {
     out->schedule = entry->schedule;
     out->has_schedule = true;
     free(source);

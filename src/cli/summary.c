@@ -138,8 +138,8 @@ static char *start_name(const cli_subject *s) {
 static tw_status write_sources(const char *directory, const cli_subject *s, const tw_schedule *schedule, tw_text *names,
                                tw_error *error) {
   tw_files files = {0};
-  if (!s->target->sources) return TW_OK;
-  tw_status status = s->target->sources(s->target, &s->problem, schedule, &files, error);
+  if (!s->target->exporter) return TW_OK;
+  tw_status status = s->target->exporter->sources(s->target, &s->problem, schedule, &files, error);
   for (size_t i = 0; i < files.n && status == TW_OK; i++) {
     status = write_text(directory, files.file[i].name, strdup(files.file[i].text), error);
     if (names) tw_text_add(names, ", %s", files.file[i].name);

@@ -1,7 +1,26 @@
 /* targets.c - `tilewright targets [NAME]`: the machines, and which can be used here. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
+
+/* What a machine has beside the core. */
+typedef struct table {
+  const char *name, *what;
+  bool is_there;
+} table;
+enum { TABLES = 5 };
+
+static void list_tables(const tw_target *t, table out[TABLES]) {
+  const table all[TABLES] = {
+      {"quick", "kernels without a chance are not measured", t->quick},
+      {"views", "`model` explains tiles and shows the innermost kernel", t->views},
+      {"exporter", "`emit` writes files for the machine's own tools, and floor plans", t->exporter},
+      {"library", "`bench` times a library, which learns what `tune` finds", t->library},
+      {"rewriter", "`tune --from` rewrites a program of yours", t->rewriter},
+  };
+  memcpy(out, all, sizeof all);
+}
 
 static json_t *as_json(const tw_target *target) {
   tw_error error = {0};
@@ -16,6 +35,15 @@ static json_t *as_json(const tw_target *target) {
   json_object_set_new(object, "source_name", cli_json_text(target->traits.source_name));
   json_object_set_new(object, "available", json_boolean(available));
   if (!available) json_object_set_new(object, "missing", cli_json_text(error.text));
+  json_t *ops = json_object(), *also = json_array();
+  for (const tw_family *f = target->family; f < target->family + target->n_families; f++)
+    json_object_set_new(ops, f->op, cli_json_text(f->keys));
+  table tables[TABLES];
+  list_tables(target, tables);
+  for (int i = 0; i < TABLES; i++)
+    if (tables[i].is_there) json_array_append_new(also, cli_json_text(tables[i].name));
+  json_object_set_new(object, "ops", ops);
+  json_object_set_new(object, "also", also);
   char *description = target->describe(target);
   if (description) json_object_set_new(object, "description", cli_json_text(description));
   free(description);
@@ -36,6 +64,13 @@ static tw_status print_one(const char *name, tw_error *error) {
   char *description = target->describe(target);
   if (description) printf("\n%s", description);
   free(description);
+  printf("\n");
+  for (const tw_family *f = target->family; f < target->family + target->n_families; f++)
+    printf("%-12s %s: %s\n", f == target->family ? "ops" : "", f->op, f->keys);
+  table tables[TABLES];
+  list_tables(target, tables);
+  for (int i = 0; i < TABLES; i++)
+    if (tables[i].is_there) printf("%-12s %s\n", tables[i].name, tables[i].what);
   return TW_OK;
 }
 

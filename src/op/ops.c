@@ -3,12 +3,19 @@
 
 #include <string.h>
 
+#include "base/registry.h"
+
 static const tw_op *const ops[] = {
     &tw_op_gemm,      &tw_op_conv2d,    &tw_op_mpc_forward, &tw_op_mpc_backward,
     &tw_op_attention, &tw_op_layernorm, &tw_op_rotary,      &tw_op_softmax,
 };
 
-const tw_op *tw_op_at(size_t index) { return index < sizeof ops / sizeof *ops ? ops[index] : NULL; }
+static tw_registry added = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+const tw_op *tw_op_at(size_t index) {
+  const size_t n = sizeof ops / sizeof *ops;
+  return index < n ? ops[index] : tw_registry_at(&added, index - n);
+}
 
 const tw_op *tw_op_find(const char *name) {
   const tw_op *op;
@@ -16,4 +23,23 @@ const tw_op *tw_op_find(const char *name) {
     if (strcmp(op->name, name) == 0) return op;
   }
   return NULL;
+}
+
+static const void *find(const char *name) { return tw_op_find(name); }
+
+tw_status tw_op_register(const tw_op *op, tw_error *error) {
+  const struct {
+    const char *name;
+    bool is_there;
+  } needed[] = {{"name", op->name && *op->name},      {"summary", op->summary},
+                {"keys", op->keys && op->n_keys > 0}, {"validate", op->validate},
+                {"operands", op->operands},           {"inputs", op->inputs},
+                {"reference", op->reference},         {"compare", op->compare},
+                {"operations", op->operations},       {"bytes", op->bytes}};
+  for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+    if (!needed[i].is_there)
+      return tw_fail(error, TW_USAGE, "the op %s lacks %s", op->name ? op->name : "without a name", needed[i].name);
+  if (op->n_keys > TW_KEYS_MAX)
+    return tw_fail(error, TW_USAGE, "the op %s has %zu keys, %d are the most", op->name, op->n_keys, TW_KEYS_MAX);
+  return tw_registry_add(&added, op, find, "op", error);
 }

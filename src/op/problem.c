@@ -207,17 +207,22 @@ static void print_value(const tw_key *key, const tw_value *value, char *buffer, 
   }
 }
 
+bool tw_problem_is_default(const tw_problem *problem, size_t key) {
+  const tw_key *k = &problem->op->keys[key];
+  const tw_value *value = &problem->value[key];
+  tw_value fallback = {0};
+  return k->fallback && parse_value(k, k->fallback, &fallback, NULL) == TW_OK && fallback.i == value->i &&
+         fallback.r == value->r;
+}
+
 size_t tw_problem_print(const tw_problem *problem, char *buffer, size_t size) {
   const tw_op *op = problem->op;
   int length = snprintf(buffer, size, "%s", op->name);
   size_t at = length < 0 ? 0 : (size_t)length;
   for (size_t i = 0; i < op->n_keys; i++) {
     char text[64];
-    tw_value fallback = {0};
+    if (tw_problem_is_default(problem, i)) continue;
     print_value(&op->keys[i], &problem->value[i], text, sizeof text);
-    if (op->keys[i].fallback && parse_value(&op->keys[i], op->keys[i].fallback, &fallback, NULL) == TW_OK &&
-        fallback.i == problem->value[i].i && fallback.r == problem->value[i].r)
-      continue;
     length = snprintf(at < size ? buffer + at : NULL, at < size ? size - at : 0, " %s=%s", op->keys[i].name, text);
     at += length < 0 ? 0 : (size_t)length;
   }

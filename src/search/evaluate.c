@@ -53,8 +53,8 @@ static outcome check_and_measure(const tw_evaluator *e, tw_artefact *artefact, t
   const tw_target *t = e->target;
   tw_error error = {0};
   tw_status status = TW_OK;
-  if (t->measures_first && c->limit > 0) {
-    const double least = t->least ? t->least(t, artefact) : 0;
+  if (t->traits.measures_first && c->limit > 0) {
+    const double least = t->quick ? t->quick->least(t, artefact) : 0;
     if (least > c->limit) return hopeless(least);
     status = measure(e, artefact, c, &error);
     if (status == TW_OK && c->measured.cost > c->limit) return slower;

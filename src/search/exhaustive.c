@@ -7,7 +7,7 @@
 /* The kernels one step behind candidate `from`. */
 static tw_status follow(tw_state *s, size_t from, tw_error *error) {
   tw_menu menu;
-  tw_status status = s->target->steps(s->target, &s->problem, s->all[from]->recipe, &menu, error);
+  tw_status status = tw_target_steps(s->target, &s->problem, s->all[from]->recipe, &menu, error);
   if (status != TW_OK) return status;
   for (size_t i = 0; i < menu.n && status == TW_OK; i++) {
     tw_candidate *c;

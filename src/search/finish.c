@@ -74,7 +74,7 @@ static int next_by_model(const tw_state *s, const tw_schedule *beginning, const 
     tw_schedule longer = *beginning;
     double cost;
     if (taken[i] || tw_schedule_add(&longer, rest->step[i], NULL) != TW_OK ||
-        s->target->predict(s->target, &s->problem, &longer, &cost, NULL) != TW_OK || cost >= least)
+        tw_target_predict(s->target, &s->problem, &longer, &cost, NULL) != TW_OK || cost >= least)
       continue;
     best = (int)i;
     least = cost;
@@ -84,7 +84,7 @@ static int next_by_model(const tw_state *s, const tw_schedule *beginning, const 
 
 static bool is_same_kernel(const tw_state *s, const tw_schedule *schedule) {
   char *source = NULL;
-  if (s->target->emit(s->target, &s->problem, schedule, &source, NULL) != TW_OK) return false;
+  if (tw_target_emit(s->target, &s->problem, schedule, &source, NULL) != TW_OK) return false;
   tw_digest digest = tw_source_digest(source);
   free(source);
   return !memcmp(&digest, &s->best->source_digest, sizeof digest);

@@ -39,8 +39,8 @@ static tw_status rewrite(const improving *k, const char *source, size_t length, 
   tw_program *program = NULL;
   tw_member member = {.share = 1};
   tw_status status =
-      k->target->study(k->target, k->problem, source, length, options.seed, jobs, &stop, &program, error);
-  if (status == TW_OK) status = k->target->diagnose(program, jobs, &out->diagnosis, error);
+      k->target->rewriter->study(k->target, k->problem, source, length, options.seed, jobs, &stop, &program, error);
+  if (status == TW_OK) status = k->target->rewriter->diagnose(program, jobs, &out->diagnosis, error);
   char *start = status == TW_OK ? strndup(source, length) : NULL;
   if (status == TW_OK && !start) status = tw_fail(error, TW_MISSING, "no memory for the program");
   if (status == TW_OK) status = tw_rewrites_open(k->target, program, &member.agent, error);
@@ -63,7 +63,7 @@ static tw_status rewrite(const improving *k, const char *source, size_t length, 
     member.agent->close(member.agent, NULL);
   }
   free(start);
-  if (program) k->target->forget(program);
+  if (program) k->target->rewriter->forget(program);
   if (!out->result.source) return status;
   out->rewritten = true;
   list_rewrites(&out->result, &out->rewrites);
@@ -134,7 +134,7 @@ tw_status tw_improve(const tw_target *target, const tw_problem *problem, const c
                      const tw_search_options *options, bool rewrites_only, tw_improvement *out, tw_error *error) {
   const improving k = {.target = target, .problem = problem, .options = options, .started = tw_now()};
   *out = (tw_improvement){0};
-  if (!target->study)
+  if (!target->rewriter)
     return tw_fail(error, TW_USAGE, "%s cannot start from a program of yours: leave --from away", target->name);
   tw_status status = rewrite(&k, source, length, rewrites_only, out, error);
   if (status == TW_OK && !rewrites_only && !tw_is_set(options->interrupt)) status = compete(&k, out);

@@ -12,7 +12,7 @@
 static void explain(const tw_state *s, const tw_schedule *before, const char *step, char *why, size_t size) {
   tw_menu menu = {0};
   why[0] = '\0';
-  if (s->target->steps(s->target, &s->problem, before, &menu, NULL) != TW_OK) return;
+  if (tw_target_steps(s->target, &s->problem, before, &menu, NULL) != TW_OK) return;
   for (size_t i = 0; i < menu.n; i++) {
     tw_schedule normal = {0};
     if (tw_schedule_add(&normal, menu.item[i].step, NULL) == TW_OK && !strcmp(normal.step[0], step)) {

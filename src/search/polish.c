@@ -15,7 +15,7 @@ static const struct {
 
 static size_t budget_of(const tw_state *s) {
   const double seconds = tw_simulation_seconds(s->target, &s->bound);
-  if (!s->target->measures_first || seconds == 0) return 0;
+  if (!s->target->traits.measures_first || seconds == 0) return 0;
   for (size_t i = 0; i < sizeof BUDGET / sizeof *BUDGET; i++)
     if (seconds <= BUDGET[i].seconds) return BUDGET[i].kernels;
   return 0;
@@ -52,7 +52,7 @@ static bool reach(ring *r, const tw_candidate *c) {
 static tw_status follow(tw_state *s, ring *r, const tw_candidate *from, size_t most, tw_error *error) {
   tw_menu menu;
   if (!from->recipe) return TW_OK; /* the menu leads on from recipes alone */
-  tw_status status = s->target->steps(s->target, &s->problem, from->recipe, &menu, error);
+  tw_status status = tw_target_steps(s->target, &s->problem, from->recipe, &menu, error);
   if (status != TW_OK) return status;
   for (size_t i = 0; i < menu.n && status == TW_OK && s->n < most; i++) {
     tw_candidate *c;

@@ -35,7 +35,7 @@ tw_candidate *tw_state_emit(const tw_state *s, const tw_schedule *schedule, int 
   if (!c) return NULL;
   tw_error message = {0};
   char *source = NULL;
-  s->target->emit(s->target, &s->problem, schedule, &source, &message);
+  tw_target_emit(s->target, &s->problem, schedule, &source, &message);
   if (!tw_candidate_set_kernel(c, schedule, source)) {
     tw_candidate_free(c);
     return NULL;

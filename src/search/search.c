@@ -164,8 +164,8 @@ static tw_status open_search(tw_state *s, const tw_search_subject *subject, cons
   tw_status status = check_options(&s->options, error);
   if (status == TW_OK) status = check_members(s->n_members, error);
   if (status == TW_OK && target->available) status = target->available(target, error);
-  if (status == TW_OK) status = target->supports(target, &s->problem, error);
-  if (status == TW_OK) status = target->bound(target, &s->problem, &s->bound, error);
+  if (status == TW_OK) status = tw_target_supports(target, &s->problem, error);
+  if (status == TW_OK) status = tw_target_bound(target, &s->problem, &s->bound, error);
   if (status != TW_OK) return status;
   fill_options(&s->options, tw_simulation_seconds(target, &s->bound));
   status = open_journal(s, subject->program, error);
@@ -203,7 +203,7 @@ static tw_status add_start(tw_state *s, const tw_schedule *recipe, char *source,
 /* The same, of a schedule. */
 static tw_status add_recipe(tw_state *s, const tw_schedule *recipe, const char *lever, tw_error *error) {
   char *source = NULL;
-  const tw_status status = s->target->emit(s->target, &s->problem, recipe, &source, error);
+  const tw_status status = tw_target_emit(s->target, &s->problem, recipe, &source, error);
   return status == TW_OK ? add_start(s, recipe, source, lever, error) : status;
 }
 
@@ -215,7 +215,7 @@ static tw_schedule replay(tw_state *s, const tw_schedule *schedule) {
     tw_error why = {0};
     char *source = NULL;
     if (tw_schedule_add(&longer, schedule->step[i], &why) == TW_OK &&
-        s->target->emit(s->target, &s->problem, &longer, &source, &why) == TW_OK)
+        tw_target_emit(s->target, &s->problem, &longer, &source, &why) == TW_OK)
       legal = longer;
     else
       tw_state_note(s, "the step '%s' of the known schedule is left out: %s", schedule->step[i], why.text);

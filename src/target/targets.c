@@ -1,7 +1,7 @@
-/* targets.c - the list of targets. A new machine is a folder here and a line below. */
-#include <stdlib.h>
+/* targets.c - the list of targets. A new machine is a folder here and a line below; a program adds its own. */
 #include <string.h>
 
+#include "base/registry.h"
 #include "tilewright/target.h"
 
 #include "target/cuda/target.h"
@@ -10,21 +10,23 @@
 #include "target/xdna2/target.h"
 
 /* Each machine's own list: its targets by position, NULL past the last. */
-static const tw_target *(*const families[])(size_t index) = {
+static const tw_target *(*const machines[])(size_t index) = {
     gm_target_at,
     x86_target_at,
     xd_target_at,
     cuda_target_at,
 };
 
+static tw_registry added = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
 const tw_target *tw_target_at(size_t index) {
-  for (size_t f = 0; f < sizeof families / sizeof *families; f++) {
+  for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
     const tw_target *target;
-    for (size_t i = 0; (target = families[f](i)); i++) {
+    for (size_t i = 0; (target = machines[m](i)); i++) {
       if (index-- == 0) return target;
     }
   }
-  return NULL;
+  return tw_registry_at(&added, index);
 }
 
 const tw_target *tw_target_find(const char *name) {
@@ -35,13 +37,39 @@ const tw_target *tw_target_find(const char *name) {
   return NULL;
 }
 
-void tw_files_free(tw_files *files) {
-  for (size_t i = 0; i < files->n; i++) free(files->file[i].text);
-  *files = (tw_files){0};
+static const void *find(const char *name) { return tw_target_find(name); }
+
+/* What a family lacks, or NULL. */
+static const char *missing_in(const tw_family *f) {
+  const bool some = f->steps || f->emit || f->predict, all = f->steps && f->emit && f->predict;
+  if (!f->op) return "the name of an op";
+  if (!f->keys) return "keys";
+  if (!f->settle) return "settle";
+  return !f->bound ? "bound" : some && !all ? "steps, emit and predict together" : NULL;
 }
 
-tw_status tw_target_case(const tw_target *t, const tw_problem *problem, uint64_t seed, int threads, tw_case *out,
-                         tw_error *error) {
-  return t->own_reference ? tw_case_make_inputs(problem, seed, out, error)
-                          : tw_case_make(problem, seed, threads, out, error);
+tw_status tw_target_register(const tw_target *t, tw_error *error) {
+  const struct {
+    const char *name;
+    bool is_there;
+  } needed[] = {{"name", t->name && *t->name},
+                {"summary", t->summary},
+                {"unit", t->unit},
+                {"traits.language", t->traits.language},
+                {"traits.source_name", t->traits.source_name},
+                {"family", t->family && t->n_families > 0},
+                {"available", t->available},
+                {"describe", t->describe},
+                {"build", t->build},
+                {"check", t->check},
+                {"measure", t->measure},
+                {"release", t->release}};
+  for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+    if (!needed[i].is_there)
+      return tw_fail(error, TW_USAGE, "the target %s lacks %s", t->name ? t->name : "without a name", needed[i].name);
+  for (size_t i = 0; i < t->n_families; i++) {
+    const char *lacks = missing_in(&t->family[i]);
+    if (lacks) return tw_fail(error, TW_USAGE, "family %zu of the target %s lacks %s", i, t->name, lacks);
+  }
+  return tw_registry_add(&added, t, find, "target", error);
 }

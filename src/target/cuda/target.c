@@ -51,7 +51,7 @@ static tw_type usual_type(const char *key, tw_type a) {
 }
 
 /* The op's first type says what the others usually are. */
-static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
+static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
   (void)t;
   tw_status status = TW_OK;
   tw_type a = TW_TYPE_NONE;
@@ -62,7 +62,7 @@ static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
       status = tw_problem_set(p, k->name, tw_type_name(a == TW_TYPE_NONE ? TW_BF16 : usual_type(k->name, a)), error);
     if (a == TW_TYPE_NONE) a = (tw_type)p->value[i].i;
   }
-  return status == TW_OK ? p->op->validate(p, error) : status;
+  return status;
 }
 
 static tw_status emit(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, char **source,
@@ -89,13 +89,21 @@ static tw_status predict(const tw_target *t, const tw_problem *p, const tw_sched
   return status;
 }
 
+#define SCHEDULES .settle = settle, .steps = steps, .emit = emit, .predict = predict, .bound = cuda_bound
+static const tw_family families[] = {
+    {.op = "gemm",
+     .keys = "m n k a_transposed b_transposed bias relu scale lda ldb ldc ldd group a_rounding a b c acc",
+     SCHEDULES},
+    {.op = "*", .keys = "*", SCHEDULES}, /* whatever the source of a kernel computes */
+};
+
 #define CUDA_TARGET(NAME, SUMMARY, CONFIG)                                                                             \
   (tw_target) {                                                                                                        \
     .name = NAME, .summary = SUMMARY, .unit = "seconds",                                                               \
-    .traits = {.language = "CUDA C++", .source_name = "kernel.cu"}, .config = CONFIG, .available = available,          \
-    .describe = describe, .supports = supports, .steps = steps, .emit = emit, .predict = predict,                      \
-    .build = cuda_artefact, .own_reference = true, .check = cuda_check, .measure = cuda_measure,                       \
-    .release = cuda_release, .bound = cuda_bound                                                                       \
+    .traits = {.own_reference = true, .language = "CUDA C++", .source_name = "kernel.cu"}, .config = CONFIG,           \
+    .n_families = sizeof families / sizeof *families, .family = families, .available = available,                      \
+    .describe = describe, .build = cuda_artefact, .check = cuda_check, .measure = cuda_measure,                        \
+    .release = cuda_release                                                                                            \
   }
 
 enum { TARGETS_MAX = 16 };

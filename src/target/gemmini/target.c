@@ -9,13 +9,12 @@
 
 #include "base/embedded.h"
 #include "base/strings.h"
-#include "op/conv2d.h"
 #include "target/gemmini/build.h"
 #include "target/gemmini/config.h"
-#include "target/gemmini/prompt.h"
 #include "target/gemmini/rewrite/rewrite.h"
 #include "target/gemmini/run.h"
-#include "target/gemmini/schedule/schedule.h"
+#include "target/gemmini/schedule/family.h"
+#include "target/gemmini/topics.h"
 
 struct tw_artefact {
   char *elf;
@@ -26,12 +25,10 @@ struct tw_artefact {
   gm_run_result run;
 };
 
-static const gm_config *config(const tw_target *t) { return t->config; }
-
-static tw_status available(const tw_target *t, tw_error *error) { return gm_build_available(config(t), error); }
+static tw_status available(const tw_target *t, tw_error *error) { return gm_build_available(gm_config_of(t), error); }
 
 static char *describe(const tw_target *t) {
-  const gm_config *c = config(t);
+  const gm_config *c = gm_config_of(t);
   const char *type = tw_type_name(c->input_type), *acc = tw_type_name(c->acc_type);
   tw_text s = {0};
   tw_text_add(&s, "%s\n", c->summary);
@@ -52,101 +49,11 @@ static char *describe(const tw_target *t) {
   return tw_text_take(&s);
 }
 
-/* Fills in one type, or checks that it is one of the machine's. */
-static tw_status settle(tw_problem *p, const char *key, tw_type first, tw_type second, const char *target,
-                        tw_error *error) {
-  if (tw_problem_type(p, key) == TW_TYPE_NONE) return tw_problem_set(p, key, tw_type_name(first), error);
-  tw_type t = tw_problem_type(p, key);
-  if (t == first || t == second) return TW_OK;
-  return tw_fail(error, TW_USAGE, "%s: %s=%s is not a type of this machine; use %s=%s%s%s", target, key,
-                 tw_type_name(t), key, tw_type_name(first), second == first ? "" : " or ",
-                 second == first ? "" : tw_type_name(second));
-}
-
-/* The ops that the machine runs, and the key of each for the type of its output. */
-static const struct { const char *op, *output_key; } ops[] = {{"gemm", "c"}, {"conv2d", "out"}};
-
-/* What the store unit can do on the way out (StoreController.scala, GemminiISA.scala: widths of the fields). */
-static tw_status check_conv2d(const gm_config *c, const tw_problem *p, const char *target, tw_error *error) {
-  const tw_conv2d v = tw_conv2d_of(p);
-  if (v.output == c->acc_type && v.output != c->input_type && (v.relu || v.pool))
-    return tw_fail(error, TW_USAGE, "%s: out=%s leaves the accumulator as it is: relu and pool need out=%s", target,
-                   tw_type_name(v.output), tw_type_name(c->input_type));
-  if (v.pool > 3 || v.pool_stride > 3)
-    return tw_fail(error, TW_USAGE, "%s: the store unit pools windows of at most 3 x 3, at most 3 apart", target);
-  if (v.pool_pad && !v.relu)
-    return tw_fail(error, TW_USAGE,
-                   "%s: the store unit pads pooling windows with zeros, which would win over negative results: "
-                   "use relu=1 or pool_pad=0",
-                   target);
-  if (v.pool && v.out_w > 255)
-    return tw_fail(error, TW_USAGE, "%s: the store unit pools to at most 255 columns, not %d", target, (int)v.out_w);
-  return TW_OK;
-}
-
-static tw_status settle_types(const tw_target *t, tw_problem *p, tw_error *error) {
-  const gm_config *c = config(t);
-  const char *name = p->op->name;
-  size_t op = 0, n_ops = sizeof ops / sizeof *ops;
-  if (!strcmp(name, "mpc_forward") || !strcmp(name, "mpc_backward")) {
-    if (c->input_type != TW_F32)
-      return tw_fail(error, TW_USAGE, "%s: %s needs floating point; use -t gemmini-4x4-fp32", t->name, name);
-    return settle(p, "type", TW_F32, TW_F32, t->name, error);
-  }
-  if (!strcmp(name, "conv2d") && c->input_type != TW_I8)
-    return tw_fail(error, TW_USAGE, "%s: conv2d is of int8 here; use -t gemmini-16x16-int8", t->name);
-  while (op < n_ops && strcmp(name, ops[op].op)) op++;
-  if (op == n_ops)
-    return tw_fail(error, TW_USAGE, "%s: op %s is not supported; supported: gemm, conv2d, mpc_forward, mpc_backward",
-                   t->name, name);
-  tw_status status;
-  if (!strcmp(name, "gemm") && tw_problem_int(p, "threads"))
-    return tw_fail(error, TW_USAGE, "%s: threads=%d: this machine has one core; leave threads out", t->name,
-                   (int)tw_problem_int(p, "threads"));
-  if ((status = settle(p, "a", c->input_type, c->input_type, t->name, error)) ||
-      (status = settle(p, "b", c->input_type, c->input_type, t->name, error)) ||
-      (status = settle(p, "acc", c->acc_type, c->acc_type, t->name, error)))
-    return status;
-  return settle(p, ops[op].output_key, c->input_type, c->acc_type, t->name, error);
-}
-
-static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
-  const gm_config *c = config(t);
-  tw_status status = settle_types(t, p, error);
-  if (status == TW_OK) status = p->op->validate(p, error);
-  if (status != TW_OK) return status;
-  if (!strcmp(p->op->name, "conv2d") && (status = check_conv2d(c, p, t->name, error)) != TW_OK) return status;
-  tw_operand operand[TW_OPERANDS_MAX];
-  size_t n = p->op->operands(p, operand), bytes = 0;
-  for (size_t i = 0; i < n; i++) bytes += operand[i].bytes;
-  const size_t limit = RV64_MEMORY_LIMIT - (64 << 20); /* what code, data and stack need is far below the rest */
-  if (bytes > limit)
-    return tw_fail(error, TW_USAGE, "%s: the operands need %zu MiB; the simulated machine has room for %zu MiB",
-                   t->name, bytes >> 20, limit >> 20);
-  return TW_OK;
-}
-
-static tw_status steps(const tw_target *t, const tw_problem *p, const tw_schedule *s, tw_menu *out, tw_error *error) {
-  return gm_steps(config(t), p, s, out, error);
-}
-
-static tw_status emit(const tw_target *t, const tw_problem *p, const tw_schedule *s, char **source, tw_error *error) {
-  return gm_emit(config(t), p, s, source, error);
-}
-
-static tw_status predict(const tw_target *t, const tw_problem *p, const tw_schedule *s, double *cost, tw_error *error) {
-  return gm_predict(config(t), p, s, cost, error);
-}
-
-static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_error *error) {
-  return gm_bound(config(t), p, out, error);
-}
-
 static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_artefact **out,
                        tw_error *error) {
   tw_artefact *a = calloc(1, sizeof *a);
   if (!a) return tw_fail(error, TW_MISSING, "out of memory");
-  tw_status status = gm_build(config(t), p, source, length, &a->elf, &a->size, error);
+  tw_status status = gm_build(gm_config_of(t), p, source, length, &a->elf, &a->size, error);
   if (status != TW_OK) {
     free(a);
     return status;
@@ -164,7 +71,7 @@ static void release(tw_artefact *a) {
 static void execute(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace) {
   const gm_run_options options = {.trace = trace};
   a->error = (tw_error){0};
-  a->verdict = gm_run(config(t), a->elf, a->size, k, &options, &a->run, &a->error);
+  a->verdict = gm_run(gm_config_of(t), a->elf, a->size, k, &options, &a->run, &a->error);
   a->ran_on = k;
 }
 
@@ -220,16 +127,43 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
     if (error) *error = a->error;
     return a->verdict;
   }
-  fill_measurement(config(t), k, &a->run, out);
+  fill_measurement(gm_config_of(t), k, &a->run, out);
   return TW_OK;
 }
 
-static tw_status study(const tw_target *t, const tw_problem *p, const char *source, size_t length, uint64_t seed,
-                       int jobs, const tw_stop *stop, tw_program **out, tw_error *error) {
-  return gm_study(config(t), p, source, length, seed, jobs, stop, out, error);
-}
-
 /* ---- the list ---- */
+
+static const tw_rewriter rewriter = {
+    .study = gm_study,
+    .diagnose = gm_diagnose_program,
+    .rewrites = gm_rewrites,
+    .rewrite = gm_rewrite,
+    .forget = gm_forget,
+};
+
+tw_target gm_target_of(const gm_config *c) {
+  return (tw_target){
+      .name = c->name,
+      .summary = c->summary,
+      .unit = "cycles",
+      .traits = {.simulated = true,
+                 .deterministic = true,
+                 .simulation_rate = 25e6, /* bench_gemmini_sim: 21 to 29 million cycles a second */
+                 .language = "C",
+                 .source_name = "kernel.c"},
+      .config = c,
+      .n_families = GM_FAMILIES,
+      .family = gm_families,
+      .topics = gm_topics,
+      .available = available,
+      .describe = describe,
+      .build = build,
+      .check = check,
+      .measure = measure,
+      .release = release,
+      .rewriter = &rewriter,
+  };
+}
 
 enum { TARGETS_MAX = 8 };
 static struct {
@@ -247,34 +181,7 @@ static void fill_list(void) {
     if (strncmp(file->name, prefix, sizeof prefix - 1) ||
         gm_config_parse((const char *)file->data, file->name, c, NULL) != TW_OK)
       continue;
-    list.target[list.n++] = (tw_target){
-        .name = c->name,
-        .summary = c->summary,
-        .unit = "cycles",
-        .traits = {.simulated = true,
-                   .deterministic = true,
-                   .simulation_rate = 25e6, /* bench_gemmini_sim: 21 to 29 million cycles a second */
-                   .language = "C",
-                   .source_name = "kernel.c"},
-        .config = c,
-        .available = available,
-        .describe = describe,
-        .supports = supports,
-        .steps = steps,
-        .emit = emit,
-        .predict = predict,
-        .build = build,
-        .check = check,
-        .measure = measure,
-        .release = release,
-        .bound = bound,
-        .prompt = gm_prompt,
-        .study = study,
-        .diagnose = gm_diagnose_program,
-        .rewrites = gm_rewrites,
-        .rewrite = gm_rewrite,
-        .forget = gm_forget,
-    };
+    list.target[list.n++] = gm_target_of(c);
   }
 }
 

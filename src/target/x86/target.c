@@ -34,53 +34,62 @@ static char *describe(const tw_target *t) {
   return tw_text_take(&s);
 }
 
-static tw_status settle(tw_problem *p, const char *key, tw_type type, tw_error *error) {
+static tw_status settle_type(tw_problem *p, const char *key, tw_type type, tw_error *error) {
   return tw_problem_type(p, key) == TW_TYPE_NONE ? tw_problem_set(p, key, tw_type_name(type), error) : TW_OK;
 }
 
-static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
-  if (strcmp(p->op->name, "gemm") != 0)
-    return tw_fail(error, TW_USAGE, "%s: op %s is not supported; supported: gemm", t->name, p->op->name);
-  tw_status status = settle(p, "a", TW_F32, error);
+static bool is_integer(tw_type type) { return type == TW_I8 || type == TW_U8; }
+
+static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
+  (void)t;
+  tw_status status = settle_type(p, "a", TW_F32, error);
   const tw_type a = tw_problem_type(p, "a");
-  const bool integers = a == TW_I8 || a == TW_U8;
-  if (status == TW_OK) status = settle(p, "b", integers ? TW_I8 : a, error);
-  if (status == TW_OK) status = settle(p, "c", integers ? TW_I32 : TW_F32, error);
-  if (status == TW_OK) status = settle(p, "acc", integers ? TW_I32 : TW_F32, error);
-  if (status == TW_OK) status = p->op->validate(p, error);
-  if (status != TW_OK) return status;
-  if (integers && tw_gemm_of(p).bias != TW_GEMM_BIAS_NONE)
+  if (status == TW_OK) status = settle_type(p, "b", is_integer(a) ? TW_I8 : a, error);
+  if (status == TW_OK) status = settle_type(p, "c", is_integer(a) ? TW_I32 : TW_F32, error);
+  return status == TW_OK ? settle_type(p, "acc", is_integer(a) ? TW_I32 : TW_F32, error) : status;
+}
+
+static tw_status check(const tw_target *t, const tw_problem *p, tw_error *error) {
+  const tw_gemm g = tw_gemm_of(p);
+  if (is_integer(g.a) && g.bias != TW_GEMM_BIAS_NONE)
     return tw_fail(error, TW_USAGE, "%s: a bias of acc=i32 is not supported: the library's is f32", t->name);
-  if (tw_gemm_of(p).bias == TW_GEMM_BIAS_FULL)
+  if (g.bias == TW_GEMM_BIAS_FULL)
     return tw_fail(error, TW_USAGE, "%s: bias=full is not supported; use bias=row", t->name);
-  if (tw_gemm_of(p).bias != TW_GEMM_BIAS_NONE && tw_gemm_of(p).scale != 1.0f)
+  if (g.bias != TW_GEMM_BIAS_NONE && g.scale != 1.0f)
     return tw_fail(error, TW_USAGE, "%s: scale and bias together are not supported: the library scales the sums alone",
                    t->name);
   const tw_gemm_spec spec = x86_spec_of(p);
   tw_gemm_planned *plan;
-  status = tw_gemm_plan(&spec, &plan, error);
+  const tw_status status = tw_gemm_plan(&spec, &plan, error);
   if (status == TW_OK) tw_gemm_destroy(plan);
   return status;
 }
+
+static const tw_family families[] = {
+    {.op = "gemm",
+     .keys = "m n k a_transposed b_transposed bias relu scale lda ldb ldc ldd group a_rounding threads a b c acc",
+     .settle = settle,
+     .check = check,
+     .steps = x86_steps,
+     .emit = x86_emit,
+     .predict = x86_predict,
+     .bound = x86_bound}};
+static const tw_library library = {.bench = x86_bench, .learn = x86_learn};
 
 static const tw_target x86 = {
     .name = "x86",
     .summary = "the CPU of this machine: kernels in C with AVX2, AVX-512, BF16, VNNI and AMX, run natively",
     .unit = "seconds",
     .traits = {.language = "C", .source_name = "kernel.c"},
+    .n_families = sizeof families / sizeof *families,
+    .family = families,
     .available = available,
     .describe = describe,
-    .supports = supports,
-    .steps = x86_steps,
-    .emit = x86_emit,
-    .predict = x86_predict,
     .build = x86_artefact,
     .check = x86_check,
     .measure = x86_measure,
     .release = x86_release,
-    .bound = x86_bound,
-    .bench = x86_bench,
-    .learn = x86_learn,
+    .library = &library,
 };
 
 const tw_target *x86_target_at(size_t index) { return index == 0 ? &x86 : NULL; }

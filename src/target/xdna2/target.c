@@ -56,27 +56,17 @@ static char *describe(const tw_target *t) {
   return tw_text_take(&s);
 }
 
-/* What else may be asked of a gemm, and is not designed. */
-static tw_status check_plain(const tw_target *t, const tw_problem *p, tw_error *error) {
-  static const char *const refused[] = {"a_transposed", "bias", "relu", "lda", "ldb", "ldc", "ldd", "group"};
-  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-    if (tw_problem_int(p, refused[i]))
-      return tw_fail(error, TW_USAGE, "%s: %s is not supported; leave it out", t->name, refused[i]);
-  return TW_OK;
+static const xd_kernel *kernel_of(const tw_target *t, const tw_problem *p) {
+  return xd_find_kernel(config(t), NULL, tw_problem_type(p, "a"), tw_problem_type(p, "b"), tw_problem_type(p, "c"),
+                        tw_problem_type(p, "acc"));
 }
 
-static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
+static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
   static const char *const keys[] = {"a", "b", "c", "acc"};
-  if (strcmp(p->op->name, "gemm") != 0)
-    return tw_fail(error, TW_USAGE, "%s: op %s is not supported; supported: gemm", t->name, p->op->name);
-  const xd_kernel *k = xd_find_kernel(config(t), NULL, tw_problem_type(p, "a"), tw_problem_type(p, "b"),
-                                      tw_problem_type(p, "c"), tw_problem_type(p, "acc"));
-  if (!k && xd_mlir_knows_types(tw_problem_type(p, "a"), tw_problem_type(p, "b"), tw_problem_type(p, "c"))) {
-    /* designs that others made have such kernels: `run` takes them */
-    const tw_status status = check_plain(t, p, error);
-    return status == TW_OK ? tw_problem_set(p, "acc", tw_problem_type(p, "a") == TW_BF16 ? "f32" : "i32", error)
-                           : status;
-  }
+  const xd_kernel *k = kernel_of(t, p);
+  /* designs that others made have such kernels: `run` takes them */
+  if (!k && xd_mlir_knows_types(tw_problem_type(p, "a"), tw_problem_type(p, "b"), tw_problem_type(p, "c")))
+    return tw_problem_set(p, "acc", tw_problem_type(p, "a") == TW_BF16 ? "f32" : "i32", error);
   if (!k) {
     char asked[120] = "";
     for (int i = 0; i < 4; i++)
@@ -87,7 +77,7 @@ static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
                    asked, t->name);
   }
   const tw_type types[] = {k->a, k->b, k->c, k->acc};
-  tw_status status = check_plain(t, p, error);
+  tw_status status = TW_OK;
   for (int i = 0; i < 4 && status == TW_OK; i++) status = tw_problem_set(p, keys[i], tw_type_name(types[i]), error);
   return status;
 }
@@ -95,14 +85,11 @@ static tw_status supports(const tw_target *t, tw_problem *p, tw_error *error) {
 /* Every operand moves once at the bandwidth that the shims reach; all cores at their peak. */
 static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_error *error) {
   const xd_config *c = config(t);
-  tw_problem settled = *p;
-  tw_status status = supports(t, &settled, error);
-  if (status != TW_OK) return status;
-  const xd_kernel *kernel = xd_find_kernel(c, NULL, tw_problem_type(&settled, "a"), tw_problem_type(&settled, "b"),
-                                           tw_problem_type(&settled, "c"), tw_problem_type(&settled, "acc"));
+  const xd_kernel *kernel = kernel_of(t, p);
+  (void)error;
   if (!kernel) kernel = xd_find_kernel(c, NULL, TW_I8, TW_I8, TW_I32, TW_I32); /* no core multiplies more in a cycle */
   tw_element_bytes e = xd_element_bytes(kernel);
-  if (kernel->a != tw_problem_type(&settled, "a"))
+  if (kernel->a != tw_problem_type(p, "a"))
     e = (tw_element_bytes){xd_type_bytes(tw_problem_type(p, "a")), xd_type_bytes(tw_problem_type(p, "b")),
                            xd_type_bytes(tw_problem_type(p, "c"))};
   const double m = (double)tw_problem_int(p, "m"), n = (double)tw_problem_int(p, "n"),
@@ -120,13 +107,11 @@ static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, t
 static tw_status explain(const tw_target *t, const tw_problem *p, size_t n_words, const char *const words[],
                          tw_explanation *out, tw_error *error) {
   const xd_config *c = config(t);
-  tw_problem settled = *p;
   xd_design d;
   *out = (tw_explanation){0};
-  tw_status status = supports(t, &settled, error);
-  if (status == TW_OK && tw_problem_real(p, "scale") != 1)
-    status = tw_fail(error, TW_USAGE, "%s: scale is not modelled; leave it out", t->name);
-  if (status == TW_OK) status = xd_design_parse(c, &settled, n_words, words, &d, error);
+  if (tw_problem_real(p, "scale") != 1)
+    return tw_fail(error, TW_USAGE, "%s: scale is not modelled; leave it out", t->name);
+  tw_status status = xd_design_parse(c, p, n_words, words, &d, error);
   if (status != TW_OK) return status;
   const xd_rate r =
       xd_rate_of(c, &d, (double)tw_problem_int(p, "m"), (double)tw_problem_int(p, "n"), (double)tw_problem_int(p, "k"));
@@ -139,11 +124,9 @@ static tw_status explain(const tw_target *t, const tw_problem *p, size_t n_words
 
 static tw_status draw(const tw_target *t, const tw_problem *p, size_t n_words, const char *const words[],
                       bool as_picture, char **out, tw_error *error) {
-  tw_problem settled = *p;
   xd_design d;
   xd_core_kernel k;
-  tw_status status = supports(t, &settled, error);
-  if (status == TW_OK) status = xd_design_parse(config(t), &settled, n_words, words, &d, error);
+  tw_status status = xd_design_parse(config(t), p, n_words, words, &d, error);
   if (status != TW_OK) return status;
   if (!xd_core_of_design(&d, &k))
     return tw_fail(
@@ -259,6 +242,19 @@ static void release(tw_artefact *a) {
   free(a);
 }
 
+/* ---- the tables ---- */
+
+static const tw_family families[] = {{.op = "gemm",
+                                      .keys = "m n k b_transposed scale a b c acc",
+                                      .settle = settle,
+                                      .steps = steps,
+                                      .emit = emit,
+                                      .predict = predict,
+                                      .bound = bound}};
+static const tw_quick quick = {.least = least};
+static const tw_views views = {.keys = xd_design_keys, .explain = explain, .draw = draw};
+static const tw_exporter exporter = {.sources = sources, .floorplan = floorplan};
+
 /* ---- the list ---- */
 
 enum { TARGETS_MAX = 4 };
@@ -283,29 +279,23 @@ static void fill_list(void) {
         .unit = "seconds",
         .traits = {.simulated = true,
                    .deterministic = true,
+                   .measures_first = true, /* timing mode needs no data */
+                   .own_reference = true,  /* of large problems a part is checked */
                    .simulation_rate = 0.1, /* bench_xdna2_array: 4096^3 in timing mode runs at 0.085 to 0.13 */
                    .language = "schedule or MLIR",
                    .source_name = "design.txt"},
         .config = c,
+        .n_families = sizeof families / sizeof *families,
+        .family = families,
         .available = available,
         .describe = describe,
-        .supports = supports,
-        .steps = steps,
-        .emit = emit,
-        .sources = sources,
-        .floorplan = floorplan,
-        .predict = predict,
         .build = build,
-        .own_reference = true, /* of large problems a part is checked */
         .check = check,
         .measure = measure,
-        .measures_first = true, /* timing mode needs no data */
-        .least = least,
         .release = release,
-        .bound = bound,
-        .explain_keys = xd_design_keys,
-        .explain = explain,
-        .draw = draw,
+        .quick = &quick,
+        .views = &views,
+        .exporter = &exporter,
     };
   }
 }

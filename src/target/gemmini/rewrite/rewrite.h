@@ -1,11 +1,10 @@
-/* rewrite.h - a user's program as the start of a search: the functions of the target. */
+/* rewrite.h - a user's program as the start of a search: the functions of its tw_rewriter. */
 #ifndef TW_GEMMINI_REWRITE_REWRITE_H
 #define TW_GEMMINI_REWRITE_REWRITE_H
 
-#include "target/gemmini/config.h"
 #include "tilewright/target.h"
 
-tw_status gm_study(const gm_config *, const tw_problem *, const char *source, size_t length, uint64_t seed, int jobs,
+tw_status gm_study(const tw_target *, const tw_problem *, const char *source, size_t length, uint64_t seed, int jobs,
                    const tw_stop *, tw_program **out, tw_error *);
 tw_status gm_diagnose_program(const tw_program *, int jobs, tw_diagnosis *, tw_error *);
 tw_status gm_rewrites(const tw_program *, const tw_schedule *, tw_menu *out, tw_error *);

@@ -398,8 +398,9 @@ static void software(gm_emitter *e) {
   if (p->spread_stores > 0) gm_emit_all_stores(e);
 }
 
-tw_status gm_gemm_emit(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, char **source,
+tw_status gm_gemm_emit(const tw_target *target, const tw_problem *problem, const tw_schedule *schedule, char **source,
                        tw_error *error) {
+  const gm_config *config = gm_config_of(target);
   gm_gemm gemm;
   gm_plan plan;
   gm_layout layout;

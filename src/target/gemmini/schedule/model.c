@@ -336,8 +336,9 @@ double gm_plan_predict(const gm_config *config, const gm_gemm *g, const gm_plan 
   return predict(config, g, p, l);
 }
 
-tw_status gm_gemm_predict(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule,
+tw_status gm_gemm_predict(const tw_target *target, const tw_problem *problem, const tw_schedule *schedule,
                           double *cycles, tw_error *error) {
+  const gm_config *config = gm_config_of(target);
   gm_gemm g;
   gm_plan plan;
   gm_layout layout;
@@ -347,7 +348,8 @@ tw_status gm_gemm_predict(const gm_config *config, const tw_problem *problem, co
   return status;
 }
 
-tw_status gm_gemm_bound(const gm_config *config, const tw_problem *problem, tw_bound *bound, tw_error *error) {
+tw_status gm_gemm_bound(const tw_target *target, const tw_problem *problem, tw_bound *bound, tw_error *error) {
+  const gm_config *config = gm_config_of(target);
   gm_gemm g;
   const tw_status status = gm_gemm_from(config, problem, &g, error);
   if (status != TW_OK) return status;

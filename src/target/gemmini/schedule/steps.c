@@ -107,8 +107,9 @@ static void others(menu *m) {
                   !m->plan->overwrite);
 }
 
-tw_status gm_gemm_steps(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out,
+tw_status gm_gemm_steps(const tw_target *target, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out,
                         tw_error *error) {
+  const gm_config *config = gm_config_of(target);
   *out = (tw_menu){0};
   gm_gemm g;
   gm_plan plan, next;

@@ -320,8 +320,9 @@ tw_status gm_chain_source(const gm_config *config, const tw_problem *problem, co
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
 }
 
-tw_status gm_chain_emit(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, char **source,
+tw_status gm_chain_emit(const tw_target *target, const tw_problem *problem, const tw_schedule *schedule, char **source,
                         tw_error *error) {
+  const gm_config *config = gm_config_of(target);
   gm_chain_plan plan;
   gm_chain c;
   tw_status status = gm_chain_from(config, problem, schedule, &plan, &c, error);

@@ -197,8 +197,9 @@ double gm_chain_cycles(const gm_config *config, const gm_chain *c) {
   return cycles;
 }
 
-tw_status gm_chain_predict(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule,
+tw_status gm_chain_predict(const tw_target *target, const tw_problem *problem, const tw_schedule *schedule,
                            double *cycles, tw_error *error) {
+  const gm_config *config = gm_config_of(target);
   gm_chain_plan plan;
   gm_chain c;
   tw_status status = gm_chain_from(config, problem, schedule, &plan, &c, error);
@@ -211,7 +212,8 @@ tw_status gm_chain_predict(const gm_config *config, const tw_problem *problem, c
 /* No kernel is faster than the array at its peak, than the operands come in from the L2 over the DMA's bus, or than one
  * load, one product and one store after each other. A recurrence that is taken step by step besides waits for one product
  * each step; not every kernel does that (`ahead`), so that is told and not part of the bound. */
-tw_status gm_chain_bound(const gm_config *config, const tw_problem *problem, tw_bound *bound, tw_error *error) {
+tw_status gm_chain_bound(const tw_target *target, const tw_problem *problem, tw_bound *bound, tw_error *error) {
+  const gm_config *config = gm_config_of(target);
   (void)error; /* there is a bound for every problem, also where there is no schedule */
   const tw_mpc m = tw_mpc_of(problem);
   double out = (double)(m.steps * m.inputs) * 4, in = problem->op->bytes(problem) - out;

@@ -40,8 +40,9 @@ static double judge(const void *at, const void *plan) {
   return cycles;
 }
 
-tw_status gm_chain_steps(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out,
+tw_status gm_chain_steps(const tw_target *target, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out,
                          tw_error *error) {
+  const gm_config *config = gm_config_of(target);
   *out = (tw_menu){0};
   context c = {.config = config};
   gm_chain_plan now, next;

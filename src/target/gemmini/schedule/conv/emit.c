@@ -372,8 +372,9 @@ static void software_pipeline(gm_conv_emitter *e) {
   if (p->spread_stores > 0) gm_conv_emit_all_stores(e);
 }
 
-tw_status gm_conv2d_emit(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, char **source,
+tw_status gm_conv2d_emit(const tw_target *target, const tw_problem *problem, const tw_schedule *schedule, char **source,
                          tw_error *error) {
+  const gm_config *config = gm_config_of(target);
   gm_conv v;
   gm_conv_plan plan;
   gm_conv_layout layout;

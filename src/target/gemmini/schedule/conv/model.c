@@ -222,8 +222,9 @@ double gm_conv_predict_plan(const gm_config *config, const gm_conv *given, const
   return turn + walk(&m) + gm_code_cycles(straight * pair_instructions * (p->unroll == 1 && l->rows > 1 ? 2 : 1) + 300);
 }
 
-tw_status gm_conv2d_predict(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule,
+tw_status gm_conv2d_predict(const tw_target *target, const tw_problem *problem, const tw_schedule *schedule,
                             double *cycles, tw_error *error) {
+  const gm_config *config = gm_config_of(target);
   gm_conv v;
   gm_conv_plan plan;
   gm_conv_layout layout;
@@ -257,7 +258,8 @@ static meetings meetings_of(const gm_conv *v, int length, int taps, int results,
  * taps of a row of the kernel, and of all its rows, could share blocks. Loading a block takes dim cycles, behind the pairs
  * before it. Products with padding need not be made. All inputs come in through the memory port once, for the L2 is cold;
  * the output leaves over the bus. */
-tw_status gm_conv2d_bound(const gm_config *config, const tw_problem *problem, tw_bound *bound, tw_error *error) {
+tw_status gm_conv2d_bound(const tw_target *target, const tw_problem *problem, tw_bound *bound, tw_error *error) {
+  const gm_config *config = gm_config_of(target);
   gm_conv v;
   const tw_status status = gm_conv_from(config, problem, &v, error);
   if (status != TW_OK) return status;

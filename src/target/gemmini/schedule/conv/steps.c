@@ -187,8 +187,9 @@ static void offer_hardware_loop(menu *m, int p, int q, int k) {
 
 static void hardware_loop(menu *m) { for_tiles(m, 2, offer_hardware_loop); }
 
-tw_status gm_conv2d_steps(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out,
+tw_status gm_conv2d_steps(const tw_target *target, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out,
                           tw_error *error) {
+  const gm_config *config = gm_config_of(target);
   *out = (tw_menu){0};
   gm_conv v;
   gm_conv_plan plan, next;

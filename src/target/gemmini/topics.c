@@ -1,9 +1,5 @@
-/* prompt.c - see prompt.h. Facts are those that the simulator models; each is stated once. */
-#include "target/gemmini/prompt.h"
-
-#include <string.h>
-
-#include "target/gemmini/schedule/family.h"
+/* topics.c - see topics.h. Facts are those that the simulator models; each is stated once. */
+#include "target/gemmini/topics.h"
 
 static const char architecture[] =
     "Gemmini is a systolic array beside an in-order RISC-V core that issues its commands. A scratchpad of "
@@ -39,17 +35,4 @@ static const char rules[] =
     "fence(). Do not touch the counters. "
     "Scratchpad and accumulator must not be exceeded. Results are compared element by element on random inputs.\n";
 
-const char *gm_prompt(const tw_target *target, const tw_problem *problem, const char *topic) {
-  (void)target;
-  const gm_family *family = gm_family_of(problem->op->name);
-  const gm_family_words none = {0}, *words = family ? family->words : &none;
-  const struct {
-    const char *topic, *text;
-  } table[] = {
-      {"architecture", architecture}, {"isa", isa},          {"rules", rules},
-      {"kernel", words->kernel},      {"menu", words->menu}, {"example", words->example},
-  };
-  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-    if (!strcmp(table[i].topic, topic)) return table[i].text;
-  return NULL;
-}
+const tw_topic gm_topics[] = {{"architecture", architecture}, {"isa", isa}, {"rules", rules}, {0}};

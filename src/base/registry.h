@@ -1,0 +1,26 @@
+/* registry.h - a list that programs add to: readers need no lock, and what is in it stays. Items begin with their name. */
+#ifndef TW_BASE_REGISTRY_H
+#define TW_BASE_REGISTRY_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "tilewright/status.h"
+
+enum { TW_REGISTRY_MAX = 64 };
+
+/* Static, and initialized with {.lock = PTHREAD_MUTEX_INITIALIZER}. */
+typedef struct tw_registry {
+  pthread_mutex_t lock; /* of writers */
+  atomic_size_t n;
+  const void *item[TW_REGISTRY_MAX]; /* written before n grows, and never again */
+} tw_registry;
+
+const void *tw_registry_at(tw_registry *, size_t index); /* NULL past the last */
+/* TW_USAGE if it is full, or `known`, called with no other writer under way, finds an item of that name. `what` is for the
+ * message: "op". */
+tw_status tw_registry_add(tw_registry *, const void *item, const void *(*known)(const char *name), const char *what,
+                          tw_error *);
+
+#endif

@@ -1,0 +1,113 @@
+/* family.c - machine x op: finds what a target says of a problem's op, and decides for all machines alike which keys of
+ * it are honoured. A key that a machine overlooks would change what is compared, and not what is computed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tilewright/target.h"
+
+const tw_family *tw_family_of(const tw_target *t, const tw_op *op) {
+  for (size_t i = 0; i < t->n_families; i++)
+    if (strcmp(t->family[i].op, op->name) == 0 || strcmp(t->family[i].op, "*") == 0) return &t->family[i];
+  return NULL;
+}
+
+static tw_status find(const tw_target *t, const tw_problem *p, const tw_family **out, tw_error *error) {
+  if ((*out = tw_family_of(t, p->op))) return TW_OK;
+  char known[300] = "";
+  for (size_t i = 0, used = 0; i < t->n_families && used < sizeof known; i++)
+    used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", t->family[i].op);
+  return tw_fail(error, TW_USAGE, "%s: op %s is not supported; supported: %s", t->name, p->op->name, known);
+}
+
+static bool is_among(const char *name, const char *words) {
+  if (strcmp(words, "*") == 0) return true;
+  const size_t length = strlen(name);
+  for (; *words; words += strspn(words, " ")) {
+    const size_t n = strcspn(words, " ");
+    if (n == length && memcmp(words, name, n) == 0) return true;
+    words += n;
+  }
+  return false;
+}
+
+tw_status tw_target_settle(const tw_target *t, tw_problem *p, tw_error *error) {
+  const tw_family *f;
+  const tw_status status = find(t, p, &f, error);
+  if (status != TW_OK) return status;
+  for (size_t i = 0; i < p->op->n_keys; i++)
+    if (p->value[i].given && !tw_problem_is_default(p, i) && !is_among(p->op->keys[i].name, f->keys))
+      return tw_fail(error, TW_USAGE, "%s: %s is not supported for %s; leave it out. Supported: %s", t->name,
+                     p->op->keys[i].name, p->op->name, f->keys);
+  return f->settle(t, p, error);
+}
+
+tw_status tw_target_supports(const tw_target *t, tw_problem *p, tw_error *error) {
+  tw_status status = tw_target_settle(t, p, error);
+  if (status == TW_OK) status = p->op->validate(p, error);
+  const tw_family *f = tw_family_of(t, p->op);
+  return status == TW_OK && f->check ? f->check(t, p, error) : status;
+}
+
+/* ---- schedules ---- */
+
+static tw_status find_schedules(const tw_target *t, const tw_problem *p, const tw_family **out, tw_error *error) {
+  const tw_status status = find(t, p, out, error);
+  if (status != TW_OK || (*out)->emit) return status;
+  return tw_fail(error, TW_USAGE, "%s has no schedules for %s: start from the source of a kernel", t->name,
+                 p->op->name);
+}
+
+tw_status tw_target_steps(const tw_target *t, const tw_problem *p, const tw_schedule *s, tw_menu *out,
+                          tw_error *error) {
+  const tw_family *f;
+  *out = (tw_menu){0};
+  const tw_status status = find_schedules(t, p, &f, error);
+  return status == TW_OK ? f->steps(t, p, s, out, error) : status;
+}
+
+tw_status tw_target_emit(const tw_target *t, const tw_problem *p, const tw_schedule *s, char **source,
+                         tw_error *error) {
+  const tw_family *f;
+  const tw_status status = find_schedules(t, p, &f, error);
+  return status == TW_OK ? f->emit(t, p, s, source, error) : status;
+}
+
+tw_status tw_target_predict(const tw_target *t, const tw_problem *p, const tw_schedule *s, double *cost,
+                            tw_error *error) {
+  const tw_family *f;
+  const tw_status status = find_schedules(t, p, &f, error);
+  return status == TW_OK ? f->predict(t, p, s, cost, error) : status;
+}
+
+tw_status tw_target_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_error *error) {
+  const tw_family *f;
+  *out = (tw_bound){0};
+  const tw_status status = find(t, p, &f, error);
+  return status == TW_OK ? f->bound(t, p, out, error) : status;
+}
+
+/* ---- other things ---- */
+
+static const char *text_of(const tw_topic *list, const char *topic) {
+  for (; list && list->topic; list++)
+    if (strcmp(list->topic, topic) == 0) return list->text;
+  return NULL;
+}
+
+const char *tw_target_topic(const tw_target *t, const tw_problem *p, const char *topic) {
+  const tw_family *f = tw_family_of(t, p->op);
+  const char *text = f ? text_of(f->topics, topic) : NULL;
+  return text ? text : text_of(t->topics, topic);
+}
+
+tw_status tw_target_case(const tw_target *t, const tw_problem *problem, uint64_t seed, int threads, tw_case *out,
+                         tw_error *error) {
+  return t->traits.own_reference ? tw_case_make_inputs(problem, seed, out, error)
+                                 : tw_case_make(problem, seed, threads, out, error);
+}
+
+void tw_files_free(tw_files *files) {
+  for (size_t i = 0; i < files->n; i++) free(files->file[i].text);
+  *files = (tw_files){0};
+}

@@ -1,0 +1,102 @@
+/* families.c - the ops that this machine runs, with their types and what limits them. */
+#include "op/conv2d.h"
+#include "sim/rv64.h"
+#include "target/gemmini/schedule/family.h"
+
+/* ---- types ---- */
+
+/* Fills in one type, or checks that it is one of the machine's. */
+static tw_status settle(const tw_target *t, tw_problem *p, const char *key, tw_type first, tw_type second,
+                        tw_error *error) {
+  const tw_type type = tw_problem_type(p, key);
+  if (type == TW_TYPE_NONE) return tw_problem_set(p, key, tw_type_name(first), error);
+  if (type == first || type == second) return TW_OK;
+  return tw_fail(error, TW_USAGE, "%s: %s=%s is not a type of this machine; use %s=%s%s%s", t->name, key,
+                 tw_type_name(type), key, tw_type_name(first), second == first ? "" : " or ",
+                 second == first ? "" : tw_type_name(second));
+}
+
+/* `output`: the key of the result's type. */
+static tw_status settle_product(const tw_target *t, tw_problem *p, const char *output, tw_error *error) {
+  const gm_config *c = gm_config_of(t);
+  tw_status status = settle(t, p, "a", c->input_type, c->input_type, error);
+  if (status == TW_OK) status = settle(t, p, "b", c->input_type, c->input_type, error);
+  if (status == TW_OK) status = settle(t, p, "acc", c->acc_type, c->acc_type, error);
+  return status == TW_OK ? settle(t, p, output, c->input_type, c->acc_type, error) : status;
+}
+
+static tw_status settle_gemm(const tw_target *t, tw_problem *p, tw_error *error) {
+  return settle_product(t, p, "c", error);
+}
+
+static tw_status settle_conv2d(const tw_target *t, tw_problem *p, tw_error *error) {
+  if (gm_config_of(t)->input_type != TW_I8)
+    return tw_fail(error, TW_USAGE, "%s: conv2d is of int8 here; use -t gemmini-16x16-int8", t->name);
+  return settle_product(t, p, "out", error);
+}
+
+static tw_status settle_chain(const tw_target *t, tw_problem *p, tw_error *error) {
+  if (gm_config_of(t)->input_type != TW_F32)
+    return tw_fail(error, TW_USAGE, "%s: %s needs floating point; use -t gemmini-4x4-fp32", t->name, p->op->name);
+  return settle(t, p, "type", TW_F32, TW_F32, error);
+}
+
+/* ---- limits ---- */
+
+static tw_status check_memory(const tw_target *t, const tw_problem *p, tw_error *error) {
+  tw_operand operand[TW_OPERANDS_MAX];
+  size_t n = p->op->operands(p, operand), bytes = 0;
+  for (size_t i = 0; i < n; i++) bytes += operand[i].bytes;
+  const size_t limit = RV64_MEMORY_LIMIT - (64 << 20); /* what code, data and stack need is far below the rest */
+  if (bytes <= limit) return TW_OK;
+  return tw_fail(error, TW_USAGE, "%s: the operands need %zu MiB; the simulated machine has room for %zu MiB", t->name,
+                 bytes >> 20, limit >> 20);
+}
+
+/* What the store unit can do on the way out (StoreController.scala, GemminiISA.scala: widths of the fields). */
+static tw_status check_conv2d(const tw_target *t, const tw_problem *p, tw_error *error) {
+  const gm_config *c = gm_config_of(t);
+  const tw_conv2d v = tw_conv2d_of(p);
+  if (v.output == c->acc_type && v.output != c->input_type && (v.relu || v.pool))
+    return tw_fail(error, TW_USAGE, "%s: out=%s leaves the accumulator as it is: relu and pool need out=%s", t->name,
+                   tw_type_name(v.output), tw_type_name(c->input_type));
+  if (v.pool > 3 || v.pool_stride > 3)
+    return tw_fail(error, TW_USAGE, "%s: the store unit pools windows of at most 3 x 3, at most 3 apart", t->name);
+  if (v.pool_pad && !v.relu)
+    return tw_fail(error, TW_USAGE,
+                   "%s: the store unit pads pooling windows with zeros, which would win over negative results: "
+                   "use relu=1 or pool_pad=0",
+                   t->name);
+  if (v.pool && v.out_w > 255)
+    return tw_fail(error, TW_USAGE, "%s: the store unit pools to at most 255 columns, not %d", t->name, (int)v.out_w);
+  return check_memory(t, p, error);
+}
+
+/* ---- the table ---- */
+
+#define CHAIN                                                                                                          \
+  .keys = "horizon states inputs type", .settle = settle_chain, .check = check_memory, .steps = gm_chain_steps,        \
+  .emit = gm_chain_emit, .predict = gm_chain_predict, .bound = gm_chain_bound, .topics = gm_chain_topics
+
+const tw_family gm_families[GM_FAMILIES] = {
+    {.op = "gemm",
+     .keys = "m n k a_transposed b_transposed bias relu scale lda ldb ldc ldd a b c acc",
+     .settle = settle_gemm,
+     .check = check_memory,
+     .steps = gm_gemm_steps,
+     .emit = gm_gemm_emit,
+     .predict = gm_gemm_predict,
+     .bound = gm_gemm_bound,
+     .topics = gm_gemm_topics},
+    {.op = "conv2d",
+     .keys = "n h w c k r s stride pad pool pool_stride pool_pad bias relu scale layout a b out acc",
+     .settle = settle_conv2d,
+     .check = check_conv2d,
+     .steps = gm_conv2d_steps,
+     .emit = gm_conv2d_emit,
+     .predict = gm_conv2d_predict,
+     .bound = gm_conv2d_bound,
+     .topics = gm_conv2d_topics},
+    {.op = "mpc_forward", CHAIN},
+    {.op = "mpc_backward", CHAIN},
+};
