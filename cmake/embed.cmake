@@ -7,6 +7,7 @@ set(table "")
 set(count 0)
 foreach(path IN LISTS files)
   file(RELATIVE_PATH name "${ROOT}" "${path}")
+  string(REGEX REPLACE "^\\.\\./" "" name "${name}") # beside ROOT: the path below its parent
   file(SIZE "${path}" size)
   file(READ "${path}" hex HEX)
   string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")

@@ -246,6 +246,11 @@ static tw_status fake_bound(const tw_target *t, const tw_problem *p, tw_bound *o
   return TW_OK;
 }
 
+static const tw_topic fake_topics[] = {{"menu", "tile: larger tiles\ndepth: deeper buffers\nother: anything else\n"},
+                                       {"architecture", "words\n"},
+                                       {"rules", "words\n"},
+                                       {"kernel", "words\n"},
+                                       {0}};
 static const tw_family fake_families[] = {{.op = "fake",
                                            .keys = "size",
                                            .settle = fake_settle,
@@ -260,6 +265,7 @@ static const tw_target fake_target = {
     .traits = {.simulated = true, .deterministic = true, .language = "text", .source_name = "kernel.txt"},
     .n_families = 1,
     .family = fake_families,
+    .topics = fake_topics,
     .available = fake_available,
     .describe = fake_describe,
     .build = fake_build,

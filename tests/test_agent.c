@@ -210,7 +210,7 @@ static void an_agent_that_proposes_no_more_leaves_what_was_found(void **state) {
 static void plans_are_divided_by_shares_and_recipes_go_on(void **state) {
   (void)state;
   tw_agent *rules;
-  assert_int_equal(tw_rules_open("rules", &fake_target, &rules, NULL), TW_OK);
+  assert_int_equal(tw_rules_open("rules", &fake_target, NULL, &rules, NULL), TW_OK);
   const tw_member both[] = {{rules, 3}, {&the_writer, 1}};
   tw_search_options o = fake_options(2, 2);
   tw_search_result r, again;
@@ -278,13 +278,13 @@ static void agents_are_named_with_their_shares(void **state) {
   tw_member m;
   tw_error error;
   for (size_t i = 0; i < 3; i++) {
-    assert_int_equal(tw_agent_open(good[i], &fake_target, &m, &error), TW_OK);
+    assert_int_equal(tw_agent_open(good[i], &fake_target, NULL, &m, &error), TW_OK);
     assert_true(m.share == share[i]);
     assert_string_equal(m.agent->name, "rules");
     m.agent->close(m.agent, NULL);
   }
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-    assert_int_equal(tw_agent_open(bad[i], &fake_target, &m, &error), TW_USAGE);
+    assert_int_equal(tw_agent_open(bad[i], &fake_target, NULL, &m, &error), TW_USAGE);
     assert_non_null(strstr(error.text, "rules"));
   }
 }

@@ -187,7 +187,6 @@ static void prompts_are_of_the_op(void **state) {
       {"gemmini-16x16-int8", "m=8 n=8 k=8", "rules", "fence()"},
       {"gemmini-16x16-int8", "conv2d n=1 h=8 w=8 c=8 k=8 r=3 s=3", "kernel", "weights[r][s][c][k]"},
       {"gemmini-16x16-int8", "conv2d n=1 h=8 w=8 c=8 k=8 r=3 s=3", "menu", "columns of the kernel"},
-      {"gemmini-16x16-int8", "conv2d n=1 h=8 w=8 c=8 k=8 r=3 s=3", "example", "weights_of_tap"},
       {"gemmini-4x4-fp32", "mpc_forward horizon=5 states=12 inputs=4", "kernel", "Adyn x[i]"},
       {"gemmini-4x4-fp32", "mpc_backward horizon=5 states=12 inputs=4", "menu", "fence"},
   };

@@ -84,7 +84,7 @@ static void every_candidate_is_in_the_journal_with_its_story(void **state) {
       0);
   assert_int_equal(
       ask("SELECT count(*) FROM candidate WHERE verdict = 'correct' AND (source IS NULL OR cost IS NULL OR "
-          "utilization IS NULL OR json_extract(counters, '$.array_busy') <> 1000 OR "
+          "utilization IS NULL OR json_extract(counters, '$.array_busy[0]') <> 1000 OR "
           "json_extract(memory, '$.scratchpad.size') <> 64)"),
       0);
   assert_int_equal(ask("SELECT count(*) FROM search WHERE finished IS NOT NULL AND seed = 1 AND agent = 'rules'"), 1);

@@ -322,7 +322,7 @@ static size_t plan_once(double dropout, size_t plans, uint64_t seed, tw_plan *ou
   tw_proposal proposal = {.plan = out};
   tw_agent *rules;
   tw_random_seed(&request.random, seed);
-  assert_int_equal(tw_rules_open("rules", &fake_target, &rules, NULL), TW_OK);
+  assert_int_equal(tw_rules_open("rules", &fake_target, NULL, &rules, NULL), TW_OK);
   rules->plan(rules, 1, all, &proposal);
   assert_int_equal(proposal.status, TW_OK);
   free_plan = rules->free_plan;

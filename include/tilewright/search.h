@@ -28,6 +28,20 @@ typedef struct tw_progress {
 
 enum { TW_EXHAUSTIVE_MOST = 4000 };
 
+/* How agents ask language models, and for how much. */
+typedef struct tw_model_options {
+  double temperature; /* 0 = 1; < 0 = the server's default */
+  int fixes;          /* how often a kernel that failed is sent back with what went wrong; 0 = once, < 0 = never */
+  int at_once;        /* questions under way; 0 = 4 */
+  double seconds;     /* that an answer may take; 0 = 600 */
+  int reply_tokens;   /* of an answer, at most; 0 = the server's limit */
+  /* Budgets of each agent: when one is used up, it is asked no more. 0 = none. */
+  int questions;
+  double tokens;              /* in and out, as the server counts */
+  double money;               /* at the prices below */
+  double price_in, price_out; /* of a million tokens */
+} tw_model_options;
+
 typedef struct tw_search_options {
   bool exhaustive; /* iterations, plans, kernels, beam and dropout then say nothing */
   int iterations;  /* T; 0 = default */
@@ -41,8 +55,11 @@ typedef struct tw_search_options {
   const char *journal;           /* SQLite file; NULL = none. An interrupted search resumes from it. */
   const tw_schedule *start;      /* schedule to start from, too (wisdom); NULL = none but the target's plainest */
   const char *start_source;      /* source to start from, too (wisdom); NULL = none */
-  const char *const *agents;     /* who proposes, each with a share if one is given: "rules", "2*rules" */
+  const char *program;           /* source to start from instead of the target's plainest kernel; NULL = none. Agents
+                                  * that work on schedules have nothing to do with it. */
+  const char *const *agents;     /* who proposes, each with a share if one is given: "rules", "2*llm:MODEL" */
   size_t n_agents;               /* 0: "rules" alone */
+  tw_model_options model;        /* for agents that ask language models */
   const volatile int *interrupt; /* stop when it becomes non-zero; NULL = never */
   void (*progress)(void *context, const tw_progress *); /* called from the calling thread; may be NULL */
   void *context;

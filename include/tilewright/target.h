@@ -128,6 +128,7 @@ typedef struct tw_traits {
   double simulation_rate;  /* cost that one core simulates in a second, as a benchmark found it; 0 = not known */
   const char *language;    /* of sources: "C" */
   const char *source_name; /* of the file that holds a kernel's source: "kernel.c" */
+  const char *prompts;     /* folder of src/target/ whose prompts/ say in words what agents need; NULL: none */
 } tw_traits;
 
 /* ---- machine x op ---- */

@@ -17,7 +17,7 @@
 #include "agent/candidate.h"
 #include "base/random.h"
 #include "base/strings.h"
-#include "tilewright/target.h"
+#include "tilewright/search.h"
 
 /* A question to somebody outside, and the answer. */
 typedef struct tw_exchange {
@@ -106,6 +106,7 @@ typedef struct tw_agent tw_agent;
 struct tw_agent {
   const char *name;  /* "rules", "llm:MODEL": how journals and ladders tell it from others */
   bool needs_recipe; /* it works on schedules: parents without a recipe are left to others */
+  bool asks_models;  /* each answer costs: a search then has the paper's defaults, not those for cheap plans */
   int mends;         /* how often a kernel that failed is ordered again, with what was wrong */
   void *own;         /* the agent's */
   /* Answers requests: proposal[i] to request[i]. */
@@ -124,10 +125,12 @@ typedef struct tw_member {
 } tw_member;
 
 /* Opens what the user asked for: "rules", or with a share "3*rules". The kinds are a table in open.c. */
-tw_status tw_agent_open(const char *text, const tw_target *, tw_member *out, tw_error *);
+tw_status tw_agent_open(const char *text, const tw_target *, const tw_model_options *, tw_member *out, tw_error *);
 
 /* rules.c: levers of the target's menu, guided by the target's analytic model. */
-tw_status tw_rules_open(const char *text, const tw_target *, tw_agent **out, tw_error *);
+tw_status tw_rules_open(const char *text, const tw_target *, const tw_model_options *, tw_agent **out, tw_error *);
+/* llm.c: a language model, or a command, that is asked for plans and for source. */
+tw_status tw_llm_open(const char *text, const tw_target *, const tw_model_options *, tw_agent **out, tw_error *);
 /* rewrites.c: rewrites of a user's program, which must outlive the agent and is the start of the search. */
 tw_status tw_rewrites_open(const tw_target *, const tw_program *, tw_agent **out, tw_error *);
 

@@ -40,7 +40,7 @@ typedef struct tw_candidate {
   double limit;            /* a kernel of higher cost need not be checked, if the target measures first; 0: none */
   tw_measurement measured; /* if correct or slower; cost 0: it was not measured */
   double seconds;          /* that building, checking and measuring took */
-  bool recalled;           /* the verdict is the journal's: `measured` has no counters and memories */
+  bool recalled;           /* the verdict is the journal's: names in `measured` live as long as that */
   bool recorded;           /* in the journal */
 } tw_candidate;
 

@@ -7,11 +7,13 @@
 /* `text` is what the user wrote behind the share, the kind included. */
 static const struct {
   const char *kind; /* the text itself or, if that ends in ':', how it begins */
-  tw_status (*open)(const char *text, const tw_target *, tw_agent **, tw_error *);
+  tw_status (*open)(const char *text, const tw_target *, const tw_model_options *, tw_agent **, tw_error *);
 } kinds[] = {
     {"rules", tw_rules_open},
+    {"llm:", tw_llm_open},
+    {"exec:", tw_llm_open},
 };
-static const char KNOWN[] = "rules";
+static const char KNOWN[] = "rules, llm:MODEL, llm:MODEL@URL, exec:'COMMAND'";
 
 static bool is_kind(const char *text, const char *kind) {
   const size_t n = strlen(kind);
@@ -29,10 +31,11 @@ static const char *take_share(const char *text, double *share) {
   return tw_parse_real(number, share) && *share > 0 ? text + n + 1 : text;
 }
 
-tw_status tw_agent_open(const char *text, const tw_target *t, tw_member *out, tw_error *error) {
+tw_status tw_agent_open(const char *text, const tw_target *t, const tw_model_options *o, tw_member *out,
+                        tw_error *error) {
   const char *name = take_share(text, &out->share);
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-    if (is_kind(name, kinds[i].kind)) return kinds[i].open(name, t, &out->agent, error);
+    if (is_kind(name, kinds[i].kind)) return kinds[i].open(name, t, o, &out->agent, error);
   return tw_fail(error, TW_USAGE, "there is no agent '%s': give %s, or with a share, for instance 2*rules", text,
                  KNOWN);
 }

@@ -356,9 +356,9 @@ static void close_rules(tw_agent *agent, tw_text *notes) {
   free(agent);
 }
 
-tw_status tw_rules_open(const char *text, const tw_target *t, tw_agent **out, tw_error *error) {
-  (void)text;
-  (void)t;
+tw_status tw_rules_open(const char *text, const tw_target *t, const tw_model_options *o, tw_agent **out,
+                        tw_error *error) {
+  (void)text, (void)t, (void)o;
   *out = tw_new(1, sizeof **out);
   if (!*out) return tw_fail(error, TW_MISSING, "no memory for an agent");
   **out = (tw_agent){.name = "rules",

@@ -21,13 +21,15 @@ typedef struct cli_list {
 
 typedef struct cli_options {
   bool json, no_wisdom, help;
-  bool rewrites_only;
+  bool rewrites_only, no_run;
   bool exhaustive;
-  const char *target, *out, *schedule, *trace, *timeline, *window, *from, *kernel, *floorplan;
+  const char *target, *out, *schedule, *trace, *timeline, *window, *from, *kernel, *floorplan, *plan;
   cli_list agents;
   int64_t jobs, seed, iterations, plans, kernels, beam;
-  double dropout, seconds;                                   /* dropout < 0: the search's default */
-  const char *to, *scale_rule, *group, *rounding, *overflow; /* of quantize */
+  double dropout, seconds;                                                /* dropout < 0: the search's default */
+  int64_t fix, at_once, answer_tokens, questions;                         /* fix < 0: the search's default */
+  double temperature, answer_seconds, tokens, money, price_in, price_out; /* temperature < 0: likewise */
+  const char *to, *scale_rule, *group, *rounding, *overflow;              /* of quantize */
   bool all;
 } cli_options;
 
@@ -53,6 +55,7 @@ tw_status cli_emit(const cli *, tw_error *);
 tw_status cli_run(const cli *, tw_error *);
 tw_status cli_bench(const cli *, tw_error *);
 tw_status cli_model(const cli *, tw_error *);
+tw_status cli_prompt(const cli *, tw_error *);
 tw_status cli_report(const cli *, tw_error *);
 tw_status cli_quantize(const cli *, tw_error *);
 tw_status cli_wisdom(const cli *, tw_error *);

@@ -6,11 +6,12 @@
 
 #define SUBJECT "OP key=value... -t TARGET"
 #define SEARCH "jobs seed agent iterations plans kernels beam dropout seconds "
+#define MODELS "temperature fix at-once answer-seconds answer-tokens questions tokens money price-in price-out "
 
 const cli_command cli_commands[] = {
     {"targets", "[NAME]", "the machines, and which can be used here", "json", cli_targets},
     {"ops", "[NAME]", "what can be computed, and its keys", "json", cli_ops},
-    {"tune", SUBJECT, "search for the best kernel", SEARCH "target out from rewrites-only exhaustive no-wisdom json",
+    {"tune", SUBJECT, "search for the best kernel", SEARCH MODELS "target out from rewrites-only exhaustive no-wisdom json",
      cli_tune},
     {"run", "FILE " SUBJECT, "check and measure one kernel source",
      "target schedule trace timeline window seed jobs json", cli_run},
@@ -18,6 +19,8 @@ const cli_command cli_commands[] = {
     {"bench", SUBJECT, "check and measure the best known kernel",
      "target trace timeline window no-wisdom seed jobs json", cli_bench},
     {"model", SUBJECT, "what the analytic model predicts", "target schedule kernel json", cli_model},
+    {"prompt", "plan | implement " SUBJECT " [FILE]", "what a language model is asked",
+     "target schedule plan seed dropout iterations no-run json", cli_prompt},
     {"report", "DIR", "a tuning run (--out DIR) as one HTML page", "json", cli_report},
     {"quantize", "IN OUT --to FORMAT", "convert a file of tensors to another number format",
      "to scale-rule group rounding overflow all jobs json", cli_quantize},

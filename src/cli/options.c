@@ -29,6 +29,9 @@ static const struct option_entry {
      "write where buffers and routes lie, as a picture (SVG)"},
     {"from", 0, TEXT, offsetof(cli_options, from), 0, 0, "FILE",
      "start from this program: say where its time goes, rewrite it"},
+    {"plan", 0, TEXT, offsetof(cli_options, plan), 0, 0, "FILE", "the plan that is to be implemented"},
+    {"no-run", 0, FLAG, offsetof(cli_options, no_run), 0, 0, NULL,
+     "do not measure the program: the prompt then has no figures"},
     {"rewrites-only", 0, FLAG, offsetof(cli_options, rewrites_only), 0, 0, NULL,
      "no fresh schedule beside the rewrites of --from"},
     {"no-wisdom", 0, FLAG, offsetof(cli_options, no_wisdom), 0, 0, NULL, "start from nothing, keep nothing"},
@@ -41,7 +44,22 @@ static const struct option_entry {
     {"dropout", 0, REAL, offsetof(cli_options, dropout), 0, 0.99, "P",
      "probability that a menu entry is hidden from a plan"},
     {"agent", 0, LIST, offsetof(cli_options, agents), 0, 0, "NAME",
-     "who proposes kernels: rules (usual); several share the plans, 2*NAME twice as many"},
+     "who proposes kernels: rules (usual), llm:MODEL[@URL], exec:COMMAND; several share the plans, 2*NAME twice as "
+     "many"},
+    {"temperature", 0, REAL, offsetof(cli_options, temperature), 0, 2, "T", "of models' answers; 1 if not said"},
+    {"fix", 0, INTEGER, offsetof(cli_options, fix), 0, 8, "N",
+     "send a kernel that failed back to its model; once if not said"},
+    {"at-once", 0, INTEGER, offsetof(cli_options, at_once), 1, 64, "N",
+     "questions to a model under way; 4 if not said"},
+    {"answer-seconds", 0, REAL, offsetof(cli_options, answer_seconds), 0.001, 1e6, "S",
+     "a model's answer may take; 600 if not said"},
+    {"answer-tokens", 0, INTEGER, offsetof(cli_options, answer_tokens), 1, 1e7, "N", "a model's answer may have"},
+    {"questions", 0, INTEGER, offsetof(cli_options, questions), 1, 1e9, "N", "budget of each model"},
+    {"tokens", 0, REAL, offsetof(cli_options, tokens), 1, 1e15, "N", "budget of each model, in and out"},
+    {"money", 0, REAL, offsetof(cli_options, money), 0, 1e12, "X",
+     "budget of each model, at --price-in and --price-out"},
+    {"price-in", 0, REAL, offsetof(cli_options, price_in), 0, 1e9, "X", "of a million tokens in"},
+    {"price-out", 0, REAL, offsetof(cli_options, price_out), 0, 1e9, "X", "of a million tokens out"},
     {"exhaustive", 0, FLAG, offsetof(cli_options, exhaustive), 0, 0, NULL,
      "no beam: every kernel that the menu leads to, if there are few enough"},
     {"seconds", 0, REAL, offsetof(cli_options, seconds), 0.001, 1e9, "S", "stop starting candidates after this long"},
@@ -124,7 +142,7 @@ tw_status cli_parse(const cli_command *command, int argc, char *argv[], cli *out
     if (table[i].letter)
       snprintf(shorts + strlen(shorts), 3, "%c%s", table[i].letter, table[i].kind == FLAG ? "" : ":");
   }
-  out->options = (cli_options){.seed = 1, .dropout = -1};
+  out->options = (cli_options){.seed = 1, .dropout = -1, .fix = -1, .temperature = -1};
   opterr = 0;
   int found;
   while ((found = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {

@@ -6,6 +6,23 @@
 #include "base/files.h"
 #include "cli/cli.h"
 
+static tw_model_options model_options(const cli_options *o) {
+  return (tw_model_options){
+      .temperature = o->temperature == 0  ? 1e-9
+                     : o->temperature < 0 ? 0
+                                          : o->temperature,
+      .fixes = o->fix == 0 ? -1 : o->fix < 0 ? 0 : (int)o->fix,
+      .at_once = (int)o->at_once,
+      .seconds = o->answer_seconds,
+      .reply_tokens = (int)o->answer_tokens,
+      .questions = (int)o->questions,
+      .tokens = o->tokens,
+      .money = o->money,
+      .price_in = o->price_in,
+      .price_out = o->price_out,
+  };
+}
+
 static tw_search_options search_options(const cli *c) {
   const cli_options *o = &c->options;
   return (tw_search_options){
@@ -17,6 +34,7 @@ static tw_search_options search_options(const cli *c) {
       .dropout = o->dropout,
       .agents = o->agents.text,
       .n_agents = o->agents.n,
+      .model = model_options(o),
       .seed = (uint64_t)o->seed,
       .jobs = (int)o->jobs,
       .seconds = o->seconds,
@@ -87,8 +105,13 @@ static tw_status search(const cli *c, const cli_subject *s, const tw_search_opti
   char *source = NULL;
   size_t length = 0;
   tw_status status = cli_read_source(c->options.from, &source, &length, error);
-  if (status == TW_OK)
+  if (status == TW_OK && c->options.agents.n > 0) { /* whoever was named goes on from it */
+    tw_search_options from = *options;
+    from.program = source;
+    status = tw_search(s->target, &s->problem, &from, &out->result, error);
+  } else if (status == TW_OK) {
     status = tw_improve(s->target, &s->problem, source, length, options, c->options.rewrites_only, out, error);
+  }
   free(source);
   return status;
 }
@@ -101,6 +124,10 @@ tw_status cli_tune(const cli *c, tw_error *error) {
   char *journal = NULL;
   if (c->options.rewrites_only && !c->options.from)
     return tw_fail(error, TW_USAGE, "--rewrites-only needs a program to rewrite: add --from FILE");
+  if (c->options.rewrites_only && c->options.agents.n)
+    return tw_fail(error, TW_USAGE, "--rewrites-only rewrites without agents: leave --agent away");
+  if (c->options.money > 0 && c->options.price_in + c->options.price_out <= 0)
+    return tw_fail(error, TW_USAGE, "--money needs prices: add --price-in and --price-out, of a million tokens");
   if (c->options.exhaustive && c->options.from)
     return tw_fail(error, TW_USAGE,
                    "--exhaustive goes through a menu's kernels; --from begins with one of yours: give one");
@@ -122,7 +149,7 @@ tw_status cli_tune(const cli *c, tw_error *error) {
     tw_improvement_free(&found_by);
     return status;
   }
-  tw_status delivered = deliver(c, &subject, result, c->options.from ? &found_by : NULL, error);
+  tw_status delivered = deliver(c, &subject, result, c->options.from && !c->options.agents.n ? &found_by : NULL, error);
   tw_improvement_free(&found_by);
   if (delivered != TW_OK || status == TW_OK) return delivered;
   return tw_fail(error, TW_INTERRUPTED, "interrupted: this is what was found until then");

@@ -193,7 +193,7 @@ static tw_status confirm(tw_state *s, tw_error *error) {
   return s->best ? TW_OK : tw_fail(error, TW_FAILED, "no kernel is right on fresh inputs, not even the plainest one");
 }
 
-/* What the journal recalled lacks counters and memories. */
+/* Counters and memories that the journal recalled have names that end with it. */
 static tw_status measure_again(const tw_state *s, tw_candidate *c, tw_error *error) {
   const tw_target *t = s->target;
   tw_artefact *artefact = NULL;
@@ -202,7 +202,7 @@ static tw_status measure_again(const tw_state *s, tw_candidate *c, tw_error *err
   if (status != TW_OK) return status;
   status = t->check(t, artefact, &s->data, error);
   if (status == TW_OK) status = t->measure(t, artefact, &s->data, NULL, &measured, error);
-  if (status == TW_OK) c->measured = measured;
+  if (status == TW_OK) c->measured = measured, c->recalled = false;
   t->release(artefact);
   return status;
 }

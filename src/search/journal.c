@@ -34,9 +34,9 @@ struct tw_journal {
   char *path;
   sqlite3_int64 search, seed;
   sqlite3_stmt *insert, *recall, *keep, *remember;
-  pthread_mutex_t lock; /* of `keep`, `remember` and `models`: agents call from any thread */
-  char **models;        /* names that were recalled, each once */
-  size_t n_models;
+  pthread_mutex_t lock; /* of `keep`, `remember` and `names`: agents call from any thread */
+  char **names;         /* that were recalled, each once: models, counters */
+  size_t n_names;
   tw_candidate **waiting; /* could not be written yet */
   size_t n_waiting, room;
   char reason[200]; /* why not */
@@ -62,7 +62,7 @@ static const char INSERT[] =
     "INSERT OR REPLACE INTO candidate (search, number, iteration, parent, plan, twin, lever, why, schedule, source,"
     " digest, verdict, message, cost, cycles, seconds, instructions, utilization, counters, memory, took, agent, step,"
     " mends) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
-    /* What was recalled has no counters: keep those that are there. */
+    /* What was recalled from a search without counters: keep those that are there. */
     " coalesce(?19, (SELECT counters FROM candidate WHERE search = ?1 AND number = ?2 AND source = ?10)),"
     " coalesce(?20, (SELECT memory FROM candidate WHERE search = ?1 AND number = ?2 AND source = ?10)), ?21, ?22, ?23, "
     "?24)";
@@ -71,10 +71,10 @@ static const char KEEP[] = "INSERT OR REPLACE INTO exchange VALUES (?1,?2,?3,?4,
 static const char REMEMBER[] = "SELECT model, answer, tokens_in, tokens_out, money, seconds FROM exchange"
                                " WHERE search = ?1 AND agent = ?2 AND place = ?3 AND asked = ?4";
 
-static const char RECALL[] =
-    "SELECT c.verdict, c.message, c.cost, c.cycles, c.seconds, c.instructions, c.utilization, c.took"
-    " FROM candidate AS c JOIN search AS s ON s.id = c.search"
-    " WHERE c.digest = ?1 AND c.source = ?2 AND s.seed = ?3 ORDER BY c.search, c.number";
+static const char RECALL[] = "SELECT c.verdict, c.message, c.cost, c.cycles, c.seconds, c.instructions, c.utilization, "
+                             "c.took, c.counters, c.memory"
+                             " FROM candidate AS c JOIN search AS s ON s.id = c.search"
+                             " WHERE c.digest = ?1 AND c.source = ?2 AND s.seed = ?3 ORDER BY c.search, c.number";
 
 /* ---- opening ---- */
 
@@ -238,8 +238,8 @@ static void free_journal(tw_journal *j) {
   sqlite3_finalize(j->remember);
   if (j->db) run(j, "PRAGMA journal_mode = DELETE"); /* one file, which can be read where nothing can be written */
   sqlite3_close(j->db);
-  for (size_t i = 0; i < j->n_models; i++) free(j->models[i]);
-  free(j->models);
+  for (size_t i = 0; i < j->n_names; i++) free(j->names[i]);
+  free(j->names);
   pthread_mutex_destroy(&j->lock);
   free(j->waiting);
   free(j->path);
@@ -270,7 +270,8 @@ static char *print_counters(const tw_measurement *m) {
   if (m->n_counters == 0) return NULL;
   json_t *object = json_object();
   for (size_t i = 0; i < m->n_counters; i++)
-    json_object_set_new(object, m->counter[i].name, json_real(m->counter[i].value));
+    json_object_set_new(object, m->counter[i].name,
+                        json_pack("[f, s, s]", m->counter[i].value, m->counter[i].unit, m->counter[i].help));
   char *text = json_dumps(object, JSON_COMPACT);
   json_decref(object);
   return text;
@@ -391,7 +392,38 @@ const char *tw_journal_trouble(tw_journal *j) {
 
 /* ---- reading ---- */
 
-static void recall_row(sqlite3_stmt *s, tw_verdict verdict, tw_candidate *c) {
+/* A copy that lives as long as the journal; "" without memory. */
+static const char *keep_name(tw_journal *j, const char *name) {
+  for (size_t i = 0; name && i < j->n_names; i++)
+    if (!strcmp(j->names[i], name)) return j->names[i];
+  char **larger = name ? tw_resize(j->names, j->n_names + 1, sizeof(char *)) : NULL;
+  if (larger) j->names = larger;
+  char *copy = larger ? strdup(name) : NULL;
+  if (copy) j->names[j->n_names++] = copy;
+  return copy ? copy : "";
+}
+
+/* Counters and memories as they were measured, so that whoever is told of them is told the same. */
+static void recall_counters(tw_journal *j, const char *counters, const char *memories, tw_measurement *m) {
+  json_t *object = counters ? json_loads(counters, 0, NULL) : NULL, *entry;
+  const char *name, *unit, *help;
+  json_object_foreach(object, name, entry) {
+    double value;
+    if (m->n_counters == TW_COUNTERS_MAX || json_unpack(entry, "[F, s, s]", &value, &unit, &help) != 0) continue;
+    m->counter[m->n_counters++] = (tw_counter){keep_name(j, name), keep_name(j, unit), keep_name(j, help), value};
+  }
+  json_decref(object);
+  object = memories ? json_loads(memories, 0, NULL) : NULL;
+  json_object_foreach(object, name, entry) {
+    json_int_t used, size;
+    if (m->n_memories == TW_MEMORIES_MAX || json_unpack(entry, "{s:I, s:I}", "used", &used, "size", &size) != 0)
+      continue;
+    m->memory[m->n_memories++] = (tw_memory_use){keep_name(j, name), (size_t)used, (size_t)size};
+  }
+  json_decref(object);
+}
+
+static void recall_row(tw_journal *j, sqlite3_stmt *s, tw_verdict verdict, tw_candidate *c) {
   c->verdict = verdict == TW_UNCONFIRMED ? TW_CORRECT : verdict;
   const char *message = (const char *)sqlite3_column_text(s, 1);
   if (message && c->verdict != TW_CORRECT) c->message = strdup(message);
@@ -403,6 +435,9 @@ static void recall_row(sqlite3_stmt *s, tw_verdict verdict, tw_candidate *c) {
       .utilization = sqlite3_column_double(s, 6),
   };
   c->seconds = sqlite3_column_double(s, 7);
+  pthread_mutex_lock(&j->lock);
+  recall_counters(j, (const char *)sqlite3_column_text(s, 8), (const char *)sqlite3_column_text(s, 9), &c->measured);
+  pthread_mutex_unlock(&j->lock);
   c->recalled = true;
 }
 
@@ -419,7 +454,7 @@ bool tw_journal_recall(tw_journal *j, tw_candidate *c) {
             (tw_verdict_is_final(verdict) ||
              (verdict == TW_SLOWER && c->limit > 0 && sqlite3_column_double(s, 2) > c->limit));
     if (found && tw_verdict_has_cost(verdict)) found = sqlite3_column_double(s, 2) > 0;
-    if (found) recall_row(s, verdict, c);
+    if (found) recall_row(j, s, verdict, c);
   }
   sqlite3_reset(s);
   sqlite3_clear_bindings(s);
@@ -434,17 +469,6 @@ static void bind_exchange(const tw_journal *j, sqlite3_stmt *s, const char *agen
   sqlite3_bind_int64(s, 3, (sqlite3_int64)place);
 }
 
-/* A copy that lives as long as the journal; "" without memory. */
-static const char *name_of_model(tw_journal *j, const char *model) {
-  for (size_t i = 0; model && i < j->n_models; i++)
-    if (!strcmp(j->models[i], model)) return j->models[i];
-  char **larger = model ? tw_resize(j->models, j->n_models + 1, sizeof(char *)) : NULL;
-  if (larger) j->models = larger;
-  char *copy = larger ? strdup(model) : NULL;
-  if (copy) j->models[j->n_models++] = copy;
-  return copy ? copy : "";
-}
-
 static bool remember(void *context, const char *agent, tw_exchange *e) {
   tw_journal *j = context;
   sqlite3_stmt *s = j->remember;
@@ -453,7 +477,7 @@ static bool remember(void *context, const char *agent, tw_exchange *e) {
   sqlite3_bind_text(s, 4, e->asked, -1, SQLITE_STATIC);
   bool found = sqlite3_step(s) == SQLITE_ROW && (e->answer = strdup((const char *)sqlite3_column_text(s, 1)));
   if (found) {
-    e->model = name_of_model(j, (const char *)sqlite3_column_text(s, 0));
+    e->model = keep_name(j, (const char *)sqlite3_column_text(s, 0));
     e->tokens_in = sqlite3_column_double(s, 2);
     e->tokens_out = sqlite3_column_double(s, 3);
     e->money = sqlite3_column_double(s, 4);

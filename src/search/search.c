@@ -35,19 +35,33 @@ static const struct effort {
     {HUGE_VAL, 3, 2, 1, 1},
 };
 
+/* With agents that ask language models: Autocomp's own numbers (section 4, 4.3 and 4.4), a beam of 6, 6 plans, 2 kernels, 10 iterations, 70%
+ * of the menu hidden. */
+static const struct effort MODELS_EFFORT = {HUGE_VAL, 10, 6, 2, 6};
+static const double MODELS_DROPOUT = 0.7;
+
+static bool asks_models(const tw_state *s) {
+  for (size_t i = 0; i < s->n_members; i++)
+    if (s->member[i].agent->asks_models) return true;
+  return false;
+}
+
 static void fill(int *option, int fallback) {
   if (*option == 0) *option = fallback;
 }
 
-static void fill_options(tw_search_options *o, double simulation_seconds) {
+static void fill_options(tw_state *s, double simulation_seconds) {
+  tw_search_options *o = &s->options;
   const struct effort *effort = EFFORT;
   while (simulation_seconds > effort->seconds) effort++;
+  const bool models = asks_models(s);
+  if (models) effort = &MODELS_EFFORT;
   fill(&o->iterations, effort->iterations);
   fill(&o->plans, effort->plans);
   fill(&o->kernels, effort->kernels);
   fill(&o->beam, effort->beam);
   fill(&o->jobs, tw_cores());
-  if (o->dropout < 0) o->dropout = DROPOUT;
+  if (o->dropout < 0) o->dropout = models ? MODELS_DROPOUT : DROPOUT;
 }
 
 static tw_status check_members(size_t n, tw_error *error) {
@@ -167,7 +181,7 @@ static tw_status open_search(tw_state *s, const tw_search_subject *subject, cons
   if (status == TW_OK) status = tw_target_supports(target, &s->problem, error);
   if (status == TW_OK) status = tw_target_bound(target, &s->problem, &s->bound, error);
   if (status != TW_OK) return status;
-  fill_options(&s->options, tw_simulation_seconds(target, &s->bound));
+  fill_options(s, tw_simulation_seconds(target, &s->bound));
   status = open_journal(s, subject->program, error);
   if (status == TW_OK)
     status = tw_target_case(s->target, &s->problem, s->options.seed, s->options.jobs, &s->data, error);
@@ -326,7 +340,7 @@ static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
   memmove(&s->best_cost[1], &s->best_cost[0], sizeof s->best_cost - sizeof s->best_cost[0]);
   s->best_cost[0] = s->best->measured.cost;
   tw_status status = tw_propose(s, &round, &why);
-  if (status != TW_OK && s->iteration == 1) {
+  if (status != TW_OK && s->iteration == 1 && !asks_models(s)) { /* the target is at fault, not a server */
     tw_round_free(round);
     return tw_fail(error, status, "%s", why.text);
   }
@@ -343,6 +357,7 @@ static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
 }
 
 static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error) {
+  if (s->best->recalled) s->best->measured.n_counters = s->best->measured.n_memories = 0; /* their names end now */
   tw_search_result r = {
       .source = strdup(s->best->source),
       .has_recipe = s->best->recipe,
@@ -408,8 +423,9 @@ tw_status tw_search(const tw_target *target, const tw_problem *problem, const tw
   *out = (tw_search_result){0};
   tw_status status = check_members(wanted, error);
   while (status == TW_OK && n < wanted)
-    if ((status = tw_agent_open(names[n], target, &member[n], error)) == TW_OK) n++;
-  const tw_search_subject subject = {.target = target, .problem = problem, .n_members = n, .member = member};
+    if ((status = tw_agent_open(names[n], target, &options->model, &member[n], error)) == TW_OK) n++;
+  const tw_search_subject subject = {
+      .target = target, .problem = problem, .n_members = n, .member = member, .program = options->program};
   if (status == TW_OK) status = tw_search_by(&subject, options, out, error);
   close_members(n, member, out);
   return status;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/embedded.h"
 #include "tilewright/target.h"
 
 const tw_family *tw_family_of(const tw_target *t, const tw_op *op) {
@@ -95,10 +96,21 @@ static const char *text_of(const tw_topic *list, const char *topic) {
   return NULL;
 }
 
+static const char *file_of(const char *folder, const char *op, int length, const char *topic) {
+  char name[200];
+  snprintf(name, sizeof name, "%s/prompts/%.*s%s%s.txt", folder, length, op, length ? "." : "", topic);
+  const tw_embedded *file = tw_embedded_find(name);
+  return file ? (const char *)file->data : NULL;
+}
+
 const char *tw_target_topic(const tw_target *t, const tw_problem *p, const char *topic) {
   const tw_family *f = tw_family_of(t, p->op);
+  const char *folder = t->traits.prompts, *op = p->op->name, *underline = strrchr(op, '_');
   const char *text = f ? text_of(f->topics, topic) : NULL;
-  return text ? text : text_of(t->topics, topic);
+  if (!text && folder) text = file_of(folder, op, (int)strlen(op), topic);
+  if (!text && folder && underline) text = file_of(folder, op, (int)(underline - op), topic);
+  if (!text) text = text_of(t->topics, topic);
+  return text || !folder ? text : file_of(folder, op, 0, topic);
 }
 
 tw_status tw_target_case(const tw_target *t, const tw_problem *problem, uint64_t seed, int threads, tw_case *out,

@@ -14,7 +14,6 @@
 #include "target/gemmini/rewrite/rewrite.h"
 #include "target/gemmini/run.h"
 #include "target/gemmini/schedule/family.h"
-#include "target/gemmini/topics.h"
 
 struct tw_artefact {
   char *elf;
@@ -150,11 +149,11 @@ tw_target gm_target_of(const gm_config *c) {
                  .deterministic = true,
                  .simulation_rate = 25e6, /* bench_gemmini_sim: 21 to 29 million cycles a second */
                  .language = "C",
-                 .source_name = "kernel.c"},
+                 .source_name = "kernel.c",
+                 .prompts = "gemmini"},
       .config = c,
       .n_families = GM_FAMILIES,
       .family = gm_families,
-      .topics = gm_topics,
       .available = available,
       .describe = describe,
       .build = build,

@@ -283,7 +283,7 @@ static void fill_list(void) {
                    .own_reference = true,  /* of large problems a part is checked */
                    .simulation_rate = 0.1, /* bench_xdna2_array: 4096^3 in timing mode runs at 0.085 to 0.13 */
                    .language = "schedule or MLIR",
-                   .source_name = "design.txt"},
+                   .source_name = "design.txt", .prompts = "xdna2"},
         .config = c,
         .n_families = sizeof families / sizeof *families,
         .family = families,

@@ -76,7 +76,7 @@ static tw_status check_conv2d(const tw_target *t, const tw_problem *p, tw_error 
 
 #define CHAIN                                                                                                          \
   .keys = "horizon states inputs type", .settle = settle_chain, .check = check_memory, .steps = gm_chain_steps,        \
-  .emit = gm_chain_emit, .predict = gm_chain_predict, .bound = gm_chain_bound, .topics = gm_chain_topics
+  .emit = gm_chain_emit, .predict = gm_chain_predict, .bound = gm_chain_bound
 
 const tw_family gm_families[GM_FAMILIES] = {
     {.op = "gemm",
@@ -86,8 +86,7 @@ const tw_family gm_families[GM_FAMILIES] = {
      .steps = gm_gemm_steps,
      .emit = gm_gemm_emit,
      .predict = gm_gemm_predict,
-     .bound = gm_gemm_bound,
-     .topics = gm_gemm_topics},
+     .bound = gm_gemm_bound},
     {.op = "conv2d",
      .keys = "n h w c k r s stride pad pool pool_stride pool_pad bias relu scale layout a b out acc",
      .settle = settle_conv2d,
@@ -95,8 +94,7 @@ const tw_family gm_families[GM_FAMILIES] = {
      .steps = gm_conv2d_steps,
      .emit = gm_conv2d_emit,
      .predict = gm_conv2d_predict,
-     .bound = gm_conv2d_bound,
-     .topics = gm_conv2d_topics},
+     .bound = gm_conv2d_bound},
     {.op = "mpc_forward", CHAIN},
     {.op = "mpc_backward", CHAIN},
 };

@@ -19,8 +19,6 @@ extern const tw_family gm_families[GM_FAMILIES];
 
 static inline const gm_config *gm_config_of(const tw_target *t) { return t->config; }
 
-extern const tw_topic gm_gemm_topics[], gm_conv2d_topics[], gm_chain_topics[]; /* words_<family>.c */
-
 /* steps.c, emit.c, model.c */
 tw_status gm_gemm_steps(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *, tw_error *);
 tw_status gm_gemm_emit(const tw_target *, const tw_problem *, const tw_schedule *, char **source, tw_error *);

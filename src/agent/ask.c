@@ -1,0 +1,145 @@
+/* ask.c - see ask.h. The answers do not depend on the order in which threads take the questions; what is asked when a budget ends
+ * does, and a search that a budget ended says so. */
+#define _GNU_SOURCE
+#include "agent/ask.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/strings.h"
+
+enum { AT_ONCE = 4 };
+
+void tw_account_open(tw_account *a) {
+  *a = (tw_account){0};
+  pthread_mutex_init(&a->lock, NULL);
+}
+
+void tw_account_close(tw_account *a) {
+  for (int i = 0; i < TW_CHAT_TROUBLES; i++) free(a->trouble[i]);
+  free(a->useless_why);
+  pthread_mutex_destroy(&a->lock);
+}
+
+void tw_account_useless(tw_account *a, const char *why) {
+  pthread_mutex_lock(&a->lock);
+  if (a->useless++ == 0) a->useless_why = strdup(why);
+  pthread_mutex_unlock(&a->lock);
+}
+
+void tw_account_print(tw_account *a, const char *agent, tw_text *out) {
+  if (a->asked + a->recalled == 0) return;
+  tw_text_add(out, "%s: %zu questions asked", agent, a->asked);
+  if (a->recalled) tw_text_add(out, ", %zu more known from the journal", a->recalled);
+  if (a->tokens_in + a->tokens_out > 0) tw_text_add(out, ", %.0f tokens in and %.0f out", a->tokens_in, a->tokens_out);
+  if (a->money > 0) tw_text_add(out, ", %.4g spent", a->money);
+  tw_text_add(out, ", %.1f s of waiting\n", a->seconds);
+  if (a->spent) tw_text_add(out, "%s: the budget is used up; the search went on without it\n", agent);
+  for (int i = 0; i < TW_CHAT_TROUBLES; i++)
+    if (a->troubles[i])
+      tw_text_add(out, "%s: %zu questions without an answer, %s\n", agent, a->troubles[i],
+                  a->trouble[i] ? a->trouble[i] : "?");
+  if (a->useless)
+    tw_text_add(out, "%s: %zu answers without a kernel, the first: %s\n", agent, a->useless,
+                a->useless_why ? a->useless_why : "?");
+}
+
+/* ---- one question ---- */
+
+static double price(const tw_model_options *o, const tw_exchange *e) {
+  return 1e-6 * (o->price_in * e->tokens_in + o->price_out * e->tokens_out);
+}
+
+static bool is_spent(const tw_model_options *o, const tw_account *a) {
+  return (o->questions > 0 && a->asked >= (size_t)o->questions) ||
+         (o->tokens > 0 && a->tokens_in + a->tokens_out >= o->tokens) || (o->money > 0 && a->money >= o->money);
+}
+
+/* A question that may be asked counts as asked. */
+static bool take_budget(const tw_model_options *o, tw_account *a) {
+  pthread_mutex_lock(&a->lock);
+  bool allowed = !is_spent(o, a);
+  if (allowed)
+    a->asked++;
+  else
+    a->spent = true;
+  pthread_mutex_unlock(&a->lock);
+  return allowed;
+}
+
+static void enter(tw_account *a, const tw_exchange *e, const tw_question *q) {
+  pthread_mutex_lock(&a->lock);
+  a->tokens_in += e->tokens_in, a->tokens_out += e->tokens_out;
+  a->money += e->money, a->seconds += e->seconds;
+  if (q->trouble != TW_CHAT_FINE && q->trouble != TW_CHAT_STOPPED && a->troubles[q->trouble]++ == 0)
+    a->trouble[q->trouble] = strdup(q->error.text);
+  pthread_mutex_unlock(&a->lock);
+}
+
+static void recall(tw_account *a, const tw_exchange *e) {
+  pthread_mutex_lock(&a->lock);
+  a->recalled++;
+  a->tokens_in += e->tokens_in, a->tokens_out += e->tokens_out,
+      a->money += e->money; /* they count in the budget, too */
+  pthread_mutex_unlock(&a->lock);
+}
+
+typedef struct asker {
+  const tw_model_options *options;
+  tw_account *account;
+  const char *name;
+  size_t n;
+  tw_question *question;
+  atomic_size_t next;
+} asker;
+
+static void ask_one(const asker *k, tw_question *q) {
+  const tw_model_options *o = k->options;
+  tw_exchange e = {.place = q->place, .asked = q->prompt, .model = tw_chat_name(q->chat)};
+  if (q->memo && q->memo->recall(q->memo->context, k->name, &e)) {
+    q->answer = e.answer;
+    recall(k->account, &e);
+    return;
+  }
+  if (tw_is_stopped(q->stop)) {
+    q->status = tw_fail(&q->error, TW_INTERRUPTED, "stopped before it was asked");
+    return;
+  }
+  if (!take_budget(o, k->account)) {
+    q->status = tw_fail(&q->error, TW_MISSING, "the budget for %s is used up", k->name);
+    return;
+  }
+  tw_chat_reply reply;
+  const tw_chat_request request = {.prompt = q->prompt,
+                                   .temperature = o->temperature == 0 ? 1 : o->temperature,
+                                   .tokens_most = o->reply_tokens,
+                                   .interrupt = q->stop ? q->stop->interrupt : NULL};
+  q->status = tw_chat_ask(q->chat, &request, &reply, &q->error);
+  q->trouble = reply.trouble;
+  e.tokens_in = (double)reply.tokens_in, e.tokens_out = (double)reply.tokens_out, e.seconds = reply.seconds;
+  e.money = price(o, &e);
+  e.answer = q->answer = reply.text;
+  enter(k->account, &e, q);
+  if (q->answer && q->memo) q->memo->keep(q->memo->context, k->name, &e);
+}
+
+static void *work(void *context) {
+  asker *k = context;
+  for (size_t i; (i = k->next++) < k->n;)
+    if (k->question[i].status == TW_OK) ask_one(k, &k->question[i]);
+  return NULL;
+}
+
+void tw_ask(const tw_model_options *options, tw_account *account, const char *name, size_t n, tw_question question[]) {
+  asker k = {.options = options, .account = account, .name = name, .n = n, .question = question};
+  size_t most = options->at_once > 0 ? (size_t)options->at_once : AT_ONCE, started = 0;
+  pthread_t thread[64];
+  if (most > 64) most = 64;
+  while (started + 1 < most && started + 1 < n && pthread_create(&thread[started], NULL, work, &k) == 0) started++;
+  work(&k); /* this thread, too: without any other all the same */
+  for (size_t i = 0; i < started; i++) pthread_join(thread[i], NULL);
+}

@@ -1,0 +1,42 @@
+/* ask.h - many questions to models at once: each is looked up in the search's memo first, and asked if it is not there and
+ * the budget allows. What it took, and what went wrong, is kept in an account. */
+#ifndef TW_AGENT_ASK_H
+#define TW_AGENT_ASK_H
+
+#include <pthread.h>
+
+#include "agent/agent.h"
+#include "chat/chat.h"
+
+typedef struct tw_account {
+  pthread_mutex_t lock;
+  size_t asked, recalled;
+  double tokens_in, tokens_out, money, seconds;
+  size_t troubles[TW_CHAT_TROUBLES];
+  char *trouble[TW_CHAT_TROUBLES]; /* the first message of the kind; malloc'ed */
+  size_t useless;                  /* replies without a kernel in them */
+  char *useless_why;               /* of the first; malloc'ed */
+  bool spent;                      /* a budget is used up */
+} tw_account;
+void tw_account_open(tw_account *);
+void tw_account_close(tw_account *);
+void tw_account_useless(tw_account *, const char *why);
+/* Lines for the user: what was asked and what it took; then one for each kind of trouble. */
+void tw_account_print(tw_account *, const char *agent, tw_text *out);
+
+typedef struct tw_question {
+  tw_chat *chat;
+  uint64_t place;
+  char *prompt; /* the asker's */
+  const tw_memo *memo;
+  const tw_stop *stop;
+  char *answer; /* malloc'ed, the asker's to free; NULL: `status` and `error` say why */
+  tw_status status;
+  tw_chat_trouble trouble;
+  tw_error error;
+} tw_question;
+
+/* Asks those whose status is TW_OK and fills answer, or status. `name` is the agent's, for the memo. */
+void tw_ask(const tw_model_options *, tw_account *, const char *name, size_t n, tw_question question[]);
+
+#endif

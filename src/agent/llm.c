@@ -1,0 +1,218 @@
+/* llm.c - an agent that asks language models (or a command): first for plans, then for kernels that follow them.
+ *
+ * Method: Autocomp (C. Hong et al., section 3): each plan is a question of its own, about a menu of which a part is hidden, and
+ * so is each kernel; kernels that fail are sent back with what went wrong. prompt.h has the words, ask.h the budget, chat.h
+ * the servers, reply.h what is taken from a reply.
+ *
+ * Named llm:MODEL[@URL] or exec:COMMAND; two of them with " then " between: the first plans, the second writes. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/ask.h"
+#include "agent/prompt.h"
+#include "agent/reply.h"
+
+/* A request's questions within its place: plans, and kernels by plan, alternative and how often they were mended. */
+enum { PLAN_BITS = 6, ALTERNATIVE_BITS = 6, KERNEL_MARK = 1 << 15 };
+
+typedef struct llm {
+  tw_agent agent;
+  tw_model_options options;
+  tw_chat *planner, *coder; /* may be the same */
+  tw_account account;
+} llm;
+
+typedef struct plan_detail {
+  size_t number;
+  char *text;
+} plan_detail;
+
+/* Is there no hope for more: nobody answered, and each said so for good? */
+static bool is_gone(size_t n, const tw_question question[]) {
+  for (size_t i = 0; i < n; i++)
+    if (question[i].trouble != TW_CHAT_UNREACHABLE && question[i].trouble != TW_CHAT_REFUSED) return false;
+  return n > 0;
+}
+
+static void free_plan(tw_plan *plan) {
+  plan_detail *detail = plan->detail;
+  if (detail) free(detail->text);
+  free(detail);
+  plan->detail = NULL;
+}
+
+/* ---- plans ---- */
+
+static void add_plan(const tw_request *r, size_t number, char *answer, tw_proposal *p) {
+  tw_plan *plan = &p->plan[p->n];
+  plan_detail *detail = malloc(sizeof *detail);
+  if (!detail) {
+    free(answer);
+    return;
+  }
+  *detail = (plan_detail){number, answer};
+  *plan = (tw_plan){.n_alternatives = r->kernels, .detail = detail};
+  tw_prompt_read_plan(answer, plan->lever, plan->why);
+  p->n++;
+}
+
+/* The plans of one request out of its answers. */
+static void take_plans(const tw_request *r, tw_question *q, bool gone, tw_proposal *p) {
+  *p = (tw_proposal){.plan = p->plan};
+  for (size_t i = 0; i < r->plans; i++) {
+    if (q[i].answer) {
+      add_plan(r, i, q[i].answer, p);
+    } else if (p->status != TW_INTERRUPTED && q[i].status != TW_OK) {
+      p->error = q[i].error;
+      p->status = q[i].status == TW_INTERRUPTED || (q[i].status == TW_MISSING && q[i].trouble == TW_CHAT_FINE)
+                      ? q[i].status
+                  : gone ? TW_MISSING
+                         : TW_FAILED;
+      p->error.status = p->status;
+    }
+  }
+  if (p->n > 0) p->status = TW_OK; /* the others are in the account */
+}
+
+static void plan(tw_agent *agent, size_t n, const tw_request *const request[], tw_proposal proposal[]) {
+  llm *m = agent->own;
+  size_t wanted = 0, k = 0;
+  for (size_t i = 0; i < n; i++) wanted += request[i]->plans;
+  tw_question *question = calloc(wanted + 1, sizeof *question);
+  for (size_t i = 0; i < n; i++) {
+    const tw_request *r = request[i];
+    tw_random random = r->random;
+    for (size_t j = 0; question && j < r->plans; j++, k++) {
+      tw_question *q = &question[k];
+      *q = (tw_question){.chat = m->planner, .place = r->place | j, .memo = r->memo, .stop = r->stop};
+      q->status = tw_prompt_plan(r, &random, &q->prompt, &q->error);
+    }
+  }
+  if (question) tw_ask(&m->options, &m->account, agent->name, wanted, question);
+  const bool gone = question && is_gone(wanted, question);
+  k = 0;
+  for (size_t i = 0; i < n; k += request[i++]->plans) {
+    if (question)
+      take_plans(request[i], question + k, gone, &proposal[i]);
+    else
+      proposal[i].status = tw_fail(&proposal[i].error, TW_MISSING, "no memory for questions");
+  }
+  for (size_t i = 0; question && i < wanted; i++) free(question[i].prompt);
+  free(question);
+}
+
+/* ---- kernels ---- */
+
+static void copy_text(char *out, size_t size, const char *text) { snprintf(out, size, "%s", text); }
+
+static void take_kernel(llm *m, const tw_order *o, tw_question *q, tw_kernel *out) {
+  *out = (tw_kernel){.n_levers = 1};
+  copy_text(out->lever[0], sizeof out->lever[0], o->plan->lever);
+  copy_text(out->why, sizeof out->why, o->plan->why);
+  snprintf(out->step, sizeof out->step, "%s%s%.*s", o->plan->lever, *o->plan->why ? ": " : "",
+           TW_STEP_MAX - TW_LEVER_MAX - 8, o->plan->why);
+  if (!q->answer) {
+    out->message = q->error;
+    bool tried = q->trouble == TW_CHAT_TOO_LONG || q->trouble == TW_CHAT_MALFORMED || q->trouble == TW_CHAT_EMPTY ||
+                 q->trouble == TW_CHAT_DECLINED;
+    out->message.status = q->status == TW_INTERRUPTED ? TW_INTERRUPTED : tried ? TW_FAILED : TW_MISSING;
+    return;
+  }
+  /* edits are of what was shown last: the attempt that failed, if there was one */
+  const char *shown = o->failed && o->failed->source ? o->failed->source : o->request->parent->source;
+  if (tw_reply_source(q->answer, shown, &out->source, &out->message) != TW_OK)
+    tw_account_useless(&m->account, out->message.text);
+}
+
+static void implement(tw_agent *agent, size_t n, const tw_order order[], tw_kernel kernel[]) {
+  llm *m = agent->own;
+  tw_question *question = calloc(n + 1, sizeof *question);
+  for (size_t i = 0; question && i < n; i++) {
+    const tw_order *o = &order[i];
+    const plan_detail *detail = o->plan->detail;
+    tw_question *q = &question[i];
+    uint64_t within = KERNEL_MARK | (detail->number & ((1 << PLAN_BITS) - 1)) << (ALTERNATIVE_BITS + 1) |
+                      (o->alternative & ((1 << ALTERNATIVE_BITS) - 1)) << 1 | (o->failed != NULL);
+    *q = (tw_question){
+        .chat = m->coder, .place = o->request->place | within, .memo = o->request->memo, .stop = o->request->stop};
+    q->status = tw_prompt_implement(o->request, detail->text, o->failed, &q->prompt, &q->error);
+  }
+  if (question) tw_ask(&m->options, &m->account, agent->name, n, question);
+  for (size_t i = 0; i < n; i++) {
+    if (question) {
+      take_kernel(m, &order[i], &question[i], &kernel[i]);
+      free(question[i].answer);
+      free(question[i].prompt);
+    } else {
+      kernel[i] = (tw_kernel){0};
+      tw_fail(&kernel[i].message, TW_MISSING, "no memory for questions");
+    }
+  }
+  free(question);
+}
+
+/* ---- opening and closing ---- */
+
+static void close_llm(tw_agent *agent, tw_text *notes) {
+  llm *m = agent->own;
+  if (notes) tw_account_print(&m->account, agent->name, notes);
+  tw_account_close(&m->account);
+  if (m->coder != m->planner) tw_chat_close(m->coder);
+  tw_chat_close(m->planner);
+  free((char *)(uintptr_t)agent->name);
+  free(m);
+}
+
+/* " then llm:..." or " then exec:..."; NULL if one model does both. */
+static const char *find_second(const char *text) {
+  const char *llm_then = strstr(text, " then llm:"), *exec_then = strstr(text, " then exec:");
+  return llm_then && (!exec_then || llm_then < exec_then) ? llm_then : exec_then;
+}
+
+static tw_status open_chats(llm *m, const char *text, tw_error *error) {
+  const tw_chat_options options = {.seconds = m->options.seconds, .at_once = m->options.at_once};
+  const char *second = find_second(text);
+  char *first = second ? strndup(text, (size_t)(second - text)) : strdup(text);
+  if (!first) return tw_fail(error, TW_MISSING, "no memory for a model");
+  tw_status status = tw_chat_open(first, &options, &m->planner, error);
+  free(first);
+  m->coder = m->planner;
+  if (status == TW_OK && second) status = tw_chat_open(second + strlen(" then "), &options, &m->coder, error);
+  return status;
+}
+
+tw_status tw_llm_open(const char *text, const tw_target *target, const tw_model_options *options, tw_agent **out,
+                      tw_error *error) {
+  (void)target; /* whether it has prompts for the op shows when it is asked */
+  *out = NULL;
+  llm *m = calloc(1, sizeof *m);
+  if (!m) return tw_fail(error, TW_MISSING, "no memory for an agent");
+  if (options) m->options = *options;
+  char *name = NULL;
+  tw_status status = open_chats(m, text, error);
+  if (status == TW_OK && asprintf(&name, m->coder == m->planner ? "%s" : "%s then %s", tw_chat_name(m->planner),
+                                  tw_chat_name(m->coder)) < 0)
+    status = tw_fail(error, TW_MISSING, "no memory for an agent");
+  if (status != TW_OK) {
+    if (m->coder != m->planner) tw_chat_close(m->coder);
+    tw_chat_close(m->planner);
+    free(m);
+    return status;
+  }
+  tw_account_open(&m->account);
+  m->agent = (tw_agent){.name = name,
+                        .asks_models = true,
+                        .mends = m->options.fixes == 0  ? 1
+                                 : m->options.fixes < 0 ? 0
+                                                        : m->options.fixes,
+                        .own = m,
+                        .plan = plan,
+                        .implement = implement,
+                        .free_plan = free_plan,
+                        .close = close_llm};
+  *out = &m->agent;
+  return TW_OK;
+}

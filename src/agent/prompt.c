@@ -1,0 +1,236 @@
+/* prompt.c - see prompt.h. */
+#define _GNU_SOURCE
+#include "agent/prompt.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/template.h"
+#include "base/embedded.h"
+
+enum { ATTEMPTS_SHOWN = 12, MESSAGE_SHOWN = 3000 };
+
+/* ---- words about a machine ---- */
+
+static const char *const NEEDED[] = {"architecture", "rules", "kernel", "menu"};
+
+tw_status tw_prompt_available(const tw_target *target, const tw_problem *problem, tw_error *error) {
+  for (size_t i = 0; i < sizeof NEEDED / sizeof NEEDED[0]; i++)
+    if (!tw_target_topic(target, problem, NEEDED[i]))
+      return tw_fail(error, TW_USAGE,
+                     "language models cannot work on %s for %s yet: its prompts lack '%s'; use the agent rules",
+                     problem->op->name, target->name, NEEDED[i]);
+  return TW_OK;
+}
+
+/* Examples whose word the plan has, one after the other. */
+static char *find_examples(const tw_target *target, const char *op, const char *plan) {
+  char begin[200];
+  int n =
+      snprintf(begin, sizeof begin, "%s/prompts/%s.example.", target->traits.prompts ? target->traits.prompts : "", op);
+  tw_text t = {0};
+  const tw_embedded *file;
+  for (size_t i = 0; (file = tw_embedded_at(i)); i++) {
+    char word[64];
+    const char *end = strrchr(file->name, '.');
+    if (strncmp(file->name, begin, (size_t)n) != 0 || end < file->name + n) continue;
+    snprintf(word, sizeof word, "%.*s", (int)(end - file->name - n), file->name + n);
+    if (strcasestr(plan, word)) tw_text_add(&t, "%s%s", t.length ? "\n" : "", (const char *)file->data);
+  }
+  return tw_text_take(&t);
+}
+
+/* ---- what was measured ---- */
+
+static void add_cost(tw_text *t, const tw_target *target, double cost) {
+  if (!strcmp(target->unit, "seconds"))
+    tw_text_add(t, "%.4g us", 1e6 * cost);
+  else
+    tw_text_add(t, "%.0f %s", cost, target->unit);
+}
+
+static char *write_feedback(const tw_request *r) {
+  const tw_measurement *m = &r->parent->measured;
+  tw_text t = {0};
+  tw_text_add_string(&t, "It takes ");
+  add_cost(&t, r->target, m->cost);
+  if (m->utilization > 0) tw_text_add(&t, ", %.1f%% of the machine's peak", 100 * m->utilization);
+  tw_text_add_string(&t, ". ");
+  if (r->bound && r->bound->cost > 0) {
+    tw_text_add_string(&t, "No program can take less than ");
+    add_cost(&t, r->target, r->bound->cost);
+    tw_text_add(&t, " (%s).", r->bound->limit);
+  }
+  tw_text_add_string(&t, "\n");
+  for (size_t i = 0; i < m->n_counters; i++)
+    if (m->counter[i].value != 0)
+      tw_text_add(&t, "- %s: %.6g %s (%s)\n", m->counter[i].name, m->counter[i].value, m->counter[i].unit,
+                  m->counter[i].help);
+  for (size_t i = 0; i < m->n_memories; i++)
+    tw_text_add(&t, "- %s: %zu of %zu bytes in use\n", m->memory[i].name, m->memory[i].used, m->memory[i].size);
+  return tw_text_take(&t);
+}
+
+/* What a candidate did to its parent, in a line. */
+static const char *deed(const tw_candidate *c) {
+  if (c->step[0]) return c->step;
+  if (c->n_levers) return c->lever[0];
+  return c->parent == TW_NONE ? "the start" : "a change";
+}
+
+static char *write_history(const tw_request *r) {
+  tw_text t = {0};
+  for (size_t i = 0; r->n_lineage > 1 && i < r->n_lineage; i++) {
+    tw_text_add_string(&t, "- ");
+    add_cost(&t, r->target, r->lineage[i]->measured.cost);
+    tw_text_add(&t, ": %s\n", deed(r->lineage[i]));
+  }
+  return tw_text_take(&t);
+}
+
+static int length_of_line(const char *text, int most) {
+  int n = (int)strcspn(text, "\n");
+  return n < most ? n : most;
+}
+
+static char *write_attempts(const tw_request *r) {
+  tw_text t = {0};
+  size_t first = r->n_children > ATTEMPTS_SHOWN ? r->n_children - ATTEMPTS_SHOWN : 0;
+  for (size_t i = first; i < r->n_children; i++) {
+    const tw_candidate *c = r->child[i];
+    tw_text_add(&t, "- %s: ", deed(c));
+    if (tw_verdict_has_cost(c->verdict) && c->measured.cost > 0)
+      add_cost(&t, r->target, c->measured.cost);
+    else
+      tw_text_add_string(&t, tw_verdict_name(c->verdict));
+    if (c->message) tw_text_add(&t, " (%.*s)", length_of_line(c->message, 200), c->message);
+    tw_text_add_string(&t, "\n");
+  }
+  return tw_text_take(&t);
+}
+
+/* ---- the menu ---- */
+
+static char *write_menu(const char *menu, double dropout, tw_random *random) {
+  tw_text t = {0};
+  int number = 1;
+  for (const char *line = menu; *line;) {
+    size_t n = strcspn(line, "\n");
+    bool last = line[n] == '\0' || line[n + 1] == '\0';
+    bool hidden =
+        tw_random_real(random) < dropout; /* drawn for each, so that what is seen depends on the stream alone */
+    if (n > 0 && (last || !hidden)) tw_text_add(&t, "%d. %.*s\n", number++, (int)n, line);
+    line += n + (line[n] == '\n');
+  }
+  return tw_text_take(&t);
+}
+
+/* ---- the prompts ---- */
+
+static char *print_problem(const tw_problem *problem) {
+  size_t length = tw_problem_print(problem, NULL, 0);
+  char *text = malloc(length + 1);
+  if (text) tw_problem_print(problem, text, length + 1);
+  return text;
+}
+
+enum { SLOTS = 24 };
+typedef struct prompt {
+  size_t n;
+  tw_slot slot[SLOTS];
+  char *owned[SLOTS];
+} prompt;
+
+static void set(prompt *p, const char *name, const char *text) { p->slot[p->n++] = (tw_slot){name, text}; }
+static void set_owned(prompt *p, const char *name, char *text) {
+  p->owned[p->n] = text;
+  set(p, name, text);
+}
+
+static void set_common(prompt *p, const tw_request *r) {
+  set_owned(p, "machine", r->target->describe ? r->target->describe(r->target) : NULL);
+  static const char *const topics[] = {"architecture", "isa", "kernel", "rules"};
+  for (size_t i = 0; i < sizeof topics / sizeof topics[0]; i++)
+    set(p, topics[i], tw_target_topic(r->target, r->problem, topics[i]));
+  set_owned(p, "problem", print_problem(r->problem));
+  set(p, "summary", r->problem->op->summary);
+  set(p, "language", r->target->traits.language);
+  set(p, "source", r->parent->source);
+}
+
+static tw_status fill(prompt *p, const char *template, char **out, tw_error *error) {
+  char name[100];
+  snprintf(name, sizeof name, "agent/prompts/%s.txt", template);
+  const tw_embedded *file = tw_embedded_find(name);
+  tw_error why = {0};
+  *out = NULL;
+  tw_status status = file ? tw_template_fill((const char *)file->data, p->n, p->slot, out, &why)
+                          : tw_fail(&why, TW_MISSING, "it is not part of this build");
+  for (size_t i = 0; i < p->n; i++) free(p->owned[i]);
+  return status == TW_OK ? TW_OK : tw_fail(error, status, "the template %s: %s", name, why.text);
+}
+
+tw_status tw_prompt_plan(const tw_request *r, tw_random *random, char **out, tw_error *error) {
+  char number[2][16];
+  tw_status status = tw_prompt_available(r->target, r->problem, error);
+  if (status != TW_OK) return status;
+  snprintf(number[0], sizeof number[0], "%d", r->iteration);
+  snprintf(number[1], sizeof number[1], "%d", r->iterations);
+  prompt p = {0};
+  set_common(&p, r);
+  set_owned(&p, "feedback", write_feedback(r));
+  set_owned(&p, "history", write_history(r));
+  set_owned(&p, "attempts", write_attempts(r));
+  set_owned(&p, "menu", write_menu(tw_target_topic(r->target, r->problem, "menu"), r->dropout, random));
+  set(&p, "iteration", number[0]);
+  set(&p, "iterations", number[1]);
+  return fill(&p, "plan", out, error);
+}
+
+tw_status tw_prompt_implement(const tw_request *r, const char *plan, const tw_candidate *failed, char **out,
+                              tw_error *error) {
+  tw_status status = tw_prompt_available(r->target, r->problem, error);
+  if (status != TW_OK) return status;
+  char *failure = NULL;
+  if (failed && asprintf(&failure, "%s%s%.*s", tw_verdict_name(failed->verdict), failed->message ? ": " : "",
+                         MESSAGE_SHOWN, failed->message ? failed->message : "") < 0)
+    failure = NULL;
+  prompt p = {0};
+  set_common(&p, r);
+  set(&p, "plan", plan);
+  set_owned(&p, "example", find_examples(r->target, r->problem->op->name, plan));
+  set(&p, "failed", failed ? failed->source : NULL);
+  set_owned(&p, "failure", failure);
+  return fill(&p, "implement", out, error);
+}
+
+/* ---- a plan's beginning ---- */
+
+/* What follows `mark` at the beginning of a line, whatever Markdown is around; NULL if there is no such line. */
+static const char *find_mark(const char *reply, const char *mark) {
+  for (const char *line = reply; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+    const char *at = line + strspn(line, " \t*#>-");
+    if (strncasecmp(at, mark, strlen(mark)) != 0) continue;
+    at += strlen(mark);
+    at += strspn(at, "*_");
+    if (*at == ':') return at + 1 + strspn(at + 1, " \t*_`\"0123456789.)");
+  }
+  return NULL;
+}
+
+static void copy_line(const char *text, const char *stop, char *out, size_t size) {
+  size_t n = text ? strcspn(text, stop) : 0, k = 0;
+  while (n > 0 && strchr(" \t\r*_`\".", text[n - 1])) n--;
+  for (size_t i = 0; i < n && k + 1 < size; i++) out[k++] = iscntrl((unsigned char)text[i]) ? ' ' : text[i];
+  while (k > 0 && k + 1 == size && ((unsigned char)out[k - 1] & 0x80)) k--; /* no half a character at the cut */
+  out[k] = '\0';
+}
+
+void tw_prompt_read_plan(const char *reply, char lever[TW_LEVER_MAX], char why[TW_WHY_MAX]) {
+  copy_line(find_mark(reply, "option"), "\n:", lever, TW_LEVER_MAX);
+  copy_line(find_mark(reply, "why"), "\n", why, TW_WHY_MAX);
+  if (!*lever) snprintf(lever, TW_LEVER_MAX, "other");
+  if (!*why) copy_line(reply + strspn(reply, " \t\r\n"), "\n", why, TW_WHY_MAX);
+}

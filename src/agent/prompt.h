@@ -1,0 +1,30 @@
+/* prompt.h - what a language model is asked: two phases, first a plan, then a kernel that follows it.
+ *
+ * Structure: Autocomp (C. Hong et al., section 3.2, figure 5). The words are files: src/agent/prompts/ has the two templates
+ * (template.h), src/target/NAME/prompts/ what is said about a machine:
+ *
+ *   architecture.txt, isa.txt, rules.txt      of the machine; OP.isa.txt goes before isa.txt, and so on
+ *   OP.kernel.txt                             what the op's source looks like on this machine
+ *   OP.menu.txt                               options, lines of "name: what to do"
+ *   OP.example.WORD.txt                       shown when a plan contains WORD
+ *
+ * For an op A_B files of A serve, too (mpc.menu.txt). tw_target_topic finds them; a machine of somebody else's brings them as
+ * tables (tw_topic). */
+#ifndef TW_AGENT_PROMPT_H
+#define TW_AGENT_PROMPT_H
+
+#include "agent/agent.h"
+
+/* TW_USAGE with a line if agents that write source cannot work on this op of this machine: the texts are missing. */
+tw_status tw_prompt_available(const tw_target *, const tw_problem *, tw_error *);
+
+/* The planning prompt, malloc'ed. Each option is hidden with the request's dropout, by draws of the stream; the last one
+ * ("other") never is, so there is always one. */
+tw_status tw_prompt_plan(const tw_request *, tw_random *, char **out, tw_error *);
+/* The prompt for a kernel that follows the plan; with `failed`, for one that puts that right. */
+tw_status tw_prompt_implement(const tw_request *, const char *plan, const tw_candidate *failed, char **out, tw_error *);
+
+/* What a planning reply says: the option's name in `lever`, the reason in `why`; both are filled whatever the reply is. */
+void tw_prompt_read_plan(const char *reply, char lever[TW_LEVER_MAX], char why[TW_WHY_MAX]);
+
+#endif

@@ -1,0 +1,87 @@
+/* prompt.c - `tilewright prompt plan|implement OP key=value... -t TARGET [FILE]`: prints what a language model would be asked about a
+ * program, FILE or the machine's plainest kernel: for reading, for mending the words in src/target/NAME/prompts/, or for asking by hand. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/prompt.h"
+#include "cli/cli.h"
+
+/* Builds, checks and measures it, so that the prompt can say what it takes. */
+static tw_status measure(const cli *c, const cli_subject *s, tw_candidate *k, tw_error *error) {
+  const tw_target *t = s->target;
+  tw_artefact *artefact = NULL;
+  tw_case data = {0};
+  tw_status status = t->available ? t->available(t, error) : TW_OK;
+  if (status == TW_OK) status = t->build(t, &s->problem, k->source, strlen(k->source), &artefact, error);
+  if (status != TW_OK) return status;
+  status = tw_target_case(t, &s->problem, (uint64_t)c->options.seed, (int)c->options.jobs, &data, error);
+  if (status == TW_OK) status = t->check(t, artefact, &data, error);
+  if (status == TW_OK) status = t->measure(t, artefact, &data, NULL, &k->measured, error);
+  tw_case_free(&data);
+  t->release(artefact);
+  return status;
+}
+
+static tw_status get_source(const cli *c, const cli_subject *s, const char *file, char **source, tw_error *error) {
+  tw_schedule schedule;
+  size_t length;
+  if (file) return cli_read_source(file, source, &length, error);
+  tw_status status = cli_read_schedule(c, &schedule, error);
+  if (status == TW_OK) status = tw_target_emit(s->target, &s->problem, &schedule, source, error);
+  return status;
+}
+
+static tw_status write_prompt(const cli *c, const cli_subject *s, bool planning, const char *plan, tw_candidate *k,
+                              char **out, tw_error *error) {
+  tw_bound bound = {0};
+  tw_status status = tw_target_bound(s->target, &s->problem, &bound, error);
+  if (status != TW_OK) return status;
+  const tw_candidate *lineage[] = {k};
+  tw_request request = {.target = s->target,
+                        .problem = &s->problem,
+                        .bound = &bound,
+                        .parent = k,
+                        .n_lineage = 1,
+                        .lineage = lineage,
+                        .iteration = 1,
+                        .iterations = c->options.iterations ? (int)c->options.iterations : 10,
+                        .dropout = c->options.dropout < 0 ? 0 : c->options.dropout};
+  tw_random_seed(&request.random, (uint64_t)c->options.seed);
+  return planning ? tw_prompt_plan(&request, &request.random, out, error)
+                  : tw_prompt_implement(&request, plan, NULL, out, error);
+}
+
+tw_status cli_prompt(const cli *c, tw_error *error) {
+  static const char usage[] = "say which prompt: `tilewright prompt plan|implement OP key=value... -t TARGET [FILE]`";
+  const bool planning = c->n_words && !strcmp(c->words[0], "plan");
+  if (!c->n_words || (!planning && strcmp(c->words[0], "implement") != 0)) return tw_fail(error, TW_USAGE, usage);
+  if (planning == (c->options.plan != NULL))
+    return tw_fail(error, TW_USAGE, planning ? "--plan belongs to `prompt implement`" : "give the plan: --plan FILE");
+  /* the last word is a file if it is no key=value */
+  cli words = *c;
+  const char *file = c->n_words > 2 && !strchr(c->words[c->n_words - 1], '=') ? c->words[c->n_words - 1] : NULL;
+  words.n_words -= file != NULL;
+  cli_subject subject;
+  tw_candidate *k = NULL;
+  char *source = NULL, *plan = NULL, *prompt = NULL;
+  size_t length;
+  tw_status status = cli_subject_of(&words, 1, &subject, error);
+  if (status == TW_OK) status = tw_prompt_available(subject.target, &subject.problem, error);
+  if (status == TW_OK) status = get_source(c, &subject, file, &source, error);
+  if (status == TW_OK && c->options.plan) status = cli_read_source(c->options.plan, &plan, &length, error);
+  if (status == TW_OK && !(k = tw_candidate_new())) status = tw_fail(error, TW_MISSING, "no memory for a program");
+  if (status == TW_OK) {
+    tw_candidate_set_kernel(k, NULL, source);
+    source = NULL;
+    k->parent = TW_NONE;
+    if (planning && !c->options.no_run) status = measure(c, &subject, k, error);
+  }
+  if (status == TW_OK) status = write_prompt(c, &subject, planning, plan, k, &prompt, error);
+  if (status == TW_OK && c->options.json)
+    status = cli_print_json(c, json_pack("{s:o}", "prompt", cli_json_text(prompt)), error);
+  else if (status == TW_OK)
+    fputs(prompt, stdout);
+  if (k) tw_candidate_free(k);
+  free(source), free(plan), free(prompt);
+  return status;
+}

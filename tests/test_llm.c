@@ -1,0 +1,346 @@
+/* test_llm.c - searches whose agents ask models: the prompts, the loop with good, wrong and useless replies, budgets, resumption. The
+ * model is a shell script. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/prompt.h"
+#include "base/files.h"
+#include "search_fixture.h"
+
+static char *folder;
+
+static int start(void **state) {
+  (void)state;
+  memset(&fake, 0, sizeof fake);
+  return tw_directory_temporary(&folder, NULL) == TW_OK ? 0 : -1;
+}
+static int end(void **state) {
+  (void)state;
+  tw_directory_remove(folder);
+  free(folder);
+  return 0;
+}
+
+static char *path_of(const char *name) { return tw_path_join(folder, name); }
+
+static void write_file(const char *name, const char *text) {
+  char *path = path_of(name);
+  assert_int_equal(tw_file_write(path, text, strlen(text), NULL), TW_OK);
+  free(path);
+}
+
+static char *read_text(const char *name) {
+  char *path = path_of(name), *text = NULL;
+  if (tw_file_read(path, 1 << 24, &text, NULL, NULL) != TW_OK) text = NULL;
+  free(path);
+  return text;
+}
+
+static int count(const char *text, const char *what) {
+  int n = 0;
+  for (const char *at = text; at && (at = strstr(at, what)); at++) n++;
+  return n;
+}
+
+/* An agent that runs this script with sh; the prompt is in $p, and each is added to the file `log`. */
+static const char *model(const char *script) {
+  static char name[8192];
+  snprintf(name, sizeof name, "exec:cd %s; p=$(cat); echo \"$p\" >> log; %s", folder, script);
+  return name;
+}
+
+static tw_search_options options_of(const char *const *agents, size_t n) {
+  return (tw_search_options){.iterations = 3,
+                             .plans = 2,
+                             .kernels = 2,
+                             .beam = 2,
+                             .dropout = 0.5,
+                             .seed = 1,
+                             .jobs = 2,
+                             .agents = agents,
+                             .n_agents = n,
+                             .model = {.at_once = 1, .seconds = 20}};
+}
+
+static tw_search_result search(const char *agent, tw_search_options o) {
+  const char *agents[] = {agent};
+  tw_problem problem = fake_problem(64);
+  tw_search_result r;
+  tw_error error = {0};
+  o.agents = agents, o.n_agents = 1;
+  if (tw_search(&fake_target, &problem, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+  return r;
+}
+
+/* A script that answers the planning prompt, and the other with `code`. */
+#define PLAN_OR(code)                                                                                                  \
+  "case \"$p\" in *'Now you plan'*) echo 'OPTION: tile'; echo 'WHY: larger tiles'; echo 'PLAN:'; echo 'the plan "      \
+  "text';; *) " code ";; esac"
+
+/* As the fixture's kernels are written. */
+static char *source_of(const fake_state *k) {
+  tw_text t = {0};
+  tw_text_add(&t, "kernel");
+  for (int i = 0; i < LEVERS; i++) tw_text_add(&t, " %d", k->value[i]);
+  tw_text_add(&t, "\n");
+  return tw_text_take(&t);
+}
+
+static void a_reply_becomes_a_kernel(void **state) {
+  (void)state;
+  fake_state better = fake_plainest();
+  better.value[BANK] = 2;
+  char *source = source_of(&better);
+  write_file("better", source);
+  tw_search_result r = search(model(PLAN_OR("echo Here:; echo '```c'; cat better; echo '```'")), options_of(NULL, 0));
+  assert_true(r.best.cost == fake_cost(&better));
+  assert_false(r.has_recipe);
+  assert_int_equal(r.n_rungs, 2);
+  assert_string_equal(r.rung[1].step, "tile: larger tiles");
+  assert_true(strncmp(r.rung[1].agent, "exec:", 5) == 0);
+  assert_non_null(strstr(r.notes, "questions asked"));
+  char *log = read_text("log");
+  assert_non_null(strstr(log, "the plan text")); /* in the second prompt */
+  assert_non_null(strstr(log, "(do not repeat it)"));
+  free(log);
+  free(source);
+  tw_search_result_free(&r);
+}
+
+static void a_failure_is_sent_back_with_its_message(void **state) {
+  (void)state;
+  fake_state better = fake_plainest();
+  better.value[DEPTH] = 2;
+  char *source = source_of(&better);
+  write_file("better", source);
+  write_file("broken", "kernel 5 0 0 5 3 0 0\n"); /* does not compile */
+  tw_search_options o = options_of(NULL, 0);
+  o.iterations = 1, o.plans = o.kernels = 1;
+  tw_search_result r = search(
+      model(PLAN_OR("echo '```'; case \"$p\" in *'The last attempt'*) cat better;; *) cat broken;; esac; echo '```'")),
+      o);
+  assert_true(r.best.cost == fake_cost(&better));
+  char *log = read_text("log");
+  assert_int_equal(count(log, "# The last attempt"), 1);
+  assert_non_null(strstr(log, "kernel.c:1: too large"));
+  free(log);
+  tw_search_result_free(&r);
+  o.model.fixes = -1;
+  r = search(
+      model(PLAN_OR("echo '```'; case \"$p\" in *'The last attempt'*) cat better;; *) cat broken;; esac; echo '```'")),
+      o);
+  assert_true(r.best.cost == r.start.cost);
+  tw_search_result_free(&r);
+  free(source);
+}
+
+/* Whatever comes back, the search ends with the best that it had and says a line of each kind. */
+static void useless_replies_end_in_a_line_of_each_kind(void **state) {
+  (void)state;
+  const struct {
+    const char *script, *says;
+  } cases[] = {
+      {"true", "empty"},
+      {"exit 3", "status 3"},
+      {PLAN_OR("echo I would rather not"), "no code"},
+      {PLAN_OR("echo '```'; echo 'cut off'"), "ends inside"},
+      {PLAN_OR("printf '\\377\\376```\\n\\200\\n```'"), NULL},
+      {PLAN_OR("printf '<<<<<<< SEARCH\\nno such line\\n=======\\n>>>>>>> REPLACE\\n'"), "in no place"},
+      {"head -c 300000000 /dev/zero", "too long"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    tw_search_options o = options_of(NULL, 0);
+    o.iterations = 1, o.plans = 1, o.kernels = 1;
+    tw_search_result r = search(model(cases[i].script), o);
+    assert_true(r.best.cost == r.start.cost);
+    if (cases[i].says && !strstr(r.notes, cases[i].says)) fail_msg("case %zu: %s", i, r.notes);
+    tw_search_result_free(&r);
+  }
+}
+
+static void a_budget_ends_the_questions_and_not_the_search(void **state) {
+  (void)state;
+  fake_state better = fake_plainest();
+  better.value[BANK] = 2;
+  char *source = source_of(&better);
+  write_file("better", source);
+  char *agent = strdup(model(PLAN_OR("echo '```'; cat better; echo '```'")));
+  const char *agents[] = {agent, "rules"};
+  tw_problem problem = fake_problem(64);
+  tw_search_options o = options_of(agents, 2);
+  o.model.questions = 3;
+  tw_search_result r;
+  assert_int_equal(tw_search(&fake_target, &problem, &o, &r, NULL), TW_OK);
+  char *log = read_text("log");
+  assert_int_equal(count(log, "tensor accelerator"), 3);
+  assert_non_null(strstr(r.notes, "budget"));
+  assert_true(r.best.cost <= fake_cost(&better));
+  assert_true(r.samples >= 5); /* rules went on: the model made the start's only other child */
+  free(log);
+  free(agent);
+  free(source);
+  tw_search_result_free(&r);
+}
+
+static void a_resumed_search_asks_nothing_twice(void **state) {
+  (void)state;
+  fake_state better = fake_plainest();
+  better.value[BANK] = 2;
+  char *source = source_of(&better);
+  write_file("better", source);
+  char *journal = path_of("journal.sqlite");
+  tw_search_options o = options_of(NULL, 0);
+  o.journal = journal;
+  const char *agent = model(PLAN_OR("echo '```'; cat better; echo '```'"));
+  tw_search_result first = search(agent, o);
+  char *log = read_text("log");
+  tw_search_result second = search(agent, o);
+  char *log_after = read_text("log");
+  if (strcmp(log, log_after) != 0) fail_msg("asked again: %s\n%s", second.notes, log_after + strlen(log));
+  assert_true(first.best.cost == second.best.cost);
+  assert_string_equal(first.source, second.source);
+  assert_non_null(strstr(second.notes, "known from the journal"));
+  free(log), free(log_after), free(journal), free(source);
+  tw_search_result_free(&first);
+  tw_search_result_free(&second);
+}
+
+static void two_models_share_the_work(void **state) {
+  (void)state;
+  fake_state better = fake_plainest();
+  better.value[BANK] = 2;
+  char *source = source_of(&better), *agent;
+  write_file("better", source);
+  assert_true(asprintf(&agent,
+                       "exec:cd %s; cat >/dev/null; echo OPTION: x; echo p >> planned then exec:cd %s; cat >/dev/null; "
+                       "echo c >> coded; echo '```'; cat better; echo '```'",
+                       folder, folder) > 0);
+  tw_search_options o = options_of(NULL, 0);
+  o.iterations = 1;
+  tw_search_result r = search(agent, o);
+  assert_true(r.best.cost == fake_cost(&better));
+  char *planned = read_text("planned"), *coded = read_text("coded");
+  assert_int_equal(count(planned, "p\n"), 2);
+  assert_int_equal(count(coded, "c\n"), 4);
+  free(planned), free(coded), free(agent), free(source);
+  tw_search_result_free(&r);
+}
+
+/* ---- the words ---- */
+
+static const char *const PROBLEMS[][2] = {
+    {"gemmini-16x16-int8", "gemm m=64 n=64 k=64"},
+    {"gemmini-16x16-int8", "conv2d n=1 h=8 w=8 c=16 k=16 r=3 s=3 pad=1"},
+    {"gemmini-4x4-fp32", "gemm m=16 n=16 k=16"},
+    {"gemmini-4x4-fp32", "mpc_forward horizon=5 states=4 inputs=2"},
+    {"gemmini-4x4-fp32", "mpc_backward horizon=5 states=4 inputs=2"},
+    {"x86", "gemm m=64 n=64 k=64 a=f32"},
+    {"xdna2", "gemm m=256 n=256 k=256 a=i8 b=i8 c=i32"},
+};
+
+/* Every machine and op has its words; nothing is left of the templates; all of the menu is there without dropout. */
+static void prompts_are_whole_for_every_machine_and_op(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof PROBLEMS / sizeof PROBLEMS[0]; i++) {
+    const tw_target *target = tw_target_find(PROBLEMS[i][0]);
+    tw_problem problem;
+    tw_error error = {0};
+    assert_non_null(target);
+    if (tw_problem_read(PROBLEMS[i][1], &problem, &error) != TW_OK ||
+        tw_target_supports(target, &problem, &error) != TW_OK)
+      fail_msg("%s: %s", PROBLEMS[i][1], error.text);
+    tw_candidate *parent = tw_candidate_new();
+    tw_candidate_set_kernel(parent, NULL, strdup("the program\n"));
+    parent->parent = TW_NONE;
+    parent->measured.cost = 123;
+    tw_request request = {.target = target, .problem = &problem, .parent = parent, .iteration = 3, .iterations = 10};
+    tw_random random;
+    tw_random_seed(&random, 1);
+    char *plan = NULL, *code = NULL;
+    if (tw_prompt_plan(&request, &random, &plan, &error) != TW_OK ||
+        tw_prompt_implement(&request, "change the tiling", NULL, &code, &error) != TW_OK)
+      fail_msg("%s: %s", PROBLEMS[i][1], error.text);
+    char *describe = target->describe(target);
+    const char *const both[] = {plan, code};
+    for (int k = 0; k < 2; k++) {
+      assert_null(strstr(both[k], "{{"));
+      assert_non_null(strstr(both[k], "the program\n"));
+      assert_non_null(strstr(both[k], describe));
+      assert_non_null(strstr(both[k], tw_target_topic(target, &problem, "architecture")));
+      assert_non_null(strstr(both[k], tw_target_topic(target, &problem, "rules")));
+      assert_non_null(strstr(both[k], tw_target_topic(target, &problem, "kernel")));
+    }
+    const char *menu = tw_target_topic(target, &problem, "menu");
+    for (const char *line = menu; *line; line += strcspn(line, "\n") + 1) {
+      char item[400];
+      snprintf(item, sizeof item, "%.*s\n", (int)strcspn(line, "\n"), line);
+      assert_non_null(strchr(item, ':'));
+      assert_non_null(strstr(plan, item));
+    }
+    assert_non_null(strstr(plan, "iteration 3 of 10"));
+    assert_non_null(strstr(code, "change the tiling"));
+    free(plan), free(code), free(describe);
+    tw_candidate_free(parent);
+  }
+}
+
+static void an_example_is_shown_when_the_plan_calls_for_it(void **state) {
+  (void)state;
+  const tw_target *target = tw_target_find("gemmini-16x16-int8");
+  tw_problem problem;
+  assert_int_equal(tw_problem_read(PROBLEMS[0][1], &problem, NULL), TW_OK);
+  assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
+  tw_candidate *parent = tw_candidate_new();
+  tw_candidate_set_kernel(parent, NULL, strdup("the program\n"));
+  tw_request request = {.target = target, .problem = &problem, .parent = parent};
+  char *with, *without;
+  assert_int_equal(tw_prompt_implement(&request, "Change the TILING of n", NULL, &with, NULL), TW_OK);
+  assert_int_equal(tw_prompt_implement(&request, "Hoist the loads", NULL, &without, NULL), TW_OK);
+  assert_non_null(strstr(with, "# An example"));
+  assert_null(strstr(without, "# An example"));
+  free(with), free(without);
+  tw_candidate_free(parent);
+}
+
+static void plans_are_read_whatever_is_around_them(void **state) {
+  (void)state;
+  const struct {
+    const char *reply, *lever, *why;
+  } cases[] = {
+      {"OPTION: double buffering\nWHY: hides loads.\nPLAN:\nx", "double buffering", "hides loads"},
+      {"Thinking...\n**Option:** 3. tiling: change sizes\n**Why:** `less` traffic\n", "tiling", "less` traffic"},
+      {"## OPTION: banks\r\nno reason", "banks", "## OPTION: banks"},
+      {"just do it\nnow", "other", "just do it"},
+      {"", "other", ""},
+      {"option: a name that is far longer than the room there is for it\nwhy: x", "a name that is far longer than t",
+       "x"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char lever[TW_LEVER_MAX], why[TW_WHY_MAX];
+    tw_prompt_read_plan(cases[i].reply, lever, why);
+    assert_int_equal(strncmp(lever, cases[i].lever, TW_LEVER_MAX - 1), 0);
+    assert_string_equal(why, cases[i].why);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(a_reply_becomes_a_kernel, start, end),
+      cmocka_unit_test_setup_teardown(a_failure_is_sent_back_with_its_message, start, end),
+      cmocka_unit_test_setup_teardown(useless_replies_end_in_a_line_of_each_kind, start, end),
+      cmocka_unit_test_setup_teardown(a_budget_ends_the_questions_and_not_the_search, start, end),
+      cmocka_unit_test_setup_teardown(a_resumed_search_asks_nothing_twice, start, end),
+      cmocka_unit_test_setup_teardown(two_models_share_the_work, start, end),
+      cmocka_unit_test(prompts_are_whole_for_every_machine_and_op),
+      cmocka_unit_test(an_example_is_shown_when_the_plan_calls_for_it),
+      cmocka_unit_test(plans_are_read_whatever_is_around_them),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
