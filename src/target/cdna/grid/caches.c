@@ -1,0 +1,225 @@
+/* caches.c - the model of caches.h, line by line in L2, a piece of a panel at a time in the LLC. */
+#include "target/cdna/grid/caches.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/strings.h"
+
+enum { CUS_MAX = 64 };
+
+/* ---- LRU lists of parts, found by hashing ---- */
+
+typedef struct part {
+  uint64_t key;
+  int bytes;
+  int newer, older, next; /* in the list; in the chain of its hash */
+} part;
+
+typedef struct lru {
+  int64_t bytes, room;
+  part *at;
+  int n, unused; /* parts ever in use; the first of those that are free again (linked by .next) */
+  int newest, oldest;
+  int *head;
+  uint32_t mask;
+} lru;
+
+static uint32_t slot_of(const lru *c, uint64_t key) { return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 32) & c->mask; }
+
+static bool lru_open(lru *c, int64_t room, int least_bytes) {
+  const int64_t parts = room / least_bytes + 2;
+  *c = (lru){.room = room, .unused = -1, .newest = -1, .oldest = -1, .mask = 15};
+  while (c->mask < parts) c->mask = 2 * c->mask + 1;
+  c->at = tw_new((size_t)parts, sizeof *c->at);
+  c->head = tw_new((size_t)c->mask + 1, sizeof *c->head);
+  for (uint32_t i = 0; c->head && i <= c->mask; i++) c->head[i] = -1;
+  return c->at && c->head;
+}
+
+static void lru_close(lru *c) {
+  free(c->at);
+  free(c->head);
+}
+
+static void unlink_part(lru *c, int i) {
+  part *p = &c->at[i];
+  *(p->newer < 0 ? &c->newest : &c->at[p->newer].older) = p->older;
+  *(p->older < 0 ? &c->oldest : &c->at[p->older].newer) = p->newer;
+}
+
+static void link_newest(lru *c, int i) {
+  c->at[i].newer = -1;
+  c->at[i].older = c->newest;
+  *(c->newest < 0 ? &c->oldest : &c->at[c->newest].newer) = i;
+  c->newest = i;
+}
+
+static void drop_oldest(lru *c) {
+  const int i = c->oldest;
+  int *link = &c->head[slot_of(c, c->at[i].key)];
+  while (*link != i) link = &c->at[*link].next;
+  *link = c->at[i].next;
+  unlink_part(c, i);
+  c->bytes -= c->at[i].bytes;
+  c->at[i].next = c->unused;
+  c->unused = i;
+}
+
+/* True if it was there; it is the newest then, either way. */
+static bool lru_touch(lru *c, uint64_t key, int bytes) {
+  int *head = &c->head[slot_of(c, key)];
+  for (int i = *head; i >= 0; i = c->at[i].next)
+    if (c->at[i].key == key) {
+      if (c->newest != i) {
+        unlink_part(c, i);
+        link_newest(c, i);
+      }
+      return true;
+    }
+  if (bytes > c->room) return false;
+  while (c->bytes + bytes > c->room) drop_oldest(c);
+  int i = c->unused;
+  if (i >= 0)
+    c->unused = c->at[i].next;
+  else
+    i = c->n++;
+  head = &c->head[slot_of(c, key)];
+  c->at[i] = (part){.key = key, .bytes = bytes, .next = *head};
+  *head = i;
+  c->bytes += bytes;
+  link_newest(c, i);
+  return false;
+}
+
+/* ---- L2s ---- */
+
+enum { PIECES = 4 }; /* a workgroup reads a quarter of its panels at a time */
+
+/* A or B: panels of `rows` rows, K along them. */
+typedef struct operand {
+  int64_t base, stride; /* bytes: where it begins, of a row */
+  int64_t all;          /* rows */
+  int rows;
+} operand;
+
+typedef struct launch {
+  const cdna_cache_machine *machine;
+  operand operand[2];
+  int64_t step_bytes; /* of a row in a K-step */
+  uint32_t sets;      /* of a channel */
+  uint32_t *tag; /* [((xcd * channels + channel) * sets + set) * ways + age]: line + 1, the newest first; 0: empty */
+  lru llc;
+  int64_t asked, l2_missed, llc_missed; /* lines */
+} launch;
+
+/* True if the line was there; it is the newest of its set then, either way. */
+static bool l2_touch(const launch *s, int xcd, uint32_t line) {
+  const cdna_cache_machine *m = s->machine;
+  const uint32_t lines_of_turn = (uint32_t)(m->interleave / m->line_bytes), channels = (uint32_t)m->channels;
+  const uint32_t turn = line / lines_of_turn, local = turn / channels * lines_of_turn + line % lines_of_turn;
+  const size_t set = ((size_t)xcd * channels + turn % channels) * s->sets + local % s->sets;
+  uint32_t *way = s->tag + set * (size_t)m->ways;
+  const uint32_t wanted = line + 1;
+  int at = 0;
+  while (at < m->ways - 1 && way[at] != wanted) at++;
+  const bool is_hit = way[at] == wanted;
+  for (; at > 0; at--) way[at] = way[at - 1];
+  way[0] = wanted;
+  return is_hit;
+}
+
+static void read_piece(launch *s, int which, int xcd, int panel, int step, int piece) {
+  const operand *o = &s->operand[which];
+  const int line_bytes = s->machine->line_bytes;
+  const int64_t first = (int64_t)panel * o->rows, left = o->all - first, rows = left < o->rows ? left : o->rows;
+  int64_t asked = 0, missed = 0;
+  for (int64_t row = first + rows * piece / PIECES; row < first + rows * (piece + 1) / PIECES; row++) {
+    const int64_t begin = (int64_t)step * s->step_bytes, end = begin + s->step_bytes;
+    const int64_t at = o->base + row * o->stride;
+    const int64_t last = (at + (end < o->stride ? end : o->stride) - 1) / line_bytes;
+    for (int64_t line = (at + begin) / line_bytes; line <= last; line++, asked++)
+      missed += !l2_touch(s, xcd, (uint32_t)line);
+  }
+  s->asked += asked;
+  s->l2_missed += missed;
+  const uint64_t key = (((uint64_t)panel << 24 | (uint64_t)step) * 2 + (uint64_t)which) * PIECES + (uint64_t)piece;
+  if (missed && !lru_touch(&s->llc, key, (int)asked * line_bytes)) s->llc_missed += missed;
+}
+
+/* ---- the grid ---- */
+
+/* Time goes in parts of a K-step, as many as there are CUs; CU f is f parts behind CU 0. */
+static void run_launch(launch *s, const cdna_order *order, int rows, int columns, int steps) {
+  const int xcds = s->machine->xcds, cus = s->machine->cus, blocks = rows * columns;
+  const int rounds = (blocks + xcds * cus - 1) / (xcds * cus);
+  int piece_at[CUS_MAX]; /* what a workgroup reads in which part of its step; -1: nothing */
+  for (int slice = 0; slice < cus; slice++) piece_at[slice] = -1;
+  for (int piece = 0; piece < PIECES; piece++) piece_at[piece * cus / PIECES] = piece;
+  for (int64_t time = 0; time < (int64_t)(rounds * steps + 1) * cus; time++)
+    for (int cu = 0; cu < cus && cu <= time; cu++) {
+      const int64_t step = (time - cu) / cus, round = step / steps;
+      const int piece = piece_at[(time - cu) % cus];
+      for (int xcd = 0; xcd < xcds && piece >= 0 && round < rounds; xcd++) {
+        const int64_t id = (round * cus + cu) * xcds + xcd;
+        if (id >= blocks) continue;
+        const cdna_cell cell = cdna_order_cell(order, rows, columns, xcds, (int)id);
+        read_piece(s, 0, xcd, cell.row, (int)(step % steps), piece);
+        read_piece(s, 1, xcd, cell.column, (int)(step % steps), piece);
+      }
+    }
+}
+
+static tw_status check(const cdna_cache_machine *m, const cdna_grid *g, const cdna_order *o, tw_error *error) {
+  static const int64_t most = 1 << 24;
+  if (g->m < 1 || g->n < 1 || g->k < 1 || g->m > most || g->n > most || g->k > most || g->tile_m < 1 || g->tile_n < 1 ||
+      g->tile_k < 1)
+    return tw_fail(error, TW_USAGE, "sizes are 1 to %lld, tiles at least 1", (long long)most);
+  if ((g->m + g->tile_m - 1) / g->tile_m * ((g->n + g->tile_n - 1) / g->tile_n) > 1 << 18)
+    return tw_fail(error, TW_USAGE, "the grid has more than 2^18 workgroups: choose larger tiles");
+  if ((o->window == 0) != (o->chunk == 0) || o->window < 0 || o->chunk < 0 || o->chunk > 1 << 18)
+    return tw_fail(error, TW_USAGE, "window and chunk go together: both at least 1, or neither for row by row");
+  if (g->k * g->bits % 8 || (int64_t)g->tile_k * g->bits % 8)
+    return tw_fail(error, TW_USAGE, "rows of k=%lld elements of %d bits, and K-steps of %d, must be whole bytes",
+                   (long long)g->k, g->bits, g->tile_k);
+  if ((g->m + g->n) * (g->k * g->bits / 8) / m->line_bytes >= UINT32_MAX)
+    return tw_fail(error, TW_USAGE, "A and B together are limited to %lld GiB",
+                   (long long)UINT32_MAX * m->line_bytes >> 30);
+  return m->cus <= CUS_MAX ? TW_OK : tw_fail(error, TW_USAGE, "an XCD has at most %d CUs", CUS_MAX);
+}
+
+/* What an XCD's CUs read of different panels in a K-step is least when their tiles make a square. */
+static int enough_steps(const cdna_cache_machine *m, const cdna_grid *g) {
+  const double rows = 2 * sqrt((double)m->cus * g->tile_m * g->tile_n), bytes = rows * g->tile_k * g->bits / 8;
+  return (int)(2.5 * (double)m->l2_bytes / bytes) + 1;
+}
+
+tw_status cdna_grid_hits(const cdna_cache_machine *m, const cdna_grid *g, const cdna_order *o, int steps,
+                         cdna_hits *out, tw_error *error) {
+  const tw_status status = check(m, g, o, error);
+  if (status != TW_OK) return status;
+  const int all = (int)((g->k + g->tile_k - 1) / g->tile_k);
+  if (steps == 0) steps = enough_steps(m, g);
+  if (steps < 0 || steps > all) steps = all;
+  const int64_t stride = g->k * g->bits / 8, page = 4096, a_end = (g->m * stride + page - 1) / page * page;
+  launch s = {.machine = m,
+              .operand = {{0, stride, g->m, g->tile_m}, {a_end, stride, g->n, g->tile_n}},
+              .step_bytes = (int64_t)g->tile_k * g->bits / 8,
+              .sets = (uint32_t)(m->l2_bytes / m->channels / m->line_bytes / m->ways)};
+  s.tag = tw_new((size_t)(m->l2_bytes / m->line_bytes) * (size_t)m->xcds, sizeof *s.tag);
+  const bool has_room = s.tag && lru_open(&s.llc, m->llc_bytes * steps / all, m->line_bytes);
+  for (int i = 0; i < 2 && has_room; i++) {
+    s.asked = s.l2_missed = s.llc_missed = 0;
+    run_launch(&s, o, cdna_grid_rows(g), cdna_grid_columns(g), steps);
+  }
+  free(s.tag);
+  lru_close(&s.llc);
+  if (!has_room) return tw_fail(error, TW_MISSING, "no memory for the caches");
+  const double whole = (double)m->line_bytes * all / steps;
+  *out = (cdna_hits){.l2 = 1 - (double)s.l2_missed / (double)s.asked,
+                     .llc = s.l2_missed ? 1 - (double)s.llc_missed / (double)s.l2_missed : 1,
+                     .llc_bytes = (double)s.l2_missed * whole,
+                     .memory_bytes = (double)s.llc_missed * whole};
+  out->bandwidth_tbs = out->l2 * m->l2_tbs + out->llc * m->llc_tbs;
+  return TW_OK;
+}

@@ -1,0 +1,47 @@
+/* machine.h - sizes of the two machines that layouts, grids and occupancy are about, each with its source in machine.c.
+ * */
+#ifndef TW_CDNA_MACHINE_H
+#define TW_CDNA_MACHINE_H
+
+#include "target/cdna/arch.h"
+#include "target/cdna/grid/caches.h"
+
+typedef struct cdna_machine {
+  const char *product, *processor; /* "MI355X", "gfx950" */
+  int clock_mhz;
+  int simds;         /* of a CU */
+  int waves;         /* of a SIMD, at most */
+  int registers;     /* of a SIMD for one lane: VGPRs and AGPRs together; 32 bits */
+  int register_step; /* a wave gets a multiple of so many, */
+  int register_most; /* and at most so many: half of them VGPRs, half AGPRs */
+  int lds_bytes, lds_step;
+  int barriers;     /* of a CU: workgroups of several waves take one each */
+  int work_items;   /* of a workgroup, at most */
+  int scalars_most; /* SGPRs of a wave */
+  cdna_cache_machine caches;
+} cdna_machine;
+
+extern const cdna_machine cdna_machines[CDNA_ARCHES];
+
+/* ---- occupancy.c ---- */
+
+/* What a kernel asks for; registers as in its descriptor (VGPRs, AGPRs), 0 for none. */
+typedef struct cdna_resources {
+  int vgprs, agprs;
+  int lds_bytes;
+  int work_items; /* of a workgroup */
+} cdna_resources;
+
+typedef struct cdna_occupancy {
+  int registers;                                   /* that a wave is given */
+  int lds_bytes;                                   /* that a workgroup is given */
+  int waves_of_workgroup;                          /* of 64 lanes */
+  int by_registers, by_lds, by_waves, by_barriers; /* workgroups of a CU that each would allow */
+  int workgroups, waves;                           /* of a CU; waves of the fullest SIMD: waves / simds, rounded up */
+  int waves_of_simd;
+  const char *limit; /* what allows the fewest, in words */
+} cdna_occupancy;
+
+tw_status cdna_occupancy_of(const cdna_machine *, const cdna_resources *, cdna_occupancy *, tw_error *);
+
+#endif
