@@ -12,7 +12,6 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "base/strings.h"
-#include "target/gemmini/assembly.h"
 #include "target/gemmini/build.h"
 #include "target/gemmini/harness.h"
 #include "target/gemmini/toolchain.h"
@@ -76,7 +75,7 @@ static bool write_inputs(bench *b, const tw_problem *p, const char *source, size
   char *program = NULL, *script = NULL;
   char *c = tw_path_join(b->directory, "kernel.c"), *ld = tw_path_join(b->directory, "program.ld");
   bool written = gm_kernel_inspect(source, length, &entry, &b->error) == TW_OK &&
-                 gm_harness_program(p, source, length, &entry, "bench", &program, &b->error) == TW_OK &&
+                 gm_harness_program(p, source, length, &entry, &program, &b->error) == TW_OK &&
                  gm_harness_script(p, &script, &b->error) == TW_OK &&
                  tw_file_write(c, program, strlen(program), &b->error) == TW_OK &&
                  tw_file_write(ld, script, strlen(script), &b->error) == TW_OK;
@@ -100,7 +99,7 @@ static bool whole(bench *b, const tw_problem *p, const gm_config *config, const 
       char *elf = NULL;
       size_t size;
       double before = now();
-      if (!text || gm_build(config, p, text, n, &elf, &size, &b->error) != TW_OK) return false;
+      if (!text || gm_build(config, p, text, n, false, &elf, &size, &b->error) != TW_OK) return false;
       double taken = (now() - before) * 1e3;
       if (i == 0 || taken < milliseconds[again]) milliseconds[again] = taken;
       free(elf);

@@ -38,8 +38,8 @@ static int one(const gm_config *c, const char *name, const char *words[], size_t
   const tw_target t = gm_target_of(c);
   if (!strstr(name, only)) return 0;
   if (tw_problem_parse("gemm", n, words, &p, &e) || tw_schedule_parse(steps, &schedule, &e) ||
-      tw_target_emit(&t, &p, &schedule, &source, &e) || gm_build(c, &p, source, strlen(source), &elf, &size, &e) ||
-      tw_case_make(&p, 1, 0, &inputs, &e))
+      tw_target_emit(&t, &p, &schedule, &source, &e) ||
+      gm_build(c, &p, source, strlen(source), false, &elf, &size, &e) || tw_case_make(&p, 1, 0, &inputs, &e))
     return fail(&e);
   double best = 1e9;
   for (int i = 0; i < repeats; i++) {

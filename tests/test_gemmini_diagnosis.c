@@ -19,7 +19,7 @@ static void diagnose(const tw_problem *p, const char *source, size_t length, con
   gm_stream stream;
   tw_error error = {0};
   must(tw_case_make(&problem, 3, 1, &data, &error), &error);
-  must(gm_stream_capture(&config, &problem, source, length, &data, NULL, &stream, &error), &error);
+  must(gm_stream_capture(&config, &problem, source, length, false, &data, NULL, &stream, &error), &error);
   stream.stop = stop;
   must(gm_diagnose(&stream, 1, &out->diagnosis, &error), &error);
   out->cycles = (double)stream.run.core.cycles;

@@ -29,7 +29,7 @@ static tw_problem square(const char *m, const char *n, const char *k) {
   "mvout(&C[0][0], 0x80000000, 16, 16);\n" middle "fence(); }\n"
 
 static tw_status study(const tw_problem *p, const char *source, tw_program **out, tw_error *error) {
-  return gm_study(&machine, p, source, strlen(source), 1, 1, NULL, out, error);
+  return gm_study(&machine, p, source, strlen(source), false, 1, 1, NULL, out, error);
 }
 
 static void expect_refusal(const char *source, const char *part) {
@@ -96,7 +96,7 @@ static void capture(captured *c, const tw_problem *p, const char *source, size_t
   tw_error error = {0};
   c->problem = *p;
   must(tw_case_make(&c->problem, 3, 1, &c->data, &error), &error);
-  must(gm_stream_capture(&config, &c->problem, source, length, &c->data, NULL, &c->stream, &error), &error);
+  must(gm_stream_capture(&config, &c->problem, source, length, false, &c->data, NULL, &c->stream, &error), &error);
 }
 
 static void release(captured *c) {
@@ -195,7 +195,7 @@ static double cycles_after(const tw_program *program, const yardstick *y, const 
     assert_true(error.text[0] && !strchr(error.text, '\n'));
     return 0;
   }
-  must(gm_build(&config, &y->problem, source, strlen(source), &elf, &size, &error), &error);
+  must(gm_build(&config, &y->problem, source, strlen(source), false, &elf, &size, &error), &error);
   must(tw_case_make(&y->problem, 99, 1, &data, &error), &error);
   tw_status status = gm_run(&config, elf, size, &data, &options, &result, &error);
   if (status != TW_OK) fail_msg("%s after %s: %s", y->program, steps->step[steps->n - 1], error.text);
@@ -211,7 +211,7 @@ static double rewritten(const yardstick *y, const char *last, double *start) {
       "remove configs", "remove loads", "remove fences", "overwrite instead of zeros", "wide loads", "wide stores"};
   tw_program *program = NULL;
   tw_error error = {0};
-  must(gm_study(&machine, &y->problem, y->source, y->length, 5, 1, NULL, &program, &error), &error);
+  must(gm_study(&machine, &y->problem, y->source, y->length, false, 5, 1, NULL, &program, &error), &error);
   tw_schedule steps = {0};
   for (size_t i = 0; i < sizeof removals / sizeof *removals; i++) {
     tw_schedule longer = steps;
@@ -266,7 +266,7 @@ static double best_single(const tw_problem *p, const char *source, size_t length
   tw_error error = {0};
   const yardstick y = {.problem = *p};
   double best = 0;
-  must(gm_study(&machine, p, source, length, 5, 1, NULL, &program, &error), &error);
+  must(gm_study(&machine, p, source, length, false, 5, 1, NULL, &program, &error), &error);
   must(gm_rewrites(program, &nothing, &menu, &error), &error);
   for (size_t i = 0; i < menu.n; i++) {
     tw_schedule one = nothing;

@@ -95,11 +95,11 @@ static void a_program_without_loops_becomes_a_table(void **state) {
   tw_case data;
   char *rewritten = NULL;
   tw_error error = {0};
-  must(t->rewriter->study(t, &p, source, sizeof source - 1, 1, 1, &never, &program, &error), &error);
+  must(t->rewriter->study(t, &p, source, sizeof source - 1, false, 1, 1, &never, &program, &error), &error);
   must(tw_schedule_add(&bare, "bare commands", &error), &error);
   must(t->rewriter->rewrite(program, &bare, &rewritten, &error), &error);
   assert_non_null(strstr(rewritten, "static const step_t step[]"));
-  must(t->build(t, &p, rewritten, strlen(rewritten), &artefact, &error), &error);
+  must(t->build(t, &p, rewritten, strlen(rewritten), false, &artefact, &error), &error);
   must(tw_case_make(&p, 7, 1, &data, &error), &error);
   must(t->check(t, artefact, &data, &error), &error);
   t->release(artefact);

@@ -31,7 +31,7 @@ static void run_program(void *context, size_t i) {
   tw_case inputs = {0};
   gm_run_result result = {0};
   const gm_run_options options = {0};
-  tw_status status = gm_build(o->config, &y->problem, y->source, y->length, &elf, &size, &error);
+  tw_status status = gm_build(o->config, &y->problem, y->source, y->length, false, &elf, &size, &error);
   if (status == TW_OK) status = tw_case_make(&y->problem, 7 + i, 1, &inputs, &error);
   if (status == TW_OK) status = gm_run(o->config, elf, size, &inputs, &options, &result, &error);
   if (status != TW_OK) snprintf(o->failure[i], sizeof o->failure[i], "%.299s", error.text[0] ? error.text : "failed");

@@ -27,7 +27,7 @@ static void is_right(const char *target_name, const variant *v, const char *para
   must(tw_problem_parse("gemm", v->n_words, v->words, &p, &error), &error);
   must(tw_target_supports(target, &p, &error), &error);
   must(tw_case_make(&p, 7, 1, &c, &error), &error);
-  must(target->build(target, &p, source, strlen(source), &artefact, &error), &error);
+  must(target->build(target, &p, source, strlen(source), false, &artefact, &error), &error);
   if (target->check(target, artefact, &c, &error) != TW_OK) fail_msg("%s: %s\n%s", v->words[0], error.text, source);
   target->release(artefact);
   tw_case_free(&c);
@@ -162,7 +162,7 @@ static void source_is_right(const char *op, const char *text, const char *source
   must(tw_problem_parse(op, n, words, &p, &error), &error);
   must(tw_target_supports(target, &p, &error), &error);
   must(tw_case_make(&p, 7, 1, &c, &error), &error);
-  must(target->build(target, &p, source, strlen(source), &artefact, &error), &error);
+  must(target->build(target, &p, source, strlen(source), false, &artefact, &error), &error);
   if (target->check(target, artefact, &c, &error) != TW_OK) fail_msg("%s: %s\n%s", text, error.text, source);
   target->release(artefact);
   tw_case_free(&c);
@@ -282,7 +282,7 @@ static void prints(const char *body, const char *expected) {
            "#include <string.h>\n#include <assert.h>\nint zero; char big[100];\n"
            "void test(int8_t A[16][16], int8_t B[16][16], int8_t C[16][16]) {\n%s\n}\n",
            body);
-  must(gm_build(&config, &p, source, strlen(source), &elf, &size, &error), &error);
+  must(gm_build(&config, &p, source, strlen(source), false, &elf, &size, &error), &error);
   must(rv64_memory_load(elf, size, "program", &memory, &error), &error);
   must(rv64_run(&memory, &ports, &options, &result, &error), &error);
   if (strcmp(result.console, expected) != 0)

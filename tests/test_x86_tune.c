@@ -140,7 +140,7 @@ static void schedules_make_right_kernels(void **state) {
     snprintf(text, sizeof text, "isa %s\n%s", widest(problems[i]), on_codes ? codes[i % 2] : rest[i % 3]);
     const tw_schedule s = schedule_of(text);
     tw_status status = tw_target_emit(target(), &p, &s, &source, &error);
-    if (status == TW_OK) status = target()->build(target(), &p, source, strlen(source), &artefact, &error);
+    if (status == TW_OK) status = target()->build(target(), &p, source, strlen(source), false, &artefact, &error);
     if (status != TW_OK) fail_msg("%s: %s", problems[i], error.text);
     assert_int_equal(tw_case_make(&p, 7, 1, &data, &error), TW_OK);
     status = target()->check(target(), artefact, &data, &error);

@@ -56,7 +56,7 @@ static tw_measurement measured(const tw_problem *p, const char *steps, const cha
   tw_case inputs;
   char *source = NULL;
   if (tw_target_emit(target, p, &s, &source, &error) ||
-      target->build(target, p, source, strlen(source), &artefact, &error) || tw_case_make(p, 3, 1, &inputs, &error) ||
+      target->build(target, p, source, strlen(source), false, &artefact, &error) || tw_case_make(p, 3, 1, &inputs, &error) ||
       target->check(target, artefact, &inputs, &error) || target->measure(target, artefact, &inputs, trace, &m, &error))
     fail_msg("%s: %s", steps, error.text);
   target->release(artefact);
@@ -215,7 +215,7 @@ static void every_step_of_the_menu_builds(void **state) {
     char *source;
     tw_schedule_add(&s, menu.item[i].step, &error);
     if (tw_target_emit(target, &p, &s, &source, &error) ||
-        target->build(target, &p, source, strlen(source), &artefact, &error))
+        target->build(target, &p, source, strlen(source), false, &artefact, &error))
       fail_msg("%s: %s", menu.item[i].step, error.text);
     target->release(artefact);
     free(source);

@@ -23,7 +23,7 @@ static tw_status run(const char *text, const char *const words[], size_t n_words
   *error = (tw_error){0};
   tw_status status = tw_problem_parse("gemm", n_words, words, &p, error);
   if (status == TW_OK) status = tw_target_supports(t, &p, error);
-  if (status == TW_OK) status = t->build(t, &p, text, strlen(text), &a, error);
+  if (status == TW_OK) status = t->build(t, &p, text, strlen(text), false, &a, error);
   if (status == TW_OK) status = tw_target_case(t, &p, 1, 1, &k, error);
   if (status == TW_OK) status = t->check(t, a, &k, error);
   if (status == TW_OK) status = t->measure(t, a, &k, NULL, &m, error);

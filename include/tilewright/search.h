@@ -50,17 +50,18 @@ typedef struct tw_search_options {
   int beam;        /* B; 0 = default */
   double dropout;  /* probability that a menu entry is hidden from a plan; < 0 = default */
   uint64_t seed;
-  int jobs;                      /* threads; 0 = all cores */
-  double seconds;                /* stop starting candidates after this long; 0 = no limit */
-  const char *journal;           /* SQLite file; NULL = none. An interrupted search resumes from it. */
-  const tw_schedule *start;      /* schedule to start from, too (wisdom); NULL = none but the target's plainest */
-  const char *start_source;      /* source to start from, too (wisdom); NULL = none */
-  const char *program;           /* source to start from instead of the target's plainest kernel; NULL = none. Agents
+  int jobs;                  /* threads; 0 = all cores */
+  double seconds;            /* stop starting candidates after this long; 0 = no limit */
+  const char *journal;       /* SQLite file; NULL = none. An interrupted search resumes from it. */
+  const tw_schedule *start;  /* schedule to start from, too (wisdom); NULL = none but the target's plainest */
+  const char *start_source;  /* source to start from, too (wisdom); NULL = none */
+  const char *program;       /* source to start from instead of the target's plainest kernel; NULL = none. Agents
                                   * that work on schedules have nothing to do with it. */
-  const char *const *agents;     /* who proposes, each with a share if one is given: "rules", "2*llm:MODEL" */
-  size_t n_agents;               /* 0: "rules" alone */
-  tw_model_options model;        /* for agents that ask language models */
-  const volatile int *interrupt; /* stop when it becomes non-zero; NULL = never */
+  const char *const *agents; /* who proposes, each with a share if one is given: "rules", "2*llm:MODEL" */
+  size_t n_agents;           /* 0: "rules" alone */
+  tw_model_options model;    /* for agents that ask language models */
+  bool trust; /* sources that come from elsewhere are built even where the system cannot confine compilers */
+  const volatile int *interrupt;                        /* stop when it becomes non-zero; NULL = never */
   void (*progress)(void *context, const tw_progress *); /* called from the calling thread; may be NULL */
   void *context;
 } tw_search_options;

@@ -199,9 +199,9 @@ typedef struct tw_library {
 typedef struct tw_rewriter {
   /* Runs the program, TW_FAILED if it is wrong, and tries to understand it well enough to rewrite it; if it cannot, there
    * are no rewrites, and the diagnosis says why. `stop` must outlive the program: what takes long ends with
-   * TW_INTERRUPTED when it says so. */
-  tw_status (*study)(const tw_target *, const tw_problem *, const char *source, size_t length, uint64_t seed, int jobs,
-                     const tw_stop *stop, tw_program **out, tw_error *);
+   * TW_INTERRUPTED when it says so. `trust` as for build. */
+  tw_status (*study)(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust, uint64_t seed,
+                     int jobs, const tw_stop *stop, tw_program **out, tw_error *);
   tw_status (*diagnose)(const tw_program *, int jobs, tw_diagnosis *out, tw_error *);
   /* The rewrites that apply after those of `schedule` and that the target's model expects to pay, the best first; each
    * item's `step` is one rewrite. */
@@ -229,9 +229,10 @@ struct tw_target {
   tw_status (*available)(const tw_target *, tw_error *);
   /* Memories with sizes and rates, matrix unit, peak: several lines of text, to a malloc'ed string. */
   char *(*describe)(const tw_target *);
-  /* Kernel source -> artefact, cached by content; on failure TW_FAILED with the compiler's message. */
-  tw_status (*build)(const tw_target *, const tw_problem *, const char *source, size_t length, tw_artefact **,
-                     tw_error *);
+  /* Kernel source -> artefact, cached by content; on failure TW_FAILED with the compiler's message. Compilers are confined;
+   * where the system cannot do that, TW_MISSING, unless the caller says that the source is to be trusted. */
+  tw_status (*build)(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust,
+                     tw_artefact **, tw_error *);
   /* Runs the artefact on the case with poisoned outputs. TW_FAILED with where and how if it is wrong. */
   tw_status (*check)(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
   /* Cost, utilization, memory in use, counters. `trace` (may be NULL) is a file for a timeline in the Chrome

@@ -1,4 +1,4 @@
-/* process.c - posix_spawn in a process group of its own, and a poll loop that feeds, listens and watches the clock.
+/* process.c - a child in a session of its own (spawn.h), and a poll loop that feeds, listens and watches the clock.
  *
  * Every descriptor is close-on-exec from its birth, so that children started by other threads at the same
  * moment do not inherit (and keep open) this one's pipes. The whole group is killed, because a compiler driver
@@ -10,18 +10,18 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/spawn.h"
 #include "base/strings.h"
-
-extern char **environ;
 
 enum { SLICE_MS = 50 }; /* how often the interrupt flag is looked at */
 
@@ -68,50 +68,28 @@ static int open_pipes(running *r, int child[3]) {
   return 0;
 }
 
-/* 0 or an errno. */
-static int spawn(running *r, const int child[3]) {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  sigset_t none, defaults;
-  int number = posix_spawn_file_actions_init(&actions);
-  if (number) return number;
-  if ((number = posix_spawnattr_init(&attributes))) {
-    posix_spawn_file_actions_destroy(&actions);
-    return number;
-  }
-  sigemptyset(&none);
-  sigemptyset(&defaults);
-  sigaddset(&defaults, SIGPIPE);
-  sigaddset(&defaults, SIGINT);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  number = posix_spawn_file_actions_adddup2(&actions, child[0], 0);
-  if (!number) number = posix_spawn_file_actions_adddup2(&actions, child[1], 1);
-  if (!number) number = posix_spawn_file_actions_adddup2(&actions, child[2] >= 0 ? child[2] : child[1], 2);
-  if (!number && r->options->directory) number = posix_spawn_file_actions_addchdir_np(&actions, r->options->directory);
-  if (!number) /* argv is not written to; its type is historical */
-    number = posix_spawnp(&r->pid, r->options->argv[0], &actions, &attributes,
-                          (char *const *)(uintptr_t)r->options->argv, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  return number;
+static void add_limit(tw_spawn *s, int resource, uint64_t most) {
+  s->limit[s->n_limits].resource = resource;
+  s->limit[s->n_limits++].most = most;
 }
 
-/* Limits that hold even if this process dies and nobody watches the clock any more. */
-static void limit(const running *r, double seconds) {
-  struct rlimit cpu = {(rlim_t)seconds + 1, (rlim_t)seconds + 2}, core = {0, 0};
-  prlimit(r->pid, RLIMIT_CPU, &cpu, NULL);
-  prlimit(r->pid, RLIMIT_CORE, &core, NULL);
-  if (r->options->memory_limit) {
-    struct rlimit memory = {r->options->memory_limit, r->options->memory_limit};
-    prlimit(r->pid, RLIMIT_AS, &memory, NULL);
-  }
-  if (r->options->file_limit) {
-    struct rlimit file = {r->options->file_limit, r->options->file_limit};
-    prlimit(r->pid, RLIMIT_FSIZE, &file, NULL);
-  }
+/* 0 or an errno. The limits hold even if this process dies and nobody watches the clock any more. */
+static int spawn(running *r, const int child[3], double seconds) {
+  const tw_process_options *o = r->options;
+  char path[TW_PROGRAM_PATH];
+  if (!tw_process_path(o->argv[0], path)) return ENOENT;
+  tw_spawn s = {.path = path,
+                .argv = o->argv,
+                .environment = o->environment,
+                .directory = o->directory,
+                .file = {child[0], child[1], child[2] >= 0 ? child[2] : child[1]},
+                .n_files = 3,
+                .confinement = o->confinement};
+  add_limit(&s, RLIMIT_CPU, (uint64_t)seconds + 1);
+  add_limit(&s, RLIMIT_CORE, 0);
+  if (o->memory_limit) add_limit(&s, RLIMIT_AS, o->memory_limit);
+  if (o->file_limit) add_limit(&s, RLIMIT_FSIZE, o->file_limit);
+  return tw_spawn_program(&s, &r->pid);
 }
 
 static void feed(running *r) {
@@ -186,12 +164,11 @@ tw_status tw_process_run(const tw_process_options *options, tw_process_result *o
                    strerror(errno));
   int child[3] = {-1, -1, -1}, number = open_pipes(&r, child);
   if (number) return cannot_run(options->argv[0], number, error);
-  number = spawn(&r, child);
+  number = spawn(&r, child, seconds);
   close_end(&child[0]);
   close_end(&child[1]);
   close_end(&child[2]);
   if (!number) {
-    limit(&r, seconds);
     watch(&r);
     kill(-r.pid, SIGKILL); /* itself if it is late, and what it left behind in its group */
     while (waitpid(r.pid, &r.wait_status, 0) < 0 && errno == EINTR) continue;
@@ -220,19 +197,20 @@ void tw_process_result_free(tw_process_result *result) {
   result->length = 0;
 }
 
-bool tw_process_find(const char *program) {
-  if (strchr(program, '/')) return access(program, X_OK) == 0;
-  const char *path = getenv("PATH");
-  while (path && *path) {
-    size_t length = strcspn(path, ":");
-    char name[4096];
-    if (length + strlen(program) + 2 <= sizeof name) {
-      memcpy(name, path, length);
-      name[length] = '/';
-      strcpy(name + length + 1, program);
-      if (access(name, X_OK) == 0) return true;
-    }
-    path += length + (path[length] == ':');
+bool tw_process_path(const char *program, char path[TW_PROGRAM_PATH]) {
+  const char *directories = getenv("PATH");
+  struct stat info;
+  if (strchr(program, '/')) return snprintf(path, TW_PROGRAM_PATH, "%s", program) < TW_PROGRAM_PATH;
+  while (directories && *directories) {
+    const size_t length = strcspn(directories, ":");
+    const int n = snprintf(path, TW_PROGRAM_PATH, "%.*s/%s", (int)length, directories, program);
+    if (n < TW_PROGRAM_PATH && access(path, X_OK) == 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode)) return true;
+    directories += length + (directories[length] == ':');
   }
   return false;
+}
+
+bool tw_process_find(const char *program) {
+  char path[TW_PROGRAM_PATH];
+  return tw_process_path(program, path) && access(path, X_OK) == 0;
 }

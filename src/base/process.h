@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/confine.h"
 #include "tilewright/status.h"
 
 typedef struct tw_process_options {
@@ -17,7 +18,9 @@ typedef struct tw_process_options {
   double seconds;      /* then its process group is killed; 0 = 60 */
   size_t memory_limit; /* bytes of address space; 0 = none */
   size_t file_limit;   /* bytes of any file that it writes; 0 = none */
-  const volatile int *interrupt; /* when it becomes non-zero the group is killed; NULL = never */
+  const char *const *environment;    /* ended by NULL; NULL: that of this process */
+  const tw_confinement *confinement; /* NULL: none */
+  const volatile int *interrupt;     /* when it becomes non-zero the group is killed; NULL = never */
 } tw_process_options;
 
 typedef struct tw_process_result {
@@ -35,6 +38,9 @@ typedef struct tw_process_result {
 tw_status tw_process_run(const tw_process_options *, tw_process_result *out, tw_error *);
 void tw_process_result_free(tw_process_result *);
 
+/* The file that `program` names in PATH (itself, if it has a '/'); false if there is none. */
+enum { TW_PROGRAM_PATH = 4096 };
+bool tw_process_path(const char *program, char path[TW_PROGRAM_PATH]);
 /* Is there an executable of this name in PATH? */
 bool tw_process_find(const char *program);
 

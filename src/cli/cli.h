@@ -20,7 +20,7 @@ typedef struct cli_list {
 } cli_list;
 
 typedef struct cli_options {
-  bool json, no_wisdom, help;
+  bool json, no_wisdom, help, trust;
   bool rewrites_only, no_run;
   bool exhaustive;
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *kernel, *floorplan, *plan;
@@ -141,9 +141,10 @@ void cli_print_improvement(const cli_subject *, const char *name, const tw_impro
 /* A kernel's source, malloc'ed. TW_FAILED if there is nothing in the file. */
 tw_status cli_read_source(const char *path, char **source, size_t *length, tw_error *);
 
-/* Builds, checks and measures one source; prints the outcome. `note` (may be NULL) is a line in front of the text. */
-tw_status cli_measure_source(const cli *, const cli_subject *, const char *source, size_t length, const char *note,
-                             tw_error *);
+/* Builds, checks and measures one source; prints the outcome. `trust`: the source is the library's own text, or --trust was
+ * given. `note` (may be NULL) is a line in front of the text. */
+tw_status cli_measure_source(const cli *, const cli_subject *, const char *source, size_t length, bool trust,
+                             const char *note, tw_error *);
 
 /* ---- interrupt.c ---- */
 

@@ -22,14 +22,14 @@ typedef struct outcome {
   tw_bound bound;
 } outcome;
 
-static tw_status build_check_measure(const cli *c, const cli_subject *s, const char *source, size_t length,
+static tw_status build_check_measure(const cli *c, const cli_subject *s, const char *source, size_t length, bool trust,
                                      const char *trace, outcome *out, tw_error *error) {
   const tw_target *t = s->target;
   int jobs = c->options.jobs ? (int)c->options.jobs : tw_cores();
   tw_artefact *artefact = NULL;
   tw_case inputs = {0};
   tw_status status = tw_target_bound(t, &s->problem, &out->bound, error);
-  if (status == TW_OK) status = t->build(t, &s->problem, source, length, &artefact, error);
+  if (status == TW_OK) status = t->build(t, &s->problem, source, length, trust, &artefact, error);
   if (status == TW_OK) status = tw_target_case(t, &s->problem, (uint64_t)c->options.seed, jobs, &inputs, error);
   if (status == TW_OK) status = t->check(t, artefact, &inputs, error);
   if (status == TW_OK) status = t->measure(t, artefact, &inputs, trace, &out->measurement, error);
@@ -39,11 +39,11 @@ static tw_status build_check_measure(const cli *c, const cli_subject *s, const c
 }
 
 /* As above; with --timeline the trace is drawn, and written to a place of its own if nobody asked for it. */
-static tw_status measure_and_draw(const cli *c, const cli_subject *s, const char *source, size_t length,
+static tw_status measure_and_draw(const cli *c, const cli_subject *s, const char *source, size_t length, bool trust,
                                   const char *note, outcome *out, tw_error *error) {
   const char *svg = c->options.timeline;
   if (!svg && c->options.window) return tw_fail(error, TW_USAGE, "--window says what --timeline FILE shows: give both");
-  if (!svg) return build_check_measure(c, s, source, length, c->options.trace, out, error);
+  if (!svg) return build_check_measure(c, s, source, length, trust, c->options.trace, out, error);
   char problem[512], title[700], *directory = NULL, *own = NULL;
   cli_timeline t = {.title = title, .unit = strcmp(s->target->unit, "seconds") ? s->target->unit : "microseconds"};
   tw_problem_print(&s->problem, problem, sizeof problem);
@@ -55,7 +55,7 @@ static tw_status measure_and_draw(const cli *c, const cli_subject *s, const char
       status = tw_fail(error, TW_MISSING, "out of memory");
   }
   const char *trace = own ? own : c->options.trace;
-  if (status == TW_OK) status = build_check_measure(c, s, source, length, trace, out, error);
+  if (status == TW_OK) status = build_check_measure(c, s, source, length, trust, trace, out, error);
   if (status == TW_OK) status = cli_timeline_write(&t, trace, svg, error);
   if (directory) tw_directory_remove(directory);
   free(directory);
@@ -80,11 +80,11 @@ static tw_status print_json(const cli *c, const cli_subject *s, const outcome *o
   return printed == TW_OK ? status : printed;
 }
 
-tw_status cli_measure_source(const cli *c, const cli_subject *s, const char *source, size_t length, const char *note,
-                             tw_error *error) {
+tw_status cli_measure_source(const cli *c, const cli_subject *s, const char *source, size_t length, bool trust,
+                             const char *note, tw_error *error) {
   outcome o = {0};
   tw_error why = {0};
-  tw_status status = measure_and_draw(c, s, source, length, note, &o, &why);
+  tw_status status = measure_and_draw(c, s, source, length, trust, note, &o, &why);
   if (error) *error = why;
   if (c->options.json && (status == TW_OK || status == TW_FAILED)) return print_json(c, s, &o, status, &why, error);
   if (status != TW_OK) return status;

@@ -35,6 +35,8 @@ static const struct option_entry {
     {"rewrites-only", 0, FLAG, offsetof(cli_options, rewrites_only), 0, 0, NULL,
      "no fresh schedule beside the rewrites of --from"},
     {"no-wisdom", 0, FLAG, offsetof(cli_options, no_wisdom), 0, 0, NULL, "start from nothing, keep nothing"},
+    {"trust", 0, FLAG, offsetof(cli_options, trust), 0, 0, NULL,
+     "the source is your own: build it even where compilers cannot be confined"},
     {"jobs", 'j', INTEGER, offsetof(cli_options, jobs), 1, 1024, "N", "threads; all cores if not said"},
     {"seed", 0, INTEGER, offsetof(cli_options, seed), 0, 9e18, "N", "of all random choices; 1 if not said"},
     {"iterations", 0, INTEGER, offsetof(cli_options, iterations), 1, 1000, "N", "of the beam search"},

@@ -12,7 +12,8 @@ static tw_status measure(const cli *c, const cli_subject *s, tw_candidate *k, tw
   tw_artefact *artefact = NULL;
   tw_case data = {0};
   tw_status status = t->available ? t->available(t, error) : TW_OK;
-  if (status == TW_OK) status = t->build(t, &s->problem, k->source, strlen(k->source), &artefact, error);
+  if (status == TW_OK)
+    status = t->build(t, &s->problem, k->source, strlen(k->source), c->options.trust, &artefact, error);
   if (status != TW_OK) return status;
   status = tw_target_case(t, &s->problem, (uint64_t)c->options.seed, (int)c->options.jobs, &data, error);
   if (status == TW_OK) status = t->check(t, artefact, &data, error);

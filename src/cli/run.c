@@ -22,7 +22,7 @@ tw_status cli_run(const cli *c, tw_error *error) {
     status = cli_read_source(c->words[0], &source, &length, error);
   }
   if (status != TW_OK) return status;
-  status = cli_measure_source(c, &subject, source, length, NULL, error);
+  status = cli_measure_source(c, &subject, source, length, from_schedule || c->options.trust, NULL, error);
   free(source);
   return status;
 }

@@ -38,6 +38,7 @@ static tw_search_options search_options(const cli *c) {
       .seed = (uint64_t)o->seed,
       .jobs = (int)o->jobs,
       .seconds = o->seconds,
+      .trust = o->trust,
       .interrupt = cli_catch_interrupt(),
       .progress = cli_show_progress,
   };

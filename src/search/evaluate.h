@@ -9,6 +9,7 @@ typedef struct tw_evaluator {
   const tw_target *target;
   const tw_problem *problem;
   const tw_case *data;           /* inputs and expected outputs */
+  bool trust;                    /* see tw_search_options */
   int jobs;                      /* >= 1 */
   double deadline;               /* by tw_now; HUGE_VAL = none. No candidate is started after it ... */
   const volatile int *interrupt; /* ... nor once this is non-zero; NULL = never */
@@ -24,6 +25,7 @@ typedef struct tw_evaluator {
 void tw_evaluate(const tw_evaluator *, tw_candidate *const *candidate, size_t n);
 
 /* Builds and checks one candidate on other data, in the calling thread. TW_OK if it is right there too. */
-tw_status tw_recheck(const tw_target *, const tw_problem *, const tw_candidate *, const tw_case *, tw_error *);
+tw_status tw_recheck(const tw_target *, const tw_problem *, const tw_candidate *, bool trust, const tw_case *,
+                     tw_error *);
 
 #endif

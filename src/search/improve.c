@@ -39,7 +39,7 @@ static tw_status rewrite(const improving *k, const char *source, size_t length, 
   tw_program *program = NULL;
   tw_member member = {.share = 1};
   tw_status status =
-      k->target->rewriter->study(k->target, k->problem, source, length, options.seed, jobs, &stop, &program, error);
+      k->target->rewriter->study(k->target, k->problem, source, length, options.trust, options.seed, jobs, &stop, &program, error);
   if (status == TW_OK) status = k->target->rewriter->diagnose(program, jobs, &out->diagnosis, error);
   char *start = status == TW_OK ? strndup(source, length) : NULL;
   if (status == TW_OK && !start) status = tw_fail(error, TW_MISSING, "no memory for the program");

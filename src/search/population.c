@@ -151,6 +151,7 @@ static void evaluate(tw_state *s, tw_candidate *const *fresh, size_t n) {
       .target = s->target,
       .problem = &s->problem,
       .data = &s->data,
+      .trust = s->options.trust,
       .jobs = s->options.jobs,
       .deadline = s->deadline,
       .interrupt = s->options.interrupt,

@@ -113,7 +113,7 @@ typedef struct rv64_ports {
 /* Harness CSRs, write-only; each costs what reading the cycle counter costs. */
 enum {
   RV64_CSR_START = 0x8c0,   /* timing starts here */
-  RV64_CSR_STOP = 0x8c1,    /* timing and the run end here */
+  RV64_CSR_STOP = 0x8c1,    /* a fence; timing and the run end here */
   RV64_CSR_CONSOLE = 0x8c2, /* prints the character in the low 8 bits */
   RV64_CSR_EXIT = 0x8c3,    /* ends the run: 0 without a mark = done, anything else = failed */
 };
@@ -123,6 +123,7 @@ typedef struct rv64_options {
   int dcache_bytes, dcache_ways;
   uint64_t max_cycles;           /* 0 = no limit; RV64_CYCLE_LIMIT beyond */
   uint64_t max_instructions;     /* 0 = no limit; RV64_CYCLE_LIMIT beyond */
+  const char *harness;           /* the only section whose code may write the CSRs of marks and the end; NULL: any */
   const volatile int *interrupt; /* the run ends soon after *interrupt becomes nonzero; may be NULL */
 } rv64_options;
 

@@ -34,6 +34,7 @@ bool rv64_command(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *i
     t = later(taken + 1, t + REPLAY_REFETCH);
   }
   core->last_command = t;
+  core->unfenced = true;
   if (xd) {
     core->x[rd] = result;
     core->x_ready[rd] = t + STAGES_TO_WRITE_BACK + COMMAND_RESULT_READY;
@@ -52,6 +53,7 @@ bool rv64_fence(rv64_core *core, uint64_t pc, uint64_t *issue) {
     rv64_fault(core, pc, "%s", why);
     return false;
   }
+  core->unfenced = false;
   *issue = later(t, core->last_memory + STAGES_TO_WRITE_BACK);
   return true;
 }

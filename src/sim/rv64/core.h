@@ -110,6 +110,7 @@ typedef struct rv64_core {
   rv64_store store[2];   /* the last two stores, the latest first */
   uint64_t last_memory;  /* issue of the last memory access */
   uint64_t last_command; /* issue of the last coprocessor command */
+  bool unfenced;         /* there was one since the last fence */
   uint64_t divider_free; /* when the multiply-divide unit takes the next operation */
   uint64_t float_free;   /* when a running fdiv or fsqrt lets the next floating-point instruction pass */
   uint64_t float_done;   /* when the last floating-point result is written */

@@ -3,6 +3,7 @@
  * The user counters and floating-point CSRs of the unprivileged specification, and mhartid. `time` counts
  * cycles. Everything else is illegal: a kernel has no business with it. The harness CSRs (rv64.h) end or time the run. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "sim/rv64/core.h"
 
@@ -50,8 +51,16 @@ void rv64_finish(rv64_core *core, uint64_t cycle, uint64_t instructions) {
   core->result->instructions = instructions - core->start_instructions;
 }
 
+/* Marks are the harness's alone: a kernel has no way to write them but by jumping there, which shows. */
+static bool is_harness(const rv64_core *core, uint64_t pc) {
+  const rv64_region *r = rv64_region_find(core->memory, pc, 4);
+  return !core->options->harness || (r && !strcmp(r->name, core->options->harness));
+}
+
 /* A write to a harness CSR, executed at `cycle` with that many instructions retired. Returns a stop or RV64_CONTINUE. */
 static int harness(rv64_core *core, uint64_t pc, unsigned csr, uint64_t value, uint64_t cycle, uint64_t instructions) {
+  if (csr != RV64_CSR_CONSOLE && !is_harness(core, pc))
+    return (int)rv64_fault(core, pc, "kernels may not write control registers: 0x%03x is the harness's", csr);
   switch (csr) {
   case RV64_CSR_START:
     if (core->started)
@@ -63,6 +72,8 @@ static int harness(rv64_core *core, uint64_t pc, unsigned csr, uint64_t value, u
   case RV64_CSR_STOP:
     if (!core->started)
       return (int)rv64_fault(core, pc, "the timer was stopped before it was started; leave the harness alone");
+    if (core->unfenced && core->options->harness)
+      return (int)rv64_fault(core, pc, "the kernel jumped past the fence that ends the time; leave the harness alone");
     rv64_finish(core, cycle, instructions);
     return RV64_EXITED;
   case RV64_CSR_CONSOLE:

@@ -2,6 +2,7 @@
 #ifndef TW_GEMMINI_BUILD_H
 #define TW_GEMMINI_BUILD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "target/gemmini/config.h"
@@ -13,8 +14,8 @@ tw_status gm_build_available(const gm_config *, tw_error *);
 /* Compiles `source` for `problem` into an ELF executable (malloc'ed): entry _start, operands in the sections that
  * src/sim/rv64.h describes, timing marks around the kernel. Cached by the content of everything that goes into it.
  * TW_FAILED with the compiler's message (kernel.c:LINE) if the source is not acceptable, TW_MISSING without a compiler
- * or room. Any thread. */
-tw_status gm_build(const gm_config *, const tw_problem *, const char *source, size_t length, char **elf, size_t *size,
-                   tw_error *);
+ * or room, or where the system cannot confine the compiler and the source is not to be trusted. Any thread. */
+tw_status gm_build(const gm_config *, const tw_problem *, const char *source, size_t length, bool trust, char **elf,
+                   size_t *size, tw_error *);
 
 #endif

@@ -1,30 +1,28 @@
 /* harness.c - see harness.h.
  *
- * Timing follows the yardstick (tests/data/gemmini/README.md): gemmini_flush(0), fence, the counters are read, the
- * kernel's body runs, fence, the counters are read again. The body is compiled as a part of main, with the operands'
- * global arrays in place of its parameters: a macro turns
+ * The candidate is a translation unit of its own: the runtime's headers, the problem's macros, its source. The harness is
+ * another (runtime/start.S), compiled without it, which calls kernel_entry__ with the operands' addresses as arguments,
+ * between the timing marks. Whatever the source defines, redefines or writes in assembly is in its own object: object.h says
+ * what that may hold, and the machine takes the marks from the harness's section alone. A kernel may call
+ * __harness_stop, which waits for all commands and ends the time: it has said that it is done.
  *
- *     void test(int8_t A[64][64], ...) {       into       void gm_signature(int8_t A[64][64], ...);
- *       body                                              int main(void) { ...begin timing... {
- *     }                                                     body
- *                                                         } ...end timing... }
+ * Timing follows the yardstick (tests/data/gemmini/README.md): gemmini_flush(0), fence, start, the kernel, fence, stop.
+ * There the kernel's body was pasted into the caller, with global arrays for its parameters. So it is here where that can
+ * be done: a macro turns
  *
- * and the arrays get the parameters' names. Where that cannot be done (a parameter that is a pointer, a
- * kernel that calls itself, returns early, or has something behind it in the file) main calls the function with
- * the arrays as arguments; the difference is a few instructions.
+ *     void test(int8_t A[64][64], ...) {       into       void gm_signature_(int8_t A[64][64], ...);
+ *       body                                              void kernel_entry__(void) { body }
+ *     }
+ *
+ * and the operands are declared by the parameters' names. Elsewhere (a parameter that is a pointer, a kernel that calls
+ * itself, returns early, or has something behind it in the file) kernel_entry__ is the function itself. The call and what
+ * the function saves are part of the time: some 20 instructions.
  *
  * Caches are cold, as in the yardstick. For ops whose inputs the core has just made (tw_op.inputs_cached) the core
  * reads all inputs first: they are in its cache and in the L2, as after the public harness of TinyMPC
  * (ucb-bar/autocomp, harnesses/admm-multifunction and autocomp/backend/gemmini: the core writes the inputs, the
  * accelerator reads them for the reference result; gemmini_flush(0), fence, and the first run of the code is timed). The
- * code is cold, and so is what a kernel writes.
- *
- * On the simulated machine a run ends at the second mark. What follows is for a real one: it prints the counters
- * and a checksum of the outputs. It stays in the program everywhere because it shapes the code before it: what main
- * still needs after the kernel takes registers from the kernel, as in the yardstick's own harness (docs/compiler.md).
- *
- * Sources are hostile: they may define macros for whatever they know of. So the names of the harness end in a tag
- * that depends on the source itself and cannot be in it, and kernel_source.c refuses to redefine keywords. */
+ * code is cold, and so is what a kernel writes. */
 #include "target/gemmini/harness.h"
 
 #include <inttypes.h>
@@ -34,6 +32,8 @@
 #include "base/strings.h"
 #include "op/conv2d.h"
 #include "op/operand.h"
+
+enum { ARGUMENTS = 8 }; /* that start.S takes from its table */
 
 static tw_status finish(tw_text *t, char **text, tw_error *error) {
   *text = tw_text_take(t);
@@ -161,138 +161,71 @@ static void add_problem_macros(tw_text *t, const tw_problem *p, const gm_entry *
   if (!strncmp(p->op->name, "mpc_", 4)) add_mpc_macros(t, p);
 }
 
-/* A pasted kernel finds the arrays by its parameters' names; a called one has no use for their names. */
-static void add_array_name(tw_text *t, const tw_operand *o, const gm_entry *e, size_t i, const char *tag) {
-  if (e->pasted)
-    tw_text_add_string(t, e->parameter[i]);
-  else
-    tw_text_add(t, "gm_%s_%s", o->name, tag);
-}
-
-/* The operands as arrays of their own sections: the first on a page, the others on cache lines, as in the yardstick. */
-static tw_status add_arrays(tw_text *t, const tw_operand *operand, size_t n, const gm_entry *e, const char *tag,
-                            tw_error *error) {
+/* The operands by the names that kernels may use for them. A pasted kernel finds the arrays by its parameters' names. */
+static tw_status add_arrays(tw_text *t, const tw_operand *operand, size_t n, const gm_entry *e, tw_error *error) {
   for (size_t i = 0; i < n; i++) {
     const tw_operand *o = &operand[i];
     if (!c_type(o->type))
       return tw_fail(error, TW_USAGE, "%s has type %s, which programs for Gemmini cannot declare", o->name,
                      tw_type_name(o->type));
-    tw_text_add(t, "%s ", c_type(o->type));
-    add_array_name(t, o, e, i, tag);
+    tw_text_add(t, "extern %s %s%s", c_type(o->type), e->pasted ? "" : "gm_operand_",
+                e->pasted ? e->parameter[i] : o->name);
     for (int d = 0; d + 1 < o->rank; d++) tw_text_add(t, "[%" PRId64 "]", o->dims[d]);
-    tw_text_add(t, "[%" PRId64 "] __attribute__((section(\".bss.operand.%s\"), aligned(%d)));\n", tw_operand_pitch(o), o->name,
-                i == 0 ? 4096 : 64);
-    const char *parameter = e->pasted ? e->parameter[i] : o->name;
-    tw_text_add(t, "#define %s_MATRIX_NAME %s\n", o->name, parameter);
-    if (o->is_output && !o->given_bytes) tw_text_add(t, "#define OUTPUT_MATRIX_NAME %s\n", parameter);
+    tw_text_add(t, "[%" PRId64 "] __asm__(\"gm_operand_%zu\");\n#define %s_MATRIX_NAME %s\n", tw_operand_pitch(o), i,
+                o->name, e->parameter[i]);
+    if (o->is_output && !o->given_bytes) tw_text_add(t, "#define OUTPUT_MATRIX_NAME %s\n", e->parameter[i]);
   }
   return TW_OK;
 }
-
-/* Text with every '@' replaced by the tag. */
-static void add_tagged(tw_text *t, const char *text, const char *tag) {
-  for (const char *at; (at = strchr(text, '@')); text = at + 1) {
-    tw_text_add_bytes(t, text, (size_t)(at - text));
-    tw_text_add_string(t, tag);
-  }
-  tw_text_add_string(t, text);
-}
-
-/* Reads one word of each line of what is given at the start. A function of its own: the code of main is cold. */
-static void add_reading_of_inputs(tw_text *t, const tw_operand *operand, const gm_entry *e, const char *tag) {
-  add_tagged(t, "static __attribute__((noinline)) void gm_read_inputs_@(void) {\n", tag);
-  for (size_t i = 0; i < e->n_parameters; i++) {
-    const tw_operand *o = &operand[i];
-    size_t from = o->is_output ? o->given_at : 0, bytes = o->is_output ? o->given_bytes : o->bytes;
-    if (!bytes) continue;
-    tw_text_add(t, "  for (unsigned long i = %zu; i < %zu; i += 64)\n", from / 64 * 64, from + bytes);
-    tw_text_add_string(t, "    (void)*(volatile uint32_t *)((char *)");
-    add_array_name(t, o, e, i, tag);
-    tw_text_add_string(t, " + i);\n");
-  }
-  tw_text_add_string(t, "}\n");
-}
-
-/* What main is made of. The marks tell the compiler that memory changes, so that nothing of the kernel moves out
- * between them. */
-static void add_parts_of_main(tw_text *t, const tw_problem *p, const tw_operand *operand, const gm_entry *e,
-                              const char *tag) {
-  if (p->op->inputs_cached) add_reading_of_inputs(t, operand, e, tag);
-  add_tagged(t, p->op->inputs_cached ? "#define GM_READ_INPUTS gm_read_inputs_@();\n" : "#define GM_READ_INPUTS\n",
-             tag);
-  add_tagged(
-      t,
-      "typedef uint64_t gm_count_@;\n"
-      "#define GM_PART static inline __attribute__((always_inline))\n"
-      "GM_PART uint64_t gm_cycles_@(void) { uint64_t n; asm volatile(\"rdcycle %0\" : \"=r\"(n)); return n; }\n"
-      "GM_PART uint64_t gm_instructions_@(void) { uint64_t n; asm volatile(\"rdinstret %0\" : \"=r\"(n)); return n; }\n"
-      "GM_PART void gm_prepare_@(void) { GM_READ_INPUTS gemmini_flush(0); gemmini_fence(); }\n"
-      "GM_PART void gm_begin_@(void) { asm volatile(\"csrw 0x8c0, x0 # @\" : : : \"memory\"); }\n"
-      "GM_PART void gm_end_@(void) { gemmini_fence(); asm volatile(\"csrw 0x8c1, x0 # @\" : : : \"memory\"); }\n"
-      "GM_PART void gm_report_@(uint64_t instructions, uint64_t cycles) {\n"
-      "  uint64_t checksum = 0;\n"
-      "  cycles = gm_cycles_@() - cycles, instructions = gm_instructions_@() - instructions;\n"
-      "  printf(\"cycles %lu\\n\", cycles);\n"
-      "  printf(\"instructions %lu\\n\", instructions);\n",
-      tag);
-  for (size_t i = 0; i < e->n_parameters; i++)
-    if (operand[i].is_output) {
-      tw_text_add_string(t, "  for (unsigned long i = 0; i < sizeof ");
-      add_array_name(t, &operand[i], e, i, tag);
-      tw_text_add_string(t, " / 8; i++) checksum = checksum * 31 + ((uint64_t *)");
-      add_array_name(t, &operand[i], e, i, tag);
-      tw_text_add_string(t, ")[i];\n");
-    }
-  tw_text_add_string(t, "  printf(\"checksum %lx\\n\", checksum);\n}\n#undef GM_PART\n#undef GM_READ_INPUTS\n");
-}
-
-#define MAIN_BEGINS                                                                                                    \
-  "int main(void) { gm_prepare_@(); const gm_count_@ gm_i_@ = gm_instructions_@(), gm_c_@ = gm_cycles_@(); "           \
-  "gm_begin_@(); "
-#define MAIN_ENDS "gm_end_@(); gm_report_@(gm_i_@, gm_c_@); return 0; }\n"
 
 static void add_source(tw_text *t, const char *source, size_t length) {
   tw_text_add_string(t, "#line 1 \"kernel.c\"\n");
   tw_text_add_bytes(t, source, length);
 }
 
-static void add_arguments(tw_text *t, const tw_operand *operand, const gm_entry *e, const char *tag, const char *cast) {
-  for (size_t i = 0; i < e->n_parameters; i++) {
-    tw_text_add(t, "%s%s", i ? ", " : "", cast);
-    add_array_name(t, &operand[i], e, i, tag);
-  }
+/* What surrounds a pasted body. On the simulated machine a run ends in __harness_stop; what follows is for a real one: it
+ * prints the counters and a checksum of the outputs. It is there because it shapes the code before it: what is still
+ * needed after the kernel takes registers from the kernel, as in the yardstick's own harness (docs/compiler.md). */
+static void add_surroundings(tw_text *t, const tw_operand *operand, const gm_entry *e) {
+  tw_text_add_string(t, "#define GM_READ_(counter, to) __asm__ volatile(\"rd\" counter \" %0\" : \"=r\"(to))\n"
+                        "#define GM_HEAD_ uint64_t gm_cycles_, gm_instructions_; GM_READ_(\"cycle\", gm_cycles_); "
+                        "GM_READ_(\"instret\", gm_instructions_); __asm__ volatile(\"\" : : : \"memory\");\n"
+                        "#define GM_TAIL_ "
+                        "__asm__ volatile(\"call __harness_stop\" : : : \"ra\", \"memory\"); { "
+                        "uint64_t c_, i_, checksum_ = 0; GM_READ_(\"cycle\", c_); GM_READ_(\"instret\", i_); "
+                        "printf(\"cycles %lu\\n\", c_ - gm_cycles_); "
+                        "printf(\"instructions %lu\\n\", i_ - gm_instructions_);");
+  for (size_t i = 0; i < e->n_parameters; i++)
+    if (operand[i].is_output)
+      tw_text_add(t,
+                  " for (unsigned long w_ = 0; w_ < sizeof %s / 8; w_++) checksum_ = checksum_ * 31 + "
+                  "((uint64_t *)%s)[w_];",
+                  e->parameter[i], e->parameter[i]);
+  tw_text_add_string(t, " printf(\"checksum %lx\\n\", checksum_); }\n");
 }
 
-static void add_pasted(tw_text *t, const char *source, size_t length, const tw_operand *operand, const gm_entry *e,
-                       const char *tag) {
-  tw_text_add(t, "#define %s(...) ", e->name);
-  add_tagged(t, "gm_signature_@(__VA_ARGS__); " MAIN_BEGINS "\n", tag);
+static void add_pasted(tw_text *t, const char *source, size_t length, const tw_operand *operand, const gm_entry *e) {
+  add_surroundings(t, operand, e);
+  tw_text_add(t, "#define %s(...) gm_signature_(__VA_ARGS__); void kernel_entry__(void) { GM_HEAD_\n", e->name);
   add_source(t, source, length);
-  add_tagged(t, "\n" MAIN_ENDS, tag);
+  tw_text_add_string(t, "\nGM_TAIL_ }\n");
   /* Do the parameters' types fit the arrays? If not, it shows at the definition. */
   tw_text_add(t, "#pragma GCC diagnostic error \"-Wincompatible-pointer-types\"\n#line %d \"kernel.c\"\n", e->line);
-  add_tagged(t, "static inline void gm_check_@(void) { gm_signature_@(", tag);
-  add_arguments(t, operand, e, tag, "");
+  tw_text_add_string(t, "static inline void gm_check_(void) { gm_signature_(");
+  for (size_t i = 0; i < e->n_parameters; i++) tw_text_add(t, "%s%s", i ? ", " : "", e->parameter[i]);
   tw_text_add_string(t, "); }\n");
 }
 
-/* main comes first: nothing in the source can change it. */
-static void add_called(tw_text *t, const char *source, size_t length, const tw_operand *operand, const gm_entry *e,
-                       const char *tag) {
-  add_tagged(t,
-             "static inline __attribute__((always_inline)) void gm_kernel_@(void);\n" MAIN_BEGINS
-             "gm_kernel_@(); " MAIN_ENDS,
-             tag);
+static void add_called(tw_text *t, const char *source, size_t length, const gm_entry *e) {
   add_source(t, source, length);
-  tw_text_add(t, "\n#line %d \"kernel.c\"\n", e->line);
-  add_tagged(t, "static inline void gm_kernel_@(void) { ", tag);
-  tw_text_add(t, "%s(", e->name);
-  add_arguments(t, operand, e, tag, "(void *)");
-  tw_text_add_string(t, "); }\n");
+  tw_text_add(t,
+              "\n#line %d \"kernel.c\"\n"
+              "extern __typeof__(%s) kernel_entry__ __attribute__((__alias__(\"%s\")));\n",
+              e->line, e->name, e->name);
 }
 
-tw_status gm_harness_program(const tw_problem *p, const char *source, size_t length, const gm_entry *e, const char *tag,
-                             char **text, tw_error *error) {
+tw_status gm_harness_program(const tw_problem *p, const char *source, size_t length, const gm_entry *e, char **text,
+                             tw_error *error) {
   tw_operand operand[TW_OPERANDS_MAX];
   size_t n = p->op->operands(p, operand);
   if (n != e->n_parameters) {
@@ -302,6 +235,9 @@ tw_status gm_harness_program(const tw_problem *p, const char *source, size_t len
     return tw_fail(error, TW_FAILED, "kernel.c:%d: error: %s has %zu parameters, but this problem has %zu operands: %s",
                    e->line, e->name, e->n_parameters, n, names);
   }
+  if (n > ARGUMENTS)
+    return tw_fail(error, TW_USAGE, "programs for Gemmini take at most %d arrays, and %s has %zu", ARGUMENTS,
+                   p->op->name, n);
   for (size_t i = 0; i < n; i++)
     if (!e->parameter[i][0])
       return tw_fail(error, TW_FAILED, "kernel.c:%d: error: parameter %zu of %s has no name", e->line, i + 1, e->name);
@@ -310,20 +246,44 @@ tw_status gm_harness_program(const tw_problem *p, const char *source, size_t len
   if (e->software_loop) tw_text_add_string(&t, "#define GEMMINI_SOFTWARE_LOOP\n");
   tw_text_add_string(&t, "#line 1 \"harness.c\"\n#include \"gemmini_testutils.h\"\n");
   add_problem_macros(&t, p, e);
-  tw_status status = add_arrays(&t, operand, n, e, tag, error);
+  tw_status status = add_arrays(&t, operand, n, e, error);
   if (status != TW_OK) {
     tw_text_free(&t);
     return status;
   }
-  add_parts_of_main(&t, p, operand, e, tag);
   if (e->pasted)
-    add_pasted(&t, source, length, operand, e, tag);
+    add_pasted(&t, source, length, operand, e);
   else
-    add_called(&t, source, length, operand, e, tag);
+    add_called(&t, source, length, e);
   return finish(&t, text, error);
 }
 
 /* ---- The linker script ------------------------------------------------------------------------------------ */
+
+/* An operand's place is the script's, and no section of an object: gm_operand_N. */
+static void add_operand(tw_text *t, const tw_operand *o, size_t i) {
+  tw_text_add(t, "  .operand.%s%s (NOLOAD) : ALIGN(%d) { gm_operand_%zu = .; . += %zu; }\n", o->is_output ? "out." : "",
+              o->name, i == 0 ? 4096 : 64, i, o->bytes);
+}
+
+/* Of what the core has just made, start.S reads a word of each line between two addresses. */
+static void add_table(tw_text *t, const tw_problem *p, const tw_operand *operand, size_t n) {
+  tw_text_add_string(t, "  .harness.table : ALIGN(64) {\n    __harness_table = .;\n   ");
+  for (size_t i = 0; i < ARGUMENTS; i++) {
+    if (i < n)
+      tw_text_add(t, " QUAD(gm_operand_%zu)", i);
+    else
+      tw_text_add_string(t, " QUAD(0)");
+  }
+  tw_text_add_string(t, "\n");
+  for (size_t i = 0; p->op->inputs_cached && i < n; i++) {
+    const tw_operand *o = &operand[i];
+    const size_t from = o->is_output ? o->given_at : 0, bytes = o->is_output ? o->given_bytes : o->bytes;
+    if (bytes)
+      tw_text_add(t, "    QUAD(gm_operand_%zu + %zu) QUAD(gm_operand_%zu + %zu)\n", i, from / 64 * 64, i, from + bytes);
+  }
+  tw_text_add_string(t, "    QUAD(0) QUAD(0)\n  }\n");
+}
 
 /* Code and data low, operands high: between them is more than any relaxed address (gp +- 2 KiB) spans, so that what
  * the kernel's addresses cost does not depend on how much data the program has. Operands are the last, in the
@@ -335,7 +295,8 @@ tw_status gm_harness_script(const tw_problem *p, char **text, tw_error *error) {
   tw_text_add_string(
       &t,
       "OUTPUT_ARCH(riscv)\nENTRY(_start)\nSECTIONS {\n  . = 0x80000000;\n"
-      "  .text : { *(.text.start) *(.text.startup .text.startup.*) *(.text .text.*) }\n"
+      "  .harness : { KEEP(*(.harness)) }\n"
+      "  . = ALIGN(64);\n  .text : { *(.text.startup .text.startup.*) *(.text .text.*) }\n"
       "  . = ALIGN(4096);\n  .rodata : { *(.rodata .rodata.*) }\n"
       "  . = ALIGN(4096);\n  .data : { *(.data .data.*) }\n"
       "  . = ALIGN(8);\n  __global_pointer$ = . + 0x800;\n"
@@ -345,9 +306,8 @@ tw_status gm_harness_script(const tw_problem *p, char **text, tw_error *error) {
       "  . = ALIGN(0x100000) + 0x100000;\n");
   for (int outputs = 0; outputs < 2; outputs++)
     for (size_t i = 0; i < n; i++)
-      if (operand[i].is_output == (outputs == 1))
-        tw_text_add(&t, "  .operand.%s%s (NOLOAD) : { KEEP(*(.bss.operand.%s)) }\n", outputs ? "out." : "",
-                    operand[i].name, operand[i].name);
+      if (operand[i].is_output == (outputs == 1)) add_operand(&t, &operand[i], i);
+  add_table(&t, p, operand, n);
   tw_text_add_string(&t, "  . = ALIGN(4096);\n  .bss (NOLOAD) : { *(.bss .bss.*) *(COMMON) }\n"
                          "  /DISCARD/ : { *(.comment) *(.note .note.*) *(.eh_frame) *(.riscv.attributes) }\n}\n");
   return finish(&t, text, error);

@@ -1,4 +1,4 @@
-/* harness.h - the C program around a candidate kernel, and the linker script that lays out its memory. */
+/* harness.h - the translation unit of a candidate kernel, and the linker script that lays out its memory. */
 #ifndef TW_GEMMINI_HARNESS_H
 #define TW_GEMMINI_HARNESS_H
 
@@ -11,12 +11,14 @@
 /* gemmini_params.h for a configuration. */
 tw_status gm_harness_params(const gm_config *, char **text, tw_error *);
 
-/* One C file: headers, the operands as global arrays, the kernel's source as "kernel.c", main. `tag` marks main's own
- * writes of harness registers, so that others can be told from them (assembly.h). */
-tw_status gm_harness_program(const tw_problem *, const char *source, size_t length, const gm_entry *, const char *tag,
-                             char **text, tw_error *);
+/* The candidate's translation unit: headers, the problem's macros, the source as "kernel.c". It defines kernel_entry__. */
+tw_status gm_harness_program(const tw_problem *, const char *source, size_t length, const gm_entry *, char **text,
+                             tw_error *);
 
-/* The linker script: code, constants, data, then a section .operand.NAME (.operand.out.NAME) for each operand. */
+/* The harness's code: it alone may write the timing marks. */
+#define GM_HARNESS_SECTION ".harness"
+
+/* The linker script: the harness, code, constants, data, then a section .operand.NAME (.operand.out.NAME) for each operand. */
 tw_status gm_harness_script(const tw_problem *, char **text, tw_error *);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct gm_entry {
   const char *name;
   int line; /* of its definition */
   /* Every parameter is declared as an array, the function is the last thing in the source, is not called there and
-   * has no return: its body may be compiled as a part of main, with the operands' own arrays. */
+   * has no return: its body may be compiled with the operands' own arrays in place of its parameters. */
   bool pasted;
   bool software_loop; /* the source defines GEMMINI_SOFTWARE_LOOP, which the library's header must know before it */
   size_t n_parameters;
@@ -23,7 +23,7 @@ typedef struct gm_entry {
 } gm_entry;
 
 /* Refuses (TW_FAILED, with kernel.c:LINE where there is one) an empty or oversized source, NUL bytes, no or more than
- * one entry point, and whatever makes the preprocessor look at files other than the runtime's headers. */
+ * one entry point. Nothing else: what a source can do to the compiler is toolchain.h's business. */
 tw_status gm_kernel_inspect(const char *source, size_t length, gm_entry *out, tw_error *);
 
 #endif

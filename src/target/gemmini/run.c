@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "target/gemmini/harness.h"
+
 /* A program that takes this long has gone astray: 64 times what the array and the memory port need, and a start. */
 static uint64_t cycle_limit(const gm_config *c, const tw_case *k) {
   const tw_op *op = k->problem->op;
@@ -67,6 +69,7 @@ tw_status gm_run(const gm_config *c, const void *elf, size_t size, const tw_case
                              .dcache_bytes = c->dcache_bytes,
                              .dcache_ways = c->dcache_ways,
                              .max_cycles = max_cycles,
+                             .harness = GM_HARNESS_SECTION,
                              .interrupt = options->interrupt};
   status = rv64_run(&memory, &ports, &core, &out->core, error);
   if (status == TW_OK) {

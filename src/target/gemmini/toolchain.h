@@ -1,14 +1,16 @@
 /* toolchain.h - the compiler for candidate programs, and the runtime compiled with it.
  *
- * Debian's gcc-riscv64-unknown-elf: the driver compiles C to assembly, as and ld do the rest (docs/compiler.md: why
- * this compiler, why so). Programs run without a shell, with limits on time, memory, output and file sizes. */
+ * Debian's gcc-riscv64-unknown-elf (docs/compiler.md: why this compiler, why so). Whatever is given a candidate's text runs
+ * confined (src/toolchain). */
 #ifndef TW_GEMMINI_TOOLCHAIN_H
 #define TW_GEMMINI_TOOLCHAIN_H
 
 #include "base/hash.h"
 #include "target/gemmini/config.h"
+#include "toolchain/toolchain.h"
 
 typedef struct gm_toolchain {
+  tw_toolchain tools;
   char identity[TW_HASH_TEXT]; /* changes with the compiler, its options, the runtime, and the configuration */
   char *params;                /* gemmini_params.h */
   char *runtime;               /* directory with include/, start.o, libc.o, libgcc.a; NULL until gm_toolchain_prepare */
@@ -22,11 +24,11 @@ void gm_toolchain_close(gm_toolchain *);
 /* Makes sure that the runtime is there: from the cache, else compiled into it, else into a temporary directory. */
 tw_status gm_toolchain_prepare(gm_toolchain *, tw_error *);
 
-/* C text -> assembly text, in `directory`. TW_FAILED with the compiler's message. */
-tw_status gm_compile(const gm_toolchain *, const char *directory, const char *program, char **assembly, size_t *length,
-                     tw_error *);
-/* Assembles the assembly that gm_compile left in `directory` and links it by `script`. */
-tw_status gm_link(const gm_toolchain *, const char *directory, const char *script, char **elf, size_t *length,
-                  tw_error *);
+/* The candidate's C text -> kernel.o in `directory`, looked through. TW_FAILED with the compiler's message, or what is not
+ * allowed in the object. `trust`: see toolchain.h. */
+tw_status gm_compile(const gm_toolchain *, const char *directory, const char *program, bool trust, tw_error *);
+/* Links the object that gm_compile left in `directory` by `script`. */
+tw_status gm_link(const gm_toolchain *, const char *directory, const char *script, bool trust, char **elf,
+                  size_t *length, tw_error *);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "tilewright/target.h"
 
-tw_status gm_study(const tw_target *, const tw_problem *, const char *source, size_t length, uint64_t seed, int jobs,
-                   const tw_stop *, tw_program **out, tw_error *);
+tw_status gm_study(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust, uint64_t seed,
+                   int jobs, const tw_stop *, tw_program **out, tw_error *);
 tw_status gm_diagnose_program(const tw_program *, int jobs, tw_diagnosis *, tw_error *);
 tw_status gm_rewrites(const tw_program *, const tw_schedule *, tw_menu *out, tw_error *);
 tw_status gm_rewrite(const tw_program *, const tw_schedule *, char **source, tw_error *);

@@ -67,9 +67,9 @@ static tw_status run(const gm_config *config, const char *elf, size_t size, cons
 }
 
 tw_status gm_stream_capture(const gm_config *config, const tw_problem *problem, const char *source, size_t length,
-                            const tw_case *data, const tw_stop *stop, gm_stream *out, tw_error *error) {
+                            bool trust, const tw_case *data, const tw_stop *stop, gm_stream *out, tw_error *error) {
   *out = (gm_stream){.config = config, .problem = problem, .stop = stop};
-  tw_status status = gm_build(config, problem, source, length, &out->elf, &out->elf_size, error);
+  tw_status status = gm_build(config, problem, source, length, trust, &out->elf, &out->elf_size, error);
   if (status == TW_OK) status = rv64_memory_load(out->elf, out->elf_size, "kernel", &out->memory, error);
   if (status == TW_OK) status = run(config, out->elf, out->elf_size, data, out, error);
   out->n_operands = status == TW_OK ? problem->op->operands(problem, out->operand) : 0;

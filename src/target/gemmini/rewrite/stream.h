@@ -45,8 +45,8 @@ typedef struct gm_stream {
 } gm_stream;
 
 /* Builds `source`, runs it on the case, records. TW_FAILED if the program is wrong. */
-tw_status gm_stream_capture(const gm_config *, const tw_problem *, const char *source, size_t length, const tw_case *,
-                            const tw_stop *, gm_stream *out, tw_error *);
+tw_status gm_stream_capture(const gm_config *, const tw_problem *, const char *source, size_t length, bool trust,
+                            const tw_case *, const tw_stop *, gm_stream *out, tw_error *);
 /* The same program on other data: TW_FAILED, with the first command that differs, if its stream depends on them. */
 tw_status gm_stream_compare(const gm_stream *, const tw_case *other, tw_error *);
 /* Applies the commands alone to a fresh state: TW_FAILED if the outputs are not those of the case. */

@@ -23,8 +23,8 @@ static tw_status understand(tw_program *p, const tw_case *other, tw_error *error
   return status;
 }
 
-tw_status gm_study(const tw_target *target, const tw_problem *problem, const char *source, size_t length, uint64_t seed,
-                   int jobs, const tw_stop *stop, tw_program **out, tw_error *error) {
+tw_status gm_study(const tw_target *target, const tw_problem *problem, const char *source, size_t length, bool trust,
+                   uint64_t seed, int jobs, const tw_stop *stop, tw_program **out, tw_error *error) {
   tw_program *p = calloc(1, sizeof *p);
   tw_case data = {0}, other = {0};
   tw_error why = {0};
@@ -33,7 +33,7 @@ tw_status gm_study(const tw_target *target, const tw_problem *problem, const cha
   p->jobs = jobs;
   tw_status status = tw_case_make(&p->problem, seed, jobs, &data, error);
   if (status == TW_OK) status = tw_case_make(&p->problem, seed + 1, jobs, &other, error);
-  if (status == TW_OK) status = gm_stream_capture(target->config, &p->problem, source, length, &data, stop, &p->stream, error);
+  if (status == TW_OK) status = gm_stream_capture(target->config, &p->problem, source, length, trust, &data, stop, &p->stream, error);
   if (status == TW_OK) status = understand(p, &other, &why);
   if (status == TW_FAILED && why.text[0]) {
     snprintf(p->fixed, sizeof p->fixed, "%.299s", why.text);

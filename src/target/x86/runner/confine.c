@@ -1,7 +1,7 @@
 /* confine.c - see confine.h.
  *
- * The filter (seccomp) lists what is allowed, never what is forbidden, and is the same for all threads; those that OpenMP
- * needs were made before. Loading the kernel's shared object must come after, since loading runs its code: the one file
+ * The mechanism is base/confine.h; here is the profile: computing. The filter is the same for all threads; those that OpenMP
+ * needs were made before. Loading the kernel's shared object must come after, since loading runs code: the one file
  * that may be "opened" is the descriptor ARENA_KERNEL, which the trap's handler hands out when the loader asks for
  * ARENA_KERNEL_NAME; the system never sees the call. */
 #define _GNU_SOURCE
@@ -9,19 +9,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/landlock.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
+
+#include "base/confine.h"
 
 static arena_results *noted;
 
@@ -44,15 +42,6 @@ static void set_limits(const arena_orders *o) {
 #if !defined __SANITIZE_ADDRESS__ /* whose shadow takes terabytes of addresses */
   limit(RLIMIT_AS, o->memory);
 #endif
-}
-
-/* No access to any path, if the kernel has Landlock: a second wall behind the filter. */
-static void use_landlock(void) {
-  const struct landlock_ruleset_attr all = {.handled_access_fs = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1};
-  const long rules = syscall(SYS_landlock_create_ruleset, &all, sizeof all, 0);
-  if (rules < 0) return;
-  syscall(SYS_landlock_restrict_self, rules, 0);
-  close((int)rules);
 }
 
 /* ---- what ends it ---- */
@@ -100,72 +89,65 @@ static void catch_signals(void) {
 
 /* ---- the filter ---- */
 
-static const int allowed[] = {
+static const tw_call_rule calls[] = {
     /* memory */
-    SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise, SYS_brk, SYS_mremap,
+    {SYS_mmap, {{0}}},
+    {SYS_munmap, {{0}}},
+    {SYS_mprotect, {{0}}},
+    {SYS_brk, {{0}}},
+    {SYS_mremap, {{0}}},
+    {SYS_madvise,
+     {{.argument = 2,
+       .n = 6,
+       .value = {MADV_NORMAL, MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_WILLNEED}}}},
     /* threads that there are */
-    SYS_futex, SYS_sched_yield, SYS_gettid, SYS_getpid, SYS_set_robust_list, SYS_rseq, SYS_membarrier, SYS_getcpu,
-    SYS_sched_getaffinity, SYS_restart_syscall,
+    {SYS_futex, {{0}}},
+    {SYS_sched_yield, {{0}}},
+    {SYS_gettid, {{0}}},
+    {SYS_getpid, {{0}}},
+    {SYS_set_robust_list, {{0}}},
+    {SYS_rseq, {{0}}},
+    {SYS_membarrier, {{0}}},
+    {SYS_getcpu, {{0}}},
+    {SYS_sched_getaffinity, {{0}}},
+    {SYS_restart_syscall, {{0}}},
     /* the loader, on descriptors that are open */
-    SYS_read, SYS_pread64, SYS_fstat, SYS_close,
+    {SYS_read, {{0}}},
+    {SYS_pread64, {{0}}},
+    {SYS_fstat, {{0}}},
+    {SYS_close, {{0}}},
     /* the time: the library has a clock of its own */
-    SYS_clock_gettime, SYS_gettimeofday, SYS_time,
+    {SYS_clock_gettime, {{0}}},
+    {SYS_gettimeofday, {{0}}},
+    {SYS_time, {{0}}},
     /* the end, and the way back from a signal */
-    SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_exit, SYS_exit_group};
-enum { ALLOWED = sizeof allowed / sizeof *allowed, FILTER_MAX = 4 * ALLOWED + 32 };
-
-typedef struct program {
-  struct sock_filter step[FILTER_MAX];
-  unsigned short n;
-} program;
-
-static void add(program *p, unsigned code, uint32_t k, int if_true, int if_false) {
-  p->step[p->n++] = (struct sock_filter){(unsigned short)code, (unsigned char)if_true, (unsigned char)if_false, k};
-}
-
-static void add_load(program *p, size_t offset) { add(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0); }
-
-/* A thread of this process may be sent a stop, which is how a run ends, and what abort() sends. */
-static void allow_signals_to_itself(program *p) {
-  add(p, BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 7);
-  add_load(p, offsetof(struct seccomp_data, args[0]));
-  add(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)getpid(), 0, 4);
-  add_load(p, offsetof(struct seccomp_data, args[2]));
-  add(p, BPF_JMP | BPF_JEQ | BPF_K, SIGSTOP, 1, 0);
-  add(p, BPF_JMP | BPF_JEQ | BPF_K, SIGABRT, 0, 1);
-  add(p, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
-  add(p, BPF_RET | BPF_K, SECCOMP_RET_TRAP, 0, 0);
-}
-
-static const char *set_filter(void) {
-  static program p;
-  enum { X32 = 0x40000000 };
-  add_load(&p, offsetof(struct seccomp_data, arch));
-  add(&p, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0);
-  add(&p, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
-  add_load(&p, offsetof(struct seccomp_data, nr));
-  add(&p, BPF_JMP | BPF_JGE | BPF_K, X32, 0, 1);
-  add(&p, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
-  for (int i = 0; i < ALLOWED; i++) {
-    add(&p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)allowed[i], 0, 1);
-    add(&p, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
-  }
-  allow_signals_to_itself(&p);
-  add(&p, BPF_RET | BPF_K, SECCOMP_RET_TRAP, 0, 0);
-  const struct sock_fprog filter = {.len = p.n, .filter = p.step};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "this system does not let a process give up its rights";
-  if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) != 0)
-    return "this system has no filter for system calls (seccomp)";
-  return NULL;
-}
+    {SYS_rt_sigreturn, {{0}}},
+    {SYS_rt_sigprocmask, {{0}}},
+    {SYS_exit, {{0}}},
+    {SYS_exit_group, {{0}}}};
+enum { CALLS = sizeof calls / sizeof *calls };
 
 const char *confine(const arena_orders *o, arena_results *results) {
+  static tw_call_rule all[CALLS + 1];
+  static tw_error error;
+  tw_confinement *c = NULL;
+  memcpy(all, calls, sizeof calls);
+  /* A thread of this process may be sent a stop, which is how a run ends, and what abort() sends. */
+  all[CALLS] = (tw_call_rule){
+      SYS_tgkill,
+      {{.argument = 0, .n = 1, .value = {(uint32_t)getpid()}}, {.argument = 2, .n = 2, .value = {SIGSTOP, SIGABRT}}}};
+  const tw_profile profile = {.who = "kernels",
+                              .call = all,
+                              .n_calls = CALLS + 1,
+                              .refusal = TW_REFUSAL_TRAP,
+                              .all_threads = true,
+                              .paths_may_lack = true};
   noted = results;
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "this system does not let a process give up its rights";
+  if (tw_confinement_make(&profile, NULL, 0, &c, &error) != TW_OK) return error.text;
   set_limits(o);
-  use_landlock();
   catch_signals();
-  return set_filter();
+  return tw_confine(c) ? NULL
+                       : "this system does not let a process give up its rights"; /* c stays: nothing runs free() */
 }
 
 #else

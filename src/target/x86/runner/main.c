@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/confine.h"
 #include "base/pages.h"
 #include "target/x86/cpu.h"
 #include "target/x86/runner/confine.h"
@@ -149,11 +149,7 @@ static void compute(runner *r, uint32_t set) {
 
 int main(void) {
   static runner r;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (!map_arena(&r)) return 2;
-#if defined SYS_close_range
-  syscall(SYS_close_range, ARENA_KERNEL + 1, ~0u, 0);
-#endif
+  if (!tw_drop_capabilities() || !map_arena(&r)) return 2; /* before there are threads, which would keep theirs */
   x86_this_cpu();
   make_threads(r.orders->spec.threads);
   const char *why = confine(r.orders, r.results);

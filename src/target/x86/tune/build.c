@@ -1,7 +1,7 @@
-/* build.c - see build.h. inspect -> cache? -> compile to assembly -> inspect that -> assemble and link. */
+/* build.c - see build.h. cache? -> compile, confined -> look through the object -> link it. */
 #include "target/x86/tune/build.h"
 
-#include <pthread.h>
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,40 +10,38 @@
 #include "base/embedded.h"
 #include "base/files.h"
 #include "base/hash.h"
-#include "base/process.h"
 #include "base/strings.h"
+#include "toolchain/object.h"
+#include "toolchain/toolchain.h"
 
 static const char KIND[] = "x86-kernels";
 static const char ROOT[] = "x86/"; /* of embedded files, which sources know as target/x86/ */
-enum { FLAGS_MAX = 24, OUTPUT_LIMIT = 64 << 20 };
-static const double COMPILE_SECONDS = 60;
-static const size_t COMPILE_MEMORY = (size_t)4 << 30;
+enum { FLAGS_MAX = 24, DATA_BYTES_MAX = 64 << 20, ZERO_BYTES_MAX = 1 << 30 };
 
 /* ---- the compiler ---- */
 
-static const char *compiler(void) {
+enum { CC, AS, LD }; /* the last two by their names: the driver looks for them in PATH */
+
+static tw_status open_compiler(tw_toolchain *out, tw_error *error) {
+  static const char *const headers[] = {"/usr/include", NULL};
   const char *own = getenv("TILEWRIGHT_CC");
-  return own && *own ? own : "cc";
+  const tw_toolchain_kind kind = {.title = "the C compiler",
+                                  .remedy = "install one (apt-get install gcc) or set TILEWRIGHT_CC",
+                                  .program = {own && *own ? own : "cc", "as", "ld"},
+                                  .driver = true,
+                                  .read = headers};
+  return tw_toolchain_open(&kind, out, error);
 }
 
-static tw_status run(const char *directory, const char *const argv[], tw_process_result *result, tw_error *error) {
-  const tw_process_options o = {.argv = argv,
-                                .directory = directory,
-                                .seconds = COMPILE_SECONDS,
-                                .memory_limit = COMPILE_MEMORY,
-                                .file_limit = OUTPUT_LIMIT};
-  return tw_process_run(&o, result, error);
-}
-
-static char *identity; /* what `cc --version` says; NULL: there is no compiler */
-static pthread_once_t asked = PTHREAD_ONCE_INIT;
-
-static void ask_identity(void) {
-  const char *const argv[] = {compiler(), "--version", NULL};
-  tw_process_result r = {0};
-  if (run(NULL, argv, &r, NULL) == TW_OK && r.exit_status == 0) identity = strdup(r.output);
-  tw_process_result_free(&r);
-}
+static const char *const sections[] = {TW_OBJECT_SECTIONS_OF_C, ".tdata",        ".tbss",
+                                       ".note.gnu.property",    ".llvm_addrsig", NULL};
+static const char *const reserved[] = {"_start", "_init", "_fini", "main", "_DYNAMIC", NULL};
+static const tw_object_rules rules = {.machine = EM_X86_64,
+                                      .section = sections,
+                                      .reserved = reserved,
+                                      .data_bytes = DATA_BYTES_MAX,
+                                      .zero_bytes = ZERO_BYTES_MAX,
+                                      .threads = true};
 
 /* ---- flags ---- */
 
@@ -69,12 +67,13 @@ static size_t flags_of(const char *source, char *copy, size_t size, const char *
   return 1;
 }
 
-static void key_of(const char *source, size_t length, const char *const flag[], char key[TW_HASH_TEXT]) {
+static void key_of(const tw_toolchain *tools, const char *source, size_t length, const char *const flag[],
+                   char key[TW_HASH_TEXT]) {
   tw_hash h;
   const tw_embedded *e;
   tw_hash_start(&h);
-  tw_hash_add_string(&h, compiler());
-  tw_hash_add_string(&h, identity);
+  tw_hash_add_string(&h, "layout 2"); /* change it with anything below that changes what is built */
+  tw_hash_add_string(&h, tools->identity);
   for (; *flag; flag++) tw_hash_add_string(&h, *flag);
   for (size_t i = 0; (e = tw_embedded_at(i)); i++)
     if (strncmp(e->name, ROOT, strlen(ROOT)) == 0) tw_hash_add(&h, e->data, e->size);
@@ -83,13 +82,6 @@ static void key_of(const char *source, size_t length, const char *const flag[], 
 }
 
 /* ---- making it ---- */
-
-static tw_status write_in(const char *directory, const char *name, const void *data, size_t length, tw_error *error) {
-  char *path = tw_path_join(directory, name);
-  tw_status status = path ? tw_file_write(path, data, length, error) : tw_fail(error, TW_MISSING, "out of memory");
-  free(path);
-  return status;
-}
 
 static tw_status write_headers(const char *directory, tw_error *error) {
   char *runtime = tw_path_join(directory, "target/x86/runtime");
@@ -101,74 +93,87 @@ static tw_status write_headers(const char *directory, tw_error *error) {
     const size_t length = strlen(e->name);
     if (strncmp(e->name, ROOT, strlen(ROOT)) != 0 || strcmp(e->name + length - 2, ".h") != 0) continue;
     snprintf(name, sizeof name, "target/%.200s", e->name);
-    status = write_in(directory, name, e->data, e->size, error);
+    status = tw_tool_write(directory, name, e->data, e->size, error);
   }
   return status;
 }
 
-static tw_status step(const char *directory, const char *const argv[], tw_error *error) {
-  tw_process_result r = {0};
-  tw_status status = run(directory, argv, &r, error);
-  if (status == TW_OK && r.timed_out)
-    status = tw_fail(error, TW_FAILED, "kernel.c: the compiler did not end within %.0f s", COMPILE_SECONDS);
-  else if (status == TW_OK && r.exit_status != 0)
-    status = tw_fail(error, TW_FAILED, "%.1500s", r.length ? r.output : "the compiler failed without a message");
-  tw_process_result_free(&r);
-  return status;
+typedef struct maker {
+  const tw_toolchain *tools;
+  const char *directory;
+  bool trust;
+} maker;
+
+static tw_status run(const maker *m, const char *const argv[], const char *what, tw_error *error) {
+  const tw_tool_run r = {
+      .program = CC, .argv = argv, .directory = m->directory, .what = what, .trust = m->trust, .file = DATA_BYTES_MAX};
+  return tw_tool_run_confined(m->tools, &r, error);
 }
 
-static tw_status read_in(const char *directory, const char *name, char **data, size_t *length, tw_error *error) {
-  char *path = tw_path_join(directory, name);
-  tw_status status =
-      path ? tw_file_read(path, OUTPUT_LIMIT, data, length, error) : tw_fail(error, TW_MISSING, "out of memory");
-  free(path);
-  return status;
+/* The process in which kernels run has GCC's OpenMP; clang takes its functions, but leaves loops on one thread then. */
+static const char *openmp(const tw_toolchain *tools) {
+  return tw_toolchain_is_clang(tools) ? "-fopenmp=libgomp" : "-fopenmp";
 }
 
-static tw_status compile(const char *directory, const char *const flag[], tw_error *error) {
-  static const char *const fixed[] = {"-std=gnu17", "-O3", "-g0",      "-w", "-fPIC",    "-fopenmp", "-fno-plt",
-                                      "-I.",        "-S",  "kernel.c", "-o", "kernel.s", NULL};
-  const char *argv[FLAGS_MAX + 16];
-  size_t n = 0;
-  argv[n++] = compiler();
+static tw_status compile(const maker *m, const char *const flag[], tw_error *error) {
+  static const char *const fixed[] = {"-std=gnu17", "-O3", "-g0",      "-w", "-fPIC",    "-fno-plt",
+                                      "-I.",        "-c",  "kernel.c", "-o", "kernel.o", NULL};
+  const char *argv[FLAGS_MAX + 24];
+  size_t n = 1;
   for (size_t i = 0; flag[i]; i++) argv[n++] = flag[i];
   for (size_t i = 0; fixed[i]; i++) argv[n++] = fixed[i];
+  argv[n++] = openmp(m->tools);
   argv[n] = NULL;
-  return step(directory, argv, error);
+  return run(m, argv, "compiling the kernel", error);
 }
 
-static tw_status make(const char *source, size_t length, const char *const flag[], char **object, size_t *bytes,
-                      tw_error *error) {
-  char *directory = NULL, *assembly = NULL;
+/* Without the system's own start files: nothing of the object runs while it is loaded. */
+static tw_status link_object(const maker *m, tw_error *error) {
+  const char *const argv[] = {"",
+                              "-shared",
+                              "-nostartfiles",
+                              "-fno-lto",
+                              "-fno-use-linker-plugin",
+                              "-Wl,-z,noexecstack",
+                              openmp(m->tools),
+                              "kernel.o",
+                              "-o",
+                              "kernel.so",
+                              "-lm",
+                              NULL};
+  return run(m, argv, "linking the kernel", error);
+}
+
+static tw_status make(const tw_toolchain *tools, const char *source, size_t length, const char *const flag[],
+                      bool trust, char **object, size_t *bytes, tw_error *error) {
+  char *directory = NULL, *compiled = NULL;
   size_t size = 0;
-  const char *const link[] = {compiler(), "-shared", "-fopenmp", "kernel.s", "-o", "kernel.so", "-lm", NULL};
   tw_status status = tw_directory_temporary(&directory, error);
+  const maker m = {tools, directory, trust};
   if (status == TW_OK) status = write_headers(directory, error);
-  if (status == TW_OK) status = write_in(directory, "kernel.c", source, length, error);
-  if (status == TW_OK) status = compile(directory, flag, error);
-  if (status == TW_OK) status = read_in(directory, "kernel.s", &assembly, &size, error);
-  if (status == TW_OK) status = x86_inspect_assembly(assembly, size, error);
-  if (status == TW_OK) status = step(directory, link, error);
-  if (status == TW_OK) status = read_in(directory, "kernel.so", object, bytes, error);
-  free(assembly);
+  if (status == TW_OK) status = tw_tool_write(directory, "kernel.c", source, length, error);
+  if (status == TW_OK) status = compile(&m, flag, error);
+  if (status == TW_OK) status = tw_tool_read(directory, "kernel.o", &compiled, &size, error);
+  if (status == TW_OK) status = tw_object_check(compiled, size, &rules, error);
+  if (status == TW_OK) status = link_object(&m, error);
+  if (status == TW_OK) status = tw_tool_read(directory, "kernel.so", object, bytes, error);
+  free(compiled);
   if (directory) tw_directory_remove(directory);
   free(directory);
   return status;
 }
 
-tw_status x86_build(const char *source, size_t length, char **object, size_t *bytes, tw_error *error) {
+tw_status x86_build(const char *source, size_t length, bool trust, char **object, size_t *bytes, tw_error *error) {
   char copy[512], key[TW_HASH_TEXT];
   const char *flag[FLAGS_MAX];
-  tw_status status = x86_inspect_source(source, length, error);
+  tw_toolchain tools;
+  if (memchr(source, '\0', length)) return tw_fail(error, TW_FAILED, "kernel.c: error: a zero byte in the source");
+  tw_status status = open_compiler(&tools, error);
   if (status != TW_OK) return status;
-  pthread_once(&asked, ask_identity);
-  if (!identity)
-    return tw_fail(error, TW_MISSING,
-                   "there is no C compiler '%s': install one (apt-get install gcc) or set TILEWRIGHT_CC", compiler());
   flags_of(source, copy, sizeof copy, flag);
-  key_of(source, length, flag, key);
+  key_of(&tools, source, length, flag, key);
   if (tw_cache_get(KIND, key, object, bytes)) return TW_OK;
-  status = make(source, length, flag, object, bytes, error);
+  status = make(&tools, source, length, flag, trust, object, bytes, error);
   if (status == TW_OK) tw_cache_put(KIND, key, *object, *bytes);
   return status;
 }

@@ -82,7 +82,7 @@ tw_status x86_learn(const tw_target *t, const tw_problem *p, const tw_schedule *
   s = plan->spec;
   tw_gemm_destroy(plan);
   status = x86_emit(t, p, schedule, &source, error);
-  if (status == TW_OK) status = x86_build(source, strlen(source), &object, &bytes, error);
+  if (status == TW_OK) status = x86_build(source, strlen(source), true, &object, &bytes, error);
   if (status == TW_OK) status = load(object, bytes, &tuned, error);
   if (status == TW_OK) status = add(&s, &tuned, error);
   free(source);

@@ -43,14 +43,14 @@ static const uint64_t SETS_BYTES = (uint64_t)64 << 20, ROTATED_BYTES = (uint64_t
 /* Builders hold it shared, a measurement alone. */
 static pthread_rwlock_t machine = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
-tw_status x86_artefact(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_artefact **out,
-                       tw_error *error) {
+tw_status x86_artefact(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
+                       tw_artefact **out, tw_error *error) {
   (void)t;
   tw_artefact *a = calloc(1, sizeof *a);
   if (!a) return tw_fail(error, TW_MISSING, "out of memory");
   a->problem = *p;
   pthread_rwlock_rdlock(&machine);
-  const tw_status status = x86_build(source, length, &a->object, &a->bytes, error);
+  const tw_status status = x86_build(source, length, trust, &a->object, &a->bytes, error);
   pthread_rwlock_unlock(&machine);
   if (status == TW_OK)
     *out = a;

@@ -4,8 +4,8 @@
 
 #include "tilewright/target.h"
 
-tw_status x86_artefact(const tw_target *, const tw_problem *, const char *source, size_t length, tw_artefact **,
-                       tw_error *);
+tw_status x86_artefact(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust,
+                       tw_artefact **, tw_error *);
 tw_status x86_check(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
 tw_status x86_measure(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *,
                       tw_error *);

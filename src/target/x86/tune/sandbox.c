@@ -7,7 +7,6 @@
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/program.h"
+#include "base/spawn.h"
 #include "target/x86/tune/verdict.h"
 
 static const uint64_t SPARE_MEMORY = (uint64_t)1 << 30; /* of addresses: libraries, threads' stacks, workspaces */
@@ -196,20 +196,22 @@ static bool start_watchdog(x86_sandbox *s) {
 
 /* Nothing of this process goes into the other but the three files: no environment, no descriptors. */
 static tw_status start(x86_sandbox *s, tw_error *error) {
+  static const char *const argv[] = {"tilewright-x86-runner", NULL};
+  static const char *const environment[] = {"OMP_PROC_BIND=true", "OMP_PLACES=cores", "OMP_DYNAMIC=false",
+                                            "ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_abort=0", NULL};
   char *path = tw_program_path("x86-runner", "TILEWRIGHT_X86_RUNNER");
-  char *argv[] = {(char *)"tilewright-x86-runner", NULL};
-  char *environment[] = {(char *)"OMP_PROC_BIND=true", (char *)"OMP_PLACES=cores", (char *)"OMP_DYNAMIC=false",
-                         (char *)"ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_abort=0", NULL};
-  posix_spawn_file_actions_t actions;
   if (!path)
     return tw_fail(error, TW_MISSING,
                    "tilewright-x86-runner is not found: install tilewright whole, or set TILEWRIGHT_X86_RUNNER "
                    "to its path");
-  posix_spawn_file_actions_init(&actions);
-  for (int i = 0; i < 3; i++) posix_spawn_file_actions_addopen(&actions, i, "/dev/null", O_RDWR, 0);
-  for (int i = 0; i < 3; i++) posix_spawn_file_actions_adddup2(&actions, s->file[i], ARENA_ORDERS + i);
-  const int failed = posix_spawn(&s->pid, path, &actions, NULL, argv, environment);
-  posix_spawn_file_actions_destroy(&actions);
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  const tw_spawn spawn = {.path = path,
+                          .argv = argv,
+                          .environment = environment,
+                          .file = {nothing, nothing, nothing, s->file[0], s->file[1], s->file[2]},
+                          .n_files = 6};
+  const int failed = nothing < 0 ? errno : tw_spawn_program(&spawn, &s->pid);
+  if (nothing >= 0) close(nothing);
   tw_status status = TW_OK;
   if (failed) {
     s->pid = 0;

@@ -1,0 +1,72 @@
+/* confine.h - takes away from a process what its work does not need: one mechanism, and profiles that are data.
+ *
+ * A profile lists the system calls that are allowed, never those that are forbidden (seccomp), and which paths may be
+ * looked at or written (Landlock). Works for any user, without namespaces; root loses its capabilities too. What is
+ * confined stays so, and so does all that it starts. Profiles: src/toolchain/profile.c (compilers),
+ * src/target/x86/runner/confine.c (kernels). */
+#ifndef TW_BASE_CONFINE_H
+#define TW_BASE_CONFINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tilewright/status.h"
+
+/* A system call that is allowed. With tests: only when each holds; several rules about one call: when one of them holds. */
+enum { TW_CALL_TESTS = 2, TW_CALL_VALUES = 10 };
+typedef struct tw_call_rule {
+  int number;
+  struct {
+    uint8_t argument, n; /* n = 0: no test */
+    uint32_t mask;       /* 0: all bits. The lower 32 bits of the argument under it are one of: */
+    uint32_t value[TW_CALL_VALUES];
+  } when[TW_CALL_TESTS];
+} tw_call_rule;
+
+typedef enum tw_refusal {
+  TW_REFUSAL_ERROR, /* the call fails with ENOSYS */
+  TW_REFUSAL_TRAP,  /* SIGSYS, whose handler answers or ends the process */
+} tw_refusal;
+
+typedef struct tw_profile {
+  const char *who; /* "the compiler": for messages */
+  const tw_call_rule *call;
+  size_t n_calls;
+  tw_refusal refusal;
+  bool all_threads;    /* the filter binds the other threads of the process as well */
+  bool paths_may_lack; /* goes without Landlock where there is none: no call of the profile opens a path */
+} tw_profile;
+
+typedef enum tw_path_right { TW_PATH_READ = 1, TW_PATH_EXECUTE = 2, TW_PATH_WRITE = 4 } tw_path_right;
+
+/* A file, or a folder with all below it. One that does not exist is left out. */
+typedef struct tw_path_rule {
+  const char *path;
+  unsigned rights; /* tw_path_right bits; WRITE of a folder: making, writing and removing plain files and folders */
+} tw_path_rule;
+
+typedef struct tw_confinement tw_confinement;
+
+/* What a profile comes to on this system. TW_MISSING if the system cannot confine. For tests, the environment variable
+ * TILEWRIGHT_TEST_LACKS=landlock (or seccomp) makes any system one that cannot. */
+tw_status tw_confinement_make(const tw_profile *, const tw_path_rule *, size_t n_paths, tw_confinement **, tw_error *);
+void tw_confinement_free(tw_confinement *); /* NULL is fine */
+
+/* Confines the calling thread, or the process. Safe between vfork and exec: no locks, no memory. False: it could not,
+ * errno says why; the caller must end. */
+bool tw_confine(const tw_confinement *);
+/* A descriptor that tw_confine needs and closes; -1: none. */
+int tw_confinement_file(const tw_confinement *);
+
+/* No capabilities, none to be gained by an exec, not as root either. Part of tw_confine. */
+bool tw_drop_capabilities(void);
+
+/* Code that runs on a stack of its own in memory that it shares with its parent, before an exec. */
+#if defined __clang__
+#define TW_UNINSTRUMENTED __attribute__((no_sanitize("address", "undefined", "thread")))
+#else
+#define TW_UNINSTRUMENTED __attribute__((no_sanitize_address, no_sanitize_undefined, no_sanitize_thread))
+#endif
+
+#endif
