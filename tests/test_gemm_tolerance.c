@@ -6,7 +6,7 @@
 #include "op/gemm.h"
 
 /* The largest error that was accepted of elements [0][0] and [m-1][n/2] of these problems with seed 11, up or down, when
- * the figures were taken; measured by bisection, in representable values of C. */
+ * the figures were taken; measured by bisection, in representable values of C, and of six digits. */
 static const struct {
   const char *text;
   double first, last;
@@ -56,7 +56,7 @@ static void no_tolerance_is_looser_than_it_was(void **state) {
     op_run_reference(&r);
     const double first = reach_of(&r, 0), last = reach_of(&r, (g.m - 1) * g.ldc + g.n / 2);
     if (getenv("PIN")) printf("    {\"%s\", %.6g, %.6g},\n", pinned[i].text, first, last);
-    if (!(first <= pinned[i].first * 1.000002) || !(last <= pinned[i].last * 1.000002))
+    if (!(first <= pinned[i].first * 1.00001) || !(last <= pinned[i].last * 1.00001))
       fail_msg("%s: errors of %g and %g pass; it was %g and %g", pinned[i].text, first, last, pinned[i].first,
                pinned[i].last);
     op_run_free(&r);

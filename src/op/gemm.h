@@ -23,15 +23,17 @@ typedef struct tw_gemm {
   tw_gemm_a_rounding a_rounding;
 } tw_gemm;
 
-/* How far weights may be off, relative to each: with A of bf16 a target may round code times scale to bf16, which is
- * exact for scales that are powers of two, and off by up to 2^-9 for f32 scales (i8, i4, ternary). Else 0. */
-double tw_gemm_weight_rounding(const tw_gemm *);
-
 tw_gemm tw_gemm_of(const tw_problem *);
 
 bool tw_gemm_scaled(tw_type b); /* has the type shared scales? */
+/* Is B weights with scales, and are A and the sums real? i8 x i8 is a product of integers. */
+bool tw_gemm_weights_only(const tw_gemm *);
 /* How B is quantized, if its type has scales: along k, each column by itself. */
 tw_status tw_gemm_packing(const tw_gemm *, tw_packing *out, tw_error *);
+
+/* tw_op.inputs and tw_op.compare */
+void tw_gemm_inputs(const tw_problem *, uint64_t seed, void *const buffers[]);
+tw_status tw_gemm_compare(const tw_problem *, void *const expected[], void *const actual[], tw_error *);
 
 /* buffers: A, B, [D,] C. */
 void tw_gemm_reference(const tw_gemm *, void *const buffers[], int threads);

@@ -9,7 +9,7 @@
 
 #include "base/parallel.h"
 #include "op/element.h"
-#include "op/gemm.h"
+#include "op/gemm_numerics.h"
 #include "op/int8.h"
 
 enum { ROWS = TW_DOT_ROWS, COLUMNS = TW_DOT_COLUMNS }; /* of a block of C */
@@ -41,7 +41,7 @@ static int32_t bias_i32(const job *j, int64_t row, int64_t column) {
 static void accumulate_in_place(const job *j, int64_t row, int64_t rows, int64_t column, int64_t columns,
                                 int32_t sum[ROWS][COLUMNS]) {
   const tw_gemm *g = j->g;
-  const tw_type b_type = g->b == TW_I16 ? TW_I16 : TW_I8; /* narrower ones are stored as i8 */
+  const tw_type b_type = tw_gemm_numerics_of(g).b;
   for (int64_t i = 0; i < rows; i++)
     for (int64_t p = 0; p < g->k; p++) {
       int64_t at = g->a_transposed ? p * g->lda + row + i : (row + i) * g->lda + p;
@@ -70,8 +70,8 @@ static void integer_block(void *context, size_t index) {
 static void real_block(void *context, size_t index) {
   const job *j = context;
   const tw_gemm *g = j->g;
-  const tw_type b_type = tw_gemm_scaled(g->b) ? TW_F32 : g->b, a_type = g->a == TW_BFP16 ? TW_F32 : g->a;
-  const tw_type c_type = g->c == TW_BFP16 ? TW_F32 : g->c;
+  const tw_gemm_numerics types = tw_gemm_numerics_of(g);
+  const tw_type a_type = types.a, b_type = types.b, c_type = types.c;
   const float *D = j->D;
   int64_t row = (int64_t)index / j->blocks_per_row * ROWS, column = (int64_t)index % j->blocks_per_row * COLUMNS;
   int64_t rows = g->m - row < ROWS ? g->m - row : ROWS, columns = g->n - column < COLUMNS ? g->n - column : COLUMNS;

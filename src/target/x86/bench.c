@@ -14,7 +14,7 @@
 #include "base/pages.h"
 #include "base/random.h"
 #include "op/compare.h"
-#include "op/gemm.h"
+#include "op/gemm_numerics.h"
 #include "op/int8.h"
 #include "target/x86/plan.h"
 #include "target/x86/rates.h"
@@ -96,19 +96,22 @@ static double at(const tw_operand *o, const void *data, int64_t row, int64_t col
   return tw_operand_element(o, data, row, column);
 }
 
-/* One element in double, within the bound of a sum of k products in binary32 (Higham, 3.1), twice for vdpbf16ps; and within
- * that of gemm.h where A is rounded. */
+/* One element in double. */
 static tw_status check_element(const subject *s, int64_t i, int64_t j, tw_error *error) {
   const tw_gemm g = tw_gemm_of(s->problem);
+  const tw_gemm_numerics numerics = tw_gemm_numerics_of(&g);
   const tw_operand *o = s->operand;
-  double sum = 0, size = 0, weights = 0, largest = 0;
+  tw_gemm_sizes z = {0};
+  double sum = 0, row = 0, column = 0;
   for (int64_t q = 0; q < g.k; q++) {
     const double a = g.a_transposed ? at(&o[0], s->buffer[0], q, i) : at(&o[0], s->buffer[0], i, q);
     const double b = g.b_transposed ? at(&o[1], s->buffer[1], j, q) : at(&o[1], s->buffer[1], q, j);
     sum += a * b;
-    size += fabs(a * b);
-    weights += fabs(b);
-    largest = fmax(largest, fabs(a));
+    row += a * a;
+    column += b * b;
+    z.products += fabs(a * b);
+    z.weights += fabs(b);
+    z.largest = fmax(z.largest, fabs(a));
   }
   if (g.c == TW_I8) {
     const int rounded = tw_round_i8((int32_t)sum, g.scale, g.relu),
@@ -116,20 +119,15 @@ static tw_status check_element(const subject *s, int64_t i, int64_t j, tw_error 
     if (result == rounded) return TW_OK;
     return tw_fail(error, TW_FAILED, "x86: C[%d][%d] is %d and should be %d", (int)i, (int)j, result, rounded);
   }
-  if (g.bias != TW_GEMM_BIAS_NONE) sum += at(&o[2], s->buffer[2], 0, j);
-  double value = (double)g.scale * sum;
-  if (g.relu && value < 0) value = 0;
-  const double unit = g.c == TW_BF16 ? 0x1p-8 : g.c == TW_F16 ? 0x1p-11 : 0x1p-24;
-  const double rounding = g.a_rounding == TW_GEMM_A_EXACT ? 0 : (0.5 + 0x1p-15) * largest / 127 * weights;
-  const double bound = g.c == TW_I32
-                           ? 0
-                           : (((2.0 * (double)g.k + 8) * 0x1p-24 + tw_gemm_weight_rounding(&g)) * size + rounding) *
-                                     fabs((double)g.scale) +
-                                 unit * fabs(value) + 0x1p-24;
-  const double got = at(&o[s->n_operands - 1], output_of(s), i, j);
-  if (fabs(got - value) <= bound) return TW_OK;
-  return tw_fail(error, TW_FAILED, "x86: C[%d][%d] is %.9g and should be %.9g within %.3g", (int)i, (int)j, got, value,
-                 bound);
+  if (g.bias != TW_GEMM_BIAS_NONE) sum += z.bias = at(&o[2], s->buffer[2], 0, j);
+  z.row = sqrt(row);
+  z.column = sqrt(column);
+  z.value = (double)g.scale * sum;
+  if (g.relu && z.value < 0) z.value = 0;
+  const double bound = tw_gemm_tolerance(&g, &numerics, &z, false), got = at(&o[s->n_operands - 1], output_of(s), i, j);
+  if (fabs(got - z.value) <= bound) return TW_OK;
+  return tw_fail(error, TW_FAILED, "x86: C[%d][%d] is %.9g and should be %.9g within %.3g", (int)i, (int)j, got,
+                 z.value, bound);
 }
 
 static tw_status check(const subject *s, uint64_t seed, tw_error *error) {

@@ -16,8 +16,6 @@
 
 enum { SAMPLES = 24 };
 
-static bool is_real(tw_type t) { return t == TW_F32 || t == TW_F16 || t == TW_BF16; }
-
 static double a_at(const x86_verifier *v, const void *a, int64_t i, int64_t p) {
   return v->gemm.a_transposed ? tw_operand_element(&v->operand[0], a, p, i)
                               : tw_operand_element(&v->operand[0], a, i, p);
@@ -35,6 +33,7 @@ static double c_at(const x86_verifier *v, const void *c, int64_t i, int64_t j) {
 tw_status x86_verifier_make(const tw_problem *p, void *const buffer[], uint64_t seed, x86_verifier *out,
                             tw_error *error) {
   x86_verifier v = {.gemm = tw_gemm_of(p), .b = buffer[1]};
+  v.numerics = tw_gemm_numerics_of(&v.gemm);
   const int64_t n = v.gemm.n, k = v.gemm.k;
   v.n_operands = p->op->operands(p, v.operand);
   v.d = v.n_operands == 4 ? buffer[2] : NULL;
@@ -90,19 +89,6 @@ void x86_fill_a(const x86_verifier *v, uint64_t seed, void *a) {
 
 /* ---- what is right ---- */
 
-/* Of one element, in binary32 (gemm.c has the sources): rounding of the sum, rounding to the type of C. */
-static double error_of_sum(const tw_gemm *g, double row, double column, double largest) {
-  const double k = (double)g->k, steps = fmin(k, 8 * sqrt(k)) * (g->a == TW_BF16 ? 2 : 1) + 3;
-  if (!is_real(g->a)) return 0;
-  double error = (steps * 0x1p-24 + tw_gemm_weight_rounding(g)) * row * column;
-  if (g->a_rounding != TW_GEMM_A_EXACT) error += fmin(sqrt(k), 8) * largest / 127 * 0.501 * column;
-  return error * fabs((double)g->scale);
-}
-
-static double unit_of(const tw_gemm *g) {
-  return g->c == TW_I32 ? 0 : g->c == TW_BF16 ? 0x1p-8 : g->c == TW_F16 ? 0x1p-11 : 0x1p-23;
-}
-
 static tw_status wrong(int64_t i, const char *what, tw_error *error) {
   return tw_fail(error, TW_FAILED, "wrong result while it was timed, with new inputs: row %" PRId64 " of C %s", i,
                  what);
@@ -124,33 +110,43 @@ static tw_status verify_row(const x86_verifier *v, const void *a, const void *c,
   }
   /* Errors of n elements with random signs: eight standard deviations. */
   const double expected = (double)g->scale * sum + v->bias;
-  const double bound = 8 * sqrt((double)g->n) * error_of_sum(g, sqrt(norm), v->columns, largest) +
-                       8 * unit_of(g) * sqrt(size) + 8 * 0x1p-24 * fabs(v->bias);
+  const double unit = v->numerics.exact ? 0 : fmax(v->numerics.unit, 0x1p-24);
+  double off = 0;
+  if (v->numerics.real)
+    off = tw_gemm_sum_off(
+        g, &v->numerics,
+        &(tw_gemm_sizes){
+            .products = sqrt(norm) * v->columns, .row = sqrt(norm), .column = v->columns, .largest = largest});
+  const double bound = 8 * sqrt((double)g->n) * off + 8 * unit * sqrt(size) + 8 * 0x1p-24 * fabs(v->bias);
   return fabs(got - expected) <= bound ? TW_OK : wrong(i, "is not that of the product", error);
 }
 
 static tw_status verify_element(const x86_verifier *v, const void *a, const void *c, int64_t i, int64_t j,
                                 tw_error *error) {
   const tw_gemm *g = &v->gemm;
-  double sum = 0, rows = 0, columns = 0, largest = 0;
+  double sum = 0, rows = 0, columns = 0;
+  tw_gemm_sizes s = {0};
   for (int64_t p = 0; p < g->k; p++) {
     const double x = a_at(v, a, i, p), y = b_at(v, p, j);
     sum += x * y;
     rows += x * x;
     columns += y * y;
-    largest = fmax(largest, fabs(x));
+    s.products += fabs(x * y);
+    s.weights += fabs(y);
+    s.largest = fmax(s.largest, fabs(x));
   }
   if (g->c == TW_I8) { /* exact */
     const double rounded = tw_round_i8((int32_t)sum, g->scale, g->relu);
     return c_at(v, c, i, j) == rounded ? TW_OK : wrong(i, "has an element that is not that of the product", error);
   }
-  double value = (double)g->scale * sum;
-  if (v->d) value += tw_operand_element(&v->operand[2], v->d, 0, j);
-  if (g->relu && value < 0) value = 0;
-  const double bound =
-      2 * error_of_sum(g, sqrt(rows), sqrt(columns), largest) + 4 * unit_of(g) * fabs(value) + 0x1p-24 * fabs(value);
-  return fabs(c_at(v, c, i, j) - value) <= bound ? TW_OK
-                                                 : wrong(i, "has an element that is not that of the product", error);
+  s.row = sqrt(rows);
+  s.column = sqrt(columns);
+  s.value = (double)g->scale * sum;
+  if (v->d) s.value += s.bias = tw_operand_element(&v->operand[2], v->d, 0, j);
+  if (g->relu && s.value < 0) s.value = 0;
+  return fabs(c_at(v, c, i, j) - s.value) <= tw_gemm_tolerance(g, &v->numerics, &s, false)
+             ? TW_OK
+             : wrong(i, "has an element that is not that of the product", error);
 }
 
 tw_status x86_verify(const x86_verifier *v, const void *a, const void *c, tw_error *error) {

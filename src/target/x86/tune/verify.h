@@ -2,12 +2,13 @@
 #ifndef TW_X86_VERIFY_H
 #define TW_X86_VERIFY_H
 
-#include "op/gemm.h"
+#include "op/gemm_numerics.h"
 #include "tilewright/op.h"
 
 /* What is known of B (and the bias) beforehand, with random signs that nobody else knows. */
 typedef struct x86_verifier {
   tw_gemm gemm;
+  tw_gemm_numerics numerics;
   tw_operand operand[TW_OPERANDS_MAX];
   size_t n_operands;
   double *sign, *product; /* n signs; op(B) times them: k */

@@ -1,0 +1,72 @@
+/* gemm_compare.c - is C the product? Integers exactly, the rest within gemm_numerics.c's tolerance. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/strings.h"
+#include "op/compare.h"
+#include "op/gemm_numerics.h"
+
+/* Euclidean norms of the rows of op(A) or the columns of op(B). NULL without memory. */
+static double *norms(const tw_operand *o, const void *data, bool of_columns) {
+  int64_t n = o->dims[of_columns ? 1 : 0];
+  double *sum = tw_new((size_t)n, sizeof *sum);
+  for (int64_t row = 0; sum && row < o->dims[0]; row++) {
+    for (int64_t column = 0; column < o->dims[1]; column++) {
+      double x = tw_operand_element(o, data, row, column);
+      sum[of_columns ? column : row] += x * x;
+    }
+  }
+  for (int64_t i = 0; sum && i < n; i++) sum[i] = sqrt(sum[i]);
+  return sum;
+}
+
+/* The largest magnitude in all of A: no row has a larger step. */
+static double largest_of(const tw_operand *o, const void *data) {
+  double largest = 0;
+  for (int64_t row = 0; row < o->dims[0]; row++)
+    for (int64_t column = 0; column < o->dims[1]; column++)
+      largest = fmax(largest, fabs(tw_operand_element(o, data, row, column)));
+  return largest;
+}
+
+static tw_status compare_real(const tw_gemm *g, const tw_gemm_numerics *numerics, const tw_operand *o, size_t c,
+                              void *const expected[], void *const actual[], tw_mismatch *found, tw_error *error) {
+  double *rows = norms(&o[0], expected[0], g->a_transposed), *columns = norms(&o[1], expected[1], !g->b_transposed);
+  tw_gemm_sizes s = {.largest = numerics->a_step > 0 ? largest_of(&o[0], expected[0]) : 0};
+  const bool have_norms = rows && columns, tells = tw_poison_tells(o[c].type);
+  for (int64_t i = 0; have_norms && i < g->m; i++) {
+    for (int64_t j = 0; j < g->n; j++) {
+      if (g->bias != TW_GEMM_BIAS_NONE)
+        s.bias = tw_operand_element(&o[2], expected[2], g->bias == TW_GEMM_BIAS_FULL ? i : 0, j);
+      s.row = rows[i];
+      s.column = columns[j];
+      s.products = s.row * s.column;
+      s.value = tw_operand_element(&o[c], expected[c], i, j);
+      const double off = fabs(tw_operand_element(&o[c], actual[c], i, j) - s.value);
+      const bool unwritten = tells && tw_is_poison(&o[c], actual[c], i, j) && !tw_is_poison(&o[c], expected[c], i, j);
+      if (unwritten || !(off <= tw_gemm_tolerance(g, numerics, &s, true)))
+        tw_note_element(found, &o[c], expected[c], actual[c], i, j);
+    }
+  }
+  free(rows);
+  free(columns);
+  return have_norms ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the comparison");
+}
+
+tw_status tw_gemm_compare(const tw_problem *p, void *const expected[], void *const actual[], tw_error *error) {
+  const tw_gemm g = tw_gemm_of(p);
+  const tw_gemm_numerics numerics = tw_gemm_numerics_of(&g);
+  tw_operand o[TW_OPERANDS_MAX];
+  const size_t c = p->op->operands(p, o) - 1;
+  tw_mismatch found = {0};
+  tw_status status = tw_compare_inputs(o, c, expected, actual, error);
+  if (status != TW_OK) return status;
+  if (numerics.exact) {
+    tw_compare_exact(&o[c], expected[c], actual[c], &found);
+  } else {
+    status = compare_real(&g, &numerics, o, c, expected, actual, &found, error);
+    if (status != TW_OK) return status;
+  }
+  tw_compare_gaps(&o[c], actual[c], &found);
+  return tw_mismatch_status(&o[c], &found, error);
+}

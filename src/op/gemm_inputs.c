@@ -1,0 +1,122 @@
+/* gemm_inputs.c - random inputs of a gemm whose results tell much.
+ *
+ * int8.h says what makes the results of c=i8 tell much; its full-range lines are rows of A and columns of B.
+ * c=i32 uses the whole range everywhere: for k up to 2^20 the chance that a sum leaves 2^30 is below e^-2000
+ * (Hoeffding). Real types are uniform in (-1, 1). */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/random.h"
+#include "base/strings.h"
+#include "op/gemm_numerics.h"
+#include "op/inputs.h"
+#include "op/int8.h"
+
+/* Results of 16 bits are to be as much of their range as those of 8 bits are of theirs. */
+static bool is_narrow(const tw_gemm *g) { return g->c == TW_I8 || g->c == TW_I16; }
+static double narrow_scale(const tw_gemm *g) { return (double)g->scale / (g->c == TW_I16 ? 256 : 1); }
+
+/* B of i4 and ternary: uniform over what the type holds. */
+typedef struct range {
+  int64_t least, most;
+} range;
+static range narrow_range(tw_type b) { return b == TW_I4 ? (range){-8, 7} : (range){-1, 1}; }
+
+/* tw_int8_distribution shares the deviation of the results out between A and B. B of i4 and ternary has its own, so that of
+ * A is the square of that share, divided by B's: it is the share for this scale. */
+static double scale_for_a(const tw_gemm *g) {
+  const double scale = narrow_scale(g);
+  if (tw_gemm_numerics_of(g).b == g->b) return scale;
+  const range r = narrow_range(g->b);
+  const double values = (double)(r.most - r.least + 1), variance = (values * values - 1) / 12;
+  return scale * scale * sqrt((double)g->k) * variance / TW_INT8_DEVIATION;
+}
+
+static void fill_narrow(const tw_gemm *g, uint64_t seed, const tw_operand *o, int8_t *data) {
+  const int64_t least = narrow_range(g->b).least, most = narrow_range(g->b).most;
+  for (int64_t row = 0; row < o->dims[0]; row++) {
+    tw_random r;
+    tw_random_seed_stream(&r, seed, (uint64_t)9 << 32 | (uint64_t)row);
+    for (int64_t i = 0; i < o->dims[1]; i++) data[row * o->stride[0] + i] = (int8_t)tw_random_between(&r, least, most);
+  }
+}
+
+/* `lines_are_columns`: the full-range lines of this operand are columns of what is stored. */
+static void fill_i8(const tw_gemm *g, uint64_t seed, int operand, const tw_operand *o, bool lines_are_columns,
+                    int8_t *data) {
+  const tw_distribution usual = is_narrow(g) ? tw_int8_distribution(g->k, scale_for_a(g)) : tw_full_range;
+  for (int64_t row = 0; row < o->dims[0]; row++) {
+    tw_random r;
+    tw_random_seed_stream(&r, seed, (uint64_t)(operand + 8) << 32 | (uint64_t)row);
+    int8_t *line = data + row * o->stride[0];
+    tw_distribution d = !lines_are_columns && tw_is_full_range(seed, operand, row, o->dims[0], TW_FULL_RANGE_ONE_IN)
+                            ? tw_full_range
+                            : usual;
+    for (int64_t i = 0; i < o->dims[1]; i++) line[i] = tw_draw_i8(&r, d);
+  }
+  for (int64_t column = 0; lines_are_columns && column < o->dims[1]; column++) {
+    if (!tw_is_full_range(seed, operand, column, o->dims[1], TW_FULL_RANGE_ONE_IN)) continue;
+    tw_random r;
+    tw_random_seed_stream(&r, seed, (uint64_t)(operand + 16) << 32 | (uint64_t)column);
+    for (int64_t i = 0; i < o->dims[0]; i++) data[i * o->stride[0] + column] = tw_draw_i8(&r, tw_full_range);
+  }
+}
+
+/* As large as sums of k products of 32 bits allow. */
+static void fill_i16(const tw_gemm *g, uint64_t seed, int operand, const tw_operand *o, int16_t *data) {
+  const int64_t most = (int64_t)fmin(INT16_MAX, sqrt(0x1p30 / (double)g->k));
+  for (int64_t row = 0; row < o->dims[0]; row++) {
+    tw_random r;
+    tw_random_seed_stream(&r, seed, (uint64_t)(operand + 8) << 32 | (uint64_t)row);
+    for (int64_t i = 0; i < o->dims[1]; i++) data[row * o->stride[0] + i] = (int16_t)tw_random_between(&r, -most, most);
+  }
+}
+
+/* Moves `lines` lines of k elements to what a type with scales can hold. Without memory they stay as they are. */
+static void round_lines(const tw_packing *packing, int64_t lines, int64_t k, int64_t next, int64_t step, float *x) {
+  tw_packed_size size;
+  if (tw_format_sizes(packing, 1, (size_t)k, &size, NULL) != TW_OK) return;
+  float *line = tw_new((size_t)k, sizeof *line);
+  char *codes = tw_new(size.codes + size.scales + 1, 1);
+  for (int64_t j = 0; line && codes && j < lines; j++) {
+    for (int64_t p = 0; p < k; p++) line[p] = x[j * next + p * step];
+    tw_format_encode(packing, 1, (size_t)k, line, (size_t)k, codes, codes + size.codes, NULL);
+    tw_format_decode(packing, 1, (size_t)k, codes, codes + size.codes, line, (size_t)k, NULL);
+    for (int64_t p = 0; p < k; p++) x[j * next + p * step] = line[p];
+  }
+  free(line);
+  free(codes);
+}
+
+static void round_operands(const tw_gemm *g, void *const buffers[]) {
+  const tw_packing block = {.format = tw_format_of_type(TW_BFP16)};
+  tw_packing packing;
+  if (g->a == TW_BFP16)
+    round_lines(&block, g->m, g->k, g->a_transposed ? 1 : g->lda, g->a_transposed ? g->lda : 1, buffers[0]);
+  if (tw_gemm_weights_only(g) && tw_gemm_packing(g, &packing, NULL) == TW_OK)
+    round_lines(&packing, g->n, g->k, g->b_transposed ? g->ldb : 1, g->b_transposed ? 1 : g->ldb, buffers[1]);
+}
+
+void tw_gemm_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
+  tw_gemm g = tw_gemm_of(p);
+  tw_operand o[TW_OPERANDS_MAX];
+  p->op->operands(p, o);
+  bool has_bias = g.bias != TW_GEMM_BIAS_NONE;
+  if (tw_gemm_numerics_of(&g).real) {
+    for (int i = 0; i < 2 + has_bias; i++) tw_fill_uniform(seed, i, &o[i], 1, buffers[i]);
+    round_operands(&g, buffers);
+    return;
+  }
+  if (g.a == TW_I16) {
+    for (int i = 0; i < 2; i++) fill_i16(&g, seed, i, &o[i], buffers[i]);
+  } else {
+    fill_i8(&g, seed, 0, &o[0], g.a_transposed, buffers[0]);
+    if (tw_gemm_numerics_of(&g).b == g.b)
+      fill_i8(&g, seed, 1, &o[1], !g.b_transposed, buffers[1]);
+    else
+      fill_narrow(&g, seed, &o[1], buffers[1]);
+  }
+  if (has_bias)
+    tw_fill_bias_i32(seed, is_narrow(&g) ? narrow_scale(&g) : 0, o[2].dims[0], o[2].dims[1], o[2].stride[0],
+                     buffers[2]);
+}

@@ -1,0 +1,144 @@
+/* gemm_numerics.c - see gemm_numerics.h. */
+#include "op/gemm_numerics.h"
+
+#include <math.h>
+
+#include "base/strings.h"
+#include "op/numerics.h"
+
+/* ---- types ---- */
+
+#define SET(type) (1u << (type))
+enum {
+  REAL = SET(TW_F32) | SET(TW_F16) | SET(TW_BF16),
+  WEIGHTS = SET(TW_I8) | SET(TW_I4) | SET(TW_MXFP4) | SET(TW_MXFP6) | SET(TW_MXFP8) | SET(TW_BFP16) | SET(TW_TERNARY),
+  INTEGER = SET(TW_I8) | SET(TW_I16) | SET(TW_I32),
+};
+
+static const struct {
+  unsigned a, b, c, acc; /* sets */
+} known[] = {
+    {REAL, REAL | WEIGHTS, REAL, SET(TW_F32)},
+    {SET(TW_BF16) | SET(TW_BFP16), SET(TW_BFP16), REAL | SET(TW_BFP16), SET(TW_F32) | SET(TW_BF16) | SET(TW_BFP16)},
+    {SET(TW_I8), SET(TW_I8), INTEGER | REAL, SET(TW_I32)},
+    {SET(TW_I8), SET(TW_I4) | SET(TW_TERNARY), INTEGER, SET(TW_I32)},
+    {SET(TW_U8), SET(TW_I8), SET(TW_I32) | REAL, SET(TW_I32)},
+    {SET(TW_I16), SET(TW_I16), SET(TW_I32), SET(TW_I32)},
+};
+
+static bool has(unsigned set, tw_type t) { return t != TW_TYPE_NONE && set >> t & 1; }
+
+static void add_set(tw_text *t, const char *before, unsigned set) {
+  tw_text_add(t, "%s", before);
+  bool more = false;
+  for (int i = TW_TYPE_NONE + 1; i < TW_TYPE_COUNT; i++) {
+    if (!has(set, (tw_type)i)) continue;
+    tw_text_add(t, "%s%s", more ? "|" : "", tw_type_name((tw_type)i));
+    more = true;
+  }
+}
+
+/* "with a=i8 it knows b=i8 c=...", or which types A may have. */
+static void add_choices(tw_text *t, tw_type a) {
+  unsigned all = 0, rows = 0;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    all |= known[i].a;
+    if (!has(known[i].a, a)) continue;
+    if (!rows++) tw_text_add(t, "with a=%s it knows", tw_type_name(a));
+    add_set(t, rows > 1 ? ", or b=" : " b=", known[i].b);
+    add_set(t, " c=", known[i].c);
+    add_set(t, " acc=", known[i].acc);
+  }
+  if (!rows) add_set(t, "it knows a=", all);
+}
+
+tw_status tw_gemm_check_types(const tw_gemm *g, tw_error *error) {
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (has(known[i].a, g->a) && has(known[i].b, g->b) && has(known[i].c, g->c) && has(known[i].acc, g->acc))
+      return TW_OK;
+  }
+  tw_text choices = {0};
+  add_choices(&choices, g->a);
+  const tw_status status = tw_fail(error, TW_USAGE, "gemm does not know the types a=%s b=%s c=%s acc=%s; %s",
+                                   tw_type_name(g->a), tw_type_name(g->b), tw_type_name(g->c), tw_type_name(g->acc),
+                                   choices.data ? choices.data : "out of memory");
+  tw_text_free(&choices);
+  return status;
+}
+
+bool tw_gemm_scaled(tw_type t) { return has(WEIGHTS, t); }
+
+static bool real_a(const tw_gemm *g) { return tw_is_real(g->a) || g->a == TW_BFP16; }
+
+bool tw_gemm_weights_only(const tw_gemm *g) { return real_a(g) && tw_gemm_scaled(g->b); }
+
+/* ---- storage and rounding ---- */
+
+static tw_type block_as_f32(tw_type t) { return t == TW_BFP16 ? TW_F32 : t; }
+
+static tw_type stored_b(const tw_gemm *g) {
+  if (tw_gemm_weights_only(g)) return TW_F32;
+  return g->b == TW_I4 || g->b == TW_TERNARY ? TW_I8 : g->b;
+}
+
+/* With A of bf16 a machine may round code times scale to bf16: exact for scales that are powers of two, off by up to 2^-9 for
+ * f32 scales. */
+static double weights_off(const tw_gemm *g) {
+  const bool f32_scales = g->b == TW_I8 || g->b == TW_I4 || g->b == TW_TERNARY;
+  return tw_gemm_weights_only(g) && g->a == TW_BF16 && f32_scales ? 0x1p-9 : 0;
+}
+
+/* What sums in bf16 or bfp16, and blocks of C, add. A's elements are at most 1 (uniform inputs), so a sum of them times a
+ * column stays below 8 |b|_2 (Hoeffding), whatever its length, and so do roundings of A to steps of 2^-7. Each of the k / 8
+ * roundings of sums is off by half a unit of the largest of its block. */
+static double blocks_off(const tw_gemm *g) {
+  const double roundings = tw_sum_steps((double)g->k / 8);
+  double off = 0;
+  if (g->a == TW_BF16 && (g->acc == TW_BF16 || g->acc == TW_BFP16)) off += 0x1p-7;
+  if (g->acc == TW_BF16) off += roundings * 0x1p-9;
+  if (g->acc == TW_BFP16) off += roundings * 0x1p-7;
+  if (g->c == TW_BFP16) off += 0x1p-7;
+  return off;
+}
+
+tw_gemm_numerics tw_gemm_numerics_of(const tw_gemm *g) {
+  return (tw_gemm_numerics){
+      .a = block_as_f32(g->a),
+      .b = stored_b(g),
+      .c = block_as_f32(g->c),
+      .d = g->acc == TW_I32 ? TW_I32 : TW_F32,
+      .exact = has(INTEGER, g->c),
+      .real = real_a(g),
+      .step = g->a == TW_BF16 ? 2 * TW_U32 : TW_U32, /* products of bf16 may be rounded twice (vdpbf16ps) */
+      .weights = weights_off(g),
+      .a_step = g->a_rounding != TW_GEMM_A_EXACT ? 0.501 / 127 : 0,
+      .of_blocks = blocks_off(g),
+      .unit = g->c == TW_BF16 || g->c == TW_F16 ? tw_unit(g->c) : 0,
+      .least = tw_least_real(g->c == TW_F16 ? TW_F16 : TW_F32),
+  };
+}
+
+/* ---- tolerance ---- */
+
+/* |computed - exact| for one element of a binary32 product with accumulation in any order: numerics.h's steps of the sum,
+ * and three for scale, bias and conversion. Integers are exact until they are scaled. A that becomes int8 is off by at most
+ * half a step of (largest magnitude) / 127 in each element: in all by at most step / 2 times the sum of |b|, which is at
+ * most sqrt(k) |b|_2, and, as Hoeffding's bound for independent errors, by at most 8 step / 2 |b|_2. */
+double tw_gemm_sum_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
+  const double k = (double)g->k, scale = fabs((double)g->scale);
+  if (n->exact) return 0;
+  if (!n->real) return 4 * TW_U32 * fabs(s->value);
+  double off = (tw_sum_steps(k) * n->step + 3 * TW_U32) * (s->products + fabs(s->bias)) + n->weights * s->products;
+  if (n->a_step > 0) {
+    const double norms = fmin(sqrt(k), 8) * s->column;
+    off += n->a_step * s->largest * (s->weights > 0 ? fmin(norms, s->weights) : norms);
+  }
+  return scale * (off + n->of_blocks * 8 * s->column);
+}
+
+/* A result of 16 bits is off by half a unit of its own, or of one more where the sum was off. */
+double tw_gemm_tolerance(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s, bool stored) {
+  if (n->exact) return 0;
+  const double off = tw_gemm_sum_off(g, n, s), blocks = fabs((double)g->scale) * n->of_blocks * 8 * s->column;
+  return off + n->unit * (fabs(s->value) + off - blocks) * (stored ? 2 : 1) + n->least;
+}

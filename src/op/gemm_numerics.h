@@ -1,0 +1,43 @@
+/* gemm_numerics.h - the numbers of a gemm as data: which types go together, how each operand is stored, what is rounded on the
+ * way, and from that, in one place, what an element of C may be off. The op's comparison, a machine's own checks and
+ * benchmarks all take it from here. */
+#ifndef TW_OP_GEMM_NUMERICS_H
+#define TW_OP_GEMM_NUMERICS_H
+
+#include "op/gemm.h"
+
+/* TW_USAGE with what goes together, if these types do not. */
+tw_status tw_gemm_check_types(const tw_gemm *, tw_error *);
+
+typedef struct tw_gemm_numerics {
+  /* Operands are arrays of these types. Types with shared scales are f32 there, narrow integers i8, and hold values that
+   * the type itself holds: along k, for B in each column by itself, for A in each row. */
+  tw_type a, b, c, d;
+  bool exact;       /* integers to the end */
+  bool real;        /* sums of real numbers; else of integers, exact until they are scaled */
+  double step;      /* each step of a sum, relative to the magnitudes that are summed */
+  double weights;   /* what elements of B may be off, relative to each */
+  double a_step;    /* rounding of A on its way in: half a step, relative to the largest magnitude that shares it */
+  double of_blocks; /* what sums and results in blocks, and A for them, may be off, relative to the largest sum */
+  double unit;      /* of C, where that is coarser than the sum */
+  double least;
+} tw_gemm_numerics;
+
+tw_gemm_numerics tw_gemm_numerics_of(const tw_gemm *);
+
+/* What the bound of one element of C is made of, all from the inputs. */
+typedef struct tw_gemm_sizes {
+  double products;    /* the sum of |a||b|, or the product of the norms, which is no less */
+  double row, column; /* Euclidean norms of the row of A and the column of B */
+  double largest;     /* magnitude in the row of A, or in all of A */
+  double weights;     /* the sum of |b|; 0: not known */
+  double bias;
+  double value; /* the right one */
+} tw_gemm_sizes;
+
+/* What scale * (sum + bias) may be off before it is stored. */
+double tw_gemm_sum_off(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *);
+/* What an element of C may be off. `stored`: it is compared with the right value as C's type rounds it. */
+double tw_gemm_tolerance(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *, bool stored);
+
+#endif
