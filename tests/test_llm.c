@@ -103,7 +103,8 @@ static void a_reply_becomes_a_kernel(void **state) {
   assert_true(r.best.cost == fake_cost(&better));
   assert_false(r.has_recipe);
   assert_int_equal(r.n_rungs, 2);
-  assert_string_equal(r.rung[1].step, "tile: larger tiles");
+  assert_string_equal(r.rung[1].step, "tile");
+  assert_string_equal(r.rung[1].why, "larger tiles");
   assert_true(strncmp(r.rung[1].agent, "exec:", 5) == 0);
   assert_non_null(strstr(r.notes, "questions asked"));
   char *log = read_text("log");
@@ -233,6 +234,79 @@ static void two_models_share_the_work(void **state) {
   tw_search_result_free(&r);
 }
 
+/* ---- recorded searches ---- */
+
+/* Replies that somebody gave who knew the prompts and nothing else, in the order in which they were asked for: plans, edits, whole
+ * programs, one that did not build and was mended, one without a kernel. */
+static tw_search_result replay(const char *data, const char *machine, const char *text, const char *program) {
+  const tw_target *target = tw_target_find(machine);
+  tw_problem problem;
+  tw_error error = {0};
+  assert_int_equal(tw_problem_read(text, &problem, &error), TW_OK);
+  assert_int_equal(tw_target_supports(target, &problem, &error), TW_OK);
+  char *agent;
+  assert_true(asprintf(&agent,
+                       "exec:cat >/dev/null; n=$(cat %s/n 2>/dev/null || echo 0); n=$((n+1)); echo $n >%s/n; "
+                       "cat " TW_TEST_DATA "/agents/%s/$(printf %%02d $n).txt",
+                       folder, folder, data) > 0);
+  const char *agents[] = {agent};
+  const tw_search_options o = {.iterations = 3,
+                               .plans = 2,
+                               .kernels = 1,
+                               .beam = 1,
+                               .dropout = 0.5,
+                               .seed = 1,
+                               .program = program,
+                               .agents = agents,
+                               .n_agents = 1,
+                               .model = {.at_once = 1, .seconds = 20}};
+  tw_search_result r;
+  if (tw_search(target, &problem, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+  free(agent);
+  return r;
+}
+
+static int asked(void) {
+  char *n = read_text("n");
+  int all = n ? atoi(n) : 0;
+  free(n);
+  return all;
+}
+
+static void a_gemm_of_gemmini_by_hand_is_replayed(void **state) {
+  (void)state;
+  tw_search_result r = replay("gemm", "gemmini-16x16-int8", "gemm m=128 n=128 k=128", NULL);
+  assert_int_equal(asked(), 12);
+  assert_int_equal(r.correct, 7);
+  assert_true(r.start.cost / r.best.cost > 2.9);
+  assert_int_equal(r.n_rungs, 4);
+  assert_string_equal(r.rung[3].step, "reordering");
+  tw_search_result_free(&r);
+}
+
+static void tinympc_by_hand_is_replayed(void **state) {
+  (void)state;
+  tw_search_result r = replay("mpc_forward", "gemmini-4x4-fp32", "mpc_forward horizon=5 states=12 inputs=4", NULL);
+  assert_int_equal(asked(), 14); /* two were sent back */
+  assert_int_equal(r.correct, 7);
+  assert_true(r.start.cost / r.best.cost > 2.8);
+  assert_non_null(strstr(r.notes, "1 answers without a kernel"));
+  tw_search_result_free(&r);
+}
+
+/* How fast each is, is the machine's; that all are right, and that vectors beat one product at a time, is not. */
+static void a_gemm_of_the_cpu_by_hand_is_replayed(void **state) {
+  (void)state;
+  char *program = NULL;
+  assert_int_equal(tw_file_read(TW_TEST_DATA "/agents/x86_gemm/plain.c", 1 << 20, &program, NULL, NULL), TW_OK);
+  tw_search_result r = replay("x86_gemm", "x86", "gemm m=96 n=96 k=96 threads=1 a=f32", program);
+  assert_int_equal(asked(), 12);
+  assert_int_equal(r.correct, 7);
+  assert_true(r.best.cost < r.start.cost);
+  free(program);
+  tw_search_result_free(&r);
+}
+
 /* ---- the words ---- */
 
 static const char *const PROBLEMS[][2] = {
@@ -338,6 +412,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_budget_ends_the_questions_and_not_the_search, start, end),
       cmocka_unit_test_setup_teardown(a_resumed_search_asks_nothing_twice, start, end),
       cmocka_unit_test_setup_teardown(two_models_share_the_work, start, end),
+      cmocka_unit_test_setup_teardown(a_gemm_of_gemmini_by_hand_is_replayed, start, end),
+      cmocka_unit_test_setup_teardown(tinympc_by_hand_is_replayed, start, end),
+      cmocka_unit_test_setup_teardown(a_gemm_of_the_cpu_by_hand_is_replayed, start, end),
       cmocka_unit_test(prompts_are_whole_for_every_machine_and_op),
       cmocka_unit_test(an_example_is_shown_when_the_plan_calls_for_it),
       cmocka_unit_test(plans_are_read_whatever_is_around_them),

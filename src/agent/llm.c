@@ -112,8 +112,7 @@ static void take_kernel(llm *m, const tw_order *o, tw_question *q, tw_kernel *ou
   *out = (tw_kernel){.n_levers = 1};
   copy_text(out->lever[0], sizeof out->lever[0], o->plan->lever);
   copy_text(out->why, sizeof out->why, o->plan->why);
-  snprintf(out->step, sizeof out->step, "%s%s%.*s", o->plan->lever, *o->plan->why ? ": " : "",
-           TW_STEP_MAX - TW_LEVER_MAX - 8, o->plan->why);
+  copy_text(out->step, sizeof out->step, o->plan->lever);
   if (!q->answer) {
     out->message = q->error;
     bool tried = q->trouble == TW_CHAT_TOO_LONG || q->trouble == TW_CHAT_MALFORMED || q->trouble == TW_CHAT_EMPTY ||

@@ -74,10 +74,9 @@ static char *write_feedback(const tw_request *r) {
 }
 
 /* What a candidate did to its parent, in a line. */
-static const char *deed(const tw_candidate *c) {
-  if (c->step[0]) return c->step;
-  if (c->n_levers) return c->lever[0];
-  return c->parent == TW_NONE ? "the start" : "a change";
+static void add_deed(tw_text *t, const tw_candidate *c) {
+  const char *what = c->step[0] ? c->step : c->n_levers ? c->lever[0] : c->parent == TW_NONE ? "the start" : "a change";
+  tw_text_add(t, "%s%s%s", what, c->why[0] ? ": " : "", c->why);
 }
 
 static char *write_history(const tw_request *r) {
@@ -85,7 +84,9 @@ static char *write_history(const tw_request *r) {
   for (size_t i = 0; r->n_lineage > 1 && i < r->n_lineage; i++) {
     tw_text_add_string(&t, "- ");
     add_cost(&t, r->target, r->lineage[i]->measured.cost);
-    tw_text_add(&t, ": %s\n", deed(r->lineage[i]));
+    tw_text_add_string(&t, ": ");
+    add_deed(&t, r->lineage[i]);
+    tw_text_add_string(&t, "\n");
   }
   return tw_text_take(&t);
 }
@@ -100,7 +101,9 @@ static char *write_attempts(const tw_request *r) {
   size_t first = r->n_children > ATTEMPTS_SHOWN ? r->n_children - ATTEMPTS_SHOWN : 0;
   for (size_t i = first; i < r->n_children; i++) {
     const tw_candidate *c = r->child[i];
-    tw_text_add(&t, "- %s: ", deed(c));
+    tw_text_add_string(&t, "- ");
+    add_deed(&t, c);
+    tw_text_add_string(&t, " -> ");
     if (tw_verdict_has_cost(c->verdict) && c->measured.cost > 0)
       add_cost(&t, r->target, c->measured.cost);
     else
