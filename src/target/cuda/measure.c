@@ -32,7 +32,7 @@ enum { FIRST_LAUNCHES = 3, IDLE_LAUNCHES = 8, LEAST_LAUNCHES = 11, MOST_LAUNCHES
 static const double ENOUGH_SECONDS = 0.25, BATCH_SECONDS = 0.05;
 static const double SLOWEST = 1e11;               /* operations a second: what computes slower is stopped */
 static const double COPIES = 2e9;                 /* bytes a second to and from a device, at least */
-static const double LONGER = 2, LATER_MS = 0.05;  /* a launch on new inputs may take so many times and so much longer */
+static const double LONGER = 2, LATER = 5e-5;     /* a launch on new inputs may take so many times and so much longer */
 static const double HIDDEN = 0.7, BESIDES = 6e-5; /* of the time on the wall the events must show; seconds a launch */
 
 tw_status cuda_artefact(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
@@ -187,6 +187,10 @@ static tw_status time_few(session *s, double *seconds, tw_error *error) {
   return TW_OK;
 }
 
+static uint32_t limited(double x, uint32_t least, uint32_t most) {
+  return x >= most ? most : x > least ? (uint32_t)x : least;
+}
+
 /* Are the events to be believed? */
 static tw_status check_events(const float ms[], uint32_t n, double wall, double idle, tw_error *error) {
   double shown = 0;
@@ -200,13 +204,12 @@ static tw_status check_events(const float ms[], uint32_t n, double wall, double 
       shown / n, taken / n);
 }
 
-static tw_status check_new_inputs(const float ms[], uint32_t n, double median, tw_error *error) {
-  if (ms[n - 1] <= LONGER * median * 1e3 + LATER_MS) return TW_OK;
-  return tw_fail(
-      error, TW_FAILED,
-      "a launch on new inputs takes %.3g times as long as one on inputs that came before: the kernel keeps results "
-      "between launches",
-      ms[n - 1] * 1e-3 / median);
+static tw_status check_new_inputs(double last, double median, tw_error *error) {
+  if (last <= LONGER * median + LATER) return TW_OK;
+  return tw_fail(error, TW_FAILED,
+                 "a launch on new inputs takes %.3g times as long as one on inputs that came before: the kernel keeps "
+                 "results between launches",
+                 last / median);
 }
 
 static tw_status time_many(session *s, double expected, double idle, uint64_t seed, timing *out, tw_error *error) {
@@ -215,30 +218,31 @@ static tw_status time_many(session *s, double expected, double idle, uint64_t se
   tw_random r;
   double wall;
   tw_random_seed(&r, seed);
-  many.n = (uint32_t)fmin(MOST_LAUNCHES, fmax(LEAST_LAUNCHES, ENOUGH_SECONDS / (expected + idle)));
+  many.n = limited(ENOUGH_SECONDS / (expected + idle), LEAST_LAUNCHES, MOST_LAUNCHES);
   for (uint32_t i = 0; i < many.n; i++) many.set[i] = (uint8_t)tw_random_below(&r, CUDA_INPUT_SETS - 1);
   many.set[many.n - 1] = CUDA_INPUT_SETS - 1;
   tw_status status = work(s, &many, 10 + many.n * (4 * expected + 2 * idle), &reply, &wall, error);
   if (status != TW_OK) return status;
-  float ms[CUDA_LAUNCHES_MAX], sorted[CUDA_LAUNCHES_MAX];
+  float ms[CUDA_LAUNCHES_MAX] = {0}, sorted[CUDA_LAUNCHES_MAX];
   memcpy(ms, cuda_process_times(s->process), many.n * sizeof *ms);
   memcpy(sorted, ms, many.n * sizeof *ms);
   qsort(sorted, many.n, sizeof *sorted, by_value);
   out->launches = many.n;
   out->median = sorted[many.n / 2] * 1e-3;
   out->spread = (sorted[3 * many.n / 4] - sorted[many.n / 4]) * 1e-3 / out->median;
+  const double last = ms[many.n - 1] * 1e-3;
   status = check_events(ms, many.n, wall, idle, error);
   if (status == TW_OK)
     status =
         compare_later(s, CUDA_INPUT_SETS - 1, false, "on new ones after many launches (does it keep results?)", error);
-  return status == TW_OK ? check_new_inputs(ms, many.n, out->median, error) : status;
+  return status == TW_OK ? check_new_inputs(last, out->median, error) : status;
 }
 
 static tw_status time_hot(session *s, timing *out, tw_error *error) {
   cuda_command batch = {.work = CUDA_BATCH};
   cuda_reply reply;
   double wall;
-  batch.n = (uint32_t)fmin(CUDA_LAUNCHES_MAX, fmax(2, BATCH_SECONDS / out->median));
+  batch.n = limited(BATCH_SECONDS / out->median, 2, CUDA_LAUNCHES_MAX);
   const tw_status status = work(s, &batch, 10 + batch.n * 4 * out->median, &reply, &wall, error);
   out->hot = reply.total_ms * 1e-3 / batch.n;
   return status;

@@ -48,12 +48,14 @@ static int open_compiler(nvrtc *n, char *path, size_t size) {
   return n->version && n->create && n->compile && n->log_size && n->log && n->cubin_size && n->cubin;
 }
 
+/* NULL if it cannot be read. */
 static char *read_source(const char *path) {
   FILE *file = fopen(path, "rb");
+  if (!file) return NULL;
   char *text = calloc(SOURCE_LIMIT + 1, 1);
-  if (text && file && fread(text, 1, SOURCE_LIMIT, file) == 0) text[0] = '\0';
-  if (file) fclose(file);
-  return file ? text : NULL;
+  if (text && fread(text, 1, SOURCE_LIMIT, file) == 0) text[0] = '\0';
+  fclose(file);
+  return text;
 }
 
 static void print_log(const nvrtc *n, nvrtcProgram program) {
