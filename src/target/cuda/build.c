@@ -170,14 +170,37 @@ static tw_status make(const cuda_config *c, const options *o, const char *source
   return status;
 }
 
-static tw_status take_apart(const char *entry, size_t bytes, cuda_kernel *k, tw_error *error) {
-  const size_t log = strnlen(entry, bytes);
-  if (log >= bytes) return tw_fail(error, TW_FAILED, "the compiler made no cubin");
-  k->bytes = bytes - log - 1;
+tw_status cuda_compile(const cuda_config *c, const char *source, size_t length, char **entry, const char **cubin,
+                       size_t *bytes, tw_error *error) {
+  options *o = calloc(1, sizeof *o);
+  char key[TW_HASH_TEXT];
+  size_t all = 0;
+  tw_status status = o ? cuda_need_compiler(error) : tw_fail(error, TW_MISSING, "out of memory");
+  if (status == TW_OK) {
+    make_options(c, o);
+    key_of(c, o, source, length, key);
+    if (!tw_cache_get(KIND, key, entry, &all)) {
+      status = make(c, o, source, length, entry, &all, error);
+      if (status == TW_OK) tw_cache_put(KIND, key, *entry, all);
+    }
+  }
+  free(o);
+  if (status != TW_OK) return status;
+  const size_t log = strnlen(*entry, all);
+  if (log < all) {
+    *cubin = *entry + log + 1;
+    *bytes = all - log - 1;
+    return TW_OK;
+  }
+  free(*entry);
+  return tw_fail(error, TW_FAILED, "the compiler made no cubin");
+}
+
+static tw_status take_apart(const char *log, const char *cubin, cuda_kernel *k, tw_error *error) {
   if (!(k->cubin = malloc(k->bytes ? k->bytes : 1))) return tw_fail(error, TW_MISSING, "out of memory");
-  memcpy(k->cubin, entry + log + 1, k->bytes);
+  memcpy(k->cubin, cubin, k->bytes);
   const tw_status status = cuda_cubin_check(k->cubin, k->bytes, k->launch.kernel, error);
-  if (status == TW_OK && !cuda_resources_read(entry, k->launch.kernel, &k->resources))
+  if (status == TW_OK && !cuda_resources_read(log, k->launch.kernel, &k->resources))
     return tw_fail(error, TW_FAILED, "the compiler does not say what the kernel '%s' takes", k->launch.kernel);
   return status;
 }
@@ -200,11 +223,10 @@ static tw_status check_whole(const cuda_config *c, const cuda_kernel *k, tw_erro
 tw_status cuda_build(const cuda_config *c, const tw_problem *p, const char *source, size_t length, cuda_kernel *out,
                      tw_error *error) {
   tw_scope *scope = calloc(1, sizeof *scope);
-  options *o = calloc(1, sizeof *o);
-  char key[TW_HASH_TEXT], *entry = NULL, *whole = NULL;
-  size_t bytes = 0;
+  char *entry = NULL, *whole = NULL;
+  const char *cubin = NULL;
   *out = (cuda_kernel){0};
-  tw_status status = scope && o ? cuda_need_compiler(error) : tw_fail(error, TW_MISSING, "out of memory");
+  tw_status status = scope ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
   if (status == TW_OK) {
     tw_launch_scope(p, scope);
     tw_scope_set(scope, "sms", c->multiprocessors);
@@ -213,21 +235,15 @@ tw_status cuda_build(const cuda_config *c, const tw_problem *p, const char *sour
   if (status == TW_OK) status = cuda_launch_check(c, &out->launch, error);
   if (status == TW_OK && !(whole = whole_source(&out->launch, source, length)))
     status = tw_fail(error, TW_MISSING, "out of memory");
+  if (status == TW_OK) status = cuda_compile(c, whole, strlen(whole), &entry, &cubin, &out->bytes, error);
   if (status == TW_OK) {
-    make_options(c, o);
-    key_of(c, o, whole, strlen(whole), key);
-    if (!tw_cache_get(KIND, key, &entry, &bytes)) {
-      status = make(c, o, whole, strlen(whole), &entry, &bytes, error);
-      if (status == TW_OK) tw_cache_put(KIND, key, entry, bytes);
-    }
+    status = take_apart(entry, cubin, out, error);
+    free(entry);
   }
-  if (status == TW_OK) status = take_apart(entry, bytes, out, error);
   if (status == TW_OK) status = check_whole(c, out, error);
   if (status != TW_OK) cuda_kernel_free(out);
-  free(entry);
   free(whole);
   free(scope);
-  free(o);
   return status;
 }
 

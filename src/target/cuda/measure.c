@@ -19,6 +19,7 @@
 
 #include "base/random.h"
 #include "target/cuda/build.h"
+#include "target/cuda/ceilings.h"
 #include "target/cuda/pool.h"
 #include "target/cuda/process.h"
 
@@ -254,7 +255,7 @@ static void count(tw_measurement *m, const char *name, const char *unit, const c
   m->counter[m->n_counters++] = (tw_counter){name, unit, help, value};
 }
 
-static void fill(const tw_artefact *a, const session *s, const timing *t, tw_measurement *m) {
+static void fill(const tw_artefact *a, const session *s, const timing *t, const cuda_ceilings *top, tw_measurement *m) {
   const cuda_config *c = a->config;
   const cuda_resources *r = &a->kernel.resources;
   const cuda_reply *ready = cuda_process_ready(s->process);
@@ -268,6 +269,14 @@ static void fill(const tw_artefact *a, const session *s, const timing *t, tw_mea
   m->utilization = least / t->median;
   count(m, "tflops", "TFLOP/s", "operations of the problem a second", 2e-12 * p->op->operations(p) / t->median);
   count(m, "gb_s", "GB/s", "each operand moved once, a second", 1e-9 * p->op->bytes(p) / t->median);
+  tw_operand operand[TW_OPERANDS_MAX];
+  p->op->operands(p, operand);
+  if (top->copy > 0) {
+    count(m, "of_multiply", "",
+          "tflops, of what this device multiplies on and on for the type (f32 without tensor cores)",
+          2 * p->op->operations(p) / t->median / cuda_ceiling(top, operand[0].type));
+    count(m, "of_copy", "", "gb_s, of what this device copies", p->op->bytes(p) / t->median / top->copy);
+  }
   count(m, "hot_us", "us", "a launch right behind others, caches as it left them", t->hot * 1e6);
   count(m, "launches", "", "timed, each with the L2 cache flushed: the cost is their median", t->launches);
   count(m, "spread", "", "middle half of their times, relative to the median", t->spread);
@@ -289,16 +298,18 @@ tw_status cuda_measure(const tw_target *t, tw_artefact *a, const tw_case *data, 
                        tw_error *error) {
   session s;
   timing times = {0};
+  cuda_ceilings top = {0};
   double idle = 0, expected = 0;
   if (trace) return tw_fail(error, TW_USAGE, "%s makes no timelines: leave --trace and --timeline out", t->name);
   tw_status status = open_session(a, data, &s, error);
+  if (status == TW_OK) status = cuda_measure_ceilings_of(s.lease.device, a->config, &top, error);
   if (status == TW_OK) status = time_idle(&s, &idle, error);
   if (status == TW_OK) status = run_and_compare(&s, 0, error);
   if (status == TW_OK) status = time_few(&s, &expected, error);
   if (status == TW_OK) status = time_many(&s, expected, idle, data->seed ^ (uint64_t)(uintptr_t)&s, &times, error);
   if (status == TW_OK) status = time_hot(&s, &times, error);
   if (status == TW_OK) status = compare_later(&s, 1, true, "on others after many launches", error);
-  if (status == TW_OK) fill(a, &s, &times, out);
+  if (status == TW_OK) fill(a, &s, &times, &top, out);
   close_session(&s);
   return status;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/strings.h"
+#include "target/cuda/ceilings.h"
 #include "target/cuda/device.h"
 #include "target/cuda/measure.h"
 #include "target/cuda/plain.h"
@@ -38,6 +39,11 @@ static char *describe(const tw_target *t) {
     tw_text_add(&s, "%-12s %d: %s, %d multiprocessors, %.0f GB, driver for CUDA %d.%d\n", i ? "" : "devices",
                 here->device[i].ordinal, here->device[i].name, here->device[i].multiprocessors,
                 (double)here->device[i].bytes * 1e-9, here->driver / 1000, here->driver % 1000 / 10);
+  const cuda_device *device[CUDA_DEVICES_MAX];
+  cuda_ceilings top;
+  if (cuda_devices_of(c, device) && cuda_known_ceilings(device[0], &top))
+    tw_text_add(&s, "measured     copies %.0f GB/s; multiplies f32 %.1f, bf16 %.0f, i8 %.0f Tflop/s\n", top.copy * 1e-9,
+                top.f32 * 1e-12, top.bf16 * 1e-12, top.i8 * 1e-12);
   if (!here->n_devices) tw_text_add(&s, "devices      none: %s\n", here->no_devices);
   return tw_text_take(&s);
 }

@@ -7,6 +7,8 @@ int cuda_list_devices(void);
 /* argv: ARCHITECTURE SOURCE CUBIN options for NVRTC...; "version": the compiler that would be used. The compiler's log goes to
  * standard output. */
 int cuda_compile(int argc, char **argv);
+/* ceilings.c */
+int cuda_measure_ceilings(int argc, char **argv);
 /* protocol.h */
 int cuda_evaluate(void);
 

@@ -1,0 +1,23 @@
+/* ceilings.h - what a device does at best, measured on it once and kept. */
+#ifndef TW_CUDA_CEILINGS_H
+#define TW_CUDA_CEILINGS_H
+
+#include <stdbool.h>
+
+#include "target/cuda/device.h"
+
+typedef struct cuda_ceilings {
+  double copy; /* bytes a second, read and written, from end to end of 1 GiB */
+  double f32, bf16,
+      i8; /* operations a second (a multiply-add is two), on random data, at the clock that the device keeps */
+} cuda_ceilings;
+
+/* Measures what is not known yet: about a second, with the device to itself. */
+tw_status cuda_measure_ceilings_of(const cuda_device *, const cuda_config *, cuda_ceilings *, tw_error *);
+/* Only what is known. */
+bool cuda_known_ceilings(const cuda_device *, cuda_ceilings *);
+
+/* For operands of that type. */
+double cuda_ceiling(const cuda_ceilings *, tw_type);
+
+#endif
