@@ -11,6 +11,8 @@ file(GLOB TW_CUDA_RUNNER CONFIGURE_DEPENDS src/target/cuda/runner/*.c)
 add_executable(cuda_runner ${TW_CUDA_RUNNER})
 target_include_directories(cuda_runner PRIVATE include src)
 target_link_libraries(cuda_runner PRIVATE ${CMAKE_DL_LIBS})
+target_compile_options(cuda_runner PRIVATE -fno-sanitize=all) # neither CUDA's libraries nor the confinement take sanitizers
+target_link_options(cuda_runner PRIVATE -fno-sanitize=all)
 set_target_properties(cuda_runner PROPERTIES OUTPUT_NAME tilewright-cuda-runner)
 if(NOT TW_SANITIZE AND NOT TW_FUZZ)
   install(TARGETS cuda_runner DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/tilewright)

@@ -193,6 +193,7 @@ static void what_does_not_compile_is_named(void **state) {
   } cases[] = {
       {HEADER "extern \"C\" __global__ void k(int *p) { p[0] = q; }\n",
        "kernel.cu(4): error: identifier \"q\" is undefined"},
+      {HEADER "#include \"/etc/passwd\"\n", "/etc/passwd"},
       {HEADER "extern \"C\" __global__ void other(int *p) { p[0] = 1; }\n", "the source has no kernel 'k'"},
       {HEADER "__global__ void k(int *p) { p[0] = 1; }\n", "the source has no kernel 'k'"},
       {HEADER "__device__ int kept[2000];\nextern \"C\" __global__ void k(int *p) { kept[p[0]] += p[1]; }\n",

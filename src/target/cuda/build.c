@@ -1,4 +1,4 @@
-/* build.c - see build.h. The compiler is NVRTC in a process of its own (runner/compile.c), or nvcc. Its log is kept beside the
+/* build.c - see build.h. The compiler is NVRTC in a process of its own (runner/compile.c), or nvcc; either is confined. Its log is kept beside the
  * cubin: it is where the kernel's resources stand. */
 #define _GNU_SOURCE
 #include "target/cuda/build.h"
@@ -13,9 +13,9 @@
 #include "base/embedded.h"
 #include "base/files.h"
 #include "base/hash.h"
-#include "base/process.h"
 #include "base/strings.h"
 #include "target/cuda/device.h"
+#include "toolchain/toolchain.h"
 
 static const char KIND[] = "cuda-cubins", RUNTIME[] = "cuda/runtime/";
 static const double COMPILE_SECONDS = 180;
@@ -66,13 +66,6 @@ static void key_of(const cuda_config *c, const options *o, const char *source, s
 
 /* ---- making it ---- */
 
-static tw_status write_in(const char *directory, const char *name, const void *data, size_t length, tw_error *error) {
-  char *path = tw_path_join(directory, name);
-  tw_status status = path ? tw_file_write(path, data, length, error) : tw_fail(error, TW_MISSING, "out of memory");
-  free(path);
-  return status;
-}
-
 /* The header's lets as constants, and the source, whose lines keep their numbers. Not macros: names such as T are also those
  * of templates in CUDA's own headers. Enumerators and not variables: NVRTC would give each a place in device memory. */
 static char *whole_source(const tw_launch *l, const char *source, size_t length) {
@@ -91,71 +84,71 @@ static tw_status write_headers(const char *directory, tw_error *error) {
   const tw_embedded *e;
   for (size_t i = 0; status == TW_OK && (e = tw_embedded_at(i)); i++)
     if (strncmp(e->name, RUNTIME, strlen(RUNTIME)) == 0)
-      status = write_in(directory, e->name + strlen(RUNTIME), e->data, e->size, error);
+      status = tw_tool_write(directory, e->name + strlen(RUNTIME), e->data, e->size, error);
   return status;
 }
 
-/* The first errors of a compiler's log, a line each, without the source's lines and the notes on resources. */
-static tw_status compiler_failed(const char *log, tw_error *error) {
-  enum { MOST = 8 };
-  tw_text s = {0};
-  int n = 0;
-  for (const char *line = log; *line && n < MOST;) {
-    const size_t length = strcspn(line, "\n");
-    if (memmem(line, length, "error", 5) || memmem(line, length, "fatal", 5))
-      tw_text_add(&s, "%s%.*s", n++ ? "\n" : "", (int)length, line);
-    line += length + (line[length] == '\n');
-  }
-  char *text = tw_text_take(&s);
-  const tw_status status = tw_fail(error, TW_FAILED, "%.1500s",
-                                   text && *text ? text
-                                   : *log        ? log
-                                                 : "the compiler failed");
-  free(text);
-  return status;
-}
-
-static tw_status compile(const cuda_config *c, const options *o, const char *directory, char **log, tw_error *error) {
+/* NVRTC works in the runner; nvcc starts a preprocessor, which is the C compiler's, and a shell. */
+enum { NVRTC_RUNNER = 0, NVCC = 1 };
+static tw_status open_tools(const char *reads[3], tw_toolchain *out, tw_error *error) {
   const cuda_here *here = cuda_look();
-  const char *argv[OPTIONS_MAX + 8];
+  tw_toolchain_kind kind = {.title = "the CUDA compiler", .remedy = "install NVRTC or nvcc", .read = reads};
   size_t n = 0;
-  argv[n++] = here->nvcc[0] ? here->nvcc : here->runner;
+  if (here->include[0]) reads[n++] = here->include;
+  if (here->nvcc[0]) {
+    const char *const programs[] = {"cc", here->nvcc, "as", "ld", "sh"};
+    memcpy(kind.program, programs, sizeof programs);
+    kind.driver = true;
+    reads[n++] = "/usr/include";
+  } else {
+    kind.program[NVRTC_RUNNER] = here->runner;
+  }
+  reads[n] = NULL;
+  return tw_toolchain_open(&kind, out, error);
+}
+
+static tw_status compile(const cuda_config *c, const options *o, const char *directory, bool trust, char **log,
+                         tw_error *error) {
+  const cuda_here *here = cuda_look();
+  const char *argv[OPTIONS_MAX + 8] = {"compiler"}, *reads[3], *library[2] = {NULL, NULL};
+  char folder[sizeof here->nvrtc];
+  tw_toolchain tools;
+  size_t n = 1;
+  tw_status status = open_tools(reads, &tools, error);
+  if (status != TW_OK) return status;
   if (here->nvcc[0]) {
     argv[n++] = "kernel.cu", argv[n++] = "-o", argv[n++] = "kernel.cubin";
   } else {
-    argv[n++] = "compile", argv[n++] = c->architecture, argv[n++] = "kernel.cu", argv[n++] = "kernel.cubin";
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(here->nvrtc, '/') - here->nvrtc), here->nvrtc);
+    library[0] = folder;
+    argv[n++] = "compile", argv[n++] = here->nvrtc, argv[n++] = c->architecture, argv[n++] = "kernel.cu";
+    argv[n++] = "kernel.cubin";
   }
   for (size_t i = 0; i < o->n; i++) argv[n++] = o->text[i];
   argv[n] = NULL;
-  const tw_process_options process = {.argv = argv,
-                                      .directory = directory,
-                                      .output_limit = LOG_LIMIT,
-                                      .seconds = COMPILE_SECONDS,
-                                      .file_limit = OUTPUT_LIMIT};
-  tw_process_result r = {0};
-  tw_status status = tw_process_run(&process, &r, error);
-  if (status == TW_OK && r.timed_out)
-    status = tw_fail(error, TW_FAILED, "kernel.cu: the compiler did not end within %.0f s", COMPILE_SECONDS);
-  else if (status == TW_OK && r.exit_status != 0)
-    status = compiler_failed(r.output, error);
-  if (status == TW_OK) *log = r.output, r.output = NULL;
-  tw_process_result_free(&r);
-  return status;
+  const tw_tool_run run = {.program = here->nvcc[0] ? NVCC : NVRTC_RUNNER,
+                           .argv = argv,
+                           .directory = directory,
+                           .read = library,
+                           .what = "kernel.cu: the compiler",
+                           .trust = trust,
+                           .seconds = COMPILE_SECONDS,
+                           .file = OUTPUT_LIMIT,
+                           .output = log};
+  return tw_tool_run_confined(&tools, &run, error);
 }
 
 /* An entry of the cache: the log, a '\0', the cubin. */
-static tw_status make(const cuda_config *c, const options *o, const char *source, size_t length, char **entry,
-                      size_t *bytes, tw_error *error) {
-  char *directory = NULL, *log = NULL, *cubin = NULL, *path = NULL;
+static tw_status make(const cuda_config *c, const options *o, const char *source, size_t length, bool trust,
+                      char **entry, size_t *bytes, tw_error *error) {
+  char *directory = NULL, *log = NULL, *cubin = NULL;
   size_t size = 0;
   tw_text all = {0};
   tw_status status = tw_directory_temporary(&directory, error);
   if (status == TW_OK) status = write_headers(directory, error);
-  if (status == TW_OK) status = write_in(directory, "kernel.cu", source, length, error);
-  if (status == TW_OK) status = compile(c, o, directory, &log, error);
-  if (status == TW_OK && !(path = tw_path_join(directory, "kernel.cubin")))
-    status = tw_fail(error, TW_MISSING, "out of memory");
-  if (status == TW_OK) status = tw_file_read(path, OUTPUT_LIMIT, &cubin, &size, error);
+  if (status == TW_OK) status = tw_tool_write(directory, "kernel.cu", source, length, error);
+  if (status == TW_OK) status = compile(c, o, directory, trust, &log, error);
+  if (status == TW_OK) status = tw_tool_read(directory, "kernel.cubin", &cubin, &size, error);
   if (status == TW_OK) {
     tw_text_add_bytes(&all, log, strlen(log) + 1);
     tw_text_add_bytes(&all, cubin, size);
@@ -164,14 +157,13 @@ static tw_status make(const cuda_config *c, const options *o, const char *source
   }
   free(log);
   free(cubin);
-  free(path);
   if (directory) tw_directory_remove(directory);
   free(directory);
   return status;
 }
 
-tw_status cuda_compile(const cuda_config *c, const char *source, size_t length, char **entry, const char **cubin,
-                       size_t *bytes, tw_error *error) {
+tw_status cuda_compile(const cuda_config *c, const char *source, size_t length, bool trust, char **entry,
+                       const char **cubin, size_t *bytes, tw_error *error) {
   options *o = calloc(1, sizeof *o);
   char key[TW_HASH_TEXT];
   size_t all = 0;
@@ -180,7 +172,7 @@ tw_status cuda_compile(const cuda_config *c, const char *source, size_t length, 
     make_options(c, o);
     key_of(c, o, source, length, key);
     if (!tw_cache_get(KIND, key, entry, &all)) {
-      status = make(c, o, source, length, entry, &all, error);
+      status = make(c, o, source, length, trust, entry, &all, error);
       if (status == TW_OK) tw_cache_put(KIND, key, *entry, all);
     }
   }
@@ -220,8 +212,8 @@ static tw_status check_whole(const cuda_config *c, const cuda_kernel *k, tw_erro
   return TW_OK;
 }
 
-tw_status cuda_build(const cuda_config *c, const tw_problem *p, const char *source, size_t length, cuda_kernel *out,
-                     tw_error *error) {
+tw_status cuda_build(const cuda_config *c, const tw_problem *p, const char *source, size_t length, bool trust,
+                     cuda_kernel *out, tw_error *error) {
   tw_scope *scope = calloc(1, sizeof *scope);
   char *entry = NULL, *whole = NULL;
   const char *cubin = NULL;
@@ -235,7 +227,7 @@ tw_status cuda_build(const cuda_config *c, const tw_problem *p, const char *sour
   if (status == TW_OK) status = cuda_launch_check(c, &out->launch, error);
   if (status == TW_OK && !(whole = whole_source(&out->launch, source, length)))
     status = tw_fail(error, TW_MISSING, "out of memory");
-  if (status == TW_OK) status = cuda_compile(c, whole, strlen(whole), &entry, &cubin, &out->bytes, error);
+  if (status == TW_OK) status = cuda_compile(c, whole, strlen(whole), trust, &entry, &cubin, &out->bytes, error);
   if (status == TW_OK) {
     status = take_apart(entry, cubin, out, error);
     free(entry);

@@ -79,7 +79,7 @@ tw_status cuda_measure_ceilings_of(const cuda_device *d, const cuda_config *c, c
   size_t bytes = 0;
   if (cuda_known_ceilings(d, out)) return TW_OK;
   if (!source) return tw_fail(error, TW_MISSING, "%s is not part of this build", SOURCE);
-  tw_status status = cuda_compile(c, (const char *)source->data, source->size, &entry, &cubin, &bytes, error);
+  tw_status status = cuda_compile(c, (const char *)source->data, source->size, true, &entry, &cubin, &bytes, error);
   if (status != TW_OK) return status;
   status = tw_directory_temporary(&directory, error);
   if (status == TW_OK && !(path = tw_path_join(directory, "ceilings.cubin")))

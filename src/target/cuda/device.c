@@ -53,7 +53,8 @@ static void look_for_nvrtc(void) {
   const char *const argv[] = {here.runner, "compile", "version", NULL};
   const tw_process_options o = {.argv = argv, .seconds = LOOK_SECONDS};
   tw_process_result r = {0};
-  if (tw_process_run(&o, &r, NULL) == TW_OK && r.exit_status == 0)
+  if (tw_process_run(&o, &r, NULL) == TW_OK && r.exit_status == 0 &&
+      sscanf(r.output, "NVRTC %*s %399[^\n]", here.nvrtc) == 1)
     snprintf(here.compiler, sizeof here.compiler, "%.*s", (int)strcspn(r.output, "\n"), r.output);
   tw_process_result_free(&r);
 }
@@ -78,7 +79,7 @@ static void look_for_toolkit(void) {
   if (here.compiler[0]) return;
   find_in_toolkit("bin/nvcc", here.nvcc, sizeof here.nvcc);
   if (!here.nvcc[0] && tw_process_find("nvcc")) snprintf(here.nvcc, sizeof here.nvcc, "nvcc");
-  if (here.nvcc[0]) snprintf(here.compiler, sizeof here.compiler, "nvcc (%.180s)", here.nvcc);
+  if (here.nvcc[0]) snprintf(here.compiler, sizeof here.compiler, "nvcc %s", here.nvcc);
 }
 
 static void look(void) {

@@ -19,7 +19,8 @@ typedef struct cuda_device {
 
 typedef struct cuda_here {
   char runner[512];     /* path of tilewright-cuda-runner; "" = not found */
-  char compiler[200];   /* "NVRTC 13.0 (/usr/...)", "nvcc (/usr/...)"; "" = none */
+  char compiler[480];   /* "NVRTC 13.0 /usr/...", "nvcc /usr/..."; "" = none */
+  char nvrtc[400];      /* path of the library; "" = not found */
   char nvcc[400];       /* its path where NVRTC is not there; else "" */
   char include[400];    /* the folder of CUDA's own headers; "" = not found */
   char no_devices[300]; /* why there is none; "" = there is one */

@@ -38,12 +38,11 @@ static const double HIDDEN = 0.7, BESIDES = 6e-5; /* of the time on the wall the
 
 tw_status cuda_artefact(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
                         tw_artefact **out, tw_error *error) {
-  (void)trust;
   tw_artefact *a = calloc(1, sizeof *a);
   if (!a) return tw_fail(error, TW_MISSING, "out of memory");
   a->problem = *p;
   a->config = cuda_config_of(t);
-  const tw_status status = cuda_build(a->config, p, source, length, &a->kernel, error);
+  const tw_status status = cuda_build(a->config, p, source, length, trust, &a->kernel, error);
   if (status == TW_OK)
     *out = a;
   else

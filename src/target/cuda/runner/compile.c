@@ -1,8 +1,10 @@
 /* compile.c - CUDA C++ to a cubin with NVRTC, which is looked for when the program runs. In a process of its own: the source
  * is nobody's friend, and the compiler is a large program. Declared here as nvrtc.h of CUDA 12 and 13 has it. */
+#define _GNU_SOURCE /* dlinfo */
 #include "target/cuda/runner/runner.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,7 @@ enum { OPTIONS_MAX = 96, SOURCE_LIMIT = 16 << 20 };
 enum { DONE, WRONG_SOURCE, NO_FILE, NO_COMPILER }; /* exit statuses */
 
 /* In the loader's path, then where the toolkit is usually put. */
-static void *load(char *path, size_t size) {
+static void *look_for_library(char *path, size_t size) {
   static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
   const char *const roots[] = {"", getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
   for (size_t r = 0; r < sizeof roots / sizeof *roots; r++)
@@ -35,8 +37,7 @@ static void *load(char *path, size_t size) {
   return NULL;
 }
 
-static int open_compiler(nvrtc *n, char *path, size_t size) {
-  void *library = load(path, size);
+static int open_compiler(nvrtc *n, void *library) {
   if (!library) return 0;
   *(void **)&n->version = dlsym(library, "nvrtcVersion");
   *(void **)&n->create = dlsym(library, "nvrtcCreateProgram");
@@ -58,10 +59,13 @@ static char *read_source(const char *path) {
   return text;
 }
 
+/* Without the lines that ptxas writes for each wgmma that it waits for (C7517, C7519): there can be thousands. */
 static void print_log(const nvrtc *n, nvrtcProgram program) {
   size_t size = 0;
   char *log = n->log_size(program, &size) == 0 && size ? calloc(size + 1, 1) : NULL;
-  if (log && n->log(program, log) == 0) fputs(log, stdout);
+  if (log && n->log(program, log) == 0)
+    for (char *rest = NULL, *line = strtok_r(log, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+      if (!strstr(line, "(C7517)") && !strstr(line, "(C7519)")) puts(line);
   free(log);
 }
 
@@ -76,28 +80,41 @@ static int write_cubin(const nvrtc *n, nvrtcProgram program, const char *path) {
   return status;
 }
 
-int cuda_compile(int argc, char **argv) {
+/* "NVRTC 13.0 /usr/local/cuda-13.0/lib64/libnvrtc.so.13.0.88" */
+static int print_version(void) {
   nvrtc n;
   char path[1024];
-  const char *option[OPTIONS_MAX];
-  int n_options = 0, major = 0, minor = 0;
-  if (!open_compiler(&n, path, sizeof path)) return NO_COMPILER;
-  if (argc == 1 && strcmp(argv[0], "version") == 0) {
-    n.version(&major, &minor);
-    printf("NVRTC %d.%d (%s)\n", major, minor, path);
-    return DONE;
-  }
-  if (argc < 3 || argc - 3 > OPTIONS_MAX - 1) return NO_FILE;
-  char architecture[64];
-  snprintf(architecture, sizeof architecture, "--gpu-architecture=%s", argv[0]);
-  option[n_options++] = architecture;
-  for (int i = 3; i < argc; i++) option[n_options++] = argv[i];
-  char *source = read_source(argv[1]);
+  struct link_map *map = NULL;
+  int major = 0, minor = 0;
+  void *library = look_for_library(path, sizeof path);
+  if (!open_compiler(&n, library) || dlinfo(library, RTLD_DI_LINKMAP, &map) || !realpath(map->l_name, path))
+    return NO_COMPILER;
+  n.version(&major, &minor);
+  printf("NVRTC %d.%d %s\n", major, minor, path);
+  return DONE;
+}
+
+int cuda_compile(int argc, char **argv) {
+  enum { LIBRARY, ARCHITECTURE, SOURCE, CUBIN, OPTIONS };
+  nvrtc n;
   nvrtcProgram program;
+  char architecture[64];
+  const char *option[OPTIONS_MAX + 1];
+  int n_options = 0;
+  if (argc == 1 && strcmp(argv[0], "version") == 0) return print_version();
+  if (argc < OPTIONS || argc - OPTIONS > OPTIONS_MAX) return NO_FILE;
+  if (!open_compiler(&n, dlopen(argv[LIBRARY], RTLD_NOW | RTLD_LOCAL))) {
+    printf("error: %s cannot be loaded: %s\n", argv[LIBRARY], dlerror());
+    return NO_COMPILER;
+  }
+  snprintf(architecture, sizeof architecture, "--gpu-architecture=%s", argv[ARCHITECTURE]);
+  option[n_options++] = architecture;
+  for (int i = OPTIONS; i < argc; i++) option[n_options++] = argv[i];
+  char *source = read_source(argv[SOURCE]);
   if (!source || n.create(&program, source, "kernel.cu", 0, NULL, NULL)) return NO_FILE;
   const int wrong = n.compile(program, n_options, option);
   print_log(&n, program);
-  const int status = wrong ? WRONG_SOURCE : write_cubin(&n, program, argv[2]);
+  const int status = wrong ? WRONG_SOURCE : write_cubin(&n, program, argv[CUBIN]);
   free(source);
   return status;
 }
