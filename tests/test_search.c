@@ -253,6 +253,19 @@ static void an_interrupt_before_the_first_kernel_leaves_nothing(void **state) {
   tw_search_result_free(&r);
 }
 
+/* The bound is 1000: nothing is below nine tenths of it. */
+static void what_is_faster_than_the_machine_can_be_is_no_result(void **state) {
+  (void)state;
+  fake.plainest_factor = 0.01;
+  tw_search_options o = fake_options(1, 2);
+  tw_problem p = fake_problem(16);
+  tw_search_result r;
+  tw_error error = {0};
+  assert_int_equal(tw_search(&fake_target, &p, &o, &r, &error), TW_FAILED);
+  if (!strstr(error.text, "faster than the machine can be")) fail_msg("%s", error.text);
+  tw_search_result_free(&r);
+}
+
 static void a_time_limit_ends_the_search_with_what_it_has(void **state) {
   (void)state;
   fake.delay_ms = 20;
@@ -425,6 +438,7 @@ int main(void) {
       cmocka_unit_test_setup(wisdom_is_replayed_and_illegal_steps_are_left_out_with_a_note, start),
       cmocka_unit_test_setup(an_interrupted_search_returns_the_best_so_far, start),
       cmocka_unit_test_setup(an_interrupt_before_the_first_kernel_leaves_nothing, start),
+      cmocka_unit_test_setup(what_is_faster_than_the_machine_can_be_is_no_result, start),
       cmocka_unit_test_setup(a_time_limit_ends_the_search_with_what_it_has, start),
       cmocka_unit_test_setup(when_nothing_can_be_evaluated_any_more_the_search_ends_with_a_note, start),
       cmocka_unit_test_setup(bad_options_and_problems_are_refused_in_a_line, start),

@@ -303,6 +303,96 @@ static void only_a_file_with_sources_is_of_the_newer_version(void **state) {
   assert_int_equal(tw_wisdom_load(file, &w, &error), TW_USAGE);
 }
 
+/* ---- what cannot be true ---- */
+
+static tw_wisdom_entry gemmini(double cost) {
+  tw_wisdom_entry e = entry("gemm m=64 n=64 k=64", cost, "tile m=64 n=64 k=64");
+  snprintf(e.target, sizeof e.target, "gemmini-16x16-int8");
+  return e;
+}
+
+static void what_no_machine_can_do_is_not_kept(void **state) {
+  (void)state;
+  tw_error error = {0};
+  tw_wisdom_entry e = gemmini(2); /* the array alone takes 1,024 cycles */
+  assert_int_equal(tw_wisdom_keep(file, &e, &error), TW_FAILED);
+  assert_non_null(strstr(error.text, "faster than the machine can be: 2 cycles"));
+  const tw_wisdom_entry all[] = {gemmini(1000), gemmini(3), gemmini(1500)};
+  size_t refused = 0;
+  assert_int_equal(tw_wisdom_keep_all(file, all, 3, &refused, &error, NULL), TW_OK);
+  assert_int_equal(refused, 2);
+  assert_non_null(strstr(error.text, "1000 cycles"));
+  tw_wisdom w = load();
+  assert_int_equal(w.n, 1);
+  assert_true(w.entry[0].cost == 1500);
+  tw_wisdom_free(&w);
+}
+
+/* A file that came from elsewhere. */
+static void it_does_not_stand_in_the_way_of_the_truth(void **state) {
+  (void)state;
+  static const char text[] =
+      "{\"format\": \"tilewright wisdom\", \"version\": 1, \"entries\": [{\"target\": \"gemmini-16x16-int8\", "
+      "\"problem\": \"gemm m=64 n=64 k=64\", \"cost\": 2.0, \"unit\": \"cycles\", \"utilization\": 887.0, "
+      "\"schedule\": "
+      "[\"x\"]}]}";
+  tw_error error = {0};
+  assert_int_equal(tw_file_write(file, text, sizeof text - 1, &error), TW_OK);
+  tw_wisdom_entry e = gemmini(1500);
+  assert_int_equal(tw_wisdom_keep(file, &e, &error), TW_OK);
+  tw_wisdom w = load();
+  assert_int_equal(w.n, 1);
+  assert_true(w.entry[0].cost == 1500);
+  tw_wisdom_free(&w);
+}
+
+static void many_entries_are_one_change(void **state) {
+  enum { MANY = 4000 };
+  (void)state;
+  tw_wisdom_entry *all = calloc(MANY, sizeof *all);
+  struct stat before, after;
+  char problem[64];
+  assert_non_null(all);
+  for (int i = 0; i < MANY; i++) {
+    snprintf(problem, sizeof problem, "gemm m=%d n=1 k=1", i + 1);
+    all[i] = entry(problem, 100, "tile m=1");
+  }
+  keep("gemm m=9 n=9 k=9", 5, "tile m=1");
+  assert_int_equal(stat(file, &before), 0);
+  assert_int_equal(tw_wisdom_keep_all(file, all, MANY, NULL, NULL, NULL), TW_OK);
+  assert_int_equal(stat(file, &after), 0);
+  assert_int_not_equal(before.st_ino, after.st_ino); /* replaced whole */
+  tw_wisdom w = load();
+  assert_int_equal(w.n, MANY + 1);
+  tw_wisdom_free(&w);
+  all[7].cost = -1; /* one that is no entry: none is kept */
+  all[6].cost = 1;
+  assert_int_equal(tw_wisdom_keep_all(file, all, MANY, NULL, NULL, NULL), TW_USAGE);
+  w = load();
+  for (size_t i = 0; i < w.n; i++) assert_true(w.entry[i].cost > 1);
+  tw_wisdom_free(&w);
+  free(all);
+}
+
+static void a_link_stays_a_link_and_rights_stay(void **state) {
+  (void)state;
+  char *real = tw_path_join(directory, "real.json");
+  struct stat info;
+  keep("gemm m=9 n=9 k=9", 5, "tile m=1");
+  assert_int_equal(rename(file, real), 0);
+  assert_int_equal(chmod(real, 0600), 0);
+  assert_int_equal(symlink(real, file), 0);
+  keep("gemm m=8 n=8 k=8", 5, "tile m=1");
+  assert_int_equal(lstat(file, &info), 0);
+  assert_true(S_ISLNK(info.st_mode));
+  assert_int_equal(stat(real, &info), 0);
+  assert_int_equal(info.st_mode & 0777, 0600);
+  tw_wisdom w = load();
+  assert_int_equal(w.n, 2);
+  tw_wisdom_free(&w);
+  free(real);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_missing_file_is_empty_wisdom, start, end),
@@ -317,6 +407,10 @@ int main(void) {
       cmocka_unit_test_setup_teardown(an_entry_that_could_not_be_read_back_is_not_written, start, end),
       cmocka_unit_test_setup_teardown(sources_are_kept_beside_recipes, start, end),
       cmocka_unit_test_setup_teardown(only_a_file_with_sources_is_of_the_newer_version, start, end),
+      cmocka_unit_test_setup_teardown(what_no_machine_can_do_is_not_kept, start, end),
+      cmocka_unit_test_setup_teardown(it_does_not_stand_in_the_way_of_the_truth, start, end),
+      cmocka_unit_test_setup_teardown(many_entries_are_one_change, start, end),
+      cmocka_unit_test_setup_teardown(a_link_stays_a_link_and_rights_stay, start, end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

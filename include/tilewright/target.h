@@ -66,6 +66,9 @@ void tw_files_free(tw_files *);
 typedef struct tw_bound {
   double cost;
   double compute_cost, memory_cost; /* each alone; cost is at least their maximum */
+  /* What no kernel can be below, whatever it does: a cost under it is no result. Families may leave it 0: then it is nine
+   * tenths of compute_cost. */
+  double least;
   char limit[160];                  /* in words */
 } tw_bound;
 

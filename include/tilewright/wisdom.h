@@ -16,7 +16,7 @@ extern "C" {
 
 typedef struct tw_wisdom_entry {
   char target[64];
-  char problem[512]; /* as tw_problem_print writes it */
+  char problem[512];    /* as tw_problem_print writes it */
   tw_schedule schedule; /* the recipe; empty where there is a source */
   char *source;         /* malloc'ed; NULL: `schedule` is the recipe */
   double cost, utilization;
@@ -31,9 +31,13 @@ typedef struct tw_wisdom {
 /* A missing file is empty wisdom; `path` NULL means the default place. */
 tw_status tw_wisdom_load(const char *path, tw_wisdom *out, tw_error *);
 void tw_wisdom_free(tw_wisdom *);
-/* Adds or replaces if it is better than the known recipe or, of a source, the known source; other writers' entries are
- * kept. */
+/* Adds the entry, or puts it in the place of the known recipe or, of a source, the known source, if it is better, or if what is
+ * known cannot be true; other writers' entries are kept. TW_FAILED for an entry that is faster than the machine can be. */
 tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *, tw_error *);
+/* The same with many at once: all or none are kept. Those that no machine can be as fast as are left out; *refused (may be
+ * NULL) counts them, and the first of them is told in *why (may be NULL). */
+tw_status tw_wisdom_keep_all(const char *path, const tw_wisdom_entry *, size_t n, size_t *refused, tw_error *why,
+                             tw_error *);
 /* The recipe for this very problem; else the one of the same op, types and target whose shape is nearest
  * (*exact tells); NULL if there is none. */
 const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *, const char *target, const tw_problem *, bool *exact);

@@ -99,19 +99,24 @@ int tw_file_open_beside(const char *path, char **name) {
   }
 }
 
+/* What is there stays what it is: a link still leads to the file, which keeps its rights. */
 tw_status tw_file_write(const char *path, const void *data, size_t length, tw_error *error) {
   struct stat info;
-  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return write_directly(path, data, length, error);
-  char *temporary = NULL;
-  int fd = tw_file_open_beside(path, &temporary), number = fd < 0 ? errno : 0;
+  const bool exists = stat(path, &info) == 0;
+  if (exists && !S_ISREG(info.st_mode)) return write_directly(path, data, length, error);
+  char *real = exists ? realpath(path, NULL) : NULL, *temporary = NULL;
+  const char *name = real ? real : path;
+  int fd = tw_file_open_beside(name, &temporary), number = fd < 0 ? errno : 0;
   if (fd >= 0) {
-    number = write_all(fd, data, length);
+    if (exists && fchmod(fd, info.st_mode & 07777) < 0) number = errno;
+    if (!number) number = write_all(fd, data, length);
     if (!number && fsync(fd) < 0) number = errno;
     if (close(fd) < 0 && !number) number = errno;
-    if (!number && rename(temporary, path) < 0) number = errno;
+    if (!number && rename(temporary, name) < 0) number = errno;
     if (number) unlink(temporary);
   }
   free(temporary);
+  free(real);
   return number ? tw_file_cannot_write(path, number, error) : TW_OK;
 }
 

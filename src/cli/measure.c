@@ -6,6 +6,8 @@
 #include "base/parallel.h"
 #include "cli/cli.h"
 #include "cli/timeline.h"
+#include "evaluate/plausible.h"
+#include "evaluate/verdict.h"
 
 enum { SOURCE_LIMIT = 8 << 20 }; /* far above any kernel; a compiler given more would be busy for minutes */
 
@@ -18,6 +20,7 @@ tw_status cli_read_source(const char *path, char **source, size_t *length, tw_er
 }
 
 typedef struct outcome {
+  tw_verdict verdict; /* how far it came */
   tw_measurement measurement;
   tw_bound bound;
 } outcome;
@@ -29,10 +32,15 @@ static tw_status build_check_measure(const cli *c, const cli_subject *s, const c
   tw_artefact *artefact = NULL;
   tw_case inputs = {0};
   tw_status status = tw_target_bound(t, &s->problem, &out->bound, error);
+  out->verdict = TW_UNBUILDABLE;
   if (status == TW_OK) status = t->build(t, &s->problem, source, length, trust, &artefact, error);
   if (status == TW_OK) status = tw_target_case(t, &s->problem, (uint64_t)c->options.seed, jobs, &inputs, error);
-  if (status == TW_OK) status = t->check(t, artefact, &inputs, error);
-  if (status == TW_OK) status = t->measure(t, artefact, &inputs, trace, &out->measurement, error);
+  if (status == TW_OK) out->verdict = TW_WRONG, status = t->check(t, artefact, &inputs, error);
+  if (status == TW_OK)
+    out->verdict = TW_UNMEASURED, status = t->measure(t, artefact, &inputs, trace, &out->measurement, error);
+  if (status == TW_OK)
+    out->verdict = TW_IMPOSSIBLE, status = tw_plausible(t, &out->bound, out->measurement.cost, error);
+  if (status == TW_OK) out->verdict = TW_CORRECT;
   tw_case_free(&inputs);
   if (artefact) t->release(artefact);
   return status;
@@ -68,6 +76,7 @@ static tw_status print_json(const cli *c, const cli_subject *s, const outcome *o
                             tw_error *error) {
   json_t *object = json_object();
   json_object_set_new(object, "correct", json_boolean(status == TW_OK));
+  json_object_set_new(object, "verdict", json_string(tw_verdict_name(o->verdict)));
   if (status == TW_OK) {
     json_t *measurement = cli_json_measurement(s->target, &o->measurement);
     json_object_update(object, measurement);

@@ -57,14 +57,18 @@ static tw_status show(const cli *c, const tw_wisdom *wisdom, tw_error *error) {
 }
 
 static tw_status copy(const tw_wisdom *wisdom, const char *to, tw_error *error) {
-  tw_status status = TW_OK;
-  for (size_t i = 0; status == TW_OK && i < wisdom->n; i++) status = tw_wisdom_keep(to, &wisdom->entry[i], error);
-  return status;
+  return tw_wisdom_keep_all(to, wisdom->entry, wisdom->n, NULL, NULL, error);
 }
 
 /* To a file: merged with what it holds. To standard output: by way of a temporary file. */
 static tw_status export(const cli *c, const tw_wisdom *wisdom, tw_error *error) {
-  if (c->n_words > 1) return copy(wisdom, c->words[1], error);
+  if (c->n_words > 1) {
+    const tw_status copied = copy(wisdom, c->words[1], error);
+    return copied == TW_OK && c->options.json
+               ? cli_print_json(c, json_pack("{s:I, s:s}", "exported", (json_int_t)wisdom->n, "file", c->words[1]),
+                                error)
+               : copied;
+  }
   char *directory, *text = NULL;
   tw_status status = tw_directory_temporary(&directory, error);
   if (status != TW_OK) return status;
@@ -86,11 +90,17 @@ static tw_status import(const cli *c, tw_error *error) {
   if (!tw_file_exists(c->words[1]))
     return tw_fail(error, TW_USAGE, "cannot read '%s': there is no such file", c->words[1]);
   tw_status status = tw_wisdom_load(c->words[1], &wisdom, error);
-  if (status == TW_OK) status = copy(&wisdom, NULL, error);
+  size_t refused = 0;
+  tw_error why = {0};
+  if (status == TW_OK) status = tw_wisdom_keep_all(NULL, wisdom.entry, wisdom.n, &refused, &why, error);
+  if (status == TW_OK && refused)
+    fprintf(stderr, "tilewright: %zu of %zu entries are not taken: %s\n", refused, wisdom.n, why.text);
+  const size_t taken = wisdom.n - refused;
   if (status == TW_OK && c->options.json)
-    status = cli_print_json(c, json_pack("{s:I}", "imported", (json_int_t)wisdom.n), error);
+    status = cli_print_json(c, json_pack("{s:I, s:I}", "imported", (json_int_t)taken, "refused", (json_int_t)refused),
+                            error);
   else if (status == TW_OK)
-    printf("%zu entries from %s\n", wisdom.n, c->words[1]);
+    printf("%zu entries from %s\n", taken, c->words[1]);
   tw_wisdom_free(&wisdom);
   return status;
 }

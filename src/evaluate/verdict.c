@@ -15,6 +15,7 @@ static const struct {
     [TW_WRONG] = {"wrong", true, false, true},
     [TW_UNMEASURED] = {"not measurable", true, false, true},
     [TW_UNCONFIRMED] = {"wrong on fresh inputs", true, true, true},
+    [TW_IMPOSSIBLE] = {"faster than the machine can be", true, false, true},
     [TW_SLOWER] = {"slower, not checked", false, true, false},
     [TW_UNAVAILABLE] = {"not evaluated", false, false, false},
     [TW_DUPLICATE] = {"duplicate", false, false, false},

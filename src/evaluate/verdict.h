@@ -15,6 +15,7 @@ typedef enum tw_verdict {
   TW_WRONG,       /* wrong result, fault, or no end */
   TW_UNMEASURED,  /* correct, but measuring failed */
   TW_UNCONFIRMED, /* correct on the search's inputs, wrong on fresh ones */
+  TW_IMPOSSIBLE,  /* the measured cost is below what the machine can do: it was fooled */
   TW_SLOWER,      /* measured, or bounded, to be slower than its limit; not checked */
   TW_UNAVAILABLE, /* something was missing here (disk room, compiler): says nothing about the kernel */
   TW_DUPLICATE,   /* the same kernel as its `twin` */

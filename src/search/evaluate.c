@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/strings.h"
+#include "evaluate/plausible.h"
 
 static const long TICK_NANOSECONDS = 200 * 1000 * 1000;
 
@@ -58,11 +59,15 @@ static outcome check_and_measure(const tw_evaluator *e, tw_artefact *artefact, t
     if (least > c->limit) return hopeless(least);
     status = measure(e, artefact, c, &error);
     if (status == TW_OK && c->measured.cost > c->limit) return slower;
+    if (status == TW_OK && tw_plausible(t, e->bound, c->measured.cost, &error) != TW_OK)
+      return failed(TW_FAILED, TW_IMPOSSIBLE, &error);
     if (status == TW_OK) status = t->check(t, artefact, e->data, &error);
     return status == TW_OK ? correct : failed(status, TW_WRONG, &error);
   }
   if ((status = t->check(t, artefact, e->data, &error)) != TW_OK) return failed(status, TW_WRONG, &error);
   status = measure(e, artefact, c, &error);
+  if (status == TW_OK && tw_plausible(t, e->bound, c->measured.cost, &error) != TW_OK)
+    return failed(TW_FAILED, TW_IMPOSSIBLE, &error);
   return status == TW_OK ? correct : failed(status, TW_UNMEASURED, &error);
 }
 

@@ -8,6 +8,7 @@
 typedef struct tw_evaluator {
   const tw_target *target;
   const tw_problem *problem;
+  const tw_bound *bound;         /* of the problem: what costs less than its `least` is no result */
   const tw_case *data;           /* inputs and expected outputs */
   bool trust;                    /* see tw_search_options */
   int jobs;                      /* >= 1 */

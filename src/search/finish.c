@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evaluate/plausible.h"
 #include "search/state.h"
 
 /* Shortening and the ladder may each cost this part of the samples that the search took: one in four. A short search
@@ -203,6 +204,7 @@ static tw_status measure_again(const tw_state *s, tw_candidate *c, tw_error *err
   if (status != TW_OK) return status;
   status = t->check(t, artefact, &s->data, error);
   if (status == TW_OK) status = t->measure(t, artefact, &s->data, NULL, &measured, error);
+  if (status == TW_OK) status = tw_plausible(t, &s->bound, measured.cost, error);
   if (status == TW_OK) c->measured = measured, c->recalled = false;
   t->release(artefact);
   return status;

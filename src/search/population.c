@@ -150,6 +150,7 @@ static void evaluate(tw_state *s, tw_candidate *const *fresh, size_t n) {
   const tw_evaluator evaluator = {
       .target = s->target,
       .problem = &s->problem,
+      .bound = &s->bound,
       .data = &s->data,
       .trust = s->options.trust,
       .jobs = s->options.jobs,

@@ -27,6 +27,7 @@
 
 #include "base/files.h"
 #include "base/strings.h"
+#include "evaluate/plausible.h"
 
 static const char FORMAT[] = "tilewright wisdom";
 enum {
@@ -205,7 +206,8 @@ static tw_status merge(tw_wisdom *wisdom, const tw_wisdom_entry *entry, bool *ch
     if (strcmp(old->target, entry->target) != 0 || strcmp(old->problem, entry->problem) != 0 ||
         !old->source != !entry->source)
       continue;
-    *changed = entry->cost < old->cost || (same_kernel(old, entry) && entry->cost != old->cost);
+    *changed = entry->cost < old->cost || (same_kernel(old, entry) && entry->cost != old->cost) ||
+               tw_plausible_entry(old->target, old->problem, old->cost, NULL) != TW_OK;
     return *changed ? copy_entry(entry, old, error) : TW_OK;
   }
   tw_wisdom_entry *larger = tw_resize(wisdom->entry, wisdom->n + 1, sizeof *larger);
@@ -258,29 +260,51 @@ static tw_status check_entry(const tw_wisdom_entry *e, tw_error *error) {
   return tw_fail(error, TW_USAGE, "an entry of wisdom needs a target, a problem, a unit and a positive cost");
 }
 
-static tw_status keep(const char *path, const tw_wisdom_entry *entry, tw_error *error) {
+static tw_status keep(const char *path, const tw_wisdom_entry *entry, size_t n, size_t *refused, tw_error *why,
+                      tw_error *error) {
   int fd = -1;
   tw_wisdom wisdom = {0};
-  bool changed = false;
+  bool any = false;
   tw_status status = make_directory_of(path, error);
   if (status == TW_OK) status = lock(path, &fd, error);
   if (status != TW_OK) return status;
   status = load(path, &wisdom, error);
-  if (status == TW_OK) status = merge(&wisdom, entry, &changed, error);
-  if (status == TW_OK && changed) status = save(path, &wisdom, error);
+  for (size_t i = 0; status == TW_OK && i < n; i++) {
+    bool changed = false;
+    if (tw_plausible_entry(entry[i].target, entry[i].problem, entry[i].cost, *refused ? NULL : why) != TW_OK)
+      ++*refused;
+    else
+      status = merge(&wisdom, &entry[i], &changed, error);
+    any = any || changed;
+  }
+  if (status == TW_OK && any) status = save(path, &wisdom, error);
   tw_wisdom_free(&wisdom);
   close(fd);
   return status;
 }
 
-tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *entry, tw_error *error) {
+tw_status tw_wisdom_keep_all(const char *path, const tw_wisdom_entry *entry, size_t n, size_t *refused, tw_error *why,
+                             tw_error *error) {
   char *file;
-  tw_status status = check_entry(entry, error);
+  size_t none = 0;
+  tw_status status = TW_OK;
+  if (!refused) refused = &none;
+  *refused = 0;
+  for (size_t i = 0; status == TW_OK && i < n; i++) status = check_entry(&entry[i], error);
   if (status == TW_OK) status = find_file(path, &file, error);
   if (status != TW_OK) return status;
-  status = keep(file, entry, error);
+  status = keep(file, entry, n, refused, why, error);
   free(file);
   return status;
+}
+
+tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *entry, tw_error *error) {
+  size_t refused = 0;
+  tw_error why = {0};
+  tw_status status = tw_wisdom_keep_all(path, entry, 1, &refused, &why, error);
+  if (status != TW_OK || !refused) return status;
+  if (error) *error = why;
+  return TW_FAILED;
 }
 
 /* ---- finding ---- */

@@ -85,7 +85,10 @@ tw_status tw_target_bound(const tw_target *t, const tw_problem *p, tw_bound *out
   const tw_family *f;
   *out = (tw_bound){0};
   const tw_status status = find(t, p, &f, error);
-  return status == TW_OK ? f->bound(t, p, out, error) : status;
+  if (status != TW_OK) return status;
+  const tw_status bounded = f->bound(t, p, out, error);
+  if (bounded == TW_OK && out->least <= 0) out->least = 0.9 * out->compute_cost;
+  return bounded;
 }
 
 /* ---- other things ---- */

@@ -98,6 +98,7 @@ static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, t
   out->compute_cost = m * n * k / macs;
   out->memory_cost = fmax(e.a * m * k + e.b * k * n, e.c * m * n) / (c->read_mbs * 1e6);
   out->cost = fmax(out->compute_cost, out->memory_cost);
+  out->least = fmax(0.999 * out->compute_cost, 0.8 * out->memory_cost); /* the bandwidth is a measured one */
   snprintf(out->limit, sizeof out->limit, "%s",
            out->compute_cost >= out->memory_cost ? "a multiply-accumulate of every core in every cycle"
                                                  : "each operand once at the bandwidth of the shims");
@@ -208,8 +209,8 @@ static tw_status build_design(const tw_target *t, const tw_problem *p, const cha
   return status;
 }
 
-static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust, tw_artefact **out,
-                       tw_error *error) {
+static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
+                       tw_artefact **out, tw_error *error) {
   (void)trust; /* designs are read, not compiled */
   if (strlen(source) != length) return tw_fail(error, TW_FAILED, "the design holds a zero byte");
   tw_artefact *a = tw_new(1, sizeof *a);
@@ -284,7 +285,8 @@ static void fill_list(void) {
                    .own_reference = true,  /* of large problems a part is checked */
                    .simulation_rate = 0.1, /* bench_xdna2_array: 4096^3 in timing mode runs at 0.085 to 0.13 */
                    .language = "schedule or MLIR",
-                   .source_name = "design.txt", .prompts = "xdna2"},
+                   .source_name = "design.txt",
+                   .prompts = "xdna2"},
         .config = c,
         .n_families = sizeof families / sizeof *families,
         .family = families,

@@ -348,6 +348,12 @@ tw_status gm_gemm_predict(const tw_target *target, const tw_problem *problem, co
   return status;
 }
 
+double gm_least(const gm_config *config, double products, double port_cycles, double output_bytes) {
+  enum { CORE_PRODUCTS = 4, CORE_BYTES = 8 }; /* a cycle: one multiplication of 64 bits may hold a few of 8; a store */
+  const double compute = products / (config->dim * config->dim + CORE_PRODUCTS);
+  return fmax(fmax(compute, port_cycles), output_bytes / (config->dma_bus_bits / 8.0 + CORE_BYTES));
+}
+
 tw_status gm_gemm_bound(const tw_target *target, const tw_problem *problem, tw_bound *bound, tw_error *error) {
   const gm_config *config = gm_config_of(target);
   gm_gemm g;
@@ -362,6 +368,7 @@ tw_status gm_gemm_bound(const tw_target *target, const tw_problem *problem, tw_b
    * the pairs before it. All inputs come in through the memory port once, for the L2 is cold; C leaves over the bus. */
   bound->compute_cost = (double)(g.m > config->dim ? g.m : config->dim) * g.nb * g.kb;
   bound->memory_cost = fmax(in / port_bytes, out / (config->dma_bus_bits / 8.0));
+  bound->least = gm_least(config, problem->op->operations(problem), in / port_bytes, out);
   if (bound->compute_cost >= bound->memory_cost) {
     bound->cost = bound->compute_cost;
     snprintf(bound->limit, sizeof bound->limit, "the array: %d x %d blocks of weights, one row of A a cycle", g.kb,

@@ -222,6 +222,7 @@ tw_status gm_chain_bound(const tw_target *target, const tw_problem *problem, tw_
          chain = (double)(m.steps - 1) * (dim + gm_chain_through(config));
   *bound = (tw_bound){.compute_cost = problem->op->operations(problem) / (dim * dim),
                       .memory_cost = in / (config->dma_bus_bits / 8.0)};
+  bound->least = gm_least(config, problem->op->operations(problem), 0, 0); /* the inputs may be in the core's cache */
   bound->cost = fmax(fmax(bound->compute_cost, bound->memory_cost), alone);
   const char *limit = bound->cost == bound->compute_cost  ? "the array at its peak"
                       : bound->cost == bound->memory_cost ? "memory: the inputs come in once"

@@ -272,6 +272,7 @@ tw_status gm_conv2d_bound(const tw_target *target, const tw_problem *problem, tw
   bound->compute_cost = v.n * rows.all * columns.all * v.c / d * v.kb;
   bound->memory_cost = fmax(in / port_bytes, out / (config->dma_bus_bits / 8.0));
   bound->cost = fmax(bound->compute_cost, bound->memory_cost);
+  bound->least = gm_least(config, v.n * rows.all * columns.all * v.c * v.k, in / port_bytes, out);
   if (bound->compute_cost >= bound->memory_cost)
     snprintf(bound->limit, sizeof bound->limit,
              "the array: %.0f pixels for each of %d blocks of channels, one a cycle%s", bound->compute_cost / v.kb,
