@@ -30,7 +30,7 @@ typedef struct running {
   tw_process_result *result;
   pid_t pid;
   int in, out, err; /* our ends of the pipes; -1 when closed */
-  size_t fed;
+  size_t fed, heard;
   tw_text output, errors;
   double start, deadline;
   int wait_status;
@@ -115,6 +115,16 @@ static bool listen_to(int *end, size_t limit, tw_text *kept) {
   return take < (size_t)n;
 }
 
+static void pass_on_lines(running *r) {
+  if (!r->options->hear_errors || !r->errors.data) return;
+  for (char *line, *end; (line = r->errors.data + r->heard, end = strchr(line, '\n'));
+       r->heard += (size_t)(end - line) + 1) {
+    *end = '\0';
+    r->options->hear_errors(r->options->hearer, line);
+    *end = '\n';
+  }
+}
+
 /* Looks without reaping: as long as it is not reaped, its group's number belongs to nobody else. */
 static bool has_ended(const running *r) {
   siginfo_t info = {0};
@@ -145,7 +155,10 @@ static void watch(running *r) {
     }
     if (fds[0].revents) r->result->truncated |= listen_to(&r->out, r->options->output_limit, &r->output);
     if (fds[1].revents) feed(r);
-    if (fds[2].revents) listen_to(&r->err, r->options->output_limit, &r->errors);
+    if (fds[2].revents) {
+      listen_to(&r->err, r->options->output_limit, &r->errors);
+      pass_on_lines(r);
+    }
   }
 }
 

@@ -15,6 +15,8 @@ typedef struct tw_process_options {
   size_t input_length;
   size_t output_limit; /* bytes kept of standard output and error together; 0 = 64 KiB. The rest is read and dropped. */
   bool errors_apart;   /* standard error goes to `errors`, which has a limit of its own, of the same size */
+  void (*hear_errors)(void *hearer, const char *line); /* each whole line of `errors` as it comes; NULL: nobody */
+  void *hearer;
   double seconds;      /* then its process group is killed; 0 = 60 */
   size_t memory_limit; /* bytes of address space; 0 = none */
   size_t file_limit;   /* bytes of any file that it writes; 0 = none */

@@ -21,7 +21,7 @@ typedef struct cli_list {
 
 typedef struct cli_options {
   bool json, no_wisdom, help, trust;
-  bool rewrites_only, no_run;
+  bool rewrites_only, no_run, progress;
   bool exhaustive;
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *kernel, *floorplan, *plan;
   cli_list agents;
@@ -55,6 +55,7 @@ tw_status cli_emit(const cli *, tw_error *);
 tw_status cli_run(const cli *, tw_error *);
 tw_status cli_bench(const cli *, tw_error *);
 tw_status cli_model(const cli *, tw_error *);
+tw_status cli_mcp(const cli *, tw_error *);
 tw_status cli_prompt(const cli *, tw_error *);
 tw_status cli_report(const cli *, tw_error *);
 tw_status cli_quantize(const cli *, tw_error *);
@@ -153,7 +154,8 @@ const volatile int *cli_catch_interrupt(void);
 
 /* ---- progress.c ---- */
 
-void cli_show_progress(void *context, const tw_progress *); /* one line on stderr, rewritten; for terminals */
+void cli_show_progress(void *context, const tw_progress *);  /* one line on stderr, rewritten; for terminals */
+void cli_print_progress(void *context, const tw_progress *); /* an object a line on stderr, for programs */
 void cli_clear_progress(void);
 
 #endif

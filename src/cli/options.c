@@ -32,6 +32,8 @@ static const struct option_entry {
     {"plan", 0, TEXT, offsetof(cli_options, plan), 0, 0, "FILE", "the plan that is to be implemented"},
     {"no-run", 0, FLAG, offsetof(cli_options, no_run), 0, 0, NULL,
      "do not measure the program: the prompt then has no figures"},
+    {"progress", 0, FLAG, offsetof(cli_options, progress), 0, 0, NULL,
+     "progress as JSON on standard error, an object a line"},
     {"rewrites-only", 0, FLAG, offsetof(cli_options, rewrites_only), 0, 0, NULL,
      "no fresh schedule beside the rewrites of --from"},
     {"no-wisdom", 0, FLAG, offsetof(cli_options, no_wisdom), 0, 0, NULL, "start from nothing, keep nothing"},

@@ -21,6 +21,14 @@ void cli_show_progress(void *context, const tw_progress *p) {
   fflush(stderr);
 }
 
+void cli_print_progress(void *context, const tw_progress *p) {
+  (void)context;
+  fprintf(stderr,
+          "{\"done\": %d, \"planned\": %d, \"correct\": %d, \"iteration\": %d, \"iterations\": %d, \"best\": %.6g, "
+          "\"elapsed\": %.3f}\n",
+          p->done, p->planned, p->correct, p->iteration, p->iterations, p->best_utilization, p->elapsed);
+}
+
 void cli_clear_progress(void) {
   if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
 }

@@ -11,7 +11,9 @@ static tw_model_options model_options(const cli_options *o) {
       .temperature = o->temperature == 0  ? 1e-9
                      : o->temperature < 0 ? 0
                                           : o->temperature,
-      .fixes = o->fix == 0 ? -1 : o->fix < 0 ? 0 : (int)o->fix,
+      .fixes = o->fix == 0  ? -1
+               : o->fix < 0 ? 0
+                            : (int)o->fix,
       .at_once = (int)o->at_once,
       .seconds = o->answer_seconds,
       .reply_tokens = (int)o->answer_tokens,
@@ -40,7 +42,7 @@ static tw_search_options search_options(const cli *c) {
       .seconds = o->seconds,
       .trust = o->trust,
       .interrupt = cli_catch_interrupt(),
-      .progress = cli_show_progress,
+      .progress = o->progress ? cli_print_progress : cli_show_progress,
   };
 }
 

@@ -1,0 +1,31 @@
+/* mcp.h - the parts of `tilewright mcp`: the server (mcp.c) and what it offers (mcp_tools.c, mcp_resources.c). */
+#ifndef TW_CLI_MCP_H
+#define TW_CLI_MCP_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "tilewright/status.h"
+
+/* Somebody who waits for a call. */
+typedef struct mcp_listener {
+  const volatile int *interrupt; /* the call is cancelled when it becomes non-zero */
+  /* How far it is, of how much (0: not known), and a line; NULL: nobody wants to know. Any thread may call it. */
+  void (*progress)(void *context, double done, double total, const char *line);
+  void *context;
+} mcp_listener;
+
+/* The list for tools/list. */
+json_t *mcp_tools_list(void);
+/* Is there a tool of this name? */
+bool mcp_tool_exists(const char *name);
+/* TW_USAGE if the arguments are not those of the tool's schema, with the one that is wrong. */
+tw_status mcp_tool_check(const char *name, const json_t *arguments, tw_error *);
+/* What the tool answers: the result of tools/call. NULL if it was cancelled. */
+json_t *mcp_tool_call(const char *name, const json_t *arguments, const mcp_listener *);
+
+json_t *mcp_resources_list(void);
+/* The result of resources/read; NULL if there is no such resource. */
+json_t *mcp_resource_read(const char *uri);
+
+#endif

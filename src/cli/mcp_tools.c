@@ -1,0 +1,363 @@
+/* mcp_tools.c - the tools of `tilewright mcp`: each is a subcommand with --json, run as a process of its own, so that a call that is
+ * cancelled, or goes wrong, ends alone, and so that an assistant gets what a person gets. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/process.h"
+#include "base/strings.h"
+#include "cli/cli.h"
+#include "cli/mcp.h"
+
+enum { WORDS_MAX = 80, OUTPUT_LIMIT = 16 << 20 };
+static const double SECONDS_MOST = 24 * 3600;
+
+/* ---- what there is ---- */
+
+typedef struct parameter {
+  const char *name, *type, *help;
+  bool required;
+} parameter;
+
+static const parameter TARGET = {"target", "string", "the machine, as the tool targets lists them", true},
+                       PROBLEM = {"problem", "string", "op and keys in one line: \"gemm m=512 n=512 k=512\"", true},
+                       SOURCE = {"source", "string", "the kernel's whole source text", true},
+                       SCHEDULE = {"schedule", "string", "a schedule, one step a line; the plainest kernel without it",
+                                   false},
+                       SEED = {"seed", "integer", "of the random inputs", false};
+
+enum { PARAMETERS_MAX = 8 };
+typedef struct tool {
+  const char *name, *help;
+  parameter parameter[PARAMETERS_MAX]; /* ended by one without a name */
+  json_t *(*call)(const json_t *arguments, const mcp_listener *);
+} tool;
+
+/* ---- running a subcommand ---- */
+
+typedef struct command {
+  const char *word[WORDS_MAX + 1];
+  size_t n;
+  char *folder;           /* temporary; NULL until it is needed */
+  char *owned[WORDS_MAX]; /* to be freed */
+  size_t n_owned;
+} command;
+
+static void add(command *c, const char *word) {
+  if (c->n < WORDS_MAX) c->word[c->n++] = word;
+}
+
+static void add_owned(command *c, char *word) {
+  if (word && c->n_owned < WORDS_MAX) c->owned[c->n_owned++] = word;
+  if (word) add(c, word);
+}
+
+static const char *text_of(const json_t *arguments, const char *name) {
+  return json_string_value(json_object_get(arguments, name));
+}
+
+/* "gemm m=512 n=512" as words of their own. */
+static void add_problem(command *c, const json_t *arguments) {
+  char *copy = strdup(text_of(arguments, "problem"));
+  if (copy) c->owned[c->n_owned++] = copy;
+  for (char *rest = copy, *word; rest && (word = strsep(&rest, " \t\r\n"));)
+    if (*word) add(c, word);
+}
+
+static void add_target(command *c, const json_t *arguments) {
+  add(c, "-t");
+  add(c, text_of(arguments, "target"));
+}
+
+/* The argument's text as a file, as `option` if there is one; nothing if it is not given. */
+static tw_status add_file(command *c, const json_t *arguments, const char *name, const char *option, tw_error *error) {
+  const json_t *text = json_object_get(arguments, name);
+  if (!text) return TW_OK;
+  tw_status status = c->folder ? TW_OK : tw_directory_temporary(&c->folder, error);
+  char *path = status == TW_OK ? tw_path_join(c->folder, name) : NULL;
+  if (status == TW_OK && !path) status = tw_fail(error, TW_MISSING, "no memory for a file");
+  if (status == TW_OK) status = tw_file_write(path, json_string_value(text), json_string_length(text), error);
+  if (status == TW_OK && option) add(c, option);
+  if (status == TW_OK)
+    add_owned(c, path);
+  else
+    free(path);
+  return status;
+}
+
+static void add_number(command *c, const json_t *arguments, const char *name, const char *option) {
+  const json_t *number = json_object_get(arguments, name);
+  char *text = NULL;
+  if (!number) return;
+  add(c, option);
+  if (json_is_integer(number) ? asprintf(&text, "%" JSON_INTEGER_FORMAT, json_integer_value(number)) >= 0
+                              : asprintf(&text, "%.17g", json_number_value(number)) >= 0)
+    add_owned(c, text);
+}
+
+static void clean(command *c) {
+  for (size_t i = 0; i < c->n_owned; i++) free(c->owned[i]);
+  if (c->folder) tw_directory_remove(c->folder);
+  free(c->folder);
+}
+
+/* Progress as `tune --progress` prints it: one JSON object a line. */
+static void hear(void *context, const char *line) {
+  const mcp_listener *listener = context;
+  json_t *object = *line == '{' ? json_loads(line, 0, NULL) : NULL;
+  double done = 0, planned = 0, best = 0;
+  if (listener->progress && object &&
+      json_unpack(object, "{s:F, s:F, s:F}", "done", &done, "planned", &planned, "best", &best) == 0) {
+    char text[100];
+    snprintf(text, sizeof text, "%.0f candidates, the best at %.1f%% of peak", done, 100 * best);
+    listener->progress(listener->context, done, planned, text);
+  }
+  json_decref(object);
+}
+
+/* What the subcommand printed; with an `error` of its own if it could not be run. NULL if it was cancelled. */
+static json_t *run(command *c, const mcp_listener *listener) {
+  tw_process_result result = {0};
+  tw_error error = {0};
+  json_t *object = NULL;
+  add(c, "--json");
+  const tw_process_options options = {.argv = c->word,
+                                      .output_limit = OUTPUT_LIMIT,
+                                      .errors_apart = true,
+                                      .seconds = SECONDS_MOST,
+                                      .hear_errors = hear,
+                                      .hearer = (void *)(uintptr_t)listener,
+                                      .interrupt = listener->interrupt};
+  tw_status status = c->n >= WORDS_MAX ? tw_fail(&error, TW_USAGE, "the problem has too many words")
+                                       : tw_process_run(&options, &result, &error);
+  if (status == TW_OK && result.interrupted) {
+    tw_process_result_free(&result);
+    return NULL;
+  }
+  if (status == TW_OK) object = json_loadb(result.output, result.length, 0, NULL);
+  if (!object)
+    object = json_pack("{s:s+, s:i}", "error", status == TW_OK ? "the command ended without a result: " : "",
+                       status == TW_OK ? (result.errors ? result.errors : "") : error.text, "status", (int)TW_MISSING);
+  tw_process_result_free(&result);
+  return object;
+}
+
+static json_t *failure(const tw_error *error) {
+  return json_pack("{s:s, s:i}", "error", error->text, "status", (int)error->status);
+}
+
+/* The subcommand that these words begin, with what the arguments add; frees the command. */
+static json_t *finish(command *c, tw_status status, const tw_error *error, const mcp_listener *listener) {
+  json_t *object = status == TW_OK ? run(c, listener) : failure(error);
+  clean(c);
+  return object;
+}
+
+static command begin(const char *subcommand) {
+  char self[4096] = "tilewright"; /* this very program, wherever it lies */
+  const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (n > 0) self[n] = '\0';
+  command c = {0};
+  add_owned(&c, strdup(self));
+  add(&c, subcommand);
+  return c;
+}
+
+/* ---- the tools ---- */
+
+static json_t *call_targets(const json_t *a, const mcp_listener *listener) {
+  command c = begin("targets");
+  if (text_of(a, "target")) add(&c, text_of(a, "target"));
+  return finish(&c, TW_OK, NULL, listener);
+}
+
+static json_t *call_ops(const json_t *a, const mcp_listener *listener) {
+  command c = begin("ops");
+  if (text_of(a, "op")) add(&c, text_of(a, "op"));
+  return finish(&c, TW_OK, NULL, listener);
+}
+
+static json_t *measure(const json_t *a, const char *source, const mcp_listener *listener) {
+  command c = begin("run");
+  tw_error error = {0};
+  tw_status status = add_file(&c, a, source, NULL, &error);
+  add_problem(&c, a);
+  add_target(&c, a);
+  add_number(&c, a, "seed", "--seed");
+  return finish(&c, status, &error, listener);
+}
+
+static json_t *call_run(const json_t *a, const mcp_listener *listener) { return measure(a, "source", listener); }
+
+static double cost_of(const json_t *o) {
+  const json_t *cost = json_object_get(o, "cycles");
+  if (!cost) cost = json_object_get(o, "seconds");
+  return json_is_true(json_object_get(o, "correct")) ? json_number_value(cost) : 0;
+}
+
+static json_t *call_compare(const json_t *arguments, const mcp_listener *listener) {
+  json_t *a = measure(arguments, "source_a", listener), *b = a ? measure(arguments, "source_b", listener) : NULL;
+  if (!b) {
+    json_decref(a);
+    return NULL;
+  }
+  const double cost_a = cost_of(a), cost_b = cost_of(b);
+  json_t *object = json_pack("{s:o, s:o}", "a", a, "b", b);
+  if (cost_a > 0 && cost_b > 0) json_object_set_new(object, "speedup_of_b", json_real(cost_a / cost_b));
+  return object;
+}
+
+static json_t *call_diagnose(const json_t *a, const mcp_listener *listener) {
+  command c = begin("tune");
+  tw_error error = {0};
+  tw_status status = add_file(&c, a, "source", "--from", &error);
+  add_problem(&c, a);
+  add_target(&c, a);
+  add(&c, "--rewrites-only");
+  add(&c, "--no-wisdom");
+  add(&c, "--progress");
+  add_number(&c, a, "seconds", "--seconds");
+  return finish(&c, status, &error, listener);
+}
+
+static json_t *call_model(const json_t *a, const mcp_listener *listener) {
+  command c = begin("model");
+  tw_error error = {0};
+  add_problem(&c, a);
+  add_target(&c, a);
+  return finish(&c, add_file(&c, a, "schedule", "--schedule", &error), &error, listener);
+}
+
+static json_t *call_emit(const json_t *a, const mcp_listener *listener) {
+  command c = begin("emit");
+  tw_error error = {0};
+  add_problem(&c, a);
+  add_target(&c, a);
+  return finish(&c, add_file(&c, a, "schedule", "--schedule", &error), &error, listener);
+}
+
+static json_t *call_tune(const json_t *a, const mcp_listener *listener) {
+  command c = begin("tune");
+  add_problem(&c, a);
+  add_target(&c, a);
+  add(&c, "--progress");
+  add_number(&c, a, "seconds", "--seconds");
+  add_number(&c, a, "iterations", "--iterations");
+  add_number(&c, a, "seed", "--seed");
+  if (json_is_false(json_object_get(a, "wisdom"))) add(&c, "--no-wisdom");
+  return finish(&c, TW_OK, NULL, listener);
+}
+
+static json_t *call_wisdom(const json_t *a, const mcp_listener *listener) {
+  command c = begin("wisdom");
+  const bool one = text_of(a, "problem") && text_of(a, "target");
+  add(&c, one ? "show" : "list");
+  if (one) add_problem(&c, a);
+  if (text_of(a, "target")) add_target(&c, a);
+  return finish(&c, TW_OK, NULL, listener);
+}
+
+static const tool tools[] = {
+    {"targets",
+     "The machines, and which can be used here; with a target, its memories, rates and peak.",
+     {{"target", "string", "one of them", false}},
+     call_targets},
+    {"ops", "What can be computed; with an op, its keys.", {{"op", "string", "one of them", false}}, call_ops},
+    {"run",
+     "Builds, checks and measures the source of a kernel: correct or where it is wrong, what it takes, counters, the "
+     "lower bound.",
+     {TARGET, PROBLEM, SOURCE, SEED},
+     call_run},
+    {"compare",
+     "Builds, checks and measures two kernels for the same problem.",
+     {TARGET, PROBLEM, {"source_a", "string", "the one", true}, {"source_b", "string", "the other", true}, SEED},
+     call_compare},
+    {"diagnose",
+     "Says where the time of a program goes, and rewrites it where that is safe and pays (machines that can: Gemmini).",
+     {TARGET, PROBLEM, SOURCE, {"seconds", "number", "stop rewriting after this long", false}},
+     call_diagnose},
+    {"model",
+     "The lower bound, and what the analytic model predicts for a schedule and for each next step of it.",
+     {TARGET, PROBLEM, SCHEDULE},
+     call_model},
+    {"emit", "The source that a schedule makes.", {TARGET, PROBLEM, SCHEDULE}, call_emit},
+    {"tune",
+     "Searches for the best kernel with the built-in rules; reports progress.",
+     {TARGET,
+      PROBLEM,
+      {"seconds", "number", "stop starting candidates after this long", false},
+      {"iterations", "integer", "of the beam search", false},
+      SEED,
+      {"wisdom", "boolean", "start from what is known and keep what is found; true if not said", false}},
+     call_tune},
+    {"wisdom",
+     "The best schedules known; with target and problem, the one for it.",
+     {{"target", "string", "a machine", false}, {"problem", "string", "op and keys in one line", false}},
+     call_wisdom},
+};
+enum { TOOLS = sizeof tools / sizeof tools[0] };
+
+static const tool *find(const char *name) {
+  for (int i = 0; i < TOOLS; i++)
+    if (!strcmp(tools[i].name, name)) return &tools[i];
+  return NULL;
+}
+
+bool mcp_tool_exists(const char *name) { return find(name) != NULL; }
+
+json_t *mcp_tools_list(void) {
+  json_t *list = json_array();
+  for (int i = 0; i < TOOLS; i++) {
+    json_t *properties = json_object(), *required = json_array();
+    for (const parameter *p = tools[i].parameter; p->name; p++) {
+      json_object_set_new(properties, p->name, json_pack("{s:s, s:s}", "type", p->type, "description", p->help));
+      if (p->required) json_array_append_new(required, json_string(p->name));
+    }
+    json_array_append_new(list, json_pack("{s:s, s:s, s:{s:s, s:o, s:o, s:b}}", "name", tools[i].name, "description",
+                                          tools[i].help, "inputSchema", "type", "object", "properties", properties,
+                                          "required", required, "additionalProperties", 0));
+  }
+  return json_pack("{s:o}", "tools", list);
+}
+
+static bool is_of_type(const json_t *value, const char *type) {
+  if (!strcmp(type, "string"))
+    return json_is_string(value) && !memchr(json_string_value(value), '\0', json_string_length(value));
+  if (!strcmp(type, "integer")) return json_is_integer(value);
+  if (!strcmp(type, "number")) return json_is_number(value);
+  return json_is_boolean(value);
+}
+
+tw_status mcp_tool_check(const char *name, const json_t *arguments, tw_error *error) {
+  const tool *t = find(name);
+  const char *key;
+  json_t *value;
+  if (arguments && !json_is_object(arguments)) return tw_fail(error, TW_USAGE, "arguments are an object");
+  for (const parameter *p = t->parameter; p->name; p++)
+    if (p->required && !json_object_get(arguments, p->name))
+      return tw_fail(error, TW_USAGE, "%s needs '%s': %s", name, p->name, p->help);
+  json_object_foreach((json_t *)(uintptr_t)arguments, key, value) {
+    const parameter *p = t->parameter;
+    while (p->name && strcmp(p->name, key) != 0) p++;
+    if (!p->name) return tw_fail(error, TW_USAGE, "%s has no argument '%.100s'", name, key);
+    if (!is_of_type(value, p->type)) return tw_fail(error, TW_USAGE, "'%s' of %s is a %s", key, name, p->type);
+    /* words become arguments of a command: none may be taken for an option */
+    if ((!strcmp(key, "problem") || !strcmp(key, "target") || !strcmp(key, "op")) &&
+        (*json_string_value(value) == '-' || strstr(json_string_value(value), " -")))
+      return tw_fail(error, TW_USAGE, "'%s' of %s holds no options", key, name);
+  }
+  return TW_OK;
+}
+
+json_t *mcp_tool_call(const char *name, const json_t *arguments, const mcp_listener *listener) {
+  json_t *object = find(name)->call(arguments, listener);
+  if (!object) return NULL;
+  char *text = json_dumps(object, JSON_INDENT(1));
+  /* a kernel that is wrong is a result; that the question could not be answered is an error */
+  const bool failed = json_object_get(object, "error") && !json_object_get(object, "correct");
+  return json_pack("{s:[{s:s, s:s#}], s:o, s:b}", "content", "type", "text", "text", text ? text : "",
+                   (int)(text ? strlen(text) : 0), "structuredContent", object, "isError", failed);
+}

@@ -1,0 +1,129 @@
+/* test_mcp.c - `tilewright mcp` and messages that the official client never sends (tests/mcp/ has what it does). */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/clock.h"
+#include "base/process.h"
+#include "base/strings.h"
+
+/* What the server writes when its input is this; the end of the input ends it. */
+static char *serve(const char *input, size_t length) {
+  const char *const argv[] = {TW_COMMAND, "mcp", NULL};
+  const tw_process_options options = {.argv = argv,
+                                      .input = input,
+                                      .input_length = length,
+                                      .output_limit = 1 << 20,
+                                      .errors_apart = true,
+                                      .seconds = 60};
+  tw_process_result result;
+  tw_error error = {0};
+  if (tw_process_run(&options, &result, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(result.exit_status, 0);
+  assert_false(result.timed_out);
+  free(result.errors);
+  return result.output;
+}
+
+/* One line in, one answer out. */
+static json_t *exchange(const char *line) {
+  char *output = serve(line, strlen(line));
+  json_error_t why;
+  json_t *answer = json_loads(output, JSON_DISABLE_EOF_CHECK, &why);
+  if (!answer) fail_msg("%s: %s", line, output);
+  assert_string_equal(json_string_value(json_object_get(answer, "jsonrpc")), "2.0");
+  free(output);
+  return answer;
+}
+
+static void refused(const char *line, int code, const char *says) {
+  json_t *answer = exchange(line), *error = json_object_get(answer, "error");
+  assert_int_equal(json_integer_value(json_object_get(error, "code")), code);
+  if (!strstr(json_string_value(json_object_get(error, "message")), says))
+    fail_msg("%s: %s", line, json_string_value(json_object_get(error, "message")));
+  json_decref(answer);
+}
+
+static void what_is_no_request_is_refused(void **state) {
+  (void)state;
+  refused("{", -32700, "JSON");
+  refused("\xff\xfe\n", -32700, "JSON");
+  refused("[1]", -32600, "method");
+  refused("{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", -32600, "method");
+  refused("{\"jsonrpc\":\"2.0\",\"id\":[1],\"method\":\"ping\"}", -32600, "method");
+  refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":3}", -32600, "params");
+  refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"sampling/createMessage\"}", -32601, "no such method");
+  refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\"}", -32602, "no such tool");
+  refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"run\",\"arguments\":[]}}",
+          -32602, "object");
+  refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
+          "call\",\"params\":{\"name\":\"targets\",\"arguments\":{\"target\":\"a\\u0000b\"}}}",
+          -32700, "JSON");
+  refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
+          "call\",\"params\":{\"name\":\"tune\",\"arguments\":{\"target\":\"x\","
+          "\"problem\":\"gemm m=8 --out /tmp/x\"}}}",
+          -32602, "no options");
+  refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\",\"params\":{\"uri\":\"file:///etc/passwd\"}}",
+          -32002, "no such resource");
+  refused(
+      "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\",\"params\":{\"uri\":\"tilewright://x86/../rules\"}}",
+      -32002, "no such resource");
+}
+
+static void notifications_and_answers_are_not_answered(void **state) {
+  (void)state;
+  const char input[] = "\n{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n"
+                       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":99}}\n"
+                       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/unheard-of\"}\n"
+                       "{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{}}\n";
+  char *output = serve(input, strlen(input));
+  assert_string_equal(output, "");
+  free(output);
+}
+
+static void versions_are_agreed_on(void **state) {
+  (void)state;
+  const char *const cases[][2] = {
+      {"2024-11-05", "2024-11-05"}, {"2025-06-18", "2025-06-18"}, {"1999-01-01", "2025-06-18"}};
+  for (size_t i = 0; i < 3; i++) {
+    char line[200];
+    snprintf(line, sizeof line,
+             "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"%s\"}}",
+             cases[i][0]);
+    json_t *answer = exchange(line);
+    assert_string_equal(json_string_value(json_object_get(answer, "id")), "x");
+    assert_string_equal(json_string_value(json_object_get(json_object_get(answer, "result"), "protocolVersion")),
+                        cases[i][1]);
+    json_decref(answer);
+  }
+}
+
+/* A search of minutes: the client goes, and so does it. */
+static void the_end_of_the_input_ends_what_runs(void **state) {
+  (void)state;
+  const char line[] =
+      "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"tune\",\"arguments\":"
+      "{\"target\":\"gemmini-16x16-int8\",\"problem\":\"gemm m=4096 n=4096 k=4096\",\"wisdom\":false}}}\n";
+  const double begun = tw_now();
+  char *output = serve(line, strlen(line));
+  assert_string_equal(output, "");
+  assert_true(tw_now() - begun < 30);
+  free(output);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_is_no_request_is_refused),
+      cmocka_unit_test(notifications_and_answers_are_not_answered),
+      cmocka_unit_test(versions_are_agreed_on),
+      cmocka_unit_test(the_end_of_the_input_ends_what_runs),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
