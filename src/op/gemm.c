@@ -187,4 +187,7 @@ const tw_op tw_op_gemm = {
     .compare = tw_gemm_compare,
     .operations = operations,
     .bytes = bytes,
+    .exact = tw_gemm_exact,
+    .exact_cost = tw_gemm_exact_cost,
+    .survey = tw_gemm_survey,
 };

@@ -31,9 +31,14 @@ bool tw_gemm_weights_only(const tw_gemm *);
 /* How B is quantized, if its type has scales: along k, each column by itself. */
 tw_status tw_gemm_packing(const tw_gemm *, tw_packing *out, tw_error *);
 
-/* tw_op.inputs and tw_op.compare */
+/* tw_op.inputs, .compare, .exact, .exact_cost and .survey */
 void tw_gemm_inputs(const tw_problem *, uint64_t seed, void *const buffers[]);
 tw_status tw_gemm_compare(const tw_problem *, void *const expected[], void *const actual[], tw_error *);
+
+tw_status tw_gemm_exact(const tw_problem *, void *const buffers[], size_t operand, size_t n, const tw_place[],
+                        double value[], double bound[], int threads, tw_error *);
+void tw_gemm_exact_cost(const tw_problem *, size_t operand, double *element, double *row);
+tw_status tw_gemm_survey(const tw_problem *, void *const buffers[], const tw_effort *, tw_coverage *, tw_error *);
 
 /* buffers: A, B, [D,] C. */
 void tw_gemm_reference(const tw_gemm *, void *const buffers[], int threads);

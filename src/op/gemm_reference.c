@@ -9,7 +9,7 @@
 
 #include "base/parallel.h"
 #include "op/element.h"
-#include "op/gemm_numerics.h"
+#include "op/gemm_values.h"
 #include "op/int8.h"
 
 enum { ROWS = TW_DOT_ROWS, COLUMNS = TW_DOT_COLUMNS }; /* of a block of C */
@@ -22,16 +22,6 @@ typedef struct job {
   int16_t *a, *bt; /* m x depth and n x depth, zeros behind k; NULL without memory */
   int64_t blocks_per_row;
 } job;
-
-static void store_integer(const job *j, int64_t row, int64_t column, int32_t acc) {
-  const tw_gemm *g = j->g;
-  if (g->c == TW_I8)
-    ((int8_t *)j->C)[row * g->ldc + column] = tw_round_i8(acc, g->scale, g->relu);
-  else if (g->c == TW_I16)
-    ((int16_t *)j->C)[row * g->ldc + column] = tw_round_i16(acc, g->scale, g->relu);
-  else
-    tw_set_element(g->c, j->C, row * g->ldc + column, (g->relu && acc < 0 ? 0 : acc) * (double)g->scale);
-}
 
 static int32_t bias_i32(const job *j, int64_t row, int64_t column) {
   if (j->g->bias == TW_GEMM_BIAS_NONE) return 0;
@@ -64,7 +54,8 @@ static void integer_block(void *context, size_t index) {
     accumulate_in_place(j, row, rows, column, columns, sum);
   for (int64_t i = 0; i < rows; i++)
     for (int64_t c = 0; c < columns; c++)
-      store_integer(j, row + i, column + c, sum[i][c] + bias_i32(j, row + i, column + c));
+      tw_set_element(tw_gemm_numerics_of(j->g).c, j->C, (row + i) * j->g->ldc + column + c,
+                     tw_gemm_finish(j->g, (double)(sum[i][c] + bias_i32(j, row + i, column + c))));
 }
 
 static void real_block(void *context, size_t index) {
@@ -87,8 +78,7 @@ static void real_block(void *context, size_t index) {
   for (int64_t i = 0; i < rows; i++)
     for (int64_t c = 0; c < columns; c++) {
       double d = D ? (double)D[(g->bias == TW_GEMM_BIAS_FULL ? (row + i) * g->ldd : 0) + column + c] : 0;
-      double x = (double)g->scale * (sum[i][c] + d);
-      tw_set_element(c_type, j->C, (row + i) * g->ldc + column + c, g->relu && x < 0 ? 0 : x);
+      tw_set_element(c_type, j->C, (row + i) * g->ldc + column + c, tw_gemm_finish(g, sum[i][c] + d));
     }
 }
 

@@ -1,0 +1,149 @@
+/* gemm_exact.c - single elements of C in double, wherever they lie: for samples of results of any size.
+ *
+ * Places come row by row. A column of B is strided, and read whole for each of its elements, so places are taken by panels of
+ * columns: those of a panel are laid out once, then each row of A meets its places there. */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/parallel.h"
+#include "base/strings.h"
+#include "op/gemm_values.h"
+
+enum { LANES = 8, PANEL_BYTES = 64 << 20, ROWS = 16 };
+
+/* A column of B of the panel. */
+typedef struct column {
+  double *value;
+  double norm, sum; /* Euclidean; of magnitudes */
+} column;
+
+typedef struct job {
+  tw_gemm_values v;
+  const tw_place *place;
+  double *value, *bound;
+  int64_t first, width; /* columns of the panel */
+  column *column;       /* value NULL: no place is there */
+  const size_t *begin;  /* of the places of each row; one more than rows */
+  size_t n_rows;
+  atomic_bool failed;
+} job;
+
+static void lay_out(void *context, size_t index) {
+  job *j = context;
+  column *c = &j->column[index];
+  if (!c->value) return;
+  double square = 0, sum = 0;
+  tw_gemm_column(&j->v, j->first + (int64_t)index, c->value);
+  for (int64_t p = 0; p < j->v.g.k; p++) {
+    square += c->value[p] * c->value[p];
+    sum += fabs(c->value[p]);
+  }
+  c->norm = sqrt(square);
+  c->sum = sum;
+}
+
+static double dot(const double *restrict a, const double *restrict b, int64_t k, double *size) {
+  double sum[LANES] = {0}, sizes[LANES] = {0};
+  int64_t p = 0;
+  for (; p + LANES <= k; p += LANES)
+    for (int l = 0; l < LANES; l++) {
+      const double product = a[p + l] * b[p + l];
+      sum[l] += product;
+      sizes[l] += fabs(product);
+    }
+  for (; p < k; p++) {
+    sum[0] += a[p] * b[p];
+    sizes[0] += fabs(a[p] * b[p]);
+  }
+  for (int l = 1; l < LANES; l++) {
+    sum[0] += sum[l];
+    sizes[0] += sizes[l];
+  }
+  *size = sizes[0];
+  return sum[0];
+}
+
+static void make_element(const job *j, size_t at, const double *row, tw_gemm_sizes s) {
+  const tw_gemm *g = &j->v.g;
+  const column *c = &j->column[j->place[at].column - j->first];
+  double sum = dot(row, c->value, g->k, &s.products);
+  s.bias = tw_gemm_bias_at(&j->v, j->place[at].row, j->place[at].column);
+  s.column = c->norm;
+  s.weights = c->sum;
+  s.value = tw_gemm_finish(g, sum + s.bias);
+  j->value[at] = s.value;
+  j->bound[at] = tw_gemm_tolerance(g, &j->v.numerics, &s, false);
+}
+
+static size_t in_panel(const job *j, size_t from, size_t end) {
+  while (from < end && j->place[from].column < j->first) from++;
+  return from < end && j->place[from].column < j->first + j->width ? from : end;
+}
+
+static void make_rows(void *context, size_t index) {
+  job *j = context;
+  double *row = tw_new((size_t)j->v.g.k, sizeof *row);
+  if (!row) {
+    j->failed = true;
+    return;
+  }
+  for (size_t r = index * ROWS; r < j->n_rows && r < (index + 1) * ROWS; r++) {
+    const size_t end = j->begin[r + 1];
+    size_t at = in_panel(j, j->begin[r], end);
+    if (at == end) continue;
+    tw_gemm_sizes s = {0};
+    double square = 0;
+    tw_gemm_row(&j->v, j->place[at].row, row);
+    for (int64_t p = 0; p < j->v.g.k; p++) {
+      square += row[p] * row[p];
+      s.largest = fmax(s.largest, fabs(row[p]));
+    }
+    s.row = sqrt(square);
+    for (; at < end && j->place[at].column < j->first + j->width; at++) make_element(j, at, row, s);
+  }
+  free(row);
+}
+
+static void make_panel(job *j, size_t n, double *room, int threads) {
+  const int64_t k = j->v.g.k;
+  for (int64_t c = 0; c < j->width; c++) j->column[c] = (column){0};
+  for (size_t i = 0; i < n; i++) {
+    const int64_t c = j->place[i].column - j->first;
+    if (c >= 0 && c < j->width) j->column[c].value = room + c * k;
+  }
+  tw_parallel_for(threads, (size_t)j->width, lay_out, j);
+  tw_parallel_for(threads, (j->n_rows + ROWS - 1) / ROWS, make_rows, j);
+}
+
+tw_status tw_gemm_exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],
+                        double value[], double bound[], int threads, tw_error *error) {
+  (void)operand;
+  const tw_gemm g = tw_gemm_of(p);
+  job j = {.v = tw_gemm_values_of(&g, buffers), .place = place, .value = value, .bound = bound};
+  const int64_t room_for = PANEL_BYTES / (g.k * (int64_t)sizeof(double));
+  j.width = room_for < 1 ? 1 : room_for > g.n ? g.n : room_for;
+  size_t *begin = tw_new(n + 1, sizeof *begin);
+  double *room = tw_new((size_t)(j.width * g.k), sizeof *room);
+  j.column = tw_new((size_t)j.width, sizeof *j.column);
+  j.failed = !begin || !room || !j.column;
+  for (size_t i = 0; !j.failed && i < n; i++) {
+    if (i == 0 || place[i].row != place[i - 1].row) begin[j.n_rows++] = i;
+  }
+  if (!j.failed) begin[j.n_rows] = n;
+  j.begin = begin;
+  for (j.first = 0; !j.failed && j.first < g.n; j.first += j.width) {
+    if (j.first + j.width > g.n) j.width = g.n - j.first;
+    make_panel(&j, n, room, threads);
+  }
+  free(begin);
+  free(room);
+  free(j.column);
+  return j.failed ? tw_fail(error, TW_MISSING, "out of memory for the comparison") : TW_OK;
+}
+
+void tw_gemm_exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {
+  (void)operand;
+  *element = 2 * (double)tw_problem_int(p, "k") + 16;
+  *row = *element * (double)tw_problem_int(p, "n");
+}

@@ -1,0 +1,223 @@
+/* gemm_survey.c - is all of C the product, in less time than computing it?
+ *
+ * R. Freivalds' check (1977), by segments: the columns of C are divided into segments of L; each column gets a random sign,
+ * drawn after the kernel ran; for each row and segment the signed sum of C's elements must be row of A times signed sum of
+ * B's columns, which costs m k + k n / S + m n / S for each of S segments instead of m n k. The more segments the budget
+ * allows, the sharper the test; S = n would be the whole product.
+ *
+ * The threshold. An element may be off by t_ij (gemm_numerics.c); with random signs the sum of L such errors is below
+ * 8 sqrt(sum of t_ij^2) with probability above 1 - 3e-14 (Hoeffding), so that even 2^30 sums raise no false alarm. So one
+ * element is caught for certain if it is off by more than 16 sqrt(L) times what it may be (45 for 16-bit C, whose size is estimated); w of them in a segment with the
+ * probability that a sum of w signs leaves that window. t_ij of a 16-bit C grows with the element's size: it is
+ * estimated from the signed sums over the inputs, never from what the kernel wrote.
+ *
+ * It needs C to be linear in the sums: there is none with relu or for C of 8 and 16 bits of integers. */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/parallel.h"
+#include "base/random.h"
+#include "base/strings.h"
+#include "op/compare.h"
+#include "op/element.h"
+#include "op/gemm_values.h"
+#include "op/numerics.h"
+
+enum { LEAST_COLUMNS = 16, ROWS = 8 };
+
+typedef struct job {
+  tw_gemm_values v;
+  const tw_operand *c_operand;
+  const void *c;
+  int64_t segments;
+  double *sign;                   /* n */
+  double *product;                /* k x segments: op(B) times the signs */
+  double *size;                   /* of a segment: the sum of squared norms of its columns */
+  double *expected, *off2;        /* m x segments: of A times that, without scale; what it may be off, squared */
+  double *row_norm, *row_largest; /* m */
+  double spread;                  /* |element|^2 / (|row|^2 |column|^2), in the mean */
+  tw_mismatch *of_rows;           /* for ROWS rows each */
+  atomic_bool failed;
+} job;
+
+static int64_t begin_of(const job *j, int64_t segment) { return (int64_t)((__int128)j->v.g.n * segment / j->segments); }
+
+static void project_b(void *context, size_t segment) {
+  job *j = context;
+  const int64_t k = j->v.g.k, end = begin_of(j, (int64_t)segment + 1);
+  double *room = tw_new(2 * (size_t)k, sizeof *room);
+  if (!room) {
+    j->failed = true;
+    return;
+  }
+  double *sum = room + k, squares = 0;
+  for (int64_t c = begin_of(j, (int64_t)segment); c < end; c++) {
+    const double sign = j->sign[c];
+    tw_gemm_column(&j->v, c, room);
+    for (int64_t p = 0; p < k; p++) {
+      sum[p] += sign * room[p];
+      squares += room[p] * room[p];
+    }
+  }
+  for (int64_t p = 0; p < k; p++) j->product[p * j->segments + (int64_t)segment] = sum[p];
+  j->size[segment] = squares;
+  free(room);
+}
+
+static void project_a(void *context, size_t index) {
+  job *j = context;
+  const int64_t k = j->v.g.k, s = j->segments, first = (int64_t)index * ROWS;
+  const int64_t rows = j->v.g.m - first < ROWS ? j->v.g.m - first : ROWS;
+  double *room = tw_new((size_t)(ROWS * k), sizeof *room);
+  if (!room) {
+    j->failed = true;
+    return;
+  }
+  for (int64_t r = 0; r < rows; r++) {
+    double square = 0, largest = 0, *a = room + r * k;
+    tw_gemm_row(&j->v, first + r, a);
+    for (int64_t p = 0; p < k; p++) {
+      square += a[p] * a[p];
+      largest = fmax(largest, fabs(a[p]));
+    }
+    j->row_norm[first + r] = sqrt(square);
+    j->row_largest[first + r] = largest;
+  }
+  for (int64_t p = 0; p < k; p++) {
+    const double *restrict b = j->product + p * s;
+    for (int64_t r = 0; r < rows; r++) {
+      double *restrict to = j->expected + (first + r) * s;
+      const double a = room[r * k + p];
+      for (int64_t i = 0; i < s; i++) to[i] += a * b[i];
+    }
+  }
+  free(room);
+}
+
+/* The signed sums of a row have the row's own size, in the mean over signs. */
+static double spread_of(const job *j) {
+  double sum = 0, parts = 0;
+  for (int64_t i = 0; i < j->v.g.m; i++)
+    for (int64_t s = 0; s < j->segments; s++) {
+      const double e = j->expected[i * j->segments + s];
+      sum += e * e;
+      parts += j->row_norm[i] * j->row_norm[i] * j->size[s];
+    }
+  return parts > 0 ? sum / parts : 0;
+}
+
+/* What the signed sum of a segment may be off. The elements of 16 differ from the mean of all, but not by more than a
+ * factor of 8 in their mean square: they are sums of many products. */
+static double threshold(const job *j, int64_t i, int64_t s, double biases) {
+  const tw_gemm *g = &j->v.g;
+  const double columns = (double)(begin_of(j, s + 1) - begin_of(j, s)), row = j->row_norm[i];
+  const double element = sqrt(8 * j->spread * row * row * j->size[s] / columns) + sqrt(biases / columns);
+  const double column = sqrt(j->size[s] / columns);
+  const tw_gemm_sizes sizes = {.products = row * column,
+                               .row = row,
+                               .column = column,
+                               .largest = j->row_largest[i],
+                               .bias = sqrt(biases / columns),
+                               .value = fabs((double)g->scale) * element};
+  const double sums = 0x1p-50 * row * sqrt(j->size[s]) * sqrt((double)g->k); /* of this test, in double */
+  const double unit = j->v.numerics.exact ? 0 : TW_U32 * sizes.value;
+  return 8 * sqrt(columns) * (tw_gemm_tolerance(g, &j->v.numerics, &sizes, false) + unit) + sums;
+}
+
+static void check_rows(void *context, size_t index) {
+  job *j = context;
+  const tw_gemm *g = &j->v.g;
+  double *c = tw_new((size_t)g->n, sizeof *c);
+  if (!c) {
+    j->failed = true;
+    return;
+  }
+  for (int64_t i = (int64_t)index * ROWS; i < g->m && i < ((int64_t)index + 1) * ROWS; i++) {
+    tw_element_row(j->c_operand->type, j->c, i * g->ldc, 1, g->n, c);
+    for (int64_t s = 0; s < j->segments; s++) {
+      double got = 0, bias = 0, biases = 0;
+      for (int64_t l = begin_of(j, s); l < begin_of(j, s + 1); l++) {
+        const double d = tw_gemm_bias_at(&j->v, i, l);
+        got += j->sign[l] * c[l];
+        bias += j->sign[l] * d;
+        biases += d * d;
+      }
+      const double right = (double)g->scale * (j->expected[i * j->segments + s] + bias);
+      if (fabs(got - right) <= threshold(j, i, s, biases)) continue;
+      tw_mismatch *m = &j->of_rows[index];
+      if (m->elements++ == 0) *m = (tw_mismatch){.elements = 1, .row = i, .column = s, .got = got, .expected = right};
+    }
+  }
+  free(c);
+}
+
+static tw_status judged(const job *j, size_t pieces, tw_error *error) {
+  tw_mismatch all = {0};
+  for (size_t i = 0; i < pieces; i++) {
+    const int64_t elements = all.elements + j->of_rows[i].elements;
+    if (!all.elements) all = j->of_rows[i];
+    all.elements = elements;
+  }
+  if (!all.elements) return TW_OK;
+  return tw_fail(error, TW_FAILED,
+                 "wrong result: row %lld of C, columns %lld to %lld: their sum with random signs is %.9g and should be "
+                 "%.9g; so it is with %lld of %lld such sums",
+                 (long long)all.row, (long long)begin_of(j, all.column), (long long)begin_of(j, all.column + 1) - 1,
+                 all.got, all.expected, (long long)all.elements, (long long)(j->segments * j->v.g.m));
+}
+
+static bool make_room(job *j, size_t pieces) {
+  const size_t m = (size_t)j->v.g.m, n = (size_t)j->v.g.n, k = (size_t)j->v.g.k, s = (size_t)j->segments;
+  j->sign = tw_new(n, sizeof *j->sign);
+  j->product = tw_new(k * s, sizeof *j->product);
+  j->size = tw_new(s, sizeof *j->size);
+  j->expected = tw_new(m * s, sizeof *j->expected);
+  j->row_norm = tw_new(2 * m, sizeof *j->row_norm);
+  j->of_rows = tw_new(pieces, sizeof *j->of_rows);
+  if (j->row_norm) j->row_largest = j->row_norm + m;
+  return j->sign && j->product && j->size && j->expected && j->row_norm && j->of_rows;
+}
+
+static void free_room(job *j) {
+  free(j->sign);
+  free(j->product);
+  free(j->size);
+  free(j->expected);
+  free(j->row_norm);
+  free(j->of_rows);
+}
+
+static bool is_linear(const tw_gemm *g) { return !g->relu && g->c != TW_I8 && g->c != TW_I16; }
+
+tw_status tw_gemm_survey(const tw_problem *p, void *const buffers[], const tw_effort *effort, tw_coverage *out,
+                         tw_error *error) {
+  tw_operand o[TW_OPERANDS_MAX];
+  const size_t c = p->op->operands(p, o) - 1;
+  const tw_gemm g = tw_gemm_of(p);
+  if (!is_linear(&g)) return TW_OK;
+  job j = {.v = tw_gemm_values_of(&g, buffers), .c_operand = &o[c], .c = buffers[c]};
+  const double most = ceil((double)g.n / LEAST_COLUMNS), some = effort->budget / ((double)g.m * (double)g.k);
+  j.segments = (int64_t)fmax(1, fmin(most, some));
+  const size_t pieces = (size_t)((g.m + ROWS - 1) / ROWS);
+  j.failed = !make_room(&j, pieces);
+  if (!j.failed) {
+    tw_random r;
+    tw_random_seed(&r, effort->seed);
+    for (int64_t i = 0; i < g.n; i++) j.sign[i] = tw_random_next(&r) >> 63 ? 1 : -1;
+    tw_parallel_for(effort->threads, (size_t)j.segments, project_b, &j);
+  }
+  if (!j.failed) tw_parallel_for(effort->threads, pieces, project_a, &j);
+  if (!j.failed) {
+    j.spread = spread_of(&j);
+    tw_parallel_for(effort->threads, pieces, check_rows, &j);
+  }
+  const tw_status status =
+      j.failed ? tw_fail(error, TW_MISSING, "out of memory for the comparison") : judged(&j, pieces, error);
+  if (status == TW_OK)
+    snprintf(out->survey, sizeof out->survey, "by sums with random signs of every %lld elements of each row",
+             (long long)((g.n + j.segments - 1) / j.segments));
+  free_room(&j);
+  return status;
+}
