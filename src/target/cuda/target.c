@@ -10,6 +10,7 @@
 #include "target/cuda/device.h"
 #include "target/cuda/measure.h"
 #include "target/cuda/plain.h"
+#include "target/cuda/tiles.h"
 
 const cuda_config *cuda_config_of(const tw_target *t) { return t->config ? t->config : cuda_config_here(); }
 
@@ -73,23 +74,19 @@ static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
 
 static tw_status emit(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, char **source,
                       tw_error *error) {
-  if (schedule->n)
-    return tw_fail(error, TW_USAGE, "%s: '%s' is no step of a schedule for %s", t->name, schedule->step[0],
-                   p->op->name);
-  return cuda_plain(p, source, error);
+  return schedule->n ? cuda_tiles_emit(cuda_config_of(t), p, schedule, source, error) : cuda_plain(p, source, error);
 }
 
 static tw_status steps(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, tw_menu *out,
                        tw_error *error) {
-  (void)t, (void)p, (void)schedule, (void)error;
-  *out = (tw_menu){0};
-  return TW_OK;
+  return cuda_tiles_steps(cuda_config_of(t), p, schedule, out, error);
 }
 
+/* Of the plainest kernel only that it is no faster than the bound. */
 static tw_status predict(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, double *cost,
                          tw_error *error) {
+  if (schedule->n) return cuda_tiles_predict(cuda_config_of(t), p, schedule, cost, error);
   tw_bound bound;
-  (void)schedule;
   const tw_status status = cuda_bound(t, p, &bound, error);
   *cost = bound.cost;
   return status;

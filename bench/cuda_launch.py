@@ -1,0 +1,113 @@
+"""Starts kernels of tiles from Python: reads the launch that a source's //: lines describe (docs/launch.md), beside PyTorch.
+
+Used by cuda_rivals.py. Tensors come from torch; the driver is called through ctypes."""
+import ctypes as C
+import re
+import torch
+
+cuda = C.CDLL("libcuda.so.1")
+TYPES = {"bf16": (9, 2), "f16": (6, 2), "f32": (7, 4), "i32": (3, 4), "i16": (1, 2), "i8": (0, 1), "u8": (0, 1), "e4m3": (0, 1)}
+NAMES = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32", torch.int32: "i32", torch.int16: "i16",
+         torch.int8: "i8", torch.uint8: "u8", torch.float8_e4m3fn: "e4m3"}
+
+
+def check(status, what):
+    if status:
+        text = C.c_char_p()
+        cuda.cuGetErrorString(status, C.byref(text))
+        raise RuntimeError(f"{what}: {text.value.decode() if text.value else status}")
+
+
+class _Names(dict):
+    def __missing__(self, name):
+        raise KeyError(f"the launch names '{name}', which this program does not know")
+
+
+def evaluate(text, names):
+    """A C expression of whole numbers; ?: is not used by what this program starts."""
+    text = text.replace("&&", " and ").replace("||", " or ").replace("/", "//").replace("!", " not ").replace(" not =", "!=")
+    functions = {"min": min, "max": max, "ceildiv": lambda a, b: -(-a // b), "align": lambda a, b: -(-a // b) * b}
+    return int(eval(text, {"__builtins__": {}}, _Names(functions | names)))
+
+
+def split(text):
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        depth += (c == "(") - (c == ")")
+        if c == "," and depth == 0:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    return parts + [text[start:].strip()]
+
+
+class Kernel:
+    """A cubin and the source that it was made of, for one problem: keys of the op by name, operands as tensors."""
+
+    def __init__(self, source, cubin, keys, operands, sms):
+        self.module, self.function, self.keep = C.c_void_p(), C.c_void_p(), [operands]
+        lines = [l[3:].split(None, 1) for l in source.splitlines() if l.startswith("//:")]
+        names = dict(keys) | {"sms": sms}
+        args, maps, self.cluster = [], {}, (1, 1, 1)
+        grid = block = (1, 1, 1)
+        self.shared = 0
+        kernel = None
+        vector = lambda text: tuple([evaluate(x, names) for x in split(text)] + [1, 1, 1])[:3]
+        for word, rest in lines:
+            if word == "kernel": kernel = rest.strip()
+            elif word == "let":
+                for x in split(rest):
+                    name, value = x.split("=", 1)
+                    names[name.strip()] = evaluate(value, names)
+            elif word == "grid": grid = vector(rest)
+            elif word == "block": block = vector(rest)
+            elif word == "cluster": self.cluster = vector(rest)
+            elif word == "shared": self.shared = evaluate(rest, names)
+            elif word == "map":
+                name, what = rest.split("=", 1)
+                maps[name.strip()] = self.encode(what, names, operands)
+            elif word == "args": args += split(rest)
+            elif word == "require":
+                if not evaluate(rest, names): raise RuntimeError(f"the kernel requires {rest}")
+            else: raise RuntimeError(f"this program does not know the launch line '{word}'")
+        values = []
+        for a in args or list(operands):
+            if a in operands: values.append(C.c_void_p(operands[a].data_ptr()))
+            elif a in maps: values.append(maps[a])
+            elif a.startswith("f32("): values.append(C.c_float(keys[a[4:-1]]))
+            elif a.startswith("i64("): values.append(C.c_int64(evaluate(a[4:-1], names)))
+            else: values.append(C.c_int(evaluate(a, names)))
+        self.args = (C.c_void_p * len(values))(*[C.cast(v if isinstance(v, C.Array) else C.pointer(v), C.c_void_p) for v in values])
+        self.keep += [values, maps]
+        self.grid, self.block = grid, block
+        check(cuda.cuModuleLoadData(C.byref(self.module), cubin), "module")
+        check(cuda.cuModuleGetFunction(C.byref(self.function), self.module, kernel.encode()), kernel)
+        if self.shared > 48 << 10: check(cuda.cuFuncSetAttribute(self.function, 8, self.shared), "shared memory")
+
+    def encode(self, what, names, operands):
+        operand = operands[what.split()[0]]
+        get = lambda key, default: [evaluate(x, names) for x in split(m.group(1))] if (m := re.search(rf"\b{key}\(([^()]*(?:\([^()]*\)[^()]*)*)\)", what)) else default
+        kind, size = TYPES[NAMES[operand.dtype]]
+        box = get("box", None)
+        dims = get("dims", list(reversed(operand.shape)))
+        pitch = get("pitch", [s * size for s in reversed(operand.stride())][1:])
+        swizzle, l2 = get("swizzle", [0])[0], get("l2", [0])[0]
+        raw = (C.c_uint8 * 256)()
+        out = (C.c_uint8 * 128).from_buffer(raw, -C.addressof(raw) % 64)
+        self.keep.append(raw)
+        rank = len(box)
+        check(cuda.cuTensorMapEncodeTiled(out, kind, rank, C.c_void_p(operand.data_ptr()), (C.c_uint64 * rank)(*dims),
+                                          (C.c_uint64 * max(1, rank - 1))(*pitch), (C.c_uint32 * rank)(*box), (C.c_uint32 * rank)(*[1] * rank),
+                                          0, {0: 0, 32: 1, 64: 2, 128: 3}[swizzle], {0: 0, 64: 1, 128: 2, 256: 3}[l2], 0), f"map {what}")
+        return out
+
+    def __call__(self):
+        class Attribute(C.Structure):
+            _fields_ = [("id", C.c_int), ("pad", C.c_int), ("value", C.c_uint32 * 16)]
+
+        class Config(C.Structure):
+            _fields_ = [("grid", C.c_uint * 3), ("block", C.c_uint * 3), ("shared", C.c_uint), ("stream", C.c_void_p),
+                        ("attributes", C.POINTER(Attribute)), ("count", C.c_uint)]
+        attribute = Attribute(4, 0, (C.c_uint32 * 16)(*self.cluster))
+        config = Config((C.c_uint * 3)(*self.grid), (C.c_uint * 3)(*self.block), self.shared,
+                        torch.cuda.current_stream().cuda_stream, C.pointer(attribute), int(self.cluster != (1, 1, 1)))
+        check(cuda.cuLaunchKernelEx(C.byref(config), self.function, self.args, None), "launch")

@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+"""Kernels of tilewright beside PyTorch's cuBLAS and cublasLt on an NVIDIA GPU, in one process, in pairs.
+
+    bench/cuda_rivals.py prepare DIR [CASES]   where tilewright is: emits every case
+    bench/cuda_rivals.py measure DIR [SECONDS] where PyTorch, nvcc and the GPU are (DIR and bench/ carried there)
+
+A line of CASES (bench/cuda_cases.txt): NAME | OP KEYS | STEP; STEP; ... Names that begin with check are checked and not timed.
+Results are checked against f32 or f64 on poisoned outputs. Times are medians of bursts inside captured graphs, ours and theirs in turn,
+operands rotated through more than the L2 holds. Every kernel runs in a worker that is killed when it hangs. Ratio above 1: ours is faster."""
+import concurrent.futures
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+
+
+def cases_of(path):
+    out = []
+    for line in open(path):
+        line = line.split("#")[0].strip()
+        if not line: continue
+        name, problem, steps = (x.strip() for x in line.split("|"))
+        op, *keys = problem.split()
+        out.append({"name": name, "op": op, "keys": dict(k.split("=") for k in keys), "steps": [s.strip() for s in steps.split(";") if s.strip()]})
+    return out
+
+
+# ---- prepare ----
+
+def enumerators(source):
+    """Lets as src/target/cuda/build.c gives them to the compiler; those that need a problem are not used here."""
+    names, text = {}, ""
+    for line in source.splitlines():
+        if not line.startswith("//: let"): continue
+        for x in line.split(None, 2)[2].split(","):
+            name, value = (y.strip() for y in x.split("="))
+            names[name] = int(eval(value.replace("/", "//"), {}, names))
+            text += f"enum : int {{ {name} = {names[name]} }};\n"
+    return text + '#line 1 "kernel.cu"\n'
+
+
+def prepare(directory, path):
+    os.makedirs(directory, exist_ok=True)
+    cases = []
+    for case in cases_of(path):
+        schedule = os.path.join(directory, "schedule.txt")
+        with open(schedule, "w") as f: f.write("\n".join(case["steps"]) + "\n")
+        keys = [f"{k}={v}" for k, v in case["keys"].items()]
+        r = subprocess.run([f"{ROOT}/build/tilewright", "emit", case["op"], *keys, "-t", "cuda-h100-sxm", "-s", schedule], capture_output=True, text=True)
+        if r.returncode:
+            print(f"{case['name']}: {r.stderr.strip()}")
+            continue
+        with open(os.path.join(directory, case["name"] + ".cu"), "w") as f: f.write(r.stdout)
+        cases.append(case)
+    for header in os.listdir(f"{ROOT}/src/target/cuda/runtime"): shutil.copy(f"{ROOT}/src/target/cuda/runtime/{header}", directory)
+    with open(os.path.join(directory, "cases.json"), "w") as f: json.dump(cases, f)
+    print(f"{len(cases)} kernels in {directory}")
+
+
+def compile_all(directory, cases):
+    """On the machine that measures, whose many cores make this a matter of seconds."""
+    def one(case):
+        base = os.path.join(directory, case["name"])
+        source = open(base + ".cu").read()
+        with open(base + ".whole.cu", "w") as f: f.write(enumerators(source) + source)
+        r = subprocess.run(["nvcc", "-std=c++17", "-cubin", "-gencode=arch=compute_90a,code=sm_90a", "-Xptxas=-v", f"-I{directory}", base + ".whole.cu", "-o", base + ".cubin"], capture_output=True, text=True)
+        bad = [l for l in r.stderr.splitlines() if "(C75" in l or ("spill" in l and " 0 bytes spill stores, 0 bytes" not in l)]
+        return case, r.stderr[:600] if r.returncode else "; ".join(bad), r.returncode == 0
+    kept = []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for case, words, good in pool.map(one, cases):
+            if words: print(f"{case['name']}: {words}")
+            if good: kept.append(case)
+    return kept
+
+
+# ---- the worker ----
+
+def worker(directory):
+    import math
+    import torch
+    sys.path.insert(0, HERE)
+    from cuda_launch import Kernel
+    device = torch.device("cuda:0")
+    torch.zeros(1, device=device)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    sms = torch.cuda.get_device_properties(0).multi_processor_count
+    torch_type = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "e4m3": torch.float8_e4m3fn}
+    cache = {}
+
+    def files(name):
+        return open(f"{directory}/{name}.cu").read(), open(f"{directory}/{name}.cubin", "rb").read()
+
+    def draw(g, rows, cols, type_, pitch=0, scale=1.0):
+        pitch = pitch or cols
+        if type_ == torch.int8: x = torch.randint(-128, 128, (rows, pitch), device=device, dtype=type_, generator=g)
+        elif type_ == torch.int32: x = torch.randint(-1000, 1000, (rows, pitch), device=device, dtype=type_, generator=g)
+        else: x = (torch.randn(rows, pitch, device=device, generator=g) * scale).to(type_)
+        return x[:, :cols]
+
+    def pair(ours, theirs, reps, rounds):
+        def graph(f):
+            g = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(g):
+                for i in range(reps): f(i)
+            return g
+        times, graphs = ([], []), (graph(ours), graph(theirs))
+        for g in graphs: g.replay()
+        for _ in range(rounds):
+            for g, t in zip(graphs, times):
+                a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+                a.record(); g.replay(); b.record()
+                t.append((a, b))
+        torch.cuda.synchronize()
+        return [sorted(a.elapsed_time(b) for a, b in t)[rounds // 2] * 1e3 / reps for t in times]
+
+    def gemm_sets(key, count):
+        """Operands as the op has them, and the right C."""
+        if (key, count) in cache: return cache[key, count]
+        cache.clear()
+        torch.cuda.empty_cache()
+        k = dict(key)
+        m, n, kk = int(k["m"]), int(k["n"]), int(k["k"])
+        a_type, b_type, c_type = torch_type[k["a"]], torch_type[k["b"]], torch_type[k["c"]]
+        acc = torch.int32 if k["a"] == "i8" else torch.float32
+        at, bt, bias = int(k.get("a_transposed", 0)), int(k.get("b_transposed", 0)), k.get("bias", "none")
+        g = torch.Generator(device=device)
+        g.manual_seed(1)
+        sets = []
+        for _ in range(count):
+            o = {"A": draw(g, *((kk, m) if at else (m, kk)), a_type, int(k.get("lda", 0))),
+                 "B": draw(g, *((n, kk) if bt else (kk, n)), b_type, int(k.get("ldb", 0)))}
+            if bias != "none": o["D"] = draw(g, 1 if bias == "row" else m, n, acc, int(k.get("ldd", 0)), math.sqrt(kk))
+            o["C"] = torch.empty(m, int(k.get("ldc", 0)) or n, device=device, dtype=c_type)[:, :n]
+            sets.append(o)
+        o = sets[0]
+        exact = torch.float64 if k["a"] == "i8" or m * n * kk < 1 << 34 else torch.float32
+        a, b = (o["A"].T if at else o["A"]).to(exact), (o["B"] if not bt else o["B"].T).to(exact)
+        c = a @ b
+        if "D" in o: c += o["D"]
+        scale = float(k.get("scale", 1))
+        if k["c"] in ("i8", "i16"):
+            limit = 128 if k["c"] == "i8" else 32768
+            c = (c.float() * scale).round().clamp(-limit, limit - 1)
+        elif k["c"] != "i32": c *= scale
+        if int(k.get("relu", 0)): c = c.clamp(min=0)
+        cache[key, count] = sets, c
+        return sets, c
+
+    def gemm_check(k, sets, c, kernel):
+        out = sets[0]["C"]
+        whole = out._base if out._base is not None else out
+        whole.view(torch.uint8).fill_(0xA5)
+        kernel()
+        torch.cuda.synchronize()
+        off = (out.to(c.dtype) - c).abs()
+        if k["a"] == "i8": bad = off > (c.abs() * 2.0**-8 if k["c"] in ("bf16", "f16") else c.abs() * 2.0**-22)
+        else: bad = ~(off <= c.abs() * (2.0**-8 if k["c"] == "bf16" else 2.0**-11 if k["c"] == "f16" else 0) + 1e-6 * abs(float(k.get("scale", 1))) * int(k["k"]) * (500 if k["a"] == "e4m3" else 1) + 2e-4)
+        n_bad = int(bad.sum())
+        padding = whole[:, out.shape[1]:] if whole.shape[1] > out.shape[1] else None
+        if padding is not None and not bool((padding.contiguous().view(torch.uint8) == 0xA5).all()): return {"wrong": "written between rows"}
+        return {"wrong": f"{n_bad} of {c.numel()}, off by {off.max().item():.3g}"} if n_bad else {}
+
+    def names_of(k):
+        n = {x: int(v) for x, v in k.items() if x not in ("a", "b", "c", "acc", "bias", "scale")}
+        at, bt = n.get("a_transposed", 0), n.get("b_transposed", 0)
+        n["lda"] = n.get("lda") or (n["m"] if at else n["k"])
+        n["ldb"] = n.get("ldb") or (n["k"] if bt else n["n"])
+        n["ldc"] = n.get("ldc") or n["n"]
+        n["ldd"] = n.get("ldd") or n["n"]
+        return n | {"scale": float(k.get("scale", 1))}
+
+    def do_gemm(case, timed):
+        k = dict(case["keys"])
+        m, n, kk = int(k["m"]), int(k["n"]), int(k["k"])
+        bytes_ = sum(x * torch.empty(0, dtype=torch_type[k[t]]).element_size() for x, t in ((m * kk, "a"), (kk * n, "b"), (m * n, "c")))
+        count = max(2, min(24, int(120e6 // bytes_) + 1)) if timed else 1
+        sets, c = gemm_sets(tuple(sorted(k.items())), count)
+        source, cubin = files(case["name"])
+        kernels = [Kernel(source, cubin, names_of(k), s, sms) for s in sets]
+        out = gemm_check(k, sets, c, kernels[0])
+        if out or not timed: return out
+        one = torch.ones((), device=device)
+        at, bt = int(k.get("a_transposed", 0)), int(k.get("b_transposed", 0))
+
+        def theirs(i):
+            s = sets[i % count]
+            a, b = s["A"].T if at else s["A"], s["B"].T if bt else s["B"]
+            if k["a"] == "i8": torch._int_mm(a, b, out=s["C"])
+            elif k["a"] == "e4m3": torch._scaled_mm(a, b, one, one, out_dtype=s["C"].dtype, use_fast_accum=True, out=s["C"])
+            else: torch.mm(a, b, out=s["C"])
+        flops = 2.0 * m * n * kk
+        estimate = max(3e-6, flops / (600e12 if k["a"] in ("bf16", "f16") else 1100e12))
+        reps = max(2, min(6 * count, int(4e-3 / estimate) + 1))
+        if reps >= count: reps = -(-reps // count) * count
+        best = None
+        for library in case.get("libraries", ["cublas"]):
+            torch.backends.cuda.preferred_blas_library(library)
+            try: ours, other = pair(lambda i: kernels[i % count](), theirs, reps, 9)
+            except Exception as e: out[library] = repr(e)[:100]; continue
+            if best is None or other / ours < best[0]: best = (other / ours, ours, other, library)
+        if best: out.update(ratio=round(best[0], 4), us=round(best[1], 2), theirs_us=round(best[2], 2), tflops=round(flops / best[1] * 1e-6, 1), theirs=round(flops / best[2] * 1e-6, 1), library=best[3])
+        return out
+
+    ops = {"gemm": do_gemm}
+    print(json.dumps({"device": torch.cuda.get_device_name(0), "torch": torch.__version__}), flush=True)
+    for line in sys.stdin:
+        job = json.loads(line)
+        try: r = ops[job["case"]["op"]](job["case"], job["timed"])
+        except Exception as e: r = {"error": repr(e)[:300]}
+        print(json.dumps(r), flush=True)
+        if "error" in r: sys.exit(1)
+
+
+# ---- measure ----
+
+class Worker:
+    def __init__(self, directory, log):
+        self.process = subprocess.Popen([sys.executable, os.path.abspath(__file__), "worker", directory], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
+        self.hello = self.read(90)
+
+    def read(self, seconds):
+        data, end = b"", time.time() + seconds
+        while time.time() < end:
+            if select.select([self.process.stdout], [], [], max(0, end - time.time()))[0]:
+                piece = os.read(self.process.stdout.fileno(), 1 << 16)
+                if not piece: return {"error": "the worker died"}
+                data += piece
+                if data.endswith(b"\n"): return json.loads(data.splitlines()[-1])
+        return {"error": "hangs"}
+
+    def ask(self, case, timed, seconds):
+        try:
+            self.process.stdin.write((json.dumps({"case": case, "timed": timed}) + "\n").encode())
+            self.process.stdin.flush()
+        except BrokenPipeError: return {"error": "the worker died"}
+        return self.read(seconds)
+
+    def end(self):
+        self.process.kill()
+        try: self.process.wait(10)
+        except subprocess.TimeoutExpired: pass
+
+
+def measure(directory, limit):
+    out = os.environ.get("OUT", directory)
+    start = time.time()
+    cases = compile_all(directory, json.load(open(os.path.join(directory, "cases.json"))))
+    print(f"{len(cases)} kernels compiled after {time.time() - start:.0f} s", flush=True)
+    log, w, results = open(f"{out}/rivals.jsonl", "w"), None, []
+    errors = open(f"{out}/worker.err", "w")
+    for timed in (False, True):
+        for case in cases:
+            if time.time() - start > limit: break
+            check_only = case["name"].startswith("check")
+            if timed and (check_only or case.get("broken")): continue
+            if not timed and not check_only: continue
+            if w is None or w.process.poll() is not None:
+                w = Worker(directory, errors)
+                print(w.hello, flush=True)
+            r = w.ask(case, timed, 20)
+            if "error" in r:
+                w.end()
+                w = None
+            log.write(json.dumps({**case, "timed": timed, **r}) + "\n")
+            log.flush()
+            if "error" in r or "wrong" in r: print(case["name"], r, flush=True)
+            elif timed: results.append((case, r))
+        if not timed: print(f"checks done after {time.time() - start:.0f} s", flush=True)
+    problems = {}
+    for case, r in results: problems.setdefault(" ".join(f"{k}={v}" for k, v in case["keys"].items()), []).append((r.get("ratio", 0), case, r))
+    for problem, rows in problems.items():
+        print(f"--- {problem}")
+        for ratio, case, r in sorted(rows, key=lambda x: -x[0])[:int(os.environ.get("ROWS", 8))]:
+            print(f"{ratio:6.3f} {r.get('us')} us {r.get('tflops')} beside {r.get('theirs')} ({r.get('library')})  {'; '.join(case['steps'])}", flush=True)
+    print(f"{time.time() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    what, directory = sys.argv[1], sys.argv[2]
+    if what == "prepare": prepare(directory, sys.argv[3] if len(sys.argv) > 3 else os.path.join(HERE, "cuda_cases.txt"))
+    elif what == "measure": measure(directory, float(sys.argv[3]) if len(sys.argv) > 3 else 500)
+    else: worker(directory)

@@ -1,0 +1,375 @@
+/* tile_core.cuh - words of the tile vocabulary that do not multiply, for NVIDIA GPUs from Hopper (sm_90a) on.
+ *
+ * docs/tiles.md is the manual. A `shared` tile lies in shared memory; a `tensor` is a matrix in global memory that tiles
+ * are copied from and to; a `barrier` says when copies have arrived or a buffer is free; a group is 128 threads, four warps
+ * that multiply together; a team is the blocks of a cluster. No header of CUDA's is needed: types and instructions are our
+ * own, so that a kernel compiles in well under a second. Instructions are those of the PTX ISA (mbarrier,
+ * cp.async.bulk.tensor, setmaxnreg).
+ *
+ * Invariants: shared tiles start at multiples of 1024 bytes. Their rows are cut into panels of at most 128 bytes, the rows
+ * of a panel lie one after the other, and its chunks of 16 bytes are swizzled as copies and the multiplier expect it (for
+ * 128 bytes: chunk ^= row % 8). Template parameters are words with small letters in them: a kernel's `let`s are macros. */
+#pragma once
+
+namespace tw {
+
+using u8 = unsigned char;
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+using i8 = signed char;
+using i16 = short;
+using i32 = int;
+using i64 = long long;
+
+#define TW_FN __device__ __forceinline__
+/* A kernel, its threads, and how many of its blocks a multiprocessor shall hold; a tensor as its parameter. */
+#define TW_KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
+#define TW_TENSOR const __grid_constant__ tw::tensor
+
+struct bf16 { u16 bits; };
+struct f16 { u16 bits; };
+struct e4m3 { u8 bits; };
+struct e5m2 { u8 bits; };
+struct tf32 { u32 bits; };
+
+/* ---- values ---- */
+
+TW_FN u32 bits_of(float x) { return __float_as_uint(x); }
+TW_FN u32 bits_of(i32 x) { return (u32)x; }
+TW_FN float float_of(u32 x) { return __uint_as_float(x); }
+
+/* Two values as two elements of Type, the first below, in a word of their size; floats to nearest, ties to even. */
+template <class Type> struct packed;
+template <> struct packed<bf16> {
+  static TW_FN u32 of(float low, float high) {
+    u32 r;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+    return r;
+  }
+};
+template <> struct packed<f16> {
+  static TW_FN u32 of(float low, float high) {
+    u32 r;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+    return r;
+  }
+};
+template <> struct packed<float> {
+  static TW_FN u64 of(float low, float high) { return (u64)bits_of(low) | (u64)bits_of(high) << 32; }
+};
+template <> struct packed<i32> {
+  static TW_FN u64 of(i32 low, i32 high) { return (u64)bits_of(low) | (u64)bits_of(high) << 32; }
+};
+template <> struct packed<i16> {
+  static TW_FN u32 of(i32 low, i32 high) { return ((u32)low & 0xffffu) | (u32)high << 16; }
+};
+template <> struct packed<i8> {
+  static TW_FN u16 of(i32 low, i32 high) { return (u16)(((u32)low & 0xffu) | ((u32)high & 0xffu) << 8); }
+};
+
+/* One element as a number, and back. */
+TW_FN float number(float x) { return x; }
+TW_FN float number(bf16 x) { return float_of((u32)x.bits << 16); }
+TW_FN float number(f16 x) {
+  float r;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x.bits));
+  return r;
+}
+TW_FN i32 number(i32 x) { return x; }
+TW_FN i32 number(i16 x) { return x; }
+TW_FN i32 number(i8 x) { return x; }
+TW_FN i32 number(u8 x) { return x; }
+TW_FN void set(float &to, float x) { to = x; }
+TW_FN void set(bf16 &to, float x) { to.bits = (u16)packed<bf16>::of(x, 0.f); }
+TW_FN void set(f16 &to, float x) { to.bits = (u16)packed<f16>::of(x, 0.f); }
+TW_FN void set(i32 &to, i32 x) { to = x; }
+TW_FN void set(i16 &to, i32 x) { to = (i16)x; }
+TW_FN void set(i8 &to, i32 x) { to = (i8)x; }
+
+/* The two 16-bit elements of a word. */
+template <class Type> TW_FN float low(u32 x) { return number(Type{(u16)x}); }
+template <class Type> TW_FN float high(u32 x) { return number(Type{(u16)(x >> 16)}); }
+template <> TW_FN float high<bf16>(u32 x) { return float_of(x & 0xffff0000u); }
+
+/* Results as they are, for `lay` and `put`. */
+struct as_is {
+  template <class Value> TW_FN Value operator()(Value v, int, int) const { return v; }
+};
+
+/* round(x), ties to even, within low..high. */
+TW_FN i32 round_within(float x, i32 low, i32 high) {
+  i32 r;
+  asm("cvt.rni.s32.f32 %0, %1;" : "=r"(r) : "f"(x));
+  return min(max(r, low), high);
+}
+
+/* 2^x, x may be -infinity; relative error about 2^-22. */
+TW_FN float exp2_fast(float x) {
+  float r;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+TW_FN float log2_fast(float x) {
+  float r;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+TW_FN float rsqrt_fast(float x) {
+  float r;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+
+/* ---- 16 bytes of global memory, for code that works on rows ---- */
+
+struct alignas(16) vec16 { u32 word[4]; };
+
+TW_FN vec16 load16(const void *p) {
+  vec16 v;
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3]) : "l"(p));
+  return v;
+}
+/* What is read once: it does not stay in the caches for long. */
+TW_FN vec16 load16_once(const void *p) {
+  vec16 v;
+  asm volatile("ld.global.cs.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3]) : "l"(p));
+  return v;
+}
+TW_FN void store16(void *p, vec16 v) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
+               :: "l"(p), "r"(v.word[0]), "r"(v.word[1]), "r"(v.word[2]), "r"(v.word[3]) : "memory");
+}
+/* What nobody reads soon. */
+TW_FN void store16_once(void *p, vec16 v) {
+  asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};"
+               :: "l"(p), "r"(v.word[0]), "r"(v.word[1]), "r"(v.word[2]), "r"(v.word[3]) : "memory");
+}
+
+/* ---- shared memory ---- */
+
+/* The block's dynamic shared memory, from its first multiple of 1024 bytes on: ask for 1024 more than is carved. */
+struct arena {
+  u32 next;
+  TW_FN arena() {
+    u32 base;
+    extern __shared__ u8 tw_dynamic[];
+    u64 generic = (u64)tw_dynamic;
+    asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(base) : "l"(generic));
+    next = (base + 1023u) & ~1023u;
+  }
+  template <class Tile> TW_FN Tile take() {
+    Tile t{next};
+    next += Tile::bytes;
+    return t;
+  }
+};
+
+template <class Type, int Rows, int Cols> struct shared {
+  using type = Type;
+  static constexpr int rows = Rows, cols = Cols;
+  static constexpr int row_bytes = Cols * (int)sizeof(Type);
+  static constexpr int span = row_bytes < 128 ? row_bytes : 128; /* bytes of a row of a panel */
+  static constexpr int panels = row_bytes / span;
+  static constexpr int panel_cols = span / (int)sizeof(Type);
+  static constexpr int panel_bytes = Rows * span;
+  static constexpr u32 bytes = Rows * row_bytes;
+  static_assert(span == 32 || span == 64 || span == 128, "rows of a shared tile have 32, 64 or n x 128 bytes");
+  static_assert(row_bytes % span == 0, "rows of a shared tile have 32, 64 or n x 128 bytes");
+  static_assert(Rows % 8 == 0, "a shared tile has a multiple of 8 rows");
+  u32 at;
+  /* Where the 16 bytes `chunk` of a row lie. */
+  TW_FN u32 chunk(int row, int chunk_of_row) const {
+    constexpr int n = span / 16;
+    constexpr int shift = span == 128 ? 0 : span == 64 ? 1 : 2;
+    int panel = chunk_of_row / n, c = chunk_of_row % n;
+    return at + (u32)(panel * panel_bytes + row * span + ((c ^ ((row >> shift) & (n - 1))) << 4));
+  }
+};
+
+/* Tiles, one after the other: the stages of a pipeline. */
+template <class Tile, int Count> struct many {
+  static constexpr u32 bytes = Tile::bytes * Count;
+  static_assert(Tile::bytes % 1024 == 0, "stages start at multiples of 1024 bytes");
+  u32 at;
+  TW_FN Tile operator[](int i) const { return Tile{at + (u32)i * Tile::bytes}; }
+};
+
+TW_FN void store_shared16(u32 at, u32 a, u32 b, u32 c, u32 d) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" :: "r"(at), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
+}
+TW_FN void store_shared(u32 at, u64 x) { asm volatile("st.shared.u64 [%0], %1;" ::"r"(at), "l"(x) : "memory"); }
+TW_FN void store_shared(u32 at, u16 x) { asm volatile("st.shared.u16 [%0], %1;" ::"r"(at), "h"(x) : "memory"); }
+TW_FN vec16 load_shared16(u32 at) {
+  vec16 v;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3]) : "r"(at));
+  return v;
+}
+
+/* ---- threads ---- */
+
+constexpr int group_threads = 128;
+
+TW_FN int thread_of_block() { return (int)threadIdx.x; }
+TW_FN int block_of_grid() { return (int)blockIdx.x; }
+TW_FN int blocks_of_grid() { return (int)gridDim.x; }
+TW_FN int thread_of_group() { return (int)(threadIdx.x % 128); }
+/* The same value in all threads of a warp, and the compiler knows it. */
+TW_FN int group_of_block() { return __shfl_sync(0xffffffffu, (int)(threadIdx.x / 128), 0); }
+
+TW_FN void sync_block() { __syncthreads(); }
+/* All `threads` of a block that name the same id (1..15) wait for each other. */
+TW_FN void sync(int id, int threads) { asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory"); }
+
+/* Registers move between groups: a group that only copies gives, groups that multiply take. Count per thread. */
+template <int Count> TW_FN void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(Count)); }
+template <int Count> TW_FN void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(Count)); }
+
+/* A team is the blocks of a cluster: they can copy to all at once, and signal each other. */
+TW_FN int rank_of_team() {
+  u32 r;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+  return (int)r;
+}
+TW_FN void sync_team() {
+  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+
+/* ---- barriers ---- */
+
+/* A phase of a barrier ends when `count` arrivals and all announced bytes are there. Waiting names the parity of the
+ * phase: 0 for the first. */
+struct barrier {
+  static constexpr u32 bytes = 8;
+  u32 at;
+  TW_FN void init(int count) const { asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"(at), "r"(count) : "memory"); }
+  TW_FN void arrive() const { asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"(at) : "memory"); }
+  TW_FN void arrive_at(int rank) const { /* of the team */
+    asm volatile("{ .reg .b32 r; mapa.shared::cluster.u32 r, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [r]; }"
+                 :: "r"(at), "r"(rank) : "memory");
+  }
+  TW_FN void expect(u32 count_of_bytes) const { /* and arrive */
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"(at), "r"(count_of_bytes) : "memory");
+  }
+  TW_FN void wait(u32 parity) const {
+    asm volatile("{\n.reg .pred p;\nTW_WAIT:\nmbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n@p bra TW_DONE;\nbra TW_WAIT;\nTW_DONE:\n}"
+                 :: "r"(at), "r"(parity) : "memory");
+  }
+};
+template <int Count> struct barriers {
+  static constexpr u32 bytes = 8 * Count;
+  u32 at;
+  TW_FN barrier operator[](int i) const { return barrier{at + (u32)i * 8u}; }
+};
+/* Before anybody uses barriers that one thread initialized; a sync of the block or team follows. */
+TW_FN void barriers_ready() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+/* A place in a ring of stages, and the parity of its round. */
+template <int Stages> struct ring {
+  int slot = 0;
+  u32 parity = 0;
+  TW_FN void next() {
+    if (++slot == Stages) {
+      slot = 0;
+      parity ^= 1;
+    }
+  }
+  TW_FN void skip(int count) {
+    int to = slot + count;
+    parity ^= (u32)(to / Stages) & 1u;
+    slot = to % Stages;
+  }
+};
+
+/* ---- copies between tensors and shared tiles, asynchronous ---- */
+
+/* Which tile of `rows` x `cols` of them is the t-th: bands of `band` rows of tiles, column by column in a band; where
+ * band < 0, bands of -band columns, row by row. Tiles in work at the same time so share what they read. */
+struct place {
+  int row, col;
+};
+template <int band> TW_FN place place_of(int t, int rows, int cols) {
+  constexpr int width = band > 0 ? band : -band;
+  const int across = band > 0 ? cols : rows, along = band > 0 ? rows : cols;
+  const int first = t / (width * across) * width, size = min(along - first, width), in = t - first * across;
+  const int a = first + in % size, b = in / size;
+  return band > 0 ? place{a, b} : place{b, a};
+}
+
+struct alignas(64) tensor { u64 opaque[16]; }; /* made by the host; a parameter of the kernel */
+
+TW_FN void prefetch(const tensor &t) { asm volatile("prefetch.tensormap [%0];" :: "l"(&t) : "memory"); }
+
+TW_FN void copy_panel(u32 to, const tensor &from, int row, int col, barrier b) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+               :: "r"(to), "l"(&from), "r"(col), "r"(row), "r"(b.at) : "memory");
+}
+TW_FN void copy_panel_team(u32 to, const tensor &from, int row, int col, barrier b, u16 ranks) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+               "[%0], [%1, {%2, %3}], [%4], %5;"
+               :: "r"(to), "l"(&from), "r"(col), "r"(row), "r"(b.at), "h"(ranks) : "memory");
+}
+/* The tile whose first element is (row, col) of the tensor; what lies outside arrives as zeros. One thread calls; the
+ * tensor's box is rows x panel_cols of the tile. */
+template <class Type, int Rows, int Cols>
+TW_FN void copy(shared<Type, Rows, Cols> to, const tensor &from, int row, int col, barrier b) {
+  using tile = shared<Type, Rows, Cols>;
+#pragma unroll
+  for (int p = 0; p < tile::panels; p++) copy_panel(to.at + p * tile::panel_bytes, from, row, col + p * tile::panel_cols, b);
+}
+/* Part `part` of Parts of the rows, to the same place in all blocks of the team that `ranks` names, each of whose barriers
+ * hears of it; the tensor's box is rows / Parts x panel_cols. */
+template <int Parts, class Type, int Rows, int Cols>
+TW_FN void copy_team(shared<Type, Rows, Cols> to, const tensor &from, int row, int col, barrier b, int part, u16 ranks) {
+  using tile = shared<Type, Rows, Cols>;
+  static_assert(Rows % (8 * Parts) == 0, "parts of a tile have a multiple of 8 rows");
+#pragma unroll
+  for (int p = 0; p < tile::panels; p++)
+    copy_panel_team(to.at + p * tile::panel_bytes + part * (Rows / Parts) * tile::span, from, row + part * (Rows / Parts),
+                    col + p * tile::panel_cols, b, ranks);
+}
+
+/* A panel back to the tensor; what lies outside is dropped. One thread calls, after `written` and a sync. */
+template <class Type, int Rows, int Cols>
+TW_FN void store(const tensor &to, int row, int col, shared<Type, Rows, Cols> from) {
+  using tile = shared<Type, Rows, Cols>;
+#pragma unroll
+  for (int p = 0; p < tile::panels; p++)
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];"
+                 :: "l"(&to), "r"(col + p * tile::panel_cols), "r"(row), "r"(from.at + p * tile::panel_bytes) : "memory");
+}
+TW_FN void store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+/* Until at most Count committed stores still read their tile. */
+template <int Count> TW_FN void store_wait_read() { asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(Count) : "memory"); }
+template <int Count> TW_FN void store_wait() { asm volatile("cp.async.bulk.wait_group %0;" :: "n"(Count) : "memory"); }
+/* What this thread wrote to shared memory is seen by copies and the multiplier, once a sync has followed. */
+TW_FN void written() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+/* The same copy by the 128 threads of a group, from any address and pitches: element (row, col) lies at
+ * from[row * down + col * right]; rows and columns that the matrix does not have become zeros. `written` and a sync
+ * follow. */
+template <class Type, int Rows, int Cols>
+TW_FN void copy_by_group(shared<Type, Rows, Cols> to, const Type *from, i64 down, i64 right, int row, int col, int rows,
+                         int cols) {
+  using tile = shared<Type, Rows, Cols>;
+  constexpr int chunks = tile::row_bytes / 16, each = 16 / (int)sizeof(Type);
+  for (int i = thread_of_group(); i < Rows * chunks; i += group_threads) {
+    /* Neighbours in memory by neighbouring threads, whichever way the matrix lies. */
+    const int r = right == 1 ? i / chunks : i % Rows, c = right == 1 ? i % chunks : i / Rows;
+    union {
+      Type element[each];
+      u32 word[4];
+    } v;
+    v.word[0] = v.word[1] = v.word[2] = v.word[3] = 0;
+    if (row + r < rows)
+#pragma unroll
+      for (int e = 0; e < each; e++)
+        if (col + c * each + e < cols) v.element[e] = from[(row + r) * down + (col + c * each + e) * right];
+    store_shared16(to.chunk(r, c), v.word[0], v.word[1], v.word[2], v.word[3]);
+  }
+}
+
+}  // namespace tw

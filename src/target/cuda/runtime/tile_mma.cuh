@@ -1,0 +1,282 @@
+/* tile_mma.cuh - products of tiles: a group multiplies shared tiles (or its own registers) into its registers, by wgmma.
+ *
+ * D[64 x N] += A[64 x k] B: B from shared memory, stored n x k (`mma_abt`) or k x n (`mma_ab`), A stored m x k, or k x m
+ * (`mma_atb`, `mma_atbt`). 8-bit types take m x k and n x k only. Between mma_begin and mma_wait<0> nobody may touch D.
+ * Thread t of a group holds, in value[4 j + 2 i + c], row 16 (t / 32) + t % 32 / 4 + 8 i, column 8 j + 2 (t % 4) + c. */
+#pragma once
+#include "tile_core.cuh"
+
+namespace tw {
+
+/* Rows x Cols of f32 (or i32) in the registers of a group. */
+template <int Rows, int Cols, class Value = float> struct acc {
+  static_assert(Rows % 64 == 0 && Cols % 8 == 0, "a register tile has n x 64 rows and n x 8 columns");
+  static constexpr int rows = Rows, cols = Cols, blocks = Rows / 64, values = Cols / 2;
+  Value value[blocks][values];
+};
+
+TW_FN void mma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+TW_FN void mma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+/* Until at most Count committed batches are under way. */
+template <int Count> TW_FN void mma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(Count) : "memory"); }
+
+/* How the instruction names types. */
+template <class Type> struct mma_type;
+template <> struct mma_type<bf16> { static constexpr const char name[] = "k16.f32.bf16.bf16"; };
+template <> struct mma_type<f16> { static constexpr const char name[] = "k16.f32.f16.f16"; };
+template <> struct mma_type<tf32> { static constexpr const char name[] = "k8.f32.tf32.tf32"; };
+template <> struct mma_type<e4m3> { static constexpr const char name[] = "k32.f32.e4m3.e4m3"; };
+template <> struct mma_type<e5m2> { static constexpr const char name[] = "k32.f32.e5m2.e5m2"; };
+template <> struct mma_type<i8> { static constexpr const char name[] = "k32.s32.s8.s8"; };
+template <class Type> struct mma_sum { using type = float; };
+template <> struct mma_sum<i8> { using type = i32; };
+
+/* Operand lists of the instruction: registers %0.. and the constraints of as many values. */
+#define TW_N4 "%0, %1, %2, %3"
+#define TW_N8 TW_N4 ", %4, %5, %6, %7"
+#define TW_N12 TW_N8 ", %8, %9, %10, %11"
+#define TW_N16 TW_N12 ", %12, %13, %14, %15"
+#define TW_N24 TW_N16 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define TW_N32 TW_N24 ", %24, %25, %26, %27, %28, %29, %30, %31"
+#define TW_N40 TW_N32 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define TW_N48 TW_N40 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define TW_N56 TW_N48 ", %48, %49, %50, %51, %52, %53, %54, %55"
+#define TW_N64 TW_N56 ", %56, %57, %58, %59, %60, %61, %62, %63"
+#define TW_N72 TW_N64 ", %64, %65, %66, %67, %68, %69, %70, %71"
+#define TW_N80 TW_N72 ", %72, %73, %74, %75, %76, %77, %78, %79"
+#define TW_N88 TW_N80 ", %80, %81, %82, %83, %84, %85, %86, %87"
+#define TW_N96 TW_N88 ", %88, %89, %90, %91, %92, %93, %94, %95"
+#define TW_N104 TW_N96 ", %96, %97, %98, %99, %100, %101, %102, %103"
+#define TW_N112 TW_N104 ", %104, %105, %106, %107, %108, %109, %110, %111"
+#define TW_N120 TW_N112 ", %112, %113, %114, %115, %116, %117, %118, %119"
+#define TW_N128 TW_N120 ", %120, %121, %122, %123, %124, %125, %126, %127"
+#define TW_V4(c, d, i) c(d[i]), c(d[i + 1]), c(d[i + 2]), c(d[i + 3])
+#define TW_V8(c, d, i) TW_V4(c, d, i), TW_V4(c, d, i + 4)
+#define TW_O4(c, d) TW_V4(c, d, 0)
+#define TW_O8(c, d) TW_V8(c, d, 0)
+#define TW_O12(c, d) TW_O8(c, d), TW_V4(c, d, 8)
+#define TW_O16(c, d) TW_O8(c, d), TW_V8(c, d, 8)
+#define TW_O24(c, d) TW_O16(c, d), TW_V8(c, d, 16)
+#define TW_O32(c, d) TW_O24(c, d), TW_V8(c, d, 24)
+#define TW_O40(c, d) TW_O32(c, d), TW_V8(c, d, 32)
+#define TW_O48(c, d) TW_O40(c, d), TW_V8(c, d, 40)
+#define TW_O56(c, d) TW_O48(c, d), TW_V8(c, d, 48)
+#define TW_O64(c, d) TW_O56(c, d), TW_V8(c, d, 56)
+#define TW_O72(c, d) TW_O64(c, d), TW_V8(c, d, 64)
+#define TW_O80(c, d) TW_O72(c, d), TW_V8(c, d, 72)
+#define TW_O88(c, d) TW_O80(c, d), TW_V8(c, d, 80)
+#define TW_O96(c, d) TW_O88(c, d), TW_V8(c, d, 88)
+#define TW_O104(c, d) TW_O96(c, d), TW_V8(c, d, 96)
+#define TW_O112(c, d) TW_O104(c, d), TW_V8(c, d, 104)
+#define TW_O120(c, d) TW_O112(c, d), TW_V8(c, d, 112)
+#define TW_O128(c, d) TW_O120(c, d), TW_V8(c, d, 120)
+
+/* One instruction: A from shared memory (SS) or registers (RS). Ta, Tb: stored k x m, k x n; 16-bit types only. The type
+ * is an operand of its own, a constant string. */
+#define TW_SS(N, H, c, a, b, p, ty, tr)                                                                        \
+  asm volatile("{\n.reg .pred q;\nsetp.ne.b32 q, %" #p ", 0;\nwgmma.mma_async.sync.aligned.m64n" #N "%" #ty       \
+               " {" TW_N##H "}, %" #a ", %" #b ", q%" #tr ";\n}\n"                                               \
+               : TW_O##H(c, d)                                                                                 \
+               : "l"(da), "l"(db), "r"(more), "C"(mma_type<Type>::name), "C"(tail::text))
+#define TW_RS(N, H, c, a0, a1, a2, a3, b, p, ty, tr)                                                           \
+  asm volatile("{\n.reg .pred q;\nsetp.ne.b32 q, %" #p ", 0;\nwgmma.mma_async.sync.aligned.m64n" #N "%" #ty       \
+               " {" TW_N##H "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #b ", q%" #tr ";\n}\n"              \
+               : TW_O##H(c, d)                                                                                 \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(db), "r"(more), "C"(mma_type<Type>::name), "C"(tail::text))
+#define TW_FLOAT(x) "+f"(x)
+#define TW_INT(x) "+r"(x)
+
+/* What follows the predicate: signs of A and B, and their majors where the type has a choice; nothing for integers. */
+template <class Type, bool Ta, bool Tb> struct mma_tail { static constexpr const char text[] = ", 1, 1"; };
+template <bool Ta, bool Tb> struct mma_tail<i8, Ta, Tb> { static constexpr const char text[] = ""; };
+template <> struct mma_tail<bf16, false, false> { static constexpr const char text[] = ", 1, 1, 0, 0"; };
+template <> struct mma_tail<bf16, false, true> { static constexpr const char text[] = ", 1, 1, 0, 1"; };
+template <> struct mma_tail<bf16, true, false> { static constexpr const char text[] = ", 1, 1, 1, 0"; };
+template <> struct mma_tail<bf16, true, true> { static constexpr const char text[] = ", 1, 1, 1, 1"; };
+template <bool Ta, bool Tb> struct mma_tail<f16, Ta, Tb> : mma_tail<bf16, Ta, Tb> {};
+/* With A in registers only B has a choice. */
+template <class Type, bool Tb> struct mma_tail_rs : mma_tail<Type, false, Tb> {};
+template <> struct mma_tail_rs<bf16, false> { static constexpr const char text[] = ", 1, 1, 0"; };
+template <> struct mma_tail_rs<bf16, true> { static constexpr const char text[] = ", 1, 1, 1"; };
+template <bool Tb> struct mma_tail_rs<f16, Tb> : mma_tail_rs<bf16, Tb> {};
+
+template <class Type, int Cols, bool Ta, bool Tb> TW_FN void mma_step(float (&d)[Cols / 2], u64 da, u64 db, int more) {
+  using tail = mma_tail<Type, Ta, Tb>;
+  if constexpr (Cols == 8) TW_SS(8, 4, TW_FLOAT, 4, 5, 6, 7, 8);
+  else if constexpr (Cols == 16) TW_SS(16, 8, TW_FLOAT, 8, 9, 10, 11, 12);
+  else if constexpr (Cols == 24) TW_SS(24, 12, TW_FLOAT, 12, 13, 14, 15, 16);
+  else if constexpr (Cols == 32) TW_SS(32, 16, TW_FLOAT, 16, 17, 18, 19, 20);
+  else if constexpr (Cols == 48) TW_SS(48, 24, TW_FLOAT, 24, 25, 26, 27, 28);
+  else if constexpr (Cols == 64) TW_SS(64, 32, TW_FLOAT, 32, 33, 34, 35, 36);
+  else if constexpr (Cols == 80) TW_SS(80, 40, TW_FLOAT, 40, 41, 42, 43, 44);
+  else if constexpr (Cols == 96) TW_SS(96, 48, TW_FLOAT, 48, 49, 50, 51, 52);
+  else if constexpr (Cols == 112) TW_SS(112, 56, TW_FLOAT, 56, 57, 58, 59, 60);
+  else if constexpr (Cols == 128) TW_SS(128, 64, TW_FLOAT, 64, 65, 66, 67, 68);
+  else if constexpr (Cols == 144) TW_SS(144, 72, TW_FLOAT, 72, 73, 74, 75, 76);
+  else if constexpr (Cols == 160) TW_SS(160, 80, TW_FLOAT, 80, 81, 82, 83, 84);
+  else if constexpr (Cols == 176) TW_SS(176, 88, TW_FLOAT, 88, 89, 90, 91, 92);
+  else if constexpr (Cols == 192) TW_SS(192, 96, TW_FLOAT, 96, 97, 98, 99, 100);
+  else if constexpr (Cols == 208) TW_SS(208, 104, TW_FLOAT, 104, 105, 106, 107, 108);
+  else if constexpr (Cols == 224) TW_SS(224, 112, TW_FLOAT, 112, 113, 114, 115, 116);
+  else if constexpr (Cols == 240) TW_SS(240, 120, TW_FLOAT, 120, 121, 122, 123, 124);
+  else if constexpr (Cols == 256) TW_SS(256, 128, TW_FLOAT, 128, 129, 130, 131, 132);
+  else static_assert(Cols == 8, "a product has 8, 16, 24, 32, 48, ... or 256 columns");
+}
+template <class Type, int Cols, bool Ta, bool Tb> TW_FN void mma_step(i32 (&d)[Cols / 2], u64 da, u64 db, int more) {
+  using tail = mma_tail<Type, Ta, Tb>;
+  if constexpr (Cols == 8) TW_SS(8, 4, TW_INT, 4, 5, 6, 7, 8);
+  else if constexpr (Cols == 16) TW_SS(16, 8, TW_INT, 8, 9, 10, 11, 12);
+  else if constexpr (Cols == 24) TW_SS(24, 12, TW_INT, 12, 13, 14, 15, 16);
+  else if constexpr (Cols == 32) TW_SS(32, 16, TW_INT, 16, 17, 18, 19, 20);
+  else if constexpr (Cols == 48) TW_SS(48, 24, TW_INT, 24, 25, 26, 27, 28);
+  else if constexpr (Cols == 64) TW_SS(64, 32, TW_INT, 32, 33, 34, 35, 36);
+  else if constexpr (Cols == 80) TW_SS(80, 40, TW_INT, 40, 41, 42, 43, 44);
+  else if constexpr (Cols == 96) TW_SS(96, 48, TW_INT, 48, 49, 50, 51, 52);
+  else if constexpr (Cols == 112) TW_SS(112, 56, TW_INT, 56, 57, 58, 59, 60);
+  else if constexpr (Cols == 128) TW_SS(128, 64, TW_INT, 64, 65, 66, 67, 68);
+  else if constexpr (Cols == 144) TW_SS(144, 72, TW_INT, 72, 73, 74, 75, 76);
+  else if constexpr (Cols == 160) TW_SS(160, 80, TW_INT, 80, 81, 82, 83, 84);
+  else if constexpr (Cols == 176) TW_SS(176, 88, TW_INT, 88, 89, 90, 91, 92);
+  else if constexpr (Cols == 192) TW_SS(192, 96, TW_INT, 96, 97, 98, 99, 100);
+  else if constexpr (Cols == 208) TW_SS(208, 104, TW_INT, 104, 105, 106, 107, 108);
+  else if constexpr (Cols == 224) TW_SS(224, 112, TW_INT, 112, 113, 114, 115, 116);
+  else if constexpr (Cols == 240) TW_SS(240, 120, TW_INT, 120, 121, 122, 123, 124);
+  else if constexpr (Cols == 256) TW_SS(256, 128, TW_INT, 128, 129, 130, 131, 132);
+  else static_assert(Cols == 8, "a product has 8, 16, 24, 32, 48, ... or 256 columns");
+}
+template <class Type, int Cols, bool Tb> TW_FN void mma_step(float (&d)[Cols / 2], const u32 (&a)[4], u64 db, int more) {
+  using tail = mma_tail_rs<Type, Tb>;
+  if constexpr (Cols == 8) TW_RS(8, 4, TW_FLOAT, 4, 5, 6, 7, 8, 9, 10, 11);
+  else if constexpr (Cols == 16) TW_RS(16, 8, TW_FLOAT, 8, 9, 10, 11, 12, 13, 14, 15);
+  else if constexpr (Cols == 24) TW_RS(24, 12, TW_FLOAT, 12, 13, 14, 15, 16, 17, 18, 19);
+  else if constexpr (Cols == 32) TW_RS(32, 16, TW_FLOAT, 16, 17, 18, 19, 20, 21, 22, 23);
+  else if constexpr (Cols == 48) TW_RS(48, 24, TW_FLOAT, 24, 25, 26, 27, 28, 29, 30, 31);
+  else if constexpr (Cols == 64) TW_RS(64, 32, TW_FLOAT, 32, 33, 34, 35, 36, 37, 38, 39);
+  else if constexpr (Cols == 80) TW_RS(80, 40, TW_FLOAT, 40, 41, 42, 43, 44, 45, 46, 47);
+  else if constexpr (Cols == 96) TW_RS(96, 48, TW_FLOAT, 48, 49, 50, 51, 52, 53, 54, 55);
+  else if constexpr (Cols == 112) TW_RS(112, 56, TW_FLOAT, 56, 57, 58, 59, 60, 61, 62, 63);
+  else if constexpr (Cols == 128) TW_RS(128, 64, TW_FLOAT, 64, 65, 66, 67, 68, 69, 70, 71);
+  else if constexpr (Cols == 144) TW_RS(144, 72, TW_FLOAT, 72, 73, 74, 75, 76, 77, 78, 79);
+  else if constexpr (Cols == 160) TW_RS(160, 80, TW_FLOAT, 80, 81, 82, 83, 84, 85, 86, 87);
+  else if constexpr (Cols == 176) TW_RS(176, 88, TW_FLOAT, 88, 89, 90, 91, 92, 93, 94, 95);
+  else if constexpr (Cols == 192) TW_RS(192, 96, TW_FLOAT, 96, 97, 98, 99, 100, 101, 102, 103);
+  else if constexpr (Cols == 208) TW_RS(208, 104, TW_FLOAT, 104, 105, 106, 107, 108, 109, 110, 111);
+  else if constexpr (Cols == 224) TW_RS(224, 112, TW_FLOAT, 112, 113, 114, 115, 116, 117, 118, 119);
+  else if constexpr (Cols == 240) TW_RS(240, 120, TW_FLOAT, 120, 121, 122, 123, 124, 125, 126, 127);
+  else if constexpr (Cols == 256) TW_RS(256, 128, TW_FLOAT, 128, 129, 130, 131, 132, 133, 134, 135);
+  else static_assert(Cols == 8, "a product has 8, 16, 24, 32, 48, ... or 256 columns");
+}
+template <class Type, int Cols, bool Tb> TW_FN void mma_step(i32 (&d)[Cols / 2], const u32 (&a)[4], u64 db, int more) {
+  using tail = mma_tail_rs<Type, Tb>;
+  if constexpr (Cols == 8) TW_RS(8, 4, TW_INT, 4, 5, 6, 7, 8, 9, 10, 11);
+  else if constexpr (Cols == 16) TW_RS(16, 8, TW_INT, 8, 9, 10, 11, 12, 13, 14, 15);
+  else if constexpr (Cols == 24) TW_RS(24, 12, TW_INT, 12, 13, 14, 15, 16, 17, 18, 19);
+  else if constexpr (Cols == 32) TW_RS(32, 16, TW_INT, 16, 17, 18, 19, 20, 21, 22, 23);
+  else if constexpr (Cols == 48) TW_RS(48, 24, TW_INT, 24, 25, 26, 27, 28, 29, 30, 31);
+  else if constexpr (Cols == 64) TW_RS(64, 32, TW_INT, 32, 33, 34, 35, 36, 37, 38, 39);
+  else if constexpr (Cols == 80) TW_RS(80, 40, TW_INT, 40, 41, 42, 43, 44, 45, 46, 47);
+  else if constexpr (Cols == 96) TW_RS(96, 48, TW_INT, 48, 49, 50, 51, 52, 53, 54, 55);
+  else if constexpr (Cols == 112) TW_RS(112, 56, TW_INT, 56, 57, 58, 59, 60, 61, 62, 63);
+  else if constexpr (Cols == 128) TW_RS(128, 64, TW_INT, 64, 65, 66, 67, 68, 69, 70, 71);
+  else if constexpr (Cols == 144) TW_RS(144, 72, TW_INT, 72, 73, 74, 75, 76, 77, 78, 79);
+  else if constexpr (Cols == 160) TW_RS(160, 80, TW_INT, 80, 81, 82, 83, 84, 85, 86, 87);
+  else if constexpr (Cols == 176) TW_RS(176, 88, TW_INT, 88, 89, 90, 91, 92, 93, 94, 95);
+  else if constexpr (Cols == 192) TW_RS(192, 96, TW_INT, 96, 97, 98, 99, 100, 101, 102, 103);
+  else if constexpr (Cols == 208) TW_RS(208, 104, TW_INT, 104, 105, 106, 107, 108, 109, 110, 111);
+  else if constexpr (Cols == 224) TW_RS(224, 112, TW_INT, 112, 113, 114, 115, 116, 117, 118, 119);
+  else if constexpr (Cols == 240) TW_RS(240, 120, TW_INT, 120, 121, 122, 123, 124, 125, 126, 127);
+  else if constexpr (Cols == 256) TW_RS(256, 128, TW_INT, 128, 129, 130, 131, 132, 133, 134, 135);
+  else static_assert(Cols == 8, "a product has 8, 16, 24, 32, 48, ... or 256 columns");
+}
+
+/* Where an operand lies, for the instruction: `lead` bytes between panels (k x m, k x n), `step` bytes between 8 rows. */
+template <class Tile> TW_FN u64 mma_place(u32 at, u32 lead, u32 step) {
+  constexpr u64 swizzle = Tile::span == 128 ? 1 : Tile::span == 64 ? 2 : 3;
+  return (u64)((at & 0x3ffffu) >> 4) | (u64)(lead >> 4) << 16 | (u64)(step >> 4) << 32 | swizzle << 62;
+}
+/* Step `i` along k (32 bytes of it) of a tile stored with k along its rows, from row `row` on. */
+template <class Tile> TW_FN u64 mma_rows(Tile t, int row, int i) {
+  const u32 byte = (u32)i * 32u;
+  return mma_place<Tile>(t.at + byte / Tile::span * Tile::panel_bytes + byte % Tile::span + (u32)(row * Tile::span), 16,
+                         8 * Tile::span);
+}
+/* Likewise of a tile stored with k across its rows (16 rows a step), from column `col` on, a multiple of a panel's. */
+template <class Tile> TW_FN u64 mma_columns(Tile t, int col, int i) {
+  return mma_place<Tile>(t.at + (u32)(col / Tile::panel_cols * Tile::panel_bytes) + (u32)(i * 16 * Tile::span),
+                         Tile::panel_bytes, 8 * Tile::span);
+}
+
+/* d (+)= A B with all of k that the shared tiles hold; `more` false: what d held is forgotten. A from row (stored k x m:
+ * column) `row` on. Ta, Tb: stored k x m, k x n. */
+template <bool Ta, bool Tb, int Rows, int Cols, class Value, class TileA, class TileB>
+TW_FN void mma_shared(acc<Rows, Cols, Value> &d, TileA a, TileB b, bool more, int row) {
+  using type = typename TileA::type;
+  constexpr int steps = (Ta ? TileA::rows * 2 : TileA::row_bytes) / 32;
+  static_assert((Tb ? TileB::rows * 2 : TileB::row_bytes) / 32 == steps, "A and B differ along k");
+  static_assert((Tb ? TileB::cols : TileB::rows) == Cols, "B and the sums differ in columns");
+  static_assert(!(Ta || Tb) || sizeof(type) == 2, "8-bit and 32-bit tiles are stored with k along their rows");
+  static_assert(!Ta || TileA::panel_cols == 64, "A stored k x m has n x 64 columns");
+#pragma unroll
+  for (int i = 0; i < steps; i++)
+#pragma unroll
+    for (int q = 0; q < Rows / 64; q++)
+      mma_step<type, Cols, Ta, Tb>(d.value[q], Ta ? mma_columns(a, row + 64 * q, i) : mma_rows(a, row + 64 * q, i),
+                                   Tb ? mma_columns(b, 0, i) : mma_rows(b, 0, i), i ? 1 : (int)more);
+}
+template <int Rows, int Cols, class Value, class TileA, class TileB>
+TW_FN void mma_abt(acc<Rows, Cols, Value> &d, TileA a, TileB b, bool more, int row = 0) {
+  mma_shared<false, false>(d, a, b, more, row);
+}
+template <int Rows, int Cols, class Value, class TileA, class TileB>
+TW_FN void mma_ab(acc<Rows, Cols, Value> &d, TileA a, TileB b, bool more, int row = 0) {
+  mma_shared<false, true>(d, a, b, more, row);
+}
+template <int Rows, int Cols, class Value, class TileA, class TileB>
+TW_FN void mma_atb(acc<Rows, Cols, Value> &d, TileA a, TileB b, bool more, int row = 0) {
+  mma_shared<true, true>(d, a, b, more, row);
+}
+template <int Rows, int Cols, class Value, class TileA, class TileB>
+TW_FN void mma_atbt(acc<Rows, Cols, Value> &d, TileA a, TileB b, bool more, int row = 0) {
+  mma_shared<true, false>(d, a, b, more, row);
+}
+
+/* f(value, row, column) of 64 x Width sums, columns from `col` on, to a shared tile; rows and columns count from the first
+ * sum of d. f returns what the tile's type is packed from. */
+template <class Type, int Width, class Value, int Values, class Function>
+TW_FN void lay(shared<Type, 64, Width> to, const Value (&d)[Values], int col, Function f) {
+  static_assert(Width % 16 == 0, "a tile of results has n x 16 columns");
+  const int lane = thread_of_group() % 32, warp_row = thread_of_group() / 32 * 16, row = warp_row + lane / 4;
+#pragma unroll
+  for (int j = 0; j < Width / 8; j += 2) {
+    const int i = (col / 8 + j) * 4, c = col + 8 * j + lane % 4 * 2;
+    const auto p0 = packed<Type>::of(f(d[i], row, c), f(d[i + 1], row, c + 1));
+    const auto p1 = packed<Type>::of(f(d[i + 2], row + 8, c), f(d[i + 3], row + 8, c + 1));
+    const auto p2 = packed<Type>::of(f(d[i + 4], row, c + 8), f(d[i + 5], row, c + 9));
+    const auto p3 = packed<Type>::of(f(d[i + 6], row + 8, c + 8), f(d[i + 7], row + 8, c + 9));
+    if constexpr (sizeof(Type) == 2) {
+      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                       to.chunk(warp_row + lane % 16, j + lane / 16)),
+                   "r"(p0), "r"(p1), "r"(p2), "r"(p3)
+                   : "memory");
+    } else {
+      constexpr int size = (int)sizeof(Type);
+      const int byte = (8 * j + lane % 4 * 2) * size, next = byte + 8 * size;
+      store_shared(to.chunk(row, byte / 16) + (u32)(byte % 16), p0);
+      store_shared(to.chunk(row + 8, byte / 16) + (u32)(byte % 16), p1);
+      store_shared(to.chunk(row, next / 16) + (u32)(next % 16), p2);
+      store_shared(to.chunk(row + 8, next / 16) + (u32)(next % 16), p3);
+    }
+  }
+}
+/* The same of all columns straight to a matrix in global memory: what lies outside rows x cols is dropped. */
+template <class Type, class Value, int Values, class Function>
+TW_FN void put(Type *to, i64 pitch, const Value (&d)[Values], int row, int col, int rows, int cols, Function f) {
+  const int lane = thread_of_group() % 32, r = thread_of_group() / 32 * 16 + lane / 4;
+#pragma unroll
+  for (int i = 0; i < Values; i++) {
+    const int y = r + i / 2 % 2 * 8, x = i / 4 * 8 + lane % 4 * 2 + i % 2;
+    if (row + y < rows && col + x < cols) set(to[(row + y) * pitch + col + x], f(d[i], y, x));
+  }
+}
+
+}  // namespace tw

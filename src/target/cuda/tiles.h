@@ -1,0 +1,19 @@
+/* tiles.h - kernels of src/tile on NVIDIA GPUs from Hopper on: schedules of more than no steps, and what they should cost. */
+#ifndef TW_CUDA_TILES_H
+#define TW_CUDA_TILES_H
+
+#include "target/cuda/config.h"
+#include "tile/machine.h"
+#include "tilewright/menu.h"
+#include "tilewright/op.h"
+
+/* The traits of a machine; header NULL where the vocabulary does not reach (before sm_90). */
+tw_tile_machine cuda_tile_machine(const cuda_config *);
+
+tw_status cuda_tiles_emit(const cuda_config *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+/* No steps, without an error, for an op or machine that has none. */
+tw_status cuda_tiles_steps(const cuda_config *, const tw_problem *, const tw_schedule *, tw_menu *, tw_error *);
+/* Seconds. */
+tw_status cuda_tiles_predict(const cuda_config *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
+
+#endif

@@ -1,0 +1,305 @@
+/* gemm.c - writes a GEMM kernel of tiles; gemm.h has its structure.
+ *
+ * A block is one group that copies and `groups` that multiply. Barriers `full[s]` say that stage s holds tiles of A and B,
+ * `empty[s]` that all that read it are done: each group of each block of the team arrives once. Blocks are as many as the
+ * machine has processors and go through tiles in the order of `band`.
+ *
+ * Groups that take turns wait at most one round of the ring ahead: a parity tells two rounds apart, not three. So `turn[g]`
+ * lets group g begin when the one before has seen the last of its stages. */
+#include "tile/gemm.h"
+
+#include <stdio.h>
+
+#include "base/strings.h"
+#include "op/gemm.h"
+
+typedef struct writer {
+  const tw_tile_machine *machine;
+  tw_gemm g;
+  tw_tile_gemm_plan p;
+  tw_text text;
+} writer;
+
+static const char *type_word(tw_type t) {
+  return t == TW_F32 ? "float" : tw_type_name(t); /* the vocabulary's names are ours, but for this one */
+}
+
+static bool is_integer(const tw_gemm *g) { return g->acc == TW_I32; }
+
+/* Fields of `result`, and what they are made of, that only some problems have. */
+static void write_extras(writer *w, const char *before_pointer, const char *before_int, const char *before_float,
+                         const char *end) {
+  const tw_gemm *g = &w->g;
+  if (g->bias != TW_GEMM_BIAS_NONE) tw_text_add(&w->text, "%sD%s", before_pointer, end);
+  if (g->bias == TW_GEMM_BIAS_FULL) tw_text_add(&w->text, "%sldd%s", before_int, end);
+  if (g->scale != 1.0f) tw_text_add(&w->text, "%sscale%s", before_float, end);
+}
+
+static const char *bias_pointer(const tw_gemm *g, bool parameter) {
+  if (is_integer(g)) return parameter ? ", const int *" : "  const int *";
+  return parameter ? ", const float *" : "  const float *";
+}
+
+static void write_parameters_of_result(writer *w) {
+  write_extras(w, bias_pointer(&w->g, true), ", int ", ", float ", "");
+}
+
+static void write_launch_extras(writer *w) {
+  const tw_gemm *g = &w->g;
+  if (g->bias != TW_GEMM_BIAS_NONE) tw_text_add(&w->text, ", D");
+  if (g->bias == TW_GEMM_BIAS_FULL) tw_text_add(&w->text, ", ldd");
+  if (g->scale != 1.0f) tw_text_add(&w->text, ", f32(scale)");
+}
+
+/* From a sum to an element of C, as op/gemm.c defines it. */
+static void write_result(writer *w) {
+  const tw_gemm *g = &w->g;
+  tw_text *t = &w->text;
+  const bool narrow = g->c == TW_I8 || g->c == TW_I16, integer = is_integer(g), scaled = g->scale != 1.0f;
+  tw_text_add(t, "/* From a sum to an element of C, i rows and j columns from the first. */\n"
+                 "struct result {\n  int row, col, m, n;\n");
+  write_extras(w, bias_pointer(g, false), "  int ", "  float ", ";\n");
+  tw_text_add(t, "  TW_FN %s operator()(%s v, int i, int j) const {\n",
+              integer && (narrow || g->c == TW_I32) ? "int" : "float", integer ? "int" : "float");
+  if (g->bias == TW_GEMM_BIAS_ROW) tw_text_add(t, "    if (col + j < n) v += D[col + j];\n");
+  if (g->bias == TW_GEMM_BIAS_FULL)
+    tw_text_add(t, "    if (row + i < m && col + j < n) v += D[(i64)(row + i) * ldd + col + j];\n");
+  if (!integer && scaled) tw_text_add(t, "    v *= scale;\n");
+  if (g->relu && !narrow) tw_text_add(t, "    v = v < 0 ? 0 : v;\n");
+  if (narrow)
+    tw_text_add(t, "    return round_within(%s(float)v, %s, %s);\n", scaled ? "scale * " : "",
+                g->relu         ? "0"
+                : g->c == TW_I8 ? "-128"
+                                : "-32768",
+                g->c == TW_I8 ? "127" : "32767");
+  else if (integer && g->c != TW_I32)
+    tw_text_add(t, "    return %s(float)v;\n", scaled ? "scale * " : "");
+  else
+    tw_text_add(t, "    return v;\n");
+  tw_text_add(t, "  }\n};\n\n");
+}
+
+static void write_launch(writer *w) {
+  const tw_gemm *g = &w->g;
+  const tw_tile_gemm_plan *p = &w->p;
+  tw_text *t = &w->text;
+  const int size = tw_type_bits(g->a) / 8, panel = w->machine->panel_bytes, size_c = tw_type_bits(g->c) / 8;
+  tw_text_add(t,
+              "//: kernel    gemm\n//: let       BM = %d, BN = %d, BK = %d, GROUPS = %d, STAGES = %d, STAGING = %d\n",
+              p->m, p->n, p->k, p->groups, p->stages, p->staging);
+  tw_text_add(t, "//: let       TEAM_M = %d, TEAM_N = %d, TEAM = TEAM_M * TEAM_N\n", p->team_m, p->team_n);
+  tw_text_add(t,
+              "//: grid      min(sms / TEAM, ceildiv(m, BM * TEAM_M) * ceildiv(n, BN * TEAM_N)) * TEAM\n"
+              "//: block     (GROUPS + 1) * %d\n",
+              w->machine->group_threads);
+  if (p->team_m * p->team_n > 1) tw_text_add(t, "//: cluster   TEAM\n");
+  tw_text_add(t, "//: shared    %lld\n", (long long)p->shared_bytes);
+  if (p->copies_a) {
+    const int columns = (p->across_a ? p->m : p->k) * size;
+    tw_text_add(t, "//: map       a = A box(%d, %s / TEAM_N) swizzle(%d) l2(256)\n",
+                (columns < panel ? columns : panel) / size, p->across_a ? "BK" : "BM",
+                columns < panel ? columns : panel);
+  }
+  if (p->copies_b) {
+    const int columns = (p->across_b ? p->n : p->k) * size;
+    tw_text_add(t, "//: map       b = B box(%d, %s / TEAM_M) swizzle(%d) l2(256)\n",
+                (columns < panel ? columns : panel) / size, p->across_b ? "BK" : "BN",
+                columns < panel ? columns : panel);
+  }
+  if (p->copies_c) tw_text_add(t, "//: map       c = C box(%d, 64) swizzle(%d) l2(256)\n", p->width, p->width * size_c);
+  tw_text_add(t, "//: args      %s, %s, %s, m, n, k", p->copies_a ? "a" : "A", p->copies_b ? "b" : "B",
+              p->copies_c ? "c" : "C");
+  if (!p->copies_a) tw_text_add(t, ", lda");
+  if (!p->copies_b) tw_text_add(t, ", ldb");
+  if (!p->copies_c) tw_text_add(t, ", ldc");
+  write_launch_extras(w);
+  tw_text_add(t, "\n");
+}
+
+static void write_parameters(writer *w) {
+  const tw_gemm *g = &w->g;
+  const tw_tile_gemm_plan *p = &w->p;
+  tw_text *t = &w->text;
+  if (p->copies_a)
+    tw_text_add(t, "TW_TENSOR a, ");
+  else
+    tw_text_add(t, "const %s *a, ", type_word(g->a));
+  if (p->copies_b)
+    tw_text_add(t, "TW_TENSOR b, ");
+  else
+    tw_text_add(t, "const %s *b, ", type_word(g->b));
+  if (p->copies_c)
+    tw_text_add(t, "TW_TENSOR c, ");
+  else
+    tw_text_add(t, "%s *c, ", type_word(g->c));
+  tw_text_add(t, "int m, int n, int k%s%s%s", p->copies_a ? "" : ", int lda", p->copies_b ? "" : ", int ldb",
+              p->copies_c ? "" : ", int ldc");
+  write_parameters_of_result(w);
+}
+
+/* What the copying group does for one operand of one stage. `down` is the pitch of memory, `parts` the blocks that share. */
+static void write_copy(writer *w, char name, bool asynchronous, bool across, bool transposed, const char *rows,
+                       const char *first, int parts, const char *part, const char *ranks) {
+  tw_text *t = &w->text;
+  const char *where_async = across ? "s * BK, %s" : "%s, s * BK";
+  char where[64];
+  snprintf(where, sizeof where, where_async, first);
+  if (asynchronous && parts > 1)
+    tw_text_add(t, "          copy_team<%d>(%cs[at.slot], %c, %s, full[at.slot], %s, %s);\n", parts, name, name, where,
+                part, ranks);
+  else if (asynchronous)
+    tw_text_add(t, "          copy(%cs[at.slot], %c, %s, full[at.slot]);\n", name, name, where);
+  else if (across)
+    tw_text_add(t, "        copy_by_group(%cs[at.slot], %c, ld%c, 1, s * BK, %s, k, %s);\n", name, name, name, first,
+                rows);
+  else
+    tw_text_add(t, "        copy_by_group(%cs[at.slot], %c, %s, %s, s * BK, %s, k);\n", name, name,
+                transposed ? (name == 'a' ? "1, lda" : "1, ldb") : (name == 'a' ? "lda, 1" : "ldb, 1"), first, rows);
+}
+
+static void write_copies(writer *w) {
+  const tw_gemm *g = &w->g;
+  const tw_tile_gemm_plan *p = &w->p;
+  tw_text *t = &w->text;
+  const bool threads = !p->copies_a || !p->copies_b, any = p->copies_a || p->copies_b;
+  tw_text_add(t, "  if (group == 0) { /* copies */\n");
+  if (p->registers_copy) tw_text_add(t, "    give_registers<%d>();\n", p->registers_copy);
+  tw_text_add(t, "    ring<STAGES> at;\n    %sfor (int t = first; t < tiles; t += step) {\n",
+              threads ? "" : "if (thread_of_block() == 0)\n      ");
+  const char *in = threads ? "" : "  ";
+  tw_text_add(t, "%s      const place p = place_of<%d>(t, rows, cols);\n", in, p->band_columns ? -p->band : p->band);
+  tw_text_add(t, "%s      const int row = (p.row * TEAM_M + team_row) * BM, col = (p.col * TEAM_N + team_col) * BN;\n",
+              in);
+  tw_text_add(t,
+              "%s      for (int s = 0; s < steps; s++, at.next()) {\n%s        empty[at.slot].wait(at.parity ^ 1);\n",
+              in, in);
+  if (any) {
+    if (threads) tw_text_add(t, "        if (thread_of_block() == 0) {\n");
+    tw_text_add(t, "          full[at.slot].expect(%s%s%s);\n", p->copies_a ? "a_tile::bytes" : "",
+                p->copies_a && p->copies_b ? " + " : "", p->copies_b ? "b_tile::bytes" : "");
+    if (p->copies_a) write_copy(w, 'a', true, p->across_a, false, "m", "row", p->team_n, "team_col", "row_of_team");
+    if (p->copies_b) write_copy(w, 'b', true, p->across_b, false, "n", "col", p->team_m, "team_row", "column_of_team");
+    if (threads) tw_text_add(t, "        }\n");
+  }
+  if (!p->copies_a) write_copy(w, 'a', false, p->across_a, g->a_transposed, "m", "row", 1, "", "");
+  if (!p->copies_b) write_copy(w, 'b', false, p->across_b, !g->b_transposed, "n", "col", 1, "", "");
+  if (threads) tw_text_add(t, "        written();\n        full[at.slot].arrive();\n");
+  tw_text_add(t, "%s      }\n%s    }\n", in, in);
+}
+
+static void write_products(writer *w) {
+  const tw_tile_gemm_plan *p = &w->p;
+  tw_text *t = &w->text;
+  const bool team = p->team_m * p->team_n > 1;
+  tw_text_add(t, "  } else { /* multiply */\n");
+  if (p->registers_multiply) tw_text_add(t, "    take_registers<%d>();\n", p->registers_multiply);
+  tw_text_add(t,
+              "    const int worker = group - 1, thread = thread_of_group();\n"
+              "    ring<STAGES> at;\n    acc<ROWS, BN, mma_sum<%s>::type> sums;\n",
+              type_word(w->g.a));
+  if (p->turns)
+    tw_text_add(t, "    int number = 0;\n    for (int t = first; t < tiles; t += step, number++) {\n"
+                   "      if (number %% GROUPS != worker) {\n        at.skip(steps);\n        continue;\n      }\n");
+  else
+    tw_text_add(t, "    for (int t = first; t < tiles; t += step) {\n");
+  tw_text_add(t, "      const place p = place_of<%d>(t, rows, cols);\n", p->band_columns ? -p->band : p->band);
+  tw_text_add(t, "      const int row = (p.row * TEAM_M + team_row) * BM%s, col = (p.col * TEAM_N + team_col) * BN;\n",
+              p->turns ? "" : " + worker * ROWS");
+  if (p->turns) tw_text_add(t, "      turn[worker].wait((number / GROUPS & 1) ^ (worker == 0));\n");
+  tw_text_add(t, "      int before = 0;\n      for (int s = 0; s < steps; s++, at.next()) {\n"
+                 "        full[at.slot].wait(at.parity);\n");
+  if (p->turns) tw_text_add(t, "        if (s == steps - 1 && thread == 0) turn[(worker + 1) %% GROUPS].arrive();\n");
+  static const char *const product[2][2] = {{"abt", "ab"}, {"atbt", "atb"}};
+  tw_text_add(t,
+              "        mma_begin();\n        mma_%s(sums, as[at.slot], bs[at.slot], s > 0%s);\n        mma_commit();\n",
+              product[p->across_a][p->across_b], p->turns ? "" : ", worker * ROWS");
+  const char *release =
+      team ? "if (thread < TEAM) empty[before].arrive_at(thread);" : "if (thread == 0) empty[before].arrive();";
+  tw_text_add(
+      t,
+      "        if (s > 0) {\n          mma_wait<1>();\n          %s\n        }\n        before = at.slot;\n      }\n",
+      release);
+  tw_text_add(t, "      mma_wait<0>();\n      %s\n", release);
+  tw_text_add(t, "#pragma unroll\n      for (int q = 0; q < ROWS / 64; q++) {\n"
+                 "        const result finish{row + 64 * q, col, m, n");
+  write_extras(w, ", ", ", ", ", ", "");
+  if (p->copies_c)
+    tw_text_add(t, "};\n#pragma unroll\n"
+                   "        for (int j = 0; j < BN / c_tile::cols; j++) {\n"
+                   "          const c_tile out = cs[worker * STAGING + (q * (BN / c_tile::cols) + j) %% STAGING];\n"
+                   "          if (thread == 0) store_wait_read<STAGING - 1>();\n"
+                   "          sync(1 + worker, group_threads);\n"
+                   "          lay(out, sums.value[q], j * c_tile::cols, finish);\n"
+                   "          written();\n"
+                   "          sync(1 + worker, group_threads);\n"
+                   "          if (thread == 0) {\n"
+                   "            store(c, row + q * 64, col + j * c_tile::cols, out);\n"
+                   "            store_commit();\n"
+                   "          }\n"
+                   "        }\n      }\n    }\n    if (thread == 0) store_wait<0>();\n");
+  else
+    tw_text_add(t, "};\n        put(c, ldc, sums.value[q], row + 64 * q, col, m, n, finish);\n      }\n    }\n");
+}
+
+static void write_tiled(writer *w) {
+  const tw_gemm *g = &w->g;
+  const tw_tile_gemm_plan *p = &w->p;
+  tw_text *t = &w->text;
+  const bool team = p->team_m * p->team_n > 1;
+  write_launch(w);
+  tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\n", w->machine->header);
+  tw_text_add(t, "using a_tile = shared<%s, %s>;\n", type_word(g->a), p->across_a ? "BK, BM" : "BM, BK");
+  tw_text_add(t, "using b_tile = shared<%s, %s>;\n", type_word(g->b), p->across_b ? "BK, BN" : "BN, BK");
+  if (p->copies_c) tw_text_add(t, "using c_tile = shared<%s, 64, %d>;\n", type_word(g->c), p->width);
+  tw_text_add(t, "constexpr int ROWS = %s; /* of C, of a group */\n\n", p->turns ? "BM" : "BM / GROUPS");
+  write_result(w);
+  tw_text_add(t, "TW_KERNEL((GROUPS + 1) * group_threads, 1) gemm(");
+  write_parameters(w);
+  tw_text_add(t, ") {\n  arena memory;\n  const auto as = memory.take<many<a_tile, STAGES>>();\n"
+                 "  const auto bs = memory.take<many<b_tile, STAGES>>();\n");
+  if (p->copies_c) tw_text_add(t, "  const auto cs = memory.take<many<c_tile, GROUPS * STAGING>>();\n");
+  tw_text_add(t, "  const auto full = memory.take<barriers<STAGES>>(), empty = memory.take<barriers<STAGES>>();\n");
+  if (p->turns) tw_text_add(t, "  const auto turn = memory.take<barriers<GROUPS>>();\n");
+  const int arrivals =
+      (p->copies_a || p->copies_b ? 1 : 0) + (p->copies_a && p->copies_b ? 0 : w->machine->group_threads);
+  tw_text_add(t, "  const int group = group_of_block();\n  if (thread_of_block() == 0) {\n");
+  if (p->copies_a) tw_text_add(t, "    prefetch(a);\n");
+  if (p->copies_b) tw_text_add(t, "    prefetch(b);\n");
+  if (p->copies_c) tw_text_add(t, "    prefetch(c);\n");
+  tw_text_add(t,
+              "    for (int i = 0; i < STAGES; i++) {\n      full[i].init(%d);\n      empty[i].init(%sTEAM);\n    }\n",
+              arrivals, p->turns ? "" : "GROUPS * ");
+  if (p->turns) tw_text_add(t, "    for (int i = 0; i < GROUPS; i++) turn[i].init(1);\n");
+  tw_text_add(t, "    barriers_ready();\n  }\n  %s();\n", team ? "sync_team" : "sync_block");
+  tw_text_add(t, "  const int rank = %s, team_row = rank %% TEAM_M, team_col = rank / TEAM_M;\n",
+              team ? "rank_of_team()" : "0");
+  if (p->team_n > 1) {
+    tw_text_add(t, "  const u16 row_of_team = (u16)(");
+    for (int i = 0; i < p->team_n; i++) tw_text_add(t, "%s1 << %d", i ? " | " : "", i * p->team_m);
+    tw_text_add(t, ") << team_row; /* blocks that share A */\n");
+  }
+  if (p->team_m > 1)
+    tw_text_add(t, "  const u16 column_of_team = (u16)(%d << team_col * TEAM_M); /* blocks that share B */\n",
+                (1 << p->team_m) - 1);
+  tw_text_add(
+      t, "  const int rows = (m + BM * TEAM_M - 1) / (BM * TEAM_M), cols = (n + BN * TEAM_N - 1) / (BN * TEAM_N);\n"
+         "  const int tiles = rows * cols, steps = (k + BK - 1) / BK;\n"
+         "  const int first = block_of_grid() / TEAM, step = blocks_of_grid() / TEAM;\n\n");
+  write_copies(w);
+  write_products(w);
+  tw_text_add(t, "  }\n");
+  if (team) tw_text_add(t, "  sync_team(); /* nobody leaves while others copy to it */\n");
+  tw_text_add(t, "}\n");
+}
+
+tw_status tw_tile_gemm_emit(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
+                            char **source, tw_error *error) {
+  writer w = {.machine = machine, .g = tw_gemm_of(problem)};
+  const tw_status status = tw_tile_gemm_plan_of(machine, problem, schedule, &w.p, error);
+  if (status != TW_OK) return status;
+  if (!w.p.m)
+    return tw_fail(error, TW_USAGE, "a kernel of tiles begins with a step such as 'tile m=128 n=256 groups=2'");
+  write_tiled(&w);
+  *source = tw_text_take(&w.text);
+  return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
+}

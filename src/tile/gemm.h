@@ -1,0 +1,51 @@
+/* gemm.h - the structure of a GEMM kernel of tiles: a schedule, and the kernel that it describes.
+ *
+ * The empty schedule has no kernel here: what is plainest is the target's. Steps:
+ *
+ *   tile m=128 n=256 k=64 groups=2    a block computes m x n of C, k of its sums at a time, its rows shared among groups
+ *   tile m=64 n=256 groups=2 turns    a group computes m x n; groups take turns: while one stores, the next multiplies
+ *   stages 4                          tiles of A and B under way
+ *   team m=2 | team n=2               two blocks share a tile of B (A): each copies half of it to both
+ *   band m=8 | band n=8               the order of tiles: bands of 8 rows (columns) of them
+ *   staging 2                         tiles of results that a group holds in shared memory
+ *   registers copy=40 multiply=232    of a thread; what copies needs few
+ *
+ * Operands whose pitch asynchronous copies cannot take, or whose layout the multiplier cannot, are copied by the threads of
+ * a group. */
+#ifndef TW_TILE_GEMM_H
+#define TW_TILE_GEMM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tile/machine.h"
+#include "tilewright/menu.h"
+#include "tilewright/op.h"
+
+typedef struct tw_tile_gemm_plan {
+  int m, n, k, groups; /* m = 0: no tiles yet */
+  bool turns;
+  int stages, team_m, team_n;
+  bool band_columns;
+  int band, staging, width;               /* of a tile of results: its columns */
+  int registers_copy, registers_multiply; /* 0: as the compiler has it */
+  bool copies_a, copies_b, copies_c;      /* asynchronously; else by threads */
+  bool across_a, across_b;                /* their shared tiles are stored with k across the rows */
+  int64_t shared_bytes;
+} tw_tile_gemm_plan;
+
+/* What the schedule means for the problem; TW_USAGE with the step that is illegal. */
+tw_status tw_tile_gemm_plan_of(const tw_tile_machine *, const tw_problem *, const tw_schedule *, tw_tile_gemm_plan *,
+                               tw_error *);
+/* Legal next steps, with lever and reason; predicted_cost is what `predict` says of the plan after the step. */
+tw_status tw_tile_gemm_steps(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
+                             double (*predict)(const void *predictor, const tw_tile_gemm_plan *), const void *predictor,
+                             tw_menu *, tw_error *);
+/* The kernel, with the launch that docs/launch.md describes, as a malloc'ed string. */
+tw_status tw_tile_gemm_emit(const tw_tile_machine *, const tw_problem *, const tw_schedule *, char **source,
+                            tw_error *);
+
+/* The types that these kernels can have; says why not. */
+tw_status tw_tile_gemm_supports(const tw_problem *, tw_error *);
+
+#endif

@@ -1,0 +1,307 @@
+/* gemm_plan.c - replays the steps of a schedule, and offers the next ones; gemm.h lists them. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "op/gemm.h"
+#include "tile/gemm.h"
+
+enum {
+  STAGES_MAX = 12,
+  STAGES_USUAL = 8,
+  BARRIER_BYTES = 8,
+  ALIGNMENT = 1024, /* of shared tiles */
+  BOX_MAX = 256,    /* rows of an asynchronous copy */
+  ROWS_MIN = 8,     /* of a part of a tile */
+  OVERHEAD = 40,    /* registers of a thread beside its sums */
+  THREAD_MAX = 255,
+  COPY_BY_THREADS = 72, /* registers that this takes */
+  USUAL = -1,           /* registers nobody asked for */
+};
+
+/* Registers of copying and multiplying threads that have been good for 1, 2 and 3 groups; they stay below the block's. */
+typedef struct share {
+  int copy, multiply;
+} share;
+static share usual_share(const tw_tile_gemm_plan *p) {
+  const bool by_threads = !p->copies_a || !p->copies_b;
+  if (p->groups == 1) return (share){0, 0};
+  if (p->groups == 3) return by_threads ? (share){COPY_BY_THREADS, 144} : (share){32, 160};
+  if (by_threads) return (share){COPY_BY_THREADS, 216};
+  const int rows = p->turns ? p->m : p->m / p->groups;
+  return rows / 64 * p->n / 2 > 128 ? (share){24, 240} : (share){40, 232};
+}
+
+tw_status tw_tile_gemm_supports(const tw_problem *problem, tw_error *error) {
+  const tw_gemm g = tw_gemm_of(problem);
+  const bool real = (g.a == TW_F32 || g.a == TW_F16 || g.a == TW_BF16) &&
+                    (g.b == TW_F32 || g.b == TW_F16 || g.b == TW_BF16) &&
+                    (g.c == TW_F32 || g.c == TW_F16 || g.c == TW_BF16) && g.acc == TW_F32;
+  const bool integer = (g.a == TW_I8 || g.a == TW_U8) && g.b == TW_I8 && g.acc == TW_I32 && g.c != TW_BFP16;
+  if ((real || integer) && g.a_rounding == TW_GEMM_A_EXACT) return TW_OK;
+  return tw_fail(
+      error, TW_USAGE,
+      "kernels of tiles take a and b of f32, bf16 and f16 with c of the same, and a=i8 or u8 with b=i8; not a=%s "
+      "b=%s c=%s",
+      tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
+}
+
+static int element_bytes(tw_type t) { return tw_type_bits(t) / 8; }
+
+/* Rows of a shared tile have 32, 64 or n x 128 bytes. */
+static bool row_fits(const tw_tile_machine *machine, int bytes) {
+  return bytes > 0 &&
+         (bytes % machine->panel_bytes == 0 || bytes == machine->panel_bytes / 2 || bytes == machine->panel_bytes / 4);
+}
+
+static int64_t pad(int64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+
+static int64_t shared_bytes(const tw_gemm *g, const tw_tile_gemm_plan *p, int stages) {
+  const int64_t stage = (int64_t)(p->m + p->n) * p->k * element_bytes(g->a);
+  const int64_t results = p->copies_c ? (int64_t)p->groups * p->staging * pad(64 * p->width * element_bytes(g->c)) : 0;
+  return ALIGNMENT + stages * stage + results + (2 * stages + p->groups) * BARRIER_BYTES;
+}
+
+static bool copies(const tw_tile_machine *machine, int64_t pitch, tw_type t) {
+  return machine->copy_alignment && pitch * element_bytes(t) % machine->copy_alignment == 0;
+}
+
+/* Columns of a tile of results: as many as a panel has, if n is a multiple of them. */
+static int result_width(const tw_tile_machine *machine, int n, tw_type c) {
+  int width = machine->panel_bytes / element_bytes(c);
+  if (width > 64) width = 64;
+  while (n % width) width /= 2;
+  return width;
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, tw_tile_gemm_plan *p, tw_error *error) {
+  const int size = element_bytes(g->a), workers = p->turns ? 1 : p->groups, rows = p->m / workers;
+  if (!machine->multiplies(g->a, g->b))
+    return tw_fail(error, TW_USAGE, "tiles need types that the machine multiplies; a=%s b=%s has the plain kernel only",
+                   tw_type_name(g->a), tw_type_name(g->b));
+  if (p->m < 1 || p->m % (machine->group_rows * workers))
+    return tw_fail(error, TW_USAGE, "m=%d of a tile is not a multiple of %d rows for each of %d groups", p->m,
+                   machine->group_rows, workers);
+  if (p->n < 16 || p->n > machine->columns || p->n % 16)
+    return tw_fail(error, TW_USAGE, "n=%d of a tile is not a multiple of 16 up to %d", p->n, machine->columns);
+  if (!row_fits(machine, p->k * size))
+    return tw_fail(error, TW_USAGE, "k=%d of a tile: its %d bytes are not %d, %d or a multiple of %d", p->k,
+                   p->k * size, machine->panel_bytes / 4, machine->panel_bytes / 2, machine->panel_bytes);
+  if (p->groups < 1 || (p->groups + 1) * machine->group_threads > machine->block_threads)
+    return tw_fail(error, TW_USAGE, "groups=%d and one that copies have more than %d threads", p->groups,
+                   machine->block_threads);
+  /* What the multiplier cannot read as it lies is turned by threads on its way in. */
+  p->across_a = g->a_transposed && size == 2;
+  p->across_b = !g->b_transposed && size == 2;
+  p->copies_a = copies(machine, g->lda, g->a) && (size == 2 || !g->a_transposed);
+  p->copies_b = copies(machine, g->ldb, g->b) && (size == 2 || g->b_transposed);
+  p->copies_c = copies(machine, g->ldc, g->c);
+  if (p->across_b && !row_fits(machine, p->n * size))
+    return tw_fail(error, TW_USAGE, "n=%d of a tile: with B stored k x n it is 16, 32, 64, 128, 192 or 256", p->n);
+  p->width = result_width(machine, p->n, g->c);
+  if (p->width * element_bytes(g->c) < machine->panel_bytes / 4) p->copies_c = false;
+  const share usual = usual_share(p);
+  if (p->registers_copy == USUAL) {
+    p->registers_copy = machine->registers_move ? usual.copy : 0;
+    p->registers_multiply = machine->registers_move ? usual.multiply : 0;
+  }
+  if (p->registers_copy &&
+      (p->registers_copy % 8 || p->registers_multiply % 8 || p->registers_copy < 24 || p->registers_multiply > 240 ||
+       (p->registers_copy + p->groups * p->registers_multiply) * machine->group_threads > machine->registers))
+    return tw_fail(
+        error, TW_USAGE,
+        "registers copy=%d multiply=%d: multiples of 8 between 24 and 240 of which %d groups and one that copies "
+        "have at most %d",
+        p->registers_copy, p->registers_multiply, p->groups, machine->registers);
+  if (p->registers_copy && p->registers_copy < COPY_BY_THREADS && (!p->copies_a || !p->copies_b))
+    return tw_fail(error, TW_USAGE, "registers copy=%d: this pitch or layout is copied by threads, which takes %d",
+                   p->registers_copy, COPY_BY_THREADS);
+  const int sums = rows / 64 * p->n / 2;
+  int have =
+      p->registers_copy ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
+  if (have > THREAD_MAX) have = THREAD_MAX;
+  if (sums + OVERHEAD > have)
+    return tw_fail(error, TW_USAGE,
+                   "a tile of %d x %d for each group takes %d registers of a thread for its sums, of %d", rows, p->n,
+                   sums, have);
+  const int parts_a = p->across_a ? p->k : p->m, parts_b = p->across_b ? p->k : p->n;
+  if (p->team_m * p->team_n > machine->team)
+    return tw_fail(error, TW_USAGE, "a team of %d x %d blocks: the machine has teams of up to %d", p->team_m, p->team_n,
+                   machine->team);
+  if ((p->team_m > 1 && !p->copies_b) || (p->team_n > 1 && !p->copies_a))
+    return tw_fail(error, TW_USAGE,
+                   "a team shares what is copied asynchronously; this operand's pitch or layout forbids that");
+  if (parts_a % (ROWS_MIN * p->team_n) || parts_b % (ROWS_MIN * p->team_m))
+    return tw_fail(error, TW_USAGE, "a team copies parts of a multiple of %d rows of a tile", ROWS_MIN);
+  if (parts_a / p->team_n > BOX_MAX || parts_b / p->team_m > BOX_MAX)
+    return tw_fail(error, TW_USAGE, "one copy has at most %d rows of a tile", BOX_MAX);
+  int stages = p->stages;
+  if (!stages) {
+    stages = STAGES_USUAL;
+    while (stages > 2 && shared_bytes(g, p, stages) > machine->shared_bytes) stages--;
+  }
+  p->stages = stages;
+  p->shared_bytes = shared_bytes(g, p, stages);
+  if (p->shared_bytes > machine->shared_bytes)
+    return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, stages,
+                   p->shared_bytes, machine->shared_bytes);
+  return TW_OK;
+}
+
+/* ---- steps ---- */
+
+typedef struct context {
+  const tw_tile_machine *machine;
+  tw_gemm g;
+  double (*predict)(const void *, const tw_tile_gemm_plan *);
+  const void *predictor;
+} context;
+
+/* A new tile begins anew: what went with the old one may not fit it. */
+static void begin_tile(const void *with, void *plan) {
+  const context *c = with;
+  *(tw_tile_gemm_plan *)plan = (tw_tile_gemm_plan){.m = 128,
+                                                   .n = 128,
+                                                   .k = c->machine->panel_bytes / element_bytes(c->g.a),
+                                                   .team_m = 1,
+                                                   .team_n = 1,
+                                                   .band = 8,
+                                                   .staging = 1,
+                                                   .registers_copy = USUAL};
+}
+
+static tw_status then_groups(const void *with, void *plan, unsigned given, tw_error *error) {
+  tw_tile_gemm_plan *p = plan;
+  (void)with, (void)given;
+  if (!p->groups) p->groups = p->m >= 128 || p->turns ? 2 : 1;
+  return p->turns && p->groups < 2 ? tw_fail(error, TW_USAGE, "has one group, which takes no turns: groups=2") : TW_OK;
+}
+
+static void begin_team(const void *with, void *plan) {
+  tw_tile_gemm_plan *p = plan;
+  (void)with;
+  p->team_m = p->team_n = 1;
+}
+
+static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return ((tw_tile_gemm_plan *)plan)->m ? TW_OK : tw_fail(error, TW_USAGE, "needs tiles: 'tile m=128 n=256' before it");
+}
+
+/* Its second argument is the width along columns. */
+static tw_status then_band(const void *with, void *plan, unsigned given, tw_error *error) {
+  ((tw_tile_gemm_plan *)plan)->band_columns = given == 2;
+  return given == 3 ? tw_fail(error, TW_USAGE, "is of rows or of columns, not of both")
+                    : needs_tile(with, plan, given, error);
+}
+
+static const tw_verb verbs[] = {
+    {.name = "tile",
+     .usage = "tile m=128 n=256 k=64 groups=2, tile m=64 n=256 groups=2 turns",
+     .needs = 2,
+     .argument = {TW_NUMBER("m", tw_tile_gemm_plan, m, 16, 512), TW_NUMBER("n", tw_tile_gemm_plan, n, 16, 512),
+                  TW_NUMBER("k", tw_tile_gemm_plan, k, 16, 512), TW_NUMBER("groups", tw_tile_gemm_plan, groups, 1, 8),
+                  TW_CHOICE("", tw_tile_gemm_plan, turns, 1, "turns")},
+     .first = begin_tile,
+     .then = then_groups},
+    {.name = "stages",
+     .usage = "stages 4",
+     .needs = 1,
+     .argument = {TW_NUMBER("", tw_tile_gemm_plan, stages, 2, STAGES_MAX)},
+     .then = needs_tile},
+    {.name = "team",
+     .usage = "team m=2, team n=2",
+     .needs = 1,
+     .argument = {TW_NUMBER("m", tw_tile_gemm_plan, team_m, 1, 16), TW_NUMBER("n", tw_tile_gemm_plan, team_n, 1, 16)},
+     .first = begin_team,
+     .then = needs_tile},
+    {.name = "band",
+     .usage = "band m=8, band n=8",
+     .needs = 1,
+     .argument = {TW_NUMBER("m", tw_tile_gemm_plan, band, 1, 1024), TW_NUMBER("n", tw_tile_gemm_plan, band, 1, 1024)},
+     .sets = TW_FIELD(tw_tile_gemm_plan, band_columns),
+     .then = then_band},
+    {.name = "staging",
+     .usage = "staging 2",
+     .needs = 1,
+     .argument = {TW_NUMBER("", tw_tile_gemm_plan, staging, 1, 8)},
+     .then = needs_tile},
+    {.name = "registers",
+     .usage = "registers copy=40 multiply=232",
+     .needs = 2,
+     .argument = {TW_NUMBER("copy", tw_tile_gemm_plan, registers_copy, 24, 240),
+                  TW_NUMBER("multiply", tw_tile_gemm_plan, registers_multiply, 24, 240)},
+     .then = needs_tile},
+};
+static const tw_language language = {"gemm of tiles", sizeof verbs / sizeof *verbs, verbs};
+
+static tw_status apply(const context *c, const tw_problem *problem, const tw_schedule *schedule, tw_tile_gemm_plan *out,
+                       tw_error *error) {
+  *out = (tw_tile_gemm_plan){0};
+  const tw_status status = tw_tile_gemm_supports(problem, error);
+  return status == TW_OK ? tw_steps_apply(&language, c, schedule, out, NULL, error) : status;
+}
+
+tw_status tw_tile_gemm_plan_of(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
+                               tw_tile_gemm_plan *out, tw_error *error) {
+  const context c = {.machine = machine, .g = tw_gemm_of(problem)};
+  const tw_status status = apply(&c, problem, schedule, out, error);
+  return status == TW_OK && out->m ? settle(machine, &c.g, out, error) : status;
+}
+
+/* ---- the menu ---- */
+
+static double judge(const void *with, const void *plan) {
+  const context *c = with;
+  tw_tile_gemm_plan p = *(const tw_tile_gemm_plan *)plan;
+  if (!p.m || settle(c->machine, &c->g, &p, NULL) != TW_OK) return 0;
+  return c->predict(c->predictor, &p);
+}
+
+static void offer_tiles(tw_menu_builder *m) {
+  static const int rows[] = {64, 128, 192, 256}, columns[] = {16, 32, 64, 96, 128, 160, 192, 208, 256};
+  static const char together[] =
+      "operands of a tile are read once for all of it: large ones need less bandwidth, small "
+      "ones keep every processor busy",
+                    turns[] = "while one group stores its tile another multiplies";
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (size_t j = 0; j < sizeof columns / sizeof *columns; j++) {
+      for (int groups = 1; groups <= 3; groups++)
+        tw_menu_offer(m, "tile", together, "tile m=%d n=%d groups=%d", rows[i], columns[j], groups);
+      tw_menu_offer(m, "tile", turns, "tile m=%d n=%d groups=2 turns", rows[i], columns[j]);
+    }
+}
+
+static const tw_offer offers[] = {
+    {"team", "team m=2", "two blocks copy half of B's tile each, to both: half of its traffic from the L2"},
+    {"team", "team n=2", "two blocks copy half of A's tile each, to both: half of its traffic from the L2"},
+    {"team", "team m=1", "blocks that wait for nobody"},
+    {"registers", "registers copy=24 multiply=240", "what copies needs few registers, what multiplies many"},
+    {"registers", "registers copy=40 multiply=232", "what copies needs few registers, what multiplies many"},
+};
+
+tw_status tw_tile_gemm_steps(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
+                             double (*predict)(const void *, const tw_tile_gemm_plan *), const void *predictor,
+                             tw_menu *out, tw_error *error) {
+  const context c = {.machine = machine, .g = tw_gemm_of(problem), .predict = predict, .predictor = predictor};
+  tw_tile_gemm_plan now, next;
+  const tw_status status = apply(&c, problem, schedule, &now, error);
+  if (status != TW_OK) return status;
+  tw_menu_builder m = {.language = &language,
+                       .context = &c,
+                       .schedule = schedule,
+                       .now = &now,
+                       .next = &next,
+                       .plan_size = sizeof now,
+                       .judge = judge};
+  offer_tiles(&m);
+  for (int i = 1; i <= 32; i *= 2) {
+    tw_menu_offer(&m, "band", "tiles in work at the same time share what they read: the L2 holds it", "band m=%d", i);
+    tw_menu_offer(&m, "band", "tiles in work at the same time share what they read: the L2 holds it", "band n=%d", i);
+  }
+  for (int i = 2; i <= STAGES_MAX; i++)
+    tw_menu_offer(&m, "stages", "copies under way hide the latency of memory", "stages %d", i);
+  for (int i = 1; i <= 4; i *= 2)
+    tw_menu_offer(&m, "staging", "a tile of results is stored while the next is laid", "staging %d", i);
+  tw_menu_offer_all(&m, sizeof offers / sizeof *offers, offers);
+  return tw_menu_finish(&m, out, error);
+}

@@ -1,0 +1,244 @@
+/* What a schedule makes of a GEMM of tiles: the plan, its launch, and that the kernel compiles. */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "target/cuda/build.h"
+#include "target/cuda/device.h"
+#include "target/cuda/tiles.h"
+#include "tile/gemm.h"
+
+static const cuda_config *config;
+static tw_tile_machine machine;
+
+static tw_problem problem_of(const char *text) {
+  char copy[256];
+  const char *words[24];
+  size_t n = 0;
+  snprintf(copy, sizeof copy, "%s", text);
+  for (char *w = strtok(copy, " "); w; w = strtok(NULL, " ")) words[n++] = w;
+  tw_problem p;
+  tw_error error;
+  assert_int_equal(tw_problem_parse("gemm", n, words, &p, &error), TW_OK);
+  return p;
+}
+
+/* Steps with ';' between them. */
+static tw_schedule schedule_of(const char *text) {
+  char copy[256];
+  tw_schedule s = {0};
+  snprintf(copy, sizeof copy, "%s", text);
+  for (char *w = strtok(copy, ";"); w; w = strtok(NULL, ";")) assert_int_equal(tw_schedule_add(&s, w, NULL), TW_OK);
+  return s;
+}
+
+static const char *const schedules[] = {
+    "tile m=128 n=256;team m=2",
+    "tile m=128 n=256;staging 2;band n=4",
+    "tile m=256 n=128;team n=2;staging 2",
+    "tile m=128 n=128 groups=2 turns;stages 6",
+    "tile m=64 n=256 groups=2 turns;band m=16",
+    "tile m=192 n=128 groups=3",
+    "tile m=64 n=64;stages 8",
+    "tile m=64 n=16 k=128",
+    "tile m=128 n=192 groups=2;registers copy=24 multiply=240",
+};
+
+static const char *const problems[] = {
+    "m=4096 n=4096 k=4096 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1",
+    "m=4096 n=4096 k=4096 a=bf16 b=bf16 c=bf16 acc=f32",
+    "m=1000 n=1288 k=712 a=f16 b=f16 c=f16 acc=f32 a_transposed=1 bias=row relu=1 scale=0.5",
+    "m=1000 n=1288 k=712 a=bf16 b=bf16 c=f32 acc=f32 a_transposed=1 b_transposed=1 bias=full",
+    "m=37 n=53 k=61 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1",
+    "m=37 n=53 k=61 a=bf16 b=bf16 c=bf16 acc=f32 a_transposed=1 ldc=99",
+    "m=512 n=512 k=512 a=i8 b=i8 c=i32 acc=i32 b_transposed=1",
+    "m=512 n=512 k=512 a=i8 b=i8 c=i8 acc=i32 b_transposed=1 scale=0.01 relu=1 bias=row",
+    "m=512 n=512 k=512 a=i8 b=i8 c=bf16 acc=i32 scale=0.01 bias=full",
+    "m=512 n=512 k=512 a=i8 b=i8 c=i16 acc=i32 a_transposed=1 b_transposed=1",
+};
+
+enum { SCHEDULES = sizeof schedules / sizeof *schedules, PROBLEMS = sizeof problems / sizeof *problems };
+
+/* The source and its launch, or false if the schedule is not legal for the problem. */
+static bool emitted(const tw_problem *p, const tw_schedule *s, char **source, tw_launch *launch) {
+  tw_error error;
+  if (tw_tile_gemm_emit(&machine, p, s, source, &error) != TW_OK) return false;
+  tw_scope scope = {0};
+  tw_launch_scope(p, &scope);
+  assert_true(tw_scope_set(&scope, "sms", machine.processors));
+  if (tw_launch_read(*source, strlen(*source), p, &scope, launch, &error) != TW_OK)
+    fail_msg("%s\n%s", error.text, *source);
+  return true;
+}
+
+/* Barriers wait for the bytes of whole tiles: a box that copies more or fewer would hang the kernel. */
+static void check_map(const tw_launch_map *m, int64_t tile_bytes, int64_t row_bytes, int parts) {
+  const int64_t size = tw_type_bits(m->type) / 8,
+                span = row_bytes < machine.panel_bytes ? row_bytes : machine.panel_bytes;
+  assert_int_equal(m->box[0] * size, span);
+  assert_int_equal(m->swizzle, span);
+  assert_in_range(m->box[1], 1, 256);
+  assert_int_equal(m->box[0] * m->box[1] * size * (row_bytes / span) * parts, tile_bytes);
+  for (int i = 0; i < m->rank - 1; i++) assert_int_equal(m->strides[i] % 16, 0);
+}
+
+static void launches_fit_their_plans(void **state) {
+  (void)state;
+  int legal = 0;
+  for (int i = 0; i < PROBLEMS; i++)
+    for (int j = 0; j < SCHEDULES; j++) {
+      const tw_problem p = problem_of(problems[i]);
+      const tw_schedule s = schedule_of(schedules[j]);
+      tw_tile_gemm_plan plan;
+      tw_launch l;
+      char *source;
+      if (!emitted(&p, &s, &source, &l)) continue;
+      assert_int_equal(tw_tile_gemm_plan_of(&machine, &p, &s, &plan, NULL), TW_OK);
+      legal++;
+      const int64_t size = tw_type_bits(tw_problem_type(&p, "a")) / 8;
+      int map = 0;
+      assert_int_equal(l.shared, plan.shared_bytes);
+      assert_true(l.shared <= machine.shared_bytes);
+      assert_int_equal(l.block[0], (plan.groups + 1) * 128);
+      assert_int_equal(l.grid[0] % (plan.team_m * plan.team_n), 0);
+      assert_true(l.grid[0] <= machine.processors);
+      assert_int_equal(l.n_maps, plan.copies_a + plan.copies_b + plan.copies_c);
+      if (plan.copies_a)
+        check_map(&l.map[map++], plan.m * plan.k * size, (plan.across_a ? plan.m : plan.k) * size, plan.team_n);
+      if (plan.copies_b)
+        check_map(&l.map[map++], plan.n * plan.k * size, (plan.across_b ? plan.n : plan.k) * size, plan.team_m);
+      free(source);
+    }
+  assert_in_range(legal, PROBLEMS * SCHEDULES * 3 / 4, PROBLEMS * SCHEDULES);
+}
+
+/* Every element of C belongs to one tile, whatever the band: place_of of tile_core.cuh, said again. */
+static void bands_visit_every_tile_once(void **state) {
+  (void)state;
+  for (int rows = 1; rows < 12; rows++)
+    for (int cols = 1; cols < 12; cols++)
+      for (int band = -9; band <= 9; band++) {
+        if (!band) continue;
+        char seen[12][12] = {{0}};
+        const int width = abs(band), across = band > 0 ? cols : rows, along = band > 0 ? rows : cols;
+        for (int t = 0; t < rows * cols; t++) {
+          const int first = t / (width * across) * width, size = along - first < width ? along - first : width;
+          const int in = t - first * across, a = first + in % size, b = in / size;
+          const int row = band > 0 ? a : b, col = band > 0 ? b : a;
+          assert_in_range(row, 0, rows - 1);
+          assert_in_range(col, 0, cols - 1);
+          assert_int_equal(seen[row][col]++, 0);
+        }
+      }
+}
+
+static void every_kernel_compiles(void **state) {
+  (void)state;
+  tw_error error;
+  if (cuda_need_compiler(&error) != TW_OK) {
+    print_message("%s\n", error.text);
+    skip();
+  }
+  for (int i = 0; i < PROBLEMS; i++)
+    for (int j = 0; j < SCHEDULES; j++) {
+      if ((i + j) % 2 && i > 1) continue; /* half of all pairs, so that this takes seconds */
+      const tw_problem p = problem_of(problems[i]);
+      const tw_schedule s = schedule_of(schedules[j]);
+      tw_launch l;
+      cuda_kernel kernel;
+      char *source;
+      if (!emitted(&p, &s, &source, &l)) continue;
+      if (cuda_build(config, &p, source, strlen(source), false, &kernel, &error) != TW_OK)
+        fail_msg("%s; %s: %s\n%s", problems[i], schedules[j], error.text, source);
+      const cuda_resources *r = &kernel.resources;
+      if (r->spill_stores || r->spill_loads || r->wgmma_serialized || r->setmaxnreg_ignored)
+        fail_msg("%s; %s: %d bytes spilled, products serialized: %d, registers stay: %d", problems[i], schedules[j],
+                 r->spill_stores, r->wgmma_serialized, r->setmaxnreg_ignored);
+      cuda_kernel_free(&kernel);
+      free(source);
+    }
+}
+
+static void the_example_compiles(void **state) {
+  (void)state;
+  tw_error error;
+  char *source;
+  size_t length;
+  cuda_kernel kernel;
+  if (cuda_need_compiler(&error) != TW_OK) skip();
+  assert_int_equal(tw_file_read(TW_TEST_DATA "/../../examples/tiles/gemm.cu", 1 << 20, &source, &length, &error),
+                   TW_OK);
+  const tw_problem p = problem_of("m=1000 n=1000 k=1000 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1");
+  if (cuda_build(config, &p, source, length, false, &kernel, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(kernel.resources.spill_stores + kernel.resources.wgmma_serialized, 0);
+  cuda_kernel_free(&kernel);
+  free(source);
+}
+
+static void refused(const char *problem, const char *schedule, const char *words) {
+  const tw_problem p = problem_of(problem);
+  const tw_schedule s = schedule_of(schedule);
+  tw_tile_gemm_plan plan;
+  tw_error error;
+  assert_int_equal(tw_tile_gemm_plan_of(&machine, &p, &s, &plan, &error), TW_USAGE);
+  if (!strstr(error.text, words)) fail_msg("'%s' is not in: %s", words, error.text);
+}
+
+static void what_cannot_be_is_refused(void **state) {
+  (void)state;
+  const char *nt = problems[0], *nn = problems[1], *odd = problems[4];
+  refused(nt, "stages 4", "'tile m=128 n=256' before it");
+  refused(nt, "tile m=100 n=128", "multiple of 64 rows");
+  refused(nt, "tile m=128 n=120", "multiple of 16");
+  refused(nt, "tile m=128 n=256 k=48", "k=48");
+  refused(nt, "tile m=256 n=256 groups=2", "registers");
+  refused(nt, "tile m=128 n=256;stages 8", "bytes of shared memory");
+  refused(nt, "tile m=128 n=256;team m=2 n=2", "teams of up to 2");
+  refused(nt, "tile m=128 n=256;registers copy=240 multiply=240", "have at most");
+  refused(nt, "tile m=128 n=128 groups=1 turns", "takes no turns");
+  refused(nt, "band m=2", "before it");
+  refused(nt, "tile m=128 n=256;band m=2 n=2", "not of both");
+  refused(nn, "tile m=128 n=96", "stored k x n");
+  refused(odd, "tile m=128 n=256;team m=2", "asynchronously");
+  refused("m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=128", "plain kernel only");
+  refused("m=64 n=64 k=64 a=bf16 b=mxfp4 c=bf16 acc=f32", "tile m=64 n=64", "kernels of tiles take");
+}
+
+static double predict(const void *predictor, const tw_tile_gemm_plan *p) {
+  (void)predictor;
+  return 1.0 / (p->m * p->n);
+}
+
+static void the_menu_offers_what_is_legal(void **state) {
+  (void)state;
+  const tw_problem p = problem_of(problems[0]);
+  const tw_schedule s = schedule_of("tile m=128 n=128");
+  tw_menu menu;
+  assert_int_equal(tw_tile_gemm_steps(&machine, &p, &s, predict, NULL, &menu, NULL), TW_OK);
+  assert_in_range(menu.n, 40, 200);
+  bool team = false, turns = false;
+  for (size_t i = 0; i < menu.n; i++) {
+    tw_schedule next = s;
+    tw_tile_gemm_plan plan;
+    assert_int_equal(tw_schedule_add(&next, menu.item[i].step, NULL), TW_OK);
+    assert_int_equal(tw_tile_gemm_plan_of(&machine, &p, &next, &plan, NULL), TW_OK);
+    team |= strcmp(menu.item[i].step, "team m=2") == 0;
+    turns |= strstr(menu.item[i].step, "turns") != NULL;
+  }
+  assert_true(team && turns);
+  tw_menu_free(&menu);
+}
+
+int main(void) {
+  config = cuda_config_find("h100-sxm");
+  machine = cuda_tile_machine(config);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(launches_fit_their_plans),  cmocka_unit_test(bands_visit_every_tile_once),
+      cmocka_unit_test(what_cannot_be_is_refused), cmocka_unit_test(the_menu_offers_what_is_legal),
+      cmocka_unit_test(every_kernel_compiles),     cmocka_unit_test(the_example_compiles),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
