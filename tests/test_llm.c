@@ -12,6 +12,7 @@
 
 #include "agent/prompt.h"
 #include "base/files.h"
+#include "chat_server.h"
 #include "search_fixture.h"
 
 static char *folder;
@@ -234,6 +235,53 @@ static void two_models_share_the_work(void **state) {
   tw_search_result_free(&r);
 }
 
+/* A server that does everything wrong, one thing after the other, among good answers: the search ends with the best that it
+ * was given, and every kind of trouble is a line. */
+static void a_search_outlives_its_server(void **state) {
+  (void)state;
+#define SAYS(text) "{\"choices\":[{\"message\":{\"content\":\"" text "\"}}]}"
+  static const scene scenes[] = {
+      {.status = 200, .body = SAYS("OPTION: tile\\nPLAN: x")},
+      {.status = 200, .body = SAYS("PLAN: y")},
+      {.status = 200, .body = SAYS("```python\\nprint('no')\\n```")},
+      {.status = 200, .body = SAYS("Two:\\n```\\nkernel\\n```\\nor\\n```c\\nkernel 0 0 2 5 0 0 0\\n```\\n")},
+      {.status = 401, .body = "{\"error\":\"no\"}"},
+      {.status = 200, .body = "<html>"},
+      {.status = 200, .body = SAYS("PLAN: z")},
+      {.status = 200, .body = SAYS("PLAN: z")},
+      {.status = 200, .body = "{\"choices\":[{\"message\":{\"tool_calls\":[{}]}}]}"},
+      {.status = 200, .body = "0123456789", .times = 900000},
+  };
+  chat_server *server = chat_server_start(scenes, sizeof scenes / sizeof scenes[0]);
+  char agent[100];
+  snprintf(agent, sizeof agent, "llm:m@http://127.0.0.1:%d", server->port);
+  tw_search_options o = options_of(NULL, 0);
+  o.iterations = 6, o.beam = 1, o.kernels = 1;
+  tw_search_result r = search(agent, o);
+  const fake_state better = {{0, 0, 2, 5, 0, 0, 0}};
+  assert_true(r.best.cost == fake_cost(&better));
+  static const char *const kinds[] = {"refused: HTTP 401", "malformed", "declined", "too long"};
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+    if (!strstr(r.notes, kinds[i])) fail_msg("no '%s': %s", kinds[i], r.notes);
+  tw_search_result_free(&r);
+  chat_server_stop(server);
+}
+
+static void a_search_ends_when_its_samples_are_used_up(void **state) {
+  (void)state;
+  tw_problem problem = fake_problem(64);
+  for (int samples = 1; samples < 40; samples += 7) {
+    tw_search_options o = fake_options(3, 2);
+    tw_search_result r;
+    o.samples = samples;
+    fake_reset();
+    assert_int_equal(tw_search(&fake_target, &problem, &o, &r, NULL), TW_OK);
+    assert_int_equal(r.samples, samples);
+    assert_int_equal(fake_builds, samples + 1); /* the best is checked once more */
+    tw_search_result_free(&r);
+  }
+}
+
 /* ---- recorded searches ---- */
 
 /* Replies that somebody gave who knew the prompts and nothing else, in the order in which they were asked for: plans, edits, whole
@@ -412,6 +460,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_budget_ends_the_questions_and_not_the_search, start, end),
       cmocka_unit_test_setup_teardown(a_resumed_search_asks_nothing_twice, start, end),
       cmocka_unit_test_setup_teardown(two_models_share_the_work, start, end),
+      cmocka_unit_test_setup_teardown(a_search_outlives_its_server, start, end),
+      cmocka_unit_test_setup_teardown(a_search_ends_when_its_samples_are_used_up, start, end),
       cmocka_unit_test_setup_teardown(a_gemm_of_gemmini_by_hand_is_replayed, start, end),
       cmocka_unit_test_setup_teardown(tinympc_by_hand_is_replayed, start, end),
       cmocka_unit_test_setup_teardown(a_gemm_of_the_cpu_by_hand_is_replayed, start, end),

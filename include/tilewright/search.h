@@ -51,6 +51,7 @@ typedef struct tw_search_options {
   double dropout;  /* probability that a menu entry is hidden from a plan; < 0 = default */
   uint64_t seed;
   int jobs;                  /* threads; 0 = all cores */
+  int samples;               /* stop when so many candidates were evaluated, or recalled from a journal; 0 = no limit */
   double seconds;            /* stop starting candidates after this long; 0 = no limit */
   const char *journal;       /* SQLite file; NULL = none. An interrupted search resumes from it. */
   const tw_schedule *start;  /* schedule to start from, too (wisdom); NULL = none but the target's plainest */

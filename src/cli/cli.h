@@ -27,7 +27,7 @@ typedef struct cli_options {
   cli_list agents;
   int64_t jobs, seed, iterations, plans, kernels, beam;
   double dropout, seconds;                                                /* dropout < 0: the search's default */
-  int64_t fix, at_once, answer_tokens, questions;                         /* fix < 0: the search's default */
+  int64_t samples, fix, at_once, answer_tokens, questions;                /* fix < 0: the search's default */
   double temperature, answer_seconds, tokens, money, price_in, price_out; /* temperature < 0: likewise */
   const char *to, *scale_rule, *group, *rounding, *overflow;              /* of quantize */
   bool all;

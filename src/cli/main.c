@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 
 #define SUBJECT "OP key=value... -t TARGET"
-#define SEARCH "jobs seed agent iterations plans kernels beam dropout seconds "
+#define SEARCH "jobs seed agent iterations plans kernels beam dropout samples seconds "
 #define MODELS "temperature fix at-once answer-seconds answer-tokens questions tokens money price-in price-out "
 
 const cli_command cli_commands[] = {

@@ -66,6 +66,8 @@ static const struct option_entry {
     {"price-out", 0, REAL, offsetof(cli_options, price_out), 0, 1e9, "X", "of a million tokens out"},
     {"exhaustive", 0, FLAG, offsetof(cli_options, exhaustive), 0, 0, NULL,
      "no beam: every kernel that the menu leads to, if there are few enough"},
+    {"samples", 0, INTEGER, offsetof(cli_options, samples), 1, 100000000, "N",
+     "stop when so many candidates were evaluated"},
     {"seconds", 0, REAL, offsetof(cli_options, seconds), 0.001, 1e9, "S", "stop starting candidates after this long"},
     {"to", 0, TEXT, offsetof(cli_options, to), 0, 0, "FORMAT", "mxfp4, bf16, i8, ...; docs/formats.md lists them"},
     {"scale-rule", 0, TEXT, offsetof(cli_options, scale_rule), 0, 0, "RULE",

@@ -39,6 +39,7 @@ static tw_search_options search_options(const cli *c) {
       .model = model_options(o),
       .seed = (uint64_t)o->seed,
       .jobs = (int)o->jobs,
+      .samples = (int)o->samples,
       .seconds = o->seconds,
       .trust = o->trust,
       .interrupt = cli_catch_interrupt(),

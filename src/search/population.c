@@ -9,7 +9,13 @@
 
 bool tw_state_is_interrupted(const tw_state *s) { return tw_is_set(s->options.interrupt); }
 
-bool tw_state_is_stopped(const tw_state *s) { return tw_state_is_interrupted(s) || tw_now() >= s->deadline; }
+static bool is_used_up(const tw_state *s, size_t under_way) {
+  return s->options.samples > 0 && (size_t)s->samples + under_way >= (size_t)s->options.samples;
+}
+
+bool tw_state_is_stopped(const tw_state *s) {
+  return tw_state_is_interrupted(s) || tw_now() >= s->deadline || is_used_up(s, 0);
+}
 
 bool tw_is_better(const tw_candidate *a, const tw_candidate *b) {
   if (a->measured.cost != b->measured.cost) return a->measured.cost < b->measured.cost;
@@ -171,6 +177,8 @@ void tw_state_evaluate(tw_state *s, size_t first) {
     tw_candidate *c = s->all[i];
     if (c->verdict != TW_PENDING) { /* a duplicate, or illegal */
       if (s->journal) tw_journal_record(s->journal, c);
+    } else if (is_used_up(s, n)) {
+      c->verdict = TW_SKIPPED;
     } else if (s->journal && tw_journal_recall(s->journal, c)) {
       s->under_way++;
       settle(s, c);

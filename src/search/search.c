@@ -46,6 +46,13 @@ static bool asks_models(const tw_state *s) {
   return false;
 }
 
+/* Is there one that still answers? */
+static bool is_answered_by_models(const tw_state *s) {
+  for (size_t i = 0; i < s->n_members; i++)
+    if (s->member[i].agent->asks_models && !s->is_retired[i]) return true;
+  return false;
+}
+
 static void fill(int *option, int fallback) {
   if (*option == 0) *option = fallback;
 }
@@ -75,7 +82,7 @@ static tw_status check_options(const tw_search_options *o, tw_error *error) {
     int value, max;
   } range[] = {
       {"iterations", o->iterations, 1000}, {"plans", o->plans, 256}, {"kernels", o->kernels, 256},
-      {"beam", o->beam, TW_BEAM_MAX},      {"jobs", o->jobs, 1024},
+      {"beam", o->beam, TW_BEAM_MAX},      {"jobs", o->jobs, 1024},  {"samples", o->samples, 100000000},
   };
   for (size_t i = 0; i < sizeof range / sizeof range[0]; i++)
     if (range[i].value < 0 || range[i].value > range[i].max)
@@ -347,12 +354,13 @@ static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
   tw_state_evaluate(s, first);
   if (status == TW_OK) status = mend_all(s, round, &why);
   tw_round_free(round);
-  if (status != TW_OK) { /* what was found stays found */
+  const bool may_pass = is_answered_by_models(s); /* the next round may fare better: patience decides */
+  if (status != TW_OK && !may_pass) {             /* what was found stays found */
     tw_state_note(s, "the search ends early: %s", why.text);
     *more = false;
   }
   tw_select_beam(s, first);
-  if (s->n == first || is_cut_off(s, first)) *more = false;
+  if ((s->n == first && !may_pass) || is_cut_off(s, first)) *more = false;
   return TW_OK;
 }
 

@@ -74,7 +74,7 @@ tw_status tw_state_add(tw_state *, tw_candidate *, tw_error *);
 void tw_state_evaluate(tw_state *, size_t first);
 /* Checks one that was too slow to be checked when it was met. */
 void tw_state_reconsider(tw_state *, tw_candidate *);
-bool tw_state_is_stopped(const tw_state *); /* interrupted, or out of time */
+bool tw_state_is_stopped(const tw_state *); /* interrupted, out of time, or of samples */
 bool tw_state_is_interrupted(const tw_state *);
 /* A strict order: by cost, among equals by number. */
 bool tw_is_better(const tw_candidate *, const tw_candidate *);
