@@ -4,6 +4,7 @@
 #include "base/registry.h"
 #include "tilewright/target.h"
 
+#include "target/cdna/target.h"
 #include "target/cuda/target.h"
 #include "target/gemmini/target.h"
 #include "target/x86/target.h"
@@ -14,6 +15,7 @@ static const tw_target *(*const machines[])(size_t index) = {
     gm_target_at,
     x86_target_at,
     xd_target_at,
+    cdna_target_at,
     cuda_target_at,
 };
 

@@ -1,0 +1,219 @@
+/* emulator.h - executes a kernel: memory, waves, instructions in their decoded form, a launch.
+ *
+ * Code is decoded once, into one cdna_op a dword of it, with a function and operands that are resolved as far as they can
+ * be. A wave's registers are rows of 64 dwords (lanes/lanes.h); scalars lie in one array by the code of their operand, so
+ * that VCC, M0 and EXEC are reached like any SGPR. The waves of a workgroup take turns on one thread, from barrier to
+ * barrier; workgroups are spread over threads. Kernels with global atomics run their workgroups one after the other, so
+ * that results do not depend on the number of threads.
+ *
+ *     decoding   program.c     isa/decode.c
+ *     classes    salu.c  valu.c  smem.c  vmem.c  lds.c  mfma.c  flow.c: each fills an op of its class
+ *     run        run.c */
+#ifndef TW_CDNA_EMULATOR_H
+#define TW_CDNA_EMULATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target/cdna/isa/isa.h"
+#include "target/cdna/lanes/lanes.h"
+#include "target/cdna/object/object.h"
+#include "tilewright/status.h"
+
+/* ---- memory.c: what global addresses reach ---- */
+
+typedef struct cdna_allocation {
+  uint64_t address, size;
+  uint8_t *data;
+  const char *name; /* for messages */
+  bool writable;
+} cdna_allocation;
+
+enum { CDNA_ALLOCATIONS_MAX = 64 };
+
+typedef struct cdna_memory {
+  size_t n;
+  cdna_allocation allocation[CDNA_ALLOCATIONS_MAX]; /* by ascending address, far apart */
+  uint64_t next;
+} cdna_memory;
+
+/* Adds the caller's bytes and returns their address; 0 if there are too many. */
+uint64_t cdna_memory_add(cdna_memory *, void *data, uint64_t size, bool writable, const char *name);
+/* "16 bytes past the end of A (4096 bytes)". */
+void cdna_memory_describe(const cdna_memory *, uint64_t address, char *text, size_t size);
+
+/* ---- a decoded instruction ---- */
+
+typedef struct cdna_wave cdna_wave;
+typedef struct cdna_op cdna_op;
+typedef void cdna_handler(cdna_wave *, const cdna_op *);
+
+typedef enum cdna_source_kind { CDNA_NONE, CDNA_ROW, CDNA_SCALAR, CDNA_CONSTANT, CDNA_SPECIAL } cdna_source_kind;
+
+typedef struct cdna_source {
+  uint8_t kind, width; /* dwords */
+  uint16_t code;       /* of the row (0 to 511), or of the scalar */
+  uint64_t value;      /* of a constant, as wide as the operand */
+  const uint32_t *row; /* of a constant, in all lanes */
+} cdna_source;
+
+/* What an encoding does to operands on their way; emulator/valu.c. */
+typedef struct cdna_modifiers {
+  uint8_t negate, absolute, sign_extend; /* bit s: of source s */
+  uint8_t select[3];                     /* SDWA's selection of a source; 6 = all */
+  uint8_t kinds[3];                      /* 16, 32, 64: what negate and absolute mean; 0 = an integer */
+  uint8_t clamp, output_scale;           /* of the result; 0, 1 = *2, 2 = *4, 3 = /2 */
+  uint8_t result_kind, result_select, result_unused;
+  uint8_t low, high; /* op_sel, op_sel_hi */
+  uint8_t negate_high;
+  bool packed, mix, half_result; /* VOP3P on 16 bits; v_fma_mix; op_sel of a VOP3 */
+  int8_t lane[64];               /* DPP: the lane that is read, -1 for none */
+  bool dpp, bound_control;
+  uint64_t dpp_enabled; /* lanes of the rows and banks that are written */
+} cdna_modifiers;
+
+struct cdna_op {
+  cdna_handler *run; /* of an undecodable word, or what cannot be executed, cdna_stop_here */
+  const cdna_instruction *instruction;
+  union {
+    const cdna_lane_entry *lanes;
+    const void *more;
+  };
+  const cdna_modifiers *modifiers; /* NULL: none */
+  cdna_source s[4];
+  uint16_t d;       /* row, or code of a scalar */
+  uint16_t d_width; /* dwords */
+  uint16_t sd;      /* code of the scalar result */
+  uint8_t dwords;
+  uint8_t bytes; /* of a memory access, each lane */
+  int32_t imm;   /* offset, simm16, ... */
+  uint32_t flags;
+  const char *why; /* it cannot be executed */
+};
+
+/* ---- program.c ---- */
+
+typedef struct cdna_pool cdna_pool; /* constant rows and modifiers, freed together */
+
+typedef struct cdna_program {
+  const cdna_object *object;
+  const cdna_kernel *kernel;
+  const cdna_lane_kit *kit;
+  uint64_t base; /* address of the object in memory */
+  uint64_t code; /* of its executable segment, relative to base */
+  size_t n;      /* dwords of code */
+  const uint32_t *word;
+  cdna_op *op; /* one a dword; run is NULL where no instruction begins as code is read from its start */
+  cdna_pool *pool;
+  bool has_atomics;
+} cdna_program;
+
+tw_status cdna_program_make(const cdna_object *, const cdna_kernel *, uint64_t base, cdna_program *out, tw_error *);
+void cdna_program_free(cdna_program *);
+/* Memory that lives as long as the program; NULL without memory. */
+void *cdna_program_new(cdna_program *, size_t bytes);
+/* A row (or rows) with the value in every lane. */
+const uint32_t *cdna_program_row(cdna_program *, uint64_t value, int width);
+
+/* What a class makes of an instruction: fills the op; false: not one of its own. */
+typedef bool cdna_lowering(cdna_program *, const cdna_code *, cdna_op *);
+cdna_lowering cdna_lower_salu, cdna_lower_flow, cdna_lower_valu, cdna_lower_smem, cdna_lower_vmem, cdna_lower_lds,
+    cdna_lower_mfma, cdna_lower_cross;
+
+/* The operand in field `field`; NULL if there is none. */
+const cdna_operand_form *cdna_find_operand(const cdna_instruction *, char field);
+/* Fills a source from an operand. */
+void cdna_lower_source(cdna_program *, const cdna_code *, const cdna_operand_form *, cdna_source *);
+/* Binary search of a name in a table whose entries begin with it. */
+cdna_handler cdna_stop_here;
+
+/* ---- a wave ---- */
+
+typedef struct cdna_group cdna_group;
+
+typedef enum cdna_state { CDNA_RUNNING, CDNA_AT_BARRIER, CDNA_ENDED, CDNA_STOPPED } cdna_state;
+
+enum { CDNA_SCALARS = 256, CDNA_ROWS = 512, CDNA_ACCUMULATION = 256 };
+
+/* MODE (register 1 of s_getreg): rounding of f32 and f64, denormals of both, ... and its value at the start. */
+enum { CDNA_MODE_IEEE = 1 << 9, CDNA_MODE_SKIP = 1 << 28, CDNA_MODE_GPR_INDEX = 1 << 27 };
+
+struct cdna_wave {
+  uint32_t (*v)[CDNA_LANES]; /* VGPRs, then AccVGPRs */
+  uint32_t s[CDNA_SCALARS];  /* by operand code */
+  bool scc;
+  uint32_t mode;
+  uint32_t index_mode; /* gpr_idx: which operands M0 indexes */
+  size_t pc;           /* dwords from the code's start */
+  size_t at;           /* of the instruction that runs */
+  cdna_state state;
+  uint64_t row_exec; /* EXEC that `mask` was made for */
+  uint32_t mask[CDNA_LANES];
+  uint64_t instructions;
+  int priority, id; /* in its workgroup */
+  cdna_group *group;
+  const cdna_program *program;
+  const cdna_lane_kit *kit;
+  const cdna_allocation *last; /* that was reached */
+  uint8_t *scratch;            /* lane by lane */
+  uint32_t scratch_bytes;
+  uint32_t temporary[5][CDNA_ROWS_MAX * CDNA_LANES];
+};
+
+struct cdna_group {
+  const cdna_program *program;
+  cdna_memory *memory;
+  uint8_t *lds;
+  uint32_t lds_bytes;
+  uint64_t id;          /* in the grid, x fastest */
+  uint32_t position[3]; /* in the grid */
+  int n_waves;
+  cdna_wave *wave;
+  tw_error *error;
+};
+
+static inline uint64_t cdna_scalar64(const cdna_wave *w, int code) {
+  return w->s[code] | (uint64_t)w->s[code + 1] << 32;
+}
+static inline void cdna_set_scalar64(cdna_wave *w, int code, uint64_t value) {
+  w->s[code] = (uint32_t)value;
+  w->s[code + 1] = (uint32_t)(value >> 32);
+}
+static inline uint64_t cdna_exec(const cdna_wave *w) { return cdna_scalar64(w, CDNA_EXEC); }
+uint64_t cdna_special(const cdna_wave *, int code); /* vccz, execz, scc, apertures */
+static inline uint64_t cdna_read(const cdna_wave *w, const cdna_source *s) {
+  if (s->kind == CDNA_CONSTANT) return s->value;
+  if (s->kind == CDNA_SCALAR) return s->width == 2 ? cdna_scalar64(w, s->code) : w->s[s->code];
+  return cdna_special(w, s->code);
+}
+
+/* Ends the run with one line; the instruction's name, address and source line are added. */
+void cdna_stop(cdna_wave *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Bytes at a global address, or NULL and the wave is stopped. */
+uint8_t *cdna_reach(cdna_wave *, uint64_t address, uint64_t bytes, bool write, int lane);
+/* Row of EXEC as masks. */
+const uint32_t *cdna_mask(cdna_wave *);
+/* The rows of a source: its own, or a copy in temporary[slot]. */
+const uint32_t *cdna_rows(cdna_wave *, const cdna_source *, int slot);
+
+/* ---- run.c ---- */
+
+typedef struct cdna_launch {
+  uint32_t grid[3], block[3]; /* workgroups; work-items */
+  uint32_t lds;               /* bytes beyond the kernel's own */
+  const void *arguments;      /* as many as the kernel reads; hidden ones are filled in */
+  size_t argument_bytes;
+  int jobs;
+  uint64_t limit; /* instructions of one wave; 0 = the usual one */
+} cdna_launch;
+
+typedef struct cdna_result_counts {
+  uint64_t instructions, waves, workgroups; /* executed */
+} cdna_result_counts;
+
+/* Runs a grid on `memory`, to which the object is added. TW_FAILED with one line if a wave stops. */
+tw_status cdna_run(const cdna_object *, const cdna_kernel *, const cdna_launch *, cdna_memory *, cdna_result_counts *,
+                   tw_error *);
+
+#endif

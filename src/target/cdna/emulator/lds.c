@@ -1,0 +1,400 @@
+/* lds.c - the DS instructions: a workgroup's local memory, and the lane permutations that go through its crossbar. */
+#include <stdio.h>
+#include <string.h>
+
+#include "target/cdna/emulator/emulator.h"
+#include "target/cdna/lanes/half.h"
+
+/* flags */
+enum { TWO = 1, STRIDE64 = 2, SIGNED = 4, HIGH = 8, D16 = 16, RETURNS = 32 };
+
+#define OP(name_) static void name_(cdna_wave *w, const cdna_op *op)
+
+/* Bytes of a lane's address, NULL where it lies outside: then the wave is stopped. */
+static uint8_t *reach(cdna_wave *w, uint32_t address, uint32_t bytes, const char *what, int lane) {
+  const cdna_group *g = w->group;
+  if (address < g->lds_bytes && bytes <= g->lds_bytes - address) return g->lds + address;
+  cdna_stop(w, "lane %d %s %u bytes of LDS at %u: the workgroup has %u bytes", lane, what, bytes, address,
+            g->lds_bytes);
+  return NULL;
+}
+
+#define EACH_LANE(exec_)                                                                                               \
+  for (uint64_t left_ = (exec_); left_; left_ &= left_ - 1)                                                            \
+    for (int l = __builtin_ctzll(left_), once_ = 1; once_; once_ = 0)
+
+static inline uint32_t offset_of(const cdna_op *op, int which) {
+  const uint32_t part = (uint32_t)op->imm >> 8 * which & 0xFF;
+  return part * op->bytes * (op->flags & STRIDE64 ? 64 : 1);
+}
+
+/* Reads of whole dwords: 1 to 4 of them. */
+OP(read_dwords) {
+  const uint32_t *a = w->v[op->s[0].code];
+  uint32_t(*d)[CDNA_LANES] = &w->v[op->d];
+  const uint32_t bytes = 4u * op->d_width, offset = (uint32_t)op->imm & 0xFFFF;
+  const cdna_group *g = w->group;
+  EACH_LANE(cdna_exec(w)) {
+    const uint32_t address = a[l] + offset;
+    const uint8_t *from = g->lds + address;
+    if (address >= g->lds_bytes || bytes > g->lds_bytes - address) {
+      reach(w, address, bytes, "reads", l);
+      return;
+    }
+    uint32_t part[4];
+    memcpy(part, from, 4);
+    if (op->d_width > 1) memcpy(part + 1, from + 4, bytes - 4);
+    for (int n = 0; n < op->d_width; n++) w->temporary[4][n * CDNA_LANES + l] = part[n];
+  }
+  const uint64_t exec = cdna_exec(w);
+  if (exec == ~0ull)
+    memcpy(d, w->temporary[4], op->d_width * sizeof d[0]);
+  else
+    w->kit->blend(d[0], w->temporary[4], cdna_mask(w), op->d_width);
+}
+
+OP(write_dwords) {
+  const uint32_t *a = w->v[op->s[0].code];
+  uint32_t(*data)[CDNA_LANES] = &w->v[op->s[1].code];
+  const uint32_t offset = (uint32_t)op->imm & 0xFFFF;
+  const int n = op->s[1].width;
+  EACH_LANE(cdna_exec(w)) {
+    uint8_t *to = reach(w, a[l] + offset, 4u * (uint32_t)n, "writes", l);
+    if (!to) return;
+    for (int k = 0; k < n; k++) memcpy(to + 4 * k, &data[k][l], 4);
+  }
+}
+
+/* Two places of 4 or 8 bytes. */
+OP(read_two) {
+  const int n = op->bytes / 4;
+  uint32_t a[CDNA_LANES];
+  memcpy(a, w->v[op->s[0].code], sizeof a); /* the result may lie over the address */
+  EACH_LANE(cdna_exec(w)) {
+    for (int part = 0; part < 2; part++) {
+      const uint8_t *from = reach(w, a[l] + offset_of(op, part), op->bytes, "reads", l);
+      if (!from) return;
+      for (int k = 0; k < n; k++) memcpy(&w->v[op->d + part * n + k][l], from + 4 * k, 4);
+    }
+  }
+}
+OP(write_two) {
+  const int n = op->bytes / 4;
+  EACH_LANE(cdna_exec(w)) {
+    for (int part = 0; part < 2; part++) {
+      uint8_t *to = reach(w, w->v[op->s[0].code][l] + offset_of(op, part), op->bytes, "writes", l);
+      if (!to) return;
+      for (int k = 0; k < n; k++) memcpy(to + 4 * k, &w->v[op->s[1 + part].code + k][l], 4);
+    }
+  }
+}
+
+/* One or two bytes: extended, or one half of a register of which the other stays. */
+OP(read_small) {
+  EACH_LANE(cdna_exec(w)) {
+    const uint8_t *from = reach(w, w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF), op->bytes, "reads", l);
+    if (!from) return;
+    uint32_t v = from[0];
+    if (op->bytes == 2) v |= (uint32_t)from[1] << 8;
+    if (op->flags & SIGNED) v = (uint32_t)(op->bytes == 1 ? (int32_t)(int8_t)v : (int32_t)(int16_t)v);
+    uint32_t *d = &w->v[op->d][l];
+    if (op->flags & D16)
+      *d = op->flags & HIGH ? (*d & 0xFFFF) | v << 16 : (*d & 0xFFFF0000u) | (v & 0xFFFF);
+    else
+      *d = v;
+  }
+}
+OP(write_small) {
+  EACH_LANE(cdna_exec(w)) {
+    uint8_t *to = reach(w, w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF), op->bytes, "writes", l);
+    if (!to) return;
+    const uint32_t v = w->v[op->s[1].code][l] >> (op->flags & HIGH ? 16 : 0);
+    memcpy(to, &v, op->bytes);
+  }
+}
+
+/* ---- read, change, write ---- */
+
+typedef uint64_t change(uint64_t old, uint64_t data, uint64_t second);
+
+#define CHANGE(name_, ...)                                                                                             \
+  static uint64_t change_##name_(uint64_t old, uint64_t data, uint64_t second) {                                       \
+    (void)old, (void)data, (void)second;                                                                               \
+    return (uint64_t)(__VA_ARGS__);                                                                                    \
+  }
+static float f(uint64_t bits) { return tw_float_of((uint32_t)bits); }
+static uint64_t u(float v) { return tw_bits_of(v); }
+static double g(uint64_t bits) {
+  double v;
+  memcpy(&v, &bits, sizeof v);
+  return v;
+}
+static uint64_t gu(double v) {
+  uint64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  return bits;
+}
+CHANGE(add, old + data)
+CHANGE(sub, old - data)
+CHANGE(rsub, data - old)
+CHANGE(inc32, (uint32_t)old >= (uint32_t)data ? 0 : old + 1)
+CHANGE(inc64, old >= data ? 0 : old + 1)
+CHANGE(dec32, (uint32_t)old == 0 || (uint32_t)old > (uint32_t)data ? data : old - 1)
+CHANGE(dec64, old == 0 || old > data ? data : old - 1)
+CHANGE(min_i32, (int32_t)old < (int32_t)data ? old : data)
+CHANGE(max_i32, (int32_t)old > (int32_t)data ? old : data)
+CHANGE(min_u32, (uint32_t)old < (uint32_t)data ? old : data)
+CHANGE(max_u32, (uint32_t)old > (uint32_t)data ? old : data)
+CHANGE(min_i64, (int64_t)old < (int64_t)data ? old : data)
+CHANGE(max_i64, (int64_t)old > (int64_t)data ? old : data)
+CHANGE(min_u64, old < data ? old : data)
+CHANGE(max_u64, old > data ? old : data)
+CHANGE(and, old &data)
+CHANGE(or, old | data)
+CHANGE(xor, old ^ data)
+CHANGE(mskor, (old & ~data) | second)
+CHANGE(swap, data)
+CHANGE(cmpst32, (uint32_t)old == (uint32_t)data ? second : old)
+CHANGE(cmpst64, old == data ? second : old)
+CHANGE(add_f32, u(f(old) + f(data)))
+CHANGE(min_f32, f(data) < f(old) ? data : old)
+CHANGE(max_f32, f(data) > f(old) ? data : old)
+CHANGE(add_f64, gu(g(old) + g(data)))
+CHANGE(min_f64, g(data) < g(old) ? data : old)
+CHANGE(max_f64, g(data) > g(old) ? data : old)
+static uint64_t half_sum(uint64_t a, uint64_t b) {
+  return cdna_half_bits(cdna_half_value(a & 0xFFFF) + cdna_half_value(b & 0xFFFF));
+}
+static uint64_t bf16_sum(uint64_t a, uint64_t b) {
+  return cdna_bf16_bits(cdna_bf16_value(a & 0xFFFF) + cdna_bf16_value(b & 0xFFFF));
+}
+CHANGE(pk_add_f16, half_sum(old, data) | half_sum(old >> 16, data >> 16) << 16)
+CHANGE(pk_add_bf16, bf16_sum(old, data) | bf16_sum(old >> 16, data >> 16) << 16)
+
+/* By the part of the name behind "ds_" and "rtn_", 32 and 64 bits. */
+static const struct {
+  const char *name;
+  uint8_t bytes;
+  change *change;
+} changes[] = {
+    {"add_u32", 4, change_add},
+    {"sub_u32", 4, change_sub},
+    {"rsub_u32", 4, change_rsub},
+    {"inc_u32", 4, change_inc32},
+    {"dec_u32", 4, change_dec32},
+    {"min_i32", 4, change_min_i32},
+    {"max_i32", 4, change_max_i32},
+    {"min_u32", 4, change_min_u32},
+    {"max_u32", 4, change_max_u32},
+    {"and_b32", 4, change_and},
+    {"or_b32", 4, change_or},
+    {"xor_b32", 4, change_xor},
+    {"mskor_b32", 4, change_mskor},
+    {"wrxchg_b32", 4, change_swap},
+    {"cmpst_b32", 4, change_cmpst32},
+    {"cmpst_f32", 4, change_cmpst32},
+    {"min_f32", 4, change_min_f32},
+    {"max_f32", 4, change_max_f32},
+    {"add_f32", 4, change_add_f32},
+    {"add_u64", 8, change_add},
+    {"sub_u64", 8, change_sub},
+    {"rsub_u64", 8, change_rsub},
+    {"inc_u64", 8, change_inc64},
+    {"dec_u64", 8, change_dec64},
+    {"min_i64", 8, change_min_i64},
+    {"max_i64", 8, change_max_i64},
+    {"min_u64", 8, change_min_u64},
+    {"max_u64", 8, change_max_u64},
+    {"and_b64", 8, change_and},
+    {"or_b64", 8, change_or},
+    {"xor_b64", 8, change_xor},
+    {"mskor_b64", 8, change_mskor},
+    {"wrxchg_b64", 8, change_swap},
+    {"cmpst_b64", 8, change_cmpst64},
+    {"cmpst_f64", 8, change_cmpst64},
+    {"min_f64", 8, change_min_f64},
+    {"max_f64", 8, change_max_f64},
+    {"add_f64", 8, change_add_f64},
+    {"pk_add_f16", 4, change_pk_add_f16},
+    {"pk_add_bf16", 4, change_pk_add_bf16},
+};
+
+static uint64_t data_of(const cdna_wave *w, const cdna_source *s, int lane) {
+  if (s->kind != CDNA_ROW) return 0;
+  return w->v[s->code][lane] | (s->width == 2 ? (uint64_t)w->v[s->code + 1][lane] << 32 : 0);
+}
+
+OP(atomic) {
+  change *const *run = op->more;
+  EACH_LANE(cdna_exec(w)) {
+    uint8_t *at = reach(w, w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF), op->bytes, "changes", l);
+    if (!at) return;
+    uint64_t old = 0;
+    memcpy(&old, at, op->bytes);
+    const uint64_t new = (*run)(old, data_of(w, &op->s[1], l), data_of(w, &op->s[2], l));
+    memcpy(at, &new, op->bytes);
+    if (op->flags & RETURNS)
+      for (int k = 0; k < op->bytes / 4; k++) w->v[op->d + k][l] = (uint32_t)(old >> 32 * k);
+  }
+}
+
+/* ---- lanes ---- */
+
+OP(ds_bpermute_b32) {
+  uint32_t from[CDNA_LANES], a[CDNA_LANES];
+  const uint64_t exec = cdna_exec(w);
+  memcpy(from, w->v[op->s[1].code], sizeof from);
+  memcpy(a, w->v[op->s[0].code], sizeof a);
+  EACH_LANE(exec) {
+    const int lane = (int)((a[l] + ((uint32_t)op->imm & 0xFFFF)) >> 2 & 63);
+    w->v[op->d][l] = exec >> lane & 1 ? from[lane] : 0;
+  }
+}
+OP(ds_permute_b32) {
+  uint32_t to[CDNA_LANES] = {0};
+  EACH_LANE(cdna_exec(w))
+  to[(w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF)) >> 2 & 63] = w->v[op->s[1].code][l];
+  EACH_LANE(cdna_exec(w)) w->v[op->d][l] = to[l];
+}
+/* offset[15]: a permutation of each four lanes; else of each 32: and, or, xor masks. */
+OP(ds_swizzle_b32) {
+  uint32_t from[CDNA_LANES];
+  const uint64_t exec = cdna_exec(w);
+  const uint32_t o = (uint32_t)op->imm & 0xFFFF;
+  memcpy(from, w->v[op->s[0].code], sizeof from);
+  EACH_LANE(exec) {
+    int lane;
+    if (o >> 15)
+      lane = (l & ~3) | (int)(o >> 2 * (l & 3) & 3);
+    else
+      lane = (l & 32) | (((l & 31 & (int)(o & 31)) | (int)(o >> 5 & 31)) ^ (int)(o >> 10 & 31));
+    w->v[op->d][l] = exec >> lane & 1 ? from[lane] : 0;
+  }
+}
+
+/* Transposing reads of CDNA4: in each 16 lanes, lane d gets item n from where source lane (4n + d/4) begins, item d%4 ...
+ * for 16-bit items: halfword n of lane d = halfword (d & 3) of source lane 4n + (d >> 2 & 3). Others by the same rule:
+ * the 16 lanes read 16 rows of 64 (or 96) bits as a matrix of items and get its columns. */
+OP(read_transposed) {
+  const int bits = op->bytes; /* of an item: 4, 6, 8, 16 */
+  const int width = bits == 6 ? 96 : 64, items = width / bits, dwords = width / 32;
+  uint8_t row[CDNA_LANES][12];
+  EACH_LANE(cdna_exec(w)) {
+    const uint8_t *from =
+        reach(w, w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF), (uint32_t)width / 8, "reads", l);
+    if (!from) return;
+    memcpy(row[l], from, (size_t)width / 8);
+  }
+  EACH_LANE(cdna_exec(w)) {
+    uint32_t out[3] = {0};
+    const int d = l & 15, group = l & ~15, lanes_of_row = 16 / items; /* a row has 16 items */
+    for (int n = 0; n < items; n++) {
+      const int source = group + lanes_of_row * n + d / items, item = d % items;
+      uint32_t v = 0;
+      for (int b = 0; b < bits; b++) {
+        const int at = item * bits + b;
+        v |= (uint32_t)(row[source][at / 8] >> at % 8 & 1) << b;
+      }
+      for (int b = 0; b < bits; b++) out[(n * bits + b) / 32] |= (v >> b & 1) << (n * bits + b) % 32;
+    }
+    for (int k = 0; k < dwords; k++) w->v[op->d + k][l] = out[k];
+  }
+}
+OP(ds_nop) {
+  (void)w;
+  (void)op;
+}
+
+static const struct entry {
+  const char *name;
+  cdna_handler *run;
+  uint8_t bytes;
+  uint32_t flags;
+} entries[] = {
+    {"ds_read_b32", read_dwords, 4, 0},
+    {"ds_read_b64", read_dwords, 8, 0},
+    {"ds_read_b96", read_dwords, 12, 0},
+    {"ds_read_b128", read_dwords, 16, 0},
+    {"ds_write_b32", write_dwords, 4, 0},
+    {"ds_write_b64", write_dwords, 8, 0},
+    {"ds_write_b96", write_dwords, 12, 0},
+    {"ds_write_b128", write_dwords, 16, 0},
+    {"ds_read2_b32", read_two, 4, TWO},
+    {"ds_read2st64_b32", read_two, 4, TWO | STRIDE64},
+    {"ds_read2_b64", read_two, 8, TWO},
+    {"ds_read2st64_b64", read_two, 8, TWO | STRIDE64},
+    {"ds_write2_b32", write_two, 4, TWO},
+    {"ds_write2st64_b32", write_two, 4, TWO | STRIDE64},
+    {"ds_write2_b64", write_two, 8, TWO},
+    {"ds_write2st64_b64", write_two, 8, TWO | STRIDE64},
+    {"ds_read_u8", read_small, 1, 0},
+    {"ds_read_i8", read_small, 1, SIGNED},
+    {"ds_read_u16", read_small, 2, 0},
+    {"ds_read_i16", read_small, 2, SIGNED},
+    {"ds_read_u8_d16", read_small, 1, D16},
+    {"ds_read_u8_d16_hi", read_small, 1, D16 | HIGH},
+    {"ds_read_i8_d16", read_small, 1, D16 | SIGNED},
+    {"ds_read_i8_d16_hi", read_small, 1, D16 | HIGH | SIGNED},
+    {"ds_read_u16_d16", read_small, 2, D16},
+    {"ds_read_u16_d16_hi", read_small, 2, D16 | HIGH},
+    {"ds_write_b8", write_small, 1, 0},
+    {"ds_write_b16", write_small, 2, 0},
+    {"ds_write_b8_d16_hi", write_small, 1, HIGH},
+    {"ds_write_b16_d16_hi", write_small, 2, HIGH},
+    {"ds_bpermute_b32", ds_bpermute_b32, 4, 0},
+    {"ds_permute_b32", ds_permute_b32, 4, 0},
+    {"ds_swizzle_b32", ds_swizzle_b32, 4, 0},
+    {"ds_read_b64_tr_b16", read_transposed, 16, 0},
+    {"ds_read_b64_tr_b8", read_transposed, 8, 0},
+    {"ds_read_b64_tr_b4", read_transposed, 4, 0},
+    {"ds_read_b96_tr_b6", read_transposed, 6, 0},
+    {"ds_nop", ds_nop, 0, 0},
+};
+
+static bool find_change(const char *name, cdna_op *op) {
+  name += 3;
+  const char *rtn = strstr(name, "_rtn");
+  char plain[40];
+  if (strlen(name) >= sizeof plain) return false;
+  if (rtn)
+    snprintf(plain, sizeof plain, "%.*s%s", (int)(rtn - name), name, rtn + 4);
+  else
+    snprintf(plain, sizeof plain, "%s", name);
+  for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) {
+    if (strcmp(changes[k].name, plain)) continue;
+    op->run = atomic;
+    op->more = &changes[k].change;
+    op->bytes = changes[k].bytes;
+    op->flags = rtn ? RETURNS : 0;
+    return true;
+  }
+  return false;
+}
+
+bool cdna_lower_lds(cdna_program *p, const cdna_code *c, cdna_op *op) {
+  const cdna_instruction *i = c->instruction;
+  if (i->encoding != CDNA_DS) return false;
+  for (size_t e = 0; e < sizeof entries / sizeof *entries; e++) {
+    if (strcmp(entries[e].name, i->name)) continue;
+    op->run = entries[e].run;
+    op->bytes = entries[e].bytes;
+    op->flags = entries[e].flags;
+  }
+  if (!op->run && !find_change(i->name, op)) return false;
+  if (cdna_bits(c->bits, 16, 1)) {
+    op->why = "addresses GDS, which this machine does not have";
+    return false;
+  }
+  const cdna_operand_form *d = cdna_find_operand(i, 'D');
+  if (d) {
+    op->d = (uint16_t)(cdna_operand_code(c, d) - CDNA_VGPRS);
+    op->d_width = d->width;
+  }
+  static const char fields[] = "AWX";
+  for (int n = 0; n < 3; n++) {
+    const cdna_operand_form *s = cdna_find_operand(i, fields[n]);
+    if (s) cdna_lower_source(p, c, s, &op->s[n]);
+  }
+  op->imm = (int32_t)cdna_bits(c->bits, 0, 16);
+  return true;
+}

@@ -1,0 +1,200 @@
+/* program.c - code in its decoded form: see emulator.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/strings.h"
+#include "target/cdna/emulator/emulator.h"
+
+/* ---- what lives as long as the program ---- */
+
+enum { CHUNK = 1 << 18, ROW_BUCKETS = 1024 };
+
+typedef struct chunk {
+  struct chunk *next;
+  size_t used, size;
+  _Alignas(64) uint8_t data[];
+} chunk;
+
+typedef struct constant {
+  struct constant *next;
+  uint64_t value;
+  int width;
+  _Alignas(64) uint32_t row[2 * CDNA_LANES];
+} constant;
+
+struct cdna_pool {
+  chunk *first;
+  constant *bucket[ROW_BUCKETS];
+};
+
+void *cdna_program_new(cdna_program *p, size_t bytes) {
+  bytes = (bytes + 63) & ~(size_t)63;
+  chunk *c = p->pool->first;
+  if (!c || c->size - c->used < bytes) {
+    const size_t size = bytes > CHUNK ? bytes : CHUNK;
+    c = aligned_alloc(64, sizeof *c + size);
+    if (!c) return NULL;
+    *c = (chunk){.next = p->pool->first, .size = size};
+    p->pool->first = c;
+  }
+  void *at = c->data + c->used;
+  c->used += bytes;
+  memset(at, 0, bytes);
+  return at;
+}
+
+const uint32_t *cdna_program_row(cdna_program *p, uint64_t value, int width) {
+  constant **bucket = &p->pool->bucket[(value * 0x9E3779B97F4A7C15ull >> 54) % ROW_BUCKETS];
+  for (constant *c = *bucket; c; c = c->next)
+    if (c->value == value && c->width == width) return c->row;
+  constant *c = cdna_program_new(p, sizeof *c);
+  if (!c) return NULL;
+  *c = (constant){.next = *bucket, .value = value, .width = width};
+  for (int l = 0; l < CDNA_LANES; l++) {
+    c->row[l] = (uint32_t)value;
+    c->row[l + CDNA_LANES] = (uint32_t)(value >> 32);
+  }
+  return (*bucket = c)->row;
+}
+
+/* ---- operands ---- */
+
+const cdna_operand_form *cdna_find_operand(const cdna_instruction *i, char field) {
+  for (int o = 0; o < i->n_operands; o++)
+    if (i->operand[o].field == field) return &i->operand[o];
+  return NULL;
+}
+
+/* The formats that an inline constant can stand for. */
+typedef enum constant_type { WORD, HALF, FLOAT64 } constant_type;
+
+static uint64_t float_constant(int code, constant_type type) {
+  static const float value[] = {0.5f, -0.5f, 1, -1, 2, -2, 4, -4, 0.15915494f};
+  static const uint16_t half[] = {0x3800, 0xB800, 0x3C00, 0xBC00, 0x4000, 0xC000, 0x4400, 0xC400, 0x3118};
+  const int n = code - CDNA_FLOATS;
+  if (type == HALF) return half[n];
+  if (type == WORD) return tw_bits_of(value[n]);
+  const double wide = n == 8 ? 0.15915494309189532 : (double)value[n];
+  uint64_t bits;
+  memcpy(&bits, &wide, sizeof bits);
+  return bits;
+}
+
+/* Sources of 16 bits take 1.0 as a binary16: the last of the types in the name that is not an index decides. */
+static constant_type type_of(const cdna_instruction *i, int width) {
+  if (width == 2) return strstr(i->name, "_f32") && i->encoding == CDNA_VOP3P ? WORD : FLOAT64;
+  const size_t length = strlen(i->name);
+  const char *last = length > 4 ? i->name + length - 4 : "";
+  if (strstr(i->name, "fma_mix") || strstr(i->name, "mad_mix")) return WORD;
+  return !strcmp(last, "_f16") || !strcmp(last, "_b16") || !strcmp(last, "_i16") || !strcmp(last, "_u16") ? HALF : WORD;
+}
+
+void cdna_lower_source(cdna_program *p, const cdna_code *c, const cdna_operand_form *o, cdna_source *out) {
+  const int code = o->field == 'K' ? CDNA_LITERAL : cdna_operand_code(c, o);
+  const cdna_instruction *i = c->instruction;
+  *out = (cdna_source){.width = (uint8_t)cdna_operand_width(c, o), .code = (uint16_t)code};
+  const bool wide = out->width == 2;
+  if (code >= CDNA_VGPRS) {
+    out->kind = CDNA_ROW;
+    out->code = (uint16_t)(code - CDNA_VGPRS);
+    return;
+  }
+  if (code < CDNA_ZERO) {
+    out->kind = CDNA_SCALAR;
+    return;
+  }
+  out->kind = CDNA_CONSTANT;
+  if (code == CDNA_LITERAL) {
+    const constant_type type = type_of(i, out->width);
+    out->value = c->literal;
+    if (wide && type == FLOAT64 && strstr(i->name, "f64"))
+      out->value = (uint64_t)c->literal << 32;
+    else if (wide && i->encoding <= CDNA_SOPP)
+      out->value = (uint64_t)(int64_t)(int32_t)c->literal;
+  } else if (code <= CDNA_ZERO + 64) {
+    out->value = (uint64_t)(code - CDNA_ZERO);
+  } else if (code <= CDNA_ZERO + 80) {
+    out->value = (uint64_t)(int64_t)(CDNA_ZERO + 64 - code);
+    if (!wide) out->value &= 0xFFFFFFFFu;
+  } else if (code >= CDNA_FLOATS && code <= CDNA_FLOATS + 8) {
+    out->value = float_constant(code, type_of(i, out->width));
+  } else {
+    out->kind = CDNA_SPECIAL;
+    return;
+  }
+  if (i->encoding >= CDNA_VOP2 && i->encoding <= CDNA_VOP3P) {
+    uint64_t value = out->value;
+    if (wide && i->encoding == CDNA_VOP3P) value |= value << 32; /* packed f32: in both */
+    out->row = cdna_program_row(p, value, out->width > 2 ? 2 : out->width);
+  }
+}
+
+/* ---- all of the code ---- */
+
+static cdna_lowering *const classes[] = {cdna_lower_salu, cdna_lower_flow, cdna_lower_cross, cdna_lower_mfma,
+                                         cdna_lower_valu, cdna_lower_smem, cdna_lower_vmem,  cdna_lower_lds};
+
+static void lower(cdna_program *p, const cdna_code *c, cdna_op *op) {
+  op->instruction = c->instruction;
+  op->dwords = c->dwords;
+  for (size_t k = 0; k < sizeof classes / sizeof *classes && !op->run; k++)
+    if (!classes[k](p, c, op)) op->run = NULL;
+  if (!op->run) {
+    op->run = cdna_stop_here;
+    if (!op->why) op->why = "is not executed yet";
+  }
+  const char *name = c->instruction->name;
+  if (strstr(name, "_atomic_") && strncmp(name, "ds_", 3) != 0) p->has_atomics = true;
+}
+
+tw_status cdna_program_make(const cdna_object *o, const cdna_kernel *k, uint64_t base, cdna_program *out,
+                            tw_error *error) {
+  *out = (cdna_program){.object = o, .kernel = k, .kit = cdna_kit(), .base = base};
+  const cdna_segment *s = NULL;
+  for (size_t i = 0; i < o->n_segments && !s; i++)
+    if (o->segment[i].executable && k->entry - o->segment[i].address < o->segment[i].file_size) s = &o->segment[i];
+  if (!s || (s->address & 3)) return tw_fail(error, TW_USAGE, "kernel %s does not begin in executable code", k->name);
+  out->code = s->address;
+  out->n = s->file_size / 4;
+  uint32_t *word = tw_new(out->n, sizeof *word);
+  out->op = tw_new(out->n, sizeof *out->op);
+  out->pool = tw_new(1, sizeof *out->pool);
+  out->word = word;
+  if (!word || !out->op || !out->pool) {
+    cdna_program_free(out);
+    return tw_fail(error, TW_MISSING, "out of memory");
+  }
+  memcpy(word, s->data, out->n * sizeof *word);
+  /* from the kernel's entry as from the start of the code: data between kernels may look like code */
+  const size_t starts[] = {0, (size_t)(k->entry - s->address) / 4};
+  for (int n = 0; n < 2; n++) {
+    for (size_t at = starts[n]; at < out->n;) {
+      cdna_op *op = &out->op[at];
+      if (op->run) break; /* met before */
+      cdna_code c;
+      op->why = cdna_decode(o->arch, out->word + at, out->n - at, &c);
+      if (op->why) {
+        op->run = cdna_stop_here;
+        op->dwords = 1;
+      } else {
+        lower(out, &c, op);
+      }
+      at += op->dwords;
+      if (n == 1 && at == starts[0]) break;
+    }
+  }
+  return TW_OK;
+}
+
+void cdna_program_free(cdna_program *p) {
+  for (chunk *c = p->pool ? p->pool->first : NULL; c;) {
+    chunk *next = c->next;
+    free(c);
+    c = next;
+  }
+  free(p->pool);
+  free(p->op);
+  free((void *)(uintptr_t)p->word);
+  *p = (cdna_program){0};
+}

@@ -1,0 +1,358 @@
+/* run.c - a launch: what registers hold at the start, waves in turn, workgroups on threads. See emulator.h.
+ *
+ * Initial state: LLVM's "User Guide for AMDGPU Backend", "Initial Kernel Execution State". */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "base/strings.h"
+#include "target/cdna/emulator/emulator.h"
+
+static const uint64_t LIMIT = 1ull << 28; /* instructions of a wave: far above any kernel's */
+enum { BLOCK_MAX = 1024, LDS_CDNA3 = 65536, LDS_CDNA4 = 163840, SCRATCH_MAX = 1 << 20 };
+
+/* ---- stopping ---- */
+
+void cdna_stop(cdna_wave *w, const char *format, ...) {
+  if (w->state == CDNA_STOPPED) return;
+  w->state = CDNA_STOPPED;
+  char text[600], place[300];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(text, sizeof text, format, list);
+  va_end(list);
+  const cdna_program *p = w->program;
+  const uint64_t address = p->code + 4 * w->at;
+  cdna_object_place(p->object, address, place, sizeof place);
+  const cdna_instruction *i = w->at < p->n ? p->op[w->at].instruction : NULL;
+  const cdna_group *g = w->group;
+  tw_fail(g->error, TW_FAILED, "%s at 0x%" PRIx64 " (%s), workgroup %u,%u,%u wave %d: %s", i ? i->name : "the code",
+          address, place, g->position[0], g->position[1], g->position[2], w->id, text);
+}
+
+void cdna_stop_here(cdna_wave *w, const cdna_op *op) {
+  if (op->instruction)
+    cdna_stop(w, "this instruction %s", op->why);
+  else
+    cdna_stop(w, "0x%08" PRIx32 " is %s", w->program->word[w->at],
+              op->why ? op->why : "not where an instruction begins");
+}
+
+/* ---- one workgroup ---- */
+
+typedef struct grid {
+  const cdna_launch *launch;
+  const cdna_program *program;
+  cdna_memory *memory;
+  uint64_t arguments, dispatch; /* addresses */
+  const uint8_t *argument_bytes;
+  size_t argument_size;
+  uint64_t n; /* workgroups */
+  uint32_t lds;
+  int waves, rows; /* of a workgroup; register rows that a wave has */
+  uint64_t limit;
+  atomic_uint_fast64_t next, failed; /* workgroup to start; the first that failed */
+  atomic_uint_fast64_t instructions;
+  tw_error error;
+  atomic_flag lock;
+} grid;
+
+enum {
+  PROPERTY_BUFFER = 1,
+  PROPERTY_DISPATCH = 2,
+  PROPERTY_QUEUE = 4,
+  PROPERTY_KERNARG = 8,
+  PROPERTY_ID = 16,
+  PROPERTY_SCRATCH = 32,
+  PROPERTY_SIZE = 64
+};
+
+/* User SGPRs in the order of the properties, then what the hardware adds. */
+static void set_scalars(const grid *g, const cdna_group *group, cdna_wave *w) {
+  const cdna_kernel *k = g->program->kernel;
+  int s = 0;
+  if (k->properties & PROPERTY_BUFFER) s += 4;
+  if (k->properties & PROPERTY_DISPATCH) cdna_set_scalar64(w, s, g->dispatch), s += 2;
+  if (k->properties & PROPERTY_QUEUE) s += 2;
+  if (k->properties & PROPERTY_KERNARG) cdna_set_scalar64(w, s, g->arguments), s += 2;
+  if (k->properties & PROPERTY_ID) s += 2;
+  if (k->properties & PROPERTY_SCRATCH) s += 2;
+  if (k->properties & PROPERTY_SIZE) w->s[s++] = k->scratch;
+  const int preloaded = k->preload & 127, first = k->preload >> 7;
+  for (int n = 0; n < preloaded && s < 16; n++, s++) {
+    const size_t at = 4u * (size_t)(first + n);
+    if (at + 4 <= g->argument_size) memcpy(&w->s[s], g->argument_bytes + at, 4);
+  }
+  s = cdna_kernel_sgprs(k);
+  for (int axis = 0; axis < 3; axis++)
+    if (k->rsrc2 >> (7 + axis) & 1) w->s[s++] = group->position[axis];
+  if (k->rsrc2 >> 10 & 1) s++;
+}
+
+static void start_wave(const grid *g, cdna_group *group, cdna_wave *w, int id) {
+  const cdna_kernel *k = g->program->kernel;
+  const uint32_t *block = g->launch->block;
+  uint32_t(*v)[CDNA_LANES] = w->v;
+  uint8_t *scratch = w->scratch;
+  memset(w->s, 0, sizeof w->s);
+  memset(v, 0, (size_t)g->rows * sizeof *v);
+  memset(v + CDNA_ACCUMULATION, 0, (size_t)g->rows * sizeof *v);
+  if (scratch) memset(scratch, 0, (size_t)w->scratch_bytes * CDNA_LANES);
+  w->scc = false;
+  w->mode = (k->rsrc1 >> 12 & 0xFF) | (k->rsrc1 >> 21 & 1) << 8 | (k->rsrc1 >> 23 & 1) << 9;
+  w->index_mode = 0;
+  w->state = CDNA_RUNNING;
+  w->instructions = 0;
+  w->priority = 0;
+  w->id = id;
+  w->group = group;
+  w->last = NULL;
+  w->pc = (size_t)(k->entry - g->program->code) / 4;
+  if (k->preload & 127) w->pc += 64; /* hardware that preloads arguments skips the 256 bytes that load them */
+  const uint32_t threads = block[0] * block[1] * block[2], first = (uint32_t)id * CDNA_LANES;
+  uint64_t exec = 0;
+  for (uint32_t l = 0; l < CDNA_LANES; l++) {
+    const uint32_t t = first + l;
+    if (t >= threads) break;
+    exec |= 1ull << l;
+    v[0][l] = t % block[0] | (t / block[0] % block[1]) << 10 | (t / block[0] / block[1]) << 20;
+  }
+  set_scalars(g, group, w);
+  cdna_set_scalar64(w, CDNA_EXEC, exec);
+  w->row_exec = ~exec;
+}
+
+/* Until the wave waits, ends or stops. */
+static void run_wave(const grid *g, cdna_wave *w) {
+  const cdna_op *ops = g->program->op;
+  const size_t n = g->program->n;
+  const uint64_t limit = g->limit;
+  uint64_t count = w->instructions;
+  while (w->state == CDNA_RUNNING) {
+    const size_t at = w->pc;
+    w->at = at;
+    if (at >= n) {
+      cdna_stop(w, "the wave runs past the end of the code");
+      break;
+    }
+    const cdna_op *op = &ops[at];
+    if (!op->run) {
+      cdna_stop(w, "the wave jumps into the middle of an instruction");
+      break;
+    }
+    w->pc = at + op->dwords;
+    if (++count > limit) {
+      cdna_stop(w,
+                "the wave has executed %" PRIu64 " instructions and does not end: an infinite loop? --limit raises it",
+                limit);
+      break;
+    }
+    w->instructions = count;
+    op->run(w, op);
+  }
+}
+
+static bool run_group(grid *g, cdna_group *group) {
+  const uint32_t *size = g->launch->grid;
+  group->position[0] = (uint32_t)(group->id % size[0]);
+  group->position[1] = (uint32_t)(group->id / size[0] % size[1]);
+  group->position[2] = (uint32_t)(group->id / size[0] / size[1]);
+  if (group->lds_bytes) memset(group->lds, 0, group->lds_bytes);
+  for (int i = 0; i < group->n_waves; i++) start_wave(g, group, &group->wave[i], i);
+  for (;;) {
+    int waiting = 0, ended = 0;
+    for (int i = 0; i < group->n_waves; i++) {
+      cdna_wave *w = &group->wave[i];
+      run_wave(g, w);
+      if (w->state == CDNA_STOPPED) return false;
+      waiting += w->state == CDNA_AT_BARRIER;
+      ended += w->state == CDNA_ENDED;
+    }
+    if (ended == group->n_waves) break;
+    /* waves that have ended no longer count at a barrier */
+    if (waiting + ended == group->n_waves)
+      for (int i = 0; i < group->n_waves; i++)
+        if (group->wave[i].state == CDNA_AT_BARRIER) group->wave[i].state = CDNA_RUNNING;
+  }
+  uint64_t sum = 0;
+  for (int i = 0; i < group->n_waves; i++) sum += group->wave[i].instructions;
+  atomic_fetch_add(&g->instructions, sum);
+  return true;
+}
+
+static void fail(grid *g, uint64_t id, const tw_error *error) {
+  while (atomic_flag_test_and_set(&g->lock)) {}
+  if (id < g->failed) {
+    g->failed = id;
+    g->error = *error;
+  }
+  atomic_flag_clear(&g->lock);
+}
+
+static void free_group(cdna_group *group) {
+  for (int i = 0; group->wave && i < group->n_waves; i++) {
+    free(group->wave[i].v);
+    free(group->wave[i].scratch);
+  }
+  free(group->wave);
+  free(group->lds);
+}
+
+static bool make_group(const grid *g, cdna_group *group, tw_error *error) {
+  *group = (cdna_group){
+      .program = g->program, .memory = g->memory, .lds_bytes = g->lds, .n_waves = g->waves, .error = error};
+  group->lds = aligned_alloc(64, (g->lds + 127u) & ~63u);
+  group->wave = aligned_alloc(64, (size_t)g->waves * ((sizeof *group->wave + 63) & ~(size_t)63));
+  if (!group->lds || !group->wave) return false;
+  memset(group->wave, 0, (size_t)g->waves * sizeof *group->wave);
+  for (int i = 0; i < g->waves; i++) {
+    cdna_wave *w = &group->wave[i];
+    w->program = g->program;
+    w->kit = g->program->kit;
+    w->v = aligned_alloc(64, CDNA_ROWS * sizeof *w->v);
+    w->scratch_bytes = g->program->kernel->scratch;
+    if (g->program->kernel->dynamic_stack) w->scratch_bytes += 16384;
+    w->scratch = w->scratch_bytes ? malloc((size_t)w->scratch_bytes * CDNA_LANES) : NULL;
+    if (!w->v || (w->scratch_bytes && !w->scratch)) return false;
+    memset(w->v, 0, CDNA_ROWS * sizeof *w->v);
+  }
+  return true;
+}
+
+/* One thread: takes workgroups in order until there are none, or one before the next has failed. */
+static void work(void *context, size_t index) {
+  grid *g = context;
+  tw_error error = {0};
+  cdna_group group;
+  (void)index;
+  if (make_group(g, &group, &error)) {
+    for (;;) {
+      const uint64_t id = atomic_fetch_add(&g->next, 1);
+      if (id >= g->n || id > g->failed) break;
+      group.id = id;
+      if (!run_group(g, &group)) fail(g, id, &error);
+    }
+  } else {
+    tw_fail(&error, TW_MISSING, "out of memory for a workgroup's registers");
+    fail(g, 0, &error);
+  }
+  free_group(&group);
+}
+
+/* ---- the launch ---- */
+
+static tw_status check_launch(const cdna_object *o, const cdna_kernel *k, const cdna_launch *l, uint32_t *lds,
+                              tw_error *error) {
+  uint64_t groups = 1, threads = 1;
+  for (int axis = 0; axis < 3; axis++) {
+    if (!l->grid[axis] || !l->block[axis])
+      return tw_fail(error, TW_USAGE, "%s: grid and block are at least 1 in each direction", k->name);
+    groups = groups > UINT32_MAX ? groups : groups * l->grid[axis];
+    threads = threads > UINT32_MAX ? threads : threads * l->block[axis];
+  }
+  if (groups > INT32_MAX)
+    return tw_fail(error, TW_USAGE, "%s: %u x %u x %u workgroups are too many: at most 2^31 - 1", k->name, l->grid[0],
+                   l->grid[1], l->grid[2]);
+  const uint32_t most = k->block_max ? k->block_max : BLOCK_MAX;
+  if (threads > most)
+    return tw_fail(error, TW_USAGE, "%s: a block of %" PRIu64 " work-items: the kernel was compiled for at most %u",
+                   k->name, threads, most);
+  const uint32_t limit = o->arch == CDNA3 ? LDS_CDNA3 : LDS_CDNA4;
+  if (k->lds > limit || l->lds > limit - k->lds)
+    return tw_fail(error, TW_USAGE, "%s: %" PRIu64 " bytes of LDS: a workgroup has at most %u", k->name,
+                   (uint64_t)k->lds + l->lds, limit);
+  if (k->scratch > SCRATCH_MAX)
+    return tw_fail(error, TW_USAGE, "%s: %u bytes of scratch a lane: at most %d", k->name, k->scratch, SCRATCH_MAX);
+  *lds = k->lds + l->lds;
+  return TW_OK;
+}
+
+/* Hidden arguments (code object V5): where metadata says. */
+static void set_hidden(const cdna_kernel *k, const cdna_launch *l, uint8_t *block, size_t size) {
+  for (size_t n = 0; n < k->n_parameters; n++) {
+    const cdna_parameter *p = &k->parameter[n];
+    uint64_t value = 0;
+    static const char axis_name[] = "xyz";
+    if (strncmp(p->kind, "hidden_", 7) || p->size > 8 || p->offset > size || p->size > size - p->offset) continue;
+    for (int axis = 0; axis < 3; axis++) {
+      char name[CDNA_VALUE_KIND];
+      snprintf(name, sizeof name, "hidden_block_count_%c", axis_name[axis]);
+      if (!strcmp(p->kind, name)) value = l->grid[axis];
+      snprintf(name, sizeof name, "hidden_group_size_%c", axis_name[axis]);
+      if (!strcmp(p->kind, name)) value = l->block[axis];
+    }
+    if (!strcmp(p->kind, "hidden_grid_dims"))
+      value = l->grid[2] * l->block[2] > 1 ? 3 : l->grid[1] * l->block[1] > 1 ? 2 : 1;
+    if (!strcmp(p->kind, "hidden_private_base")) value = 2u << 16;
+    if (!strcmp(p->kind, "hidden_shared_base")) value = 1u << 16;
+    if (!strcmp(p->kind, "hidden_dynamic_lds_size")) value = l->lds;
+    memcpy(block + p->offset, &value, p->size);
+  }
+}
+
+/* The packet that the dispatch pointer leads to (HSA's hsa_kernel_dispatch_packet_t). */
+static void set_packet(const grid *g, uint8_t packet[64]) {
+  const cdna_launch *l = g->launch;
+  const uint16_t dims = 3;
+  memcpy(packet + 2, &dims, 2);
+  for (int axis = 0; axis < 3; axis++) {
+    const uint16_t block = (uint16_t)l->block[axis];
+    const uint32_t items = l->grid[axis] * l->block[axis];
+    memcpy(packet + 4 + 2 * axis, &block, 2);
+    memcpy(packet + 12 + 4 * axis, &items, 4);
+  }
+  memcpy(packet + 28, &g->lds, 4);
+  memcpy(packet + 40, &g->arguments, 8);
+}
+
+tw_status cdna_run(const cdna_object *o, const cdna_kernel *k, const cdna_launch *l, cdna_memory *memory,
+                   cdna_result_counts *counts, tw_error *error) {
+  grid g = {.launch = l,
+            .memory = memory,
+            .limit = l->limit ? l->limit : LIMIT,
+            .failed = UINT64_MAX,
+            .lock = ATOMIC_FLAG_INIT};
+  cdna_program program = {0};
+  uint8_t packet[64] = {0}, *image = NULL, *arguments = NULL;
+  tw_status status = check_launch(o, k, l, &g.lds, error);
+  if (status != TW_OK) return status;
+  image = tw_new(1, o->size + 64);
+  g.argument_size = k->kernarg_size > l->argument_bytes ? k->kernarg_size : l->argument_bytes;
+  arguments = tw_new(1, g.argument_size + 64);
+  if (!image || !arguments) status = tw_fail(error, TW_MISSING, "out of memory");
+  if (status == TW_OK) {
+    for (size_t i = 0; i < o->n_segments; i++)
+      memcpy(image + o->segment[i].address, o->segment[i].data, o->segment[i].file_size);
+    memcpy(arguments, l->arguments, l->argument_bytes);
+    set_hidden(k, l, arguments, g.argument_size);
+    const uint64_t base = cdna_memory_add(memory, image, o->size, true, "the code object");
+    g.arguments = cdna_memory_add(memory, arguments, g.argument_size + 64, false, "the arguments");
+    g.dispatch = cdna_memory_add(memory, packet, sizeof packet, false, "the dispatch packet");
+    if (!base || !g.arguments || !g.dispatch)
+      status = tw_fail(error, TW_USAGE, "more than %d buffers", CDNA_ALLOCATIONS_MAX - 3);
+    set_packet(&g, packet);
+    if (status == TW_OK) status = cdna_program_make(o, k, base, &program, error);
+  }
+  if (status == TW_OK) {
+    g.program = &program;
+    g.argument_bytes = arguments;
+    g.n = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    g.waves = (int)((l->block[0] * l->block[1] * l->block[2] + CDNA_LANES - 1) / CDNA_LANES);
+    g.rows = CDNA_ACCUMULATION;
+    const int jobs = program.has_atomics ? 1 : l->jobs ? l->jobs : tw_cores();
+    tw_parallel_for(jobs, g.n < (uint64_t)jobs ? (size_t)g.n : (size_t)jobs, work, &g);
+    if (g.failed != UINT64_MAX) {
+      if (error) *error = g.error;
+      status = g.error.status;
+    }
+    if (counts) *counts = (cdna_result_counts){g.instructions, g.n * (uint64_t)g.waves, g.n};
+  }
+  cdna_program_free(&program);
+  free(image);
+  free(arguments);
+  return status;
+}

@@ -1,0 +1,88 @@
+/* smem.c - scalar memory: loads through the constant cache (s_load, s_buffer_load), stores, and s_memtime. */
+#include <string.h>
+
+#include "target/cdna/emulator/emulator.h"
+
+/* flags */
+enum { HAS_IMMEDIATE = 1, HAS_REGISTER = 2, BUFFER = 4, STORE = 8 };
+
+static uint32_t offset_of(cdna_wave *w, const cdna_op *op) {
+  uint32_t offset = 0;
+  if (op->flags & HAS_IMMEDIATE) offset += (uint32_t)op->imm;
+  if (op->flags & HAS_REGISTER) offset += (uint32_t)cdna_read(w, &op->s[1]);
+  return offset;
+}
+
+static void load(cdna_wave *w, const cdna_op *op) {
+  const int64_t immediate = op->flags & HAS_IMMEDIATE ? op->imm : 0;
+  const uint64_t more = op->flags & HAS_REGISTER ? cdna_read(w, &op->s[1]) : 0;
+  /* the two lowest bits of an address are ignored */
+  const uint64_t address = ((cdna_scalar64(w, op->s[0].code) & ~3ull) + (uint64_t)immediate + more) & ~3ull;
+  const uint8_t *from = cdna_reach(w, address & 0xFFFFFFFFFFFFull, 4u * op->d_width, op->flags & STORE, 0);
+  if (!from) return;
+  if (op->flags & STORE)
+    memcpy((uint8_t *)(uintptr_t)from, &w->s[op->d], 4u * op->d_width);
+  else
+    memcpy(&w->s[op->d], from, 4u * op->d_width);
+}
+
+/* A buffer: bytes beyond num_records (times stride, if there is one) read as 0. */
+static void buffer_load(cdna_wave *w, const cdna_op *op) {
+  const uint32_t *v = &w->s[op->s[0].code];
+  const uint64_t base = v[0] | (uint64_t)(v[1] & 0xFFFF) << 32;
+  const uint32_t stride = v[1] >> 16 & 0x3FFF;
+  const uint64_t size = stride ? (uint64_t)v[2] * stride : v[2];
+  const uint64_t offset = offset_of(w, op) & ~3u;
+  uint32_t loaded[16] = {0};
+  for (int d = 0; d < op->d_width; d++) {
+    if (offset + 4u * (uint64_t)d + 4 > size) continue;
+    const uint8_t *from = cdna_reach(w, (base & ~3ull) + offset + 4u * (uint64_t)d, 4, false, 0);
+    if (!from) return;
+    memcpy(&loaded[d], from, 4);
+  }
+  memcpy(&w->s[op->d], loaded, 4u * op->d_width);
+}
+
+static void nothing(cdna_wave *w, const cdna_op *op) {
+  (void)w;
+  (void)op;
+}
+/* A clock that advances with the wave: the same in every run. */
+static void time(cdna_wave *w, const cdna_op *op) { cdna_set_scalar64(w, op->d, 4 * w->instructions); }
+
+bool cdna_lower_smem(cdna_program *p, const cdna_code *c, cdna_op *op) {
+  const cdna_instruction *i = c->instruction;
+  if (i->encoding != CDNA_SMEM) return false;
+  const cdna_operand_form *d = cdna_find_operand(i, 'D'), *base = cdna_find_operand(i, 'B');
+  if (d) {
+    op->d = (uint16_t)cdna_operand_code(c, d);
+    op->d_width = d->width;
+  }
+  if (!strcmp(i->name, "s_memtime") || !strcmp(i->name, "s_memrealtime")) {
+    op->run = time;
+    return true;
+  }
+  if (!strncmp(i->name, "s_dcache", 8)) {
+    op->run = nothing;
+    return true;
+  }
+  const bool buffer = !strncmp(i->name, "s_buffer_load_", 14),
+             load_or_store = !strncmp(i->name, "s_load_", 7) || !strncmp(i->name, "s_store_", 8);
+  if (!base || (!buffer && !load_or_store)) return false;
+  cdna_lower_source(p, c, base, &op->s[0]);
+  if (op->d + op->d_width > CDNA_ZERO) return false;
+  /* gfx9: IMM says that there is an offset of 21 bits, SOFFSET_EN that there is a register; neither: a register in its place */
+  const bool immediate = cdna_bits(c->bits, 17, 1), enabled = cdna_bits(c->bits, 14, 1);
+  if (immediate) {
+    op->flags |= HAS_IMMEDIATE;
+    op->imm = (int32_t)(cdna_bits(c->bits, 32, 21) << 11) >> 11;
+  }
+  const int reg = enabled ? (int)cdna_bits(c->bits, 57, 7) : !immediate ? (int)cdna_bits(c->bits, 32, 7) : -1;
+  if (reg >= 0) {
+    op->flags |= HAS_REGISTER;
+    op->s[1] = (cdna_source){.kind = CDNA_SCALAR, .width = 1, .code = (uint16_t)reg};
+  }
+  if (!strncmp(i->name, "s_store_", 8)) op->flags |= STORE;
+  op->run = buffer ? buffer_load : load;
+  return true;
+}

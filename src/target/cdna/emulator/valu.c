@@ -1,0 +1,531 @@
+/* valu.c - vector instructions of one wave: operands to rows, modifiers, the lane function, and the lanes that EXEC lets be
+ * written. Modifiers (negation, DPP, SDWA, op_sel, clamp, ...) are rare: an op that has none takes the short way. */
+#include <math.h>
+#include <string.h>
+
+#include "target/cdna/emulator/emulator.h"
+#include "target/cdna/lanes/half.h"
+
+const uint32_t *cdna_mask(cdna_wave *w) {
+  const uint64_t exec = cdna_exec(w);
+  if (exec != w->row_exec) {
+    w->kit->expand(w->mask, exec);
+    w->row_exec = exec;
+  }
+  return w->mask;
+}
+
+uint64_t cdna_special(const cdna_wave *w, int code) {
+  switch (code) {
+  case CDNA_VCCZ: return !cdna_scalar64(w, CDNA_VCC);
+  case CDNA_EXECZ: return !cdna_exec(w);
+  case CDNA_SCC: return w->scc;
+  case CDNA_APERTURES: return 1ull << 48; /* shared: base, limit; then private */
+  case CDNA_APERTURES + 1: return (1ull << 48) + 0xFFFFFFFFu;
+  case CDNA_APERTURES + 2: return 2ull << 48;
+  case CDNA_APERTURES + 3: return (2ull << 48) + 0xFFFFFFFFu;
+  default: return 0;
+  }
+}
+
+const uint32_t *cdna_rows(cdna_wave *w, const cdna_source *s, int slot) {
+  if (s->kind == CDNA_ROW) return w->v[s->code];
+  if (s->kind == CDNA_CONSTANT) return s->row;
+  uint32_t *row = w->temporary[slot];
+  const uint64_t value = cdna_read(w, s);
+  w->kit->broadcast(row, (uint32_t)value);
+  if (s->width == 2) w->kit->broadcast(row + CDNA_LANES, (uint32_t)(value >> 32));
+  return row;
+}
+
+/* ---- modifiers ---- */
+
+static void each_sign(uint32_t *row, const cdna_modifiers *m, int s) {
+  const uint32_t sign = m->kinds[s] == 16 ? 0x8000u : 0x80000000u;
+  uint32_t *upper = m->kinds[s] == 64 ? row + CDNA_LANES : row;
+  if (m->absolute >> s & 1)
+    for (int l = 0; l < CDNA_LANES; l++) upper[l] &= ~sign;
+  if (m->negate >> s & 1)
+    for (int l = 0; l < CDNA_LANES; l++) upper[l] ^= sign;
+}
+
+static uint32_t selected(uint32_t v, int select, bool sign_extend) {
+  if (select < 4) {
+    v = v >> 8 * select & 0xFF;
+    return sign_extend ? (uint32_t)(int32_t)(int8_t)v : v;
+  }
+  if (select < 6) {
+    v = v >> 16 * (select - 4) & 0xFFFF;
+    return sign_extend ? (uint32_t)(int32_t)(int16_t)v : v;
+  }
+  return v;
+}
+
+/* VOP3P on 16 bits: low and high halves of the result read the halves that op_sel and op_sel_hi name. */
+static void pack_halves(uint32_t *row, const cdna_modifiers *m, int s) {
+  const int low = m->low >> s & 1 ? 16 : 0, high = m->high >> s & 1 ? 16 : 0;
+  const uint32_t flip = (m->negate >> s & 1 ? 0x8000u : 0) | (m->negate_high >> s & 1 ? 0x80000000u : 0);
+  for (int l = 0; l < CDNA_LANES; l++) row[l] = ((row[l] >> low & 0xFFFF) | (row[l] >> high & 0xFFFF) << 16) ^ flip;
+}
+
+/* Packed f32: the same with the two dwords. */
+static void pack_words(uint32_t *row, const cdna_modifiers *m, int s) {
+  const int low = m->low >> s & 1 ? CDNA_LANES : 0, high = m->high >> s & 1 ? CDNA_LANES : 0;
+  const uint32_t flip_low = m->negate >> s & 1 ? 0x80000000u : 0, flip_high = m->negate_high >> s & 1 ? 0x80000000u : 0;
+  for (int l = 0; l < CDNA_LANES; l++) {
+    const uint32_t a = row[l + low], b = row[l + high];
+    row[l] = a ^ flip_low;
+    row[l + CDNA_LANES] = b ^ flip_high;
+  }
+}
+
+/* v_fma_mix: an f32, or with op_sel_hi the half of an f16 that op_sel names; here neg_hi is the absolute value. */
+static void mix(uint32_t *row, const cdna_modifiers *m, int s) {
+  const bool half = m->high >> s & 1;
+  const int shift = m->low >> s & 1 ? 16 : 0;
+  for (int l = 0; l < CDNA_LANES; l++) {
+    uint32_t v = half ? tw_bits_of(cdna_half_value(row[l] >> shift & 0xFFFF)) : row[l];
+    if (m->negate_high >> s & 1) v &= 0x7FFFFFFFu;
+    if (m->negate >> s & 1) v ^= 0x80000000u;
+    row[l] = v;
+  }
+}
+
+static const uint32_t *modified(cdna_wave *w, const cdna_op *op, int s) {
+  const cdna_modifiers *m = op->modifiers;
+  const cdna_source *source = &op->s[s];
+  const uint32_t *from = cdna_rows(w, source, s);
+  uint32_t *row = w->temporary[s];
+  const int n = source->width < 1 ? 1 : source->width > CDNA_ROWS_MAX ? CDNA_ROWS_MAX : source->width;
+  if (m->dpp && s == 0) {
+    for (int r = 0; r < n; r++) {
+      uint32_t moved[CDNA_LANES];
+      for (int l = 0; l < CDNA_LANES; l++) {
+        const int lane = m->lane[l];
+        const bool on = lane >= 0 && cdna_exec(w) >> lane & 1;
+        moved[l] = on ? from[r * CDNA_LANES + lane] : 0;
+      }
+      memcpy(row + r * CDNA_LANES, moved, sizeof moved);
+    }
+  } else if (from != row) {
+    memcpy(row, from, (size_t)n * CDNA_LANES * sizeof *row);
+  }
+  if (m->mix) {
+    mix(row, m, s);
+  } else if (m->packed) {
+    if (source->width == 2)
+      pack_words(row, m, s);
+    else
+      pack_halves(row, m, s);
+  } else {
+    if (m->half_result && m->low >> s & 1)
+      for (int l = 0; l < CDNA_LANES; l++) row[l] >>= 16;
+    if (m->select[s] < 6)
+      for (int l = 0; l < CDNA_LANES; l++) row[l] = selected(row[l], m->select[s], m->sign_extend >> s & 1);
+    each_sign(row, m, s);
+  }
+  return row;
+}
+
+static uint32_t scaled32(uint32_t bits, const cdna_modifiers *m, bool scale) {
+  static const float factor[] = {1, 2, 4, 0.5f};
+  float v = tw_float_of(bits);
+  if (scale && m->output_scale) v *= factor[m->output_scale];
+  if (m->clamp) v = v > 0 ? v < 1 ? v : 1 : 0; /* NaN becomes 0 (DX10_CLAMP) */
+  return tw_bits_of(v);
+}
+
+static void finish_result(cdna_wave *w, const cdna_op *op, uint32_t *d) {
+  const cdna_modifiers *m = op->modifiers;
+  const bool scale = !(w->mode & CDNA_MODE_IEEE); /* output modifiers are ignored with IEEE on */
+  if (m->result_kind == 32 && (m->clamp || m->output_scale)) {
+    for (int l = 0; l < CDNA_LANES * (op->d_width == 2 ? 2 : 1); l++) d[l] = scaled32(d[l], m, scale);
+  } else if (m->result_kind == 16 && (m->clamp || m->output_scale)) {
+    for (int l = 0; l < CDNA_LANES; l++) {
+      const uint32_t low = cdna_half_bits(tw_float_of(scaled32(tw_bits_of(cdna_half_value(d[l] & 0xFFFF)), m, scale)));
+      const uint32_t high = cdna_half_bits(tw_float_of(scaled32(tw_bits_of(cdna_half_value(d[l] >> 16)), m, scale)));
+      d[l] = m->packed ? low | high << 16 : (d[l] & 0xFFFF0000u) | low;
+    }
+  } else if (m->result_kind == 64 && (m->clamp || m->output_scale)) {
+    static const double factor[] = {1, 2, 4, 0.5};
+    for (int l = 0; l < CDNA_LANES; l++) {
+      uint64_t bits = d[l] | (uint64_t)d[l + CDNA_LANES] << 32;
+      double v;
+      memcpy(&v, &bits, sizeof v);
+      if (scale && m->output_scale) v *= factor[m->output_scale];
+      if (m->clamp) v = v > 0 ? v < 1 ? v : 1 : 0;
+      memcpy(&bits, &v, sizeof v);
+      d[l] = (uint32_t)bits;
+      d[l + CDNA_LANES] = (uint32_t)(bits >> 32);
+    }
+  }
+  const uint32_t *old = w->v[op->d];
+  if (m->half_result && m->low >> 3 & 1) /* op_sel of the result: its upper half */
+    for (int l = 0; l < CDNA_LANES; l++) d[l] = (old[l] & 0xFFFF) | d[l] << 16;
+  if (m->result_select < 6) {
+    const int shift = m->result_select < 4 ? 8 * m->result_select : 16 * (m->result_select - 4);
+    const uint32_t part = m->result_select < 4 ? 0xFF : 0xFFFF;
+    for (int l = 0; l < CDNA_LANES; l++) {
+      const uint32_t v = d[l] & part;
+      const bool sign = m->result_unused == 1 && v > part / 2;
+      const uint32_t rest = m->result_unused == 2 ? old[l] & ~(part << shift)
+                            : sign                ? (uint32_t)(~(uint64_t)part << shift)
+                                                  : 0;
+      d[l] = v << shift | rest;
+    }
+  }
+}
+
+/* ---- execution ---- */
+
+static void write_mask(cdna_wave *w, const cdna_op *op, uint64_t out, uint64_t on) {
+  /* comparisons clear the bits of lanes that are off, carries too */
+  cdna_set_scalar64(w, op->sd, out & on);
+}
+
+/* flags */
+enum { TO_EXEC = 1, READS_MASK = 2, KEEPS_HIGH = 4 };
+
+/* Functions that use more than the rows of their sources get them here. */
+static void prepare(cdna_wave *w, const cdna_op *op, cdna_lanes *x) {
+  x->imm = (uint32_t)op->imm;
+  x->arch = w->program->object->arch;
+  if (op->flags & READS_MASK) x->in = cdna_read(w, &op->s[3]);
+  if (op->lanes->keeps) x->old = w->v[op->d];
+}
+
+static void run_short(cdna_wave *w, const cdna_op *op) {
+  cdna_lanes x;
+  const uint64_t exec = cdna_exec(w);
+  x.s[0] = cdna_rows(w, &op->s[0], 0);
+  x.s[1] = cdna_rows(w, &op->s[1], 1);
+  x.s[2] = cdna_rows(w, &op->s[2], 2);
+  x.imm = (uint32_t)op->imm;
+  if (exec == ~0ull) {
+    x.d = w->v[op->d];
+    op->lanes->run(&x);
+  } else {
+    x.d = w->temporary[3];
+    op->lanes->run(&x);
+    w->kit->blend(w->v[op->d], x.d, cdna_mask(w), op->d_width);
+  }
+}
+
+static void run_long(cdna_wave *w, const cdna_op *op) {
+  cdna_lanes x = {.d = w->temporary[3]};
+  uint64_t on = cdna_exec(w);
+  const cdna_modifiers *m = op->modifiers;
+  for (int s = 0; s < 3; s++)
+    if (op->s[s].kind != CDNA_NONE) x.s[s] = m ? modified(w, op, s) : cdna_rows(w, &op->s[s], s);
+  prepare(w, op, &x);
+  if (m && m->dpp) on &= m->dpp_enabled;
+  if (m && m->dpp && !m->bound_control) {
+    uint64_t valid = 0;
+    for (int l = 0; l < CDNA_LANES; l++)
+      if (m->lane[l] >= 0 && cdna_exec(w) >> m->lane[l] & 1) valid |= 1ull << l;
+    on &= valid;
+  }
+  op->lanes->run(&x);
+  if (op->lanes->result != CDNA_MASK) {
+    if (m) finish_result(w, op, x.d);
+    if (op->flags & KEEPS_HIGH)
+      for (int l = 0; l < CDNA_LANES; l++) x.d[l] = (w->v[op->d][l] & 0xFFFF0000u) | (x.d[l] & 0xFFFF);
+    uint32_t mask[CDNA_LANES];
+    w->kit->expand(mask, on);
+    w->kit->blend(w->v[op->d], x.d, mask, op->d_width);
+  }
+  if (op->lanes->result != CDNA_D) {
+    write_mask(w, op, x.out, on);
+    if (op->flags & TO_EXEC) cdna_set_scalar64(w, CDNA_EXEC, x.out & on);
+  }
+}
+
+/* MODE as the host has it: MXCSR's rounding, flush-to-zero and denormals-are-zero, for the one instruction. */
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+static void run_in_mode(cdna_wave *w, const cdna_op *op) {
+  const bool wide = strstr(op->instruction->name, "f64") || strstr(op->instruction->name, "f16");
+  const uint32_t round = w->mode >> (wide ? 2 : 0) & 3, denormals = w->mode >> (wide ? 6 : 4) & 3;
+  static const unsigned rounding[] = {0x0000, 0x4000, 0x2000, 0x6000}; /* even, up, down, zero */
+  const unsigned saved = _mm_getcsr();
+  _mm_setcsr((saved & ~0xE040u) | rounding[round] | (denormals & 1 ? 0 : 0x0040) | (denormals & 2 ? 0 : 0x8000));
+  run_long(w, op);
+  _mm_setcsr(saved);
+}
+#else
+static void run_in_mode(cdna_wave *w, const cdna_op *op) {
+  cdna_stop(w, "%s runs with rounding or denormals that this host cannot be set to", op->instruction->name);
+}
+#endif
+
+enum { MODE_ROUNDING = 0xFF, MODE_DEFAULT = 0xF0 };
+
+static void run_general(cdna_wave *w, const cdna_op *op) {
+  if ((w->mode & MODE_ROUNDING) != MODE_DEFAULT && strstr(op->instruction->name, "_f"))
+    run_in_mode(w, op);
+  else
+    run_long(w, op);
+}
+
+/* gpr_idx: M0 is added to the numbers of VGPRs. */
+static void run_indexed(cdna_wave *w, const cdna_op *op) {
+  cdna_op moved = *op;
+  const uint32_t index = w->s[CDNA_M0] & 0xFF;
+  for (int s = 0; s < 3; s++)
+    if (op->s[s].kind == CDNA_ROW && w->index_mode >> s & 1) moved.s[s].code = (uint16_t)(op->s[s].code + index);
+  if (w->index_mode & 8) moved.d = (uint16_t)(op->d + index);
+  for (int s = 0; s < 3; s++)
+    if (moved.s[s].kind == CDNA_ROW && moved.s[s].code + moved.s[s].width > CDNA_ACCUMULATION) {
+      cdna_stop(w, "M0 = %u leads past v255", index);
+      return;
+    }
+  if (moved.d + moved.d_width > CDNA_ACCUMULATION) {
+    cdna_stop(w, "M0 = %u leads past v255", index);
+    return;
+  }
+  run_general(w, &moved);
+}
+
+static void run_any(cdna_wave *w, const cdna_op *op) {
+  if (w->mode & CDNA_MODE_SKIP) return;
+  if (w->mode & CDNA_MODE_GPR_INDEX)
+    run_indexed(w, op);
+  else
+    run_general(w, op);
+}
+
+static void run_valu(cdna_wave *w, const cdna_op *op) {
+  if ((w->mode & (MODE_ROUNDING | CDNA_MODE_SKIP | CDNA_MODE_GPR_INDEX)) == MODE_DEFAULT)
+    run_short(w, op);
+  else
+    run_any(w, op);
+}
+
+/* ---- decoding ---- */
+
+static bool ends_with(const char *text, const char *end) {
+  const size_t n = strlen(text), m = strlen(end);
+  return n >= m && !strcmp(text + n - m, end);
+}
+
+/* What kind of number source s, or the result (s = -1), is: 16, 32, 64 or 0 for an integer. */
+static uint8_t kind_of(const char *name, int s) {
+  const char *type = NULL;
+  const bool conversion = !strncmp(name, "v_cvt_", 6) || !strncmp(name, "v_frexp_exp", 11);
+  const char *first = NULL;
+  for (const char *p = name; (p = strstr(p, "_f")); p++)
+    if (!strncmp(p, "_f16", 4) || !strncmp(p, "_f32", 4) || !strncmp(p, "_f64", 4)) {
+      if (!first) first = p;
+      type = p;
+    }
+  if (!strcmp(name, "v_cndmask_b32")) return 32;
+  if (!type) return 0;
+  if (conversion && s == -1)
+    type = strncmp(name, "v_cvt_f", 7) == 0 || strncmp(name, "v_cvt_pk_f", 10) == 0 ? first : NULL;
+  if (conversion && s >= 0 && !ends_with(name, type)) return 0;
+  if (!type) return 0;
+  if (s == 1 && (!strncmp(name, "v_ldexp", 7) || strstr(name, "_class_"))) return 0;
+  if (s == -1 && !strncmp(name, "v_fma_mixlo", 11)) return 16;
+  return type[2] == '1' ? 16 : type[2] == '3' ? 32 : 64;
+}
+
+static const int8_t none = -1;
+
+/* The lane that each lane reads; false: no such control. */
+static bool dpp_lanes(uint32_t control, int8_t lane[CDNA_LANES]) {
+  for (int l = 0; l < CDNA_LANES; l++) {
+    const int row = l & ~15, in_row = l & 15;
+    int from = none;
+    const int n = (int)control & 15;
+    if (control <= 0xFF)
+      from = (l & ~3) | (int)(control >> 2 * (l & 3) & 3);
+    else if (control >= 0x101 && control <= 0x10F)
+      from = in_row + n <= 15 ? l + n : none;
+    else if (control >= 0x111 && control <= 0x11F)
+      from = in_row - n >= 0 ? l - n : none;
+    else if (control >= 0x121 && control <= 0x12F)
+      from = row | ((in_row - n) & 15);
+    else if (control == 0x130)
+      from = l < 63 ? l + 1 : none;
+    else if (control == 0x134)
+      from = (l + 1) & 63;
+    else if (control == 0x138)
+      from = l > 0 ? l - 1 : none;
+    else if (control == 0x13C)
+      from = (l - 1) & 63;
+    else if (control == 0x140)
+      from = row | (15 - in_row);
+    else if (control == 0x141)
+      from = (l & ~7) | (7 - (l & 7));
+    else if (control == 0x142)
+      from = row ? row - 1 : none;
+    else if (control == 0x143)
+      from = l >= 32 ? 31 : none;
+    else if (control >= 0x150 && control <= 0x15F)
+      from = row | n;
+    else
+      return false;
+    lane[l] = (int8_t)from;
+  }
+  return true;
+}
+
+static bool lower_dpp(const cdna_code *c, cdna_op *op, cdna_modifiers *m) {
+  const uint32_t x = c->extra;
+  m->dpp = true;
+  m->bound_control = x >> 19 & 1;
+  m->negate = (uint8_t)((x >> 20 & 1) | (x >> 22 & 1) << 1);
+  m->absolute = (uint8_t)((x >> 21 & 1) | (x >> 23 & 1) << 1);
+  for (int l = 0; l < CDNA_LANES; l++)
+    if (x >> (24 + l / 4 % 4) & 1 && x >> (28 + l / 16) & 1) m->dpp_enabled |= 1ull << l;
+  if (dpp_lanes(x >> 8 & 0x1FF, m->lane)) return true;
+  op->why = "has a DPP control that this machine does not have";
+  return false;
+}
+
+static void lower_sdwa(const cdna_code *c, cdna_modifiers *m) {
+  const uint32_t x = c->extra;
+  m->select[0] = x >> 16 & 7;
+  m->select[1] = x >> 24 & 7;
+  m->sign_extend = (uint8_t)((x >> 19 & 1) | (x >> 27 & 1) << 1);
+  m->negate = (uint8_t)((x >> 20 & 1) | (x >> 28 & 1) << 1);
+  m->absolute = (uint8_t)((x >> 21 & 1) | (x >> 29 & 1) << 1);
+  if (c->instruction->encoding == CDNA_VOPC) return;
+  m->result_select = x >> 8 & 7;
+  m->result_unused = x >> 11 & 3;
+  m->clamp = x >> 13 & 1;
+  m->output_scale = x >> 14 & 3;
+}
+
+/* VOP3: modifiers where the table says that the bits mean something. */
+static bool lower_vop3(const cdna_code *c, cdna_op *op, cdna_modifiers *m) {
+  const cdna_instruction *i = c->instruction;
+  const uint64_t on = c->bits & i->shown;
+  m->negate = cdna_bits(on, 61, 3);
+  if (i->encoding == CDNA_VOP3P) {
+    m->packed = true;
+    m->low = cdna_bits(c->bits, 11, 3);
+    m->high = (uint8_t)(cdna_bits(c->bits, 59, 2) | cdna_bits(c->bits, 14, 1) << 2);
+    m->negate_high = cdna_bits(c->bits, 8, 3);
+    m->clamp = cdna_bits(c->bits, 15, 1);
+    if (strstr(i->name, "_mix")) {
+      m->mix = true;
+      return true;
+    }
+    if (!strncmp(i->name, "v_dot4", 6) || !strncmp(i->name, "v_dot8", 6)) m->packed = false;
+    if (!strncmp(i->name, "v_dot2", 6)) m->high |= 0;
+    const bool plain = !m->low && m->high == 7 && !m->negate && !m->negate_high && !m->clamp;
+    return m->packed && !plain &&
+           !(m->high == 3 && !m->low && !m->negate && !m->negate_high && !m->clamp && i->n_operands == 3);
+  }
+  if (!strncmp(i->name, "v_bitop3", 8)) {
+    /* the truth table in three pieces */
+    op->imm = (int32_t)(cdna_bits(c->bits, 61, 3) | cdna_bits(c->bits, 8, 3) << 3 | cdna_bits(c->bits, 59, 2) << 6);
+    m->negate = 0;
+    return false;
+  }
+  m->low = cdna_bits(on, 11, 4);
+  m->half_result = m->low != 0;
+  if (!cdna_find_operand(i, 'S')) m->absolute = cdna_bits(on, 8, 3);
+  m->clamp = cdna_bits(on, 15, 1);
+  m->output_scale = cdna_bits(on, 59, 2);
+  if (!strcmp(i->name, "v_add_i32") || !strcmp(i->name, "v_sub_i32")) op->imm = m->clamp;
+  return m->negate || m->absolute || m->low || m->clamp || m->output_scale;
+}
+
+static const cdna_lane_entry *find_function(const cdna_lane_kit *kit, const char *name) {
+  for (size_t e = 0; e < kit->n; e++)
+    if (!strcmp(kit->entry[e].name, name)) return &kit->entry[e];
+  return NULL;
+}
+
+/* Instructions whose name is not that of their function. */
+static const char *function_name(const char *name) {
+  static const char *const other[][2] = {
+      {"v_madak_f32", "v_mad_f32"},         {"v_madmk_f32", "v_mad_f32"},      {"v_fma_mixlo_f16", "v_fma_mix_f32"},
+      {"v_fma_mixhi_f16", "v_fma_mix_f32"}, {"v_fma_legacy_f16", "v_fma_f16"},
+  };
+  for (size_t k = 0; k < sizeof other / sizeof *other; k++)
+    if (!strcmp(other[k][0], name)) return other[k][1];
+  return name;
+}
+
+bool cdna_lower_valu(cdna_program *p, const cdna_code *c, cdna_op *op) {
+  const cdna_instruction *i = c->instruction;
+  if (i->encoding < CDNA_VOP2 || i->encoding > CDNA_VOP3P) return false;
+  if (!strcmp(i->name, "v_nop")) {
+    op->lanes = NULL;
+    op->run = NULL;
+    return false;
+  }
+  op->lanes = find_function(p->kit, function_name(i->name));
+  if (!op->lanes) return false;
+  const cdna_operand_form *d = cdna_find_operand(i, 'D'), *carry = cdna_find_operand(i, 'S');
+  const cdna_operand_form *vcc = cdna_find_operand(i, 'C');
+  if (op->lanes->result == CDNA_MASK) {
+    op->sd = (uint16_t)cdna_operand_code(c, d ? d : vcc);
+    if (!strncmp(i->name, "v_cmpx", 6)) op->flags |= TO_EXEC;
+  } else if (d) {
+    const int code = cdna_operand_code(c, d);
+    if (code < CDNA_VGPRS) return false;
+    op->d = (uint16_t)(code - CDNA_VGPRS);
+    op->d_width = d->width;
+    op->sd = (uint16_t)(carry ? cdna_operand_code(c, carry) : CDNA_VCC);
+  }
+  int n = 0;
+  bool addend_is_d = !strncmp(i->name, "v_fmac", 6) || !strncmp(i->name, "v_mac", 5) || strstr(i->name, "v_dot2c") ||
+                     strstr(i->name, "v_dot4c") || strstr(i->name, "v_dot8c");
+  for (int o = 0; o < i->n_operands; o++) {
+    const cdna_operand_form *f = &i->operand[o];
+    if (f->field == 'K') {
+      cdna_lower_source(p, c, f, &op->s[n]);
+      op->s[n].row = cdna_program_row(p, op->s[n].value, 1);
+      n++;
+    } else if (f->field >= '0' && f->field <= '2') {
+      cdna_lower_source(p, c, f, &op->s[n++]);
+    }
+  }
+  if (addend_is_d && n == 2) op->s[2] = (cdna_source){.kind = CDNA_ROW, .width = (uint8_t)op->d_width, .code = op->d};
+  /* v_cndmask, v_addc_co, v_div_fmas: a mask that is no row */
+  const bool reads = strstr(i->name, "cndmask") || strstr(i->name, "addc_co") || strstr(i->name, "subb_co") ||
+                     strstr(i->name, "subbrev_co") || !strncmp(i->name, "v_div_fmas", 10);
+  if (reads) {
+    op->flags |= READS_MASK;
+    op->s[3] = (cdna_source){.kind = CDNA_SCALAR, .width = 2, .code = CDNA_VCC};
+    const cdna_operand_form *third = cdna_find_operand(i, '2');
+    if (third && strncmp(i->name, "v_div_fmas", 10) != 0) {
+      op->s[3] = op->s[2];
+      op->s[3].width = 2;
+      op->s[2] = (cdna_source){0};
+    }
+  }
+  cdna_modifiers m = {.select = {6, 6, 6}, .result_select = 6};
+  for (int s = 0; s < 3; s++) m.kinds[s] = kind_of(i->name, s);
+  m.result_kind = kind_of(i->name, -1);
+  bool has_modifiers = false;
+  if (c->variant == CDNA_DPP) {
+    if (!lower_dpp(c, op, &m)) return false;
+    has_modifiers = true;
+  } else if (c->variant == CDNA_SDWA) {
+    lower_sdwa(c, &m);
+    has_modifiers = true;
+  } else if (i->encoding >= CDNA_VOP3) {
+    has_modifiers = lower_vop3(c, op, &m);
+  }
+  if (!strcmp(i->name, "v_fma_mixlo_f16") || !strcmp(i->name, "v_fma_mixhi_f16") || !strncmp(i->name, "v_mad_mix", 9))
+    return false;
+  static const char *const keeping[] = {"v_fma_f16",       "v_fmac_f16", "v_mad_f16",
+                                        "v_div_fixup_f16", "v_mad_u16",  "v_mad_i16"};
+  for (size_t k = 0; k < sizeof keeping / sizeof *keeping; k++)
+    if (!strcmp(i->name, keeping[k]) && !(m.low >> 3 & 1)) op->flags |= KEEPS_HIGH;
+  if (has_modifiers) {
+    cdna_modifiers *kept = cdna_program_new(p, sizeof m);
+    if (!kept) return false;
+    *kept = m;
+    op->modifiers = kept;
+  }
+  for (int s = n; s < 3; s++)
+    if (op->s[s].kind == CDNA_NONE) op->s[s] = (cdna_source){.kind = CDNA_ROW};
+  op->run = has_modifiers || op->flags || op->lanes->result != CDNA_D || op->lanes->keeps ? run_any : run_valu;
+  return true;
+}

@@ -1,0 +1,449 @@
+/* vmem.c - vector memory: FLAT, GLOBAL, SCRATCH, MUBUF and MTBUF; loads, stores, atomics, and loads that go to LDS. */
+#include <string.h>
+
+#include "target/cdna/emulator/emulator.h"
+#include "target/cdna/lanes/half.h"
+
+typedef enum access_kind { LOAD, STORE, ATOMIC, LOAD_LDS, NOTHING } access_kind;
+
+/* op->flags: the access, how its bytes become registers, and where addresses come from */
+enum {
+  KIND = 7,
+  SIGNED = 8,
+  D16 = 16,
+  HIGH = 32,
+  RETURNS = 64,
+  /* FLAT and its kin */
+  HAS_ADDRESS = 128, /* s[0] is a VGPR */
+  HAS_BASE = 256,    /* s[2] is a scalar */
+  SCRATCH = 512,
+  APERTURES = 1024, /* an address may be LDS or scratch */
+  /* buffers */
+  OFFEN = 2048,
+  IDXEN = 4096,
+};
+
+#define EACH_LANE(exec_)                                                                                               \
+  for (uint64_t left_ = (exec_); left_; left_ &= left_ - 1)                                                            \
+    for (int l = __builtin_ctzll(left_), once_ = 1; once_; once_ = 0)
+
+typedef uint64_t change(uint64_t old, uint64_t data, uint64_t compare);
+
+/* ---- one lane's bytes ---- */
+
+static uint64_t data_of(const cdna_wave *w, int row, int lane, int bytes) {
+  return w->v[row][lane] | (bytes == 8 ? (uint64_t)w->v[row + 1][lane] << 32 : 0);
+}
+
+static void load_lane(cdna_wave *w, const cdna_op *op, const uint8_t *from, int l) {
+  if (op->bytes >= 4) {
+    for (int k = 0; k < op->bytes / 4; k++) memcpy(&w->v[op->d + k][l], from + 4 * k, 4);
+    return;
+  }
+  uint32_t v = from[0];
+  if (op->bytes == 2) v |= (uint32_t)from[1] << 8;
+  if (op->flags & SIGNED) v = (uint32_t)(op->bytes == 1 ? (int32_t)(int8_t)v : (int32_t)(int16_t)v);
+  uint32_t *d = &w->v[op->d][l];
+  if (op->flags & D16)
+    *d = op->flags & HIGH ? (*d & 0xFFFF) | v << 16 : (*d & 0xFFFF0000u) | (v & 0xFFFF);
+  else
+    *d = v;
+}
+
+static void store_lane(cdna_wave *w, const cdna_op *op, uint8_t *to, int l) {
+  const int row = op->s[1].code;
+  if (op->bytes >= 4) {
+    for (int k = 0; k < op->bytes / 4; k++) memcpy(to + 4 * k, &w->v[row + k][l], 4);
+    return;
+  }
+  const uint32_t v = w->v[row][l] >> (op->flags & HIGH ? 16 : 0);
+  memcpy(to, &v, op->bytes);
+}
+
+static void change_lane(cdna_wave *w, const cdna_op *op, uint8_t *at, int l) {
+  change *const *run = op->more;
+  uint64_t old = 0;
+  memcpy(&old, at, op->bytes);
+  const int row = op->s[1].code;
+  const uint64_t new = (*run)(old, data_of(w, row, l, op->bytes),
+                              op->s[1].width * 4 > op->bytes ? data_of(w, row + op->bytes / 4, l, op->bytes) : 0);
+  memcpy(at, &new, op->bytes);
+  if (op->flags & RETURNS)
+    for (int k = 0; k < op->bytes / 4; k++) w->v[op->d + k][l] = (uint32_t)(old >> 32 * k);
+}
+
+/* Where the lane's bytes of a load to LDS go: M0 plus the offset, then lane by lane. */
+static uint8_t *lds_place(cdna_wave *w, const cdna_op *op, int offset, int lane) {
+  const cdna_group *g = w->group;
+  const uint32_t size = op->bytes < 4 ? 4 : op->bytes; /* a byte or short takes a dword */
+  const uint32_t address = (w->s[CDNA_M0] & 0x3FFFFu) + (uint32_t)offset + size * (uint32_t)lane;
+  if (address < g->lds_bytes && size <= g->lds_bytes - address) return g->lds + address;
+  cdna_stop(w, "lane %d writes %u bytes of LDS at %u (M0 = %u): the workgroup has %u bytes", lane, size, address,
+            w->s[CDNA_M0], g->lds_bytes);
+  return NULL;
+}
+
+static void lds_lane(cdna_wave *w, const cdna_op *op, const uint8_t *from, uint8_t *to) {
+  uint32_t v;
+  (void)w;
+  switch (op->bytes) {
+  case 1: v = op->flags & SIGNED ? (uint32_t)(int32_t)(int8_t)from[0] : from[0]; break;
+  case 2:
+    v = from[0] | (uint32_t)from[1] << 8;
+    if (op->flags & SIGNED) v = (uint32_t)(int32_t)(int16_t)v;
+    break;
+  default: memcpy(to, from, op->bytes); return;
+  }
+  memcpy(to, &v, 4);
+}
+
+static bool access_lane(cdna_wave *w, const cdna_op *op, uint8_t *at, int l, int lds_offset) {
+  switch ((access_kind)(op->flags & KIND)) {
+  case LOAD: load_lane(w, op, at, l); return true;
+  case STORE: store_lane(w, op, at, l); return true;
+  case ATOMIC: change_lane(w, op, at, l); return true;
+  case LOAD_LDS: {
+    uint8_t *to = lds_place(w, op, lds_offset, l);
+    if (to) lds_lane(w, op, at, to);
+    return to;
+  }
+  default: return true;
+  }
+}
+
+/* ---- FLAT, GLOBAL, SCRATCH ---- */
+
+static uint8_t *scratch_place(cdna_wave *w, uint32_t offset, uint32_t bytes, int lane) {
+  if (offset < w->scratch_bytes && bytes <= w->scratch_bytes - offset)
+    return w->scratch + (size_t)lane * w->scratch_bytes + offset;
+  cdna_stop(w, "lane %d reaches %u bytes of scratch at %u: the kernel has %u bytes a lane", lane, bytes, offset,
+            w->scratch_bytes);
+  return NULL;
+}
+
+static uint8_t *aperture_place(cdna_wave *w, const cdna_op *op, uint64_t address, bool write, int l) {
+  const cdna_group *g = w->group;
+  if (address >> 32 == 2u << 16) return scratch_place(w, (uint32_t)address, op->bytes, l);
+  if (address >> 32 != 1u << 16) return cdna_reach(w, address, op->bytes, write, l);
+  const uint32_t offset = (uint32_t)address;
+  if (offset < g->lds_bytes && op->bytes <= g->lds_bytes - offset) return g->lds + offset;
+  cdna_stop(w, "lane %d reaches %u bytes of LDS at %u: the workgroup has %u bytes", l, op->bytes, offset, g->lds_bytes);
+  return NULL;
+}
+
+static void run_flat(cdna_wave *w, const cdna_op *op) {
+  const bool write = (op->flags & KIND) == STORE || (op->flags & KIND) == ATOMIC;
+  uint64_t address[CDNA_LANES]; /* before any result is written: it may lie over the addresses */
+  const uint64_t exec = w->mode & CDNA_MODE_SKIP ? 0 : cdna_exec(w),
+                 base = op->flags & HAS_BASE ? cdna_read(w, &op->s[2]) : 0;
+  const uint64_t offset = (uint64_t)(int64_t)op->imm;
+  const bool wide = op->s[0].width == 2;
+  if (op->flags & HAS_ADDRESS) {
+    const uint32_t *low = w->v[op->s[0].code], *high = w->v[op->s[0].code + wide];
+    for (int l = 0; l < CDNA_LANES; l++) address[l] = base + offset + low[l] + (wide ? (uint64_t)high[l] << 32 : 0);
+  } else {
+    for (int l = 0; l < CDNA_LANES; l++) address[l] = base + offset;
+  }
+  EACH_LANE(exec) {
+    uint8_t *at = op->flags & SCRATCH     ? scratch_place(w, (uint32_t)address[l], op->bytes, l)
+                  : op->flags & APERTURES ? aperture_place(w, op, address[l], write, l)
+                                          : cdna_reach(w, address[l], op->bytes, write, l);
+    if (!at || !access_lane(w, op, at, l, (op->flags & KIND) == LOAD_LDS ? op->imm : 0)) return;
+  }
+}
+
+/* ---- buffers ---- */
+
+typedef struct resource {
+  uint64_t base;
+  uint32_t stride, records;
+  bool swizzled;
+  uint32_t index_stride, element_size;
+  bool add_lane;
+} resource;
+
+static resource resource_of(const cdna_wave *w, const cdna_op *op) {
+  const uint32_t *v = &w->s[op->s[2].code];
+  return (resource){.base = v[0] | (uint64_t)(v[1] & 0xFFFF) << 32,
+                    .stride = v[1] >> 16 & 0x3FFF,
+                    .swizzled = v[1] >> 31,
+                    .records = v[2],
+                    .element_size = 2u << (v[3] >> 19 & 3),
+                    .index_stride = 8u << (v[3] >> 21 & 3),
+                    .add_lane = v[3] >> 23 & 1};
+}
+
+/* The rules of the ISA documents, "Buffer address calculation" and "Range checking": raw buffers (no stride, or not swizzled
+ * and without index) count bytes, structured ones records. What is out of range reads 0 and is not written. */
+static void run_buffer(cdna_wave *w, const cdna_op *op) {
+  const uint64_t exec = w->mode & CDNA_MODE_SKIP ? 0 : cdna_exec(w);
+  const resource r = resource_of(w, op);
+  const uint32_t scalar = (uint32_t)cdna_read(w, &op->s[3]), immediate = (uint32_t)op->imm & 0xFFF;
+  const bool indexed = op->flags & IDXEN, offset_given = op->flags & OFFEN;
+  const access_kind kind = op->flags & KIND;
+  const bool write = kind == STORE || kind == ATOMIC;
+  uint32_t index[CDNA_LANES], offset[CDNA_LANES];
+  for (int l = 0; l < CDNA_LANES; l++) {
+    index[l] = (indexed ? w->v[op->s[0].code][l] : 0) + (r.add_lane ? (uint32_t)l : 0);
+    offset[l] = immediate + (offset_given ? w->v[op->s[0].code + indexed][l] : 0);
+  }
+  const bool structured = r.stride && (indexed || r.swizzled);
+  EACH_LANE(exec) {
+    uint64_t at;
+    bool inside;
+    if (r.swizzled && r.stride) {
+      const uint32_t major = index[l] / r.index_stride, minor = index[l] % r.index_stride;
+      const uint32_t block = offset[l] / r.element_size, within = offset[l] % r.element_size;
+      at = (uint64_t)(major * r.stride + block * r.element_size) * r.index_stride + minor * r.element_size + within;
+    } else {
+      at = (uint64_t)index[l] * r.stride + offset[l];
+    }
+    if (structured)
+      inside = index[l] < r.records && (!r.swizzled || offset[l] < r.stride);
+    else
+      inside = at + scalar < r.records && op->bytes <= r.records - (at + scalar);
+    if (!inside && !structured && op->bytes > 4 && at + scalar < r.records) {
+      /* dword by dword: a part may be inside */
+      for (int k = 0; k < op->bytes / 4; k++) {
+        const bool part = at + scalar + 4u * (uint32_t)k + 4 <= r.records;
+        uint8_t *p = part ? cdna_reach(w, r.base + at + scalar + 4u * (uint32_t)k, 4, write, l) : NULL;
+        if (part && !p) return;
+        if (kind == LOAD) {
+          uint32_t v = 0;
+          if (p) memcpy(&v, p, 4);
+          w->v[op->d + k][l] = v;
+        } else if (kind == LOAD_LDS) {
+          uint8_t *to = lds_place(w, op, (int)immediate, l);
+          if (!to) return;
+          memset(to + 4 * k, 0, 4);
+          if (p) memcpy(to + 4 * k, p, 4);
+        } else if (kind == STORE && p) {
+          memcpy(p, &w->v[op->s[1].code + k][l], 4);
+        }
+      }
+      continue;
+    }
+    static const uint8_t zero[16];
+    if (!inside && write) {
+      if (op->flags & RETURNS)
+        for (int k = 0; k < op->bytes / 4; k++) w->v[op->d + k][l] = 0;
+      continue;
+    }
+    uint8_t *p = inside ? cdna_reach(w, r.base + at + scalar, op->bytes, write, l) : (uint8_t *)(uintptr_t)zero;
+    if (!p || !access_lane(w, op, p, l, (int)immediate)) return;
+  }
+}
+
+static void nothing(cdna_wave *w, const cdna_op *op) {
+  (void)w;
+  (void)op;
+}
+
+/* ---- decoding ---- */
+
+/* By the name behind "global_", "flat_", "scratch_" or "buffer_". */
+static const struct {
+  const char *name;
+  uint8_t bytes;
+  uint32_t flags;
+} accesses[] = {
+    {"load_ubyte", 1, LOAD},
+    {"load_sbyte", 1, LOAD | SIGNED},
+    {"load_ushort", 2, LOAD},
+    {"load_sshort", 2, LOAD | SIGNED},
+    {"load_dword", 4, LOAD},
+    {"load_dwordx2", 8, LOAD},
+    {"load_dwordx3", 12, LOAD},
+    {"load_dwordx4", 16, LOAD},
+    {"load_ubyte_d16", 1, LOAD | D16},
+    {"load_ubyte_d16_hi", 1, LOAD | D16 | HIGH},
+    {"load_sbyte_d16", 1, LOAD | D16 | SIGNED},
+    {"load_sbyte_d16_hi", 1, LOAD | D16 | HIGH | SIGNED},
+    {"load_short_d16", 2, LOAD | D16},
+    {"load_short_d16_hi", 2, LOAD | D16 | HIGH},
+    {"store_byte", 1, STORE},
+    {"store_byte_d16_hi", 1, STORE | HIGH},
+    {"store_short", 2, STORE},
+    {"store_short_d16_hi", 2, STORE | HIGH},
+    {"store_dword", 4, STORE},
+    {"store_dwordx2", 8, STORE},
+    {"store_dwordx3", 12, STORE},
+    {"store_dwordx4", 16, STORE},
+    {"load_lds_ubyte", 1, LOAD_LDS},
+    {"load_lds_sbyte", 1, LOAD_LDS | SIGNED},
+    {"load_lds_ushort", 2, LOAD_LDS},
+    {"load_lds_sshort", 2, LOAD_LDS | SIGNED},
+    {"load_lds_dword", 4, LOAD_LDS},
+    {"load_lds_dwordx3", 12, LOAD_LDS},
+    {"load_lds_dwordx4", 16, LOAD_LDS},
+};
+
+#define CHANGE(name_, ...)                                                                                             \
+  static uint64_t change_##name_(uint64_t old, uint64_t data, uint64_t compare) {                                      \
+    (void)old, (void)data, (void)compare;                                                                              \
+    return (uint64_t)(__VA_ARGS__);                                                                                    \
+  }
+static float f(uint64_t bits) { return tw_float_of((uint32_t)bits); }
+static double g(uint64_t bits) {
+  double v;
+  memcpy(&v, &bits, sizeof v);
+  return v;
+}
+static uint64_t gu(double v) {
+  uint64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  return bits;
+}
+static uint64_t half_sum(uint64_t a, uint64_t b) {
+  return cdna_half_bits(cdna_half_value(a & 0xFFFF) + cdna_half_value(b & 0xFFFF));
+}
+static uint64_t bf16_sum(uint64_t a, uint64_t b) {
+  return cdna_bf16_bits(cdna_bf16_value(a & 0xFFFF) + cdna_bf16_value(b & 0xFFFF));
+}
+CHANGE(swap, data)
+CHANGE(cmpswap, old == compare ? data : old)
+CHANGE(add, old + data)
+CHANGE(sub, old - data)
+CHANGE(smin32, (int32_t)old < (int32_t)data ? old : data)
+CHANGE(smax32, (int32_t)old > (int32_t)data ? old : data)
+CHANGE(smin64, (int64_t)old < (int64_t)data ? old : data)
+CHANGE(smax64, (int64_t)old > (int64_t)data ? old : data)
+CHANGE(umin, old < data ? old : data)
+CHANGE(umax, old > data ? old : data)
+CHANGE(and, old &data)
+CHANGE(or, old | data)
+CHANGE(xor, old ^ data)
+CHANGE(inc, old >= data ? 0 : old + 1)
+CHANGE(dec, old == 0 || old > data ? data : old - 1)
+CHANGE(add_f32, tw_bits_of(f(old) + f(data)))
+CHANGE(add_f64, gu(g(old) + g(data)))
+CHANGE(min_f64, g(data) < g(old) ? data : old)
+CHANGE(max_f64, g(data) > g(old) ? data : old)
+CHANGE(pk_add_f16, half_sum(old, data) | half_sum(old >> 16, data >> 16) << 16)
+CHANGE(pk_add_bf16, bf16_sum(old, data) | bf16_sum(old >> 16, data >> 16) << 16)
+
+/* By the name behind "..._atomic_". */
+static const struct {
+  const char *name;
+  uint8_t bytes;
+  change *change;
+} changes[] = {
+#define BOTH(name_, narrow_, wide_)                                                                                    \
+  {name_, 4, change_##narrow_}, { name_ "_x2", 8, change_##wide_ }
+    BOTH("swap", swap, swap),
+    BOTH("cmpswap", cmpswap, cmpswap),
+    BOTH("add", add, add),
+    BOTH("sub", sub, sub),
+    BOTH("smin", smin32, smin64),
+    BOTH("smax", smax32, smax64),
+    BOTH("umin", umin, umin),
+    BOTH("umax", umax, umax),
+    BOTH("and", and, and),
+    BOTH("or", or, or),
+    BOTH("xor", xor, xor),
+    BOTH("inc", inc, inc),
+    BOTH("dec", dec, dec),
+    {"add_f32", 4, change_add_f32},
+    {"add_f64", 8, change_add_f64},
+    {"min_f64", 8, change_min_f64},
+    {"max_f64", 8, change_max_f64},
+    {"pk_add_f16", 4, change_pk_add_f16},
+    {"pk_add_bf16", 4, change_pk_add_bf16},
+#undef BOTH
+};
+
+static bool find_access(const char *name, cdna_op *op) {
+  if (!strncmp(name, "atomic_", 7)) {
+    for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) {
+      if (strcmp(changes[k].name, name + 7)) continue;
+      op->more = &changes[k].change;
+      op->bytes = changes[k].bytes;
+      op->flags = ATOMIC;
+      return true;
+    }
+    return false;
+  }
+  for (size_t k = 0; k < sizeof accesses / sizeof *accesses; k++) {
+    if (strcmp(accesses[k].name, name)) continue;
+    op->bytes = accesses[k].bytes;
+    op->flags = accesses[k].flags;
+    return true;
+  }
+  return false;
+}
+
+static void set_data(const cdna_code *c, cdna_program *p, cdna_op *op, char data) {
+  const cdna_operand_form *d = cdna_find_operand(c->instruction, 'D'), *w = cdna_find_operand(c->instruction, data);
+  if (w) cdna_lower_source(p, c, w, &op->s[1]);
+  if (d) {
+    op->d = (uint16_t)(cdna_operand_code(c, d) - CDNA_VGPRS);
+    op->d_width = d->width;
+  }
+}
+
+static bool lower_flat(cdna_program *p, const cdna_code *c, cdna_op *op) {
+  const cdna_instruction *i = c->instruction;
+  const bool scratch = i->encoding == CDNA_SCRATCH, flat = i->encoding == CDNA_FLAT;
+  if (!find_access(strchr(i->name, '_') + 1, op)) return false;
+  const int saddr = (int)cdna_bits(c->bits, 48, 7);
+  const bool has_base = !flat && saddr != 0x7F;
+  set_data(c, p, op, 'W');
+  if ((op->flags & KIND) == ATOMIC && cdna_bits(c->bits, 16, 1)) { /* sc0: the old value comes back, in vdst */
+    const bool acc = cdna_bits(c->bits, 55, 1);
+    op->flags |= RETURNS;
+    op->d = (uint16_t)(cdna_bits(c->bits, 56, 8) + (acc ? CDNA_ACCUMULATION : 0));
+    op->d_width = op->bytes / 4;
+  }
+  op->imm = (int32_t)(cdna_bits(c->bits, 0, flat ? 12 : 13) << 19) >> 19;
+  if (flat) op->imm = (int32_t)cdna_bits(c->bits, 0, 12);
+  if (!scratch || cdna_bits(c->bits, 13, 1)) {
+    op->flags |= HAS_ADDRESS;
+    op->s[0] = (cdna_source){
+        .kind = CDNA_ROW, .width = scratch || has_base ? 1 : 2, .code = (uint16_t)cdna_bits(c->bits, 32, 8)};
+  }
+  if (scratch) op->imm = (int32_t)(cdna_bits(c->bits, 0, 13) << 19) >> 19;
+  if (has_base) {
+    op->flags |= HAS_BASE;
+    op->s[2] = (cdna_source){.kind = CDNA_SCALAR, .width = scratch ? 1 : 2, .code = (uint16_t)saddr};
+  }
+  if (scratch) op->flags |= SCRATCH;
+  if (flat) op->flags |= APERTURES;
+  op->run = run_flat;
+  return true;
+}
+
+static bool lower_buffer(cdna_program *p, const cdna_code *c, cdna_op *op) {
+  const cdna_instruction *i = c->instruction;
+  if (!strncmp(i->name, "buffer_wb", 9) || !strncmp(i->name, "buffer_inv", 10)) {
+    op->run = nothing;
+    return true;
+  }
+  if (i->encoding == CDNA_MTBUF || !find_access(i->name + 7, op)) return false;
+  if (cdna_bits(c->bits, 16, 1)) op->flags = (op->flags & ~(uint32_t)KIND) | LOAD_LDS;
+  cdna_lower_source(p, c, &(cdna_operand_form){'B', 's', 4}, &op->s[2]);
+  cdna_lower_source(p, c, &(cdna_operand_form){'O', 's', 1}, &op->s[3]);
+  const bool acc = cdna_bits(c->bits, 55, 1);
+  const uint16_t data = (uint16_t)(cdna_bits(c->bits, 40, 8) + (acc ? CDNA_ACCUMULATION : 0));
+  const cdna_operand_form *w = cdna_find_operand(i, 'W');
+  op->d = data;
+  op->d_width = (uint16_t)((op->bytes + 3) / 4);
+  op->s[1] = (cdna_source){.kind = CDNA_ROW, .width = w ? w->width : (uint8_t)op->d_width, .code = data};
+  if ((op->flags & KIND) == ATOMIC && cdna_bits(c->bits, 14, 1)) op->flags |= RETURNS;
+  if (cdna_bits(c->bits, 12, 1)) op->flags |= OFFEN;
+  if (cdna_bits(c->bits, 13, 1)) op->flags |= IDXEN;
+  op->s[0] = (cdna_source){.kind = CDNA_ROW, .width = 1, .code = (uint16_t)cdna_bits(c->bits, 32, 8)};
+  op->imm = (int32_t)cdna_bits(c->bits, 0, 12);
+  op->run = run_buffer;
+  return true;
+}
+
+bool cdna_lower_vmem(cdna_program *p, const cdna_code *c, cdna_op *op) {
+  switch (c->instruction->encoding) {
+  case CDNA_FLAT:
+  case CDNA_SCRATCH:
+  case CDNA_GLOBAL: return lower_flat(p, c, op);
+  case CDNA_MUBUF:
+  case CDNA_MTBUF: return lower_buffer(p, c, op);
+  default: return false;
+  }
+}

@@ -1,0 +1,281 @@
+/* decode.c - which instruction some words are, and what their fields hold.
+ *
+ * Encodings: "AMD Instinct MI300 Instruction Set Architecture" and "AMD Instinct CDNA4 Instruction Set Architecture",
+ * chapter "Microcode formats". */
+#include <pthread.h>
+#include <string.h>
+
+#include "target/cdna/isa/isa.h"
+
+static cdna_instruction table[] = {
+#define I(encoding_, opcode_, arches_, name_, operands_, forms_, zero_, shown_)                                        \
+  {.name = name_,                                                                                                      \
+   .encoding = CDNA_##encoding_,                                                                                       \
+   .opcode = opcode_,                                                                                                  \
+   .arches = arches_,                                                                                                  \
+   .forms = forms_,                                                                                                    \
+   .zero = zero_,                                                                                                      \
+   .shown = shown_},
+#include "target/cdna/isa/instructions.def"
+#undef I
+};
+static const char *const operands_text[] = {
+#define I(encoding_, opcode_, arches_, name_, operands_, forms_, zero_, shown_) operands_,
+#include "target/cdna/isa/instructions.def"
+#undef I
+};
+
+enum { N_INSTRUCTIONS = sizeof table / sizeof *table, OPCODES_MAX = 1024 };
+
+/* Where opcodes lie and what tells the encoding: both are left out of the mask of zeros. */
+static const struct {
+  uint8_t low, width; /* of the opcode */
+  uint64_t fixed;
+} layout[CDNA_ENCODINGS] = {
+    [CDNA_SOP2] = {23, 7, 3ull << 30},
+    [CDNA_SOPK] = {23, 5, 0xFull << 28},
+    [CDNA_SOP1] = {8, 8, 0x1FFull << 23},
+    [CDNA_SOPC] = {16, 7, 0x1FFull << 23},
+    [CDNA_SOPP] = {16, 7, 0x1FFull << 23},
+    [CDNA_SMEM] = {18, 8, 0x3Full << 26},
+    [CDNA_VOP2] = {25, 6, 1ull << 31},
+    [CDNA_VOP1] = {9, 8, 0x7Full << 25},
+    [CDNA_VOPC] = {17, 8, 0x7Full << 25},
+    [CDNA_VOP3] = {16, 10, 0x3Full << 26},
+    [CDNA_VOP3P] = {16, 7, 0x1FFull << 23},
+    [CDNA_DS] = {17, 8, 0x3Full << 26},
+    [CDNA_FLAT] = {18, 7, 0x3Full << 26 | 3 << 14},
+    [CDNA_SCRATCH] = {18, 7, 0x3Full << 26 | 3 << 14},
+    [CDNA_GLOBAL] = {18, 7, 0x3Full << 26 | 3 << 14},
+    [CDNA_MUBUF] = {18, 7, 0x3Full << 26},
+    [CDNA_MTBUF] = {15, 4, 0x3Full << 26},
+};
+
+static uint16_t row_of[CDNA_ARCHES][CDNA_ENCODINGS][OPCODES_MAX]; /* index + 1 */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void read_operands(cdna_instruction *i, const char *text) {
+  while (*text) {
+    cdna_operand_form *o = &i->operand[i->n_operands++];
+    o->field = *text++;
+    o->holds = *text && *text != ' ' ? *text++ : 'm';
+    while (*text >= '0' && *text <= '9') o->width = (uint8_t)(o->width * 10 + (*text++ - '0'));
+    if (*text == ' ') text++;
+  }
+}
+
+static void fill_table(void) {
+  for (size_t r = 0; r < N_INSTRUCTIONS; r++) {
+    cdna_instruction *i = &table[r];
+    read_operands(i, operands_text[r]);
+    const uint64_t opcode = ((1ull << layout[i->encoding].width) - 1) << layout[i->encoding].low;
+    i->zero &= ~(opcode | layout[i->encoding].fixed);
+    for (int arch = 0; arch < CDNA_ARCHES; arch++)
+      if (i->arches >> arch & 1) row_of[arch][i->encoding][i->opcode] = (uint16_t)(r + 1);
+  }
+}
+
+const cdna_instruction *cdna_instructions(size_t *n) {
+  pthread_once(&once, fill_table);
+  *n = N_INSTRUCTIONS;
+  return table;
+}
+
+static const cdna_instruction *find(cdna_arch arch, cdna_encoding encoding, uint32_t opcode) {
+  pthread_once(&once, fill_table);
+  const uint16_t row = row_of[arch][encoding][opcode];
+  return row ? &table[row - 1] : NULL;
+}
+
+/* The encoding of a first dword; CDNA_ENCODINGS if there is none. */
+static cdna_encoding encoding_of(uint32_t w) {
+  if (!(w >> 31)) {
+    const uint32_t op = w >> 25;
+    return op == 0x3F ? CDNA_VOP1 : op == 0x3E ? CDNA_VOPC : CDNA_VOP2;
+  }
+  if (w >> 30 == 2) {
+    switch (w >> 23) {
+    case 0x17D: return CDNA_SOP1;
+    case 0x17E: return CDNA_SOPC;
+    case 0x17F: return CDNA_SOPP;
+    default: return w >> 28 == 0xB ? CDNA_SOPK : CDNA_SOP2;
+    }
+  }
+  static const cdna_encoding flat[] = {CDNA_FLAT, CDNA_SCRATCH, CDNA_GLOBAL, CDNA_ENCODINGS};
+  switch (w >> 26) {
+  case 0x30: return CDNA_SMEM;
+  case 0x34: return w >> 23 == 0x1A7 ? CDNA_VOP3P : CDNA_VOP3;
+  case 0x36: return CDNA_DS;
+  case 0x37: return flat[w >> 14 & 3];
+  case 0x38: return CDNA_MUBUF;
+  case 0x3A: return CDNA_MTBUF;
+  default: return CDNA_ENCODINGS;
+  }
+}
+
+static bool is_wide(cdna_encoding e) { return e == CDNA_SMEM || e >= CDNA_VOP3; }
+
+static const char unknown[] = "no instruction of this machine", cut[] = "cut off by the end of the code";
+
+static bool decode_plain(cdna_arch arch, cdna_encoding e, cdna_code *c) {
+  c->instruction = find(arch, e, cdna_bits(c->bits, layout[e].low, layout[e].width));
+  return c->instruction && !(c->bits & c->instruction->zero);
+}
+
+static bool has_field(const cdna_instruction *i, char field) {
+  for (int o = 0; o < i->n_operands; o++)
+    if (i->operand[o].field == field) return true;
+  return false;
+}
+
+/* One dword of instruction, and perhaps one that follows. */
+static const char *decode_narrow(cdna_arch arch, cdna_encoding e, const uint32_t word[], size_t n, cdna_code *c) {
+  c->bits = word[0];
+  if (!decode_plain(arch, e, c)) return unknown;
+  const cdna_instruction *i = c->instruction;
+  bool literal = has_field(i, 'K');
+  if (e == CDNA_VOP1 || e == CDNA_VOP2 || e == CDNA_VOPC) {
+    const uint32_t source = word[0] & 0x1FF;
+    if (has_field(i, '0') && (source == CDNA_CODE_DPP || source == CDNA_CODE_SDWA)) {
+      const bool dpp = source == CDNA_CODE_DPP;
+      if (!(i->forms & (dpp ? CDNA_FORM_DPP : CDNA_FORM_SDWA))) return unknown;
+      if (n < 2) return cut;
+      c->variant = dpp ? CDNA_DPP : CDNA_SDWA;
+      c->extra = word[1];
+      c->dwords = 2;
+      return NULL;
+    }
+    literal = literal || (has_field(i, '0') && source == CDNA_LITERAL);
+  } else {
+    literal = literal || (has_field(i, '0') && (word[0] & 0xFF) == CDNA_LITERAL) ||
+              (has_field(i, '1') && (word[0] >> 8 & 0xFF) == CDNA_LITERAL);
+  }
+  c->dwords = 1;
+  if (!literal) return NULL;
+  if (n < 2) return cut;
+  c->has_literal = true;
+  c->literal = word[1];
+  c->dwords = 2;
+  return NULL;
+}
+
+/* v_mfma_ld_scale: the scales of the MFMA in the 64 bits that follow (VOP3PX of CDNA4). */
+enum { LD_SCALE = 0x2C, F8F6F4_16 = 0x2D, F8F6F4_32 = 0x2E };
+
+const char *cdna_decode(cdna_arch arch, const uint32_t word[], size_t n, cdna_code *out) {
+  *out = (cdna_code){0};
+  if (!n) return cut;
+  const cdna_encoding e = encoding_of(word[0]);
+  if (e == CDNA_ENCODINGS) return unknown;
+  if (!is_wide(e)) return decode_narrow(arch, e, word, n, out);
+  if (n < 2) return cut;
+  out->bits = word[0] | (uint64_t)word[1] << 32;
+  out->dwords = 2;
+  if (arch == CDNA4 && e == CDNA_VOP3P && cdna_bits(out->bits, 16, 7) == LD_SCALE) {
+    if (n < 4) return cut;
+    out->prefix = out->bits;
+    out->bits = word[2] | (uint64_t)word[3] << 32;
+    out->dwords = 4;
+    out->variant = CDNA_SCALED;
+    const uint32_t op = cdna_bits(out->bits, 16, 7);
+    if (word[2] >> 23 != 0x1A7 || (op != F8F6F4_16 && op != F8F6F4_32)) return unknown;
+  }
+  return decode_plain(arch, e, out) ? NULL : unknown;
+}
+
+/* ---- fields ---- */
+
+static bool is_mai(const cdna_instruction *i) {
+  return i->encoding == CDNA_VOP3P &&
+         (!strncmp(i->name, "v_mfma", 6) || !strncmp(i->name, "v_smfmac", 8) || !strncmp(i->name, "v_accvgpr", 9));
+}
+
+static int accumulation(int code, bool is_accumulation) { return is_accumulation ? code + CDNA_VGPRS : code; }
+
+static int vop3_code(const cdna_code *c, const cdna_operand_form *o) {
+  const bool mai = is_mai(c->instruction);
+  switch (o->field) {
+  case 'D': {
+    const int code = (int)cdna_bits(c->bits, 0, 8);
+    if (o->holds != 'v' && o->holds != 'a') return code;
+    return accumulation(CDNA_VGPRS + code, o->holds == 'a' || (mai && o->holds != 'a' && cdna_bits(c->bits, 15, 1) &&
+                                                               strncmp(c->instruction->name, "v_accvgpr", 9) != 0));
+  }
+  case 'S': return (int)cdna_bits(c->bits, 8, 7);
+  default: {
+    const int index = o->field - '0';
+    const int code = (int)cdna_bits(c->bits, 32 + 9 * index, 9);
+    if (code < CDNA_VGPRS || !mai) return code;
+    if (o->holds == 'a') return code + CDNA_VGPRS;
+    if (index == 2) /* C, but of smfmac the indices */
+      return accumulation(code, strncmp(c->instruction->name, "v_smfmac", 8) != 0 && cdna_bits(c->bits, 15, 1));
+    return accumulation(code, strncmp(c->instruction->name, "v_accvgpr", 9) != 0 && cdna_bits(c->bits, 59 + index, 1));
+  }
+  }
+}
+
+static int vop_code(const cdna_code *c, const cdna_operand_form *o) {
+  const cdna_encoding e = c->instruction->encoding;
+  const bool sdwa = c->variant == CDNA_SDWA;
+  switch (o->field) {
+  case 'D': {
+    const int code = (int)cdna_bits(c->bits, 17, 8);
+    return o->holds == 'v' ? CDNA_VGPRS + code : code;
+  }
+  case '0':
+    if (sdwa) return (int)(c->extra & 0xFF) + (c->extra >> 23 & 1 ? 0 : CDNA_VGPRS);
+    if (c->variant == CDNA_DPP) return (int)(c->extra & 0xFF) + CDNA_VGPRS;
+    return (int)cdna_bits(c->bits, 0, 9);
+  case '1':
+    if (sdwa && c->extra >> 31) return (int)cdna_bits(c->bits, 9, 8);
+    return CDNA_VGPRS + (int)cdna_bits(c->bits, 9, 8);
+  case 'C':
+    if (sdwa && e == CDNA_VOPC && c->extra >> 15 & 1) return (int)(c->extra >> 8 & 0x7F);
+    return CDNA_VCC;
+  default: return CDNA_LITERAL;
+  }
+}
+
+static int memory_code(const cdna_code *c, const cdna_operand_form *o) {
+  const cdna_encoding e = c->instruction->encoding;
+  const bool acc = e == CDNA_DS ? cdna_bits(c->bits, 25, 1) : cdna_bits(c->bits, 55, 1);
+  const bool buffer = e == CDNA_MUBUF || e == CDNA_MTBUF;
+  switch (o->field) {
+  case 'A': return CDNA_VGPRS + (int)cdna_bits(c->bits, 32, 8);
+  case 'W': return accumulation(CDNA_VGPRS + (int)cdna_bits(c->bits, 40, 8), acc);
+  case 'X': return accumulation(CDNA_VGPRS + (int)cdna_bits(c->bits, 48, 8), acc);
+  case 'D': return accumulation(CDNA_VGPRS + (int)cdna_bits(c->bits, 56, 8), acc);
+  case 'B': return buffer ? 4 * (int)cdna_bits(c->bits, 48, 5) : -1;
+  case 'O': return (int)cdna_bits(c->bits, 56, 8);
+  default: return -1;
+  }
+}
+
+int cdna_operand_code(const cdna_code *c, const cdna_operand_form *o) {
+  switch (c->instruction->encoding) {
+  case CDNA_SOP2:
+  case CDNA_SOPK:
+  case CDNA_SOP1:
+  case CDNA_SOPC:
+  case CDNA_SOPP:
+    return o->field == 'D'   ? (int)cdna_bits(c->bits, 16, 7)
+           : o->field == '0' ? (int)cdna_bits(c->bits, 0, 8)
+           : o->field == '1' ? (int)cdna_bits(c->bits, 8, 8)
+                             : CDNA_LITERAL;
+  case CDNA_SMEM: return o->field == 'D' ? (int)cdna_bits(c->bits, 6, 7) : 2 * (int)cdna_bits(c->bits, 0, 6);
+  case CDNA_VOP1:
+  case CDNA_VOP2:
+  case CDNA_VOPC: return vop_code(c, o);
+  case CDNA_VOP3:
+  case CDNA_VOP3P: return o->field == 'C' ? CDNA_VCC : vop3_code(c, o);
+  default: return memory_code(c, o);
+  }
+}
+
+int cdna_operand_width(const cdna_code *c, const cdna_operand_form *o) {
+  if (c->instruction->encoding != CDNA_VOP3P || (o->field != '0' && o->field != '1') || o->width != 8 ||
+      !strstr(c->instruction->name, "_f8f6f4"))
+    return o->width;
+  static const uint8_t width[8] = {8, 8, 6, 6, 4, 8, 8, 8};
+  return width[o->field == '0' ? cdna_bits(c->bits, 8, 3) : cdna_bits(c->bits, 61, 3)];
+}

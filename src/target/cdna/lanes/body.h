@@ -1,0 +1,211 @@
+/* body.h - the lane functions, compiled once for each instruction set of the host: the file that includes this defines
+ * KIT, the name of its table.
+ *
+ * Semantics: "AMD Instinct MI300 Instruction Set Architecture" and that of CDNA4, chapter "Instructions". Where those are
+ * silent about NaN, IEEE 754-2008: a result that is NaN is quiet. */
+#include <math.h>
+#include <string.h>
+
+#include "target/cdna/lanes/half.h"
+#include "target/cdna/lanes/lanes.h"
+
+#define LOOP _Pragma("GCC ivdep") for (int l = 0; l < CDNA_LANES; l++)
+
+#define FUNCTION(name_) static void name_(cdna_lanes *x)
+#define ROWS1                                                                                                          \
+  uint32_t *d = x->d;                                                                                                  \
+  const uint32_t *a = x->s[0]
+#define ROWS2                                                                                                          \
+  ROWS1;                                                                                                               \
+  const uint32_t *b = x->s[1]
+#define ROWS3                                                                                                          \
+  ROWS2;                                                                                                               \
+  const uint32_t *c = x->s[2]
+
+static inline uint64_t pair(const uint32_t *row, int l) { return row[l] | (uint64_t)row[l + CDNA_LANES] << 32; }
+static inline void set_pair(uint32_t *row, int l, uint64_t value) {
+  row[l] = (uint32_t)value;
+  row[l + CDNA_LANES] = (uint32_t)(value >> 32);
+}
+static inline double real(const uint32_t *row, int l) {
+  const uint64_t bits = pair(row, l);
+  double v;
+  memcpy(&v, &bits, sizeof v);
+  return v;
+}
+static inline void set_real(uint32_t *row, int l, double v) {
+  uint64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  set_pair(row, l, bits);
+}
+static inline float f(uint32_t bits) { return tw_float_of(bits); }
+static inline uint32_t u(float v) { return tw_bits_of(v); }
+static inline int32_t i(uint32_t v) { return (int32_t)v; }
+
+/* One, two, three sources of 32 bits A, B, C; the result's bits. */
+#define U1(name_, ...)                                                                                                 \
+  FUNCTION(name_) {                                                                                                    \
+    ROWS1;                                                                                                             \
+    LOOP {                                                                                                             \
+      const uint32_t A = a[l];                                                                                         \
+      d[l] = (uint32_t)(__VA_ARGS__);                                                                                  \
+    }                                                                                                                  \
+  }
+#define U2(name_, ...)                                                                                                 \
+  FUNCTION(name_) {                                                                                                    \
+    ROWS2;                                                                                                             \
+    LOOP {                                                                                                             \
+      const uint32_t A = a[l], B = b[l];                                                                               \
+      d[l] = (uint32_t)(__VA_ARGS__);                                                                                  \
+    }                                                                                                                  \
+  }
+#define U3(name_, ...)                                                                                                 \
+  FUNCTION(name_) {                                                                                                    \
+    ROWS3;                                                                                                             \
+    LOOP {                                                                                                             \
+      const uint32_t A = a[l], B = b[l], C = c[l];                                                                     \
+      d[l] = (uint32_t)(__VA_ARGS__);                                                                                  \
+    }                                                                                                                  \
+  }
+/* The same of binary32. */
+#define F1(name_, ...)                                                                                                 \
+  FUNCTION(name_) {                                                                                                    \
+    ROWS1;                                                                                                             \
+    LOOP {                                                                                                             \
+      const float A = f(a[l]);                                                                                         \
+      d[l] = u(__VA_ARGS__);                                                                                           \
+    }                                                                                                                  \
+  }
+#define F2(name_, ...)                                                                                                 \
+  FUNCTION(name_) {                                                                                                    \
+    ROWS2;                                                                                                             \
+    LOOP {                                                                                                             \
+      const float A = f(a[l]), B = f(b[l]);                                                                            \
+      d[l] = u(__VA_ARGS__);                                                                                           \
+    }                                                                                                                  \
+  }
+#define F3(name_, ...)                                                                                                 \
+  FUNCTION(name_) {                                                                                                    \
+    ROWS3;                                                                                                             \
+    LOOP {                                                                                                             \
+      const float A = f(a[l]), B = f(b[l]), C = f(c[l]);                                                               \
+      d[l] = u(__VA_ARGS__);                                                                                           \
+    }                                                                                                                  \
+  }
+/* Of binary64. */
+#define D1(name_, ...)                                                                                                 \
+  FUNCTION(name_) {                                                                                                    \
+    ROWS1;                                                                                                             \
+    LOOP {                                                                                                             \
+      const double A = real(a, l);                                                                                     \
+      set_real(d, l, __VA_ARGS__);                                                                                     \
+    }                                                                                                                  \
+  }
+#define D2(name_, ...)                                                                                                 \
+  FUNCTION(name_) {                                                                                                    \
+    ROWS2;                                                                                                             \
+    LOOP {                                                                                                             \
+      const double A = real(a, l), B = real(b, l);                                                                     \
+      set_real(d, l, __VA_ARGS__);                                                                                     \
+    }                                                                                                                  \
+  }
+#define D3(name_, ...)                                                                                                 \
+  FUNCTION(name_) {                                                                                                    \
+    ROWS3;                                                                                                             \
+    LOOP {                                                                                                             \
+      const double A = real(a, l), B = real(b, l), C = real(c, l);                                                     \
+      set_real(d, l, __VA_ARGS__);                                                                                     \
+    }                                                                                                                  \
+  }
+/* Comparisons: a mask. */
+#define CMP(name_, type_, read_, ...)                                                                                  \
+  FUNCTION(name_) {                                                                                                    \
+    uint32_t row[CDNA_LANES];                                                                                          \
+    const uint32_t *a = x->s[0], *b = x->s[1];                                                                         \
+    LOOP {                                                                                                             \
+      const type_ A = read_(a, l), B = read_(b, l);                                                                    \
+      row[l] = (__VA_ARGS__) ? ~0u : 0u;                                                                               \
+    }                                                                                                                  \
+    x->out = pack(row);                                                                                                \
+  }
+
+/* ---- rows ---- */
+
+static void broadcast(uint32_t *row, uint32_t value) { LOOP row[l] = value; }
+
+static void expand(uint32_t *row, uint64_t mask) {
+  const uint32_t half[2] = {(uint32_t)mask, (uint32_t)(mask >> 32)};
+  for (int h = 0; h < 2; h++)
+    for (int l = 0; l < 32; l++) row[32 * h + l] = half[h] & 1u << l ? ~0u : 0u;
+}
+
+#ifdef __AVX512F__
+#include <immintrin.h>
+static uint64_t pack(const uint32_t *row) {
+  uint64_t mask = 0;
+  for (int n = 0; n < 4; n++) mask |= (uint64_t)_mm512_movepi32_mask(_mm512_loadu_si512(row + 16 * n)) << 16 * n;
+  return mask;
+}
+#elif defined(__AVX2__)
+#include <immintrin.h>
+static uint64_t pack(const uint32_t *row) {
+  uint64_t mask = 0;
+  for (int n = 0; n < 8; n++)
+    mask |= (uint64_t)(uint32_t)_mm256_movemask_ps(_mm256_loadu_ps((const float *)(const void *)(row + 8 * n)))
+            << 8 * n;
+  return mask;
+}
+#else
+static uint64_t pack(const uint32_t *row) {
+  uint64_t mask = 0;
+  for (int l = 0; l < CDNA_LANES; l++) mask |= (uint64_t)(row[l] >> 31) << l;
+  return mask;
+}
+#endif
+
+static void blend(uint32_t *d, const uint32_t *s, const uint32_t *mask, int rows) {
+  for (int r = 0; r < rows; r++)
+    LOOP d[r * CDNA_LANES + l] = (s[r * CDNA_LANES + l] & mask[l]) | (d[r * CDNA_LANES + l] & ~mask[l]);
+}
+
+static inline void multiply_columns(float *restrict c, const float *restrict a, const float *restrict b, int m, int n,
+                                    int k, int columns) {
+  for (int i_ = 0; i_ < m; i_++) {
+    float sum[32];
+    for (int j = 0; j < columns; j++) sum[j] = c[i_ * n + j];
+    for (int k_ = 0; k_ < k; k_++)
+      for (int j = 0; j < columns; j++) sum[j] = fmaf(a[k_ * m + i_], b[k_ * n + j], sum[j]);
+    for (int j = 0; j < columns; j++) c[i_ * n + j] = sum[j];
+  }
+}
+static void multiply(float *c, const float *a, const float *b, int m, int n, int k) {
+  if (n == 32)
+    multiply_columns(c, a, b, m, 32, k, 32);
+  else if (n == 16)
+    multiply_columns(c, a, b, m, 16, k, 16);
+  else
+    multiply_columns(c, a, b, m, n, k, n);
+}
+
+#include "target/cdna/lanes/integer.h"
+
+#include "target/cdna/lanes/float.h"
+
+#include "target/cdna/lanes/convert.h"
+
+#include "target/cdna/lanes/compare.h"
+
+#define E(name_) {"v_" #name_, name_, CDNA_D, 0},
+#define EM(name_) {"v_" #name_, name_, CDNA_MASK, 0},
+#define EB(name_) {"v_" #name_, name_, CDNA_D_AND_MASK, 0},
+#define EK(name_) {"v_" #name_, name_, CDNA_D, 1},
+static const cdna_lane_entry entries[] = {INTEGER_ENTRIES FLOAT_ENTRIES CONVERT_ENTRIES COMPARE_ENTRIES};
+
+const cdna_lane_kit KIT = {.isa = KIT_NAME,
+                           .entry = entries,
+                           .n = sizeof entries / sizeof *entries,
+                           .broadcast = broadcast,
+                           .expand = expand,
+                           .pack = pack,
+                           .blend = blend,
+                           .multiply = multiply};

@@ -1,0 +1,52 @@
+/* half.h - binary16, bf16 and binary32 into each other, without branches, so that loops over lanes vectorize. */
+#ifndef TW_CDNA_HALF_H
+#define TW_CDNA_HALF_H
+
+#include <stdint.h>
+
+#include "base/bits.h"
+
+static inline float cdna_half_value(uint32_t h) {
+  const uint32_t sign = (h & 0x8000u) << 16, magnitude = h & 0x7FFFu;
+  /* the exponent's bias by a product that also makes subnormals normal; infinities and NaN get theirs afterwards */
+  const float scaled = tw_float_of(magnitude << 13) * 0x1p112f;
+  const uint32_t special = tw_bits_of(scaled) | 0x7F800000u;
+  return tw_float_of(sign | (magnitude >= 0x7C00u ? special : tw_bits_of(scaled)));
+}
+
+/* Round to nearest even; NaN becomes quiet and keeps the upper bits of its payload. */
+static inline uint32_t cdna_half_bits(float f) {
+  const uint32_t bits = tw_bits_of(f), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7FFFFFFFu;
+  const uint32_t normal = (magnitude + 0xFFFu + (magnitude >> 13 & 1) - 0x38000000u) >> 13;
+  /* below the smallest normal, the sum with 0.5 rounds at the right place: its unit in the last place is 2^-24 */
+  const uint32_t small = tw_bits_of(tw_float_of(magnitude) + 0.5f) - 0x3F000000u;
+  const uint32_t nan = 0x7E00u | (magnitude >> 13 & 0x3FFu);
+  uint32_t r = magnitude < 0x38800000u ? small : normal;
+  r = magnitude >= 0x477FF000u ? 0x7C00u : r;
+  r = magnitude > 0x7F800000u ? nan : r;
+  return sign | r;
+}
+
+/* Toward zero, as v_cvt_pkrtz_f16_f32 does: what is too large becomes the largest finite value. */
+static inline uint32_t cdna_half_bits_toward_zero(float f) {
+  const uint32_t bits = tw_bits_of(f), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7FFFFFFFu;
+  const uint32_t normal = (magnitude - 0x38000000u) >> 13;
+  const uint32_t shift = 126u - (magnitude >> 23), mantissa = (magnitude & 0x7FFFFFu) | 0x800000u;
+  const uint32_t small = shift > 24 ? 0 : mantissa >> shift;
+  const uint32_t nan = 0x7E00u | (magnitude >> 13 & 0x3FFu);
+  uint32_t r = magnitude < 0x38800000u ? small : normal;
+  r = magnitude >= 0x47800000u ? 0x7BFFu : r;
+  r = magnitude == 0x7F800000u ? 0x7C00u : r;
+  r = magnitude > 0x7F800000u ? nan : r;
+  return sign | r;
+}
+
+static inline float cdna_bf16_value(uint32_t h) { return tw_float_of(h << 16); }
+
+static inline uint32_t cdna_bf16_bits(float f) {
+  const uint32_t bits = tw_bits_of(f);
+  const uint32_t rounded = (bits + 0x7FFFu + (bits >> 16 & 1)) >> 16;
+  return (bits & 0x7FFFFFFFu) > 0x7F800000u ? (bits >> 16 | 0x40u) : rounded;
+}
+
+#endif

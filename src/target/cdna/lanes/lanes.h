@@ -1,0 +1,59 @@
+/* lanes.h - what vector instructions compute, as functions on whole registers.
+ *
+ * A register is a row of 64 dwords, one a lane; a value of several dwords takes as many rows, one behind the other. The
+ * functions know nothing of waves, EXEC or encodings: emulator/valu.c resolves operands to rows, applies modifiers and
+ * writes the lanes that are on. They are compiled once for each instruction set of the host (cmake/cdna.cmake) from the
+ * same source, body.h, whose loops the compiler vectorizes.
+ *
+ * The result's rows may be those of a source: each iteration reads its lane before it writes it. */
+#ifndef TW_CDNA_LANES_H
+#define TW_CDNA_LANES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target/cdna/arch.h"
+
+enum { CDNA_ROWS_MAX = 4 }; /* dwords of a vector ALU operand */
+
+typedef struct cdna_lanes {
+  uint32_t *d;
+  const uint32_t *s[3];
+  const uint32_t *old; /* rows of the destination before, for what keeps a part of it */
+  uint64_t in, out;    /* masks: carry or VCC in, comparison or carry out */
+  uint32_t imm;        /* op_sel, bitop3's table: what the function asks for */
+  uint32_t seed;       /* of nothing but v_prng */
+  cdna_arch arch;
+} cdna_lanes;
+
+typedef void cdna_lane_function(cdna_lanes *);
+
+/* What a function gives. */
+typedef enum cdna_result { CDNA_D, CDNA_MASK, CDNA_D_AND_MASK } cdna_result;
+
+typedef struct cdna_lane_entry {
+  const char *name; /* mnemonic without suffix */
+  cdna_lane_function *run;
+  uint8_t result;
+  uint8_t keeps; /* reads `old` */
+} cdna_lane_entry;
+
+/* The functions of one instruction set, and what valu.c does to rows. */
+typedef struct cdna_lane_kit {
+  const char *isa;
+  const cdna_lane_entry *entry;
+  size_t n;
+  void (*broadcast)(uint32_t *row, uint32_t value);
+  void (*expand)(uint32_t *row, uint64_t mask); /* all ones where the bit is set */
+  uint64_t (*pack)(const uint32_t *row);        /* the sign bits */
+  void (*blend)(uint32_t *d, const uint32_t *s, const uint32_t *mask, int rows);
+  /* c[i][j] = fma(a[k][i], b[k][j], c[i][j]) for k = 0, 1, ... */
+  void (*multiply)(float *c, const float *a, const float *b, int m, int n, int k);
+} cdna_lane_kit;
+
+extern const cdna_lane_kit cdna_kit_portable, cdna_kit_avx2, cdna_kit_avx512;
+/* The best that this CPU has; TILEWRIGHT_CDNA_ISA names a lesser one. */
+const cdna_lane_kit *cdna_kit(void);
+
+#endif

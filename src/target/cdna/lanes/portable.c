@@ -1,0 +1,4 @@
+/* portable.c - the lane functions, compiled for portable (cmake/cdna.cmake). */
+#define KIT cdna_kit_portable
+#define KIT_NAME "portable"
+#include "target/cdna/lanes/body.h"

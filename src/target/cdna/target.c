@@ -1,0 +1,236 @@
+/* target.c - see target.h. A kernel's source says in its header how it is launched (launch/launch.h). */
+#include "target/cdna/target.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "base/strings.h"
+#include "launch/launch.h"
+#include "target/cdna/emulator/emulator.h"
+#include "target/cdna/object/object.h"
+#include "target/cdna/toolchain.h"
+
+typedef struct machine {
+  cdna_arch arch;
+  const char *name, *gpu, *products;
+  int units, xcds, lds_kib, clock_mhz;
+  double memory_tbs;
+} machine;
+
+/* Sizes: AMD's data sheets of MI300X and MI355X. */
+static const machine machines[] = {
+    {CDNA3, "cdna3", "gfx942", "MI300X, MI325X", 304, 8, 64, 2100, 5.3},
+    {CDNA4, "cdna4", "gfx950", "MI350X, MI355X", 256, 8, 160, 2400, 8.0},
+};
+
+struct tw_artefact {
+  cdna_object object;
+  char *bytes;
+  tw_launch launch;
+  cdna_result_counts counts; /* of the last run */
+};
+
+static const machine *machine_of(const tw_target *t) { return t->config; }
+
+static tw_status available(const tw_target *t, tw_error *error) {
+  (void)t;
+  return cdna_toolchain_find(error);
+}
+
+static char *describe(const tw_target *t) {
+  const machine *m = machine_of(t);
+  tw_text s = {0};
+  tw_text_add(&s, "machine      %s: %s\n", m->gpu, m->products);
+  tw_text_add(&s, "             %d XCDs, %d compute units of 4 SIMDs at %d MHz, waves of %d lanes\n", m->xcds, m->units,
+              m->clock_mhz, CDNA_LANES);
+  tw_text_add(&s, "memory       %d KiB LDS a compute unit, 4 MiB L2 an XCD, 256 MiB LLC, %.1f TB/s\n", m->lds_kib,
+              m->memory_tbs);
+  tw_text_add(
+      &s, "runs         code objects, wave by wave, to the bit; cost is instructions of waves: time is not modelled\n");
+  return tw_text_take(&s);
+}
+
+/* The op's first type says what the others usually are: bf16 summed in f32, integers in i32. */
+static tw_type usual_type(const char *key, tw_type first) {
+  const bool integer = first == TW_I8 || first == TW_U8;
+  if (!strcmp(key, "acc")) return integer ? TW_I32 : TW_F32;
+  if (!strcmp(key, "c")) return integer ? TW_I32 : first;
+  return first == TW_U8 ? TW_I8 : first;
+}
+
+static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
+  tw_status status = TW_OK;
+  tw_type first = TW_TYPE_NONE;
+  (void)t;
+  for (size_t i = 0; status == TW_OK && i < p->op->n_keys; i++) {
+    const tw_key *k = &p->op->keys[i];
+    if (k->kind != TW_KEY_TYPE) continue;
+    if (p->value[i].i == TW_TYPE_NONE)
+      status =
+          tw_problem_set(p, k->name, tw_type_name(first == TW_TYPE_NONE ? TW_BF16 : usual_type(k->name, first)), error);
+    if (first == TW_TYPE_NONE) first = (tw_type)p->value[i].i;
+  }
+  return status;
+}
+
+/* No bound in instructions: what a kernel can fuse into one is open. */
+static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_error *error) {
+  (void)t, (void)p, (void)error;
+  *out = (tw_bound){0};
+  snprintf(out->limit, sizeof out->limit, "none is known for instructions");
+  return TW_OK;
+}
+
+static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_artefact **out,
+                       tw_error *error) {
+  const machine *m = machine_of(t);
+  tw_artefact *a = tw_new(1, sizeof *a);
+  tw_scope *scope = tw_new(1, sizeof *scope);
+  size_t size = 0;
+  tw_status status = a && scope ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  if (status == TW_OK && cdna_object_is(source, length))
+    status = tw_fail(error, TW_USAGE, "a code object says nothing about its launch: give --kernel, --grid and --block");
+  if (status == TW_OK) {
+    tw_launch_scope(p, scope);
+    tw_scope_set(scope, "gfx", m->arch == CDNA3 ? 942 : 950);
+    tw_scope_set(scope, "cus", m->units);
+    status = tw_launch_read(source, length, p, scope, &a->launch, error);
+  }
+  if (status == TW_OK && (a->launch.n_maps || a->launch.clustered))
+    status = tw_fail(error, TW_FAILED, "%s has neither tensor maps nor clusters: leave those lines of the header out",
+                     t->name);
+  if (status == TW_OK) status = cdna_compile(m->arch, source, length, &a->launch, &a->bytes, &size, error);
+  if (status == TW_OK) status = cdna_object_read(a->bytes, size, "the compiled kernel", &a->object, error);
+  free(scope);
+  if (status == TW_OK) {
+    *out = a;
+    return TW_OK;
+  }
+  if (a) free(a->bytes);
+  free(a);
+  return status == TW_USAGE ? TW_FAILED : status;
+}
+
+/* ---- a launch of the case ---- */
+
+enum { ARGUMENT_BYTES = TW_LAUNCH_ARGUMENTS * 8 };
+
+static tw_status add_argument(const tw_launch_argument *a, const uint64_t operand[], uint64_t workspace, uint8_t *block,
+                              size_t *size, tw_error *error) {
+  uint64_t value = 0;
+  size_t bytes = 8;
+  float narrow;
+  switch (a->kind) {
+  case TW_LAUNCH_OPERAND: value = operand[a->index]; break;
+  case TW_LAUNCH_WORKSPACE: value = workspace; break;
+  case TW_LAUNCH_I64: memcpy(&value, &a->integer, 8); break;
+  case TW_LAUNCH_F64: memcpy(&value, &a->real, 8); break;
+  case TW_LAUNCH_I32:
+    if (a->integer != (int32_t)a->integer)
+      return tw_fail(error, TW_FAILED, "argument %lld does not fit into 32 bits: pass i64(...)", (long long)a->integer);
+    value = (uint32_t)a->integer;
+    bytes = 4;
+    break;
+  case TW_LAUNCH_F32:
+    narrow = (float)a->real;
+    memcpy(&value, &narrow, 4);
+    bytes = 4;
+    break;
+  default: return tw_fail(error, TW_FAILED, "tensor maps are no arguments here");
+  }
+  *size = (*size + bytes - 1) & ~(bytes - 1);
+  memcpy(block + *size, &value, bytes);
+  *size += bytes;
+  return TW_OK;
+}
+
+static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[], tw_error *error) {
+  cdna_memory memory = {0};
+  const cdna_kernel *kernel = NULL;
+  uint64_t operand[TW_OPERANDS_MAX], workspace_at = 0;
+  uint8_t block[ARGUMENT_BYTES] = {0};
+  size_t size = 0;
+  const tw_launch *l = &a->launch;
+  void *workspace = l->workspace ? tw_new(1, (size_t)l->workspace) : NULL;
+  tw_status status = cdna_object_kernel(&a->object, l->kernel, &kernel, error);
+  if (status == TW_OK && l->workspace && !workspace) status = tw_fail(error, TW_MISSING, "out of memory");
+  if (workspace) {
+    if (!l->zeroed) memset(workspace, TW_POISON, (size_t)l->workspace);
+    workspace_at = cdna_memory_add(&memory, workspace, (uint64_t)l->workspace, true, "the workspace");
+  }
+  for (size_t i = 0; i < k->n_operands; i++)
+    operand[i] = cdna_memory_add(&memory, buffer[i], k->operand[i].bytes, k->operand[i].is_output, k->operand[i].name);
+  for (size_t i = 0; i < l->n_arguments && status == TW_OK; i++)
+    status = add_argument(&l->argument[i], operand, workspace_at, block, &size, error);
+  cdna_launch launch = {.lds = (uint32_t)l->shared, .arguments = block, .argument_bytes = size};
+  for (int axis = 0; axis < 3; axis++) {
+    launch.grid[axis] = l->grid[axis] > 0 && l->grid[axis] <= INT32_MAX ? (uint32_t)l->grid[axis] : 0;
+    launch.block[axis] = l->block[axis] > 0 && l->block[axis] <= INT32_MAX ? (uint32_t)l->block[axis] : 0;
+  }
+  if (status == TW_OK) status = cdna_run(&a->object, kernel, &launch, &memory, &a->counts, error);
+  free(workspace);
+  return status;
+}
+
+static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
+  void *actual[TW_OPERANDS_MAX] = {0};
+  tw_status status = TW_OK;
+  (void)t;
+  for (size_t i = 0; i < k->n_operands && status == TW_OK; i++) {
+    actual[i] = aligned_alloc(64, (k->operand[i].bytes + 127) & ~(size_t)63);
+    if (!actual[i])
+      status = tw_fail(error, TW_MISSING, "out of memory");
+    else if (k->operand[i].is_output)
+      memset(actual[i], TW_POISON, k->operand[i].bytes);
+    if (actual[i] && (!k->operand[i].is_output || k->operand[i].given_bytes)) {
+      const size_t at = k->operand[i].is_output ? k->operand[i].given_at : 0;
+      const size_t n = k->operand[i].is_output ? k->operand[i].given_bytes : k->operand[i].bytes;
+      memcpy((char *)actual[i] + at, (const char *)k->buffer[i] + at, n);
+    }
+  }
+  if (status == TW_OK) status = run_case(a, k, actual, error);
+  if (status == TW_USAGE) status = TW_FAILED;
+  if (status == TW_OK) status = k->problem->op->compare(k->problem, k->buffer, actual, error);
+  for (size_t i = 0; i < k->n_operands; i++) free(actual[i]);
+  return status;
+}
+
+static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace, tw_measurement *out,
+                         tw_error *error) {
+  (void)k;
+  *out = (tw_measurement){0};
+  if (trace) return tw_fail(error, TW_USAGE, "%s has no timeline yet: leave --trace and --timeline out", t->name);
+  const cdna_result_counts *c = &a->counts;
+  out->cost = (double)c->instructions;
+  out->instructions = (double)c->instructions;
+  out->counter[out->n_counters++] = (tw_counter){"waves", "waves", "executed", (double)c->waves};
+  out->counter[out->n_counters++] = (tw_counter){"workgroups", "workgroups", "executed", (double)c->workgroups};
+  return TW_OK;
+}
+
+static void release(tw_artefact *a) {
+  cdna_object_free(&a->object);
+  free(a->bytes);
+  free(a);
+}
+
+static const tw_family families[] = {{.op = "*", .keys = "*", .settle = settle, .bound = bound}};
+
+/* What both machines share; they differ in the row of `machines`. */
+#define TARGET(NAME, SUMMARY, MACHINE)                                                                                 \
+  {                                                                                                                    \
+    .name = NAME, .summary = SUMMARY, .unit = "instructions",                                                          \
+    .traits = {.simulated = true, .deterministic = true, .language = "C", .source_name = "kernel.c"},                  \
+    .config = MACHINE, .n_families = sizeof families / sizeof *families, .family = families, .available = available,   \
+    .describe = describe, .build = build, .check = check, .measure = measure, .release = release                       \
+  }
+
+const tw_target *cdna_target_at(size_t index) {
+  static const tw_target list[] = {
+      TARGET("cdna3", "AMD CDNA3 (MI300X, MI325X): kernels in C or assembly, executed by an emulator", &machines[0]),
+      TARGET("cdna4", "AMD CDNA4 (MI350X, MI355X): kernels in C or assembly, executed by an emulator", &machines[1]),
+  };
+  return index < sizeof list / sizeof *list ? &list[index] : NULL;
+}

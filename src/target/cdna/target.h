@@ -1,0 +1,10 @@
+/* target.h - cdna3 (gfx942) and cdna4 (gfx950) as targets: kernels in C or assembly are compiled to code objects, and
+ * executed wave by wave. */
+#ifndef TW_CDNA_TARGET_H
+#define TW_CDNA_TARGET_H
+
+#include "tilewright/target.h"
+
+const tw_target *cdna_target_at(size_t index); /* NULL past the last */
+
+#endif

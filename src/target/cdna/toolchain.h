@@ -1,0 +1,22 @@
+/* toolchain.h - a kernel's source to a code object: clang 22 compiles C and assembly for gfx942 and gfx950 as Debian has it.
+ *
+ * C is freestanding: no headers of the system, no libraries; the compiler's builtins (__builtin_amdgcn_...) reach the
+ * machine. What was compiled is kept (base/cache.h). */
+#ifndef TW_CDNA_TOOLCHAIN_H
+#define TW_CDNA_TOOLCHAIN_H
+
+#include <stddef.h>
+
+#include "launch/launch.h"
+#include "target/cdna/arch.h"
+#include "tilewright/status.h"
+
+/* TW_MISSING with what to install. */
+tw_status cdna_toolchain_find(tw_error *);
+
+/* `launch` gives macros (its lets) and may be NULL. The bytes of the code object are malloc'ed. TW_FAILED with the
+ * compiler's message. */
+tw_status cdna_compile(cdna_arch, const char *source, size_t length, const tw_launch *launch, char **object,
+                       size_t *size, tw_error *);
+
+#endif
