@@ -214,6 +214,33 @@ typedef struct tw_rewriter {
   void (*forget)(tw_program *);
 } tw_rewriter;
 
+/* One argument of a kernel that is launched by hand. */
+typedef struct tw_raw_argument {
+  int64_t at;   /* byte of the kernel's argument block; -1: the next one at its natural alignment */
+  bool is_data; /* a buffer, of which the kernel gets the address; else a value */
+  void *data;   /* of a buffer: its bytes, before and after */
+  size_t bytes; /* of the buffer, or of the value: 4 or 8 */
+  bool writable;
+  uint64_t value;
+  char name[64]; /* for messages */
+} tw_raw_argument;
+
+typedef struct tw_raw_launch {
+  const char *kernel; /* NULL: the only one */
+  uint32_t grid[3], block[3];
+  uint64_t shared; /* bytes beyond the kernel's own */
+  size_t n;
+  tw_raw_argument *argument;
+  int jobs; /* threads; 0 = all cores */
+} tw_raw_launch;
+
+/* Runs programs without an op: what the kernel computes is the caller's to judge. */
+typedef struct tw_launcher {
+  /* `data` is a compiled program or source. */
+  tw_status (*run)(const tw_target *, const void *data, size_t size, const tw_raw_launch *, tw_measurement *out,
+                   tw_error *);
+} tw_launcher;
+
 /* ---- the machine ---- */
 
 struct tw_target {
@@ -253,6 +280,7 @@ struct tw_target {
   const tw_exporter *exporter;
   const tw_library *library;
   const tw_rewriter *rewriter;
+  const tw_launcher *launcher;
 };
 
 /* ---- what the core of the library does with them ---- */

@@ -13,7 +13,7 @@
 #include "base/strings.h"
 #include "tilewright/tilewright.h"
 
-enum { CLI_LIST_MAX = 16 };
+enum { CLI_LIST_MAX = 64 };
 typedef struct cli_list {
   size_t n;
   const char *text[CLI_LIST_MAX];
@@ -25,6 +25,9 @@ typedef struct cli_options {
   bool exhaustive;
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *kernel, *floorplan, *plan;
   cli_list agents;
+  const char *grid, *block; /* of a kernel that is launched by hand */
+  cli_list arguments;
+  int64_t lds;
   int64_t jobs, seed, iterations, plans, kernels, beam;
   double dropout, seconds;                                                /* dropout < 0: the search's default */
   int64_t samples, fix, at_once, answer_tokens, questions;                /* fix < 0: the search's default */
@@ -72,6 +75,11 @@ tw_status cli_explain(const cli *, const tw_target *, tw_error *);
 /* Fills *out from what follows the subcommand's name; out->words points into argv. */
 tw_status cli_parse(const cli_command *, int argc, char *argv[], cli *out, tw_error *);
 void cli_print_help(const cli_command *); /* of one subcommand */
+
+/* ---- launch.c: `run FILE --grid ... --arg ...`, without an op ---- */
+
+bool cli_is_launch(const cli *);
+tw_status cli_launch(const cli *, tw_error *);
 
 /* ---- subject.c: what a command is about ---- */
 

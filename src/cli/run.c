@@ -13,6 +13,7 @@ tw_status cli_run(const cli *c, tw_error *error) {
   bool from_schedule = c->options.schedule;
   if (!from_schedule && !c->n_words)
     return tw_fail(error, TW_USAGE, "say which file to run: `tilewright run FILE OP key=value... -t TARGET`");
+  if (cli_is_launch(c)) return cli_launch(c, error);
   tw_status status = cli_subject_of(c, from_schedule ? 0 : 1, &subject, error);
   if (status == TW_OK) status = cli_read_schedule(c, &schedule, error);
   if (status == TW_OK && from_schedule) {

@@ -197,16 +197,17 @@ static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_
   return status;
 }
 
+static void report(const cdna_result_counts *c, tw_measurement *out) {
+  *out = (tw_measurement){.cost = (double)c->instructions, .instructions = (double)c->instructions};
+  out->counter[out->n_counters++] = (tw_counter){"waves", "waves", "executed", (double)c->waves};
+  out->counter[out->n_counters++] = (tw_counter){"workgroups", "workgroups", "executed", (double)c->workgroups};
+}
+
 static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace, tw_measurement *out,
                          tw_error *error) {
   (void)k;
-  *out = (tw_measurement){0};
   if (trace) return tw_fail(error, TW_USAGE, "%s has no timeline yet: leave --trace and --timeline out", t->name);
-  const cdna_result_counts *c = &a->counts;
-  out->cost = (double)c->instructions;
-  out->instructions = (double)c->instructions;
-  out->counter[out->n_counters++] = (tw_counter){"waves", "waves", "executed", (double)c->waves};
-  out->counter[out->n_counters++] = (tw_counter){"workgroups", "workgroups", "executed", (double)c->workgroups};
+  report(&a->counts, out);
   return TW_OK;
 }
 
@@ -216,6 +217,79 @@ static void release(tw_artefact *a) {
   free(a);
 }
 
+/* ---- a launch by hand ---- */
+
+enum { BLOCK_BYTES = 1 << 16 };
+
+static tw_status raw_arguments(const tw_raw_launch *l, cdna_memory *memory, uint8_t *block, size_t *size,
+                               tw_error *error) {
+  size_t next = 0;
+  *size = 0;
+  for (size_t i = 0; i < l->n; i++) {
+    const tw_raw_argument *a = &l->argument[i];
+    uint64_t value = a->value;
+    const size_t bytes = a->is_data ? 8 : a->bytes;
+    if (a->is_data && !(value = cdna_memory_add(memory, a->data, a->bytes, a->writable, a->name)))
+      return tw_fail(error, TW_USAGE, "more than %d buffers", CDNA_ALLOCATIONS_MAX - 3);
+    const size_t at = a->at >= 0 ? (size_t)a->at : (next + bytes - 1) & ~(bytes - 1);
+    if (at + bytes > BLOCK_BYTES) return tw_fail(error, TW_USAGE, "argument %zu lies past byte %d", i, BLOCK_BYTES);
+    memcpy(block + at, &value, bytes);
+    next = at + bytes;
+    if (next > *size) *size = next;
+  }
+  return TW_OK;
+}
+
+/* What the kernel's metadata says of its arguments and what was given agree in size, where it says anything. */
+static tw_status check_arguments(const cdna_kernel *k, size_t size, tw_error *error) {
+  size_t needed = 0;
+  for (size_t i = 0; i < k->n_parameters; i++)
+    if (strncmp(k->parameter[i].kind, "hidden_", 7) != 0 && k->parameter[i].offset + k->parameter[i].size > needed)
+      needed = k->parameter[i].offset + k->parameter[i].size;
+  /* values at the end may be left out where a kernel does not read them; pointers and values that do not fit are mistakes */
+  if (size > k->kernarg_size && k->kernarg_size)
+    return tw_fail(error, TW_USAGE, "%s takes %u bytes of arguments, and %zu are given", k->name, k->kernarg_size,
+                   size);
+  if (k->n_parameters && size + 16 < needed)
+    return tw_fail(error, TW_USAGE, "%s takes %zu bytes of arguments in %zu, and %zu are given", k->name, needed,
+                   k->n_parameters, size);
+  return TW_OK;
+}
+
+static tw_status launch_by_hand(const tw_target *t, const void *data, size_t size, const tw_raw_launch *l,
+                                tw_measurement *out, tw_error *error) {
+  const machine *m = machine_of(t);
+  cdna_object object = {0};
+  cdna_memory memory = {0};
+  cdna_result_counts counts = {0};
+  const cdna_kernel *kernel = NULL;
+  char *compiled = NULL;
+  uint8_t *block = tw_new(1, BLOCK_BYTES);
+  cdna_launch launch = {.arguments = block, .lds = (uint32_t)l->shared, .jobs = l->jobs};
+  tw_status status = block ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  if (status == TW_OK && !cdna_object_is(data, size)) {
+    status = cdna_compile(m->arch, data, size, NULL, &compiled, &size, error);
+    data = compiled;
+  }
+  if (status == TW_OK) status = cdna_object_read(data, size, "the code object", &object, error);
+  if (status == TW_OK && object.arch != m->arch)
+    status = tw_fail(error, TW_USAGE, "the code object is for %s: run it with -t %s", machines[object.arch].gpu,
+                     machines[object.arch].name);
+  if (status == TW_OK) status = cdna_object_kernel(&object, l->kernel, &kernel, error);
+  if (status == TW_OK) status = raw_arguments(l, &memory, block, &launch.argument_bytes, error);
+  if (status == TW_OK) status = check_arguments(kernel, launch.argument_bytes, error);
+  memcpy(launch.grid, l->grid, sizeof launch.grid);
+  memcpy(launch.block, l->block, sizeof launch.block);
+  if (status == TW_OK) status = cdna_run(&object, kernel, &launch, &memory, &counts, error);
+  if (status == TW_OK) report(&counts, out);
+  cdna_object_free(&object);
+  free(compiled);
+  free(block);
+  return status;
+}
+
+static const tw_launcher launcher = {launch_by_hand};
+
 static const tw_family families[] = {{.op = "*", .keys = "*", .settle = settle, .bound = bound}};
 
 /* What both machines share; they differ in the row of `machines`. */
@@ -224,7 +298,8 @@ static const tw_family families[] = {{.op = "*", .keys = "*", .settle = settle, 
     .name = NAME, .summary = SUMMARY, .unit = "instructions",                                                          \
     .traits = {.simulated = true, .deterministic = true, .language = "C", .source_name = "kernel.c"},                  \
     .config = MACHINE, .n_families = sizeof families / sizeof *families, .family = families, .available = available,   \
-    .describe = describe, .build = build, .check = check, .measure = measure, .release = release                       \
+    .describe = describe, .build = build, .check = check, .measure = measure, .release = release,                      \
+    .launcher = &launcher                                                                                              \
   }
 
 const tw_target *cdna_target_at(size_t index) {

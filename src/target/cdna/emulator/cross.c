@@ -74,14 +74,14 @@ bool cdna_lower_cross(cdna_program *p, const cdna_code *c, cdna_op *op) {
   for (size_t e = 0; e < sizeof entries / sizeof *entries; e++)
     if (!strcmp(entries[e].name, i->name)) op->run = entries[e].run;
   if (!op->run) return false;
-  const cdna_operand_form *d = cdna_find_operand(i, 'D');
+  const cdna_operand_form *d = cdna_find_field(i, 'D');
   if (d) {
     const int code = cdna_operand_code(c, d);
     op->d = (uint16_t)(code >= CDNA_VGPRS ? code - CDNA_VGPRS : code);
     op->d_width = 1;
   }
   for (int n = 0; n < 2; n++) {
-    const cdna_operand_form *s = cdna_find_operand(i, (char)('0' + n));
+    const cdna_operand_form *s = cdna_find_field(i, (char)('0' + n));
     if (s) cdna_lower_source(p, c, s, &op->s[n]);
   }
   if (!strcmp(i->name, "v_accvgpr_mov_b32")) op->d = (uint16_t)(op->d | CDNA_ACCUMULATION);

@@ -121,11 +121,9 @@ typedef bool cdna_lowering(cdna_program *, const cdna_code *, cdna_op *);
 cdna_lowering cdna_lower_salu, cdna_lower_flow, cdna_lower_valu, cdna_lower_smem, cdna_lower_vmem, cdna_lower_lds,
     cdna_lower_mfma, cdna_lower_cross;
 
-/* The operand in field `field`; NULL if there is none. */
-const cdna_operand_form *cdna_find_operand(const cdna_instruction *, char field);
 /* Fills a source from an operand. */
 void cdna_lower_source(cdna_program *, const cdna_code *, const cdna_operand_form *, cdna_source *);
-/* Binary search of a name in a table whose entries begin with it. */
+/* Stops the wave: op->why. */
 cdna_handler cdna_stop_here;
 
 /* ---- a wave ---- */

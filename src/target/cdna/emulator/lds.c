@@ -385,14 +385,14 @@ bool cdna_lower_lds(cdna_program *p, const cdna_code *c, cdna_op *op) {
     op->why = "addresses GDS, which this machine does not have";
     return false;
   }
-  const cdna_operand_form *d = cdna_find_operand(i, 'D');
+  const cdna_operand_form *d = cdna_find_field(i, 'D');
   if (d) {
     op->d = (uint16_t)(cdna_operand_code(c, d) - CDNA_VGPRS);
     op->d_width = d->width;
   }
   static const char fields[] = "AWX";
   for (int n = 0; n < 3; n++) {
-    const cdna_operand_form *s = cdna_find_operand(i, fields[n]);
+    const cdna_operand_form *s = cdna_find_field(i, fields[n]);
     if (s) cdna_lower_source(p, c, s, &op->s[n]);
   }
   op->imm = (int32_t)cdna_bits(c->bits, 0, 16);

@@ -116,9 +116,9 @@ bool cdna_lower_mfma(cdna_program *p, const cdna_code *c, cdna_op *op) {
     return false;
   plan->mfma = m;
   op->more = plan;
-  for (int n = 0; n < 3; n++) cdna_lower_source(p, c, cdna_find_operand(i, (char)('0' + n)), &op->s[n]);
+  for (int n = 0; n < 3; n++) cdna_lower_source(p, c, cdna_find_field(i, (char)('0' + n)), &op->s[n]);
   if (op->s[0].kind != CDNA_ROW || op->s[1].kind != CDNA_ROW) return false;
-  const cdna_operand_form *d = cdna_find_operand(i, 'D');
+  const cdna_operand_form *d = cdna_find_field(i, 'D');
   op->d = (uint16_t)(cdna_operand_code(c, d) - CDNA_VGPRS);
   op->d_width = d->width;
   op->run = real ? run_float : run_integer;

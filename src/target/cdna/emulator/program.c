@@ -60,12 +60,6 @@ const uint32_t *cdna_program_row(cdna_program *p, uint64_t value, int width) {
 
 /* ---- operands ---- */
 
-const cdna_operand_form *cdna_find_operand(const cdna_instruction *i, char field) {
-  for (int o = 0; o < i->n_operands; o++)
-    if (i->operand[o].field == field) return &i->operand[o];
-  return NULL;
-}
-
 /* The formats that an inline constant can stand for. */
 typedef enum constant_type { WORD, HALF, FLOAT64 } constant_type;
 

@@ -445,10 +445,10 @@ bool cdna_lower_salu(cdna_program *p, const cdna_code *c, cdna_op *op) {
   for (size_t e = 0; e < sizeof entries / sizeof *entries; e++)
     if (!strcmp(entries[e].name, i->name)) op->run = entries[e].run;
   if (!op->run) return false;
-  const cdna_operand_form *d = cdna_find_operand(i, 'D');
+  const cdna_operand_form *d = cdna_find_field(i, 'D');
   if (d) op->d = (uint16_t)cdna_operand_code(c, d);
   for (int n = 0; n < 2; n++) {
-    const cdna_operand_form *s = cdna_find_operand(i, (char)('0' + n));
+    const cdna_operand_form *s = cdna_find_field(i, (char)('0' + n));
     if (s) cdna_lower_source(p, c, s, &op->s[n]);
   }
   op->imm = (int16_t)c->bits; /* of SOPK */

@@ -53,7 +53,7 @@ static void time(cdna_wave *w, const cdna_op *op) { cdna_set_scalar64(w, op->d, 
 bool cdna_lower_smem(cdna_program *p, const cdna_code *c, cdna_op *op) {
   const cdna_instruction *i = c->instruction;
   if (i->encoding != CDNA_SMEM) return false;
-  const cdna_operand_form *d = cdna_find_operand(i, 'D'), *base = cdna_find_operand(i, 'B');
+  const cdna_operand_form *d = cdna_find_field(i, 'D'), *base = cdna_find_field(i, 'B');
   if (d) {
     op->d = (uint16_t)cdna_operand_code(c, d);
     op->d_width = d->width;

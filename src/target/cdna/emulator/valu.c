@@ -426,7 +426,7 @@ static bool lower_vop3(const cdna_code *c, cdna_op *op, cdna_modifiers *m) {
   }
   m->low = cdna_bits(on, 11, 4);
   m->half_result = m->low != 0;
-  if (!cdna_find_operand(i, 'S')) m->absolute = cdna_bits(on, 8, 3);
+  if (!cdna_find_field(i, 'S')) m->absolute = cdna_bits(on, 8, 3);
   m->clamp = cdna_bits(on, 15, 1);
   m->output_scale = cdna_bits(on, 59, 2);
   if (!strcmp(i->name, "v_add_i32") || !strcmp(i->name, "v_sub_i32")) op->imm = m->clamp;
@@ -460,8 +460,8 @@ bool cdna_lower_valu(cdna_program *p, const cdna_code *c, cdna_op *op) {
   }
   op->lanes = find_function(p->kit, function_name(i->name));
   if (!op->lanes) return false;
-  const cdna_operand_form *d = cdna_find_operand(i, 'D'), *carry = cdna_find_operand(i, 'S');
-  const cdna_operand_form *vcc = cdna_find_operand(i, 'C');
+  const cdna_operand_form *d = cdna_find_field(i, 'D'), *carry = cdna_find_field(i, 'S');
+  const cdna_operand_form *vcc = cdna_find_field(i, 'C');
   if (op->lanes->result == CDNA_MASK) {
     op->sd = (uint16_t)cdna_operand_code(c, d ? d : vcc);
     if (!strncmp(i->name, "v_cmpx", 6)) op->flags |= TO_EXEC;
@@ -492,7 +492,7 @@ bool cdna_lower_valu(cdna_program *p, const cdna_code *c, cdna_op *op) {
   if (reads) {
     op->flags |= READS_MASK;
     op->s[3] = (cdna_source){.kind = CDNA_SCALAR, .width = 2, .code = CDNA_VCC};
-    const cdna_operand_form *third = cdna_find_operand(i, '2');
+    const cdna_operand_form *third = cdna_find_field(i, '2');
     if (third && strncmp(i->name, "v_div_fmas", 10) != 0) {
       op->s[3] = op->s[2];
       op->s[3].width = 2;

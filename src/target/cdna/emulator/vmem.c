@@ -373,7 +373,7 @@ static bool find_access(const char *name, cdna_op *op) {
 }
 
 static void set_data(const cdna_code *c, cdna_program *p, cdna_op *op, char data) {
-  const cdna_operand_form *d = cdna_find_operand(c->instruction, 'D'), *w = cdna_find_operand(c->instruction, data);
+  const cdna_operand_form *d = cdna_find_field(c->instruction, 'D'), *w = cdna_find_field(c->instruction, data);
   if (w) cdna_lower_source(p, c, w, &op->s[1]);
   if (d) {
     op->d = (uint16_t)(cdna_operand_code(c, d) - CDNA_VGPRS);
@@ -424,7 +424,7 @@ static bool lower_buffer(cdna_program *p, const cdna_code *c, cdna_op *op) {
   cdna_lower_source(p, c, &(cdna_operand_form){'O', 's', 1}, &op->s[3]);
   const bool acc = cdna_bits(c->bits, 55, 1);
   const uint16_t data = (uint16_t)(cdna_bits(c->bits, 40, 8) + (acc ? CDNA_ACCUMULATION : 0));
-  const cdna_operand_form *w = cdna_find_operand(i, 'W');
+  const cdna_operand_form *w = cdna_find_field(i, 'W');
   op->d = data;
   op->d_width = (uint16_t)((op->bytes + 3) / 4);
   op->s[1] = (cdna_source){.kind = CDNA_ROW, .width = w ? w->width : (uint8_t)op->d_width, .code = data};

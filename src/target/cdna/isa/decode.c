@@ -122,11 +122,13 @@ static bool decode_plain(cdna_arch arch, cdna_encoding e, cdna_code *c) {
   return c->instruction && !(c->bits & c->instruction->zero);
 }
 
-static bool has_field(const cdna_instruction *i, char field) {
+const cdna_operand_form *cdna_find_field(const cdna_instruction *i, char field) {
   for (int o = 0; o < i->n_operands; o++)
-    if (i->operand[o].field == field) return true;
-  return false;
+    if (i->operand[o].field == field) return &i->operand[o];
+  return NULL;
 }
+
+static bool has_field(const cdna_instruction *i, char field) { return cdna_find_field(i, field) != NULL; }
 
 /* One dword of instruction, and perhaps one that follows. */
 static const char *decode_narrow(cdna_arch arch, cdna_encoding e, const uint32_t word[], size_t n, cdna_code *c) {

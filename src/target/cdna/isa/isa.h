@@ -103,12 +103,14 @@ static inline uint32_t cdna_bits(uint64_t value, int low, int width) {
   return (uint32_t)(value >> low & ((1ull << width) - 1));
 }
 
+/* The operand in a field; NULL if there is none. */
+const cdna_operand_form *cdna_find_field(const cdna_instruction *, char field);
 /* The code in a field: 0..255 a scalar operand, 256.. a VGPR; fields that hold only VGPRs too. AccVGPRs are 512 to 767. */
 int cdna_operand_code(const cdna_code *, const cdna_operand_form *);
 /* Dwords of an operand: those of the table, but for f8f6f4 those of its format. */
 int cdna_operand_width(const cdna_code *, const cdna_operand_form *);
 
-/* The text that llvm-objdump prints. `address` is that of the instruction; branches print their target's offset in words. */
+/* The text that llvm-objdump prints, without tabs. Branches print their offset in words. */
 void cdna_print(const cdna_code *, tw_text *);
 
 #endif

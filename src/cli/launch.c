@@ -1,0 +1,194 @@
+/* launch.c - `tilewright run FILE --kernel NAME --grid X[,Y[,Z]] --block X[,Y[,Z]] [--lds BYTES] --arg SPEC... -t TARGET`:
+ * runs any kernel of a program, without an op. Arguments in order, each at its natural alignment or at a byte:
+ *
+ *   in=FILE            a buffer that is read
+ *   out=FILE:BYTES     a buffer of that many bytes, 0x5a before, written to FILE afterwards
+ *   inout=FILE:OUT     read from FILE, written to OUT
+ *   u32= i32= u64= f32= null
+ *   @BYTE:SPEC         at this byte of the kernel's arguments
+ *
+ * A FILE that is a .npy is its data; what comes out of an inout of one is a .npy with the same header. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "cli/cli.h"
+
+#define BUFFER_LIMIT ((size_t)8 << 30)
+
+typedef struct launch_argument {
+  char *file;       /* bytes of the whole file, malloc'ed: raw.data lies in it */
+  size_t file_size; /* with a .npy file's header */
+  const char *out;  /* path; NULL: not written */
+  char *copy;       /* what texts point into */
+} launch_argument;
+
+bool cli_is_launch(const cli *c) {
+  return c->options.grid || c->options.block || c->options.arguments.n || c->options.lds ||
+         (c->options.kernel && c->n_words == 1);
+}
+
+static tw_status parse_three(const char *option, const char *text, uint32_t out[3], tw_error *error) {
+  char copy[100], *rest = copy, *word;
+  int n = 0;
+  out[0] = out[1] = out[2] = 1;
+  snprintf(copy, sizeof copy, "%s", text ? text : "");
+  while ((word = strsep(&rest, ",")) && n < 4) {
+    int64_t value;
+    if (n == 3 || !tw_parse_int(word, &value) || value < 1 || value > UINT32_MAX)
+      return tw_fail(error, TW_USAGE, "--%s %s: give it one to three whole numbers from 1 on, as in --%s 16,4", option,
+                     text ? text : "", option);
+    out[n++] = (uint32_t)value;
+  }
+  return TW_OK;
+}
+
+static bool is_npy(const char *data, size_t size) { return size >= 10 && !memcmp(data, "\x93NUMPY", 6); }
+
+/* Bytes of a .npy file's header. */
+static size_t npy_header(const char *data, size_t size) {
+  const uint8_t *d = (const uint8_t *)data;
+  const size_t n = d[6] == 1 ? 10 + (d[8] | (size_t)d[9] << 8)
+                             : 12 + (d[8] | (size_t)d[9] << 8 | (size_t)d[10] << 16 | (size_t)d[11] << 24);
+  return n < size ? n : size;
+}
+
+static tw_status read_buffer(const char *path, launch_argument *a, tw_raw_argument *raw, tw_error *error) {
+  const tw_status status = tw_file_read(path, BUFFER_LIMIT, &a->file, &a->file_size, error);
+  if (status != TW_OK) return status;
+  const size_t header = is_npy(a->file, a->file_size) ? npy_header(a->file, a->file_size) : 0;
+  raw->is_data = true;
+  raw->data = a->file + header;
+  raw->bytes = a->file_size - header;
+  snprintf(raw->name, sizeof raw->name, "%s", path);
+  return TW_OK;
+}
+
+static tw_status make_output(const char *text, const char *bytes, launch_argument *a, tw_raw_argument *raw,
+                             tw_error *error) {
+  int64_t n;
+  if (!bytes || !tw_parse_int(bytes, &n) || n < 1 || (uint64_t)n > BUFFER_LIMIT)
+    return tw_fail(error, TW_USAGE, "--arg out=%s: say how many bytes, as in out=c.bin:4096", text);
+  a->file = malloc((size_t)n);
+  if (!a->file) return tw_fail(error, TW_MISSING, "out of memory: %s bytes for %s", bytes, text);
+  memset(a->file, 0x5a, (size_t)n);
+  a->file_size = (size_t)n;
+  a->out = text;
+  raw->is_data = raw->writable = true;
+  raw->data = a->file;
+  raw->bytes = (size_t)n;
+  snprintf(raw->name, sizeof raw->name, "%s", text);
+  return TW_OK;
+}
+
+static tw_status parse_value(const char *kind, const char *text, tw_raw_argument *raw, tw_error *error) {
+  char *end = NULL;
+  errno = 0;
+  bool good = *text;
+  raw->bytes = 4;
+  if (!strcmp(kind, "f32")) {
+    const float v = strtof(text, &end);
+    memcpy(&raw->value, &v, sizeof v);
+  } else if (!strcmp(kind, "i32")) {
+    const long long v = strtoll(text, &end, 0);
+    good = good && v >= INT32_MIN && v <= INT32_MAX;
+    raw->value = (uint32_t)v;
+  } else {
+    const unsigned long long v = strtoull(text, &end, 0);
+    const bool wide = !strcmp(kind, "u64");
+    good = good && *text != '-' && (wide || v <= UINT32_MAX);
+    raw->value = v;
+    if (wide) raw->bytes = 8;
+  }
+  if (!good || *end || (errno && strcmp(kind, "f32") != 0))
+    return tw_fail(error, TW_USAGE, "--arg %s=%s is no number of that type", kind, text);
+  return TW_OK;
+}
+
+static tw_status parse_argument(const char *spec, launch_argument *a, tw_raw_argument *raw, tw_error *error) {
+  static const char usage[] = "in=FILE, out=FILE:BYTES, inout=FILE:OUTFILE, u32=, i32=, u64=, f32= or null";
+  *raw = (tw_raw_argument){.at = -1};
+  a->copy = strdup(spec);
+  if (!a->copy) return tw_fail(error, TW_MISSING, "out of memory");
+  char *text = a->copy;
+  if (*text == '@') {
+    char *colon = strchr(text, ':');
+    if (colon) *colon = '\0';
+    if (!colon || !tw_parse_int(text + 1, &raw->at) || raw->at < 0 || raw->at > 65535)
+      return tw_fail(error, TW_USAGE, "--arg %s: a byte is given as @16:SPEC", spec);
+    text = colon + 1;
+  }
+  if (!strcmp(text, "null")) {
+    raw->bytes = 8;
+    return TW_OK;
+  }
+  char *value = strchr(text, '=');
+  if (!value) return tw_fail(error, TW_USAGE, "--arg %s: give it %s", spec, usage);
+  *value++ = '\0';
+  if (!strcmp(text, "in")) return read_buffer(value, a, raw, error);
+  char *second = strrchr(value, ':');
+  if (!strcmp(text, "out")) {
+    if (second) *second++ = '\0';
+    return make_output(value, second, a, raw, error);
+  }
+  if (!strcmp(text, "inout")) {
+    if (!second)
+      return tw_fail(error, TW_USAGE, "--arg %s: say where the result goes, as in inout=c.bin:after.bin", spec);
+    *second++ = '\0';
+    a->out = second;
+    raw->writable = true;
+    return read_buffer(value, a, raw, error);
+  }
+  if (!strcmp(text, "u32") || !strcmp(text, "i32") || !strcmp(text, "u64") || !strcmp(text, "f32"))
+    return parse_value(text, value, raw, error);
+  return tw_fail(error, TW_USAGE, "--arg %s: give it %s", spec, usage);
+}
+
+static tw_status print(const cli *c, const tw_target *t, const tw_measurement *m, tw_error *error) {
+  if (!c->options.json) {
+    printf("%s ran on %s\n", c->options.kernel ? c->options.kernel : c->words[0], t->name);
+    const tw_bound none = {0};
+    cli_print_measurement(t, m, &none);
+    return TW_OK;
+  }
+  return cli_print_json(c, cli_json_measurement(t, m), error);
+}
+
+tw_status cli_launch(const cli *c, tw_error *error) {
+  const tw_target *t;
+  launch_argument argument[CLI_LIST_MAX] = {0};
+  tw_raw_argument raw[CLI_LIST_MAX] = {0};
+  const size_t n = c->options.arguments.n;
+  tw_raw_launch launch = {.kernel = c->options.kernel,
+                          .shared = (uint64_t)c->options.lds,
+                          .n = n,
+                          .argument = raw,
+                          .jobs = (int)c->options.jobs};
+  tw_measurement measured = {0};
+  char *data = NULL;
+  size_t size = 0;
+  if (c->n_words > 1)
+    return tw_fail(error, TW_USAGE, "'%s': a kernel that is launched with --grid and --arg has no op", c->words[1]);
+  tw_status status = cli_find_target(c->options.target, &t, error);
+  if (status == TW_OK && !t->launcher)
+    status = tw_fail(error, TW_USAGE,
+                     "%s runs kernels of ops alone: name one, as in `tilewright run FILE gemm m=64 ...`", t->name);
+  if (status == TW_OK) status = parse_three("grid", c->options.grid, launch.grid, error);
+  if (status == TW_OK) status = parse_three("block", c->options.block, launch.block, error);
+  if (status == TW_OK) status = cli_read_source(c->words[0], &data, &size, error);
+  for (size_t i = 0; i < n && status == TW_OK; i++)
+    status = parse_argument(c->options.arguments.text[i], &argument[i], &raw[i], error);
+  if (status == TW_OK) status = t->launcher->run(t, data, size, &launch, &measured, error);
+  for (size_t i = 0; i < n && status == TW_OK; i++)
+    if (argument[i].out) status = tw_file_write(argument[i].out, argument[i].file, argument[i].file_size, error);
+  if (status == TW_OK) status = print(c, t, &measured, error);
+  for (size_t i = 0; i < n; i++) {
+    free(argument[i].file);
+    free(argument[i].copy);
+  }
+  free(data);
+  return status;
+}
