@@ -25,7 +25,7 @@ static tw_status run(const char *machine, const char *file, size_t n, const char
   assert_int_equal(tw_file_read(path, 1 << 20, &source, &length, error), TW_OK);
   tw_status status = tw_problem_parse("gemm", n, words, &p, error);
   if (status == TW_OK) status = tw_target_supports(t, &p, error);
-  if (status == TW_OK) status = t->build(t, &p, source, length, &artefact, error);
+  if (status == TW_OK) status = t->build(t, &p, source, length, true, &artefact, error);
   if (status == TW_OK) status = tw_target_case(t, &p, 7, 2, &inputs, error);
   if (status == TW_OK) status = t->check(t, artefact, &inputs, error);
   if (status == TW_OK) status = t->measure(t, artefact, &inputs, NULL, &measured, error);

@@ -231,7 +231,8 @@ typedef struct tw_raw_launch {
   uint64_t shared; /* bytes beyond the kernel's own */
   size_t n;
   tw_raw_argument *argument;
-  int jobs; /* threads; 0 = all cores */
+  int jobs;   /* threads; 0 = all cores */
+  bool trust; /* as for build */
 } tw_raw_launch;
 
 /* Runs programs without an op: what the kernel computes is the caller's to judge. */

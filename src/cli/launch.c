@@ -166,7 +166,8 @@ tw_status cli_launch(const cli *c, tw_error *error) {
                           .shared = (uint64_t)c->options.lds,
                           .n = n,
                           .argument = raw,
-                          .jobs = (int)c->options.jobs};
+                          .jobs = (int)c->options.jobs,
+                          .trust = c->options.trust};
   tw_measurement measured = {0};
   char *data = NULL;
   size_t size = 0;

@@ -83,8 +83,8 @@ static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, t
   return TW_OK;
 }
 
-static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_artefact **out,
-                       tw_error *error) {
+static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
+                       tw_artefact **out, tw_error *error) {
   const machine *m = machine_of(t);
   tw_artefact *a = tw_new(1, sizeof *a);
   tw_scope *scope = tw_new(1, sizeof *scope);
@@ -101,7 +101,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   if (status == TW_OK && (a->launch.n_maps || a->launch.clustered))
     status = tw_fail(error, TW_FAILED, "%s has neither tensor maps nor clusters: leave those lines of the header out",
                      t->name);
-  if (status == TW_OK) status = cdna_compile(m->arch, source, length, &a->launch, &a->bytes, &size, error);
+  if (status == TW_OK) status = cdna_compile(m->arch, source, length, trust, &a->launch, &a->bytes, &size, error);
   if (status == TW_OK) status = cdna_object_read(a->bytes, size, "the compiled kernel", &a->object, error);
   free(scope);
   if (status == TW_OK) {
@@ -268,7 +268,7 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   cdna_launch launch = {.arguments = block, .lds = (uint32_t)l->shared, .jobs = l->jobs};
   tw_status status = block ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
   if (status == TW_OK && !cdna_object_is(data, size)) {
-    status = cdna_compile(m->arch, data, size, NULL, &compiled, &size, error);
+    status = cdna_compile(m->arch, data, size, l->trust, NULL, &compiled, &size, error);
     data = compiled;
   }
   if (status == TW_OK) status = cdna_object_read(data, size, "the code object", &object, error);

@@ -5,6 +5,7 @@
 #ifndef TW_CDNA_TOOLCHAIN_H
 #define TW_CDNA_TOOLCHAIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "launch/launch.h"
@@ -14,7 +15,7 @@
 /* TW_MISSING with what to install. */
 tw_status cdna_toolchain_find(tw_error *);
 
-/* `launch` gives macros (its lets) and may be NULL. The bytes of the code object are malloc'ed. TW_FAILED with the
+/* The compiler runs confined; where the system cannot do that, only if the source is to be trusted. `launch` gives macros (its lets) and may be NULL. The bytes of the code object are malloc'ed. TW_FAILED with the
  * compiler's message. */
 tw_status cdna_compile(cdna_arch, const char *source, size_t length, const tw_launch *launch, char **object,
                        size_t *size, tw_error *);
