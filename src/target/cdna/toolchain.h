@@ -17,7 +17,7 @@ tw_status cdna_toolchain_find(tw_error *);
 
 /* The compiler runs confined; where the system cannot do that, only if the source is to be trusted. `launch` gives macros (its lets) and may be NULL. The bytes of the code object are malloc'ed. TW_FAILED with the
  * compiler's message. */
-tw_status cdna_compile(cdna_arch, const char *source, size_t length, const tw_launch *launch, char **object,
+tw_status cdna_compile(cdna_arch, const char *source, size_t length, bool trust, const tw_launch *launch, char **object,
                        size_t *size, tw_error *);
 
 #endif
