@@ -29,6 +29,10 @@ complete -c tilewright -r -s s -l schedule
 complete -c tilewright -r -l trace
 complete -c tilewright -r -l kernel
 complete -c tilewright -r -l floorplan
+complete -c tilewright -x -l grid
+complete -c tilewright -x -l block
+complete -c tilewright -x -l lds
+complete -c tilewright -r -l arg
 complete -c tilewright -r -l from
 complete -c tilewright -n "__fish_seen_subcommand_from quantize" -F
 complete -c tilewright -x -l to -a "f32 f16 bf16 e4m3 e5m2 mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 mxint8 bfp16 i8 i4 i2_s tq1_0 tq2_0 tl1 tl2"

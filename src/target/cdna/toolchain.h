@@ -6,7 +6,6 @@
 #define TW_CDNA_TOOLCHAIN_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "launch/launch.h"
 #include "target/cdna/arch.h"
