@@ -7,11 +7,13 @@
 
 #include "tilewright/format.h"
 
-/* f32 f16 bf16 i8 u8 i16 i32; exact. */
+/* f32 f16 bf16 e4m3 e5m2 i8 u8 i16 i32; exact. */
 static inline double tw_element(tw_type type, const void *data, int64_t i) {
   switch (type) {
   case TW_F16: return (double)tw_f16_to_f32(((const uint16_t *)data)[i]);
   case TW_BF16: return (double)tw_bf16_to_f32(((const uint16_t *)data)[i]);
+  case TW_E4M3: return (double)tw_e4m3_to_f32(((const uint8_t *)data)[i]);
+  case TW_E5M2: return (double)tw_e5m2_to_f32(((const uint8_t *)data)[i]);
   case TW_I8: return ((const int8_t *)data)[i];
   case TW_U8: return ((const uint8_t *)data)[i];
   case TW_I16: return ((const int16_t *)data)[i];
@@ -25,6 +27,8 @@ static inline void tw_set_element(tw_type type, void *data, int64_t i, double va
   switch (type) {
   case TW_F16: ((uint16_t *)data)[i] = tw_f32_to_f16((float)value); break;
   case TW_BF16: ((uint16_t *)data)[i] = tw_f32_to_bf16((float)value); break;
+  case TW_E4M3: ((uint8_t *)data)[i] = tw_f32_to_e4m3((float)value, TW_OVERFLOW_SATURATE); break;
+  case TW_E5M2: ((uint8_t *)data)[i] = tw_f32_to_e5m2((float)value, TW_OVERFLOW_SATURATE); break;
   case TW_I8: ((int8_t *)data)[i] = (int8_t)value; break;
   case TW_U8: ((uint8_t *)data)[i] = (uint8_t)value; break;
   case TW_I16: ((int16_t *)data)[i] = (int16_t)value; break;

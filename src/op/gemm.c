@@ -17,14 +17,18 @@
  * With b=bfp16, acc may be bf16 or bfp16, too: sums may then be rounded to that type on the way, up to once for every 8
  * of k, and A of bf16 to bfp16 (XDNA2's kernels do). The comparison allows for that, and for no more.
  *
- * The C parameters of a kernel are A, B, [D,] C, row-major. A is declared m x k (k x m if a_transposed), B k x n
+ * gelu applies to C as relu does. a and b of e4m3 and e5m2 are arrays of bytes; with scales, factors of f32 for them are the
+ * operands SA and SB: one each; [m] and [n]; or [m][k/128] and [n/128][k/128] (rounded up), turned round as A and B
+ * are where these have k first.
+ *
+ * The C parameters of a kernel are A, B, [SA, SB,] [D,] C, row-major. A is declared m x k (k x m if a_transposed), B k x n
  * (n x k if b_transposed), D 1 x n (bias=row) or m x n (bias=full), C m x n. */
 #include "op/gemm_numerics.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-#include "op/compare.h"
+#include "op/exact.h"
 #include "op/ops.h"
 
 enum { SIZE_LIMIT = 1 << 20, PITCH_LIMIT = 1 << 21 };
@@ -41,6 +45,11 @@ static const tw_key keys[] = {
      .choices = "none|row|full",
      .help = "D: 1 x n or m x n"},
     {.name = "relu", .kind = TW_KEY_BOOL, .fallback = "0", .help = "negative results become 0"},
+    {.name = "gelu",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "none",
+     .choices = "none|erf|tanh",
+     .help = "x / 2 (1 + erf(x / sqrt 2)) of the results, or its approximation by tanh"},
     {.name = "scale", .kind = TW_KEY_REAL, .fallback = "1", .help = "factor on the accumulator"},
     {.name = "lda",
      .kind = TW_KEY_INT,
@@ -60,6 +69,19 @@ static const tw_key keys[] = {
      .fallback = "exact",
      .choices = "exact|rows|groups",
      .help = "A becomes int8 on its way in: a scale for each row, or for each group of B's"},
+    {.name = "scales",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "none",
+     .choices = "none|tensor|row|block",
+     .help = "factors of A and B of e4m3 and e5m2, as operands: of all, of rows of A and columns of B, or 1 x 128 and "
+             "128 x 128"},
+    {.name = "arithmetic",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "full",
+     .choices = "full|tf32|fast8",
+     .help =
+         "full: sums in binary32; tf32: a and b of f32 may be cut to tf32; fast8: sums of e4m3 and e5m2 may be cut to "
+         "14 bits"},
     {.name = "threads", .kind = TW_KEY_INT, .fallback = "0", .max = 1024, .help = "of a CPU; 0 = all cores"},
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of A"},
     {.name = "b", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of B"},
@@ -87,6 +109,9 @@ tw_gemm tw_gemm_of(const tw_problem *p) {
       .acc = tw_problem_type(p, "acc"),
       .group = tw_problem_int(p, "group"),
       .a_rounding = (tw_gemm_a_rounding)tw_problem_int(p, "a_rounding"),
+      .gelu = (tw_gelu)tw_problem_int(p, "gelu"),
+      .arithmetic = (tw_arithmetic)tw_problem_int(p, "arithmetic"),
+      .scales = (tw_gemm_scales)tw_problem_int(p, "scales"),
   };
   if (!g.lda) g.lda = g.a_transposed ? g.m : g.k;
   if (!g.ldb) g.ldb = g.b_transposed ? g.k : g.n;
@@ -99,6 +124,14 @@ static tw_operand matrix(const char *name, tw_type type, int64_t rows, int64_t c
   return tw_operand_pitched(name, type, 2, (int64_t[]){rows, columns}, pitch);
 }
 
+/* Of `lines` lines along k, `shared` of which have one; block scales of A and B lie as A and B do. */
+static tw_operand scales(const char *name, const tw_gemm *g, int64_t lines, int64_t shared, bool k_first) {
+  const int64_t all = g->scales == TW_GEMM_SCALES_TENSOR ? 1 : (lines + shared - 1) / shared;
+  if (g->scales != TW_GEMM_SCALES_BLOCK) return tw_operand_dense(name, TW_F32, 1, (int64_t[]){all});
+  const int64_t blocks = (g->k + TW_GEMM_SCALE_BLOCK - 1) / TW_GEMM_SCALE_BLOCK;
+  return tw_operand_dense(name, TW_F32, 2, k_first ? (int64_t[]){blocks, all} : (int64_t[]){all, blocks});
+}
+
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   tw_gemm g = tw_gemm_of(p);
   const tw_gemm_numerics types = tw_gemm_numerics_of(&g);
@@ -106,6 +139,10 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   size_t n = 0;
   out[n++] = g.a_transposed ? matrix("A", a, g.k, g.m, g.lda) : matrix("A", a, g.m, g.k, g.lda);
   out[n++] = g.b_transposed ? matrix("B", b, g.n, g.k, g.ldb) : matrix("B", b, g.k, g.n, g.ldb);
+  if (g.scales) {
+    out[n++] = scales("SA", &g, g.m, 1, g.a_transposed);
+    out[n++] = scales("SB", &g, g.n, g.scales == TW_GEMM_SCALES_BLOCK ? TW_GEMM_SCALE_BLOCK : 1, !g.b_transposed);
+  }
   if (g.bias != TW_GEMM_BIAS_NONE) out[n++] = matrix("D", types.d, g.bias == TW_GEMM_BIAS_ROW ? 1 : g.m, g.n, g.ldd);
   out[n] = matrix("C", types.c, g.m, g.n, g.ldc);
   out[n++].is_output = true;
@@ -121,6 +158,24 @@ tw_status tw_gemm_packing(const tw_gemm *g, tw_packing *out, tw_error *error) {
     out->group = 0;
   }
   return tw_packing_check(out, error);
+}
+
+static bool is_float8(tw_type t) { return t == TW_E4M3 || t == TW_E5M2; }
+
+static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
+  if (g->gelu && g->relu) return tw_fail(error, TW_USAGE, "relu=1 and gelu exclude each other: give one of them");
+  if (g->gelu && tw_gemm_numerics_of(g).exact)
+    return tw_fail(error, TW_USAGE, "gelu needs c of f32, f16 or bf16, not c=%s", tw_type_name(g->c));
+  if (g->scales && !is_float8(g->a))
+    return tw_fail(error, TW_USAGE, "scales needs a and b of e4m3 or e5m2, not a=%s b=%s", tw_type_name(g->a),
+                   tw_type_name(g->b));
+  if (g->arithmetic == TW_ARITHMETIC_TF32 && (g->a != TW_F32 || g->b != TW_F32))
+    return tw_fail(error, TW_USAGE, "arithmetic=tf32 needs a=f32 b=f32, not a=%s b=%s", tw_type_name(g->a),
+                   tw_type_name(g->b));
+  if (g->arithmetic == TW_ARITHMETIC_FAST8 && !is_float8(g->a))
+    return tw_fail(error, TW_USAGE, "arithmetic=fast8 needs a and b of e4m3 or e5m2, not a=%s b=%s", tw_type_name(g->a),
+                   tw_type_name(g->b));
+  return TW_OK;
 }
 
 static tw_status validate(const tw_problem *p, tw_error *error) {
@@ -147,6 +202,8 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
         error, TW_USAGE,
         "a_rounding needs a of f32, f16 or bf16 and b of i8, i4, mxfp4, mxfp6, bfp16 or ternary, not a=%s b=%s",
         tw_type_name(g.a), tw_type_name(g.b));
+  status = check_arithmetic(&g, error);
+  if (status != TW_OK) return status;
   if (!isfinite(g.scale)) return tw_fail(error, TW_USAGE, "scale does not fit a 32-bit float");
   if (g.c == TW_I32 && g.scale != 1.0f)
     return tw_fail(error, TW_USAGE, "scale must be 1 with c=i32: the accumulator is stored as it is");
@@ -171,8 +228,11 @@ static double bytes(const tw_problem *p) {
 }
 
 static void reference(const tw_problem *p, void *const buffers[], int threads) {
-  tw_gemm g = tw_gemm_of(p);
-  tw_gemm_reference(&g, buffers, threads);
+  const tw_gemm g = tw_gemm_of(p);
+  if (g.scales)
+    tw_exact_reference(p, buffers, threads);
+  else
+    tw_gemm_reference(&g, buffers, threads);
 }
 
 const tw_op tw_op_gemm = {

@@ -12,6 +12,18 @@ typedef enum tw_gemm_bias { TW_GEMM_BIAS_NONE, TW_GEMM_BIAS_ROW, TW_GEMM_BIAS_FU
 
 typedef enum tw_gemm_a_rounding { TW_GEMM_A_EXACT, TW_GEMM_A_ROWS, TW_GEMM_A_GROUPS } tw_gemm_a_rounding;
 
+typedef enum tw_gelu { TW_GELU_NONE, TW_GELU_ERF, TW_GELU_TANH } tw_gelu;
+
+typedef enum tw_arithmetic { TW_ARITHMETIC_FULL, TW_ARITHMETIC_TF32, TW_ARITHMETIC_FAST8 } tw_arithmetic;
+
+typedef enum tw_gemm_scales {
+  TW_GEMM_SCALES_NONE,
+  TW_GEMM_SCALES_TENSOR,
+  TW_GEMM_SCALES_ROW,
+  TW_GEMM_SCALES_BLOCK
+} tw_gemm_scales;
+enum { TW_GEMM_SCALE_BLOCK = 128 }; /* elements of k, and columns of B, that share a scale */
+
 typedef struct tw_gemm {
   int64_t m, n, k;
   bool a_transposed, b_transposed, relu;
@@ -21,9 +33,16 @@ typedef struct tw_gemm {
   tw_type a, b, c, acc;
   int64_t group; /* of the scales of B; 0 = the type's own */
   tw_gemm_a_rounding a_rounding;
+  tw_gelu gelu;
+  tw_arithmetic arithmetic;
+  tw_gemm_scales scales; /* operands that A and B are multiplied by */
 } tw_gemm;
 
 tw_gemm tw_gemm_of(const tw_problem *);
+
+/* Where D and C stand among the operands: behind A, B and the scales. */
+static inline size_t tw_gemm_d_index(const tw_gemm *g) { return g->scales ? 4 : 2; }
+static inline size_t tw_gemm_c_index(const tw_gemm *g) { return tw_gemm_d_index(g) + (g->bias != TW_GEMM_BIAS_NONE); }
 
 bool tw_gemm_scaled(tw_type b); /* has the type shared scales? */
 /* Is B weights with scales, and are A and the sums real? i8 x i8 is a product of integers. */

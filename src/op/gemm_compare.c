@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/strings.h"
-#include "op/compare.h"
+#include "op/exact.h"
 #include "op/gemm_numerics.h"
 
 /* Euclidean norms of the rows of op(A) or the columns of op(B). NULL without memory. */
@@ -32,12 +32,14 @@ static double largest_of(const tw_operand *o, const void *data) {
 static tw_status compare_real(const tw_gemm *g, const tw_gemm_numerics *numerics, const tw_operand *o, size_t c,
                               void *const expected[], void *const actual[], tw_mismatch *found, tw_error *error) {
   double *rows = norms(&o[0], expected[0], g->a_transposed), *columns = norms(&o[1], expected[1], !g->b_transposed);
-  tw_gemm_sizes s = {.largest = numerics->a_step > 0 ? largest_of(&o[0], expected[0]) : 0};
+  const bool matters = numerics->a_step > 0 || numerics->factors > 0 || numerics->cut > 0;
+  tw_gemm_sizes s = {.largest = matters ? largest_of(&o[0], expected[0]) : 0};
+  const size_t d = tw_gemm_d_index(g);
   const bool have_norms = rows && columns, tells = tw_poison_tells(o[c].type);
   for (int64_t i = 0; have_norms && i < g->m; i++) {
     for (int64_t j = 0; j < g->n; j++) {
       if (g->bias != TW_GEMM_BIAS_NONE)
-        s.bias = tw_operand_element(&o[2], expected[2], g->bias == TW_GEMM_BIAS_FULL ? i : 0, j);
+        s.bias = tw_operand_element(&o[d], expected[d], g->bias == TW_GEMM_BIAS_FULL ? i : 0, j);
       s.row = rows[i];
       s.column = columns[j];
       s.products = s.row * s.column;
@@ -64,6 +66,7 @@ tw_status tw_gemm_compare(const tw_problem *p, void *const expected[], void *con
   if (numerics.exact) {
     tw_compare_exact(&o[c], expected[c], actual[c], &found);
   } else {
+    if (g.scales) return tw_exact_compare(p, expected, actual, error);
     status = compare_real(&g, &numerics, o, c, expected, actual, &found, error);
     if (status != TW_OK) return status;
   }

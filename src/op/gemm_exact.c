@@ -127,10 +127,10 @@ tw_status tw_gemm_exact(const tw_problem *p, void *const buffers[], size_t opera
   double *room = tw_new((size_t)(j.width * g.k), sizeof *room);
   j.column = tw_new((size_t)j.width, sizeof *j.column);
   j.failed = !begin || !room || !j.column;
-  for (size_t i = 0; !j.failed && i < n; i++) {
+  for (size_t i = 0; begin && i < n; i++) {
     if (i == 0 || place[i].row != place[i - 1].row) begin[j.n_rows++] = i;
   }
-  if (!j.failed) begin[j.n_rows] = n;
+  if (begin) begin[j.n_rows] = n;
   j.begin = begin;
   for (j.first = 0; !j.failed && j.first < g.n; j.first += j.width) {
     if (j.first + j.width > g.n) j.width = g.n - j.first;

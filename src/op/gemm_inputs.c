@@ -97,13 +97,21 @@ static void round_operands(const tw_gemm *g, void *const buffers[]) {
     round_lines(&packing, g->n, g->k, g->b_transposed ? g->ldb : 1, g->b_transposed ? 1 : g->ldb, buffers[1]);
 }
 
+static tw_spread spread_of_scales(uint64_t seed, int64_t row) {
+  (void)seed, (void)row;
+  return (tw_spread){.middle = 1, .amplitude = 0.75};
+}
+
 void tw_gemm_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_gemm g = tw_gemm_of(p);
   tw_operand o[TW_OPERANDS_MAX];
   p->op->operands(p, o);
   bool has_bias = g.bias != TW_GEMM_BIAS_NONE;
   if (tw_gemm_numerics_of(&g).real) {
-    for (int i = 0; i < 2 + has_bias; i++) tw_fill_uniform(seed, i, &o[i], 1, buffers[i]);
+    for (int i = 0; i < 2; i++) tw_fill_uniform(seed, i, &o[i], 1, buffers[i]);
+    for (int i = 2; g.scales && i < 4; i++) tw_fill_rows(seed, i, &o[i], spread_of_scales, buffers[i]);
+    const size_t d = tw_gemm_d_index(&g);
+    if (has_bias) tw_fill_uniform(seed, (int)d, &o[d], 1, buffers[d]);
     round_operands(&g, buffers);
     return;
   }

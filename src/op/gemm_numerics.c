@@ -12,6 +12,7 @@
 enum {
   REAL = SET(TW_F32) | SET(TW_F16) | SET(TW_BF16),
   WEIGHTS = SET(TW_I8) | SET(TW_I4) | SET(TW_MXFP4) | SET(TW_MXFP6) | SET(TW_MXFP8) | SET(TW_BFP16) | SET(TW_TERNARY),
+  FLOAT8 = SET(TW_E4M3) | SET(TW_E5M2),
   INTEGER = SET(TW_I8) | SET(TW_I16) | SET(TW_I32),
 };
 
@@ -19,6 +20,7 @@ static const struct {
   unsigned a, b, c, acc; /* sets */
 } known[] = {
     {REAL, REAL | WEIGHTS, REAL, SET(TW_F32)},
+    {FLOAT8, FLOAT8, REAL, SET(TW_F32)},
     {SET(TW_BF16) | SET(TW_BFP16), SET(TW_BFP16), REAL | SET(TW_BFP16), SET(TW_F32) | SET(TW_BF16) | SET(TW_BFP16)},
     {SET(TW_I8), SET(TW_I8), INTEGER | REAL, SET(TW_I32)},
     {SET(TW_I8), SET(TW_I4) | SET(TW_TERNARY), INTEGER, SET(TW_I32)},
@@ -68,7 +70,7 @@ tw_status tw_gemm_check_types(const tw_gemm *g, tw_error *error) {
 
 bool tw_gemm_scaled(tw_type t) { return has(WEIGHTS, t); }
 
-static bool real_a(const tw_gemm *g) { return tw_is_real(g->a) || g->a == TW_BFP16; }
+static bool real_a(const tw_gemm *g) { return has(REAL | FLOAT8 | SET(TW_BFP16), g->a); }
 
 bool tw_gemm_weights_only(const tw_gemm *g) { return real_a(g) && tw_gemm_scaled(g->b); }
 
@@ -113,6 +115,8 @@ tw_gemm_numerics tw_gemm_numerics_of(const tw_gemm *g) {
       .weights = weights_off(g),
       .a_step = g->a_rounding != TW_GEMM_A_EXACT ? 0.501 / 127 : 0,
       .of_blocks = blocks_off(g),
+      .factors = g->arithmetic == TW_ARITHMETIC_TF32 ? 0x1p-9 : 0,
+      .cut = g->arithmetic == TW_ARITHMETIC_FAST8 ? tw_sum_steps((double)g->k / 32 + 1) * 0x1p-13 : 0,
       .unit = g->c == TW_BF16 || g->c == TW_F16 ? tw_unit(g->c) : 0,
       .least = tw_least_real(g->c == TW_F16 ? TW_F16 : TW_F32),
   };
@@ -123,7 +127,11 @@ tw_gemm_numerics tw_gemm_numerics_of(const tw_gemm *g) {
 /* |computed - exact| for one element of a binary32 product with accumulation in any order: numerics.h's steps of the sum,
  * and three for scale, bias and conversion. Integers are exact until they are scaled. A that becomes int8 is off by at most
  * half a step of (largest magnitude) / 127 in each element: in all by at most step / 2 times the sum of |b|, which is at
- * most sqrt(k) |b|_2, and, as Hoeffding's bound for independent errors, by at most 8 step / 2 |b|_2. */
+ * most sqrt(k) |b|_2, and, as Hoeffding's bound for independent errors, by at most 8 step / 2 |b|_2.
+ *
+ * tf32 cuts 13 bits: both factors of a product are off by up to 2^-10, always towards 0, so the sum is off by that part of
+ * itself, at most 8 largest |b|_2 (Hoeffding), and by as much again at random. Hopper's matrix unit for 8 bits keeps 14 bits
+ * of its sums, of 32 products at a time (DeepSeek-V3, 2024, section 3.3.2), and cuts the rest. */
 double tw_gemm_sum_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   const double k = (double)g->k, scale = fabs((double)g->scale);
   if (n->exact) return 0;
@@ -133,12 +141,22 @@ double tw_gemm_sum_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gem
     const double norms = fmin(sqrt(k), 8) * s->column;
     off += n->a_step * s->largest * (s->weights > 0 ? fmin(norms, s->weights) : norms);
   }
+  off += n->factors * fmin(s->products, 16 * s->largest * s->column) + n->cut * 8 * s->largest * s->column;
   return scale * (off + n->of_blocks * 8 * s->column);
+}
+
+/* GELU moves an error by a factor of at most 1.13. Its own: 8 u of binary32; for results of 16 bits 2^-11 of what tanh
+ * gives (GPUs' instruction), where that counts: for |x| up to 4. */
+static double gelu_off(const tw_gemm *g, double value, double off) {
+  const double size = fmax(fabs(value), 4);
+  return 1.13 * off + size * (g->c == TW_F32 ? 8 * TW_U32 : 0x1p-12);
 }
 
 /* A result of 16 bits is off by half a unit of its own, or of one more where the sum was off. */
 double tw_gemm_tolerance(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s, bool stored) {
   if (n->exact) return 0;
-  const double off = tw_gemm_sum_off(g, n, s), blocks = fabs((double)g->scale) * n->of_blocks * 8 * s->column;
+  double off = tw_gemm_sum_off(g, n, s);
+  if (g->gelu) off = gelu_off(g, s->value, off);
+  const double blocks = fabs((double)g->scale) * n->of_blocks * 8 * s->column;
   return off + n->unit * (fabs(s->value) + off - blocks) * (stored ? 2 : 1) + n->least;
 }

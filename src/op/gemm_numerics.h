@@ -19,6 +19,8 @@ typedef struct tw_gemm_numerics {
   double weights;   /* what elements of B may be off, relative to each */
   double a_step;    /* rounding of A on its way in: half a step, relative to the largest magnitude that shares it */
   double of_blocks; /* what sums and results in blocks, and A for them, may be off, relative to the largest sum */
+  double factors;   /* what a product may be off where A and B are cut, relative to it */
+  double cut;       /* what a sum in 14 bits may be off, relative to the largest */
   double unit;      /* of C, where that is coarser than the sum */
   double least;
 } tw_gemm_numerics;

@@ -83,8 +83,8 @@ static void real_block(void *context, size_t index) {
 }
 
 void tw_gemm_reference(const tw_gemm *g, void *const buffers[], int threads) {
-  bool has_bias = g->bias != TW_GEMM_BIAS_NONE;
-  job j = {.g = g, .A = buffers[0], .B = buffers[1], .D = has_bias ? buffers[2] : NULL, .C = buffers[2 + has_bias]};
+  job j = {.g = g, .A = buffers[0], .B = buffers[1], .C = buffers[tw_gemm_c_index(g)]};
+  if (g->bias != TW_GEMM_BIAS_NONE) j.D = buffers[tw_gemm_d_index(g)];
   j.blocks_per_row = (g->n + COLUMNS - 1) / COLUMNS;
   size_t blocks = (size_t)((g->m + ROWS - 1) / ROWS * j.blocks_per_row);
   if (g->acc != TW_I32) {

@@ -7,11 +7,11 @@
  *
  * The threshold. An element may be off by t_ij (gemm_numerics.c); with random signs the sum of L such errors is below
  * 8 sqrt(sum of t_ij^2) with probability above 1 - 3e-14 (Hoeffding), so that even 2^30 sums raise no false alarm. So one
- * element is caught for certain if it is off by more than 16 sqrt(L) times what it may be (45 for 16-bit C, whose size is estimated); w of them in a segment with the
- * probability that a sum of w signs leaves that window. t_ij of a 16-bit C grows with the element's size: it is
- * estimated from the signed sums over the inputs, never from what the kernel wrote.
+ * element is caught for certain if it is off by more than 16 sqrt(L) times what it may be (45 with a 16-bit C); w of them
+ * in a segment with the probability that a sum of w signs leaves that window. t_ij of a 16-bit C grows with the element's
+ * size: it is estimated from the signed sums over the inputs, never from what the kernel wrote.
  *
- * It needs C to be linear in the sums: there is none with relu or for C of 8 and 16 bits of integers. */
+ * It needs C to be linear in the sums: there is none with relu or gelu or for C of 8 and 16 bits of integers. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -189,7 +189,7 @@ static void free_room(job *j) {
   free(j->of_rows);
 }
 
-static bool is_linear(const tw_gemm *g) { return !g->relu && g->c != TW_I8 && g->c != TW_I16; }
+static bool is_linear(const tw_gemm *g) { return !g->relu && !g->gelu && g->c != TW_I8 && g->c != TW_I16; }
 
 tw_status tw_gemm_survey(const tw_problem *p, void *const buffers[], const tw_effort *effort, tw_coverage *out,
                          tw_error *error) {

@@ -1,6 +1,8 @@
 /* gemm_values.c - see gemm_values.h. */
 #include "op/gemm_values.h"
 
+#include <math.h>
+
 #include "op/element.h"
 #include "op/int8.h"
 
@@ -9,17 +11,35 @@ tw_gemm_values tw_gemm_values_of(const tw_gemm *g, void *const buffers[]) {
                           .numerics = tw_gemm_numerics_of(g),
                           .a = buffers[0],
                           .b = buffers[1],
-                          .d = g->bias != TW_GEMM_BIAS_NONE ? buffers[2] : NULL};
+                          .d = g->bias != TW_GEMM_BIAS_NONE ? buffers[tw_gemm_d_index(g)] : NULL,
+                          .scale_a = g->scales ? buffers[2] : NULL,
+                          .scale_b = g->scales ? buffers[3] : NULL};
+}
+
+/* Multiplies line `line` of k numbers by its scales; `shared` lines of `lines` have one. */
+static void apply_scales(const tw_gemm *g, const float *scale, int64_t line, int64_t lines, int64_t shared,
+                         bool k_first, double *x) {
+  if (!scale) return;
+  const int64_t blocks = (g->k + TW_GEMM_SCALE_BLOCK - 1) / TW_GEMM_SCALE_BLOCK, all = (lines + shared - 1) / shared;
+  for (int64_t p = 0; p < g->k; p++) {
+    const int64_t block = p / TW_GEMM_SCALE_BLOCK, at = line / shared;
+    x[p] *= (double)scale[g->scales == TW_GEMM_SCALES_TENSOR ? 0
+                          : g->scales == TW_GEMM_SCALES_ROW  ? line
+                          : k_first                          ? block * all + at
+                                                             : at * blocks + block];
+  }
 }
 
 void tw_gemm_row(const tw_gemm_values *v, int64_t i, double *out) {
   const tw_gemm *g = &v->g;
   tw_element_row(v->numerics.a, v->a, g->a_transposed ? i : i * g->lda, g->a_transposed ? g->lda : 1, g->k, out);
+  apply_scales(g, v->scale_a, i, g->m, 1, g->a_transposed, out);
 }
 
 void tw_gemm_column(const tw_gemm_values *v, int64_t j, double *out) {
   const tw_gemm *g = &v->g;
   tw_element_row(v->numerics.b, v->b, g->b_transposed ? j * g->ldb : j, g->b_transposed ? 1 : g->ldb, g->k, out);
+  apply_scales(g, v->scale_b, j, g->n, TW_GEMM_SCALE_BLOCK, !g->b_transposed, out);
 }
 
 double tw_gemm_bias_at(const tw_gemm_values *v, int64_t i, int64_t j) {
@@ -30,5 +50,7 @@ double tw_gemm_finish(const tw_gemm *g, double sum) {
   if (g->c == TW_I8) return tw_round_i8((int32_t)sum, g->scale, g->relu);
   if (g->c == TW_I16) return tw_round_i16((int32_t)sum, g->scale, g->relu);
   const double x = (double)g->scale * sum;
+  if (g->gelu == TW_GELU_ERF) return x / 2 * (1 + erf(x * M_SQRT1_2));
+  if (g->gelu == TW_GELU_TANH) return x / 2 * (1 + tanh(sqrt(M_2_PI) * (x + 0.044715 * x * x * x)));
   return g->relu && x < 0 ? 0 : x;
 }

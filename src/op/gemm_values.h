@@ -7,7 +7,8 @@
 typedef struct tw_gemm_values {
   tw_gemm g;
   tw_gemm_numerics numerics;
-  const void *a, *b, *d; /* d NULL without a bias */
+  const void *a, *b, *d;          /* d NULL without a bias */
+  const float *scale_a, *scale_b; /* NULL without */
 } tw_gemm_values;
 
 tw_gemm_values tw_gemm_values_of(const tw_gemm *, void *const buffers[]);

@@ -1,0 +1,151 @@
+/* test_gemm_gpu.c - what gemm has for GPUs: e4m3 and e5m2 with scales, tf32, sums in 14 bits, GELU; plain loops as a second
+ * reference, kernels as they compute, planted errors. */
+#include "op_fixture.h"
+
+#include <math.h>
+
+#include "op/gemm.h"
+#include "op/gemm_values.h"
+
+typedef enum kernel_plan { RIGHT, NO_SCALE_A, NO_SCALE_B, NEXT_BLOCK, TF32, CUT14, NO_ACTIVATION } kernel_plan;
+
+static float scale_of(const op_run *r, const tw_gemm *g, bool of_b, int64_t line, int64_t p, kernel_plan plan) {
+  if (!g->scales || plan == (of_b ? NO_SCALE_B : NO_SCALE_A)) return 1;
+  const float *s = r->actual[of_b ? 3 : 2];
+  const int64_t blocks = (g->k + 127) / 128, lines = of_b ? (g->n + 127) / 128 : g->m;
+  const int64_t block = plan == NEXT_BLOCK ? (p / 128 + 1) % blocks : p / 128, at = of_b ? line / 128 : line;
+  const bool k_first = of_b ? !g->b_transposed : g->a_transposed;
+  return g->scales == TW_GEMM_SCALES_TENSOR ? s[0]
+         : g->scales == TW_GEMM_SCALES_ROW  ? s[line]
+         : k_first                          ? s[block * lines + at]
+                                            : s[at * blocks + block];
+}
+
+static float cut(float x, int bits) {
+  uint32_t u;
+  memcpy(&u, &x, 4);
+  u &= ~UINT32_C(0) << bits;
+  memcpy(&x, &u, 4);
+  return x;
+}
+
+/* As GPUs do it: products of 32 are summed, the sum kept in binary32 (or cut), scaled and promoted each 128 of k. */
+static float element(const op_run *r, const tw_gemm *g, int64_t i, int64_t j, kernel_plan plan) {
+  float sum = 0;
+  const int64_t promoted = plan == CUT14 ? g->k : 128; /* scales of blocks need it at 128 */
+  for (int64_t block = 0; block < g->k; block += promoted) {
+    float part = 0;
+    for (int64_t p = block; p < block + promoted && p < g->k; p++) {
+      float a = (float)op_get(r, 0, g->a_transposed ? p * g->lda + i : i * g->lda + p),
+            b = (float)op_get(r, 1, g->b_transposed ? j * g->ldb + p : p * g->ldb + j);
+      if (plan == TF32) a = cut(a, 13), b = cut(b, 13);
+      part += a * b;
+      if (plan == CUT14 && p % 32 == 31) part = cut(part, 10);
+    }
+    sum += part * (scale_of(r, g, false, i, block, plan) * scale_of(r, g, true, j, block, plan));
+  }
+  return sum;
+}
+
+static void multiply(const op_run *r, kernel_plan plan) {
+  const tw_gemm g = tw_gemm_of(&r->problem);
+  for (int64_t i = 0; i < g.m; i++)
+    for (int64_t j = 0; j < g.n; j++) {
+      float x = element(r, &g, i, j, plan);
+      if (g.bias == TW_GEMM_BIAS_ROW) x += (float)op_get(r, tw_gemm_d_index(&g), j);
+      x *= g.scale;
+      if (plan == NO_ACTIVATION)
+        x += 0;
+      else if (g.gelu == TW_GELU_ERF)
+        x = 0.5f * x * (1 + erff(x * 0.70710678f));
+      else if (g.gelu == TW_GELU_TANH)
+        x = 0.5f * x * (1 + tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
+      op_put(r, tw_gemm_c_index(&g), i * g.ldc + j, (double)x);
+    }
+}
+
+static void expect_plan(const char *text, kernel_plan plan, bool right) {
+  op_run r;
+  void *buffer[TW_OPERANDS_MAX];
+  tw_error error = {0};
+  op_run_make(&r, text, 3);
+  memcpy(buffer, r.data.buffer, sizeof buffer);
+  r.problem.op->reference(&r.problem, buffer, 2);
+  multiply(&r, plan);
+  const tw_status status = r.problem.op->compare(&r.problem, r.data.buffer, r.actual, &error);
+  if ((status == TW_OK) != right) fail_msg("%s, plan %d: %s", text, plan, right ? error.text : "right");
+  tw_coverage c;
+  const tw_effort all = {.budget = 1e18, .seed = 1, .threads = 2};
+  if ((tw_case_check(&r.data, r.actual, &all, &c, &error) == TW_OK) != right)
+    fail_msg("%s, plan %d, exact elements: %s", text, plan, right ? error.text : "right");
+  op_run_free(&r);
+}
+
+static void float8_with_every_kind_of_scales(void **state) {
+  (void)state;
+  static const char *const turned[] = {"", " b_transposed=1", " a_transposed=1 b_transposed=1 bias=row scale=0.5"};
+  static const char *const types[] = {" a=e4m3 b=e4m3 c=bf16 acc=f32", " a=e5m2 b=e4m3 c=f32 acc=f32"};
+  static const char *const scales[] = {"tensor", "row", "block"};
+  for (int t = 0; t < 3; t++)
+    for (int u = 0; u < 2; u++) {
+      char text[256];
+      snprintf(text, sizeof text, "gemm m=9 n=200 k=300%s%s", turned[t], types[u]);
+      expect_plan(text, RIGHT, true);
+      for (int s = 0; s < 3; s++) {
+        snprintf(text, sizeof text, "gemm m=9 n=200 k=300%s scales=%s%s", turned[t], scales[s], types[u]);
+        expect_plan(text, RIGHT, true);
+        expect_plan(text, NO_SCALE_A, false);
+        expect_plan(text, NO_SCALE_B, false);
+        if (s == 2) expect_plan(text, NEXT_BLOCK, false);
+      }
+    }
+}
+
+static void sums_in_14_bits_pass_where_they_are_allowed(void **state) {
+  (void)state;
+  expect_plan("gemm m=9 n=20 k=2048 b_transposed=1 a=e4m3 b=e4m3 c=f32 acc=f32", CUT14, false);
+  expect_plan("gemm m=9 n=20 k=2048 b_transposed=1 arithmetic=fast8 a=e4m3 b=e4m3 c=f32 acc=f32", CUT14, true);
+  expect_plan("gemm m=9 n=20 k=2048 arithmetic=fast8 scales=row a=e4m3 b=e4m3 c=bf16 acc=f32", CUT14, true);
+  expect_plan("gemm m=9 n=20 k=2048 arithmetic=fast8 scales=row a=e4m3 b=e4m3 c=bf16 acc=f32", NO_SCALE_B, false);
+}
+
+static void tf32_passes_where_it_is_allowed(void **state) {
+  (void)state;
+  expect_plan("gemm m=9 n=20 k=50 a=f32 b=f32 c=f32 acc=f32", TF32, false);
+  expect_plan("gemm m=9 n=20 k=50 arithmetic=tf32 a=f32 b=f32 c=f32 acc=f32", TF32, true);
+  expect_plan("gemm m=9 n=20 k=4000 arithmetic=tf32 a=f32 b=f32 c=f32 acc=f32", TF32, true);
+  expect_plan("gemm m=9 n=20 k=4000 arithmetic=tf32 a=f32 b=f32 c=f32 acc=f32", RIGHT, true);
+}
+
+static void gelu_is_what_its_formulas_say(void **state) {
+  (void)state;
+  const tw_gemm g = {.c = TW_F32, .scale = 1, .gelu = TW_GELU_ERF}, h = {.c = TW_F32, .scale = 1, .gelu = TW_GELU_TANH};
+  assert_true(fabs(tw_gemm_finish(&g, 1) - 0.8413447460685429) < 1e-15); /* the normal distribution at 1 */
+  assert_true(fabs(tw_gemm_finish(&g, -1) + 0.15865525393145707) < 1e-15);
+  assert_true(fabs(tw_gemm_finish(&h, 1) - 0.8411919906082768) < 1e-15);
+  for (int i = 0; i < 2; i++) {
+    static const char *const texts[] = {"gemm m=20 n=30 k=40 bias=row gelu=erf a=bf16 b=bf16 c=bf16 acc=f32",
+                                        "gemm m=20 n=30 k=40 bias=row gelu=tanh a=f32 b=f32 c=f32 acc=f32"};
+    expect_plan(texts[i], RIGHT, true);
+    expect_plan(texts[i], NO_ACTIVATION, false);
+  }
+}
+
+static void impossible_problems_are_refused(void **state) {
+  (void)state;
+  op_expect_refused("gemm m=4 n=4 k=4 gelu=erf relu=1 a=f32 b=f32 c=f32 acc=f32", "exclude each other");
+  op_expect_refused("gemm m=4 n=4 k=4 gelu=erf a=i8 b=i8 c=i8 acc=i32", "gelu needs c");
+  op_expect_refused("gemm m=4 n=4 k=4 scales=row a=f32 b=f32 c=f32 acc=f32", "scales needs");
+  op_expect_refused("gemm m=4 n=4 k=4 arithmetic=tf32 a=f16 b=f16 c=f32 acc=f32", "needs a=f32 b=f32");
+  op_expect_refused("gemm m=4 n=4 k=4 arithmetic=fast8 a=f16 b=f16 c=f32 acc=f32", "e4m3 or e5m2");
+  op_expect_refused("gemm m=4 n=4 k=4 a=e4m3 b=bf16 c=f32 acc=f32", "with a=e4m3 it knows b=e4m3|e5m2");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(float8_with_every_kind_of_scales), cmocka_unit_test(sums_in_14_bits_pass_where_they_are_allowed),
+      cmocka_unit_test(tf32_passes_where_it_is_allowed),  cmocka_unit_test(gelu_is_what_its_formulas_say),
+      cmocka_unit_test(impossible_problems_are_refused),
+  };
+  return cmocka_run_group_tests_name("gemm, GPUs", tests, NULL, NULL);
+}
