@@ -250,7 +250,7 @@ static void bad_values_of_every_key_are_refused(void **state) {
   expect_refused(SHAPE " bias=full", "none|row");
   expect_refused(SHAPE " relu=2", "neither 0");
   expect_refused(SHAPE " scale=inf", "not a number");
-  expect_refused(SHAPE " layout=kcrs", "rsck|krsc");
+  expect_refused(SHAPE " layout=ckrs", "rsck|krsc|kcrs");
   expect_refused(SHAPE " out=int8", "no element type");
   expect_refused(SHAPE " dilation=2", "no key 'dilation'");
   expect_refused("n=1", "needs h=...; say for instance `conv2d n=1 h=56 w=56 c=64 k=64 r=3 s=3`");
@@ -259,7 +259,7 @@ static void bad_values_of_every_key_are_refused(void **state) {
 static void impossible_problems_are_refused(void **state) {
   (void)state;
   expect_refused(SHAPE, "types");
-  expect_refused(SHAPE " a=f32 b=f32 out=f32 acc=f32", "types");
+  expect_refused(SHAPE " a=f32 b=f32 out=i8 acc=f32", "types");
   expect_refused("n=1 h=8 w=8 c=4 k=4 r=9 s=3" I8, "larger than the input");
   expect_refused("n=1 h=8 w=8 c=4 k=4 r=3 s=11 pad=1" I8, "larger than the input");
   expect_refused(SHAPE " pool=7" I8, "pool=7 is larger");

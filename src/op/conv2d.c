@@ -11,15 +11,19 @@
  * Without pooling the output is y. With pool=size each of its elements is the largest of a window of size x size
  * elements of y, pool_stride apart; windows begin pool_pad before the image, and what lies outside never wins.
  *
- * The C parameters of a kernel are input [n][h][w][c], weights [r][s][c][k] (layout=krsc: [k][r][s][c]),
- * bias [1][k] if there is one, output [n][p][q][k], all dense. */
+ * The C parameters of a kernel are input [n][h][w][c], weights [r][s][c][k] (layout=krsc: [k][r][s][c], kcrs: [k][c][r][s]),
+ * bias [1][k] if there is one, output [n][p][q][k], all dense; images=nchw, as in PyTorch: input [n][c][h][w], output
+ * [n][k][p][q]. a and b of f32, f16 or bf16: y = relu(scale * x) within the bound of conv.c, without pooling. */
 #include "op/conv2d.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-#include "op/compare.h"
+#include "op/conv.h"
+#include "op/exact.h"
+#include "op/inputs.h"
 #include "op/int8.h"
+#include "op/numerics.h"
 #include "op/ops.h"
 
 enum { SIZE_LIMIT = 1 << 16, WINDOW_LIMIT = 64, PRODUCTS_LIMIT = 1 << 20 };
@@ -59,19 +63,23 @@ static const tw_key keys[] = {
     {.name = "layout",
      .kind = TW_KEY_CHOICE,
      .fallback = "rsck",
-     .choices = "rsck|krsc",
+     .choices = "rsck|krsc|kcrs",
      .help = "order of the weights' dimensions"},
+    {.name = "images",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "nhwc",
+     .choices = "nhwc|nchw",
+     .help = "order of the dimensions of input and output"},
+    {.name = "arithmetic",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "full",
+     .choices = "full|tf32",
+     .help = "full: sums in binary32; tf32: input and weights of f32 may be cut to tf32"},
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of the input"},
     {.name = "b", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of the weights"},
     {.name = "out", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of the output"},
     {.name = "acc", .kind = TW_KEY_TYPE, .fallback = "", .help = "type of the accumulator and of the bias"},
 };
-
-/* Windows of `size` elements, `stride` apart, in `length` elements with `pad` more on both sides; 0 if none fits. */
-static int64_t windows(int64_t length, int64_t pad, int64_t size, int64_t stride) {
-  int64_t room = length + 2 * pad - size;
-  return room < 0 ? 0 : room / stride + 1;
-}
 
 tw_conv2d tw_conv2d_of(const tw_problem *p) {
   tw_conv2d v = {
@@ -95,39 +103,53 @@ tw_conv2d tw_conv2d_of(const tw_problem *p) {
       .weights = tw_problem_type(p, "b"),
       .output = tw_problem_type(p, "out"),
       .acc = tw_problem_type(p, "acc"),
+      .images_first = tw_problem_int(p, "images") == 1,
+      .arithmetic = (tw_arithmetic)tw_problem_int(p, "arithmetic"),
   };
   if (!v.pool) v.pool_stride = 1, v.pool_pad = 0;
   if (!v.pool_stride) v.pool_stride = v.pool;
-  v.p = windows(v.h, v.pad, v.r, v.stride);
-  v.q = windows(v.w, v.pad, v.s, v.stride);
-  v.out_h = v.pool ? windows(v.p, v.pool_pad, v.pool, v.pool_stride) : v.p;
-  v.out_w = v.pool ? windows(v.q, v.pool_pad, v.pool, v.pool_stride) : v.q;
+  v.p = tw_conv_windows(v.h, v.pad, v.r, v.stride);
+  v.q = tw_conv_windows(v.w, v.pad, v.s, v.stride);
+  v.out_h = v.pool ? tw_conv_windows(v.p, v.pool_pad, v.pool, v.pool_stride) : v.p;
+  v.out_w = v.pool ? tw_conv_windows(v.q, v.pool_pad, v.pool, v.pool_stride) : v.q;
   return v;
 }
 
-static tw_operand array(const char *name, tw_type type, int64_t d0, int64_t d1, int64_t d2, int64_t d3) {
-  return tw_operand_dense(name, type, 4, (int64_t[]){d0, d1, d2, d3});
-}
-
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
-  tw_conv2d v = tw_conv2d_of(p);
+  const tw_conv2d v = tw_conv2d_of(p);
+  const int64_t shapes[][4] = {[TW_CONV2D_RSCK] = {v.r, v.s, v.c, v.k},
+                               [TW_CONV2D_KRSC] = {v.k, v.r, v.s, v.c},
+                               [TW_CONV2D_KCRS] = {v.k, v.c, v.r, v.s}};
   size_t n = 0;
-  out[n++] = array("input", v.input, v.n, v.h, v.w, v.c);
-  out[n++] = v.layout == TW_CONV2D_RSCK ? array("weights", v.weights, v.r, v.s, v.c, v.k)
-                                        : array("weights", v.weights, v.k, v.r, v.s, v.c);
+  out[n++] = tw_conv_images("input", v.input, v.images_first, 2, v.n, (int64_t[]){1, v.h, v.w}, v.c);
+  out[n++] = tw_operand_dense("weights", v.weights, 4, shapes[v.layout]);
   if (v.bias) out[n++] = tw_operand_dense("bias", v.acc, 2, (int64_t[]){1, v.k});
-  out[n] = array("output", v.output, v.n, v.out_h, v.out_w, v.k);
+  out[n] = tw_conv_images("output", v.output, v.images_first, 2, v.n, (int64_t[]){1, v.out_h, v.out_w}, v.k);
   out[n++].is_output = true;
   return n;
 }
 
+static bool is_real(const tw_conv2d *v) { return tw_is_real(v->input); }
+
+static bool knows_types(const tw_conv2d *v) {
+  if (is_real(v)) return v->weights == v->input && tw_is_real(v->output) && v->acc == TW_F32;
+  return v->input == TW_I8 && v->weights == TW_I8 && v->acc == TW_I32 && (v->output == TW_I8 || v->output == TW_I32);
+}
+
 static tw_status check_types(const tw_conv2d *v, tw_error *error) {
-  if (v->input == TW_I8 && v->weights == TW_I8 && v->acc == TW_I32 && (v->output == TW_I8 || v->output == TW_I32))
-    return TW_OK;
-  return tw_fail(error, TW_USAGE,
-                 "conv2d does not know the types a=%s b=%s out=%s acc=%s; it knows a=i8 b=i8 out=i8 acc=i32 and "
-                 "a=i8 b=i8 out=i32 acc=i32",
-                 tw_type_name(v->input), tw_type_name(v->weights), tw_type_name(v->output), tw_type_name(v->acc));
+  if (!knows_types(v))
+    return tw_fail(
+        error, TW_USAGE,
+        "conv2d does not know the types a=%s b=%s out=%s acc=%s; it knows a=i8 b=i8 acc=i32 with out=i8 or i32, "
+        "and a and b both of f32, f16 or bf16 with out of those and acc=f32",
+        tw_type_name(v->input), tw_type_name(v->weights), tw_type_name(v->output), tw_type_name(v->acc));
+  if (is_real(v) && v->pool) return tw_fail(error, TW_USAGE, "pool needs a=i8: results of real types are not pooled");
+  if (!is_real(v) && (v->images_first || v->layout == TW_CONV2D_KCRS))
+    return tw_fail(error, TW_USAGE, "images=nchw and layout=kcrs need a of f32, f16 or bf16, not a=%s",
+                   tw_type_name(v->input));
+  if (v->arithmetic && v->input != TW_F32)
+    return tw_fail(error, TW_USAGE, "arithmetic=tf32 needs a=f32 b=f32, not a=%s", tw_type_name(v->input));
+  return TW_OK;
 }
 
 static tw_status check_sizes(const tw_conv2d *v, tw_error *error) {
@@ -136,7 +158,7 @@ static tw_status check_sizes(const tw_conv2d *v, tw_error *error) {
                    "a kernel of r=%" PRId64 " s=%" PRId64 " is larger than the input of h=%" PRId64 " w=%" PRId64
                    " with pad=%" PRId64,
                    v->r, v->s, v->h, v->w, v->pad);
-  if (v->r * v->s * v->c > PRODUCTS_LIMIT)
+  if (!is_real(v) && v->r * v->s * v->c > PRODUCTS_LIMIT)
     return tw_fail(error, TW_USAGE, "r s c = %" PRId64 " products in each result; at most %d are summed exactly",
                    v->r * v->s * v->c, PRODUCTS_LIMIT);
   const double most = fmax((double)v->n * (double)v->h * (double)v->w * (double)v->c,
@@ -189,6 +211,12 @@ static void fill_line(uint64_t seed, int operand, int64_t line, tw_distribution 
 
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_conv2d v = tw_conv2d_of(p);
+  if (is_real(&v)) {
+    tw_operand o[TW_OPERANDS_MAX];
+    const int n = (int)operands(p, o) - 1;
+    for (int i = 0; i < n; i++) tw_fill_uniform(seed, i, &o[i], 1, buffers[i]);
+    return;
+  }
   const int64_t products = v.r * v.s * v.c, pixels = v.n * v.h * v.w;
   const tw_distribution usual = v.output == TW_I32 ? tw_full_range : tw_int8_distribution(products, (double)v.scale);
   for (int64_t i = 0; i < pixels; i++) {
@@ -205,8 +233,10 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
 
 static tw_status compare(const tw_problem *p, void *const expected[], void *const actual[], tw_error *error) {
   tw_operand o[TW_OPERANDS_MAX];
+  const tw_conv2d v = tw_conv2d_of(p);
   size_t output = operands(p, o) - 1;
   tw_mismatch found = {0};
+  if (is_real(&v)) return tw_exact_compare(p, expected, actual, error);
   tw_status status = tw_compare_inputs(o, output, expected, actual, error);
   if (status != TW_OK) return status;
   tw_compare_exact(&o[output], expected[output], actual[output], &found);
@@ -235,7 +265,63 @@ static double bytes(const tw_problem *p) {
 
 static void reference(const tw_problem *p, void *const buffers[], int threads) {
   tw_conv2d v = tw_conv2d_of(p);
-  tw_conv2d_reference(&v, buffers, threads);
+  if (is_real(&v))
+    tw_exact_reference(p, buffers, threads);
+  else
+    tw_conv2d_reference(&v, buffers, threads);
+}
+
+/* ---- single elements ---- */
+
+static tw_conv as_conv(const tw_conv2d *v) {
+  static const tw_conv_layout layouts[] = {[TW_CONV2D_RSCK] = TW_CONV_WINDOW_FIRST,
+                                           [TW_CONV2D_KRSC] = TW_CONV_CHANNELS_LAST,
+                                           [TW_CONV2D_KCRS] = TW_CONV_CHANNELS_FIRST};
+  return (tw_conv){.n = v->n,
+                   .c = v->c,
+                   .k = v->k,
+                   .in = {1, v->h, v->w},
+                   .window = {1, v->r, v->s},
+                   .out = {1, v->p, v->q},
+                   .stride = v->stride,
+                   .pad = {0, v->pad, v->pad},
+                   .images_first = v->images_first,
+                   .layout = layouts[v->layout],
+                   .bias = v->bias,
+                   .relu = v->relu,
+                   .scale = v->scale,
+                   .input = v->input,
+                   .weights = v->weights,
+                   .output = v->output,
+                   .acc = v->acc,
+                   .arithmetic = v->arithmetic};
+}
+
+static tw_status exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],
+                       double value[], double bound[], int threads, tw_error *error) {
+  (void)operand;
+  const tw_conv2d v = tw_conv2d_of(p);
+  const tw_conv c = as_conv(&v);
+  if (v.pool)
+    return tw_fail(error, TW_USAGE,
+                   "conv2d with pool has no exact values of single elements; make its whole reference");
+  return tw_conv_exact(&c, buffers, n, place, value, bound, threads, error);
+}
+
+static void exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {
+  (void)operand;
+  const tw_conv2d v = tw_conv2d_of(p);
+  const tw_conv c = as_conv(&v);
+  tw_conv_exact_cost(&c, element, row);
+}
+
+static tw_status survey(const tw_problem *p, void *const buffers[], const tw_effort *effort, tw_coverage *out,
+                        tw_error *error) {
+  const tw_conv2d v = tw_conv2d_of(p);
+  const tw_conv c = as_conv(&v);
+  tw_operand o[TW_OPERANDS_MAX];
+  const size_t output = operands(p, o) - 1;
+  return v.pool ? TW_OK : tw_conv_survey(&c, &o[output], buffers, effort, out, error);
 }
 
 const tw_op tw_op_conv2d = {
@@ -250,4 +336,7 @@ const tw_op tw_op_conv2d = {
     .compare = compare,
     .operations = operations,
     .bytes = bytes,
+    .exact = exact,
+    .exact_cost = exact_cost,
+    .survey = survey,
 };

@@ -5,10 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "op/gemm.h"
 #include "tilewright/op.h"
 
-/* RSCK: weights[r][s][c][k], as the public Gemmini harnesses have it. KRSC: weights[k][r][s][c]. */
-typedef enum tw_conv2d_layout { TW_CONV2D_RSCK, TW_CONV2D_KRSC } tw_conv2d_layout;
+/* RSCK: weights[r][s][c][k], as the public Gemmini harnesses have it. KRSC: weights[k][r][s][c].
+ * KCRS: weights[k][c][r][s], as in PyTorch. */
+typedef enum tw_conv2d_layout { TW_CONV2D_RSCK, TW_CONV2D_KRSC, TW_CONV2D_KCRS } tw_conv2d_layout;
 
 typedef struct tw_conv2d {
   int64_t n, h, w, c, k, r, s; /* h, w: of the input */
@@ -20,6 +22,8 @@ typedef struct tw_conv2d {
   float scale;
   tw_conv2d_layout layout;
   tw_type input, weights, output, acc;
+  bool images_first; /* input and output lie as [n][c][h][w] */
+  tw_arithmetic arithmetic;
 } tw_conv2d;
 
 tw_conv2d tw_conv2d_of(const tw_problem *);

@@ -116,11 +116,10 @@ static void make_panel(job *j, size_t n, double *room, int threads) {
   tw_parallel_for(threads, (j->n_rows + ROWS - 1) / ROWS, make_rows, j);
 }
 
-tw_status tw_gemm_exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],
-                        double value[], double bound[], int threads, tw_error *error) {
-  (void)operand;
-  const tw_gemm g = tw_gemm_of(p);
-  job j = {.v = tw_gemm_values_of(&g, buffers), .place = place, .value = value, .bound = bound};
+tw_status tw_gemm_exact_values(const tw_gemm_values *v, size_t n, const tw_place place[], double value[],
+                               double bound[], int threads, tw_error *error) {
+  const tw_gemm g = v->g;
+  job j = {.v = *v, .place = place, .value = value, .bound = bound};
   const int64_t room_for = PANEL_BYTES / (g.k * (int64_t)sizeof(double));
   j.width = room_for < 1 ? 1 : room_for > g.n ? g.n : room_for;
   size_t *begin = tw_new(n + 1, sizeof *begin);
@@ -140,6 +139,14 @@ tw_status tw_gemm_exact(const tw_problem *p, void *const buffers[], size_t opera
   free(room);
   free(j.column);
   return j.failed ? tw_fail(error, TW_MISSING, "out of memory for the comparison") : TW_OK;
+}
+
+tw_status tw_gemm_exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],
+                        double value[], double bound[], int threads, tw_error *error) {
+  (void)operand;
+  const tw_gemm g = tw_gemm_of(p);
+  const tw_gemm_values v = tw_gemm_values_of(&g, buffers);
+  return tw_gemm_exact_values(&v, n, place, value, bound, threads, error);
 }
 
 void tw_gemm_exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {

@@ -135,7 +135,8 @@ static void check_rows(void *context, size_t index) {
     return;
   }
   for (int64_t i = (int64_t)index * ROWS; i < g->m && i < ((int64_t)index + 1) * ROWS; i++) {
-    tw_element_row(j->c_operand->type, j->c, i * g->ldc, 1, g->n, c);
+    const tw_operand *o = j->c_operand;
+    tw_element_row(o->type, j->c, tw_operand_row_at(o, i), o->stride[o->rank - 1], g->n, c);
     for (int64_t s = 0; s < j->segments; s++) {
       double got = 0, bias = 0, biases = 0;
       for (int64_t l = begin_of(j, s); l < begin_of(j, s + 1); l++) {
@@ -191,13 +192,11 @@ static void free_room(job *j) {
 
 static bool is_linear(const tw_gemm *g) { return !g->relu && !g->gelu && g->c != TW_I8 && g->c != TW_I16; }
 
-tw_status tw_gemm_survey(const tw_problem *p, void *const buffers[], const tw_effort *effort, tw_coverage *out,
-                         tw_error *error) {
-  tw_operand o[TW_OPERANDS_MAX];
-  const size_t c = p->op->operands(p, o) - 1;
-  const tw_gemm g = tw_gemm_of(p);
+tw_status tw_gemm_survey_values(const tw_gemm_values *v, const tw_operand *c, const void *data, const tw_effort *effort,
+                                tw_coverage *out, tw_error *error) {
+  const tw_gemm g = v->g;
   if (!is_linear(&g)) return TW_OK;
-  job j = {.v = tw_gemm_values_of(&g, buffers), .c_operand = &o[c], .c = buffers[c]};
+  job j = {.v = *v, .c_operand = c, .c = data};
   const double most = ceil((double)g.n / LEAST_COLUMNS), some = effort->budget / ((double)g.m * (double)g.k);
   j.segments = (int64_t)fmax(1, fmin(most, some));
   const size_t pieces = (size_t)((g.m + ROWS - 1) / ROWS);
@@ -220,4 +219,13 @@ tw_status tw_gemm_survey(const tw_problem *p, void *const buffers[], const tw_ef
              (long long)((g.n + j.segments - 1) / j.segments));
   free_room(&j);
   return status;
+}
+
+tw_status tw_gemm_survey(const tw_problem *p, void *const buffers[], const tw_effort *effort, tw_coverage *out,
+                         tw_error *error) {
+  tw_operand o[TW_OPERANDS_MAX];
+  const size_t c = p->op->operands(p, o) - 1;
+  const tw_gemm g = tw_gemm_of(p);
+  const tw_gemm_values v = tw_gemm_values_of(&g, buffers);
+  return tw_gemm_survey_values(&v, &o[c], buffers[c], effort, out, error);
 }

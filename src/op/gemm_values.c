@@ -31,6 +31,10 @@ static void apply_scales(const tw_gemm *g, const float *scale, int64_t line, int
 }
 
 void tw_gemm_row(const tw_gemm_values *v, int64_t i, double *out) {
+  if (v->row) {
+    v->row(v, i, out);
+    return;
+  }
   const tw_gemm *g = &v->g;
   tw_element_row(v->numerics.a, v->a, g->a_transposed ? i : i * g->lda, g->a_transposed ? g->lda : 1, g->k, out);
   apply_scales(g, v->scale_a, i, g->m, 1, g->a_transposed, out);

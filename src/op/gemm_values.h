@@ -4,12 +4,16 @@
 
 #include "op/gemm_numerics.h"
 
-typedef struct tw_gemm_values {
+typedef struct tw_gemm_values tw_gemm_values;
+struct tw_gemm_values {
   tw_gemm g;
   tw_gemm_numerics numerics;
   const void *a, *b, *d;          /* d NULL without a bias */
   const float *scale_a, *scale_b; /* NULL without */
-} tw_gemm_values;
+  /* Makes row i of op(A) where A is no matrix in memory, as in a convolution; NULL: it is one. */
+  void (*row)(const tw_gemm_values *, int64_t i, double *out);
+  const void *context; /* the row function's */
+};
 
 tw_gemm_values tw_gemm_values_of(const tw_gemm *, void *const buffers[]);
 
@@ -19,5 +23,11 @@ void tw_gemm_column(const tw_gemm_values *, int64_t j, double *out);
 double tw_gemm_bias_at(const tw_gemm_values *, int64_t i, int64_t j);
 /* An element of C, from the sum of products and bias; rounded where C is of integers, else not yet. */
 double tw_gemm_finish(const tw_gemm *, double sum);
+
+/* tw_op.exact and tw_op.survey of C, or of what is made like it: row i of C is row i of the operand `c`. */
+tw_status tw_gemm_exact_values(const tw_gemm_values *, size_t n, const tw_place[], double value[], double bound[],
+                               int threads, tw_error *);
+tw_status tw_gemm_survey_values(const tw_gemm_values *, const tw_operand *c, const void *data, const tw_effort *,
+                                tw_coverage *, tw_error *);
 
 #endif

@@ -8,6 +8,7 @@ extern const tw_op tw_op_gemm;
 extern const tw_op tw_op_conv2d;
 extern const tw_op tw_op_mpc_forward;
 extern const tw_op tw_op_mpc_backward;
+extern const tw_op tw_op_conv3d;
 extern const tw_op tw_op_attention;
 extern const tw_op tw_op_softmax;
 extern const tw_op tw_op_layernorm;

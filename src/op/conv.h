@@ -1,0 +1,43 @@
+/* conv.h - convolution of up to three dimensions as the matrix product that it is: a row of A is what a window holds, B are
+ * the weights, a row of C the channels of one place of the output. Conv2d and conv3d take exact values and survey from it. */
+#ifndef TW_OP_CONV_H
+#define TW_OP_CONV_H
+
+#include "op/gemm_values.h"
+
+enum { TW_CONV_DIMS = 3 };
+
+/* WINDOW_FIRST: weights[t][r][s][c][k]. CHANNELS_LAST: [k][t][r][s][c]. CHANNELS_FIRST: [k][c][t][r][s], as in PyTorch. */
+typedef enum tw_conv_layout { TW_CONV_WINDOW_FIRST, TW_CONV_CHANNELS_LAST, TW_CONV_CHANNELS_FIRST } tw_conv_layout;
+
+/* Two-dimensional ones have depth 1. */
+typedef struct tw_conv {
+  int64_t n, c, k;
+  int64_t in[TW_CONV_DIMS], window[TW_CONV_DIMS], out[TW_CONV_DIMS];
+  int64_t stride, pad[TW_CONV_DIMS];
+  bool images_first; /* images lie as [n][c][d][h][w], else as [n][d][h][w][c]; likewise the output */
+  tw_conv_layout layout;
+  bool bias, relu;
+  float scale;
+  tw_type input, weights, output, acc;
+  tw_arithmetic arithmetic;
+} tw_conv;
+
+/* Windows of `size` elements, `stride` apart, in `length` elements with `pad` more on both sides; 0 if none fits. */
+static inline int64_t tw_conv_windows(int64_t length, int64_t pad, int64_t size, int64_t stride) {
+  const int64_t room = length + 2 * pad - size;
+  return room < 0 ? 0 : room / stride + 1;
+}
+
+/* Images as [n][dims...][c], lying as images_first says; dims from the last `rank` of three. */
+tw_operand tw_conv_images(const char *name, tw_type, bool images_first, int rank, int64_t n, const int64_t dims[],
+                          int64_t c);
+
+/* buffers: input, weights, [bias,] output. */
+tw_status tw_conv_exact(const tw_conv *, void *const buffers[], size_t n, const tw_place[], double value[],
+                        double bound[], int threads, tw_error *);
+void tw_conv_exact_cost(const tw_conv *, double *element, double *row);
+tw_status tw_conv_survey(const tw_conv *, const tw_operand *output, void *const buffers[], const tw_effort *,
+                         tw_coverage *, tw_error *);
+
+#endif

@@ -1,0 +1,174 @@
+/* conv3d.c - convolution of volumes: keys, operands, inputs, cost. What is right is in conv.c.
+ *
+ *   out[n][o][p][q][k] = relu(scale * (bias[k] + sum over t, r, s, c of
+ *                        input[n][o stride + t - pad][p stride + r - pad][q stride + s - pad][c] weights[t][r][s][c][k]))
+ *
+ * with o < (d + 2 pad - t) / stride + 1 and p, q likewise; what lies outside the input is 0; dilation is 1.
+ *
+ * The C parameters of a kernel are input, weights, bias [1][k] if there is one, output. images=ndhwc: input [n][d][h][w][c],
+ * output [n][o][p][q][k]; ncdhw, as in PyTorch: input [n][c][d][h][w], output [n][k][o][p][q]. layout says in which order
+ * the dimensions of the weights lie. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "op/conv.h"
+#include "op/exact.h"
+#include "op/inputs.h"
+#include "op/numerics.h"
+#include "op/ops.h"
+
+enum { SIZE_LIMIT = 1 << 16, WINDOW_LIMIT = 64 };
+
+static const tw_key keys[] = {
+    {.name = "n", .kind = TW_KEY_INT, .min = 1, .max = SIZE_LIMIT, .example = 16, .help = "volumes"},
+    {.name = "d", .kind = TW_KEY_INT, .min = 1, .max = SIZE_LIMIT, .example = 64, .help = "planes of the input"},
+    {.name = "h", .kind = TW_KEY_INT, .min = 1, .max = SIZE_LIMIT, .example = 64, .help = "rows of the input"},
+    {.name = "w", .kind = TW_KEY_INT, .min = 1, .max = SIZE_LIMIT, .example = 64, .help = "columns of the input"},
+    {.name = "c", .kind = TW_KEY_INT, .min = 1, .max = SIZE_LIMIT, .example = 3, .help = "channels of the input"},
+    {.name = "k", .kind = TW_KEY_INT, .min = 1, .max = SIZE_LIMIT, .example = 64, .help = "channels of the output"},
+    {.name = "t", .kind = TW_KEY_INT, .min = 1, .max = WINDOW_LIMIT, .example = 3, .help = "planes of the kernel"},
+    {.name = "r", .kind = TW_KEY_INT, .min = 1, .max = WINDOW_LIMIT, .example = 3, .help = "rows of the kernel"},
+    {.name = "s", .kind = TW_KEY_INT, .min = 1, .max = WINDOW_LIMIT, .example = 3, .help = "columns of the kernel"},
+    {.name = "stride", .kind = TW_KEY_INT, .fallback = "1", .min = 1, .max = WINDOW_LIMIT, .help = "all three ways"},
+    {.name = "pad", .kind = TW_KEY_INT, .fallback = "0", .max = WINDOW_LIMIT, .help = "zeros around the input"},
+    {.name = "bias", .kind = TW_KEY_CHOICE, .fallback = "none", .choices = "none|row", .help = "bias: 1 x k"},
+    {.name = "relu", .kind = TW_KEY_BOOL, .fallback = "0", .help = "negative results become 0"},
+    {.name = "scale", .kind = TW_KEY_REAL, .fallback = "1", .help = "factor on the accumulator"},
+    {.name = "images",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "ndhwc",
+     .choices = "ndhwc|ncdhw",
+     .help = "order of the dimensions of input and output"},
+    {.name = "layout",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "trsck",
+     .choices = "trsck|ktrsc|kctrs",
+     .help = "order of the weights' dimensions"},
+    {.name = "arithmetic",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "full",
+     .choices = "full|tf32",
+     .help = "full: sums in binary32; tf32: input and weights of f32 may be cut to tf32"},
+    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of the input: f32, f16 or bf16"},
+    {.name = "b", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of the weights"},
+    {.name = "out", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of the output"},
+    {.name = "acc", .kind = TW_KEY_TYPE, .fallback = "", .help = "type of the accumulator and of the bias"},
+};
+
+static tw_conv conv_of(const tw_problem *p) {
+  tw_conv v = {.n = tw_problem_int(p, "n"),
+               .c = tw_problem_int(p, "c"),
+               .k = tw_problem_int(p, "k"),
+               .in = {tw_problem_int(p, "d"), tw_problem_int(p, "h"), tw_problem_int(p, "w")},
+               .window = {tw_problem_int(p, "t"), tw_problem_int(p, "r"), tw_problem_int(p, "s")},
+               .stride = tw_problem_int(p, "stride"),
+               .images_first = tw_problem_int(p, "images") == 1,
+               .layout = (tw_conv_layout)tw_problem_int(p, "layout"),
+               .bias = tw_problem_int(p, "bias") != 0,
+               .relu = tw_problem_int(p, "relu"),
+               .scale = (float)tw_problem_real(p, "scale"),
+               .input = tw_problem_type(p, "a"),
+               .weights = tw_problem_type(p, "b"),
+               .output = tw_problem_type(p, "out"),
+               .acc = tw_problem_type(p, "acc"),
+               .arithmetic = (tw_arithmetic)tw_problem_int(p, "arithmetic")};
+  for (int i = 0; i < TW_CONV_DIMS; i++) {
+    v.pad[i] = tw_problem_int(p, "pad");
+    v.out[i] = tw_conv_windows(v.in[i], v.pad[i], v.window[i], v.stride);
+  }
+  return v;
+}
+
+static tw_status validate(const tw_problem *p, tw_error *error) {
+  const tw_conv v = conv_of(p);
+  if (!tw_is_real(v.input) || v.weights != v.input || !tw_is_real(v.output) || v.acc != TW_F32)
+    return tw_fail(
+        error, TW_USAGE,
+        "conv3d does not know the types a=%s b=%s out=%s acc=%s; it knows a and b both of f32, f16 or bf16, out "
+        "of those, acc=f32",
+        tw_type_name(v.input), tw_type_name(v.weights), tw_type_name(v.output), tw_type_name(v.acc));
+  if (!v.out[0] || !v.out[1] || !v.out[2])
+    return tw_fail(error, TW_USAGE,
+                   "a kernel of %" PRId64 " x %" PRId64 " x %" PRId64 " is larger than the input of %" PRId64
+                   " x %" PRId64 " x %" PRId64 " with pad=%" PRId64,
+                   v.window[0], v.window[1], v.window[2], v.in[0], v.in[1], v.in[2], v.pad[0]);
+  if (v.arithmetic && v.input != TW_F32)
+    return tw_fail(error, TW_USAGE, "arithmetic=tf32 needs a=f32 b=f32, not a=%s", tw_type_name(v.input));
+  if (!isfinite(v.scale)) return tw_fail(error, TW_USAGE, "scale does not fit a 32-bit float");
+  const double most = (double)v.n * fmax((double)v.in[0] * (double)v.in[1] * (double)v.in[2] * (double)v.c,
+                                         (double)v.out[0] * (double)v.out[1] * (double)v.out[2] * (double)v.k);
+  if (most > 0x1p40)
+    return tw_fail(error, TW_USAGE, "an array of %.3g elements is too large; choose smaller n, d, h, w, c or k", most);
+  return TW_OK;
+}
+
+static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
+  const tw_conv v = conv_of(p);
+  const int64_t *w = v.window, shapes[][5] = {[TW_CONV_WINDOW_FIRST] = {w[0], w[1], w[2], v.c, v.k},
+                                              [TW_CONV_CHANNELS_LAST] = {v.k, w[0], w[1], w[2], v.c},
+                                              [TW_CONV_CHANNELS_FIRST] = {v.k, v.c, w[0], w[1], w[2]}};
+  size_t n = 0;
+  out[n++] = tw_conv_images("input", v.input, v.images_first, 3, v.n, v.in, v.c);
+  out[n++] = tw_operand_dense("weights", v.weights, 5, shapes[v.layout]);
+  if (v.bias) out[n++] = tw_operand_dense("bias", v.acc, 2, (int64_t[]){1, v.k});
+  out[n] = tw_conv_images("output", v.output, v.images_first, 3, v.n, v.out, v.k);
+  out[n++].is_output = true;
+  return n;
+}
+
+static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
+  tw_operand o[TW_OPERANDS_MAX];
+  const int n = (int)operands(p, o) - 1;
+  for (int i = 0; i < n; i++) tw_fill_uniform(seed, i, &o[i], 1, buffers[i]);
+}
+
+static tw_status exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],
+                       double value[], double bound[], int threads, tw_error *error) {
+  (void)operand;
+  const tw_conv v = conv_of(p);
+  return tw_conv_exact(&v, buffers, n, place, value, bound, threads, error);
+}
+
+static void exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {
+  (void)operand;
+  const tw_conv v = conv_of(p);
+  tw_conv_exact_cost(&v, element, row);
+}
+
+static tw_status survey(const tw_problem *p, void *const buffers[], const tw_effort *effort, tw_coverage *out,
+                        tw_error *error) {
+  const tw_conv v = conv_of(p);
+  tw_operand o[TW_OPERANDS_MAX];
+  const size_t output = operands(p, o) - 1;
+  return tw_conv_survey(&v, &o[output], buffers, effort, out, error);
+}
+
+/* Products with padding count, as in conv2d. */
+static double operations(const tw_problem *p) {
+  const tw_conv v = conv_of(p);
+  double all = (double)v.n * (double)v.k * (double)v.c;
+  for (int i = 0; i < TW_CONV_DIMS; i++) all *= (double)v.out[i] * (double)v.window[i];
+  return all;
+}
+
+static double bytes(const tw_problem *p) {
+  tw_operand o[TW_OPERANDS_MAX];
+  return tw_operand_bytes(o, operands(p, o));
+}
+
+const tw_op tw_op_conv3d = {
+    .name = "conv3d",
+    .summary = "convolution of volumes: act(scale * (conv(input, weights) + bias))",
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+    .validate = validate,
+    .operands = operands,
+    .inputs = inputs,
+    .reference = tw_exact_reference,
+    .compare = tw_exact_compare,
+    .operations = operations,
+    .bytes = bytes,
+    .exact = exact,
+    .exact_cost = exact_cost,
+    .survey = survey,
+};
