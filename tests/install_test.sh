@@ -38,6 +38,11 @@ cmake --build "$work/user" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 for user in "$work/user_pkg_config" "$work/user/user_static" "$work/user/user_shared"; do
   [ "$("$user")" = "gemm m=4 n=5 k=6" ] || { echo "$user does not work"; exit 1; }
 done
+# The examples, as they are installed: a machine and an op outside of the library among them.
+for example in "$(dirname "$(find "$work/prefix" -name machine.c)")"/*.c; do
+  cc "$example" $(pkg-config --cflags --libs tilewright) -Wl,-rpath,"$library" -o "$work/example"
+  "$work/example" >"$work/log" || { cat "$work/log"; echo "$example does not work"; exit 1; }
+done
 "$work/prefix/bin/tilewright" targets --json | grep -q '"name"'
 [ -f "$work/prefix/share/man/man1/tilewright.1" ]
 

@@ -606,7 +606,8 @@ static void programs_are_right_on_the_simulated_machine(void **state) {
     tw_artefact *a = NULL;
     tw_measurement m;
     char *source = NULL;
-    if (tw_target_emit(t, &p, &s, &source, &error) != TW_OK || t->build(t, &p, source, strlen(source), false, &a, &error) != TW_OK ||
+    if (tw_target_emit(t, &p, &s, &source, &error) != TW_OK ||
+        t->build(t, &p, source, strlen(source), false, &a, &error) != TW_OK ||
         tw_case_make(&p, 21, 1, &k, &error) != TW_OK || t->check(t, a, &k, &error) != TW_OK ||
         t->measure(t, a, &k, NULL, &m, &error) != TW_OK)
       fail_msg("%zu: %s", i, error.text);

@@ -49,6 +49,13 @@ typedef struct tw_argument {
 
 enum { TW_ARGUMENTS_MAX = 10 };
 
+/* The columns of a row that nearly all have; argument cells behind `needs_`. */
+#define TW_VERB(name_, usage_, needs_, ...)                                                                            \
+  .name = (name_), .usage = (usage_), .needs = (needs_), .argument = {__VA_ARGS__}
+
+/* A verb without arguments. */
+#define TW_FLAG(name_, plan, field) .name = (name_), .usage = (name_), .sets = TW_FIELD(plan, field)
+
 /* `context` is the caller's: machine, problem, whatever its functions ask. */
 typedef struct tw_verb {
   const char *name;

@@ -13,12 +13,11 @@ tw_status tw_registry_add(tw_registry *r, const void *item, const void *(*known)
   const size_t n = atomic_load_explicit(&r->n, memory_order_relaxed);
   if (known(name))
     status = tw_fail(error, TW_USAGE, "the name of the %s '%s' is taken: choose another name", what, name);
-  else if (n == TW_REGISTRY_MAX)
+  else if (n >= TW_REGISTRY_MAX)
     status = tw_fail(error, TW_USAGE, "no room for the %s '%s': %d can be added", what, name, TW_REGISTRY_MAX);
-  if (status == TW_OK) {
+  else
     r->item[n] = item;
-    atomic_store_explicit(&r->n, n + 1, memory_order_release);
-  }
+  if (status == TW_OK) atomic_store_explicit(&r->n, n + 1, memory_order_release);
   pthread_mutex_unlock(&r->lock);
   return status;
 }

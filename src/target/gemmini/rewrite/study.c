@@ -33,7 +33,8 @@ tw_status gm_study(const tw_target *target, const tw_problem *problem, const cha
   p->jobs = jobs;
   tw_status status = tw_case_make(&p->problem, seed, jobs, &data, error);
   if (status == TW_OK) status = tw_case_make(&p->problem, seed + 1, jobs, &other, error);
-  if (status == TW_OK) status = gm_stream_capture(target->config, &p->problem, source, length, trust, &data, stop, &p->stream, error);
+  if (status == TW_OK)
+    status = gm_stream_capture(target->config, &p->problem, source, length, trust, &data, stop, &p->stream, error);
   if (status == TW_OK) status = understand(p, &other, &why);
   if (status == TW_FAILED && why.text[0]) {
     snprintf(p->fixed, sizeof p->fixed, "%.299s", why.text);

@@ -23,34 +23,24 @@ typedef struct gm_lever_context {
   int widest_store; /* blocks of an mvout */
 } gm_lever_context;
 
+/* clang-format off: a row a line */
+#define GM_HOLD(name_, plan, field_) TW_CHOICE(name_, plan, field_, 0, "stream|panel|whole")
 #define GM_SPREAD(plan)                                                                                                \
   TW_NUMBER("loads", plan, spread_loads, 0, 4096), TW_NUMBER("stores", plan, spread_stores, 0, 4096)
 #define GM_LEVERS(plan)                                                                                                \
-  {.name = "hold",                                                                                                     \
-   .usage = "hold a=panel, hold b=whole, hold a=stream",                                                               \
-   .needs = 1,                                                                                                         \
-   .argument = {TW_CHOICE("a", plan, a.hold, 0, "stream|panel|whole"),                                                 \
-                TW_CHOICE("b", plan, b.hold, 0, "stream|panel|whole")}},                                               \
-      {.name = "buffers",                                                                                              \
-       .usage = "buffers a=2 b=2 c=2",                                                                                 \
-       .needs = 1,                                                                                                     \
-       .argument = {TW_NUMBER("a", plan, a.buffers, 1, 3), TW_NUMBER("b", plan, b.buffers, 1, 3),                      \
-                    TW_NUMBER("c", plan, c_buffers, 1, 2)}},                                                           \
-      {.name = "banks",                                                                                                \
-       .usage = "banks a=0,2 b=1,3 c=0,1",                                                                             \
-       .needs = 1,                                                                                                     \
-       .argument = {TW_READ("a", plan, a, gm_read_banks), TW_READ("b", plan, b, gm_read_banks),                        \
-                    TW_READ("c", plan, c_split, gm_read_split)}},                                                      \
-      {.name = "width",                                                                                                \
-       .usage = "width a=64 b=64 c=64",                                                                                \
-       .needs = 1,                                                                                                     \
-       .argument = {TW_READ("a", plan, a.width, gm_read_width), TW_READ("b", plan, b.width, gm_read_width),            \
-                    TW_READ("c", plan, store_width, gm_read_width)}},                                                  \
-      {.name = "overwrite", .usage = "overwrite", .sets = TW_FIELD(plan, overwrite)},                                  \
-      {.name = "fill", .usage = "fill ahead", .needs = 1, .argument = {TW_CHOICE("", plan, fill_ahead, 1, "ahead")}},  \
-      {.name = "prefetch", .usage = "prefetch 1", .needs = 1, .argument = {TW_NUMBER("", plan, prefetch, 0, 2)}}, {    \
-    .name = "spread", .usage = "spread loads=16 stores=16", .needs = 1, .argument = { GM_SPREAD(plan) }                \
+  {TW_VERB("hold", "hold a=panel, hold b=whole", 1, GM_HOLD("a", plan, a.hold), GM_HOLD("b", plan, b.hold))},          \
+      {TW_VERB("buffers", "buffers a=2 b=2 c=2", 1, TW_NUMBER("a", plan, a.buffers, 1, 3),                             \
+               TW_NUMBER("b", plan, b.buffers, 1, 3), TW_NUMBER("c", plan, c_buffers, 1, 2))},                         \
+      {TW_VERB("banks", "banks a=0,2 b=1,3 c=0,1", 1, TW_READ("a", plan, a, gm_read_banks),                            \
+               TW_READ("b", plan, b, gm_read_banks), TW_READ("c", plan, c_split, gm_read_split))},                     \
+      {TW_VERB("width", "width a=64 b=64 c=64", 1, TW_READ("a", plan, a.width, gm_read_width),                         \
+               TW_READ("b", plan, b.width, gm_read_width), TW_READ("c", plan, store_width, gm_read_width))},           \
+      {TW_FLAG("overwrite", plan, overwrite)},                                                                         \
+      {TW_VERB("fill", "fill ahead", 1, TW_CHOICE("", plan, fill_ahead, 1, "ahead"))},                                 \
+      {TW_VERB("prefetch", "prefetch 1", 1, TW_NUMBER("", plan, prefetch, 0, 2))}, {                                   \
+    TW_VERB("spread", "spread loads=16 stores=16", 1, GM_SPREAD(plan))                                                 \
   }
+/* clang-format on */
 
 bool gm_read_banks(const void *context, const tw_argument *, const char *text, void *operand);
 bool gm_read_split(const void *context, const tw_argument *, const char *text, void *is_split);

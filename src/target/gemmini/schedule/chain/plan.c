@@ -105,7 +105,7 @@ static void code(const void *problem, void *plan) {
   ((gm_chain_plan *)plan)->code = GM_CODE_LOADS_MOST;
 }
 
-#define FLAG(name_, field_) .name = name_, .usage = name_, .sets = TW_FIELD(gm_chain_plan, field_)
+#define FLAG(name_, field_) TW_FLAG(name_, gm_chain_plan, field_)
 static const tw_verb verbs[] = {
     {FLAG("fuse", fuse)},
     {FLAG("hoist", hoist)},
@@ -117,15 +117,10 @@ static const tw_verb verbs[] = {
     {FLAG("close", close), .then = then_close},
     {FLAG("os", os), .then = then_os},
     {FLAG("rows", rows), .then = then_rows},
-    {.name = "ahead",
-     .usage = "ahead 2, ahead 4",
-     .needs = 1,
-     .argument = {{.name = "", .into = TW_FIELD(gm_chain_plan, ahead), .choices = "2|4", .read = read_ahead}},
+    {TW_VERB("ahead", "ahead 2, ahead 4", 1,
+             {.name = "", .into = TW_FIELD(gm_chain_plan, ahead), .choices = "2|4", .read = read_ahead}),
      .then = then_ahead},
-    {.name = "unroll",
-     .usage = "unroll inner, unroll all",
-     .needs = 1,
-     .argument = {TW_CHOICE("", gm_chain_plan, unroll, 1, "inner|all")}},
+    {TW_VERB("unroll", "unroll inner, unroll all", 1, TW_CHOICE("", gm_chain_plan, unroll, 1, "inner|all"))},
     {.name = "code", .usage = "code, code 2", .first = code, .argument = {TW_NUMBER("", gm_chain_plan, code, 1, 4)}},
 };
 const tw_language gm_chain_language = {"mpc_forward and mpc_backward on Gemmini", sizeof verbs / sizeof *verbs, verbs};
