@@ -55,6 +55,23 @@ static void numbers_are_taken_whole_or_not_at_all(void **state) {
   }
 }
 
+static void text_is_cut_between_words(void **state) {
+  (void)state;
+  char text[24] = "one";
+  tw_append_cut(text, sizeof text, " and two");
+  assert_string_equal(text, "one and two");
+  tw_append_cut(text, sizeof text, ", 12345.678 and more");
+  assert_string_equal(text, "one and two ...");
+  tw_append_cut(text, sizeof text, "no more of it, whatever it is");
+  assert_string_equal(text, "one and two ...");
+  char exact[8] = "";
+  tw_append_cut(exact, sizeof exact, "1234567");
+  assert_string_equal(exact, "1234567");
+  char word[8] = "";
+  tw_append_cut(word, sizeof word, "12345678");
+  assert_string_equal(word, " ...");
+}
+
 static void near_words_are_found(void **state) {
   (void)state;
   static const char *const words[] = {"gemm", "conv2d", "attention"};
@@ -320,6 +337,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(text_grows_and_is_handed_over),
       cmocka_unit_test(numbers_are_taken_whole_or_not_at_all),
+      cmocka_unit_test(text_is_cut_between_words),
       cmocka_unit_test(near_words_are_found),
       cmocka_unit_test(hash_is_sha256),
       cmocka_unit_test(random_numbers_are_the_same_everywhere),

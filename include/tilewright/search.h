@@ -70,7 +70,7 @@ typedef struct tw_search_options {
 /* One rung of the ladder: the step that was taken, and what came of it. */
 typedef struct tw_rung {
   char step[TW_STEP_MAX]; /* "start" for the first */
-  char why[240];
+  char why[480];
   char agent[64]; /* who took it */
   double cost, utilization;
 } tw_rung;

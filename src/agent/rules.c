@@ -276,12 +276,11 @@ static bool best_next(const tw_request *r, const tw_schedule *schedule, const tw
 }
 
 static void describe(const tw_menu_item *chain, size_t n, tw_kernel *out) {
-  size_t used = 0;
   out->n_levers = n;
   for (size_t i = 0; i < n; i++) {
     memcpy(out->lever[i], chain[i].lever, sizeof out->lever[i]);
-    if (used < sizeof out->why)
-      used += (size_t)snprintf(out->why + used, sizeof out->why - used, "%s%s", i ? "; then " : "", chain[i].why);
+    if (i) tw_append_cut(out->why, sizeof out->why, "; then ");
+    tw_append_cut(out->why, sizeof out->why, chain[i].why);
   }
 }
 

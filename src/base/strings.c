@@ -135,6 +135,21 @@ static size_t edit_distance(const char *a, const char *b) {
   return row[lb];
 }
 
+void tw_append_cut(char *text, size_t size, const char *more) {
+  static const char rest[] = " ...";
+  size_t used = strlen(text), length = strlen(more);
+  if (used + length < size) {
+    memcpy(text + used, more, length + 1);
+    return;
+  }
+  if (used >= size - 1 || (used >= sizeof rest - 1 && !strcmp(text + used - (sizeof rest - 1), rest))) return;
+  size_t most = size - sizeof rest, end = used + length < most ? used + length : most;
+  if (end > used) memcpy(text + used, more, end - used);
+  while (end > 0 && text[end - 1] != ' ') end--; /* the word that was cut, or what it would stand behind */
+  while (end > 0 && strchr(" ;,:", text[end - 1])) end--;
+  memcpy(text + end, rest, sizeof rest);
+}
+
 const char *tw_nearest_word(const char *word, const char *const words[], size_t n) {
   const char *nearest = NULL;
   size_t length = strlen(word), best = length < 6 ? 1 : length / 3;

@@ -86,11 +86,14 @@ static void print_wrapped(const char *text) {
   if (column) putchar('\n');
 }
 
+/* A step that costs by itself is in the ladder for those behind it. */
 static void print_rung(const cli_subject *s, const tw_search_result *r, const tw_rung *rung) {
+  const bool slower = rung > r->rung && rung->cost > rung[-1].cost;
   char cost[CLI_NUMBER];
   printf("  %7.2fx  %6.1f%%  %18s  %s\n", speedup(r, rung->cost), 100 * rung->utilization,
          cli_print_cost(s->target, rung->cost, cost), rung->step);
   print_wrapped(rung->why);
+  if (slower) print_wrapped("(slower by itself; it makes room for what follows)");
 }
 
 void cli_print_ladder(const cli_subject *s, const tw_search_result *r) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strings.h"
 #include "search/state.h"
 
 /* What the target says of this step at this place; nothing if it does not offer it there. */
@@ -24,8 +25,8 @@ static void explain(const tw_state *s, const tw_schedule *before, const char *st
 }
 
 static void append(char *text, size_t size, const char *more) {
-  size_t used = strlen(text);
-  snprintf(text + used, size - used, "%s%s", used ? "; " : "", more);
+  if (*text) tw_append_cut(text, size, "; ");
+  tw_append_cut(text, size, more);
 }
 
 static void finish_rung(tw_rung *r, const tw_candidate *c, const char *agent) {
@@ -56,7 +57,7 @@ static size_t climb_recipe(const tw_state *s, const tw_candidate *last, tw_rung 
 static void climb_source(const tw_candidate *c, tw_rung *r) {
   for (size_t i = 0; !c->step[0] && i < c->n_levers; i++) append(r->step, sizeof r->step, c->lever[i]);
   if (c->step[0]) append(r->step, sizeof r->step, c->step);
-  snprintf(r->why, sizeof r->why, "%.*s", (int)sizeof r->why - 1, c->why);
+  append(r->why, sizeof r->why, c->why);
   finish_rung(r, c, c->agent);
 }
 
