@@ -14,7 +14,7 @@ _tilewright() {
     --overflow) words="saturate special" ;;
     *)
       if [ "$COMP_CWORD" = 1 ]; then
-        words="targets ops tune run emit bench model prompt mcp report quantize wisdom --help --version"
+        words="targets ops tune run emit bench evaluate model prompt mcp report quantize wisdom --help --version"
       elif [ "${current#-}" != "$current" ]; then
         words=$(tilewright "$command" --help 2>/dev/null | grep -o -- '--[a-z-]*')
       elif [ "$command" = wisdom ] && [ "$COMP_CWORD" = 2 ]; then

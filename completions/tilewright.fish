@@ -16,7 +16,7 @@ function __tilewright_words
         end
     end
 end
-set -l commands targets ops tune run emit bench model prompt mcp report quantize wisdom
+set -l commands targets ops tune run emit bench evaluate model prompt mcp report quantize wisdom
 complete -c tilewright -f -n "not __fish_seen_subcommand_from $commands" -a "$commands --help --version"
 complete -c tilewright -f -n "__fish_seen_subcommand_from tune emit bench model" -a "(__tilewright_words)"
 complete -c tilewright -n "__fish_seen_subcommand_from run" -a "(__tilewright_words)"

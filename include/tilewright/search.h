@@ -53,6 +53,7 @@ typedef struct tw_search_options {
   int jobs;                  /* threads; 0 = all cores */
   int samples;               /* stop when so many candidates were evaluated, or recalled from a journal; 0 = no limit */
   double seconds;            /* stop starting candidates after this long; 0 = no limit */
+  const char *runner;        /* a command that evaluates (see `tilewright evaluate`); NULL = threads here */
   const char *journal;       /* SQLite file; NULL = none. An interrupted search resumes from it. */
   const tw_schedule *start;  /* schedule to start from, too (wisdom); NULL = none but the target's plainest */
   const char *start_source;  /* source to start from, too (wisdom); NULL = none */
@@ -86,6 +87,7 @@ typedef struct tw_search_result {
   tw_bound bound;
   int samples, correct; /* candidates evaluated (duplicates once), correct ones */
   int slower;           /* than what they came from, as measured or by a bound, and therefore not checked */
+  char coverage[240];   /* what the check of the best looked at, in words; "" if it is not known */
   double wall_seconds;
   char *notes; /* lines for the user, each ended by a newline: steps of `start` that are illegal here, a
                              * journal that could not be written, ...; "" if there are none */

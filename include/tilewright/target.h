@@ -132,6 +132,7 @@ typedef struct tw_traits {
   const char *language;    /* of sources: "C" */
   const char *source_name; /* of the file that holds a kernel's source: "kernel.c" */
   const char *prompts;     /* folder of src/target/ whose prompts/ say in words what agents need; NULL: none */
+  const char *device;      /* what a measurement needs for itself, on this machine: "cpu"; NULL = nothing */
 } tw_traits;
 
 /* ---- machine x op ---- */
@@ -266,6 +267,8 @@ struct tw_target {
                      tw_artefact **, tw_error *);
   /* Runs the artefact on the case with poisoned outputs. TW_FAILED with where and how if it is wrong. */
   tw_status (*check)(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
+  /* What that check took in, in words, if it was right. NULL: every element of the problem's outputs. */
+  void (*coverage)(const tw_target *, const tw_artefact *, char *text, size_t size);
   /* Cost, utilization, memory in use, counters. `trace` (may be NULL) is a file for a timeline in the Chrome
    * trace format: complete events ("ph": "X"), one a line that begins with {"name", `tid` the unit; one named "kernel" spans
    * what was measured. Events thread_sort_index come first and put the units in order. Times are in

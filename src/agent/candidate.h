@@ -36,11 +36,12 @@ typedef struct tw_candidate {
   char *source;        /* malloc'ed; NULL if there is none */
   tw_digest recipe_digest, source_digest;
   tw_verdict verdict;
+  char coverage[240];      /* of what was checked, in words; "" if nothing was, or the verdict is recalled */
   char *message;           /* malloc'ed: why it failed, or was not measured; NULL if neither */
   double limit;            /* a kernel of higher cost need not be checked, if the target measures first; 0: none */
   tw_measurement measured; /* if correct or slower; cost 0: it was not measured */
   double seconds;          /* that building, checking and measuring took */
-  bool recalled;           /* the verdict is the journal's: names in `measured` live as long as that */
+  bool recalled;           /* the verdict is the journal's */
   bool recorded;           /* in the journal */
 } tw_candidate;
 

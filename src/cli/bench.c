@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "evaluate/device.h"
 
 /* Results of a library are plain keys of the object: "gflops", "kernel", ... */
 static tw_status print_library_json(const cli *c, const cli_subject *s, const tw_bench *b, tw_error *error) {
@@ -14,15 +15,19 @@ static tw_status print_library_json(const cli *c, const cli_subject *s, const tw
   json_object_set_new(object, "utilization", json_real(b->measurement.utilization));
   for (size_t i = 0; i < b->measurement.n_counters; i++)
     json_object_set_new(object, b->measurement.counter[i].name, cli_json_number(b->measurement.counter[i].value));
-  json_object_set_new(object, "kernel", cli_json_text(b->kernel));
-  json_object_set_new(object, "plan", cli_json_text(b->plan));
+  json_object_set_new(object, "kernel", tw_json_text(b->kernel));
+  json_object_set_new(object, "plan", tw_json_text(b->plan));
   json_object_set_new(object, "bound", cli_json_bound(s->target, &b->bound));
   return cli_print_json(c, object, error);
 }
 
 static tw_status bench_library(const cli *c, const cli_subject *s, tw_error *error) {
   tw_bench b = {0};
-  tw_status status = s->target->library->bench(s->target, &s->problem, (uint64_t)c->options.seed, &b, error);
+  int lock;
+  tw_status status = tw_device_lock(s->target->traits.device, false, NULL, &lock, error);
+  if (status != TW_OK) return status;
+  status = s->target->library->bench(s->target, &s->problem, (uint64_t)c->options.seed, &b, error);
+  tw_device_unlock(lock);
   if (status != TW_OK) return status;
   if (c->options.json) return print_library_json(c, s, &b, error);
   char problem[512];

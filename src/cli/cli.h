@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "base/json.h"
 #include "base/strings.h"
 #include "tilewright/tilewright.h"
 
@@ -23,7 +24,7 @@ typedef struct cli_options {
   bool json, no_wisdom, help, trust;
   bool rewrites_only, no_run, progress;
   bool exhaustive;
-  const char *target, *out, *schedule, *trace, *timeline, *window, *from, *kernel, *floorplan, *plan;
+  const char *target, *out, *schedule, *trace, *timeline, *window, *from, *kernel, *floorplan, *plan, *runner;
   cli_list agents;
   const char *grid, *block; /* of a kernel that is launched by hand */
   cli_list arguments;
@@ -55,6 +56,7 @@ tw_status cli_targets(const cli *, tw_error *);
 tw_status cli_ops(const cli *, tw_error *);
 tw_status cli_tune(const cli *, tw_error *);
 tw_status cli_emit(const cli *, tw_error *);
+tw_status cli_evaluate(const cli *, tw_error *);
 tw_status cli_run(const cli *, tw_error *);
 tw_status cli_bench(const cli *, tw_error *);
 tw_status cli_model(const cli *, tw_error *);
@@ -110,8 +112,7 @@ tw_status cli_no_words(const cli *, size_t most, tw_error *);
 
 /* Prints and releases the object; TW_MISSING if standard output cannot take it. */
 tw_status cli_print_json(const cli *, json_t *object, tw_error *);
-json_t *cli_json_number(double);     /* an integer where it is one */
-json_t *cli_json_text(const char *); /* bytes that are not UTF-8 become '?' */
+json_t *cli_json_number(double); /* an integer where it is one */
 json_t *cli_json_measurement(const tw_target *,
                              const tw_measurement *); /* cycles, utilization, ..., memory, counters */
 json_t *cli_json_bound(const tw_target *, const tw_bound *);

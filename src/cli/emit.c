@@ -33,7 +33,7 @@ tw_status cli_emit(const cli *c, tw_error *error) {
   }
   if (c->options.json)
     status = cli_print_json(
-        c, json_pack("{s:o, s:o}", "source", cli_json_text(source), "schedule", cli_json_schedule(&schedule)), error);
+        c, json_pack("{s:o, s:o}", "source", tw_json_text(source), "schedule", cli_json_schedule(&schedule)), error);
   else
     fputs(source, stdout);
   free(source);

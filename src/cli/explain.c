@@ -70,7 +70,7 @@ static tw_status print_json(const cli *c, const tw_explanation *e, tw_error *err
     json_object_set_new(
         memory, e->memory[i].name,
         json_pack("{s:I, s:I}", "used", (json_int_t)e->memory[i].used, "size", (json_int_t)e->memory[i].size));
-  json_object_set_new(object, "choice", cli_json_text(e->choice));
+  json_object_set_new(object, "choice", tw_json_text(e->choice));
   json_object_set_new(object, "buffer_bytes", cli_json_number((double)e->memory[0].used));
   json_object_set_new(object, "buffers", buffers);
   json_object_set_new(object, "outer_buffers", outer);
@@ -78,7 +78,7 @@ static tw_status print_json(const cli *c, const tw_explanation *e, tw_error *err
   json_object_set_new(object, "fits", json_boolean(e->fits));
   for (size_t i = 0; i < e->n_quantities; i++)
     json_object_set_new(object, e->quantity[i].name, cli_json_number(e->quantity[i].value));
-  json_object_set_new(object, "limit", cli_json_text(e->fits ? e->limit : e->misfit));
+  json_object_set_new(object, "limit", tw_json_text(e->fits ? e->limit : e->misfit));
   return cli_print_json(c, object, error);
 }
 

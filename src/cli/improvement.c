@@ -20,18 +20,18 @@ json_t *cli_json_improvement(const cli_subject *s, const tw_improvement *i) {
   for (size_t k = 0; k < i->diagnosis.n; k++) {
     const tw_finding *f = &i->diagnosis.finding[k];
     json_t *finding = json_object();
-    json_object_set_new(finding, "what", cli_json_text(f->what));
+    json_object_set_new(finding, "what", tw_json_text(f->what));
     json_object_set_new(finding, s->target->unit, cli_json_number(f->cost));
     json_object_set_new(finding, "count", cli_json_number(f->count));
-    json_object_set_new(finding, "example", cli_json_text(f->example));
+    json_object_set_new(finding, "example", tw_json_text(f->example));
     json_array_append_new(diagnosis, finding);
   }
   json_object_set_new(object, "diagnosis", diagnosis);
-  if (i->diagnosis.fixed[0]) json_object_set_new(object, "not_rewritten", cli_json_text(i->diagnosis.fixed));
+  if (i->diagnosis.fixed[0]) json_object_set_new(object, "not_rewritten", tw_json_text(i->diagnosis.fixed));
   json_object_set_new(rewrites, "schedule", cli_json_schedule(&i->rewrites));
   json_object_set_new(object, "rewrites", rewrites);
   if (i->searched) json_object_set_new(object, "search", json_way(s, i, &i->fresh));
-  json_object_set_new(object, "winner", cli_json_text(winner(i)));
+  json_object_set_new(object, "winner", tw_json_text(winner(i)));
   return object;
 }
 

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 
 #define SUBJECT "OP key=value... -t TARGET"
-#define SEARCH "jobs seed agent iterations plans kernels beam dropout samples seconds "
+#define SEARCH "jobs seed agent runner iterations plans kernels beam dropout samples seconds "
 #define MODELS "temperature fix at-once answer-seconds answer-tokens questions tokens money price-in price-out "
 
 const cli_command cli_commands[] = {
@@ -18,6 +18,7 @@ const cli_command cli_commands[] = {
     {"emit", SUBJECT, "print the source that a schedule makes", "target schedule floorplan out json", cli_emit},
     {"bench", SUBJECT, "check and measure the best known kernel",
      "target trace timeline window no-wisdom seed jobs trust json", cli_bench},
+    {"evaluate", "", "read kernels as JSON lines, write what came of each: for --runner", "jobs", cli_evaluate},
     {"model", SUBJECT, "what the analytic model predicts", "target schedule kernel json", cli_model},
     {"prompt", "plan | implement " SUBJECT " [FILE]", "what a language model is asked",
      "target schedule plan seed dropout iterations no-run trust json", cli_prompt},
@@ -74,7 +75,7 @@ static void print_failure(const cli *c, int argc, char *argv[], tw_status status
   for (int i = 1; i < argc; i++) json |= strcmp(argv[i], "--json") == 0;
   if (json && !*c->printed) {
     tw_error ignored;
-    cli_print_json(c, json_pack("{s:o, s:i}", "error", cli_json_text(error->text), "status", (int)status), &ignored);
+    cli_print_json(c, json_pack("{s:o, s:i}", "error", tw_json_text(error->text), "status", (int)status), &ignored);
   }
   fputs("tilewright: ", stderr);
   cli_put_text(stderr, error->text, strlen(error->text));

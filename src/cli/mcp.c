@@ -59,7 +59,7 @@ static void answer(server *s, const json_t *id, json_t *result) {
 static void refuse(server *s, const json_t *id, int code, const char *text) {
   send_message(s, json_pack("{s:s, s:o, s:{s:i, s:o}}", "jsonrpc", "2.0", "id",
                             id ? json_incref((json_t *)(uintptr_t)id) : json_null(), "error", "code", code, "message",
-                            cli_json_text(text)));
+                            tw_json_text(text)));
 }
 
 /* ---- calls ---- */

@@ -3,11 +3,9 @@
 #include <string.h>
 
 #include "base/files.h"
-#include "base/parallel.h"
 #include "cli/cli.h"
 #include "cli/timeline.h"
-#include "evaluate/plausible.h"
-#include "evaluate/verdict.h"
+#include "evaluate/trial.h"
 
 enum { SOURCE_LIMIT = 8 << 20 }; /* far above any kernel; a compiler given more would be busy for minutes */
 
@@ -20,30 +18,26 @@ tw_status cli_read_source(const char *path, char **source, size_t *length, tw_er
 }
 
 typedef struct outcome {
-  tw_verdict verdict; /* how far it came */
-  tw_measurement measurement;
+  tw_outcome trial;
   tw_bound bound;
 } outcome;
 
 static tw_status build_check_measure(const cli *c, const cli_subject *s, const char *source, size_t length, bool trust,
                                      const char *trace, outcome *out, tw_error *error) {
   const tw_target *t = s->target;
-  int jobs = c->options.jobs ? (int)c->options.jobs : tw_cores();
-  tw_artefact *artefact = NULL;
-  tw_case inputs = {0};
+  const tw_trial trial = {.target = t,
+                          .problem = &s->problem,
+                          .source = source,
+                          .length = length,
+                          .seed = (uint64_t)c->options.seed,
+                          .trust = trust};
+  const tw_setting setting = {.bound = &out->bound, .jobs = (int)c->options.jobs, .trace = trace};
   tw_status status = tw_target_bound(t, &s->problem, &out->bound, error);
-  out->verdict = TW_UNBUILDABLE;
-  if (status == TW_OK) status = t->build(t, &s->problem, source, length, trust, &artefact, error);
-  if (status == TW_OK) status = tw_target_case(t, &s->problem, (uint64_t)c->options.seed, jobs, &inputs, error);
-  if (status == TW_OK) out->verdict = TW_WRONG, status = t->check(t, artefact, &inputs, error);
-  if (status == TW_OK)
-    out->verdict = TW_UNMEASURED, status = t->measure(t, artefact, &inputs, trace, &out->measurement, error);
-  if (status == TW_OK)
-    out->verdict = TW_IMPOSSIBLE, status = tw_plausible(t, &out->bound, out->measurement.cost, error);
-  if (status == TW_OK) out->verdict = TW_CORRECT;
-  tw_case_free(&inputs);
-  if (artefact) t->release(artefact);
-  return status;
+  if (status != TW_OK) return status;
+  tw_trial_run(&trial, &setting, &out->trial);
+  if (out->trial.verdict == TW_CORRECT) return TW_OK;
+  if (error) *error = out->trial.error;
+  return out->trial.error.status;
 }
 
 /* As above; with --timeline the trace is drawn, and written to a place of its own if nobody asked for it. */
@@ -76,14 +70,15 @@ static tw_status print_json(const cli *c, const cli_subject *s, const outcome *o
                             tw_error *error) {
   json_t *object = json_object();
   json_object_set_new(object, "correct", json_boolean(status == TW_OK));
-  json_object_set_new(object, "verdict", json_string(tw_verdict_name(o->verdict)));
+  json_object_set_new(object, "verdict", json_string(tw_verdict_name(o->trial.verdict)));
   if (status == TW_OK) {
-    json_t *measurement = cli_json_measurement(s->target, &o->measurement);
+    json_t *measurement = cli_json_measurement(s->target, &o->trial.measured);
     json_object_update(object, measurement);
     json_decref(measurement);
+    json_object_set_new(object, "checked", tw_json_text(o->trial.coverage));
     json_object_set_new(object, "bound", cli_json_bound(s->target, &o->bound));
   } else {
-    json_object_set_new(object, "error", cli_json_text(why->text));
+    json_object_set_new(object, "error", tw_json_text(why->text));
   }
   tw_status printed = cli_print_json(c, object, error);
   return printed == TW_OK ? status : printed;
@@ -100,8 +95,8 @@ tw_status cli_measure_source(const cli *c, const cli_subject *s, const char *sou
   char problem[512];
   tw_problem_print(&s->problem, problem, sizeof problem);
   printf("%s on %s%s%s\n", problem, s->target->name, note ? ", " : "", note ? note : "");
-  printf("  result        correct\n");
-  cli_print_measurement(s->target, &o.measurement, &o.bound);
+  printf("  result        correct: %s\n", o.trial.coverage);
+  cli_print_measurement(s->target, &o.trial.measured, &o.bound);
   if (c->options.trace) printf("\ntimeline in %s: open it in ui.perfetto.dev or chrome://tracing\n", c->options.trace);
   if (c->options.timeline) printf("\npicture of the timeline in %s\n", c->options.timeline);
   return TW_OK;

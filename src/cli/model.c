@@ -26,9 +26,9 @@ static tw_status print_json(const cli *c, const cli_subject *s, const tw_schedul
   for (size_t i = 0; i < p->menu.n; i++) {
     const tw_menu_item *item = &p->menu.item[i];
     json_t *step = json_object();
-    json_object_set_new(step, "step", cli_json_text(item->step));
-    json_object_set_new(step, "lever", cli_json_text(item->lever));
-    json_object_set_new(step, "why", cli_json_text(item->why));
+    json_object_set_new(step, "step", tw_json_text(item->step));
+    json_object_set_new(step, "lever", tw_json_text(item->lever));
+    json_object_set_new(step, "why", tw_json_text(item->why));
     json_object_set_new(step, s->target->unit, cli_json_number(item->predicted_cost));
     json_array_append_new(steps, step);
   }

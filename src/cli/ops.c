@@ -23,10 +23,10 @@ static json_t *as_json(const tw_op *op) {
     char buffer[64];
     const tw_key *key = &op->keys[i];
     json_t *object = json_object();
-    json_object_set_new(object, "name", cli_json_text(key->name));
-    json_object_set_new(object, "values", cli_json_text(values_of(key, buffer, sizeof buffer)));
-    json_object_set_new(object, "default", key->fallback ? cli_json_text(key->fallback) : json_null());
-    json_object_set_new(object, "help", cli_json_text(key->help));
+    json_object_set_new(object, "name", tw_json_text(key->name));
+    json_object_set_new(object, "values", tw_json_text(values_of(key, buffer, sizeof buffer)));
+    json_object_set_new(object, "default", key->fallback ? tw_json_text(key->fallback) : json_null());
+    json_object_set_new(object, "help", tw_json_text(key->help));
     json_array_append_new(keys, object);
   }
   return json_pack("{s:s, s:s, s:o}", "name", op->name, "summary", op->summary, "keys", keys);

@@ -71,6 +71,8 @@ static const struct option_entry {
      "budget of each model, at --price-in and --price-out"},
     {"price-in", 0, REAL, offsetof(cli_options, price_in), 0, 1e9, "X", "of a million tokens in"},
     {"price-out", 0, REAL, offsetof(cli_options, price_out), 0, 1e9, "X", "of a million tokens out"},
+    {"runner", 0, TEXT, offsetof(cli_options, runner), 0, 0, "COMMAND",
+     "evaluates kernels in place of this process: `ssh HOST tilewright evaluate`, ..."},
     {"exhaustive", 0, FLAG, offsetof(cli_options, exhaustive), 0, 0, NULL,
      "no beam: every kernel that the menu leads to, if there are few enough"},
     {"samples", 0, INTEGER, offsetof(cli_options, samples), 1, 100000000, "N",

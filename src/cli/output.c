@@ -20,18 +20,6 @@ json_t *cli_json_number(double x) {
   return x == floor(x) && fabs(x) < 0x1p53 ? json_integer((json_int_t)x) : json_real(x);
 }
 
-json_t *cli_json_text(const char *text) {
-  json_t *string = json_string(text);
-  if (string) return string;
-  char *copy = strdup(text);
-  for (char *p = copy; p && *p; p++) {
-    if ((unsigned char)*p >= 0x80) *p = '?';
-  }
-  string = copy ? json_string(copy) : NULL;
-  free(copy);
-  return string;
-}
-
 char *cli_schedule_text(const tw_schedule *schedule) {
   size_t length = tw_schedule_print(schedule, NULL, 0);
   char *text = tw_new(length + 1, 1);
@@ -41,7 +29,7 @@ char *cli_schedule_text(const tw_schedule *schedule) {
 
 json_t *cli_json_schedule(const tw_schedule *schedule) {
   char *text = cli_schedule_text(schedule);
-  json_t *string = text ? cli_json_text(text) : NULL;
+  json_t *string = text ? tw_json_text(text) : NULL;
   free(text);
   return string;
 }
@@ -51,7 +39,7 @@ json_t *cli_json_bound(const tw_target *target, const tw_bound *bound) {
   json_object_set_new(object, target->unit, cli_json_number(bound->cost));
   json_object_set_new(object, "compute", cli_json_number(bound->compute_cost));
   json_object_set_new(object, "memory", cli_json_number(bound->memory_cost));
-  json_object_set_new(object, "limit", cli_json_text(bound->limit));
+  json_object_set_new(object, "limit", tw_json_text(bound->limit));
   return object;
 }
 

@@ -5,22 +5,26 @@
 
 #include "agent/prompt.h"
 #include "cli/cli.h"
+#include "evaluate/trial.h"
 
 /* Builds, checks and measures it, so that the prompt can say what it takes. */
 static tw_status measure(const cli *c, const cli_subject *s, tw_candidate *k, tw_error *error) {
   const tw_target *t = s->target;
-  tw_artefact *artefact = NULL;
-  tw_case data = {0};
+  const tw_trial trial = {.target = t,
+                          .problem = &s->problem,
+                          .source = k->source,
+                          .length = strlen(k->source),
+                          .seed = (uint64_t)c->options.seed,
+                          .trust = c->options.trust};
+  const tw_setting setting = {.jobs = (int)c->options.jobs};
+  tw_outcome outcome;
   tw_status status = t->available ? t->available(t, error) : TW_OK;
-  if (status == TW_OK)
-    status = t->build(t, &s->problem, k->source, strlen(k->source), c->options.trust, &artefact, error);
   if (status != TW_OK) return status;
-  status = tw_target_case(t, &s->problem, (uint64_t)c->options.seed, (int)c->options.jobs, &data, error);
-  if (status == TW_OK) status = t->check(t, artefact, &data, error);
-  if (status == TW_OK) status = t->measure(t, artefact, &data, NULL, &k->measured, error);
-  tw_case_free(&data);
-  t->release(artefact);
-  return status;
+  tw_trial_run(&trial, &setting, &outcome);
+  k->measured = outcome.measured;
+  if (outcome.verdict == TW_CORRECT) return TW_OK;
+  if (error) *error = outcome.error;
+  return outcome.error.status;
 }
 
 static tw_status get_source(const cli *c, const cli_subject *s, const char *file, char **source, tw_error *error) {
@@ -79,7 +83,7 @@ tw_status cli_prompt(const cli *c, tw_error *error) {
   }
   if (status == TW_OK) status = write_prompt(c, &subject, planning, plan, k, &prompt, error);
   if (status == TW_OK && c->options.json)
-    status = cli_print_json(c, json_pack("{s:o}", "prompt", cli_json_text(prompt)), error);
+    status = cli_print_json(c, json_pack("{s:o}", "prompt", tw_json_text(prompt)), error);
   else if (status == TW_OK)
     fputs(prompt, stdout);
   if (k) tw_candidate_free(k);

@@ -123,9 +123,9 @@ static json_t *json_of(const converted *t, const char *to) {
   const statistics *s = &t->statistics;
   json_t *object = json_object(), *shape = json_array(), *histogram = json_array();
   for (int i = 0; i < t->rank; i++) json_array_append_new(shape, json_integer((json_int_t)t->shape[i]));
-  json_object_set_new(object, "name", cli_json_text(t->name));
-  json_object_set_new(object, "from", cli_json_text(t->from));
-  json_object_set_new(object, "to", cli_json_text(t->copied ? t->from : to));
+  json_object_set_new(object, "name", tw_json_text(t->name));
+  json_object_set_new(object, "from", tw_json_text(t->from));
+  json_object_set_new(object, "to", tw_json_text(t->copied ? t->from : to));
   json_object_set_new(object, "shape", shape);
   json_object_set_new(object, "values", json_integer((json_int_t)t->values));
   json_object_set_new(object, "bytes_in", json_integer((json_int_t)t->bytes_in));

@@ -198,7 +198,7 @@ tw_status cli_report(const cli *c, tw_error *error) {
   status = from && to ? load_summary(from, &summary, error) : tw_fail(error, TW_MISSING, "out of memory");
   if (status == TW_OK) status = write_page(summary, c->words[0], to, error);
   if (status == TW_OK && c->options.json)
-    status = cli_print_json(c, json_pack("{s:o}", "report", cli_json_text(to)), error);
+    status = cli_print_json(c, json_pack("{s:o}", "report", tw_json_text(to)), error);
   else if (status == TW_OK)
     printf("%s\n", to);
   json_decref(summary);

@@ -12,8 +12,8 @@ static json_t *json_ladder(const cli_subject *s, const tw_search_result *r) {
   json_t *ladder = json_array();
   for (size_t i = 0; i < r->n_rungs; i++) {
     json_t *rung = json_object();
-    json_object_set_new(rung, "step", cli_json_text(r->rung[i].step));
-    json_object_set_new(rung, "why", cli_json_text(r->rung[i].why));
+    json_object_set_new(rung, "step", tw_json_text(r->rung[i].step));
+    json_object_set_new(rung, "why", tw_json_text(r->rung[i].why));
     json_object_set_new(rung, s->target->unit, cli_json_number(r->rung[i].cost));
     json_object_set_new(rung, "utilization", json_real(r->rung[i].utilization));
     json_object_set_new(rung, "speedup", json_real(speedup(r, r->rung[i].cost)));
@@ -27,7 +27,7 @@ static json_t *json_candidate(const cli_subject *s, const tw_measurement *m, con
   json_t *object = full ? cli_json_measurement(s->target, m) : json_object();
   json_object_set_new(object, s->target->unit, cli_json_number(m->cost));
   json_object_set_new(object, "utilization", json_real(m->utilization));
-  json_object_set_new(object, "source", cli_json_text(source ? source : ""));
+  json_object_set_new(object, "source", tw_json_text(source ? source : ""));
   return object;
 }
 
@@ -47,15 +47,16 @@ json_t *cli_json_result(const cli_subject *s, const tw_search_result *r, bool fu
   json_object_set_new(object, "best", best);
   json_object_set_new(object, "start", json_candidate(s, &r->start, r->start_source, full));
   json_object_set_new(object, "bound", cli_json_bound(s->target, &r->bound));
+  if (r->coverage[0]) json_object_set_new(object, "checked", tw_json_text(r->coverage));
   json_object_set_new(object, "samples", json_integer(r->samples));
   json_object_set_new(object, "wall_seconds", json_real(r->wall_seconds));
   if (full) {
     char problem[512];
     tw_problem_print(&s->problem, problem, sizeof problem);
-    json_object_set_new(object, "tilewright", cli_json_text(TILEWRIGHT_VERSION));
-    json_object_set_new(object, "problem", cli_json_text(problem));
-    json_object_set_new(object, "target", cli_json_text(s->target->name));
-    json_object_set_new(object, "unit", cli_json_text(s->target->unit));
+    json_object_set_new(object, "tilewright", tw_json_text(TILEWRIGHT_VERSION));
+    json_object_set_new(object, "problem", tw_json_text(problem));
+    json_object_set_new(object, "target", tw_json_text(s->target->name));
+    json_object_set_new(object, "unit", tw_json_text(s->target->unit));
     json_object_set_new(object, "correct", json_integer(r->correct));
     json_object_set_new(object, "slower", json_integer(r->slower));
     json_object_set_new(object, "ladder", json_ladder(s, r));
@@ -110,6 +111,7 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r) {
   printf("  %d candidates, %d of them correct, ", r->samples, r->correct);
   if (r->slower) printf("%d slower than what they came from and not checked, ", r->slower);
   printf("in %.1f s\n", r->wall_seconds);
+  if (r->coverage[0]) printf("  checked: %s\n", r->coverage);
 }
 
 /* In `directory`; takes `text`, which may be NULL (out of memory). */

@@ -26,26 +26,26 @@ static json_t *as_json(const tw_target *target) {
   tw_error error = {0};
   bool available = target->available(target, &error) == TW_OK;
   json_t *object = json_object();
-  json_object_set_new(object, "name", cli_json_text(target->name));
-  json_object_set_new(object, "summary", cli_json_text(target->summary));
-  json_object_set_new(object, "unit", cli_json_text(target->unit));
+  json_object_set_new(object, "name", tw_json_text(target->name));
+  json_object_set_new(object, "summary", tw_json_text(target->summary));
+  json_object_set_new(object, "unit", tw_json_text(target->unit));
   json_object_set_new(object, "simulated", json_boolean(target->traits.simulated));
   json_object_set_new(object, "deterministic", json_boolean(target->traits.deterministic));
-  json_object_set_new(object, "language", cli_json_text(target->traits.language));
-  json_object_set_new(object, "source_name", cli_json_text(target->traits.source_name));
+  json_object_set_new(object, "language", tw_json_text(target->traits.language));
+  json_object_set_new(object, "source_name", tw_json_text(target->traits.source_name));
   json_object_set_new(object, "available", json_boolean(available));
-  if (!available) json_object_set_new(object, "missing", cli_json_text(error.text));
+  if (!available) json_object_set_new(object, "missing", tw_json_text(error.text));
   json_t *ops = json_object(), *also = json_array();
   for (const tw_family *f = target->family; f < target->family + target->n_families; f++)
-    json_object_set_new(ops, f->op, cli_json_text(f->keys));
+    json_object_set_new(ops, f->op, tw_json_text(f->keys));
   table tables[TABLES];
   list_tables(target, tables);
   for (int i = 0; i < TABLES; i++)
-    if (tables[i].is_there) json_array_append_new(also, cli_json_text(tables[i].name));
+    if (tables[i].is_there) json_array_append_new(also, tw_json_text(tables[i].name));
   json_object_set_new(object, "ops", ops);
   json_object_set_new(object, "also", also);
   char *description = target->describe(target);
-  if (description) json_object_set_new(object, "description", cli_json_text(description));
+  if (description) json_object_set_new(object, "description", tw_json_text(description));
   free(description);
   return object;
 }

@@ -34,6 +34,7 @@ static tw_search_options search_options(const cli *c) {
       .kernels = (int)o->kernels,
       .beam = (int)o->beam,
       .dropout = o->dropout,
+      .runner = o->runner,
       .agents = o->agents.text,
       .n_agents = o->agents.n,
       .model = model_options(o),

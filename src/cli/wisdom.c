@@ -9,12 +9,12 @@ enum { WISDOM_LIMIT = 64 << 20 };
 
 static json_t *as_json(const tw_wisdom_entry *e) {
   json_t *object = json_object();
-  json_object_set_new(object, "target", cli_json_text(e->target));
-  json_object_set_new(object, "problem", cli_json_text(e->problem));
+  json_object_set_new(object, "target", tw_json_text(e->target));
+  json_object_set_new(object, "problem", tw_json_text(e->problem));
   json_object_set_new(object, *e->unit ? e->unit : "cost", cli_json_number(e->cost));
   json_object_set_new(object, "utilization", json_real(e->utilization));
   json_object_set_new(object, e->source ? "source" : "schedule",
-                      e->source ? cli_json_text(e->source) : cli_json_schedule(&e->schedule));
+                      e->source ? tw_json_text(e->source) : cli_json_schedule(&e->schedule));
   return object;
 }
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "evaluate/plausible.h"
 #include "search/state.h"
 
 /* Shortening and the ladder may each cost this part of the samples that the search took: one in four. A short search
@@ -34,6 +33,7 @@ static tw_candidate *adopt(const tw_state *s, tw_candidate *c) {
   c->verdict = twin->verdict;
   c->measured = twin->measured;
   c->recalled = twin->recalled;
+  memcpy(c->coverage, twin->coverage, sizeof c->coverage);
   return c;
 }
 
@@ -171,43 +171,28 @@ static void reject(tw_state *s, const tw_candidate *wrong, const tw_error *reaso
 
 /* Goes down from the best until one is right on inputs of another seed. */
 static tw_status confirm(tw_state *s, tw_error *error) {
-  const uint64_t other = 0x9e3779b97f4a7c15u;
-  tw_case fresh;
+  const uint64_t other = s->options.seed ^ 0x9e3779b97f4a7c15u;
+  tw_case fresh = {0};
   tw_error why = {0};
-  tw_status status = tw_target_case(s->target, &s->problem, s->options.seed ^ other, s->options.jobs, &fresh, &why);
-  if (status != TW_OK) {
+  if (!s->backend->is_elsewhere &&
+      tw_target_case(s->target, &s->problem, other, s->options.jobs, &fresh, &why) != TW_OK) {
     tw_state_note(s, "the best candidate could not be checked again: %s", why.text);
     return TW_OK;
   }
   while (s->best) {
-    tw_error reason = {0};
-    status = tw_recheck(s->target, &s->problem, s->best, s->options.trust, &fresh, &reason);
-    if (status == TW_OK || tw_state_is_interrupted(s)) break;
-    if (status == TW_MISSING) { /* says nothing about the kernel */
-      tw_state_note(s, "the best candidate could not be checked again: %s", reason.text);
+    tw_outcome o;
+    tw_state_check(s, s->best, other, &fresh, &o);
+    if (o.verdict == TW_CORRECT) memcpy(s->best->coverage, o.coverage, sizeof s->best->coverage);
+    if (o.verdict == TW_CORRECT || tw_state_is_interrupted(s)) break;
+    if (!tw_verdict_is_final(o.verdict)) { /* says nothing about the kernel */
+      tw_state_note(s, "the best candidate could not be checked again: %s", o.error.text);
       break;
     }
-    reject(s, s->best, &reason);
+    reject(s, s->best, &o.error);
     s->best = next_best(s);
   }
   tw_case_free(&fresh);
   return s->best ? TW_OK : tw_fail(error, TW_FAILED, "no kernel is right on fresh inputs, not even the plainest one");
-}
-
-/* Counters and memories that the journal recalled have names that end with it. */
-static tw_status measure_again(const tw_state *s, tw_candidate *c, tw_error *error) {
-  const tw_target *t = s->target;
-  tw_artefact *artefact = NULL;
-  tw_measurement measured;
-  tw_status status =
-      t->build(t, &s->problem, c->source, strlen(c->source), s->options.trust || c->recipe, &artefact, error);
-  if (status != TW_OK) return status;
-  status = t->check(t, artefact, &s->data, error);
-  if (status == TW_OK) status = t->measure(t, artefact, &s->data, NULL, &measured, error);
-  if (status == TW_OK) status = tw_plausible(t, &s->bound, measured.cost, error);
-  if (status == TW_OK) c->measured = measured, c->recalled = false;
-  t->release(artefact);
-  return status;
 }
 
 /* Nothing that fails here but the confirmation may cost the result: it becomes a note. */
@@ -219,7 +204,5 @@ tw_status tw_finish(tw_state *s, tw_error *error) {
   if (status != TW_OK)
     tw_state_note(s, "the schedule of the best candidate was not gone through step by step: %s", why.text);
   if (!tw_state_is_interrupted(s) && (status = confirm(s, error)) != TW_OK) return status;
-  if (s->best->recalled && measure_again(s, s->best, &why) != TW_OK)
-    tw_state_note(s, "the best candidate has no counters, they could not be measured again: %s", why.text);
   return TW_OK;
 }

@@ -21,11 +21,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "base/strings.h"
+#include "evaluate/text.h"
 
 enum {
-  APPLICATION_ID = 0x54574a32, /* "TWJ2" */
-  OLDER_ID = 0x54574a31,       /* "TWJ1": candidates had neither agents nor sources without a schedule */
+  APPLICATION_ID = 0x54574a33, /* "TWJ3" */
+  OLDEST_ID = 0x54574a31,      /* "TWJ1" */
   BUSY_MILLISECONDS = 10000
 };
 
@@ -33,10 +35,11 @@ struct tw_journal {
   sqlite3 *db;
   char *path;
   sqlite3_int64 search, seed;
-  sqlite3_stmt *insert, *recall, *keep, *remember;
-  pthread_mutex_t lock; /* of `keep`, `remember` and `names`: agents call from any thread */
-  char **names;         /* that were recalled, each once: models, counters */
-  size_t n_names;
+  sqlite3_stmt *insert, *recall, *describe, *explain, *keep, *remember;
+  pthread_mutex_t lock; /* of `keep`, `remember` and `models`: agents call from any thread */
+  bool has_described;
+  char **models; /* names that were recalled, each once */
+  size_t n_models;
   tw_candidate **waiting; /* could not be written yet */
   size_t n_waiting, room;
   char reason[200]; /* why not */
@@ -54,6 +57,8 @@ static const char SCHEMA[] =
     " cost REAL, cycles REAL, seconds REAL, instructions REAL, utilization REAL, counters TEXT, memory TEXT,"
     " took REAL NOT NULL, PRIMARY KEY (search, number)) WITHOUT ROWID;"
     "CREATE INDEX candidate_by_digest ON candidate (digest);"
+    /* What a counter is, said once: candidates have name and value. */
+    "CREATE TABLE counter (name TEXT PRIMARY KEY, unit TEXT NOT NULL, help TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE exchange (search INTEGER NOT NULL REFERENCES search, agent TEXT NOT NULL, place INTEGER NOT NULL,"
     " model TEXT NOT NULL, asked TEXT NOT NULL, answer TEXT NOT NULL, tokens_in REAL, tokens_out REAL, money REAL,"
     " seconds REAL NOT NULL, PRIMARY KEY (search, agent, place));";
@@ -61,11 +66,9 @@ static const char SCHEMA[] =
 static const char INSERT[] =
     "INSERT OR REPLACE INTO candidate (search, number, iteration, parent, plan, twin, lever, why, schedule, source,"
     " digest, verdict, message, cost, cycles, seconds, instructions, utilization, counters, memory, took, agent, step,"
-    " mends) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
-    /* What was recalled from a search without counters: keep those that are there. */
-    " coalesce(?19, (SELECT counters FROM candidate WHERE search = ?1 AND number = ?2 AND source = ?10)),"
-    " coalesce(?20, (SELECT memory FROM candidate WHERE search = ?1 AND number = ?2 AND source = ?10)), ?21, ?22, ?23, "
-    "?24)";
+    " mends) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24)";
+static const char DESCRIBE[] = "INSERT OR IGNORE INTO counter VALUES (?1, ?2, ?3)";
+static const char EXPLAIN[] = "SELECT unit, help FROM counter WHERE name = ?1";
 
 static const char KEEP[] = "INSERT OR REPLACE INTO exchange VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)";
 static const char REMEMBER[] = "SELECT model, answer, tokens_in, tokens_out, money, seconds FROM exchange"
@@ -164,7 +167,7 @@ static tw_status adopt(tw_journal *j, const tw_journal_subject *subject, tw_erro
   if (ask(j, "PRAGMA application_id", &id) != SQLITE_OK ||
       ask(j, "SELECT count(*) FROM sqlite_master", &tables) != SQLITE_OK)
     return refuse_now(j, error);
-  if (id == OLDER_ID)
+  if (id >= OLDEST_ID && id < APPLICATION_ID)
     return tw_fail(error, TW_USAGE, "the journal %s is of an older tilewright; give another file name", j->path);
   if (id != APPLICATION_ID && (id != 0 || tables != 0))
     return tw_fail(error, TW_USAGE,
@@ -225,6 +228,8 @@ static tw_status open_file(tw_journal *j, const tw_journal_subject *subject, con
   run(j, "PRAGMA synchronous = NORMAL");
   if (sqlite3_prepare_v2(j->db, INSERT, -1, &j->insert, NULL) != SQLITE_OK ||
       sqlite3_prepare_v2(j->db, RECALL, -1, &j->recall, NULL) != SQLITE_OK ||
+      sqlite3_prepare_v2(j->db, DESCRIBE, -1, &j->describe, NULL) != SQLITE_OK ||
+      sqlite3_prepare_v2(j->db, EXPLAIN, -1, &j->explain, NULL) != SQLITE_OK ||
       sqlite3_prepare_v2(j->db, KEEP, -1, &j->keep, NULL) != SQLITE_OK ||
       sqlite3_prepare_v2(j->db, REMEMBER, -1, &j->remember, NULL) != SQLITE_OK)
     return refuse_now(j, error);
@@ -234,12 +239,14 @@ static tw_status open_file(tw_journal *j, const tw_journal_subject *subject, con
 static void free_journal(tw_journal *j) {
   sqlite3_finalize(j->insert);
   sqlite3_finalize(j->recall);
+  sqlite3_finalize(j->describe);
+  sqlite3_finalize(j->explain);
   sqlite3_finalize(j->keep);
   sqlite3_finalize(j->remember);
   if (j->db) run(j, "PRAGMA journal_mode = DELETE"); /* one file, which can be read where nothing can be written */
   sqlite3_close(j->db);
-  for (size_t i = 0; i < j->n_names; i++) free(j->names[i]);
-  free(j->names);
+  for (size_t i = 0; i < j->n_models; i++) free(j->models[i]);
+  free(j->models);
   pthread_mutex_destroy(&j->lock);
   free(j->waiting);
   free(j->path);
@@ -266,25 +273,9 @@ tw_status tw_journal_open(const char *path, const tw_journal_subject *subject, c
 
 /* ---- writing ---- */
 
-static char *print_counters(const tw_measurement *m) {
-  if (m->n_counters == 0) return NULL;
-  json_t *object = json_object();
-  for (size_t i = 0; i < m->n_counters; i++)
-    json_object_set_new(object, m->counter[i].name,
-                        json_pack("[f, s, s]", m->counter[i].value, m->counter[i].unit, m->counter[i].help));
-  char *text = json_dumps(object, JSON_COMPACT);
-  json_decref(object);
-  return text;
-}
-
-static char *print_memories(const tw_measurement *m) {
-  if (m->n_memories == 0) return NULL;
-  json_t *object = json_object();
-  for (size_t i = 0; i < m->n_memories; i++)
-    json_object_set_new(
-        object, m->memory[i].name,
-        json_pack("{s:I,s:I}", "used", (json_int_t)m->memory[i].used, "size", (json_int_t)m->memory[i].size));
-  char *text = json_dumps(object, JSON_COMPACT);
+/* As text; NULL where there is nothing. Takes the object. */
+static char *print_object(json_t *object) {
+  char *text = json_object_size(object) ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
   json_decref(object);
   return text;
 }
@@ -313,11 +304,23 @@ static void bind_measurement(sqlite3_stmt *s, int column, const tw_candidate *c)
   const double value[] = {m->cost, m->cycles, m->seconds, m->instructions, m->utilization};
   bool measured = tw_verdict_has_cost(c->verdict);
   for (int i = 0; i < 5 && measured; i++) sqlite3_bind_double(s, column + i, value[i]);
-  char *counters = measured ? print_counters(m) : NULL, *memories = measured ? print_memories(m) : NULL;
+  char *counters = measured ? print_object(tw_counters_object(m)) : NULL,
+       *memories = measured ? print_object(tw_memories_object(m)) : NULL;
   bind_text(s, column + 5, counters);
   bind_text(s, column + 6, memories);
   free(counters);
   free(memories);
+}
+
+/* What counters mean, if that is not there yet. */
+static void describe_counters(tw_journal *j, const tw_measurement *m) {
+  for (size_t i = 0; i < m->n_counters; i++) {
+    bind_text(j->describe, 1, m->counter[i].name);
+    bind_text(j->describe, 2, m->counter[i].unit);
+    bind_text(j->describe, 3, m->counter[i].help);
+    sqlite3_step(j->describe);
+    sqlite3_reset(j->describe);
+  }
 }
 
 static bool write_candidate(tw_journal *j, tw_candidate *c) {
@@ -346,6 +349,8 @@ static bool write_candidate(tw_journal *j, tw_candidate *c) {
   bind_text(s, 23, c->step);
   bind_number(s, 24, c->mends);
   free(schedule);
+  if (!j->has_described && c->measured.n_counters) describe_counters(j, &c->measured);
+  j->has_described |= c->measured.n_counters > 0; /* a target's kernels have the same counters */
   int code = sqlite3_step(s);
   if (code != SQLITE_DONE) snprintf(j->reason, sizeof j->reason, "%s", sqlite3_errmsg(j->db));
   sqlite3_reset(s);
@@ -392,35 +397,29 @@ const char *tw_journal_trouble(tw_journal *j) {
 
 /* ---- reading ---- */
 
-/* A copy that lives as long as the journal; "" without memory. */
-static const char *keep_name(tw_journal *j, const char *name) {
-  for (size_t i = 0; name && i < j->n_names; i++)
-    if (!strcmp(j->names[i], name)) return j->names[i];
-  char **larger = name ? tw_resize(j->names, j->n_names + 1, sizeof(char *)) : NULL;
-  if (larger) j->names = larger;
-  char *copy = larger ? strdup(name) : NULL;
-  if (copy) j->names[j->n_names++] = copy;
-  return copy ? copy : "";
+/* Units and helps of the counters, as they were when they were written. */
+static void explain_counters(tw_journal *j, tw_measurement *m) {
+  for (size_t i = 0; i < m->n_counters; i++) {
+    tw_counter *c = &m->counter[i];
+    sqlite3_bind_text(j->explain, 1, c->name, -1, SQLITE_STATIC);
+    if (sqlite3_step(j->explain) == SQLITE_ROW) {
+      const char *unit = tw_intern((const char *)sqlite3_column_text(j->explain, 0)),
+                 *help = tw_intern((const char *)sqlite3_column_text(j->explain, 1));
+      if (unit && help) *c = (tw_counter){c->name, unit, help, c->value};
+    }
+    sqlite3_reset(j->explain);
+  }
 }
 
-/* Counters and memories as they were measured, so that whoever is told of them is told the same. */
-static void recall_counters(tw_journal *j, const char *counters, const char *memories, tw_measurement *m) {
-  json_t *object = counters ? json_loads(counters, 0, NULL) : NULL, *entry;
-  const char *name, *unit, *help;
-  json_object_foreach(object, name, entry) {
-    double value;
-    if (m->n_counters == TW_COUNTERS_MAX || json_unpack(entry, "[F, s, s]", &value, &unit, &help) != 0) continue;
-    m->counter[m->n_counters++] = (tw_counter){keep_name(j, name), keep_name(j, unit), keep_name(j, help), value};
-  }
+static void recall_objects(tw_journal *j, sqlite3_stmt *s, tw_measurement *m) {
+  const char *counters = (const char *)sqlite3_column_text(s, 8), *memory = (const char *)sqlite3_column_text(s, 9);
+  json_t *object = counters ? json_loads(counters, 0, NULL) : NULL;
+  if (object && !tw_counters_read(object, m)) m->n_counters = 0;
   json_decref(object);
-  object = memories ? json_loads(memories, 0, NULL) : NULL;
-  json_object_foreach(object, name, entry) {
-    json_int_t used, size;
-    if (m->n_memories == TW_MEMORIES_MAX || json_unpack(entry, "{s:I, s:I}", "used", &used, "size", &size) != 0)
-      continue;
-    m->memory[m->n_memories++] = (tw_memory_use){keep_name(j, name), (size_t)used, (size_t)size};
-  }
+  object = memory ? json_loads(memory, 0, NULL) : NULL;
+  if (object && !tw_memories_read(object, m)) m->n_memories = 0;
   json_decref(object);
+  explain_counters(j, m);
 }
 
 static void recall_row(tw_journal *j, sqlite3_stmt *s, tw_verdict verdict, tw_candidate *c) {
@@ -434,10 +433,8 @@ static void recall_row(tw_journal *j, sqlite3_stmt *s, tw_verdict verdict, tw_ca
       .instructions = sqlite3_column_double(s, 5),
       .utilization = sqlite3_column_double(s, 6),
   };
+  recall_objects(j, s, &c->measured);
   c->seconds = sqlite3_column_double(s, 7);
-  pthread_mutex_lock(&j->lock);
-  recall_counters(j, (const char *)sqlite3_column_text(s, 8), (const char *)sqlite3_column_text(s, 9), &c->measured);
-  pthread_mutex_unlock(&j->lock);
   c->recalled = true;
 }
 
@@ -469,6 +466,17 @@ static void bind_exchange(const tw_journal *j, sqlite3_stmt *s, const char *agen
   sqlite3_bind_int64(s, 3, (sqlite3_int64)place);
 }
 
+/* A copy that lives as long as the journal; "" without memory. */
+static const char *name_of_model(tw_journal *j, const char *model) {
+  for (size_t i = 0; model && i < j->n_models; i++)
+    if (!strcmp(j->models[i], model)) return j->models[i];
+  char **larger = model ? tw_resize(j->models, j->n_models + 1, sizeof(char *)) : NULL;
+  if (larger) j->models = larger;
+  char *copy = larger ? strdup(model) : NULL;
+  if (copy) j->models[j->n_models++] = copy;
+  return copy ? copy : "";
+}
+
 static bool remember(void *context, const char *agent, tw_exchange *e) {
   tw_journal *j = context;
   sqlite3_stmt *s = j->remember;
@@ -477,7 +485,7 @@ static bool remember(void *context, const char *agent, tw_exchange *e) {
   sqlite3_bind_text(s, 4, e->asked, -1, SQLITE_STATIC);
   bool found = sqlite3_step(s) == SQLITE_ROW && (e->answer = strdup((const char *)sqlite3_column_text(s, 1)));
   if (found) {
-    e->model = keep_name(j, (const char *)sqlite3_column_text(s, 0));
+    e->model = name_of_model(j, (const char *)sqlite3_column_text(s, 0));
     e->tokens_in = sqlite3_column_double(s, 2);
     e->tokens_out = sqlite3_column_double(s, 3);
     e->money = sqlite3_column_double(s, 4);

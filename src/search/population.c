@@ -1,10 +1,12 @@
 /* population.c - all candidates of a search: numbering, duplicates, evaluation of those that are new. */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "evaluate/plausible.h"
 #include "search/state.h"
 
 bool tw_state_is_interrupted(const tw_state *s) { return tw_is_set(s->options.interrupt); }
@@ -141,8 +143,7 @@ static void report_progress(void *context) {
   o->progress(o->context, &p);
 }
 
-static void settle(void *context, tw_candidate *c) {
-  tw_state *s = context;
+static void settle(tw_state *s, tw_candidate *c) {
   s->under_way--;
   s->samples += c->verdict != TW_SKIPPED;
   s->correct += c->verdict == TW_CORRECT;
@@ -152,22 +153,84 @@ static void settle(void *context, tw_candidate *c) {
   report_progress(s);
 }
 
-static void evaluate(tw_state *s, tw_candidate *const *fresh, size_t n) {
-  const tw_evaluator evaluator = {
-      .target = s->target,
-      .problem = &s->problem,
-      .bound = &s->bound,
+static void take_outcome(void *context, tw_job *job) {
+  tw_candidate *c = job->owner;
+  const tw_outcome *o = &job->outcome;
+  c->verdict = o->verdict;
+  c->measured = o->measured;
+  c->seconds = o->seconds;
+  memcpy(c->coverage, o->coverage, sizeof c->coverage);
+  if (*o->error.text) c->message = strdup(o->error.text);
+  settle(context, c);
+}
+
+static tw_trial trial_of(const tw_state *s, const tw_candidate *c) {
+  return (tw_trial){.target = s->target,
+                    .problem = &s->problem,
+                    .source = c->source,
+                    .length = strlen(c->source),
+                    .seed = s->options.seed,
+                    .limit = c->limit,
+                    .trust = s->options.trust || c->recipe}; /* the target made it: the library's own text */
+}
+
+static tw_pool pool_of(tw_state *s) {
+  return (tw_pool){
+      .backend = s->backend,
       .data = &s->data,
-      .trust = s->options.trust,
+      .bound = &s->bound,
       .jobs = s->options.jobs,
       .deadline = s->deadline,
       .interrupt = s->options.interrupt,
-      .done = settle,
+      .done = take_outcome,
       .tick = report_progress,
       .context = s,
   };
+}
+
+static void evaluate(tw_state *s, tw_candidate *const *fresh, size_t n) {
+  tw_job *job = n ? tw_new(n, sizeof *job) : NULL, **all = n ? tw_new(n, sizeof *all) : NULL;
+  const tw_pool pool = pool_of(s);
   s->under_way = (int)n;
-  if (n > 0) tw_evaluate(&evaluator, fresh, n);
+  for (size_t i = 0; i < n; i++) {
+    if (!job || !all) {
+      fresh[i]->verdict = TW_SKIPPED;
+      continue;
+    }
+    job[i] = (tw_job){.trial = trial_of(s, fresh[i]), .owner = fresh[i]};
+    all[i] = &job[i];
+  }
+  if (job && all) tw_pool_run(&pool, all, n);
+  free(job);
+  free(all);
+}
+
+static void ignore(void *context, tw_job *job) { (void)context, (void)job; }
+
+void tw_state_check(tw_state *s, const tw_candidate *c, uint64_t seed, const tw_case *data, tw_outcome *out) {
+  tw_job job = {.trial = trial_of(s, c)}, *all[] = {&job};
+  tw_pool pool = pool_of(s);
+  job.trial.seed = seed;
+  job.trial.limit = 0;
+  job.trial.check_only = true;
+  pool.data = data;
+  pool.deadline = HUGE_VAL; /* what was found is confirmed, however late it is */
+  pool.done = ignore;
+  tw_pool_run(&pool, all, 1);
+  *out = job.outcome;
+}
+
+/* A journal that tells of what the machine cannot do is not believed. */
+static bool recall(tw_state *s, tw_candidate *c) {
+  if (!tw_journal_recall(s->journal, c)) return false;
+  if (!tw_verdict_has_cost(c->verdict) || tw_plausible(s->target, &s->bound, c->measured.cost, NULL) == TW_OK)
+    return true;
+  free(c->message);
+  c->message = NULL;
+  c->verdict = TW_PENDING;
+  c->measured = (tw_measurement){0};
+  c->recalled = false;
+  return false;
 }
 
 void tw_state_evaluate(tw_state *s, size_t first) {
@@ -179,7 +242,7 @@ void tw_state_evaluate(tw_state *s, size_t first) {
       if (s->journal) tw_journal_record(s->journal, c);
     } else if (is_used_up(s, n)) {
       c->verdict = TW_SKIPPED;
-    } else if (s->journal && tw_journal_recall(s->journal, c)) {
+    } else if (s->journal && recall(s, c)) {
       s->under_way++;
       settle(s, c);
     } else if (fresh) {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/parallel.h"
 #include "search/state.h"
@@ -184,13 +185,16 @@ static tw_status open_search(tw_state *s, const tw_search_subject *subject, cons
   s->deadline = HUGE_VAL;
   tw_status status = check_options(&s->options, error);
   if (status == TW_OK) status = check_members(s->n_members, error);
-  if (status == TW_OK && target->available) status = target->available(target, error);
+  if (status == TW_OK && target->available && !options->runner) status = target->available(target, error);
   if (status == TW_OK) status = tw_target_supports(target, &s->problem, error);
   if (status == TW_OK) status = tw_target_bound(target, &s->problem, &s->bound, error);
   if (status != TW_OK) return status;
   fill_options(s, tw_simulation_seconds(target, &s->bound));
   status = open_journal(s, subject->program, error);
   if (status == TW_OK)
+    status = s->options.runner ? tw_backend_command(s->options.runner, (size_t)s->options.jobs, &s->backend, error)
+                               : tw_backend_threads(s->options.jobs, &s->backend, error);
+  if (status == TW_OK && !s->backend->is_elsewhere)
     status = tw_target_case(s->target, &s->problem, s->options.seed, s->options.jobs, &s->data, error);
   return status;
 }
@@ -203,6 +207,7 @@ static void close_search(tw_state *s, bool finished) {
   tw_index_free(&s->recipes);
   tw_index_free(&s->sources);
   tw_case_free(&s->data);
+  if (s->backend) s->backend->close(s->backend);
   tw_text_free(&s->notes);
 }
 
@@ -365,7 +370,6 @@ static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
 }
 
 static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error) {
-  if (s->best->recalled) s->best->measured.n_counters = s->best->measured.n_memories = 0; /* their names end now */
   tw_search_result r = {
       .source = strdup(s->best->source),
       .has_recipe = s->best->recipe,
@@ -378,6 +382,7 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
       .slower = s->slower,
       .wall_seconds = tw_now() - s->started,
   };
+  memcpy(r.coverage, s->best->coverage, sizeof r.coverage);
   if (s->best->recipe) r.schedule = *s->best->recipe;
   tw_status status =
       r.source && r.start_source ? tw_climb(s, &r, error) : tw_fail(error, TW_MISSING, "no memory for the result");

@@ -4,7 +4,7 @@
 
 #include "agent/agent.h"
 #include "base/strings.h"
-#include "search/evaluate.h"
+#include "evaluate/pool.h"
 #include "search/journal.h"
 #include "tilewright/search.h"
 
@@ -20,7 +20,8 @@ typedef struct tw_state {
   tw_memo memo;              /* the journal's */
   tw_problem problem;        /* types filled in by the target */
   tw_search_options options; /* defaults filled in */
-  tw_case data;              /* inputs and expected outputs */
+  tw_backend *backend;       /* where candidates are evaluated */
+  tw_case data;              /* inputs and expected outputs; none where that is elsewhere */
   tw_bound bound;
   tw_journal *journal;      /* NULL = none */
   double started, deadline; /* by tw_now */
@@ -72,6 +73,8 @@ tw_status tw_state_follow(const tw_state *, const tw_candidate *from, const tw_m
 tw_status tw_state_add(tw_state *, tw_candidate *, tw_error *);
 /* Evaluates all that are pending from number `first` on, or recalls their verdicts, journals them, keeps the count. */
 void tw_state_evaluate(tw_state *, size_t first);
+/* Builds and checks one on the inputs of another seed: what came of it is only told. */
+void tw_state_check(tw_state *, const tw_candidate *, uint64_t seed, const tw_case *, tw_outcome *);
 /* Checks one that was too slow to be checked when it was met. */
 void tw_state_reconsider(tw_state *, tw_candidate *);
 bool tw_state_is_stopped(const tw_state *); /* interrupted, out of time, or of samples */

@@ -15,28 +15,21 @@
 #include "tilewright/wisdom.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/files.h"
+#include "base/lock.h"
 #include "base/strings.h"
 #include "evaluate/plausible.h"
 
 static const char FORMAT[] = "tilewright wisdom";
-enum {
-  VERSION = 2,
-  VERSION_OF_SCHEDULES = 1,
-  SIZE_LIMIT = 64 << 20,
-  LOCK_TRIES = 1000,
-  LOCK_PAUSE_NANOSECONDS = 10 * 1000 * 1000
-};
+enum { VERSION = 2, VERSION_OF_SCHEDULES = 1, SIZE_LIMIT = 64 << 20, LOCK_SECONDS = 10 };
 
 /* ---- where it is ---- */
 
@@ -230,27 +223,17 @@ static tw_status make_directory_of(const char *path, tw_error *error) {
   return status;
 }
 
-/* The lock is on the open file: it ends with close, or with the process, and also keeps threads apart. */
 static tw_status lock(const char *path, int *out, tw_error *error) {
+  const tw_stop patience = {.deadline = tw_now() + LOCK_SECONDS};
   tw_text name = {0};
   tw_text_add(&name, "%s.lock", path);
   char *file = tw_text_take(&name);
-  if (!file) return tw_fail(error, TW_MISSING, "no memory for wisdom");
-  int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  int reason = fd < 0 ? errno : EWOULDBLOCK;
-  for (int i = 0; fd >= 0 && i < LOCK_TRIES && (reason == EWOULDBLOCK || reason == EINTR); i++) {
-    if (i > 0) nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_NANOSECONDS}, NULL);
-    reason = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-  }
-  tw_status status = TW_OK;
-  if (reason != 0) {
-    status = tw_fail(error, reason == ENOSPC || reason == EDQUOT ? TW_MISSING : TW_USAGE, "cannot lock %s: %s", file,
-                     reason == EWOULDBLOCK ? "another process holds it" : strerror(reason));
-    if (fd >= 0) close(fd);
-  }
+  tw_status status =
+      file ? tw_lock_file(file, false, &patience, out, error) : tw_fail(error, TW_MISSING, "no memory for wisdom");
   free(file);
-  *out = fd;
-  return status;
+  if (status != TW_INTERRUPTED) return status;
+  if (error) error->status = TW_USAGE;
+  return TW_USAGE;
 }
 
 static tw_status check_entry(const tw_wisdom_entry *e, tw_error *error) {
@@ -279,7 +262,7 @@ static tw_status keep(const char *path, const tw_wisdom_entry *entry, size_t n, 
   }
   if (status == TW_OK && any) status = save(path, &wisdom, error);
   tw_wisdom_free(&wisdom);
-  close(fd);
+  tw_unlock_file(fd);
   return status;
 }
 

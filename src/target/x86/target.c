@@ -80,7 +80,7 @@ static const tw_target x86 = {
     .name = "x86",
     .summary = "the CPU of this machine: kernels in C with AVX2, AVX-512, BF16, VNNI and AMX, run natively",
     .unit = "seconds",
-    .traits = {.language = "C", .source_name = "kernel.c", .prompts = "x86"},
+    .traits = {.language = "C", .source_name = "kernel.c", .device = "cpu", .prompts = "x86"},
     .n_families = sizeof families / sizeof *families,
     .family = families,
     .available = available,

@@ -23,6 +23,7 @@
 
 /* A design: from a schedule, or read from MLIR. */
 struct tw_artefact {
+  tw_problem problem;
   bool is_read;
   xd_gemm gemm;
   xd_mlir_design design;
@@ -215,6 +216,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   if (strlen(source) != length) return tw_fail(error, TW_FAILED, "the design holds a zero byte");
   tw_artefact *a = tw_new(1, sizeof *a);
   if (!a) return tw_fail(error, TW_MISSING, "out of memory");
+  a->problem = *p;
   const tw_status status = (xd_mlir_is(source) ? build_design : build_schedule)(t, p, source, a, error);
   if (status == TW_OK) {
     *out = a;
@@ -227,6 +229,14 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
 static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
   if (a->is_read) return xd_mlir_check(config(t), &a->design, &a->work, k, error);
   return xd_execute_check(config(t), &a->gemm, k, error);
+}
+
+static void coverage(const tw_target *t, const tw_artefact *a, char *text, size_t size) {
+  (void)t;
+  if (a->is_read)
+    xd_mlir_coverage(&a->problem, text, size);
+  else
+    xd_execute_coverage(&a->gemm, &a->problem, text, size);
 }
 
 static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace, tw_measurement *out,
@@ -294,6 +304,7 @@ static void fill_list(void) {
         .describe = describe,
         .build = build,
         .check = check,
+        .coverage = coverage,
         .measure = measure,
         .release = release,
         .quick = &quick,

@@ -31,9 +31,11 @@ static int64_t part_of(int64_t size, int64_t macro, int count) {
   return size < some ? size : some;
 }
 
-static tw_status choose_part(const xd_gemm *g, const tw_case *k, tw_problem *out, tw_error *error) {
-  *out = *k->problem;
-  if ((double)g->m * (double)g->n * (double)g->k <= XD_CHECK_MACS) return TW_OK;
+static bool is_whole(const xd_gemm *g) { return (double)g->m * (double)g->n * (double)g->k <= XD_CHECK_MACS; }
+
+static tw_status choose_part(const xd_gemm *g, const tw_problem *whole, tw_problem *out, tw_error *error) {
+  *out = *whole;
+  if (is_whole(g)) return TW_OK;
   const xd_gemm_shape s = xd_gemm_shape_of(g);
   const struct {
     const char *key;
@@ -141,7 +143,7 @@ static tw_status check_part(const xd_config *c, const xd_gemm *g, const tw_case 
 tw_status xd_execute_check(const xd_config *c, const xd_gemm *whole, const tw_case *k, tw_error *error) {
   part p = {0};
   xd_gemm g = *whole;
-  tw_status status = choose_part(whole, k, &p.problem, error);
+  tw_status status = choose_part(whole, k->problem, &p.problem, error);
   if (status != TW_OK) return status;
   g.m = tw_problem_int(&p.problem, "m");
   g.n = tw_problem_int(&p.problem, "n");
@@ -149,6 +151,19 @@ tw_status xd_execute_check(const xd_config *c, const xd_gemm *whole, const tw_ca
   status = check_part(c, &g, k, &p, error);
   free_part(&p);
   return status;
+}
+
+void xd_execute_coverage(const xd_gemm *g, const tw_problem *whole, char *text, size_t size) {
+  tw_problem smaller;
+  if (is_whole(g) || choose_part(g, whole, &smaller, NULL) != TW_OK)
+    snprintf(text, size, "every element");
+  else
+    snprintf(
+        text, size,
+        "every element of a smaller product of the same tiles: m=%lld n=%lld k=%lld, a macro-tile and what is left "
+        "over of each; the whole is timed, not computed",
+        (long long)tw_problem_int(&smaller, "m"), (long long)tw_problem_int(&smaller, "n"),
+        (long long)tw_problem_int(&smaller, "k"));
 }
 
 /* ---- measuring ---- */

@@ -11,6 +11,8 @@
  * what is right. */
 #define XD_CHECK_MACS 1.5e8
 tw_status xd_execute_check(const xd_config *, const xd_gemm *, const tw_case *, tw_error *);
+/* What of a problem is checked, in words. */
+void xd_execute_coverage(const xd_gemm *, const tw_problem *, char *text, size_t size);
 
 /* The whole problem in timing mode. `trace`: see tw_target.measure; may be NULL. */
 tw_status xd_execute_measure(const xd_config *, const xd_gemm *, const char *trace, tw_measurement *out, tw_error *);

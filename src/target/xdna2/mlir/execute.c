@@ -85,14 +85,25 @@ static tw_status check_steps(const tw_problem *p, int step, const uint16_t *a, c
   return TW_OK;
 }
 
+/* How many rows of C are compared. */
+static int64_t rows_of(const tw_problem *p) {
+  const int64_t m = tw_problem_int(p, "m");
+  const double row = (double)tw_problem_int(p, "k") * (double)tw_problem_int(p, "n");
+  const int64_t least = m < 64 ? m : 64, most = (int64_t)(XD_COMPARE_MACS / row);
+  return most > m ? m : most < least ? least : most;
+}
+
+void xd_mlir_coverage(const tw_problem *p, char *text, size_t size) {
+  const long long rows = rows_of(p), m = tw_problem_int(p, "m");
+  if (rows == m)
+    snprintf(text, size, "every element");
+  else
+    snprintf(text, size, "all is computed, %lld of %lld rows of C are compared, evenly spread over all tiles", rows, m);
+}
+
 /* A and C of those rows, as a problem of their own; B is the case's. */
 static tw_status compare(const xd_mlir_work *w, const tw_case *k, const char *result, tw_error *error) {
-  const int64_t m = k->operand[0].dims[0];
-  const double row = (double)k->operand[0].dims[1] * (double)k->operand[2].dims[1];
-  const int64_t least = m < 64 ? m : 64, most = (int64_t)(XD_COMPARE_MACS / row),
-                rows = most > m       ? m
-                       : most < least ? least
-                                      : most;
+  const int64_t rows = rows_of(k->problem);
   tw_problem problem = *k->problem;
   tw_operand operand[TW_OPERANDS_MAX];
   char number[32];

@@ -25,6 +25,8 @@ bool xd_mlir_knows_types(tw_type a, tw_type b, tw_type c);
  * in rows of every tile (XD_COMPARE_MACS multiply-accumulates of the reference). */
 #define XD_COMPARE_MACS 5e8
 tw_status xd_mlir_check(const xd_config *, const xd_mlir_design *, const xd_mlir_work *, const tw_case *, tw_error *);
+/* What of a problem is compared, in words. */
+void xd_mlir_coverage(const tw_problem *, char *text, size_t size);
 tw_status xd_mlir_measure(const xd_config *, const xd_mlir_design *, const xd_mlir_work *, const tw_problem *,
                           const char *trace, tw_measurement *, tw_error *);
 

@@ -1,0 +1,11 @@
+/* intern.h - one copy of each text, for ever: names that were read where static text is wanted. */
+#ifndef TW_BASE_INTERN_H
+#define TW_BASE_INTERN_H
+
+enum { TW_INTERNED_MAX = 4096, TW_INTERNED_LENGTH = 512 };
+
+/* The copy; NULL for more than TW_INTERNED_LENGTH characters, beyond TW_INTERNED_MAX texts, or without memory: what
+ * comes from outside cannot fill memory with it. Thread-safe. */
+const char *tw_intern(const char *text);
+
+#endif

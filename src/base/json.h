@@ -1,0 +1,12 @@
+/* json.h - what Jansson leaves to its users: texts of any bytes, numbers that are none. */
+#ifndef TW_BASE_JSON_H
+#define TW_BASE_JSON_H
+
+#include <jansson.h>
+
+/* A string; bytes beyond ASCII of what is no UTF-8 become '?'. */
+json_t *tw_json_text(const char *);
+/* null where it is not finite. */
+json_t *tw_json_real(double);
+
+#endif

@@ -1,0 +1,27 @@
+/* backend.h - where trials are evaluated: in threads of this process, or by commands that read trials and write outcomes.
+ *
+ * A backend has slots; each evaluates one trial at a time, and one thread at a time uses it. */
+#ifndef TW_EVALUATE_BACKEND_H
+#define TW_EVALUATE_BACKEND_H
+
+#include "evaluate/trial.h"
+
+typedef struct tw_backend tw_backend;
+struct tw_backend {
+  const char *name;
+  bool is_elsewhere; /* makes inputs and expected outputs itself: `data` is not looked at */
+  void *own;
+  /* `data`, `bound`: as in tw_setting. When the flag is set, the outcome is TW_SKIPPED soon. */
+  void (*evaluate)(tw_backend *, size_t slot, const tw_trial *, const tw_case *data, const tw_bound *bound,
+                   const volatile int *interrupt, tw_outcome *);
+  void (*close)(tw_backend *); /* frees it */
+};
+
+/* threads.c: here, in the thread that asks. `jobs`: threads that make the data of a trial without. */
+tw_status tw_backend_threads(int jobs, tw_backend **out, tw_error *);
+/* command.c: a process a slot, each a `command` for the shell that does what `tilewright evaluate` does: trials on its
+ * standard input, an outcome for each on its standard output, a line each (text.h). It is started when it is needed, and
+ * once more when it ended before it answered. */
+tw_status tw_backend_command(const char *command, size_t slots, tw_backend **out, tw_error *);
+
+#endif

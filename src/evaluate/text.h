@@ -1,0 +1,44 @@
+/* text.h - trials and outcomes as text: one JSON object, on one line.
+ *
+ *   {"tilewright": "trial", "version": 1, "target": "...", "problem": "gemm m=512 ...", "source": "...", "seed": 1,
+ *    "limit": 0.0, "trust": false, "check_only": false, "seconds": 0.0}
+ *   {"tilewright": "outcome", "version": 1, "verdict": "correct", "status": 0, "message": "", "coverage": "every element",
+ *    "took": 0.1, "cost": 1885216.0, "cycles": 1885216.0, "seconds": 0.0, "instructions": 1.0, "utilization": 0.27,
+ *    "counters": [{"name": "array_busy", "unit": "cycles", "help": "...", "value": 1.0}, ...],
+ *    "memory": [{"name": "scratchpad", "used": 16, "size": 64}, ...]}
+ *
+ * A source that is no UTF-8 is "source_hex", its bytes in hexadecimal. What is written reads back as it was, but that
+ * bytes of a message that is no UTF-8 become '?', and that numbers of counters that are not finite become NaN. */
+#ifndef TW_EVALUATE_TEXT_H
+#define TW_EVALUATE_TEXT_H
+
+#include <jansson.h>
+
+#include "evaluate/trial.h"
+
+/* A trial that was read, and what it points to. */
+typedef struct tw_read_trial {
+  tw_trial trial;
+  tw_problem problem;
+  char *source;
+} tw_read_trial;
+
+/* malloc'ed; NULL without memory. */
+char *tw_trial_print(const tw_trial *);
+/* `find` knows the targets; NULL: tw_target_find. TW_USAGE with what is wrong with it. */
+tw_status tw_trial_read(const char *text, const tw_target *(*find)(const char *), tw_read_trial *, tw_error *);
+void tw_read_trial_free(tw_read_trial *);
+
+char *tw_outcome_print(const tw_outcome *);
+tw_status tw_outcome_read(const char *text, tw_outcome *, tw_error *);
+
+/* ---- parts, which the journal keeps in columns ---- */
+
+/* {"array_busy": 1.0, ...}, {"scratchpad": {"used": 16, "size": 64}, ...} */
+json_t *tw_counters_object(const tw_measurement *);
+json_t *tw_memories_object(const tw_measurement *);
+/* Back; units and helps are the caller's to fill in. False if it is not what the other wrote. */
+bool tw_counters_read(const json_t *, tw_measurement *);
+bool tw_memories_read(const json_t *, tw_measurement *);
+
+#endif

@@ -1,0 +1,126 @@
+/* trial.c - build, check, measure: what each failure says about the kernel. */
+#include "evaluate/trial.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "evaluate/device.h"
+#include "evaluate/plausible.h"
+
+static const char EVERY_ELEMENT[] = "every element";
+
+typedef struct stage {
+  const tw_trial *trial;
+  const tw_setting *setting;
+  const tw_case *data;
+  const tw_bound *bound;
+  tw_artefact *artefact;
+  tw_stop stop;
+  tw_outcome *out;
+} stage;
+
+void tw_outcome_fail(tw_outcome *out, tw_verdict verdict, tw_status status, const char *format, ...) {
+  va_list arguments;
+  *out = (tw_outcome){.verdict = verdict, .error = {.status = status}};
+  va_start(arguments, format);
+  vsnprintf(out->error.text, sizeof out->error.text, format, arguments);
+  va_end(arguments);
+}
+
+/* Something that was missing, or an end that was asked for, says nothing about the kernel. */
+static void judge(tw_outcome *out, tw_status status, tw_verdict if_failed) {
+  out->error.status = status;
+  out->verdict = status == TW_MISSING ? TW_UNAVAILABLE : status == TW_INTERRUPTED ? TW_SKIPPED : if_failed;
+}
+
+static bool check(stage *s) {
+  const tw_target *t = s->trial->target;
+  int lock = -1;
+  tw_status status = tw_device_lock(t->traits.device, true, &s->stop, &lock, &s->out->error);
+  if (status == TW_OK) status = t->check(t, s->artefact, s->data, &s->out->error);
+  tw_device_unlock(lock);
+  if (status != TW_OK) {
+    judge(s->out, status, TW_WRONG);
+    return false;
+  }
+  snprintf(s->out->coverage, sizeof s->out->coverage, "%s", EVERY_ELEMENT);
+  if (t->coverage) t->coverage(t, s->artefact, s->out->coverage, sizeof s->out->coverage);
+  return true;
+}
+
+static bool measure(stage *s, tw_verdict if_failed) {
+  const tw_target *t = s->trial->target;
+  int lock = -1;
+  tw_measurement *m = &s->out->measured;
+  tw_status status = tw_device_lock(t->traits.device, false, &s->stop, &lock, &s->out->error);
+  if (status == TW_OK) status = t->measure(t, s->artefact, s->data, s->setting->trace, m, &s->out->error);
+  tw_device_unlock(lock);
+  if (status == TW_OK && !(isfinite(m->cost) && m->cost > 0))
+    status = tw_fail(&s->out->error, TW_FAILED, "the cost %g that was measured is no positive number", m->cost);
+  if (status != TW_OK) {
+    judge(s->out, status, if_failed);
+    return false;
+  }
+  status = tw_plausible(t, s->bound, m->cost, &s->out->error);
+  if (status != TW_OK) judge(s->out, status, TW_IMPOSSIBLE);
+  return status == TW_OK;
+}
+
+/* Is it too slow to be of use? Then it is not checked, where measuring comes first. */
+static bool is_too_slow(stage *s) {
+  const tw_target *t = s->trial->target;
+  const double limit = s->trial->limit, least = t->quick ? t->quick->least(t, s->artefact) : 0;
+  if (least > limit) {
+    tw_outcome_fail(s->out, TW_SLOWER, TW_OK, "not measured: it cannot take less than %g", least);
+    return true;
+  }
+  if (!measure(s, TW_WRONG)) return true;
+  s->out->verdict = TW_SLOWER;
+  return s->out->measured.cost > limit;
+}
+
+static void check_and_measure(stage *s) {
+  const bool measures_first = s->trial->target->traits.measures_first && s->trial->limit > 0 && !s->trial->check_only;
+  if (measures_first && is_too_slow(s)) return;
+  if (!check(s)) return;
+  if (!measures_first && !s->trial->check_only && !measure(s, TW_UNMEASURED)) return;
+  s->out->verdict = TW_CORRECT;
+}
+
+void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *out) {
+  const tw_target *t = trial->target;
+  const double start = tw_now();
+  tw_case made = {0};
+  tw_bound bound;
+  *out = (tw_outcome){.verdict = TW_PENDING};
+  stage s = {.trial = trial,
+             .setting = setting,
+             .data = setting->data,
+             .bound = setting->bound,
+             .stop = {.interrupt = setting->interrupt},
+             .out = out};
+  tw_status status = t->build(t, trial->problem, trial->source, trial->length, trial->trust, &s.artefact, &out->error);
+  if (status != TW_OK) {
+    judge(out, status, TW_UNBUILDABLE);
+  } else {
+    if (!s.data &&
+        (status = tw_target_case(t, trial->problem, trial->seed, setting->jobs, &made, &out->error)) == TW_OK)
+      s.data = &made;
+    if (status == TW_OK && !s.bound && !trial->check_only &&
+        (status = tw_target_bound(t, trial->problem, &bound, &out->error)) == TW_OK)
+      s.bound = &bound;
+    if (status == TW_OK)
+      check_and_measure(&s);
+    else
+      judge(out, status, TW_UNAVAILABLE);
+    t->release(s.artefact);
+  }
+  /* Ctrl-C reaches the compiler too. */
+  if (!tw_verdict_has_cost(out->verdict) && tw_is_set(setting->interrupt)) out->verdict = TW_SKIPPED;
+  if (!tw_verdict_has_cost(out->verdict)) out->measured = (tw_measurement){0};
+  tw_case_free(&made);
+  out->seconds = tw_now() - start;
+}

@@ -1,0 +1,45 @@
+/* trial.h - an evaluation is a message: a kernel goes in, what came of it comes out.
+ *
+ * tw_trial_run is the one place where a kernel is built, checked and measured; text.h has both messages as text. */
+#ifndef TW_EVALUATE_TRIAL_H
+#define TW_EVALUATE_TRIAL_H
+
+#include "evaluate/verdict.h"
+#include "tilewright/target.h"
+
+typedef struct tw_trial {
+  const tw_target *target;
+  const tw_problem *problem; /* types filled in by the target */
+  const char *source;
+  size_t length;
+  uint64_t seed;   /* of the inputs */
+  double limit;    /* a kernel of higher cost need not be checked, where the target measures first; 0: none */
+  bool trust;      /* the source is the library's own, or its user vouches for it (tw_target.build) */
+  bool check_only; /* built and checked, not measured */
+  double seconds;  /* after which a backend that can ends it: it says nothing about the kernel; 0: none */
+} tw_trial;
+
+typedef struct tw_outcome {
+  tw_verdict verdict;
+  tw_error error;          /* why it failed, or was not measured; TW_OK and "" if neither */
+  tw_measurement measured; /* if the verdict has a cost and not only a bound told it; cost 0: it was not measured */
+  char coverage[240];      /* of what was checked, in words: "every element"; "" if nothing was */
+  double seconds;          /* that it took */
+} tw_outcome;
+
+/* What there is in the process that evaluates. */
+typedef struct tw_setting {
+  const tw_case *data;           /* the trial's inputs and expected outputs; NULL: they are made */
+  const tw_bound *bound;         /* of the problem; NULL: the target is asked */
+  int jobs;                      /* threads that make them; 0 = all cores */
+  const char *trace;             /* tw_target.measure; NULL = none */
+  const volatile int *interrupt; /* what fails after it was set says nothing about the kernel; NULL = never */
+} tw_setting;
+
+/* Builds, checks and measures. Builds may run beside anything; checks and measurements hold the target's device. */
+void tw_trial_run(const tw_trial *, const tw_setting *, tw_outcome *);
+/* An outcome that says only why there is none. */
+void tw_outcome_fail(tw_outcome *, tw_verdict, tw_status, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif

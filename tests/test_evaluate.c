@@ -1,0 +1,407 @@
+/* test_evaluate.c - trials and outcomes as messages: they read back as they were written, whoever evaluates gives the same,
+ * what does not answer costs a line, and a device is measured on by one at a time. */
+#define _GNU_SOURCE
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test.h"
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/intern.h"
+#include "base/random.h"
+#include "evaluate/device.h"
+#include "evaluate/pool.h"
+#include "evaluate/text.h"
+#include "search_fixture.h"
+
+static int start(void **state) {
+  (void)state;
+  fake_reset();
+  return 0;
+}
+
+static const tw_target *gemmini(void) { return tw_target_find("gemmini-16x16-int8"); }
+
+/* ---- text ---- */
+
+static tw_problem problem_of(const char *text) {
+  tw_problem p;
+  tw_error error = {0};
+  if (tw_problem_read(text, &p, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_target_supports(gemmini(), &p, &error) != TW_OK) fail_msg("%s", error.text);
+  return p;
+}
+
+static void a_trial_reads_back(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("gemm m=16 n=16 k=16 scale=0.1 relu=1");
+  const struct {
+    const char *bytes;
+    size_t length;
+  } source[] = {
+      {"void test(void) {}\n", 19}, {"", 0}, {"zero\0inside", 11}, {"latin \xe4\xff", 8}, {"utf-8 \xc3\xa4 \"\\", 12}};
+  const uint64_t seeds[] = {0, 1, UINT64_MAX};
+  for (size_t i = 0; i < sizeof source / sizeof source[0]; i++)
+    for (size_t k = 0; k < 3; k++) {
+      const tw_trial t = {.target = gemmini(),
+                          .problem = &p,
+                          .source = source[i].bytes,
+                          .length = source[i].length,
+                          .seed = seeds[k],
+                          .limit = k ? 0.1 : 0,
+                          .trust = k == 2,
+                          .check_only = k == 1,
+                          .seconds = 1e-9 * (double)k};
+      char *text = tw_trial_print(&t);
+      tw_read_trial r;
+      tw_error error = {0};
+      assert_non_null(text);
+      assert_null(strchr(text, '\n'));
+      if (tw_trial_read(text, NULL, &r, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
+      assert_ptr_equal(r.trial.target, t.target);
+      assert_int_equal(r.trial.length, t.length);
+      assert_memory_equal(r.trial.source, t.source, t.length);
+      assert_true(r.trial.seed == t.seed && r.trial.limit == t.limit && r.trial.check_only == t.check_only &&
+                  r.trial.trust == t.trust && r.trial.seconds == t.seconds);
+      char a[500], b[500];
+      tw_problem_print(&p, a, sizeof a);
+      tw_problem_print(r.trial.problem, b, sizeof b);
+      assert_string_equal(a, b);
+      tw_read_trial_free(&r);
+      free(text);
+    }
+}
+
+static tw_outcome random_outcome(tw_random *dice) {
+  static const char *const names[] = {"array_busy", "bytes", "a name with blanks", "\xc3\xa4"};
+  tw_outcome o = {.verdict = (tw_verdict)tw_random_below(dice, TW_VERDICT_COUNT), .seconds = tw_random_real(dice)};
+  tw_measurement *m = &o.measured;
+  if (o.verdict != TW_CORRECT) o.error.status = tw_random_below(dice, 2) ? TW_FAILED : TW_INTERRUPTED;
+  snprintf(o.error.text, sizeof o.error.text, "%s",
+           tw_random_below(dice, 2) ? "kernel.c:1: \"no\"\n  line 2\t\x01" : "");
+  snprintf(o.coverage, sizeof o.coverage, "%s", tw_random_below(dice, 2) ? "every element" : "");
+  m->cost = ldexp(tw_random_real(dice), (int)tw_random_below(dice, 200) - 100);
+  m->cycles = (double)tw_random_below(dice, 1ull << 53);
+  m->seconds = 0.1;
+  m->utilization = 1.0 / 3;
+  m->n_counters = tw_random_below(dice, TW_COUNTERS_MAX + 1);
+  for (size_t i = 0; i < m->n_counters; i++)
+    m->counter[i] = (tw_counter){names[i % 4], names[(i + 1) % 4], "", tw_random_real(dice) - 0.5};
+  m->n_memories = tw_random_below(dice, TW_MEMORIES_MAX + 1);
+  for (size_t i = 0; i < m->n_memories; i++) m->memory[i] = (tw_memory_use){names[i % 4], i, 1 << 20};
+  return o;
+}
+
+static void an_outcome_reads_back(void **state) {
+  (void)state;
+  tw_random dice;
+  tw_random_seed(&dice, 1);
+  for (int round = 0; round < 300; round++) {
+    const tw_outcome o = random_outcome(&dice);
+    tw_outcome back;
+    tw_error error = {0};
+    char *text = tw_outcome_print(&o);
+    assert_null(strchr(text, '\n'));
+    if (tw_outcome_read(text, &back, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
+    assert_int_equal(back.verdict, o.verdict);
+    assert_int_equal(back.error.status, o.error.status);
+    assert_string_equal(back.error.text, o.error.text);
+    assert_string_equal(back.coverage, o.coverage);
+    const tw_measurement *x = &o.measured, *y = &back.measured;
+    assert_true(o.seconds == back.seconds && x->cost == y->cost && x->cycles == y->cycles && x->seconds == y->seconds &&
+                x->instructions == y->instructions && x->utilization == y->utilization);
+    assert_int_equal(x->n_counters, y->n_counters);
+    for (size_t i = 0; i < x->n_counters; i++) {
+      assert_string_equal(x->counter[i].name, y->counter[i].name);
+      assert_string_equal(x->counter[i].unit, y->counter[i].unit);
+      assert_true(x->counter[i].value == y->counter[i].value);
+    }
+    assert_int_equal(x->n_memories, y->n_memories);
+    for (size_t i = 0; i < x->n_memories; i++)
+      assert_true(!strcmp(x->memory[i].name, y->memory[i].name) && x->memory[i].used == y->memory[i].used &&
+                  x->memory[i].size == y->memory[i].size);
+    free(text);
+  }
+}
+
+/* Each text with a part cut out, or a byte changed, is refused in a line or read: never a crash, never half a value. */
+static void damaged_messages_are_refused_or_whole(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("gemm m=16 n=16 k=16");
+  const tw_trial t = {.target = gemmini(), .problem = &p, .source = "x\xff", .length = 2, .seed = 3};
+  tw_random dice;
+  tw_random_seed(&dice, 2);
+  tw_outcome outcome = random_outcome(&dice);
+  char *text[] = {tw_trial_print(&t), tw_outcome_print(&outcome)};
+  for (int round = 0; round < 4000; round++) {
+    const char *whole = text[round % 2];
+    size_t n = strlen(whole), from = tw_random_below(&dice, n), cut = tw_random_below(&dice, 6);
+    char *bad = strdup(whole);
+    if (from + cut > n) cut = n - from;
+    memmove(bad + from, bad + from + cut, n - from - cut + 1);
+    if (cut == 0) bad[from] = (char)(1 + tw_random_below(&dice, 255));
+    tw_error error = {0};
+    tw_read_trial r;
+    tw_outcome o;
+    if (round % 2 == 0) {
+      if (tw_trial_read(bad, NULL, &r, &error) == TW_OK) {
+        assert_true(r.trial.source && r.trial.target && r.trial.problem == &r.problem);
+        tw_read_trial_free(&r);
+      } else {
+        assert_true(error.text[0] && !r.source);
+      }
+    } else if (tw_outcome_read(bad, &o, &error) == TW_OK) {
+      char *again = tw_outcome_print(&o);
+      assert_non_null(again);
+      free(again);
+    } else {
+      assert_true(error.text[0]);
+      assert_int_equal(o.measured.n_counters, 0);
+    }
+    free(bad);
+  }
+  free(text[0]);
+  free(text[1]);
+}
+
+static void what_is_read_does_not_fill_memory(void **state) {
+  (void)state;
+  char name[32], longest[TW_INTERNED_LENGTH + 2];
+  const char *first = tw_intern("array_busy");
+  assert_ptr_equal(first, tw_intern("array_busy"));
+  memset(longest, 'x', sizeof longest);
+  longest[sizeof longest - 1] = '\0';
+  assert_null(tw_intern(longest));
+  int kept = 0;
+  for (int i = 0; i < 2 * TW_INTERNED_MAX; i++) {
+    snprintf(name, sizeof name, "name %d", i);
+    kept += tw_intern(name) != NULL;
+  }
+  assert_in_range(kept, 1, TW_INTERNED_MAX);
+  assert_ptr_equal(first, tw_intern("array_busy"));
+}
+
+/* ---- backends ---- */
+
+static void count_done(void *context, tw_job *job) {
+  (void)job;
+  (*(int *)context)++;
+}
+static void nothing(void *context) { (void)context; }
+
+static tw_outcome evaluate_with(tw_backend *b, const tw_problem *p, const char *source, double seconds) {
+  tw_job job = {.trial = {.target = gemmini(),
+                          .problem = p,
+                          .source = source,
+                          .length = strlen(source),
+                          .seed = 7,
+                          .seconds = seconds}};
+  tw_job *all[] = {&job};
+  int done = 0;
+  const tw_pool pool = {
+      .backend = b, .jobs = 1, .deadline = HUGE_VAL, .done = count_done, .tick = nothing, .context = &done};
+  tw_pool_run(&pool, all, 1);
+  assert_int_equal(done, 1);
+  return job.outcome;
+}
+
+static void a_process_gives_what_a_thread_gives(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("gemm m=16 n=16 k=16");
+  const tw_schedule plainest = {0};
+  char *right;
+  assert_int_equal(tw_target_emit(gemmini(), &p, &plainest, &right, NULL), TW_OK);
+  const char *source[] = {right, "void test(void) {",
+                          "/* nothing */ void test(int8_t A[16][16], int8_t B[16][16], int8_t C[16][16]) {}", ""};
+  tw_backend *here, *there;
+  assert_int_equal(tw_backend_threads(1, &here, NULL), TW_OK);
+  assert_int_equal(tw_backend_command(TW_COMMAND " evaluate --jobs 1", 1, &there, NULL), TW_OK);
+  for (size_t i = 0; i < sizeof source / sizeof source[0]; i++) {
+    tw_outcome a = evaluate_with(here, &p, source[i], 0), b = evaluate_with(there, &p, source[i], 0);
+    if (b.verdict != a.verdict) fail_msg("%s", b.error.text);
+    assert_int_equal(i == 0, a.verdict == TW_CORRECT);
+    assert_string_equal(a.error.text, b.error.text);
+    assert_string_equal(a.coverage, b.coverage);
+    assert_true(a.measured.cost == b.measured.cost && a.measured.n_counters == b.measured.n_counters);
+    for (size_t k = 0; k < a.measured.n_counters; k++)
+      assert_true(a.measured.counter[k].value == b.measured.counter[k].value);
+  }
+  here->close(here);
+  there->close(there);
+  free(right);
+}
+
+static void commands_that_do_not_answer_say_so_and_nothing_of_the_kernel(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("gemm m=16 n=16 k=16");
+  const struct {
+    const char *command, *says;
+  } bad[] = {{"true", "ended 2 times"},
+             {"exit 3", "ended 2 times"},
+             {"no-such-program-here", "ended 2 times"},
+             {"echo hello; cat", "outcome"},
+             {"echo '{}'; cat", "outcome"},
+             {"yes | tr -d '\\n'", "without the end"},
+             {"sleep 100", "did not answer"},
+             {"cat", "outcome"},
+             {"printf half; exec cat >/dev/null", "ended 2 times"}};
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    tw_backend *b;
+    assert_int_equal(tw_backend_command(bad[i].command, 2, &b, NULL), TW_OK);
+    const tw_outcome o = evaluate_with(b, &p, "void test(void) {}", 0.3);
+    assert_int_equal(o.verdict, TW_UNAVAILABLE);
+    if (!strstr(o.error.text, bad[i].says)) fail_msg("%s: %s", bad[i].command, o.error.text);
+    b->close(b);
+  }
+  assert_true(waitpid(-1, NULL, WNOHANG) < 0); /* nobody is left */
+}
+
+/* The first process dies over the first trial, as if its machine had; the next one answers. */
+static void what_died_is_started_once_more(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("gemm m=16 n=16 k=16");
+  char *directory, command[1000];
+  assert_int_equal(tw_directory_temporary(&directory, NULL), TW_OK);
+  snprintf(command, sizeof command, "mkdir %s/once 2>/dev/null && exit 1; exec %s evaluate", directory, TW_COMMAND);
+  tw_backend *b;
+  assert_int_equal(tw_backend_command(command, 1, &b, NULL), TW_OK);
+  assert_int_equal(evaluate_with(b, &p, "int x", 0).verdict, TW_UNBUILDABLE);
+  b->close(b);
+  tw_directory_remove(directory);
+  free(directory);
+}
+
+static void an_interrupt_ends_a_command(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("gemm m=16 n=16 k=16");
+  const volatile int now = 1;
+  tw_outcome o;
+  tw_backend *b;
+  assert_int_equal(tw_backend_command("sleep 100", 1, &b, NULL), TW_OK);
+  const tw_trial t = {.target = gemmini(), .problem = &p, .source = "", .length = 0};
+  const double begin = tw_now();
+  b->evaluate(b, 0, &t, NULL, NULL, &now, &o);
+  assert_int_equal(o.verdict, TW_SKIPPED);
+  assert_true(tw_now() - begin < 5);
+  b->close(b);
+}
+
+static void a_search_ends_alike_wherever_it_evaluates(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("gemm m=32 n=32 k=64");
+  tw_search_options o = {.seed = 5, .jobs = 2, .iterations = 2, .dropout = -1};
+  tw_search_result here, there;
+  tw_error error = {0};
+  assert_int_equal(tw_search(gemmini(), &p, &o, &here, NULL), TW_OK);
+  o.runner = TW_COMMAND " evaluate";
+  if (tw_search(gemmini(), &p, &o, &there, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_string_equal(here.source, there.source);
+  assert_true(here.best.cost == there.best.cost);
+  assert_int_equal(here.samples, there.samples);
+  assert_int_equal(here.correct, there.correct);
+  assert_string_equal(there.coverage, "every element");
+  assert_int_equal(here.best.n_counters, there.best.n_counters);
+  assert_string_equal(here.best.counter[0].help, there.best.counter[0].help);
+  tw_search_result_free(&here);
+  tw_search_result_free(&there);
+}
+
+/* ---- devices ---- */
+
+static char device[64];
+static atomic_int on_device, most_on_device, measured;
+
+static tw_status measure_alone(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace,
+                               tw_measurement *out, tw_error *error) {
+  const int n = atomic_fetch_add(&on_device, 1) + 1;
+  if (n > atomic_load(&most_on_device)) atomic_store(&most_on_device, n);
+  nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
+  atomic_fetch_sub(&on_device, 1);
+  atomic_fetch_add(&measured, 1);
+  return fake_measure(t, a, k, trace, out, error);
+}
+
+static void one_measurement_at_a_time_and_builds_beside_it(void **state) {
+  (void)state;
+  const tw_problem p = fake_problem(16);
+  tw_search_options o = fake_options(3, 4);
+  o.iterations = 2;
+  for (int alone = 0; alone < 2; alone++) {
+    tw_target t = fake_target;
+    tw_search_result r;
+    t.measure = measure_alone;
+    t.traits.device = alone ? device : NULL;
+    fake.delay_ms = 3;
+    most_on_device = measured = fake_running_most = 0;
+    snprintf(device, sizeof device, "test:%d", (int)getpid());
+    assert_int_equal(tw_search(&t, &p, &o, &r, NULL), TW_OK);
+    assert_true(measured > 10);
+    if (alone)
+      assert_int_equal(most_on_device, 1);
+    else
+      assert_true(most_on_device > 1);
+    assert_true(fake_running_most > 1);
+    tw_search_result_free(&r);
+  }
+}
+
+static void a_device_is_held_between_processes(void **state) {
+  (void)state;
+  int ready[2], lock, status;
+  char byte = 0;
+  snprintf(device, sizeof device, "test/%d", (int)getpid());
+  assert_int_equal(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) { /* holds it, and is killed holding it */
+    if (tw_device_lock(device, false, NULL, &lock, NULL) != TW_OK) _exit(1);
+    if (write(ready[1], "x", 1) != 1) _exit(1);
+    pause();
+    _exit(0);
+  }
+  assert_int_equal(read(ready[0], &byte, 1), 1);
+  tw_error error;
+  const tw_stop soon = {.deadline = tw_now() + 0.05};
+  assert_int_equal(tw_device_lock(device, false, &soon, &lock, &error), TW_INTERRUPTED);
+  assert_int_equal(tw_device_lock(device, true, &soon, &lock, &error), TW_INTERRUPTED);
+  kill(child, SIGKILL);
+  waitpid(child, &status, 0);
+  assert_int_equal(tw_device_lock(device, true, NULL, &lock, &error), TW_OK);
+  int other;
+  assert_int_equal(tw_device_lock(device, true, NULL, &other, &error), TW_OK); /* runs that are not timed share it */
+  const tw_stop again = {.deadline = tw_now() + 0.05};
+  int third;
+  assert_int_equal(tw_device_lock(device, false, &again, &third, &error), TW_INTERRUPTED);
+  tw_device_unlock(lock);
+  tw_device_unlock(other);
+  close(ready[0]);
+  close(ready[1]);
+}
+
+static int remove_locks(void **state) {
+  (void)state;
+  char path[200];
+  static const char *const folders[] = {"/run/lock", "/tmp"};
+  for (int i = 0; i < 2; i++) {
+    snprintf(path, sizeof path, "%s/tilewright-test-%d.lock", folders[i], (int)getpid());
+    unlink(path);
+  }
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(a_trial_reads_back, start),
+      cmocka_unit_test_setup(an_outcome_reads_back, start),
+      cmocka_unit_test_setup(damaged_messages_are_refused_or_whole, start),
+      cmocka_unit_test_setup(a_process_gives_what_a_thread_gives, start),
+      cmocka_unit_test_setup(commands_that_do_not_answer_say_so_and_nothing_of_the_kernel, start),
+      cmocka_unit_test_setup(what_died_is_started_once_more, start),
+      cmocka_unit_test_setup(an_interrupt_ends_a_command, start),
+      cmocka_unit_test_setup(a_search_ends_alike_wherever_it_evaluates, start),
+      cmocka_unit_test_setup_teardown(one_measurement_at_a_time_and_builds_beside_it, start, remove_locks),
+      cmocka_unit_test_setup_teardown(a_device_is_held_between_processes, start, remove_locks),
+      cmocka_unit_test_setup(what_is_read_does_not_fill_memory, start),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
