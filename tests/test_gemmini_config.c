@@ -77,7 +77,7 @@ static void refused(const char *key, const char *replacement, const char *extra,
 
 static void wrong_files_are_refused_by_name(void **state) {
   (void)state;
-  refused("dim", NULL, "", "the key dim is missing");
+  refused("dim", NULL, "", "lacks the key dim");
   refused("dim", "dim = 12", "", "must be a power of two");
   refused("dim", "dim = 128", "", "must be from 2 to 64");
   refused("dim", "dim = sixteen", "", "not an integer");

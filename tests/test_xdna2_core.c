@@ -49,13 +49,13 @@ static void the_machine_is_read(void **state) {
   refused("vectors = 12", "", "lacks the key vectors");
   refused("vectors = 12", "vectors = 12\nvectors = 12", "vectors is given twice");
   refused("vectors = 12", "vektors = 12", "unknown key \"vektors\"");
-  refused("vectors = 12", "vectors", "expected key = value");
+  refused("vectors = 12", "vectors", "expected \"key = value\"");
   refused("instruction vld ", "instruction vld.acc ", "instruction vld.acc is given twice");
   refused("ldb,lda result=7", "ldx result=7", "no slot ldx");
   refused("ldb,lda result=7", "ldb,lda result=70", "result=70: not a cycle from 1 to 16");
   refused("ldb,lda result=7", "ldb,lda rezult=7", "unknown rezult of an instruction");
   refused("result=6 bypass=vec", "result=6 bypass=none", "bypass=none is neither vec nor mv");
-  refused("write_ports = lda ldb", "write_ports = lda ldc", "no slot ldc");
+  refused("write_ports = lda ldb", "write_ports = lda ldc", "write_ports = lda ldc: not slots that were given above");
 }
 
 /* ---- kernels ---- */

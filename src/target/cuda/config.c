@@ -2,27 +2,17 @@
 #include "target/cuda/config.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/config.h"
 #include "base/embedded.h"
-#include "base/strings.h"
-
-typedef struct key {
-  const char *name;
-  size_t offset;
-  size_t text;       /* size of the field; 0: a number */
-  int64_t low, high; /* of a number */
-} key;
 
 #define TEXT(field)                                                                                                    \
-  { #field, offsetof(cuda_config, field), sizeof((cuda_config *)0)->field, 0, 0 }
+  { #field, TW_CONFIG_TEXT, offsetof(cuda_config, field), 0, sizeof((cuda_config *)0)->field, 1, NULL, NULL }
 #define NUMBER(field, low, high)                                                                                       \
-  { #field, offsetof(cuda_config, field), 0, low, high }
-static const key keys[] = {
+  { #field, TW_CONFIG_INT64, offsetof(cuda_config, field), low, high, 1, NULL, NULL }
+static const tw_config_key keys[] = {
     TEXT(name),
     TEXT(summary),
     TEXT(device),
@@ -45,56 +35,12 @@ static const key keys[] = {
 };
 #undef TEXT
 #undef NUMBER
-enum { KEYS = sizeof keys / sizeof *keys, LINE = 400, CONFIGS_MAX = 16 };
-
-static tw_status set(cuda_config *c, const key *k, const char *value, tw_error *error) {
-  char *field = (char *)c + k->offset;
-  int64_t number;
-  if (k->text) {
-    if (!*value || strlen(value) >= k->text)
-      return tw_fail(error, TW_USAGE, "%s has 1 to %zu characters", k->name, k->text - 1);
-    memcpy(field, value, strlen(value) + 1);
-    return TW_OK;
-  }
-  if (!tw_parse_int(value, &number) || number < k->low || number > k->high)
-    return tw_fail(error, TW_USAGE, "%s is a number from %lld to %lld", k->name, (long long)k->low, (long long)k->high);
-  memcpy(field, &number, sizeof number);
-  return TW_OK;
-}
-
-static tw_status read_line(char *line, bool seen[KEYS], cuda_config *c, tw_error *error) {
-  char *equals = strchr(line, '=');
-  if (!equals) return tw_fail(error, TW_USAGE, "'key = value' is expected");
-  *equals = '\0';
-  const char *name = tw_strip(line), *value = tw_strip(equals + 1);
-  for (size_t i = 0; i < KEYS; i++) {
-    if (strcmp(keys[i].name, name) != 0) continue;
-    if (seen[i]) return tw_fail(error, TW_USAGE, "%s is there twice", name);
-    seen[i] = true;
-    return set(c, &keys[i], value, error);
-  }
-  return tw_fail(error, TW_USAGE, "there is no key '%s'", name);
-}
+enum { CONFIGS_MAX = 16 };
 
 tw_status cuda_config_parse(const char *text, const char *origin, cuda_config *out, tw_error *error) {
-  bool seen[KEYS] = {false};
-  int number = 1;
+  tw_config_record record = {.what = "GPU", .key = keys, .n = sizeof keys / sizeof keys[0], .out = out};
   *out = (cuda_config){0};
-  for (const char *at = text; *at; number++) {
-    char line[LINE];
-    tw_error why = {0};
-    const size_t length = strcspn(at, "\n");
-    if (length >= sizeof line) return tw_fail(error, TW_USAGE, "%s:%d: the line is too long", origin, number);
-    memcpy(line, at, length);
-    line[length] = '\0';
-    char *content = tw_strip(line);
-    if (*content && read_line(content, seen, out, &why) != TW_OK)
-      return tw_fail(error, TW_USAGE, "%s:%d: %.300s", origin, number, why.text);
-    at += length + (at[length] == '\n');
-  }
-  for (size_t i = 0; i < KEYS; i++)
-    if (!seen[i]) return tw_fail(error, TW_USAGE, "%s: %s is missing", origin, keys[i].name);
-  return TW_OK;
+  return tw_config_read(text, origin, &record, error);
 }
 
 /* ---- the embedded ones ---- */

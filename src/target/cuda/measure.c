@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "target/count.h"
 #include "target/cuda/build.h"
 #include "target/cuda/ceilings.h"
 #include "target/cuda/pool.h"
@@ -250,10 +251,6 @@ static tw_status time_hot(session *s, timing *out, tw_error *error) {
 
 /* ---- the measurement ---- */
 
-static void count(tw_measurement *m, const char *name, const char *unit, const char *help, double value) {
-  m->counter[m->n_counters++] = (tw_counter){name, unit, help, value};
-}
-
 static void fill(const tw_artefact *a, const session *s, const timing *t, const cuda_ceilings *top, tw_measurement *m) {
   const cuda_config *c = a->config;
   const cuda_resources *r = &a->kernel.resources;
@@ -266,29 +263,30 @@ static void fill(const tw_artefact *a, const session *s, const timing *t, const 
   *m = (tw_measurement){.cost = t->median, .seconds = t->median};
   const double least = cuda_bound_on(c, p, &bound, NULL) == TW_OK ? bound.cost : 0;
   m->utilization = least / t->median;
-  count(m, "tflops", "TFLOP/s", "operations of the problem a second", 2e-12 * p->op->operations(p) / t->median);
-  count(m, "gb_s", "GB/s", "each operand moved once, a second", 1e-9 * p->op->bytes(p) / t->median);
+  tw_count(m, "tflops", "TFLOP/s", "operations of the problem a second", 2e-12 * p->op->operations(p) / t->median);
+  tw_count(m, "gb_s", "GB/s", "each operand moved once, a second", 1e-9 * p->op->bytes(p) / t->median);
   tw_operand operand[TW_OPERANDS_MAX];
   p->op->operands(p, operand);
   if (top->copy > 0) {
-    count(m, "of_multiply", "",
-          "tflops, of what this device multiplies on and on for the type (f32 without tensor cores)",
-          2 * p->op->operations(p) / t->median / cuda_ceiling(top, operand[0].type));
-    count(m, "of_copy", "", "gb_s, of what this device copies", p->op->bytes(p) / t->median / top->copy);
+    tw_count(m, "of_multiply", "",
+             "tflops, of what this device multiplies on and on for the type (f32 without tensor cores)",
+             2 * p->op->operations(p) / t->median / cuda_ceiling(top, operand[0].type));
+    tw_count(m, "of_copy", "", "gb_s, of what this device copies", p->op->bytes(p) / t->median / top->copy);
   }
-  count(m, "hot_us", "us", "a launch right behind others, caches as it left them", t->hot * 1e6);
-  count(m, "launches", "", "timed, each with the L2 cache flushed: the cost is their median", t->launches);
-  count(m, "spread", "", "middle half of their times, relative to the median", t->spread);
+  tw_count(m, "hot_us", "us", "a launch right behind others, caches as it left them", t->hot * 1e6);
+  tw_count(m, "launches", "", "timed, each with the L2 cache flushed: the cost is their median", t->launches);
+  tw_count(m, "spread", "", "middle half of their times, relative to the median", t->spread);
   if (s->coverage.elements > 0)
-    count(m, "compared", "", "of the elements with their exact values, the others by what every element takes part in",
-          s->coverage.exact / s->coverage.elements);
-  count(m, "registers", "", "of a thread", r->registers);
-  count(m, "spills", "bytes", "of a thread, stored and loaded", r->spill_stores + r->spill_loads);
-  count(m, "stack", "bytes", "of a thread, in local memory", r->stack);
-  count(m, "blocks", "", "on a multiprocessor at once", ready->blocks);
-  count(m, "waves", "", "blocks of the grid, for each that runs at once", at_once > 0 ? grid / at_once : 0);
-  if (r->wgmma_serialized) count(m, "wgmma_serialized", "", "the compiler serialized wgmma (C7510 to C7515)", 1);
-  if (r->setmaxnreg_ignored) count(m, "setmaxnreg_ignored", "", "the compiler ignored setmaxnreg (C7508)", 1);
+    tw_count(m, "compared", "",
+             "of the elements with their exact values, the others by what every element takes part in",
+             s->coverage.exact / s->coverage.elements);
+  tw_count(m, "registers", "", "of a thread", r->registers);
+  tw_count(m, "spills", "bytes", "of a thread, stored and loaded", r->spill_stores + r->spill_loads);
+  tw_count(m, "stack", "bytes", "of a thread, in local memory", r->stack);
+  tw_count(m, "blocks", "", "on a multiprocessor at once", ready->blocks);
+  tw_count(m, "waves", "", "blocks of the grid, for each that runs at once", at_once > 0 ? grid / at_once : 0);
+  if (r->wgmma_serialized) tw_count(m, "wgmma_serialized", "", "the compiler serialized wgmma (C7510 to C7515)", 1);
+  if (r->setmaxnreg_ignored) tw_count(m, "setmaxnreg_ignored", "", "the compiler ignored setmaxnreg (C7508)", 1);
   m->memory[m->n_memories++] =
       (tw_memory_use){"shared memory", (size_t)(r->shared + l->shared), (size_t)c->shared_block};
 }

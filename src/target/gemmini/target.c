@@ -9,6 +9,7 @@
 
 #include "base/embedded.h"
 #include "base/strings.h"
+#include "target/count.h"
 #include "target/gemmini/build.h"
 #include "target/gemmini/config.h"
 #include "target/gemmini/rewrite/rewrite.h"
@@ -80,38 +81,36 @@ static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_
   return a->verdict;
 }
 
-static void count(tw_measurement *m, const char *name, const char *unit, const char *help, double value) {
-  m->counter[m->n_counters++] = (tw_counter){name, unit, help, value};
-}
-
 static void fill_measurement(const gm_config *c, const tw_case *k, const gm_run_result *r, tw_measurement *m) {
   const gm_counters *n = &r->counters;
   memset(m, 0, sizeof *m);
   m->cost = m->cycles = (double)r->core.cycles;
   m->instructions = (double)r->core.instructions;
   m->utilization = k->problem->op->operations(k->problem) / (c->dim * c->dim) / m->cycles;
-  count(m, "array_busy", "cycles", "rows of a matrix product enter the array", (double)n->array_busy);
-  count(m, "array_preload", "cycles", "weights enter the array with no product beside them", (double)n->array_preload);
-  count(m, "bank_conflict", "cycles",
-        "an operand waits for its scratchpad bank: operands in one bank, or a load writes it",
-        (double)n->bank_conflict);
-  count(m, "wait_load", "cycles", "the array waits for a load", (double)n->wait_load);
-  count(m, "wait_store", "cycles", "the array waits for a store, or a full store queue blocks the commands behind it",
-        (double)n->wait_store);
-  count(m, "wait_load_queue", "cycles", "a full load queue blocks the commands behind it", (double)n->wait_load_queue);
-  count(m, "wait_config", "cycles", "the array drains before a config_ex", (double)n->wait_config);
-  count(m, "wait_cpu", "cycles", "the core has not issued the next command", (double)n->wait_cpu);
-  count(m, "drain", "cycles", "a fence waits for the last loads and stores", (double)n->drain);
-  count(m, "commands", "commands", "accelerator commands", (double)n->commands);
-  count(m, "loads", "commands", "mvin", (double)n->loads);
-  count(m, "computes", "commands", "compute", (double)n->computes);
-  count(m, "stores", "commands", "mvout", (double)n->stores);
-  count(m, "configs", "commands", "config", (double)n->configs);
-  count(m, "load_bytes", "bytes", "loaded by mvin", (double)n->load_bytes);
-  count(m, "store_bytes", "bytes", "stored by mvout", (double)n->store_bytes);
-  count(m, "l2_fills", "lines", "L2 misses", (double)n->l2_fills);
-  count(m, "icache_misses", "lines", "instruction cache misses", (double)r->core.instruction_cache_misses);
-  count(m, "branch_mispredicts", "branches", "mispredicted branches", (double)r->core.branch_mispredicts);
+  tw_count(m, "array_busy", "cycles", "rows of a matrix product enter the array", (double)n->array_busy);
+  tw_count(m, "array_preload", "cycles", "weights enter the array with no product beside them",
+           (double)n->array_preload);
+  tw_count(m, "bank_conflict", "cycles",
+           "an operand waits for its scratchpad bank: operands in one bank, or a load writes it",
+           (double)n->bank_conflict);
+  tw_count(m, "wait_load", "cycles", "the array waits for a load", (double)n->wait_load);
+  tw_count(m, "wait_store", "cycles",
+           "the array waits for a store, or a full store queue blocks the commands behind it", (double)n->wait_store);
+  tw_count(m, "wait_load_queue", "cycles", "a full load queue blocks the commands behind it",
+           (double)n->wait_load_queue);
+  tw_count(m, "wait_config", "cycles", "the array drains before a config_ex", (double)n->wait_config);
+  tw_count(m, "wait_cpu", "cycles", "the core has not issued the next command", (double)n->wait_cpu);
+  tw_count(m, "drain", "cycles", "a fence waits for the last loads and stores", (double)n->drain);
+  tw_count(m, "commands", "commands", "accelerator commands", (double)n->commands);
+  tw_count(m, "loads", "commands", "mvin", (double)n->loads);
+  tw_count(m, "computes", "commands", "compute", (double)n->computes);
+  tw_count(m, "stores", "commands", "mvout", (double)n->stores);
+  tw_count(m, "configs", "commands", "config", (double)n->configs);
+  tw_count(m, "load_bytes", "bytes", "loaded by mvin", (double)n->load_bytes);
+  tw_count(m, "store_bytes", "bytes", "stored by mvout", (double)n->store_bytes);
+  tw_count(m, "l2_fills", "lines", "L2 misses", (double)n->l2_fills);
+  tw_count(m, "icache_misses", "lines", "instruction cache misses", (double)r->core.instruction_cache_misses);
+  tw_count(m, "branch_mispredicts", "branches", "mispredicted branches", (double)r->core.branch_mispredicts);
   m->n_memories = 2;
   m->memory[0] =
       (tw_memory_use){"scratchpad", r->memory.spad_rows * (size_t)(c->dim * gm_input_bytes(c)), (size_t)c->spad_bytes};

@@ -16,6 +16,7 @@
 #include "op/compare.h"
 #include "op/gemm_numerics.h"
 #include "op/int8.h"
+#include "target/count.h"
 #include "target/x86/plan.h"
 #include "target/x86/rates.h"
 #include "target/x86/runtime/convert.h"
@@ -193,10 +194,6 @@ static times time_from_memory(const subject *s, int threads) {
   return t;
 }
 
-static void count(tw_measurement *m, const char *name, const char *unit, const char *help, double value) {
-  m->counter[m->n_counters++] = (tw_counter){name, unit, help, value};
-}
-
 static void fill(const subject *s, tw_bench *out) {
   const int threads = s->plan->threads_m * s->plan->threads_n;
   const times t = s->copies > 1 ? time_from_memory(s, threads) : time_in_cache(s, threads);
@@ -210,15 +207,15 @@ static void fill(const subject *s, tw_bench *out) {
   tw_gemm_print(s->plan, out->plan, sizeof out->plan);
   m->cost = m->seconds = seconds;
   m->utilization = operations / seconds / peak;
-  count(m, "gflops", "GFLOP/s", "2 m n k a second", operations / seconds * 1e-9);
-  count(m, "weight_gb_s", "GB/s", "packed weights read a second", bytes / seconds * 1e-9);
-  count(m, "peak_gflops", "GFLOP/s", "of the kernel's instruction on registers alone", peak * 1e-9);
-  count(m, "fraction_of_peak", "", "gflops / peak_gflops", operations / seconds / peak);
-  count(m, "memory_gb_s", "GB/s", "read from memory by as many threads", bandwidth * 1e-9);
+  tw_count(m, "gflops", "GFLOP/s", "2 m n k a second", operations / seconds * 1e-9);
+  tw_count(m, "weight_gb_s", "GB/s", "packed weights read a second", bytes / seconds * 1e-9);
+  tw_count(m, "peak_gflops", "GFLOP/s", "of the kernel's instruction on registers alone", peak * 1e-9);
+  tw_count(m, "fraction_of_peak", "", "gflops / peak_gflops", operations / seconds / peak);
+  tw_count(m, "memory_gb_s", "GB/s", "read from memory by as many threads", bandwidth * 1e-9);
   if (s->copies > 1)
-    count(m, "fraction_of_memory", "", "median of weight_gb_s over a read of as much right behind it",
-          t.fraction_of_memory);
-  count(m, "threads", "", "that worked", threads);
+    tw_count(m, "fraction_of_memory", "", "median of weight_gb_s over a read of as much right behind it",
+             t.fraction_of_memory);
+  tw_count(m, "threads", "", "that worked", threads);
   tw_bound *b = &out->bound;
   b->compute_cost = operations / peak;
   b->memory_cost = s->copies > 1 && bandwidth > 0 ? bytes / bandwidth : 0;

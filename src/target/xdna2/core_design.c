@@ -1,5 +1,6 @@
 /* core_design.c - from types and tiles to what the core executes. */
 #include "target/xdna2/core_design.h"
+#include "target/count.h"
 
 #include <limits.h>
 
@@ -55,10 +56,6 @@ bool xd_core_of_design(const xd_design *d, xd_core_kernel *out) {
   return true;
 }
 
-static void add(tw_explanation *e, const char *name, const char *unit, double value, const char *help) {
-  if (e->n_quantities < TW_QUANTITIES_MAX) e->quantity[e->n_quantities++] = (tw_counter){name, unit, help, value};
-}
-
 tw_status xd_explain_core(const xd_design *d, tw_explanation *e, tw_error *error) {
   xd_core_kernel k;
   xd_core_result r;
@@ -68,17 +65,18 @@ tw_status xd_explain_core(const xd_design *d, tw_explanation *e, tw_error *error
   const bool asked = d->way_given || d->unroll || d->cluster[0];
   if (status == TW_USAGE && !asked) return TW_OK; /* such a kernel is explained all the same */
   if (status != TW_OK) return tw_fail(error, status, "%s", why.text);
-  add(e, "core_cycles", "cycles", r.cycles, "a kernel call as scheduled: T_MC / rho rows, one step of K");
-  add(e, "core_efficiency", "", r.efficiency, "of that call; docs/xdna2-core.md");
-  add(e, "core_convert_cycles", "cycles", r.convert_cycles, "of it, to convert A");
-  add(e, "core_ii", "cycles", r.ii, "from one cluster to the next");
-  add(e, "core_prologue", "cycles", r.prologue, "to the first multiply-accumulate");
-  add(e, "core_steady", "cycles", r.steady, "to the last");
-  add(e, "core_epilogue", "cycles", r.epilogue, "behind the last");
-  add(e, "core_vectors", "", r.vectors, "vector registers used");
-  add(e, "core_accumulators", "", r.accumulators, "accumulators used");
+  tw_add_quantity(e, "core_cycles", "cycles", r.cycles, "a kernel call as scheduled: T_MC / rho rows, one step of K");
+  tw_add_quantity(e, "core_efficiency", "", r.efficiency, "of that call; docs/xdna2-core.md");
+  tw_add_quantity(e, "core_convert_cycles", "cycles", r.convert_cycles, "of it, to convert A");
+  tw_add_quantity(e, "core_ii", "cycles", r.ii, "from one cluster to the next");
+  tw_add_quantity(e, "core_prologue", "cycles", r.prologue, "to the first multiply-accumulate");
+  tw_add_quantity(e, "core_steady", "cycles", r.steady, "to the last");
+  tw_add_quantity(e, "core_epilogue", "cycles", r.epilogue, "behind the last");
+  tw_add_quantity(e, "core_vectors", "", r.vectors, "vector registers used");
+  tw_add_quantity(e, "core_accumulators", "", r.accumulators, "accumulators used");
   k.way = XD_CORE_PIPELINED;
   if (xd_core_schedule(&k, &r, &why) == TW_OK)
-    add(e, "core_pipelined_cycles", "cycles", r.cycles, "a call with clusters overlapped by modulo scheduling");
+    tw_add_quantity(e, "core_pipelined_cycles", "cycles", r.cycles,
+                    "a call with clusters overlapped by modulo scheduling");
   return TW_OK;
 }

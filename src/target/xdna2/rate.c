@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "model/pipeline.h"
+#include "target/count.h"
 
 static int chains(const xd_kernel *k) { return k->cluster[0] * k->cluster[1]; }
 
@@ -72,10 +73,6 @@ xd_rate xd_rate_of(const xd_config *c, const xd_design *d, double m, double n, d
   return r;
 }
 
-static void add(tw_explanation *e, const char *name, const char *unit, double value, const char *help) {
-  e->quantity[e->n_quantities++] = (tw_counter){name, unit, help, value};
-}
-
 static void say_limit(const xd_rate *r, tw_explanation *e) {
   const struct {
     const char *what;
@@ -93,29 +90,32 @@ static void say_limit(const xd_rate *r, tw_explanation *e) {
 
 void xd_explain_rate(const xd_config *c, const xd_design *d, const xd_rate *r, tw_explanation *e) {
   const xd_cluster cluster = xd_cluster_of(c, d->kernel, d->tile.k);
-  add(e, "intensity", "op/byte", r->intensity, "equation 2, with the bytes the paper counts");
-  add(e, "intensity_packed", "op/byte", r->intensity_packed, "equation 2, with bytes as they lie in memory");
-  add(e, "efficiency_micro", "", r->efficiency_micro,
-      d->kernel->vmac_cycles > 0 ? "equation 13" : "equations 5 to 10: not fitted to any measurement");
-  add(e, "efficiency_core", "", r->efficiency_core,
-      d->core_tflops > 0 ? "as given by core_tflops" : "equation 15, and a cost of each step of K");
-  add(e, "efficiency_core_paper", "", r->efficiency_paper, "equation 15 alone, with the paper's delta");
-  add(e, "compute_bound_tflops", "Tflop/s", r->roofline.compute * 1e-12, "equation 12, the cores");
-  add(e, "memory_bound_tflops", "Tflop/s", r->roofline.memory * 1e-12, "equation 12, memory at the paper's bandwidth");
-  add(e, "predicted_tflops", "Tflop/s", r->rate * 1e-12, "with what the shims reach and the launch");
-  add(e, "seconds", "s", r->seconds, "predicted, of the whole GEMM");
-  add(e, "compute_seconds", "s", r->compute_seconds, "the cores alone");
-  add(e, "read_seconds", "s", r->read_seconds, "reading A and B alone");
-  add(e, "write_seconds", "s", r->write_seconds, "writing C alone");
-  add(e, "stream_seconds", "s", r->stream_seconds, "the slower stream into a core alone");
-  add(e, "read_bytes", "bytes", r->read_bytes, "of A and B from memory");
-  add(e, "write_bytes", "bytes", r->write_bytes, "of C to memory");
-  add(e, "padded_share", "", r->padded_share, "of the operations: on padding up to whole tiles");
-  add(e, "cluster_vmacs", "", cluster.vmacs, "multiply-accumulates of a chain cluster");
+  tw_add_quantity(e, "intensity", "op/byte", r->intensity, "equation 2, with the bytes the paper counts");
+  tw_add_quantity(e, "intensity_packed", "op/byte", r->intensity_packed,
+                  "equation 2, with bytes as they lie in memory");
+  tw_add_quantity(e, "efficiency_micro", "", r->efficiency_micro,
+                  d->kernel->vmac_cycles > 0 ? "equation 13" : "equations 5 to 10: not fitted to any measurement");
+  tw_add_quantity(e, "efficiency_core", "", r->efficiency_core,
+                  d->core_tflops > 0 ? "as given by core_tflops" : "equation 15, and a cost of each step of K");
+  tw_add_quantity(e, "efficiency_core_paper", "", r->efficiency_paper, "equation 15 alone, with the paper's delta");
+  tw_add_quantity(e, "compute_bound_tflops", "Tflop/s", r->roofline.compute * 1e-12, "equation 12, the cores");
+  tw_add_quantity(e, "memory_bound_tflops", "Tflop/s", r->roofline.memory * 1e-12,
+                  "equation 12, memory at the paper's bandwidth");
+  tw_add_quantity(e, "predicted_tflops", "Tflop/s", r->rate * 1e-12, "with what the shims reach and the launch");
+  tw_add_quantity(e, "seconds", "s", r->seconds, "predicted, of the whole GEMM");
+  tw_add_quantity(e, "compute_seconds", "s", r->compute_seconds, "the cores alone");
+  tw_add_quantity(e, "read_seconds", "s", r->read_seconds, "reading A and B alone");
+  tw_add_quantity(e, "write_seconds", "s", r->write_seconds, "writing C alone");
+  tw_add_quantity(e, "stream_seconds", "s", r->stream_seconds, "the slower stream into a core alone");
+  tw_add_quantity(e, "read_bytes", "bytes", r->read_bytes, "of A and B from memory");
+  tw_add_quantity(e, "write_bytes", "bytes", r->write_bytes, "of C to memory");
+  tw_add_quantity(e, "padded_share", "", r->padded_share, "of the operations: on padding up to whole tiles");
+  tw_add_quantity(e, "cluster_vmacs", "", cluster.vmacs, "multiply-accumulates of a chain cluster");
   if (cluster.cycles > 0) {
-    add(e, "cluster_prologue", "cycles", cluster.prologue, "equation 5");
-    add(e, "cluster_steady", "cycles", cluster.steady, "equation 8, at most one multiply-accumulate a cycle");
-    add(e, "cluster_epilogue", "cycles", cluster.epilogue, "equation 9");
+    tw_add_quantity(e, "cluster_prologue", "cycles", cluster.prologue, "equation 5");
+    tw_add_quantity(e, "cluster_steady", "cycles", cluster.steady,
+                    "equation 8, at most one multiply-accumulate a cycle");
+    tw_add_quantity(e, "cluster_epilogue", "cycles", cluster.epilogue, "equation 9");
   }
   say_limit(r, e);
 }

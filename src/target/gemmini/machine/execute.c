@@ -570,7 +570,7 @@ static void decide(gm_machine *m) {
 /* The matrix's last row was read in that cycle. */
 static void retire(gm_machine *m, uint64_t cycle) {
   gm_executor *x = &m->ex;
-  if (m->trace) {
+  if (m->trace.file) {
     static const char *const fed[] = {"weights", "rows", "rows and weights"};
     gm_trace_span(m, "array", fed[x->action], x->begun, cycle + 1);
   }

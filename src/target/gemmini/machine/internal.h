@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sim/l2.h"
+#include "sim/trace.h"
 #include "target/gemmini/machine/loop_conv.h"
 #include "target/gemmini/machine/loop_ws.h"
 #include "target/gemmini/machine/machine.h"
@@ -338,8 +339,7 @@ struct gm_machine {
   uint64_t counted_from;
   uint64_t limit;       /* the last cycle that may be simulated */
   gm_listener listener; /* of the core's commands; its functions may be NULL */
-  FILE *trace;
-  bool trace_comma;
+  tw_trace trace;
   char why[256]; /* non-empty: the program has failed */
 };
 

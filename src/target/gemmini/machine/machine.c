@@ -169,7 +169,7 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
     m->now++;
   const gm_command given = {.funct = (uint8_t)(instruction >> 25), .rs1 = rs1, .rs2 = rs2};
   gm_front_push(m, &given);
-  if (m->trace) gm_trace_span(m, "core", accepted > cycle ? "waits to issue" : "issues", cycle, accepted + 1);
+  if (m->trace.file) gm_trace_span(m, "core", accepted > cycle ? "waits to issue" : "issues", cycle, accepted + 1);
   if (m->listener.command) m->listener.command(m->listener.context, &given, cycle, accepted);
   return accepted;
 }
@@ -193,7 +193,7 @@ static uint64_t fence(void *context, uint64_t cycle, char why[256]) {
   if (failed(m, why)) return UINT64_MAX;
   if (!m->counters.commands) gm_machine_start(m, m->now); /* the harness's fence before its first mark */
   uint64_t passed = m->now > cycle ? m->now : cycle;
-  if (m->trace) gm_trace_span(m, "core", "fence", cycle, passed);
+  if (m->trace.file) gm_trace_span(m, "core", "fence", cycle, passed);
   if (m->listener.fence) m->listener.fence(m->listener.context, cycle, passed);
   return passed;
 }
@@ -263,10 +263,7 @@ gm_counters gm_machine_finish(gm_machine *m, uint64_t begin, uint64_t end) {
   c.l2_hits = m->l2.hits;
   c.l2_fills = m->l2.fills;
   c.llc_misses = m->l2.llc_misses;
-  if (m->trace) {
-    gm_trace_span(m, "core", "kernel", begin, end);
-    fputs("\n]}\n", m->trace);
-  }
+  if (m->trace.file) tw_trace_end(&m->trace, "core", (double)begin, (double)end);
   return c;
 }
 
@@ -275,18 +272,11 @@ gm_memory_use gm_machine_memory_use(const gm_machine *m) { return gm_arch_memory
 void gm_machine_listen(gm_machine *m, const gm_listener *listener) { m->listener = *listener; }
 
 void gm_machine_trace(gm_machine *m, FILE *f) {
-  m->trace = f;
-  fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", f);
   static const char *const unit[] = {"core", "load", "execute", "array", "store"}; /* as a viewer shows them */
-  for (size_t i = 0; i < sizeof unit / sizeof *unit; i++)
-    fprintf(f,
-            "%s\n{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":1,\"tid\":\"%s\",\"args\":{\"sort_index\":%zu}}",
-            i ? "," : "", unit[i], i);
-  m->trace_comma = true;
+  m->trace = tw_trace_begin(f, 1);
+  for (size_t i = 0; i < sizeof unit / sizeof *unit; i++) tw_trace_lane(&m->trace, unit[i]);
 }
 
 void gm_trace_span(gm_machine *m, const char *unit, const char *name, uint64_t from, uint64_t to) {
-  fprintf(m->trace, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":\"%s\",\"ts\":%llu,\"dur\":%llu}",
-          m->trace_comma ? "," : "", name, unit, (unsigned long long)from, (unsigned long long)(to - from));
-  m->trace_comma = true;
+  tw_trace_span(&m->trace, unit, name, (double)from, (double)to);
 }

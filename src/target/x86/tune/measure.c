@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "op/compare.h"
+#include "target/count.h"
 #include "target/x86/bench.h"
 #include "target/x86/cpu.h"
 #include "target/x86/plan.h"
@@ -213,20 +214,16 @@ tw_status x86_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_e
 
 /* ---- the measurement ---- */
 
-static void count(tw_measurement *m, const char *name, const char *unit, const char *help, double value) {
-  m->counter[m->n_counters++] = (tw_counter){name, unit, help, value};
-}
-
 static void fill(const tw_problem *p, double seconds, const rates *r, tw_measurement *m) {
   const double operations = 2 * p->op->operations(p);
   *m = (tw_measurement){.cost = seconds, .seconds = seconds, .utilization = operations / seconds / r->peak};
-  count(m, "gflops", "GFLOP/s", "2 m n k a second", operations / seconds * 1e-9);
-  count(m, "peak_gflops", "GFLOP/s", "of this CPU for these types, on registers alone", r->peak * 1e-9);
-  count(m, "fraction_of_peak", "", "gflops / peak_gflops", m->utilization);
+  tw_count(m, "gflops", "GFLOP/s", "2 m n k a second", operations / seconds * 1e-9);
+  tw_count(m, "peak_gflops", "GFLOP/s", "of this CPU for these types, on registers alone", r->peak * 1e-9);
+  tw_count(m, "fraction_of_peak", "", "gflops / peak_gflops", m->utilization);
   if (r->bandwidth > 0) {
-    count(m, "weight_gb_s", "GB/s", "weights read a second, packed as the library does",
-          weight_bytes(p) / seconds * 1e-9);
-    count(m, "memory_gb_s", "GB/s", "read from memory by as many threads", r->bandwidth * 1e-9);
+    tw_count(m, "weight_gb_s", "GB/s", "weights read a second, packed as the library does",
+             weight_bytes(p) / seconds * 1e-9);
+    tw_count(m, "memory_gb_s", "GB/s", "read from memory by as many threads", r->bandwidth * 1e-9);
   }
 }
 

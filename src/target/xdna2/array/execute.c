@@ -9,6 +9,7 @@
 
 #include "base/strings.h"
 #include "op/element.h"
+#include "target/count.h"
 #include "target/xdna2/array/cost.h"
 #include "target/xdna2/array/pack.h"
 #include "target/xdna2/array/reference.h"
@@ -168,10 +169,6 @@ void xd_execute_coverage(const xd_gemm *g, const tw_problem *whole, char *text, 
 
 /* ---- measuring ---- */
 
-static void count(tw_measurement *m, const char *name, const char *unit, const char *help, double value) {
-  m->counter[m->n_counters++] = (tw_counter){name, unit, help, value};
-}
-
 /* Bytes of the buffers of the fullest tile of a kind. */
 static int64_t fullest(const xd_program *p, xd_tile_kind kind) {
   int64_t most = 0;
@@ -191,16 +188,16 @@ static void fill(const xd_config *c, const xd_program *p, const xd_work *w, cons
   *m = (tw_measurement){.cycles = r->cycles, .seconds = r->cycles / hz + c->array.dispatch_us * 1e-6};
   m->cost = m->seconds;
   m->utilization = w->macs / (m->seconds * hz) / w->peak / (c->rows * c->columns);
-  count(m, "tflops", "Tflop/s", "useful operations a second, dispatch included", 2e-12 * w->macs / m->seconds);
-  count(m, "compute", "cycles", "a core is in kernels, mean", r->call_cycles / cores);
-  count(m, "wait_input", "cycles", "a core waits for A or B, mean", r->wait_input_cycles / cores);
-  count(m, "wait_output", "cycles", "a core waits until C has left, mean", r->wait_output_cycles / cores);
-  count(m, "ddr_busy", "cycles", "data moves between DDR and the array", r->ddr_busy_cycles);
-  count(m, "read_bytes", "bytes", "from DDR", r->read_bytes);
-  count(m, "written_bytes", "bytes", "to DDR", r->written_bytes);
-  count(m, "read_gbs", "GB/s", "from DDR, over the whole run", r->read_bytes / (r->cycles / hz) * 1e-9);
-  count(m, "kernel_calls", "calls", "of all cores", (double)r->calls);
-  count(m, "events", "events", "simulated", (double)r->events);
+  tw_count(m, "tflops", "Tflop/s", "useful operations a second, dispatch included", 2e-12 * w->macs / m->seconds);
+  tw_count(m, "compute", "cycles", "a core is in kernels, mean", r->call_cycles / cores);
+  tw_count(m, "wait_input", "cycles", "a core waits for A or B, mean", r->wait_input_cycles / cores);
+  tw_count(m, "wait_output", "cycles", "a core waits until C has left, mean", r->wait_output_cycles / cores);
+  tw_count(m, "ddr_busy", "cycles", "data moves between DDR and the array", r->ddr_busy_cycles);
+  tw_count(m, "read_bytes", "bytes", "from DDR", r->read_bytes);
+  tw_count(m, "written_bytes", "bytes", "to DDR", r->written_bytes);
+  tw_count(m, "read_gbs", "GB/s", "from DDR, over the whole run", r->read_bytes / (r->cycles / hz) * 1e-9);
+  tw_count(m, "kernel_calls", "calls", "of all cores", (double)r->calls);
+  tw_count(m, "events", "events", "simulated", (double)r->events);
   m->n_memories = 2;
   m->memory[0] = (tw_memory_use){"l1", (size_t)fullest(p, XD_COMPUTE), (size_t)(c->l1_bytes - c->stack_bytes)};
   m->memory[1] = (tw_memory_use){"l2", (size_t)fullest(p, XD_MEMORY), (size_t)c->l2_bytes};
@@ -211,7 +208,7 @@ tw_status xd_measure_program(const xd_config *c, const xd_program *program, cons
   xd_run_options options = {.timing_only = true, .cost = xd_cost_of(c)};
   xd_run_result r = {0};
   FILE *f = NULL;
-  xd_trace lines;
+  tw_trace lines;
   if (trace && !(f = fopen(trace, "w"))) return tw_fail(error, TW_USAGE, "%s: %s", trace, strerror(errno));
   if (f) {
     lines = xd_trace_begin(f, c, program);
@@ -219,7 +216,7 @@ tw_status xd_measure_program(const xd_config *c, const xd_program *program, cons
     options.span_context = &lines;
   }
   tw_status status = xd_run(c, program, &options, &r, error);
-  if (f) xd_trace_end(&lines, r.cycles);
+  if (f) tw_trace_end(&lines, "array", 0, r.cycles);
   if (f && fclose(f) && status == TW_OK) status = tw_fail(error, TW_MISSING, "%s: %s", trace, strerror(errno));
   if (status == TW_OK) fill(c, program, work, &r, out);
   return status;

@@ -107,7 +107,7 @@ static bool make(sim *s) {
   s->wanted = tw_new(agents, sizeof *s->wanted);
   s->waits_for = tw_new(agents, sizeof *s->waits_for);
   if (!s->channel || !s->route || !s->lock || !s->core || !s->port || !s->iteration || !s->bytes || !s->holder ||
-      !s->in_use || !s->next_waiting || !s->wanted || !s->waits_for || !queue_open(&s->queue) || !make_costs(s) ||
+      !s->in_use || !s->next_waiting || !s->wanted || !s->waits_for || !tw_events_open(&s->queue) || !make_costs(s) ||
       !make_memory(s))
     return false;
   for (size_t i = 0; i < numbers; i++) s->holder[i] = -1;
@@ -136,7 +136,7 @@ static void destroy(sim *s) {
                        s->port,   s->iteration, s->in_use, s->holder, s->next_waiting,
                        s->wanted, s->waits_for, s->memory, s->stream, s->call_cycles};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
-  queue_close(&s->queue);
+  tw_events_close(&s->queue);
 }
 
 /* Channels that start by themselves, cores, the host. */
@@ -172,7 +172,7 @@ static void run(sim *s) {
   event e;
   begin(s);
   while (s->status == TW_OK && s->command < s->program->sequence.n) {
-    if (!queue_take(&s->queue, &e)) {
+    if (!tw_events_take(&s->queue, &e)) {
       if (!s->queue.failed) blame(s);
       break;
     }

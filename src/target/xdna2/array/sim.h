@@ -1,9 +1,10 @@
 /* sim.h - the state of a simulation, for the files of this folder: run.c (host, whole), dma.c (channels, circuits),
- * ddr.c (bandwidth), core.c, lock.c, queue.c (events), blame.c (who waits for whom). Times are cycles of the core
+ * ddr.c (bandwidth), core.c, lock.c, blame.c (who waits for whom). Times are cycles of the core
  * clock. */
 #ifndef TW_XDNA2_ARRAY_SIM_H
 #define TW_XDNA2_ARRAY_SIM_H
 
+#include "sim/events.h"
 #include "target/xdna2/array/kernel.h"
 #include "target/xdna2/array/run.h"
 
@@ -13,40 +14,15 @@ typedef enum event_kind { EV_CHANNEL, EV_SEGMENT, EV_SINK, EV_DDR, EV_CORE } eve
 
 enum { EVENT_KINDS = 8 };
 
-typedef struct event {
-  double at;
-  uint64_t order; /* of those at the same time, the first scheduled is the first */
-  int32_t agent;  /* who * EVENT_KINDS + kind; who: channel, route, core */
-  int32_t what;   /* SINK: which; DDR: version */
-} event;
+/* Of an event: `agent` is who * EVENT_KINDS + kind, who: channel, route, core; `what`: SINK: which; DDR: version. */
+typedef tw_event event;
 
 static inline event_kind kind_of_event(const event *e) { return (event_kind)(e->agent % EVENT_KINDS); }
 static inline int who_of_event(const event *e) { return e->agent / EVENT_KINDS; }
 
-/* A calendar (R. Brown, 1988): a day is a few cycles, its events lie in order, and those beyond the last day of the
- * calendar in a heap until their day comes near. */
-typedef struct event_queue {
-  int64_t today;
-  struct event_day {
-    int32_t first, last; /* of the events; last says nothing if there is none */
-  } * day;               /* by number modulo DAYS; first -1: no event */
-  uint64_t *busy;        /* a bit for each day */
-  struct event_node {
-    event event;
-    int32_t next;
-  } * node;
-  int32_t free, n_nodes, room_nodes; /* free: list of nodes, -1 */
-  size_t n_far, room_far;
-  event *far; /* a binary heap */
-  uint64_t order;
-  bool failed; /* memory ran out */
-} event_queue;
-
-bool queue_open(event_queue *); /* false: out of memory */
-void queue_close(event_queue *);
-/* Not before the event that was taken last. */
-void queue_add(event_queue *, double at, event_kind, int who, int what);
-bool queue_take(event_queue *, event *out); /* false: empty */
+static inline void queue_add(tw_events *q, double at, event_kind kind, int who, int what) {
+  tw_events_add(q, at, who * EVENT_KINDS + (int)kind, what);
+}
 
 /* ---- state ---- */
 
@@ -114,7 +90,7 @@ typedef struct sim {
   tw_error *error;
   tw_status status; /* of the first failure */
   double now;
-  event_queue queue;
+  tw_events queue;
   channel_state *channel;
   route_state *route;
   lock_state *lock;

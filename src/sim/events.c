@@ -1,18 +1,21 @@
-/* queue.c - events in order of time, then of scheduling. */
+/* events.c - events in order of time, then of scheduling: a calendar for what is near, a heap for what is far. */
+#include "sim/events.h"
+
 #include <stdlib.h>
 
 #include "base/strings.h"
-#include "target/xdna2/array/sim.h"
 
 /* Cores in step have many events in the same few cycles: a day is as short as their distance, so that a new event is mostly
  * the last of its day. The year is longer than most kernel calls. */
 enum { CYCLES = 2, DAYS = 8192, WORD = 64, FIRST_ROOM = 256, NONE = -1 };
 
-static bool before(const event *a, const event *b) { return a->at != b->at ? a->at < b->at : a->order < b->order; }
+static bool before(const tw_event *a, const tw_event *b) {
+  return a->at != b->at ? a->at < b->at : a->order < b->order;
+}
 
 static int64_t day_of(double at) { return (int64_t)(at * (1.0 / CYCLES)); }
 
-bool queue_open(event_queue *q) {
+bool tw_events_open(tw_events *q) {
   q->day = tw_new(DAYS, sizeof *q->day);
   q->busy = tw_new(DAYS / WORD, sizeof *q->busy);
   q->free = NONE;
@@ -20,7 +23,7 @@ bool queue_open(event_queue *q) {
   return q->day && q->busy;
 }
 
-void queue_close(event_queue *q) {
+void tw_events_close(tw_events *q) {
   free(q->day);
   free(q->busy);
   free(q->node);
@@ -29,7 +32,7 @@ void queue_close(event_queue *q) {
 
 /* ---- the calendar ---- */
 
-static int32_t new_node(event_queue *q) {
+static int32_t new_node(tw_events *q) {
   const int32_t node = q->free;
   if (node != NONE) {
     q->free = q->node[node].next;
@@ -37,7 +40,7 @@ static int32_t new_node(event_queue *q) {
   }
   if (q->n_nodes == q->room_nodes) {
     const int32_t room = q->room_nodes ? 2 * q->room_nodes : FIRST_ROOM;
-    struct event_node *grown = tw_resize(q->node, (size_t)room, sizeof *grown);
+    struct tw_event_node *grown = tw_resize(q->node, (size_t)room, sizeof *grown);
     if (!grown) return NONE;
     q->node = grown;
     q->room_nodes = room;
@@ -46,10 +49,10 @@ static int32_t new_node(event_queue *q) {
 }
 
 /* Links the node, whose event is filled in, into its day. */
-static void add_to_day(event_queue *q, int64_t number, int32_t node) {
+static void add_to_day(tw_events *q, int64_t number, int32_t node) {
   const int64_t place = number % DAYS;
-  struct event_day *day = &q->day[place];
-  struct event_node *added = &q->node[node];
+  struct tw_event_day *day = &q->day[place];
+  struct tw_event_node *added = &q->node[node];
   added->next = NONE;
   q->busy[place / WORD] |= (uint64_t)1 << place % WORD;
   if (day->first != NONE && !before(&added->event, &q->node[day->last].event)) {
@@ -65,7 +68,7 @@ static void add_to_day(event_queue *q, int64_t number, int32_t node) {
 }
 
 /* The first day from today on that has an event, as days from today; DAYS if none has. */
-static int64_t next_busy(const event_queue *q) {
+static int64_t next_busy(const tw_events *q) {
   const int64_t start = q->today % DAYS;
   uint64_t word = q->busy[start / WORD] >> start % WORD;
   if (word) return __builtin_ctzll(word);
@@ -78,10 +81,10 @@ static int64_t next_busy(const event_queue *q) {
 
 /* ---- what is far ---- */
 
-static void add_far(event_queue *q, const event *e) {
+static void add_far(tw_events *q, const tw_event *e) {
   if (q->n_far == q->room_far) {
     const size_t room = q->room_far ? 2 * q->room_far : FIRST_ROOM;
-    event *grown = tw_resize(q->far, room, sizeof *grown);
+    tw_event *grown = tw_resize(q->far, room, sizeof *grown);
     if (!grown) {
       q->failed = true;
       return;
@@ -94,8 +97,8 @@ static void add_far(event_queue *q, const event *e) {
   q->far[i] = *e;
 }
 
-static event take_far(event_queue *q) {
-  const event first = q->far[0], last = q->far[--q->n_far];
+static tw_event take_far(tw_events *q) {
+  const tw_event first = q->far[0], last = q->far[--q->n_far];
   size_t i = 0;
   for (size_t child; (child = 2 * i + 1) < q->n_far; i = child) {
     if (child + 1 < q->n_far && before(&q->far[child + 1], &q->far[child])) child++;
@@ -109,12 +112,11 @@ static event take_far(event_queue *q) {
 /* ---- both ---- */
 
 /* Written where it stays: reading a whole event that has just been written in parts would wait for the stores. */
-void queue_add(event_queue *q, double at, event_kind kind, int who, int what) {
+void tw_events_add(tw_events *q, double at, int32_t agent, int32_t what) {
   const int64_t number = day_of(at);
   const uint64_t order = q->order++;
-  const int32_t agent = who * EVENT_KINDS + (int)kind;
   if (number >= q->today + DAYS) {
-    const event e = {at, order, agent, what};
+    const tw_event e = {at, order, agent, what};
     add_far(q, &e);
     return;
   }
@@ -123,7 +125,7 @@ void queue_add(event_queue *q, double at, event_kind kind, int who, int what) {
     q->failed = true;
     return;
   }
-  event *e = &q->node[node].event;
+  tw_event *e = &q->node[node].event;
   e->at = at;
   e->order = order;
   e->agent = agent;
@@ -132,7 +134,7 @@ void queue_add(event_queue *q, double at, event_kind kind, int who, int what) {
 }
 
 /* Turns to the next day that has an event. What was far and no longer is moves into the calendar. */
-static bool turn(event_queue *q) {
+static bool turn(tw_events *q) {
   const int64_t ahead = next_busy(q);
   if (ahead == DAYS && !q->n_far) return false;
   q->today = ahead < DAYS ? q->today + ahead : day_of(q->far[0].at);
@@ -148,8 +150,8 @@ static bool turn(event_queue *q) {
   return true;
 }
 
-bool queue_take(event_queue *q, event *out) {
-  struct event_day *day = &q->day[q->today % DAYS];
+bool tw_events_take(tw_events *q, tw_event *out) {
+  struct tw_event_day *day = &q->day[q->today % DAYS];
   if (day->first == NONE) {
     if (!turn(q) || q->failed) return false;
     day = &q->day[q->today % DAYS];

@@ -1,0 +1,68 @@
+/* config.h - machine files: "key = value" lines, '#' comments, read by tables that say where each value goes and what it may
+ * be. Each key of a record is given exactly once.
+ *
+ * A file of one record is tw_config_read. One with sections, or with lines of other forms, walks tw_config_lines and hands
+ * its pairs to tw_config_pair. Errors are TW_USAGE with origin and line. */
+#ifndef TW_BASE_CONFIG_H
+#define TW_BASE_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tilewright/status.h"
+
+typedef enum tw_config_kind {
+  TW_CONFIG_TEXT,    /* char[high]; not empty */
+  TW_CONFIG_INT,     /* int */
+  TW_CONFIG_POWER,   /* int: a power of two */
+  TW_CONFIG_INT64,   /* int64_t */
+  TW_CONFIG_BOOL,    /* bool: 0 or 1 */
+  TW_CONFIG_REAL,    /* double */
+  TW_CONFIG_TYPE,    /* tw_type */
+  TW_CONFIG_LIST,    /* int[count]: 2 2 1 */
+  TW_CONFIG_PRODUCT, /* int[count]: 8x8x8 */
+  TW_CONFIG_OTHER,   /* what `parse` takes */
+} tw_config_kind;
+
+typedef struct tw_config_key {
+  const char *name;
+  tw_config_kind kind;
+  size_t offset;
+  double low, high; /* of each number; of TEXT: high is the size of the field */
+  int count;        /* of LIST and PRODUCT */
+  /* Of OTHER: false if it is not; `expected` then says in words what it is ("none, i8 or bfp16"). `out` is the record. */
+  bool (*parse)(const char *value, void *field, void *out);
+  const char *expected;
+} tw_config_key;
+
+enum { TW_CONFIG_KEYS_MAX = 64 };
+
+typedef struct tw_config_place {
+  const char *origin;
+  int line;
+} tw_config_place;
+
+/* What is being filled. */
+typedef struct tw_config_record {
+  const char *what; /* "machine", "kernel" */
+  const tw_config_key *key;
+  size_t n; /* at most TW_CONFIG_KEYS_MAX */
+  void *out;
+  bool seen[TW_CONFIG_KEYS_MAX];
+} tw_config_record;
+
+/* Calls `line` for each line that holds something, without comment and white space around, until one fails. */
+tw_status tw_config_lines(const char *text, const char *origin,
+                          tw_status (*line)(void *context, char *line, tw_config_place, tw_error *), void *context,
+                          tw_error *);
+/* Splits "key = value" in place; TW_USAGE where it is none. */
+tw_status tw_config_split(char *line, const char **key, char **value, tw_config_place, tw_error *);
+/* Sets a key. */
+tw_status tw_config_set(tw_config_record *, const char *key, char *value, tw_config_place, tw_error *);
+/* Every key was given. */
+tw_status tw_config_complete(const tw_config_record *, tw_config_place, tw_error *);
+
+/* A file that is one record. */
+tw_status tw_config_read(const char *text, const char *origin, tw_config_record *, tw_error *);
+
+#endif

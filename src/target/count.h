@@ -1,0 +1,17 @@
+/* count.h - what a target fills measurements and explanations with. */
+#ifndef TW_TARGET_COUNT_H
+#define TW_TARGET_COUNT_H
+
+#include "tilewright/target.h"
+
+/* Texts are static. What has no room is left out. */
+static inline void tw_count(tw_measurement *m, const char *name, const char *unit, const char *help, double value) {
+  if (m->n_counters < TW_COUNTERS_MAX) m->counter[m->n_counters++] = (tw_counter){name, unit, help, value};
+}
+
+static inline void tw_add_quantity(tw_explanation *e, const char *name, const char *unit, double value,
+                                   const char *help) {
+  if (e->n_quantities < TW_QUANTITIES_MAX) e->quantity[e->n_quantities++] = (tw_counter){name, unit, help, value};
+}
+
+#endif
