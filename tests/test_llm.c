@@ -365,6 +365,8 @@ static const char *const PROBLEMS[][2] = {
     {"gemmini-4x4-fp32", "mpc_backward horizon=5 states=4 inputs=2"},
     {"x86", "gemm m=64 n=64 k=64 a=f32"},
     {"xdna2", "gemm m=256 n=256 k=256 a=i8 b=i8 c=i32"},
+    {"cuda-h100-sxm", "gemm m=256 n=256 k=256 a=bf16 b=bf16 c=bf16"},
+    {"cuda-h100-sxm", "softmax rows=64 cols=128 a=bf16"},
 };
 
 /* Every machine and op has its words; nothing is left of the templates; all of the menu is there without dropout. */
