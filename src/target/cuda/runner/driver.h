@@ -100,7 +100,7 @@ typedef CUresult cuTensorMapEncodeTiled_function(CUtensorMap *, int type, unsign
                                                  int fill);
 
 typedef struct cuda_driver {
-#define CUDA_FIELD(name, arguments) CUresult(*name) arguments;
+#define CUDA_FIELD(name, arguments) CUresult(*name) arguments; /* NOLINT(bugprone-macro-parentheses): a declaration */
   CUDA_FUNCTIONS(CUDA_FIELD)
 #undef CUDA_FIELD
   cuTensorMapEncodeTiled_function *cuTensorMapEncodeTiled;
