@@ -103,7 +103,8 @@ static const tw_family families[] = {
 #define CUDA_TARGET(NAME, SUMMARY, CONFIG)                                                                             \
   (tw_target) {                                                                                                        \
     .name = NAME, .summary = SUMMARY, .unit = "seconds",                                                               \
-    .traits = {.own_reference = true, .language = "CUDA C++", .source_name = "kernel.cu", .prompts = "cuda"},          \
+    .traits = {.measures_first = true, .own_reference = true, .language = "CUDA C++", .source_name = "kernel.cu",      \
+               .prompts = "cuda"},                                                                                     \
     .config = CONFIG, .n_families = sizeof families / sizeof *families, .family = families, .available = available,    \
     .describe = describe, .build = cuda_artefact, .check = cuda_check, .measure = cuda_measure,                        \
     .release = cuda_release                                                                                            \
