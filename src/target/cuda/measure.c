@@ -1,4 +1,5 @@
-/* measure.c - a kernel is checked, timed, and checked again, in one process with the device to itself.
+/* measure.c - a kernel is run, timed, and run again, in one process with the device to itself; what came out of it each time
+ * is compared when the device is free for the next.
  *
  * Time is the median of the driver's events around single launches. Before each, the inputs are copied to where the kernel
  * reads them, from one of two sets in an order that the kernel cannot know; outputs are poisoned; and four times the size of
@@ -18,6 +19,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "op/compare.h"
 #include "target/count.h"
 #include "target/cuda/build.h"
 #include "target/cuda/ceilings.h"
@@ -59,17 +61,33 @@ void cuda_release(tw_artefact *a) {
 
 /* ---- one kernel in its process ---- */
 
+enum { KEPT_RESULTS = 3 };
+
 typedef struct session {
   cuda_lease lease;
   cuda_inputs *inputs;
   cuda_process *process;
   tw_coverage coverage;
   double launch_limit, copy_limit; /* seconds */
+  /* Outputs that are compared when the device is free for others. */
+  struct {
+    void *output[TW_OPERANDS_MAX];
+    uint32_t set;
+    const char *when; /* the first one: NULL */
+  } kept[KEPT_RESULTS];
+  size_t n_kept;
 } session;
 
-static void close_session(session *s) {
+static void free_device(session *s) {
   cuda_process_close(s->process);
+  s->process = NULL;
   cuda_lease_give_back(&s->lease);
+}
+
+static void close_session(session *s) {
+  free_device(s);
+  for (size_t i = 0; i < s->n_kept; i++)
+    for (size_t o = 0; o < TW_OPERANDS_MAX; o++) free(s->kept[i].output[o]);
   cuda_inputs_give_back(s->inputs);
 }
 
@@ -104,39 +122,53 @@ static tw_status work(session *s, const cuda_command *c, double limit, cuda_repl
   return cuda_process_do(s->process, c, limit, reply, wall, error);
 }
 
-/* Fetches outputs (and inputs) and compares them with what is right for a set. */
-static tw_status compare(session *s, uint32_t set, bool inputs, tw_error *error) {
+/* Fetches outputs (and inputs, which must be as they were) and keeps the outputs. */
+static tw_status keep(session *s, uint32_t set, bool inputs, const char *when, tw_error *error) {
   const cuda_command fetch = {.work = CUDA_FETCH, .set = {inputs}};
+  const tw_case *c = &s->inputs->set[set];
   void *actual[TW_OPERANDS_MAX];
   cuda_reply reply;
   double wall;
   tw_status status = work(s, &fetch, s->copy_limit, &reply, &wall, error);
   if (status != TW_OK) return status;
   cuda_process_operands(s->process, actual);
-  return cuda_inputs_check(s->inputs, set, actual, &s->coverage, error);
+  for (size_t i = 0; i < c->n_operands; i++)
+    if (!actual[i]) actual[i] = c->buffer[i];
+  if (inputs) status = tw_compare_inputs(c->operand, c->n_operands, c->buffer, actual, error);
+  s->kept[s->n_kept].set = set;
+  s->kept[s->n_kept++].when = when;
+  for (size_t i = 0; status == TW_OK && i < c->n_operands; i++) {
+    void **to = &s->kept[s->n_kept - 1].output[i];
+    if (!c->operand[i].is_output) continue;
+    if ((*to = malloc(c->operand[i].bytes)))
+      memcpy(*to, actual[i], c->operand[i].bytes);
+    else
+      status = tw_fail(error, TW_MISSING, "out of memory for results");
+  }
+  return status;
 }
 
-static tw_status run_and_compare(session *s, uint32_t set, tw_error *error) {
+static tw_status run_and_keep(session *s, uint32_t set, const char *when, tw_error *error) {
   const cuda_command run = {.work = CUDA_RUN, .set = {(uint8_t)set}};
   cuda_reply reply;
   double wall;
   const tw_status status = work(s, &run, 10 + s->launch_limit, &reply, &wall, error);
-  return status == TW_OK ? compare(s, set, true, error) : status;
+  return status == TW_OK ? keep(s, set, true, when, error) : status;
 }
 
-/* Right once, and wrong now: in words that say so. */
-static tw_status changed(tw_status status, const char *when, tw_error *why, tw_error *error) {
-  if (status != TW_FAILED) {
-    if (error) *error = *why;
-    return status;
+/* All that was kept with what is right. Right once and wrong later is told in words that say so. */
+static tw_status compare(session *s, tw_error *error) {
+  tw_status status = TW_OK;
+  for (size_t i = 0; status == TW_OK && i < s->n_kept; i++) {
+    tw_error why = {0};
+    status = cuda_inputs_check(s->inputs, s->kept[i].set, s->kept[i].output, &s->coverage, &why);
+    if (status == TW_FAILED && s->kept[i].when)
+      tw_fail(error, status, "the kernel is right on its first inputs and wrong %s: %.1500s", s->kept[i].when,
+              why.text);
+    else if (status != TW_OK && error)
+      *error = why;
   }
-  return tw_fail(error, status, "the kernel is right on its first inputs and wrong %s: %.1500s", when, why->text);
-}
-
-static tw_status compare_later(session *s, uint32_t set, bool run, const char *when, tw_error *error) {
-  tw_error why = {0};
-  const tw_status status = run ? run_and_compare(s, set, &why) : compare(s, set, false, &why);
-  return status == TW_OK ? status : changed(status, when, &why, error);
+  return status;
 }
 
 tw_status cuda_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw_error *error) {
@@ -144,8 +176,10 @@ tw_status cuda_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw
   (void)t;
   if (a->measured == data) return TW_OK;
   tw_status status = open_session(a, data, &s, error);
-  if (status == TW_OK) status = run_and_compare(&s, 0, error);
-  if (status == TW_OK) status = compare_later(&s, 1, true, "on others (does it keep results between launches?)", error);
+  if (status == TW_OK) status = run_and_keep(&s, 0, NULL, error);
+  if (status == TW_OK) status = run_and_keep(&s, 1, "on others (does it keep results between launches?)", error);
+  free_device(&s);
+  if (status == TW_OK) status = compare(&s, error);
   close_session(&s);
   return status;
 }
@@ -236,8 +270,7 @@ static tw_status time_many(session *s, double expected, double idle, uint64_t se
   const double last = ms[many.n - 1] * 1e-3;
   status = check_events(ms, many.n, wall, idle, error);
   if (status == TW_OK)
-    status =
-        compare_later(s, CUDA_INPUT_SETS - 1, false, "on new ones after many launches (does it keep results?)", error);
+    status = keep(s, CUDA_INPUT_SETS - 1, false, "on new ones after many launches (does it keep results?)", error);
   return status == TW_OK ? check_new_inputs(last, out->median, error) : status;
 }
 
@@ -278,10 +311,6 @@ static void fill(const tw_artefact *a, const session *s, const timing *t, const 
   tw_count(m, "hot_us", "us", "a launch right behind others, caches as it left them", t->hot * 1e6);
   tw_count(m, "launches", "", "timed, each with the L2 cache flushed: the cost is their median", t->launches);
   tw_count(m, "spread", "", "middle half of their times, relative to the median", t->spread);
-  if (s->coverage.elements > 0)
-    tw_count(m, "compared", "",
-             "of the elements with their exact values, the others by what every element takes part in",
-             s->coverage.exact / s->coverage.elements);
   tw_count(m, "registers", "", "of a thread", r->registers);
   tw_count(m, "spills", "bytes", "of a thread, stored and loaded", r->spill_stores + r->spill_loads);
   tw_count(m, "stack", "bytes", "of a thread, in local memory", r->stack);
@@ -303,12 +332,18 @@ tw_status cuda_measure(const tw_target *t, tw_artefact *a, const tw_case *data, 
   tw_status status = open_session(a, data, &s, error);
   if (status == TW_OK) status = cuda_measure_ceilings_of(s.lease.device, a->config, &top, error);
   if (status == TW_OK) status = time_idle(&s, &idle, error);
-  if (status == TW_OK) status = run_and_compare(&s, 0, error);
+  if (status == TW_OK) status = run_and_keep(&s, 0, NULL, error);
   if (status == TW_OK) status = time_few(&s, &expected, error);
   if (status == TW_OK) status = time_many(&s, expected, idle, data->seed ^ (uint64_t)(uintptr_t)&s, &times, error);
   if (status == TW_OK) status = time_hot(&s, &times, error);
-  if (status == TW_OK) status = compare_later(&s, 1, true, "on others after many launches", error);
+  if (status == TW_OK) status = run_and_keep(&s, 1, "on others after many launches", error);
   if (status == TW_OK) fill(a, &s, &times, &top, out);
+  free_device(&s);
+  if (status == TW_OK) status = compare(&s, error);
+  if (status == TW_OK && s.coverage.elements > 0)
+    tw_count(out, "compared", "",
+             "of the elements with their exact values, the others by what every element takes part in",
+             s.coverage.exact / s.coverage.elements);
   if (status == TW_OK) a->measured = data;
   close_session(&s);
   return status;
