@@ -30,6 +30,7 @@ struct tw_artefact {
   tw_problem problem;
   const cuda_config *config;
   cuda_kernel kernel;
+  char coverage[sizeof((tw_coverage *)0)->text]; /* of the last comparison */
   const tw_case *measured; /* was right on this case when it was measured: no need to check it there again */
 };
 
@@ -180,8 +181,14 @@ tw_status cuda_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw
   if (status == TW_OK) status = run_and_keep(&s, 1, "on others (does it keep results between launches?)", error);
   free_device(&s);
   if (status == TW_OK) status = compare(&s, error);
+  memcpy(a->coverage, s.coverage.text, sizeof a->coverage);
   close_session(&s);
   return status;
+}
+
+void cuda_coverage(const tw_target *t, const tw_artefact *a, char *text, size_t size) {
+  (void)t;
+  snprintf(text, size, "%s", a->coverage);
 }
 
 /* ---- time ---- */
@@ -340,10 +347,7 @@ tw_status cuda_measure(const tw_target *t, tw_artefact *a, const tw_case *data, 
   if (status == TW_OK) fill(a, &s, &times, &top, out);
   free_device(&s);
   if (status == TW_OK) status = compare(&s, error);
-  if (status == TW_OK && s.coverage.elements > 0)
-    tw_count(out, "compared", "",
-             "of the elements with their exact values, the others by what every element takes part in",
-             s.coverage.exact / s.coverage.elements);
+  memcpy(a->coverage, s.coverage.text, sizeof a->coverage);
   if (status == TW_OK) a->measured = data;
   close_session(&s);
   return status;

@@ -13,6 +13,7 @@ tw_status cuda_check(const tw_target *, tw_artefact *, const tw_case *, tw_error
 tw_status cuda_measure(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *,
                        tw_error *);
 void cuda_release(tw_artefact *);
+void cuda_coverage(const tw_target *, const tw_artefact *, char *text, size_t size);
 tw_status cuda_bound_on(const cuda_config *, const tw_problem *, tw_bound *, tw_error *);
 tw_status cuda_bound(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
 

@@ -106,8 +106,8 @@ static const tw_family families[] = {
     .traits = {.measures_first = true, .own_reference = true, .language = "CUDA C++", .source_name = "kernel.cu",      \
                .prompts = "cuda"},                                                                                     \
     .config = CONFIG, .n_families = sizeof families / sizeof *families, .family = families, .available = available,    \
-    .describe = describe, .build = cuda_artefact, .check = cuda_check, .measure = cuda_measure,                        \
-    .release = cuda_release                                                                                            \
+    .describe = describe, .build = cuda_artefact, .check = cuda_check, .coverage = cuda_coverage,                      \
+    .measure = cuda_measure, .release = cuda_release                                                                   \
   }
 
 enum { TARGETS_MAX = 16 };
