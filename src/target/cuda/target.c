@@ -103,7 +103,10 @@ static const tw_family families[] = {
 #define CUDA_TARGET(NAME, SUMMARY, CONFIG)                                                                             \
   (tw_target) {                                                                                                        \
     .name = NAME, .summary = SUMMARY, .unit = "seconds",                                                               \
-    .traits = {.measures_first = true, .own_reference = true, .language = "CUDA C++", .source_name = "kernel.cu",      \
+    .traits = {.measures_first = true,                                                                                 \
+               .own_reference = true,                                                                                  \
+               .language = "CUDA C++",                                                                                 \
+               .source_name = "kernel.cu",                                                                             \
                .prompts = "cuda"},                                                                                     \
     .config = CONFIG, .n_families = sizeof families / sizeof *families, .family = families, .available = available,    \
     .describe = describe, .build = cuda_artefact, .check = cuda_check, .coverage = cuda_coverage,                      \
