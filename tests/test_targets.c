@@ -51,6 +51,7 @@ static void optional_tables_are_complete(void **state) {
     if (t->views) assert_true(t->views->keys && *t->views->keys && t->views->explain && t->views->draw);
     if (t->exporter) assert_true(t->exporter->sources && t->exporter->floorplan);
     if (t->library) assert_true(t->library->bench && t->library->learn);
+    if (t->launcher) assert_non_null(t->launcher->run);
     if (t->rewriter)
       assert_true(t->rewriter->study && t->rewriter->diagnose && t->rewriter->rewrites && t->rewriter->rewrite &&
                   t->rewriter->forget);

@@ -9,7 +9,7 @@ typedef struct table {
   const char *name, *what;
   bool is_there;
 } table;
-enum { TABLES = 5 };
+enum { TABLES = 6 };
 
 static void list_tables(const tw_target *t, table out[TABLES]) {
   const table all[TABLES] = {
@@ -18,6 +18,7 @@ static void list_tables(const tw_target *t, table out[TABLES]) {
       {"exporter", "`emit` writes files for the machine's own tools, and floor plans", t->exporter},
       {"library", "`bench` times a library, which learns what `tune` finds", t->library},
       {"rewriter", "`tune --from` rewrites a program of yours", t->rewriter},
+      {"launcher", "`run FILE --kernel NAME` launches a kernel without an op", t->launcher},
   };
   memcpy(out, all, sizeof all);
 }

@@ -12,8 +12,10 @@ typedef struct menu {
   const xd_gemm *now;
 } menu;
 
+/* Most tiles do not fit, and that is told soonest. */
 static double judge(const void *config, const void *design) {
-  return xd_plan_legal(config, design, NULL) == TW_OK ? xd_plan_predict(config, design) : 0;
+  const bool legal = xd_plan_fits(config, design, NULL) == TW_OK && xd_gemm_check(config, design, NULL) == TW_OK;
+  return legal ? xd_plan_predict(config, design) : 0;
 }
 
 /* ---- tiles ---- */

@@ -111,7 +111,7 @@ static const tw_verb verbs[] = {
 };
 const tw_language xd_plan_language = {"gemm on XDNA2", sizeof verbs / sizeof *verbs, verbs};
 
-static tw_status check_fit(const xd_config *c, const xd_gemm *g, tw_error *error) {
+tw_status xd_plan_fits(const xd_config *c, const xd_gemm *g, tw_error *error) {
   const int64_t l1 = xd_gemm_l1_bytes(g), l2 = xd_gemm_l2_bytes(g);
   if (l1 + c->stack_bytes > c->l1_bytes)
     return tw_fail(error, TW_USAGE, "buffers of a core take %" PRId64 " bytes and its stack %d, but L1 has %d", l1,
@@ -121,15 +121,11 @@ static tw_status check_fit(const xd_config *c, const xd_gemm *g, tw_error *error
   return TW_OK;
 }
 
-tw_status xd_plan_legal(const xd_config *c, const xd_gemm *g, tw_error *error) {
-  const tw_status status = xd_gemm_check(c, g, error);
-  return status == TW_OK ? check_fit(c, g, error) : status;
-}
-
 tw_status xd_plan_of(const xd_config *c, const tw_problem *p, const tw_schedule *s, xd_gemm *out, tw_error *error) {
   tw_status status = xd_plan_start(c, p, out, error);
   if (status == TW_OK) status = tw_steps_apply(&xd_plan_language, c, s, out, NULL, error);
-  return status == TW_OK ? xd_plan_legal(c, out, error) : status;
+  if (status == TW_OK) status = xd_gemm_check(c, out, error);
+  return status == TW_OK ? xd_plan_fits(c, out, error) : status;
 }
 
 /* ---- text ---- */

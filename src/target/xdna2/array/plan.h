@@ -20,8 +20,8 @@
 tw_status xd_plan_start(const xd_config *, const tw_problem *, xd_gemm *out, tw_error *);
 /* The steps, as a table; its functions take the configuration. */
 extern const tw_language xd_plan_language;
-/* Do the choices fit each other, the sizes, L1 and L2? */
-tw_status xd_plan_legal(const xd_config *, const xd_gemm *, tw_error *);
+/* Do all buffers fit L1 and L2? */
+tw_status xd_plan_fits(const xd_config *, const xd_gemm *, tw_error *);
 /* The start and all steps; TW_USAGE names the step. What is not legal in the end is refused. */
 tw_status xd_plan_of(const xd_config *, const tw_problem *, const tw_schedule *, xd_gemm *out, tw_error *);
 /* malloc'ed; NULL without memory. Reads back by tw_schedule_parse and xd_plan_of. */
