@@ -6,9 +6,9 @@ import re
 import torch
 
 cuda = C.CDLL("libcuda.so.1")
-TYPES = {"bf16": (9, 2), "f16": (6, 2), "f32": (7, 4), "i32": (3, 4), "i16": (1, 2), "i8": (0, 1), "u8": (0, 1), "e4m3": (0, 1)}
+TYPES = {"bf16": (9, 2), "f16": (6, 2), "f32": (7, 4), "i32": (3, 4), "i16": (1, 2), "i8": (0, 1), "u8": (0, 1), "e4m3": (0, 1), "e5m2": (0, 1)}
 NAMES = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32", torch.int32: "i32", torch.int16: "i16",
-         torch.int8: "i8", torch.uint8: "u8", torch.float8_e4m3fn: "e4m3"}
+         torch.int8: "i8", torch.uint8: "u8", torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2"}
 
 
 def check(status, what):
@@ -90,6 +90,7 @@ class Kernel:
         box = get("box", None)
         dims = get("dims", list(reversed(operand.shape)))
         pitch = get("pitch", [s * size for s in reversed(operand.stride())][1:])
+        if "as(tf32)" in what: kind = 11  # CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
         swizzle, l2 = get("swizzle", [0])[0], get("l2", [0])[0]
         raw = (C.c_uint8 * 256)()
         out = (C.c_uint8 * 128).from_buffer(raw, -C.addressof(raw) % 64)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kernels of tilewright beside PyTorch's cuBLAS and cublasLt on an NVIDIA GPU, in one process, in pairs.
+"""Kernels of tilewright beside cuBLAS, cublasLt, cuDNN and PyTorch's copy on an NVIDIA GPU, in one process, in pairs.
 
     bench/cuda_rivals.py prepare DIR [CASES]   where tilewright is: emits every case
     bench/cuda_rivals.py measure DIR [SECONDS] where PyTorch, nvcc and the GPU are (DIR and bench/ carried there)
@@ -91,7 +91,7 @@ def worker(directory):
     torch.zeros(1, device=device)
     torch.backends.cuda.matmul.allow_tf32 = False
     sms = torch.cuda.get_device_properties(0).multi_processor_count
-    torch_type = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "e4m3": torch.float8_e4m3fn}
+    torch_type = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
     cache = {}
 
     def files(name):
@@ -110,6 +110,7 @@ def worker(directory):
             with torch.cuda.graph(g):
                 for i in range(reps): f(i)
             return g
+        for f in (ours, theirs): f(0)  # plans are made outside of captures
         times, graphs = ([], []), (graph(ours), graph(theirs))
         for g in graphs: g.replay()
         for _ in range(rounds):
@@ -130,12 +131,15 @@ def worker(directory):
         a_type, b_type, c_type = torch_type[k["a"]], torch_type[k["b"]], torch_type[k["c"]]
         acc = torch.int32 if k["a"] == "i8" else torch.float32
         at, bt, bias = int(k.get("a_transposed", 0)), int(k.get("b_transposed", 0)), k.get("bias", "none")
+        torch.backends.cuda.matmul.allow_tf32 = False
         g = torch.Generator(device=device)
         g.manual_seed(1)
         sets = []
         for _ in range(count):
             o = {"A": draw(g, *((kk, m) if at else (m, kk)), a_type, int(k.get("lda", 0))),
                  "B": draw(g, *((n, kk) if bt else (kk, n)), b_type, int(k.get("ldb", 0)))}
+            scales = k.get("scales", "none")
+            if scales != "none": o |= {x: torch.rand(1 if scales == "tensor" else size, device=device, generator=g) + 0.5 for x, size in (("SA", m), ("SB", n))}
             if bias != "none": o["D"] = draw(g, 1 if bias == "row" else m, n, acc, int(k.get("ldd", 0)), math.sqrt(kk))
             o["C"] = torch.empty(m, int(k.get("ldc", 0)) or n, device=device, dtype=c_type)[:, :n]
             sets.append(o)
@@ -143,12 +147,14 @@ def worker(directory):
         exact = torch.float64 if k["a"] == "i8" or m * n * kk < 1 << 34 else torch.float32
         a, b = (o["A"].T if at else o["A"]).to(exact), (o["B"] if not bt else o["B"].T).to(exact)
         c = a @ b
+        if "SA" in o: c = c * o["SA"].to(exact)[:, None] * o["SB"].to(exact)[None]
         if "D" in o: c += o["D"]
         scale = float(k.get("scale", 1))
         if k["c"] in ("i8", "i16"):
             limit = 128 if k["c"] == "i8" else 32768
             c = (c.float() * scale).round().clamp(-limit, limit - 1)
         elif k["c"] != "i32": c *= scale
+        if k.get("gelu", "none") != "none": c = torch.nn.functional.gelu(c, approximate="tanh" if k["gelu"] == "tanh" else "none")
         if int(k.get("relu", 0)): c = c.clamp(min=0)
         cache[key, count] = sets, c
         return sets, c
@@ -161,14 +167,14 @@ def worker(directory):
         torch.cuda.synchronize()
         off = (out.to(c.dtype) - c).abs()
         if k["a"] == "i8": bad = off > (c.abs() * 2.0**-8 if k["c"] in ("bf16", "f16") else c.abs() * 2.0**-22)
-        else: bad = ~(off <= c.abs() * (2.0**-8 if k["c"] == "bf16" else 2.0**-11 if k["c"] == "f16" else 0) + 1e-6 * abs(float(k.get("scale", 1))) * int(k["k"]) * (500 if k["a"] == "e4m3" else 1) + 2e-4)
+        else: bad = ~(off <= c.abs() * (2.0**-8 if k["c"] == "bf16" else 2.0**-11 if k["c"] == "f16" else 0) + 1e-6 * abs(float(k.get("scale", 1))) * int(k["k"]) * {"e4m3": 500, "e5m2": 500, "f32": 400}.get(k["a"], 1) + 2e-4)
         n_bad = int(bad.sum())
         padding = whole[:, out.shape[1]:] if whole.shape[1] > out.shape[1] else None
         if padding is not None and not bool((padding.contiguous().view(torch.uint8) == 0xA5).all()): return {"wrong": "written between rows"}
         return {"wrong": f"{n_bad} of {c.numel()}, off by {off.max().item():.3g}"} if n_bad else {}
 
     def names_of(k):
-        n = {x: int(v) for x, v in k.items() if x not in ("a", "b", "c", "acc", "bias", "scale")}
+        n = {x: int(v) for x, v in k.items() if x not in ("a", "b", "c", "acc", "bias", "scale", "scales", "gelu", "arithmetic")}
         at, bt = n.get("a_transposed", 0), n.get("b_transposed", 0)
         n["lda"] = n.get("lda") or (n["m"] if at else n["k"])
         n["ldb"] = n.get("ldb") or (n["k"] if bt else n["n"])
@@ -186,21 +192,21 @@ def worker(directory):
         kernels = [Kernel(source, cubin, names_of(k), s, sms) for s in sets]
         out = gemm_check(k, sets, c, kernels[0])
         if out or not timed: return out
-        one = torch.ones((), device=device)
         at, bt = int(k.get("a_transposed", 0)), int(k.get("b_transposed", 0))
 
         def theirs(i):
             s = sets[i % count]
             a, b = s["A"].T if at else s["A"], s["B"].T if bt else s["B"]
             if k["a"] == "i8": torch._int_mm(a, b, out=s["C"])
-            elif k["a"] == "e4m3": torch._scaled_mm(a, b, one, one, out_dtype=s["C"].dtype, use_fast_accum=True, out=s["C"])
+            elif k["a"] == "e4m3": torch._scaled_mm(a, b, s["SA"][0], s["SB"][0], out_dtype=s["C"].dtype, use_fast_accum=True, out=s["C"])
             else: torch.mm(a, b, out=s["C"])
+        torch.backends.cuda.matmul.allow_tf32 = k["a"] == "f32"  # after the check
         flops = 2.0 * m * n * kk
         estimate = max(3e-6, flops / (600e12 if k["a"] in ("bf16", "f16") else 1100e12))
         reps = max(2, min(6 * count, int(4e-3 / estimate) + 1))
         if reps >= count: reps = -(-reps // count) * count
         best = None
-        for library in case.get("libraries", ["cublas"]):
+        for library in ("cublas", "cublaslt") if k["a"] == "bf16" else ("cublas",):
             torch.backends.cuda.preferred_blas_library(library)
             try: ours, other = pair(lambda i: kernels[i % count](), theirs, reps, 9)
             except Exception as e: out[library] = repr(e)[:100]; continue
@@ -208,7 +214,156 @@ def worker(directory):
         if best: out.update(ratio=round(best[0], 4), us=round(best[1], 2), theirs_us=round(best[2], 2), tflops=round(flops / best[1] * 1e-6, 1), theirs=round(flops / best[2] * 1e-6, 1), library=best[3])
         return out
 
-    ops = {"gemm": do_gemm}
+    def empty_like(x):
+        return torch.full_like(x, float("nan"))
+
+    def filled(g, *shape, type_):
+        return torch.randn(*shape, device=device, generator=g).to(type_)
+
+    def close(out, exact, relative, absolute):
+        bad = ~((out.double() - exact).abs() <= exact.abs() * relative + absolute)
+        n = int(bad.sum())
+        return {"wrong": f"{n} of {exact.numel()}, off by {(out.double() - exact).abs().max().item():.3g}"} if n else {}
+
+    UNIT = {"bf16": 2.0**-8, "f16": 2.0**-11, "f32": 2.0**-21}
+
+    def memory_bound(case, timed, sets, check, bytes_):
+        """Beside PyTorch's copy of as many bytes. `sets`: operands by name, in turn."""
+        k = case["keys"]
+        source, cubin = files(case["name"])
+        names = {x: int(v) for x, v in k.items() if x.isidentifier() and v.lstrip("-").isdigit()}
+        names |= {"eps": float(k.get("eps", 1e-5)), "dropout": float(k.get("dropout", 0))}
+        kernels = [Kernel(source, cubin, names, s, sms) for s in sets]
+        kernels[0]()
+        torch.cuda.synchronize()
+        out = check(sets[0])
+        if out or not timed: return out
+        x = torch.empty(int(bytes_ // 2), dtype=torch.uint8, device=device).random_()
+        y = torch.empty_like(x)
+        ours, other = pair(lambda i: kernels[i % len(kernels)](), lambda i: y.copy_(x), 2 * len(kernels), 9)
+        return {"ratio": round(other / ours, 4), "us": round(ours, 2), "theirs_us": round(other, 2), "tflops": round(bytes_ / ours * 1e-6, 3), "theirs": round(bytes_ / other * 1e-6, 3), "library": "copy, TB/s"}
+
+    def do_rotary(case, timed):
+        k = case["keys"]
+        b, h, s, d, t = int(k["b"]), int(k["h"]), int(k["s"]), int(k["d"]), torch_type[k["a"]]
+        g = torch.Generator(device=device)
+        g.manual_seed(2)
+        sets = []
+        for _ in range(2 if timed else 1):
+            x = filled(g, b, s, h, d, type_=t)
+            sets.append({"x": x, "cos": filled(g, s, d // 2, type_=t), "sin": filled(g, s, d // 2, type_=t), "y": empty_like(x)})
+
+        def check(o):
+            x, c, n = o["x"][:2].double(), o["cos"].double()[None, :, None], o["sin"].double()[None, :, None]
+            if int(k.get("interleaved", 0)):
+                u, v = x[..., 0::2], x[..., 1::2]
+                r = torch.stack([u * c - v * n, v * c + u * n], -1).flatten(-2)
+            else:
+                u, v = x[..., :d // 2], x[..., d // 2:]
+                r = torch.cat([u * c - v * n, v * c + u * n], -1)
+            return close(o["y"][:2], r, UNIT[k["a"]], 1e-5) or ({"wrong": "not all written"} if bool(torch.isnan(o["y"]).any()) else {})
+        return memory_bound(case, timed, sets, check, 2 * sets[0]["x"].numel() * sets[0]["x"].element_size())
+
+    def philox(seed, row, col):
+        """Words of Philox4x32-10 for the counter (col / 4, row, 0, 0), as op/layernorm.c has it."""
+        w = [(col // 4).expand(row.shape[0], -1).clone(), row.expand(-1, col.shape[1]).clone(), torch.zeros(row.shape[0], col.shape[1], dtype=torch.int64, device=device), torch.zeros(row.shape[0], col.shape[1], dtype=torch.int64, device=device)]
+        k0, k1, mask = seed[0], seed[1], 0xFFFFFFFF
+
+        def mul(m, x):
+            low = m * (x & 0xFFFF)
+            high = m * (x >> 16)
+            total_low = low + ((high & 0xFFFF) << 16)
+            return ((high >> 16) + (total_low >> 32)) & mask, total_low & mask
+        for _ in range(10):
+            ah, al = mul(0xD2511F53, w[0])
+            bh, bl = mul(0xCD9E8D57, w[2])
+            w = [bh ^ w[1] ^ k0, bl, ah ^ w[3] ^ k1, al]
+            k0, k1 = (k0 + 0x9E3779B9) & mask, (k1 + 0xBB67AE85) & mask
+        return torch.stack(w, 0).gather(0, (col % 4).expand(row.shape[0], -1)[None])[0]
+
+    def do_layernorm(case, timed):
+        k = case["keys"]
+        rows, cols, t = int(k["rows"]), int(k["cols"]), torch_type[k["a"]]
+        residual, rms, dropout = int(k.get("residual", 0)), k.get("norm") == "rms", float(k.get("dropout", 0))
+        g = torch.Generator(device=device)
+        g.manual_seed(3)
+        sets = []
+        for _ in range(2 if timed else 1):
+            o = {"x": filled(g, rows, cols, type_=t)}
+            if residual: o["residual"] = filled(g, rows, cols, type_=t)
+            o["weight"] = filled(g, cols, type_=t)
+            if not rms: o["bias"] = filled(g, cols, type_=t)
+            if dropout: o["seed"] = torch.tensor([12345, -678], dtype=torch.int32, device=device)
+            o["y"] = empty_like(o["x"])
+            if residual: o["sum"] = empty_like(o["x"])
+            sets.append(o)
+
+        def check(o):
+            n = min(rows, 300)
+            r = o["x"][:n].double()
+            if dropout:
+                row, col = torch.arange(n, device=device)[:, None], torch.arange(cols, device=device)[None]
+                keep = philox([12345, -678 & 0xFFFFFFFF], row, col) >= int(dropout * 2**32)
+                r = torch.where(keep, r / (1 - dropout), 0 * r)
+            if residual: r = r + o["residual"][:n].double()
+            scale = torch.rsqrt((r * r).mean(-1, keepdim=True) + 1e-5) if rms else torch.rsqrt(r.var(-1, unbiased=False, keepdim=True) + 1e-5)
+            y = (r - (0 if rms else r.mean(-1, keepdim=True))) * scale * o["weight"].double() + (0 if rms else o["bias"].double())
+            return close(o["y"][:n], y, UNIT[k["a"]], 2e-5) or (close(o["sum"][:n], r, UNIT[k["a"]], 1e-5) if residual else {}) or ({"wrong": "not all written"} if bool(torch.isnan(o["y"]).any()) else {})
+        return memory_bound(case, timed, sets, check, (2 + 2 * residual) * rows * cols * sets[0]["x"].element_size())
+
+    def do_softmax(case, timed):
+        k = case["keys"]
+        rows, cols, t = int(k["rows"]), int(k["cols"]), torch_type[k["a"]]
+        g = torch.Generator(device=device)
+        g.manual_seed(4)
+        sets = [{"x": filled(g, rows, cols, type_=t) * 4} for _ in range(2 if timed else 1)]
+        for o in sets: o["y"] = empty_like(o["x"])
+        check = lambda o: close(o["y"][:500], torch.softmax(o["x"][:500].double(), -1), UNIT[k["a"]] * 1.01 + 3e-6, 4e-8 if k["a"] == "f16" else 1e-9) or ({"wrong": "not all written"} if bool(torch.isnan(o["y"]).any()) else {})
+        return memory_bound(case, timed, sets, check, 2 * rows * cols * sets[0]["x"].element_size())
+
+    def do_attention(case, timed):
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+        k = case["keys"]
+        b, hq, hkv, sq, sk, d, causal, t = *(int(k[x]) for x in ("b", "hq", "hkv", "sq", "sk", "d")), int(k.get("causal", 0)), torch_type[k["a"]]
+        key = tuple(sorted(k.items()))
+        if key not in cache:
+            cache.clear()
+            torch.cuda.empty_cache()
+            g = torch.Generator(device=device)
+            g.manual_seed(5)
+            o = {"Q": filled(g, b, sq, hq, d, type_=t), "K": filled(g, b, sk, hkv, d, type_=t), "V": filled(g, b, sk, hkv, d, type_=t)}
+            o["O"] = empty_like(o["Q"])
+            o["LSE"] = torch.empty(b, hq, sq, device=device)
+            exact = []
+            for i, h in ((0, 0), (b - 1, hq - 1)):
+                s = o["Q"][i, :, h].double() @ o["K"][i, :, h // (hq // hkv)].double().T / d**0.5
+                if causal: s.masked_fill_(torch.ones(sq, sk, dtype=torch.bool, device=device).triu(sk - sq + 1), float("-inf"))
+                exact.append((i, h, torch.softmax(s, -1) @ o["V"][i, :, h // (hq // hkv)].double(), torch.logsumexp(s, -1)))
+                del s
+            cache[key] = o, exact
+        o, exact = cache[key]
+        o["O"].fill_(float("nan"))
+        o["LSE"].fill_(float("nan"))
+        source, cubin = files(case["name"])
+        names = {x: int(v) for x, v in k.items() if v.isdigit()} | {"scale": 1 / d**0.5}
+        kernel = Kernel(source, cubin, names, o, sms)
+        kernel()
+        torch.cuda.synchronize()
+        for i, h, right, lse in exact:
+            out = close(o["O"][i, :, h], right, 2.0**-7, 2.0**-8 * 0.5) or close(o["LSE"][i, h], lse, 1e-5, 1e-4)
+            if out: return out
+        if bool(torch.isnan(o["O"]).any()) or bool(torch.isnan(o["LSE"]).any()): return {"wrong": "not all written"}
+        if not timed: return {}
+        flops = 4.0 * b * hq * sq * sk * d / (2 if causal else 1)
+        q, kk, v = (o[x].transpose(1, 2) for x in "QKV")
+
+        def theirs(i):
+            with sdpa_kernel(SDPBackend.CUDNN_ATTENTION): torch.nn.functional.scaled_dot_product_attention(q, kk, v, is_causal=bool(causal), enable_gqa=hq != hkv)
+        reps = max(2, int(4e-3 / (flops / 500e12)))
+        ours, other = pair(lambda i: kernel(), theirs, reps, 7)
+        return {"ratio": round(other / ours, 4), "us": round(ours, 2), "theirs_us": round(other, 2), "tflops": round(flops / ours * 1e-6, 1), "theirs": round(flops / other * 1e-6, 1), "library": "cudnn"}
+
+    ops = {"gemm": do_gemm, "rotary": do_rotary, "layernorm": do_layernorm, "softmax": do_softmax, "attention": do_attention}
     print(json.dumps({"device": torch.cuda.get_device_name(0), "torch": torch.__version__}), flush=True)
     for line in sys.stdin:
         job = json.loads(line)

@@ -24,28 +24,33 @@ static const char *type_word(tw_type t) {
   return t == TW_F32 ? "float" : tw_type_name(t); /* the vocabulary's names are ours, but for this one */
 }
 
+/* Of A and B in shared tiles: f32 is multiplied as tf32. */
+static const char *factor_word(tw_type t) { return t == TW_F32 ? "tf32" : tw_type_name(t); }
+
 static bool is_integer(const tw_gemm *g) { return g->acc == TW_I32; }
 
 /* Fields of `result`, and what they are made of, that only some problems have. */
-static void write_extras(writer *w, const char *before_pointer, const char *before_int, const char *before_float,
-                         const char *end) {
+static void write_extras(writer *w, const char *before_scales, const char *before_bias, const char *before_int,
+                         const char *before_float, const char *end) {
   const tw_gemm *g = &w->g;
-  if (g->bias != TW_GEMM_BIAS_NONE) tw_text_add(&w->text, "%sD%s", before_pointer, end);
+  if (g->scales) tw_text_add(&w->text, "%sSA%s%sSB%s", before_scales, end, before_scales, end);
+  if (g->bias != TW_GEMM_BIAS_NONE) tw_text_add(&w->text, "%sD%s", before_bias, end);
   if (g->bias == TW_GEMM_BIAS_FULL) tw_text_add(&w->text, "%sldd%s", before_int, end);
   if (g->scale != 1.0f) tw_text_add(&w->text, "%sscale%s", before_float, end);
 }
 
-static const char *bias_pointer(const tw_gemm *g, bool parameter) {
-  if (is_integer(g)) return parameter ? ", const int *" : "  const int *";
-  return parameter ? ", const float *" : "  const float *";
-}
-
+static void write_names_of_extras(writer *w) { write_extras(w, ", ", ", ", ", ", ", ", ""); }
 static void write_parameters_of_result(writer *w) {
-  write_extras(w, bias_pointer(&w->g, true), ", int ", ", float ", "");
+  write_extras(w, ", const float *", is_integer(&w->g) ? ", const int *" : ", const float *", ", int ", ", float ", "");
+}
+static void write_fields_of_result(writer *w) {
+  write_extras(w, "  const float *", is_integer(&w->g) ? "  const int *" : "  const float *", "  int ", "  float ",
+               ";\n");
 }
 
 static void write_launch_extras(writer *w) {
   const tw_gemm *g = &w->g;
+  if (g->scales) tw_text_add(&w->text, ", SA, SB");
   if (g->bias != TW_GEMM_BIAS_NONE) tw_text_add(&w->text, ", D");
   if (g->bias == TW_GEMM_BIAS_FULL) tw_text_add(&w->text, ", ldd");
   if (g->scale != 1.0f) tw_text_add(&w->text, ", f32(scale)");
@@ -58,13 +63,17 @@ static void write_result(writer *w) {
   const bool narrow = g->c == TW_I8 || g->c == TW_I16, integer = is_integer(g), scaled = g->scale != 1.0f;
   tw_text_add(t, "/* From a sum to an element of C, i rows and j columns from the first. */\n"
                  "struct result {\n  int row, col, m, n;\n");
-  write_extras(w, bias_pointer(g, false), "  int ", "  float ", ";\n");
+  write_fields_of_result(w);
   tw_text_add(t, "  TW_FN %s operator()(%s v, int i, int j) const {\n",
               integer && (narrow || g->c == TW_I32) ? "int" : "float", integer ? "int" : "float");
+  if (g->scales == TW_GEMM_SCALES_TENSOR) tw_text_add(t, "    v *= SA[0] * SB[0];\n");
+  if (g->scales == TW_GEMM_SCALES_ROW)
+    tw_text_add(t, "    if (row + i < m && col + j < n) v *= SA[row + i] * SB[col + j];\n");
   if (g->bias == TW_GEMM_BIAS_ROW) tw_text_add(t, "    if (col + j < n) v += D[col + j];\n");
   if (g->bias == TW_GEMM_BIAS_FULL)
     tw_text_add(t, "    if (row + i < m && col + j < n) v += D[(i64)(row + i) * ldd + col + j];\n");
   if (!integer && scaled) tw_text_add(t, "    v *= scale;\n");
+  if (g->gelu) tw_text_add(t, "    v = gelu_%s(v);\n", g->gelu == TW_GELU_ERF ? "erf" : "tanh");
   if (g->relu && !narrow) tw_text_add(t, "    v = v < 0 ? 0 : v;\n");
   if (narrow)
     tw_text_add(t, "    return round_within(%s(float)v, %s, %s);\n", scaled ? "scale * " : "",
@@ -96,15 +105,15 @@ static void write_launch(writer *w) {
   tw_text_add(t, "//: shared    %lld\n", (long long)p->shared_bytes);
   if (p->copies_a) {
     const int columns = (p->across_a ? p->m : p->k) * size;
-    tw_text_add(t, "//: map       a = A box(%d, %s / TEAM_N) swizzle(%d) l2(256)\n",
+    tw_text_add(t, "//: map       a = A box(%d, %s / TEAM_N) swizzle(%d) l2(256)%s\n",
                 (columns < panel ? columns : panel) / size, p->across_a ? "BK" : "BM",
-                columns < panel ? columns : panel);
+                columns < panel ? columns : panel, g->a == TW_F32 ? " as(tf32)" : "");
   }
   if (p->copies_b) {
     const int columns = (p->across_b ? p->n : p->k) * size;
-    tw_text_add(t, "//: map       b = B box(%d, %s / TEAM_M) swizzle(%d) l2(256)\n",
+    tw_text_add(t, "//: map       b = B box(%d, %s / TEAM_M) swizzle(%d) l2(256)%s\n",
                 (columns < panel ? columns : panel) / size, p->across_b ? "BK" : "BN",
-                columns < panel ? columns : panel);
+                columns < panel ? columns : panel, g->a == TW_F32 ? " as(tf32)" : "");
   }
   if (p->copies_c) tw_text_add(t, "//: map       c = C box(%d, 64) swizzle(%d) l2(256)\n", p->width, p->width * size_c);
   tw_text_add(t, "//: args      %s, %s, %s, m, n, k", p->copies_a ? "a" : "A", p->copies_b ? "b" : "B",
@@ -123,11 +132,11 @@ static void write_parameters(writer *w) {
   if (p->copies_a)
     tw_text_add(t, "TW_TENSOR a, ");
   else
-    tw_text_add(t, "const %s *a, ", type_word(g->a));
+    tw_text_add(t, "const %s *a, ", factor_word(g->a));
   if (p->copies_b)
     tw_text_add(t, "TW_TENSOR b, ");
   else
-    tw_text_add(t, "const %s *b, ", type_word(g->b));
+    tw_text_add(t, "const %s *b, ", factor_word(g->b));
   if (p->copies_c)
     tw_text_add(t, "TW_TENSOR c, ");
   else
@@ -196,7 +205,7 @@ static void write_products(writer *w) {
   tw_text_add(t,
               "    const int worker = group - 1, thread = thread_of_group();\n"
               "    ring<STAGES> at;\n    acc<ROWS, BN, mma_sum<%s>::type> sums;\n",
-              type_word(w->g.a));
+              factor_word(w->g.a));
   if (p->turns)
     tw_text_add(t, "    int number = 0;\n    for (int t = first; t < tiles; t += step, number++) {\n"
                    "      if (number %% GROUPS != worker) {\n        at.skip(steps);\n        continue;\n      }\n");
@@ -219,10 +228,10 @@ static void write_products(writer *w) {
       t,
       "        if (s > 0) {\n          mma_wait<1>();\n          %s\n        }\n        before = at.slot;\n      }\n",
       release);
-  tw_text_add(t, "      mma_wait<0>();\n      %s\n", release);
+  tw_text_add(t, "      mma_wait<0>();\n      mma_settle(sums);\n      %s\n", release);
   tw_text_add(t, "#pragma unroll\n      for (int q = 0; q < ROWS / 64; q++) {\n"
                  "        const result finish{row + 64 * q, col, m, n");
-  write_extras(w, ", ", ", ", ", ", "");
+  write_names_of_extras(w);
   if (p->copies_c)
     tw_text_add(t, "};\n#pragma unroll\n"
                    "        for (int j = 0; j < BN / c_tile::cols; j++) {\n"
@@ -248,8 +257,8 @@ static void write_tiled(writer *w) {
   const bool team = p->team_m * p->team_n > 1;
   write_launch(w);
   tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\n", w->machine->header);
-  tw_text_add(t, "using a_tile = shared<%s, %s>;\n", type_word(g->a), p->across_a ? "BK, BM" : "BM, BK");
-  tw_text_add(t, "using b_tile = shared<%s, %s>;\n", type_word(g->b), p->across_b ? "BK, BN" : "BN, BK");
+  tw_text_add(t, "using a_tile = shared<%s, %s>;\n", factor_word(g->a), p->across_a ? "BK, BM" : "BM, BK");
+  tw_text_add(t, "using b_tile = shared<%s, %s>;\n", factor_word(g->b), p->across_b ? "BK, BN" : "BN, BK");
   if (p->copies_c) tw_text_add(t, "using c_tile = shared<%s, 64, %d>;\n", type_word(g->c), p->width);
   tw_text_add(t, "constexpr int ROWS = %s; /* of C, of a group */\n\n", p->turns ? "BM" : "BM / GROUPS");
   write_result(w);

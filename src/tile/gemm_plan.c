@@ -31,18 +31,35 @@ static share usual_share(const tw_tile_gemm_plan *p) {
   return rows / 64 * p->n / 2 > 128 ? (share){24, 240} : (share){40, 232};
 }
 
+static bool is_real(tw_type t) { return t == TW_F32 || t == TW_F16 || t == TW_BF16; }
+static bool is_float8(tw_type t) { return t == TW_E4M3 || t == TW_E5M2; }
+
 tw_status tw_tile_gemm_supports(const tw_problem *problem, tw_error *error) {
   const tw_gemm g = tw_gemm_of(problem);
-  const bool real = (g.a == TW_F32 || g.a == TW_F16 || g.a == TW_BF16) &&
-                    (g.b == TW_F32 || g.b == TW_F16 || g.b == TW_BF16) &&
-                    (g.c == TW_F32 || g.c == TW_F16 || g.c == TW_BF16) && g.acc == TW_F32;
+  const bool real = is_real(g.a) && is_real(g.b) && is_real(g.c) && g.acc == TW_F32;
+  const bool float8 = is_float8(g.a) && is_float8(g.b) && is_real(g.c) && g.acc == TW_F32;
   const bool integer = (g.a == TW_I8 || g.a == TW_U8) && g.b == TW_I8 && g.acc == TW_I32 && g.c != TW_BFP16;
-  if ((real || integer) && g.a_rounding == TW_GEMM_A_EXACT) return TW_OK;
+  if ((real || float8 || integer) && g.a_rounding == TW_GEMM_A_EXACT && g.scales != TW_GEMM_SCALES_BLOCK) return TW_OK;
   return tw_fail(
       error, TW_USAGE,
-      "kernels of tiles take a and b of f32, bf16 and f16 with c of the same, and a=i8 or u8 with b=i8; not a=%s "
-      "b=%s c=%s",
+      "kernels of tiles take a and b of f32, bf16, f16, e4m3 and e5m2 (scales none, tensor or row) with c of f32, "
+      "bf16 or f16, and a=i8 or u8 with b=i8; not a=%s b=%s c=%s",
       tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
+}
+
+/* Matrix units cut f32 to tf32, and sum products of 8-bit floats in 14 bits: only where the problem says that it may be so. */
+static tw_status check_types(const tw_tile_machine *machine, const tw_gemm *g, tw_error *error) {
+  if (!machine->multiplies(g->a, g->b))
+    return tw_fail(error, TW_USAGE, "tiles need types that the machine multiplies; a=%s b=%s has the plain kernel only",
+                   tw_type_name(g->a), tw_type_name(g->b));
+  if (g->a == TW_F32 && g->arithmetic != TW_ARITHMETIC_TF32)
+    return tw_fail(error, TW_USAGE,
+                   "matrix units multiply f32 as tf32: give arithmetic=tf32; else a=f32 has the plain kernel only");
+  if (is_float8(g->a) && g->arithmetic != TW_ARITHMETIC_FAST8)
+    return tw_fail(error, TW_USAGE,
+                   "matrix units sum %s in 14 bits: give arithmetic=fast8; else it has the plain kernel only",
+                   tw_type_name(g->a));
+  return TW_OK;
 }
 
 static int element_bytes(tw_type t) { return tw_type_bits(t) / 8; }
@@ -75,9 +92,8 @@ static int result_width(const tw_tile_machine *machine, int n, tw_type c) {
 
 static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, tw_tile_gemm_plan *p, tw_error *error) {
   const int size = element_bytes(g->a), workers = p->turns ? 1 : p->groups, rows = p->m / workers;
-  if (!machine->multiplies(g->a, g->b))
-    return tw_fail(error, TW_USAGE, "tiles need types that the machine multiplies; a=%s b=%s has the plain kernel only",
-                   tw_type_name(g->a), tw_type_name(g->b));
+  const tw_status status = check_types(machine, g, error);
+  if (status != TW_OK) return status;
   if (p->m < 1 || p->m % (machine->group_rows * workers))
     return tw_fail(error, TW_USAGE, "m=%d of a tile is not a multiple of %d rows for each of %d groups", p->m,
                    machine->group_rows, workers);

@@ -14,15 +14,16 @@ typedef struct tw_tile_machine {
   const char *header;   /* what a kernel includes: "tile.cuh" */
   int processors;       /* multiprocessors, compute units */
   int64_t shared_bytes; /* of a block, at most */
-  int registers;        /* of 32 bits, of a block */
-  int block_threads;    /* at most */
-  int group_threads;    /* threads that multiply together */
-  int group_rows;       /* rows of the smallest product of a group */
-  int columns;          /* of a product, at most; multiples of 16 */
-  int panel_bytes;      /* of a row of a shared tile that lie together; also the least that pays along k */
-  int copy_alignment;   /* bytes: of pitches that asynchronous copies of tiles can take; 0: there are no such copies */
-  int team;             /* blocks that can copy to each other, at most; 1: none */
-  bool registers_move;  /* from groups that copy to groups that multiply */
+  int64_t l2_bytes;
+  int registers;       /* of 32 bits, of a block */
+  int block_threads;   /* at most */
+  int group_threads;   /* threads that multiply together */
+  int group_rows;      /* rows of the smallest product of a group */
+  int columns;         /* of a product, at most; multiples of 16 */
+  int panel_bytes;     /* of a row of a shared tile that lie together; also the least that pays along k */
+  int copy_alignment;  /* bytes: of pitches that asynchronous copies of tiles can take; 0: there are no such copies */
+  int team;            /* blocks that can copy to each other, at most; 1: none */
+  bool registers_move; /* from groups that copy to groups that multiply */
   bool (*multiplies)(tw_type a, tw_type b); /* on its matrix units */
 } tw_tile_machine;
 

@@ -21,6 +21,15 @@ static words words_of(tw_type type) {
   case TW_F16:
     return (words){"unsigned short", "float y; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y) : \"h\"(x)); return y;",
                    "unsigned short y; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y) : \"f\"(x)); return y;"};
+  case TW_E4M3:
+  case TW_E5M2:
+    return (words){
+        "unsigned char",
+        type == TW_E4M3
+            ? "unsigned y; asm(\"cvt.rn.f16x2.e4m3x2 %0, %1;\" : \"=r\"(y) : \"h\"((unsigned short)x)); "
+              "float z; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(z) : \"h\"((unsigned short)y)); return z;"
+            : "float z; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(z) : \"h\"((unsigned short)(x << 8))); return z;",
+        NULL};
   case TW_I8: return (words){"signed char", "return x;", "return (signed char)max(-128, min(127, __float2int_rn(x)));"};
   case TW_U8: return (words){"unsigned char", "return x;", NULL};
   case TW_I16: return (words){"short", NULL, "return (short)max(-32768, min(32767, __float2int_rn(x)));"};
@@ -33,16 +42,18 @@ static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
   const tw_gemm g = tw_gemm_of(p);
   const words a = words_of(g.a), b = words_of(g.b), c = words_of(g.c);
   const bool integer = g.acc == TW_I32, bias = g.bias != TW_GEMM_BIAS_NONE;
-  if (!a.load || !b.load || !c.store || g.a_rounding != TW_GEMM_A_EXACT)
-    return tw_fail(error, TW_USAGE, "there is no CUDA kernel for a=%s b=%s c=%s yet: use f32, f16, bf16 or i8",
+  if (!a.load || !b.load || !c.store || g.a_rounding != TW_GEMM_A_EXACT || g.scales == TW_GEMM_SCALES_BLOCK)
+    return tw_fail(error, TW_USAGE,
+                   "there is no CUDA kernel for a=%s b=%s c=%s yet: use f32, f16, bf16, e4m3, e5m2 (without scales of "
+                   "blocks) or i8",
                    tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
   const char *sum = integer ? "int" : "float", *scaled = g.c == TW_I32 ? "int" : "float";
   tw_text s = {0};
   tw_text_add(&s,
               "// C = act(scale * (op(A) op(B) + D)), a thread for each element of C: the plainest kernel.\n"
               "//: kernel gemm\n//: let BX = 32, BY = 8\n//: grid ceildiv(n, BX), ceildiv(m, BY)\n//: block BX, BY\n"
-              "//: args A, B, %sC, m, n, k, i64(lda), i64(ldb), %si64(ldc), f32(scale)\n\n",
-              bias ? "D, " : "", bias ? "i64(ldd), " : "");
+              "//: args A, B, %s%sC, m, n, k, i64(lda), i64(ldb), %si64(ldc), f32(scale)\n\n",
+              g.scales ? "SA, SB, " : "", bias ? "D, " : "", bias ? "i64(ldd), " : "");
   tw_text_add(&s, "static __device__ %s load_a(%s x) { %s }\nstatic __device__ %s load_b(%s x) { %s }\n", sum, a.stored,
               a.load, sum, b.stored, b.load);
   tw_text_add(&s, "static __device__ %s store_c(%s x) { %s }\n\n", c.stored, scaled, c.store);
@@ -50,6 +61,7 @@ static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
               "extern \"C\" __global__ void __launch_bounds__(BX * BY)\n"
               "gemm(const %s *A, const %s *B, ",
               a.stored, b.stored);
+  if (g.scales) tw_text_add(&s, "const float *SA, const float *SB, ");
   if (bias) tw_text_add(&s, "const %s *D, ", sum);
   tw_text_add(&s, "%s *C, int m, int n, int k, long long lda, long long ldb, %slong long ldc, float scale) {\n",
               c.stored, bias ? "long long ldd, " : "");
@@ -58,8 +70,13 @@ static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
               "  if (i >= m || j >= n) return;\n  %s sum = 0;\n  for (int p = 0; p < k; p++)\n"
               "    sum += load_a(A[%s]) * load_b(B[%s]);\n",
               sum, g.a_transposed ? "p * lda + i" : "i * lda + p", g.b_transposed ? "j * ldb + p" : "p * ldb + j");
+  if (g.scales)
+    tw_text_add(&s, g.scales == TW_GEMM_SCALES_ROW ? "  sum *= SA[i] * SB[j];\n" : "  sum *= SA[0] * SB[0];\n");
   if (bias) tw_text_add(&s, "  sum += D[%sj];\n", g.bias == TW_GEMM_BIAS_FULL ? "i * ldd + " : "");
   tw_text_add(&s, "  %s x = %ssum;\n", scaled, g.c == TW_I32 ? "" : "scale * ");
+  if (g.gelu == TW_GELU_ERF) tw_text_add(&s, "  x = 0.5f * x * (1.f + erff(x * 0.707106781f));\n");
+  if (g.gelu == TW_GELU_TANH)
+    tw_text_add(&s, "  x = 0.5f * x * (1.f + tanhf(0.797884561f * (x + 0.044715f * x * x * x)));\n");
   if (g.relu) tw_text_add(&s, "  x = x > 0 ? x : 0;\n");
   tw_text_add(&s, "  C[i * ldc + j] = store_c(x);\n}\n");
   *source = tw_text_take(&s);

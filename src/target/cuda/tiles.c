@@ -4,11 +4,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "op/attention.h"
 #include "op/gemm.h"
+#include "tile/attention.h"
 #include "tile/gemm.h"
+#include "tile/rows.h"
 
 static bool multiplies(tw_type a, tw_type b) {
-  return a == b && (a == TW_BF16 || a == TW_F16 || a == TW_E4M3 || a == TW_E5M2 || a == TW_I8);
+  return a == b && (a == TW_BF16 || a == TW_F16 || a == TW_E4M3 || a == TW_E5M2 || a == TW_I8 || a == TW_F32);
 }
 
 tw_tile_machine cuda_tile_machine(const cuda_config *c) {
@@ -16,6 +19,7 @@ tw_tile_machine cuda_tile_machine(const cuda_config *c) {
   return (tw_tile_machine){.header = hopper ? "tile.cuh" : NULL,
                            .processors = (int)c->multiprocessors,
                            .shared_bytes = c->shared_block,
+                           .l2_bytes = c->l2_bytes,
                            .registers = (int)c->registers,
                            .block_threads = 1024,
                            .group_threads = 128,
@@ -54,6 +58,7 @@ static double predict_gemm(const void *with, const tw_tile_gemm_plan *p) {
   const double teams = floor(processors / team), rounds = ceil_div(tiles, teams),
                steps = ceil_div((double)m->g.k, p->k);
   const double busy = fmin(processors, tiles * team);
+  /* A wgmma takes 32 bytes along k, whatever their type. */
   const double products = p->m / 64.0 * (p->k * size / 32), cycles = fmax(p->n / 2.0, (64 + p->n) * 32 / SHARED_BYTES);
   const double bytes = ((double)p->m / p->team_n + (double)p->n / p->team_m) * p->k * size;
   const double copy = bytes / fmin(L2_BYTES, L2_BYTES_ALL / busy);
@@ -67,42 +72,149 @@ static double predict_gemm(const void *with, const tw_tile_gemm_plan *p) {
   return fmax(chip, memory);
 }
 
-/* ---- families ---- */
+/* ---- the model of rows ----
+ *
+ * Memory's bandwidth, unless too little is under way to cover its latency (Little's law), or blocks come in too few waves. */
 
-static tw_status no_family(const cuda_config *c, const tw_problem *p, const tw_schedule *s, tw_error *error) {
-  if (strcmp(c->architecture, "sm_90a") != 0)
-    return tw_fail(error, TW_USAGE, "step '%s': kernels of tiles need sm_90a, and %s is %s: leave the schedule empty",
-                   s->n ? s->step[0] : "", c->name, c->architecture);
-  return tw_fail(error, TW_USAGE, "step '%s': %s has no kernels of tiles; gemm has", s->n ? s->step[0] : "",
-                 p->op->name);
+static const double LINE_BYTES = 16 * 32; /* of one load of a warp */
+
+typedef struct rows_model {
+  const cuda_config *config;
+  const tw_problem *problem;
+} rows_model;
+
+static double predict_rows(const void *with, const tw_tile_rows_plan *p) {
+  const rows_model *m = with;
+  const cuda_config *c = m->config;
+  const double clock = (double)c->clock_mhz * 1e6, bandwidth = (double)c->memory_gbs * 1e9,
+               warps = (double)p->block_threads / 32;
+  /* A thread holds its chunks as they came and as floats, and some registers more; a block always fits. */
+  const double registers = fmin(32 + 12 * (double)p->chunks, (double)c->registers / (double)p->block_threads);
+  const double by_registers = floor((double)c->registers / (registers * (double)p->block_threads));
+  const double resident = fmin(by_registers, floor((double)c->threads / (double)p->block_threads));
+  const double blocks = fmin(resident, (double)p->blocks / (double)c->multiprocessors);
+  const double under_way = blocks * warps * LINE_BYTES * (double)p->chunks;
+  const double needed = bandwidth / (double)c->multiprocessors * (DRAM_LATENCY / clock);
+  const double waves = (double)p->blocks / (resident * (double)c->multiprocessors);
+  return DRAM_LATENCY / clock +
+         m->problem->op->bytes(m->problem) / bandwidth * fmax(1, needed / under_way) * ceil(waves) / waves;
 }
 
-static bool has_family(const tw_tile_machine *machine, const tw_problem *p) {
-  return machine->header && strcmp(p->op->name, "gemm") == 0;
+/* ---- the model of attention ----
+ *
+ * For each tile of keys a group multiplies twice and makes as many exponentials as there are scores, 16 a cycle of a
+ * multiprocessor (CUDA C++ Programming Guide, throughput of arithmetic instructions). Groups that take turns do both at the
+ * same time; else the products of all wait for the slowest. */
+
+static const double EXPONENTIALS = 16;
+
+typedef struct attention_model {
+  const cuda_config *config;
+  tw_attention a;
+} attention_model;
+
+static double predict_attention(const void *with, const tw_tile_attention_plan *p) {
+  const attention_model *m = with;
+  const tw_attention *a = &m->a;
+  const double queries = 64.0 * p->groups, processors = (double)m->config->multiprocessors;
+  const double rows = ceil_div((double)a->queries, queries), all = ceil_div((double)a->keys, p->keys);
+  const double blocks = a->causal ? all - (rows - 1) / 2 * queries / p->keys : all; /* of keys, in the mean */
+  const double products = p->groups * ((double)a->d / 16 * p->keys / 2 + p->keys / 16.0 * (double)a->d / 2);
+  const double weights = p->groups * 64.0 * p->keys / EXPONENTIALS;
+  const double copy = 2.0 * p->keys * (double)a->d * 2 / (L2_BYTES_ALL / processors);
+  const double step = fmax(p->turns ? fmax(products, weights) : products + weights / 2, copy);
+  const double each = blocks * step + DRAM_LATENCY + queries * (double)a->d * 4 / L2_BYTES;
+  const double rounds = ceil_div(rows * (double)a->query_heads * (double)a->batches, processors);
+  return rounds * each / ((double)m->config->clock_mhz * 1e6);
+}
+
+/* ---- families ---- */
+
+static const tw_tile_rows *rows_of(const tw_problem *p) {
+  static const tw_tile_rows *const all[] = {&tw_tile_rotary, &tw_tile_layernorm, &tw_tile_softmax};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (strcmp(p->op->name, all[i]->op) == 0) return all[i];
+  return NULL;
+}
+
+static bool is_gemm(const tw_problem *p) { return strcmp(p->op->name, "gemm") == 0; }
+static bool is_attention(const tw_problem *p) { return strcmp(p->op->name, "attention") == 0; }
+
+/* Has the machine the vocabulary, and the op a kernel in it? */
+static tw_status check(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s,
+                       tw_error *error) {
+  const char *step = s->n ? s->step[0] : "";
+  if (!machine->header)
+    return tw_fail(error, TW_USAGE, "step '%s': kernels of tiles need sm_90a, and %s is %s: leave the schedule empty",
+                   step, c->name, c->architecture);
+  if (is_gemm(p) || is_attention(p) || rows_of(p)) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "step '%s': %s has no kernels of tiles; gemm, attention, rotary, layernorm and softmax have", step,
+                 p->op->name);
 }
 
 tw_status cuda_tiles_emit(const cuda_config *c, const tw_problem *p, const tw_schedule *s, char **source,
                           tw_error *error) {
   const tw_tile_machine machine = cuda_tile_machine(c);
-  return has_family(&machine, p) ? tw_tile_gemm_emit(&machine, p, s, source, error) : no_family(c, p, s, error);
+  const tw_status status = check(c, &machine, p, s, error);
+  if (status != TW_OK) return status;
+  if (is_gemm(p)) return tw_tile_gemm_emit(&machine, p, s, source, error);
+  if (is_attention(p)) return tw_tile_attention_emit(&machine, p, s, source, error);
+  return rows_of(p)->emit(&machine, p, s, source, error);
 }
 
 tw_status cuda_tiles_steps(const cuda_config *c, const tw_problem *p, const tw_schedule *s, tw_menu *out,
                            tw_error *error) {
   const tw_tile_machine machine = cuda_tile_machine(c);
   *out = (tw_menu){0};
-  if (!has_family(&machine, p) || tw_tile_gemm_supports(p, NULL) != TW_OK) return TW_OK;
+  if (check(c, &machine, p, s, NULL) != TW_OK) return TW_OK;
+  if (is_gemm(p)) {
+    const model m = {c, tw_gemm_of(p)};
+    if (tw_tile_gemm_supports(p, NULL) != TW_OK) return TW_OK;
+    return tw_tile_gemm_steps(&machine, p, s, predict_gemm, &m, out, error);
+  }
+  if (is_attention(p)) {
+    const attention_model m = {c, tw_attention_of(p)};
+    if (tw_tile_attention_supports(p, NULL) != TW_OK) return TW_OK;
+    return tw_tile_attention_steps(&machine, p, s, predict_attention, &m, out, error);
+  }
+  const rows_model m = {c, p};
+  return rows_of(p)->steps(&machine, p, s, predict_rows, &m, out, error);
+}
+
+static tw_status predict_of_gemm(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
+                                 const tw_schedule *s, double *cost, tw_error *error) {
   const model m = {c, tw_gemm_of(p)};
-  return tw_tile_gemm_steps(&machine, p, s, predict_gemm, &m, out, error);
+  tw_tile_gemm_plan plan;
+  const tw_status status = tw_tile_gemm_plan_of(machine, p, s, &plan, error);
+  if (status == TW_OK) *cost = predict_gemm(&m, &plan);
+  return status;
+}
+
+static tw_status predict_of_attention(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
+                                      const tw_schedule *s, double *cost, tw_error *error) {
+  const attention_model m = {c, tw_attention_of(p)};
+  tw_tile_attention_plan plan;
+  const tw_status status = tw_tile_attention_plan_of(machine, p, s, &plan, error);
+  if (status == TW_OK) *cost = predict_attention(&m, &plan);
+  return status;
+}
+
+static tw_status predict_of_rows(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
+                                 const tw_schedule *s, double *cost, tw_error *error) {
+  const rows_model m = {c, p};
+  tw_tile_rows_plan plan;
+  const tw_status status = rows_of(p)->plan(machine, p, s, &plan, error);
+  if (status == TW_OK) *cost = predict_rows(&m, &plan);
+  return status;
 }
 
 tw_status cuda_tiles_predict(const cuda_config *c, const tw_problem *p, const tw_schedule *s, double *cost,
                              tw_error *error) {
   const tw_tile_machine machine = cuda_tile_machine(c);
-  tw_tile_gemm_plan plan;
-  if (!has_family(&machine, p)) return no_family(c, p, s, error);
-  const tw_status status = tw_tile_gemm_plan_of(&machine, p, s, &plan, error);
-  const model m = {c, tw_gemm_of(p)};
-  if (status == TW_OK) *cost = predict_gemm(&m, &plan);
-  return status;
+  const tw_status status = check(c, &machine, p, s, error);
+  if (status != TW_OK) return status;
+  if (is_gemm(p)) return predict_of_gemm(c, &machine, p, s, cost, error);
+  if (is_attention(p)) return predict_of_attention(c, &machine, p, s, cost, error);
+  return predict_of_rows(c, &machine, p, s, cost, error);
 }

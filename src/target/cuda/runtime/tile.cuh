@@ -2,3 +2,4 @@
 #pragma once
 #include "tile_core.cuh"
 #include "tile_mma.cuh"
+#include "tile_rows.cuh"

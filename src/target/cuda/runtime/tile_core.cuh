@@ -92,6 +92,9 @@ template <class Type> TW_FN float low(u32 x) { return number(Type{(u16)x}); }
 template <class Type> TW_FN float high(u32 x) { return number(Type{(u16)(x >> 16)}); }
 template <> TW_FN float high<bf16>(u32 x) { return float_of(x & 0xffff0000u); }
 
+TW_FN float gelu_erf(float x) { return 0.5f * x * (1.f + erff(x * 0.707106781f)); }
+TW_FN float gelu_tanh(float x) { return 0.5f * x * (1.f + tanhf(0.797884561f * (x + 0.044715f * x * x * x))); }
+
 /* Results as they are, for `lay` and `put`. */
 struct as_is {
   template <class Value> TW_FN Value operator()(Value v, int, int) const { return v; }
@@ -103,6 +106,8 @@ TW_FN i32 round_within(float x, i32 low, i32 high) {
   asm("cvt.rni.s32.f32 %0, %1;" : "=r"(r) : "f"(x));
   return min(max(r, low), high);
 }
+
+TW_FN float infinity() { return float_of(0x7f800000u); }
 
 /* 2^x, x may be -infinity; relative error about 2^-22. */
 TW_FN float exp2_fast(float x) {
@@ -120,6 +125,14 @@ TW_FN float rsqrt_fast(float x) {
   asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
   return r;
 }
+
+/* How values of a row become one. */
+struct sum_of {
+  static TW_FN float of(float a, float b) { return a + b; }
+};
+struct max_of {
+  static TW_FN float of(float a, float b) { return fmaxf(a, b); }
+};
 
 /* ---- 16 bytes of global memory, for code that works on rows ---- */
 
@@ -223,6 +236,9 @@ TW_FN int group_of_block() { return __shfl_sync(0xffffffffu, (int)(threadIdx.x /
 TW_FN void sync_block() { __syncthreads(); }
 /* All `threads` of a block that name the same id (1..15) wait for each other. */
 TW_FN void sync(int id, int threads) { asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory"); }
+
+/* Says to those that sync(id, threads) that this thread is there, and goes on. */
+TW_FN void arrive(int id, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 
 /* Registers move between groups: a group that only copies gives, groups that multiply take. Count per thread. */
 template <int Count> TW_FN void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(Count)); }
@@ -332,6 +348,26 @@ TW_FN void copy_team(shared<Type, Rows, Cols> to, const tensor &from, int row, i
                     col + p * tile::panel_cols, b, ranks);
 }
 
+/* Of a tensor [batch][row][head][col]: rows of one head. The box is panel_cols x 1 x rows x 1. */
+template <class Type, int Rows, int Cols>
+TW_FN void copy_head(shared<Type, Rows, Cols> to, const tensor &from, int batch, int row, int head, int col, barrier b) {
+  using tile = shared<Type, Rows, Cols>;
+#pragma unroll
+  for (int p = 0; p < tile::panels; p++)
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];"
+                 ::"r"(to.at + p * tile::panel_bytes), "l"(&from), "r"(col + p * tile::panel_cols), "r"(head), "r"(row), "r"(batch), "r"(b.at)
+                 : "memory");
+}
+template <class Type, int Rows, int Cols>
+TW_FN void store_head(const tensor &to, int batch, int row, int head, int col, shared<Type, Rows, Cols> from) {
+  using tile = shared<Type, Rows, Cols>;
+#pragma unroll
+  for (int p = 0; p < tile::panels; p++)
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];"
+                 ::"l"(&to), "r"(col + p * tile::panel_cols), "r"(head), "r"(row), "r"(batch), "r"(from.at + p * tile::panel_bytes)
+                 : "memory");
+}
+
 /* A panel back to the tensor; what lies outside is dropped. One thread calls, after `written` and a sync. */
 template <class Type, int Rows, int Cols>
 TW_FN void store(const tensor &to, int row, int col, shared<Type, Rows, Cols> from) {
@@ -347,6 +383,13 @@ template <int Count> TW_FN void store_wait_read() { asm volatile("cp.async.bulk.
 template <int Count> TW_FN void store_wait() { asm volatile("cp.async.bulk.wait_group %0;" :: "n"(Count) : "memory"); }
 /* What this thread wrote to shared memory is seen by copies and the multiplier, once a sync has followed. */
 TW_FN void written() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+/* An element on its way in: f32 becomes tf32, to nearest. */
+template <class Type> TW_FN Type arriving(Type x) { return x; }
+TW_FN tf32 arriving(tf32 x) {
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(x.bits) : "f"(float_of(x.bits)));
+  return x;
+}
 
 /* The same copy by the 128 threads of a group, from any address and pitches: element (row, col) lies at
  * from[row * down + col * right]; rows and columns that the matrix does not have become zeros. `written` and a sync
@@ -367,7 +410,7 @@ TW_FN void copy_by_group(shared<Type, Rows, Cols> to, const Type *from, i64 down
     if (row + r < rows)
 #pragma unroll
       for (int e = 0; e < each; e++)
-        if (col + c * each + e < cols) v.element[e] = from[(row + r) * down + (col + c * each + e) * right];
+        if (col + c * each + e < cols) v.element[e] = arriving(from[(row + r) * down + (col + c * each + e) * right]);
     store_shared16(to.chunk(r, c), v.word[0], v.word[1], v.word[2], v.word[3]);
   }
 }

@@ -240,6 +240,62 @@ TW_FN void mma_atbt(acc<Rows, Cols, Value> &d, TileA a, TileB b, bool more, int 
   mma_shared<true, false>(d, a, b, more, row);
 }
 
+/* Nothing about d is moved from one side of this to the other: behind mma_wait, before what reads d. */
+template <int Rows, int Cols> TW_FN void mma_settle(acc<Rows, Cols, float> &d) {
+#pragma unroll
+  for (int q = 0; q < Rows / 64; q++)
+#pragma unroll
+    for (int i = 0; i < Cols / 2; i++) asm volatile("" : "+f"(d.value[q][i])::"memory");
+}
+template <int Rows, int Cols> TW_FN void mma_settle(acc<Rows, Cols, i32> &d) {
+#pragma unroll
+  for (int q = 0; q < Rows / 64; q++)
+#pragma unroll
+    for (int i = 0; i < Cols / 2; i++) asm volatile("" : "+r"(d.value[q][i])::"memory");
+}
+
+/* 64 x Cols elements in the registers of a group, as the left operand of a product: rounded from sums, no thread needs
+ * another's. */
+template <class Type, int Cols> struct left {
+  u32 word[Cols / 16][4];
+  TW_FN void round(const acc<64, Cols> &d) {
+#pragma unroll
+    for (int i = 0; i < Cols / 16; i++)
+#pragma unroll
+      for (int j = 0; j < 4; j++) word[i][j] = packed<Type>::of(d.value[0][8 * i + 2 * j], d.value[0][8 * i + 2 * j + 1]);
+  }
+};
+/* d (+)= A B, A in registers, B stored k x n. */
+template <class Type, int Cols, int Depth, class TileB>
+TW_FN void mma_ab(acc<64, Cols> &d, const left<Type, Depth> &a, TileB b, bool more) {
+  static_assert(TileB::rows == Depth && TileB::cols == Cols, "A and B differ");
+#pragma unroll
+  for (int i = 0; i < Depth / 16; i++)
+    mma_step<Type, Cols, true>(d.value[0], a.word[i], mma_columns(b, 0, i), i ? 1 : (int)more);
+}
+
+/* Rows of 64 x Cols sums: a thread has parts of two, 8 apart, four neighbouring threads share them. */
+struct row_pair {
+  float of[2];
+};
+template <class Reduce, int Cols> TW_FN row_pair over_row(const acc<64, Cols> &d, row_pair r) {
+#pragma unroll
+  for (int i = 0; i < Cols / 2; i++) r.of[i / 2 % 2] = Reduce::of(r.of[i / 2 % 2], d.value[0][i]);
+  return r;
+}
+template <class Reduce> TW_FN row_pair over_quad(row_pair r) {
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    r.of[h] = Reduce::of(r.of[h], __shfl_xor_sync(0xffffffffu, r.of[h], 1));
+    r.of[h] = Reduce::of(r.of[h], __shfl_xor_sync(0xffffffffu, r.of[h], 2));
+  }
+  return r;
+}
+template <int Cols> TW_FN void scale_rows(acc<64, Cols> &d, row_pair by) {
+#pragma unroll
+  for (int i = 0; i < Cols / 2; i++) d.value[0][i] *= by.of[i / 2 % 2];
+}
+
 /* f(value, row, column) of 64 x Width sums, columns from `col` on, to a shared tile; rows and columns count from the first
  * sum of d. f returns what the tile's type is packed from. */
 template <class Type, int Width, class Value, int Values, class Function>

@@ -1,0 +1,149 @@
+/* attention_plan.c - replays the steps of a schedule, and offers the next ones; attention.h lists them. */
+#include <inttypes.h>
+
+#include "op/attention.h"
+#include "tile/attention.h"
+
+enum {
+  STAGES_MAX = 8,
+  ALIGNMENT = 1024,
+  BARRIER_BYTES = 8,
+  OVERHEAD = 32, /* registers of a thread beside scores, weights and sums */
+  ELEMENT = 2,   /* bytes */
+  BOX_MAX = 256
+};
+
+tw_status tw_tile_attention_supports(const tw_problem *p, tw_error *error) {
+  const tw_attention a = tw_attention_of(p);
+  if (!a.backward && (a.type == TW_BF16 || a.type == TW_F16) && (a.d == 64 || a.d == 128) && a.scale > 0) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "kernels of tiles take attention with pass=forward, a=bf16 or f16, d=64 or 128, scale >= 0; not "
+                 "pass=%s a=%s d=%" PRId64,
+                 a.backward ? "backward" : "forward", tw_type_name(a.type), a.d);
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, tw_tile_attention_plan *p,
+                        tw_error *error) {
+  const tw_attention a = tw_attention_of(problem);
+  const int d = (int)a.d;
+  if (p->keys % 16 || p->keys > machine->columns)
+    return tw_fail(error, TW_USAGE, "keys=%d of a tile is not a multiple of 16 up to %d", p->keys, machine->columns);
+  if (p->groups * machine->group_rows > BOX_MAX || (p->groups + 1) * machine->group_threads > machine->block_threads)
+    return tw_fail(error, TW_USAGE, "groups=%d: one copy has at most %d queries", p->groups, BOX_MAX);
+  if (p->turns && p->groups < 2) return tw_fail(error, TW_USAGE, "one group alone takes no turns: give groups=2");
+  if (!p->registers_copy && machine->registers_move && p->groups > 1) {
+    p->registers_copy = p->groups == 2 ? 24 : 32;
+    p->registers_multiply = p->groups == 2 ? 240 : 160;
+  }
+  if (p->registers_copy % 8 || p->registers_multiply % 8 ||
+      (p->registers_copy + p->groups * p->registers_multiply) * machine->group_threads > machine->registers)
+    return tw_fail(error, TW_USAGE, "registers copy=%d multiply=%d: multiples of 8, of which a block has %d",
+                   p->registers_copy, p->registers_multiply, machine->registers);
+  const int need = p->keys / 2 + p->keys / 4 + d / 2 + OVERHEAD;
+  const int have =
+      p->registers_multiply ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
+  if (need > have)
+    return tw_fail(error, TW_USAGE, "keys=%d takes %d registers of a thread for scores, weights and sums, of %d",
+                   p->keys, need, have);
+  const int64_t tile = (int64_t)p->keys * d * ELEMENT, queries = (int64_t)p->groups * machine->group_rows * d * ELEMENT;
+  if (!p->stages) {
+    p->stages = 4;
+    while (p->stages > 2 && ALIGNMENT + queries + 2 * p->stages * tile + 512 > machine->shared_bytes) p->stages--;
+  }
+  p->shared_bytes = ALIGNMENT + queries + 2 * p->stages * tile + (1 + 4 * p->stages) * BARRIER_BYTES;
+  if (p->shared_bytes > machine->shared_bytes)
+    return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, p->stages,
+                   p->shared_bytes, machine->shared_bytes);
+  /* Keys and values of as many heads as fit half of the L2; all queries that share them. */
+  const int64_t head = 2 * a.keys * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head * a.group;
+  const int64_t most = a.query_heads * a.batches;
+  p->heads_at_once = (int)(heads < 8 ? 8 : heads);
+  if (p->heads_at_once > most) p->heads_at_once = (int)most;
+  return TW_OK;
+}
+
+typedef struct context {
+  const tw_tile_machine *machine;
+  const tw_problem *problem;
+  double (*predict)(const void *, const tw_tile_attention_plan *);
+  const void *predictor;
+} context;
+
+#define PLAN tw_tile_attention_plan
+
+static void begin_tile(const void *with, void *plan) {
+  (void)with;
+  *(PLAN *)plan = (PLAN){.groups = 2};
+}
+
+static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return ((PLAN *)plan)->keys ? TW_OK : tw_fail(error, TW_USAGE, "needs tiles: 'tile keys=128 groups=2' before it");
+}
+
+static const tw_verb verbs[] = {
+    {.name = "tile",
+     .usage = "tile keys=128 groups=2",
+     .needs = 1,
+     .argument = {TW_NUMBER("keys", PLAN, keys, 16, 256), TW_NUMBER("groups", PLAN, groups, 1, 4)},
+     .first = begin_tile,
+     .then = needs_tile},
+    {.name = "turns", .usage = "turns", .sets = TW_FIELD(PLAN, turns), .then = needs_tile},
+    {.name = "stages",
+     .usage = "stages 2",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)},
+     .then = needs_tile},
+    {.name = "registers",
+     .usage = "registers copy=24 multiply=240",
+     .needs = 2,
+     .argument = {TW_NUMBER("copy", PLAN, registers_copy, 24, 240),
+                  TW_NUMBER("multiply", PLAN, registers_multiply, 24, 240)},
+     .then = needs_tile},
+};
+static const tw_language language = {"attention of tiles", sizeof verbs / sizeof *verbs, verbs};
+
+static tw_status apply(const context *c, const tw_schedule *s, PLAN *out, tw_error *error) {
+  *out = (PLAN){0};
+  const tw_status status = tw_tile_attention_supports(c->problem, error);
+  return status == TW_OK ? tw_steps_apply(&language, c, s, out, NULL, error) : status;
+}
+
+tw_status tw_tile_attention_plan_of(const tw_tile_machine *machine, const tw_problem *problem,
+                                    const tw_schedule *schedule, PLAN *out, tw_error *error) {
+  const context c = {.machine = machine, .problem = problem};
+  const tw_status status = apply(&c, schedule, out, error);
+  return status == TW_OK && out->keys ? settle(machine, problem, out, error) : status;
+}
+
+static double judge(const void *with, const void *plan) {
+  const context *c = with;
+  PLAN p = *(const PLAN *)plan;
+  if (!p.keys || settle(c->machine, c->problem, &p, NULL) != TW_OK) return 0;
+  return c->predict(c->predictor, &p);
+}
+
+tw_status tw_tile_attention_steps(const tw_tile_machine *machine, const tw_problem *problem,
+                                  const tw_schedule *schedule, double (*predict)(const void *, const PLAN *),
+                                  const void *predictor, tw_menu *out, tw_error *error) {
+  const context c = {.machine = machine, .problem = problem, .predict = predict, .predictor = predictor};
+  PLAN now, next;
+  const tw_status status = apply(&c, schedule, &now, error);
+  if (status != TW_OK) return status;
+  tw_menu_builder m = {.language = &language,
+                       .context = &c,
+                       .schedule = schedule,
+                       .now = &now,
+                       .next = &next,
+                       .plan_size = sizeof now,
+                       .judge = judge};
+  for (int keys = 64; keys <= 256; keys += 16)
+    for (int groups = 1; groups <= 3; groups++)
+      tw_menu_offer(&m, "tile",
+                    "more keys at a time: fewer passes over the sums; more queries: keys are read less often",
+                    "tile keys=%d groups=%d", keys, groups);
+  tw_menu_offer(&m, "turns", "one group multiplies while another makes weights of its scores", "turns");
+  for (int i = 2; i <= 4; i++)
+    tw_menu_offer(&m, "stages", "copies under way hide the latency of memory", "stages %d", i);
+  return tw_menu_finish(&m, out, error);
+}

@@ -1,0 +1,184 @@
+/* Kernels of tiles beside gemm: attention, rotary, layernorm and softmax compile, start as they must, and refuse the rest. */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/cuda/build.h"
+#include "target/cuda/device.h"
+#include "target/cuda/tiles.h"
+#include "tilewright/tilewright.h"
+
+static const cuda_config *config;
+
+/* "op key=value ..." */
+static tw_problem problem_of(const char *text) {
+  char copy[256];
+  const char *words[24];
+  size_t n = 0;
+  snprintf(copy, sizeof copy, "%s", text);
+  for (char *w = strtok(copy, " "); w; w = strtok(NULL, " ")) words[n++] = w;
+  tw_problem p;
+  tw_error error = {0};
+  if (tw_problem_parse(words[0], n - 1, words + 1, &p, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
+  return p;
+}
+
+static tw_schedule schedule_of(const char *text) {
+  char copy[256];
+  tw_schedule s = {0};
+  snprintf(copy, sizeof copy, "%s", text);
+  for (char *w = strtok(copy, ";"); w; w = strtok(NULL, ";")) assert_int_equal(tw_schedule_add(&s, w, NULL), TW_OK);
+  return s;
+}
+
+typedef struct kernel_case {
+  const char *problem, *schedule;
+} kernel_case;
+
+static const kernel_case cases[] = {
+    {"attention b=2 hq=4 hkv=2 sq=700 sk=900 d=128 causal=1 a=bf16", "tile keys=128 groups=2;turns"},
+    {"attention b=16 hq=16 hkv=16 sq=2048 sk=2048 d=128 a=f16 scale=0.5", "tile keys=176 groups=2;turns;stages 2"},
+    {"attention b=1 hq=8 hkv=1 sq=1 sk=77 d=128 a=bf16", "tile keys=80 groups=3;turns"},
+    {"attention b=4 hq=64 hkv=8 sq=4096 sk=4096 d=64 causal=1 a=bf16", "tile keys=128 groups=3;turns"},
+    {"attention b=4 hq=4 hkv=4 sq=100 sk=100 d=64 a=f16", "tile keys=64 groups=1;stages 3"},
+    {"rotary b=2 h=6 s=333 d=128 a=bf16", "heads 2"},
+    {"rotary b=2 h=6 s=333 d=64 interleaved=1 a=f16", "heads 1;threads 128"},
+    {"rotary b=2 h=6 s=333 d=96 interleaved=1 a=f32", "heads 3;once"},
+    {"layernorm rows=32768 cols=2048 dropout=0.1 residual=1 a=bf16", "row warps=4"},
+    {"layernorm rows=333 cols=1000 dropout=0.3 norm=rms a=f32", "row warps=2;block rows=2"},
+    {"layernorm rows=333 cols=520 residual=1 a=f16", "row warps=1;block rows=8;once"},
+    {"softmax rows=333 cols=1000 a=bf16", "row warps=1"},
+    {"softmax rows=4096 cols=32768 a=f32", "row warps=32"},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static void read_launch(const char *source, const tw_problem *p, tw_launch *l) {
+  tw_scope scope = {0};
+  tw_error error = {0};
+  tw_launch_scope(p, &scope);
+  assert_true(tw_scope_set(&scope, "sms", config->multiprocessors));
+  if (tw_launch_read(source, strlen(source), p, &scope, l, &error) != TW_OK) fail_msg("%s\n%s", error.text, source);
+}
+
+/* Every element has a thread, and what barriers are told to expect is what the boxes of the maps bring. */
+static void launches_cover_their_problems(void **state) {
+  (void)state;
+  for (int i = 0; i < CASES; i++) {
+    const tw_problem p = problem_of(cases[i].problem);
+    const tw_schedule s = schedule_of(cases[i].schedule);
+    tw_error error = {0};
+    tw_launch l;
+    char *source;
+    double cost = 0;
+    if (cuda_tiles_emit(config, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
+    read_launch(source, &p, &l);
+    assert_int_equal(cuda_launch_check(config, &l, &error), TW_OK);
+    const int64_t threads = l.grid[0] * l.block[0];
+    if (strcmp(p.op->name, "attention") == 0) {
+      const int64_t d = tw_problem_int(&p, "d"), groups = l.block[0] / 128 - 1;
+      assert_int_equal(l.n_maps, 4);
+      assert_int_equal(l.map[0].box[2], 64 * groups);
+      assert_int_equal(l.map[1].box[2], l.map[2].box[2]);
+      for (int m = 0; m < 4; m++) {
+        assert_int_equal(l.map[m].rank, 4);
+        assert_int_equal(l.map[m].box[0] * 2, 128);
+        assert_int_equal(l.map[m].dims[0], d);
+        assert_in_range(l.map[m].box[2], 8, 256);
+      }
+      assert_true(l.grid[0] * groups * 64 >=
+                  tw_problem_int(&p, "b") * tw_problem_int(&p, "hq") * tw_problem_int(&p, "sq"));
+    } else if (strcmp(p.op->name, "rotary") == 0) {
+      assert_true(threads * 2 * 16 * 3 >= (int64_t)p.op->bytes(&p) / 2 / 2); /* at most three heads a thread here */
+    } else {
+      assert_true(threads >= tw_problem_int(&p, "rows") * 32);
+    }
+    assert_int_equal(cuda_tiles_predict(config, &p, &s, &cost, &error), TW_OK);
+    assert_true(cost > 1e-7 && cost < 1);
+    free(source);
+  }
+}
+
+static void every_kernel_compiles(void **state) {
+  (void)state;
+  tw_error error = {0};
+  if (cuda_need_compiler(&error) != TW_OK) {
+    print_message("%s\n", error.text);
+    skip();
+  }
+  for (int i = 0; i < CASES; i++) {
+    const tw_problem p = problem_of(cases[i].problem);
+    const tw_schedule s = schedule_of(cases[i].schedule);
+    cuda_kernel kernel;
+    char *source;
+    assert_int_equal(cuda_tiles_emit(config, &p, &s, &source, &error), TW_OK);
+    if (cuda_build(config, &p, source, strlen(source), false, &kernel, &error) != TW_OK)
+      fail_msg("%s; %s: %s\n%s", cases[i].problem, cases[i].schedule, error.text, source);
+    const cuda_resources *r = &kernel.resources;
+    if (r->spill_stores || r->wgmma_serialized || r->setmaxnreg_ignored)
+      fail_msg("%s; %s: %d bytes spilled, products serialized: %d", cases[i].problem, cases[i].schedule,
+               r->spill_stores, r->wgmma_serialized);
+    cuda_kernel_free(&kernel);
+    free(source);
+  }
+}
+
+static void refused(const char *problem, const char *schedule, const char *words) {
+  const tw_problem p = problem_of(problem);
+  const tw_schedule s = schedule_of(schedule);
+  tw_error error = {0};
+  char *source;
+  assert_int_equal(cuda_tiles_emit(config, &p, &s, &source, &error), TW_USAGE);
+  if (!strstr(error.text, words)) fail_msg("'%s' is not in: %s", words, error.text);
+}
+
+static void what_cannot_be_is_refused(void **state) {
+  (void)state;
+  const char *attention = cases[0].problem, *rotary = cases[5].problem, *norm = cases[8].problem;
+  refused(attention, "turns", "before it");
+  refused(attention, "tile keys=100", "multiple of 16");
+  refused(attention, "tile keys=256 groups=2", "registers");
+  refused(attention, "tile keys=128 groups=2;stages 4", "bytes of shared memory");
+  refused(attention, "tile keys=128 groups=1;turns", "takes no turns");
+  refused("attention b=1 hq=1 hkv=1 sq=64 sk=64 d=96 a=bf16", "tile keys=128", "d=64 or 128");
+  refused("attention b=1 hq=1 hkv=1 sq=64 sk=64 d=64 pass=backward a=bf16", "tile keys=128", "pass=forward");
+  refused(rotary, "heads 4", "does not divide");
+  refused("rotary b=1 h=1 s=1 d=10 a=bf16", "heads 1", "16 bytes");
+  refused("softmax rows=1 cols=4096 a=bf16", "row warps=1", "too many");
+  refused(norm, "row warps=32;block rows=2", "1024 threads");
+  refused("softmax rows=1 cols=3 a=f32", "row warps=1", "16 bytes");
+  refused("mpc_forward states=4 inputs=2 horizon=10 type=f32", "tile keys=128", "no kernels of tiles");
+}
+
+static void menus_offer_what_is_legal(void **state) {
+  (void)state;
+  for (int i = 0; i < CASES; i += 4) {
+    const tw_problem p = problem_of(cases[i].problem);
+    const tw_schedule s = schedule_of(cases[i].schedule);
+    tw_error error = {0};
+    tw_menu menu;
+    assert_int_equal(cuda_tiles_steps(config, &p, &s, &menu, &error), TW_OK);
+    assert_true(menu.n > 0);
+    for (size_t j = 0; j < menu.n; j++) {
+      tw_schedule next = s;
+      char *source;
+      assert_int_equal(tw_schedule_add(&next, menu.item[j].step, NULL), TW_OK);
+      if (cuda_tiles_emit(config, &p, &next, &source, &error) != TW_OK)
+        fail_msg("%s: %s", menu.item[j].step, error.text);
+      free(source);
+    }
+    tw_menu_free(&menu);
+  }
+}
+
+int main(void) {
+  config = cuda_config_find("h100-sxm");
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(launches_cover_their_problems),
+      cmocka_unit_test(what_cannot_be_is_refused),
+      cmocka_unit_test(menus_offer_what_is_legal),
+      cmocka_unit_test(every_kernel_compiles),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
