@@ -16,6 +16,7 @@
 #include "tilewright/op.h"
 #include "tilewright/schedule.h"
 #include "tilewright/status.h"
+#include "tilewright/view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -285,6 +286,7 @@ struct tw_target {
   const tw_library *library;
   const tw_rewriter *rewriter;
   const tw_launcher *launcher;
+  const tw_view *machine_views; /* ended by a NULL name: view.h */
 };
 
 /* ---- what the core of the library does with them ---- */

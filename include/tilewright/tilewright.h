@@ -15,6 +15,7 @@
 #include "tilewright/target.h"
 #include "tilewright/type.h"
 #include "tilewright/verb.h"
+#include "tilewright/view.h"
 #include "tilewright/wisdom.h"
 
 #define TILEWRIGHT_VERSION "0.1.0"

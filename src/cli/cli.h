@@ -24,7 +24,7 @@ typedef struct cli_options {
   bool json, no_wisdom, help, trust;
   bool rewrites_only, no_run, progress;
   bool exhaustive;
-  const char *target, *out, *schedule, *trace, *timeline, *window, *from, *kernel, *floorplan, *plan, *runner;
+  const char *target, *out, *schedule, *trace, *timeline, *window, *from, *kernel, *floorplan, *plan, *runner, *svg;
   cli_list agents;
   const char *grid, *block; /* of a kernel that is launched by hand */
   cli_list arguments;
@@ -65,6 +65,7 @@ tw_status cli_prompt(const cli *, tw_error *);
 tw_status cli_report(const cli *, tw_error *);
 tw_status cli_quantize(const cli *, tw_error *);
 tw_status cli_wisdom(const cli *, tw_error *);
+tw_status cli_view(const cli *, tw_error *);
 
 /* ---- explain.c: `model` on a target that explains tiles ---- */
 

@@ -22,6 +22,8 @@ const cli_command cli_commands[] = {
     {"model", SUBJECT, "what the analytic model predicts", "target schedule kernel json", cli_model},
     {"prompt", "plan | implement " SUBJECT " [FILE]", "what a language model is asked",
      "target schedule plan seed dropout iterations no-run trust json", cli_prompt},
+    {"view", "[NAME key=value...] -t TARGET", "what a machine does with data: layouts, banks, grids, ...",
+     "target svg json", cli_view},
     {"mcp", "", "a Model Context Protocol server on standard input and output, for assistants", "", cli_mcp},
     {"report", "DIR", "a tuning run (--out DIR) as one HTML page", "json", cli_report},
     {"quantize", "IN OUT --to FORMAT", "convert a file of tensors to another number format",

@@ -34,6 +34,7 @@ static const struct option_entry {
      "else a table"},
     {"floorplan", 0, TEXT, offsetof(cli_options, floorplan), 0, 0, "FILE",
      "write where buffers and routes lie, as a picture (SVG)"},
+    {"svg", 0, TEXT, offsetof(cli_options, svg), 0, 0, "FILE", "write the view as a picture (SVG)"},
     {"from", 0, TEXT, offsetof(cli_options, from), 0, 0, "FILE",
      "start from this program: say where its time goes, rewrite it"},
     {"plan", 0, TEXT, offsetof(cli_options, plan), 0, 0, "FILE", "the plan that is to be implemented"},

@@ -67,6 +67,13 @@ void cdna_swizzle_print(const cdna_swizzle *s, char text[CDNA_SWIZZLE_TEXT]) {
                                1u << s->term[i].end, s->term[i].begin, s->term[i].to);
 }
 
+uint32_t cdna_swizzle_piece(const cdna_swizzle *s) {
+  uint32_t piece = 1u << 16;
+  for (int i = 0; i < s->n; i++)
+    if (1u << s->term[i].to < piece) piece = 1u << s->term[i].to;
+  return piece;
+}
+
 uint32_t cdna_swizzle_span(const cdna_swizzle *s) {
   uint32_t span = 1;
   for (int i = 0; i < s->n; i++) {

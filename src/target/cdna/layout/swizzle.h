@@ -33,6 +33,8 @@ tw_status cdna_swizzle_parse(const char *text, cdna_swizzle *, tw_error *);
 void cdna_swizzle_print(const cdna_swizzle *, char text[CDNA_SWIZZLE_TEXT]);
 /* Bytes that a tile must be a multiple of for the swizzle to stay within it. */
 uint32_t cdna_swizzle_span(const cdna_swizzle *);
+/* Bytes that it keeps whole: accesses that are wider would be torn. */
+uint32_t cdna_swizzle_piece(const cdna_swizzle *);
 
 typedef struct cdna_published_swizzle {
   const char *name, *terms, *tile, *source;

@@ -1,0 +1,154 @@
+/* grid.c - the view `grid`: which XCD computes which tile of C, and what that finds in L2 and LLC. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/cdna/views/views.h"
+
+enum { M, N, K, TILE, TYPE, WINDOW, CHUNK, SEARCH };
+static const tw_view_key keys[] = {
+    {"m", NULL, "rows of C"},
+    {"n", NULL, "columns of C"},
+    {"k", NULL, "of A and B"},
+    {"tile", "256x256x64", "of a workgroup: m x n x K-step"},
+    {"type", "bf16", "of A and B"},
+    {"window", "0", "rows of tiles that are walked together; 0: row by row"},
+    {"chunk", "0", "workgroups in a row on one XCD; 0: row by row"},
+    {"search", "0", "1: try windows and chunks, and take the best"},
+    {0},
+};
+
+typedef struct question {
+  cdna_grid grid;
+  cdna_order order;
+  cdna_hits hits;
+  cdna_grid_choice best[CDNA_GRID_CHOICES];
+  int n_best, tried;
+} question;
+
+static tw_status parse(const char *const value[], question *q, int64_t *search, tw_error *error) {
+  static const int64_t most = 1 << 24;
+  int tile[3];
+  int64_t window = 0, chunk = 0;
+  cdna_type type;
+  tw_status status = cdna_value_int("m", value[M], 1, most, &q->grid.m, error);
+  if (status == TW_OK) status = cdna_value_int("n", value[N], 1, most, &q->grid.n, error);
+  if (status == TW_OK) status = cdna_value_int("k", value[K], 1, most, &q->grid.k, error);
+  if (status == TW_OK) status = cdna_value_sizes("tile", value[TILE], 3, tile, error);
+  if (status == TW_OK) status = cdna_value_type("type", value[TYPE], &type, error);
+  if (status == TW_OK) status = cdna_value_int("window", value[WINDOW], 0, 1 << 18, &window, error);
+  if (status == TW_OK) status = cdna_value_int("chunk", value[CHUNK], 0, 1 << 18, &chunk, error);
+  if (status == TW_OK) status = cdna_value_int("search", value[SEARCH], 0, 1, search, error);
+  if (status != TW_OK) return status;
+  q->grid.tile_m = tile[0];
+  q->grid.tile_n = tile[1];
+  q->grid.tile_k = tile[2];
+  q->grid.bits = cdna_type_bits(type);
+  q->order = (cdna_order){(int)window, (int)chunk};
+  return TW_OK;
+}
+
+static void print_order(cdna_order o, char *out, size_t size) {
+  snprintf(out, size, o.window ? "window %d chunk %d" : "row by row", o.window, o.chunk);
+}
+
+static void print_row(cdna_order o, const cdna_hits *h, tw_text *out) {
+  char order[48];
+  print_order(o, order, sizeof order);
+  tw_text_add(out, "  %-24s %6.1f%% %6.1f%% %8.1f %12.2f %12.2f\n", order, 100 * h->l2, 100 * h->llc, h->bandwidth_tbs,
+              h->llc_bytes * 1e-9, h->memory_bytes * 1e-9);
+}
+
+static void print_text(const question *q, const cdna_machine *m, tw_text *out) {
+  const int rows = cdna_grid_rows(&q->grid), columns = cdna_grid_columns(&q->grid);
+  tw_text_add(out, "%d x %d tiles of %dx%d, K-steps of %d, on %s: %d XCDs of %d CUs, %d at once\n\n", rows, columns,
+              q->grid.tile_m, q->grid.tile_n, q->grid.tile_k, m->product, m->caches.xcds, m->caches.cus,
+              m->caches.xcds * m->caches.cus);
+  tw_text_add_string(out, "  order                         L2     LLC     TB/s  GB from LLC  GB from HBM\n");
+  print_row(q->order, &q->hits, out);
+  if (q->n_best) tw_text_add(out, "\nthe best of %d orders\n", q->tried);
+  for (int i = 0; i < q->n_best; i++) print_row(q->best[i].order, &q->best[i].hits, out);
+  tw_text_add_string(out, "\nA model of caches (docs/cdna.md says what it assumes), LLC of what misses L2; TB/s by the "
+                          "paper's equation 1. GB a launch.\n");
+}
+
+static void data_row(cdna_order o, const cdna_hits *h, tw_text *out) {
+  tw_text_add(
+      out,
+      "{\"window\": %d, \"chunk\": %d, \"l2\": %.6f, \"llc\": %.6f, \"bandwidth_tbs\": %.4f, \"llc_bytes\": %.0f, "
+      "\"memory_bytes\": %.0f}",
+      o.window, o.chunk, h->l2, h->llc, h->bandwidth_tbs, h->llc_bytes, h->memory_bytes);
+}
+
+static void print_data(const question *q, const cdna_machine *m, tw_text *out) {
+  const int rows = cdna_grid_rows(&q->grid), columns = cdna_grid_columns(&q->grid);
+  tw_text_add(out, "{\"rows\": %d, \"columns\": %d, \"order\": ", rows, columns);
+  data_row(q->order, &q->hits, out);
+  tw_text_add(out, ", \"tried\": %d, \"best\": [", q->tried);
+  for (int i = 0; i < q->n_best; i++) {
+    if (i) tw_text_add_string(out, ", ");
+    data_row(q->best[i].order, &q->best[i].hits, out);
+  }
+  tw_text_add_string(out, "], \"workgroups\": [");
+  for (int id = 0; id < rows * columns; id++) {
+    const cdna_cell c = cdna_order_cell(&q->order, rows, columns, m->caches.xcds, id);
+    tw_text_add(out, "%s[%d,%d]", id ? "," : "", c.row, c.column);
+  }
+  tw_text_add_string(out, "]}");
+}
+
+/* Tiles of C in the colours of their XCDs; those that run first, one on each CU, are full. Runs of a row are one box.
+ * */
+static tw_status draw(const question *q, const cdna_machine *m, tw_text *out, tw_error *error) {
+  const int rows = cdna_grid_rows(&q->grid), columns = cdna_grid_columns(&q->grid), xcds = m->caches.xcds;
+  const int at_once = xcds * m->caches.cus, most = rows > columns ? rows : columns;
+  const int cell = most > 200 ? 3 : most > 100 ? 5 : most > 50 ? 8 : 12;
+  char title[160], subtitle[200], order[48];
+  int *id_of = tw_new((size_t)(rows * columns), sizeof *id_of);
+  if (!id_of) return tw_fail(error, TW_MISSING, "out of memory");
+  for (int id = 0; id < rows * columns; id++) {
+    const cdna_cell c = cdna_order_cell(&q->order, rows, columns, xcds, id);
+    id_of[c.row * columns + c.column] = id;
+  }
+  print_order(q->order, order, sizeof order);
+  snprintf(title, sizeof title, "%d x %d tiles, %s: L2 %.0f%%, LLC %.0f%%", rows, columns, order, 100 * q->hits.l2,
+           100 * q->hits.llc);
+  snprintf(subtitle, sizeof subtitle, "a colour for each XCD; full: the %d workgroups that run first", at_once);
+  const int width = columns * cell > 430 ? columns * cell : 430;
+  cdna_svg_open(out, 2 * CDNA_SVG_LEFT + width, CDNA_SVG_TOP + rows * cell + 12, title, subtitle);
+  for (int row = 0; row < rows; row++)
+    for (int column = 0, next; column < columns; column = next) {
+      const int id = id_of[row * columns + column];
+      for (next = column + 1; next < columns; next++) {
+        const int other = id_of[row * columns + next];
+        if (other % xcds != id % xcds || (other < at_once) != (id < at_once)) break;
+      }
+      tw_text_add(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\"%s/>\n",
+                  CDNA_SVG_LEFT + column * cell, CDNA_SVG_TOP + row * cell, (next - column) * cell - 1, cell - 1,
+                  cdna_colour[id % xcds % 8], id < at_once ? "" : " fill-opacity=\".3\"");
+    }
+  cdna_svg_close(out);
+  free(id_of);
+  return TW_OK;
+}
+
+static tw_status show(const tw_target *t, const char *const value[], tw_view_form form, char **out, tw_error *error) {
+  const cdna_machine *m = cdna_machine_of(t);
+  question q = {.n_best = 0};
+  tw_text text = {0};
+  int64_t search = 0;
+  tw_status status = parse(value, &q, &search, error);
+  if (status == TW_OK && search) {
+    status = cdna_grid_search(&m->caches, &q.grid, 0, q.best, &q.n_best, &q.tried, error);
+    if (status == TW_OK && !q.order.window) q.order = q.best[0].order;
+  }
+  if (status == TW_OK) status = cdna_grid_hits(&m->caches, &q.grid, &q.order, 0, &q.hits, error);
+  if (status != TW_OK) return status;
+  if (form == TW_VIEW_SVG)
+    status = draw(&q, m, &text, error);
+  else
+    (form == TW_VIEW_JSON ? print_data : print_text)(&q, m, &text);
+  return status == TW_OK ? cdna_view_finish(&text, out, error) : status;
+}
+
+const tw_view cdna_view_grid = {"grid", "which XCD computes what, and what that finds in the caches", keys, show};

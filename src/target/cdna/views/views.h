@@ -1,0 +1,50 @@
+/* views.h - what `tilewright view` shows of CDNA3 and CDNA4: one file a view, and what they share. A target's config is
+ * its row of cdna_machines. */
+#ifndef TW_CDNA_VIEWS_H
+#define TW_CDNA_VIEWS_H
+
+#include "base/strings.h"
+#include "target/cdna/layout/pattern.h"
+#include "target/cdna/machine.h"
+#include "tilewright/target.h"
+#include "tilewright/view.h"
+
+/* Ended by a NULL name: the target's machine_views. */
+const tw_view *cdna_views(void);
+extern const tw_view cdna_view_layout, cdna_view_banks, cdna_view_swizzle, cdna_view_grid, cdna_view_occupancy;
+
+static inline const cdna_machine *cdna_machine_of(const tw_target *t) { return t->config; }
+static inline cdna_arch cdna_arch_of(const tw_target *t) { return (cdna_arch)(cdna_machine_of(t) - cdna_machines); }
+
+/* ---- values of keys: TW_USAGE with the key's name ---- */
+
+tw_status cdna_value_int(const char *key, const char *text, int64_t least, int64_t most, int64_t *out, tw_error *);
+/* "16x32x64": n sizes, each at least 1. */
+tw_status cdna_value_sizes(const char *key, const char *text, int n, int sizes[], tw_error *);
+tw_status cdna_value_type(const char *key, const char *text, cdna_type *out, tw_error *);
+/* From the keys tile, type and pad, in that order. */
+tw_status cdna_value_tile(const char *const value[3], cdna_tile *out, tw_error *);
+
+/* Hands the text over, or says that memory ran out. */
+tw_status cdna_view_finish(tw_text *, char **out, tw_error *);
+
+/* ---- pictures ---- */
+
+/* Eight colours that are told apart side by side, for lanes and XCDs; from Paul Tol's schemes for the colour-blind. */
+extern const char *const cdna_colour[8];
+void cdna_svg_open(tw_text *, int width, int height, const char *title, const char *subtitle);
+void cdna_svg_close(tw_text *);
+enum { CDNA_SVG_TOP = 56, CDNA_SVG_LEFT = 16 };
+
+/* ---- banks.c, for the view of swizzles as well ---- */
+
+/* The tile as banks: those that phase `phase` of instruction `at` asks for are filled, red where it takes turns. */
+void cdna_draw_banks(tw_text *, const cdna_pattern *, size_t at, int phase, const cdna_tile *, const cdna_swizzle *,
+                     int left, int top);
+int cdna_banks_width(const cdna_pattern *, const cdna_tile *);
+int cdna_banks_height(const cdna_pattern *, const cdna_tile *);
+/* Of all instructions of a pattern: n-way, turns, and what they would be without conflicts. */
+void cdna_count_pattern(const cdna_pattern *, const cdna_tile *, const cdna_swizzle *, int *worst, int *turns,
+                        int *phases);
+
+#endif
