@@ -6,7 +6,7 @@ _tilewright() {
   case $previous in
     -t | --target) words=$(tilewright targets 2>/dev/null | awk '/^[^ ]/ {print $1}') ;;
     -o | --out) COMPREPLY=($(compgen -d -- "$current")); return ;;
-    -s | --schedule | --trace | --kernel | --floorplan | --from | --plan) COMPREPLY=($(compgen -f -- "$current")); return ;;
+    -s | --schedule | --trace | --kernel | --floorplan | --svg | --from | --plan) COMPREPLY=($(compgen -f -- "$current")); return ;;
     --to) words="f32 f16 bf16 e4m3 e5m2 mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 mxint8 bfp16 i8 i4 i2_s tq1_0 tq2_0 tl1 tl2" ;;
     --scale-rule) words="floor even up ceil absmax absmean" ;;
     --group) words="row tensor" ;;
@@ -14,13 +14,15 @@ _tilewright() {
     --overflow) words="saturate special" ;;
     *)
       if [ "$COMP_CWORD" = 1 ]; then
-        words="targets ops tune run emit bench evaluate model prompt mcp report quantize wisdom --help --version"
+        words="targets ops tune run emit bench evaluate model view prompt mcp report quantize wisdom --help --version"
       elif [ "${current#-}" != "$current" ]; then
         words=$(tilewright "$command" --help 2>/dev/null | grep -o -- '--[a-z-]*')
       elif [ "$command" = wisdom ] && [ "$COMP_CWORD" = 2 ]; then
         words="list show export import"
       elif [ "$command" = prompt ] && [ "$COMP_CWORD" = 2 ]; then
         words="plan implement"
+      elif [ "$command" = view ]; then
+        words=$(tilewright view 2>/dev/null | awk 'NF > 1 && !/`/ {for (i = 2; i <= NF; i++) print $i}')
       elif [ "$command" = targets ]; then
         words=$(tilewright targets 2>/dev/null | awk '/^[^ ]/ {print $1}')
       elif [ "$command" = report ]; then

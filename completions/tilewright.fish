@@ -16,11 +16,12 @@ function __tilewright_words
         end
     end
 end
-set -l commands targets ops tune run emit bench evaluate model prompt mcp report quantize wisdom
+set -l commands targets ops tune run emit bench evaluate model view prompt mcp report quantize wisdom
 complete -c tilewright -f -n "not __fish_seen_subcommand_from $commands" -a "$commands --help --version"
 complete -c tilewright -f -n "__fish_seen_subcommand_from tune emit bench model" -a "(__tilewright_words)"
 complete -c tilewright -n "__fish_seen_subcommand_from run" -a "(__tilewright_words)"
 complete -c tilewright -f -n "__fish_seen_subcommand_from targets" -a "(__tilewright_targets)"
+complete -c tilewright -f -n "__fish_seen_subcommand_from view" -a "(tilewright view 2>/dev/null | awk 'NF > 1 && !/`/ {for (i = 2; i <= NF; i++) print \$i}')"
 complete -c tilewright -f -n "__fish_seen_subcommand_from wisdom" -a "list show export import"
 complete -c tilewright -n "__fish_seen_subcommand_from $commands" -a "(__tilewright_options)"
 complete -c tilewright -x -s t -l target -a "(__tilewright_targets)"
@@ -29,6 +30,7 @@ complete -c tilewright -r -s s -l schedule
 complete -c tilewright -r -l trace
 complete -c tilewright -r -l kernel
 complete -c tilewright -r -l floorplan
+complete -c tilewright -r -l svg
 complete -c tilewright -x -l grid
 complete -c tilewright -x -l block
 complete -c tilewright -x -l lds

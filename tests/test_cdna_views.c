@@ -13,7 +13,7 @@ enum { WORDS = 8 };
 
 static tw_target target(cdna_arch arch) {
   return (tw_target){
-      .name = cdna_machines[arch].processor, .config = &cdna_machines[arch], .machine_views = cdna_views()};
+      .name = cdna_machines[arch].processor, .config = &cdna_machines[arch], .machine_views = cdna_views};
 }
 
 /* `words`: the view's name and key=value, blanks between. */

@@ -706,8 +706,27 @@ static void library_is_timed(void **state) {
   expect_failure("$T bench gemm m=4 n=4 k=4 group=32 -t x86", 2, "group=32");
 }
 
+static void views_answer_about_machines(void **state) {
+  (void)state;
+  expect_output("$T view", "cdna4            layout banks swizzle grid occupancy");
+  expect_output("$T view -t cdna3", "access     INSTRUCTION:LAYOUT");
+  expect_output("$T view banks access=ds_read_b128:row16x32s8 -t cdna4", "2-way conflicts");
+  expect_output("$T view occupancy vgprs=64 -t cdna4 --svg o.svg && head -c 4 o.svg", "<svg");
+  json_t *o = expect_json("$T view occupancy vgprs=64 -t cdna4 --json", 0);
+  assert_int_equal(json_integer_value(json_object_get(o, "waves_of_simd")), 8);
+  json_decref(o);
+  o = expect_json("$T view -t cdna4 --json", 0);
+  assert_int_equal(json_array_size(json_object_get(o, "views")), 5);
+  json_decref(o);
+  expect_failure("$T view banks -t cdna4", 2, "needs access=");
+  expect_failure("$T view bank -t cdna4", 2, "did you mean 'banks'");
+  expect_failure("$T view banks -t gemmini-16x16-int8", 2, "has no views");
+  expect_failure("$T view banks", 2, "-t TARGET");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(views_answer_about_machines),
       cmocka_unit_test(help_and_version_are_printed),
       cmocka_unit_test(man_page_knows_every_option),
       cmocka_unit_test(wrong_usage_is_said_in_one_line),

@@ -13,7 +13,10 @@
 #define EQUATION_1 .l2_tbs = 17.2, .llc_tbs = 17.2 / 3
 
 const cdna_machine cdna_machines[CDNA_ARCHES] = {
-    [CDNA3] = {.product = "MI300X",
+    [CDNA3] = {.name = "cdna3",
+               .product = "MI300X",
+               .products = "MI300X, MI325X",
+               .memory_tbs = 5.3,
                .processor = "gfx942",
                .clock_mhz = 2100,
                .simds = 4,
@@ -27,7 +30,10 @@ const cdna_machine cdna_machines[CDNA_ARCHES] = {
                .work_items = 1024,
                .scalars_most = 102,
                .caches = {.xcds = 8, .cus = 38, .llc_bytes = 256ll << 20, L2, EQUATION_1}},
-    [CDNA4] = {.product = "MI355X",
+    [CDNA4] = {.name = "cdna4",
+               .product = "MI355X",
+               .products = "MI350X, MI355X",
+               .memory_tbs = 8.0,
                .processor = "gfx950",
                .clock_mhz = 2400,
                .simds = 4,

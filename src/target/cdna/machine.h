@@ -7,7 +7,8 @@
 #include "target/cdna/grid/caches.h"
 
 typedef struct cdna_machine {
-  const char *product, *processor; /* "MI355X", "gfx950" */
+  const char *name, *processor;   /* "cdna4", "gfx950" */
+  const char *product, *products; /* "MI355X"; all of them */
   int clock_mhz;
   int simds;         /* of a CU */
   int waves;         /* of a SIMD, at most */
@@ -18,6 +19,7 @@ typedef struct cdna_machine {
   int barriers;     /* of a CU: workgroups of several waves take one each */
   int work_items;   /* of a workgroup, at most */
   int scalars_most; /* SGPRs of a wave */
+  double memory_tbs;
   cdna_cache_machine caches;
 } cdna_machine;
 

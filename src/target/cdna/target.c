@@ -11,19 +11,7 @@
 #include "target/cdna/emulator/emulator.h"
 #include "target/cdna/object/object.h"
 #include "target/cdna/toolchain.h"
-
-typedef struct machine {
-  cdna_arch arch;
-  const char *name, *gpu, *products;
-  int units, xcds, lds_kib, clock_mhz;
-  double memory_tbs;
-} machine;
-
-/* Sizes: AMD's data sheets of MI300X and MI355X. */
-static const machine machines[] = {
-    {CDNA3, "cdna3", "gfx942", "MI300X, MI325X", 304, 8, 64, 2100, 5.3},
-    {CDNA4, "cdna4", "gfx950", "MI350X, MI355X", 256, 8, 160, 2400, 8.0},
-};
+#include "target/cdna/views/views.h"
 
 struct tw_artefact {
   cdna_object object;
@@ -32,21 +20,19 @@ struct tw_artefact {
   cdna_result_counts counts; /* of the last run */
 };
 
-static const machine *machine_of(const tw_target *t) { return t->config; }
-
 static tw_status available(const tw_target *t, tw_error *error) {
   (void)t;
   return cdna_toolchain_find(error);
 }
 
 static char *describe(const tw_target *t) {
-  const machine *m = machine_of(t);
+  const cdna_machine *m = cdna_machine_of(t);
   tw_text s = {0};
-  tw_text_add(&s, "machine      %s: %s\n", m->gpu, m->products);
-  tw_text_add(&s, "             %d XCDs, %d compute units of 4 SIMDs at %d MHz, waves of %d lanes\n", m->xcds, m->units,
-              m->clock_mhz, CDNA_LANES);
-  tw_text_add(&s, "memory       %d KiB LDS a compute unit, 4 MiB L2 an XCD, 256 MiB LLC, %.1f TB/s\n", m->lds_kib,
-              m->memory_tbs);
+  tw_text_add(&s, "machine      %s: %s\n", m->processor, m->products);
+  tw_text_add(&s, "             %d XCDs, %d compute units of 4 SIMDs at %d MHz, waves of %d lanes\n", m->caches.xcds,
+              m->caches.xcds * m->caches.cus, m->clock_mhz, CDNA_LANES);
+  tw_text_add(&s, "memory       %d KiB LDS a compute unit, 4 MiB L2 an XCD, 256 MiB LLC, %.1f TB/s\n",
+              m->lds_bytes >> 10, m->memory_tbs);
   tw_text_add(
       &s, "runs         code objects, wave by wave, to the bit; cost is instructions of waves: time is not modelled\n");
   return tw_text_take(&s);
@@ -85,7 +71,7 @@ static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, t
 
 static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
                        tw_artefact **out, tw_error *error) {
-  const machine *m = machine_of(t);
+  const cdna_machine *m = cdna_machine_of(t);
   tw_artefact *a = tw_new(1, sizeof *a);
   tw_scope *scope = tw_new(1, sizeof *scope);
   size_t size = 0;
@@ -94,14 +80,15 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
     status = tw_fail(error, TW_USAGE, "a code object says nothing about its launch: give --kernel, --grid and --block");
   if (status == TW_OK) {
     tw_launch_scope(p, scope);
-    tw_scope_set(scope, "gfx", m->arch == CDNA3 ? 942 : 950);
-    tw_scope_set(scope, "cus", m->units);
+    tw_scope_set(scope, "gfx", cdna_arch_of(t) == CDNA3 ? 942 : 950);
+    tw_scope_set(scope, "cus", m->caches.xcds * m->caches.cus);
     status = tw_launch_read(source, length, p, scope, &a->launch, error);
   }
   if (status == TW_OK && (a->launch.n_maps || a->launch.clustered))
     status = tw_fail(error, TW_FAILED, "%s has neither tensor maps nor clusters: leave those lines of the header out",
                      t->name);
-  if (status == TW_OK) status = cdna_compile(m->arch, source, length, trust, &a->launch, &a->bytes, &size, error);
+  if (status == TW_OK)
+    status = cdna_compile(cdna_arch_of(t), source, length, trust, &a->launch, &a->bytes, &size, error);
   if (status == TW_OK) status = cdna_object_read(a->bytes, size, "the compiled kernel", &a->object, error);
   free(scope);
   if (status == TW_OK) {
@@ -258,7 +245,6 @@ static tw_status check_arguments(const cdna_kernel *k, size_t size, tw_error *er
 
 static tw_status launch_by_hand(const tw_target *t, const void *data, size_t size, const tw_raw_launch *l,
                                 tw_measurement *out, tw_error *error) {
-  const machine *m = machine_of(t);
   cdna_object object = {0};
   cdna_memory memory = {0};
   cdna_result_counts counts = {0};
@@ -268,13 +254,13 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   cdna_launch launch = {.arguments = block, .lds = (uint32_t)l->shared, .jobs = l->jobs};
   tw_status status = block ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
   if (status == TW_OK && !cdna_object_is(data, size)) {
-    status = cdna_compile(m->arch, data, size, l->trust, NULL, &compiled, &size, error);
+    status = cdna_compile(cdna_arch_of(t), data, size, l->trust, NULL, &compiled, &size, error);
     data = compiled;
   }
   if (status == TW_OK) status = cdna_object_read(data, size, "the code object", &object, error);
-  if (status == TW_OK && object.arch != m->arch)
-    status = tw_fail(error, TW_USAGE, "the code object is for %s: run it with -t %s", machines[object.arch].gpu,
-                     machines[object.arch].name);
+  if (status == TW_OK && object.arch != cdna_arch_of(t))
+    status = tw_fail(error, TW_USAGE, "the code object is for %s: run it with -t %s",
+                     cdna_machines[object.arch].processor, cdna_machines[object.arch].name);
   if (status == TW_OK) status = cdna_object_kernel(&object, l->kernel, &kernel, error);
   if (status == TW_OK) status = raw_arguments(l, &memory, block, &launch.argument_bytes, error);
   if (status == TW_OK) status = check_arguments(kernel, launch.argument_bytes, error);
@@ -292,20 +278,22 @@ static const tw_launcher launcher = {launch_by_hand};
 
 static const tw_family families[] = {{.op = "*", .keys = "*", .settle = settle, .bound = bound}};
 
-/* What both machines share; they differ in the row of `machines`. */
+/* What both machines share; they differ in the row of cdna_machines. */
 #define TARGET(NAME, SUMMARY, MACHINE)                                                                                 \
   {                                                                                                                    \
     .name = NAME, .summary = SUMMARY, .unit = "instructions",                                                          \
     .traits = {.simulated = true, .deterministic = true, .language = "C", .source_name = "kernel.c"},                  \
     .config = MACHINE, .n_families = sizeof families / sizeof *families, .family = families, .available = available,   \
     .describe = describe, .build = build, .check = check, .measure = measure, .release = release,                      \
-    .launcher = &launcher                                                                                              \
+    .launcher = &launcher, .machine_views = cdna_views                                                                 \
   }
 
 const tw_target *cdna_target_at(size_t index) {
   static const tw_target list[] = {
-      TARGET("cdna3", "AMD CDNA3 (MI300X, MI325X): kernels in C or assembly, executed by an emulator", &machines[0]),
-      TARGET("cdna4", "AMD CDNA4 (MI350X, MI355X): kernels in C or assembly, executed by an emulator", &machines[1]),
+      TARGET("cdna3", "AMD CDNA3 (MI300X, MI325X): kernels in C or assembly, executed by an emulator",
+             &cdna_machines[CDNA3]),
+      TARGET("cdna4", "AMD CDNA4 (MI350X, MI355X): kernels in C or assembly, executed by an emulator",
+             &cdna_machines[CDNA4]),
   };
   return index < sizeof list / sizeof *list ? &list[index] : NULL;
 }

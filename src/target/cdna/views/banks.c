@@ -1,4 +1,5 @@
-/* banks.c - the view `banks`: what a tile's access costs in the LDS, phase by phase. */
+/* banks.c - the view `banks`: what a tile's access costs in the LDS, phase by
+ * phase. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,13 +7,16 @@
 #include "target/cdna/views/views.h"
 
 enum { TILE, TYPE, PAD, ACCESS, SWIZZLE, STEP, PHASE };
-static const tw_view_key keys[] = {
+const tw_view_key cdna_banks_keys[] = {
     {"tile", "16x32", "rows x columns in LDS"},
     {"type", "bf16", "of its elements"},
     {"pad", "0", "bytes behind each row"},
     {"access", NULL,
-     "INSTRUCTION:LAYOUT, such as ds_read_b128:row16x32s8; layouts: row.., col.., a.MFMA, linear, stride64"},
-    {"swizzle", "none", "terms such as 1024:9:5+2048:10:4, or a published one: st_16x32, st_32x32, ..."},
+     "INSTRUCTION:LAYOUT, such as ds_read_b128:row16x32s8; layouts: row.., "
+     "col.., a.MFMA, linear, stride64"},
+    {"swizzle", "none",
+     "terms such as 1024:9:5+2048:10:4, or a published one: st_16x32, "
+     "st_32x32, ..."},
     {"step", "0", "the instruction that is drawn, of those that move the tile"},
     {"phase", "0", "the phase that is drawn"},
     {0},
@@ -87,7 +91,8 @@ static void print_data(const cdna_pattern *p, const cdna_tile *t, const cdna_swi
   int worst, turns, phases;
   cdna_count_pattern(p, t, s, &worst, &turns, &phases);
   tw_text_add(out,
-              "{\"access\": \"%s\", \"banks\": %d, \"measured\": %s, \"source\": \"%s\", \"ways\": %d, \"turns\": %d, "
+              "{\"access\": \"%s\", \"banks\": %d, \"measured\": %s, "
+              "\"source\": \"%s\", \"ways\": %d, \"turns\": %d, "
               "\"least_turns\": %d, \"instructions\": [",
               p->text, p->rule->banks, p->rule->is_measured ? "true" : "false", p->rule->source, worst, turns, phases);
   for (size_t i = 0; i < p->n; i++) {
@@ -120,7 +125,8 @@ static void print_data(const cdna_pattern *p, const cdna_tile *t, const cdna_swi
 
 enum { CELL_W = 22, CELL_H = 14, ROWS_MAX = 128 };
 
-/* Rows of memory that are drawn: those of the tile, or of all banks where there is none. */
+/* Rows of memory that are drawn: those of the tile, or of all banks where there
+ * is none. */
 static int row_bytes(const cdna_pattern *p, const cdna_tile *t) {
   return p->in_tile ? t->pitch : p->rule->banks * CDNA_BANK_BYTES;
 }
@@ -142,7 +148,13 @@ static int n_cells(const cdna_pattern *p, const cdna_tile *t) {
 int cdna_banks_width(const cdna_pattern *p, const cdna_tile *t) { return n_cells(p, t) * CELL_W; }
 int cdna_banks_height(const cdna_pattern *p, const cdna_tile *t) { return n_rows(p, t) * CELL_H; }
 
-/* The cells of the tile as the kernel sees it, each with the bank where the swizzle puts it. */
+static int bank_of(const cdna_pattern *p, const cdna_swizzle *s, int bytes, int row, int cell) {
+  const uint32_t offset = (uint32_t)(row * bytes + cell * CDNA_BANK_BYTES);
+  return (int)(cdna_swizzle_of(s, offset) / CDNA_BANK_BYTES % (uint32_t)p->rule->banks);
+}
+
+/* The cells of the tile as the kernel sees it, each with the bank where the
+ * swizzle puts it. */
 void cdna_draw_banks(tw_text *out, const cdna_pattern *p, size_t at, int phase, const cdna_tile *t,
                      const cdna_swizzle *s, int left, int top) {
   cdna_lds_count c;
@@ -154,16 +166,23 @@ void cdna_draw_banks(tw_text *out, const cdna_pattern *p, size_t at, int phase, 
       const int offset = (int)p->address[at][lane] + byte, row = offset / bytes;
       if (row < rows) asked[row * cells + offset % bytes / CDNA_BANK_BYTES] = 1;
     }
-  for (int row = 0; asked && row < rows; row++)
-    for (int i = 0; i < cells; i++) {
-      const uint32_t offset = (uint32_t)(row * bytes + i * CDNA_BANK_BYTES);
-      const int bank = (int)(cdna_swizzle_of(s, offset) / CDNA_BANK_BYTES % (uint32_t)p->rule->banks);
-      const char *fill = !asked[row * cells + i] ? "#f4f4f4" : c.phase[phase].dwords[bank] > 1 ? "#ee6677" : "#88bb88";
-      tw_text_add(out,
-                  "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\"/><text x=\"%d\" y=\"%d\">%d</text>\n",
-                  left + i * CELL_W, top + row * CELL_H, CELL_W - 1, CELL_H - 1, fill, left + i * CELL_W + CELL_W / 2,
-                  top + row * CELL_H + 10, bank);
-    }
+  static const char *const fills[] = {"#f4f4f4", "#88bb88", "#ee6677"}; /* not asked for; once; more than once */
+  for (int kind = 0; asked && kind < 3; kind++) {
+    bool is_open = false;
+    for (int row = 0; row < rows; row++)
+      for (int i = 0; i < cells; i++) {
+        const int turns = c.phase[phase].dwords[bank_of(p, s, bytes, row, i)];
+        if ((!asked[row * cells + i] ? 0 : turns > 1 ? 2 : 1) != kind) continue;
+        if (!is_open) cdna_svg_path(out, fills[kind], "1");
+        is_open = true;
+        cdna_svg_box(out, left + i * CELL_W, top + row * CELL_H, CELL_W - 1, CELL_H - 1);
+      }
+    if (is_open) cdna_svg_path_close(out);
+  }
+  for (int row = 0; row < rows; row++)
+    for (int i = 0; i < cells; i++)
+      tw_text_add(out, "<text x=\"%d\" y=\"%d\">%d</text>\n", left + i * CELL_W + CELL_W / 2, top + row * CELL_H + 10,
+                  bank_of(p, s, bytes, row, i));
   free(asked);
 }
 
@@ -174,7 +193,8 @@ static void draw(const cdna_pattern *p, size_t at, int phase, const cdna_tile *t
   cdna_count_pattern(p, t, s, &worst, &turns, &phases);
   snprintf(title, sizeof title, "%s, swizzle %s: %d turns, %d without conflicts", p->text, swizzle, turns, phases);
   snprintf(subtitle, sizeof subtitle,
-           "banks of a %dx%d tile of %s; filled: asked for in phase %d of instruction %zu; red: by more than one dword",
+           "banks of a %dx%d tile of %s; filled: asked for in phase %d of "
+           "instruction %zu; red: by more than one dword",
            t->rows, t->columns, cdna_type_name(t->type), phase, at);
   const int width = cdna_banks_width(p, t);
   cdna_svg_open(out, 2 * CDNA_SVG_LEFT + (width > 520 ? width : 520), CDNA_SVG_TOP + cdna_banks_height(p, t) + 12,
@@ -183,8 +203,8 @@ static void draw(const cdna_pattern *p, size_t at, int phase, const cdna_tile *t
   cdna_svg_close(out);
 }
 
-static tw_status show(const tw_target *target, const char *const value[], tw_view_form form, char **out,
-                      tw_error *error) {
+tw_status cdna_show_banks(const tw_target *target, const char *const value[], tw_view_form form, char **out,
+                          tw_error *error) {
   cdna_tile t;
   cdna_swizzle s;
   cdna_pattern p = {0};
@@ -211,5 +231,3 @@ static tw_status show(const tw_target *target, const char *const value[], tw_vie
   cdna_pattern_free(&p);
   return status;
 }
-
-const tw_view cdna_view_banks = {"banks", "conflicts of an LDS access, phase by phase", keys, show};

@@ -1,4 +1,5 @@
-/* grid.c - the view `grid`: which XCD computes which tile of C, and what that finds in L2 and LLC. */
+/* grid.c - the view `grid`: which XCD computes which tile of C, and what that
+ * finds in L2 and LLC. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "target/cdna/views/views.h"
 
 enum { M, N, K, TILE, TYPE, WINDOW, CHUNK, SEARCH };
-static const tw_view_key keys[] = {
+const tw_view_key cdna_grid_keys[] = {
     {"m", NULL, "rows of C"},
     {"n", NULL, "columns of C"},
     {"k", NULL, "of A and B"},
@@ -61,23 +62,27 @@ static void print_row(cdna_order o, const cdna_hits *h, tw_text *out) {
 
 static void print_text(const question *q, const cdna_machine *m, tw_text *out) {
   const int rows = cdna_grid_rows(&q->grid), columns = cdna_grid_columns(&q->grid);
-  tw_text_add(out, "%d x %d tiles of %dx%d, K-steps of %d, on %s: %d XCDs of %d CUs, %d at once\n\n", rows, columns,
-              q->grid.tile_m, q->grid.tile_n, q->grid.tile_k, m->product, m->caches.xcds, m->caches.cus,
+  tw_text_add(out,
+              "%d x %d tiles of %dx%d, K-steps of %d, on %s: %d XCDs of %d "
+              "CUs, %d at once\n\n",
+              rows, columns, q->grid.tile_m, q->grid.tile_n, q->grid.tile_k, m->product, m->caches.xcds, m->caches.cus,
               m->caches.xcds * m->caches.cus);
-  tw_text_add_string(out, "  order                         L2     LLC     TB/s  GB from LLC  GB from HBM\n");
+  tw_text_add_string(out, "  order                         L2     LLC     TB/s "
+                          " GB from LLC  GB from HBM\n");
   print_row(q->order, &q->hits, out);
   if (q->n_best) tw_text_add(out, "\nthe best of %d orders\n", q->tried);
   for (int i = 0; i < q->n_best; i++) print_row(q->best[i].order, &q->best[i].hits, out);
-  tw_text_add_string(out, "\nA model of caches (docs/cdna.md says what it assumes), LLC of what misses L2; TB/s by the "
+  tw_text_add_string(out, "\nA model of caches (docs/cdna.md says what it "
+                          "assumes), LLC of what misses L2; TB/s by the "
                           "paper's equation 1. GB a launch.\n");
 }
 
 static void data_row(cdna_order o, const cdna_hits *h, tw_text *out) {
-  tw_text_add(
-      out,
-      "{\"window\": %d, \"chunk\": %d, \"l2\": %.6f, \"llc\": %.6f, \"bandwidth_tbs\": %.4f, \"llc_bytes\": %.0f, "
-      "\"memory_bytes\": %.0f}",
-      o.window, o.chunk, h->l2, h->llc, h->bandwidth_tbs, h->llc_bytes, h->memory_bytes);
+  tw_text_add(out,
+              "{\"window\": %d, \"chunk\": %d, \"l2\": %.6f, \"llc\": %.6f, "
+              "\"bandwidth_tbs\": %.4f, \"llc_bytes\": %.0f, "
+              "\"memory_bytes\": %.0f}",
+              o.window, o.chunk, h->l2, h->llc, h->bandwidth_tbs, h->llc_bytes, h->memory_bytes);
 }
 
 static void print_data(const question *q, const cdna_machine *m, tw_text *out) {
@@ -97,7 +102,8 @@ static void print_data(const question *q, const cdna_machine *m, tw_text *out) {
   tw_text_add_string(out, "]}");
 }
 
-/* Tiles of C in the colours of their XCDs; those that run first, one on each CU, are full. Runs of a row are one box.
+/* Tiles of C in the colours of their XCDs; those that run first, one on each
+ * CU, are full. Runs of a row are one box.
  * */
 static tw_status draw(const question *q, const cdna_machine *m, tw_text *out, tw_error *error) {
   const int rows = cdna_grid_rows(&q->grid), columns = cdna_grid_columns(&q->grid), xcds = m->caches.xcds;
@@ -116,23 +122,29 @@ static tw_status draw(const question *q, const cdna_machine *m, tw_text *out, tw
   snprintf(subtitle, sizeof subtitle, "a colour for each XCD; full: the %d workgroups that run first", at_once);
   const int width = columns * cell > 430 ? columns * cell : 430;
   cdna_svg_open(out, 2 * CDNA_SVG_LEFT + width, CDNA_SVG_TOP + rows * cell + 12, title, subtitle);
-  for (int row = 0; row < rows; row++)
-    for (int column = 0, next; column < columns; column = next) {
-      const int id = id_of[row * columns + column];
-      for (next = column + 1; next < columns; next++) {
-        const int other = id_of[row * columns + next];
-        if (other % xcds != id % xcds || (other < at_once) != (id < at_once)) break;
+  for (int kind = 0; kind < 2 * xcds; kind++) {
+    cdna_svg_path(out, cdna_colour[kind / 2 % 8], kind % 2 ? ".3" : "1");
+    for (int row = 0; row < rows; row++)
+      for (int column = 0, next; column < columns; column = next) {
+        for (next = column; next < columns; next++) {
+          const int id = id_of[row * columns + next];
+          if (id % xcds != kind / 2 || (id >= at_once) != kind % 2) break;
+        }
+        if (next == column)
+          next++;
+        else
+          cdna_svg_box(out, CDNA_SVG_LEFT + column * cell, CDNA_SVG_TOP + row * cell, (next - column) * cell - 1,
+                       cell - 1);
       }
-      tw_text_add(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\"%s/>\n",
-                  CDNA_SVG_LEFT + column * cell, CDNA_SVG_TOP + row * cell, (next - column) * cell - 1, cell - 1,
-                  cdna_colour[id % xcds % 8], id < at_once ? "" : " fill-opacity=\".3\"");
-    }
+    cdna_svg_path_close(out);
+  }
   cdna_svg_close(out);
   free(id_of);
   return TW_OK;
 }
 
-static tw_status show(const tw_target *t, const char *const value[], tw_view_form form, char **out, tw_error *error) {
+tw_status cdna_show_grid(const tw_target *t, const char *const value[], tw_view_form form, char **out,
+                         tw_error *error) {
   const cdna_machine *m = cdna_machine_of(t);
   question q = {.n_best = 0};
   tw_text text = {0};
@@ -150,5 +162,3 @@ static tw_status show(const tw_target *t, const char *const value[], tw_view_for
     (form == TW_VIEW_JSON ? print_data : print_text)(&q, m, &text);
   return status == TW_OK ? cdna_view_finish(&text, out, error) : status;
 }
-
-const tw_view cdna_view_grid = {"grid", "which XCD computes what, and what that finds in the caches", keys, show};

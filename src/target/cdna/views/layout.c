@@ -1,5 +1,6 @@
-/* layout.c - the view `layout`: where the elements of a matrix instruction's operand lie, by lane (text), by element
- * (picture), and each way (data, or one place with lane= and item=, or row= and column=). */
+/* layout.c - the view `layout`: where the elements of a matrix instruction's
+ * operand lie, by lane (text), by element (picture), and each way (data, or one
+ * place with lane= and item=, or row= and column=). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "target/cdna/views/views.h"
 
 enum { MFMA, OPERAND, TYPE, CBSZ, ABID, BLGP, LANE, ITEM, BLOCK, ROW, COLUMN };
-static const tw_view_key keys[] = {
+const tw_view_key cdna_layout_keys[] = {
     {"mfma", "", "the instruction: v_mfma_f32_16x16x32_bf16; without it, all are listed"},
     {"operand", "a", "a, b, c, index (of sparse ones), scale_a or scale_b"},
     {"type", "fp8", "of A and B of f8f6f4: fp8, bf8, fp6, bf6, fp4"},
@@ -50,7 +51,9 @@ static tw_status find(const tw_target *t, const char *const value[], asked *a, t
   static const char *const operands[CDNA_OPERANDS] = {"a", "b", "c", "index", "scale_a", "scale_b"};
   *a = (asked){.mfma = cdna_mfma_find(value[MFMA]), .arch = cdna_arch_of(t), .operand = CDNA_OPERANDS};
   if (!a->mfma || !a->mfma->passes[a->arch])
-    return tw_fail(error, TW_USAGE, "%s has no matrix instruction '%s'; `view layout` without mfma= lists them",
+    return tw_fail(error, TW_USAGE,
+                   "%s has no matrix instruction '%s'; `view layout` without "
+                   "mfma= lists them",
                    t->name, value[MFMA]);
   for (int i = 0; i < CDNA_OPERANDS; i++)
     if (!strcmp(value[OPERAND], operands[i])) a->operand = (cdna_operand)i;
@@ -62,7 +65,9 @@ static tw_status find(const tw_target *t, const char *const value[], asked *a, t
   if (a->operand == CDNA_OPERANDS || !cdna_fragment_of(a->mfma, a->operand, a->type, &a->fragment))
     return tw_fail(error, TW_USAGE, "%s has no operand %s of that type", a->mfma->name, value[OPERAND]);
   if (a->mfma->fields == CDNA_FIELDS_BROADCAST && !cdna_broadcast_is_defined(a->mfma, (int)a->cbsz, (int)a->abid))
-    return tw_fail(error, TW_USAGE, "cbsz=%s abid=%s: 2^cbsz is at most the instruction's %d blocks, abid below 2^cbsz",
+    return tw_fail(error, TW_USAGE,
+                   "cbsz=%s abid=%s: 2^cbsz is at most the instruction's %d "
+                   "blocks, abid below 2^cbsz",
                    value[CBSZ], value[ABID], a->mfma->blocks);
   return TW_OK;
 }
@@ -81,9 +86,10 @@ static void list(const tw_target *t, tw_view_form form, tw_text *s) {
     const double rate = i->passes[arch] ? (double)cdna_mfma_macs(i) / i->passes[arch] : 0;
     if (!i->passes[arch]) continue;
     if (form == TW_VIEW_JSON)
-      tw_text_add(
-          s, "%s{\"name\": \"%s\", \"m\": %d, \"n\": %d, \"k\": %d, \"blocks\": %d, \"passes\": %d, \"macs\": %.0f}",
-          between, i->name, i->m, i->n, i->k, i->blocks, i->passes[arch], (double)cdna_mfma_macs(i));
+      tw_text_add(s,
+                  "%s{\"name\": \"%s\", \"m\": %d, \"n\": %d, \"k\": %d, "
+                  "\"blocks\": %d, \"passes\": %d, \"macs\": %.0f}",
+                  between, i->name, i->m, i->n, i->k, i->blocks, i->passes[arch], (double)cdna_mfma_macs(i));
     else
       tw_text_add(s, "%-34s %3d %3d %3d %6d %6d   %.0f\n", i->name, i->m, i->n, i->k, i->blocks, i->passes[arch], rate);
     between = ", ";
@@ -100,7 +106,8 @@ static void describe(const asked *a, char *out, size_t size) {
            f->items == 1 ? "item" : "items", f->bits, f->registers, f->registers == 1 ? "" : "s");
 }
 
-/* "[3][8..11]" or, of blocks, "2:[3][8]": items `first` to `last` of a lane, where one side runs. */
+/* "[3][8..11]" or, of blocks, "2:[3][8]": items `first` to `last` of a lane,
+ * where one side runs. */
 static void print_run(const asked *a, int lane, int first, int last, tw_text *s) {
   const cdna_position p = cdna_fragment_position(&a->fragment, (cdna_slot){lane, first}),
                       q = cdna_fragment_position(&a->fragment, (cdna_slot){lane, last});
@@ -135,11 +142,11 @@ static void print_lanes(const asked *a, tw_text *s) {
 static void tell(const asked *a, cdna_position p, cdna_slot at, tw_view_form form, tw_text *s) {
   const int bit = bit_of(a, at.item), reads = lane_read(a, at.lane);
   if (form == TW_VIEW_JSON) {
-    tw_text_add(
-        s,
-        "{\"block\": %d, \"row\": %d, \"column\": %d, \"lane\": %d, \"reads\": %d, \"item\": %d, \"register\": %d, "
-        "\"bit\": %d, \"bits\": %d}",
-        p.block, p.row, p.column, at.lane, reads, at.item, bit / 32, bit % 32, a->fragment.bits);
+    tw_text_add(s,
+                "{\"block\": %d, \"row\": %d, \"column\": %d, \"lane\": %d, "
+                "\"reads\": %d, \"item\": %d, \"register\": %d, "
+                "\"bit\": %d, \"bits\": %d}",
+                p.block, p.row, p.column, at.lane, reads, at.item, bit / 32, bit % 32, a->fragment.bits);
     return;
   }
   tw_text_add(s, "%s[%d][%d]", cdna_operand_name(a->operand), p.row, p.column);
@@ -173,7 +180,8 @@ static tw_status ask(const asked *a, const char *const value[], tw_view_form for
 
 /* ---- picture and data ---- */
 
-/* Blocks stand side by side, four in a row; cells have the colour of their 16 lanes, lane 0's are framed. */
+/* Blocks stand side by side, four in a row; cells have the colour of their 16
+ * lanes, lane 0's are grey. */
 static void draw(const asked *a, tw_text *s) {
   const cdna_fragment *f = &a->fragment;
   const bool is_wide = f->columns > 32, is_labelled = !is_wide && f->rows <= 32;
@@ -183,32 +191,39 @@ static void draw(const asked *a, tw_text *s) {
   describe(a, title, sizeof title);
   cdna_svg_open(s, 2 * CDNA_SVG_LEFT + (across * width > 420 ? across * width : 420),
                 CDNA_SVG_TOP + (f->blocks + across - 1) / across * height + 8, title,
-                is_labelled ? "lane.item; a colour for each 16 lanes, frames around what lane 0 holds"
-                            : "a colour for each 16 lanes, frames around what lane 0 holds");
-  for (int block = 0; block < f->blocks; block++)
-    for (int row = 0; row < f->rows; row++)
-      for (int column = 0; column < f->columns; column++) {
-        const cdna_slot at = cdna_fragment_slot(f, (cdna_position){block, row, column});
-        const int lane = lane_read(a, at.lane);
-        const int x = CDNA_SVG_LEFT + block % across * width + column * cell,
-                  y = CDNA_SVG_TOP + block / across * height + row * high;
-        tw_text_add(s, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\" fill-opacity=\"%s\"%s/>", x, y,
-                    cell - 1, high - 1, cdna_colour[lane / 16], lane ? ".35" : ".8", lane ? "" : " stroke=\"#000\"");
-        if (is_labelled)
-          tw_text_add(s, "<text x=\"%d\" y=\"%d\" font-size=\"8\">%d.%d</text>", x + cell / 2, y + 11, lane, at.item);
-        tw_text_add_string(s, "\n");
-      }
+                is_labelled ? "lane.item; a colour for each 16 lanes; grey: what lane 0 holds"
+                            : "a colour for each 16 lanes; grey: what lane 0 holds");
+  for (int kind = 0; kind < 5; kind++) { /* lanes of 16, and apart from them lane 0 */
+    cdna_svg_path(s, kind < 4 ? cdna_colour[kind] : "#000", kind < 4 ? ".35" : ".45");
+    for (int i = 0; i < f->blocks * f->rows * f->columns; i++) {
+      const cdna_position p = {i / f->columns / f->rows, i / f->columns % f->rows, i % f->columns};
+      const int lane = lane_read(a, cdna_fragment_slot(f, p).lane);
+      if ((lane ? lane / 16 : 4) == kind)
+        cdna_svg_box(s, CDNA_SVG_LEFT + p.block % across * width + p.column * cell,
+                     CDNA_SVG_TOP + p.block / across * height + p.row * high, cell - 1, high - 1);
+    }
+    cdna_svg_path_close(s);
+  }
+  for (int i = 0; is_labelled && i < f->blocks * f->rows * f->columns; i++) {
+    const cdna_position p = {i / f->columns / f->rows, i / f->columns % f->rows, i % f->columns};
+    const cdna_slot at = cdna_fragment_slot(f, p);
+    tw_text_add(s, "<text x=\"%d\" y=\"%d\">%d.%d</text>\n",
+                CDNA_SVG_LEFT + p.block % across * width + p.column * cell + cell / 2,
+                CDNA_SVG_TOP + p.block / across * height + p.row * high + 11, lane_read(a, at.lane), at.item);
+  }
   cdna_svg_close(s);
 }
 
 static void print_data(const asked *a, tw_text *s) {
   const cdna_fragment *f = &a->fragment;
-  tw_text_add(
-      s,
-      "{\"instruction\": \"%s\", \"operand\": \"%s\", \"blocks\": %d, \"rows\": %d, \"columns\": %d, \"bits\": %d, "
-      "\"items\": %d, \"registers\": %d,\n \"fields\": [\"block\", \"row\", \"column\", \"lane\", \"item\", "
-      "\"register\", \"bit\"],\n \"elements\": [",
-      a->mfma->name, cdna_operand_name(a->operand), f->blocks, f->rows, f->columns, f->bits, f->items, f->registers);
+  tw_text_add(s,
+              "{\"instruction\": \"%s\", \"operand\": \"%s\", \"blocks\": %d, "
+              "\"rows\": %d, \"columns\": %d, \"bits\": %d, "
+              "\"items\": %d, \"registers\": %d,\n \"fields\": [\"block\", "
+              "\"row\", \"column\", \"lane\", \"item\", "
+              "\"register\", \"bit\"],\n \"elements\": [",
+              a->mfma->name, cdna_operand_name(a->operand), f->blocks, f->rows, f->columns, f->bits, f->items,
+              f->registers);
   for (int block = 0; block < f->blocks; block++)
     for (int row = 0; row < f->rows; row++)
       for (int column = 0; column < f->columns; column++) {
@@ -220,7 +235,8 @@ static void print_data(const asked *a, tw_text *s) {
   tw_text_add_string(s, "]}");
 }
 
-static tw_status show(const tw_target *t, const char *const value[], tw_view_form form, char **out, tw_error *error) {
+tw_status cdna_show_layout(const tw_target *t, const char *const value[], tw_view_form form, char **out,
+                           tw_error *error) {
   asked a;
   tw_text s = {0};
   tw_status status = TW_OK;
@@ -241,5 +257,3 @@ static tw_status show(const tw_target *t, const char *const value[], tw_view_for
   tw_text_free(&s);
   return status;
 }
-
-const tw_view cdna_view_layout = {"layout", "where elements of matrix instructions lie in registers", keys, show};

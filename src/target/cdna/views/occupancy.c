@@ -1,11 +1,12 @@
-/* occupancy.c - the view `occupancy`: how many workgroups of a kernel share a CU, and what limits them; and, as a
- * picture, the waves of a SIMD over the registers that each may have. */
+/* occupancy.c - the view `occupancy`: how many workgroups of a kernel share a
+ * CU, and what limits them; and, as a picture, the waves of a SIMD over the
+ * registers that each may have. */
 #include <stdio.h>
 
 #include "target/cdna/views/views.h"
 
 enum { VGPRS, AGPRS, LDS, WORK_ITEMS };
-static const tw_view_key keys[] = {
+const tw_view_key cdna_occupancy_keys[] = {
     {"vgprs", NULL, "of a wave"},
     {"agprs", "0", "of a wave"},
     {"lds", "0", "bytes of a workgroup"},
@@ -27,8 +28,10 @@ static void print_text(const cdna_machine *m, const cdna_resources *r, const cdn
 
 static void print_data(const cdna_machine *m, const cdna_occupancy *o, tw_text *out) {
   tw_text_add(out,
-              "{\"registers\": %d, \"lds_bytes\": %d, \"waves_of_workgroup\": %d, \"workgroups\": %d, \"waves\": %d, "
-              "\"waves_of_simd\": %d, \"waves_of_simd_most\": %d, \"limit\": \"%s\", \"by_registers\": %d, "
+              "{\"registers\": %d, \"lds_bytes\": %d, \"waves_of_workgroup\": "
+              "%d, \"workgroups\": %d, \"waves\": %d, "
+              "\"waves_of_simd\": %d, \"waves_of_simd_most\": %d, \"limit\": "
+              "\"%s\", \"by_registers\": %d, "
               "\"by_lds\": %d, \"by_waves\": %d, \"by_barriers\": %d}",
               o->registers, o->lds_bytes, o->waves_of_workgroup, o->workgroups, o->waves, o->waves_of_simd, m->waves,
               o->limit, o->by_registers, o->by_lds, o->by_waves, o->by_barriers);
@@ -39,7 +42,8 @@ static void draw(const cdna_machine *m, const cdna_resources *r, const cdna_occu
   char title[160];
   snprintf(title, sizeof title, "%d of %d waves a SIMD, limited by %s", o->waves_of_simd, m->waves, o->limit);
   cdna_svg_open(out, WIDTH + 4 * CDNA_SVG_LEFT, CDNA_SVG_TOP + (m->waves + 1) * HIGH + 16, title,
-                "waves of a SIMD over registers of a wave, with this kernel's LDS and workgroup");
+                "waves of a SIMD over registers of a wave, with this kernel's "
+                "LDS and workgroup");
   for (int registers = m->register_step; registers <= m->registers; registers += m->register_step) {
     cdna_resources at = *r;
     cdna_occupancy here;
@@ -60,13 +64,14 @@ static void draw(const cdna_machine *m, const cdna_resources *r, const cdna_occu
   cdna_svg_close(out);
 }
 
-static tw_status show(const tw_target *t, const char *const value[], tw_view_form form, char **out, tw_error *error) {
+tw_status cdna_show_occupancy(const tw_target *t, const char *const value[], tw_view_form form, char **out,
+                              tw_error *error) {
   const cdna_machine *m = cdna_machine_of(t);
   int64_t n[4];
   tw_text text = {0};
   tw_status status = TW_OK;
   for (int i = 0; i < 4 && status == TW_OK; i++)
-    status = cdna_value_int(keys[i].name, value[i], 0, 1 << 20, &n[i], error);
+    status = cdna_value_int(cdna_occupancy_keys[i].name, value[i], 0, 1 << 20, &n[i], error);
   if (status != TW_OK) return status;
   const cdna_resources r = {(int)n[VGPRS], (int)n[AGPRS], (int)n[LDS], (int)n[WORK_ITEMS]};
   cdna_occupancy o;
@@ -80,5 +85,3 @@ static tw_status show(const tw_target *t, const char *const value[], tw_view_for
     print_text(m, &r, &o, &text);
   return cdna_view_finish(&text, out, error);
 }
-
-const tw_view cdna_view_occupancy = {"occupancy", "workgroups and waves of a CU, and what limits them", keys, show};

@@ -1,25 +1,20 @@
-/* shared.c - the list of views, values of their keys, and the frame of their pictures. */
+/* shared.c - the list of views, values of their keys, and the frame of their
+ * pictures. */
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "target/cdna/views/views.h"
 
-/* Each view's struct is in its own file, so the list is put together once. */
-static tw_view list[6];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void fill_list(void) {
-  const tw_view *const all[] = {&cdna_view_layout, &cdna_view_banks, &cdna_view_swizzle, &cdna_view_grid,
-                                &cdna_view_occupancy};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) list[i] = *all[i];
-}
-
-const tw_view *cdna_views(void) {
-  pthread_once(&once, fill_list);
-  return list;
-}
+const tw_view cdna_views[] = {
+    {"layout", "where elements of matrix instructions lie in registers", cdna_layout_keys, cdna_show_layout},
+    {"banks", "conflicts of an LDS access, phase by phase", cdna_banks_keys, cdna_show_banks},
+    {"swizzle", "the simplest XOR swizzle without conflicts, or a proof that there is none", cdna_swizzle_keys,
+     cdna_show_swizzle},
+    {"grid", "which XCD computes what, and what that finds in the caches", cdna_grid_keys, cdna_show_grid},
+    {"occupancy", "workgroups and waves of a CU, and what limits them", cdna_occupancy_keys, cdna_show_occupancy},
+    {0},
+};
 
 tw_status cdna_value_int(const char *key, const char *text, int64_t least, int64_t most, int64_t *out,
                          tw_error *error) {
@@ -81,11 +76,26 @@ const char *const cdna_colour[8] = {"#4477aa", "#ee6677", "#228833", "#ccbb44",
 
 void cdna_svg_open(tw_text *s, int width, int height, const char *title, const char *subtitle) {
   tw_text_add(s,
-              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
-              "font-size=\"9\" text-anchor=\"middle\">\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
+              "font-family=\"sans-serif\" "
+              "font-size=\"9\" text-anchor=\"middle\">\n<rect width=\"%d\" "
+              "height=\"%d\" fill=\"#fff\"/>\n",
               width, height, width, height);
-  tw_text_add(s, "<g text-anchor=\"start\"><text x=\"%d\" y=\"22\" font-size=\"14\">%s</text>\n", CDNA_SVG_LEFT, title);
+  tw_text_add(s,
+              "<g text-anchor=\"start\"><text x=\"%d\" y=\"22\" "
+              "font-size=\"14\">%s</text>\n",
+              CDNA_SVG_LEFT, title);
   tw_text_add(s, "<text x=\"%d\" y=\"40\" font-size=\"10\" fill=\"#555\">%s</text></g>\n", CDNA_SVG_LEFT, subtitle);
 }
+
+void cdna_svg_path(tw_text *s, const char *fill, const char *opacity) {
+  tw_text_add(s, "<path fill=\"%s\" fill-opacity=\"%s\" d=\"", fill, opacity);
+}
+
+void cdna_svg_box(tw_text *s, int x, int y, int width, int height) {
+  tw_text_add(s, "M%d %dh%dv%dh-%dz", x, y, width, height, width);
+}
+
+void cdna_svg_path_close(tw_text *s) { tw_text_add_string(s, "\"/>\n"); }
 
 void cdna_svg_close(tw_text *s) { tw_text_add_string(s, "</svg>\n"); }

@@ -1,5 +1,5 @@
-/* swizzle.c - the view `swizzle`: the simplest XOR swizzle that frees a set of accesses from conflicts, or why none
- * does. */
+/* swizzle.c - the view `swizzle`: the simplest XOR swizzle that frees a set of
+ * accesses from conflicts, or why none does. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,11 +8,13 @@
 #include "target/cdna/views/views.h"
 
 enum { TILE, TYPE, PAD, ACCESS };
-static const tw_view_key keys[] = {
+const tw_view_key cdna_swizzle_keys[] = {
     {"tile", "16x32", "rows x columns in LDS"},
     {"type", "bf16", "of its elements"},
     {"pad", "0", "bytes behind each row"},
-    {"access", NULL, "one or several, commas between: ds_read_b128:row16x32s8,ds_read_b64_tr_b16:col16x32s8"},
+    {"access", NULL,
+     "one or several, commas between: "
+     "ds_read_b128:row16x32s8,ds_read_b64_tr_b16:col16x32s8"},
     {0},
 };
 
@@ -58,7 +60,8 @@ static tw_status solve(question *q, tw_error *error) {
   return cdna_swizzle_solve(q->access, n, cdna_tile_bytes(&q->tile), &q->solution, error);
 }
 
-/* Ways of each pattern under a swizzle, 0 if it tears the access; false if the swizzle leaves the tile. */
+/* Ways of each pattern under a swizzle, 0 if it tears the access; false if the
+ * swizzle leaves the tile. */
 static bool ways_of(const question *q, const cdna_swizzle *s, int ways[]) {
   if (cdna_tile_bytes(&q->tile) % cdna_swizzle_span(s)) return false;
   for (int i = 0; i < q->n; i++) {
@@ -111,7 +114,9 @@ static void print_data(const question *q, tw_text *out) {
   char terms[CDNA_SWIZZLE_TEXT];
   const bool found = q->solution.kind == CDNA_SWIZZLE_FOUND;
   cdna_swizzle_print(&q->solution.swizzle, terms);
-  tw_text_add(out, "{\"answer\": \"%s\", \"swizzle\": %s%s%s, \"piece\": %d, \"tried\": %" PRIu64 ", \"why\": \"%s\", ",
+  tw_text_add(out,
+              "{\"answer\": \"%s\", \"swizzle\": %s%s%s, \"piece\": %d, "
+              "\"tried\": %" PRIu64 ", \"why\": \"%s\", ",
               kinds[q->solution.kind], found ? "\"" : "", found ? terms : "null", found ? "\"" : "", q->solution.piece,
               q->solution.tried, q->solution.why);
   tw_text_add_string(out, "\"accesses\": [");
@@ -126,7 +131,8 @@ static void print_data(const question *q, tw_text *out) {
   tw_text_add_string(out, "]}");
 }
 
-/* Before and after, side by side: the first phase of each access's first instruction, one below the other. */
+/* Before and after, side by side: the first phase of each access's first
+ * instruction, one below the other. */
 static void draw(const question *q, tw_text *out) {
   const cdna_swizzle none = {0};
   const bool found = q->solution.kind == CDNA_SWIZZLE_FOUND;
@@ -136,11 +142,14 @@ static void draw(const question *q, tw_text *out) {
   snprintf(title, sizeof title, found ? "without swizzle, and with %s" : "no swizzle frees all of these from conflicts",
            terms);
   cdna_svg_open(out, 3 * CDNA_SVG_LEFT + 2 * (width > 270 ? width : 270), CDNA_SVG_TOP + q->n * (high + 28), title,
-                "banks of the tile; filled: asked for in the first phase; red: by more than one dword");
+                "banks of the tile; filled: asked for in the first phase; red: "
+                "by more than one dword");
   for (int i = 0; i < q->n; i++) {
     const int top = CDNA_SVG_TOP + i * (high + 28) + 16;
-    tw_text_add(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"start\" font-size=\"10\">%s</text>\n", CDNA_SVG_LEFT,
-                top - 4, q->pattern[i].text);
+    tw_text_add(out,
+                "<text x=\"%d\" y=\"%d\" text-anchor=\"start\" "
+                "font-size=\"10\">%s</text>\n",
+                CDNA_SVG_LEFT, top - 4, q->pattern[i].text);
     cdna_draw_banks(out, &q->pattern[i], 0, 0, &q->tile, &none, CDNA_SVG_LEFT, top);
     if (found)
       cdna_draw_banks(out, &q->pattern[i], 0, 0, &q->tile, &q->solution.swizzle, 2 * CDNA_SVG_LEFT + width, top);
@@ -148,8 +157,8 @@ static void draw(const question *q, tw_text *out) {
   cdna_svg_close(out);
 }
 
-static tw_status show(const tw_target *target, const char *const value[], tw_view_form form, char **out,
-                      tw_error *error) {
+tw_status cdna_show_swizzle(const tw_target *target, const char *const value[], tw_view_form form, char **out,
+                            tw_error *error) {
   question q = {.n = 0};
   tw_text text = {0};
   tw_status status = cdna_value_tile(&value[TILE], &q.tile, error);
@@ -166,6 +175,3 @@ static tw_status show(const tw_target *target, const char *const value[], tw_vie
   free(q.access);
   return status;
 }
-
-const tw_view cdna_view_swizzle = {
-    "swizzle", "the simplest XOR swizzle without conflicts, or a proof that there is none", keys, show};

@@ -1,5 +1,5 @@
-/* views.h - what `tilewright view` shows of CDNA3 and CDNA4: one file a view, and what they share. A target's config is
- * its row of cdna_machines. */
+/* views.h - what `tilewright view` shows of CDNA3 and CDNA4: one file a view,
+ * and what they share. A target's config is its row of cdna_machines. */
 #ifndef TW_CDNA_VIEWS_H
 #define TW_CDNA_VIEWS_H
 
@@ -10,8 +10,13 @@
 #include "tilewright/view.h"
 
 /* Ended by a NULL name: the target's machine_views. */
-const tw_view *cdna_views(void);
-extern const tw_view cdna_view_layout, cdna_view_banks, cdna_view_swizzle, cdna_view_grid, cdna_view_occupancy;
+extern const tw_view cdna_views[];
+
+/* Of each view: its keys, and what it shows. */
+extern const tw_view_key cdna_layout_keys[], cdna_banks_keys[], cdna_swizzle_keys[], cdna_grid_keys[],
+    cdna_occupancy_keys[];
+typedef tw_status cdna_show(const tw_target *, const char *const value[], tw_view_form, char **out, tw_error *);
+cdna_show cdna_show_layout, cdna_show_banks, cdna_show_swizzle, cdna_show_grid, cdna_show_occupancy;
 
 static inline const cdna_machine *cdna_machine_of(const tw_target *t) { return t->config; }
 static inline cdna_arch cdna_arch_of(const tw_target *t) { return (cdna_arch)(cdna_machine_of(t) - cdna_machines); }
@@ -30,20 +35,27 @@ tw_status cdna_view_finish(tw_text *, char **out, tw_error *);
 
 /* ---- pictures ---- */
 
-/* Eight colours that are told apart side by side, for lanes and XCDs; from Paul Tol's schemes for the colour-blind. */
+/* Eight colours that are told apart side by side, for lanes and XCDs; from Paul
+ * Tol's schemes for the colour-blind. */
 extern const char *const cdna_colour[8];
 void cdna_svg_open(tw_text *, int width, int height, const char *title, const char *subtitle);
 void cdna_svg_close(tw_text *);
+/* Boxes of one colour are one path: open, boxes, close. */
+void cdna_svg_path(tw_text *, const char *fill, const char *opacity);
+void cdna_svg_box(tw_text *, int x, int y, int width, int height);
+void cdna_svg_path_close(tw_text *);
 enum { CDNA_SVG_TOP = 56, CDNA_SVG_LEFT = 16 };
 
 /* ---- banks.c, for the view of swizzles as well ---- */
 
-/* The tile as banks: those that phase `phase` of instruction `at` asks for are filled, red where it takes turns. */
+/* The tile as banks: those that phase `phase` of instruction `at` asks for are
+ * filled, red where it takes turns. */
 void cdna_draw_banks(tw_text *, const cdna_pattern *, size_t at, int phase, const cdna_tile *, const cdna_swizzle *,
                      int left, int top);
 int cdna_banks_width(const cdna_pattern *, const cdna_tile *);
 int cdna_banks_height(const cdna_pattern *, const cdna_tile *);
-/* Of all instructions of a pattern: n-way, turns, and what they would be without conflicts. */
+/* Of all instructions of a pattern: n-way, turns, and what they would be
+ * without conflicts. */
 void cdna_count_pattern(const cdna_pattern *, const cdna_tile *, const cdna_swizzle *, int *worst, int *turns,
                         int *phases);
 
