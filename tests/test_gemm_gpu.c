@@ -131,6 +131,59 @@ static void gelu_is_what_its_formulas_say(void **state) {
   }
 }
 
+/* A as the format makes it, in blocks of 32 of a row, then plain sums; `rule` is what the kernel does. */
+static void expect_quantized(const char *text, tw_type type, tw_scale_rule rule, bool right) {
+  op_run r;
+  tw_error error = {0};
+  op_run_make(&r, text, 3);
+  const tw_gemm g = tw_gemm_of(&r.problem);
+  const tw_packing packing = {.format = tw_format_of_type(type), .rule = rule};
+  float *a = malloc((size_t)g.k * sizeof *a);
+  char codes[4096], scales[256];
+  for (int64_t i = 0; i < g.m; i++) {
+    for (int64_t p = 0; p < g.k; p++) a[p] = (float)op_get(&r, 0, g.a_transposed ? p * g.lda + i : i * g.lda + p);
+    if (type != TW_F32) {
+      assert_int_equal(tw_format_encode(&packing, 1, (size_t)g.k, a, (size_t)g.k, codes, scales, &error), TW_OK);
+      assert_int_equal(tw_format_decode(&packing, 1, (size_t)g.k, codes, scales, a, (size_t)g.k, &error), TW_OK);
+    }
+    for (int64_t j = 0; j < g.n; j++) {
+      float sum = 0;
+      for (int64_t p = 0; p < g.k; p++)
+        sum += a[p] * (float)op_get(&r, 1, g.b_transposed ? j * g.ldb + p : p * g.ldb + j);
+      op_put(&r, 2, i * g.ldc + j, (double)sum);
+    }
+  }
+  free(a);
+  void *buffer[TW_OPERANDS_MAX];
+  memcpy(buffer, r.data.buffer, sizeof buffer);
+  r.problem.op->reference(&r.problem, buffer, 2);
+  const tw_status status = r.problem.op->compare(&r.problem, r.data.buffer, r.actual, &error);
+  if ((status == TW_OK) != right) fail_msg("%s: %s", text, right ? error.text : "right");
+  op_run_free(&r);
+}
+
+static void activations_are_quantized_to_the_bit(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    tw_type type;
+    tw_scale_rule rule;
+  } cases[] = {
+      {"gemm m=9 n=20 k=1100 quantize=mxfp4 a=bf16 b=mxfp4 c=bf16 acc=f32", TW_MXFP4, TW_RULE_FLOOR},
+      {"gemm m=9 n=20 k=70 quantize=mxfp4 rule=even a_transposed=1 b_transposed=1 a=bf16 b=mxfp4 c=f32 acc=f32",
+       TW_MXFP4, TW_RULE_EVEN},
+      {"gemm m=9 n=20 k=96 quantize=mxfp6 rule=up a=f16 b=mxfp8 c=f32 acc=f32", TW_MXFP6, TW_RULE_UP}};
+  for (int i = 0; i < 3; i++) {
+    expect_quantized(cases[i].text, cases[i].type, cases[i].rule, true);
+    expect_quantized(cases[i].text, TW_F32, cases[i].rule, false);
+    expect_quantized(cases[i].text, cases[i].type, cases[i].rule == TW_RULE_UP ? TW_RULE_FLOOR : TW_RULE_UP, false);
+  }
+  expect_quantized("gemm m=9 n=20 k=96 a=mxfp4 b=mxfp4 c=bf16 acc=f32", TW_MXFP4, TW_RULE_FLOOR, true);
+  expect_quantized("gemm m=9 n=20 k=96 a=mxfp8 b=mxfp4 c=f32 acc=f32", TW_F32, TW_RULE_FLOOR, true);
+  const tw_problem p = op_problem("gemm m=32 n=64 k=128 a=mxfp4 b=mxfp4 c=bf16 acc=f32");
+  assert_true(p.op->bytes(&p) == 32 * 128 / 2 + 64 * 128 / 2 + 32 * 64 * 2);
+}
+
 static void impossible_problems_are_refused(void **state) {
   (void)state;
   op_expect_refused("gemm m=4 n=4 k=4 gelu=erf relu=1 a=f32 b=f32 c=f32 acc=f32", "exclude each other");
@@ -138,13 +191,18 @@ static void impossible_problems_are_refused(void **state) {
   op_expect_refused("gemm m=4 n=4 k=4 scales=row a=f32 b=f32 c=f32 acc=f32", "scales needs");
   op_expect_refused("gemm m=4 n=4 k=4 arithmetic=tf32 a=f16 b=f16 c=f32 acc=f32", "needs a=f32 b=f32");
   op_expect_refused("gemm m=4 n=4 k=4 arithmetic=fast8 a=f16 b=f16 c=f32 acc=f32", "e4m3 or e5m2");
+  op_expect_refused("gemm m=4 n=4 k=4 quantize=mxfp4 a=bf16 b=bf16 c=f32 acc=f32", "quantize needs");
+  op_expect_refused("gemm m=4 n=4 k=4 rule=even a=bf16 b=mxfp4 c=f32 acc=f32", "give quantize=");
   op_expect_refused("gemm m=4 n=4 k=4 a=e4m3 b=bf16 c=f32 acc=f32", "with a=e4m3 it knows b=e4m3|e5m2");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(float8_with_every_kind_of_scales), cmocka_unit_test(sums_in_14_bits_pass_where_they_are_allowed),
-      cmocka_unit_test(tf32_passes_where_it_is_allowed),  cmocka_unit_test(gelu_is_what_its_formulas_say),
+      cmocka_unit_test(float8_with_every_kind_of_scales),
+      cmocka_unit_test(sums_in_14_bits_pass_where_they_are_allowed),
+      cmocka_unit_test(tf32_passes_where_it_is_allowed),
+      cmocka_unit_test(gelu_is_what_its_formulas_say),
+      cmocka_unit_test(activations_are_quantized_to_the_bit),
       cmocka_unit_test(impossible_problems_are_refused),
   };
   return cmocka_run_group_tests_name("gemm, GPUs", tests, NULL, NULL);

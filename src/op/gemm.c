@@ -21,6 +21,9 @@
  * operands SA and SB: one each; [m] and [n]; or [m][k/128] and [n/128][k/128] (rounded up), turned round as A and B
  * are where these have k first.
  *
+ * a of mxfp4, mxfp6 or mxfp8, with b of one of them: f32 that the type can hold, in blocks of 32 along rows. quantize: A of
+ * f32, f16 or bf16 becomes such a type in the kernel, to the bit as format.h says.
+ *
  * The C parameters of a kernel are A, B, [SA, SB,] [D,] C, row-major. A is declared m x k (k x m if a_transposed), B k x n
  * (n x k if b_transposed), D 1 x n (bias=row) or m x n (bias=full), C m x n. */
 #include "op/gemm_numerics.h"
@@ -29,6 +32,7 @@
 #include <math.h>
 
 #include "op/exact.h"
+#include "op/numerics.h"
 #include "op/ops.h"
 
 enum { SIZE_LIMIT = 1 << 20, PITCH_LIMIT = 1 << 21 };
@@ -75,6 +79,16 @@ static const tw_key keys[] = {
      .choices = "none|tensor|row|block",
      .help = "factors of A and B of e4m3 and e5m2, as operands: of all, of rows of A and columns of B, or 1 x 128 and "
              "128 x 128"},
+    {.name = "quantize",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "none",
+     .choices = "none|mxfp4|mxfp6|mxfp8",
+     .help = "A of f32, f16 or bf16 becomes this type on its way in, in blocks of 32 along k; b is an mx type"},
+    {.name = "rule",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "floor",
+     .choices = "floor|even|up|ceil",
+     .help = "how quantize makes scales: format.h's rules"},
     {.name = "arithmetic",
      .kind = TW_KEY_CHOICE,
      .fallback = "full",
@@ -112,6 +126,8 @@ tw_gemm tw_gemm_of(const tw_problem *p) {
       .gelu = (tw_gelu)tw_problem_int(p, "gelu"),
       .arithmetic = (tw_arithmetic)tw_problem_int(p, "arithmetic"),
       .scales = (tw_gemm_scales)tw_problem_int(p, "scales"),
+      .quantize = (tw_gemm_quantize)tw_problem_int(p, "quantize"),
+      .rule = (tw_scale_rule)(TW_RULE_FLOOR + tw_problem_int(p, "rule")),
   };
   if (!g.lda) g.lda = g.a_transposed ? g.m : g.k;
   if (!g.ldb) g.ldb = g.b_transposed ? g.k : g.n;
@@ -169,6 +185,14 @@ static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
   if (g->scales && !is_float8(g->a))
     return tw_fail(error, TW_USAGE, "scales needs a and b of e4m3 or e5m2, not a=%s b=%s", tw_type_name(g->a),
                    tw_type_name(g->b));
+  const bool mx = g->b == TW_MXFP4 || g->b == TW_MXFP6 || g->b == TW_MXFP8;
+  if (g->quantize && (!tw_is_real(g->a) || !mx || g->a_rounding))
+    return tw_fail(error, TW_USAGE,
+                   "quantize needs a of f32, f16 or bf16, b of mxfp4, mxfp6 or mxfp8 and no a_rounding");
+  if (!g->quantize && g->rule != TW_RULE_FLOOR)
+    return tw_fail(error, TW_USAGE, "rule says how quantize makes scales: give quantize=mxfp4, mxfp6 or mxfp8");
+  if (g->a_rounding && tw_gemm_scaled(g->a) && mx)
+    return tw_fail(error, TW_USAGE, "a_rounding needs a of f32, f16 or bf16, not a=%s", tw_type_name(g->a));
   if (g->arithmetic == TW_ARITHMETIC_TF32 && (g->a != TW_F32 || g->b != TW_F32))
     return tw_fail(error, TW_USAGE, "arithmetic=tf32 needs a=f32 b=f32, not a=%s b=%s", tw_type_name(g->a),
                    tw_type_name(g->b));
@@ -223,13 +247,15 @@ static double bytes(const tw_problem *p) {
   size_t n = operands(p, o);
   double all = tw_operand_bytes(o, n);
   /* weights with scales: their codes; scales are a few percent of them */
+  if (g.a == TW_MXFP4 || g.a == TW_MXFP6 || g.a == TW_MXFP8)
+    all += (double)g.m * (double)g.k * (tw_type_bits(g.a) - tw_type_bits(TW_F32)) / 8.0;
   all += (double)g.n * (double)g.k * (tw_type_bits(g.b) - tw_type_bits(tw_gemm_numerics_of(&g).b)) / 8.0;
   return all;
 }
 
 static void reference(const tw_problem *p, void *const buffers[], int threads) {
   const tw_gemm g = tw_gemm_of(p);
-  if (g.scales)
+  if (tw_gemm_by_element(&g))
     tw_exact_reference(p, buffers, threads);
   else
     tw_gemm_reference(&g, buffers, threads);

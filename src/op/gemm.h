@@ -22,6 +22,13 @@ typedef enum tw_gemm_scales {
   TW_GEMM_SCALES_ROW,
   TW_GEMM_SCALES_BLOCK
 } tw_gemm_scales;
+typedef enum tw_gemm_quantize {
+  TW_GEMM_QUANTIZE_NONE,
+  TW_GEMM_QUANTIZE_MXFP4,
+  TW_GEMM_QUANTIZE_MXFP6,
+  TW_GEMM_QUANTIZE_MXFP8
+} tw_gemm_quantize;
+
 enum { TW_GEMM_SCALE_BLOCK = 128 }; /* elements of k, and columns of B, that share a scale */
 
 typedef struct tw_gemm {
@@ -35,10 +42,15 @@ typedef struct tw_gemm {
   tw_gemm_a_rounding a_rounding;
   tw_gelu gelu;
   tw_arithmetic arithmetic;
-  tw_gemm_scales scales; /* operands that A and B are multiplied by */
+  tw_gemm_scales scales;     /* operands that A and B are multiplied by */
+  tw_gemm_quantize quantize; /* what A becomes on its way in, exactly, by this rule for the scales */
+  tw_scale_rule rule;
 } tw_gemm;
 
 tw_gemm tw_gemm_of(const tw_problem *);
+
+/* Has it factors or rounding between its operands and its products? The reference goes element by element then. */
+static inline bool tw_gemm_by_element(const tw_gemm *g) { return g->scales || g->quantize; }
 
 /* Where D and C stand among the operands: behind A, B and the scales. */
 static inline size_t tw_gemm_d_index(const tw_gemm *g) { return g->scales ? 4 : 2; }

@@ -66,7 +66,7 @@ tw_status tw_gemm_compare(const tw_problem *p, void *const expected[], void *con
   if (numerics.exact) {
     tw_compare_exact(&o[c], expected[c], actual[c], &found);
   } else {
-    if (g.scales) return tw_exact_compare(p, expected, actual, error);
+    if (tw_gemm_by_element(&g)) return tw_exact_compare(p, expected, actual, error);
     status = compare_real(&g, &numerics, o, c, expected, actual, &found, error);
     if (status != TW_OK) return status;
   }

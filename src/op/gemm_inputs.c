@@ -89,9 +89,9 @@ static void round_lines(const tw_packing *packing, int64_t lines, int64_t k, int
 }
 
 static void round_operands(const tw_gemm *g, void *const buffers[]) {
-  const tw_packing block = {.format = tw_format_of_type(TW_BFP16)};
+  const tw_packing block = {.format = tw_format_of_type(g->a)};
   tw_packing packing;
-  if (g->a == TW_BFP16)
+  if (tw_gemm_scaled(g->a))
     round_lines(&block, g->m, g->k, g->a_transposed ? 1 : g->lda, g->a_transposed ? g->lda : 1, buffers[0]);
   if (tw_gemm_weights_only(g) && tw_gemm_packing(g, &packing, NULL) == TW_OK)
     round_lines(&packing, g->n, g->k, g->b_transposed ? g->ldb : 1, g->b_transposed ? 1 : g->ldb, buffers[1]);

@@ -12,6 +12,7 @@
 enum {
   REAL = SET(TW_F32) | SET(TW_F16) | SET(TW_BF16),
   WEIGHTS = SET(TW_I8) | SET(TW_I4) | SET(TW_MXFP4) | SET(TW_MXFP6) | SET(TW_MXFP8) | SET(TW_BFP16) | SET(TW_TERNARY),
+  MX = SET(TW_MXFP4) | SET(TW_MXFP6) | SET(TW_MXFP8),
   FLOAT8 = SET(TW_E4M3) | SET(TW_E5M2),
   INTEGER = SET(TW_I8) | SET(TW_I16) | SET(TW_I32),
 };
@@ -21,6 +22,7 @@ static const struct {
 } known[] = {
     {REAL, REAL | WEIGHTS, REAL, SET(TW_F32)},
     {FLOAT8, FLOAT8, REAL, SET(TW_F32)},
+    {MX, MX, REAL, SET(TW_F32)},
     {SET(TW_BF16) | SET(TW_BFP16), SET(TW_BFP16), REAL | SET(TW_BFP16), SET(TW_F32) | SET(TW_BF16) | SET(TW_BFP16)},
     {SET(TW_I8), SET(TW_I8), INTEGER | REAL, SET(TW_I32)},
     {SET(TW_I8), SET(TW_I4) | SET(TW_TERNARY), INTEGER, SET(TW_I32)},
@@ -70,13 +72,13 @@ tw_status tw_gemm_check_types(const tw_gemm *g, tw_error *error) {
 
 bool tw_gemm_scaled(tw_type t) { return has(WEIGHTS, t); }
 
-static bool real_a(const tw_gemm *g) { return has(REAL | FLOAT8 | SET(TW_BFP16), g->a); }
+static bool real_a(const tw_gemm *g) { return has(REAL | FLOAT8 | MX | SET(TW_BFP16), g->a); }
 
 bool tw_gemm_weights_only(const tw_gemm *g) { return real_a(g) && tw_gemm_scaled(g->b); }
 
 /* ---- storage and rounding ---- */
 
-static tw_type block_as_f32(tw_type t) { return t == TW_BFP16 ? TW_F32 : t; }
+static tw_type block_as_f32(tw_type t) { return has(MX | SET(TW_BFP16), t) ? TW_F32 : t; }
 
 static tw_type stored_b(const tw_gemm *g) {
   if (tw_gemm_weights_only(g)) return TW_F32;

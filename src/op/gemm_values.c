@@ -30,6 +30,22 @@ static void apply_scales(const tw_gemm *g, const float *scale, int64_t line, int
   }
 }
 
+/* To the type and back, some blocks at a time. */
+static void quantize(const tw_gemm *g, double *x) {
+  static const tw_type types[] = {TW_TYPE_NONE, TW_MXFP4, TW_MXFP6, TW_MXFP8};
+  enum { PART = 1024 };
+  float line[PART];
+  unsigned char codes[PART], scales[PART];
+  const tw_packing packing = {.format = tw_format_of_type(types[g->quantize]), .rule = g->rule};
+  for (int64_t p = 0; g->quantize && p < g->k; p += PART) {
+    const size_t n = (size_t)(g->k - p < PART ? g->k - p : PART);
+    for (size_t i = 0; i < n; i++) line[i] = (float)x[p + (int64_t)i];
+    tw_format_encode(&packing, 1, n, line, n, codes, scales, NULL);
+    tw_format_decode(&packing, 1, n, codes, scales, line, n, NULL);
+    for (size_t i = 0; i < n; i++) x[p + (int64_t)i] = (double)line[i];
+  }
+}
+
 void tw_gemm_row(const tw_gemm_values *v, int64_t i, double *out) {
   if (v->row) {
     v->row(v, i, out);
@@ -37,6 +53,7 @@ void tw_gemm_row(const tw_gemm_values *v, int64_t i, double *out) {
   }
   const tw_gemm *g = &v->g;
   tw_element_row(v->numerics.a, v->a, g->a_transposed ? i : i * g->lda, g->a_transposed ? g->lda : 1, g->k, out);
+  quantize(g, out);
   apply_scales(g, v->scale_a, i, g->m, 1, g->a_transposed, out);
 }
 
