@@ -2,7 +2,7 @@
 #include "cli/html.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char style[] =
@@ -45,18 +45,32 @@ void html_source(tw_text *out, const char *title, const char *source) {
   tw_text_add_string(out, "</pre></details>\n");
 }
 
-enum { WIDTH = 900, LABEL = 300, BAR_WIDTH = 440, ROW = 26, TOP = 22 };
+enum { WIDTH = 900, LABEL = 300, LETTERS = 44, BAR_WIDTH = 440, ROW = 26, TOP = 22 };
+
+/* How many bytes of a label are shown: up to `most` letters, and no part of one. */
+static size_t shown(const char *label, size_t most) {
+  size_t i = 0;
+  for (size_t letters = 0; label[i]; i++)
+    if (((unsigned char)label[i] & 0xc0) != 0x80 && letters++ == most) break;
+  return i;
+}
 
 static void add_bar(tw_text *out, const html_bar *bar, int y) {
   double share = isfinite(bar->share) ? fmin(fmax(bar->share, 0), 1) : 0;
   tw_text_add(out, "<g><title>");
-  html_text(out, bar->note ? bar->note : bar->label);
-  tw_text_add(out, "</title><text x=\"%d\" y=\"%d\" text-anchor=\"end\">", LABEL - 8, y + 17);
-  char label[48]; /* what does not fit is in the title, which browsers show on hovering */
-  snprintf(label, sizeof label, strlen(bar->label) > 42 ? "%.41s…" : "%.42s", bar->label);
-  html_text(out, label);
-  tw_text_add(out, "</text><rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"#3b6fb6\"/>", LABEL, y + 4,
-              share * BAR_WIDTH, ROW - 8);
+  html_text(out, bar->label);
+  tw_text_add_string(out, bar->note && *bar->note ? "\n" : "");
+  html_text(out, bar->note ? bar->note : "");
+  /* A label begins at the left and ends before the bar: what does not fit is in the title, which browsers show on
+   * hovering. However wide the letters, the picture in the picture cuts them off on the right alone. */
+  tw_text_add(out, "</title><svg x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\"><text x=\"0\" y=\"17\">", y, LABEL - 8,
+              ROW);
+  const size_t n = shown(bar->label, LETTERS);
+  char *label = strndup(bar->label, n);
+  html_text(out, label ? label : "");
+  free(label);
+  tw_text_add(out, "%s</text></svg><rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"#3b6fb6\"/>",
+              bar->label[n] ? "…" : "", LABEL, y + 4, share * BAR_WIDTH, ROW - 8);
   tw_text_add(out, "<text x=\"%.1f\" y=\"%d\">", LABEL + share * BAR_WIDTH + 6, y + 17);
   html_text(out, bar->value);
   tw_text_add_string(out, "</text></g>\n");

@@ -2,7 +2,7 @@
  *
  * A register is a row of 64 dwords, one a lane; a value of several dwords takes as many rows, one behind the other. The
  * functions know nothing of waves, EXEC or encodings: emulator/valu.c resolves operands to rows, applies modifiers and
- * writes the lanes that are on. They are compiled once for each instruction set of the host (cmake/cdna.cmake) from the
+ * writes the lanes that are on. They are compiled once for each instruction set of the host (target.cmake) from the
  * same source, body.h, whose loops the compiler vectorizes.
  *
  * The result's rows may be those of a source: each iteration reads its lane before it writes it. */

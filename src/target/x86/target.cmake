@@ -1,4 +1,4 @@
-# Kernels that are emitted while the library is built: src/target/x86/kernels.txt lists them, a small program writes them,
+# target.cmake - kernels that are emitted while the library is built: src/target/x86/kernels.txt lists them, a small program writes them,
 # each is compiled with the flags of its instruction set.
 set(TW_X86 ${CMAKE_CURRENT_SOURCE_DIR}/src/target/x86)
 set(TW_KERNELS ${CMAKE_CURRENT_BINARY_DIR}/x86_kernels)
@@ -44,4 +44,9 @@ foreach(line IN LISTS TW_LINES)
 endforeach()
 add_custom_command(OUTPUT ${TW_KERNEL_SOURCES} COMMAND x86_generate ${TW_X86}/kernels.txt ${TW_KERNELS}
                    DEPENDS x86_generate ${TW_X86}/kernels.txt COMMENT "Emitting kernels" VERBATIM)
-target_sources(tilewright_objects PRIVATE ${TW_KERNEL_SOURCES})
+list(APPEND TW_SOURCES ${TW_KERNEL_SOURCES})
+list(APPEND TW_EMBEDDED ${TW_X86}/kernel.h ${TW_X86}/kernels.txt) # for kernels that are compiled at run time
+
+# The process in which kernels run that nobody trusts.
+tw_add_runner(x86_runner x86-runner ${TW_X86}/runner/main.c ${TW_X86}/runner/confine.c)
+target_link_libraries(x86_runner PRIVATE ${TW_WHOLE} ${CMAKE_DL_LIBS})

@@ -1,5 +1,5 @@
-# cdna.cmake - how src/target/cdna/lanes is compiled: once for each instruction set of x86-64 that the library looks for at
-# run time. No product and sum become one instruction with one rounding; -g1 as in kernels.cmake.
+# target.cmake - how src/target/cdna/lanes is compiled: once for each instruction set of x86-64 that the library looks for at
+# run time. No product and sum become one instruction with one rounding; -g1 as for the kernels of src/target/x86.
 file(GLOB TW_CDNA_LANES src/target/cdna/lanes/*.c)
 set_source_files_properties(${TW_CDNA_LANES} src/target/cdna/emulator/lds.c src/target/cdna/emulator/vmem.c
                             src/target/cdna/emulator/valu.c PROPERTIES
