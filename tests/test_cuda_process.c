@@ -1,0 +1,109 @@
+/* test_cuda_process.c - the process that runs a kernel, and what the library makes of what it says: with a driver of our own
+ * (cuda_stub/driver.c) in place of NVIDIA's, so that it is tested where there is no device. Needs the compiler, as any build. */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/cuda/device.h"
+#include "target/cuda/measure.h"
+#include "tilewright/tilewright.h"
+
+static const tw_target *target(void) {
+  const tw_target *t = tw_target_find("cuda-h100-sxm");
+  tw_error why = {0};
+  if (t->available(t, &why) == TW_OK) return t;
+  print_message("%s\n", why.text);
+  skip();
+  return NULL;
+}
+
+static tw_status run(const char *kernel, tw_measurement *m, tw_error *error) {
+  static const char format[] =
+      "//: kernel %s\n//: grid 1\n//: block 32\n//: workspace 100%s\n"
+      "//: args A, B, C, workspace, m, n, k\n"
+      "extern \"C\" __global__ void %s(float *A, float *B, float *C, char *w, int m, int n, int k) {}\n";
+  const tw_target *t = target();
+  char source[600];
+  tw_problem p;
+  tw_artefact *artefact = NULL;
+  tw_case data = {0};
+  snprintf(source, sizeof source, format, kernel, strcmp(kernel, "zeros") == 0 ? " zeroed" : "", kernel);
+  assert_int_equal(tw_problem_read("gemm m=30 n=40 k=50 a=f32 b=f32 c=f32 acc=f32", &p, error), TW_OK);
+  if (tw_target_supports(t, &p, error) != TW_OK) fail_msg("%s", error->text);
+  if (t->build(t, &p, source, strlen(source), false, &artefact, error) != TW_OK) fail_msg("%s", error->text);
+  assert_int_equal(tw_target_case(t, &p, 1, 1, &data, error), TW_OK);
+  tw_status status = t->measure(t, artefact, &data, NULL, m, error);
+  if (status == TW_OK) status = t->check(t, artefact, &data, error); /* known by now */
+  tw_case_free(&data);
+  if (status == TW_OK && (status = tw_target_case(t, &p, 2, 1, &data, error)) == TW_OK) {
+    status = t->check(t, artefact, &data, error);
+    tw_case_free(&data);
+  }
+  t->release(artefact);
+  return status;
+}
+
+static void the_devices_are_listed(void **state) {
+  (void)state;
+  target();
+  const cuda_here *here = cuda_look();
+  assert_int_equal(here->driver, 13000);
+  assert_int_equal(here->n_devices, 2);
+  assert_string_equal(here->device[1].name, "Stub H100 80GB HBM3 1");
+  assert_int_equal(here->device[0].capability, 90);
+  assert_string_equal(cuda_config_here()->name, "h100-sxm");
+  const cuda_device *device[CUDA_DEVICES_MAX];
+  assert_int_equal(cuda_devices_of(cuda_config_find("h200"), device), 0);
+  tw_error error = {0};
+  assert_int_equal(cuda_need_device(cuda_config_find("l40s"), &error), TW_MISSING);
+  assert_non_null(strstr(error.text, "no device here is a 'L40S'; device 0 is 'Stub"));
+}
+
+static void a_right_kernel_is_right(void **state) {
+  static const char *const kernels[] = {"right", "zeros"};
+  (void)state;
+  for (size_t i = 0; i < 2; i++) {
+    tw_measurement m = {0};
+    tw_error error = {0};
+    if (run(kernels[i], &m, &error) != TW_OK) fail_msg("%s: %s", kernels[i], error.text);
+    assert_true(m.cost > 1e-6 && m.cost < 0.1);
+  }
+}
+
+static void what_is_wrong_or_a_lie_is_told(void **state) {
+  const struct {
+    const char *kernel, *words;
+  } cases[] = {
+      {"behind", "writes outside its operands: within 65536 bytes behind C"},
+      {"before", "writes outside its operands: within 65536 bytes before C"},
+      {"beyond", "writes outside its operands: within 65536 bytes behind its workspace"},
+      {"changes", "the kernel changed its input A"},
+      {"skips", "look as if they were never written"},
+      {"faults", "memory that is not its own (CUDA_ERROR_ILLEGAL_ADDRESS: as the stub says)"},
+      {"ends", "the kernel ended the process that ran it"},
+      {"spins", "the kernel did not end within"},
+      {"stops", "wrong"},
+      {"keeps", "the kernel keeps results between launches"},
+      {"lies", "the clock on the wall"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tw_measurement m = {0};
+    tw_error error = {0};
+    const tw_status status = run(cases[i].kernel, &m, &error);
+    if (status != TW_FAILED || !strstr(error.text, cases[i].words))
+      fail_msg("'%s' should end with '%s', but: %d %s", cases[i].kernel, cases[i].words, status, error.text);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_devices_are_listed),
+      cmocka_unit_test(a_right_kernel_is_right),
+      cmocka_unit_test(what_is_wrong_or_a_lie_is_told),
+  };
+  setenv("LD_LIBRARY_PATH", TW_CUDA_STUB, 1);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
