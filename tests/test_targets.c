@@ -48,10 +48,15 @@ static void optional_tables_are_complete(void **state) {
   (void)state;
   for (size_t i = 0; (t = tw_target_at(i)); i++) {
     if (t->quick) assert_non_null(t->quick->least);
-    if (t->views) assert_true(t->views->keys && *t->views->keys && t->views->explain && t->views->draw);
+    if (t->explainer)
+      assert_true(t->explainer->keys && *t->explainer->keys && t->explainer->explain && t->explainer->draw);
     if (t->exporter) assert_true(t->exporter->sources && t->exporter->floorplan);
     if (t->library) assert_true(t->library->bench && t->library->learn);
     if (t->launcher) assert_non_null(t->launcher->run);
+    for (const tw_view *v = t->machine_views; v && v->name; v++) {
+      assert_true(v->summary && v->keys && v->show);
+      assert_ptr_equal(tw_view_find(t, v->name, NULL), v);
+    }
     if (t->rewriter)
       assert_true(t->rewriter->study && t->rewriter->diagnose && t->rewriter->rewrites && t->rewriter->rewrite &&
                   t->rewriter->forget);

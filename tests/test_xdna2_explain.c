@@ -32,7 +32,7 @@ static tw_status explain(const char *problem, const char *choice, tw_explanation
   snprintf(of_choice, sizeof of_choice, "%s", choice);
   tw_status status = tw_problem_parse("gemm", split(of_problem, words), words, &p, error);
   if (status == TW_OK) status = tw_target_supports(t, &p, error);
-  return status == TW_OK ? t->views->explain(t, &p, split(of_choice, choices), choices, out, error) : status;
+  return status == TW_OK ? t->explainer->explain(t, &p, split(of_choice, choices), choices, out, error) : status;
 }
 
 static tw_explanation explained(const char *problem, const char *choice) {
@@ -240,7 +240,7 @@ static char *drawn(const char *choice, bool as_picture, tw_status expected, tw_e
   tw_problem p;
   snprintf(of_choice, sizeof of_choice, "%s", choice);
   assert_int_equal(tw_problem_parse("gemm", split(of_problem, words), words, &p, error), TW_OK);
-  assert_int_equal(t->views->draw(t, &p, split(of_choice, choices), choices, as_picture, &text, error), expected);
+  assert_int_equal(t->explainer->draw(t, &p, split(of_choice, choices), choices, as_picture, &text, error), expected);
   return text;
 }
 

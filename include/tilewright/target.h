@@ -2,7 +2,8 @@
  *
  *   tw_target      a core of functions that every machine fills
  *     tw_family[]  machine x op: one for each op that it runs, with the keys of the op that it honours
- *     tables that only some have: tw_quick, tw_views, tw_exporter, tw_library, tw_rewriter
+ *     tables that only some have: tw_quick, tw_explainer, tw_exporter, tw_library, tw_rewriter,
+ *       tw_launcher, tw_view[]
  *
  * All functions are thread-safe on a const target: the search evaluates candidates on every core at once. */
 #ifndef TILEWRIGHT_TARGET_H
@@ -70,7 +71,7 @@ typedef struct tw_bound {
   /* What no kernel can be below, whatever it does: a cost under it is no result. Families may leave it 0: then it is nine
    * tenths of compute_cost. */
   double least;
-  char limit[160];                  /* in words */
+  char limit[160]; /* in words */
 } tw_bound;
 
 /* What `bench` of a target with a library of its own found. */
@@ -173,7 +174,7 @@ typedef struct tw_quick {
 
 /* A model of tiles, without a kernel: explains the choice that `words` make, "key=value" with the keys of `keys` (ended by
  * NULL), each at most once. The problem is settled; the op's reference need not know its types. */
-typedef struct tw_views {
+typedef struct tw_explainer {
   const char *const *keys;
   /* Tiles that do not fit are explained, too. */
   tw_status (*explain)(const tw_target *, const tw_problem *, size_t n_words, const char *const words[],
@@ -182,7 +183,7 @@ typedef struct tw_views {
    * malloc'ed string. */
   tw_status (*draw)(const tw_target *, const tw_problem *, size_t n_words, const char *const words[], bool as_picture,
                     char **out, tw_error *);
-} tw_views;
+} tw_explainer;
 
 /* What else comes out of a schedule. */
 typedef struct tw_exporter {
@@ -205,8 +206,8 @@ typedef struct tw_rewriter {
   /* Runs the program, TW_FAILED if it is wrong, and tries to understand it well enough to rewrite it; if it cannot, there
    * are no rewrites, and the diagnosis says why. `stop` must outlive the program: what takes long ends with
    * TW_INTERRUPTED when it says so. `trust` as for build. */
-  tw_status (*study)(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust, uint64_t seed,
-                     int jobs, const tw_stop *stop, tw_program **out, tw_error *);
+  tw_status (*study)(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust,
+                     uint64_t seed, int jobs, const tw_stop *stop, tw_program **out, tw_error *);
   tw_status (*diagnose)(const tw_program *, int jobs, tw_diagnosis *out, tw_error *);
   /* The rewrites that apply after those of `schedule` and that the target's model expects to pay, the best first; each
    * item's `step` is one rewrite. */
@@ -281,7 +282,7 @@ struct tw_target {
 
   /* What only some have; NULL: this one has not. */
   const tw_quick *quick;
-  const tw_views *views;
+  const tw_explainer *explainer;
   const tw_exporter *exporter;
   const tw_library *library;
   const tw_rewriter *rewriter;

@@ -15,7 +15,7 @@ typedef struct split {
 
 static const char *explain_key(const tw_target *t, const char *word) {
   const size_t length = strcspn(word, "=");
-  for (const char *const *key = t->views->keys; *key; key++)
+  for (const char *const *key = t->explainer->keys; *key; key++)
     if (word[length] && strlen(*key) == length && !strncmp(*key, word, length)) return *key;
   return NULL;
 }
@@ -42,7 +42,7 @@ static tw_status write_kernel(const cli *c, const cli_subject *s, const split *w
   if (!file) return TW_OK;
   const bool as_picture = dot && !strcmp(dot, ".svg");
   tw_status status =
-      s->target->views->draw(s->target, &s->problem, words->n_choice, words->choice, as_picture, &text, error);
+      s->target->explainer->draw(s->target, &s->problem, words->n_choice, words->choice, as_picture, &text, error);
   if (status == TW_OK) status = tw_file_write(file, text, strlen(text), error);
   free(text);
   return status;
@@ -54,7 +54,7 @@ static tw_status explain(const cli *c, cli_subject *s, tw_explanation *out, tw_e
   tw_status status = split_words(c, t, &words, error);
   if (status == TW_OK) status = tw_problem_parse(c->words[0], words.n_op, words.op, &s->problem, error);
   if (status == TW_OK) status = tw_target_settle(t, &s->problem, error);
-  if (status == TW_OK) status = t->views->explain(t, &s->problem, words.n_choice, words.choice, out, error);
+  if (status == TW_OK) status = t->explainer->explain(t, &s->problem, words.n_choice, words.choice, out, error);
   if (status == TW_OK) status = write_kernel(c, s, &words, error);
   free(words.op);
   free(words.choice);
@@ -103,8 +103,8 @@ static void print_text(const cli_subject *s, const tw_explanation *e) {
 
 bool cli_chooses_tiles(const cli *c, const tw_target *target) {
   bool chooses = c->options.kernel;
-  for (size_t i = 1; target->views && i < c->n_words; i++) chooses |= explain_key(target, c->words[i]) != NULL;
-  return target->views && chooses;
+  for (size_t i = 1; target->explainer && i < c->n_words; i++) chooses |= explain_key(target, c->words[i]) != NULL;
+  return target->explainer && chooses;
 }
 
 tw_status cli_explain(const cli *c, const tw_target *target, tw_error *error) {
@@ -113,7 +113,7 @@ tw_status cli_explain(const cli *c, const tw_target *target, tw_error *error) {
   if (!c->n_words) return cli_subject_of(c, 0, &s, error); /* says what is missing */
   if (c->options.schedule)
     return tw_fail(error, TW_USAGE, "a schedule says its tiles itself: leave out --schedule, or --kernel and %s=...",
-                   target->views->keys[0]);
+                   target->explainer->keys[0]);
   tw_status status = explain(c, &s, &e, error);
   if (status != TW_OK) return status;
   if (!e.fits) fprintf(stderr, "tilewright: %s\n", e.misfit);

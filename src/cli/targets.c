@@ -9,15 +9,16 @@ typedef struct table {
   const char *name, *what;
   bool is_there;
 } table;
-enum { TABLES = 6 };
+enum { TABLES = 7 };
 
 static void list_tables(const tw_target *t, table out[TABLES]) {
   const table all[TABLES] = {
       {"quick", "kernels without a chance are not measured", t->quick},
-      {"views", "`model` explains tiles and shows the innermost kernel", t->views},
+      {"explainer", "`model` explains tiles and shows the innermost kernel", t->explainer},
       {"exporter", "`emit` writes files for the machine's own tools, and floor plans", t->exporter},
       {"library", "`bench` times a library, which learns what `tune` finds", t->library},
       {"rewriter", "`tune --from` rewrites a program of yours", t->rewriter},
+      {"views", "`view` answers questions about the machine", t->machine_views},
       {"launcher", "`run FILE --kernel NAME` launches a kernel without an op", t->launcher},
   };
   memcpy(out, all, sizeof all);
@@ -67,7 +68,8 @@ static tw_status print_one(const char *name, tw_error *error) {
   free(description);
   printf("\n");
   for (const tw_family *f = target->family; f < target->family + target->n_families; f++)
-    printf("%-12s %s: %s\n", f == target->family ? "ops" : "", f->op, f->keys);
+    printf("%-12s %s: %s\n", f == target->family ? "ops" : "", strcmp(f->op, "*") ? f->op : "any",
+           strcmp(f->keys, "*") ? f->keys : "all of its keys");
   table tables[TABLES];
   list_tables(target, tables);
   for (int i = 0; i < TABLES; i++)

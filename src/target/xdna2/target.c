@@ -264,7 +264,7 @@ static const tw_family families[] = {{.op = "gemm",
                                       .predict = predict,
                                       .bound = bound}};
 static const tw_quick quick = {.least = least};
-static const tw_views views = {.keys = xd_design_keys, .explain = explain, .draw = draw};
+static const tw_explainer explainer = {.keys = xd_design_keys, .explain = explain, .draw = draw};
 static const tw_exporter exporter = {.sources = sources, .floorplan = floorplan};
 
 /* ---- the list ---- */
@@ -308,7 +308,7 @@ static void fill_list(void) {
         .measure = measure,
         .release = release,
         .quick = &quick,
-        .views = &views,
+        .explainer = &explainer,
         .exporter = &exporter,
     };
   }
