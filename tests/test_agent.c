@@ -55,8 +55,8 @@ static void write_plans(tw_agent *agent, size_t n, const tw_request *const reque
       continue;
     }
     for (size_t p = 0; p < r->plans; p++) {
-      tw_plan *plan = &proposal[i].plan[proposal[i].n++];
-      *plan = (tw_plan){.n_alternatives = r->kernels, .detail = (void *)(p + 1)};
+      tw_agent_plan *plan = &proposal[i].plan[proposal[i].n++];
+      *plan = (tw_agent_plan){.n_alternatives = r->kernels, .detail = (void *)(p + 1)};
       snprintf(plan->lever, sizeof plan->lever, "dice");
       writer.plans++;
     }
@@ -96,7 +96,7 @@ static void write_kernels(tw_agent *agent, size_t n, const tw_order order[], tw_
   }
 }
 
-static void drop_plan(tw_plan *p) { (void)p; }
+static void drop_plan(tw_agent_plan *p) { (void)p; }
 static void close_writer(tw_agent *agent, tw_text *notes) {
   if (notes) tw_text_add(notes, "%s asked %d times\n", agent->name, writer.asked);
 }

@@ -318,9 +318,9 @@ static tw_candidate *parent(void) {
   return &c;
 }
 
-static void (*free_plan)(tw_plan *);
+static void (*free_plan)(tw_agent_plan *);
 
-static size_t plan_once(double dropout, size_t plans, uint64_t seed, tw_plan *out) {
+static size_t plan_once(double dropout, size_t plans, uint64_t seed, tw_agent_plan *out) {
   tw_problem p = fake_problem(16);
   tw_request request = {.target = &fake_target,
                         .problem = &p,
@@ -346,7 +346,7 @@ static size_t plan_once(double dropout, size_t plans, uint64_t seed, tw_plan *ou
 static void dropout_never_hides_all_levers(void **state) {
   (void)state;
   for (uint64_t seed = 0; seed < 200; seed++) {
-    tw_plan plan[4];
+    tw_agent_plan plan[4];
     size_t n = plan_once(0.9999, 4, seed, plan);
     assert_int_equal(n, 4);
     for (size_t i = 0; i < n; i++) free_plan(&plan[i]);
@@ -356,7 +356,7 @@ static void dropout_never_hides_all_levers(void **state) {
 static void without_dropout_the_first_plan_is_what_the_model_likes_best_and_all_plans_differ(void **state) {
   (void)state;
   for (uint64_t seed = 0; seed < 50; seed++) {
-    tw_plan plan[6];
+    tw_agent_plan plan[6];
     size_t n = plan_once(0, 6, seed, plan);
     assert_int_equal(n, 6);
     assert_string_equal(plan[0].lever, "stack"); /* the model promises a cost of 1 */
@@ -372,7 +372,7 @@ static void every_lever_gets_its_turn_also_those_that_the_model_dislikes(void **
   (void)state;
   int seen[LEVERS] = {0};
   for (uint64_t seed = 0; seed < 300; seed++) {
-    tw_plan plan[2];
+    tw_agent_plan plan[2];
     size_t n = plan_once(0.4, 2, seed, plan);
     for (size_t i = 0; i < n; i++) {
       for (int l = 0; l < LEVERS; l++) seen[l] += !strcmp(plan[i].lever, fake_levers[l].verb);

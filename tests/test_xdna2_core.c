@@ -231,13 +231,13 @@ static void conversions_are_scheduled(void **state) {
   static const int least[] = {16, 16, 12, 5, 1, 4, 4};
   for (size_t i = 0; i < sizeof least / sizeof *least; i++) {
     xc_graph g;
-    xc_schedule s;
+    xc_timetable s;
     tw_error error = {0};
     must(graphs[i](machine(), (int[]){0, 1}, &g, &error), &error);
     must(xc_modulo_schedule(&g, 200, 0, &s, &error), &error);
     must(xc_check(&g, &s, 6, &error), &error);
     assert_true(s.ii >= least[i] && s.ii <= 2 * least[i]);
-    xc_schedule_free(&s);
+    xc_timetable_free(&s);
     xc_graph_free(&g);
   }
 }
@@ -329,7 +329,7 @@ static void impossible_kernels_are_refused(void **state) {
 
 typedef struct victim {
   xc_graph g;
-  xc_schedule s;
+  xc_timetable s;
 } victim;
 
 enum { VICTIMS = 7, REPLAYED = 5 };
@@ -363,7 +363,7 @@ static void must_be_found(const victim *v, const char *mutation, int where) {
 }
 
 static void free_victim(victim *v) {
-  xc_schedule_free(&v->s);
+  xc_timetable_free(&v->s);
   xc_graph_free(&v->g);
 }
 

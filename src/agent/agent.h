@@ -64,18 +64,18 @@ typedef struct tw_request {
   const void *context;
 } tw_request;
 
-typedef struct tw_plan {
+typedef struct tw_agent_plan {
   char lever[TW_LEVER_MAX]; /* the first one, if it takes several */
   char why[TW_WHY_MAX];
   size_t n_alternatives; /* kernels that the agent can make of this plan, the most promising first */
   void *detail;          /* the agent's own; freed by free_plan */
-} tw_plan;
+} tw_agent_plan;
 
 /* The answer to a request. On failure there are no plans, and the parent goes without: TW_MISSING when the agent will
  * not answer any more (a budget is spent, a server is gone), TW_INTERRUPTED when it was stopped. */
 typedef struct tw_proposal {
-  size_t n;      /* at most request->plans; none if the agent has nothing to try that was not tried */
-  tw_plan *plan; /* room for request->plans, the search's */
+  size_t n;            /* at most request->plans; none if the agent has nothing to try that was not tried */
+  tw_agent_plan *plan; /* room for request->plans, the search's */
   tw_status status;
   tw_error error;
 } tw_proposal;
@@ -83,7 +83,7 @@ typedef struct tw_proposal {
 /* One kernel that is wanted: alternative i of a plan. */
 typedef struct tw_order {
   const tw_request *request;
-  const tw_plan *plan;
+  const tw_agent_plan *plan;
   size_t alternative;
   const tw_candidate *failed; /* what came of it before, with verdict and message, to be mended; NULL: a first try */
 } tw_order;
@@ -113,7 +113,7 @@ struct tw_agent {
   void (*plan)(tw_agent *, size_t n, const tw_request *const request[], tw_proposal proposal[]);
   /* Fills orders: kernel[i] for order[i]. */
   void (*implement)(tw_agent *, size_t n, const tw_order order[], tw_kernel kernel[]);
-  void (*free_plan)(tw_plan *);
+  void (*free_plan)(tw_agent_plan *);
   /* Frees the agent; lines for the user about what went wrong, or what was spent, go to `notes` (may be NULL). */
   void (*close)(tw_agent *, tw_text *notes);
 };

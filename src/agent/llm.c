@@ -37,7 +37,7 @@ static bool is_gone(size_t n, const tw_question question[]) {
   return n > 0;
 }
 
-static void free_plan(tw_plan *plan) {
+static void free_plan(tw_agent_plan *plan) {
   plan_detail *detail = plan->detail;
   if (detail) free(detail->text);
   free(detail);
@@ -47,14 +47,14 @@ static void free_plan(tw_plan *plan) {
 /* ---- plans ---- */
 
 static void add_plan(const tw_request *r, size_t number, char *answer, tw_proposal *p) {
-  tw_plan *plan = &p->plan[p->n];
+  tw_agent_plan *plan = &p->plan[p->n];
   plan_detail *detail = malloc(sizeof *detail);
   if (!detail) {
     free(answer);
     return;
   }
   *detail = (plan_detail){number, answer};
-  *plan = (tw_plan){.n_alternatives = r->kernels, .detail = detail};
+  *plan = (tw_agent_plan){.n_alternatives = r->kernels, .detail = detail};
   tw_prompt_read_plan(answer, plan->lever, plan->why);
   p->n++;
 }

@@ -51,8 +51,8 @@ static tw_status plan_one(rewriter *w, const tw_request *r, tw_proposal *out, tw
     free(d);
     return TW_OK;
   }
-  tw_plan *plan = &out->plan[out->n++];
-  *plan = (tw_plan){.n_alternatives = d->n, .detail = d};
+  tw_agent_plan *plan = &out->plan[out->n++];
+  *plan = (tw_agent_plan){.n_alternatives = d->n, .detail = d};
   memcpy(plan->lever, d->item[0].lever, sizeof plan->lever);
   snprintf(plan->why, sizeof plan->why, "%s", d->item[0].why);
   return TW_OK;
@@ -79,7 +79,7 @@ static void implement(tw_agent *agent, size_t n, const tw_order order[], tw_kern
   for (size_t i = 0; i < n; i++) implement_one(agent->own, &order[i], &kernel[i]);
 }
 
-static void free_plan(tw_plan *p) {
+static void free_plan(tw_agent_plan *p) {
   free(p->detail);
   p->detail = NULL;
 }

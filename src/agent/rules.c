@@ -203,7 +203,7 @@ static lever *draw(lever **visible, size_t n, tw_random *random) {
 /* ---- the agent's two functions ---- */
 
 static tw_status fill_plan(const tw_request *r, lever *chosen, size_t depth, double parent_cost, tw_random *random,
-                           tw_plan *out, tw_error *error) {
+                           tw_agent_plan *out, tw_error *error) {
   size_t left = chosen->n - chosen->used;
   size_t n = left < r->kernels + SPARE_ALTERNATIVES ? left : r->kernels + SPARE_ALTERNATIVES;
   detail *d = calloc(1, sizeof *d + n * sizeof d->item[0]);
@@ -213,7 +213,7 @@ static tw_status fill_plan(const tw_request *r, lever *chosen, size_t depth, dou
   d->parent_cost = parent_cost;
   d->dropout = hiding(r);
   for (size_t i = 0; i < n; i++) d->item[i] = *chosen->option[chosen->used + i].item;
-  *out = (tw_plan){.n_alternatives = n, .detail = d};
+  *out = (tw_agent_plan){.n_alternatives = n, .detail = d};
   snprintf(out->lever, sizeof out->lever, "%s", d->item[0].lever);
   snprintf(out->why, sizeof out->why, "%s", d->item[0].why);
   chosen->planned = true;
@@ -345,7 +345,7 @@ static void implement(tw_agent *agent, size_t n, const tw_order order[], tw_kern
   tw_parallel_for(n ? order[0].request->jobs : 1, n, implement_at, &w);
 }
 
-static void free_plan(tw_plan *p) {
+static void free_plan(tw_agent_plan *p) {
   free(p->detail);
   p->detail = NULL;
 }

@@ -274,7 +274,7 @@ static void implement_all(tw_round *r) {
   if (r->n_orders) tw_parallel_for((int)members, members, implement_with, r);
 }
 
-static size_t most_alternatives(const asking *a, const drawer *d, const tw_plan *plan) {
+static size_t most_alternatives(const asking *a, const drawer *d, const tw_agent_plan *plan) {
   const size_t wanted = d->n_ordered + a->request.kernels - d->n_new;
   return wanted < plan->n_alternatives ? wanted : plan->n_alternatives;
 }

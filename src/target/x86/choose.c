@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "target/x86/cpu.h"
-#include "target/x86/schedule.h"
+#include "target/x86/variant.h"
 #include "target/x86/weights.h"
 
 int x86_kernel_group(const x86_kernel *k) { return x86_group(k->arithmetic); }

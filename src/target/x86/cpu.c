@@ -15,7 +15,7 @@
 
 #include "base/cpu.h"
 #include "base/parallel.h"
-#include "target/x86/schedule.h"
+#include "target/x86/variant.h"
 
 /* Where hwloc cannot tell: caches that every x86 server of the last ten years has at least. */
 enum { L1_AT_LEAST = 32 << 10, L2_AT_LEAST = 256 << 10, L3_AT_LEAST = 2 << 20 };

@@ -18,13 +18,13 @@ enum { ROWS_OF_POINTER = 3 };
 
 /* What a tile function is for: rows in place or packed, of one panel or of two that lie behind one another. */
 typedef struct tile {
-  const x86_schedule *s;
+  const x86_variant *s;
   int rows, vectors; /* of sums */
   int vector;        /* bytes of a register */
   bool direct;
 } tile;
 
-static tile tile_of(const x86_schedule *s, int rows, bool direct, bool wide) {
+static tile tile_of(const x86_variant *s, int rows, bool direct, bool wide) {
   return (tile){.s = s,
                 .rows = rows,
                 .vectors = s->vectors * (wide ? 2 : 1),
@@ -208,7 +208,7 @@ static void emit_tile(tw_text *t, const tile *k, const char *name) {
 }
 
 /* The four tables of tile functions. */
-static void emit_tiles(tw_text *t, const x86_schedule *s) {
+static void emit_tiles(tw_text *t, const x86_variant *s) {
   const struct {
     const char *name;
     bool direct, wide;
@@ -242,7 +242,7 @@ void x86_emit_table(tw_text *t, const char *type, const char *which, int rows, u
 }
 
 /* The peak: as many independent chains as the tile has sums, nothing else. */
-static void emit_spin(tw_text *t, const x86_schedule *s) {
+static void emit_spin(tw_text *t, const x86_variant *s) {
   int chains = s->rows * s->vectors;
   tw_text_add(t, "static void spin(int64_t rounds) {\n  sums ");
   for (int i = 0; i < chains; i++) tw_text_add(t, "%ss%d = zero()", i ? ", " : "", i);
@@ -254,7 +254,7 @@ static void emit_spin(tw_text *t, const x86_schedule *s) {
   tw_text_add(t, "  }\n}\n\n");
 }
 
-void x86_emit_kernel(const x86_schedule *s, tw_text *t) {
+void x86_emit_kernel(const x86_variant *s, tw_text *t) {
   char name[X86_NAME], c[X86_NAME];
   static const char *const words[X86_ISAS] = {
       [X86_PORTABLE] = "portable", [X86_AVX2] = "avx2",         [X86_AVXVNNI] = "avx2", [X86_AVX512] = "avx512",

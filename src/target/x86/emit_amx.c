@@ -17,7 +17,7 @@ static void emit_rows(tw_text *t, int rows, bool direct) {
       rows > X86_AMX_ROWS / 2 ? "true" : "false", rows, direct ? "true" : "false");
 }
 
-void x86_emit_amx_tiles(const x86_schedule *s, tw_text *t) {
+void x86_emit_amx_tiles(const x86_variant *s, tw_text *t) {
   tw_text_add(t, "#include \"target/x86/runtime/tiles_amx.h\"\n\n");
   for (int direct = 0; direct < 2; direct++) {
     const unsigned left_out = direct ? s->direct_left_out : s->packed_left_out;

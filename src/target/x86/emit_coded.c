@@ -26,11 +26,11 @@ enum { BODY_MOST = X86_BODY_MOST, ROWS_WORTH_A_BODY = 3 };
 /* One row of f32 on codes of 4 bits is bound by vectors' instructions: 23 for a line, of which 7 are shifts. Loads a
  * byte, two and three further on save four of them: loads have room, even for those that cross two lines. What they
  * read behind the last line are scales. */
-static bool finds_bytes(const x86_schedule *s, x86_form form, int rows) {
+static bool finds_bytes(const x86_variant *s, x86_form form, int rows) {
   return rows == 1 && s->arithmetic == X86_F32 && s->isa >= X86_AVX512 && x86_form_bits(form) == 4;
 }
 
-static tile tile_of(const x86_schedule *s, x86_form form, int rows) {
+static tile tile_of(const x86_variant *s, x86_form form, int rows) {
   tile t = {.s = s, .form = form, .panels = 1, .vectors = s->vectors, .rows = rows, .chains = 1};
   t.step = x86_coded_step(s, form);
   t.fields = x86_vectors_of_line(s->arithmetic, form);
@@ -47,7 +47,7 @@ static tile tile_of(const x86_schedule *s, x86_form form, int rows) {
 }
 
 /* Two panels at once use each table that is loaded twice as often, and end half as often. */
-static tile looking_up(const x86_schedule *s, int rows) {
+static tile looking_up(const x86_variant *s, int rows) {
   tile t = tile_of(s, X86_T3, rows);
   t.looks_up = true, t.panels = 2, t.vectors = 2 * s->vectors, t.body = rows == 1 ? BODY_MOST : 1;
   for (t.chains = 1; 2 * t.chains * rows * t.vectors <= SUMS_WANTED;) t.chains *= 2;
@@ -224,7 +224,7 @@ static void emit_tile(tw_text *t, const tile *x) {
   tw_text_add(t, " c_start += %d;\n  }\n}\n\n", x->vectors * x86_vector_bytes(x->s));
 }
 
-static void emit_expand(tw_text *t, const x86_schedule *s, x86_form form) {
+static void emit_expand(tw_text *t, const x86_variant *s, x86_form form) {
   tile x = tile_of(s, form, 1);
   x.by_bytes = false;
   tw_text_add(t, "static void expand_%s(const x86_coded *o, void *panel) {\n", x86_form_names[form]);
@@ -256,7 +256,7 @@ static void emit_expand(tw_text *t, const x86_schedule *s, x86_form form) {
 }
 
 /* The tiles of a form on any number of rows, and their table. */
-static void emit_tiles(tw_text *t, const x86_schedule *s, x86_form form, bool powers) {
+static void emit_tiles(tw_text *t, const x86_variant *s, x86_form form, bool powers) {
   char name[32];
   const int most = x86_coded_rows(s), rows = form == X86_T3 && most > X86_TABLES_ROWS ? X86_TABLES_ROWS : most;
   for (int r = 1; r <= rows; r++) {
@@ -268,7 +268,7 @@ static void emit_tiles(tw_text *t, const x86_schedule *s, x86_form form, bool po
   x86_emit_table(t, "x86_coded_tile", name, rows, s->coded_left_out);
 }
 
-void x86_emit_coded(const x86_schedule *s, tw_text *t) {
+void x86_emit_coded(const x86_variant *s, tw_text *t) {
   for (x86_form f = X86_S2; f < X86_FORMS; f++) {
     if (!x86_has_form(s, f)) continue;
     if (x86_coded_rows(s)) emit_tiles(t, s, f, false); /* none of AMX */
@@ -277,7 +277,7 @@ void x86_emit_coded(const x86_schedule *s, tw_text *t) {
   }
 }
 
-void x86_emit_coded_fields(const x86_schedule *s, tw_text *t) {
+void x86_emit_coded_fields(const x86_variant *s, tw_text *t) {
   tw_text_add(t, "    .coded_rows = %d,\n", x86_coded_rows(s));
   for (x86_form f = X86_S2; f < X86_FORMS; f++) {
     if (!x86_has_form(s, f)) continue;

@@ -6,7 +6,7 @@
 
 /* What a function on codes is emitted from. */
 typedef struct x86_on_codes {
-  const x86_schedule *s;
+  const x86_variant *s;
   x86_form form;
   int panels, vectors;                   /* that are taken at once, one or two, and their vectors in all */
   int rows, chains, step, lines, fields; /* units and lines (of a panel) of a step; vectors of a line */
@@ -16,8 +16,8 @@ typedef struct x86_on_codes {
   bool by_bytes;                         /* fields of each byte of a container are found by a load of their own */
 } x86_on_codes;
 
-static inline bool x86_is_real(const x86_schedule *s) { return s->arithmetic == X86_F32 || s->arithmetic == X86_BF16; }
-static inline int x86_vector_bytes(const x86_schedule *s) { return X86_UNIT * x86_isa_lanes(s->isa); }
+static inline bool x86_is_real(const x86_variant *s) { return s->arithmetic == X86_F32 || s->arithmetic == X86_BF16; }
+static inline int x86_vector_bytes(const x86_variant *s) { return X86_UNIT * x86_isa_lanes(s->isa); }
 static inline int x86_line_bytes(const x86_on_codes *x) { return x86_vector_bytes(x->s) * x86_form_registers(x->form); }
 /* Where what belongs to vector `j` begins behind the same of the first panel: in C, "" or " + NAME". */
 static inline const char *x86_panel_of(const x86_on_codes *x, int j, const char *apart) {

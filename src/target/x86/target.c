@@ -7,10 +7,10 @@
 #include "op/gemm.h"
 #include "target/x86/bench.h"
 #include "target/x86/cpu.h"
-#include "target/x86/schedule.h"
 #include "target/x86/tune/known.h"
 #include "target/x86/tune/measure.h"
 #include "target/x86/tune/tuning.h"
+#include "target/x86/variant.h"
 
 static tw_status available(const tw_target *t, tw_error *error) {
   (void)t;

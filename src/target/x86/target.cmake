@@ -15,7 +15,7 @@ if(TW_FUZZ) # what is fuzzed are parsers; instrumented, clang takes minutes for 
 endif()
 
 add_executable(x86_generate ${TW_X86}/generate/generate.c ${TW_X86}/emit.c ${TW_X86}/emit_coded.c
-               ${TW_X86}/emit_coded_sums.c ${TW_X86}/emit_amx.c ${TW_X86}/schedule.c ${CMAKE_CURRENT_SOURCE_DIR}/src/base/strings.c)
+               ${TW_X86}/emit_coded_sums.c ${TW_X86}/emit_amx.c ${TW_X86}/variant.c ${CMAKE_CURRENT_SOURCE_DIR}/src/base/strings.c)
 target_include_directories(x86_generate PRIVATE include src)
 target_link_libraries(x86_generate PRIVATE m)
 

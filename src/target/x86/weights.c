@@ -11,7 +11,7 @@
 
 #include "base/strings.h"
 #include "target/x86/choose.h"
-#include "target/x86/schedule.h"
+#include "target/x86/variant.h"
 
 /* How the values of a type are kept, the smallest form first: as integers times `step`, or as what `encode` makes of them.
  * Values of mxfp6 (e2m3) are multiples of 1/8 up to 7.5: integers of 7 bits, where there are no tiles on its own codes. */
@@ -53,7 +53,7 @@ unsigned x86_forms_of_kernel(const x86_kernel *k) {
   return forms;
 }
 
-unsigned x86_forms_of_schedule(const x86_schedule *s) {
+unsigned x86_forms_of_schedule(const x86_variant *s) {
   unsigned forms = 0;
   for (int f = 0; f < X86_FORMS; f++) forms |= (unsigned)x86_has_form(s, (x86_form)f) << f;
   return forms;
@@ -71,7 +71,7 @@ static const struct kept *kept_by(const tw_gemm_planned *p) {
 
 static x86_codes codes_of(const x86_kernel *k, const struct kept *w) {
   const int lanes = x86_isa_lanes(k->isa);
-  const x86_schedule s = {.isa = k->isa, .arithmetic = k->arithmetic, .rows = k->rows, .vectors = k->columns / lanes};
+  const x86_variant s = {.isa = k->isa, .arithmetic = k->arithmetic, .rows = k->rows, .vectors = k->columns / lanes};
   const bool doubled = w->form == (x86_sums_are_integers(k) ? X86_E2M1 : X86_S2);
   return (x86_codes){.form = w->form,
                      .bits = x86_form_bits(w->form),

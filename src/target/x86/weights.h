@@ -3,14 +3,14 @@
 #define TW_X86_WEIGHTS_H
 
 #include "target/x86/plan.h"
-#include "target/x86/schedule.h"
+#include "target/x86/variant.h"
 #include "tilewright/format.h"
 
 /* How codes of the type are kept, of the forms whose bits are set: the smallest. X86_FORMS: in none. */
 x86_form x86_form_of(tw_type, unsigned forms);
 /* Forms that a kernel has tiles for, compiled or as a schedule; that the type could be kept in: a bit each. */
 unsigned x86_forms_of_kernel(const x86_kernel *);
-unsigned x86_forms_of_schedule(const x86_schedule *);
+unsigned x86_forms_of_schedule(const x86_variant *);
 unsigned x86_forms_of_type(tw_type);
 /* Fills the plan's codes and packing from spec.b and spec.group. TW_USAGE with the reason if they do not fit. */
 tw_status x86_settle_weights(tw_gemm_planned *, tw_error *);

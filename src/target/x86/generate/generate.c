@@ -20,15 +20,15 @@ static int write_text(const char *directory, const char *name, tw_text *text) {
 }
 
 /* A line "kernel ARITHMETIC ISA ROWS VECTORS UNROLL PREFETCH". */
-static bool parse_kernel(const char *line, x86_schedule *out) {
+static bool parse_kernel(const char *line, x86_variant *out) {
   char arithmetic[16], isa[16];
-  *out = (x86_schedule){0};
+  *out = (x86_variant){0};
   return sscanf(line, "kernel %15s %15s %d %d %d %d", arithmetic, isa, &out->rows, &out->vectors, &out->unroll,
                 &out->prefetch) == 6 &&
          x86_arithmetic_parse(arithmetic, &out->arithmetic) && x86_isa_parse(isa, &out->isa);
 }
 
-static int write_kernel(const char *directory, const x86_schedule *s) {
+static int write_kernel(const char *directory, const x86_variant *s) {
   char file[X86_NAME];
   tw_text text = {0};
   snprintf(file, sizeof file, "%s_%s_%dx%d", x86_arithmetic_name(s->arithmetic), x86_isa_name(s->isa), s->rows,
@@ -37,7 +37,7 @@ static int write_kernel(const char *directory, const x86_schedule *s) {
   return write_text(directory, file, &text);
 }
 
-static int write_table(const char *directory, const x86_schedule *kernel, size_t n) {
+static int write_table(const char *directory, const x86_variant *kernel, size_t n) {
   tw_text text = {0};
   char name[X86_NAME];
   tw_text_add(&text, "/* The default kernels, made by src/target/x86/generate. */\n#include <stddef.h>\n\n"
@@ -53,7 +53,7 @@ static int write_table(const char *directory, const x86_schedule *kernel, size_t
 }
 
 /* Kernels of other machines' instruction sets are left out. */
-static bool compiles_here(const x86_schedule *s) {
+static bool compiles_here(const x86_variant *s) {
 #if defined __x86_64__
   (void)s;
   return true;
@@ -63,7 +63,7 @@ static bool compiles_here(const x86_schedule *s) {
 }
 
 int main(int argc, char *argv[]) {
-  static x86_schedule kernel[X86_KERNELS_MAX];
+  static x86_variant kernel[X86_KERNELS_MAX];
   char line[512];
   size_t n = 0;
   if (argc != 3) return fprintf(stderr, "usage: generate kernels.txt DIR\n"), 2;

@@ -20,7 +20,7 @@ static const double CLOCK = 3.5e9, NEAR = 100e9, PACKING = 20e9;
 static double at_most_one(double x) { return x < 1 ? x : 1; }
 
 /* Of a tile of so many rows. */
-static double tile_efficiency(const x86_schedule *k, double rows) {
+static double tile_efficiency(const x86_variant *k, double rows) {
   if (k->isa == X86_AMX) return AMX * rows / k->rows;
   const double work = rows * k->vectors, extra = 2.0 / k->unroll; /* instructions of the loop itself */
   const double chains = at_most_one(work / (STARTS * LATENCY));
@@ -29,8 +29,8 @@ static double tile_efficiency(const x86_schedule *k, double rows) {
 }
 
 double x86_model_seconds(const tw_gemm_spec *s, const x86_tuning *t) {
-  const x86_schedule *k = &t->kernel;
-  x86_schedule tile = *k;
+  const x86_variant *k = &t->kernel;
+  x86_variant tile = *k;
   if (t->blocks.panels == 2) tile.rows = x86_wide_rows(k), tile.vectors = 2 * k->vectors;
   const x86_cpu *cpu = x86_this_cpu();
   const double group = x86_group(k->arithmetic), lanes = x86_isa_lanes(k->isa), columns = lanes * k->vectors;

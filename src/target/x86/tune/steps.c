@@ -9,8 +9,8 @@
 typedef struct menu {
   tw_menu_builder base;
   const tw_gemm_spec *spec;
-  const x86_schedule *kernel; /* as it is */
-  bool on_codes;              /* tiles work on codes */
+  const x86_variant *kernel; /* as it is */
+  bool on_codes;             /* tiles work on codes */
 } menu;
 
 static double judge(const void *spec, const void *tuning) {
@@ -32,10 +32,10 @@ static void offer_tiles(menu *m) {
   for (int vectors = 1; vectors <= 4; vectors++)
     for (int rows = 1; rows <= X86_TILE_ROWS_MAX; rows++) {
       if (4 * rows * vectors < registers && !m->on_codes) continue; /* too few sums to hide the latency of one */
-      if (m->on_codes && (rows > x86_coded_rows(&(x86_schedule){.isa = m->kernel->isa,
-                                                                .arithmetic = m->kernel->arithmetic,
-                                                                .rows = X86_TILE_ROWS_MAX,
-                                                                .vectors = vectors}) ||
+      if (m->on_codes && (rows > x86_coded_rows(&(x86_variant){.isa = m->kernel->isa,
+                                                               .arithmetic = m->kernel->arithmetic,
+                                                               .rows = X86_TILE_ROWS_MAX,
+                                                               .vectors = vectors}) ||
                           rows > m->spec->m))
         continue;
       tw_menu_offer(&m->base, "register tile",

@@ -90,11 +90,11 @@ const tw_language x86_language = {"gemm on x86", sizeof verbs / sizeof *verbs, v
 /* ---- what is legal ---- */
 
 /* Registers beside the sums: those of B, one of A, and one for the product that vpmaddwd makes, or for what moves A up. */
-static int registers_needed(const x86_schedule *k) {
+static int registers_needed(const x86_variant *k) {
   return k->rows * k->vectors + k->vectors + 1 + (k->arithmetic == X86_S16 || k->arithmetic == X86_S8S8);
 }
 
-static bool reads_in_place(const tw_gemm_spec *s, const x86_schedule *k) {
+static bool reads_in_place(const tw_gemm_spec *s, const x86_variant *k) {
   const x86_arithmetic arithmetic = k->arithmetic;
   if (x86_runs_on_codes(s, x86_coded_rows(k))) return false;
   static const tw_type taken[X86_ARITHMETICS] = {
@@ -103,7 +103,7 @@ static bool reads_in_place(const tw_gemm_spec *s, const x86_schedule *k) {
 }
 
 /* AMX has one tile, and its kernels nothing to choose. */
-static tw_status check_amx(const tw_gemm_spec *s, const x86_schedule *k, tw_error *error) {
+static tw_status check_amx(const tw_gemm_spec *s, const x86_variant *k, tw_error *error) {
   if (k->arithmetic == X86_F32 || s->a_rounding != TW_A_EXACT)
     return tw_fail(error, TW_USAGE, "isa amx: its tiles take a=bf16 or 8-bit integers, and no rounded A");
   if (k->rows != X86_AMX_ROWS || k->vectors != 2 || k->unroll != 1 || k->prefetch)
@@ -112,7 +112,7 @@ static tw_status check_amx(const tw_gemm_spec *s, const x86_schedule *k, tw_erro
   return TW_OK;
 }
 
-static tw_status check_registers(const x86_schedule *k, int columns, tw_error *error) {
+static tw_status check_registers(const x86_variant *k, int columns, tw_error *error) {
   if (k->rows > X86_TILE_ROWS_MAX || columns > X86_COLUMNS_MAX)
     return tw_fail(error, TW_USAGE, "a tile has at most %d rows and %d columns, not %d x %d", X86_TILE_ROWS_MAX,
                    X86_COLUMNS_MAX, k->rows, columns);
@@ -123,7 +123,7 @@ static tw_status check_registers(const x86_schedule *k, int columns, tw_error *e
 }
 
 tw_status x86_tuning_check(const tw_gemm_spec *s, const x86_tuning *t, tw_error *error) {
-  const x86_schedule *k = &t->kernel;
+  const x86_variant *k = &t->kernel;
   const int columns = k->vectors * x86_isa_lanes(k->isa);
   const int threads = s->threads ? s->threads : x86_this_cpu()->cores;
   if (!x86_this_cpu()->has[k->isa]) return tw_fail(error, TW_USAGE, "this CPU has no %s", x86_isa_name(k->isa));
@@ -171,7 +171,7 @@ tw_status x86_tuning_of(const tw_problem *p, const tw_schedule *schedule, x86_tu
 static void nothing(const x86_coded *codes, void *panel) { (void)codes, (void)panel; } /* likewise */
 
 static tw_status leave_out(const tw_gemm_spec *s, x86_tuning *t, tw_error *error) {
-  x86_schedule *k = &t->kernel;
+  x86_variant *k = &t->kernel;
   static x86_coded_tile *const some[X86_ROWS_MAX]; /* stands for tables that are not there yet */
   const x86_form form = x86_has_scales(s) ? x86_form_of(s->b, x86_forms_of_schedule(k)) : X86_FORMS;
   x86_kernel kernel = {.name = "",

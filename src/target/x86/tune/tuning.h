@@ -17,12 +17,12 @@
 #define TW_X86_TUNING_H
 
 #include "target/x86/runtime/tuned.h"
-#include "target/x86/schedule.h"
+#include "target/x86/variant.h"
 #include "tilewright/gemm.h"
 #include "tilewright/target.h"
 
 typedef struct x86_tuning {
-  x86_schedule kernel; /* isa, arithmetic, rows, vectors, unroll, prefetch */
+  x86_variant kernel; /* isa, arithmetic, rows, vectors, unroll, prefetch */
   x86_blocks blocks;
   bool tiled; /* a step says the tile; else x86_settle_tile does */
 } x86_tuning;

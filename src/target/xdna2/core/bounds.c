@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/strings.h"
-#include "target/xdna2/core/schedule.h"
+#include "target/xdna2/core/timetable.h"
 
 static int max(int a, int b) { return a > b ? a : b; }
 static int min(int a, int b) { return a < b ? a : b; }

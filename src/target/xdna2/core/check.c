@@ -16,7 +16,7 @@ enum {
 
 typedef struct replay {
   const xc_graph *g;
-  const xc_schedule *s;
+  const xc_timetable *s;
   int cycles, iterations;
   int *by_cycle, *next;      /* instances (iteration * nodes + node) that issue in a cycle, as lists */
   int *writer, *next_writer; /* nodes that write a value, as lists: by value, by node */
@@ -235,7 +235,7 @@ static tw_status check_registers(replay *r) {
   return status;
 }
 
-tw_status xc_check(const xc_graph *g, const xc_schedule *s, int iterations, tw_error *error) {
+tw_status xc_check(const xc_graph *g, const xc_timetable *s, int iterations, tw_error *error) {
   replay *r = tw_new(1, sizeof *r);
   if (!r) return tw_fail(error, TW_MISSING, "out of memory");
   *r = (replay){.g = g, .s = s, .iterations = iterations, .error = error};

@@ -3,7 +3,7 @@
 #ifndef TW_XDNA2_CORE_CHECK_H
 #define TW_XDNA2_CORE_CHECK_H
 
-#include "target/xdna2/core/schedule.h"
+#include "target/xdna2/core/timetable.h"
 
 /* Runs `iterations` (at least 1) as the core would: an instruction of iteration i issues at i * ii + cycle. Checked:
  *   slots      one instruction a slot and cycle, and only in a slot that it has;
@@ -13,6 +13,6 @@
  *              neither late nor over what is still needed; constants stay; pairs are aligned, pins kept;
  *   FIFOs      accesses in program order, one a cycle; no pop of what was not filled in, no push into a full store FIFO.
  * TW_FAILED with the cycle, the instruction and the reason; TW_MISSING if memory ran out. */
-tw_status xc_check(const xc_graph *, const xc_schedule *, int iterations, tw_error *);
+tw_status xc_check(const xc_graph *, const xc_timetable *, int iterations, tw_error *);
 
 #endif

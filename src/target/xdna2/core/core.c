@@ -36,23 +36,23 @@ static int loop_cycles(xd_core_loop l, int iterations) {
   return (iterations - 1) * l.ii + l.length + (to_end < need ? need - to_end : 0);
 }
 
-static xd_core_loop loop_of(const xc_schedule *s) { return (xd_core_loop){s->ii, s->length}; }
+static xd_core_loop loop_of(const xc_timetable *s) { return (xd_core_loop){s->ii, s->length}; }
 
 /* Prologue and epilogue hold all but the last, or first, of the overlapping iterations. */
-static int code_bytes(const xc_machine *m, const xc_schedule *s) {
+static int code_bytes(const xc_machine *m, const xc_timetable *s) {
   const int stages = (s->length + s->ii - 1) / s->ii;
   return m->bundle_bytes * (stages == 1 ? s->length : (2 * (stages - 1) + s->copies) * s->ii);
 }
 
 static void find_phases(const xc_loop *l, xd_core_result *out) {
-  int first = l->schedule.length, last = 0;
+  int first = l->table.length, last = 0;
   for (int i = 0; i < l->graph.n_nodes; i++) {
     if (l->graph.node[i].role != 'M') continue;
-    if (l->schedule.cycle[i] < first) first = l->schedule.cycle[i];
-    if (l->schedule.cycle[i] > last) last = l->schedule.cycle[i];
+    if (l->table.cycle[i] < first) first = l->table.cycle[i];
+    if (l->table.cycle[i] > last) last = l->table.cycle[i];
   }
   out->prologue = first;
-  out->epilogue = l->schedule.length - 1 - last;
+  out->epilogue = l->table.length - 1 - last;
 }
 
 static tw_status plan_conversion(const xc_machine *m, const xd_core_kernel *k, xd_core_loop *out, int *code,
@@ -61,8 +61,8 @@ static tw_status plan_conversion(const xc_machine *m, const xd_core_kernel *k, x
   const int scratch = m->banks - 1;
   tw_status status = xc_plan_conversion(m, (int[]){k->bank[0], k->bank[0] < 0 ? -1 : scratch}, &l, error);
   if (status != TW_OK) return status;
-  *out = loop_of(&l.schedule);
-  *code += code_bytes(m, &l.schedule);
+  *out = loop_of(&l.table);
+  *code += code_bytes(m, &l.table);
   xc_loop_free(&l);
   return TW_OK;
 }
@@ -74,7 +74,7 @@ static int conversion_turns(const xd_core_kernel *k) {
 }
 
 static void note_loop(const xc_loop *l, int clusters, xd_core_result *out) {
-  const xc_schedule *s = &l->schedule;
+  const xc_timetable *s = &l->table;
   out->ii = (s->ii + clusters - 1) / clusters;
   out->resource_ii = (s->resource_ii + clusters - 1) / clusters;
   out->recurrence_ii = s->recurrence_ii;
@@ -103,10 +103,10 @@ static tw_status find_pace(const xd_core_kernel *k, const xc_loop *loop, int eac
   const xc_machine *m = xc_machine_aie2p();
   xc_loop single;
   tw_status status = TW_OK;
-  *out = (xd_core_pace){each, loop_of(&loop->schedule), loop_of(&loop->schedule), {0}, code_bytes(m, &loop->schedule)};
+  *out = (xd_core_pace){each, loop_of(&loop->table), loop_of(&loop->table), {0}, code_bytes(m, &loop->table)};
   if (each > 1 && (status = xc_plan_loop(m, k, 1, &single, error)) == TW_OK) {
-    out->cluster = loop_of(&single.schedule);
-    if (count_clusters(k) % each) out->code_bytes += code_bytes(m, &single.schedule);
+    out->cluster = loop_of(&single.table);
+    if (count_clusters(k) % each) out->code_bytes += code_bytes(m, &single.table);
     xc_loop_free(&single);
   }
   if (status == TW_OK && k->convert_a) status = plan_conversion(m, k, &out->convert, &out->code_bytes, error);
@@ -173,7 +173,7 @@ static void plan_passes(void) {
     xc_loop l;
     passes[i].status = xc_plan_pass(xc_machine_aie2p(), (xd_core_pass)i, &l, &passes[i].error);
     if (passes[i].status != TW_OK) continue;
-    passes[i].loop = loop_of(&l.schedule);
+    passes[i].loop = loop_of(&l.table);
     xc_loop_free(&l);
   }
 }

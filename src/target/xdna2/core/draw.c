@@ -51,7 +51,7 @@ static void draw_axis(drawing *d, int y) {
                 LEFT + cycle * CYCLE, y, cycle);
   for (int i = 1; i < d->iterations; i++)
     tw_text_add(&d->text, "<line x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\" stroke=\"#000\" stroke-dasharray=\"3 3\"/>\n",
-                LEFT + i * d->l->schedule.ii * CYCLE, LEFT + i * d->l->schedule.ii * CYCLE, y + 4, y + 12);
+                LEFT + i * d->l->table.ii * CYCLE, LEFT + i * d->l->table.ii * CYCLE, y + 4, y + 12);
 }
 
 static int draw_slots(drawing *d, int y) {
@@ -61,8 +61,8 @@ static int draw_slots(drawing *d, int y) {
     for (int iteration = d->iterations - 1; iteration >= 0; iteration--)
       for (int i = 0; i < d->l->graph.n_nodes; i++) {
         char label[XC_LABEL], escaped[XC_LABEL * 5], title[XC_LABEL * 5 + 40];
-        const int cycle = d->l->schedule.cycle[i] + iteration * d->l->schedule.ii;
-        if (d->l->schedule.slot[i] != slot) continue;
+        const int cycle = d->l->table.cycle[i] + iteration * d->l->table.ii;
+        if (d->l->table.slot[i] != slot) continue;
         xc_label(d->l, i, label);
         escape(label, escaped, sizeof escaped);
         snprintf(title, sizeof title, "%d: %s", cycle, escaped);
@@ -80,19 +80,19 @@ static char life_of(const xc_loop *l, int value, int *from, int *to) {
   for (int i = 0; i < l->graph.n_nodes; i++) {
     const xc_node *n = &l->graph.node[i];
     if (n->write.value == value) {
-      const int arrives = l->schedule.cycle[i] + xc_write_at(&l->graph, n) + 1;
+      const int arrives = l->table.cycle[i] + xc_write_at(&l->graph, n) + 1;
       if (arrives < *from) *from = arrives;
       role = n->role;
     }
     for (int r = 0; r < n->n_reads; r++)
-      if (n->read[r].value == value && l->schedule.cycle[i] + xc_read_at(&l->graph, n, r) > *to)
-        *to = l->schedule.cycle[i] + xc_read_at(&l->graph, n, r);
+      if (n->read[r].value == value && l->table.cycle[i] + xc_read_at(&l->graph, n, r) > *to)
+        *to = l->table.cycle[i] + xc_read_at(&l->graph, n, r);
   }
   return role;
 }
 
 static int draw_registers(drawing *d, xc_file file, int y) {
-  const xc_schedule *s = &d->l->schedule;
+  const xc_timetable *s = &d->l->table;
   const int registers = file == XC_VECTOR ? d->l->graph.machine->vectors : d->l->graph.machine->accumulators;
   for (int reg = 0; reg < registers; reg++) {
     char name[12];
@@ -122,8 +122,8 @@ tw_status xd_core_draw(const xd_core_kernel *k, char **out, tw_error *error) {
   int clusters;
   tw_status status = xc_plan_kernel(k, &clusters, &l, error);
   if (status != TW_OK) return status;
-  drawing d = {.l = &l, .iterations = l.schedule.ii < l.schedule.length ? OVERLAPPED : 1};
-  d.cycles = (d.iterations - 1) * l.schedule.ii + l.schedule.length + TICK;
+  drawing d = {.l = &l, .iterations = l.table.ii < l.table.length ? OVERLAPPED : 1};
+  d.cycles = (d.iterations - 1) * l.table.ii + l.table.length + TICK;
   const int lanes = l.graph.machine->n_slots + l.graph.machine->vectors + l.graph.machine->accumulators;
   xc_headline(k, &l, clusters, line, sizeof line);
   tw_text_add(&d.text,

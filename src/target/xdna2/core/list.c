@@ -3,18 +3,18 @@
 #include <stdlib.h>
 
 #include "base/strings.h"
-#include "target/xdna2/core/schedule.h"
+#include "target/xdna2/core/timetable.h"
 
-void xc_schedule_free(xc_schedule *s) {
+void xc_timetable_free(xc_timetable *s) {
   free(s->cycle);
   free(s->slot);
   free(s->reg);
-  *s = (xc_schedule){0};
+  *s = (xc_timetable){0};
 }
 
 typedef struct work {
   const xc_graph *g;
-  xc_schedule *s;
+  xc_timetable *s;
   xc_table table;
   int *depth;              /* from the start: the larger, the sooner it is placed */
   int *waits;              /* successors that are not placed yet */
@@ -80,7 +80,7 @@ static void link_edges(work *w) {
 }
 
 /* The first instruction to 0; the length. */
-static void settle(const xc_graph *g, xc_schedule *s) {
+static void settle(const xc_graph *g, xc_timetable *s) {
   int first = INT_MAX, last = INT_MIN;
   for (int i = 0; i < g->n_nodes; i++) {
     if (s->cycle[i] < first) first = s->cycle[i];
@@ -90,10 +90,10 @@ static void settle(const xc_graph *g, xc_schedule *s) {
   s->length = last - first + 1;
 }
 
-tw_status xc_list_schedule(const xc_graph *g, xc_schedule *out, tw_error *error) {
+tw_status xc_list_schedule(const xc_graph *g, xc_timetable *out, tw_error *error) {
   enum { CYCLES_EACH = 16 }; /* more than any latency: room for all instructions one after the other */
   const size_t n = (size_t)g->n_nodes;
-  *out = (xc_schedule){.copies = 1, .cycle = tw_new(n, sizeof(int)), .slot = tw_new(n, sizeof(int))};
+  *out = (xc_timetable){.copies = 1, .cycle = tw_new(n, sizeof(int)), .slot = tw_new(n, sizeof(int))};
   work w = {.g = g,
             .s = out,
             .depth = tw_new(n, sizeof(int)),
@@ -120,13 +120,13 @@ tw_status xc_list_schedule(const xc_graph *g, xc_schedule *out, tw_error *error)
   free(w.first_in);
   free(w.next_in);
   if (good) return TW_OK;
-  xc_schedule_free(out);
+  xc_timetable_free(out);
   return tw_fail(error, TW_MISSING, "out of memory");
 }
 
 /* ---- straight-line code as the body of a loop ---- */
 
-static bool repeats_every(const xc_graph *g, const xc_schedule *s, int ii, bool *out_of_memory) {
+static bool repeats_every(const xc_graph *g, const xc_timetable *s, int ii, bool *out_of_memory) {
   xc_table table;
   int rivals[3];
   for (int e = 0; e < g->n_edges; e++)
@@ -142,7 +142,7 @@ static bool repeats_every(const xc_graph *g, const xc_schedule *s, int ii, bool 
   return fits;
 }
 
-tw_status xc_list_repeat(const xc_graph *g, xc_schedule *s, tw_error *error) {
+tw_status xc_list_repeat(const xc_graph *g, xc_timetable *s, tw_error *error) {
   bool out_of_memory = false;
   for (s->ii = s->length; !repeats_every(g, s, s->ii, &out_of_memory); s->ii++)
     if (out_of_memory) return tw_fail(error, TW_MISSING, "out of memory");

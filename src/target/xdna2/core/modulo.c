@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/strings.h"
-#include "target/xdna2/core/schedule.h"
+#include "target/xdna2/core/timetable.h"
 
 enum { BUDGET_EACH = 8, UNPLACED = INT_MAX };
 
@@ -106,7 +106,7 @@ static bool schedule_at(work *w, int ii, int skew) {
   return done;
 }
 
-static void settle(const xc_graph *g, xc_schedule *s, int ii) {
+static void settle(const xc_graph *g, xc_timetable *s, int ii) {
   int first = INT_MAX, last = INT_MIN;
   for (int i = 0; i < g->n_nodes; i++) {
     if (s->cycle[i] < first) first = s->cycle[i];
@@ -117,9 +117,9 @@ static void settle(const xc_graph *g, xc_schedule *s, int ii) {
   s->ii = ii;
 }
 
-static bool open_work(work *w, const xc_graph *g, xc_schedule *s) {
+static bool open_work(work *w, const xc_graph *g, xc_timetable *s) {
   const size_t n = (size_t)g->n_nodes, edges = (size_t)g->n_edges;
-  *s = (xc_schedule){.copies = 1, .cycle = tw_new(n, sizeof(int)), .slot = tw_new(n, sizeof(int))};
+  *s = (xc_timetable){.copies = 1, .cycle = tw_new(n, sizeof(int)), .slot = tw_new(n, sizeof(int))};
   *w = (work){.g = g,
               .cycle = s->cycle,
               .slot = s->slot,
@@ -151,14 +151,14 @@ static void close_work(work *w) {
   free(w->next_in);
 }
 
-tw_status xc_modulo_schedule(const xc_graph *g, int ii_max, int skew, xc_schedule *out, tw_error *error) {
+tw_status xc_modulo_schedule(const xc_graph *g, int ii_max, int skew, xc_timetable *out, tw_error *error) {
   work w;
   tw_status status = TW_USAGE;
   tw_error last = {0};
   const bool open = open_work(&w, g, out);
   if (!open || !(out->recurrence_ii = xc_recurrence_ii(g, ii_max))) {
     close_work(&w);
-    xc_schedule_free(out);
+    xc_timetable_free(out);
     return tw_fail(error, TW_MISSING, "out of memory");
   }
   out->resource_ii = xc_resource_ii(g);
@@ -170,7 +170,7 @@ tw_status xc_modulo_schedule(const xc_graph *g, int ii_max, int skew, xc_schedul
   }
   close_work(&w);
   if (status == TW_OK) return TW_OK;
-  xc_schedule_free(out);
+  xc_timetable_free(out);
   return tw_fail(error, status, "no schedule of at most %d cycles from one iteration to the next: %s", ii_max,
                  *last.text ? last.text : "instructions do not fit");
 }

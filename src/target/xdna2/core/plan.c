@@ -7,17 +7,17 @@
 enum { REPLAYED = 5 }; /* iterations that the checker replays besides those that overlap: all pairs meet */
 
 void xc_loop_free(xc_loop *l) {
-  xc_schedule_free(&l->schedule);
+  xc_timetable_free(&l->table);
   xc_graph_free(&l->graph);
 }
 
 /* Schedules the graph, which it takes over, and checks the schedule. ii_max = 0: straight-line code. */
 static tw_status schedule_loop(xc_graph *g, int ii_max, int skew, xc_loop *out, tw_error *error) {
   *out = (xc_loop){.graph = *g};
-  tw_status status = ii_max ? xc_modulo_schedule(&out->graph, ii_max, skew, &out->schedule, error)
-                            : xc_list_schedule(&out->graph, &out->schedule, error);
-  if (status == TW_OK && !ii_max) status = xc_list_repeat(&out->graph, &out->schedule, error);
-  const xc_schedule *s = &out->schedule;
+  tw_status status = ii_max ? xc_modulo_schedule(&out->graph, ii_max, skew, &out->table, error)
+                            : xc_list_schedule(&out->graph, &out->table, error);
+  if (status == TW_OK && !ii_max) status = xc_list_repeat(&out->graph, &out->table, error);
+  const xc_timetable *s = &out->table;
   const int stages = status == TW_OK && s->ii > 0 ? (s->length + s->ii - 1) / s->ii : 1;
   if (status == TW_OK) status = xc_check(&out->graph, s, REPLAYED + stages + s->copies, error);
   if (status != TW_OK) xc_loop_free(out);
@@ -29,7 +29,7 @@ static tw_status schedule_loop(xc_graph *g, int ii_max, int skew, xc_loop *out, 
 static const struct attempt { int sets, skew; } attempts[] = {{0, 0}, {3, 0}, {2, 0}, {1, 0}, {0, 1}, {0, 2}, {2, 2}};
 enum { ATTEMPTS = sizeof attempts / sizeof *attempts };
 
-static bool cannot_be_better(const xc_schedule *s) {
+static bool cannot_be_better(const xc_timetable *s) {
   return s->ii <= (s->resource_ii > s->recurrence_ii ? s->resource_ii : s->recurrence_ii);
 }
 
@@ -39,20 +39,20 @@ static tw_status best_loop(const xc_machine *m, const xd_core_kernel *k, int clu
   bool found = false;
   tw_status hard = TW_OK; /* what no other attempt mends */
   tw_error first = {0};
-  for (int i = 0; i < ATTEMPTS && hard == TW_OK && !(found && cannot_be_better(&best->schedule)); i++) {
+  for (int i = 0; i < ATTEMPTS && hard == TW_OK && !(found && cannot_be_better(&best->table)); i++) {
     xc_graph g;
     xc_loop l;
     tw_error why = {0};
     if (!ii_max && attempts[i].skew) continue;
     tw_status status = xc_cluster_graph(m, k, clusters, (xc_binding){!ii_max, attempts[i].sets}, &g, &why);
     if (status == TW_OK) {
-      const int most = found ? best->schedule.ii - 1 : ii_max < 0 ? -ii_max * xc_resource_ii(&g) : ii_max;
+      const int most = found ? best->table.ii - 1 : ii_max < 0 ? -ii_max * xc_resource_ii(&g) : ii_max;
       status = schedule_loop(&g, ii_max ? most : 0, attempts[i].skew, &l, &why);
     }
     if (status == TW_MISSING || status == TW_FAILED) hard = status;
     if (status != TW_OK) {
       if (!*first.text || hard != TW_OK) first = why;
-    } else if (found && l.schedule.ii >= best->schedule.ii) {
+    } else if (found && l.table.ii >= best->table.ii) {
       xc_loop_free(&l);
     } else {
       if (found) xc_loop_free(best);
@@ -70,7 +70,7 @@ tw_status xc_plan_loop(const xc_machine *m, const xd_core_kernel *k, int cluster
   xc_loop overlapped;
   tw_status status = best_loop(m, k, clusters, 0, out, error);
   if (status == TW_FAILED || status == TW_MISSING || k->way != XD_CORE_PIPELINED) return status;
-  const int ii_max = status == TW_OK ? out->schedule.ii - 1 : -PATIENCE;
+  const int ii_max = status == TW_OK ? out->table.ii - 1 : -PATIENCE;
   if (!ii_max) return status;
   tw_status better = best_loop(m, k, clusters, ii_max, &overlapped, status == TW_OK ? NULL : error);
   if (better != TW_OK) return status == TW_OK && better == TW_USAGE ? TW_OK : better;

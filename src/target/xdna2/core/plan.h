@@ -3,11 +3,11 @@
 #define TW_XDNA2_CORE_PLAN_H
 
 #include "target/xdna2/core/core.h"
-#include "target/xdna2/core/schedule.h"
+#include "target/xdna2/core/timetable.h"
 
 typedef struct xc_loop {
   xc_graph graph;
-  xc_schedule schedule;
+  xc_timetable table;
 } xc_loop;
 
 /* The loop whose iteration is `clusters` clusters, with the binding of registers that makes it fastest. `k` must have

@@ -9,7 +9,7 @@
 
 static void print_register(const xc_loop *l, const xc_operand *o, char sign, char *out, size_t size) {
   const xc_value *v = &l->graph.value[o->value];
-  const int reg = l->schedule.reg[o->value * l->schedule.copies];
+  const int reg = l->table.reg[o->value * l->table.copies];
   snprintf(out, size, " %c%c%d", sign,
            v->file == XC_ACCUMULATOR ? 'd'
            : v->width == 2           ? 'y'
@@ -34,7 +34,7 @@ void xc_label(const xc_loop *l, int node, char out[XC_LABEL]) {
 }
 
 void xc_headline(const xd_core_kernel *k, const xc_loop *l, int clusters, char *out, size_t size) {
-  const xc_schedule *s = &l->schedule;
+  const xc_timetable *s = &l->table;
   snprintf(out, size, "%dx%dx%d, cluster %dx%d, %s: %d cycles for %d cluster%s, the next %s %d", k->m, k->k, k->n,
            k->cluster[0], k->cluster[1], xd_core_way_name(k->way), s->length, clusters, clusters == 1 ? "" : "s",
            clusters == 1 ? "after" : "block after", s->ii);
@@ -43,8 +43,8 @@ void xc_headline(const xd_core_kernel *k, const xc_loop *l, int clusters, char *
 /* The node that issues at a cycle of the table in a slot; with `ii`, of any iteration. -1: none. */
 static int node_at(const xc_loop *l, int cycle, int slot, bool wrapped) {
   for (int i = 0; i < l->graph.n_nodes; i++) {
-    const int at = wrapped ? l->schedule.cycle[i] % l->schedule.ii : l->schedule.cycle[i];
-    if (at == cycle && l->schedule.slot[i] == slot) return i;
+    const int at = wrapped ? l->table.cycle[i] % l->table.ii : l->table.cycle[i];
+    if (at == cycle && l->table.slot[i] == slot) return i;
   }
   return -1;
 }
@@ -57,7 +57,7 @@ static void print_rows(tw_text *t, const xc_loop *l, int rows, bool wrapped) {
   for (int slot = 0; slot < m->n_slots; slot++) { /* as wide as what is in it */
     width[slot] = (int)strlen(m->slot[slot]);
     for (int i = 0; i < l->graph.n_nodes; i++) {
-      if (l->schedule.slot[i] != slot) continue;
+      if (l->table.slot[i] != slot) continue;
       xc_label(l, i, label);
       const int length = (int)strlen(label) + (wrapped ? 3 : 0);
       if (length > width[slot]) width[slot] = length;
@@ -72,7 +72,7 @@ static void print_rows(tw_text *t, const xc_loop *l, int rows, bool wrapped) {
       const int node = node_at(l, cycle, slot, wrapped);
       snprintf(cell, sizeof cell, ".");
       if (node >= 0) {
-        const int stage = wrapped ? l->schedule.cycle[node] / l->schedule.ii : 0;
+        const int stage = wrapped ? l->table.cycle[node] / l->table.ii : 0;
         xc_label(l, node, label);
         snprintf(cell, sizeof cell, "%s", label);
         if (stage) snprintf(cell, sizeof cell, "%s -%d", label, stage);
@@ -92,12 +92,12 @@ tw_status xd_core_print(const xd_core_kernel *k, char **out, tw_error *error) {
   tw_status status = xc_plan_kernel(k, &clusters, &l, error);
   if (status != TW_OK) return status;
   xc_headline(k, &l, clusters, line, sizeof line);
-  tw_text_add(&t, "%s\nregisters: %d vectors, %d accumulators%s\n\none iteration\n", line, l.schedule.used[XC_VECTOR],
-              l.schedule.used[XC_ACCUMULATOR], l.schedule.copies > 1 ? ", of its first copy" : "");
-  print_rows(&t, &l, l.schedule.length, false);
-  if (l.schedule.ii < l.schedule.length) {
-    tw_text_add(&t, "\nthe loop: %d cycles; -1 is the iteration before\n", l.schedule.ii);
-    print_rows(&t, &l, l.schedule.ii, true);
+  tw_text_add(&t, "%s\nregisters: %d vectors, %d accumulators%s\n\none iteration\n", line, l.table.used[XC_VECTOR],
+              l.table.used[XC_ACCUMULATOR], l.table.copies > 1 ? ", of its first copy" : "");
+  print_rows(&t, &l, l.table.length, false);
+  if (l.table.ii < l.table.length) {
+    tw_text_add(&t, "\nthe loop: %d cycles; -1 is the iteration before\n", l.table.ii);
+    print_rows(&t, &l, l.table.ii, true);
   }
   xc_loop_free(&l);
   if ((*out = tw_text_take(&t))) return TW_OK;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/strings.h"
-#include "target/xdna2/core/schedule.h"
+#include "target/xdna2/core/timetable.h"
 
 typedef struct life {
   int from, to; /* cycles, both included; of iteration 0. from > to: never */
@@ -25,7 +25,7 @@ typedef struct ranked {
 
 typedef struct allocator {
   const xc_graph *g;
-  xc_schedule *s;
+  xc_timetable *s;
   const life *life;                /* by value and part */
   int circle;                      /* cycles */
   uint64_t *busy;                  /* by cycle and part: which registers of one file are taken */
@@ -42,7 +42,7 @@ static void lengthen(life *l, unsigned parts, int from, int to) {
   }
 }
 
-static life *find_lives(const xc_graph *g, const xc_schedule *s) {
+static life *find_lives(const xc_graph *g, const xc_timetable *s) {
   life *lives = tw_new((size_t)g->n_values * PARTS_MAX, sizeof *lives);
   for (int i = 0; lives && i < g->n_values * PARTS_MAX; i++) lives[i] = (life){INT_MAX, INT_MIN};
   for (int i = 0; lives && i < g->n_nodes; i++) {
@@ -183,7 +183,7 @@ static bool colour_with_cuts(allocator *a, xc_file file) {
 static const char *const file_names[XC_FILES] = {"vector registers", "accumulators"};
 
 /* With a given number of copies. On failure `lacking` is the file that is too small. */
-static tw_status try_copies(const xc_graph *g, xc_schedule *s, const life *lives, int copies, int *lacking) {
+static tw_status try_copies(const xc_graph *g, xc_timetable *s, const life *lives, int copies, int *lacking) {
   allocator a = {.g = g, .s = s, .life = lives};
   const size_t instances = (size_t)g->n_values * (size_t)copies;
   tw_status status = TW_OK;
@@ -204,7 +204,7 @@ static tw_status try_copies(const xc_graph *g, xc_schedule *s, const life *lives
   return status;
 }
 
-tw_status xc_allocate(const xc_graph *g, xc_schedule *s, tw_error *error) {
+tw_status xc_allocate(const xc_graph *g, xc_timetable *s, tw_error *error) {
   life *lives = find_lives(g, s);
   int least = 1, lacking = 0;
   tw_status status = lives ? TW_USAGE : TW_MISSING;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/strings.h"
-#include "target/xdna2/core/schedule.h"
+#include "target/xdna2/core/timetable.h"
 
 bool xc_table_open(xc_table *t, const xc_graph *g, int span) {
   *t = (xc_table){.graph = g, .span = span, .columns = 2 * g->machine->n_slots + g->machine->banks};

@@ -1,5 +1,5 @@
-/* schedule.c - instruction sets and arithmetics by name, and the names of kernels. */
-#include "target/x86/schedule.h"
+/* variant.c - instruction sets and arithmetics by name, and the names of kernels. */
+#include "target/x86/variant.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,7 @@ int x86_lift(x86_arithmetic arithmetic, x86_form form) {
 /* Beside the sums: vectors of B, one of A, a line, tables, a mask. Two strips of 8 rows make the highest decode shape. */
 enum { OTHER_REGISTERS = 6, CODED_ROWS_MOST = 8 };
 
-int x86_coded_rows(const x86_schedule *s) {
+int x86_coded_rows(const x86_variant *s) {
   const bool integers =
       s->arithmetic == X86_S16 || s->arithmetic == X86_U8S8; /* also of large products: totals in registers */
   const int rows = (x86_isa_registers(s->isa) - OTHER_REGISTERS) / s->vectors / (integers ? 2 : 1);
@@ -50,14 +50,14 @@ int x86_coded_rows(const x86_schedule *s) {
   return rows < 1 ? 1 : rows < most ? rows : most;
 }
 
-int x86_wide_rows(const x86_schedule *s) {
+int x86_wide_rows(const x86_variant *s) {
   enum { LEAST = 4 /* lower ones load more than they multiply */, OTHERS = 2 /* A; what some arithmetics need */ };
   const int vectors = 2 * s->vectors, rows = (x86_isa_registers(s->isa) - vectors - OTHERS) / vectors;
   if (s->isa == X86_AMX || rows < LEAST || vectors * x86_isa_lanes(s->isa) > X86_COLUMNS_MAX) return 0;
   return rows < s->rows ? rows : s->rows;
 }
 
-bool x86_totals_in_memory(const x86_schedule *s, int rows) {
+bool x86_totals_in_memory(const x86_variant *s, int rows) {
   return 2 * rows * s->vectors > x86_isa_registers(s->isa) - OTHER_REGISTERS;
 }
 
@@ -81,12 +81,12 @@ x86_place x86_place_of(x86_form form, int t, int vectors) {
   return (x86_place){.field = unit / codes * vectors + vector, .code = unit % codes};
 }
 
-int x86_coded_step(const x86_schedule *s, x86_form form) {
+int x86_coded_step(const x86_variant *s, x86_form form) {
   if (form == X86_T3) return x86_vectors_of_line(s->arithmetic, form) / s->vectors;
   return X86_EIGHT / x86_group(s->arithmetic);
 }
 
-bool x86_has_form(const x86_schedule *s, x86_form form) {
+bool x86_has_form(const x86_variant *s, x86_form form) {
   const bool real = s->arithmetic == X86_F32 || s->arithmetic == X86_BF16;
   const int vectors = x86_vectors_of_line(s->arithmetic, form);
   if (form >= X86_FORMS || (s->forms_left_out >> form & 1) || s->arithmetic == X86_S8S8) return false;
@@ -100,12 +100,12 @@ bool x86_has_form(const x86_schedule *s, x86_form form) {
          (vectors % s->vectors == 0 || s->vectors % vectors == 0);
 }
 
-bool x86_has_powers(const x86_schedule *s, x86_form form) {
+bool x86_has_powers(const x86_variant *s, x86_form form) {
   const bool integers = s->arithmetic == X86_S16 || s->arithmetic == X86_U8S8;
   return x86_has_form(s, form) && integers && s->isa >= X86_AVX2 && (form == X86_E2M1 || form == X86_S8);
 }
 
-bool x86_has_expansion(const x86_schedule *s, x86_form form) {
+bool x86_has_expansion(const x86_variant *s, x86_form form) {
   if (s->arithmetic == X86_U8S8) return form == X86_E2M1 && x86_has_form(s, form) && x86_has_form(s, X86_S8);
   return s->arithmetic != X86_S16 && x86_has_form(s, form);
 }
@@ -122,13 +122,13 @@ bool x86_arithmetic_parse(const char *name, x86_arithmetic *out) {
   return false;
 }
 
-char *x86_kernel_name(const x86_schedule *s, char buffer[X86_NAME]) {
+char *x86_kernel_name(const x86_variant *s, char buffer[X86_NAME]) {
   snprintf(buffer, X86_NAME, "%s-gemm-%dx%d-%s", arithmetics[s->arithmetic].name, s->rows,
            s->vectors * isas[s->isa].lanes, isas[s->isa].name);
   return buffer;
 }
 
-char *x86_kernel_symbol(const x86_schedule *s, char buffer[X86_NAME]) {
+char *x86_kernel_symbol(const x86_variant *s, char buffer[X86_NAME]) {
   x86_kernel_name(s, buffer);
   for (char *p = buffer; *p; p++)
     if (*p == '-') *p = '_';

@@ -1,10 +1,10 @@
-/* schedule.h - a schedule of x86 as a struct: what the emitter and the loops around its kernels need to know. */
-#ifndef TW_X86_SCHEDULE_H
-#define TW_X86_SCHEDULE_H
+/* variant.h - one kernel of many as a struct: what the emitter and the loops around its kernels need to know. */
+#ifndef TW_X86_VARIANT_H
+#define TW_X86_VARIANT_H
 
 #include "target/x86/kernel.h"
 
-typedef struct x86_schedule {
+typedef struct x86_variant {
   x86_isa isa;
   x86_arithmetic arithmetic;
   int rows, vectors;       /* register tile: rows of A x vectors of B */
@@ -14,7 +14,7 @@ typedef struct x86_schedule {
   unsigned forms_left_out; /* bit f: no functions on codes of form f */
   /* bit r - 1: none on r rows */
   unsigned packed_left_out, direct_left_out, wide_packed_left_out, wide_direct_left_out, coded_left_out;
-} x86_schedule;
+} x86_variant;
 
 const char *x86_isa_name(x86_isa);               /* "avx512" */
 const char *x86_arithmetic_name(x86_arithmetic); /* "f32" */
@@ -25,14 +25,14 @@ int x86_group(x86_arithmetic);                   /* elements of k in a unit */
 int x86_lift(x86_arithmetic, x86_form);          /* what is added to a code's integer to make it unsigned; else 0 */
 
 /* Rows of the highest tile on two panels at once: its sums and the vectors of both fill the registers. 0: there is none. */
-int x86_wide_rows(const x86_schedule *);
+int x86_wide_rows(const x86_variant *);
 
 /* Tiles on codes hold sums of a group beside the totals of all groups; higher ones keep the totals in memory. */
-int x86_coded_rows(const x86_schedule *); /* of the highest; 0: there are none (AMX) */
-bool x86_totals_in_memory(const x86_schedule *, int rows);
+int x86_coded_rows(const x86_variant *); /* of the highest; 0: there are none (AMX) */
+bool x86_totals_in_memory(const x86_variant *, int rows);
 int x86_vectors_of_line(x86_arithmetic, x86_form); /* vectors of the panel in a line of codes */
 /* Units that a tile takes at once: 8 elements, the shortest group; of X86_T3, which has no groups, a line. */
-int x86_coded_step(const x86_schedule *, x86_form);
+int x86_coded_step(const x86_variant *, x86_form);
 enum { X86_BODY_MOST = 4 }; /* steps in the body of a loop of a tile on codes: at least its chains */
 /* Do 8-bit codes lie in planes, or in eighths, instead of fields (kernel.h)? */
 bool x86_in_planes(x86_arithmetic, x86_form);
@@ -44,17 +44,17 @@ typedef struct x86_place {
 } x86_place;
 x86_place x86_place_of(x86_form, int t, int vectors);
 /* Are there tiles on such codes? Lines must hold whole rows of units, or rows whole lines, and a step whole lines. */
-bool x86_has_form(const x86_schedule *, x86_form);
+bool x86_has_form(const x86_variant *, x86_form);
 /* Such whose sums take on scales that are powers of two (kernel.h)? */
 /* Is there an expansion of whole panels: to real units; or to integers of 8 bits, of codes that are looked up? */
-bool x86_has_expansion(const x86_schedule *, x86_form);
-bool x86_has_powers(const x86_schedule *, x86_form);
+bool x86_has_expansion(const x86_variant *, x86_form);
+bool x86_has_powers(const x86_variant *, x86_form);
 
 bool x86_isa_parse(const char *name, x86_isa *out);
 bool x86_arithmetic_parse(const char *name, x86_arithmetic *out);
 
 enum { X86_NAME = 64 };
-char *x86_kernel_name(const x86_schedule *, char buffer[X86_NAME]);   /* "f32-gemm-14x32-avx512"; returns buffer */
-char *x86_kernel_symbol(const x86_schedule *, char buffer[X86_NAME]); /* "f32_gemm_14x32_avx512", its name in C */
+char *x86_kernel_name(const x86_variant *, char buffer[X86_NAME]);   /* "f32-gemm-14x32-avx512"; returns buffer */
+char *x86_kernel_symbol(const x86_variant *, char buffer[X86_NAME]); /* "f32_gemm_14x32_avx512", its name in C */
 
 #endif

@@ -1,10 +1,10 @@
-/* schedule.h - when each instruction issues, in which slot, and which register each value has. */
-#ifndef TW_XDNA2_CORE_SCHEDULE_H
-#define TW_XDNA2_CORE_SCHEDULE_H
+/* timetable.h - when each instruction issues, in which slot, and which register each value has. */
+#ifndef TW_XDNA2_CORE_TIMETABLE_H
+#define TW_XDNA2_CORE_TIMETABLE_H
 
 #include "target/xdna2/core/graph.h"
 
-typedef struct xc_schedule {
+typedef struct xc_timetable {
   int ii;                         /* cycles from one iteration to the next; 0: straight-line code */
   int length;                     /* bundles from the first to the last issue of one iteration */
   int resource_ii, recurrence_ii; /* lower bounds of ii */
@@ -12,26 +12,26 @@ typedef struct xc_schedule {
   int copies;                     /* modulo variable expansion: iteration i uses the registers of copy i mod copies */
   int *reg;                       /* by value * copies + copy; the first of a pair */
   int used[XC_FILES];             /* registers, constants included */
-} xc_schedule;
+} xc_timetable;
 
-void xc_schedule_free(xc_schedule *);
+void xc_timetable_free(xc_timetable *);
 
 /* List scheduling of straight-line code, backwards: from the last instruction up, each as late as it can, the ones
  * farthest from the start first. Loads thus come just in time, and values live short. Registers are not allocated. */
-tw_status xc_list_schedule(const xc_graph *, xc_schedule *out, tw_error *);
+tw_status xc_list_schedule(const xc_graph *, xc_timetable *out, tw_error *);
 
 /* Makes it the body of a loop whose iterations follow each other without overlap: ii is its length, or more where the
  * stores of one would meet the loads of the next in a bank. Allocates registers. */
-tw_status xc_list_repeat(const xc_graph *, xc_schedule *, tw_error *);
+tw_status xc_list_repeat(const xc_graph *, xc_timetable *, tw_error *);
 
 /* Iterative modulo scheduling (B. R. Rau, 1994) of a loop, backwards as well: the first II, from the least on and up to
  * `ii_max`, at which instructions and then registers fit. TW_USAGE if there is none. Registers are allocated. With
  * `skew` the chains of a cluster are staggered, so that their accumulators are not all loaded and stored at once. */
-tw_status xc_modulo_schedule(const xc_graph *, int ii_max, int skew, xc_schedule *out, tw_error *);
+tw_status xc_modulo_schedule(const xc_graph *, int ii_max, int skew, xc_timetable *out, tw_error *);
 
 /* Gives each value a register (registers.c): colours the cyclic intervals of the loop, of as few copies as it can;
  * TW_USAGE with the file that is too small if it cannot. Frees what an earlier allocation left. */
-tw_status xc_allocate(const xc_graph *, xc_schedule *, tw_error *);
+tw_status xc_allocate(const xc_graph *, xc_timetable *, tw_error *);
 
 /* Lower bounds of II, and the distance from the start of each node at a given II (NULL if not wanted): the longest
  * path that ends there. False if II is below the bound of recurrences. */
