@@ -130,6 +130,6 @@ int cdna_lane_of_b(int lane, int blgp) {
 int cdna_index_bit(const cdna_mfma *i, int cbsz, int abid) {
   cdna_fragment f;
   if (!cdna_fragment_of(i, CDNA_INDEX, CDNA_F8F6F4, &f)) return 0;
-  const int bits = 2 * f.items, sets = 32 / bits;
+  const int bits = 2 * f.items, sets = bits < 32 ? 32 / bits : 1;
   return cbsz & 3 ? 0 : abid % sets * bits;
 }

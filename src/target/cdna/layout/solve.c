@@ -35,7 +35,7 @@ typedef struct problem {
   size_t n;
 } problem;
 
-static int log2_of(uint32_t value) { return 31 - __builtin_clz(value); }
+static int log2_of(uint32_t value) { return value ? 31 - __builtin_clz(value) : 0; }
 static int width_of(int bytes) { return bytes == 12 ? 16 : bytes < 4 ? 4 : bytes; }
 static int bank_bits(const cdna_lds_rule *rule) { return log2_of((uint32_t)rule->banks * CDNA_BANK_BYTES); }
 
@@ -65,7 +65,7 @@ static tw_status check(const cdna_wave_access *access, size_t n, uint32_t tile_b
 static bool is_impossible(const cdna_wave_access *access, size_t n, int piece, cdna_solution *out) {
   for (size_t i = 0; i < n; i++) {
     const cdna_lds_rule *rule = access[i].rule;
-    const int room = rule->banks * CDNA_BANK_BYTES / piece;
+    const int room = piece < rule->banks * CDNA_BANK_BYTES ? rule->banks * CDNA_BANK_BYTES / piece : 1;
     for (int p = 0; p < rule->phases; p++)
       for (uint64_t rest = rule->lanes[p]; rest; rest &= rest - 1) {
         const uint32_t within = base_of(&access[i], __builtin_ctzll(rest)) % (uint32_t)piece;
@@ -177,13 +177,13 @@ static bool find_terms(const problem *p, uint32_t tile_bytes, cdna_solution *out
 /* ---- step 3: every linear map ---- */
 
 typedef struct space {
-  int n;
+  int n, size; /* vectors of the basis; 2^n */
   uint16_t basis[OFFSET_BITS];
-  uint16_t element[1 << 12]; /* all 2^n */
+  uint16_t element[1 << 12]; /* [size] */
 } space;
 
 static bool avoids(const space *k, uint16_t v, const uint8_t *a, const uint8_t *b) {
-  for (int i = 0; i < 1 << k->n; i++) {
+  for (int i = 0; i < k->size; i++) {
     const uint16_t e = k->element[i] ^ v;
     if ((a && a[e]) || (b && b[e])) return false;
   }
@@ -191,8 +191,14 @@ static bool avoids(const space *k, uint16_t v, const uint8_t *a, const uint8_t *
 }
 
 static void extend(space *k, uint16_t v) {
-  for (int i = 0; i < 1 << k->n; i++) k->element[i + (1 << k->n)] = k->element[i] ^ v;
+  for (int i = 0; i < k->size; i++) k->element[i + k->size] = k->element[i] ^ v;
   k->basis[k->n++] = v;
+  k->size *= 2;
+}
+
+static void shrink(space *k) {
+  k->n--;
+  k->size /= 2;
 }
 
 enum answer { NO, YES, UNKNOWN };
@@ -218,7 +224,7 @@ static enum answer find_space(space *k, int dimension, int bits, const uint8_t *
       extend(k, (uint16_t)v);
       const enum answer found = find_space(k, dimension, bits, a, b, then, tried);
       if (found != NO) return found;
-      k->n--;
+      shrink(k);
     }
   return NO;
 }
@@ -256,6 +262,7 @@ static tw_status decide_linear(const problem *p, cdna_solution *out, tw_error *e
   const uint64_t before = out->tried;
   space *k = tw_new(1, sizeof *k);
   if (!k) return tw_fail(error, TW_MISSING, "out of memory");
+  k->size = 1; /* {0} */
   enum answer found = YES;
   out->tried = 0;
   if (p->has_many && many > 0)

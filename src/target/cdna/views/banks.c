@@ -206,7 +206,7 @@ static void draw(const cdna_pattern *p, size_t at, int phase, const cdna_tile *t
 tw_status cdna_show_banks(const tw_target *target, const char *const value[], tw_view_form form, char **out,
                           tw_error *error) {
   cdna_tile t;
-  cdna_swizzle s;
+  cdna_swizzle s = {0};
   cdna_pattern p = {0};
   tw_text text = {0};
   int64_t step = 0, phase = 0;

@@ -121,7 +121,7 @@ static void print_data(const question *q, tw_text *out) {
               q->solution.tried, q->solution.why);
   tw_text_add_string(out, "\"accesses\": [");
   for (int i = 0; i < q->n; i++) {
-    int before, after = 0, turns, phases;
+    int before = 0, after = 0, turns = 0, phases = 0;
     cdna_count_pattern(&q->pattern[i], &q->tile, &(cdna_swizzle){0}, &before, &turns, &phases);
     if (found) cdna_count_pattern(&q->pattern[i], &q->tile, &q->solution.swizzle, &after, &turns, &phases);
     tw_text_add(out, "%s{\"access\": \"%s\", \"ways_without\": %d, \"ways\": ", i ? ", " : "", q->pattern[i].text,
