@@ -65,9 +65,18 @@ static void chunks_lie_on_one_xcd(void **state) {
 
 /* ---- caches ---- */
 
+/* Half a minute of caches, ten times that under sanitizers, which learn nothing from more of the same: there, the other
+ * tests do. */
+#ifdef __SANITIZE_ADDRESS__
+enum { IS_SLOW = 1 };
+#else
+enum { IS_SLOW = 0 };
+#endif
+
 /* tests/data/cdna/table4-grid-order.csv. Twelve hit rates within 6 points, by one model without fitted constants. */
 static void table_4_is_reproduced(void **state) {
   (void)state;
+  if (IS_SLOW) skip();
   char *text, *rest = NULL;
   assert_int_equal(tw_file_read(TW_TEST_DATA "/cdna/table4-grid-order.csv", 1 << 16, &text, NULL, NULL), TW_OK);
   double worst = 0, sum = 0, best_bandwidth[2] = {0}, best_tflops[2] = {0};
@@ -137,6 +146,7 @@ static void caches_that_hold_everything_always_hit(void **state) {
 /* Few K-steps stand for all. */
 static void a_part_of_k_gives_the_rates_of_all(void **state) {
   (void)state;
+  if (IS_SLOW) skip();
   const cdna_grid grid = {3072, 4608, 6144, 192, 256, 64, 16};
   cdna_hits some, all;
   assert_int_equal(cdna_grid_hits(&mi355->caches, &grid, &(cdna_order){5, 25}, 0, &some, NULL), TW_OK);
