@@ -7,7 +7,7 @@
 #include "op/attention.h"
 #include "op/gemm.h"
 #include "tile/attention.h"
-#include "tile/gemm.h"
+#include "target/cuda/gemm_model.h"
 #include "tile/rows.h"
 
 static bool multiplies(tw_type a, tw_type b) {
@@ -32,45 +32,24 @@ tw_tile_machine cuda_tile_machine(const cuda_config *c) {
                            .multiplies = multiplies};
 }
 
-/* ---- the model of a gemm ----
- *
- * Every processor goes through its share of the tiles. A step along k takes as long as its slowest part: the products (a
- * wgmma of N columns takes N / 2 cycles, and as long as shared memory takes for its operands, at 128 bytes a cycle), or
- * the copies from L2. Behind a tile its results are stored, unless another group multiplies meanwhile. */
-
-/* L2 to a multiprocessor, and all of it, in bytes a cycle: DeepGEMM's model of the same (its heuristics for sm90). */
-static const double L2_BYTES = 64, L2_BYTES_ALL = 6154, SHARED_BYTES = 128;
-/* Latency of an L2 hit and of DRAM in cycles, at the start of a kernel: arXiv 2402.13499. */
-static const double L2_LATENCY = 263, DRAM_LATENCY = 479;
+/* ---- the model of a gemm: gemm_model.c ---- */
 
 typedef struct model {
   const cuda_config *config;
   tw_gemm g;
 } model;
 
-static double ceil_div(double a, double b) { return ceil(a / b); }
-
 static double predict_gemm(const void *with, const tw_tile_gemm_plan *p) {
   const model *m = with;
-  const double size = tw_type_bits(m->g.a) / 8.0, size_c = tw_type_bits(m->g.c) / 8.0;
-  const double processors = (double)m->config->multiprocessors, team = p->team_m * p->team_n;
-  const double tiles = ceil_div((double)m->g.m, p->m * p->team_m) * ceil_div((double)m->g.n, p->n * p->team_n);
-  const double teams = floor(processors / team), rounds = ceil_div(tiles, teams),
-               steps = ceil_div((double)m->g.k, p->k);
-  const double busy = fmin(processors, tiles * team);
-  /* A wgmma takes 32 bytes along k, whatever their type. */
-  const double products = p->m / 64.0 * (p->k * size / 32), cycles = fmax(p->n / 2.0, (64 + p->n) * 32 / SHARED_BYTES);
-  const double bytes = ((double)p->m / p->team_n + (double)p->n / p->team_m) * p->k * size;
-  const double copy = bytes / fmin(L2_BYTES, L2_BYTES_ALL / busy);
-  const double step = fmax(products * cycles, copy);
-  const double store = p->m * p->n * size_c / fmin(L2_BYTES, L2_BYTES_ALL / busy) + L2_LATENCY;
-  const double each = steps * step + (p->turns ? 0 : store);
-  const double chip = (DRAM_LATENCY + rounds * each + store) / ((double)m->config->clock_mhz * 1e6);
-  const double memory = ((double)m->g.m * (double)m->g.k * size + (double)m->g.n * (double)m->g.k * size +
-                         (double)m->g.m * (double)m->g.n * size_c) /
-                        ((double)m->config->memory_gbs * 1e9);
-  return fmax(chip, memory);
+  return cuda_gemm_seconds(m->config, &m->g, p);
 }
+
+/* L2 to a multiprocessor, and all of it, in bytes a cycle: DeepGEMM's model of the same (its heuristics for sm90). */
+static const double L2_BYTES = 64, L2_BYTES_ALL = 6154;
+/* Latency of DRAM in cycles, at the start of a kernel: arXiv 2402.13499. */
+static const double DRAM_LATENCY = 479;
+
+static double ceil_div(double a, double b) { return ceil(a / b); }
 
 /* ---- the model of rows ----
  *

@@ -1,0 +1,61 @@
+/* gemm_model.c - see gemm_model.h.
+ *
+ * Every multiprocessor goes through its share of the tiles: rounds of teams, the last one mostly half empty (wave
+ * quantization). A step along k takes as long as the slowest of
+ *
+ *   multiplying   the tensor core's rate for the types
+ *   shared memory 128 bytes a cycle: a product of 64 rows reads 64 rows of A and all columns of B; copies write both
+ *   waiting       the latency of a copy, over the stages that are under way
+ *
+ * and where two of them are close, a little longer. Beside that the operands come from DRAM: once as long as the L2 cache
+ * holds them, else again for each wave of tiles, as much as the band's shape makes it.
+ *
+ * Rates, sizes and clocks are the machine's. FIT marks constants that are fitted, to the times of 116 kernels at 1024 and 8192
+ * (m = n = k) on an H100 in tests/data/cuda/gemm_tiles_h100.csv; tests/test_cuda_model.c judges them at 2048 and 4096. */
+#include "target/cuda/gemm_model.h"
+
+#include <math.h>
+
+enum { PRODUCT_ROWS = 64, PRODUCT_BYTES = 32, SHARED_BYTES = 128 }; /* of a wgmma: rows of A, bytes along k; a cycle */
+
+static const double MULTIPLIED = 0.807;   /* FIT: of the tensor core's rate, under the power limit */
+static const double SHARED = 0.85;        /* FIT: of shared memory's */
+static const double LATENCY = 2643;       /* FIT: cycles from a request to a full stage, under load */
+static const double START = 3482;         /* FIT: cycles until the first product, and behind the last */
+static const double TEAM = 0.662;         /* FIT: how much longer both are for two blocks that wait for each other */
+static const double DRAM = 0.454;         /* FIT: of its nominal bandwidth, for operands in tiles */
+enum { STEP_POWER = 6, WHOLE_POWER = 3 }; /* how sharply the slowest part decides */
+
+static double together(double a, double b, double power) { return pow(pow(a, power) + pow(b, power), 1 / power); }
+
+static double rate_of(const cuda_config *c, tw_type type) {
+  return cuda_config_peak(c, type) / ((double)c->multiprocessors * (double)c->clock_mhz * 1e6);
+}
+
+/* Bytes that come from DRAM. A wave of tiles is `band` tiles high (or wide), and as wide as the others make it. */
+static double traffic(const cuda_config *c, const tw_gemm *g, const tw_tile_gemm_plan *p, double tiles, double teams) {
+  const double size = tw_type_bits(g->a) / 8.0, m = (double)g->m, n = (double)g->n, k = (double)g->k;
+  const double rows = p->m * p->team_m, columns = p->n * p->team_n;
+  const double wave = fmin(tiles, teams * (p->turns ? p->groups : 1));
+  const double across = fmin(p->band > 0 ? p->band : 1, ceil(p->band_columns ? n / columns : m / rows));
+  const double high = p->band_columns ? wave / across : across, wide = p->band_columns ? across : wave / across;
+  const double each = (fmin(high * rows, m) + fmin(wide * columns, n)) * k * size;
+  const double least = (m + n) * k * size, kept = fmin(1, (double)c->l2_bytes / least);
+  return fmax(least, least * kept + tiles / wave * each * (1 - kept)) + m * n * tw_type_bits(g->c) / 8.0;
+}
+
+double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *g, const tw_tile_gemm_plan *p) {
+  const double size = tw_type_bits(g->a) / 8.0, team = p->team_m * p->team_n, wait = team > 1 ? 1 + TEAM : 1;
+  const double tiles = ceil((double)g->m / (p->m * p->team_m)) * ceil((double)g->n / (p->n * p->team_n));
+  const double teams = floor((double)c->multiprocessors / team), rounds = ceil(tiles / teams);
+  const double steps = ceil((double)g->k / p->k);
+  const double multiply = 2.0 * p->m * p->n * p->k / rate_of(c, g->a) / MULTIPLIED;
+  const double reads =
+      (double)p->m / PRODUCT_ROWS * (p->k * size / PRODUCT_BYTES) * (PRODUCT_ROWS + p->n) * PRODUCT_BYTES;
+  const double shared = (reads + (p->m + p->n) * p->k * size) / SHARED_BYTES / SHARED;
+  const double waiting = LATENCY * wait / p->stages;
+  const double step = together(together(multiply, shared, STEP_POWER), waiting, STEP_POWER);
+  const double cycles = rounds * steps * step + START * wait;
+  const double dram = traffic(c, g, p, tiles, teams) / (DRAM * (double)c->memory_gbs * 1e9);
+  return together(cycles / ((double)c->clock_mhz * 1e6), dram, WHOLE_POWER);
+}

@@ -1,0 +1,12 @@
+/* gemm_model.h - what a GEMM of tiles should take on a GPU from Hopper on: good for an order among schedules. */
+#ifndef TW_CUDA_GEMM_MODEL_H
+#define TW_CUDA_GEMM_MODEL_H
+
+#include "op/gemm.h"
+#include "target/cuda/config.h"
+#include "tile/gemm.h"
+
+/* Seconds of a launch, without what the host takes for it. */
+double cuda_gemm_seconds(const cuda_config *, const tw_gemm *, const tw_tile_gemm_plan *);
+
+#endif

@@ -1,0 +1,101 @@
+/* test_cuda_model.c - the model of a GEMM of tiles against what kernels took on a device: it was fitted at 1024 and 8192, and
+ * is judged at 2048 and 4096. Prints the rank correlation (Spearman) and the mean error of each size. */
+#include "test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "target/cuda/gemm_model.h"
+
+enum { ROWS_MAX = 400 };
+
+typedef struct row {
+  int size;
+  double took, predicted;
+} row;
+
+static size_t read_rows(row out[ROWS_MAX]) {
+  const cuda_config *c = cuda_config_find("h100-sxm");
+  char *text, *rest = NULL;
+  size_t n = 0;
+  tw_error error;
+  if (tw_file_read(TW_TEST_DATA "/cuda/gemm_tiles_h100.csv", 1 << 20, &text, NULL, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  for (char *line = strtok_r(text, "\n", &rest); line && n < ROWS_MAX; line = strtok_r(NULL, "\n", &rest)) {
+    tw_tile_gemm_plan p = {0};
+    tw_gemm g = {.b_transposed = true, .a = TW_BF16, .b = TW_BF16, .c = TW_BF16, .acc = TW_F32};
+    int size, turns, band;
+    double us;
+    if (sscanf(line, "%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%lf", &size, &p.m, &p.n, &p.k, &p.groups, &turns, &p.stages,
+               &p.team_m, &p.team_n, &band, &us) != 11)
+      continue;
+    p.turns = turns;
+    p.band = abs(band);
+    p.band_columns = band < 0;
+    g.m = g.n = g.k = size;
+    out[n++] = (row){size, us * 1e-6, cuda_gemm_seconds(c, &g, &p)};
+  }
+  free(text);
+  return n;
+}
+
+/* How many of the n values are less than x, and half of those that are equal to it. */
+static double rank(const row *r, size_t n, bool predicted, double x) {
+  double below = 0;
+  for (size_t i = 0; i < n; i++) {
+    const double y = predicted ? r[i].predicted : r[i].took;
+    below += y < x ? 1 : y == x ? 0.5 : 0;
+  }
+  return below;
+}
+
+static double rank_correlation(const row *r, size_t n) {
+  double ab = 0, aa = 0, bb = 0;
+  for (size_t i = 0; i < n; i++) {
+    const double a = rank(r, n, false, r[i].took) - (double)n / 2, b = rank(r, n, true, r[i].predicted) - (double)n / 2;
+    ab += a * b, aa += a * a, bb += b * b;
+  }
+  return ab / sqrt(aa * bb);
+}
+
+static int by_prediction(const void *a, const void *b) {
+  const double x = ((const row *)a)->predicted, y = ((const row *)b)->predicted;
+  return (x > y) - (x < y);
+}
+
+static void the_model_ranks_kernels_at_sizes_it_was_not_fitted_to(void **state) {
+  const struct {
+    int size;
+    double correlation, error, of_best; /* of the best of the 8 that it would try first */
+  } sizes[] = {{1024, 0.95, 0.06, 0.99}, {2048, 0.85, 0.10, 0.97}, {4096, 0.70, 0.08, 0.97}, {8192, 0.55, 0.09, 0.93}};
+  static row all[ROWS_MAX], some[ROWS_MAX];
+  (void)state;
+  const size_t n_all = read_rows(all);
+  assert_true(n_all > 200);
+  for (size_t s = 0; s < 4; s++) {
+    size_t n = 0;
+    double error = 0, best = HUGE_VAL, best_of_first = HUGE_VAL;
+    for (size_t i = 0; i < n_all; i++)
+      if (all[i].size == sizes[s].size) some[n++] = all[i];
+    qsort(some, n, sizeof *some, by_prediction);
+    for (size_t i = 0; i < n; i++) {
+      error += fabs(log(some[i].predicted / some[i].took)) / (double)n;
+      best = fmin(best, some[i].took);
+      if (i < 8) best_of_first = fmin(best_of_first, some[i].took);
+    }
+    const double correlation = rank_correlation(some, n);
+    print_message("%d: %zu kernels, rank correlation %.3f, mean error %.1f%%, best of its first 8 reaches %.1f%%\n",
+                  sizes[s].size, n, correlation, 100 * error, 100 * best / best_of_first);
+    assert_true(correlation >= sizes[s].correlation);
+    assert_true(error <= sizes[s].error);
+    assert_true(best / best_of_first >= sizes[s].of_best);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_model_ranks_kernels_at_sizes_it_was_not_fitted_to)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
