@@ -18,8 +18,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Outputs are filled with this byte before every run, and what lies between rows (pitch) must still hold it after. */
-#define TW_POISON 0xA5
+/* Outputs are filled with this byte before every run (NaN in every floating-point type: adding to it shows), and what lies between rows (pitch) must still hold it after. */
+#define TW_POISON 0xFF
 
 enum { TW_KEYS_MAX = 32, TW_OPERANDS_MAX = 16, TW_RANK_MAX = 5 };
 

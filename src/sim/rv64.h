@@ -25,6 +25,10 @@ typedef struct rv64_region {
   uint64_t base, size;
   unsigned rights; /* rv64_access bits; of the program and of the coprocessor's DMA alike */
   uint8_t *host;   /* size bytes, owned by the memory; little-endian as the program sees them */
+  /* Of each byte: has the coprocessor been told to write it since the last fence? It does so when it comes to it: who looks
+   * before the fence sees old data, now and then. NULL: none; else some in [from, to). */
+  uint8_t *under_way;
+  uint64_t from, to;
 } rv64_region;
 
 /* A program in its memory, regions sorted by address:
@@ -74,6 +78,18 @@ static inline uint8_t *rv64_memory_at(const rv64_memory *memory, const rv64_regi
   }
   return (r->rights & rights) == rights ? r->host + offset : NULL;
 }
+
+/* Notes that bytes at `offset` are written by the coprocessor before the next fence. False without memory for it. */
+bool rv64_write_under_way(rv64_region *, uint64_t offset, uint64_t length);
+/* Is one of those bytes under way? */
+static inline bool rv64_is_under_way(const rv64_region *r, uint64_t offset, uint64_t length) {
+  if (__builtin_expect(!r->under_way, 1) || offset >= r->to || offset + length <= r->from) return false;
+  for (uint64_t i = 0; i < length; i++)
+    if (r->under_way[offset + i]) return true;
+  return false;
+}
+/* A fence has passed: nothing is. */
+void rv64_writes_done(const rv64_memory *);
 
 /* An address in words: "byte 12 of A", "1 byte past the end of C (4096 bytes)", "no memory near". */
 void rv64_describe_address(const rv64_memory *, uint64_t address, char *text, size_t size);

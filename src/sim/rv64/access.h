@@ -5,8 +5,11 @@
 #include "sim/rv64/core.h"
 
 static inline uint8_t *at(rv64_core *core, uint64_t address, unsigned size, unsigned rights) {
+  const rv64_region **hint = &core->hint[address >> 20 & (N_HINTS - 1)];
   if (unlikely(address & (size - 1))) return NULL;
-  return rv64_memory_at(core->memory, &core->hint[address >> 20 & (N_HINTS - 1)], address, size, rights);
+  uint8_t *p = rv64_memory_at(core->memory, hint, address, size, rights);
+  if (unlikely(p && rv64_is_under_way(*hint, address - (*hint)->base, size))) return NULL;
+  return p;
 }
 
 static inline bool in_buffer(const rv64_store *s, uint64_t address, unsigned mask, uint64_t t) {

@@ -29,6 +29,12 @@ rv64_stop rv64_fault_access(rv64_core *core, uint64_t pc, uint64_t address, unsi
     rv64_describe_address(memory, address, text, sizeof text);
     return rv64_fault(core, pc, "misaligned %s of %u bytes at 0x%" PRIx64 " (%s)", verb, size, address, text);
   }
+  const rv64_region *r = rv64_region_find(memory, address, size);
+  if (r && rv64_is_under_way(r, address - r->base, size)) {
+    rv64_describe_address(memory, address, text, sizeof text);
+    return rv64_fault(core, pc, "%s of %s before a fence: the store that was told to write there may not have done so",
+                      verb, text);
+  }
   const rv64_region *stack = stack_of(memory), *below = stack - 1; /* there is at least the code */
   if (address < stack->base && address >= below->base + below->size + (4u << 10))
     return rv64_fault(core, pc,

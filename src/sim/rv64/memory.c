@@ -220,6 +220,7 @@ void rv64_memory_free(rv64_memory *memory) {
   for (size_t i = 0; i < memory->n_regions; i++) {
     free((char *)memory->region[i].name);
     free(memory->region[i].host);
+    free(memory->region[i].under_way);
   }
   free(memory->region);
   rv64_image *image = memory->image;
@@ -238,6 +239,24 @@ void rv64_memory_reset(rv64_memory *memory, bool keep_inputs) {
     if (!(r->rights & RV64_EXECUTE) && !(keep_inputs && rv64_is_input(r))) memset(r->host, 0, r->size);
   }
   copy_contents(memory, keep_inputs);
+}
+
+bool rv64_write_under_way(rv64_region *r, uint64_t offset, uint64_t length) {
+  if (!r->under_way && !(r->under_way = calloc(1, r->size))) return false;
+  if (r->from == r->to) r->from = offset, r->to = offset + length;
+  if (offset < r->from) r->from = offset;
+  if (offset + length > r->to) r->to = offset + length;
+  memset(r->under_way + offset, 1, length);
+  return true;
+}
+
+void rv64_writes_done(const rv64_memory *memory) {
+  for (size_t i = 0; i < memory->n_regions; i++) {
+    rv64_region *r = &memory->region[i];
+    if (r->from == r->to) continue;
+    memset(r->under_way + r->from, 0, r->to - r->from);
+    r->from = r->to = 0;
+  }
 }
 
 rv64_region *rv64_region_named(const rv64_memory *memory, const char *name) {

@@ -192,6 +192,8 @@ static void count_rows(const uint8_t *written, size_t rows, size_t *count, size_
     if (written[i]) ++*count, *end = i + 1;
 }
 
+void gm_arch_keep_order(gm_arch *g) { g->keeps_order = true; }
+
 gm_memory_use gm_arch_memory_use(const gm_arch *g) {
   gm_memory_use use;
   count_rows(g->spad_written, g->spad_rows, &use.spad_rows, &use.spad_end);

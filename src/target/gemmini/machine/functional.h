@@ -64,6 +64,8 @@ typedef struct gm_arch gm_arch;
 
 /* Both arguments must outlive the gm_arch. NULL when there is no memory. */
 gm_arch *gm_arch_new(const gm_config *, const rv64_memory *);
+/* From now on reading what a store has been told to write is a fault, until rv64_writes_done (a fence) says otherwise. */
+void gm_arch_keep_order(gm_arch *);
 void gm_arch_free(gm_arch *);
 
 bool gm_arch_config(gm_arch *, const gm_command *, char why[256]); /* config_ex, _ld, _st; norm is refused */

@@ -42,7 +42,12 @@ static void *memory_fault(const gm_arch *g, const char *name, bool write, uint64
     return NULL;
   }
   unsigned long long offset = address - below->base, size = below->size;
-  if (covers(below, address, bytes))
+  if (!write && covers(below, address, bytes) && rv64_is_under_way(below, offset, bytes))
+    gm_fault(why,
+             "%s: %s %llu bytes at %s + %llu before a fence: the store that was told to write there may not have "
+             "done so",
+             name, verb, n, below->name, offset);
+  else if (covers(below, address, bytes))
     gm_fault(why, "%s: %s %llu bytes at %s + %llu, which is not %s", name, verb, n, below->name, offset,
              write ? "writable" : "readable");
   else if (offset < size)
@@ -54,18 +59,27 @@ static void *memory_fault(const gm_arch *g, const char *name, bool write, uint64
   return NULL;
 }
 
-/* The host's bytes behind [address, address + bytes), or NULL. */
-static void *find(gm_arch *g, bool write, uint64_t address, uint64_t bytes) {
-  const rv64_region *r = g->last_region[write];
-  if (r && covers(r, address, bytes)) return r->host + (address - r->base);
+static rv64_region *find_region(gm_arch *g, bool write, uint64_t address, uint64_t bytes) {
+  rv64_region *r = g->last_region[write];
+  if (r && covers(r, address, bytes)) return r;
   unsigned right = write ? RV64_WRITE : RV64_READ;
   for (size_t i = 0; i < g->memory->n_regions; i++) {
     r = &g->memory->region[i];
-    if (!(r->rights & right) || !covers(r, address, bytes)) continue;
-    g->last_region[write] = r;
-    return r->host + (address - r->base);
+    if ((r->rights & right) && covers(r, address, bytes)) return g->last_region[write] = r;
   }
   return NULL;
+}
+
+/* The host's bytes behind [address, address + bytes), or NULL. Loads and stores have queues of their own, which know
+ * nothing of each other's memory addresses (ReservationStation.scala keeps order in the local memories alone): what
+ * a store writes may be read behind a fence only. */
+static void *find(gm_arch *g, bool write, uint64_t address, uint64_t bytes) {
+  rv64_region *r = find_region(g, write, address, bytes);
+  if (!r) return NULL;
+  const uint64_t offset = address - r->base;
+  if (g->keeps_order && write && !rv64_write_under_way(r, offset, bytes)) return NULL;
+  if (g->keeps_order && !write && rv64_is_under_way(r, offset, bytes)) return NULL;
+  return r->host + offset;
 }
 
 /* As find, but to miss is a fault. */

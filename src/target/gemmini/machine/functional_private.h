@@ -47,7 +47,8 @@ struct gm_arch {
 
   const gm_config *config;
   const rv64_memory *memory;
-  const rv64_region *last_region[2]; /* of the last DMA read and write: the next is most often there too */
+  bool keeps_order;            /* what a store writes may be read behind a fence only */
+  rv64_region *last_region[2]; /* of the last DMA read and write: the next is most often there too */
   int dim, input_bytes, acc_bytes;
   bool real;          /* floating-point machine */
   bool sums_may_wrap; /* one weight-stationary tile can exceed mesh_output_bits */

@@ -18,6 +18,7 @@ gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_err
     tw_fail(error, TW_MISSING, "no memory for the simulated machine");
     return NULL;
   }
+  gm_arch_keep_order(m->arch);
   if (c->rs_load + c->rs_execute + c->rs_store >= GM_RS_MAX || c->queue_load > GM_LOAD_QUEUE ||
       c->queue_execute > GM_EX_QUEUE || c->queue_store > GM_STORE_QUEUE || c->max_in_flight_reads > GM_XACTS ||
       c->max_in_flight_reads / c->dim + 1 > GM_TRACKERS || c->spad_read_delay + 1 > GM_READ_ISSUE ||
@@ -190,6 +191,7 @@ static uint64_t fence(void *context, uint64_t cycle, char why[256]) {
   gm_wake(m, GM_UNIT_EXECUTE, m->now);
   while (busy(m) && !m->why[0]) advance(m);
   m->fencing = false;
+  rv64_writes_done(m->memory);
   if (failed(m, why)) return UINT64_MAX;
   if (!m->counters.commands) gm_machine_start(m, m->now); /* the harness's fence before its first mark */
   uint64_t passed = m->now > cycle ? m->now : cycle;
