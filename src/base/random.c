@@ -1,5 +1,10 @@
 /* random.c - xoshiro256** and splitmix64, from their papers (see random.h). */
+#define _GNU_SOURCE /* getrandom */
 #include "base/random.h"
+
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <string.h>
 
@@ -59,4 +64,12 @@ void tw_random_shuffle(tw_random *r, void *items, size_t n, size_t size) {
     memcpy(base + j * size, base + (i - 1) * size, size);
     memcpy(base + (i - 1) * size, kept, size);
   }
+}
+
+uint64_t tw_random_system(void) {
+  uint64_t x = 0;
+  struct timespec now;
+  if (getrandom(&x, sizeof x, 0) == (ssize_t)sizeof x) return x;
+  clock_gettime(CLOCK_MONOTONIC, &now); /* no such call: what is left differs each time, too */
+  return ((uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec ^ (uint64_t)getpid() << 48) * UINT64_C(0x9e3779b97f4a7c15);
 }

@@ -15,6 +15,8 @@ typedef struct tw_random {
 void tw_random_seed(tw_random *, uint64_t seed);
 /* A stream of its own for each (seed, stream): work that is split over threads stays reproducible. */
 void tw_random_seed_stream(tw_random *, uint64_t seed, uint64_t stream);
+/* A number that nobody can foresee, from the system: for seeds. */
+uint64_t tw_random_system(void);
 uint64_t tw_random_next(tw_random *);
 uint64_t tw_random_below(tw_random *, uint64_t n);                       /* 0..n-1 without bias; n >= 1 */
 int64_t tw_random_between(tw_random *, int64_t low, int64_t high);       /* both included */

@@ -121,12 +121,18 @@ static void pack(runner *r) {
   const tw_gemm_spec *s = &r->orders->spec;
   const void *b = input(r, &r->orders->b, 0);
   r->results->stage = ARENA_PACKING;
-  if (r->gemm && (!r->packed_bytes || !r->pack)) return;
-  const size_t bytes = r->gemm ? r->packed_bytes(s->n, s->k) : tw_gemm_packed_bytes(r->plan);
+  const bool packs = !r->gemm || (r->packed_bytes && r->pack);
+  if (!packs && r->orders->copies <= 1) return;
+  /* Weights in turn are weights in turn for those as well that take B as it is. */
+  const size_t bytes = !packs    ? r->orders->b.bytes
+                       : r->gemm ? r->packed_bytes(s->n, s->k)
+                                 : tw_gemm_packed_bytes(r->plan);
   r->stride = (bytes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
   r->copies = r->orders->copies;
   if (!bytes || !(r->packed = tw_new_pages(r->stride * r->copies))) give_up(r, "no memory for the packed weights");
-  if (r->gemm)
+  if (!packs)
+    memcpy(r->packed, b, bytes);
+  else if (r->gemm)
     r->pack(b, r->packed, s->n, s->k, s->ldb);
   else
     tw_gemm_pack(r->plan, b, r->packed, NULL);

@@ -1,6 +1,5 @@
-/* verify.c - see verify.h. R. Freivalds' check (1977): C x = A (B x) for a random vector x of signs costs m n + m k
- * instead of m n k operations. It is exact for integers; for reals within the bound below, which a wrong row exceeds
- * when errors of the size of elements are many: what the complete comparison before and after the measurement adds is
+/* verify.c - see verify.h. R. Freivalds' check (1977): C x = A (B x) for a random vector x costs m n + m k
+ * instead of m n k operations. It is exact for integers; for reals within a bound that depends on the inputs alone: what the complete comparison before and after the measurement adds is
  * every element. With relu, and rounded to i8, C is not linear in x: then some elements are computed. */
 #include "target/x86/tune/verify.h"
 
@@ -14,7 +13,7 @@
 #include "op/compare.h"
 #include "op/int8.h"
 
-enum { SAMPLES = 24 };
+enum { SAMPLES = 256 }; /* of a product that is not linear, at least; two of each row */
 
 static double a_at(const x86_verifier *v, const void *a, int64_t i, int64_t p) {
   return v->gemm.a_transposed ? tw_operand_element(&v->operand[0], a, p, i)
@@ -30,6 +29,24 @@ static double c_at(const x86_verifier *v, const void *c, int64_t i, int64_t j) {
   return tw_operand_element(&v->operand[v->n_operands - 1], c, i, j);
 }
 
+/* Weights of magnitudes in [1/2, 1): no two errors cancel but by a chance of 2^-50. Where sums are exact, whole numbers, few
+ * enough bits of them that a double holds all. */
+static double draw_weight(const x86_verifier *v, tw_random *r) {
+  const uint64_t most = v->gemm.n <= 1 << 14 ? 127 : 3;
+  const double size = v->numerics.exact ? 1 + (double)tw_random_below(r, most) : 0.5 + 0.5 * tw_random_real(r);
+  return tw_random_next(r) & 1 ? size : -size;
+}
+
+static bool allocate(x86_verifier *v) {
+  bool all = (v->squares = tw_new((size_t)v->gemm.k, sizeof(double)));
+  for (int x = 0; x < X86_VECTORS; x++) {
+    v->weight[x] = tw_new((size_t)v->gemm.n, sizeof(double));
+    v->product[x] = tw_new((size_t)v->gemm.k, sizeof(double));
+    all = all && v->weight[x] && v->product[x];
+  }
+  return all;
+}
+
 tw_status x86_verifier_make(const tw_problem *p, void *const buffer[], uint64_t seed, x86_verifier *out,
                             tw_error *error) {
   x86_verifier v = {.gemm = tw_gemm_of(p), .b = buffer[1]};
@@ -37,53 +54,81 @@ tw_status x86_verifier_make(const tw_problem *p, void *const buffer[], uint64_t 
   const int64_t n = v.gemm.n, k = v.gemm.k;
   v.n_operands = p->op->operands(p, v.operand);
   v.d = v.n_operands == 4 ? buffer[2] : NULL;
-  v.sign = tw_new((size_t)n, sizeof *v.sign);
-  v.product = tw_new((size_t)k, sizeof *v.product);
-  double *norm = tw_new((size_t)n, sizeof *norm);
-  if (!v.sign || !v.product || !norm) {
+  double *norm = tw_new((size_t)n, sizeof *norm), *sum = tw_new((size_t)n, sizeof *sum);
+  if (!allocate(&v) || !norm || !sum) {
     free(norm);
+    free(sum);
     x86_verifier_free(&v);
     return tw_fail(error, TW_MISSING, "out of memory");
   }
   tw_random r;
   tw_random_seed(&r, seed);
-  for (int64_t j = 0; j < n; j++) v.sign[j] = tw_random_next(&r) & 1 ? 1 : -1;
+  for (int x = 0; x < X86_VECTORS; x++)
+    for (int64_t j = 0; j < n; j++) v.weight[x][j] = draw_weight(&v, &r);
   for (int64_t q = 0; q < k; q++)
     for (int64_t j = 0; j < n; j++) {
       const double b = b_at(&v, q, j);
-      v.product[q] += b * v.sign[j];
+      for (int x = 0; x < X86_VECTORS; x++) v.product[x][q] += b * v.weight[x][j];
       norm[j] += b * b;
+      sum[j] += b;
+      v.squares[q] += b * b;
     }
   for (int64_t j = 0; j < n; j++) {
+    const double d = v.d ? tw_operand_element(&v.operand[2], v.d, 0, j) : 0;
     v.columns = fmax(v.columns, sqrt(norm[j]));
-    if (v.d) v.bias += v.sign[j] * tw_operand_element(&v.operand[2], v.d, 0, j);
+    v.sums += sum[j] * sum[j];
+    v.biases += d * d;
+    for (int x = 0; x < X86_VECTORS; x++) v.bias[x] += v.weight[x][j] * d;
   }
   free(norm);
+  free(sum);
   *out = v;
   return TW_OK;
 }
 
 void x86_verifier_free(x86_verifier *v) {
-  free(v->sign);
-  free(v->product);
+  for (int x = 0; x < X86_VECTORS; x++) {
+    free(v->weight[x]);
+    free(v->product[x]);
+  }
+  free(v->squares);
   *v = (x86_verifier){0};
 }
 
-/* Sign and mantissa are random, the exponent is that of [1/2, 1). */
-void x86_fill_a(const x86_verifier *v, uint64_t seed, void *a) {
-  uint64_t keep = ~UINT64_C(0), set = 0;
-  switch (v->operand[0].type) {
-  case TW_F32: keep = UINT64_C(0x807fffff807fffff), set = UINT64_C(0x3f0000003f000000); break;
-  case TW_BF16: keep = UINT64_C(0x807f807f807f807f), set = UINT64_C(0x3f003f003f003f00); break;
-  case TW_F16: keep = UINT64_C(0x83ff83ff83ff83ff), set = UINT64_C(0x3800380038003800); break;
-  default: break;
+/* ---- new inputs ---- */
+
+/* The value of other sign, as the type has it. */
+static uint32_t negated(tw_type type, uint32_t x) {
+  switch (type) {
+  case TW_I8: return x == 0x80 ? x : (uint8_t)-x;
+  case TW_U8: return (uint8_t)~x;
+  case TW_F32: return x ^ 0x80000000u;
+  case TW_BF16:
+  case TW_F16: return x ^ 0x8000u;
+  default: return x;
   }
+}
+
+void x86_fill_a(const x86_verifier *v, uint64_t seed, const void *like, void *a) {
+  const tw_operand *o = &v->operand[0];
+  const tw_type type = o->type;
+  const size_t size = type == TW_F32 ? 4 : type == TW_BF16 || type == TW_F16 ? 2 : 1;
+  const int64_t rows = o->dims[0], columns = o->dims[1], pitch = tw_operand_pitch(o);
+  const bool turns = v->gemm.a == type; /* else scales are shared along a row */
   tw_random r;
   tw_random_seed(&r, seed);
-  const size_t bytes = v->operand[0].bytes;
-  for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
-    const uint64_t x = (tw_random_next(&r) & keep) | set;
-    memcpy((char *)a + i, &x, bytes - i < sizeof x ? bytes - i : sizeof x);
+  memcpy(a, like, o->bytes); /* what lies between the rows */
+  for (int64_t i = 0; i < rows; i++) {
+    const char *from = (const char *)like + (size_t)(tw_random_between(&r, 0, rows - 1) * pitch) * size;
+    char *to = (char *)a + (size_t)(i * pitch) * size;
+    int64_t at = turns ? tw_random_between(&r, 0, columns - 1) : 0;
+    for (int64_t j = 0, bits = 0; j < columns; j++, at = at + 1 < columns ? at + 1 : 0, bits >>= 1) {
+      uint32_t x = 0;
+      if (j % 32 == 0) bits = (int64_t)(tw_random_next(&r) >> 1);
+      memcpy(&x, from + (size_t)at * size, size);
+      if (bits & 1) x = negated(type, x);
+      memcpy(to + (size_t)j * size, &x, size);
+    }
   }
 }
 
@@ -94,22 +139,35 @@ static tw_status wrong(int64_t i, const char *what, tw_error *error) {
                  what);
 }
 
+/* What a row of C is expected to be in Euclidean norm, from the inputs alone: elements of A have random signs about their
+ * mean. Six standard deviations where there are few columns. */
+static double expected_norm(const x86_verifier *v, const void *a, int64_t i) {
+  const tw_gemm *g = &v->gemm;
+  double mean = 0, squares = 0;
+  for (int64_t p = 0; p < g->k; p++) mean += a_at(v, a, i, p) / (double)g->k;
+  for (int64_t p = 0; p < g->k; p++) {
+    const double x = a_at(v, a, i, p) - mean;
+    squares += x * x * v->squares[p];
+  }
+  const double scale = fabs((double)g->scale);
+  return (1 + 6 / sqrt((double)g->n)) * (scale * sqrt(squares + mean * mean * v->sums) + sqrt(v->biases));
+}
+
 static tw_status verify_row(const x86_verifier *v, const void *a, const void *c, int64_t i, tw_error *error) {
   const tw_gemm *g = &v->gemm;
-  double sum = 0, norm = 0, got = 0, size = 0, largest = 0;
+  double sum[X86_VECTORS] = {0}, got[X86_VECTORS] = {0}, norm = 0, largest = 0;
   for (int64_t p = 0; p < g->k; p++) {
     const double x = a_at(v, a, i, p);
-    sum += x * v->product[p];
+    for (int y = 0; y < X86_VECTORS; y++) sum[y] += x * v->product[y][p];
     norm += x * x;
     largest = fmax(largest, fabs(x));
   }
   for (int64_t j = 0; j < g->n; j++) {
     const double x = c_at(v, c, i, j);
-    got += x * v->sign[j];
-    size += x * x;
+    if (!isfinite(x)) return wrong(i, "has an element that is no finite number", error);
+    for (int y = 0; y < X86_VECTORS; y++) got[y] += x * v->weight[y][j];
   }
-  /* Errors of n elements with random signs: eight standard deviations. */
-  const double expected = (double)g->scale * sum + v->bias;
+  /* Errors of n elements with random weights of at most 1: eight standard deviations. */
   const double unit = v->numerics.exact ? 0 : fmax(v->numerics.unit, 0x1p-24);
   double off = 0;
   if (v->numerics.real)
@@ -117,8 +175,13 @@ static tw_status verify_row(const x86_verifier *v, const void *a, const void *c,
         g, &v->numerics,
         &(tw_gemm_sizes){
             .products = sqrt(norm) * v->columns, .row = sqrt(norm), .column = v->columns, .largest = largest});
-  const double bound = 8 * sqrt((double)g->n) * off + 8 * unit * sqrt(size) + 8 * 0x1p-24 * fabs(v->bias);
-  return fabs(got - expected) <= bound ? TW_OK : wrong(i, "is not that of the product", error);
+  const double bound = v->numerics.exact ? 0 : 8 * sqrt((double)g->n) * off + 8 * unit * expected_norm(v, a, i);
+  for (int y = 0; y < X86_VECTORS; y++) {
+    const double expected = (double)g->scale * sum[y] + v->bias[y];
+    if (!(fabs(got[y] - expected) <= bound + 8 * 0x1p-24 * fabs(v->bias[y])))
+      return wrong(i, "is not that of the product", error);
+  }
+  return TW_OK;
 }
 
 static tw_status verify_element(const x86_verifier *v, const void *a, const void *c, int64_t i, int64_t j,
@@ -158,9 +221,13 @@ tw_status x86_verify(const x86_verifier *v, const void *a, const void *c, tw_err
     for (int64_t i = 0; status == TW_OK && i < g->m; i++) status = verify_row(v, a, c, i, error);
     return status;
   }
-  tw_random_seed(&r, (uint64_t)v->sign[0] ^ (uint64_t)(uintptr_t)v->sign);
-  for (int i = 0; status == TW_OK && i < SAMPLES; i++)
-    status = verify_element(v, a, c, tw_random_between(&r, 0, g->m - 1), tw_random_between(&r, 0, g->n - 1), error);
+  /* Some of every row, and in all every column where there are as many samples. */
+  tw_random_seed(&r, tw_random_system());
+  const int64_t each = SAMPLES / g->m > 2 ? SAMPLES / g->m : 2, first = tw_random_between(&r, 0, g->n - 1);
+  for (int64_t i = 0; status == TW_OK && i < g->m; i++)
+    for (int64_t x = 0; status == TW_OK && x < each; x++)
+      status =
+          verify_element(v, a, c, i, x % 2 ? tw_random_between(&r, 0, g->n - 1) : (first + i * each + x) % g->n, error);
   for (int64_t i = 0; status == TW_OK && i < g->m; i++)
     for (int64_t j = 0; status == TW_OK && j < g->n; j++)
       if (tw_is_poison(o, c, i, j)) /* of i8 it is a number like others */

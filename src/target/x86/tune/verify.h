@@ -5,22 +5,28 @@
 #include "op/gemm_numerics.h"
 #include "tilewright/op.h"
 
-/* What is known of B (and the bias) beforehand, with random signs that nobody else knows. */
+enum { X86_VECTORS = 2 };
+
+/* What is known of B (and the bias) beforehand, with random weights that nobody else knows. */
 typedef struct x86_verifier {
   tw_gemm gemm;
   tw_gemm_numerics numerics;
   tw_operand operand[TW_OPERANDS_MAX];
   size_t n_operands;
-  double *sign, *product; /* n signs; op(B) times them: k */
-  double columns, bias;   /* the largest norm of a column of B; the bias times the signs */
+  double *weight[X86_VECTORS], *product[X86_VECTORS]; /* n weights; op(B) times them: k */
+  double bias[X86_VECTORS];                           /* the bias times the weights */
+  double *squares;                                    /* of each row of op(B), summed: k */
+  double columns, sums;                               /* the largest norm of a column; squares of the columns' sums */
+  double biases;                                      /* squares of the bias, summed */
   const void *b, *d;
 } x86_verifier;
 
 tw_status x86_verifier_make(const tw_problem *, void *const buffer[], uint64_t seed, x86_verifier *out, tw_error *);
 void x86_verifier_free(x86_verifier *);
 
-/* Fills A with new values: reals of magnitudes in [1/2, 1), integers of the whole range. */
-void x86_fill_a(const x86_verifier *, uint64_t seed, void *a);
+/* Fills A with new values that look like those of `like`: each row is one of its rows, turned around by a random number of
+ * elements where its type allows it, with random signs. */
+void x86_fill_a(const x86_verifier *, uint64_t seed, const void *like, void *a);
 /* TW_FAILED if C cannot be act(scale * op(A) op(B) + bias). */
 tw_status x86_verify(const x86_verifier *, const void *a, const void *c, tw_error *);
 
