@@ -1,0 +1,125 @@
+/* test_cheats.c - kernels that want to look right, or fast, and are not; and honest ones that look odd. One file each in
+ * tests/cheats/MACHINE/, whose first line says what the judge must say:
+ *
+ *     // VERDICT | WORDS OF ITS LINE | OP key=value... -t TARGET
+ *
+ * A new machine adds a folder. Inputs are new each time. */
+#include "test.h"
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/random.h"
+#include "base/strings.h"
+#include "evaluate/plausible.h"
+#include "evaluate/verdict.h"
+#include "tilewright/tilewright.h"
+
+/* As `tilewright run` does. */
+static tw_verdict judge(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_error *error) {
+  tw_artefact *artefact = NULL;
+  tw_measurement m;
+  tw_bound bound;
+  tw_case data = {0};
+  tw_verdict verdict = TW_UNBUILDABLE;
+  if (tw_target_bound(t, p, &bound, error) == TW_OK &&
+      t->build(t, p, source, length, false, &artefact, error) == TW_OK &&
+      tw_target_case(t, p, tw_random_system(), 1, &data, error) == TW_OK) {
+    verdict = TW_WRONG;
+    if (t->check(t, artefact, &data, error) == TW_OK) verdict = TW_UNMEASURED;
+    if (verdict == TW_UNMEASURED && t->measure(t, artefact, &data, NULL, &m, error) == TW_OK)
+      verdict = tw_plausible(t, &bound, m.cost, error) == TW_OK ? TW_CORRECT : TW_IMPOSSIBLE;
+  }
+  tw_case_free(&data);
+  if (artefact) t->release(artefact);
+  return verdict;
+}
+
+/* The part behind the `index`th bar, without blanks around it. */
+static void part_of(const char *line, int index, char *out, size_t size) {
+  for (; index > 0 && (line = strchr(line, '|')); index--) line++;
+  if (!line) {
+    *out = '\0';
+    return;
+  }
+  size_t length = strcspn(line, "|\n");
+  while (length && *line == ' ') line++, length--;
+  while (length && line[length - 1] == ' ') length--;
+  snprintf(out, size, "%.*s", (int)length, line);
+}
+
+/* Is the file judged as it says? */
+static bool one(const char *path) {
+  char verdict[64], words[128], problem[256], *source = NULL;
+  size_t length;
+  tw_error error = {0};
+  tw_problem p;
+  if (tw_file_read(path, 1 << 20, &source, &length, &error) != TW_OK) fail_msg("%s", error.text);
+  const char *line = source + strspn(source, "/# ");
+  part_of(line, 0, verdict, sizeof verdict);
+  part_of(line, 1, words, sizeof words);
+  part_of(line, 2, problem, sizeof problem);
+  char *name = strstr(problem, " -t ");
+  tw_verdict expected;
+  if (!name || !tw_verdict_parse(verdict, &expected)) fail_msg("%s: what is its first line?", path);
+  *name = '\0';
+  const tw_target *t = tw_target_find(name + 4);
+  if (!t || tw_problem_read(problem, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
+    fail_msg("%s: %s", path, error.text);
+  const tw_verdict given = judge(t, &p, source, length, &error);
+  const bool right = given == expected && strstr(error.text, words) && !strstr(error.text, "root:");
+  if (!right)
+    print_message("%s:\n  should be '%s' (%s), is '%s': %.300s\n", path, verdict, words, tw_verdict_name(given),
+                  error.text);
+  free(source);
+  return right;
+}
+
+static int is_visible(const struct dirent *e) { return e->d_name[0] != '.'; }
+
+static void judge_all(const char *machine, const char *target, int least) {
+  char folder[512];
+  struct dirent **list;
+  int wrong = 0;
+  snprintf(folder, sizeof folder, "%s/../cheats/%s", TW_TEST_DATA, machine);
+  const tw_target *t = tw_target_find(target);
+  if (!t || (t->available && t->available(t, NULL) != TW_OK)) {
+    print_message("%s cannot be used here\n", target);
+    skip();
+  }
+  const int n = scandir(folder, &list, is_visible, alphasort);
+  assert_true(n >= least);
+  for (int i = 0; i < n; i++) {
+    char *path = tw_path_join(folder, list[i]->d_name);
+    wrong += !one(path);
+    free(path);
+    free(list[i]);
+  }
+  free(list);
+  assert_int_equal(wrong, 0);
+}
+
+static void gemmini_is_not_fooled(void **state) {
+  (void)state;
+  judge_all("gemmini", "gemmini-16x16-int8", 60);
+}
+
+static void x86_is_not_fooled(void **state) {
+  (void)state;
+  judge_all("x86", "x86", 45);
+}
+
+static void xdna2_is_not_fooled(void **state) {
+  (void)state;
+  judge_all("xdna2", "xdna2", 16);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(gemmini_is_not_fooled), cmocka_unit_test(x86_is_not_fooled),
+                                     cmocka_unit_test(xdna2_is_not_fooled)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
