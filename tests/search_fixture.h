@@ -295,7 +295,7 @@ static inline double fake_optimum(void) {
 }
 
 static inline tw_search_options fake_options(uint64_t seed, int jobs) {
-  return (tw_search_options){.seed = seed, .jobs = jobs, .dropout = -1};
+  return (tw_search_options){.seed = seed, .inputs = seed, .jobs = jobs, .dropout = -1};
 }
 
 #endif

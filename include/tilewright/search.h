@@ -43,13 +43,14 @@ typedef struct tw_model_options {
 } tw_model_options;
 
 typedef struct tw_search_options {
-  bool exhaustive; /* iterations, plans, kernels, beam and dropout then say nothing */
-  int iterations;  /* T; 0 = default */
-  int plans;       /* N, per parent; 0 = default */
-  int kernels;     /* K, per plan; 0 = default */
-  int beam;        /* B; 0 = default */
-  double dropout;  /* probability that a menu entry is hidden from a plan; < 0 = default */
-  uint64_t seed;
+  bool exhaustive;           /* iterations, plans, kernels, beam and dropout then say nothing */
+  int iterations;            /* T; 0 = default */
+  int plans;                 /* N, per parent; 0 = default */
+  int kernels;               /* K, per plan; 0 = default */
+  int beam;                  /* B; 0 = default */
+  double dropout;            /* probability that a menu entry is hidden from a plan; < 0 = default */
+  uint64_t seed;             /* of all choices */
+  uint64_t inputs;           /* seed of the inputs that kernels are checked on; 0 = one that nobody can foresee */
   int jobs;                  /* threads; 0 = all cores */
   int samples;               /* stop when so many candidates were evaluated, or recalled from a journal; 0 = no limit */
   double seconds;            /* stop starting candidates after this long; 0 = no limit */

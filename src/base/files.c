@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,11 +33,16 @@ tw_status tw_file_cannot_write(const char *path, int number, tw_error *error) {
   return tw_fail(error, TW_USAGE, "cannot write '%s': %s", path, strerror(number));
 }
 
+enum { PIPE_MS = 10000 };
+
 static tw_status read_all(int fd, const char *path, size_t limit, tw_text *text, tw_error *error) {
   char buffer[1 << 16];
   for (;;) {
     ssize_t n = read(fd, buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN && poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, PIPE_MS) > 0) continue;
+    if (n < 0 && errno == EAGAIN)
+      return tw_fail(error, TW_USAGE, "cannot read '%s': nothing came out of this pipe for %d s", path, PIPE_MS / 1000);
     if (n < 0) return tw_fail(error, TW_USAGE, "cannot read '%s': %s", path, strerror(errno));
     if (n == 0) return TW_OK;
     if ((size_t)n > limit - text->length) return too_large(path, limit, error);
@@ -46,7 +52,7 @@ static tw_status read_all(int fd, const char *path, size_t limit, tw_text *text,
 }
 
 tw_status tw_file_read(const char *path, size_t limit, char **data, size_t *length, tw_error *error) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer is empty */
   if (fd < 0) return tw_fail(error, TW_USAGE, "cannot read '%s': %s", path, strerror(errno));
   struct stat info;
   tw_text text = {0};

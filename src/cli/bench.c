@@ -26,7 +26,7 @@ static tw_status bench_library(const cli *c, const cli_subject *s, tw_error *err
   int lock;
   tw_status status = tw_device_lock(s->target->traits.device, false, NULL, &lock, error);
   if (status != TW_OK) return status;
-  status = s->target->library->bench(s->target, &s->problem, (uint64_t)c->options.seed, &b, error);
+  status = s->target->library->bench(s->target, &s->problem, c->options.inputs, &b, error);
   tw_device_unlock(lock);
   if (status != TW_OK) return status;
   if (c->options.json) return print_library_json(c, s, &b, error);

@@ -29,6 +29,7 @@ typedef struct cli_options {
   const char *grid, *block; /* of a kernel that is launched by hand */
   cli_list arguments;
   int64_t lds;
+  uint64_t inputs; /* the seed of inputs: that of --seed, or one that nobody can foresee */
   int64_t jobs, seed, iterations, plans, kernels, beam;
   double dropout, seconds;                                                /* dropout < 0: the search's default */
   int64_t samples, fix, at_once, answer_tokens, questions;                /* fix < 0: the search's default */

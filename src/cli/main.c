@@ -1,4 +1,5 @@
 /* main.c - the command `tilewright`: finds the subcommand, runs it, says in one line what went wrong. */
+#include <signal.h>
 #include <string.h>
 
 #include "base/strings.h"
@@ -108,6 +109,7 @@ int main(int argc, char *argv[]) {
   tw_error error = {0};
   bool printed = false;
   cli c = {.printed = &printed};
+  signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error of the write, which says so */
   tw_status status = dispatch(&c, argc, argv, &error);
   if (status != TW_OK) print_failure(&c, argc, argv, status, &error);
   tw_status finished = finish_output(status, &error);

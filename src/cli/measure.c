@@ -1,4 +1,5 @@
 /* measure.c - one kernel source through build, check and measure. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ tw_status cli_read_source(const char *path, char **source, size_t *length, tw_er
   if (status != TW_OK) return status;
   if ((*source)[strspn(*source, " \t\r\n")] || strlen(*source) < *length) return TW_OK;
   free(*source);
+  *source = NULL;
   return tw_fail(error, TW_FAILED, "'%s' is empty: give a file with a kernel or a design", path);
 }
 
@@ -29,7 +31,7 @@ static tw_status build_check_measure(const cli *c, const cli_subject *s, const c
                           .problem = &s->problem,
                           .source = source,
                           .length = length,
-                          .seed = (uint64_t)c->options.seed,
+                          .seed = c->options.inputs,
                           .trust = trust};
   const tw_setting setting = {.bound = &out->bound, .jobs = (int)c->options.jobs, .trace = trace};
   tw_status status = tw_target_bound(t, &s->problem, &out->bound, error);
@@ -70,6 +72,7 @@ static tw_status print_json(const cli *c, const cli_subject *s, const outcome *o
                             tw_error *error) {
   json_t *object = json_object();
   json_object_set_new(object, "correct", json_boolean(status == TW_OK));
+  json_object_set_new(object, "seed", json_integer((json_int_t)c->options.inputs));
   json_object_set_new(object, "verdict", json_string(tw_verdict_name(o->trial.verdict)));
   if (status == TW_OK) {
     json_t *measurement = cli_json_measurement(s->target, &o->trial.measured);
@@ -96,6 +99,7 @@ tw_status cli_measure_source(const cli *c, const cli_subject *s, const char *sou
   tw_problem_print(&s->problem, problem, sizeof problem);
   printf("%s on %s%s%s\n", problem, s->target->name, note ? ", " : "", note ? note : "");
   printf("  result        correct: %s\n", o.trial.coverage);
+  printf("  inputs        --seed %" PRIu64 "\n", c->options.inputs);
   cli_print_measurement(s->target, &o.trial.measured, &o.bound);
   if (c->options.trace) printf("\ntimeline in %s: open it in ui.perfetto.dev or chrome://tracing\n", c->options.trace);
   if (c->options.timeline) printf("\npicture of the timeline in %s\n", c->options.timeline);

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "base/strings.h"
 #include "cli/cli.h"
 
@@ -48,7 +49,8 @@ static const struct option_entry {
     {"trust", 0, FLAG, offsetof(cli_options, trust), 0, 0, NULL,
      "the source is your own: build it even where compilers cannot be confined"},
     {"jobs", 'j', INTEGER, offsetof(cli_options, jobs), 1, 1024, "N", "threads; all cores if not said"},
-    {"seed", 0, INTEGER, offsetof(cli_options, seed), 0, 9e18, "N", "of all random choices; 1 if not said"},
+    {"seed", 0, INTEGER, offsetof(cli_options, seed), 0, 9e18, "N",
+     "of inputs and choices; if not said: inputs that nobody can foresee, choices as with 1"},
     {"iterations", 0, INTEGER, offsetof(cli_options, iterations), 1, 1000, "N", "of the beam search"},
     {"plans", 0, INTEGER, offsetof(cli_options, plans), 1, 256, "N", "for each parent in the beam"},
     {"kernels", 0, INTEGER, offsetof(cli_options, kernels), 1, 256, "N", "for each plan"},
@@ -158,7 +160,7 @@ tw_status cli_parse(const cli_command *command, int argc, char *argv[], cli *out
     if (table[i].letter)
       snprintf(shorts + strlen(shorts), 3, "%c%s", table[i].letter, table[i].kind == FLAG ? "" : ":");
   }
-  out->options = (cli_options){.seed = 1, .dropout = -1, .fix = -1, .temperature = -1};
+  out->options = (cli_options){.seed = -1, .dropout = -1, .fix = -1, .temperature = -1};
   opterr = 0;
   int found;
   while ((found = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
@@ -176,6 +178,8 @@ tw_status cli_parse(const cli_command *command, int argc, char *argv[], cli *out
     tw_status status = set_option(&table[entry], optarg, &out->options, error);
     if (status != TW_OK) return status;
   }
+  out->options.inputs = out->options.seed < 0 ? tw_random_system() >> 16 : (uint64_t)out->options.seed;
+  if (out->options.seed < 0) out->options.seed = 1;
   out->n_words = (size_t)(argc - optind);
   out->words = (const char **)argv + optind;
   return TW_OK;

@@ -14,7 +14,7 @@ static tw_status measure(const cli *c, const cli_subject *s, tw_candidate *k, tw
                           .problem = &s->problem,
                           .source = k->source,
                           .length = strlen(k->source),
-                          .seed = (uint64_t)c->options.seed,
+                          .seed = c->options.inputs,
                           .trust = c->options.trust};
   const tw_setting setting = {.jobs = (int)c->options.jobs};
   tw_outcome outcome;

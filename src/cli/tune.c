@@ -39,6 +39,7 @@ static tw_search_options search_options(const cli *c) {
       .n_agents = o->agents.n,
       .model = model_options(o),
       .seed = (uint64_t)o->seed,
+      .inputs = o->inputs,
       .jobs = (int)o->jobs,
       .samples = (int)o->samples,
       .seconds = o->seconds,

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "base/random.h"
 #include "base/strings.h"
 #include "search/state.h"
 
@@ -38,8 +39,9 @@ static tw_status rewrite(const improving *k, const char *source, size_t length, 
   const int jobs = options.jobs ? options.jobs : tw_cores();
   tw_program *program = NULL;
   tw_member member = {.share = 1};
-  tw_status status = k->target->rewriter->study(k->target, k->problem, source, length, options.trust, options.seed,
-                                                jobs, &stop, &program, error);
+  tw_status status =
+      k->target->rewriter->study(k->target, k->problem, source, length, options.trust,
+                                 options.inputs ? options.inputs : tw_random_system(), jobs, &stop, &program, error);
   if (status == TW_OK) status = k->target->rewriter->diagnose(program, jobs, &out->diagnosis, error);
   char *start = status == TW_OK ? strndup(source, length) : NULL;
   if (status == TW_OK && !start) status = tw_fail(error, TW_MISSING, "no memory for the program");

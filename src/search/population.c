@@ -169,7 +169,7 @@ static tw_trial trial_of(const tw_state *s, const tw_candidate *c) {
                     .problem = &s->problem,
                     .source = c->source,
                     .length = strlen(c->source),
-                    .seed = s->options.seed,
+                    .seed = s->options.inputs,
                     .limit = c->limit,
                     .trust = s->options.trust || c->recipe}; /* the target made it: the library's own text */
 }

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "base/random.h"
 #include "search/state.h"
 #include "tilewright/tilewright.h"
 
@@ -60,6 +61,7 @@ static void fill(int *option, int fallback) {
 
 static void fill_options(tw_state *s, double simulation_seconds) {
   tw_search_options *o = &s->options;
+  if (!o->inputs) o->inputs = tw_random_system();
   const struct effort *effort = EFFORT;
   while (simulation_seconds > effort->seconds) effort++;
   const bool models = asks_models(s);
@@ -195,7 +197,7 @@ static tw_status open_search(tw_state *s, const tw_search_subject *subject, cons
     status = s->options.runner ? tw_backend_command(s->options.runner, (size_t)s->options.jobs, &s->backend, error)
                                : tw_backend_threads(s->options.jobs, &s->backend, error);
   if (status == TW_OK && !s->backend->is_elsewhere)
-    status = tw_target_case(s->target, &s->problem, s->options.seed, s->options.jobs, &s->data, error);
+    status = tw_target_case(s->target, &s->problem, s->options.inputs, s->options.jobs, &s->data, error);
   return status;
 }
 

@@ -38,7 +38,7 @@ static char *default_path(void) {
   if (own && *own) return strdup(own);
   if (data && *data == '/') /* as the XDG specification says: a relative one is ignored */
     return tw_path_join(data, "tilewright/wisdom.json");
-  return home && *home ? tw_path_join(home, ".local/share/tilewright/wisdom.json") : NULL;
+  return home && *home == '/' ? tw_path_join(home, ".local/share/tilewright/wisdom.json") : NULL;
 }
 
 static tw_status find_file(const char *path, char **out, tw_error *error) {
