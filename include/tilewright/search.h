@@ -3,7 +3,7 @@
  * A candidate is source; it may have a recipe, the schedule of which the target makes that source. In each iteration
  * every parent in the beam gets `plans` plans (one lever each), divided among the agents, and each plan `kernels` kernels; they are built, checked and measured on `jobs` threads; the best `beam` that are correct
  * and beat their parent are the next beam. (Where measuring is safe without a check and costs less, as
- * tw_target.measures_first says, those that do not beat their parent are not checked.) The result depends on problem,
+ * tw_traits.measures_first says, those that do not beat their parent are not checked.) The result depends on problem,
  * target, options and wisdom alone, never on `jobs` or timing (on a simulated target), unless `seconds` cuts it short.
  *
  * With `exhaustive` there is no beam: every kernel that the menu leads to, step by step from the plainest one, is

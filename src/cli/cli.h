@@ -136,7 +136,7 @@ void cli_print_measurement(const tw_target *, const tw_measurement *, const tw_b
 /* {"best": {...}, "start": {...}, "bound": {...}, "samples", "wall_seconds"}; `full` adds what the report shows. */
 json_t *cli_json_result(const cli_subject *, const tw_search_result *, bool full);
 void cli_print_ladder(const cli_subject *, const tw_search_result *);
-/* The kernel (tw_traits.source_name), schedule.txt and the target's own (tw_target.sources); the directory is made if it is not there. */
+/* The kernel (tw_traits.source_name), schedule.txt and the target's own (tw_exporter.sources); the directory is made if it is not there. */
 tw_status cli_write_design(const char *directory, const cli_subject *, const tw_schedule *, const char *source,
                            tw_error *);
 /* The kernel, the one of the start, schedule.txt, summary.json and the target's own; `names` gets them all. */

@@ -1,4 +1,4 @@
-/* measure.h - tw_target.build, check, measure, release and bound of GPUs. */
+/* measure.h - tw_target.build, check, measure and release, and tw_family.bound, of GPUs. */
 #ifndef TW_CUDA_MEASURE_H
 #define TW_CUDA_MEASURE_H
 

@@ -38,7 +38,7 @@ void x86_settle_tile(const tw_gemm_spec *, x86_tuning *);
 /* The arithmetic in which a set computes the types. */
 x86_arithmetic x86_arithmetic_of(const tw_gemm_spec *, x86_isa);
 
-/* tw_target.steps, emit, predict. */
+/* tw_family.steps, emit, predict. */
 tw_status x86_steps(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *, tw_error *);
 tw_status x86_emit(const tw_target *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
 tw_status x86_predict(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
