@@ -13,7 +13,10 @@ const tw_view *tw_view_find(const tw_target *t, const char *name, tw_error *erro
   size_t n = 0;
   tw_text all = {0};
   for (const tw_view *v = t->machine_views; v && v->name; v++) {
-    if (!strcmp(v->name, name)) return v;
+    if (!strcmp(v->name, name)) {
+      tw_text_free(&all);
+      return v;
+    }
     if (n < TW_VIEW_KEYS_MAX) names[n++] = v->name;
     tw_text_add(&all, "%s%s", n > 1 ? ", " : "", v->name);
   }
