@@ -1,62 +1,151 @@
 /* mfma.c - matrix instructions: registers to matrices by the maps of layout/mfma.h, products in order of k, and back.
  *
- * Order of summation: each element is C, plus the products of ascending k, each product and sum rounded once (f32). Where
- * all are small integers nothing is rounded. */
+ * Order of summation: each element is C, plus the products of ascending k, each product and sum rounded once to the type of
+ * C. Where all are small integers nothing is rounded. Of scaled instructions the items are scaled before they are multiplied;
+ * XF32 cuts its items to 10 bits of fraction. */
+#include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "target/cdna/emulator/emulator.h"
 #include "target/cdna/lanes/half.h"
+#include "target/cdna/lanes/small.h"
 #include "target/cdna/layout/mfma.h"
 
-enum { ITEMS_MAX = 2048 };
+enum { ITEMS_MAX = 2048, SCALES_MAX = 128 };
 
 /* Where item n (lane * items + item) of an operand lies in its matrix: A [block][k][row], B [block][k][column], C
- * [block][row][column]. */
+ * [block][row][column]; of a sparse A the compressed k. */
 typedef struct matrix_map {
-  int items;
+  int items, bits;
+  cdna_type type;
+  const float *value;       /* of each code, for 8 bits and less */
+  uint8_t lane[CDNA_LANES]; /* that is read in place of each */
   uint16_t at[ITEMS_MAX];
 } matrix_map;
 
 typedef struct matrix_plan {
   const cdna_mfma *mfma;
   matrix_map a, b, c;
+  uint8_t scale_lane[2][SCALES_MAX]; /* of row (column) and block of 32 k: [r * blocks + b] */
+  int scale_byte[2];
+  int index_bit;  /* of a sparse instruction */
+  uint8_t negate; /* of f64: A, B, C */
 } matrix_plan;
 
-static float item_value(cdna_type type, uint32_t bits) {
+/* ---- formats ---- */
+
+static float small_values[CDNA_SMALLS][256];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void fill_values(void) {
+  for (int s = 0; s < CDNA_SMALLS; s++)
+    for (uint32_t code = 0; code < 1u << cdna_small_of(s).bits; code++)
+      small_values[s][code] = cdna_small_value(s, code);
+}
+
+static const float *values_of(cdna_type type, cdna_arch arch) {
+  pthread_once(&once, fill_values);
   switch (type) {
+  case CDNA_FP8: return small_values[arch == CDNA3 ? CDNA_FP8_FNUZ : CDNA_FP8_OCP];
+  case CDNA_BF8: return small_values[arch == CDNA3 ? CDNA_BF8_FNUZ : CDNA_BF8_OCP];
+  case CDNA_FP6: return small_values[CDNA_FP6_MX];
+  case CDNA_BF6: return small_values[CDNA_BF6_MX];
+  case CDNA_FP4: return small_values[CDNA_FP4_MX];
+  default: return NULL;
+  }
+}
+
+static inline uint32_t item_bits(uint32_t (*row)[CDNA_LANES], int lane, int item, int bits) {
+  const int at = item * bits;
+  uint32_t word = row[at / 32][lane] >> at % 32;
+  if (bits == 32) return word;
+  if (at % 32 + bits > 32) word |= row[at / 32 + 1][lane] << (32 - at % 32);
+  return word & ((1u << bits) - 1);
+}
+
+static inline float item_value(const matrix_map *map, uint32_t bits) {
+  if (map->value) return map->value[bits];
+  switch (map->type) {
   case CDNA_F16: return cdna_half_value(bits);
   case CDNA_BF16: return cdna_bf16_value(bits);
+  case CDNA_XF32: return tw_float_of(bits & ~0x1FFFu);
   default: return tw_float_of(bits);
   }
 }
 
-static int32_t item_integer(uint32_t bits) { return (int8_t)bits; }
-
-static uint32_t item_bits(uint32_t (*row)[CDNA_LANES], int lane, int item, int bits) {
-  const int at = item * bits;
-  const uint32_t word = row[at / 32][lane] >> at % 32;
-  return bits == 32 ? word : word & ((1u << bits) - 1);
+static void unpack(const matrix_map *map, uint32_t (*row)[CDNA_LANES], float *out) {
+  for (int l = 0; l < CDNA_LANES; l++)
+    for (int e = 0; e < map->items; e++)
+      out[map->at[l * map->items + e]] = item_value(map, item_bits(row, map->lane[l], e, map->bits));
 }
+
+static void unpack_integers(const matrix_map *map, uint32_t (*row)[CDNA_LANES], int32_t *out) {
+  for (int l = 0; l < CDNA_LANES; l++)
+    for (int e = 0; e < map->items; e++) out[map->at[l * map->items + e]] = (int8_t)item_bits(row, map->lane[l], e, 8);
+}
+
+/* A sparse A becomes dense: of each four k two are there, where the indices say. `item` has 4 bytes. */
+static void spread(const matrix_plan *p, const cdna_wave *w, const cdna_op *op, const void *compressed, void *dense) {
+  const cdna_mfma *m = p->mfma;
+  const uint32_t *index = w->v[op->s[2].code];
+  const uint32_t *from = compressed;
+  uint32_t *to = dense;
+  memset(to, 0, (size_t)m->m * m->k * sizeof *to);
+  for (int l = 0; l < CDNA_LANES; l++)
+    for (int e = 0; e < p->a.items; e++) {
+      const int at = p->a.at[l * p->a.items + e], row = at % m->m, k = at / m->m;
+      const uint32_t which = index[l] >> (p->index_bit + 2 * e) & 3;
+      to[(k / 2 * 4 + (int)which) * m->m + row] = from[at];
+    }
+}
+
+/* Scales of E8M0: times 2^(s - 127), 255 is NaN. outer: rows of A or columns of B. */
+static void apply_scales(const matrix_plan *p, const cdna_wave *w, int side, const cdna_source *s, float *item) {
+  const cdna_mfma *m = p->mfma;
+  const int outer = side ? m->n : m->m, blocks = m->k / 32;
+  for (int b = 0; b < blocks; b++)
+    for (int r = 0; r < outer; r++) {
+      const int lane = p->scale_lane[side][r * blocks + b];
+      const uint32_t word = s->kind == CDNA_ROW ? w->v[s->code][lane] : (uint32_t)cdna_read(w, s);
+      const uint32_t e = word >> 8 * p->scale_byte[side] & 0xFF;
+      const float scale = e == 255 ? NAN : ldexpf(1.0f, (int)e - 127);
+      for (int k = 32 * b; k < 32 * b + 32; k++) item[k * outer + r] *= scale;
+    }
+}
+
+/* ---- execution ---- */
+
+/* Scales are the operation's last source, A's code in it and B's in `more` of the op: see lower. */
+typedef struct scaled_plan {
+  matrix_plan plan;
+  cdna_source scale[2];
+} scaled_plan;
 
 static void run_float(cdna_wave *w, const cdna_op *op) {
   const matrix_plan *p = op->more;
   const cdna_mfma *m = p->mfma;
-  float a[ITEMS_MAX], b[ITEMS_MAX], c[ITEMS_MAX];
-  uint32_t(*ra)[CDNA_LANES] = &w->v[op->s[0].code], (*rb)[CDNA_LANES] = &w->v[op->s[1].code];
-  const int bits = cdna_type_bits(m->a), outer = m->n;
-  for (int l = 0; l < CDNA_LANES; l++) {
-    for (int e = 0; e < p->a.items; e++) a[p->a.at[l * p->a.items + e]] = item_value(m->a, item_bits(ra, l, e, bits));
-    for (int e = 0; e < p->b.items; e++) b[p->b.at[l * p->b.items + e]] = item_value(m->b, item_bits(rb, l, e, bits));
+  const bool sparse = cdna_mfma_is_sparse(m);
+  float a[ITEMS_MAX], b[ITEMS_MAX], c[ITEMS_MAX], dense[ITEMS_MAX];
+  float *left = a;
+  unpack(&p->a, &w->v[op->s[0].code], a);
+  unpack(&p->b, &w->v[op->s[1].code], b);
+  if (sparse) {
+    spread(p, w, op, a, dense);
+    left = dense;
   }
-  if (op->s[2].kind == CDNA_ROW) {
-    for (int r = 0; r < p->c.items; r++)
-      for (int l = 0; l < CDNA_LANES; l++) c[p->c.at[l * p->c.items + r]] = tw_float_of(w->v[op->s[2].code + r][l]);
-  } else {
-    const float value = tw_float_of((uint32_t)cdna_read(w, &op->s[2]));
-    for (int e = 0; e < m->m * m->n * m->blocks; e++) c[e] = value;
+  if (op->flags) {
+    const scaled_plan *scaled = op->more;
+    apply_scales(p, w, 0, &scaled->scale[0], a);
+    apply_scales(p, w, 1, &scaled->scale[1], b);
   }
+  const bool in_registers = sparse || op->s[2].kind == CDNA_ROW;
+  const int row = sparse ? op->d : op->s[2].code;
+  const float value = in_registers ? 0 : tw_float_of((uint32_t)cdna_read(w, &op->s[2]));
+  for (int r = 0; r < p->c.items; r++)
+    for (int l = 0; l < CDNA_LANES; l++)
+      c[p->c.at[l * p->c.items + r]] = in_registers ? tw_float_of(w->v[row + r][l]) : value;
   for (int block = 0; block < m->blocks; block++)
-    w->kit->multiply(c + block * m->m * outer, a + block * m->m * m->k, b + block * m->k * outer, m->m, outer, m->k);
+    w->kit->multiply(c + block * m->m * m->n, left + block * m->m * m->k, b + block * m->k * m->n, m->m, m->n, m->k);
   for (int r = 0; r < p->c.items; r++)
     for (int l = 0; l < CDNA_LANES; l++) w->v[op->d + r][l] = tw_bits_of(c[p->c.at[l * p->c.items + r]]);
 }
@@ -64,63 +153,173 @@ static void run_float(cdna_wave *w, const cdna_op *op) {
 static void run_integer(cdna_wave *w, const cdna_op *op) {
   const matrix_plan *p = op->more;
   const cdna_mfma *m = p->mfma;
-  int32_t a[ITEMS_MAX], b[ITEMS_MAX];
+  const bool sparse = cdna_mfma_is_sparse(m);
+  int32_t a[ITEMS_MAX], b[ITEMS_MAX], dense[ITEMS_MAX], *left = a;
   uint32_t c[ITEMS_MAX];
-  uint32_t(*ra)[CDNA_LANES] = &w->v[op->s[0].code], (*rb)[CDNA_LANES] = &w->v[op->s[1].code];
-  for (int l = 0; l < CDNA_LANES; l++) {
-    for (int e = 0; e < p->a.items; e++) a[p->a.at[l * p->a.items + e]] = item_integer(item_bits(ra, l, e, 8));
-    for (int e = 0; e < p->b.items; e++) b[p->b.at[l * p->b.items + e]] = item_integer(item_bits(rb, l, e, 8));
+  unpack_integers(&p->a, &w->v[op->s[0].code], a);
+  unpack_integers(&p->b, &w->v[op->s[1].code], b);
+  if (sparse) {
+    spread(p, w, op, a, dense);
+    left = dense;
   }
-  const uint32_t value = op->s[2].kind == CDNA_ROW ? 0 : (uint32_t)cdna_read(w, &op->s[2]);
+  const bool in_registers = sparse || op->s[2].kind == CDNA_ROW;
+  const int row = sparse ? op->d : op->s[2].code;
+  const uint32_t value = in_registers ? 0 : (uint32_t)cdna_read(w, &op->s[2]);
   for (int r = 0; r < p->c.items; r++)
-    for (int l = 0; l < CDNA_LANES; l++)
-      c[p->c.at[l * p->c.items + r]] = op->s[2].kind == CDNA_ROW ? w->v[op->s[2].code + r][l] : value;
+    for (int l = 0; l < CDNA_LANES; l++) c[p->c.at[l * p->c.items + r]] = in_registers ? w->v[row + r][l] : value;
   for (int block = 0; block < m->blocks; block++)
     for (int k = 0; k < m->k; k++)
       for (int i = 0; i < m->m; i++)
         for (int j = 0; j < m->n; j++)
           c[(block * m->m + i) * m->n + j] +=
-              (uint32_t)(a[(block * m->k + k) * m->m + i] * b[(block * m->k + k) * m->n + j]);
+              (uint32_t)(left[(block * m->k + k) * m->m + i] * b[(block * m->k + k) * m->n + j]);
   for (int r = 0; r < p->c.items; r++)
     for (int l = 0; l < CDNA_LANES; l++) w->v[op->d + r][l] = c[p->c.at[l * p->c.items + r]];
 }
 
-static bool map_of(const cdna_mfma *m, cdna_operand operand, matrix_map *out) {
-  cdna_fragment f;
-  if (!cdna_fragment_of(m, operand, CDNA_TYPES, &f) || f.items * CDNA_LANES > ITEMS_MAX) return false;
-  out->items = f.items;
+static double wide_item(uint32_t (*row)[CDNA_LANES], int lane, int item) {
+  const uint64_t bits = row[2 * item][lane] | (uint64_t)row[2 * item + 1][lane] << 32;
+  double v;
+  memcpy(&v, &bits, sizeof v);
+  return v;
+}
+
+static void run_double(cdna_wave *w, const cdna_op *op) {
+  const matrix_plan *p = op->more;
+  const cdna_mfma *m = p->mfma;
+  double a[64], b[64], c[256];
+  for (int l = 0; l < CDNA_LANES; l++) {
+    const double left = wide_item(&w->v[op->s[0].code], l, 0), right = wide_item(&w->v[op->s[1].code], l, 0);
+    a[p->a.at[l]] = p->negate & 1 ? -left : left;
+    b[p->b.at[l]] = p->negate & 2 ? -right : right;
+  }
+  double value = 0;
+  if (op->s[2].kind != CDNA_ROW) {
+    const uint64_t bits = cdna_read(w, &op->s[2]);
+    memcpy(&value, &bits, sizeof value);
+  }
   for (int l = 0; l < CDNA_LANES; l++)
+    for (int r = 0; r < p->c.items; r++) {
+      const double v = op->s[2].kind == CDNA_ROW ? wide_item(&w->v[op->s[2].code], l, r) : value;
+      c[p->c.at[l * p->c.items + r]] = p->negate & 4 ? -v : v;
+    }
+  for (int block = 0; block < m->blocks; block++)
+    for (int i = 0; i < m->m; i++)
+      for (int j = 0; j < m->n; j++)
+        for (int k = 0; k < m->k; k++)
+          c[(block * m->m + i) * m->n + j] =
+              fma(a[(block * m->k + k) * m->m + i], b[(block * m->k + k) * m->n + j], c[(block * m->m + i) * m->n + j]);
+  for (int l = 0; l < CDNA_LANES; l++)
+    for (int r = 0; r < p->c.items; r++) {
+      uint64_t bits;
+      memcpy(&bits, &c[p->c.at[l * p->c.items + r]], sizeof bits);
+      w->v[op->d + 2 * r][l] = (uint32_t)bits;
+      w->v[op->d + 2 * r + 1][l] = (uint32_t)(bits >> 32);
+    }
+}
+
+/* ---- decoding ---- */
+
+static bool map_of(const cdna_mfma *m, cdna_operand operand, cdna_type type, cdna_arch arch, matrix_map *out) {
+  cdna_fragment f;
+  if (!cdna_fragment_of(m, operand, type, &f) || f.items * CDNA_LANES > ITEMS_MAX) return false;
+  out->items = f.items;
+  out->bits = f.bits;
+  out->type = type;
+  out->value = values_of(type, arch);
+  for (int l = 0; l < CDNA_LANES; l++) {
+    out->lane[l] = (uint8_t)l;
     for (int e = 0; e < f.items; e++) {
       const cdna_position at = cdna_fragment_position(&f, (cdna_slot){l, e});
-      const int index = operand == CDNA_A   ? (at.block * m->k + at.column) * m->m + at.row
-                        : operand == CDNA_B ? (at.block * m->k + at.row) * m->n + at.column
+      const int depth = cdna_mfma_is_sparse(m) && operand == CDNA_A ? m->k / 2 : m->k;
+      const int index = operand == CDNA_A   ? (at.block * depth + at.column) * m->m + at.row
+                        : operand == CDNA_B ? (at.block * depth + at.row) * m->n + at.column
                                             : (at.block * m->m + at.row) * m->n + at.column;
       out->at[l * f.items + e] = (uint16_t)index;
     }
+  }
   return true;
+}
+
+static bool scales_of(const cdna_mfma *m, const cdna_code *c, matrix_plan *p) {
+  for (int side = 0; side < 2; side++) {
+    cdna_fragment f;
+    const int outer = side ? m->n : m->m, blocks = m->k / 32;
+    if (!cdna_fragment_of(m, side ? CDNA_SCALE_B : CDNA_SCALE_A, CDNA_FP8, &f) || outer * blocks > SCALES_MAX)
+      return false;
+    for (int r = 0; r < outer; r++)
+      for (int b = 0; b < blocks; b++) {
+        const cdna_position at = side ? (cdna_position){0, b, r} : (cdna_position){0, r, b};
+        p->scale_lane[side][r * blocks + b] = (uint8_t)cdna_fragment_slot(&f, at).lane;
+      }
+    p->scale_byte[side] = (int)(cdna_bits(c->prefix, 11 + side, 1) + 2 * cdna_bits(c->prefix, 59 + side, 1));
+  }
+  return true;
+}
+
+/* CBSZ, ABID and BLGP. */
+static bool fields_of(const cdna_mfma *m, const cdna_code *c, matrix_plan *p, cdna_op *op) {
+  const int cbsz = (int)cdna_bits(c->bits, 8, 3), abid = (int)cdna_bits(c->bits, 11, 4),
+            blgp = (int)cdna_bits(c->bits, 61, 3);
+  switch (m->fields) {
+  case CDNA_FIELDS_BROADCAST:
+    if (!cdna_broadcast_is_defined(m, cbsz, abid)) {
+      op->why = "has CBSZ and ABID that name no run of lanes";
+      return false;
+    }
+    for (int l = 0; l < CDNA_LANES; l++) p->a.lane[l] = (uint8_t)cdna_lane_of_a(l, cbsz, abid);
+    for (int l = 0; l < CDNA_LANES; l++) p->b.lane[l] = (uint8_t)cdna_lane_of_b(l, blgp);
+    return true;
+  case CDNA_FIELDS_BLGP:
+    for (int l = 0; l < CDNA_LANES; l++) p->b.lane[l] = (uint8_t)cdna_lane_of_b(l, blgp);
+    return true;
+  case CDNA_FIELDS_NEGATE: p->negate = (uint8_t)blgp; return true;
+  case CDNA_FIELDS_INDEX: p->index_bit = cdna_index_bit(m, cbsz, abid); return true;
+  default: return true;
+  }
 }
 
 bool cdna_lower_mfma(cdna_program *p, const cdna_code *c, cdna_op *op) {
   const cdna_instruction *i = c->instruction;
   const cdna_mfma *m = i->encoding == CDNA_VOP3P ? cdna_mfma_find(i->name) : NULL;
-  if (!m || cdna_mfma_is_sparse(m) || c->variant != CDNA_PLAIN) return false;
-  const bool real = m->c == CDNA_F32 && (m->a == CDNA_F32 || m->a == CDNA_F16 || m->a == CDNA_BF16) && m->a == m->b;
-  const bool integer = m->c == CDNA_I32 && m->a == CDNA_I8 && m->b == CDNA_I8;
-  if (!real && !integer) return false;
-  if (cdna_bits(c->bits, 8, 3) || cdna_bits(c->bits, 11, 4) || cdna_bits(c->bits, 61, 3)) {
-    op->why = "has CBSZ, ABID or BLGP, which are not executed yet";
-    return false;
+  if (!m) return false;
+  const cdna_arch arch = p->object->arch;
+  cdna_type a = m->a, b = m->b;
+  if (m->fields == CDNA_FIELDS_FORMATS) {
+    const uint32_t cbsz = cdna_bits(c->bits, 8, 3), blgp = cdna_bits(c->bits, 61, 3);
+    if (cbsz > 4 || blgp > 4) {
+      op->why = "has a format of A or B that there is not";
+      return false;
+    }
+    a = (cdna_type)(CDNA_FP8 + cbsz);
+    b = (cdna_type)(CDNA_FP8 + blgp);
   }
-  matrix_plan *plan = cdna_program_new(p, sizeof *plan);
-  if (!plan || !map_of(m, CDNA_A, &plan->a) || !map_of(m, CDNA_B, &plan->b) || !map_of(m, CDNA_C, &plan->c))
-    return false;
+  scaled_plan *scaled = cdna_program_new(p, sizeof *scaled);
+  if (!scaled) return false;
+  matrix_plan *plan = &scaled->plan;
   plan->mfma = m;
+  if (!map_of(m, CDNA_A, a, arch, &plan->a) || !map_of(m, CDNA_B, b, arch, &plan->b) ||
+      !map_of(m, CDNA_C, m->c, arch, &plan->c) || !fields_of(m, c, plan, op))
+    return false;
   op->more = plan;
   for (int n = 0; n < 3; n++) cdna_lower_source(p, c, cdna_find_field(i, (char)('0' + n)), &op->s[n]);
   if (op->s[0].kind != CDNA_ROW || op->s[1].kind != CDNA_ROW) return false;
   const cdna_operand_form *d = cdna_find_field(i, 'D');
   op->d = (uint16_t)(cdna_operand_code(c, d) - CDNA_VGPRS);
   op->d_width = d->width;
-  op->run = real ? run_float : run_integer;
+  if (c->variant == CDNA_SCALED) {
+    if (!scales_of(m, c, plan)) return false;
+    op->flags = 1;
+    for (int side = 0; side < 2; side++) {
+      const int code = (int)cdna_bits(c->prefix, 32 + 9 * side, 9);
+      cdna_source *s = &scaled->scale[side];
+      *s = (cdna_source){.kind = CDNA_ROW, .width = 1, .code = (uint16_t)(code - CDNA_VGPRS)};
+      if (code < CDNA_VGPRS) { /* the hardware reads other bits of scalars: nothing that a kernel could mean */
+        op->why = "takes its scale from a scalar, which the hardware reads wrongly";
+        return false;
+      }
+    }
+  }
+  op->run = m->c == CDNA_F64 ? run_double : m->c == CDNA_I32 ? run_integer : run_float;
   return true;
 }

@@ -103,7 +103,8 @@ static void start_wave(const grid *g, cdna_group *group, cdna_wave *w, int id) {
   memset(v + CDNA_ACCUMULATION, 0, (size_t)g->rows * sizeof *v);
   if (scratch) memset(scratch, 0, (size_t)w->scratch_bytes * CDNA_LANES);
   w->scc = false;
-  w->mode = (k->rsrc1 >> 12 & 0xFF) | (k->rsrc1 >> 21 & 1) << 8 | (k->rsrc1 >> 23 & 1) << 9;
+  w->mode = (k->rsrc1 >> 12 & 0xFF) | (k->rsrc1 >> 21 & 1) << 8 | (k->rsrc1 >> 23 & 1) << 9 |
+            (k->rsrc1 >> 26 & 1) << 23; /* FP16_OVFL */
   w->index_mode = 0;
   w->state = CDNA_RUNNING;
   w->instructions = 0;

@@ -160,6 +160,11 @@ static void finish_result(cdna_wave *w, const cdna_op *op, uint32_t *d) {
     }
   }
   const uint32_t *old = w->v[op->d];
+  if (m->half_of_mix)
+    for (int l = 0; l < CDNA_LANES; l++) {
+      const uint32_t half = cdna_half_bits(tw_float_of(d[l]));
+      d[l] = m->half_of_mix == 1 ? (old[l] & 0xFFFF0000u) | half : (old[l] & 0xFFFF) | half << 16;
+    }
   if (m->half_result && m->low >> 3 & 1) /* op_sel of the result: its upper half */
     for (int l = 0; l < CDNA_LANES; l++) d[l] = (old[l] & 0xFFFF) | d[l] << 16;
   if (m->result_select < 6) {
@@ -189,6 +194,7 @@ enum { TO_EXEC = 1, READS_MASK = 2, KEEPS_HIGH = 4 };
 /* Functions that use more than the rows of their sources get them here. */
 static void prepare(cdna_wave *w, const cdna_op *op, cdna_lanes *x) {
   x->imm = (uint32_t)op->imm;
+  x->mode = w->mode;
   x->arch = w->program->object->arch;
   if (op->flags & READS_MASK) x->in = cdna_read(w, &op->s[3]);
   if (op->lanes->keeps) x->old = w->v[op->d];
@@ -425,6 +431,13 @@ static bool lower_vop3(const cdna_code *c, cdna_op *op, cdna_modifiers *m) {
     return false;
   }
   m->low = cdna_bits(on, 11, 4);
+  if (!strncmp(i->name, "v_cvt_scalef32", 14)) { /* what op_sel means is their own */
+    op->imm = m->low;
+    m->low = 0;
+  }
+  if (!strncmp(i->name, "v_cvt_f32_fp8", 13) || !strncmp(i->name, "v_cvt_f32_bf8", 13)) {
+    if (m->low) op->why = "selects a byte by op_sel, which is not executed yet";
+  }
   m->half_result = m->low != 0;
   if (!cdna_find_field(i, 'S')) m->absolute = cdna_bits(on, 8, 3);
   m->clamp = cdna_bits(on, 15, 1);
@@ -512,10 +525,15 @@ bool cdna_lower_valu(cdna_program *p, const cdna_code *c, cdna_op *op) {
   } else if (i->encoding >= CDNA_VOP3) {
     has_modifiers = lower_vop3(c, op, &m);
   }
-  if (!strcmp(i->name, "v_fma_mixlo_f16") || !strcmp(i->name, "v_fma_mixhi_f16") || !strncmp(i->name, "v_mad_mix", 9))
-    return false;
-  static const char *const keeping[] = {"v_fma_f16",       "v_fmac_f16", "v_mad_f16",
-                                        "v_div_fixup_f16", "v_mad_u16",  "v_mad_i16"};
+  if (op->why) return false;
+  if (!strncmp(i->name, "v_fma_mix", 9)) {
+    /* lo and hi round to a half of the result and keep the other */
+    m.half_of_mix = strstr(i->name, "mixlo") ? 1 : strstr(i->name, "mixhi") ? 2 : 0;
+    if (m.half_of_mix) m.result_kind = 32;
+    has_modifiers = true;
+  }
+  static const char *const keeping[] = {"v_fma_f16", "v_fmac_f16",       "v_mad_f16",        "v_div_fixup_f16",
+                                        "v_mad_u16", "v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32", "v_mad_i16"};
   for (size_t k = 0; k < sizeof keeping / sizeof *keeping; k++)
     if (!strcmp(i->name, keeping[k]) && !(m.low >> 3 & 1)) op->flags |= KEEPS_HIGH;
   if (has_modifiers) {

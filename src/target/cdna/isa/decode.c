@@ -164,7 +164,9 @@ static const char *decode_narrow(cdna_arch arch, cdna_encoding e, const uint32_t
 /* v_mfma_ld_scale: the scales of the MFMA in the 64 bits that follow (VOP3PX of CDNA4). */
 enum { LD_SCALE = 0x2C, F8F6F4_16 = 0x2D, F8F6F4_32 = 0x2E };
 
-const char *cdna_decode(cdna_arch arch, const uint32_t word[], size_t n, cdna_code *out) {
+static bool has_operands(const cdna_code *c);
+
+static const char *decode(cdna_arch arch, const uint32_t word[], size_t n, cdna_code *out) {
   *out = (cdna_code){0};
   if (!n) return cut;
   const cdna_encoding e = encoding_of(word[0]);
@@ -183,6 +185,13 @@ const char *cdna_decode(cdna_arch arch, const uint32_t word[], size_t n, cdna_co
     if (word[2] >> 23 != 0x1A7 || (op != F8F6F4_16 && op != F8F6F4_32)) return unknown;
   }
   return decode_plain(arch, e, out) ? NULL : unknown;
+}
+
+const char *cdna_decode(cdna_arch arch, const uint32_t word[], size_t n, cdna_code *out) {
+  const char *why = decode(arch, word, n, out);
+  return why                 ? why
+         : has_operands(out) ? NULL
+                             : "no instruction of this machine: one of its operands stands for nothing";
 }
 
 /* ---- fields ---- */
@@ -222,9 +231,10 @@ static int vop_code(const cdna_code *c, const cdna_operand_form *o) {
   switch (o->field) {
   case 'D': {
     const int code = (int)cdna_bits(c->bits, 17, 8);
-    return o->holds == 'v' ? CDNA_VGPRS + code : code;
+    return o->holds == 'v' ? CDNA_VGPRS + code : o->holds == 'a' ? 2 * CDNA_VGPRS + code : code;
   }
   case '0':
+    if (o->holds == 'a') return CDNA_VGPRS + (int)cdna_bits(c->bits, 0, 9);
     if (sdwa) return (int)(c->extra & 0xFF) + (c->extra >> 23 & 1 ? 0 : CDNA_VGPRS);
     if (c->variant == CDNA_DPP) return (int)(c->extra & 0xFF) + CDNA_VGPRS;
     return (int)cdna_bits(c->bits, 0, 9);
@@ -253,7 +263,7 @@ static int memory_code(const cdna_code *c, const cdna_operand_form *o) {
   }
 }
 
-int cdna_operand_code(const cdna_code *c, const cdna_operand_form *o) {
+static int field_code(const cdna_code *c, const cdna_operand_form *o) {
   switch (c->instruction->encoding) {
   case CDNA_SOP2:
   case CDNA_SOPK:
@@ -272,6 +282,47 @@ int cdna_operand_code(const cdna_code *c, const cdna_operand_form *o) {
   case CDNA_VOP3P: return o->field == 'C' ? CDNA_VCC : vop3_code(c, o);
   default: return memory_code(c, o);
   }
+}
+
+bool cdna_takes_halves(const cdna_instruction *i) {
+  const size_t length = strlen(i->name);
+  const char *last = length > 4 ? i->name + length - 4 : "";
+  if (i->encoding < CDNA_VOP2 || i->encoding > CDNA_VOP3P || strstr(i->name, "fma_mix")) return false;
+  return !strcmp(last, "_f16") || !strcmp(last, "_b16") || !strcmp(last, "_i16") || !strcmp(last, "_u16");
+}
+
+/* Scalar registers of several dwords begin at even numbers, of four and more at multiples of four: lower bits are ignored. */
+int cdna_operand_code(const cdna_code *c, const cdna_operand_form *o) {
+  const int code = field_code(c, o);
+  if (code >= CDNA_ZERO || o->width < 2 || o->holds == 'v' || o->holds == 'a') return code;
+  const bool named = (code >= CDNA_FLAT_SCRATCH && code < CDNA_TTMP) || code >= CDNA_M0;
+  return named ? code : o->width == 2 ? code & ~1 : code & ~3;
+}
+
+/* A code that stands for nothing, or not for so many dwords. */
+static bool is_operand(const cdna_code *c, const cdna_operand_form *o) {
+  const int code = cdna_operand_code(c, o);
+  const bool narrow_form = !is_wide(c->instruction->encoding);
+  if (code >= CDNA_VGPRS || code < 0) return true;
+  if (code < CDNA_ZERO) {
+    if (o->width < 2) return true;
+    if (code == CDNA_M0) return false;
+    return !(code & 1) || code == 125;
+  }
+  if (o->holds == 'r' || o->field == 'D' || o->field == 'S' || o->field == 'B') return false;
+  if (code > CDNA_ZERO + 80 && code < CDNA_FLOATS)
+    return code == 230 || (code == 231 && o->width == 1) || (code >= CDNA_APERTURES && code < CDNA_APERTURES + 5);
+  if (code == CDNA_CODE_SDWA || code == CDNA_CODE_DPP || code == 254) return false;
+  return code != CDNA_LITERAL || (narrow_form && c->has_literal);
+}
+
+static bool has_operands(const cdna_code *c) {
+  const cdna_instruction *i = c->instruction;
+  for (int o = 0; o < i->n_operands; o++)
+    if (i->operand[o].field != 'M' && i->operand[o].field != 'K' && i->operand[o].field != 'C' &&
+        i->operand[o].field != 'Z' && !is_operand(c, &i->operand[o]))
+      return false;
+  return true;
 }
 
 int cdna_operand_width(const cdna_code *c, const cdna_operand_form *o) {

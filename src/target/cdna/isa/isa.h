@@ -110,6 +110,8 @@ int cdna_operand_code(const cdna_code *, const cdna_operand_form *);
 /* Dwords of an operand: those of the table, but for f8f6f4 those of its format. */
 int cdna_operand_width(const cdna_code *, const cdna_operand_form *);
 
+/* Are its sources of 16 bits? Then constants are, too. */
+bool cdna_takes_halves(const cdna_instruction *);
 /* The text that llvm-objdump prints, without tabs. Branches print their offset in words. */
 void cdna_print(const cdna_code *, tw_text *);
 

@@ -27,11 +27,17 @@ static void print_integer(tw_text *t, int64_t v) {
 }
 
 static const char *special_name(int code, int width) {
-  static const char *const narrow[] = {[CDNA_FLAT_SCRATCH] = "flat_scratch_lo", "flat_scratch_hi", "xnack_mask_lo",
-                                       "xnack_mask_hi", "vcc_lo", "vcc_hi", [CDNA_M0] = "m0", [CDNA_EXEC] = "exec_lo",
+  static const char *const narrow[] = {[CDNA_FLAT_SCRATCH] = "flat_scratch_lo",
+                                       "flat_scratch_hi",
+                                       "xnack_mask_lo",
+                                       "xnack_mask_hi",
+                                       "vcc_lo",
+                                       "vcc_hi",
+                                       [CDNA_M0] = "m0",
+                                       [CDNA_EXEC] = "exec_lo",
                                        "exec_hi"};
-  static const char *const constants[] = {"src_shared_base", "src_shared_limit", "src_private_base", "src_private_limit",
-                                          "src_pops_exiting_wave_id"};
+  static const char *const constants[] = {"src_shared_base", "src_shared_limit", "src_private_base",
+                                          "src_private_limit", "src_pops_exiting_wave_id"};
   static const char *const floats[] = {"0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0"};
   if (width == 2) {
     if (code == CDNA_FLAT_SCRATCH) return "flat_scratch";
@@ -39,13 +45,22 @@ static const char *special_name(int code, int width) {
     if (code == CDNA_VCC) return "vcc";
     if (code == CDNA_EXEC) return "exec";
   }
-  if (code <= CDNA_EXEC + 1 && code >= CDNA_FLAT_SCRATCH) return narrow[code];
+  if (code <= CDNA_EXEC + 1 && code >= CDNA_FLAT_SCRATCH && narrow[code]) return narrow[code];
   if (code >= CDNA_APERTURES && code < CDNA_APERTURES + 5) return constants[code - CDNA_APERTURES];
   if (code >= CDNA_FLOATS && code < CDNA_FLOATS + 8) return floats[code - CDNA_FLOATS];
+  if (code == 125) return "null";
+  if (code == 230) return "src_flat_scratch_base_lo";
+  if (code == 231) return "src_flat_scratch_base_hi";
   if (code == CDNA_VCCZ) return "src_vccz";
   if (code == CDNA_EXECZ) return "src_execz";
   if (code == CDNA_SCC) return "src_scc";
   return NULL;
+}
+
+/* Integers of 16 bits: a float constant is printed as what it is. */
+static bool takes_short_integers(const cdna_instruction *i) {
+  return i->encoding >= CDNA_VOP2 && i->encoding <= CDNA_VOP3 &&
+         (ends(i->name, "_u16") || ends(i->name, "_i16") || ends(i->name, "_b16")) && !begins(i->name, "v_dot");
 }
 
 static void print_code(tw_text *t, const cdna_code *c, int code, int width) {
@@ -62,7 +77,10 @@ static void print_code(tw_text *t, const cdna_code *c, int code, int width) {
   } else if (code > CDNA_ZERO + 64 && code <= CDNA_ZERO + 80) {
     tw_text_add(t, "%d", CDNA_ZERO + 64 - code);
   } else if (code == CDNA_LITERAL) {
-    tw_text_add(t, "0x%" PRIx32, c->literal);
+    tw_text_add(t, "0x%" PRIx32, cdna_takes_halves(c->instruction) ? c->literal & 0xFFFF : c->literal);
+  } else if (code >= CDNA_FLOATS && code <= CDNA_FLOATS + 8 && takes_short_integers(c->instruction)) {
+    static const uint16_t half[] = {0x3800, 0xB800, 0x3C00, 0xBC00, 0x4000, 0xC000, 0x4400, 0xC400, 0x3118};
+    tw_text_add(t, "0x%x", half[code - CDNA_FLOATS]);
   } else if (code == CDNA_FLOATS + 8) {
     tw_text_add_string(t, width == 2 ? "0.15915494309189532" : "0.15915494");
   } else {
@@ -76,12 +94,23 @@ static void print_code(tw_text *t, const cdna_code *c, int code, int width) {
 
 /* ---- operands ---- */
 
-static const char *const hardware_registers[] = {
-    [1] = "HW_REG_MODE",     [2] = "HW_REG_STATUS",    [3] = "HW_REG_TRAPSTS",    [4] = "HW_REG_HW_ID",
-    [5] = "HW_REG_GPR_ALLOC", [6] = "HW_REG_LDS_ALLOC", [7] = "HW_REG_IB_STS",     [15] = "HW_REG_SH_MEM_BASES",
-    [16] = "HW_REG_TBA_LO",  [17] = "HW_REG_TBA_HI",   [18] = "HW_REG_TMA_LO",    [19] = "HW_REG_TMA_HI",
-    [20] = "HW_REG_XCC_ID",  [21] = "HW_REG_SQ_PERF_SNAPSHOT_DATA", [22] = "HW_REG_SQ_PERF_SNAPSHOT_DATA1",
-    [23] = "HW_REG_SQ_PERF_SNAPSHOT_PC_LO", [24] = "HW_REG_SQ_PERF_SNAPSHOT_PC_HI"};
+static const char *const hardware_registers[] = {[1] = "HW_REG_MODE",
+                                                 [2] = "HW_REG_STATUS",
+                                                 [3] = "HW_REG_TRAPSTS",
+                                                 [4] = "HW_REG_HW_ID",
+                                                 [5] = "HW_REG_GPR_ALLOC",
+                                                 [6] = "HW_REG_LDS_ALLOC",
+                                                 [7] = "HW_REG_IB_STS",
+                                                 [15] = "HW_REG_SH_MEM_BASES",
+                                                 [16] = "HW_REG_TBA_LO",
+                                                 [17] = "HW_REG_TBA_HI",
+                                                 [18] = "HW_REG_TMA_LO",
+                                                 [19] = "HW_REG_TMA_HI",
+                                                 [20] = "HW_REG_XCC_ID",
+                                                 [21] = "HW_REG_SQ_PERF_SNAPSHOT_DATA",
+                                                 [22] = "HW_REG_SQ_PERF_SNAPSHOT_DATA1",
+                                                 [23] = "HW_REG_SQ_PERF_SNAPSHOT_PC_LO",
+                                                 [24] = "HW_REG_SQ_PERF_SNAPSHOT_PC_HI"};
 
 static void print_hardware_register(tw_text *t, uint32_t imm) {
   const uint32_t id = imm & 63, offset = imm >> 6 & 31, width = (imm >> 11 & 31) + 1;
@@ -121,26 +150,28 @@ static void print_waitcnt(tw_text *t, uint32_t imm) {
 }
 
 static void print_message(tw_text *t, uint32_t imm) {
-  static const char *const messages[] = {[1] = "MSG_INTERRUPT", "MSG_GS", "MSG_GS_DONE", "MSG_SAVEWAVE", "MSG_STALL_WAVE_GEN",
-                                         "MSG_HALT_WAVES", "MSG_ORDERED_PS_DONE", "MSG_EARLY_PRIM_DEALLOC", "MSG_GS_ALLOC_REQ",
-                                         "MSG_GET_DOORBELL", [15] = "MSG_SYSMSG"};
-  static const char *const system[] = {[1] = "SYSMSG_OP_ECC_ERR_INTERRUPT", "SYSMSG_OP_REG_RD", "SYSMSG_OP_HOST_TRAP_ACK", "SYSMSG_OP_TTRACE_PC"};
+  static const char *const messages[] = {
+      [1] = "MSG_INTERRUPT", "MSG_GS",           "MSG_GS_DONE",         "MSG_SAVEWAVE",
+      "MSG_STALL_WAVE_GEN",  "MSG_HALT_WAVES",   "MSG_ORDERED_PS_DONE", "MSG_EARLY_PRIM_DEALLOC",
+      "MSG_GS_ALLOC_REQ",    "MSG_GET_DOORBELL", [15] = "MSG_SYSMSG"};
+  static const char *const system[] = {
+      [1] = "SYSMSG_OP_ECC_ERR_INTERRUPT", "SYSMSG_OP_REG_RD", "SYSMSG_OP_HOST_TRAP_ACK", "SYSMSG_OP_TTRACE_PC"};
   static const char *const gs[] = {"GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT"};
   const uint32_t id = imm & 15, op = imm >> 4 & 7, stream = imm >> 8 & 3;
   const char *name = id < 16 ? messages[id] : NULL;
   const bool rest = imm & ~0x37Fu;
-  if (name && !rest && (id == 2 || id == 3) && (op < 4) && (op || id == 3) && (op || !stream)) {
+  if (name && (id == 2 || id == 3) && (op < 4) && (op || id == 3) && (op || !stream)) {
     tw_text_add(t, "sendmsg(%s, %s", name, gs[op]);
     if (op) tw_text_add(t, ", %u", stream);
     tw_text_add_string(t, ")");
-  } else if (name && !rest && id == 15 && op >= 1 && op <= 4 && !stream) {
+  } else if (name && id == 15 && op >= 1 && op <= 4 && !stream) {
     tw_text_add(t, "sendmsg(%s, %s)", name, system[op]);
-  } else if (name && id != 2 && id != 3 && id != 15 && imm == id) {
+  } else if (name && id != 2 && id != 3 && id != 15 && !op && !stream) {
     tw_text_add(t, "sendmsg(%s)", name);
   } else if (!rest) {
     tw_text_add(t, "sendmsg(%u, %u, %u)", id, op, stream);
   } else {
-    tw_text_add(t, "0x%x", imm & 0xFFFF);
+    tw_text_add(t, "%u", imm & 0xFFFF);
   }
 }
 
@@ -160,11 +191,12 @@ static void print_immediate(tw_text *t, const cdna_code *c) {
     tw_text_add(t, "%u", imm);
   } else if (strstr(name, "etreg")) {
     print_hardware_register(t, imm);
-  } else if (begins(name, "s_setprio") || !strcmp(name, "s_nop") || !strcmp(name, "s_sleep") || !strcmp(name, "s_sethalt") ||
-             begins(name, "s_incperf") || begins(name, "s_decperf") || begins(name, "s_trap") || begins(name, "s_setkill")) {
+  } else if (begins(name, "s_setprio") || !strcmp(name, "s_nop") || !strcmp(name, "s_sleep") ||
+             !strcmp(name, "s_sethalt") || begins(name, "s_incperf") || begins(name, "s_decperf") ||
+             begins(name, "s_trap") || begins(name, "s_setkill")) {
     print_integer(t, imm);
   } else {
-    print_integer(t, begins(name, "s_cmpk") && ends(name, "u32") ? (int64_t)imm : (int64_t)imm);
+    tw_text_add(t, "0x%" PRIx32, imm);
   }
 }
 
@@ -188,11 +220,12 @@ static void print_dpp(const cdna_code *c, tw_text *t) {
   static const struct {
     uint32_t first, last;
     const char *name;
-  } shifts[] = {{0x101, 0x10F, "row_shl"}, {0x111, 0x11F, "row_shr"}, {0x121, 0x12F, "row_ror"}, {0x150, 0x15F, "row_newbcast"}};
+  } shifts[] = {
+      {0x101, 0x10F, "row_shl"}, {0x111, 0x11F, "row_shr"}, {0x121, 0x12F, "row_ror"}, {0x150, 0x15F, "row_newbcast"}};
   static const struct {
     uint32_t control;
     const char *name;
-  } plain[] = {{0x130, "wave_shl:1"}, {0x134, "wave_rol:1"}, {0x138, "wave_shr:1"}, {0x13C, "wave_ror:1"},
+  } plain[] = {{0x130, "wave_shl:1"}, {0x134, "wave_rol:1"},      {0x138, "wave_shr:1"},   {0x13C, "wave_ror:1"},
                {0x140, "row_mirror"}, {0x141, "row_half_mirror"}, {0x142, "row_bcast:15"}, {0x143, "row_bcast:31"}};
   if (control <= 0xFF) {
     tw_text_add(t, " quad_perm:[%u,%u,%u,%u]", control & 3, control >> 2 & 3, control >> 4 & 3, control >> 6 & 3);
@@ -225,8 +258,8 @@ static void print_sdwa(const cdna_code *c, tw_text *t, int n_sources) {
 static void print_signed(tw_text *t, const cdna_code *c, const cdna_operand_form *o, int s, uint32_t negate,
                          uint32_t absolute, bool sign_extend) {
   const int code = cdna_operand_code(c, o), width = cdna_operand_width(c, o);
-  const bool constant = code >= CDNA_ZERO && code < CDNA_VGPRS && code != CDNA_SCC && code != CDNA_VCCZ && code != CDNA_EXECZ &&
-                        (code < CDNA_APERTURES || code >= CDNA_FLOATS);
+  const bool constant = (code >= CDNA_ZERO && code <= CDNA_ZERO + 80) ||
+                        (code >= CDNA_FLOATS && code <= CDNA_FLOATS + 8) || code == CDNA_LITERAL;
   const bool minus = negate >> s & 1, bars = absolute >> s & 1;
   const bool words = minus && !bars && constant;
   if (sign_extend) tw_text_add_string(t, "sext(");
@@ -247,14 +280,15 @@ static bool is_mfma(const char *name) { return begins(name, "v_mfma") || begins(
 static signs signs_of(const cdna_code *c) {
   const cdna_instruction *i = c->instruction;
   const uint32_t x = c->extra;
-  if (c->variant == CDNA_DPP)
-    return (signs){(x >> 20 & 1) | (x >> 22 & 1) << 1, (x >> 21 & 1) | (x >> 23 & 1) << 1, 0};
+  if (c->variant == CDNA_DPP) return (signs){(x >> 20 & 1) | (x >> 22 & 1) << 1, (x >> 21 & 1) | (x >> 23 & 1) << 1, 0};
   if (c->variant == CDNA_SDWA)
-    return (signs){(x >> 20 & 1) | (x >> 28 & 1) << 1, (x >> 21 & 1) | (x >> 29 & 1) << 1, (x >> 19 & 1) | (x >> 27 & 1) << 1};
+    return (signs){(x >> 20 & 1) | (x >> 28 & 1) << 1, (x >> 21 & 1) | (x >> 29 & 1) << 1,
+                   (x >> 19 & 1) | (x >> 27 & 1) << 1};
   const uint64_t on = c->bits & i->shown;
   if (i->encoding == CDNA_VOP3 && !begins(i->name, "v_bitop3"))
     return (signs){cdna_bits(on, 61, 3), cdna_find_field(i, 'S') ? 0 : cdna_bits(on, 8, 3), 0};
-  if (i->encoding == CDNA_VOP3P && strstr(i->name, "_mix")) return (signs){cdna_bits(c->bits, 61, 3), cdna_bits(c->bits, 8, 3), 0};
+  if (i->encoding == CDNA_VOP3P && strstr(i->name, "_mix"))
+    return (signs){cdna_bits(c->bits, 61, 3), cdna_bits(c->bits, 8, 3), 0};
   return (signs){0};
 }
 
@@ -269,11 +303,15 @@ static int sources_of(const cdna_instruction *i) {
 static void print_vop3_tail(const cdna_code *c, tw_text *t) {
   const cdna_instruction *i = c->instruction;
   const uint64_t on = c->bits & i->shown;
+  if (begins(i->name, "v_permlane")) { /* what op_sel is elsewhere */
+    if (cdna_bits(on, 12, 1)) tw_text_add_string(t, " bound_ctrl:1");
+    if (cdna_bits(on, 11, 1)) tw_text_add_string(t, " fi:1");
+    return;
+  }
   if (begins(i->name, "v_bitop3")) {
     const uint32_t table = cdna_bits(c->bits, 61, 3) | cdna_bits(c->bits, 8, 3) << 3 | cdna_bits(c->bits, 59, 2) << 6;
     if (table) {
-      tw_text_add_string(t, " bitop3:");
-      print_integer(t, table);
+      tw_text_add(t, table < 10 ? " bitop3:%u" : " bitop3:0x%x", table);
     }
     if (ends(i->name, "b16")) print_list(t, "op_sel", cdna_bits(on, 11, 4), 4, 0);
     return;
@@ -303,7 +341,8 @@ static void print_vop3p_tail(const cdna_code *c, tw_text *t) {
   if (is_mfma(name)) {
     const uint32_t cbsz = cdna_bits(c->bits, 8, 3), abid = cdna_bits(c->bits, 11, 4), blgp = cdna_bits(c->bits, 61, 3);
     if (c->variant == CDNA_SCALED) {
-      const uint32_t low = cdna_bits(c->prefix, 11, 3), high = cdna_bits(c->prefix, 59, 2) | cdna_bits(c->prefix, 14, 1) << 2;
+      const uint32_t low = cdna_bits(c->prefix, 11, 3), high = cdna_bits(c->prefix, 59, 2) | cdna_bits(c->prefix, 14, 1)
+                                                                                                 << 2;
       print_list(t, "op_sel", low, 3, 0);
       print_list(t, "op_sel_hi", high & 7, 3, 7);
     }
@@ -319,8 +358,10 @@ static void print_vop3p_tail(const cdna_code *c, tw_text *t) {
   const uint32_t mask = (1u << n) - 1, low = cdna_bits(c->bits, 11, 3) & mask;
   const uint32_t high = (cdna_bits(c->bits, 59, 2) | cdna_bits(c->bits, 14, 1) << 2) & mask;
   const bool mix = strstr(name, "_mix");
-  print_list(t, "op_sel", low, n, 0);
-  print_list(t, "op_sel_hi", high, n, mix ? 0 : mask);
+  if (!begins(name, "v_dot4") && !begins(name, "v_dot8")) { /* of bytes and less: nothing to select */
+    print_list(t, "op_sel", low, n, 0);
+    print_list(t, "op_sel_hi", high, n, mix ? 0 : mask);
+  }
   if (!mix) {
     print_list(t, "neg_lo", cdna_bits(c->bits & i->shown, 61, 3) & mask, n, 0);
     print_list(t, "neg_hi", cdna_bits(c->bits & i->shown, 8, 3) & mask, n, 0);
@@ -334,15 +375,19 @@ static void print_swizzle(tw_text *t, uint32_t o) {
   const uint32_t and = o & 31, or = o >> 5 & 31, xor = o >> 10 & 31;
   if ((o & 0xFF00) == 0x8000) {
     tw_text_add(t, "swizzle(QUAD_PERM,%u,%u,%u,%u)", o & 3, o >> 2 & 3, o >> 4 & 3, o >> 6 & 3);
+  } else if (o >= 0xE000) {
+    tw_text_add(t, "swizzle(FFT,%u)", o & 31);
+  } else if (o >= 0xC000) {
+    tw_text_add(t, "swizzle(ROTATE,%u,%u)", o >> 10 & 1, o >> 5 & 31);
   } else if (o >> 15) {
-    tw_text_add(t, "0x%x", o);
-  } else if (and == 31 && !or && __builtin_popcount(xor) == 1) {
+    tw_text_add(t, "%u", o);
+  } else if (and == 31 && ! or &&__builtin_popcount(xor) == 1) {
     tw_text_add(t, "swizzle(SWAP,%u)", xor);
-  } else if (and == 31 && !or && xor && !(xor & (xor + 1))) {
-    tw_text_add(t, "swizzle(REVERSE,%u)", xor + 1);
+  } else if (and == 31 && ! or &&xor&&!(xor&(xor+1))) {
+    tw_text_add(t, "swizzle(REVERSE,%u)", xor+1);
   } else {
     const uint32_t group = 32 - and;
-    if (group > 1 && group <= 32 && !(group & (group - 1)) && !xor && or < group) {
+    if (group > 1 && group <= 32 && !(group & (group - 1)) && !xor&& or < group) {
       tw_text_add(t, "swizzle(BROADCAST,%u,%u)", group, or);
       return;
     }
@@ -380,14 +425,15 @@ static void print_cache(tw_text *t, bool sc0, bool nt, bool sc1) {
 static void print_flat_tail(const cdna_code *c, tw_text *t) {
   const bool flat = c->instruction->encoding == CDNA_FLAT;
   const int32_t offset = (int32_t)(cdna_bits(c->bits, 0, 13) << 19) >> 19;
-  if (flat && cdna_bits(c->bits, 0, 12)) tw_text_add(t, " offset:%u", cdna_bits(c->bits, 0, 12));
+  if (flat && cdna_bits(c->bits, 0, 13)) tw_text_add(t, " offset:%u", cdna_bits(c->bits, 0, 13));
   if (!flat && offset) tw_text_add(t, " offset:%d", offset);
   print_cache(t, cdna_bits(c->bits, 16, 1), cdna_bits(c->bits, 17, 1), cdna_bits(c->bits, 25, 1));
 }
 
 static void print_format(tw_text *t, uint32_t dfmt, uint32_t nfmt) {
-  static const char *const data[] = {"INVALID", "8", "16", "8_8", "32", "16_16", "10_11_11", "11_11_10", "10_10_10_2", "2_10_10_10",
-                                     "8_8_8_8", "32_32", "16_16_16_16", "32_32_32", "32_32_32_32", "RESERVED_15"};
+  static const char *const data[] = {"INVALID",     "8",        "16",          "8_8",        "32",      "16_16",
+                                     "10_11_11",    "11_11_10", "10_10_10_2",  "2_10_10_10", "8_8_8_8", "32_32",
+                                     "16_16_16_16", "32_32_32", "32_32_32_32", "RESERVED_15"};
   static const char *const number[] = {"UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "RESERVED_6", "FLOAT"};
   if (dfmt == 1 && nfmt == 0) return;
   tw_text_add_string(t, " format:[");
@@ -434,7 +480,7 @@ static void print_smem_tail(const cdna_code *c, tw_text *t, bool first) {
   } else {
     print_code(t, c, (int)cdna_bits(c->bits, 32, 7), 1);
   }
-  if (cdna_bits(c->bits, 16, 1)) tw_text_add_string(t, " glc");
+  if (cdna_bits(c->bits & i->shown, 16, 1)) tw_text_add_string(t, " glc");
 }
 
 /* ---- addresses of vector memory ---- */
@@ -466,7 +512,9 @@ static void print_flat_operands(const cdna_code *c, tw_text *t) {
   if (saddr == 0x7F)
     tw_text_add_string(t, "off");
   else
-    print_code(t, c, saddr, scratch ? 1 : 2);
+    print_code(t, c,
+               scratch || (saddr >= CDNA_FLAT_SCRATCH && saddr < CDNA_TTMP) || saddr >= CDNA_M0 ? saddr : saddr & ~1,
+               scratch ? 1 : 2);
 }
 
 static void print_buffer_operands(const cdna_code *c, tw_text *t) {
@@ -515,10 +563,10 @@ static void print_operands(const cdna_code *c, tw_text *t) {
   for (int o = 0; o < i->n_operands; o++) {
     const cdna_operand_form *f = &i->operand[o];
     if (f->field == 'M' && (immediate_done || i->encoding == CDNA_SMEM)) {
-      if (i->encoding == CDNA_SMEM && o == 0) tw_text_add(t, " %u", cdna_bits(c->bits, 6, 7)), first = false;
+      if (i->encoding == CDNA_SMEM && o == 0)
+        tw_text_add_string(t, " "), print_integer(t, cdna_bits(c->bits, 6, 7)), first = false;
       continue;
     }
-    if (!strcmp(i->name, "s_endpgm") && !(c->bits & 0xFFFF)) continue;
     tw_text_add_string(t, first ? " " : ", ");
     first = false;
     if (f->field == 'M') {
@@ -568,6 +616,7 @@ void cdna_print(const cdna_code *c, tw_text *t) {
     return;
   default: print_operands(c, t);
   }
+  if (!strcmp(i->name, "s_endpgm") && c->bits & 0xFFFF) tw_text_add(t, " %u", (uint32_t)c->bits & 0xFFFF);
   switch (i->encoding) {
   case CDNA_SMEM: print_smem_tail(c, t, false); break;
   case CDNA_DS: print_ds_tail(c, t); break;

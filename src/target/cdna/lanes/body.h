@@ -8,6 +8,7 @@
 
 #include "target/cdna/lanes/half.h"
 #include "target/cdna/lanes/lanes.h"
+#include "target/cdna/lanes/small.h"
 
 #define LOOP _Pragma("GCC ivdep") for (int l = 0; l < CDNA_LANES; l++)
 
@@ -195,11 +196,13 @@ static void multiply(float *c, const float *a, const float *b, int m, int n, int
 
 #include "target/cdna/lanes/compare.h"
 
+#include "target/cdna/lanes/scaled.h"
+
 #define E(name_) {"v_" #name_, name_, CDNA_D, 0},
 #define EM(name_) {"v_" #name_, name_, CDNA_MASK, 0},
 #define EB(name_) {"v_" #name_, name_, CDNA_D_AND_MASK, 0},
 #define EK(name_) {"v_" #name_, name_, CDNA_D, 1},
-static const cdna_lane_entry entries[] = {INTEGER_ENTRIES FLOAT_ENTRIES CONVERT_ENTRIES COMPARE_ENTRIES};
+static const cdna_lane_entry entries[] = {INTEGER_ENTRIES FLOAT_ENTRIES CONVERT_ENTRIES COMPARE_ENTRIES SCALED_ENTRIES};
 
 const cdna_lane_kit KIT = {.isa = KIT_NAME,
                            .entry = entries,

@@ -300,8 +300,9 @@ U3(dot2_f32_bf16, u(fmaf(cdna_bf16_value(A >> 16), cdna_bf16_value(B >> 16),
 
 #define FLOAT_ENTRIES                                                                                                  \
   E(add_f32)                                                                                                           \
-  E(sub_f32) E(subrev_f32) E(mul_f32) E(mul_legacy_f32) E(min_f32) E(max_f32) E(fma_f32) E(mad_f32) E(mad_legacy_f32)  \
-      E(min3_f32) E(max3_f32) E(med3_f32) E(rcp_f32){"v_rcp_iflag_f32", rcp_f32, CDNA_D, 0},                           \
+  E(sub_f32)                                                                                                           \
+  E(subrev_f32) E(mul_f32) E(mul_legacy_f32) E(min_f32) E(max_f32) E(fma_f32) E(mad_f32) E(mad_legacy_f32) E(min3_f32) \
+      E(max3_f32) E(med3_f32) E(rcp_f32){"v_rcp_iflag_f32", rcp_f32, CDNA_D, 0},                                       \
       E(sqrt_f32) E(rsq_f32) E(floor_f32) E(ceil_f32) E(trunc_f32) E(rndne_f32) E(fract_f32) E(exp_f32) E(log_f32)     \
           E(sin_f32) E(cos_f32) E(exp_legacy_f32) E(log_legacy_f32) E(ldexp_f32) E(frexp_mant_f32)                     \
               E(frexp_exp_i32_f32) EB(div_scale_f32) E(div_fmas_f32) E(div_fixup_f32) E(pk_add_f32) E(pk_mul_f32)      \

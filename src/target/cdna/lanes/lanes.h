@@ -23,7 +23,7 @@ typedef struct cdna_lanes {
   const uint32_t *old; /* rows of the destination before, for what keeps a part of it */
   uint64_t in, out;    /* masks: carry or VCC in, comparison or carry out */
   uint32_t imm;        /* op_sel, bitop3's table: what the function asks for */
-  uint32_t seed;       /* of nothing but v_prng */
+  uint32_t mode;       /* MODE */
   cdna_arch arch;
 } cdna_lanes;
 

@@ -1,0 +1,75 @@
+/* small.h - the formats of 8, 6 and 4 bits of both machines, as values and back.
+ *
+ * FP8 and BF8 are those of FNUZ on gfx942 (no infinities, no -0, NaN is 0x80, the bias one more) and those of OCP's OFP8 on
+ * gfx950. FP6 (e2m3), BF6 (e3m2) and FP4 (e2m1) are those of OCP's MX: no infinities, no NaN. */
+#ifndef TW_CDNA_SMALL_H
+#define TW_CDNA_SMALL_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bits.h"
+
+typedef enum cdna_small {
+  CDNA_FP8_FNUZ,
+  CDNA_BF8_FNUZ,
+  CDNA_FP8_OCP,
+  CDNA_BF8_OCP,
+  CDNA_FP6_MX,
+  CDNA_BF6_MX,
+  CDNA_FP4_MX,
+  CDNA_SMALLS
+} cdna_small;
+
+typedef struct cdna_small_format {
+  uint8_t bits, exponent, fraction;
+  int bias;
+  uint8_t largest; /* code of the largest finite value */
+} cdna_small_format;
+
+static inline cdna_small_format cdna_small_of(cdna_small s) {
+  static const cdna_small_format format[CDNA_SMALLS] = {{8, 4, 3, 8, 0x7F},  {8, 5, 2, 16, 0x7F}, {8, 4, 3, 7, 0x7E},
+                                                        {8, 5, 2, 15, 0x7B}, {6, 2, 3, 1, 0x1F},  {6, 3, 2, 3, 0x1F},
+                                                        {4, 2, 1, 1, 0x7}};
+  return format[s];
+}
+
+static inline float cdna_small_value(cdna_small s, uint32_t code) {
+  const cdna_small_format f = cdna_small_of(s);
+  const uint32_t sign = code >> (f.bits - 1) & 1, magnitude = code & ((1u << (f.bits - 1)) - 1);
+  const int exponent = (int)(magnitude >> f.fraction);
+  const uint32_t fraction = magnitude & ((1u << f.fraction) - 1);
+  if (s <= CDNA_BF8_FNUZ && sign && !magnitude) return NAN;
+  if (s == CDNA_FP8_OCP && magnitude == 0x7F) return NAN;
+  if (s == CDNA_BF8_OCP && magnitude > 0x7C) return NAN;
+  if (s == CDNA_BF8_OCP && magnitude == 0x7C) return sign ? -INFINITY : INFINITY;
+  const float value = exponent ? ldexpf((float)(fraction | 1u << f.fraction), exponent - f.bias - f.fraction)
+                               : ldexpf((float)fraction, 1 - f.bias - f.fraction);
+  return sign ? -value : value;
+}
+
+/* To nearest even; `saturate` decides what becomes of values beyond the largest: it, or NaN or infinity where the format has
+ * them. NaN stays NaN where the format has one, else becomes the largest. */
+static inline uint32_t cdna_small_code(cdna_small s, float v, bool saturate) {
+  const cdna_small_format f = cdna_small_of(s);
+  const bool fnuz = s <= CDNA_BF8_FNUZ, mx = s >= CDNA_FP6_MX;
+  const uint32_t sign = tw_bits_of(v) >> 31 << (f.bits - 1);
+  const uint32_t nan = fnuz ? 0x80 : sign | 0x7F, over = fnuz ? 0x80 : s == CDNA_BF8_OCP ? sign | 0x7C : nan;
+  if (v != v) return mx ? sign | f.largest : nan;
+  const float magnitude = fabsf(v);
+  if (isinf(v)) return mx || saturate ? sign | f.largest : over;
+  int exponent = 1 - f.bias;
+  if (magnitude > 0) {
+    int e;
+    (void)frexpf(magnitude, &e);
+    if (e - 1 > exponent) exponent = e - 1;
+  }
+  const float scaled = rintf(ldexpf(magnitude, f.fraction - exponent));
+  uint32_t code = (uint32_t)(int32_t)scaled + ((uint32_t)(exponent + f.bias - 1) << f.fraction);
+  if (exponent + f.bias > 1 << f.exponent) code = f.largest + 1u;
+  if (code > f.largest) return mx || saturate ? sign | f.largest : over;
+  return code == 0 && fnuz ? 0 : sign | code;
+}
+
+#endif
