@@ -212,8 +212,10 @@ def rows_of(cpu, encoding):
                         keys.append((opcode, "holds", (letter, what)))
         if encoding.name in ("VOP1", "VOP2", "VOPC") and not literal and "0" in used:
             for what, code, more in (("dpp", 0xFA, 0xFF00E400 | 48), ("sdwa", 0xF9, 0x06060600 | 48)):
-                if encoding.name == "VOPC":
+                if what == "sdwa" and encoding.name == "VOPC":
                     more = 0x06060000 | 48
+                if what == "sdwa" and encoding.name == "VOP1":
+                    more = 0x00060600 | 48
                 jobs.append([base & ~0x1FF | code, more])
                 keys.append((opcode, "form", what))
     texts = disassemble(cpu, jobs)

@@ -117,9 +117,13 @@ static bool is_wide(cdna_encoding e) { return e == CDNA_SMEM || e >= CDNA_VOP3; 
 
 static const char unknown[] = "no instruction of this machine", cut[] = "cut off by the end of the code";
 
+/* Where a scale goes before it, these bits of an MFMA may be anything. */
+static const uint64_t SCALED_ANYTHING = 0x7800;
+
 static bool decode_plain(cdna_arch arch, cdna_encoding e, cdna_code *c) {
   c->instruction = find(arch, e, cdna_bits(c->bits, layout[e].low, layout[e].width));
-  return c->instruction && !(c->bits & c->instruction->zero);
+  const uint64_t anything = c->variant == CDNA_SCALED ? SCALED_ANYTHING : 0;
+  return c->instruction && !(c->bits & c->instruction->zero & ~anything);
 }
 
 const cdna_operand_form *cdna_find_field(const cdna_instruction *i, char field) {

@@ -246,7 +246,8 @@ static void print_sdwa(const cdna_code *c, tw_text *t, int n_sources) {
   static const char *const part[] = {"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD", "<7>"};
   static const char *const unused[] = {"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE", "<3>"};
   const uint32_t x = c->extra;
-  if (c->instruction->encoding != CDNA_VOPC) {
+  const char *name = c->instruction->name;
+  if (c->instruction->encoding != CDNA_VOPC && !ends(name, "_fp8") && !ends(name, "_bf8")) {
     print_output(t, x >> 13 & 1, x >> 14 & 3);
     tw_text_add(t, " dst_sel:%s dst_unused:%s", part[x >> 8 & 7], unused[x >> 11 & 3]);
   }
@@ -347,7 +348,7 @@ static void print_vop3p_tail(const cdna_code *c, tw_text *t) {
       print_list(t, "op_sel_hi", high & 7, 3, 7);
     }
     if (cbsz) tw_text_add(t, " cbsz:%u", cbsz);
-    if (abid) tw_text_add(t, " abid:%u", abid);
+    if (abid && c->variant != CDNA_SCALED) tw_text_add(t, " abid:%u", abid);
     if (strstr(name, "f64"))
       print_list(t, "neg", blgp, 3, 0);
     else if (blgp)
