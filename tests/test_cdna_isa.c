@@ -159,8 +159,8 @@ static size_t compare(cdna_arch arch, size_t n, words *w, size_t *known) {
     const char *why = cdna_decode(arch, w[i].word, (size_t)w[i].n, &c);
     if (!why) cdna_print(&c, &t);
     const char *ours = why ? "" : t.data;
-    /* what llvm-mc refuses, or prints with a remark in a comment,
-        has no text to compare with * / const bool clean = expected[i][0] && !strstr(expected[i], "/*");
+    /* what llvm-mc refuses, or prints with a remark in a comment, has no text to compare with */
+    const bool clean = expected[i][0] && !strstr(expected[i], "/*");
     *known += clean;
     if (clean && strcmp(ours, expected[i]) && wrong++ < SHOWN)
       print_message("%s %08x %08x: ours '%s', llvm '%s'\n", arch == CDNA3 ? "gfx942" : "gfx950", w[i].word[0],
