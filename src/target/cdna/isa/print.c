@@ -60,7 +60,8 @@ static const char *special_name(int code, int width) {
 /* Integers of 16 bits: a float constant is printed as what it is. */
 static bool takes_short_integers(const cdna_instruction *i) {
   return i->encoding >= CDNA_VOP2 && i->encoding <= CDNA_VOP3 &&
-         (ends(i->name, "_u16") || ends(i->name, "_i16") || ends(i->name, "_b16")) && !begins(i->name, "v_dot");
+         (ends(i->name, "_u16") || ends(i->name, "_i16") || ends(i->name, "_b16")) && !begins(i->name, "v_dot") &&
+         !begins(i->name, "v_sat_pk");
 }
 
 static void print_code(tw_text *t, const cdna_code *c, int code, int width) {
@@ -281,6 +282,9 @@ static bool is_mfma(const char *name) { return begins(name, "v_mfma") || begins(
 static signs signs_of(const cdna_code *c) {
   const cdna_instruction *i = c->instruction;
   const uint32_t x = c->extra;
+  /* signs of integers are nothing */
+  if (c->variant == CDNA_DPP && begins(i->name, "v_dot") && strstr(i->name, "c_i32_")) return (signs){0};
+  if (c->variant == CDNA_DPP && begins(i->name, "v_ldexp")) return (signs){x >> 20 & 1, x >> 21 & 1, 0};
   if (c->variant == CDNA_DPP) return (signs){(x >> 20 & 1) | (x >> 22 & 1) << 1, (x >> 21 & 1) | (x >> 23 & 1) << 1, 0};
   if (c->variant == CDNA_SDWA)
     return (signs){(x >> 20 & 1) | (x >> 28 & 1) << 1, (x >> 21 & 1) | (x >> 29 & 1) << 1,
