@@ -149,6 +149,54 @@ static void large_outputs_are_sampled_and_surveyed(void **state) {
   }
 }
 
+/* The largest of each window of a convolution without pooling. */
+static void pooled_elements_are_the_largest_of_their_windows(void **state) {
+  (void)state;
+#define CONVOLUTION "conv2d n=2 h=9 w=11 c=3 k=5 r=3 s=2 pad=1 relu=1 images=nchw layout=kcrs" F32
+  op_run plain, pooled;
+  op_run_make(&plain, CONVOLUTION, 4);
+  op_run_make(&pooled, CONVOLUTION " pool=3 pool_stride=2 pool_pad=1", 4);
+  assert_memory_equal(plain.data.buffer[0], pooled.data.buffer[0], plain.data.operand[0].bytes);
+  op_run_reference(&plain);
+  const int64_t *in = plain.data.operand[2].dims, *out = pooled.data.operand[2].dims; /* n, rows, columns, channels */
+  for (int64_t i = 0; i < out[0] * out[3]; i++)
+    for (int64_t p = 0; p < out[1]; p++)
+      for (int64_t q = 0; q < out[2]; q++) {
+        double most = -INFINITY;
+        for (int64_t y = 2 * p - 1; y < 2 * p + 2; y++)
+          for (int64_t x = 2 * q - 1; x < 2 * q + 2; x++)
+            if (y >= 0 && y < in[1] && x >= 0 && x < in[2])
+              most = fmax(most, op_get(&plain, 2, (i * in[1] + y) * in[2] + x));
+        op_put(&pooled, 2, (i * out[1] + p) * out[2] + q, most);
+      }
+  op_expect(&pooled, NULL);
+  op_put(&pooled, 2, 17, op_get(&pooled, 2, 17) + 0.01);
+  op_expect(&pooled, "1 of");
+  op_run_free(&plain);
+  op_run_free(&pooled);
+}
+
+/* int8 with pooling: single elements are those of the whole reference. */
+static void integers_are_exact_element_by_element(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "conv2d n=1 h=12 w=12 c=8 k=9 r=3 s=3 pad=1 scale=0.05 bias=row relu=1 pool=2 a=i8 b=i8 out=i8 acc=i32",
+      "conv2d n=2 h=9 w=9 c=8 k=9 r=3 s=3 stride=2 layout=krsc a=i8 b=i8 out=i32 acc=i32"};
+  for (int t = 0; t < 2; t++) {
+    op_run r;
+    tw_coverage c;
+    tw_error error = {0};
+    const tw_effort all = {.budget = 1e18, .seed = 1, .threads = 2};
+    op_run_make(&r, texts[t], 4);
+    op_run_reference(&r);
+    if (tw_case_check(&r.data, r.actual, &all, &c, &error) != TW_OK) fail_msg("%s", error.text);
+    const size_t output = r.data.n_operands - 1;
+    op_put(&r, output, 40, op_get(&r, output, 40) == 1 ? 2 : 1);
+    assert_int_equal(tw_case_check(&r.data, r.actual, &all, &c, &error), TW_FAILED);
+    op_run_free(&r);
+  }
+}
+
 static void cost_and_refusals(void **state) {
   (void)state;
   const tw_problem p = op_problem("conv3d n=16 d=64 h=64 w=64 c=3 k=64 t=3 r=3 s=3" F32);
@@ -156,7 +204,6 @@ static void cost_and_refusals(void **state) {
   op_expect_refused("conv3d n=1 d=2 h=6 w=7 c=4 k=3 t=3 r=2 s=3" F32, "larger than the input");
   op_expect_refused("conv3d n=1 d=2 h=6 w=7 c=4 k=3 t=1 r=2 s=3", "types");
   op_expect_refused("conv3d n=1 d=2 h=6 w=7 c=4 k=3 t=1 r=2 s=3 arithmetic=tf32 a=f16 b=f16 out=f16 acc=f32", "tf32");
-  op_expect_refused("conv2d n=1 h=6 w=7 c=4 k=3 r=2 s=3 pool=2" F32, "pool needs a=i8");
   op_expect_refused("conv2d n=1 h=6 w=7 c=4 k=3 r=2 s=3 images=nchw a=i8 b=i8 out=i8 acc=i32", "images=nchw");
 }
 
@@ -164,6 +211,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(honest_kernels_pass_and_wrong_ones_do_not),
       cmocka_unit_test(large_outputs_are_sampled_and_surveyed),
+      cmocka_unit_test(pooled_elements_are_the_largest_of_their_windows),
+      cmocka_unit_test(integers_are_exact_element_by_element),
       cmocka_unit_test(cost_and_refusals),
   };
   return cmocka_run_group_tests_name("convolution of real types", tests, NULL, NULL);

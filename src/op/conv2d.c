@@ -13,12 +13,14 @@
  *
  * The C parameters of a kernel are input [n][h][w][c], weights [r][s][c][k] (layout=krsc: [k][r][s][c], kcrs: [k][c][r][s]),
  * bias [1][k] if there is one, output [n][p][q][k], all dense; images=nchw, as in PyTorch: input [n][c][h][w], output
- * [n][k][p][q]. a and b of f32, f16 or bf16: y = relu(scale * x) within the bound of conv.c, without pooling. */
+ * [n][k][p][q]. a and b of f32, f16 or bf16: y = relu(scale * x) within the bound of conv.c. */
 #include "op/conv2d.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
+#include "base/strings.h"
 #include "op/conv.h"
 #include "op/exact.h"
 #include "op/inputs.h"
@@ -143,7 +145,6 @@ static tw_status check_types(const tw_conv2d *v, tw_error *error) {
         "conv2d does not know the types a=%s b=%s out=%s acc=%s; it knows a=i8 b=i8 acc=i32 with out=i8 or i32, "
         "and a and b both of f32, f16 or bf16 with out of those and acc=f32",
         tw_type_name(v->input), tw_type_name(v->weights), tw_type_name(v->output), tw_type_name(v->acc));
-  if (is_real(v) && v->pool) return tw_fail(error, TW_USAGE, "pool needs a=i8: results of real types are not pooled");
   if (!is_real(v) && (v->images_first || v->layout == TW_CONV2D_KCRS))
     return tw_fail(error, TW_USAGE, "images=nchw and layout=kcrs need a of f32, f16 or bf16, not a=%s",
                    tw_type_name(v->input));
@@ -297,14 +298,62 @@ static tw_conv as_conv(const tw_conv2d *v) {
                    .arithmetic = v->arithmetic};
 }
 
+/* A result of the convolution that the pooled element `owner` may come from. */
+typedef struct candidate {
+  tw_place place;
+  size_t owner;
+} candidate;
+
+static int by_place(const void *a, const void *b) {
+  const tw_place *x = a, *y = b;
+  if (x->row != y->row) return x->row < y->row ? -1 : 1;
+  return x->column < y->column ? -1 : x->column > y->column;
+}
+
+/* Fills `out`, unless that is NULL; returns how many there are. */
+static size_t candidates(const tw_conv2d *v, const tw_place *place, size_t owner, candidate *out) {
+  const int64_t row = place->row / v->out_w, image = row / v->out_h;
+  const tw_conv2d_span p = tw_conv2d_window(v, row % v->out_h, v->p),
+                       q = tw_conv2d_window(v, place->row % v->out_w, v->q);
+  size_t n = 0;
+  for (int64_t i = p.first; i < p.last; i++)
+    for (int64_t j = q.first; j < q.last; j++, n++)
+      if (out) out[n] = (candidate){{(image * v->p + i) * v->q + j, place->column}, owner};
+  return n;
+}
+
+/* The largest of a window; it is off by no more than the worst of them. */
+static tw_status exact_pooled(const tw_conv2d *v, const tw_conv *c, void *const buffers[], size_t n,
+                              const tw_place place[], double value[], double bound[], int threads, tw_error *error) {
+  size_t all = 0, at = 0;
+  for (size_t i = 0; i < n; i++) all += candidates(v, &place[i], i, NULL);
+  candidate *list = tw_new(all, sizeof *list);
+  tw_place *places = tw_new(all, sizeof *places);
+  double *values = tw_new(all, 2 * sizeof *values);
+  tw_status status = list && places && values ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the comparison");
+  if (status == TW_OK) {
+    for (size_t i = 0; i < n; i++) at += candidates(v, &place[i], i, list + at);
+    qsort(list, all, sizeof *list, by_place);
+    for (size_t i = 0; i < all; i++) places[i] = list[i].place;
+    status = tw_conv_exact(c, buffers, all, places, values, values + all, threads, error);
+  }
+  for (size_t i = 0; i < n; i++) value[i] = -INFINITY, bound[i] = 0;
+  for (size_t i = 0; status == TW_OK && i < all; i++) {
+    value[list[i].owner] = fmax(value[list[i].owner], values[i]);
+    bound[list[i].owner] = fmax(bound[list[i].owner], values[all + i]);
+  }
+  free(list);
+  free(places);
+  free(values);
+  return status;
+}
+
 static tw_status exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],
                        double value[], double bound[], int threads, tw_error *error) {
   (void)operand;
   const tw_conv2d v = tw_conv2d_of(p);
   const tw_conv c = as_conv(&v);
-  if (v.pool)
-    return tw_fail(error, TW_USAGE,
-                   "conv2d with pool has no exact values of single elements; make its whole reference");
+  if (v.pool) return exact_pooled(&v, &c, buffers, n, place, value, bound, threads, error);
   return tw_conv_exact(&c, buffers, n, place, value, bound, threads, error);
 }
 
@@ -313,6 +362,7 @@ static void exact_cost(const tw_problem *p, size_t operand, double *element, dou
   const tw_conv2d v = tw_conv2d_of(p);
   const tw_conv c = as_conv(&v);
   tw_conv_exact_cost(&c, element, row);
+  if (v.pool) *element *= (double)(v.pool * v.pool), *row *= (double)(v.pool * v.pool);
 }
 
 static tw_status survey(const tw_problem *p, void *const buffers[], const tw_effort *effort, tw_coverage *out,

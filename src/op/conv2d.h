@@ -36,6 +36,16 @@ static inline bool tw_conv2d_needs(const tw_conv2d *v, int64_t result, int64_t w
   return result < last * v->pool_stride - v->pool_pad + v->pool;
 }
 
+/* The rows or columns of the convolution that window `index` of the pooling covers, inside `length`; without pooling one. */
+typedef struct tw_conv2d_span {
+  int64_t first, last; /* last: the one behind */
+} tw_conv2d_span;
+static inline tw_conv2d_span tw_conv2d_window(const tw_conv2d *v, int64_t index, int64_t length) {
+  if (!v->pool) return (tw_conv2d_span){index, index + 1};
+  const int64_t first = index * v->pool_stride - v->pool_pad, last = first + v->pool;
+  return (tw_conv2d_span){first < 0 ? 0 : first, last > length ? length : last};
+}
+
 /* buffers: input, weights, [bias,] output. */
 void tw_conv2d_reference(const tw_conv2d *, void *const buffers[], int threads);
 

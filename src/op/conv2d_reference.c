@@ -81,20 +81,8 @@ static void store(const job *j, int64_t at, int32_t value) {
     ((int32_t *)j->output)[at] = value;
 }
 
-/* The rows or columns of window `index` that lie inside `length`. */
-typedef struct span {
-  int64_t first, last;
-} span;
-
-static span window(const tw_conv2d *v, int64_t index, int64_t length) {
-  if (!v->pool) return (span){index, index + 1};
-  span s = {index * v->pool_stride - v->pool_pad, index * v->pool_stride - v->pool_pad + v->pool};
-  if (s.first < 0) s.first = 0;
-  if (s.last > length) s.last = length;
-  return s;
-}
-
-static int32_t largest(const job *j, int64_t n, span rows, span columns, int64_t k, const int32_t *row_of_first) {
+static int32_t largest(const job *j, int64_t n, tw_conv2d_span rows, tw_conv2d_span columns, int64_t k,
+                       const int32_t *row_of_first) {
   const tw_conv2d *v = j->v;
   int32_t best = INT32_MIN;
   for (int64_t p = rows.first; p < rows.last; p++)
@@ -109,7 +97,7 @@ static void output_row(void *context, size_t index) {
   const job *j = context;
   const tw_conv2d *v = j->v;
   const int64_t n = (int64_t)index / v->out_h;
-  const span rows = window(v, (int64_t)index % v->out_h, v->p);
+  const tw_conv2d_span rows = tw_conv2d_window(v, (int64_t)index % v->out_h, v->p);
   int16_t *pixels = tw_resize(NULL, (size_t)(TW_DOT_ROWS * j->depth), sizeof *pixels);
   int32_t *results = tw_resize(NULL, (size_t)((rows.last - rows.first) * v->q * v->k), sizeof *results);
   const bool have_room = pixels && results && j->by_channel;
@@ -118,7 +106,7 @@ static void output_row(void *context, size_t index) {
   for (int64_t q = 0; q < v->out_w; q++)
     for (int64_t k = 0; k < v->k; k++)
       store(j, ((int64_t)index * v->out_w + q) * v->k + k,
-            largest(j, n, rows, window(v, q, v->q), k, have_room ? results : NULL));
+            largest(j, n, rows, tw_conv2d_window(v, q, v->q), k, have_room ? results : NULL));
   free(pixels);
   free(results);
 }
