@@ -7,10 +7,10 @@
 #include "test.h"
 
 #include "base/clock.h"
+#include "base/device.h"
 #include "base/files.h"
 #include "base/intern.h"
 #include "base/random.h"
-#include "evaluate/device.h"
 #include "evaluate/pool.h"
 #include "evaluate/text.h"
 #include "search_fixture.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/device.h"
 #include "cli/cli.h"
-#include "evaluate/device.h"
 
 /* Results of a library are plain keys of the object: "gflops", "kernel", ... */
 static tw_status print_library_json(const cli *c, const cli_subject *s, const tw_bench *b, tw_error *error) {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "evaluate/device.h"
+#include "base/device.h"
 #include "evaluate/plausible.h"
 
 static const char EVERY_ELEMENT[] = "every element";

@@ -240,12 +240,10 @@ void tw_state_evaluate(tw_state *s, size_t first) {
     tw_candidate *c = s->all[i];
     if (c->verdict != TW_PENDING) { /* a duplicate, or illegal */
       if (s->journal) tw_journal_record(s->journal, c);
-    } else if (is_used_up(s, n)) {
-      c->verdict = TW_SKIPPED;
-    } else if (s->journal && recall(s, c)) {
+    } else if (!is_used_up(s, n) && s->journal && recall(s, c)) {
       s->under_way++;
       settle(s, c);
-    } else if (fresh) {
+    } else if (!is_used_up(s, n) && fresh) {
       fresh[n++] = c;
     } else {
       c->verdict = TW_SKIPPED;

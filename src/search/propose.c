@@ -93,12 +93,14 @@ static int next_member(tw_state *s, const tw_candidate *parent) {
 }
 
 static bool meet_family(const tw_state *s, const tw_candidate *parent, family *f) {
-  for (const tw_candidate *c = parent; c; c = c->parent == TW_NONE ? NULL : s->all[c->parent]) f->n_lineage++;
+  f->n_lineage = 1;
+  for (int up = parent->parent; up != TW_NONE; up = s->all[up]->parent) f->n_lineage++;
   f->lineage = tw_new(f->n_lineage, sizeof *f->lineage);
   f->child = tw_new(s->n, sizeof *f->child);
   if (!f->lineage || !f->child) return false;
   size_t i = f->n_lineage;
-  for (const tw_candidate *c = parent; c; c = c->parent == TW_NONE ? NULL : s->all[c->parent]) f->lineage[--i] = c;
+  f->lineage[--i] = parent;
+  for (int up = parent->parent; up != TW_NONE; up = s->all[up]->parent) f->lineage[--i] = s->all[up];
   for (size_t n = 0; n < s->n; n++)
     if (s->all[n]->parent == parent->number) f->child[f->n_children++] = s->all[n];
   return true;

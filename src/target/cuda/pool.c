@@ -1,16 +1,11 @@
 /* pool.c - see pool.h. */
 #include "target/cuda/pool.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/file.h>
-#include <unistd.h>
 
-#include "base/cache.h"
-#include "base/files.h"
+#include "base/device.h"
 
 static bool busy[CUDA_DEVICES_MAX]; /* by place in cuda_look()->device */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -19,15 +14,11 @@ static pthread_cond_t freed = PTHREAD_COND_INITIALIZER;
 static size_t place(const cuda_device *d) { return (size_t)(d - cuda_look()->device); }
 
 /* Waits until no other process has the device; -1 where there is no place for locks. */
-static int lock_file(const cuda_device *d) {
-  char name[64], *directory = tw_cache_directory("cuda-locks"), *path = NULL;
-  snprintf(name, sizeof name, "%s.lock", d->uuid);
-  if (directory) path = tw_path_join(directory, name);
-  const int file = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
-  if (file >= 0) flock(file, LOCK_EX);
-  free(directory);
-  free(path);
-  return file;
+static int lock_device(const cuda_device *d) {
+  char name[80];
+  int held;
+  snprintf(name, sizeof name, "cuda-%s", d->uuid);
+  return tw_device_lock(name, false, NULL, &held, NULL) == TW_OK ? held : -1;
 }
 
 tw_status cuda_lease_take(const cuda_config *c, cuda_lease *out, tw_error *error) {
@@ -46,13 +37,13 @@ tw_status cuda_lease_take(const cuda_config *c, cuda_lease *out, tw_error *error
   }
   busy[place(out->device)] = true;
   pthread_mutex_unlock(&lock);
-  out->lock = lock_file(out->device);
+  out->lock = lock_device(out->device);
   return TW_OK;
 }
 
 void cuda_lease_give_back(cuda_lease *l) {
   if (!l->device) return;
-  if (l->lock >= 0) close(l->lock);
+  tw_device_unlock(l->lock);
   pthread_mutex_lock(&lock);
   busy[place(l->device)] = false;
   pthread_cond_signal(&freed);

@@ -1,5 +1,5 @@
 /* device.c - a lock file for each device, in the folder for locks that all users of the machine have. */
-#include "evaluate/device.h"
+#include "base/device.h"
 
 #include <stdio.h>
 #include <unistd.h>
