@@ -44,6 +44,7 @@ static const char *const schedules[] = {
     "tile m=192 n=128 groups=3",
     "tile m=64 n=64;stages 8",
     "tile m=64 n=16 k=128",
+    "tile m=64 n=64;split 4",
     "tile m=128 n=192 groups=2;registers copy=24 multiply=240",
 };
 
@@ -106,8 +107,8 @@ static void launches_fit_their_plans(void **state) {
       assert_int_equal(l.shared, plan.shared_bytes);
       assert_true(l.shared <= machine.shared_bytes);
       assert_int_equal(l.block[0], (plan.groups + 1) * 128);
-      assert_int_equal(l.grid[0] % (plan.team_m * plan.team_n), 0);
-      assert_true(l.grid[0] <= machine.processors);
+      assert_int_equal(l.grid[0] % (plan.team_m * plan.team_n * plan.split), 0);
+      assert_true(plan.split > 1 || l.grid[0] <= machine.processors);
       assert_int_equal(l.n_maps, plan.copies_a + plan.copies_b + plan.copies_c);
       if (plan.copies_a)
         check_map(&l.map[map++], plan.m * plan.k * size, (plan.across_a ? plan.m : plan.k) * size, plan.team_n);
@@ -204,6 +205,9 @@ static void what_cannot_be_is_refused(void **state) {
   refused(nt, "tile m=128 n=128 groups=1 turns", "takes no turns");
   refused(nt, "band m=2", "before it");
   refused(nt, "tile m=128 n=256;band m=2 n=2", "not of both");
+  refused(nt, "tile m=128 n=128;split 9", "up to 8");
+  refused(nt, "tile m=128 n=128;team m=2;split 2", "without teams");
+  refused(odd, "tile m=64 n=64;split 2", "fewer steps");
   refused(nn, "tile m=128 n=96", "stored k x n");
   refused(odd, "tile m=128 n=256;team m=2", "asynchronously");
   refused("m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=128", "arithmetic=tf32");

@@ -97,11 +97,13 @@ static void write_launch(writer *w) {
               "//: kernel    gemm\n//: let       BM = %d, BN = %d, BK = %d, GROUPS = %d, STAGES = %d, STAGING = %d\n",
               p->m, p->n, p->k, p->groups, p->stages, p->staging);
   tw_text_add(t, "//: let       TEAM_M = %d, TEAM_N = %d, TEAM = TEAM_M * TEAM_N\n", p->team_m, p->team_n);
-  tw_text_add(t,
-              "//: grid      min(sms / TEAM, ceildiv(m, BM * TEAM_M) * ceildiv(n, BN * TEAM_N)) * TEAM\n"
-              "//: block     (GROUPS + 1) * %d\n",
-              w->machine->group_threads);
+  if (p->split > 1)
+    tw_text_add(t, "//: let       SPLIT = %d\n//: grid      ceildiv(m, BM) * ceildiv(n, BN) * SPLIT\n", p->split);
+  else
+    tw_text_add(t, "//: grid      min(sms / TEAM, ceildiv(m, BM * TEAM_M) * ceildiv(n, BN * TEAM_N)) * TEAM\n");
+  tw_text_add(t, "//: block     (GROUPS + 1) * %d\n", w->machine->group_threads);
   if (p->team_m * p->team_n > 1) tw_text_add(t, "//: cluster   TEAM\n");
+  if (p->split > 1) tw_text_add(t, "//: cluster   SPLIT\n");
   tw_text_add(t, "//: shared    %lld\n", (long long)p->shared_bytes);
   if (p->copies_a) {
     const int columns = (p->across_a ? p->m : p->k) * size;
@@ -150,20 +152,24 @@ static void write_parameters(writer *w) {
 static void write_copy(writer *w, char name, bool asynchronous, bool across, bool transposed, const char *rows,
                        const char *first, int parts, const char *part, const char *ranks) {
   tw_text *t = &w->text;
-  const char *where_async = across ? "s * BK, %s" : "%s, s * BK";
+  const char *along = w->p.split > 1 ? "(begin + s) * BK" : "s * BK";
   char where[64];
-  snprintf(where, sizeof where, where_async, first);
+  snprintf(where, sizeof where, "%s, %s", across ? along : first, across ? first : along);
   if (asynchronous && parts > 1)
     tw_text_add(t, "          copy_team<%d>(%cs[at.slot], %c, %s, full[at.slot], %s, %s);\n", parts, name, name, where,
                 part, ranks);
   else if (asynchronous)
     tw_text_add(t, "          copy(%cs[at.slot], %c, %s, full[at.slot]);\n", name, name, where);
   else if (across)
-    tw_text_add(t, "        copy_by_group(%cs[at.slot], %c, ld%c, 1, s * BK, %s, k, %s);\n", name, name, name, first,
-                rows);
+    tw_text_add(t, "        copy_by_group(%cs[at.slot], %c, ld%c, 1, %s, k, %s);\n", name, name, name, where, rows);
   else
-    tw_text_add(t, "        copy_by_group(%cs[at.slot], %c, %s, %s, s * BK, %s, k);\n", name, name,
-                transposed ? (name == 'a' ? "1, lda" : "1, ldb") : (name == 'a' ? "lda, 1" : "ldb, 1"), first, rows);
+    tw_text_add(t, "        copy_by_group(%cs[at.slot], %c, %s, %s, %s, k);\n", name, name,
+                transposed ? (name == 'a' ? "1, lda" : "1, ldb") : (name == 'a' ? "lda, 1" : "ldb, 1"), where, rows);
+}
+
+/* Blocks that share a tile's k have one tile. */
+static const char *tiles_loop(const tw_tile_gemm_plan *p) {
+  return p->split > 1 ? "if (const int t = first; true)" : "for (int t = first; t < tiles; t += step)";
 }
 
 static void write_copies(writer *w) {
@@ -173,8 +179,8 @@ static void write_copies(writer *w) {
   const bool threads = !p->copies_a || !p->copies_b, any = p->copies_a || p->copies_b;
   tw_text_add(t, "  if (group == 0) { /* copies */\n");
   if (p->registers_copy) tw_text_add(t, "    give_registers<%d>();\n", p->registers_copy);
-  tw_text_add(t, "    ring<STAGES> at;\n    %sfor (int t = first; t < tiles; t += step) {\n",
-              threads ? "" : "if (thread_of_block() == 0)\n      ");
+  tw_text_add(t, "    ring<STAGES> at;\n    %s%s {\n", threads ? "" : "if (thread_of_block() == 0)\n      ",
+              tiles_loop(p));
   const char *in = threads ? "" : "  ";
   tw_text_add(t, "%s      const place p = place_of<%d>(t, rows, cols);\n", in, p->band_columns ? -p->band : p->band);
   tw_text_add(t, "%s      const int row = (p.row * TEAM_M + team_row) * BM, col = (p.col * TEAM_N + team_col) * BN;\n",
@@ -210,7 +216,7 @@ static void write_products(writer *w) {
     tw_text_add(t, "    int number = 0;\n    for (int t = first; t < tiles; t += step, number++) {\n"
                    "      if (number %% GROUPS != worker) {\n        at.skip(steps);\n        continue;\n      }\n");
   else
-    tw_text_add(t, "    for (int t = first; t < tiles; t += step) {\n");
+    tw_text_add(t, "    %s {\n", tiles_loop(p));
   tw_text_add(t, "      const place p = place_of<%d>(t, rows, cols);\n", p->band_columns ? -p->band : p->band);
   tw_text_add(t, "      const int row = (p.row * TEAM_M + team_row) * BM%s, col = (p.col * TEAM_N + team_col) * BN;\n",
               p->turns ? "" : " + worker * ROWS");
@@ -229,25 +235,33 @@ static void write_products(writer *w) {
       "        if (s > 0) {\n          mma_wait<1>();\n          %s\n        }\n        before = at.slot;\n      }\n",
       release);
   tw_text_add(t, "      mma_wait<0>();\n      mma_settle(sums);\n      %s\n", release);
+  if (p->split > 1)
+    tw_text_add(
+        t,
+        "      if (rank != 0) {\n        parts.send(sums, rank - 1, worker, 0);\n        all.arrive_after_writes(0);\n"
+        "      } else {\n      all.wait_for_writes(0);\n      parts.add(sums, worker);\n");
   tw_text_add(t, "#pragma unroll\n      for (int q = 0; q < ROWS / 64; q++) {\n"
                  "        const result finish{row + 64 * q, col, m, n");
   write_names_of_extras(w);
   if (p->copies_c)
-    tw_text_add(t, "};\n#pragma unroll\n"
-                   "        for (int j = 0; j < BN / c_tile::cols; j++) {\n"
-                   "          const c_tile out = cs[worker * STAGING + (q * (BN / c_tile::cols) + j) %% STAGING];\n"
-                   "          if (thread == 0) store_wait_read<STAGING - 1>();\n"
-                   "          sync(1 + worker, group_threads);\n"
-                   "          lay(out, sums.value[q], j * c_tile::cols, finish);\n"
-                   "          written();\n"
-                   "          sync(1 + worker, group_threads);\n"
-                   "          if (thread == 0) {\n"
-                   "            store(c, row + q * 64, col + j * c_tile::cols, out);\n"
-                   "            store_commit();\n"
-                   "          }\n"
-                   "        }\n      }\n    }\n    if (thread == 0) store_wait<0>();\n");
+    tw_text_add(t,
+                "};\n#pragma unroll\n"
+                "        for (int j = 0; j < BN / c_tile::cols; j++) {\n"
+                "          const c_tile out = cs[worker * STAGING + (q * (BN / c_tile::cols) + j) %% STAGING];\n"
+                "          if (thread == 0) store_wait_read<STAGING - 1>();\n"
+                "          sync(1 + worker, group_threads);\n"
+                "          lay(out, sums.value[q], j * c_tile::cols, finish);\n"
+                "          written();\n"
+                "          sync(1 + worker, group_threads);\n"
+                "          if (thread == 0) {\n"
+                "            store(c, row + q * 64, col + j * c_tile::cols, out);\n"
+                "            store_commit();\n"
+                "          }\n"
+                "        }\n      }\n%s    }\n    if (thread == 0) store_wait<0>();\n",
+                p->split > 1 ? "      }\n" : "");
   else
-    tw_text_add(t, "};\n        put(c, ldc, sums.value[q], row + 64 * q, col, m, n, finish);\n      }\n    }\n");
+    tw_text_add(t, "};\n        put(c, ldc, sums.value[q], row + 64 * q, col, m, n, finish);\n      }\n%s    }\n",
+                p->split > 1 ? "      }\n" : "");
 }
 
 static void write_tiled(writer *w) {
@@ -268,6 +282,11 @@ static void write_tiled(writer *w) {
                  "  const auto bs = memory.take<many<b_tile, STAGES>>();\n");
   if (p->copies_c) tw_text_add(t, "  const auto cs = memory.take<many<c_tile, GROUPS * STAGING>>();\n");
   tw_text_add(t, "  const auto full = memory.take<barriers<STAGES>>(), empty = memory.take<barriers<STAGES>>();\n");
+  if (p->split > 1)
+    tw_text_add(t,
+                "  const auto all = memory.take<barrier>(); /* parts of sums are there */\n"
+                "  const auto parts = memory.take<partials<acc<ROWS, BN, mma_sum<%s>::type>, GROUPS, SPLIT - 1>>();\n",
+                factor_word(g->a));
   if (p->turns) tw_text_add(t, "  const auto turn = memory.take<barriers<GROUPS>>();\n");
   const int arrivals =
       (p->copies_a || p->copies_b ? 1 : 0) + (p->copies_a && p->copies_b ? 0 : w->machine->group_threads);
@@ -279,9 +298,11 @@ static void write_tiled(writer *w) {
               "    for (int i = 0; i < STAGES; i++) {\n      full[i].init(%d);\n      empty[i].init(%sTEAM);\n    }\n",
               arrivals, p->turns ? "" : "GROUPS * ");
   if (p->turns) tw_text_add(t, "    for (int i = 0; i < GROUPS; i++) turn[i].init(1);\n");
-  tw_text_add(t, "    barriers_ready();\n  }\n  %s();\n", team ? "sync_team" : "sync_block");
-  tw_text_add(t, "  const int rank = %s, team_row = rank %% TEAM_M, team_col = rank / TEAM_M;\n",
-              team ? "rank_of_team()" : "0");
+  if (p->split > 1) tw_text_add(t, "    all.init((SPLIT - 1) * GROUPS * group_threads);\n");
+  tw_text_add(t, "    barriers_ready();\n  }\n  %s();\n", team || p->split > 1 ? "sync_team" : "sync_block");
+  tw_text_add(t, "  const int rank = %s, team_row = %s, team_col = %s;\n",
+              team || p->split > 1 ? "rank_of_team()" : "0", p->split > 1 ? "0" : "rank % TEAM_M",
+              p->split > 1 ? "0" : "rank / TEAM_M");
   if (p->team_n > 1) {
     tw_text_add(t, "  const u16 row_of_team = (u16)(");
     for (int i = 0; i < p->team_n; i++) tw_text_add(t, "%s1 << %d", i ? " | " : "", i * p->team_m);
@@ -291,13 +312,20 @@ static void write_tiled(writer *w) {
     tw_text_add(t, "  const u16 column_of_team = (u16)(%d << team_col * TEAM_M); /* blocks that share B */\n",
                 (1 << p->team_m) - 1);
   tw_text_add(
-      t, "  const int rows = (m + BM * TEAM_M - 1) / (BM * TEAM_M), cols = (n + BN * TEAM_N - 1) / (BN * TEAM_N);\n"
-         "  const int tiles = rows * cols, steps = (k + BK - 1) / BK;\n"
-         "  const int first = block_of_grid() / TEAM, step = blocks_of_grid() / TEAM;\n\n");
+      t,
+      "  const int rows = (m + BM * TEAM_M - 1) / (BM * TEAM_M), cols = (n + BN * TEAM_N - 1) / (BN * TEAM_N);\n"
+      "%s",
+      p->split > 1 ? "" : "  const int tiles = rows * cols, steps = (k + BK - 1) / BK;\n");
+  if (p->split > 1)
+    tw_text_add(t,
+                "  const int whole = (k + BK - 1) / BK, begin = whole * rank / SPLIT; /* of k: this block's part */\n"
+                "  const int steps = whole * (rank + 1) / SPLIT - begin, first = block_of_grid() / SPLIT;\n\n");
+  else
+    tw_text_add(t, "  const int first = block_of_grid() / TEAM, step = blocks_of_grid() / TEAM;\n\n");
   write_copies(w);
   write_products(w);
   tw_text_add(t, "  }\n");
-  if (team) tw_text_add(t, "  sync_team(); /* nobody leaves while others copy to it */\n");
+  if (team || p->split > 1) tw_text_add(t, "  sync_team(); /* nobody leaves while others write to it */\n");
   tw_text_add(t, "}\n");
 }
 

@@ -6,6 +6,7 @@
  *   tile m=64 n=256 groups=2 turns    a group computes m x n; groups take turns: while one stores, the next multiplies
  *   stages 4                          tiles of A and B under way
  *   team m=2 | team n=2               two blocks share a tile of B (A): each copies half of it to both
+ *   split 4                           blocks share a tile's k; the first adds what the others send it: for few tiles
  *   band m=8 | band n=8               the order of tiles: bands of 8 rows (columns) of them
  *   staging 2                         tiles of results that a group holds in shared memory
  *   registers copy=40 multiply=232    of a thread; what copies needs few
@@ -25,7 +26,7 @@
 typedef struct tw_tile_gemm_plan {
   int m, n, k, groups; /* m = 0: no tiles yet */
   bool turns;
-  int stages, team_m, team_n;
+  int stages, team_m, team_n, split;
   bool band_columns;
   int band, staging, width;               /* of a tile of results: its columns */
   int registers_copy, registers_multiply; /* 0: as the compiler has it */

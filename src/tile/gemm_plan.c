@@ -75,7 +75,8 @@ static int64_t pad(int64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT *
 static int64_t shared_bytes(const tw_gemm *g, const tw_tile_gemm_plan *p, int stages) {
   const int64_t stage = (int64_t)(p->m + p->n) * p->k * element_bytes(g->a);
   const int64_t results = p->copies_c ? (int64_t)p->groups * p->staging * pad(64 * p->width * element_bytes(g->c)) : 0;
-  return ALIGNMENT + stages * stage + results + (2 * stages + p->groups) * BARRIER_BYTES;
+  const int64_t parts = (int64_t)(p->split - 1) * (p->turns ? p->groups : 1) * p->m * p->n * 4;
+  return ALIGNMENT + stages * stage + results + parts + (2 * stages + p->groups + 1) * BARRIER_BYTES;
 }
 
 static bool copies(const tw_tile_machine *machine, int64_t pitch, tw_type t) {
@@ -143,6 +144,11 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, tw_til
   if (p->team_m * p->team_n > machine->team)
     return tw_fail(error, TW_USAGE, "a team of %d x %d blocks: the machine has teams of up to %d", p->team_m, p->team_n,
                    machine->team);
+  if (p->split > machine->blocks_together || (p->split > 1 && (p->turns || p->team_m * p->team_n > 1)))
+    return tw_fail(error, TW_USAGE, "split %d: up to %d blocks, without teams and turns", p->split,
+                   machine->blocks_together);
+  if (p->split > 1 && g->k < (int64_t)p->split * p->k)
+    return tw_fail(error, TW_USAGE, "split %d: k=%" PRId64 " has fewer steps of %d", p->split, g->k, p->k);
   if ((p->team_m > 1 && !p->copies_b) || (p->team_n > 1 && !p->copies_a))
     return tw_fail(error, TW_USAGE,
                    "a team shares what is copied asynchronously; this operand's pitch or layout forbids that");
@@ -180,6 +186,7 @@ static void begin_tile(const void *with, void *plan) {
                                                    .k = c->machine->panel_bytes / element_bytes(c->g.a),
                                                    .team_m = 1,
                                                    .team_n = 1,
+                                                   .split = 1,
                                                    .band = 8,
                                                    .staging = 1,
                                                    .registers_copy = USUAL};
@@ -229,6 +236,11 @@ static const tw_verb verbs[] = {
      .needs = 1,
      .argument = {TW_NUMBER("m", tw_tile_gemm_plan, team_m, 1, 16), TW_NUMBER("n", tw_tile_gemm_plan, team_n, 1, 16)},
      .first = begin_team,
+     .then = needs_tile},
+    {.name = "split",
+     .usage = "split 4",
+     .needs = 1,
+     .argument = {TW_NUMBER("", tw_tile_gemm_plan, split, 1, 16)},
      .then = needs_tile},
     {.name = "band",
      .usage = "band m=8, band n=8",
@@ -316,6 +328,9 @@ tw_status tw_tile_gemm_steps(const tw_tile_machine *machine, const tw_problem *p
   }
   for (int i = 2; i <= STAGES_MAX; i++)
     tw_menu_offer(&m, "stages", "copies under way hide the latency of memory", "stages %d", i);
+  for (int i = 1; i <= 8; i++)
+    tw_menu_offer(&m, "split", "few tiles of long sums keep every processor busy when blocks share them", "split %d",
+                  i);
   for (int i = 1; i <= 4; i *= 2)
     tw_menu_offer(&m, "staging", "a tile of results is stored while the next is laid", "staging %d", i);
   tw_menu_offer_all(&m, sizeof offers / sizeof *offers, offers);

@@ -23,6 +23,7 @@ typedef struct tw_tile_machine {
   int panel_bytes;     /* of a row of a shared tile that lie together; also the least that pays along k */
   int copy_alignment;  /* bytes: of pitches that asynchronous copies of tiles can take; 0: there are no such copies */
   int team;            /* blocks that can copy to each other, at most; 1: none */
+  int blocks_together; /* of a cluster, at most: they can write to each other */
   bool registers_move; /* from groups that copy to groups that multiply */
   bool (*multiplies)(tw_type a, tw_type b); /* on its matrix units */
 } tw_tile_machine;

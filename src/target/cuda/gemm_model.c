@@ -45,10 +45,10 @@ static double traffic(const cuda_config *c, const tw_gemm *g, const tw_tile_gemm
 }
 
 double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *g, const tw_tile_gemm_plan *p) {
-  const double size = tw_type_bits(g->a) / 8.0, team = p->team_m * p->team_n, wait = team > 1 ? 1 + TEAM : 1;
+  const double size = tw_type_bits(g->a) / 8.0, team = p->team_m * p->team_n * p->split, wait = team > 1 ? 1 + TEAM : 1;
   const double tiles = ceil((double)g->m / (p->m * p->team_m)) * ceil((double)g->n / (p->n * p->team_n));
   const double teams = floor((double)c->multiprocessors / team), rounds = ceil(tiles / teams);
-  const double steps = ceil((double)g->k / p->k);
+  const double steps = ceil((double)g->k / ((double)p->k * p->split));
   const double multiply = 2.0 * p->m * p->n * p->k / rate_of(c, g->a) / MULTIPLIED;
   const double reads =
       (double)p->m / PRODUCT_ROWS * (p->k * size / PRODUCT_BYTES) * (PRODUCT_ROWS + p->n) * PRODUCT_BYTES;

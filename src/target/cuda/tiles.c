@@ -28,6 +28,7 @@ tw_tile_machine cuda_tile_machine(const cuda_config *c) {
                            .panel_bytes = 128,
                            .copy_alignment = 16,
                            .team = c->cluster > 2 ? 2 : 1, /* larger ones leave processors without a team */
+                           .blocks_together = (int)c->cluster,
                            .registers_move = true,
                            .multiplies = multiplies};
 }

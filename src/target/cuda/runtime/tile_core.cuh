@@ -267,6 +267,14 @@ struct barrier {
     asm volatile("{ .reg .b32 r; mapa.shared::cluster.u32 r, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [r]; }"
                  :: "r"(at), "r"(rank) : "memory");
   }
+  /* With all that this thread wrote into the memory of block `rank`, which waits by wait_for_writes. */
+  TW_FN void arrive_after_writes(int rank) const {
+    asm volatile("{ .reg .b32 r; mapa.shared::cluster.u32 r, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [r]; }" ::"r"(at), "r"(rank) : "memory");
+  }
+  TW_FN void wait_for_writes(u32 parity) const {
+    asm volatile("{\n.reg .pred p;\nTW_WAIT:\nmbarrier.try_wait.parity.acquire.cluster.shared.b64 p, [%0], %1;\n@p bra TW_DONE;\nbra "
+                 "TW_WAIT;\nTW_DONE:\n}" ::"r"(at), "r"(parity) : "memory");
+  }
   TW_FN void expect(u32 count_of_bytes) const { /* and arrive */
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"(at), "r"(count_of_bytes) : "memory");
   }

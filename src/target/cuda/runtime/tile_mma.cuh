@@ -240,6 +240,38 @@ TW_FN void mma_atbt(acc<Rows, Cols, Value> &d, TileA a, TileB b, bool more, int 
   mma_shared<true, false>(d, a, b, more, row);
 }
 
+TW_FN void add_bits(float &to, u32 x) { to += float_of(x); }
+TW_FN void add_bits(i32 &to, u32 x) { to += (i32)x; }
+/* Sums of other blocks of a team: each thread has a place for each of its sums, in the memory of the block that adds. */
+template <class Sums, int Groups, int Senders> struct partials {
+  static constexpr u32 each = Sums::blocks * Sums::values * group_threads * 4;
+  static constexpr u32 bytes = Senders * Groups * each;
+  u32 at;
+  TW_FN u32 place(int sender, int worker) const {
+    return at + (u32)(sender * Groups + worker) * each + (u32)thread_of_group() * 4u;
+  }
+  TW_FN void send(const Sums &d, int sender, int worker, int rank) const {
+    u32 to;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to) : "r"(place(sender, worker)), "r"(rank));
+#pragma unroll
+    for (int i = 0; i < Sums::blocks * Sums::values; i++)
+      asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(to + (u32)i * group_threads * 4u),
+                   "r"(bits_of(d.value[i / Sums::values][i % Sums::values]))
+                   : "memory");
+  }
+  TW_FN void add(Sums &d, int worker) const {
+    for (int sender = 0; sender < Senders; sender++) {
+      const u32 from = place(sender, worker);
+#pragma unroll
+      for (int i = 0; i < Sums::blocks * Sums::values; i++) {
+        u32 x;
+        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(from + (u32)i * group_threads * 4u) : "memory");
+        add_bits(d.value[i / Sums::values][i % Sums::values], x);
+      }
+    }
+  }
+};
+
 /* Nothing about d is moved from one side of this to the other: behind mma_wait, before what reads d. */
 template <int Rows, int Cols> TW_FN void mma_settle(acc<Rows, Cols, float> &d) {
 #pragma unroll
