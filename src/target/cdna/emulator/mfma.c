@@ -1,8 +1,9 @@
 /* mfma.c - matrix instructions: registers to matrices by the maps of layout/mfma.h, products in order of k, and back.
  *
- * Order of summation: each element is C, plus the products of ascending k, each product and sum rounded once to the type of
- * C. Where all are small integers nothing is rounded. Of scaled instructions the items are scaled before they are multiplied;
- * XF32 cuts its items to 10 bits of fraction. */
+ * Order of summation: each element is C, plus the products of ascending k, each product and sum rounded once to the
+ * type of C. Where all are small integers nothing is rounded. Of scaled instructions the items are scaled before they
+ * are multiplied, which is exact; with scales so far from 1 that it might not be, sums of blocks are, in double. XF32
+ * cuts its items to 10 bits of fraction. */
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -84,32 +85,62 @@ static void unpack_integers(const matrix_map *map, uint32_t (*row)[CDNA_LANES], 
     for (int e = 0; e < map->items; e++) out[map->at[l * map->items + e]] = (int8_t)item_bits(row, map->lane[l], e, 8);
 }
 
-/* A sparse A becomes dense: of each four k two are there, where the indices say. `item` has 4 bytes. */
-static void spread(const matrix_plan *p, const cdna_wave *w, const cdna_op *op, const void *compressed, void *dense) {
-  const cdna_mfma *m = p->mfma;
+/* The k of each item of a sparse A: its index chooses one of four. What is not stored is not multiplied, not even with
+ * infinity or NaN. */
+static void find_places(const matrix_plan *p, const cdna_wave *w, const cdna_op *op, uint8_t *k_of) {
   const uint32_t *index = w->v[op->s[2].code];
-  const uint32_t *from = compressed;
-  uint32_t *to = dense;
-  memset(to, 0, (size_t)m->m * m->k * sizeof *to);
   for (int l = 0; l < CDNA_LANES; l++)
     for (int e = 0; e < p->a.items; e++) {
-      const int at = p->a.at[l * p->a.items + e], row = at % m->m, k = at / m->m;
-      const uint32_t which = index[l] >> (p->index_bit + 2 * e) & 3;
-      to[(k / 2 * 4 + (int)which) * m->m + row] = from[at];
+      const int at = p->a.at[l * p->a.items + e], group = at / p->mfma->m / 2;
+      k_of[at] = (uint8_t)(4 * group + (int)(index[l] >> (p->index_bit + 2 * e) & 3));
     }
 }
 
-/* Scales of E8M0: times 2^(s - 127), 255 is NaN. outer: rows of A or columns of B. */
-static void apply_scales(const matrix_plan *p, const cdna_wave *w, int side, const cdna_source *s, float *item) {
-  const cdna_mfma *m = p->mfma;
-  const int outer = side ? m->n : m->m, blocks = m->k / 32;
-  for (int b = 0; b < blocks; b++)
-    for (int r = 0; r < outer; r++) {
-      const int lane = p->scale_lane[side][r * blocks + b];
-      const uint32_t word = s->kind == CDNA_ROW ? w->v[s->code][lane] : (uint32_t)cdna_read(w, s);
-      const uint32_t e = word >> 8 * p->scale_byte[side] & 0xFF;
-      const float scale = e == 255 ? NAN : ldexpf(1.0f, (int)e - 127);
-      for (int k = 32 * b; k < 32 * b + 32; k++) item[k * outer + r] *= scale;
+static void multiply_sparse(const cdna_mfma *m, float *c, const float *a, const float *b, const uint8_t *k_of) {
+  for (int i = 0; i < m->m; i++)
+    for (int k = 0; k < m->k / 2; k++)
+      for (int j = 0; j < m->n; j++)
+        c[i * m->n + j] = fmaf(a[k * m->m + i], b[k_of[k * m->m + i] * m->n + j], c[i * m->n + j]);
+}
+
+static void multiply_sparse_integers(const cdna_mfma *m, uint32_t *c, const int32_t *a, const int32_t *b,
+                                     const uint8_t *k_of) {
+  for (int i = 0; i < m->m; i++)
+    for (int k = 0; k < m->k / 2; k++)
+      for (int j = 0; j < m->n; j++) c[i * m->n + j] += (uint32_t)(a[k * m->m + i] * b[k_of[k * m->m + i] * m->n + j]);
+}
+
+/* Exponents of scales (E8M0: s - 127; 255 is NaN, here 128) of [row of A or column of B][block of 32 k]. False if one
+ * is so far from 0 that products of scaled items could leave the range of f32. */
+static bool read_scales(const matrix_plan *p, const cdna_wave *w, int side, const cdna_source *s, int *exponent) {
+  const int all = (side ? p->mfma->n : p->mfma->m) * p->mfma->k / 32;
+  bool is_near = true;
+  for (int i = 0; i < all; i++) {
+    exponent[i] = (int)(w->v[s->code][p->scale_lane[side][i]] >> 8 * p->scale_byte[side] & 0xFF) - 127;
+    is_near &= exponent[i] >= -50 && exponent[i] <= 50;
+  }
+  return is_near;
+}
+
+static void apply_scales(const cdna_mfma *m, int outer, const int *exponent, float *item) {
+  for (int k = 0; k < m->k; k++)
+    for (int r = 0; r < outer; r++)
+      item[k * outer + r] *= tw_float_of((uint32_t)(exponent[r * (m->k / 32) + k / 32] + 127) << 23);
+}
+
+/* Each block's sum in double, times its scales; rounded once, with C. */
+static void multiply_far(const cdna_mfma *m, float *c, const float *a, const float *b, const int *ea, const int *eb) {
+  const int blocks = m->k / 32;
+  for (int i = 0; i < m->m; i++)
+    for (int j = 0; j < m->n; j++) {
+      double sum = c[i * m->n + j];
+      for (int block = 0; block < blocks; block++) {
+        const int x = ea[i * blocks + block], y = eb[j * blocks + block];
+        double part = 0;
+        for (int k = 32 * block; k < 32 * block + 32; k++) part += (double)a[k * m->m + i] * b[k * m->n + j];
+        sum += x == 128 || y == 128 ? NAN : ldexp(part, x + y);
+      }
+      c[i * m->n + j] = (float)sum;
     }
 }
 
@@ -125,18 +156,22 @@ static void run_float(cdna_wave *w, const cdna_op *op) {
   const matrix_plan *p = op->more;
   const cdna_mfma *m = p->mfma;
   const bool sparse = cdna_mfma_is_sparse(m);
-  float a[ITEMS_MAX], b[ITEMS_MAX], c[ITEMS_MAX], dense[ITEMS_MAX];
-  float *left = a;
+  float a[ITEMS_MAX], b[ITEMS_MAX], c[ITEMS_MAX] = {0};
+  uint8_t k_of[ITEMS_MAX] = {0};
+  int ea[SCALES_MAX] = {0}, eb[SCALES_MAX] = {0};
+  bool is_far = false;
   unpack(&p->a, &w->v[op->s[0].code], a);
   unpack(&p->b, &w->v[op->s[1].code], b);
-  if (sparse) {
-    spread(p, w, op, a, dense);
-    left = dense;
-  }
+  if (sparse) find_places(p, w, op, k_of);
   if (op->flags) {
     const scaled_plan *scaled = op->more;
-    apply_scales(p, w, 0, &scaled->scale[0], a);
-    apply_scales(p, w, 1, &scaled->scale[1], b);
+    const bool near_a = read_scales(p, w, 0, &scaled->scale[0], ea),
+               near_b = read_scales(p, w, 1, &scaled->scale[1], eb);
+    is_far = !near_a || !near_b;
+    if (!is_far) {
+      apply_scales(m, m->m, ea, a);
+      apply_scales(m, m->n, eb, b);
+    }
   }
   const bool in_registers = sparse || op->s[2].kind == CDNA_ROW;
   const int row = sparse ? op->d : op->s[2].code;
@@ -144,8 +179,13 @@ static void run_float(cdna_wave *w, const cdna_op *op) {
   for (int r = 0; r < p->c.items; r++)
     for (int l = 0; l < CDNA_LANES; l++)
       c[p->c.at[l * p->c.items + r]] = in_registers ? tw_float_of(w->v[row + r][l]) : value;
-  for (int block = 0; block < m->blocks; block++)
-    w->kit->multiply(c + block * m->m * m->n, left + block * m->m * m->k, b + block * m->k * m->n, m->m, m->n, m->k);
+  if (sparse)
+    multiply_sparse(m, c, a, b, k_of);
+  else if (is_far)
+    multiply_far(m, c, a, b, ea, eb);
+  else
+    for (int block = 0; block < m->blocks; block++)
+      w->kit->multiply(c + block * m->m * m->n, a + block * m->m * m->k, b + block * m->k * m->n, m->m, m->n, m->k);
   for (int r = 0; r < p->c.items; r++)
     for (int l = 0; l < CDNA_LANES; l++) w->v[op->d + r][l] = tw_bits_of(c[p->c.at[l * p->c.items + r]]);
 }
@@ -154,25 +194,24 @@ static void run_integer(cdna_wave *w, const cdna_op *op) {
   const matrix_plan *p = op->more;
   const cdna_mfma *m = p->mfma;
   const bool sparse = cdna_mfma_is_sparse(m);
-  int32_t a[ITEMS_MAX], b[ITEMS_MAX], dense[ITEMS_MAX], *left = a;
-  uint32_t c[ITEMS_MAX];
+  int32_t a[ITEMS_MAX], b[ITEMS_MAX];
+  uint8_t k_of[ITEMS_MAX] = {0};
+  uint32_t c[ITEMS_MAX] = {0};
   unpack_integers(&p->a, &w->v[op->s[0].code], a);
   unpack_integers(&p->b, &w->v[op->s[1].code], b);
-  if (sparse) {
-    spread(p, w, op, a, dense);
-    left = dense;
-  }
+  if (sparse) find_places(p, w, op, k_of);
   const bool in_registers = sparse || op->s[2].kind == CDNA_ROW;
   const int row = sparse ? op->d : op->s[2].code;
   const uint32_t value = in_registers ? 0 : (uint32_t)cdna_read(w, &op->s[2]);
   for (int r = 0; r < p->c.items; r++)
     for (int l = 0; l < CDNA_LANES; l++) c[p->c.at[l * p->c.items + r]] = in_registers ? w->v[row + r][l] : value;
-  for (int block = 0; block < m->blocks; block++)
+  if (sparse) multiply_sparse_integers(m, c, a, b, k_of);
+  for (int block = 0; block < m->blocks && !sparse; block++)
     for (int k = 0; k < m->k; k++)
       for (int i = 0; i < m->m; i++)
         for (int j = 0; j < m->n; j++)
           c[(block * m->m + i) * m->n + j] +=
-              (uint32_t)(left[(block * m->k + k) * m->m + i] * b[(block * m->k + k) * m->n + j]);
+              (uint32_t)(a[(block * m->k + k) * m->m + i] * b[(block * m->k + k) * m->n + j]);
   for (int r = 0; r < p->c.items; r++)
     for (int l = 0; l < CDNA_LANES; l++) w->v[op->d + r][l] = c[p->c.at[l * p->c.items + r]];
 }
