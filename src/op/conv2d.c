@@ -353,6 +353,7 @@ static tw_status exact(const tw_problem *p, void *const buffers[], size_t operan
   (void)operand;
   const tw_conv2d v = tw_conv2d_of(p);
   const tw_conv c = as_conv(&v);
+  if (!v.out_h || !v.out_w) return TW_OK; /* there are no elements; validate refuses it */
   if (v.pool) return exact_pooled(&v, &c, buffers, n, place, value, bound, threads, error);
   return tw_conv_exact(&c, buffers, n, place, value, bound, threads, error);
 }
