@@ -133,7 +133,8 @@ typedef struct cdna_group cdna_group;
 
 typedef enum cdna_state { CDNA_RUNNING, CDNA_AT_BARRIER, CDNA_ENDED, CDNA_STOPPED } cdna_state;
 
-enum { CDNA_SCALARS = 256, CDNA_ROWS = 512, CDNA_ACCUMULATION = 256 };
+/* Rows beyond the last register: a wide operand that begins there reaches into them, and nothing else. */
+enum { CDNA_SCALARS = 256, CDNA_ROWS = 512, CDNA_ROWS_BEYOND = 64, CDNA_ACCUMULATION = 256 };
 
 /* MODE (register 1 of s_getreg): rounding of f32 and f64, denormals of both, ... and its value at the start. */
 enum { CDNA_MODE_IEEE = 1 << 9, CDNA_MODE_SKIP = 1 << 28, CDNA_MODE_GPR_INDEX = 1 << 27 };

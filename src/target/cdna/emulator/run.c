@@ -214,12 +214,12 @@ static bool make_group(const grid *g, cdna_group *group, tw_error *error) {
     cdna_wave *w = &group->wave[i];
     w->program = g->program;
     w->kit = g->program->kit;
-    w->v = aligned_alloc(64, CDNA_ROWS * sizeof *w->v);
+    w->v = aligned_alloc(64, (CDNA_ROWS + CDNA_ROWS_BEYOND) * sizeof *w->v);
     w->scratch_bytes = g->program->kernel->scratch;
     if (g->program->kernel->dynamic_stack) w->scratch_bytes += 16384;
     w->scratch = w->scratch_bytes ? malloc((size_t)w->scratch_bytes * CDNA_LANES) : NULL;
     if (!w->v || (w->scratch_bytes && !w->scratch)) return false;
-    memset(w->v, 0, CDNA_ROWS * sizeof *w->v);
+    memset(w->v, 0, (CDNA_ROWS + CDNA_ROWS_BEYOND) * sizeof *w->v);
   }
   return true;
 }

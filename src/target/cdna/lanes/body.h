@@ -10,7 +10,13 @@
 #include "target/cdna/lanes/lanes.h"
 #include "target/cdna/lanes/small.h"
 
-#define LOOP _Pragma("GCC ivdep") for (int l = 0; l < CDNA_LANES; l++)
+/* Iterations do not depend on each other, even where rows are the same. */
+#ifdef __clang__
+#define INDEPENDENT /* checks by itself; its own pragma is a warning where it cannot vectorize */
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+#define LOOP INDEPENDENT for (int l = 0; l < CDNA_LANES; l++)
 
 #define FUNCTION(name_) static void name_(cdna_lanes *x)
 #define ROWS1                                                                                                          \

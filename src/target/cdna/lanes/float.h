@@ -171,7 +171,7 @@ FUNCTION(div_fixup_f32) {
 #define PKF(name_, ...)                                                                                                \
   FUNCTION(name_) {                                                                                                    \
     ROWS2;                                                                                                             \
-    _Pragma("GCC ivdep") for (int l = 0; l < 2 * CDNA_LANES; l++) {                                                    \
+    INDEPENDENT for (int l = 0; l < 2 * CDNA_LANES; l++) {                                                             \
       const float A = f(a[l]), B = f(b[l]);                                                                            \
       d[l] = u(__VA_ARGS__);                                                                                           \
     }                                                                                                                  \
@@ -180,7 +180,7 @@ PKF(pk_add_f32, A + B)
 PKF(pk_mul_f32, A *B)
 FUNCTION(pk_fma_f32) {
   ROWS3;
-  _Pragma("GCC ivdep") for (int l = 0; l < 2 * CDNA_LANES; l++) d[l] = u(fmaf(f(a[l]), f(b[l]), f(c[l])));
+  INDEPENDENT for (int l = 0; l < 2 * CDNA_LANES; l++) d[l] = u(fmaf(f(a[l]), f(b[l]), f(c[l])));
 }
 FUNCTION(pk_mov_b32) {
   ROWS2;
@@ -301,8 +301,9 @@ U3(dot2_f32_bf16, u(fmaf(cdna_bf16_value(A >> 16), cdna_bf16_value(B >> 16),
 #define FLOAT_ENTRIES                                                                                                  \
   E(add_f32)                                                                                                           \
   E(sub_f32)                                                                                                           \
-  E(subrev_f32) E(mul_f32) E(mul_legacy_f32) E(min_f32) E(max_f32) E(fma_f32) E(mad_f32) E(mad_legacy_f32) E(min3_f32) \
-      E(max3_f32) E(med3_f32) E(rcp_f32){"v_rcp_iflag_f32", rcp_f32, CDNA_D, 0},                                       \
+  E(subrev_f32)                                                                                                        \
+  E(mul_f32) E(mul_legacy_f32) E(min_f32) E(max_f32) E(fma_f32) E(mad_f32) E(mad_legacy_f32) E(min3_f32) E(max3_f32)   \
+      E(med3_f32) E(rcp_f32){"v_rcp_iflag_f32", rcp_f32, CDNA_D, 0},                                                   \
       E(sqrt_f32) E(rsq_f32) E(floor_f32) E(ceil_f32) E(trunc_f32) E(rndne_f32) E(fract_f32) E(exp_f32) E(log_f32)     \
           E(sin_f32) E(cos_f32) E(exp_legacy_f32) E(log_legacy_f32) E(ldexp_f32) E(frexp_mant_f32)                     \
               E(frexp_exp_i32_f32) EB(div_scale_f32) E(div_fmas_f32) E(div_fixup_f32) E(pk_add_f32) E(pk_mul_f32)      \

@@ -276,10 +276,11 @@ U3(dot2_u32_u16, C + (A & 0xFFFF) * (B & 0xFFFF) + (A >> 16) * (B >> 16))
 #define INTEGER_ENTRIES                                                                                                \
   E(mov_b32)                                                                                                           \
   E(not_b32)                                                                                                           \
-  E(bfrev_b32) E(ffbh_u32) E(ffbl_b32) E(ffbh_i32) E(sat_pk_u8_i16) E(mov_b64) E(add_u32) E(sub_u32) E(subrev_u32)     \
-      E(and_b32) E(or_b32) E(xor_b32) E(xnor_b32) E(lshlrev_b32) E(lshrrev_b32) E(ashrrev_i32) E(min_i32) E(max_i32)   \
-          E(min_u32) E(max_u32) E(mul_lo_u32) E(mul_hi_u32) E(mul_hi_i32) E(mul_i32_i24) E(mul_hi_i32_i24)             \
-              E(mul_u32_u24) E(mul_hi_u32_u24) E(bfm_b32) E(bcnt_u32_b32) E(add_i32) E(sub_i32) E(mbcnt_lo_u32_b32)    \
+  E(bfrev_b32)                                                                                                         \
+  E(ffbh_u32) E(ffbl_b32) E(ffbh_i32) E(sat_pk_u8_i16) E(mov_b64) E(add_u32) E(sub_u32) E(subrev_u32) E(and_b32)       \
+      E(or_b32) E(xor_b32) E(xnor_b32) E(lshlrev_b32) E(lshrrev_b32) E(ashrrev_i32) E(min_i32) E(max_i32) E(min_u32)   \
+          E(max_u32) E(mul_lo_u32) E(mul_hi_u32) E(mul_hi_i32) E(mul_i32_i24) E(mul_hi_i32_i24) E(mul_u32_u24)         \
+              E(mul_hi_u32_u24) E(bfm_b32) E(bcnt_u32_b32) E(add_i32) E(sub_i32) E(mbcnt_lo_u32_b32)                   \
                   E(mbcnt_hi_u32_b32) E(add3_u32) E(lshl_add_u32) E(add_lshl_u32) E(lshl_or_b32) E(and_or_b32)         \
                       E(or3_b32) E(xad_u32) E(bfe_u32) E(bfe_i32) E(bfi_b32) E(alignbit_b32) E(alignbyte_b32)          \
                           E(mad_i32_i24) E(mad_u32_u24) E(min3_i32) E(max3_i32) E(min3_u32) E(max3_u32) E(med3_i32)    \

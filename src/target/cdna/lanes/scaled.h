@@ -137,5 +137,4 @@ FROM_SMALL(fp4, from_fp4(x, A, 0, B), from_fp4(x, A, 1, B))
   E(cvt_pk_bf8_f32)                                                                                                    \
   E(cvt_f32_fp8)                                                                                                       \
   E(cvt_f32_bf8)                                                                                                       \
-  E(cvt_pk_f32_fp8) E(cvt_pk_f32_bf8) E(cvt_off_f32_i4) E(pack_b32_f16) ET(fp4) ET(fp8) ET(bf8) EF(fp8) EF(bf8)        \
-      EF(fp4)
+  E(cvt_pk_f32_fp8) E(cvt_pk_f32_bf8) E(cvt_off_f32_i4) E(pack_b32_f16) ET(fp4) ET(fp8) ET(bf8) EF(fp8) EF(bf8) EF(fp4)
