@@ -1,0 +1,284 @@
+/* test_cdna_lanes.c - what vector instructions compute on 64 lanes: conversions of 16, 8, 6 and 4 bits exhaustively against
+ * definitions in double, sums and products of binary16 against the exact value rounded once, integers against plain C, and
+ * the same result from every set of functions. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+#include "base/random.h"
+#include "target/cdna/lanes/half.h"
+#include "target/cdna/lanes/lanes.h"
+#include "target/cdna/lanes/small.h"
+
+enum { ROWS = 4 * CDNA_LANES };
+
+static const cdna_lane_kit *kits[3];
+static int n_kits;
+
+static void find_kits(void) {
+  static const char *const isa[] = {"portable", "avx2", "avx512"};
+  for (int i = 0; i < 3; i++) {
+    setenv("TILEWRIGHT_CDNA_ISA", isa[i], 1);
+    const cdna_lane_kit *k = cdna_kit();
+    if (!strcmp(k->isa, isa[i])) kits[n_kits++] = k;
+  }
+  unsetenv("TILEWRIGHT_CDNA_ISA");
+}
+
+static const cdna_lane_entry *find(const cdna_lane_kit *k, const char *name) {
+  for (size_t i = 0; i < k->n; i++)
+    if (!strcmp(k->entry[i].name, name)) return &k->entry[i];
+  fail_msg("no function %s", name);
+  return NULL;
+}
+
+static void run(const cdna_lane_kit *k, const char *name, cdna_arch arch, const uint32_t *a, const uint32_t *b,
+                const uint32_t *c, uint32_t *d) {
+  cdna_lanes x = {.d = d, .s = {a, b, c}, .arch = arch, .old = d};
+  find(k, name)->run(&x);
+}
+
+/* The number nearest to v of those that a format of these many bits has: ties to the even code; no limit above. */
+static double rounded(double v, int fraction, int smallest) {
+  if (v == 0) return v;
+  int e;
+  (void)frexp(v, &e);
+  if (e - 1 < smallest) e = smallest + 1;
+  const double unit = ldexp(1, e - 1 - fraction);
+  return nearbyint(v / unit) * unit;
+}
+static double half_value(uint32_t h) {
+  const int e = (int)(h >> 10 & 31);
+  const double m = (double)(h & 1023);
+  const double v = e == 31 ? (m != 0 ? NAN : INFINITY) : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
+  return h >> 15 ? -v : v;
+}
+static double half_of(double v) {
+  const double r = rounded(v, 10, -14);
+  return fabs(r) >= 65520 ? copysign(INFINITY, v) : r;
+}
+static bool same(double p, double q) { return (isnan(p) && isnan(q)) || (p == q && signbit(p) == signbit(q)); }
+
+static void test_binary16_to_and_from_binary32(void **state) {
+  tw_random r;
+  (void)state;
+  tw_random_seed(&r, 1);
+  for (uint32_t h = 0; h < 65536; h++) {
+    assert_true(same((double)cdna_half_value(h), half_value(h)));
+    if (!isnan(half_value(h))) assert_int_equal(cdna_half_bits(cdna_half_value(h)), h);
+  }
+  for (int i = 0; i < 400000; i++) {
+    /* near the numbers of binary16, where rounding decides */
+    const uint32_t near = tw_bits_of(cdna_half_value((uint32_t)tw_random_below(&r, 65536)));
+    const float v = tw_float_of(i & 1 ? (uint32_t)tw_random_next(&r) : near + (uint32_t)tw_random_below(&r, 8193));
+    if (isnan(v)) continue;
+    if (!same(half_value(cdna_half_bits(v)), half_of((double)v)))
+      fail_msg("%a becomes %04x", (double)v, cdna_half_bits(v));
+    const double cut = half_value(cdna_half_bits_toward_zero(v));
+    assert_true(fabs(cut) <= fabs((double)v) && (isinf(v) || fabs(cut) <= 65504));
+    if (fabs((double)v) < 65504)
+      assert_true(fabs((double)v) - fabs(cut) < fmax(ldexp(fabs((double)v), -10), ldexp(1, -24)));
+  }
+}
+
+static void test_small_formats_are_exhaustive(void **state) {
+  (void)state;
+  for (int s = 0; s < CDNA_SMALLS; s++) {
+    const cdna_small_format f = cdna_small_of((cdna_small)s);
+    double largest = 0;
+    for (uint32_t code = 0; code < 1u << f.bits; code++) {
+      const float v = cdna_small_value((cdna_small)s, code);
+      if (!isfinite(v)) continue;
+      largest = fmax(largest, (double)v);
+      assert_int_equal(cdna_small_code((cdna_small)s, v, false), code);
+      /* what lies between two neighbours goes to the nearer one, and from the middle to the even code */
+      const uint32_t up = code + 1;
+      if ((code & ((1u << (f.bits - 1)) - 1)) >= f.largest) continue;
+      const float next = cdna_small_value((cdna_small)s, up), middle = 0.5f * (v + next);
+      assert_int_equal(cdna_small_code((cdna_small)s, middle, false), code & 1 ? up : code);
+      assert_int_equal(cdna_small_code((cdna_small)s, nextafterf(middle, next), false), up);
+      assert_int_equal(cdna_small_code((cdna_small)s, nextafterf(middle, v), false), code);
+    }
+    static const double known[CDNA_SMALLS] = {240, 57344, 448, 57344, 7.5, 28, 6};
+    assert_true(largest == known[s]);
+    assert_int_equal(cdna_small_code((cdna_small)s, 1e9f, true), f.largest);
+  }
+  assert_int_equal(cdna_small_code(CDNA_FP8_FNUZ, 1e9f, false), 0x80);
+  assert_int_equal(cdna_small_code(CDNA_FP8_FNUZ, -0.0f, false), 0);
+  assert_int_equal(cdna_small_code(CDNA_FP8_OCP, -1e9f, false), 0xFF);
+  assert_int_equal(cdna_small_code(CDNA_BF8_OCP, 1e9f, false), 0x7C);
+  assert_int_equal(cdna_small_code(CDNA_FP4_MX, NAN, false) & 7, 7);
+}
+
+static void test_fp8_of_each_machine(void **state) {
+  uint32_t a[ROWS], b[ROWS], d[ROWS];
+  (void)state;
+  for (int k = 0; k < n_kits; k++) {
+    for (int l = 0; l < CDNA_LANES; l++) a[l] = tw_bits_of(1.0f), b[l] = tw_bits_of(-2.0f);
+    run(kits[k], "v_cvt_pk_fp8_f32", CDNA3, a, b, b, d);
+    assert_int_equal(d[5], 0xC840); /* 1.0 is 0x40 with the bias of 8 */
+    run(kits[k], "v_cvt_pk_fp8_f32", CDNA4, a, b, b, d);
+    assert_int_equal(d[5], 0xC038);
+  }
+}
+
+static void test_binary16_arithmetic_rounds_once(void **state) {
+  tw_random r;
+  uint32_t a[ROWS], b[ROWS], c[ROWS], d[ROWS];
+  (void)state;
+  for (int k = 0; k < n_kits; k++) {
+    tw_random_seed(&r, 2);
+    for (int i = 0; i < 600; i++) {
+      for (int l = 0; l < CDNA_LANES; l++) {
+        a[l] = (uint32_t)tw_random_below(&r, 65536), b[l] = (uint32_t)tw_random_below(&r, 65536);
+        c[l] = (uint32_t)tw_random_below(&r, 65536);
+      }
+      run(kits[k], "v_add_f16", CDNA3, a, b, c, d);
+      for (int l = 0; l < CDNA_LANES; l++)
+        assert_true(same(half_value(d[l]), half_of(half_value(a[l]) + half_value(b[l]))) || isnan(half_value(a[l])) ||
+                    isnan(half_value(b[l])) || isinf(half_value(a[l])) || isinf(half_value(b[l])));
+      run(kits[k], "v_mul_f16", CDNA3, a, b, c, d);
+      for (int l = 0; l < CDNA_LANES; l++) {
+        const double exact = half_value(a[l]) * half_value(b[l]);
+        assert_true(isnan(exact) || isinf(exact) || same(half_value(d[l]), half_of(exact)));
+      }
+      run(kits[k], "v_fma_f16", CDNA3, a, b, c, d);
+      for (int l = 0; l < CDNA_LANES; l++) {
+        /* 80 bits hold the sum of a product of 22 bits and of 11 bits unless they lie far apart: a long double has 64 */
+        const long double exact = (long double)half_value(a[l]) * half_value(b[l]) + (long double)half_value(c[l]);
+        if (isnan((double)exact) || isinf((double)exact)) continue;
+        if (!same(half_value(d[l] & 0xFFFF), half_of((double)exact)) && fabsl(exact - (long double)(double)exact) == 0)
+          fail_msg("fma of %04x %04x %04x is %04x", a[l], b[l], c[l], d[l]);
+      }
+    }
+  }
+}
+
+static void test_integers(void **state) {
+  tw_random r;
+  uint32_t a[ROWS], b[ROWS], c[ROWS], d[ROWS];
+  (void)state;
+  for (int k = 0; k < n_kits; k++) {
+    tw_random_seed(&r, 4);
+    for (int i = 0; i < 50; i++) {
+      for (int l = 0; l < ROWS; l++) {
+        static const uint32_t special[] = {0, 1, 31, 32, 0x7FFFFFFF, 0x80000000u, 0xFFFFFFFFu, 0xFFFF};
+        const bool plain = tw_random_below(&r, 3);
+        a[l] = plain ? (uint32_t)tw_random_next(&r) : special[tw_random_below(&r, 8)];
+        b[l] = plain ? (uint32_t)tw_random_next(&r) : special[tw_random_below(&r, 8)];
+        c[l] = plain ? (uint32_t)tw_random_next(&r) : special[tw_random_below(&r, 8)];
+      }
+#define EXPECT(name_, ...)                                                                                             \
+  run(kits[k], name_, CDNA3, a, b, c, d);                                                                              \
+  for (int l = 0; l < CDNA_LANES; l++) {                                                                               \
+    const uint32_t A = a[l], B = b[l], C = c[l];                                                                       \
+    (void)A, (void)B, (void)C;                                                                                         \
+    assert_int_equal(d[l], (uint32_t)(__VA_ARGS__));                                                                   \
+  }
+      EXPECT("v_add3_u32", (uint64_t)A + B + C)
+      EXPECT("v_lshl_add_u32", (uint64_t)A * (1ull << B % 32) + C)
+      EXPECT("v_mul_hi_u32", ((unsigned __int128)A * B) >> 32)
+      EXPECT("v_mul_hi_i32", (uint64_t)((__int128)(int32_t)A * (int32_t)B >> 32))
+      EXPECT("v_mad_i32_i24", (int64_t)((int32_t)(A << 8) / 256) * ((int32_t)(B << 8) / 256) + C)
+      EXPECT("v_bfe_u32", C % 32 ? (uint64_t)A >> B % 32 & ((1ull << C % 32) - 1) : 0)
+      EXPECT("v_bfe_i32", ({
+               const uint32_t width = C % 32, offset = B % 32;
+               int64_t v = width ? (int64_t)(int32_t)A >> offset & ((1ll << width) - 1) : 0;
+               if (width && v >> (width - 1) & 1) v -= 1ll << width;
+               v;
+             }))
+      EXPECT("v_alignbit_b32", ((unsigned __int128)A << 32 | B) >> C % 32)
+      EXPECT("v_ashrrev_i32", (int64_t)(int32_t)B >> A % 32)
+      EXPECT("v_med3_i32", ({
+               int32_t v[3] = {(int32_t)A, (int32_t)B, (int32_t)C};
+               for (int p = 0; p < 2; p++)
+                 for (int q = 0; q < 2 - p; q++)
+                   if (v[q] > v[q + 1]) {
+                     const int32_t t = v[q];
+                     v[q] = v[q + 1];
+                     v[q + 1] = t;
+                   }
+               v[1];
+             }))
+      EXPECT("v_perm_b32", ({
+               uint32_t v = 0;
+               for (int n = 0; n < 4; n++) {
+                 const uint32_t s = C >> 8 * n & 0xFF;
+                 const uint32_t byte = s < 4     ? B >> 8 * s
+                                       : s < 8   ? A >> 8 * (s - 4)
+                                       : s < 10  ? (B >> (16 * (s - 8) + 15) & 1 ? 0xFF : 0)
+                                       : s < 12  ? (A >> (16 * (s - 10) + 15) & 1 ? 0xFF : 0)
+                                       : s == 12 ? 0
+                                                 : 0xFF;
+                 v |= (byte & 0xFF) << 8 * n;
+               }
+               v;
+             }))
+      EXPECT("v_bfrev_b32", ({
+               uint32_t v = 0;
+               for (int n = 0; n < 32; n++) v |= (A >> n & 1) << (31 - n);
+               v;
+             }))
+    }
+  }
+}
+
+/* min and max of f32: a number beats NaN, -0 is below +0, and a signaling NaN comes out quiet. */
+static void test_minimum_and_maximum(void **state) {
+  static const struct {
+    uint32_t a, b, least, most;
+  } cases[] = {
+      {0x3F800000, 0x40000000, 0x3F800000, 0x40000000},
+      {0x80000000, 0, 0x80000000, 0},
+      {0, 0x80000000, 0x80000000, 0},
+      {0x7FC00001, 0x3F800000, 0x3F800000, 0x3F800000},
+      {0x3F800000, 0x7FC00001, 0x3F800000, 0x3F800000},
+      {0x7F800001, 0x3F800000, 0x7FC00001, 0x7FC00001},
+      {0xFF800000, 0x7F800000, 0xFF800000, 0x7F800000},
+      {0xBF800000, 0xC0000000, 0xC0000000, 0xBF800000},
+  };
+  uint32_t a[ROWS], b[ROWS], d[ROWS];
+  (void)state;
+  for (int k = 0; k < n_kits; k++)
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+      for (int l = 0; l < CDNA_LANES; l++) a[l] = cases[i].a, b[l] = cases[i].b;
+      run(kits[k], "v_min_f32", CDNA3, a, b, b, d);
+      assert_int_equal(d[63], cases[i].least);
+      run(kits[k], "v_max_f32", CDNA3, a, b, b, d);
+      assert_int_equal(d[0], cases[i].most);
+    }
+}
+
+static void test_exponentials_are_rounded_well(void **state) {
+  tw_random r;
+  uint32_t a[ROWS], d[ROWS];
+  (void)state;
+  for (int k = 0; k < n_kits; k++) {
+    tw_random_seed(&r, 5);
+    for (int i = 0; i < 200; i++) {
+      for (int l = 0; l < CDNA_LANES; l++) a[l] = tw_bits_of((float)(tw_random_real(&r) * 277 - 150));
+      run(kits[k], "v_exp_f32", CDNA3, a, a, a, d);
+      for (int l = 0; l < CDNA_LANES; l++) {
+        const double exact = exp2((double)tw_float_of(a[l]));
+        assert_true(fabs((double)tw_float_of(d[l]) - exact) <= 0.51 * fmax(exact * 0x1p-23, 0x1p-149));
+      }
+    }
+  }
+}
+
+int main(void) {
+  find_kits();
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_binary16_to_and_from_binary32),
+      cmocka_unit_test(test_small_formats_are_exhaustive),
+      cmocka_unit_test(test_fp8_of_each_machine),
+      cmocka_unit_test(test_binary16_arithmetic_rounds_once),
+      cmocka_unit_test(test_integers),
+      cmocka_unit_test(test_minimum_and_maximum),
+      cmocka_unit_test(test_exponentials_are_rounded_well),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
