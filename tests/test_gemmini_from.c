@@ -315,10 +315,33 @@ static void output_stationary_products_keep_their_sums(void **state) {
   assert_true(cycles > 0 && 2 * cycles < start);
 }
 
+/* Right or wrong by chance: it is refused, or right on all the inputs that it was tried on, but never kept as it is. */
+static void a_program_that_is_wrong_on_other_inputs_is_wrong(void **state) {
+  (void)state;
+  const char *source = ONE_TILE("", "fence(); if (A[0][0] & 1) C[3][3] ^= 1;\n");
+  const tw_problem p = square("m=16", "n=16", "k=16");
+  int refused_later = 0;
+  for (uint64_t seed = 1; seed <= 24; seed++) {
+    tw_program *program = NULL;
+    tw_diagnosis d = {0};
+    tw_error error = {0};
+    const tw_status status = tw_target_find("gemmini-16x16-int8")
+                                 ->rewriter->study(tw_target_find("gemmini-16x16-int8"), &p, source, strlen(source),
+                                                   false, seed, 1, NULL, &program, &error);
+    refused_later += status == TW_FAILED && strstr(error.text, "on other inputs: wrong result");
+    if (status != TW_OK) continue;
+    must(gm_diagnose_program(program, 1, &d, &error), &error);
+    if (strstr(d.fixed, "wrong result")) fail_msg("kept, though: %s", d.fixed);
+    gm_forget(program);
+  }
+  assert_true(refused_later > 0);
+}
+
 int main(void) {
   config = gemmini_config("gemmini-16x16-int8");
   machine = gm_target_of(&config);
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_program_that_is_wrong_on_other_inputs_is_wrong),
       cmocka_unit_test(a_program_whose_commands_depend_on_its_data_is_not_rewritten),
       cmocka_unit_test(a_program_in_which_the_core_computes_is_not_rewritten),
       cmocka_unit_test(a_wrong_program_is_refused),

@@ -81,9 +81,10 @@ tw_status gm_stream_capture(const gm_config *config, const tw_problem *problem, 
   return status;
 }
 
-tw_status gm_stream_compare(const gm_stream *s, const tw_case *other, tw_error *error) {
+tw_status gm_stream_compare(const gm_stream *s, const tw_case *other, bool *wrong, tw_error *error) {
   gm_stream t = {.config = s->config, .problem = s->problem, .stop = s->stop};
   tw_status status = run(s->config, s->elf, s->elf_size, other, &t, error);
+  *wrong = status == TW_FAILED;
   size_t i = 0;
   while (status == TW_OK && i < s->n && i < t.n && s->event[i].funct == t.event[i].funct &&
          s->event[i].rs1 == t.event[i].rs1 && s->event[i].rs2 == t.event[i].rs2)

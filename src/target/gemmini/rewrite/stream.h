@@ -47,8 +47,9 @@ typedef struct gm_stream {
 /* Builds `source`, runs it on the case, records. TW_FAILED if the program is wrong. */
 tw_status gm_stream_capture(const gm_config *, const tw_problem *, const char *source, size_t length, bool trust,
                             const tw_case *, const tw_stop *, gm_stream *out, tw_error *);
-/* The same program on other data: TW_FAILED, with the first command that differs, if its stream depends on them. */
-tw_status gm_stream_compare(const gm_stream *, const tw_case *other, tw_error *);
+/* The same program on other data: TW_FAILED, with the first command that differs, if its stream depends on them. *wrong: the program
+ * itself fails there. */
+tw_status gm_stream_compare(const gm_stream *, const tw_case *other, bool *wrong, tw_error *);
 /* Applies the commands alone to a fresh state: TW_FAILED if the outputs are not those of the case. */
 tw_status gm_stream_replay(gm_stream *, const tw_case *, tw_error *);
 /* Cycles that the stream takes on the machine, commands offered at the core's own pace; UINT64_MAX if it fails, or is

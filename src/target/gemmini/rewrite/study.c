@@ -10,11 +10,11 @@
 #include "target/gemmini/rewrite/program.h"
 
 /* Is the program its commands? Then they may be rewritten. TW_FAILED, with the reason, if not. */
-static tw_status understand(tw_program *p, const tw_case *other, tw_error *error) {
+static tw_status understand(tw_program *p, const tw_case *other, bool *wrong, tw_error *error) {
   gm_decoder d = {.config = p->stream.config};
   gm_access a;
   const char *why;
-  tw_status status = gm_stream_compare(&p->stream, other, error);
+  tw_status status = gm_stream_compare(&p->stream, other, wrong, error);
   if (status == TW_OK && gm_has_hardware_loops(&p->stream)) status = gm_expand_loops(&p->stream, error);
   if (status == TW_OK) status = gm_stream_replay(&p->stream, other, error);
   for (size_t i = 0; status == TW_OK && i < p->stream.n; i++)
@@ -28,6 +28,7 @@ tw_status gm_study(const tw_target *target, const tw_problem *problem, const cha
   tw_program *p = calloc(1, sizeof *p);
   tw_case data = {0}, other = {0};
   tw_error why = {0};
+  bool wrong = false;
   if (!p) return tw_fail(error, TW_MISSING, "no memory for the program");
   p->problem = *problem;
   p->jobs = jobs;
@@ -35,8 +36,10 @@ tw_status gm_study(const tw_target *target, const tw_problem *problem, const cha
   if (status == TW_OK) status = tw_case_make(&p->problem, seed + 1, jobs, &other, error);
   if (status == TW_OK)
     status = gm_stream_capture(target->config, &p->problem, source, length, trust, &data, stop, &p->stream, error);
-  if (status == TW_OK) status = understand(p, &other, &why);
-  if (status == TW_FAILED && why.text[0]) {
+  if (status == TW_OK) status = understand(p, &other, &wrong, &why);
+  if (wrong) {
+    tw_fail(error, TW_FAILED, "on other inputs: %s", why.text);
+  } else if (status == TW_FAILED && why.text[0]) {
     snprintf(p->fixed, sizeof p->fixed, "%.299s", why.text);
     status = TW_OK;
   } else if (status != TW_OK && why.text[0] && error) {
