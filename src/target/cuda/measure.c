@@ -34,8 +34,9 @@ struct tw_artefact {
   const tw_case *measured; /* was right on this case when it was measured: no need to check it there again */
 };
 
-enum { FIRST_LAUNCHES = 3, IDLE_LAUNCHES = 8, LEAST_LAUNCHES = 11, MOST_LAUNCHES = 201 };
+enum { FIRST_LAUNCHES = 2, IDLE_LAUNCHES = 8, LEAST_LAUNCHES = 11, SLOW_LAUNCHES = 3, MOST_LAUNCHES = 201 };
 static const double ENOUGH_SECONDS = 0.25, BATCH_SECONDS = 0.05;
+static const double SLOW_SECONDS = 0.05;          /* of a launch: a few of them say enough */
 static const double SLOWEST = 1e11;               /* operations a second: what computes slower is stopped */
 static const double ALLOWANCE = 5;                /* seconds, for whatever else a driver does */
 static const double COPIES = 2e9;                 /* bytes a second to and from a device, at least */
@@ -220,7 +221,7 @@ static tw_status time_idle(session *s, double *each, tw_error *error) {
 }
 
 static tw_status time_few(session *s, double *seconds, tw_error *error) {
-  const cuda_command few = {.work = CUDA_TIME, .n = FIRST_LAUNCHES, .set = {0, 1, 0}};
+  const cuda_command few = {.work = CUDA_TIME, .n = FIRST_LAUNCHES, .set = {0, 1}};
   cuda_reply reply;
   double wall;
   const tw_status status = work(s, &few, ALLOWANCE + FIRST_LAUNCHES * s->launch_limit, &reply, &wall, error);
@@ -263,7 +264,8 @@ static tw_status time_many(session *s, double expected, double idle, uint64_t se
   tw_random r;
   double wall;
   tw_random_seed(&r, seed);
-  many.n = limited(ENOUGH_SECONDS / (expected + idle), LEAST_LAUNCHES, MOST_LAUNCHES);
+  many.n = expected >= SLOW_SECONDS ? SLOW_LAUNCHES
+                                    : limited(ENOUGH_SECONDS / (expected + idle), LEAST_LAUNCHES, MOST_LAUNCHES);
   for (uint32_t i = 0; i < many.n; i++) many.set[i] = (uint8_t)tw_random_below(&r, CUDA_INPUT_SETS - 1);
   many.set[many.n - 1] = CUDA_INPUT_SETS - 1;
   tw_status status = work(s, &many, ALLOWANCE + many.n * (4 * expected + 2 * idle), &reply, &wall, error);
@@ -286,6 +288,8 @@ static tw_status time_hot(session *s, timing *out, tw_error *error) {
   cuda_command batch = {.work = CUDA_BATCH};
   cuda_reply reply;
   double wall;
+  out->hot = out->median;
+  if (out->median >= SLOW_SECONDS) return TW_OK;
   batch.n = limited(BATCH_SECONDS / out->median, 2, CUDA_LAUNCHES_MAX);
   const tw_status status = work(s, &batch, ALLOWANCE + batch.n * 4 * out->median, &reply, &wall, error);
   out->hot = reply.total_ms * 1e-3 / batch.n;

@@ -6,8 +6,8 @@
 
 #include "op/attention.h"
 #include "op/gemm.h"
-#include "tile/attention.h"
 #include "target/cuda/gemm_model.h"
+#include "tile/attention.h"
 #include "tile/rows.h"
 
 static bool multiplies(tw_type a, tw_type b) {
