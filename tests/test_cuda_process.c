@@ -80,7 +80,7 @@ static void what_is_wrong_or_a_lie_is_told(void **state) {
       {"before", "writes outside its operands: within 65536 bytes before C"},
       {"beyond", "writes outside its operands: within 65536 bytes behind its workspace"},
       {"changes", "the kernel changed its input A"},
-      {"skips", "look as if they were never written"},
+      {"skips", "wrong result: C[0][5]"},
       {"faults", "memory that is not its own (CUDA_ERROR_ILLEGAL_ADDRESS: as the stub says)"},
       {"ends", "the kernel ended the process that ran it"},
       {"spins", "the kernel did not end within"},
