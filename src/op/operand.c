@@ -2,6 +2,7 @@
 #include "op/operand.h"
 
 #include "op/element.h"
+#include "op/numerics.h"
 
 tw_operand tw_operand_pitched(const char *name, tw_type type, int rank, const int64_t dims[], int64_t pitch) {
   tw_operand o = {.name = name, .type = type, .rank = rank};
@@ -56,7 +57,7 @@ static bool holds_poison(const tw_operand *o, const void *data, int64_t at) {
   return true;
 }
 
-bool tw_poison_tells(tw_type type) { return type == TW_F32 || type == TW_BF16; }
+bool tw_poison_tells(tw_type type) { return tw_is_real(type) || type == TW_E4M3 || type == TW_E5M2; }
 
 bool tw_is_poison(const tw_operand *o, const void *data, int64_t row, int64_t column) {
   return holds_poison(o, data, place_of(o, row, column));

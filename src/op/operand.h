@@ -14,7 +14,7 @@ int64_t tw_operand_pitch(const tw_operand *);
 /* Elements from the operand's begin to the first element of a row. */
 int64_t tw_operand_row_at(const tw_operand *, int64_t row);
 double tw_operand_element(const tw_operand *, const void *data, int64_t row, int64_t column);
-/* Does poison tell that an element was not written? In f32 and bf16 it is -2.9e-16, in f16 -0.022, which results have. */
+/* Does poison tell that an element was not written? It is NaN in floating-point types, and -1 or 255 in integers. */
 bool tw_poison_tells(tw_type);
 bool tw_is_poison(const tw_operand *, const void *data, int64_t row, int64_t column);
 
