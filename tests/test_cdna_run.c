@@ -1,5 +1,6 @@
 /* test_cdna_run.c - kernels in C for gfx942 and gfx950, from source to a checked result: vector instructions, LDS, barriers,
  * matrix instructions. Skipped without clang-22. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,8 @@
 #include "test.h"
 
 #include "base/files.h"
+#include "base/random.h"
+#include "target/cdna/emulator/emulator.h"
 #include "target/cdna/toolchain.h"
 #include "tilewright/target.h"
 
@@ -70,6 +73,56 @@ static void test_a_kernel_that_reads_too_far_is_stopped(void **state) {
   assert_non_null(strstr(error.text, "kernel.c:"));
 }
 
+/* Every quotient of f64 and f32 is the host's, to the bit, whatever its operands; NaN is any NaN. */
+static void test_quotients_are_rounded_correctly(void **state) {
+  enum { N = 2048 };
+  static double a[N], b[N], c[N];
+  static float d[N], e[N], f[N];
+  static const double special[] = {0, -0.0, 1, INFINITY, -INFINITY, 5e-324, 1e-310, 1.7e308, 3, -7.5, NAN};
+  static const float narrow[] = {0, -0.0f, 1, INFINITY, -INFINITY, 1e-45f, 1e-40f, 3e38f, 3, -7.5f, NAN};
+  char path[300], *source, *object;
+  size_t length, size;
+  tw_error error = {0};
+  tw_random r;
+  (void)state;
+  tw_random_seed(&r, 11);
+  for (int i = 0; i < N; i++) {
+    uint64_t bits[2] = {tw_random_next(&r), tw_random_next(&r)};
+    memcpy(&a[i], &bits[0], 8), memcpy(&b[i], &bits[1], 8);
+    memcpy(&d[i], &bits[0], 4), memcpy(&e[i], &bits[1], 4);
+    if (!tw_random_below(&r, 4)) a[i] = special[tw_random_below(&r, 11)], d[i] = narrow[tw_random_below(&r, 11)];
+    if (!tw_random_below(&r, 4)) b[i] = special[tw_random_below(&r, 11)], e[i] = narrow[tw_random_below(&r, 11)];
+  }
+  snprintf(path, sizeof path, "%s/cdna/divide.c", TW_TEST_DATA);
+  assert_int_equal(tw_file_read(path, 1 << 20, &source, &length, &error), TW_OK);
+  for (int arch = 0; arch < CDNA_ARCHES; arch++) {
+    cdna_object o;
+    const cdna_kernel *k;
+    cdna_memory m = {0};
+    if (cdna_compile((cdna_arch)arch, source, length, true, NULL, &object, &size, &error) != TW_OK)
+      fail_msg("%s", error.text);
+    assert_int_equal(cdna_object_read(object, size, "divide", &o, &error), TW_OK);
+    assert_int_equal(cdna_object_kernel(&o, "divide", &k, &error), TW_OK);
+    const uint64_t block[] = {
+        cdna_memory_add(&m, a, sizeof a, false, "a"), cdna_memory_add(&m, b, sizeof b, false, "b"),
+        cdna_memory_add(&m, c, sizeof c, true, "c"),  cdna_memory_add(&m, d, sizeof d, false, "d"),
+        cdna_memory_add(&m, e, sizeof e, false, "e"), cdna_memory_add(&m, f, sizeof f, true, "f")};
+    const cdna_launch launch = {
+        .grid = {N / 64, 1, 1}, .block = {64, 1, 1}, .arguments = block, .argument_bytes = sizeof block, .jobs = 2};
+    if (cdna_run(&o, k, &launch, &m, NULL, &error) != TW_OK) fail_msg("%s", error.text);
+    for (int i = 0; i < N; i++) {
+      const double wide = a[i] / b[i];
+      const float small = d[i] / e[i];
+      if (isnan(wide) ? !isnan(c[i]) : memcmp(&wide, &c[i], 8) != 0) fail_msg("%a / %a is %a", a[i], b[i], c[i]);
+      if (isnan(small) ? !isnan(f[i]) : memcmp(&small, &f[i], 4) != 0)
+        fail_msg("%a / %a is %a", (double)d[i], (double)e[i], (double)f[i]);
+    }
+    cdna_object_free(&o);
+    free(object);
+  }
+  free(source);
+}
+
 int main(void) {
   if (cdna_toolchain_find(NULL) != TW_OK) {
     puts("skipped: clang-22 and ld.lld-22 are not here");
@@ -78,6 +131,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_f32_through_lds),
       cmocka_unit_test(test_bf16_with_the_matrix_unit),
+      cmocka_unit_test(test_quotients_are_rounded_correctly),
       cmocka_unit_test(test_a_kernel_that_reads_too_far_is_stopped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,7 +100,9 @@ FUNCTION(frexp_exp_i32_f32) {
   }
 }
 
-/* Division as compilers build it: scale by 2^64 what is near the ends of the range, refine, scale back, fix up. */
+/* Division as compilers build it: scale by 2^64 what is near the ends of the range, refine, scale back, fix up. Where
+ * reciprocal and quotient are both subnormal the documents scale the denominator up, which would overflow it; it is scaled
+ * down here, as v_div_fmas expects. */
 FUNCTION(div_scale_f32) {
   ROWS3;
   uint32_t scaled[CDNA_LANES];
@@ -120,7 +122,7 @@ FUNCTION(div_scale_f32) {
     } else if (fpclassify(1.0 / (double)denominator) != FP_ZERO && fabs(1.0 / (double)denominator) < 0x1p-126 &&
                fabs((double)numerator / (double)denominator) < 0x1p-126) {
       vcc = true;
-      if (is_denominator) r = ldexpf(value, 64);
+      if (is_denominator) r = ldexpf(value, -64);
     } else if (fabs(1.0 / (double)denominator) < 0x1p-126) {
       r = ldexpf(value, -64);
     } else if (fabs((double)numerator / (double)denominator) < 0x1p-126) {
@@ -134,11 +136,12 @@ FUNCTION(div_scale_f32) {
   }
   x->out = pack(scaled);
 }
+/* Rounded once, after the scaling: binary64 holds all but the last doubt of the sum. */
 FUNCTION(div_fmas_f32) {
   ROWS3;
   for (int l = 0; l < CDNA_LANES; l++) {
-    const float r = fmaf(f(a[l]), f(b[l]), f(c[l]));
-    d[l] = u(x->in >> l & 1 ? ldexpf(r, (c[l] >> 23 & 0xFF) > 127 ? 64 : -64) : r);
+    const double r = fma((double)f(a[l]), (double)f(b[l]), (double)f(c[l]));
+    d[l] = u((float)(x->in >> l & 1 ? ldexp(r, (c[l] >> 23 & 0xFF) > 127 ? 64 : -64) : r));
   }
 }
 FUNCTION(div_fixup_f32) {
@@ -206,6 +209,72 @@ D1(fract_f64, ({
      const double r = A - floor(A);
      r >= 1.0 ? 0x1.fffffffffffffp-1 : r;
    }))
+/* The same for binary64, with 2^128. */
+FUNCTION(div_scale_f64) {
+  ROWS3;
+  uint32_t scaled[CDNA_LANES];
+  for (int l = 0; l < CDNA_LANES; l++) {
+    const double value = real(a, l), denominator = real(b, l), numerator = real(c, l);
+    const int en = (int)(c[l + CDNA_LANES] >> 20 & 0x7FF), ed = (int)(b[l + CDNA_LANES] >> 20 & 0x7FF);
+    const bool is_denominator = pair(a, l) == pair(b, l);
+    const bool small_reciprocal = fpclassify(1.0 / denominator) == FP_SUBNORMAL;
+    const bool small_quotient = fpclassify(numerator / denominator) == FP_SUBNORMAL;
+    bool vcc = false;
+    double r = value;
+    if (numerator == 0 || denominator == 0) {
+      r = NAN;
+    } else if (en - ed >= 768) {
+      vcc = true;
+      if (is_denominator) r = ldexp(value, 128);
+    } else if (fpclassify(denominator) == FP_SUBNORMAL) {
+      r = ldexp(value, 128);
+    } else if (small_reciprocal && small_quotient) {
+      vcc = true;
+      if (is_denominator) r = ldexp(value, -128);
+    } else if (small_reciprocal) {
+      r = ldexp(value, -128);
+    } else if (small_quotient) {
+      vcc = true;
+      if (!is_denominator) r = ldexp(value, 128);
+    } else if (en <= 53) {
+      r = ldexp(value, 128);
+    }
+    set_real(d, l, r);
+    scaled[l] = vcc ? ~0u : 0u;
+  }
+  x->out = pack(scaled);
+}
+FUNCTION(div_fmas_f64) {
+  ROWS3;
+  for (int l = 0; l < CDNA_LANES; l++) {
+    const bool large = (c[l + CDNA_LANES] >> 20 & 0x7FF) > 1023;
+    const double r = fma(real(a, l), real(b, l), real(c, l));
+    set_real(d, l, x->in >> l & 1 ? ldexp(r, large ? 128 : -128) : r);
+  }
+}
+FUNCTION(div_fixup_f64) {
+  ROWS3;
+  const uint64_t quiet = 0x0008000000000000u, infinite = 0x7FF0000000000000u;
+  for (int l = 0; l < CDNA_LANES; l++) {
+    const uint64_t B = pair(b, l), C = pair(c, l), sign = (B ^ C) & 0x8000000000000000u;
+    const double den = real(b, l), num = real(c, l);
+    const int difference = (int)(C >> 52 & 0x7FF) - (int)(B >> 52 & 0x7FF);
+    uint64_t r = (pair(a, l) & 0x7FFFFFFFFFFFFFFFu) | sign;
+    if (isnan(num))
+      r = C | quiet;
+    else if (isnan(den))
+      r = B | quiet;
+    else if ((num == 0 && den == 0) || (isinf(num) && isinf(den)))
+      r = 0xFFF8000000000000u;
+    else if (den == 0 || isinf(num))
+      r = sign | infinite;
+    else if (isinf(den) || num == 0 || difference < -1075)
+      r = sign;
+    else if (isnan(real(a, l))) /* the steps before overflowed */
+      r = sign | infinite;
+    set_pair(d, l, r);
+  }
+}
 static inline bool is_nan64(uint64_t v) { return (v & 0x7FFFFFFFFFFFFFFFu) > 0x7FF0000000000000u; }
 static inline uint64_t order64(uint64_t v) { return v ^ ((uint64_t)((int64_t)v >> 63) & 0x7FFFFFFFFFFFFFFFu); }
 #define MINMAX64(name_, relation_)                                                                                     \
@@ -283,6 +352,8 @@ U1(fract_f16, ({
      const uint32_t r = hb(h(A) - floorf(h(A)));
      r >= 0x3C00 && r < 0x7C00 ? 0x3BFF : r;
    }))
+U3(min3_f16, min_f16_bits(min_f16_bits(A, B), C))
+U3(max3_f16, max_f16_bits(max_f16_bits(A, B), C))
 U3(fma_f16, fma_f16_bits(A, B, C))
 U3(pk_fma_f16, fma_f16_bits(A, B, C) | fma_f16_bits(A >> 16, B >> 16, C >> 16) << 16)
 U2(pk_add_f16, hb(h(A) + h(B)) | hb(h(A >> 16) + h(B >> 16)) << 16)
@@ -298,12 +369,16 @@ U3(dot2_f32_f16, u(fmaf(h(A >> 16), h(B >> 16), fmaf(h(A), h(B), f(C)))))
 U3(dot2_f32_bf16, u(fmaf(cdna_bf16_value(A >> 16), cdna_bf16_value(B >> 16),
                          fmaf(cdna_bf16_value(A & 0xFFFF), cdna_bf16_value(B & 0xFFFF), f(C)))))
 
+#define FLOAT_ENTRIES_WIDE EB(div_scale_f64) E(div_fmas_f64) E(div_fixup_f64) E(min3_f16) E(max3_f16)
 #define FLOAT_ENTRIES                                                                                                  \
   E(add_f32)                                                                                                           \
   E(sub_f32)                                                                                                           \
   E(subrev_f32)                                                                                                        \
-  E(mul_f32) E(mul_legacy_f32) E(min_f32) E(max_f32) E(fma_f32) E(mad_f32) E(mad_legacy_f32) E(min3_f32) E(max3_f32)   \
-      E(med3_f32) E(rcp_f32){"v_rcp_iflag_f32", rcp_f32, CDNA_D, 0},                                                   \
+  E(mul_f32)                                                                                                           \
+  E(mul_legacy_f32)                                                                                                    \
+  E(min_f32)                                                                                                           \
+  E(max_f32) E(fma_f32) E(mad_f32) E(mad_legacy_f32) E(min3_f32) E(max3_f32) E(med3_f32)                               \
+      E(rcp_f32){"v_rcp_iflag_f32", rcp_f32, CDNA_D, 0},                                                               \
       E(sqrt_f32) E(rsq_f32) E(floor_f32) E(ceil_f32) E(trunc_f32) E(rndne_f32) E(fract_f32) E(exp_f32) E(log_f32)     \
           E(sin_f32) E(cos_f32) E(exp_legacy_f32) E(log_legacy_f32) E(ldexp_f32) E(frexp_mant_f32)                     \
               E(frexp_exp_i32_f32) EB(div_scale_f32) E(div_fmas_f32) E(div_fixup_f32) E(pk_add_f32) E(pk_mul_f32)      \

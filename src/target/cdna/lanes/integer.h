@@ -277,24 +277,24 @@ U3(dot2_u32_u16, C + (A & 0xFFFF) * (B & 0xFFFF) + (A >> 16) * (B >> 16))
   E(mov_b32)                                                                                                           \
   E(not_b32)                                                                                                           \
   E(bfrev_b32)                                                                                                         \
-  E(ffbh_u32) E(ffbl_b32) E(ffbh_i32) E(sat_pk_u8_i16) E(mov_b64) E(add_u32) E(sub_u32) E(subrev_u32) E(and_b32)       \
-      E(or_b32) E(xor_b32) E(xnor_b32) E(lshlrev_b32) E(lshrrev_b32) E(ashrrev_i32) E(min_i32) E(max_i32) E(min_u32)   \
-          E(max_u32) E(mul_lo_u32) E(mul_hi_u32) E(mul_hi_i32) E(mul_i32_i24) E(mul_hi_i32_i24) E(mul_u32_u24)         \
-              E(mul_hi_u32_u24) E(bfm_b32) E(bcnt_u32_b32) E(add_i32) E(sub_i32) E(mbcnt_lo_u32_b32)                   \
-                  E(mbcnt_hi_u32_b32) E(add3_u32) E(lshl_add_u32) E(add_lshl_u32) E(lshl_or_b32) E(and_or_b32)         \
-                      E(or3_b32) E(xad_u32) E(bfe_u32) E(bfe_i32) E(bfi_b32) E(alignbit_b32) E(alignbyte_b32)          \
-                          E(mad_i32_i24) E(mad_u32_u24) E(min3_i32) E(max3_i32) E(min3_u32) E(max3_u32) E(med3_i32)    \
-                              E(med3_u32) E(perm_b32) E(sad_u8) E(sad_hi_u8) E(sad_u16) E(sad_u32) E(bitop3_b32)       \
-                                  E(lshlrev_b64) E(lshrrev_b64) E(ashrrev_i64) E(lshl_add_u64) EB(mad_u64_u32)         \
-                                      EB(mad_i64_i32) EB(add_co_u32) EB(sub_co_u32) EB(subrev_co_u32) EB(addc_co_u32)  \
-                                          EB(subb_co_u32) EB(subbrev_co_u32) E(cndmask_b32) E(add_u16) E(sub_u16)      \
-                                              E(subrev_u16) E(mul_lo_u16) E(lshlrev_b16) E(lshrrev_b16) E(ashrrev_i16) \
-                                                  E(max_u16) E(min_u16) E(max_i16) E(min_i16) E(mad_legacy_u16)        \
-                                                      E(mad_u32_u16) E(mad_i32_i16) E(pk_add_u16) E(pk_sub_u16)        \
-                                                          E(pk_add_i16) E(pk_sub_i16) E(pk_mul_lo_u16)                 \
-                                                              E(pk_lshlrev_b16) E(pk_lshrrev_b16) E(pk_ashrrev_i16)    \
-                                                                  E(pk_max_u16) E(pk_min_u16) E(pk_max_i16)            \
-                                                                      E(pk_min_i16) E(pk_mad_u16) E(pk_mad_i16)        \
-                                                                          E(dot4_i32_i8) E(dot4_u32_u8) E(dot8_u32_u4) \
-                                                                              E(dot8_i32_i4) E(dot2_i32_i16)           \
-                                                                                  E(dot2_u32_u16)
+  E(ffbh_u32)                                                                                                          \
+  E(ffbl_b32) E(ffbh_i32) E(sat_pk_u8_i16) E(mov_b64) E(add_u32) E(sub_u32) E(subrev_u32) E(and_b32) E(or_b32)         \
+      E(xor_b32) E(xnor_b32) E(lshlrev_b32) E(lshrrev_b32) E(ashrrev_i32) E(min_i32) E(max_i32) E(min_u32) E(max_u32)  \
+          E(mul_lo_u32) E(mul_hi_u32) E(mul_hi_i32) E(mul_i32_i24) E(mul_hi_i32_i24) E(mul_u32_u24) E(mul_hi_u32_u24)  \
+              E(bfm_b32) E(bcnt_u32_b32) E(add_i32) E(sub_i32) E(mbcnt_lo_u32_b32) E(mbcnt_hi_u32_b32) E(add3_u32)     \
+                  E(lshl_add_u32) E(add_lshl_u32) E(lshl_or_b32) E(and_or_b32) E(or3_b32) E(xad_u32) E(bfe_u32)        \
+                      E(bfe_i32) E(bfi_b32) E(alignbit_b32) E(alignbyte_b32) E(mad_i32_i24) E(mad_u32_u24) E(min3_i32) \
+                          E(max3_i32) E(min3_u32) E(max3_u32) E(med3_i32) E(med3_u32) E(perm_b32) E(sad_u8)            \
+                              E(sad_hi_u8) E(sad_u16) E(sad_u32) E(bitop3_b32) E(lshlrev_b64) E(lshrrev_b64)           \
+                                  E(ashrrev_i64) E(lshl_add_u64) EB(mad_u64_u32) EB(mad_i64_i32) EB(add_co_u32)        \
+                                      EB(sub_co_u32) EB(subrev_co_u32) EB(addc_co_u32) EB(subb_co_u32)                 \
+                                          EB(subbrev_co_u32) E(cndmask_b32) E(add_u16) E(sub_u16) E(subrev_u16)        \
+                                              E(mul_lo_u16) E(lshlrev_b16) E(lshrrev_b16) E(ashrrev_i16) E(max_u16)    \
+                                                  E(min_u16) E(max_i16) E(min_i16) E(mad_legacy_u16) E(mad_u32_u16)    \
+                                                      E(mad_i32_i16) E(pk_add_u16) E(pk_sub_u16) E(pk_add_i16)         \
+                                                          E(pk_sub_i16) E(pk_mul_lo_u16) E(pk_lshlrev_b16)             \
+                                                              E(pk_lshrrev_b16) E(pk_ashrrev_i16) E(pk_max_u16)        \
+                                                                  E(pk_min_u16) E(pk_max_i16) E(pk_min_i16)            \
+                                                                      E(pk_mad_u16) E(pk_mad_i16) E(dot4_i32_i8)       \
+                                                                          E(dot4_u32_u8) E(dot8_u32_u4) E(dot8_i32_i4) \
+                                                                              E(dot2_i32_i16) E(dot2_u32_u16)
