@@ -70,13 +70,16 @@ U3(cvt_pk_u8_f32, ({
      (C & ~(0xFFu << shift)) | (byte > 255 ? 255 : byte) << shift;
    }))
 
+/* clang-format off: it never settles on where these end a line */
 #define CONVERT_ENTRIES                                                                                                \
   E(cvt_f32_i32)                                                                                                       \
   E(cvt_f32_u32)                                                                                                       \
   E(cvt_i32_f32)                                                                                                       \
   E(cvt_u32_f32)                                                                                                       \
-  E(cvt_rpi_i32_f32) E(cvt_flr_i32_f32) E(cvt_f32_f16) E(cvt_f16_f32) E(cvt_f32_bf16) E(cvt_f16_u16) E(cvt_f16_i16)    \
-      E(cvt_u16_f16) E(cvt_i16_f16) E(cvt_f32_ubyte0) E(cvt_f32_ubyte1) E(cvt_f32_ubyte2) E(cvt_f32_ubyte3)            \
-          E(cvt_f32_f64) E(cvt_f64_f32) E(cvt_f64_i32) E(cvt_f64_u32) E(cvt_i32_f64) E(cvt_u32_f64)                    \
-              E(cvt_pkrtz_f16_f32) E(cvt_pk_f16_f32) E(cvt_pk_bf16_f32) E(cvt_pk_u16_u32) E(cvt_pk_i16_i32)            \
-                  E(cvt_pknorm_i16_f32) E(cvt_pknorm_u16_f32) E(cvt_pk_u8_f32)
+  E(cvt_rpi_i32_f32)                                                                                                   \
+  E(cvt_flr_i32_f32) E(cvt_f32_f16) E(cvt_f16_f32) E(cvt_f32_bf16) E(cvt_f16_u16) E(cvt_f16_i16) E(cvt_u16_f16)        \
+      E(cvt_i16_f16) E(cvt_f32_ubyte0) E(cvt_f32_ubyte1) E(cvt_f32_ubyte2) E(cvt_f32_ubyte3) E(cvt_f32_f64)            \
+          E(cvt_f64_f32) E(cvt_f64_i32) E(cvt_f64_u32) E(cvt_i32_f64) E(cvt_u32_f64) E(cvt_pkrtz_f16_f32)              \
+              E(cvt_pk_f16_f32) E(cvt_pk_bf16_f32) E(cvt_pk_u16_u32) E(cvt_pk_i16_i32) E(cvt_pknorm_i16_f32)           \
+                  E(cvt_pknorm_u16_f32) E(cvt_pk_u8_f32)
+/* clang-format on */

@@ -369,6 +369,7 @@ U3(dot2_f32_f16, u(fmaf(h(A >> 16), h(B >> 16), fmaf(h(A), h(B), f(C)))))
 U3(dot2_f32_bf16, u(fmaf(cdna_bf16_value(A >> 16), cdna_bf16_value(B >> 16),
                          fmaf(cdna_bf16_value(A & 0xFFFF), cdna_bf16_value(B & 0xFFFF), f(C)))))
 
+/* clang-format off: it never settles on where these end a line */
 #define FLOAT_ENTRIES_WIDE EB(div_scale_f64) E(div_fmas_f64) E(div_fixup_f64) E(min3_f16) E(max3_f16)
 #define FLOAT_ENTRIES                                                                                                  \
   E(add_f32)                                                                                                           \
@@ -377,7 +378,8 @@ U3(dot2_f32_bf16, u(fmaf(cdna_bf16_value(A >> 16), cdna_bf16_value(B >> 16),
   E(mul_f32)                                                                                                           \
   E(mul_legacy_f32)                                                                                                    \
   E(min_f32)                                                                                                           \
-  E(max_f32) E(fma_f32) E(mad_f32) E(mad_legacy_f32) E(min3_f32) E(max3_f32) E(med3_f32)                               \
+  E(max_f32)                                                                                                           \
+  E(fma_f32) E(mad_f32) E(mad_legacy_f32) E(min3_f32) E(max3_f32) E(med3_f32)                                          \
       E(rcp_f32){"v_rcp_iflag_f32", rcp_f32, CDNA_D, 0},                                                               \
       E(sqrt_f32) E(rsq_f32) E(floor_f32) E(ceil_f32) E(trunc_f32) E(rndne_f32) E(fract_f32) E(exp_f32) E(log_f32)     \
           E(sin_f32) E(cos_f32) E(exp_legacy_f32) E(log_legacy_f32) E(ldexp_f32) E(frexp_mant_f32)                     \
@@ -395,3 +397,4 @@ U3(dot2_f32_bf16, u(fmaf(cdna_bf16_value(A >> 16), cdna_bf16_value(B >> 16),
       {"v_dot2c_f32_f16", dot2_f32_f16, CDNA_D, 0}, {"v_dot2c_f32_bf16", dot2_f32_bf16, CDNA_D, 0},                    \
       {"v_dot2c_i32_i16", dot2_i32_i16, CDNA_D, 0}, {"v_dot4c_i32_i8", dot4_i32_i8, CDNA_D, 0},                        \
       {"v_dot8c_i32_i4", dot8_i32_i4, CDNA_D, 0},
+/* clang-format on */

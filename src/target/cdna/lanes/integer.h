@@ -273,13 +273,15 @@ U3(dot8_i32_i4, ({
 U3(dot2_i32_i16, C + (uint32_t)((int16_t)A * (int16_t)B) + (uint32_t)((int16_t)(A >> 16) * (int16_t)(B >> 16)))
 U3(dot2_u32_u16, C + (A & 0xFFFF) * (B & 0xFFFF) + (A >> 16) * (B >> 16))
 
+/* clang-format off: it never settles on where these end a line */
 #define INTEGER_ENTRIES                                                                                                \
   E(mov_b32)                                                                                                           \
   E(not_b32)                                                                                                           \
   E(bfrev_b32)                                                                                                         \
   E(ffbh_u32)                                                                                                          \
-  E(ffbl_b32) E(ffbh_i32) E(sat_pk_u8_i16) E(mov_b64) E(add_u32) E(sub_u32) E(subrev_u32) E(and_b32) E(or_b32)         \
-      E(xor_b32) E(xnor_b32) E(lshlrev_b32) E(lshrrev_b32) E(ashrrev_i32) E(min_i32) E(max_i32) E(min_u32) E(max_u32)  \
+  E(ffbl_b32)                                                                                                          \
+  E(ffbh_i32) E(sat_pk_u8_i16) E(mov_b64) E(add_u32) E(sub_u32) E(subrev_u32) E(and_b32) E(or_b32) E(xor_b32)          \
+      E(xnor_b32) E(lshlrev_b32) E(lshrrev_b32) E(ashrrev_i32) E(min_i32) E(max_i32) E(min_u32) E(max_u32)             \
           E(mul_lo_u32) E(mul_hi_u32) E(mul_hi_i32) E(mul_i32_i24) E(mul_hi_i32_i24) E(mul_u32_u24) E(mul_hi_u32_u24)  \
               E(bfm_b32) E(bcnt_u32_b32) E(add_i32) E(sub_i32) E(mbcnt_lo_u32_b32) E(mbcnt_hi_u32_b32) E(add3_u32)     \
                   E(lshl_add_u32) E(add_lshl_u32) E(lshl_or_b32) E(and_or_b32) E(or3_b32) E(xad_u32) E(bfe_u32)        \
@@ -298,3 +300,4 @@ U3(dot2_u32_u16, C + (A & 0xFFFF) * (B & 0xFFFF) + (A >> 16) * (B >> 16))
                                                                       E(pk_mad_u16) E(pk_mad_i16) E(dot4_i32_i8)       \
                                                                           E(dot4_u32_u8) E(dot8_u32_u4) E(dot8_i32_i4) \
                                                                               E(dot2_i32_i16) E(dot2_u32_u16)
+/* clang-format on */

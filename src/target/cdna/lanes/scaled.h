@@ -132,9 +132,11 @@ FROM_SMALL(fp4, from_fp4(x, A, 0, B), from_fp4(x, A, 1, B))
 
 #define EF(name_) E(cvt_scalef32_pk_f32_##name_) E(cvt_scalef32_pk_f16_##name_) E(cvt_scalef32_pk_bf16_##name_)
 #define ET(name_) EK(cvt_scalef32_pk_##name_##_f32) EK(cvt_scalef32_pk_##name_##_f16) EK(cvt_scalef32_pk_##name_##_bf16)
+/* clang-format off: it never settles on where these end a line */
 #define SCALED_ENTRIES                                                                                                 \
   E(cvt_pk_fp8_f32)                                                                                                    \
   E(cvt_pk_bf8_f32)                                                                                                    \
   E(cvt_f32_fp8)                                                                                                       \
   E(cvt_f32_bf8)                                                                                                       \
   E(cvt_pk_f32_fp8) E(cvt_pk_f32_bf8) E(cvt_off_f32_i4) E(pack_b32_f16) ET(fp4) ET(fp8) ET(bf8) EF(fp8) EF(bf8) EF(fp4)
+/* clang-format on */
