@@ -1,5 +1,5 @@
-/* test_cuda.c - NVIDIA GPUs: machines, compiling, resources, and on a device what runs there and what is caught. Without a
- * compiler or a device the tests that need one are skipped. */
+/* test_cuda.c - NVIDIA GPUs: machines, compiling, resources, and on a device what runs there and what is caught.
+ * Without a compiler or a device the tests that need one are skipped. */
 #include "test.h"
 
 #include <stdio.h>
@@ -70,8 +70,10 @@ static void a_wrong_description_is_refused(void **state) {
   const struct {
     const char *text, *words;
   } cases[] = {
-      {"name h", "x:1: expected \"key = value\""},         {"name = a\nname = b", "x:2: name is given twice"},
-      {"clock_mhz = fast", "clock_mhz = fast: not an integer"},     {"speed = 3", "x:1: unknown key \"speed\""},
+      {"name h", "x:1: expected \"key = value\""},
+      {"name = a\nname = b", "x:2: name is given twice"},
+      {"clock_mhz = fast", "clock_mhz = fast: not an integer"},
+      {"speed = 3", "x:1: unknown key \"speed\""},
       {"name = a # all", "lacks the key summary"},
   };
   (void)state;

@@ -1,5 +1,6 @@
-/* test_cuda_process.c - the process that runs a kernel, and what the library makes of what it says: with a driver of our own
- * (cuda_stub/driver.c) in place of NVIDIA's, so that it is tested where there is no device. Needs the compiler, as any build. */
+/* test_cuda_process.c - the process that runs a kernel, and what the library makes of what it says: with a driver of
+ * our own (cuda_stub/driver.c) in place of NVIDIA's, so that it is tested where there is no device. Needs the
+ * compiler, as any build. */
 #include "test.h"
 
 #include <stdio.h>

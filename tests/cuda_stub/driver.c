@@ -1,6 +1,6 @@
-/* driver.c - a libcuda.so.1 without a device, for test_cuda_process.c: memory is this process's, a launch computes C = A B in f32
- * by itself, and the kernel's name says what else it does. What it cannot show is anything about a GPU; what it does show is
- * whether the library believes what it should not. */
+/* driver.c - a libcuda.so.1 without a device, for test_cuda_process.c: memory is this process's, a launch computes C =
+ * A B in f32 by itself, and the kernel's name says what else it does. What it cannot show is anything about a GPU;
+ * what it does show is whether the library believes what it should not. */
 #define _GNU_SOURCE
 #include "target/cuda/runner/driver.h"
 

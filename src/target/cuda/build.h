@@ -15,13 +15,14 @@ typedef struct cuda_kernel {
   size_t bytes;
 } cuda_kernel;
 
-/* Reads the source's header for the problem, checks it against the machine, compiles it for the machine's architecture and
- * looks the cubin through. TW_FAILED with what is wrong with the source. `trust`: compile it even where the compiler cannot
- * be confined. */
+/* Reads the source's header for the problem, checks it against the machine, compiles it for the machine's architecture
+ * and looks the cubin through. TW_FAILED with what is wrong with the source. `trust`: compile it even where the
+ * compiler cannot be confined. */
 tw_status cuda_build(const cuda_config *, const tw_problem *, const char *source, size_t length, bool trust,
                      cuda_kernel *out, tw_error *);
 void cuda_kernel_free(cuda_kernel *);
-/* A source without a header: its cubin, and the compiler's log with a '\0' behind it. Both are part of *entry, malloc'ed. */
+/* A source without a header: its cubin, and the compiler's log with a '\0' behind it. Both are part of *entry,
+ * malloc'ed. */
 tw_status cuda_compile(const cuda_config *, const char *source, size_t length, bool trust, char **entry,
                        const char **cubin, size_t *bytes, tw_error *);
 

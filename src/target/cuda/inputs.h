@@ -1,8 +1,8 @@
 /* inputs.h - sets of inputs of a problem, in files that processes with a device map, and what is right for each.
  *
- * Set 0 is that of the case; the others are drawn from seeds of their own. They are made once for all kernels of a search:
- * a few problems are kept. What is right stays in this process: computed whole, or, of ops that know single elements
- * exactly, at places that are chosen after the kernel ran (tw_case_check). */
+ * Set 0 is that of the case; the others are drawn from seeds of their own. They are made once for all kernels of a
+ * search: a few problems are kept. What is right stays in this process: computed whole, or, of ops that know single
+ * elements exactly, at places that are chosen after the kernel ran (tw_case_check). */
 #ifndef TW_CUDA_INPUTS_H
 #define TW_CUDA_INPUTS_H
 

@@ -1,10 +1,10 @@
-/* measure.c - a kernel is run, timed, and run again, in one process with the device to itself; what came out of it each time
- * is compared when the device is free for the next.
+/* measure.c - a kernel is run, timed, and run again, in one process with the device to itself; what came out of it
+ * each time is compared when the device is free for the next.
  *
- * Time is the median of the driver's events around single launches. Before each, the inputs are copied to where the kernel
- * reads them, from one of two sets in an order that the kernel cannot know; outputs are poisoned; and four times the size of
- * the L2 cache is written. The last launch is on a third set that the device never saw. Then launches follow one another
- * without pause: a counter.
+ * Time is the median of the driver's events around single launches. Before each, the inputs are copied to where the
+ * kernel reads them, from one of two sets in an order that the kernel cannot know; outputs are poisoned; and four
+ * times the size of the L2 cache is written. The last launch is on a third set that the device never saw. Then
+ * launches follow one another without pause: a counter.
  *
  * What could deceive, and what is done about it:
  * - results kept from an earlier launch: no memory of its own outlives a launch (cuda_cubin_check), outputs are poisoned,

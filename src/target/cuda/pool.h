@@ -1,5 +1,5 @@
-/* pool.h - the devices of this machine, each for one kernel at a time: among the threads of this process and, by a lock in
- * the cache's folder, among the processes of this user. */
+/* pool.h - the devices of this machine, each for one kernel at a time: among the threads of this process and, by a
+ * lock in the cache's folder, among the processes of this user. */
 #ifndef TW_CUDA_POOL_H
 #define TW_CUDA_POOL_H
 

@@ -16,8 +16,8 @@ void cuda_process_close(cuda_process *); /* NULL is fine. Ends it, whatever it d
 /* The first reply. */
 const cuda_reply *cuda_process_ready(const cuda_process *);
 
-/* Does the work within `limit` seconds; *wall is how long it took. TW_FAILED if the kernel is to blame: it faults, or does
- * not end; after CUDA_FETCH also if it wrote into the guards around its operands. */
+/* Does the work within `limit` seconds; *wall is how long it took. TW_FAILED if the kernel is to blame: it faults, or
+ * does not end; after CUDA_FETCH also if it wrote into the guards around its operands. */
 tw_status cuda_process_do(cuda_process *, const cuda_command *, double limit, cuda_reply *out, double *wall,
                           tw_error *);
 

@@ -16,8 +16,8 @@ typedef struct cuda_resources {
 /* From what ptxas says with -v about the function `kernel`. False if it says nothing of it. */
 bool cuda_resources_read(const char *log, const char *kernel, cuda_resources *out);
 
-/* TW_FAILED if the cubin has no function `kernel`, or device variables in which a kernel could keep results from launch to
- * launch. A few constants are fine: NVRTC gives each `constexpr int` of a source a place among them. */
+/* TW_FAILED if the cubin has no function `kernel`, or device variables in which a kernel could keep results from
+ * launch to launch. A few constants are fine: NVRTC gives each `constexpr int` of a source a place among them. */
 enum { CUDA_VARIABLES_MAX = 4096 };
 tw_status cuda_cubin_check(const char *cubin, size_t bytes, const char *kernel, tw_error *);
 

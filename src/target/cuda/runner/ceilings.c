@@ -1,8 +1,8 @@
 /* ceilings.c - what the device does at best, by the kernels of runtime/ceilings.cu: for target/cuda/ceilings.c.
  *
- * argv: ORDINAL CUBIN MULTIPROCESSORS OPERATIONS (of one step of a block of multiply_bf16).
- * Prints "copy BYTES", "f32 OPERATIONS", "bf16 ...", "i8 ...": a second, the median of launches of some milliseconds each, one
- * behind the other for a fifth of a second, so that clocks are what they stay at. */
+ * argv: ORDINAL CUBIN MULTIPROCESSORS OPERATIONS (of one step of a block of multiply_bf16). Prints "copy BYTES", "f32
+ * OPERATIONS", "bf16 ...", "i8 ...": a second, the median of launches of some milliseconds each, one behind the other
+ * for a fifth of a second, so that clocks are what they stay at. */
 #include "target/cuda/runner/runner.h"
 
 #include <stdio.h>

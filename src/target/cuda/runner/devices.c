@@ -1,5 +1,5 @@
-/* devices.c - the devices that the driver shows, for target/cuda/device.c: a process of its own, since a driver may hang, and
- * keeps threads and memory once it is loaded.
+/* devices.c - the devices that the driver shows, for target/cuda/device.c: a process of its own, since a driver may
+ * hang, and keeps threads and memory once it is loaded.
  *
  *   driver 13000
  *   device 0 90 132 1980000 52428800 232448 85017690112 UUID NVIDIA H100 80GB HBM3      (device.c reads it) */

@@ -95,7 +95,8 @@ static void poison(process *p, CUdeviceptr at, uint64_t bytes) {
   if (bytes) CALL(p, cuMemsetD8Async, at, TW_POISON, bytes, p->stream);
 }
 
-/* The inputs of a set, outputs poisoned, the workspace as it is promised; guards as well if they are to be looked at. */
+/* The inputs of a set, outputs poisoned, the workspace as it is promised; guards as well if they are to be looked at.
+ * */
 static void prepare(process *p, uint32_t set, bool guards) {
   const cuda_orders *o = p->orders;
   for (uint32_t i = 0; i < o->n_operands; i++) {

@@ -7,8 +7,8 @@
  *                  comes without a command, when everything is loaded
  *   CUDA_SETS + i  read only: the i-th set of inputs, all operands one behind the other
  *
- * Expected results are in none of them: with some drivers (HMM, Grace) device code reaches all memory of its process. For
- * the same reason nothing that the process says of itself is believed without a check from outside (measure.c). */
+ * Expected results are in none of them: with some drivers (HMM, Grace) device code reaches all memory of its process.
+ * For the same reason nothing that the process says of itself is believed without a check from outside (measure.c). */
 #ifndef TW_CUDA_RUNNER_PROTOCOL_H
 #define TW_CUDA_RUNNER_PROTOCOL_H
 

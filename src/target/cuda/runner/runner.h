@@ -4,8 +4,8 @@
 
 /* One line for the driver, one for each device; or one line "missing ..." */
 int cuda_list_devices(void);
-/* argv: LIBRARY ARCHITECTURE SOURCE CUBIN options for NVRTC...: the compiler's log goes to standard output. Or "version": says
- * which NVRTC is there. */
+/* argv: LIBRARY ARCHITECTURE SOURCE CUBIN options for NVRTC...: the compiler's log goes to standard output. Or
+ * "version": says which NVRTC is there. */
 int cuda_compile(int argc, char **argv);
 /* ceilings.c */
 int cuda_measure_ceilings(int argc, char **argv);
