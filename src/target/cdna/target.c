@@ -233,7 +233,8 @@ static tw_status check_arguments(const cdna_kernel *k, size_t size, tw_error *er
   for (size_t i = 0; i < k->n_parameters; i++)
     if (strncmp(k->parameter[i].kind, "hidden_", 7) != 0 && k->parameter[i].offset + k->parameter[i].size > needed)
       needed = k->parameter[i].offset + k->parameter[i].size;
-  /* values at the end may be left out where a kernel does not read them; pointers and values that do not fit are mistakes */
+  /* values at the end may be left out where a kernel does not read them; pointers and values that do not fit are
+   * mistakes */
   if (size > k->kernarg_size && k->kernarg_size)
     return tw_fail(error, TW_USAGE, "%s takes %u bytes of arguments, and %zu are given", k->name, k->kernarg_size,
                    size);

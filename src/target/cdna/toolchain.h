@@ -1,4 +1,5 @@
-/* toolchain.h - a kernel's source to a code object: clang 22 compiles C and assembly for gfx942 and gfx950 as Debian has it.
+/* toolchain.h - a kernel's source to a code object: clang 22 compiles C and assembly for gfx942 and gfx950 as Debian
+ * has it.
  *
  * C is freestanding: no headers of the system, no libraries; the compiler's builtins (__builtin_amdgcn_...) reach the
  * machine. What was compiled is kept (base/cache.h). */
@@ -14,7 +15,8 @@
 /* TW_MISSING with what to install. */
 tw_status cdna_toolchain_find(tw_error *);
 
-/* The compiler runs confined; where the system cannot do that, only if the source is to be trusted. `launch` gives macros (its lets) and may be NULL. The bytes of the code object are malloc'ed. TW_FAILED with the
+/* The compiler runs confined; where the system cannot do that, only if the source is to be trusted. `launch` gives
+ * macros (its lets) and may be NULL. The bytes of the code object are malloc'ed. TW_FAILED with the
  * compiler's message. */
 tw_status cdna_compile(cdna_arch, const char *source, size_t length, bool trust, const tw_launch *launch, char **object,
                        size_t *size, tw_error *);

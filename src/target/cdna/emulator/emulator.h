@@ -1,7 +1,9 @@
 /* emulator.h - executes a kernel: memory, waves, instructions in their decoded form, a launch.
  *
- * Code is decoded once, into one cdna_op a dword of it, with a function and operands that are resolved as far as they can
- * be. A wave's registers are rows of 64 dwords (lanes/lanes.h); scalars lie in one array by the code of their operand, so
+ * Code is decoded once, into one cdna_op a dword of it, with a function and operands that are resolved as far as
+ * they can
+ * be. A wave's registers are rows of 64 dwords (lanes/lanes.h); scalars lie in one array by the code of their
+ * operand, so
  * that VCC, M0 and EXEC are reached like any SGPR. The waves of a workgroup take turns on one thread, from barrier to
  * barrier; workgroups are spread over threads. Kernels with global atomics run their workgroups one after the other, so
  * that results do not depend on the number of threads.

@@ -1,4 +1,5 @@
-/* flow.c - branches, barriers, waiting, modes: SOPP, and the scalar instructions that read or set PC, MODE and M0's uses. */
+/* flow.c - branches, barriers, waiting, modes: SOPP, and the scalar instructions that read or set PC, MODE and M0's
+ * uses. */
 #include <string.h>
 
 #include "target/cdna/emulator/emulator.h"

@@ -272,7 +272,8 @@ OP(ds_swizzle_b32) {
   }
 }
 
-/* Transposing reads of CDNA4: in each 16 lanes, lane d gets item n from where source lane (4n + d/4) begins, item d%4 ...
+/* Transposing reads of CDNA4: in each 16 lanes, lane d gets item n from where source lane (4n + d/4) begins, item
+ * d%4 ...
  * for 16-bit items: halfword n of lane d = halfword (d & 3) of source lane 4n + (d >> 2 & 3). Others by the same rule:
  * the 16 lanes read 16 rows of 64 (or 96) bits as a matrix of items and get its columns. */
 OP(read_transposed) {

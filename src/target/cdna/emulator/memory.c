@@ -1,10 +1,12 @@
-/* memory.c - global memory: the caller's buffers at addresses of the machine. The same launch gives the same addresses. */
+/* memory.c - global memory: the caller's buffers at addresses of the machine. The same launch gives the same
+ * addresses. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "target/cdna/emulator/emulator.h"
 
-/* First address, and the least distance from one allocation to the next: far more than an index can be off by little. */
+/* First address, and the least distance from one allocation to the next: far more than an index can be off by
+ * little. */
 static const uint64_t FIRST = 0x100000000000ull, APART = 1ull << 32;
 
 uint64_t cdna_memory_add(cdna_memory *m, void *data, uint64_t size, bool writable, const char *name) {

@@ -71,7 +71,8 @@ bool cdna_lower_smem(cdna_program *p, const cdna_code *c, cdna_op *op) {
   if (!base || (!buffer && !load_or_store)) return false;
   cdna_lower_source(p, c, base, &op->s[0]);
   if (op->d + op->d_width > CDNA_ZERO) return false;
-  /* gfx9: IMM says that there is an offset of 21 bits, SOFFSET_EN that there is a register; neither: a register in its place */
+  /* gfx9: IMM says that there is an offset of 21 bits, SOFFSET_EN that there is a register; neither: a register in
+   * its place */
   const bool immediate = cdna_bits(c->bits, 17, 1), enabled = cdna_bits(c->bits, 14, 1);
   if (immediate) {
     op->flags |= HAS_IMMEDIATE;

@@ -1,4 +1,5 @@
-/* valu.c - vector instructions of one wave: operands to rows, modifiers, the lane function, and the lanes that EXEC lets be
+/* valu.c - vector instructions of one wave: operands to rows, modifiers, the lane function, and the lanes that EXEC
+ * lets be
  * written. Modifiers (negation, DPP, SDWA, op_sel, clamp, ...) are rare: an op that has none takes the short way. */
 #include <math.h>
 #include <string.h>

@@ -173,7 +173,8 @@ static resource resource_of(const cdna_wave *w, const cdna_op *op) {
                     .add_lane = v[3] >> 23 & 1};
 }
 
-/* The rules of the ISA documents, "Buffer address calculation" and "Range checking": raw buffers (no stride, or not swizzled
+/* The rules of the ISA documents, "Buffer address calculation" and "Range checking": raw buffers (no stride, or not
+ * swizzled
  * and without index) count bytes, structured ones records. What is out of range reads 0 and is not written. */
 static void run_buffer(cdna_wave *w, const cdna_op *op) {
   const uint64_t exec = w->mode & CDNA_MODE_SKIP ? 0 : cdna_exec(w);

@@ -295,7 +295,8 @@ bool cdna_takes_halves(const cdna_instruction *i) {
   return !strcmp(last, "_f16") || !strcmp(last, "_b16") || !strcmp(last, "_i16") || !strcmp(last, "_u16");
 }
 
-/* Scalar registers of several dwords begin at even numbers, of four and more at multiples of four: lower bits are ignored. */
+/* Scalar registers of several dwords begin at even numbers, of four and more at multiples of four: lower bits are
+ * ignored. */
 int cdna_operand_code(const cdna_code *c, const cdna_operand_form *o) {
   const int code = field_code(c, o);
   if (code >= CDNA_ZERO || o->width < 2 || o->holds == 'v' || o->holds == 'a') return code;

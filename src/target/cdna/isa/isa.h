@@ -4,12 +4,15 @@
  *
  *     I(VOP3, 459, 3, "v_fma_f32", "Dv1 0x1 1x1 2x1", 4, zero, shown)
  *
- * encoding, opcode, machines (1 = gfx942, 2 = gfx950), mnemonic without suffix, operands in the order of the text, forms,
+ * encoding, opcode, machines (1 = gfx942, 2 = gfx950), mnemonic without suffix, operands in the order of the text,
+ * forms,
  * and two masks over the first 64 bits: those that must be zero, and those outside of operands that change the text.
  * An operand is a field, what it may hold, and its width in dwords:
- *   fields  D destination; 0 1 2 sources; S scalar destination of VOP3; A address; W data; X second data; B base address or
+ *   fields  D destination; 0 1 2 sources; S scalar destination of VOP3; A address; W data; X second data; B base
+ * address or
  *           resource; O scalar offset; K a literal that always follows; C vcc; M an immediate in words; Z "off"
- *   holds   v VGPR (or accumulation register), a accumulation register, s scalar register or constant, r scalar register,
+ *   holds   v VGPR (or accumulation register), a accumulation register, s scalar register or constant, r scalar
+ * register,
  *           x VGPR or scalar or constant, k literal
  * forms: 1 has a DPP form, 2 an SDWA form, 4 its mnemonic ends in _e64, 8 in _e32. */
 #ifndef TW_CDNA_ISA_H
@@ -105,7 +108,8 @@ static inline uint32_t cdna_bits(uint64_t value, int low, int width) {
 
 /* The operand in a field; NULL if there is none. */
 const cdna_operand_form *cdna_find_field(const cdna_instruction *, char field);
-/* The code in a field: 0..255 a scalar operand, 256.. a VGPR; fields that hold only VGPRs too. AccVGPRs are 512 to 767. */
+/* The code in a field: 0..255 a scalar operand, 256.. a VGPR; fields that hold only VGPRs too. AccVGPRs are 512 to
+ * 767. */
 int cdna_operand_code(const cdna_code *, const cdna_operand_form *);
 /* Dwords of an operand: those of the table, but for f8f6f4 those of its format. */
 int cdna_operand_width(const cdna_code *, const cdna_operand_form *);

@@ -70,7 +70,8 @@ U3(cvt_pk_u8_f32, ({
      (C & ~(0xFFu << shift)) | (byte > 255 ? 255 : byte) << shift;
    }))
 
-/* clang-format off: it never settles on where these end a line */
+/* A list, on which clang-format never settles. */
+/* clang-format off */
 #define CONVERT_ENTRIES                                                                                                \
   E(cvt_f32_i32)                                                                                                       \
   E(cvt_f32_u32)                                                                                                       \

@@ -101,7 +101,8 @@ FUNCTION(frexp_exp_i32_f32) {
 }
 
 /* Division as compilers build it: scale by 2^64 what is near the ends of the range, refine, scale back, fix up. Where
- * reciprocal and quotient are both subnormal the documents scale the denominator up, which would overflow it; it is scaled
+ * reciprocal and quotient are both subnormal the documents scale the denominator up, which would overflow it; it is
+ * scaled
  * down here, as v_div_fmas expects. */
 FUNCTION(div_scale_f32) {
   ROWS3;
@@ -311,8 +312,10 @@ FUNCTION(frexp_exp_i32_f64) {
   }
 }
 
-/* binary16, computed in binary32: it has more than twice the bits, so that sums, products, quotients and roots round as if
- * once. The fused product and sum goes through binary64, where both are exact but for sums that no rounding can tell. */
+/* binary16, computed in binary32: it has more than twice the bits, so that sums, products, quotients and roots round
+ * as if
+ * once. The fused product and sum goes through binary64, where both are exact but for sums that no rounding can
+ * tell. */
 static inline float h(uint32_t v) { return cdna_half_value(v & 0xFFFF); }
 static inline uint32_t hb(float v) { return cdna_half_bits(v); }
 /* Rounds to odd on the way to binary32, so that the second rounding decides as if it were the only one. */
@@ -369,7 +372,8 @@ U3(dot2_f32_f16, u(fmaf(h(A >> 16), h(B >> 16), fmaf(h(A), h(B), f(C)))))
 U3(dot2_f32_bf16, u(fmaf(cdna_bf16_value(A >> 16), cdna_bf16_value(B >> 16),
                          fmaf(cdna_bf16_value(A & 0xFFFF), cdna_bf16_value(B & 0xFFFF), f(C)))))
 
-/* clang-format off: it never settles on where these end a line */
+/* A list, on which clang-format never settles. */
+/* clang-format off */
 #define FLOAT_ENTRIES_WIDE EB(div_scale_f64) E(div_fmas_f64) E(div_fixup_f64) E(min3_f16) E(max3_f16)
 #define FLOAT_ENTRIES                                                                                                  \
   E(add_f32)                                                                                                           \

@@ -109,7 +109,8 @@ U3(med3_u32, ({
      const uint32_t low = A < B ? A : B, high = A < B ? B : A;
      C<low ? low : C> high ? high : C;
    }))
-/* The byte of {A, B} that a selector byte names: 0-3 of B, 4-7 of A, 8-11 signs of their odd bytes, 12 zero, else ones. */
+/* The byte of {A, B} that a selector byte names: 0-3 of B, 4-7 of A, 8-11 signs of their odd bytes, 12 zero, else
+ * ones. */
 static inline uint32_t permuted(uint64_t both, uint32_t selector) {
   const uint32_t sign_bit = 16 * (selector - 8) + 15;
   const uint32_t byte = (uint32_t)(both >> 8 * (selector & 7)) & 0xFF;
@@ -273,7 +274,8 @@ U3(dot8_i32_i4, ({
 U3(dot2_i32_i16, C + (uint32_t)((int16_t)A * (int16_t)B) + (uint32_t)((int16_t)(A >> 16) * (int16_t)(B >> 16)))
 U3(dot2_u32_u16, C + (A & 0xFFFF) * (B & 0xFFFF) + (A >> 16) * (B >> 16))
 
-/* clang-format off: it never settles on where these end a line */
+/* A list, on which clang-format never settles. */
+/* clang-format off */
 #define INTEGER_ENTRIES                                                                                                \
   E(mov_b32)                                                                                                           \
   E(not_b32)                                                                                                           \

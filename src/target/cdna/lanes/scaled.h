@@ -44,7 +44,8 @@ static inline float read_bf16(uint32_t v) { return cdna_bf16_value(v & 0xFFFF); 
 static inline uint32_t write_f16(float v) { return cdna_half_bits(v); }
 static inline uint32_t write_bf16(float v) { return cdna_bf16_bits(v); }
 
-/* Two values to FP4: a byte of the result, op_sel[3:2] says which; of f32 from two sources, else from both halves of one. */
+/* Two values to FP4: a byte of the result, op_sel[3:2] says which; of f32 from two sources, else from both halves of
+ * one. */
 static inline void put_byte(cdna_lanes *x, int l, uint32_t byte) {
   const uint32_t shift = 8 * (x->imm >> 2 & 3);
   x->d[l] = (x->old[l] & ~(0xFFu << shift)) | byte << shift;
@@ -132,7 +133,8 @@ FROM_SMALL(fp4, from_fp4(x, A, 0, B), from_fp4(x, A, 1, B))
 
 #define EF(name_) E(cvt_scalef32_pk_f32_##name_) E(cvt_scalef32_pk_f16_##name_) E(cvt_scalef32_pk_bf16_##name_)
 #define ET(name_) EK(cvt_scalef32_pk_##name_##_f32) EK(cvt_scalef32_pk_##name_##_f16) EK(cvt_scalef32_pk_##name_##_bf16)
-/* clang-format off: it never settles on where these end a line */
+/* A list, on which clang-format never settles. */
+/* clang-format off */
 #define SCALED_ENTRIES                                                                                                 \
   E(cvt_pk_fp8_f32)                                                                                                    \
   E(cvt_pk_bf8_f32)                                                                                                    \

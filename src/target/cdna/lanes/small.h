@@ -1,6 +1,7 @@
 /* small.h - the formats of 8, 6 and 4 bits of both machines, as values and back.
  *
- * FP8 and BF8 are those of FNUZ on gfx942 (no infinities, no -0, NaN is 0x80, the bias one more) and those of OCP's OFP8 on
+ * FP8 and BF8 are those of FNUZ on gfx942 (no infinities, no -0, NaN is 0x80, the bias one more) and those of OCP's
+ * OFP8 on
  * gfx950. FP6 (e2m3), BF6 (e3m2) and FP4 (e2m1) are those of OCP's MX: no infinities, no NaN. */
 #ifndef TW_CDNA_SMALL_H
 #define TW_CDNA_SMALL_H
@@ -49,7 +50,8 @@ static inline float cdna_small_value(cdna_small s, uint32_t code) {
   return sign ? -value : value;
 }
 
-/* To nearest even; `saturate` decides what becomes of values beyond the largest: it, or NaN or infinity where the format has
+/* To nearest even; `saturate` decides what becomes of values beyond the largest: it, or NaN or infinity where the
+ * format has
  * them. NaN stays NaN where the format has one, else becomes the largest. */
 static inline uint32_t cdna_small_code(cdna_small s, float v, bool saturate) {
   const cdna_small_format f = cdna_small_of(s);

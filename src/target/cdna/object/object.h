@@ -1,6 +1,7 @@
 /* object.h - an AMDGPU code object: its segments, kernels, and what a launch has to pass to them.
  *
- * Sources: LLVM's "User Guide for AMDGPU Backend" (ELF code object, kernel descriptor, NT_AMDGPU_METADATA of code object
+ * Sources: LLVM's "User Guide for AMDGPU Backend" (ELF code object, kernel descriptor, NT_AMDGPU_METADATA of code
+ * object
  * V3 to V6); the ELF-64 format. The bytes are untrusted: everything is bounded, and what is wrong is one line. */
 #ifndef TW_CDNA_OBJECT_H
 #define TW_CDNA_OBJECT_H
