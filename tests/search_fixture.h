@@ -201,8 +201,8 @@ static bool fake_is_plainest(const fake_state *s) {
   fake_state plainest = fake_plainest();
   return !memcmp(s, &plainest, sizeof plainest);
 }
-static tw_status fake_build(const tw_target *t, const tw_problem *p, const char *source, size_t length,
-                            bool trust, tw_artefact **out, tw_error *error) {
+static tw_status fake_build(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
+                            tw_artefact **out, tw_error *error) {
   (void)t, (void)p, (void)length, (void)trust;
   fake_state *s = malloc(sizeof *s);
   *s = fake_read(source);

@@ -174,9 +174,8 @@ static void a_header_says_all_of_a_launch(void **state) {
   assert_true(a->box[0] == 64 && a->box[1] == 128 && a->swizzle == 128 && a->l2 == 256 && !a->nan);
   assert_true(b->rank == 3 && b->dims[2] == 9 && b->strides[0] == 1040 && b->strides[1] == 128 && b->nan);
   assert_true(b->element_strides[1] == 2 && b->element_strides[2] == 1 && b->box[2] == 2);
-  const tw_launch_kind kinds[] = {TW_LAUNCH_MAP, TW_LAUNCH_MAP, TW_LAUNCH_OPERAND, TW_LAUNCH_WORKSPACE,
-                                    TW_LAUNCH_I32, TW_LAUNCH_I64, TW_LAUNCH_F32,     TW_LAUNCH_I32,
-                                    TW_LAUNCH_I32, TW_LAUNCH_F64};
+  const tw_launch_kind kinds[] = {TW_LAUNCH_MAP, TW_LAUNCH_MAP, TW_LAUNCH_OPERAND, TW_LAUNCH_WORKSPACE, TW_LAUNCH_I32,
+                                  TW_LAUNCH_I64, TW_LAUNCH_F32, TW_LAUNCH_I32,     TW_LAUNCH_I32,       TW_LAUNCH_F64};
   assert_int_equal(o.n_arguments, 10);
   for (size_t i = 0; i < 10; i++) assert_int_equal(o.argument[i].kind, kinds[i]);
   assert_int_equal(o.argument[1].index, 1);

@@ -56,8 +56,9 @@ static tw_measurement measured(const tw_problem *p, const char *steps, const cha
   tw_case inputs;
   char *source = NULL;
   if (tw_target_emit(target, p, &s, &source, &error) ||
-      target->build(target, p, source, strlen(source), false, &artefact, &error) || tw_case_make(p, 3, 1, &inputs, &error) ||
-      target->check(target, artefact, &inputs, &error) || target->measure(target, artefact, &inputs, trace, &m, &error))
+      target->build(target, p, source, strlen(source), false, &artefact, &error) ||
+      tw_case_make(p, 3, 1, &inputs, &error) || target->check(target, artefact, &inputs, &error) ||
+      target->measure(target, artefact, &inputs, trace, &m, &error))
     fail_msg("%s: %s", steps, error.text);
   target->release(artefact);
   tw_case_free(&inputs);

@@ -17,9 +17,9 @@ typedef struct tw_process_options {
   bool errors_apart;   /* standard error goes to `errors`, which has a limit of its own, of the same size */
   void (*hear_errors)(void *hearer, const char *line); /* each whole line of `errors` as it comes; NULL: nobody */
   void *hearer;
-  double seconds;      /* then its process group is killed; 0 = 60 */
-  size_t memory_limit; /* bytes of address space; 0 = none */
-  size_t file_limit;   /* bytes of any file that it writes; 0 = none */
+  double seconds;                    /* then its process group is killed; 0 = 60 */
+  size_t memory_limit;               /* bytes of address space; 0 = none */
+  size_t file_limit;                 /* bytes of any file that it writes; 0 = none */
   const char *const *environment;    /* ended by NULL; NULL: that of this process */
   const tw_confinement *confinement; /* NULL: none */
   const volatile int *interrupt;     /* when it becomes non-zero the group is killed; NULL = never */

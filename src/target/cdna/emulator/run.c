@@ -147,9 +147,7 @@ static void run_wave(const grid *g, cdna_wave *w) {
     }
     w->pc = at + op->dwords;
     if (++count > limit) {
-      cdna_stop(w,
-                "the wave has executed %" PRIu64 " instructions and does not end: an infinite loop? --limit raises it",
-                limit);
+      cdna_stop(w, "the wave has executed %" PRIu64 " instructions and does not end: an infinite loop?", limit);
       break;
     }
     w->instructions = count;
