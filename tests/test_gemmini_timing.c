@@ -95,6 +95,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
   bench *b = *state;
   gm_machine_free(b->machine);
+  free(b->region.under_way);
   free(b->region.host);
   free(b);
   return 0;
