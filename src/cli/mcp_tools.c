@@ -22,12 +22,16 @@ typedef struct parameter {
   bool required;
 } parameter;
 
-static const parameter TARGET = {"target", "string", "the machine, as the tool targets lists them", true},
-                       PROBLEM = {"problem", "string", "op and keys in one line: \"gemm m=512 n=512 k=512\"", true},
-                       SOURCE = {"source", "string", "the kernel's whole source text", true},
-                       SCHEDULE = {"schedule", "string", "a schedule, one step a line; the plainest kernel without it",
-                                   false},
-                       SEED = {"seed", "integer", "of the random inputs", false};
+#define TARGET                                                                                                         \
+  { "target", "string", "the machine, as the tool targets lists them", true }
+#define PROBLEM                                                                                                        \
+  { "problem", "string", "op and keys in one line: \"gemm m=512 n=512 k=512\"", true }
+#define SOURCE                                                                                                         \
+  { "source", "string", "the kernel's whole source text", true }
+#define SCHEDULE                                                                                                       \
+  { "schedule", "string", "a schedule, one step a line; the plainest kernel without it", false }
+#define SEED                                                                                                           \
+  { "seed", "integer", "of the random inputs", false }
 
 enum { PARAMETERS_MAX = 8 };
 typedef struct tool {
