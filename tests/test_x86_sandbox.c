@@ -12,9 +12,10 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "base/strings.h"
+#include "native/sandbox.h"
 #include "target/x86/bench.h"
+#include "target/x86/runner/task.h"
 #include "target/x86/tune/build.h"
-#include "target/x86/tune/sandbox.h"
 #include "tilewright/tilewright.h"
 
 static const char SIGNATURE[] =
@@ -166,21 +167,27 @@ static void processes_and_threads_are_not_made(void **state) {
   expect_refusal("", "call(62, call(110, 0, 0, 0, 0, 0), 19, 0, 0, 0);", "may only compute");
 }
 
-static x86_sandbox *open_object(const char *object, size_t bytes, tw_case *data, tw_error *error) {
+static tw_sandbox *open_object(const char *object, size_t bytes, uint32_t sets, tw_case *data, tw_error *error) {
   const tw_problem p = problem_of(SMALL);
-  x86_sandbox *s = NULL;
+  tw_sandbox *s = NULL;
   assert_int_equal(tw_case_make(&p, 1, 1, data, error), TW_OK);
-  const x86_confined c = {.spec = x86_spec_of(&p),
+  const x86_task task = {.spec = x86_spec_of(&p), .copies = 1};
+  const tw_sandboxed c = {.runner = "x86-runner",
+                          .variable = "TILEWRIGHT_X86_RUNNER",
                           .operand = data->operand,
                           .n_operands = data->n_operands,
                           .buffer = data->buffer,
+                          .sets = sets,
+                          .varies = 1,
+                          .task = &task,
+                          .task_bytes = sizeof task,
                           .kernel = object,
                           .kernel_bytes = bytes,
-                          .sets = 1,
-                          .copies = 1,
+                          .threads = 1,
+                          .workspace = 64 << 20,
                           .seconds = 60,
-                          .cpu_seconds = 60};
-  return x86_sandbox_open(&c, &s, error) == TW_OK ? s : NULL;
+                          .cpu_seconds = 600};
+  return tw_sandbox_open(&c, &s, error) == TW_OK ? s : NULL;
 }
 
 /* No object with a constructor is built; one that got there all the same is confined while it is loaded. */
@@ -207,7 +214,7 @@ static void code_that_runs_while_it_is_loaded_is_confined_too(void **state) {
     if (r.exit_status != 0) fail_msg("%s", r.output);
     char *path = tw_path_join(folder, "x.so");
     assert_int_equal(tw_file_read(path, 1 << 24, &object, &bytes, &error), TW_OK);
-    assert_null(open_object(object, bytes, &data, &error));
+    assert_null(open_object(object, bytes, 1, &data, &error));
     if (!strstr(error.text, cases[i].words)) fail_msg("should end with '%s': %s", cases[i].words, error.text);
     tw_case_free(&data);
     tw_process_result_free(&r);
@@ -277,24 +284,18 @@ static void no_run_takes_no_time(void **state) {
   enum { RUNS = 500, SETS = 64 };
   (void)state;
   char *source = source_of("", RIGHT), *object = NULL;
-  const tw_problem p = problem_of(SMALL);
   tw_case data;
   tw_error error = {0};
-  x86_sandbox *s = NULL;
-  x86_confined c = {.spec = x86_spec_of(&p), .sets = SETS, .copies = 1, .seconds = 60, .cpu_seconds = 600};
-  assert_int_equal(x86_build(source, strlen(source), false, &object, &c.kernel_bytes, &error), TW_OK);
-  assert_int_equal(tw_case_make(&p, 1, 1, &data, &error), TW_OK);
-  c.kernel = object;
-  c.operand = data.operand;
-  c.n_operands = data.n_operands;
-  c.buffer = data.buffer;
-  if (x86_sandbox_open(&c, &s, &error) != TW_OK) fail_msg("%s", error.text);
+  size_t bytes = 0;
+  assert_int_equal(x86_build(source, strlen(source), false, &object, &bytes, &error), TW_OK);
+  tw_sandbox *s = open_object(object, bytes, SETS, &data, &error);
+  if (!s) fail_msg("%s", error.text);
   for (int i = 0; i < RUNS; i++) {
     double seconds;
-    if (x86_sandbox_run(s, SETS, 60, &seconds, &error) != TW_OK) fail_msg("%s", error.text);
+    if (tw_sandbox_run(s, SETS, 60, &seconds, &error) != TW_OK) fail_msg("%s", error.text);
     assert_true(seconds > 0);
   }
-  x86_sandbox_close(s);
+  tw_sandbox_close(s);
   tw_case_free(&data);
   free(object);
   free(source);

@@ -3,7 +3,7 @@
  * A profile lists the system calls that are allowed, never those that are forbidden (seccomp), and which paths may be
  * looked at or written (Landlock). Works for any user, without namespaces; root loses its capabilities too. What is
  * confined stays so, and so does all that it starts. Profiles: src/toolchain/profile.c (compilers),
- * src/target/x86/runner/confine.c (kernels). */
+ * src/native/runner/confine.c (kernels). */
 #ifndef TW_BASE_CONFINE_H
 #define TW_BASE_CONFINE_H
 

@@ -18,14 +18,15 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "native/sandbox.h"
 #include "op/compare.h"
 #include "target/count.h"
 #include "target/x86/bench.h"
 #include "target/x86/cpu.h"
 #include "target/x86/plan.h"
 #include "target/x86/rates.h"
+#include "target/x86/runner/task.h"
 #include "target/x86/tune/build.h"
-#include "target/x86/tune/sandbox.h"
 #include "target/x86/tune/verify.h"
 
 struct tw_artefact {
@@ -71,64 +72,73 @@ void x86_release(tw_artefact *a) {
 
 static double limit_of(const tw_problem *p, uint32_t sets) { return 10 + 2 * p->op->operations(p) * sets / SLOWEST; }
 
+enum { A, B }; /* operands; C is the last */
+
 static tw_status open_process(const tw_artefact *a, const tw_case *data, uint32_t sets, uint32_t copies,
-                              x86_sandbox **out, tw_error *error) {
+                              tw_sandbox **out, tw_error *error) {
   const tw_problem *p = &a->problem;
-  tw_gemm_spec spec = x86_spec_of(p);
-  if (!spec.threads) spec.threads = x86_this_cpu()->cores;
-  const x86_confined c = {.spec = spec,
+  x86_task task = {.spec = x86_spec_of(p), .copies = copies};
+  if (!task.spec.threads) task.spec.threads = x86_this_cpu()->cores;
+  const uint64_t packed =
+      2 * data->operand[B].bytes + ((uint64_t)64 << 20); /* with its padding; in types of 4 bytes at most */
+  const tw_sandboxed c = {.runner = "x86-runner",
+                          .variable = "TILEWRIGHT_X86_RUNNER",
                           .operand = data->operand,
                           .n_operands = data->n_operands,
                           .buffer = data->buffer,
+                          .sets = sets,
+                          .varies = 1u << A,
+                          .task = &task,
+                          .task_bytes = sizeof task,
                           .kernel = a->object,
                           .kernel_bytes = a->bytes,
-                          .sets = sets,
-                          .copies = copies,
+                          .threads = task.spec.threads,
+                          .workspace = (copies + 1) * packed + 4 * data->operand[A].bytes,
                           .seconds = START_SECONDS,
                           .cpu_seconds = 4 * (START_SECONDS + WALL_SECONDS + limit_of(p, 4))};
-  return x86_sandbox_open(&c, out, error);
+  return tw_sandbox_open(&c, out, error);
 }
 
 /* Computes the case and compares every element. */
-static tw_status compare_all(x86_sandbox *s, const tw_problem *p, const tw_case *data, tw_error *error) {
+static tw_status compare_all(tw_sandbox *s, const tw_problem *p, const tw_case *data, tw_error *error) {
   void *actual[TW_OPERANDS_MAX];
   double seconds;
   memcpy(actual, data->buffer, sizeof actual);
-  actual[data->n_operands - 1] = x86_sandbox_c(s, 0);
-  memcpy(x86_sandbox_a(s, 0), data->buffer[0], data->operand[0].bytes);
-  x86_sandbox_poison(s, 1);
-  tw_status status = x86_sandbox_run(s, 1, limit_of(p, 1), &seconds, error);
-  if (status == TW_OK) status = x86_sandbox_margins(s, 1, error);
+  actual[data->n_operands - 1] = tw_sandbox_operand(s, data->n_operands - 1, 0);
+  memcpy(tw_sandbox_operand(s, A, 0), data->buffer[0], data->operand[0].bytes);
+  tw_sandbox_poison(s, 1);
+  tw_status status = tw_sandbox_run(s, 1, limit_of(p, 1), &seconds, error);
+  if (status == TW_OK) status = tw_sandbox_margins(s, 1, error);
   if (status == TW_OK) status = p->op->compare(p, data->buffer, actual, error);
   return status;
 }
 
 tw_status x86_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw_error *error) {
   (void)t;
-  x86_sandbox *s = NULL;
+  tw_sandbox *s = NULL;
   tw_status status = open_process(a, data, 1, 1, &s, error);
   if (status == TW_OK) status = compare_all(s, &a->problem, data, error);
-  x86_sandbox_close(s);
+  tw_sandbox_close(s);
   return status;
 }
 
 /* ---- the time ---- */
 
 /* One repeat: *seconds for each of `sets`. */
-static tw_status repeat(x86_sandbox *s, const x86_verifier *v, const tw_problem *p, uint32_t sets, const void *like,
+static tw_status repeat(tw_sandbox *s, const x86_verifier *v, const tw_problem *p, uint32_t sets, const void *like,
                         double *seconds, tw_error *error) {
-  for (uint32_t i = 0; i < sets; i++) x86_fill_a(v, tw_random_system(), like, x86_sandbox_a(s, i));
-  x86_sandbox_poison(s, sets);
-  tw_status status = x86_sandbox_run(s, sets, limit_of(p, sets), seconds, error);
+  for (uint32_t i = 0; i < sets; i++) x86_fill_a(v, tw_random_system(), like, tw_sandbox_operand(s, A, i));
+  tw_sandbox_poison(s, sets);
+  tw_status status = tw_sandbox_run(s, sets, limit_of(p, sets), seconds, error);
   *seconds /= sets;
-  if (status == TW_OK) status = x86_sandbox_margins(s, sets, error);
+  if (status == TW_OK) status = tw_sandbox_margins(s, sets, error);
   for (uint32_t i = 0; status == TW_OK && i < sets; i++)
-    status = x86_verify(v, x86_sandbox_a(s, i), x86_sandbox_c(s, i), error);
+    status = x86_verify(v, tw_sandbox_operand(s, A, i), tw_sandbox_operand(s, v->n_operands - 1, i), error);
   return status;
 }
 
 /* The best of some repeats. */
-static tw_status time_it(x86_sandbox *s, const x86_verifier *v, const tw_problem *p, uint32_t room, const void *like,
+static tw_status time_it(tw_sandbox *s, const x86_verifier *v, const tw_problem *p, uint32_t room, const void *like,
                          double *best, tw_error *error) {
   const double start = tw_now();
   double seconds, total = 0;
@@ -235,14 +245,14 @@ tw_status x86_measure(const tw_target *t, tw_artefact *a, const tw_case *data, c
                       tw_error *error) {
   const tw_problem *p = &a->problem;
   const size_t c = data->n_operands - 1;
-  const uint64_t each = data->operand[0].bytes + data->operand[c].bytes + 4 * ARENA_PAGE;
-  const uint64_t room = SETS_BYTES / each < 1                ? 1
-                        : SETS_BYTES / each > ARENA_SETS_MAX ? ARENA_SETS_MAX
-                                                             : SETS_BYTES / each;
+  const uint64_t each = data->operand[0].bytes + data->operand[c].bytes + 4 * TW_ARENA_PAGE;
+  const uint64_t room = SETS_BYTES / each < 1                   ? 1
+                        : SETS_BYTES / each > TW_ARENA_SETS_MAX ? TW_ARENA_SETS_MAX
+                                                                : SETS_BYTES / each;
   const uint64_t weights = (uint64_t)weight_bytes(p) + 1;
   const uint64_t copies = tw_problem_int(p, "m") <= DECODE_ROWS ? ROTATED_BYTES / weights + 1 : 1;
   x86_verifier v = {0};
-  x86_sandbox *s = NULL;
+  tw_sandbox *s = NULL;
   rates r;
   double best = 0;
   (void)t;
@@ -257,7 +267,7 @@ tw_status x86_measure(const tw_target *t, tw_artefact *a, const tw_case *data, c
   if (status == TW_OK) status = compare_all(s, p, data, error);
   pthread_rwlock_unlock(&machine);
   if (status == TW_OK) fill(p, best, &r, out);
-  x86_sandbox_close(s);
+  tw_sandbox_close(s);
   x86_verifier_free(&v);
   return status;
 }

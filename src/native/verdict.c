@@ -1,5 +1,5 @@
 /* verdict.c - see verdict.h. What the process noted is taken for true only as a reason: it has ended anyway. */
-#include "target/x86/tune/verdict.h"
+#include "native/verdict.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -46,34 +46,32 @@ static tw_status refused(long number, tw_error *error) {
 }
 
 /* The array behind which `address` lies, on the page that guards it. */
-static bool is_behind(const arena_array *x, uint64_t base, uint64_t address, uint64_t *bytes) {
+static bool is_behind(const tw_arena_array *x, uint64_t base, uint64_t address, uint64_t *bytes) {
   if (!x->bytes || address < base + x->at) return false;
-  const uint64_t offset = (address - base - x->at) % x->stride;
+  const uint64_t offset = (address - base - x->at) % x->pitch;
   *bytes = offset - x->bytes + 1;
-  return (address - base - x->at) / x->stride < x->sets && offset >= x->bytes && offset < x->bytes + 2 * ARENA_PAGE;
+  return (address - base - x->at) / x->pitch < x->sets && offset >= x->bytes && offset < x->bytes + 2 * TW_ARENA_PAGE;
 }
 
-static bool is_inside(const arena_array *x, uint64_t base, uint64_t address) {
-  return x->bytes && address >= base + x->at && (address - base - x->at) / x->stride < x->sets &&
-         (address - base - x->at) % x->stride < x->bytes;
+static bool is_inside(const tw_arena_array *x, uint64_t base, uint64_t address) {
+  return x->bytes && address >= base + x->at && (address - base - x->at) / x->pitch < x->sets &&
+         (address - base - x->at) % x->pitch < x->bytes;
 }
 
-static tw_status faulted(const arena_orders *o, const arena_results *r, int number, tw_error *error) {
-  const struct {
-    const char *name;
-    const arena_array *array;
-    uint64_t base;
-  } arrays[] = {
-      {"A", &o->a, r->inputs}, {"B", &o->b, r->inputs}, {"the bias", &o->bias, r->inputs}, {"C", &o->c, r->outputs}};
+static uint64_t base_of(const tw_arena_results *r, const tw_arena_array *x) {
+  return x->is_output ? r->outputs : r->inputs;
+}
+
+static tw_status faulted(const tw_arena_orders *o, const tw_arena_results *r, int number, tw_error *error) {
+  const uint32_t n = number == SIGSEGV || number == SIGBUS ? o->n_operands : 0;
   uint64_t bytes;
-  const size_t n = number == SIGSEGV || number == SIGBUS ? sizeof arrays / sizeof *arrays : 0;
-  for (size_t i = 0; i < n; i++)
-    if (is_inside(arrays[i].array, arrays[i].base, r->address))
-      return tw_fail(error, TW_FAILED, "the kernel writes to its input %s", arrays[i].name);
-  for (size_t i = 0; i < n; i++)
-    if (is_behind(arrays[i].array, arrays[i].base, r->address, &bytes))
+  for (uint32_t i = 0; i < n; i++)
+    if (is_inside(&o->operand[i], base_of(r, &o->operand[i]), r->address))
+      return tw_fail(error, TW_FAILED, "the kernel writes to its input %s", o->operand[i].name);
+  for (uint32_t i = 0; i < n; i++)
+    if (is_behind(&o->operand[i], base_of(r, &o->operand[i]), r->address, &bytes))
       return tw_fail(error, TW_FAILED, "the kernel touches memory %" PRIu64 " byte%s behind %s", bytes,
-                     bytes == 1 ? "" : "s", arrays[i].name);
+                     bytes == 1 ? "" : "s", o->operand[i].name);
   if (number == SIGSEGV || number == SIGBUS)
     return tw_fail(error, TW_FAILED,
                    "the kernel died of %s at address 0x%" PRIx64 " (its memory is limited to %" PRIu64 " MiB)",
@@ -81,7 +79,8 @@ static tw_status faulted(const arena_orders *o, const arena_results *r, int numb
   return tw_fail(error, TW_FAILED, "the kernel died of signal %d (%s)", number, strsignal(number));
 }
 
-tw_status x86_verdict(const arena_orders *o, const arena_results *r, int status, double limit, tw_error *error) {
+tw_status tw_sandbox_verdict(const tw_arena_orders *o, const tw_arena_results *r, int status, double limit,
+                             tw_error *error) {
   if (limit > 0) return tw_fail(error, TW_FAILED, "the kernel did not end within %.3g s", limit);
   if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
     return tw_fail(error, TW_FAILED, "the kernel used up its %" PRIu64 " s of processor time, or the system's memory",

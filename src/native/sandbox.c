@@ -1,6 +1,6 @@
 /* sandbox.c - see sandbox.h: the arena, the process, and the watchdog that ends it. Why it ended: verdict.c. */
 #define _GNU_SOURCE
-#include "target/x86/tune/sandbox.h"
+#include "native/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,18 +19,24 @@
 #include "base/clock.h"
 #include "base/program.h"
 #include "base/spawn.h"
-#include "target/x86/tune/verdict.h"
+#include "native/verdict.h"
 
 static const uint64_t SPARE_MEMORY = (uint64_t)1 << 30; /* of addresses: libraries, threads' stacks, workspaces */
 enum { LEAST_DESCRIPTOR = 10 };                         /* of ours: above those that the process is given */
 
-struct x86_sandbox {
+typedef struct given { /* what an output begins with */
+  size_t at, bytes;
+  const char *data;
+} given;
+
+struct tw_sandbox {
   pid_t pid;   /* 0: it has ended */
   int process; /* a descriptor of it, so that nobody else is ever killed */
   int waits;   /* a descriptor of /proc/PID/syscall; < 0: this system does not let it be read */
   int file[3]; /* orders for reading, results, kernel */
-  arena_orders *orders;
-  arena_results *results;
+  tw_arena_orders *orders;
+  tw_arena_results *results;
+  given given[TW_OPERANDS_MAX];
   pthread_t watchdog;
   bool watched, closing, killed;
   double deadline;
@@ -40,29 +46,33 @@ struct x86_sandbox {
 
 /* ---- the arena ---- */
 
-static uint64_t place(uint64_t *end, arena_array *x, uint64_t bytes, uint32_t sets) {
-  *x = (arena_array){.bytes = bytes, .sets = bytes ? sets : 0};
-  if (!bytes) return 0;
-  x->stride = arena_stride(bytes);
-  x->at = *end + arena_slack(bytes);
-  *end += x->stride * sets;
-  return x->at;
+static void place(uint64_t *end, tw_arena_array *x, const tw_operand *o, uint32_t sets) {
+  *x = (tw_arena_array){.type = o->type, .rank = o->rank, .bytes = o->bytes, .is_output = o->is_output};
+  snprintf(x->name, sizeof x->name, "%s", o->name);
+  memcpy(x->dims, o->dims, sizeof x->dims);
+  memcpy(x->stride, o->stride, sizeof x->stride);
+  if (!x->bytes) return;
+  x->sets = sets;
+  x->pitch = tw_arena_pitch(x->bytes);
+  x->at = *end + tw_arena_slack(x->bytes);
+  *end += x->pitch * sets;
 }
 
-static void lay_out(const x86_confined *c, arena_orders *o) {
-  const size_t output = c->n_operands - 1;
-  const uint32_t sets = c->sets;
-  uint64_t inputs = ARENA_PAGE, outputs = 2 * ARENA_PAGE;
-  *o = (arena_orders){.version = ARENA_VERSION, .size = sizeof *o, .spec = c->spec, .copies = c->copies};
-  place(&inputs, &o->a, c->operand[0].bytes, sets);
-  place(&inputs, &o->b, c->operand[1].bytes, 1);
-  place(&inputs, &o->bias, output == 3 ? c->operand[2].bytes : 0, 1);
-  place(&outputs, &o->c, c->operand[output].bytes, sets);
+static void lay_out(const tw_sandboxed *c, tw_arena_orders *o) {
+  uint64_t inputs = TW_ARENA_PAGE, outputs = 2 * TW_ARENA_PAGE;
+  *o = (tw_arena_orders){.version = TW_ARENA_VERSION,
+                         .size = sizeof *o,
+                         .threads = c->threads,
+                         .n_operands = (uint32_t)c->n_operands,
+                         .seconds = (uint64_t)ceil(c->cpu_seconds)};
+  for (size_t i = 0; i < c->n_operands; i++) {
+    const bool output = c->operand[i].is_output;
+    place(output ? &outputs : &inputs, &o->operand[i], &c->operand[i], output || c->varies >> i & 1 ? c->sets : 1);
+  }
+  memcpy(o->task, c->task, c->task_bytes);
   o->orders_bytes = inputs;
   o->results_bytes = outputs;
-  const uint64_t packed = 2 * o->b.bytes + ((uint64_t)64 << 20); /* with its padding; in types of 4 bytes at most */
-  o->memory = inputs + outputs + (c->copies + 1) * packed + 4 * o->a.bytes + SPARE_MEMORY;
-  o->seconds = (uint64_t)ceil(c->cpu_seconds);
+  o->memory = inputs + outputs + c->workspace + SPARE_MEMORY;
 }
 
 static int new_file(const char *name, uint64_t bytes) {
@@ -92,8 +102,8 @@ static bool write_all(int file, const char *data, size_t bytes) {
   return true;
 }
 
-static bool make_arena(x86_sandbox *s, const x86_confined *c) {
-  arena_orders o;
+static bool make_arena(tw_sandbox *s, const tw_sandboxed *c) {
+  tw_arena_orders o;
   lay_out(c, &o);
   const int orders = new_file("tilewright orders", o.orders_bytes);
   if (orders < 0) return false;
@@ -110,53 +120,65 @@ static bool make_arena(x86_sandbox *s, const x86_confined *c) {
   p = mmap(NULL, o.results_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->file[1], 0);
   if (p == MAP_FAILED) return false;
   s->results = p;
-  memcpy((char *)s->orders + o.b.at, c->buffer[1], o.b.bytes);
-  if (o.bias.bytes) memcpy((char *)s->orders + o.bias.at, c->buffer[2], o.bias.bytes);
+  for (size_t i = 0; i < c->n_operands; i++) {
+    const tw_operand *x = &c->operand[i];
+    if (x->is_output) s->given[i] = (given){x->given_at, x->given_bytes, c->buffer[i]};
+    if (!x->is_output && !(c->varies >> i & 1)) memcpy(tw_sandbox_operand(s, i, 0), c->buffer[i], x->bytes);
+  }
   return true;
 }
 
-void *x86_sandbox_a(const x86_sandbox *s, uint32_t set) {
-  return (char *)s->orders + s->orders->a.at + set * s->orders->a.stride;
+void *tw_sandbox_operand(const tw_sandbox *s, size_t operand, uint32_t set) {
+  const tw_arena_array *x = &s->orders->operand[operand];
+  return (x->is_output ? (char *)s->results : (char *)s->orders) + x->at + (x->sets > 1 ? set : 0) * x->pitch;
 }
 
-void *x86_sandbox_c(const x86_sandbox *s, uint32_t set) {
-  return (char *)s->results + s->orders->c.at + set * s->orders->c.stride;
+/* ---- what lies around outputs: in their pages, before and behind them ---- */
+
+static char *pages_of(const tw_sandbox *s, size_t operand, uint32_t set) {
+  return (char *)tw_sandbox_operand(s, operand, set) - tw_arena_slack(s->orders->operand[operand].bytes);
 }
 
-/* ---- what lies around C: in its pages, before and behind it ---- */
-
-static char *pages_of(const x86_sandbox *s, uint32_t set) {
-  return (char *)x86_sandbox_c(s, set) - arena_slack(s->orders->c.bytes);
+void tw_sandbox_poison(tw_sandbox *s, uint32_t sets) {
+  for (size_t o = 0; o < s->orders->n_operands; o++) {
+    const tw_arena_array *x = &s->orders->operand[o];
+    const given *g = &s->given[o];
+    if (!x->is_output || !x->bytes) continue;
+    for (uint32_t i = 0; i < sets; i++) {
+      memset(pages_of(s, o, i), TW_POISON, x->pitch - TW_ARENA_PAGE);
+      if (g->bytes) memcpy((char *)tw_sandbox_operand(s, o, i) + g->at, g->data + g->at, g->bytes);
+    }
+  }
 }
 
-void x86_sandbox_poison(x86_sandbox *s, uint32_t sets) {
-  const arena_array *c = &s->orders->c;
-  for (uint32_t i = 0; i < sets; i++) memset(pages_of(s, i), TW_POISON, c->stride - ARENA_PAGE);
-}
-
-static tw_status margin(const char *p, uint64_t bytes, const char *where, tw_error *error) {
+static tw_status margin(const char *p, uint64_t bytes, const char *where, const char *name, tw_error *error) {
   for (uint64_t i = 0; i < bytes; i++)
     if ((unsigned char)p[i] != TW_POISON)
-      return tw_fail(error, TW_FAILED, "the kernel writes outside its array: within %llu bytes %s C",
-                     (unsigned long long)bytes, where);
+      return tw_fail(error, TW_FAILED, "the kernel writes outside its array: within %llu bytes %s %s",
+                     (unsigned long long)bytes, where, name);
   return TW_OK;
 }
 
-tw_status x86_sandbox_margins(const x86_sandbox *s, uint32_t sets, tw_error *error) {
-  const arena_array *c = &s->orders->c;
-  const uint64_t before = arena_slack(c->bytes), behind = before + c->bytes;
+static tw_status margins_of(const tw_sandbox *s, size_t operand, uint32_t set, tw_error *error) {
+  const tw_arena_array *x = &s->orders->operand[operand];
+  if (!x->is_output || !x->bytes) return TW_OK;
+  const uint64_t before = tw_arena_slack(x->bytes), behind = before + x->bytes;
+  const char *pages = pages_of(s, operand, set);
+  const tw_status status = margin(pages, before, "before", x->name, error);
+  return status != TW_OK ? status : margin(pages + behind, x->pitch - TW_ARENA_PAGE - behind, "behind", x->name, error);
+}
+
+tw_status tw_sandbox_margins(const tw_sandbox *s, uint32_t sets, tw_error *error) {
   tw_status status = TW_OK;
-  for (uint32_t i = 0; status == TW_OK && i < sets; i++) {
-    status = margin(pages_of(s, i), before, "before", error);
-    if (status == TW_OK) status = margin(pages_of(s, i) + behind, c->stride - ARENA_PAGE - behind, "behind", error);
-  }
+  for (size_t o = 0; o < s->orders->n_operands; o++)
+    for (uint32_t i = 0; status == TW_OK && i < sets; i++) status = margins_of(s, o, i, error);
   return status;
 }
 
 /* ---- the process ---- */
 
 static void *watch(void *context) {
-  x86_sandbox *s = context;
+  tw_sandbox *s = context;
   pthread_mutex_lock(&s->lock);
   while (!s->closing) {
     const double left = s->deadline - tw_now();
@@ -176,14 +198,14 @@ static void *watch(void *context) {
   return NULL;
 }
 
-static void set_deadline(x86_sandbox *s, double deadline) {
+static void set_deadline(tw_sandbox *s, double deadline) {
   pthread_mutex_lock(&s->lock);
   s->deadline = deadline;
   if (isfinite(deadline)) pthread_cond_signal(&s->changed);
   pthread_mutex_unlock(&s->lock);
 }
 
-static bool start_watchdog(x86_sandbox *s) {
+static bool start_watchdog(tw_sandbox *s) {
   pthread_condattr_t attributes;
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -195,15 +217,16 @@ static bool start_watchdog(x86_sandbox *s) {
 }
 
 /* Nothing of this process goes into the other but the three files: no environment, no descriptors. */
-static tw_status start(x86_sandbox *s, tw_error *error) {
-  static const char *const argv[] = {"tilewright-x86-runner", NULL};
+static tw_status start(tw_sandbox *s, const tw_sandboxed *c, tw_error *error) {
+  char name[64];
+  const char *const argv[] = {name, NULL};
   static const char *const environment[] = {"OMP_PROC_BIND=true", "OMP_PLACES=cores", "OMP_DYNAMIC=false",
                                             "ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_abort=0", NULL};
-  char *path = tw_program_path("x86-runner", "TILEWRIGHT_X86_RUNNER");
+  char *path = tw_program_path(c->runner, c->variable);
+  snprintf(name, sizeof name, "tilewright-%s", c->runner);
   if (!path)
-    return tw_fail(error, TW_MISSING,
-                   "tilewright-x86-runner is not found: install tilewright whole, or set TILEWRIGHT_X86_RUNNER "
-                   "to its path");
+    return tw_fail(error, TW_MISSING, "%s is not found: install tilewright whole, or set %s to its path", name,
+                   c->variable);
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   const tw_spawn spawn = {.path = path,
                           .argv = argv,
@@ -225,7 +248,7 @@ static tw_status start(x86_sandbox *s, tw_error *error) {
 }
 
 /* Until it stops or ends, at most `limit` seconds. */
-static tw_status wait_for_stop(x86_sandbox *s, double limit, tw_error *error) {
+static tw_status wait_for_stop(tw_sandbox *s, double limit, tw_error *error) {
   int status = 0;
   pid_t got;
   do got = waitpid(s->pid, &status, WUNTRACED);
@@ -235,32 +258,32 @@ static tw_status wait_for_stop(x86_sandbox *s, double limit, tw_error *error) {
   pthread_mutex_lock(&s->lock);
   const bool killed = s->killed;
   pthread_mutex_unlock(&s->lock);
-  return x86_verdict(s->orders, s->results, status, killed ? limit : 0, error);
+  return tw_sandbox_verdict(s->orders, s->results, status, killed ? limit : 0, error);
 }
 
-static tw_status wait_until_ready(x86_sandbox *s, double limit, tw_error *error) {
+static tw_status wait_until_ready(tw_sandbox *s, double limit, tw_error *error) {
   set_deadline(s, tw_now() + limit);
   tw_status status = wait_for_stop(s, limit, error);
   set_deadline(s, HUGE_VAL);
-  if (status != TW_OK || s->results->stage == ARENA_READY) return status;
+  if (status != TW_OK || s->results->stage == TW_ARENA_READY) return status;
   char why[sizeof s->results->message];
   memcpy(why, s->results->message, sizeof why);
   why[sizeof why - 1] = '\0';
   for (char *p = why; *p; p++)
     if (*p < ' ' || *p > '~') *p = '?'; /* the kernel may have written it: one line, nothing for the terminal */
   if (!why[0]) return tw_fail(error, TW_FAILED, "the kernel stopped its process before it was called");
-  return tw_fail(error, s->results->stage == ARENA_STARTING ? TW_MISSING : TW_FAILED, "%s", why);
+  return tw_fail(error, s->results->stage == TW_ARENA_STARTING ? TW_MISSING : TW_FAILED, "%s", why);
 }
 
 /* Of all threads of the process, as the system counts it; < 0 if it cannot. */
-static double processor_clock(const x86_sandbox *s) {
+static double processor_clock(const tw_sandbox *s) {
   clockid_t clock;
   struct timespec t;
   if (clock_getcpuclockid(s->pid, &clock) != 0 || clock_gettime(clock, &t) != 0) return -1;
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void watch_waits(x86_sandbox *s) {
+static void watch_waits(tw_sandbox *s) {
   char name[64];
   snprintf(name, sizeof name, "/proc/%d/syscall", (int)s->pid);
   s->waits = open(name, O_RDONLY | O_CLOEXEC);
@@ -270,7 +293,7 @@ static void watch_waits(x86_sandbox *s) {
  * process off its processor, and adds the time since the last tick (up to 10 ms) only when it does: a clock read in
  * between is far too low. Who asks in which call the process waits is answered after that. Elsewhere its clock has to
  * stand still. */
-static double processor_seconds(const x86_sandbox *s) {
+static double processor_seconds(const tw_sandbox *s) {
   enum { TRIES = 100 };
   const struct timespec pause = {.tv_nsec = 200000};
   char text[256];
@@ -287,36 +310,36 @@ static double processor_seconds(const x86_sandbox *s) {
   return now;
 }
 
-tw_status x86_sandbox_run(x86_sandbox *s, uint32_t sets, double limit, double *seconds, tw_error *error) {
-  s->orders->command = ARENA_RUN;
+tw_status tw_sandbox_run(tw_sandbox *s, uint32_t sets, double limit, double *seconds, tw_error *error) {
+  s->orders->command = TW_ARENA_RUN;
   s->orders->run_sets = sets;
   set_deadline(s, tw_now() + limit);
   const double used = processor_seconds(s), began = tw_now();
   syscall(SYS_pidfd_send_signal, s->process, SIGCONT, NULL, 0);
   const tw_status status = wait_for_stop(s, limit, error);
   *seconds = tw_now() - began;
-  if (status == TW_OK && s->orders->spec.threads == 1 && used >= 0) *seconds = processor_seconds(s) - used;
+  if (status == TW_OK && s->orders->threads == 1 && used >= 0) *seconds = processor_seconds(s) - used;
   set_deadline(s, HUGE_VAL);
   return status;
 }
 
-tw_status x86_sandbox_open(const x86_confined *c, x86_sandbox **out, tw_error *error) {
-  x86_sandbox *s = calloc(1, sizeof *s);
+tw_status tw_sandbox_open(const tw_sandboxed *c, tw_sandbox **out, tw_error *error) {
+  tw_sandbox *s = calloc(1, sizeof *s);
   *out = NULL;
   if (!s) return tw_fail(error, TW_MISSING, "out of memory");
   s->process = s->waits = s->file[0] = s->file[1] = s->file[2] = -1;
   tw_status status = make_arena(s, c) ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the operands of a kernel");
-  if (status == TW_OK) status = start(s, error);
+  if (status == TW_OK) status = start(s, c, error);
   if (status == TW_OK) status = wait_until_ready(s, c->seconds, error);
   if (status == TW_OK) watch_waits(s);
   if (status == TW_OK)
     *out = s;
   else
-    x86_sandbox_close(s);
+    tw_sandbox_close(s);
   return status;
 }
 
-void x86_sandbox_close(x86_sandbox *s) {
+void tw_sandbox_close(tw_sandbox *s) {
   if (!s) return;
   if (s->watched) {
     pthread_mutex_lock(&s->lock);

@@ -2,10 +2,10 @@
  *
  * The mechanism is base/confine.h; here is the profile: computing. The filter is the same for all threads; those that OpenMP
  * needs were made before. Loading the kernel's shared object must come after, since loading runs code: the one file
- * that may be "opened" is the descriptor ARENA_KERNEL, which the trap's handler hands out when the loader asks for
- * ARENA_KERNEL_NAME; the system never sees the call. */
+ * that may be "opened" is the descriptor TW_ARENA_KERNEL, which the trap's handler hands out when the loader asks for
+ * TW_ARENA_KERNEL_NAME; the system never sees the call. */
 #define _GNU_SOURCE
-#include "target/x86/runner/confine.h"
+#include "native/runner/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 #include "base/confine.h"
 
-static arena_results *noted;
+static tw_arena_results *noted;
 
 #if defined __x86_64__
 
@@ -32,7 +32,7 @@ static void limit(int what, uint64_t most) {
   setrlimit((__rlimit_resource_t)what, &r);
 }
 
-static void set_limits(const arena_orders *o) {
+static void set_limits(const tw_arena_orders *o) {
   limit(RLIMIT_CORE, 1); /* no core: files have at least a page, and 1 turns collectors of cores away, too (core(5)) */
   limit(RLIMIT_FSIZE, 0);
   limit(RLIMIT_NPROC, 0); /* root passes it by; the filter stops root, too */
@@ -60,9 +60,9 @@ static void on_fault(int signal, siginfo_t *info, void *context) {
 static void on_trap(int signal, siginfo_t *info, void *context) {
   (void)signal;
   greg_t *const r = ((ucontext_t *)context)->uc_mcontext.gregs;
-  if (info->si_syscall == SYS_openat && noted->stage == ARENA_LOADING &&
-      strcmp((const char *)r[REG_RSI], ARENA_KERNEL_NAME) == 0) {
-    r[REG_RAX] = ARENA_KERNEL;
+  if (info->si_syscall == SYS_openat && noted->stage == TW_ARENA_LOADING &&
+      strcmp((const char *)r[REG_RSI], TW_ARENA_KERNEL_NAME) == 0) {
+    r[REG_RAX] = TW_ARENA_KERNEL;
     return;
   }
   if (info->si_syscall == SYS_newfstatat && r[REG_R10] == AT_EMPTY_PATH && *(const char *)r[REG_RSI] == '\0') {
@@ -128,7 +128,7 @@ static const tw_call_rule calls[] = {
     {SYS_exit_group, {{0}}}};
 enum { CALLS = sizeof calls / sizeof *calls };
 
-const char *confine(const arena_orders *o, arena_results *results) {
+const char *tw_confine_computing(const tw_arena_orders *o, tw_arena_results *results) {
   static tw_call_rule all[CALLS + 1];
   static tw_error error;
   tw_confinement *c = NULL;
@@ -153,7 +153,7 @@ const char *confine(const arena_orders *o, arena_results *results) {
 
 #else
 
-const char *confine(const arena_orders *o, arena_results *results) {
+const char *tw_confine_computing(const tw_arena_orders *o, tw_arena_results *results) {
   (void)o;
   noted = results;
   return "kernels are confined on x86-64 with Linux only";

@@ -1,0 +1,81 @@
+/* arena.h - what the library and a confined process share: two files in memory.
+ *
+ * `orders` is written by the library and read by the process, which has it open for reading alone: what to compute, and the
+ * inputs. `results` is written by the process: outputs, and what it says of itself, which the library believes only where
+ * it does the kernel harm. An array takes whole pages; the page behind it cannot be touched, and the array ends where that
+ * page begins, up to the alignment: whoever reads or writes behind it faults.
+ *
+ * The process is stopped (SIGSTOP) whenever it waits: nothing of it runs while the library looks at results, changes inputs
+ * or reads its clock. It goes on with SIGCONT. */
+#ifndef TW_NATIVE_ARENA_H
+#define TW_NATIVE_ARENA_H
+
+#include "tilewright/op.h"
+
+enum {
+  TW_ARENA_PAGE = 4096,
+  TW_ARENA_ALIGNMENT = 64,
+  TW_ARENA_SETS_MAX = 1024,
+  TW_ARENA_NAME = 16,
+  TW_ARENA_TASK = 512,
+  TW_ARENA_ORDERS = 3, /* descriptors of the process */
+  TW_ARENA_RESULTS = 4,
+  TW_ARENA_KERNEL = 5,
+};
+#define TW_ARENA_VERSION 2u
+#define TW_ARENA_KERNEL_NAME "/tilewright-kernel.so" /* what the process opens as the kernel: there is no such file */
+
+/* An operand of the op: where its elements lie, and `sets` of it, `pitch` bytes apart. */
+typedef struct tw_arena_array {
+  char name[TW_ARENA_NAME];
+  tw_type type;
+  int32_t rank;
+  int64_t dims[TW_RANK_MAX], stride[TW_RANK_MAX];
+  uint64_t at, bytes, pitch; /* at: where the first begins in its file, not its page */
+  uint32_t sets;
+  bool is_output; /* then it lies in `results` */
+} tw_arena_array;
+
+typedef enum tw_arena_command { TW_ARENA_RUN, TW_ARENA_QUIT } tw_arena_command;
+
+/* The first page of `orders`. */
+typedef struct tw_arena_orders {
+  uint32_t version, size; /* of this struct: both sides are of one build */
+  uint64_t orders_bytes, results_bytes;
+  uint64_t memory;  /* bytes of address space */
+  uint64_t seconds; /* of processor time */
+  int32_t threads;
+  uint32_t n_operands;
+  tw_arena_array operand[TW_OPERANDS_MAX];                        /* in the order of the op */
+  _Alignas(TW_ARENA_ALIGNMENT) unsigned char task[TW_ARENA_TASK]; /* a struct of the machine's own */
+  /* What changes between stops: */
+  tw_arena_command command;
+  uint32_t run_sets; /* of RUN: the first so many */
+} tw_arena_orders;
+
+_Static_assert(sizeof(tw_arena_orders) <= TW_ARENA_PAGE, "orders are one page");
+
+typedef enum tw_arena_stage { TW_ARENA_STARTING, TW_ARENA_LOADING, TW_ARENA_PREPARING, TW_ARENA_READY } tw_arena_stage;
+
+/* The first page of `results`. */
+typedef struct tw_arena_results {
+  uint32_t stage;
+  uint32_t refused;         /* this system call, plus 1; 0: none */
+  uint32_t signal;          /* that ended it; 0: none */
+  uint64_t address;         /* that a fault was about */
+  uint64_t inputs, outputs; /* where it has mapped the arena */
+  char message[400];        /* why it cannot run; "": it can */
+} tw_arena_results;
+
+/* Bytes of pages for an array of so many bytes, with the page behind it. */
+static inline uint64_t tw_arena_pitch(uint64_t bytes) {
+  return (bytes + TW_ARENA_PAGE - 1) / TW_ARENA_PAGE * TW_ARENA_PAGE + TW_ARENA_PAGE;
+}
+
+/* Where in its pages an array begins, so that it ends close to the page behind it. */
+static inline uint64_t tw_arena_slack(uint64_t bytes) {
+  const uint64_t room = tw_arena_pitch(bytes) - TW_ARENA_PAGE - bytes;
+  return room / TW_ARENA_ALIGNMENT * TW_ARENA_ALIGNMENT;
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* process.c - see process.h. */
+#define _GNU_SOURCE
+#include "native/runner/process.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/confine.h"
+#include "native/runner/confine.h"
+
+/* Sent to this thread alone, which stops before the call returns, and the others with it. One for the whole process could
+ * be taken by another thread, and this one go on for a while. */
+static void stop(void) { syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), SIGSTOP); }
+
+void tw_native_give_up(tw_native *n, const char *why) {
+  snprintf(n->results->message, sizeof n->results->message, "%s", why);
+  for (;;) stop();
+}
+
+/* ---- the arena ---- */
+
+static void *map_all(int file, uint64_t bytes, int protection) {
+  void *p = mmap(NULL, bytes, protection, MAP_SHARED, file, 0);
+  return p == MAP_FAILED ? NULL : p;
+}
+
+static char *base_of(const tw_native *n, const tw_arena_array *x) {
+  return x->is_output ? (char *)n->results : (char *)(uintptr_t)n->orders;
+}
+
+/* The page behind each array becomes untouchable. */
+static void guard(const tw_native *n, const tw_arena_array *x) {
+  char *pages = base_of(n, x) + x->at - tw_arena_slack(x->bytes);
+  for (uint32_t i = 0; i < x->sets; i++) mprotect(pages + (i + 1) * x->pitch - TW_ARENA_PAGE, TW_ARENA_PAGE, PROT_NONE);
+}
+
+bool tw_native_open(tw_native *n) {
+  const tw_arena_orders *first = map_all(TW_ARENA_ORDERS, TW_ARENA_PAGE, PROT_READ);
+  if (!tw_drop_capabilities()) return false; /* before there are threads, which would keep theirs */
+  if (!first || first->version != TW_ARENA_VERSION || first->size != sizeof *first) return false;
+  n->orders = map_all(TW_ARENA_ORDERS, first->orders_bytes, PROT_READ);
+  n->results = map_all(TW_ARENA_RESULTS, first->results_bytes, PROT_READ | PROT_WRITE);
+  if (!n->orders || !n->results) return false;
+  n->results->inputs = (uint64_t)(uintptr_t)n->orders;
+  n->results->outputs = (uint64_t)(uintptr_t)n->results;
+  for (uint32_t i = 0; i < n->orders->n_operands; i++) guard(n, &n->orders->operand[i]);
+  mprotect((char *)n->results + TW_ARENA_PAGE, TW_ARENA_PAGE, PROT_NONE);
+  return true;
+}
+
+void *tw_native_operand(const tw_native *n, size_t operand, uint32_t set) {
+  const tw_arena_array *x = &n->orders->operand[operand];
+  return x->bytes ? base_of(n, x) + x->at + (x->sets > 1 ? set : 0) * x->pitch : NULL;
+}
+
+/* ---- the kernel ---- */
+
+void tw_native_confine(tw_native *n) {
+  const char *why = tw_confine_computing(n->orders, n->results);
+  if (why) tw_native_give_up(n, why);
+}
+
+void *tw_native_load(tw_native *n) {
+  n->results->stage = TW_ARENA_LOADING;
+  void *object = dlopen(TW_ARENA_KERNEL_NAME, RTLD_NOW | RTLD_LOCAL);
+  if (!object) tw_native_give_up(n, dlerror());
+  n->results->stage = TW_ARENA_PREPARING;
+  return object;
+}
+
+void tw_native_serve(tw_native *n, void (*compute)(void *context, uint32_t set), void *context) {
+  n->results->stage = TW_ARENA_READY;
+  for (stop(); n->orders->command == TW_ARENA_RUN; stop())
+    for (uint32_t i = 0; i < n->orders->run_sets; i++) compute(context, i);
+  _exit(0);
+}

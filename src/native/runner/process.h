@@ -1,0 +1,33 @@
+/* process.h - a process in which kernels run that nobody trusts, seen from within: the main function of a machine's runner is
+ *
+ *   tw_native p;
+ *   if (!tw_native_open(&p)) return 2;      map the arena; no capabilities
+ *   ... make all threads that there will ever be
+ *   tw_native_confine(&p);
+ *   void *object = tw_native_load(&p);
+ *   ... what is done once
+ *   tw_native_serve(&p, compute, context);
+ *
+ * It is a program of its own and not a fork: there is nothing in its memory that a kernel could learn from. Whatever it
+ * says of itself, the library measures and checks from outside, while it is stopped (native/sandbox.h). */
+#ifndef TW_NATIVE_RUNNER_PROCESS_H
+#define TW_NATIVE_RUNNER_PROCESS_H
+
+#include "native/arena.h"
+
+typedef struct tw_native {
+  const tw_arena_orders *orders;
+  tw_arena_results *results;
+} tw_native;
+
+bool tw_native_open(tw_native *); /* false: not started by the library */
+void tw_native_confine(tw_native *);
+void *tw_native_load(tw_native *); /* for dlsym */
+/* An operand of a set; NULL if it has no bytes. */
+void *tw_native_operand(const tw_native *, size_t operand, uint32_t set);
+/* The library reads why, and ends the process. */
+_Noreturn void tw_native_give_up(tw_native *, const char *why);
+/* Stops; for each order: computes the first sets; stops. */
+_Noreturn void tw_native_serve(tw_native *, void (*compute)(void *context, uint32_t set), void *context);
+
+#endif
