@@ -10,7 +10,8 @@
  *
  *     decoding   program.c     isa/decode.c
  *     classes    salu.c  valu.c  smem.c  vmem.c  lds.c  mfma.c  flow.c: each fills an op of its class
- *     run        run.c */
+ *     run        run.c
+ *     observing  observe.h  access.c */
 #ifndef TW_CDNA_EMULATOR_H
 #define TW_CDNA_EMULATOR_H
 
@@ -173,6 +174,7 @@ struct cdna_group {
   int n_waves;
   cdna_wave *wave;
   tw_error *error;
+  void *observed; /* what an observer keeps of it (observe.h) */
 };
 
 static inline uint64_t cdna_scalar64(const cdna_wave *w, int code) {
@@ -201,13 +203,16 @@ const uint32_t *cdna_rows(cdna_wave *, const cdna_source *, int slot);
 
 /* ---- run.c ---- */
 
+typedef struct cdna_observer cdna_observer; /* observe.h */
+
 typedef struct cdna_launch {
   uint32_t grid[3], block[3]; /* workgroups; work-items */
   uint32_t lds;               /* bytes beyond the kernel's own */
   const void *arguments;      /* as many as the kernel reads; hidden ones are filled in */
   size_t argument_bytes;
   int jobs;
-  uint64_t limit; /* instructions of one wave; 0 = the usual one */
+  uint64_t limit;                /* instructions of one wave; 0 = the usual one */
+  const cdna_observer *observer; /* NULL: none */
 } cdna_launch;
 
 typedef struct cdna_result_counts {

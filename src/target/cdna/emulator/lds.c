@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "target/cdna/emulator/emulator.h"
+#include "target/cdna/emulator/observe.h"
 #include "target/cdna/lanes/half.h"
 
 /* flags */
@@ -304,6 +304,27 @@ OP(read_transposed) {
 OP(ds_nop) {
   (void)w;
   (void)op;
+}
+
+/* ---- for observers ---- */
+
+bool cdna_lds_access(const cdna_wave *w, const cdna_op *op, cdna_access *out) {
+  const bool reads = op->run == read_dwords || op->run == read_two || op->run == read_small || op->run == atomic ||
+                     op->run == read_transposed;
+  const bool writes = op->run == write_dwords || op->run == write_two || op->run == write_small || op->run == atomic;
+  if (!reads && !writes) return false; /* lanes are moved through the crossbar */
+  const bool two = op->flags & TWO && op->run != atomic;
+  const uint32_t offset = two ? 0 : (uint32_t)op->imm & 0xFFFF;
+  const uint8_t bytes = op->run == read_transposed ? (op->bytes == 6 ? 12 : 8)
+                        : op->run == read_dwords   ? (uint8_t)(4 * op->d_width)
+                        : op->run == write_dwords  ? (uint8_t)(4 * op->s[1].width)
+                                                   : op->bytes;
+  *out = (cdna_access){.reads = reads, .writes = writes, .parts = two ? 2 : 1, .bytes = bytes};
+  out->lanes[CDNA_IN_LDS] = cdna_exec(w);
+  const uint32_t *a = w->v[op->s[0].code];
+  for (int part = 0; part < out->parts; part++) EACH_LANE(out->lanes[CDNA_IN_LDS])
+  out->address[part][l] = a[l] + offset + (two ? offset_of(op, part) : 0);
+  return true;
 }
 
 static const struct entry {

@@ -10,7 +10,7 @@
 
 #include "base/parallel.h"
 #include "base/strings.h"
-#include "target/cdna/emulator/emulator.h"
+#include "target/cdna/emulator/observe.h"
 
 static const uint64_t LIMIT = 1ull << 28; /* instructions of a wave: far above any kernel's */
 enum { BLOCK_MAX = 1024, LDS_CDNA3 = 65536, LDS_CDNA4 = 163840, SCRATCH_MAX = 1 << 20 };
@@ -44,12 +44,13 @@ void cdna_stop_here(cdna_wave *w, const cdna_op *op) {
 
 /* ---- one workgroup ---- */
 
-typedef struct grid {
+typedef struct cdna_dispatch {
   const cdna_launch *launch;
-  const cdna_program *program;
+  cdna_program own;
+  const cdna_program *program; /* own */
   cdna_memory *memory;
   uint64_t arguments, dispatch; /* addresses */
-  const uint8_t *argument_bytes;
+  uint8_t *argument_bytes, *image, packet[64];
   size_t argument_size;
   uint64_t n; /* workgroups */
   uint32_t lds;
@@ -127,60 +128,89 @@ static void start_wave(const grid *g, cdna_group *group, cdna_wave *w, int id) {
   w->row_exec = ~exec;
 }
 
+/* The op that the wave is about to execute, with its pc behind it; NULL: it is stopped. */
+static inline const cdna_op *fetch(cdna_wave *w, const cdna_op *ops, size_t n) {
+  const size_t at = w->pc;
+  w->at = at;
+  if (at >= n) {
+    cdna_stop(w, "the wave runs past the end of the code");
+    return NULL;
+  }
+  const cdna_op *op = &ops[at];
+  if (op->run) return op;
+  cdna_stop(w, "the wave jumps into the middle of an instruction");
+  return NULL;
+}
+
 /* Until the wave waits, ends or stops. */
-static void run_wave(const grid *g, cdna_wave *w) {
+static inline __attribute__((always_inline)) void run_until(const grid *g, cdna_wave *w, const cdna_observer *seen) {
   const cdna_op *ops = g->program->op;
   const size_t n = g->program->n;
   const uint64_t limit = g->limit;
   uint64_t count = w->instructions;
   while (w->state == CDNA_RUNNING) {
-    const size_t at = w->pc;
-    w->at = at;
-    if (at >= n) {
-      cdna_stop(w, "the wave runs past the end of the code");
-      break;
-    }
-    const cdna_op *op = &ops[at];
-    if (!op->run) {
-      cdna_stop(w, "the wave jumps into the middle of an instruction");
-      break;
-    }
-    w->pc = at + op->dwords;
+    const cdna_op *op = fetch(w, ops, n);
+    if (!op) break;
+    w->pc = w->at + op->dwords;
     if (++count > limit) {
       cdna_stop(w, "the wave has executed %" PRIu64 " instructions and does not end: an infinite loop?", limit);
       break;
     }
     w->instructions = count;
+    if (seen) {
+      seen->before(seen->context, w, op);
+      if (w->state == CDNA_STOPPED) break;
+    }
     op->run(w, op);
+    if (seen && seen->after && w->state != CDNA_STOPPED) seen->after(seen->context, w, op);
   }
 }
+static void run_wave(const grid *g, cdna_wave *w) { run_until(g, w, NULL); }
+static void run_wave_seen(const grid *g, cdna_wave *w) { run_until(g, w, g->launch->observer); }
 
-static bool run_group(grid *g, cdna_group *group) {
+void cdna_group_start(const cdna_dispatch *g, cdna_group *group, uint64_t id) {
   const uint32_t *size = g->launch->grid;
-  group->position[0] = (uint32_t)(group->id % size[0]);
-  group->position[1] = (uint32_t)(group->id / size[0] % size[1]);
-  group->position[2] = (uint32_t)(group->id / size[0] / size[1]);
+  group->id = id;
+  group->position[0] = (uint32_t)(id % size[0]);
+  group->position[1] = (uint32_t)(id / size[0] % size[1]);
+  group->position[2] = (uint32_t)(id / size[0] / size[1]);
   if (group->lds_bytes) memset(group->lds, 0, group->lds_bytes);
   for (int i = 0; i < group->n_waves; i++) start_wave(g, group, &group->wave[i], i);
+}
+
+/* From barrier to barrier; false: stopped. */
+static bool run_waves(grid *g, cdna_group *group) {
+  const cdna_observer *seen = g->launch->observer;
   for (;;) {
     int waiting = 0, ended = 0;
     for (int i = 0; i < group->n_waves; i++) {
       cdna_wave *w = &group->wave[i];
-      run_wave(g, w);
+      if (seen)
+        run_wave_seen(g, w);
+      else
+        run_wave(g, w);
       if (w->state == CDNA_STOPPED) return false;
       waiting += w->state == CDNA_AT_BARRIER;
       ended += w->state == CDNA_ENDED;
     }
-    if (ended == group->n_waves) break;
+    if (ended == group->n_waves) return true;
     /* waves that have ended no longer count at a barrier */
-    if (waiting + ended == group->n_waves)
-      for (int i = 0; i < group->n_waves; i++)
-        if (group->wave[i].state == CDNA_AT_BARRIER) group->wave[i].state = CDNA_RUNNING;
+    if (waiting + ended != group->n_waves) continue;
+    if (seen && seen->barrier) seen->barrier(seen->context, group);
+    for (int i = 0; i < group->n_waves; i++)
+      if (group->wave[i].state == CDNA_AT_BARRIER) group->wave[i].state = CDNA_RUNNING;
   }
+}
+
+static bool run_group(grid *g, cdna_group *group, uint64_t id) {
+  const cdna_observer *seen = g->launch->observer;
+  cdna_group_start(g, group, id);
+  const bool ok = (!seen || !seen->begin || seen->begin(seen->context, group)) && run_waves(g, group);
+  if (seen && seen->end) seen->end(seen->context, group);
   uint64_t sum = 0;
   for (int i = 0; i < group->n_waves; i++) sum += group->wave[i].instructions;
-  atomic_fetch_add(&g->instructions, sum);
-  return true;
+  if (ok) atomic_fetch_add(&g->instructions, sum);
+  return ok;
 }
 
 static void fail(grid *g, uint64_t id, const tw_error *error) {
@@ -232,8 +262,7 @@ static void work(void *context, size_t index) {
     for (;;) {
       const uint64_t id = atomic_fetch_add(&g->next, 1);
       if (id >= g->n || id > g->failed) break;
-      group.id = id;
-      if (!run_group(g, &group)) fail(g, id, &error);
+      if (!run_group(g, &group, id)) fail(g, id, &error);
     }
   } else {
     tw_fail(&error, TW_MISSING, "out of memory for a workgroup's registers");
@@ -308,50 +337,91 @@ static void set_packet(const grid *g, uint8_t packet[64]) {
   memcpy(packet + 40, &g->arguments, 8);
 }
 
-tw_status cdna_run(const cdna_object *o, const cdna_kernel *k, const cdna_launch *l, cdna_memory *memory,
-                   cdna_result_counts *counts, tw_error *error) {
-  grid g = {.launch = l,
-            .memory = memory,
-            .limit = l->limit ? l->limit : LIMIT,
-            .failed = UINT64_MAX,
-            .lock = ATOMIC_FLAG_INIT};
-  cdna_program program = {0};
-  uint8_t packet[64] = {0}, *image = NULL, *arguments = NULL;
-  tw_status status = check_launch(o, k, l, &g.lds, error);
+tw_status cdna_dispatch_open(const cdna_object *o, const cdna_kernel *k, const cdna_launch *l, cdna_memory *memory,
+                             cdna_dispatch **out, tw_error *error) {
+  uint32_t lds = 0;
+  tw_status status = check_launch(o, k, l, &lds, error);
   if (status != TW_OK) return status;
-  image = tw_new(1, o->size + 64);
-  g.argument_size = k->kernarg_size > l->argument_bytes ? k->kernarg_size : l->argument_bytes;
-  arguments = tw_new(1, g.argument_size + 64);
-  if (!image || !arguments) status = tw_fail(error, TW_MISSING, "out of memory");
+  grid *g = tw_new(1, sizeof *g);
+  if (!g) return tw_fail(error, TW_MISSING, "out of memory");
+  g->launch = l;
+  g->memory = memory;
+  g->lds = lds;
+  g->limit = l->limit ? l->limit : LIMIT;
+  g->failed = UINT64_MAX;
+  atomic_flag_clear(&g->lock);
+  g->image = tw_new(1, o->size + 64);
+  g->argument_size = k->kernarg_size > l->argument_bytes ? k->kernarg_size : l->argument_bytes;
+  g->argument_bytes = tw_new(1, g->argument_size + 64);
+  if (!g->image || !g->argument_bytes) status = tw_fail(error, TW_MISSING, "out of memory");
   if (status == TW_OK) {
     for (size_t i = 0; i < o->n_segments; i++)
-      memcpy(image + o->segment[i].address, o->segment[i].data, o->segment[i].file_size);
-    memcpy(arguments, l->arguments, l->argument_bytes);
-    set_hidden(k, l, arguments, g.argument_size);
-    const uint64_t base = cdna_memory_add(memory, image, o->size, true, "the code object");
-    g.arguments = cdna_memory_add(memory, arguments, g.argument_size + 64, false, "the arguments");
-    g.dispatch = cdna_memory_add(memory, packet, sizeof packet, false, "the dispatch packet");
-    if (!base || !g.arguments || !g.dispatch)
+      memcpy(g->image + o->segment[i].address, o->segment[i].data, o->segment[i].file_size);
+    memcpy(g->argument_bytes, l->arguments, l->argument_bytes);
+    set_hidden(k, l, g->argument_bytes, g->argument_size);
+    const uint64_t base = cdna_memory_add(memory, g->image, o->size, true, "the code object");
+    g->arguments = cdna_memory_add(memory, g->argument_bytes, g->argument_size + 64, false, "the arguments");
+    g->dispatch = cdna_memory_add(memory, g->packet, sizeof g->packet, false, "the dispatch packet");
+    if (!base || !g->arguments || !g->dispatch)
       status = tw_fail(error, TW_USAGE, "more than %d buffers", CDNA_ALLOCATIONS_MAX - 3);
-    set_packet(&g, packet);
-    if (status == TW_OK) status = cdna_program_make(o, k, base, &program, error);
+    set_packet(g, g->packet);
+    if (status == TW_OK) status = cdna_program_make(o, k, base, &g->own, error);
   }
-  if (status == TW_OK) {
-    g.program = &program;
-    g.argument_bytes = arguments;
-    g.n = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
-    g.waves = (int)((l->block[0] * l->block[1] * l->block[2] + CDNA_LANES - 1) / CDNA_LANES);
-    g.rows = CDNA_ACCUMULATION;
-    const int jobs = program.has_atomics ? 1 : l->jobs ? l->jobs : tw_cores();
-    tw_parallel_for(jobs, g.n < (uint64_t)jobs ? (size_t)g.n : (size_t)jobs, work, &g);
-    if (g.failed != UINT64_MAX) {
-      if (error) *error = g.error;
-      status = g.error.status;
-    }
-    if (counts) *counts = (cdna_result_counts){g.instructions, g.n * (uint64_t)g.waves, g.n};
+  g->program = &g->own;
+  g->n = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+  g->waves = (int)((l->block[0] * l->block[1] * l->block[2] + CDNA_LANES - 1) / CDNA_LANES);
+  g->rows = CDNA_ACCUMULATION;
+  if (status == TW_OK)
+    *out = g;
+  else
+    cdna_dispatch_close(g);
+  return status;
+}
+
+void cdna_dispatch_close(cdna_dispatch *g) {
+  cdna_program_free(&g->own);
+  free(g->image);
+  free(g->argument_bytes);
+  free(g);
+}
+
+const cdna_program *cdna_dispatch_program(const cdna_dispatch *g) { return g->program; }
+uint32_t cdna_dispatch_lds(const cdna_dispatch *g) { return g->lds; }
+uint64_t cdna_dispatch_groups(const cdna_dispatch *g) { return g->n; }
+int cdna_dispatch_waves(const cdna_dispatch *g) { return g->waves; }
+
+cdna_group *cdna_group_open(const cdna_dispatch *g, tw_error *error) {
+  cdna_group *group = tw_new(1, sizeof *group);
+  if (group && make_group(g, group, error)) return group;
+  if (group) cdna_group_close(group);
+  return NULL;
+}
+
+void cdna_group_close(cdna_group *group) {
+  free_group(group);
+  free(group);
+}
+
+const cdna_op *cdna_wave_next(cdna_wave *w) { return fetch(w, w->program->op, w->program->n); }
+
+void cdna_wave_step(cdna_wave *w, const cdna_op *op) {
+  w->pc = w->at + op->dwords;
+  w->instructions++;
+  op->run(w, op);
+}
+
+tw_status cdna_run(const cdna_object *o, const cdna_kernel *k, const cdna_launch *l, cdna_memory *memory,
+                   cdna_result_counts *counts, tw_error *error) {
+  grid *g = NULL;
+  tw_status status = cdna_dispatch_open(o, k, l, memory, &g, error);
+  if (status != TW_OK) return status;
+  const int jobs = g->program->has_atomics ? 1 : l->jobs ? l->jobs : tw_cores();
+  tw_parallel_for(jobs, g->n < (uint64_t)jobs ? (size_t)g->n : (size_t)jobs, work, g);
+  if (g->failed != UINT64_MAX) {
+    if (error) *error = g->error;
+    status = g->error.status;
   }
-  cdna_program_free(&program);
-  free(image);
-  free(arguments);
+  if (counts) *counts = (cdna_result_counts){g->instructions, g->n * (uint64_t)g->waves, g->n};
+  cdna_dispatch_close(g);
   return status;
 }

@@ -1,24 +1,27 @@
 /* smem.c - scalar memory: loads through the constant cache (s_load, s_buffer_load), stores, and s_memtime. */
 #include <string.h>
 
-#include "target/cdna/emulator/emulator.h"
+#include "target/cdna/emulator/observe.h"
 
 /* flags */
 enum { HAS_IMMEDIATE = 1, HAS_REGISTER = 2, BUFFER = 4, STORE = 8 };
 
-static uint32_t offset_of(cdna_wave *w, const cdna_op *op) {
+static uint32_t offset_of(const cdna_wave *w, const cdna_op *op) {
   uint32_t offset = 0;
   if (op->flags & HAS_IMMEDIATE) offset += (uint32_t)op->imm;
   if (op->flags & HAS_REGISTER) offset += (uint32_t)cdna_read(w, &op->s[1]);
   return offset;
 }
 
-static void load(cdna_wave *w, const cdna_op *op) {
+static uint64_t load_address(const cdna_wave *w, const cdna_op *op) {
   const int64_t immediate = op->flags & HAS_IMMEDIATE ? op->imm : 0;
   const uint64_t more = op->flags & HAS_REGISTER ? cdna_read(w, &op->s[1]) : 0;
   /* the two lowest bits of an address are ignored */
-  const uint64_t address = ((cdna_scalar64(w, op->s[0].code) & ~3ull) + (uint64_t)immediate + more) & ~3ull;
-  const uint8_t *from = cdna_reach(w, address & 0xFFFFFFFFFFFFull, 4u * op->d_width, op->flags & STORE, 0);
+  return ((cdna_scalar64(w, op->s[0].code) & ~3ull) + (uint64_t)immediate + more) & 0xFFFFFFFFFFFCull;
+}
+
+static void load(cdna_wave *w, const cdna_op *op) {
+  const uint8_t *from = cdna_reach(w, load_address(w, op), 4u * op->d_width, op->flags & STORE, 0);
   if (!from) return;
   if (op->flags & STORE)
     memcpy((uint8_t *)(uintptr_t)from, &w->s[op->d], 4u * op->d_width);
@@ -41,6 +44,18 @@ static void buffer_load(cdna_wave *w, const cdna_op *op) {
     memcpy(&loaded[d], from, 4);
   }
   memcpy(&w->s[op->d], loaded, 4u * op->d_width);
+}
+
+bool cdna_smem_access(const cdna_wave *w, const cdna_op *op, cdna_access *out) {
+  if (op->run != load && op->run != buffer_load) return false;
+  const bool write = op->flags & STORE;
+  *out =
+      (cdna_access){.reads = !write, .writes = write, .scalar = true, .parts = 1, .bytes = (uint8_t)(4 * op->d_width)};
+  out->lanes[CDNA_IN_GLOBAL] = 1;
+  const uint32_t *v = &w->s[op->s[0].code];
+  out->address[0][0] = op->run == load ? load_address(w, op)
+                                       : ((v[0] | (uint64_t)(v[1] & 0xFFFF) << 32) & ~3ull) + (offset_of(w, op) & ~3u);
+  return true;
 }
 
 static void nothing(cdna_wave *w, const cdna_op *op) {

@@ -1,7 +1,7 @@
 /* vmem.c - vector memory: FLAT, GLOBAL, SCRATCH, MUBUF and MTBUF; loads, stores, atomics, and loads that go to LDS. */
 #include <string.h>
 
-#include "target/cdna/emulator/emulator.h"
+#include "target/cdna/emulator/observe.h"
 #include "target/cdna/lanes/half.h"
 
 typedef enum access_kind { LOAD, STORE, ATOMIC, LOAD_LDS, NOTHING } access_kind;
@@ -73,10 +73,14 @@ static void change_lane(cdna_wave *w, const cdna_op *op, uint8_t *at, int l) {
 }
 
 /* Where the lane's bytes of a load to LDS go: M0 plus the offset, then lane by lane. */
+static uint32_t lds_address(const cdna_wave *w, const cdna_op *op, uint32_t offset, int lane) {
+  const uint32_t size = op->bytes < 4 ? 4 : op->bytes; /* a byte or short takes a dword */
+  return (w->s[CDNA_M0] & 0x3FFFFu) + offset + size * (uint32_t)lane;
+}
+
 static uint8_t *lds_place(cdna_wave *w, const cdna_op *op, int offset, int lane) {
   const cdna_group *g = w->group;
-  const uint32_t size = op->bytes < 4 ? 4 : op->bytes; /* a byte or short takes a dword */
-  const uint32_t address = (w->s[CDNA_M0] & 0x3FFFFu) + (uint32_t)offset + size * (uint32_t)lane;
+  const uint32_t size = op->bytes < 4 ? 4 : op->bytes, address = lds_address(w, op, (uint32_t)offset, lane);
   if (address < g->lds_bytes && size <= g->lds_bytes - address) return g->lds + address;
   cdna_stop(w, "lane %d writes %u bytes of LDS at %u (M0 = %u): the workgroup has %u bytes", lane, size, address,
             w->s[CDNA_M0], g->lds_bytes);
@@ -131,12 +135,8 @@ static uint8_t *aperture_place(cdna_wave *w, const cdna_op *op, uint64_t address
   return NULL;
 }
 
-static void run_flat(cdna_wave *w, const cdna_op *op) {
-  const bool write = (op->flags & KIND) == STORE || (op->flags & KIND) == ATOMIC;
-  uint64_t address[CDNA_LANES]; /* before any result is written: it may lie over the addresses */
-  const uint64_t exec = w->mode & CDNA_MODE_SKIP ? 0 : cdna_exec(w),
-                 base = op->flags & HAS_BASE ? cdna_read(w, &op->s[2]) : 0;
-  const uint64_t offset = (uint64_t)(int64_t)op->imm;
+static void flat_addresses(const cdna_wave *w, const cdna_op *op, uint64_t address[CDNA_LANES]) {
+  const uint64_t base = op->flags & HAS_BASE ? cdna_read(w, &op->s[2]) : 0, offset = (uint64_t)(int64_t)op->imm;
   const bool wide = op->s[0].width == 2;
   if (op->flags & HAS_ADDRESS) {
     const uint32_t *low = w->v[op->s[0].code], *high = w->v[op->s[0].code + wide];
@@ -144,7 +144,15 @@ static void run_flat(cdna_wave *w, const cdna_op *op) {
   } else {
     for (int l = 0; l < CDNA_LANES; l++) address[l] = base + offset;
   }
-  EACH_LANE(exec) {
+}
+
+static uint64_t enabled(const cdna_wave *w) { return w->mode & CDNA_MODE_SKIP ? 0 : cdna_exec(w); }
+
+static void run_flat(cdna_wave *w, const cdna_op *op) {
+  const bool write = (op->flags & KIND) == STORE || (op->flags & KIND) == ATOMIC;
+  uint64_t address[CDNA_LANES]; /* before any result is written: it may lie over the addresses */
+  flat_addresses(w, op, address);
+  EACH_LANE(enabled(w)) {
     uint8_t *at = op->flags & SCRATCH     ? scratch_place(w, (uint32_t)address[l], op->bytes, l)
                   : op->flags & APERTURES ? aperture_place(w, op, address[l], write, l)
                                           : cdna_reach(w, address[l], op->bytes, write, l);
@@ -173,41 +181,62 @@ static resource resource_of(const cdna_wave *w, const cdna_op *op) {
                     .add_lane = v[3] >> 23 & 1};
 }
 
+/* Where the lanes' bytes lie behind the base, and whether they are there. */
+typedef struct buffer_places {
+  uint64_t base, at[CDNA_LANES];
+  uint64_t inside, partly; /* lanes; partly: dword by dword */
+  uint32_t records;
+} buffer_places;
+
 /* The rules of the ISA documents, "Buffer address calculation" and "Range checking": raw buffers (no stride, or not
  * swizzled
  * and without index) count bytes, structured ones records. What is out of range reads 0 and is not written. */
-static void run_buffer(cdna_wave *w, const cdna_op *op) {
-  const uint64_t exec = w->mode & CDNA_MODE_SKIP ? 0 : cdna_exec(w);
+static void buffer_addresses(const cdna_wave *w, const cdna_op *op, uint64_t exec, buffer_places *out) {
   const resource r = resource_of(w, op);
   const uint32_t scalar = (uint32_t)cdna_read(w, &op->s[3]), immediate = (uint32_t)op->imm & 0xFFF;
   const bool indexed = op->flags & IDXEN, offset_given = op->flags & OFFEN;
-  const access_kind kind = op->flags & KIND;
-  const bool write = kind == STORE || kind == ATOMIC;
-  uint32_t index[CDNA_LANES], offset[CDNA_LANES];
-  for (int l = 0; l < CDNA_LANES; l++) {
-    index[l] = (indexed ? w->v[op->s[0].code][l] : 0) + (r.add_lane ? (uint32_t)l : 0);
-    offset[l] = immediate + (offset_given ? w->v[op->s[0].code + indexed][l] : 0);
-  }
   const bool structured = r.stride && (indexed || r.swizzled);
+  out->base = r.base;
+  out->records = r.records;
+  out->inside = out->partly = 0;
   EACH_LANE(exec) {
+    const uint32_t index = (indexed ? w->v[op->s[0].code][l] : 0) + (r.add_lane ? (uint32_t)l : 0);
+    const uint32_t offset = immediate + (offset_given ? w->v[op->s[0].code + indexed][l] : 0);
     uint64_t at;
     bool inside;
     if (r.swizzled && r.stride) {
-      const uint32_t major = index[l] / r.index_stride, minor = index[l] % r.index_stride;
-      const uint32_t block = offset[l] / r.element_size, within = offset[l] % r.element_size;
+      const uint32_t major = index / r.index_stride, minor = index % r.index_stride;
+      const uint32_t block = offset / r.element_size, within = offset % r.element_size;
       at = (uint64_t)(major * r.stride + block * r.element_size) * r.index_stride + minor * r.element_size + within;
     } else {
-      at = (uint64_t)index[l] * r.stride + offset[l];
+      at = (uint64_t)index * r.stride + offset;
     }
     if (structured)
-      inside = index[l] < r.records && (!r.swizzled || offset[l] < r.stride);
+      inside = index < r.records && (!r.swizzled || offset < r.stride);
     else
       inside = at + scalar < r.records && op->bytes <= r.records - (at + scalar);
-    if (!inside && !structured && op->bytes > 4 && at + scalar < r.records) {
-      /* dword by dword: a part may be inside */
+    out->at[l] = at + scalar;
+    if (inside)
+      out->inside |= 1ull << l;
+    else if (!structured && op->bytes > 4 && at + scalar < r.records)
+      out->partly |= 1ull << l; /* a part may be inside */
+  }
+}
+
+static void run_buffer(cdna_wave *w, const cdna_op *op) {
+  const uint32_t immediate = (uint32_t)op->imm & 0xFFF;
+  const access_kind kind = op->flags & KIND;
+  const bool write = kind == STORE || kind == ATOMIC;
+  const uint64_t exec = enabled(w);
+  buffer_places b; /* before any result is written: it may lie over the addresses */
+  buffer_addresses(w, op, exec, &b);
+  EACH_LANE(exec) {
+    const bool inside = b.inside >> l & 1;
+    const uint64_t at = b.at[l];
+    if (b.partly >> l & 1) {
       for (int k = 0; k < op->bytes / 4; k++) {
-        const bool part = at + scalar + 4u * (uint32_t)k + 4 <= r.records;
-        uint8_t *p = part ? cdna_reach(w, r.base + at + scalar + 4u * (uint32_t)k, 4, write, l) : NULL;
+        const bool part = at + 4u * (uint32_t)k + 4 <= b.records;
+        uint8_t *p = part ? cdna_reach(w, b.base + at + 4u * (uint32_t)k, 4, write, l) : NULL;
         if (part && !p) return;
         if (kind == LOAD) {
           uint32_t v = 0;
@@ -230,9 +259,50 @@ static void run_buffer(cdna_wave *w, const cdna_op *op) {
         for (int k = 0; k < op->bytes / 4; k++) w->v[op->d + k][l] = 0;
       continue;
     }
-    uint8_t *p = inside ? cdna_reach(w, r.base + at + scalar, op->bytes, write, l) : (uint8_t *)(uintptr_t)zero;
+    uint8_t *p = inside ? cdna_reach(w, b.base + at, op->bytes, write, l) : (uint8_t *)(uintptr_t)zero;
     if (!p || !access_lane(w, op, p, l, (int)immediate)) return;
   }
+}
+
+/* ---- for observers ---- */
+
+static void flat_access(const cdna_wave *w, const cdna_op *op, uint64_t exec, cdna_access *out) {
+  flat_addresses(w, op, out->address[0]);
+  if (op->flags & SCRATCH) {
+    out->lanes[CDNA_IN_SCRATCH] = exec;
+  } else if (op->flags & APERTURES) {
+    EACH_LANE(exec) {
+      const uint64_t high = out->address[0][l] >> 32;
+      const cdna_space space = high == 2u << 16 ? CDNA_IN_SCRATCH : high == 1u << 16 ? CDNA_IN_LDS : CDNA_IN_GLOBAL;
+      out->lanes[space] |= 1ull << l;
+    }
+  } else {
+    out->lanes[CDNA_IN_GLOBAL] = exec;
+  }
+  EACH_LANE(out->lanes[CDNA_IN_SCRATCH] | out->lanes[CDNA_IN_LDS]) out->address[0][l] &= 0xFFFFFFFFu;
+}
+
+bool cdna_vmem_access(const cdna_wave *w, const cdna_op *op, cdna_access *out) {
+  const access_kind kind = op->flags & KIND;
+  const uint64_t exec = enabled(w);
+  if (op->run != run_flat && op->run != run_buffer) return false;
+  *out = (cdna_access){.reads = kind != STORE,
+                       .writes = kind == STORE || kind == ATOMIC,
+                       .to_lds = kind == LOAD_LDS,
+                       .parts = 1,
+                       .bytes = op->bytes};
+  if (op->run == run_flat) {
+    flat_access(w, op, exec, out);
+  } else {
+    buffer_places b;
+    buffer_addresses(w, op, exec, &b);
+    out->lanes[CDNA_IN_GLOBAL] = b.inside | b.partly;
+    out->dropped = exec & ~b.inside;
+    EACH_LANE(out->lanes[CDNA_IN_GLOBAL]) out->address[0][l] = b.base + b.at[l];
+  }
+  const uint32_t offset = op->run == run_flat ? (uint32_t)op->imm : (uint32_t)op->imm & 0xFFF;
+  if (out->to_lds) EACH_LANE(exec) out->lds[l] = lds_address(w, op, offset, l);
+  return true;
 }
 
 static void nothing(cdna_wave *w, const cdna_op *op) {
