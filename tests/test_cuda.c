@@ -121,12 +121,12 @@ static void resources_are_read_from_the_log(void **state) {
 
 static void occupancy_follows_the_scarcest_resource(void **state) {
   const cuda_config *c = cuda_config_find("h200");
-  cuda_kernel k = {.launch = {.block = {128, 1, 1}}, .resources = {.registers = 32}};
+  cuda_kernel k = {.launch = {.kernel = {{.block = {128, 1, 1}}}}, .resources = {{.registers = 32}}};
   (void)state;
   assert_int_equal(cuda_occupancy(c, &k), 16); /* threads */
-  k.resources.registers = 168;
+  k.resources[0].registers = 168;
   assert_int_equal(cuda_occupancy(c, &k), 3); /* registers: 168 x 128 = 21504 */
-  k.launch.shared = 200 << 10;
+  k.launch.kernel[0].shared = 200 << 10;
   assert_int_equal(cuda_occupancy(c, &k), 1);
 }
 

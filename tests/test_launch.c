@@ -155,16 +155,16 @@ static void a_header_says_all_of_a_launch(void **state) {
   tw_launch o;
   tw_error error = {0};
   if (read_text(text, &o, &error) != TW_OK) fail_msg("%s", error.text);
-  assert_string_equal(o.kernel, "gemm_tiled");
+  assert_string_equal(tw_launch_main(&o)->name, "gemm_tiled");
   assert_int_equal(o.n_lets, 3);
   assert_string_equal(o.let[2].name, "STAGES");
   assert_int_equal(o.let[2].value, 4);
-  assert_int_equal(o.grid[0], 18);
-  assert_int_equal(o.grid[1], 8);
-  assert_int_equal(o.grid[2], 1);
-  assert_int_equal(o.block[0] * 10 + o.block[1], 1282);
-  assert_true(o.clustered && o.cluster[0] == 2 && o.cluster[1] == 1);
-  assert_int_equal(o.shared, 4 * 192 * 64);
+  assert_int_equal(o.kernel[0].grid[0], 18);
+  assert_int_equal(o.kernel[0].grid[1], 8);
+  assert_int_equal(o.kernel[0].grid[2], 1);
+  assert_int_equal(o.kernel[0].block[0] * 10 + o.kernel[0].block[1], 1282);
+  assert_true(o.kernel[0].clustered && o.kernel[0].cluster[0] == 2 && o.kernel[0].cluster[1] == 1);
+  assert_int_equal(o.kernel[0].shared, 4 * 192 * 64);
   assert_int_equal(o.workspace, 4 * 1000 * 520);
   assert_true(o.zeroed);
   assert_int_equal(o.n_maps, 2);
@@ -176,14 +176,14 @@ static void a_header_says_all_of_a_launch(void **state) {
   assert_true(b->element_strides[1] == 2 && b->element_strides[2] == 1 && b->box[2] == 2);
   const tw_launch_kind kinds[] = {TW_LAUNCH_MAP, TW_LAUNCH_MAP, TW_LAUNCH_OPERAND, TW_LAUNCH_WORKSPACE, TW_LAUNCH_I32,
                                   TW_LAUNCH_I64, TW_LAUNCH_F32, TW_LAUNCH_I32,     TW_LAUNCH_I32,       TW_LAUNCH_F64};
-  assert_int_equal(o.n_arguments, 10);
-  for (size_t i = 0; i < 10; i++) assert_int_equal(o.argument[i].kind, kinds[i]);
-  assert_int_equal(o.argument[1].index, 1);
-  assert_int_equal(o.argument[2].index, 2);
-  assert_int_equal(o.argument[5].integer, 520000);
-  assert_true(o.argument[6].real == 0.5 && o.argument[9].real == 2.5);
-  assert_int_equal(o.argument[7].integer, 520);
-  assert_int_equal(o.argument[8].integer, 104);
+  assert_int_equal(o.kernel[0].n_arguments, 10);
+  for (size_t i = 0; i < 10; i++) assert_int_equal(o.kernel[0].argument[i].kind, kinds[i]);
+  assert_int_equal(o.kernel[0].argument[1].index, 1);
+  assert_int_equal(o.kernel[0].argument[2].index, 2);
+  assert_int_equal(o.kernel[0].argument[5].integer, 520000);
+  assert_true(o.kernel[0].argument[6].real == 0.5 && o.kernel[0].argument[9].real == 2.5);
+  assert_int_equal(o.kernel[0].argument[7].integer, 520);
+  assert_int_equal(o.kernel[0].argument[8].integer, 104);
 }
 
 static void operands_in_order_are_the_default(void **state) {
@@ -191,9 +191,33 @@ static void operands_in_order_are_the_default(void **state) {
   tw_launch o;
   tw_error error = {0};
   if (read_text("//: kernel k\n//: grid 1\n//: block 1", &o, &error) != TW_OK) fail_msg("%s", error.text);
-  assert_int_equal(o.n_arguments, 3);
-  for (int i = 0; i < 3; i++) assert_true(o.argument[i].kind == TW_LAUNCH_OPERAND && o.argument[i].index == i);
-  assert_true(o.cluster[0] == 1 && !o.clustered && !o.shared && !o.workspace);
+  assert_int_equal(o.kernel[0].n_arguments, 3);
+  for (int i = 0; i < 3; i++)
+    assert_true(o.kernel[0].argument[i].kind == TW_LAUNCH_OPERAND && o.kernel[0].argument[i].index == i);
+  assert_true(o.kernel[0].cluster[0] == 1 && !o.kernel[0].clustered && !o.kernel[0].shared && !o.workspace);
+}
+
+static void kernels_before_and_after_have_their_own_lines(void **state) {
+  (void)state;
+  const char *text = "//: before split\n//: grid 7\n//: block 32\n//: args A, workspace(256)\n"
+                     "//: kernel multiply\n//: grid 4\n//: cluster 2\n//: block 256\n//: shared 1024\n"
+                     "//: workspace 512 + 2 * m * k\n"
+                     "//: map t = workspace(bf16, 512) dims(k, m) pitch(2 * k) box(64, 128)\n//: args t, C\n"
+                     "//: after finish\n//: grid 9\n//: block 64\n";
+  tw_launch o;
+  tw_error error = {0};
+  if (read_text(text, &o, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(o.n_kernels, 3);
+  assert_int_equal(o.main, 1);
+  assert_string_equal(o.kernel[0].name, "split");
+  assert_string_equal(o.kernel[2].name, "finish");
+  assert_int_equal(o.kernel[0].grid[0] * 100 + o.kernel[1].grid[0] * 10 + o.kernel[2].grid[0], 749);
+  assert_true(!o.kernel[0].clustered && o.kernel[1].clustered && !o.kernel[0].shared && o.kernel[1].shared == 1024);
+  assert_true(o.kernel[0].argument[1].kind == TW_LAUNCH_WORKSPACE && o.kernel[0].argument[1].integer == 256);
+  assert_int_equal(o.kernel[2].n_arguments, 3);
+  const tw_launch_map *m = &o.map[0];
+  assert_true(m->operand == TW_LAUNCH_NO_OPERAND && m->offset == 512 && m->type == TW_BF16 && m->rank == 2);
+  assert_true(m->dims[0] == 96 && m->dims[1] == 1000 && m->strides[0] == 192);
 }
 
 static void what_is_wrong_is_named_with_its_line(void **state) {
@@ -205,7 +229,14 @@ static void what_is_wrong_is_named_with_its_line(void **state) {
       {"//: grid 0", "0 is not in 1.."},
       {"//: grid 1, 2, 3, 4", "at most 3 numbers"},
       {"//: block 32 32", "a comma or the end of the line is missing"},
-      {"//: kernel a b", "one name is enough"},
+      {"//: after a b", "one name is enough"},
+      {"//: kernel a", "one kernel is enough"},
+      {"//: before a", "stand before 'kernel'"},
+      {"//: after a\n//: block 1", "the line '//: grid X, Y, Z' is missing"},
+      {"//: after a\n//: after b\n//: after c\n//: after d", "more than 4 kernels"},
+      {"//: args workspace(8)", "byte 8 of the workspace: it has 0"},
+      {"//: map t = workspace(bf17, 0) box(8, 8)", "a type is expected"},
+      {"//: map t = workspace(bf16, 0) box(8, 8)", "has to say dims"},
       {"//: require k == 97", "it requires k == 97"},
       {"//: let m = 3", "'m' has a meaning already"},
       {"//: let x 3", "'=' is missing"},
@@ -246,6 +277,7 @@ int main(void) {
       cmocka_unit_test(depth_is_limited),
       cmocka_unit_test(a_header_says_all_of_a_launch),
       cmocka_unit_test(operands_in_order_are_the_default),
+      cmocka_unit_test(kernels_before_and_after_have_their_own_lines),
       cmocka_unit_test(what_is_wrong_is_named_with_its_line),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,11 +104,11 @@ static void launches_fit_their_plans(void **state) {
       legal++;
       const int64_t size = tw_type_bits(tw_problem_type(&p, "a")) / 8;
       int map = 0;
-      assert_int_equal(l.shared, plan.shared_bytes);
-      assert_true(l.shared <= machine.shared_bytes);
-      assert_int_equal(l.block[0], (plan.groups + 1) * 128);
-      assert_int_equal(l.grid[0] % (plan.team_m * plan.team_n * plan.split), 0);
-      assert_true(plan.split > 1 || l.grid[0] <= machine.processors);
+      assert_int_equal(l.kernel[0].shared, plan.shared_bytes);
+      assert_true(l.kernel[0].shared <= machine.shared_bytes);
+      assert_int_equal(l.kernel[0].block[0], (plan.groups + 1) * 128);
+      assert_int_equal(l.kernel[0].grid[0] % (plan.team_m * plan.team_n * plan.split), 0);
+      assert_true(plan.split > 1 || l.kernel[0].grid[0] <= machine.processors);
       assert_int_equal(l.n_maps, plan.copies_a + plan.copies_b + plan.copies_c);
       if (plan.copies_a)
         check_map(&l.map[map++], plan.m * plan.k * size, (plan.across_a ? plan.m : plan.k) * size, plan.team_n);
@@ -157,7 +157,7 @@ static void every_kernel_compiles(void **state) {
       if (!emitted(&p, &s, &source, &l)) continue;
       if (cuda_build(config, &p, source, strlen(source), false, &kernel, &error) != TW_OK)
         fail_msg("%s; %s: %s\n%s", problems[i], schedules[j], error.text, source);
-      const cuda_resources *r = &kernel.resources;
+      const cuda_resources *r = &kernel.resources[0];
       if (r->spill_stores || r->spill_loads || r->wgmma_serialized || r->setmaxnreg_ignored)
         fail_msg("%s; %s: %d bytes spilled, products serialized: %d, registers stay: %d", problems[i], schedules[j],
                  r->spill_stores, r->wgmma_serialized, r->setmaxnreg_ignored);
@@ -177,7 +177,7 @@ static void the_example_compiles(void **state) {
                    TW_OK);
   const tw_problem p = problem_of("m=1000 n=1000 k=1000 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1");
   if (cuda_build(config, &p, source, length, false, &kernel, &error) != TW_OK) fail_msg("%s", error.text);
-  assert_int_equal(kernel.resources.spill_stores + kernel.resources.wgmma_serialized, 0);
+  assert_int_equal(kernel.resources[0].spill_stores + kernel.resources[0].wgmma_serialized, 0);
   cuda_kernel_free(&kernel);
   free(source);
 }

@@ -75,9 +75,9 @@ static void launches_cover_their_problems(void **state) {
     if (cuda_tiles_emit(config, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
     read_launch(source, &p, &l);
     assert_int_equal(cuda_launch_check(config, &l, &error), TW_OK);
-    const int64_t threads = l.grid[0] * l.block[0];
+    const int64_t threads = l.kernel[0].grid[0] * l.kernel[0].block[0];
     if (strcmp(p.op->name, "attention") == 0) {
-      const int64_t d = tw_problem_int(&p, "d"), groups = l.block[0] / 128 - 1;
+      const int64_t d = tw_problem_int(&p, "d"), groups = l.kernel[0].block[0] / 128 - 1;
       assert_int_equal(l.n_maps, 4);
       assert_int_equal(l.map[0].box[2], 64 * groups);
       assert_int_equal(l.map[1].box[2], l.map[2].box[2]);
@@ -87,7 +87,7 @@ static void launches_cover_their_problems(void **state) {
         assert_int_equal(l.map[m].dims[0], d);
         assert_in_range(l.map[m].box[2], 8, 256);
       }
-      assert_true(l.grid[0] * groups * 64 >=
+      assert_true(l.kernel[0].grid[0] * groups * 64 >=
                   tw_problem_int(&p, "b") * tw_problem_int(&p, "hq") * tw_problem_int(&p, "sq"));
     } else if (strcmp(p.op->name, "rotary") == 0) {
       assert_true(threads * 2 * 16 * 3 >= (int64_t)p.op->bytes(&p) / 2 / 2); /* at most three heads a thread here */
@@ -115,7 +115,7 @@ static void every_kernel_compiles(void **state) {
     assert_int_equal(cuda_tiles_emit(config, &p, &s, &source, &error), TW_OK);
     if (cuda_build(config, &p, source, strlen(source), false, &kernel, &error) != TW_OK)
       fail_msg("%s; %s: %s\n%s", cases[i].problem, cases[i].schedule, error.text, source);
-    const cuda_resources *r = &kernel.resources;
+    const cuda_resources *r = &kernel.resources[0];
     if (r->spill_stores || r->wgmma_serialized || r->setmaxnreg_ignored)
       fail_msg("%s; %s: %d bytes spilled, products serialized: %d", cases[i].problem, cases[i].schedule,
                r->spill_stores, r->wgmma_serialized);

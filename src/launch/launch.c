@@ -18,8 +18,12 @@ typedef struct header {
   tw_operand operand[TW_OPERANDS_MAX];
   tw_scope *scope;
   tw_launch *out;
-  bool has_kernel, has_grid, has_block, has_arguments;
+  tw_launch_kernel *now; /* what the lines speak of */
+  bool named[TW_LAUNCH_KERNELS], has_grid[TW_LAUNCH_KERNELS], has_block[TW_LAUNCH_KERNELS];
+  bool has_arguments[TW_LAUNCH_KERNELS], has_main;
 } header;
+
+static size_t number_of(const header *h) { return (size_t)(h->now - h->out->kernel); }
 
 /* ---- names ---- */
 
@@ -137,10 +141,35 @@ static tw_status read_bytes(const char **p, const header *h, int64_t *out, tw_er
 
 /* ---- words of a header ---- */
 
-static tw_status kernel_word(header *h, const char *p, tw_error *error) {
-  h->has_kernel = true;
-  const tw_status status = read_name(&p, h->out->kernel, sizeof h->out->kernel, "the name of a function", error);
+/* The lines that follow speak of this kernel; those before the first name, too. */
+static tw_status name_kernel(header *h, const char *p, tw_error *error) {
+  tw_launch *o = h->out;
+  if (h->named[0]) {
+    if (o->n_kernels == TW_LAUNCH_KERNELS) return tw_fail(error, TW_USAGE, "more than %d kernels", TW_LAUNCH_KERNELS);
+    h->now = &o->kernel[o->n_kernels++];
+    *h->now = (tw_launch_kernel){.cluster = {1, 1, 1}};
+  }
+  h->named[number_of(h)] = true;
+  const tw_status status = read_name(&p, h->now->name, sizeof h->now->name, "the name of a function", error);
   return status != TW_OK || !*p ? status : tw_fail(error, TW_USAGE, "one name is enough: '%.40s'", p);
+}
+
+static tw_status kernel_word(header *h, const char *p, tw_error *error) {
+  if (h->has_main) return tw_fail(error, TW_USAGE, "one kernel is enough; others are 'before' or 'after' it");
+  h->has_main = true;
+  const tw_status status = name_kernel(h, p, error);
+  h->out->main = number_of(h);
+  return status;
+}
+
+static tw_status before_word(header *h, const char *p, tw_error *error) {
+  if (h->has_main) return tw_fail(error, TW_USAGE, "the lines of what is started before stand before 'kernel'");
+  return name_kernel(h, p, error);
+}
+
+static tw_status after_word(header *h, const char *p, tw_error *error) {
+  if (!h->has_main) return tw_fail(error, TW_USAGE, "the lines of what is started after stand behind 'kernel'");
+  return name_kernel(h, p, error);
 }
 
 static tw_status let_word(header *h, const char *p, tw_error *error) {
@@ -178,23 +207,23 @@ static tw_status three(const header *h, const char *p, int64_t out[3], tw_error 
 }
 
 static tw_status grid_word(header *h, const char *p, tw_error *error) {
-  h->has_grid = true;
-  return three(h, p, h->out->grid, error);
+  h->has_grid[number_of(h)] = true;
+  return three(h, p, h->now->grid, error);
 }
 
 static tw_status block_word(header *h, const char *p, tw_error *error) {
-  h->has_block = true;
-  return three(h, p, h->out->block, error);
+  h->has_block[number_of(h)] = true;
+  return three(h, p, h->now->block, error);
 }
 
 static tw_status cluster_word(header *h, const char *p, tw_error *error) {
-  const tw_status status = three(h, p, h->out->cluster, error);
-  h->out->clustered = h->out->cluster[0] * h->out->cluster[1] * h->out->cluster[2] > 1;
+  const tw_status status = three(h, p, h->now->cluster, error);
+  h->now->clustered = h->now->cluster[0] * h->now->cluster[1] * h->now->cluster[2] > 1;
   return status;
 }
 
 static tw_status shared_word(header *h, const char *p, tw_error *error) {
-  const tw_status status = read_bytes(&p, h, &h->out->shared, error);
+  const tw_status status = read_bytes(&p, h, &h->now->shared, error);
   return status != TW_OK || !*p ? status : tw_fail(error, TW_USAGE, "one number is enough: '%.40s'", p);
 }
 
@@ -203,6 +232,12 @@ static tw_status workspace_word(header *h, const char *p, tw_error *error) {
   if (status != TW_OK) return status;
   h->out->zeroed = strcmp(p, "zeroed") == 0;
   return h->out->zeroed || !*p ? TW_OK : tw_fail(error, TW_USAGE, "'zeroed' or nothing is expected at '%.40s'", p);
+}
+
+static tw_status close_cast(const char **p, tw_error *error) {
+  if (**p != ')') return tw_fail(error, TW_USAGE, "')' is missing at '%.40s'", *p);
+  *p = skip(*p + 1);
+  return TW_OK;
 }
 
 static int find_operand(const header *h, const char *name, size_t length) {
@@ -233,6 +268,23 @@ static void map_operand(const tw_operand *o, tw_launch_map *m) {
     m->dims[d] = o->dims[order[d]];
     if (d) m->strides[d - 1] = o->stride[order[d]] * tw_type_bits(o->type) / 8;
   }
+}
+
+/* workspace(bf16, 4096): elements of bf16 from byte 4096 on. */
+static tw_status map_workspace(const header *h, tw_launch_map *m, const char **p, tw_error *error) {
+  int64_t type = 0;
+  if (**p != '(') return tw_fail(error, TW_USAGE, "workspace(TYPE, OFFSET) is expected at '%.40s'", *p);
+  *p = skip(*p + 1);
+  const size_t length = word_length(*p);
+  if (!length || !tw_scope_find(h->scope, *p, length, &type) || type <= TW_TYPE_NONE || type >= TW_TYPE_COUNT ||
+      !is_word(*p, length, tw_type_name((tw_type)type)))
+    return tw_fail(error, TW_USAGE, "a type is expected at '%.40s'", *p);
+  m->type = (tw_type)type;
+  *p = skip(*p + length);
+  if (**p != ',') return tw_fail(error, TW_USAGE, "', OFFSET' is missing at '%.40s'", *p);
+  *p = skip(*p + 1);
+  const tw_status status = read_bytes(p, h, &m->offset, error);
+  return status == TW_OK ? close_cast(p, error) : status;
 }
 
 /* One property of a map: box(64, 128), swizzle(128), ... */
@@ -291,14 +343,21 @@ static tw_status map_word(header *h, const char *p, tw_error *error) {
   if (*p != '=') return tw_fail(error, TW_USAGE, "'=' is missing at '%.40s'", p);
   p = skip(p + 1);
   const size_t length = word_length(p);
-  m.operand = find_operand(h, p, length);
-  if (m.operand < 0) return no_operand(h, p, length, error);
+  const bool workspace = is_word(p, length, "workspace");
+  m.operand = workspace ? TW_LAUNCH_NO_OPERAND : find_operand(h, p, length);
+  if (m.operand < 0 && !workspace) return no_operand(h, p, length, error);
   if (find_operand(h, m.name, strlen(m.name)) >= 0)
     return tw_fail(error, TW_USAGE, "'%s' is an operand; call the map otherwise", m.name);
-  map_operand(&h->operand[m.operand], &m);
+  p = skip(p + length);
+  if (workspace)
+    status = map_workspace(h, &m, &p, error);
+  else
+    map_operand(&h->operand[m.operand], &m);
+  if (status != TW_OK) return status;
   for (int d = 0; d < TW_MAP_RANK; d++) m.element_strides[d] = 1;
-  for (p = skip(p + length); *p;)
+  while (*p)
     if ((status = property(h, &m, &p, error)) != TW_OK) return status;
+  if (!m.rank) return tw_fail(error, TW_USAGE, "a map of the workspace has to say dims(...) and pitch(...)");
   for (int d = 0; d < m.rank; d++)
     if (!m.box[d]) return tw_fail(error, TW_USAGE, "box(...) has to say %d extents, innermost first", m.rank);
   for (int d = 0; d < m.rank - 1; d++)
@@ -336,12 +395,6 @@ static tw_status real_value(const header *h, const char **p, double *out, tw_err
   return TW_OK;
 }
 
-static tw_status close_cast(const char **p, tw_error *error) {
-  if (**p != ')') return tw_fail(error, TW_USAGE, "')' is missing at '%.40s'", *p);
-  *p = skip(*p + 1);
-  return TW_OK;
-}
-
 static tw_status argument(const header *h, const char **p, tw_launch_argument *a, tw_error *error) {
   const char *name = *p;
   const size_t length = word_length(name);
@@ -357,6 +410,10 @@ static tw_status argument(const header *h, const char **p, tw_launch_argument *a
     if (name[1] == '6') a->kind = TW_LAUNCH_I64;
     status = tw_expression(*p, p, h->scope, &a->integer, error);
     if (status == TW_OK) status = close_cast(p, error);
+  } else if (is_cast(name, length, "workspace", p)) {
+    a->kind = TW_LAUNCH_WORKSPACE;
+    status = read_bytes(p, h, &a->integer, error);
+    return status == TW_OK ? close_cast(p, error) : status;
   } else if (alone && (a->index = find_operand(h, name, length)) >= 0) {
     a->kind = TW_LAUNCH_OPERAND;
     *p = skip(name + length);
@@ -381,9 +438,9 @@ static tw_status argument(const header *h, const char **p, tw_launch_argument *a
 }
 
 static tw_status args_word(header *h, const char *p, tw_error *error) {
-  tw_launch *o = h->out;
+  tw_launch_kernel *o = h->now;
   tw_status status = TW_OK;
-  h->has_arguments = true;
+  h->has_arguments[number_of(h)] = true;
   for (bool more = *p != '\0'; status == TW_OK && more;) {
     if (o->n_arguments == TW_LAUNCH_ARGUMENTS) return tw_fail(error, TW_USAGE, "more than %d", TW_LAUNCH_ARGUMENTS);
     status = argument(h, &p, &o->argument[o->n_arguments], error);
@@ -396,10 +453,9 @@ static tw_status args_word(header *h, const char *p, tw_error *error) {
 static const struct {
   const char *word;
   tw_status (*read)(header *, const char *, tw_error *);
-} words[] = {
-    {"kernel", kernel_word}, {"let", let_word},         {"require", require_word}, {"grid", grid_word},
-    {"block", block_word},   {"cluster", cluster_word}, {"shared", shared_word},   {"workspace", workspace_word},
-    {"map", map_word},       {"args", args_word}};
+} words[] = {{"kernel", kernel_word},   {"before", before_word},       {"after", after_word}, {"let", let_word},
+             {"require", require_word}, {"grid", grid_word},           {"block", block_word}, {"cluster", cluster_word},
+             {"shared", shared_word},   {"workspace", workspace_word}, {"map", map_word},     {"args", args_word}};
 enum { WORDS = sizeof words / sizeof *words };
 
 /* ---- the whole header ---- */
@@ -409,22 +465,33 @@ static tw_status read_line(header *h, const char *line, tw_error *error) {
   for (size_t i = 0; i < WORDS; i++)
     if (is_word(line, length, words[i].word)) return words[i].read(h, skip(line + length), error);
   return tw_fail(error, TW_USAGE,
-                 "'%.*s' is no word of a launch; kernel, let, require, grid, block, cluster, shared, "
+                 "'%.*s' is no word of a launch; kernel, before, after, let, require, grid, block, cluster, shared, "
                  "workspace, map and args are",
                  length ? (int)length : 20, line);
 }
 
-static tw_status complete(header *h, tw_error *error) {
-  tw_launch *o = h->out;
-  const char *missing = !h->has_kernel  ? "kernel NAME"
-                        : !h->has_grid  ? "grid X, Y, Z"
-                        : !h->has_block ? "block X"
-                                        : NULL;
+/* Everything in the workspace that is named lies inside of it. */
+static tw_status check_offset(const tw_launch *o, int64_t offset, tw_error *error) {
+  if (offset <= o->workspace) return TW_OK;
+  return tw_fail(error, TW_FAILED, "byte %" PRId64 " of the workspace: it has %" PRId64, offset, o->workspace);
+}
+
+static tw_status complete_kernel(header *h, size_t number, tw_error *error) {
+  tw_launch_kernel *o = &h->out->kernel[number];
+  const char *missing = !h->has_main            ? "kernel NAME"
+                        : !h->has_grid[number]  ? "grid X, Y, Z"
+                        : !h->has_block[number] ? "block X"
+                                                : NULL;
   if (missing)
     return tw_fail(error, TW_FAILED, "the source does not say how its kernel is started: the line '//: %s' is missing",
                    missing);
-  for (size_t i = 0; !h->has_arguments && i < h->n_operands; i++)
+  for (size_t i = 0; !h->has_arguments[number] && i < h->n_operands; i++)
     o->argument[o->n_arguments++] = (tw_launch_argument){.kind = TW_LAUNCH_OPERAND, .index = (int)i};
+  for (size_t i = 0; i < o->n_arguments; i++)
+    if (o->argument[i].kind == TW_LAUNCH_WORKSPACE) {
+      const tw_status status = check_offset(h->out, o->argument[i].integer, error);
+      if (status != TW_OK) return status;
+    }
   for (int d = 0; d < 3; d++)
     if (o->grid[d] % o->cluster[d])
       return tw_fail(error, TW_FAILED, "a grid of %" PRId64 " blocks is not whole clusters of %" PRId64, o->grid[d],
@@ -432,11 +499,20 @@ static tw_status complete(header *h, tw_error *error) {
   return TW_OK;
 }
 
+static tw_status complete(header *h, tw_error *error) {
+  tw_status status = TW_OK;
+  for (size_t i = 0; status == TW_OK && i < h->out->n_kernels; i++) status = complete_kernel(h, i, error);
+  for (size_t i = 0; status == TW_OK && i < h->out->n_maps; i++)
+    if (h->out->map[i].operand == TW_LAUNCH_NO_OPERAND) status = check_offset(h->out, h->out->map[i].offset, error);
+  return status;
+}
+
 tw_status tw_launch_read(const char *source, size_t length, const tw_problem *p, tw_scope *scope, tw_launch *out,
                          tw_error *error) {
   header h = {.problem = p, .scope = scope, .out = out};
   int number = 0;
-  *out = (tw_launch){.cluster = {1, 1, 1}};
+  *out = (tw_launch){.n_kernels = 1, .kernel = {{.cluster = {1, 1, 1}}}};
+  h.now = out->kernel;
   h.n_operands = p->op->operands(p, h.operand);
   for (const char *at = source, *end = source + length; at < end;) {
     const char *newline = memchr(at, '\n', (size_t)(end - at));

@@ -3,6 +3,7 @@
  * The source says it in lines that begin with //: (docs/launch.md is the manual):
  *
  *   //: kernel    gemm_tiled                         the extern "C" function
+ *   //: before    split                              another one that is started first; `after`: behind it
  *   //: let       BM = 128, BN = 128                 numbers by name, for the lines below and the source
  *   //: require   k % 64 == 0                        else the source is refused for the problem
  *   //: grid      ceildiv(n, BN), ceildiv(m, BM)     blocks: x, y, z
@@ -10,8 +11,11 @@
  *   //: cluster   2                                  blocks of a cluster: x, y, z
  *   //: shared    4 * (BM + BN) * 64 * 2             bytes of dynamic shared memory
  *   //: workspace 4 * m * n zeroed                   bytes; poisoned or, on demand, zeroed before every launch
- *   //: map       tma = A box(64, BM) swizzle(128)   a tensor map over an operand
+ *   //: map       tma = A box(64, BM) swizzle(128)   a tensor map over an operand, or over a part of the workspace
  *   //: args      A, B, C, m, i64(n), f32(scale)     parameters; without: the operands in the op's order
+ *
+ * What a `before`, `kernel` or `after` says of grid, block, cluster, shared memory and arguments stands in the lines behind
+ * it, up to the next of them; they are started in the order of their lines, each when the one before it has ended.
  *
  * Expressions (expression.h) know the op's keys (lda = 0, dense, counts as the pitch of operand A), names of types
  * (`a == bf16`), A.bytes, A.pitch, A.bits, A.rows, A.columns, A.dim0 and A.stride0 ... of each operand, and what the
@@ -26,12 +30,13 @@
 #include "launch/expression.h"
 #include "tilewright/op.h"
 
-enum { TW_LAUNCH_LETS = 48, TW_LAUNCH_ARGUMENTS = 48, TW_LAUNCH_MAPS = 8, TW_LAUNCH_NAME = 64, TW_MAP_RANK = 5 };
+enum { TW_LAUNCH_LETS = 48, TW_LAUNCH_ARGUMENTS = 48, TW_LAUNCH_MAPS = 12, TW_LAUNCH_NAME = 64, TW_MAP_RANK = 5 };
+enum { TW_LAUNCH_KERNELS = 4, TW_LAUNCH_NO_OPERAND = -1 };
 
 typedef enum tw_launch_kind {
   TW_LAUNCH_OPERAND,   /* pointer to operand `index` */
   TW_LAUNCH_MAP,       /* tensor map `index`, by value */
-  TW_LAUNCH_WORKSPACE, /* pointer */
+  TW_LAUNCH_WORKSPACE, /* pointer, `integer` bytes into it */
   TW_LAUNCH_I32,
   TW_LAUNCH_I64,
   TW_LAUNCH_F32,
@@ -48,8 +53,9 @@ typedef struct tw_launch_argument {
 /* In the terms of CUDA's cuTensorMapEncodeTiled: dimensions innermost first, strides in bytes from the second on. */
 typedef struct tw_launch_map {
   char name[TW_LAUNCH_NAME];
-  int operand;
-  tw_type type; /* the operand's */
+  int operand; /* TW_LAUNCH_NO_OPERAND: the workspace, from byte `offset` on */
+  int64_t offset;
+  tw_type type; /* of an element */
   bool tf32;    /* f32 rounded to tf32 on its way */
   int rank;
   int64_t dims[TW_MAP_RANK], strides[TW_MAP_RANK - 1], box[TW_MAP_RANK], element_strides[TW_MAP_RANK];
@@ -57,23 +63,30 @@ typedef struct tw_launch_map {
   bool nan;        /* what lies outside reads as NaN instead of 0 */
 } tw_launch_map;
 
+typedef struct tw_launch_kernel {
+  char name[TW_LAUNCH_NAME];
+  int64_t grid[3], block[3], cluster[3]; /* cluster: 1, 1, 1 if there is none */
+  bool clustered;
+  int64_t shared; /* bytes */
+  size_t n_arguments;
+  tw_launch_argument argument[TW_LAUNCH_ARGUMENTS];
+} tw_launch_kernel;
+
 typedef struct tw_launch {
-  char kernel[TW_LAUNCH_NAME];
   size_t n_lets;
   struct {
     char name[TW_SCOPE_NAME];
     int64_t value;
   } let[TW_LAUNCH_LETS];
-  int64_t grid[3], block[3], cluster[3]; /* cluster: 1, 1, 1 if there is none */
-  bool clustered;
-  int64_t shared;    /* bytes */
   int64_t workspace; /* bytes */
   bool zeroed;
   size_t n_maps;
   tw_launch_map map[TW_LAUNCH_MAPS];
-  size_t n_arguments;
-  tw_launch_argument argument[TW_LAUNCH_ARGUMENTS];
+  size_t n_kernels, main; /* main: which of them the line `kernel` names */
+  tw_launch_kernel kernel[TW_LAUNCH_KERNELS];
 } tw_launch;
+
+static inline const tw_launch_kernel *tw_launch_main(const tw_launch *l) { return &l->kernel[l->main]; }
 
 /* The names that a problem brings; a target adds its own before it reads a header. */
 void tw_launch_scope(const tw_problem *, tw_scope *out);

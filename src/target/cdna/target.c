@@ -75,6 +75,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   tw_artefact *a = tw_new(1, sizeof *a);
   tw_scope *scope = tw_new(1, sizeof *scope);
   size_t size = 0;
+  bool clustered = false;
   tw_status status = a && scope ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
   if (status == TW_OK && cdna_object_is(source, length))
     status = tw_fail(error, TW_USAGE, "a code object says nothing about its launch: give --kernel, --grid and --block");
@@ -84,7 +85,8 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
     tw_scope_set(scope, "cus", m->caches.xcds * m->caches.cus);
     status = tw_launch_read(source, length, p, scope, &a->launch, error);
   }
-  if (status == TW_OK && (a->launch.n_maps || a->launch.clustered))
+  for (size_t i = 0; i < a->launch.n_kernels; i++) clustered |= a->launch.kernel[i].clustered;
+  if (status == TW_OK && (a->launch.n_maps || clustered))
     status = tw_fail(error, TW_FAILED, "%s has neither tensor maps nor clusters: leave those lines of the header out",
                      t->name);
   if (status == TW_OK)
@@ -111,7 +113,7 @@ static tw_status add_argument(const tw_launch_argument *a, const uint64_t operan
   float narrow;
   switch (a->kind) {
   case TW_LAUNCH_OPERAND: value = operand[a->index]; break;
-  case TW_LAUNCH_WORKSPACE: value = workspace; break;
+  case TW_LAUNCH_WORKSPACE: value = workspace + (uint64_t)a->integer; break;
   case TW_LAUNCH_I64: memcpy(&value, &a->integer, 8); break;
   case TW_LAUNCH_F64: memcpy(&value, &a->real, 8); break;
   case TW_LAUNCH_I32:
@@ -133,30 +135,42 @@ static tw_status add_argument(const tw_launch_argument *a, const uint64_t operan
   return TW_OK;
 }
 
-static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[], tw_error *error) {
-  cdna_memory memory = {0};
+static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memory *memory, const uint64_t operand[],
+                            uint64_t workspace, tw_error *error) {
   const cdna_kernel *kernel = NULL;
-  uint64_t operand[TW_OPERANDS_MAX], workspace_at = 0;
   uint8_t block[ARGUMENT_BYTES] = {0};
   size_t size = 0;
+  tw_status status = cdna_object_kernel(&a->object, l->name, &kernel, error);
+  for (size_t i = 0; i < l->n_arguments && status == TW_OK; i++)
+    status = add_argument(&l->argument[i], operand, workspace, block, &size, error);
+  cdna_launch launch = {.lds = (uint32_t)l->shared, .arguments = block, .argument_bytes = size};
+  for (int axis = 0; axis < 3; axis++) {
+    launch.grid[axis] = l->grid[axis] > 0 && l->grid[axis] <= INT32_MAX ? (uint32_t)l->grid[axis] : 0;
+    launch.block[axis] = l->block[axis] > 0 && l->block[axis] <= INT32_MAX ? (uint32_t)l->block[axis] : 0;
+  }
+  cdna_result_counts counts = {0};
+  if (status == TW_OK) status = cdna_run(&a->object, kernel, &launch, memory, &counts, error);
+  a->counts.instructions += counts.instructions;
+  a->counts.waves += counts.waves;
+  a->counts.workgroups += counts.workgroups;
+  return status;
+}
+
+static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[], tw_error *error) {
+  cdna_memory memory = {0};
+  uint64_t operand[TW_OPERANDS_MAX], workspace_at = 0;
   const tw_launch *l = &a->launch;
   void *workspace = l->workspace ? tw_new(1, (size_t)l->workspace) : NULL;
-  tw_status status = cdna_object_kernel(&a->object, l->kernel, &kernel, error);
-  if (status == TW_OK && l->workspace && !workspace) status = tw_fail(error, TW_MISSING, "out of memory");
+  tw_status status = l->workspace && !workspace ? tw_fail(error, TW_MISSING, "out of memory") : TW_OK;
   if (workspace) {
     if (!l->zeroed) memset(workspace, TW_POISON, (size_t)l->workspace);
     workspace_at = cdna_memory_add(&memory, workspace, (uint64_t)l->workspace, true, "the workspace");
   }
   for (size_t i = 0; i < k->n_operands; i++)
     operand[i] = cdna_memory_add(&memory, buffer[i], k->operand[i].bytes, k->operand[i].is_output, k->operand[i].name);
-  for (size_t i = 0; i < l->n_arguments && status == TW_OK; i++)
-    status = add_argument(&l->argument[i], operand, workspace_at, block, &size, error);
-  cdna_launch launch = {.lds = (uint32_t)l->shared, .arguments = block, .argument_bytes = size};
-  for (int axis = 0; axis < 3; axis++) {
-    launch.grid[axis] = l->grid[axis] > 0 && l->grid[axis] <= INT32_MAX ? (uint32_t)l->grid[axis] : 0;
-    launch.block[axis] = l->block[axis] > 0 && l->block[axis] <= INT32_MAX ? (uint32_t)l->block[axis] : 0;
-  }
-  if (status == TW_OK) status = cdna_run(&a->object, kernel, &launch, &memory, &a->counts, error);
+  a->counts = (cdna_result_counts){0};
+  for (size_t i = 0; i < l->n_kernels && status == TW_OK; i++)
+    status = run_kernel(a, &l->kernel[i], &memory, operand, workspace_at, error);
   free(workspace);
   return status;
 }

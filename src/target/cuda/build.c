@@ -192,24 +192,29 @@ tw_status cuda_compile(const cuda_config *c, const char *source, size_t length, 
 static tw_status take_apart(const char *log, const char *cubin, cuda_kernel *k, tw_error *error) {
   if (!(k->cubin = malloc(k->bytes ? k->bytes : 1))) return tw_fail(error, TW_MISSING, "out of memory");
   memcpy(k->cubin, cubin, k->bytes);
-  const tw_status status = cuda_cubin_check(k->cubin, k->bytes, k->launch.kernel, error);
-  if (status == TW_OK && !cuda_resources_read(log, k->launch.kernel, &k->resources))
-    return tw_fail(error, TW_FAILED, "the compiler does not say what the kernel '%s' takes", k->launch.kernel);
+  tw_status status = TW_OK;
+  for (size_t i = 0; status == TW_OK && i < k->launch.n_kernels; i++) {
+    const char *name = k->launch.kernel[i].name;
+    status = cuda_cubin_check(k->cubin, k->bytes, name, error);
+    if (status == TW_OK && !cuda_resources_read(log, name, &k->resources[i]))
+      status = tw_fail(error, TW_FAILED, "the compiler does not say what the kernel '%s' takes", name);
+  }
   return status;
 }
 
-static tw_status check_whole(const cuda_config *c, const cuda_kernel *k, tw_error *error) {
-  const int64_t shared = k->resources.shared + k->launch.shared;
-  const int64_t threads = k->launch.block[0] * k->launch.block[1] * k->launch.block[2];
+static tw_status check_resources(const cuda_config *c, const tw_launch_kernel *k, const cuda_resources *r,
+                                 tw_error *error) {
+  const int64_t shared = r->shared + k->shared;
+  const int64_t threads = k->block[0] * k->block[1] * k->block[2];
   if (shared > c->shared_block)
     return tw_fail(error, TW_FAILED,
                    "%" PRId64 " bytes of shared memory are more than the %" PRId64 " of a block on %s", shared,
                    c->shared_block, c->name);
-  if (threads * k->resources.registers > c->registers)
+  if (threads * r->registers > c->registers)
     return tw_fail(error, TW_FAILED,
                    "%" PRId64 " threads of %d registers are more than the %" PRId64
                    " registers of a multiprocessor: say __launch_bounds__(%" PRId64 ")",
-                   threads, k->resources.registers, c->registers, threads);
+                   threads, r->registers, c->registers, threads);
   return TW_OK;
 }
 
@@ -233,7 +238,8 @@ tw_status cuda_build(const cuda_config *c, const tw_problem *p, const char *sour
     status = take_apart(entry, cubin, out, error);
     free(entry);
   }
-  if (status == TW_OK) status = check_whole(c, out, error);
+  for (size_t i = 0; status == TW_OK && i < out->launch.n_kernels; i++)
+    status = check_resources(c, &out->launch.kernel[i], &out->resources[i], error);
   if (status != TW_OK) cuda_kernel_free(out);
   free(whole);
   free(scope);

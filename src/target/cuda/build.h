@@ -10,8 +10,8 @@
 
 typedef struct cuda_kernel {
   tw_launch launch;
-  cuda_resources resources;
-  char *cubin; /* malloc'ed */
+  cuda_resources resources[TW_LAUNCH_KERNELS]; /* of each kernel of the launch */
+  char *cubin;                                 /* malloc'ed */
   size_t bytes;
 } cuda_kernel;
 

@@ -30,7 +30,7 @@ static tw_status check_map(const tw_launch_map *m, const cuda_config *c, tw_erro
   return TW_OK;
 }
 
-tw_status cuda_launch_check(const cuda_config *c, const tw_launch *l, tw_error *error) {
+static tw_status check_kernel(const cuda_config *c, const tw_launch_kernel *l, tw_error *error) {
   const int64_t threads = l->block[0] * l->block[1] * l->block[2],
                 blocks = l->cluster[0] * l->cluster[1] * l->cluster[2];
   if (l->block[0] > BLOCK_THREADS || l->block[1] > BLOCK_THREADS || l->block[2] > 64 || threads > BLOCK_THREADS)
@@ -46,6 +46,14 @@ tw_status cuda_launch_check(const cuda_config *c, const tw_launch *l, tw_error *
     return tw_fail(error, TW_FAILED,
                    "%" PRId64 " bytes of shared memory are more than the %" PRId64 " of a block on %s", l->shared,
                    c->shared_block, c->name);
+  return TW_OK;
+}
+
+tw_status cuda_launch_check(const cuda_config *c, const tw_launch *l, tw_error *error) {
+  for (size_t i = 0; i < l->n_kernels; i++) {
+    const tw_status status = check_kernel(c, &l->kernel[i], error);
+    if (status != TW_OK) return status;
+  }
   for (size_t i = 0; i < l->n_maps; i++) {
     const tw_status status = check_map(&l->map[i], c, error);
     if (status != TW_OK) return status;
@@ -57,10 +65,10 @@ static int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 int cuda_occupancy(const cuda_config *c, const cuda_kernel *k) {
-  const tw_launch *l = &k->launch;
+  const tw_launch_kernel *l = tw_launch_main(&k->launch);
   const int64_t warps = (l->block[0] * l->block[1] * l->block[2] + WARP - 1) / WARP;
-  const int64_t shared = k->resources.shared + l->shared + SYSTEM_SHARED;
-  const int64_t registers = round_up((int64_t)k->resources.registers * WARP, REGISTER_UNIT) * warps;
+  const int64_t shared = k->resources[k->launch.main].shared + l->shared + SYSTEM_SHARED;
+  const int64_t registers = round_up((int64_t)k->resources[k->launch.main].registers * WARP, REGISTER_UNIT) * warps;
   int64_t blocks = least(BLOCKS_MAX, c->threads / (warps * WARP));
   blocks = least(blocks, c->shared_multiprocessor / shared);
   if (registers) blocks = least(blocks, c->registers / registers);

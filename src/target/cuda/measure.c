@@ -97,12 +97,12 @@ static void close_session(session *s) {
 /* Without a device a kernel can still be compiled; then that is what is known. */
 static tw_status need_device(const tw_artefact *a, tw_error *error) {
   tw_error why = {0};
+  const cuda_resources *r = &a->kernel.resources[a->kernel.launch.main];
   const tw_status status = cuda_need_device(a->config, &why);
   if (status == TW_OK) return status;
   return tw_fail(error, status,
                  "the kernel compiles for %s (%d registers, %d bytes spilled), but cannot run here: %.500s",
-                 a->config->architecture, a->kernel.resources.registers,
-                 a->kernel.resources.spill_stores + a->kernel.resources.spill_loads, why.text);
+                 a->config->architecture, r->registers, r->spill_stores + r->spill_loads, why.text);
 }
 
 /* Inputs first: they take this machine's cores, not the device. */
@@ -300,9 +300,9 @@ static tw_status time_hot(session *s, timing *out, tw_error *error) {
 
 static void fill(const tw_artefact *a, const session *s, const timing *t, const cuda_ceilings *top, tw_measurement *m) {
   const cuda_config *c = a->config;
-  const cuda_resources *r = &a->kernel.resources;
+  const cuda_resources *r = &a->kernel.resources[a->kernel.launch.main];
   const cuda_reply *ready = cuda_process_ready(s->process);
-  const tw_launch *l = &a->kernel.launch;
+  const tw_launch_kernel *l = tw_launch_main(&a->kernel.launch);
   const tw_problem *p = &a->problem;
   tw_bound bound;
   const double grid = (double)l->grid[0] * (double)l->grid[1] * (double)l->grid[2];

@@ -26,13 +26,13 @@ typedef struct process {
   size_t results_bytes;
   const char *set[CUDA_SETS_MAX];
   CUdeviceptr staged[CUDA_SETS_MAX][TW_OPERANDS_MAX], live[TW_OPERANDS_MAX], workspace, flush;
-  CUfunction function;
+  CUfunction function[TW_LAUNCH_KERNELS];
   CUstream stream;
   CUevent *event; /* 2 * CUDA_LAUNCHES_MAX + 2 */
-  CUlaunchConfig config;
-  CUlaunchAttribute attribute[1];
-  _Alignas(64) char argument[TW_LAUNCH_ARGUMENTS][ARGUMENT_BYTES];
-  void *argument_at[TW_LAUNCH_ARGUMENTS];
+  CUlaunchConfig config[TW_LAUNCH_KERNELS];
+  CUlaunchAttribute attribute[TW_LAUNCH_KERNELS][1];
+  _Alignas(64) char argument[TW_LAUNCH_KERNELS][TW_LAUNCH_ARGUMENTS][ARGUMENT_BYTES];
+  void *argument_at[TW_LAUNCH_KERNELS][TW_LAUNCH_ARGUMENTS];
   cuda_reply reply;
 } process;
 
@@ -159,20 +159,23 @@ static void encode_map(process *p, uint32_t index, CUtensorMap *out) {
     if (d < m->rank - 1) strides[d] = (uint64_t)m->strides[d];
   }
   if (!p->cuda.cuTensorMapEncodeTiled) give_up(p, 0, "this driver is too old for tensor maps");
-  CALL(p, cuTensorMapEncodeTiled, out, map_type(m), (unsigned)m->rank, (void *)(uintptr_t)p->live[m->operand], dims,
-       strides, box, steps, 0, log_of(m->swizzle, 32), log_of(m->l2, 64), m->nan);
+  const CUdeviceptr from =
+      m->operand == TW_LAUNCH_NO_OPERAND ? p->workspace + (uint64_t)m->offset : p->live[m->operand];
+  CALL(p, cuTensorMapEncodeTiled, out, map_type(m), (unsigned)m->rank, (void *)(uintptr_t)from, dims, strides, box,
+       steps, 0, log_of(m->swizzle, 32), log_of(m->l2, 64), m->nan);
 }
 
-static void make_arguments(process *p) {
-  const tw_launch *l = &p->orders->launch;
+static void make_arguments(process *p, size_t k) {
+  const tw_launch_kernel *l = &p->orders->launch.kernel[k];
   for (size_t i = 0; i < l->n_arguments; i++) {
     const tw_launch_argument *a = &l->argument[i];
-    void *at = p->argument_at[i] = p->argument[i];
+    void *at = p->argument_at[k][i] = p->argument[k][i];
+    const CUdeviceptr workspace = p->workspace + (uint64_t)a->integer;
     const int32_t small = (int32_t)a->integer;
     const float real = (float)a->real;
     switch (a->kind) {
     case TW_LAUNCH_OPERAND: memcpy(at, &p->live[a->index], sizeof p->live[0]); break;
-    case TW_LAUNCH_WORKSPACE: memcpy(at, &p->workspace, sizeof p->workspace); break;
+    case TW_LAUNCH_WORKSPACE: memcpy(at, &workspace, sizeof workspace); break;
     case TW_LAUNCH_MAP: encode_map(p, (uint32_t)a->index, at); break;
     case TW_LAUNCH_I32: memcpy(at, &small, sizeof small); break;
     case TW_LAUNCH_I64: memcpy(at, &a->integer, sizeof a->integer); break;
@@ -182,42 +185,50 @@ static void make_arguments(process *p) {
   }
 }
 
-static void load(process *p) {
-  const cuda_orders *o = p->orders;
-  const tw_launch *l = &o->launch;
-  CUmodule module;
+static void load_kernel(process *p, CUmodule module, size_t k) {
+  const tw_launch_kernel *l = &p->orders->launch.kernel[k];
+  CUlaunchConfig *config = &p->config[k];
   p->reply.stage = CUDA_LOADING;
-  CALL(p, cuModuleLoadData, &module, (const char *)o + o->cubin_at);
-  CALL(p, cuModuleGetFunction, &p->function, module, l->kernel);
+  CALL(p, cuModuleGetFunction, &p->function[k], module, l->name);
+  const CUfunction f = p->function[k];
   p->reply.stage = CUDA_LAUNCHING;
-  if (l->shared) CALL(p, cuFuncSetAttribute, p->function, CU_FUNCTION_DYNAMIC_SHARED, (int)l->shared);
+  if (l->shared) CALL(p, cuFuncSetAttribute, f, CU_FUNCTION_DYNAMIC_SHARED, (int)l->shared);
   const int64_t cluster = l->cluster[0] * l->cluster[1] * l->cluster[2];
-  if (cluster > 8) CALL(p, cuFuncSetAttribute, p->function, CU_FUNCTION_ANY_CLUSTER, 1);
+  if (cluster > 8) CALL(p, cuFuncSetAttribute, f, CU_FUNCTION_ANY_CLUSTER, 1);
   for (int d = 0; d < 3; d++) {
-    p->config.grid[d] = (unsigned)l->grid[d];
-    p->config.block[d] = (unsigned)l->block[d];
-    p->attribute[0].value.cluster[d] = (unsigned)l->cluster[d];
+    config->grid[d] = (unsigned)l->grid[d];
+    config->block[d] = (unsigned)l->block[d];
+    p->attribute[k][0].value.cluster[d] = (unsigned)l->cluster[d];
   }
-  p->attribute[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-  p->config.shared_bytes = (unsigned)l->shared;
-  p->config.stream = p->stream;
-  p->config.attributes = p->attribute;
-  p->config.n_attributes = l->clustered;
+  p->attribute[k][0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  config->shared_bytes = (unsigned)l->shared;
+  config->stream = p->stream;
+  config->attributes = p->attribute[k];
+  config->n_attributes = l->clustered;
+  make_arguments(p, k);
+  if (k != p->orders->launch.main) return;
   const int threads = (int)(l->block[0] * l->block[1] * l->block[2]);
-  CALL(p, cuFuncGetAttribute, &p->reply.registers, CU_FUNCTION_REGISTERS, p->function);
-  CALL(p, cuFuncGetAttribute, &p->reply.local, CU_FUNCTION_LOCAL, p->function);
-  CALL(p, cuFuncGetAttribute, &p->reply.shared_static, CU_FUNCTION_SHARED, p->function);
-  CALL(p, cuOccupancyMaxActiveBlocksPerMultiprocessor, &p->reply.blocks, p->function, threads, (size_t)l->shared);
-  if (l->clustered) CALL(p, cuOccupancyMaxActiveClusters, &p->reply.clusters, p->function, &p->config);
-  make_arguments(p);
+  CALL(p, cuFuncGetAttribute, &p->reply.registers, CU_FUNCTION_REGISTERS, f);
+  CALL(p, cuFuncGetAttribute, &p->reply.local, CU_FUNCTION_LOCAL, f);
+  CALL(p, cuFuncGetAttribute, &p->reply.shared_static, CU_FUNCTION_SHARED, f);
+  CALL(p, cuOccupancyMaxActiveBlocksPerMultiprocessor, &p->reply.blocks, f, threads, (size_t)l->shared);
+  if (l->clustered) CALL(p, cuOccupancyMaxActiveClusters, &p->reply.clusters, f, config);
 }
 
-/* The kernel, after what belongs to its time. */
+static void load(process *p) {
+  CUmodule module;
+  p->reply.stage = CUDA_LOADING;
+  CALL(p, cuModuleLoadData, &module, (const char *)p->orders + p->orders->cubin_at);
+  for (size_t k = 0; k < p->orders->launch.n_kernels; k++) load_kernel(p, module, k);
+}
+
+/* The kernels, after what belongs to their time. */
 static void launch(process *p) {
   const tw_launch *l = &p->orders->launch;
   if (l->zeroed && l->workspace) CALL(p, cuMemsetD8Async, p->workspace, 0, (size_t)l->workspace, p->stream);
   p->reply.stage = CUDA_LAUNCHING;
-  CALL(p, cuLaunchKernelEx, &p->config, p->function, p->argument_at, NULL);
+  for (size_t k = 0; k < l->n_kernels; k++)
+    CALL(p, cuLaunchKernelEx, &p->config[k], p->function[k], p->argument_at[k], NULL);
   p->reply.stage = CUDA_RUNNING;
 }
 

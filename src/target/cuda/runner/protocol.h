@@ -17,7 +17,7 @@
 #include "launch/launch.h"
 
 enum {
-  CUDA_PROTOCOL = 1,
+  CUDA_PROTOCOL = 2,
   CUDA_ORDERS = 3,
   CUDA_RESULTS,
   CUDA_CHANNEL,
