@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "target/cdna/isa/effects.h"
 #include "target/cdna/isa/isa.h"
 #include "target/cdna/lanes/lanes.h"
 #include "target/cdna/object/object.h"
@@ -115,6 +116,9 @@ typedef struct cdna_program {
 
 tw_status cdna_program_make(const cdna_object *, const cdna_kernel *, uint64_t base, cdna_program *out, tw_error *);
 void cdna_program_free(cdna_program *);
+/* Effects of each instruction by its dword (zero where none begins): malloc'ed, NULL without memory. For those who look
+ * at an execution; nothing here needs them. */
+cdna_effects *cdna_program_effects(const cdna_program *);
 /* Memory that lives as long as the program; NULL without memory. */
 void *cdna_program_new(cdna_program *, size_t bytes);
 /* A row (or rows) with the value in every lane. */

@@ -181,6 +181,16 @@ tw_status cdna_program_make(const cdna_object *o, const cdna_kernel *k, uint64_t
   return TW_OK;
 }
 
+cdna_effects *cdna_program_effects(const cdna_program *p) {
+  cdna_effects *all = tw_new(p->n, sizeof *all);
+  for (size_t at = 0; all && at < p->n; at++) {
+    cdna_code c;
+    if (p->op[at].instruction && !cdna_decode(p->object->arch, p->word + at, p->n - at, &c))
+      cdna_effects_of(p->object->arch, &c, &all[at]);
+  }
+  return all;
+}
+
 void cdna_program_free(cdna_program *p) {
   for (chunk *c = p->pool ? p->pool->first : NULL; c;) {
     chunk *next = c->next;

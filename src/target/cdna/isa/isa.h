@@ -74,6 +74,7 @@ enum {
   CDNA_VCC = 106,
   CDNA_TTMP = 108,
   CDNA_M0 = 124,
+  CDNA_NULL = 125,
   CDNA_EXEC = 126,
   CDNA_ZERO = 128, /* integers 0 to 64, then -1 to -16 */
   CDNA_APERTURES = 235,

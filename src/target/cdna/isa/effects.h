@@ -1,0 +1,81 @@
+/* effects.h - what an instruction does, as far as it is known without running it: the registers that it reads and
+ * writes, the counters that it raises or waits for, the unit that executes it, its access to memory.
+ *
+ * Registers are named by operand codes: 0 to 127 scalars (VCC, M0 and EXEC among them), CDNA_SCC, from 256 VGPRs, from
+ * 512 AccVGPRs. Not known here: registers that M0 chooses (gpr_idx, s_movrel), and where addresses lead.
+ *
+ * Sources: the instruction set manuals of CDNA3 and CDNA4, chapters 4 (counters, wait states), 5 to 11 (classes). */
+#ifndef TW_CDNA_EFFECTS_H
+#define TW_CDNA_EFFECTS_H
+
+#include "target/cdna/isa/isa.h"
+#include "target/cdna/layout/mfma.h"
+
+/* By what executes them. */
+typedef enum cdna_class {
+  CDNA_CLASS_SALU,
+  CDNA_CLASS_BRANCH,   /* sets the PC, or ends the wave */
+  CDNA_CLASS_INTERNAL, /* s_nop, s_waitcnt, s_setprio, ...: the sequencer itself */
+  CDNA_CLASS_BARRIER,
+  CDNA_CLASS_SMEM,
+  CDNA_CLASS_VALU,
+  CDNA_CLASS_TRANS, /* transcendental functions: a quarter of VALU's rate */
+  CDNA_CLASS_MATRIX,
+  CDNA_CLASS_LDS,
+  CDNA_CLASS_VMEM, /* FLAT, GLOBAL, SCRATCH, MUBUF, MTBUF */
+  CDNA_CLASSES
+} cdna_class;
+const char *cdna_class_name(cdna_class); /* "SALU", ... */
+
+enum { CDNA_ALL_BYTES = 15, CDNA_IMPLIED = 'i', CDNA_SCALE = 's', CDNA_REGISTER_CODES = 768 };
+
+typedef struct cdna_register_range {
+  uint16_t first; /* code of the first register; n of them */
+  uint8_t n;
+  uint8_t bytes; /* of each register: bit b is byte b */
+  char role;     /* the operand's field (isa.h); CDNA_IMPLIED: not in the text; CDNA_SCALE: of a scaled MFMA */
+} cdna_register_range;
+
+enum { CDNA_READS_MAX = 8, CDNA_WRITES_MAX = 4 };
+
+typedef enum cdna_access_kind {
+  CDNA_ACCESS_NONE,
+  CDNA_LOAD,
+  CDNA_STORE,
+  CDNA_ATOMIC,
+  CDNA_LOAD_TO_LDS
+} cdna_access_kind;
+typedef enum cdna_address_space {
+  CDNA_SPACE_GLOBAL,
+  CDNA_SPACE_FLAT, /* global, LDS or scratch: the address decides */
+  CDNA_SPACE_SCRATCH,
+  CDNA_SPACE_LDS,
+  CDNA_SPACE_SCALAR /* global, through the scalar cache */
+} cdna_address_space;
+
+/* Counters that an instruction raises and s_waitcnt waits for, and what they saturate at: at that many outstanding the
+ * hardware issues nothing more. Loads and stores of a counter end in order, but scalar loads in any. */
+enum { CDNA_COUNTS_VM = 1, CDNA_COUNTS_LGKM = 2, CDNA_VM_MOST = 63, CDNA_LGKM_MOST = 15 };
+
+typedef struct cdna_effects {
+  uint8_t klass; /* cdna_class */
+  uint8_t n_reads, n_writes;
+  cdna_register_range read[CDNA_READS_MAX], write[CDNA_WRITES_MAX];
+  bool reads_exec; /* lanes that are off are neither read nor written */
+  bool is_dpp, is_sdwa;
+  bool selects_part; /* of its destination, by SDWA or op_sel */
+  uint8_t counters;
+  uint8_t wait_vm, wait_lgkm; /* of s_waitcnt; CDNA_VM_MOST and CDNA_LGKM_MOST: it does not wait */
+  uint8_t wait_states;        /* 1; of s_nop more */
+  const cdna_mfma *mfma;      /* of class MATRIX, but for moves to and from AccVGPRs */
+  uint8_t passes;             /* of 4 cycles, until the matrix unit takes the next */
+  /* memory */
+  uint8_t access, space;
+  uint8_t bytes;    /* of a lane (or of a scalar load) and access */
+  uint8_t accesses; /* 2 of read2 and write2 */
+  bool returns;     /* an atomic: the old value */
+} cdna_effects;
+
+void cdna_effects_of(cdna_arch, const cdna_code *, cdna_effects *out);
+
+#endif
