@@ -140,6 +140,7 @@ typedef struct rv64_options {
   uint64_t max_cycles;           /* 0 = no limit; RV64_CYCLE_LIMIT beyond */
   uint64_t max_instructions;     /* 0 = no limit; RV64_CYCLE_LIMIT beyond */
   const char *harness;           /* the only section whose code may write the CSRs of marks and the end; NULL: any */
+  bool from_first_count;         /* the first read of the cycle counter behind the first mark moves that mark */
   const volatile int *interrupt; /* the run ends soon after *interrupt becomes nonzero; may be NULL */
 } rv64_options;
 

@@ -117,6 +117,7 @@ typedef struct rv64_core {
 
   uint64_t start_cycle, start_instructions;
   bool started;
+  bool counted; /* the cycle counter has been read since */
   uint64_t mispredicts;
 
   const rv64_ports *ports;

@@ -102,6 +102,11 @@ int rv64_csr(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *issue,
   if (csr >= RV64_CSR_START && csr <= RV64_CSR_EXIT && swaps && in->rd == RV64_SINK)
     return harness(core, pc, csr, operand, cycle, instructions);
 
+  if (core->options->from_first_count && csr == CYCLE && core->started && !core->counted) {
+    core->counted = true;
+    core->start_cycle = cycle;
+    core->start_instructions = instructions;
+  }
   uint64_t value = operand;
   bool legal = read_csr(core, csr, cycle, instructions, &old);
   if (!swaps) value = sets ? old | operand : old & ~operand;

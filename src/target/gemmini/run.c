@@ -70,6 +70,7 @@ tw_status gm_run(const gm_config *c, const void *elf, size_t size, const tw_case
                              .dcache_ways = c->dcache_ways,
                              .max_cycles = max_cycles,
                              .harness = GM_HARNESS_SECTION,
+                             .from_first_count = options->from_first_count,
                              .interrupt = options->interrupt};
   status = rv64_run(&memory, &ports, &core, &out->core, error);
   if (status == TW_OK) {

@@ -12,6 +12,7 @@ typedef struct gm_run_options {
   uint64_t max_cycles;           /* 0 = a generous multiple of what the plainest program needs */
   const volatile int *interrupt; /* may be NULL */
   const gm_listener *listener;   /* of the core's commands; may be NULL */
+  bool from_first_count;         /* time starts where a pasted kernel reads the cycle counter, behind what it saves */
 } gm_run_options;
 
 typedef struct gm_run_result {
