@@ -9,6 +9,7 @@
 
 #include "target/cuda/device.h"
 #include "target/cuda/measure.h"
+#include "target/cuda/runner/protocol.h"
 #include "tilewright/tilewright.h"
 
 static const tw_target *target(void) {
@@ -99,11 +100,28 @@ static void what_is_wrong_or_a_lie_is_told(void **state) {
   }
 }
 
+/* What device code could make of the process that it runs in; without the profile each of them is seen to come through. */
+static void a_process_that_is_taken_over_is_confined(void **state) {
+  static const char *const kernels[] = {"opens", "writes", "connects", "signals", "execs", "forks"};
+  (void)state;
+  for (int confined = 0; confined < 2; confined++) {
+    setenv(CUDA_CONFINE, confined ? "1" : "0", 1);
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+      tw_measurement m = {0};
+      tw_error error = {0};
+      const tw_status status = run(kernels[i], &m, &error);
+      if ((status == TW_OK) != confined) fail_msg("'%s', %d: %s", kernels[i], confined, error.text);
+    }
+  }
+  unsetenv(CUDA_CONFINE);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_devices_are_listed),
       cmocka_unit_test(a_right_kernel_is_right),
       cmocka_unit_test(what_is_wrong_or_a_lie_is_told),
+      cmocka_unit_test(a_process_that_is_taken_over_is_confined),
   };
   setenv("LD_LIBRARY_PATH", TW_CUDA_STUB, 1);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,6 +72,7 @@ static uint64_t file_rights(unsigned rights, bool folder) {
   uint64_t access = 0;
   if (rights & TW_PATH_READ) access |= LANDLOCK_ACCESS_FS_READ_FILE | (folder ? LANDLOCK_ACCESS_FS_READ_DIR : 0);
   if (rights & TW_PATH_EXECUTE) access |= LANDLOCK_ACCESS_FS_EXECUTE;
+  if (rights & TW_PATH_DEVICE) access |= ACCESS_IOCTL_DEV;
   if (rights & TW_PATH_WRITE) access |= write | (folder ? make : 0);
   return access;
 }

@@ -3,7 +3,7 @@
  * A profile lists the system calls that are allowed, never those that are forbidden (seccomp), and which paths may be
  * looked at or written (Landlock). Works for any user, without namespaces; root loses its capabilities too. What is
  * confined stays so, and so does all that it starts. Profiles: src/toolchain/profile.c (compilers),
- * src/native/runner/confine.c (kernels). */
+ * src/native/runner/confine.c (kernels), device.c (drivers). */
 #ifndef TW_BASE_CONFINE_H
 #define TW_BASE_CONFINE_H
 
@@ -38,7 +38,12 @@ typedef struct tw_profile {
   bool paths_may_lack; /* goes without Landlock where there is none: no call of the profile opens a path */
 } tw_profile;
 
-typedef enum tw_path_right { TW_PATH_READ = 1, TW_PATH_EXECUTE = 2, TW_PATH_WRITE = 4 } tw_path_right;
+typedef enum tw_path_right {
+  TW_PATH_READ = 1,
+  TW_PATH_EXECUTE = 2,
+  TW_PATH_WRITE = 4,
+  TW_PATH_DEVICE = 8 /* ioctl, which is refused for devices elsewhere from Landlock 5 on */
+} tw_path_right;
 
 /* A file, or a folder with all below it. One that does not exist is left out. */
 typedef struct tw_path_rule {

@@ -69,7 +69,7 @@ static void lay_out(const tw_sandboxed *c, tw_arena_orders *o) {
     const bool output = c->operand[i].is_output;
     place(output ? &outputs : &inputs, &o->operand[i], &c->operand[i], output || c->varies >> i & 1 ? c->sets : 1);
   }
-  memcpy(o->task, c->task, c->task_bytes);
+  if (c->task_bytes) memcpy(o->task, c->task, c->task_bytes);
   o->orders_bytes = inputs;
   o->results_bytes = outputs;
   o->memory = inputs + outputs + c->workspace + SPARE_MEMORY;

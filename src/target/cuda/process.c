@@ -109,11 +109,11 @@ static tw_status make_files(cuda_process *p, const cuda_device *d, const cuda_co
 static tw_status start(cuda_process *p, tw_error *error) {
   const char *runner = cuda_look()->runner;
   char *argv[] = {(char *)"tilewright-cuda-runner", (char *)"evaluate", NULL};
-  static const char *const passed[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH"};
-  char variable[3][2048], *environment[8] = {(char *)"CUDA_CACHE_DISABLE=1",
+  static const char *const passed[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH", CUDA_CONFINE};
+  char variable[4][2048], *environment[8] = {(char *)"CUDA_CACHE_DISABLE=1",
                                              (char *)"ASAN_OPTIONS=detect_leaks=0:protect_shadow_gap=0", NULL};
   size_t n = 2;
-  for (size_t i = 0; i < 3; i++) {
+  for (size_t i = 0; i < 4; i++) {
     const char *value = getenv(passed[i]);
     if (!value || strlen(value) > sizeof variable[i] - 64) continue;
     snprintf(variable[i], sizeof variable[i], "%s=%s", passed[i], value);

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "native/runner/device.h"
 #include "target/cuda/runner/driver.h"
 #include "target/cuda/runner/protocol.h"
 
@@ -305,6 +306,14 @@ static void open_device(process *p) {
   for (int i = 0; i < 2 * CUDA_LAUNCHES_MAX + 2; i++) CALL(p, cuEventCreate, &p->event[i], CU_EVENT_DEFAULT);
 }
 
+/* Before anything of the kernel is looked at. */
+static void confine(process *p) {
+  static const char *const devices[] = {"/dev/nvidia", NULL};
+  const char *wanted = getenv(CUDA_CONFINE);
+  const char *why = wanted && strcmp(wanted, "1") == 0 ? tw_confine_device(devices, CUDA_CHANNEL) : NULL;
+  if (why) give_up(p, 0, why);
+}
+
 static void answer(process *p) { send(CUDA_CHANNEL, &p->reply, sizeof p->reply, MSG_NOSIGNAL); }
 
 int cuda_evaluate(void) {
@@ -314,6 +323,7 @@ int cuda_evaluate(void) {
   if (!map_files(&p)) return 2;
   open_device(&p);
   make_memory(&p);
+  confine(&p);
   load(&p);
   answer(&p);
   while (recv(CUDA_CHANNEL, &c, sizeof c, 0) == (ssize_t)sizeof c && c.n <= CUDA_LAUNCHES_MAX) {

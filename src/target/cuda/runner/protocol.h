@@ -16,6 +16,8 @@
 
 #include "launch/launch.h"
 
+#define CUDA_CONFINE "TILEWRIGHT_CUDA_CONFINE" /* environment: "1" */
+
 enum {
   CUDA_PROTOCOL = 2,
   CUDA_ORDERS = 3,

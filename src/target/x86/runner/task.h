@@ -1,14 +1,17 @@
-/* task.h - what tilewright-x86-runner is told beside the operands (native/arena.h): A, B, [D,] C. */
+/* task.h - what tilewright-x86-runner is told beside the operands (A, B, [D,] C). */
 #ifndef TW_X86_TASK_H
 #define TW_X86_TASK_H
 
 #include <stdint.h>
 
+#include "native/arena.h"
 #include "tilewright/gemm.h"
 
 typedef struct x86_task {
   tw_gemm_spec spec;
   uint32_t copies; /* of packed weights, used in turn */
 } x86_task;
+
+_Static_assert(sizeof(x86_task) <= TW_ARENA_TASK, "a task is part of the orders");
 
 #endif

@@ -1,0 +1,171 @@
+/* device.c - see device.h. Loading a kernel and running it are under this profile; opening the device is not, since for that
+ * drivers start programs and make files. Code on a device is not under any profile: this is for what it makes of the
+ * process where it reaches its memory, and for what a hostile object makes of the driver that loads it. */
+#define _GNU_SOURCE
+#include "native/runner/device.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/confine.h"
+
+enum { PATHS_MAX = 64 };
+
+#if defined __x86_64__
+
+/* What drivers look at: descriptions of the system and of themselves, and libraries that they load late. */
+static const char *const read_only[] = {
+    "/sys",         "/proc/self", "/proc/devices", "/proc/driver", "/proc/cpuinfo",    "/proc/stat",  "/proc/meminfo",
+    "/proc/sys/vm", "/usr",       "/lib",          "/lib64",       "/etc/ld.so.cache", "/etc/nvidia", NULL};
+
+static const tw_call_rule calls[] = {
+    /* memory */
+    {SYS_mmap, {{0}}},
+    {SYS_munmap, {{0}}},
+    {SYS_mprotect, {{0}}},
+    {SYS_brk, {{0}}},
+    {SYS_mremap, {{0}}},
+    {SYS_madvise, {{0}}},
+    {SYS_mincore, {{0}}},
+    {SYS_mlock, {{0}}},
+    {SYS_munlock, {{0}}},
+    {SYS_get_mempolicy, {{0}}},
+    {SYS_set_mempolicy, {{0}}},
+    {SYS_mbind, {{0}}},
+    /* its threads: clone3 cannot be told apart from starting a process; C libraries then take clone */
+    {SYS_clone,
+     {{.argument = 0,
+       .n = 1,
+       .mask = CLONE_VM | CLONE_THREAD | CLONE_SIGHAND,
+       .value = {CLONE_VM | CLONE_THREAD | CLONE_SIGHAND}}}},
+    {SYS_futex, {{0}}},
+    {SYS_sched_yield, {{0}}},
+    {SYS_gettid, {{0}}},
+    {SYS_getpid, {{0}}},
+    {SYS_getppid, {{0}}},
+    {SYS_set_robust_list, {{0}}},
+    {SYS_rseq, {{0}}},
+    {SYS_membarrier, {{0}}},
+    {SYS_getcpu, {{0}}},
+    {SYS_sched_getaffinity, {{0}}},
+    {SYS_sched_setaffinity, {{0}}},
+    {SYS_sched_getparam, {{0}}},
+    {SYS_sched_getscheduler, {{0}}},
+    {SYS_restart_syscall, {{0}}},
+    {SYS_prctl, {{.argument = 0, .n = 2, .value = {PR_SET_NAME, PR_GET_NAME}}}},
+    {SYS_exit, {{0}}},
+    /* files that the paths below let it open, and what it has open */
+    {SYS_openat,
+     {{.argument = 2, .n = 2, .mask = O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE, .value = {O_RDONLY, O_RDWR}}}},
+    {SYS_open,
+     {{.argument = 1, .n = 2, .mask = O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE, .value = {O_RDONLY, O_RDWR}}}},
+    {SYS_ioctl, {{0}}},
+    {SYS_read, {{0}}},
+    {SYS_readv, {{0}}},
+    {SYS_pread64, {{0}}},
+    {SYS_write, {{0}}},
+    {SYS_writev, {{0}}},
+    {SYS_lseek, {{0}}},
+    {SYS_close, {{0}}},
+    {SYS_fstat, {{0}}},
+    {SYS_stat, {{0}}},
+    {SYS_lstat, {{0}}},
+    {SYS_newfstatat, {{0}}},
+    {SYS_statx, {{0}}},
+    {SYS_fstatfs, {{0}}},
+    {SYS_access, {{0}}},
+    {SYS_faccessat, {{0}}},
+    {SYS_readlink, {{0}}},
+    {SYS_readlinkat, {{0}}},
+    {SYS_getcwd, {{0}}},
+    {SYS_getdents64, {{0}}},
+    {SYS_fcntl, {{.argument = 1, .n = 6, .value = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL}}}},
+    {SYS_dup, {{0}}},
+    {SYS_pipe, {{0}}},
+    {SYS_pipe2, {{0}}},
+    {SYS_eventfd2, {{0}}},
+    {SYS_poll, {{0}}},
+    {SYS_ppoll, {{0}}},
+    {SYS_select, {{0}}},
+    {SYS_pselect6, {{0}}},
+    {SYS_epoll_create1, {{0}}},
+    {SYS_epoll_ctl, {{0}}},
+    {SYS_epoll_wait, {{0}}},
+    {SYS_epoll_pwait, {{0}}},
+    /* what it runs on, and as whom */
+    {SYS_uname, {{0}}},
+    {SYS_sysinfo, {{0}}},
+    {SYS_getrusage, {{0}}},
+    {SYS_times, {{0}}},
+    {SYS_getuid, {{0}}},
+    {SYS_geteuid, {{0}}},
+    {SYS_getgid, {{0}}},
+    {SYS_getegid, {{0}}},
+    {SYS_getrlimit, {{0}}},
+    {SYS_prlimit64, {{.argument = 2, .n = 1, .value = {0}}}},
+    {SYS_getrandom, {{0}}},
+    /* time */
+    {SYS_clock_gettime, {{0}}},
+    {SYS_clock_getres, {{0}}},
+    {SYS_clock_nanosleep, {{0}}},
+    {SYS_nanosleep, {{0}}},
+    {SYS_gettimeofday, {{0}}},
+    {SYS_time, {{0}}},
+    {SYS_pause, {{0}}},
+    /* signals to itself */
+    {SYS_rt_sigaction, {{0}}},
+    {SYS_rt_sigprocmask, {{0}}},
+    {SYS_rt_sigreturn, {{0}}},
+    {SYS_sigaltstack, {{0}}},
+    {SYS_exit_group, {{0}}}};
+
+enum { CALLS = sizeof calls / sizeof *calls };
+
+static size_t add_paths(tw_path_rule *path, size_t n, const char *prefix, glob_t *found) {
+  char pattern[256];
+  snprintf(pattern, sizeof pattern, "%s*", prefix);
+  if (glob(pattern, 0, NULL, found) != 0) return n;
+  for (size_t i = 0; i < found->gl_pathc && n < PATHS_MAX; i++)
+    path[n++] = (tw_path_rule){found->gl_pathv[i], TW_PATH_READ | TW_PATH_WRITE | TW_PATH_DEVICE};
+  return n;
+}
+
+const char *tw_confine_device(const char *const devices[], int channel) {
+  static tw_call_rule all[CALLS + 3];
+  static tw_error error;
+  static glob_t found[8]; /* in use until the process ends, like what is confined */
+  tw_path_rule path[PATHS_MAX];
+  tw_confinement *c = NULL;
+  size_t n = 0;
+  memcpy(all, calls, sizeof calls);
+  all[CALLS] = (tw_call_rule){SYS_sendto, {{.argument = 0, .n = 1, .value = {(uint32_t)channel}}}};
+  all[CALLS + 1] = (tw_call_rule){SYS_recvfrom, {{.argument = 0, .n = 1, .value = {(uint32_t)channel}}}};
+  all[CALLS + 2] = (tw_call_rule){
+      SYS_tgkill,
+      {{.argument = 0, .n = 1, .value = {(uint32_t)getpid()}}, {.argument = 2, .n = 1, .value = {SIGABRT}}}};
+  for (const char *const *p = read_only; *p; p++) path[n++] = (tw_path_rule){*p, TW_PATH_READ};
+  for (size_t i = 0; devices[i] && i < sizeof found / sizeof *found; i++) n = add_paths(path, n, devices[i], &found[i]);
+  const tw_profile profile = {.who = "the driver of a device",
+                              .call = all,
+                              .n_calls = CALLS + 3,
+                              .refusal = TW_REFUSAL_ERROR,
+                              .all_threads = true};
+  if (tw_confinement_make(&profile, path, n, &c, &error) != TW_OK) return error.text;
+  return tw_confine(c) ? NULL : "this system does not let a process give up its rights"; /* c stays, as above */
+}
+
+#else
+
+const char *tw_confine_device(const char *const devices[], int channel) {
+  (void)devices, (void)channel;
+  return "drivers are confined on x86-64 with Linux only";
+}
+
+#endif

@@ -1,0 +1,11 @@
+/* device.h - takes away from a process what the driver of a device does not need once it has opened the device. */
+#ifndef TW_NATIVE_RUNNER_DEVICE_H
+#define TW_NATIVE_RUNNER_DEVICE_H
+
+/* From now on every thread of this process can use its memory and its threads, make threads, read what drivers read of the
+ * system, use devices whose files' names begin with one of `devices` ("/dev/nvidia"; ended by NULL), and talk on the
+ * socket `channel`: it writes no file, starts no program, makes no socket, signals nobody. Anything else fails with
+ * ENOSYS. NULL, or what cannot be done here. */
+const char *tw_confine_device(const char *const devices[], int channel);
+
+#endif
