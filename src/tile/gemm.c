@@ -12,6 +12,7 @@
 
 #include "base/strings.h"
 #include "op/gemm.h"
+#include "tile/gemm_result.h"
 
 typedef struct writer {
   const tw_tile_machine *machine;
@@ -20,73 +21,8 @@ typedef struct writer {
   tw_text text;
 } writer;
 
-static const char *type_word(tw_type t) {
-  return t == TW_F32 ? "float" : tw_type_name(t); /* the vocabulary's names are ours, but for this one */
-}
-
 /* Of A and B in shared tiles: f32 is multiplied as tf32. */
 static const char *factor_word(tw_type t) { return t == TW_F32 ? "tf32" : tw_type_name(t); }
-
-static bool is_integer(const tw_gemm *g) { return g->acc == TW_I32; }
-
-/* Fields of `result`, and what they are made of, that only some problems have. */
-static void write_extras(writer *w, const char *before_scales, const char *before_bias, const char *before_int,
-                         const char *before_float, const char *end) {
-  const tw_gemm *g = &w->g;
-  if (g->scales) tw_text_add(&w->text, "%sSA%s%sSB%s", before_scales, end, before_scales, end);
-  if (g->bias != TW_GEMM_BIAS_NONE) tw_text_add(&w->text, "%sD%s", before_bias, end);
-  if (g->bias == TW_GEMM_BIAS_FULL) tw_text_add(&w->text, "%sldd%s", before_int, end);
-  if (g->scale != 1.0f) tw_text_add(&w->text, "%sscale%s", before_float, end);
-}
-
-static void write_names_of_extras(writer *w) { write_extras(w, ", ", ", ", ", ", ", ", ""); }
-static void write_parameters_of_result(writer *w) {
-  write_extras(w, ", const float *", is_integer(&w->g) ? ", const int *" : ", const float *", ", int ", ", float ", "");
-}
-static void write_fields_of_result(writer *w) {
-  write_extras(w, "  const float *", is_integer(&w->g) ? "  const int *" : "  const float *", "  int ", "  float ",
-               ";\n");
-}
-
-static void write_launch_extras(writer *w) {
-  const tw_gemm *g = &w->g;
-  if (g->scales) tw_text_add(&w->text, ", SA, SB");
-  if (g->bias != TW_GEMM_BIAS_NONE) tw_text_add(&w->text, ", D");
-  if (g->bias == TW_GEMM_BIAS_FULL) tw_text_add(&w->text, ", ldd");
-  if (g->scale != 1.0f) tw_text_add(&w->text, ", f32(scale)");
-}
-
-/* From a sum to an element of C, as op/gemm.c defines it. */
-static void write_result(writer *w) {
-  const tw_gemm *g = &w->g;
-  tw_text *t = &w->text;
-  const bool narrow = g->c == TW_I8 || g->c == TW_I16, integer = is_integer(g), scaled = g->scale != 1.0f;
-  tw_text_add(t, "/* From a sum to an element of C, i rows and j columns from the first. */\n"
-                 "struct result {\n  int row, col, m, n;\n");
-  write_fields_of_result(w);
-  tw_text_add(t, "  TW_FN %s operator()(%s v, int i, int j) const {\n",
-              integer && (narrow || g->c == TW_I32) ? "int" : "float", integer ? "int" : "float");
-  if (g->scales == TW_GEMM_SCALES_TENSOR) tw_text_add(t, "    v *= SA[0] * SB[0];\n");
-  if (g->scales == TW_GEMM_SCALES_ROW)
-    tw_text_add(t, "    if (row + i < m && col + j < n) v *= SA[row + i] * SB[col + j];\n");
-  if (g->bias == TW_GEMM_BIAS_ROW) tw_text_add(t, "    if (col + j < n) v += D[col + j];\n");
-  if (g->bias == TW_GEMM_BIAS_FULL)
-    tw_text_add(t, "    if (row + i < m && col + j < n) v += D[(i64)(row + i) * ldd + col + j];\n");
-  if (!integer && scaled) tw_text_add(t, "    v *= scale;\n");
-  if (g->gelu) tw_text_add(t, "    v = gelu_%s(v);\n", g->gelu == TW_GELU_ERF ? "erf" : "tanh");
-  if (g->relu && !narrow) tw_text_add(t, "    v = v < 0 ? 0 : v;\n");
-  if (narrow)
-    tw_text_add(t, "    return round_within(%s(float)v, %s, %s);\n", scaled ? "scale * " : "",
-                g->relu         ? "0"
-                : g->c == TW_I8 ? "-128"
-                                : "-32768",
-                g->c == TW_I8 ? "127" : "32767");
-  else if (integer && g->c != TW_I32)
-    tw_text_add(t, "    return %s(float)v;\n", scaled ? "scale * " : "");
-  else
-    tw_text_add(t, "    return v;\n");
-  tw_text_add(t, "  }\n};\n\n");
-}
 
 static void write_launch(writer *w) {
   const tw_gemm *g = &w->g;
@@ -123,7 +59,7 @@ static void write_launch(writer *w) {
   if (!p->copies_a) tw_text_add(t, ", lda");
   if (!p->copies_b) tw_text_add(t, ", ldb");
   if (!p->copies_c) tw_text_add(t, ", ldc");
-  write_launch_extras(w);
+  tw_tile_result_arguments(t, &w->g);
   tw_text_add(t, "\n");
 }
 
@@ -142,10 +78,10 @@ static void write_parameters(writer *w) {
   if (p->copies_c)
     tw_text_add(t, "TW_TENSOR c, ");
   else
-    tw_text_add(t, "%s *c, ", type_word(g->c));
+    tw_text_add(t, "%s *c, ", tw_tile_type_word(g->c));
   tw_text_add(t, "int m, int n, int k%s%s%s", p->copies_a ? "" : ", int lda", p->copies_b ? "" : ", int ldb",
               p->copies_c ? "" : ", int ldc");
-  write_parameters_of_result(w);
+  tw_tile_result_parameters(t, &w->g);
 }
 
 /* What the copying group does for one operand of one stage. `down` is the pitch of memory, `parts` the blocks that share. */
@@ -242,7 +178,7 @@ static void write_products(writer *w) {
         "      } else {\n      all.wait_for_writes(0);\n      parts.add(sums, worker);\n");
   tw_text_add(t, "#pragma unroll\n      for (int q = 0; q < ROWS / 64; q++) {\n"
                  "        const result finish{row + 64 * q, col, m, n");
-  write_names_of_extras(w);
+  tw_tile_result_names(t, &w->g);
   if (p->copies_c)
     tw_text_add(t,
                 "};\n#pragma unroll\n"
@@ -273,9 +209,9 @@ static void write_tiled(writer *w) {
   tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\n", w->machine->header);
   tw_text_add(t, "using a_tile = shared<%s, %s>;\n", factor_word(g->a), p->across_a ? "BK, BM" : "BM, BK");
   tw_text_add(t, "using b_tile = shared<%s, %s>;\n", factor_word(g->b), p->across_b ? "BK, BN" : "BN, BK");
-  if (p->copies_c) tw_text_add(t, "using c_tile = shared<%s, 64, %d>;\n", type_word(g->c), p->width);
+  if (p->copies_c) tw_text_add(t, "using c_tile = shared<%s, 64, %d>;\n", tw_tile_type_word(g->c), p->width);
   tw_text_add(t, "constexpr int ROWS = %s; /* of C, of a group */\n\n", p->turns ? "BM" : "BM / GROUPS");
-  write_result(w);
+  tw_tile_result_write(t, &w->g);
   tw_text_add(t, "TW_KERNEL((GROUPS + 1) * group_threads, 1) gemm(");
   write_parameters(w);
   tw_text_add(t, ") {\n  arena memory;\n  const auto as = memory.take<many<a_tile, STAGES>>();\n"

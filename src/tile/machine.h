@@ -10,6 +10,15 @@
 
 #include "tilewright/type.h"
 
+/* What a shared tile is read by: rows of `row_bytes` bytes, `side` of them at a time, 16 bytes of a thread along a row
+ * (or, `across`, along a column). */
+typedef struct tw_tile_access {
+  int rows, row_bytes, side, element_bytes;
+  bool across;
+} tw_tile_access;
+
+enum { TW_TILE_SWIZZLE = 96 };
+
 typedef struct tw_tile_machine {
   const char *header;   /* what a kernel includes: "tile.cuh" */
   int processors;       /* multiprocessors, compute units */
@@ -26,6 +35,18 @@ typedef struct tw_tile_machine {
   int blocks_together; /* of a cluster, at most: they can write to each other */
   bool registers_move; /* from groups that copy to groups that multiply */
   bool (*multiplies)(tw_type a, tw_type b); /* on its matrix units */
+
+  /* Of machines whose groups are alike (gemm_alike.h). */
+  int direct_bytes; /* of a thread that a copy moves to shared memory past the registers; 0: none */
+  int chips;        /* chiplets that blocks are dealt to in turn */
+  int simds;        /* of a processor: groups of a block are dealt to them, and share the registers of a thread there */
+  int simd_registers;
+  /* The type that swizzles such a tile, as text; "plain" where none is needed or known. */
+  void (*swizzle)(const struct tw_tile_machine *, const tw_tile_access *, char text[TW_TILE_SWIZZLE]);
+  const void *with; /* the target's own */
 } tw_tile_machine;
+
+/* As the vocabulary has it: "float", "bf16". */
+static inline const char *tw_tile_type_word(tw_type t) { return t == TW_F32 ? "float" : tw_type_name(t); }
 
 #endif

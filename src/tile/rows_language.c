@@ -53,5 +53,4 @@ tw_status tw_tile_rows_menu(const tw_language *l, const tw_tile_rows_context *c,
   return tw_menu_finish(&m, out, error);
 }
 
-const char *tw_tile_type_word(tw_type t) { return t == TW_F32 ? "float" : tw_type_name(t); }
 int tw_tile_type_bytes(tw_type t) { return tw_type_bits(t) / 8; }

@@ -23,7 +23,6 @@ tw_status tw_tile_rows_plan_of(const tw_language *, const tw_tile_rows_context *
 tw_status tw_tile_rows_menu(const tw_language *, const tw_tile_rows_context *, const tw_schedule *, tw_menu *,
                             tw_error *);
 
-const char *tw_tile_type_word(tw_type); /* as the vocabulary has it: "float", "bf16" */
 int tw_tile_type_bytes(tw_type);
 
 #endif

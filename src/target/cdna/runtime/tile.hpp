@@ -1,0 +1,5 @@
+/* tile.hpp - the tile vocabulary for AMD's CDNA3 and CDNA4 (gfx942, gfx950): docs/tiles.md. */
+#pragma once
+#include "tile_core.hpp"
+#include "tile_rows.hpp"
+#include "tile_mma.hpp"

@@ -1,0 +1,344 @@
+/* tile_core.hpp - words of the tile vocabulary that do not multiply, for AMD GPUs (gfx942, gfx950).
+ *
+ * docs/tiles.md is the manual. A `shared` tile lies in LDS; a group is what multiplies together: a wave of 64 lanes. Two
+ * compilers read it: clang 22 as freestanding C++17 for amdgcn, without ROCm, and hipcc as HIP. Instructions are reached by
+ * the compiler's builtins (LLVM's "User Guide for AMDGPU Backend"); no header of either is needed.
+ *
+ * Invariants: a kernel's `shared BYTES` (docs/launch.md) is all of its LDS but for small static arrays. Rows of a shared tile
+ * lie one after the other, and a swizzle (XOR of offset bits, layout/swizzle.h) says where each 16 bytes of it are. */
+#pragma once
+
+#define TW_GLOBAL __attribute__((address_space(1)))
+#define TW_LOCAL __attribute__((address_space(3)))
+/* A kernel, its threads, and how many of its blocks a compute unit shall hold: that is what its registers are. */
+#ifdef __HIP__
+#define TW_FN __device__ inline __attribute__((always_inline))
+#define TW_KERNEL_WORD extern "C" __global__
+#else
+#define TW_FN inline __attribute__((always_inline))
+#define TW_KERNEL_WORD extern "C" __attribute__((amdgpu_kernel))
+#define __shared__ static TW_LOCAL __attribute__((loader_uninitialized))
+#endif
+#define TW_KERNEL(threads, blocks)                                                                                     \
+  TW_KERNEL_WORD __attribute__((amdgpu_flat_work_group_size(threads, threads),                                         \
+                                amdgpu_waves_per_eu(((threads) / 64 * (blocks) + 3) / 4))) void
+
+namespace tw {
+
+using u8 = unsigned char;
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+using i8 = signed char;
+using i16 = short;
+using i32 = int;
+using i64 = long long;
+
+struct bf16 { u16 bits; };
+struct f16 { u16 bits; };
+struct e4m3 { u8 bits; };
+struct e5m2 { u8 bits; };
+
+typedef u32 u32x2 __attribute__((ext_vector_type(2)));
+typedef u32 u32x4 __attribute__((ext_vector_type(4)));
+typedef float f32x2 __attribute__((ext_vector_type(2)));
+typedef float f32x4 __attribute__((ext_vector_type(4)));
+typedef __bf16 bf16x2 __attribute__((ext_vector_type(2)));
+typedef _Float16 f16x2 __attribute__((ext_vector_type(2)));
+
+template <class A, class B> struct same_type { static constexpr bool value = false; };
+template <class A> struct same_type<A, A> { static constexpr bool value = true; };
+
+/* ---- values ---- */
+
+TW_FN u32 bits_of(float x) { return __builtin_bit_cast(u32, x); }
+TW_FN u32 bits_of(i32 x) { return (u32)x; }
+TW_FN float float_of(u32 x) { return __builtin_bit_cast(float, x); }
+TW_FN int min(int a, int b) { return a < b ? a : b; }
+TW_FN int max(int a, int b) { return a > b ? a : b; }
+TW_FN float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); }
+
+/* Two values as two elements of Type, the first below, in a word of their size; floats to nearest, ties to even. */
+template <class Type> struct packed;
+template <> struct packed<bf16> {
+  static TW_FN u32 of(float low, float high) {
+    return __builtin_bit_cast(u32, __builtin_convertvector((f32x2){low, high}, bf16x2));
+  }
+};
+template <> struct packed<f16> {
+  static TW_FN u32 of(float low, float high) {
+    return __builtin_bit_cast(u32, __builtin_convertvector((f32x2){low, high}, f16x2));
+  }
+};
+template <> struct packed<float> {
+  static TW_FN u64 of(float low, float high) { return (u64)bits_of(low) | (u64)bits_of(high) << 32; }
+};
+template <> struct packed<i32> {
+  static TW_FN u64 of(i32 low, i32 high) { return (u64)bits_of(low) | (u64)bits_of(high) << 32; }
+};
+template <> struct packed<i16> {
+  static TW_FN u32 of(i32 low, i32 high) { return ((u32)low & 0xffffu) | (u32)high << 16; }
+};
+template <> struct packed<i8> {
+  static TW_FN u16 of(i32 low, i32 high) { return (u16)(((u32)low & 0xffu) | ((u32)high & 0xffu) << 8); }
+};
+
+/* One element as a number, and back. */
+TW_FN float number(float x) { return x; }
+TW_FN float number(bf16 x) { return float_of((u32)x.bits << 16); }
+TW_FN float number(f16 x) { return (float)__builtin_bit_cast(_Float16, x.bits); }
+TW_FN i32 number(i32 x) { return x; }
+TW_FN i32 number(i16 x) { return x; }
+TW_FN i32 number(i8 x) { return x; }
+TW_FN void set(float &to, float x) { to = x; }
+TW_FN void set(bf16 &to, float x) { to.bits = (u16)packed<bf16>::of(x, 0.f); }
+TW_FN void set(f16 &to, float x) { to.bits = (u16)packed<f16>::of(x, 0.f); }
+TW_FN void set(i32 &to, i32 x) { to = x; }
+TW_FN void set(i16 &to, i32 x) { to = (i16)x; }
+TW_FN void set(i8 &to, i32 x) { to = (i8)x; }
+
+/* The two 16-bit elements of a word. */
+template <class Type> TW_FN float low(u32 x) { return number(Type{(u16)x}); }
+template <class Type> TW_FN float high(u32 x) { return number(Type{(u16)(x >> 16)}); }
+
+TW_FN float infinity() { return float_of(0x7f800000u); }
+/* 2^x, x may be -infinity; relative error about 2^-22. */
+TW_FN float exp2_fast(float x) { return __builtin_amdgcn_exp2f(x); }
+TW_FN float log2_fast(float x) { return __builtin_amdgcn_logf(x); }
+TW_FN float rsqrt_fast(float x) { return __builtin_amdgcn_rsqf(x); }
+
+/* erf to 1.5e-7: M. Abramowitz, I. Stegun, Handbook of Mathematical Functions, 7.1.26. */
+TW_FN float erf_fast(float x) {
+  const float a = __builtin_fabsf(x), t = 1.f / (1.f + 0.3275911f * a);
+  const float p = t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
+  return __builtin_copysignf(1.f - p * exp2_fast(-a * a * 1.44269504f), x);
+}
+TW_FN float tanh_fast(float x) { return 1.f - 2.f / (1.f + exp2_fast(2.88539008f * x)); }
+TW_FN float gelu_erf(float x) { return 0.5f * x * (1.f + erf_fast(x * 0.707106781f)); }
+TW_FN float gelu_tanh(float x) { return 0.5f * x * (1.f + tanh_fast(0.797884561f * (x + 0.044715f * x * x * x))); }
+
+/* Results as they are, for `put`. */
+struct as_is {
+  template <class Value> TW_FN Value operator()(Value v, int, int) const { return v; }
+};
+
+/* round(x), ties to even, within low..high. */
+TW_FN i32 round_within(float x, i32 low, i32 high) {
+  const float r = __builtin_rintf(x);
+  return r >= (float)high ? high : r > (float)low ? (i32)r : low;
+}
+
+/* How values of a row become one. */
+struct sum_of {
+  static TW_FN float of(float a, float b) { return a + b; }
+};
+struct max_of {
+  static TW_FN float of(float a, float b) { return __builtin_fmaxf(a, b); }
+};
+
+/* ---- 16 bytes of global memory ---- */
+
+struct alignas(16) vec16 { u32 word[4]; };
+
+TW_FN vec16 vec16_of(u32x4 v) { return __builtin_bit_cast(vec16, v); }
+TW_FN u32x4 words_of(vec16 v) { return __builtin_bit_cast(u32x4, v); }
+TW_FN vec16 load16(const void *p) { return vec16_of(*(const TW_GLOBAL u32x4 *)p); }
+/* What is read once, or nobody reads soon: it does not stay in the caches for long. */
+TW_FN vec16 load16_once(const void *p) { return vec16_of(__builtin_nontemporal_load((const TW_GLOBAL u32x4 *)p)); }
+TW_FN void store16(void *p, vec16 v) { *(TW_GLOBAL u32x4 *)p = words_of(v); }
+TW_FN void store16_once(void *p, vec16 v) { __builtin_nontemporal_store(words_of(v), (TW_GLOBAL u32x4 *)p); }
+
+/* ---- threads ---- */
+
+constexpr int group_threads = 64;
+
+TW_FN int thread_of_block() { return (int)__builtin_amdgcn_workitem_id_x(); }
+TW_FN int block_of_grid() { return (int)__builtin_amdgcn_workgroup_id_x(); }
+TW_FN int thread_of_group() { return thread_of_block() % group_threads; }
+/* The same value in all threads of a group, and the compiler knows it. */
+TW_FN int group_of_block() { return __builtin_amdgcn_readfirstlane(thread_of_block() / group_threads); }
+
+/* Nothing moves across at compile time. */
+TW_FN void here() { asm volatile("" ::: "memory"); }
+/* All threads of a block; what they wrote to LDS by then is seen behind it. Copies to LDS under way are not waited for. */
+TW_FN void sync_block() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
+  here();
+}
+
+/* ---- shared memory ---- */
+
+#ifdef __HIP__
+extern __shared__ __attribute__((aligned(1024))) u8 tw_dynamic[];
+#else
+extern TW_LOCAL __attribute__((aligned(1024))) u8 tw_dynamic[];
+#endif
+
+/* The block's dynamic LDS, piece by piece. */
+struct arena {
+  u32 next = 0;
+  template <class Tile> TW_FN Tile take() {
+    const Tile t{(TW_LOCAL u8 *)tw_dynamic + next};
+    next += (Tile::bytes + 1023u) & ~1023u;
+    return t;
+  }
+};
+
+/* Where bytes of a tile lie: at offset o ^ ((o % 2^End) >> Begin << To) ^ ... of all terms. */
+struct plain {
+  static constexpr u32 span = 16;
+  static constexpr TW_FN u32 terms(u32) { return 0; }
+  static constexpr TW_FN u32 of(u32 o) { return o; }
+};
+template <int End, int Begin, int To, class More = plain> struct xor_bits {
+  static constexpr u32 span = More::span > (1u << End) ? More::span : 1u << End;
+  static constexpr TW_FN u32 terms(u32 o) { return (o & (span_bits(End) - 1)) >> Begin << To ^ More::terms(o); }
+  static constexpr TW_FN u32 of(u32 o) { return o ^ terms(o); }
+  static constexpr TW_FN u32 span_bits(int bits) { return 1u << bits; }
+};
+
+template <class Type, int Rows, int Cols, class Swizzle = plain> struct shared {
+  using type = Type;
+  using swizzle = Swizzle;
+  static constexpr int rows = Rows, cols = Cols;
+  static constexpr u32 row_bytes = (u32)Cols * sizeof(Type), bytes = Rows * row_bytes;
+  static_assert(row_bytes % 16 == 0, "rows of a shared tile have a multiple of 16 bytes");
+  static_assert(bytes % Swizzle::span == 0, "a swizzle stays within its tile");
+  TW_LOCAL u8 *at;
+};
+
+/* Tiles, one after the other: the stages of a pipeline. */
+template <class Tile, int Count> struct many {
+  static constexpr u32 bytes = Tile::bytes * Count;
+  TW_LOCAL u8 *at;
+  TW_FN Tile operator[](int i) const { return Tile{at + (u32)i * Tile::bytes}; }
+};
+
+/* ---- copies from memory to shared tiles ----
+ *
+ * A matrix is read through a buffer resource: what lies past its last row arrives as zeros, without a branch. */
+
+/* Until at most Count of this thread's copies are under way. */
+template <int Count> TW_FN void copies_wait() {
+  here();
+  __builtin_amdgcn_s_waitcnt((Count & 15) | Count >> 4 << 14 | 0xF70);
+  here();
+}
+
+constexpr u32 NOWHERE = 0x80000000u; /* an offset that no matrix has */
+
+/* Rows of a matrix of `Type`, some of its columns at a time, by Groups groups: row r of the tile is row `row` + r of the
+ * matrix. Tail: the matrix may end within a tile's columns, at a multiple of 16 bytes. */
+template <class Tile, int Groups, bool Tail> struct copier {
+  using type = typename Tile::type;
+  static constexpr int threads = Groups * group_threads, size = (int)sizeof(type);
+  static constexpr int each = (int)Tile::bytes / 16 / threads; /* of a thread, 16 bytes each */
+  static constexpr u32 stride = threads * 16;
+  static_assert(each * stride == Tile::bytes, "a tile is a whole number of copies by all groups");
+  /* Is what a thread copies next so many rows further down, in the same columns? */
+  static constexpr bool regular = stride % Tile::swizzle::span == 0 && stride % Tile::row_bytes == 0;
+  static constexpr int distinct = regular ? 1 : each;
+
+  const void *from;
+  u32 bytes, pitch;
+  int cols, group;
+  u32 offset[distinct];
+  vec16 held[each];
+
+  TW_FN copier(const type *matrix, i64 ld, int row, int rows, int columns, int first_group = 0) {
+    const int have = min(rows - row, Tile::rows);
+    group = group_of_block() - first_group;
+    from = matrix + row * ld;
+    pitch = (u32)ld * size;
+    cols = columns;
+    bytes = have > 0 ? (u32)(have - 1) * pitch + (u32)columns * size : 0;
+#pragma unroll
+    for (int i = 0; i < distinct; i++) {
+      const u32 o = Tile::swizzle::of((u32)(i * threads + group * group_threads + thread_of_group()) * 16);
+      offset[i] = o / Tile::row_bytes * pitch + o % Tile::row_bytes;
+    }
+  }
+  /* Where piece i begins in memory, beside what is the same for all of the group. */
+  TW_FN u32 lane_offset(int i, int col) const {
+    const u32 o = offset[regular ? 0 : i];
+    if (!Tail) return o;
+    const u32 at = Tile::swizzle::of((u32)((regular ? 0 : i) * threads + group * group_threads + thread_of_group()) * 16);
+    return (int)(at % Tile::row_bytes) / size + col < cols ? o : NOWHERE;
+  }
+  TW_FN u32 group_offset(int i, int col) const {
+    return (u32)col * size + (regular ? (u32)i * (stride / Tile::row_bytes) * pitch : 0);
+  }
+  TW_FN __amdgpu_buffer_rsrc_t resource(int col) const { /* nothing is read past the last column */
+    return __builtin_amdgcn_make_buffer_rsrc((void *)from, 0, col < cols ? bytes : 0, 0x00020000);
+  }
+#ifdef __gfx950__ /* the others move 4 bytes of a lane at a time, which is no faster than through registers */
+  /* Asynchronously, past the registers: `each` copies of a thread. Columns begin at `col`. */
+  TW_FN void copy(Tile to, int col) const {
+    const __amdgpu_buffer_rsrc_t r = resource(col);
+#pragma unroll
+    for (int i = 0; i < each; i++)
+      __builtin_amdgcn_raw_ptr_buffer_load_lds(r, to.at + (u32)i * stride + (u32)group * 1024u, 16, lane_offset(i, col),
+                                               group_offset(i, col), 0, 0);
+  }
+#endif
+  /* The same in two steps, through registers: what is loaded is there when `lay` needs it. */
+  TW_FN void load(int col) {
+    const __amdgpu_buffer_rsrc_t r = resource(col);
+#pragma unroll
+    for (int i = 0; i < each; i++)
+      held[i] = vec16_of(__builtin_amdgcn_raw_buffer_load_b128(r, lane_offset(i, col), group_offset(i, col), 0));
+  }
+  TW_FN void lay(Tile to) const {
+#pragma unroll
+    for (int i = 0; i < each; i++)
+      *(TW_LOCAL u32x4 *)(to.at + (u32)i * stride + (u32)group * 1024u + (u32)thread_of_group() * 16u) = words_of(held[i]);
+  }
+};
+
+/* By all Groups groups, from any address and pitches: element (row, col) lies at from[row * down + col * right]; rows and
+ * columns that the matrix does not have become zeros. A sync follows. */
+template <int Groups, class Tile, class Type>
+TW_FN void copy_by_groups(Tile to, const Type *from, i64 down, i64 right, int row, int col, int rows, int cols) {
+  constexpr int chunks = (int)Tile::row_bytes / 16, each = 16 / (int)sizeof(Type);
+  const TW_GLOBAL Type *at = (const TW_GLOBAL Type *)from;
+  for (int i = thread_of_block(); i < Tile::rows * chunks; i += Groups * group_threads) {
+    /* Neighbours in memory by neighbouring threads, whichever way the matrix lies. */
+    const int r = right == 1 ? i / chunks : i % Tile::rows, c = right == 1 ? i % chunks : i / Tile::rows;
+    union {
+      Type element[each];
+      u32x4 words;
+    } v;
+    v.words = (u32x4){0, 0, 0, 0};
+    if (row + r < rows)
+#pragma unroll
+      for (int e = 0; e < each; e++)
+        if (col + c * each + e < cols) v.element[e] = at[(row + r) * down + (col + c * each + e) * right];
+    *(TW_LOCAL u32x4 *)(to.at + Tile::swizzle::of((u32)r * Tile::row_bytes + (u32)c * 16u)) = v.words;
+  }
+}
+
+/* ---- which tile ---- */
+
+struct place {
+  int row, col;
+};
+/* Blocks go to `chips` chiplets in turn. They are numbered anew so that `chunk` neighbours run on one chiplet, and walk the
+ * tiles in windows of `window` rows of them, down first (HipKittens, algorithm 1; where there is no whole set of chunks,
+ * each chiplet has one range). window 0: row by row. */
+template <int window, int chunk, int chips> TW_FN place place_of_chips(int t, int rows, int cols) {
+  if (window == 0) return place{t / cols, t % cols};
+  constexpr int height = window ? window : 1, run = chunk ? chunk : 1;
+  const int blocks = rows * cols, set = chips * run, whole = blocks / set * set, chip = t % chips, local = t / chips;
+  int number = t;
+  if (whole == 0)
+    number = chip * (blocks / chips) + min(chip, blocks % chips) + local;
+  else if (t < whole)
+    number = local / run * set + chip * run + local % run;
+  const int band = height * cols, first = number / band * height, in = number % band;
+  const int size = min(rows - first, height);
+  return place{first + in % size, in / size};
+}
+
+}  // namespace tw

@@ -1,0 +1,175 @@
+/* tile_mma.hpp - products of the tile vocabulary for AMD GPUs: matrix instructions, their operands from shared tiles, sums.
+ *
+ * A group multiplies from registers. B stands in an instruction's first place and A in its second: a lane then holds
+ * neighbouring columns of C, which it stores together. Layouts: layout/mfma.h. A lane takes 16 bytes of a row at a time; where
+ * an instruction wants fewer, it is given the first of them, the next one the others: both operands alike, so that only the
+ * order of summation is another. */
+#pragma once
+#include "tile_core.hpp"
+
+namespace tw {
+
+typedef float f32x16 __attribute__((ext_vector_type(16)));
+typedef i32 i32x4 __attribute__((ext_vector_type(4)));
+typedef i32 i32x16 __attribute__((ext_vector_type(16)));
+typedef i16 i16x4 __attribute__((ext_vector_type(4)));
+typedef i16 i16x8 __attribute__((ext_vector_type(8)));
+typedef __bf16 bf16x8 __attribute__((ext_vector_type(8)));
+typedef _Float16 f16x4 __attribute__((ext_vector_type(4)));
+typedef _Float16 f16x8 __attribute__((ext_vector_type(8)));
+
+/* `Side` rows of A times as many columns of B, `deep` elements of their sums: sum += b a. */
+template <class Type, int Side> struct mma;
+
+#define TW_MMA(TYPE, SIDE, DEEP, OUT, PRODUCT)                                                                         \
+  template <> struct mma<TYPE, SIDE> {                                                                                 \
+    using type = TYPE;                                                                                                 \
+    using sum = OUT;                                                                                                   \
+    static constexpr int side = SIDE, deep = DEEP;                                                                     \
+    static TW_FN OUT of(vec16 b, vec16 a, OUT c) { PRODUCT }                                                       \
+  }
+#define TW_LOW(V, T) __builtin_bit_cast(T, (u32x2){V.word[0], V.word[1]})
+#define TW_HIGH(V, T) __builtin_bit_cast(T, (u32x2){V.word[2], V.word[3]})
+#define TW_ALL(V, T) __builtin_bit_cast(T, V)
+#define TW_TWICE(F, T)                                                                                                 \
+  c = F(TW_LOW(b, T), TW_LOW(a, T), c, 0, 0, 0);                                                                       \
+  return F(TW_HIGH(b, T), TW_HIGH(a, T), c, 0, 0, 0);
+#define TW_ONCE(F, T) return F(TW_ALL(b, T), TW_ALL(a, T), c, 0, 0, 0);
+
+#ifdef __gfx950__
+TW_MMA(bf16, 16, 32, f32x4, TW_ONCE(__builtin_amdgcn_mfma_f32_16x16x32_bf16, bf16x8));
+TW_MMA(bf16, 32, 16, f32x16, TW_ONCE(__builtin_amdgcn_mfma_f32_32x32x16_bf16, bf16x8));
+TW_MMA(f16, 16, 32, f32x4, TW_ONCE(__builtin_amdgcn_mfma_f32_16x16x32_f16, f16x8));
+TW_MMA(f16, 32, 16, f32x16, TW_ONCE(__builtin_amdgcn_mfma_f32_32x32x16_f16, f16x8));
+TW_MMA(i8, 16, 64, i32x4, TW_ONCE(__builtin_amdgcn_mfma_i32_16x16x64_i8, i32x4));
+TW_MMA(i8, 32, 32, i32x16, TW_ONCE(__builtin_amdgcn_mfma_i32_32x32x32_i8, i32x4));
+#else
+TW_MMA(bf16, 16, 32, f32x4, TW_TWICE(__builtin_amdgcn_mfma_f32_16x16x16bf16_1k, i16x4));
+TW_MMA(bf16, 32, 16, f32x16, TW_TWICE(__builtin_amdgcn_mfma_f32_32x32x8bf16_1k, i16x4));
+TW_MMA(f16, 16, 32, f32x4, TW_TWICE(__builtin_amdgcn_mfma_f32_16x16x16f16, f16x4));
+TW_MMA(f16, 32, 16, f32x16, TW_TWICE(__builtin_amdgcn_mfma_f32_32x32x8f16, f16x4));
+TW_MMA(i8, 16, 64, i32x4, TW_TWICE(__builtin_amdgcn_mfma_i32_16x16x32_i8, i64));
+TW_MMA(i8, 32, 32, i32x16, TW_TWICE(__builtin_amdgcn_mfma_i32_32x32x16_i8, i64));
+#endif
+
+/* Of Rows x Cols matrix instructions: what a group sums. */
+template <class Product, int Rows, int Cols> struct acc {
+  typename Product::sum value[Rows][Cols];
+  TW_FN void clear() {
+#pragma unroll
+    for (int i = 0; i < Rows; i++)
+#pragma unroll
+      for (int j = 0; j < Cols; j++) value[i][j] = typename Product::sum{};
+  }
+};
+
+/* Count x Product::side rows of an operand, Steps instructions deep, in a group's registers. */
+template <class Product, int Count, int Steps> struct operand {
+  vec16 value[Count][Steps];
+};
+
+/* From rows first, first + 1, ... of a shared tile, `step` instructions from its first column. */
+template <class Product, int Count, int Steps, class Tile>
+TW_FN void load(operand<Product, Count, Steps> &to, Tile from, int first, int step) {
+  constexpr u32 side = Product::side, down = side * Tile::row_bytes;
+  static_assert(down % Tile::swizzle::span == 0, "a swizzle repeats with the rows of a matrix instruction");
+  const u32 lane = (u32)thread_of_group(), row = lane % side, piece = lane / side;
+#pragma unroll
+  for (int s = 0; s < Steps; s++) {
+    const u32 col = (u32)(step + s) * Product::deep * (u32)sizeof(typename Product::type) + piece * 16;
+    const TW_LOCAL u8 *at = from.at + (u32)first * Tile::row_bytes + Tile::swizzle::of(row * Tile::row_bytes + col);
+#pragma unroll
+    for (int i = 0; i < Count; i++) to.value[i][s] = vec16_of(*(const TW_LOCAL u32x4 *)(at + (u32)i * down));
+  }
+}
+
+/* sums += A B^T: A's rows are those of sums, B's its columns. */
+template <class Product, int Rows, int Cols, int Steps>
+TW_FN void mma_abt(acc<Product, Rows, Cols> &sums, const operand<Product, Rows, Steps> &a,
+                   const operand<Product, Cols, Steps> &b) {
+#pragma unroll
+  for (int s = 0; s < Steps; s++)
+#pragma unroll
+    for (int i = 0; i < Rows; i++)
+#pragma unroll
+      for (int j = 0; j < Cols; j++) sums.value[i][j] = Product::of(b.value[j][s], a.value[i][s], sums.value[i][j]);
+}
+
+/* A hint to the hardware: waves of higher priority (0 to 3) issue first. */
+template <int Level> TW_FN void priority() { __builtin_amdgcn_s_setprio(Level); }
+/* The compiler's scheduler moves nothing across. */
+TW_FN void fixed_here() { __builtin_amdgcn_sched_barrier(0); }
+
+/* Four neighbouring elements of a row of C. */
+template <class Type> struct four;
+template <> struct four<float> {
+  using word = u32x4;
+  static TW_FN word of(f32x4 v) { return __builtin_bit_cast(u32x4, v); }
+};
+template <> struct four<i32> {
+  using word = u32x4;
+  static TW_FN word of(i32x4 v) { return __builtin_bit_cast(u32x4, v); }
+};
+template <class Type> struct four {
+  using word = u32x2;
+  template <class V> static TW_FN word of(V v) {
+    return (u32x2){packed<Type>::of(v[0], v[1]), packed<Type>::of(v[2], v[3])};
+  }
+};
+template <> struct four<i8> {
+  using word = u32;
+  static TW_FN word of(i32x4 v) {
+    return (u32)packed<i8>::of(v[0], v[1]) | (u32)packed<i8>::of(v[2], v[3]) << 16;
+  }
+};
+
+template <class A> struct quad_of;
+template <> struct quad_of<float> { using type = f32x4; };
+template <> struct quad_of<i32> { using type = i32x4; };
+
+TW_FN void store_bytes(u32x4 v, __amdgpu_buffer_rsrc_t r, u32 at) { __builtin_amdgcn_raw_buffer_store_b128(v, r, at, 0, 0); }
+TW_FN void store_bytes(u32x2 v, __amdgpu_buffer_rsrc_t r, u32 at) { __builtin_amdgcn_raw_buffer_store_b64(v, r, at, 0, 0); }
+TW_FN void store_bytes(u32 v, __amdgpu_buffer_rsrc_t r, u32 at) { __builtin_amdgcn_raw_buffer_store_b32(v, r, at, 0, 0); }
+TW_FN void store_bytes(u16 v, __amdgpu_buffer_rsrc_t r, u32 at) { __builtin_amdgcn_raw_buffer_store_b16(v, r, at, 0, 0); }
+TW_FN void store_bytes(u8 v, __amdgpu_buffer_rsrc_t r, u32 at) { __builtin_amdgcn_raw_buffer_store_b8(v, r, at, 0, 0); }
+template <int Bytes> struct bits_type;
+template <> struct bits_type<1> { using type = u8; };
+template <> struct bits_type<2> { using type = u16; };
+template <> struct bits_type<4> { using type = u32; };
+
+/* Sums to C from (row, col) on, as f(sum, rows down, columns across) makes them; what C has not is dropped on the way. Whole:
+ * four neighbours of a row can be stored at once, as C's columns and pitch are multiples of 4. */
+template <bool Whole, class Product, int Rows, int Cols, class Type, class Finish>
+TW_FN void put(Type *c, i64 pitch, const acc<Product, Rows, Cols> &sums, int row, int col, int rows, int cols, Finish f) {
+  constexpr int side = Product::side, quads = side * side / 64 / 4, size = (int)sizeof(Type);
+  const int lane = thread_of_group(), down = lane % side, across = lane / side * 4;
+  const int have_rows = min(rows - row, Rows * side), have_cols = cols - col;
+  const bool any = have_rows > 0 && have_cols > 0;
+  const __amdgpu_buffer_rsrc_t r = __builtin_amdgcn_make_buffer_rsrc(
+      c + (i64)row * pitch + col, 0, any ? ((u32)(have_rows - 1) * (u32)pitch + (u32)have_cols) * size : 0, 0x00020000);
+  using value = decltype(f(sums.value[0][0][0], 0, 0));
+#pragma unroll
+  for (int i = 0; i < Rows; i++)
+#pragma unroll
+    for (int j = 0; j < Cols; j++)
+#pragma unroll
+      for (int q = 0; q < quads; q++) {
+        const int at = j * side + q * 8 + across, line = i * side + down;
+        const u32 place = ((u32)line * (u32)pitch + (u32)at) * size;
+        typename quad_of<value>::type v;
+#pragma unroll
+        for (int e = 0; e < 4; e++) v[e] = f(sums.value[i][j][q * 4 + e], line, at + e);
+        if constexpr (Whole)
+          store_bytes(four<Type>::of(v), r, at < have_cols ? place : NOWHERE);
+        else
+#pragma unroll
+          for (int e = 0; e < 4; e++) {
+            Type one;
+            set(one, v[e]);
+            store_bytes(__builtin_bit_cast(typename bits_type<size>::type, one), r,
+                        at + e < have_cols ? place + (u32)(e * size) : NOWHERE);
+          }
+      }
+}
+
+}  // namespace tw

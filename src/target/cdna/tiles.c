@@ -1,0 +1,117 @@
+/* tiles.c - see tiles.h. */
+#include "target/cdna/tiles.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "op/gemm.h"
+#include "target/cdna/gemm_model.h"
+#include "target/cdna/layout/swizzle.h"
+#include "target/cdna/machine.h"
+#include "tile/gemm_alike.h"
+
+static bool multiplies(tw_type a, tw_type b) { return a == b && (a == TW_BF16 || a == TW_F16 || a == TW_I8); }
+
+/* ---- swizzles ---- */
+
+/* Does it undo itself? Copies past the registers need its inverse. */
+static bool is_involution(const cdna_swizzle *s, uint32_t bytes) {
+  for (uint32_t o = 0; o < bytes; o += 16)
+    if (cdna_swizzle_of(s, cdna_swizzle_of(s, o)) != o) return false;
+  return true;
+}
+
+/* What a wave reads at once: 16 bytes of a lane, `side` rows, and the neighbouring columns. */
+static void lanes_of(const tw_tile_access *a, int first, uint32_t address[CDNA_LANES]) {
+  for (int l = 0; l < CDNA_LANES; l++)
+    address[l] = (uint32_t)(l % a->side * a->row_bytes + (first + l / a->side) * 16);
+}
+
+static void swizzle(const tw_tile_machine *machine, const tw_tile_access *a, char text[TW_TILE_SWIZZLE]) {
+  const cdna_arch arch = *(const cdna_arch *)machine->with;
+  uint32_t read[4][CDNA_LANES], lay[CDNA_LANES];
+  cdna_wave_access access[5];
+  cdna_solution solution;
+  const int pieces = 64 / a->side;
+  int n = 0;
+  for (int first = 0; first < a->row_bytes / 16 && n < 4; first += pieces, n++) {
+    lanes_of(a, first, read[n]);
+    access[n] = (cdna_wave_access){cdna_lds_rule_of(arch, CDNA_LDS_READ, 16), 16, read[n]};
+  }
+  for (uint32_t l = 0; l < CDNA_LANES; l++) lay[l] = 16 * l;
+  access[n++] = (cdna_wave_access){cdna_lds_rule_of(arch, CDNA_LDS_WRITE, 16), 16, lay};
+  snprintf(text, TW_TILE_SWIZZLE, "plain");
+  const uint32_t tile = (uint32_t)(a->side * a->row_bytes);
+  if (cdna_swizzle_solve(access, (size_t)n - 1, tile, &solution, NULL) != TW_OK || solution.kind != CDNA_SWIZZLE_FOUND ||
+      !is_involution(&solution.swizzle, tile) || cdna_swizzle_span(&solution.swizzle) > tile)
+    return;
+  char inner[TW_TILE_SWIZZLE] = "plain";
+  for (int i = solution.swizzle.n - 1; i >= 0; i--) {
+    snprintf(text, TW_TILE_SWIZZLE, "xor_bits<%d, %d, %d%s%.60s>", solution.swizzle.term[i].end, solution.swizzle.term[i].begin,
+             solution.swizzle.term[i].to, strcmp(inner, "plain") == 0 ? "" : ", ", strcmp(inner, "plain") == 0 ? "" : inner);
+    snprintf(inner, sizeof inner, "%s", text);
+  }
+}
+
+tw_tile_machine cdna_tile_machine(cdna_arch arch) {
+  static const cdna_arch arches[CDNA_ARCHES] = {CDNA3, CDNA4};
+  const cdna_machine *m = &cdna_machines[arch];
+  return (tw_tile_machine){.header = "tile.hpp",
+                           .processors = m->caches.xcds * m->caches.cus,
+                           .shared_bytes = m->lds_bytes,
+                           .l2_bytes = m->caches.l2_bytes,
+                           .block_threads = m->work_items,
+                           .group_threads = CDNA_LANES,
+                           .multiplies = multiplies,
+                           .direct_bytes = arch == CDNA3 ? 0 : 16,
+                           .chips = m->caches.xcds,
+                           .simds = m->simds,
+                           .simd_registers = m->registers,
+                           .swizzle = swizzle,
+                           .with = &arches[arch]};
+}
+
+/* ---- families ---- */
+
+typedef struct model {
+  cdna_arch arch;
+  tw_gemm g;
+} model;
+
+static double predict_gemm(const void *with, const tw_tile_alike_plan *p) {
+  const model *m = with;
+  return cdna_gemm_seconds(&cdna_machines[m->arch], m->arch, &m->g, p);
+}
+
+static bool is_gemm(const tw_problem *p) { return strcmp(p->op->name, "gemm") == 0; }
+
+static tw_status check(const tw_problem *p, tw_error *error) {
+  if (is_gemm(p)) return TW_OK;
+  return tw_fail(error, TW_USAGE, "%s has no kernels of tiles here: gemm has; give a kernel of your own to run", p->op->name);
+}
+
+tw_status cdna_tiles_emit(cdna_arch arch, const tw_problem *p, const tw_schedule *s, char **source, tw_error *error) {
+  const tw_tile_machine machine = cdna_tile_machine(arch);
+  const tw_status status = check(p, error);
+  return status == TW_OK ? tw_tile_alike_emit(&machine, p, s, source, error) : status;
+}
+
+tw_status cdna_tiles_steps(cdna_arch arch, const tw_problem *p, const tw_schedule *s, tw_menu *out, tw_error *error) {
+  const tw_tile_machine machine = cdna_tile_machine(arch);
+  const model m = {arch, tw_gemm_of(p)};
+  *out = (tw_menu){0};
+  if (check(p, NULL) != TW_OK || tw_tile_alike_supports(&machine, p, NULL) != TW_OK) return TW_OK;
+  return tw_tile_alike_steps(&machine, p, s, predict_gemm, &m, out, error);
+}
+
+tw_status cdna_tiles_predict(cdna_arch arch, const tw_problem *p, const tw_schedule *s, double *cost, tw_error *error) {
+  const tw_tile_machine machine = cdna_tile_machine(arch);
+  tw_tile_alike_plan plan;
+  tw_status status = check(p, error);
+  if (status == TW_OK) status = tw_tile_alike_plan_of(&machine, p, s, &plan, error);
+  if (status != TW_OK) return status;
+  const model m = {arch, tw_gemm_of(p)};
+  *cost = predict_gemm(&m, &plan);
+  return TW_OK;
+}

@@ -1,0 +1,18 @@
+/* tiles.h - kernels of tiles (src/tile) for CDNA: which op has one, what its schedules are, and what the model thinks of them. */
+#ifndef TW_CDNA_TILES_H
+#define TW_CDNA_TILES_H
+
+#include "target/cdna/arch.h"
+#include "tile/machine.h"
+#include "tilewright/menu.h"
+#include "tilewright/op.h"
+
+/* What the kernels of src/tile are told of the machine. */
+tw_tile_machine cdna_tile_machine(cdna_arch);
+
+/* As in tw_family; TW_USAGE for ops without kernels of tiles. */
+tw_status cdna_tiles_emit(cdna_arch, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+tw_status cdna_tiles_steps(cdna_arch, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
+tw_status cdna_tiles_predict(cdna_arch, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
+
+#endif

@@ -1,0 +1,61 @@
+/* gemm_alike.h - the structure of a GEMM kernel of tiles whose groups are alike: each copies its share of the tiles of A and B,
+ * and multiplies its part of the block's tile of C from registers. For machines whose copies signal no barriers and whose
+ * registers do not move between groups; gemm.h has the structure for the others.
+ *
+ * The empty schedule is the plainest: small tiles, one stage, through registers. Steps:
+ *
+ *   tile m=256 n=256 k=64     a block computes m x n of C, k of its sums at a time
+ *   groups m=2 n=4            that share it: rows, columns
+ *   product 32                rows and columns of a matrix instruction: 16, 32
+ *   stages 2                  tiles of A and B in shared memory: one is multiplied while the others arrive
+ *   copy registers            through registers, not past them
+ *   straight                  rows of shared tiles lie as they are, without swizzle
+ *   order window=8 chunk=64   which block has which tile, on machines of several chips
+ *   split 4                   blocks share a tile's k; the last to finish adds what the others left in the workspace
+ *   turns                     half of the groups multiply while the other half reads (ping-pong of 8 waves)
+ *   interleave                the compiler is told to spread reads and copies among products
+ *
+ * Operands whose pitch or layout no copy of 16 bytes can take are copied element by element. */
+#ifndef TW_TILE_GEMM_ALIKE_H
+#define TW_TILE_GEMM_ALIKE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tile/machine.h"
+#include "tilewright/menu.h"
+#include "tilewright/op.h"
+
+typedef enum tw_tile_way { TW_TILE_DIRECT, TW_TILE_REGISTERS, TW_TILE_ELEMENTS } tw_tile_way;
+
+typedef struct tw_tile_alike_plan {
+  int m, n, k;
+  int groups_m, groups_n;
+  int side; /* of a matrix instruction */
+  int stages;
+  bool registers, straight;
+  int window, chunk, split;
+  bool turns, interleave;
+  /* What follows from that. */
+  int deep; /* k of a matrix instruction */
+  tw_tile_way way_a, way_b;
+  bool across_b; /* its shared tile is stored k x n, as it is in memory */
+  bool across_a;
+  bool tail;  /* k ends within a tile */
+  bool whole; /* four neighbours of a row of C are stored at once */
+  int64_t shared_bytes;
+  int sums; /* registers of a thread */
+} tw_tile_alike_plan;
+
+/* The problems that these kernels take; says why not. */
+tw_status tw_tile_alike_supports(const tw_tile_machine *, const tw_problem *, tw_error *);
+tw_status tw_tile_alike_plan_of(const tw_tile_machine *, const tw_problem *, const tw_schedule *, tw_tile_alike_plan *,
+                                tw_error *);
+tw_status tw_tile_alike_steps(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
+                              double (*predict)(const void *predictor, const tw_tile_alike_plan *),
+                              const void *predictor, tw_menu *, tw_error *);
+/* The kernel, with the launch that docs/launch.md describes, as a malloc'ed string. */
+tw_status tw_tile_alike_emit(const tw_tile_machine *, const tw_problem *, const tw_schedule *, char **source,
+                             tw_error *);
+
+#endif

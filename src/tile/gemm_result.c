@@ -1,0 +1,59 @@
+/* gemm_result.c - see gemm_result.h; what is computed is what op/gemm.c defines. */
+#include "tile/gemm_result.h"
+
+static bool is_integer(const tw_gemm *g) { return g->acc == TW_I32; }
+
+/* Fields of `result`, and what they are made of, that only some problems have. */
+static void write_extras(tw_text *t, const tw_gemm *g, const char *before_scales, const char *before_bias, const char *before_int,
+                         const char *before_float, const char *end) {
+  if (g->scales) tw_text_add(t, "%sSA%s%sSB%s", before_scales, end, before_scales, end);
+  if (g->bias != TW_GEMM_BIAS_NONE) tw_text_add(t, "%sD%s", before_bias, end);
+  if (g->bias == TW_GEMM_BIAS_FULL) tw_text_add(t, "%sldd%s", before_int, end);
+  if (g->scale != 1.0f) tw_text_add(t, "%sscale%s", before_float, end);
+}
+
+void tw_tile_result_names(tw_text *t, const tw_gemm *g) { write_extras(t, g, ", ", ", ", ", ", ", ", ""); }
+void tw_tile_result_parameters(tw_text *t, const tw_gemm *g) {
+  write_extras(t, g, ", const float *", is_integer(g) ? ", const int *" : ", const float *", ", int ", ", float ", "");
+}
+static void write_fields(tw_text *t, const tw_gemm *g) {
+  write_extras(t, g, "  const float *", is_integer(g) ? "  const int *" : "  const float *", "  int ", "  float ",
+               ";\n");
+}
+
+void tw_tile_result_arguments(tw_text *t, const tw_gemm *g) {
+  if (g->scales) tw_text_add(t, ", SA, SB");
+  if (g->bias != TW_GEMM_BIAS_NONE) tw_text_add(t, ", D");
+  if (g->bias == TW_GEMM_BIAS_FULL) tw_text_add(t, ", ldd");
+  if (g->scale != 1.0f) tw_text_add(t, ", f32(scale)");
+}
+
+/* From a sum to an element of C, as op/gemm.c defines it. */
+void tw_tile_result_write(tw_text *t, const tw_gemm *g) {
+  const bool narrow = g->c == TW_I8 || g->c == TW_I16, integer = is_integer(g), scaled = g->scale != 1.0f;
+  tw_text_add(t, "/* From a sum to an element of C, i rows and j columns from the first. */\n"
+                 "struct result {\n  int row, col, m, n;\n");
+  write_fields(t, g);
+  tw_text_add(t, "  TW_FN %s operator()(%s v, int i, int j) const {\n",
+              integer && (narrow || g->c == TW_I32) ? "int" : "float", integer ? "int" : "float");
+  if (g->scales == TW_GEMM_SCALES_TENSOR) tw_text_add(t, "    v *= SA[0] * SB[0];\n");
+  if (g->scales == TW_GEMM_SCALES_ROW)
+    tw_text_add(t, "    if (row + i < m && col + j < n) v *= SA[row + i] * SB[col + j];\n");
+  if (g->bias == TW_GEMM_BIAS_ROW) tw_text_add(t, "    if (col + j < n) v += D[col + j];\n");
+  if (g->bias == TW_GEMM_BIAS_FULL)
+    tw_text_add(t, "    if (row + i < m && col + j < n) v += D[(i64)(row + i) * ldd + col + j];\n");
+  if (!integer && scaled) tw_text_add(t, "    v *= scale;\n");
+  if (g->gelu) tw_text_add(t, "    v = gelu_%s(v);\n", g->gelu == TW_GELU_ERF ? "erf" : "tanh");
+  if (g->relu && !narrow) tw_text_add(t, "    v = v < 0 ? 0 : v;\n");
+  if (narrow)
+    tw_text_add(t, "    return round_within(%s(float)v, %s, %s);\n", scaled ? "scale * " : "",
+                g->relu         ? "0"
+                : g->c == TW_I8 ? "-128"
+                                : "-32768",
+                g->c == TW_I8 ? "127" : "32767");
+  else if (integer && g->c != TW_I32)
+    tw_text_add(t, "    return %s(float)v;\n", scaled ? "scale * " : "");
+  else
+    tw_text_add(t, "    return v;\n");
+  tw_text_add(t, "  }\n};\n\n");
+}

@@ -1,0 +1,18 @@
+/* gemm_result.h - from a sum to an element of C: the part of a GEMM kernel's text that does not depend on how its tiles are
+ * scheduled. `result` is a function object in the words of docs/tiles.md; its fields follow row, col, m, n. */
+#ifndef TW_TILE_GEMM_RESULT_H
+#define TW_TILE_GEMM_RESULT_H
+
+#include "base/strings.h"
+#include "op/gemm.h"
+#include "tile/machine.h"
+
+/* Its definition. */
+void tw_tile_result_write(tw_text *, const tw_gemm *);
+/* What it needs beyond row, col, m and n: as the kernel's parameters, as names of them, and as arguments of a launch, each
+ * behind a comma. */
+void tw_tile_result_parameters(tw_text *, const tw_gemm *);
+void tw_tile_result_names(tw_text *, const tw_gemm *);
+void tw_tile_result_arguments(tw_text *, const tw_gemm *);
+
+#endif
