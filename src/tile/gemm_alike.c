@@ -24,8 +24,10 @@ static bool copies(const writer *w, char name) { return (name == 'a' ? w->p.way_
 static void write_launch(writer *w) {
   const tw_tile_alike_plan *p = &w->p;
   tw_text *t = &w->text;
-  tw_text_add(t, "//: kernel    gemm\n//: let       BM = %d, BN = %d, BK = %d, STAGES = %d\n", p->m, p->n, p->k, p->stages);
-  tw_text_add(t, "//: let       GROUPS_M = %d, GROUPS_N = %d, GROUPS = GROUPS_M * GROUPS_N\n", p->groups_m, p->groups_n);
+  tw_text_add(t, "//: kernel    gemm\n//: let       BM = %d, BN = %d, BK = %d, STAGES = %d\n", p->m, p->n, p->k,
+              p->stages);
+  tw_text_add(t, "//: let       GROUPS_M = %d, GROUPS_N = %d, GROUPS = GROUPS_M * GROUPS_N\n", p->groups_m,
+              p->groups_n);
   if (!p->tail) tw_text_add(t, "//: require   k %% BK == 0\n");
   tw_text_add(t, "//: grid      ceildiv(m, BM) * ceildiv(n, BN)\n//: block     GROUPS * %d\n//: shared    %lld\n",
               w->machine->group_threads, (long long)p->shared_bytes);
@@ -42,15 +44,15 @@ static void write_tile_type(writer *w, char name, int rows) {
                                  .side = w->p.side,
                                  .element_bytes = tw_type_bits(type) / 8};
   if (!w->p.straight) w->machine->swizzle(w->machine, &access, swizzle);
-  tw_text_add(&w->text, "using %c_tile = shared<%s, %s, BK, %s>;\n", name, tw_tile_type_word(type), name == 'a' ? "BM" : "BN",
-              swizzle);
+  tw_text_add(&w->text, "using %c_tile = shared<%s, %s, BK, %s>;\n", name, tw_tile_type_word(type),
+              name == 'a' ? "BM" : "BN", swizzle);
 }
 
 static void write_copier(writer *w, char name) {
   const bool is_a = name == 'a';
   if (copies(w, name))
-    tw_text_add(&w->text, "  copier<%c_tile, GROUPS, %s> from_%c(%c, ld%c, %s, %s, k);\n", name, w->p.tail ? "true" : "false",
-                name, name, name, is_a ? "row" : "col", is_a ? "m" : "n");
+    tw_text_add(&w->text, "  copier<%c_tile, GROUPS, %s> from_%c(%c, ld%c, %s, %s, k);\n", name,
+                w->p.tail ? "true" : "false", name, name, name, is_a ? "row" : "col", is_a ? "m" : "n");
 }
 
 /* An operand that is copied element by element, all at once. */
@@ -82,17 +84,17 @@ static void write_wait(writer *w, const char *in, int stages_under_way) {
   if (stages_under_way == 0)
     tw_text_add(&w->text, "%scopies_wait<0>();\n", in);
   else
-    tw_text_add(&w->text, "%scopies_wait<%d * (%s%s%s)>();\n", in, stages_under_way, a ? "copier<a_tile, GROUPS, false>::each" : "",
-                a && b ? " + " : "", b ? "copier<b_tile, GROUPS, false>::each" : "");
+    tw_text_add(&w->text, "%scopies_wait<%d * (%s%s%s)>();\n", in, stages_under_way,
+                a ? "copier<a_tile, GROUPS, false>::each" : "", a && b ? " + " : "",
+                b ? "copier<b_tile, GROUPS, false>::each" : "");
 }
 
 static void write_products(writer *w) {
-  tw_text_add(&w->text,
-              "#pragma unroll\n    for (int q = 0; q < BK / product::deep; q++) {\n"
-              "      operand<product, ROWS / product::side, 1> left;\n"
-              "      operand<product, COLS / product::side, 1> right;\n"
-              "      load(left, as[slot], own_row, q);\n      load(right, bs[slot], own_col, q);\n"
-              "      mma_abt(sums, left, right);\n    }\n");
+  tw_text_add(&w->text, "#pragma unroll\n    for (int q = 0; q < BK / product::deep; q++) {\n"
+                        "      operand<product, ROWS / product::side, 1> left;\n"
+                        "      operand<product, COLS / product::side, 1> right;\n"
+                        "      load(left, as[slot], own_row, q);\n      load(right, bs[slot], own_col, q);\n"
+                        "      mma_abt(sums, left, right);\n    }\n");
 }
 
 /* Are copies all that fills a stage? Only then more than one stage can be under way. */
@@ -140,22 +142,28 @@ tw_status tw_tile_alike_emit(const tw_tile_machine *machine, const tw_problem *p
   write_tile_type(&w, 'b', w.p.n);
   tw_text_add(t, "constexpr int ROWS = BM / GROUPS_M, COLS = BN / GROUPS_N; /* of C, of a group */\n\n");
   tw_tile_result_write(t, &w.g);
-  tw_text_add(t, "TW_KERNEL(GROUPS * group_threads, 1) gemm(const %s *a, const %s *b, %s *c, int m, int n, int k, int lda, int ldb, int ldc",
+  tw_text_add(t,
+              "TW_KERNEL(GROUPS * group_threads, 1) gemm(const %s *a, const %s *b, %s *c, int m, int n, int k, int "
+              "lda, int ldb, int ldc",
               tw_tile_type_word(w.g.a), tw_tile_type_word(w.g.b), tw_tile_type_word(w.g.c));
   tw_tile_result_parameters(t, &w.g);
   tw_text_add(t, ") {\n  arena memory;\n  const auto as = memory.take<many<a_tile, STAGES>>();\n"
                  "  const auto bs = memory.take<many<b_tile, STAGES>>();\n");
-  tw_text_add(t, "  const place p = place_of_chips<%d, %d, %d>(block_of_grid(), (m + BM - 1) / BM, (n + BN - 1) / BN);\n",
+  tw_text_add(t,
+              "  const place p = place_of_chips<%d, %d, %d>(block_of_grid(), (m + BM - 1) / BM, (n + BN - 1) / BN);\n",
               w.p.window, w.p.chunk, machine->chips);
-  tw_text_add(t, "  const int row = p.row * BM, col = p.col * BN, steps = (k + BK - 1) / BK;\n"
-                 "  const int group = group_of_block(), own_row = group / GROUPS_N * ROWS, own_col = group %% GROUPS_N * COLS;\n");
+  tw_text_add(
+      t,
+      "  const int row = p.row * BM, col = p.col * BN, steps = (k + BK - 1) / BK;\n"
+      "  const int group = group_of_block(), own_row = group / GROUPS_N * ROWS, own_col = group %% GROUPS_N * COLS;\n");
   write_copier(&w, 'a');
   write_copier(&w, 'b');
   tw_text_add(t, "  acc<product, ROWS / product::side, COLS / product::side> sums;\n  sums.clear();\n");
   write_loop(&w);
   tw_text_add(t, "  const result finish{row + own_row, col + own_col, m, n");
   tw_tile_result_names(t, &w.g);
-  tw_text_add(t, "};\n  put<%s>(c, ldc, sums, row + own_row, col + own_col, m, n, finish);\n}\n", w.p.whole ? "true" : "false");
+  tw_text_add(t, "};\n  put<%s>(c, ldc, sums, row + own_row, col + own_col, m, n, finish);\n}\n",
+              w.p.whole ? "true" : "false");
   *source = tw_text_take(t);
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
 }

@@ -8,7 +8,7 @@
 
 enum {
   STAGES_MAX = 4,
-  CHUNK = 16, /* bytes of a thread's copy */
+  CHUNK = 16,   /* bytes of a thread's copy */
   PIECE = 1024, /* bytes that a group copies at once; tiles begin at multiples of it */
   OVERHEAD = 32 /* registers of a thread beside sums and operands */
 };
@@ -21,10 +21,11 @@ tw_status tw_tile_alike_supports(const tw_tile_machine *machine, const tw_proble
   const bool sums = g.acc == TW_F32 ? is_real(g.c) : g.acc == TW_I32 && g.c != TW_BFP16;
   const bool plain = g.a_rounding == TW_GEMM_A_EXACT && g.scales != TW_GEMM_SCALES_BLOCK && !g.quantize;
   if (machine->multiplies(g.a, g.b) && sums && plain) return TW_OK;
-  return tw_fail(error, TW_USAGE,
-                 "kernels of tiles take a and b both bf16 or both f16 with c of f32, bf16 or f16, and both i8 with c of "
-                 "i32, i16, i8 or a float; not a=%s b=%s c=%s; for others give a kernel of your own to run",
-                 tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
+  return tw_fail(
+      error, TW_USAGE,
+      "kernels of tiles take a and b both bf16 or both f16 with c of f32, bf16 or f16, and both i8 with c of "
+      "i32, i16, i8 or a float; not a=%s b=%s c=%s; for others give a kernel of your own to run",
+      tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
 }
 
 /* Can copies of 16 bytes take the operand: its rows, as they lie in memory, begin at multiples of them and are whole
@@ -38,32 +39,39 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *
   const int size = element_bytes(g->a), groups = p->groups_m * p->groups_n, row = p->k * size;
   p->deep = CHUNK / size * (64 / p->side);
   if (p->m % (p->groups_m * p->side) || p->n % (p->groups_n * p->side))
-    return tw_fail(error, TW_USAGE, "a tile of %d x %d is not a whole number of products of %d x %d for each of %d x %d groups",
-                   p->m, p->n, p->side, p->side, p->groups_m, p->groups_n);
+    return tw_fail(error, TW_USAGE,
+                   "a tile of %d x %d is not a whole number of products of %d x %d for each of %d x %d groups", p->m,
+                   p->n, p->side, p->side, p->groups_m, p->groups_n);
   if (p->k % p->deep)
     return tw_fail(error, TW_USAGE, "k=%d of a tile is not a multiple of %d, of a product of %d x %d", p->k, p->deep,
                    p->side, p->side);
-  if (row & (row - 1)) return tw_fail(error, TW_USAGE, "k=%d of a tile: its %d bytes are not a power of two", p->k, row);
+  if (row & (row - 1))
+    return tw_fail(error, TW_USAGE, "k=%d of a tile: its %d bytes are not a power of two", p->k, row);
   if (groups * machine->group_threads > machine->block_threads)
     return tw_fail(error, TW_USAGE, "%d groups have more than %d threads", groups, machine->block_threads);
   const bool by_row_a = !g->a_transposed, by_row_b = g->b_transposed;
   p->tail = g->k % p->k != 0;
-  p->way_a = by_row_a && aligned(g->lda, g->k, g->a) ? (machine->direct_bytes && !p->registers ? TW_TILE_DIRECT : TW_TILE_REGISTERS)
-                                                     : TW_TILE_ELEMENTS;
-  p->way_b = by_row_b && aligned(g->ldb, g->k, g->b) ? (machine->direct_bytes && !p->registers ? TW_TILE_DIRECT : TW_TILE_REGISTERS)
-                                                     : TW_TILE_ELEMENTS;
+  p->way_a = by_row_a && aligned(g->lda, g->k, g->a)
+                 ? (machine->direct_bytes && !p->registers ? TW_TILE_DIRECT : TW_TILE_REGISTERS)
+                 : TW_TILE_ELEMENTS;
+  p->way_b = by_row_b && aligned(g->ldb, g->k, g->b)
+                 ? (machine->direct_bytes && !p->registers ? TW_TILE_DIRECT : TW_TILE_REGISTERS)
+                 : TW_TILE_ELEMENTS;
   if (p->m * row % (PIECE * groups) || p->n * row % (PIECE * groups))
-    return tw_fail(error, TW_USAGE, "a tile of %d x %d, %d deep, is not a whole number of copies by %d groups: a larger k, or fewer groups",
-                   p->m, p->n, p->k, groups);
+    return tw_fail(
+        error, TW_USAGE,
+        "a tile of %d x %d, %d deep, is not a whole number of copies by %d groups: a larger k, or fewer groups", p->m,
+        p->n, p->k, groups);
   p->whole = g->n % 4 == 0 && g->ldc % 4 == 0;
   p->sums = p->m / p->groups_m * (p->n / p->groups_n) / 64;
   const int held = (p->way_a == TW_TILE_REGISTERS ? p->m : 0) + (p->way_b == TW_TILE_REGISTERS ? p->n : 0);
-  const int operands = 4 * (p->m / p->groups_m + p->n / p->groups_n) / p->side +
-                       held * row / (groups * machine->group_threads * 4);
+  const int operands =
+      4 * (p->m / p->groups_m + p->n / p->groups_n) / p->side + held * row / (groups * machine->group_threads * 4);
   const int on_simd = (groups + machine->simds - 1) / machine->simds, have = machine->simd_registers / on_simd;
   if (p->sums + operands + OVERHEAD > have)
-    return tw_fail(error, TW_USAGE, "a tile of %d x %d for %d groups takes %d registers of a thread for sums and operands, of %d",
-                   p->m, p->n, groups, p->sums + operands + OVERHEAD, have);
+    return tw_fail(error, TW_USAGE,
+                   "a tile of %d x %d for %d groups takes %d registers of a thread for sums and operands, of %d", p->m,
+                   p->n, groups, p->sums + operands + OVERHEAD, have);
   p->shared_bytes = (int64_t)p->stages * (p->m + p->n) * row;
   if (p->shared_bytes > machine->shared_bytes)
     return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, p->stages,
@@ -71,7 +79,8 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *
   if (p->split > 1 && g->k < (int64_t)p->split * p->k)
     return tw_fail(error, TW_USAGE, "split %d: k=%" PRId64 " has fewer steps of %d", p->split, g->k, p->k);
   if (p->turns && (groups != 8 || p->stages < 2 || p->way_a != TW_TILE_DIRECT || p->way_b != TW_TILE_DIRECT))
-    return tw_fail(error, TW_USAGE, "turns are for 8 groups, two or more stages, and tiles that are copied past the registers");
+    return tw_fail(error, TW_USAGE,
+                   "turns are for 8 groups, two or more stages, and tiles that are copied past the registers");
   return TW_OK;
 }
 
@@ -85,8 +94,15 @@ typedef struct context {
 } context;
 
 static PLAN plainest(const tw_gemm *g) {
-  return (PLAN){.m = 64, .n = 64, .k = 128 / element_bytes(g->a), .groups_m = 2, .groups_n = 2, .side = 16, .stages = 1,
-                .registers = true, .split = 1};
+  return (PLAN){.m = 64,
+                .n = 64,
+                .k = 128 / element_bytes(g->a),
+                .groups_m = 2,
+                .groups_n = 2,
+                .side = 16,
+                .stages = 1,
+                .registers = true,
+                .split = 1};
 }
 
 /* A new tile begins anew: what went with the old one may not fit it. */
@@ -117,9 +133,16 @@ static const tw_verb verbs[] = {
      .usage = "groups m=2 n=4",
      .needs = 2,
      .argument = {TW_NUMBER("m", PLAN, groups_m, 1, 16), TW_NUMBER("n", PLAN, groups_n, 1, 16)}},
-    {.name = "product", .usage = "product 32", .needs = 1, .argument = {TW_NUMBER("", PLAN, side, 16, 32)}, .then = then_product},
+    {.name = "product",
+     .usage = "product 32",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, side, 16, 32)},
+     .then = then_product},
     {.name = "stages", .usage = "stages 2", .needs = 1, .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)}},
-    {.name = "copy", .usage = "copy registers, copy direct", .needs = 1, .argument = {TW_CHOICE("", PLAN, registers, 0, "direct|registers")}},
+    {.name = "copy",
+     .usage = "copy registers, copy direct",
+     .needs = 1,
+     .argument = {TW_CHOICE("", PLAN, registers, 0, "direct|registers")}},
     {.name = "straight", .usage = "straight", .sets = TW_FIELD(PLAN, straight)},
     {.name = "order",
      .usage = "order window=8 chunk=64",
@@ -153,8 +176,9 @@ static double judge(const void *with, const void *plan) {
 
 static void offer_tiles(tw_menu_builder *m, int usual_k) {
   static const int sizes[] = {16, 32, 64, 96, 128, 192, 256};
-  static const char together[] = "operands of a tile are read once for all of it: large ones need less bandwidth, small "
-                                 "ones keep every processor busy",
+  static const char together[] =
+      "operands of a tile are read once for all of it: large ones need less bandwidth, small "
+      "ones keep every processor busy",
                     deeper[] = "fewer barriers and waits for as many products";
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
@@ -180,13 +204,16 @@ tw_status tw_tile_alike_steps(const tw_tile_machine *machine, const tw_problem *
   offer_tiles(&m, 128 / element_bytes(c.g.a));
   for (int i = 1; i <= 4; i *= 2)
     for (int j = 1; j <= 4; j *= 2)
-      tw_menu_offer(&m, "groups", "groups of a block share what it has copied; each needs registers of its own for its sums",
+      tw_menu_offer(&m, "groups",
+                    "groups of a block share what it has copied; each needs registers of its own for its sums",
                     "groups m=%d n=%d", i, j);
   for (int i = 16; i <= 32; i *= 2)
-    tw_menu_offer(&m, "product", "larger products read fewer operands, smaller ones have more freedom", "product %d", i);
+    tw_menu_offer(&m, "product", "larger products read fewer operands, smaller ones have more freedom", "product %d",
+                  i);
   for (int i = 1; i <= STAGES_MAX; i++)
     tw_menu_offer(&m, "stages", "tiles arrive while others are multiplied", "stages %d", i);
-  tw_menu_offer(&m, "copy", "copies past the registers take none of them and no instructions to lay them down", "copy direct");
+  tw_menu_offer(&m, "copy", "copies past the registers take none of them and no instructions to lay them down",
+                "copy direct");
   tw_menu_offer(&m, "copy", "copies through registers need no wait of their own", "copy registers");
   for (int window = 1; window <= 16; window *= 2)
     for (int chunk = window; chunk <= 8 * window; chunk *= 2)

@@ -4,8 +4,8 @@
 static bool is_integer(const tw_gemm *g) { return g->acc == TW_I32; }
 
 /* Fields of `result`, and what they are made of, that only some problems have. */
-static void write_extras(tw_text *t, const tw_gemm *g, const char *before_scales, const char *before_bias, const char *before_int,
-                         const char *before_float, const char *end) {
+static void write_extras(tw_text *t, const tw_gemm *g, const char *before_scales, const char *before_bias,
+                         const char *before_int, const char *before_float, const char *end) {
   if (g->scales) tw_text_add(t, "%sSA%s%sSB%s", before_scales, end, before_scales, end);
   if (g->bias != TW_GEMM_BIAS_NONE) tw_text_add(t, "%sD%s", before_bias, end);
   if (g->bias == TW_GEMM_BIAS_FULL) tw_text_add(t, "%sldd%s", before_int, end);

@@ -22,25 +22,32 @@ static double rate_of(cdna_arch arch, tw_type t) {
 
 double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g, const tw_tile_alike_plan *p) {
   const double clock = m->clock_mhz * 1e6, cus = m->caches.xcds * m->caches.cus, size = tw_type_bits(g->a) / 8.0;
-  const double groups = p->groups_m * p->groups_n, rows = ceil_div((double)g->m, p->m), cols = ceil_div((double)g->n, p->n);
+  const double groups = p->groups_m * p->groups_n, rows = ceil_div((double)g->m, p->m),
+               cols = ceil_div((double)g->n, p->n);
   const double lds_rate = arch == CDNA3 ? 128 : 256;
   const double step_bytes = (p->m + p->n) * (double)p->k * size;
   const double simds = fmin(groups, m->simds);
   /* smaller products leave the unit idle between dependent ones more often */
-  const double multiply = (double)p->m * p->n * p->k / rate_of(arch, g->a) * m->simds / simds * (p->side == 16 ? 1.02 : 1);
-  const double reads = ((double)p->m * p->groups_n + (double)p->n * p->groups_m) * p->k * size / lds_rate * (p->straight ? 4 : 1);
+  const double multiply =
+      (double)p->m * p->n * p->k / rate_of(arch, g->a) * m->simds / simds * (p->side == 16 ? 1.02 : 1);
+  const double reads =
+      ((double)p->m * p->groups_n + (double)p->n * p->groups_m) * p->k * size / lds_rate * (p->straight ? 4 : 1);
   const bool elements = p->way_a == TW_TILE_ELEMENTS || p->way_b == TW_TILE_ELEMENTS;
   const double lay = step_bytes / 128 * (p->way_a == TW_TILE_DIRECT ? 1 : elements ? 8 : 2);
   /* Of all that CUs ask for, L2 serves what tiles in work at the same time share. */
-  const double shared = p->window ? 0.8 : 0.6, fetch_rate = (m->caches.l2_tbs * shared + m->caches.llc_tbs * (1 - shared)) * 1e12;
+  const double shared = p->window ? 0.8 : 0.6,
+               fetch_rate = (m->caches.l2_tbs * shared + m->caches.llc_tbs * (1 - shared)) * 1e12;
   const double fetch = step_bytes / (fetch_rate / cus) * clock;
-  const double resident = fmax(1, fmin(floor((double)m->lds_bytes / (double)p->shared_bytes), floor(8 / ceil_div(groups, 4))));
+  const double resident =
+      fmax(1, fmin(floor((double)m->lds_bytes / (double)p->shared_bytes), floor(8 / ceil_div(groups, 4))));
   const double busy = multiply + BARRIER_CYCLES;
-  const double work = p->stages > 1 ? fmax(fmax(busy, reads + lay), fetch) + fmin(multiply, reads) * (p->turns ? 0.05 : 0.25)
-                                    : busy + reads + lay + fetch + LATENCY * clock / fmin(resident, 4);
+  const double work = p->stages > 1
+                          ? fmax(fmax(busy, reads + lay), fetch) + fmin(multiply, reads) * (p->turns ? 0.05 : 0.25)
+                          : busy + reads + lay + fetch + LATENCY * clock / fmin(resident, 4);
   const double steps = ceil_div((double)g->k, p->k) / p->split;
   const double blocks = rows * cols * p->split, at_once = fmin(resident, ceil_div(blocks, cus));
   const double each = steps * work + OVERHEAD_CYCLES + LATENCY * clock + p->m * (double)p->n * 4 / 64;
   /* Blocks that share a CU share its units. */
-  return ceil_div(blocks, cus * at_once) * each * (p->stages > 1 ? at_once : fmax(1, at_once * (busy + reads) / work)) / clock;
+  return ceil_div(blocks, cus * at_once) * each * (p->stages > 1 ? at_once : fmax(1, at_once * (busy + reads) / work)) /
+         clock;
 }

@@ -10,6 +10,7 @@
 #include "launch/launch.h"
 #include "target/cdna/emulator/emulator.h"
 #include "target/cdna/object/object.h"
+#include "target/cdna/tiles.h"
 #include "target/cdna/toolchain.h"
 #include "target/cdna/views/views.h"
 
@@ -291,7 +292,23 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
 
 static const tw_launcher launcher = {launch_by_hand};
 
-static const tw_family families[] = {{.op = "*", .keys = "*", .settle = settle, .bound = bound}};
+/* ---- kernels of tiles ---- */
+
+static tw_status steps(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, tw_menu *out,
+                       tw_error *error) {
+  return cdna_tiles_steps(cdna_arch_of(t), p, schedule, out, error);
+}
+static tw_status emit(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, char **source,
+                      tw_error *error) {
+  return cdna_tiles_emit(cdna_arch_of(t), p, schedule, source, error);
+}
+static tw_status predict(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, double *cost,
+                         tw_error *error) {
+  return cdna_tiles_predict(cdna_arch_of(t), p, schedule, cost, error);
+}
+
+static const tw_family families[] = {
+    {.op = "*", .keys = "*", .settle = settle, .steps = steps, .emit = emit, .predict = predict, .bound = bound}};
 
 /* What both machines share; they differ in the row of cdna_machines. */
 #define TARGET(NAME, SUMMARY, MACHINE)                                                                                 \

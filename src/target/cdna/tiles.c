@@ -24,8 +24,7 @@ static bool is_involution(const cdna_swizzle *s, uint32_t bytes) {
 
 /* What a wave reads at once: 16 bytes of a lane, `side` rows, and the neighbouring columns. */
 static void lanes_of(const tw_tile_access *a, int first, uint32_t address[CDNA_LANES]) {
-  for (int l = 0; l < CDNA_LANES; l++)
-    address[l] = (uint32_t)(l % a->side * a->row_bytes + (first + l / a->side) * 16);
+  for (int l = 0; l < CDNA_LANES; l++) address[l] = (uint32_t)(l % a->side * a->row_bytes + (first + l / a->side) * 16);
 }
 
 static void swizzle(const tw_tile_machine *machine, const tw_tile_access *a, char text[TW_TILE_SWIZZLE]) {
@@ -43,13 +42,15 @@ static void swizzle(const tw_tile_machine *machine, const tw_tile_access *a, cha
   access[n++] = (cdna_wave_access){cdna_lds_rule_of(arch, CDNA_LDS_WRITE, 16), 16, lay};
   snprintf(text, TW_TILE_SWIZZLE, "plain");
   const uint32_t tile = (uint32_t)(a->side * a->row_bytes);
-  if (cdna_swizzle_solve(access, (size_t)n - 1, tile, &solution, NULL) != TW_OK || solution.kind != CDNA_SWIZZLE_FOUND ||
-      !is_involution(&solution.swizzle, tile) || cdna_swizzle_span(&solution.swizzle) > tile)
+  if (cdna_swizzle_solve(access, (size_t)n - 1, tile, &solution, NULL) != TW_OK ||
+      solution.kind != CDNA_SWIZZLE_FOUND || !is_involution(&solution.swizzle, tile) ||
+      cdna_swizzle_span(&solution.swizzle) > tile)
     return;
   char inner[TW_TILE_SWIZZLE] = "plain";
   for (int i = solution.swizzle.n - 1; i >= 0; i--) {
-    snprintf(text, TW_TILE_SWIZZLE, "xor_bits<%d, %d, %d%s%.60s>", solution.swizzle.term[i].end, solution.swizzle.term[i].begin,
-             solution.swizzle.term[i].to, strcmp(inner, "plain") == 0 ? "" : ", ", strcmp(inner, "plain") == 0 ? "" : inner);
+    snprintf(text, TW_TILE_SWIZZLE, "xor_bits<%d, %d, %d%s%.60s>", solution.swizzle.term[i].end,
+             solution.swizzle.term[i].begin, solution.swizzle.term[i].to, strcmp(inner, "plain") == 0 ? "" : ", ",
+             strcmp(inner, "plain") == 0 ? "" : inner);
     snprintf(inner, sizeof inner, "%s", text);
   }
 }
@@ -88,7 +89,8 @@ static bool is_gemm(const tw_problem *p) { return strcmp(p->op->name, "gemm") ==
 
 static tw_status check(const tw_problem *p, tw_error *error) {
   if (is_gemm(p)) return TW_OK;
-  return tw_fail(error, TW_USAGE, "%s has no kernels of tiles here: gemm has; give a kernel of your own to run", p->op->name);
+  return tw_fail(error, TW_USAGE, "%s has no kernels of tiles here: gemm has; give a kernel of your own to run",
+                 p->op->name);
 }
 
 tw_status cdna_tiles_emit(cdna_arch arch, const tw_problem *p, const tw_schedule *s, char **source, tw_error *error) {

@@ -1,0 +1,134 @@
+/* Kernels of tiles for gfx942 and gfx950: emitted from schedules, compiled, executed, and compared with the op, for round and
+ * odd shapes. Skipped without clang-22. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+#include "target/cdna/tiles.h"
+#include "target/cdna/toolchain.h"
+#include "tilewright/target.h"
+
+typedef struct sample {
+  const char *machine, *problem, *schedule; /* steps with ';' between them */
+} sample;
+
+static tw_schedule schedule_of(const char *text) {
+  char copy[300];
+  tw_schedule s = {0};
+  snprintf(copy, sizeof copy, "%s", text);
+  for (char *w = strtok(copy, ";"); w; w = strtok(NULL, ";")) assert_int_equal(tw_schedule_add(&s, w, NULL), TW_OK);
+  return s;
+}
+
+static tw_status run(const sample *x, tw_measurement *measured, tw_error *error) {
+  const tw_target *t = tw_target_find(x->machine);
+  const tw_schedule s = schedule_of(x->schedule);
+  tw_problem p;
+  tw_case inputs = {0};
+  tw_artefact *artefact = NULL;
+  char *source = NULL;
+  assert_non_null(t);
+  tw_status status = tw_problem_read(x->problem, &p, error);
+  if (status == TW_OK) status = tw_target_supports(t, &p, error);
+  if (status == TW_OK) status = tw_target_emit(t, &p, &s, &source, error);
+  if (status == TW_OK) status = t->build(t, &p, source, strlen(source), true, &artefact, error);
+  if (status == TW_OK) status = tw_target_case(t, &p, 7, 2, &inputs, error);
+  if (status == TW_OK) status = t->check(t, artefact, &inputs, error);
+  if (status == TW_OK) status = t->measure(t, artefact, &inputs, NULL, measured, error);
+  tw_case_free(&inputs);
+  if (artefact) t->release(artefact);
+  free(source);
+  return status;
+}
+
+static void expect_right(size_t n, const sample *all) {
+  for (size_t i = 0; i < n; i++) {
+    tw_error error = {0};
+    tw_measurement m = {0};
+    if (run(&all[i], &m, &error) != TW_OK)
+      fail_msg("%s, %s, '%s': %s", all[i].machine, all[i].problem, all[i].schedule, error.text);
+    assert_true(m.cost > 0);
+  }
+}
+#define EXPECT_RIGHT(ALL) expect_right(sizeof(ALL) / sizeof *(ALL), ALL)
+
+static void gemms_are_right(void **state) {
+  static const sample all[] = {
+      {"cdna4", "gemm m=256 n=256 k=128 b_transposed=1 c=f32", "tile m=256 n=256 k=64;groups m=2 n=4;stages 2"},
+      {"cdna4", "gemm m=130 n=100 k=200 b_transposed=1 bias=row relu=1 scale=0.5",
+       "tile m=128 n=64 k=64;product 32;stages 3;order window=2 chunk=1"},
+      {"cdna4", "gemm m=65 n=67 k=77 a=f16 c=f32", "tile m=64 n=128 k=64;stages 2"},
+      {"cdna4", "gemm m=70 n=64 k=136 b_transposed=1 a=i8 c=i8 scale=0.01",
+       "tile m=64 n=64 k=128;stages 2;copy registers"},
+      {"cdna4", "gemm m=64 n=64 k=64 a_transposed=1 ldc=99 bias=full", ""},
+      {"cdna3", "gemm m=128 n=128 k=128 b_transposed=1", "tile m=128 n=128 k=64;product 32;stages 2"},
+      {"cdna3", "gemm m=100 n=90 k=72 b_transposed=1 a=f16", "tile m=64 n=64 k=64;groups m=1 n=4;straight"},
+      {"cdna3", "gemm m=33 n=50 k=160 b_transposed=1 a=i8", "tile m=64 n=64 k=128;product 32;stages 1"},
+  };
+  (void)state;
+  EXPECT_RIGHT(all);
+}
+
+/* A schedule that the machine or the problem cannot have says so. */
+static void what_is_not_possible_is_refused(void **state) {
+  static const struct {
+    sample x;
+    const char *says;
+  } all[] = {
+      {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=256 n=256 k=128;stages 2"}, "bytes of shared memory"},
+      {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=512 n=512 k=16"}, "not a multiple of 32"},
+      {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=256 n=512 k=32;groups m=1 n=2"}, "registers"},
+      {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=100 n=64"}, "whole number of products"},
+      {{"cdna4", "gemm m=512 n=512 k=512 a=f32 b=f32", ""}, "bf16"},
+      {{"cdna4", "gemm m=512 n=512 k=512", "product 24"}, "16 or 32"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    tw_error error = {0};
+    tw_measurement m;
+    assert_int_not_equal(run(&all[i].x, &m, &error), TW_OK);
+    if (!strstr(error.text, all[i].says)) fail_msg("'%s' says: %s", all[i].x.schedule, error.text);
+  }
+}
+
+/* The menu offers what then works: each step alone makes a kernel, and the model has a price for it. */
+static void menus_are_legal(void **state) {
+  static const char *const machines[] = {"cdna3", "cdna4"};
+  (void)state;
+  for (size_t i = 0; i < 2; i++) {
+    const tw_target *t = tw_target_find(machines[i]);
+    tw_problem p;
+    tw_menu menu = {0};
+    const tw_schedule none = {0};
+    assert_int_equal(tw_problem_read("gemm m=512 n=512 k=512 b_transposed=1", &p, NULL), TW_OK);
+    assert_int_equal(tw_target_supports(t, &p, NULL), TW_OK);
+    assert_int_equal(tw_target_steps(t, &p, &none, &menu, NULL), TW_OK);
+    assert_true(menu.n > 20);
+    for (size_t j = 0; j < menu.n; j++) {
+      tw_schedule s = {0};
+      tw_error error = {0};
+      char *source = NULL;
+      double cost = 0;
+      assert_int_equal(tw_schedule_add(&s, menu.item[j].step, &error), TW_OK);
+      if (tw_target_emit(t, &p, &s, &source, &error) != TW_OK) fail_msg("%s: %s", menu.item[j].step, error.text);
+      assert_int_equal(tw_target_predict(t, &p, &s, &cost, &error), TW_OK);
+      assert_true(cost > 0 && cost < 1);
+      free(source);
+    }
+    tw_menu_free(&menu);
+  }
+}
+
+int main(void) {
+  tw_error error;
+  if (cdna_toolchain_find(&error) != TW_OK) {
+    fprintf(stderr, "skipped: %s\n", error.text);
+    return 77;
+  }
+  const struct CMUnitTest tests[] = {cmocka_unit_test(gemms_are_right),
+                                     cmocka_unit_test(what_is_not_possible_is_refused),
+                                     cmocka_unit_test(menus_are_legal)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
