@@ -421,6 +421,7 @@ static bool lower_vop3(const cdna_code *c, cdna_op *op, cdna_modifiers *m) {
     }
     if (!strncmp(i->name, "v_dot4", 6) || !strncmp(i->name, "v_dot8", 6)) m->packed = false;
     if (!strncmp(i->name, "v_dot2", 6)) m->high |= 0;
+    if (!strcmp(i->name, "v_pk_mov_b32")) m->high = m->low & 2; /* op_sel names the half of each source that is moved */
     const bool plain = !m->low && m->high == 7 && !m->negate && !m->negate_high && !m->clamp;
     return m->packed && !plain &&
            !(m->high == 3 && !m->low && !m->negate && !m->negate_high && !m->clamp && i->n_operands == 3);
