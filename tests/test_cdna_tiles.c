@@ -71,6 +71,19 @@ static void gemms_are_right(void **state) {
   EXPECT_RIGHT(all);
 }
 
+static void rows_are_right(void **state) {
+  static const sample all[] = {
+      {"cdna4", "layernorm rows=5 cols=1032 dropout=0.25 residual=1", "row warps=2"},
+      {"cdna3", "layernorm rows=3 cols=2048 norm=rms a=f32", "row warps=4;block rows=1;once"},
+      {"cdna4", "softmax rows=7 cols=520 a=f16", ""},
+      {"cdna3", "softmax rows=4 cols=4096", "row warps=4;block rows=2"},
+      {"cdna4", "rotary b=2 h=4 s=5 d=64", "heads 2;threads 128"},
+      {"cdna3", "rotary b=1 h=3 s=7 d=128 interleaved=1 a=f32", ""},
+  };
+  (void)state;
+  EXPECT_RIGHT(all);
+}
+
 /* A schedule that the machine or the problem cannot have says so. */
 static void what_is_not_possible_is_refused(void **state) {
   static const struct {
@@ -127,7 +140,7 @@ int main(void) {
     fprintf(stderr, "skipped: %s\n", error.text);
     return 77;
   }
-  const struct CMUnitTest tests[] = {cmocka_unit_test(gemms_are_right),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(gemms_are_right), cmocka_unit_test(rows_are_right),
                                      cmocka_unit_test(what_is_not_possible_is_refused),
                                      cmocka_unit_test(menus_are_legal)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,7 @@ typedef struct tw_tile_machine {
   int64_t l2_bytes;
   int registers;       /* of 32 bits, of a block */
   int block_threads;   /* at most */
+  int warp_threads;    /* that take each instruction together */
   int group_threads;   /* threads that multiply together */
   int group_rows;      /* rows of the smallest product of a group */
   int columns;         /* of a product, at most; multiples of 16 */

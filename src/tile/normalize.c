@@ -14,9 +14,10 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *p, tw_
     return tw_fail(error, TW_USAGE, "cols=%lld: rows are read 16 bytes at a time, a multiple of %lld elements",
                    (long long)cols, (long long)chunk);
   if (!plan->warps)
-    for (plan->warps = 1; plan->warps < 32 && cols > (int64_t)plan->warps * TW_TILE_WARP * 16;) plan->warps *= 2;
+    for (plan->warps = 1; plan->warps < 32 && cols > (int64_t)plan->warps * machine->warp_threads * 16;)
+      plan->warps *= 2;
   if (!plan->rows) plan->rows = plan->warps < ROWS_USUAL_WARPS ? ROWS_USUAL_WARPS / plan->warps : 1;
-  const int64_t threads = (int64_t)plan->warps * TW_TILE_WARP;
+  const int64_t threads = (int64_t)plan->warps * machine->warp_threads;
   if (threads * plan->rows > machine->block_threads)
     return tw_fail(error, TW_USAGE, "%d rows of %d warps are more than %d threads of a block", plan->rows, plan->warps,
                    machine->block_threads);
@@ -55,17 +56,18 @@ typedef struct writer {
   const tw_problem *problem;
   const char *once;
   bool whole; /* every thread has as many chunks */
+  int warp;   /* its threads */
   tw_text text;
 } writer;
 
 static tw_status begin(writer *w, const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s,
                        tw_error *error) {
-  *w = (writer){.problem = p};
+  *w = (writer){.problem = p, .warp = machine->warp_threads};
   const tw_status status = plan_of(machine, p, s, &w->plan, error);
   if (status != TW_OK) return status;
   const tw_type type = tw_problem_type(p, "a");
   const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(type), chunks = tw_problem_int(p, "cols") / chunk;
-  const int64_t threads = (int64_t)w->plan.warps * TW_TILE_WARP;
+  const int64_t threads = (int64_t)w->plan.warps * w->warp;
   w->once = w->plan.once ? "_once" : "";
   w->whole = chunks % threads == 0;
   tw_text_add(&w->text, "//: kernel    %s\n//: let       COLS = %lld, WARPS = %d, ROWS = %d, EACH = %lld\n",
@@ -73,7 +75,7 @@ static tw_status begin(writer *w, const tw_tile_machine *machine, const tw_probl
               (long long)((chunks + threads - 1) / threads));
   tw_text_add(&w->text,
               "//: require   cols == COLS\n//: grid      ceildiv(rows, ROWS)\n//: block     ROWS * WARPS * %d\n",
-              TW_TILE_WARP);
+              w->warp);
   return TW_OK;
 }
 
@@ -93,7 +95,7 @@ static void write_place(writer *w, int scratches) {
   tw_text_add(t,
               "  const int thread = thread_of_block() %% (WARPS * %d), own = block_of_grid() * ROWS + "
               "thread_of_block() / (WARPS * %d);\n",
-              TW_TILE_WARP, TW_TILE_WARP);
+              w->warp, w->warp);
   tw_text_add(t, "  const int row = own < rows ? own : rows - 1;\n  const i64 at = (i64)row * COLS;\n");
 }
 
@@ -101,7 +103,7 @@ static void write_place(writer *w, int scratches) {
 static void write_each(writer *w, const char *body) {
   tw_text_add(&w->text, "#pragma unroll\n  for (int i = 0; i < EACH; i++) {\n");
   if (!w->whole || strstr(body, "+ c") || strstr(body, "(c + "))
-    tw_text_add(&w->text, "    const int c = (i * WARPS * %d + thread) * chunk<type>::count;\n", TW_TILE_WARP);
+    tw_text_add(&w->text, "    const int c = (i * WARPS * %d + thread) * chunk<type>::count;\n", w->warp);
   tw_text_add(&w->text, "%s%s  }\n", w->whole ? "" : "    if (c >= COLS) continue;\n", body);
 }
 
@@ -130,7 +132,7 @@ static tw_status emit_layernorm(const tw_tile_machine *machine, const tw_problem
   tw_text_add(t,
               "TW_KERNEL(ROWS * WARPS * %d, 1) layernorm(const type *x, %sconst type *weight, %s%stype *y, %sint rows, "
               "float eps%s) {\n",
-              TW_TILE_WARP, residual ? "const type *residual, " : "", rms ? "" : "const type *bias, ",
+              w.warp, residual ? "const type *residual, " : "", rms ? "" : "const type *bias, ",
               dropout > 0 ? "const u32 *seed, " : "", residual ? "type *sum, " : "",
               dropout > 0 ? ", float dropout" : "");
   write_place(&w, 2);
@@ -195,12 +197,12 @@ static tw_status emit_softmax(const tw_tile_machine *machine, const tw_problem *
   char body[400];
   tw_text_add(t, "//: args      x, y, rows\n");
   write_head(&w, machine);
-  tw_text_add(t, "TW_KERNEL(ROWS * WARPS * %d, 1) softmax(const type *x, type *y, int rows) {\n", TW_TILE_WARP);
+  tw_text_add(t, "TW_KERNEL(ROWS * WARPS * %d, 1) softmax(const type *x, type *y, int rows) {\n", w.warp);
   write_place(&w, 2);
   tw_text_add(t, "  vec16 in[EACH];\n");
   snprintf(body, sizeof body, "    in[i] = load16%s(x + at + c);\n", w.once);
   write_each(&w, body);
-  tw_text_add(t, ZERO, "-__int_as_float(0x7f800000)");
+  tw_text_add(t, ZERO, "-infinity()");
   tw_text_add(t, "  float most = value[0].value[0];\n");
   write_each(&w, "    value[i].unpack(in[i]);\n#pragma unroll\n"
                  "    for (int j = 0; j < chunk<type>::count; j++) most = fmaxf(most, value[i].value[j]);\n");

@@ -15,8 +15,8 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *p, tw_
   if (!plan->threads) plan->threads = THREADS_USUAL;
   if (h % plan->heads)
     return tw_fail(error, TW_USAGE, "heads %d: that does not divide h=%lld", plan->heads, (long long)h);
-  if (plan->threads % TW_TILE_WARP || plan->threads > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "threads %d: a multiple of %d up to %d", plan->threads, TW_TILE_WARP,
+  if (plan->threads % machine->warp_threads || plan->threads > machine->block_threads)
+    return tw_fail(error, TW_USAGE, "threads %d: a multiple of %d up to %d", plan->threads, machine->warp_threads,
                    machine->block_threads);
   const int64_t items = tw_problem_int(p, "b") * tw_problem_int(p, "s") * (h / plan->heads) * chunks;
   plan->chunks = 2 * plan->heads;

@@ -5,7 +5,7 @@
 #include "base/strings.h"
 #include "tile/rows.h"
 
-enum { TW_TILE_WARP = 32, TW_TILE_CHUNK = 16, TW_TILE_BLOCK_MAX = 1024 };
+enum { TW_TILE_CHUNK = 16, TW_TILE_BLOCK_MAX = 1024 };
 
 typedef struct tw_tile_rows_context {
   const tw_tile_machine *machine;

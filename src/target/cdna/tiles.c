@@ -1,6 +1,7 @@
 /* tiles.c - see tiles.h. */
 #include "target/cdna/tiles.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "target/cdna/layout/swizzle.h"
 #include "target/cdna/machine.h"
 #include "tile/gemm_alike.h"
+#include "tile/rows.h"
 
 static bool multiplies(tw_type a, tw_type b) { return a == b && (a == TW_BF16 || a == TW_F16 || a == TW_I8); }
 
@@ -63,6 +65,7 @@ tw_tile_machine cdna_tile_machine(cdna_arch arch) {
                            .shared_bytes = m->lds_bytes,
                            .l2_bytes = m->caches.l2_bytes,
                            .block_threads = m->work_items,
+                           .warp_threads = CDNA_LANES,
                            .group_threads = CDNA_LANES,
                            .multiplies = multiplies,
                            .direct_bytes = arch == CDNA3 ? 0 : 16,
@@ -72,8 +75,6 @@ tw_tile_machine cdna_tile_machine(cdna_arch arch) {
                            .swizzle = swizzle,
                            .with = &arches[arch]};
 }
-
-/* ---- families ---- */
 
 typedef struct model {
   cdna_arch arch;
@@ -85,35 +86,103 @@ static double predict_gemm(const void *with, const tw_tile_alike_plan *p) {
   return cdna_gemm_seconds(&cdna_machines[m->arch], m->arch, &m->g, p);
 }
 
+/* ---- the model of rows ----
+ *
+ * Memory's bandwidth, unless too little is under way to cover its latency (Little's law), or blocks come in too few rounds.
+ * The latency is that of missing both caches: HipKittens' cost model, 300 and 500 ns. */
+
+static const double MEMORY_LATENCY = 8e-7, PIECE_BYTES = 16 * CDNA_LANES;
+
+typedef struct rows_model {
+  const cdna_machine *machine;
+  const tw_problem *problem;
+} rows_model;
+
+static double predict_rows(const void *with, const tw_tile_rows_plan *p) {
+  const rows_model *r = with;
+  const cdna_machine *m = r->machine;
+  const double cus = m->caches.xcds * m->caches.cus, waves = ceil((double)p->block_threads / CDNA_LANES);
+  /* A thread holds its chunks as they came and as floats, and some registers more; a block always fits. */
+  const double of_simd = fmin(m->waves, floor(m->registers / (32 + 12 * (double)p->chunks)));
+  const double resident = fmax(1, floor(of_simd * m->simds / waves)), blocks = fmin(resident, (double)p->blocks / cus);
+  const double under_way = cus * blocks * waves * PIECE_BYTES * (double)p->chunks;
+  const double bandwidth = m->memory_tbs * 1e12, needed = bandwidth * MEMORY_LATENCY;
+  const double rounds = (double)p->blocks / (resident * cus);
+  return MEMORY_LATENCY +
+         r->problem->op->bytes(r->problem) / bandwidth * fmax(1, needed / under_way) * ceil(rounds) / rounds;
+}
+
+/* ---- families ---- */
+
 static bool is_gemm(const tw_problem *p) { return strcmp(p->op->name, "gemm") == 0; }
 
+static const tw_tile_rows *rows_of(const tw_problem *p) {
+  static const tw_tile_rows *const all[] = {&tw_tile_rotary, &tw_tile_layernorm, &tw_tile_softmax};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (strcmp(p->op->name, all[i]->op) == 0) return all[i];
+  return NULL;
+}
+
+/* The plainest kernel of rows is that of a first step. */
+static tw_schedule begun(const tw_problem *p, const tw_schedule *s) {
+  tw_schedule out = *s;
+  if (!s->n && rows_of(p)) tw_schedule_add(&out, strcmp(p->op->name, "rotary") == 0 ? "heads 1" : "row warps=1", NULL);
+  return out;
+}
+
 static tw_status check(const tw_problem *p, tw_error *error) {
-  if (is_gemm(p)) return TW_OK;
-  return tw_fail(error, TW_USAGE, "%s has no kernels of tiles here: gemm has; give a kernel of your own to run",
-                 p->op->name);
+  if (is_gemm(p) || rows_of(p)) return TW_OK;
+  return tw_fail(
+      error, TW_USAGE,
+      "%s has no kernels of tiles here; gemm, layernorm, rotary and softmax have: give a kernel of your own to run",
+      p->op->name);
 }
 
 tw_status cdna_tiles_emit(cdna_arch arch, const tw_problem *p, const tw_schedule *s, char **source, tw_error *error) {
   const tw_tile_machine machine = cdna_tile_machine(arch);
   const tw_status status = check(p, error);
-  return status == TW_OK ? tw_tile_alike_emit(&machine, p, s, source, error) : status;
+  if (status != TW_OK) return status;
+  if (is_gemm(p)) return tw_tile_alike_emit(&machine, p, s, source, error);
+  const tw_schedule all = begun(p, s);
+  return rows_of(p)->emit(&machine, p, &all, source, error);
 }
 
 tw_status cdna_tiles_steps(cdna_arch arch, const tw_problem *p, const tw_schedule *s, tw_menu *out, tw_error *error) {
   const tw_tile_machine machine = cdna_tile_machine(arch);
-  const model m = {arch, tw_gemm_of(p)};
   *out = (tw_menu){0};
-  if (check(p, NULL) != TW_OK || tw_tile_alike_supports(&machine, p, NULL) != TW_OK) return TW_OK;
-  return tw_tile_alike_steps(&machine, p, s, predict_gemm, &m, out, error);
+  if (check(p, NULL) != TW_OK) return TW_OK;
+  if (is_gemm(p)) {
+    const model m = {arch, tw_gemm_of(p)};
+    if (tw_tile_alike_supports(&machine, p, NULL) != TW_OK) return TW_OK;
+    return tw_tile_alike_steps(&machine, p, s, predict_gemm, &m, out, error);
+  }
+  const rows_model m = {&cdna_machines[arch], p};
+  return rows_of(p)->steps(&machine, p, s, predict_rows, &m, out, error);
+}
+
+static tw_status predict_of_gemm(cdna_arch arch, const tw_tile_machine *machine, const tw_problem *p,
+                                 const tw_schedule *s, double *cost, tw_error *error) {
+  const model m = {arch, tw_gemm_of(p)};
+  tw_tile_alike_plan plan;
+  const tw_status status = tw_tile_alike_plan_of(machine, p, s, &plan, error);
+  if (status == TW_OK) *cost = predict_gemm(&m, &plan);
+  return status;
+}
+
+static tw_status predict_of_rows(cdna_arch arch, const tw_tile_machine *machine, const tw_problem *p,
+                                 const tw_schedule *s, double *cost, tw_error *error) {
+  const rows_model m = {&cdna_machines[arch], p};
+  const tw_schedule all = begun(p, s);
+  tw_tile_rows_plan plan;
+  const tw_status status = rows_of(p)->plan(machine, p, &all, &plan, error);
+  if (status == TW_OK) *cost = predict_rows(&m, &plan);
+  return status;
 }
 
 tw_status cdna_tiles_predict(cdna_arch arch, const tw_problem *p, const tw_schedule *s, double *cost, tw_error *error) {
   const tw_tile_machine machine = cdna_tile_machine(arch);
-  tw_tile_alike_plan plan;
-  tw_status status = check(p, error);
-  if (status == TW_OK) status = tw_tile_alike_plan_of(&machine, p, s, &plan, error);
+  const tw_status status = check(p, error);
   if (status != TW_OK) return status;
-  const model m = {arch, tw_gemm_of(p)};
-  *cost = predict_gemm(&m, &plan);
-  return TW_OK;
+  return is_gemm(p) ? predict_of_gemm(arch, &machine, p, s, cost, error)
+                    : predict_of_rows(arch, &machine, p, s, cost, error);
 }

@@ -22,6 +22,7 @@ tw_tile_machine cuda_tile_machine(const cuda_config *c) {
                            .l2_bytes = c->l2_bytes,
                            .registers = (int)c->registers,
                            .block_threads = 1024,
+                           .warp_threads = 32,
                            .group_threads = 128,
                            .group_rows = 64,
                            .columns = 256,
