@@ -86,9 +86,21 @@ static void multiplies(void **state) {
   assert_int_equal(cycles("li a1, -1; li a2, 7", "mul a3, a1, a2\n mv a4, a3\n"), 10 + 1);
   assert_int_equal(cycles("li a1, 1; li a2, 7", "mulh a3, a1, a2\n mv a4, a3\n"), 10 + 1);
   assert_int_equal(cycles("li a1, -1; li a2, 7", "mulw a3, a1, a2\n mv a4, a3\n"), 6 + 1);
-  assert_int_equal(cycles("li a1, 0; li a2, 7", "mulw a3, a1, a2\n mv a4, a3\n"), 3 + 1);
+  assert_int_equal(cycles("li a1, 0; li a2, 7", "mulw a3, a1, a2\n mv a4, a3\n"), 3 + 1 + 1); /* behind itself */
   assert_int_equal(cycles("li a1, 200; li a2, 7", "mul a3, a1, a2\n nop\n nop\n nop\n"), 4);
   assert_int_equal(cycles("li a1, 200; li a2, 7", "mul a3, a1, a2\n mul a4, a1, a2\n"), 4 + 1);
+}
+
+/* The result waits while those in write-back write registers themselves: two instructions behind the multiply, WB two and
+ * three cycles later, take the port that it wants in the fourth. */
+static void results_of_multiplies_wait_for_the_write_port(void **state) {
+  (void)state;
+  const char *setup = "li a1, 200; li a2, 7";
+  assert_int_equal(cycles(setup, "mul a3, a1, a2\n sd a2, 8(s10)\n sd a2, 16(s10)\n mv a4, a3\n"), 4 + 1);
+  assert_int_equal(cycles(setup, "mul a3, a1, a2\n nop\n sd a2, 8(s10)\n mv a4, a3\n"), 5 + 1);
+  assert_int_equal(cycles(setup, "mul a3, a1, a2\n nop\n nop\n mv a4, a3\n"), 6 + 1);
+  assert_int_equal(cycles(setup, "mul a3, a1, a2\n nop\n nop\n mul a4, a1, a1\n"), 6 + 1);
+  assert_int_equal(cycles(setup, "mul a3, a1, a2\n sd a2, 8(s10)\n nop\n mv a4, a3\n"), 4 + 1);
 }
 
 /* A bit a cycle from the top bit of the dividend down to that of the divisor, and three more steps. */
@@ -490,6 +502,7 @@ int main(void) {
       cmocka_unit_test(dependent_loads),
       cmocka_unit_test(loads_behind_stores),
       cmocka_unit_test(multiplies),
+      cmocka_unit_test(results_of_multiplies_wait_for_the_write_port),
       cmocka_unit_test(divisions),
       cmocka_unit_test(floating_point),
       cmocka_unit_test(predicted_branches_are_free),

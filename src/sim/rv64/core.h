@@ -7,8 +7,7 @@
  * subsystem/Configs.scala: mulUnroll = 8 with early out, divider with early out, branch target buffer of 28
  * entries, history table of 512, return stack of 6, blocking 16 KiB L1 caches (nMSHRs = 0).
  *
- * Not modelled, each worth a cycle or less per event in compiled code: the write-port conflict of a multiply
- * result with the instruction in WB; two floating-point results of different latency in one cycle; the replay of
+ * Not modelled, each worth a cycle or less per event in compiled code: two floating-point results of different latency in one cycle; the replay of
  * a memory access right behind the first store to a clean line; drains of the store buffer forced by three
  * stores in a row; probes that take lines from the L1 data cache when the coprocessor writes them. */
 #ifndef TW_SIM_RV64_CORE_H
@@ -111,7 +110,9 @@ typedef struct rv64_core {
   uint64_t last_memory;  /* issue of the last memory access */
   uint64_t last_command; /* issue of the last coprocessor command */
   bool unfenced;         /* there was one since the last fence */
-  uint64_t divider_free; /* when the multiply-divide unit takes the next operation */
+  uint64_t divider_free; /* when the multiply-divide unit has written its result and takes the next operation */
+  uint8_t divider_rd;    /* where its result goes */
+  bool divider_waits;    /* that is not sure yet: instructions that will be in WB then may hold it up */
   uint64_t float_free;   /* when a running fdiv or fsqrt lets the next floating-point instruction pass */
   uint64_t float_done;   /* when the last floating-point result is written */
 

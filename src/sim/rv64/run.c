@@ -60,7 +60,32 @@ static inline uint64_t extend32(uint64_t x) { return (uint64_t)(int64_t)(int32_t
 /* Issue of an instruction of the multiply-divide unit, which takes one at a time. */
 static inline uint64_t unit_busy(rv64_core *core, uint64_t t, unsigned rd, unsigned latency) {
   core->divider_free = core->x_ready[rd] = t + latency;
+  core->divider_rd = (uint8_t)rd;
+  core->divider_waits = true;
   return t;
+}
+
+/* Does the instruction take the integer registers' write port in WB (wb_ctrl.wxd: also with x0 as its target)? */
+static bool writes_integer(const rv64_insn *in) {
+  switch ((rv64_op)in->op) {
+  case OP_BEQ ... OP_BGEU:
+  case OP_SB ... OP_SD:
+  case OP_FENCE ... OP_EBREAK:
+  case OP_FSW ... OP_FMAX: return false;
+  case OP_CUSTOM: return (uint32_t)in->imm >> 14 & 1;
+  default: return true;
+  }
+}
+
+/* The unit's result waits for a cycle in which the instruction in WB leaves the write port free (Core: div.io.resp.ready
+ * := !wb_wxd). `in` was issued at t: if its WB is when the result is due, that is a cycle later. */
+static void divider_meets(rv64_core *core, const rv64_insn *in, uint64_t t) {
+  const uint64_t write_back = t + STAGES_TO_WRITE_BACK;
+  if (write_back < core->divider_free) return;
+  if (write_back == core->divider_free && writes_integer(in))
+    core->x_ready[core->divider_rd] = ++core->divider_free;
+  else
+    core->divider_waits = false;
 }
 
 static rv64_stop run(rv64_core *core, uint64_t pc) {
@@ -163,9 +188,10 @@ static rv64_stop run(rv64_core *core, uint64_t pc) {
   } while (0)
 
   redirect(core, pc, 0, 0);
-  rv64_insn *in;
+  rv64_insn *in = NULL;
 
 next_instruction:
+  if (unlikely(core->divider_waits)) divider_meets(core, in, t - 1);
   in = &code[(pc - base) >> 1];
   if (unlikely(!in->length)) rv64_decode_slot(core, in, pc);
   uint64_t packet = (pc + in->length - 1) >> 2;
