@@ -215,7 +215,8 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   if (is_real(&v)) {
     tw_operand o[TW_OPERANDS_MAX];
     const int n = (int)operands(p, o) - 1;
-    for (int i = 0; i < n; i++) tw_fill_uniform(seed, i, &o[i], 1, buffers[i]);
+    for (int i = 0; i < 2; i++) tw_fill_lines(seed, i, &o[i], TW_LINES_ROWS, false, buffers[i]);
+    if (n > 2) tw_fill_uniform(seed, 2, &o[2], 1, buffers[2]);
     return;
   }
   const int64_t products = v.r * v.s * v.c, pixels = v.n * v.h * v.w;

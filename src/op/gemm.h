@@ -64,6 +64,8 @@ tw_status tw_gemm_packing(const tw_gemm *, tw_packing *out, tw_error *);
 
 /* tw_op.inputs, .compare, .exact, .exact_cost and .survey */
 void tw_gemm_inputs(const tw_problem *, uint64_t seed, void *const buffers[]);
+/* Moves elements of A and B to what types with shared scales can hold. */
+void tw_gemm_round_operands(const tw_gemm *, void *const buffers[]);
 tw_status tw_gemm_compare(const tw_problem *, void *const expected[], void *const actual[], tw_error *);
 
 tw_status tw_gemm_exact(const tw_problem *, void *const buffers[], size_t operand, size_t n, const tw_place[],

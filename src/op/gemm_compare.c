@@ -6,43 +6,43 @@
 #include "op/exact.h"
 #include "op/gemm_numerics.h"
 
-/* Euclidean norms of the rows of op(A) or the columns of op(B). NULL without memory. */
-static double *norms(const tw_operand *o, const void *data, bool of_columns) {
+/* Of a row of op(A) or a column of op(B). */
+typedef struct line {
+  double norm, fourth, largest; /* Euclidean norm; sum of fourth powers; magnitude */
+} line;
+
+/* NULL without memory. */
+static line *lines_of(const tw_operand *o, const void *data, bool of_columns) {
   int64_t n = o->dims[of_columns ? 1 : 0];
-  double *sum = tw_new((size_t)n, sizeof *sum);
+  line *sum = tw_new((size_t)n, sizeof *sum);
   for (int64_t row = 0; sum && row < o->dims[0]; row++) {
     for (int64_t column = 0; column < o->dims[1]; column++) {
       double x = tw_operand_element(o, data, row, column);
-      sum[of_columns ? column : row] += x * x;
+      line *to = &sum[of_columns ? column : row];
+      to->norm += x * x;
+      to->fourth += x * x * x * x;
+      to->largest = fmax(to->largest, fabs(x));
     }
   }
-  for (int64_t i = 0; sum && i < n; i++) sum[i] = sqrt(sum[i]);
+  for (int64_t i = 0; sum && i < n; i++) sum[i].norm = sqrt(sum[i].norm);
   return sum;
-}
-
-/* The largest magnitude in all of A: no row has a larger step. */
-static double largest_of(const tw_operand *o, const void *data) {
-  double largest = 0;
-  for (int64_t row = 0; row < o->dims[0]; row++)
-    for (int64_t column = 0; column < o->dims[1]; column++)
-      largest = fmax(largest, fabs(tw_operand_element(o, data, row, column)));
-  return largest;
 }
 
 static tw_status compare_real(const tw_gemm *g, const tw_gemm_numerics *numerics, const tw_operand *o, size_t c,
                               void *const expected[], void *const actual[], tw_mismatch *found, tw_error *error) {
-  double *rows = norms(&o[0], expected[0], g->a_transposed), *columns = norms(&o[1], expected[1], !g->b_transposed);
-  const bool matters = numerics->a_step > 0 || numerics->factors > 0 || numerics->cut > 0;
-  tw_gemm_sizes s = {.largest = matters ? largest_of(&o[0], expected[0]) : 0};
+  line *rows = lines_of(&o[0], expected[0], g->a_transposed), *columns = lines_of(&o[1], expected[1], !g->b_transposed);
+  tw_gemm_sizes s = {0};
   const size_t d = tw_gemm_d_index(g);
   const bool have_norms = rows && columns, tells = tw_poison_tells(o[c].type);
   for (int64_t i = 0; have_norms && i < g->m; i++) {
     for (int64_t j = 0; j < g->n; j++) {
       if (g->bias != TW_GEMM_BIAS_NONE)
         s.bias = tw_operand_element(&o[d], expected[d], g->bias == TW_GEMM_BIAS_FULL ? i : 0, j);
-      s.row = rows[i];
-      s.column = columns[j];
+      s.row = rows[i].norm;
+      s.largest = rows[i].largest;
+      s.column = columns[j].norm;
       s.products = s.row * s.column;
+      s.norm = tw_gemm_norm(rows[i].fourth, columns[j].fourth);
       s.value = tw_operand_element(&o[c], expected[c], i, j);
       const double off = fabs(tw_operand_element(&o[c], actual[c], i, j) - s.value);
       const bool unwritten = tells && tw_is_poison(&o[c], actual[c], i, j) && !tw_is_poison(&o[c], expected[c], i, j);

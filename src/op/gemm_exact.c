@@ -43,31 +43,38 @@ static void lay_out(void *context, size_t index) {
   c->sum = sum;
 }
 
-static double dot(const double *restrict a, const double *restrict b, int64_t k, double *size) {
-  double sum[LANES] = {0}, sizes[LANES] = {0};
+/* With the sums of the products' magnitudes and of their squares. */
+static double dot(const double *restrict a, const double *restrict b, int64_t k, double *size, double *square) {
+  double sum[LANES] = {0}, sizes[LANES] = {0}, squares[LANES] = {0};
   int64_t p = 0;
   for (; p + LANES <= k; p += LANES)
     for (int l = 0; l < LANES; l++) {
       const double product = a[p + l] * b[p + l];
       sum[l] += product;
       sizes[l] += fabs(product);
+      squares[l] += product * product;
     }
   for (; p < k; p++) {
-    sum[0] += a[p] * b[p];
-    sizes[0] += fabs(a[p] * b[p]);
+    const double product = a[p] * b[p];
+    sum[0] += product;
+    sizes[0] += fabs(product);
+    squares[0] += product * product;
   }
   for (int l = 1; l < LANES; l++) {
     sum[0] += sum[l];
     sizes[0] += sizes[l];
+    squares[0] += squares[l];
   }
   *size = sizes[0];
+  *square = squares[0];
   return sum[0];
 }
 
 static void make_element(const job *j, size_t at, const double *row, tw_gemm_sizes s) {
   const tw_gemm *g = &j->v.g;
   const column *c = &j->column[j->place[at].column - j->first];
-  double sum = dot(row, c->value, g->k, &s.products);
+  double sum = dot(row, c->value, g->k, &s.products, &s.norm);
+  s.norm = sqrt(s.norm);
   s.bias = tw_gemm_bias_at(&j->v, j->place[at].row, j->place[at].column);
   s.column = c->norm;
   s.weights = c->sum;

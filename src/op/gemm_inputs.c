@@ -2,7 +2,7 @@
  *
  * int8.h says what makes the results of c=i8 tell much; its full-range lines are rows of A and columns of B.
  * c=i32 uses the whole range everywhere: for k up to 2^20 the chance that a sum leaves 2^30 is below e^-2000
- * (Hoeffding). Real types are uniform in (-1, 1). */
+ * (Hoeffding). Real types: rows of op(A) and columns of op(B) as inputs.h says. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,6 +11,7 @@
 #include "op/gemm_numerics.h"
 #include "op/inputs.h"
 #include "op/int8.h"
+#include "op/numerics.h"
 
 /* Results of 16 bits are to be as much of their range as those of 8 bits are of theirs. */
 static bool is_narrow(const tw_gemm *g) { return g->c == TW_I8 || g->c == TW_I16; }
@@ -88,7 +89,7 @@ static void round_lines(const tw_packing *packing, int64_t lines, int64_t k, int
   free(codes);
 }
 
-static void round_operands(const tw_gemm *g, void *const buffers[]) {
+void tw_gemm_round_operands(const tw_gemm *g, void *const buffers[]) {
   const tw_packing block = {.format = tw_format_of_type(g->a)};
   tw_packing packing;
   if (tw_gemm_scaled(g->a))
@@ -96,6 +97,9 @@ static void round_operands(const tw_gemm *g, void *const buffers[]) {
   if (tw_gemm_weights_only(g) && tw_gemm_packing(g, &packing, NULL) == TW_OK)
     round_lines(&packing, g->n, g->k, g->b_transposed ? g->ldb : 1, g->b_transposed ? 1 : g->ldb, buffers[1]);
 }
+
+/* Can the type hold small numbers as well as large ones? */
+static bool is_wide(tw_type t) { return tw_is_real(t); }
 
 static tw_spread spread_of_scales(uint64_t seed, int64_t row) {
   (void)seed, (void)row;
@@ -108,11 +112,12 @@ void tw_gemm_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   p->op->operands(p, o);
   bool has_bias = g.bias != TW_GEMM_BIAS_NONE;
   if (tw_gemm_numerics_of(&g).real) {
-    for (int i = 0; i < 2; i++) tw_fill_uniform(seed, i, &o[i], 1, buffers[i]);
+    tw_fill_lines(seed, 0, &o[0], g.a_transposed ? TW_LINES_COLUMNS : TW_LINES_ROWS, is_wide(o[0].type), buffers[0]);
+    tw_fill_lines(seed, 1, &o[1], g.b_transposed ? TW_LINES_ROWS : TW_LINES_COLUMNS, is_wide(o[1].type), buffers[1]);
     for (int i = 2; g.scales && i < 4; i++) tw_fill_rows(seed, i, &o[i], spread_of_scales, buffers[i]);
     const size_t d = tw_gemm_d_index(&g);
     if (has_bias) tw_fill_uniform(seed, (int)d, &o[d], 1, buffers[d]);
-    round_operands(&g, buffers);
+    tw_gemm_round_operands(&g, buffers);
     return;
   }
   if (g.a == TW_I16) {

@@ -105,6 +105,16 @@ static double blocks_off(const tw_gemm *g) {
   return off;
 }
 
+/* Matrix units add some products to a sum at once and cut the result instead of rounding it (Fasi, Higham, Mikaitis, Pranesh,
+ * Numerical behavior of NVIDIA tensor cores, 2021: 8 products of 16 bits on Ampere, 4 of tf32): each of k / 8 steps takes one
+ * unit of 2^-24 off a partial sum, in the mean, always towards 0; what it takes off the products has their signs, and is no
+ * more than the walk of k roundings. The mean magnitude of the partial sums of a walk is below 5 |products| but by a chance of
+ * e^-30 (numerics.h: q = 25). */
+static double chain_off(const tw_gemm *g) {
+  const bool cuts = g->a != TW_F32 || g->arithmetic != TW_ARITHMETIC_FULL;
+  return cuts && real_a(g) ? 5 * TW_U32 * ceil((double)g->k / (g->a == TW_F32 ? 4 : 8)) : 0;
+}
+
 tw_gemm_numerics tw_gemm_numerics_of(const tw_gemm *g) {
   return (tw_gemm_numerics){
       .a = block_as_f32(g->a),
@@ -119,6 +129,7 @@ tw_gemm_numerics tw_gemm_numerics_of(const tw_gemm *g) {
       .of_blocks = blocks_off(g),
       .factors = g->arithmetic == TW_ARITHMETIC_TF32 ? 0x1p-9 : 0,
       .cut = g->arithmetic == TW_ARITHMETIC_FAST8 ? tw_sum_steps((double)g->k / 32 + 1) * 0x1p-13 : 0,
+      .chain = chain_off(g),
       .unit = g->c == TW_BF16 || g->c == TW_F16 ? tw_unit(g->c) : 0,
       .least = tw_least_real(g->c == TW_F16 ? TW_F16 : TW_F32),
   };
@@ -126,25 +137,47 @@ tw_gemm_numerics tw_gemm_numerics_of(const tw_gemm *g) {
 
 /* ---- tolerance ---- */
 
-/* |computed - exact| for one element of a binary32 product with accumulation in any order: numerics.h's steps of the sum,
- * and three for scale, bias and conversion. Integers are exact until they are scaled. A that becomes int8 is off by at most
- * half a step of (largest magnitude) / 127 in each element: in all by at most step / 2 times the sum of |b|, which is at
- * most sqrt(k) |b|_2, and, as Hoeffding's bound for independent errors, by at most 8 step / 2 |b|_2.
+/* What rounding in the sum is off: any sum of such products; or, should that be less, a sum whose products have random signs,
+ * which all inputs see to (gemm_inputs.c). `n` of them add with random signs. */
+static double rounding_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s, double count) {
+  const double k = (double)g->k, independent = count > 1 ? 8 : 1;
+  const double any = independent * tw_sum_steps(k) * n->step * (s->products + fabs(s->bias));
+  const double walk = (tw_walk_steps(k) * n->step + independent * n->chain) * hypot(s->norm, s->bias);
+  return sqrt(count) * fmin(any, walk);
+}
+
+/* What is not rounding in the sum. Three units are for scale, bias and conversion. Of A that becomes int8 each element is
+ * off by at most half a step of (largest magnitude) / 127: in all by at most step / 2 times the sum of |b|, which is at most
+ * sqrt(k) |b|_2, and, as Hoeffding's bound for independent errors, by at most 8 step / 2 |b|_2.
  *
  * tf32 cuts 13 bits: both factors of a product are off by up to 2^-10, always towards 0, so the sum is off by that part of
  * itself, at most 8 largest |b|_2 (Hoeffding), and by as much again at random. Hopper's matrix unit for 8 bits keeps 14 bits
  * of its sums, of 32 products at a time (DeepSeek-V3, 2024, section 3.3.2), and cuts the rest. */
-double tw_gemm_sum_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
-  const double k = (double)g->k, scale = fabs((double)g->scale);
-  if (n->exact) return 0;
-  if (!n->real) return 4 * TW_U32 * fabs(s->value);
-  double off = (tw_sum_steps(k) * n->step + 3 * TW_U32) * (s->products + fabs(s->bias)) + n->weights * s->products;
+static double besides_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
+  const double scale = fabs((double)g->scale);
+  const double sum = g->gelu || !(scale > 0) ? s->products : fmin(s->products, fabs(s->value) / scale);
+  double off = 3 * TW_U32 * (sum + fabs(s->bias)) + n->weights * fmin(s->products, 8 * s->norm);
   if (n->a_step > 0) {
-    const double norms = fmin(sqrt(k), 8) * s->column;
+    const double norms = fmin(sqrt((double)g->k), 8) * s->column;
     off += n->a_step * s->largest * (s->weights > 0 ? fmin(norms, s->weights) : norms);
   }
   off += n->factors * fmin(s->products, 16 * s->largest * s->column) + n->cut * 8 * s->largest * s->column;
-  return scale * (off + n->of_blocks * 8 * s->column);
+  return off + n->of_blocks * 8 * s->column;
+}
+
+/* |computed - exact| for one element of a binary32 product with accumulation in any order that does not depend on the
+ * values. Integers are exact until they are scaled. */
+double tw_gemm_sum_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
+  if (n->exact) return 0;
+  if (!n->real) return 4 * TW_U32 * fabs(s->value);
+  return fabs((double)g->scale) * (rounding_off(g, n, s, 1) + besides_off(g, n, s));
+}
+
+/* Errors that are no walk add as independent ones with a mean of 0 do (Hoeffding): eight standard deviations. */
+double tw_gemm_signed_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s, double count) {
+  if (n->exact) return 0;
+  if (!n->real) return 8 * sqrt(count) * 4 * TW_U32 * fabs(s->value);
+  return fabs((double)g->scale) * (rounding_off(g, n, s, count) + 8 * sqrt(count) * besides_off(g, n, s));
 }
 
 /* GELU moves an error by a factor of at most 1.13. Its own: 8 u of binary32; for results of 16 bits 2^-11 of what tanh

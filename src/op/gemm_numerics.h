@@ -4,6 +4,8 @@
 #ifndef TW_OP_GEMM_NUMERICS_H
 #define TW_OP_GEMM_NUMERICS_H
 
+#include <math.h>
+
 #include "op/gemm.h"
 
 /* TW_USAGE with what goes together, if these types do not. */
@@ -21,7 +23,8 @@ typedef struct tw_gemm_numerics {
   double of_blocks; /* what sums and results in blocks, and A for them, may be off, relative to the largest sum */
   double factors;   /* what a product may be off where A and B are cut, relative to it */
   double cut;       /* what a sum in 14 bits may be off, relative to the largest */
-  double unit;      /* of C, where that is coarser than the sum */
+  double chain; /* what a matrix unit that cuts its sums of 24 bits may be off, relative to the norm of the products */
+  double unit;  /* of C, where that is coarser than the sum */
   double least;
 } tw_gemm_numerics;
 
@@ -31,14 +34,20 @@ tw_gemm_numerics tw_gemm_numerics_of(const tw_gemm *);
 typedef struct tw_gemm_sizes {
   double products;    /* the sum of |a||b|, or the product of the norms, which is no less */
   double row, column; /* Euclidean norms of the row of A and the column of B */
-  double largest;     /* magnitude in the row of A, or in all of A */
+  double norm;        /* of the products, or no less: tw_gemm_norm */
+  double largest;     /* magnitude in the row of A */
   double weights;     /* the sum of |b|; 0: not known */
   double bias;
   double value; /* the right one */
 } tw_gemm_sizes;
 
+/* No less than the Euclidean norm of the products, from the sums of the fourth powers of both factors (Cauchy). */
+static inline double tw_gemm_norm(double fourth_a, double fourth_b) { return sqrt(sqrt(fourth_a * fourth_b)); }
+
 /* What scale * (sum + bias) may be off before it is stored. */
 double tw_gemm_sum_off(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *);
+/* The same of a sum of n such numbers, each with a weight of at most 1 and a random sign; sizes: in the mean square. */
+double tw_gemm_signed_off(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *, double n);
 /* What an element of C may be off. `stored`: it is compared with the right value as C's type rounds it. */
 double tw_gemm_tolerance(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *, bool stored);
 

@@ -6,8 +6,9 @@
  * allows, the sharper the test; S = n would be the whole product.
  *
  * The threshold. An element may be off by t_ij (gemm_numerics.c); with random signs the sum of L such errors is below
- * 8 sqrt(sum of t_ij^2) with probability above 1 - 3e-14 (Hoeffding), so that even 2^30 sums raise no false alarm. So one
- * element is caught for certain if it is off by more than 16 sqrt(L) times what it may be (45 with a 16-bit C); w of them
+ * 8 sqrt(sum of t_ij^2) with probability above 1 - 3e-14 (Hoeffding), or as much of a walk as one element where that is the
+ * bound, so that even 2^30 sums raise no false alarm. So one element is caught for certain if it is off by more than 16 sqrt(L)
+ * times what it may be (45 with a 16-bit C; 2 sqrt(L) where the walk of a sum is what counts); w of them
  * in a segment with the probability that a sum of w signs leaves that window. t_ij of a 16-bit C grows with the element's
  * size: it is estimated from the signed sums over the inputs, never from what the kernel wrote.
  *
@@ -32,11 +33,12 @@ typedef struct job {
   const tw_operand *c_operand;
   const void *c;
   int64_t segments;
-  double *sign;                   /* n */
-  double *product;                /* k x segments: op(B) times the signs */
-  double *size;                   /* of a segment: the sum of squared norms of its columns */
-  double *expected, *off2;        /* m x segments: of A times that, without scale; what it may be off, squared */
+  double *sign;            /* n */
+  double *product;         /* k x segments: op(B) times the signs */
+  double *size, *fourth;   /* of a segment: sums of its columns' squared norms, and of the norms of their squares */
+  double *expected, *off2; /* m x segments: of A times that, without scale; what it may be off, squared */
   double *row_norm, *row_largest; /* m */
+  double *row_fourth;             /* m: sums of fourth powers */
   double spread;                  /* |element|^2 / (|row|^2 |column|^2), in the mean */
   tw_mismatch *of_rows;           /* for ROWS rows each */
   atomic_bool failed;
@@ -52,17 +54,22 @@ static void project_b(void *context, size_t segment) {
     j->failed = true;
     return;
   }
-  double *sum = room + k, squares = 0;
+  double *sum = room + k, squares = 0, fourths = 0;
   for (int64_t c = begin_of(j, (int64_t)segment); c < end; c++) {
     const double sign = j->sign[c];
     tw_gemm_column(&j->v, c, room);
+    double fourth = 0;
     for (int64_t p = 0; p < k; p++) {
+      const double square = room[p] * room[p];
       sum[p] += sign * room[p];
-      squares += room[p] * room[p];
+      squares += square;
+      fourth += square * square;
     }
+    fourths += sqrt(fourth);
   }
   for (int64_t p = 0; p < k; p++) j->product[p * j->segments + (int64_t)segment] = sum[p];
   j->size[segment] = squares;
+  j->fourth[segment] = fourths;
   free(room);
 }
 
@@ -76,13 +83,15 @@ static void project_a(void *context, size_t index) {
     return;
   }
   for (int64_t r = 0; r < rows; r++) {
-    double square = 0, largest = 0, *a = room + r * k;
+    double square = 0, fourth = 0, largest = 0, *a = room + r * k;
     tw_gemm_row(&j->v, first + r, a);
     for (int64_t p = 0; p < k; p++) {
       square += a[p] * a[p];
+      fourth += a[p] * a[p] * a[p] * a[p];
       largest = fmax(largest, fabs(a[p]));
     }
     j->row_norm[first + r] = sqrt(square);
+    j->row_fourth[first + r] = fourth;
     j->row_largest[first + r] = largest;
   }
   for (int64_t p = 0; p < k; p++) {
@@ -118,12 +127,13 @@ static double threshold(const job *j, int64_t i, int64_t s, double biases) {
   const tw_gemm_sizes sizes = {.products = row * column,
                                .row = row,
                                .column = column,
+                               .norm = sqrt(sqrt(j->row_fourth[i]) * j->fourth[s] / columns),
                                .largest = j->row_largest[i],
                                .bias = sqrt(biases / columns),
                                .value = fabs((double)g->scale) * element};
   const double sums = 0x1p-50 * row * sqrt(j->size[s]) * sqrt((double)g->k); /* of this test, in double */
-  const double unit = j->v.numerics.exact ? 0 : TW_U32 * sizes.value;
-  return 8 * sqrt(columns) * (tw_gemm_tolerance(g, &j->v.numerics, &sizes, false) + unit) + sums;
+  const double unit = j->v.numerics.exact ? 0 : fmax(j->v.numerics.unit, TW_U32) * sizes.value + j->v.numerics.least;
+  return tw_gemm_signed_off(g, &j->v.numerics, &sizes, columns) + 8 * sqrt(columns) * unit + sums;
 }
 
 static void check_rows(void *context, size_t index) {
@@ -175,16 +185,18 @@ static bool make_room(job *j, size_t pieces) {
   j->product = tw_new(k * s, sizeof *j->product);
   j->size = tw_new(s, sizeof *j->size);
   j->expected = tw_new(m * s, sizeof *j->expected);
-  j->row_norm = tw_new(2 * m, sizeof *j->row_norm);
+  j->fourth = tw_new(s, sizeof *j->fourth);
+  j->row_norm = tw_new(3 * m, sizeof *j->row_norm);
   j->of_rows = tw_new(pieces, sizeof *j->of_rows);
-  if (j->row_norm) j->row_largest = j->row_norm + m;
-  return j->sign && j->product && j->size && j->expected && j->row_norm && j->of_rows;
+  if (j->row_norm) j->row_largest = j->row_norm + m, j->row_fourth = j->row_largest + m;
+  return j->sign && j->product && j->size && j->fourth && j->expected && j->row_norm && j->of_rows;
 }
 
 static void free_room(job *j) {
   free(j->sign);
   free(j->product);
   free(j->size);
+  free(j->fourth);
   free(j->expected);
   free(j->row_norm);
   free(j->of_rows);

@@ -28,6 +28,14 @@ static inline double tw_store_error(tw_type type, double value, double off) {
  * analysis, 2019, lambda = 8). */
 static inline double tw_sum_steps(double n) { return fmin(n, 8 * sqrt(n)); }
 
+/* The same where the terms have random signs, and where it says more: at most this many u of the Euclidean norm of the terms.
+ * Every partial sum is then a walk of random steps. In a chain of n additions, no order of which depends on the signs, the sum of
+ * the squared partial sums is below q n |terms|^2 but by a chance of about e^(-pi^2 q / 8) (the integral of W^2 over a Brownian
+ * path: Cameron and Martin, 1944), and errors that are uniform in +-u of them add to more than t u sqrt(n q / 3) |terms| by
+ * e^(-t^2 / 2): together to more than x u sqrt(n) |terms| by about e^(-pi sqrt(3) x / 2). Trees and blocks are off by less. */
+#define TW_WALK 12 /* e^-32.6 = 7e-15 */
+static inline double tw_walk_steps(double n) { return TW_WALK * sqrt(n); }
+
 /* n independent errors of at most e_i with a mean of 0 add to at most this (Hoeffding, the same probability), given the sum
  * of e_i and the sum of their squares. */
 static inline double tw_random_sum(double sum, double sum_of_squares) { return fmin(sum, 8 * sqrt(sum_of_squares)); }

@@ -111,6 +111,7 @@ static tw_status check_element(const subject *s, int64_t i, int64_t j, tw_error 
     row += a * a;
     column += b * b;
     z.products += fabs(a * b);
+    z.norm += a * b * a * b;
     z.weights += fabs(b);
     z.largest = fmax(z.largest, fabs(a));
   }
@@ -121,6 +122,7 @@ static tw_status check_element(const subject *s, int64_t i, int64_t j, tw_error 
     return tw_fail(error, TW_FAILED, "x86: C[%d][%d] is %d and should be %d", (int)i, (int)j, result, rounded);
   }
   if (g.bias != TW_GEMM_BIAS_NONE) sum += z.bias = at(&o[2], s->buffer[2], 0, j);
+  z.norm = sqrt(z.norm);
   z.row = sqrt(row);
   z.column = sqrt(column);
   z.value = (double)g.scale * sum;

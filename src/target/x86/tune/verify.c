@@ -1,6 +1,6 @@
 /* verify.c - see verify.h. R. Freivalds' check (1977): C x = A (B x) for a random vector x costs m n + m k
- * instead of m n k operations. It is exact for integers; for reals within a bound that depends on the inputs alone: what the complete comparison before and after the measurement adds is
- * every element. With relu, and rounded to i8, C is not linear in x: then some elements are computed. */
+ * instead of m n k operations. It is exact for integers; for reals within a bound that depends on the inputs alone: what the
+ * complete comparison before and after the measurement adds is every element. With relu, and rounded to i8, C is not linear in x: then some elements are computed. */
 #include "target/x86/tune/verify.h"
 
 #include <inttypes.h>
@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "op/compare.h"
 #include "op/int8.h"
+#include "op/numerics.h"
 
 enum { SAMPLES = 256 }; /* of a product that is not linear, at least; two of each row */
 
@@ -54,9 +55,9 @@ tw_status x86_verifier_make(const tw_problem *p, void *const buffer[], uint64_t 
   const int64_t n = v.gemm.n, k = v.gemm.k;
   v.n_operands = p->op->operands(p, v.operand);
   v.d = v.n_operands == 4 ? buffer[2] : NULL;
-  double *norm = tw_new((size_t)n, sizeof *norm), *sum = tw_new((size_t)n, sizeof *sum);
-  if (!allocate(&v) || !norm || !sum) {
-    free(norm);
+  double *fourth = tw_new((size_t)n, sizeof *fourth), *sum = tw_new((size_t)n, sizeof *sum);
+  if (!allocate(&v) || !fourth || !sum) {
+    free(fourth);
     free(sum);
     x86_verifier_free(&v);
     return tw_fail(error, TW_MISSING, "out of memory");
@@ -69,18 +70,21 @@ tw_status x86_verifier_make(const tw_problem *p, void *const buffer[], uint64_t 
     for (int64_t j = 0; j < n; j++) {
       const double b = b_at(&v, q, j);
       for (int x = 0; x < X86_VECTORS; x++) v.product[x][q] += b * v.weight[x][j];
-      norm[j] += b * b;
+      fourth[j] += b * b * b * b;
       sum[j] += b;
       v.squares[q] += b * b;
     }
   for (int64_t j = 0; j < n; j++) {
     const double d = v.d ? tw_operand_element(&v.operand[2], v.d, 0, j) : 0;
-    v.columns = fmax(v.columns, sqrt(norm[j]));
+    v.fourths += sqrt(fourth[j]) / (double)n;
     v.sums += sum[j] * sum[j];
     v.biases += d * d;
     for (int x = 0; x < X86_VECTORS; x++) v.bias[x] += v.weight[x][j] * d;
   }
-  free(norm);
+  for (int64_t q = 0; q < k; q++) v.columns += v.squares[q] / (double)n;
+  v.columns = sqrt(v.columns);
+  v.fourths = sqrt(v.fourths);
+  free(fourth);
   free(sum);
   *out = v;
   return TW_OK;
@@ -113,21 +117,23 @@ void x86_fill_a(const x86_verifier *v, uint64_t seed, const void *like, void *a)
   const tw_operand *o = &v->operand[0];
   const tw_type type = o->type;
   const size_t size = type == TW_F32 ? 4 : type == TW_BF16 || type == TW_F16 ? 2 : 1;
-  const int64_t rows = o->dims[0], columns = o->dims[1], pitch = tw_operand_pitch(o);
-  const bool turns = v->gemm.a == type; /* else scales are shared along a row */
+  const bool across = v->gemm.a_transposed, turns = v->gemm.a == type; /* else scales are shared along a row */
+  const int64_t pitch = tw_operand_pitch(o), m = v->gemm.m, k = v->gemm.k;
+  const size_t line = (size_t)(across ? 1 : pitch) * size, step = (size_t)(across ? pitch : 1) * size;
   tw_random r;
   tw_random_seed(&r, seed);
   memcpy(a, like, o->bytes); /* what lies between the rows */
-  for (int64_t i = 0; i < rows; i++) {
-    const char *from = (const char *)like + (size_t)(tw_random_between(&r, 0, rows - 1) * pitch) * size;
-    char *to = (char *)a + (size_t)(i * pitch) * size;
-    int64_t at = turns ? tw_random_between(&r, 0, columns - 1) : 0;
-    for (int64_t j = 0, bits = 0; j < columns; j++, at = at + 1 < columns ? at + 1 : 0, bits >>= 1) {
+  for (int64_t i = 0; i < m; i++) {
+    const char *from = (const char *)like + (size_t)tw_random_between(&r, 0, m - 1) * line;
+    char *to = (char *)a + (size_t)i * line;
+    int64_t at = turns ? tw_random_between(&r, 0, k - 1) : 0;
+    uint64_t bits = 0;
+    for (int64_t p = 0; p < k; p++, at = at + 1 < k ? at + 1 : 0, bits >>= 1) {
       uint32_t x = 0;
-      if (j % 32 == 0) bits = (int64_t)(tw_random_next(&r) >> 1);
-      memcpy(&x, from + (size_t)at * size, size);
+      if (p % 32 == 0) bits = tw_random_next(&r);
+      memcpy(&x, from + (size_t)at * step, size);
       if (bits & 1) x = negated(type, x);
-      memcpy(to + (size_t)j * size, &x, size);
+      memcpy(to + (size_t)p * step, &x, size);
     }
   }
 }
@@ -155,11 +161,12 @@ static double expected_norm(const x86_verifier *v, const void *a, int64_t i) {
 
 static tw_status verify_row(const x86_verifier *v, const void *a, const void *c, int64_t i, tw_error *error) {
   const tw_gemm *g = &v->gemm;
-  double sum[X86_VECTORS] = {0}, got[X86_VECTORS] = {0}, norm = 0, largest = 0;
+  double sum[X86_VECTORS] = {0}, got[X86_VECTORS] = {0}, norm = 0, fourth = 0, largest = 0;
   for (int64_t p = 0; p < g->k; p++) {
     const double x = a_at(v, a, i, p);
     for (int y = 0; y < X86_VECTORS; y++) sum[y] += x * v->product[y][p];
     norm += x * x;
+    fourth += x * x * x * x;
     largest = fmax(largest, fabs(x));
   }
   for (int64_t j = 0; j < g->n; j++) {
@@ -167,15 +174,19 @@ static tw_status verify_row(const x86_verifier *v, const void *a, const void *c,
     if (!isfinite(x)) return wrong(i, "has an element that is no finite number", error);
     for (int y = 0; y < X86_VECTORS; y++) got[y] += x * v->weight[y][j];
   }
-  /* Errors of n elements with random weights of at most 1: eight standard deviations. */
-  const double unit = v->numerics.exact ? 0 : fmax(v->numerics.unit, 0x1p-24);
+  /* Roundings of n results with random weights of at most 1: eight standard deviations. Three units are for scale, bias and
+   * conversion. */
+  const double unit = v->numerics.exact ? 0 : fmax(v->numerics.unit, TW_U32) + 3 * TW_U32;
   double off = 0;
   if (v->numerics.real)
-    off = tw_gemm_sum_off(
-        g, &v->numerics,
-        &(tw_gemm_sizes){
-            .products = sqrt(norm) * v->columns, .row = sqrt(norm), .column = v->columns, .largest = largest});
-  const double bound = v->numerics.exact ? 0 : 8 * sqrt((double)g->n) * off + 8 * unit * expected_norm(v, a, i);
+    off = tw_gemm_signed_off(g, &v->numerics,
+                             &(tw_gemm_sizes){.products = sqrt(norm) * v->columns,
+                                              .row = sqrt(norm),
+                                              .column = v->columns,
+                                              .norm = sqrt(sqrt(fourth)) * v->fourths,
+                                              .largest = largest},
+                             (double)g->n);
+  const double bound = v->numerics.exact ? 0 : off + 8 * unit * expected_norm(v, a, i);
   for (int y = 0; y < X86_VECTORS; y++) {
     const double expected = (double)g->scale * sum[y] + v->bias[y];
     if (!(fabs(got[y] - expected) <= bound + 8 * 0x1p-24 * fabs(v->bias[y])))
@@ -195,6 +206,7 @@ static tw_status verify_element(const x86_verifier *v, const void *a, const void
     rows += x * x;
     columns += y * y;
     s.products += fabs(x * y);
+    s.norm += x * y * x * y;
     s.weights += fabs(y);
     s.largest = fmax(s.largest, fabs(x));
   }
@@ -202,6 +214,7 @@ static tw_status verify_element(const x86_verifier *v, const void *a, const void
     const double rounded = tw_round_i8((int32_t)sum, g->scale, g->relu);
     return c_at(v, c, i, j) == rounded ? TW_OK : wrong(i, "has an element that is not that of the product", error);
   }
+  s.norm = sqrt(s.norm);
   s.row = sqrt(rows);
   s.column = sqrt(columns);
   s.value = (double)g->scale * sum;

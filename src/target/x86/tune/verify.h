@@ -16,8 +16,9 @@ typedef struct x86_verifier {
   double *weight[X86_VECTORS], *product[X86_VECTORS]; /* n weights; op(B) times them: k */
   double bias[X86_VECTORS];                           /* the bias times the weights */
   double *squares;                                    /* of each row of op(B), summed: k */
-  double columns, sums;                               /* the largest norm of a column; squares of the columns' sums */
-  double biases;                                      /* squares of the bias, summed */
+  double columns, fourths; /* in the mean square: a column's norm; that of its squares' root */
+  double sums;             /* squares of the columns' sums */
+  double biases;           /* squares of the bias, summed */
   const void *b, *d;
 } x86_verifier;
 

@@ -1,0 +1,258 @@
+/* test_judging.c - the table of docs/judging.md is what the comparison does: how rarely it is wrong about a right result, and
+ * what it catches, for each type and k.
+ *
+ * A row is made from 8 x 8 elements of C with inputs of seed 1, and the bounds that the comparison has for them. PRINT=1
+ * prints the table. */
+#include "op_fixture.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "base/files.h"
+#include "base/strings.h"
+#include "op/gemm_numerics.h"
+#include "op/int8.h"
+#include "op/numerics.h"
+
+enum { SIDE = 8 };
+
+static const struct {
+  const char *types;
+  int bits, bits_less; /* of the significands of operands that are taken instead; 0: none */
+} kinds[] = {
+    {"a=f32 b=f32 c=f32", 11, 8}, {"a=f16 b=f16 c=f32", 8, 4},    {"a=bf16 b=bf16 c=f32", 4, 3},
+    {"a=f16 b=f16 c=f16", 8, 4},  {"a=bf16 b=bf16 c=bf16", 4, 3}, {"a=e4m3 b=e4m3 c=f32", 3, 2},
+    {"a=f32 b=i8 c=f32", 11, 8},  {"a=f32 b=mxfp4 c=f32", 11, 8}, {"a=bf16 b=i8 c=f32", 4, 3},
+    {"a=i8 b=i8 c=i32", 0, 0},    {"a=i8 b=i8 c=i8", 0, 0},
+};
+static const int64_t depths[] = {64, 1024, 49152};
+
+typedef struct figures {
+  double alarm, error, dropped, fewer, least;
+} figures;
+
+static double rounded(double x, int bits) {
+  int exponent;
+  const double part = frexp(x, &exponent);
+  return ldexp(nearbyint(ldexp(part, bits)), exponent - bits);
+}
+
+typedef struct element {
+  double products, norm, row, column, fourth_a, fourth_b, weights, largest, sum;
+} element;
+
+static element look(const double *a, const double *b, int64_t k) {
+  element e = {0};
+  for (int64_t p = 0; p < k; p++) {
+    const double x = a[p] * b[p];
+    e.sum += x;
+    e.norm += x * x;
+    e.row += a[p] * a[p];
+    e.column += b[p] * b[p];
+    e.fourth_a += a[p] * a[p] * a[p] * a[p];
+    e.fourth_b += b[p] * b[p] * b[p] * b[p];
+    e.largest = fmax(e.largest, fabs(a[p]));
+  }
+  e.norm = sqrt(e.norm), e.row = sqrt(e.row), e.column = sqrt(e.column);
+  return e;
+}
+
+/* As gemm_compare.c has it. */
+static double bound_of(const tw_gemm *g, const element *e) {
+  const tw_gemm_numerics n = tw_gemm_numerics_of(g);
+  const tw_gemm_sizes s = {.products = e->row * e->column,
+                           .row = e->row,
+                           .column = e->column,
+                           .norm = tw_gemm_norm(e->fourth_a, e->fourth_b),
+                           .largest = e->largest,
+                           .value = (double)g->scale * e->sum};
+  return tw_gemm_tolerance(g, &n, &s, true);
+}
+
+/* Does op->compare accept what is off by this? */
+static bool accepts(const op_run *r, int64_t at, double off) {
+  const size_t c = r->data.n_operands - 1;
+  const double before = op_get(r, c, at);
+  op_put(r, c, at, before + off);
+  const bool right = r->problem.op->compare(&r->problem, r->data.buffer, r->actual, NULL) == TW_OK;
+  op_put(r, c, at, before);
+  return right;
+}
+
+/* The chance that operands of fewer bits give an element within its bound: errors of many products are normal. */
+static double passes_with(const double *a, const double *b, int64_t k, int bits, double bound) {
+  double square = 0;
+  for (int64_t p = 0; p < k; p++) {
+    const double off = rounded(a[p], bits) * rounded(b[p], bits) - a[p] * b[p];
+    square += off * off;
+  }
+  return erf(bound / sqrt(2 * square));
+}
+
+static double passes_dropped(const tw_gemm *g, const double *a, const double *b, const element *e, double bound) {
+  const int64_t step = g->k / 64;
+  double passed = 0;
+  for (int64_t p = 0; p < g->k; p += step) {
+    const double x = a[p] * b[p];
+    if (g->c == TW_I8)
+      passed += tw_round_i8((int32_t)e->sum, g->scale, false) == tw_round_i8((int32_t)(e->sum - x), g->scale, false);
+    else
+      passed += fabs(x) <= bound;
+  }
+  return passed / 64;
+}
+
+static figures make(size_t kind, int64_t k) {
+  char text[256];
+  const bool scales = strstr(kinds[kind].types, "c=i8");
+  snprintf(text, sizeof text, "gemm m=%d n=%d k=%lld %s acc=%s", SIDE, SIDE, (long long)k, kinds[kind].types,
+           strstr(kinds[kind].types, "a=i8") ? "i32" : "f32");
+  if (scales) snprintf(text + strlen(text), sizeof text - strlen(text), " scale=%.3g", 0.0073 / sqrt((double)k));
+  op_run r;
+  op_run_make(&r, text, 1);
+  const tw_gemm g = tw_gemm_of(&r.problem);
+  const tw_gemm_numerics n = tw_gemm_numerics_of(&g);
+  r.problem.op->reference(&r.problem, r.data.buffer, 1);
+  op_run_reference(&r);
+  double *a = tw_new((size_t)(SIDE * k), sizeof *a), *b = tw_new((size_t)(SIDE * k), sizeof *b);
+  for (int64_t i = 0; i < SIDE; i++)
+    for (int64_t p = 0; p < k; p++) {
+      a[i * k + p] = tw_operand_element(&r.data.operand[0], r.data.buffer[0], i, p);
+      b[i * k + p] = tw_operand_element(&r.data.operand[1], r.data.buffer[1], p, i);
+    }
+  const double walk = exp(-acos(-1) / 2 * sqrt(3) * TW_WALK);
+  figures f = {.alarm = n.exact ? 0 : walk};
+  for (int i = 0; i < SIDE; i++)
+    for (int j = 0; j < SIDE; j++) {
+      const double *x = a + i * k, *y = b + j * k;
+      const element e = look(x, y, k);
+      const double bound = bound_of(&g, &e);
+      f.error = fmax(f.error, bound / ((double)g.scale * e.norm));
+      f.dropped += passes_dropped(&g, x, y, &e, bound) / (SIDE * SIDE);
+      if (kinds[kind].bits) f.fewer += passes_with(x, y, k, kinds[kind].bits, bound) / (SIDE * SIDE);
+      if (kinds[kind].bits) f.least += passes_with(x, y, k, kinds[kind].bits_less, bound) / (SIDE * SIDE);
+      if (i != j || i % 4 || !n.real) continue; /* the comparison has this very bound */
+      const double slack = 2 * fmax(n.unit, TW_U32) * (fabs(e.sum) + bound);
+      assert_true(accepts(&r, i * g.ldc + j, (e.sum < 0 ? 1 : -1) * fmax(0.99 * bound - slack, 0)));
+      assert_false(accepts(&r, i * g.ldc + j, 1.01 * bound + slack));
+    }
+  free(a);
+  free(b);
+  op_run_free(&r);
+  return f;
+}
+
+static void print_part(double part, char out[16]) {
+  snprintf(out, 16, part > 0.995 ? "100%%" : part > 0.1 ? "%.0f%%" : "%.2g%%", 100 * part);
+}
+
+/* One row of the table, as docs/judging.md has it. */
+static void print_row(size_t kind, int64_t k, const figures *f, char *out, size_t size) {
+  char types[64];
+  snprintf(types, sizeof types, "%s", kinds[kind].types);
+  for (char *p; (p = strstr(types, "a=")) || (p = strstr(types, "b=")) || (p = strstr(types, "c="));)
+    memmove(p, p + 2, strlen(p + 2) + 1);
+  char dropped[16], fewer[16], least[16];
+  print_part(f->dropped, dropped), print_part(f->fewer, fewer), print_part(f->least, least);
+  if (f->alarm > 0)
+    snprintf(out, size, "| %s | %lld | %.0e | %.1e | %s | %s (%d), %s (%d) |", types, (long long)k, f->alarm, f->error,
+             dropped, fewer, kinds[kind].bits, least, kinds[kind].bits_less);
+  else
+    snprintf(out, size, "| %s | %lld | never | any | %s | |", types, (long long)k, dropped);
+}
+
+static void the_table_is_true(void **state) {
+  (void)state;
+  char *document, row[256];
+  tw_error error;
+  if (tw_file_read(TW_TEST_DATA "/../../docs/judging.md", 1 << 20, &document, NULL, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  int wrong = 0;
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (size_t j = 0; j < sizeof depths / sizeof *depths; j++) {
+      const figures f = make(i, depths[j]);
+      print_row(i, depths[j], &f, row, sizeof row);
+      if (getenv("PRINT")) printf("%s\n", row);
+      if (strstr(document, row)) continue;
+      print_message("docs/judging.md does not have: %s\n", row);
+      wrong++;
+    }
+  free(document);
+  assert_int_equal(wrong, 0);
+}
+
+/* ---- what kernels do ---- */
+
+typedef enum plan { CHAIN, LANES, PARTS, PAIRS, PLANS, ONE_DROPPED = PLANS, BF16_ROW, BF16, TF32, SUM_OF_16_BITS } plan;
+
+static float pairs(const float *a, const float *b, int64_t k, int64_t step) {
+  if (k == 1) return *a * *b;
+  return pairs(a, b, k / 2, step) + pairs(a + k / 2, b + k / 2 * step, k - k / 2, step);
+}
+
+static float product(const float *a, const float *b, int64_t k, int64_t step, plan how, int64_t row) {
+  float lane[16] = {0}, part = 0;
+  const int bits = how == BF16 || (how == BF16_ROW && row == 7) ? 8 : how == TF32 ? 11 : 0;
+  if (how == PAIRS) return pairs(a, b, k, step);
+  for (int64_t p = 0; p < k; p++) {
+    float x = a[p], y = b[p * step];
+    if (how == ONE_DROPPED && p == k / 3) continue;
+    if (bits) x = (float)rounded((double)x, bits), y = (float)rounded((double)y, bits);
+    float *sum = &lane[how == LANES ? p % 16 : 0];
+    *sum = how == LANES ? fmaf(x, y, *sum) : *sum + x * y;
+    if (how == SUM_OF_16_BITS) *sum = (float)rounded((double)*sum, 8);
+    if (how == PARTS && p % 512 == 511) part += *sum, *sum = 0;
+  }
+  for (int l = 1; l < 16; l++) lane[0] += lane[l];
+  return part + lane[0];
+}
+
+/* How far off is the worst element, relative to its bound? Then what compare says. */
+static double judge(op_run *r, plan how, tw_status *status) {
+  const tw_gemm g = tw_gemm_of(&r->problem);
+  double worst = 0, *value = tw_new((size_t)(g.m * g.n), sizeof *value),
+         *bound = tw_new((size_t)(g.m * g.n), sizeof *bound);
+  tw_place *place = tw_new((size_t)(g.m * g.n), sizeof *place);
+  for (int64_t e = 0; e < g.m * g.n; e++) {
+    place[e] = (tw_place){e / g.n, e % g.n};
+    op_put(r, 2, e,
+           (double)product((const float *)r->actual[0] + e / g.n * g.k, (const float *)r->actual[1] + e % g.n, g.k, g.n,
+                           how, e / g.n));
+  }
+  assert_int_equal(tw_gemm_exact(&r->problem, r->actual, 2, (size_t)(g.m * g.n), place, value, bound, 1, NULL), TW_OK);
+  for (int64_t e = 0; e < g.m * g.n; e++) worst = fmax(worst, fabs(op_get(r, 2, e) - value[e]) / bound[e]);
+  *status = r->problem.op->compare(&r->problem, r->data.buffer, r->actual, NULL);
+  free(place);
+  free(value);
+  free(bound);
+  return worst;
+}
+
+static void right_sums_are_far_from_the_bound_and_wrong_ones_beyond(void **state) {
+  (void)state;
+  static const int64_t sizes[] = {40, 1500, 49152};
+  for (int i = 0; i < 3; i++)
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+      char text[128];
+      op_run r;
+      tw_status status;
+      snprintf(text, sizeof text, "gemm m=9 n=%d k=%lld a=f32 b=f32 c=f32 acc=f32", sizes[i] < 9999 ? 30 : 8,
+               (long long)sizes[i]);
+      op_run_make(&r, text, seed);
+      r.problem.op->reference(&r.problem, r.data.buffer, 1);
+      for (plan how = CHAIN; how <= SUM_OF_16_BITS; how++) {
+        const double worst = judge(&r, how, &status);
+        if (how < PLANS && (status != TW_OK || worst > 0.45))
+          fail_msg("%s, plan %d: %g of the bound", text, how, worst);
+        if (how >= PLANS && (status != TW_FAILED || worst < 1))
+          fail_msg("%s, plan %d: %g of the bound", text, how, worst);
+      }
+      op_run_free(&r);
+    }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_table_is_true),
+                                     cmocka_unit_test(right_sums_are_far_from_the_bound_and_wrong_ones_beyond)};
+  return cmocka_run_group_tests_name("judging", tests, NULL, NULL);
+}
