@@ -23,9 +23,10 @@
 #include "bench/rivals/report.h"
 #include "bench/rivals/results.h"
 #include "op/compare.h"
-#include "op/gemm.h"
+#include "op/gemm_problem.h"
 #include "target/x86/cpu.h"
 #include "target/x86/rates.h"
+#include "tilewright/target.h"
 
 enum { ROUNDS_MAX = 64, ROUNDS_LEAST = 3, CHECKED = 200, PATH = 4096 };
 static const double CASE_SECONDS = 12; /* then a case ends, if it had ROUNDS_LEAST rounds */
@@ -69,7 +70,7 @@ static bool make_inputs(inputs *in, const bench_case *c) {
   bench_problem(c, text, sizeof text);
   for (char *p = strtok_r(text, " ", &rest); p && n < 16; p = strtok_r(NULL, " ", &rest)) word[n++] = p;
   tw_error error;
-  if (tw_problem_parse("gemm", n, (const char *const *)word, &in->problem, &error) != TW_OK ||
+  if (tw_target_parse(tw_target_find("x86"), "gemm", n, (const char *const *)word, &in->problem, &error) != TW_OK ||
       tw_problem_set(&in->problem, "acc", strchr(c->kind->name, '*') || c->kind->arithmetic != X86_U8S8 ? "f32" : "i32",
                      &error) != TW_OK) {
     fprintf(stderr, "bench_x86_rivals: %s\n", error.text);

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/embedded.h"
 #include "target/xdna2/array/cost.h"
-#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/array/gemm_array.h"
 
 static int bench(const xd_config *c, const char *kernel, tw_tile tile, int64_t size, bool timing_only) {
   const xd_kernel *k = xd_find_kernel(c, kernel, TW_TYPE_NONE, TW_TYPE_NONE, TW_TYPE_NONE, TW_TYPE_NONE);

@@ -68,7 +68,7 @@ static bool one(const char *path) {
   if (!name || !tw_verdict_parse(verdict, &expected)) fail_msg("%s: what is its first line?", path);
   *name = '\0';
   const tw_target *t = tw_target_find(name + 4);
-  if (!t || tw_problem_read(problem, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
+  if (!t || tw_target_read(t, problem, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
     fail_msg("%s: %s", path, error.text);
   const tw_verdict given = judge(t, &p, source, length, &error);
   const bool right = given == expected && strstr(error.text, words) && !strstr(error.text, "root:");

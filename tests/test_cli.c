@@ -197,7 +197,7 @@ static void tiles_are_explained(void **state) {
   expect_output(TILE, "tile m=128 k=32 n=64 rho=1"); /* no choice: schedules */
   expect_failure(TILE " rho=2", 2, "say which tile");
   expect_output("echo 'cores rows=2 columns=8' > $F/cores.txt; " TILE " --schedule $F/cores.txt", "for this schedule");
-  expect_failure(TILE " threads=4", 2, "threads is not supported for gemm");
+  expect_failure(TILE " threads=4", 2, "gemm has no key 'threads'");
   expect_failure(TILE " a_rounding=rows", 2, "a_rounding is not supported for gemm");
   expect_failure(TILE " tile=128x64x128 rho=3", 2, "rho=3 does not divide");
   expect_failure(TILE " tile=128x64x128 rho=4 rho=2", 2, "rho is given twice");
@@ -704,7 +704,7 @@ static void library_is_timed(void **state) {
   json_decref(object);
   expect_failure("$T bench conv2d in_h=8 in_w=8 in_channels=8 out_channels=8 kernel=3 -t x86", 2, "");
   expect_failure("$T bench gemm m=4 n=4 k=4 bias=full -t x86", 2, "bias=row");
-  expect_failure("$T bench gemm m=4 n=4 k=4 threads=2" ON, 2, "threads is not supported for gemm; leave it out");
+  expect_failure("$T bench gemm m=4 n=4 k=4 threads=2" ON, 2, "gemm has no key 'threads'");
   expect_failure("$T bench gemm m=4 n=4 k=4 group=32 -t x86", 2, "group=32");
 }
 

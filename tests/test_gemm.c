@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "op/gemm.h"
+#include "op/gemm_problem.h"
 #include "op/int8.h"
 
 static tw_problem parse(const char *text) {

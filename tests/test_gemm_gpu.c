@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "op/gemm.h"
+#include "op/gemm_problem.h"
 #include "op/gemm_values.h"
 
 typedef enum kernel_plan { RIGHT, NO_SCALE_A, NO_SCALE_B, NEXT_BLOCK, TF32, CUT14, NO_ACTIVATION } kernel_plan;

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "op/gemm.h"
 #include "op/gemm_numerics.h"
+#include "op/gemm_problem.h"
 
 /* Every element of C is the reference's, as exact gives it. */
 static void expect_exact(const char *text) {

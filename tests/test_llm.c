@@ -290,7 +290,7 @@ static tw_search_result replay(const char *data, const char *machine, const char
   const tw_target *target = tw_target_find(machine);
   tw_problem problem;
   tw_error error = {0};
-  assert_int_equal(tw_problem_read(text, &problem, &error), TW_OK);
+  assert_int_equal(tw_target_read(target, text, &problem, &error), TW_OK);
   assert_int_equal(tw_target_supports(target, &problem, &error), TW_OK);
   char *agent;
   assert_true(asprintf(&agent,
@@ -377,7 +377,7 @@ static void prompts_are_whole_for_every_machine_and_op(void **state) {
     tw_problem problem;
     tw_error error = {0};
     assert_non_null(target);
-    if (tw_problem_read(PROBLEMS[i][1], &problem, &error) != TW_OK ||
+    if (tw_target_read(target, PROBLEMS[i][1], &problem, &error) != TW_OK ||
         tw_target_supports(target, &problem, &error) != TW_OK)
       fail_msg("%s: %s", PROBLEMS[i][1], error.text);
     tw_candidate *parent = tw_candidate_new();

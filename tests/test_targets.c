@@ -65,6 +65,36 @@ static void optional_tables_are_complete(void **state) {
 
 /* ---- keys ---- */
 
+static void options_of_a_machine_are_no_keys_of_the_op_and_are_known_where_it_is(void **state) {
+  const tw_target *t;
+  size_t options = 0;
+  (void)state;
+  for (size_t i = 0; (t = tw_target_at(i)); i++)
+    for (const tw_family *f = t->family; f < t->family + t->n_families; f++)
+      for (size_t j = 0; j < f->n_options; j++, options++) {
+        const tw_op *op = tw_op_find(f->op);
+        if (!f->options[j].fallback) fail_msg("%s: %s has no default", t->name, f->options[j].name);
+        if (op && key_of(op, f->options[j].name, strlen(f->options[j].name)))
+          fail_msg("%s: %s is a key of %s", t->name, f->options[j].name, f->op);
+      }
+  assert_true(options > 0);
+  static const char *const words[] = {"threads=3", "m=4", "n=5", "k=6"};
+  tw_problem p, again;
+  tw_error error = {0};
+  char text[100];
+  assert_int_equal(tw_target_parse(tw_target_find("x86"), "gemm", 4, words, &p, &error), TW_OK);
+  assert_int_equal(tw_problem_int(&p, "threads"), 3);
+  assert_true(tw_problem_given(&p, "threads"));
+  tw_problem_print(&p, text, sizeof text);
+  assert_string_equal(text, "gemm m=4 n=5 k=6 threads=3");
+  assert_int_equal(tw_target_read(tw_target_find("x86"), text, &again, &error), TW_OK);
+  assert_int_equal(tw_problem_int(&again, "threads"), 3);
+  assert_int_equal(tw_problem_set(&p, "threads", "5000", &error), TW_USAGE);
+  assert_int_equal(tw_target_parse(tw_target_find("xdna2"), "gemm", 4, words, &p, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "gemm has no key 'threads'"));
+  assert_int_equal(tw_problem_read(text, &p, &error), TW_USAGE);
+}
+
 /* A problem with the example for each key that must be given. */
 static tw_problem example_of(const tw_op *op) {
   char text[TW_KEYS_MAX][64];
@@ -221,6 +251,7 @@ int main(void) {
       cmocka_unit_test(every_target_could_be_registered),
       cmocka_unit_test(families_honour_keys_that_their_op_has),
       cmocka_unit_test(optional_tables_are_complete),
+      cmocka_unit_test(options_of_a_machine_are_no_keys_of_the_op_and_are_known_where_it_is),
       cmocka_unit_test(keys_that_are_not_honoured_are_refused_by_name_and_their_defaults_are_not),
       cmocka_unit_test(an_op_that_a_machine_does_not_run_is_refused_with_those_that_it_runs),
       cmocka_unit_test(a_family_of_any_op_comes_after_those_with_a_name),

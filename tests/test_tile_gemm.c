@@ -9,7 +9,7 @@
 #include "target/cuda/build.h"
 #include "target/cuda/device.h"
 #include "target/cuda/tiles.h"
-#include "tile/gemm.h"
+#include "tile/gemm_kernel.h"
 
 static const cuda_config *config;
 static tw_tile_machine machine;

@@ -69,6 +69,20 @@ static void a_missing_file_is_empty_wisdom(void **state) {
   tw_wisdom_free(&w);
 }
 
+static void another_order_of_keys_is_the_same_problem(void **state) {
+  (void)state;
+  tw_wisdom_entry e = entry("gemm k=16 m=64 n=32", 123, "tile m=16");
+  assert_int_equal(tw_wisdom_keep(file, &e, NULL), TW_OK);
+  tw_wisdom w = load();
+  tw_problem p = gemm("m=64 n=32 k=16"), other = gemm("m=64 n=32 k=17");
+  bool exact = false;
+  assert_non_null(tw_wisdom_find(&w, "machine", &p, &exact));
+  assert_true(exact);
+  tw_wisdom_find(&w, "machine", &other, &exact);
+  assert_false(exact);
+  tw_wisdom_free(&w);
+}
+
 static void what_is_kept_is_found_again(void **state) {
   (void)state;
   tw_wisdom_entry e = entry("gemm m=64 n=32 k=16", 123.456, "tile m=16");
@@ -400,6 +414,7 @@ static void a_link_stays_a_link_and_rights_stay(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_missing_file_is_empty_wisdom, start, end),
+      cmocka_unit_test_setup_teardown(another_order_of_keys_is_the_same_problem, start, end),
       cmocka_unit_test_setup_teardown(what_is_kept_is_found_again, start, end),
       cmocka_unit_test_setup_teardown(only_a_better_schedule_or_the_same_one_measured_again_replaces, start, end),
       cmocka_unit_test_setup_teardown(without_the_very_problem_the_nearest_shape_of_the_same_types_is_found, start,

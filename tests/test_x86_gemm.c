@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "amx.h"
-#include "op/gemm.h"
+#include "op/gemm_problem.h"
 
 static void every_kernel_computes_every_combination(void **state) {
   (void)state;

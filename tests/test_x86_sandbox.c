@@ -52,8 +52,8 @@ static tw_problem problem_of(const char *text) {
   tw_error error;
   snprintf(copy, sizeof copy, "%s", text);
   for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) word[n++] = w;
-  assert_int_equal(tw_problem_parse("gemm", n, word, &p, &error), TW_OK);
   const tw_target *t = tw_target_find("x86");
+  assert_int_equal(tw_target_parse(t, "gemm", n, word, &p, &error), TW_OK);
   if (tw_target_supports(t, &p, &error) != TW_OK) fail_msg("%s", error.text);
   return p;
 }

@@ -23,7 +23,7 @@ static tw_problem problem_of(const char *text) {
   tw_error error;
   snprintf(copy, sizeof copy, "%s", text);
   for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) word[n++] = w;
-  assert_int_equal(tw_problem_parse("gemm", n, word, &p, &error), TW_OK);
+  assert_int_equal(tw_target_parse(tw_target_find("x86"), "gemm", n, word, &p, &error), TW_OK);
   if (tw_target_supports(target(), &p, &error) != TW_OK) fail_msg("%s", error.text);
   return p;
 }

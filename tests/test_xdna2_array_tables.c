@@ -5,7 +5,7 @@
  *   build/tests/test_xdna2_array_tables --write    writes the tables of that page anew */
 #include "page.h"
 #include "target/xdna2/array/cost.h"
-#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/array/gemm_array.h"
 #include "target/xdna2/array/kernel.h"
 #include "xdna2_fit.h"
 

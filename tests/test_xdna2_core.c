@@ -9,7 +9,7 @@
 #include "base/embedded.h"
 #include "base/strings.h"
 #include "target/xdna2/core/check.h"
-#include "target/xdna2/core/gemm.h"
+#include "target/xdna2/core/gemm_core.h"
 #include "target/xdna2/core/plan.h"
 
 static const xc_machine *machine(void) { return xc_machine_aie2p(); }

@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "base/random.h"
-#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/array/gemm_array.h"
 #include "target/xdna2/mlir/read.h"
 #include "target/xdna2/mlir/write.h"
 #include "xdna2_array.h"

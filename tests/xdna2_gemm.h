@@ -4,7 +4,7 @@
 
 #include "test.h"
 
-#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/array/gemm_array.h"
 #include "xdna2_array.h"
 
 static xd_config machine;

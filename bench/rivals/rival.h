@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "op/gemm.h"
+#include "op/gemm_problem.h"
 
 /* C[m,n] = A[m,k] B[k,n], dense, row-major. `a` and `b` are inputs in the types of `gemm`; weights with shared scales are
  * f32 that the type can hold exactly. They stay where they are until the next case. */

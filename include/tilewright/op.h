@@ -21,7 +21,7 @@ extern "C" {
 /* Outputs are filled with this byte before every run (NaN in every floating-point type: adding to it shows), and what lies between rows (pitch) must still hold it after. */
 #define TW_POISON 0xFF
 
-enum { TW_KEYS_MAX = 32, TW_OPERANDS_MAX = 16, TW_RANK_MAX = 5 };
+enum { TW_KEYS_MAX = 32, TW_OPTIONS_MAX = 4, TW_OPERANDS_MAX = 16, TW_RANK_MAX = 5 };
 
 typedef enum tw_key_kind { TW_KEY_INT, TW_KEY_BOOL, TW_KEY_REAL, TW_KEY_TYPE, TW_KEY_CHOICE } tw_key_kind;
 
@@ -49,6 +49,10 @@ typedef struct tw_op tw_op;
 typedef struct tw_problem {
   const tw_op *op;
   tw_value value[TW_KEYS_MAX]; /* in the order of op->keys */
+  /* Of the machine that it is for (tw_family.options): how it is to be computed, not what. */
+  const tw_key *options;
+  size_t n_options;
+  tw_value option[TW_OPTIONS_MAX];
 } tw_problem;
 
 /* An array that a kernel reads or writes: element [i][j]... lies i * stride[0] + j * stride[1] + ... elements from its
@@ -130,13 +134,18 @@ tw_status tw_op_register(const tw_op *, tw_error *);
 tw_status tw_problem_parse(const char *op, size_t n_words, const char *const words[], tw_problem *out, tw_error *);
 /* The same, of one line as tw_problem_print writes it: "gemm m=512 n=512 k=512". */
 tw_status tw_problem_read(const char *text, tw_problem *out, tw_error *);
-/* Sets one key by text, as tw_problem_parse does. */
+/* tw_problem_parse where a machine has `n` options: for tw_target_parse (target.h). */
+tw_status tw_problem_parse_with(const tw_key *options, size_t n, const char *op, size_t n_words,
+                                const char *const words[], tw_problem *out, tw_error *);
+/* Sets one key, or option, by text, as tw_problem_parse does. */
 tw_status tw_problem_set(tw_problem *, const char *key, const char *text, tw_error *);
 int64_t tw_problem_int(const tw_problem *, const char *key); /* INT, BOOL or CHOICE; the key must exist */
 double tw_problem_real(const tw_problem *, const char *key);
 tw_type tw_problem_type(const tw_problem *, const char *key);
 bool tw_problem_given(const tw_problem *, const char *key);
-bool tw_problem_is_default(const tw_problem *, size_t key); /* has op->keys[key] its default value? */
+/* The keys of the op, then the machine's options: the i-th, with its value, if that is asked for; NULL past the last. */
+const tw_key *tw_problem_key(const tw_problem *, size_t i, const tw_value **value);
+bool tw_problem_is_default(const tw_problem *, size_t i); /* has the i-th its default value? */
 /* "gemm m=512 n=512 k=512 ...": every key that differs from its default; parses back to the same problem.
  * Returns the length it needs, as snprintf does. */
 size_t tw_problem_print(const tw_problem *, char *buffer, size_t size);

@@ -150,6 +150,9 @@ typedef struct tw_family {
       *op; /* "gemm"; "*": any that no family before it names, for machines that run whatever a source computes */
   const char *
       keys; /* of the op that it honours, blanks between them; others are refused where they are no default. "*": all */
+  const tw_key
+      *options;     /* of the machine's own, given like keys: how the op is computed, not what; each has a fallback */
+  size_t n_options; /* at most TW_OPTIONS_MAX */
   /* Fills types that were not given, or says which the machine has. */
   tw_status (*settle)(const tw_target *, tw_problem *, tw_error *);
   /* Can the machine run it, now that the op has validated it? If not, why, in a sentence. NULL: whatever is valid. */
@@ -294,6 +297,10 @@ struct tw_target {
 
 /* NULL: the machine does not run the op. */
 const tw_family *tw_family_of(const tw_target *, const tw_op *);
+/* tw_problem_parse and tw_problem_read, with the options that the machine has for the op. NULL: for no machine. */
+tw_status tw_target_parse(const tw_target *, const char *op, size_t n_words, const char *const words[], tw_problem *out,
+                          tw_error *);
+tw_status tw_target_read(const tw_target *, const char *text, tw_problem *out, tw_error *);
 /* Refuses what the machine does not honour and fills types that were not given; the op has not validated it then. */
 tw_status tw_target_settle(const tw_target *, tw_problem *, tw_error *);
 /* Settles the problem and says whether the target can run it; if not, why, in a sentence. */

@@ -52,7 +52,7 @@ static tw_status explain(const cli *c, cli_subject *s, tw_explanation *out, tw_e
   const tw_target *t = s->target;
   split words;
   tw_status status = split_words(c, t, &words, error);
-  if (status == TW_OK) status = tw_problem_parse(c->words[0], words.n_op, words.op, &s->problem, error);
+  if (status == TW_OK) status = tw_target_parse(t, c->words[0], words.n_op, words.op, &s->problem, error);
   if (status == TW_OK) status = tw_target_settle(t, &s->problem, error);
   if (status == TW_OK) status = t->explainer->explain(t, &s->problem, words.n_choice, words.choice, out, error);
   if (status == TW_OK) status = write_kernel(c, s, &words, error);

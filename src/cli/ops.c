@@ -1,4 +1,4 @@
-/* ops.c - `tilewright ops [NAME]`: what can be computed, and its keys. */
+/* ops.c - `tilewright ops [NAME]`: what can be computed, its keys, and options of machines for it. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,27 +17,41 @@ static const char *values_of(const tw_key *key, char *buffer, size_t size) {
   return "";
 }
 
+static void add_json(json_t *keys, const tw_key *key, const char *target) {
+  char buffer[64];
+  json_t *object = json_object();
+  json_object_set_new(object, "name", tw_json_text(key->name));
+  if (target) json_object_set_new(object, "target", tw_json_text(target));
+  json_object_set_new(object, "values", tw_json_text(values_of(key, buffer, sizeof buffer)));
+  json_object_set_new(object, "default", key->fallback ? tw_json_text(key->fallback) : json_null());
+  json_object_set_new(object, "help", tw_json_text(key->help));
+  json_array_append_new(keys, object);
+}
+
 static json_t *as_json(const tw_op *op) {
-  json_t *keys = json_array();
-  for (size_t i = 0; i < op->n_keys; i++) {
-    char buffer[64];
-    const tw_key *key = &op->keys[i];
-    json_t *object = json_object();
-    json_object_set_new(object, "name", tw_json_text(key->name));
-    json_object_set_new(object, "values", tw_json_text(values_of(key, buffer, sizeof buffer)));
-    json_object_set_new(object, "default", key->fallback ? tw_json_text(key->fallback) : json_null());
-    json_object_set_new(object, "help", tw_json_text(key->help));
-    json_array_append_new(keys, object);
+  json_t *keys = json_array(), *options = json_array();
+  const tw_target *t;
+  for (size_t i = 0; i < op->n_keys; i++) add_json(keys, &op->keys[i], NULL);
+  for (size_t i = 0; (t = tw_target_at(i)); i++) {
+    const tw_family *f = tw_family_of(t, op);
+    for (size_t j = 0; f && j < f->n_options; j++) add_json(options, &f->options[j], t->name);
   }
-  return json_pack("{s:s, s:s, s:o}", "name", op->name, "summary", op->summary, "keys", keys);
+  return json_pack("{s:s, s:s, s:o, s:o}", "name", op->name, "summary", op->summary, "keys", keys, "options", options);
+}
+
+static void print_key(const tw_key *key) {
+  char buffer[64];
+  const char *fallback = !key->fallback ? "must be given" : *key->fallback ? key->fallback : "the target's";
+  printf("  %-14s %-16s %-14s %s\n", key->name, values_of(key, buffer, sizeof buffer), fallback, key->help);
 }
 
 static void print_keys(const tw_op *op) {
-  for (size_t i = 0; i < op->n_keys; i++) {
-    char buffer[64];
-    const tw_key *key = &op->keys[i];
-    const char *fallback = !key->fallback ? "must be given" : *key->fallback ? key->fallback : "the target's";
-    printf("  %-14s %-16s %-14s %s\n", key->name, values_of(key, buffer, sizeof buffer), fallback, key->help);
+  const tw_target *t;
+  for (size_t i = 0; i < op->n_keys; i++) print_key(&op->keys[i]);
+  for (size_t i = 0; (t = tw_target_at(i)); i++) {
+    const tw_family *f = tw_family_of(t, op);
+    if (f && f->n_options) printf(" on %s alone\n", t->name);
+    for (size_t j = 0; f && j < f->n_options; j++) print_key(&f->options[j]);
   }
 }
 

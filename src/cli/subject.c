@@ -23,9 +23,14 @@ tw_status cli_subject_of(const cli *c, size_t first, cli_subject *out, tw_error 
   if (c->n_words <= first)
     return tw_fail(error, TW_USAGE,
                    "say what to compute, for instance `gemm m=512 n=512 k=512`; `tilewright ops` lists the ops");
-  tw_status status =
-      tw_problem_parse(c->words[first], c->n_words - first - 1, c->words + first + 1, &out->problem, error);
-  if (status == TW_OK) status = cli_find_target(c->options.target, &out->target, error);
+  tw_error none = {0};
+  const tw_status found = cli_find_target(c->options.target, &out->target, &none);
+  tw_status status = tw_target_parse(found == TW_OK ? out->target : NULL, c->words[first], c->n_words - first - 1,
+                                     c->words + first + 1, &out->problem, error);
+  if (status == TW_OK && found != TW_OK) {
+    *error = none;
+    return found;
+  }
   if (status == TW_OK) status = tw_target_supports(out->target, &out->problem, error);
   return status;
 }

@@ -130,7 +130,7 @@ static tw_status fill_trial(const json_t *object, const tw_target *(*find)(const
   t->trust = json_is_true(trust);
   if (!(t->target = find ? find(target) : tw_target_find(target)))
     return tw_fail(error, TW_USAGE, "there is no target '%.60s' here; `tilewright targets` lists them", target);
-  const tw_status status = tw_problem_read(problem, &out->problem, error);
+  const tw_status status = tw_target_read(t->target, problem, &out->problem, error);
   if (status != TW_OK) return status;
   t->problem = &out->problem;
   return tw_target_supports(t->target, &out->problem, error);

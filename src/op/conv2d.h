@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "op/gemm.h"
+#include "op/gemm_problem.h"
 #include "tilewright/op.h"
 
 /* RSCK: weights[r][s][c][k], as the public Gemmini harnesses have it. KRSC: weights[k][r][s][c].

@@ -96,7 +96,6 @@ static const tw_key keys[] = {
      .help =
          "full: sums in binary32; tf32: a and b of f32 may be cut to tf32; fast8: sums of e4m3 and e5m2 may be cut to "
          "14 bits"},
-    {.name = "threads", .kind = TW_KEY_INT, .fallback = "0", .max = 1024, .help = "of a CPU; 0 = all cores"},
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of A"},
     {.name = "b", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of B"},
     {.name = "c", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of C"},

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "op/gemm.h"
+#include "op/gemm_problem.h"
 
 /* TW_USAGE with what goes together, if these types do not. */
 tw_status tw_gemm_check_types(const tw_gemm *, tw_error *);

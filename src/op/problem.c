@@ -9,10 +9,17 @@
 #include "base/strings.h"
 #include "op/ops.h"
 
-static const tw_key *find_key(const tw_op *op, const char *name, size_t length) {
-  for (size_t i = 0; i < op->n_keys; i++) {
-    if (strlen(op->keys[i].name) == length && strncmp(op->keys[i].name, name, length) == 0) return &op->keys[i];
-  }
+const tw_key *tw_problem_key(const tw_problem *p, size_t i, const tw_value **value) {
+  const size_t n = p->op->n_keys, option = i < n ? 0 : i - n;
+  if (option >= p->n_options && i >= n) return NULL;
+  if (value) *value = i < n ? &p->value[i] : &p->option[option];
+  return i < n ? &p->op->keys[i] : &p->options[option];
+}
+
+static const tw_key *find_key(const tw_problem *p, const char *name, size_t length, const tw_value **value) {
+  const tw_key *key;
+  for (size_t i = 0; (key = tw_problem_key(p, i, value)); i++)
+    if (strlen(key->name) == length && strncmp(key->name, name, length) == 0) return key;
   return NULL;
 }
 
@@ -76,24 +83,26 @@ static tw_status parse_value(const tw_key *key, const char *text, tw_value *out,
   return tw_fail(error, TW_USAGE, "%s has a kind of value that is not known", key->name);
 }
 
-static tw_status unknown_key(const tw_op *op, const char *key, tw_error *error) {
-  const char *names[TW_KEYS_MAX];
+static tw_status unknown_key(const tw_problem *p, const char *key, tw_error *error) {
+  const char *names[TW_KEYS_MAX + TW_OPTIONS_MAX], *op = p->op->name;
   char all[512] = "";
-  for (size_t i = 0; i < op->n_keys; i++) {
-    names[i] = op->keys[i].name;
-    snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? " " : "", names[i]);
+  size_t n = 0;
+  for (const tw_key *k; (k = tw_problem_key(p, n, NULL)); n++) {
+    names[n] = k->name;
+    snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", n ? " " : "", k->name);
   }
-  const char *near = tw_nearest_word(key, names, op->n_keys);
-  if (near) return tw_fail(error, TW_USAGE, "%s has no key '%s': did you mean '%s'?", op->name, key, near);
-  return tw_fail(error, TW_USAGE, "%s has no key '%s'; its keys are %s", op->name, key, all);
+  const char *near = tw_nearest_word(key, names, n);
+  if (near) return tw_fail(error, TW_USAGE, "%s has no key '%s': did you mean '%s'?", op, key, near);
+  return tw_fail(error, TW_USAGE, "%s has no key '%s'; its keys are %s", op, key, all);
 }
 
 tw_status tw_problem_set(tw_problem *problem, const char *key, const char *text, tw_error *error) {
-  const tw_key *found = find_key(problem->op, key, strlen(key));
-  if (!found) return unknown_key(problem->op, key, error);
+  const tw_value *at;
+  const tw_key *found = find_key(problem, key, strlen(key), &at);
+  if (!found) return unknown_key(problem, key, error);
   tw_value value = {.given = true};
   tw_status status = parse_value(found, text, &value, error);
-  if (status == TW_OK) problem->value[found - problem->op->keys] = value;
+  if (status == TW_OK) *(tw_value *)(uintptr_t)at = value; /* of this problem, which is not constant */
   return status;
 }
 
@@ -116,9 +125,8 @@ static tw_status parse_word(tw_problem *problem, const char *word, tw_error *err
   if (length >= sizeof key) return tw_fail(error, TW_USAGE, "%s has no key '%.80s...'", problem->op->name, word);
   memcpy(key, word, length);
   key[length] = '\0';
-  const tw_key *found = find_key(problem->op, key, length);
-  if (found && problem->value[found - problem->op->keys].given)
-    return tw_fail(error, TW_USAGE, "%s is given twice", key);
+  const tw_value *value;
+  if (find_key(problem, key, length, &value) && value->given) return tw_fail(error, TW_USAGE, "%s is given twice", key);
   return tw_problem_set(problem, key, equals + 1, error);
 }
 
@@ -134,16 +142,17 @@ static void print_example(const tw_op *op, char *buffer, size_t size) {
 
 static tw_status fill_defaults(tw_problem *problem, tw_error *error) {
   const tw_op *op = problem->op;
-  for (size_t i = 0; i < op->n_keys; i++) {
-    tw_value *value = &problem->value[i];
+  const tw_value *value;
+  const tw_key *key;
+  for (size_t i = 0; (key = tw_problem_key(problem, i, &value)); i++) {
     if (value->given) continue;
-    if (!op->keys[i].fallback) {
+    if (!key->fallback) {
       char example[256];
       print_example(op, example, sizeof example);
-      return tw_fail(error, TW_USAGE, "%s needs %s=...; say for instance `%s %s`", op->name, op->keys[i].name, op->name,
+      return tw_fail(error, TW_USAGE, "%s needs %s=...; say for instance `%s %s`", op->name, key->name, op->name,
                      example);
     }
-    tw_status status = parse_value(&op->keys[i], op->keys[i].fallback, value, error);
+    tw_status status = parse_value(key, key->fallback, (tw_value *)(uintptr_t)value, error);
     if (status != TW_OK) return status;
   }
   return TW_OK;
@@ -151,7 +160,12 @@ static tw_status fill_defaults(tw_problem *problem, tw_error *error) {
 
 tw_status tw_problem_parse(const char *op, size_t n_words, const char *const words[], tw_problem *out,
                            tw_error *error) {
-  tw_problem problem = {.op = tw_op_find(op)};
+  return tw_problem_parse_with(NULL, 0, op, n_words, words, out, error);
+}
+
+tw_status tw_problem_parse_with(const tw_key *options, size_t n, const char *op, size_t n_words,
+                                const char *const words[], tw_problem *out, tw_error *error) {
+  tw_problem problem = {.op = tw_op_find(op), .options = options, .n_options = n};
   if (!problem.op) return unknown_op(op, error);
   for (size_t i = 0; i < n_words; i++) {
     tw_status status = parse_word(&problem, words[i], error);
@@ -162,7 +176,8 @@ tw_status tw_problem_parse(const char *op, size_t n_words, const char *const wor
   return status;
 }
 
-tw_status tw_problem_read(const char *text, tw_problem *out, tw_error *error) {
+tw_status tw_problem_split(const char *text, tw_problem_reader *read, const void *context, tw_problem *out,
+                           tw_error *error) {
   const char *word[TW_KEYS_MAX];
   char *copy = strdup(text), *rest = NULL;
   size_t n = 0;
@@ -175,15 +190,25 @@ tw_status tw_problem_read(const char *text, tw_problem *out, tw_error *error) {
     else
       word[n++] = w;
   }
-  if (status == TW_OK) status = tw_problem_parse(op, n, word, out, error);
+  if (status == TW_OK) status = read(context, op, n, word, out, error);
   free(copy);
   return status;
 }
 
+static tw_status read_plain(const void *context, const char *op, size_t n, const char *const words[], tw_problem *out,
+                            tw_error *error) {
+  (void)context;
+  return tw_problem_parse(op, n, words, out, error);
+}
+
+tw_status tw_problem_read(const char *text, tw_problem *out, tw_error *error) {
+  return tw_problem_split(text, read_plain, NULL, out, error);
+}
+
 /* The key must exist: a name that is not in the table is a mistake in this program, and reads as zero. */
 static tw_value value_of(const tw_problem *problem, const char *key) {
-  const tw_key *found = find_key(problem->op, key, strlen(key));
-  return found ? problem->value[found - problem->op->keys] : (tw_value){0};
+  const tw_value *value;
+  return find_key(problem, key, strlen(key), &value) ? *value : (tw_value){0};
 }
 
 int64_t tw_problem_int(const tw_problem *problem, const char *key) { return value_of(problem, key).i; }
@@ -207,23 +232,24 @@ static void print_value(const tw_key *key, const tw_value *value, char *buffer, 
   }
 }
 
-bool tw_problem_is_default(const tw_problem *problem, size_t key) {
-  const tw_key *k = &problem->op->keys[key];
-  const tw_value *value = &problem->value[key];
+bool tw_problem_is_default(const tw_problem *problem, size_t i) {
+  const tw_value *value;
+  const tw_key *k = tw_problem_key(problem, i, &value);
   tw_value fallback = {0};
   return k->fallback && parse_value(k, k->fallback, &fallback, NULL) == TW_OK && fallback.i == value->i &&
          fallback.r == value->r;
 }
 
 size_t tw_problem_print(const tw_problem *problem, char *buffer, size_t size) {
-  const tw_op *op = problem->op;
-  int length = snprintf(buffer, size, "%s", op->name);
+  const tw_value *value;
+  const tw_key *key;
+  int length = snprintf(buffer, size, "%s", problem->op->name);
   size_t at = length < 0 ? 0 : (size_t)length;
-  for (size_t i = 0; i < op->n_keys; i++) {
+  for (size_t i = 0; (key = tw_problem_key(problem, i, &value)); i++) {
     char text[64];
     if (tw_problem_is_default(problem, i)) continue;
-    print_value(&op->keys[i], &problem->value[i], text, sizeof text);
-    length = snprintf(at < size ? buffer + at : NULL, at < size ? size - at : 0, " %s=%s", op->keys[i].name, text);
+    print_value(key, value, text, sizeof text);
+    length = snprintf(at < size ? buffer + at : NULL, at < size ? size - at : 0, " %s=%s", key->name, text);
     at += length < 0 ? 0 : (size_t)length;
   }
   return at;

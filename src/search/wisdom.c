@@ -297,9 +297,9 @@ tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *entry, tw_erro
 static double distance(const tw_problem *a, const tw_problem *b) {
   double sum = 0;
   if (a->op != b->op) return HUGE_VAL;
-  for (size_t i = 0; i < a->op->n_keys; i++) {
-    const tw_value *x = &a->value[i], *y = &b->value[i];
-    switch (a->op->keys[i].kind) {
+  const tw_value *x, *y;
+  const tw_key *key;
+  for (size_t i = 0; (key = tw_problem_key(a, i, &x)) && tw_problem_key(b, i, &y); i++) switch (key->kind) {
     case TW_KEY_TYPE:
       if (x->i != y->i) return HUGE_VAL;
       break;
@@ -313,13 +313,17 @@ static double distance(const tw_problem *a, const tw_problem *b) {
     case TW_KEY_CHOICE: sum += x->i == y->i ? 0 : 4; break;
     case TW_KEY_REAL: sum += x->r == y->r ? 0 : 0.5; break;
     }
-  }
   return sum;
 }
 
+/* Keys may stand in another order: earlier versions of this program had another. */
 static bool is_named(const tw_wisdom_entry *e, const tw_problem *problem) {
-  char text[sizeof e->problem];
-  return tw_problem_print(problem, text, sizeof text) < sizeof text && !strcmp(text, e->problem);
+  char text[sizeof e->problem], again[sizeof e->problem];
+  tw_problem known;
+  if (tw_problem_print(problem, text, sizeof text) >= sizeof text) return false;
+  if (!strcmp(text, e->problem)) return true;
+  return tw_target_read(tw_target_find(e->target), e->problem, &known, NULL) == TW_OK &&
+         tw_problem_print(&known, again, sizeof again) < sizeof again && !strcmp(text, again);
 }
 
 const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *wisdom, const char *target, const tw_problem *problem,
@@ -335,7 +339,8 @@ const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *wisdom, const char *targe
       if (exact) *exact = true;
       return e;
     }
-    double d = tw_problem_read(e->problem, &known, NULL) == TW_OK ? distance(problem, &known) : HUGE_VAL;
+    double d = tw_target_read(tw_target_find(target), e->problem, &known, NULL) == TW_OK ? distance(problem, &known)
+                                                                                         : HUGE_VAL;
     if (d < least) {
       least = d;
       nearest = e;

@@ -10,7 +10,7 @@ tw_status tw_wisdom_apply(const char *path, size_t *applied, tw_error *error) {
     const tw_wisdom_entry *e = &wisdom.entry[i];
     const tw_target *t = tw_target_find(e->target);
     tw_problem problem;
-    if (!e->source && t && t->library && tw_problem_read(e->problem, &problem, NULL) == TW_OK &&
+    if (!e->source && t && t->library && tw_target_read(t, e->problem, &problem, NULL) == TW_OK &&
         tw_target_supports(t, &problem, NULL) == TW_OK)
       n += t->library->learn(t, &problem, &e->schedule, NULL) == TW_OK;
   }

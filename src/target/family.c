@@ -5,12 +5,29 @@
 #include <string.h>
 
 #include "base/embedded.h"
+#include "op/ops.h"
 #include "tilewright/target.h"
 
 const tw_family *tw_family_of(const tw_target *t, const tw_op *op) {
   for (size_t i = 0; i < t->n_families; i++)
     if (strcmp(t->family[i].op, op->name) == 0 || strcmp(t->family[i].op, "*") == 0) return &t->family[i];
   return NULL;
+}
+
+tw_status tw_target_parse(const tw_target *t, const char *op, size_t n_words, const char *const words[],
+                          tw_problem *out, tw_error *error) {
+  const tw_op *known = tw_op_find(op);
+  const tw_family *f = t && known ? tw_family_of(t, known) : NULL;
+  return tw_problem_parse_with(f ? f->options : NULL, f ? f->n_options : 0, op, n_words, words, out, error);
+}
+
+static tw_status read_words(const void *target, const char *op, size_t n, const char *const words[], tw_problem *out,
+                            tw_error *error) {
+  return tw_target_parse(target, op, n, words, out, error);
+}
+
+tw_status tw_target_read(const tw_target *t, const char *text, tw_problem *out, tw_error *error) {
+  return tw_problem_split(text, read_words, t, out, error);
 }
 
 static tw_status find(const tw_target *t, const tw_problem *p, const tw_family **out, tw_error *error) {

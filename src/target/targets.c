@@ -68,6 +68,9 @@ tw_status tw_target_register(const tw_target *t, tw_error *error) {
   for (size_t i = 0; i < t->n_families; i++) {
     const char *lacks = missing_in(&t->family[i]);
     if (lacks) return tw_fail(error, TW_USAGE, "family %zu of the target %s lacks %s", i, t->name, lacks);
+    if (t->family[i].n_options > TW_OPTIONS_MAX)
+      return tw_fail(error, TW_USAGE, "family %zu of the target %s has more than %d options", i, t->name,
+                     TW_OPTIONS_MAX);
   }
   return tw_registry_add(&added, t, find, "target", error);
 }

@@ -1,7 +1,7 @@
 /* gemm_alike_plan.c - replays the steps of a schedule, and offers the next ones; gemm_alike.h lists them. */
 #include <inttypes.h>
 
-#include "op/gemm.h"
+#include "op/gemm_problem.h"
 #include "tile/gemm_alike.h"
 
 #define PLAN tw_tile_alike_plan

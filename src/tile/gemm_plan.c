@@ -1,9 +1,9 @@
-/* gemm_plan.c - replays the steps of a schedule, and offers the next ones; gemm.h lists them. */
+/* gemm_plan.c - replays the steps of a schedule, and offers the next ones; gemm_kernel.h lists them. */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "op/gemm.h"
-#include "tile/gemm.h"
+#include "op/gemm_problem.h"
+#include "tile/gemm_kernel.h"
 
 enum {
   STAGES_MAX = 12,

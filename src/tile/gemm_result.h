@@ -4,7 +4,7 @@
 #define TW_TILE_GEMM_RESULT_H
 
 #include "base/strings.h"
-#include "op/gemm.h"
+#include "op/gemm_problem.h"
 #include "tile/machine.h"
 
 /* Its definition. */

@@ -2,7 +2,7 @@
 #ifndef TW_CDNA_GEMM_MODEL_H
 #define TW_CDNA_GEMM_MODEL_H
 
-#include "op/gemm.h"
+#include "op/gemm_problem.h"
 #include "target/cdna/machine.h"
 #include "tile/gemm_alike.h"
 

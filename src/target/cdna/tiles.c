@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "op/gemm.h"
+#include "op/gemm_problem.h"
 #include "target/cdna/gemm_model.h"
 #include "target/cdna/layout/swizzle.h"
 #include "target/cdna/machine.h"

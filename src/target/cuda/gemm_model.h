@@ -2,9 +2,9 @@
 #ifndef TW_CUDA_GEMM_MODEL_H
 #define TW_CUDA_GEMM_MODEL_H
 
-#include "op/gemm.h"
+#include "op/gemm_problem.h"
 #include "target/cuda/config.h"
-#include "tile/gemm.h"
+#include "tile/gemm_kernel.h"
 
 /* Seconds of a launch, without what the host takes for it. */
 double cuda_gemm_seconds(const cuda_config *, const tw_gemm *, const tw_tile_gemm_plan *);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/strings.h"
-#include "op/gemm.h"
+#include "op/gemm_problem.h"
 
 /* How a type lies in memory, becomes a number of the accumulator, and is made from one. */
 typedef struct words {

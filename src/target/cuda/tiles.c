@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "op/attention.h"
-#include "op/gemm.h"
+#include "op/gemm_problem.h"
 #include "target/cuda/gemm_model.h"
 #include "tile/attention.h"
 #include "tile/rows.h"

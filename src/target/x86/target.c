@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/strings.h"
-#include "op/gemm.h"
+#include "op/gemm_problem.h"
 #include "target/x86/bench.h"
 #include "target/x86/cpu.h"
 #include "target/x86/tune/known.h"
@@ -65,9 +65,17 @@ static tw_status check(const tw_target *t, const tw_problem *p, tw_error *error)
   return status;
 }
 
+static const tw_key options[] = {{.name = "threads",
+                                  .kind = TW_KEY_INT,
+                                  .fallback = "0",
+                                  .max = 1024,
+                                  .help = "that share the work; 0 = all cores"}};
+
 static const tw_family families[] = {
     {.op = "gemm",
-     .keys = "m n k a_transposed b_transposed bias relu scale lda ldb ldc ldd group a_rounding threads a b c acc",
+     .keys = "m n k a_transposed b_transposed bias relu scale lda ldb ldc ldd group a_rounding a b c acc",
+     .options = options,
+     .n_options = sizeof options / sizeof *options,
      .settle = settle,
      .check = check,
      .steps = x86_steps,

@@ -17,7 +17,7 @@
 #include "tilewright/op.h"
 #include "tilewright/schedule.h"
 
-#include "op/gemm.h"
+#include "op/gemm_problem.h"
 #include "target/gemmini/config.h"
 #include "target/gemmini/schedule/levers.h"
 #include "target/gemmini/schedule/operand.h"

@@ -7,7 +7,7 @@
 #ifndef TW_XDNA2_AIE_SOURCE_H
 #define TW_XDNA2_AIE_SOURCE_H
 
-#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/array/gemm_array.h"
 
 /* The text, malloc'ed. TW_USAGE: the design cannot be built. */
 tw_status xd_kernel_source(const xd_config *, const xd_gemm *, char **out, tw_error *);

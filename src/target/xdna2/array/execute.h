@@ -2,7 +2,7 @@
 #ifndef TW_XDNA2_ARRAY_EXECUTE_H
 #define TW_XDNA2_ARRAY_EXECUTE_H
 
-#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/array/gemm_array.h"
 #include "target/xdna2/array/run.h"
 #include "tilewright/target.h"
 

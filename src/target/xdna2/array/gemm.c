@@ -1,6 +1,6 @@
 /* gemm.c - FIFOs and cores of the GEMM; gemm_sequence.c has its tasks. The layout follows whole_array.py and the ATB
  * designs (design/xdna2-facts.md, section 4). */
-#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/array/gemm_array.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * the last step of K is moved back), a part of it. The tasks of two groups are in flight: a group begins when the C of
  * the group before the last has been written, so that the descriptors of that one (the same half of the shim's table)
  * are free. */
-#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/array/gemm_array.h"
 
 enum { HALF = 8, IN_FLIGHT = 2 };
 

@@ -3,7 +3,7 @@
 
 #include "base/integers.h"
 #include "target/xdna2/array/cost.h"
-#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/array/gemm_array.h"
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 

@@ -1,4 +1,4 @@
-/* pack.h - operands of a GEMM in DDR as gemm.h wants them.
+/* pack.h - operands of a GEMM in DDR as gemm_array.h wants them.
  *
  * bfp16 lies in tiles of 8x8 blocks in the order in which the array reads it; in each tile as kernel_bfp.h says:
  *   A  macro-rows; in each, columns that hold A; in each, steps of K in L2; the rows of cores served; T_K tiles
@@ -19,7 +19,7 @@
 #ifndef TW_XDNA2_ARRAY_PACK_H
 #define TW_XDNA2_ARRAY_PACK_H
 
-#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/array/gemm_array.h"
 
 /* From row-major f32; A is m x k, B k x n, or n x k if g->b_transposed. Rounded as g->rounding says. */
 void xd_pack_a(const xd_gemm *, const float *a, uint8_t *out);

@@ -1,4 +1,4 @@
-/* plan.h - schedules of a GEMM on the array: steps of text into the choices of gemm.h, and back.
+/* plan.h - schedules of a GEMM on the array: steps of text into the choices of gemm_array.h, and back.
  *
  *   tile m=128 k=64 n=128 rho=4   of a core; rho: A is buffered in sub-tiles of m / rho rows
  *   cores rows=4 columns=8        that take part
@@ -12,7 +12,7 @@
 #ifndef TW_XDNA2_ARRAY_PLAN_H
 #define TW_XDNA2_ARRAY_PLAN_H
 
-#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/array/gemm_array.h"
 #include "tilewright/target.h"
 
 /* The plainest design of the problem: small tiles on all cores that its sizes reach. Types of the problem are

@@ -8,7 +8,7 @@
 #ifndef TW_XDNA2_ARRAY_REFERENCE_H
 #define TW_XDNA2_ARRAY_REFERENCE_H
 
-#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/array/gemm_array.h"
 
 /* a: m x k, b: k x n (n x k if g->b_transposed), c: m x n, row-major f32. TW_MISSING without memory. */
 tw_status xd_gemm_reference(const xd_gemm *, const float *a, const float *b, float *c, tw_error *);

@@ -3,7 +3,7 @@
 #ifndef TW_XDNA2_CORE_BUILDER_H
 #define TW_XDNA2_CORE_BUILDER_H
 
-#include "target/xdna2/core/gemm.h"
+#include "target/xdna2/core/gemm_core.h"
 
 /* What differs between multiply-accumulates. */
 typedef struct xc_mac {

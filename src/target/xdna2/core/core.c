@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "target/xdna2/core/gemm.h"
+#include "target/xdna2/core/gemm_core.h"
 #include "target/xdna2/core/plan.h"
 
 xd_core_kernel xd_core_kernel_of(xd_core_mac mac, xd_core_form c, int m, int k, int n) {

@@ -2,7 +2,7 @@
 #include "target/xdna2/core/plan.h"
 
 #include "target/xdna2/core/check.h"
-#include "target/xdna2/core/gemm.h"
+#include "target/xdna2/core/gemm_core.h"
 
 enum { REPLAYED = 5 }; /* iterations that the checker replays besides those that overlap: all pairs meet */
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/strings.h"
-#include "target/xdna2/core/gemm.h"
+#include "target/xdna2/core/gemm_core.h"
 #include "target/xdna2/core/picture.h"
 
 static void print_register(const xc_loop *l, const xc_operand *o, char sign, char *out, size_t size) {

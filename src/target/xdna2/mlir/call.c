@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "target/xdna2/array/cost.h"
-#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/array/gemm_array.h"
 #include "target/xdna2/array/kernel.h"
 #include "target/xdna2/array/symbol.h"
 #include "target/xdna2/design.h"

@@ -2,13 +2,13 @@
 #ifndef TW_XDNA2_MLIR_EXECUTE_H
 #define TW_XDNA2_MLIR_EXECUTE_H
 
-#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/array/gemm_array.h"
 #include "target/xdna2/mlir/read.h"
 #include "tilewright/target.h"
 
 /* What a design computes, and how its operands lie in DDR. */
 typedef struct xd_mlir_work {
-  bool packed;  /* some operand lies in tiles, as gemm.h says of `gemm`; else all are row-major */
+  bool packed;  /* some operand lies in tiles, as gemm_array.h says of `gemm`; else all are row-major */
   xd_gemm gemm; /* of designs with kernels of symbol.h: the choices that it was made from, found again; kernel NULL
                    for others */
   double peak;  /* multiply-accumulates a cycle of a core */

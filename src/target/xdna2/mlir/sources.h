@@ -2,7 +2,7 @@
 #ifndef TW_XDNA2_MLIR_SOURCES_H
 #define TW_XDNA2_MLIR_SOURCES_H
 
-#include "target/xdna2/array/gemm.h"
+#include "target/xdna2/array/gemm_array.h"
 #include "tilewright/target.h"
 
 /* Appends the files. A design that object FIFOs have no words for has a README.md that says why, and neither design.mlir

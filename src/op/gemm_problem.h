@@ -1,6 +1,6 @@
-/* gemm.h - a gemm problem as a plain struct, for gemm.c, its reference and its tests. */
-#ifndef TW_OP_GEMM_H
-#define TW_OP_GEMM_H
+/* gemm_problem.h - a gemm problem as a plain struct, for gemm.c, its reference and its tests. */
+#ifndef TW_OP_GEMM_PROBLEM_H
+#define TW_OP_GEMM_PROBLEM_H
 
 #include <stdbool.h>
 #include <stdint.h>

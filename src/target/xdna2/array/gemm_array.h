@@ -1,4 +1,4 @@
-/* gemm.h - the whole-array GEMM as an array program, from a few choices.
+/* gemm_array.h - the whole-array GEMM as an array program, from a few choices.
  *
  * Each core accumulates a T_MC x T_N tile of C over all of K in L1; `rows` x `columns` cores make a macro-tile. A is
  * broadcast along rows of cores, in sub-tiles of T_MC / rho rows (asymmetric tile buffering); B along columns; the C
@@ -21,8 +21,8 @@
  * Less than that is computed by one row of cores (m, rho 1), one column (n), one step of K (k, integers only): DMA fills
  * the tiles in memory tiles in part, and takes of C what there is. The rest of A holds whatever it held, which meets
  * rows of C that nobody takes, or rows of B that are zero. */
-#ifndef TW_XDNA2_ARRAY_GEMM_H
-#define TW_XDNA2_ARRAY_GEMM_H
+#ifndef TW_XDNA2_ARRAY_GEMM_ARRAY_H
+#define TW_XDNA2_ARRAY_GEMM_ARRAY_H
 
 #include "target/xdna2/array/program.h"
 #include "target/xdna2/design.h"

@@ -1,4 +1,4 @@
-/* gemm.h - the structure of a GEMM kernel of tiles: a schedule, and the kernel that it describes.
+/* gemm_kernel.h - the structure of a GEMM kernel of tiles: a schedule, and the kernel that it describes.
  *
  * The empty schedule has no kernel here: what is plainest is the target's. Steps:
  *
@@ -13,8 +13,8 @@
  *
  * Operands whose pitch asynchronous copies cannot take, or whose layout the multiplier cannot, are copied by the threads of
  * a group. */
-#ifndef TW_TILE_GEMM_H
-#define TW_TILE_GEMM_H
+#ifndef TW_TILE_GEMM_KERNEL_H
+#define TW_TILE_GEMM_KERNEL_H
 
 #include <stdbool.h>
 #include <stdint.h>

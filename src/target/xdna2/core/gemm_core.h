@@ -1,6 +1,6 @@
-/* gemm.h - the graphs of micro-kernels: clusters of accumulation chains, and conversions of A. */
-#ifndef TW_XDNA2_CORE_GEMM_H
-#define TW_XDNA2_CORE_GEMM_H
+/* gemm_core.h - the graphs of micro-kernels: clusters of accumulation chains, and conversions of A. */
+#ifndef TW_XDNA2_CORE_GEMM_CORE_H
+#define TW_XDNA2_CORE_GEMM_CORE_H
 
 #include "target/xdna2/core/core.h"
 #include "target/xdna2/core/graph.h"
