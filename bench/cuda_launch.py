@@ -25,7 +25,7 @@ class _Names(dict):
 
 def evaluate(text, names):
     """A C expression of whole numbers; ?: is not used by what this program starts."""
-    text = text.replace("&&", " and ").replace("||", " or ").replace("/", "//").replace("!", " not ").replace(" not =", "!=")
+    text = re.sub(r"\b([A-Za-z]\w*)\.(bytes|pitch)\b", r"\1_\2", text).replace("&&", " and ").replace("||", " or ").replace("/", "//").replace("!", " not ").replace(" not =", "!=")
     functions = {"min": min, "max": max, "ceildiv": lambda a, b: -(-a // b), "align": lambda a, b: -(-a // b) * b}
     return int(eval(text, {"__builtins__": {}}, _Names(functions | names)))
 
@@ -44,59 +44,69 @@ class Kernel:
     """A cubin and the source that it was made of, for one problem: keys of the op by name, operands as tensors."""
 
     def __init__(self, source, cubin, keys, operands, sms):
-        self.module, self.function, self.keep = C.c_void_p(), C.c_void_p(), [operands]
+        self.module, self.keep = C.c_void_p(), [operands]
         lines = [l[3:].split(None, 1) for l in source.splitlines() if l.startswith("//:")]
-        names = dict(keys) | {"sms": sms}
-        args, maps, self.cluster = [], {}, (1, 1, 1)
-        grid = block = (1, 1, 1)
-        self.shared = 0
-        kernel = None
+        types = {t: i for i, t in enumerate(TYPES)}
+        names = types | dict(keys) | {"sms": sms}
+        for name, x in operands.items():
+            names |= {f"{name}_bytes": x.numel() * x.element_size(), f"{name}_pitch": x.stride(-2) if x.dim() > 1 else x.stride(0)}
+        maps, self.parts, self.workspace, now = {}, [], None, None
+        self.clear = 0
         vector = lambda text: tuple([evaluate(x, names) for x in split(text)] + [1, 1, 1])[:3]
-        for word, rest in lines:
-            if word == "kernel": kernel = rest.strip()
+        for word, rest in [l for l in lines if l[0] == "let"] + [l for l in lines if l[0] == "workspace"] + [l for l in lines if l[0] not in ("let", "workspace")]:
+            if word in ("kernel", "before", "after"):
+                now = {"name": rest.strip(), "cluster": (1, 1, 1), "shared": 0, "args": []}
+                self.parts.append(now)
             elif word == "let":
                 for x in split(rest):
                     name, value = x.split("=", 1)
                     names[name.strip()] = evaluate(value, names)
-            elif word == "grid": grid = vector(rest)
-            elif word == "block": block = vector(rest)
-            elif word == "cluster": self.cluster = vector(rest)
-            elif word == "shared": self.shared = evaluate(rest, names)
+            elif word in ("grid", "block", "cluster"): now[word] = vector(rest)
+            elif word == "shared": now[word] = evaluate(rest, names)
+            elif word == "workspace":
+                size = evaluate(rest.replace("zeroed", ""), names)
+                self.workspace = torch.empty(size, dtype=torch.uint8, device="cuda").fill_(0xA5)
+                self.clear = size if "zeroed" in rest else 0
             elif word == "map":
                 name, what = rest.split("=", 1)
-                maps[name.strip()] = self.encode(what, names, operands)
-            elif word == "args": args += split(rest)
+                maps[name.strip()] = self.encode(what.strip(), names, operands)
+            elif word == "args": now["args"] += split(rest)
             elif word == "require":
                 if not evaluate(rest, names): raise RuntimeError(f"the kernel requires {rest}")
             else: raise RuntimeError(f"this program does not know the launch line '{word}'")
-        values = []
-        for a in args or list(operands):
-            if a in operands: values.append(C.c_void_p(operands[a].data_ptr()))
-            elif a in maps: values.append(maps[a])
-            elif a.startswith("f32("): values.append(C.c_float(keys[a[4:-1]]))
-            elif a.startswith("i64("): values.append(C.c_int64(evaluate(a[4:-1], names)))
-            else: values.append(C.c_int(evaluate(a, names)))
-        self.args = (C.c_void_p * len(values))(*[C.cast(v if isinstance(v, C.Array) else C.pointer(v), C.c_void_p) for v in values])
-        self.keep += [values, maps]
-        self.grid, self.block = grid, block
         check(cuda.cuModuleLoadData(C.byref(self.module), cubin), "module")
-        check(cuda.cuModuleGetFunction(C.byref(self.function), self.module, kernel.encode()), kernel)
-        if self.shared > 48 << 10: check(cuda.cuFuncSetAttribute(self.function, 8, self.shared), "shared memory")
+        self.keep += [maps]
+        for p in self.parts:
+            values = []
+            for a in p["args"] or list(operands):
+                if a in operands: values.append(C.c_void_p(operands[a].data_ptr()))
+                elif a in maps: values.append(maps[a])
+                elif a.startswith("workspace"): values.append(C.c_void_p(self.workspace.data_ptr() + (evaluate(a[10:-1], names) if "(" in a else 0)))
+                elif a.startswith("f32("): values.append(C.c_float(keys[a[4:-1]]))
+                elif a.startswith("i64("): values.append(C.c_int64(evaluate(a[4:-1], names)))
+                else: values.append(C.c_int(evaluate(a, names)))
+            p["values"] = values
+            p["args"] = (C.c_void_p * len(values))(*[C.cast(v if isinstance(v, C.Array) else C.pointer(v), C.c_void_p) for v in values])
+            p["function"] = C.c_void_p()
+            check(cuda.cuModuleGetFunction(C.byref(p["function"]), self.module, p["name"].encode()), p["name"])
+            if p["shared"] > 48 << 10: check(cuda.cuFuncSetAttribute(p["function"], 8, p["shared"]), "shared memory")
 
     def encode(self, what, names, operands):
-        operand = operands[what.split()[0]]
+        workspace = re.match(r"workspace\((\w+), *(.*?)\) (?=box|dims|pitch)", what)
+        operand = None if workspace else operands[what.split()[0]]
         get = lambda key, default: [evaluate(x, names) for x in split(m.group(1))] if (m := re.search(rf"\b{key}\(([^()]*(?:\([^()]*\)[^()]*)*)\)", what)) else default
-        kind, size = TYPES[NAMES[operand.dtype]]
+        kind, size = TYPES[workspace.group(1) if workspace else NAMES[operand.dtype]]
+        at = self.workspace.data_ptr() + evaluate(workspace.group(2), names) if workspace else operand.data_ptr()
         box = get("box", None)
-        dims = get("dims", list(reversed(operand.shape)))
-        pitch = get("pitch", [s * size for s in reversed(operand.stride())][1:])
+        dims = get("dims", None) or list(reversed(operand.shape))
+        pitch = get("pitch", None) or [s * size for s in reversed(operand.stride())][1:]
         if "as(tf32)" in what: kind = 11  # CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
         swizzle, l2 = get("swizzle", [0])[0], get("l2", [0])[0]
         raw = (C.c_uint8 * 256)()
         out = (C.c_uint8 * 128).from_buffer(raw, -C.addressof(raw) % 64)
         self.keep.append(raw)
         rank = len(box)
-        check(cuda.cuTensorMapEncodeTiled(out, kind, rank, C.c_void_p(operand.data_ptr()), (C.c_uint64 * rank)(*dims),
+        check(cuda.cuTensorMapEncodeTiled(out, kind, rank, C.c_void_p(at), (C.c_uint64 * rank)(*dims),
                                           (C.c_uint64 * max(1, rank - 1))(*pitch), (C.c_uint32 * rank)(*box), (C.c_uint32 * rank)(*[1] * rank),
                                           0, {0: 0, 32: 1, 64: 2, 128: 3}[swizzle], {0: 0, 64: 1, 128: 2, 256: 3}[l2], 0), f"map {what}")
         return out
@@ -108,7 +118,9 @@ class Kernel:
         class Config(C.Structure):
             _fields_ = [("grid", C.c_uint * 3), ("block", C.c_uint * 3), ("shared", C.c_uint), ("stream", C.c_void_p),
                         ("attributes", C.POINTER(Attribute)), ("count", C.c_uint)]
-        attribute = Attribute(4, 0, (C.c_uint32 * 16)(*self.cluster))
-        config = Config((C.c_uint * 3)(*self.grid), (C.c_uint * 3)(*self.block), self.shared,
-                        torch.cuda.current_stream().cuda_stream, C.pointer(attribute), int(self.cluster != (1, 1, 1)))
-        check(cuda.cuLaunchKernelEx(C.byref(config), self.function, self.args, None), "launch")
+        stream = torch.cuda.current_stream().cuda_stream
+        if self.clear: check(cuda.cuMemsetD8Async(C.c_void_p(self.workspace.data_ptr()), 0, C.c_size_t(self.clear), C.c_void_p(stream)), "clear")
+        for p in self.parts:
+            attribute = Attribute(4, 0, (C.c_uint32 * 16)(*p["cluster"]))
+            config = Config((C.c_uint * 3)(*p["grid"]), (C.c_uint * 3)(*p["block"]), p["shared"], stream, C.pointer(attribute), int(p["cluster"] != (1, 1, 1)))
+            check(cuda.cuLaunchKernelEx(C.byref(config), p["function"], p["args"], None), f"launch of {p['name']}")

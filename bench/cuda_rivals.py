@@ -10,6 +10,7 @@ operands rotated through more than the L2 holds. Every kernel runs in a worker t
 import concurrent.futures
 import json
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -33,15 +34,16 @@ def cases_of(path):
 
 # ---- prepare ----
 
-def enumerators(source):
-    """Lets as src/target/cuda/build.c gives them to the compiler; those that need a problem are not used here."""
-    names, text = {}, ""
+def enumerators(source, names):
+    """Lets as src/target/cuda/build.c gives them to the compiler."""
+    names, text = dict(names), ""
+    names |= {"ceildiv": lambda a, b: -(-a // b), "align": lambda a, b: -(-a // b) * b, "min": min, "max": max}
     for line in source.splitlines():
         if not line.startswith("//: let"): continue
-        for x in line.split(None, 2)[2].split(","):
-            name, value = (y.strip() for y in x.split("="))
+        for x in re.split(r",(?![^(]*\))", line.split(None, 2)[2]):
+            name, value = (y.strip() for y in x.split("=", 1))
             names[name] = int(eval(value.replace("/", "//"), {}, names))
-            text += f"enum : int {{ {name} = {names[name]} }};\n"
+            text += f"enum : {'int' if abs(names[name]) < 1 << 31 else 'long long'} {{ {name} = {names[name]} }};\n"
     return text + '#line 1 "kernel.cu"\n'
 
 
@@ -68,7 +70,7 @@ def compile_all(directory, cases):
     def one(case):
         base = os.path.join(directory, case["name"])
         source = open(base + ".cu").read()
-        with open(base + ".whole.cu", "w") as f: f.write(enumerators(source) + source)
+        with open(base + ".whole.cu", "w") as f: f.write(enumerators(source, {k: int(v) for k, v in case["keys"].items() if v.lstrip("-").isdigit()}) + source)
         r = subprocess.run(["nvcc", "-std=c++17", "-cubin", "-gencode=arch=compute_90a,code=sm_90a", "-Xptxas=-v", f"-I{directory}", base + ".whole.cu", "-o", base + ".cubin"], capture_output=True, text=True)
         bad = [l for l in r.stderr.splitlines() if "(C75" in l or ("spill" in l and " 0 bytes spill stores, 0 bytes" not in l)]
         return case, r.stderr[:600] if r.returncode else "; ".join(bad), r.returncode == 0
@@ -104,8 +106,15 @@ def worker(directory):
         else: x = (torch.randn(rows, pitch, device=device, generator=g) * scale).to(type_)
         return x[:, :cols]
 
-    def pair(ours, theirs, reps, rounds):
+    class Burst:
+        """What cannot be captured: launches one behind the other."""
+        def __init__(self, f, reps): self.f, self.reps = f, reps
+        def replay(self):
+            for i in range(self.reps): self.f(i)
+
+    def pair(ours, theirs, reps, rounds, captured=True):
         def graph(f):
+            if not captured: return Burst(f, reps)
             g = torch.cuda.CUDAGraph()
             with torch.cuda.graph(g):
                 for i in range(reps): f(i)
@@ -325,7 +334,8 @@ def worker(directory):
         from torch.nn.attention import SDPBackend, sdpa_kernel
         k = case["keys"]
         b, hq, hkv, sq, sk, d, causal, t = *(int(k[x]) for x in ("b", "hq", "hkv", "sq", "sk", "d")), int(k.get("causal", 0)), torch_type[k["a"]]
-        key = tuple(sorted(k.items()))
+        key, backward = tuple(sorted(k.items())), k.get("pass") == "backward"
+        group = hq // hkv
         if key not in cache:
             cache.clear()
             torch.cuda.empty_cache()
@@ -335,26 +345,59 @@ def worker(directory):
             o["O"] = empty_like(o["Q"])
             o["LSE"] = torch.empty(b, hq, sq, device=device)
             exact = []
-            for i, h in ((0, 0), (b - 1, hq - 1)):
+
+            def scores(i, h, type_):
+                s = o["Q"][i, :, h].to(type_) @ o["K"][i, :, h // group].to(type_).T / d**0.5
+                if causal: s.masked_fill_(torch.ones(sq, sk, dtype=torch.bool, device=device).triu(sk - sq + 1), float("-inf"))
+                return s
+            if backward:
+                o["dO"] = filled(g, b, sq, hq, d, type_=t)
+                for i in range(b):
+                    for h in range(hq):
+                        s = scores(i, h, torch.float32)
+                        o["LSE"][i, h] = torch.logsumexp(s, -1)
+                        o["O"][i, :, h] = (torch.softmax(s, -1).to(t) @ o["V"][i, :, h // group])
+                for i, kh in ((0, 0), (b - 1, hkv - 1)):
+                    dk = dv = 0
+                    for h in range(kh * group, (kh + 1) * group):
+                        p = torch.exp(scores(i, h, torch.float64) - o["LSE"][i, h].double()[:, None])
+                        go = o["dO"][i, :, h].double()
+                        ds = p * (go @ o["V"][i, :, kh].double().T - (go * o["O"][i, :, h].double()).sum(-1, keepdim=True)) / d**0.5
+                        dq, dk, dv = ds @ o["K"][i, :, kh].double(), dk + ds.T @ o["Q"][i, :, h].double(), dv + p.T @ go
+                        del p, ds
+                    exact.append((i, kh, h, dq, dk, dv))
+                for x in ("dQ", "dK", "dV"): o[x] = empty_like(o[{"dQ": "Q", "dK": "K", "dV": "V"}[x]])
+            for i, h in () if backward else ((0, 0), (b - 1, hq - 1)):
                 s = o["Q"][i, :, h].double() @ o["K"][i, :, h // (hq // hkv)].double().T / d**0.5
                 if causal: s.masked_fill_(torch.ones(sq, sk, dtype=torch.bool, device=device).triu(sk - sq + 1), float("-inf"))
                 exact.append((i, h, torch.softmax(s, -1) @ o["V"][i, :, h // (hq // hkv)].double(), torch.logsumexp(s, -1)))
                 del s
             cache[key] = o, exact
         o, exact = cache[key]
-        o["O"].fill_(float("nan"))
-        o["LSE"].fill_(float("nan"))
+        outputs = ("dQ", "dK", "dV") if backward else ("O", "LSE")
+        for x in outputs: o[x].fill_(float("nan"))
         source, cubin = files(case["name"])
         names = {x: int(v) for x, v in k.items() if v.isdigit()} | {"scale": 1 / d**0.5}
         kernel = Kernel(source, cubin, names, o, sms)
         kernel()
         torch.cuda.synchronize()
-        for i, h, right, lse in exact:
+        for i, kh, h, *right in exact if backward else ():
+            for name, at, x in zip(outputs, (h, kh, kh), right):
+                out = close(o[name][i, :, at], x, 2.0**-6, 2.0**-6 * float(x.square().mean().sqrt()) + 2.0**-8 * float(x.abs().max()))
+                if out: return {"wrong": f"{name}: {out['wrong']} of {float(x.abs().max()):.3g}"}
+        for i, h, right, lse in () if backward else exact:
             out = close(o["O"][i, :, h], right, 2.0**-7, 2.0**-8 * 0.5) or close(o["LSE"][i, h], lse, 1e-5, 1e-4)
             if out: return out
-        if bool(torch.isnan(o["O"]).any()) or bool(torch.isnan(o["LSE"]).any()): return {"wrong": "not all written"}
+        if any(bool(torch.isnan(o[x]).any()) for x in outputs): return {"wrong": "not all written"}
         if not timed: return {}
-        flops = 4.0 * b * hq * sq * sk * d / (2 if causal else 1)
+        flops = (10.0 if backward else 4.0) * b * hq * sq * sk * d / (2 if causal else 1)
+        if backward:
+            q, kk, v, go = (o[x].transpose(1, 2).detach().clone() for x in ("Q", "K", "V", "dO"))
+            for x in (q, kk, v): x.requires_grad_(True)
+            with sdpa_kernel(SDPBackend.CUDNN_ATTENTION): y = torch.nn.functional.scaled_dot_product_attention(q, kk, v, is_causal=bool(causal), enable_gqa=hq != hkv)
+            reps = max(2, int(20e-3 / (flops / 400e12)))
+            ours, other = pair(lambda i: kernel(), lambda i: torch.autograd.grad(y, (q, kk, v), go, retain_graph=True), reps, 5, False)
+            return {"ratio": round(other / ours, 4), "us": round(ours, 2), "theirs_us": round(other, 2), "tflops": round(flops / ours * 1e-6, 1), "theirs": round(flops / other * 1e-6, 1), "library": "cudnn"}
         q, kk, v = (o[x].transpose(1, 2) for x in "QKV")
 
         def theirs(i):

@@ -43,6 +43,8 @@ static const kernel_case cases[] = {
     {"attention b=1 hq=8 hkv=1 sq=1 sk=77 d=128 a=bf16", "tile keys=80 groups=3;turns"},
     {"attention b=4 hq=64 hkv=8 sq=4096 sk=4096 d=64 causal=1 a=bf16", "tile keys=128 groups=3;turns"},
     {"attention b=4 hq=4 hkv=4 sq=100 sk=100 d=64 a=f16", "tile keys=64 groups=1;stages 3"},
+    {"attention b=4 hq=64 hkv=8 sq=4096 sk=4096 d=128 causal=1 pass=backward a=bf16", "tile queries=64 groups=2"},
+    {"attention b=2 hq=4 hkv=4 sq=77 sk=1000 d=64 pass=backward scale=0.5 a=f16", "tile queries=128 groups=2;stages 2"},
     {"rotary b=2 h=6 s=333 d=128 a=bf16", "heads 2"},
     {"rotary b=2 h=6 s=333 d=64 interleaved=1 a=f16", "heads 1;threads 128"},
     {"rotary b=2 h=6 s=333 d=96 interleaved=1 a=f32", "heads 3;once"},
@@ -76,7 +78,15 @@ static void launches_cover_their_problems(void **state) {
     read_launch(source, &p, &l);
     assert_int_equal(cuda_launch_check(config, &l, &error), TW_OK);
     const int64_t threads = l.kernel[0].grid[0] * l.kernel[0].block[0];
-    if (strcmp(p.op->name, "attention") == 0) {
+    const bool attention = strcmp(p.op->name, "attention") == 0;
+    if (attention && tw_problem_int(&p, "pass") == 1) {
+      const tw_launch_kernel *k = tw_launch_main(&l);
+      assert_int_equal(l.n_kernels, 3);
+      assert_true(k->grid[0] * (k->block[0] / 128 - 1) * 64 >=
+                  tw_problem_int(&p, "b") * tw_problem_int(&p, "hkv") * tw_problem_int(&p, "sk"));
+      assert_true(l.workspace >= 4 * tw_problem_int(&p, "b") * tw_problem_int(&p, "hq") * tw_problem_int(&p, "sq") *
+                                     (tw_problem_int(&p, "d") + 2));
+    } else if (attention) {
       const int64_t d = tw_problem_int(&p, "d"), groups = l.kernel[0].block[0] / 128 - 1;
       assert_int_equal(l.n_maps, 4);
       assert_int_equal(l.map[0].box[2], 64 * groups);
@@ -115,7 +125,7 @@ static void every_kernel_compiles(void **state) {
     assert_int_equal(cuda_tiles_emit(config, &p, &s, &source, &error), TW_OK);
     if (cuda_build(config, &p, source, strlen(source), false, &kernel, &error) != TW_OK)
       fail_msg("%s; %s: %s\n%s", cases[i].problem, cases[i].schedule, error.text, source);
-    const cuda_resources *r = &kernel.resources[0];
+    const cuda_resources *r = &kernel.resources[kernel.launch.main];
     if (r->spill_stores || r->wgmma_serialized || r->setmaxnreg_ignored)
       fail_msg("%s; %s: %d bytes spilled, products serialized: %d", cases[i].problem, cases[i].schedule,
                r->spill_stores, r->wgmma_serialized);
@@ -135,14 +145,18 @@ static void refused(const char *problem, const char *schedule, const char *words
 
 static void what_cannot_be_is_refused(void **state) {
   (void)state;
-  const char *attention = cases[0].problem, *rotary = cases[5].problem, *norm = cases[8].problem;
+  const char *attention = cases[0].problem, *backward = cases[5].problem, *rotary = cases[7].problem,
+             *norm = cases[10].problem;
   refused(attention, "turns", "before it");
   refused(attention, "tile keys=100", "multiple of 16");
   refused(attention, "tile keys=256 groups=2", "registers");
   refused(attention, "tile keys=128 groups=2;stages 4", "bytes of shared memory");
   refused(attention, "tile keys=128 groups=1;turns", "takes no turns");
   refused("attention b=1 hq=1 hkv=1 sq=64 sk=64 d=96 a=bf16", "tile keys=128", "d=64 or 128");
-  refused("attention b=1 hq=1 hkv=1 sq=64 sk=64 d=64 pass=backward a=bf16", "tile keys=128", "pass=forward");
+  refused(backward, "tile keys=128", "keys=128");
+  refused(backward, "stages 2", "before it");
+  refused(backward, "tile queries=128 groups=2", "64 x 64 of dQ");
+  refused(backward, "tile queries=64 groups=2;stages 5", "bytes of shared memory");
   refused(rotary, "heads 4", "does not divide");
   refused("rotary b=1 h=1 s=1 d=10 a=bf16", "heads 1", "16 bytes");
   refused("softmax rows=1 cols=4096 a=bf16", "row warps=1", "too many");

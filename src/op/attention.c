@@ -25,8 +25,11 @@
 #include "op/attention.h"
 
 #include <math.h>
+#include <stdlib.h>
 
+#include "base/parallel.h"
 #include "base/random.h"
+#include "base/strings.h"
 #include "op/compare.h"
 #include "op/element.h"
 #include "op/exact.h"
@@ -120,42 +123,82 @@ static tw_spread spread_of_query(uint64_t seed, int64_t row) {
   return (tw_spread){.amplitude = tw_random_below(&r, 16) == 0 ? AMPLITUDE * LOUD : AMPLITUDE};
 }
 
-/* About what n scores of this deviation have: log n + deviation^2 / 2 while many keys count, and the largest one's expected
- * size where few do (as in B. Derrida's random energy model); moved by up to 1/2. A multiple of 2^-10, so that no
- * machine's log decides about the inputs. */
-static double near_lse(double deviation, int64_t n, tw_random *r) {
-  const double logs = log((double)n), about = fmin(logs + deviation * deviation / 2, deviation * sqrt(2 * logs) + 1);
-  return rint((about + tw_random_real(r) - 0.5) * 0x1p10) * 0x1p-10;
+/* Backward, a log-sum-exp is near what the scores of its query have, or weights would overflow. What many quiet scores of
+ * this deviation have is log n + deviation^2 / 2; where one is loud, it is the largest of them, which has to be looked for:
+ * among many long rows fewer are loud, so that this takes a second at most. */
+
+static const double LOUD_PRODUCTS = 1e9;
+
+static bool is_loud(const tw_attention *a, uint64_t seed, int64_t row) {
+  const double rows = (double)a->batches * (double)a->query_heads * (double)a->queries;
+  const double share = fmin(1 / 16.0, LOUD_PRODUCTS / (rows * (double)a->keys * (double)a->d));
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)1 << 60 | (uint64_t)row);
+  return tw_random_real(&r) < share;
 }
 
-static void fill_lse(const tw_attention *a, uint64_t seed, const void *q, float *lse) {
-  for (int64_t b = 0; b < a->batches; b++)
-    for (int64_t h = 0; h < a->query_heads; h++) {
-      tw_random r;
-      tw_random_seed_stream(&r, seed, (uint64_t)(TW_ATTENTION_LSE + 8) << 32 | (uint64_t)(b * a->query_heads + h));
-      for (int64_t i = 0; i < a->queries; i++) {
-        const int64_t at = ((b * a->queries + i) * a->query_heads + h) * a->d;
-        double norm = 0;
-        for (int64_t c = 0; c < a->d; c++) {
-          const double x = tw_element(a->type, q, at + c);
-          norm += x * x;
-        }
-        const double deviation = fabs(a->scale) * sqrt(norm * AMPLITUDE * AMPLITUDE / 3);
-        *lse++ = (float)near_lse(deviation, tw_attention_sees(a, i), &r);
-      }
+static double largest_score(const tw_attention *a, const void *q, const void *k, int64_t b, int64_t i, int64_t h,
+                            double *x, double *y) {
+  double most = -HUGE_VAL;
+  tw_element_row(a->type, q, ((b * a->queries + i) * a->query_heads + h) * a->d, 1, a->d, x);
+  for (int64_t j = 0; j < tw_attention_sees(a, i); j++) {
+    tw_element_row(a->type, k, ((b * a->keys + j) * a->key_heads + h / a->group) * a->d, 1, a->d, y);
+    double score = 0;
+    for (int64_t c = 0; c < a->d; c++) score += x[c] * y[c];
+    most = fmax(most, a->scale * score);
+  }
+  return most;
+}
+
+typedef struct lse_job {
+  const tw_attention *a;
+  uint64_t seed;
+  void *q;
+  const void *k;
+  float *lse;
+} lse_job;
+
+/* One head of one sequence. Multiples of 2^-10: no machine's log decides about the inputs. */
+static void fill_lse_of(void *with, size_t index) {
+  const lse_job *j = with;
+  const tw_attention *a = j->a;
+  const int64_t b = (int64_t)index / a->query_heads, h = (int64_t)index % a->query_heads;
+  double *x = tw_new(2 * (size_t)a->d, sizeof *x);
+  tw_random r;
+  tw_random_seed_stream(&r, j->seed, (uint64_t)(TW_ATTENTION_LSE + 8) << 32 | (uint64_t)index);
+  for (int64_t i = 0; i < a->queries; i++) {
+    const int64_t row = (b * a->queries + i) * a->query_heads + h;
+    const double moved = tw_random_real(&r) - 0.5;
+    double about = 0, norm = 0;
+    for (int64_t c = 0; c < a->d; c++) {
+      const double e = tw_element(a->type, j->q, row * a->d + c);
+      norm += e * e;
     }
+    about = log((double)tw_attention_sees(a, i)) + a->scale * a->scale * norm * AMPLITUDE * AMPLITUDE / 6;
+    if (x && is_loud(a, j->seed, row)) {
+      for (int64_t c = 0; c < a->d; c++)
+        tw_set_element(a->type, j->q, row * a->d + c, LOUD * tw_element(a->type, j->q, row * a->d + c));
+      about = largest_score(a, j->q, j->k, b, i, h, x, x + a->d);
+    }
+    j->lse[(int64_t)index * a->queries + i] = (float)(rint((about + moved) * 0x1p10) * 0x1p-10);
+  }
+  free(x);
 }
 
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   const tw_attention a = tw_attention_of(p);
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
-  tw_fill_rows(seed, TW_ATTENTION_Q, &o[TW_ATTENTION_Q], spread_of_query, buffers[TW_ATTENTION_Q]);
+  if (a.backward)
+    tw_fill_uniform(seed, TW_ATTENTION_Q, &o[TW_ATTENTION_Q], AMPLITUDE, buffers[TW_ATTENTION_Q]);
+  else
+    tw_fill_rows(seed, TW_ATTENTION_Q, &o[TW_ATTENTION_Q], spread_of_query, buffers[TW_ATTENTION_Q]);
   for (int i = TW_ATTENTION_K; i <= TW_ATTENTION_V; i++) tw_fill_uniform(seed, i, &o[i], AMPLITUDE, buffers[i]);
   if (!a.backward) return;
   tw_fill_uniform(seed, TW_ATTENTION_O, &o[TW_ATTENTION_O], 0.5, buffers[TW_ATTENTION_O]);
   tw_fill_uniform(seed, TW_ATTENTION_DO, &o[TW_ATTENTION_DO], 1, buffers[TW_ATTENTION_DO]);
-  fill_lse(&a, seed, buffers[TW_ATTENTION_Q], buffers[TW_ATTENTION_LSE]);
+  lse_job job = {&a, seed, buffers[TW_ATTENTION_Q], buffers[TW_ATTENTION_K], buffers[TW_ATTENTION_LSE]};
+  tw_parallel_for(0, (size_t)(a.batches * a.query_heads), fill_lse_of, &job);
 }
 
 /* ---- cost ---- */

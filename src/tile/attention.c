@@ -200,6 +200,7 @@ tw_status tw_tile_attention_emit(const tw_tile_machine *machine, const tw_proble
   tw_tile_attention_plan p;
   const tw_status status = tw_tile_attention_plan_of(machine, problem, schedule, &p, error);
   if (status != TW_OK) return status;
+  if (a.backward) return tw_tile_attention_back_emit(machine, problem, schedule, source, error);
   if (!p.keys) return tw_fail(error, TW_USAGE, "a kernel of tiles begins with a step such as 'tile keys=128 groups=2'");
   tw_text t = {0};
   tw_text_add(&t, "//: kernel    attention\n//: let       D = %d, KEYS = %d, GROUPS = %d, STAGES = %d, TURNS = %d\n",

@@ -15,11 +15,10 @@ enum {
 
 tw_status tw_tile_attention_supports(const tw_problem *p, tw_error *error) {
   const tw_attention a = tw_attention_of(p);
-  if (!a.backward && (a.type == TW_BF16 || a.type == TW_F16) && (a.d == 64 || a.d == 128) && a.scale > 0) return TW_OK;
+  if ((a.type == TW_BF16 || a.type == TW_F16) && (a.d == 64 || a.d == 128) && a.scale > 0) return TW_OK;
   return tw_fail(error, TW_USAGE,
-                 "kernels of tiles take attention with pass=forward, a=bf16 or f16, d=64 or 128, scale >= 0; not "
-                 "pass=%s a=%s d=%" PRId64,
-                 a.backward ? "backward" : "forward", tw_type_name(a.type), a.d);
+                 "kernels of tiles take attention with a=bf16 or f16, d=64 or 128, scale >= 0; not a=%s d=%" PRId64,
+                 tw_type_name(a.type), a.d);
 }
 
 static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, tw_tile_attention_plan *p,
@@ -58,6 +57,49 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   const int64_t head = 2 * a.keys * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head * a.group;
   const int64_t most = a.query_heads * a.batches;
   p->heads_at_once = (int)(heads < 8 ? 8 : heads);
+  if (p->heads_at_once > most) p->heads_at_once = (int)most;
+  return TW_OK;
+}
+
+/* dQ of a tile is 64 x 64 for each group, and its copies, the keys and two tiles of dS fit shared memory. */
+static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *problem, tw_tile_attention_plan *p,
+                             tw_error *error) {
+  const tw_attention a = tw_attention_of(problem);
+  const int d = (int)a.d, rows = machine->group_rows;
+  if (p->queries % rows || p->queries * d != p->groups * rows * rows || p->queries > BOX_MAX)
+    return tw_fail(
+        error, TW_USAGE,
+        "queries=%d groups=%d: each group has %d x %d of dQ, so queries are %d for each group, a multiple of %d",
+        p->queries, p->groups, rows, rows, rows * rows / d, rows);
+  p->keys = p->groups * rows;
+  if (!p->registers_copy && machine->registers_move && p->groups > 1) {
+    p->registers_copy = 24;
+    p->registers_multiply = 240;
+  }
+  if (p->registers_copy % 8 || p->registers_multiply % 8 ||
+      (p->registers_copy + p->groups * p->registers_multiply) * machine->group_threads > machine->registers)
+    return tw_fail(error, TW_USAGE, "registers copy=%d multiply=%d: multiples of 8, of which a block has %d",
+                   p->registers_copy, p->registers_multiply, machine->registers);
+  const int need = d + rows + OVERHEAD; /* dK and dV; scores and gradients, or what they are rounded to and dQ */
+  const int have =
+      p->registers_multiply ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
+  if (need > have)
+    return tw_fail(error, TW_USAGE, "queries=%d groups=%d take %d registers of a thread, of %d", p->queries, p->groups,
+                   need, have);
+  const int64_t keys = 2 * (int64_t)p->keys * d * ELEMENT, changes = 2 * (int64_t)p->keys * p->queries * ELEMENT;
+  const int64_t stage = 2 * (int64_t)p->queries * (d * ELEMENT + 4) + 3 * BARRIER_BYTES;
+  if (!p->stages) {
+    p->stages = 3;
+    while (p->stages > 1 && ALIGNMENT + keys + changes + p->stages * stage + 512 > machine->shared_bytes) p->stages--;
+  }
+  p->shared_bytes = ALIGNMENT + keys + changes + p->stages * stage + BARRIER_BYTES;
+  if (p->shared_bytes > machine->shared_bytes)
+    return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, p->stages,
+                   p->shared_bytes, machine->shared_bytes);
+  /* Queries and gradients of as many heads of keys as fit half of the L2. */
+  const int64_t head = 2 * a.queries * a.group * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head;
+  const int64_t most = a.key_heads * a.batches;
+  p->heads_at_once = (int)(heads < 4 ? 4 : heads);
   if (p->heads_at_once > most) p->heads_at_once = (int)most;
   return TW_OK;
 }
@@ -101,25 +143,64 @@ static const tw_verb verbs[] = {
                   TW_NUMBER("multiply", PLAN, registers_multiply, 24, 240)},
      .then = needs_tile},
 };
-static const tw_language language = {"attention of tiles", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language forward = {"attention of tiles", sizeof verbs / sizeof *verbs, verbs};
+
+static tw_status needs_queries(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return ((PLAN *)plan)->queries ? TW_OK
+                                 : tw_fail(error, TW_USAGE, "needs tiles: 'tile queries=64 groups=2' before it");
+}
+
+static const tw_verb back_verbs[] = {
+    {.name = "tile",
+     .usage = "tile queries=64 groups=2",
+     .needs = 1,
+     .argument = {TW_NUMBER("queries", PLAN, queries, 64, 256), TW_NUMBER("groups", PLAN, groups, 1, 4)},
+     .first = begin_tile,
+     .then = needs_queries},
+    {.name = "stages",
+     .usage = "stages 2",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)},
+     .then = needs_queries},
+    {.name = "registers",
+     .usage = "registers copy=24 multiply=240",
+     .needs = 2,
+     .argument = {TW_NUMBER("copy", PLAN, registers_copy, 24, 240),
+                  TW_NUMBER("multiply", PLAN, registers_multiply, 24, 240)},
+     .then = needs_queries},
+};
+static const tw_language backward = {"attention of tiles, backward", sizeof back_verbs / sizeof *back_verbs,
+                                     back_verbs};
+
+static const tw_language *language_of(const tw_problem *p) {
+  return tw_attention_of(p).backward ? &backward : &forward;
+}
+
+static bool begun(const PLAN *p) { return p->keys || p->queries; }
+
+static tw_status settle_any(const tw_tile_machine *machine, const tw_problem *problem, PLAN *p, tw_error *error) {
+  return tw_attention_of(problem).backward ? settle_back(machine, problem, p, error)
+                                           : settle(machine, problem, p, error);
+}
 
 static tw_status apply(const context *c, const tw_schedule *s, PLAN *out, tw_error *error) {
   *out = (PLAN){0};
   const tw_status status = tw_tile_attention_supports(c->problem, error);
-  return status == TW_OK ? tw_steps_apply(&language, c, s, out, NULL, error) : status;
+  return status == TW_OK ? tw_steps_apply(language_of(c->problem), c, s, out, NULL, error) : status;
 }
 
 tw_status tw_tile_attention_plan_of(const tw_tile_machine *machine, const tw_problem *problem,
                                     const tw_schedule *schedule, PLAN *out, tw_error *error) {
   const context c = {.machine = machine, .problem = problem};
   const tw_status status = apply(&c, schedule, out, error);
-  return status == TW_OK && out->keys ? settle(machine, problem, out, error) : status;
+  return status == TW_OK && begun(out) ? settle_any(machine, problem, out, error) : status;
 }
 
 static double judge(const void *with, const void *plan) {
   const context *c = with;
   PLAN p = *(const PLAN *)plan;
-  if (!p.keys || settle(c->machine, c->problem, &p, NULL) != TW_OK) return 0;
+  if (!begun(&p) || settle_any(c->machine, c->problem, &p, NULL) != TW_OK) return 0;
   return c->predict(c->predictor, &p);
 }
 
@@ -130,13 +211,22 @@ tw_status tw_tile_attention_steps(const tw_tile_machine *machine, const tw_probl
   PLAN now, next;
   const tw_status status = apply(&c, schedule, &now, error);
   if (status != TW_OK) return status;
-  tw_menu_builder m = {.language = &language,
+  tw_menu_builder m = {.language = language_of(problem),
                        .context = &c,
                        .schedule = schedule,
                        .now = &now,
                        .next = &next,
                        .plan_size = sizeof now,
                        .judge = judge};
+  if (tw_attention_of(problem).backward) {
+    for (int groups = 1; groups <= 2; groups++)
+      for (int queries = 64; queries <= 128; queries += 64)
+        tw_menu_offer(&m, "tile", "queries that a block goes through at a time", "tile queries=%d groups=%d", queries,
+                      groups);
+    for (int i = 1; i <= 3; i++)
+      tw_menu_offer(&m, "stages", "copies under way hide the latency of memory", "stages %d", i);
+    return tw_menu_finish(&m, out, error);
+  }
   for (int keys = 64; keys <= 256; keys += 16)
     for (int groups = 1; groups <= 3; groups++)
       tw_menu_offer(&m, "tile",

@@ -94,9 +94,26 @@ typedef struct attention_model {
   tw_attention a;
 } attention_model;
 
+/* Backward: five products of each group, whose exponentials other groups' products cover; kernels before and after move
+ * 4 and 2 bytes of each element of dQ's sums and as many of its operands. */
+static double predict_attention_back(const attention_model *m, const tw_tile_attention_plan *p) {
+  const tw_attention *a = &m->a;
+  const double processors = (double)m->config->multiprocessors, clock = (double)m->config->clock_mhz * 1e6;
+  const double tiles = ceil_div((double)a->queries, p->queries), blocks = ceil_div((double)a->keys, p->keys);
+  const double each = (double)a->group * (a->causal ? (tiles + 1) / 2 : tiles);
+  const double products = 5.0 * p->groups * (double)a->d / 16 * p->queries / 2;
+  const double weights = 64.0 * p->groups * p->queries / EXPONENTIALS;
+  const double step = fmax(products, 64 * p->groups * (double)a->d * 4 / (L2_BYTES_ALL / processors)) +
+                      weights / 2 / p->groups + (p->stages > 1 ? 0 : DRAM_LATENCY);
+  const double rounds = ceil_div(blocks * (double)a->key_heads * (double)a->batches, processors);
+  const double elements = (double)a->batches * (double)a->query_heads * (double)a->queries * (double)a->d;
+  return rounds * (each * step + DRAM_LATENCY) / clock + elements * 14 / ((double)m->config->memory_gbs * 1e9);
+}
+
 static double predict_attention(const void *with, const tw_tile_attention_plan *p) {
   const attention_model *m = with;
   const tw_attention *a = &m->a;
+  if (a->backward) return predict_attention_back(m, p);
   const double queries = 64.0 * p->groups, processors = (double)m->config->multiprocessors;
   const double rows = ceil_div((double)a->queries, queries), all = ceil_div((double)a->keys, p->keys);
   const double blocks = a->causal ? all - (rows - 1) / 2 * queries / p->keys : all; /* of keys, in the mean */

@@ -202,6 +202,32 @@ template <class Type, int Rows, int Cols> struct shared {
   }
 };
 
+/* 64 rows of a panel of a tile, as a tile of its own: what a group works on. */
+template <class Type, int Rows, int Cols>
+TW_FN shared<Type, 64, shared<Type, Rows, Cols>::panel_cols> part(shared<Type, Rows, Cols> t, int panel, int row) {
+  using tile = shared<Type, Rows, Cols>;
+  return {t.at + (u32)(panel * tile::panel_bytes + row * tile::span)};
+}
+/* One panel: all rows of so many columns. */
+template <class Type, int Rows, int Cols>
+TW_FN shared<Type, Rows, shared<Type, Rows, Cols>::panel_cols> panel(shared<Type, Rows, Cols> t, int panel) {
+  return {t.at + (u32)(panel * shared<Type, Rows, Cols>::panel_bytes)};
+}
+
+/* Numbers one after the other. */
+struct two {
+  float low, high;
+};
+template <int Count> struct line {
+  static constexpr u32 bytes = Count * 4u;
+  u32 at;
+  TW_FN two pair(int i) const {
+    two v;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(v.low), "=f"(v.high) : "r"(at + (u32)i * 4u));
+    return v;
+  }
+};
+
 /* Tiles, one after the other: the stages of a pipeline. */
 template <class Tile, int Count> struct many {
   static constexpr u32 bytes = Tile::bytes * Count;
@@ -374,6 +400,19 @@ TW_FN void store_head(const tensor &to, int batch, int row, int head, int col, s
     asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];"
                  ::"l"(&to), "r"(col + p * tile::panel_cols), "r"(head), "r"(row), "r"(batch), "r"(from.at + p * tile::panel_bytes)
                  : "memory");
+}
+
+/* Numbers that follow one another in memory; both begin at multiples of 16 bytes. */
+template <int Count> TW_FN void copy(line<Count> to, const float *from, barrier b) {
+  static_assert(Count % 4 == 0, "a line is copied in pieces of 16 bytes");
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to.at),
+               "l"(from), "r"(to.bytes), "r"(b.at)
+               : "memory");
+}
+
+/* Adds to four numbers in memory that begin at a multiple of 16 bytes, each by itself, in any order with others. */
+TW_FN void add_in_memory(float *to, float a, float b, float c, float d) {
+  asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
 }
 
 /* A panel back to the tensor; what lies outside is dropped. One thread calls, after `written` and a sync. */

@@ -286,6 +286,14 @@ template <int Rows, int Cols> TW_FN void mma_settle(acc<Rows, Cols, i32> &d) {
     for (int i = 0; i < Cols / 2; i++) asm volatile("" : "+r"(d.value[q][i])::"memory");
 }
 
+/* What d held is needed no more: before a product that forgets it, so that it takes no registers until then. */
+template <int Rows, int Cols> TW_FN void mma_forget(acc<Rows, Cols, float> &d) {
+#pragma unroll
+  for (int q = 0; q < Rows / 64; q++)
+#pragma unroll
+    for (int i = 0; i < Cols / 2; i++) asm volatile("" : "=f"(d.value[q][i]));
+}
+
 /* 64 x Cols elements in the registers of a group, as the left operand of a product: rounded from sums, no thread needs
  * another's. */
 template <class Type, int Cols> struct left {
@@ -354,6 +362,17 @@ TW_FN void lay(shared<Type, 64, Width> to, const Value (&d)[Values], int col, Fu
       store_shared(to.chunk(row, next / 16) + (u32)(next % 16), p2);
       store_shared(to.chunk(row + 8, next / 16) + (u32)(next % 16), p3);
     }
+  }
+}
+/* A left operand, columns from `col` on, to a shared tile. */
+template <class Type, int Width, int Depth> TW_FN void lay(shared<Type, 64, Width> to, const left<Type, Depth> &a, int col) {
+  const int lane = thread_of_group() % 32, row = thread_of_group() / 32 * 16 + lane % 16;
+#pragma unroll
+  for (int j = 0; j < Width / 16; j++) {
+    const u32(&w)[4] = a.word[col / 16 + j];
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to.chunk(row, 2 * j + lane / 16)),
+                 "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3])
+                 : "memory");
   }
 }
 /* The same of all columns straight to a matrix in global memory: what lies outside rows x cols is dropped. */
