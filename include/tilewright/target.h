@@ -54,12 +54,13 @@ typedef struct tw_measurement {
 } tw_measurement;
 
 /* Files that a schedule makes beside its kernel: for the tools of the real machine. */
-enum { TW_FILES_MAX = 8 };
+enum { TW_FILES_MAX = 16 };
 typedef struct tw_files {
   size_t n;
   struct {
     const char *name; /* static text: "kernel.cc" */
     char *text;       /* malloc'ed; free all with tw_files_free */
+    size_t size;      /* bytes; 0: it is text, up to its '\0' */
   } file[TW_FILES_MAX];
 } tw_files;
 void tw_files_free(tw_files *);
@@ -188,10 +189,11 @@ typedef struct tw_explainer {
                     char **out, tw_error *);
 } tw_explainer;
 
-/* What else comes out of a schedule. */
+/* What else comes out of a kernel. */
 typedef struct tw_exporter {
   /* What `--out` writes beside the kernel: files for the tools of the real machine. On failure there is nothing to free. */
-  tw_status (*sources)(const tw_target *, const tw_problem *, const tw_schedule *, tw_files *out, tw_error *);
+  tw_status (*sources)(const tw_target *, const tw_problem *, const tw_schedule *, const char *source, tw_files *out,
+                       tw_error *);
   /* Where it puts buffers and routes, as a picture (SVG), to a malloc'ed string. */
   tw_status (*floorplan)(const tw_target *, const tw_problem *, const tw_schedule *, char **svg, tw_error *);
 } tw_exporter;

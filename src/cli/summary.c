@@ -114,12 +114,17 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r) {
   if (r->coverage[0]) printf("  checked: %s\n", r->coverage);
 }
 
-/* In `directory`; takes `text`, which may be NULL (out of memory). */
-static tw_status write_text(const char *directory, const char *name, char *text, tw_error *error) {
+static tw_status write_bytes(const char *directory, const char *name, const char *data, size_t size, tw_error *error) {
   char *path = tw_path_join(directory, name);
-  tw_status status = path && text ? tw_file_write(path, text, strlen(text), error)
+  tw_status status = path && data ? tw_file_write(path, data, size, error)
                                   : tw_fail(error, TW_MISSING, "out of memory while writing %s", name);
   free(path);
+  return status;
+}
+
+/* In `directory`; takes `text`, which may be NULL (out of memory). */
+static tw_status write_text(const char *directory, const char *name, char *text, tw_error *error) {
+  const tw_status status = write_bytes(directory, name, text, text ? strlen(text) : 0, error);
   free(text);
   return status;
 }
@@ -139,14 +144,15 @@ static char *start_name(const cli_subject *s) {
   return tw_text_take(&name);
 }
 
-/* What the target makes of a schedule beside the kernel, into an existing directory; ", " and each name to `names`. */
-static tw_status write_sources(const char *directory, const cli_subject *s, const tw_schedule *schedule, tw_text *names,
-                               tw_error *error) {
+/* What the target makes beside the kernel, into an existing directory; ", " and each name to `names`. */
+static tw_status write_sources(const char *directory, const cli_subject *s, const tw_schedule *schedule,
+                               const char *source, tw_text *names, tw_error *error) {
   tw_files files = {0};
   if (!s->target->exporter) return TW_OK;
-  tw_status status = s->target->exporter->sources(s->target, &s->problem, schedule, &files, error);
+  tw_status status = s->target->exporter->sources(s->target, &s->problem, schedule, source, &files, error);
   for (size_t i = 0; i < files.n && status == TW_OK; i++) {
-    status = write_text(directory, files.file[i].name, strdup(files.file[i].text), error);
+    const size_t size = files.file[i].size ? files.file[i].size : strlen(files.file[i].text);
+    status = write_bytes(directory, files.file[i].name, files.file[i].text, size, error);
     if (names) tw_text_add(names, ", %s", files.file[i].name);
   }
   tw_files_free(&files);
@@ -158,7 +164,7 @@ tw_status cli_write_design(const char *directory, const cli_subject *s, const tw
   tw_status status = tw_directory_make(directory, error);
   if (status == TW_OK) status = write_text(directory, source_name(s), strdup(source), error);
   if (status == TW_OK) status = write_text(directory, "schedule.txt", cli_schedule_text(schedule), error);
-  return status == TW_OK ? write_sources(directory, s, schedule, NULL, error) : status;
+  return status == TW_OK ? write_sources(directory, s, schedule, source, NULL, error) : status;
 }
 
 tw_status cli_write_result(const char *directory, const cli_subject *s, const tw_search_result *r, tw_text *names,
@@ -171,5 +177,5 @@ tw_status cli_write_result(const char *directory, const cli_subject *s, const tw
   if (status == TW_OK) status = write_text(directory, "summary.json", json_to_text(cli_json_result(s, r, true)), error);
   tw_text_add(names, "%s, %s, schedule.txt, summary.json", source_name(s), start ? start : "?");
   free(start);
-  return status == TW_OK ? write_sources(directory, s, &r->schedule, names, error) : status;
+  return status == TW_OK ? write_sources(directory, s, &r->schedule, r->source ? r->source : "", names, error) : status;
 }

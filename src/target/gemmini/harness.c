@@ -178,6 +178,33 @@ static tw_status add_arrays(tw_text *t, const tw_operand *operand, size_t n, con
   return TW_OK;
 }
 
+static tw_status check_entry(const tw_problem *p, const tw_operand *operand, size_t n, const gm_entry *e,
+                             tw_error *error) {
+  if (n != e->n_parameters) {
+    char names[256] = "";
+    for (size_t i = 0; i < n; i++)
+      snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", operand[i].name);
+    return tw_fail(error, TW_FAILED, "kernel.c:%d: error: %s has %zu parameters, but this problem has %zu operands: %s",
+                   e->line, e->name, e->n_parameters, n, names);
+  }
+  if (n > ARGUMENTS)
+    return tw_fail(error, TW_USAGE, "programs for Gemmini take at most %d arrays, and %s has %zu", ARGUMENTS,
+                   p->op->name, n);
+  for (size_t i = 0; i < n; i++)
+    if (!e->parameter[i][0])
+      return tw_fail(error, TW_FAILED, "kernel.c:%d: error: parameter %zu of %s has no name", e->line, i + 1, e->name);
+  return TW_OK;
+}
+
+tw_status gm_harness_declarations(tw_text *t, const tw_problem *p, const gm_entry *e, tw_error *error) {
+  tw_operand operand[TW_OPERANDS_MAX];
+  const size_t n = p->op->operands(p, operand);
+  const tw_status status = check_entry(p, operand, n, e, error);
+  if (status != TW_OK) return status;
+  add_problem_macros(t, p, e);
+  return add_arrays(t, operand, n, e, error);
+}
+
 static void add_source(tw_text *t, const char *source, size_t length) {
   tw_text_add_string(t, "#line 1 \"kernel.c\"\n");
   tw_text_add_bytes(t, source, length);
@@ -227,26 +254,12 @@ static void add_called(tw_text *t, const char *source, size_t length, const gm_e
 tw_status gm_harness_program(const tw_problem *p, const char *source, size_t length, const gm_entry *e, char **text,
                              tw_error *error) {
   tw_operand operand[TW_OPERANDS_MAX];
-  size_t n = p->op->operands(p, operand);
-  if (n != e->n_parameters) {
-    char names[256] = "";
-    for (size_t i = 0; i < n; i++)
-      snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", operand[i].name);
-    return tw_fail(error, TW_FAILED, "kernel.c:%d: error: %s has %zu parameters, but this problem has %zu operands: %s",
-                   e->line, e->name, e->n_parameters, n, names);
-  }
-  if (n > ARGUMENTS)
-    return tw_fail(error, TW_USAGE, "programs for Gemmini take at most %d arrays, and %s has %zu", ARGUMENTS,
-                   p->op->name, n);
-  for (size_t i = 0; i < n; i++)
-    if (!e->parameter[i][0])
-      return tw_fail(error, TW_FAILED, "kernel.c:%d: error: parameter %zu of %s has no name", e->line, i + 1, e->name);
+  p->op->operands(p, operand);
 
   tw_text t = {0};
   if (e->software_loop) tw_text_add_string(&t, "#define GEMMINI_SOFTWARE_LOOP\n");
   tw_text_add_string(&t, "#line 1 \"harness.c\"\n#include \"gemmini_testutils.h\"\n");
-  add_problem_macros(&t, p, e);
-  tw_status status = add_arrays(&t, operand, n, e, error);
+  tw_status status = gm_harness_declarations(&t, p, e, error);
   if (status != TW_OK) {
     tw_text_free(&t);
     return status;

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "base/strings.h"
 #include "target/gemmini/config.h"
 #include "target/gemmini/kernel_source.h"
 #include "tilewright/op.h"
@@ -14,6 +15,10 @@ tw_status gm_harness_params(const gm_config *, char **text, tw_error *);
 /* The candidate's translation unit: headers, the problem's macros, the source as "kernel.c". It defines kernel_entry__. */
 tw_status gm_harness_program(const tw_problem *, const char *source, size_t length, const gm_entry *, char **text,
                              tw_error *);
+
+/* What a program declares for a kernel: the macros of the public problems, and the operands by the names of its parameters
+ * (gm_operand_NAME where it is not pasted), as symbols gm_operand_0, gm_operand_1, ... */
+tw_status gm_harness_declarations(tw_text *, const tw_problem *, const gm_entry *, tw_error *);
 
 /* The harness's code: it alone may write the timing marks. */
 #define GM_HARNESS_SECTION ".harness"

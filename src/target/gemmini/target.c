@@ -12,6 +12,7 @@
 #include "target/count.h"
 #include "target/gemmini/build.h"
 #include "target/gemmini/config.h"
+#include "target/gemmini/export.h"
 #include "target/gemmini/rewrite/rewrite.h"
 #include "target/gemmini/run.h"
 #include "target/gemmini/schedule/family.h"
@@ -139,6 +140,8 @@ static const tw_rewriter rewriter = {
     .forget = gm_forget,
 };
 
+static const tw_exporter exporter = {.sources = gm_export};
+
 tw_target gm_target_of(const gm_config *c) {
   return (tw_target){
       .name = c->name,
@@ -159,6 +162,7 @@ tw_target gm_target_of(const gm_config *c) {
       .check = check,
       .measure = measure,
       .release = release,
+      .exporter = &exporter,
       .rewriter = &rewriter,
   };
 }

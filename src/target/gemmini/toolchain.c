@@ -47,7 +47,11 @@ static const tw_object_rules rules = {.machine = EM_RISCV,
                                       .data_bytes = FILE_BYTES_MAX,
                                       .zero_bytes = ZERO_BYTES_MAX};
 
-static bool is_runtime(const tw_embedded *file) { return !strncmp(file->name, RUNTIME, strlen(RUNTIME)); }
+/* What is in bare/ goes out with a kernel. */
+static bool is_runtime(const tw_embedded *file) {
+  return !strncmp(file->name, RUNTIME, strlen(RUNTIME)) &&
+         strncmp(file->name, RUNTIME "bare/", strlen(RUNTIME "bare/")) != 0;
+}
 
 tw_status gm_toolchain_open(const gm_config *config, gm_toolchain *out, tw_error *error) {
   *out = (gm_toolchain){0};

@@ -151,14 +151,15 @@ static tw_status emit(const tw_target *t, const tw_problem *p, const tw_schedule
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
 }
 
-static tw_status sources(const tw_target *t, const tw_problem *p, const tw_schedule *s, tw_files *out,
-                         tw_error *error) {
+static tw_status sources(const tw_target *t, const tw_problem *p, const tw_schedule *s, const char *source,
+                         tw_files *out, tw_error *error) {
   xd_gemm g;
   char *text;
+  (void)source; /* the design is the schedule's */
   tw_status status = xd_plan_of(config(t), p, s, &g, error);
   if (status == TW_OK) status = xd_kernel_source(config(t), &g, &text, error);
   if (status != TW_OK) return status;
-  *out = (tw_files){.n = 1, .file = {{"kernel.cc", text}}};
+  *out = (tw_files){.n = 1, .file = {{.name = "kernel.cc", .text = text}}};
   status = xd_mlir_sources(config(t), p, &g, out, error);
   if (status != TW_OK) tw_files_free(out);
   return status;

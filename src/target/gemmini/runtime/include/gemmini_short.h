@@ -4,7 +4,9 @@
 #ifndef GEMMINI_SHORT_H
 #define GEMMINI_SHORT_H
 
+#ifndef SRC_MAIN_C_GEMMINI_H /* the public header, which has the long names, too: gemmini-rocc-tests/include/gemmini.h */
 #include "gemmini.h"
+#endif
 
 #define config_ex(dataflow, act, A_stride, A_transpose, B_transpose) \
   gemmini_extended_config_ex(dataflow, act, 0, A_stride, A_transpose, B_transpose)
