@@ -149,6 +149,7 @@ bool tw_problem_is_default(const tw_problem *, size_t i); /* has the i-th its de
 /* "gemm m=512 n=512 k=512 ...": every key that differs from its default; parses back to the same problem.
  * Returns the length it needs, as snprintf does. */
 size_t tw_problem_print(const tw_problem *, char *buffer, size_t size);
+char *tw_problem_text(const tw_problem *); /* the same, malloc'ed; NULL without memory */
 
 /* A problem with inputs and expected outputs: made once, then read by any number of threads. */
 typedef struct tw_case {

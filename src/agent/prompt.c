@@ -132,13 +132,6 @@ static char *write_menu(const char *menu, double dropout, tw_random *random) {
 
 /* ---- the prompts ---- */
 
-static char *print_problem(const tw_problem *problem) {
-  size_t length = tw_problem_print(problem, NULL, 0);
-  char *text = malloc(length + 1);
-  if (text) tw_problem_print(problem, text, length + 1);
-  return text;
-}
-
 enum { SLOTS = 24 };
 typedef struct prompt {
   size_t n;
@@ -157,7 +150,7 @@ static void set_common(prompt *p, const tw_request *r) {
   static const char *const topics[] = {"architecture", "isa", "kernel", "rules"};
   for (size_t i = 0; i < sizeof topics / sizeof topics[0]; i++)
     set(p, topics[i], tw_target_topic(r->target, r->problem, topics[i]));
-  set_owned(p, "problem", print_problem(r->problem));
+  set_owned(p, "problem", tw_problem_text(r->problem));
   set(p, "summary", r->problem->op->summary);
   set(p, "language", r->target->traits.language);
   set(p, "source", r->parent->source);

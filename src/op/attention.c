@@ -215,11 +215,6 @@ static double operations(const tw_problem *p) {
   return (a.backward ? 5 : 2) * (double)a.batches * (double)a.query_heads * (double)a.d * pairs(&a);
 }
 
-static double bytes(const tw_problem *p) {
-  tw_operand o[TW_OPERANDS_MAX];
-  return tw_operand_bytes(o, operands(p, o));
-}
-
 /* Of the host, which also makes bounds; an exponential as 16. */
 static void exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {
   const tw_attention a = tw_attention_of(p);
@@ -245,7 +240,7 @@ const tw_op tw_op_attention = {
     .reference = tw_exact_reference,
     .compare = tw_exact_compare,
     .operations = operations,
-    .bytes = bytes,
+    .bytes = tw_operands_once,
     .exact = tw_attention_exact,
     .exact_cost = exact_cost,
     .survey = tw_attention_survey,

@@ -101,3 +101,8 @@ double tw_operand_bytes(const tw_operand *o, size_t n) {
     sum += (double)tw_operand_rows(&o[i]) * (double)tw_operand_columns(&o[i]) * tw_type_bits(o[i].type) / 8;
   return sum;
 }
+
+double tw_operands_once(const tw_problem *p) {
+  tw_operand o[TW_OPERANDS_MAX];
+  return tw_operand_bytes(o, p->op->operands(p, o));
+}

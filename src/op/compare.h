@@ -27,5 +27,6 @@ tw_status tw_compare_inputs(const tw_operand *, size_t n, void *const expected[]
 
 /* Least traffic: every element of every operand once. */
 double tw_operand_bytes(const tw_operand *, size_t n);
+double tw_operands_once(const tw_problem *); /* tw_op.bytes of an op whose operands are all read or written once */
 
 #endif

@@ -260,11 +260,6 @@ static double operations(const tw_problem *p) {
   return (double)v.n * needed(&v, v.p, v.out_h) * needed(&v, v.q, v.out_w) * (double)v.k * (double)(v.r * v.s * v.c);
 }
 
-static double bytes(const tw_problem *p) {
-  tw_operand o[TW_OPERANDS_MAX];
-  return tw_operand_bytes(o, operands(p, o));
-}
-
 static void reference(const tw_problem *p, void *const buffers[], int threads) {
   tw_conv2d v = tw_conv2d_of(p);
   if (is_real(&v))
@@ -387,7 +382,7 @@ const tw_op tw_op_conv2d = {
     .reference = reference,
     .compare = compare,
     .operations = operations,
-    .bytes = bytes,
+    .bytes = tw_operands_once,
     .exact = exact,
     .exact_cost = exact_cost,
     .survey = survey,

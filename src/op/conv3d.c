@@ -152,11 +152,6 @@ static double operations(const tw_problem *p) {
   return all;
 }
 
-static double bytes(const tw_problem *p) {
-  tw_operand o[TW_OPERANDS_MAX];
-  return tw_operand_bytes(o, operands(p, o));
-}
-
 const tw_op tw_op_conv3d = {
     .name = "conv3d",
     .summary = "convolution of volumes: act(scale * (conv(input, weights) + bias))",
@@ -168,7 +163,7 @@ const tw_op tw_op_conv3d = {
     .reference = tw_exact_reference,
     .compare = tw_exact_compare,
     .operations = operations,
-    .bytes = bytes,
+    .bytes = tw_operands_once,
     .exact = exact,
     .exact_cost = exact_cost,
     .survey = survey,

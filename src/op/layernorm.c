@@ -230,11 +230,6 @@ static double operations(const tw_problem *p) {
   return ((l.rms ? 2 : 4) + (l.dropout > 0) / 2.0 + (l.residual >= 0) / 2.0) * (double)l.rows * (double)l.columns;
 }
 
-static double bytes(const tw_problem *p) {
-  tw_operand o[TW_OPERANDS_MAX];
-  return tw_operand_bytes(o, operands(p, o));
-}
-
 const tw_op tw_op_layernorm = {
     .name = "layernorm",
     .summary = "dropout, residual sum and layer or RMS normalization of rows",
@@ -246,7 +241,7 @@ const tw_op tw_op_layernorm = {
     .reference = tw_exact_reference,
     .compare = tw_exact_compare,
     .operations = operations,
-    .bytes = bytes,
+    .bytes = tw_operands_once,
     .exact = exact,
     .exact_cost = exact_cost,
 };

@@ -254,3 +254,10 @@ size_t tw_problem_print(const tw_problem *problem, char *buffer, size_t size) {
   }
   return at;
 }
+
+char *tw_problem_text(const tw_problem *problem) {
+  const size_t length = tw_problem_print(problem, NULL, 0);
+  char *text = malloc(length + 1);
+  if (text) tw_problem_print(problem, text, length + 1);
+  return text;
+}

@@ -109,11 +109,6 @@ static double operations(const tw_problem *p) {
          (double)tw_problem_int(p, "d");
 }
 
-static double bytes(const tw_problem *p) {
-  tw_operand o[TW_OPERANDS_MAX];
-  return tw_operand_bytes(o, operands(p, o));
-}
-
 const tw_op tw_op_rotary = {
     .name = "rotary",
     .summary = "rotary position embedding: pairs of elements of each head turned by its position's angles",
@@ -125,7 +120,7 @@ const tw_op tw_op_rotary = {
     .reference = tw_exact_reference,
     .compare = tw_exact_compare,
     .operations = operations,
-    .bytes = bytes,
+    .bytes = tw_operands_once,
     .exact = exact,
     .exact_cost = exact_cost,
 };

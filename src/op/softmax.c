@@ -99,11 +99,6 @@ static double operations(const tw_problem *p) {
   return 2.5 * (double)tw_problem_int(p, "rows") * (double)tw_problem_int(p, "cols");
 }
 
-static double bytes(const tw_problem *p) {
-  tw_operand o[TW_OPERANDS_MAX];
-  return tw_operand_bytes(o, operands(p, o));
-}
-
 const tw_op tw_op_softmax = {
     .name = "softmax",
     .summary = "softmax of the rows of a matrix",
@@ -115,7 +110,7 @@ const tw_op tw_op_softmax = {
     .reference = tw_exact_reference,
     .compare = tw_exact_compare,
     .operations = operations,
-    .bytes = bytes,
+    .bytes = tw_operands_once,
     .exact = exact,
     .exact_cost = exact_cost,
 };

@@ -134,13 +134,6 @@ static char *print_options(const tw_search_options *o, const char *program) {
   return tw_text_take(&t);
 }
 
-static char *print_problem(const tw_problem *problem) {
-  size_t length = tw_problem_print(problem, NULL, 0);
-  char *text = malloc(length + 1);
-  if (text) tw_problem_print(problem, text, length + 1);
-  return text;
-}
-
 static void print_machine(const tw_target *target, char digest[TW_HASH_TEXT]) {
   char *description = target->describe ? target->describe(target) : NULL;
   tw_hash hash;
@@ -154,7 +147,7 @@ static tw_status open_journal(tw_state *s, const char *program, tw_error *error)
   if (!s->options.journal) return TW_OK;
   char machine[TW_HASH_TEXT];
   print_machine(s->target, machine);
-  char *options = print_options(&s->options, program), *problem = print_problem(&s->problem);
+  char *options = print_options(&s->options, program), *problem = tw_problem_text(&s->problem);
   char *agents = print_members(s->n_members, s->member);
   const tw_journal_subject subject = {
       .version = TILEWRIGHT_VERSION,

@@ -3,6 +3,7 @@
 
 #include "op/attention.h"
 #include "tile/attention.h"
+#include "tile/verbs.h"
 
 enum {
   STAGES_MAX = 8,
@@ -131,17 +132,8 @@ static const tw_verb verbs[] = {
      .first = begin_tile,
      .then = needs_tile},
     {.name = "turns", .usage = "turns", .sets = TW_FIELD(PLAN, turns), .then = needs_tile},
-    {.name = "stages",
-     .usage = "stages 2",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)},
-     .then = needs_tile},
-    {.name = "registers",
-     .usage = "registers copy=24 multiply=240",
-     .needs = 2,
-     .argument = {TW_NUMBER("copy", PLAN, registers_copy, 24, 240),
-                  TW_NUMBER("multiply", PLAN, registers_multiply, 24, 240)},
-     .then = needs_tile},
+    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, needs_tile),
+    TW_TILE_REGISTERS(PLAN, needs_tile),
 };
 static const tw_language forward = {"attention of tiles", sizeof verbs / sizeof *verbs, verbs};
 

@@ -3,6 +3,7 @@
 
 #include "op/gemm_problem.h"
 #include "tile/gemm_alike.h"
+#include "tile/verbs.h"
 
 #define PLAN tw_tile_alike_plan
 
@@ -138,7 +139,7 @@ static const tw_verb verbs[] = {
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, side, 16, 32)},
      .then = then_product},
-    {.name = "stages", .usage = "stages 2", .needs = 1, .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)}},
+    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, NULL),
     {.name = "copy",
      .usage = "copy registers, copy direct",
      .needs = 1,

@@ -4,6 +4,7 @@
 
 #include "op/gemm_problem.h"
 #include "tile/gemm_kernel.h"
+#include "tile/verbs.h"
 
 enum {
   STAGES_MAX = 12,
@@ -226,11 +227,7 @@ static const tw_verb verbs[] = {
                   TW_CHOICE("", tw_tile_gemm_plan, turns, 1, "turns")},
      .first = begin_tile,
      .then = then_groups},
-    {.name = "stages",
-     .usage = "stages 4",
-     .needs = 1,
-     .argument = {TW_NUMBER("", tw_tile_gemm_plan, stages, 2, STAGES_MAX)},
-     .then = needs_tile},
+    TW_TILE_STAGES(tw_tile_gemm_plan, 2, STAGES_MAX, needs_tile),
     {.name = "team",
      .usage = "team m=2, team n=2",
      .needs = 1,
@@ -253,12 +250,7 @@ static const tw_verb verbs[] = {
      .needs = 1,
      .argument = {TW_NUMBER("", tw_tile_gemm_plan, staging, 1, 8)},
      .then = needs_tile},
-    {.name = "registers",
-     .usage = "registers copy=40 multiply=232",
-     .needs = 2,
-     .argument = {TW_NUMBER("copy", tw_tile_gemm_plan, registers_copy, 24, 240),
-                  TW_NUMBER("multiply", tw_tile_gemm_plan, registers_multiply, 24, 240)},
-     .then = needs_tile},
+    TW_TILE_REGISTERS(tw_tile_gemm_plan, needs_tile),
 };
 static const tw_language language = {"gemm of tiles", sizeof verbs / sizeof *verbs, verbs};
 

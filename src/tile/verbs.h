@@ -1,0 +1,23 @@
+/* verbs.h - the steps that schedules of several ops have alike, as rows of their tables of verbs. */
+#ifndef TW_TILE_VERBS_H
+#define TW_TILE_VERBS_H
+
+#include "tilewright/verb.h"
+
+/* Tiles under way, in the plan's `stages`. */
+#define TW_TILE_STAGES(plan, least_, most_, then_)                                                                     \
+  {                                                                                                                    \
+    .name = "stages", .usage = "stages 4", .needs = 1, .argument = {TW_NUMBER("", plan, stages, least_, most_)},       \
+    .then = (then_)                                                                                                    \
+  }
+
+/* Registers of a thread, in the plan's `registers_copy` and `registers_multiply`. */
+#define TW_TILE_REGISTERS(plan, then_)                                                                                 \
+  {                                                                                                                    \
+    .name = "registers", .usage = "registers copy=40 multiply=232", .needs = 2,                                        \
+    .argument = {TW_NUMBER("copy", plan, registers_copy, 24, 240),                                                     \
+                 TW_NUMBER("multiply", plan, registers_multiply, 24, 240)},                                            \
+    .then = (then_)                                                                                                    \
+  }
+
+#endif
