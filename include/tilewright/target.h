@@ -131,6 +131,7 @@ typedef struct tw_traits {
   bool measures_first;     /* `measure` needs no `check` before it, and costs less: a search then checks only what is at
                             * least as fast as what it came from */
   bool own_reference;      /* `check` computes what is right by itself: its case needs no expected outputs */
+  double reference_up_to;  /* with own_reference: problems of so many operations have expected outputs all the same */
   double simulation_rate;  /* cost that one core simulates in a second, as a benchmark found it; 0 = not known */
   const char *language;    /* of sources: "C" */
   const char *source_name; /* of the file that holds a kernel's source: "kernel.c" */

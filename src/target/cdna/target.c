@@ -10,6 +10,7 @@
 #include "launch/launch.h"
 #include "target/cdna/emulator/emulator.h"
 #include "target/cdna/object/object.h"
+#include "target/cdna/sample.h"
 #include "target/cdna/tiles.h"
 #include "target/cdna/toolchain.h"
 #include "target/cdna/views/views.h"
@@ -19,6 +20,8 @@ struct tw_artefact {
   char *bytes;
   tw_launch launch;
   cdna_result_counts counts; /* of the last run */
+  double whole;              /* workgroups of the launch for each that was executed */
+  char coverage[200];        /* of the last check */
 };
 
 static tw_status available(const tw_target *t, tw_error *error) {
@@ -136,8 +139,10 @@ static tw_status add_argument(const tw_launch_argument *a, const uint64_t operan
   return TW_OK;
 }
 
+/* One workgroup, or all. */
+enum { ALL_GROUPS = -1 };
 static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memory *memory, const uint64_t operand[],
-                            uint64_t workspace, tw_error *error) {
+                            uint64_t workspace, int64_t group, tw_error *error) {
   const cdna_kernel *kernel = NULL;
   uint8_t block[ARGUMENT_BYTES] = {0};
   size_t size = 0;
@@ -145,6 +150,7 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memo
   for (size_t i = 0; i < l->n_arguments && status == TW_OK; i++)
     status = add_argument(&l->argument[i], operand, workspace, block, &size, error);
   cdna_launch launch = {.lds = (uint32_t)l->shared, .arguments = block, .argument_bytes = size};
+  if (group != ALL_GROUPS) launch.first = (uint64_t)group, launch.count = 1;
   for (int axis = 0; axis < 3; axis++) {
     launch.grid[axis] = l->grid[axis] > 0 && l->grid[axis] <= INT32_MAX ? (uint32_t)l->grid[axis] : 0;
     launch.block[axis] = l->block[axis] > 0 && l->block[axis] <= INT32_MAX ? (uint32_t)l->block[axis] : 0;
@@ -157,7 +163,7 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memo
   return status;
 }
 
-static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[], tw_error *error) {
+static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[], int64_t group, tw_error *error) {
   cdna_memory memory = {0};
   uint64_t operand[TW_OPERANDS_MAX], workspace_at = 0;
   const tw_launch *l = &a->launch;
@@ -169,17 +175,15 @@ static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[]
   }
   for (size_t i = 0; i < k->n_operands; i++)
     operand[i] = cdna_memory_add(&memory, buffer[i], k->operand[i].bytes, k->operand[i].is_output, k->operand[i].name);
-  a->counts = (cdna_result_counts){0};
   for (size_t i = 0; i < l->n_kernels && status == TW_OK; i++)
-    status = run_kernel(a, &l->kernel[i], &memory, operand, workspace_at, error);
+    status = run_kernel(a, &l->kernel[i], &memory, operand, workspace_at, group, error);
   free(workspace);
   return status;
 }
 
-static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
+static tw_status run_all(tw_artefact *a, const tw_case *k, tw_error *error) {
   void *actual[TW_OPERANDS_MAX] = {0};
   tw_status status = TW_OK;
-  (void)t;
   for (size_t i = 0; i < k->n_operands && status == TW_OK; i++) {
     actual[i] = aligned_alloc(64, (k->operand[i].bytes + 127) & ~(size_t)63);
     if (!actual[i])
@@ -192,15 +196,57 @@ static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_
       memcpy((char *)actual[i] + at, (const char *)k->buffer[i] + at, n);
     }
   }
-  if (status == TW_OK) status = run_case(a, k, actual, error);
+  if (status == TW_OK) status = run_case(a, k, actual, ALL_GROUPS, error);
   if (status == TW_USAGE) status = TW_FAILED;
-  if (status == TW_OK) status = k->problem->op->compare(k->problem, k->buffer, actual, error);
+  if (status == TW_OK && k->problem->op->operations(k->problem) > CDNA_SAMPLE_ABOVE) {
+    tw_coverage seen;
+    status = tw_case_check(k, actual, &(tw_effort){.threads = 1}, &seen, error);
+    snprintf(a->coverage, sizeof a->coverage, "%.*s", (int)sizeof a->coverage - 1, seen.text);
+  } else if (status == TW_OK) {
+    status = k->problem->op->compare(k->problem, k->buffer, actual, error);
+    snprintf(a->coverage, sizeof a->coverage, "every element");
+  }
   for (size_t i = 0; i < k->n_operands; i++) free(actual[i]);
   return status;
 }
 
-static void report(const cdna_result_counts *c, tw_measurement *out) {
-  *out = (tw_measurement){.cost = (double)c->instructions, .instructions = (double)c->instructions};
+typedef struct sampled {
+  tw_artefact *artefact;
+  const tw_case *data;
+} sampled;
+
+static tw_status run_one(void *context, void *const buffer[], uint64_t group, tw_error *error) {
+  const sampled *s = context;
+  return run_case(s->artefact, s->data, buffer, (int64_t)group, error);
+}
+
+/* A large problem whose workgroups share nothing: some of them, each alone. */
+static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
+  const tw_launch *l = &a->launch;
+  const tw_problem *p = k->problem;
+  (void)t;
+  a->counts = (cdna_result_counts){0};
+  a->whole = 1;
+  if (p->op->operations(p) <= CDNA_SAMPLE_ABOVE || l->workspace || l->n_kernels != 1 || !cdna_sample_possible(p))
+    return run_all(a, k, error);
+  sampled s = {a, k};
+  const int64_t *grid = l->kernel[0].grid;
+  const cdna_sampler sampler = {
+      .groups = (uint64_t)grid[0] * (uint64_t)grid[1] * (uint64_t)grid[2], .run = run_one, .context = &s};
+  const tw_status status = cdna_sample_check(&sampler, k, a->coverage, sizeof a->coverage, error);
+  if (a->counts.workgroups) a->whole = (double)sampler.groups / (double)a->counts.workgroups;
+  return status == TW_USAGE ? TW_FAILED : status;
+}
+
+static void coverage(const tw_target *t, const tw_artefact *a, char *text, size_t size) {
+  (void)t;
+  snprintf(text, size, "%s", a->coverage);
+}
+
+/* `whole`: workgroups of the launch for each that was executed; they are taken to be alike. */
+static void report(const cdna_result_counts *c, double whole, tw_measurement *out) {
+  const double instructions = (double)c->instructions * whole;
+  *out = (tw_measurement){.cost = instructions, .instructions = instructions};
   out->counter[out->n_counters++] = (tw_counter){"waves", "waves", "executed", (double)c->waves};
   out->counter[out->n_counters++] = (tw_counter){"workgroups", "workgroups", "executed", (double)c->workgroups};
 }
@@ -209,7 +255,7 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
                          tw_error *error) {
   (void)k;
   if (trace) return tw_fail(error, TW_USAGE, "%s has no timeline yet: leave --trace and --timeline out", t->name);
-  report(&a->counts, out);
+  report(&a->counts, a->whole, out);
   return TW_OK;
 }
 
@@ -283,7 +329,7 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   memcpy(launch.grid, l->grid, sizeof launch.grid);
   memcpy(launch.block, l->block, sizeof launch.block);
   if (status == TW_OK) status = cdna_run(&object, kernel, &launch, &memory, &counts, error);
-  if (status == TW_OK) report(&counts, out);
+  if (status == TW_OK) report(&counts, 1, out);
   cdna_object_free(&object);
   free(compiled);
   free(block);
@@ -314,10 +360,15 @@ static const tw_family families[] = {
 #define TARGET(NAME, SUMMARY, MACHINE)                                                                                 \
   {                                                                                                                    \
     .name = NAME, .summary = SUMMARY, .unit = "instructions",                                                          \
-    .traits = {.simulated = true, .deterministic = true, .language = "C", .source_name = "kernel.c"},                  \
+    .traits = {.simulated = true,                                                                                      \
+               .deterministic = true,                                                                                  \
+               .own_reference = true,                                                                                  \
+               .reference_up_to = CDNA_SAMPLE_ABOVE,                                                                   \
+               .language = "C",                                                                                        \
+               .source_name = "kernel.c"},                                                                             \
     .config = MACHINE, .n_families = sizeof families / sizeof *families, .family = families, .available = available,   \
-    .describe = describe, .build = build, .check = check, .measure = measure, .release = release,                      \
-    .launcher = &launcher, .machine_views = cdna_views                                                                 \
+    .describe = describe, .build = build, .check = check, .coverage = coverage, .measure = measure,                    \
+    .release = release, .launcher = &launcher, .machine_views = cdna_views                                             \
   }
 
 const tw_target *cdna_target_at(size_t index) {

@@ -217,6 +217,7 @@ typedef struct cdna_launch {
   int jobs;
   uint64_t limit;                /* instructions of one wave; 0 = the usual one */
   const cdna_observer *observer; /* NULL: none */
+  uint64_t first, count;         /* only these workgroups of the grid; count 0: all */
 } cdna_launch;
 
 typedef struct cdna_result_counts {

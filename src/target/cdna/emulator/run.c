@@ -257,11 +257,12 @@ static void work(void *context, size_t index) {
   grid *g = context;
   tw_error error = {0};
   cdna_group group;
+  const uint64_t end = g->launch->count ? g->launch->first + g->launch->count : g->n;
   (void)index;
   if (make_group(g, &group, &error)) {
     for (;;) {
       const uint64_t id = atomic_fetch_add(&g->next, 1);
-      if (id >= g->n || id > g->failed) break;
+      if (id >= end || id > g->failed) break;
       if (!run_group(g, &group, id)) fail(g, id, &error);
     }
   } else {
@@ -416,12 +417,19 @@ tw_status cdna_run(const cdna_object *o, const cdna_kernel *k, const cdna_launch
   tw_status status = cdna_dispatch_open(o, k, l, memory, &g, error);
   if (status != TW_OK) return status;
   const int jobs = g->program->has_atomics ? 1 : l->jobs ? l->jobs : tw_cores();
-  tw_parallel_for(jobs, g->n < (uint64_t)jobs ? (size_t)g->n : (size_t)jobs, work, g);
+  const uint64_t n = l->count ? l->count : g->n;
+  g->next = l->count ? l->first : 0;
+  if (l->count && (l->first >= g->n || l->count > g->n - l->first)) {
+    tw_fail(error, TW_USAGE, "workgroups from %" PRIu64 " on, %" PRIu64 " of %" PRIu64, l->first, l->count, g->n);
+    cdna_dispatch_close(g);
+    return TW_USAGE;
+  }
+  tw_parallel_for(jobs, n < (uint64_t)jobs ? (size_t)n : (size_t)jobs, work, g);
   if (g->failed != UINT64_MAX) {
     if (error) *error = g->error;
     status = g->error.status;
   }
-  if (counts) *counts = (cdna_result_counts){g->instructions, g->n * (uint64_t)g->waves, g->n};
+  if (counts) *counts = (cdna_result_counts){g->instructions, n * (uint64_t)g->waves, n};
   cdna_dispatch_close(g);
   return status;
 }

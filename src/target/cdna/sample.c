@@ -1,0 +1,219 @@
+/* sample.c - see sample.h.
+ *
+ * The first and last workgroup and some at random are executed one by one, each on outputs that are poisoned. What a workgroup
+ * has written must fill a box of the output without holes, and the largest such box, times the number of workgroups, must
+ * cover the output. Elements at random in each box, and its corners, are compared with their exact values. So what a
+ * workgroup computes is found wrong as surely as if all were executed; what remains unseen is a workgroup that differs from
+ * all that were drawn. */
+#include "target/cdna/sample.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/random.h"
+#include "base/strings.h"
+#include "op/exact.h"
+
+static const double RUN_BUDGET = 3e9, COMPARE_BUDGET = 3e8; /* multiply-adds of the emulator, of the host */
+enum { GROUPS_LEAST = 3, GROUPS_MOST = 12, PLACES_LEAST = 64, PLACES_MOST = 1 << 15 };
+
+typedef struct box {
+  int64_t low[TW_RANK_MAX], high[TW_RANK_MAX], written; /* elements low..high of each dimension */
+} box;
+
+bool cdna_sample_possible(const tw_problem *p) { return p->op->exact && p->op->exact_cost; }
+
+static int64_t rows_of(const tw_operand *o) {
+  int64_t rows = 1;
+  for (int i = 0; i + 1 < o->rank; i++) rows *= o->dims[i];
+  return rows;
+}
+static int64_t columns_of(const tw_operand *o) { return o->rank ? o->dims[o->rank - 1] : 1; }
+
+/* Index of each dimension but the last, of a row. */
+static void indices_of(const tw_operand *o, int64_t row, int64_t index[TW_RANK_MAX]) {
+  for (int i = o->rank - 2; i >= 0; i--) {
+    index[i] = row % o->dims[i];
+    row /= o->dims[i];
+  }
+}
+
+static int64_t offset_of(const tw_operand *o, const int64_t index[TW_RANK_MAX]) {
+  int64_t at = 0;
+  for (int i = 0; i + 1 < o->rank; i++) at += index[i] * o->stride[i];
+  return at;
+}
+
+static bool is_poison(const uint8_t *p, size_t n) { return !n || (*p == TW_POISON && memcmp(p, p + 1, n - 1) == 0); }
+static bool is_integer(const tw_operand *o) { return o->type == TW_I8 || o->type == TW_I16 || o->type == TW_I32; }
+
+static void widen(box *b, int dimension, int64_t low, int64_t high) {
+  if (low < b->low[dimension]) b->low[dimension] = low;
+  if (high > b->high[dimension]) b->high[dimension] = high;
+}
+
+/* What of the output is not poison any more. Integers may be as poison: those count that lie between others of their row. */
+static box find_box(const tw_operand *o, const uint8_t *data) {
+  static const uint8_t all[256] = {[0 ... 255] = TW_POISON};
+  const int64_t size = tw_type_bits(o->type) / 8, rows = rows_of(o), columns = columns_of(o);
+  box b = {.written = 0};
+  for (int i = 0; i < TW_RANK_MAX; i++) b.low[i] = INT64_MAX, b.high[i] = -1;
+  for (int64_t row = 0; row < rows; row++) {
+    int64_t index[TW_RANK_MAX] = {0}, first = -1, last = -1, holes = 0;
+    indices_of(o, row, index);
+    const uint8_t *line = data + offset_of(o, index) * size;
+    for (int64_t at = 0; at < columns; at++) {
+      if ((columns - at) * size >= (int64_t)sizeof all && memcmp(line + at * size, all, sizeof all) == 0) {
+        at += (int64_t)sizeof all / size - 1; /* mostly nothing */
+        continue;
+      }
+      if (is_poison(line + at * size, (size_t)size)) continue;
+      if (first < 0) first = at;
+      last = at;
+    }
+    if (first < 0) continue;
+    for (int64_t at = first; at <= last && !is_integer(o); at++) holes += is_poison(line + at * size, (size_t)size);
+    b.written += last - first + 1 - holes;
+    for (int i = 0; i + 1 < o->rank; i++) widen(&b, i, index[i], index[i]);
+    widen(&b, o->rank - 1, first, last);
+  }
+  return b;
+}
+
+/* Poisons the box again. */
+static void clear_box(const tw_operand *o, const box *b, uint8_t *data) {
+  const int64_t size = tw_type_bits(o->type) / 8, rows = rows_of(o), last = o->rank - 1;
+  for (int64_t row = 0; row < rows; row++) {
+    int64_t index[TW_RANK_MAX] = {0};
+    bool in = true;
+    indices_of(o, row, index);
+    for (int i = 0; i < last; i++) in = in && index[i] >= b->low[i] && index[i] <= b->high[i];
+    if (in)
+      memset(data + (offset_of(o, index) + b->low[last]) * size, TW_POISON,
+             (size_t)((b->high[last] - b->low[last] + 1) * size));
+  }
+}
+
+static int64_t area(const tw_operand *o, const box *b) {
+  int64_t n = 1;
+  for (int i = 0; i < o->rank; i++) n *= b->high[i] - b->low[i] + 1;
+  return b->high[o->rank - 1] < 0 ? 0 : n;
+}
+
+static int by_place(const void *a, const void *b) {
+  const tw_place *x = a, *y = b;
+  if (x->row != y->row) return x->row < y->row ? -1 : 1;
+  return x->column < y->column ? -1 : x->column > y->column;
+}
+
+static tw_place place_in(const tw_operand *o, const box *b, tw_random *r, int corner) {
+  tw_place p = {0, 0};
+  for (int i = 0; i < o->rank; i++) {
+    const int64_t at = corner < 0              ? tw_random_between(r, b->low[i], b->high[i])
+                       : corner >> (i & 1) & 1 ? b->high[i]
+                                               : b->low[i];
+    if (i + 1 < o->rank)
+      p.row = p.row * o->dims[i] + at;
+    else
+      p.column = at;
+  }
+  return p;
+}
+
+typedef struct drawn {
+  double elements, compared;
+  int64_t largest;
+} drawn;
+
+/* Compares some of what a workgroup has left in the box. */
+static tw_status compare_box(const tw_case *c, size_t index, const box *b, const uint8_t *data, int groups,
+                             tw_random *r, drawn *sum, tw_error *error) {
+  const tw_operand *o = &c->operand[index];
+  double element = 1, row = 1;
+  c->problem->op->exact_cost(c->problem, index, &element, &row);
+  double wanted = COMPARE_BUDGET / groups / (element > 1 ? element : 1);
+  const int64_t all = area(o, b);
+  if (wanted > (double)all) wanted = (double)all;
+  const size_t n = wanted < PLACES_LEAST ? PLACES_LEAST : wanted > PLACES_MOST ? PLACES_MOST : (size_t)wanted;
+  tw_place *place = tw_new(n, sizeof *place);
+  if (!place) return tw_fail(error, TW_MISSING, "out of memory for the comparison");
+  for (size_t i = 0; i < n; i++) place[i] = place_in(o, b, r, i < 4 ? (int)i : -1);
+  qsort(place, n, sizeof *place, by_place);
+  size_t different = 0;
+  for (size_t i = 0; i < n; i++)
+    if (!i || by_place(&place[different - 1], &place[i])) place[different++] = place[i];
+  tw_mismatch found = {0};
+  tw_status status = tw_compare_places(c->problem, c->buffer, o, index, different, place, data, 1, &found, error);
+  if (status == TW_OK) status = tw_mismatch_status(o, &found, error);
+  sum->compared += (double)different;
+  sum->elements += (double)all;
+  free(place);
+  return status;
+}
+
+static tw_status take_output(const tw_case *c, size_t index, uint64_t group, int groups, uint8_t *data, tw_random *r,
+                             drawn *sum, tw_error *error) {
+  const tw_operand *o = &c->operand[index];
+  const box b = find_box(o, data);
+  const int64_t all = area(o, &b);
+  tw_status status = TW_OK;
+  if (all > sum->largest) sum->largest = all;
+  if (all && b.written != all && !is_integer(o))
+    return tw_fail(error, TW_FAILED, "workgroup %llu leaves %lld of the %lld elements of its part of %s unwritten",
+                   (unsigned long long)group, (long long)(all - b.written), (long long)all, o->name);
+  if (all) status = compare_box(c, index, &b, data, groups, r, sum, error);
+  if (all && status == TW_OK) clear_box(o, &b, data);
+  if (status == TW_OK && !is_poison(data, o->bytes))
+    return tw_fail(error, TW_FAILED, "workgroup %llu writes to %s between its rows", (unsigned long long)group,
+                   o->name);
+  return status;
+}
+
+static int choose(uint64_t groups, double operations, tw_random *r, uint64_t id[GROUPS_MOST]) {
+  const double each = operations / (double)groups;
+  int n = RUN_BUDGET / each > GROUPS_MOST ? GROUPS_MOST : (int)(RUN_BUDGET / each);
+  if (n < GROUPS_LEAST) n = GROUPS_LEAST;
+  for (int i = 0; i < n; i++)
+    id[i] = i == 0 ? 0 : i == 1 ? groups - 1 : (uint64_t)tw_random_between(r, 0, (int64_t)groups - 1);
+  return n;
+}
+
+tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text, size_t size, tw_error *error) {
+  void *buffer[TW_OPERANDS_MAX] = {0};
+  tw_status status = TW_OK;
+  tw_random random;
+  uint64_t seed = 1, id[GROUPS_MOST];
+  if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) seed = c->seed + 1;
+  tw_random_seed(&random, seed);
+  for (size_t i = 0; i < c->n_operands && status == TW_OK; i++) {
+    const tw_operand *o = &c->operand[i];
+    buffer[i] = o->is_output ? aligned_alloc(64, (o->bytes + 127) & ~(size_t)63) : c->buffer[i];
+    if (!buffer[i]) status = tw_fail(error, TW_MISSING, "out of memory");
+    if (buffer[i] && o->is_output) memset(buffer[i], TW_POISON, o->bytes);
+  }
+  const int n = choose(s->groups, c->problem->op->operations(c->problem), &random, id);
+  drawn sum[TW_OPERANDS_MAX] = {0};
+  for (int i = 0; i < n && status == TW_OK; i++) {
+    status = s->run(s->context, buffer, id[i], error);
+    for (size_t j = 0; j < c->n_operands && status == TW_OK; j++)
+      if (c->operand[j].is_output) status = take_output(c, j, id[i], n, buffer[j], &random, &sum[j], error);
+  }
+  drawn all = {0};
+  for (size_t j = 0; j < c->n_operands; j++) {
+    const tw_operand *o = &c->operand[j];
+    if (o->is_output && status == TW_OK &&
+        (double)sum[j].largest * (double)s->groups < (double)rows_of(o) * (double)columns_of(o))
+      status = tw_fail(error, TW_FAILED, "%llu workgroups that write at most %lld elements of %s do not make all of it",
+                       (unsigned long long)s->groups, (long long)sum[j].largest, o->name);
+    all.elements += sum[j].elements;
+    all.compared += sum[j].compared;
+    if (o->is_output) free(buffer[j]);
+  }
+  snprintf(text, size,
+           "%d of %llu workgroups, executed alone at this size: each fills its part of the output, %.0f of their %.0f "
+           "elements compared",
+           n, (unsigned long long)s->groups, all.compared, all.elements);
+  return status;
+}

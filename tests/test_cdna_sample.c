@@ -1,0 +1,63 @@
+/* Launches of which a few workgroups are executed: what those do wrong is found. */
+#include <stdio.h>
+#include <string.h>
+
+#include "test.h"
+
+#include "target/cdna/sample.h"
+
+enum { SIDE = 16, TILES = 4, PITCH = 80 };
+typedef enum fault { RIGHT, WRONG, HOLE, GAP, FEW, STOPS } fault;
+
+typedef struct fake {
+  const tw_case *data;
+  fault fault;
+} fake;
+
+/* Workgroup g makes a tile of 16 x 16 of C, a copy of the reference's. */
+static tw_status run(void *context, void *const buffer[], uint64_t group, tw_error *error) {
+  const fake *f = context;
+  const size_t row = group / TILES * SIDE, column = group % TILES * SIDE;
+  float *c = buffer[2];
+  const float *right = f->data->buffer[2];
+  for (size_t i = 0; i < SIDE; i++)
+    memcpy(&c[(row + i) * PITCH + column], &right[(row + i) * PITCH + column], SIDE * sizeof *c);
+  if (f->fault == WRONG)
+    for (size_t i = 0; i < SIDE; i++) c[(row + i) * PITCH + column + 7] += 1000;
+  if (f->fault == HOLE) memset(&c[(row + 3) * PITCH + column + 5], TW_POISON, sizeof *c);
+  if (f->fault == GAP) c[row * PITCH + TILES * SIDE] = 1;
+  if (f->fault == STOPS) return tw_fail(error, TW_FAILED, "it stops");
+  return TW_OK;
+}
+
+static tw_status check(fault made, const char *says) {
+  tw_problem p;
+  tw_case k = {0};
+  tw_error error = {0};
+  char text[200] = "";
+  assert_int_equal(tw_problem_read("gemm m=64 n=64 k=32 a=f32 b=f32 c=f32 acc=f32 ldc=80", &p, &error), TW_OK);
+  assert_int_equal(p.op->validate(&p, &error), TW_OK);
+  assert_int_equal(tw_case_make(&p, 3, 1, &k, &error), TW_OK);
+  fake f = {&k, made};
+  const cdna_sampler sampler = {.groups = made == FEW ? 15 : 16, .run = run, .context = &f};
+  const tw_status status = cdna_sample_check(&sampler, &k, text, sizeof text, &error);
+  const char *said = status == TW_OK ? text : error.text;
+  if (!strstr(said, says)) fail_msg("fault %d says: %s", made, said);
+  tw_case_free(&k);
+  return status;
+}
+
+static void faults_are_found(void **state) {
+  (void)state;
+  assert_int_equal(check(RIGHT, "12 of 16 workgroups"), TW_OK);
+  assert_int_equal(check(WRONG, "C["), TW_FAILED);
+  assert_int_equal(check(HOLE, "unwritten"), TW_FAILED);
+  assert_int_equal(check(GAP, "between its rows"), TW_FAILED);
+  assert_int_equal(check(FEW, "do not make all of it"), TW_FAILED);
+  assert_int_equal(check(STOPS, "it stops"), TW_FAILED);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(faults_are_found)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
