@@ -15,28 +15,18 @@
 #include "base/files.h"
 #include "base/random.h"
 #include "base/strings.h"
-#include "evaluate/plausible.h"
-#include "evaluate/verdict.h"
+#include "evaluate/trial.h"
 #include "tilewright/tilewright.h"
 
 /* As `tilewright run` does. */
 static tw_verdict judge(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_error *error) {
-  tw_artefact *artefact = NULL;
-  tw_measurement m;
-  tw_bound bound;
-  tw_case data = {0};
-  tw_verdict verdict = TW_UNBUILDABLE;
-  if (tw_target_bound(t, p, &bound, error) == TW_OK &&
-      t->build(t, p, source, length, false, &artefact, error) == TW_OK &&
-      tw_target_case(t, p, tw_random_system(), 1, &data, error) == TW_OK) {
-    verdict = TW_WRONG;
-    if (t->check(t, artefact, &data, error) == TW_OK) verdict = TW_UNMEASURED;
-    if (verdict == TW_UNMEASURED && t->measure(t, artefact, &data, NULL, &m, error) == TW_OK)
-      verdict = tw_plausible(t, &bound, m.cost, error) == TW_OK ? TW_CORRECT : TW_IMPOSSIBLE;
-  }
-  tw_case_free(&data);
-  if (artefact) t->release(artefact);
-  return verdict;
+  const tw_trial trial = {
+      .target = t, .problem = p, .source = source, .length = length, .seed = tw_random_system(), .more_cases = 1};
+  const tw_setting setting = {.jobs = 1};
+  tw_outcome out;
+  tw_trial_run(&trial, &setting, &out);
+  *error = out.error;
+  return out.verdict;
 }
 
 /* The part behind the `index`th bar, without blanks around it. */

@@ -32,6 +32,7 @@ static tw_status build_check_measure(const cli *c, const cli_subject *s, const c
                           .source = source,
                           .length = length,
                           .seed = c->options.inputs,
+                          .more_cases = 1,
                           .trust = trust};
   const tw_setting setting = {.bound = &out->bound, .jobs = (int)c->options.jobs, .trace = trace};
   tw_status status = tw_target_bound(t, &s->problem, &out->bound, error);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/device.h"
+#include "base/random.h"
 #include "evaluate/plausible.h"
 
 static const char EVERY_ELEMENT[] = "every element";
@@ -36,12 +37,18 @@ static void judge(tw_outcome *out, tw_status status, tw_verdict if_failed) {
   out->verdict = status == TW_MISSING ? TW_UNAVAILABLE : status == TW_INTERRUPTED ? TW_SKIPPED : if_failed;
 }
 
-static bool check(stage *s) {
+static tw_status check_on(stage *s, const tw_case *data) {
   const tw_target *t = s->trial->target;
   int lock = -1;
   tw_status status = tw_device_lock(t->traits.device, true, &s->stop, &lock, &s->out->error);
-  if (status == TW_OK) status = t->check(t, s->artefact, s->data, &s->out->error);
+  if (status == TW_OK) status = t->check(t, s->artefact, data, &s->out->error);
   tw_device_unlock(lock);
+  return status;
+}
+
+static bool check(stage *s) {
+  const tw_target *t = s->trial->target;
+  const tw_status status = check_on(s, s->data);
   if (status != TW_OK) {
     judge(s->out, status, TW_WRONG);
     return false;
@@ -90,6 +97,29 @@ static void check_and_measure(stage *s) {
   s->out->verdict = TW_CORRECT;
 }
 
+/* Right once may be luck, or an answer that was known: other inputs are of other manners, too. */
+static void check_on_others(stage *s) {
+  const tw_trial *trial = s->trial;
+  tw_random r;
+  tw_random_seed_stream(&r, trial->seed, 0xca5e);
+  for (int i = 0; i < trial->more_cases && s->out->verdict == TW_CORRECT; i++) {
+    tw_case other = {0};
+    tw_error *error = &s->out->error;
+    tw_status status =
+        tw_target_case(trial->target, trial->problem, tw_random_next(&r), s->setting->jobs, &other, error);
+    if (status == TW_OK && (status = check_on(s, &other)) == TW_FAILED) {
+      const tw_error why = *error;
+      tw_fail(error, status, "right on its first inputs and wrong on others: %s", why.text);
+    }
+    if (status != TW_OK) judge(s->out, status, TW_UNCONFIRMED);
+    tw_case_free(&other);
+  }
+  char *coverage = s->out->coverage;
+  const size_t length = strlen(coverage);
+  if (s->out->verdict == TW_CORRECT && trial->more_cases)
+    snprintf(coverage + length, sizeof s->out->coverage - length, ", in %d cases", 1 + trial->more_cases);
+}
+
 void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *out) {
   const tw_target *t = trial->target;
   const double start = tw_now();
@@ -116,6 +146,8 @@ void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *
       check_and_measure(&s);
     else
       judge(out, status, TW_UNAVAILABLE);
+    tw_case_free(&made);
+    if (out->verdict == TW_CORRECT) check_on_others(&s);
     t->release(s.artefact);
   }
   /* Ctrl-C reaches the compiler too. */
