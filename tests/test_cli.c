@@ -701,6 +701,12 @@ static void library_is_timed(void **state) {
   json_t *object = expect_json("$T bench gemm m=33 n=40 k=50 threads=1 -t x86 --json", 0);
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) assert_true(number_of(object, keys[i]) > 0);
   assert_true(json_is_string(json_object_get(object, "kernel")));
+  const json_t *spread = json_object_get(object, "spread");
+  assert_true(number_of(spread, "rounds") > 3 && number_of(spread, "least") == number_of(object, "seconds") &&
+              number_of(spread, "least") <= number_of(spread, "lower_quartile") &&
+              number_of(spread, "lower_quartile") <= number_of(spread, "median") &&
+              number_of(spread, "median") <= number_of(spread, "upper_quartile") &&
+              number_of(spread, "upper_quartile") <= number_of(spread, "most"));
   json_decref(object);
   expect_failure("$T bench conv2d in_h=8 in_w=8 in_channels=8 out_channels=8 kernel=3 -t x86", 2, "");
   expect_failure("$T bench gemm m=4 n=4 k=4 bias=full -t x86", 2, "bias=row");

@@ -85,6 +85,7 @@ static tw_outcome random_outcome(tw_random *dice) {
   m->cycles = (double)tw_random_below(dice, 1ull << 53);
   m->seconds = 0.1;
   m->utilization = 1.0 / 3;
+  if (tw_random_below(dice, 2)) m->spread = (tw_spread){7, 0.5, 1.5, 2, 0x1.8p-40 + 3, 4};
   m->n_counters = tw_random_below(dice, TW_COUNTERS_MAX + 1);
   for (size_t i = 0; i < m->n_counters; i++)
     m->counter[i] = (tw_counter){names[i % 4], names[(i + 1) % 4], "", tw_random_real(dice) - 0.5};
@@ -111,6 +112,9 @@ static void an_outcome_reads_back(void **state) {
     const tw_measurement *x = &o.measured, *y = &back.measured;
     assert_true(o.seconds == back.seconds && x->cost == y->cost && x->cycles == y->cycles && x->seconds == y->seconds &&
                 x->instructions == y->instructions && x->utilization == y->utilization);
+    assert_true(x->spread.rounds == y->spread.rounds && x->spread.least == y->spread.least &&
+                x->spread.lower == y->spread.lower && x->spread.median == y->spread.median &&
+                x->spread.upper == y->spread.upper && x->spread.most == y->spread.most);
     assert_int_equal(x->n_counters, y->n_counters);
     for (size_t i = 0; i < x->n_counters; i++) {
       assert_string_equal(x->counter[i].name, y->counter[i].name);

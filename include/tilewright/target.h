@@ -42,11 +42,18 @@ typedef struct tw_memory_use {
 
 enum { TW_COUNTERS_MAX = 64, TW_MEMORIES_MAX = 8 };
 
+/* The times of the rounds that a cost is the best or the median of, in its unit. */
+typedef struct tw_spread {
+  size_t rounds;                            /* 0: the cost is not one of several */
+  double least, lower, median, upper, most; /* lower, upper: quartiles */
+} tw_spread;
+
 typedef struct tw_measurement {
   double cost;            /* what the search minimizes: cycles on simulated targets, seconds on native ones */
   double cycles, seconds; /* 0 where it does not apply */
   double instructions;    /* retired by the host core; 0 where it does not apply */
   double utilization;     /* fraction of the target's peak */
+  tw_spread spread;
   size_t n_counters;
   tw_counter counter[TW_COUNTERS_MAX];
   size_t n_memories;

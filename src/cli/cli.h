@@ -129,6 +129,7 @@ enum { CLI_NUMBER = 40 };
 char *cli_print_number(double, char buffer[CLI_NUMBER]);
 /* "1,234,567 cycles" or "1.25 ms". */
 char *cli_print_cost(const tw_target *, double cost, char buffer[CLI_NUMBER]);
+void cli_print_spread(const tw_target *, const tw_spread *); /* a line; nothing if there were no rounds */
 void cli_print_measurement(const tw_target *, const tw_measurement *, const tw_bound *);
 
 /* ---- summary.c: the result of a search ---- */

@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "cli/cli.h"
+#include "evaluate/text.h"
 
 tw_status cli_print_json(const cli *c, json_t *object, tw_error *error) {
   *c->printed = true;
@@ -46,6 +47,7 @@ json_t *cli_json_bound(const tw_target *target, const tw_bound *bound) {
 json_t *cli_json_measurement(const tw_target *target, const tw_measurement *m) {
   json_t *object = json_object(), *memory = json_object(), *counters = json_object();
   json_object_set_new(object, target->unit, cli_json_number(m->cost));
+  if (m->spread.rounds) json_object_set_new(object, "spread", tw_spread_object(&m->spread));
   json_object_set_new(object, "instructions", cli_json_number(m->instructions));
   json_object_set_new(object, "utilization", json_real(m->utilization));
   for (size_t i = 0; i < m->n_memories; i++) {
@@ -101,6 +103,14 @@ char *cli_print_cost(const tw_target *target, double cost, char buffer[CLI_NUMBE
   return buffer;
 }
 
+void cli_print_spread(const tw_target *t, const tw_spread *s) {
+  char least[CLI_NUMBER], lower[CLI_NUMBER], median[CLI_NUMBER], upper[CLI_NUMBER], most[CLI_NUMBER];
+  if (!s->rounds) return;
+  printf("  spread        %zu rounds: %s to %s, median %s, middle half %s to %s\n", s->rounds,
+         cli_print_cost(t, s->least, least), cli_print_cost(t, s->most, most), cli_print_cost(t, s->median, median),
+         cli_print_cost(t, s->lower, lower), cli_print_cost(t, s->upper, upper));
+}
+
 static void print_counters(const tw_measurement *m) {
   char number[CLI_NUMBER];
   if (m->n_counters) printf("\nwhere the time went, and what was counted\n");
@@ -128,6 +138,7 @@ static void print_memories(const tw_measurement *m) {
 void cli_print_measurement(const tw_target *target, const tw_measurement *m, const tw_bound *bound) {
   char text[CLI_NUMBER];
   printf("  cost          %s\n", cli_print_cost(target, m->cost, text));
+  cli_print_spread(target, &m->spread);
   printf("  utilization   %.1f%% of the machine's peak\n", 100 * m->utilization);
   printf("  bound         %s", cli_print_cost(target, bound->cost, text));
   printf(" (%s): this is %.1f%% of it\n", bound->limit, m->cost > 0 ? 100 * bound->cost / m->cost : 0);

@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "cli/cli.h"
+#include "evaluate/text.h"
 
 static double speedup(const tw_search_result *r, double cost) { return cost > 0 ? r->start.cost / cost : 0; }
 
@@ -26,6 +27,7 @@ static json_t *json_ladder(const cli_subject *s, const tw_search_result *r) {
 static json_t *json_candidate(const cli_subject *s, const tw_measurement *m, const char *source, bool full) {
   json_t *object = full ? cli_json_measurement(s->target, m) : json_object();
   json_object_set_new(object, s->target->unit, cli_json_number(m->cost));
+  if (m->spread.rounds) json_object_set_new(object, "spread", tw_spread_object(&m->spread));
   json_object_set_new(object, "utilization", json_real(m->utilization));
   json_object_set_new(object, "source", tw_json_text(source ? source : ""));
   return object;
@@ -105,6 +107,7 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r) {
   for (size_t i = 0; i < r->n_rungs; i++) print_rung(s, r, &r->rung[i]);
   printf("\n  best   %s, %.1f%% of the machine's peak, %.2fx the start\n",
          cli_print_cost(s->target, r->best.cost, cost), 100 * r->best.utilization, speedup(r, r->best.cost));
+  cli_print_spread(s->target, &r->best.spread);
   printf("  bound  %s", cli_print_cost(s->target, r->bound.cost, cost));
   printf(" (%s): the best is %.1f%% of it\n", r->bound.limit,
          r->best.cost > 0 ? 100 * r->bound.cost / r->best.cost : 0);

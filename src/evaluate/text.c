@@ -171,6 +171,22 @@ json_t *tw_memories_object(const tw_measurement *m) {
   return object;
 }
 
+json_t *tw_spread_object(const tw_spread *s) {
+  return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "rounds", (json_int_t)s->rounds, "least", tw_json_real(s->least),
+                   "lower_quartile", tw_json_real(s->lower), "median", tw_json_real(s->median), "upper_quartile",
+                   tw_json_real(s->upper), "most", tw_json_real(s->most));
+}
+
+static bool read_spread(const json_t *object, tw_spread *s) {
+  const json_t *rounds = json_object_get(object, "rounds");
+  if (!object) return true;
+  if (!json_is_integer(rounds) || json_integer_value(rounds) < 1) return false;
+  s->rounds = (size_t)json_integer_value(rounds);
+  return read_finite(object, "least", &s->least) && read_finite(object, "lower_quartile", &s->lower) &&
+         read_finite(object, "median", &s->median) && read_finite(object, "upper_quartile", &s->upper) &&
+         read_finite(object, "most", &s->most);
+}
+
 bool tw_counters_read(const json_t *object, tw_measurement *m) {
   const char *name;
   json_t *value;
@@ -257,6 +273,7 @@ char *tw_outcome_print(const tw_outcome *o) {
       "coverage", tw_json_text(o->coverage), "took", tw_json_real(o->seconds), "cost", tw_json_real(m->cost), "cycles",
       tw_json_real(m->cycles), "seconds", tw_json_real(m->seconds), "instructions", tw_json_real(m->instructions),
       "utilization", tw_json_real(m->utilization), "counters", list_counters(m), "memory", list_memories(m));
+  if (object && m->spread.rounds) json_object_set_new(object, "spread", tw_spread_object(&m->spread));
   char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
   json_decref(object);
   return text;
@@ -279,7 +296,9 @@ static bool fill_outcome(const json_t *object, tw_outcome *o) {
          read_finite(object, "cost", &m->cost) && read_finite(object, "cycles", &m->cycles) &&
          read_finite(object, "seconds", &m->seconds) && read_finite(object, "instructions", &m->instructions) &&
          read_finite(object, "utilization", &m->utilization) && read_counters(json_object_get(object, "counters"), m) &&
-         read_memories(json_object_get(object, "memory"), m) && (o->verdict != TW_CORRECT || o->error.status == TW_OK);
+         read_memories(json_object_get(object, "memory"), m) &&
+         read_spread(json_object_get(object, "spread"), &m->spread) &&
+         (o->verdict != TW_CORRECT || o->error.status == TW_OK);
 }
 
 tw_status tw_outcome_read(const char *text, tw_outcome *out, tw_error *error) {

@@ -5,7 +5,10 @@
  *   {"tilewright": "outcome", "version": 1, "verdict": "correct", "status": 0, "message": "", "coverage": "every element",
  *    "took": 0.1, "cost": 1885216.0, "cycles": 1885216.0, "seconds": 0.0, "instructions": 1.0, "utilization": 0.27,
  *    "counters": [{"name": "array_busy", "unit": "cycles", "help": "...", "value": 1.0}, ...],
- *    "memory": [{"name": "scratchpad", "used": 16, "size": 64}, ...]}
+ *    "memory": [{"name": "scratchpad", "used": 16, "size": 64}, ...],
+ *    "spread": {"rounds": 9, "least": 1.0, "lower_quartile": 1.0, "median": 1.0, "upper_quartile": 1.0, "most": 1.0}}
+ *
+ * "spread" is there where a cost is one of several rounds.
  *
  * A source that is no UTF-8 is "source_hex", its bytes in hexadecimal. What is written reads back as it was, but that
  * bytes of a message that is no UTF-8 become '?', and that numbers of counters that are not finite become NaN. */
@@ -37,6 +40,8 @@ tw_status tw_outcome_read(const char *text, tw_outcome *, tw_error *);
 /* {"array_busy": 1.0, ...}, {"scratchpad": {"used": 16, "size": 64}, ...} */
 json_t *tw_counters_object(const tw_measurement *);
 json_t *tw_memories_object(const tw_measurement *);
+/* The rounds of a measurement, as above. */
+json_t *tw_spread_object(const tw_spread *);
 /* Back; units and helps are the caller's to fill in. False if it is not what the other wrote. */
 bool tw_counters_read(const json_t *, tw_measurement *);
 bool tw_memories_read(const json_t *, tw_measurement *);

@@ -196,8 +196,9 @@ void cuda_coverage(const tw_target *t, const tw_artefact *a, char *text, size_t 
 /* ---- time ---- */
 
 typedef struct timing {
-  double median, spread; /* seconds; (third quartile - first) / median */
-  double hot;            /* seconds of a launch right behind others */
+  double median;    /* seconds */
+  tw_spread rounds; /* in seconds; the cost is their median */
+  double hot;       /* seconds of a launch right behind others */
   uint32_t launches;
 } timing;
 
@@ -270,13 +271,13 @@ static tw_status time_many(session *s, double expected, double idle, uint64_t se
   many.set[many.n - 1] = CUDA_INPUT_SETS - 1;
   tw_status status = work(s, &many, ALLOWANCE + many.n * (4 * expected + 2 * idle), &reply, &wall, error);
   if (status != TW_OK) return status;
-  float ms[CUDA_LAUNCHES_MAX] = {0}, sorted[CUDA_LAUNCHES_MAX];
+  float ms[CUDA_LAUNCHES_MAX] = {0};
+  double seconds[CUDA_LAUNCHES_MAX];
   memcpy(ms, cuda_process_times(s->process), many.n * sizeof *ms);
-  memcpy(sorted, ms, many.n * sizeof *ms);
-  qsort(sorted, many.n, sizeof *sorted, by_value);
+  for (uint32_t i = 0; i < many.n; i++) seconds[i] = (double)ms[i] * 1e-3;
+  out->rounds = tw_spread_of(seconds, many.n);
   out->launches = many.n;
-  out->median = sorted[many.n / 2] * 1e-3;
-  out->spread = (sorted[3 * many.n / 4] - sorted[many.n / 4]) * 1e-3 / out->median;
+  out->median = out->rounds.median;
   const double last = ms[many.n - 1] * 1e-3;
   status = check_events(ms, many.n, wall, idle, error);
   if (status == TW_OK)
@@ -307,7 +308,7 @@ static void fill(const tw_artefact *a, const session *s, const timing *t, const 
   tw_bound bound;
   const double grid = (double)l->grid[0] * (double)l->grid[1] * (double)l->grid[2];
   const double at_once = (double)c->multiprocessors * ready->blocks;
-  *m = (tw_measurement){.cost = t->median, .seconds = t->median};
+  *m = (tw_measurement){.cost = t->median, .seconds = t->median, .spread = t->rounds};
   const double least = cuda_bound_on(c, p, &bound, NULL) == TW_OK ? bound.cost : 0;
   m->utilization = least / t->median;
   tw_count(m, "tflops", "TFLOP/s", "operations of the problem a second", 2e-12 * p->op->operations(p) / t->median);
@@ -322,7 +323,8 @@ static void fill(const tw_artefact *a, const session *s, const timing *t, const 
   }
   tw_count(m, "hot_us", "us", "a launch right behind others, caches as it left them", t->hot * 1e6);
   tw_count(m, "launches", "", "timed, each with the L2 cache flushed: the cost is their median", t->launches);
-  tw_count(m, "spread", "", "middle half of their times, relative to the median", t->spread);
+  tw_count(m, "spread", "", "middle half of their times, relative to the median",
+           (t->rounds.upper - t->rounds.lower) / t->median);
   tw_count(m, "registers", "", "of a thread", r->registers);
   tw_count(m, "spills", "bytes", "of a thread, stored and loaded", r->spill_stores + r->spill_loads);
   tw_count(m, "stack", "bytes", "of a thread, in local memory", r->stack);

@@ -21,7 +21,7 @@
 #include "target/x86/rates.h"
 #include "target/x86/runtime/convert.h"
 
-enum { DECODE_ROWS = 16, CHECKED = 64, COPIES_MAX = 256, PAIRS_MAX = 4096 };
+enum { DECODE_ROWS = 16, CHECKED = 64, COPIES_MAX = 256, PAIRS_MAX = 4096, ROUNDS_MAX = 16384 };
 static const size_t ROTATED_BYTES = (size_t)512 << 20;
 static const double LEAST_SECONDS = 0.5; /* of timing */
 
@@ -145,7 +145,7 @@ static tw_status check(const subject *s, uint64_t seed, tw_error *error) {
 }
 
 typedef struct times {
-  double seconds;            /* the best of one execution */
+  tw_spread spread;          /* of one execution: the best is the cost */
   double memory;             /* bytes a second of the best read; 0: not a decode shape */
   double fraction_of_memory; /* median of (rate of an execution) / (rate of the read that followed) */
 } times;
@@ -157,28 +157,26 @@ static void execute(const subject *s, size_t copy) {
 
 /* In runs long enough for the clock. */
 static times time_in_cache(const subject *s, int threads) {
+  static double time[ROUNDS_MAX];
   const double start = tw_now(), enough = 50e-6;
-  times t = {.seconds = INFINITY};
+  size_t n = 0;
   long runs = 1;
-  while (tw_now() - start < LEAST_SECONDS) {
+  while (n < ROUNDS_MAX && tw_now() - start < LEAST_SECONDS) {
     const double began = x86_now_of(threads);
     for (long i = 0; i < runs; i++) execute(s, 0);
     const double seconds = x86_now_of(threads) - began;
-    if (seconds / (double)runs < t.seconds) t.seconds = seconds / (double)runs;
-    if (seconds < enough) runs *= 2;
+    if (seconds < enough)
+      runs *= 2, n = 0;
+    else
+      time[n++] = seconds / (double)runs;
   }
-  return t;
-}
-
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
+  return (times){.spread = tw_spread_of(time, n)};
 }
 
 static times time_from_memory(const subject *s, int threads) {
-  static double ratio[PAIRS_MAX];
+  static double ratio[PAIRS_MAX], time[PAIRS_MAX];
   const double start = tw_now(), bytes = (double)s->stride;
-  times t = {.seconds = INFINITY};
+  times t = {0};
   size_t copy = 0, n = 0;
   while (n < PAIRS_MAX && (n < s->copies || tw_now() - start < 2 * LEAST_SECONDS)) {
     const double began = x86_now_of(threads);
@@ -187,19 +185,19 @@ static times time_from_memory(const subject *s, int threads) {
     copy = (copy + 1) % s->copies;
     const double read = x86_read_seconds(s->packed + copy * s->stride, s->stride, threads);
     copy = (copy + 1) % s->copies;
-    ratio[n++] = read / seconds;
-    if (seconds < t.seconds) t.seconds = seconds;
+    ratio[n] = read / seconds;
+    time[n++] = seconds;
     if (bytes / read > t.memory) t.memory = bytes / read;
   }
-  qsort(ratio, n, sizeof *ratio, ascending);
-  t.fraction_of_memory = ratio[n / 2];
+  t.spread = tw_spread_of(time, n);
+  t.fraction_of_memory = tw_spread_of(ratio, n).median;
   return t;
 }
 
 static void fill(const subject *s, tw_bench *out) {
   const int threads = s->plan->threads_m * s->plan->threads_n;
   const times t = s->copies > 1 ? time_from_memory(s, threads) : time_in_cache(s, threads);
-  const double seconds = t.seconds;
+  const double seconds = t.spread.least;
   const double operations = 2 * s->problem->op->operations(s->problem);
   const double peak = x86_peak(s->plan->kernel, threads),
                bandwidth = s->copies > 1 ? t.memory : x86_read_bandwidth(threads);
@@ -208,6 +206,7 @@ static void fill(const subject *s, tw_bench *out) {
   snprintf(out->kernel, sizeof out->kernel, "%s", tw_gemm_kernel(s->plan));
   tw_gemm_print(s->plan, out->plan, sizeof out->plan);
   m->cost = m->seconds = seconds;
+  m->spread = t.spread;
   m->utilization = operations / seconds / peak;
   tw_count(m, "gflops", "GFLOP/s", "2 m n k a second", operations / seconds * 1e-9);
   tw_count(m, "weight_gb_s", "GB/s", "packed weights read a second", bytes / seconds * 1e-9);

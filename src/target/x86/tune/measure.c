@@ -139,9 +139,10 @@ static tw_status repeat(tw_sandbox *s, const x86_verifier *v, const tw_problem *
 
 /* The best of some repeats. */
 static tw_status time_it(tw_sandbox *s, const x86_verifier *v, const tw_problem *p, uint32_t room, const void *like,
-                         double *best, tw_error *error) {
+                         tw_spread *out, tw_error *error) {
   const double start = tw_now();
-  double seconds, total = 0;
+  double seconds, total = 0, time[REPEATS_MOST];
+  size_t n = 0;
   uint32_t sets = 1;
   tw_status status = repeat(s, v, p, 1, like, &seconds, error); /* warms up, and tells how many sets are enough */
   if (status == TW_OK) status = repeat(s, v, p, 1, like, &seconds, error);
@@ -150,13 +151,13 @@ static tw_status time_it(tw_sandbox *s, const x86_verifier *v, const tw_problem 
   const bool alone = tw_problem_int(p, "m") <= DECODE_ROWS && seconds > ALONE_SECONDS;
   while (!alone && sets < room && seconds * sets < REPEAT_SECONDS) sets *= 2;
   if (sets > room) sets = room;
-  *best = HUGE_VAL;
   for (int i = 0; status == TW_OK && i < REPEATS_MOST && (i < REPEATS_LEAST || total < ENOUGH_SECONDS); i++) {
     status = repeat(s, v, p, sets, like, &seconds, error);
-    if (seconds < *best) *best = seconds;
+    time[n++] = seconds;
     total += seconds * sets;
     if (tw_now() - start > WALL_SECONDS) break;
   }
+  *out = tw_spread_of(time, n);
   return status;
 }
 
@@ -228,9 +229,10 @@ tw_status x86_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_e
 
 /* ---- the measurement ---- */
 
-static void fill(const tw_problem *p, double seconds, const rates *r, tw_measurement *m) {
-  const double operations = 2 * p->op->operations(p);
-  *m = (tw_measurement){.cost = seconds, .seconds = seconds, .utilization = operations / seconds / r->peak};
+static void fill(const tw_problem *p, const tw_spread *spread, const rates *r, tw_measurement *m) {
+  const double operations = 2 * p->op->operations(p), seconds = spread->least;
+  *m = (tw_measurement){
+      .cost = seconds, .seconds = seconds, .utilization = operations / seconds / r->peak, .spread = *spread};
   tw_count(m, "gflops", "GFLOP/s", "2 m n k a second", operations / seconds * 1e-9);
   tw_count(m, "peak_gflops", "GFLOP/s", "of this CPU for these types, on registers alone", r->peak * 1e-9);
   tw_count(m, "fraction_of_peak", "", "gflops / peak_gflops", m->utilization);
@@ -254,7 +256,7 @@ tw_status x86_measure(const tw_target *t, tw_artefact *a, const tw_case *data, c
   x86_verifier v = {0};
   tw_sandbox *s = NULL;
   rates r;
-  double best = 0;
+  tw_spread spread = {0};
   (void)t;
   if (trace) return tw_fail(error, TW_USAGE, "x86 makes no timelines: leave --trace and --timeline out");
   tw_status status = x86_verifier_make(p, data->buffer, tw_random_system(), &v, error);
@@ -263,10 +265,10 @@ tw_status x86_measure(const tw_target *t, tw_artefact *a, const tw_case *data, c
   status = rates_of(p, &r, error);
   if (status == TW_OK)
     status = open_process(a, data, (uint32_t)room, (uint32_t)(copies > 256 ? 256 : copies), &s, error);
-  if (status == TW_OK) status = time_it(s, &v, p, (uint32_t)room, data->buffer[0], &best, error);
+  if (status == TW_OK) status = time_it(s, &v, p, (uint32_t)room, data->buffer[0], &spread, error);
   if (status == TW_OK) status = compare_all(s, p, data, error);
   pthread_rwlock_unlock(&machine);
-  if (status == TW_OK) fill(p, best, &r, out);
+  if (status == TW_OK) fill(p, &spread, &r, out);
   tw_sandbox_close(s);
   x86_verifier_free(&v);
   return status;
