@@ -54,6 +54,7 @@ typedef struct tw_measurement {
   double instructions;    /* retired by the host core; 0 where it does not apply */
   double utilization;     /* fraction of the target's peak */
   tw_spread spread;
+  char bottleneck[160];   /* what limited it, in words; empty where that is not known */
   size_t n_counters;
   tw_counter counter[TW_COUNTERS_MAX];
   size_t n_memories;

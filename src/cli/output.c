@@ -50,6 +50,7 @@ json_t *cli_json_measurement(const tw_target *target, const tw_measurement *m) {
   if (m->spread.rounds) json_object_set_new(object, "spread", tw_spread_object(&m->spread));
   json_object_set_new(object, "instructions", cli_json_number(m->instructions));
   json_object_set_new(object, "utilization", json_real(m->utilization));
+  if (m->bottleneck[0]) json_object_set_new(object, "bottleneck", tw_json_text(m->bottleneck));
   for (size_t i = 0; i < m->n_memories; i++) {
     json_t *use = json_object();
     json_object_set_new(use, "used", json_integer((json_int_t)m->memory[i].used));
@@ -142,6 +143,7 @@ void cli_print_measurement(const tw_target *target, const tw_measurement *m, con
   printf("  utilization   %.1f%% of the machine's peak\n", 100 * m->utilization);
   printf("  bound         %s", cli_print_cost(target, bound->cost, text));
   printf(" (%s): this is %.1f%% of it\n", bound->limit, m->cost > 0 ? 100 * bound->cost / m->cost : 0);
+  if (m->bottleneck[0]) printf("  bottleneck    %s\n", m->bottleneck);
   if (m->instructions > 0) printf("  instructions  %s\n", cli_print_number(m->instructions, text));
   print_counters(m);
   print_memories(m);

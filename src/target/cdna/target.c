@@ -12,6 +12,7 @@
 #include "target/cdna/object/object.h"
 #include "target/cdna/sample.h"
 #include "target/cdna/tiles.h"
+#include "target/cdna/time/report.h"
 #include "target/cdna/toolchain.h"
 #include "target/cdna/views/views.h"
 
@@ -37,8 +38,8 @@ static char *describe(const tw_target *t) {
               m->caches.xcds * m->caches.cus, m->clock_mhz, CDNA_LANES);
   tw_text_add(&s, "memory       %d KiB LDS a compute unit, 4 MiB L2 an XCD, 256 MiB LLC, %.1f TB/s\n",
               m->lds_bytes >> 10, m->memory_tbs);
-  tw_text_add(
-      &s, "runs         code objects, wave by wave, to the bit; cost is instructions of waves: time is not modelled\n");
+  tw_text_add(&s,
+              "runs         code objects, wave by wave, to the bit; cost is modelled time (docs/cdna-accuracy.md)\n");
   return tw_text_take(&s);
 }
 
@@ -63,14 +64,6 @@ static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
     if (first == TW_TYPE_NONE) first = (tw_type)p->value[i].i;
   }
   return status;
-}
-
-/* No bound in instructions: what a kernel can fuse into one is open. */
-static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_error *error) {
-  (void)t, (void)p, (void)error;
-  *out = (tw_bound){0};
-  snprintf(out->limit, sizeof out->limit, "none is known for instructions");
-  return TW_OK;
 }
 
 static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
@@ -139,10 +132,16 @@ static tw_status add_argument(const tw_launch_argument *a, const uint64_t operan
   return TW_OK;
 }
 
-/* One workgroup, or all. */
+/* How kernels run: one workgroup of theirs, or all; or they are timed, with the main kernel's spans. */
 enum { ALL_GROUPS = -1 };
+typedef struct manner {
+  int64_t group;
+  cdna_times *times;
+  cdna_spans *spans;
+} manner;
+
 static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memory *memory, const uint64_t operand[],
-                            uint64_t workspace, int64_t group, tw_error *error) {
+                            uint64_t workspace, const manner *how, tw_error *error) {
   const cdna_kernel *kernel = NULL;
   uint8_t block[ARGUMENT_BYTES] = {0};
   size_t size = 0;
@@ -150,10 +149,18 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memo
   for (size_t i = 0; i < l->n_arguments && status == TW_OK; i++)
     status = add_argument(&l->argument[i], operand, workspace, block, &size, error);
   cdna_launch launch = {.lds = (uint32_t)l->shared, .arguments = block, .argument_bytes = size};
-  if (group != ALL_GROUPS) launch.first = (uint64_t)group, launch.count = 1;
+  if (how->group != ALL_GROUPS) launch.first = (uint64_t)how->group, launch.count = 1;
   for (int axis = 0; axis < 3; axis++) {
     launch.grid[axis] = l->grid[axis] > 0 && l->grid[axis] <= INT32_MAX ? (uint32_t)l->grid[axis] : 0;
     launch.block[axis] = l->block[axis] > 0 && l->block[axis] <= INT32_MAX ? (uint32_t)l->block[axis] : 0;
+  }
+  const bool is_main = l == tw_launch_main(&a->launch);
+  if (status == TW_OK && how->times) {
+    const cdna_time_options options = {.spans = is_main ? how->spans : NULL};
+    cdna_times one;
+    status = cdna_time(&a->object, kernel, &launch, memory, &options, &one, error);
+    if (status == TW_OK) cdna_times_add(how->times, &one, is_main);
+    return status;
   }
   cdna_result_counts counts = {0};
   if (status == TW_OK) status = cdna_run(&a->object, kernel, &launch, memory, &counts, error);
@@ -163,7 +170,7 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memo
   return status;
 }
 
-static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[], int64_t group, tw_error *error) {
+static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[], const manner *how, tw_error *error) {
   cdna_memory memory = {0};
   uint64_t operand[TW_OPERANDS_MAX], workspace_at = 0;
   const tw_launch *l = &a->launch;
@@ -176,7 +183,7 @@ static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[]
   for (size_t i = 0; i < k->n_operands; i++)
     operand[i] = cdna_memory_add(&memory, buffer[i], k->operand[i].bytes, k->operand[i].is_output, k->operand[i].name);
   for (size_t i = 0; i < l->n_kernels && status == TW_OK; i++)
-    status = run_kernel(a, &l->kernel[i], &memory, operand, workspace_at, group, error);
+    status = run_kernel(a, &l->kernel[i], &memory, operand, workspace_at, how, error);
   free(workspace);
   return status;
 }
@@ -196,7 +203,7 @@ static tw_status run_all(tw_artefact *a, const tw_case *k, tw_error *error) {
       memcpy((char *)actual[i] + at, (const char *)k->buffer[i] + at, n);
     }
   }
-  if (status == TW_OK) status = run_case(a, k, actual, ALL_GROUPS, error);
+  if (status == TW_OK) status = run_case(a, k, actual, &(manner){.group = ALL_GROUPS}, error);
   if (status == TW_USAGE) status = TW_FAILED;
   if (status == TW_OK && k->problem->op->operations(k->problem) > CDNA_SAMPLE_ABOVE) {
     tw_coverage seen;
@@ -217,7 +224,7 @@ typedef struct sampled {
 
 static tw_status run_one(void *context, void *const buffer[], uint64_t group, tw_error *error) {
   const sampled *s = context;
-  return run_case(s->artefact, s->data, buffer, (int64_t)group, error);
+  return run_case(s->artefact, s->data, buffer, &(manner){.group = (int64_t)group}, error);
 }
 
 /* A large problem whose workgroups share nothing: some of them, each alone. */
@@ -243,20 +250,26 @@ static void coverage(const tw_target *t, const tw_artefact *a, char *text, size_
   snprintf(text, size, "%s", a->coverage);
 }
 
-/* `whole`: workgroups of the launch for each that was executed; they are taken to be alike. */
-static void report(const cdna_result_counts *c, double whole, tw_measurement *out) {
-  const double instructions = (double)c->instructions * whole;
-  *out = (tw_measurement){.cost = instructions, .instructions = instructions};
-  out->counter[out->n_counters++] = (tw_counter){"waves", "waves", "executed", (double)c->waves};
-  out->counter[out->n_counters++] = (tw_counter){"workgroups", "workgroups", "executed", (double)c->workgroups};
-}
-
 static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace, tw_measurement *out,
                          tw_error *error) {
-  (void)k;
-  if (trace) return tw_fail(error, TW_USAGE, "%s has no timeline yet: leave --trace and --timeline out", t->name);
-  report(&a->counts, a->whole, out);
-  return TW_OK;
+  void *buffer[TW_OPERANDS_MAX] = {0};
+  cdna_times times = {0};
+  cdna_spans spans = {0};
+  tw_status status = TW_OK;
+  for (size_t i = 0; i < k->n_operands && status == TW_OK; i++) {
+    const tw_operand *o = &k->operand[i];
+    buffer[i] = o->is_output ? tw_new(1, (o->bytes + 127) & ~(size_t)63) : k->buffer[i];
+    if (!buffer[i]) status = tw_fail(error, TW_MISSING, "out of memory");
+  }
+  const manner how = {ALL_GROUPS, &times, trace ? &spans : NULL};
+  if (status == TW_OK) status = run_case(a, k, buffer, &how, error);
+  if (status == TW_OK && trace) status = cdna_write_trace(&spans, times.mhz, trace, error);
+  /* the workgroups that were executed are taken to be alike */
+  if (status == TW_OK) cdna_report(cdna_machine_of(t), &a->counts, a->whole, &times, k->problem, out);
+  for (size_t i = 0; i < k->n_operands; i++)
+    if (k->operand[i].is_output) free(buffer[i]);
+  free(spans.at);
+  return status == TW_USAGE ? TW_FAILED : status;
 }
 
 static void release(tw_artefact *a) {
@@ -305,6 +318,22 @@ static tw_status check_arguments(const cdna_kernel *k, size_t size, tw_error *er
   return TW_OK;
 }
 
+static tw_status copy_writable(cdna_memory *m, tw_error *error) {
+  for (size_t i = 0; i < m->n; i++) {
+    cdna_allocation *a = &m->allocation[i];
+    if (!a->writable) continue;
+    uint8_t *copy = tw_new(1, a->size + 64);
+    if (copy) memcpy(copy, a->data, a->size);
+    a->data = copy;
+    if (!copy) return tw_fail(error, TW_MISSING, "out of memory");
+  }
+  return TW_OK;
+}
+static void free_copies(cdna_memory *copies, const cdna_memory *of) {
+  for (size_t i = 0; i < of->n; i++)
+    if (copies->allocation[i].data != of->allocation[i].data) free(copies->allocation[i].data);
+}
+
 static tw_status launch_by_hand(const tw_target *t, const void *data, size_t size, const tw_raw_launch *l,
                                 tw_measurement *out, tw_error *error) {
   cdna_object object = {0};
@@ -313,6 +342,8 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   const cdna_kernel *kernel = NULL;
   char *compiled = NULL;
   uint8_t *block = tw_new(1, BLOCK_BYTES);
+  cdna_times times = {0};
+  const cdna_time_options options = {.jobs = l->jobs};
   cdna_launch launch = {.arguments = block, .lds = (uint32_t)l->shared, .jobs = l->jobs};
   tw_status status = block ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
   if (status == TW_OK && !cdna_object_is(data, size)) {
@@ -328,8 +359,13 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   if (status == TW_OK) status = check_arguments(kernel, launch.argument_bytes, error);
   memcpy(launch.grid, l->grid, sizeof launch.grid);
   memcpy(launch.block, l->block, sizeof launch.block);
+  /* timed first, on copies of what it writes */
+  cdna_memory copies = memory;
+  if (status == TW_OK) status = copy_writable(&copies, error);
+  if (status == TW_OK) status = cdna_time(&object, kernel, &launch, &copies, &options, &times, error);
+  free_copies(&copies, &memory);
   if (status == TW_OK) status = cdna_run(&object, kernel, &launch, &memory, &counts, error);
-  if (status == TW_OK) report(&counts, 1, out);
+  if (status == TW_OK) cdna_report(cdna_machine_of(t), &counts, 1, &times, NULL, out);
   cdna_object_free(&object);
   free(compiled);
   free(block);
@@ -354,12 +390,12 @@ static tw_status predict(const tw_target *t, const tw_problem *p, const tw_sched
 }
 
 static const tw_family families[] = {
-    {.op = "*", .keys = "*", .settle = settle, .steps = steps, .emit = emit, .predict = predict, .bound = bound}};
+    {.op = "*", .keys = "*", .settle = settle, .steps = steps, .emit = emit, .predict = predict, .bound = cdna_bound}};
 
 /* What both machines share; they differ in the row of cdna_machines. */
 #define TARGET(NAME, SUMMARY, MACHINE)                                                                                 \
   {                                                                                                                    \
-    .name = NAME, .summary = SUMMARY, .unit = "instructions",                                                          \
+    .name = NAME, .summary = SUMMARY, .unit = "seconds",                                                               \
     .traits = {.simulated = true,                                                                                      \
                .deterministic = true,                                                                                  \
                .own_reference = true,                                                                                  \

@@ -60,6 +60,8 @@ const cdna_program *cdna_dispatch_program(const cdna_dispatch *);
 uint32_t cdna_dispatch_lds(const cdna_dispatch *);
 uint64_t cdna_dispatch_groups(const cdna_dispatch *);
 int cdna_dispatch_waves(const cdna_dispatch *);
+/* Address of the arguments. */
+uint64_t cdna_dispatch_arguments(const cdna_dispatch *);
 
 /* A workgroup's registers and LDS, that one workgroup after another may use; NULL without memory. Errors of its waves
  * go to the error. */

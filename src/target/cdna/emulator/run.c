@@ -390,6 +390,7 @@ const cdna_program *cdna_dispatch_program(const cdna_dispatch *g) { return g->pr
 uint32_t cdna_dispatch_lds(const cdna_dispatch *g) { return g->lds; }
 uint64_t cdna_dispatch_groups(const cdna_dispatch *g) { return g->n; }
 int cdna_dispatch_waves(const cdna_dispatch *g) { return g->waves; }
+uint64_t cdna_dispatch_arguments(const cdna_dispatch *g) { return g->arguments; }
 
 cdna_group *cdna_group_open(const cdna_dispatch *g, tw_error *error) {
   cdna_group *group = tw_new(1, sizeof *group);

@@ -1,0 +1,618 @@
+/* cu.c - see cu.h. */
+#include "target/cdna/time/cu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "target/cdna/isa/effects.h"
+#include "target/cdna/layout/lds.h"
+
+enum { SPANS_MAX = 200000, SIMDS = 4, SLOTS = 8, COUNTED = 64, PENDING = 256, SCALAR_LINES = 256 };
+static const int64_t NEVER = INT64_MAX / 4;
+
+const char *cdna_stall_name(cdna_stall s) {
+  static const char *const name[] = {"issue",   "matrix unit", "matrix result", "register or branch", "vmcnt",
+                                     "lgkmcnt", "barrier",     "LDS queue",     "memory queue"};
+  return (unsigned)s < CDNA_WAITS ? name[s] : "";
+}
+const char *cdna_unit_name(cdna_unit u) {
+  static const char *const name[] = {"matrix units", "vector units", "scalar unit", "LDS", "L1", "L2", "LLC", "memory"};
+  return (unsigned)u < CDNA_UNITS ? name[u] : "";
+}
+
+/* Completions of a counter, which fall in order: the last COUNTED of them. */
+typedef struct counted {
+  int64_t done[COUNTED], last;
+  uint32_t n;
+} counted;
+
+typedef struct group group;
+typedef struct wave {
+  cdna_wave *wave; /* NULL: the slot is free */
+  group *group;
+  int64_t started, ready; /* ready: the earliest issue after the last one */
+  int64_t own;            /* the earliest by registers and counters of the next instruction */
+  cdna_stall why;         /* what decides `own` */
+  const cdna_op *op;      /* the next; NULL: not known yet */
+  const cdna_effects *effects;
+  int64_t arrived; /* at a barrier; NEVER: not */
+  uint64_t age;
+  counted vm, lgkm;
+  int64_t there[CDNA_REGISTER_CODES]; /* when registers can be read; by a matrix instruction as C: */
+  int64_t summed[CDNA_REGISTER_CODES];
+  uint8_t by_matrix[CDNA_REGISTER_CODES];
+} wave;
+
+struct group {
+  cdna_group *registers; /* NULL: free */
+  int waiting, alive, first_simd;
+  int64_t latest; /* end of its last access */
+};
+
+typedef struct line {
+  uint64_t tag; /* address / line + 1 */
+  int64_t there;
+} line;
+
+typedef struct cu {
+  const cdna_cu_setup *s;
+  cdna_cu_result *out;
+  tw_error *error;
+  wave *wave; /* [SIMDS * SLOTS] */
+  group group[SLOTS * SIMDS];
+  int next_group, n_alive;
+  uint64_t ages;
+  int64_t at[SIMDS]; /* next slot */
+  int64_t matrix_free[SIMDS], vector_free[SIMDS];
+  int64_t lds_free, port_free[SIMDS / 2], vmem_free;
+  double l2_free, llc_free, memory_free;
+  struct {
+    int64_t at;
+    int cycles;
+  } pending[PENDING]; /* writes of LDS that arrive from memory */
+  uint32_t pending_from, pending_to;
+  line *l1; /* sets of ways, the newest first */
+  int sets, ways, shift;
+  uint64_t scalar_line[SCALAR_LINES];
+  double missed_l2[CDNA_ALLOCATIONS_MAX], missed_llc[CDNA_ALLOCATIONS_MAX]; /* what is owed of misses */
+  int64_t end;
+  bool failed;
+} cu;
+
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static void span(cu *c, int simd, int slot, int kind, const char *name, int64_t from, int64_t to) {
+  cdna_spans *s = c->s->spans;
+  if (!s || to <= from || s->n >= SPANS_MAX) return;
+  if (s->n == s->room) {
+    const size_t room = s->room ? 2 * s->room : 4096;
+    cdna_span *grown = tw_resize(s->at, room, sizeof *grown);
+    if (!grown) return;
+    s->at = grown;
+    s->room = room;
+  }
+  s->at[s->n++] = (cdna_span){(uint8_t)simd, (uint8_t)slot, (uint8_t)kind, name, from, to};
+}
+
+/* ---- counters ---- */
+
+static void count(counted *k, int64_t done) {
+  k->last = max64(k->last, done);
+  k->done[k->n++ % COUNTED] = k->last;
+}
+/* When at most `left` of them are outstanding. */
+static int64_t counted_down(const counted *k, int left) {
+  if (k->n <= (uint32_t)left) return 0;
+  return k->done[(k->n - 1 - (uint32_t)left) % COUNTED];
+}
+
+/* ---- memory ---- */
+
+static int allocation_of(const cu *c, uint64_t address) {
+  const cdna_memory *m = c->s->memory;
+  for (size_t i = 0; i < m->n; i++)
+    if (address - m->allocation[i].address < m->allocation[i].size) return (int)i;
+  return -1;
+}
+
+/* Takes `bytes` through a server of so many bytes a cycle; returns when they are through. */
+static double serve(double *is_free, double from, double bytes, double rate) {
+  const double begin = *is_free > from ? *is_free : from;
+  *is_free = begin + bytes / rate;
+  return *is_free;
+}
+
+/* When a line that is asked of L2 at `at` arrives. Misses are dealt out so that each buffer's rates hold. */
+static int64_t beyond_l1(cu *c, uint64_t address, int64_t at, bool is_write) {
+  const cdna_share *h = &c->s->share;
+  const int bytes = c->s->rates->l1_line, a = allocation_of(c, address);
+  const double l2_hits = a < 0 ? 1 : c->s->reuse->l2[a], llc_hits = a < 0 ? 1 : c->s->reuse->llc[a];
+  double through = serve(&c->l2_free, (double)at, bytes, h->l2), latency = h->l2_cycles;
+  c->out->busy[CDNA_L2] += bytes / h->l2;
+  c->out->bytes[CDNA_L2] += bytes;
+  double none = 0, *owed_l2 = a < 0 ? &none : &c->missed_l2[a], *owed_llc = a < 0 ? &none : &c->missed_llc[a];
+  *owed_l2 += is_write ? 1 : 1 - l2_hits; /* what is written leaves L2 at last */
+  if (*owed_l2 >= 1) {
+    *owed_l2 -= 1;
+    const double llc = serve(&c->llc_free, (double)at, bytes, h->llc);
+    c->out->busy[CDNA_LLC] += bytes / h->llc;
+    c->out->bytes[CDNA_LLC] += bytes;
+    *owed_llc += 1 - llc_hits;
+    double memory = 0;
+    const bool misses = *owed_llc >= 1;
+    if (misses) {
+      *owed_llc -= 1;
+      memory = serve(&c->memory_free, (double)at, bytes, h->memory);
+      c->out->busy[CDNA_MEMORY] += bytes / h->memory;
+      c->out->bytes[CDNA_MEMORY] += bytes;
+    }
+    if (!is_write) { /* a store is done when L2 has it; but no faster than what is behind takes it in the long run */
+      latency = misses ? h->memory_cycles : h->llc_cycles;
+      if (llc > through) through = llc;
+      if (memory > through) through = memory;
+    } else {
+      const double slack = 4096; /* cycles that L2 can hold of it: its 4 MB for 32 CUs at 32 bytes a cycle */
+      if (llc - slack > through) through = llc - slack;
+      if (memory - slack > through) through = memory - slack;
+    }
+  }
+  return (int64_t)(through + latency);
+}
+
+/* When the line is in L1; it is the newest of its set then. */
+static int64_t through_l1(cu *c, uint64_t address, int64_t at) {
+  const uint64_t tag = (address >> c->shift) + 1;
+  line *way = c->l1 + (size_t)(tag % (uint64_t)c->sets) * (size_t)c->ways;
+  int i = 0;
+  while (i < c->ways - 1 && way[i].tag != tag) i++;
+  line found = way[i];
+  const bool hit = found.tag == tag;
+  if (!hit) found = (line){tag, beyond_l1(c, address, at, false)};
+  memmove(way + 1, way, (size_t)i * sizeof *way);
+  way[0] = found;
+  return max64(found.there, at + (int64_t)c->s->share.l1_cycles);
+}
+
+/* The different lines of an access; at most two a lane. */
+static int lines_of(const cu *c, const cdna_access *a, uint64_t lanes, uint64_t line_at[2 * CDNA_LANES]) {
+  int n = 0;
+  for (uint64_t left = lanes; left; left &= left - 1) {
+    const int l = __builtin_ctzll(left);
+    const uint64_t first = a->address[0][l] >> c->shift, last = (a->address[0][l] + a->bytes - 1) >> c->shift;
+    for (uint64_t at = first; at <= last; at++) {
+      int i = n - 1;
+      while (i >= 0 && line_at[i] != at) i--;
+      if (i < 0) line_at[n++] = at;
+    }
+  }
+  for (int i = 0; i < n; i++) line_at[i] <<= c->shift;
+  return n;
+}
+
+static int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+/* LDS serves what has arrived from memory until `at`. */
+static void take_pending(cu *c, int64_t at) {
+  while (c->pending_from != c->pending_to && c->pending[c->pending_from % PENDING].at <= at) {
+    const int64_t from = c->pending[c->pending_from % PENDING].at;
+    const int cycles = c->pending[c->pending_from++ % PENDING].cycles;
+    c->lds_free = max64(c->lds_free, from) + cycles;
+    c->out->busy[CDNA_LDS] += cycles;
+  }
+}
+
+static int64_t vmem(cu *c, wave *w, int simd, int64_t at) {
+  const cdna_rates *r = c->s->rates;
+  cdna_access a;
+  if (!cdna_access_of(w->wave, w->op, &a)) return at; /* buffer_inv and its like */
+  const uint64_t lanes = a.lanes[CDNA_IN_GLOBAL], private = a.lanes[CDNA_IN_SCRATCH];
+  uint64_t line_at[2 * CDNA_LANES];
+  const int n = lines_of(c, &a, lanes, line_at), active = __builtin_popcountll(lanes | private);
+  const int data = active * a.bytes;
+  int cycles = ceil_div(active ? active : 1, r->addresses);
+  if (n > cycles) cycles = n;
+  if (ceil_div(data, r->l1_bandwidth) > cycles) cycles = ceil_div(data, r->l1_bandwidth);
+  const int64_t begin = max64(at, c->vmem_free);
+  c->vmem_free = begin + cycles;
+  c->out->busy[CDNA_L1] += cycles;
+  c->out->bytes[CDNA_L1] += data;
+  span(c, simd, 0, CDNA_L1, w->op->instruction->name, begin, begin + cycles);
+  int64_t done = begin + cycles + (int64_t)c->s->share.l1_cycles;
+  for (int i = 0; i < n; i++) {
+    const int64_t asked = begin + (int64_t)i * cycles / n;
+    const int64_t there = a.writes ? beyond_l1(c, line_at[i], asked, !a.reads) : through_l1(c, line_at[i], asked);
+    done = max64(done, there);
+  }
+  if (private) done = max64(done, begin + (int64_t)c->s->share.l2_cycles); /* scratch: taken to be in L2 */
+  if (a.to_lds && c->pending_to - c->pending_from < PENDING) {
+    /* kept in order of arrival */
+    uint32_t i = c->pending_to++;
+    for (; i != c->pending_from && c->pending[(i - 1) % PENDING].at > done; i--)
+      c->pending[i % PENDING] = c->pending[(i - 1) % PENDING];
+    c->pending[i % PENDING].at = done;
+    c->pending[i % PENDING].cycles = ceil_div(data, r->lds_write);
+    done += ceil_div(data, r->lds_write);
+  }
+  return done;
+}
+
+static int64_t lds(cu *c, wave *w, int simd, int64_t at) {
+  const cdna_rates *r = c->s->rates;
+  cdna_access a;
+  int cycles, moved;
+  if (cdna_access_of(w->wave, w->op, &a)) {
+    const cdna_lds_kind kind = a.reads && a.writes ? CDNA_LDS_ATOMIC : a.writes ? CDNA_LDS_WRITE : CDNA_LDS_READ;
+    const cdna_lds_rule *rule = cdna_lds_rule_of(c->s->arch, kind == CDNA_LDS_ATOMIC ? CDNA_LDS_WRITE : kind, a.bytes);
+    const uint64_t lanes = a.lanes[CDNA_IN_LDS];
+    int turns = 0;
+    for (int p = 0; rule && p < a.parts; p++) {
+      uint32_t address[CDNA_LANES];
+      cdna_lds_count counts;
+      for (int l = 0; l < CDNA_LANES; l++) address[l] = (uint32_t)a.address[p][l];
+      cdna_lds_count_access(rule, kind, a.bytes, address, lanes, &counts);
+      turns += counts.turns;
+      c->out->turns += counts.turns;
+      c->out->phases += counts.phases;
+    }
+    const int active = __builtin_popcountll(lanes);
+    moved = active * a.bytes * a.parts;
+    cycles = turns > ceil_div(active, r->lds_addresses) ? turns : ceil_div(active, r->lds_addresses);
+  } else { /* lanes are moved through the crossbar: a dword each, as a write and a read */
+    moved = 4 * CDNA_LANES;
+    cycles = CDNA_LANES / r->lds_addresses;
+  }
+  const int width = (a.writes ? r->lds_write : r->lds_read) / 2, port = ceil_div(moved, width);
+  take_pending(c, max64(at, c->lds_free));
+  const int64_t begin = max64(at, max64(c->lds_free, c->port_free[simd / 2]));
+  c->lds_free = begin + cycles;
+  c->port_free[simd / 2] = begin + (port > cycles ? port : cycles);
+  c->out->busy[CDNA_LDS] += cycles;
+  c->out->bytes[CDNA_LDS] += moved;
+  span(c, simd, 0, CDNA_LDS, w->op->instruction->name, begin, begin + cycles);
+  return begin + (port > cycles ? port : cycles) + r->lds_latency;
+}
+
+static int64_t smem(cu *c, wave *w, int64_t at) {
+  cdna_access a;
+  if (!cdna_access_of(w->wave, w->op, &a)) return at + (int64_t)c->s->share.l1_cycles;
+  const uint64_t first = a.address[0][0] >> 6, last = (a.address[0][0] + a.bytes - 1) >> 6; /* lines of 64 bytes */
+  int64_t done = at + (int64_t)c->s->share.l1_cycles;
+  for (uint64_t l = first; l <= last; l++) {
+    uint64_t *kept = &c->scalar_line[l % SCALAR_LINES];
+    if (*kept == l + 1) continue;
+    *kept = l + 1;
+    const bool is_argument = (l << 6) - (c->s->arguments & ~63ull) < 4096;
+    done = max64(done, is_argument ? at + (int64_t)c->s->share.arguments_cycles : beyond_l1(c, l << 6, at, false));
+  }
+  return done;
+}
+
+/* ---- workgroups ---- */
+
+static void fetch(cu *c, wave *w);
+
+/* The wave can go on: its SIMD is asked in its first slot from then on. */
+static void wake(cu *c, const wave *w) {
+  const int simd = (int)(w - c->wave) / SLOTS, slot = c->s->rates->slot;
+  const int64_t at = max64(w->ready, w->own), first = at + ((simd - at) % slot + slot) % slot;
+  if (first < c->at[simd]) c->at[simd] = first;
+}
+
+/* Places the next workgroup; its waves go round the SIMDs. */
+static bool start_group(cu *c, int64_t at) {
+  const cdna_cu_setup *s = c->s;
+  if (c->next_group >= s->n_groups) return true;
+  const int first = c->next_group % s->together, waves = cdna_dispatch_waves(s->dispatch);
+  int slot = -1;
+  for (int i = 0; i < s->together && slot < 0; i++)
+    if (!c->group[(first + i) % s->together].alive) slot = (first + i) % s->together;
+  if (slot < 0) return true;
+  group *g = &c->group[slot];
+  if (!g->registers && !(g->registers = cdna_group_open(s->dispatch, c->error))) return false;
+  cdna_group_start(s->dispatch, g->registers, s->group[c->next_group++]);
+  g->alive = waves;
+  g->waiting = 0;
+  g->latest = at;
+  c->n_alive += waves;
+  for (int i = 0; i < waves; i++) {
+    wave *w = NULL;
+    for (int turn = 0; turn < SIMDS && !w; turn++)
+      for (int k = 0; k < SLOTS && !w; k++) {
+        wave *t = &c->wave[((slot * waves + i + turn) % SIMDS) * SLOTS + k];
+        if (!t->wave) w = t;
+      }
+    if (!w) return false; /* occupancy allows no more than there are slots */
+    *w = (wave){.wave = &g->registers->wave[i], .group = g, .started = at, .ready = at, .arrived = NEVER};
+    w->age = c->ages++;
+    fetch(c, w);
+    wake(c, w);
+  }
+  return true;
+}
+
+static void end_wave(cu *c, wave *w, int64_t at) {
+  group *g = w->group;
+  const int64_t end = max64(at, max64(w->vm.last, w->lgkm.last));
+  c->out->wave_cycles += (double)(end - w->started);
+  c->out->stall[CDNA_WAITS_VM] += (double)(end - at);
+  g->latest = max64(g->latest, end);
+  c->end = max64(c->end, end);
+  w->wave = NULL;
+  c->n_alive--;
+  if (--g->alive == 0 && !start_group(c, g->latest + c->s->rates->wave_start)) c->failed = true;
+}
+
+/* Those that wait go on if nobody is missing. */
+static void pass_barrier(cu *c, group *g, int64_t at) {
+  if (!g->waiting || g->waiting < g->alive) return;
+  for (int i = 0; i < SIMDS * SLOTS; i++) {
+    wave *w = &c->wave[i];
+    if (!w->wave || w->group != g || w->arrived == NEVER) continue;
+    const int64_t go = at + c->s->rates->barrier;
+    span(c, i / SLOTS, i % SLOTS, CDNA_UNITS + CDNA_WAITS_BARRIER, "barrier", w->arrived, go);
+    c->out->stall[CDNA_WAITS_BARRIER] += (double)(go - w->arrived);
+    w->arrived = NEVER;
+    w->wave->state = CDNA_RUNNING;
+    w->ready = go;
+    fetch(c, w);
+    wake(c, w);
+  }
+  g->waiting = 0;
+}
+
+/* ---- instructions ---- */
+
+/* Finds the next instruction of a wave and when its inputs are there. */
+static void fetch(cu *c, wave *w) {
+  w->op = cdna_wave_next(w->wave);
+  if (!w->op || w->op->run == cdna_stop_here) {
+    if (w->op) cdna_wave_step(w->wave, w->op); /* says why */
+    c->failed = true;
+    return;
+  }
+  const cdna_effects *e = w->effects = &c->s->effects[w->wave->at];
+  int64_t own = 0;
+  w->why = CDNA_WAITS_ISSUE;
+  for (int i = 0; i < e->n_reads + e->n_writes; i++) {
+    const cdna_register_range *range = i < e->n_reads ? &e->read[i] : &e->write[i - e->n_reads];
+    if (range->first >= CDNA_REGISTER_CODES) continue;
+    /* a result that is overwritten unread has to be complete, too, but for the sum that goes on */
+    const bool sum = e->mfma && (i >= e->n_reads || range->role == '2');
+    const int64_t *there = sum ? w->summed : w->there;
+    const int n = range->first + range->n > CDNA_REGISTER_CODES ? CDNA_REGISTER_CODES - range->first : range->n;
+    for (int k = 0; k < n; k++)
+      if (there[range->first + k] > own) {
+        own = there[range->first + k];
+        w->why = w->by_matrix[range->first + k] ? CDNA_WAITS_RESULT : CDNA_WAITS_REGISTER;
+      }
+  }
+  if (e->wait_vm < CDNA_VM_MOST && counted_down(&w->vm, e->wait_vm) > own) {
+    own = counted_down(&w->vm, e->wait_vm);
+    w->why = CDNA_WAITS_VM;
+  }
+  if (e->wait_lgkm < CDNA_LGKM_MOST && counted_down(&w->lgkm, e->wait_lgkm) > own) {
+    own = counted_down(&w->lgkm, e->wait_lgkm);
+    w->why = CDNA_WAITS_LGKM;
+  }
+  w->own = own;
+}
+
+/* Kinds of which a SIMD issues one each in a slot. */
+typedef enum port { VECTOR_PORT, SCALAR_PORT, LDS_PORT, VMEM_PORT, SMEM_PORT, NO_PORT } port;
+static port port_of(const cdna_effects *e) {
+  switch (e->klass) {
+  case CDNA_CLASS_SALU:
+  case CDNA_CLASS_BRANCH: return SCALAR_PORT;
+  case CDNA_CLASS_VALU:
+  case CDNA_CLASS_TRANS:
+  case CDNA_CLASS_MATRIX: return VECTOR_PORT;
+  case CDNA_CLASS_LDS: return LDS_PORT;
+  case CDNA_CLASS_VMEM: return VMEM_PORT;
+  case CDNA_CLASS_SMEM: return SMEM_PORT;
+  default: return NO_PORT;
+  }
+}
+
+/* When the unit takes it, and what is waited for until then. */
+static int64_t unit_free(const cu *c, const wave *w, int simd, cdna_stall *why) {
+  const cdna_effects *e = w->effects;
+  *why = CDNA_WAITS_ISSUE;
+  switch (e->klass) {
+  case CDNA_CLASS_MATRIX:
+    if (e->mfma && c->matrix_free[simd] > c->vector_free[simd]) {
+      *why = CDNA_WAITS_MATRIX;
+      return c->matrix_free[simd];
+    }
+    return c->vector_free[simd];
+  case CDNA_CLASS_VALU:
+  case CDNA_CLASS_TRANS: return c->vector_free[simd];
+  case CDNA_CLASS_LDS: *why = CDNA_WAITS_LDS; return c->lds_free - c->s->rates->lds_queue;
+  case CDNA_CLASS_VMEM: *why = CDNA_WAITS_VMEM; return c->vmem_free - c->s->rates->vmem_queue;
+  default: return 0;
+  }
+}
+
+static void set_results(wave *w, int64_t sums, int64_t others, bool is_matrix) {
+  const cdna_effects *e = w->effects;
+  for (int i = 0; i < e->n_writes; i++)
+    for (int k = 0; k < e->write[i].n && e->write[i].first + k < CDNA_REGISTER_CODES; k++) {
+      w->there[e->write[i].first + k] = others;
+      w->summed[e->write[i].first + k] = sums;
+      w->by_matrix[e->write[i].first + k] = is_matrix;
+    }
+}
+
+static void issue(cu *c, wave *w, int simd, int64_t at) {
+  const cdna_rates *r = c->s->rates;
+  const cdna_effects *e = w->effects;
+  const cdna_op *op = w->op;
+  const int slot = (int)(w - c->wave) % SLOTS;
+  bool execute = true;
+  int64_t next = at + r->slot;
+  c->out->instructions++;
+  switch (e->klass) {
+  case CDNA_CLASS_MATRIX:
+    c->vector_free[simd] = at + r->slot;
+    c->out->busy[CDNA_VECTOR] += r->slot / 4.0;
+    if (e->mfma) {
+      const int64_t busy = 4ll * e->passes;
+      c->matrix_free[simd] = at + busy;
+      c->out->busy[CDNA_MATRIX] += (double)busy / 4;
+      c->out->matrix_flops += 2.0 * (double)cdna_mfma_macs(e->mfma);
+      set_results(w, at + busy, at + busy + 4ll * r->matrix_to_vector, true);
+      span(c, simd, slot, CDNA_MATRIX, op->instruction->name, at, at + busy);
+      execute = false;
+    } else {
+      set_results(w, at + r->valu_to_matrix, at + r->valu_latency, false);
+    }
+    break;
+  case CDNA_CLASS_VALU:
+  case CDNA_CLASS_TRANS: {
+    const int busy = e->klass == CDNA_CLASS_TRANS ? r->transcendental : r->slot;
+    c->vector_free[simd] = at + busy;
+    c->out->busy[CDNA_VECTOR] += busy / 4.0;
+    set_results(w, at + busy - r->slot + r->valu_to_matrix, at + busy - r->slot + r->valu_latency, false);
+    span(c, simd, slot, CDNA_VECTOR, op->instruction->name, at, at + busy);
+    break;
+  }
+  case CDNA_CLASS_LDS: count(&w->lgkm, lds(c, w, simd, at)); break;
+  case CDNA_CLASS_VMEM: {
+    const int64_t done = vmem(c, w, simd, at);
+    if (e->counters & CDNA_COUNTS_VM) count(&w->vm, done);
+    if (e->counters & CDNA_COUNTS_LGKM) count(&w->lgkm, done);
+    break;
+  }
+  case CDNA_CLASS_SMEM: count(&w->lgkm, smem(c, w, at)); break;
+  case CDNA_CLASS_SALU: c->out->busy[CDNA_SCALAR_UNIT] += r->slot / 4.0; break;
+  default:
+    if (e->wait_states > 1) next = at + (int64_t)r->slot * e->wait_states;
+    if (!strcmp(op->instruction->name, "s_sleep")) next = at + 64 * (op->imm & 127);
+    break;
+  }
+  if (execute) {
+    cdna_wave_step(w->wave, op);
+  } else {
+    w->wave->pc = w->wave->at + op->dwords;
+    w->wave->instructions++;
+  }
+  if (e->klass == CDNA_CLASS_BRANCH && w->wave->pc != w->wave->at + op->dwords) next = at + r->branch;
+  w->ready = next;
+  switch (w->wave->state) {
+  case CDNA_RUNNING: fetch(c, w); break;
+  case CDNA_STOPPED: c->failed = true; break;
+  case CDNA_AT_BARRIER:
+    w->arrived = at;
+    w->op = NULL;
+    w->group->waiting++;
+    pass_barrier(c, w->group, at);
+    break;
+  case CDNA_ENDED: {
+    group *g = w->group;
+    end_wave(c, w, at);
+    if (g->alive) pass_barrier(c, g, at);
+    break;
+  }
+  }
+}
+
+/* Notes what the wave waited for since it could have issued. */
+static void note(cu *c, wave *w, int simd, int64_t at, cdna_stall unit) {
+  const int slot = (int)(w - c->wave) % SLOTS;
+  const int64_t own = max64(w->own, w->ready);
+  if (own > w->ready) {
+    c->out->stall[w->why] += (double)(own - w->ready);
+    span(c, simd, slot, CDNA_UNITS + (int)w->why, cdna_stall_name(w->why), w->ready, own);
+  }
+  if (at > own) c->out->stall[unit] += (double)(at - own);
+}
+
+/* One slot of a SIMD; returns when it has to be asked again. */
+static int64_t serve_simd(cu *c, int simd, int64_t at) {
+  wave *const waves = &c->wave[simd * SLOTS];
+  bool taken[NO_PORT] = {false};
+  uint32_t asked = 0;
+  int64_t next = NEVER;
+  for (;;) {
+    wave *best = NULL;
+    for (int i = 0; i < SLOTS; i++) {
+      wave *w = &waves[i];
+      if (!w->wave || !w->op || asked >> i & 1) continue;
+      const int64_t own = max64(w->own, w->ready);
+      if (own > at) {
+        if (own < next) next = own;
+        continue;
+      }
+      if (!best || w->wave->priority > best->wave->priority ||
+          (w->wave->priority == best->wave->priority && w->age < best->age))
+        best = w;
+    }
+    if (!best) break;
+    asked |= 1u << (best - waves);
+    cdna_stall why;
+    const port p = port_of(best->effects);
+    const int64_t is_free = unit_free(c, best, simd, &why);
+    if (is_free > at || (p != NO_PORT && taken[p])) {
+      const int64_t again = is_free > at ? is_free : at + 1;
+      if (again < next) next = again;
+      continue;
+    }
+    if (p != NO_PORT) taken[p] = true;
+    note(c, best, simd, at, why);
+    best->age = c->ages++; /* who has issued is asked last */
+    issue(c, best, simd, at);
+    if (c->failed) return NEVER;
+    if (best->wave && best->op && max64(best->own, best->ready) < next) next = max64(best->own, best->ready);
+  }
+  if (next == NEVER) return NEVER;
+  const int64_t slot = c->s->rates->slot, slots = next > at ? (next - at + slot - 1) / slot : 1;
+  return at + slots * slot;
+}
+
+static bool open_cu(cu *c) {
+  const cdna_rates *r = c->s->rates;
+  c->ways = r->l1_ways;
+  c->sets = r->l1_bytes / r->l1_line / r->l1_ways;
+  c->shift = __builtin_ctz((unsigned)r->l1_line);
+  c->l1 = tw_new((size_t)c->sets * (size_t)c->ways, sizeof *c->l1);
+  c->wave = tw_new(SIMDS * SLOTS, sizeof *c->wave);
+  for (int i = 0; i < SIMDS; i++) c->at[i] = i;
+  return c->l1 && c->wave;
+}
+
+tw_status cdna_cu_run(const cdna_cu_setup *s, cdna_cu_result *out, tw_error *error) {
+  cu *c = tw_new(1, sizeof *c);
+  tw_error inside = {0};
+  *out = (cdna_cu_result){0};
+  if (c) *c = (cu){.s = s, .out = out, .error = &inside};
+  bool ok = c && open_cu(c);
+  for (int i = 0; i < s->together && ok; i++) ok = start_group(c, 0);
+  while (ok && c->n_alive && !c->failed) {
+    int simd = 0;
+    for (int i = 1; i < SIMDS; i++)
+      if (c->at[i] < c->at[simd]) simd = i;
+    const int64_t at = c->at[simd];
+    if (at >= NEVER) break; /* all waves wait for each other */
+    c->at[simd] = NEVER;
+    const int64_t next = serve_simd(c, simd, at);
+    if (next < c->at[simd]) c->at[simd] = next; /* it may have woken its own waves */
+  }
+  tw_status status = TW_OK;
+  if (!c || !ok)
+    status = inside.status != TW_OK ? TW_FAILED : tw_fail(error, TW_MISSING, "out of memory for a compute unit");
+  else if (c->failed)
+    status = TW_FAILED;
+  else if (c->n_alive)
+    status = tw_fail(error, TW_FAILED, "waves wait at a barrier that others never reach");
+  if (status == TW_FAILED && inside.status != TW_OK && error) *error = inside;
+  if (c) {
+    take_pending(c, NEVER);
+    out->cycles = c->end;
+    for (int i = 0; i < SLOTS * SIMDS; i++)
+      if (c->group[i].registers) cdna_group_close(c->group[i].registers);
+    free(c->l1);
+    free(c->wave);
+  }
+  free(c);
+  return status;
+}

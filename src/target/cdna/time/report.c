@@ -1,0 +1,174 @@
+/* report.c - see report.h. */
+#include "target/cdna/time/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/trace.h"
+#include "target/cdna/layout/mfma.h"
+#include "target/cdna/views/views.h"
+
+void cdna_times_add(cdna_times *sum, const cdna_times *one, bool is_main) {
+  const cdna_times before = *sum;
+  if (is_main || sum->seconds == 0) *sum = *one;
+  if (before.seconds == 0) return;
+  sum->seconds = before.seconds + one->seconds;
+  sum->cycles = before.cycles + one->cycles;
+  sum->matrix_flops = before.matrix_flops + one->matrix_flops;
+  for (int u = 0; u < CDNA_UNITS; u++) sum->bytes[u] = before.bytes[u] + one->bytes[u];
+}
+
+/* ---- bounds ---- */
+
+/* The matrix units' name for a type; CDNA_TYPES: they have none. */
+static cdna_type matrix_type(tw_type t) {
+  switch (t) {
+  case TW_F32: return CDNA_F32;
+  case TW_F16: return CDNA_F16;
+  case TW_BF16: return CDNA_BF16;
+  case TW_I8:
+  case TW_U8: return CDNA_I8;
+  case TW_E4M3:
+  case TW_MXFP8: return CDNA_FP8;
+  case TW_E5M2: return CDNA_BF8;
+  case TW_MXFP6: return CDNA_FP6;
+  case TW_MXFP4: return CDNA_FP4;
+  default: return CDNA_TYPES;
+  }
+}
+
+double cdna_matrix_peak(const cdna_machine *m, cdna_arch arch, tw_type type) {
+  const cdna_type wanted = matrix_type(type);
+  const cdna_mfma *i;
+  double best = 0;
+  for (size_t n = 0; (i = cdna_mfma_at(n)); n++) {
+    const bool any = i->a == CDNA_F8F6F4 && wanted >= CDNA_FP8 && wanted <= CDNA_FP4;
+    if ((i->a != wanted && !any) || cdna_mfma_is_sparse(i)) continue;
+    const int passes = cdna_mfma_passes(i, arch, any ? wanted : i->a, any ? wanted : i->b);
+    if (passes > 0) best = fmax(best, (double)cdna_mfma_macs(i) / (4.0 * passes));
+  }
+  return 2 * best * m->simds * m->caches.xcds * m->caches.cus * m->clock_mhz * 1e6;
+}
+
+tw_status cdna_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_error *error) {
+  const cdna_machine *m = cdna_machine_of(t);
+  tw_operand operand[TW_OPERANDS_MAX];
+  const size_t n = p->op->operands(p, operand);
+  double peak = 0;
+  const char *type = "f32";
+  (void)error;
+  /* a kernel may turn operands into the smallest of their types before it multiplies */
+  for (size_t i = 0; i < n; i++) {
+    const double here = operand[i].is_output ? 0 : cdna_matrix_peak(m, cdna_arch_of(t), operand[i].type);
+    if (here > peak) {
+      peak = here;
+      type = tw_type_name(operand[i].type);
+    }
+  }
+  if (peak == 0) peak = cdna_matrix_peak(m, cdna_arch_of(t), TW_F32);
+  const double bytes = p->op->bytes(p), kept = (double)m->caches.llc_bytes;
+  const cdna_rates *r = cdna_rates_of(cdna_arch_of(t));
+  const double rate = bytes <= kept ? r->llc_gbs * 1e9 : m->memory_tbs * 1e12;
+  *out = (tw_bound){.compute_cost = 2 * p->op->operations(p) / peak, .memory_cost = bytes / rate};
+  out->cost = fmax(out->compute_cost, out->memory_cost);
+  out->least = fmax(out->compute_cost, 0.9 * bytes / (r->llc_gbs * 1e9)) * 0.999;
+  if (out->compute_cost >= out->memory_cost)
+    snprintf(out->limit, sizeof out->limit, "matrix units with %s: %.0f Tflop/s at %d MHz", type, peak * 1e-12,
+             m->clock_mhz);
+  else
+    snprintf(out->limit, sizeof out->limit, "%s: %.1f MB at %.1f TB/s", bytes <= kept ? "LLC" : "memory", bytes * 1e-6,
+             rate * 1e-12);
+  return TW_OK;
+}
+
+/* ---- measurements ---- */
+
+void cdna_report(const cdna_machine *m, const cdna_result_counts *c, double whole, const cdna_times *t,
+                 const tw_problem *p, tw_measurement *out) {
+  *out = (tw_measurement){
+      .cost = t->seconds, .seconds = t->seconds, .cycles = t->cycles, .instructions = (double)c->instructions * whole};
+  const cdna_arch arch = (cdna_arch)(m - cdna_machines);
+  memcpy(out->bottleneck, t->bottleneck, sizeof out->bottleneck);
+  if (p) {
+    tw_operand operand[TW_OPERANDS_MAX];
+    const size_t n = p->op->operands(p, operand);
+    double peak = 0;
+    for (size_t i = 0; i < n; i++)
+      if (!operand[i].is_output) peak = fmax(peak, cdna_matrix_peak(m, arch, operand[i].type));
+    if (peak > 0) out->utilization = 2 * p->op->operations(p) / t->seconds / peak;
+  }
+#define ADD(name, unit, help, value)                                                                                   \
+  out->counter[out->n_counters++] = (tw_counter) { name, unit, help, value }
+  const double flops = p ? 2 * p->op->operations(p) : t->matrix_flops;
+  ADD("tflops", "Tflop/s", "operations of the problem in the modelled time", flops / t->seconds * 1e-12);
+  ADD("clock", "MHz", "that power allows while matrix units work so much", t->mhz);
+  ADD("matrix_busy", "%", "of the time matrix units multiply, in a CU at work", 100 * t->use[CDNA_MATRIX]);
+  ADD("vector_busy", "%", "vector units issue", 100 * t->use[CDNA_VECTOR]);
+  ADD("lds_busy", "%", "LDS serves", 100 * t->use[CDNA_LDS]);
+  ADD("l1_busy", "%", "L1 is looked up, or moves data", 100 * t->use[CDNA_L1]);
+  ADD("l2_busy", "%", "of a CU's share of the L2's bandwidth is used", 100 * t->use[CDNA_L2]);
+  ADD("llc_busy", "%", "of its share of the last-level cache's", 100 * t->use[CDNA_LLC]);
+  ADD("memory_busy", "%", "of its share of memory's", 100 * t->use[CDNA_MEMORY]);
+  ADD("cus_working", "%", "of the time CUs have workgroups", 100 * t->working);
+  static const char *const name[] = {"wait_issue",   "wait_matrix",  "wait_result", "wait_register", "wait_vmcnt",
+                                     "wait_lgkmcnt", "wait_barrier", "wait_lds",    "wait_memory"};
+  for (int s = 0; s < CDNA_WAITS; s++) ADD(name[s], "%", "of waves' time, waiting for that", 100 * t->stall[s]);
+  ADD("l2_hits", "%", "of loads beyond L1", 100 * t->l2_hits);
+  ADD("llc_hits", "%", "of what misses L2", 100 * t->llc_hits);
+  ADD("lds_conflicts", "%", "more turns of LDS than without bank conflicts", 100 * t->conflicts);
+  ADD("l2_bytes", "bytes", "asked of L2", t->bytes[CDNA_L2]);
+  ADD("llc_bytes", "bytes", "asked of the last-level cache", t->bytes[CDNA_LLC]);
+  ADD("memory_bytes", "bytes", "asked of memory", t->bytes[CDNA_MEMORY]);
+  ADD("workgroups", "workgroups", "of a CU at a time", t->together);
+  ADD("waves", "waves", "executed", (double)c->waves);
+#undef ADD
+}
+
+/* ---- traces ---- */
+
+static void lane_of(const cdna_span *s, char *text, size_t size) {
+  if (s->kind == CDNA_LDS || s->kind == CDNA_L1)
+    snprintf(text, size, "%s", cdna_unit_name((cdna_unit)s->kind));
+  else if (s->kind < CDNA_UNITS)
+    snprintf(text, size, "SIMD %d %s", s->simd, s->kind == CDNA_MATRIX ? "matrix" : "vector");
+  else
+    snprintf(text, size, "SIMD %d wave %d waits", s->simd, s->wave);
+}
+
+tw_status cdna_write_trace(const cdna_spans *spans, double mhz, const char *path, tw_error *error) {
+  FILE *f = fopen(path, "w");
+  if (!f) return tw_fail(error, TW_MISSING, "cannot write %s", path);
+  tw_trace t = tw_trace_begin(f, mhz);
+  tw_trace_lane(&t, "kernel");
+  char lane[48];
+  int64_t end = 0;
+  bool seen[4][8][2] = {{{false}}}, units[4][CDNA_UNITS] = {{false}};
+  for (int simd = 0; simd < 4; simd++) {
+    for (int u = 0; u <= CDNA_VECTOR; u++)
+      for (size_t i = 0; i < spans->n && !units[simd][u]; i++)
+        if (spans->at[i].simd == simd && spans->at[i].kind == u) {
+          lane_of(&spans->at[i], lane, sizeof lane);
+          tw_trace_lane(&t, lane);
+          units[simd][u] = true;
+        }
+  }
+  tw_trace_lane(&t, cdna_unit_name(CDNA_LDS));
+  tw_trace_lane(&t, cdna_unit_name(CDNA_L1));
+  for (size_t i = 0; i < spans->n; i++) {
+    const cdna_span *s = &spans->at[i];
+    if (s->to > end) end = s->to;
+    if (s->kind >= CDNA_UNITS && !seen[s->simd][s->wave][0]) {
+      seen[s->simd][s->wave][0] = true;
+      lane_of(s, lane, sizeof lane);
+      tw_trace_lane(&t, lane);
+    }
+  }
+  for (size_t i = 0; i < spans->n; i++) {
+    lane_of(&spans->at[i], lane, sizeof lane);
+    tw_trace_span(&t, lane, spans->at[i].name, (double)spans->at[i].from, (double)spans->at[i].to);
+  }
+  tw_trace_end(&t, "kernel", 0, (double)end);
+  return fclose(f) == 0 ? TW_OK : tw_fail(error, TW_MISSING, "cannot write %s", path);
+}

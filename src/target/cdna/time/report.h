@@ -1,0 +1,24 @@
+/* report.h - times as the rest of the project has them: measurements, bounds, traces. */
+#ifndef TW_CDNA_REPORT_H
+#define TW_CDNA_REPORT_H
+
+#include "target/cdna/time/time.h"
+#include "tilewright/target.h"
+
+/* Adds a kernel of a launch of several; what is no sum is of the main one. */
+void cdna_times_add(cdna_times *, const cdna_times *one, bool is_main);
+
+/* `whole`: workgroups of the launch for each that was executed. `p` may be NULL: a launch without an op. */
+void cdna_report(const cdna_machine *, const cdna_result_counts *, double whole, const cdna_times *,
+                 const tw_problem *p, tw_measurement *out);
+
+/* Operations a second of all matrix units with a type at the peak clock; 0: they do not have it. */
+double cdna_matrix_peak(const cdna_machine *, cdna_arch, tw_type);
+
+/* As in tw_family: at the peak clock, every operand once. */
+tw_status cdna_bound(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
+
+/* Chrome trace of the first compute unit; times in microseconds. */
+tw_status cdna_write_trace(const cdna_spans *, double mhz, const char *path, tw_error *);
+
+#endif

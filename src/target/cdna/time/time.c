@@ -1,0 +1,307 @@
+/* time.c - see time.h. */
+#include "target/cdna/time/time.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "base/strings.h"
+#include "target/cdna/isa/effects.h"
+#include "target/cdna/time/reuse.h"
+
+enum { PLACES = 3, TOGETHER_MAX = 32 };
+static const double CLOSE = 0.04; /* a clock that is met again so closely is not timed again */
+
+typedef struct timing {
+  const cdna_machine *machine;
+  const cdna_rates *rates;
+  const cdna_dispatch *dispatch;
+  cdna_cu_setup setup;
+  cdna_reuse reuse;
+  cdna_occupancy occupancy;
+  uint64_t groups, of_xcd; /* workgroups; at most, of one XCD */
+  int cus, together;
+  bool has_matrix;
+  /* places of the grid that are timed: workgroups of XCD 0 from this one on */
+  int n_places;
+  uint64_t place[PLACES + 1];
+  int at_once[PLACES + 1];
+  cdna_cu_result result[PLACES + 1];
+  tw_status status[PLACES + 1];
+  tw_error error[PLACES + 1];
+  cdna_spans *spans;
+  cdna_cu_setup setups[PLACES + 1];
+  uint64_t list[PLACES + 1][TOGETHER_MAX];
+} timing;
+
+static cdna_share share_at(const timing *t, double mhz) {
+  const cdna_rates *r = t->rates;
+  const cdna_cache_machine *c = &t->machine->caches;
+  /* CUs that work at the same time share what is behind L1 */
+  const double active = fmin((double)t->groups, (double)(c->xcds * c->cus)), of_xcd = fmin((double)t->of_xcd, c->cus);
+  const double ns = mhz * 1e-3, bytes = 1e9 / (mhz * 1e6); /* cycles of a ns; of a GB/s, bytes a cycle */
+  return (cdna_share){.l2 = fmin(r->l1_bandwidth, r->l2_bandwidth / of_xcd),
+                      .llc = fmin(r->l1_bandwidth, r->llc_gbs * bytes / active),
+                      .memory = fmin(r->l1_bandwidth, t->machine->memory_tbs * 1e3 * r->memory_use * bytes / active),
+                      .l1_cycles = r->l1_ns * ns,
+                      .l2_cycles = r->l2_ns * ns,
+                      .llc_cycles = r->llc_ns * ns,
+                      .memory_cycles = r->memory_ns * ns,
+                      .arguments_cycles = r->arguments_ns * ns};
+}
+
+/* ---- places ---- */
+
+static void run_place(void *context, size_t i) {
+  timing *t = context;
+  cdna_cu_setup *s = &t->setups[i];
+  *s = t->setup;
+  const uint64_t xcds = (uint64_t)t->machine->caches.xcds;
+  s->n_groups = 0;
+  for (int k = 0; k < t->at_once[i]; k++) {
+    const uint64_t id = (t->place[i] + (uint64_t)k * (uint64_t)t->cus) * xcds;
+    if (id < t->groups) t->list[i][s->n_groups++] = id;
+  }
+  s->group = t->list[i];
+  s->together = s->n_groups;
+  s->spans = i == 0 ? t->spans : NULL;
+  if (s->spans) s->spans->n = 0;
+  t->status[i] = cdna_cu_run(s, &t->result[i], &t->error[i]);
+}
+
+/* The first CU's workgroups; if the grid has more rounds, one's in the middle and the last whole round's; and if the last
+ * round leaves CUs with fewer workgroups at a time, such a CU. */
+static void choose_places(timing *t) {
+  const uint64_t round = (uint64_t)t->cus * (uint64_t)t->together, rounds = t->of_xcd / round;
+  t->n_places = 0;
+  if (rounds <= 1 && t->of_xcd <= round) {
+    const int at_once = (int)((t->of_xcd + (uint64_t)t->cus - 1) / (uint64_t)t->cus);
+    const uint64_t last = t->of_xcd - 1 < (uint64_t)t->cus ? t->of_xcd - 1 : (uint64_t)t->cus - 1;
+    t->place[0] = 0;
+    t->at_once[0] = at_once;
+    t->n_places = 1;
+    if (last) {
+      t->place[1] = last;
+      t->at_once[1] = at_once;
+      t->n_places = 2;
+    }
+    return;
+  }
+  const uint64_t of[] = {0, rounds / 2, rounds - 1};
+  for (int i = 0; i < 3; i++) {
+    if (i && of[i] == of[i - 1]) continue;
+    /* not always the same CU of a round */
+    t->place[t->n_places] = of[i] * round + (uint64_t)i * (uint64_t)(t->cus - 1) / 2;
+    t->at_once[t->n_places++] = t->together;
+  }
+}
+
+/* How long the workgroup takes: between those of the places that were timed. */
+static double duration(const timing *t, uint64_t local) {
+  int i = 0;
+  while (i + 1 < t->n_places && t->place[i + 1] <= local) i++;
+  const double here = (double)t->result[i].cycles;
+  if (i + 1 >= t->n_places || local < t->place[0]) return here;
+  const double span = (double)(t->place[i + 1] - t->place[i]);
+  return here + ((double)t->result[i + 1].cycles - here) * (double)(local - t->place[i]) / span;
+}
+
+/* ---- the grid ---- */
+
+static void sink(double *heap, int n, int i) {
+  for (int child; (child = 2 * i + 1) < n; i = child) {
+    if (child + 1 < n && heap[child + 1] < heap[child]) child++;
+    if (heap[i] <= heap[child]) break;
+    const double kept = heap[i];
+    heap[i] = heap[child];
+    heap[child] = kept;
+  }
+}
+
+/* Cycles from the first start to the last end on XCD 0, whose CUs take its workgroups in order; and of places of its CUs
+ * that work. */
+static bool schedule(const timing *t, double *cycles, double *working) {
+  const int n = t->cus * t->together;
+  const uint64_t most = 1 << 22;
+  double *heap = tw_new((size_t)n, sizeof *heap), sum = 0, end = 0;
+  if (!heap) return false;
+  const uint64_t all = t->of_xcd < most ? t->of_xcd : most;
+  const double start = t->rates->wave_start;
+  for (uint64_t i = 0; i < all; i++) {
+    const double takes = duration(t, (uint64_t)((double)i * (double)t->of_xcd / (double)all));
+    heap[0] += takes + (i < (uint64_t)n ? 0 : start);
+    sum += takes;
+    if (heap[0] > end) end = heap[0];
+    sink(heap, n, 0);
+  }
+  free(heap);
+  const double scale = (double)t->of_xcd / (double)all;
+  *cycles = end * scale;
+  const int slots = t->of_xcd < (uint64_t)n ? t->at_once[0] * t->cus : n;
+  *working = end > 0 ? sum / (end * slots) : 0;
+  return true;
+}
+
+/* ---- results ---- */
+
+static void summarize(const timing *t, double cycles, double working, double mhz, cdna_times *out) {
+  cdna_cu_result sum = {0};
+  double time = 0, weight[PLACES + 1];
+  *out = (cdna_times){.mhz = mhz,
+                      .cycles = cycles,
+                      .seconds = cycles / (mhz * 1e6) + t->rates->launch_us * 1e-6,
+                      .working = working,
+                      .together = t->at_once[0],
+                      .sampled = t->n_places,
+                      .occupancy_limit = t->occupancy.limit};
+  for (int i = 0; i < t->n_places; i++) {
+    const cdna_cu_result *r = &t->result[i];
+    weight[i] = 1;
+    time += (double)r->cycles;
+    sum.wave_cycles += r->wave_cycles;
+    for (int s = 0; s < CDNA_WAITS; s++) sum.stall[s] += r->stall[s];
+    for (int u = 0; u < CDNA_UNITS; u++) {
+      sum.busy[u] += r->busy[u];
+      sum.bytes[u] += r->bytes[u] / t->setups[i].n_groups * weight[i] / t->n_places;
+    }
+    sum.matrix_flops += r->matrix_flops / t->setups[i].n_groups / t->n_places;
+    sum.turns += r->turns;
+    sum.phases += r->phases;
+  }
+  for (int u = 0; u < CDNA_UNITS; u++) {
+    out->use[u] = time > 0 ? sum.busy[u] / time : 0;
+    out->bytes[u] = sum.bytes[u] * (double)t->groups;
+  }
+  for (int s = 0; s < CDNA_WAITS; s++) out->stall[s] = sum.wave_cycles > 0 ? sum.stall[s] / sum.wave_cycles : 0;
+  out->matrix_flops = sum.matrix_flops * (double)t->groups;
+  out->conflicts = sum.phases > 0 ? sum.turns / sum.phases - 1 : 0;
+  double asked = 0, missed = 0, gone = 0;
+  for (int a = 0; a < CDNA_ALLOCATIONS_MAX; a++) {
+    asked += t->reuse.asked[a];
+    missed += t->reuse.asked[a] * (1 - t->reuse.l2[a]);
+    gone += t->reuse.asked[a] * (1 - t->reuse.l2[a]) * (1 - t->reuse.llc[a]);
+  }
+  out->l2_hits = asked > 0 ? 1 - missed / asked : 0;
+  out->llc_hits = missed > 0 ? 1 - gone / missed : 0;
+}
+
+static void name_bottleneck(const timing *t, cdna_times *out) {
+  static const char *const advice[] = {[CDNA_MATRIX] = "what is left is fewer or larger matrix instructions",
+                                       [CDNA_VECTOR] = "fewer or packed vector instructions help",
+                                       [CDNA_SCALAR_UNIT] = "fewer scalar instructions help",
+                                       [CDNA_LDS] = "wider LDS accesses, a swizzle, or reuse in registers help",
+                                       [CDNA_L1] = "wider loads and larger tiles help",
+                                       [CDNA_L2] = "larger tiles help",
+                                       [CDNA_LLC] = "larger tiles, or another order of the grid, help",
+                                       [CDNA_MEMORY] = "less traffic, or another order of the grid, helps"};
+  int unit = 0, stall = 0;
+  for (int u = 1; u < CDNA_UNITS; u++)
+    if (out->use[u] > out->use[unit]) unit = u;
+  for (int s = 1; s < CDNA_WAITS; s++)
+    if (out->stall[s] > out->stall[stall]) stall = s;
+  const int n = (int)sizeof out->bottleneck;
+  if (out->working < 0.7)
+    snprintf(out->bottleneck, (size_t)n, "CUs without work: they work %.0f%% of the time, the grid has %llu workgroups",
+             100 * out->working, (unsigned long long)t->groups);
+  else if (out->use[unit] > 0.75)
+    snprintf(out->bottleneck, (size_t)n, "%s: busy %.0f%% of the time; %s", cdna_unit_name((cdna_unit)unit),
+             100 * out->use[unit], advice[unit]);
+  else
+    snprintf(out->bottleneck, (size_t)n, "waiting for %s: %.0f%% of waves' time; no unit is busy more than %.0f%% (%s)",
+             cdna_stall_name((cdna_stall)stall), 100 * out->stall[stall], 100 * out->use[unit],
+             cdna_unit_name((cdna_unit)unit));
+}
+
+/* ---- all of it ---- */
+
+static tw_status time_at(timing *t, double mhz, int jobs, tw_error *error) {
+  t->setup.share = share_at(t, mhz);
+  tw_parallel_for(jobs, (size_t)t->n_places, run_place, t);
+  for (int i = 0; i < t->n_places; i++)
+    if (t->status[i] != TW_OK) {
+      if (error) *error = t->error[i];
+      return t->status[i];
+    }
+  return TW_OK;
+}
+
+static double matrix_use(const timing *t) {
+  double busy = 0, cycles = 0;
+  for (int i = 0; i < t->n_places; i++) {
+    busy += t->result[i].busy[CDNA_MATRIX];
+    cycles += (double)t->result[i].cycles;
+  }
+  return cycles > 0 ? busy / cycles : 0;
+}
+
+static tw_status time_grid(timing *t, int jobs, cdna_times *out, tw_error *error) {
+  const double peak = t->machine->clock_mhz;
+  double mhz = t->has_matrix ? t->rates->matrix_mhz : peak, cycles = 0, working = 0;
+  for (int again = 0; again < 3; again++) {
+    const tw_status status = time_at(t, mhz, jobs, error);
+    if (status != TW_OK) return status;
+    if (!schedule(t, &cycles, &working)) return tw_fail(error, TW_MISSING, "out of memory for the grid");
+    const double allowed = cdna_clock_mhz(t->rates, peak, matrix_use(t) * working);
+    const bool same = fabs(allowed - mhz) < CLOSE * mhz;
+    mhz = allowed;
+    if (same) break;
+  }
+  summarize(t, cycles, working, mhz, out);
+  name_bottleneck(t, out);
+  return TW_OK;
+}
+
+static cdna_resources resources_of(const cdna_kernel *k, const cdna_launch *l, uint32_t lds) {
+  const int all = cdna_kernel_vgprs(k), first = cdna_kernel_accum(k);
+  return (cdna_resources){.vgprs = all < first ? all : first,
+                          .agprs = all > first ? all - first : 0,
+                          .lds_bytes = (int)lds,
+                          .work_items = (int)(l->block[0] * l->block[1] * l->block[2])};
+}
+
+tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launch *l, cdna_memory *memory,
+                    const cdna_time_options *options, cdna_times *out, tw_error *error) {
+  timing *t = tw_new(1, sizeof *t);
+  cdna_dispatch *d = NULL;
+  int jobs = options->jobs;
+  if (!t) return tw_fail(error, TW_MISSING, "out of memory");
+  tw_status status = cdna_dispatch_open(o, k, l, memory, &d, error);
+  cdna_effects *effects = status == TW_OK ? cdna_program_effects(cdna_dispatch_program(d)) : NULL;
+  if (status == TW_OK && !effects) status = tw_fail(error, TW_MISSING, "out of memory");
+  if (status == TW_OK) {
+    t->machine = &cdna_machines[o->arch];
+    t->rates = cdna_rates_of(o->arch);
+    t->dispatch = d;
+    t->cus = t->machine->caches.cus;
+    t->groups = cdna_dispatch_groups(d);
+    t->of_xcd = (t->groups + (uint64_t)t->machine->caches.xcds - 1) / (uint64_t)t->machine->caches.xcds;
+    t->spans = options->spans;
+    for (size_t i = 0; i < cdna_dispatch_program(d)->n; i++) t->has_matrix |= effects[i].mfma != NULL;
+    /* who comes last at a counter in memory may do more: always the same one */
+    if (cdna_dispatch_program(d)->has_atomics) jobs = 1;
+    const cdna_resources resources = resources_of(k, l, cdna_dispatch_lds(d));
+    status = cdna_occupancy_of(t->machine, &resources, &t->occupancy, error);
+  }
+  if (status == TW_OK) {
+    t->together = t->occupancy.workgroups < TOGETHER_MAX ? t->occupancy.workgroups : TOGETHER_MAX;
+    status = cdna_reuse_find(t->machine, t->rates, d, effects, memory, t->together, jobs, &t->reuse, error);
+  }
+  if (status == TW_OK) {
+    t->setup = (cdna_cu_setup){.arch = o->arch,
+                               .rates = t->rates,
+                               .machine = t->machine,
+                               .effects = effects,
+                               .dispatch = d,
+                               .memory = memory,
+                               .arguments = cdna_dispatch_arguments(d),
+                               .reuse = &t->reuse};
+    choose_places(t);
+    status = time_grid(t, jobs, out, error);
+  }
+  free(effects);
+  if (d) cdna_dispatch_close(d);
+  free(t);
+  return status;
+}

@@ -1,0 +1,37 @@
+/* time.h - what a launch takes on the machine: compute units timed instruction by instruction (cu.h), caches by the order of
+ * the grid (reuse.h), and the rest of the grid by these.
+ *
+ * A compute unit is timed with as many workgroups as share it, at a few places of the grid. A workgroup elsewhere takes
+ * what lies between its neighbours of these; CUs then take workgroups in order, each the next as soon as one leaves. The
+ * clock is that which power allows at the part of the time in which matrix units work, so a kernel that is
+ * limited by it is timed twice. The same for any number of threads. */
+#ifndef TW_CDNA_TIME_H
+#define TW_CDNA_TIME_H
+
+#include "target/cdna/time/cu.h"
+
+typedef struct cdna_times {
+  double seconds, mhz; /* of the launch; the clock */
+  double cycles;
+  double use[CDNA_UNITS];   /* parts of the time in which units work, of the CUs that were timed */
+  double stall[CDNA_WAITS]; /* parts of waves' time */
+  double working;           /* of CUs' time: while they have work, over all rounds of the grid */
+  double matrix_flops;      /* of the launch */
+  double bytes[CDNA_UNITS]; /* through LDS, L1, L2, LLC, memory, of the launch */
+  double l2_hits, llc_hits; /* of loads beyond L1 */
+  double conflicts;         /* of LDS: turns over phases */
+  int together, sampled;    /* workgroups of a CU; CUs that were timed */
+  const char *occupancy_limit;
+  char bottleneck[160];
+} cdna_times;
+
+typedef struct cdna_time_options {
+  int jobs;
+  cdna_spans *spans; /* of the first CU; NULL: none */
+} cdna_time_options;
+
+/* Executes workgroups on `memory`, which afterwards holds no result. */
+tw_status cdna_time(const cdna_object *, const cdna_kernel *, const cdna_launch *, cdna_memory *,
+                    const cdna_time_options *, cdna_times *, tw_error *);
+
+#endif

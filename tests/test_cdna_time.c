@@ -1,0 +1,127 @@
+/* test_cdna_time.c - modelled times: numbers of the machine files that are made from published ones, mechanisms one by one
+ * against what is published of them, and that a time does not depend on threads. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+#include "base/files.h"
+#include "target/cdna/time/report.h"
+
+static void test_machine_files_are_read(void **state) {
+  (void)state;
+  for (int arch = 0; arch < CDNA_ARCHES; arch++) {
+    const cdna_rates *r = cdna_rates_of((cdna_arch)arch);
+    assert_string_equal(r->name, cdna_machines[arch].name);
+  }
+  assert_int_equal(cdna_rates_of(CDNA4)->lds_read, 256);
+  cdna_rates r;
+  tw_error error = {0};
+  assert_int_equal(cdna_rates_parse("name = x\nslot = 0\n", "here", &r, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "here:2"));
+}
+
+/* P ~ clock ^ exponent, from the same silicon with two limits of power; and the clock of cdna4 from one published result of
+ * another kernel than those that times are compared with. */
+static void test_the_clock_under_matrix_work(void **state) {
+  (void)state;
+  char *text, product[16], type[16];
+  size_t length;
+  double mhz[2][3] = {{0}}, tflops[2][3] = {{0}}, watts[2] = {0}, w, t, f, sum = 0;
+  assert_int_equal(tw_file_read(TW_TEST_DATA "/cdna/max-achievable.csv", 1 << 16, &text, &length, NULL), TW_OK);
+  int rows = 0;
+  for (const char *line = strchr(text, '\n'); line && line[1]; line = strchr(line + 1, '\n'), rows++) {
+    assert_int_equal(sscanf(line + 1, "%15[^,],%lf,%15[^,],%lf,%lf", product, &w, type, &t, &f), 5);
+    const int p = !strcmp(product, "MI325X"), k = !strcmp(type, "fp16") ? 0 : !strcmp(type, "bf16") ? 1 : 2;
+    watts[p] = w, mhz[p][k] = f, tflops[p][k] = t;
+  }
+  free(text);
+  assert_int_equal(rows, 6);
+  for (int k = 0; k < 3; k++) sum += log(watts[1] / watts[0]) / log(mhz[1][k] / mhz[0][k]) / 3;
+  for (int arch = 0; arch < CDNA_ARCHES; arch++) {
+    const cdna_rates *r = cdna_rates_of((cdna_arch)arch);
+    assert_true(fabs(r->power_exponent - sum) < 0.005);
+    assert_true(fabs(cdna_clock_mhz(r, 5000, r->matrix_use) - r->matrix_mhz) < 1e-6);
+    assert_true(cdna_clock_mhz(r, 2000, 0.01) == 2000);
+    assert_true(cdna_clock_mhz(r, 2400, 0.7) > r->matrix_mhz);
+  }
+  const cdna_rates *r3 = cdna_rates_of(CDNA3), *r4 = cdna_rates_of(CDNA4);
+  const cdna_machine *m3 = &cdna_machines[CDNA3], *m4 = &cdna_machines[CDNA4];
+  assert_true(r3->matrix_mhz == mhz[0][1]);
+  const double peak3 = cdna_matrix_peak(m3, CDNA3, TW_BF16) * 1e-12 * mhz[0][1] / m3->clock_mhz;
+  assert_true(fabs(tflops[0][1] / peak3 - r3->matrix_use) < 0.005);
+  /* hipBLASLt, FP8, 8192: 3130 Tflop/s */
+  const double peak4 = cdna_matrix_peak(m4, CDNA4, TW_E4M3) * 1e-12;
+  assert_true(fabs(3130 / (peak4 * r4->matrix_use) * m4->clock_mhz - r4->matrix_mhz) < 2);
+}
+
+/* AMD's data sheets. */
+static void test_peaks(void **state) {
+  (void)state;
+  static const struct {
+    cdna_arch arch;
+    tw_type type;
+    double tflops;
+  } sheet[] = {{CDNA3, TW_BF16, 1307.4}, {CDNA3, TW_E4M3, 2614.9}, {CDNA3, TW_F32, 163.4},     {CDNA4, TW_BF16, 2516.6},
+               {CDNA4, TW_E4M3, 5033.2}, {CDNA4, TW_I8, 5033.2},   {CDNA4, TW_MXFP4, 10066.3}, {CDNA4, TW_F32, 157.3}};
+  for (size_t i = 0; i < sizeof sheet / sizeof *sheet; i++) {
+    const double peak = cdna_matrix_peak(&cdna_machines[sheet[i].arch], sheet[i].arch, sheet[i].type) * 1e-12;
+    if (fabs(peak - sheet[i].tflops) > 0.1) fail_msg("row %zu: %.1f", i, peak);
+  }
+}
+
+/* ---- a kernel that is in the tree ---- */
+
+static void time_vadd(cdna_arch arch, int jobs, cdna_times *out) {
+  enum { N = 1 << 20 };
+  char path[300], *data;
+  size_t size;
+  cdna_object o;
+  const cdna_kernel *k;
+  cdna_memory memory = {0};
+  float *v = calloc(3 * N, sizeof *v);
+  snprintf(path, sizeof path, "%s/cdna/vadd.%s.co", TW_TEST_DATA, cdna_machines[arch].processor);
+  assert_int_equal(tw_file_read(path, 1 << 20, &data, &size, NULL), TW_OK);
+  assert_int_equal(cdna_object_read(data, size, "vadd", &o, NULL), TW_OK);
+  assert_int_equal(cdna_object_kernel(&o, NULL, &k, NULL), TW_OK);
+  const struct {
+    uint64_t a, b, c;
+    int32_t n;
+  } block = {cdna_memory_add(&memory, v, 4 * N, false, "a"), cdna_memory_add(&memory, v + N, 4 * N, false, "b"),
+             cdna_memory_add(&memory, v + 2 * N, 4 * N, true, "c"), N};
+  const cdna_launch launch = {.grid = {N / 256, 1, 1}, .block = {256, 1, 1}, .arguments = &block, .argument_bytes = 28};
+  const cdna_time_options options = {.jobs = jobs};
+  tw_error error = {0};
+  if (cdna_time(&o, k, &launch, &memory, &options, out, &error) != TW_OK) fail_msg("%s", error.text);
+  cdna_object_free(&o);
+  free(data);
+  free(v);
+}
+
+static void test_vector_add(void **state) {
+  (void)state;
+  for (int arch = 0; arch < CDNA_ARCHES; arch++) {
+    cdna_times one, three;
+    time_vadd((cdna_arch)arch, 1, &one);
+    time_vadd((cdna_arch)arch, 3, &three);
+    assert_memory_equal(&one, &three, sizeof one);
+    /* 12 MB, in the last-level cache after the first launch: no faster than that, and not far from it */
+    const double least = 12.0 * (1 << 20) / (cdna_rates_of((cdna_arch)arch)->llc_gbs * 1e9);
+    assert_true(one.seconds > least && one.seconds < 20e-6);
+    assert_true(one.mhz == cdna_machines[arch].clock_mhz && one.matrix_flops == 0);
+    assert_int_equal(one.together, 8);
+    assert_true(one.bottleneck[0]);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_machine_files_are_read),
+      cmocka_unit_test(test_the_clock_under_matrix_work),
+      cmocka_unit_test(test_peaks),
+      cmocka_unit_test(test_vector_add),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
