@@ -25,7 +25,7 @@ class _Names(dict):
 
 def evaluate(text, names):
     """A C expression of whole numbers; ?: is not used by what this program starts."""
-    text = re.sub(r"\b([A-Za-z]\w*)\.(bytes|pitch)\b", r"\1_\2", text).replace("&&", " and ").replace("||", " or ").replace("/", "//").replace("!", " not ").replace(" not =", "!=")
+    text = re.sub(r"\b([A-Za-z]\w*)\.(bytes|pitch|rows|columns)\b", r"\1_\2", text).replace("&&", " and ").replace("||", " or ").replace("/", "//").replace("!", " not ").replace(" not =", "!=")
     functions = {"min": min, "max": max, "ceildiv": lambda a, b: -(-a // b), "align": lambda a, b: -(-a // b) * b}
     return int(eval(text, {"__builtins__": {}}, _Names(functions | names)))
 
@@ -49,7 +49,8 @@ class Kernel:
         types = {t: i for i, t in enumerate(TYPES)}
         names = types | dict(keys) | {"sms": sms}
         for name, x in operands.items():
-            names |= {f"{name}_bytes": x.numel() * x.element_size(), f"{name}_pitch": x.stride(-2) if x.dim() > 1 else x.stride(0)}
+            names |= {f"{name}_bytes": x.numel() * x.element_size(), f"{name}_pitch": x.stride(-2) if x.dim() > 1 else x.stride(0),
+                      f"{name}_columns": x.shape[-1], f"{name}_rows": x.numel() // x.shape[-1]}
         maps, self.parts, self.workspace, now = {}, [], None, None
         self.clear = 0
         vector = lambda text: tuple([evaluate(x, names) for x in split(text)] + [1, 1, 1])[:3]

@@ -42,7 +42,8 @@ def enumerators(source, names):
         if not line.startswith("//: let"): continue
         for x in re.split(r",(?![^(]*\))", line.split(None, 2)[2]):
             name, value = (y.strip() for y in x.split("=", 1))
-            names[name] = int(eval(value.replace("/", "//"), {}, names))
+            try: names[name] = int(eval(re.sub(r"(\w+)\.(\w+)", r"\1_\2", value).replace("/", "//"), {}, names))
+            except (NameError, SyntaxError): continue  # of operands: of the launch alone
             text += f"enum : {'int' if abs(names[name]) < 1 << 31 else 'long long'} {{ {name} = {names[name]} }};\n"
     return text + '#line 1 "kernel.cu"\n'
 

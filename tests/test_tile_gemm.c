@@ -166,6 +166,46 @@ static void every_kernel_compiles(void **state) {
     }
 }
 
+/* Kernels with others before and behind them. */
+static void sums_and_factors_in_parts_compile(void **state) {
+  static const struct {
+    const char *problem, *schedule;
+    size_t kernels, main;
+  } cases[] = {
+      {"m=4096 n=4096 k=4096 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=192 groups=2;products 3;promote k=256", 3, 2},
+      {"m=100 n=72 k=1001 a=f32 b=f32 c=bf16 acc=f32 a_transposed=1 bias=row", "tile m=64 n=64;products 6;parts 4", 4,
+       2},
+      {"m=64 n=64 k=96 a=f32 b=f32 c=f32 acc=f32 b_transposed=1 arithmetic=bf16",
+       "tile m=128 n=256;products 1;staging 2", 3, 2},
+      {"m=16 n=512 k=4096 a=i8 b=i8 c=i8 acc=i32 scale=0.01 b_transposed=1", "tile m=64 n=64;parts 5", 2, 0},
+  };
+  (void)state;
+  tw_error error;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const tw_problem p = problem_of(cases[i].problem);
+    const tw_schedule s = schedule_of(cases[i].schedule);
+    tw_tile_gemm_plan plan;
+    tw_launch l;
+    cuda_kernel kernel;
+    char *source;
+    assert_true(emitted(&p, &s, &source, &l));
+    assert_int_equal(tw_tile_gemm_plan_of(&machine, &p, &s, &plan, NULL), TW_OK);
+    assert_int_equal(l.n_kernels, cases[i].kernels);
+    assert_int_equal(l.main, cases[i].main);
+    assert_int_equal(tw_launch_main(&l)->shared, plan.shared_bytes);
+    check_map(&l.map[0], plan.m * plan.k * (plan.products ? 2 : 1),
+              (plan.across_a ? plan.m : plan.k) * (plan.products ? 2 : 1), 1);
+    if (cuda_need_compiler(&error) == TW_OK) {
+      if (cuda_build(config, &p, source, strlen(source), false, &kernel, &error) != TW_OK)
+        fail_msg("%s\n%s", error.text, source);
+      const cuda_resources *r = &kernel.resources[l.main];
+      assert_int_equal(r->spill_stores + r->wgmma_serialized + r->setmaxnreg_ignored, 0);
+      cuda_kernel_free(&kernel);
+    }
+    free(source);
+  }
+}
+
 static void the_example_compiles(void **state) {
   (void)state;
   tw_error error;
@@ -211,6 +251,11 @@ static void what_cannot_be_is_refused(void **state) {
   refused(nn, "tile m=128 n=96", "stored k x n");
   refused(odd, "tile m=128 n=256;team m=2", "asynchronously");
   refused("m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=128", "arithmetic=tf32");
+  refused("m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=128;products 1", "arithmetic=bf16");
+  refused("m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=128;products 2", "1, 3 or 6");
+  refused(nt, "tile m=128 n=128;products 3", "it is f32");
+  refused(nt, "tile m=128 n=128;parts 2;split 2", "without split");
+  refused(nt, "tile m=128 n=128;promote k=100", "a multiple of a tile's k=64");
   refused("m=64 n=64 k=64 a=e4m3 b=e4m3 c=f32 acc=f32", "tile m=128 n=128", "arithmetic=fast8");
   refused("m=64 n=64 k=64 a=bf16 b=f16 c=f32 acc=f32", "tile m=128 n=128", "plain kernel only");
   refused("m=64 n=64 k=64 a=bf16 b=mxfp4 c=bf16 acc=f32", "tile m=64 n=64", "kernels of tiles take");
@@ -245,9 +290,13 @@ int main(void) {
   config = cuda_config_find("h100-sxm");
   machine = cuda_tile_machine(config);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(launches_fit_their_plans),  cmocka_unit_test(bands_visit_every_tile_once),
-      cmocka_unit_test(what_cannot_be_is_refused), cmocka_unit_test(the_menu_offers_what_is_legal),
-      cmocka_unit_test(every_kernel_compiles),     cmocka_unit_test(the_example_compiles),
+      cmocka_unit_test(launches_fit_their_plans),
+      cmocka_unit_test(bands_visit_every_tile_once),
+      cmocka_unit_test(what_cannot_be_is_refused),
+      cmocka_unit_test(the_menu_offers_what_is_legal),
+      cmocka_unit_test(every_kernel_compiles),
+      cmocka_unit_test(the_example_compiles),
+      cmocka_unit_test(sums_and_factors_in_parts_compile),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

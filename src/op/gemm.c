@@ -92,10 +92,10 @@ static const tw_key keys[] = {
     {.name = "arithmetic",
      .kind = TW_KEY_CHOICE,
      .fallback = "full",
-     .choices = "full|tf32|fast8",
-     .help =
-         "full: sums in binary32; tf32: a and b of f32 may be cut to tf32; fast8: sums of e4m3 and e5m2 may be cut to "
-         "14 bits"},
+     .choices = "full|tf32|fast8|bf16",
+     .help = "full: sums in binary32; tf32, bf16: a and b of f32 may be cut to that; fast8: sums of e4m3 and e5m2 may "
+             "be cut to "
+             "14 bits"},
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of A"},
     {.name = "b", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of B"},
     {.name = "c", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of C"},
@@ -192,9 +192,10 @@ static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
     return tw_fail(error, TW_USAGE, "rule says how quantize makes scales: give quantize=mxfp4, mxfp6 or mxfp8");
   if (g->a_rounding && tw_gemm_scaled(g->a) && mx)
     return tw_fail(error, TW_USAGE, "a_rounding needs a of f32, f16 or bf16, not a=%s", tw_type_name(g->a));
-  if (g->arithmetic == TW_ARITHMETIC_TF32 && (g->a != TW_F32 || g->b != TW_F32))
-    return tw_fail(error, TW_USAGE, "arithmetic=tf32 needs a=f32 b=f32, not a=%s b=%s", tw_type_name(g->a),
-                   tw_type_name(g->b));
+  if ((g->arithmetic == TW_ARITHMETIC_TF32 || g->arithmetic == TW_ARITHMETIC_BF16) &&
+      (g->a != TW_F32 || g->b != TW_F32))
+    return tw_fail(error, TW_USAGE, "arithmetic=%s needs a=f32 b=f32, not a=%s b=%s",
+                   g->arithmetic == TW_ARITHMETIC_TF32 ? "tf32" : "bf16", tw_type_name(g->a), tw_type_name(g->b));
   if (g->arithmetic == TW_ARITHMETIC_FAST8 && !is_float8(g->a))
     return tw_fail(error, TW_USAGE, "arithmetic=fast8 needs a and b of e4m3 or e5m2, not a=%s b=%s", tw_type_name(g->a),
                    tw_type_name(g->b));

@@ -127,7 +127,9 @@ tw_gemm_numerics tw_gemm_numerics_of(const tw_gemm *g) {
       .weights = weights_off(g),
       .a_step = g->a_rounding != TW_GEMM_A_EXACT ? 0.501 / 127 : 0,
       .of_blocks = blocks_off(g),
-      .factors = g->arithmetic == TW_ARITHMETIC_TF32 ? 0x1p-9 : 0,
+      .factors = g->arithmetic == TW_ARITHMETIC_TF32   ? 0x1p-9
+                 : g->arithmetic == TW_ARITHMETIC_BF16 ? 0x1p-6
+                                                       : 0,
       .cut = g->arithmetic == TW_ARITHMETIC_FAST8 ? tw_sum_steps((double)g->k / 32 + 1) * 0x1p-13 : 0,
       .chain = chain_off(g),
       .unit = g->c == TW_BF16 || g->c == TW_F16 ? tw_unit(g->c) : 0,
@@ -150,7 +152,7 @@ static double rounding_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw
  * off by at most half a step of (largest magnitude) / 127: in all by at most step / 2 times the sum of |b|, which is at most
  * sqrt(k) |b|_2, and, as Hoeffding's bound for independent errors, by at most 8 step / 2 |b|_2.
  *
- * tf32 cuts 13 bits: both factors of a product are off by up to 2^-10, always towards 0, so the sum is off by that part of
+ * tf32 cuts 13 bits (bf16 16): both factors of a product are off by up to 2^-10 (2^-7), always towards 0, so the sum is off by that part of
  * itself, at most 8 largest |b|_2 (Hoeffding), and by as much again at random. Hopper's matrix unit for 8 bits keeps 14 bits
  * of its sums, of 32 products at a time (DeepSeek-V3, 2024, section 3.3.2), and cuts the rest. */
 static double besides_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {

@@ -14,7 +14,12 @@ typedef enum tw_gemm_a_rounding { TW_GEMM_A_EXACT, TW_GEMM_A_ROWS, TW_GEMM_A_GRO
 
 typedef enum tw_gelu { TW_GELU_NONE, TW_GELU_ERF, TW_GELU_TANH } tw_gelu;
 
-typedef enum tw_arithmetic { TW_ARITHMETIC_FULL, TW_ARITHMETIC_TF32, TW_ARITHMETIC_FAST8 } tw_arithmetic;
+typedef enum tw_arithmetic {
+  TW_ARITHMETIC_FULL,
+  TW_ARITHMETIC_TF32,
+  TW_ARITHMETIC_FAST8,
+  TW_ARITHMETIC_BF16
+} tw_arithmetic;
 
 typedef enum tw_gemm_scales {
   TW_GEMM_SCALES_NONE,

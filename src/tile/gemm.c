@@ -21,47 +21,92 @@ typedef struct writer {
   tw_text text;
 } writer;
 
-/* Of A and B in shared tiles: f32 is multiplied as tf32. */
-static const char *factor_word(tw_type t) { return t == TW_F32 ? "tf32" : tw_type_name(t); }
+/* Of A and B in shared tiles: f32 is multiplied as tf32, or in parts of bf16. */
+static const char *factor_word(const writer *w, tw_type a) {
+  const tw_type t = tw_tile_gemm_factor(&w->p, a);
+  return t == TW_F32 ? "tf32" : tw_type_name(t);
+}
+
+/* Where parts of A and B lie in the workspace, with what makes them; then partial sums. */
+static void write_parts(writer *w) {
+  const tw_tile_parts x = tw_tile_parts_of(w->p.products);
+  tw_text *t = &w->text;
+  if (x.planes)
+    tw_text_add(t,
+                "//: let       PRODUCTS = %d, PLANES = %d, A_PLANES = %d, B_PLANES = %d\n"
+                "//: let       PITCH_A = align(A.columns, 8), PITCH_B = align(B.columns, 8)\n"
+                "//: let       PLANE_A = A.rows * PITCH_A * 2, PLANE_B = B.rows * PITCH_B * 2\n"
+                "//: let       B_AT = PLANES * PLANE_A, SUMS_AT = align(B_AT + PLANES * PLANE_B, 16)\n",
+                w->p.products, x.planes, x.a, x.b);
+  else if (w->p.parts > 1)
+    tw_text_add(t, "//: let       SUMS_AT = 0\n");
+  if (x.planes || w->p.parts > 1)
+    tw_text_add(t, "//: workspace SUMS_AT%s\n", w->p.parts > 1 ? " + 4 * PARTS * m * n" : "");
+  if (!x.planes) return;
+  tw_text_add(t, "//: before    split\n//: grid      ceildiv(A.rows * (PITCH_A / 8), 256)\n//: block     256\n"
+                 "//: args      A, workspace, A.rows, A.columns, A.pitch, PITCH_A\n"
+                 "//: before    split\n//: grid      ceildiv(B.rows * (PITCH_B / 8), 256)\n//: block     256\n"
+                 "//: args      B, workspace(B_AT), B.rows, B.columns, B.pitch, PITCH_B\n");
+}
+
+static void write_map(writer *w, char name, bool across, int along, const char *rows, const char *team) {
+  const tw_tile_gemm_plan *p = &w->p;
+  const int size = tw_type_bits(tw_tile_gemm_factor(p, w->g.a)) / 8, panel = w->machine->panel_bytes;
+  const int bytes = along * size < panel ? along * size : panel;
+  const char *of = across ? "BK" : rows;
+  if (p->products)
+    tw_text_add(
+        &w->text,
+        "//: map       %c = workspace(bf16, %s) dims(%c.columns, %c.rows, PLANES) pitch(PITCH_%c * 2, PLANE_%c) "
+        "box(%d, %s, 1) swizzle(%d) l2(256)\n",
+        name, name == 'a' ? "0" : "B_AT", name - 32, name - 32, name - 32, name - 32, bytes / size, of, bytes);
+  else
+    tw_text_add(&w->text, "//: map       %c = %c box(%d, %s / %s) swizzle(%d) l2(256)%s\n", name, name - 32,
+                bytes / size, of, team, bytes, w->g.a == TW_F32 ? " as(tf32)" : "");
+}
 
 static void write_launch(writer *w) {
   const tw_gemm *g = &w->g;
   const tw_tile_gemm_plan *p = &w->p;
   tw_text *t = &w->text;
-  const int size = tw_type_bits(g->a) / 8, panel = w->machine->panel_bytes, size_c = tw_type_bits(g->c) / 8;
+  const int size_c = tw_type_bits(g->c) / 8;
+  if (p->parts > 1) tw_text_add(t, "//: let       PARTS = %d\n", p->parts);
+  write_parts(w);
   tw_text_add(t,
               "//: kernel    gemm\n//: let       BM = %d, BN = %d, BK = %d, GROUPS = %d, STAGES = %d, STAGING = %d\n",
               p->m, p->n, p->k, p->groups, p->stages, p->staging);
   tw_text_add(t, "//: let       TEAM_M = %d, TEAM_N = %d, TEAM = TEAM_M * TEAM_N\n", p->team_m, p->team_n);
   if (p->split > 1)
     tw_text_add(t, "//: let       SPLIT = %d\n//: grid      ceildiv(m, BM) * ceildiv(n, BN) * SPLIT\n", p->split);
+  else if (p->parts > 1)
+    tw_text_add(t, "//: grid      ceildiv(m, BM) * ceildiv(n, BN) * PARTS\n");
   else
     tw_text_add(t, "//: grid      min(sms / TEAM, ceildiv(m, BM * TEAM_M) * ceildiv(n, BN * TEAM_N)) * TEAM\n");
   tw_text_add(t, "//: block     (GROUPS + 1) * %d\n", w->machine->group_threads);
   if (p->team_m * p->team_n > 1) tw_text_add(t, "//: cluster   TEAM\n");
   if (p->split > 1) tw_text_add(t, "//: cluster   SPLIT\n");
   tw_text_add(t, "//: shared    %lld\n", (long long)p->shared_bytes);
-  if (p->copies_a) {
-    const int columns = (p->across_a ? p->m : p->k) * size;
-    tw_text_add(t, "//: map       a = A box(%d, %s / TEAM_N) swizzle(%d) l2(256)%s\n",
-                (columns < panel ? columns : panel) / size, p->across_a ? "BK" : "BM",
-                columns < panel ? columns : panel, g->a == TW_F32 ? " as(tf32)" : "");
-  }
-  if (p->copies_b) {
-    const int columns = (p->across_b ? p->n : p->k) * size;
-    tw_text_add(t, "//: map       b = B box(%d, %s / TEAM_M) swizzle(%d) l2(256)%s\n",
-                (columns < panel ? columns : panel) / size, p->across_b ? "BK" : "BN",
-                columns < panel ? columns : panel, g->a == TW_F32 ? " as(tf32)" : "");
-  }
+  if (p->promote) tw_text_add(t, "//: let       TOGETHER = %d\n", p->promote / p->k * (p->products ? p->products : 1));
+  if (p->copies_a) write_map(w, 'a', p->across_a, p->across_a ? p->m : p->k, "BM", "TEAM_N");
+  if (p->copies_b) write_map(w, 'b', p->across_b, p->across_b ? p->n : p->k, "BN", "TEAM_M");
   if (p->copies_c) tw_text_add(t, "//: map       c = C box(%d, 64) swizzle(%d) l2(256)\n", p->width, p->width * size_c);
   tw_text_add(t, "//: args      %s, %s, %s, m, n, k", p->copies_a ? "a" : "A", p->copies_b ? "b" : "B",
-              p->copies_c ? "c" : "C");
+              p->copies_c    ? "c"
+              : p->parts > 1 ? "workspace(SUMS_AT)"
+                             : "C");
   if (!p->copies_a) tw_text_add(t, ", lda");
   if (!p->copies_b) tw_text_add(t, ", ldb");
   if (!p->copies_c) tw_text_add(t, ", ldc");
   tw_tile_result_arguments(t, &w->g);
   tw_text_add(t, "\n");
+  if (p->parts == 1) return;
+  tw_text_add(t, "//: after     add_parts\n//: grid      ceildiv(m * n, 256)\n//: block     256\n"
+                 "//: args      workspace(SUMS_AT), C, m, n, ldc");
+  tw_tile_result_arguments(t, &w->g);
+  tw_text_add(t, "\n");
 }
+
+static const char *sum_word(const tw_gemm *g) { return g->acc == TW_I32 ? "int" : "float"; }
 
 static void write_parameters(writer *w) {
   const tw_gemm *g = &w->g;
@@ -70,15 +115,15 @@ static void write_parameters(writer *w) {
   if (p->copies_a)
     tw_text_add(t, "TW_TENSOR a, ");
   else
-    tw_text_add(t, "const %s *a, ", factor_word(g->a));
+    tw_text_add(t, "const %s *a, ", factor_word(w, g->a));
   if (p->copies_b)
     tw_text_add(t, "TW_TENSOR b, ");
   else
-    tw_text_add(t, "const %s *b, ", factor_word(g->b));
+    tw_text_add(t, "const %s *b, ", factor_word(w, g->b));
   if (p->copies_c)
     tw_text_add(t, "TW_TENSOR c, ");
   else
-    tw_text_add(t, "%s *c, ", tw_tile_type_word(g->c));
+    tw_text_add(t, "%s *c, ", p->parts > 1 ? sum_word(g) : tw_tile_type_word(g->c));
   tw_text_add(t, "int m, int n, int k%s%s%s", p->copies_a ? "" : ", int lda", p->copies_b ? "" : ", int ldb",
               p->copies_c ? "" : ", int ldc");
   tw_tile_result_parameters(t, &w->g);
@@ -88,12 +133,18 @@ static void write_parameters(writer *w) {
 static void write_copy(writer *w, char name, bool asynchronous, bool across, bool transposed, const char *rows,
                        const char *first, int parts, const char *part, const char *ranks) {
   tw_text *t = &w->text;
-  const char *along = w->p.split > 1 ? "(begin + s) * BK" : "s * BK";
+  const char *along = w->p.products                      ? "step / PRODUCTS * BK"
+                      : w->p.split > 1 || w->p.parts > 1 ? "(begin + s) * BK"
+                                                         : "s * BK";
   char where[64];
   snprintf(where, sizeof where, "%s, %s", across ? along : first, across ? first : along);
   if (asynchronous && parts > 1)
     tw_text_add(t, "          copy_team<%d>(%cs[at.slot], %c, %s, full[at.slot], %s, %s);\n", parts, name, name, where,
                 part, ranks);
+  else if (w->p.products)
+    tw_text_add(
+        t, "          copy_plane(%cs[at.slot], %c, %c_PLANES >> 4 * (step %% PRODUCTS) & 15, %s, full[at.slot]);\n",
+        name, name, name - 32, where);
   else if (asynchronous)
     tw_text_add(t, "          copy(%cs[at.slot], %c, %s, full[at.slot]);\n", name, name, where);
   else if (across)
@@ -105,7 +156,7 @@ static void write_copy(writer *w, char name, bool asynchronous, bool across, boo
 
 /* Blocks that share a tile's k have one tile. */
 static const char *tiles_loop(const tw_tile_gemm_plan *p) {
-  return p->split > 1 ? "if (const int t = first; true)" : "for (int t = first; t < tiles; t += step)";
+  return p->split > 1 || p->parts > 1 ? "if (const int t = first; true)" : "for (int t = first; t < tiles; t += step)";
 }
 
 static void write_copies(writer *w) {
@@ -128,6 +179,8 @@ static void write_copies(writer *w) {
     if (threads) tw_text_add(t, "        if (thread_of_block() == 0) {\n");
     tw_text_add(t, "          full[at.slot].expect(%s%s%s);\n", p->copies_a ? "a_tile::bytes" : "",
                 p->copies_a && p->copies_b ? " + " : "", p->copies_b ? "b_tile::bytes" : "");
+    if (p->products)
+      tw_text_add(t, "          const int step = %ss;\n", p->split > 1 || p->parts > 1 ? "begin + " : "");
     if (p->copies_a) write_copy(w, 'a', true, p->across_a, false, "m", "row", p->team_n, "team_col", "row_of_team");
     if (p->copies_b) write_copy(w, 'b', true, p->across_b, false, "n", "col", p->team_m, "team_row", "column_of_team");
     if (threads) tw_text_add(t, "        }\n");
@@ -147,7 +200,9 @@ static void write_products(writer *w) {
   tw_text_add(t,
               "    const int worker = group - 1, thread = thread_of_group();\n"
               "    ring<STAGES> at;\n    acc<ROWS, BN, mma_sum<%s>::type> sums;\n",
-              factor_word(w->g.a));
+              factor_word(w, w->g.a));
+  if (p->promote)
+    tw_text_add(t, "    acc<ROWS, BN, mma_sum<%s>::type> some; /* of TOGETHER steps */\n", factor_word(w, w->g.a));
   if (p->turns)
     tw_text_add(t, "    int number = 0;\n    for (int t = first; t < tiles; t += step, number++) {\n"
                    "      if (number %% GROUPS != worker) {\n        at.skip(steps);\n        continue;\n      }\n");
@@ -157,25 +212,38 @@ static void write_products(writer *w) {
   tw_text_add(t, "      const int row = (p.row * TEAM_M + team_row) * BM%s, col = (p.col * TEAM_N + team_col) * BN;\n",
               p->turns ? "" : " + worker * ROWS");
   if (p->turns) tw_text_add(t, "      turn[worker].wait((number / GROUPS & 1) ^ (worker == 0));\n");
-  tw_text_add(t, "      int before = 0;\n      for (int s = 0; s < steps; s++, at.next()) {\n"
-                 "        full[at.slot].wait(at.parity);\n");
-  if (p->turns) tw_text_add(t, "        if (s == steps - 1 && thread == 0) turn[(worker + 1) %% GROUPS].arrive();\n");
   static const char *const product[2][2] = {{"abt", "ab"}, {"atbt", "atb"}};
-  tw_text_add(t,
-              "        mma_begin();\n        mma_%s(sums, as[at.slot], bs[at.slot], s > 0%s);\n        mma_commit();\n",
-              product[p->across_a][p->across_b], p->turns ? "" : ", worker * ROWS");
   const char *release =
       team ? "if (thread < TEAM) empty[before].arrive_at(thread);" : "if (thread == 0) empty[before].arrive();";
+  const char *in = p->promote ? "  " : "", *into = p->promote ? "some" : "sums";
+  tw_text_add(t, "      int before = 0;\n");
+  if (p->promote)
+    tw_text_add(t, "      clear(sums);\n      for (int s = 0; s < steps;) {\n"
+                   "        const int first_step = s, end = min(s + TOGETHER, steps);\n"
+                   "        for (; s < end; s++, at.next()) {\n");
+  else
+    tw_text_add(t, "      for (int s = 0; s < steps; s++, at.next()) {\n");
+  tw_text_add(t, "%s        full[at.slot].wait(at.parity);\n", in);
+  if (p->turns) tw_text_add(t, "        if (s == steps - 1 && thread == 0) turn[(worker + 1) %% GROUPS].arrive();\n");
   tw_text_add(
       t,
-      "        if (s > 0) {\n          mma_wait<1>();\n          %s\n        }\n        before = at.slot;\n      }\n",
-      release);
-  tw_text_add(t, "      mma_wait<0>();\n      mma_settle(sums);\n      %s\n", release);
+      "%s        mma_begin();\n%s        mma_%s(%s, as[at.slot], bs[at.slot], s > %s%s);\n%s        mma_commit();\n"
+      "%s        if (s > %s) {\n%s          mma_wait<1>();\n%s          %s\n%s        }\n"
+      "%s        before = at.slot;\n%s      }\n",
+      in, in, product[p->across_a][p->across_b], into, p->promote ? "first_step" : "0",
+      p->turns ? "" : ", worker * ROWS", in, in, p->promote ? "first_step" : "0", in, in, release, in, in, in);
+  tw_text_add(t, "%s      mma_wait<0>();\n%s      mma_settle(%s);\n%s      %s\n", in, in, into, in, release);
+  if (p->promote) tw_text_add(t, "        add(sums, some);\n      }\n");
   if (p->split > 1)
     tw_text_add(
         t,
         "      if (rank != 0) {\n        parts.send(sums, rank - 1, worker, 0);\n        all.arrive_after_writes(0);\n"
         "      } else {\n      all.wait_for_writes(0);\n      parts.add(sums, worker);\n");
+  if (p->parts > 1) {
+    tw_text_add(t, "#pragma unroll\n      for (int q = 0; q < ROWS / 64; q++)\n"
+                   "        put(c + (i64)rank * m * n, n, sums.value[q], row + 64 * q, col, m, n, as_is());\n    }\n");
+    return;
+  }
   tw_text_add(t, "#pragma unroll\n      for (int q = 0; q < ROWS / 64; q++) {\n"
                  "        const result finish{row + 64 * q, col, m, n");
   tw_tile_result_names(t, &w->g);
@@ -200,18 +268,57 @@ static void write_products(writer *w) {
                 p->split > 1 ? "      }\n" : "");
 }
 
+/* What makes parts of f32, and what adds the sums of blocks. */
+static void write_others(writer *w) {
+  const tw_tile_gemm_plan *p = &w->p;
+  tw_text *t = &w->text;
+  if (p->products)
+    tw_text_add_string(
+        t, "TW_KERNEL(256, 4) split(const float *from, bf16 *to, int rows, int cols, int pitch, int to_pitch) {\n"
+           "  const i64 id = (i64)block_of_grid() * 256 + thread_of_block();\n"
+           "  const int chunks = to_pitch / 8, col = (int)(id % chunks) * 8;\n"
+           "  const i64 row = id / chunks;\n"
+           "  if (row >= rows) return;\n"
+           "  const float *at = from + row * pitch + col;\n"
+           "  float value[8];\n"
+           "  if (pitch % 4 == 0 && col + 8 <= cols) {\n"
+           "    const vec16 x = load16_once(at), y = load16_once(at + 4);\n"
+           "#pragma unroll\n"
+           "    for (int i = 0; i < 8; i++) value[i] = float_of(i < 4 ? x.word[i] : y.word[i - 4]);\n"
+           "  } else {\n"
+           "#pragma unroll\n"
+           "    for (int i = 0; i < 8; i++) value[i] = col + i < cols ? at[i] : 0;\n"
+           "  }\n"
+           "  store_parts<PLANES>(to + row * to_pitch + col, (i64)rows * to_pitch, value);\n"
+           "}\n\n");
+  if (p->parts == 1) return;
+  tw_text_add(t, "TW_KERNEL(256, 4) add_parts(const %s *from, %s *c, int m, int n, int ldc", sum_word(&w->g),
+              tw_tile_type_word(w->g.c));
+  tw_tile_result_parameters(t, &w->g);
+  tw_text_add(t,
+              ") {\n  const i64 id = (i64)block_of_grid() * 256 + thread_of_block();\n"
+              "  if (id >= (i64)m * n) return;\n  const int row = (int)(id / n), col = (int)(id %% n);\n"
+              "  %s sum = 0;\n#pragma unroll 8\n  for (int i = 0; i < PARTS; i++) sum += from[(i64)i * m * n + id];\n"
+              "  const result finish{row, col, m, n",
+              sum_word(&w->g));
+  tw_tile_result_names(t, &w->g);
+  tw_text_add(t, "};\n  set(c[(i64)row * ldc + col], finish(sum, 0, 0));\n}\n\n");
+}
+
 static void write_tiled(writer *w) {
   const tw_gemm *g = &w->g;
   const tw_tile_gemm_plan *p = &w->p;
   tw_text *t = &w->text;
-  const bool team = p->team_m * p->team_n > 1;
+  const bool team = p->team_m * p->team_n > 1, shares = p->split > 1 || p->parts > 1;
+  const char *products = p->products ? " * PRODUCTS" : "";
   write_launch(w);
   tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\n", w->machine->header);
-  tw_text_add(t, "using a_tile = shared<%s, %s>;\n", factor_word(g->a), p->across_a ? "BK, BM" : "BM, BK");
-  tw_text_add(t, "using b_tile = shared<%s, %s>;\n", factor_word(g->b), p->across_b ? "BK, BN" : "BN, BK");
+  tw_text_add(t, "using a_tile = shared<%s, %s>;\n", factor_word(w, g->a), p->across_a ? "BK, BM" : "BM, BK");
+  tw_text_add(t, "using b_tile = shared<%s, %s>;\n", factor_word(w, g->b), p->across_b ? "BK, BN" : "BN, BK");
   if (p->copies_c) tw_text_add(t, "using c_tile = shared<%s, 64, %d>;\n", tw_tile_type_word(g->c), p->width);
   tw_text_add(t, "constexpr int ROWS = %s; /* of C, of a group */\n\n", p->turns ? "BM" : "BM / GROUPS");
   tw_tile_result_write(t, &w->g);
+  write_others(w);
   tw_text_add(t, "TW_KERNEL((GROUPS + 1) * group_threads, 1) gemm(");
   write_parameters(w);
   tw_text_add(t, ") {\n  arena memory;\n  const auto as = memory.take<many<a_tile, STAGES>>();\n"
@@ -222,7 +329,7 @@ static void write_tiled(writer *w) {
     tw_text_add(t,
                 "  const auto all = memory.take<barrier>(); /* parts of sums are there */\n"
                 "  const auto parts = memory.take<partials<acc<ROWS, BN, mma_sum<%s>::type>, GROUPS, SPLIT - 1>>();\n",
-                factor_word(g->a));
+                factor_word(w, g->a));
   if (p->turns) tw_text_add(t, "  const auto turn = memory.take<barriers<GROUPS>>();\n");
   const int arrivals =
       (p->copies_a || p->copies_b ? 1 : 0) + (p->copies_a && p->copies_b ? 0 : w->machine->group_threads);
@@ -237,8 +344,10 @@ static void write_tiled(writer *w) {
   if (p->split > 1) tw_text_add(t, "    all.init((SPLIT - 1) * GROUPS * group_threads);\n");
   tw_text_add(t, "    barriers_ready();\n  }\n  %s();\n", team || p->split > 1 ? "sync_team" : "sync_block");
   tw_text_add(t, "  const int rank = %s, team_row = %s, team_col = %s;\n",
-              team || p->split > 1 ? "rank_of_team()" : "0", p->split > 1 ? "0" : "rank % TEAM_M",
-              p->split > 1 ? "0" : "rank / TEAM_M");
+              team || p->split > 1 ? "rank_of_team()"
+              : p->parts > 1       ? "block_of_grid() % PARTS"
+                                   : "0",
+              shares ? "0" : "rank % TEAM_M", shares ? "0" : "rank / TEAM_M");
   if (p->team_n > 1) {
     tw_text_add(t, "  const u16 row_of_team = (u16)(");
     for (int i = 0; i < p->team_n; i++) tw_text_add(t, "%s1 << %d", i ? " | " : "", i * p->team_m);
@@ -248,16 +357,18 @@ static void write_tiled(writer *w) {
     tw_text_add(t, "  const u16 column_of_team = (u16)(%d << team_col * TEAM_M); /* blocks that share B */\n",
                 (1 << p->team_m) - 1);
   tw_text_add(
-      t,
-      "  const int rows = (m + BM * TEAM_M - 1) / (BM * TEAM_M), cols = (n + BN * TEAM_N - 1) / (BN * TEAM_N);\n"
-      "%s",
-      p->split > 1 ? "" : "  const int tiles = rows * cols, steps = (k + BK - 1) / BK;\n");
-  if (p->split > 1)
-    tw_text_add(t,
-                "  const int whole = (k + BK - 1) / BK, begin = whole * rank / SPLIT; /* of k: this block's part */\n"
-                "  const int steps = whole * (rank + 1) / SPLIT - begin, first = block_of_grid() / SPLIT;\n\n");
+      t, "  const int rows = (m + BM * TEAM_M - 1) / (BM * TEAM_M), cols = (n + BN * TEAM_N - 1) / (BN * TEAM_N);\n");
+  if (shares)
+    tw_text_add(
+        t,
+        "  const int whole = (k + BK - 1) / BK%s, begin = (int)((i64)whole * rank / %s); /* this block's part */\n"
+        "  const int steps = (int)((i64)whole * (rank + 1) / %s) - begin, first = block_of_grid() / %s;\n\n",
+        products, p->split > 1 ? "SPLIT" : "PARTS", p->split > 1 ? "SPLIT" : "PARTS", p->split > 1 ? "SPLIT" : "PARTS");
   else
-    tw_text_add(t, "  const int first = block_of_grid() / TEAM, step = blocks_of_grid() / TEAM;\n\n");
+    tw_text_add(t,
+                "  const int tiles = rows * cols, steps = (k + BK - 1) / BK%s;\n"
+                "  const int first = block_of_grid() / TEAM, step = blocks_of_grid() / TEAM;\n\n",
+                products);
   write_copies(w);
   write_products(w);
   tw_text_add(t, "  }\n");

@@ -6,6 +6,9 @@
  *   tile m=64 n=256 groups=2 turns    a group computes m x n; groups take turns: while one stores, the next multiplies
  *   stages 4                          tiles of A and B under way
  *   team m=2 | team n=2               two blocks share a tile of B (A): each copies half of it to both
+ *   products 3                        f32 as a sum of products of bf16, of 2 (3) parts of each factor
+ *   promote k=256                     sums of so much of k are added to others, rounded to nearest
+ *   parts 33                          blocks share a tile's k; a kernel behind adds their sums
  *   split 4                           blocks share a tile's k; the first adds what the others send it: for few tiles
  *   band m=8 | band n=8               the order of tiles: bands of 8 rows (columns) of them
  *   staging 2                         tiles of results that a group holds in shared memory
@@ -26,7 +29,8 @@
 typedef struct tw_tile_gemm_plan {
   int m, n, k, groups; /* m = 0: no tiles yet */
   bool turns;
-  int stages, team_m, team_n, split;
+  int stages, team_m, team_n, split, parts;
+  int products, promote; /* 0: the types themselves; 0: never */
   bool band_columns;
   int band, staging, width;               /* of a tile of results: its columns */
   int registers_copy, registers_multiply; /* 0: as the compiler has it */
@@ -45,6 +49,15 @@ tw_status tw_tile_gemm_steps(const tw_tile_machine *, const tw_problem *, const 
 /* The kernel, with the launch that docs/launch.md describes, as a malloc'ed string. */
 tw_status tw_tile_gemm_emit(const tw_tile_machine *, const tw_problem *, const tw_schedule *, char **source,
                             tw_error *);
+
+/* What A and B are in shared tiles. */
+tw_type tw_tile_gemm_factor(const tw_tile_gemm_plan *, tw_type a);
+/* How products of parts make one: parts of each factor, and which of A's and of B's each product takes, a hexadecimal digit
+ * for each, the smallest products first. */
+typedef struct tw_tile_parts {
+  int planes, a, b;
+} tw_tile_parts;
+tw_tile_parts tw_tile_parts_of(int products);
 
 /* The types that these kernels can have; says why not. */
 tw_status tw_tile_gemm_supports(const tw_problem *, tw_error *);

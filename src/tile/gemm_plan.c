@@ -48,14 +48,32 @@ tw_status tw_tile_gemm_supports(const tw_problem *problem, tw_error *error) {
       tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
 }
 
+tw_type tw_tile_gemm_factor(const tw_tile_gemm_plan *p, tw_type a) { return p->products ? TW_BF16 : a; }
+
+tw_tile_parts tw_tile_parts_of(int products) {
+  if (products == 6) return (tw_tile_parts){3, 0x001102, 0x010120};
+  if (products == 3) return (tw_tile_parts){2, 0x001, 0x010};
+  return (tw_tile_parts){products, 0, 0};
+}
+
 /* Matrix units cut f32 to tf32, and sum products of 8-bit floats in 14 bits: only where the problem says that it may be so. */
-static tw_status check_types(const tw_tile_machine *machine, const tw_gemm *g, tw_error *error) {
+static tw_status check_types(const tw_tile_machine *machine, const tw_gemm *g, const tw_tile_gemm_plan *p,
+                             tw_error *error) {
+  if (p->products) {
+    if (g->a != TW_F32 || g->b != TW_F32)
+      return tw_fail(error, TW_USAGE, "products %d: it is f32 that is multiplied in parts", p->products);
+    if (p->products != 1 && p->products != 3 && p->products != 6)
+      return tw_fail(error, TW_USAGE, "products %d: 1, 3 or 6", p->products);
+    if (p->products == 1 && g->arithmetic != TW_ARITHMETIC_BF16)
+      return tw_fail(error, TW_USAGE, "products 1 rounds f32 to bf16: give arithmetic=bf16");
+    return TW_OK;
+  }
   if (!machine->multiplies(g->a, g->b))
     return tw_fail(error, TW_USAGE, "tiles need types that the machine multiplies; a=%s b=%s has the plain kernel only",
                    tw_type_name(g->a), tw_type_name(g->b));
   if (g->a == TW_F32 && g->arithmetic != TW_ARITHMETIC_TF32)
     return tw_fail(error, TW_USAGE,
-                   "matrix units multiply f32 as tf32: give arithmetic=tf32; else a=f32 has the plain kernel only");
+                   "matrix units multiply f32 as tf32: give arithmetic=tf32, or multiply it in parts: 'products 3'");
   if (is_float8(g->a) && g->arithmetic != TW_ARITHMETIC_FAST8)
     return tw_fail(error, TW_USAGE,
                    "matrix units sum %s in 14 bits: give arithmetic=fast8; else it has the plain kernel only",
@@ -74,7 +92,7 @@ static bool row_fits(const tw_tile_machine *machine, int bytes) {
 static int64_t pad(int64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
 static int64_t shared_bytes(const tw_gemm *g, const tw_tile_gemm_plan *p, int stages) {
-  const int64_t stage = (int64_t)(p->m + p->n) * p->k * element_bytes(g->a);
+  const int64_t stage = (int64_t)(p->m + p->n) * p->k * element_bytes(tw_tile_gemm_factor(p, g->a));
   const int64_t results = p->copies_c ? (int64_t)p->groups * p->staging * pad(64 * p->width * element_bytes(g->c)) : 0;
   const int64_t parts = (int64_t)(p->split - 1) * (p->turns ? p->groups : 1) * p->m * p->n * 4;
   return ALIGNMENT + stages * stage + results + parts + (2 * stages + p->groups + 1) * BARRIER_BYTES;
@@ -93,9 +111,11 @@ static int result_width(const tw_tile_machine *machine, int n, tw_type c) {
 }
 
 static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, tw_tile_gemm_plan *p, tw_error *error) {
-  const int size = element_bytes(g->a), workers = p->turns ? 1 : p->groups, rows = p->m / workers;
-  const tw_status status = check_types(machine, g, error);
+  const int size = element_bytes(tw_tile_gemm_factor(p, g->a)), workers = p->turns ? 1 : p->groups;
+  const int rows = p->m / workers;
+  const tw_status status = check_types(machine, g, p, error);
   if (status != TW_OK) return status;
+  if (!p->k) p->k = machine->panel_bytes / size;
   if (p->m < 1 || p->m % (machine->group_rows * workers))
     return tw_fail(error, TW_USAGE, "m=%d of a tile is not a multiple of %d rows for each of %d groups", p->m,
                    machine->group_rows, workers);
@@ -110,9 +130,9 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, tw_til
   /* What the multiplier cannot read as it lies is turned by threads on its way in. */
   p->across_a = g->a_transposed && size == 2;
   p->across_b = !g->b_transposed && size == 2;
-  p->copies_a = copies(machine, g->lda, g->a) && (size == 2 || !g->a_transposed);
-  p->copies_b = copies(machine, g->ldb, g->b) && (size == 2 || g->b_transposed);
-  p->copies_c = copies(machine, g->ldc, g->c);
+  p->copies_a = p->products || (copies(machine, g->lda, g->a) && (size == 2 || !g->a_transposed));
+  p->copies_b = p->products || (copies(machine, g->ldb, g->b) && (size == 2 || g->b_transposed));
+  p->copies_c = copies(machine, g->ldc, g->c) && p->parts == 1;
   if (p->across_b && !row_fits(machine, p->n * size))
     return tw_fail(error, TW_USAGE, "n=%d of a tile: with B stored k x n it is 16, 32, 64, 128, 192 or 256", p->n);
   p->width = result_width(machine, p->n, g->c);
@@ -133,7 +153,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, tw_til
   if (p->registers_copy && p->registers_copy < COPY_BY_THREADS && (!p->copies_a || !p->copies_b))
     return tw_fail(error, TW_USAGE, "registers copy=%d: this pitch or layout is copied by threads, which takes %d",
                    p->registers_copy, COPY_BY_THREADS);
-  const int sums = rows / 64 * p->n / 2;
+  const int sums = rows / 64 * p->n / 2 * (p->promote ? 2 : 1);
   int have =
       p->registers_copy ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
   if (have > THREAD_MAX) have = THREAD_MAX;
@@ -141,6 +161,14 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, tw_til
     return tw_fail(error, TW_USAGE,
                    "a tile of %d x %d for each group takes %d registers of a thread for its sums, of %d", rows, p->n,
                    sums, have);
+  if (p->promote % p->k || (p->turns && p->promote))
+    return tw_fail(error, TW_USAGE, "promote k=%d: a multiple of a tile's k=%d, without turns", p->promote, p->k);
+  if (p->products && p->team_m * p->team_n > 1)
+    return tw_fail(error, TW_USAGE, "a team does not share parts of factors: leave 'team' or 'products' out");
+  if (p->parts > 1 && (p->split > 1 || p->turns || p->team_m * p->team_n > 1))
+    return tw_fail(error, TW_USAGE, "parts %d: without split, teams and turns", p->parts);
+  if (p->parts > 1 && g->k < (int64_t)p->parts * p->k)
+    return tw_fail(error, TW_USAGE, "parts %d: k=%" PRId64 " has fewer steps of %d", p->parts, g->k, p->k);
   const int parts_a = p->across_a ? p->k : p->m, parts_b = p->across_b ? p->k : p->n;
   if (p->team_m * p->team_n > machine->team)
     return tw_fail(error, TW_USAGE, "a team of %d x %d blocks: the machine has teams of up to %d", p->team_m, p->team_n,
@@ -181,13 +209,13 @@ typedef struct context {
 
 /* A new tile begins anew: what went with the old one may not fit it. */
 static void begin_tile(const void *with, void *plan) {
-  const context *c = with;
+  (void)with;
   *(tw_tile_gemm_plan *)plan = (tw_tile_gemm_plan){.m = 128,
                                                    .n = 128,
-                                                   .k = c->machine->panel_bytes / element_bytes(c->g.a),
                                                    .team_m = 1,
                                                    .team_n = 1,
                                                    .split = 1,
+                                                   .parts = 1,
                                                    .band = 8,
                                                    .staging = 1,
                                                    .registers_copy = USUAL};
@@ -238,6 +266,21 @@ static const tw_verb verbs[] = {
      .usage = "split 4",
      .needs = 1,
      .argument = {TW_NUMBER("", tw_tile_gemm_plan, split, 1, 16)},
+     .then = needs_tile},
+    {.name = "parts",
+     .usage = "parts 33",
+     .needs = 1,
+     .argument = {TW_NUMBER("", tw_tile_gemm_plan, parts, 1, 1024)},
+     .then = needs_tile},
+    {.name = "products",
+     .usage = "products 3",
+     .needs = 1,
+     .argument = {TW_NUMBER("", tw_tile_gemm_plan, products, 1, 6)},
+     .then = needs_tile},
+    {.name = "promote",
+     .usage = "promote k=256",
+     .needs = 1,
+     .argument = {TW_NUMBER("k", tw_tile_gemm_plan, promote, 16, 1 << 16)},
      .then = needs_tile},
     {.name = "band",
      .usage = "band m=8, band n=8",
@@ -325,6 +368,15 @@ tw_status tw_tile_gemm_steps(const tw_tile_machine *machine, const tw_problem *p
                   i);
   for (int i = 1; i <= 4; i *= 2)
     tw_menu_offer(&m, "staging", "a tile of results is stored while the next is laid", "staging %d", i);
+  for (int i = 4; i <= 64; i *= 2)
+    tw_menu_offer(&m, "parts", "few tiles of very long sums keep every processor busy when blocks share them",
+                  "parts %d", i);
+  static const int products[] = {1, 3, 6};
+  for (size_t i = 0; c.g.a == TW_F32 && i < sizeof products / sizeof *products; i++)
+    tw_menu_offer(&m, "products", "f32 on the matrix unit, as parts of 16 bits", "products %d", products[i]);
+  for (int i = 128; c.g.a == TW_F32 && i <= 1024; i *= 2)
+    tw_menu_offer(&m, "promote", "the matrix unit cuts long sums; short ones are added outside of it", "promote k=%d",
+                  i);
   tw_menu_offer_all(&m, sizeof offers / sizeof *offers, offers);
   return tw_menu_finish(&m, out, error);
 }

@@ -370,6 +370,16 @@ TW_FN void copy(shared<Type, Rows, Cols> to, const tensor &from, int row, int co
 #pragma unroll
   for (int p = 0; p < tile::panels; p++) copy_panel(to.at + p * tile::panel_bytes, from, row, col + p * tile::panel_cols, b);
 }
+/* From matrix `plane` of several; the box is rows x panel_cols x 1. */
+template <class Type, int Rows, int Cols>
+TW_FN void copy_plane(shared<Type, Rows, Cols> to, const tensor &from, int plane, int row, int col, barrier b) {
+  using tile = shared<Type, Rows, Cols>;
+#pragma unroll
+  for (int p = 0; p < tile::panels; p++)
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];"
+                 ::"r"(to.at + p * tile::panel_bytes), "l"(&from), "r"(col + p * tile::panel_cols), "r"(row), "r"(plane), "r"(b.at)
+                 : "memory");
+}
 /* Part `part` of Parts of the rows, to the same place in all blocks of the team that `ranks` names, each of whose barriers
  * hears of it; the tensor's box is rows / Parts x panel_cols. */
 template <int Parts, class Type, int Rows, int Cols>

@@ -286,6 +286,20 @@ template <int Rows, int Cols> TW_FN void mma_settle(acc<Rows, Cols, i32> &d) {
     for (int i = 0; i < Cols / 2; i++) asm volatile("" : "+r"(d.value[q][i])::"memory");
 }
 
+template <int Rows, int Cols, class Value> TW_FN void clear(acc<Rows, Cols, Value> &d) {
+#pragma unroll
+  for (int q = 0; q < Rows / 64; q++)
+#pragma unroll
+    for (int i = 0; i < Cols / 2; i++) d.value[q][i] = 0;
+}
+/* Behind mma_settle. */
+template <int Rows, int Cols, class Value> TW_FN void add(acc<Rows, Cols, Value> &to, const acc<Rows, Cols, Value> &d) {
+#pragma unroll
+  for (int q = 0; q < Rows / 64; q++)
+#pragma unroll
+    for (int i = 0; i < Cols / 2; i++) to.value[q][i] += d.value[q][i];
+}
+
 /* What d held is needed no more: before a product that forgets it, so that it takes no registers until then. */
 template <int Rows, int Cols> TW_FN void mma_forget(acc<Rows, Cols, float> &d) {
 #pragma unroll

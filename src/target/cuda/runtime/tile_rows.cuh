@@ -30,6 +30,21 @@ template <class Type> struct chunk {
   }
 };
 
+/* Eight floats as a sum of bf16: parts of 16 bytes each, `apart` elements from each other, rounded one after the other. */
+template <int Parts> TW_FN void store_parts(bf16 *to, i64 apart, float (&value)[8]) {
+#pragma unroll
+  for (int p = 0; p < Parts; p++) {
+    vec16 v;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      v.word[i] = packed<bf16>::of(value[2 * i], value[2 * i + 1]);
+      value[2 * i] -= low<bf16>(v.word[i]);
+      value[2 * i + 1] -= high<bf16>(v.word[i]);
+    }
+    store16(to + p * apart, v);
+  }
+}
+
 /* Over the 32 threads of a warp; all get it. */
 template <class Reduce> TW_FN float over_warp(float x) {
 #pragma unroll
