@@ -1,7 +1,8 @@
 /* search.h - the beam search over candidates.
  *
  * A candidate is source; it may have a recipe, the schedule of which the target makes that source. In each iteration
- * every parent in the beam gets `plans` plans (one lever each), divided among the agents, and each plan `kernels` kernels; they are built, checked and measured on `jobs` threads; the best `beam` that are correct
+ * every parent in the beam gets `plans` plans (one lever each), divided among the agents (first those that ask no language models,
+ * to their end, then those that do), and each plan `kernels` kernels; they are built, checked and measured on `jobs` threads; the best `beam` that are correct
  * and beat their parent are the next beam. (Where measuring is safe without a check and costs less, as
  * tw_traits.measures_first says, those that do not beat their parent are not checked.) The result depends on problem,
  * target, options and wisdom alone, never on `jobs` or timing (on a simulated target), unless `seconds` cuts it short.
@@ -43,19 +44,20 @@ typedef struct tw_model_options {
 } tw_model_options;
 
 typedef struct tw_search_options {
-  bool exhaustive;           /* iterations, plans, kernels, beam and dropout then say nothing */
-  int iterations;            /* T; 0 = default */
-  int plans;                 /* N, per parent; 0 = default */
-  int kernels;               /* K, per plan; 0 = default */
-  int beam;                  /* B; 0 = default */
-  double dropout;            /* probability that a menu entry is hidden from a plan; < 0 = default */
-  uint64_t seed;             /* of all choices */
-  uint64_t inputs;           /* seed of the inputs that kernels are checked on; 0 = one that nobody can foresee */
-  int jobs;                  /* threads; 0 = all cores */
-  int samples;               /* stop when so many candidates were evaluated, or recalled from a journal; 0 = no limit */
-  double seconds;            /* stop starting candidates after this long; 0 = no limit */
-  const char *runner;        /* a command that evaluates (see `tilewright evaluate`); NULL = threads here */
-  const char *journal;       /* SQLite file; NULL = none. An interrupted search resumes from it. */
+  bool exhaustive;     /* iterations, plans, kernels, beam and dropout then say nothing */
+  int iterations;      /* T; 0 = default */
+  int plans;           /* N, per parent; 0 = default */
+  int kernels;         /* K, per plan; 0 = default */
+  int beam;            /* B; 0 = default */
+  double dropout;      /* probability that a menu entry is hidden from a plan; < 0 = default */
+  uint64_t seed;       /* of all choices */
+  uint64_t inputs;     /* seed of the inputs that kernels are checked on; 0 = one that nobody can foresee */
+  int jobs;            /* threads; 0 = all cores */
+  int samples;         /* stop when so many candidates were evaluated, or recalled from a journal; 0 = no limit.
+                              * Agents that ask models go on after those that do not, with as many again */
+  double seconds;      /* stop starting candidates after this long; 0 = no limit. Divided between the two by shares */
+  const char *runner;  /* a command that evaluates (see `tilewright evaluate`); NULL = threads here */
+  const char *journal; /* SQLite file; NULL = none. An interrupted search resumes from it. */
   const tw_schedule *start;  /* schedule to start from, too (wisdom); NULL = none but the target's plainest */
   const char *start_source;  /* source to start from, too (wisdom); NULL = none */
   const char *program;       /* source to start from instead of the target's plainest kernel; NULL = none. Agents

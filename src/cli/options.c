@@ -58,8 +58,8 @@ static const struct option_entry {
     {"dropout", 0, REAL, offsetof(cli_options, dropout), 0, 0.99, "P",
      "probability that a menu entry is hidden from a plan"},
     {"agent", 0, LIST, offsetof(cli_options, agents), 0, 0, "NAME",
-     "who proposes kernels: rules (usual), llm:MODEL[@URL], exec:COMMAND; several share the plans, 2*NAME twice as "
-     "many"},
+     "who proposes kernels: rules (usual), llm:MODEL[@URL], exec:COMMAND; rules goes first, models share the plans "
+     "after it, 2*NAME twice as many"},
     {"temperature", 0, REAL, offsetof(cli_options, temperature), 0, 2, "T", "of models' answers; 1 if not said"},
     {"fix", 0, INTEGER, offsetof(cli_options, fix), 0, 8, "N",
      "send a kernel that failed back to its model; once if not said"},

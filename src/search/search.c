@@ -42,11 +42,7 @@ static const struct effort {
 static const struct effort MODELS_EFFORT = {HUGE_VAL, 10, 6, 2, 6};
 static const double MODELS_DROPOUT = 0.7;
 
-static bool asks_models(const tw_state *s) {
-  for (size_t i = 0; i < s->n_members; i++)
-    if (s->member[i].agent->asks_models) return true;
-  return false;
-}
+static bool asks_models(const tw_watch *w) { return w->n_members && w->member[0].agent->asks_models; }
 
 /* Is there one that still answers? */
 static bool is_answered_by_models(const tw_state *s) {
@@ -59,12 +55,11 @@ static void fill(int *option, int fallback) {
   if (*option == 0) *option = fallback;
 }
 
-static void fill_options(tw_state *s, double simulation_seconds) {
-  tw_search_options *o = &s->options;
-  if (!o->inputs) o->inputs = tw_random_system();
+static void fill_options(tw_watch *w, double simulation_seconds) {
+  tw_search_options *o = &w->options;
   const struct effort *effort = EFFORT;
   while (simulation_seconds > effort->seconds) effort++;
-  const bool models = asks_models(s);
+  const bool models = asks_models(w);
   if (models) effort = &MODELS_EFFORT;
   fill(&o->iterations, effort->iterations);
   fill(&o->plans, effort->plans);
@@ -122,12 +117,16 @@ static char *print_members(size_t n, const tw_member member[]) {
 }
 
 /* All that decides what a search proposes, but for the seed and the agents. */
-static char *print_options(const tw_search_options *o, const char *program) {
+static char *print_options(const tw_state *s, const char *program) {
   tw_text t = {0};
   char dropout[32];
+  const tw_search_options *o = &s->options;
   if (o->exhaustive) tw_text_add(&t, "exhaustive ");
-  tw_text_add(&t, "iterations=%d plans=%d kernels=%d beam=%d dropout=%s", o->iterations, o->plans, o->kernels, o->beam,
-              tw_print_real(o->dropout, dropout));
+  for (size_t i = 0; i < s->n_watches; i++) {
+    const tw_search_options *w = &s->watch[i].options;
+    tw_text_add(&t, "%siterations=%d plans=%d kernels=%d beam=%d dropout=%s", i ? "\nthen " : "", w->iterations,
+                w->plans, w->kernels, w->beam, tw_print_real(w->dropout, dropout));
+  }
   for (size_t i = 0; o->start && i < o->start->n; i++) tw_text_add(&t, "\nstart: %s", o->start->step[i]);
   if (o->start_source) add_digest(&t, "start source", o->start_source);
   if (program) add_digest(&t, "program", program);
@@ -143,12 +142,13 @@ static void print_machine(const tw_target *target, char digest[TW_HASH_TEXT]) {
   free(description);
 }
 
-static tw_status open_journal(tw_state *s, const char *program, tw_error *error) {
+static tw_status open_journal(tw_state *s, size_t n_members, const tw_member member[], const char *program,
+                              tw_error *error) {
   if (!s->options.journal) return TW_OK;
   char machine[TW_HASH_TEXT];
   print_machine(s->target, machine);
-  char *options = print_options(&s->options, program), *problem = tw_problem_text(&s->problem);
-  char *agents = print_members(s->n_members, s->member);
+  char *options = print_options(s, program), *problem = tw_problem_text(&s->problem);
+  char *agents = print_members(n_members, member);
   const tw_journal_subject subject = {
       .version = TILEWRIGHT_VERSION,
       .target = s->target->name,
@@ -166,26 +166,79 @@ static tw_status open_journal(tw_state *s, const char *program, tw_error *error)
   return status;
 }
 
+/* ---- watches ----
+ *
+ * An ensemble must never end worse than its agents without models would alone: these have the first watch, with the budget
+ * that they would have alone, and do what they would do alone, to the last step. Then those that ask models go on from
+ * there, with a budget of their own. What was found stays found. */
+
+static void divide_watches(tw_state *s, const tw_search_subject *subject, const tw_search_options *options,
+                           double simulation_seconds) {
+  double all = 0;
+  for (int models = 0; models < TW_WATCHES; models++) {
+    tw_watch *w = &s->watch[s->n_watches];
+    *w = (tw_watch){.options = *options};
+    for (size_t i = 0; i < subject->n_members; i++) {
+      if (subject->member[i].agent->asks_models != models) continue;
+      w->member[w->n_members++] = subject->member[i];
+      w->share += subject->member[i].share;
+    }
+    if (w->n_members == 0) continue;
+    fill_options(w, simulation_seconds);
+    all += w->share;
+    s->n_watches++;
+  }
+  for (size_t i = 0; i < s->n_watches; i++) s->watch[i].share /= all;
+}
+
+/* The best, the rest of the beam as far as there is room, and the start, which leads elsewhere. */
+static void pass_on_beam(tw_state *s) {
+  tw_candidate *old[TW_BEAM_MAX];
+  const size_t n_old = s->n_beam, room = (size_t)s->options.beam;
+  memcpy(old, s->beam, n_old * sizeof *old);
+  s->n_beam = 0;
+  s->beam[s->n_beam++] = s->best;
+  const size_t end = room - (s->best != s->start && room > 1);
+  for (size_t i = 0; i < n_old && s->n_beam < end; i++)
+    if (old[i] != s->best && old[i] != s->start) s->beam[s->n_beam++] = old[i];
+  if (end < room) s->beam[s->n_beam++] = s->start;
+}
+
+/* Time is all that watches share: what evaluations take. */
+static void begin_watch(tw_state *s, size_t watch) {
+  const tw_watch *w = &s->watch[watch];
+  s->n_members = w->n_members;
+  s->member = w->member;
+  s->options = w->options;
+  memset(s->is_retired, 0, sizeof s->is_retired);
+  memset(s->plans_given, 0, sizeof s->plans_given);
+  if (s->options.seconds > 0) s->deadline = s->started + s->options.seconds * (watch + 1 < s->n_watches ? w->share : 1);
+  if (watch == 0) return;
+  s->options.iterations += s->iteration;
+  if (s->options.samples) s->options.samples += s->samples;
+  s->idle = 0;
+  for (size_t i = 0; i < TW_STALL_ITERATIONS; i++) s->best_cost[i] = HUGE_VAL;
+  pass_on_beam(s);
+}
+
 /* Everything that a search needs before its first candidate. What is open already is closed by close_search. */
 static tw_status open_search(tw_state *s, const tw_search_subject *subject, const tw_search_options *options,
                              tw_error *error) {
   const tw_target *target = subject->target;
-  *s = (tw_state){.target = target,
-                  .problem = *subject->problem,
-                  .options = *options,
-                  .n_members = subject->n_members,
-                  .member = subject->member,
-                  .is_patient = subject->is_patient};
+  *s = (tw_state){
+      .target = target, .problem = *subject->problem, .options = *options, .is_patient = subject->is_patient};
   s->started = tw_now();
   s->deadline = HUGE_VAL;
   tw_status status = check_options(&s->options, error);
-  if (status == TW_OK) status = check_members(s->n_members, error);
+  if (status == TW_OK) status = check_members(subject->n_members, error);
   if (status == TW_OK && target->available && !options->runner) status = target->available(target, error);
   if (status == TW_OK) status = tw_target_supports(target, &s->problem, error);
   if (status == TW_OK) status = tw_target_bound(target, &s->problem, &s->bound, error);
   if (status != TW_OK) return status;
-  fill_options(s, tw_simulation_seconds(target, &s->bound));
-  status = open_journal(s, subject->program, error);
+  if (!s->options.inputs) s->options.inputs = tw_random_system();
+  divide_watches(s, subject, &s->options, tw_simulation_seconds(target, &s->bound));
+  s->options = s->watch[0].options;
+  status = open_journal(s, subject->n_members, subject->member, subject->program, error);
   if (status == TW_OK)
     status = s->options.runner ? tw_backend_command(s->options.runner, (size_t)s->options.jobs, &s->backend, error)
                                : tw_backend_threads(s->options.jobs, &s->backend, error);
@@ -297,8 +350,6 @@ static tw_status evaluate_starts(tw_state *s, const char *program, tw_error *err
   tw_state_evaluate(s, first);
   s->beam[s->n_beam++] = s->best;
   if (s->best != s->start && s->options.beam > 1) s->beam[s->n_beam++] = s->start;
-  tw_keep_recipes(s);
-  if (s->options.seconds > 0) s->deadline = s->started + s->options.seconds;
   return TW_OK;
 }
 
@@ -347,7 +398,7 @@ static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
   memmove(&s->best_cost[1], &s->best_cost[0], sizeof s->best_cost - sizeof s->best_cost[0]);
   s->best_cost[0] = s->best->measured.cost;
   tw_status status = tw_propose(s, &round, &why);
-  if (status != TW_OK && s->iteration == 1 && !asks_models(s)) { /* the target is at fault, not a server */
+  if (status != TW_OK && s->iteration == 1 && !asks_models(&s->watch[0])) { /* the target is at fault, not a server */
     tw_round_free(round);
     return tw_fail(error, status, "%s", why.text);
   }
@@ -391,17 +442,32 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
   return status;
 }
 
+/* From the first plan to a result. */
+static tw_status keep_watch(tw_state *s, size_t watch, tw_error *error) {
+  const tw_candidate *found = watch ? s->best : NULL; /* it has been finished */
+  bool more = true;
+  tw_status status = TW_OK;
+  begin_watch(s, watch);
+  tw_keep_recipes(s);
+  while (status == TW_OK && more && goes_on(s)) status = iterate(s, &more, error);
+  if (status != TW_OK || s->best == found) return status;
+  tw_polish(s);
+  return tw_finish(s, error);
+}
+
 tw_status tw_search_by(const tw_search_subject *subject, const tw_search_options *options, tw_search_result *out,
                        tw_error *error) {
   tw_state s;
-  bool more = true;
   *out = (tw_search_result){0};
   tw_status status = open_search(&s, subject, options, error);
   if (status == TW_OK) status = evaluate_starts(&s, subject->program, error);
-  if (status == TW_OK && s.options.exhaustive) status = tw_enumerate(&s, error);
-  while (status == TW_OK && !s.options.exhaustive && more && goes_on(&s)) status = iterate(&s, &more, error);
-  if (status == TW_OK && !s.options.exhaustive) tw_polish(&s);
-  if (status == TW_OK) status = tw_finish(&s, error);
+  if (status == TW_OK && s.options.exhaustive) {
+    begin_watch(&s, 0);
+    status = tw_enumerate(&s, error);
+    if (status == TW_OK) status = tw_finish(&s, error);
+  } else {
+    for (size_t i = 0; status == TW_OK && i < s.n_watches; i++) status = keep_watch(&s, i, error);
+  }
   if (status == TW_OK) status = fill_result(&s, out, error);
   if (status == TW_OK && tw_state_is_interrupted(&s))
     status = tw_fail(error, TW_INTERRUPTED, "stopped after %d candidates; the best so far is kept", s.samples);

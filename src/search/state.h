@@ -10,16 +10,29 @@
 
 enum { TW_BEAM_MAX = 256, TW_STALL_ITERATIONS = 4, TW_MEMBERS_MAX = 16 };
 
+/* Agents that propose together, and how much they search. */
+typedef struct tw_watch {
+  size_t n_members;
+  tw_member member[TW_MEMBERS_MAX];
+  double share;              /* of all agents' */
+  tw_search_options options; /* defaults filled in */
+} tw_watch;
+
+/* Agents that ask no models go first, alone. */
+enum { TW_WATCHES = 2 };
+
 typedef struct tw_state {
   const tw_target *target;
-  size_t n_members; /* who proposes */
+  size_t n_watches; /* one after the other */
+  tw_watch watch[TW_WATCHES];
+  size_t n_members; /* who proposes now: those of a watch */
   const tw_member *member;
   bool is_patient;                 /* goes on as long as there is something to try */
   bool is_retired[TW_MEMBERS_MAX]; /* proposes no more */
   double plans_given[TW_MEMBERS_MAX];
   tw_memo memo;              /* the journal's */
   tw_problem problem;        /* types filled in by the target */
-  tw_search_options options; /* defaults filled in */
+  tw_search_options options; /* of the watch */
   tw_backend *backend;       /* where candidates are evaluated */
   tw_case data;              /* inputs and expected outputs; none where that is elsewhere */
   tw_bound bound;
