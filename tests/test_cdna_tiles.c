@@ -63,6 +63,15 @@ static void gemms_are_right(void **state) {
       {"cdna4", "gemm m=70 n=64 k=136 b_transposed=1 a=i8 c=i8 scale=0.01",
        "tile m=64 n=64 k=128;stages 2;copy registers"},
       {"cdna4", "gemm m=64 n=64 k=64 a_transposed=1 ldc=99 bias=full", ""},
+      {"cdna4", "gemm m=128 n=64 k=128 b_transposed=1 a=e4m3 b=e4m3 c=f32", "tile m=64 n=64 k=128;stages 2"},
+      {"cdna4", "gemm m=66 n=50 k=144 b_transposed=1 a=e5m2 b=e5m2 scales=row",
+       "tile m=64 n=64 k=128;product 32;stages 2"},
+      {"cdna4", "gemm m=104 n=136 k=90", "tile m=128 n=128 k=64;product 32;stages 2;straight"},
+      {"cdna4", "gemm m=104 n=72 k=138 a_transposed=1", "tile m=128 n=64 k=64;stages 2;copy registers;split 2"},
+      {"cdna4", "gemm m=128 n=256 k=320 b_transposed=1", "tile m=128 n=128 k=64;groups m=2 n=4;stages 2;turns"},
+      {"cdna4", "gemm m=64 n=96 k=160 a=f16", "tile m=128 n=128 k=32;groups m=4 n=2;stages 3;turns"},
+      {"cdna4", "gemm m=128 n=128 k=256 b_transposed=1", "tile m=128 n=128 k=64;stages 2;interleave"},
+      {"cdna3", "gemm m=40 n=32 k=200 a=i8 c=i8 scale=0.01", "tile m=64 n=64 k=64;stages 2;split 2"},
       {"cdna3", "gemm m=128 n=128 k=128 b_transposed=1", "tile m=128 n=128 k=64;product 32;stages 2"},
       {"cdna3", "gemm m=100 n=90 k=72 b_transposed=1 a=f16", "tile m=64 n=64 k=64;groups m=1 n=4;straight"},
       {"cdna3", "gemm m=33 n=50 k=160 b_transposed=1 a=i8", "tile m=64 n=64 k=128;product 32;stages 1"},
@@ -96,6 +105,8 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=100 n=64"}, "whole number of products"},
       {{"cdna4", "gemm m=512 n=512 k=512 a=f32 b=f32", ""}, "bf16"},
       {{"cdna4", "gemm m=512 n=512 k=512", "product 24"}, "16 or 32"},
+      {{"cdna4", "gemm m=512 n=512 k=512", "tile m=128 n=128 k=64;stages 2;turns"}, "turns are for 8 groups"},
+      {{"cdna3", "gemm m=512 n=512 k=512 a=e4m3 b=e4m3", ""}, "bf16, f16 with"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

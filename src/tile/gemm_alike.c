@@ -21,6 +21,14 @@ static bool direct(const writer *w, char name) { return (name == 'a' ? w->p.way_
 static bool held(const writer *w, char name) { return (name == 'a' ? w->p.way_a : w->p.way_b) == TW_TILE_REGISTERS; }
 static bool copies(const writer *w, char name) { return (name == 'a' ? w->p.way_a : w->p.way_b) != TW_TILE_ELEMENTS; }
 
+static bool across(const writer *w, char name) { return name == 'a' ? w->p.across_a : w->p.across_b; }
+
+/* The first column of a step. */
+static const char *first_step(const writer *w, const char *step) {
+  if (w->p.split > 1) return *step == 's' ? "(begin + s) * BK" : "(begin + s + STAGES - 1) * BK";
+  return *step == 's' ? "s * BK" : "(s + STAGES - 1) * BK";
+}
+
 static void write_launch(writer *w) {
   const tw_tile_alike_plan *p = &w->p;
   tw_text *t = &w->text;
@@ -29,30 +37,44 @@ static void write_launch(writer *w) {
   tw_text_add(t, "//: let       GROUPS_M = %d, GROUPS_N = %d, GROUPS = GROUPS_M * GROUPS_N\n", p->groups_m,
               p->groups_n);
   if (!p->tail) tw_text_add(t, "//: require   k %% BK == 0\n");
-  tw_text_add(t, "//: grid      ceildiv(m, BM) * ceildiv(n, BN)\n//: block     GROUPS * %d\n//: shared    %lld\n",
-              w->machine->group_threads, (long long)p->shared_bytes);
-  tw_text_add(t, "//: args      A, B, C, m, n, k, lda, ldb, ldc");
-  tw_tile_result_arguments(t, &w->g);
+  if (p->split > 1) tw_text_add(t, "//: let       SPLIT = %d\n//: workspace SPLIT * m * n * 4\n", p->split);
+  tw_text_add(t, "//: grid      ceildiv(m, BM) * ceildiv(n, BN)%s\n//: block     GROUPS * %d\n//: shared    %lld\n",
+              p->split > 1 ? " * SPLIT" : "", w->machine->group_threads, (long long)p->shared_bytes);
+  tw_text_add(t, "//: args      A, B, %s, m, n, k, lda, ldb, %s", p->split > 1 ? "workspace" : "C",
+              p->split > 1 ? "n" : "ldc");
+  if (p->split == 1) tw_tile_result_arguments(t, &w->g);
+  if (p->split > 1) {
+    tw_text_add(t, "\n//: after     add_parts\n//: grid      ceildiv(m * n, 256)\n//: block     256\n"
+                   "//: args      workspace, C, m, n, ldc");
+    tw_tile_result_arguments(t, &w->g);
+  }
   tw_text_add(t, "\n");
 }
 
 static void write_tile_type(writer *w, char name, int rows) {
   char swizzle[TW_TILE_SWIZZLE] = "plain";
   const tw_type type = name == 'a' ? w->g.a : w->g.b;
-  const tw_tile_access access = {.rows = rows,
-                                 .row_bytes = w->p.k * tw_type_bits(type) / 8,
+  const char *side = name == 'a' ? "BM" : "BN";
+  const int size = tw_type_bits(type) / 8;
+  const tw_tile_access access = {.rows = across(w, name) ? w->p.k : rows,
+                                 .row_bytes = (across(w, name) ? rows : w->p.k) * size,
                                  .side = w->p.side,
-                                 .element_bytes = tw_type_bits(type) / 8};
+                                 .element_bytes = size,
+                                 .across = across(w, name)};
   if (!w->p.straight) w->machine->swizzle(w->machine, &access, swizzle);
-  tw_text_add(&w->text, "using %c_tile = shared<%s, %s, BK, %s>;\n", name, tw_tile_type_word(type),
-              name == 'a' ? "BM" : "BN", swizzle);
+  tw_text_add(&w->text, "using %c_tile = shared<%s, %s, %s, %s>;\n", name, tw_tile_type_word(type),
+              across(w, name) ? "BK" : side, across(w, name) ? side : "BK", swizzle);
 }
 
 static void write_copier(writer *w, char name) {
-  const bool is_a = name == 'a';
-  if (copies(w, name))
-    tw_text_add(&w->text, "  copier<%c_tile, GROUPS, %s> from_%c(%c, ld%c, %s, %s, k);\n", name,
-                w->p.tail ? "true" : "false", name, name, name, is_a ? "row" : "col", is_a ? "m" : "n");
+  const char *first = name == 'a' ? "row" : "col", *have = name == 'a' ? "m" : "n",
+             *tail = w->p.tail ? "true" : "false";
+  if (copies(w, name) && across(w, name))
+    tw_text_add(&w->text, "  copier_across<%c_tile, GROUPS> from_%c(%c, ld%c, %s, %s, k);\n", name, name, name, name,
+                first, have);
+  else if (copies(w, name))
+    tw_text_add(&w->text, "  copier<%c_tile, GROUPS, %s> from_%c(%c, ld%c, %s, %s, k);\n", name, tail, name, name, name,
+                first, have);
 }
 
 /* An operand that is copied element by element, all at once. */
@@ -85,48 +107,143 @@ static void write_wait(writer *w, const char *in, int stages_under_way) {
     tw_text_add(&w->text, "%scopies_wait<0>();\n", in);
   else
     tw_text_add(&w->text, "%scopies_wait<%d * (%s%s%s)>();\n", in, stages_under_way,
-                a ? "copier<a_tile, GROUPS, false>::each" : "", a && b ? " + " : "",
-                b ? "copier<b_tile, GROUPS, false>::each" : "");
+                a ? "copies_of<a_tile, GROUPS>" : "", a && b ? " + " : "", b ? "copies_of<b_tile, GROUPS>" : "");
+}
+
+static void write_reads(writer *w) {
+  tw_text_add(&w->text,
+              "      operand<product, ROWS / product::side, 1> left;\n"
+              "      operand<product, COLS / product::side, 1> right;\n"
+              "      load%s(left, as[slot], own_row, q);\n      load%s(right, bs[slot], own_col, q);\n",
+              w->p.across_a ? "_across" : "", w->p.across_b ? "_across" : "");
 }
 
 static void write_products(writer *w) {
-  tw_text_add(&w->text, "#pragma unroll\n    for (int q = 0; q < BK / product::deep; q++) {\n"
-                        "      operand<product, ROWS / product::side, 1> left;\n"
-                        "      operand<product, COLS / product::side, 1> right;\n"
-                        "      load(left, as[slot], own_row, q);\n      load(right, bs[slot], own_col, q);\n"
-                        "      mma_abt(sums, left, right);\n    }\n");
+  tw_text_add(&w->text, "#pragma unroll\n    for (int q = 0; q < BK / product::deep; q++) {\n");
+  write_reads(w);
+  tw_text_add(&w->text, "      mma_abt(sums, left, right);\n    }\n");
+  if (w->p.interleave)
+    tw_text_add(&w->text,
+                "    spread<BK / product::deep * ROWS / product::side, 1 + COLS / ROWS, COLS / product::side, "
+                "copies_of<a_tile, GROUPS> + copies_of<b_tile, GROUPS>>();\n");
 }
 
-/* Are copies all that fills a stage? Only then more than one stage can be under way. */
+static void write_next(writer *w) {
+  tw_text_add(&w->text,
+              "    slot = slot + 1 == STAGES ? 0 : slot + 1;\n    next = next + 1 == STAGES ? 0 : next + 1;\n");
+}
+
+/* Groups of the second half are a turn behind: they read and copy while those of the first multiply. The first turn of a step
+ * is also the last reads of those behind, so what overwrites the stage before is copied in a later turn, or behind a wait. */
+static void write_turns(writer *w) {
+  tw_text *t = &w->text;
+  const int turns = w->p.k / w->p.deep, copy_at = turns > 1 ? 1 : 0;
+  const char *at = first_step(w, "(s + STAGES - 1)");
+  write_wait(w, "  ", w->p.stages - 2);
+  tw_text_add(
+      t, "  const bool behind = group >= GROUPS / 2;\n  end_turn();\n  if (behind) end_turn();\n"
+         "  for (int s = 0; s < steps; s++) {\n#pragma unroll\n    for (int q = 0; q < BK / product::deep; q++) {\n");
+  write_reads(w);
+  tw_text_add(t, "      if (q == %d) {\n", copy_at);
+  write_begin(w, "        ", "next", at);
+  tw_text_add(t, "      }\n      if (q == BK / product::deep - 1) {\n");
+  write_wait(w, "        ", w->p.stages - 2);
+  tw_text_add(
+      t,
+      "      }\n      %send_turn();\n      priority<1>();\n      mma_abt(sums, left, right);\n      priority<0>();\n"
+      "      end_turn();\n    }\n",
+      turns > 1 ? "" : "reads_wait();\n      ");
+  write_next(w);
+  tw_text_add(t, "  }\n  if (!behind) end_turn();\n");
+}
+
 static void write_loop(writer *w) {
   const tw_tile_alike_plan *p = &w->p;
   tw_text *t = &w->text;
   const bool ahead = p->stages > 1;
   if (ahead) {
     tw_text_add(t, "  for (int s = 0; s < STAGES - 1; s++) {\n");
-    write_begin(w, "    ", "s", "s * BK");
-    write_end(w, "    ", "s", "s * BK");
+    write_begin(w, "    ", "s", first_step(w, "s"));
+    write_end(w, "    ", "s", first_step(w, "s"));
     tw_text_add(t, "  }\n  int slot = 0, next = STAGES - 1;\n");
   } else {
     tw_text_add(t, "  constexpr int slot = 0;\n");
+  }
+  if (p->turns) {
+    write_turns(w);
+    return;
   }
   tw_text_add(t, "  for (int s = 0; s < steps; s++) {\n");
   if (ahead) {
     write_wait(w, "    ", p->stages - 2);
     tw_text_add(t, "    sync_block();\n");
-    write_begin(w, "    ", "next", "(s + STAGES - 1) * BK");
+    write_begin(w, "    ", "next", first_step(w, "(s + STAGES - 1)"));
     write_products(w);
-    write_end(w, "    ", "next", "(s + STAGES - 1) * BK");
-    tw_text_add(t, "    slot = slot + 1 == STAGES ? 0 : slot + 1;\n    next = next + 1 == STAGES ? 0 : next + 1;\n");
+    write_end(w, "    ", "next", first_step(w, "(s + STAGES - 1)"));
+    write_next(w);
   } else {
-    write_begin(w, "    ", "0", "s * BK");
-    write_end(w, "    ", "0", "s * BK");
+    write_begin(w, "    ", "0", first_step(w, "s"));
+    write_end(w, "    ", "0", first_step(w, "s"));
     write_wait(w, "    ", 0);
     tw_text_add(t, "    sync_block();\n");
     write_products(w);
     tw_text_add(t, "    sync_block();\n");
   }
   tw_text_add(t, "  }\n");
+}
+
+/* What adds the parts of a sum, in their order, a thread for each element of C. */
+static void write_addition(writer *w) {
+  tw_text *t = &w->text;
+  const bool integer = w->g.acc == TW_I32;
+  tw_text_add(t, "\nTW_KERNEL(256, 1) add_parts(const %s *parts, %s *c, int m, int n, int ldc",
+              integer ? "int" : "float", tw_tile_type_word(w->g.c));
+  tw_tile_result_parameters(t, &w->g);
+  tw_text_add(t,
+              ") {\n  const i64 at = (i64)block_of_grid() * 256 + thread_of_block(), all = (i64)m * n;\n"
+              "  if (at >= all) return;\n  %s sum = parts[at];\n#pragma unroll\n"
+              "  for (int i = 1; i < SPLIT; i++) sum += parts[i * all + at];\n"
+              "  const int row = (int)(at / n), col = (int)(at %% n);\n  const result finish{row, col, m, n",
+              integer ? "int" : "float");
+  tw_tile_result_names(t, &w->g);
+  tw_text_add(t, "};\n  set(c[(i64)row * ldc + col], finish(sum, 0, 0));\n}\n");
+}
+
+static void write_kernel(writer *w) {
+  tw_text *t = &w->text;
+  const bool split = w->p.split > 1;
+  const char *out = !split ? tw_tile_type_word(w->g.c) : w->g.acc == TW_I32 ? "int" : "float";
+  tw_text_add(t,
+              "TW_KERNEL(GROUPS * group_threads, 1) gemm(const %s *a, const %s *b, %s *c, int m, int n, int k, int "
+              "lda, int ldb, int ldc",
+              tw_tile_type_word(w->g.a), tw_tile_type_word(w->g.b), out);
+  if (!split) tw_tile_result_parameters(t, &w->g);
+  tw_text_add(t, ") {\n  arena memory;\n  const auto as = memory.take<many<a_tile, STAGES>>();\n"
+                 "  const auto bs = memory.take<many<b_tile, STAGES>>();\n");
+  if (split) /* a part of k: as if the operands ended with it */
+    tw_text_add(
+        t, "  const int part = block_of_grid() %% SPLIT, whole = (k + BK - 1) / BK, begin = whole * part / SPLIT;\n"
+           "  const int steps = whole * (part + 1) / SPLIT - begin;\n  k = min(k, (begin + steps) * BK);\n"
+           "  c += (i64)part * m * n;\n");
+  tw_text_add(
+      t, "  const place p = place_of_chips<%d, %d, %d>(block_of_grid()%s, (m + BM - 1) / BM, (n + BN - 1) / BN);\n",
+      w->p.window, w->p.chunk, w->machine->chips, split ? " / SPLIT" : "");
+  tw_text_add(t,
+              "  const int row = p.row * BM, col = p.col * BN%s;\n"
+              "  const int group = group_of_block(), own_row = group / GROUPS_N * ROWS, own_col = group %% "
+              "GROUPS_N * COLS;\n",
+              split ? "" : ", steps = (k + BK - 1) / BK");
+  write_copier(w, 'a');
+  write_copier(w, 'b');
+  tw_text_add(t, "  acc<product, ROWS / product::side, COLS / product::side> sums;\n  sums.clear();\n");
+  write_loop(w);
+  if (!split) {
+    tw_text_add(t, "  const result finish{row + own_row, col + own_col, m, n");
+    tw_tile_result_names(t, &w->g);
+    tw_text_add(t, "};\n");
+  }
+  tw_text_add(t, "  put<%s>(c, ldc, sums, row + own_row, col + own_col, m, n, %s);\n}\n", w->p.whole ? "true" : "false",
+              split ? "as_is()" : "finish");
 }
 
 tw_status tw_tile_alike_emit(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
@@ -142,28 +259,8 @@ tw_status tw_tile_alike_emit(const tw_tile_machine *machine, const tw_problem *p
   write_tile_type(&w, 'b', w.p.n);
   tw_text_add(t, "constexpr int ROWS = BM / GROUPS_M, COLS = BN / GROUPS_N; /* of C, of a group */\n\n");
   tw_tile_result_write(t, &w.g);
-  tw_text_add(t,
-              "TW_KERNEL(GROUPS * group_threads, 1) gemm(const %s *a, const %s *b, %s *c, int m, int n, int k, int "
-              "lda, int ldb, int ldc",
-              tw_tile_type_word(w.g.a), tw_tile_type_word(w.g.b), tw_tile_type_word(w.g.c));
-  tw_tile_result_parameters(t, &w.g);
-  tw_text_add(t, ") {\n  arena memory;\n  const auto as = memory.take<many<a_tile, STAGES>>();\n"
-                 "  const auto bs = memory.take<many<b_tile, STAGES>>();\n");
-  tw_text_add(t,
-              "  const place p = place_of_chips<%d, %d, %d>(block_of_grid(), (m + BM - 1) / BM, (n + BN - 1) / BN);\n",
-              w.p.window, w.p.chunk, machine->chips);
-  tw_text_add(
-      t,
-      "  const int row = p.row * BM, col = p.col * BN, steps = (k + BK - 1) / BK;\n"
-      "  const int group = group_of_block(), own_row = group / GROUPS_N * ROWS, own_col = group %% GROUPS_N * COLS;\n");
-  write_copier(&w, 'a');
-  write_copier(&w, 'b');
-  tw_text_add(t, "  acc<product, ROWS / product::side, COLS / product::side> sums;\n  sums.clear();\n");
-  write_loop(&w);
-  tw_text_add(t, "  const result finish{row + own_row, col + own_col, m, n");
-  tw_tile_result_names(t, &w.g);
-  tw_text_add(t, "};\n  put<%s>(c, ldc, sums, row + own_row, col + own_col, m, n, finish);\n}\n",
-              w.p.whole ? "true" : "false");
+  write_kernel(&w);
+  if (w.p.split > 1) write_addition(&w);
   *source = tw_text_take(t);
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
 }

@@ -11,8 +11,8 @@
  *   copy registers            through registers, not past them
  *   straight                  rows of shared tiles lie as they are, without swizzle
  *   order window=8 chunk=64   which block has which tile, on machines of several chips
- *   split 4                   blocks share a tile's k; the last to finish adds what the others left in the workspace
- *   turns                     half of the groups multiply while the other half reads (ping-pong of 8 waves)
+ *   split 4                   blocks share a tile's k and leave sums in the workspace; a kernel after them adds those
+ *   turns                     half of the groups multiply while the other half reads and copies (ping-pong)
  *   interleave                the compiler is told to spread reads and copies among products
  *
  * Operands whose pitch or layout no copy of 16 bytes can take are copied element by element. */

@@ -22,11 +22,11 @@ tw_status tw_tile_alike_supports(const tw_tile_machine *machine, const tw_proble
   const bool sums = g.acc == TW_F32 ? is_real(g.c) : g.acc == TW_I32 && g.c != TW_BFP16;
   const bool plain = g.a_rounding == TW_GEMM_A_EXACT && g.scales != TW_GEMM_SCALES_BLOCK && !g.quantize;
   if (machine->multiplies(g.a, g.b) && sums && plain) return TW_OK;
-  return tw_fail(
-      error, TW_USAGE,
-      "kernels of tiles take a and b both bf16 or both f16 with c of f32, bf16 or f16, and both i8 with c of "
-      "i32, i16, i8 or a float; not a=%s b=%s c=%s; for others give a kernel of your own to run",
-      tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
+  return tw_fail(error, TW_USAGE,
+                 "kernels of tiles take a and b both bf16, f16%s with c of f32, bf16 or f16, and both i8 with c of "
+                 "i32, i16, i8 or a float; not a=%s b=%s c=%s%s; for others give a kernel of your own to run",
+                 machine->multiplies(TW_E4M3, TW_E4M3) ? ", e4m3 or e5m2" : "", tw_type_name(g.a), tw_type_name(g.b),
+                 tw_type_name(g.c), plain ? "" : " with these roundings and scales");
 }
 
 /* Can copies of 16 bytes take the operand: its rows, as they lie in memory, begin at multiples of them and are whole
@@ -38,7 +38,10 @@ static bool aligned(int64_t pitch, int64_t columns, tw_type t) {
 
 static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *p, tw_error *error) {
   const int size = element_bytes(g->a), groups = p->groups_m * p->groups_n, row = p->k * size;
-  p->deep = CHUNK / size * (64 / p->side);
+  const bool across = machine->transposing_reads && size == 2;
+  p->deep = machine->product_bytes(g->a) / size * (machine->group_threads / p->side);
+  p->across_a = across && g->a_transposed && aligned(g->lda, g->m, g->a);
+  p->across_b = across && !g->b_transposed && aligned(g->ldb, g->n, g->b);
   if (p->m % (p->groups_m * p->side) || p->n % (p->groups_n * p->side))
     return tw_fail(error, TW_USAGE,
                    "a tile of %d x %d is not a whole number of products of %d x %d for each of %d x %d groups", p->m,
@@ -50,14 +53,17 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *
     return tw_fail(error, TW_USAGE, "k=%d of a tile: its %d bytes are not a power of two", p->k, row);
   if (groups * machine->group_threads > machine->block_threads)
     return tw_fail(error, TW_USAGE, "%d groups have more than %d threads", groups, machine->block_threads);
-  const bool by_row_a = !g->a_transposed, by_row_b = g->b_transposed;
+  if ((p->across_a && p->m & (p->m - 1)) || (p->across_b && p->n & (p->n - 1)))
+    return tw_fail(
+        error, TW_USAGE,
+        "a tile of %d x %d: where k does not lie along the rows of an operand, its other side is a power of two", p->m,
+        p->n);
+  const bool by_row_a = !g->a_transposed && aligned(g->lda, g->k, g->a),
+             by_row_b = g->b_transposed && aligned(g->ldb, g->k, g->b);
+  const tw_tile_way way = machine->direct_bytes && !p->registers ? TW_TILE_DIRECT : TW_TILE_REGISTERS;
   p->tail = g->k % p->k != 0;
-  p->way_a = by_row_a && aligned(g->lda, g->k, g->a)
-                 ? (machine->direct_bytes && !p->registers ? TW_TILE_DIRECT : TW_TILE_REGISTERS)
-                 : TW_TILE_ELEMENTS;
-  p->way_b = by_row_b && aligned(g->ldb, g->k, g->b)
-                 ? (machine->direct_bytes && !p->registers ? TW_TILE_DIRECT : TW_TILE_REGISTERS)
-                 : TW_TILE_ELEMENTS;
+  p->way_a = by_row_a || p->across_a ? way : TW_TILE_ELEMENTS;
+  p->way_b = by_row_b || p->across_b ? way : TW_TILE_ELEMENTS;
   if (p->m * row % (PIECE * groups) || p->n * row % (PIECE * groups))
     return tw_fail(
         error, TW_USAGE,
@@ -79,9 +85,13 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *
                    p->shared_bytes, machine->shared_bytes);
   if (p->split > 1 && g->k < (int64_t)p->split * p->k)
     return tw_fail(error, TW_USAGE, "split %d: k=%" PRId64 " has fewer steps of %d", p->split, g->k, p->k);
-  if (p->turns && (groups != 8 || p->stages < 2 || p->way_a != TW_TILE_DIRECT || p->way_b != TW_TILE_DIRECT))
+  if (p->turns &&
+      (groups != 2 * machine->simds || p->stages < 2 || p->way_a != TW_TILE_DIRECT || p->way_b != TW_TILE_DIRECT))
     return tw_fail(error, TW_USAGE,
-                   "turns are for 8 groups, two or more stages, and tiles that are copied past the registers");
+                   "turns are for %d groups, two or more stages, and tiles that are copied past the registers",
+                   2 * machine->simds);
+  if (p->interleave && (p->turns || p->stages < 2))
+    return tw_fail(error, TW_USAGE, "interleaving is for two or more stages, without turns");
   return TW_OK;
 }
 
@@ -145,6 +155,9 @@ static const tw_verb verbs[] = {
      .needs = 1,
      .argument = {TW_CHOICE("", PLAN, registers, 0, "direct|registers")}},
     {.name = "straight", .usage = "straight", .sets = TW_FIELD(PLAN, straight)},
+    {.name = "split", .usage = "split 4", .needs = 1, .argument = {TW_NUMBER("", PLAN, split, 1, 64)}},
+    {.name = "turns", .usage = "turns", .sets = TW_FIELD(PLAN, turns)},
+    {.name = "interleave", .usage = "interleave", .sets = TW_FIELD(PLAN, interleave)},
     {.name = "order",
      .usage = "order window=8 chunk=64",
      .needs = 2,
@@ -216,6 +229,11 @@ tw_status tw_tile_alike_steps(const tw_tile_machine *machine, const tw_problem *
   tw_menu_offer(&m, "copy", "copies past the registers take none of them and no instructions to lay them down",
                 "copy direct");
   tw_menu_offer(&m, "copy", "copies through registers need no wait of their own", "copy registers");
+  for (int i = 1; i <= 16; i += i < 4 ? 1 : i / 2)
+    tw_menu_offer(&m, "split", "few tiles of long sums keep every processor busy when blocks share them", "split %d",
+                  i);
+  tw_menu_offer(&m, "turns", "half of the groups multiply while the others read and copy", "turns");
+  tw_menu_offer(&m, "interleave", "reads and copies hide among products", "interleave");
   for (int window = 1; window <= 16; window *= 2)
     for (int chunk = window; chunk <= 8 * window; chunk *= 2)
       tw_menu_offer(&m, "order", "blocks of a chip read the same rows and columns: its cache holds them",

@@ -38,9 +38,11 @@ typedef struct tw_tile_machine {
   bool (*multiplies)(tw_type a, tw_type b); /* on its matrix units */
 
   /* Of machines whose groups are alike (gemm_alike.h). */
-  int direct_bytes; /* of a thread that a copy moves to shared memory past the registers; 0: none */
-  int chips;        /* chiplets that blocks are dealt to in turn */
-  int simds;        /* of a processor: groups of a block are dealt to them, and share the registers of a thread there */
+  int (*product_bytes)(tw_type); /* of a thread that a product takes from each operand: 16 times a power of two */
+  bool transposing_reads;        /* of shared tiles of 16-bit elements that are stored with k down their rows */
+  int direct_bytes;              /* of a thread that a copy moves to shared memory past the registers; 0: none */
+  int chips;                     /* chiplets that blocks are dealt to in turn */
+  int simds; /* of a processor: groups of a block are dealt to them, and share the registers of a thread there */
   int simd_registers;
   /* The type that swizzles such a tile, as text; "plain" where none is needed or known. */
   void (*swizzle)(const struct tw_tile_machine *, const tw_tile_access *, char text[TW_TILE_SWIZZLE]);

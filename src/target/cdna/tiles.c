@@ -13,7 +13,12 @@
 #include "tile/gemm_alike.h"
 #include "tile/rows.h"
 
-static bool multiplies(tw_type a, tw_type b) { return a == b && (a == TW_BF16 || a == TW_F16 || a == TW_I8); }
+static bool multiplies3(tw_type a, tw_type b) { return a == b && (a == TW_BF16 || a == TW_F16 || a == TW_I8); }
+/* gfx942 multiplies the FNUZ formats of 8 bits only, which no op has. */
+static bool multiplies4(tw_type a, tw_type b) {
+  return multiplies3(a, b) || (a == b && (a == TW_E4M3 || a == TW_E5M2));
+}
+static int product_bytes(tw_type t) { return t == TW_E4M3 || t == TW_E5M2 ? 32 : 16; }
 
 /* ---- swizzles ---- */
 
@@ -24,35 +29,54 @@ static bool is_involution(const cdna_swizzle *s, uint32_t bytes) {
   return true;
 }
 
-/* What a wave reads at once: 16 bytes of a lane, `side` rows, and the neighbouring columns. */
-static void lanes_of(const tw_tile_access *a, int first, uint32_t address[CDNA_LANES]) {
+enum { READS_MAX = 8 };
+
+/* What a wave reads at once, as tile_mma.hpp does: 16 bytes of a lane, `side` rows, and the neighbouring columns. */
+static void read_rows(const tw_tile_access *a, int first, uint32_t address[CDNA_LANES]) {
   for (int l = 0; l < CDNA_LANES; l++) address[l] = (uint32_t)(l % a->side * a->row_bytes + (first + l / a->side) * 16);
+}
+
+/* The same where k lies down the rows: a transposing read of 8 bytes of a lane, of `half` of its rows. */
+static void read_across(const tw_tile_access *a, int half, int first, uint32_t address[CDNA_LANES]) {
+  for (int l = 0; l < CDNA_LANES; l++) {
+    const int set = l / 16, in = l % 16, sets = a->side / 16;
+    address[l] = (uint32_t)((set / sets * 8 + in / 4 + 4 * half) * a->row_bytes +
+                            (first * a->side + set % sets * 16 + in % 4 * 4) * a->element_bytes);
+  }
 }
 
 static void swizzle(const tw_tile_machine *machine, const tw_tile_access *a, char text[TW_TILE_SWIZZLE]) {
   const cdna_arch arch = *(const cdna_arch *)machine->with;
-  uint32_t read[4][CDNA_LANES], lay[CDNA_LANES];
-  cdna_wave_access access[5];
+  uint32_t read[READS_MAX + 1][CDNA_LANES];
+  cdna_wave_access access[READS_MAX + 1];
   cdna_solution solution;
-  const int pieces = 64 / a->side;
   int n = 0;
-  for (int first = 0; first < a->row_bytes / 16 && n < 4; first += pieces, n++) {
-    lanes_of(a, first, read[n]);
-    access[n] = (cdna_wave_access){cdna_lds_rule_of(arch, CDNA_LDS_READ, 16), 16, read[n]};
+  if (a->across)
+    for (; n < READS_MAX && n / 2 * a->side * a->element_bytes < a->row_bytes; n++) {
+      read_across(a, n % 2, n / 2, read[n]);
+      access[n] = (cdna_wave_access){cdna_lds_rule_of(arch, CDNA_LDS_READ, 8), 8, read[n]};
+    }
+  else
+    for (int pieces = 64 / a->side; n < READS_MAX && n * pieces * 16 < a->row_bytes; n++) {
+      read_rows(a, n * pieces, read[n]);
+      access[n] = (cdna_wave_access){cdna_lds_rule_of(arch, CDNA_LDS_READ, 16), 16, read[n]};
+    }
+  if (a->across) { /* copies write 16 bytes of a lane, which then stay together */
+    for (uint32_t l = 0; l < CDNA_LANES; l++) read[n][l] = 16 * l;
+    access[n] = (cdna_wave_access){cdna_lds_rule_of(arch, CDNA_LDS_WRITE, 16), 16, read[n]};
+    n++;
   }
-  for (uint32_t l = 0; l < CDNA_LANES; l++) lay[l] = 16 * l;
-  access[n++] = (cdna_wave_access){cdna_lds_rule_of(arch, CDNA_LDS_WRITE, 16), 16, lay};
   snprintf(text, TW_TILE_SWIZZLE, "plain");
-  const uint32_t tile = (uint32_t)(a->side * a->row_bytes);
-  if (cdna_swizzle_solve(access, (size_t)n - 1, tile, &solution, NULL) != TW_OK ||
-      solution.kind != CDNA_SWIZZLE_FOUND || !is_involution(&solution.swizzle, tile) ||
-      cdna_swizzle_span(&solution.swizzle) > tile)
+  const int deep =
+      16 / a->element_bytes * (64 / a->side); /* rows that a product takes of a tile with k down its rows */
+  const uint32_t tile = (uint32_t)((a->across ? deep : a->side) * a->row_bytes);
+  if (cdna_swizzle_solve(access, (size_t)n, tile, &solution, NULL) != TW_OK || solution.kind != CDNA_SWIZZLE_FOUND ||
+      !is_involution(&solution.swizzle, tile) || cdna_swizzle_span(&solution.swizzle) > tile)
     return;
-  char inner[TW_TILE_SWIZZLE] = "plain";
+  char inner[TW_TILE_SWIZZLE] = "";
   for (int i = solution.swizzle.n - 1; i >= 0; i--) {
     snprintf(text, TW_TILE_SWIZZLE, "xor_bits<%d, %d, %d%s%.60s>", solution.swizzle.term[i].end,
-             solution.swizzle.term[i].begin, solution.swizzle.term[i].to, strcmp(inner, "plain") == 0 ? "" : ", ",
-             strcmp(inner, "plain") == 0 ? "" : inner);
+             solution.swizzle.term[i].begin, solution.swizzle.term[i].to, *inner ? ", " : "", inner);
     snprintf(inner, sizeof inner, "%s", text);
   }
 }
@@ -67,7 +91,9 @@ tw_tile_machine cdna_tile_machine(cdna_arch arch) {
                            .block_threads = m->work_items,
                            .warp_threads = CDNA_LANES,
                            .group_threads = CDNA_LANES,
-                           .multiplies = multiplies,
+                           .multiplies = arch == CDNA3 ? multiplies3 : multiplies4,
+                           .product_bytes = product_bytes,
+                           .transposing_reads = arch == CDNA4,
                            .direct_bytes = arch == CDNA3 ? 0 : 16,
                            .chips = m->caches.xcds,
                            .simds = m->simds,

@@ -227,6 +227,9 @@ template <int Count> TW_FN void copies_wait() {
   here();
 }
 
+/* Copies of a thread that fill a tile. */
+template <class Tile, int Groups> constexpr int copies_of = (int)Tile::bytes / 16 / (Groups * group_threads);
+
 constexpr u32 NOWHERE = 0x80000000u; /* an offset that no matrix has */
 
 /* Rows of a matrix of `Type`, some of its columns at a time, by Groups groups: row r of the tile is row `row` + r of the
@@ -289,6 +292,65 @@ template <class Tile, int Groups, bool Tail> struct copier {
 #pragma unroll
     for (int i = 0; i < each; i++)
       held[i] = vec16_of(__builtin_amdgcn_raw_buffer_load_b128(r, lane_offset(i, col), group_offset(i, col), 0));
+  }
+  TW_FN void lay(Tile to) const {
+#pragma unroll
+    for (int i = 0; i < each; i++)
+      *(TW_LOCAL u32x4 *)(to.at + (u32)i * stride + (u32)group * 1024u + (u32)thread_of_group() * 16u) = words_of(held[i]);
+  }
+};
+
+/* The same of a matrix that is stored with the tile's columns along its rows: row r of the tile is row `at` + r, some rows at a
+ * time; columns `col`, ... What lies past the last column belongs to nobody. */
+template <class Tile, int Groups> struct copier_across {
+  using type = typename Tile::type;
+  static constexpr int threads = Groups * group_threads, size = (int)sizeof(type);
+  static constexpr int each = (int)Tile::bytes / 16 / threads;
+  static constexpr u32 stride = threads * 16;
+  static_assert(each * stride == Tile::bytes, "a tile is a whole number of copies by all groups");
+  static constexpr bool regular = stride % Tile::swizzle::span == 0 && stride % Tile::row_bytes == 0;
+  static constexpr int distinct = regular ? 1 : each;
+
+  const type *from;
+  i64 ld;
+  u32 pitch;
+  int rows, have, group;
+  u32 offset[distinct];
+  vec16 held[each];
+
+  TW_FN copier_across(const type *matrix, i64 ld_, int col, int cols, int rows_) {
+    group = group_of_block();
+    from = matrix + col;
+    ld = ld_;
+    pitch = (u32)ld_ * size;
+    rows = rows_;
+    have = max(min(cols - col, Tile::cols), 0);
+#pragma unroll
+    for (int i = 0; i < distinct; i++) {
+      const u32 o = Tile::swizzle::of((u32)(i * threads + group * group_threads + thread_of_group()) * 16);
+      offset[i] = o / Tile::row_bytes * pitch + o % Tile::row_bytes;
+    }
+  }
+  TW_FN u32 group_offset(int i) const { return regular ? (u32)i * (stride / Tile::row_bytes) * pitch : 0; }
+  TW_FN __amdgpu_buffer_rsrc_t resource(int at) const {
+    const int n = min(rows - at, Tile::rows);
+    return __builtin_amdgcn_make_buffer_rsrc((void *)(from + at * ld), 0,
+                                             n > 0 && have ? (u32)(n - 1) * pitch + (u32)have * size : 0, 0x00020000);
+  }
+#ifdef __gfx950__
+  TW_FN void copy(Tile to, int at) const {
+    const __amdgpu_buffer_rsrc_t r = resource(at);
+#pragma unroll
+    for (int i = 0; i < each; i++)
+      __builtin_amdgcn_raw_ptr_buffer_load_lds(r, to.at + (u32)i * stride + (u32)group * 1024u, 16, offset[regular ? 0 : i],
+                                               group_offset(i), 0, 0);
+  }
+#endif
+  TW_FN void load(int at) {
+    const __amdgpu_buffer_rsrc_t r = resource(at);
+#pragma unroll
+    for (int i = 0; i < each; i++)
+      held[i] = vec16_of(__builtin_amdgcn_raw_buffer_load_b128(r, offset[regular ? 0 : i], group_offset(i), 0));
   }
   TW_FN void lay(Tile to) const {
 #pragma unroll

@@ -11,6 +11,7 @@ namespace tw {
 
 typedef float f32x16 __attribute__((ext_vector_type(16)));
 typedef i32 i32x4 __attribute__((ext_vector_type(4)));
+typedef i32 i32x8 __attribute__((ext_vector_type(8)));
 typedef i32 i32x16 __attribute__((ext_vector_type(16)));
 typedef i16 i16x4 __attribute__((ext_vector_type(4)));
 typedef i16 i16x8 __attribute__((ext_vector_type(8)));
@@ -18,38 +19,47 @@ typedef __bf16 bf16x8 __attribute__((ext_vector_type(8)));
 typedef _Float16 f16x4 __attribute__((ext_vector_type(4)));
 typedef _Float16 f16x8 __attribute__((ext_vector_type(8)));
 
+/* 16 bytes of a lane, or 32 of which the second 16 lie as much further along the row as all lanes of a row have. */
+template <int Pieces> struct pieces { vec16 piece[Pieces]; };
+
 /* `Side` rows of A times as many columns of B, `deep` elements of their sums: sum += b a. */
 template <class Type, int Side> struct mma;
 
-#define TW_MMA(TYPE, SIDE, DEEP, OUT, PRODUCT)                                                                         \
+#define TW_MMA(TYPE, SIDE, DEEP, PIECES, OUT, PRODUCT)                                                                 \
   template <> struct mma<TYPE, SIDE> {                                                                                 \
     using type = TYPE;                                                                                                 \
     using sum = OUT;                                                                                                   \
-    static constexpr int side = SIDE, deep = DEEP;                                                                     \
-    static TW_FN OUT of(vec16 b, vec16 a, OUT c) { PRODUCT }                                                       \
+    using in = pieces<PIECES>;                                                                                         \
+    static constexpr int side = SIDE, deep = DEEP, parts = PIECES;                                                     \
+    static TW_FN OUT of(in b, in a, OUT c) { PRODUCT }                                                                 \
   }
-#define TW_LOW(V, T) __builtin_bit_cast(T, (u32x2){V.word[0], V.word[1]})
-#define TW_HIGH(V, T) __builtin_bit_cast(T, (u32x2){V.word[2], V.word[3]})
+#define TW_LOW(V, T) __builtin_bit_cast(T, (u32x2){V.piece[0].word[0], V.piece[0].word[1]})
+#define TW_HIGH(V, T) __builtin_bit_cast(T, (u32x2){V.piece[0].word[2], V.piece[0].word[3]})
 #define TW_ALL(V, T) __builtin_bit_cast(T, V)
 #define TW_TWICE(F, T)                                                                                                 \
   c = F(TW_LOW(b, T), TW_LOW(a, T), c, 0, 0, 0);                                                                       \
   return F(TW_HIGH(b, T), TW_HIGH(a, T), c, 0, 0, 0);
 #define TW_ONCE(F, T) return F(TW_ALL(b, T), TW_ALL(a, T), c, 0, 0, 0);
+#define TW_F8(F, FORMAT) return F(TW_ALL(b, i32x8), TW_ALL(a, i32x8), c, FORMAT, FORMAT, 0, 0, 0, 0);
 
 #ifdef __gfx950__
-TW_MMA(bf16, 16, 32, f32x4, TW_ONCE(__builtin_amdgcn_mfma_f32_16x16x32_bf16, bf16x8));
-TW_MMA(bf16, 32, 16, f32x16, TW_ONCE(__builtin_amdgcn_mfma_f32_32x32x16_bf16, bf16x8));
-TW_MMA(f16, 16, 32, f32x4, TW_ONCE(__builtin_amdgcn_mfma_f32_16x16x32_f16, f16x8));
-TW_MMA(f16, 32, 16, f32x16, TW_ONCE(__builtin_amdgcn_mfma_f32_32x32x16_f16, f16x8));
-TW_MMA(i8, 16, 64, i32x4, TW_ONCE(__builtin_amdgcn_mfma_i32_16x16x64_i8, i32x4));
-TW_MMA(i8, 32, 32, i32x16, TW_ONCE(__builtin_amdgcn_mfma_i32_32x32x32_i8, i32x4));
+TW_MMA(bf16, 16, 32, 1, f32x4, TW_ONCE(__builtin_amdgcn_mfma_f32_16x16x32_bf16, bf16x8));
+TW_MMA(bf16, 32, 16, 1, f32x16, TW_ONCE(__builtin_amdgcn_mfma_f32_32x32x16_bf16, bf16x8));
+TW_MMA(f16, 16, 32, 1, f32x4, TW_ONCE(__builtin_amdgcn_mfma_f32_16x16x32_f16, f16x8));
+TW_MMA(f16, 32, 16, 1, f32x16, TW_ONCE(__builtin_amdgcn_mfma_f32_32x32x16_f16, f16x8));
+TW_MMA(i8, 16, 64, 1, i32x4, TW_ONCE(__builtin_amdgcn_mfma_i32_16x16x64_i8, i32x4));
+TW_MMA(i8, 32, 32, 1, i32x16, TW_ONCE(__builtin_amdgcn_mfma_i32_32x32x32_i8, i32x4));
+TW_MMA(e4m3, 16, 128, 2, f32x4, TW_F8(__builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4, 0));
+TW_MMA(e4m3, 32, 64, 2, f32x16, TW_F8(__builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4, 0));
+TW_MMA(e5m2, 16, 128, 2, f32x4, TW_F8(__builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4, 1));
+TW_MMA(e5m2, 32, 64, 2, f32x16, TW_F8(__builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4, 1));
 #else
-TW_MMA(bf16, 16, 32, f32x4, TW_TWICE(__builtin_amdgcn_mfma_f32_16x16x16bf16_1k, i16x4));
-TW_MMA(bf16, 32, 16, f32x16, TW_TWICE(__builtin_amdgcn_mfma_f32_32x32x8bf16_1k, i16x4));
-TW_MMA(f16, 16, 32, f32x4, TW_TWICE(__builtin_amdgcn_mfma_f32_16x16x16f16, f16x4));
-TW_MMA(f16, 32, 16, f32x16, TW_TWICE(__builtin_amdgcn_mfma_f32_32x32x8f16, f16x4));
-TW_MMA(i8, 16, 64, i32x4, TW_TWICE(__builtin_amdgcn_mfma_i32_16x16x32_i8, i64));
-TW_MMA(i8, 32, 32, i32x16, TW_TWICE(__builtin_amdgcn_mfma_i32_32x32x16_i8, i64));
+TW_MMA(bf16, 16, 32, 1, f32x4, TW_TWICE(__builtin_amdgcn_mfma_f32_16x16x16bf16_1k, i16x4));
+TW_MMA(bf16, 32, 16, 1, f32x16, TW_TWICE(__builtin_amdgcn_mfma_f32_32x32x8bf16_1k, i16x4));
+TW_MMA(f16, 16, 32, 1, f32x4, TW_TWICE(__builtin_amdgcn_mfma_f32_16x16x16f16, f16x4));
+TW_MMA(f16, 32, 16, 1, f32x16, TW_TWICE(__builtin_amdgcn_mfma_f32_32x32x8f16, f16x4));
+TW_MMA(i8, 16, 64, 1, i32x4, TW_TWICE(__builtin_amdgcn_mfma_i32_16x16x32_i8, i64));
+TW_MMA(i8, 32, 32, 1, i32x16, TW_TWICE(__builtin_amdgcn_mfma_i32_32x32x16_i8, i64));
 #endif
 
 /* Of Rows x Cols matrix instructions: what a group sums. */
@@ -65,23 +75,55 @@ template <class Product, int Rows, int Cols> struct acc {
 
 /* Count x Product::side rows of an operand, Steps instructions deep, in a group's registers. */
 template <class Product, int Count, int Steps> struct operand {
-  vec16 value[Count][Steps];
+  typename Product::in value[Count][Steps];
 };
 
 /* From rows first, first + 1, ... of a shared tile, `step` instructions from its first column. */
 template <class Product, int Count, int Steps, class Tile>
 TW_FN void load(operand<Product, Count, Steps> &to, Tile from, int first, int step) {
-  constexpr u32 side = Product::side, down = side * Tile::row_bytes;
+  constexpr u32 side = Product::side, down = side * Tile::row_bytes, run = group_threads / side * 16;
   static_assert(down % Tile::swizzle::span == 0, "a swizzle repeats with the rows of a matrix instruction");
-  const u32 lane = (u32)thread_of_group(), row = lane % side, piece = lane / side;
+  const u32 lane = (u32)thread_of_group(), row = lane % side, piece = lane / side * 16;
 #pragma unroll
-  for (int s = 0; s < Steps; s++) {
-    const u32 col = (u32)(step + s) * Product::deep * (u32)sizeof(typename Product::type) + piece * 16;
-    const TW_LOCAL u8 *at = from.at + (u32)first * Tile::row_bytes + Tile::swizzle::of(row * Tile::row_bytes + col);
+  for (int s = 0; s < Steps; s++)
 #pragma unroll
-    for (int i = 0; i < Count; i++) to.value[i][s] = vec16_of(*(const TW_LOCAL u32x4 *)(at + (u32)i * down));
+    for (int p = 0; p < Product::parts; p++) {
+      const u32 col = (u32)((step + s) * Product::parts + p) * run + piece;
+      const TW_LOCAL u8 *at = from.at + (u32)first * Tile::row_bytes + Tile::swizzle::of(row * Tile::row_bytes + col);
+#pragma unroll
+      for (int i = 0; i < Count; i++) to.value[i][s].piece[p] = vec16_of(*(const TW_LOCAL u32x4 *)(at + (u32)i * down));
+    }
+}
+
+#ifdef __gfx950__
+/* The same of a tile that is stored k x rows, of elements of 16 bits: reads that transpose. Lane l of 16 reads four columns
+ * of row l / 4 and gets four rows of column l (layout/lds.h). */
+template <class Product, int Count, int Steps, class Tile>
+TW_FN void load_across(operand<Product, Count, Steps> &to, Tile from, int first, int step) {
+  static_assert(sizeof(typename Product::type) == 2, "elements of 16 bits");
+  constexpr u32 side = Product::side, size = 2;
+  static_assert(side * size % 16 == 0 && Product::deep * Tile::row_bytes % Tile::swizzle::span == 0,
+                "a swizzle repeats with the k of a matrix instruction");
+  const u32 lane = (u32)thread_of_group(), set = lane / 16, in = lane % 16;
+  const u32 across = set % (side / 16) * 16 + in % 4 * 4, down = set / (side / 16) * 8 + in / 4;
+#pragma unroll
+  for (int i = 0; i < Count; i++) {
+    const u32 col = ((u32)first + (u32)i * side + across) * size;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      const TW_LOCAL u8 *at = from.at + Tile::swizzle::of((down + 4 * half) * Tile::row_bytes + col);
+#pragma unroll
+      for (int s = 0; s < Steps; s++) {
+        const u32x2 got = __builtin_bit_cast(
+            u32x2, __builtin_amdgcn_ds_read_tr16_b64_v4i16(
+                       (TW_LOCAL i16x4 *)(at + (u32)(step + s) * Product::deep * Tile::row_bytes)));
+        to.value[i][s].piece[0].word[2 * half] = got[0];
+        to.value[i][s].piece[0].word[2 * half + 1] = got[1];
+      }
+    }
   }
 }
+#endif
 
 /* sums += A B^T: A's rows are those of sums, B's its columns. */
 template <class Product, int Rows, int Cols, int Steps>
@@ -99,6 +141,30 @@ TW_FN void mma_abt(acc<Product, Rows, Cols> &sums, const operand<Product, Rows, 
 template <int Level> TW_FN void priority() { __builtin_amdgcn_s_setprio(Level); }
 /* The compiler's scheduler moves nothing across. */
 TW_FN void fixed_here() { __builtin_amdgcn_sched_barrier(0); }
+/* All groups of a block, none of whose reads and copies are waited for: the end of a turn. */
+TW_FN void end_turn() {
+  here();
+  fixed_here();
+  __builtin_amdgcn_s_barrier();
+  fixed_here();
+  here();
+}
+/* Until all that this group has asked LDS for is there. */
+TW_FN void reads_wait() {
+  here();
+  __builtin_amdgcn_s_waitcnt(0xC07F);
+  here();
+}
+/* What the scheduler is to make of what stands before, in the same block: of `Rounds` rounds each `Reads` reads of LDS, then
+ * `Products` matrix instructions; `Copies` loads are spread among the first. */
+template <int Rounds, int Reads, int Products, int Copies> TW_FN void spread() {
+#pragma unroll
+  for (int i = 0; i < Rounds; i++) {
+    __builtin_amdgcn_sched_group_barrier(0x100, Reads, 0);
+    __builtin_amdgcn_sched_group_barrier(0x008, Products, 0);
+    if (i < Copies) __builtin_amdgcn_sched_group_barrier(0x020, 1, 0);
+  }
+}
 
 /* Four neighbouring elements of a row of C. */
 template <class Type> struct four;
