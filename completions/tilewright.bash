@@ -18,7 +18,7 @@ _tilewright() {
       elif [ "${current#-}" != "$current" ]; then
         words=$(tilewright "$command" --help 2>/dev/null | grep -o -- '--[a-z-]*')
       elif [ "$command" = wisdom ] && [ "$COMP_CWORD" = 2 ]; then
-        words="list show export import"
+        words="list show forget export import"
       elif [ "$command" = prompt ] && [ "$COMP_CWORD" = 2 ]; then
         words="plan implement"
       elif [ "$command" = view ]; then

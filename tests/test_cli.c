@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -450,9 +451,49 @@ static void sources_that_are_none_are_refused(void **state) {
   expect_failure(": >empty.c; $T run empty.c " SMALL, 1, "empty");
   expect_failure("printf 'int x;' >other.c; $T run other.c " SMALL, 1, "test");
   expect_failure("head -c 100 /dev/zero >zero.c; $T run zero.c " SMALL, 1, "no text");
-  expect_failure("truncate -s 100M big.c; $T run big.c " SMALL, 2, "larger than");
+  expect_failure("truncate -s 100M big.c; $T run big.c " SMALL, 1, "larger than");
   expect_failure("$T run nowhere.c " SMALL, 2, "nowhere.c");
   expect_failure("mkdir -p folder.c; $T run folder.c " SMALL, 2, "directory");
+}
+
+static void what_is_no_program_is_not_correct(void **state) {
+  (void)state;
+  static const char *const words[] = {"truncate -s 9M large.c; $T run large.c " SMALL " --json",
+                                      ": >empty.c; $T run empty.c " SMALL " --json"};
+  for (int i = 0; i < 2; i++) {
+    json_t *object = expect_json(words[i], 1);
+    assert_true(json_is_false(json_object_get(object, "correct")));
+    assert_string_equal(json_string_value(json_object_get(object, "verdict")), "does not build");
+    json_decref(object);
+  }
+}
+
+static void a_pipe_without_a_writer_is_no_program(void **state) {
+  (void)state;
+  expect_failure("rm -f pipe.c; mkfifo pipe.c; timeout 20 $T run pipe.c " SMALL, 1, "empty");
+}
+
+/* What divides the lines of a message is told as such, and nothing of it commands the terminal. */
+static void a_message_of_several_lines_is_one_line(void **state) {
+  (void)state;
+  expect_failure("$T ops 'one\ntwo\a'", 2, "one; two?");
+}
+
+static void a_journal_that_never_ends_is_no_journal(void **state) {
+  (void)state;
+  sqlite3 *db;
+  char *path = tw_path_join(folder, "endless/journal.sqlite");
+  expect_output("$T tune " SMALL QUICK "--out endless", "best");
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(db,
+                                "ALTER TABLE candidate RENAME TO old; CREATE VIEW candidate AS WITH RECURSIVE t(x) AS "
+                                "(SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT o.* FROM t, old AS o",
+                                NULL, NULL, NULL),
+                   SQLITE_OK);
+  sqlite3_close(db);
+  free(path);
+  expect_output("timeout 60 $T report endless", "report.html");
+  expect_failure("timeout 60 $T tune " SMALL QUICK "--out endless", 2, "views");
 }
 
 static void garbage_that_a_kernel_prints_stays_out_of_the_output(void **state) {
@@ -621,6 +662,28 @@ static void wisdom_is_kept_and_carried_over(void **state) {
   expect_output("$T wisdom export copy.json; TILEWRIGHT_WISDOM=$F/other.json $T wisdom import copy.json", "1 entries");
   expect_output("TILEWRIGHT_WISDOM=$F/other.json $T wisdom list", "m=20 n=24 k=40");
   expect_output("$T wisdom export", "m=20 n=24 k=40");
+  expect_output("$T wisdom list", "second");
+  json_t *list = expect_json("$T wisdom list --json", 0);
+  const json_t *found = json_object_get(json_array_get(json_object_get(list, "wisdom"), 0), "found");
+  assert_true(difftime(time(NULL), (time_t)json_integer_value(found)) < 600);
+  json_decref(list);
+  /* What is imported is what it costs here, if somebody looks. */
+  expect_output("sed 's/\"cost\": [0-9.]*/\"cost\": 900000.0/; /found/d' copy.json >claims.json; "
+                "TILEWRIGHT_WISDOM=$F/third.json $T wisdom import claims.json --verify",
+                "1 entries");
+  expect_output("TILEWRIGHT_WISDOM=$F/third.json $T wisdom list | grep -v 900,000", "second");
+  write_text("wrong.json", "{\"format\": \"tilewright wisdom\", \"version\": 2, \"entries\": [{\"target\": "
+                           "\"gemmini-16x16-int8\", \"problem\": \"gemm m=20 n=24 k=40\", \"cost\": 900000, "
+                           "\"unit\": \"cycles\", \"utilization\": 0.1, \"source\": \"int x;\"}]}");
+  expect_output("TILEWRIGHT_WISDOM=$F/fourth.json $T wisdom import wrong.json", "1 entries");
+  outcome o = run("TILEWRIGHT_WISDOM=$F/fifth.json $T wisdom import wrong.json --verify");
+  assert_int_equal(o.status, 0);
+  assert_non_null(strstr(o.out, "0 entries"));
+  assert_non_null(strstr(o.err, "1 of 1 entries are not taken: gemm m=20"));
+  release(&o);
+  expect_output("$T wisdom forget " SMALL, "1 entry forgotten");
+  expect_failure("$T wisdom forget " SMALL, 1, "nothing is known");
+  expect_failure("$T wisdom list --verify", 2, "import");
 }
 
 /* A limit on file size stands for a full disk: what was found is shown, and the missing file named. */
@@ -760,6 +823,10 @@ int main(void) {
       cmocka_unit_test(schedules_are_emitted_and_bad_ones_refused),
       cmocka_unit_test(tuning_gives_files_that_run_as_promised),
       cmocka_unit_test(tuning_does_not_depend_on_jobs),
+      cmocka_unit_test(what_is_no_program_is_not_correct),
+      cmocka_unit_test(a_pipe_without_a_writer_is_no_program),
+      cmocka_unit_test(a_message_of_several_lines_is_one_line),
+      cmocka_unit_test(a_journal_that_never_ends_is_no_journal),
       cmocka_unit_test(wisdom_is_kept_and_carried_over),
       cmocka_unit_test(full_disk_costs_the_files_only),
       cmocka_unit_test(ctrl_c_keeps_and_shows_what_was_found),

@@ -1,6 +1,7 @@
 /* test_wisdom.c - what is known is kept, by several writers at once, and never destroyed. */
 #include "test.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,13 @@ static tw_wisdom load(void) {
   tw_error error = {0};
   if (tw_wisdom_load(file, &w, &error) != TW_OK) fail_msg("%s", error.text);
   return w;
+}
+
+static size_t load_count(void) {
+  tw_wisdom w = load();
+  const size_t n = w.n;
+  tw_wisdom_free(&w);
+  return n;
 }
 
 static tw_problem gemm(const char *text) {
@@ -392,6 +400,88 @@ static void many_entries_are_one_change(void **state) {
   free(all);
 }
 
+static void forgetting_takes_one_problem_out(void **state) {
+  (void)state;
+  tw_wisdom_entry source = entry("gemm m=7 n=8 k=9", 50, "tile m=1");
+  source.source = (char *)"void f(void) {}";
+  source.schedule.n = 0;
+  source.found = 1700000000;
+  assert_int_equal(tw_wisdom_keep(file, &source, NULL), TW_OK);
+  keep("gemm m=7 n=8 k=9", 70, "tile m=2");
+  keep("gemm m=7 n=8 k=10", 70, "tile m=3");
+  const size_t before = load_count();
+  tw_problem p = gemm("m=7 n=8 k=9"), other = gemm("m=7 n=8 k=10"), nobody = gemm("m=7 n=8 k=11");
+  size_t n = 99;
+  assert_int_equal(tw_wisdom_forget(file, "machine", &nobody, &n, NULL), TW_OK);
+  assert_int_equal(n, 0);
+  assert_int_equal(tw_wisdom_forget(file, "another machine", &p, &n, NULL), TW_OK);
+  assert_int_equal(n, 0);
+  tw_wisdom w = load();
+  assert_int_equal(tw_wisdom_find_source(&w, "machine", &p)->found, 1700000000);
+  tw_wisdom_free(&w);
+  assert_int_equal(tw_wisdom_forget(file, "machine", &p, &n, NULL), TW_OK);
+  assert_int_equal(n, 2);
+  assert_int_equal(load_count(), before - 2);
+  w = load();
+  bool exact = false;
+  assert_non_null(tw_wisdom_find(&w, "machine", &other, &exact));
+  assert_true(exact);
+  tw_wisdom_free(&w);
+}
+
+/* A process that was killed while it wrote leaves a file, and one that worked in a folder leaves the folder. */
+static void what_killed_processes_left_is_removed(void **state) {
+  (void)state;
+  static const char *const names[] = {"%s.%ld-0", "%s.%ld-1", "%s.%ld"};
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, NULL, 0); /* a number that nobody has */
+  const long number[] = {(long)child, (long)getpid(), (long)child};
+  char *path[3], *folder[2], *fresh = NULL;
+  const struct timespec old[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+  for (int i = 0; i < 3; i++) {
+    path[i] = malloc(strlen(file) + 40);
+    sprintf(path[i], names[i], file, number[i]);
+    assert_int_equal(tw_file_write(path[i], "x", 1, NULL), TW_OK);
+    assert_int_equal(utimensat(AT_FDCWD, path[i], old, 0), 0);
+  }
+  char *young = malloc(strlen(file) + 40);
+  sprintf(young, "%s.%ld-7", file, (long)child);
+  assert_int_equal(tw_file_write(young, "x", 1, NULL), TW_OK);
+  keep("gemm m=9 n=9 k=9", 70, "tile m=2");
+  assert_false(tw_file_exists(path[0]));
+  for (int i = 1; i < 3; i++) assert_true(tw_file_exists(path[i])); /* of a living one; of another name */
+  assert_true(tw_file_exists(young));
+  /* In a process of its own: each looks once. */
+  setenv("TMPDIR", directory, 1);
+  for (int i = 0; i < 2; i++) {
+    folder[i] = malloc(strlen(directory) + 60);
+    sprintf(folder[i], "%s/tilewright-%ld-abcdef", directory, number[i]);
+    assert_int_equal(tw_directory_make(folder[i], NULL), TW_OK);
+    char *inside = tw_path_join(folder[i], "inside");
+    assert_int_equal(tw_file_write(inside, "x", 1, NULL), TW_OK);
+    free(inside);
+    assert_int_equal(utimensat(AT_FDCWD, folder[i], old, 0), 0);
+  }
+  setenv("TILEWRIGHT_WISDOM", file, 1);
+  const pid_t looker = fork();
+  if (looker == 0 && freopen("/dev/null", "w", stdout))
+    execl(TW_COMMAND, TW_COMMAND, "wisdom", "export", NULL), _exit(9);
+  int status = -1;
+  waitpid(looker, &status, 0);
+  assert_int_equal(status, 0);
+  assert_int_equal(tw_directory_temporary(&fresh, NULL), TW_OK);
+  unsetenv("TMPDIR");
+  unsetenv("TILEWRIGHT_WISDOM");
+  assert_false(tw_file_exists(folder[0]));
+  assert_true(tw_file_exists(folder[1]));
+  tw_directory_remove(fresh);
+  free(fresh);
+  free(young);
+  for (int i = 0; i < 3; i++) free(path[i]);
+  for (int i = 0; i < 2; i++) free(folder[i]);
+}
+
 static void a_link_stays_a_link_and_rights_stay(void **state) {
   (void)state;
   char *real = tw_path_join(directory, "real.json");
@@ -429,6 +519,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(what_no_machine_can_do_is_not_kept, start, end),
       cmocka_unit_test_setup_teardown(it_does_not_stand_in_the_way_of_the_truth, start, end),
       cmocka_unit_test_setup_teardown(many_entries_are_one_change, start, end),
+      cmocka_unit_test_setup_teardown(forgetting_takes_one_problem_out, start, end),
+      cmocka_unit_test_setup_teardown(what_killed_processes_left_is_removed, start, end),
       cmocka_unit_test_setup_teardown(a_link_stays_a_link_and_rights_stay, start, end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@ typedef struct tw_wisdom_entry {
   char *source;         /* malloc'ed; NULL: `schedule` is the recipe */
   double cost, utilization;
   char unit[16];
+  int64_t found; /* when it was measured: seconds since 1970; 0: not known */
 } tw_wisdom_entry;
 
 typedef struct tw_wisdom {
@@ -38,6 +39,8 @@ tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *, tw_error *);
  * NULL) counts them, and the first of them is told in *why (may be NULL). */
 tw_status tw_wisdom_keep_all(const char *path, const tw_wisdom_entry *, size_t n, size_t *refused, tw_error *why,
                              tw_error *);
+/* Takes the recipe and the source for this very problem out; *forgotten (may be NULL) is how many there were. */
+tw_status tw_wisdom_forget(const char *path, const char *target, const tw_problem *, size_t *forgotten, tw_error *);
 /* The recipe for this very problem; else the one of the same op, types and target whose shape is nearest
  * (*exact tells); NULL if there is none. */
 const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *, const char *target, const tw_problem *, bool *exact);

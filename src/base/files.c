@@ -2,15 +2,19 @@
 #define _GNU_SOURCE
 #include "base/files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/strings.h"
@@ -105,6 +109,48 @@ int tw_file_open_beside(const char *path, char **name) {
   }
 }
 
+/* ---- what killed processes leave ---- */
+
+/* Processes of other containers may share the folder, and their numbers mean nothing here: a file that somebody works on
+ * is younger. */
+static const double STALE_SECONDS = 3600;
+
+/* Is it `prefix`, the number of a process that has ended, and `mark`? */
+static bool is_left_behind(const char *name, const char *prefix, char mark) {
+  const size_t length = strlen(prefix);
+  char *end;
+  if (strncmp(name, prefix, length) != 0 || name[length] < '1' || name[length] > '9') return false;
+  const long process = strtol(name + length, &end, 10);
+  return *end == mark && process <= INT_MAX && kill((pid_t)process, 0) < 0 && errno == ESRCH;
+}
+
+static void remove_stale(const char *directory, const char *prefix, char mark, mode_t kind) {
+  DIR *stream = opendir(directory);
+  const time_t now = time(NULL);
+  for (struct dirent *e; stream && (e = readdir(stream));) {
+    struct stat info;
+    if (!is_left_behind(e->d_name, prefix, mark) || fstatat(dirfd(stream), e->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0 ||
+        (info.st_mode & S_IFMT) != kind || info.st_uid != geteuid() || difftime(now, info.st_mtime) < STALE_SECONDS)
+      continue;
+    char *path = tw_path_join(directory, e->d_name);
+    if (path) tw_directory_remove(path); /* of a file, too */
+    free(path);
+  }
+  if (stream) closedir(stream);
+}
+
+void tw_file_remove_stale(const char *path) {
+  char *real = realpath(path, NULL);
+  const char *name = real ? real : path, *slash = strrchr(name, '/');
+  tw_text prefix = {0};
+  tw_text_add(&prefix, "%s.", slash ? slash + 1 : name);
+  char *directory = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup("."), *start = tw_text_take(&prefix);
+  if (directory && start) remove_stale(directory, start, '-', S_IFREG);
+  free(directory);
+  free(start);
+  free(real);
+}
+
 /* What is there stays what it is: a link still leads to the file, which keeps its rights. */
 tw_status tw_file_write(const char *path, const void *data, size_t length, tw_error *error) {
   struct stat info;
@@ -147,8 +193,13 @@ tw_status tw_directory_make(const char *path, tw_error *error) {
 }
 
 tw_status tw_directory_temporary(char **path, tw_error *error) {
-  const char *base = getenv("TMPDIR");
-  *path = tw_path_join(base && *base ? base : "/tmp", "tilewright-XXXXXX");
+  static atomic_flag looked = ATOMIC_FLAG_INIT;
+  static const char PREFIX[] = "tilewright-";
+  const char *own = getenv("TMPDIR"), *base = own && *own ? own : "/tmp";
+  if (!atomic_flag_test_and_set(&looked)) remove_stale(base, PREFIX, '-', S_IFDIR);
+  tw_text name = {0};
+  tw_text_add(&name, "%s%s%s%ld-XXXXXX", base, base[strlen(base) - 1] == '/' ? "" : "/", PREFIX, (long)getpid());
+  *path = tw_text_take(&name);
   if (!*path) return no_memory("a temporary directory", error);
   if (mkdtemp(*path)) return TW_OK;
   tw_status status =

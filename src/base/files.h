@@ -20,13 +20,16 @@ tw_status tw_file_write(const char *path, const void *data, size_t length, tw_er
  * writing, with the rights that open() gives; to be renamed to `path` once it is whole. Returns the descriptor; -1 with
  * errno. `name`, malloc'ed, is NULL without memory. */
 int tw_file_open_beside(const char *path, char **name);
+/* Removes such files of processes that ended without removing them. */
+void tw_file_remove_stale(const char *path);
 /* The status of a write to `path` that failed with that errno, as tw_file_write has it. */
 tw_status tw_file_cannot_write(const char *path, int number, tw_error *);
 
 /* Creates a directory and its parents; an existing one is fine. */
 tw_status tw_directory_make(const char *path, tw_error *);
 
-/* A new directory under $TMPDIR (or /tmp); `path` is malloc'ed. tw_directory_remove deletes it and what is in it. */
+/* A new directory under $TMPDIR (or /tmp); `path` is malloc'ed. tw_directory_remove deletes it and what is in it. The first
+ * one that a process makes is the occasion to remove those that others, which were killed, have left. */
 tw_status tw_directory_temporary(char **path, tw_error *);
 void tw_directory_remove(const char *path);
 

@@ -14,8 +14,7 @@ static tw_status print_library_json(const cli *c, const cli_subject *s, const tw
   json_object_set_new(object, "correct", json_true());
   json_object_set_new(object, s->target->unit, cli_json_number(b->measurement.cost));
   json_object_set_new(object, "utilization", json_real(b->measurement.utilization));
-  if (b->measurement.spread.rounds)
-    json_object_set_new(object, "spread", tw_spread_object(&b->measurement.spread));
+  if (b->measurement.spread.rounds) json_object_set_new(object, "spread", tw_spread_object(&b->measurement.spread));
   for (size_t i = 0; i < b->measurement.n_counters; i++)
     json_object_set_new(object, b->measurement.counter[i].name, cli_json_number(b->measurement.counter[i].value));
   json_object_set_new(object, "kernel", tw_json_text(b->kernel));

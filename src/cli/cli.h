@@ -22,7 +22,7 @@ typedef struct cli_list {
 
 typedef struct cli_options {
   bool json, no_wisdom, help, trust;
-  bool rewrites_only, no_run, progress;
+  bool rewrites_only, no_run, progress, verify;
   bool exhaustive;
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *kernel, *floorplan, *plan, *runner, *svg;
   cli_list agents;
@@ -124,6 +124,9 @@ char *cli_schedule_text(const tw_schedule *);   /* malloc'ed; NULL without memor
 /* At most `most` bytes of text that comes from a file or an argument: what would command the terminal becomes '?'. */
 void cli_put_text(FILE *, const char *text, size_t most);
 
+/* The same of a whole text as one line: "; " stands for what divides its own. Then a newline. */
+void cli_put_line(FILE *, const char *text);
+
 enum { CLI_NUMBER = 40 };
 /* "1,234,567" for whole numbers, four digits otherwise. Returns buffer. */
 char *cli_print_number(double, char buffer[CLI_NUMBER]);
@@ -151,8 +154,11 @@ void cli_print_improvement(const cli_subject *, const char *name, const tw_impro
 
 /* ---- measure.c ---- */
 
-/* A kernel's source, malloc'ed. TW_FAILED if there is nothing in the file. */
+/* A kernel's source, malloc'ed. TW_FAILED if there is nothing in the file, or too much. */
 tw_status cli_read_source(const char *path, char **source, size_t *length, tw_error *);
+
+/* What could not be read as a program is none that is right: says so with --json. Returns the status. */
+tw_status cli_refuse_source(const cli *, const tw_error *why);
 
 /* Builds, checks and measures one source; prints the outcome. `trust`: the source is the library's own text, or --trust was
  * given. `note` (may be NULL) is a line in front of the text. */

@@ -29,8 +29,8 @@ const cli_command cli_commands[] = {
     {"report", "DIR", "a tuning run (--out DIR) as one HTML page", "json", cli_report},
     {"quantize", "IN OUT --to FORMAT", "convert a file of tensors to another number format",
      "to scale-rule group rounding overflow all jobs json", cli_quantize},
-    {"wisdom", "list | show " SUBJECT " | export [FILE] | import FILE", "the best schedules known", "target json",
-     cli_wisdom},
+    {"wisdom", "list | show " SUBJECT " | forget " SUBJECT " | export [FILE] | import FILE", "the best schedules known",
+     "target verify jobs json", cli_wisdom},
     {0},
 };
 
@@ -81,8 +81,7 @@ static void print_failure(const cli *c, int argc, char *argv[], tw_status status
     cli_print_json(c, json_pack("{s:o, s:i}", "error", tw_json_text(error->text), "status", (int)status), &ignored);
   }
   fputs("tilewright: ", stderr);
-  cli_put_text(stderr, error->text, strlen(error->text));
-  fputc('\n', stderr);
+  cli_put_line(stderr, error->text);
 }
 
 static bool is_word(const char *argument, const char *a, const char *b) {
@@ -113,6 +112,6 @@ int main(int argc, char *argv[]) {
   tw_status status = dispatch(&c, argc, argv, &error);
   if (status != TW_OK) print_failure(&c, argc, argv, status, &error);
   tw_status finished = finish_output(status, &error);
-  if (finished != status) fprintf(stderr, "tilewright: %s\n", error.text);
+  if (finished != status) fputs("tilewright: ", stderr), cli_put_line(stderr, error.text);
   return finished;
 }

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/files.h"
 #include "cli/cli.h"
@@ -11,6 +12,10 @@
 enum { SOURCE_LIMIT = 8 << 20 }; /* far above any kernel; a compiler given more would be busy for minutes */
 
 tw_status cli_read_source(const char *path, char **source, size_t *length, tw_error *error) {
+  struct stat info;
+  if (stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > SOURCE_LIMIT)
+    return tw_fail(error, TW_FAILED, "'%s' is larger than %d KiB, which is the most that a program may have", path,
+                   SOURCE_LIMIT >> 10);
   tw_status status = tw_file_read(path, SOURCE_LIMIT, source, length, error);
   if (status != TW_OK) return status;
   if ((*source)[strspn(*source, " \t\r\n")] || strlen(*source) < *length) return TW_OK;
@@ -86,6 +91,16 @@ static tw_status print_json(const cli *c, const cli_subject *s, const outcome *o
   }
   tw_status printed = cli_print_json(c, object, error);
   return printed == TW_OK ? status : printed;
+}
+
+tw_status cli_refuse_source(const cli *c, const tw_error *why) {
+  json_t *object = json_pack("{s:b, s:s, s:o}", "correct", 0, "verdict", tw_verdict_name(TW_UNBUILDABLE), "error",
+                             tw_json_text(why->text));
+  if (why->status == TW_FAILED && c->options.json)
+    cli_print_json(c, object, NULL);
+  else
+    json_decref(object);
+  return why->status;
 }
 
 tw_status cli_measure_source(const cli *c, const cli_subject *s, const char *source, size_t length, bool trust,

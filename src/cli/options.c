@@ -87,6 +87,8 @@ static const struct option_entry {
     {"group", 0, TEXT, offsetof(cli_options, group), 0, 0, "N", "values that share a scale, or row (usual) or tensor"},
     {"rounding", 0, TEXT, offsetof(cli_options, rounding), 0, 0, "MODE", "even (usual) or floor (bfp16)"},
     {"overflow", 0, TEXT, offsetof(cli_options, overflow), 0, 0, "MODE", "saturate (usual) or special (e4m3, e5m2)"},
+    {"verify", 0, FLAG, offsetof(cli_options, verify), 0, 0, NULL,
+     "check and measure each entry here first: what is wrong is not taken, and costs are this machine's"},
     {"all", 0, FLAG, offsetof(cli_options, all), 0, 0, NULL, "tensors with fewer than two dimensions too"},
     {"json", 0, FLAG, offsetof(cli_options, json), 0, 0, NULL, "one JSON object on standard output"},
     {"help", 'h', FLAG, offsetof(cli_options, help), 0, 0, NULL, "this text"},

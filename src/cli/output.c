@@ -73,6 +73,17 @@ void cli_put_text(FILE *file, const char *text, size_t most) {
   }
 }
 
+void cli_put_line(FILE *file, const char *text) {
+  while (*text) {
+    const size_t length = strcspn(text, "\r\n");
+    cli_put_text(file, text, length);
+    text += length;
+    text += strspn(text, "\r\n \t");
+    if (length && *text) fputs("; ", file);
+  }
+  fputc('\n', file);
+}
+
 char *cli_print_number(double x, char buffer[CLI_NUMBER]) {
   if (!(x == floor(x) && fabs(x) < 1e15)) {
     snprintf(buffer, CLI_NUMBER, "%.4g", x);

@@ -21,6 +21,7 @@ tw_status cli_run(const cli *c, tw_error *error) {
     length = status == TW_OK ? strlen(source) : 0;
   } else if (status == TW_OK) {
     status = cli_read_source(c->words[0], &source, &length, error);
+    if (status != TW_OK && error) cli_refuse_source(c, error);
   }
   if (status != TW_OK) return status;
   status = cli_measure_source(c, &subject, source, length, from_schedule || c->options.trust, NULL, error);

@@ -2,6 +2,7 @@
  * it, keeps it as wisdom and, with --out, as files. Ctrl-C ends the search; what it had found is kept. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/files.h"
 #include "cli/cli.h"
@@ -50,7 +51,7 @@ static tw_search_options search_options(const cli *c) {
 }
 
 static void keep_wisdom(const cli_subject *s, const tw_search_result *r) {
-  tw_wisdom_entry entry = {.cost = r->best.cost, .utilization = r->best.utilization};
+  tw_wisdom_entry entry = {.cost = r->best.cost, .utilization = r->best.utilization, .found = (int64_t)time(NULL)};
   tw_error error = {0};
   if (r->has_recipe)
     entry.schedule = r->schedule;

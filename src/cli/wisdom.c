@@ -1,9 +1,14 @@
-/* wisdom.c - `tilewright wisdom list | show OP key=value... -t TARGET | export [FILE] | import FILE`. */
+/* wisdom.c - `tilewright wisdom list | show OP key=value... -t TARGET | forget OP key=value... -t TARGET | export [FILE] |
+ * import FILE`. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/files.h"
+#include "base/random.h"
 #include "cli/cli.h"
+#include "evaluate/trial.h"
 
 enum { WISDOM_LIMIT = 64 << 20 };
 
@@ -13,15 +18,31 @@ static json_t *as_json(const tw_wisdom_entry *e) {
   json_object_set_new(object, "problem", tw_json_text(e->problem));
   json_object_set_new(object, *e->unit ? e->unit : "cost", cli_json_number(e->cost));
   json_object_set_new(object, "utilization", json_real(e->utilization));
+  if (e->found > 0) json_object_set_new(object, "found", json_integer(e->found));
   json_object_set_new(object, e->source ? "source" : "schedule",
                       e->source ? tw_json_text(e->source) : cli_json_schedule(&e->schedule));
   return object;
 }
 
+/* How long ago it was measured: "3 days". */
+static const char *age_of(const tw_wisdom_entry *e, char text[CLI_NUMBER]) {
+  static const struct {
+    double seconds;
+    const char *name;
+  } unit[] = {{86400, "day"}, {3600, "hour"}, {60, "minute"}, {1, "second"}};
+  const double age = difftime(time(NULL), (time_t)e->found);
+  if (e->found <= 0 || age < 0) return "of unknown age"; /* or of a clock that was ahead */
+  size_t i = 0;
+  while (i < 3 && age < unit[i].seconds) i++;
+  const double n = floor(age / unit[i].seconds);
+  snprintf(text, CLI_NUMBER, "%.0f %s%s", n, unit[i].name, n == 1 ? "" : "s");
+  return text;
+}
+
 static void print_entry(const tw_wisdom_entry *e) {
-  char cost[CLI_NUMBER];
-  printf("%-24s %6.1f%%  %16s %-8s %s\n", e->target, 100 * e->utilization, cli_print_number(e->cost, cost), e->unit,
-         e->problem);
+  char cost[CLI_NUMBER], age[CLI_NUMBER];
+  printf("%-24s %6.1f%%  %16s %-8s %-14s  %s\n", e->target, 100 * e->utilization, cli_print_number(e->cost, cost),
+         e->unit, age_of(e, age), e->problem);
 }
 
 static tw_status list(const cli *c, const tw_wisdom *wisdom, tw_error *error) {
@@ -50,8 +71,9 @@ static tw_status show(const cli *c, const tw_wisdom *wisdom, tw_error *error) {
     fputs(source->source, stdout);
     return TW_OK;
   }
-  char *text = cli_schedule_text(&entry->schedule);
-  printf("# %s%s\n%s", exact ? "" : "of the nearest shape: ", entry->problem, text ? text : "");
+  char *text = cli_schedule_text(&entry->schedule), age[CLI_NUMBER];
+  printf("# %s%s (%s)\n%s", exact ? "" : "of the nearest shape: ", entry->problem, age_of(entry, age),
+         text ? text : "");
   free(text);
   return TW_OK;
 }
@@ -84,18 +106,87 @@ static tw_status export(const cli *c, const tw_wisdom *wisdom, tw_error *error) 
   return status;
 }
 
+static tw_status forget(const cli *c, tw_error *error) {
+  cli_subject subject;
+  size_t n;
+  tw_status status = cli_subject_of(c, 1, &subject, error);
+  if (status == TW_OK) status = tw_wisdom_forget(NULL, subject.target->name, &subject.problem, &n, error);
+  if (status != TW_OK) return status;
+  if (!n) return tw_fail(error, TW_FAILED, "nothing is known for this; `tilewright wisdom list` shows what is");
+  if (c->options.json) return cli_print_json(c, json_pack("{s:I}", "forgotten", (json_int_t)n), error);
+  printf("%zu entr%s forgotten\n", n, n == 1 ? "y" : "ies");
+  return TW_OK;
+}
+
+/* ---- import ---- */
+
+/* Runs the entry's kernel: right in two cases, and what it costs here. Its source, unlike what a recipe makes, is somebody's. */
+static tw_status verify(const cli *c, tw_wisdom_entry *e, tw_error *error) {
+  const tw_target *t;
+  tw_problem problem;
+  char *made = NULL;
+  tw_status status = cli_find_target(e->target, &t, error);
+  if (status == TW_OK) status = tw_target_read(t, e->problem, &problem, error);
+  if (status == TW_OK) status = tw_target_supports(t, &problem, error);
+  if (status == TW_OK)
+    status = t->build ? t->available(t, error) : tw_fail(error, TW_USAGE, "%s runs nothing", t->name);
+  if (status == TW_OK && !e->source) status = tw_target_emit(t, &problem, &e->schedule, &made, error);
+  if (status != TW_OK) return status;
+  const char *source = made ? made : e->source;
+  const tw_trial trial = {.target = t,
+                          .problem = &problem,
+                          .source = source,
+                          .length = strlen(source),
+                          .seed = tw_random_system(),
+                          .more_cases = 1,
+                          .trust = made != NULL};
+  const tw_setting setting = {.jobs = (int)c->options.jobs};
+  tw_outcome outcome;
+  tw_trial_run(&trial, &setting, &outcome);
+  free(made);
+  if (outcome.verdict != TW_CORRECT) {
+    if (error) *error = outcome.error;
+    return outcome.error.status ? outcome.error.status : TW_FAILED;
+  }
+  e->cost = outcome.measured.cost;
+  e->utilization = outcome.measured.utilization;
+  e->found = (int64_t)time(NULL);
+  return TW_OK;
+}
+
+/* Leaves out what is not as it says; *why is the first reason. */
+static void verify_all(const cli *c, tw_wisdom *wisdom, size_t *refused, tw_error *why) {
+  size_t kept = 0;
+  for (size_t i = 0; i < wisdom->n; i++) {
+    tw_wisdom_entry *e = &wisdom->entry[i];
+    tw_error error = {0};
+    if (verify(c, e, &error) == TW_OK) {
+      wisdom->entry[kept++] = *e;
+      continue;
+    }
+    if ((*refused)++ == 0) tw_fail(why, TW_FAILED, "%s on %s: %.1200s", e->problem, e->target, error.text);
+    free(e->source);
+  }
+  wisdom->n = kept;
+}
+
 static tw_status import(const cli *c, tw_error *error) {
   tw_wisdom wisdom = {0};
   if (c->n_words < 2) return tw_fail(error, TW_USAGE, "say which file to import: `tilewright wisdom import FILE`");
   if (!tw_file_exists(c->words[1]))
     return tw_fail(error, TW_USAGE, "cannot read '%s': there is no such file", c->words[1]);
   tw_status status = tw_wisdom_load(c->words[1], &wisdom, error);
-  size_t refused = 0;
-  tw_error why = {0};
+  const size_t all = wisdom.n;
+  size_t refused = 0, wrong = 0;
+  tw_error why = {0}, reason = {0};
+  if (status == TW_OK && c->options.verify) verify_all(c, &wisdom, &wrong, &reason);
   if (status == TW_OK) status = tw_wisdom_keep_all(NULL, wisdom.entry, wisdom.n, &refused, &why, error);
-  if (status == TW_OK && refused)
-    fprintf(stderr, "tilewright: %zu of %zu entries are not taken: %s\n", refused, wisdom.n, why.text);
-  const size_t taken = wisdom.n - refused;
+  refused += wrong;
+  if (status == TW_OK && refused) {
+    fprintf(stderr, "tilewright: %zu of %zu entries are not taken: ", refused, all);
+    cli_put_line(stderr, wrong ? reason.text : why.text);
+  }
+  const size_t taken = all - refused;
   if (status == TW_OK && c->options.json)
     status = cli_print_json(c, json_pack("{s:I, s:I}", "imported", (json_int_t)taken, "refused", (json_int_t)refused),
                             error);
@@ -108,9 +199,14 @@ static tw_status import(const cli *c, tw_error *error) {
 tw_status cli_wisdom(const cli *c, tw_error *error) {
   tw_wisdom wisdom = {0};
   const char *verb = c->n_words ? c->words[0] : "";
-  tw_status status = strcmp(verb, "show") == 0 ? TW_OK : cli_no_words(c, strcmp(verb, "list") == 0 ? 1 : 2, error);
+  tw_status status = strcmp(verb, "show") == 0 || strcmp(verb, "forget") == 0
+                         ? TW_OK
+                         : cli_no_words(c, strcmp(verb, "list") == 0 ? 1 : 2, error);
   if (status != TW_OK) return status;
+  if (c->options.verify && strcmp(verb, "import") != 0)
+    return tw_fail(error, TW_USAGE, "--verify says how `tilewright wisdom import` takes entries");
   if (strcmp(verb, "import") == 0) return import(c, error);
+  if (strcmp(verb, "forget") == 0) return forget(c, error);
   status = tw_wisdom_load(NULL, &wisdom, error);
   if (status != TW_OK) return status;
   if (strcmp(verb, "list") == 0)
@@ -120,7 +216,7 @@ tw_status cli_wisdom(const cli *c, tw_error *error) {
   else if (strcmp(verb, "export") == 0)
     status = export(c, &wisdom, error);
   else
-    status = tw_fail(error, TW_USAGE, "say what to do with wisdom: list, show, export or import");
+    status = tw_fail(error, TW_USAGE, "say what to do with wisdom: list, show, forget, export or import");
   tw_wisdom_free(&wisdom);
   return status;
 }

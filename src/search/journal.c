@@ -20,6 +20,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/intern.h"
 #include "base/strings.h"
@@ -88,6 +90,9 @@ static tw_status refuse(const char *path, int code, const char *reason, tw_error
   case SQLITE_CORRUPT:
     return tw_fail(error, TW_USAGE, "the journal %s is damaged (%s); move it away or give another file name", path,
                    reason);
+  case SQLITE_IOERR:
+    return tw_fail(error, TW_MISSING, "cannot write the journal %s: %s; is there room, and no limit on file sizes?",
+                   path, reason);
   case SQLITE_FULL:
   case SQLITE_NOMEM: return tw_fail(error, TW_MISSING, "no room for the journal %s: %s", path, reason);
   case SQLITE_BUSY:
@@ -163,10 +168,14 @@ static tw_status compare_subject(tw_journal *j, const tw_journal_subject *subjec
 
 /* In one transaction, so that of two processes that start at once one creates and the other compares. */
 static tw_status adopt(tw_journal *j, const tw_journal_subject *subject, tw_error *error) {
-  sqlite3_int64 id = 0, tables = 0;
+  sqlite3_int64 id = 0, tables = 0, others = 0;
   if (ask(j, "PRAGMA application_id", &id) != SQLITE_OK ||
-      ask(j, "SELECT count(*) FROM sqlite_master", &tables) != SQLITE_OK)
+      ask(j, "SELECT count(*) FROM sqlite_master", &tables) != SQLITE_OK ||
+      ask(j, "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')", &others) != SQLITE_OK)
     return refuse_now(j, error);
+  if (others) /* a view may never end */
+    return tw_fail(error, TW_USAGE,
+                   "%s has views or triggers, which no journal of a search has; give another file name", j->path);
   if (id >= OLDEST_ID && id < APPLICATION_ID)
     return tw_fail(error, TW_USAGE, "the journal %s is of an older tilewright; give another file name", j->path);
   if (id != APPLICATION_ID && (id != 0 || tables != 0))
@@ -263,11 +272,14 @@ tw_status tw_journal_open(const char *path, const tw_journal_subject *subject, c
   }
   j->seed = (sqlite3_int64)seed;
   pthread_mutex_init(&j->lock, NULL);
+  const bool is_new = access(path, F_OK) != 0;
+  struct stat info;
   tw_status status = open_file(j, subject, agent, options, error);
-  if (status != TW_OK)
+  if (status != TW_OK) {
     free_journal(j);
-  else
-    *out = j;
+    if (is_new && stat(path, &info) == 0 && info.st_size == 0) unlink(path); /* nothing could be written */
+  }
+  if (status == TW_OK) *out = j;
   return status;
 }
 

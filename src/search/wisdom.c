@@ -2,7 +2,9 @@
  *
  *   {"format": "tilewright wisdom", "version": 1, "entries": [
  *     {"target": "...", "problem": "gemm m=512 ...", "cost": 1.0, "unit": "cycles", "utilization": 0.99,
- *      "schedule": ["tile m=128", ...]}, ...]}
+ *      "found": 1750000000, "schedule": ["tile m=128", ...]}, ...]}
+ *
+ * "found" is when it was measured, in seconds since 1970; entries without it are of unknown age.
  *
  * A kernel without a recipe has "source": "..." in the place of "schedule"; a file with such an entry says version 2, so
  * that programs that know schedules alone refuse it in words of their own.
@@ -72,6 +74,9 @@ static const char *read_entry(const json_t *object, tw_wisdom_entry *out) {
   if (!(out->cost > 0)) return "cost";
   out->utilization = json_number_value(json_object_get(object, "utilization"));
   if (!(out->utilization >= 0)) return "utilization";
+  const json_t *found = json_object_get(object, "found");
+  if (found && !(json_is_integer(found) && json_integer_value(found) >= 0)) return "time";
+  out->found = json_integer_value(found);
   if (source && !(out->source = strdup(json_string_value(source)))) return "source";
   return NULL;
 }
@@ -144,13 +149,16 @@ void tw_wisdom_free(tw_wisdom *wisdom) {
 /* ---- writing ---- */
 
 static json_t *print_entry(const tw_wisdom_entry *e) {
-  if (e->source)
-    return json_pack("{s:s, s:s, s:f, s:s, s:f, s:s}", "target", e->target, "problem", e->problem, "cost", e->cost,
-                     "unit", e->unit, "utilization", e->utilization, "source", e->source);
-  json_t *steps = json_array();
-  for (size_t i = 0; i < e->schedule.n; i++) json_array_append_new(steps, json_string(e->schedule.step[i]));
-  return json_pack("{s:s, s:s, s:f, s:s, s:f, s:o}", "target", e->target, "problem", e->problem, "cost", e->cost,
-                   "unit", e->unit, "utilization", e->utilization, "schedule", steps);
+  json_t *object = json_pack("{s:s, s:s, s:f, s:s, s:f}", "target", e->target, "problem", e->problem, "cost", e->cost,
+                             "unit", e->unit, "utilization", e->utilization);
+  if (!object) return NULL;
+  if (e->found > 0) json_object_set_new(object, "found", json_integer(e->found));
+  json_t *kernel = e->source ? json_string(e->source) : json_array();
+  for (size_t i = 0; !e->source && i < e->schedule.n; i++)
+    json_array_append_new(kernel, json_string(e->schedule.step[i]));
+  if (json_object_set_new(object, e->source ? "source" : "schedule", kernel) == 0) return object;
+  json_decref(object);
+  return NULL;
 }
 
 static tw_status save(const char *path, const tw_wisdom *wisdom, tw_error *error) {
@@ -251,6 +259,7 @@ static tw_status keep(const char *path, const tw_wisdom_entry *entry, size_t n, 
   tw_status status = make_directory_of(path, error);
   if (status == TW_OK) status = lock(path, &fd, error);
   if (status != TW_OK) return status;
+  tw_file_remove_stale(path);
   status = load(path, &wisdom, error);
   for (size_t i = 0; status == TW_OK && i < n; i++) {
     bool changed = false;
@@ -290,6 +299,54 @@ tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *entry, tw_erro
   return TW_FAILED;
 }
 
+/* ---- forgetting ---- */
+
+/* Keys may stand in another order: earlier versions of this program had another. */
+static bool is_named(const tw_wisdom_entry *e, const tw_problem *problem) {
+  char text[sizeof e->problem], again[sizeof e->problem];
+  tw_problem known;
+  if (tw_problem_print(problem, text, sizeof text) >= sizeof text) return false;
+  if (!strcmp(text, e->problem)) return true;
+  return tw_target_read(tw_target_find(e->target), e->problem, &known, NULL) == TW_OK &&
+         tw_problem_print(&known, again, sizeof again) < sizeof again && !strcmp(text, again);
+}
+
+static tw_status forget(const char *path, const char *target, const tw_problem *p, size_t *forgotten, tw_error *error) {
+  int fd = -1;
+  tw_wisdom wisdom = {0};
+  if (!tw_file_exists(path)) return TW_OK;
+  tw_status status = lock(path, &fd, error);
+  if (status != TW_OK) return status;
+  status = load(path, &wisdom, error);
+  size_t kept = 0;
+  for (size_t i = 0; i < wisdom.n; i++) {
+    tw_wisdom_entry *e = &wisdom.entry[i];
+    if (!strcmp(e->target, target) && is_named(e, p))
+      free(e->source);
+    else
+      wisdom.entry[kept++] = *e;
+  }
+  *forgotten = wisdom.n - kept;
+  wisdom.n = kept;
+  if (status == TW_OK && *forgotten) status = save(path, &wisdom, error);
+  tw_wisdom_free(&wisdom);
+  tw_unlock_file(fd);
+  return status;
+}
+
+tw_status tw_wisdom_forget(const char *path, const char *target, const tw_problem *p, size_t *forgotten,
+                           tw_error *error) {
+  char *file;
+  size_t none;
+  if (!forgotten) forgotten = &none;
+  *forgotten = 0;
+  tw_status status = find_file(path, &file, error);
+  if (status != TW_OK) return status;
+  status = forget(file, target, p, forgotten, error);
+  free(file);
+  return status;
+}
+
 /* ---- finding ---- */
 
 /* How far apart two shapes are: in doublings of each size, with flags and choices counted like four of them (they
@@ -317,15 +374,6 @@ static double distance(const tw_problem *a, const tw_problem *b) {
 }
 
 /* Keys may stand in another order: earlier versions of this program had another. */
-static bool is_named(const tw_wisdom_entry *e, const tw_problem *problem) {
-  char text[sizeof e->problem], again[sizeof e->problem];
-  tw_problem known;
-  if (tw_problem_print(problem, text, sizeof text) >= sizeof text) return false;
-  if (!strcmp(text, e->problem)) return true;
-  return tw_target_read(tw_target_find(e->target), e->problem, &known, NULL) == TW_OK &&
-         tw_problem_print(&known, again, sizeof again) < sizeof again && !strcmp(text, again);
-}
-
 const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *wisdom, const char *target, const tw_problem *problem,
                                       bool *exact) {
   const tw_wisdom_entry *nearest = NULL;
