@@ -21,21 +21,33 @@ int main(void) {
 END
 cat >"$work/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.25)
-project(user C)
+project(user C CXX)
 find_package(tilewright 0.1 REQUIRED)
-add_executable(user_static user.c)
-target_link_libraries(user_static tilewright::static)
 add_executable(user_shared user.c)
-target_link_libraries(user_shared tilewright::shared)
+target_link_libraries(user_shared tilewright::tilewright)
+if(WITH_STATIC)
+  add_executable(user_static user.c)
+  target_link_libraries(user_static tilewright::static)
+  add_executable(user_static_cpp user.cpp)
+  target_link_libraries(user_static_cpp tilewright::static)
+endif()
 END
+cp "$work/user.c" "$work/user.cpp"
 
 library=$(dirname "$(find "$work/prefix" -name libtilewright.so)")
 PKG_CONFIG_PATH=$library/pkgconfig
 export PKG_CONFIG_PATH
 cc "$work/user.c" $(pkg-config --cflags --libs tilewright) -Wl,-rpath,"$library" -o "$work/user_pkg_config"
-cmake -S "$work" -B "$work/user" -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-cmake --build "$work/user" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-for user in "$work/user_pkg_config" "$work/user/user_static" "$work/user/user_shared"; do
+# build_users FOLDER OPTION...
+build_users() {
+  folder=$1
+  shift
+  cmake -S "$work" -B "$folder" -DCMAKE_PREFIX_PATH="$work/prefix" "$@" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+  cmake --build "$folder" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+}
+build_users "$work/user" -DWITH_STATIC=ON
+build_users "$work/bare" -DPKG_CONFIG_EXECUTABLE=/bin/false # where no headers of other libraries are
+for user in "$work/user_pkg_config" "$work/user/user_static" "$work/user/user_static_cpp" "$work/user/user_shared" "$work/bare/user_shared"; do
   [ "$("$user")" = "gemm m=4 n=5 k=6" ] || { echo "$user does not work"; exit 1; }
 done
 # The examples, as they are installed: a machine and an op outside of the library among them.

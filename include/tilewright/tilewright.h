@@ -9,6 +9,7 @@
 #include "tilewright/gemm.h"
 #include "tilewright/menu.h"
 #include "tilewright/op.h"
+#include "tilewright/run.h"
 #include "tilewright/schedule.h"
 #include "tilewright/search.h"
 #include "tilewright/status.h"
@@ -19,5 +20,24 @@
 #include "tilewright/wisdom.h"
 
 #define TILEWRIGHT_VERSION "0.1.0"
+#define TILEWRIGHT_VERSION_MAJOR 0
+#define TILEWRIGHT_VERSION_MINOR 1
+#define TILEWRIGHT_VERSION_PATCH 0
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* The version of the library that runs, which may be another than that of the headers. */
+const char *tw_version(void);
+/* Bytes of a public struct ("tw_measurement") as the library was compiled with it; 0 if it has none of that name. A binding
+ * compares them with its own: structs grow from one minor version to the next. */
+size_t tw_size_of(const char *type);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
 
 #endif

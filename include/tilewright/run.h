@@ -1,0 +1,35 @@
+/* run.h - one kernel's source, built, checked and measured: what `tilewright run` does. */
+#ifndef TILEWRIGHT_RUN_H
+#define TILEWRIGHT_RUN_H
+
+#include "tilewright/target.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+typedef struct tw_run_options {
+  uint64_t seed;     /* of the inputs; 0: one that nobody can foresee */
+  int jobs;          /* threads that make inputs and expected outputs; 0 = all cores */
+  bool trust;        /* the source is the caller's own: it is built even where the system cannot confine compilers */
+  const char *trace; /* tw_target.measure; NULL = none */
+} tw_run_options;
+
+typedef struct tw_run_result {
+  tw_measurement measured;
+  tw_bound bound;
+  char coverage[240]; /* what the check looked at, in words: "every element" */
+  uint64_t seed;      /* of the inputs */
+} tw_run_result;
+
+/* `problem` is supported (tw_target_supports). TW_FAILED, with where and how, if the kernel does not compile, is wrong, or
+ * is faster than the machine can be. `options` may be NULL. */
+tw_status tw_run(const tw_target *, const tw_problem *, const char *source, size_t length, const tw_run_options *,
+                 tw_run_result *out, tw_error *);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

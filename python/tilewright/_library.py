@@ -1,0 +1,141 @@
+"""The C library: found at run time and described by its own public headers, so that nothing here can disagree with them.
+
+The headers lie in the package where pip put it (headers/), or in the tree that the package is used from.
+"""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+import re
+from pathlib import Path
+
+import cffi
+
+_HERE = Path(__file__).resolve().parent
+_TREE = _HERE.parent.parent
+
+
+def _headers() -> Path:
+    for folder in (_HERE / "headers", _TREE / "include" / "tilewright"):
+        if (folder / "tilewright.h").is_file():
+            return folder
+    raise ImportError("the headers of tilewright are neither in the package nor beside it: install it again with pip")
+
+
+def _candidates():
+    named = os.environ.get("TILEWRIGHT_LIBRARY")
+    if named:
+        return [named]
+    built = sorted((_TREE / "build").glob("libtilewright.so*")) if (_TREE / "include").is_dir() else []
+    found = ctypes.util.find_library("tilewright")
+    return [str(path) for path in built[:1]] + ([found] if found else []) + ["libtilewright.so.0"]
+
+
+def _declarations(folder: Path) -> str:
+    """What the headers declare, without what is for preprocessors."""
+    text, seen = [], set()
+
+    def add(name: str) -> None:
+        if name in seen:
+            return
+        seen.add(name)
+        skip = 0  # inside a block for C++ or an analyser
+        for line in (folder / name).read_text().replace("\\\n", " ").split("\n"):
+            stripped = line.strip()
+            if skip:
+                skip += stripped.startswith("#if") - stripped.startswith("#endif")
+            elif re.match(r"#\s*ifdef\s+(__cplusplus|__clang_analyzer__)", stripped):
+                skip = 1
+            elif include := re.match(r'#\s*include "tilewright/(.*)"', stripped):
+                add(include.group(1))
+            elif not stripped.startswith("#"):
+                text.append(line)
+
+    add("tilewright.h")
+    joined = re.sub(r"/\*.*?\*/", " ", "\n".join(text), flags=re.S)
+    joined = re.sub(r"__attribute__\(\(.*?\)\)\)?(?=\s*;)", "", joined)
+    return joined
+
+
+def _load():
+    folder = _headers()
+    ffi = cffi.FFI()
+    ffi.cdef(_declarations(folder))
+    why = []
+    for path in _candidates():
+        try:
+            library = ffi.dlopen(path)
+        except OSError as error:
+            why.append(str(error))
+            continue
+        expected = re.search(r'TILEWRIGHT_VERSION "(.*)"', (folder / "tilewright.h").read_text()).group(1)
+        version = ffi.string(library.tw_version()).decode()
+        if version != expected:
+            raise ImportError(f"{path} is tilewright {version}, and this package is for {expected}: install both from one tree")
+        for name in ffi.list_types()[0]:
+            size = library.tw_size_of(name.encode())
+            if size and size != ffi.sizeof(name):
+                raise ImportError(f"{path} was built from other headers than this package ({name}): build and install both again")
+        return ffi, library, version
+    raise ImportError(
+        "libtilewright.so was not found: run `./dev build` in the tree, `./dev install`, or name it in TILEWRIGHT_LIBRARY "
+        f"({'; '.join(why)})"
+    )
+
+
+ffi, lib, version = _load()
+
+
+class Error(Exception):
+    """What the library says went wrong, in one line."""
+
+
+class UsageError(Error, ValueError):
+    """An unknown name, a bad value, an unreadable or malformed file: the caller's to mend."""
+
+
+class FailedError(Error):
+    """The kernel is wrong, does not compile, faults or does not end."""
+
+
+class MissingError(Error, RuntimeError):
+    """Something needed is not here: a compiler, a device, memory, room on a disk."""
+
+
+_BY_STATUS = {lib.TW_FAILED: FailedError, lib.TW_USAGE: UsageError, lib.TW_MISSING: MissingError}
+
+
+def check(status: int, error) -> None:
+    """Raises what a call that ended with `status` says."""
+    if status == lib.TW_OK:
+        return
+    text = ffi.string(error.text).decode(errors="replace")
+    raise _BY_STATUS.get(status, Error)(text)
+
+
+def text_of(chars) -> str:
+    """A C string, as str; "" for NULL."""
+    return ffi.string(chars).decode(errors="replace") if chars else ""
+
+
+def take(chars) -> str:
+    """A malloc'ed string, freed."""
+    text = text_of(chars)
+    _libc.free(ffi.cast("void *", chars))
+    return text
+
+
+_libc_ffi = cffi.FFI()
+_libc_ffi.cdef("void free(void *);")
+
+
+class _Libc:
+    def __init__(self):
+        self._c = _libc_ffi.dlopen(None)
+
+    def free(self, pointer) -> None:
+        self._c.free(_libc_ffi.cast("void *", int(ffi.cast("uintptr_t", pointer))))
+
+
+_libc = _Libc()

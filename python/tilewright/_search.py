@@ -1,0 +1,297 @@
+"""Problems, machines, and what is done with them: tune, run, model, emit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from os import fspath
+from typing import Any, Callable, Optional, Sequence, Union
+
+from ._library import Error, UsageError, check, ffi, lib, take, text_of
+
+Value = Union[int, float, bool, str]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A machine."""
+
+    name: str
+    summary: str
+    unit: str  #: of cost: "cycles" or "seconds"
+    simulated: bool  #: cost is what a model of the machine computes, not what a clock says
+    missing: Optional[str]  #: what has to be installed before it can be used; None: nothing
+
+
+@dataclass(frozen=True)
+class Counter:
+    value: float
+    unit: str
+    help: str
+
+
+@dataclass(frozen=True)
+class Measurement:
+    cost: float  #: in the target's unit
+    utilization: float  #: of the machine's peak
+    cycles: float  #: 0 where it does not apply
+    seconds: float
+    instructions: float
+    counters: "dict[str, Counter]" = field(repr=False)
+    memory: "dict[str, tuple[int, int]]" = field(repr=False)  #: bytes used, and there are
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What no kernel can be faster than, by peak rate and bandwidth."""
+
+    cost: float
+    limit: str
+
+
+@dataclass(frozen=True)
+class Rung:
+    step: str
+    why: str
+    agent: str
+    cost: float
+    utilization: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    done: int
+    planned: int
+    correct: int
+    best_utilization: float
+    elapsed: float
+    left: Optional[float]  #: seconds, estimated
+
+
+@dataclass(frozen=True)
+class Tuned:
+    source: str
+    schedule: "Optional[list[str]]"  #: the recipe of `source`, if it has one
+    best: Measurement
+    start: Measurement  #: the baseline
+    start_source: str
+    ladder: "list[Rung]" = field(repr=False)
+    bound: Bound
+    samples: int
+    correct: int
+    coverage: str  #: what the check of the best looked at
+    seconds: float
+    notes: str
+
+    @property
+    def speedup(self) -> float:
+        return self.start.cost / self.best.cost
+
+
+@dataclass(frozen=True)
+class Run:
+    measurement: Measurement
+    bound: Bound
+    coverage: str
+    seed: int  #: of the inputs
+
+
+class Interrupted(KeyboardInterrupt):
+    """The search was interrupted; `result` is the best until then, or None."""
+
+    def __init__(self, result: Optional[Tuned]):
+        super().__init__("interrupted")
+        self.result = result
+
+
+# ---- machines and problems ----
+
+
+def _target(name: str):
+    target = lib.tw_target_find(name.encode())
+    if not target:
+        raise UsageError(f"there is no target '{name}': " + ", ".join(t.name for t in targets()))
+    return target
+
+
+def targets() -> "list[Target]":
+    """The machines."""
+    found, index = [], 0
+    while target := lib.tw_target_at(index):
+        error = ffi.new("tw_error *")
+        missing = None if target.available(target, error) == lib.TW_OK else text_of(error.text)
+        found.append(
+            Target(text_of(target.name), text_of(target.summary), text_of(target.unit), bool(target.traits.simulated), missing)
+        )
+        index += 1
+    return found
+
+
+def ops() -> "list[str]":
+    """The operations."""
+    found, index = [], 0
+    while op := lib.tw_op_at(index):
+        found.append(text_of(op.name))
+        index += 1
+    return found
+
+
+def _word(key: str, value: Value) -> str:
+    return f"{key}={int(value) if isinstance(value, bool) else value}"
+
+
+def _problem(target, op: str, keys: "dict[str, Value]"):
+    words = [ffi.new("char[]", _word(key, value).encode()) for key, value in keys.items()]
+    problem, error = ffi.new("tw_problem *"), ffi.new("tw_error *")
+    array = ffi.new("char *[]", words or [ffi.NULL])
+    check(lib.tw_target_parse(target, op.encode(), len(words), ffi.cast("char const * const *", array), problem, error), error)
+    check(lib.tw_target_supports(target, problem, error), error)
+    return problem
+
+
+def _schedule(steps: Optional[Sequence[str]]):
+    schedule, error = ffi.new("tw_schedule *"), ffi.new("tw_error *")
+    for step in steps or ():
+        check(lib.tw_schedule_add(schedule, step.encode(), error), error)
+    return schedule
+
+
+# ---- results ----
+
+
+def _measurement(m) -> Measurement:
+    counters = {text_of(c.name): Counter(c.value, text_of(c.unit), text_of(c.help)) for c in m.counter[0 : m.n_counters]}
+    memory = {text_of(u.name): (u.used, u.size) for u in m.memory[0 : m.n_memories]}
+    return Measurement(m.cost, m.utilization, m.cycles, m.seconds, m.instructions, counters, memory)
+
+
+def _steps(schedule) -> "list[str]":
+    return [text_of(schedule.step[i]) for i in range(schedule.n)]
+
+
+def _tuned(r) -> Tuned:
+    return Tuned(
+        source=text_of(r.source),
+        schedule=_steps(r.schedule) if r.has_recipe else None,
+        best=_measurement(r.best),
+        start=_measurement(r.start),
+        start_source=text_of(r.start_source),
+        ladder=[Rung(text_of(x.step), text_of(x.why), text_of(x.agent), x.cost, x.utilization) for x in r.rung[0 : r.n_rungs]],
+        bound=Bound(r.bound.cost, text_of(r.bound.limit)),
+        samples=r.samples,
+        correct=r.correct,
+        coverage=text_of(r.coverage),
+        seconds=r.wall_seconds,
+        notes=text_of(r.notes),
+    )
+
+
+# ---- what is done ----
+
+
+def tune(
+    op: str,
+    *,
+    target: str,
+    iterations: int = 0,
+    plans: int = 0,
+    kernels: int = 0,
+    beam: int = 0,
+    dropout: float = -1.0,
+    exhaustive: bool = False,
+    seed: int = 1,
+    inputs: int = 0,
+    jobs: int = 0,
+    samples: int = 0,
+    seconds: float = 0.0,
+    agents: Sequence[str] = (),
+    start: Optional[Sequence[str]] = None,
+    journal: Any = None,
+    runner: Optional[str] = None,
+    trust: bool = False,
+    progress: Optional[Callable[[Progress], Any]] = None,
+    **keys: Value,
+) -> Tuned:
+    """Searches for a kernel, as `tilewright tune` does: 0 means the default. `keys` are the op's: m=512, a="bf16".
+
+    What `progress` raises ends the search and is raised again; Ctrl-C raises Interrupted, which has the best until then.
+    """
+    machine = _target(target)
+    problem = _problem(machine, op, keys)
+    options, result, error = ffi.new("tw_search_options *"), ffi.new("tw_search_result *"), ffi.new("tw_error *")
+    interrupt = ffi.new("int *")
+    keep = [_schedule(start)] if start is not None else []
+    options.iterations, options.plans, options.kernels, options.beam = iterations, plans, kernels, beam
+    options.dropout, options.exhaustive, options.seed, options.inputs = dropout, exhaustive, seed, inputs
+    options.jobs, options.samples, options.seconds, options.trust = jobs, samples, seconds, trust
+    if keep:
+        options.start = keep[0]
+    names = [ffi.new("char[]", name.encode()) for name in agents]
+    array = ffi.new("char *[]", names or [ffi.NULL])
+    options.agents, options.n_agents = ffi.cast("char const * const *", array), len(names)
+    for name, value in (("journal", None if journal is None else fspath(journal)), ("runner", runner)):
+        if value is not None:
+            keep.append(ffi.new("char[]", value.encode()))
+            setattr(options, name, keep[-1])
+    raised: "list[BaseException]" = []
+
+    def stop(_type, value, _trace):
+        raised.append(value)
+        interrupt[0] = 1
+
+    # Without a callback Python would see a Ctrl-C only when the search is over.
+    @ffi.callback("void(void *, tw_progress const *)", onerror=stop)
+    def report(_context, p):
+        if progress and not raised:
+            left = p.left if p.left >= 0 else None
+            progress(Progress(p.done, p.planned, p.correct, p.best_utilization, p.elapsed, left))
+
+    options.progress, options.interrupt = report, interrupt
+    status = lib.tw_search(machine, problem, options, result, error)
+    try:
+        best = _tuned(result) if status in (lib.TW_OK, lib.TW_INTERRUPTED) and result.source else None
+    finally:
+        if status in (lib.TW_OK, lib.TW_INTERRUPTED):
+            lib.tw_search_result_free(result)
+    if raised and not isinstance(raised[0], KeyboardInterrupt):
+        raise raised[0]
+    if raised or status == lib.TW_INTERRUPTED:
+        raise Interrupted(best)
+    check(status, error)
+    if best is None:
+        raise Error("the search ended without a kernel")
+    return best
+
+
+def emit(op: str, *, target: str, schedule: Optional[Sequence[str]] = None, **keys: Value) -> str:
+    """The source that a schedule makes; without one the plainest kernel's."""
+    machine = _target(target)
+    problem = _problem(machine, op, keys)
+    source, error = ffi.new("char **"), ffi.new("tw_error *")
+    check(lib.tw_target_emit(machine, problem, _schedule(schedule), source, error), error)
+    return take(source[0])
+
+
+def model(op: str, *, target: str, schedule: Optional[Sequence[str]] = None, **keys: Value) -> "tuple[float, Bound]":
+    """The analytic model's cost of a schedule, and the lower bound."""
+    machine = _target(target)
+    problem = _problem(machine, op, keys)
+    cost, bound, error = ffi.new("double *"), ffi.new("tw_bound *"), ffi.new("tw_error *")
+    check(lib.tw_target_predict(machine, problem, _schedule(schedule), cost, error), error)
+    check(lib.tw_target_bound(machine, problem, bound, error), error)
+    return cost[0], Bound(bound.cost, text_of(bound.limit))
+
+
+def run(source: str, op: str, *, target: str, seed: int = 0, jobs: int = 0, trust: bool = False, **keys: Value) -> Run:
+    """Builds, checks and measures a kernel of your own, as `tilewright run` does.
+
+    `seed` is of the inputs; 0: one that nobody can foresee. Raises FailedError, with where and how, if it does not compile, is
+    wrong, or is faster than the machine can be.
+    """
+    machine = _target(target)
+    problem = _problem(machine, op, keys)
+    data = source.encode()
+    options, result, error = ffi.new("tw_run_options *"), ffi.new("tw_run_result *"), ffi.new("tw_error *")
+    options.seed, options.jobs, options.trust = seed, jobs, trust
+    check(lib.tw_run(machine, problem, data, len(data), options, result, error), error)
+    bound = Bound(result.bound.cost, text_of(result.bound.limit))
+    return Run(_measurement(result.measured), bound, text_of(result.coverage), result.seed)

@@ -1,0 +1,175 @@
+"""The package's promises: values as in C, objects, exceptions with the C line, progress, interruption, arrays in and out."""
+
+import os
+import signal
+import tempfile
+import unittest
+
+import numpy as np
+
+import tilewright as tw
+
+SMALL = dict(m=32, n=32, k=32, target="gemmini-16x16-int8")
+
+
+class Search(unittest.TestCase):
+    def test_lists(self):
+        self.assertIn("gemm", tw.ops())
+        names = [t.name for t in tw.targets()]
+        self.assertIn("gemmini-16x16-int8", names)
+        self.assertEqual(len(names), len(set(names)))
+
+    def test_tune_run_emit_model(self):
+        seen = []
+        found = tw.tune("gemm", **SMALL, iterations=2, inputs=7, progress=lambda p: seen.append(p.done))
+        self.assertEqual(seen, sorted(seen))
+        self.assertLess(found.best.cost, found.start.cost)
+        self.assertGreaterEqual(found.best.cost, found.bound.cost)
+        self.assertEqual(found.ladder[0].step, "start")
+        self.assertAlmostEqual(found.speedup, found.start.cost / found.best.cost)
+        self.assertGreater(found.best.counters["array_busy"].value, 0)
+        used, size = found.best.memory["scratchpad"]
+        self.assertTrue(0 < used <= size == 256 * 1024)
+        # The recipe makes the source, and the source costs what was said.
+        self.assertEqual(tw.emit("gemm", **SMALL, schedule=found.schedule), found.source)
+        ran = tw.run(found.source, "gemm", **SMALL)
+        self.assertEqual(ran.measurement.cost, found.best.cost)
+        self.assertIn("every element", ran.coverage)
+        cost, bound = tw.model("gemm", **SMALL, schedule=found.schedule)
+        self.assertGreaterEqual(cost, bound.cost)
+
+    def test_errors_have_the_line_of_the_library(self):
+        with self.assertRaisesRegex(tw.UsageError, "there is no target 'gemini'.*gemmini-16x16-int8"):
+            tw.tune("gemm", m=1, n=1, k=1, target="gemini")
+        with self.assertRaisesRegex(ValueError, "m"):
+            tw.emit("gemm", m=0, n=1, k=1, target="gemmini-16x16-int8")
+        with self.assertRaisesRegex(tw.FailedError, "kernel.c"):
+            tw.run("void test(int8_t A[32][32]) { nonsense }", "gemm", **SMALL)
+        right = tw.emit("gemm", **SMALL)
+        with self.assertRaisesRegex(tw.FailedError, r"C\[\d+\]\[\d+\]"):
+            tw.run(right.replace("mvout(", "(void)(", 1), "gemm", **SMALL)
+
+    def test_what_progress_raises_ends_the_search(self):
+        def angry(progress):
+            if progress.done >= 3:
+                raise KeyError("enough")
+
+        with self.assertRaisesRegex(KeyError, "enough"):
+            tw.tune("gemm", **SMALL, progress=angry)
+
+    def test_ctrl_c_keeps_the_best(self):
+        def interrupt(progress):
+            if progress.done == 10:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        with self.assertRaises(tw.Interrupted) as caught:
+            tw.tune("gemm", **SMALL, jobs=1, progress=interrupt)
+        self.assertIsNotNone(caught.exception.result)
+        self.assertLessEqual(caught.exception.result.best.cost, caught.exception.result.start.cost)
+
+    def test_journal_resumes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            journal = os.path.join(folder, "journal.sqlite")
+            first = tw.tune("gemm", **SMALL, iterations=2, inputs=7, journal=journal)
+            again = tw.tune("gemm", **SMALL, iterations=2, inputs=7, journal=journal)
+        self.assertEqual(first.source, again.source)
+
+
+class Binding(unittest.TestCase):
+    def test_sizes_are_known(self):
+        from tilewright._library import ffi, lib
+
+        unknown = [n for n in ffi.list_types()[0] if n.endswith(("_options", "_result", "measurement")) and not lib.tw_size_of(n.encode())]
+        self.assertEqual(unknown, [])
+
+
+class Formats(unittest.TestCase):
+    def test_every_format_comes_back(self):
+        x = np.linspace(-3, 3, 4 * 256, dtype=np.float32).reshape(4, 256)
+        for name in tw.formats():
+            with self.subTest(name):
+                encoded = tw.encode(x, name)
+                once = encoded.decode()
+                self.assertEqual(once.shape, x.shape)
+                self.assertLess(np.abs(once - x).max(), 2.0)
+        self.assertEqual(np.abs(tw.encode(x, "f32").decode() - x).max(), 0)
+
+    def test_known_codes(self):
+        x = np.zeros((1, 32), np.float32)
+        x[0, :4] = [0.5, -6.0, 1.5, 4.0]
+        encoded = tw.encode(x, "mxfp4")
+        self.assertEqual(encoded.scales.tolist(), [127])
+        self.assertEqual(encoded.codes[:2].tolist(), [0xF1, 0x63])
+        self.assertTrue((encoded.decode() == x).all())
+
+    def test_refusals(self):
+        with self.assertRaisesRegex(tw.UsageError, "there is no format 'fp3'"):
+            tw.encode(np.zeros((1, 32)), "fp3")
+        with self.assertRaisesRegex(tw.UsageError, "3 dimensions"):
+            tw.encode(np.zeros((1, 1, 32)), "mxfp4")
+
+
+class OnlyDLPack:
+    """Any library's array."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **keys):
+        return self.array.__dlpack__(**keys)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+class Products(unittest.TestCase):
+    def setUp(self):
+        random = np.random.default_rng(1)
+        self.a = random.integers(-4, 5, (5, 64)).astype(np.float32)
+        self.b = random.integers(-4, 5, (64, 7)).astype(np.float32)
+
+    def test_f32(self):
+        plan = tw.Gemm(5, 7, 64, activation="relu")
+        bias = np.arange(7, dtype=np.float32)
+        expected = np.maximum(self.a @ self.b + bias, 0)
+        packed = plan.pack(self.b)
+        for a in (self.a, np.asfortranarray(self.a), OnlyDLPack(self.a)):
+            self.assertTrue((plan(a, packed, bias=bias) == expected).all())
+        out = np.empty((5, 7), np.float32)
+        self.assertIs(plan(self.a, packed, out, bias=bias), out)
+        self.assertTrue((np.from_dlpack(out) == expected).all())
+        self.assertIn(plan.kernel, repr(plan))
+
+    def test_beta_adds_to_out(self):
+        plan = tw.Gemm(5, 7, 64, beta=1.0)
+        out = np.ones((5, 7), np.float32)
+        plan(self.a, self.b, out)
+        self.assertTrue((out == self.a @ self.b + 1).all())
+        with self.assertRaisesRegex(tw.UsageError, "beta"):
+            plan(self.a, self.b)
+
+    def test_integers(self):
+        a, b = self.a.astype(np.int8), self.b.astype(np.int8)
+        c = tw.Gemm(5, 7, 64, a="i8", b="i8", c="i32")(a, b)
+        self.assertTrue((c == a.astype(np.int32) @ b.astype(np.int32)).all())
+
+    def test_quantized_weights(self):
+        weights = tw.encode(self.b.T, "mxfp4")  # n x k
+        plan = tw.Gemm(5, 7, 64, b="mxfp4", b_transposed=True)
+        expected = self.a.astype(np.float64) @ weights.decode().T
+        self.assertLess(np.abs(plan(self.a, weights) - expected).max(), 1e-3)
+
+    def test_refusals(self):
+        plan = tw.Gemm(5, 7, 64)
+        with self.assertRaisesRegex(tw.UsageError, r"a is float64 \(5, 64\)"):
+            plan(self.a.astype(np.float64), self.b)
+        with self.assertRaisesRegex(tw.UsageError, "another plan"):
+            plan(self.a, tw.Gemm(5, 7, 64).pack(self.b))
+        with self.assertRaisesRegex(tw.UsageError, "there is no type 'f31'"):
+            tw.Gemm(1, 1, 1, a="f31")
+        with self.assertRaises(tw.UsageError):
+            tw.Gemm(0, 1, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
