@@ -94,6 +94,14 @@ static char *source_of(const fake_state *k) {
   return tw_text_take(&t);
 }
 
+/* What came of each question, in their order: its beginning. */
+static void expect_outcomes(const tw_search_result *r, size_t n, const char *const outcome[]) {
+  assert_int_equal(r->n_exchanges, n);
+  for (size_t i = 0; i < n; i++)
+    if (strncmp(r->exchange[i].outcome, outcome[i], strlen(outcome[i])) != 0)
+      fail_msg("question %zu: '%s' instead of '%s'", i, r->exchange[i].outcome, outcome[i]);
+}
+
 static void a_reply_becomes_a_kernel(void **state) {
   (void)state;
   fake_state better = fake_plainest();
@@ -124,7 +132,7 @@ static void a_failure_is_sent_back_with_its_message(void **state) {
   write_file("better", source);
   write_file("broken", "kernel 5 0 0 5 3 0 0\n"); /* does not compile */
   tw_search_options o = options_of(NULL, 0);
-  o.iterations = 1, o.plans = o.kernels = 1;
+  o.iterations = 1, o.plans = o.kernels = 1, o.model.fixes = 2;
   tw_search_result r = search(
       model(PLAN_OR("echo '```'; case \"$p\" in *'The last attempt'*) cat better;; *) cat broken;; esac; echo '```'")),
       o);
@@ -133,6 +141,10 @@ static void a_failure_is_sent_back_with_its_message(void **state) {
   assert_int_equal(count(log, "# The last attempt"), 1);
   assert_non_null(strstr(log, "kernel.c:1: too large"));
   free(log);
+  expect_outcomes(&r, 3, (const char *const[]){"a plan", "does not build", "correct"});
+  assert_true(r.exchange[2].cost == fake_cost(&better) && r.exchange[2].candidate == 2 && r.exchange[2].iteration == 1);
+  assert_true(r.exchange[1].cost == 0 && r.exchange[1].seconds > 0 && !r.exchange[1].recalled);
+  assert_true(strncmp(r.exchange[1].model, "exec:", 5) == 0);
   tw_search_result_free(&r);
   o.model.fixes = -1;
   r = search(
@@ -163,6 +175,8 @@ static void useless_replies_end_in_a_line_of_each_kind(void **state) {
     tw_search_result r = search(model(cases[i].script), o);
     assert_true(r.best.cost == r.start.cost);
     if (cases[i].says && !strstr(r.notes, cases[i].says)) fail_msg("case %zu: %s", i, r.notes);
+    assert_true(r.n_exchanges > 0);
+    if (cases[i].says && r.n_exchanges == 1) assert_non_null(strstr(r.exchange[0].outcome, cases[i].says));
     tw_search_result_free(&r);
   }
 }
@@ -208,6 +222,11 @@ static void a_resumed_search_asks_nothing_twice(void **state) {
   if (strcmp(log, log_after) != 0) fail_msg("asked again: %s\n%s", second.notes, log_after + strlen(log));
   assert_true(first.best.cost == second.best.cost);
   assert_string_equal(first.source, second.source);
+  assert_int_equal(first.n_exchanges, second.n_exchanges);
+  for (size_t i = 0; i < first.n_exchanges; i++) {
+    assert_true(!first.exchange[i].recalled && second.exchange[i].recalled);
+    assert_string_equal(first.exchange[i].outcome, second.exchange[i].outcome);
+  }
   assert_non_null(strstr(second.notes, "known from the journal"));
   free(log), free(log_after), free(journal), free(source);
   tw_search_result_free(&first);

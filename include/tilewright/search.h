@@ -79,6 +79,18 @@ typedef struct tw_rung {
   double cost, utilization;
 } tw_rung;
 
+/* A question that an agent asked a language model, and what came of it. */
+typedef struct tw_asked {
+  char agent[64], model[64];
+  uint64_t place; /* of the question in its iteration: ascending in the order of parents, plans and kernels */
+  int iteration;
+  double tokens_in, tokens_out, money, seconds; /* 0 where it is not known */
+  bool recalled;                                /* the journal had the answer */
+  int candidate;                                /* the kernel that was made of it; -1: none */
+  double cost;                                  /* of that kernel; 0: it was not measured */
+  char outcome[160]; /* "a plan", what is wrong with the kernel or "correct", or why there is no answer */
+} tw_asked;
+
 typedef struct tw_search_result {
   char *source;               /* of the best candidate */
   bool has_recipe;            /* the target makes that source of `schedule`; otherwise it stands alone */
@@ -91,6 +103,8 @@ typedef struct tw_search_result {
   int samples, correct; /* candidates evaluated (duplicates once), correct ones */
   int slower;           /* than what they came from, as measured or by a bound, and therefore not checked */
   char coverage[240];   /* what the check of the best looked at, in words; "" if it is not known */
+  size_t n_exchanges;
+  tw_asked *exchange; /* in the order of iterations and places */
   double wall_seconds;
   char *notes; /* lines for the user, each ended by a newline: steps of `start` that are illegal here, a
                              * journal that could not be written, ...; "" if there are none */

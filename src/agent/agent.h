@@ -24,12 +24,14 @@ typedef struct tw_exchange {
   uint64_t place;                      /* which question of the search it is: request->place, and what the agent adds */
   const char *asked;                   /* all that the answer depends on, word for word, but for secrets */
   const char *model;                   /* who answered */
-  char *answer;                        /* malloc'ed */
+  bool kernel;                         /* asked for a kernel, not for a plan */
+  char *answer;                        /* malloc'ed; NULL: there was none */
+  const char *trouble;                 /* why not */
   double tokens_in, tokens_out, money; /* 0 where it is not known; money in the unit of the agent's budget */
   double seconds;
 } tw_exchange;
 
-/* Where exchanges are kept: the journal. Thread-safe. NULL where there is none. */
+/* Where exchanges are kept. Thread-safe. NULL where there is none. */
 typedef struct tw_memo {
   void *context;
   /* The answer that `agent` got to what was asked at that place, if it was: fills all but place and asked. `model` is
@@ -86,6 +88,7 @@ typedef struct tw_order {
   const tw_agent_plan *plan;
   size_t alternative;
   const tw_candidate *failed; /* what came of it before, with verdict and message, to be mended; NULL: a first try */
+  int mended;                 /* how often it is ordered again, this time included */
 } tw_order;
 
 /* What implement makes of an order. */
@@ -97,6 +100,7 @@ typedef struct tw_kernel {
   char lever[TW_LEVERS_MAX][TW_LEVER_MAX];
   char step[TW_STEP_MAX]; /* without a recipe: what was done to the parent, in a line */
   char why[TW_WHY_MAX];
+  uint64_t exchange; /* the question to a model that it answers; 0: none */
   tw_error
       message; /* its status says whether there is a kernel to blame (TW_FAILED: it counts as one that was tried), or
                      * none was tried (TW_INTERRUPTED, TW_MISSING) */

@@ -99,7 +99,7 @@ typedef struct asker {
 
 static void ask_one(const asker *k, tw_question *q) {
   const tw_model_options *o = k->options;
-  tw_exchange e = {.place = q->place, .asked = q->prompt, .model = tw_chat_name(q->chat)};
+  tw_exchange e = {.place = q->place, .asked = q->prompt, .model = tw_chat_name(q->chat), .kernel = q->kernel};
   if (q->memo && q->memo->recall(q->memo->context, k->name, &e)) {
     q->answer = e.answer;
     recall(k->account, &e);
@@ -124,7 +124,8 @@ static void ask_one(const asker *k, tw_question *q) {
   e.money = price(o, &e);
   e.answer = q->answer = reply.text;
   enter(k->account, &e, q);
-  if (q->answer && q->memo) q->memo->keep(q->memo->context, k->name, &e);
+  if (!q->answer) e.trouble = q->error.text;
+  if (q->memo && q->trouble != TW_CHAT_STOPPED) q->memo->keep(q->memo->context, k->name, &e);
 }
 
 static void *work(void *context) {

@@ -27,6 +27,7 @@ void tw_account_print(tw_account *, const char *agent, tw_text *out);
 typedef struct tw_question {
   tw_chat *chat;
   uint64_t place;
+  bool kernel;  /* tw_exchange */
   char *prompt; /* the asker's */
   const tw_memo *memo;
   const tw_stop *stop;

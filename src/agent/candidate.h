@@ -27,6 +27,7 @@ typedef struct tw_candidate {
   int plan;          /* which of its parent's plans in this iteration; TW_NONE */
   int mends;         /* the candidate that failed and that this one is to put right; TW_NONE */
   int twin;          /* the earlier candidate with the same kernel; TW_NONE */
+  uint64_t exchange; /* the question to a model that it answers (tw_exchange.place); 0: none */
   const char *agent; /* who made it: a name that outlives it */
   size_t n_levers;   /* that it took beyond its parent */
   char lever[TW_LEVERS_MAX][TW_LEVER_MAX];

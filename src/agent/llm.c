@@ -16,7 +16,7 @@
 #include "agent/reply.h"
 
 /* A request's questions within its place: plans, and kernels by plan, alternative and how often they were mended. */
-enum { PLAN_BITS = 6, ALTERNATIVE_BITS = 6, KERNEL_MARK = 1 << 15 };
+enum { PLAN_BITS = 6, ALTERNATIVE_BITS = 6, MENDS_BITS = 3, KERNEL_MARK = 1 << 15 };
 
 typedef struct llm {
   tw_agent agent;
@@ -109,7 +109,7 @@ static void plan(tw_agent *agent, size_t n, const tw_request *const request[], t
 static void copy_text(char *out, size_t size, const char *text) { snprintf(out, size, "%s", text); }
 
 static void take_kernel(llm *m, const tw_order *o, tw_question *q, tw_kernel *out) {
-  *out = (tw_kernel){.n_levers = 1};
+  *out = (tw_kernel){.n_levers = 1, .exchange = q->place};
   copy_text(out->lever[0], sizeof out->lever[0], o->plan->lever);
   copy_text(out->why, sizeof out->why, o->plan->why);
   copy_text(out->step, sizeof out->step, o->plan->lever);
@@ -133,10 +133,14 @@ static void implement(tw_agent *agent, size_t n, const tw_order order[], tw_kern
     const tw_order *o = &order[i];
     const plan_detail *detail = o->plan->detail;
     tw_question *q = &question[i];
-    uint64_t within = KERNEL_MARK | (detail->number & ((1 << PLAN_BITS) - 1)) << (ALTERNATIVE_BITS + 1) |
-                      (o->alternative & ((1 << ALTERNATIVE_BITS) - 1)) << 1 | (o->failed != NULL);
-    *q = (tw_question){
-        .chat = m->coder, .place = o->request->place | within, .memo = o->request->memo, .stop = o->request->stop};
+    const uint64_t within = KERNEL_MARK | (detail->number & ((1 << PLAN_BITS) - 1)) << (ALTERNATIVE_BITS + MENDS_BITS) |
+                            (o->alternative & ((1 << ALTERNATIVE_BITS) - 1)) << MENDS_BITS |
+                            ((uint64_t)o->mended & ((1 << MENDS_BITS) - 1));
+    *q = (tw_question){.chat = m->coder,
+                       .place = o->request->place | within,
+                       .kernel = true,
+                       .memo = o->request->memo,
+                       .stop = o->request->stop};
     q->status = tw_prompt_implement(o->request, detail->text, o->failed, &q->prompt, &q->error);
   }
   if (question) tw_ask(&m->options, &m->account, agent->name, n, question);

@@ -143,6 +143,44 @@ static void add_memory(tw_text *out, const json_t *summary) {
   html_bars(out, bars, n, -1, "");
 }
 
+/* What agents asked models: all together, then each question. */
+static void add_exchanges(tw_text *out, const json_t *summary) {
+  enum { ROWS_MAX = 1000 };
+  const json_t *list = json_object_get(summary, "exchanges");
+  const char *unit = text_of(summary, "unit"), *const sums[] = {"tokens_in", "tokens_out", "money", "seconds"};
+  const size_t n = json_array_size(list);
+  double sum[4] = {0};
+  size_t correct = 0;
+  if (!n) return;
+  for (size_t i = 0; i < n; i++) {
+    for (int k = 0; k < 4; k++) sum[k] += number_of(json_array_get(list, i), sums[k]);
+    correct += !strcmp(text_of(json_array_get(list, i), "outcome"), "correct");
+  }
+  tw_text_add(out,
+              "<h2>Questions to models</h2>\n<p>%zu questions, %.0f tokens in and %.0f out, %.4g spent, %.1f s of "
+              "waiting; %zu correct "
+              "kernels came of them",
+              n, sum[0], sum[1], sum[2], sum[3], correct);
+  tw_text_add(out, n > ROWS_MAX ? "; the first %d:</p>\n" : ".</p>\n", ROWS_MAX);
+  tw_text_add(out, "<table><tr><th class=\"n\">iteration<th>model<th class=\"n\">tokens in<th class=\"n\">out<th "
+                   "class=\"n\">spent<th class=\"n\">seconds<th>outcome<th class=\"n\">");
+  html_text(out, unit);
+  tw_text_add_string(out, "</tr>\n");
+  for (size_t i = 0; i < n && i < ROWS_MAX; i++) {
+    const json_t *e = json_array_get(list, i);
+    char number[CLI_NUMBER];
+    const double cost = number_of(e, unit);
+    tw_text_add(out, "<tr><td class=\"n\">%.0f<td>", number_of(e, "iteration"));
+    html_text(out, text_of(e, "model"));
+    tw_text_add(out, "<td class=\"n\">%.0f<td class=\"n\">%.0f<td class=\"n\">%.4g<td class=\"n\">%.1f<td>",
+                number_of(e, "tokens_in"), number_of(e, "tokens_out"), number_of(e, "money"), number_of(e, "seconds"));
+    html_text(out, text_of(e, "outcome"));
+    tw_text_add(out, "%s<td class=\"n\">%s</tr>\n", json_is_true(json_object_get(e, "recalled")) ? " (known)" : "",
+                cost > 0 ? cli_print_number(cost, number) : "");
+  }
+  tw_text_add_string(out, "</table>\n");
+}
+
 static char *page_of(const json_t *summary, const char *directory) {
   tw_text out = {0};
   char title[700];
@@ -154,6 +192,7 @@ static char *page_of(const json_t *summary, const char *directory) {
   report_add_journal(&out, directory);
   add_counters(&out, summary);
   add_memory(&out, summary);
+  add_exchanges(&out, summary);
   tw_text_add_string(&out, "<h2>Schedule and sources</h2>\n<pre>");
   html_text(&out, text_of(best, "schedule"));
   tw_text_add_string(&out, "</pre>\n");

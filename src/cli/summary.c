@@ -23,6 +23,28 @@ static json_t *json_ladder(const cli_subject *s, const tw_search_result *r) {
   return ladder;
 }
 
+/* What agents asked models, what it took, and what came of it. */
+static json_t *json_exchanges(const cli_subject *s, const tw_search_result *r) {
+  json_t *list = json_array();
+  for (size_t i = 0; i < r->n_exchanges; i++) {
+    const tw_asked *a = &r->exchange[i];
+    json_t *object = json_object();
+    json_object_set_new(object, "agent", tw_json_text(a->agent));
+    json_object_set_new(object, "model", tw_json_text(a->model));
+    json_object_set_new(object, "iteration", json_integer(a->iteration));
+    json_object_set_new(object, "tokens_in", cli_json_number(a->tokens_in));
+    json_object_set_new(object, "tokens_out", cli_json_number(a->tokens_out));
+    json_object_set_new(object, "money", json_real(a->money));
+    json_object_set_new(object, "seconds", json_real(a->seconds));
+    json_object_set_new(object, "recalled", json_boolean(a->recalled));
+    json_object_set_new(object, "outcome", tw_json_text(a->outcome));
+    if (a->candidate >= 0) json_object_set_new(object, "candidate", json_integer(a->candidate));
+    if (a->cost > 0) json_object_set_new(object, s->target->unit, cli_json_number(a->cost));
+    json_array_append_new(list, object);
+  }
+  return list;
+}
+
 /* A candidate of the result. All of its measurement if `full`, else cost and utilization. */
 static json_t *json_candidate(const cli_subject *s, const tw_measurement *m, const char *source, bool full) {
   json_t *object = full ? cli_json_measurement(s->target, m) : json_object();
@@ -52,6 +74,7 @@ json_t *cli_json_result(const cli_subject *s, const tw_search_result *r, bool fu
   if (r->coverage[0]) json_object_set_new(object, "checked", tw_json_text(r->coverage));
   json_object_set_new(object, "samples", json_integer(r->samples));
   json_object_set_new(object, "wall_seconds", json_real(r->wall_seconds));
+  if (r->n_exchanges) json_object_set_new(object, "exchanges", json_exchanges(s, r));
   if (full) {
     char problem[512];
     tw_problem_print(&s->problem, problem, sizeof problem);

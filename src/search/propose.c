@@ -125,10 +125,10 @@ static tw_request request_of(const tw_round *r, const family *f, size_t place, s
       .plans = plans,
       .kernels = (size_t)o->kernels,
       .dropout = o->dropout,
-      .place = stream << 16,
+      .place = stream << TW_PLACE_BITS,
       .jobs = o->jobs,
       .stop = &r->stop,
-      .memo = s->journal ? &s->memo : NULL,
+      .memo = &s->memo,
       .known = is_known,
       .experience = look_up_experience,
       .context = s,
@@ -217,6 +217,7 @@ static tw_status make_candidate(asking *a, const tw_order *order, const tw_kerne
   c->limit = a->request.parent->measured.cost;
   c->plan = (int)(a->first_plan + (size_t)(order->plan - a->proposal.plan));
   c->mends = order->failed ? order->failed->number : TW_NONE;
+  c->exchange = kernel->exchange;
   c->n_levers = kernel->n_levers;
   memcpy(c->lever, kernel->lever, sizeof c->lever);
   memcpy(c->step, kernel->step, sizeof c->step);
@@ -229,9 +230,9 @@ static tw_status make_candidate(asking *a, const tw_order *order, const tw_kerne
   return TW_OK;
 }
 
-static void add_order(tw_round *r, asking *a, size_t plan, size_t alternative, const tw_candidate *failed,
+static void add_order(tw_round *r, asking *a, size_t plan, size_t alternative, const tw_candidate *failed, int mended,
                       tw_candidate **place) {
-  r->order[r->n_orders] = (tw_order){&a->request, &a->proposal.plan[plan], alternative, failed};
+  r->order[r->n_orders] = (tw_order){&a->request, &a->proposal.plan[plan], alternative, failed, mended};
   r->place[r->n_orders] = place;
   r->by[r->n_orders++] = a;
 }
@@ -291,7 +292,7 @@ static bool order_more(tw_round *r, asking *a, size_t plan) {
     d->mended = tw_new(room, sizeof *d->mended);
   }
   if (!d->candidate || !d->mended || !make_room(r, r->n_orders + most - first)) return false;
-  for (; d->n_ordered < most; d->n_ordered++) add_order(r, a, plan, d->n_ordered, NULL, &d->candidate[d->n_ordered]);
+  for (; d->n_ordered < most; d->n_ordered++) add_order(r, a, plan, d->n_ordered, NULL, 0, &d->candidate[d->n_ordered]);
   return true;
 }
 
@@ -436,7 +437,7 @@ static bool order_mends(tw_round *r, asking *a) {
       if (!c || !tw_verdict_is_failure(c->verdict) || d->mended[k] >= mends) continue;
       if (!make_room(r, r->n_orders + 1)) return false;
       d->mended[k]++;
-      add_order(r, a, plan, k, c, &d->candidate[k]);
+      add_order(r, a, plan, k, c, d->mended[k], &d->candidate[k]);
     }
   }
   return true;

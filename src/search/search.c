@@ -159,7 +159,7 @@ static tw_status open_journal(tw_state *s, size_t n_members, const tw_member mem
   tw_status status = options && problem && agents ? tw_journal_open(s->options.journal, &subject, agents, options,
                                                                     s->options.seed, &s->journal, error)
                                                   : tw_fail(error, TW_MISSING, "no memory for the journal");
-  if (status == TW_OK) s->memo = tw_journal_memo(s->journal);
+  if (status == TW_OK) s->exchanges.journal = tw_journal_memo(s->journal);
   free(agents);
   free(options);
   free(problem);
@@ -227,6 +227,7 @@ static tw_status open_search(tw_state *s, const tw_search_subject *subject, cons
   const tw_target *target = subject->target;
   *s = (tw_state){
       .target = target, .problem = *subject->problem, .options = *options, .is_patient = subject->is_patient};
+  s->memo = tw_exchanges_open(&s->exchanges);
   s->started = tw_now();
   s->deadline = HUGE_VAL;
   tw_status status = check_options(&s->options, error);
@@ -249,6 +250,7 @@ static tw_status open_search(tw_state *s, const tw_search_subject *subject, cons
 
 static void close_search(tw_state *s, bool finished) {
   tw_journal_close(s->journal, finished);
+  tw_exchanges_close(&s->exchanges);
   for (size_t i = 0; i < s->n; i++) tw_candidate_free(s->all[i]);
   free(s->all);
   free(s->experience);
@@ -432,6 +434,7 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
   if (s->best->recipe) r.schedule = *s->best->recipe;
   tw_status status =
       r.source && r.start_source ? tw_climb(s, &r, error) : tw_fail(error, TW_MISSING, "no memory for the result");
+  if (status == TW_OK) tw_exchanges_take(s, &r);
   const char *trouble = s->journal ? tw_journal_trouble(s->journal) : NULL;
   if (trouble) tw_state_note(s, "%s", trouble);
   r.notes = tw_text_take(&s->notes);
@@ -509,6 +512,7 @@ void tw_search_result_free(tw_search_result *r) {
   free(r->source);
   free(r->start_source);
   free(r->rung);
+  free(r->exchange);
   free(r->notes);
   *r = (tw_search_result){0};
 }

@@ -2,6 +2,8 @@
 #ifndef TW_SEARCH_STATE_H
 #define TW_SEARCH_STATE_H
 
+#include <pthread.h>
+
 #include "agent/agent.h"
 #include "base/strings.h"
 #include "evaluate/pool.h"
@@ -9,6 +11,15 @@
 #include "tilewright/search.h"
 
 enum { TW_BEAM_MAX = 256, TW_STALL_ITERATIONS = 4, TW_MEMBERS_MAX = 16 };
+enum { TW_PLACE_BITS = 16 }; /* of tw_request.place: the agent's */
+
+/* What agents asked models. */
+typedef struct tw_exchanges {
+  pthread_mutex_t lock;
+  tw_memo journal; /* none: {0} */
+  size_t n, room;
+  tw_asked *asked;
+} tw_exchanges;
 
 /* Agents that propose together, and how much they search. */
 typedef struct tw_watch {
@@ -30,7 +41,8 @@ typedef struct tw_state {
   bool is_patient;                 /* goes on as long as there is something to try */
   bool is_retired[TW_MEMBERS_MAX]; /* proposes no more */
   double plans_given[TW_MEMBERS_MAX];
-  tw_memo memo;              /* the journal's */
+  tw_exchanges exchanges;
+  tw_memo memo;              /* of the exchanges */
   tw_problem problem;        /* types filled in by the target */
   tw_search_options options; /* of the watch */
   tw_backend *backend;       /* where candidates are evaluated */
@@ -117,6 +129,10 @@ void tw_keep_recipes(tw_state *);
 void tw_polish(tw_state *);
 /* finish.c: the steps of the best recipe one by one, and the best candidate that holds on fresh inputs. */
 tw_status tw_finish(tw_state *, tw_error *);
+/* exchanges.c: notes them, by the memo that it returns; then lists them with what came of them. */
+tw_memo tw_exchanges_open(tw_exchanges *);
+void tw_exchanges_take(const tw_state *, tw_search_result *);
+void tw_exchanges_close(tw_exchanges *);
 /* ladder.c: from the start to the best. */
 tw_status tw_climb(const tw_state *, tw_search_result *, tw_error *);
 
