@@ -68,8 +68,8 @@ static void gemms_are_right(void **state) {
        "tile m=64 n=64 k=128;product 32;stages 2"},
       {"cdna4", "gemm m=104 n=136 k=90", "tile m=128 n=128 k=64;product 32;stages 2;straight"},
       {"cdna4", "gemm m=104 n=72 k=138 a_transposed=1", "tile m=128 n=64 k=64;stages 2;copy registers;split 2"},
-      {"cdna4", "gemm m=128 n=256 k=320 b_transposed=1", "tile m=128 n=128 k=64;groups m=2 n=4;stages 2;turns"},
-      {"cdna4", "gemm m=64 n=96 k=160 a=f16", "tile m=128 n=128 k=32;groups m=4 n=2;stages 3;turns"},
+      {"cdna4", "gemm m=128 n=256 k=320 b_transposed=1", "tile m=128 n=128 k=64;groups m=2 n=4;stages 2;turns 4"},
+      {"cdna4", "gemm m=64 n=96 k=160 a=f16", "tile m=128 n=128 k=64;groups m=4 n=2;stages 2;turns 2"},
       {"cdna4", "gemm m=128 n=128 k=256 b_transposed=1", "tile m=128 n=128 k=64;stages 2;interleave"},
       {"cdna3", "gemm m=40 n=32 k=200 a=i8 c=i8 scale=0.01", "tile m=64 n=64 k=64;stages 2;split 2"},
       {"cdna3", "gemm m=128 n=128 k=128 b_transposed=1", "tile m=128 n=128 k=64;product 32;stages 2"},
@@ -105,7 +105,7 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=100 n=64"}, "whole number of products"},
       {{"cdna4", "gemm m=512 n=512 k=512 a=f32 b=f32", ""}, "bf16"},
       {{"cdna4", "gemm m=512 n=512 k=512", "product 24"}, "16 or 32"},
-      {{"cdna4", "gemm m=512 n=512 k=512", "tile m=128 n=128 k=64;stages 2;turns"}, "turns are for 8 groups"},
+      {{"cdna4", "gemm m=512 n=512 k=512", "tile m=128 n=128 k=64;stages 2;turns 4"}, "turns are for 8 groups"},
       {{"cdna3", "gemm m=512 n=512 k=512 a=e4m3 b=e4m3", ""}, "bf16, f16 with"},
   };
   (void)state;

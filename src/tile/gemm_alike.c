@@ -54,7 +54,8 @@ static void write_launch(writer *w) {
 static void write_tile_type(writer *w, char name, int rows) {
   char swizzle[TW_TILE_SWIZZLE] = "plain";
   const tw_type type = name == 'a' ? w->g.a : w->g.b;
-  const char *side = name == 'a' ? "BM" : "BN";
+  const bool halves = w->p.turns;
+  const char *side = name == 'a' ? halves ? "BM / 2" : "BM" : halves ? "BN / 2" : "BN";
   const int size = tw_type_bits(type) / 8;
   const tw_tile_access access = {.rows = across(w, name) ? w->p.k : rows,
                                  .row_bytes = (across(w, name) ? rows : w->p.k) * size,
@@ -66,15 +67,15 @@ static void write_tile_type(writer *w, char name, int rows) {
               across(w, name) ? "BK" : side, across(w, name) ? side : "BK", swizzle);
 }
 
-static void write_copier(writer *w, char name) {
-  const char *first = name == 'a' ? "row" : "col", *have = name == 'a' ? "m" : "n",
-             *tail = w->p.tail ? "true" : "false";
+/* `half`: of the two halves of a tile that have copiers of their own, or "". */
+static void write_copier(writer *w, char name, const char *half, const char *first) {
+  const char *have = name == 'a' ? "m" : "n", *tail = w->p.tail ? "true" : "false";
   if (copies(w, name) && across(w, name))
-    tw_text_add(&w->text, "  copier_across<%c_tile, GROUPS> from_%c(%c, ld%c, %s, %s, k);\n", name, name, name, name,
-                first, have);
+    tw_text_add(&w->text, "  copier_across<%c_tile, GROUPS> from_%c%s(%c, ld%c, %s, %s, k);\n", name, name, half, name,
+                name, first, have);
   else if (copies(w, name))
-    tw_text_add(&w->text, "  copier<%c_tile, GROUPS, %s> from_%c(%c, ld%c, %s, %s, k);\n", name, tail, name, name, name,
-                first, have);
+    tw_text_add(&w->text, "  copier<%c_tile, GROUPS, %s> from_%c%s(%c, ld%c, %s, %s, k);\n", name, tail, name, half,
+                name, name, first, have);
 }
 
 /* An operand that is copied element by element, all at once. */
@@ -133,33 +134,76 @@ static void write_next(writer *w) {
               "    slot = slot + 1 == STAGES ? 0 : slot + 1;\n    next = next + 1 == STAGES ? 0 : next + 1;\n");
 }
 
-/* Groups of the second half are a turn behind: they read and copy while those of the first multiply. The first turn of a step
- * is also the last reads of those behind, so what overwrites the stage before is copied in a later turn, or behind a wait. */
-static void write_turns(writer *w) {
+/* ---- turns ----
+ *
+ * HipKittens' ping-pong: groups of the second half are a turn behind, so they read and copy while those of the first multiply.
+ * Each group has a part of all four quarters of the block's tile of C, one or two of them a turn. A half tile is copied for the
+ * step after the next as soon as all have read it: those behind have waited for their reads of it before those ahead begin
+ * the copy, in the turn after the next by their products, in the next by a wait at the end of their turn. */
+
+typedef struct turn {
+  const char *reads;  /* halves, in order: "b0 a0" */
+  const char *copies; /* halves that are copied meanwhile; those of the next step are marked: "a1+" */
+  const char *left;   /* reads that may be under way when it ends; NULL: any */
+  int first, n;       /* quarters that it multiplies: 0 1 of A's half 0, 2 3 of its half 1 */
+} turn;
+
+static void write_half_read(writer *w, char name, char half) {
+  const bool is_a = name == 'a';
+  tw_text_add(&w->text, "    load%s(%s, %cs[2 * slot + %c], own_%s, 0);\n", across(w, name) ? "_across" : "",
+              is_a          ? "left"
+              : half == '0' ? "right[0]"
+                            : "right[1]",
+              name, half, is_a ? "row" : "col");
+}
+
+static void write_half_copy(writer *w, char name, char half, bool is_next) {
+  tw_text_add(&w->text, "    from_%c%c.copy(%cs[2 * %s + %c], (%ss + %d) * BK);\n", name, half, name,
+              is_next ? "(slot ^ 1)" : "slot", half, w->p.split > 1 ? "begin + " : "", is_next ? 1 : 2);
+}
+
+static void write_turn(writer *w, const turn *u, bool is_last) {
   tw_text *t = &w->text;
-  const int turns = w->p.k / w->p.deep, copy_at = turns > 1 ? 1 : 0;
-  const char *at = first_step(w, "(s + STAGES - 1)");
-  write_wait(w, "  ", w->p.stages - 2);
-  tw_text_add(
-      t, "  const bool behind = group >= GROUPS / 2;\n  end_turn();\n  if (behind) end_turn();\n"
-         "  for (int s = 0; s < steps; s++) {\n#pragma unroll\n    for (int q = 0; q < BK / product::deep; q++) {\n");
-  write_reads(w);
-  tw_text_add(t, "      if (q == %d) {\n", copy_at);
-  write_begin(w, "        ", "next", at);
-  tw_text_add(t, "      }\n      if (q == BK / product::deep - 1) {\n");
-  write_wait(w, "        ", w->p.stages - 2);
+  for (const char *c = u->reads; *c; c += 2) write_half_read(w, c[0], c[1]);
+  for (const char *c = u->copies; *c; c += c[2] == '+' ? 3 : 2) write_half_copy(w, c[0], c[1], c[2] == '+');
+  if (u->left) tw_text_add(t, "    reads_wait<%s>();\n", u->left);
+  if (is_last) tw_text_add(t, "    copies_wait<2 * copies_of<b_tile, GROUPS> + copies_of<a_tile, GROUPS>>();\n");
+  tw_text_add(t, "    end_turn();\n    priority<1>();\n");
+  for (int i = u->first; i < u->first + u->n; i++)
+    tw_text_add(t, "    mma_abt(sums[%d][%d], left, right[%d]);\n", i / 2, i % 2, i % 2);
+  tw_text_add(t, "    priority<0>();\n    end_turn();\n");
+}
+
+static void write_turns(writer *w) {
+  static const turn four[] = {{"b0a0", "a1+", "reads_of<decltype(left)>", 0, 1},
+                              {"b1", "b0", NULL, 1, 1},
+                              {"a1", "a0", NULL, 2, 1},
+                              {"", "b1", NULL, 3, 1}};
+  static const turn two[] = {{"b0b1a0", "a1+", "0", 0, 2}, {"a1", "b0a0b1", NULL, 2, 2}};
+  const turn *turns = w->p.turns == 4 ? four : two;
+  tw_text *t = &w->text;
+  const char *begin = w->p.split > 1 ? "(begin + s)" : "s";
   tw_text_add(
       t,
-      "      }\n      %send_turn();\n      priority<1>();\n      mma_abt(sums, left, right);\n      priority<0>();\n"
-      "      end_turn();\n    }\n",
-      turns > 1 ? "" : "reads_wait();\n      ");
-  write_next(w);
+      "  for (int s = 0; s < 2; s++) {\n    from_b0.copy(bs[2 * s], %s * BK);\n    from_a0.copy(as[2 * s], %s * BK);\n"
+      "    from_b1.copy(bs[2 * s + 1], %s * BK);\n    if (s == 0) from_a1.copy(as[1], %s * BK);\n  }\n",
+      begin, begin, begin, begin);
+  tw_text_add(t, "  copies_wait<2 * copies_of<b_tile, GROUPS> + copies_of<a_tile, GROUPS>>();\n"
+                 "  const bool behind = group >= GROUPS / 2;\n  end_turn();\n  if (behind) end_turn();\n"
+                 "  operand<product, ROWS / 2 / product::side, BK / product::deep> left;\n"
+                 "  operand<product, COLS / 2 / product::side, BK / product::deep> right[2];\n"
+                 "  for (int s = 0; s < steps; s++) {\n    const int slot = s %% 2;\n");
+  for (int i = 0; i < w->p.turns; i++) write_turn(w, &turns[i], i == w->p.turns - 1);
   tw_text_add(t, "  }\n  if (!behind) end_turn();\n");
 }
 
 static void write_loop(writer *w) {
   const tw_tile_alike_plan *p = &w->p;
   tw_text *t = &w->text;
+  if (p->turns) {
+    write_turns(w);
+    return;
+  }
   const bool ahead = p->stages > 1;
   if (ahead) {
     tw_text_add(t, "  for (int s = 0; s < STAGES - 1; s++) {\n");
@@ -168,10 +212,6 @@ static void write_loop(writer *w) {
     tw_text_add(t, "  }\n  int slot = 0, next = STAGES - 1;\n");
   } else {
     tw_text_add(t, "  constexpr int slot = 0;\n");
-  }
-  if (p->turns) {
-    write_turns(w);
-    return;
   }
   tw_text_add(t, "  for (int s = 0; s < steps; s++) {\n");
   if (ahead) {
@@ -218,8 +258,10 @@ static void write_kernel(writer *w) {
               "lda, int ldb, int ldc",
               tw_tile_type_word(w->g.a), tw_tile_type_word(w->g.b), out);
   if (!split) tw_tile_result_parameters(t, &w->g);
-  tw_text_add(t, ") {\n  arena memory;\n  const auto as = memory.take<many<a_tile, STAGES>>();\n"
-                 "  const auto bs = memory.take<many<b_tile, STAGES>>();\n");
+  tw_text_add(t,
+              ") {\n  arena memory;\n  const auto as = memory.take<many<a_tile, STAGES%s>>();\n"
+              "  const auto bs = memory.take<many<b_tile, STAGES%s>>();\n",
+              w->p.turns ? " * 2" : "", w->p.turns ? " * 2" : "");
   if (split) /* a part of k: as if the operands ended with it */
     tw_text_add(
         t, "  const int part = block_of_grid() %% SPLIT, whole = (k + BK - 1) / BK, begin = whole * part / SPLIT;\n"
@@ -230,20 +272,40 @@ static void write_kernel(writer *w) {
       w->p.window, w->p.chunk, w->machine->chips, split ? " / SPLIT" : "");
   tw_text_add(t,
               "  const int row = p.row * BM, col = p.col * BN%s;\n"
-              "  const int group = group_of_block(), own_row = group / GROUPS_N * ROWS, own_col = group %% "
-              "GROUPS_N * COLS;\n",
-              split ? "" : ", steps = (k + BK - 1) / BK");
-  write_copier(w, 'a');
-  write_copier(w, 'b');
-  tw_text_add(t, "  acc<product, ROWS / product::side, COLS / product::side> sums;\n  sums.clear();\n");
+              "  const int group = group_of_block(), own_row = group / GROUPS_N * %s, own_col = group %% "
+              "GROUPS_N * %s;\n",
+              split ? "" : ", steps = (k + BK - 1) / BK", w->p.turns ? "(ROWS / 2)" : "ROWS",
+              w->p.turns ? "(COLS / 2)" : "COLS");
+  if (w->p.turns) {
+    write_copier(w, 'a', "0", "row");
+    write_copier(w, 'a', "1", "row + BM / 2");
+    write_copier(w, 'b', "0", "col");
+    write_copier(w, 'b', "1", "col + BN / 2");
+    tw_text_add(t, "  acc<product, ROWS / 2 / product::side, COLS / 2 / product::side> sums[2][2];\n#pragma unroll\n"
+                   "  for (int i = 0; i < 4; i++) sums[i / 2][i %% 2].clear();\n");
+  } else {
+    write_copier(w, 'a', "", "row");
+    write_copier(w, 'b', "", "col");
+    tw_text_add(t, "  acc<product, ROWS / product::side, COLS / product::side> sums;\n  sums.clear();\n");
+  }
   write_loop(w);
+  const char *whole = w->p.whole ? "true" : "false";
+  if (w->p.turns)
+    tw_text_add(t,
+                "#pragma unroll\n  for (int i = 0; i < 4; i++) {\n"
+                "    const int down = row + i / 2 * (BM / 2) + own_row, across = col + i %% 2 * (BN / 2) + own_col;\n");
   if (!split) {
-    tw_text_add(t, "  const result finish{row + own_row, col + own_col, m, n");
+    tw_text_add(t, w->p.turns ? "    const result finish{down, across, m, n"
+                              : "  const result finish{row + own_row, col + own_col, m, n");
     tw_tile_result_names(t, &w->g);
     tw_text_add(t, "};\n");
   }
-  tw_text_add(t, "  put<%s>(c, ldc, sums, row + own_row, col + own_col, m, n, %s);\n}\n", w->p.whole ? "true" : "false",
-              split ? "as_is()" : "finish");
+  if (w->p.turns)
+    tw_text_add(t, "    put<%s>(c, ldc, sums[i / 2][i %% 2], down, across, m, n, %s);\n  }\n}\n", whole,
+                split ? "as_is()" : "finish");
+  else
+    tw_text_add(t, "  put<%s>(c, ldc, sums, row + own_row, col + own_col, m, n, %s);\n}\n", whole,
+                split ? "as_is()" : "finish");
 }
 
 tw_status tw_tile_alike_emit(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
@@ -255,8 +317,8 @@ tw_status tw_tile_alike_emit(const tw_tile_machine *machine, const tw_problem *p
   write_launch(&w);
   tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\nusing product = mma<%s, %d>;\n", machine->header,
               tw_tile_type_word(w.g.a), w.p.side);
-  write_tile_type(&w, 'a', w.p.m);
-  write_tile_type(&w, 'b', w.p.n);
+  write_tile_type(&w, 'a', w.p.turns ? w.p.m / 2 : w.p.m);
+  write_tile_type(&w, 'b', w.p.turns ? w.p.n / 2 : w.p.n);
   tw_text_add(t, "constexpr int ROWS = BM / GROUPS_M, COLS = BN / GROUPS_N; /* of C, of a group */\n\n");
   tw_tile_result_write(t, &w.g);
   write_kernel(&w);

@@ -12,7 +12,7 @@
  *   straight                  rows of shared tiles lie as they are, without swizzle
  *   order window=8 chunk=64   which block has which tile, on machines of several chips
  *   split 4                   blocks share a tile's k and leave sums in the workspace; a kernel after them adds those
- *   turns                     half of the groups multiply while the other half reads and copies (ping-pong)
+ *   turns 4                   half of the groups multiply while the other half reads and copies (ping-pong)
  *   interleave                the compiler is told to spread reads and copies among products
  *
  * Operands whose pitch or layout no copy of 16 bytes can take are copied element by element. */
@@ -35,7 +35,8 @@ typedef struct tw_tile_alike_plan {
   int stages;
   bool registers, straight;
   int window, chunk, split;
-  bool turns, interleave;
+  int turns; /* of a step: 0, 2, 4 */
+  bool interleave;
   /* What follows from that. */
   int deep; /* k of a matrix instruction */
   tw_tile_way way_a, way_b;

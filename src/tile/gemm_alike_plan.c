@@ -8,7 +8,7 @@
 #define PLAN tw_tile_alike_plan
 
 enum {
-  STAGES_MAX = 4,
+  STAGES_MAX = 8,
   CHUNK = 16,   /* bytes of a thread's copy */
   PIECE = 1024, /* bytes that a group copies at once; tiles begin at multiples of it */
   OVERHEAD = 32 /* registers of a thread beside sums and operands */
@@ -86,10 +86,13 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *
   if (p->split > 1 && g->k < (int64_t)p->split * p->k)
     return tw_fail(error, TW_USAGE, "split %d: k=%" PRId64 " has fewer steps of %d", p->split, g->k, p->k);
   if (p->turns &&
-      (groups != 2 * machine->simds || p->stages < 2 || p->way_a != TW_TILE_DIRECT || p->way_b != TW_TILE_DIRECT))
-    return tw_fail(error, TW_USAGE,
-                   "turns are for %d groups, two or more stages, and tiles that are copied past the registers",
+      (groups != 2 * machine->simds || p->stages != 2 || p->way_a != TW_TILE_DIRECT || p->way_b != TW_TILE_DIRECT))
+    return tw_fail(error, TW_USAGE, "turns are for %d groups, two stages, and tiles that are copied past the registers",
                    2 * machine->simds);
+  if (p->turns && (p->m % (2 * p->groups_m * p->side) || p->n % (2 * p->groups_n * p->side) ||
+                   p->m / 2 * row % (PIECE * groups) || p->n / 2 * row % (PIECE * groups)))
+    return tw_fail(error, TW_USAGE, "turns take halves of a tile: %d x %d, %d deep, is too small for %d groups", p->m,
+                   p->n, p->k, groups);
   if (p->interleave && (p->turns || p->stages < 2))
     return tw_fail(error, TW_USAGE, "interleaving is for two or more stages, without turns");
   return TW_OK;
@@ -134,6 +137,11 @@ static tw_status then_product(const void *with, void *plan, unsigned given, tw_e
   return side == 16 || side == 32 ? TW_OK : tw_fail(error, TW_USAGE, "is not of 16 or 32");
 }
 
+static tw_status then_turns(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return ((PLAN *)plan)->turns == 3 ? tw_fail(error, TW_USAGE, "is not of 2 or 4 turns a step") : TW_OK;
+}
+
 static const tw_verb verbs[] = {
     {.name = "tile",
      .usage = "tile m=256 n=256 k=64",
@@ -156,7 +164,11 @@ static const tw_verb verbs[] = {
      .argument = {TW_CHOICE("", PLAN, registers, 0, "direct|registers")}},
     {.name = "straight", .usage = "straight", .sets = TW_FIELD(PLAN, straight)},
     {.name = "split", .usage = "split 4", .needs = 1, .argument = {TW_NUMBER("", PLAN, split, 1, 64)}},
-    {.name = "turns", .usage = "turns", .sets = TW_FIELD(PLAN, turns)},
+    {.name = "turns",
+     .usage = "turns 4",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, turns, 2, 4)},
+     .then = then_turns},
     {.name = "interleave", .usage = "interleave", .sets = TW_FIELD(PLAN, interleave)},
     {.name = "order",
      .usage = "order window=8 chunk=64",
@@ -232,7 +244,8 @@ tw_status tw_tile_alike_steps(const tw_tile_machine *machine, const tw_problem *
   for (int i = 1; i <= 16; i += i < 4 ? 1 : i / 2)
     tw_menu_offer(&m, "split", "few tiles of long sums keep every processor busy when blocks share them", "split %d",
                   i);
-  tw_menu_offer(&m, "turns", "half of the groups multiply while the others read and copy", "turns");
+  for (int i = 2; i <= 4; i += 2)
+    tw_menu_offer(&m, "turns", "half of the groups multiply while the others read and copy", "turns %d", i);
   tw_menu_offer(&m, "interleave", "reads and copies hide among products", "interleave");
   for (int window = 1; window <= 16; window *= 2)
     for (int chunk = window; chunk <= 8 * window; chunk *= 2)

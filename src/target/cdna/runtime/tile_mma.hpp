@@ -149,12 +149,15 @@ TW_FN void end_turn() {
   fixed_here();
   here();
 }
-/* Until all that this group has asked LDS for is there. */
-TW_FN void reads_wait() {
+/* Until at most Count reads of LDS by this group are under way. */
+template <int Count> TW_FN void reads_wait() {
   here();
-  __builtin_amdgcn_s_waitcnt(0xC07F);
+  __builtin_amdgcn_s_waitcnt(0xC07F | (Count < 15 ? Count : 15) << 8);
   here();
 }
+/* Reads that fill an operand. */
+template <class Operand> constexpr int reads_of = (int)(sizeof(Operand) / 16);
+
 /* What the scheduler is to make of what stands before, in the same block: of `Rounds` rounds each `Reads` reads of LDS, then
  * `Products` matrix instructions; `Copies` loads are spread among the first. */
 template <int Rounds, int Reads, int Products, int Copies> TW_FN void spread() {
