@@ -40,6 +40,15 @@ def split(text):
     return parts + [text[start:].strip()]
 
 
+class Attribute(C.Structure):
+    _fields_ = [("id", C.c_int), ("pad", C.c_int), ("value", C.c_uint32 * 16)]
+
+
+class Config(C.Structure):
+    _fields_ = [("grid", C.c_uint * 3), ("block", C.c_uint * 3), ("shared", C.c_uint), ("stream", C.c_void_p),
+                ("attributes", C.POINTER(Attribute)), ("count", C.c_uint)]
+
+
 class Kernel:
     """A cubin and the source that it was made of, for one problem: keys of the op by name, operands as tensors."""
 
@@ -112,16 +121,26 @@ class Kernel:
                                           0, {0: 0, 32: 1, 64: 2, 128: 3}[swizzle], {0: 0, 64: 1, 128: 2, 256: 3}[l2], 0), f"map {what}")
         return out
 
-    def __call__(self):
-        class Attribute(C.Structure):
-            _fields_ = [("id", C.c_int), ("pad", C.c_int), ("value", C.c_uint32 * 16)]
-
-        class Config(C.Structure):
-            _fields_ = [("grid", C.c_uint * 3), ("block", C.c_uint * 3), ("shared", C.c_uint), ("stream", C.c_void_p),
-                        ("attributes", C.POINTER(Attribute)), ("count", C.c_uint)]
+    def launch(self, p):
+        attribute = Attribute(4, 0, (C.c_uint32 * 16)(*p["cluster"]))
         stream = torch.cuda.current_stream().cuda_stream
-        if self.clear: check(cuda.cuMemsetD8Async(C.c_void_p(self.workspace.data_ptr()), 0, C.c_size_t(self.clear), C.c_void_p(stream)), "clear")
-        for p in self.parts:
-            attribute = Attribute(4, 0, (C.c_uint32 * 16)(*p["cluster"]))
-            config = Config((C.c_uint * 3)(*p["grid"]), (C.c_uint * 3)(*p["block"]), p["shared"], stream, C.pointer(attribute), int(p["cluster"] != (1, 1, 1)))
-            check(cuda.cuLaunchKernelEx(C.byref(config), p["function"], p["args"], None), f"launch of {p['name']}")
+        config = Config((C.c_uint * 3)(*p["grid"]), (C.c_uint * 3)(*p["block"]), p["shared"], stream, C.pointer(attribute), int(p["cluster"] != (1, 1, 1)))
+        check(cuda.cuLaunchKernelEx(C.byref(config), p["function"], p["args"], None), f"launch of {p['name']}")
+
+    def __call__(self):
+        if self.clear: check(cuda.cuMemsetD8Async(C.c_void_p(self.workspace.data_ptr()), 0, C.c_size_t(self.clear), C.c_void_p(torch.cuda.current_stream().cuda_stream)), "clear")
+        for p in self.parts: self.launch(p)
+
+    def time_parts(self, rounds=9):
+        """Each kernel's name with its median time in us, one behind the other."""
+        times = [[] for p in self.parts]
+        for _ in range(rounds):
+            events = [torch.cuda.Event(enable_timing=True) for _ in range(len(self.parts) + 1)]
+            torch.cuda._sleep(1000000)
+            events[0].record()
+            for p, e in zip(self.parts, events[1:]):
+                self.launch(p)
+                e.record()
+            torch.cuda.synchronize()
+            for t, a, b in zip(times, events, events[1:]): t.append(a.elapsed_time(b) * 1e3)
+        return [(p["name"], sorted(t)[rounds // 2]) for p, t in zip(self.parts, times)]

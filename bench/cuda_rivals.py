@@ -407,11 +407,71 @@ def worker(directory):
         ours, other = pair(lambda i: kernel(), theirs, reps, 7)
         return {"ratio": round(other / ours, 4), "us": round(ours, 2), "theirs_us": round(other, 2), "tflops": round(flops / ours * 1e-6, 1), "theirs": round(flops / other * 1e-6, 1), "library": "cudnn"}
 
-    ops = {"gemm": do_gemm, "rotary": do_rotary, "layernorm": do_layernorm, "softmax": do_softmax, "attention": do_attention}
+    def kernelbench(case, timed):
+        """f32 operators of KernelBench, level 1, on its inputs (uniform in 0..1), judged by its tolerances, and by the error that PyTorch has
+        with tf32 off; times beside PyTorch with tf32 off and on."""
+        k, op = case["keys"], case["op"]
+        n = {x: int(v) for x, v in k.items() if v.lstrip("-").isdigit()}
+        key = (op, tuple(sorted(k.items())))
+
+        def tf32(on): torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = on
+        if op == "gemm":
+            left, right = (n["m"], n["k"]), (n["k"], n["n"])
+            theirs = lambda o: torch.matmul(o["A"], o["B"])
+            exact = lambda o: (o["A"][:2048].double() @ o["B"].double(), slice(0, 2048))
+        else:
+            conv, dims = (torch.nn.functional.conv2d, "hw") if op == "conv2d" else (torch.nn.functional.conv3d, "dhw")
+            windows = "rs" if op == "conv2d" else "trs"
+            options = {"stride": n.get("stride", 1), "padding": n.get("pad", 0)}
+            theirs = lambda o: conv(o["input"], o["weights"], o["bias"][0] if "bias" in o else None, **options)
+            exact = lambda o: (conv(o["input"][:1].double(), o["weights"].double(), o["bias"][0].double() if "bias" in o else None, **options), slice(0, 1))
+        if key not in cache:
+            cache.clear()
+            torch.cuda.empty_cache()
+            g = torch.Generator(device=device)
+            g.manual_seed(6)
+            rand = lambda *shape: torch.rand(*shape, device=device, generator=g)
+            if op == "gemm": o = {"A": rand(*left), "B": rand(*right), "C": torch.empty(n["m"], n["n"], device=device)}
+            else:
+                bound = 2 / math.sqrt(n["c"] * math.prod(n[x] for x in windows))  # as nn.Conv2d begins
+                o = {"input": rand(n["n"], n["c"], *(n[x] for x in dims)), "weights": (rand(n["k"], n["c"], *(n[x] for x in windows)) - 0.5) * bound}
+                if k.get("bias") == "row": o["bias"] = (rand(1, n["k"]) - 0.5) * bound
+            tf32(False)
+            right = theirs(o)
+            if op != "gemm": o["output"] = torch.empty_like(right)
+            value, part = exact(o)
+            cache[key] = o, value, part, (right[part].double() - value).square().mean().sqrt().item()
+            del right
+        o, value, part, their_error = cache[key]
+        out = o["C" if op == "gemm" else "output"]
+        out.fill_(float("nan"))
+        source, cubin = files(case["name"])
+        names = {"stride": 1, "pad": 0} | n | {"scale": 1.0}
+        if op == "gemm": names |= {"lda": n["k"], "ldb": n["n"], "ldc": n["n"], "ldd": n["n"]}
+        kernel = Kernel(source, cubin, names, o, sms)
+        kernel()
+        torch.cuda.synchronize()
+        off = (out[part].double() - value).abs()
+        r = {"error": None, "rms_over_torch": round(off.square().mean().sqrt().item() / their_error, 2), "rms_over_rms": off.square().mean().sqrt().item() / value.square().mean().sqrt().item()}
+        del r["error"]
+        for tolerance in (1e-2, 1e-4): r[f"passes_{tolerance:g}"] = bool((off <= tolerance + tolerance * value.abs()).all())
+        if bool(torch.isnan(out).any()): return {"wrong": "not all written"}
+        if not r["passes_0.01"]: return {"wrong": f"off by {off.max().item():.3g}", **r}
+        if not timed: return r
+        reps = 3
+        for on in (False, True):
+            tf32(on)
+            ours, other = pair(lambda i: kernel(), lambda i: theirs(o), reps, 7)
+            r |= {"us": round(ours, 1), f"theirs_{'tf32' if on else 'f32'}_us": round(other, 1), f"ratio_{'tf32' if on else 'f32'}": round(other / ours, 3)}
+        r["ratio"] = r["ratio_f32"]
+        r |= {f"{name}_us": round(us, 1) for name, us in kernel.time_parts()}
+        return r
+
+    ops = {"conv2d": kernelbench, "conv3d": kernelbench, "gemm": do_gemm, "rotary": do_rotary, "layernorm": do_layernorm, "softmax": do_softmax, "attention": do_attention}
     print(json.dumps({"device": torch.cuda.get_device_name(0), "torch": torch.__version__}), flush=True)
     for line in sys.stdin:
         job = json.loads(line)
-        try: r = ops[job["case"]["op"]](job["case"], job["timed"])
+        try: r = (kernelbench if job["case"]["name"].startswith("kb") else ops[job["case"]["op"]])(job["case"], job["timed"])
         except Exception as e: r = {"error": repr(e)[:300]}
         print(json.dumps(r), flush=True)
         if "error" in r: sys.exit(1)
@@ -477,7 +537,8 @@ def measure(directory, limit):
     for problem, rows in problems.items():
         print(f"--- {problem}")
         for ratio, case, r in sorted(rows, key=lambda x: -x[0])[:int(os.environ.get("ROWS", 8))]:
-            print(f"{ratio:6.3f} {r.get('us')} us {r.get('tflops')} beside {r.get('theirs')} ({r.get('library')})  {'; '.join(case['steps'])}", flush=True)
+            more = f"{r.get('tflops')} beside {r.get('theirs')} ({r.get('library')})" if "tflops" in r else " ".join(f"{k}={v:.4g}" for k, v in r.items() if k not in ("ratio", "us"))
+            print(f"{ratio:6.3f} {r.get('us')} us {more}  {'; '.join(case['steps'])}", flush=True)
     print(f"{time.time() - start:.0f} s")
 
 

@@ -15,7 +15,7 @@ static const cuda_config *config;
 /* "op key=value ..." */
 static tw_problem problem_of(const char *text) {
   char copy[256];
-  const char *words[24];
+  const char *words[32];
   size_t n = 0;
   snprintf(copy, sizeof copy, "%s", text);
   for (char *w = strtok(copy, " "); w; w = strtok(NULL, " ")) words[n++] = w;
@@ -51,6 +51,13 @@ static const kernel_case cases[] = {
     {"layernorm rows=32768 cols=2048 dropout=0.1 residual=1 a=bf16", "row warps=4"},
     {"layernorm rows=333 cols=1000 dropout=0.3 norm=rms a=f32", "row warps=2;block rows=2"},
     {"layernorm rows=333 cols=520 residual=1 a=f16", "row warps=1;block rows=8;once"},
+    {"conv2d n=256 c=3 h=224 w=224 k=96 r=11 s=11 stride=4 pad=2 bias=row layout=kcrs images=nchw a=f32 b=f32 out=f32 "
+     "acc=f32",
+     "tile x=8 y=8 n=96;products 3;promote k=256"},
+    {"conv3d n=2 c=3 d=9 h=20 w=33 k=24 t=3 r=3 s=3 pad=1 relu=1 layout=kctrs images=ncdhw a=f32 b=f32 out=f32 acc=f32",
+     "tile x=32 y=2 n=32 groups=2;fold 2;products 6"},
+    {"conv2d n=2 c=70 h=40 w=33 k=100 r=5 s=7 stride=2 scale=0.5 layout=krsc a=f16 b=f16 out=f32 acc=f32",
+     "tile x=16 y=4 n=64 groups=3;stages 3"},
     {"softmax rows=333 cols=1000 a=bf16", "row warps=1"},
     {"softmax rows=4096 cols=32768 a=f32", "row warps=32"},
 };
@@ -99,6 +106,15 @@ static void launches_cover_their_problems(void **state) {
       }
       assert_true(l.kernel[0].grid[0] * groups * 64 >=
                   tw_problem_int(&p, "b") * tw_problem_int(&p, "hq") * tw_problem_int(&p, "sq"));
+    } else if (strncmp(p.op->name, "conv", 4) == 0) { /* copies of a stage are whole boxes of 64 places */
+      const tw_launch_map *a = &l.map[0], *b = &l.map[1];
+      assert_int_equal(l.n_kernels, 3);
+      assert_int_equal(a->box[1] * a->box[2], 64);
+      assert_int_equal(a->box[0], b->box[0]);
+      assert_int_equal(a->dims[0] % a->box[0], 0);
+      assert_int_equal(b->dims[0] % a->dims[0], 0);
+      assert_int_equal(a->swizzle, a->box[0] * 2);
+      assert_true(l.workspace >= a->strides[3] * a->dims[4] + b->strides[1] * b->dims[2]);
     } else if (strcmp(p.op->name, "rotary") == 0) {
       assert_true(threads * 2 * 16 * 3 >= (int64_t)p.op->bytes(&p) / 2 / 2); /* at most three heads a thread here */
     } else {
@@ -161,6 +177,9 @@ static void what_cannot_be_is_refused(void **state) {
   refused("rotary b=1 h=1 s=1 d=10 a=bf16", "heads 1", "16 bytes");
   refused("softmax rows=1 cols=4096 a=bf16", "row warps=1", "too many");
   refused(norm, "row warps=32;block rows=2", "1024 threads");
+  refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 a=f32 b=f32 out=f32 acc=f32", "tile x=8 y=8 n=32", "products 3");
+  refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 a=f16 b=f16 out=f32 acc=f32", "tile x=8 y=4 n=32", "64 places");
+  refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 pool=2 a=f16 b=f16 out=f32 acc=f32", "tile x=8 y=8 n=32", "pooling");
   refused("softmax rows=1 cols=3 a=f32", "row warps=1", "16 bytes");
   refused("mpc_forward states=4 inputs=2 horizon=10 type=f32", "tile keys=128", "no kernels of tiles");
 }

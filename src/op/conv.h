@@ -23,6 +23,9 @@ typedef struct tw_conv {
   tw_arithmetic arithmetic;
 } tw_conv;
 
+/* The n-th of full, tf32, bf16. */
+static inline tw_arithmetic tw_conv_arithmetic(int64_t n) { return n == 2 ? TW_ARITHMETIC_BF16 : (tw_arithmetic)n; }
+
 /* Windows of `size` elements, `stride` apart, in `length` elements with `pad` more on both sides; 0 if none fits. */
 static inline int64_t tw_conv_windows(int64_t length, int64_t pad, int64_t size, int64_t stride) {
   const int64_t room = length + 2 * pad - size;
@@ -32,6 +35,10 @@ static inline int64_t tw_conv_windows(int64_t length, int64_t pad, int64_t size,
 /* Images as [n][dims...][c], lying as images_first says; dims from the last `rank` of three. */
 tw_operand tw_conv_images(const char *name, tw_type, bool images_first, int rank, int64_t n, const int64_t dims[],
                           int64_t c);
+
+/* The problems of conv2d (without its pooling) and conv3d. */
+tw_conv tw_conv_of_conv2d(const tw_problem *);
+tw_conv tw_conv_of_conv3d(const tw_problem *);
 
 /* buffers: input, weights, [bias,] output. */
 tw_status tw_conv_exact(const tw_conv *, void *const buffers[], size_t n, const tw_place[], double value[],

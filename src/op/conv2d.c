@@ -75,8 +75,8 @@ static const tw_key keys[] = {
     {.name = "arithmetic",
      .kind = TW_KEY_CHOICE,
      .fallback = "full",
-     .choices = "full|tf32",
-     .help = "full: sums in binary32; tf32: input and weights of f32 may be cut to tf32"},
+     .choices = "full|tf32|bf16",
+     .help = "full: sums in binary32; tf32, bf16: input and weights of f32 may be cut to that"},
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of the input"},
     {.name = "b", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of the weights"},
     {.name = "out", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of the output"},
@@ -106,7 +106,7 @@ tw_conv2d tw_conv2d_of(const tw_problem *p) {
       .output = tw_problem_type(p, "out"),
       .acc = tw_problem_type(p, "acc"),
       .images_first = tw_problem_int(p, "images") == 1,
-      .arithmetic = (tw_arithmetic)tw_problem_int(p, "arithmetic"),
+      .arithmetic = tw_conv_arithmetic(tw_problem_int(p, "arithmetic")),
   };
   if (!v.pool) v.pool_stride = 1, v.pool_pad = 0;
   if (!v.pool_stride) v.pool_stride = v.pool;
@@ -149,7 +149,7 @@ static tw_status check_types(const tw_conv2d *v, tw_error *error) {
     return tw_fail(error, TW_USAGE, "images=nchw and layout=kcrs need a of f32, f16 or bf16, not a=%s",
                    tw_type_name(v->input));
   if (v->arithmetic && v->input != TW_F32)
-    return tw_fail(error, TW_USAGE, "arithmetic=tf32 needs a=f32 b=f32, not a=%s", tw_type_name(v->input));
+    return tw_fail(error, TW_USAGE, "arithmetic=tf32 and bf16 need a=f32 b=f32, not a=%s", tw_type_name(v->input));
   return TW_OK;
 }
 
@@ -292,6 +292,11 @@ static tw_conv as_conv(const tw_conv2d *v) {
                    .output = v->output,
                    .acc = v->acc,
                    .arithmetic = v->arithmetic};
+}
+
+tw_conv tw_conv_of_conv2d(const tw_problem *p) {
+  const tw_conv2d v = tw_conv2d_of(p);
+  return as_conv(&v);
 }
 
 /* A result of the convolution that the pooled element `owner` may come from. */

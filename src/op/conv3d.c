@@ -47,15 +47,15 @@ static const tw_key keys[] = {
     {.name = "arithmetic",
      .kind = TW_KEY_CHOICE,
      .fallback = "full",
-     .choices = "full|tf32",
-     .help = "full: sums in binary32; tf32: input and weights of f32 may be cut to tf32"},
+     .choices = "full|tf32|bf16",
+     .help = "full: sums in binary32; tf32, bf16: input and weights of f32 may be cut to that"},
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of the input: f32, f16 or bf16"},
     {.name = "b", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of the weights"},
     {.name = "out", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of the output"},
     {.name = "acc", .kind = TW_KEY_TYPE, .fallback = "", .help = "type of the accumulator and of the bias"},
 };
 
-static tw_conv conv_of(const tw_problem *p) {
+tw_conv tw_conv_of_conv3d(const tw_problem *p) {
   tw_conv v = {.n = tw_problem_int(p, "n"),
                .c = tw_problem_int(p, "c"),
                .k = tw_problem_int(p, "k"),
@@ -71,7 +71,7 @@ static tw_conv conv_of(const tw_problem *p) {
                .weights = tw_problem_type(p, "b"),
                .output = tw_problem_type(p, "out"),
                .acc = tw_problem_type(p, "acc"),
-               .arithmetic = (tw_arithmetic)tw_problem_int(p, "arithmetic")};
+               .arithmetic = tw_conv_arithmetic(tw_problem_int(p, "arithmetic"))};
   for (int i = 0; i < TW_CONV_DIMS; i++) {
     v.pad[i] = tw_problem_int(p, "pad");
     v.out[i] = tw_conv_windows(v.in[i], v.pad[i], v.window[i], v.stride);
@@ -80,7 +80,7 @@ static tw_conv conv_of(const tw_problem *p) {
 }
 
 static tw_status validate(const tw_problem *p, tw_error *error) {
-  const tw_conv v = conv_of(p);
+  const tw_conv v = tw_conv_of_conv3d(p);
   if (!tw_is_real(v.input) || v.weights != v.input || !tw_is_real(v.output) || v.acc != TW_F32)
     return tw_fail(
         error, TW_USAGE,
@@ -93,7 +93,7 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
                    " x %" PRId64 " x %" PRId64 " with pad=%" PRId64,
                    v.window[0], v.window[1], v.window[2], v.in[0], v.in[1], v.in[2], v.pad[0]);
   if (v.arithmetic && v.input != TW_F32)
-    return tw_fail(error, TW_USAGE, "arithmetic=tf32 needs a=f32 b=f32, not a=%s", tw_type_name(v.input));
+    return tw_fail(error, TW_USAGE, "arithmetic=tf32 and bf16 need a=f32 b=f32, not a=%s", tw_type_name(v.input));
   if (!isfinite(v.scale)) return tw_fail(error, TW_USAGE, "scale does not fit a 32-bit float");
   const double most = (double)v.n * fmax((double)v.in[0] * (double)v.in[1] * (double)v.in[2] * (double)v.c,
                                          (double)v.out[0] * (double)v.out[1] * (double)v.out[2] * (double)v.k);
@@ -103,7 +103,7 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
 }
 
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
-  const tw_conv v = conv_of(p);
+  const tw_conv v = tw_conv_of_conv3d(p);
   const int64_t *w = v.window, shapes[][5] = {[TW_CONV_WINDOW_FIRST] = {w[0], w[1], w[2], v.c, v.k},
                                               [TW_CONV_CHANNELS_LAST] = {v.k, w[0], w[1], w[2], v.c},
                                               [TW_CONV_CHANNELS_FIRST] = {v.k, v.c, w[0], w[1], w[2]}};
@@ -126,19 +126,19 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
 static tw_status exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],
                        double value[], double bound[], int threads, tw_error *error) {
   (void)operand;
-  const tw_conv v = conv_of(p);
+  const tw_conv v = tw_conv_of_conv3d(p);
   return tw_conv_exact(&v, buffers, n, place, value, bound, threads, error);
 }
 
 static void exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {
   (void)operand;
-  const tw_conv v = conv_of(p);
+  const tw_conv v = tw_conv_of_conv3d(p);
   tw_conv_exact_cost(&v, element, row);
 }
 
 static tw_status survey(const tw_problem *p, void *const buffers[], const tw_effort *effort, tw_coverage *out,
                         tw_error *error) {
-  const tw_conv v = conv_of(p);
+  const tw_conv v = tw_conv_of_conv3d(p);
   tw_operand o[TW_OPERANDS_MAX];
   const size_t output = operands(p, o) - 1;
   return tw_conv_survey(&v, &o[output], buffers, effort, out, error);
@@ -146,7 +146,7 @@ static tw_status survey(const tw_problem *p, void *const buffers[], const tw_eff
 
 /* Products with padding count, as in conv2d. */
 static double operations(const tw_problem *p) {
-  const tw_conv v = conv_of(p);
+  const tw_conv v = tw_conv_of_conv3d(p);
   double all = (double)v.n * (double)v.k * (double)v.c;
   for (int i = 0; i < TW_CONV_DIMS; i++) all *= (double)v.out[i] * (double)v.window[i];
   return all;

@@ -219,10 +219,10 @@ static void write_products(writer *w) {
   tw_text_add(t, "      int before = 0;\n");
   if (p->promote)
     tw_text_add(t, "      clear(sums);\n      for (int s = 0; s < steps;) {\n"
-                   "        const int first_step = s, end = min(s + TOGETHER, steps);\n"
+                   "        const int first_step = s, end = min(s + TOGETHER, steps);\n#pragma unroll 1\n"
                    "        for (; s < end; s++, at.next()) {\n");
   else
-    tw_text_add(t, "      for (int s = 0; s < steps; s++, at.next()) {\n");
+    tw_text_add(t, "#pragma unroll 1\n      for (int s = 0; s < steps; s++, at.next()) {\n");
   tw_text_add(t, "%s        full[at.slot].wait(at.parity);\n", in);
   if (p->turns) tw_text_add(t, "        if (s == steps - 1 && thread == 0) turn[(worker + 1) %% GROUPS].arrive();\n");
   tw_text_add(

@@ -8,6 +8,7 @@
 #include "op/gemm_problem.h"
 #include "target/cuda/gemm_model.h"
 #include "tile/attention.h"
+#include "tile/conv_kernel.h"
 #include "tile/rows.h"
 
 static bool multiplies(tw_type a, tw_type b) {
@@ -126,6 +127,42 @@ static double predict_attention(const void *with, const tw_tile_attention_plan *
   return rounds * each / ((double)m->config->clock_mhz * 1e6);
 }
 
+/* ---- the model of convolutions ----
+ *
+ * What is written before moves through memory twice; then products, as gemm's model has them, or the output's bytes. */
+
+static const double MULTIPLIED = 0.8, WRITTEN = 0.6; /* of peaks: tensor cores in long sums; DRAM, in strides */
+
+typedef struct conv_model {
+  const cuda_config *config;
+  const tw_problem *problem;
+  tw_conv v;
+} conv_model;
+
+static double predict_conv(const void *with, const tw_tile_conv_plan *p) {
+  const conv_model *m = with;
+  const tw_conv *v = &m->v;
+  const double clock = (double)m->config->clock_mhz * 1e6, processors = (double)m->config->multiprocessors;
+  const double bandwidth = WRITTEN * (double)m->config->memory_gbs * 1e9;
+  double places = (double)v->n, steps = (double)p->padded / p->k, out = 1;
+  for (int d = 0; d < TW_CONV_DIMS; d++) {
+    places *= (double)(v->out[d] + p->taps[d] - 1);
+    steps *= p->taps[d];
+    out *= (double)v->out[d];
+  }
+  const double blocks =
+      (double)v->n * (double)v->out[0] * ceil_div((double)v->out[1], p->y) * ceil_div((double)v->out[2], p->x);
+  const double tiles = ceil_div(blocks, p->groups) * ceil_div((double)v->k, p->n);
+  const double products = p->products ? p->products : 1, rows = 64.0 * p->groups;
+  const double multiply = products * rows * p->n * p->k * 2 / 4096 / MULTIPLIED;
+  const double copy = p->planes * (rows + p->n) * p->k * 2 / (L2_BYTES_ALL / processors);
+  const double cycles =
+      ceil_div(tiles, processors) * (steps * fmax(multiply, fmax(copy, 1000.0 / p->stages)) + DRAM_LATENCY +
+                                     (p->promote ? steps * p->k / p->promote * p->n : 0) + rows * p->n * 4 / L2_BYTES);
+  const double images = places * p->padded * 2 * p->planes;
+  return cycles / clock + (2 * images + (double)v->n * out * (double)v->k * 4) / bandwidth;
+}
+
 /* ---- families ---- */
 
 static const tw_tile_rows *rows_of(const tw_problem *p) {
@@ -137,6 +174,9 @@ static const tw_tile_rows *rows_of(const tw_problem *p) {
 
 static bool is_gemm(const tw_problem *p) { return strcmp(p->op->name, "gemm") == 0; }
 static bool is_attention(const tw_problem *p) { return strcmp(p->op->name, "attention") == 0; }
+static bool is_conv(const tw_problem *p) {
+  return strcmp(p->op->name, "conv2d") == 0 || strcmp(p->op->name, "conv3d") == 0;
+}
 
 /* Has the machine the vocabulary, and the op a kernel in it? */
 static tw_status check(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s,
@@ -145,10 +185,11 @@ static tw_status check(const cuda_config *c, const tw_tile_machine *machine, con
   if (!machine->header)
     return tw_fail(error, TW_USAGE, "step '%s': kernels of tiles need sm_90a, and %s is %s: leave the schedule empty",
                    step, c->name, c->architecture);
-  if (is_gemm(p) || is_attention(p) || rows_of(p)) return TW_OK;
-  return tw_fail(error, TW_USAGE,
-                 "step '%s': %s has no kernels of tiles; gemm, attention, rotary, layernorm and softmax have", step,
-                 p->op->name);
+  if (is_gemm(p) || is_attention(p) || is_conv(p) || rows_of(p)) return TW_OK;
+  return tw_fail(
+      error, TW_USAGE,
+      "step '%s': %s has no kernels of tiles; gemm, conv2d, conv3d, attention, rotary, layernorm and softmax have",
+      step, p->op->name);
 }
 
 tw_status cuda_tiles_emit(const cuda_config *c, const tw_problem *p, const tw_schedule *s, char **source,
@@ -158,6 +199,7 @@ tw_status cuda_tiles_emit(const cuda_config *c, const tw_problem *p, const tw_sc
   if (status != TW_OK) return status;
   if (is_gemm(p)) return tw_tile_gemm_emit(&machine, p, s, source, error);
   if (is_attention(p)) return tw_tile_attention_emit(&machine, p, s, source, error);
+  if (is_conv(p)) return tw_tile_conv_emit(&machine, p, s, source, error);
   return rows_of(p)->emit(&machine, p, s, source, error);
 }
 
@@ -175,6 +217,11 @@ tw_status cuda_tiles_steps(const cuda_config *c, const tw_problem *p, const tw_s
     const attention_model m = {c, tw_attention_of(p)};
     if (tw_tile_attention_supports(p, NULL) != TW_OK) return TW_OK;
     return tw_tile_attention_steps(&machine, p, s, predict_attention, &m, out, error);
+  }
+  if (is_conv(p)) {
+    if (tw_tile_conv_supports(p, NULL) != TW_OK) return TW_OK;
+    const conv_model m = {c, p, tw_tile_conv_of(p)};
+    return tw_tile_conv_steps(&machine, p, s, predict_conv, &m, out, error);
   }
   const rows_model m = {c, p};
   return rows_of(p)->steps(&machine, p, s, predict_rows, &m, out, error);
@@ -198,6 +245,16 @@ static tw_status predict_of_attention(const cuda_config *c, const tw_tile_machin
   return status;
 }
 
+static tw_status predict_of_conv(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
+                                 const tw_schedule *s, double *cost, tw_error *error) {
+  tw_tile_conv_plan plan;
+  tw_status status = tw_tile_conv_supports(p, error);
+  const conv_model m = {c, p, tw_tile_conv_of(p)};
+  if (status == TW_OK) status = tw_tile_conv_plan_of(machine, p, s, &plan, error);
+  if (status == TW_OK) *cost = predict_conv(&m, &plan);
+  return status;
+}
+
 static tw_status predict_of_rows(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
                                  const tw_schedule *s, double *cost, tw_error *error) {
   const rows_model m = {c, p};
@@ -214,5 +271,6 @@ tw_status cuda_tiles_predict(const cuda_config *c, const tw_problem *p, const tw
   if (status != TW_OK) return status;
   if (is_gemm(p)) return predict_of_gemm(c, &machine, p, s, cost, error);
   if (is_attention(p)) return predict_of_attention(c, &machine, p, s, cost, error);
+  if (is_conv(p)) return predict_of_conv(c, &machine, p, s, cost, error);
   return predict_of_rows(c, &machine, p, s, cost, error);
 }

@@ -380,6 +380,14 @@ TW_FN void copy_plane(shared<Type, Rows, Cols> to, const tensor &from, int plane
                  ::"r"(to.at + p * tile::panel_bytes), "l"(&from), "r"(col + p * tile::panel_cols), "r"(row), "r"(plane), "r"(b.at)
                  : "memory");
 }
+/* A box of one panel of a tensor [n][z][y][x][channel]: as many rows as the box has places. */
+template <class Type, int Rows, int Cols>
+TW_FN void copy_box(shared<Type, Rows, Cols> to, const tensor &from, int n, int z, int y, int x, int channel, barrier b) {
+  static_assert(shared<Type, Rows, Cols>::panels == 1, "a box is one panel");
+  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5, %6}], [%7];"
+               ::"r"(to.at), "l"(&from), "r"(channel), "r"(x), "r"(y), "r"(z), "r"(n), "r"(b.at)
+               : "memory");
+}
 /* Part `part` of Parts of the rows, to the same place in all blocks of the team that `ranks` names, each of whose barriers
  * hears of it; the tensor's box is rows / Parts x panel_cols. */
 template <int Parts, class Type, int Rows, int Cols>

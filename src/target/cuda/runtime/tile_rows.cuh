@@ -30,16 +30,16 @@ template <class Type> struct chunk {
   }
 };
 
-/* Eight floats as a sum of bf16: parts of 16 bytes each, `apart` elements from each other, rounded one after the other. */
-template <int Parts> TW_FN void store_parts(bf16 *to, i64 apart, float (&value)[8]) {
+/* Eight floats as a sum of bf16 (f16): parts of 16 bytes each, `apart` elements from each other, rounded one after the other. */
+template <int Parts, class Type> TW_FN void store_parts(Type *to, i64 apart, float (&value)[8]) {
 #pragma unroll
   for (int p = 0; p < Parts; p++) {
     vec16 v;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      v.word[i] = packed<bf16>::of(value[2 * i], value[2 * i + 1]);
-      value[2 * i] -= low<bf16>(v.word[i]);
-      value[2 * i + 1] -= high<bf16>(v.word[i]);
+      v.word[i] = tw::packed<Type>::of(value[2 * i], value[2 * i + 1]);
+      value[2 * i] -= low<Type>(v.word[i]);
+      value[2 * i + 1] -= high<Type>(v.word[i]);
     }
     store16(to + p * apart, v);
   }

@@ -1,0 +1,192 @@
+/* conv_plan.c - replays the steps of a schedule, and offers the next ones; conv_kernel.h lists them. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "op/conv2d.h"
+#include "tile/conv_kernel.h"
+#include "tile/gemm_kernel.h"
+
+enum { STAGES_MAX = 8, ALIGNMENT = 1024, BARRIER_BYTES = 8, ELEMENT = 2, OVERHEAD = 40, PLACES = 64, BOX_MAX = 256 };
+
+#define PLAN tw_tile_conv_plan
+
+static bool is_conv2d(const tw_problem *p) { return strcmp(p->op->name, "conv2d") == 0; }
+
+tw_conv tw_tile_conv_of(const tw_problem *p) { return is_conv2d(p) ? tw_conv_of_conv2d(p) : tw_conv_of_conv3d(p); }
+
+tw_status tw_tile_conv_supports(const tw_problem *p, tw_error *error) {
+  const tw_conv v = tw_tile_conv_of(p);
+  const bool real = v.input == TW_F32 || v.input == TW_BF16 || v.input == TW_F16;
+  if (is_conv2d(p) && tw_conv2d_of(p).pool)
+    return tw_fail(error, TW_USAGE, "kernels of tiles take conv2d without pooling; leave 'pool' out");
+  if (real && v.weights == v.input && v.acc == TW_F32) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "kernels of tiles take convolutions with a and b both of f32, bf16 or f16; not a=%s b=%s",
+                 tw_type_name(v.input), tw_type_name(v.weights));
+}
+
+static tw_status check_products(const tw_conv *v, const PLAN *p, tw_error *error) {
+  if ((v->input == TW_F32) != (p->products != 0))
+    return tw_fail(error, TW_USAGE,
+                   v->input == TW_F32 ? "f32 is multiplied in parts: give 'products 3'"
+                                      : "products %d: it is f32 that is multiplied in parts",
+                   p->products);
+  if (p->products && p->products != 1 && p->products != 3 && p->products != 6)
+    return tw_fail(error, TW_USAGE, "products %d: 1, 3 or 6", p->products);
+  if (p->products == 1 && v->arithmetic != TW_ARITHMETIC_BF16)
+    return tw_fail(error, TW_USAGE, "products 1 rounds f32 to bf16: give arithmetic=bf16");
+  return TW_OK;
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_conv *v, PLAN *p, tw_error *error) {
+  const tw_status status = check_products(v, p, error);
+  if (status != TW_OK) return status;
+  if (p->x * p->y != machine->group_rows)
+    return tw_fail(error, TW_USAGE, "a tile of x=%d y=%d: a group has %d places", p->x, p->y, machine->group_rows);
+  if (p->n % 16 || p->n > machine->columns)
+    return tw_fail(error, TW_USAGE, "n=%d of a tile is not a multiple of 16 up to %d", p->n, machine->columns);
+  if ((p->groups + 1) * machine->group_threads > machine->block_threads)
+    return tw_fail(error, TW_USAGE, "groups=%d and one that copies have more than %d threads", p->groups,
+                   machine->block_threads);
+  int64_t channels = v->c;
+  for (int d = 0; d < TW_CONV_DIMS; d++) {
+    const bool all = TW_CONV_DIMS - d <= p->fold;
+    const int64_t step = v->stride < v->window[d] ? v->stride : v->window[d];
+    p->folded[d] = (int)(all ? v->window[d] : step);
+    p->taps[d] = (int)(all ? 1 : (v->window[d] + v->stride - 1) / v->stride);
+    channels *= p->folded[d];
+  }
+  if (channels > 1 << 14)
+    return tw_fail(error, TW_USAGE, "fold %d: %" PRId64 " channels are too many", p->fold, channels);
+  p->channels = (int)channels;
+  const int panel = machine->panel_bytes / ELEMENT;
+  p->k = p->channels <= panel / 4 ? panel / 4 : p->channels <= panel / 2 ? panel / 2 : panel;
+  p->padded = (p->channels + p->k - 1) / p->k * p->k;
+  p->planes = p->products ? tw_tile_parts_of(p->products).planes : 1;
+  if (p->promote % p->k) return tw_fail(error, TW_USAGE, "promote k=%d: a multiple of a tile's k=%d", p->promote, p->k);
+  if (machine->registers_move && p->groups > 1) {
+    p->registers_copy = p->groups == 3 ? 32 : 24;
+    p->registers_multiply = p->groups == 2 ? 240 : p->groups == 3 ? 160 : 0;
+    if (!p->registers_multiply) p->registers_copy = 0;
+  }
+  const int sums = p->n / 2 * (p->promote ? 2 : 1);
+  int have =
+      p->registers_multiply ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
+  if (have > 255) have = 255;
+  if (sums + OVERHEAD > have)
+    return tw_fail(error, TW_USAGE, "n=%d takes %d registers of a thread for its sums, of %d", p->n, sums, have);
+  const int64_t stage = (int64_t)p->planes * (PLACES * p->groups + p->n) * p->k * ELEMENT;
+  if (!p->stages) {
+    p->stages = STAGES_MAX;
+    while (p->stages > 2 && ALIGNMENT + p->stages * (stage + 2 * BARRIER_BYTES) > machine->shared_bytes) p->stages--;
+  }
+  p->shared_bytes = ALIGNMENT + p->stages * (stage + 2 * BARRIER_BYTES);
+  if (p->shared_bytes > machine->shared_bytes)
+    return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, p->stages,
+                   p->shared_bytes, machine->shared_bytes);
+  if (stage / p->planes % ALIGNMENT || (int64_t)p->n * p->k * ELEMENT % ALIGNMENT)
+    return tw_fail(error, TW_USAGE, "n=%d: tiles of %d x %d elements do not begin at multiples of %d bytes", p->n, p->n,
+                   p->k, ALIGNMENT);
+  return TW_OK;
+}
+
+typedef struct context {
+  const tw_tile_machine *machine;
+  tw_conv v;
+  double (*predict)(const void *, const PLAN *);
+  const void *predictor;
+} context;
+
+static void begin_tile(const void *with, void *plan) {
+  (void)with;
+  *(PLAN *)plan = (PLAN){.groups = 2};
+}
+
+static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return ((PLAN *)plan)->x ? TW_OK : tw_fail(error, TW_USAGE, "needs tiles: 'tile x=8 y=8 n=96' before it");
+}
+
+static const tw_verb verbs[] = {
+    {.name = "tile",
+     .usage = "tile x=8 y=8 n=96 groups=2",
+     .needs = 3,
+     .argument = {TW_NUMBER("x", PLAN, x, 1, 64), TW_NUMBER("y", PLAN, y, 1, 64), TW_NUMBER("n", PLAN, n, 16, 256),
+                  TW_NUMBER("groups", PLAN, groups, 1, 4)},
+     .first = begin_tile,
+     .then = needs_tile},
+    {.name = "fold",
+     .usage = "fold 2",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, fold, 0, TW_CONV_DIMS)},
+     .then = needs_tile},
+    {.name = "products",
+     .usage = "products 3",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, products, 1, 6)},
+     .then = needs_tile},
+    {.name = "promote",
+     .usage = "promote k=256",
+     .needs = 1,
+     .argument = {TW_NUMBER("k", PLAN, promote, 16, 1 << 16)},
+     .then = needs_tile},
+    {.name = "stages",
+     .usage = "stages 4",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, stages, 2, STAGES_MAX)},
+     .then = needs_tile},
+};
+static const tw_language language = {"convolutions of tiles", sizeof verbs / sizeof *verbs, verbs};
+
+static tw_status apply(const context *c, const tw_problem *problem, const tw_schedule *s, PLAN *out, tw_error *error) {
+  *out = (PLAN){0};
+  const tw_status status = tw_tile_conv_supports(problem, error);
+  return status == TW_OK ? tw_steps_apply(&language, c, s, out, NULL, error) : status;
+}
+
+tw_status tw_tile_conv_plan_of(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
+                               PLAN *out, tw_error *error) {
+  const context c = {.machine = machine, .v = tw_tile_conv_of(problem)};
+  const tw_status status = apply(&c, problem, schedule, out, error);
+  return status == TW_OK && out->x ? settle(machine, &c.v, out, error) : status;
+}
+
+/* f32 without products is on its way: its cost is that of three. */
+static double judge(const void *with, const void *plan) {
+  const context *c = with;
+  PLAN p = *(const PLAN *)plan;
+  if (!p.x || settle(c->machine, &c->v, &p, NULL) != TW_OK) return 0;
+  return c->predict(c->predictor, &p);
+}
+
+tw_status tw_tile_conv_steps(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
+                             double (*predict)(const void *, const PLAN *), const void *predictor, tw_menu *out,
+                             tw_error *error) {
+  const context c = {.machine = machine, .v = tw_tile_conv_of(problem), .predict = predict, .predictor = predictor};
+  PLAN now, next;
+  const tw_status status = apply(&c, problem, schedule, &now, error);
+  if (status != TW_OK) return status;
+  tw_menu_builder m = {.language = &language,
+                       .context = &c,
+                       .schedule = schedule,
+                       .now = &now,
+                       .next = &next,
+                       .plan_size = sizeof now,
+                       .judge = judge};
+  for (int x = 1; x <= 64; x *= 2)
+    for (int n = 32; n <= 256; n += 32)
+      for (int groups = 1; groups <= 3; groups++)
+        tw_menu_offer(&m, "tile", "rectangles of places that fill the image leave few products unused",
+                      "tile x=%d y=%d n=%d groups=%d", x, 64 / x, n, groups);
+  for (int i = 0; i <= TW_CONV_DIMS; i++)
+    tw_menu_offer(&m, "fold", "few channels fill what a copy moves when windows become channels", "fold %d", i);
+  static const int products[] = {1, 3, 6};
+  for (size_t i = 0; c.v.input == TW_F32 && i < sizeof products / sizeof *products; i++)
+    tw_menu_offer(&m, "products", "f32 on the matrix unit, as parts of 16 bits", "products %d", products[i]);
+  for (int i = 128; i <= 1024; i *= 2)
+    tw_menu_offer(&m, "promote", "the matrix unit cuts long sums; short ones are added outside of it", "promote k=%d",
+                  i);
+  for (int i = 2; i <= STAGES_MAX; i++)
+    tw_menu_offer(&m, "stages", "copies under way hide the latency of memory", "stages %d", i);
+  return tw_menu_finish(&m, out, error);
+}
