@@ -651,6 +651,22 @@ static void tuning_does_not_depend_on_jobs(void **state) {
   json_decref(four);
 }
 
+/* Without --out, too: it takes the same search to make it again. */
+static void a_rewritten_program_is_not_lost(void **state) {
+  (void)state;
+#define OWN " gemm m=32 n=32 k=32" ON
+#define REWRITE " tune --from plain.c" OWN " --rewrites-only "
+  const char *set = "cd $F; export TILEWRIGHT_WISDOM=own.json; ";
+  char words[400];
+  snprintf(words, sizeof words, "%s$T emit" OWN " >plain.c; $T" REWRITE "; $T wisdom show" OWN, set);
+  expect_output(words, "kept as wisdom: `tilewright wisdom show gemm m=32");
+  expect_output(words, "/* A program rewritten by tilewright");
+  snprintf(words, sizeof words, "%s$T wisdom show" OWN " >k.c; $T run k.c" OWN, set);
+  expect_output(words, "correct");
+  snprintf(words, sizeof words, "%s$T" REWRITE "--no-wisdom 2>&1", set);
+  expect_output(words, "is kept nowhere: add --out DIR");
+}
+
 static void wisdom_is_kept_and_carried_over(void **state) {
   (void)state;
   expect_failure("$T wisdom show " SMALL, 1, "nothing is known");
@@ -827,6 +843,7 @@ int main(void) {
       cmocka_unit_test(a_pipe_without_a_writer_is_no_program),
       cmocka_unit_test(a_message_of_several_lines_is_one_line),
       cmocka_unit_test(a_journal_that_never_ends_is_no_journal),
+      cmocka_unit_test(a_rewritten_program_is_not_lost),
       cmocka_unit_test(wisdom_is_kept_and_carried_over),
       cmocka_unit_test(full_disk_costs_the_files_only),
       cmocka_unit_test(ctrl_c_keeps_and_shows_what_was_found),

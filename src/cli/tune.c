@@ -50,10 +50,11 @@ static tw_search_options search_options(const cli *c) {
   };
 }
 
-static void keep_wisdom(const cli_subject *s, const tw_search_result *r) {
+/* A user's program, rewritten, is a source that stands alone: its steps belong to that program. */
+static void keep_wisdom(const cli_subject *s, const tw_search_result *r, bool rewritten) {
   tw_wisdom_entry entry = {.cost = r->best.cost, .utilization = r->best.utilization, .found = (int64_t)time(NULL)};
   tw_error error = {0};
-  if (r->has_recipe)
+  if (r->has_recipe && !rewritten)
     entry.schedule = r->schedule;
   else
     entry.source = r->source;
@@ -85,11 +86,35 @@ static tw_status show(const cli *c, const cli_subject *s, const tw_search_result
   return TW_OK;
 }
 
+/* Is this source what wisdom has? */
+static bool is_wisdom(const cli_subject *s, const char *source) {
+  tw_wisdom wisdom = {0};
+  if (tw_wisdom_load(NULL, &wisdom, NULL) != TW_OK) return false;
+  const tw_wisdom_entry *e = tw_wisdom_find_source(&wisdom, s->target->name, &s->problem);
+  const bool found = e && !strcmp(e->source, source);
+  tw_wisdom_free(&wisdom);
+  return found;
+}
+
+/* Where a rewritten program is that no file was asked for: it cannot be made again but by the same search. */
+static void say_where(const cli *c, const cli_subject *s, const tw_search_result *r) {
+  char problem[512];
+  tw_problem_print(&s->problem, problem, sizeof problem);
+  if (!c->options.no_wisdom && is_wisdom(s, r->source)) {
+    if (!c->options.json)
+      printf("  kept as wisdom: `tilewright wisdom show %s -t %s` prints the program\n", problem, s->target->name);
+  } else if (!c->options.json) {
+    fprintf(stderr, "tilewright: the rewritten program is kept nowhere%s: add --out DIR\n",
+            c->options.no_wisdom ? "" : ", since wisdom has one that is no slower");
+  }
+}
+
 /* The result is shown before files are written: a full disk then costs the files and nothing else. */
 static tw_status deliver(const cli *c, const cli_subject *s, const tw_search_result *r, const tw_improvement *i,
                          tw_error *error) {
-  if (!c->options.no_wisdom && !(i && i->rewritten)) keep_wisdom(s, r); /* rewrites belong to one program */
+  if (!c->options.no_wisdom) keep_wisdom(s, r, i && i->rewritten);
   tw_status status = show(c, s, r, i, error);
+  if (!c->options.out && i && i->rewritten) say_where(c, s, r);
   if (!c->options.out) return status;
   tw_error why = {0};
   tw_text list = {0};
