@@ -207,9 +207,9 @@ tw_status cdna_reuse_find(const cdna_machine *m, const cdna_rates *r, const cdna
   const uint64_t n = cdna_dispatch_groups(d) < resident ? cdna_dispatch_groups(d) : resident;
   search q = {.machine = m, .rates = r, .dispatch = d, .effects = e, .shift = __builtin_ctz((unsigned)r->l1_line)};
   q.n_streams = (int)n;
-  /* of an XCD four times its L2; shared lines are asked by several */
+  /* of an XCD eight times its L2; twice as much, or four times, changes rates by a point */
   const uint64_t of_xcd = (n + (uint64_t)m->caches.xcds - 1) / (uint64_t)m->caches.xcds;
-  q.lines_max = (uint32_t)(16 * (uint64_t)m->caches.l2_bytes / (uint64_t)r->l1_line / of_xcd) + 64;
+  q.lines_max = (uint32_t)(8 * (uint64_t)m->caches.l2_bytes / (uint64_t)r->l1_line / of_xcd) + 64;
   q.stream = tw_new((size_t)n, sizeof *q.stream);
   q.error = tw_new((size_t)n, sizeof *q.error);
   *out = (cdna_reuse){0};

@@ -11,8 +11,9 @@
 #include "target/cdna/isa/effects.h"
 #include "target/cdna/time/reuse.h"
 
-enum { PLACES = 3, TOGETHER_MAX = 32 };
-static const double CLOSE = 0.04; /* a clock that is met again so closely is not timed again */
+enum { PLACES_FIRST = 2, PLACES = 8, TOGETHER_MAX = 32 };
+static const double ALIKE = 0.03; /* workgroups whose times differ more are looked at in more places */
+static const double CLOSE = 0.08; /* a clock that is met so closely is not timed again */
 
 typedef struct timing {
   const cdna_machine *machine;
@@ -26,14 +27,14 @@ typedef struct timing {
   bool has_matrix;
   /* places of the grid that are timed: workgroups of XCD 0 from this one on */
   int n_places;
-  uint64_t place[PLACES + 1];
-  int at_once[PLACES + 1];
-  cdna_cu_result result[PLACES + 1];
-  tw_status status[PLACES + 1];
-  tw_error error[PLACES + 1];
+  uint64_t place[PLACES];
+  int at_once[PLACES];
+  cdna_cu_result result[PLACES];
+  tw_status status[PLACES];
+  tw_error error[PLACES];
   cdna_spans *spans;
-  cdna_cu_setup setups[PLACES + 1];
-  uint64_t list[PLACES + 1][TOGETHER_MAX];
+  cdna_cu_setup setups[PLACES];
+  uint64_t list[PLACES][TOGETHER_MAX];
 } timing;
 
 static cdna_share share_at(const timing *t, double mhz) {
@@ -71,31 +72,30 @@ static void run_place(void *context, size_t i) {
   t->status[i] = cdna_cu_run(s, &t->result[i], &t->error[i]);
 }
 
-/* The first CU's workgroups; if the grid has more rounds, one's in the middle and the last whole round's; and if the last
- * round leaves CUs with fewer workgroups at a time, such a CU. */
-static void choose_places(timing *t) {
-  const uint64_t round = (uint64_t)t->cus * (uint64_t)t->together, rounds = t->of_xcd / round;
+/* n places, the first one's and the last one's among them: rounds of the grid from first to last, and not always the same
+ * CU of a round. */
+static void choose_places(timing *t, int n) {
+  const uint64_t cus = (uint64_t)t->cus, round = cus * (uint64_t)t->together;
+  const uint64_t rounds = t->of_xcd > round ? t->of_xcd / round : 1;
+  const uint64_t used = t->of_xcd < cus ? t->of_xcd : cus; /* CUs that have work in the first round */
+  const int at_once = t->of_xcd < round ? (int)((t->of_xcd + cus - 1) / cus) : t->together;
   t->n_places = 0;
-  if (rounds <= 1 && t->of_xcd <= round) {
-    const int at_once = (int)((t->of_xcd + (uint64_t)t->cus - 1) / (uint64_t)t->cus);
-    const uint64_t last = t->of_xcd - 1 < (uint64_t)t->cus ? t->of_xcd - 1 : (uint64_t)t->cus - 1;
-    t->place[0] = 0;
-    t->at_once[0] = at_once;
-    t->n_places = 1;
-    if (last) {
-      t->place[1] = last;
-      t->at_once[1] = at_once;
-      t->n_places = 2;
-    }
-    return;
+  for (int i = 0; i < n; i++) {
+    const uint64_t place =
+        (uint64_t)i * (rounds - 1) / (uint64_t)(n - 1) * round + (uint64_t)i * (used - 1) / (uint64_t)(n - 1);
+    if (t->n_places && place <= t->place[t->n_places - 1]) continue;
+    t->place[t->n_places] = place;
+    t->at_once[t->n_places++] = at_once;
   }
-  const uint64_t of[] = {0, rounds / 2, rounds - 1};
-  for (int i = 0; i < 3; i++) {
-    if (i && of[i] == of[i - 1]) continue;
-    /* not always the same CU of a round */
-    t->place[t->n_places] = of[i] * round + (uint64_t)i * (uint64_t)(t->cus - 1) / 2;
-    t->at_once[t->n_places++] = t->together;
+}
+
+static bool are_alike(const timing *t) {
+  double least = INFINITY, most = 0;
+  for (int i = 0; i < t->n_places; i++) {
+    least = fmin(least, (double)t->result[i].cycles);
+    most = fmax(most, (double)t->result[i].cycles);
   }
+  return most <= least * (1 + ALIKE);
 }
 
 /* How long the workgroup takes: between those of the places that were timed. */
@@ -148,7 +148,7 @@ static bool schedule(const timing *t, double *cycles, double *working) {
 
 static void summarize(const timing *t, double cycles, double working, double mhz, cdna_times *out) {
   cdna_cu_result sum = {0};
-  double time = 0, weight[PLACES + 1];
+  double time = 0;
   *out = (cdna_times){.mhz = mhz,
                       .cycles = cycles,
                       .seconds = cycles / (mhz * 1e6) + t->rates->launch_us * 1e-6,
@@ -158,13 +158,12 @@ static void summarize(const timing *t, double cycles, double working, double mhz
                       .occupancy_limit = t->occupancy.limit};
   for (int i = 0; i < t->n_places; i++) {
     const cdna_cu_result *r = &t->result[i];
-    weight[i] = 1;
     time += (double)r->cycles;
     sum.wave_cycles += r->wave_cycles;
     for (int s = 0; s < CDNA_WAITS; s++) sum.stall[s] += r->stall[s];
     for (int u = 0; u < CDNA_UNITS; u++) {
       sum.busy[u] += r->busy[u];
-      sum.bytes[u] += r->bytes[u] / t->setups[i].n_groups * weight[i] / t->n_places;
+      sum.bytes[u] += r->bytes[u] / t->setups[i].n_groups / t->n_places;
     }
     sum.matrix_flops += r->matrix_flops / t->setups[i].n_groups / t->n_places;
     sum.turns += r->turns;
@@ -238,9 +237,14 @@ static double matrix_use(const timing *t) {
 
 static tw_status time_grid(timing *t, int jobs, cdna_times *out, tw_error *error) {
   const double peak = t->machine->clock_mhz;
-  double mhz = t->has_matrix ? t->rates->matrix_mhz : peak, cycles = 0, working = 0;
-  for (int again = 0; again < 3; again++) {
-    const tw_status status = time_at(t, mhz, jobs, error);
+  double mhz = t->has_matrix ? sqrt(t->rates->matrix_mhz * peak) : peak, cycles = 0, working = 0;
+  choose_places(t, PLACES_FIRST);
+  for (int again = 0; again < 2; again++) {
+    tw_status status = time_at(t, mhz, jobs, error);
+    if (status == TW_OK && !again && !are_alike(t)) {
+      choose_places(t, PLACES);
+      status = time_at(t, mhz, jobs, error);
+    }
     if (status != TW_OK) return status;
     if (!schedule(t, &cycles, &working)) return tw_fail(error, TW_MISSING, "out of memory for the grid");
     const double allowed = cdna_clock_mhz(t->rates, peak, matrix_use(t) * working);
@@ -297,7 +301,6 @@ tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launc
                                .memory = memory,
                                .arguments = cdna_dispatch_arguments(d),
                                .reuse = &t->reuse};
-    choose_places(t);
     status = time_grid(t, jobs, out, error);
   }
   free(effects);
