@@ -14,11 +14,13 @@ _tilewright() {
     --overflow) words="saturate special" ;;
     *)
       if [ "$COMP_CWORD" = 1 ]; then
-        words="targets ops tune run emit bench evaluate model view prompt mcp report quantize wisdom --help --version"
+        words="targets ops tune run emit bench evaluate model view prompt mcp report quantize wisdom cache --help --version"
       elif [ "${current#-}" != "$current" ]; then
         words=$(tilewright "$command" --help 2>/dev/null | grep -o -- '--[a-z-]*')
       elif [ "$command" = wisdom ] && [ "$COMP_CWORD" = 2 ]; then
         words="list show forget export import"
+      elif [ "$command" = cache ] && [ "$COMP_CWORD" = 2 ]; then
+        words="clear"
       elif [ "$command" = prompt ] && [ "$COMP_CWORD" = 2 ]; then
         words="plan implement"
       elif [ "$command" = view ]; then

@@ -16,13 +16,14 @@ function __tilewright_words
         end
     end
 end
-set -l commands targets ops tune run emit bench evaluate model view prompt mcp report quantize wisdom
+set -l commands targets ops tune run emit bench evaluate model view prompt mcp report quantize wisdom cache
 complete -c tilewright -f -n "not __fish_seen_subcommand_from $commands" -a "$commands --help --version"
 complete -c tilewright -f -n "__fish_seen_subcommand_from tune emit bench model" -a "(__tilewright_words)"
 complete -c tilewright -n "__fish_seen_subcommand_from run" -a "(__tilewright_words)"
 complete -c tilewright -f -n "__fish_seen_subcommand_from targets" -a "(__tilewright_targets)"
 complete -c tilewright -f -n "__fish_seen_subcommand_from view" -a "(tilewright view 2>/dev/null | awk 'NF > 1 && !/`/ {for (i = 2; i <= NF; i++) print \$i}')"
-complete -c tilewright -f -n "__fish_seen_subcommand_from wisdom" -a "list show export import"
+complete -c tilewright -f -n "__fish_seen_subcommand_from wisdom" -a "list show forget export import"
+complete -c tilewright -f -n "__fish_seen_subcommand_from cache" -a "clear"
 complete -c tilewright -n "__fish_seen_subcommand_from $commands" -a "(__tilewright_options)"
 complete -c tilewright -x -s t -l target -a "(__tilewright_targets)"
 complete -c tilewright -r -s o -l out

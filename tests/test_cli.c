@@ -81,6 +81,8 @@ static void help_and_version_are_printed(void **state) {
   expect_output("$T --version", "tilewright 0.");
   expect_output("$T tune --help", "--beam N");
   expect_output("$T run -h", "--trace FILE");
+  expect_output("$T help run", "--trace FILE");
+  expect_output("$T cache", "keeps at most");
   expect_output("$T ops", "gemm");
   expect_output("$T ops gemm", "a_transposed");
 }
@@ -128,6 +130,10 @@ static void wrong_usage_is_said_in_one_line(void **state) {
   expect_failure("$T tune gemm m=1 n=1 k=1 --beam 0 -t x", 2, "between 1 and");
   expect_failure("$T tune gemm m=1 n=1 k=1 --seconds soon -t x", 2, "--seconds soon");
   expect_failure("$T run", 2, "which file");
+  expect_failure("$T run gemm m=1 n=1 k=1 -t gemmini-16x16-int8", 2, "which file");
+  expect_failure("$T help tun", 2, "did you mean 'tune'");
+  expect_failure("$T cache clar", 2, "cache clear");
+  expect_failure("$T tune gemm m=1 n=1 k=1 -t gemmini-16x16-int8 --fresh", 2, "--out DIR");
   expect_failure("$T report", 2, "--out");
   expect_failure("$T wisdom", 2, "list");
   expect_failure("$T wisdom list extra", 2, "too many");
@@ -606,6 +612,8 @@ static void missing_compiler_is_named(void **state) {
 
 static void schedules_are_emitted_and_bad_ones_refused(void **state) {
   (void)state;
+  write_text("misspelt.txt", "tils m=16 n=16 k=16\n");
+  expect_failure("$T emit " SMALL " --schedule misspelt.txt", 2, "did you mean 'tile'");
   expect_output("$T emit " SMALL, "void test(");
   expect_failure("echo 'frobnicate a=1' >s.txt; $T emit " SMALL " --schedule s.txt", 2, "frobnicate");
   expect_failure("$T emit " SMALL " --schedule nowhere.txt", 2, "nowhere.txt");
@@ -638,6 +646,13 @@ static void tuning_gives_files_that_run_as_promised(void **state) {
   json_decref(tuned);
   json_decref(file);
   json_decref(schedule);
+  tuned = expect_json("$T tune " SMALL QUICK "--seed 5 --out again --json", 0);
+  assert_true(number_of(tuned, "recalled") == 0);
+  json_decref(tuned);
+  expect_output("$T tune " SMALL QUICK "--seed 5 --out again", " recalled from the journal");
+  tuned = expect_json("$T tune " SMALL QUICK "--seed 5 --out again --fresh --json", 0);
+  assert_true(number_of(tuned, "recalled") == 0);
+  json_decref(tuned);
 }
 
 static void tuning_does_not_depend_on_jobs(void **state) {

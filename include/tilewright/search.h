@@ -101,6 +101,7 @@ typedef struct tw_search_result {
   tw_rung *rung; /* from the start to the best */
   tw_bound bound;
   int samples, correct; /* candidates evaluated (duplicates once), correct ones */
+  int recalled;         /* of them, those that the journal knew: an interrupted search was resumed */
   int slower;           /* than what they came from, as measured or by a bound, and therefore not checked */
   char coverage[240];   /* what the check of the best looked at, in words; "" if it is not known */
   size_t n_exchanges;

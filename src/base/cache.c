@@ -1,6 +1,6 @@
 /* cache.c - see cache.h. An entry is the SHA-256 of its content (32 bytes), then the content. Its time of
  * modification is that of its last use. */
-#define _GNU_SOURCE /* mkostemp */
+#define _GNU_SOURCE /* mkostemp, d_type */
 #include "base/cache.h"
 
 #include <dirent.h>
@@ -148,4 +148,41 @@ void tw_cache_trim(const char *kind, unsigned long long limit) {
     closedir(stream);
   }
   free(path);
+}
+
+/* ---- What there is ---------------------------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const tw_cache_kind *)a)->name, ((const tw_cache_kind *)b)->name);
+}
+
+static void measure(tw_cache_kind *kind) {
+  char *path = tw_cache_directory(kind->name);
+  DIR *stream = path ? opendir(path) : NULL;
+  if (stream) {
+    cached *all = list(dirfd(stream), stream, &kind->entries);
+    for (size_t i = 0; i < kind->entries; i++) {
+      kind->bytes += all[i].bytes;
+      free(all[i].name);
+    }
+    free(all);
+    closedir(stream);
+  }
+  free(path);
+}
+
+size_t tw_cache_kinds(tw_cache_kind out[], size_t max) {
+  char *path = tw_cache_directory("");
+  DIR *stream = path ? opendir(path) : NULL;
+  size_t n = 0;
+  for (struct dirent *e; stream && n < max && (e = readdir(stream));) {
+    if (*e->d_name == '.' || e->d_type != DT_DIR || strlen(e->d_name) >= sizeof out[n].name) continue;
+    out[n] = (tw_cache_kind){0};
+    memcpy(out[n].name, e->d_name, strlen(e->d_name));
+    measure(&out[n++]);
+  }
+  if (stream) closedir(stream);
+  free(path);
+  qsort(out, n, sizeof *out, by_name);
+  return n;
 }

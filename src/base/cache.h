@@ -22,4 +22,13 @@ void tw_cache_put(const char *kind, const char *key, const void *data, size_t le
  * it by itself now and then. */
 void tw_cache_trim(const char *kind, unsigned long long limit);
 
+/* What one kind takes. */
+typedef struct tw_cache_kind {
+  char name[64];
+  size_t entries;
+  unsigned long long bytes;
+} tw_cache_kind;
+/* The kinds in order of name, at most `max`; returns how many. */
+size_t tw_cache_kinds(tw_cache_kind out[], size_t max);
+
 #endif

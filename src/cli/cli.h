@@ -21,7 +21,7 @@ typedef struct cli_list {
 } cli_list;
 
 typedef struct cli_options {
-  bool json, no_wisdom, help, trust;
+  bool json, no_wisdom, fresh, help, trust;
   bool rewrites_only, no_run, progress, verify;
   bool exhaustive;
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *kernel, *floorplan, *plan, *runner, *svg;
@@ -61,6 +61,7 @@ tw_status cli_evaluate(const cli *, tw_error *);
 tw_status cli_run(const cli *, tw_error *);
 tw_status cli_bench(const cli *, tw_error *);
 tw_status cli_model(const cli *, tw_error *);
+tw_status cli_cache(const cli *, tw_error *);
 tw_status cli_mcp(const cli *, tw_error *);
 tw_status cli_prompt(const cli *, tw_error *);
 tw_status cli_report(const cli *, tw_error *);

@@ -13,7 +13,7 @@ const cli_command cli_commands[] = {
     {"targets", "[NAME]", "the machines, and which can be used here", "json", cli_targets},
     {"ops", "[NAME]", "what can be computed, and its keys", "json", cli_ops},
     {"tune", SUBJECT, "search for the best kernel",
-     SEARCH MODELS "target out from rewrites-only exhaustive no-wisdom progress trust json", cli_tune},
+     SEARCH MODELS "target out fresh from rewrites-only exhaustive no-wisdom progress trust json", cli_tune},
     {"run", "FILE " SUBJECT, "check and measure one kernel source",
      "target schedule trace timeline window kernel grid block lds arg seed jobs trust json", cli_run},
     {"emit", SUBJECT, "print the source that a schedule makes", "target schedule floorplan out json", cli_emit},
@@ -31,6 +31,7 @@ const cli_command cli_commands[] = {
      "to scale-rule group rounding overflow all jobs json", cli_quantize},
     {"wisdom", "list | show " SUBJECT " | forget " SUBJECT " | export [FILE] | import FILE", "the best schedules known",
      "target verify jobs json", cli_wisdom},
+    {"cache", "[clear]", "what was built and is kept, to be built once", "json", cli_cache},
     {0},
 };
 
@@ -38,7 +39,7 @@ static void print_usage(void) {
   printf("usage: tilewright COMMAND [ARGUMENTS] [OPTIONS]\n\n"
          "Finds, checks and runs fast tiled kernels for tensor accelerators.\n\n");
   for (const cli_command *c = cli_commands; c->name; c++) printf("  %-8s %s\n", c->name, c->summary);
-  printf("\n`tilewright COMMAND --help` says more. For instance:\n\n"
+  printf("\n`tilewright help COMMAND` says more. For instance:\n\n"
          "  tilewright tune gemm m=512 n=512 k=512 -t gemmini-16x16-int8 --out build/best\n");
 }
 
@@ -91,6 +92,9 @@ static bool is_word(const char *argument, const char *a, const char *b) {
 static tw_status dispatch(cli *c, int argc, char *argv[], tw_error *error) {
   if (argc < 2) return tw_fail(error, TW_USAGE, "say what to do; `tilewright --help` lists the commands");
   if (is_word(argv[1], "--help", "-h") || strcmp(argv[1], "help") == 0) {
+    const cli_command *about = argc > 2 && strcmp(argv[1], "help") == 0 ? find_command(argv[2], error) : NULL;
+    if (about) return cli_print_help(about), TW_OK;
+    if (argc > 2 && strcmp(argv[1], "help") == 0) return TW_USAGE;
     print_usage();
     return TW_OK;
   }

@@ -46,6 +46,8 @@ static const struct option_entry {
     {"rewrites-only", 0, FLAG, offsetof(cli_options, rewrites_only), 0, 0, NULL,
      "no fresh schedule beside the rewrites of --from"},
     {"no-wisdom", 0, FLAG, offsetof(cli_options, no_wisdom), 0, 0, NULL, "start from nothing, keep nothing"},
+    {"fresh", 0, FLAG, offsetof(cli_options, fresh), 0, 0, NULL,
+     "forget the journal in --out: nothing is resumed"},
     {"trust", 0, FLAG, offsetof(cli_options, trust), 0, 0, NULL,
      "the source is your own: build it even where compilers cannot be confined"},
     {"jobs", 'j', INTEGER, offsetof(cli_options, jobs), 1, 1024, "N", "threads; all cores if not said"},

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "cli/cli.h"
 
 tw_status cli_run(const cli *c, tw_error *error) {
@@ -11,8 +12,11 @@ tw_status cli_run(const cli *c, tw_error *error) {
   char *source = NULL;
   size_t length = 0;
   bool from_schedule = c->options.schedule;
-  if (!from_schedule && !c->n_words)
-    return tw_fail(error, TW_USAGE, "say which file to run: `tilewright run FILE OP key=value... -t TARGET`");
+  const bool no_file = !c->n_words || (tw_op_find(c->words[0]) && !tw_file_exists(c->words[0]));
+  if (!from_schedule && no_file)
+    return tw_fail(
+        error, TW_USAGE,
+        "say which file to run: `tilewright run FILE OP key=value... -t TARGET`; `tilewright emit` writes one");
   if (cli_is_launch(c)) return cli_launch(c, error);
   tw_status status = cli_subject_of(c, from_schedule ? 0 : 1, &subject, error);
   if (status == TW_OK) status = cli_read_schedule(c, &schedule, error);

@@ -73,6 +73,7 @@ json_t *cli_json_result(const cli_subject *s, const tw_search_result *r, bool fu
   json_object_set_new(object, "bound", cli_json_bound(s->target, &r->bound));
   if (r->coverage[0]) json_object_set_new(object, "checked", tw_json_text(r->coverage));
   json_object_set_new(object, "samples", json_integer(r->samples));
+  json_object_set_new(object, "recalled", json_integer(r->recalled));
   json_object_set_new(object, "wall_seconds", json_real(r->wall_seconds));
   if (r->n_exchanges) json_object_set_new(object, "exchanges", json_exchanges(s, r));
   if (full) {
@@ -135,6 +136,7 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r) {
   printf(" (%s): the best is %.1f%% of it\n", r->bound.limit,
          r->best.cost > 0 ? 100 * r->bound.cost / r->best.cost : 0);
   printf("  %d candidates, %d of them correct, ", r->samples, r->correct);
+  if (r->recalled) printf("%d recalled from the journal (--fresh: none), ", r->recalled);
   if (r->slower) printf("%d slower than what they came from and not checked, ", r->slower);
   printf("in %.1f s\n", r->wall_seconds);
   if (r->coverage[0]) printf("  checked: %s\n", r->coverage);

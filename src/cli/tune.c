@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/files.h"
 #include "cli/cli.h"
@@ -148,12 +149,26 @@ static tw_status search(const cli *c, const cli_subject *s, const tw_search_opti
   return status;
 }
 
+/* SQLite's own files beside it, too. */
+static void forget_journal(const char *path) {
+  static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+  for (size_t i = 0; path && i < sizeof suffixes / sizeof *suffixes; i++) {
+    tw_text t = {0};
+    tw_text_add(&t, "%s%s", path, suffixes[i]);
+    char *name = tw_text_take(&t);
+    if (name) unlink(name);
+    free(name);
+  }
+}
+
 tw_status cli_tune(const cli *c, tw_error *error) {
   cli_subject subject;
   cli_known known;
   tw_improvement found_by = {0};
   tw_search_result *result = &found_by.result;
   char *journal = NULL;
+  if (c->options.fresh && !c->options.out)
+    return tw_fail(error, TW_USAGE, "--fresh forgets the journal of --out DIR: add that");
   if (c->options.rewrites_only && !c->options.from)
     return tw_fail(error, TW_USAGE, "--rewrites-only needs a program to rewrite: add --from FILE");
   if (c->options.rewrites_only && c->options.agents.n)
@@ -169,6 +184,7 @@ tw_status cli_tune(const cli *c, tw_error *error) {
   if (status != TW_OK) return status;
   tw_search_options options = search_options(c);
   if (c->options.out) options.journal = journal = tw_path_join(c->options.out, "journal.sqlite");
+  if (c->options.fresh) forget_journal(journal);
   cli_find_known(c, &subject, &known);
   if (known.has_schedule) options.start = &known.schedule;
   options.start_source = known.source;

@@ -66,10 +66,16 @@ static tw_status wrong_value(const tw_verb *v, const tw_argument *a, const char 
                  *allowed ? allowed : "possible", v->usage);
 }
 
-static tw_status no_such_step(const tw_language *l, const char *step, tw_error *error) {
+static tw_status no_such_step(const tw_language *l, const char *step, const char *name, tw_error *error) {
+  enum { MOST = 64 };
+  const char *names[MOST];
   char known[400] = "";
   for (size_t i = 0, used = 0; i < l->n && used < sizeof known; i++)
     used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", l->verb[i].name);
+  for (size_t i = 0; i < l->n && i < MOST; i++) names[i] = l->verb[i].name;
+  const char *near = tw_nearest_word(name, names, l->n < MOST ? l->n : MOST);
+  if (near)
+    return tw_fail(error, TW_USAGE, "step '%s': there is no '%s' for %s: did you mean '%s'?", step, name, l->of, near);
   return tw_fail(error, TW_USAGE, "step '%s': there is no such step for %s; there are %s", step, l->of, known);
 }
 
@@ -104,7 +110,7 @@ tw_status tw_step_apply(const tw_language *l, const void *context, const char *s
   const char *name = strsep(&words, " ");
   const tw_verb *v = l->verb;
   while (v < l->verb + l->n && strcmp(v->name, name) != 0) v++;
-  if (v == l->verb + l->n) return no_such_step(l, step, error);
+  if (v == l->verb + l->n) return no_such_step(l, step, name, error);
   unsigned given = 0;
   tw_error why = {0};
   if (v->first) v->first(context, plan);

@@ -115,6 +115,7 @@ static tw_status compete(const improving *k, tw_improvement *out) {
     out->fresh = fresh.best;
     r->samples += fresh.samples;
     r->correct += fresh.correct;
+    r->recalled += fresh.recalled;
     r->slower += fresh.slower;
     add_notes(r, fresh.notes ? fresh.notes : "");
     if (fresh.best.cost < r->best.cost) {

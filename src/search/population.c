@@ -146,6 +146,7 @@ static void report_progress(void *context) {
 static void settle(tw_state *s, tw_candidate *c) {
   s->under_way--;
   s->samples += c->verdict != TW_SKIPPED;
+  s->recalled += c->verdict != TW_SKIPPED && c->recalled;
   s->correct += c->verdict == TW_CORRECT;
   s->slower += c->verdict == TW_SLOWER;
   if (c->verdict == TW_CORRECT && (!s->best || tw_is_better(c, s->best))) s->best = c;

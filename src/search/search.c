@@ -308,7 +308,7 @@ static tw_status compare_with_journal(tw_state *s, double recorded, tw_error *er
   char then_text[32], now_text[32];
   return tw_fail(error, TW_USAGE,
                  "the journal %s is of another build: the plainest kernel took %s %s then, %s now; "
-                 "give another file name",
+                 "search elsewhere (--out) or forget it (--fresh)",
                  s->options.journal, tw_print_real(recorded, then_text), s->target->unit, tw_print_real(now, now_text));
 }
 
@@ -427,6 +427,7 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
       .bound = s->bound,
       .samples = s->samples,
       .correct = s->correct,
+      .recalled = s->recalled,
       .slower = s->slower,
       .wall_seconds = tw_now() - s->started,
   };

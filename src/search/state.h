@@ -67,6 +67,7 @@ typedef struct tw_state {
   int iteration;
   int idle;             /* iterations since a child beat its parent */
   int samples, correct; /* evaluated; of those correct */
+  int recalled;         /* of the samples, those that the journal knew */
   int slower;           /* and slower than their parent, not checked */
   int under_way;        /* handed to the evaluator and not ended yet */
   tw_text notes;        /* lines for the user */
