@@ -270,11 +270,41 @@ def operand_text(row):
     return " ".join(out)
 
 
+# Opcodes without a register, or with one alone, which the search for operands does not meet: text and masks were found
+# by turning every bit of their encodings.
+BARE = {
+    "SMEM": [
+        (32, "s_dcache_inv", "", 0xfffe0000, 0x0),
+        (33, "s_dcache_wb", "", 0xfffe0000, 0x0),
+        (34, "s_dcache_inv_vol", "", 0xfffe0000, 0x0),
+        (35, "s_dcache_wb_vol", "", 0xfffe0000, 0x0),
+        (36, "s_memtime", "Ds2", 0xfffe0000, 0x0),
+        (37, "s_memrealtime", "Ds2", 0xfffe0000, 0x0),
+    ],
+    "MUBUF": [
+        (40, "buffer_wbl2", "", 0x800000fdfd3000, 0xc000),
+        (41, "buffer_inv", "", 0x800000fdfd3000, 0xc000),
+    ],
+    "DS": [
+        (152, "ds_gws_sema_release_all", "", 0xfffffffffffe0000, 0x1ffff),
+        (153, "ds_gws_init", "Av1", 0xffffff00fffe0000, 0x1ffff),
+        (154, "ds_gws_sema_v", "", 0xfffffffffffe0000, 0x1ffff),
+        (155, "ds_gws_sema_br", "Av1", 0xffffff00fffe0000, 0x1ffff),
+        (156, "ds_gws_sema_p", "", 0xfffffffffffe0000, 0x1ffff),
+        (157, "ds_gws_barrier", "Av1", 0xffffff00fffe0000, 0x1ffff),
+    ],
+}
+
+
 def main():
     print("/* instructions.def - made by ../generate/probe.py with llvm-mc-22; isa.h says what a row is. */")
     for encoding in E:
         table = {cpu: rows_of(cpu, encoding) for cpu in ("gfx942", "gfx950")}
-        for opcode in sorted(set(table["gfx942"]) | set(table["gfx950"])):
+        plain = {row[0]: row for row in BARE.get(encoding.name, [])}
+        for opcode in sorted(set(table["gfx942"]) | set(table["gfx950"]) | set(plain)):
+            if opcode in plain:
+                print('I(%s, %d, 3, "%s", "%s", 0, 0x%x, 0x%x)' % ((encoding.name,) + plain[opcode]))
+                continue
             lines = {}
             for bit, cpu in ((1, "gfx942"), (2, "gfx950")):
                 row = table[cpu].get(opcode)

@@ -451,7 +451,7 @@ static void print_buffer_tail(const cdna_code *c, tw_text *t) {
   const bool typed = c->instruction->encoding == CDNA_MTBUF;
   if (typed) print_format(t, cdna_bits(c->bits, 19, 4), cdna_bits(c->bits, 23, 3));
   if (!c->instruction->n_operands) {
-    print_cache(t, cdna_bits(c->bits, 14, 1), cdna_bits(c->bits, 17, 1), cdna_bits(c->bits, 15, 1));
+    print_cache(t, cdna_bits(c->bits, 14, 1), false, cdna_bits(c->bits, 15, 1));
     return;
   }
   if (cdna_bits(c->bits, 13, 1)) tw_text_add_string(t, " idxen");
