@@ -239,8 +239,20 @@ typedef struct tw_raw_argument {
   size_t bytes; /* of the buffer, or of the value: 4 or 8 */
   bool writable;
   uint64_t value;
-  char name[64]; /* for messages */
+  bool undefined; /* the bytes mean nothing before the kernel writes them */
+  char name[64];  /* for messages */
 } tw_raw_argument;
+
+/* What a run is watched for beside its result, and what came of it: of targets that can. */
+typedef struct tw_inspection {
+  const char *checks; /* names of the target's, separated by commas; "all", "none" */
+  bool counts;        /* of every instruction */
+  size_t n_errors;    /* findings that are mistakes; the others are warnings */
+  char *findings;     /* a line each, malloc'ed; NULL: none */
+  char *counted;      /* the counts in words; NULL: none */
+  char *json;         /* the counts as a JSON object; NULL: none */
+} tw_inspection;
+void tw_inspection_free(tw_inspection *); /* what came of it */
 
 typedef struct tw_raw_launch {
   const char *kernel; /* NULL: the only one */
@@ -248,8 +260,9 @@ typedef struct tw_raw_launch {
   uint64_t shared; /* bytes beyond the kernel's own */
   size_t n;
   tw_raw_argument *argument;
-  int jobs;   /* threads; 0 = all cores */
-  bool trust; /* as for build */
+  int jobs;                  /* threads; 0 = all cores */
+  bool trust;                /* as for build */
+  tw_inspection *inspection; /* NULL: none */
 } tw_raw_launch;
 
 /* Runs programs without an op: what the kernel computes is the caller's to judge. */
@@ -283,6 +296,9 @@ struct tw_target {
                      tw_artefact **, tw_error *);
   /* Runs the artefact on the case with poisoned outputs. TW_FAILED with where and how if it is wrong. */
   tw_status (*check)(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
+  /* The checks that follow watch for this, and fill it in; it outlives them. TW_USAGE if it asks for what there is not.
+   * NULL: there is nothing to ask for. */
+  tw_status (*inspect)(const tw_target *, tw_artefact *, tw_inspection *, tw_error *);
   /* What that check took in, in words, if it was right. NULL: every element of the problem's outputs. */
   void (*coverage)(const tw_target *, const tw_artefact *, char *text, size_t size);
   /* Cost, utilization, memory in use, counters. `trace` (may be NULL) is a file for a timeline in the Chrome

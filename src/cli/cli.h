@@ -26,6 +26,8 @@ typedef struct cli_options {
   bool exhaustive;
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *kernel, *floorplan, *plan, *runner, *svg;
   cli_list agents;
+  const char *checks;       /* of a run; NULL: the usual ones */
+  bool counts;
   const char *grid, *block; /* of a kernel that is launched by hand */
   cli_list arguments;
   int64_t lds;
@@ -85,6 +87,15 @@ void cli_print_help(const cli_command *); /* of one subcommand */
 
 bool cli_is_launch(const cli *);
 tw_status cli_launch(const cli *, tw_error *);
+
+/* ---- inspect.c: `run --checks ... --counts` ---- */
+
+/* What the command line asks for; *wanted: anything at all. */
+tw_status cli_inspection_of(const cli *, const tw_target *, tw_inspection *out, bool *wanted, tw_error *);
+void cli_print_inspection(const tw_inspection *);
+void cli_json_inspection(const tw_inspection *, json_t *object);
+/* TW_FAILED if something was found that is no warning. */
+tw_status cli_judge_inspection(const tw_inspection *, tw_error *);
 
 /* ---- subject.c: what a command is about ---- */
 

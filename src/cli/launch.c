@@ -77,7 +77,7 @@ static tw_status make_output(const char *text, const char *bytes, launch_argumen
   memset(a->file, 0x5a, (size_t)n);
   a->file_size = (size_t)n;
   a->out = text;
-  raw->is_data = raw->writable = true;
+  raw->is_data = raw->writable = raw->undefined = true;
   raw->data = a->file;
   raw->bytes = (size_t)n;
   snprintf(raw->name, sizeof raw->name, "%s", text);
@@ -147,14 +147,18 @@ static tw_status parse_argument(const char *spec, launch_argument *a, tw_raw_arg
   return tw_fail(error, TW_USAGE, "--arg %s: give it %s", spec, usage);
 }
 
-static tw_status print(const cli *c, const tw_target *t, const tw_measurement *m, tw_error *error) {
+static tw_status print(const cli *c, const tw_target *t, const tw_measurement *m, const tw_inspection *i,
+                       tw_error *error) {
   if (!c->options.json) {
     printf("%s ran on %s\n", c->options.kernel ? c->options.kernel : c->words[0], t->name);
     const tw_bound none = {0};
     cli_print_measurement(t, m, &none);
+    if (i) cli_print_inspection(i);
     return TW_OK;
   }
-  return cli_print_json(c, cli_json_measurement(t, m), error);
+  json_t *object = cli_json_measurement(t, m);
+  if (i) cli_json_inspection(i, object);
+  return cli_print_json(c, object, error);
 }
 
 tw_status cli_launch(const cli *c, tw_error *error) {
@@ -162,6 +166,8 @@ tw_status cli_launch(const cli *c, tw_error *error) {
   launch_argument argument[CLI_LIST_MAX] = {0};
   tw_raw_argument raw[CLI_LIST_MAX] = {0};
   const size_t n = c->options.arguments.n;
+  tw_inspection inspection = {0};
+  bool wanted = false;
   tw_raw_launch launch = {.kernel = c->options.kernel,
                           .shared = (uint64_t)c->options.lds,
                           .n = n,
@@ -182,10 +188,17 @@ tw_status cli_launch(const cli *c, tw_error *error) {
   if (status == TW_OK) status = cli_read_source(c->words[0], &data, &size, error);
   for (size_t i = 0; i < n && status == TW_OK; i++)
     status = parse_argument(c->options.arguments.text[i], &argument[i], &raw[i], error);
+  if (status == TW_OK) status = cli_inspection_of(c, t, &inspection, &wanted, error);
+  if (wanted) launch.inspection = &inspection;
   if (status == TW_OK) status = t->launcher->run(t, data, size, &launch, &measured, error);
   for (size_t i = 0; i < n && status == TW_OK; i++)
     if (argument[i].out) status = tw_file_write(argument[i].out, argument[i].file, argument[i].file_size, error);
-  if (status == TW_OK) status = print(c, t, &measured, error);
+  if (status == TW_OK)
+    status = print(c, t, &measured, wanted ? &inspection : NULL, error);
+  else if (wanted && !c->options.json && inspection.findings)
+    cli_print_inspection(&inspection);
+  if (status == TW_OK) status = cli_judge_inspection(&inspection, error);
+  tw_inspection_free(&inspection);
   for (size_t i = 0; i < n; i++) {
     free(argument[i].file);
     free(argument[i].copy);

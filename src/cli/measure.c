@@ -25,6 +25,8 @@ tw_status cli_read_source(const char *path, char **source, size_t *length, tw_er
 }
 
 typedef struct outcome {
+  tw_inspection inspection;
+  bool inspected;
   tw_outcome trial;
   tw_bound bound;
 } outcome;
@@ -39,7 +41,10 @@ static tw_status build_check_measure(const cli *c, const cli_subject *s, const c
                           .seed = c->options.inputs,
                           .more_cases = 1,
                           .trust = trust};
-  const tw_setting setting = {.bound = &out->bound, .jobs = (int)c->options.jobs, .trace = trace};
+  const tw_setting setting = {.bound = &out->bound,
+                              .jobs = (int)c->options.jobs,
+                              .trace = trace,
+                              .inspection = out->inspected ? &out->inspection : NULL};
   tw_status status = tw_target_bound(t, &s->problem, &out->bound, error);
   if (status != TW_OK) return status;
   tw_trial_run(&trial, &setting, &out->trial);
@@ -79,6 +84,7 @@ static tw_status print_json(const cli *c, const cli_subject *s, const outcome *o
   json_t *object = json_object();
   json_object_set_new(object, "correct", json_boolean(status == TW_OK));
   json_object_set_new(object, "seed", json_integer((json_int_t)c->options.inputs));
+  if (o->inspected) cli_json_inspection(&o->inspection, object);
   json_object_set_new(object, "verdict", json_string(tw_verdict_name(o->trial.verdict)));
   if (status == TW_OK) {
     json_t *measurement = cli_json_measurement(s->target, &o->trial.measured);
@@ -103,21 +109,34 @@ tw_status cli_refuse_source(const cli *c, const tw_error *why) {
   return why->status;
 }
 
+static void print_text(const cli *c, const cli_subject *s, const outcome *o, const char *note) {
+  char problem[512];
+  tw_problem_print(&s->problem, problem, sizeof problem);
+  printf("%s on %s%s%s\n", problem, s->target->name, note ? ", " : "", note ? note : "");
+  printf("  result        correct: %s\n", o->trial.coverage);
+  printf("  inputs        --seed %" PRIu64 "\n", c->options.inputs);
+  cli_print_measurement(s->target, &o->trial.measured, &o->bound);
+  if (o->inspected) cli_print_inspection(&o->inspection);
+  if (c->options.trace) printf("\ntimeline in %s: open it in ui.perfetto.dev or chrome://tracing\n", c->options.trace);
+  if (c->options.timeline) printf("\npicture of the timeline in %s\n", c->options.timeline);
+}
+
 tw_status cli_measure_source(const cli *c, const cli_subject *s, const char *source, size_t length, bool trust,
                              const char *note, tw_error *error) {
   outcome o = {0};
   tw_error why = {0};
-  tw_status status = measure_and_draw(c, s, source, length, trust, note, &o, &why);
+  tw_status status = cli_inspection_of(c, s->target, &o.inspection, &o.inspected, &why);
+  if (status == TW_OK) status = measure_and_draw(c, s, source, length, trust, note, &o, &why);
   if (error) *error = why;
-  if (c->options.json && (status == TW_OK || status == TW_FAILED)) return print_json(c, s, &o, status, &why, error);
-  if (status != TW_OK) return status;
-  char problem[512];
-  tw_problem_print(&s->problem, problem, sizeof problem);
-  printf("%s on %s%s%s\n", problem, s->target->name, note ? ", " : "", note ? note : "");
-  printf("  result        correct: %s\n", o.trial.coverage);
-  printf("  inputs        --seed %" PRIu64 "\n", c->options.inputs);
-  cli_print_measurement(s->target, &o.trial.measured, &o.bound);
-  if (c->options.trace) printf("\ntimeline in %s: open it in ui.perfetto.dev or chrome://tracing\n", c->options.trace);
-  if (c->options.timeline) printf("\npicture of the timeline in %s\n", c->options.timeline);
-  return TW_OK;
+  if (c->options.json && (status == TW_OK || status == TW_FAILED)) {
+    status = print_json(c, s, &o, status, &why, error);
+    if (status == TW_OK) status = cli_judge_inspection(&o.inspection, error);
+  } else if (status == TW_OK) {
+    print_text(c, s, &o, note);
+    status = cli_judge_inspection(&o.inspection, error);
+  } else if (o.inspected && o.inspection.findings) {
+    cli_print_inspection(&o.inspection);
+  }
+  tw_inspection_free(&o.inspection);
+  return status;
 }

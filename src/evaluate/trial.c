@@ -133,6 +133,10 @@ void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *
              .stop = {.interrupt = setting->interrupt},
              .out = out};
   tw_status status = t->build(t, trial->problem, trial->source, trial->length, trial->trust, &s.artefact, &out->error);
+  if (status == TW_OK && setting->inspection && t->inspect) {
+    status = t->inspect(t, s.artefact, setting->inspection, &out->error);
+    if (status != TW_OK) t->release(s.artefact);
+  }
   if (status != TW_OK) {
     judge(out, status, TW_UNBUILDABLE);
   } else {

@@ -34,6 +34,7 @@ typedef struct tw_setting {
   const tw_bound *bound;         /* of the problem; NULL: the target is asked */
   int jobs;                      /* threads that make them; 0 = all cores */
   const char *trace;             /* tw_target.measure; NULL = none */
+  tw_inspection *inspection;     /* of the check (tw_target.inspect); NULL = none */
   const volatile int *interrupt; /* what fails after it was set says nothing about the kernel; NULL = never */
 } tw_setting;
 

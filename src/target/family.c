@@ -139,6 +139,13 @@ tw_status tw_target_case(const tw_target *t, const tw_problem *problem, uint64_t
   return expected ? tw_case_make(problem, seed, threads, out, error) : tw_case_make_inputs(problem, seed, out, error);
 }
 
+void tw_inspection_free(tw_inspection *i) {
+  free(i->findings);
+  free(i->counted);
+  free(i->json);
+  i->findings = i->counted = i->json = NULL;
+}
+
 void tw_files_free(tw_files *files) {
   for (size_t i = 0; i < files->n; i++) free(files->file[i].text);
   *files = (tw_files){0};

@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "base/strings.h"
 #include "launch/launch.h"
+#include "target/cdna/checks/checks.h"
 #include "target/cdna/emulator/emulator.h"
 #include "target/cdna/object/object.h"
 #include "target/cdna/sample.h"
@@ -23,6 +24,8 @@ struct tw_artefact {
   cdna_result_counts counts; /* of the last run */
   double whole;              /* workgroups of the launch for each that was executed */
   char coverage[200];        /* of the last check */
+  tw_inspection *inspection; /* of checks; NULL: none */
+  cdna_checker *checker;     /* while one runs */
 };
 
 static tw_status available(const tw_target *t, tw_error *error) {
@@ -164,7 +167,9 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memo
     return status;
   }
   cdna_result_counts counts = {0};
+  if (a->checker) launch.observer = cdna_checker_start(a->checker);
   if (status == TW_OK) status = cdna_run(&a->object, kernel, &launch, memory, &counts, error);
+  for (size_t i = 0; i < memory->n; i++) memory->allocation[i].undefined = false; /* the next may read it all */
   a->counts.instructions += counts.instructions;
   a->counts.waves += counts.waves;
   a->counts.workgroups += counts.workgroups;
@@ -180,9 +185,13 @@ static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[]
   if (workspace) {
     if (!l->zeroed) memset(workspace, TW_POISON, (size_t)l->workspace);
     workspace_at = cdna_memory_add(&memory, workspace, (uint64_t)l->workspace, true, "the workspace");
+    if (!l->zeroed) cdna_memory_undefined(&memory, 0, 0);
   }
-  for (size_t i = 0; i < k->n_operands; i++)
-    operand[i] = cdna_memory_add(&memory, buffer[i], k->operand[i].bytes, k->operand[i].is_output, k->operand[i].name);
+  for (size_t i = 0; i < k->n_operands; i++) {
+    const tw_operand *o = &k->operand[i];
+    operand[i] = cdna_memory_add(&memory, buffer[i], o->bytes, o->is_output, o->name);
+    if (o->is_output) cdna_memory_undefined(&memory, o->given_at, o->given_bytes);
+  }
   for (size_t i = 0; i < l->n_kernels && status == TW_OK; i++)
     status = run_kernel(a, &l->kernel[i], &memory, operand, workspace_at, how, error);
   free(workspace);
@@ -229,10 +238,9 @@ static tw_status run_one(void *context, void *const buffer[], uint64_t group, tw
 }
 
 /* A large problem whose workgroups share nothing: some of them, each alone. */
-static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
+static tw_status check_some(tw_artefact *a, const tw_case *k, tw_error *error) {
   const tw_launch *l = &a->launch;
   const tw_problem *p = k->problem;
-  (void)t;
   a->counts = (cdna_result_counts){0};
   a->whole = 1;
   if (p->op->operations(p) <= CDNA_SAMPLE_ABOVE || l->workspace || l->n_kernels != 1 || !cdna_sample_possible(p))
@@ -244,6 +252,25 @@ static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_
   const tw_status status = cdna_sample_check(&sampler, k, a->coverage, sizeof a->coverage, error);
   if (a->counts.workgroups) a->whole = (double)sampler.groups / (double)a->counts.workgroups;
   return status == TW_USAGE ? TW_FAILED : status;
+}
+
+static tw_status inspect(const tw_target *t, tw_artefact *a, tw_inspection *i, tw_error *error) {
+  unsigned checks;
+  (void)t;
+  a->inspection = i;
+  return cdna_checks_parse(i->checks, &checks, error);
+}
+
+static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
+  const cdna_kernel *kernel = NULL;
+  tw_status status = a->inspection ? cdna_checker_new(a->inspection, &a->checker, error) : TW_OK;
+  (void)t;
+  if (status == TW_OK) status = check_some(a, k, error);
+  if (a->checker && cdna_object_kernel(&a->object, tw_launch_main(&a->launch)->name, &kernel, NULL) == TW_OK)
+    cdna_checker_report(a->checker, &a->object, kernel, a->inspection);
+  cdna_checker_free(a->checker);
+  a->checker = NULL;
+  return status;
 }
 
 static void coverage(const tw_target *t, const tw_artefact *a, char *text, size_t size) {
@@ -293,6 +320,7 @@ static tw_status raw_arguments(const tw_raw_launch *l, cdna_memory *memory, uint
     const size_t bytes = a->is_data ? 8 : a->bytes;
     if (a->is_data && !(value = cdna_memory_add(memory, a->data, a->bytes, a->writable, a->name)))
       return tw_fail(error, TW_USAGE, "more than %d buffers", CDNA_ALLOCATIONS_MAX - 3);
+    if (a->is_data && a->undefined) cdna_memory_undefined(memory, 0, 0);
     const size_t at = a->at >= 0 ? (size_t)a->at : (next + bytes - 1) & ~(bytes - 1);
     if (at + bytes > BLOCK_BYTES) return tw_fail(error, TW_USAGE, "argument %zu lies past byte %d", i, BLOCK_BYTES);
     memcpy(block + at, &value, bytes);
@@ -365,7 +393,12 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   if (status == TW_OK) status = copy_writable(&copies, error);
   if (status == TW_OK) status = cdna_time(&object, kernel, &launch, &copies, &options, &times, error);
   free_copies(&copies, &memory);
+  cdna_checker *checker = NULL;
+  if (status == TW_OK && l->inspection) status = cdna_checker_new(l->inspection, &checker, error);
+  if (checker) launch.observer = cdna_checker_start(checker);
   if (status == TW_OK) status = cdna_run(&object, kernel, &launch, &memory, &counts, error);
+  if (checker) cdna_checker_report(checker, &object, kernel, l->inspection);
+  cdna_checker_free(checker);
   if (status == TW_OK) cdna_report(cdna_machine_of(t), &counts, 1, &times, NULL, out);
   cdna_object_free(&object);
   free(compiled);
@@ -404,8 +437,8 @@ static const tw_family families[] = {
                .language = "C",                                                                                        \
                .source_name = "kernel.c"},                                                                             \
     .config = MACHINE, .n_families = sizeof families / sizeof *families, .family = families, .available = available,   \
-    .describe = describe, .build = build, .check = check, .coverage = coverage, .measure = measure,                    \
-    .release = release, .launcher = &launcher, .machine_views = cdna_views                                             \
+    .describe = describe, .build = build, .inspect = inspect, .check = check, .coverage = coverage,                    \
+    .measure = measure, .release = release, .launcher = &launcher, .machine_views = cdna_views                         \
   }
 
 const tw_target *cdna_target_at(size_t index) {

@@ -32,6 +32,8 @@ typedef struct cdna_allocation {
   uint8_t *data;
   const char *name; /* for messages */
   bool writable;
+  bool undefined;                     /* its bytes mean nothing before they are written, */
+  uint64_t defined_at, defined_bytes; /* but for these */
 } cdna_allocation;
 
 enum { CDNA_ALLOCATIONS_MAX = 64 };
@@ -44,6 +46,8 @@ typedef struct cdna_memory {
 
 /* Adds the caller's bytes and returns their address; 0 if there are too many. */
 uint64_t cdna_memory_add(cdna_memory *, void *data, uint64_t size, bool writable, const char *name);
+/* The last one that was added holds nothing yet, but for some bytes: for checks of what is read. */
+void cdna_memory_undefined(cdna_memory *, uint64_t defined_at, uint64_t defined_bytes);
 /* "16 bytes past the end of A (4096 bytes)". */
 void cdna_memory_describe(const cdna_memory *, uint64_t address, char *text, size_t size);
 

@@ -12,9 +12,16 @@ static const uint64_t FIRST = 0x100000000000ull, APART = 1ull << 32;
 uint64_t cdna_memory_add(cdna_memory *m, void *data, uint64_t size, bool writable, const char *name) {
   if (m->n == CDNA_ALLOCATIONS_MAX || size > APART * 1024) return 0;
   const uint64_t address = m->next ? m->next : FIRST;
-  m->allocation[m->n++] = (cdna_allocation){address, size, data, name, writable};
+  m->allocation[m->n++] = (cdna_allocation){address, size, data, name, writable, false, 0, 0};
   m->next = address + (size / APART + 2) * APART;
   return address;
+}
+
+void cdna_memory_undefined(cdna_memory *m, uint64_t defined_at, uint64_t defined_bytes) {
+  cdna_allocation *a = &m->allocation[m->n - 1];
+  a->undefined = true;
+  a->defined_at = defined_at;
+  a->defined_bytes = defined_bytes;
 }
 
 void cdna_memory_describe(const cdna_memory *m, uint64_t address, char *text, size_t size) {

@@ -1,0 +1,380 @@
+/* checks.c - see checks.h: lists, findings, what happens at the begin and end of a workgroup; barriers and defects. */
+#include "target/cdna/checks/checks.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/cdna/checks/state.h"
+
+static const char *const names[CDNA_CHECKS] = {"uninitialized", "races",    "waits",    "hazards",
+                                               "alignment",     "barriers", "overlaps", "defects"};
+const char *cdna_check_name(cdna_check c) { return names[c]; }
+
+tw_status cdna_checks_parse(const char *text, unsigned *out, tw_error *error) {
+  char copy[200], *rest = copy, *word;
+  *out = 0;
+  if (!strcmp(text, "none")) return TW_OK;
+  if (!strcmp(text, "all")) {
+    *out = (1u << CDNA_CHECKS) - 1;
+    return TW_OK;
+  }
+  snprintf(copy, sizeof copy, "%s", text);
+  while ((word = strsep(&rest, ","))) {
+    int c = 0;
+    while (c < CDNA_CHECKS && strcmp(names[c], word) != 0) c++;
+    if (c == CDNA_CHECKS)
+      return tw_fail(error, TW_USAGE,
+                     "--checks %s: '%s' is none of uninitialized, races, waits, hazards, alignment, barriers, "
+                     "overlaps, defects; or give all, or none",
+                     text, word);
+    *out |= 1u << c;
+  }
+  return TW_OK;
+}
+
+/* ---- findings ---- */
+
+static void lock(cdna_checker *c) {
+  while (atomic_flag_test_and_set(&c->lock)) {}
+}
+static void unlock(cdna_checker *c) { atomic_flag_clear(&c->lock); }
+
+/* One for each instruction and check: of the workgroup with the lowest number, and there the first. */
+static cdna_finding *place_for(cdna_checker *c, cdna_check check, size_t at) {
+  for (size_t i = 0; i < c->n; i++)
+    if (c->finding[i].check == check && c->finding[i].at == at) return &c->finding[i];
+  if (c->n == c->room) {
+    const size_t room = c->room ? 2 * c->room : 16;
+    cdna_finding *more = realloc(c->finding, room * sizeof *more);
+    if (!more) {
+      c->out_of_memory = true;
+      return NULL;
+    }
+    c->finding = more;
+    c->room = room;
+  }
+  c->finding[c->n] = (cdna_finding){.check = check, .at = at, .group = UINT64_MAX};
+  return &c->finding[c->n++];
+}
+
+bool found_before(cdna_wave *w, cdna_check check, size_t at) {
+  cdna_checker *c = ((group_state *)w->group->observed)->checker;
+  bool met = false;
+  lock(c);
+  for (size_t i = 0; i < c->n && !met; i++)
+    if (c->finding[i].check == check && c->finding[i].at == at && c->finding[i].group <= w->group->id) {
+      c->finding[i].times++;
+      met = true;
+    }
+  unlock(c);
+  return met;
+}
+
+void find_at(cdna_wave *w, cdna_check check, size_t at, int lane, const char *format, ...) {
+  group_state *g = w->group->observed;
+  lock(g->checker);
+  cdna_finding *f = place_for(g->checker, check, at);
+  if (f) {
+    f->times++;
+    if (w->group->id < f->group) {
+      f->group = w->group->id;
+      memcpy(f->position, w->group->position, sizeof f->position);
+      f->wave = w->id;
+      f->lane = lane;
+      va_list list;
+      va_start(list, format);
+      vsnprintf(f->text, sizeof f->text, format, list);
+      va_end(list);
+    }
+  }
+  unlock(g->checker);
+}
+
+void register_name(int code, char text[16]) {
+  const char *name = code == CDNA_VCC        ? "vcc"
+                     : code == CDNA_VCC + 1  ? "vcc_hi"
+                     : code == CDNA_M0       ? "m0"
+                     : code == CDNA_EXEC     ? "exec"
+                     : code == CDNA_EXEC + 1 ? "exec_hi"
+                     : code == CDNA_SCC      ? "scc"
+                                             : NULL;
+  if (name)
+    snprintf(text, 16, "%s", name);
+  else
+    snprintf(text, 16, "%c%d", code >= 512 ? 'a' : code >= 256 ? 'v' : 's', code & 255);
+}
+
+void place_name(const cdna_wave *w, size_t at, char *text, size_t size) {
+  const cdna_program *p = w->program;
+  char place[160];
+  cdna_object_place(p->object, p->code + 4 * at, place, sizeof place);
+  snprintf(text, size, "%s (%s)", p->op[at].instruction ? p->op[at].instruction->name : "an instruction", place);
+}
+
+void cdna_finding_print(const cdna_finding *f, const cdna_object *o, const cdna_kernel *k, tw_text *t) {
+  uint64_t code = 0;
+  const char *name = "an instruction";
+  cdna_code c;
+  char place[200];
+  for (size_t i = 0; i < o->n_segments; i++) {
+    const cdna_segment *s = &o->segment[i];
+    if (!s->executable || k->entry - s->address >= s->file_size || 4 * f->at >= s->file_size) continue;
+    uint32_t word[4] = {0};
+    const size_t left = s->file_size / 4 - f->at;
+    code = s->address;
+    memcpy(word, s->data + 4 * f->at, 4 * (left < 4 ? left : 4));
+    if (!cdna_decode(o->arch, word, left < 4 ? left : 4, &c)) name = c.instruction->name;
+  }
+  cdna_object_place(o, code + 4 * f->at, place, sizeof place);
+  tw_text_add(t, "%s: %s at 0x%" PRIx64 " (%s), workgroup %u,%u,%u wave %d", names[f->check], name, code + 4 * f->at,
+              place, f->position[0], f->position[1], f->position[2], f->wave);
+  if (f->lane >= 0) tw_text_add(t, " lane %d", f->lane);
+  tw_text_add(t, ": %s", f->text);
+  if (f->times > 1) tw_text_add(t, " (%" PRIu64 " times)", f->times);
+}
+
+static int by_place(const void *a, const void *b) {
+  const cdna_finding *x = a, *y = b;
+  if (x->at != y->at) return x->at < y->at ? -1 : 1;
+  return (int)x->check - (int)y->check;
+}
+
+size_t cdna_checker_findings(const cdna_checker *c, const cdna_finding **out) {
+  qsort(c->finding, c->n, sizeof *c->finding, by_place);
+  *out = c->finding;
+  return c->n;
+}
+
+size_t cdna_checker_errors(const cdna_checker *c) {
+  size_t n = 0;
+  for (size_t i = 0; i < c->n; i++) n += c->finding[i].check != CDNA_CHECK_DEFECTS;
+  return n;
+}
+
+/* ---- a workgroup ---- */
+
+static void free_state(group_state *g) {
+  for (int i = 0; g->wave && i < g->n_waves; i++) free(g->wave[i].undefined.scratch);
+  free(g->wave);
+  free(g->cell);
+  free(g->lds_undefined);
+  free(g);
+}
+
+static void forget_program(cdna_checker *c) {
+  while (c->idle) {
+    group_state *g = c->idle;
+    c->idle = g->next;
+    free_state(g);
+  }
+  for (int i = 0; i < OWNERS_MAX; i++) {
+    free(c->owner[i]);
+    c->owner[i] = NULL;
+  }
+  free(c->effects);
+  c->effects = NULL;
+  c->program = NULL;
+}
+
+static bool meet_program(cdna_checker *c, const cdna_group *group) {
+  forget_program(c);
+  c->program = group->program;
+  c->effects = cdna_program_effects(group->program);
+  if (!c->effects) return false;
+  c->narrow = false;
+  for (size_t i = 0; i < group->program->n; i++) {
+    const cdna_effects *e = &c->effects[i];
+    if (e->access && e->bytes < 4 && (e->space == CDNA_SPACE_LDS || e->space == CDNA_SPACE_FLAT)) c->narrow = true;
+  }
+  const cdna_memory *m = group->memory;
+  for (size_t i = 0; i < m->n; i++) {
+    const cdna_allocation *a = &m->allocation[i];
+    if (!a->writable || (!checks_for(c, CDNA_CHECK_OVERLAPS) && !checks_for(c, CDNA_CHECK_UNINITIALIZED))) continue;
+    c->owner[i] = calloc(a->size + 1, sizeof *c->owner[i]);
+    if (!c->owner[i]) return false;
+    const uint64_t from = a->undefined ? a->defined_at : 0, to = a->undefined ? from + a->defined_bytes : a->size;
+    for (uint64_t b = from; b < to && b < a->size; b++) atomic_init(&c->owner[i][b], OWNER_GIVEN);
+  }
+  return true;
+}
+
+static group_state *new_state(cdna_checker *c, const cdna_group *group) {
+  group_state *g = calloc(1, sizeof *g);
+  if (!g) return NULL;
+  const size_t cells = c->narrow ? group->lds_bytes : (group->lds_bytes + 3) / 4;
+  g->checker = c;
+  g->lds_bytes = group->lds_bytes;
+  g->n_waves = group->n_waves;
+  g->cell = calloc(cells + 1, sizeof *g->cell);
+  g->lds_undefined = calloc(group->lds_bytes + 1, 1);
+  g->wave = calloc((size_t)g->n_waves, sizeof *g->wave);
+  bool ok = g->cell && g->lds_undefined && g->wave;
+  for (int i = 0; ok && i < g->n_waves; i++) {
+    const size_t bytes = (size_t)group->wave[i].scratch_bytes * CDNA_LANES;
+    if (bytes) ok = (g->wave[i].undefined.scratch = malloc(bytes));
+  }
+  if (ok) return g;
+  free_state(g);
+  return NULL;
+}
+
+static void begin_wave(cdna_wave *w, wave_state *s) {
+  memset(&s->waits, 0, sizeof s->waits);
+  memset(&s->hazards, 0, sizeof s->hazards);
+  s->hazards.time = 100; /* nothing happened in the wait states before */
+  s->first_exec = cdna_exec(w);
+  s->barriers = 0;
+}
+
+static bool begin_group(void *context, cdna_group *group) {
+  cdna_checker *c = context;
+  lock(c);
+  bool ok = c->program == group->program || meet_program(c, group);
+  group_state *g = ok ? c->idle : NULL;
+  if (g) c->idle = g->next;
+  unlock(c);
+  if (ok && !g) g = new_state(c, group);
+  if (!g) {
+    tw_fail(group->error, TW_MISSING, "out of memory for checks: run with --checks none");
+    return false;
+  }
+  g->group = group;
+  g->first = ++g->epoch;
+  group->observed = g;
+  if (checks_for(c, CDNA_CHECK_UNINITIALIZED)) memset(g->lds_undefined, 1, g->lds_bytes);
+  for (int i = 0; i < g->n_waves; i++) {
+    begin_wave(&group->wave[i], &g->wave[i]);
+    if (checks_for(c, CDNA_CHECK_UNINITIALIZED)) undefined_begin(&group->wave[i]);
+  }
+  return true;
+}
+
+/* Waves of a workgroup arrive at barriers equally often: those that ended earlier would be waited for by other rules
+ * than AMD's, and a wave that goes through one more than the others was let through by chance. */
+static void compare_barriers(cdna_group *group, const group_state *g) {
+  int most = 0, least = 0;
+  for (int i = 0; i < g->n_waves; i++) {
+    if (group->wave[i].state != CDNA_ENDED) return;
+    if (g->wave[i].barriers > g->wave[most].barriers) most = i;
+    if (g->wave[i].barriers < g->wave[least].barriers) least = i;
+  }
+  if (g->wave[most].barriers == g->wave[least].barriers) return;
+  find_at(&group->wave[most], CDNA_CHECK_BARRIERS, g->wave[most].last_barrier, -1,
+          "the wave is at a barrier for the %u. time, and wave %d has ended after %u", g->wave[most].barriers, least,
+          g->wave[least].barriers);
+}
+
+static void end_group(void *context, cdna_group *group) {
+  cdna_checker *c = context;
+  group_state *g = group->observed;
+  if (!g) return;
+  if (checks_for(c, CDNA_CHECK_BARRIERS)) compare_barriers(group, g);
+  group->observed = NULL;
+  lock(c);
+  g->next = c->idle;
+  c->idle = g;
+  unlock(c);
+}
+
+/* All went on from a barrier: what was before it happened before what is behind it. */
+static void pass_barrier(void *context, cdna_group *group) {
+  group_state *g = group->observed;
+  (void)context;
+  g->epoch++;
+  for (int i = 0; i < g->n_waves; i++) {
+    wait_state *s = &g->wave[i].waits;
+    const bool ended = group->wave[i].state == CDNA_ENDED;
+    s->vm_passed = ended ? s->vm : s->vm_at_barrier;
+    s->lds_passed = ended ? s->lds : s->lds_at_barrier;
+  }
+}
+
+/* ---- an instruction ---- */
+
+static void barrier_before(cdna_wave *w, const cdna_checker *c) {
+  wave_state *s = state_of(w);
+  s->barriers++;
+  s->last_barrier = (uint32_t)w->at;
+  s->waits.vm_at_barrier = s->waits.vm_done;
+  s->waits.lds_at_barrier = s->waits.lds_done;
+  const uint64_t off = s->first_exec & ~cdna_exec(w);
+  if (off && checks_for(c, CDNA_CHECK_BARRIERS))
+    find_at(w, CDNA_CHECK_BARRIERS, w->at, __builtin_ctzll(off),
+            "a barrier in divergent code: %d of the wave's %d lanes are off, this one the first",
+            __builtin_popcountll(off), __builtin_popcountll(s->first_exec));
+}
+
+/* v_pk_fma_f32 that takes the upper half of its second source for both results: ROCm/rocMLIR, pull request 2459. */
+static void look_for_defects(cdna_wave *w, const seen *x) {
+  const uint32_t *word = &w->program->word[w->at];
+  const uint64_t bits = word[0] | (uint64_t)word[1] << 32;
+  if (w->program->object->arch != CDNA4 || strcmp(x->op->instruction->name, "v_pk_fma_f32") != 0) return;
+  if (cdna_bits(bits, 11, 3) == 2 && cdna_bits(bits, 59, 2) == 3 && cdna_bits(bits, 14, 1))
+    find_at(w, CDNA_CHECK_DEFECTS, w->at, -1,
+            "gfx950 is suspected to skip the low half of v_pk_fma_f32 with op_sel:[0,1,0] now and then "
+            "(ROCm/rocMLIR 2459): use another form");
+}
+
+static void before(void *context, cdna_wave *w, const cdna_op *op) {
+  const cdna_checker *c = context;
+  if (!op->instruction) return;
+  seen x = {.op = op, .e = &c->effects[w->at]};
+  x.exec = x.e->reads_exec ? cdna_exec(w) : ~0ull;
+  if (w->mode & CDNA_MODE_SKIP && x.e->klass >= CDNA_CLASS_VALU) x.exec = 0;
+  x.reaches = x.e->access && cdna_access_of(w, op, &x.access);
+  if (checks_for(c, CDNA_CHECK_UNINITIALIZED)) undefined_before(w, &x);
+  if (checks_for(c, CDNA_CHECK_WAITS) || checks_for(c, CDNA_CHECK_RACES)) waits_before(w, &x);
+  if (checks_for(c, CDNA_CHECK_HAZARDS)) hazards_before(w, &x);
+  if (x.reaches) {
+    if (checks_for(c, CDNA_CHECK_ALIGNMENT)) alignment_before(w, &x);
+    if (checks_for(c, CDNA_CHECK_RACES)) lds_before(w, &x);
+    if (checks_for(c, CDNA_CHECK_OVERLAPS) || checks_for(c, CDNA_CHECK_UNINITIALIZED)) global_before(w, &x);
+  }
+  if (x.e->klass == CDNA_CLASS_BARRIER) barrier_before(w, c);
+  if (x.e->klass == CDNA_CLASS_VALU && checks_for(c, CDNA_CHECK_DEFECTS)) look_for_defects(w, &x);
+}
+
+tw_status cdna_checker_new(const tw_inspection *i, cdna_checker **out, tw_error *error) {
+  unsigned checks;
+  const tw_status status = cdna_checks_parse(i->checks, &checks, error);
+  *out = NULL;
+  if (status != TW_OK || !checks) return status;
+  cdna_checker *c = calloc(1, sizeof *c);
+  if (!c) return tw_fail(error, TW_MISSING, "out of memory");
+  c->checks = checks;
+  atomic_flag_clear(&c->lock);
+  c->observer =
+      (cdna_observer){.context = c, .begin = begin_group, .before = before, .barrier = pass_barrier, .end = end_group};
+  *out = c;
+  return TW_OK;
+}
+
+void cdna_checker_report(cdna_checker *c, const cdna_object *o, const cdna_kernel *k, tw_inspection *i) {
+  const cdna_finding *f;
+  const size_t n = cdna_checker_findings(c, &f);
+  tw_text t = {0};
+  if (i->findings) tw_text_add_string(&t, i->findings);
+  for (size_t at = 0; at < n; at++) {
+    cdna_finding_print(&f[at], o, k, &t);
+    tw_text_add_string(&t, "\n");
+  }
+  free(i->findings);
+  i->findings = tw_text_take(&t);
+  i->n_errors += cdna_checker_errors(c);
+  c->n = 0;
+}
+
+void cdna_checker_free(cdna_checker *c) {
+  if (!c) return;
+  forget_program(c);
+  free(c->finding);
+  free(c);
+}
+
+const cdna_observer *cdna_checker_start(cdna_checker *c) {
+  forget_program(c);
+  return &c->observer;
+}

@@ -1,0 +1,61 @@
+/* checks.h - mistakes that a kernel makes and its results may hide: found while it runs, by an observer (observe.h).
+ *
+ * What a machine would do differently from one run to the next, or differently from this emulator, is a finding: it is
+ * reported once for each instruction, where it was met first (the workgroup of the lowest number, whatever the number of
+ * threads), with how often it was met. Suspected defects of machines are warnings.
+ *
+ *     undefined.c  what was never written decides an address, a branch, or what is stored in memory
+ *     lds.c        waves that use the same bytes of LDS without a barrier, or a wait before it
+ *     waits.c      registers used before s_waitcnt says that they are there
+ *     hazards.c    wait states between instructions that the hardware does not insert
+ *     global.c     alignment; workgroups that write the same bytes
+ *     checks.c     the list of findings; barriers; defects */
+#ifndef TW_CDNA_CHECKS_H
+#define TW_CDNA_CHECKS_H
+
+#include "base/strings.h"
+#include "target/cdna/emulator/observe.h"
+#include "tilewright/target.h"
+
+typedef enum cdna_check {
+  CDNA_CHECK_UNINITIALIZED,
+  CDNA_CHECK_RACES,
+  CDNA_CHECK_WAITS,
+  CDNA_CHECK_HAZARDS,
+  CDNA_CHECK_ALIGNMENT,
+  CDNA_CHECK_BARRIERS,
+  CDNA_CHECK_OVERLAPS,
+  CDNA_CHECK_DEFECTS, /* warnings */
+  CDNA_CHECKS
+} cdna_check;
+
+const char *cdna_check_name(cdna_check); /* "races", ... */
+/* A comma-separated list, "all" or "none": bits of cdna_check. TW_USAGE with what there is. */
+tw_status cdna_checks_parse(const char *text, unsigned *out, tw_error *);
+
+typedef struct cdna_finding {
+  cdna_check check;
+  size_t at; /* dword of the instruction in its program */
+  uint64_t group, times;
+  uint32_t position[3];
+  int wave, lane; /* lane -1: the wave as a whole */
+  char text[560];
+} cdna_finding;
+
+typedef struct cdna_checker cdna_checker;
+
+/* What the inspection asks for; *out is NULL where that is nothing. */
+tw_status cdna_checker_new(const tw_inspection *, cdna_checker **out, tw_error *);
+void cdna_checker_free(cdna_checker *);
+/* Before each run: its observer. */
+const cdna_observer *cdna_checker_start(cdna_checker *);
+/* After a run: adds its findings to the inspection, in words. */
+void cdna_checker_report(cdna_checker *, const cdna_object *, const cdna_kernel *, tw_inspection *);
+/* Findings of the last run by instruction, then check. */
+size_t cdna_checker_findings(const cdna_checker *, const cdna_finding **out);
+/* How many are no warnings. */
+size_t cdna_checker_errors(const cdna_checker *);
+/* "races: ds_read_b32 at 0x1a4 (kernel.c:12), workgroup 0,0,0 wave 1 lane 3: ...". The object is that of the run. */
+void cdna_finding_print(const cdna_finding *, const cdna_object *, const cdna_kernel *, tw_text *);
+
+#endif

@@ -1,0 +1,206 @@
+/* hazards.c - wait states that software has to put between two instructions, since the hardware does not.
+ *
+ * Each instruction takes a wait state, s_nop more; a matrix instruction also waits until the matrix unit has taken the
+ * one before it, for its passes; a branch that is taken costs eight more, since instructions have to be fetched (assumed).
+ * The machine takes longer at other places, so what is found here may come late enough there by chance.
+ *
+ * Rules: LLVM 22, GCNHazardRecognizer.cpp (checkMAIHazards90A, checkMAIVALUHazards, checkVALUHazards, checkDPPHazards,
+ * checkRWLaneHazards, checkDivFMasHazards, checkVMEMHazards, checkReadM0Hazards); the manuals of CDNA3 and CDNA4,
+ * section 4.5, "Manually inserted wait states". Left out is what AMD's own hand-written kernels (ROCm/aiter) do in
+ * their inner loops, so that the hardware must take care of it: M0 set right before a load to LDS, a scalar that a
+ * vector instruction has written read as a constant, and a second wait state before it is read as a mask. */
+#include <string.h>
+
+#include "target/cdna/checks/state.h"
+
+enum { TAKEN = 8 };
+enum { BY_VALU = 1, BY_TRANS = 2, BY_PART = 4, BY_DOT = 8, BY_XDL = 16, BY_F64 = 32 };
+
+static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
+
+static bool is_vector(const cdna_effects *e) { return e->klass == CDNA_CLASS_VALU || e->klass == CDNA_CLASS_TRANS; }
+static bool is_memory(const cdna_effects *e) { return e->klass == CDNA_CLASS_VMEM || e->klass == CDNA_CLASS_LDS; }
+
+/* What is executed by the matrix unit proper ("XDL"): all but f32 and f64 products. */
+static uint8_t kind_of(const cdna_mfma *m) { return m->c == CDNA_F64 ? BY_F64 : m->a == CDNA_F32 ? 0 : BY_XDL; }
+
+static const char *const reasons[] = {"reads", "writes"};
+
+/* Wait states that are between an instruction and now. */
+static int since(const hazard_state *s, const written *x) { return (int)(s->time - x->time) - 1; }
+
+static void report(cdna_wave *w, int code, const char *what, const written *by, int needed) {
+  const hazard_state *s = &state_of(w)->hazards;
+  char name[16], place[240];
+  if (found_before(w, CDNA_CHECK_HAZARDS, w->at)) return;
+  register_name(code, name);
+  place_name(w, by->at, place, sizeof place);
+  find_at(w, CDNA_CHECK_HAZARDS, w->at, -1, "%s %s %d wait states behind %s: %d are needed", what, name, since(s, by),
+          place, needed);
+}
+
+static bool too_early(cdna_wave *w, int code, const char *what, const written *by, int needed) {
+  const hazard_state *s = &state_of(w)->hazards;
+  if (!by->time || since(s, by) >= needed) return false;
+  report(w, code, what, by, needed);
+  return true;
+}
+
+/* Results of matrix instructions, for all that is none: read, or written over. */
+static int after_matrix(cdna_arch arch, const written *by, bool memory, bool write) {
+  const bool wide = arch == CDNA4 && by->passes == 16; /* f64 16x16x4 takes twice as long there */
+  if (by->how & BY_F64) return by->passes == 4 ? (memory && !write ? 9 : 6) : wide ? 19 : memory && !write ? 18 : 11;
+  if (by->how & BY_XDL) return by->passes + 3 + (arch == CDNA4 && by->passes != 2);
+  return by->passes + 2;
+}
+
+/* Results of matrix instructions for another's A and B (and scales), and for C. */
+static int matrix_to_factor(cdna_arch arch, const written *by) {
+  if (by->how & BY_F64) return by->passes == 4 ? 6 : arch == CDNA4 && by->passes == 16 ? 19 : 11;
+  return after_matrix(arch, by, false, false);
+}
+static int matrix_to_addend(cdna_arch arch, const written *by, const cdna_mfma *m, int first) {
+  const uint8_t kind = kind_of(m);
+  if (by->first == first) {
+    if (kind & BY_F64 && by->how & BY_F64 && by->passes == 4 && m->m == 4) return 4;
+    return by->passes == 2 ? 2 : 0;
+  }
+  if (by->how & BY_F64) return kind & BY_XDL ? 0 : by->passes == 4 ? 4 : arch == CDNA4 && by->passes == 16 ? 17 : 9;
+  if (kind & BY_XDL && !(by->how & BY_XDL)) return 0;
+  return by->how & BY_XDL ? by->passes + 1 + (arch == CDNA4 && by->passes != 2) : by->passes;
+}
+
+static bool read_vector(cdna_wave *w, const seen *x, const cdna_register_range *r) {
+  const hazard_state *s = &state_of(w)->hazards;
+  const cdna_effects *e = x->e;
+  const cdna_arch arch = w->program->object->arch;
+  const char *name = x->op->instruction->name, *reads = reasons[0];
+  const bool readlane = begins(name, "v_readlane") || begins(name, "v_readfirstlane"), swap = strstr(name, "_swap_b32");
+  const bool dot = begins(name, "v_dot");
+  for (int k = 0; k < r->n; k++) {
+    const int code = r->first + k, v = (code - CDNA_VGPRS) & 511;
+    const written *m = &s->matrix[v], *a = &s->vector[v];
+    if (m->time && s->time < s->matrix_until) {
+      const bool addend = e->mfma && (r->role == '2' || r->role == 'D');
+      const int needed = !e->mfma ? after_matrix(arch, m, is_memory(e), false)
+                         : addend ? matrix_to_addend(arch, m, e->mfma, r->first)
+                                  : matrix_to_factor(arch, m);
+      if (too_early(w, code, reads, m, needed)) return true;
+    }
+    if (!a->time || since(s, a) >= 4) continue;
+    if (e->mfma && !(a->how & BY_DOT) && too_early(w, code, reads, a, 2)) return true;
+    if (e->is_dpp && too_early(w, code, reads, a, 2)) return true;
+    if ((readlane || swap) && too_early(w, code, reads, a, 1)) return true;
+    if (a->how & BY_TRANS && e->klass == CDNA_CLASS_VALU && too_early(w, code, reads, a, 1)) return true;
+    if (a->how & BY_PART && is_vector(e) && too_early(w, code, reads, a, 1)) return true;
+    if (a->how & BY_DOT && !(dot && r->role == '2') && (is_vector(e) || is_memory(e)) &&
+        w->program->op[a->at].instruction->name != name && too_early(w, code, reads, a, 3))
+      return true;
+  }
+  return false;
+}
+
+static bool write_vector(cdna_wave *w, const seen *x, const cdna_register_range *r) {
+  const hazard_state *s = &state_of(w)->hazards;
+  const cdna_effects *e = x->e;
+  const cdna_arch arch = w->program->object->arch;
+  if (e->mfma) return false;
+  for (int k = 0; k < r->n; k++) {
+    const int code = r->first + k, v = (code - CDNA_VGPRS) & 511;
+    if (s->time < s->matrix_until) {
+      const written *m = &s->matrix[v], *c = &s->addend[v];
+      if (m->time && too_early(w, code, reasons[1], m, after_matrix(arch, m, is_memory(e), true))) return true;
+      if (c->time && too_early(w, code, "writes C of a matrix instruction,", c, c->passes == 2 ? 1 : c->passes - 1))
+        return true;
+    }
+    if (is_vector(e) && s->data[v].time && too_early(w, code, "writes the data of a store,", &s->data[v], 2))
+      return true;
+  }
+  return false;
+}
+
+static bool read_scalar(cdna_wave *w, const seen *x, const cdna_register_range *r) {
+  const hazard_state *s = &state_of(w)->hazards;
+  const cdna_effects *e = x->e;
+  const char *name = x->op->instruction->name;
+  const bool lane = begins(name, "v_readlane") || begins(name, "v_writelane") || begins(name, "v_readfirstlane");
+  for (int k = 0; k < r->n && r->first + k < CDNA_ZERO; k++) {
+    const int code = r->first + k;
+    const written *a = &s->scalar[code];
+    const bool exec = code == CDNA_EXEC || code == CDNA_EXEC + 1;
+    if (!a->time || since(s, a) >= 5) continue;
+    int needed = 0;
+    if (exec)
+      needed = e->is_dpp ? 5 : lane ? 4 : 0;
+    else if (e->klass == CDNA_CLASS_VMEM)
+      needed = 5;
+    else if (lane && r->role == '1')
+      needed = 4;
+    else if (begins(name, "v_div_fmas") && r->role == CDNA_IMPLIED)
+      needed = 4;
+    else if (is_vector(e) && (r->role == 'C' || (r->role == '2' && r->n == 2)))
+      needed = 1;
+    if (too_early(w, code, reasons[0], a, needed)) return true;
+  }
+  return false;
+}
+
+static void remember(cdna_wave *w, const seen *x) {
+  hazard_state *s = &state_of(w)->hazards;
+  const cdna_effects *e = x->e;
+  const char *name = x->op->instruction->name;
+  written now = {.time = s->time, .at = (uint32_t)w->at};
+  if (e->mfma) {
+    now.passes = e->passes;
+    now.how = kind_of(e->mfma);
+    s->matrix_free = s->time + e->passes;
+    s->matrix_until = s->time + 24;
+  }
+  for (int r = 0; r < e->n_writes; r++) {
+    const cdna_register_range *t = &e->write[r];
+    for (int k = 0; k < t->n; k++) {
+      const int code = t->first + k, v = (code - CDNA_VGPRS) & 511;
+      if (code >= CDNA_REGISTER_CODES) break;
+      if (code < CDNA_ZERO) {
+        const bool valu = is_vector(e);
+        s->scalar[code] = valu ? (written){s->time, now.at, BY_VALU, 0, 0} : (written){0};
+      } else if (code >= CDNA_VGPRS) {
+        now.first = t->first;
+        s->matrix[v] = e->mfma ? now : (written){0};
+        if (!e->mfma) {
+          now.how = (uint8_t)(BY_VALU | (e->klass == CDNA_CLASS_TRANS ? BY_TRANS : 0) |
+                              (e->selects_part ? BY_PART : 0) | (begins(name, "v_dot") ? BY_DOT : 0));
+          s->vector[v] = is_vector(e) ? now : (written){0};
+        } else {
+          s->vector[v] = (written){0};
+        }
+      }
+    }
+  }
+  for (int r = 0; r < e->n_reads; r++) {
+    const cdna_register_range *t = &e->read[r];
+    if (t->first < CDNA_VGPRS) continue;
+    if (e->mfma && t->role == '2' && now.how & BY_XDL && !cdna_mfma_is_sparse(e->mfma))
+      for (int k = 0; k < t->n; k++) s->addend[(t->first + k - CDNA_VGPRS) & 511] = now;
+    /* stores of more than 8 bytes read their data late; buffers do so without a register as offset */
+    const bool buffer = begins(name, "buffer_");
+    const bool late = e->klass == CDNA_CLASS_VMEM && e->access == CDNA_STORE && e->bytes > 8 && t->role == 'W' &&
+                      !(buffer && x->op->s[3].kind == CDNA_SCALAR);
+    for (int k = 0; late && k < t->n; k++) s->data[(t->first + k - CDNA_VGPRS) & 511] = now;
+  }
+}
+
+void hazards_before(cdna_wave *w, const seen *x) {
+  hazard_state *s = &state_of(w)->hazards;
+  const cdna_effects *e = x->e;
+  if (w->at != s->next) s->time += TAKEN;
+  if (e->mfma && s->time < s->matrix_free) s->time = s->matrix_free;
+  bool found = false;
+  for (int r = 0; r < e->n_reads && !found; r++)
+    found = e->read[r].first >= CDNA_VGPRS ? read_vector(w, x, &e->read[r]) : read_scalar(w, x, &e->read[r]);
+  for (int r = 0; r < e->n_writes && !found; r++)
+    if (e->write[r].first >= CDNA_VGPRS) found = write_vector(w, x, &e->write[r]);
+  remember(w, x);
+  s->time += e->wait_states;
+  s->next = w->at + x->op->dwords;
+}

@@ -1,0 +1,85 @@
+/* lds.c - waves of a workgroup that use the same bytes of LDS, one of them writing, without a barrier in between; and
+ * writes that are not known to have ended when the barrier lets others read.
+ *
+ * A barrier is the only order between waves. Between two of them each cell keeps who wrote and who read it. A wave that
+ * arrives at a barrier has to have waited for its writes (lgkmcnt), and for loads that go to LDS (vmcnt), which is also
+ * what its own reads need. Atomics do not race with each other. */
+#include "target/cdna/checks/state.h"
+
+enum { SEVERAL = -1 };
+
+/* Has the write ended, for a wave that reads? For its own, and of others at the barrier that is between them. */
+static bool has_ended(const group_state *g, const lds_cell *c, int reader) {
+  if (c->writer == SEVERAL || c->written < g->first) return true;
+  const wait_state *s = &g->wave[c->writer].waits;
+  if (c->writer == reader) return !c->direct || c->sequence <= s->vm_done;
+  return c->sequence <= (c->direct ? s->vm_passed : s->lds_passed);
+}
+
+static void report(cdna_wave *w, int lane, uint32_t address, const char *does, int other, const char *did, size_t at) {
+  char place[240];
+  if (found_before(w, CDNA_CHECK_RACES, w->at)) return;
+  place_name(w, at, place, sizeof place);
+  find_at(w, CDNA_CHECK_RACES, w->at, lane, "%s LDS at %u, which wave %d %s in %s: no barrier is between them", does,
+          address, other, did, place);
+}
+
+static bool touch(cdna_wave *w, const seen *x, group_state *g, lds_cell *c, uint32_t address, int lane, bool reads,
+                  bool writes, uint32_t sequence) {
+  const int id = w->id;
+  const bool is_written = c->written == g->epoch, read = c->read == g->epoch, atomic = reads && writes;
+  const bool after_atomic = atomic && w->program->op[c->write_at].run == x->op->run;
+  if (is_written && c->writer != id && !after_atomic) {
+    report(w, lane, address, reads && !writes ? "reads" : "writes", c->writer == SEVERAL ? 0 : c->writer, "writes",
+           c->write_at);
+    return false;
+  }
+  if (writes && !atomic && read && c->reader != id) {
+    report(w, lane, address, "writes", c->reader == SEVERAL ? 0 : c->reader, "reads", c->read_at);
+    return false;
+  }
+  if (reads && !has_ended(g, c, id)) {
+    char place[240];
+    if (found_before(w, CDNA_CHECK_RACES, w->at)) return false;
+    place_name(w, c->write_at, place, sizeof place);
+    find_at(w, CDNA_CHECK_RACES, w->at, lane, "reads LDS at %u, which wave %d writes in %s: s_waitcnt %s is missing%s",
+            address, c->writer, place, c->direct ? "vmcnt" : "lgkmcnt", is_written ? "" : " before the barrier");
+    return false;
+  }
+  if (reads && !atomic) {
+    c->reader = !read || c->reader == id ? (int8_t)id : SEVERAL;
+    c->read = g->epoch;
+    c->read_at = (uint32_t)w->at;
+  }
+  if (writes) {
+    c->writer = is_written && c->writer != id ? SEVERAL : (int8_t)id;
+    c->written = g->epoch;
+    c->write_at = (uint32_t)w->at;
+    c->sequence = sequence;
+    c->direct = x->access.to_lds;
+  }
+  return true;
+}
+
+static void touch_all(cdna_wave *w, const seen *x, uint64_t lanes, bool reads, bool writes, uint32_t sequence) {
+  group_state *g = w->group->observed;
+  const int shift = g->checker->narrow ? 0 : 2;
+  const uint32_t bytes = x->access.to_lds && x->access.bytes < 4 ? 4 : x->access.bytes;
+  for (int part = 0; part < x->access.parts; part++)
+    for (uint64_t left = lanes; left; left &= left - 1) {
+      const int l = __builtin_ctzll(left);
+      const uint64_t at = x->access.to_lds ? x->access.lds[l] : x->access.address[part][l];
+      if (at >= g->lds_bytes || bytes > g->lds_bytes - at) return; /* the run stops here */
+      for (uint32_t c = (uint32_t)at >> shift; c <= ((uint32_t)at + bytes - 1) >> shift; c++)
+        if (!touch(w, x, g, &g->cell[c], c << shift, l, reads, writes, sequence)) return;
+    }
+}
+
+void lds_before(cdna_wave *w, const seen *x) {
+  const wait_state *s = &state_of(w)->waits;
+  const cdna_access *a = &x->access;
+  if (a->to_lds)
+    touch_all(w, x, x->exec, false, true, s->vm);
+  else if (a->lanes[CDNA_IN_LDS])
+    touch_all(w, x, a->lanes[CDNA_IN_LDS], a->reads, a->writes, a->writes ? s->lds : 0);
+}

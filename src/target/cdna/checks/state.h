@@ -1,0 +1,145 @@
+/* state.h - what the checks keep while a workgroup runs; shared by the files of this folder alone. */
+#ifndef TW_CDNA_CHECKS_STATE_H
+#define TW_CDNA_CHECKS_STATE_H
+
+#include <stdatomic.h>
+
+#include "target/cdna/checks/checks.h"
+
+/* An instruction as the checks see it. */
+typedef struct seen {
+  const cdna_op *op;
+  const cdna_effects *e;
+  uint64_t exec; /* lanes that are on; all for what ignores EXEC */
+  bool reaches;  /* memory: access is filled in */
+  cdna_access access;
+} seen;
+
+/* ---- waits.c ---- */
+
+/* Operations of each counter have numbers from 1 on in order of issue; those up to `done` have surely ended. Scalar
+ * loads end in any order: all that are under way have number `scalar`. */
+typedef struct wait_state {
+  uint32_t vm, vm_done, lds, lds_done, scalar, scalar_done;
+  uint32_t vm_of[CDNA_REGISTER_CODES], lds_of[CDNA_REGISTER_CODES]; /* the last that writes the register */
+  uint32_t scalar_of[CDNA_ZERO];
+  uint32_t at_of[CDNA_REGISTER_CODES];    /* its instruction */
+  uint32_t vm_at_barrier, lds_at_barrier; /* done when the wave arrived there, */
+  uint32_t vm_passed, lds_passed;         /* and at the last one that it has left */
+} wait_state;
+
+/* ---- hazards.c ---- */
+
+typedef struct written {
+  uint32_t time; /* of issue, in wait states; 0: never, or long ago */
+  uint32_t at;
+  uint8_t how, passes;
+  uint16_t first; /* register of the destination */
+} written;
+
+typedef struct hazard_state {
+  uint32_t time, matrix_free;
+  written matrix[512], vector[512], addend[512], data[512]; /* by MFMA, by VALU; read as C, read as data of a store */
+  written scalar[CDNA_ZERO];                                /* by VALU */
+  size_t next;                                              /* instruction, if no branch is taken */
+  uint32_t matrix_until;                                    /* no matrix result is younger than this */
+} hazard_state;
+
+/* ---- undefined.c ---- */
+
+enum { ORIGINS = 64 };
+typedef struct origin {
+  char what[264];
+  uint32_t at;
+  int lane;
+} origin;
+
+typedef struct undefined_state {
+  uint64_t any[12];           /* registers with an undefined byte, by code */
+  uint64_t vector[512][4];    /* lanes whose byte is undefined */
+  uint32_t scalar[CDNA_ZERO]; /* bits */
+  bool scc;
+  uint8_t origin_of[CDNA_REGISTER_CODES];
+  int n_origins;
+  origin origin[ORIGINS];
+  uint8_t *scratch; /* a byte each: is undefined */
+} undefined_state;
+
+typedef struct wave_state {
+  uint64_t first_exec;
+  uint32_t barriers, last_barrier;
+  wait_state waits;
+  hazard_state hazards;
+  undefined_state undefined;
+} wave_state;
+
+/* ---- lds.c ---- */
+
+/* Of each cell (a dword, or a byte where the kernel has narrow accesses). */
+typedef struct lds_cell {
+  uint32_t written, read; /* epoch: workgroups and barriers, counted */
+  uint32_t write_at, read_at;
+  uint32_t sequence;     /* of the write in its wave's counter */
+  int8_t writer, reader; /* waves; -1: several */
+  bool direct;           /* a load that goes to LDS wrote it */
+} lds_cell;
+
+typedef struct group_state {
+  struct group_state *next;
+  cdna_checker *checker;
+  const cdna_group *group;
+  uint32_t epoch, first; /* now, and when the workgroup began */
+  uint32_t lds_bytes;
+  lds_cell *cell;
+  uint8_t *lds_undefined; /* of each byte */
+  int n_waves;
+  wave_state *wave;
+} group_state;
+
+/* Bytes of memory that a launch writes: 0 never written, else 1 + the workgroup that wrote it last, or GIVEN, SHARED. */
+enum { OWNERS_MAX = CDNA_ALLOCATIONS_MAX };
+static const uint32_t OWNER_GIVEN = UINT32_MAX, OWNER_SHARED = UINT32_MAX - 1;
+
+struct cdna_checker {
+  unsigned checks;
+  cdna_observer observer;
+  atomic_flag lock;
+  /* of the program that runs */
+  const cdna_program *program;
+  cdna_effects *effects;
+  bool narrow; /* it reaches bytes and halves of LDS */
+  _Atomic(uint32_t) *owner[OWNERS_MAX];
+  group_state *idle;
+  size_t n, room;
+  cdna_finding *finding;
+  bool out_of_memory;
+};
+
+static inline bool checks_for(const cdna_checker *c, cdna_check check) { return c->checks >> check & 1; }
+static inline wave_state *state_of(const cdna_wave *w) {
+  const group_state *g = w->group->observed;
+  return &g->wave[w->id];
+}
+
+/* Was it found at the instruction before, by this workgroup or an earlier one? Then it is counted, and words for it need
+ * not be made. */
+bool found_before(cdna_wave *, cdna_check, size_t at);
+/* A finding of this wave at the instruction; lane -1: none in particular. */
+void find_at(cdna_wave *, cdna_check, size_t at, int lane, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+/* "v5", "s[4:5]", "vcc", "a0". */
+void register_name(int code, char text[16]);
+/* "buffer_load_dword at kernel.c:12". */
+void place_name(const cdna_wave *, size_t at, char *text, size_t size);
+
+void waits_before(cdna_wave *, const seen *);
+void hazards_before(cdna_wave *, const seen *);
+void undefined_begin(cdna_wave *);
+void undefined_before(cdna_wave *, const seen *);
+void lds_before(cdna_wave *, const seen *);
+void alignment_before(cdna_wave *, const seen *);
+void global_before(cdna_wave *, const seen *);
+/* Owners of an address's bytes; NULL where nothing is kept. */
+_Atomic(uint32_t) *owners_of(cdna_wave *, uint64_t address, uint64_t bytes);
+
+#endif
