@@ -104,7 +104,7 @@ void rv64_describe_code(const rv64_memory *, uint64_t pc, char *text, size_t siz
 /* ---- The core ------------------------------------------------------------------------------------------- */
 
 /* What leaves the core. Every function gets the cycle at which it happens and returns the cycle at which the
- * core may go on (>= cycle). Cycles of calls do not decrease but for writeback, prefetch and refill, which
+ * core may go on (>= cycle). Cycles of calls do not decrease but for writeback and refill, which
  * may lead or lag commands and fences by a few cycles of pipeline. A NULL function stands for a machine that answers at once
  * (command: illegal instruction). */
 typedef struct rv64_ports {
@@ -117,11 +117,8 @@ typedef struct rv64_ports {
   /* The fence instruction: everything before it has left the coprocessor. UINT64_MAX as above. */
   uint64_t (*fence)(void *context, uint64_t cycle, char why[256]);
   /* An L1 miss, at the cycle of the request: `line` is the address of a 64-byte line; returns the cycle of the
-   * last beat of data at the L1. For a line that was asked for by `prefetch` that may lie before `cycle`. */
+   * last beat of data at the L1. */
   uint64_t (*refill)(void *context, uint64_t cycle, uint64_t line, bool is_instruction);
-  /* Instruction fetch runs ahead of decode and asks for a line at `cycle`, which may lie a few cycles behind those
-   * of the next calls; nobody waits yet. One at a time: refill of the same line comes before the next prefetch. */
-  void (*prefetch)(void *context, uint64_t cycle, uint64_t line);
   /* A dirty line leaves the L1. The core does not wait. */
   void (*writeback)(void *context, uint64_t cycle, uint64_t line);
 } rv64_ports;

@@ -22,7 +22,6 @@ bool rv64_command(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *i
   }
   char why[256] = "the coprocessor refused the command";
   uint64_t offered = t + STAGES_TO_WRITE_BACK;
-  rv64_fetch_commit(core, UINT64_MAX); /* fetch goes on while the core waits, here and below */
   uint64_t taken = core->ports->command(core->ports->context, offered, encoding, xs1 ? core->x[in->rs1] : 0,
                                         xs2 ? core->x[in->rs2] : 0, &result, why);
   if (taken == UINT64_MAX) {
@@ -48,7 +47,6 @@ bool rv64_command(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *i
 bool rv64_fence(rv64_core *core, uint64_t pc, uint64_t *issue) {
   uint64_t t = later(*issue, core->last_command + STAGES_TO_WRITE_BACK + 1);
   char why[256] = "the coprocessor failed";
-  rv64_fetch_commit(core, UINT64_MAX);
   if (core->ports->fence && (t = core->ports->fence(core->ports->context, t, why)) == UINT64_MAX) {
     rv64_fault(core, pc, "%s", why);
     return false;

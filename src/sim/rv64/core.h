@@ -56,7 +56,7 @@ typedef struct rv64_cache {
 /* ---- Frontend -------------------------------------------------------------------------------------------- */
 
 enum { HISTORY_ENTRIES = 512, TARGET_ENTRIES = 28, RETURN_ENTRIES = 6, FETCH_QUEUE = 5 };
-enum { PACKETS_SHIFT = LINE_SHIFT - 2, LINE_PACKETS = 1 << PACKETS_SHIFT };
+enum { PACKETS_SHIFT = LINE_SHIFT - 2 };
 
 typedef struct rv64_predictor {    /* BTB.scala */
   uint8_t taken[HISTORY_ENTRIES];  /* one-bit counters */
@@ -75,9 +75,7 @@ typedef struct rv64_frontend { /* Frontend.scala; a packet is an aligned word of
   uint64_t entered_late;       /* the last packet if it was entered at its second half */
   bool entered_free;           /* and that half went into the instruction buffer beside the jump */
   uint64_t dequeued[8];        /* cycle at which decode took the last packets, a ring by `count` */
-  uint64_t looked_from;        /* line from whose end fetch has looked into the next one */
-  uint64_t plan, plan_cycle; /* line + 1 that fetch asks for at that cycle unless it goes elsewhere before; 0 = none */
-  uint64_t pending;          /* line + 1 that has been asked for and not waited for; 0 = none */
+  uint64_t certain;            /* it and the packet before it are not fetched on speculation */
   unsigned count;
 } rv64_frontend;
 
@@ -140,9 +138,7 @@ unsigned rv64_divide_latency(uint64_t dividend, uint64_t divisor, bool is_signed
 
 /* frontend.c */
 void rv64_decode_slot(rv64_core *, rv64_insn *, uint64_t pc);
-uint64_t rv64_fetch_line(rv64_core *, uint64_t line, uint64_t s2, uint64_t issue);
-void rv64_fetch_ahead(rv64_core *, uint64_t pc);
-void rv64_fetch_commit(rv64_core *, uint64_t until);
+uint64_t rv64_fetch_line(rv64_core *, uint64_t pc, uint64_t line, uint64_t s2, uint64_t issue);
 void rv64_fetch_again(rv64_core *, uint64_t pc, uint64_t issue);
 unsigned rv64_history_index(const rv64_predictor *, uint64_t packet);
 int rv64_target_find(const rv64_predictor *, const rv64_insn *, uint64_t branch);

@@ -14,15 +14,12 @@ static inline void fetch_packet(rv64_core *core, uint64_t pc, uint64_t packet, u
   fetch->packet = packet;
   fetch->entered_late = UINT64_MAX;
   uint64_t line = packet >> PACKETS_SHIFT;
-  if (unlikely(line != fetch->line)) available = rv64_fetch_line(core, line, available, issue);
+  if (unlikely(line != fetch->line)) available = rv64_fetch_line(core, pc, line, available, issue);
   fetch->available = available;
-  bool near_end = (packet & (LINE_PACKETS - 1)) >= LINE_PACKETS - (FETCH_QUEUE - 1);
-  if (unlikely(near_end && line != fetch->looked_from)) rv64_fetch_ahead(core, pc);
 }
 
 /* Decode goes on at `target`, whose packet is there at `available`. */
 static inline void redirect(rv64_core *core, uint64_t target, uint64_t available, uint64_t issue) {
-  core->fetch.plan = 0;
   fetch_packet(core, target, target >> 2, available, issue);
   if (target & 2) core->fetch.entered_late = target >> 2;
 }
@@ -54,10 +51,8 @@ static inline void predicted_taken(rv64_core *core, rv64_insn *in, uint64_t bran
   core->fetch.entered_free = core->fetch.available <= t && is_buffered(core, branch);
 }
 
-/* Fetch went the wrong way until two cycles after the branch left decode, and may have asked for a line there. */
 static void mispredicted(rv64_core *core, uint64_t target, uint64_t t) {
   core->mispredicts++;
-  rv64_fetch_commit(core, t + MISPREDICT_REFETCH - 2);
   redirect(core, target, t + MISPREDICT_REFETCH, t);
   core->fetch.entered_free = false;
 }

@@ -324,7 +324,7 @@ next_instruction:
     DONE;
   case OP_FENCE_I:
     rv64_cache_clear(&core->icache);
-    core->fetch.line = core->fetch.looked_from = UINT64_MAX;
+    core->fetch.line = UINT64_MAX;
     t = later(t, core->last_memory + STAGES_TO_WRITE_BACK + 1) + REPLAY_REFETCH - 1;
     DONE;
   case OP_CSRRW ... OP_CSRRCI:
@@ -413,7 +413,7 @@ tw_status rv64_run(const rv64_memory *memory, const rv64_ports *ports, const rv6
   core->ports = ports;
   core->options = options ? options : &defaults;
   core->result = result;
-  core->fetch.line = core->fetch.looked_from = UINT64_MAX;
+  core->fetch.line = UINT64_MAX;
   core->x[2] = memory->stack_top;
   tw_status status = make_code(core, error);
   if (!status) status = make_caches(core, error);

@@ -331,8 +331,7 @@ struct gm_machine {
   gm_executor ex;
   gm_storer st;
   struct {
-    uint64_t line, last_beat;
-    bool prefetched;
+    uint64_t last_beat;
   } refill[2];  /* the core's data, instruction line; last_beat 0: on its way */
   bool fencing; /* the core waits at a fence */
   gm_counters counters;

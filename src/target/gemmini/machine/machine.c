@@ -207,27 +207,16 @@ enum { DMA_BUFFERS = 2 };
 /* One line for each L1 at a time: its cookie says which. */
 static void ask(gm_machine *m, uint64_t cycle, uint64_t line, bool is_instruction) {
   l2_send(&m->l2, L2_CORE, cycle - DMA_BUFFERS, L2_REFILL, line, m->l2.p.line_bytes, false, is_instruction);
-  m->refill[is_instruction].line = line;
   m->refill[is_instruction].last_beat = 0;
   gm_wake(m, GM_UNIT_READ, m->now);
 }
 
 static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_instruction) {
   gm_machine *m = context;
-  bool prefetched = is_instruction && m->refill[1].prefetched && m->refill[1].line == line;
-  if (!prefetched) {
-    advance_to(m, cycle);
-    ask(m, cycle, line, is_instruction);
-  }
-  m->refill[1].prefetched &= !is_instruction;
+  advance_to(m, cycle);
+  ask(m, cycle, line, is_instruction);
   while (!m->refill[is_instruction].last_beat && !m->why[0]) advance(m);
   return m->why[0] ? m->now : m->refill[is_instruction].last_beat - DMA_BUFFERS;
-}
-
-static void prefetch(void *context, uint64_t cycle, uint64_t line) {
-  gm_machine *m = context;
-  ask(m, cycle > m->now ? cycle : m->now, line, true);
-  m->refill[1].prefetched = true;
 }
 
 static void writeback(void *context, uint64_t cycle, uint64_t line) {
@@ -239,7 +228,7 @@ static void writeback(void *context, uint64_t cycle, uint64_t line) {
 
 rv64_ports gm_machine_ports(gm_machine *m) {
   return (rv64_ports){
-      .context = m, .command = command, .fence = fence, .refill = refill, .prefetch = prefetch, .writeback = writeback};
+      .context = m, .command = command, .fence = fence, .refill = refill, .writeback = writeback};
 }
 
 void gm_machine_limit(gm_machine *m, uint64_t max_cycles) { m->limit = max_cycles; }
