@@ -1,21 +1,43 @@
-/* l2.c - see l2.h. All times of a request are computed when it is accepted; only the shared data pipeline is left
- * to the caller's clock, because its back-pressure comes from the client. */
+/* l2.c - see l2.h. A step makes one edge, the parts in the order in which the RTL's wires run within a cycle: what is accepted,
+ * what is scheduled, who has which bank, and what of the response channel can move. What a part leaves for another one in a
+ * register carries the cycle from which it may be seen. */
 #include "sim/l2.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+  OUTER_REQUEST = 1,  /* scheduled -> at the cork: a buffer (Parameters.scala, outerBuf) */
+  OUTER_ANSWER = 2,   /* at the cork -> at SinkD, of what the cork answers itself: its queue, a buffer */
+  RELEASE_STAGES = 3, /* read from the banked store -> at the cork (SourceC.scala: two registers, a queue) */
+  FETCHES = 2,        /* entries of the buffer towards the cork */
+  CLEAN_RELEASES =
+      4, /* that may wait for their answer: the cork's queue of two, two in SourceC's (room := count <= 1) */
+  WRITE_PATIENCE = 7, /* cycles after which the answer to a write goes before the next line (TLToAXI4: b_delay) */
+  LLC_WAYS = 16,
+};
+
 tw_status l2_init(l2_cache *c, const l2_parameters *p, tw_error *error) {
   memset(c, 0, sizeof *c);
   c->p = *p;
-  c->sets = p->bytes / (p->line_bytes * p->ways);
-  c->llc_sets = p->llc_bytes / (p->line_bytes * 16);
-  if (c->sets < 1 || c->llc_sets < 1 || p->misses < 1 || p->misses > L2_MISSES_MAX)
+  const int sets = p->bytes / (p->line_bytes * p->ways), llc_sets = p->llc_bytes / (p->line_bytes * LLC_WAYS);
+  if (sets < 1 || llc_sets < 1 || sets & (sets - 1) || llc_sets & (llc_sets - 1) || p->misses < 1 ||
+      p->misses > L2_MISSES_MAX)
     return tw_fail(error, TW_USAGE, "L2: %d bytes in %d ways with %d miss registers make no cache", p->bytes, p->ways,
                    p->misses);
-  c->tag = calloc((size_t)c->sets * p->ways, sizeof *c->tag);
-  c->llc_tag = calloc((size_t)c->llc_sets * 16, sizeof *c->llc_tag);
-  c->random = 0x9e3779b97f4a7c15u;
+  c->sets = (uint64_t)sets, c->llc_sets = (uint64_t)llc_sets;
+  c->line_bytes = (uint64_t)p->line_bytes;
+  c->line_shift = __builtin_ctz((unsigned)p->line_bytes);
+  c->beat_shift = __builtin_ctz((unsigned)p->beat_bytes);
+  c->bank_shift = __builtin_ctz((unsigned)p->port_bytes);
+  c->line_beats = (unsigned)(p->line_bytes / p->port_bytes);
+  c->beat_banks = p->beat_bytes / p->port_bytes;
+  c->tag = calloc((size_t)sets * (size_t)p->ways, sizeof *c->tag);
+  c->llc_tag = calloc((size_t)llc_sets * LLC_WAYS, sizeof *c->llc_tag);
+  c->llc_random = 0x9e3779b97f4a7c15u;
+  c->lfsr = 1u << 15;
+  c->evict_start = 0 - (uint64_t)c->line_beats;
+  c->secondary_free = (1u << L2_SECONDARY) - 1;
   if (!c->tag || !c->llc_tag) {
     l2_free(c);
     return tw_fail(error, TW_MISSING, "no memory for the simulated caches");
@@ -29,27 +51,26 @@ void l2_free(l2_cache *c) {
   c->tag = c->llc_tag = NULL;
 }
 
-static uint64_t next_random(l2_cache *c) {
-  c->random ^= c->random << 13;
-  c->random ^= c->random >> 7;
-  c->random ^= c->random << 17;
-  return c->random;
-}
+static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* Looks `line` up in a set-associative array; on a miss it takes the place of an invalid or a random way. */
-static bool touch(l2_cache *c, uint64_t *set, int ways, uint64_t line) {
+/* ---- the last-level cache -------------------------------------------------------------------------------- */
+
+static bool touch_llc(l2_cache *c, uint64_t line) {
+  uint64_t *set = c->llc_tag + (line & (c->llc_sets - 1)) * LLC_WAYS;
   int victim = -1;
-  for (int w = 0; w < ways; w++) {
+  for (int w = 0; w < LLC_WAYS; w++) {
     if (set[w] == line + 1) return true;
     if (!set[w] && victim < 0) victim = w;
   }
-  if (victim < 0) victim = (int)(next_random(c) % (unsigned)ways);
+  if (victim < 0) {
+    c->llc_random ^= c->llc_random << 13;
+    c->llc_random ^= c->llc_random >> 7;
+    c->llc_random ^= c->llc_random << 17;
+    victim = (int)(c->llc_random % LLC_WAYS);
+  }
   set[victim] = line + 1;
   return false;
-}
-
-static bool touch_llc(l2_cache *c, uint64_t line) {
-  return touch(c, c->llc_tag + line % (unsigned)c->llc_sets * 16, 16, line);
 }
 
 void l2_warm_llc(l2_cache *c, uint64_t address, uint64_t bytes) {
@@ -58,82 +79,388 @@ void l2_warm_llc(l2_cache *c, uint64_t address, uint64_t bytes) {
     touch_llc(c, line);
 }
 
-static void insert(l2_cache *c, l2_response r) {
-  int i = c->n_pending++;
-  for (; i > 0 && c->pending[i - 1].ready > r.ready; i--) c->pending[i] = c->pending[i - 1];
-  c->pending[i] = r;
+/* ---- clients --------------------------------------------------------------------------------------------- */
+
+uint64_t l2_send(l2_cache *c, enum l2_client client, uint64_t cycle, enum l2_kind kind, uint64_t address, int bytes,
+                 bool whole_line_put, uint32_t cookie) {
+  int i = (c->queue[client].head + c->queue[client].count++) & (L2_QUEUE - 1);
+  const uint64_t eligible = cycle + (unsigned)c->p.request_latency;
+  c->queue[client].request[i] = (l2_request){eligible, address, cookie, (uint8_t)kind, (uint8_t)bytes, whole_line_put};
+  const uint64_t edge = later(later(eligible, c->accept_next), c->edge_before + 1);
+  c->next_edge = earlier(c->next_edge, edge);
+  return c->next_edge;
 }
 
 void l2_pop(l2_cache *c) {
-  c->n_pending--;
-  memmove(c->pending, c->pending + 1, (size_t)c->n_pending * sizeof *c->pending);
+  c->undelivered -= c->pending[c->pending_first % L2_PENDING].beats;
+  c->pending_first++;
 }
 
-void l2_send(l2_cache *c, enum l2_client client, uint64_t cycle, enum l2_kind kind, uint64_t address, int bytes,
-             bool whole_line_put, uint32_t cookie) {
-  int i = (c->queue[client].head + c->queue[client].count++) & (L2_QUEUE - 1);
-  c->queue[client].request[i] = (l2_request){
-      cycle + (unsigned)c->p.request_latency, address, cookie, (uint8_t)kind, (uint8_t)bytes, whole_line_put};
+static bool is_write(const l2_request *r) { return r->kind == L2_WRITE || r->kind == L2_WRITEBACK; }
+static int beats_of(const l2_cache *c, const l2_request *r) {
+  return r->bytes > c->p.beat_bytes ? r->bytes >> c->beat_shift : 1;
 }
 
-/* The registers are free again two cycles after the last beat (MSHR.scala: no_wait, then the schedule). */
-enum { HIT_HOLDS = 4, RELEASE = 2 };
+/* ---- messages from and to the memory side ---------------------------------------------------------------- */
 
-static void fetch(l2_cache *c, int m, uint64_t line, uint64_t cycle) {
-  double start = c->port_next > (double)cycle ? c->port_next : (double)cycle;
-  c->port_next = start + c->p.line_interval;
-  c->fills++;
-  uint64_t first = (uint64_t)start + (unsigned)c->p.fill_latency;
-  if (!touch_llc(c, line)) {
-    first += (unsigned)c->p.llc_miss_extra;
-    c->llc_misses++;
+static unsigned waiting(const l2_messages *q) { return q->end - q->first; }
+static void put_message(l2_messages *q, uint64_t from, int of) {
+  q->at[q->end++ % L2_MESSAGES] = (l2_message){from, (uint8_t)of};
+}
+static const l2_message *message(const l2_messages *q, uint64_t cycle) {
+  const l2_message *m = &q->at[q->first % L2_MESSAGES];
+  return q->first != q->end && m->from <= cycle ? m : NULL;
+}
+
+/* ---- miss registers -------------------------------------------------------------------------------------- */
+
+/* What register i asks for from the next cycle on, or, fresh from the directory, one later. */
+static void ask(l2_cache *c, int i) {
+  const l2_register *r = &c->of[i];
+  const uint32_t bit = 1u << i;
+  for (int w = 0; w < L2_WANTS; w++) c->want[w] &= ~bit;
+  if (r->victim && !r->released)
+    c->want[L2_WANT_RELEASE] |= bit;
+  else if (r->missed && !r->fetched)
+    c->want[L2_WANT_FETCH] |= bit;
+  else if (!r->answered && (r->grant_last || (r->grant_first && r->from_start)))
+    c->want[L2_WANT_ANSWER] |= bit;
+  else if ((r->grant_first && !r->granted) || (r->answered && r->grant_last && r->release_acknowledged))
+    c->want[L2_WANT_END] |= bit;
+}
+
+/* The directory is read for the register's request: Fibonacci LFSR, taps 15, 13, 12, 10, a step a read; the victim is the way
+ * of its bits 9 to 7. */
+static bool look_up(l2_cache *c, l2_register *r) {
+  uint64_t *set = c->tag + (size_t)r->set * (unsigned)c->p.ways;
+  const unsigned s = c->lfsr;
+  const unsigned victim = (s & 1023) * (unsigned)c->p.ways >> 10;
+  c->lfsr = (uint16_t)(s << 1 | ((s >> 15 ^ s >> 13 ^ s >> 12 ^ s >> 10) & 1));
+  for (int w = 0; w < c->p.ways; w++) {
+    if (set[w] >> 1 != r->line + 1) continue;
+    set[w] |= is_write(&r->request);
+    return true;
   }
-  c->miss[m].data_first = first + (unsigned)(c->p.beat_bytes / c->p.port_bytes - 1); /* a whole inner beat */
-  c->miss[m].data_last = first + (unsigned)(c->p.line_bytes / c->p.port_bytes - 1);
-  c->miss[m].free_at = c->miss[m].data_last + RELEASE;
+  r->victim = set[victim] >> 1;
+  r->victim_is_dirty = set[victim] & 1;
+  set[victim] = (r->line + 1) << 1 | is_write(&r->request);
+  return false;
 }
 
-static void accept(l2_cache *c, const l2_request *r, int m, uint64_t cycle) {
-  uint64_t line = r->address / (unsigned)c->p.line_bytes;
-  int beats = r->bytes > c->p.beat_bytes ? r->bytes / c->p.beat_bytes : 1;
-  uint64_t data = cycle;
-  int interval = 1;
-  bool hit = touch(c, c->tag + line % (unsigned)c->sets * (unsigned)c->p.ways, c->p.ways, line);
-  c->miss[m].line = line;
-  c->miss[m].free_at = cycle + HIT_HOLDS;
-  if (!hit && !r->whole_line_put) {
-    fetch(c, m, line, cycle);
-    bool from_start = r->address % (unsigned)c->p.line_bytes == 0;
-    data = from_start ? c->miss[m].data_first : c->miss[m].data_last;
-    if (from_start) interval = c->p.beat_bytes / c->p.port_bytes;
-  } else {
-    if (hit) c->hits++;
-    for (int i = 0; i < c->p.misses; i++) /* a line that is still on its way: queued behind its miss */
-      if (i != m && c->miss[i].line == line && c->miss[i].data_last > data && c->miss[i].free_at > cycle)
-        data = c->miss[i].data_last;
-    c->miss[m].data_last = 0;
+/* A request enters register i in `cycle`; `repeats`: behind one to the same line. */
+static void enter(l2_cache *c, int i, const l2_request *request, bool repeats, uint64_t cycle) {
+  l2_register *r = &c->of[i];
+  r->request = *request;
+  r->line = request->address >> c->line_shift;
+  r->set = (uint32_t)(r->line & (c->sets - 1));
+  r->victim = 0;
+  r->released = r->fetched = r->answered = r->granted = false;
+  const bool hit = repeats || look_up(c, r);
+  if (repeats && is_write(request)) { /* the line is there; it becomes dirty */
+    uint64_t *set = c->tag + (size_t)r->set * (unsigned)c->p.ways;
+    for (int w = 0; w < c->p.ways; w++)
+      if (set[w] >> 1 == r->line + 1) set[w] |= 1;
   }
-  c->accept_next = cycle + (r->kind == L2_WRITE || r->kind == L2_WRITEBACK ? (unsigned)beats : 1u);
-  insert(c, (l2_response){data + (unsigned)c->p.hit_latency, r->cookie, r->kind, (uint8_t)beats, (uint8_t)interval});
+  c->hits += hit;
+  r->missed = !hit;
+  r->granted = r->grant_first = r->grant_last = hit;
+  r->release_acknowledged = !r->victim;
+  r->from_start = (request->address & (c->line_bytes - 1)) == 0;
+  c->valid |= 1u << i;
+  /* neither in this cycle nor in the next: the directory's answer has to come, and to go into the register */
+  if (!repeats) c->fresh[cycle & 1] |= 1u << i;
+  ask(c, i);
 }
 
-void l2_step(l2_cache *c, uint64_t cycle) {
-  if (cycle < c->accept_next || c->n_pending >= L2_PENDING_MAX) return;
+static void leave(l2_cache *c, int i, uint64_t cycle) {
+  l2_register *r = &c->of[i];
+  for (int w = 0; w < L2_WANTS; w++) c->want[w] &= ~(1u << i);
+  if (r->first < 0) {
+    c->valid &= ~(1u << i);
+    return;
+  }
+  const int slot = r->first;
+  r->first = c->secondary_next[slot];
+  c->secondary_free |= 1u << slot;
+  const uint64_t line = r->line;
+  enter(c, i, &c->secondary[slot], c->secondary[slot].address >> c->line_shift == line, cycle);
+}
+
+/* Channel A: one request a cycle, the clients in turn. */
+static bool accept(l2_cache *c, const l2_request *request, uint64_t cycle) {
+  const int beats = beats_of(c, request);
+  if (is_write(request) && c->put_beats + beats > L2_PUT_BEATS) return false;
+  const uint32_t set = (uint32_t)(request->address >> c->line_shift & (c->sets - 1));
+  for (uint32_t left = c->valid; left; left &= left - 1) {
+    const int i = __builtin_ctz(left);
+    if (c->of[i].set != set) continue;
+    if (!c->secondary_free) return false;
+    const int slot = __builtin_ctz(c->secondary_free);
+    c->secondary_free &= c->secondary_free - 1;
+    c->secondary[slot] = *request;
+    c->secondary_next[slot] = -1;
+    if (c->of[i].first < 0)
+      c->of[i].first = (int8_t)slot;
+    else
+      c->secondary_next[c->of[i].last] = (int8_t)slot;
+    c->of[i].last = (int8_t)slot;
+    goto accepted;
+  }
+  const uint32_t free = ~c->valid & ((UINT32_C(1) << c->p.misses) - 1);
+  if (!free) return false;
+  const int i = __builtin_ctz(free);
+  c->of[i].first = -1;
+  enter(c, i, request, false, cycle);
+accepted:
+  if (is_write(request)) c->put_beats += beats;
+  c->accept_next = cycle + (is_write(request) ? (unsigned)beats : 1);
+  return true;
+}
+
+static void accept_next(l2_cache *c, uint64_t cycle) {
   for (int k = 1; k <= L2_CLIENTS; k++) {
-    int client = (c->last_client + k) % L2_CLIENTS;
-    if (!c->queue[client].count || c->queue[client].request[c->queue[client].head].eligible > cycle) continue;
-    int m = 0;
-    uint64_t first_free = UINT64_MAX;
-    for (; m < c->p.misses && c->miss[m].free_at > cycle; m++)
-      if (c->miss[m].free_at < first_free) first_free = c->miss[m].free_at;
-    if (m == c->p.misses) {
-      c->accept_next = first_free;
-      return;
-    }
-    accept(c, &c->queue[client].request[c->queue[client].head], m, cycle);
+    const int client = (c->last_client + k) % L2_CLIENTS;
+    const l2_request *request = &c->queue[client].request[c->queue[client].head];
+    if (!c->queue[client].count || request->eligible > cycle) continue;
+    c->refused = !accept(c, request, cycle);
+    if (c->refused) return;
     c->queue[client].head = (c->queue[client].head + 1) & (L2_QUEUE - 1);
     c->queue[client].count--;
     c->last_client = client;
     return;
   }
+}
+
+/* ---- schedule -------------------------------------------------------------------------------------------- */
+
+static void release(l2_cache *c, int i, uint64_t cycle) {
+  const l2_register *r = &c->of[i];
+  if (!r->victim_is_dirty) {
+    put_message(&c->clean, cycle + RELEASE_STAGES + OUTER_ANSWER, i);
+    return;
+  }
+  c->evict_start = cycle;
+  c->put_from = cycle + RELEASE_STAGES;
+  const uint64_t start = later(c->put_from, c->write_next);
+  c->put_end = start + c->line_beats;
+  c->write_next = start + (unsigned)c->p.write_interval;
+  put_message(&c->acknowledged, c->put_end - 1 + (unsigned)c->p.write_latency, i);
+  touch_llc(c, r->victim - 1);
+  c->writebacks++;
+}
+
+static bool may_release(const l2_cache *c, uint64_t cycle) {
+  return cycle >= c->evict_start + c->line_beats && cycle + 1 >= c->put_end && waiting(&c->clean) < CLEAN_RELEASES;
+}
+
+static void begin_answer(l2_cache *c, int i) {
+  const l2_register *r = &c->of[i];
+  const int ports = c->beat_banks;
+  c->answering = true;
+  c->newest = (uint8_t)((c->newest + 1) % L2_ANSWERS);
+  c->answer[c->newest] = (l2_answer){
+      .writes = is_write(&r->request),
+      .kind = r->request.kind,
+      .beats = (uint8_t)beats_of(c, &r->request),
+      .interval = (uint8_t)(r->grant_last ? 1 : ports),
+      .banks = (uint16_t)(((1u << ports) - 1) << ((r->request.address & (c->line_bytes - 1)) >> c->bank_shift)),
+      .cookie = r->request.cookie};
+}
+
+static void schedule(l2_cache *c, uint64_t cycle) {
+
+  uint32_t could = c->want[L2_WANT_END];
+  if (waiting(&c->fetches) < FETCHES) could |= c->want[L2_WANT_FETCH];
+  if (!c->answering) could |= c->want[L2_WANT_ANSWER];
+  if (c->want[L2_WANT_RELEASE] && may_release(c, cycle)) could |= c->want[L2_WANT_RELEASE];
+  could &= ~(c->fresh[0] | c->fresh[1]);
+  if (!could) return;
+  const int i = __builtin_ctz(could & c->turn ? could & c->turn : could);
+  const uint32_t bit = 1u << i;
+  l2_register *r = &c->of[i];
+  c->turn = ~((bit << 1) - 1);
+  c->refused = false;
+  if (c->want[L2_WANT_RELEASE] & bit) {
+    release(c, i, cycle);
+    r->released = true;
+  } else if (c->want[L2_WANT_FETCH] & bit) {
+    put_message(&c->fetches, cycle + OUTER_REQUEST, i);
+    r->fetched = true;
+  } else {
+    if (c->want[L2_WANT_ANSWER] & bit) {
+      begin_answer(c, i);
+      r->answered = true;
+    }
+    r->granted = true;
+    if (r->answered && r->grant_last && r->release_acknowledged) {
+      leave(c, i, cycle);
+      return;
+    }
+  }
+  ask(c, i);
+}
+
+/* ---- outer side ------------------------------------------------------------------------------------------ */
+
+/* The cork takes a fetch: permissions are answered at once, lines asked for unless an eviction has the channel. */
+static void send_fetch(l2_cache *c, uint64_t cycle) {
+  const l2_message *m = message(&c->fetches, cycle);
+  if (!m) return;
+  const int i = m->of;
+  const l2_register *r = &c->of[i];
+  if (r->request.whole_line_put) {
+    if (waiting(&c->granted) >= L2_MESSAGES / 2) return;
+    put_message(&c->granted, cycle + OUTER_ANSWER, i);
+  } else {
+    if (cycle >= c->put_from && cycle < c->put_end) return;
+    uint64_t first = cycle + (unsigned)c->p.fill_latency;
+    if (!touch_llc(c, r->line)) {
+      first += (unsigned)c->p.llc_miss_extra;
+      c->llc_misses++;
+    }
+    first = later(first, c->port_next);
+    c->port_next = first + c->line_beats;
+    c->fills++;
+    put_message(&c->lines, first, i);
+  }
+  c->fetches.first++;
+}
+
+/* SinkD in this cycle; returns the banks that it takes, as bits, given those of the eviction. */
+static uint32_t sink(l2_cache *c, uint32_t evicted, uint64_t cycle) {
+  l2_messages *from = NULL;
+  if (!c->filling) {
+    const l2_message *written = message(&c->acknowledged, cycle);
+    if (written && written->from + WRITE_PATIENCE <= cycle)
+      from = &c->acknowledged;
+    else if (message(&c->lines, cycle))
+      from = &c->lines;
+    else if (written)
+      from = &c->acknowledged;
+    else if (message(&c->clean, cycle))
+      from = &c->clean;
+    else if (message(&c->granted, cycle))
+      from = &c->granted;
+    else
+      return 0;
+    if (evicted & 1) return 1;
+    const int i = from->at[from->first++ % L2_MESSAGES].of;
+    l2_register *r = &c->of[i];
+    if (from != &c->lines) {
+      if (from == &c->granted)
+        r->grant_first = r->grant_last = true;
+      else
+        r->release_acknowledged = true;
+      ask(c, i);
+      return 1;
+    }
+    c->filling = true;
+    c->fill_start = cycle;
+    c->fill_of = (uint8_t)i;
+    r->grant_first = true;
+    ask(c, i);
+    return 1;
+  }
+  const unsigned beat = (unsigned)(cycle - c->fill_start);
+  const uint32_t bank = 1u << beat;
+  if (evicted & bank) {
+    c->fill_start++;
+  } else if (beat + 1 == c->line_beats) {
+    c->filling = false;
+    c->of[c->fill_of].grant_last = true;
+    ask(c, c->fill_of);
+  }
+  return bank;
+}
+
+/* ---- response channel ------------------------------------------------------------------------------------ */
+
+/* A beat leaves towards the client if there is room; its first one announces the answer. Of a write only that leaves. */
+static bool deliver(l2_cache *c, l2_beat *b, uint64_t cycle) {
+  if (c->undelivered >= c->p.answer_buffer) return false;
+  const l2_answer *a = &c->answer[b->of];
+  if (b->first)
+    c->pending[c->pending_end++ % L2_PENDING] = (l2_response){cycle + (unsigned)c->p.answer_latency, a->cookie, a->kind,
+                                                              (uint8_t)(a->writes ? 1 : a->beats), a->interval};
+  c->undelivered++;
+  b->leaves = false;
+  return true;
+}
+
+static void respond(l2_cache *c, uint32_t outer, uint64_t cycle) {
+  l2_beat *s2 = &c->stage[0], *s3 = &c->stage[1], *s4 = &c->stage[2];
+  const uint32_t written = s4->written;
+  if (!(written & outer)) s4->full = false, s4->written = 0;
+  if (s3->full && (!s3->leaves || deliver(c, s3, cycle)) && !s4->full) {
+    *s4 = *s3;
+    s3->full = false;
+  }
+  if (s2->full && !s3->full) {
+    *s3 = *s2;
+    s2->full = false;
+    c->put_beats -= s3->written != 0;
+  }
+  if (!c->answering) return;
+  l2_answer *a = &c->answer[c->newest];
+  if (!a->writes && !c->answer_read) c->answer_read = !(a->banks & (outer | written));
+  if ((!a->writes && !c->answer_read) || s2->full) return;
+  *s2 = (l2_beat){.full = true,
+                  .first = a->beat == 0,
+                  .leaves = !a->writes || a->beat == 0,
+                  .of = c->newest,
+                  .written = a->writes ? a->banks : 0};
+  c->answer_read = false;
+  a->banks = (uint16_t)(a->banks << c->beat_banks);
+  if (++a->beat == a->beats) c->answering = false;
+}
+
+/* ---- the step -------------------------------------------------------------------------------------------- */
+
+static uint64_t next_message(const l2_messages *q, uint64_t next) {
+  return q->first != q->end ? earlier(next, q->at[q->first % L2_MESSAGES].from) : next;
+}
+
+static bool responds(const l2_cache *c) {
+  return c->answering | c->stage[0].full | c->stage[1].full | c->stage[2].full;
+}
+static uint32_t wanted(const l2_cache *c) { return c->want[0] | c->want[1] | c->want[2] | c->want[3]; }
+
+/* The next cycle in which any of this may move. */
+static uint64_t next_move(const l2_cache *c, uint64_t cycle) {
+  const uint64_t soon = cycle + 1;
+  if (responds(c) || wanted(c)) return soon;
+  uint64_t next = c->filling ? c->fill_start + c->line_beats - 1 : UINT64_MAX;
+  next = next_message(&c->fetches, next);
+  if (!c->filling) {
+    next = next_message(&c->lines, next);
+    next = next_message(&c->acknowledged, next);
+    next = next_message(&c->clean, next);
+    next = next_message(&c->granted, next);
+  }
+  if (!c->refused)
+    for (int k = 0; k < L2_CLIENTS; k++)
+      if (c->queue[k].count)
+        next = earlier(next, later(c->queue[k].request[c->queue[k].head].eligible, c->accept_next));
+  return next > soon ? next : soon;
+}
+
+static void edge(l2_cache *c, uint64_t cycle) {
+  if (cycle - c->edge_before > 1) c->fresh[~cycle & 1] = 0;
+  c->fresh[cycle & 1] = 0;
+  c->edge_before = cycle;
+  if (!c->refused && cycle >= c->accept_next && (c->queue[L2_DMA].count | c->queue[L2_CORE].count))
+    accept_next(c, cycle);
+  if (wanted(c)) schedule(c, cycle);
+  if (c->fetches.first != c->fetches.end) send_fetch(c, cycle);
+  const uint32_t evicted = cycle - c->evict_start < c->line_beats ? 1u << (cycle - c->evict_start) : 0;
+  const uint32_t filled = sink(c, evicted, cycle);
+  if (responds(c)) respond(c, evicted | filled, cycle);
+}
+
+uint64_t l2_run(l2_cache *c, uint64_t cycle) {
+  while (c->next_edge <= cycle) {
+    edge(c, c->next_edge);
+    c->next_edge = next_move(c, c->next_edge);
+  }
+  return c->next_edge;
 }

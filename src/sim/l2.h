@@ -1,17 +1,19 @@
 /* l2.h - the memory system behind the cores' and the accelerator's ports: an inclusive L2, one memory port, an LLC.
  *
- * Timing only; data lives in rv64_memory. Modelled after the TileLink inclusive cache (files of
- * chipsalliance/rocket-chip-inclusive-cache):
- *   - Requests wait in a queue for each client; one a cycle is accepted, the clients in turn, if a miss register
- *     (MSHR) is free; hits hold one for a few cycles (Scheduler.scala).
- *   - A miss holds its register until the last beat of its line has come through the memory port; a put that covers
- *     its line needs no fetch (MSHR.scala, `block`), a smaller one to a missing line fetches it first.
- *   - Every answer, and the data of every put, passes the data pipeline (SourceD.scala) in turn, one beat a cycle.
- *     The answer to a miss that asks for the line's start follows the line beat by beat as it arrives
- *     ("wormhole"), and holds the pipeline meanwhile; any other waits for the last beat.
+ * Timing only; data lives in rv64_memory. One step is one clock edge of the TileLink inclusive cache (files of
+ * chipsalliance/rocket-chip-inclusive-cache, design/craft/inclusivecache/src) with
+ *   - miss registers (MSHR.scala, Scheduler.scala): every request takes one, hits too, or queues behind the one that has its
+ *     set; one register a cycle is scheduled, in turn, when all that it asks for is free; it is held until its line's last
+ *     beat is there and the release of what it replaced is acknowledged;
+ *   - the directory (Directory.scala): the victim is a random way, whether or not another one is invalid;
+ *   - the banked store (BankedStore.scala): eight banks of 8 bytes, side by side in a line, that serve in this order the
+ *     eviction's reads (SourceC), the refill's writes (SinkD), and the response channel's writes and reads (SourceD);
+ *   - the response channel (SourceD.scala): four stages, one beat a cycle; the answer to a miss that asks for the line's
+ *     start follows the line beat by beat as it comes;
+ *   - the way to the memory (rocket-chip CacheCork.scala): evictions go before fetches; permissions for lines that are
+ *     written whole and releases of clean lines are answered at once, but their answers wait for a gap between lines.
  *
- * Assumptions: a random victim (Directory.scala uses an LFSR; ours is another one, with a fixed seed);
- * write-backs of dirty victims leave by the port's own write channel and cost nothing. */
+ * Not modelled: probes of the core's data cache; the one write port of the directory. */
 #ifndef TW_SIM_L2_H
 #define TW_SIM_L2_H
 
@@ -25,11 +27,13 @@ typedef struct l2_parameters {
   int port_bytes;                /* of the memory port: bytes a cycle */
   int bytes, ways;               /* capacity */
   int request_latency;           /* a request leaves its client -> it may be accepted */
-  int hit_latency;               /* accepted -> the first beat of the answer is at the client */
-  int misses;                    /* miss registers */
-  int fill_latency;              /* accepted -> the line's first beat comes from the LLC, beyond hit_latency */
+  int answer_latency;            /* a beat leaves the response channel -> it is at the client */
+  int answer_buffer;             /* beats that fit between */
+  int misses;                    /* miss registers for reads and writes */
+  int fill_latency;              /* a fetch is scheduled -> its line's first beat comes back, of a line in the LLC */
   int llc_bytes, llc_miss_extra; /* capacity; cycles more when the line is not in the LLC */
-  double line_interval;          /* least cycles between two lines at the port */
+  int write_interval;            /* least cycles between two lines written to the memory */
+  int write_latency;             /* a line's last beat is written -> the acknowledgement is back */
 } l2_parameters;
 
 enum l2_client { L2_DMA, L2_CORE, L2_CLIENTS };
@@ -50,28 +54,103 @@ typedef struct l2_response {
   uint8_t interval; /* cycles between its beats */
 } l2_response;
 
-enum { L2_QUEUE = 64, L2_PENDING_MAX = 64, L2_MISSES_MAX = 32 };
+enum {
+  L2_QUEUE = 64,
+  L2_PENDING = 64,
+  L2_MISSES_MAX = 32,
+  L2_SECONDARY = 28,
+  L2_PUT_BEATS = 40,
+  L2_MESSAGES = 64,
+  L2_ANSWERS = 8
+};
+
+/* What a miss register asks the scheduler for. */
+enum l2_want { L2_WANT_RELEASE, L2_WANT_FETCH, L2_WANT_ANSWER, L2_WANT_END, L2_WANTS };
+
+typedef struct l2_register {
+  l2_request request;
+  uint64_t line, victim; /* victim: line + 1, 0 = none */
+  uint32_t set;
+  bool missed, victim_is_dirty, from_start;  /* the last: wants the line's start */
+  bool released, fetched, granted, answered; /* scheduled: release, fetch, the grant's acknowledgement, answer */
+  bool grant_first, grant_last, release_acknowledged; /* has come back: first beat, last beat, the victim's release */
+  int8_t first, last;                                 /* requests queued behind it; -1 = none */
+} l2_register;
+
+/* A message on its way back from the memory side. */
+typedef struct l2_message {
+  uint64_t from; /* the first cycle in which it may be taken */
+  uint8_t of;    /* its miss register */
+} l2_message;
+typedef struct l2_messages {
+  l2_message at[L2_MESSAGES];
+  uint32_t first, end; /* counted without wrapping */
+} l2_messages;
+
+typedef struct l2_answer {
+  bool writes;
+  uint8_t kind, beats, interval; /* of the response */
+  uint8_t beat;                  /* the next one */
+  uint16_t banks;                /* that it reads or writes, a bit each */
+  uint32_t cookie;
+} l2_answer;
+
+/* A beat in a stage of the response channel. */
+typedef struct l2_beat {
+  bool full, first, leaves; /* the last: towards the client, and it has not yet */
+  uint8_t of;               /* its answer */
+  uint16_t written;         /* banks */
+} l2_beat;
 
 typedef struct l2_cache {
   l2_parameters p;
-  int sets;
-  uint64_t *tag; /* [set * ways + way]: line + 1, 0 = invalid */
-  int llc_sets;
+  /* what follows from the parameters; sizes are powers of two */
+  uint64_t line_bytes, sets, llc_sets;
+  int line_shift, beat_shift, bank_shift;
+  unsigned line_beats; /* at the port */
+  int beat_banks;      /* of a client's beat */
+  uint64_t *tag;       /* [set * ways + way]: (line + 1) << 1 | dirty, 0 = invalid */
   uint64_t *llc_tag;
-  uint64_t random;
+  uint64_t llc_random;
+  uint16_t lfsr;
   struct {
     l2_request request[L2_QUEUE];
     int head, count;
   } queue[L2_CLIENTS];
   int last_client;
   uint64_t accept_next; /* a put of several beats keeps channel A that long */
-  double port_next;     /* memory port: the next cycle that is free */
-  struct {
-    uint64_t line, free_at, data_first, data_last;
-  } miss[L2_MISSES_MAX];
-  int n_pending;
-  l2_response pending[L2_PENDING_MAX]; /* ascending by ready */
-  uint64_t hits, fills, llc_misses;
+  bool refused;         /* the next request waits for a miss register or for room: until something is scheduled */
+  int put_beats;        /* in the put buffer */
+  l2_register of[L2_MISSES_MAX];
+  uint32_t valid, want[L2_WANTS]; /* a bit for each register */
+  uint32_t fresh[2]; /* those that the directory was read for in this and the last cycle, by the cycle's last bit */
+  uint32_t turn;     /* those above the one scheduled last */
+  l2_request secondary[L2_SECONDARY];
+  int8_t secondary_next[L2_SECONDARY];
+  uint32_t secondary_free;
+  /* response channel */
+  bool answering,
+      answer_read; /* the newest answer is in stage 1; its beat there has been read, but could not move on */
+  uint8_t newest;
+  l2_answer answer[L2_ANSWERS];
+  l2_beat stage[3]; /* stages 2 to 4 */
+  int undelivered;  /* beats between the channel and the client */
+  l2_response pending[L2_PENDING];
+  uint32_t pending_first, pending_end;
+  /* towards the memory */
+  uint64_t evict_start;       /* the eviction's first beat is, or was, read then */
+  uint64_t put_from, put_end; /* it holds channel A to the memory, from when it is there until its last beat has gone */
+  uint64_t write_next;        /* the memory takes another line from then on */
+  l2_messages fetches;
+  /* back */
+  l2_messages lines, acknowledged, clean,
+      granted;         /* lines; answers to writes, to releases of clean lines, to permissions */
+  uint64_t port_next;  /* the memory's next beat of a line */
+  bool filling;        /* a line comes in */
+  uint64_t fill_start; /* its first beat came then, or would have without its waits */
+  uint8_t fill_of;
+  uint64_t next_edge, edge_before; /* cycles of the next edge that has to be made, and of the latest one made */
+  uint64_t hits, fills, llc_misses, writebacks;
 } l2_cache;
 
 tw_status l2_init(l2_cache *, const l2_parameters *, tw_error *);
@@ -81,19 +160,18 @@ void l2_warm_llc(l2_cache *, uint64_t address, uint64_t bytes);
 
 /* Room for another request of this client? */
 static inline bool l2_has_room(const l2_cache *c, enum l2_client client) { return c->queue[client].count < L2_QUEUE; }
-/* Anything waiting for acceptance or an answer? */
-static inline bool l2_busy(const l2_cache *c) {
-  return c->n_pending || c->queue[L2_DMA].count || c->queue[L2_CORE].count;
+/* A request whose first beat leaves the client in `cycle`; `bytes` is a power of two, the address aligned to it. Returns the
+ * next cycle that the cache has something to do in. */
+uint64_t l2_send(l2_cache *, enum l2_client, uint64_t cycle, enum l2_kind, uint64_t address, int bytes,
+                 bool whole_line_put, uint32_t cookie);
+/* Makes all edges up to that of `cycle`. Returns the next cycle that has one, UINT64_MAX if none before another request.
+ * Answers are known answer_latency cycles ahead, so this may lag behind the clock by less than that. */
+uint64_t l2_run(l2_cache *, uint64_t cycle);
+/* The next answer, or NULL; it may be taken from its cycle `ready` on. */
+static inline const l2_response *l2_next(const l2_cache *c) {
+  return c->pending_first != c->pending_end ? &c->pending[c->pending_first % L2_PENDING] : 0;
 }
-/* A request whose first beat leaves the client in `cycle`; `bytes` is a power of two, the address aligned to it. */
-void l2_send(l2_cache *, enum l2_client, uint64_t cycle, enum l2_kind, uint64_t address, int bytes, bool whole_line_put,
-             uint32_t cookie);
-/* One cycle of channel A. */
-void l2_step(l2_cache *, uint64_t cycle);
-/* The next answer if it may be served in `cycle`, else NULL; l2_pop when its service begins. */
-static inline const l2_response *l2_head(const l2_cache *c, uint64_t cycle) {
-  return c->n_pending && c->pending[0].ready <= cycle ? &c->pending[0] : 0;
-}
+/* Its service begins. */
 void l2_pop(l2_cache *);
 
 #endif

@@ -45,7 +45,7 @@ typedef struct gm_config {
   int l2_misses;                               /* miss registers */
   int l2_fill_latency;                         /* added when the line is not there, beyond llc_hit or llc_miss */
   int port_bytes;                              /* width of the memory port: bytes a cycle */
-  int l2_fill_centicycles;                     /* least hundredths of a cycle between two such lines */
+  int l2_write_interval;                       /* least cycles between two lines written to the memory */
   int llc_bytes, llc_hit, llc_miss;            /* latency behind the memory port, cycles */
   int icache_bytes, icache_ways, dcache_bytes, dcache_ways;
 } gm_config;

@@ -309,7 +309,16 @@ typedef struct gm_front {
 /* ---- the whole ---- */
 
 /* Who sleeps until when. A unit that did something, or may in the next cycle, wakes then; others wake it sooner. */
-enum gm_unit { GM_UNIT_ARRAY, GM_UNIT_READ, GM_UNIT_EXECUTE, GM_UNIT_STORE, GM_UNIT_STATION, GM_UNIT_FRONT, GM_UNITS };
+enum gm_unit {
+  GM_UNIT_ARRAY,
+  GM_UNIT_L2,
+  GM_UNIT_READ,
+  GM_UNIT_EXECUTE,
+  GM_UNIT_STORE,
+  GM_UNIT_STATION,
+  GM_UNIT_FRONT,
+  GM_UNITS
+};
 #define GM_NEVER UINT64_MAX
 
 struct gm_machine {
@@ -379,6 +388,11 @@ static inline bool gm_loops_busy(const gm_machine *m) {
 
 static inline void gm_wake(gm_machine *m, enum gm_unit unit, uint64_t cycle) {
   if (cycle < m->wake[unit]) m->wake[unit] = cycle;
+}
+
+/* The L2 has something to do in that cycle: it may do so a little later, as long as its answers are known in time. */
+static inline void gm_wake_l2(gm_machine *m, uint64_t cycle) {
+  if (cycle != GM_NEVER) gm_wake(m, GM_UNIT_L2, cycle + (unsigned)m->l2.p.answer_latency - 1);
 }
 
 /* units, one clock edge each; they set their own next waking */

@@ -258,12 +258,13 @@ static void receive(gm_machine *m, bool merger_was_free, bool popped) {
   gm_loader *l = &m->ld;
   if (m->now < l->next_beat) return;
   if (!l->beats_left) {
-    const l2_response *r = l2_head(&m->l2, m->now);
-    if (!r) return;
+    const l2_response *r = l2_next(&m->l2);
+    if (!r || r->ready > m->now) return;
     if (r->kind == L2_READ && !(merger_was_free || popped)) return;
     const l2_response answer = *r;
     const gm_packet *p = &l->packet[answer.cookie];
     const uint64_t end = m->now + (unsigned)(answer.beats * answer.interval);
+    l2_run(&m->l2, m->now); /* what it does until now, it does without the room that this makes */
     l2_pop(&m->l2);
     if (answer.kind != L2_READ) { /* nobody can hold it up: all its beats are settled */
       l->next_beat = end;
@@ -317,7 +318,8 @@ static void request(gm_machine *m) {
                                   .row_offset = (uint16_t)(l->requested % row_bytes),
                                   .row = r->row + (uint32_t)(l->requested / row_bytes) * r->block_stride};
     /* tlb_q and translate_q: two cycles to the port */
-    l2_send(&m->l2, L2_DMA, m->now + 2, L2_READ, address & ~(uint64_t)(size - 1), size, false, (uint32_t)slot);
+    gm_wake_l2(
+        m, l2_send(&m->l2, L2_DMA, m->now + 2, L2_READ, address & ~(uint64_t)(size - 1), size, false, (uint32_t)slot));
     m->counters.load_bytes += (unsigned)useful;
     l->requested += useful;
     if (l->requested >= r->bytes) l->reading = false;
@@ -345,7 +347,6 @@ static void dma_step(gm_machine *m) {
   if (l->merging) merge_out(m, &popped);
   if (l->merging) l->bytes_sent = l->bytes_sent_next;
   receive(m, was_free, popped);
-  if (m->l2.queue[L2_DMA].count | m->l2.queue[L2_CORE].count) l2_step(&m->l2, m->now);
   request(m);
 }
 
@@ -463,12 +464,8 @@ static uint64_t next_move(const gm_machine *m) {
   if (l->issue_count && !l->reading) next = earlier(next, later(l->issue_ready[l->issue_head], soon));
   if (l->count && !l->sending && (l->trackers_busy < l->trackers || l->queue[l->head].command.funct == GM_CONFIG))
     next = earlier(next, later(l->queue[l->head].ready, soon));
-  if (m->l2.n_pending) next = earlier(next, later(later(l->next_beat, m->l2.pending[0].ready), soon));
-  for (int c = 0; c < L2_CLIENTS; c++) {
-    if (!m->l2.queue[c].count) continue;
-    uint64_t eligible = later(m->l2.queue[c].request[m->l2.queue[c].head].eligible, m->l2.accept_next);
-    next = earlier(next, later(eligible, soon));
-  }
+  const l2_response *answer = l2_next(&m->l2);
+  if (answer) next = earlier(next, later(later(l->next_beat, answer->ready), soon));
   return next;
 }
 

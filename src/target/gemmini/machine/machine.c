@@ -9,6 +9,10 @@
 
 #include "target/gemmini/machine/internal.h"
 
+/* Of the L2's latency on hits: cycles between a request's acceptance and its first beat's way out (sim/l2.h: two for the
+ * directory, two stages), and beats in the buffers between it and the DMA (three TLBuffers of two). */
+enum { L2_STAGES = 4, ANSWER_BUFFER = 6 };
+
 static int log2_of(unsigned n) { return 31 - __builtin_clz(n); }
 
 gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_error *error) {
@@ -45,13 +49,15 @@ gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_err
       .port_bytes = c->port_bytes,
       .bytes = c->l2_bytes,
       .ways = c->l2_ways,
-      .request_latency = c->l2_latency / 2,
-      .hit_latency = c->l2_latency - c->l2_latency / 2,
+      .request_latency = (c->l2_latency - L2_STAGES) / 2,
+      .answer_latency = c->l2_latency - L2_STAGES - (c->l2_latency - L2_STAGES) / 2,
+      .answer_buffer = ANSWER_BUFFER,
       .misses = c->l2_misses,
       .fill_latency = c->l2_fill_latency + c->llc_hit,
       .llc_bytes = c->llc_bytes,
       .llc_miss_extra = c->llc_miss - c->llc_hit,
-      .line_interval = c->l2_fill_centicycles / 100.0,
+      .write_interval = c->l2_write_interval,
+      .write_latency = c->l2_fill_latency + c->llc_hit,
   };
   if (l2_init(&m->l2, &p, error) != TW_OK) {
     gm_machine_free(m);
@@ -92,6 +98,12 @@ static void step(gm_machine *m) {
     gm_array_step(m);
   }
   gm_write_bank(m, m->spad_written);
+  if (awake(m, GM_UNIT_L2)) {
+    m->wake[GM_UNIT_L2] = GM_NEVER;
+    gm_wake_l2(m, l2_run(&m->l2, m->now));
+    const l2_response *answer = l2_next(&m->l2);
+    if (answer) gm_wake(m, GM_UNIT_READ, answer->ready);
+  }
   if (awake(m, GM_UNIT_READ)) {
     m->wake[GM_UNIT_READ] = GM_NEVER;
     gm_read_step(m);
@@ -206,9 +218,9 @@ enum { DMA_BUFFERS = 2 };
 
 /* One line for each L1 at a time: its cookie says which. */
 static void ask(gm_machine *m, uint64_t cycle, uint64_t line, bool is_instruction) {
-  l2_send(&m->l2, L2_CORE, cycle - DMA_BUFFERS, L2_REFILL, line, m->l2.p.line_bytes, false, is_instruction);
   m->refill[is_instruction].last_beat = 0;
-  gm_wake(m, GM_UNIT_READ, m->now);
+  gm_wake_l2(m,
+             l2_send(&m->l2, L2_CORE, cycle - DMA_BUFFERS, L2_REFILL, line, m->l2.p.line_bytes, false, is_instruction));
 }
 
 static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_instruction) {
@@ -222,13 +234,11 @@ static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_ins
 static void writeback(void *context, uint64_t cycle, uint64_t line) {
   gm_machine *m = context;
   advance_to(m, cycle);
-  l2_send(&m->l2, L2_CORE, m->now, L2_WRITEBACK, line, m->l2.p.line_bytes, true, 0);
-  gm_wake(m, GM_UNIT_READ, m->now);
+  gm_wake_l2(m, l2_send(&m->l2, L2_CORE, m->now, L2_WRITEBACK, line, m->l2.p.line_bytes, true, 0));
 }
 
 rv64_ports gm_machine_ports(gm_machine *m) {
-  return (rv64_ports){
-      .context = m, .command = command, .fence = fence, .refill = refill, .writeback = writeback};
+  return (rv64_ports){.context = m, .command = command, .fence = fence, .refill = refill, .writeback = writeback};
 }
 
 void gm_machine_limit(gm_machine *m, uint64_t max_cycles) { m->limit = max_cycles; }

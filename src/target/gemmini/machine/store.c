@@ -78,8 +78,8 @@ static void start_packet(gm_machine *m) {
   s->packet_done = m->now + (unsigned)(size / beat) - 1;
   s->in_packet = true;
   s->in_flight++;
-  gm_wake(m, GM_UNIT_READ, m->now + 1);
-  l2_send(&m->l2, L2_DMA, m->now + 2, L2_WRITE, s->write_address & ~(uint64_t)(size - 1), size, whole, 0);
+  gm_wake_l2(m,
+             l2_send(&m->l2, L2_DMA, m->now + 2, L2_WRITE, s->write_address & ~(uint64_t)(size - 1), size, whole, 0));
   m->counters.store_bytes += (unsigned)written;
 }
 
