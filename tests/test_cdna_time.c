@@ -8,7 +8,9 @@
 #include "test.h"
 
 #include "base/files.h"
+#include "base/strings.h"
 #include "target/cdna/time/report.h"
+#include "target/cdna/toolchain.h"
 
 static void test_machine_files_are_read(void **state) {
   (void)state;
@@ -116,12 +118,71 @@ static void test_vector_add(void **state) {
   }
 }
 
+/* ---- reads of LDS, as measured ---- */
+
+/* Cycles that a wave sees 64 reads take; mean of the workgroups of one CU. */
+static double time_reads(cdna_arch arch, int width, int stride) {
+  enum { GROUPS = 4096, BLOCK = 64 };
+  char *source, *bytes = NULL, head[32];
+  size_t length, size = 0;
+  tw_error error = {0};
+  cdna_object o;
+  const cdna_kernel *k;
+  cdna_memory memory = {0};
+  cdna_times times;
+  uint64_t *elapsed = calloc(GROUPS * BLOCK, sizeof *elapsed);
+  void *out = calloc(GROUPS * BLOCK, 16);
+  tw_text text = {0};
+  assert_int_equal(tw_file_read(TW_TEST_DATA "/cdna/lds_reads.c", 1 << 16, &source, &length, NULL), TW_OK);
+  snprintf(head, sizeof head, "#define WIDTH %d\n", width);
+  tw_text_add_string(&text, head);
+  tw_text_add_string(&text, source);
+  free(source);
+  source = tw_text_take(&text);
+  if (cdna_compile(arch, source, strlen(source), true, NULL, &bytes, &size, &error) != TW_OK ||
+      cdna_object_read(bytes, size, "lds_reads", &o, &error) != TW_OK ||
+      cdna_object_kernel(&o, NULL, &k, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  const struct {
+    uint64_t elapsed, out;
+    int32_t stride;
+  } block = {cdna_memory_add(&memory, elapsed, GROUPS * BLOCK * 8, true, "elapsed"),
+             cdna_memory_add(&memory, out, GROUPS * BLOCK * 16, true, "out"), stride};
+  const cdna_launch launch = {
+      .grid = {GROUPS, 1, 1}, .block = {BLOCK, 1, 1}, .arguments = &block, .argument_bytes = 20};
+  const cdna_time_options options = {.jobs = 1};
+  if (cdna_time(&o, k, &launch, &memory, &options, &times, &error) != TW_OK) fail_msg("%s", error.text);
+  double sum = 0;
+  int n = 0;
+  for (int g = 0; g < times.together; g++, n++) sum += (double)elapsed[g * cdna_machines[arch].caches.cus * 8 * BLOCK];
+  cdna_object_free(&o);
+  free(bytes);
+  free(source);
+  free(elapsed);
+  free(out);
+  return sum / n;
+}
+
+static void test_reads_of_lds(void **state) {
+  (void)state;
+  if (cdna_toolchain_find(NULL) != TW_OK) skip();
+  static const struct {
+    cdna_arch arch;
+    int width, stride;
+    double cycles;
+  } measured[] = {{CDNA3, 4, 4, 501}, {CDNA3, 4, 32, 1833}, {CDNA3, 4, 128, 6810}, {CDNA3, 8, 8, 852}, {CDNA3, 8, 128, 7158}, {CDNA3, 16, 16, 1384}, {CDNA3, 16, 32, 1941},{CDNA3, 16, 128, 7615},
+   {CDNA4, 8, 8, 583}, {CDNA4, 8, 64, 2759}, {CDNA4, 8, 256, 10025}};
+  for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
+    printf("%d %d %d: %.0f %.0f\n", measured[i].arch, measured[i].width, measured[i].stride, measured[i].cycles, time_reads(measured[i].arch, measured[i].width, measured[i].stride));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_machine_files_are_read),
       cmocka_unit_test(test_the_clock_under_matrix_work),
       cmocka_unit_test(test_peaks),
       cmocka_unit_test(test_vector_add),
+      cmocka_unit_test(test_reads_of_lds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

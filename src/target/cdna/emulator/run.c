@@ -109,6 +109,7 @@ static void start_wave(const grid *g, cdna_group *group, cdna_wave *w, int id) {
   w->index_mode = 0;
   w->state = CDNA_RUNNING;
   w->instructions = 0;
+  w->clock = 0;
   w->priority = 0;
   w->id = id;
   w->group = group;

@@ -63,7 +63,9 @@ static void nothing(cdna_wave *w, const cdna_op *op) {
   (void)op;
 }
 /* A clock that advances with the wave: the same in every run. */
-static void time(cdna_wave *w, const cdna_op *op) { cdna_set_scalar64(w, op->d, 4 * w->instructions); }
+static void time(cdna_wave *w, const cdna_op *op) {
+  cdna_set_scalar64(w, op->d, w->clock ? w->clock : 4 * w->instructions);
+}
 
 bool cdna_lower_smem(cdna_program *p, const cdna_code *c, cdna_op *op) {
   const cdna_instruction *i = c->instruction;

@@ -483,7 +483,10 @@ static void issue(cu *c, wave *w, int simd, int64_t at) {
     if (e->counters & CDNA_COUNTS_LGKM) count(&w->lgkm, done);
     break;
   }
-  case CDNA_CLASS_SMEM: count(&w->lgkm, smem(c, w, at)); break;
+  case CDNA_CLASS_SMEM:
+    count(&w->lgkm, smem(c, w, at));
+    w->wave->clock = (uint64_t)at + 1;
+    break;
   case CDNA_CLASS_SALU: c->out->busy[CDNA_SCALAR_UNIT] += r->slot / 4.0; break;
   default:
     if (e->wait_states > 1) next = at + (int64_t)r->slot * e->wait_states;
