@@ -36,7 +36,7 @@ typedef struct tw_arena_array {
   bool is_output; /* then it lies in `results` */
 } tw_arena_array;
 
-typedef enum tw_arena_command { TW_ARENA_RUN, TW_ARENA_QUIT } tw_arena_command;
+typedef enum tw_arena_command { TW_ARENA_RUN, TW_ARENA_PREPARE, TW_ARENA_QUIT } tw_arena_command;
 
 /* The first page of `orders`. */
 typedef struct tw_arena_orders {
@@ -50,7 +50,7 @@ typedef struct tw_arena_orders {
   _Alignas(TW_ARENA_ALIGNMENT) unsigned char task[TW_ARENA_TASK]; /* a struct of the machine's own */
   /* What changes between stops: */
   tw_arena_command command;
-  uint32_t run_sets; /* of RUN: the first so many */
+  uint32_t run_sets; /* of RUN: the first so many; of PREPARE: which one */
 } tw_arena_orders;
 
 _Static_assert(sizeof(tw_arena_orders) <= TW_ARENA_PAGE, "orders are one page");

@@ -39,6 +39,12 @@ void tw_sandbox_poison(tw_sandbox *, uint32_t sets);
 /* TW_FAILED if what lies around the outputs is not as it was. */
 tw_status tw_sandbox_margins(const tw_sandbox *, uint32_t sets, tw_error *);
 
+/* Has the runner prepare a set of what the inputs hold now: its machine's own business. Not timed. */
+tw_status tw_sandbox_prepare(tw_sandbox *, uint32_t set, double limit, tw_error *);
+/* Nothing of the process's data is in the caches afterwards: reads `bytes` of other data on the processors that it ran on,
+ * from outside, so that no kernel can keep them from it. */
+void tw_sandbox_cool(const tw_sandbox *, size_t bytes);
+
 /* Computes the first sets, one after the other; *seconds is what all of them took: with one thread the processor time of
  * the process, which others on the machine do not change, else the time on the wall. Killed after `limit` seconds. */
 tw_status tw_sandbox_run(tw_sandbox *, uint32_t sets, double limit, double *seconds, tw_error *);

@@ -24,5 +24,5 @@ int main(void) {
   tw_native_confine(&r.process);
   *(void **)&r.kernel = dlsym(tw_native_load(&r.process), "kernel");
   if (!r.kernel) tw_native_give_up(&r.process, "the source defines no function `kernel`");
-  tw_native_serve(&r.process, compute, &r);
+  tw_native_serve(&r.process, &(tw_native_work){.compute = compute, .context = &r});
 }

@@ -72,9 +72,12 @@ void *tw_native_load(tw_native *n) {
   return object;
 }
 
-void tw_native_serve(tw_native *n, void (*compute)(void *context, uint32_t set), void *context) {
+void tw_native_serve(tw_native *n, const tw_native_work *w) {
   n->results->stage = TW_ARENA_READY;
-  for (stop(); n->orders->command == TW_ARENA_RUN; stop())
-    for (uint32_t i = 0; i < n->orders->run_sets; i++) compute(context, i);
+  for (stop(); n->orders->command != TW_ARENA_QUIT; stop()) {
+    const uint32_t sets = n->orders->run_sets;
+    if (n->orders->command == TW_ARENA_PREPARE && w->prepare) w->prepare(w->context, sets);
+    for (uint32_t i = 0; n->orders->command == TW_ARENA_RUN && i < sets; i++) w->compute(w->context, i);
+  }
   _exit(0);
 }

@@ -6,7 +6,7 @@
  *   tw_native_confine(&p);
  *   void *object = tw_native_load(&p);
  *   ... what is done once
- *   tw_native_serve(&p, compute, context);
+ *   tw_native_serve(&p, &(tw_native_work){.compute = ..., .context = ...});
  *
  * It is a program of its own and not a fork: there is nothing in its memory that a kernel could learn from. Whatever it
  * says of itself, the library measures and checks from outside, while it is stopped (native/sandbox.h). */
@@ -27,7 +27,12 @@ void *tw_native_load(tw_native *); /* for dlsym */
 void *tw_native_operand(const tw_native *, size_t operand, uint32_t set);
 /* The library reads why, and ends the process. */
 _Noreturn void tw_native_give_up(tw_native *, const char *why);
-/* Stops; for each order: computes the first sets; stops. */
-_Noreturn void tw_native_serve(tw_native *, void (*compute)(void *context, uint32_t set), void *context);
+/* Stops; for each order: computes the first sets, or prepares one; stops. */
+typedef struct tw_native_work {
+  void (*compute)(void *context, uint32_t set);
+  void (*prepare)(void *context, uint32_t set); /* NULL: nothing is ever prepared */
+  void *context;
+} tw_native_work;
+_Noreturn void tw_native_serve(tw_native *, const tw_native_work *);
 
 #endif

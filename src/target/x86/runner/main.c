@@ -24,7 +24,8 @@ typedef struct runner {
   whole_pack *pack;
   tw_gemm_planned *plan;
   char *packed;
-  size_t stride, copies, next;
+  size_t bytes, stride; /* of a set's weights */
+  bool packs;
 } runner;
 
 static void make_threads(int threads) {
@@ -55,34 +56,40 @@ static void load(runner *r) {
     tw_native_give_up(&r->process, "the source defines no function `gemm`");
 }
 
-static void pack(runner *r) {
+/* Room for the weights of all sets; those of a kernel that takes B as it is are copied. One set alone need not be. */
+static void make_room(runner *r) {
+  const tw_gemm_spec *s = &r->task->spec;
+  r->packs = !r->gemm || (r->packed_bytes && r->pack);
+  if (!r->packs && r->task->copies <= 1) return;
+  r->bytes = !r->packs ? r->process.orders->operand[B].bytes
+             : r->gemm ? r->packed_bytes(s->n, s->k)
+                       : tw_gemm_packed_bytes(r->plan);
+  r->stride = (r->bytes + TW_ARENA_ALIGNMENT - 1) / TW_ARENA_ALIGNMENT * TW_ARENA_ALIGNMENT;
+  if (!r->bytes || r->bytes > SIZE_MAX / 2 / r->task->copies ||
+      !(r->packed = tw_new_pages(r->stride * r->task->copies)))
+    tw_native_give_up(&r->process, "no memory for the packed weights");
+}
+
+/* What B holds now becomes the weights of the set. */
+static void pack(void *context, uint32_t set) {
+  runner *r = context;
   const tw_gemm_spec *s = &r->task->spec;
   const void *b = tw_native_operand(&r->process, B, 0);
-  const bool packs = !r->gemm || (r->packed_bytes && r->pack);
-  if (!packs && r->task->copies <= 1) return;
-  /* Weights in turn are weights in turn for those as well that take B as it is. */
-  const size_t bytes = !packs    ? r->process.orders->operand[B].bytes
-                       : r->gemm ? r->packed_bytes(s->n, s->k)
-                                 : tw_gemm_packed_bytes(r->plan);
-  r->stride = (bytes + TW_ARENA_ALIGNMENT - 1) / TW_ARENA_ALIGNMENT * TW_ARENA_ALIGNMENT;
-  r->copies = r->task->copies;
-  if (!bytes || !(r->packed = tw_new_pages(r->stride * r->copies)))
-    tw_native_give_up(&r->process, "no memory for the packed weights");
-  if (!packs)
-    memcpy(r->packed, b, bytes);
+  if (!r->packed || set >= r->task->copies) return;
+  char *to = r->packed + set * r->stride;
+  if (!r->packs)
+    memcpy(to, b, r->bytes);
   else if (r->gemm)
-    r->pack(b, r->packed, s->n, s->k, s->ldb);
+    r->pack(b, to, s->n, s->k, s->ldb);
   else
-    tw_gemm_pack(r->plan, b, r->packed, NULL);
-  for (size_t i = 1; i < r->copies; i++) memcpy(r->packed + i * r->stride, r->packed, r->stride);
+    tw_gemm_pack(r->plan, b, to, NULL);
 }
 
 static void compute(void *context, uint32_t set) {
   runner *r = context;
   const tw_gemm_spec *s = &r->task->spec;
   const size_t last = r->process.orders->n_operands - 1;
-  const char *b = r->packed ? r->packed + r->next * r->stride : NULL;
-  if (r->packed && ++r->next == r->copies) r->next = 0;
+  const char *b = r->packed ? r->packed + set * r->stride : NULL;
   const void *a = tw_native_operand(&r->process, A, set);
   void *c = tw_native_operand(&r->process, last, set);
   if (r->gemm) {
@@ -102,6 +109,7 @@ int main(void) {
   make_threads(r.process.orders->threads);
   tw_native_confine(&r.process);
   load(&r);
-  pack(&r);
-  tw_native_serve(&r.process, compute, &r);
+  make_room(&r);
+  pack(&r, 0);
+  tw_native_serve(&r.process, &(tw_native_work){.compute = compute, .prepare = pack, .context = &r});
 }

@@ -9,7 +9,7 @@
 
 typedef struct x86_task {
   tw_gemm_spec spec;
-  uint32_t copies; /* of packed weights, used in turn */
+  uint32_t copies; /* sets that have weights of their own */
 } x86_task;
 
 _Static_assert(sizeof(x86_task) <= TW_ARENA_TASK, "a task is part of the orders");

@@ -2,9 +2,11 @@
  * on the case's again.
  *
  * A repeat is one order to the confined process: C of many sets from A of as many, each A new since the last repeat and
- * each C poisoned, so that nothing can be kept from an earlier call. It takes at least REPEAT_SECONDS: the tens of
- * microseconds that stopping and waking a process take are then a percent or two. Small products so find A and C in the
- * last-level cache rather than in L1. Decode shapes (m <= 16) take their weights from memory, as `bench` does.
+ * each C poisoned, so that nothing can be kept from an earlier call; each set has its own B, so that nothing is gained
+ * by keeping one B, or by making one product of several. It takes at least REPEAT_SECONDS: the tens of microseconds that
+ * stopping and waking a process take are then a percent or two. Small products so find A and C in the last-level cache
+ * rather than in L1. Decode shapes (m <= 16) take their weights from memory, as `bench` does: before each repeat the caches
+ * are filled with other data, from outside.
  *
  * One kernel is measured at a time, and no compiler of this process runs meanwhile; others may. */
 #define _GNU_SOURCE /* a lock that prefers writers */
@@ -18,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/strings.h"
 #include "native/sandbox.h"
 #include "op/compare.h"
 #include "target/count.h"
@@ -36,13 +39,14 @@ struct tw_artefact {
 };
 
 enum { DECODE_ROWS = 16, REPEATS_LEAST = 3, REPEATS_MOST = 40 };
-static const double ALONE_SECONDS = 1e-4; /* of a product of few rows that is timed by itself */
 static const double REPEAT_SECONDS = 2e-3,
                     ENOUGH_SECONDS = 0.2; /* of one repeat; of all, when there were REPEATS_LEAST */
 static const double WALL_SECONDS = 20;    /* after which no further repeat begins */
 static const double START_SECONDS = 60;   /* to load the kernel and pack B */
 static const double SLOWEST = 2e8;        /* operations a second: what computes slower is stopped */
-static const uint64_t SETS_BYTES = (uint64_t)64 << 20, ROTATED_BYTES = (uint64_t)256 << 20;
+static const uint64_t SETS_BYTES = (uint64_t)64 << 20, WEIGHTS_BYTES = (uint64_t)256 << 20;
+static const double WEIGHTS = 8e6; /* elements of B of all sets: a tenth of a second to make and to know */
+static const int64_t COOL_LEAST = 32 << 20, COOL_MOST = 256 << 20;
 
 /* Builders hold it shared, a measurement alone. */
 static pthread_rwlock_t machine = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
@@ -74,13 +78,13 @@ static double limit_of(const tw_problem *p, uint32_t sets) { return 10 + 2 * p->
 
 enum { A, B }; /* operands; C is the last */
 
-static tw_status open_process(const tw_artefact *a, const tw_case *data, uint32_t sets, uint32_t copies,
-                              tw_sandbox **out, tw_error *error) {
+static tw_status open_process(const tw_artefact *a, const tw_case *data, uint32_t sets, tw_sandbox **out,
+                              tw_error *error) {
   const tw_problem *p = &a->problem;
-  x86_task task = {.spec = x86_spec_of(p), .copies = copies};
+  x86_task task = {.spec = x86_spec_of(p), .copies = sets};
   if (!task.spec.threads) task.spec.threads = x86_this_cpu()->cores;
-  const uint64_t packed =
-      2 * data->operand[B].bytes + ((uint64_t)64 << 20); /* with its padding; in types of 4 bytes at most */
+  /* In types of 4 bytes at most, with padding to whole tiles, twice. */
+  const uint64_t packed = 2 * data->operand[B].bytes + (uint64_t)tw_problem_int(p, "k") * 1024 + TW_ARENA_PAGE;
   const tw_sandboxed c = {.runner = "x86-runner",
                           .variable = "TILEWRIGHT_X86_RUNNER",
                           .operand = data->operand,
@@ -93,7 +97,7 @@ static tw_status open_process(const tw_artefact *a, const tw_case *data, uint32_
                           .kernel = a->object,
                           .kernel_bytes = a->bytes,
                           .threads = task.spec.threads,
-                          .workspace = (copies + 1) * packed + 4 * data->operand[A].bytes,
+                          .workspace = (sets + 1) * packed + 4 * data->operand[A].bytes + ((uint64_t)128 << 20),
                           .seconds = START_SECONDS,
                           .cpu_seconds = 4 * (START_SECONDS + WALL_SECONDS + limit_of(p, 4))};
   return tw_sandbox_open(&c, out, error);
@@ -116,7 +120,7 @@ static tw_status compare_all(tw_sandbox *s, const tw_problem *p, const tw_case *
 tw_status x86_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw_error *error) {
   (void)t;
   tw_sandbox *s = NULL;
-  tw_status status = open_process(a, data, 1, 1, &s, error);
+  tw_status status = open_process(a, data, 1, &s, error);
   if (status == TW_OK) status = compare_all(s, &a->problem, data, error);
   tw_sandbox_close(s);
   return status;
@@ -124,35 +128,82 @@ tw_status x86_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw_
 
 /* ---- the time ---- */
 
+/* Every set has weights of its own: nothing is gained by products that share them, or by keeping one of them. */
+typedef struct weights {
+  tw_case made; /* its B; of set 0 the case's own is taken */
+  x86_verifier verifier;
+} weights;
+
+typedef struct timing {
+  const tw_problem *problem;
+  const tw_case *data;
+  tw_sandbox *process;
+  weights *set;
+  uint32_t sets, room; /* known; at most */
+  size_t cool;         /* bytes; 0: small weights may stay in the caches */
+} timing;
+
+static tw_status add_set(timing *t, tw_error *error) {
+  weights *w = &t->set[t->sets];
+  void *buffer[TW_OPERANDS_MAX];
+  tw_status status = TW_OK;
+  memcpy(buffer, t->data->buffer, sizeof buffer);
+  if (t->sets > 0) {
+    status = tw_case_make_inputs(t->problem, tw_random_system(), &w->made, error);
+    if (status != TW_OK) return status;
+    buffer[B] = w->made.buffer[B];
+    for (size_t i = 0; i < w->made.n_operands; i++) { /* all else is not needed */
+      if (i == B) continue;
+      free(w->made.buffer[i]);
+      w->made.buffer[i] = NULL;
+    }
+    memcpy(tw_sandbox_operand(t->process, B, 0), buffer[B], t->data->operand[B].bytes);
+    status = tw_sandbox_prepare(t->process, t->sets, START_SECONDS, error);
+  }
+  if (status == TW_OK) status = x86_verifier_make(t->problem, buffer, tw_random_system(), &w->verifier, error);
+  t->sets++;
+  return status;
+}
+
+static void free_sets(timing *t) {
+  for (uint32_t i = 0; i < t->sets; i++) {
+    x86_verifier_free(&t->set[i].verifier);
+    tw_case_free(&t->set[i].made);
+  }
+  free(t->set);
+}
+
 /* One repeat: *seconds for each of `sets`. */
-static tw_status repeat(tw_sandbox *s, const x86_verifier *v, const tw_problem *p, uint32_t sets, const void *like,
-                        double *seconds, tw_error *error) {
-  for (uint32_t i = 0; i < sets; i++) x86_fill_a(v, tw_random_system(), like, tw_sandbox_operand(s, A, i));
+static tw_status repeat(const timing *t, uint32_t sets, double *seconds, tw_error *error) {
+  tw_sandbox *s = t->process;
+  const size_t c = t->data->n_operands - 1;
+  for (uint32_t i = 0; i < sets; i++)
+    x86_fill_a(&t->set[i].verifier, tw_random_system(), t->data->buffer[A], tw_sandbox_operand(s, A, i));
   tw_sandbox_poison(s, sets);
-  tw_status status = tw_sandbox_run(s, sets, limit_of(p, sets), seconds, error);
+  if (t->cool) tw_sandbox_cool(s, t->cool);
+  tw_status status = tw_sandbox_run(s, sets, limit_of(t->problem, sets), seconds, error);
   *seconds /= sets;
   if (status == TW_OK) status = tw_sandbox_margins(s, sets, error);
   for (uint32_t i = 0; status == TW_OK && i < sets; i++)
-    status = x86_verify(v, tw_sandbox_operand(s, A, i), tw_sandbox_operand(s, v->n_operands - 1, i), error);
+    status = x86_verify(&t->set[i].verifier, tw_sandbox_operand(s, A, i), tw_sandbox_operand(s, c, i), error);
   return status;
 }
 
 /* The best of some repeats. */
-static tw_status time_it(tw_sandbox *s, const x86_verifier *v, const tw_problem *p, uint32_t room, const void *like,
-                         tw_spread *out, tw_error *error) {
+static tw_status time_it(timing *t, tw_spread *out, tw_error *error) {
   const double start = tw_now();
   double seconds, total = 0, time[REPEATS_MOST];
   size_t n = 0;
   uint32_t sets = 1;
-  tw_status status = repeat(s, v, p, 1, like, &seconds, error); /* warms up, and tells how many sets are enough */
-  if (status == TW_OK) status = repeat(s, v, p, 1, like, &seconds, error);
+  tw_status status = add_set(t, error);
+  for (int i = 0; status == TW_OK && i < 2; i++) /* warms up, and tells how many sets are enough */
+    status = repeat(t, 1, &seconds, error);
   if (status != TW_OK) return status;
-  /* Few rows at a time are computed one set after the other: many would let the weights be read once for all. */
-  const bool alone = tw_problem_int(p, "m") <= DECODE_ROWS && seconds > ALONE_SECONDS;
-  while (!alone && sets < room && seconds * sets < REPEAT_SECONDS) sets *= 2;
-  if (sets > room) sets = room;
+  while (sets < t->room && seconds * sets < REPEAT_SECONDS) sets *= 2;
+  if (sets > t->room) sets = t->room;
+  while (status == TW_OK && t->sets < sets) status = add_set(t, error);
   for (int i = 0; status == TW_OK && i < REPEATS_MOST && (i < REPEATS_LEAST || total < ENOUGH_SECONDS); i++) {
-    status = repeat(s, v, p, sets, like, &seconds, error);
+    status = repeat(t, sets, &seconds, error);
     time[n++] = seconds;
     total += seconds * sets;
     if (tw_now() - start > WALL_SECONDS) break;
@@ -243,33 +294,38 @@ static void fill(const tw_problem *p, const tw_spread *spread, const rates *r, t
   }
 }
 
+/* How many sets there may be. */
+static uint32_t room_of(const tw_problem *p, const tw_case *data) {
+  const double each = (double)(data->operand[A].bytes + data->operand[data->n_operands - 1].bytes + 4 * TW_ARENA_PAGE),
+               elements = (double)tw_problem_int(p, "n") * (double)tw_problem_int(p, "k");
+  const double room = fmin(fmin((double)SETS_BYTES / each, WEIGHTS / elements),
+                           fmin((double)WEIGHTS_BYTES / (weight_bytes(p) + 1), TW_ARENA_SETS_MAX));
+  return room < 1 ? 1 : (uint32_t)room;
+}
+
+static size_t cool_bytes(const tw_problem *p) {
+  const int64_t cache = 2 * x86_this_cpu()->l3;
+  if (tw_problem_int(p, "m") > DECODE_ROWS) return 0;
+  return (size_t)(cache < COOL_LEAST ? COOL_LEAST : cache > COOL_MOST ? COOL_MOST : cache);
+}
+
 tw_status x86_measure(const tw_target *t, tw_artefact *a, const tw_case *data, const char *trace, tw_measurement *out,
                       tw_error *error) {
   const tw_problem *p = &a->problem;
-  const size_t c = data->n_operands - 1;
-  const uint64_t each = data->operand[0].bytes + data->operand[c].bytes + 4 * TW_ARENA_PAGE;
-  const uint64_t room = SETS_BYTES / each < 1                   ? 1
-                        : SETS_BYTES / each > TW_ARENA_SETS_MAX ? TW_ARENA_SETS_MAX
-                                                                : SETS_BYTES / each;
-  const uint64_t weights = (uint64_t)weight_bytes(p) + 1;
-  const uint64_t copies = tw_problem_int(p, "m") <= DECODE_ROWS ? ROTATED_BYTES / weights + 1 : 1;
-  x86_verifier v = {0};
-  tw_sandbox *s = NULL;
-  rates r;
+  timing time = {.problem = p, .data = data, .room = room_of(p, data), .cool = cool_bytes(p)};
   tw_spread spread = {0};
+  rates r;
   (void)t;
   if (trace) return tw_fail(error, TW_USAGE, "x86 makes no timelines: leave --trace and --timeline out");
-  tw_status status = x86_verifier_make(p, data->buffer, tw_random_system(), &v, error);
-  if (status != TW_OK) return status;
+  if (!(time.set = tw_new(time.room, sizeof *time.set))) return tw_fail(error, TW_MISSING, "out of memory");
   pthread_rwlock_wrlock(&machine);
-  status = rates_of(p, &r, error);
-  if (status == TW_OK)
-    status = open_process(a, data, (uint32_t)room, (uint32_t)(copies > 256 ? 256 : copies), &s, error);
-  if (status == TW_OK) status = time_it(s, &v, p, (uint32_t)room, data->buffer[0], &spread, error);
-  if (status == TW_OK) status = compare_all(s, p, data, error);
+  tw_status status = rates_of(p, &r, error);
+  if (status == TW_OK) status = open_process(a, data, time.room, &time.process, error);
+  if (status == TW_OK) status = time_it(&time, &spread, error);
+  if (status == TW_OK) status = compare_all(time.process, p, data, error);
   pthread_rwlock_unlock(&machine);
   if (status == TW_OK) fill(p, &spread, &r, out);
-  tw_sandbox_close(s);
-  x86_verifier_free(&v);
+  tw_sandbox_close(time.process);
+  free_sets(&time);
   return status;
 }
