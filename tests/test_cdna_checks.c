@@ -7,7 +7,10 @@
 #include "test.h"
 
 #include "base/files.h"
+#include <jansson.h>
+
 #include "target/cdna/checks/checks.h"
+#include "target/cdna/layout/pattern.h"
 #include "target/cdna/toolchain.h"
 
 enum { GROUPS = 3, BLOCK = 128, ITEMS = GROUPS * BLOCK };
@@ -41,15 +44,14 @@ static int release(void **state) {
   return 0;
 }
 
-/* The findings of a kernel, in words. */
-static tw_inspection findings_of(int arch, const char *name, const char *checks, int jobs) {
-  static int in[ITEMS], out[ITEMS];
+/* The findings of a kernel, in words; with counts if there are no checks. */
+static int in[ITEMS], out[ITEMS];
+static tw_inspection run(int arch, const char *name, const char *checks, int jobs) {
   const cdna_kernel *k;
   cdna_memory m = {0};
   cdna_checker *c;
   tw_error error = {0};
-  tw_inspection result = {.checks = checks};
-  for (int i = 0; i < ITEMS; i++) in[i] = i, out[i] = 0x5a5a5a5a;
+  tw_inspection result = {.checks = checks, .counts = !strcmp(checks, "none")};
   assert_int_equal(cdna_object_kernel(&code[arch], name, &k, &error), TW_OK);
   const uint64_t to = cdna_memory_add(&m, out, sizeof out, true, "out");
   cdna_memory_undefined(&m, 0, 0);
@@ -57,15 +59,20 @@ static tw_inspection findings_of(int arch, const char *name, const char *checks,
   assert_int_equal(cdna_checker_new(&result, &c, &error), TW_OK);
   const cdna_launch launch = {.grid = {GROUPS, 1, 1},
                               .block = {BLOCK, 1, 1},
-                              .lds = 1024,
+                              .lds = 8192,
                               .arguments = block,
                               .argument_bytes = sizeof block,
                               .jobs = jobs,
                               .observer = c ? cdna_checker_start(c) : NULL};
   if (cdna_run(&code[arch], k, &launch, &m, NULL, &error) != TW_OK) fail_msg("%s: %s", name, error.text);
-  if (c) cdna_checker_report(c, &code[arch], k, &result);
+  if (c) cdna_checker_report(c, &code[arch], k, &cdna_machines[arch], &result);
   cdna_checker_free(c);
   return result;
+}
+
+static tw_inspection findings_of(int arch, const char *name, const char *checks, int jobs) {
+  for (int i = 0; i < ITEMS; i++) in[i] = i, out[i] = 0x5a5a5a5a;
+  return run(arch, name, checks, jobs);
 }
 
 static const struct mistake {
@@ -176,6 +183,137 @@ static void test_honest_kernels_have_no_findings(void **state) {
   }
 }
 
+/* ---- counts ---- */
+
+/* A number of the only instruction of that name. */
+static long long counted(const tw_inspection *i, const char *instruction, const char *key) {
+  long long value = -1;
+  size_t at;
+  json_t *whole = json_loads(i->json, 0, NULL), *one;
+  assert_non_null(whole);
+  json_array_foreach(json_object_get(whole, "instructions"), at, one) {
+    const char *text = json_string_value(json_object_get(one, "text"));
+    if (!strncmp(text, instruction, strlen(instruction)) && strchr(" \0", text[strlen(instruction)]))
+      value = json_integer_value(json_object_get(one, key));
+  }
+  json_decref(whole);
+  return value;
+}
+
+/* Published swizzles, and none: a kernel that uses them has the conflicts that the rules of layout/lds.h predict. */
+static void test_swizzles_as_a_kernel_uses_them(void **state) {
+  static const struct {
+    cdna_arch arch;
+    int rows, columns;
+    cdna_type type;
+    const char *access, *swizzle;
+    int worst;
+  } rows[] = {
+      {CDNA4, 16, 32, CDNA_BF16, "ds_read_b128:row16x32s8", "none", 2},
+      {CDNA4, 16, 32, CDNA_BF16, "ds_read_b128:row16x32s8", "st_16x32", 1},
+      {CDNA4, 16, 32, CDNA_BF16, "ds_read_b64_tr_b16:col16x32s8", "st_16x32", 1},
+      {CDNA4, 32, 16, CDNA_BF16, "ds_read_b128:row32x16s8", "none", 2},
+      {CDNA4, 32, 16, CDNA_BF16, "ds_read_b128:row32x16s8", "st_32x16", 1},
+      {CDNA4, 32, 32, CDNA_BF16, "ds_read_b128:row32x32s8", "none", 4},
+      {CDNA4, 32, 32, CDNA_BF16, "ds_read_b128:row32x32s8", "st_32x32", 1},
+      {CDNA4, 32, 32, CDNA_BF16, "ds_read_b64_tr_b16:col32x16s8", "none", 2},
+      {CDNA4, 32, 32, CDNA_BF16, "ds_read_b64_tr_b16:col32x16s8", "st_32x32", 1},
+      {CDNA4, 16, 16, CDNA_BF16, "ds_write_b64:row16x16s4", "none", 4},
+      {CDNA4, 16, 16, CDNA_BF16, "ds_write_b64:row16x16s4", "st_16x16_swizzled", 1},
+      {CDNA4, 16, 128, CDNA_FP8, "ds_read_b128:row16x128s16", "none", 4},
+      {CDNA4, 16, 128, CDNA_FP8, "ds_read_b128:row16x128s16", "st_16x128", 1},
+      {CDNA3, 16, 16, CDNA_BF16, "ds_read_b64:row16x16s4", "none", 4},
+      {CDNA3, 16, 16, CDNA_BF16, "ds_read_b64:row16x16s4", "cdna3_32", 1},
+      {CDNA3, 16, 32, CDNA_BF16, "ds_read_b64:row16x32s4", "none", 8},
+      {CDNA3, 16, 32, CDNA_BF16, "ds_read_b64:row16x32s4", "cdna3_64", 1},
+      {CDNA3, 16, 64, CDNA_BF16, "ds_read_b64:row16x64s4", "none", 16},
+      {CDNA3, 16, 64, CDNA_BF16, "ds_read_b64:row16x64s4", "cdna3_128", 1},
+  };
+  (void)state;
+  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+    const cdna_tile t = {rows[r].rows, rows[r].columns, rows[r].type,
+                         rows[r].columns * cdna_type_bits(rows[r].type) / 8};
+    cdna_pattern p;
+    cdna_swizzle s;
+    tw_error error;
+    long long worst = 0;
+    assert_int_equal(cdna_pattern_parse(rows[r].access, rows[r].arch, &t, &p, &error), TW_OK);
+    assert_int_equal(cdna_swizzle_parse(rows[r].swizzle, &s, &error), TW_OK);
+    for (size_t at = 0; at < p.n; at++) {
+      uint32_t address[CDNA_LANES];
+      cdna_lds_count predicted;
+      cdna_pattern_addresses(&p, at, &t, &s, address);
+      cdna_lds_count_access(p.rule, p.instruction->kind, p.instruction->bytes, address, ~0ull, &predicted);
+      for (int l = 0; l < ITEMS; l++) in[l] = (int)address[l % CDNA_LANES];
+      tw_inspection i = run(rows[r].arch, p.instruction->name, "none", 1);
+      const int waves = GROUPS * BLOCK / CDNA_LANES;
+      assert_int_equal(counted(&i, p.instruction->name, "executions"), waves);
+      assert_int_equal(counted(&i, p.instruction->name, "lds_turns"), waves * predicted.turns);
+      assert_int_equal(counted(&i, p.instruction->name, "lds_phases"), waves * predicted.phases);
+      if (counted(&i, p.instruction->name, "lds_worst") > worst) worst = counted(&i, p.instruction->name, "lds_worst");
+      tw_inspection_free(&i);
+    }
+    if (worst != rows[r].worst) fail_msg("%s, %s: %lld-way", rows[r].access, rows[r].swizzle, worst);
+    cdna_pattern_free(&p);
+  }
+}
+
+static void test_lanes_lines_and_resources_are_counted(void **state) {
+  (void)state;
+  for (int arch = 0; arch < CDNA_ARCHES; arch++) {
+    const int waves = ITEMS / CDNA_LANES;
+    tw_inspection i = findings_of(arch, "lines", "none", 2);
+    assert_int_equal(counted(&i, "global_load_dword", "lines"), 2 * waves);
+    assert_int_equal(counted(&i, "global_load_dword", "least_lines"), 2 * waves);
+    assert_int_equal(counted(&i, "global_load_dword", "bytes"), 256 * waves);
+    assert_int_equal(counted(&i, "global_store_dword", "lines"), 4 * waves);
+    assert_int_equal(counted(&i, "global_store_dword", "lanes"), 64 * waves);
+    assert_non_null(strstr(i.counted, "64.0 of 64 in vector instructions"));
+    assert_non_null(strstr(i.counted, "kernel.c:"));
+    assert_non_null(strstr(i.counted, "workgroups a CU"));
+    tw_inspection_free(&i);
+    /* half of the lanes go through the branch */
+    tw_inspection half = findings_of(arch, "divergent", "none", 1);
+    assert_int_equal(counted(&half, "s_barrier", "executions"), waves);
+    tw_inspection_free(&half);
+    tw_inspection matrix = findings_of(arch, "ok_matrix", "none", 1);
+    assert_int_equal(counted(&matrix, "v_mfma_f32_32x32x8_f16", "executions"), waves);
+    assert_non_null(strstr(matrix.counted, "GFLOP in 48 passes"));
+    tw_inspection_free(&matrix);
+  }
+}
+
+static void test_code_is_shown_with_its_counts(void **state) {
+  char *directory, *path, file[300], counts[300], *text;
+  tw_error error = {0};
+  (void)state;
+  const tw_target *t = tw_target_find("cdna4");
+  tw_inspection i = findings_of(CDNA4, "lines", "none", 1);
+  assert_int_equal(tw_directory_temporary(&directory, &error), TW_OK);
+  path = tw_path_join(directory, "run.json");
+  snprintf(counts, sizeof counts, "counts=%s", path);
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fprintf(f, "{\"counts\": %s}", i.json);
+  fclose(f);
+  assert_int_equal(tw_view_show(t, "code", 1, (const char *[]){counts}, TW_VIEW_TEXT, &text, &error), TW_OK);
+  assert_non_null(strstr(text, "kernel.c:"));
+  assert_non_null(strstr(text, "           6   64.0                        24 ")); /* the store */
+  free(text);
+  snprintf(file, sizeof file, "file=%s/cdna/vadd.gfx950.co", TW_TEST_DATA);
+  assert_int_equal(tw_view_show(t, "code", 1, (const char *[]){file}, TW_VIEW_TEXT, &text, &error), TW_OK);
+  assert_non_null(strstr(text, "v_ashrrev_i32_e32 v1, 31, v0"));
+  assert_non_null(strstr(text, "s_endpgm\n"));
+  free(text);
+  assert_int_equal(
+      tw_view_show(tw_target_find("cdna3"), "code", 1, (const char *[]){file}, TW_VIEW_TEXT, &text, &error), TW_USAGE);
+  assert_int_equal(tw_view_show(t, "code", 0, NULL, TW_VIEW_TEXT, &text, &error), TW_USAGE);
+  tw_inspection_free(&i);
+  tw_directory_remove(directory);
+  free(directory);
+  free(path);
+}
+
 static void test_lists_of_checks(void **state) {
   unsigned checks;
   tw_error error = {0};
@@ -199,6 +337,9 @@ int main(void) {
       cmocka_unit_test(test_each_mistake_is_found_alone),
       cmocka_unit_test(test_nothing_is_found_without_mistakes),
       cmocka_unit_test(test_honest_kernels_have_no_findings),
+      cmocka_unit_test(test_swizzles_as_a_kernel_uses_them),
+      cmocka_unit_test(test_lanes_lines_and_resources_are_counted),
+      cmocka_unit_test(test_code_is_shown_with_its_counts),
       cmocka_unit_test(test_lists_of_checks),
   };
   return cmocka_run_group_tests(tests, compile, release);

@@ -818,7 +818,7 @@ static void views_answer_about_machines(void **state) {
   assert_int_equal(json_integer_value(json_object_get(o, "waves_of_simd")), 8);
   json_decref(o);
   o = expect_json("$T view -t cdna4 --json", 0);
-  assert_int_equal(json_array_size(json_object_get(o, "views")), 5);
+  assert_int_equal(json_array_size(json_object_get(o, "views")), 6);
   json_decref(o);
   expect_failure("$T view banks -t cdna4", 2, "needs access=");
   expect_failure("$T view bank -t cdna4", 2, "did you mean 'banks'");

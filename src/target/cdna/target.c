@@ -264,10 +264,9 @@ static tw_status inspect(const tw_target *t, tw_artefact *a, tw_inspection *i, t
 static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
   const cdna_kernel *kernel = NULL;
   tw_status status = a->inspection ? cdna_checker_new(a->inspection, &a->checker, error) : TW_OK;
-  (void)t;
   if (status == TW_OK) status = check_some(a, k, error);
   if (a->checker && cdna_object_kernel(&a->object, tw_launch_main(&a->launch)->name, &kernel, NULL) == TW_OK)
-    cdna_checker_report(a->checker, &a->object, kernel, a->inspection);
+    cdna_checker_report(a->checker, &a->object, kernel, cdna_machine_of(t), a->inspection);
   cdna_checker_free(a->checker);
   a->checker = NULL;
   return status;
@@ -397,7 +396,7 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   if (status == TW_OK && l->inspection) status = cdna_checker_new(l->inspection, &checker, error);
   if (checker) launch.observer = cdna_checker_start(checker);
   if (status == TW_OK) status = cdna_run(&object, kernel, &launch, &memory, &counts, error);
-  if (checker) cdna_checker_report(checker, &object, kernel, l->inspection);
+  if (checker) cdna_checker_report(checker, &object, kernel, cdna_machine_of(t), l->inspection);
   cdna_checker_free(checker);
   if (status == TW_OK) cdna_report(cdna_machine_of(t), &counts, 1, &times, NULL, out);
   cdna_object_free(&object);

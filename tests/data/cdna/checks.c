@@ -15,6 +15,28 @@ static void barrier(void) {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
+/* ---- LDS: each work-item's address is given ---- */
+
+#define BANKS(name_, ...)                                                                                              \
+  KERNEL(name_) {                                                                                                      \
+    const int a = in[T];                                                                                               \
+    __asm__ volatile("v_mov_b32 v60, 0\n v_mov_b32 v61, 0\n" __VA_ARGS__ "\n s_waitcnt lgkmcnt(0)"                     \
+                     :                                                                                                 \
+                     : "v"(a)                                                                                          \
+                     : "v60", "v61", "v62", "v63");                                                                    \
+    out[I] = a;                                                                                                        \
+  }
+BANKS(ds_read_b64, "ds_read_b64 v[62:63], %0")
+BANKS(ds_read_b128, "ds_read_b128 v[60:63], %0")
+BANKS(ds_write_b64, "ds_write_b64 %0, v[60:61]")
+#ifdef __gfx950__
+BANKS(ds_read_b64_tr_b16, "ds_read_b64_tr_b16 v[62:63], %0")
+#endif
+/* Two lines of memory for a wave's reads of 4 bytes, 64 for its writes, 128 bytes apart. */
+KERNEL(lines) {
+  out[32 * (T & 3)] = in[T];
+}
+
 /* ---- uninitialized ---- */
 
 KERNEL(register_stored) {

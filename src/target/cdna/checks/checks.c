@@ -157,6 +157,7 @@ size_t cdna_checker_errors(const cdna_checker *c) {
 /* ---- a workgroup ---- */
 
 static void free_state(group_state *g) {
+  free(g->count);
   for (int i = 0; g->wave && i < g->n_waves; i++) free(g->wave[i].undefined.scratch);
   free(g->wave);
   free(g->cell);
@@ -184,6 +185,15 @@ static bool meet_program(cdna_checker *c, const cdna_group *group) {
   c->program = group->program;
   c->effects = cdna_program_effects(group->program);
   if (!c->effects) return false;
+  if (c->counts && c->n_count != group->program->n) { /* counts go on over kernels of the same code */
+    free(c->count);
+    c->n_count = group->program->n;
+    c->count = calloc(c->n_count, sizeof *c->count);
+    if (!c->count) return false;
+  }
+  c->lds = group->lds_bytes;
+  c->work_items = 0;
+  for (int i = 0; i < group->n_waves; i++) c->work_items += __builtin_popcountll(cdna_exec(&group->wave[i]));
   c->narrow = false;
   for (size_t i = 0; i < group->program->n; i++) {
     const cdna_effects *e = &c->effects[i];
@@ -211,7 +221,8 @@ static group_state *new_state(cdna_checker *c, const cdna_group *group) {
   g->cell = calloc(cells + 1, sizeof *g->cell);
   g->lds_undefined = calloc(group->lds_bytes + 1, 1);
   g->wave = calloc((size_t)g->n_waves, sizeof *g->wave);
-  bool ok = g->cell && g->lds_undefined && g->wave;
+  if (c->counts) g->count = calloc(c->n_count, sizeof *g->count);
+  bool ok = g->cell && g->lds_undefined && g->wave && (g->count || !c->counts);
   for (int i = 0; ok && i < g->n_waves; i++) {
     const size_t bytes = (size_t)group->wave[i].scratch_bytes * CDNA_LANES;
     if (bytes) ok = (g->wave[i].undefined.scratch = malloc(bytes));
@@ -274,6 +285,11 @@ static void end_group(void *context, cdna_group *group) {
   if (checks_for(c, CDNA_CHECK_BARRIERS)) compare_barriers(group, g);
   group->observed = NULL;
   lock(c);
+  for (size_t i = 0; g->count && i < c->n_count; i++)
+    if (g->count[i].executions) {
+      cdna_count_add(&c->count[i], &g->count[i]);
+      g->count[i] = (cdna_count){0};
+    }
   g->next = c->idle;
   c->idle = g;
   unlock(c);
@@ -325,6 +341,11 @@ static void before(void *context, cdna_wave *w, const cdna_op *op) {
   x.exec = x.e->reads_exec ? cdna_exec(w) : ~0ull;
   if (w->mode & CDNA_MODE_SKIP && x.e->klass >= CDNA_CLASS_VALU) x.exec = 0;
   x.reaches = x.e->access && cdna_access_of(w, op, &x.access);
+  if (c->counts) {
+    const group_state *g = w->group->observed;
+    cdna_count_instruction(w, op, x.e->klass >= CDNA_CLASS_VALU, x.exec, x.reaches ? &x.access : NULL,
+                           &g->count[w->at]);
+  }
   if (checks_for(c, CDNA_CHECK_UNINITIALIZED)) undefined_before(w, &x);
   if (checks_for(c, CDNA_CHECK_WAITS) || checks_for(c, CDNA_CHECK_RACES)) waits_before(w, &x);
   if (checks_for(c, CDNA_CHECK_HAZARDS)) hazards_before(w, &x);
@@ -341,10 +362,11 @@ tw_status cdna_checker_new(const tw_inspection *i, cdna_checker **out, tw_error 
   unsigned checks;
   const tw_status status = cdna_checks_parse(i->checks, &checks, error);
   *out = NULL;
-  if (status != TW_OK || !checks) return status;
+  if (status != TW_OK || (!checks && !i->counts)) return status;
   cdna_checker *c = calloc(1, sizeof *c);
   if (!c) return tw_fail(error, TW_MISSING, "out of memory");
   c->checks = checks;
+  c->counts = i->counts;
   atomic_flag_clear(&c->lock);
   c->observer =
       (cdna_observer){.context = c, .begin = begin_group, .before = before, .barrier = pass_barrier, .end = end_group};
@@ -352,7 +374,9 @@ tw_status cdna_checker_new(const tw_inspection *i, cdna_checker **out, tw_error 
   return TW_OK;
 }
 
-void cdna_checker_report(cdna_checker *c, const cdna_object *o, const cdna_kernel *k, tw_inspection *i) {
+void cdna_checker_report(cdna_checker *c, const cdna_object *o, const cdna_kernel *k, const cdna_machine *m,
+                         tw_inspection *i) {
+  if (c->count) cdna_counts_report(c->count, c->n_count, o, k, m, c->work_items, (int)c->lds, i);
   const cdna_finding *f;
   const size_t n = cdna_checker_findings(c, &f);
   tw_text t = {0};
@@ -370,6 +394,7 @@ void cdna_checker_report(cdna_checker *c, const cdna_object *o, const cdna_kerne
 void cdna_checker_free(cdna_checker *c) {
   if (!c) return;
   forget_program(c);
+  free(c->count);
   free(c->finding);
   free(c);
 }

@@ -9,12 +9,14 @@
  *     waits.c      registers used before s_waitcnt says that they are there
  *     hazards.c    wait states between instructions that the hardware does not insert
  *     global.c     alignment; workgroups that write the same bytes
- *     checks.c     the list of findings; barriers; defects */
+ *     checks.c     the list of findings; barriers; defects
+ *     counts.h     what each instruction did, counted on the way */
 #ifndef TW_CDNA_CHECKS_H
 #define TW_CDNA_CHECKS_H
 
 #include "base/strings.h"
 #include "target/cdna/emulator/observe.h"
+#include "target/cdna/machine.h"
 #include "tilewright/target.h"
 
 typedef enum cdna_check {
@@ -49,8 +51,9 @@ tw_status cdna_checker_new(const tw_inspection *, cdna_checker **out, tw_error *
 void cdna_checker_free(cdna_checker *);
 /* Before each run: its observer. */
 const cdna_observer *cdna_checker_start(cdna_checker *);
-/* After a run: adds its findings to the inspection, in words. */
-void cdna_checker_report(cdna_checker *, const cdna_object *, const cdna_kernel *, tw_inspection *);
+/* After the runs: adds findings and counts to the inspection, in words. */
+void cdna_checker_report(cdna_checker *, const cdna_object *, const cdna_kernel *, const cdna_machine *,
+                         tw_inspection *);
 /* Findings of the last run by instruction, then check. */
 size_t cdna_checker_findings(const cdna_checker *, const cdna_finding **out);
 /* How many are no warnings. */

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "target/cdna/checks/checks.h"
+#include "target/cdna/checks/counts.h"
 
 /* An instruction as the checks see it. */
 typedef struct seen {
@@ -94,6 +95,7 @@ typedef struct group_state {
   uint8_t *lds_undefined; /* of each byte */
   int n_waves;
   wave_state *wave;
+  cdna_count *count; /* of each dword of code; NULL: not counted */
 } group_state;
 
 /* Bytes of memory that a launch writes: 0 never written, else 1 + the workgroup that wrote it last, or GIVEN, SHARED. */
@@ -110,6 +112,11 @@ struct cdna_checker {
   bool narrow; /* it reaches bytes and halves of LDS */
   _Atomic(uint32_t) *owner[OWNERS_MAX];
   group_state *idle;
+  bool counts;
+  size_t n_count; /* dwords of code */
+  cdna_count *count;
+  int work_items;
+  uint32_t lds;
   size_t n, room;
   cdna_finding *finding;
   bool out_of_memory;

@@ -13,6 +13,7 @@ const tw_view cdna_views[] = {
      cdna_show_swizzle},
     {"grid", "which XCD computes what, and what that finds in the caches", cdna_grid_keys, cdna_show_grid},
     {"occupancy", "workgroups and waves of a CU, and what limits them", cdna_occupancy_keys, cdna_show_occupancy},
+    {"code", "a kernel's instructions, and what a run counted of them", cdna_code_keys, cdna_show_code},
     {0},
 };
 

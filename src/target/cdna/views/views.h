@@ -14,9 +14,9 @@ extern const tw_view cdna_views[];
 
 /* Of each view: its keys, and what it shows. */
 extern const tw_view_key cdna_layout_keys[], cdna_banks_keys[], cdna_swizzle_keys[], cdna_grid_keys[],
-    cdna_occupancy_keys[];
+    cdna_occupancy_keys[], cdna_code_keys[];
 typedef tw_status cdna_show(const tw_target *, const char *const value[], tw_view_form, char **out, tw_error *);
-cdna_show cdna_show_layout, cdna_show_banks, cdna_show_swizzle, cdna_show_grid, cdna_show_occupancy;
+cdna_show cdna_show_layout, cdna_show_banks, cdna_show_swizzle, cdna_show_grid, cdna_show_occupancy, cdna_show_code;
 
 static inline const cdna_machine *cdna_machine_of(const tw_target *t) { return t->config; }
 static inline cdna_arch cdna_arch_of(const tw_target *t) { return (cdna_arch)(cdna_machine_of(t) - cdna_machines); }
