@@ -74,7 +74,7 @@ static inline tw_problem fake_problem(int64_t size) {
 enum { TILE, DEPTH, BANK, ORDER, UNROLL, HOIST, CHEAT, LEVERS };
 static const struct fake_lever {
   const char *verb;
-  int values, first; /* first: of the plainest kernel */
+  int values, first; /* first: of the baseline */
 } fake_levers[LEVERS] = {
     [TILE] = {"tile", 6, 0},     [DEPTH] = {"depth", 3, 0}, [BANK] = {"bank", 4, 0},   [ORDER] = {"order", 6, 5},
     [UNROLL] = {"unroll", 5, 0}, [HOIST] = {"hoist", 2, 0}, [CHEAT] = {"cheat", 2, 0},

@@ -122,7 +122,7 @@ static void memory_of_its_own_is_not_rewritten(void **state) {
 
 /* ---- the start programs of the other ops ---- */
 
-/* How much faster the rewrites make the plainest kernel that the target has for the problem. */
+/* How much faster the rewrites make the baseline that the target has for the problem. */
 static double gain(const char *target, const char *op, const char *keys) {
   const tw_target *t = tw_target_find(target);
   const tw_problem p = problem_of(t, op, keys);

@@ -2,7 +2,7 @@
  *
  * A step is a word (its verb) followed by arguments, separated by single blanks. What verbs and arguments
  * mean is the target's business; a schedule is only text, so it can be kept, printed, compared and replayed
- * on another shape. The empty schedule is the target's plainest kernel. */
+ * on another shape. The empty schedule is the target's baseline. */
 #ifndef TILEWRIGHT_SCHEDULE_H
 #define TILEWRIGHT_SCHEDULE_H
 

@@ -60,7 +60,7 @@ typedef struct tw_search_options {
   const char *journal; /* SQLite file; NULL = none. An interrupted search resumes from it. */
   const tw_schedule *start;  /* schedule to start from, too (wisdom); NULL = none but the target's plainest */
   const char *start_source;  /* source to start from, too (wisdom); NULL = none */
-  const char *program;       /* source to start from instead of the target's plainest kernel; NULL = none. Agents
+  const char *program;       /* source to start from instead of the target's baseline; NULL = none. Agents
                                   * that work on schedules have nothing to do with it. */
   const char *const *agents; /* who proposes, each with a share if one is given: "rules", "2*llm:MODEL" */
   size_t n_agents;           /* 0: "rules" alone */
@@ -95,7 +95,7 @@ typedef struct tw_search_result {
   char *source;               /* of the best candidate */
   bool has_recipe;            /* the target makes that source of `schedule`; otherwise it stands alone */
   tw_schedule schedule;       /* the recipe, if there is one */
-  tw_measurement best, start; /* start: the plainest kernel */
+  tw_measurement best, start; /* start: the baseline */
   char *start_source;
   size_t n_rungs;
   tw_rung *rung; /* from the start to the best */

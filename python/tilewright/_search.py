@@ -263,7 +263,7 @@ def tune(
 
 
 def emit(op: str, *, target: str, schedule: Optional[Sequence[str]] = None, **keys: Value) -> str:
-    """The source that a schedule makes; without one the plainest kernel's."""
+    """The source that a schedule makes; without one the baseline's."""
     machine = _target(target)
     problem = _problem(machine, op, keys)
     source, error = ffi.new("char **"), ffi.new("tw_error *")

@@ -1,5 +1,5 @@
 /* bench.c - `tilewright bench OP key=value... -t TARGET`: checks and measures what the library would run: the best
- * schedule that wisdom knows for this shape or a near one, else the plainest kernel; or, on a target with a library of its
+ * schedule that wisdom knows for this shape or a near one, else the baseline; or, on a target with a library of its
  * own, that library, with the schedule that wisdom knows for this very problem. */
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ tw_status cli_bench(const cli *c, tw_error *error) {
   }
   const char *note = known.source || (known.is_exact && known.has_schedule) ? "as tuned"
                      : known.has_schedule                                   ? "as tuned for a near shape"
-                                                                            : "not tuned yet: the plainest kernel";
+                                                                            : "not tuned yet: the baseline";
   const bool emitted = !known.source; /* wisdom may be somebody else's */
   if (emitted) status = tw_target_emit(subject.target, &subject.problem, &known.schedule, &known.source, error);
   if (status != TW_OK) return status;

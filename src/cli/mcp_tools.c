@@ -29,7 +29,7 @@ typedef struct parameter {
 #define SOURCE                                                                                                         \
   { "source", "string", "the kernel's whole source text", true }
 #define SCHEDULE                                                                                                       \
-  { "schedule", "string", "a schedule, one step a line; the plainest kernel without it", false }
+  { "schedule", "string", "a schedule, one step a line; the baseline without it", false }
 #define SEED                                                                                                           \
   { "seed", "integer", "of the random inputs", false }
 

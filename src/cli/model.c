@@ -59,7 +59,7 @@ static void print_text(const cli_subject *s, const tw_schedule *schedule, const 
   printf("  bound      %s", cli_print_cost(s->target, p->bound.cost, cost));
   printf(" (%s)\n", p->bound.limit);
   printf("  predicted  %s", cli_print_cost(s->target, p->cost, cost));
-  printf(" for %s: %.1f%% of the bound\n", schedule->n ? "this schedule" : "the plainest kernel",
+  printf(" for %s: %.1f%% of the bound\n", schedule->n ? "this schedule" : "the baseline",
          p->cost > 0 ? 100 * p->bound.cost / p->cost : 0);
   if (p->menu.n) printf("\nnext steps\n%20s  of bound  step\n", "predicted");
   for (size_t i = 0; i < p->menu.n; i++) {

@@ -179,7 +179,8 @@ tw_status cli_tune(const cli *c, tw_error *error) {
     return tw_fail(error, TW_USAGE,
                    "--exhaustive goes through a menu's kernels; --from begins with one of yours: give one");
   tw_status status = cli_subject_of(c, 0, &subject, error);
-  if (status == TW_OK) status = cli_usable(&subject, error);
+  if (status == TW_OK && !c->options.runner)
+    status = cli_usable(&subject, error); /* who evaluates must have the machine */
   if (status == TW_OK && c->options.out) status = tw_directory_make(c->options.out, error);
   if (status != TW_OK) return status;
   tw_search_options options = search_options(c);

@@ -88,7 +88,7 @@ static void take_fresh(tw_search_result *fresh, tw_search_result *r) {
   memcpy(rung + 1, fresh->rung, fresh->n_rungs * sizeof *rung);
   if (fresh->n_rungs) {
     snprintf(rung[1].step, sizeof rung[1].step, "%s", "fresh schedule");
-    snprintf(rung[1].why, sizeof rung[1].why, "the search's own plainest kernel for the same problem");
+    snprintf(rung[1].why, sizeof rung[1].why, "the search's own baseline for the same problem");
   }
   free(r->rung);
   r->rung = rung;

@@ -307,7 +307,7 @@ static tw_status compare_with_journal(tw_state *s, double recorded, tw_error *er
   if (recorded == now || !s->target->traits.deterministic) return TW_OK;
   char then_text[32], now_text[32];
   return tw_fail(error, TW_USAGE,
-                 "the journal %s is of another build: the plainest kernel took %s %s then, %s now; "
+                 "the journal %s is of another build: the baseline took %s %s then, %s now; "
                  "search elsewhere (--out) or forget it (--fresh)",
                  s->options.journal, tw_print_real(recorded, then_text), s->target->unit, tw_print_real(now, now_text));
 }
@@ -326,7 +326,7 @@ static tw_status evaluate_start(tw_state *s, const char *program, tw_error *erro
   s->journal = NULL; /* neither recalled nor written before it is compared */
   tw_state_evaluate(s, 0);
   s->journal = journal;
-  const char *what = program ? "the program" : "the plainest kernel", *message = c->message ? c->message : "?";
+  const char *what = program ? "the program" : "the baseline", *message = c->message ? c->message : "?";
   if (c->verdict == TW_SKIPPED)
     return tw_fail(error, TW_INTERRUPTED, "stopped before %s was measured", program ? what : "the first kernel");
   status = c->verdict == TW_UNAVAILABLE ? TW_MISSING : TW_FAILED;

@@ -59,7 +59,7 @@ typedef struct tw_state {
     char lever[TW_LEVER_MAX];
     int tried, paid;
   } * experience;                        /* of the levers that were tried so far */
-  tw_candidate *start;                   /* the plainest kernel, or the user's program */
+  tw_candidate *start;                   /* the baseline, or the user's program */
   tw_candidate *best;                    /* the correct one of least cost */
   double best_cost[TW_STALL_ITERATIONS]; /* at the start of the last iterations, the latest first */
   size_t n_beam;
@@ -79,7 +79,7 @@ typedef struct tw_search_subject {
   const tw_problem *problem;
   size_t n_members;
   const tw_member *member;
-  const char *program; /* the start; NULL = the target's plainest kernel */
+  const char *program; /* the start; NULL = the target's baseline */
   bool is_patient;     /* goes on as long as an agent proposes, though nothing is gained */
 } tw_search_subject;
 

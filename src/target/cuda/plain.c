@@ -50,7 +50,7 @@ static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
   const char *sum = integer ? "int" : "float", *scaled = g.c == TW_I32 ? "int" : "float";
   tw_text s = {0};
   tw_text_add(&s,
-              "// C = act(scale * (op(A) op(B) + D)), a thread for each element of C: the plainest kernel.\n"
+              "// C = act(scale * (op(A) op(B) + D)), a thread for each element of C: the baseline.\n"
               "//: kernel gemm\n//: let BX = 32, BY = 8\n//: grid ceildiv(n, BX), ceildiv(m, BY)\n//: block BX, BY\n"
               "//: args A, B, %s%sC, m, n, k, i64(lda), i64(ldb), %si64(ldc), f32(scale)\n\n",
               g.scales ? "SA, SB, " : "", bias ? "D, " : "", bias ? "i64(ldd), " : "");

@@ -1,4 +1,4 @@
-/* plain.h - the plainest kernel of an op in CUDA C++: where a search starts, and slow, obvious and right. */
+/* plain.h - the baseline of an op in CUDA C++: where a search starts, and slow, obvious and right. */
 #ifndef TW_CUDA_PLAIN_H
 #define TW_CUDA_PLAIN_H
 

@@ -82,7 +82,7 @@ static tw_status steps(const tw_target *t, const tw_problem *p, const tw_schedul
   return cuda_tiles_steps(cuda_config_of(t), p, schedule, out, error);
 }
 
-/* Of the plainest kernel only that it is no faster than the bound. */
+/* Of the baseline only that it is no faster than the bound. */
 static tw_status predict(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, double *cost,
                          tw_error *error) {
   if (schedule->n) return cuda_tiles_predict(cuda_config_of(t), p, schedule, cost, error);
