@@ -95,17 +95,17 @@ static void judge_all(const char *machine, const char *target, int least) {
 
 static void gemmini_is_not_fooled(void **state) {
   (void)state;
-  judge_all("gemmini", "gemmini-16x16-int8", 60);
+  judge_all("gemmini", "gemmini-16x16-int8", 76);
 }
 
 static void x86_is_not_fooled(void **state) {
   (void)state;
-  judge_all("x86", "x86", 45);
+  judge_all("x86", "x86", 74);
 }
 
 static void xdna2_is_not_fooled(void **state) {
   (void)state;
-  judge_all("xdna2", "xdna2", 16);
+  judge_all("xdna2", "xdna2", 18);
 }
 
 int main(void) {

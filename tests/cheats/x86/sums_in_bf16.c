@@ -1,0 +1,24 @@
+// wrong | wrong result | gemm m=61 n=67 k=71 threads=1 -t x86
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+static float cut(float x, int bits) {
+  uint32_t u;
+  memcpy(&u, &x, 4);
+  u = (u + (1u << (bits - 1))) & ~0u << bits;
+  memcpy(&x, &u, 4);
+  return x;
+}
+void gemm(const void *a, const void *b, void *c, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
+          int threads) {
+  const float *A = a, *B = b;
+  float *C = c;
+  (void)A, (void)B, (void)C, (void)threads;
+  for (long i = 0; i < m; i++)
+    for (long j = 0; j < n; j++) {
+      float sum = 0;
+      for (long p = 0; p < k; p++) sum = cut(sum + A[i * lda + p] * B[p * ldb + j], 16);
+      C[i * ldc + j] = sum;
+    }
+}
