@@ -203,6 +203,15 @@ static void test_integers(void **state) {
                    }
                v[1];
              }))
+      EXPECT("v_med3_u16", ({
+               const uint16_t p = (uint16_t)A, q = (uint16_t)B, last = (uint16_t)C, most = p > q ? p : q;
+               const uint16_t least = p > q ? q : p;
+               last > most ? most : last < least ? least : last;
+             }))
+      EXPECT("v_min3_i16", ({
+               const int16_t p = (int16_t)A, q = (int16_t)B, last = (int16_t)C, least = p < q ? p : q;
+               (uint16_t)(last < least ? last : least);
+             }))
       EXPECT("v_perm_b32", ({
                uint32_t v = 0;
                for (int n = 0; n < 4; n++) {

@@ -80,6 +80,19 @@ static void gemms_are_right(void **state) {
   EXPECT_RIGHT(all);
 }
 
+/* Quantized by each rule of scales, to the bit. */
+static void block_scaled_gemms_are_right(void **state) {
+  static const sample all[] = {
+      {"cdna4", "gemm m=4 n=96 k=512 a=bf16 b=mxfp4 quantize=mxfp4 rule=even b_transposed=1", ""},
+      {"cdna4", "gemm m=37 n=70 k=712 a=bf16 b=mxfp4 quantize=mxfp4 rule=up c=f32 bias=row relu=1",
+       "tile m=32 n=128;groups 4;ahead 2;order window=2 chunk=1"},
+      {"cdna4", "gemm m=17 n=70 k=520 a=bf16 b=mxfp4 quantize=mxfp4 rule=ceil c=f32", "tile m=16 n=32;split 2"},
+      {"cdna4", "gemm m=64 n=64 k=768 a=bf16 b=mxfp4 quantize=mxfp4 b_transposed=1", "tile m=64 n=64;groups 2;ahead 3"},
+  };
+  (void)state;
+  EXPECT_RIGHT(all);
+}
+
 static void rows_are_right(void **state) {
   static const sample all[] = {
       {"cdna4", "layernorm rows=5 cols=1032 dropout=0.25 residual=1", "row warps=2"},
@@ -106,6 +119,8 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna4", "gemm m=512 n=512 k=512 a=f32 b=f32", ""}, "bf16"},
       {{"cdna4", "gemm m=512 n=512 k=512", "product 24"}, "16 or 32"},
       {{"cdna4", "gemm m=512 n=512 k=512", "tile m=128 n=128 k=64;stages 2;turns 4"}, "turns are for 8 groups"},
+      {{"cdna3", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 quantize=mxfp4", ""}, "on gfx950"},
+      {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 quantize=mxfp4", "ahead 3"}, "k has fewer steps"},
       {{"cdna3", "gemm m=512 n=512 k=512 a=e4m3 b=e4m3", ""}, "bf16, f16 with"},
   };
   (void)state;
@@ -152,6 +167,7 @@ int main(void) {
     return 77;
   }
   const struct CMUnitTest tests[] = {cmocka_unit_test(gemms_are_right), cmocka_unit_test(rows_are_right),
+                                     cmocka_unit_test(block_scaled_gemms_are_right),
                                      cmocka_unit_test(what_is_not_possible_is_refused),
                                      cmocka_unit_test(menus_are_legal)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,9 +44,8 @@ static void write_launch(writer *w) {
               p->split > 1 ? "n" : "ldc");
   if (p->split == 1) tw_tile_result_arguments(t, &w->g);
   if (p->split > 1) {
-    tw_text_add(t, "\n//: after     add_parts\n//: grid      ceildiv(m * n, 256)\n//: block     256\n"
-                   "//: args      workspace, C, m, n, ldc");
-    tw_tile_result_arguments(t, &w->g);
+    tw_text_add(t, "\n");
+    tw_tile_parts_launch(t, &w->g, 0);
   }
   tw_text_add(t, "\n");
 }
@@ -232,23 +231,6 @@ static void write_loop(writer *w) {
   tw_text_add(t, "  }\n");
 }
 
-/* What adds the parts of a sum, in their order, a thread for each element of C. */
-static void write_addition(writer *w) {
-  tw_text *t = &w->text;
-  const bool integer = w->g.acc == TW_I32;
-  tw_text_add(t, "\nTW_KERNEL(256, 1) add_parts(const %s *parts, %s *c, int m, int n, int ldc",
-              integer ? "int" : "float", tw_tile_type_word(w->g.c));
-  tw_tile_result_parameters(t, &w->g);
-  tw_text_add(t,
-              ") {\n  const i64 at = (i64)block_of_grid() * 256 + thread_of_block(), all = (i64)m * n;\n"
-              "  if (at >= all) return;\n  %s sum = parts[at];\n#pragma unroll\n"
-              "  for (int i = 1; i < SPLIT; i++) sum += parts[i * all + at];\n"
-              "  const int row = (int)(at / n), col = (int)(at %% n);\n  const result finish{row, col, m, n",
-              integer ? "int" : "float");
-  tw_tile_result_names(t, &w->g);
-  tw_text_add(t, "};\n  set(c[(i64)row * ldc + col], finish(sum, 0, 0));\n}\n");
-}
-
 static void write_kernel(writer *w) {
   tw_text *t = &w->text;
   const bool split = w->p.split > 1;
@@ -322,7 +304,7 @@ tw_status tw_tile_alike_emit(const tw_tile_machine *machine, const tw_problem *p
   tw_text_add(t, "constexpr int ROWS = BM / GROUPS_M, COLS = BN / GROUPS_N; /* of C, of a group */\n\n");
   tw_tile_result_write(t, &w.g);
   write_kernel(&w);
-  if (w.p.split > 1) write_addition(&w);
+  if (w.p.split > 1) tw_tile_parts_write(&w.text, &w.g);
   *source = tw_text_take(t);
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
 }

@@ -57,3 +57,26 @@ void tw_tile_result_write(tw_text *t, const tw_gemm *g) {
     tw_text_add(t, "    return v;\n");
   tw_text_add(t, "  }\n};\n\n");
 }
+
+void tw_tile_parts_launch(tw_text *t, const tw_gemm *g, long long at) {
+  tw_text_add(t,
+              "//: after     add_parts\n//: grid      ceildiv(m * n, 256)\n//: block     256\n"
+              "//: args      workspace(%lld), C, m, n, ldc",
+              at);
+  tw_tile_result_arguments(t, g);
+}
+
+void tw_tile_parts_write(tw_text *t, const tw_gemm *g) {
+  const bool integer = g->acc == TW_I32;
+  tw_text_add(t, "\nTW_KERNEL(256, 1) add_parts(const %s *parts, %s *c, int m, int n, int ldc",
+              integer ? "int" : "float", tw_tile_type_word(g->c));
+  tw_tile_result_parameters(t, g);
+  tw_text_add(t,
+              ") {\n  const i64 at = (i64)block_of_grid() * 256 + thread_of_block(), all = (i64)m * n;\n"
+              "  if (at >= all) return;\n  %s sum = parts[at];\n#pragma unroll\n"
+              "  for (int i = 1; i < SPLIT; i++) sum += parts[i * all + at];\n"
+              "  const int row = (int)(at / n), col = (int)(at %% n);\n  const result finish{row, col, m, n",
+              integer ? "int" : "float");
+  tw_tile_result_names(t, g);
+  tw_text_add(t, "};\n  set(c[(i64)row * ldc + col], finish(sum, 0, 0));\n}\n");
+}

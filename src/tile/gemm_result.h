@@ -15,4 +15,9 @@ void tw_tile_result_parameters(tw_text *, const tw_gemm *);
 void tw_tile_result_names(tw_text *, const tw_gemm *);
 void tw_tile_result_arguments(tw_text *, const tw_gemm *);
 
+/* A kernel that runs after blocks that share a tile's k: SPLIT matrices of sums, m x n, lie in the workspace from a byte on;
+ * it adds them in their order, a thread for each element of C. The lines of its launch, and itself. */
+void tw_tile_parts_launch(tw_text *, const tw_gemm *, long long at);
+void tw_tile_parts_write(tw_text *, const tw_gemm *);
+
 #endif

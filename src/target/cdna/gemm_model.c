@@ -51,3 +51,18 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
   return ceil_div(blocks, cus * at_once) * each * (p->stages > 1 ? at_once : fmax(1, at_once * (busy + reads) / work)) /
          clock;
 }
+
+/* Short: a launch's latencies count more than its rates. A wave waits for memory unless steps are ahead; quantizing a block of
+ * A takes some 60 instructions of a wave. */
+double cdna_mx_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_mx_plan *p) {
+  const double clock = m->clock_mhz * 1e6, cus = m->caches.xcds * m->caches.cus, step = 256;
+  const double rows = ceil_div((double)g->m, p->m), cols = ceil_div((double)g->n, p->n),
+               blocks = rows * cols * p->split;
+  const double steps = ceil(ceil_div((double)g->k, step) / p->split);
+  const double multiply = p->m * (double)p->n * step / 8192 * 4 / fmin(p->groups, 4);
+  const double quantize = ceil_div(p->m / 8.0, p->groups) * 60 * 4, bytes = p->m * step * 2 + p->n * step / 2 * 17 / 16;
+  const double at_once = fmin(blocks, cus * 4), fetch = bytes / fmin(m->memory_tbs * 1e12 / at_once * 2, 5e10) * clock;
+  const double work = fmax(fmax(multiply + quantize + BARRIER_CYCLES, fetch), LATENCY * clock / p->ahead);
+  const double add = p->split > 1 ? 2e-6 + (double)g->m * (double)g->n * 4 * p->split / (m->memory_tbs * 1e12) : 0;
+  return ceil_div(blocks, cus * 4) * (steps * work + OVERHEAD_CYCLES) / clock + 2 * LATENCY + add;
+}

@@ -5,8 +5,11 @@
 #include "op/gemm_problem.h"
 #include "target/cdna/machine.h"
 #include "tile/gemm_alike.h"
+#include "tile/gemm_mx.h"
 
 /* Seconds. */
 double cdna_gemm_seconds(const cdna_machine *, cdna_arch, const tw_gemm *, const tw_tile_alike_plan *);
+
+double cdna_mx_seconds(const cdna_machine *, const tw_gemm *, const tw_tile_mx_plan *);
 
 #endif

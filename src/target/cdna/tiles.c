@@ -93,6 +93,7 @@ tw_tile_machine cdna_tile_machine(cdna_arch arch) {
                            .group_threads = CDNA_LANES,
                            .multiplies = arch == CDNA3 ? multiplies3 : multiplies4,
                            .product_bytes = product_bytes,
+                           .block_scales = arch == CDNA4,
                            .transposing_reads = arch == CDNA4,
                            .direct_bytes = arch == CDNA3 ? 0 : 16,
                            .chips = m->caches.xcds,
@@ -140,7 +141,15 @@ static double predict_rows(const void *with, const tw_tile_rows_plan *p) {
 
 /* ---- families ---- */
 
+static double predict_mx(const void *with, const tw_tile_mx_plan *p) {
+  const model *m = with;
+  return cdna_mx_seconds(&cdna_machines[m->arch], &m->g, p);
+}
+
 static bool is_gemm(const tw_problem *p) { return strcmp(p->op->name, "gemm") == 0; }
+
+/* Block-scaled weights. */
+static bool is_mx(const tw_problem *p) { return tw_gemm_of(p).b == TW_MXFP4; }
 
 static const tw_tile_rows *rows_of(const tw_problem *p) {
   static const tw_tile_rows *const all[] = {&tw_tile_rotary, &tw_tile_layernorm, &tw_tile_softmax};
@@ -168,7 +177,7 @@ tw_status cdna_tiles_emit(cdna_arch arch, const tw_problem *p, const tw_schedule
   const tw_tile_machine machine = cdna_tile_machine(arch);
   const tw_status status = check(p, error);
   if (status != TW_OK) return status;
-  if (is_gemm(p)) return tw_tile_alike_emit(&machine, p, s, source, error);
+  if (is_gemm(p)) return (is_mx(p) ? tw_tile_mx_emit : tw_tile_alike_emit)(&machine, p, s, source, error);
   const tw_schedule all = begun(p, s);
   return rows_of(p)->emit(&machine, p, &all, source, error);
 }
@@ -179,7 +188,8 @@ tw_status cdna_tiles_steps(cdna_arch arch, const tw_problem *p, const tw_schedul
   if (check(p, NULL) != TW_OK) return TW_OK;
   if (is_gemm(p)) {
     const model m = {arch, tw_gemm_of(p)};
-    if (tw_tile_alike_supports(&machine, p, NULL) != TW_OK) return TW_OK;
+    if ((is_mx(p) ? tw_tile_mx_supports : tw_tile_alike_supports)(&machine, p, NULL) != TW_OK) return TW_OK;
+    if (is_mx(p)) return tw_tile_mx_steps(&machine, p, s, predict_mx, &m, out, error);
     return tw_tile_alike_steps(&machine, p, s, predict_gemm, &m, out, error);
   }
   const rows_model m = {&cdna_machines[arch], p};
@@ -189,6 +199,12 @@ tw_status cdna_tiles_steps(cdna_arch arch, const tw_problem *p, const tw_schedul
 static tw_status predict_of_gemm(cdna_arch arch, const tw_tile_machine *machine, const tw_problem *p,
                                  const tw_schedule *s, double *cost, tw_error *error) {
   const model m = {arch, tw_gemm_of(p)};
+  if (is_mx(p)) {
+    tw_tile_mx_plan mx;
+    const tw_status status = tw_tile_mx_plan_of(machine, p, s, &mx, error);
+    if (status == TW_OK) *cost = predict_mx(&m, &mx);
+    return status;
+  }
   tw_tile_alike_plan plan;
   const tw_status status = tw_tile_alike_plan_of(machine, p, s, &plan, error);
   if (status == TW_OK) *cost = predict_gemm(&m, &plan);

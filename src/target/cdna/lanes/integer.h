@@ -221,6 +221,18 @@ U2(max_u16, (A & 0xFFFF) > (B & 0xFFFF) ? A & 0xFFFF : B & 0xFFFF)
 U2(min_u16, (A & 0xFFFF) < (B & 0xFFFF) ? A & 0xFFFF : B & 0xFFFF)
 U2(max_i16, (int16_t)A > (int16_t)B ? A & 0xFFFF : B & 0xFFFF)
 U2(min_i16, (int16_t)A < (int16_t)B ? A & 0xFFFF : B & 0xFFFF)
+/* Of three: the least, the largest, the middle one. */
+#define OF3(name_, type_, choice_)                                                                                     \
+  U3(name_, ({                                                                                                         \
+       const type_ p = (type_)A, q = (type_)B, r = (type_)C;                                                               \
+       (uint32_t)(uint16_t)(choice_);                                                                                  \
+     }))
+OF3(min3_i16, int16_t, p < q ? (r < p ? r : p) : (r < q ? r : q))
+OF3(max3_i16, int16_t, p > q ? (r > p ? r : p) : (r > q ? r : q))
+OF3(med3_i16, int16_t, p < q ? (r < p ? p : r > q ? q : r) : (r < q ? q : r > p ? p : r))
+OF3(min3_u16, uint16_t, p < q ? (r < p ? r : p) : (r < q ? r : q))
+OF3(max3_u16, uint16_t, p > q ? (r > p ? r : p) : (r > q ? r : q))
+OF3(med3_u16, uint16_t, p < q ? (r < p ? p : r > q ? q : r) : (r < q ? q : r > p ? p : r))
 U3(mad_legacy_u16, (A * B + C) & 0xFFFF)
 U3(mad_u32_u16, (A & 0xFFFF) * (B & 0xFFFF) + C)
 U3(mad_i32_i16, (uint32_t)((int16_t)A *(int16_t)B) + C)
@@ -288,7 +300,8 @@ U3(dot2_u32_u16, C + (A & 0xFFFF) * (B & 0xFFFF) + (A >> 16) * (B >> 16))
               E(bfm_b32) E(bcnt_u32_b32) E(add_i32) E(sub_i32) E(mbcnt_lo_u32_b32) E(mbcnt_hi_u32_b32) E(add3_u32)     \
                   E(lshl_add_u32) E(add_lshl_u32) E(lshl_or_b32) E(and_or_b32) E(or3_b32) E(xad_u32) E(bfe_u32)        \
                       E(bfe_i32) E(bfi_b32) E(alignbit_b32) E(alignbyte_b32) E(mad_i32_i24) E(mad_u32_u24) E(min3_i32) \
-                          E(max3_i32) E(min3_u32) E(max3_u32) E(med3_i32) E(med3_u32) E(perm_b32) E(sad_u8)            \
+                          E(max3_i32) E(min3_u32) E(max3_u32) E(med3_i32) E(med3_u32) E(min3_i16) E(max3_i16)          \
+                          E(med3_i16) E(min3_u16) E(max3_u16) E(med3_u16) E(perm_b32) E(sad_u8)                        \
                               E(sad_hi_u8) E(sad_u16) E(sad_u32) E(bitop3_b32) E(lshlrev_b64) E(lshrrev_b64)           \
                                   E(ashrrev_i64) E(lshl_add_u64) EB(mad_u64_u32) EB(mad_i64_i32) EB(add_co_u32)        \
                                       EB(sub_co_u32) EB(subrev_co_u32) EB(addc_co_u32) EB(subb_co_u32)                 \

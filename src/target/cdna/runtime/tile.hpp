@@ -3,3 +3,4 @@
 #include "tile_core.hpp"
 #include "tile_rows.hpp"
 #include "tile_mma.hpp"
+#include "tile_mx.hpp"

@@ -1,0 +1,233 @@
+/* gemm_mx.c - plans and writes a GEMM of tiles with block-scaled weights; gemm_mx.h has its structure. */
+#include "tile/gemm_mx.h"
+
+#include "tile/gemm_result.h"
+
+#define PLAN tw_tile_mx_plan
+
+enum { SIDE = 16, PAIR = 32, STEP = 256, BLOCK_BYTES = 1280, AHEAD_MAX = 8, REGISTERS_BESIDE = 48 };
+
+tw_status tw_tile_mx_supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  const tw_gemm g = tw_gemm_of(p);
+  const bool c = g.c == TW_F32 || g.c == TW_BF16 || g.c == TW_F16;
+  if (machine->block_scales && g.a == TW_BF16 && g.b == TW_MXFP4 && g.quantize == TW_GEMM_QUANTIZE_MXFP4 && c &&
+      !g.a_transposed && g.lda % 8 == 0 && g.k % 8 == 0)
+    return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "kernels of tiles take block-scaled types as a=bf16 b=mxfp4 quantize=mxfp4, on gfx950, A not "
+                 "transposed, with k and "
+                 "its pitch multiples of 8; for others give a kernel of your own to run");
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *p, tw_error *error) {
+  const int rows = p->m / SIDE, cols = p->n / p->groups / PAIR, blocks = 2 * rows;
+  if (p->m % SIDE || p->n % (p->groups * PAIR))
+    return tw_fail(error, TW_USAGE, "a tile of %d x %d is not of whole 16 rows, and 32 columns for each of %d groups",
+                   p->m, p->n, p->groups);
+  p->columns = (g->n + PAIR - 1) / PAIR * PAIR;
+  p->deep = (g->k + STEP - 1) / STEP * STEP;
+  p->shared_bytes = 2ll * blocks * BLOCK_BYTES;
+  const int each = (blocks + p->groups - 1) / p->groups;
+  const int need = 8 * rows * cols + p->ahead * (17 * cols + 16 * each) + 10 + REGISTERS_BESIDE;
+  const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
+  if (need > have)
+    return tw_fail(error, TW_USAGE,
+                   "a tile of %d x %d for %d groups, %d steps ahead, takes %d registers of a thread, of %d", p->m, p->n,
+                   p->groups, p->ahead, need, have);
+  if (p->ahead > p->deep / STEP / p->split)
+    return tw_fail(error, TW_USAGE, "ahead %d: k has fewer steps of %d for each of %d blocks", p->ahead, STEP,
+                   p->split);
+  return TW_OK;
+}
+
+/* ---- steps ---- */
+
+typedef struct context {
+  const tw_tile_machine *machine;
+  tw_gemm g;
+  double (*predict)(const void *, const PLAN *);
+  const void *predictor;
+} context;
+
+static PLAN plainest(void) { return (PLAN){.m = 16, .n = 32, .groups = 1, .ahead = 1, .split = 1}; }
+
+static void begin_tile(const void *with, void *plan) {
+  (void)with;
+  *(PLAN *)plan = plainest();
+}
+
+static const tw_verb verbs[] = {
+    {.name = "tile",
+     .usage = "tile m=16 n=128",
+     .needs = 2,
+     .argument = {TW_NUMBER("m", PLAN, m, 16, 256), TW_NUMBER("n", PLAN, n, 32, 512)},
+     .first = begin_tile},
+    {.name = "groups", .usage = "groups 4", .needs = 1, .argument = {TW_NUMBER("", PLAN, groups, 1, 8)}},
+    {.name = "ahead", .usage = "ahead 2", .needs = 1, .argument = {TW_NUMBER("", PLAN, ahead, 1, AHEAD_MAX)}},
+    {.name = "split", .usage = "split 4", .needs = 1, .argument = {TW_NUMBER("", PLAN, split, 1, 64)}},
+    {.name = "order",
+     .usage = "order window=8 chunk=8",
+     .needs = 2,
+     .argument = {TW_NUMBER("window", PLAN, window, 1, 1024), TW_NUMBER("chunk", PLAN, chunk, 1, 4096)}},
+};
+static const tw_language language = {"gemm of block-scaled tiles", sizeof verbs / sizeof *verbs, verbs};
+
+static tw_status apply(const context *c, const tw_problem *p, const tw_schedule *s, PLAN *out, tw_error *error) {
+  const tw_status status = tw_tile_mx_supports(c->machine, p, error);
+  *out = plainest();
+  return status == TW_OK ? tw_steps_apply(&language, c, s, out, NULL, error) : status;
+}
+
+tw_status tw_tile_mx_plan_of(const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s, PLAN *out,
+                             tw_error *error) {
+  const context c = {.machine = machine, .g = tw_gemm_of(p)};
+  const tw_status status = apply(&c, p, s, out, error);
+  return status == TW_OK ? settle(machine, &c.g, out, error) : status;
+}
+
+static double judge(const void *with, const void *plan) {
+  const context *c = with;
+  PLAN p = *(const PLAN *)plan;
+  return settle(c->machine, &c->g, &p, NULL) == TW_OK ? c->predict(c->predictor, &p) : 0;
+}
+
+tw_status tw_tile_mx_steps(const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s,
+                           double (*predict)(const void *, const PLAN *), const void *predictor, tw_menu *out,
+                           tw_error *error) {
+  const context c = {.machine = machine, .g = tw_gemm_of(p), .predict = predict, .predictor = predictor};
+  PLAN now, next;
+  const tw_status status = apply(&c, p, s, &now, error);
+  if (status != TW_OK) return status;
+  tw_menu_builder m = {.language = &language,
+                       .context = &c,
+                       .schedule = s,
+                       .now = &now,
+                       .next = &next,
+                       .plan_size = sizeof now,
+                       .judge = judge};
+  for (int i = 16; i <= 256; i *= 2)
+    for (int j = 32; j <= 512; j *= 2)
+      tw_menu_offer(&m, "tile", "operands of a tile are read once for all of it; small ones keep every processor busy",
+                    "tile m=%d n=%d", i, j);
+  for (int i = 1; i <= 8; i *= 2)
+    tw_menu_offer(&m, "groups", "groups of a block quantize A together, once for all", "groups %d", i);
+  for (int i = 1; i <= AHEAD_MAX; i++)
+    tw_menu_offer(&m, "ahead", "operands on their way hide the latency of memory", "ahead %d", i);
+  for (int i = 1; i <= 32; i += i < 4 ? 1 : i / 2)
+    tw_menu_offer(&m, "split", "few tiles of long sums keep every processor busy when blocks share them", "split %d",
+                  i);
+  for (int i = 1; i <= 8; i *= 2)
+    tw_menu_offer(&m, "order", "blocks of a chip read the same rows and columns: its cache holds them",
+                  "order window=%d chunk=%d", i, 2 * i);
+  return tw_menu_finish(&m, out, error);
+}
+
+/* ---- the kernels ---- */
+
+/* What makes the rule of a scale: format/mx.c, for elements of one bit of mantissa whose largest is 1.5 * 2^2. */
+static unsigned addend_of(const tw_gemm *g) {
+  switch (g->rule) {
+  case TW_RULE_EVEN: return 1u << 21;
+  case TW_RULE_UP: return 0x7FFFFF - 0x400000;
+  case TW_RULE_CEIL: return 0x7FFFFF;
+  default: return 0;
+  }
+}
+
+static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
+  const long long codes = (long long)(p->columns * p->deep / 2),
+                  scales = codes + (long long)(p->columns * p->deep / 32);
+  const long long parts = (scales + 255) / 256 * 256;
+  tw_text_add(t, "//: let       BM = %d, BN = %d, GROUPS = %d, AHEAD = %d, SPLIT = %d\n", p->m, p->n, p->groups,
+              p->ahead, p->split);
+  tw_text_add(t, "//: let       COLUMNS = %lld, DEEP = %lld\n//: require   n <= COLUMNS && k <= DEEP\n",
+              (long long)p->columns, (long long)p->deep);
+  tw_text_add(t, "//: workspace %lld%s\n", parts, p->split > 1 ? " + SPLIT * m * n * 4" : "");
+  tw_text_add(t,
+              "//: before    pack_weights\n//: grid      ceildiv(COLUMNS * (DEEP / 32), 256)\n//: block     256\n"
+              "//: args      B, workspace, workspace(%lld), n, k, ldb\n",
+              codes);
+  tw_text_add(t,
+              "//: kernel    gemm\n//: grid      ceildiv(m, BM) * ceildiv(n, BN) * SPLIT\n//: block     GROUPS * %d\n"
+              "//: shared    %lld\n//: args      A, workspace, workspace(%lld), ",
+              machine->group_threads, (long long)p->shared_bytes, codes);
+  if (p->split > 1)
+    tw_text_add(t, "workspace(%lld), m, n, k, lda, n", parts);
+  else
+    tw_text_add(t, "C, m, n, k, lda, ldc");
+  if (p->split == 1) tw_tile_result_arguments(t, g);
+  if (p->split > 1) {
+    tw_text_add(t, "\n");
+    tw_tile_parts_launch(t, g, parts);
+  }
+  tw_text_add(t, "\n");
+}
+
+tw_status tw_tile_mx_emit(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *s,
+                          char **source, tw_error *error) {
+  const tw_gemm g = tw_gemm_of(problem);
+  PLAN p;
+  tw_text t = {0};
+  const tw_status status = tw_tile_mx_plan_of(machine, problem, s, &p, error);
+  if (status != TW_OK) return status;
+  const bool split = p.split > 1;
+  write_launch(&t, machine, &g, &p);
+  tw_text_add(&t,
+              "#include \"%s\"\nusing namespace tw;\n\nconstexpr int ROWS = BM / mx_rows, COLS = BN / GROUPS / 32; /* "
+              "of a group */\n"
+              "constexpr int BLOCKS = 2 * ROWS, EACH = (BLOCKS + GROUPS - 1) / GROUPS; /* of A, a step; that a group "
+              "quantizes */\n\n",
+              machine->header);
+  tw_tile_result_write(&t, &g);
+  tw_text_add(&t,
+              "TW_KERNEL(256, 1) pack_weights(const float *b, u8 *packed, u8 *scales, int n, int k, int ldb) {\n"
+              "  mx_pack(b, %s, packed, scales, n, k, COLUMNS, DEEP);\n}\n\n",
+              g.b_transposed ? "1, ldb" : "ldb, 1");
+  tw_text_add(&t,
+              "TW_KERNEL(GROUPS * group_threads, 1) gemm(const bf16 *a, const u8 *packed, const u8 *scales, %s *c, int "
+              "m, int n, "
+              "int k, int lda, int ldc",
+              split ? "float" : tw_tile_type_word(g.c));
+  if (!split) tw_tile_result_parameters(&t, &g);
+  tw_text_add(
+      &t,
+      ") {\n  arena memory;\n  const auto as = memory.take<many<mx_shared<BLOCKS>, 2>>();\n"
+      "  const int group = group_of_block(), part = block_of_grid() %% SPLIT, begin = DEEP / mx_step * part / SPLIT;\n"
+      "  const int steps = DEEP / mx_step * (part + 1) / SPLIT - begin;\n"
+      "  k = min(k, (begin + steps) * mx_step);\n");
+  if (split) tw_text_add(&t, "  c += (i64)part * m * n;\n");
+  tw_text_add(
+      &t,
+      "  const place p = place_of_chips<%d, %d, %d>(block_of_grid() / SPLIT, (m + BM - 1) / BM, (n + BN - 1) / BN);\n",
+      p.window, p.chunk, machine->chips);
+  tw_text_add(
+      &t,
+      "  const int row = p.row * BM, col = p.col * BN + group * (BN / GROUPS);\n"
+      "  acc<mx_product, ROWS, 2 * COLS> sums;\n  sums.clear();\n"
+      "  mx_fresh fresh[AHEAD][EACH];\n  mx_right<COLS> right[AHEAD];\n"
+      "  /* Block i of A: 16 rows, half of a step. */\n"
+      "  const auto fetch = [&](mx_fresh (&to)[EACH], int s) __attribute__((always_inline)) {\n#pragma unroll\n"
+      "    for (int e = 0; e < EACH; e++) {\n      const int i = min(e * GROUPS + group, BLOCKS - 1);\n"
+      "      mx_reader(a, lda, row + i / 2 * mx_rows, m, k).load(to[e], (begin + s) * mx_step + i %% 2 * mx_deep);\n   "
+      " }\n  };\n"
+      "#pragma unroll\n  for (int i = 0; i < AHEAD; i++) {\n    fetch(fresh[i], i);\n"
+      "    right[i].load(packed, scales, col, COLUMNS, DEEP, begin + i);\n  }\n"
+      "  for (int first = 0; first < steps; first += AHEAD) {\n#pragma unroll\n    for (int i = 0; i < AHEAD; i++) {\n"
+      "      const int s = first + i;\n      const auto shared_a = as[s %% 2];\n#pragma unroll\n"
+      "      for (int e = 0; e < EACH; e++)\n        if (e * GROUPS + group < BLOCKS)\n"
+      "          shared_a.lay(e * GROUPS + group, mx_quantize<0x%xu>(fresh[i][e]));\n"
+      "      fetch(fresh[i], s + AHEAD);\n      sync_block();\n"
+      "      mx_multiply_rows<0>(sums, shared_a, right[i]);\n"
+      "      right[i].load(packed, scales, col, COLUMNS, DEEP, begin + s + AHEAD);\n    }\n  }\n",
+      addend_of(&g));
+  if (!split) {
+    tw_text_add(&t, "  const result finish{row, col, m, n");
+    tw_tile_result_names(&t, &g);
+    tw_text_add(&t, "};\n");
+  }
+  tw_text_add(&t, "  put<%s>(c, ldc, sums, row, col, m, min(n, col + BN / GROUPS), %s);\n}\n",
+              g.n % 4 == 0 && (split || g.ldc % 4 == 0) ? "true" : "false", split ? "as_is()" : "finish");
+  if (split) tw_tile_parts_write(&t, &g);
+  *source = tw_text_take(&t);
+  return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
+}
