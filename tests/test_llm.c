@@ -305,7 +305,8 @@ static void a_search_ends_when_its_samples_are_used_up(void **state) {
 
 /* Replies that somebody gave who knew the prompts and nothing else, in the order in which they were asked for: plans, edits, whole
  * programs, one that did not build and was mended, one without a kernel. */
-static tw_search_result replay(const char *data, const char *machine, const char *text, const char *program) {
+static tw_search_result replay(const char *data, const char *machine, const char *text, const char *program,
+                               int iterations) {
   const tw_target *target = tw_target_find(machine);
   tw_problem problem;
   tw_error error = {0};
@@ -317,8 +318,8 @@ static tw_search_result replay(const char *data, const char *machine, const char
                        "cat " TW_TEST_DATA "/agents/%s/$(printf %%02d $n).txt",
                        folder, folder, data) > 0);
   const char *agents[] = {agent};
-  const tw_search_options o = {.iterations = 3,
-                               .plans = 2,
+  const tw_search_options o = {.iterations = iterations,
+                               .plans = iterations > 1 ? 2 : 1,
                                .kernels = 1,
                                .beam = 1,
                                .dropout = 0.5,
@@ -342,7 +343,7 @@ static int asked(void) {
 
 static void a_gemm_of_gemmini_by_hand_is_replayed(void **state) {
   (void)state;
-  tw_search_result r = replay("gemm", "gemmini-16x16-int8", "gemm m=128 n=128 k=128", NULL);
+  tw_search_result r = replay("gemm", "gemmini-16x16-int8", "gemm m=128 n=128 k=128", NULL, 3);
   assert_int_equal(asked(), 12);
   assert_int_equal(r.correct, 7);
   assert_true(r.start.cost / r.best.cost > 2.9);
@@ -353,7 +354,7 @@ static void a_gemm_of_gemmini_by_hand_is_replayed(void **state) {
 
 static void tinympc_by_hand_is_replayed(void **state) {
   (void)state;
-  tw_search_result r = replay("mpc_forward", "gemmini-4x4-fp32", "mpc_forward horizon=5 states=12 inputs=4", NULL);
+  tw_search_result r = replay("mpc_forward", "gemmini-4x4-fp32", "mpc_forward horizon=5 states=12 inputs=4", NULL, 3);
   assert_int_equal(asked(), 14); /* two were sent back */
   assert_int_equal(r.correct, 7);
   assert_true(r.start.cost / r.best.cost > 2.8);
@@ -366,11 +367,25 @@ static void a_gemm_of_the_cpu_by_hand_is_replayed(void **state) {
   (void)state;
   char *program = NULL;
   assert_int_equal(tw_file_read(TW_TEST_DATA "/agents/x86_gemm/plain.c", 1 << 20, &program, NULL, NULL), TW_OK);
-  tw_search_result r = replay("x86_gemm", "x86", "gemm m=96 n=96 k=96 threads=1 a=f32", program);
+  tw_search_result r = replay("x86_gemm", "x86", "gemm m=96 n=96 k=96 threads=1 a=f32", program, 3);
   assert_int_equal(asked(), 12);
   assert_int_equal(r.correct, 7);
   assert_true(r.best.cost < r.start.cost);
   free(program);
+  tw_search_result_free(&r);
+}
+
+static void a_gemm_of_cdna_by_hand_is_replayed(void **state) {
+  (void)state;
+  const tw_target *t = tw_target_find("cdna3");
+  tw_error error = {0};
+  if (t->available(t, &error) != TW_OK) {
+    print_message("%s\n", error.text);
+    skip();
+  }
+  tw_search_result r = replay("cdna_gemm", "cdna3", "gemm m=128 n=128 k=128 a=bf16 b=bf16 c=f32", NULL, 1);
+  assert_int_equal(asked(), 2);
+  assert_true(r.start.cost / r.best.cost > 3);
   tw_search_result_free(&r);
 }
 
@@ -386,6 +401,8 @@ static const char *const PROBLEMS[][2] = {
     {"xdna2", "gemm m=256 n=256 k=256 a=i8 b=i8 c=i32"},
     {"cuda-h100-sxm", "gemm m=256 n=256 k=256 a=bf16 b=bf16 c=bf16"},
     {"cuda-h100-sxm", "softmax rows=64 cols=128 a=bf16"},
+    {"cdna3", "gemm m=128 n=128 k=128 a=bf16 b=bf16 c=f32"},
+    {"cdna4", "layernorm rows=64 cols=128 a=bf16"},
 };
 
 /* Every machine and op has its words; nothing is left of the templates; all of the menu is there without dropout. */
@@ -485,6 +502,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_search_ends_when_its_samples_are_used_up, start, end),
       cmocka_unit_test_setup_teardown(a_gemm_of_gemmini_by_hand_is_replayed, start, end),
       cmocka_unit_test_setup_teardown(tinympc_by_hand_is_replayed, start, end),
+      cmocka_unit_test_setup_teardown(a_gemm_of_cdna_by_hand_is_replayed, start, end),
       cmocka_unit_test_setup_teardown(a_gemm_of_the_cpu_by_hand_is_replayed, start, end),
       cmocka_unit_test(prompts_are_whole_for_every_machine_and_op),
       cmocka_unit_test(an_example_is_shown_when_the_plan_calls_for_it),

@@ -434,7 +434,8 @@ static const tw_family families[] = {
                .own_reference = true,                                                                                  \
                .reference_up_to = CDNA_SAMPLE_ABOVE,                                                                   \
                .language = "C",                                                                                        \
-               .source_name = "kernel.c"},                                                                             \
+               .source_name = "kernel.c",                                                                              \
+               .prompts = "cdna"},                                                                                     \
     .config = MACHINE, .n_families = sizeof families / sizeof *families, .family = families, .available = available,   \
     .describe = describe, .build = build, .inspect = inspect, .check = check, .coverage = coverage,                    \
     .measure = measure, .release = release, .launcher = &launcher, .machine_views = cdna_views                         \
