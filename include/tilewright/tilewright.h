@@ -14,6 +14,7 @@
 #include "tilewright/search.h"
 #include "tilewright/status.h"
 #include "tilewright/target.h"
+#include "tilewright/tensors.h"
 #include "tilewright/type.h"
 #include "tilewright/verb.h"
 #include "tilewright/view.h"

@@ -160,6 +160,12 @@ tw_status npy_parse(const uint8_t *data, size_t bytes, tensor_file *f, tw_error 
 
 /* ---- writing ---- */
 
+bool npy_has(tensor_dtype type) {
+  for (size_t i = 0; i < N_DTYPES; i++)
+    if (dtypes[i].type == type) return true;
+  return false;
+}
+
 char *npy_header(tensor *t, size_t *header_bytes, uint64_t *size) {
   tw_text dictionary = {0}, all = {0};
   const char *descr = "<f4";

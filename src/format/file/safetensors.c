@@ -23,6 +23,12 @@ static const struct {
     {"U64", DTYPE_U64},      {"U32", DTYPE_U32}, {"U16", DTYPE_U16}, {"U8", DTYPE_U8},     {"BOOL", DTYPE_BOOL},
 };
 
+tensor_dtype dtype_named(const char *name) {
+  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+    if (strcmp(dtypes[i].name, name) == 0) return dtypes[i].type;
+  return DTYPE_OTHER;
+}
+
 tw_status safetensors_header_bytes(const uint8_t *data, size_t available, const char *path, uint64_t size,
                                    size_t *bytes, tw_error *error) {
   uint64_t length = 0;
@@ -64,9 +70,7 @@ static tw_status parse_tensor(const tensor_file *f, const char *name, const json
   if (!json_is_string(dtype) || strlen(json_string_value(dtype)) >= sizeof t->dtype_name)
     return wrong_tensor(f, name, "has no dtype", error);
   snprintf(t->dtype_name, sizeof t->dtype_name, "%s", json_string_value(dtype));
-  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
-    if (strcmp(dtypes[i].name, t->dtype_name) == 0) t->dtype = dtypes[i].type;
-  }
+  t->dtype = dtype_named(t->dtype_name);
   if (!json_is_array(shape) || json_array_size(shape) > TENSOR_RANK_MAX)
     return wrong_tensor(f, name, "has no shape of at most 32 sizes", error);
   for (; t->rank < (int)json_array_size(shape); t->rank++) {

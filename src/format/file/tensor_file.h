@@ -34,6 +34,8 @@ typedef enum tensor_dtype {
 } tensor_dtype;
 
 size_t dtype_bytes(tensor_dtype); /* 0 for DTYPE_OTHER */
+tensor_dtype dtype_named(const char *safetensors_name);
+bool npy_has(tensor_dtype);
 
 typedef struct tensor {
   char *name;
