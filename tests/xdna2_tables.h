@@ -15,12 +15,12 @@
 #include "base/strings.h"
 #include "target/xdna2/rate.h"
 
-enum { ROWS_MAX = 16, CELLS = 20, CELL = 16 };
+enum { ROWS_MAX = 48, CELLS = 20, CELL = 96 };
 
 /* A table as text, so that the digits that were printed are known. */
 typedef struct table {
   size_t n;
-  char head[CELLS][CELL * 2], cell[ROWS_MAX][CELLS][CELL];
+  char head[CELLS][CELL], cell[ROWS_MAX][CELLS][CELL];
 } table;
 
 static inline void must(tw_status status, const tw_error *error) {
