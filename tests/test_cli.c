@@ -201,7 +201,7 @@ static void tiles_are_explained(void **state) {
   assert_int_equal(o.status, 0);
   assert_non_null(strstr(o.err, "tilewright: the tile does not fit"));
   release(&o);
-  expect_output(TILE, "tile m=128 k=32 n=64 rho=1"); /* no choice: schedules */
+  expect_output(TILE, "tile m=64 k=128 n=128 rho=4"); /* no choice: schedules */
   expect_failure(TILE " rho=2", 2, "say which tile");
   expect_output("echo 'cores rows=2 columns=8' > $F/cores.txt; " TILE " --schedule $F/cores.txt", "for this schedule");
   expect_failure(TILE " threads=4", 2, "gemm has no key 'threads'");

@@ -273,7 +273,7 @@ static void write_shapes(FILE *f) {
       k.cluster[1] = shape[i][1];
       k.way = XD_CORE_PIPELINED;
       if (xd_core_schedule(&k, &r, &error) == TW_OK)
-        fprintf(f, " %.0f |", (double)r.vmacs * unit[0] * unit[1] * unit[2] / r.ii);
+        fprintf(f, " %.0f |", (double)shape[i][0] * shape[i][1] * DEPTH * unit[0] * unit[2] / r.ii);
       else
         fprintf(f, " - |");
     }

@@ -86,7 +86,7 @@ static inline double fit_kernel(const table *t, const xd_config *c, const char *
     const double n = clusters(d.kernel, &d.tile), vmacs = cluster_vmacs(d.kernel, &d.tile);
     const double peak = 2e-6 * xd_vmac_macs(d.kernel) * c->clock_mhz;
     const double step = ideal_cycles(d.kernel, &d.tile) / (number(t, i, "perf_core_tflops") / peak);
-    const double micro = (step - c->step_cycles - c->switch_cycles * (double)d.tile.rho) / n;
+    const double micro = (step - (d.kernel->switches ? c->step_cycles + c->switch_cycles * (double)d.tile.rho : 0)) / n;
     fit_add(&f, ii > 0 ? 1 : vmacs, 0, step / n, micro - ii * vmacs);
   }
   fit_solve(&f, p);

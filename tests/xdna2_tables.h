@@ -15,7 +15,7 @@
 #include "base/strings.h"
 #include "target/xdna2/rate.h"
 
-enum { ROWS_MAX = 48, CELLS = 20, CELL = 96 };
+enum { ROWS_MAX = 56, CELLS = 20, CELL = 96 };
 
 /* A table as text, so that the digits that were printed are known. */
 typedef struct table {
@@ -71,15 +71,18 @@ static inline bool reads_as(double value, const char *printed) {
   return fabs(floor(value * scale + 0.5 + eps) / scale - strtod(printed, NULL)) < 1e-6;
 }
 
-/* The machine as its file says. */
-static inline xd_config machine(void) {
+/* A machine as its file says. */
+static inline xd_config machine_of(const char *name) {
   xd_config c;
   tw_error error = {0};
-  const tw_embedded *file = tw_embedded_find("xdna2/configs/xdna2.txt");
+  char path[64];
+  snprintf(path, sizeof path, "xdna2/configs/%s.txt", name);
+  const tw_embedded *file = tw_embedded_find(path);
   assert_non_null(file);
   must(xd_config_parse((const char *)file->data, file->name, &c, &error), &error);
   return c;
 }
+static inline xd_config machine(void) { return machine_of("xdna2"); }
 
 static inline const xd_kernel *kernel_of(const xd_config *c, const char *name) {
   const xd_kernel *k = xd_find_kernel(c, name, TW_TYPE_NONE, TW_TYPE_NONE, TW_TYPE_NONE, TW_TYPE_NONE);

@@ -3,9 +3,11 @@
 #include "target/xdna2/config.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/config.h"
+#include "base/embedded.h"
 
 static bool parse_type_or_none(const char *value, void *field, void *out) {
   (void)out;
@@ -74,7 +76,12 @@ static const tw_config_key array_keys[] = {
     ARRAY(ddr_mbs, INT, 1, 10000000, 1),
     ARRAY(ddr_read_mbs, INT, 1, 10000000, 1),
     ARRAY(ddr_write_mbs, INT, 1, 10000000, 1),
-    ARRAY(ddr_burst_bytes, INT, 1, 65536, 1),
+    ARRAY(ddr_stream_mbs, INT, 1, 10000000, 1),
+    ARRAY(ddr_contention, REAL, 1, 100, 1),
+    ARRAY(ddr_block_bytes, INT, 4, 65536, 1),
+    ARRAY(ddr_block_ns, REAL, 0, 1e6, 1),
+    ARRAY(ddr_page_bytes, INT, 4, 1 << 30, 1),
+    ARRAY(ddr_page_ns, REAL, 0, 1e6, 1),
     ARRAY(dispatch_us, REAL, 0, 1e6, 1),
 };
 #undef ARRAY
@@ -88,6 +95,7 @@ static const tw_config_key kernel_keys[] = {
     KERNEL(c, TYPE, 0, 0, 1),
     KERNEL(acc, TYPE, 0, 0, 1),
     KERNEL(vmac, PRODUCT, 1, 256, 3),
+    KERNEL(vmac_issues, INT, 1, 16, 1),
     KERNEL(vmac_distance, INT, 1, 64, 1),
     KERNEL(cluster, PRODUCT, 1, 16, 2),
     KERNEL(copies, LIST, 1, 16, 3),
@@ -102,6 +110,7 @@ static const tw_config_key kernel_keys[] = {
     KERNEL(vmac_cycles, REAL, 0, 1000, 1),
     {"way", TW_CONFIG_OTHER, offsetof(xd_kernel, way), 0, 0, 1, parse_way, "in-turn, unrolled or pipelined"},
     KERNEL(unroll, INT, 1, 64, 1),
+    KERNEL(switches, BOOL, 0, 1, 1),
     KERNEL(scheduled, BOOL, 0, 1, 1),
 };
 #undef KERNEL
@@ -111,7 +120,8 @@ static const tw_config_key kernel_keys[] = {
 typedef struct reader {
   xd_config *config;
   tw_config_record record;
-  bool is_like; /* a kernel above has given what is not seen */
+  bool is_like;    /* a kernel above, or another file, has given what is not seen */
+  bool is_derived; /* from another machine's file */
   tw_config_place last;
 } reader;
 
@@ -147,10 +157,23 @@ static tw_status end_section(const reader *r, tw_config_place at, tw_error *erro
   return TW_OK;
 }
 
+/* like = NAME, first of all: another machine file, of which this one changes what it names. */
+static tw_status parse_like_machine(reader *r, const char *name, tw_config_place at, tw_error *error) {
+  char path[128];
+  snprintf(path, sizeof path, "xdna2/configs/%s.txt", name);
+  const tw_embedded *file = tw_embedded_find(path);
+  for (size_t i = 0; i < r->record.n; i++)
+    if (r->record.seen[i]) return tw_fail(error, TW_USAGE, "%s:%d: like must stand first", at.origin, at.line);
+  if (!file) return tw_fail(error, TW_USAGE, "%s:%d: like = %s: there is no such machine", at.origin, at.line, name);
+  r->is_like = r->is_derived = true;
+  return xd_config_parse((const char *)file->data, file->name, r->config, error);
+}
+
 static tw_status begin_array(reader *r, tw_config_place at, tw_error *error) {
   tw_status status = end_section(r, at, error);
   if (status != TW_OK) return status;
-  if (r->config->array.word_bytes) return tw_fail(error, TW_USAGE, "%s:%d: a second [array]", at.origin, at.line);
+  if (r->record.key == array_keys || (r->config->array.word_bytes && !r->is_derived))
+    return tw_fail(error, TW_USAGE, "%s:%d: a second [array]", at.origin, at.line);
   r->record = (tw_config_record){.what = "array", KEYS(array_keys), .out = &r->config->array};
   return TW_OK;
 }
@@ -175,6 +198,7 @@ static tw_status parse_line(void *context, char *line, tw_config_place at, tw_er
   if (!strcmp(line, "[kernel]")) return begin_kernel(r, at, error);
   const tw_status status = tw_config_split(line, &key, &value, at, error);
   if (status != TW_OK) return status;
+  if (r->record.key == machine_keys && !strcmp(key, "like")) return parse_like_machine(r, value, at, error);
   if (r->record.key == kernel_keys && !strcmp(key, "like")) return parse_like(r, value, at, error);
   return tw_config_set(&r->record, key, value, at, error);
 }

@@ -15,6 +15,7 @@ typedef struct xd_kernel {
   char name[32];
   tw_type a, b, c, acc;
   int vmac[3];                            /* r x s x t: rows of A, depth, columns of B */
+  int vmac_issues;                        /* instructions of one such multiply-accumulate */
   int vmac_distance;                      /* cycles between two VMACs on one accumulator */
   int cluster[2];                         /* accumulators side by side: rows, columns */
   int copies[3];                          /* of the tiles of A, B and C */
@@ -26,6 +27,7 @@ typedef struct xd_kernel {
   double cluster_cycles, vmac_cycles;     /* epsilon and II of equation 13; both 0: equations 5 to 10 */
   xd_core_way way;                        /* how clusters follow each other in the published source */
   int unroll;                             /* of XD_CORE_UNROLLED */
+  bool switches; /* calls cost switch_cycles, steps of K step_cycles: kernels for asymmetric tiles */
   bool
       scheduled; /* calls cost what the core's scheduler says, not equation 13, or 5 to 10: what is nearer to measurements */
 } xd_kernel;
@@ -61,8 +63,12 @@ typedef struct xd_array {
   int north, south, side;                   /* links out of a switch: up, down, and to each side */
   int hop_cycles, lock_cycles, start_cycles, descriptor_cycles, chain_cycles, memory_cycles;
   int shim_task_cycles[2], shim_cold_cycles[2]; /* MM2S, S2MM: of a task, of a channel's first task */
-  int ddr_mbs, ddr_read_mbs, ddr_write_mbs, ddr_burst_bytes;
-  double dispatch_us; /* until the sequence begins, and after it ends */
+  int ddr_mbs, ddr_read_mbs, ddr_write_mbs;     /* both together, each alone, of many streams */
+  int ddr_stream_mbs;                           /* of one stream alone */
+  double ddr_contention;                        /* how sharply streams meet that limit: see ddr.c */
+  int ddr_block_bytes, ddr_page_bytes;
+  double ddr_block_ns, ddr_page_ns; /* of requests: each block that a run touches, each page that is another one */
+  double dispatch_us;               /* until the sequence begins, and after it ends */
 } xd_array;
 
 typedef struct xd_config {
@@ -83,8 +89,8 @@ typedef struct xd_config {
   xd_kernel kernel[XD_KERNELS_MAX];
 } xd_config;
 
-/* Multiply-accumulates of one VMAC. */
-static inline int xd_vmac_macs(const xd_kernel *k) { return k->vmac[0] * k->vmac[1] * k->vmac[2]; }
+/* Multiply-accumulates of a cycle: of one instruction of the VMAC. */
+static inline int xd_vmac_macs(const xd_kernel *k) { return k->vmac[0] * k->vmac[1] * k->vmac[2] / k->vmac_issues; }
 enum { XD_UNPACK_CODES = 256 }; /* of 2 bits that are unpacked together: one vector of 512 bits holds them */
 
 /* What the multiplier takes for B. */
@@ -98,7 +104,8 @@ static inline int xd_unit_k(const xd_kernel *k) {
 static inline int xd_unit_n(const xd_kernel *k) { return k->vmac[2] * k->cluster[1]; }
 
 /* Parses the text of a configuration: one "key = value" a line, '#' starts a comment. First the machine's keys, each
- * once, then a line "[array]" and its keys, then for each kernel a line "[kernel]" and its keys, each once. Errors
+ * once, then a line "[array]" and its keys, then for each kernel a line "[kernel]" and its keys, each once. Or first "like =
+ * MACHINE", of whose file this one says only what differs. Errors
  * (TW_USAGE) name `origin` and the line. */
 tw_status xd_config_parse(const char *text, const char *origin, xd_config *out, tw_error *);
 

@@ -12,7 +12,7 @@
 static int chains(const xd_kernel *k) { return k->cluster[0] * k->cluster[1]; }
 
 xd_cluster xd_cluster_of(const xd_config *c, const xd_kernel *k, int64_t t_k) {
-  xd_cluster out = {.vmacs = chains(k) * (double)t_k / k->vmac[1]};
+  xd_cluster out = {.vmacs = chains(k) * (double)t_k / k->vmac[1] * k->vmac_issues};
   if (!k->acc_loads) return out;
   const int operands = k->cluster[0] + k->cluster[1]; /* loads of A and B for one VMAC of each chain */
   const tw_loads loads[] = {{k->load, operands}, {k->acc_latency, chains(k) * k->acc_loads}};
@@ -46,7 +46,8 @@ xd_rate xd_rate_of(const xd_config *c, const xd_design *d, double m, double n, d
   const tw_element_bytes bytes = xd_element_bytes(kernel), paper = xd_paper_bytes(c, kernel);
   const double cycle_peak = 2.0 * xd_vmac_macs(kernel), cores = c->rows * c->columns;
   const tw_overhead theirs = {.per_switch = c->paper_switch_cycles},
-                    ours = {.per_switch = c->switch_cycles, .per_step = c->step_cycles};
+                    ours = {.per_switch = kernel->switches ? c->switch_cycles : 0,
+                            .per_step = kernel->switches ? c->step_cycles : 0};
   xd_rate r = {.core_peak = cycle_peak * c->clock_mhz * 1e6};
   r.efficiency_micro = xd_micro_efficiency(c, kernel, t->k);
   r.efficiency_paper = tw_core_efficiency(t, cycle_peak, r.efficiency_micro, &theirs);

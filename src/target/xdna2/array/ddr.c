@@ -1,60 +1,143 @@
-/* ddr.c - streams from and to DDR share its bandwidth: rates rise together until a stream is at its own limit or reads,
- * writes or both together are at theirs (max-min fairness), and hold until a stream joins or leaves. */
+/* ddr.c - streams from and to DDR share what it can do: rates rise together until a stream is at its own limit or a
+ * resource is used up (max-min fairness), and hold until a stream joins or leaves. Resources: bytes read, written, and
+ * both together; and requests to read and to write, which each run of a descriptor makes for every block of DDR that it
+ * touches, and for a row that it opens. So short runs cost what long ones hide.
+ *
+ * Streams disturb each other before a limit is reached: n of them, each of which could move s alone, find
+ *   n s / (1 + (n s / limit)^p)^(1/p)
+ * of it (p: ddr_contention). */
 #include <math.h>
+#include <stdlib.h>
 
+#include "base/integers.h"
+#include "target/xdna2/array/ddr.h"
 #include "target/xdna2/array/sim.h"
 
 #define BYTES_DONE 1e-6 /* of rounding */
 
 static double per_cycle(const sim *s, int mbs) { return (double)mbs / s->config->clock_mhz; }
 
-/* How much each flow takes of DDR: whole bursts for each run of its descriptor. */
-static double factor_of(const sim *s, int route) {
-  const xd_route *r = &s->program->routes.at[route];
-  const int channel = s->route[route].is_read ? r->source : r->sink[0];
-  const xd_descriptor *d = &s->program->descriptors.at[s->channel[channel].descriptor];
-  const double run = (double)d->pattern.dim[0].size, burst = s->config->array.ddr_burst_bytes;
-  return ceil(run / burst) * burst / run;
+/* ---- requests ---- */
+
+/* The steps of a descriptor outside its runs: those of its dimensions, and of its iteration. */
+typedef struct steps {
+  int64_t run; /* bytes one behind the other, over as many dimensions as lie so */
+  int n;
+  int64_t stride[XD_DIMS + 1];
+} steps;
+
+static steps steps_of(const xd_descriptor *d) {
+  const xd_pattern *p = &d->pattern;
+  steps s = {.run = p->dim[0].size};
+  for (int i = 1; i <= p->n_dims; i++) {
+    const int64_t size = i < p->n_dims ? p->dim[i].size : d->iterations,
+                  stride = i < p->n_dims ? p->dim[i].stride : d->iteration_stride;
+    if (size == 1) continue;
+    if (!s.n && stride == s.run)
+      s.run *= size;
+    else
+      s.stride[s.n++] = llabs(stride);
+  }
+  return s;
 }
 
-typedef struct pool {
-  double left;
-  int open; /* flows that still rise in it */
-} pool;
-enum { READS, WRITES, BOTH, POOLS };
+/* Blocks that a run touches in the mean, if it begins at any multiple of `unit` in one. */
+static double blocks_of(int64_t run, int64_t unit, int64_t block) {
+  int64_t sum = 0;
+  for (int64_t at = 0; at < block; at += unit) sum += (at + run + block - 1) / block;
+  return (double)sum * (double)unit / (double)block;
+}
 
-static bool in_pool(const route_state *r, int which) { return which == BOTH || (which == READS) == r->is_read; }
+double xd_ddr_run_ns(const xd_array *a, int64_t run, int64_t unit, int64_t stride, int together) {
+  const int64_t aligned = tw_common_divisor(unit, a->ddr_block_bytes);
+  const double pages = (double)(stride > run ? stride : run) / a->ddr_page_bytes;
+  const double turned = fmax(fmin(pages, 1), (double)run / a->ddr_page_bytes);
+  return blocks_of(run, aligned, a->ddr_block_bytes) * a->ddr_block_ns + turned / together * a->ddr_page_ns;
+}
+
+/* On how many shims descriptors read or write what lies beside this one's runs: a row of DDR is open for all of them. */
+static int beside(const xd_program *p, int at, const steps *s) {
+  enum { NEAR = 64 }; /* commands of a group stand together */
+  const xd_descriptor *d = &p->descriptors.at[at];
+  const int n = (int)p->descriptors.n;
+  uint64_t columns = 0;
+  for (int i = at > NEAR ? at - NEAR : 0; i < n && i <= at + NEAR; i++) {
+    const xd_descriptor *o = &p->descriptors.at[i];
+    const int64_t apart = llabs(o->pattern.offset - d->pattern.offset);
+    const steps other = steps_of(o);
+    const bool alike = o->buffer == d->buffer && other.run == s->run && other.n && other.stride[0] == s->stride[0];
+    if (i == at || (alike && apart > 0 && apart % s->run == 0 && apart < s->stride[0]))
+      columns |= (uint64_t)1 << p->channels.at[o->channel].tile.column;
+  }
+  int count = 0;
+  for (; columns; columns &= columns - 1) count++;
+  return count;
+}
+
+double xd_ddr_descriptor_ns(const xd_array *a, const xd_program *p, int at) {
+  const xd_descriptor *d = &p->descriptors.at[at];
+  const steps s = steps_of(d);
+  int64_t unit = d->pattern.offset;
+  for (int i = 0; i < s.n; i++) unit = tw_common_divisor(unit, s.stride[i]);
+  const int64_t stride = s.n ? s.stride[0] : s.run;
+  return xd_ddr_run_ns(a, s.run, unit ? unit : a->ddr_block_bytes, stride, s.n ? beside(p, at, &s) : 1) / (double)s.run;
+}
+
+/* ---- rates ---- */
+
+typedef struct pool {
+  double left, rise; /* what is left; what all open flows take more of it for each byte a cycle */
+} pool;
+enum { READS, WRITES, BOTH, READ_REQUESTS, WRITE_REQUESTS, POOLS };
+
+/* Of a pool, for each byte. */
+static double weight(const route_state *r, int which) {
+  if (which >= READ_REQUESTS) return (which == READ_REQUESTS) == r->is_read ? r->request : 0;
+  return which == BOTH || (which == READS) == r->is_read;
+}
+
+static double with_contention(const sim *s, double alone, double limit) {
+  const double p = s->config->array.ddr_contention;
+  return alone > 0 ? alone / pow(1 + pow(alone / limit, p), 1 / p) : limit;
+}
+
+static void make_pools(const sim *s, double stream, pool pools[POOLS]) {
+  const xd_array *a = &s->config->array;
+  const int mbs[] = {a->ddr_read_mbs, a->ddr_write_mbs, a->ddr_mbs};
+  for (int p = 0; p < POOLS; p++) {
+    pools[p] = (pool){1, 0};
+    for (int i = 0; i < s->n_flows; i++) pools[p].rise += weight(&s->route[s->flow[i]], p);
+    if (p < READ_REQUESTS) pools[p].left = with_contention(s, stream * pools[p].rise, per_cycle(s, mbs[p]));
+  }
+}
 
 static void share(sim *s) {
-  const xd_array *a = &s->config->array;
-  pool pools[POOLS] = {
-      {per_cycle(s, a->ddr_read_mbs), 0}, {per_cycle(s, a->ddr_write_mbs), 0}, {per_cycle(s, a->ddr_mbs), 0}};
+  const double stream = fmin(per_cycle(s, s->config->array.ddr_stream_mbs), s->config->stream_bytes);
+  pool pools[POOLS];
   bool open[256];
   int left = s->n_flows;
+  make_pools(s, stream, pools);
   for (int i = 0; i < s->n_flows; i++) {
     open[i] = true;
     s->route[s->flow[i]].rate = 0;
-    for (int p = 0; p < POOLS; p++) pools[p].open += in_pool(&s->route[s->flow[i]], p);
   }
   while (left) {
-    double rise = INFINITY; /* of the DDR bandwidth of every open flow */
+    double rise = INFINITY; /* of the rate of every open flow */
     for (int p = 0; p < POOLS; p++)
-      if (pools[p].open) rise = fmin(rise, pools[p].left / pools[p].open);
-    for (int i = 0; i < s->n_flows; i++) {
-      const route_state *r = &s->route[s->flow[i]];
-      if (open[i]) rise = fmin(rise, (s->config->stream_bytes - r->rate) * r->factor);
-    }
+      if (pools[p].rise > 1e-12) rise = fmin(rise, fmax(pools[p].left, 0) / pools[p].rise);
     for (int i = 0; i < s->n_flows; i++)
-      if (open[i]) s->route[s->flow[i]].rate += rise / s->route[s->flow[i]].factor;
-    for (int p = 0; p < POOLS; p++) pools[p].left -= rise * pools[p].open;
+      if (open[i]) rise = fmin(rise, stream - s->route[s->flow[i]].rate);
+    for (int i = 0; i < s->n_flows; i++)
+      if (open[i]) s->route[s->flow[i]].rate += rise;
+    for (int p = 0; p < POOLS; p++) pools[p].left -= rise * pools[p].rise;
     for (int i = 0; i < s->n_flows; i++) {
       const route_state *r = &s->route[s->flow[i]];
-      bool full = s->config->stream_bytes - r->rate < 1e-9;
-      for (int p = 0; p < POOLS; p++) full |= in_pool(r, p) && pools[p].left < 1e-9;
+      bool full = stream - r->rate < 1e-9;
+      for (int p = 0; p < POOLS; p++) full |= weight(r, p) > 0 && pools[p].left < 1e-9;
       if (!open[i] || !full) continue;
       open[i] = false;
       left--;
-      for (int p = 0; p < POOLS; p++) pools[p].open -= in_pool(r, p);
+      for (int p = 0; p < POOLS; p++) pools[p].rise -= weight(r, p);
     }
   }
 }
@@ -81,8 +164,9 @@ static void settle(sim *s) {
 void ddr_add(sim *s, int route) {
   advance(s);
   route_state *r = &s->route[route];
+  const xd_route *ends = &s->program->routes.at[route];
   r->left = (double)r->segment;
-  r->factor = factor_of(s, route);
+  r->request = s->request[s->channel[r->is_read ? ends->source : ends->sink[0]].descriptor];
   s->flow[s->n_flows++] = route;
   settle(s);
 }

@@ -297,7 +297,7 @@ static void add_core(const xd_gemm *g, const xd_gemm_shape *s, const xd_gemm_fif
   if (q.staging >= 0) add_zero(g, &core, q.staging, area, p);
   xd_append(&core.ops, sizeof steps, &steps, &p->failed);
   add_op(&core, XD_ACQUIRE, q.b, 1, p);
-  xd_append(&core.ops, sizeof step, &step, &p->failed);
+  if (g->kernel->switches) xd_append(&core.ops, sizeof step, &step, &p->failed);
   if (q.unpacked >= 0) add_unpack(g, &q, &core, p);
   for (int i = 0; i < g->tile.rho; i++) {
     add_op(&core, XD_ACQUIRE, q.a, 1, p);

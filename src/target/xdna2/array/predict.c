@@ -2,9 +2,12 @@
  *
  * Computing, reading A and B, writing C and the streams overlap, so the longest counts; the hand-over of a single
  * buffer of C, the first tiles and the dispatch do not. */
+#include <limits.h>
 #include <math.h>
 
+#include "base/integers.h"
 #include "target/xdna2/array/cost.h"
+#include "target/xdna2/array/ddr.h"
 #include "target/xdna2/array/plan.h"
 #include "target/xdna2/rate.h"
 
@@ -17,7 +20,7 @@ static double tile_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_sh
                                  : g->c == TW_I16   ? XD_PASS_NARROW_I16
                                                     : XD_PASS_NARROW_I8;
   const double unpack = xd_gemm_unpacked(g) ? xd_pass_cycles(unpacking, g->tile.k * g->tile.n) : 0;
-  const double step = rho * (micro + c->switch_cycles) + c->step_cycles + unpack;
+  const double step = rho * micro + unpack + (g->kernel->switches ? rho * c->switch_cycles + c->step_cycles : 0);
   const int64_t area = g->tile.m * g->tile.n, result = area * s->c_bytes8 / 8;
   const double zero = xd_pass_cycles(XD_PASS_CLEAR, s->accumulators ? area * s->accumulators : result);
   const double finish = s->accumulators || xd_gemm_staging(g) ? xd_pass_cycles(finishing, area) : 0;
@@ -37,48 +40,73 @@ static double stream_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_
   return fmax(a, b) / c->stream_bytes;
 }
 
-/* What `bytes` in runs of `elements` cost DDR: whole bursts. */
-static double in_bursts(const xd_config *c, double bytes, int64_t elements, int64_t bytes8) {
-  const double run = (double)(elements * bytes8) / 8, burst = c->array.ddr_burst_bytes;
-  return bytes8 == 9 || bytes8 < 8 ? bytes : bytes * ceil(run / burst) * burst / run; /* what is packed is one run */
+/* What comes or goes in runs of so many bytes, `stride` apart; one run: 0. */
+typedef struct operand {
+  double bytes;
+  int64_t run, stride;
+  int together; /* shims that work on neighbouring runs */
+} operand;
+
+static operand rows_of(double bytes, int64_t run8, int64_t stride8, int together) {
+  return (operand){bytes, run8 / 8, run8 == stride8 ? 0 : stride8 / 8, together};
+}
+
+/* All of A, B and C that moves; what is packed is one run. */
+static void operands_of(const xd_gemm *g, const xd_gemm_shape *s, operand out[3]) {
+  const double tiles = (double)(s->tiles_m * s->tiles_n), depth = tiles * (double)(s->steps * s->step) / 8;
+  const int64_t turned = s->slice ? s->slice : s->step;
+  const double a = depth * (double)(s->macro_m * s->a_bytes8), b = depth * (double)(s->macro_n * s->b_bytes8),
+               c = tiles * (double)(s->macro_m * s->macro_n * s->c_bytes8) / 8;
+  out[0] = g->kernel->a == TW_BFP16 ? (operand){a, 0, 0, 1} : rows_of(a, s->step * s->a_bytes8, g->k * s->a_bytes8, 1);
+  out[1] = s->packed_b          ? (operand){b, 0, 0, 1}
+           : xd_gemm_turns_b(g) ? rows_of(b, turned * s->b_bytes8, g->k * s->b_bytes8, 1)
+                                : rows_of(b, g->tile.n * s->b_bytes8, g->n * s->b_bytes8, g->columns);
+  out[2] =
+      g->c == TW_BFP16 ? (operand){c, 0, 0, 1} : rows_of(c, g->tile.n * s->c_bytes8, g->n * s->c_bytes8, g->columns);
+}
+
+/* As the runs lie; or `at_least`: on the best alignment, rows for nothing. */
+static double request_seconds(const xd_config *c, const operand *o, bool at_least) {
+  const int64_t long_run = c->array.ddr_page_bytes, run = o->stride ? o->run : long_run;
+  const int64_t stride = o->stride ? o->stride : long_run;
+  const int64_t unit = at_least ? c->array.ddr_block_bytes : tw_common_divisor(run, stride);
+  return o->bytes / (double)run * 1e-9 * xd_ddr_run_ns(&c->array, run, unit, stride, at_least ? INT_MAX : o->together);
 }
 
 /* Seconds of each, if nothing else took any. */
 typedef struct terms {
   double compute, drain; /* of the cores; drain: a single buffer of C has to leave before the next tile begins */
-  double streams, read, write, both;
+  double streams, read, write, both, requests;
   double first, last; /* the first tiles on their way in, the last on its way out */
 } terms;
 
-static terms terms_of(const xd_config *c, const xd_gemm *g) {
+static terms terms_of(const xd_config *c, const xd_gemm *g, bool at_least) {
   const xd_gemm_shape s = xd_gemm_shape_of(g);
   const double tiles = (double)(s.tiles_m * s.tiles_n), steps = (double)(s.steps * g->depth), hz = c->clock_mhz * 1e6;
-  const double depth = tiles * (double)(s.steps * s.step) / 8;
-  const double a = in_bursts(c, depth * (double)(s.macro_m * s.a_bytes8), s.step, s.a_bytes8),
-               b = in_bursts(c, depth * (double)(s.macro_n * s.b_bytes8),
-                             s.slice              ? s.slice
-                             : xd_gemm_turns_b(g) ? s.step
-                                                  : g->tile.n,
-                             s.b_bytes8),
-               result = in_bursts(c, tiles * (double)(s.macro_m * s.macro_n * s.c_bytes8) / 8, g->tile.n, s.c_bytes8);
+  operand o[3];
+  operands_of(g, &s, o);
+  const double whole = (double)g->k / (double)(s.steps * s.step); /* of B; zeros beyond K come in one run */
+  const double inputs = o[0].bytes + o[1].bytes, result = o[2].bytes;
   return (terms){
       .compute = tiles * tile_cycles(c, g, &s) / hz,
       .drain = tiles * drain_cycles(c, g, &s) / hz,
       .streams = tiles * steps * stream_cycles(c, g, &s) / hz,
-      .read = (a + b) / (c->array.ddr_read_mbs * 1e6),
+      .read = inputs / (c->array.ddr_read_mbs * 1e6),
       .write = result / (c->array.ddr_write_mbs * 1e6),
-      .both = (a + b + result) / (c->array.ddr_mbs * 1e6),
-      .first = (a + b) / tiles / steps / (c->array.ddr_read_mbs * 1e6),
+      .both = (inputs + result) / (c->array.ddr_mbs * 1e6),
+      .requests = fmax(request_seconds(c, &o[0], at_least) + whole * request_seconds(c, &o[1], at_least),
+                       request_seconds(c, &o[2], at_least)),
+      .first = inputs / tiles / steps / (c->array.ddr_read_mbs * 1e6),
       .last = result / tiles / (c->array.ddr_write_mbs * 1e6),
   };
 }
 
 static double longest(const terms *t, double compute) {
-  return fmax(fmax(fmax(compute, t->streams), fmax(t->read, t->write)), t->both);
+  return fmax(fmax(fmax(compute, t->streams), fmax(t->read, t->write)), fmax(t->both, t->requests));
 }
 
 double xd_plan_predict(const xd_config *c, const xd_gemm *g) {
-  const terms t = terms_of(c, g);
+  const terms t = terms_of(c, g, false);
   return longest(&t, t.compute + t.drain) + t.first + t.last + c->array.dispatch_us * 1e-6;
 }
 
@@ -90,7 +118,7 @@ double xd_plan_peak(const xd_config *c, const xd_gemm *g) {
 /* What is less than a tile is not moved whole, and sums in a buffer of their own go on while C leaves. */
 double xd_plan_least(const xd_config *c, const xd_gemm *g) {
   const xd_gemm_shape s = xd_gemm_shape_of(g);
-  const terms t = terms_of(c, g);
+  const terms t = terms_of(c, g, true);
   const double compute = t.compute + (s.accumulators ? 0 : t.drain);
   const bool partly = s.small_a || s.small_b || s.small_c;
   return (partly ? t.compute : longest(&t, compute)) + c->array.dispatch_us * 1e-6;

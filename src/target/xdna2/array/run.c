@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/strings.h"
+#include "target/xdna2/array/ddr.h"
 #include "target/xdna2/array/sim.h"
 #include "tilewright/op.h"
 
@@ -100,19 +101,25 @@ static bool make(sim *s) {
   s->port = tw_new(p->ports.n + 1, sizeof *s->port);
   s->iteration = tw_new(p->descriptors.n + 1, sizeof *s->iteration);
   s->bytes = tw_new(p->descriptors.n + 1, sizeof *s->bytes);
+  s->request = tw_new(p->descriptors.n + 1, sizeof *s->request);
   const size_t numbers = (size_t)s->config->columns * (size_t)(s->config->rows + 2) * TABLE;
   s->holder = tw_new(numbers, sizeof *s->holder);
   s->in_use = tw_new(p->descriptors.n + 1, sizeof *s->in_use);
   s->next_waiting = tw_new(agents, sizeof *s->next_waiting);
   s->wanted = tw_new(agents, sizeof *s->wanted);
   s->waits_for = tw_new(agents, sizeof *s->waits_for);
-  if (!s->channel || !s->route || !s->lock || !s->core || !s->port || !s->iteration || !s->bytes || !s->holder ||
-      !s->in_use || !s->next_waiting || !s->wanted || !s->waits_for || !tw_events_open(&s->queue) || !make_costs(s) ||
-      !make_memory(s))
+  if (!s->channel || !s->route || !s->lock || !s->core || !s->port || !s->iteration || !s->bytes || !s->request ||
+      !s->holder || !s->in_use || !s->next_waiting || !s->wanted || !s->waits_for || !tw_events_open(&s->queue) ||
+      !make_costs(s) || !make_memory(s))
     return false;
   for (size_t i = 0; i < numbers; i++) s->holder[i] = -1;
   for (size_t i = 0; i < agents; i++) s->waits_for[i] = -1;
-  for (size_t i = 0; i < p->descriptors.n; i++) s->bytes[i] = xd_pattern_bytes(&p->descriptors.at[i].pattern);
+  for (size_t i = 0; i < p->descriptors.n; i++) {
+    const xd_descriptor *d = &p->descriptors.at[i];
+    s->bytes[i] = xd_pattern_bytes(&d->pattern);
+    if (xd_kind_of(p->channels.at[d->channel].tile) == XD_SHIM)
+      s->request[i] = xd_ddr_descriptor_ns(&s->config->array, p, (int)i) * 1e-3 * s->config->clock_mhz;
+  }
   for (size_t i = 0; i < p->locks.n; i++) s->lock[i] = (lock_state){p->locks.at[i].initial, -1};
   for (size_t i = 0; i < p->cores.n; i++) s->core[i].waits_for_parameter = -1;
   for (size_t i = 0; i < p->routes.n; i++) {
@@ -132,9 +139,9 @@ static bool make(sim *s) {
 static void destroy(sim *s) {
   for (size_t i = 0; s->memory && i < s->program->buffers.n; i++)
     if (!s->program->buffers.at[i].external) free(s->memory[i]);
-  void *const all[] = {s->bytes,  s->channel,   s->route,  s->lock,   s->core,
-                       s->port,   s->iteration, s->in_use, s->holder, s->next_waiting,
-                       s->wanted, s->waits_for, s->memory, s->stream, s->call_cycles};
+  void *const all[] = {s->bytes,     s->channel, s->route,       s->lock,         s->core,   s->port,
+                       s->iteration, s->in_use,  s->holder,      s->next_waiting, s->wanted, s->waits_for,
+                       s->memory,    s->stream,  s->call_cycles, s->request};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
   tw_events_close(&s->queue);
 }

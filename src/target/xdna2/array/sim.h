@@ -52,7 +52,7 @@ typedef struct route_state {
   int64_t segment;                /* bytes under way */
   double begin;
   /* of a DDR flow */
-  double left, rate, factor; /* bytes, bytes a cycle, bytes of DDR for each */
+  double left, rate, request; /* bytes, bytes a cycle, cycles of requests for each byte */
   bool flowing;
 } route_state;
 
@@ -99,6 +99,7 @@ typedef struct sim {
   double *call_cycles; /* of the operations of all cores, one core after the other */
   int64_t *iteration;  /* of each descriptor: executions so far */
   int64_t *bytes;      /* of each descriptor: of one execution, in the stream */
+  double *request;     /* of each descriptor: cycles of requests to DDR for each byte */
   int *holder;         /* of each number in each tile's table: the descriptor written there last, -1 */
   int *in_use;         /* of each descriptor: tasks under way or waiting that use it */
   int *next_waiting;   /* of each agent: the next that waits for the same lock */

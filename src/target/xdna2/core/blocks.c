@@ -8,18 +8,20 @@ enum { MASKED, NARROWED };      /* 2-bit codes: one block of them, and as int8 *
 enum { UNSHUFFLED };            /* int8 before its transposition */
 
 const xc_mac xc_macs[XD_CORE_MACS] = {
-    [XD_CORE_I8] = {"vmac", {8, 8, 8}, .b_width = 1, .depth_unit = 1},
-    [XD_CORE_I8_I4] = {"vmac", {4, 16, 16}, .b_width = 2, .depth_unit = 1},
+    [XD_CORE_I8] = {"vmac", {8, 8, 8}, .issues = 1, .b_width = 1, .depth_unit = 1},
+    [XD_CORE_I8_I4] = {"vmac", {4, 16, 16}, .issues = 2, .b_width = 2, .depth_unit = 1},
     [XD_CORE_I8_I2] = {"vmac",
                        {8, 8, 8},
+                       .issues = 1,
                        .b_width = 1,
                        .depth_unit = XC_UNPACK_BLOCKS,
                        .temporaries = 1,
                        .constants = 5 /* four masks; ones */,
                        .singles = 2},
-    [XD_CORE_BFP16] = {"vmac.f", {8, 8, 8}, .b_width = 1, .depth_unit = 1, .fifos = true},
+    [XD_CORE_BFP16] = {"vmac.f", {8, 8, 8}, .issues = 1, .b_width = 1, .depth_unit = 1, .fifos = true},
     [XD_CORE_BF16] = {"vmac.f",
                       {8, 8, 8},
+                      .issues = 1,
                       .b_width = 1,
                       .depth_unit = 1,
                       .temporaries = 1,

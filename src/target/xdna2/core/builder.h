@@ -9,6 +9,7 @@
 typedef struct xc_mac {
   const char *instruction;
   int shape[3];       /* r, s, t */
+  int issues;         /* instructions of one multiplication of blocks */
   int b_width;        /* vectors of a block of B */
   int depth_unit;     /* blocks of depth that belong together */
   int temporaries;    /* accumulators besides the chains */

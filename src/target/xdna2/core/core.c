@@ -1,5 +1,6 @@
 /* core.c - from a kernel's description to its cycles: graphs, schedules, the checker, and what they add up to. */
 #include "target/xdna2/core/core.h"
+#include "target/xdna2/core/builder.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -145,7 +146,7 @@ tw_status xd_core_schedule(const xd_core_kernel *k, xd_core_result *out, tw_erro
   status = find_pace(k, &loop, each, &pace, error);
   if (status == TW_OK) {
     out->clusters = count_clusters(k);
-    out->vmacs = k->cluster[0] * k->cluster[1] * (k->k / xd_core_shape(k->mac)[1]);
+    out->vmacs = k->cluster[0] * k->cluster[1] * (k->k / xd_core_shape(k->mac)[1]) * xc_macs[k->mac].issues;
     note_loop(&loop, each, out);
     find_phases(&loop, out);
     out->code_bytes = pace.code_bytes;

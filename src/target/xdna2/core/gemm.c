@@ -52,13 +52,16 @@ static void store_chain(xc_builder *b, int chain, int row, int column) {
 }
 
 static int multiply(xc_builder *b, int chain, int a, int bb, int row, int column, int step) {
-  const int sum = new_chain(b, row, column);
-  xc_node *n = xc_add_node(b->g, b->mac->instruction, 'M', b->cluster, row, column, step);
-  xc_reads(n, a, XC_ALL_PARTS);
-  xc_reads(n, bb, XC_ALL_PARTS);
-  xc_accumulates(n, chain, XC_ALL_PARTS);
-  xc_writes(n, sum, xc_all_parts(b->g, sum));
-  return sum;
+  for (int i = 0; i < b->mac->issues; i++) {
+    const int sum = new_chain(b, row, column);
+    xc_node *n = xc_add_node(b->g, b->mac->instruction, 'M', b->cluster, row, column, step);
+    xc_reads(n, a, XC_ALL_PARTS);
+    xc_reads(n, bb, XC_ALL_PARTS);
+    xc_accumulates(n, chain, XC_ALL_PARTS);
+    xc_writes(n, sum, xc_all_parts(b->g, sum));
+    chain = sum;
+  }
+  return chain;
 }
 
 enum { CHAINS_MAX = 32 };

@@ -201,7 +201,15 @@ static bool brings_b(const xd_core *core, int port) {
   return false;
 }
 
-/* The simulator charges for a step of K where B is handed over. */
+static bool switches(const xd_core *core) {
+  for (size_t i = 0; i < core->ops.n; i++) {
+    const xd_op *op = &core->ops.at[i];
+    if (op->kind == XD_CALL && op->call.micro && op->call.micro->switches) return true;
+  }
+  return false;
+}
+
+/* The simulator charges kernels that switch for a step of K where B is handed over. */
 void xd_read_steps(xd_reader *r) {
   xd_program *p = &r->design->program;
   const xd_op step = {
@@ -209,6 +217,7 @@ void xd_read_steps(xd_reader *r) {
   for (size_t c = 0; c < p->cores.n; c++) {
     const xd_core old = p->cores.at[c];
     xd_core new = {.tile = old.tile};
+    if (!switches(&old)) continue;
     for (size_t i = 0; i < old.ops.n; i++) {
       xd_append(&new.ops, sizeof step, &old.ops.at[i], &p->failed);
       if (old.ops.at[i].kind == XD_ACQUIRE && brings_b(&old, old.ops.at[i].port))
