@@ -149,15 +149,19 @@ def worker(directory):
             o = {"A": draw(g, *((kk, m) if at else (m, kk)), a_type, int(k.get("lda", 0))),
                  "B": draw(g, *((n, kk) if bt else (kk, n)), b_type, int(k.get("ldb", 0)))}
             scales = k.get("scales", "none")
-            if scales != "none": o |= {x: torch.rand(1 if scales == "tensor" else size, device=device, generator=g) + 0.5 for x, size in (("SA", m), ("SB", n))}
+            if scales == "block": o |= {x: torch.rand(-(-size // shared), -(-kk // 128), device=device, generator=g) + 0.5 for x, size, shared in (("SA", m, 1), ("SB", n, 128))}
+            elif scales != "none": o |= {x: torch.rand(1 if scales == "tensor" else size, device=device, generator=g) + 0.5 for x, size in (("SA", m), ("SB", n))}
             if bias != "none": o["D"] = draw(g, 1 if bias == "row" else m, n, acc, int(k.get("ldd", 0)), math.sqrt(kk))
             o["C"] = torch.empty(m, int(k.get("ldc", 0)) or n, device=device, dtype=c_type)[:, :n]
             sets.append(o)
         o = sets[0]
         exact = torch.float64 if k["a"] == "i8" or m * n * kk < 1 << 34 else torch.float32
         a, b = (o["A"].T if at else o["A"]).to(exact), (o["B"] if not bt else o["B"].T).to(exact)
+        if k.get("scales") == "block":  # B stored n x k
+            a = a * o["SA"].to(exact).repeat_interleave(128, 1)[:, :kk]
+            b = b * o["SB"].to(exact).repeat_interleave(128, 0)[:n].repeat_interleave(128, 1)[:, :kk].T
         c = a @ b
-        if "SA" in o: c = c * o["SA"].to(exact)[:, None] * o["SB"].to(exact)[None]
+        if "SA" in o and k["scales"] != "block": c = c * o["SA"].to(exact)[:, None] * o["SB"].to(exact)[None]
         if "D" in o: c += o["D"]
         scale = float(k.get("scale", 1))
         if k["c"] in ("i8", "i16"):
@@ -177,7 +181,7 @@ def worker(directory):
         torch.cuda.synchronize()
         off = (out.to(c.dtype) - c).abs()
         if k["a"] == "i8": bad = off > (c.abs() * 2.0**-8 if k["c"] in ("bf16", "f16") else c.abs() * 2.0**-22)
-        else: bad = ~(off <= c.abs() * (2.0**-8 if k["c"] == "bf16" else 2.0**-11 if k["c"] == "f16" else 0) + 1e-6 * abs(float(k.get("scale", 1))) * int(k["k"]) * {"e4m3": 500, "e5m2": 500, "f32": 400}.get(k["a"], 1) + 2e-4)
+        else: bad = ~(off <= c.abs() * (2.0**-8 if k["c"] == "bf16" else 2.0**-11 if k["c"] == "f16" else 0) + 1e-6 * abs(float(k.get("scale", 1))) * int(k["k"]) * {"e4m3": 500, "e5m2": 500, "f32": 400}.get(k["a"], 1) * (2.25 if "SA" in sets[0] else 1) + 2e-4)
         n_bad = int(bad.sum())
         padding = whole[:, out.shape[1]:] if whole.shape[1] > out.shape[1] else None
         if padding is not None and not bool((padding.contiguous().view(torch.uint8) == 0xA5).all()): return {"wrong": "written between rows"}
@@ -208,6 +212,8 @@ def worker(directory):
             s = sets[i % count]
             a, b = s["A"].T if at else s["A"], s["B"].T if bt else s["B"]
             if k["a"] == "i8": torch._int_mm(a, b, out=s["C"])
+            elif k.get("scales") == "row": torch._scaled_mm(a, b, s["SA"][:, None], s["SB"][None], out_dtype=s["C"].dtype, use_fast_accum=True, out=s["C"])
+            elif k.get("scales") == "block": torch._scaled_mm(a, b, s["SA"].T.contiguous().T, s["SB"].T, out_dtype=s["C"].dtype, out=s["C"])
             elif k["a"] == "e4m3": torch._scaled_mm(a, b, s["SA"][0], s["SB"][0], out_dtype=s["C"].dtype, use_fast_accum=True, out=s["C"])
             else: torch.mm(a, b, out=s["C"])
         torch.backends.cuda.matmul.allow_tf32 = k["a"] == "f32"  # after the check

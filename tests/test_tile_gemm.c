@@ -177,6 +177,8 @@ static void sums_and_factors_in_parts_compile(void **state) {
        2},
       {"m=64 n=64 k=96 a=f32 b=f32 c=f32 acc=f32 b_transposed=1 arithmetic=bf16",
        "tile m=128 n=256;products 1;staging 2", 3, 2},
+      {"m=1000 n=1288 k=712 a=e4m3 b=e4m3 c=bf16 acc=f32 b_transposed=1 arithmetic=fast8 scales=block",
+       "tile m=128 n=128;staging 2", 1, 0},
       {"m=16 n=512 k=4096 a=i8 b=i8 c=i8 acc=i32 scale=0.01 b_transposed=1", "tile m=64 n=64;parts 5", 2, 0},
   };
   (void)state;
@@ -193,8 +195,8 @@ static void sums_and_factors_in_parts_compile(void **state) {
     assert_int_equal(l.n_kernels, cases[i].kernels);
     assert_int_equal(l.main, cases[i].main);
     assert_int_equal(tw_launch_main(&l)->shared, plan.shared_bytes);
-    check_map(&l.map[0], plan.m * plan.k * (plan.products ? 2 : 1),
-              (plan.across_a ? plan.m : plan.k) * (plan.products ? 2 : 1), 1);
+    const int size = plan.products ? 2 : 1;
+    check_map(&l.map[0], plan.m * plan.k * size, (plan.across_a ? plan.m : plan.k) * size, 1);
     if (cuda_need_compiler(&error) == TW_OK) {
       if (cuda_build(config, &p, source, strlen(source), false, &kernel, &error) != TW_OK)
         fail_msg("%s\n%s", error.text, source);

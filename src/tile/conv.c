@@ -28,6 +28,7 @@ static void write_constants(writer *w) {
   tw_text_add(t, "//: let       PRODUCTS = %d, PLANES = %d, A_PLANES = %d, B_PLANES = %d\n",
               p->products ? p->products : 1, x.planes, x.a, x.b);
   if (p->promote) tw_text_add(t, "//: let       TOGETHER = %d\n", p->promote / p->k);
+  if (v->images_first) tw_text_add(t, "//: let       WIDTH = %d\n", p->width);
   tw_text_add(t,
               "//: let       IMAGES = %" PRId64 ", CHANNELS = %" PRId64 ", OUTPUTS = %" PRId64 ", STRIDE = %" PRId64
               ", DEEP = %d, PADDED = %d\n",
@@ -113,13 +114,13 @@ static const char before[] =
     "  }\n"
     "};\n"
     "\n"
-    "/* Neighbouring threads have neighbouring places, and eight channels. */\n"
+    "/* Eight channels of a place; neighbouring threads write up to 128 bytes that follow one another. */\n"
     "TW_KERNEL(256, 4) gather(const element *from, type *to) {\n"
-    "  const i64 id = (i64)block_of_grid() * 256 + thread_of_block();\n"
-    "  const int x = (int)(id % WIDE_X);\n"
-    "  const i64 id_y = id / WIDE_X;\n"
-    "  const int group = (int)(id_y % (PADDED / 8));\n"
-    "  const i64 line = id_y / (PADDED / 8);\n"
+    "  constexpr int low = PADDED / 8 < 8 ? PADDED / 8 : 8, high = PADDED / 8 / low;\n"
+    "  const i64 id = (i64)block_of_grid() * 256 + thread_of_block(), id_x = id / low, id_y = id_x / WIDE_X, line = "
+    "id_y / "
+    "high;\n"
+    "  const int x = (int)(id_x % WIDE_X), group = (int)(id_y % high) * low + (int)(id % low);\n"
     "  const int y = (int)(line % WIDE_Y), z = (int)(line / WIDE_Y % WIDE_Z), n = (int)(line / WIDE_Y / WIDE_Z);\n"
     "  if (n >= IMAGES) return;\n"
     "  float value[8];\n"
@@ -217,13 +218,19 @@ static void write_multiply(writer *w) {
       promote ? "some" : "sums", promote ? "some" : "sums", promote ? "        add(sums, some);\n" : "");
 }
 
-static void write_store(writer *w) {
+static void write_value(writer *w) {
   const tw_conv *v = &w->v;
   tw_text *t = &w->text;
+  if (v->bias) tw_text_add(t, "          v += bias[k];\n");
+  if (v->scale != 1.0f) tw_text_add(t, "          v *= scale;\n");
+  if (v->relu) tw_text_add(t, "          v = v < 0 ? 0 : v;\n");
+}
+
+/* Channels last: as threads hold them, two neighbours each. */
+static void write_store_last(writer *w) {
+  tw_text *t = &w->text;
   tw_text_add_string(
-      t, "      const int column = t % COLUMNS * BN, block = t / COLUMNS * GROUPS + worker;\n"
-         "      const corner o(block);\n"
-         "#pragma unroll\n"
+      t, "#pragma unroll\n"
          "      for (int h = 0; h < 2; h++) {\n"
          "        const int row = thread / 32 * 16 + thread % 32 / 4 + 8 * h, y = o.y + row / X, x = o.x + row % X;\n"
          "        if (block >= BLOCKS || y >= OUT_Y || x >= OUT_X) continue;\n"
@@ -232,10 +239,37 @@ static void write_store(writer *w) {
          "          const int k = column + i / 2 * 8 + thread % 4 * 2 + i % 2;\n"
          "          if (k >= OUTPUTS) continue;\n"
          "          float v = sums.value[0][i / 2 * 4 + 2 * h + i % 2];\n");
-  if (v->bias) tw_text_add_string(t, "          v += bias[k];\n");
-  if (v->scale != 1.0f) tw_text_add_string(t, "          v *= scale;\n");
-  if (v->relu) tw_text_add_string(t, "          v = v < 0 ? 0 : v;\n");
+  write_value(w);
   tw_text_add_string(t, "          set(output[at_output(o.n, o.z, y, x, k)], v);\n        }\n      }\n    }\n  }\n}\n");
+}
+
+/* Images first: turned in shared memory, some channels at a time, so that neighbouring threads store neighbouring places. */
+static void write_store_first(writer *w) {
+  tw_text *t = &w->text;
+  tw_text_add_string(t, "      const int place = thread % 64, y = o.y + place / X, x = o.x + place % X;\n"
+                        "      const bool inside = block < BLOCKS && y < OUT_Y && x < OUT_X;\n"
+                        "      const auto to = output + (inside ? at_output(o.n, o.z, y, x, 0) : 0);\n"
+                        "#pragma unroll\n"
+                        "      for (int j = 0; j < BN / WIDTH; j++) {\n"
+                        "        sync(1 + worker, group_threads); /* all have read what was here */\n"
+                        "        turned.lay(worker, sums.value[0], j * WIDTH);\n"
+                        "        sync(1 + worker, group_threads);\n"
+                        "#pragma unroll\n"
+                        "        for (int i = 0; i < WIDTH; i += 2) {\n"
+                        "          const int c = i + thread / 64, k = column + j * WIDTH + c;\n"
+                        "          if (!inside || k >= OUTPUTS) continue;\n"
+                        "          float v = turned.at(worker, c, place);\n");
+  write_value(w);
+  tw_text_add_string(t, "          set(to[(i64)k * (OUT_Z * OUT_Y * OUT_X)], v);\n        }\n      }\n    }\n  }\n}\n");
+}
+
+static void write_store(writer *w) {
+  tw_text_add_string(&w->text, "      const int column = t % COLUMNS * BN, block = t / COLUMNS * GROUPS + worker;\n"
+                               "      const corner o(block);\n");
+  if (w->v.images_first)
+    write_store_first(w);
+  else
+    write_store_last(w);
 }
 
 tw_status tw_tile_conv_emit(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
@@ -256,11 +290,13 @@ tw_status tw_tile_conv_emit(const tw_tile_machine *machine, const tw_problem *pr
       "TW_KERNEL((GROUPS + 1) * group_threads, 1) conv(TW_TENSOR a, TW_TENSOR b, %s *output%s%s) {\n"
       "  arena memory;\n  const auto as = memory.take<many<a_tile, STAGES * PLANES>>();\n"
       "  const auto bs = memory.take<many<b_tile, STAGES * PLANES>>();\n"
+      "%s"
       "  const auto full = memory.take<barriers<STAGES>>(), empty = memory.take<barriers<STAGES>>();\n"
       "  const int group = group_of_block();\n  if (thread_of_block() == 0) {\n    prefetch(a);\n    prefetch(b);\n"
       "    for (int i = 0; i < STAGES; i++) {\n      full[i].init(1);\n      empty[i].init(GROUPS);\n    }\n"
       "    barriers_ready();\n  }\n  sync_block();\n  if (group == 0) { /* copies */\n",
-      tw_tile_type_word(w.v.output), w.v.bias ? ", const float *bias" : "", w.v.scale == 1.0f ? "" : ", float scale");
+      tw_tile_type_word(w.v.output), w.v.bias ? ", const float *bias" : "", w.v.scale == 1.0f ? "" : ", float scale",
+      w.v.images_first ? "  const auto turned = memory.take<turned_sums<GROUPS, WIDTH>>();\n" : "");
   if (w.p.registers_copy) tw_text_add(t, "    give_registers<%d>();\n", w.p.registers_copy);
   tw_text_add_string(t, copies);
   if (w.p.registers_multiply) tw_text_add(t, "    take_registers<%d>();\n", w.p.registers_multiply);

@@ -29,6 +29,7 @@ typedef struct tw_tile_conv_plan {
   int folded[TW_CONV_DIMS], taps[TW_CONV_DIMS];
   int channels, padded; /* of the images that are written; a multiple of k */
   int k, planes;
+  int width; /* channels of results that are turned at a time, where images come first */
   int registers_copy, registers_multiply;
   int64_t shared_bytes;
 } tw_tile_conv_plan;

@@ -6,7 +6,15 @@
 #include "tile/conv_kernel.h"
 #include "tile/gemm_kernel.h"
 
-enum { STAGES_MAX = 8, ALIGNMENT = 1024, BARRIER_BYTES = 8, ELEMENT = 2, OVERHEAD = 40, PLACES = 64, BOX_MAX = 256 };
+enum {
+  STAGES_MAX = 8,
+  ALIGNMENT = 1024,
+  BARRIER_BYTES = 8,
+  ELEMENT = 2,
+  OVERHEAD = 40,
+  PLACES = 64,
+  TURNED_PITCH = 68 /* floats: turned_sums of the header */
+};
 
 #define PLAN tw_tile_conv_plan
 
@@ -76,11 +84,14 @@ static tw_status settle(const tw_tile_machine *machine, const tw_conv *v, PLAN *
   if (sums + OVERHEAD > have)
     return tw_fail(error, TW_USAGE, "n=%d takes %d registers of a thread for its sums, of %d", p->n, sums, have);
   const int64_t stage = (int64_t)p->planes * (PLACES * p->groups + p->n) * p->k * ELEMENT;
+  p->width = p->n % 32 ? 16 : 32;
+  const int64_t results = v->images_first ? (int64_t)p->groups * p->width * TURNED_PITCH * 4 : 0;
   if (!p->stages) {
     p->stages = STAGES_MAX;
-    while (p->stages > 2 && ALIGNMENT + p->stages * (stage + 2 * BARRIER_BYTES) > machine->shared_bytes) p->stages--;
+    while (p->stages > 2 && ALIGNMENT + results + p->stages * (stage + 2 * BARRIER_BYTES) > machine->shared_bytes)
+      p->stages--;
   }
-  p->shared_bytes = ALIGNMENT + p->stages * (stage + 2 * BARRIER_BYTES);
+  p->shared_bytes = ALIGNMENT + results + p->stages * (stage + 2 * BARRIER_BYTES);
   if (p->shared_bytes > machine->shared_bytes)
     return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, p->stages,
                    p->shared_bytes, machine->shared_bytes);

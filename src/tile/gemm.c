@@ -215,12 +215,27 @@ static void write_products(writer *w) {
   static const char *const product[2][2] = {{"abt", "ab"}, {"atbt", "atb"}};
   const char *release =
       team ? "if (thread < TEAM) empty[before].arrive_at(thread);" : "if (thread == 0) empty[before].arrive();";
+  const bool blocks = w->g.scales == TW_GEMM_SCALES_BLOCK;
   const char *in = p->promote ? "  " : "", *into = p->promote ? "some" : "sums";
   tw_text_add(t, "      int before = 0;\n");
+  if (blocks)
+    tw_text_add(
+        t,
+        "      const int blocks = (k + 127) / 128;\n"
+        "      const auto factors_of = [&](int s) {\n        const int block = %ss;\n"
+        "        const float of_b = SB[%s];\n"
+        "        return row_factors<ROWS>([&](int i) { return row + i < m ? SA[%s] * of_b : 0.f; });\n      };\n"
+        "      auto factors = factors_of(0);\n",
+        p->parts > 1 ? "begin + " : "",
+        w->g.b_transposed ? "col / 128 * blocks + block" : "block * ((n + 127) / 128) + col / 128",
+        w->g.a_transposed ? "(i64)block * m + row + i" : "(i64)(row + i) * blocks + block");
   if (p->promote)
     tw_text_add(t, "      clear(sums);\n      for (int s = 0; s < steps;) {\n"
-                   "        const int first_step = s, end = min(s + TOGETHER, steps);\n#pragma unroll 1\n"
-                   "        for (; s < end; s++, at.next()) {\n");
+                   "        const int first_step = s, end = min(s + TOGETHER, steps);\n");
+  if (blocks) /* of the next step: the products of this one hide where they come from */
+    tw_text_add_string(t, "        const auto next = factors_of(min(s + 1, steps - 1));\n");
+  if (p->promote)
+    tw_text_add(t, "#pragma unroll 1\n        for (; s < end; s++, at.next()) {\n");
   else
     tw_text_add(t, "#pragma unroll 1\n      for (int s = 0; s < steps; s++, at.next()) {\n");
   tw_text_add(t, "%s        full[at.slot].wait(at.parity);\n", in);
@@ -233,7 +248,8 @@ static void write_products(writer *w) {
       in, in, product[p->across_a][p->across_b], into, p->promote ? "first_step" : "0",
       p->turns ? "" : ", worker * ROWS", in, in, p->promote ? "first_step" : "0", in, in, release, in, in, in);
   tw_text_add(t, "%s      mma_wait<0>();\n%s      mma_settle(%s);\n%s      %s\n", in, in, into, in, release);
-  if (p->promote) tw_text_add(t, "        add(sums, some);\n      }\n");
+  if (p->promote)
+    tw_text_add(t, "        add(sums, some%s;\n      }\n", blocks ? ", factors);\n        factors = next" : ")");
   if (p->split > 1)
     tw_text_add(
         t,

@@ -40,12 +40,11 @@ tw_status tw_tile_gemm_supports(const tw_problem *problem, tw_error *error) {
   const bool real = is_real(g.a) && is_real(g.b) && is_real(g.c) && g.acc == TW_F32;
   const bool float8 = is_float8(g.a) && is_float8(g.b) && is_real(g.c) && g.acc == TW_F32;
   const bool integer = (g.a == TW_I8 || g.a == TW_U8) && g.b == TW_I8 && g.acc == TW_I32 && g.c != TW_BFP16;
-  if ((real || float8 || integer) && g.a_rounding == TW_GEMM_A_EXACT && g.scales != TW_GEMM_SCALES_BLOCK) return TW_OK;
-  return tw_fail(
-      error, TW_USAGE,
-      "kernels of tiles take a and b of f32, bf16, f16, e4m3 and e5m2 (scales none, tensor or row) with c of f32, "
-      "bf16 or f16, and a=i8 or u8 with b=i8; not a=%s b=%s c=%s",
-      tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
+  if ((real || float8 || integer) && g.a_rounding == TW_GEMM_A_EXACT) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "kernels of tiles take a and b of f32, bf16, f16, e4m3 and e5m2 with c of f32, "
+                 "bf16 or f16, and a=i8 or u8 with b=i8; not a=%s b=%s c=%s",
+                 tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
 }
 
 tw_type tw_tile_gemm_factor(const tw_tile_gemm_plan *p, tw_type a) { return p->products ? TW_BF16 : a; }
@@ -116,6 +115,14 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, tw_til
   const tw_status status = check_types(machine, g, p, error);
   if (status != TW_OK) return status;
   if (!p->k) p->k = machine->panel_bytes / size;
+  if (g->scales == TW_GEMM_SCALES_BLOCK) {
+    if (p->k != TW_GEMM_SCALE_BLOCK || TW_GEMM_SCALE_BLOCK % p->n || p->turns || p->split > 1)
+      return tw_fail(error, TW_USAGE,
+                     "scales=block: a tile has k=%d, and n=16, 32, 64 or 128 columns that share a scale of B; without "
+                     "turns and split",
+                     TW_GEMM_SCALE_BLOCK);
+    p->promote = p->k;
+  }
   if (p->m < 1 || p->m % (machine->group_rows * workers))
     return tw_fail(error, TW_USAGE, "m=%d of a tile is not a multiple of %d rows for each of %d groups", p->m,
                    machine->group_rows, workers);

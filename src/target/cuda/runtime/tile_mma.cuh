@@ -300,6 +300,23 @@ template <int Rows, int Cols, class Value> TW_FN void add(acc<Rows, Cols, Value>
     for (int i = 0; i < Cols / 2; i++) to.value[q][i] += d.value[q][i];
 }
 
+/* A factor for each row of sums that a thread has parts of: f(row). */
+template <int Rows> struct row_factors {
+  float of[Rows / 64][2];
+  template <class Function> TW_FN row_factors(Function f) {
+#pragma unroll
+    for (int q = 0; q < Rows / 64; q++)
+#pragma unroll
+      for (int h = 0; h < 2; h++) of[q][h] = f(64 * q + thread_of_group() / 32 * 16 + thread_of_group() % 32 / 4 + 8 * h);
+  }
+};
+template <int Rows, int Cols> TW_FN void add(acc<Rows, Cols> &to, const acc<Rows, Cols> &d, const row_factors<Rows> &by) {
+#pragma unroll
+  for (int q = 0; q < Rows / 64; q++)
+#pragma unroll
+    for (int i = 0; i < Cols / 2; i++) to.value[q][i] += d.value[q][i] * by.of[q][i / 2 % 2];
+}
+
 /* What d held is needed no more: before a product that forgets it, so that it takes no registers until then. */
 template <int Rows, int Cols> TW_FN void mma_forget(acc<Rows, Cols, float> &d) {
 #pragma unroll
@@ -378,6 +395,27 @@ TW_FN void lay(shared<Type, 64, Width> to, const Value (&d)[Values], int col, Fu
     }
   }
 }
+/* Width columns of 64 sums each of a group, column by column: for results that lie so in memory. */
+template <int Groups, int Width> struct turned_sums {
+  static constexpr u32 pitch = 68; /* neither rows of a column nor columns of a row share banks */
+  static constexpr u32 bytes = Groups * Width * pitch * 4;
+  u32 base;
+  TW_FN u32 place(int group, int col, int row) const { return base + ((u32)(group * Width + col) * pitch + (u32)row) * 4u; }
+  template <int Values> TW_FN void lay(int group, const float (&d)[Values], int col) const {
+    const int lane = thread_of_group() % 32, row = thread_of_group() / 32 * 16 + lane / 4;
+#pragma unroll
+    for (int i = 0; i < Width / 2; i++)
+      asm volatile("st.shared.f32 [%0], %1;" ::"r"(place(group, i / 4 * 8 + lane % 4 * 2 + i % 2, row + i / 2 % 2 * 8)),
+                   "f"(d[col / 2 + i])
+                   : "memory");
+  }
+  TW_FN float at(int group, int col, int row) const {
+    float v;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(place(group, col, row)) : "memory");
+    return v;
+  }
+};
+
 /* A left operand, columns from `col` on, to a shared tile. */
 template <class Type, int Width, int Depth> TW_FN void lay(shared<Type, 64, Width> to, const left<Type, Depth> &a, int col) {
   const int lane = thread_of_group() % 32, row = thread_of_group() / 32 * 16 + lane % 16;
