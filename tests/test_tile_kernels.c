@@ -177,11 +177,32 @@ static void what_cannot_be_is_refused(void **state) {
   refused("rotary b=1 h=1 s=1 d=10 a=bf16", "heads 1", "16 bytes");
   refused("softmax rows=1 cols=4096 a=bf16", "row warps=1", "too many");
   refused(norm, "row warps=32;block rows=2", "1024 threads");
-  refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 a=f32 b=f32 out=f32 acc=f32", "tile x=8 y=8 n=32", "products 3");
+  refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 a=f32 b=f32 out=f32 acc=f32", "tile x=8 y=8 n=32;products 2",
+          "1, 3 or 6");
   refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 a=f16 b=f16 out=f32 acc=f32", "tile x=8 y=4 n=32", "64 places");
   refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 pool=2 a=f16 b=f16 out=f32 acc=f32", "tile x=8 y=8 n=32", "pooling");
   refused("softmax rows=1 cols=3 a=f32", "row warps=1", "16 bytes");
   refused("mpc_forward states=4 inputs=2 horizon=10 type=f32", "tile keys=128", "no kernels of tiles");
+}
+
+/* A search begins with the empty schedule: it has a kernel, and steps that lead on. */
+static void every_op_has_a_plainest_kernel(void **state) {
+  (void)state;
+  const tw_target *t = tw_target_find("cuda-h100-sxm"), *old = tw_target_find("cuda-a100-sxm");
+  const tw_schedule none = {0};
+  for (int i = 0; i < CASES; i++) {
+    const tw_problem p = problem_of(cases[i].problem);
+    tw_error error = {0};
+    tw_menu menu;
+    char *source;
+    if (tw_target_emit(t, &p, &none, &source, &error) != TW_OK) fail_msg("%s: %s", cases[i].problem, error.text);
+    free(source);
+    assert_int_equal(cuda_tiles_steps(config, &p, &none, &menu, &error), TW_OK);
+    assert_true(menu.n > 0);
+    tw_menu_free(&menu);
+    assert_int_equal(tw_target_emit(old, &p, &none, &source, &error), TW_USAGE);
+    assert_non_null(strstr(error.text, "kernels of tiles need sm_90a"));
+  }
 }
 
 static void menus_offer_what_is_legal(void **state) {
@@ -208,9 +229,8 @@ static void menus_offer_what_is_legal(void **state) {
 int main(void) {
   config = cuda_config_find("h100-sxm");
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(launches_cover_their_problems),
-      cmocka_unit_test(what_cannot_be_is_refused),
-      cmocka_unit_test(menus_offer_what_is_legal),
+      cmocka_unit_test(launches_cover_their_problems),  cmocka_unit_test(what_cannot_be_is_refused),
+      cmocka_unit_test(every_op_has_a_plainest_kernel), cmocka_unit_test(menus_offer_what_is_legal),
       cmocka_unit_test(every_kernel_compiles),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

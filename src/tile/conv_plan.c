@@ -109,8 +109,9 @@ typedef struct context {
 } context;
 
 static void begin_tile(const void *with, void *plan) {
-  (void)with;
+  const tw_conv *v = &((const context *)with)->v;
   *(PLAN *)plan = (PLAN){.groups = 2};
+  if (v->input == TW_F32) ((PLAN *)plan)->products = v->arithmetic == TW_ARITHMETIC_BF16 ? 1 : 6;
 }
 
 static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {

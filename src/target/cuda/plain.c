@@ -83,8 +83,6 @@ static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
 }
 
-tw_status cuda_plain(const tw_problem *p, char **source, tw_error *error) {
-  if (strcmp(p->op->name, "gemm") == 0) return gemm(p, source, error);
-  return tw_fail(error, TW_USAGE,
-                 "there is no CUDA kernel for %s yet: write one (docs/cuda.md) and `tilewright run` it", p->op->name);
-}
+bool cuda_has_plain(const tw_problem *p) { return strcmp(p->op->name, "gemm") == 0; }
+
+tw_status cuda_plain(const tw_problem *p, char **source, tw_error *error) { return gemm(p, source, error); }

@@ -4,7 +4,9 @@
 
 #include "tilewright/op.h"
 
-/* TW_USAGE for an op or types that have none. */
+/* Has the op such a kernel? */
+bool cuda_has_plain(const tw_problem *);
+/* TW_USAGE for types that have none. */
 tw_status cuda_plain(const tw_problem *, char **source, tw_error *);
 
 #endif

@@ -74,7 +74,13 @@ static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
 
 static tw_status emit(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, char **source,
                       tw_error *error) {
-  return schedule->n ? cuda_tiles_emit(cuda_config_of(t), p, schedule, source, error) : cuda_plain(p, source, error);
+  const cuda_config *c = cuda_config_of(t);
+  if (schedule->n) return cuda_tiles_emit(c, p, schedule, source, error);
+  if (cuda_has_plain(p)) return cuda_plain(p, source, error);
+  tw_schedule plainest;
+  tw_status status = cuda_tiles_plainest(c, p, &plainest, error);
+  if (status == TW_OK) status = cuda_tiles_emit(c, p, &plainest, source, error);
+  return status;
 }
 
 static tw_status steps(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, tw_menu *out,

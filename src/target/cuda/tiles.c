@@ -192,6 +192,44 @@ static tw_status check(const cuda_config *c, const tw_tile_machine *machine, con
       step, p->op->name);
 }
 
+/* Small tiles first. */
+static const struct {
+  const char *op, *steps;
+} plainest[] = {
+    {"attention", "tile keys=64 groups=1"},
+    {"attention", "tile queries=64 groups=2"},
+    {"attention", "tile queries=128 groups=2"},
+    {"conv2d", "tile x=8 y=8 n=64 groups=1"},
+    {"conv3d", "tile x=8 y=8 n=64 groups=1"},
+    {"rotary", "heads 1"},
+    {"layernorm", "row warps=1"},
+    {"layernorm", "row warps=8"},
+    {"layernorm", "row warps=32"},
+    {"softmax", "row warps=1"},
+    {"softmax", "row warps=8"},
+    {"softmax", "row warps=32"},
+};
+
+tw_status cuda_tiles_plainest(const cuda_config *c, const tw_problem *p, tw_schedule *out, tw_error *error) {
+  tw_error why = {0};
+  *out = (tw_schedule){0};
+  if (!cuda_tile_machine(c).header)
+    return tw_fail(error, TW_USAGE,
+                   "there is no kernel for %s on %s, which is %s: kernels of tiles need sm_90a; write one "
+                   "(docs/cuda.md) and `tilewright run` it",
+                   p->op->name, c->name, c->architecture);
+  for (size_t i = 0; i < sizeof plainest / sizeof *plainest; i++) {
+    double cost;
+    if (strcmp(plainest[i].op, p->op->name) != 0) continue;
+    const tw_status status = tw_schedule_parse(plainest[i].steps, out, error);
+    if (status != TW_OK || cuda_tiles_predict(c, p, out, &cost, &why) == TW_OK) return status;
+  }
+  if (why.text[0])
+    return tw_fail(error, TW_USAGE, "%s has no kernel of tiles for this problem: %s", p->op->name, why.text);
+  return tw_fail(error, TW_USAGE,
+                 "there is no CUDA kernel for %s yet: write one (docs/cuda.md) and `tilewright run` it", p->op->name);
+}
+
 tw_status cuda_tiles_emit(const cuda_config *c, const tw_problem *p, const tw_schedule *s, char **source,
                           tw_error *error) {
   const tw_tile_machine machine = cuda_tile_machine(c);

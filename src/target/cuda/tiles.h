@@ -11,6 +11,8 @@
 tw_tile_machine cuda_tile_machine(const cuda_config *);
 
 tw_status cuda_tiles_emit(const cuda_config *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+/* The plainest schedule of an op that has kernels of tiles and no kernel without. */
+tw_status cuda_tiles_plainest(const cuda_config *, const tw_problem *, tw_schedule *, tw_error *);
 /* No steps, without an error, for an op or machine that has none. */
 tw_status cuda_tiles_steps(const cuda_config *, const tw_problem *, const tw_schedule *, tw_menu *, tw_error *);
 /* Seconds. */
