@@ -218,19 +218,24 @@ static tw_status check_resources(const cuda_config *c, const tw_launch_kernel *k
   return TW_OK;
 }
 
+tw_status cuda_launch_of(const cuda_config *c, const tw_problem *p, const char *source, size_t length, tw_launch *out,
+                         tw_error *error) {
+  tw_scope *scope = calloc(1, sizeof *scope);
+  if (!scope) return tw_fail(error, TW_MISSING, "out of memory");
+  tw_launch_scope(p, scope);
+  tw_scope_set(scope, "sms", c->multiprocessors);
+  tw_status status = tw_launch_read(source, length, p, scope, out, error);
+  if (status == TW_OK) status = cuda_launch_check(c, out, error);
+  free(scope);
+  return status;
+}
+
 tw_status cuda_build(const cuda_config *c, const tw_problem *p, const char *source, size_t length, bool trust,
                      cuda_kernel *out, tw_error *error) {
-  tw_scope *scope = calloc(1, sizeof *scope);
   char *entry = NULL, *whole = NULL;
   const char *cubin = NULL;
   *out = (cuda_kernel){0};
-  tw_status status = scope ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
-  if (status == TW_OK) {
-    tw_launch_scope(p, scope);
-    tw_scope_set(scope, "sms", c->multiprocessors);
-    status = tw_launch_read(source, length, p, scope, &out->launch, error);
-  }
-  if (status == TW_OK) status = cuda_launch_check(c, &out->launch, error);
+  tw_status status = cuda_launch_of(c, p, source, length, &out->launch, error);
   if (status == TW_OK && !(whole = whole_source(&out->launch, source, length)))
     status = tw_fail(error, TW_MISSING, "out of memory");
   if (status == TW_OK) status = cuda_compile(c, whole, strlen(whole), trust, &entry, &cubin, &out->bytes, error);
@@ -242,7 +247,6 @@ tw_status cuda_build(const cuda_config *c, const tw_problem *p, const char *sour
     status = check_resources(c, &out->launch.kernel[i], &out->resources[i], error);
   if (status != TW_OK) cuda_kernel_free(out);
   free(whole);
-  free(scope);
   return status;
 }
 

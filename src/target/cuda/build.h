@@ -21,6 +21,9 @@ typedef struct cuda_kernel {
 tw_status cuda_build(const cuda_config *, const tw_problem *, const char *source, size_t length, bool trust,
                      cuda_kernel *out, tw_error *);
 void cuda_kernel_free(cuda_kernel *);
+/* The launch that the source's header says, for the problem; what the machine does not allow is refused. */
+tw_status cuda_launch_of(const cuda_config *, const tw_problem *, const char *source, size_t length, tw_launch *,
+                         tw_error *);
 /* A source without a header: its cubin, and the compiler's log with a '\0' behind it. Both are part of *entry,
  * malloc'ed. */
 tw_status cuda_compile(const cuda_config *, const char *source, size_t length, bool trust, char **entry,

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "target/cuda/ceilings.h"
 #include "target/cuda/device.h"
+#include "target/cuda/export.h"
 #include "target/cuda/measure.h"
 #include "target/cuda/plain.h"
 #include "target/cuda/tiles.h"
@@ -117,7 +118,7 @@ static const tw_family families[] = {
                .prompts = "cuda"},                                                                                     \
     .config = CONFIG, .n_families = sizeof families / sizeof *families, .family = families, .available = available,    \
     .describe = describe, .build = cuda_artefact, .check = cuda_check, .coverage = cuda_coverage,                      \
-    .measure = cuda_measure, .release = cuda_release                                                                   \
+    .measure = cuda_measure, .release = cuda_release, .exporter = &cuda_exporter                                       \
   }
 
 enum { TARGETS_MAX = 16 };
