@@ -93,6 +93,17 @@ static void block_scaled_gemms_are_right(void **state) {
   EXPECT_RIGHT(all);
 }
 
+static void attention_is_right(void **state) {
+  static const sample all[] = {
+      {"cdna4", "attention b=1 hq=2 hkv=1 sq=48 sk=80 d=64", ""},
+      {"cdna4", "attention b=2 hq=2 hkv=2 sq=70 sk=100 d=128 causal=1 a=f16",
+       "tile queries=32 keys=64;groups 2;stages 2"},
+      {"cdna3", "attention b=1 hq=2 hkv=1 sq=37 sk=90 d=128 causal=1", "tile queries=16 keys=32;groups 2;stages 2"},
+  };
+  (void)state;
+  EXPECT_RIGHT(all);
+}
+
 static void rows_are_right(void **state) {
   static const sample all[] = {
       {"cdna4", "layernorm rows=5 cols=1032 dropout=0.25 residual=1", "row warps=2"},
@@ -166,7 +177,9 @@ int main(void) {
     fprintf(stderr, "skipped: %s\n", error.text);
     return 77;
   }
-  const struct CMUnitTest tests[] = {cmocka_unit_test(gemms_are_right), cmocka_unit_test(rows_are_right),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(gemms_are_right),
+                                     cmocka_unit_test(rows_are_right),
+                                     cmocka_unit_test(attention_is_right),
                                      cmocka_unit_test(block_scaled_gemms_are_right),
                                      cmocka_unit_test(what_is_not_possible_is_refused),
                                      cmocka_unit_test(menus_are_legal)};

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op/attention.h"
 #include "op/gemm_problem.h"
 #include "target/cdna/gemm_model.h"
 #include "target/cdna/layout/swizzle.h"
 #include "target/cdna/machine.h"
+#include "tile/attention_alike.h"
 #include "tile/gemm_alike.h"
 #include "tile/rows.h"
 
@@ -45,13 +47,27 @@ static void read_across(const tw_tile_access *a, int half, int first, uint32_t a
   }
 }
 
+/* What load_values of tile_attention.hpp reads at once: on gfx950 transposing reads, else two bytes of a lane. */
+static void read_values(const tw_tile_access *a, bool transposing, int first, uint32_t address[CDNA_LANES]) {
+  for (int l = 0; l < CDNA_LANES; l++) {
+    const int set = l / 16, in = l % 16, row = set * 4 + (transposing ? in / 4 : 0);
+    address[l] = (uint32_t)(row * a->row_bytes + (first * 16 + (transposing ? in % 4 * 4 : in)) * a->element_bytes);
+  }
+}
+
 static void swizzle(const tw_tile_machine *machine, const tw_tile_access *a, char text[TW_TILE_SWIZZLE]) {
   const cdna_arch arch = *(const cdna_arch *)machine->with;
   uint32_t read[READS_MAX + 1][CDNA_LANES];
   cdna_wave_access access[READS_MAX + 1];
   cdna_solution solution;
   int n = 0;
-  if (a->across)
+  if (a->values)
+    for (; n < READS_MAX && n * 16 * a->element_bytes < a->row_bytes; n++) {
+      const int bytes = arch == CDNA3 ? 2 : 8;
+      read_values(a, bytes == 8, n, read[n]);
+      access[n] = (cdna_wave_access){cdna_lds_rule_of(arch, CDNA_LDS_READ, bytes), bytes, read[n]};
+    }
+  else if (a->across)
     for (; n < READS_MAX && n / 2 * a->side * a->element_bytes < a->row_bytes; n++) {
       read_across(a, n % 2, n / 2, read[n]);
       access[n] = (cdna_wave_access){cdna_lds_rule_of(arch, CDNA_LDS_READ, 8), 8, read[n]};
@@ -61,7 +77,7 @@ static void swizzle(const tw_tile_machine *machine, const tw_tile_access *a, cha
       read_rows(a, n * pieces, read[n]);
       access[n] = (cdna_wave_access){cdna_lds_rule_of(arch, CDNA_LDS_READ, 16), 16, read[n]};
     }
-  if (a->across) { /* copies write 16 bytes of a lane, which then stay together */
+  if (a->across || a->values) { /* copies write 16 bytes of a lane, which then stay together */
     for (uint32_t l = 0; l < CDNA_LANES; l++) read[n][l] = 16 * l;
     access[n] = (cdna_wave_access){cdna_lds_rule_of(arch, CDNA_LDS_WRITE, 16), 16, read[n]};
     n++;
@@ -69,7 +85,7 @@ static void swizzle(const tw_tile_machine *machine, const tw_tile_access *a, cha
   snprintf(text, TW_TILE_SWIZZLE, "plain");
   const int deep =
       16 / a->element_bytes * (64 / a->side); /* rows that a product takes of a tile with k down its rows */
-  const uint32_t tile = (uint32_t)((a->across ? deep : a->side) * a->row_bytes);
+  const uint32_t tile = (uint32_t)((a->values ? 16 : a->across ? deep : a->side) * a->row_bytes);
   if (cdna_swizzle_solve(access, (size_t)n, tile, &solution, NULL) != TW_OK || solution.kind != CDNA_SWIZZLE_FOUND ||
       !is_involution(&solution.swizzle, tile) || cdna_swizzle_span(&solution.swizzle) > tile)
     return;
@@ -146,6 +162,37 @@ static double predict_mx(const void *with, const tw_tile_mx_plan *p) {
   return cdna_mx_seconds(&cdna_machines[m->arch], &m->g, p);
 }
 
+/* ---- the model of attention ----
+ *
+ * For each tile of keys a group multiplies twice and makes an exponential for each score (16 a clock of a SIMD, and some
+ * eight other instructions a score's lane); with stages to spare the copies overlap with that. */
+
+typedef struct attention_model {
+  cdna_arch arch;
+  tw_attention a;
+} attention_model;
+
+static double predict_attention(const void *with, const tw_tile_attention_alike_plan *p) {
+  const attention_model *x = with;
+  const cdna_machine *m = &cdna_machines[x->arch];
+  const tw_attention *a = &x->a;
+  const double cus = m->caches.xcds * m->caches.cus, queries = p->queries * (double)p->groups;
+  const double blocks = ceil((double)a->queries / queries) * (double)(a->query_heads * a->batches);
+  const double steps = ceil((double)a->keys / p->keys) * (a->causal ? 0.55 : 1);
+  const double of_simd = ceil(p->groups / (double)m->simds), rate = (x->arch == CDNA3 ? 1024 : 2048) / 4;
+  const double multiply = 2.0 * p->queries * p->keys * (double)a->d / rate * of_simd;
+  const double weigh =
+      p->queries * (double)p->keys / 64 * 4 * (4 + 8) * of_simd + p->queries / 16.0 * (double)a->d * of_simd;
+  const double reads = 2.0 * p->keys * (double)a->d * 2 * p->groups / 256, copy = 2.0 * p->keys * (double)a->d * 2 / 64;
+  const double latency = 1e-6 * m->clock_mhz * 1e6;
+  const double step =
+      p->stages > 1 ? fmax(multiply + weigh, fmax(reads, copy)) + 100 : multiply + weigh + reads + copy + latency;
+  const double resident = fmax(1, fmin(floor((double)m->lds_bytes / (double)p->shared_bytes), floor(8 / of_simd / 2)));
+  return ceil(blocks / (cus * resident)) * steps * (p->stages > 1 ? step * resident : step * fmax(1, resident / 2)) /
+         (m->clock_mhz * 1e6);
+}
+
+static bool is_attention(const tw_problem *p) { return strcmp(p->op->name, "attention") == 0; }
 static bool is_gemm(const tw_problem *p) { return strcmp(p->op->name, "gemm") == 0; }
 
 /* Block-scaled weights. */
@@ -166,11 +213,11 @@ static tw_schedule begun(const tw_problem *p, const tw_schedule *s) {
 }
 
 static tw_status check(const tw_problem *p, tw_error *error) {
-  if (is_gemm(p) || rows_of(p)) return TW_OK;
-  return tw_fail(
-      error, TW_USAGE,
-      "%s has no kernels of tiles here; gemm, layernorm, rotary and softmax have: give a kernel of your own to run",
-      p->op->name);
+  if (is_gemm(p) || is_attention(p) || rows_of(p)) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "%s has no kernels of tiles here; gemm, attention, layernorm, rotary and softmax have: give a kernel "
+                 "of your own to run",
+                 p->op->name);
 }
 
 tw_status cdna_tiles_emit(cdna_arch arch, const tw_problem *p, const tw_schedule *s, char **source, tw_error *error) {
@@ -178,6 +225,7 @@ tw_status cdna_tiles_emit(cdna_arch arch, const tw_problem *p, const tw_schedule
   const tw_status status = check(p, error);
   if (status != TW_OK) return status;
   if (is_gemm(p)) return (is_mx(p) ? tw_tile_mx_emit : tw_tile_alike_emit)(&machine, p, s, source, error);
+  if (is_attention(p)) return tw_tile_attention_alike_emit(&machine, p, s, source, error);
   const tw_schedule all = begun(p, s);
   return rows_of(p)->emit(&machine, p, &all, source, error);
 }
@@ -191,6 +239,11 @@ tw_status cdna_tiles_steps(cdna_arch arch, const tw_problem *p, const tw_schedul
     if ((is_mx(p) ? tw_tile_mx_supports : tw_tile_alike_supports)(&machine, p, NULL) != TW_OK) return TW_OK;
     if (is_mx(p)) return tw_tile_mx_steps(&machine, p, s, predict_mx, &m, out, error);
     return tw_tile_alike_steps(&machine, p, s, predict_gemm, &m, out, error);
+  }
+  if (is_attention(p)) {
+    const attention_model m = {arch, tw_attention_of(p)};
+    if (tw_tile_attention_alike_supports(p, NULL) != TW_OK) return TW_OK;
+    return tw_tile_attention_alike_steps(&machine, p, s, predict_attention, &m, out, error);
   }
   const rows_model m = {&cdna_machines[arch], p};
   return rows_of(p)->steps(&machine, p, s, predict_rows, &m, out, error);
@@ -221,10 +274,20 @@ static tw_status predict_of_rows(cdna_arch arch, const tw_tile_machine *machine,
   return status;
 }
 
+static tw_status predict_of_attention(cdna_arch arch, const tw_tile_machine *machine, const tw_problem *p,
+                                      const tw_schedule *s, double *cost, tw_error *error) {
+  const attention_model m = {arch, tw_attention_of(p)};
+  tw_tile_attention_alike_plan plan;
+  const tw_status status = tw_tile_attention_alike_plan_of(machine, p, s, &plan, error);
+  if (status == TW_OK) *cost = predict_attention(&m, &plan);
+  return status;
+}
+
 tw_status cdna_tiles_predict(cdna_arch arch, const tw_problem *p, const tw_schedule *s, double *cost, tw_error *error) {
   const tw_tile_machine machine = cdna_tile_machine(arch);
   const tw_status status = check(p, error);
   if (status != TW_OK) return status;
-  return is_gemm(p) ? predict_of_gemm(arch, &machine, p, s, cost, error)
-                    : predict_of_rows(arch, &machine, p, s, cost, error);
+  if (is_gemm(p)) return predict_of_gemm(arch, &machine, p, s, cost, error);
+  if (is_attention(p)) return predict_of_attention(arch, &machine, p, s, cost, error);
+  return predict_of_rows(arch, &machine, p, s, cost, error);
 }

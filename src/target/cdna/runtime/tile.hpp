@@ -4,3 +4,4 @@
 #include "tile_rows.hpp"
 #include "tile_mma.hpp"
 #include "tile_mx.hpp"
+#include "tile_attention.hpp"

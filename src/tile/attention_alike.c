@@ -1,0 +1,262 @@
+/* attention_alike.c - plans and writes a kernel for attention's forward pass; attention_alike.h has its structure.
+ *
+ * Heads come first in the grid, so that blocks of one head run on one chip and its cache holds the head's keys and values;
+ * causal, those with the most keys begin. */
+#include "tile/attention_alike.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/strings.h"
+#include "op/attention.h"
+
+#define PLAN tw_tile_attention_alike_plan
+
+enum { SIDE = 16, ELEMENT = 2, PIECE = 1024, STAGES_MAX = 4, OVERHEAD = 48 };
+
+tw_status tw_tile_attention_alike_supports(const tw_problem *p, tw_error *error) {
+  const tw_attention a = tw_attention_of(p);
+  if (!a.backward && (a.type == TW_BF16 || a.type == TW_F16) && (a.d == 64 || a.d == 128) && a.scale > 0) return TW_OK;
+  return tw_fail(
+      error, TW_USAGE,
+      "kernels of tiles take attention with pass=forward, a=bf16 or f16, d=64 or 128, scale >= 0; not pass=%s a=%s "
+      "d=%" PRId64 "; for others give a kernel of your own to run",
+      a.backward ? "backward" : "forward", tw_type_name(a.type), a.d);
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, PLAN *p, tw_error *error) {
+  const tw_attention a = tw_attention_of(problem);
+  const int d = (int)a.d, tile = p->keys * d * ELEMENT;
+  if (p->queries % SIDE || p->keys % (2 * SIDE))
+    return tw_fail(error, TW_USAGE, "queries=%d keys=%d: multiples of %d and of %d", p->queries, p->keys, SIDE,
+                   2 * SIDE);
+  if (tile % (PIECE * p->groups))
+    return tw_fail(error, TW_USAGE, "keys=%d is not a whole number of copies by %d groups: more keys, or fewer groups",
+                   p->keys, p->groups);
+  const bool held = p->registers || !machine->direct_bytes;
+  const int rows = p->queries / SIDE, need = rows * (p->keys / 4 + p->keys / 8 + d / 4 + d / 8) + 4 * (d / SIDE) +
+                                             (held ? tile / (p->groups * machine->group_threads * 2) : 0) + OVERHEAD;
+  const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
+  if (need > have)
+    return tw_fail(error, TW_USAGE,
+                   "queries=%d keys=%d take %d registers of a thread for scores, weights and sums, of %d", p->queries,
+                   p->keys, need, have);
+  p->shared_bytes = 2ll * p->stages * tile;
+  if (p->shared_bytes > machine->shared_bytes)
+    return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, p->stages,
+                   p->shared_bytes, machine->shared_bytes);
+  return TW_OK;
+}
+
+/* ---- steps ---- */
+
+typedef struct context {
+  const tw_tile_machine *machine;
+  const tw_problem *problem;
+  double (*predict)(const void *, const PLAN *);
+  const void *predictor;
+} context;
+
+static PLAN plainest(void) { return (PLAN){.queries = 16, .keys = 32, .groups = 1, .stages = 1, .registers = true}; }
+
+static void begin_tile(const void *with, void *plan) {
+  (void)with;
+  *(PLAN *)plan = plainest();
+  ((PLAN *)plan)->registers = false;
+}
+
+static const tw_verb verbs[] = {
+    {.name = "tile",
+     .usage = "tile queries=32 keys=64",
+     .needs = 2,
+     .argument = {TW_NUMBER("queries", PLAN, queries, 16, 128), TW_NUMBER("keys", PLAN, keys, 32, 256)},
+     .first = begin_tile},
+    {.name = "groups", .usage = "groups 4", .needs = 1, .argument = {TW_NUMBER("", PLAN, groups, 1, 8)}},
+    {.name = "stages", .usage = "stages 2", .needs = 1, .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)}},
+    {.name = "copy",
+     .usage = "copy registers, copy direct",
+     .needs = 1,
+     .argument = {TW_CHOICE("", PLAN, registers, 0, "direct|registers")}},
+};
+static const tw_language language = {"attention of tiles", sizeof verbs / sizeof *verbs, verbs};
+
+static tw_status apply(const context *c, const tw_schedule *s, PLAN *out, tw_error *error) {
+  const tw_status status = tw_tile_attention_alike_supports(c->problem, error);
+  *out = plainest();
+  return status == TW_OK ? tw_steps_apply(&language, c, s, out, NULL, error) : status;
+}
+
+tw_status tw_tile_attention_alike_plan_of(const tw_tile_machine *machine, const tw_problem *problem,
+                                          const tw_schedule *s, PLAN *out, tw_error *error) {
+  const context c = {.machine = machine, .problem = problem};
+  const tw_status status = apply(&c, s, out, error);
+  return status == TW_OK ? settle(machine, problem, out, error) : status;
+}
+
+static double judge(const void *with, const void *plan) {
+  const context *c = with;
+  PLAN p = *(const PLAN *)plan;
+  return settle(c->machine, c->problem, &p, NULL) == TW_OK ? c->predict(c->predictor, &p) : 0;
+}
+
+tw_status tw_tile_attention_alike_steps(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *s,
+                                        double (*predict)(const void *, const PLAN *), const void *predictor,
+                                        tw_menu *out, tw_error *error) {
+  const context c = {.machine = machine, .problem = problem, .predict = predict, .predictor = predictor};
+  PLAN now, next;
+  const tw_status status = apply(&c, s, &now, error);
+  if (status != TW_OK) return status;
+  tw_menu_builder m = {.language = &language,
+                       .context = &c,
+                       .schedule = s,
+                       .now = &now,
+                       .next = &next,
+                       .plan_size = sizeof now,
+                       .judge = judge};
+  for (int queries = 16; queries <= 64; queries *= 2)
+    for (int keys = 32; keys <= 256; keys *= 2)
+      tw_menu_offer(&m, "tile",
+                    "more keys at a time: fewer passes over the sums; more queries: keys are read less often",
+                    "tile queries=%d keys=%d", queries, keys);
+  for (int i = 1; i <= 8; i *= 2)
+    tw_menu_offer(&m, "groups", "groups of a block share the keys and values that it has copied", "groups %d", i);
+  for (int i = 1; i <= STAGES_MAX; i++)
+    tw_menu_offer(&m, "stages", "tiles arrive while others are multiplied", "stages %d", i);
+  tw_menu_offer(&m, "copy", "copies past the registers take none of them", "copy direct");
+  tw_menu_offer(&m, "copy", "copies through registers need no wait of their own", "copy registers");
+  return tw_menu_finish(&m, out, error);
+}
+
+/* ---- the kernel ---- */
+
+static const char head[] =
+    "constexpr int WIDE = D / 16, DEEP = D / product::deep, TILES = KEYS / 16, ROWS = QUERIES / 16;\n\n"
+    "TW_KERNEL(GROUPS * group_threads, 1) attention(const type *q, const type *k, const type *v, type *o, float *lse, "
+    "int hq, "
+    "int hkv, int sq, int sk, float scale) {\n"
+    "  arena memory;\n"
+    "  const auto ks = memory.take<many<k_tile, STAGES>>();\n"
+    "  const auto vs = memory.take<many<v_tile, STAGES>>();\n"
+    "  const int rows = (sq + GROUPS * QUERIES - 1) / (GROUPS * QUERIES), all = hq * BATCHES, t = block_of_grid();\n"
+    "  const int head = t % all % hq, batch = t % all / hq, m = CAUSAL ? rows - 1 - t / all : t / all;\n"
+    "  const int row = m * GROUPS * QUERIES, own = row + group_of_block() * QUERIES;\n"
+    "  const i64 down_q = (i64)hq * D, down_k = (i64)hkv * D;\n"
+    "  const i64 from_q = ((i64)batch * sq * hq + head) * D, from_kv = ((i64)batch * sk * hkv + head / (hq / hkv)) * "
+    "D;\n"
+    "  const float factor = (scale == 0 ? SCALE : scale) * 1.44269504f;\n"
+    "  copier_across<k_tile, GROUPS> from_k(k + from_kv, down_k, 0, D, sk);\n"
+    "  copier_across<v_tile, GROUPS> from_v(v + from_kv, down_k, 0, D, sk);\n"
+    "  operand<product, ROWS, DEEP> left;\n"
+    "  load_rows(left, q + from_q, down_q, own, sq);\n"
+    "  acc<product, ROWS, WIDE> sums;\n"
+    "  sums.clear();\n"
+    "  softmax_state<ROWS> state;\n"
+    "  state.clear();\n"
+    "  const int seen = CAUSAL ? min(sk, row + GROUPS * QUERIES + sk - sq) : sk, steps = (seen + KEYS - 1) / KEYS;\n";
+
+static const char body[] =
+    "    acc<product, ROWS, TILES> scores;\n"
+    "    scores.clear();\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < DEEP; i++) {\n"
+    "      operand<product, TILES, 1> right;\n"
+    "      operand<product, ROWS, 1> part;\n"
+    "      load(right, ks[slot], 0, i);\n"
+    "#pragma unroll\n"
+    "      for (int j = 0; j < ROWS; j++) part.value[j][0] = left.value[j][i];\n"
+    "      mma_abt(scores, part, right);\n"
+    "    }\n"
+    "    const int end = CAUSAL ? min(sk, own + 1 + sk - sq) : sk; /* of what the first query sees */\n"
+    "    if (s * KEYS + KEYS > end) hide<CAUSAL>(scores, s * KEYS, sk, own, sk - sq);\n"
+    "    state.weigh(scores, sums, factor);\n"
+    "    operand<product, ROWS, TILES / 2> weights;\n"
+    "    round(weights, scores);\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < TILES / 2; i++) {\n"
+    "      operand<product, WIDE, 1> right;\n"
+    "      operand<product, ROWS, 1> part;\n"
+    "      load_values(right, vs[slot], i * 32);\n"
+    "#pragma unroll\n"
+    "      for (int j = 0; j < ROWS; j++) part.value[j][0] = weights.value[j][i];\n"
+    "      mma_abt(sums, part, right);\n"
+    "    }\n";
+
+static const char tail[] =
+    "#pragma unroll\n"
+    "  for (int i = 0; i < ROWS; i++) {\n"
+    "    const float total = over_query<sum_of>(state.total[i]), by = 1.f / total;\n"
+    "    const int query = own + i * 16 + thread_of_group() % 16;\n"
+    "    if (thread_of_group() < 16 && query < sq)\n"
+    "      lse[((i64)batch * hq + head) * sq + query] = (state.most[i] * factor + log2_fast(total)) * 0.69314718f;\n"
+    "#pragma unroll\n"
+    "    for (int n = 0; n < WIDE; n++) sums.value[i][n] *= by;\n"
+    "  }\n"
+    "  put<true>(o + from_q, down_q, sums, own, 0, sq, D, as_is());\n}\n";
+
+static void write_tile_type(tw_text *t, const tw_tile_machine *machine, const PLAN *p, char name, int d) {
+  char swizzle[TW_TILE_SWIZZLE] = "plain";
+  const tw_tile_access access = {
+      .rows = p->keys, .row_bytes = d * ELEMENT, .side = SIDE, .element_bytes = ELEMENT, .values = name == 'v'};
+  machine->swizzle(machine, &access, swizzle);
+  tw_text_add(t, "using %c_tile = shared<type, KEYS, D, %s>;\n", name, swizzle);
+}
+
+static void write_loop(tw_text *t, const PLAN *p, bool direct) {
+  if (p->stages > 1) {
+    tw_text_add(t, "  for (int s = 0; s < STAGES - 1; s++) {\n");
+    if (direct)
+      tw_text_add(t, "    from_k.copy(ks[s], s * KEYS);\n    from_v.copy(vs[s], s * KEYS);\n  }\n");
+    else
+      tw_text_add(t, "    from_k.load(s * KEYS);\n    from_v.load(s * KEYS);\n    from_k.lay(ks[s]);\n    "
+                     "from_v.lay(vs[s]);\n  }\n");
+    tw_text_add(t, "  int slot = 0, next = STAGES - 1;\n  for (int s = 0; s < steps; s++) {\n");
+    if (direct) tw_text_add(t, "    copies_wait<(STAGES - 2) * 2 * copies_of<k_tile, GROUPS>>();\n");
+    tw_text_add(t, "    sync_block();\n");
+    if (direct)
+      tw_text_add(
+          t,
+          "    from_k.copy(ks[next], (s + STAGES - 1) * KEYS);\n    from_v.copy(vs[next], (s + STAGES - 1) * KEYS);\n");
+    else
+      tw_text_add(t, "    from_k.load((s + STAGES - 1) * KEYS);\n    from_v.load((s + STAGES - 1) * KEYS);\n");
+    tw_text_add_string(t, body);
+    if (!direct) tw_text_add(t, "    from_k.lay(ks[next]);\n    from_v.lay(vs[next]);\n");
+    tw_text_add(t,
+                "    slot = slot + 1 == STAGES ? 0 : slot + 1;\n    next = next + 1 == STAGES ? 0 : next + 1;\n  }\n");
+    return;
+  }
+  tw_text_add(t, "  constexpr int slot = 0;\n  for (int s = 0; s < steps; s++) {\n");
+  if (direct)
+    tw_text_add(t, "    from_k.copy(ks[0], s * KEYS);\n    from_v.copy(vs[0], s * KEYS);\n    copies_wait<0>();\n");
+  else
+    tw_text_add(
+        t, "    from_k.load(s * KEYS);\n    from_v.load(s * KEYS);\n    from_k.lay(ks[0]);\n    from_v.lay(vs[0]);\n");
+  tw_text_add(t, "    sync_block();\n");
+  tw_text_add_string(t, body);
+  tw_text_add(t, "    sync_block();\n  }\n");
+}
+
+tw_status tw_tile_attention_alike_emit(const tw_tile_machine *machine, const tw_problem *problem,
+                                       const tw_schedule *schedule, char **source, tw_error *error) {
+  const tw_attention a = tw_attention_of(problem);
+  PLAN p;
+  tw_text t = {0};
+  const tw_status status = tw_tile_attention_alike_plan_of(machine, problem, schedule, &p, error);
+  if (status != TW_OK) return status;
+  tw_text_add(&t,
+              "//: kernel    attention\n//: let       D = %d, KEYS = %d, QUERIES = %d, GROUPS = %d, STAGES = %d\n"
+              "//: let       CAUSAL = %d, BATCHES = %lld\n//: require   d == D && causal == CAUSAL && b == BATCHES\n"
+              "//: grid      ceildiv(sq, GROUPS * QUERIES) * hq * b\n//: block     GROUPS * %d\n//: shared    %lld\n"
+              "//: args      Q, K, V, O, LSE, hq, hkv, sq, sk, f32(scale)\n",
+              (int)a.d, p.keys, p.queries, p.groups, p.stages, a.causal, (long long)a.batches, machine->group_threads,
+              (long long)p.shared_bytes);
+  tw_text_add(&t, "#include \"%s\"\nusing namespace tw;\n\nusing type = %s;\nusing product = mma<type, 16>;\n",
+              machine->header, tw_type_name(a.type));
+  tw_text_add(&t, "constexpr float SCALE = %.9gf; /* 1 / sqrt(d), where none is given */\n", 1 / sqrt((double)a.d));
+  write_tile_type(&t, machine, &p, 'k', (int)a.d);
+  write_tile_type(&t, machine, &p, 'v', (int)a.d);
+  tw_text_add_string(&t, head);
+  write_loop(&t, &p, machine->direct_bytes && !p.registers);
+  tw_text_add_string(&t, tail);
+  *source = tw_text_take(&t);
+  return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
+}
