@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -76,7 +77,7 @@ static void test_peaks(void **state) {
 
 /* ---- a kernel that is in the tree ---- */
 
-static void time_vadd(cdna_arch arch, int jobs, cdna_times *out) {
+static void time_vadd(cdna_arch arch, int jobs, cdna_spans *spans, cdna_times *out) {
   enum { N = 1 << 20 };
   char path[300], *data;
   size_t size;
@@ -94,7 +95,7 @@ static void time_vadd(cdna_arch arch, int jobs, cdna_times *out) {
   } block = {cdna_memory_add(&memory, v, 4 * N, false, "a"), cdna_memory_add(&memory, v + N, 4 * N, false, "b"),
              cdna_memory_add(&memory, v + 2 * N, 4 * N, true, "c"), N};
   const cdna_launch launch = {.grid = {N / 256, 1, 1}, .block = {256, 1, 1}, .arguments = &block, .argument_bytes = 28};
-  const cdna_time_options options = {.jobs = jobs};
+  const cdna_time_options options = {.jobs = jobs, .spans = spans};
   tw_error error = {0};
   if (cdna_time(&o, k, &launch, &memory, &options, out, &error) != TW_OK) fail_msg("%s", error.text);
   cdna_object_free(&o);
@@ -106,8 +107,8 @@ static void test_vector_add(void **state) {
   (void)state;
   for (int arch = 0; arch < CDNA_ARCHES; arch++) {
     cdna_times one, three;
-    time_vadd((cdna_arch)arch, 1, &one);
-    time_vadd((cdna_arch)arch, 3, &three);
+    time_vadd((cdna_arch)arch, 1, NULL, &one);
+    time_vadd((cdna_arch)arch, 3, NULL, &three);
     assert_memory_equal(&one, &three, sizeof one);
     /* 12 MB, in the last-level cache after the first launch: no faster than that, and not far from it */
     const double least = 12.0 * (1 << 20) / (cdna_rates_of((cdna_arch)arch)->llc_gbs * 1e9);
@@ -116,6 +117,38 @@ static void test_vector_add(void **state) {
     assert_int_equal(one.together, 8);
     assert_true(one.bottleneck[0]);
   }
+}
+
+/* Spans of a unit follow one another, and end with the CU's time; as a trace each is a line. */
+static void test_timeline(void **state) {
+  (void)state;
+  cdna_spans spans = {0};
+  cdna_times times;
+  char *text, path[] = "/tmp/tilewright-trace-XXXXXX";
+  size_t length, lines = 0, lanes = 0;
+  time_vadd(CDNA4, 1, &spans, &times);
+  assert_true(spans.n > 100);
+  int64_t last[4] = {0}, end = 0;
+  for (size_t i = 0; i < spans.n; i++) {
+    const cdna_span *s = &spans.at[i];
+    assert_true(s->from < s->to);
+    if (s->kind == CDNA_VECTOR) {
+      assert_true(s->from >= last[s->simd]);
+      last[s->simd] = s->to;
+    }
+    if (s->to > end) end = s->to;
+  }
+  assert_true((double)end <= times.cycles);
+  close(mkstemp(path));
+  assert_int_equal(cdna_write_trace(&spans, times.mhz, path, NULL), TW_OK);
+  assert_int_equal(tw_file_read(path, 1 << 26, &text, &length, NULL), TW_OK);
+  for (const char *p = text; (p = strstr(p, "\"ph\":\"X\"")); p++) lines++;
+  for (const char *p = text; (p = strstr(p, "\"ph\":\"M\"")); p++) lanes++;
+  assert_int_equal(lines, spans.n + 1);
+  assert_true(lanes > 4 && strstr(text, "\"vector 0\"") && strstr(text, "\"L1\""));
+  free(text);
+  free(spans.at);
+  remove(path);
 }
 
 /* ---- reads of LDS, as measured ---- */
@@ -192,6 +225,7 @@ int main(void) {
       cmocka_unit_test(test_the_clock_under_matrix_work),
       cmocka_unit_test(test_peaks),
       cmocka_unit_test(test_vector_add),
+      cmocka_unit_test(test_timeline),
       cmocka_unit_test(test_reads_of_lds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,7 +66,7 @@ typedef struct cu {
   int64_t at[SIMDS]; /* next slot */
   int64_t matrix_free[SIMDS], vector_free[SIMDS];
   int64_t lds_free, port_free[SIMDS / 2], vmem_free;
-  double l2_free, llc_free, memory_free;
+  double l1_out, l2_free, llc_free, memory_free;
   struct {
     int64_t at;
     int cycles;
@@ -116,11 +116,12 @@ static int allocation_of(const cu *c, uint64_t address) {
   return -1;
 }
 
-/* Takes `bytes` through a server of so many bytes a cycle; returns when they are through. */
-static double serve(double *is_free, double from, double bytes, double rate) {
-  const double begin = *is_free > from ? *is_free : from;
+/* Takes a line through what CUs share, of which this one has `rate` bytes a cycle in the long run. What it leaves to others
+ * it may have later: of its share of at most the last `burst` cycles. Returns when the line is through. */
+static double serve(double *is_free, double from, double bytes, double rate, double burst) {
+  const double begin = *is_free > from - burst ? *is_free : from - burst;
   *is_free = begin + bytes / rate;
-  return *is_free;
+  return *is_free > from ? *is_free : from;
 }
 
 /* When a line that is asked of L2 at `at` arrives. Misses are dealt out so that each buffer's rates hold. */
@@ -128,33 +129,30 @@ static int64_t beyond_l1(cu *c, uint64_t address, int64_t at, bool is_write) {
   const cdna_share *h = &c->s->share;
   const int bytes = c->s->rates->l1_line, a = allocation_of(c, address);
   const double l2_hits = a < 0 ? 1 : c->s->reuse->l2[a], llc_hits = a < 0 ? 1 : c->s->reuse->llc[a];
-  double through = serve(&c->l2_free, (double)at, bytes, h->l2), latency = h->l2_cycles;
+  const double burst = c->s->rates->burst;
+  /* out of L1 one line after the other; through L2 by its share */
+  double through = serve(&c->l1_out, (double)at, bytes, c->s->rates->l1_bandwidth, 0), latency = h->l2_cycles;
+  const double l2 = serve(&c->l2_free, (double)at, bytes, h->l2, burst);
+  if (l2 > through) through = l2;
   c->out->busy[CDNA_L2] += bytes / h->l2;
   c->out->bytes[CDNA_L2] += bytes;
   double none = 0, *owed_l2 = a < 0 ? &none : &c->missed_l2[a], *owed_llc = a < 0 ? &none : &c->missed_llc[a];
   *owed_l2 += is_write ? 1 : 1 - l2_hits; /* what is written leaves L2 at last */
   if (*owed_l2 >= 1) {
     *owed_l2 -= 1;
-    const double llc = serve(&c->llc_free, (double)at, bytes, h->llc);
+    const double llc = serve(&c->llc_free, (double)at, bytes, h->llc, burst);
+    if (llc > through) through = llc;
     c->out->busy[CDNA_LLC] += bytes / h->llc;
     c->out->bytes[CDNA_LLC] += bytes;
     *owed_llc += 1 - llc_hits;
-    double memory = 0;
-    const bool misses = *owed_llc >= 1;
-    if (misses) {
+    if (!is_write) latency = h->llc_cycles; /* a store is done when L2 has it */
+    if (*owed_llc >= 1) {
       *owed_llc -= 1;
-      memory = serve(&c->memory_free, (double)at, bytes, h->memory);
+      const double memory = serve(&c->memory_free, (double)at, bytes, h->memory, burst);
+      if (memory > through) through = memory;
       c->out->busy[CDNA_MEMORY] += bytes / h->memory;
       c->out->bytes[CDNA_MEMORY] += bytes;
-    }
-    if (!is_write) { /* a store is done when L2 has it; but no faster than what is behind takes it in the long run */
-      latency = misses ? h->memory_cycles : h->llc_cycles;
-      if (llc > through) through = llc;
-      if (memory > through) through = memory;
-    } else {
-      const double slack = 4096; /* cycles that L2 can hold of it: its 4 MB for 32 CUs at 32 bytes a cycle */
-      if (llc - slack > through) through = llc - slack;
-      if (memory - slack > through) through = memory - slack;
+      if (!is_write) latency = h->memory_cycles;
     }
   }
   return (int64_t)(through + latency);
@@ -197,6 +195,7 @@ static void take_pending(cu *c, int64_t at) {
   while (c->pending_from != c->pending_to && c->pending[c->pending_from % PENDING].at <= at) {
     const int64_t from = c->pending[c->pending_from % PENDING].at;
     const int cycles = c->pending[c->pending_from++ % PENDING].cycles;
+    span(c, 0, 0, CDNA_LDS, "from memory", max64(c->lds_free, from), max64(c->lds_free, from) + cycles);
     c->lds_free = max64(c->lds_free, from) + cycles;
     c->out->busy[CDNA_LDS] += cycles;
   }
@@ -217,7 +216,12 @@ static int64_t vmem(cu *c, wave *w, int simd, int64_t at) {
   c->vmem_free = begin + cycles;
   c->out->busy[CDNA_L1] += cycles;
   c->out->bytes[CDNA_L1] += data;
-  span(c, simd, 0, CDNA_L1, w->op->instruction->name, begin, begin + cycles);
+  span(c, simd, 0, CDNA_L1,
+       a.to_lds              ? "load to LDS"
+       : a.reads && a.writes ? "atomic"
+       : a.writes            ? "store"
+                             : "load",
+       begin, begin + cycles);
   int64_t done = begin + cycles + (int64_t)c->s->share.l1_cycles;
   for (int i = 0; i < n; i++) {
     const int64_t asked = begin + (int64_t)i * cycles / n;
@@ -241,7 +245,8 @@ static int64_t lds(cu *c, wave *w, int simd, int64_t at) {
   const cdna_rates *r = c->s->rates;
   cdna_access a;
   int cycles, moved;
-  if (cdna_access_of(w->wave, w->op, &a)) {
+  const bool has_lanes = cdna_access_of(w->wave, w->op, &a);
+  if (has_lanes) {
     const cdna_lds_kind kind = a.reads && a.writes ? CDNA_LDS_ATOMIC : a.writes ? CDNA_LDS_WRITE : CDNA_LDS_READ;
     const cdna_lds_rule *rule = cdna_lds_rule_of(c->s->arch, kind == CDNA_LDS_ATOMIC ? CDNA_LDS_WRITE : kind, a.bytes);
     const uint64_t lanes = a.lanes[CDNA_IN_LDS];
@@ -262,14 +267,14 @@ static int64_t lds(cu *c, wave *w, int simd, int64_t at) {
     moved = 4 * CDNA_LANES;
     cycles = CDNA_LANES / r->lds_addresses;
   }
-  const int width = (a.writes ? r->lds_write : r->lds_read) / 2, port = ceil_div(moved, width);
+  const int width = (has_lanes && a.writes ? r->lds_write : r->lds_read) / 2, port = ceil_div(moved, width);
   take_pending(c, max64(at, c->lds_free));
   const int64_t begin = max64(at, max64(c->lds_free, c->port_free[simd / 2]));
   c->lds_free = begin + cycles;
   c->port_free[simd / 2] = begin + (port > cycles ? port : cycles);
   c->out->busy[CDNA_LDS] += cycles;
   c->out->bytes[CDNA_LDS] += moved;
-  span(c, simd, 0, CDNA_LDS, w->op->instruction->name, begin, begin + cycles);
+  span(c, simd, 0, CDNA_LDS, !has_lanes ? "permutation" : a.writes ? "LDS write" : "LDS read", begin, begin + cycles);
   return begin + (port > cycles ? port : cycles) + r->lds_latency;
 }
 
@@ -461,7 +466,7 @@ static void issue(cu *c, wave *w, int simd, int64_t at) {
       c->out->busy[CDNA_MATRIX] += (double)busy / 4;
       c->out->matrix_flops += 2.0 * (double)cdna_mfma_macs(e->mfma);
       set_results(w, at + busy, at + busy + 4ll * r->matrix_to_vector, true);
-      span(c, simd, slot, CDNA_MATRIX, op->instruction->name, at, at + busy);
+      span(c, simd, slot, CDNA_MATRIX, "matrix", at, at + busy);
       execute = false;
     } else {
       set_results(w, at + r->valu_to_matrix, at + r->valu_latency, false);
@@ -473,7 +478,7 @@ static void issue(cu *c, wave *w, int simd, int64_t at) {
     c->vector_free[simd] = at + busy;
     c->out->busy[CDNA_VECTOR] += busy / 4.0;
     set_results(w, at + busy - r->slot + r->valu_to_matrix, at + busy - r->slot + r->valu_latency, false);
-    span(c, simd, slot, CDNA_VECTOR, op->instruction->name, at, at + busy);
+    span(c, simd, slot, CDNA_VECTOR, e->klass == CDNA_CLASS_TRANS ? "transcendental" : "vector", at, at + busy);
     break;
   }
   case CDNA_CLASS_LDS: count(&w->lgkm, lds(c, w, simd, at)); break;

@@ -128,46 +128,45 @@ void cdna_report(const cdna_machine *m, const cdna_result_counts *c, double whol
 
 /* ---- traces ---- */
 
-static void lane_of(const cdna_span *s, char *text, size_t size) {
+/* Lanes: what belongs to SIMD 0, what all share, then the other SIMDs. */
+enum { LANES_OF_SIMD = 2 + 8, SHARED = 2, SIMDS = 4 };
+static int lane_number(const cdna_span *s) {
+  if (s->kind == CDNA_LDS || s->kind == CDNA_L1) return LANES_OF_SIMD + (s->kind == CDNA_L1);
+  const int within = s->kind == CDNA_MATRIX ? 0 : s->kind < CDNA_UNITS ? 1 : 2 + s->wave;
+  return (s->simd ? SHARED : 0) + s->simd * LANES_OF_SIMD + within;
+}
+static void lane_name(const cdna_span *s, char *text, size_t size) {
   if (s->kind == CDNA_LDS || s->kind == CDNA_L1)
     snprintf(text, size, "%s", cdna_unit_name((cdna_unit)s->kind));
   else if (s->kind < CDNA_UNITS)
-    snprintf(text, size, "SIMD %d %s", s->simd, s->kind == CDNA_MATRIX ? "matrix" : "vector");
+    snprintf(text, size, "%s %d", s->kind == CDNA_MATRIX ? "matrix" : "vector", s->simd);
   else
-    snprintf(text, size, "SIMD %d wave %d waits", s->simd, s->wave);
+    snprintf(text, size, "wave %d.%d", s->simd, s->wave);
 }
 
 tw_status cdna_write_trace(const cdna_spans *spans, double mhz, const char *path, tw_error *error) {
+  enum { ALL = SIMDS * LANES_OF_SIMD + SHARED };
   FILE *f = fopen(path, "w");
   if (!f) return tw_fail(error, TW_MISSING, "cannot write %s", path);
   tw_trace t = tw_trace_begin(f, mhz);
-  tw_trace_lane(&t, "kernel");
-  char lane[48];
+  const cdna_span *of_lane[ALL] = {NULL};
+  char lane[24];
   int64_t end = 0;
-  bool seen[4][8][2] = {{{false}}}, units[4][CDNA_UNITS] = {{false}};
-  for (int simd = 0; simd < 4; simd++) {
-    for (int u = 0; u <= CDNA_VECTOR; u++)
-      for (size_t i = 0; i < spans->n && !units[simd][u]; i++)
-        if (spans->at[i].simd == simd && spans->at[i].kind == u) {
-          lane_of(&spans->at[i], lane, sizeof lane);
-          tw_trace_lane(&t, lane);
-          units[simd][u] = true;
-        }
+  for (size_t i = 0; i < spans->n; i++) {
+    of_lane[lane_number(&spans->at[i])] = &spans->at[i];
+    if (spans->at[i].to > end) end = spans->at[i].to;
   }
-  tw_trace_lane(&t, cdna_unit_name(CDNA_LDS));
-  tw_trace_lane(&t, cdna_unit_name(CDNA_L1));
+  for (int i = 0; i < ALL; i++) {
+    if (!of_lane[i]) continue;
+    lane_name(of_lane[i], lane, sizeof lane);
+    tw_trace_lane(&t, lane);
+  }
+  tw_trace_lane(&t, "kernel");
   for (size_t i = 0; i < spans->n; i++) {
     const cdna_span *s = &spans->at[i];
-    if (s->to > end) end = s->to;
-    if (s->kind >= CDNA_UNITS && !seen[s->simd][s->wave][0]) {
-      seen[s->simd][s->wave][0] = true;
-      lane_of(s, lane, sizeof lane);
-      tw_trace_lane(&t, lane);
-    }
-  }
-  for (size_t i = 0; i < spans->n; i++) {
-    lane_of(&spans->at[i], lane, sizeof lane);
-    tw_trace_span(&t, lane, spans->at[i].name, (double)spans->at[i].from, (double)spans->at[i].to);
+    lane_name(s, lane, sizeof lane);
+    /* half a cycle short: rounding makes no two of them overlap */
+    tw_trace_span(&t, lane, s->name, (double)s->from, (double)s->to - 0.5);
   }
   tw_trace_end(&t, "kernel", 0, (double)end);
   return fclose(f) == 0 ? TW_OK : tw_fail(error, TW_MISSING, "cannot write %s", path);

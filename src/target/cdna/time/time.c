@@ -43,7 +43,7 @@ static cdna_share share_at(const timing *t, double mhz) {
   /* CUs that work at the same time share what is behind L1 */
   const double active = fmin((double)t->groups, (double)(c->xcds * c->cus)), of_xcd = fmin((double)t->of_xcd, c->cus);
   const double ns = mhz * 1e-3, bytes = 1e9 / (mhz * 1e6); /* cycles of a ns; of a GB/s, bytes a cycle */
-  return (cdna_share){.l2 = fmin(r->l1_bandwidth, r->l2_bandwidth / of_xcd),
+  return (cdna_share){.l2 = fmin(fmin(r->l1_bandwidth, r->l2_bandwidth / of_xcd), r->l2_gbs * bytes / active),
                       .llc = fmin(r->l1_bandwidth, r->llc_gbs * bytes / active),
                       .memory = fmin(r->l1_bandwidth, t->machine->memory_tbs * 1e3 * r->memory_use * bytes / active),
                       .l1_cycles = r->l1_ns * ns,
