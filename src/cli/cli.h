@@ -26,7 +26,7 @@ typedef struct cli_options {
   bool exhaustive;
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *kernel, *floorplan, *plan, *runner, *svg;
   cli_list agents;
-  const char *checks;       /* of a run; NULL: the usual ones */
+  const char *checks; /* of a run; NULL: the usual ones */
   bool counts;
   const char *grid, *block; /* of a kernel that is launched by hand */
   cli_list arguments;
@@ -138,6 +138,12 @@ void cli_put_text(FILE *, const char *text, size_t most);
 
 /* The same of a whole text as one line: "; " stands for what divides its own. Then a newline. */
 void cli_put_line(FILE *, const char *text);
+/* Words in lines as wide as the terminal, 80 columns where there is none: the first begins at column `first`, where the cursor
+ * is already, the others at `indent`. Ends the line. */
+void cli_print_words(size_t first, size_t indent, const char *text);
+/* The same of formatted text, from the begin of a line. */
+void cli_print_wrapped(size_t indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
+size_t cli_width(void);
 
 enum { CLI_NUMBER = 40 };
 /* "1,234,567" for whole numbers, four digits otherwise. Returns buffer. */

@@ -1,8 +1,12 @@
 /* output.c - numbers, costs and measurements as text and as JSON. */
+#define _GNU_SOURCE /* vasprintf */
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/strings.h"
 #include "cli/cli.h"
@@ -73,6 +77,46 @@ void cli_put_text(FILE *file, const char *text, size_t most) {
   }
 }
 
+size_t cli_width(void) {
+  enum { USUAL = 80, LEAST = 60, MOST = 160 };
+  struct winsize size;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_col) return USUAL;
+  return size.ws_col < LEAST ? LEAST : size.ws_col > MOST ? MOST : size.ws_col;
+}
+
+void cli_print_words(size_t first, size_t indent, const char *text) {
+  const size_t width = cli_width();
+  size_t column = first, gap = 0;
+  bool begun = false; /* is there a word in this line? */
+  while (*text) {
+    const size_t length = strcspn(text, " ");
+    if (begun && column + gap + length > width) {
+      printf("\n%*s", (int)indent, "");
+      column = indent;
+      gap = 0;
+    }
+    printf("%*s%.*s", (int)gap, "", (int)length, text);
+    column += gap + length;
+    begun = true;
+    gap = strspn(text + length, " ");
+    text += length + gap;
+  }
+  putchar('\n');
+}
+
+void cli_print_wrapped(size_t indent, const char *format, ...) {
+  va_list arguments;
+  char *text = NULL;
+  va_start(arguments, format);
+  if (vasprintf(&text, format, arguments) < 0) text = NULL;
+  va_end(arguments);
+  if (!text) return;
+  const size_t first = strspn(text, " ");
+  printf("%*s", (int)first, "");
+  cli_print_words(first, indent, text + first);
+  free(text);
+}
+
 void cli_put_line(FILE *file, const char *text) {
   while (*text) {
     const size_t length = strcspn(text, "\r\n");
@@ -118,9 +162,10 @@ char *cli_print_cost(const tw_target *target, double cost, char buffer[CLI_NUMBE
 void cli_print_spread(const tw_target *t, const tw_spread *s) {
   char least[CLI_NUMBER], lower[CLI_NUMBER], median[CLI_NUMBER], upper[CLI_NUMBER], most[CLI_NUMBER];
   if (!s->rounds) return;
-  printf("  spread        %zu rounds: %s to %s, median %s, middle half %s to %s\n", s->rounds,
-         cli_print_cost(t, s->least, least), cli_print_cost(t, s->most, most), cli_print_cost(t, s->median, median),
-         cli_print_cost(t, s->lower, lower), cli_print_cost(t, s->upper, upper));
+  cli_print_wrapped(16, "  spread        %zu rounds: %s to %s, median %s, middle half %s to %s", s->rounds,
+                    cli_print_cost(t, s->least, least), cli_print_cost(t, s->most, most),
+                    cli_print_cost(t, s->median, median), cli_print_cost(t, s->lower, lower),
+                    cli_print_cost(t, s->upper, upper));
 }
 
 static void print_counters(const tw_measurement *m) {
@@ -131,8 +176,13 @@ static void print_counters(const tw_measurement *m) {
     char share[16] = "";
     if (m->cycles > 0 && strcmp(counter->unit, "cycles") == 0)
       snprintf(share, sizeof share, "%5.1f%%", 100 * counter->value / m->cycles);
-    printf("  %-28s %14s %-10s %6s  %s\n", counter->name, cli_print_number(counter->value, number), counter->unit,
-           share, counter->help);
+    const int used =
+        printf("  %-20s %14s %-8s %6s", counter->name, cli_print_number(counter->value, number), counter->unit, share);
+    /* Beside it where there is room, else below. */
+    if (cli_width() < 100)
+      printf("\n      "), cli_print_words(6, 6, counter->help);
+    else
+      printf("  "), cli_print_words((size_t)used + 2, (size_t)used + 2, counter->help);
   }
 }
 
@@ -142,7 +192,7 @@ static void print_memories(const tw_measurement *m) {
   for (size_t i = 0; i < m->n_memories; i++) {
     const tw_memory_use *memory = &m->memory[i];
     double share = memory->size ? 100 * (double)memory->used / (double)memory->size : 0;
-    printf("  %-28s %14s of %s bytes (%.0f%%)\n", memory->name, cli_print_number((double)memory->used, used),
+    printf("  %-20s %14s of %s bytes (%.0f%%)\n", memory->name, cli_print_number((double)memory->used, used),
            cli_print_number((double)memory->size, size), share);
   }
 }
@@ -152,9 +202,9 @@ void cli_print_measurement(const tw_target *target, const tw_measurement *m, con
   printf("  cost          %s\n", cli_print_cost(target, m->cost, text));
   cli_print_spread(target, &m->spread);
   printf("  utilization   %.1f%% of the machine's peak\n", 100 * m->utilization);
-  printf("  bound         %s", cli_print_cost(target, bound->cost, text));
-  printf(" (%s): this is %.1f%% of it\n", bound->limit, m->cost > 0 ? 100 * bound->cost / m->cost : 0);
-  if (m->bottleneck[0]) printf("  bottleneck    %s\n", m->bottleneck);
+  cli_print_wrapped(16, "  bound         %s (%s): this is %.1f%% of it", cli_print_cost(target, bound->cost, text),
+                    bound->limit, m->cost > 0 ? 100 * bound->cost / m->cost : 0);
+  if (m->bottleneck[0]) cli_print_wrapped(16, "  bottleneck    %s", m->bottleneck);
   if (m->instructions > 0) printf("  instructions  %s\n", cli_print_number(m->instructions, text));
   print_counters(m);
   print_memories(m);

@@ -91,26 +91,12 @@ json_t *cli_json_result(const cli_subject *s, const tw_search_result *r, bool fu
   return object;
 }
 
-enum { TEXT_INDENT = 40, TEXT_WIDTH = 78 };
+enum { STEPS = 40 }; /* the column of steps */
 
-/* Words in lines of at most TEXT_WIDTH characters under the column of steps. */
-static void print_wrapped(const char *text) {
-  size_t column = 0;
-  while (*text) {
-    size_t length = strcspn(text, " ");
-    if (column && column + 1 + length > TEXT_WIDTH) {
-      putchar('\n');
-      column = 0;
-    }
-    if (column == 0)
-      printf("%*s", TEXT_INDENT, "");
-    else
-      putchar(' ');
-    printf("%.*s", (int)length, text);
-    column += length + (column > 0);
-    text += length + strspn(text + length, " ");
-  }
-  if (column) putchar('\n');
+static void print_why(const char *text) {
+  if (!*text) return;
+  printf("%*s", STEPS, "");
+  cli_print_words(STEPS, STEPS, text);
 }
 
 /* A step that costs by itself is in the ladder for those behind it. */
@@ -119,8 +105,8 @@ static void print_rung(const cli_subject *s, const tw_search_result *r, const tw
   char cost[CLI_NUMBER];
   printf("  %7.2fx  %6.1f%%  %18s  %s\n", speedup(r, rung->cost), 100 * rung->utilization,
          cli_print_cost(s->target, rung->cost, cost), rung->step);
-  print_wrapped(rung->why);
-  if (slower) print_wrapped("(slower by itself; it makes room for what follows)");
+  print_why(rung->why);
+  if (slower) print_why("(slower by itself; it makes room for what follows)");
 }
 
 void cli_print_ladder(const cli_subject *s, const tw_search_result *r) {
@@ -129,17 +115,18 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r) {
   printf("%s on %s\n\n", problem, s->target->name);
   printf("  speed-up  of peak  %18s  step\n", "cost");
   for (size_t i = 0; i < r->n_rungs; i++) print_rung(s, r, &r->rung[i]);
-  printf("\n  best   %s, %.1f%% of the machine's peak, %.2fx the start\n",
-         cli_print_cost(s->target, r->best.cost, cost), 100 * r->best.utilization, speedup(r, r->best.cost));
+  putchar('\n');
+  cli_print_wrapped(9, "  best   %s, %.1f%% of the machine's peak, %.2fx the start",
+                    cli_print_cost(s->target, r->best.cost, cost), 100 * r->best.utilization, speedup(r, r->best.cost));
   cli_print_spread(s->target, &r->best.spread);
-  printf("  bound  %s", cli_print_cost(s->target, r->bound.cost, cost));
-  printf(" (%s): the best is %.1f%% of it\n", r->bound.limit,
-         r->best.cost > 0 ? 100 * r->bound.cost / r->best.cost : 0);
-  printf("  %d candidates, %d of them correct, ", r->samples, r->correct);
-  if (r->recalled) printf("%d recalled from the journal (--fresh: none), ", r->recalled);
-  if (r->slower) printf("%d slower than what they came from and not checked, ", r->slower);
-  printf("in %.1f s\n", r->wall_seconds);
-  if (r->coverage[0]) printf("  checked: %s\n", r->coverage);
+  cli_print_wrapped(9, "  bound  %s (%s): the best is %.1f%% of it", cli_print_cost(s->target, r->bound.cost, cost),
+                    r->bound.limit, r->best.cost > 0 ? 100 * r->bound.cost / r->best.cost : 0);
+  char recalled[80] = "", slower[80] = "";
+  if (r->recalled) snprintf(recalled, sizeof recalled, "%d recalled from the journal (--fresh: none), ", r->recalled);
+  if (r->slower) snprintf(slower, sizeof slower, "%d slower than what they came from and not checked, ", r->slower);
+  cli_print_wrapped(4, "  %d candidates, %d of them correct, %s%sin %.1f s", r->samples, r->correct, recalled, slower,
+                    r->wall_seconds);
+  if (r->coverage[0]) cli_print_wrapped(4, "  checked: %s", r->coverage);
 }
 
 static tw_status write_bytes(const char *directory, const char *name, const char *data, size_t size, tw_error *error) {
