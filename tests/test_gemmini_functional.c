@@ -66,9 +66,10 @@ static machine *new_machine(bool real) {
     m->config.dim = 4, m->config.input_type = m->config.acc_type = TW_F32, m->config.mesh_output_bits = 32;
     m->config.mvin_scales_acc = true, m->config.max_block_cols = 16;
   }
-  m->region[0] = (rv64_region){"A", A_BASE, ARRAY_BYTES, RV64_READ, m->a, NULL, 0, 0};
-  m->region[1] = (rv64_region){"B", B_BASE, ARRAY_BYTES, RV64_READ, m->b, NULL, 0, 0};
-  m->region[2] = (rv64_region){"C", C_BASE, ARRAY_BYTES, RV64_READ | RV64_WRITE, m->c, NULL, 0, 0};
+  m->region[0] = (rv64_region){.name = "A", .base = A_BASE, .size = ARRAY_BYTES, .rights = RV64_READ, .host = m->a};
+  m->region[1] = (rv64_region){.name = "B", .base = B_BASE, .size = ARRAY_BYTES, .rights = RV64_READ, .host = m->b};
+  m->region[2] =
+      (rv64_region){.name = "C", .base = C_BASE, .size = ARRAY_BYTES, .rights = RV64_READ | RV64_WRITE, .host = m->c};
   m->memory = (rv64_memory){.n_regions = 3, .region = m->region};
   m->arch = gm_arch_new(&m->config, &m->memory);
   assert_non_null(m->arch);

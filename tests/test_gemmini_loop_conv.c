@@ -231,10 +231,15 @@ static void expect_right(const convolution *x, const int delay[3], uint32_t read
   size_t output = c.n_operands - 1, bytes = c.operand[output].bytes;
   uint8_t *actual = malloc(bytes);
   memset(actual, TW_POISON, bytes);
-  rv64_region region[4] = {{"input", INPUT_BASE, c.operand[0].bytes, RV64_READ, c.buffer[0], NULL, 0, 0},
-                           {"weights", WEIGHTS_BASE, c.operand[1].bytes, RV64_READ, c.buffer[1], NULL, 0, 0},
-                           {"output", OUTPUT_BASE, bytes, RV64_READ | RV64_WRITE, actual, NULL, 0, 0},
-                           {"bias", BIAS_BASE, v.bias ? c.operand[2].bytes : 0, RV64_READ, c.buffer[2], NULL, 0, 0}};
+  rv64_region region[4] = {
+      {.name = "input", .base = INPUT_BASE, .size = c.operand[0].bytes, .rights = RV64_READ, .host = c.buffer[0]},
+      {.name = "weights", .base = WEIGHTS_BASE, .size = c.operand[1].bytes, .rights = RV64_READ, .host = c.buffer[1]},
+      {.name = "output", .base = OUTPUT_BASE, .size = bytes, .rights = RV64_READ | RV64_WRITE, .host = actual},
+      {.name = "bias",
+       .base = BIAS_BASE,
+       .size = v.bias ? c.operand[2].bytes : 0,
+       .rights = RV64_READ,
+       .host = c.buffer[2]}};
   rv64_memory memory = {.n_regions = v.bias ? 4 : 3, .region = region};
   gm_config machine = config();
   driver *d = driver_new();

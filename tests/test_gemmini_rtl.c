@@ -22,6 +22,7 @@ enum { SMALL = 3000 };
 
 typedef struct outcome {
   double cycles;
+  bool asserts; /* the RTL would, of a block stride */
   char failure[300];
 } outcome;
 
@@ -48,6 +49,7 @@ static void run_program(void *context, size_t i) {
   if (status != TW_OK && (m->result_counts || result.core.stop != RV64_EXITED))
     snprintf(o->failure, sizeof o->failure, "%.299s", error.text[0] ? error.text : "failed");
   o->cycles = (double)result.core.cycles;
+  o->asserts = result.counters.short_strides > 0;
   tw_case_free(&inputs);
   free(elf);
 }
@@ -140,6 +142,14 @@ static void every_program_is_near_its_measured_cycles(void **state) {
   assert_true(s.mean <= 0.03);
 }
 
+/* One of the first set's: its loads of one block say a block stride of nothing. */
+static void short_block_strides_are_told(void **state) {
+  const comparison *c = *state;
+  for (size_t i = 0; i < c->list.n; i++)
+    if (c->list.row[i].set == MEASURED_PROGRAMS)
+      assert_int_equal(c->outcome[i].asserts, strncmp(c->list.row[i].program, "p45_", 4) == 0);
+}
+
 static void the_page_says_what_was_found(void **state) { page_must_say(&the_page, tables(*state)); }
 
 int main(int argc, char *argv[]) {
@@ -160,6 +170,7 @@ int main(int argc, char *argv[]) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_prestate(every_program_is_right, &c),
       cmocka_unit_test_prestate(every_program_is_near_its_measured_cycles, &c),
+      cmocka_unit_test_prestate(short_block_strides_are_told, &c),
       cmocka_unit_test_prestate(the_page_says_what_was_found, &c),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

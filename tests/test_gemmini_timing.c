@@ -77,7 +77,8 @@ static int setup(void **state) {
   const struct tw_embedded *file = tw_embedded_find("gemmini/configs/gemmini-16x16-int8.txt");
   assert_non_null(file);
   assert_int_equal(gm_config_parse((const char *)file->data, file->name, &b->config, &e), TW_OK);
-  b->region = (rv64_region){"data", BASE, 1 << 22, RV64_READ | RV64_WRITE, calloc(1, 1 << 22), NULL, 0, 0};
+  b->region = (rv64_region){
+      .name = "data", .base = BASE, .size = 1 << 22, .rights = RV64_READ | RV64_WRITE, .host = calloc(1, 1 << 22)};
   b->memory.n_regions = 1;
   b->memory.region = &b->region;
   b->machine = gm_machine_new(&b->config, &b->memory, &e);

@@ -27,8 +27,10 @@ typedef struct rv64_region {
   uint8_t *host;   /* size bytes, owned by the memory; little-endian as the program sees them */
   /* Of each byte: has the coprocessor been told to write it since the last fence? It does so when it comes to it: who looks
    * before the fence sees old data, now and then. NULL: none; else some in [from, to). */
-  uint8_t *under_way;
+  uint8_t *under_way; /* 0, or which of `writer` was told */
   uint64_t from, to;
+  uint64_t writer[256]; /* addresses of the instructions that told it, from [1] on, each once in a row */
+  uint8_t last_writer;
 } rv64_region;
 
 /* A program in its memory, regions sorted by address:
@@ -79,8 +81,11 @@ static inline uint8_t *rv64_memory_at(const rv64_memory *memory, const rv64_regi
   return (r->rights & rights) == rights ? r->host + offset : NULL;
 }
 
-/* Notes that bytes at `offset` are written by the coprocessor before the next fence. False without memory for it. */
-bool rv64_write_under_way(rv64_region *, uint64_t offset, uint64_t length);
+/* Notes that bytes at `offset` are written by the coprocessor before the next fence, as the instruction at pc told it. False
+ * without memory for it. */
+bool rv64_write_under_way(rv64_region *, uint64_t offset, uint64_t length, uint64_t pc);
+/* The address of the instruction that told the coprocessor to write one of those bytes, 0 if none is under way. */
+uint64_t rv64_writer_of(const rv64_region *, uint64_t offset, uint64_t length);
 /* Is one of those bytes under way? */
 static inline bool rv64_is_under_way(const rv64_region *r, uint64_t offset, uint64_t length) {
   if (__builtin_expect(!r->under_way, 1) || offset >= r->to || offset + length <= r->from) return false;
@@ -114,6 +119,9 @@ typedef struct rv64_ports {
    * set. Returns UINT64_MAX after describing a fault in *why (a line without file or place; the core adds those). */
   uint64_t (*command)(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd,
                       char why[256]);
+  /* The next command, or load while commands are under way, stands at pc; a load reads those bytes. May be NULL. */
+  void (*place)(void *context, uint64_t pc);
+  void (*load)(void *context, uint64_t pc, uint64_t address, unsigned size);
   /* The fence instruction: everything before it has left the coprocessor. UINT64_MAX as above. */
   uint64_t (*fence)(void *context, uint64_t cycle, char why[256]);
   /* An L1 miss, at the cycle of the request: `line` is the address of a 64-byte line; returns the cycle of the

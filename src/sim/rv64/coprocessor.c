@@ -22,6 +22,7 @@ bool rv64_command(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *i
   }
   char why[256] = "the coprocessor refused the command";
   uint64_t offered = t + STAGES_TO_WRITE_BACK;
+  if (core->ports->place) core->ports->place(core->ports->context, pc);
   uint64_t taken = core->ports->command(core->ports->context, offered, encoding, xs1 ? core->x[in->rs1] : 0,
                                         xs2 ? core->x[in->rs2] : 0, &result, why);
   if (taken == UINT64_MAX) {

@@ -32,8 +32,11 @@ rv64_stop rv64_fault_access(rv64_core *core, uint64_t pc, uint64_t address, unsi
   const rv64_region *r = rv64_region_find(memory, address, size);
   if (r && rv64_is_under_way(r, address - r->base, size)) {
     rv64_describe_address(memory, address, text, sizeof text);
-    return rv64_fault(core, pc, "%s of %s before a fence: the store that was told to write there may not have done so",
-                      verb, text);
+    char writer[128];
+    rv64_describe_code(memory, rv64_writer_of(r, address - r->base, size), writer, sizeof writer);
+    return rv64_fault(core, pc,
+                      "%s of %s before a fence: the mvout at %s was told to write there and may not have done so", verb,
+                      text, writer);
   }
   const rv64_region *stack = stack_of(memory), *below = stack - 1; /* there is at least the code */
   if (address < stack->base && address >= below->base + below->size + (4u << 10))

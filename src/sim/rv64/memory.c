@@ -241,12 +241,23 @@ void rv64_memory_reset(rv64_memory *memory, bool keep_inputs) {
   copy_contents(memory, keep_inputs);
 }
 
-bool rv64_write_under_way(rv64_region *r, uint64_t offset, uint64_t length) {
+uint64_t rv64_writer_of(const rv64_region *r, uint64_t offset, uint64_t length) {
+  if (!r->under_way) return 0;
+  for (uint64_t i = offset; i < offset + length; i++)
+    if (r->under_way[i]) return r->writer[r->under_way[i]];
+  return 0;
+}
+
+bool rv64_write_under_way(rv64_region *r, uint64_t offset, uint64_t length, uint64_t pc) {
   if (!r->under_way && !(r->under_way = calloc(1, r->size))) return false;
   if (r->from == r->to) r->from = offset, r->to = offset + length;
   if (offset < r->from) r->from = offset;
   if (offset + length > r->to) r->to = offset + length;
-  memset(r->under_way + offset, 1, length);
+  if (!r->last_writer || r->writer[r->last_writer] != pc) {
+    r->last_writer = r->last_writer == UINT8_MAX ? 1 : (uint8_t)(r->last_writer + 1);
+    r->writer[r->last_writer] = pc;
+  }
+  memset(r->under_way + offset, r->last_writer, length);
   return true;
 }
 

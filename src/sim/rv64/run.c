@@ -65,6 +65,10 @@ static inline uint64_t unit_busy(rv64_core *core, uint64_t t, unsigned rd, unsig
   return t;
 }
 
+static inline void loads_before_a_fence(rv64_core *core, uint64_t pc, uint64_t address, unsigned size) {
+  if (core->ports->load) core->ports->load(core->ports->context, pc, address, size);
+}
+
 /* Does the instruction take the integer registers' write port in WB (wb_ctrl.wxd: also with x0 as its target)? */
 static bool writes_integer(const rv64_insn *in) {
   switch ((rv64_op)in->op) {
@@ -150,6 +154,7 @@ static rv64_stop run(rv64_core *core, uint64_t pc) {
       goto stopped;                                                                                                    \
     }                                                                                                                  \
     memcpy(&value, p, sizeof value);                                                                                   \
+    if (unlikely(core->unfenced)) loads_before_a_fence(core, pc, address, sizeof value);                               \
     t = data_load(core, pc, address, sizeof value, t);                                                                 \
     x[in->rd] = (uint64_t)(extension)value;                                                                            \
     ready[in->rd] = t + (latency);                                                                                     \
@@ -284,6 +289,7 @@ next_instruction:
       goto stopped;
     }
     memcpy(&value, p, bytes);
+    if (unlikely(core->unfenced)) loads_before_a_fence(core, pc, address, bytes);
     t = data_load(core, pc, address, bytes, t);
     core->f[in->rd] = value;
     core->f_ready[in->rd] = t + FLOAT_LOAD_READY;

@@ -112,6 +112,12 @@ static void fill_measurement(const gm_config *c, const tw_case *k, const gm_run_
   tw_count(m, "l2_fills", "lines", "L2 misses", (double)n->l2_fills);
   tw_count(m, "icache_misses", "lines", "instruction cache misses", (double)r->core.instruction_cache_misses);
   tw_count(m, "branch_mispredicts", "branches", "mispredicted branches", (double)r->core.branch_mispredicts);
+  if (n->short_strides)
+    tw_count(
+        m, "block_stride_below_rows", "commands",
+        "mvin with a block stride in config_ld below its rows: an RTL simulation ends with the assertion 'block_stride "
+        ">= rows'; set it to the rows at least",
+        (double)n->short_strides);
   m->n_memories = 2;
   m->memory[0] =
       (tw_memory_use){"scratchpad", r->memory.spad_rows * (size_t)(c->dim * gm_input_bytes(c)), (size_t)c->spad_bytes};

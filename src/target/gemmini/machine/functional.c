@@ -54,6 +54,7 @@ gm_arch *gm_arch_new(const gm_config *config, const rv64_memory *memory) {
 
 void gm_arch_free(gm_arch *g) {
   if (!g) return;
+  free(g->reads);
   free(g->spad);
   free(g->acc);
   free(g->spad_written);
@@ -193,6 +194,23 @@ static void count_rows(const uint8_t *written, size_t rows, size_t *count, size_
 }
 
 void gm_arch_keep_order(gm_arch *g) { g->keeps_order = true; }
+
+uint32_t gm_arch_issue(gm_arch *g, uint64_t pc) {
+  g->place[++g->issued % 256] = pc;
+  return g->issued;
+}
+
+void gm_arch_core_reads(gm_arch *g, uint64_t pc, uint64_t address, unsigned bytes) {
+  gm_note_read(g, &(struct gm_read){address, bytes, pc, g->issued + 1, true});
+}
+
+uint64_t gm_arch_short_strides(const gm_arch *g) { return g->short_strides; }
+
+void gm_arch_fence(gm_arch *g) {
+  g->n_reads = 0;
+  g->newest_read = 0;
+  rv64_writes_done(g->memory);
+}
 
 gm_memory_use gm_arch_memory_use(const gm_arch *g) {
   gm_memory_use use;

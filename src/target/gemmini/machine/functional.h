@@ -66,6 +66,13 @@ typedef struct gm_arch gm_arch;
 gm_arch *gm_arch_new(const gm_config *, const rv64_memory *);
 /* From now on reading what a store has been told to write is a fault, until rv64_writes_done (a fence) says otherwise. */
 void gm_arch_keep_order(gm_arch *);
+/* The core's next command stands at pc: its order. Loads of the core while commands are under way; its fences. */
+uint32_t gm_arch_issue(gm_arch *, uint64_t pc);
+void gm_arch_core_reads(gm_arch *, uint64_t pc, uint64_t address, unsigned bytes);
+void gm_arch_fence(gm_arch *);
+/* Loads whose block stride is below their rows: right as long as they are one block wide, but the RTL asserts that there is
+ * none (LoadController.scala), and an RTL simulation ends there. */
+uint64_t gm_arch_short_strides(const gm_arch *);
 void gm_arch_free(gm_arch *);
 
 bool gm_arch_config(gm_arch *, const gm_command *, char why[256]); /* config_ex, _ld, _st; norm is refused */

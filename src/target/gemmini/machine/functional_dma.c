@@ -12,6 +12,10 @@
  *   the larger of the scaled elements, the older one of equals (DMA.scala:588-594). */
 #include "target/gemmini/machine/functional_private.h"
 
+#include <stdlib.h>
+
+enum { READS_MAX = 1 << 16 }; /* that are noted between two fences */
+
 /* ---- addresses of the program ---- */
 
 static const char *command_name(const gm_command *command) {
@@ -27,9 +31,12 @@ static bool covers(const rv64_region *r, uint64_t address, uint64_t bytes) {
   return address >= r->base && address - r->base < r->size && bytes <= r->size - (address - r->base);
 }
 
+/* Where the command stands in the program; one that a hardware loop made, where the latest command does. */
+static uint64_t place_of(const gm_arch *g, uint32_t order) { return g->place[(order ? order : g->issued) % 256]; }
+
 /* Says which array was missed, and by how much: the array that the access begins in, or the nearest below. */
-static void *memory_fault(const gm_arch *g, const char *name, bool write, uint64_t address, uint64_t bytes,
-                          char why[GM_WHY]) {
+static void *memory_fault(const gm_arch *g, const char *name, uint32_t order, bool write, uint64_t address,
+                          uint64_t bytes, char why[GM_WHY]) {
   const char *verb = write ? "writes" : "reads";
   const rv64_region *below = NULL;
   for (size_t i = 0; i < g->memory->n_regions; i++) {
@@ -42,11 +49,17 @@ static void *memory_fault(const gm_arch *g, const char *name, bool write, uint64
     return NULL;
   }
   unsigned long long offset = address - below->base, size = below->size;
-  if (!write && covers(below, address, bytes) && rv64_is_under_way(below, offset, bytes))
+  char here[64] = "?", writer[64] = "?";
+  const bool under_way = !write && covers(below, address, bytes) && rv64_is_under_way(below, offset, bytes);
+  if (under_way) {
+    rv64_describe_code(g->memory, place_of(g, order), here, sizeof here);
+    rv64_describe_code(g->memory, rv64_writer_of(below, offset, bytes), writer, sizeof writer);
+  }
+  if (under_way)
     gm_fault(why,
-             "%s: %s %llu bytes at %s + %llu before a fence: the store that was told to write there may not have "
-             "done so",
-             name, verb, n, below->name, offset);
+             "%s at %s: %s %llu bytes at %s + %llu before a fence: the mvout at %s was told to write there and may not "
+             "have done so",
+             name, here, verb, n, below->name, offset, writer);
   else if (covers(below, address, bytes))
     gm_fault(why, "%s: %s %llu bytes at %s + %llu, which is not %s", name, verb, n, below->name, offset,
              write ? "writable" : "readable");
@@ -73,19 +86,50 @@ static rv64_region *find_region(gm_arch *g, bool write, uint64_t address, uint64
 /* The host's bytes behind [address, address + bytes), or NULL. Loads and stores have queues of their own, which know
  * nothing of each other's memory addresses (ReservationStation.scala keeps order in the local memories alone): what
  * a store writes may be read behind a fence only. */
-static void *find(gm_arch *g, bool write, uint64_t address, uint64_t bytes) {
+static void *find(gm_arch *g, uint32_t order, bool write, uint64_t address, uint64_t bytes) {
   rv64_region *r = find_region(g, write, address, bytes);
   if (!r) return NULL;
   const uint64_t offset = address - r->base;
-  if (g->keeps_order && write && !rv64_write_under_way(r, offset, bytes)) return NULL;
+  if (g->keeps_order && write && !rv64_write_under_way(r, offset, bytes, place_of(g, order))) return NULL;
   if (g->keeps_order && !write && rv64_is_under_way(r, offset, bytes)) return NULL;
+  if (g->keeps_order && !write && order && r->rights & RV64_WRITE)
+    gm_note_read(g, &(struct gm_read){address, bytes, place_of(g, order), order, false});
   return r->host + offset;
 }
 
-/* As find, but to miss is a fault. */
-static void *dma(gm_arch *g, const char *name, bool write, uint64_t address, uint64_t bytes, char why[GM_WHY]) {
-  void *host = find(g, write, address, bytes);
-  return host ? host : memory_fault(g, name, write, address, bytes, why);
+void gm_note_read(gm_arch *g, const struct gm_read *read) {
+  if (g->n_reads == g->reads_room) {
+    const size_t room = g->reads_room ? 2 * g->reads_room : 64;
+    void *grown = room <= READS_MAX ? realloc(g->reads, room * sizeof *g->reads) : NULL;
+    if (!grown) return; /* what is not noted is not found */
+    g->reads = grown;
+    g->reads_room = room;
+  }
+  g->reads[g->n_reads++] = *read;
+  if (read->order > g->newest_read) g->newest_read = read->order;
+}
+
+/* Has something that comes behind this store in the program read there, before the store was begun? */
+static bool read_too_early(const gm_arch *g, uint32_t order, uint64_t address, uint64_t bytes, char why[GM_WHY]) {
+  if (!order || g->newest_read <= order) return false;
+  for (size_t i = 0; i < g->n_reads; i++) {
+    const struct gm_read *r = &g->reads[i];
+    if (r->order <= order || r->address >= address + bytes || address >= r->address + r->bytes) continue;
+    char here[64], reader[64];
+    rv64_describe_code(g->memory, place_of(g, order), here, sizeof here);
+    rv64_describe_code(g->memory, r->place, reader, sizeof reader);
+    return !gm_fault(why,
+                     "the %s at %s reads before a fence what the mvout at %s, which comes first, had not yet written",
+                     r->by_core ? "load" : "mvin", reader, here);
+  }
+  return false;
+}
+
+/* Where a store goes: to miss is a fault. */
+static void *dma(gm_arch *g, uint32_t order, uint64_t address, uint64_t bytes, char why[GM_WHY]) {
+  if (read_too_early(g, order, address, bytes, why)) return NULL;
+  void *host = find(g, order, true, address, bytes);
+  return host ? host : memory_fault(g, "mvout", order, true, address, bytes, why);
 }
 
 /* ---- mvin ---- */
@@ -193,6 +237,7 @@ bool gm_arch_load(gm_arch *g, const gm_command *command, char why[256]) {
   if (gm_is_garbage(gm_local(command->rs2))) return gm_fault(why, "%s: to the garbage address", l.name);
   l.element_bytes = l.to.acc && !l.registers->shrink ? g->acc_bytes : g->input_bytes;
   if (!check_load(g, &l, why)) return false;
+  g->short_strides += l.registers->block_stride < l.rows;
   uint64_t row_bytes = (uint64_t)(l.cols * l.element_bytes);
   /* What a spare row brings from outside the program's arrays: on the machine whatever lies there. All bits set is -1
    * in integers and NaN in floating point, which shows in the result if the row should be used after all. */
@@ -203,9 +248,9 @@ bool gm_arch_load(gm_arch *g, const gm_command *command, char why[256]) {
     bool missing = false;
     if (!l.zeros) {
       const uint64_t address = l.from + (uint64_t)r * l.registers->stride;
-      from = find(g, false, address, row_bytes);
+      from = find(g, command->order, false, address, row_bytes);
       missing = !from && r >= l.rows - command->spare_rows;
-      if (!from && !missing) return memory_fault(g, l.name, false, address, row_bytes, why), false;
+      if (!from && !missing) return memory_fault(g, l.name, command->order, false, address, row_bytes, why), false;
     }
     uint32_t row = l.to.row + (uint32_t)r;
     for (int col = 0; col < l.cols; col += g->dim, row += (uint32_t)l.registers->block_stride) {
@@ -263,7 +308,7 @@ static bool pool_window(const gm_arch *g, gm_address from, int pool_row, int poo
   return true;
 }
 
-static bool store_pooled(gm_arch *g, uint64_t to, gm_address from, int cols, char why[GM_WHY]) {
+static bool store_pooled(gm_arch *g, uint32_t order, uint64_t to, gm_address from, int cols, char why[GM_WHY]) {
   const gm_store_registers *s = &g->registers.store;
   float result[GM_MAX_DIM];
   if (from.acc && from.full) return gm_fault(why, "mvout: full-width accumulator data cannot be pooled");
@@ -273,7 +318,7 @@ static bool store_pooled(gm_arch *g, uint64_t to, gm_address from, int cols, cha
       if (!pool_window(g, from, row, col, result, why)) return false;
       uint64_t address = to + (uint64_t)(row * s->pool_out_dim + col) * s->stride;
       size_t bytes = (size_t)(cols * g->input_bytes);
-      void *host = dma(g, "mvout", true, address, bytes, why);
+      void *host = dma(g, order, address, bytes, why);
       if (!host) return false;
       memcpy(host, result, bytes);
     }
@@ -282,7 +327,8 @@ static bool store_pooled(gm_arch *g, uint64_t to, gm_address from, int cols, cha
 
 /* pool_size without pool_stride: an image of out_rows x out_cols pixels, one local row each, goes to an image in
  * memory that is pool_out_dim pixels wide (StoreController.scala:74, 131, 203-206). */
-static bool store_image(gm_arch *g, uint64_t to, gm_address from, int cols, size_t element_bytes, char why[GM_WHY]) {
+static bool store_image(gm_arch *g, uint32_t order, uint64_t to, gm_address from, int cols, size_t element_bytes,
+                        char why[GM_WHY]) {
   const gm_store_registers *s = &g->registers.store;
   float scratch[GM_MAX_DIM];
   int pixels = s->out_rows * s->out_cols;
@@ -291,21 +337,20 @@ static bool store_image(gm_arch *g, uint64_t to, gm_address from, int cols, size
   for (int i = 0; i < pixels; i++) {
     uint64_t address = to + (uint64_t)(i / s->out_cols * s->pool_out_dim + i % s->out_cols) * s->stride;
     size_t bytes = (size_t)cols * element_bytes;
-    void *host = dma(g, "mvout", true, address, bytes, why);
+    void *host = dma(g, order, address, bytes, why);
     if (!host) return false;
     memcpy(host, outgoing(g, from, from.row + (uint32_t)i, scratch), bytes);
   }
   return true;
 }
 
-static bool store_rows(gm_arch *g, uint64_t to, gm_address from, int rows, int cols, size_t element_bytes,
-                       char why[GM_WHY]) {
+static bool store_rows(gm_arch *g, uint32_t order, uint64_t to, gm_address from, int rows, int cols,
+                       size_t element_bytes, char why[GM_WHY]) {
   float scratch[GM_MAX_DIM];
   uint64_t blocks = (uint64_t)((cols + g->dim - 1) / g->dim);
   if (!gm_check_rows(g, "mvout", from, (blocks - 1) * (uint64_t)g->dim + (uint64_t)rows - 1, why)) return false;
   for (int r = 0; r < rows; r++) {
-    uint8_t *host =
-        dma(g, "mvout", true, to + (uint64_t)r * g->registers.store.stride, (uint64_t)cols * element_bytes, why);
+    uint8_t *host = dma(g, order, to + (uint64_t)r * g->registers.store.stride, (uint64_t)cols * element_bytes, why);
     if (!host) return false;
     uint32_t row = from.row + (uint32_t)r;
     for (int col = 0; col < cols; col += g->dim, row += (uint32_t)g->dim) {
@@ -332,8 +377,8 @@ bool gm_arch_store(gm_arch *g, const gm_command *command, char why[256]) {
     return gm_fault(why, "mvout: %d columns %s: at most %d", cols, image ? "with pooling" : "of full-width data",
                     g->dim);
   size_t element_bytes = (size_t)(from.acc && full ? g->acc_bytes : g->input_bytes);
-  if (s->pool_stride) return store_pooled(g, command->rs1, from, cols, why);
-  if (s->pool_size) return store_image(g, command->rs1, from, cols, element_bytes, why);
+  if (s->pool_stride) return store_pooled(g, command->order, command->rs1, from, cols, why);
+  if (s->pool_size) return store_image(g, command->order, command->rs1, from, cols, element_bytes, why);
   if (rows < 1 || rows > g->dim) return gm_fault(why, "mvout: %d rows: must be from 1 to %d", rows, g->dim);
-  return store_rows(g, command->rs1, from, rows, cols, element_bytes, why);
+  return store_rows(g, command->order, command->rs1, from, rows, cols, element_bytes, why);
 }

@@ -47,6 +47,16 @@ struct gm_arch {
 
   const gm_config *config;
   const rv64_memory *memory;
+  uint32_t issued;     /* commands of the core */
+  uint64_t place[256]; /* addresses of the latest, by their order */
+  struct gm_read {
+    uint64_t address, bytes, place;
+    uint32_t order; /* commands before it, itself among them */
+    bool by_core;
+  } * reads; /* from memory that a store may write, since the last fence */
+  size_t n_reads, reads_room;
+  uint32_t newest_read;        /* the largest of their orders */
+  uint64_t short_strides;      /* loads whose block stride is below their rows */
   bool keeps_order;            /* what a store writes may be read behind a fence only */
   rv64_region *last_region[2]; /* of the last DMA read and write: the next is most often there too */
   int dim, input_bytes, acc_bytes;
@@ -69,6 +79,8 @@ static inline gm_address gm_decode(uint32_t a) {
   return (gm_address){gm_is_acc(a), gm_accumulates(a), gm_is_full_width(a), a & 0x1fffffff};
 }
 
+/* Notes a read from memory that a store may write. */
+void gm_note_read(gm_arch *, const struct gm_read *);
 __attribute__((format(printf, 2, 3))) bool gm_fault(char why[GM_WHY], const char *format, ...);
 
 /* The rows address.row .. address.row + last must exist. */

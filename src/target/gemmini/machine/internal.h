@@ -345,8 +345,11 @@ struct gm_machine {
   bool fencing; /* the core waits at a fence */
   gm_counters counters;
   uint64_t counted_from;
-  uint64_t limit;       /* the last cycle that may be simulated */
-  gm_listener listener; /* of the core's commands; its functions may be NULL */
+  uint64_t limit;                 /* the last cycle that may be simulated */
+  uint64_t place;                 /* of the command that comes */
+  const rv64_region *last_loaded; /* by the core */
+  bool loads_count;               /* a store may write there */
+  gm_listener listener;           /* of the core's commands; its functions may be NULL */
   tw_trace trace;
   char why[256]; /* non-empty: the program has failed */
 };

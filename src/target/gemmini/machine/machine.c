@@ -162,6 +162,18 @@ static bool failed(gm_machine *m, char why[256]) {
 
 /* ---- ports ---- */
 
+static void place(void *context, uint64_t pc) { ((gm_machine *)context)->place = pc; }
+
+static void load(void *context, uint64_t pc, uint64_t address, unsigned size) {
+  gm_machine *m = context;
+  const rv64_region *r = m->last_loaded;
+  if (!r || address - r->base >= r->size) {
+    m->last_loaded = r = rv64_region_find(m->memory, address, size);
+    m->loads_count = r && r->rights & RV64_WRITE && r->name[0] != '.' && strcmp(r->name, "stack") != 0;
+  }
+  if (m->loads_count) gm_arch_core_reads(m->arch, pc, address, size);
+}
+
 static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd,
                         char why[256]) {
   gm_machine *m = context;
@@ -180,7 +192,8 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
     step(m); /* what is accepted in this cycle moves on in the next */
   else
     m->now++;
-  const gm_command given = {.funct = (uint8_t)(instruction >> 25), .rs1 = rs1, .rs2 = rs2};
+  const gm_command given = {
+      .funct = (uint8_t)(instruction >> 25), .order = gm_arch_issue(m->arch, m->place), .rs1 = rs1, .rs2 = rs2};
   gm_front_push(m, &given);
   if (m->trace.file) gm_trace_span(m, "core", accepted > cycle ? "waits to issue" : "issues", cycle, accepted + 1);
   if (m->listener.command) m->listener.command(m->listener.context, &given, cycle, accepted);
@@ -203,7 +216,7 @@ static uint64_t fence(void *context, uint64_t cycle, char why[256]) {
   gm_wake(m, GM_UNIT_EXECUTE, m->now);
   while (busy(m) && !m->why[0]) advance(m);
   m->fencing = false;
-  rv64_writes_done(m->memory);
+  gm_arch_fence(m->arch);
   if (failed(m, why)) return UINT64_MAX;
   if (!m->counters.commands) gm_machine_start(m, m->now); /* the harness's fence before its first mark */
   uint64_t passed = m->now > cycle ? m->now : cycle;
@@ -238,7 +251,13 @@ static void writeback(void *context, uint64_t cycle, uint64_t line) {
 }
 
 rv64_ports gm_machine_ports(gm_machine *m) {
-  return (rv64_ports){.context = m, .command = command, .fence = fence, .refill = refill, .writeback = writeback};
+  return (rv64_ports){.context = m,
+                      .place = place,
+                      .load = load,
+                      .command = command,
+                      .fence = fence,
+                      .refill = refill,
+                      .writeback = writeback};
 }
 
 void gm_machine_limit(gm_machine *m, uint64_t max_cycles) { m->limit = max_cycles; }
@@ -264,6 +283,7 @@ gm_counters gm_machine_finish(gm_machine *m, uint64_t begin, uint64_t end) {
   c.l2_hits = m->l2.hits;
   c.l2_fills = m->l2.fills;
   c.llc_misses = m->l2.llc_misses;
+  c.short_strides = gm_arch_short_strides(m->arch);
   if (m->trace.file) tw_trace_end(&m->trace, "core", (double)begin, (double)end);
   return c;
 }

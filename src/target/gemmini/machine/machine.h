@@ -29,7 +29,8 @@ typedef struct gm_counters {
   uint64_t commands, loads, computes, stores, configs, fences;
   uint64_t load_bytes, store_bytes;
   uint64_t l2_hits, l2_fills, llc_misses;
-  uint64_t macs; /* useful multiply-accumulates */
+  uint64_t short_strides; /* loads that end an RTL simulation: see gm_arch_short_strides */
+  uint64_t macs;          /* useful multiply-accumulates */
 } gm_counters;
 
 /* `memory` is the program image; both must outlive the machine. NULL with an error on failure. */
