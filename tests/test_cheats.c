@@ -20,8 +20,12 @@
 
 /* As `tilewright run` does. */
 static tw_verdict judge(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_error *error) {
-  const tw_trial trial = {
-      .target = t, .problem = p, .source = source, .length = length, .seed = tw_random_system(), .more_cases = 1};
+  const tw_trial trial = {.target = t,
+                          .problem = p,
+                          .source = source,
+                          .length = length,
+                          .seed = tw_random_system(),
+                          .more_cases = tw_trial_more_cases(p)};
   const tw_setting setting = {.jobs = 1};
   tw_outcome out;
   tw_trial_run(&trial, &setting, &out);

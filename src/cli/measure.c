@@ -39,7 +39,7 @@ static tw_status build_check_measure(const cli *c, const cli_subject *s, const c
                           .source = source,
                           .length = length,
                           .seed = c->options.inputs,
-                          .more_cases = 1,
+                          .more_cases = tw_trial_more_cases(&s->problem),
                           .trust = trust};
   const tw_setting setting = {.bound = &out->bound,
                               .jobs = (int)c->options.jobs,

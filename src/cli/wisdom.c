@@ -138,7 +138,7 @@ static tw_status verify(const cli *c, tw_wisdom_entry *e, tw_error *error) {
                           .source = source,
                           .length = strlen(source),
                           .seed = tw_random_system(),
-                          .more_cases = 1,
+                          .more_cases = tw_trial_more_cases(&problem),
                           .trust = made != NULL};
   const tw_setting setting = {.jobs = (int)c->options.jobs};
   tw_outcome outcome;

@@ -97,6 +97,11 @@ static void check_and_measure(stage *s) {
   s->out->verdict = TW_CORRECT;
 }
 
+int tw_trial_more_cases(const tw_problem *p) {
+  static const double LARGE = 1e8; /* multiply-adds */
+  return p->op->operations(p) > LARGE ? 1 : 3;
+}
+
 /* Right once may be luck, or an answer that was known: other inputs are of other manners, too. */
 static void check_on_others(stage *s) {
   const tw_trial *trial = s->trial;

@@ -38,6 +38,8 @@ typedef struct tw_setting {
   const volatile int *interrupt; /* what fails after it was set says nothing about the kernel; NULL = never */
 } tw_setting;
 
+/* How many more cases a kernel that is right is worth: three, one of large problems, whose cases take seconds. */
+int tw_trial_more_cases(const tw_problem *);
 /* Builds, checks and measures. Builds may run beside anything; checks and measurements hold the target's device. */
 void tw_trial_run(const tw_trial *, const tw_setting *, tw_outcome *);
 /* An outcome that says only why there is none. */
