@@ -50,7 +50,7 @@ static void optional_tables_are_complete(void **state) {
     if (t->quick) assert_non_null(t->quick->least);
     if (t->explainer)
       assert_true(t->explainer->keys && *t->explainer->keys && t->explainer->explain && t->explainer->draw);
-    if (t->exporter) assert_true(t->exporter->sources && t->exporter->floorplan);
+    if (t->exporter) assert_non_null(t->exporter->sources); /* floor plans are not for every machine */
     if (t->library) assert_true(t->library->bench && t->library->learn);
     if (t->launcher) assert_non_null(t->launcher->run);
     for (const tw_view *v = t->machine_views; v && v->name; v++) {

@@ -54,7 +54,7 @@ typedef struct tw_measurement {
   double instructions;    /* retired by the host core; 0 where it does not apply */
   double utilization;     /* fraction of the target's peak */
   tw_spread spread;
-  char bottleneck[160];   /* what limited it, in words; empty where that is not known */
+  char bottleneck[160]; /* what limited it, in words; empty where that is not known */
   size_t n_counters;
   tw_counter counter[TW_COUNTERS_MAX];
   size_t n_memories;
@@ -203,7 +203,7 @@ typedef struct tw_exporter {
   /* What `--out` writes beside the kernel: files for the tools of the real machine. On failure there is nothing to free. */
   tw_status (*sources)(const tw_target *, const tw_problem *, const tw_schedule *, const char *source, tw_files *out,
                        tw_error *);
-  /* Where it puts buffers and routes, as a picture (SVG), to a malloc'ed string. */
+  /* Where it puts buffers and routes, as a picture (SVG), to a malloc'ed string. NULL: it has no floor plans. */
   tw_status (*floorplan)(const tw_target *, const tw_problem *, const tw_schedule *, char **svg, tw_error *);
 } tw_exporter;
 
