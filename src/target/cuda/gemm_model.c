@@ -24,6 +24,7 @@ static const double SHARED = 0.85;        /* FIT: of shared memory's */
 static const double LATENCY = 2643;       /* FIT: cycles from a request to a full stage, under load */
 static const double START = 3482;         /* FIT: cycles until the first product, and behind the last */
 static const double TEAM = 0.662;         /* FIT: how much longer both are for two blocks that wait for each other */
+static const double COPIED = 0.85;        /* of DRAM's bandwidth, by kernels that only copy (docs/cuda.md) */
 static const double DRAM = 0.454;         /* FIT: of its nominal bandwidth, for operands in tiles */
 enum { STEP_POWER = 6, WHOLE_POWER = 3 }; /* how sharply the slowest part decides */
 
@@ -45,11 +46,20 @@ static double traffic(const cuda_config *c, const tw_gemm *g, const tw_tile_gemm
   return fmax(least, least * kept + tiles / wave * each * (1 - kept)) + m * n * tw_type_bits(g->c) / 8.0;
 }
 
-double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *g, const tw_tile_gemm_plan *p) {
-  const double size = tw_type_bits(g->a) / 8.0, team = p->team_m * p->team_n * p->split, wait = team > 1 ? 1 + TEAM : 1;
+/* f32 in parts: products of bf16 along a longer k; what writes the parts moves f32 and them once, sums of blocks twice. */
+double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *problem, const tw_tile_gemm_plan *p) {
+  tw_gemm parts = *problem;
+  const tw_gemm *g = &parts;
+  parts.a = tw_tile_gemm_factor(p, problem->a);
+  if (p->products) parts.k *= p->products;
+  const double m = (double)g->m, n = (double)g->n, k = (double)problem->k;
+  const double factors = p->products ? (m + n) * k * (4 + 2 * tw_tile_parts_of(p->products).planes) : 0;
+  const double moved = factors + (p->parts > 1 ? 8 * m * n * p->parts : 0);
+  const double size = tw_type_bits(g->a) / 8.0, shares = p->split * (p->parts > 1 ? p->parts : 1);
+  const double team = p->team_m * p->team_n * shares, wait = p->team_m * p->team_n * p->split > 1 ? 1 + TEAM : 1;
   const double tiles = ceil((double)g->m / (p->m * p->team_m)) * ceil((double)g->n / (p->n * p->team_n));
   const double teams = floor((double)c->multiprocessors / team), rounds = ceil(tiles / teams);
-  const double steps = ceil((double)g->k / ((double)p->k * p->split));
+  const double steps = ceil((double)g->k / ((double)p->k * shares));
   const double multiply = 2.0 * p->m * p->n * p->k / rate_of(c, g->a) / MULTIPLIED;
   const double reads =
       (double)p->m / PRODUCT_ROWS * (p->k * size / PRODUCT_BYTES) * (PRODUCT_ROWS + p->n) * PRODUCT_BYTES;
@@ -58,5 +68,6 @@ double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *g, const tw_tile_g
   const double step = together(together(multiply, shared, STEP_POWER), waiting, STEP_POWER);
   const double cycles = rounds * steps * step + START * wait;
   const double dram = traffic(c, g, p, tiles, teams) / (DRAM * (double)c->memory_gbs * 1e9);
-  return together(cycles / ((double)c->clock_mhz * 1e6), dram, WHOLE_POWER);
+  return together(cycles / ((double)c->clock_mhz * 1e6), dram, WHOLE_POWER) +
+         moved / (COPIED * (double)c->memory_gbs * 1e9);
 }
