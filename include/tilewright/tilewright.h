@@ -6,6 +6,7 @@
 #define TILEWRIGHT_H
 
 #include "tilewright/format.h"
+#include "tilewright/device.h"
 #include "tilewright/gemm.h"
 #include "tilewright/menu.h"
 #include "tilewright/op.h"

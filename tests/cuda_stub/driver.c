@@ -2,7 +2,7 @@
  * A B in f32 by itself, and the kernel's name says what else it does. What it cannot show is anything about a GPU;
  * what it does show is whether the library believes what it should not. */
 #define _GNU_SOURCE
-#include "target/cuda/runner/driver.h"
+#include "target/cuda/driver.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -132,6 +132,10 @@ ANSWER(cuGetErrorString, (CUresult result, const char **text)) { return (void)re
 ANSWER(cuModuleLoadData, (CUmodule * module, const void *image)) {
   *module = NULL;
   return memcmp(image, "\177ELF", 4) ? INVALID_VALUE : 0;
+}
+ANSWER(cuModuleUnload, (CUmodule module)) {
+  (void)module;
+  return 0;
 }
 ANSWER(cuModuleGetFunction, (CUfunction * f, CUmodule module, const char *name)) {
   (void)module;

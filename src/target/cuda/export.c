@@ -16,6 +16,7 @@
 #include "op/gemm_problem.h"
 #include "target/cuda/build.h"
 #include "target/cuda/measure.h"
+#include "target/cuda/start.h"
 
 typedef struct writer {
   const tw_problem *problem;
@@ -50,23 +51,6 @@ static void write_numbers(tw_text *t, const char *name, const int64_t *x, int n)
   tw_text_add(t, "}");
 }
 
-static int map_type(const tw_launch_map *m) {
-  switch (m->type) {
-  case TW_F32: return m->tf32 ? 11 : 7;
-  case TW_F16: return 6;
-  case TW_BF16: return 9;
-  case TW_I32: return 3;
-  case TW_I16: return 1;
-  default: return 0; /* bytes */
-  }
-}
-
-static int log_of(int bytes, int first) {
-  int n = 0;
-  for (; bytes >= first; bytes /= 2) n++;
-  return n;
-}
-
 static void write_map(writer *w, const tw_launch_map *m) {
   tw_text *t = &w->text;
   const int last = m->rank > 1 ? m->rank - 1 : 1;
@@ -76,7 +60,7 @@ static void write_map(writer *w, const tw_launch_map *m) {
   tw_text_add(t, ";\n    const cuuint32_t ");
   write_numbers(t, "box[]", m->box, m->rank);
   write_numbers(t, ", step[]", m->element_strides, m->rank);
-  tw_text_add(t, ";\n    if (encode(&map_%s, (CUtensorMapDataType)%d, %d, ", m->name, map_type(m), m->rank);
+  tw_text_add(t, ";\n    if (encode(&map_%s, (CUtensorMapDataType)%d, %d, ", m->name, cuda_map_type(m), m->rank);
   if (m->operand == TW_LAUNCH_NO_OPERAND)
     tw_text_add(t, "(char *)workspace + %" PRId64 "ll", m->offset);
   else
@@ -85,7 +69,7 @@ static void write_map(writer *w, const tw_launch_map *m) {
       t,
       ", dims, pitch, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, (CUtensorMapSwizzle)%d, (CUtensorMapL2promotion)%d, "
       "(CUtensorMapFloatOOBfill)%d)) return cudaErrorInvalidValue;\n  }\n",
-      log_of(m->swizzle, 32), log_of(m->l2, 64), m->nan);
+      cuda_log(m->swizzle, 32), cuda_log(m->l2, 64), m->nan);
 }
 
 static void write_argument(writer *w, size_t i, const tw_launch_argument *a) {

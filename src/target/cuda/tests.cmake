@@ -1,4 +1,4 @@
-# tests.cmake - a driver without a device, for test_cuda_process: what the library makes of a kernel's process is tested everywhere.
+# tests.cmake - a driver without a device, for test_cuda_process and _library: what the library makes of a kernel's process is tested everywhere.
 if(TARGET test_cuda_process)
   add_library(cuda_stub SHARED tests/cuda_stub/driver.c)
   target_include_directories(cuda_stub PRIVATE src)
@@ -8,4 +8,6 @@ if(TARGET test_cuda_process)
                         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/tests/cuda_stub)
   target_compile_definitions(test_cuda_process PRIVATE TW_CUDA_STUB="${CMAKE_CURRENT_BINARY_DIR}/tests/cuda_stub")
   add_dependencies(test_cuda_process cuda_stub)
+  target_compile_definitions(test_cuda_library PRIVATE TW_CUDA_STUB="${CMAKE_CURRENT_BINARY_DIR}/tests/cuda_stub")
+  add_dependencies(test_cuda_library cuda_stub)
 endif()

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/cuda/runner/driver.h"
+#include "target/cuda/driver.h"
 
 enum { LAUNCHES = 41, THREADS = 256, SHARED = 49152, DATA_WORDS = SHARED / 4, COPY_BLOCKS = 8 };
 static const uint64_t COPIED = (uint64_t)1 << 30;

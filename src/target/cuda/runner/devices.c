@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "target/cuda/runner/driver.h"
+#include "target/cuda/driver.h"
 
 static int attribute(const cuda_driver *cuda, int which, CUdevice device) {
   int value = 0;

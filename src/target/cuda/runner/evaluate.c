@@ -15,10 +15,11 @@
 #include <unistd.h>
 
 #include "native/runner/device.h"
-#include "target/cuda/runner/driver.h"
+#include "target/cuda/driver.h"
 #include "target/cuda/runner/protocol.h"
+#include "target/cuda/start.h"
 
-enum { GUARD = CUDA_GUARD, ARGUMENT_BYTES = sizeof(CUtensorMap) };
+enum { GUARD = CUDA_GUARD };
 
 typedef struct process {
   cuda_driver cuda;
@@ -32,8 +33,7 @@ typedef struct process {
   CUevent *event; /* 2 * CUDA_LAUNCHES_MAX + 2 */
   CUlaunchConfig config[TW_LAUNCH_KERNELS];
   CUlaunchAttribute attribute[TW_LAUNCH_KERNELS][1];
-  _Alignas(64) char argument[TW_LAUNCH_KERNELS][TW_LAUNCH_ARGUMENTS][ARGUMENT_BYTES];
-  void *argument_at[TW_LAUNCH_KERNELS][TW_LAUNCH_ARGUMENTS];
+  cuda_arguments arguments[TW_LAUNCH_KERNELS];
   cuda_reply reply;
 } process;
 
@@ -133,79 +133,23 @@ static void fetch(process *p, bool inputs) {
 
 /* ---- the kernel ---- */
 
-static int map_type(const tw_launch_map *m) {
-  switch (m->type) {
-  case TW_F32: return m->tf32 ? 11 : 7;
-  case TW_F16: return 6;
-  case TW_BF16: return 9;
-  case TW_I32: return 3;
-  case TW_I16: return 1;
-  default: return 0; /* bytes */
-  }
-}
-
-static int log_of(int bytes, int first) {
-  int n = 0;
-  for (; bytes >= first; bytes /= 2) n++;
-  return n;
-}
-
-static void encode_map(process *p, uint32_t index, CUtensorMap *out) {
-  const tw_launch_map *m = &p->orders->launch.map[index];
-  uint64_t dims[TW_MAP_RANK], strides[TW_MAP_RANK - 1];
-  unsigned box[TW_MAP_RANK], steps[TW_MAP_RANK];
-  p->reply.stage = CUDA_MAPPING, p->reply.index = index;
-  for (int d = 0; d < m->rank; d++) {
-    dims[d] = (uint64_t)m->dims[d], box[d] = (unsigned)m->box[d], steps[d] = (unsigned)m->element_strides[d];
-    if (d < m->rank - 1) strides[d] = (uint64_t)m->strides[d];
-  }
-  if (!p->cuda.cuTensorMapEncodeTiled) give_up(p, 0, "this driver is too old for tensor maps");
-  const CUdeviceptr from =
-      m->operand == TW_LAUNCH_NO_OPERAND ? p->workspace + (uint64_t)m->offset : p->live[m->operand];
-  CALL(p, cuTensorMapEncodeTiled, out, map_type(m), (unsigned)m->rank, (void *)(uintptr_t)from, dims, strides, box,
-       steps, 0, log_of(m->swizzle, 32), log_of(m->l2, 64), m->nan);
-}
-
 static void make_arguments(process *p, size_t k) {
-  const tw_launch_kernel *l = &p->orders->launch.kernel[k];
-  for (size_t i = 0; i < l->n_arguments; i++) {
-    const tw_launch_argument *a = &l->argument[i];
-    void *at = p->argument_at[k][i] = p->argument[k][i];
-    const CUdeviceptr workspace = p->workspace + (uint64_t)a->integer;
-    const int32_t small = (int32_t)a->integer;
-    const float real = (float)a->real;
-    switch (a->kind) {
-    case TW_LAUNCH_OPERAND: memcpy(at, &p->live[a->index], sizeof p->live[0]); break;
-    case TW_LAUNCH_WORKSPACE: memcpy(at, &workspace, sizeof workspace); break;
-    case TW_LAUNCH_MAP: encode_map(p, (uint32_t)a->index, at); break;
-    case TW_LAUNCH_I32: memcpy(at, &small, sizeof small); break;
-    case TW_LAUNCH_I64: memcpy(at, &a->integer, sizeof a->integer); break;
-    case TW_LAUNCH_F32: memcpy(at, &real, sizeof real); break;
-    case TW_LAUNCH_F64: memcpy(at, &a->real, sizeof a->real); break;
-    }
-  }
+  const tw_launch *l = &p->orders->launch;
+  p->reply.stage = CUDA_MAPPING;
+  if (l->n_maps && !p->cuda.cuTensorMapEncodeTiled) give_up(p, 0, "this driver is too old for tensor maps");
+  const CUresult result = cuda_make_arguments(&p->cuda, l, k, p->live, p->workspace, &p->arguments[k], &p->reply.index);
+  if (result) give_up(p, result, NULL);
 }
 
 static void load_kernel(process *p, CUmodule module, size_t k) {
   const tw_launch_kernel *l = &p->orders->launch.kernel[k];
-  CUlaunchConfig *config = &p->config[k];
   p->reply.stage = CUDA_LOADING;
   CALL(p, cuModuleGetFunction, &p->function[k], module, l->name);
   const CUfunction f = p->function[k];
   p->reply.stage = CUDA_LAUNCHING;
-  if (l->shared) CALL(p, cuFuncSetAttribute, f, CU_FUNCTION_DYNAMIC_SHARED, (int)l->shared);
-  const int64_t cluster = l->cluster[0] * l->cluster[1] * l->cluster[2];
-  if (cluster > 8) CALL(p, cuFuncSetAttribute, f, CU_FUNCTION_ANY_CLUSTER, 1);
-  for (int d = 0; d < 3; d++) {
-    config->grid[d] = (unsigned)l->grid[d];
-    config->block[d] = (unsigned)l->block[d];
-    p->attribute[k][0].value.cluster[d] = (unsigned)l->cluster[d];
-  }
-  p->attribute[k][0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-  config->shared_bytes = (unsigned)l->shared;
-  config->stream = p->stream;
-  config->attributes = p->attribute[k];
-  config->n_attributes = l->clustered;
+  const CUresult allowed = cuda_allow(&p->cuda, l, f);
+  if (allowed) give_up(p, allowed, NULL);
+  p->config[k] = cuda_make_config(l, p->stream, p->attribute[k]);
   make_arguments(p, k);
   if (k != p->orders->launch.main) return;
   const int threads = (int)(l->block[0] * l->block[1] * l->block[2]);
@@ -213,7 +157,7 @@ static void load_kernel(process *p, CUmodule module, size_t k) {
   CALL(p, cuFuncGetAttribute, &p->reply.local, CU_FUNCTION_LOCAL, f);
   CALL(p, cuFuncGetAttribute, &p->reply.shared_static, CU_FUNCTION_SHARED, f);
   CALL(p, cuOccupancyMaxActiveBlocksPerMultiprocessor, &p->reply.blocks, f, threads, (size_t)l->shared);
-  if (l->clustered) CALL(p, cuOccupancyMaxActiveClusters, &p->reply.clusters, f, config);
+  if (l->clustered) CALL(p, cuOccupancyMaxActiveClusters, &p->reply.clusters, f, &p->config[k]);
 }
 
 static void load(process *p) {
@@ -229,7 +173,7 @@ static void launch(process *p) {
   if (l->zeroed && l->workspace) CALL(p, cuMemsetD8Async, p->workspace, 0, (size_t)l->workspace, p->stream);
   p->reply.stage = CUDA_LAUNCHING;
   for (size_t k = 0; k < l->n_kernels; k++)
-    CALL(p, cuLaunchKernelEx, &p->config[k], p->function[k], p->argument_at[k], NULL);
+    CALL(p, cuLaunchKernelEx, &p->config[k], p->function[k], p->arguments[k].at, NULL);
   p->reply.stage = CUDA_RUNNING;
 }
 
@@ -310,7 +254,7 @@ static void open_device(process *p) {
 static void confine(process *p) {
   static const char *const devices[] = {"/dev/nvidia", NULL};
   const char *wanted = getenv(CUDA_CONFINE);
-  const char *why = wanted && strcmp(wanted, "1") == 0 ? tw_confine_device(devices, CUDA_CHANNEL) : NULL;
+  const char *why = !wanted || strcmp(wanted, "0") != 0 ? tw_confine_device(devices, CUDA_CHANNEL) : NULL;
   if (why) give_up(p, 0, why);
 }
 

@@ -16,7 +16,7 @@
 
 #include "launch/launch.h"
 
-#define CUDA_CONFINE "TILEWRIGHT_CUDA_CONFINE" /* environment: "1" */
+#define CUDA_CONFINE "TILEWRIGHT_CUDA_CONFINE" /* environment: "0" leaves the process its rights */
 
 enum {
   CUDA_PROTOCOL = 2,

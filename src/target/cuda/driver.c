@@ -1,5 +1,5 @@
 /* driver.c - see driver.h. */
-#include "target/cuda/runner/driver.h"
+#include "target/cuda/driver.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

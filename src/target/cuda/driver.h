@@ -1,4 +1,4 @@
-/* driver.h - the part of CUDA's driver API that the runner uses, declared here: nothing of CUDA is needed to build, and
+/* driver.h - the part of CUDA's driver API that is used, declared here: nothing of CUDA is needed to build, and
  * libcuda.so.1 is looked for when the program runs. Names, values and layouts are those of cuda.h (CUDA 12 and 13; the
  * functions with a version in their name have kept that version since CUDA 4). */
 #ifndef TW_CUDA_RUNNER_DRIVER_H
@@ -76,6 +76,7 @@ enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DEFAULT = 0 };
   F(cuGetErrorName, (CUresult, const char **name))                                                                     \
   F(cuGetErrorString, (CUresult, const char **text))                                                                   \
   F(cuModuleLoadData, (CUmodule *, const void *image))                                                                 \
+  F(cuModuleUnload, (CUmodule))                                                                                        \
   F(cuModuleGetFunction, (CUfunction *, CUmodule, const char *name))                                                   \
   F(cuFuncSetAttribute, (CUfunction, int attribute, int value))                                                        \
   F(cuFuncGetAttribute, (int *value, int attribute, CUfunction))                                                       \

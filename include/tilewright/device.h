@@ -1,0 +1,42 @@
+/* device.h - kernels that a search found, on the GPU in front of the user, with the caller's own memory and streams.
+ *
+ *   tw_device_plan looks wisdom up for the problem, compiles the kernel (or takes it from the cache) and loads it into the
+ *   caller's current context of the device; from then on tw_device_launch only starts it. NVIDIA GPUs, through the driver
+ *   that the caller uses: pointers and streams are those of CUDA's runtime and of its driver API alike.
+ *
+ * Every function that can fail returns a tw_status and says in one line what is wrong. */
+#ifndef TILEWRIGHT_DEVICE_H
+#define TILEWRIGHT_DEVICE_H
+
+#include <stddef.h>
+
+#include "tilewright/op.h"
+#include "tilewright/wisdom.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+typedef struct tw_device_planned tw_device_planned;
+
+/* The kernel for the problem: what `wisdom` (NULL: none) knows for it on this device; else for a problem like it; else the
+ * plainest. TW_MISSING without a device, a compiler, or a current context. */
+tw_status tw_device_plan(const tw_problem *, const tw_wisdom *, tw_device_planned **out, tw_error *);
+void tw_device_destroy(tw_device_planned *); /* when no launch of it is under way; NULL is fine */
+
+/* Bytes of device memory that a launch needs beside its operands; launches at the same time need one each. */
+size_t tw_device_workspace(const tw_device_planned *);
+/* Its schedule, a step a line, or empty: for logs. Returns the length it needs, as snprintf does. */
+size_t tw_device_print(const tw_device_planned *, char *buffer, size_t size);
+
+/* Starts the kernel on the stream: `operands` are pointers to device memory in the op's order (`tilewright ops`), aligned to
+ * 16 bytes. Allocates nothing and waits for nothing; any number of threads may launch one plan. What goes wrong on the device
+ * shows where the stream is waited for. */
+tw_status tw_device_launch(const tw_device_planned *, void *const operands[], void *workspace, void *stream, tw_error *);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

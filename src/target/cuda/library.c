@@ -1,0 +1,133 @@
+/* library.c - tilewright/device.h on NVIDIA GPUs. Here, and nowhere else in the library, the driver is loaded into the caller's
+ * process: it is there already, or the caller could have no device memory. Compiling stays in a process of its own. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "target/cuda/build.h"
+#include "target/cuda/device.h"
+#include "target/cuda/measure.h"
+#include "target/cuda/start.h"
+#include "tilewright/device.h"
+#include "tilewright/target.h"
+
+struct tw_device_planned {
+  cuda_kernel kernel;
+  CUmodule module;
+  CUfunction function[TW_LAUNCH_KERNELS];
+  size_t n_operands;
+  tw_schedule schedule;
+};
+
+enum { INVALID_CONTEXT = 201 };
+
+static cuda_driver driver;
+static const char *missing;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load_driver(void) { missing = cuda_driver_open(&driver); }
+
+static tw_status fail(CUresult result, const char *what, tw_error *error) {
+  char text[200];
+  if (result == INVALID_CONTEXT)
+    return tw_fail(error, TW_MISSING,
+                   "no device is current: call cudaSetDevice and cudaFree(0), or cuCtxSetCurrent, first");
+  cuda_driver_error(&driver, result, text, sizeof text);
+  return tw_fail(error, TW_FAILED, "%s: %s", what, text);
+}
+
+/* The source that wisdom has; else what its recipe, or the plainest, becomes. */
+static tw_status source_of(const tw_target *t, const tw_problem *p, const tw_wisdom *wisdom, tw_device_planned *out,
+                           char **source, tw_error *error) {
+  const char *name = cuda_config_here()->name;
+  char target[64];
+  bool exact = false;
+  snprintf(target, sizeof target, "cuda-%s", name);
+  const char *const names[] = {t->name, target};
+  for (size_t i = 0; wisdom && i < sizeof names / sizeof *names; i++) {
+    const tw_wisdom_entry *e = tw_wisdom_find_source(wisdom, names[i], p);
+    if (e) return (*source = strdup(e->source)) ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+    if (!(e = tw_wisdom_find(wisdom, names[i], p, &exact))) continue;
+    if (tw_target_emit(t, p, &e->schedule, source, NULL) == TW_OK) {
+      out->schedule = e->schedule;
+      return TW_OK;
+    }
+  }
+  return tw_target_emit(t, p, &out->schedule, source, error);
+}
+
+static tw_status load(tw_device_planned *p, tw_error *error) {
+  CUresult result = driver.cuModuleLoadData(&p->module, p->kernel.cubin);
+  const tw_launch *l = &p->kernel.launch;
+  if (!result && l->n_maps && !driver.cuTensorMapEncodeTiled)
+    return tw_fail(error, TW_MISSING, "this driver is too old for tensor maps");
+  for (size_t k = 0; !result && k < l->n_kernels; k++) {
+    result = driver.cuModuleGetFunction(&p->function[k], p->module, l->kernel[k].name);
+    if (!result) result = cuda_allow(&driver, &l->kernel[k], p->function[k]);
+  }
+  return result ? fail(result, "the driver does not load the kernel", error) : TW_OK;
+}
+
+tw_status tw_device_plan(const tw_problem *problem, const tw_wisdom *wisdom, tw_device_planned **out, tw_error *error) {
+  const tw_target *t = tw_target_find("cuda");
+  tw_operand operand[TW_OPERANDS_MAX];
+  tw_problem p = *problem;
+  char *source = NULL;
+  *out = NULL;
+  pthread_once(&once, load_driver);
+  if (missing) return tw_fail(error, TW_MISSING, "%s", missing);
+  tw_device_planned *plan = tw_new(1, sizeof *plan);
+  tw_status status = plan ? cuda_need_device(NULL, error) : tw_fail(error, TW_MISSING, "out of memory");
+  if (status == TW_OK) status = tw_target_settle(t, &p, error);
+  if (status == TW_OK) status = tw_target_supports(t, &p, error);
+  if (status == TW_OK) status = source_of(t, &p, wisdom, plan, &source, error);
+  if (status == TW_OK) status = cuda_build(cuda_config_here(), &p, source, strlen(source), false, &plan->kernel, error);
+  if (status == TW_OK) status = load(plan, error);
+  if (status == TW_OK) plan->n_operands = p.op->operands(&p, operand);
+  free(source);
+  if (status == TW_OK)
+    *out = plan;
+  else
+    tw_device_destroy(plan);
+  return status;
+}
+
+void tw_device_destroy(tw_device_planned *p) {
+  if (!p) return;
+  if (p->module) driver.cuModuleUnload(p->module);
+  cuda_kernel_free(&p->kernel);
+  free(p);
+}
+
+size_t tw_device_workspace(const tw_device_planned *p) { return p ? (size_t)p->kernel.launch.workspace : 0; }
+
+size_t tw_device_print(const tw_device_planned *p, char *buffer, size_t size) {
+  return tw_schedule_print(&p->schedule, buffer, size);
+}
+
+tw_status tw_device_launch(const tw_device_planned *p, void *const operands[], void *workspace, void *stream,
+                           tw_error *error) {
+  const tw_launch *l = &p->kernel.launch;
+  const CUdeviceptr room = (CUdeviceptr)(uintptr_t)workspace;
+  CUdeviceptr operand[TW_OPERANDS_MAX];
+  CUresult result = 0;
+  uint32_t map = 0;
+  if (l->workspace && !workspace)
+    return tw_fail(error, TW_USAGE, "this kernel needs a workspace of %lld bytes", (long long)l->workspace);
+  for (size_t i = 0; i < p->n_operands; i++) {
+    operand[i] = (CUdeviceptr)(uintptr_t)operands[i];
+    if (!operand[i] || operand[i] % 16)
+      return tw_fail(error, TW_USAGE, "operand %zu is not at a multiple of 16 bytes", i);
+  }
+  if (l->zeroed && l->workspace) result = driver.cuMemsetD8Async(room, 0, (size_t)l->workspace, stream);
+  for (size_t k = 0; !result && k < l->n_kernels; k++) {
+    cuda_arguments arguments;
+    CUlaunchAttribute cluster;
+    result = cuda_make_arguments(&driver, l, k, operand, room, &arguments, &map);
+    const CUlaunchConfig config = cuda_make_config(&l->kernel[k], stream, &cluster);
+    if (!result) result = driver.cuLaunchKernelEx(&config, p->function[k], arguments.at, NULL);
+  }
+  return result ? fail(result, "the driver does not launch the kernel", error) : TW_OK;
+}

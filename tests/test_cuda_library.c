@@ -1,0 +1,113 @@
+/* Kernels on the caller's own memory (tilewright/device.h), with a driver without a device (cuda_stub/driver.c): what wisdom
+ * knows is what is started, by several threads, and what cannot be is told. Needs the compiler, as any build. */
+#include "test.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "target/cuda/device.h"
+#include "tilewright/tilewright.h"
+
+enum { M = 30, N = 40, K = 50, THREADS = 4 };
+
+static const char PROBLEM[] = "gemm m=30 n=40 k=50 a=f32 b=f32 c=f32 acc=f32";
+static const char SOURCE[] =
+    "//: kernel right\n//: grid 1\n//: block 32\n//: workspace 100\n//: args A, B, C, workspace, m, n, k\n"
+    "extern \"C\" __global__ void right(float *A, float *B, float *C, char *w, int m, int n, int k) {}\n";
+
+static tw_wisdom_entry entry;
+static tw_wisdom wisdom = {.n = 1, .entry = &entry};
+
+static void need_compiler(void) {
+  tw_error why = {0};
+  if (cuda_need_compiler(&why) == TW_OK && cuda_need_device(NULL, &why) == TW_OK) return;
+  print_message("%s\n", why.text);
+  skip();
+}
+
+static tw_device_planned *planned(void) {
+  tw_error error = {0};
+  tw_device_planned *plan = NULL;
+  tw_problem p;
+  assert_int_equal(tw_problem_read(PROBLEM, &p, &error), TW_OK);
+  snprintf(entry.target, sizeof entry.target, "cuda");
+  snprintf(entry.unit, sizeof entry.unit, "seconds");
+  tw_problem_print(&p, entry.problem, sizeof entry.problem);
+  entry.source = (char *)SOURCE;
+  entry.cost = 1e-3;
+  if (tw_device_plan(&p, &wisdom, &plan, &error) != TW_OK) fail_msg("%s", error.text);
+  return plan;
+}
+
+typedef struct work {
+  const tw_device_planned *plan;
+  float *memory[THREADS][3];
+  char *workspace[THREADS];
+  tw_status status[THREADS];
+} work;
+
+static void launch(void *with, size_t i) {
+  work *w = with;
+  w->status[i] = tw_device_launch(w->plan, (void *const *)w->memory[i], w->workspace[i], NULL, NULL);
+}
+
+static void what_wisdom_knows_is_launched_by_any_thread(void **state) {
+  static const size_t sizes[] = {M * K, K * N, M * N};
+  (void)state;
+  need_compiler();
+  work w = {.plan = planned()};
+  assert_int_equal(tw_device_workspace(w.plan), 100);
+  for (int t = 0; t < THREADS; t++) {
+    w.workspace[t] = malloc(100);
+    for (int i = 0; i < 3; i++) {
+      w.memory[t][i] = aligned_alloc(64, (sizes[i] * 4 + 63) / 64 * 64);
+      for (size_t e = 0; e < sizes[i]; e++) w.memory[t][i][e] = (float)((e + (size_t)(i + t)) % 5);
+    }
+  }
+  tw_parallel_for(THREADS, THREADS, launch, &w);
+  for (int t = 0; t < THREADS; t++) {
+    assert_int_equal(w.status[t], TW_OK);
+    for (int i = 0; i < M; i++)
+      for (int j = 0; j < N; j++) {
+        float sum = 0;
+        for (int p = 0; p < K; p++) sum += w.memory[t][0][i * K + p] * w.memory[t][1][p * N + j];
+        assert_true(fabsf(w.memory[t][2][i * N + j] - sum) < 1e-6f); /* small whole numbers */
+      }
+    for (int i = 0; i < 3; i++) free(w.memory[t][i]);
+    free(w.workspace[t]);
+  }
+  tw_device_destroy((tw_device_planned *)w.plan);
+}
+
+static void what_cannot_be_launched_is_told(void **state) {
+  (void)state;
+  need_compiler();
+  tw_device_planned *plan = planned();
+  tw_error error = {0};
+  static _Alignas(64) float a[M * K], b[K * N + 1], c[M * N];
+  void *const right[] = {a, b, c}, *const odd[] = {a, (char *)b + 4, c};
+  assert_int_equal(tw_device_launch(plan, right, NULL, NULL, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "a workspace of 100 bytes"));
+  assert_int_equal(tw_device_launch(plan, odd, a, NULL, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "operand 1 is not at a multiple of 16 bytes"));
+  tw_device_destroy(plan);
+  tw_device_destroy(NULL);
+  tw_problem p;
+  assert_int_equal(tw_problem_read("gemm m=3 n=4 k=5 a=i16 b=i16 c=i32 acc=i32", &p, &error), TW_OK);
+  assert_int_not_equal(tw_device_plan(&p, NULL, &plan, &error), TW_OK);
+  assert_null(plan);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_wisdom_knows_is_launched_by_any_thread),
+      cmocka_unit_test(what_cannot_be_launched_is_told),
+  };
+  setenv("LD_LIBRARY_PATH", TW_CUDA_STUB, 1);                                  /* for the process that lists devices */
+  if (!dlopen(TW_CUDA_STUB "/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL)) return 1; /* later ones by its name get this one */
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
