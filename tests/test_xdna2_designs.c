@@ -20,6 +20,7 @@ static void text_that_is_no_mlir_is_refused(void **state) {
   static const refusal list[] = {
       {"link_with = \"mm.o\"}", "link_with = \"mm.o}", "a string does not end on its line", NULL},
       {"aie.tile(0, 0)", "aie.tile(0, 99999999999999999999)", "does not fit in 64 bits", NULL},
+      {"aie.tile(0, 0)", "aie.tile(0, 0x8000000000000000)", "does not fit in 64 bits", NULL},
       {"aie.tile(0, 0)", "aie.tile(0 0)", ", is expected, not \"0\"", NULL},
       {"aie.tile(0, 0)", "aie.tile(, 0)", "a number is expected", NULL},
       {"      aie.end\n    } {stack_size", "      aie.end\n    {stack_size", "{ is not taken in a core", "{stack_size"},
@@ -247,6 +248,16 @@ static void sizes_and_types_must_be_the_problems(void **state) {
   free(wrong);
 }
 
+static void numbers_may_be_hexadecimal(void **state) {
+  (void)state;
+  tw_error error;
+  char *hexadecimal = replaced(one_core, "%tile = aie.tile(0, 2)", "%tile = aie.tile(0x0, 0x2)");
+  char *sizes = replaced(hexadecimal, "[2, 2, 32, 32][32, 2048, 64, 1]", "[0x2, 2, 0x20, 32][0x20, 0x800, 0x40, 0x1]");
+  if (run_square(sizes, &error) != TW_OK) fail_msg("%s", error.text);
+  free(sizes);
+  free(hexadecimal);
+}
+
 static void deadlocks_are_found(void **state) {
   (void)state;
   static const refusal waits = {"      aiex.npu.dma_memcpy_nd(%B", "      // aiex.npu.dma_memcpy_nd(%B",
@@ -346,6 +357,7 @@ int main(void) {
       cmocka_unit_test(what_does_not_fit_is_refused),
       cmocka_unit_test(tasks_with_too_many_dimensions_are_refused),
       cmocka_unit_test(sizes_and_types_must_be_the_problems),
+      cmocka_unit_test(numbers_may_be_hexadecimal),
       cmocka_unit_test(deadlocks_are_found),
       cmocka_unit_test(loops_nest_eight_deep_and_no_deeper),
       cmocka_unit_test(loops_that_wait_for_nothing_are_short),

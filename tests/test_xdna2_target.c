@@ -345,6 +345,28 @@ static void designs_that_are_not_checked_change_nothing(void **state) {
   unlink(journal);
 }
 
+/* The script that runs a design compares products of int8, whatever C they leave. */
+static void the_script_compares_every_c(void **state) {
+  (void)state;
+  static const char *const types[][3] = {
+      {"a=i8 b=i8 c=i32", "view(np.int32)", "rint(sums / 2**0)"},
+      {"a=i8 b=i8 c=i16 scale=0.25", "view(np.int16)", "rint(sums / 2**2)"},
+      {"a=i8 b=i8 c=i8 scale=0.0625 b_transposed=1", "view(np.int8).reshape(M, N)", "reshape(N, K).T"}};
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    const tw_problem p = problem_of("256", "512", "256", types[i][0]);
+    const tw_schedule none = {0};
+    tw_files files = {0};
+    tw_error error;
+    const char *script = NULL;
+    if (target->exporter->sources(target, &p, &none, NULL, &files, &error) != TW_OK) fail_msg("%s", error.text);
+    for (size_t j = 0; j < files.n; j++)
+      if (!strcmp(files.file[j].name, "run.py")) script = files.file[j].text;
+    assert_non_null(script);
+    assert_true(strstr(script, types[i][1]) && strstr(script, types[i][2]) && strstr(script, "WRONG"));
+    tw_files_free(&files);
+  }
+}
+
 /* On spaces of which every design is measured, a search at its defaults finds one as good as the best, also where that takes three
  * steps of which the first two lose. */
 static void the_search_finds_the_best_of_all_designs(void **state) {
@@ -446,6 +468,7 @@ int main(void) {
       cmocka_unit_test(the_bound_is_never_above_the_simulation),
       cmocka_unit_test(the_search_beats_the_plain_design),
       cmocka_unit_test(designs_that_are_not_checked_change_nothing),
+      cmocka_unit_test(the_script_compares_every_c),
       cmocka_unit_test(the_search_finds_the_best_of_all_designs),
       cmocka_unit_test(too_many_designs_are_not_enumerated),
       cmocka_unit_test(the_floorplan_shows_every_buffer_and_link),

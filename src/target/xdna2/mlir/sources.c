@@ -97,7 +97,8 @@ static char *script_of(const xd_gemm *g) {
   tw_text t = {0};
   int64_t bytes[XD_GEMM_OPERANDS];
   xd_gemm_bytes(g, bytes);
-  const bool checks = g->kernel->a == TW_I8 && g->kernel->b == TW_I8 && g->c == TW_I32;
+  const bool checks = g->kernel->a == TW_I8 && g->kernel->b == TW_I8;
+  const bool to_even = g->rounding == TW_ROUND_EVEN;
   tw_text_add(&t,
               "# Runs gemm.xclbin with insts.bin on the NPU and times it.\n"
               "import time\nimport numpy as np\nimport pyxrt\n\n"
@@ -129,11 +130,19 @@ static char *script_of(const xd_gemm *g) {
       "{state}\")\n"
       "print(f\"{best * 1e6:.0f} us, {2e-12 * M * N * K / best:.2f} Tflop/s\")\n");
   if (checks)
-    tw_text_add_string(&t, "\nbuffers[2].sync(FROM, SIZES[2], 0)\n"
-                           "c = buffers[2].read(SIZES[2], 0).view(np.int32).reshape(M, N)\n"
-                           "a, b = data[0].view(np.int8).reshape(M, K), data[1].view(np.int8).reshape(K, N)\n"
-                           "expected = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int32)\n"
-                           "print(\"correct\" if np.array_equal(c, expected) else \"WRONG\")\n");
+    tw_text_add(&t,
+                "\nbuffers[2].sync(FROM, SIZES[2], 0)\n"
+                "c = buffers[2].read(SIZES[2], 0).view(np.%s).reshape(M, N)\n"
+                "a, b = data[0].view(np.int8).reshape(M, K), data[1].view(np.int8).reshape(%s\n"
+                "sums = a.astype(np.float64) @ b.astype(np.float64)  # exact\n"
+                "limits = np.iinfo(c.dtype)  # sums are shifted, rounded%s, and saturated\n"
+                "expected = np.clip(np.%s(sums / 2**%d), limits.min, limits.max).astype(c.dtype)\n"
+                "print(\"correct\" if np.array_equal(c, expected) else \"WRONG\")\n",
+                g->c == TW_I8    ? "int8"
+                : g->c == TW_I16 ? "int16"
+                                 : "int32",
+                g->b_transposed ? "N, K).T" : "K, N)", to_even ? " to nearest even" : " down",
+                to_even ? "rint" : "floor", g->shift);
   return tw_text_take(&t);
 }
 

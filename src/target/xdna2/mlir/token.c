@@ -51,12 +51,30 @@ static void take_name(xd_lexer *l, xd_token *t, xd_token_kind kind) {
   t->problem = kind == XD_TOKEN_VALUE ? "a name is missing behind %" : "a name is missing behind @";
 }
 
+/* Behind the sign. */
+static void take_hexadecimal(xd_lexer *l, xd_token *t, bool negative) {
+  bool fits = true;
+  for (l->at += 2; isxdigit((unsigned char)*l->at); l->at++) {
+    const int digit = isdigit((unsigned char)*l->at) ? *l->at - '0' : tolower((unsigned char)*l->at) - 'a' + 10;
+    fits = fits && !__builtin_mul_overflow(t->number, 16, &t->number) &&
+           !__builtin_add_overflow(t->number, negative ? -digit : digit, &t->number);
+  }
+  t->length = (size_t)(l->at - t->at);
+  if (fits) return;
+  t->kind = XD_TOKEN_BAD;
+  t->problem = "a number does not fit in 64 bits";
+}
+
 static void take_number(xd_lexer *l, xd_token *t) {
   const bool negative = *l->at == '-';
   bool fits = true;
   t->kind = XD_TOKEN_NUMBER;
   t->at = l->at;
   if (negative) l->at++;
+  if (l->at[0] == '0' && l->at[1] == 'x' && isxdigit((unsigned char)l->at[2])) {
+    take_hexadecimal(l, t, negative);
+    return;
+  }
   for (; isdigit((unsigned char)*l->at); l->at++) {
     const int64_t digit = negative ? '0' - *l->at : *l->at - '0';
     fits = fits && !__builtin_mul_overflow(t->number, 10, &t->number) &&
