@@ -1,6 +1,7 @@
 /* reuse.c - see reuse.h. */
 #include "target/cdna/time/reuse.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ typedef struct search {
   uint32_t lines_max; /* of a workgroup */
   stream *stream;
   tw_error *error; /* of each */
+  atomic_int next;
 } search;
 
 /* ---- one workgroup, followed ---- */
@@ -102,19 +104,24 @@ static bool follow_group(const search *q, stream *s, filter *f, cdna_group *g) {
   return true;
 }
 
+/* One thread: workgroups one after the other. */
 static void follow(void *context, size_t index) {
   search *q = context;
   const cdna_rates *r = q->rates;
   filter f = {.ways = r->l1_ways, .sets = r->l1_bytes / r->l1_line / r->l1_ways};
   const size_t n = (size_t)f.ways * (size_t)f.sets;
+  tw_error error = {0};
+  (void)index;
   f.tag = tw_new(n, sizeof *f.tag);
-  cdna_group *g = cdna_group_open(q->dispatch, &q->error[index]);
-  if (g && f.tag) {
-    cdna_group_start(q->dispatch, g, index);
-    if (!follow_group(q, &q->stream[index], &f, g) && q->error[index].status == TW_OK)
-      tw_fail(&q->error[index], TW_MISSING, "out of memory for what workgroups read");
-  } else if (q->error[index].status == TW_OK) {
-    tw_fail(&q->error[index], TW_MISSING, "out of memory for a workgroup's registers");
+  cdna_group *g = cdna_group_open(q->dispatch, &error);
+  for (int i; (i = atomic_fetch_add(&q->next, 1)) < q->n_streams;) {
+    if (g && f.tag) {
+      memset(f.tag, 0, n * sizeof *f.tag);
+      cdna_group_start(q->dispatch, g, (uint64_t)i);
+      if (follow_group(q, &q->stream[i], &f, g)) continue;
+    }
+    if (error.status == TW_OK) tw_fail(&error, TW_MISSING, "out of memory for what workgroups read");
+    q->error[i] = error;
   }
   if (g) cdna_group_close(g);
   free(f.tag);
@@ -217,7 +224,8 @@ tw_status cdna_reuse_find(const cdna_machine *m, const cdna_rates *r, const cdna
   if (!q.stream || !q.error) {
     status = tw_fail(error, TW_MISSING, "out of memory for what workgroups read");
   } else {
-    tw_parallel_for(jobs, (size_t)n, follow, &q);
+    const size_t threads = (size_t)(jobs ? jobs : tw_cores());
+    tw_parallel_for(jobs, n < threads ? (size_t)n : threads, follow, &q);
     for (uint64_t i = 0; i < n && status == TW_OK; i++)
       if (q.error[i].status != TW_OK) {
         if (error) *error = q.error[i];
