@@ -236,6 +236,87 @@ static void test_integers(void **state) {
 }
 
 /* min and max of f32: a number beats NaN, -0 is below +0, and a signaling NaN comes out quiet. */
+/* Saturating sums against wide arithmetic, bytes and halves one by one, over random operands and the ends of ranges. */
+static int64_t within(int64_t v, int64_t least, int64_t most) { return v < least ? least : v > most ? most : v; }
+static int compare_integers(const void *p, const void *q) { return *(const int *)p - *(const int *)q; }
+static void test_what_is_rare(void **state) {
+  static const uint32_t ends[] = {0, 1, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000u, 0xFFFFFFFFu};
+  tw_random r;
+  (void)state;
+  tw_random_seed(&r, 21);
+  for (int n = 0; n < n_kits; n++)
+    for (int round = 0; round < 40; round++) {
+      uint32_t a[ROWS], b[ROWS], c[ROWS], d[ROWS] = {0};
+      for (int l = 0; l < ROWS; l++) {
+        a[l] = tw_random_below(&r, 3) ? (uint32_t)tw_random_next(&r) : ends[tw_random_below(&r, 8)];
+        b[l] = tw_random_below(&r, 3) ? (uint32_t)tw_random_next(&r) : ends[tw_random_below(&r, 8)];
+        c[l] = tw_random_below(&r, 3) ? (uint32_t)tw_random_next(&r) : ends[tw_random_below(&r, 8)];
+      }
+#define EACH(name_, ...)                                                                                               \
+  run(kits[n], name_, CDNA4, a, b, c, d);                                                                              \
+  for (int l = 0; l < CDNA_LANES; l++) {                                                                               \
+    const int64_t p = (int32_t)a[l], q = (int32_t)b[l], s = (int32_t)c[l];                                             \
+    const int p16 = (int16_t)a[l], q16 = (int16_t)b[l], s16 = (int16_t)c[l];                                           \
+    (void)p, (void)q, (void)s, (void)p16, (void)q16, (void)s16;                                                        \
+    const uint32_t right = (uint32_t)(__VA_ARGS__);                                                                    \
+    if (d[l] != right) fail_msg("%s, %s: %x %x %x is %x, not %x", kits[n]->isa, name_, a[l], b[l], c[l], d[l], right); \
+  }
+      EACH("v_add_u32_clamp", within((int64_t)a[l] + b[l], 0, UINT32_MAX))
+      EACH("v_subrev_u32_clamp", within((int64_t)b[l] - a[l], 0, UINT32_MAX))
+      EACH("v_add_i32_clamp", within(p + q, INT32_MIN, INT32_MAX))
+      EACH("v_sub_i32_clamp", within(p - q, INT32_MIN, INT32_MAX))
+      EACH("v_sub_i16_clamp", within(p16 - q16, INT16_MIN, INT16_MAX) & 0xFFFF)
+      EACH("v_add_i16", (a[l] + b[l]) & 0xFFFF)
+      EACH("v_mad_i16", (p16 * q16 + s16) & 0xFFFF)
+      EACH("v_med3_i16", ({
+             int three[] = {p16, q16, s16};
+             qsort(three, 3, sizeof *three, compare_integers);
+             three[1] & 0xFFFF;
+           }))
+      EACH("v_max3_u16", ({
+             int three[] = {p16 & 0xFFFF, q16 & 0xFFFF, s16 & 0xFFFF};
+             qsort(three, 3, sizeof *three, compare_integers);
+             three[2];
+           }))
+      EACH("v_lerp_u8", ({
+             uint32_t sum = 0;
+             for (int k = 3; k >= 0; k--)
+               sum = sum << 8 | ((a[l] >> 8 * k & 255) + (b[l] >> 8 * k & 255) + (c[l] >> 8 * k & 1)) / 2;
+             sum;
+           }))
+      EACH("v_msad_u8", ({
+             uint32_t sum = c[l];
+             for (int k = 0; k < 4; k++) {
+               const int x = (int)(a[l] >> 8 * k & 255), y = (int)(b[l] >> 8 * k & 255);
+               if (y) sum += (uint32_t)abs(x - y);
+             }
+             sum;
+           }))
+      EACH("v_ashr_pk_i8_i32", ({
+             const int shift = (int)(c[l] & 31);
+             ((uint32_t)within(p >> shift, -128, 127) & 255) | ((uint32_t)within(q >> shift, -128, 127) & 255) << 8;
+           }))
+      EACH("v_prng_b32", (a[l] << 1) ^ (a[l] >> 31) * 197)
+#undef EACH
+      run(kits[n], "v_div_fixup_f16", CDNA4, a, b, c, d);
+      for (int l = 0; l < CDNA_LANES; l++) {
+        const double den = half_value(b[l] & 0xFFFF), num = half_value(c[l] & 0xFFFF), right = num / den,
+                     got = half_value(d[l]);
+        if (isnan(right)                 ? !isnan(got)
+            : isinf(right) || right == 0 ? memcmp(&right, &got, sizeof got) != 0
+                                         : signbit(right) != signbit(got))
+          fail_msg("%a / %a is %a", num, den, got);
+      }
+      run(kits[n], "v_ldexp_f16", CDNA4, a, b, c, d);
+      for (int l = 0; l < CDNA_LANES; l++) {
+        const double v = half_value(a[l] & 0xFFFF);
+        const int e = (int16_t)b[l];
+        const double right = isfinite(v) && v != 0 ? half_of(ldexp(v, e < -60 ? -60 : e > 60 ? 60 : e)) : v;
+        if (isnan(right) ? !isnan(half_value(d[l])) : half_value(d[l]) != right) fail_msg("ldexp(%a, %d)", v, e);
+      }
+    }
+}
+
 static void test_minimum_and_maximum(void **state) {
   static const struct {
     uint32_t a, b, least, most;
@@ -286,6 +367,7 @@ int main(void) {
       cmocka_unit_test(test_fp8_of_each_machine),
       cmocka_unit_test(test_binary16_arithmetic_rounds_once),
       cmocka_unit_test(test_integers),
+      cmocka_unit_test(test_what_is_rare),
       cmocka_unit_test(test_minimum_and_maximum),
       cmocka_unit_test(test_exponentials_are_rounded_well),
   };

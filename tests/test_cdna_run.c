@@ -123,6 +123,60 @@ static void test_quotients_are_rounded_correctly(void **state) {
   free(source);
 }
 
+static void run_rare(int arch, const char *object, size_t size, const char *name, int *out, size_t bytes) {
+  cdna_object o;
+  const cdna_kernel *k;
+  cdna_memory m = {0};
+  tw_error error = {0};
+  assert_int_equal(cdna_object_read(object, size, "rare", &o, &error), TW_OK);
+  assert_int_equal(o.arch, arch);
+  assert_int_equal(cdna_object_kernel(&o, name, &k, &error), TW_OK);
+  const uint64_t block[] = {cdna_memory_add(&m, out, bytes, true, "out")};
+  const cdna_launch launch = {
+      .grid = {1, 1, 1}, .block = {64, 1, 1}, .arguments = block, .argument_bytes = sizeof block};
+  if (cdna_run(&o, k, &launch, &m, NULL, &error) != TW_OK) fail_msg("%s: %s", name, error.text);
+  cdna_object_free(&o);
+}
+
+static void test_what_compilers_seldom_emit(void **state) {
+  char path[300], *source, *object;
+  size_t length, size;
+  tw_error error = {0};
+  (void)state;
+  snprintf(path, sizeof path, "%s/cdna/rare.c", TW_TEST_DATA);
+  assert_int_equal(tw_file_read(path, 1 << 20, &source, &length, &error), TW_OK);
+  for (int arch = 0; arch < CDNA_ARCHES; arch++) {
+    if (cdna_compile((cdna_arch)arch, source, length, true, NULL, &object, &size, &error) != TW_OK)
+      fail_msg("%s", error.text);
+    int out[64 * 6] = {7, 3, 11};
+    run_rare(arch, object, size, "scalar_atomics", out, sizeof out);
+    assert_int_equal(out[0], 12);
+    assert_int_equal(out[1], 0); /* 3 is as far as it goes */
+    assert_int_equal(out[2], 99);
+    assert_int_equal(out[64], 7);
+    run_rare(arch, object, size, "clamps", out, sizeof out);
+    for (int t = 0; t < 64; t++) {
+      const int low = t < 3 ? 0 : t - 3, high = t < 2 ? 0 : t - 2;
+      assert_int_equal((uint32_t)out[t], UINT32_MAX);
+      assert_int_equal(out[64 + t], t < 10 ? 0 : t - 10);
+      assert_int_equal(out[128 + t], low | high << 16);
+      assert_int_equal(out[192 + t], 0x7FFF | (0x7FF0 + t > 0x7FFF ? 0x7FFF : 0x7FF0 + t) << 16);
+      assert_int_equal(out[256 + t], t < 16 ? 0x7FFFFFF0 + t : INT32_MAX);
+      assert_int_equal((uint32_t)out[320 + t], 0x7FFFFFF0u + (uint32_t)t);
+    }
+    run_rare(arch, object, size, "lds", out, sizeof out);
+    for (int t = 0; t < 64; t++) {
+      assert_int_equal(out[t], t); /* exchanged for 2t and 3t */
+      assert_int_equal(out[64 + t], 1000 + t);
+      assert_int_equal(out[192 + t], 40);
+      assert_int_equal(out[256 + t], t < 63 ? 2 * (t + 1) : 0);
+      assert_int_equal(out[320 + t], 104);
+    }
+    free(object);
+  }
+  free(source);
+}
+
 int main(void) {
   if (cdna_toolchain_find(NULL) != TW_OK) {
     puts("skipped: clang-22 and ld.lld-22 are not here");
@@ -132,6 +186,7 @@ int main(void) {
       cmocka_unit_test(test_f32_through_lds),
       cmocka_unit_test(test_bf16_with_the_matrix_unit),
       cmocka_unit_test(test_quotients_are_rounded_correctly),
+      cmocka_unit_test(test_what_compilers_seldom_emit),
       cmocka_unit_test(test_a_kernel_that_reads_too_far_is_stopped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -171,7 +171,7 @@ KERNEL(ok_scalar_waited) { SCALARS("0") }
                    "\n ds_read_b32 %0, %2\n s_waitcnt vmcnt(0) lgkmcnt(0)"                                             \
                    : "=&v"(x)                                                                                          \
                    : "v"(in + I), "v"(4 * T), "s"(256 * __builtin_amdgcn_readfirstlane(T >> 6))                        \
-                   : "m0", "memory");                                                                                  \
+                   : "memory");                                                                                  \
   out[I] = x;
 KERNEL(direct_not_waited) { DIRECT("") }
 KERNEL(ok_direct_waited) { DIRECT("s_waitcnt vmcnt(0)") }

@@ -162,7 +162,7 @@ struct cdna_wave {
   uint64_t row_exec; /* EXEC that `mask` was made for */
   uint32_t mask[CDNA_LANES];
   uint64_t instructions, clock; /* clock: what s_memtime reads where time is modelled; 0: it follows instructions */
-  int priority, id; /* in its workgroup */
+  int priority, id;             /* in its workgroup */
   cdna_group *group;
   const cdna_program *program;
   const cdna_lane_kit *kit;

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "target/cdna/emulator/changes.h"
 #include "target/cdna/emulator/observe.h"
-#include "target/cdna/lanes/half.h"
 
 /* flags */
 enum { TWO = 1, STRIDE64 = 2, SIGNED = 4, HIGH = 8, D16 = 16, RETURNS = 32 };
@@ -115,67 +115,11 @@ OP(write_small) {
 
 /* ---- read, change, write ---- */
 
-typedef uint64_t change(uint64_t old, uint64_t data, uint64_t second);
-
-#define CHANGE(name_, ...)                                                                                             \
-  static uint64_t change_##name_(uint64_t old, uint64_t data, uint64_t second) {                                       \
-    (void)old, (void)data, (void)second;                                                                               \
-    return (uint64_t)(__VA_ARGS__);                                                                                    \
-  }
-static float f(uint64_t bits) { return tw_float_of((uint32_t)bits); }
-static uint64_t u(float v) { return tw_bits_of(v); }
-static double g(uint64_t bits) {
-  double v;
-  memcpy(&v, &bits, sizeof v);
-  return v;
-}
-static uint64_t gu(double v) {
-  uint64_t bits;
-  memcpy(&bits, &v, sizeof bits);
-  return bits;
-}
-CHANGE(add, old + data)
-CHANGE(sub, old - data)
-CHANGE(rsub, data - old)
-CHANGE(inc32, (uint32_t)old >= (uint32_t)data ? 0 : old + 1)
-CHANGE(inc64, old >= data ? 0 : old + 1)
-CHANGE(dec32, (uint32_t)old == 0 || (uint32_t)old > (uint32_t)data ? data : old - 1)
-CHANGE(dec64, old == 0 || old > data ? data : old - 1)
-CHANGE(min_i32, (int32_t)old < (int32_t)data ? old : data)
-CHANGE(max_i32, (int32_t)old > (int32_t)data ? old : data)
-CHANGE(min_u32, (uint32_t)old < (uint32_t)data ? old : data)
-CHANGE(max_u32, (uint32_t)old > (uint32_t)data ? old : data)
-CHANGE(min_i64, (int64_t)old < (int64_t)data ? old : data)
-CHANGE(max_i64, (int64_t)old > (int64_t)data ? old : data)
-CHANGE(min_u64, old < data ? old : data)
-CHANGE(max_u64, old > data ? old : data)
-CHANGE(and, old &data)
-CHANGE(or, old | data)
-CHANGE(xor, old ^ data)
-CHANGE(mskor, (old & ~data) | second)
-CHANGE(swap, data)
-CHANGE(cmpst32, (uint32_t)old == (uint32_t)data ? second : old)
-CHANGE(cmpst64, old == data ? second : old)
-CHANGE(add_f32, u(f(old) + f(data)))
-CHANGE(min_f32, f(data) < f(old) ? data : old)
-CHANGE(max_f32, f(data) > f(old) ? data : old)
-CHANGE(add_f64, gu(g(old) + g(data)))
-CHANGE(min_f64, g(data) < g(old) ? data : old)
-CHANGE(max_f64, g(data) > g(old) ? data : old)
-static uint64_t half_sum(uint64_t a, uint64_t b) {
-  return cdna_half_bits(cdna_half_value(a & 0xFFFF) + cdna_half_value(b & 0xFFFF));
-}
-static uint64_t bf16_sum(uint64_t a, uint64_t b) {
-  return cdna_bf16_bits(cdna_bf16_value(a & 0xFFFF) + cdna_bf16_value(b & 0xFFFF));
-}
-CHANGE(pk_add_f16, half_sum(old, data) | half_sum(old >> 16, data >> 16) << 16)
-CHANGE(pk_add_bf16, bf16_sum(old, data) | bf16_sum(old >> 16, data >> 16) << 16)
-
 /* By the part of the name behind "ds_" and "rtn_", 32 and 64 bits. */
 static const struct {
   const char *name;
   uint8_t bytes;
-  change *change;
+  cdna_change *change;
 } changes[] = {
     {"add_u32", 4, change_add},
     {"sub_u32", 4, change_sub},
@@ -215,6 +159,8 @@ static const struct {
     {"min_f64", 8, change_min_f64},
     {"max_f64", 8, change_max_f64},
     {"add_f64", 8, change_add_f64},
+    {"wrap_b32", 4, change_wrap},
+    {"condxchg32_b64", 8, change_condxchg},
     {"pk_add_f16", 4, change_pk_add_f16},
     {"pk_add_bf16", 4, change_pk_add_bf16},
 };
@@ -225,7 +171,7 @@ static uint64_t data_of(const cdna_wave *w, const cdna_source *s, int lane) {
 }
 
 OP(atomic) {
-  change *const *run = op->more;
+  cdna_change *const *run = op->more;
   EACH_LANE(cdna_exec(w)) {
     uint8_t *at = reach(w, w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF), op->bytes, "changes", l);
     if (!at) return;
@@ -235,6 +181,55 @@ OP(atomic) {
     memcpy(at, &new, op->bytes);
     if (op->flags & RETURNS)
       for (int k = 0; k < op->bytes / 4; k++) w->v[op->d + k][l] = (uint32_t)(old >> 32 * k);
+  }
+}
+
+/* Two exchanges. */
+OP(exchange_two) {
+  const int n = op->bytes / 4;
+  uint32_t a[CDNA_LANES];
+  memcpy(a, w->v[op->s[0].code], sizeof a);
+  EACH_LANE(cdna_exec(w)) {
+    uint32_t old[4];
+    for (int part = 0; part < 2; part++) {
+      uint8_t *at = reach(w, a[l] + offset_of(op, part), op->bytes, "changes", l);
+      if (!at) return;
+      memcpy(&old[part * n], at, op->bytes);
+      for (int k = 0; k < n; k++) memcpy(at + 4 * k, &w->v[op->s[1 + part].code + k][l], 4);
+    }
+    for (int k = 0; k < 2 * n; k++) w->v[op->d + k][l] = old[k];
+  }
+}
+
+/* A counter at M0's upper half plus the offset: as many as there are lanes are added or taken away. */
+static void count_lanes(cdna_wave *w, const cdna_op *op, bool up) {
+  const uint64_t exec = cdna_exec(w);
+  const uint32_t n = (uint32_t)__builtin_popcountll(exec);
+  uint8_t *at = reach(w, (w->s[CDNA_M0] >> 16) + ((uint32_t)op->imm & 0xFFFF), 4, "changes", 0);
+  uint32_t old;
+  if (!at) return;
+  memcpy(&old, at, 4);
+  const uint32_t new = up ? old + n : old - n;
+  memcpy(at, &new, 4);
+  EACH_LANE(exec) w->v[op->d][l] = old;
+}
+OP(ds_append) { count_lanes(w, op, true); }
+OP(ds_consume) { count_lanes(w, op, false); }
+
+/* Lane by lane from M0 plus the offset on. */
+OP(ds_read_addtid_b32) {
+  EACH_LANE(cdna_exec(w)) {
+    const uint8_t *from =
+        reach(w, (w->s[CDNA_M0] & 0xFFFF) + ((uint32_t)op->imm & 0xFFFF) + 4u * (uint32_t)l, 4, "reads", l);
+    if (!from) return;
+    memcpy(&w->v[op->d][l], from, 4);
+  }
+}
+OP(ds_write_addtid_b32) {
+  EACH_LANE(cdna_exec(w)) {
+    uint8_t *to = reach(w, (w->s[CDNA_M0] & 0xFFFF) + ((uint32_t)op->imm & 0xFFFF) + 4u * (uint32_t)l, 4, "writes", l);
+    if (!to) return;
+    memcpy(to, &w->v[op->s[1].code][l], 4);
   }
 }
 
@@ -312,14 +307,33 @@ bool cdna_lds_access(const cdna_wave *w, const cdna_op *op, cdna_access *out) {
   const bool reads = op->run == read_dwords || op->run == read_two || op->run == read_small || op->run == atomic ||
                      op->run == read_transposed;
   const bool writes = op->run == write_dwords || op->run == write_two || op->run == write_small || op->run == atomic;
-  if (!reads && !writes) return false; /* lanes are moved through the crossbar */
+  if (op->run == exchange_two) {
+    *out = (cdna_access){.reads = true, .writes = true, .parts = 2, .bytes = op->bytes};
+  } else if (op->run == ds_read_addtid_b32 || op->run == ds_write_addtid_b32) {
+    *out = (cdna_access){
+        .reads = op->run == ds_read_addtid_b32, .writes = op->run == ds_write_addtid_b32, .parts = 1, .bytes = 4};
+    out->lanes[CDNA_IN_LDS] = cdna_exec(w);
+    EACH_LANE(out->lanes[CDNA_IN_LDS])
+    out->address[0][l] = (w->s[CDNA_M0] & 0xFFFF) + ((uint32_t)op->imm & 0xFFFF) + 4u * (uint32_t)l;
+    return true;
+  } else if (op->run == ds_append || op->run == ds_consume) {
+    const uint64_t exec = cdna_exec(w);
+    *out = (cdna_access){.reads = true, .writes = true, .parts = 1, .bytes = 4};
+    out->lanes[CDNA_IN_LDS] = exec & -exec;
+    EACH_LANE(out->lanes[CDNA_IN_LDS])
+    out->address[0][l] = (w->s[CDNA_M0] >> 16) + ((uint32_t)op->imm & 0xFFFF);
+    return true;
+  } else if (!reads && !writes) {
+    return false; /* lanes are moved through the crossbar */
+  }
   const bool two = op->flags & TWO && op->run != atomic;
   const uint32_t offset = two ? 0 : (uint32_t)op->imm & 0xFFFF;
   const uint8_t bytes = op->run == read_transposed ? (op->bytes == 6 ? 12 : 8)
                         : op->run == read_dwords   ? (uint8_t)(4 * op->d_width)
                         : op->run == write_dwords  ? (uint8_t)(4 * op->s[1].width)
                                                    : op->bytes;
-  *out = (cdna_access){.reads = reads, .writes = writes, .parts = two ? 2 : 1, .bytes = bytes};
+  if (op->run != exchange_two)
+    *out = (cdna_access){.reads = reads, .writes = writes, .parts = two ? 2 : 1, .bytes = bytes};
   out->lanes[CDNA_IN_LDS] = cdna_exec(w);
   const uint32_t *a = w->v[op->s[0].code];
   for (int part = 0; part < out->parts; part++) EACH_LANE(out->lanes[CDNA_IN_LDS])
@@ -370,6 +384,14 @@ static const struct entry {
     {"ds_read_b64_tr_b8", read_transposed, 8, 0},
     {"ds_read_b64_tr_b4", read_transposed, 4, 0},
     {"ds_read_b96_tr_b6", read_transposed, 6, 0},
+    {"ds_wrxchg2_rtn_b32", exchange_two, 4, TWO},
+    {"ds_wrxchg2st64_rtn_b32", exchange_two, 4, TWO | STRIDE64},
+    {"ds_wrxchg2_rtn_b64", exchange_two, 8, TWO},
+    {"ds_wrxchg2st64_rtn_b64", exchange_two, 8, TWO | STRIDE64},
+    {"ds_append", ds_append, 4, 0},
+    {"ds_consume", ds_consume, 4, 0},
+    {"ds_read_addtid_b32", ds_read_addtid_b32, 4, 0},
+    {"ds_write_addtid_b32", ds_write_addtid_b32, 4, 0},
     {"ds_nop", ds_nop, 0, 0},
 };
 

@@ -116,7 +116,8 @@ static bool read_scales(const matrix_plan *p, const cdna_wave *w, int side, cons
   const int all = (side ? p->mfma->n : p->mfma->m) * p->mfma->k / 32;
   bool is_near = true;
   for (int i = 0; i < all; i++) {
-    exponent[i] = (int)(w->v[s->code][p->scale_lane[side][i]] >> 8 * p->scale_byte[side] & 0xFF) - 127;
+    const uint32_t scales = s->kind == CDNA_ROW ? w->v[s->code][p->scale_lane[side][i]] : (uint32_t)cdna_read(w, s);
+    exponent[i] = (int)(scales >> 8 * p->scale_byte[side] & 0xFF) - 127;
     is_near &= exponent[i] >= -50 && exponent[i] <= 50;
   }
   return is_near;
@@ -353,9 +354,19 @@ bool cdna_lower_mfma(cdna_program *p, const cdna_code *c, cdna_op *op) {
       const int code = (int)cdna_bits(c->prefix, 32 + 9 * side, 9);
       cdna_source *s = &scaled->scale[side];
       *s = (cdna_source){.kind = CDNA_ROW, .width = 1, .code = (uint16_t)(code - CDNA_VGPRS)};
-      if (code < CDNA_VGPRS) { /* the hardware reads other bits of scalars: nothing that a kernel could mean */
-        op->why = "takes its scale from a scalar, which the hardware reads wrongly";
-        return false;
+      if (code < CDNA_VGPRS) { /* the same in all lanes: a scalar, or the bits of a constant */
+        *s = (cdna_source){.kind = code < CDNA_ZERO         ? CDNA_SCALAR
+                                   : code <= CDNA_ZERO + 80 ? CDNA_CONSTANT
+                                                            : CDNA_SPECIAL,
+                           .width = 1,
+                           .code = (uint16_t)code,
+                           .value = code <= CDNA_ZERO + 64 ? (uint64_t)(code - CDNA_ZERO)
+                                                           : (uint32_t)(CDNA_ZERO + 64 - code)};
+        if (s->kind == CDNA_SPECIAL && code >= CDNA_FLOATS && code <= CDNA_FLOATS + 8) {
+          static const float value[] = {0.5f, -0.5f, 1, -1, 2, -2, 4, -4, 0.15915494f};
+          s->kind = CDNA_CONSTANT;
+          s->value = tw_bits_of(value[code - CDNA_FLOATS]);
+        }
       }
     }
   }

@@ -154,6 +154,17 @@ OP(s_wqm_b64) {
   w->scc = r != 0;
   SET64(r);
 }
+static uint64_t quads(uint64_t a) {
+  uint64_t r = 0;
+  for (int q = 0; q < 16; q++) r |= (uint64_t)((a >> 4 * q & 15) != 0) << q;
+  return r;
+}
+S1(quadmask_b32, quads(A), R != 0)
+OP(s_quadmask_b64) {
+  const uint64_t r = quads(A64);
+  w->scc = r != 0;
+  SET64(r);
+}
 static uint64_t reversed(uint64_t a, int bits) {
   uint64_t r = 0;
   for (int b = 0; b < bits; b++) r |= (a >> b & 1) << (bits - 1 - b);
@@ -364,6 +375,8 @@ static const struct entry {
     X(not_b64),
     X(wqm_b32),
     X(wqm_b64),
+    X(quadmask_b32),
+    X(quadmask_b64),
     X(brev_b32),
     X(brev_b64),
     X(bcnt0_i32_b32),

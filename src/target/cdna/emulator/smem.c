@@ -1,6 +1,7 @@
 /* smem.c - scalar memory: loads through the constant cache (s_load, s_buffer_load), stores, and s_memtime. */
 #include <string.h>
 
+#include "target/cdna/emulator/changes.h"
 #include "target/cdna/emulator/observe.h"
 
 /* flags */
@@ -46,15 +47,41 @@ static void buffer_load(cdna_wave *w, const cdna_op *op) {
   memcpy(&w->s[op->d], loaded, 4u * op->d_width);
 }
 
-bool cdna_smem_access(const cdna_wave *w, const cdna_op *op, cdna_access *out) {
-  if (op->run != load && op->run != buffer_load) return false;
-  const bool write = op->flags & STORE;
-  *out =
-      (cdna_access){.reads = !write, .writes = write, .scalar = true, .parts = 1, .bytes = (uint8_t)(4 * op->d_width)};
-  out->lanes[CDNA_IN_GLOBAL] = 1;
+/* s_atomic_..., s_buffer_atomic_...: the old value comes back if GLC is set. */
+typedef struct scalar_atomic {
+  cdna_change *change;
+  uint8_t bytes;
+  bool returns;
+} scalar_atomic;
+
+static uint64_t atomic_address(const cdna_wave *w, const cdna_op *op) {
   const uint32_t *v = &w->s[op->s[0].code];
-  out->address[0][0] = op->run == load ? load_address(w, op)
-                                       : ((v[0] | (uint64_t)(v[1] & 0xFFFF) << 32) & ~3ull) + (offset_of(w, op) & ~3u);
+  if (!(op->flags & BUFFER)) return load_address(w, op);
+  return ((v[0] | (uint64_t)(v[1] & 0xFFFF) << 32) & ~3ull) + (offset_of(w, op) & ~3u);
+}
+
+static void change_memory(cdna_wave *w, const cdna_op *op) {
+  const scalar_atomic *a = op->more;
+  const int dwords = a->bytes / 4;
+  uint8_t *at = cdna_reach(w, atomic_address(w, op), a->bytes, true, 0);
+  uint64_t old = 0, data = 0, second = 0;
+  if (!at) return;
+  memcpy(&old, at, a->bytes);
+  memcpy(&data, &w->s[op->d], a->bytes);
+  if (op->d_width > dwords) memcpy(&second, &w->s[op->d + dwords], a->bytes);
+  const uint64_t new = a->change(old, data, second);
+  memcpy(at, &new, a->bytes);
+  if (a->returns) memcpy(&w->s[op->d], &old, a->bytes);
+}
+
+static bool lower_atomic(cdna_program *p, const cdna_code *c, cdna_op *op) {
+  scalar_atomic *a = cdna_program_new(p, sizeof *a);
+  const char *name = strstr(c->instruction->name, "_atomic_");
+  if (!a || !(a->change = cdna_memory_change(name + 8, &a->bytes))) return false;
+  a->returns = cdna_bits(c->bits, 16, 1);
+  if (!strncmp(c->instruction->name, "s_buffer", 8)) op->flags |= BUFFER;
+  op->more = a;
+  op->run = change_memory;
   return true;
 }
 
@@ -65,6 +92,25 @@ static void nothing(cdna_wave *w, const cdna_op *op) {
 /* A clock that advances with the wave: the same in every run. */
 static void time(cdna_wave *w, const cdna_op *op) {
   cdna_set_scalar64(w, op->d, w->clock ? w->clock : 4 * w->instructions);
+}
+
+bool cdna_smem_access(const cdna_wave *w, const cdna_op *op, cdna_access *out) {
+  if (op->run == change_memory) {
+    *out = (cdna_access){
+        .reads = true, .writes = true, .scalar = true, .parts = 1, .bytes = ((const scalar_atomic *)op->more)->bytes};
+    out->lanes[CDNA_IN_GLOBAL] = 1;
+    out->address[0][0] = atomic_address(w, op);
+    return true;
+  }
+  if (op->run != load && op->run != buffer_load) return false;
+  const bool write = op->flags & STORE;
+  *out =
+      (cdna_access){.reads = !write, .writes = write, .scalar = true, .parts = 1, .bytes = (uint8_t)(4 * op->d_width)};
+  out->lanes[CDNA_IN_GLOBAL] = 1;
+  const uint32_t *v = &w->s[op->s[0].code];
+  out->address[0][0] = op->run == load ? load_address(w, op)
+                                       : ((v[0] | (uint64_t)(v[1] & 0xFFFF) << 32) & ~3ull) + (offset_of(w, op) & ~3u);
+  return true;
 }
 
 bool cdna_lower_smem(cdna_program *p, const cdna_code *c, cdna_op *op) {
@@ -83,9 +129,10 @@ bool cdna_lower_smem(cdna_program *p, const cdna_code *c, cdna_op *op) {
     op->run = nothing;
     return true;
   }
+  const bool atomic = strstr(i->name, "_atomic_");
   const bool buffer = !strncmp(i->name, "s_buffer_load_", 14),
              load_or_store = !strncmp(i->name, "s_load_", 7) || !strncmp(i->name, "s_store_", 8);
-  if (!base || (!buffer && !load_or_store)) return false;
+  if (!base || (!buffer && !load_or_store && !atomic)) return false;
   cdna_lower_source(p, c, base, &op->s[0]);
   if (op->d + op->d_width > CDNA_ZERO) return false;
   /* gfx9: IMM says that there is an offset of 21 bits, SOFFSET_EN that there is a register; neither: a register in
@@ -101,6 +148,7 @@ bool cdna_lower_smem(cdna_program *p, const cdna_code *c, cdna_op *op) {
     op->s[1] = (cdna_source){.kind = CDNA_SCALAR, .width = 1, .code = (uint16_t)reg};
   }
   if (!strncmp(i->name, "s_store_", 8)) op->flags |= STORE;
+  if (atomic) return lower_atomic(p, c, op);
   op->run = buffer ? buffer_load : load;
   return true;
 }

@@ -2,6 +2,7 @@
  * lets be
  * written. Modifiers (negation, DPP, SDWA, op_sel, clamp, ...) are rare: an op that has none takes the short way. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "target/cdna/emulator/emulator.h"
@@ -430,7 +431,9 @@ static bool lower_vop3(const cdna_code *c, cdna_op *op, cdna_modifiers *m) {
     /* the truth table in three pieces */
     op->imm = (int32_t)(cdna_bits(c->bits, 61, 3) | cdna_bits(c->bits, 8, 3) << 3 | cdna_bits(c->bits, 59, 2) << 6);
     m->negate = 0;
-    return false;
+    m->low = cdna_bits(on, 11, 4);
+    m->half_result = m->low != 0;
+    return m->half_result;
   }
   m->low = cdna_bits(on, 11, 4);
   if (!strncmp(i->name, "v_cvt_scalef32", 14)) { /* what op_sel means is their own */
@@ -444,7 +447,6 @@ static bool lower_vop3(const cdna_code *c, cdna_op *op, cdna_modifiers *m) {
   if (!cdna_find_field(i, 'S')) m->absolute = cdna_bits(on, 8, 3);
   m->clamp = cdna_bits(on, 15, 1);
   m->output_scale = cdna_bits(on, 59, 2);
-  if (!strcmp(i->name, "v_add_i32") || !strcmp(i->name, "v_sub_i32")) op->imm = m->clamp;
   return m->negate || m->absolute || m->low || m->clamp || m->output_scale;
 }
 
@@ -463,6 +465,19 @@ static const char *function_name(const char *name) {
   for (size_t k = 0; k < sizeof other / sizeof *other; k++)
     if (!strcmp(other[k][0], name)) return other[k][1];
   return name;
+}
+
+/* The clamp of an integer: a function of its own where the result can leave its type; nothing where it cannot. */
+static bool lower_integer_clamp(const cdna_program *p, const char *name, cdna_op *op) {
+  static const char *const leaving[] = {"_mad_",       "sad_",         "_co_u32",       "_dot",     "_mul_",
+                                        "v_cvt_pkrtz", "v_cvt_pk_f16", "v_cvt_pk_bf16", "v_cvt_off"};
+  char clamped[48];
+  snprintf(clamped, sizeof clamped, "%s_clamp", function_name(name));
+  const cdna_lane_entry *found = find_function(p->kit, clamped);
+  if (found) op->lanes = found;
+  for (size_t k = 0; !found && k < sizeof leaving / sizeof *leaving; k++)
+    if (strstr(name, leaving[k])) op->why = "has a clamp, which is not executed for it";
+  return !op->why;
 }
 
 bool cdna_lower_valu(cdna_program *p, const cdna_code *c, cdna_op *op) {
@@ -488,8 +503,9 @@ bool cdna_lower_valu(cdna_program *p, const cdna_code *c, cdna_op *op) {
     op->sd = (uint16_t)(carry ? cdna_operand_code(c, carry) : CDNA_VCC);
   }
   int n = 0;
-  bool addend_is_d = !strncmp(i->name, "v_fmac", 6) || !strncmp(i->name, "v_mac", 5) || strstr(i->name, "v_dot2c") ||
-                     strstr(i->name, "v_dot4c") || strstr(i->name, "v_dot8c");
+  bool addend_is_d = !strncmp(i->name, "v_fmac", 6) || !strcmp(i->name, "v_pk_fmac_f16") ||
+                     !strncmp(i->name, "v_mac", 5) || strstr(i->name, "v_dot2c") || strstr(i->name, "v_dot4c") ||
+                     strstr(i->name, "v_dot8c");
   for (int o = 0; o < i->n_operands; o++) {
     const cdna_operand_form *f = &i->operand[o];
     if (f->field == 'K') {
@@ -528,14 +544,18 @@ bool cdna_lower_valu(cdna_program *p, const cdna_code *c, cdna_op *op) {
     has_modifiers = lower_vop3(c, op, &m);
   }
   if (op->why) return false;
+  if (m.clamp && !m.result_kind && !lower_integer_clamp(p, i->name, op)) return false;
   if (!strncmp(i->name, "v_fma_mix", 9)) {
     /* lo and hi round to a half of the result and keep the other */
     m.half_of_mix = strstr(i->name, "mixlo") ? 1 : strstr(i->name, "mixhi") ? 2 : 0;
     if (m.half_of_mix) m.result_kind = 32;
     has_modifiers = true;
   }
-  static const char *const keeping[] = {"v_fma_f16", "v_fmac_f16",       "v_mad_f16",        "v_div_fixup_f16",
-                                        "v_mad_u16", "v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32", "v_mad_i16"};
+  static const char *const keeping[] = {"v_fma_f16",  "v_fmac_f16",       "v_mad_f16",        "v_div_fixup_f16",
+                                        "v_mad_u16",  "v_cvt_pk_fp8_f32", "v_mad_i16",        "v_add_i16",
+                                        "v_sub_i16",  "v_cvt_pk_bf8_f32", "v_ashr_pk_i8_i32", "v_ashr_pk_u8_i32",
+                                        "v_med3_f16", "v_med3_i16",       "v_med3_u16",       "v_min3_i16",
+                                        "v_max3_i16", "v_min3_u16",       "v_max3_u16",       "v_bitop3_b16"};
   for (size_t k = 0; k < sizeof keeping / sizeof *keeping; k++)
     if (!strcmp(i->name, keeping[k]) && !(m.low >> 3 & 1)) op->flags |= KEEPS_HIGH;
   if (has_modifiers) {

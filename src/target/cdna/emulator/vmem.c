@@ -1,8 +1,8 @@
 /* vmem.c - vector memory: FLAT, GLOBAL, SCRATCH, MUBUF and MTBUF; loads, stores, atomics, and loads that go to LDS. */
 #include <string.h>
 
+#include "target/cdna/emulator/changes.h"
 #include "target/cdna/emulator/observe.h"
-#include "target/cdna/lanes/half.h"
 
 typedef enum access_kind { LOAD, STORE, ATOMIC, LOAD_LDS, NOTHING } access_kind;
 
@@ -26,8 +26,6 @@ enum {
 #define EACH_LANE(exec_)                                                                                               \
   for (uint64_t left_ = (exec_); left_; left_ &= left_ - 1)                                                            \
     for (int l = __builtin_ctzll(left_), once_ = 1; once_; once_ = 0)
-
-typedef uint64_t change(uint64_t old, uint64_t data, uint64_t compare);
 
 /* ---- one lane's bytes ---- */
 
@@ -61,7 +59,7 @@ static void store_lane(cdna_wave *w, const cdna_op *op, uint8_t *to, int l) {
 }
 
 static void change_lane(cdna_wave *w, const cdna_op *op, uint8_t *at, int l) {
-  change *const *run = op->more;
+  cdna_change *const *run = op->more;
   uint64_t old = 0;
   memcpy(&old, at, op->bytes);
   const int row = op->s[1].code;
@@ -349,55 +347,11 @@ static const struct {
     {"load_lds_dwordx4", 16, LOAD_LDS},
 };
 
-#define CHANGE(name_, ...)                                                                                             \
-  static uint64_t change_##name_(uint64_t old, uint64_t data, uint64_t compare) {                                      \
-    (void)old, (void)data, (void)compare;                                                                              \
-    return (uint64_t)(__VA_ARGS__);                                                                                    \
-  }
-static float f(uint64_t bits) { return tw_float_of((uint32_t)bits); }
-static double g(uint64_t bits) {
-  double v;
-  memcpy(&v, &bits, sizeof v);
-  return v;
-}
-static uint64_t gu(double v) {
-  uint64_t bits;
-  memcpy(&bits, &v, sizeof bits);
-  return bits;
-}
-static uint64_t half_sum(uint64_t a, uint64_t b) {
-  return cdna_half_bits(cdna_half_value(a & 0xFFFF) + cdna_half_value(b & 0xFFFF));
-}
-static uint64_t bf16_sum(uint64_t a, uint64_t b) {
-  return cdna_bf16_bits(cdna_bf16_value(a & 0xFFFF) + cdna_bf16_value(b & 0xFFFF));
-}
-CHANGE(swap, data)
-CHANGE(cmpswap, old == compare ? data : old)
-CHANGE(add, old + data)
-CHANGE(sub, old - data)
-CHANGE(smin32, (int32_t)old < (int32_t)data ? old : data)
-CHANGE(smax32, (int32_t)old > (int32_t)data ? old : data)
-CHANGE(smin64, (int64_t)old < (int64_t)data ? old : data)
-CHANGE(smax64, (int64_t)old > (int64_t)data ? old : data)
-CHANGE(umin, old < data ? old : data)
-CHANGE(umax, old > data ? old : data)
-CHANGE(and, old &data)
-CHANGE(or, old | data)
-CHANGE(xor, old ^ data)
-CHANGE(inc, old >= data ? 0 : old + 1)
-CHANGE(dec, old == 0 || old > data ? data : old - 1)
-CHANGE(add_f32, tw_bits_of(f(old) + f(data)))
-CHANGE(add_f64, gu(g(old) + g(data)))
-CHANGE(min_f64, g(data) < g(old) ? data : old)
-CHANGE(max_f64, g(data) > g(old) ? data : old)
-CHANGE(pk_add_f16, half_sum(old, data) | half_sum(old >> 16, data >> 16) << 16)
-CHANGE(pk_add_bf16, bf16_sum(old, data) | bf16_sum(old >> 16, data >> 16) << 16)
-
 /* By the name behind "..._atomic_". */
 static const struct {
   const char *name;
   uint8_t bytes;
-  change *change;
+  cdna_change *change;
 } changes[] = {
 #define BOTH(name_, narrow_, wide_)                                                                                    \
   {name_, 4, change_##narrow_}, { name_ "_x2", 8, change_##wide_ }
@@ -405,15 +359,15 @@ static const struct {
     BOTH("cmpswap", cmpswap, cmpswap),
     BOTH("add", add, add),
     BOTH("sub", sub, sub),
-    BOTH("smin", smin32, smin64),
-    BOTH("smax", smax32, smax64),
-    BOTH("umin", umin, umin),
-    BOTH("umax", umax, umax),
+    BOTH("smin", min_i32, min_i64),
+    BOTH("smax", max_i32, max_i64),
+    BOTH("umin", min_u32, min_u64),
+    BOTH("umax", max_u32, max_u64),
     BOTH("and", and, and),
     BOTH("or", or, or),
     BOTH("xor", xor, xor),
-    BOTH("inc", inc, inc),
-    BOTH("dec", dec, dec),
+    BOTH("inc", inc32, inc64),
+    BOTH("dec", dec32, dec64),
     {"add_f32", 4, change_add_f32},
     {"add_f64", 8, change_add_f64},
     {"min_f64", 8, change_min_f64},
@@ -422,6 +376,15 @@ static const struct {
     {"pk_add_bf16", 4, change_pk_add_bf16},
 #undef BOTH
 };
+
+cdna_change *cdna_memory_change(const char *name, uint8_t *bytes) {
+  for (size_t k = 0; k < sizeof changes / sizeof *changes; k++)
+    if (!strcmp(changes[k].name, name)) {
+      *bytes = changes[k].bytes;
+      return changes[k].change;
+    }
+  return NULL;
+}
 
 static bool find_access(const char *name, cdna_op *op) {
   if (!strncmp(name, "atomic_", 7)) {

@@ -205,12 +205,14 @@ static void multiply(float *c, const float *a, const float *b, int m, int n, int
 
 #include "target/cdna/lanes/scaled.h"
 
+#include "target/cdna/lanes/rare.h"
+
 #define E(name_) {"v_" #name_, name_, CDNA_D, 0},
 #define EM(name_) {"v_" #name_, name_, CDNA_MASK, 0},
 #define EB(name_) {"v_" #name_, name_, CDNA_D_AND_MASK, 0},
 #define EK(name_) {"v_" #name_, name_, CDNA_D, 1},
 static const cdna_lane_entry entries[] = {
-    INTEGER_ENTRIES FLOAT_ENTRIES FLOAT_ENTRIES_WIDE CONVERT_ENTRIES COMPARE_ENTRIES SCALED_ENTRIES};
+    INTEGER_ENTRIES FLOAT_ENTRIES FLOAT_ENTRIES_WIDE CONVERT_ENTRIES COMPARE_ENTRIES SCALED_ENTRIES RARE_ENTRIES};
 
 const cdna_lane_kit KIT = {.isa = KIT_NAME,
                            .entry = entries,

@@ -48,16 +48,8 @@ U2(mul_u32_u24, (A & 0xFFFFFF) * (B & 0xFFFFFF))
 U2(mul_hi_u32_u24, (uint64_t)(A & 0xFFFFFF) * (B & 0xFFFFFF) >> 32)
 U2(bfm_b32, ((1u << (A & 31)) - 1) << (B & 31))
 U2(bcnt_u32_b32, (uint32_t)__builtin_popcount(A) + B)
-U2(add_i32, ({
-     int32_t r;
-     const bool over = __builtin_add_overflow(i(A), i(B), &r);
-     x->imm &&over ? (i(A) < 0 ? 0x80000000u : 0x7FFFFFFFu) : (uint32_t)r;
-   }))
-U2(sub_i32, ({
-     int32_t r;
-     const bool over = __builtin_sub_overflow(i(A), i(B), &r);
-     x->imm &&over ? (i(A) < 0 ? 0x80000000u : 0x7FFFFFFFu) : (uint32_t)r;
-   }))
+U2(add_i32, A + B)
+U2(sub_i32, A - B)
 FUNCTION(mbcnt_lo_u32_b32) {
   ROWS2;
   LOOP d[l] = (uint32_t)__builtin_popcount(a[l] & (l >= 32 ? ~0u : (1u << l) - 1)) + b[l];

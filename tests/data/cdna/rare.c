@@ -1,0 +1,44 @@
+/* What compilers seldom emit, each instruction with what it left in memory: test_cdna_run has what is right. One wave. */
+typedef __attribute__((address_space(1))) int memory_int;
+#define T ((int)__builtin_amdgcn_workitem_id_x())
+#define KERNEL(name_) __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void name_(memory_int *out)
+static __attribute__((address_space(3))) int shared[256] __attribute__((loader_uninitialized));
+
+/* out[0] += 5 (old: 7), wrapping increment of out[1], exchange of out[2] and out[3] where out[2] is 11. */
+KERNEL(scalar_atomics) {
+  int old;
+  __asm__ volatile("s_mov_b32 s20, 5\n s_atomic_add s20, %1, 0x0 glc\n s_mov_b32 s21, 3\n s_atomic_inc s21, %1, 0x4\n"
+                   "s_mov_b32 s22, 99\n s_mov_b32 s23, 11\n s_atomic_cmpswap s[22:23], %1, 0x8\n"
+                   "s_waitcnt lgkmcnt(0)\n s_dcache_wb\n v_mov_b32 %0, s20"
+                   : "=v"(old)
+                   : "s"(out)
+                   : "s20", "s21", "s22", "s23", "memory");
+  out[64 + T] = old;
+}
+KERNEL(clamps) {
+  int r[6];
+  __asm__ volatile("v_add_u32_e64 %0, -1, %1 clamp" : "=v"(r[0]) : "v"(T));
+  __asm__ volatile("v_sub_u32_e64 %0, %1, 10 clamp" : "=v"(r[1]) : "v"(T));
+  __asm__ volatile("v_pk_sub_u16 %0, %1, %2 clamp" : "=v"(r[2]) : "v"(T | T << 16), "v"(0x00020003));
+  __asm__ volatile("v_pk_add_i16 %0, %1, %2 clamp" : "=v"(r[3]) : "v"(T | T << 16), "v"(0x7ff07fff));
+  __asm__ volatile("v_add_i32 %0, %1, %2 clamp" : "=v"(r[4]) : "v"(T), "v"(0x7ffffff0));
+  __asm__ volatile("v_add_i32 %0, %1, %2" : "=v"(r[5]) : "v"(T), "v"(0x7ffffff0));
+  for (int k = 0; k < 6; k++) out[64 * k + T] = r[k];
+}
+/* Lane t's cell holds t. */
+KERNEL(lds) {
+  int r[5];
+  shared[T] = T;
+  shared[T + 64] = 1000 + T;
+  shared[128] = 40;
+  __asm__ volatile("s_waitcnt lgkmcnt(0)\n s_mov_b32 m0, 0x02000000\n s_nop 1\n"
+                   "ds_wrxchg2st64_rtn_b32 v[60:61], %5, %6, %7 offset1:1\n"
+                   "ds_wrap_rtn_b32 %2, %8, %9, %10\n"
+                   "ds_append %3\n s_waitcnt lgkmcnt(0)\n s_mov_b32 m0, 0\n s_nop 1\n ds_read_addtid_b32 %4 offset:4\n"
+                   "s_waitcnt lgkmcnt(0)\n v_mov_b32 %0, v60\n v_mov_b32 %1, v61"
+                   : "=&v"(r[0]), "=&v"(r[1]), "=&v"(r[2]), "=&v"(r[3]), "=&v"(r[4])
+                   : "v"(4 * T), "v"(2 * T), "v"(3 * T), "v"(516 + 4 * T), "v"(10), "v"(90)
+                   : "v60", "v61", "memory");
+  for (int k = 0; k < 5; k++) out[64 * k + T] = r[k];
+  out[320 + T] = shared[128];
+}
