@@ -111,7 +111,10 @@ typedef struct context {
 static void begin_tile(const void *with, void *plan) {
   const tw_conv *v = &((const context *)with)->v;
   *(PLAN *)plan = (PLAN){.groups = 2};
-  if (v->input == TW_F32) ((PLAN *)plan)->products = v->arithmetic == TW_ARITHMETIC_BF16 ? 1 : 6;
+  if (v->input != TW_F32) return;
+  const bool full = v->arithmetic != TW_ARITHMETIC_BF16; /* then sums that are cut are short */
+  ((PLAN *)plan)->products = full ? 6 : 1;
+  ((PLAN *)plan)->promote = full ? ((const context *)with)->machine->panel_bytes / ELEMENT : 0;
 }
 
 static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {

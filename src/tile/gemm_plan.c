@@ -60,6 +60,11 @@ static int usual_products(tw_arithmetic arithmetic, int64_t k) {
   return arithmetic == TW_ARITHMETIC_BF16 ? 1 : k < 1024 ? 6 : 3;
 }
 
+/* Sums of more than some hundred products that are cut are off by more than f32's rounding. */
+static int usual_promote(tw_arithmetic arithmetic, int64_t k) {
+  return arithmetic == TW_ARITHMETIC_FULL && k >= 512 ? 256 : 0;
+}
+
 /* Matrix units cut f32 to tf32, and sum products of 8-bit floats in 14 bits: only where the problem says that it may be so. */
 static tw_status check_types(const tw_tile_machine *machine, const tw_gemm *g, const tw_tile_gemm_plan *p,
                              tw_error *error) {
@@ -230,6 +235,7 @@ static void begin_tile(const void *with, void *plan) {
                                                    .split = 1,
                                                    .parts = 1,
                                                    .products = parts ? usual_products(g->arithmetic, g->k) : 0,
+                                                   .promote = parts ? usual_promote(g->arithmetic, g->k) : 0,
                                                    .band = 8,
                                                    .staging = 1,
                                                    .registers_copy = USUAL};
