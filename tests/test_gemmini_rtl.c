@@ -130,16 +130,17 @@ static void every_program_is_right(void **state) {
     if (c->outcome[i].failure[0]) fail_msg("%s: %s", c->list.row[i].program, c->outcome[i].failure);
 }
 
+/* Of the first set each within 4%, 0.9% on average; those that isolate one mechanism, or were made because they are off, within
+ * 9% and 1.6%. */
 static void every_program_is_near_its_measured_cycles(void **state) {
   const comparison *c = *state;
   for (size_t i = 0; i < c->list.n; i++) {
     const measured *m = &c->list.row[i];
-    if (m->set == MEASURED_PROGRAMS && fabs(error_of(c, i)) > 0.08)
+    if (fabs(error_of(c, i)) > (m->set == MEASURED_PROGRAMS ? 0.04 : 0.09))
       fail_msg("%s: %.0f cycles, measured %ld", m->program, c->outcome[i].cycles, m->cycles);
   }
-  const sum s = sum_of(c, MEASURED_PROGRAMS);
-  print_message("mean absolute error %.2f%%\n", 100 * s.mean);
-  assert_true(s.mean <= 0.03);
+  assert_true(sum_of(c, MEASURED_PROGRAMS).mean <= 0.009);
+  assert_true(sum_of(c, MEASURED_SETS).mean <= 0.016);
 }
 
 /* One of the first set's: its loads of one block say a block stride of nothing. */

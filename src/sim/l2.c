@@ -14,7 +14,6 @@ enum {
   CLEAN_RELEASES =
       4, /* that may wait for their answer: the cork's queue of two, two in SourceC's (room := count <= 1) */
   WRITE_PATIENCE = 7, /* cycles after which the answer to a write goes before the next line (TLToAXI4: b_delay) */
-  TO_CLIENT = 2,      /* read from the banked store -> leaves the response channel (SourceD.scala) */
   LLC_WAYS = 16,
 };
 
@@ -263,42 +262,24 @@ static uint64_t release_from(const l2_cache *c) {
   return waiting(&c->clean) < CLEAN_RELEASES ? later(c->evict_start + c->line_beats, c->put_end - 1) : UINT64_MAX;
 }
 
-/* Is nothing in the way of a read whose beats are read from `first` on? An eviction under way is if it comes to the same banks
- * in the same cycles; one that begins later is not looked at. */
-static bool flows(const l2_cache *c, uint64_t first, int interval, uint64_t cycle) {
-  const l2_response *oldest = &c->pending[c->pending_first % L2_PENDING];
-  return first - c->evict_start > (interval == 1 ? c->line_beats / 2 : 1) && !(c->stage[0].full & c->stage[0].leaves) &&
-         !(c->stage[1].full & c->stage[1].leaves) && (c->pending_first == c->pending_end || oldest->ready > cycle);
-}
-
-/* What register i has been asked for goes through the response channel, from this cycle on. A read that nothing is in the way
- * of needs no edges: its beats follow each other, or two cycles behind each pair of the line's beats that come in. */
-static void begin_answer(l2_cache *c, int i, uint64_t cycle) {
+static void begin_answer(l2_cache *c, int i) {
   const l2_register *r = &c->of[i];
   const int first_bank = (int)((r->request.address & (c->line_bytes - 1)) >> c->bank_shift);
-  const l2_answer answer = {.writes = is_write(&r->request),
-                            .kind = r->request.kind,
-                            .beats = (uint8_t)beats_of(c, &r->request),
-                            .interval = (uint8_t)(r->grant_last ? 1 : c->beat_banks),
-                            .banks = (uint16_t)(((1u << c->beat_banks) - 1) << first_bank),
-                            .cookie = r->request.cookie};
-  const uint64_t first = answer.interval == 1 ? cycle : later(cycle, c->fill_start + (unsigned)c->beat_banks);
-  if (!answer.writes && flows(c, first, answer.interval, cycle)) {
-    c->answer_free = first + (unsigned)((answer.beats - 1) * answer.interval) + 1;
-    c->undelivered += answer.beats;
-    announce(c, &answer, first + TO_CLIENT);
-    return;
-  }
   c->answering = true;
   c->newest = (uint8_t)((c->newest + 1) % L2_ANSWERS);
-  c->answer[c->newest] = answer;
+  c->answer[c->newest] = (l2_answer){.writes = is_write(&r->request),
+                                     .kind = r->request.kind,
+                                     .beats = (uint8_t)beats_of(c, &r->request),
+                                     .interval = (uint8_t)(r->grant_last ? 1 : c->beat_banks),
+                                     .banks = (uint16_t)(((1u << c->beat_banks) - 1) << first_bank),
+                                     .cookie = r->request.cookie};
 }
 
 static void schedule(l2_cache *c, uint64_t cycle) {
 
   uint32_t could = c->want[L2_WANT_END];
   if (waiting(&c->fetches) < FETCHES) could |= c->want[L2_WANT_FETCH];
-  if (!c->answering && cycle >= c->answer_free) could |= c->want[L2_WANT_ANSWER];
+  if (!c->answering) could |= c->want[L2_WANT_ANSWER];
   if (c->want[L2_WANT_RELEASE] && cycle >= release_from(c)) could |= c->want[L2_WANT_RELEASE];
   could &= ~(c->fresh[0] | c->fresh[1]);
   if (!could) return;
@@ -315,7 +296,7 @@ static void schedule(l2_cache *c, uint64_t cycle) {
     r->fetched = true;
   } else {
     if (c->want[L2_WANT_ANSWER] & bit) {
-      begin_answer(c, i, cycle);
+      begin_answer(c, i);
       r->answered = true;
     }
     r->granted = true;
@@ -455,7 +436,7 @@ static uint64_t next_move(const l2_cache *c, uint64_t cycle) {
   const uint64_t soon = cycle + 1;
   if (responds(c) || c->want[L2_WANT_END] || (c->want[L2_WANT_FETCH] && waiting(&c->fetches) < FETCHES)) return soon;
   uint64_t next = c->filling ? c->fill_start + c->line_beats - 1 : UINT64_MAX;
-  if (c->want[L2_WANT_ANSWER]) next = earlier(next, c->answer_free);
+  if (c->want[L2_WANT_ANSWER]) next = soon;
   if (c->want[L2_WANT_RELEASE]) next = earlier(next, release_from(c));
   if (waiting(&c->fetches)) {
     const l2_message *m = &c->fetches.at[c->fetches.first % L2_MESSAGES];

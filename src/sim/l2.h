@@ -132,7 +132,6 @@ typedef struct l2_cache {
   bool answering,
       answer_read; /* the newest answer is in stage 1; its beat there has been read, but could not move on */
   uint8_t newest;
-  uint64_t answer_free; /* reads that nothing was in the way of have left stage 1 */
   l2_answer answer[L2_ANSWERS];
   l2_beat stage[3]; /* stages 2 to 4 */
   int undelivered;  /* beats between the channel and the client */
