@@ -274,26 +274,28 @@ OP(ds_swizzle_b32) {
 OP(read_transposed) {
   const int bits = op->bytes; /* of an item: 4, 6, 8, 16 */
   const int width = bits == 6 ? 96 : 64, items = width / bits, dwords = width / 32;
-  uint8_t row[CDNA_LANES][12];
+  const int lanes_of_row = 16 / items; /* a row has 16 items */
+  const uint32_t mask = (1u << bits) - 1;
+  uint64_t row[CDNA_LANES][2] = {{0}}; /* 64 bits, or 48 and 48: whole items */
   EACH_LANE(cdna_exec(w)) {
     const uint8_t *from =
         reach(w, w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF), (uint32_t)width / 8, "reads", l);
     if (!from) return;
-    memcpy(row[l], from, (size_t)width / 8);
+    memcpy(&row[l][0], from, bits == 6 ? 6 : 8);
+    if (bits == 6) memcpy(&row[l][1], from + 6, 6);
   }
   EACH_LANE(cdna_exec(w)) {
-    uint32_t out[3] = {0};
-    const int d = l & 15, group = l & ~15, lanes_of_row = 16 / items; /* a row has 16 items */
+    uint64_t out[2] = {0};
+    const int d = l & 15, at = (l & ~15) + d / items, item = d % items, half = bits == 6 ? 8 : 16;
     for (int n = 0; n < items; n++) {
-      const int source = group + lanes_of_row * n + d / items, item = d % items;
-      uint32_t v = 0;
-      for (int b = 0; b < bits; b++) {
-        const int at = item * bits + b;
-        v |= (uint32_t)(row[source][at / 8] >> at % 8 & 1) << b;
-      }
-      for (int b = 0; b < bits; b++) out[(n * bits + b) / 32] |= (v >> b & 1) << (n * bits + b) % 32;
+      const uint64_t v = row[at + lanes_of_row * n][item / half] >> item % half * bits & mask;
+      out[n / half] |= v << n % half * bits;
     }
-    for (int k = 0; k < dwords; k++) w->v[op->d + k][l] = out[k];
+    if (bits == 6) {
+      out[0] |= out[1] << 48;
+      out[1] >>= 16;
+    }
+    for (int k = 0; k < dwords; k++) w->v[op->d + k][l] = (uint32_t)(out[k / 2] >> 32 * (k % 2));
   }
 }
 OP(ds_nop) {
