@@ -63,6 +63,46 @@ static void test_bf16_with_the_matrix_unit(void **state) {
   for (int m = 0; m < 2; m++) expect_ok(machines[m], "gemm_bf16_mfma.c", 6, words);
 }
 
+/* OpenCL C and HIP C++ without their libraries; and a code object behind the lines that say how it is launched. */
+static void test_other_languages_and_code_objects(void **state) {
+  static const char *const words[] = {"m=4", "n=64", "k=70", "a=f32", "b=f32", "c=f32"};
+  char path[300], *source, *object;
+  size_t length, size;
+  tw_error error = {0};
+  tw_artefact *artefact = NULL;
+  tw_problem p;
+  tw_case inputs = {0};
+  (void)state;
+  for (int m = 0; m < 2; m++) {
+    expect_ok(machines[m], "gemm.cl", 6, words);
+    expect_ok(machines[m], "gemm.hip", 6, words);
+  }
+  snprintf(path, sizeof path, "%s/cdna/gemm.cl", TW_TEST_DATA);
+  assert_int_equal(tw_file_read(path, 1 << 20, &source, &length, &error), TW_OK);
+  assert_int_equal(cdna_compile(CDNA4, source, length, true, NULL, &object, &size, &error), TW_OK);
+  const size_t header = (size_t)(strstr(source, "__kernel") - source);
+  char *both = malloc(header + size);
+  assert_non_null(both);
+  memcpy(both, source, header);
+  memcpy(both + header, object, size);
+  assert_int_equal(tw_problem_parse("gemm", 6, words, &p, &error), TW_OK);
+  const tw_target *t = tw_target_find("cdna4");
+  assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
+  if (t->build(t, &p, both, header + size, false, &artefact, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(tw_target_case(t, &p, 7, 2, &inputs, &error), TW_OK);
+  if (t->check(t, artefact, &inputs, &error) != TW_OK) fail_msg("%s", error.text);
+  tw_case_free(&inputs);
+  t->release(artefact);
+  assert_int_equal(t->build(t, &p, object, size, false, &artefact, &error), TW_FAILED);
+  assert_non_null(strstr(error.text, "says nothing about its launch"));
+  const tw_target *other = tw_target_find("cdna3");
+  assert_int_equal(other->build(other, &p, both, header + size, false, &artefact, &error), TW_FAILED);
+  assert_non_null(strstr(error.text, "run it with -t cdna4"));
+  free(both);
+  free(object);
+  free(source);
+}
+
 static void test_a_kernel_that_reads_too_far_is_stopped(void **state) {
   static const char *const words[] = {"m=64", "n=64", "k=24", "a=f32", "b=f32", "c=f32"};
   tw_error error = {0};
@@ -187,6 +227,7 @@ int main(void) {
       cmocka_unit_test(test_bf16_with_the_matrix_unit),
       cmocka_unit_test(test_quotients_are_rounded_correctly),
       cmocka_unit_test(test_what_compilers_seldom_emit),
+      cmocka_unit_test(test_other_languages_and_code_objects),
       cmocka_unit_test(test_a_kernel_that_reads_too_far_is_stopped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,8 @@ void cli_print_help(const cli_command *); /* of one subcommand */
 /* ---- launch.c: `run FILE --grid ... --arg ...`, without an op ---- */
 
 bool cli_is_launch(const cli *);
+/* With an op: the same options as lines of a launch's header (docs/launch.md), malloc'ed; NULL without any. */
+char *cli_launch_header(const cli *);
 tw_status cli_launch(const cli *, tw_error *);
 
 /* ---- inspect.c: `run --checks ... --counts` ---- */

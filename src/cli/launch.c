@@ -27,8 +27,19 @@ typedef struct launch_argument {
 } launch_argument;
 
 bool cli_is_launch(const cli *c) {
-  return c->options.grid || c->options.block || c->options.arguments.n || c->options.lds ||
-         (c->options.kernel && c->n_words == 1);
+  return c->n_words == 1 &&
+         (c->options.grid || c->options.block || c->options.arguments.n || c->options.lds || c->options.kernel);
+}
+
+char *cli_launch_header(const cli *c) {
+  tw_text t = {0};
+  const bool any = c->options.kernel || c->options.grid || c->options.block || c->options.lds || c->options.arguments.n;
+  if (c->options.kernel) tw_text_add(&t, "//: kernel %s\n", c->options.kernel);
+  if (c->options.grid) tw_text_add(&t, "//: grid %s\n", c->options.grid);
+  if (c->options.block) tw_text_add(&t, "//: block %s\n", c->options.block);
+  if (c->options.lds) tw_text_add(&t, "//: shared %" PRId64 "\n", c->options.lds);
+  for (size_t i = 0; i < c->options.arguments.n; i++) tw_text_add(&t, "//: args %s\n", c->options.arguments.text[i]);
+  return any ? tw_text_take(&t) : NULL;
 }
 
 static tw_status parse_three(const char *option, const char *text, uint32_t out[3], tw_error *error) {

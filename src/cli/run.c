@@ -6,6 +6,26 @@
 #include "base/files.h"
 #include "cli/cli.h"
 
+/* What the command line says of the launch: before a program's bytes, behind a text, whose lines keep their numbers. */
+static tw_status add_header(const cli *c, char **source, size_t *length, tw_error *error) {
+  char *header = cli_launch_header(c);
+  if (!header) return TW_OK;
+  const size_t n = strlen(header), all = n + *length + 1;
+  const bool binary = memchr(*source, '\0', *length) != NULL;
+  char *both = malloc(all + 1);
+  if (both) {
+    memcpy(both + (binary ? n : 0), *source, *length);
+    memcpy(both + (binary ? 0 : *length + 1), header, n);
+    if (!binary) both[*length] = '\n';
+    *length = binary ? all - 1 : all;
+    both[*length] = '\0';
+    free(*source);
+    *source = both;
+  }
+  free(header);
+  return both ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+}
+
 tw_status cli_run(const cli *c, tw_error *error) {
   cli_subject subject;
   tw_schedule schedule;
@@ -27,6 +47,7 @@ tw_status cli_run(const cli *c, tw_error *error) {
     status = cli_read_source(c->words[0], &source, &length, error);
     if (status != TW_OK && error) cli_refuse_source(c, error);
   }
+  if (status == TW_OK && !from_schedule) status = add_header(c, &source, &length, error);
   if (status != TW_OK) return status;
   status = cli_measure_source(c, &subject, source, length, from_schedule || c->options.trust, NULL, error);
   free(source);

@@ -70,6 +70,17 @@ static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
   return status;
 }
 
+/* Bytes of the lines in front of a code object that say how it is launched. */
+static size_t header_length(const char *source, size_t length) {
+  size_t at = 0;
+  while (length - at > 3 && !memcmp(source + at, "//:", 3)) {
+    const char *end = memchr(source + at, '\n', length - at);
+    if (!end) return at;
+    at = (size_t)(end - source) + 1;
+  }
+  return at;
+}
+
 static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
                        tw_artefact **out, tw_error *error) {
   const cdna_machine *m = cdna_machine_of(t);
@@ -78,21 +89,37 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   size_t size = 0;
   bool clustered = false;
   tw_status status = a && scope ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
-  if (status == TW_OK && cdna_object_is(source, length))
-    status = tw_fail(error, TW_USAGE, "a code object says nothing about its launch: give --kernel, --grid and --block");
+  const size_t header = header_length(source, length);
+  const bool is_object = cdna_object_is(source + header, length - header);
+  if (status == TW_OK && is_object && !header)
+    status = tw_fail(error, TW_USAGE,
+                     "a code object says nothing about its launch: give --kernel, --grid, --block and --arg, as in "
+                     "--arg A,B,C,m,n,k");
   if (status == TW_OK) {
     tw_launch_scope(p, scope);
     tw_scope_set(scope, "gfx", cdna_arch_of(t) == CDNA3 ? 942 : 950);
     tw_scope_set(scope, "cus", m->caches.xcds * m->caches.cus);
-    status = tw_launch_read(source, length, p, scope, &a->launch, error);
+    char *lines = is_object ? strndup(source, header) : NULL;
+    status = tw_launch_read(lines ? lines : source, lines ? header : length, p, scope, &a->launch, error);
+    free(lines);
   }
   for (size_t i = 0; i < a->launch.n_kernels; i++) clustered |= a->launch.kernel[i].clustered;
   if (status == TW_OK && (a->launch.n_maps || clustered))
     status = tw_fail(error, TW_FAILED, "%s has neither tensor maps nor clusters: leave those lines of the header out",
                      t->name);
-  if (status == TW_OK)
+  if (status == TW_OK && is_object) {
+    size = length - header;
+    a->bytes = tw_new(size, 1);
+    status = a->bytes ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+    if (a->bytes) memcpy(a->bytes, source + header, size);
+  } else if (status == TW_OK) {
     status = cdna_compile(cdna_arch_of(t), source, length, trust, &a->launch, &a->bytes, &size, error);
-  if (status == TW_OK) status = cdna_object_read(a->bytes, size, "the compiled kernel", &a->object, error);
+  }
+  if (status == TW_OK)
+    status = cdna_object_read(a->bytes, size, is_object ? "the code object" : "the compiled kernel", &a->object, error);
+  if (status == TW_OK && a->object.arch != cdna_arch_of(t))
+    status = tw_fail(error, TW_USAGE, "the code object is for %s: run it with -t %s",
+                     cdna_machines[a->object.arch].processor, cdna_machines[a->object.arch].name);
   free(scope);
   if (status == TW_OK) {
     *out = a;

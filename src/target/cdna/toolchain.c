@@ -21,7 +21,7 @@ static const tw_toolchain_kind kind = {.title = "the compiler for AMD GPUs",
                                        .program = {"clang-22", "ld.lld-22"},
                                        .driver = true,
                                        .read = (const char *const[]){"/usr/lib/llvm-22", NULL}};
-static const char options[] = "-O3 -nogpulib -ffreestanding -g1 4"; /* for the key: change it with what is below */
+static const char options[] = "-O3 -nogpulib -ffreestanding -g1 5"; /* for the key: change it with what is below */
 
 tw_status cdna_toolchain_find(tw_error *error) {
   tw_toolchain tools;
@@ -37,6 +37,53 @@ static bool is_assembly(const char *source) {
 #define RUNTIME "cdna/runtime/"
 static bool is_tiles(const char *source) { return strstr(source, "#include \"tile.hpp\"") != NULL; }
 
+/* OpenCL C and HIP C++ say so by their words for a kernel. */
+typedef enum language { ASSEMBLY, TILES, OPENCL, HIP, C } language;
+static language language_of(const char *source) {
+  return is_assembly(source)                ? ASSEMBLY
+         : is_tiles(source)                 ? TILES
+         : strstr(source, "__global__")     ? HIP
+         : strstr(source, "__kernel ")      ? OPENCL
+         : strstr(source, "\nkernel void ") ? OPENCL
+                                            : C;
+}
+
+/* What OpenCL's library and HIP's headers have of work-items, and no more: neither is at hand. */
+static const char opencl_prelude[] =
+    "#define TW_AXIS(name, x, y, z) \\\n"
+    "  __attribute__((overloadable, always_inline)) ulong name(uint d) { return d == 0 ? x : d == 1 ? y : z; }\n"
+    "TW_AXIS(get_local_id, __builtin_amdgcn_workitem_id_x(), __builtin_amdgcn_workitem_id_y(), "
+    "__builtin_amdgcn_workitem_id_z())\n"
+    "TW_AXIS(get_group_id, __builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(), "
+    "__builtin_amdgcn_workgroup_id_z())\n"
+    "TW_AXIS(get_local_size, __builtin_amdgcn_workgroup_size_x(), __builtin_amdgcn_workgroup_size_y(), "
+    "__builtin_amdgcn_workgroup_size_z())\n"
+    "TW_AXIS(get_global_size, __builtin_amdgcn_grid_size_x(), __builtin_amdgcn_grid_size_y(), "
+    "__builtin_amdgcn_grid_size_z())\n"
+    "__attribute__((overloadable, always_inline)) ulong get_global_id(uint d) "
+    "{ return get_group_id(d) * get_local_size(d) + get_local_id(d); }\n"
+    "__attribute__((overloadable, always_inline)) ulong get_num_groups(uint d) "
+    "{ return get_global_size(d) / get_local_size(d); }\n"
+    "__attribute__((overloadable, always_inline)) void barrier(uint f) { (void)f; "
+    "__builtin_amdgcn_fence(__ATOMIC_RELEASE, \"workgroup\"); __builtin_amdgcn_s_barrier(); "
+    "__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, \"workgroup\"); }\n";
+static const char hip_prelude[] =
+    "#define __global__ __attribute__((global))\n#define __device__ __attribute__((device))\n"
+    "#define __host__ __attribute__((host))\n#define __shared__ __attribute__((shared))\n"
+    "#define __constant__ __attribute__((constant))\n#define __forceinline__ inline __attribute__((always_inline))\n"
+    "#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))\n"
+    "#define TW_AXES(name, what) struct name { \\\n"
+    "  __declspec(property(get = get_x)) unsigned x; __declspec(property(get = get_y)) unsigned y; \\\n"
+    "  __declspec(property(get = get_z)) unsigned z; \\\n"
+    "  __device__ unsigned get_x() const { return __builtin_amdgcn_##what##_x(); } \\\n"
+    "  __device__ unsigned get_y() const { return __builtin_amdgcn_##what##_y(); } \\\n"
+    "  __device__ unsigned get_z() const { return __builtin_amdgcn_##what##_z(); } };\n"
+    "TW_AXES(tw_thread, workitem_id) TW_AXES(tw_block, workgroup_id) TW_AXES(tw_size, workgroup_size)\n"
+    "static const __device__ tw_thread threadIdx{};\nstatic const __device__ tw_block blockIdx{};\n"
+    "static const __device__ tw_size blockDim{};\n"
+    "static __device__ inline void __syncthreads() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, \"workgroup\"); "
+    "__builtin_amdgcn_s_barrier(); __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, \"workgroup\"); }\n";
+
 static tw_status write_headers(const char *directory, tw_error *error) {
   tw_status status = TW_OK;
   const tw_embedded *e;
@@ -49,15 +96,41 @@ static tw_status write_headers(const char *directory, tw_error *error) {
 static tw_status compile_in(const tw_toolchain *tools, const char *directory, cdna_arch arch, const char *source,
                             size_t length, bool trust, char define[][64], int n_defines, char **object, size_t *size,
                             tw_error *error) {
-  const bool assembly = is_assembly(source), tiles = !assembly && is_tiles(source);
-  const char *argv[32 + DEFINES_MAX], *name = assembly ? "kernel.s" : tiles ? "kernel.cpp" : "kernel.c";
+  static const char *const names[] = {"kernel.s", "kernel.cpp", "kernel.cl", "kernel.hip", "kernel.c"};
+  const language l = language_of(source);
+  const bool tiles = l == TILES;
+  const char *argv[32 + DEFINES_MAX], *name = names[l];
   int n = 0;
+  if (l == HIP && strstr(source, "#include <hip/"))
+    return tw_fail(error, TW_FAILED,
+                   "HIP's headers are not at hand here: leave them out (threadIdx, blockIdx, blockDim, __shared__ and "
+                   "__syncthreads are there without), or compile to a code object with hipcc and run that");
   argv[n++] = "";
-  argv[n++] = "--target=amdgcn-amd-amdhsa";
-  argv[n++] = arch == CDNA3 ? "-mcpu=gfx942" : "-mcpu=gfx950";
   argv[n++] = "-nogpulib";
   argv[n++] = "-g1";
-  if (!assembly) {
+  if (l == HIP) {
+    static const char *const hip[] = {"-x",
+                                      "hip",
+                                      "--offload-device-only",
+                                      "--no-gpu-bundle-output",
+                                      "-nogpuinc",
+                                      "-std=gnu++17",
+                                      "-fdeclspec",
+                                      "-O3",
+                                      "-ffp-contract=fast",
+                                      "-include",
+                                      "prelude.h"};
+    argv[n++] = arch == CDNA3 ? "--offload-arch=gfx942" : "--offload-arch=gfx950";
+    for (size_t i = 0; i < sizeof hip / sizeof *hip; i++) argv[n++] = hip[i];
+  } else {
+    argv[n++] = "--target=amdgcn-amd-amdhsa";
+    argv[n++] = arch == CDNA3 ? "-mcpu=gfx942" : "-mcpu=gfx950";
+  }
+  if (l == OPENCL) {
+    static const char *const cl[] = {"-x", "cl", "-cl-std=CL2.0", "-O3", "-include", "prelude.h"};
+    for (size_t i = 0; i < sizeof cl / sizeof *cl; i++) argv[n++] = cl[i];
+  }
+  if (l == C || tiles) {
     static const char *const c[] = {"-O3", "-ffreestanding", "-nostdinc", "-ffp-contract=fast"};
     argv[n++] = tiles ? "-std=gnu++17" : "-std=gnu17";
     if (tiles) argv[n++] = "-I.";
@@ -72,6 +145,10 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
       .argv = argv, .directory = directory, .what = "compiling the kernel", .trust = trust, .memory = (size_t)8 << 30};
   tw_status status = tw_tool_write(directory, name, source, length, error);
   if (status == TW_OK && tiles) status = write_headers(directory, error);
+  if (status == TW_OK && l == HIP)
+    status = tw_tool_write(directory, "prelude.h", hip_prelude, sizeof hip_prelude - 1, error);
+  if (status == TW_OK && l == OPENCL)
+    status = tw_tool_write(directory, "prelude.h", opencl_prelude, sizeof opencl_prelude - 1, error);
   if (status == TW_OK) status = tw_tool_run_confined(tools, &run, error);
   if (status == TW_OK) status = tw_tool_read(directory, "kernel.co", object, size, error);
   return status;
