@@ -125,7 +125,10 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
     *out = a;
     return TW_OK;
   }
-  if (a) free(a->bytes);
+  if (a) {
+    cdna_object_free(&a->object);
+    free(a->bytes);
+  }
   free(a);
   return status == TW_USAGE ? TW_FAILED : status;
 }

@@ -143,7 +143,7 @@ static int by_place(const void *a, const void *b) {
 }
 
 size_t cdna_checker_findings(const cdna_checker *c, const cdna_finding **out) {
-  qsort(c->finding, c->n, sizeof *c->finding, by_place);
+  if (c->n) qsort(c->finding, c->n, sizeof *c->finding, by_place);
   *out = c->finding;
   return c->n;
 }

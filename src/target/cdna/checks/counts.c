@@ -242,7 +242,7 @@ void cdna_counts_report(const cdna_count *count, size_t n, const cdna_object *o,
     json_array_append_new(instructions, one);
     free(text);
   }
-  qsort(s.line, s.n_lines, sizeof *s.line, by_executions);
+  if (s.n_lines) qsort(s.line, s.n_lines, sizeof *s.line, by_executions);
   const int all = cdna_kernel_vgprs(k), accumulation = cdna_kernel_accum(k),
             scalars = 16 * ((int)(k->rsrc1 >> 6 & 15) / 2 + 1);
   const cdna_resources r = {.vgprs = all < accumulation ? all : accumulation,
