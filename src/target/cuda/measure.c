@@ -64,7 +64,7 @@ void cuda_release(tw_artefact *a) {
 
 /* ---- one kernel in its process ---- */
 
-enum { KEPT_RESULTS = 3 };
+enum { KEPT_RESULTS = 3, MORE_TIMINGS = 3 };
 
 typedef struct session {
   cuda_lease lease;
@@ -200,6 +200,7 @@ typedef struct timing {
   tw_spread rounds; /* in seconds; the cost is their median */
   double hot;       /* seconds of a launch right behind others */
   uint32_t launches;
+  double shown, taken; /* seconds of all of them, by the driver's events and by the clock on the wall */
 } timing;
 
 static int by_value(const void *a, const void *b) {
@@ -239,16 +240,17 @@ static uint32_t limited(double x, uint32_t least, uint32_t most) {
 }
 
 /* Are the events to be believed? */
-static tw_status check_events(const float ms[], uint32_t n, double wall, double idle, tw_error *error) {
-  double shown = 0;
-  for (uint32_t i = 0; i < n; i++) shown += ms[i] * 1e-3;
-  const double taken = wall - n * idle;
-  if (isfinite(shown) && shown >= HIDDEN * (taken - n * BESIDES)) return TW_OK;
+static bool is_believable(const timing *t) {
+  return isfinite(t->shown) && t->shown >= HIDDEN * (t->taken - t->launches * BESIDES);
+}
+
+static tw_status check_events(const timing *t, tw_error *error) {
+  if (is_believable(t)) return TW_OK;
   return tw_fail(
       error, TW_FAILED,
       "the driver's events show %.3g s a launch, the clock on the wall %.3g s: the kernel works outside its launch, "
       "or changes what its process says",
-      shown / n, taken / n);
+      t->shown / t->launches, t->taken / t->launches);
 }
 
 static tw_status check_new_inputs(double last, double median, tw_error *error) {
@@ -259,27 +261,41 @@ static tw_status check_new_inputs(double last, double median, tw_error *error) {
                  last / median);
 }
 
+/* *last: of the last one. */
+static tw_status time_launches(session *s, const cuda_command *many, double limit, double idle, timing *out,
+                               double *last, tw_error *error) {
+  cuda_reply reply;
+  double wall, seconds[CUDA_LAUNCHES_MAX];
+  const tw_status status = work(s, many, limit, &reply, &wall, error);
+  if (status != TW_OK) return status;
+  float ms[CUDA_LAUNCHES_MAX] = {0};
+  memcpy(ms, cuda_process_times(s->process), many->n * sizeof *ms);
+  out->shown = 0;
+  for (uint32_t i = 0; i < many->n; i++) out->shown += seconds[i] = (double)ms[i] * 1e-3;
+  out->taken = wall - many->n * idle;
+  out->rounds = tw_spread_of(seconds, many->n);
+  out->launches = many->n;
+  out->median = out->rounds.median;
+  *last = seconds[many->n - 1];
+  return TW_OK;
+}
+
+/* On a machine that has much else to do the clock on the wall runs ahead of the events now and then. What was timed then is
+ * nothing, neither for the kernel nor against it, and is timed again. */
 static tw_status time_many(session *s, double expected, double idle, uint64_t seed, timing *out, tw_error *error) {
   cuda_command many = {.work = CUDA_TIME};
-  cuda_reply reply;
   tw_random r;
-  double wall;
+  double last, again;
   tw_random_seed(&r, seed);
   many.n = expected >= SLOW_SECONDS ? SLOW_LAUNCHES
                                     : limited(ENOUGH_SECONDS / (expected + idle), LEAST_LAUNCHES, MOST_LAUNCHES);
   for (uint32_t i = 0; i < many.n; i++) many.set[i] = (uint8_t)tw_random_below(&r, CUDA_INPUT_SETS - 1);
   many.set[many.n - 1] = CUDA_INPUT_SETS - 1;
-  tw_status status = work(s, &many, ALLOWANCE + many.n * (4 * expected + 2 * idle), &reply, &wall, error);
-  if (status != TW_OK) return status;
-  float ms[CUDA_LAUNCHES_MAX] = {0};
-  double seconds[CUDA_LAUNCHES_MAX];
-  memcpy(ms, cuda_process_times(s->process), many.n * sizeof *ms);
-  for (uint32_t i = 0; i < many.n; i++) seconds[i] = (double)ms[i] * 1e-3;
-  out->rounds = tw_spread_of(seconds, many.n);
-  out->launches = many.n;
-  out->median = out->rounds.median;
-  const double last = ms[many.n - 1] * 1e-3;
-  status = check_events(ms, many.n, wall, idle, error);
+  const double limit = ALLOWANCE + many.n * (4 * expected + 2 * idle);
+  tw_status status = time_launches(s, &many, limit, idle, out, &last, error);
+  for (int i = 0; status == TW_OK && !is_believable(out) && i < MORE_TIMINGS; i++)
+    status = time_launches(s, &many, limit, idle, out, &again, error);
+  if (status == TW_OK) status = check_events(out, error);
   if (status == TW_OK)
     status = keep(s, CUDA_INPUT_SETS - 1, false, "on new ones after many launches (does it keep results?)", error);
   return status == TW_OK ? check_new_inputs(last, out->median, error) : status;
