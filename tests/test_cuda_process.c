@@ -47,6 +47,19 @@ static tw_status run(const char *kernel, tw_measurement *m, tw_error *error) {
   return status;
 }
 
+/* The stub computes on this machine's processors, where a launch may wait its turn: a time that looks like a lie, and is not
+ * `expected` to, is not held against the kernel unless it comes again and again. */
+static tw_status run_again(const char *kernel, const char *expected, tw_measurement *m, tw_error *error) {
+  static const char *const lies[] = {"the clock on the wall", "a launch on new inputs"};
+  for (int i = 0;; i++) {
+    *error = (tw_error){0};
+    const tw_status status = run(kernel, m, error);
+    bool late = false;
+    for (int l = 0; l < 2; l++) late |= strstr(error->text, lies[l]) && !strstr(error->text, expected);
+    if (status != TW_FAILED || !late || i == 5) return status;
+  }
+}
+
 static void the_devices_are_listed(void **state) {
   (void)state;
   target();
@@ -69,7 +82,7 @@ static void a_right_kernel_is_right(void **state) {
   for (size_t i = 0; i < 2; i++) {
     tw_measurement m = {0};
     tw_error error = {0};
-    if (run(kernels[i], &m, &error) != TW_OK) fail_msg("%s: %s", kernels[i], error.text);
+    if (run_again(kernels[i], "nothing", &m, &error) != TW_OK) fail_msg("%s: %s", kernels[i], error.text);
     assert_true(m.cost > 1e-6 && m.cost < 0.1);
   }
 }
@@ -94,7 +107,7 @@ static void what_is_wrong_or_a_lie_is_told(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     tw_measurement m = {0};
     tw_error error = {0};
-    const tw_status status = run(cases[i].kernel, &m, &error);
+    const tw_status status = run_again(cases[i].kernel, cases[i].words, &m, &error);
     if (status != TW_FAILED || !strstr(error.text, cases[i].words))
       fail_msg("'%s' should end with '%s', but: %d %s", cases[i].kernel, cases[i].words, status, error.text);
   }
@@ -109,7 +122,7 @@ static void a_process_that_is_taken_over_is_confined(void **state) {
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
       tw_measurement m = {0};
       tw_error error = {0};
-      const tw_status status = run(kernels[i], &m, &error);
+      const tw_status status = run_again(kernels[i], "nothing", &m, &error);
       if ((status == TW_OK) != confined) fail_msg("'%s', %d: %s", kernels[i], confined, error.text);
     }
   }
