@@ -256,6 +256,7 @@ static bool begin_group(void *context, cdna_group *group) {
   g->first = ++g->epoch;
   group->observed = g;
   if (checks_for(c, CDNA_CHECK_UNINITIALIZED)) memset(g->lds_undefined, 1, g->lds_bytes);
+  g->lds_defined = false;
   for (int i = 0; i < g->n_waves; i++) {
     begin_wave(&group->wave[i], &g->wave[i]);
     if (checks_for(c, CDNA_CHECK_UNINITIALIZED)) undefined_begin(&group->wave[i]);
@@ -298,7 +299,9 @@ static void end_group(void *context, cdna_group *group) {
 /* All went on from a barrier: what was before it happened before what is behind it. */
 static void pass_barrier(void *context, cdna_group *group) {
   group_state *g = group->observed;
-  (void)context;
+  const cdna_checker *c = context;
+  if (checks_for(c, CDNA_CHECK_UNINITIALIZED) && !g->lds_defined)
+    g->lds_defined = !memchr(g->lds_undefined, 1, g->lds_bytes);
   g->epoch++;
   for (int i = 0; i < g->n_waves; i++) {
     wait_state *s = &g->wave[i].waits;

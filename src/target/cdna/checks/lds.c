@@ -61,6 +61,11 @@ static bool touch(cdna_wave *w, const seen *x, group_state *g, lds_cell *c, uint
   return true;
 }
 
+/* The usual: it was read before, since nobody has written it. */
+static inline bool is_read_again(const lds_cell *c, uint32_t epoch, int wave) {
+  return c->read == epoch && c->written != epoch && (c->reader == wave || c->reader == SEVERAL);
+}
+
 static void touch_all(cdna_wave *w, const seen *x, uint64_t lanes, bool reads, bool writes, uint32_t sequence) {
   group_state *g = w->group->observed;
   const int shift = g->checker->narrow ? 0 : 2;
@@ -71,7 +76,9 @@ static void touch_all(cdna_wave *w, const seen *x, uint64_t lanes, bool reads, b
       const uint64_t at = x->access.to_lds ? x->access.lds[l] : x->access.address[part][l];
       if (at >= g->lds_bytes || bytes > g->lds_bytes - at) return; /* the run stops here */
       for (uint32_t c = (uint32_t)at >> shift; c <= ((uint32_t)at + bytes - 1) >> shift; c++)
-        if (!touch(w, x, g, &g->cell[c], c << shift, l, reads, writes, sequence)) return;
+        if (!(reads && !writes && is_read_again(&g->cell[c], g->epoch, w->id)) &&
+            !touch(w, x, g, &g->cell[c], c << shift, l, reads, writes, sequence))
+          return;
     }
 }
 

@@ -93,6 +93,7 @@ typedef struct group_state {
   uint32_t lds_bytes;
   lds_cell *cell;
   uint8_t *lds_undefined; /* of each byte */
+  bool lds_defined;       /* all of them are not, as was found at a barrier */
   int n_waves;
   wave_state *wave;
   cdna_count *count; /* of each dword of code; NULL: not counted */

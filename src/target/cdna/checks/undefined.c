@@ -512,10 +512,27 @@ static uint8_t memory_origin(cdna_wave *w, const seen *x, int space, int part, i
   return new_origin(w, l, text);
 }
 
+/* The usual: LDS that is full, or an input. */
+static bool is_surely_defined(const cdna_wave *w, const seen *x) {
+  const group_state *g = w->group->observed;
+  const cdna_access *a = &x->access;
+  const cdna_memory *m = w->group->memory;
+  if (a->lanes[CDNA_IN_SCRATCH] || (a->lanes[CDNA_IN_LDS] && !g->lds_defined)) return false;
+  if (!a->lanes[CDNA_IN_GLOBAL]) return true;
+  const uint64_t first = a->address[0][__builtin_ctzll(a->lanes[CDNA_IN_GLOBAL])];
+  size_t i = 0;
+  while (i < m->n && first - m->allocation[i].address >= m->allocation[i].size) i++;
+  if (i == m->n || (g->checker->owner[i] && m->allocation[i].undefined)) return false;
+  for (uint64_t left = a->lanes[CDNA_IN_GLOBAL]; left; left &= left - 1)
+    if (a->address[0][__builtin_ctzll(left)] - m->allocation[i].address >= m->allocation[i].size) return false;
+  return true;
+}
+
 /* What the lanes fetch, as a register would hold it: und[register][byte]. True if any is. */
 static bool fetch(cdna_wave *w, const seen *x, bytes4 und[8], uint8_t *from) {
   const int dwords = (x->access.bytes + 3) / 4;
   bool any = false;
+  if (is_surely_defined(w, x)) return false;
   memset(und, 0, 8 * sizeof *und);
   for (int space = 0; space < CDNA_SPACES; space++)
     for (int part = 0; part < x->access.parts; part++)
@@ -589,11 +606,14 @@ static uint32_t data_und(const undefined_state *u, const seen *x, const cdna_reg
 
 static void store(cdna_wave *w, const seen *x) {
   undefined_state *u = &state_of(w)->undefined;
+  group_state *g = w->group->observed;
   static const char data[] = "WX";
   for (int part = 0; part < x->access.parts; part++) {
     const cdna_register_range *r = range_of(x->e, data[part]);
     if (!r) continue;
     const bool dirty = is_dirty(u, r->first, r->n);
+    if (!dirty && x->access.lanes[CDNA_IN_LDS] && g->lds_defined && !x->access.lanes[CDNA_IN_SCRATCH]) continue;
+    if (dirty && x->access.lanes[CDNA_IN_LDS]) g->lds_defined = false;
     for (int space = 0; space < CDNA_SPACES; space++)
       for (uint64_t left = x->access.lanes[space]; left; left &= left - 1) {
         const int l = __builtin_ctzll(left);
@@ -616,6 +636,7 @@ static bool load(cdna_wave *w, const seen *x) {
   uint8_t from = 0;
   const bool any = fetch(w, x, und, &from);
   if (x->access.to_lds) {
+    if (any) ((group_state *)w->group->observed)->lds_defined = false;
     for (uint64_t left = x->exec; left; left &= left - 1) {
       const int l = __builtin_ctzll(left);
       uint32_t bits = 0;
