@@ -15,11 +15,24 @@ typedef struct result {
   double measured, as_it_is, held_out;
 } result;
 
+/* Machine files, and how points call the machines. */
+static const struct {
+  const char *file, *machine;
+} files[] = {{"xdna2", "strix"}, {"xdna2-halo", "halo"}, {"xdna2-krackan", "krackan"}};
+enum { FILES = sizeof files / sizeof *files };
+
 typedef struct data {
-  xd_config machine;
+  xd_config machine, file[FILES];
   table points, three;
   result result[ROWS_MAX]; /* of the points */
 } data;
+
+static const xd_config *file_of(const data *x, const char *machine) {
+  for (int i = 0; i < FILES; i++)
+    if (!strcmp(files[i].machine, machine)) return &x->file[i];
+  fail_msg("no machine %s", machine);
+  return NULL;
+}
 
 /* ---- a point's design ---- */
 
@@ -118,29 +131,37 @@ static double seconds_of(const data *x, size_t row) {
   return is_gemv(x, row) ? 2 * n * k / measured * 1e-9 : 2 * m * n * k / measured * 1e-12;
 }
 
-/* Of what is read, as often as it is: bytes; blocks that runs touch, rows of DDR that they open. */
+/* Bytes that a program reads, and nanoseconds of its runs if nothing else took any. */
 typedef struct moved {
-  double read, blocks, pages;
+  double read, ns;
 } moved;
 
-static moved moved_of(const data *x, const xd_config *c, size_t row) {
-  xd_config blocks = roomy(c), pages = roomy(c);
-  blocks.array.ddr_block_ns = pages.array.ddr_page_ns = 1;
-  blocks.array.ddr_page_ns = pages.array.ddr_block_ns = 0;
-  xd_program p = program_of(x, &blocks, row);
+static moved moved_of(const xd_array *a, const xd_program *p) {
   moved out = {0};
-  for (size_t i = 0; i < p.sequence.n; i++) {
-    const xd_command *k = &p.sequence.at[i];
+  for (size_t i = 0; i < p->sequence.n; i++) {
+    const xd_command *k = &p->sequence.at[i];
     if (k->kind != XD_START) continue;
-    const xd_descriptor *d = &p.descriptors.at[k->descriptor];
+    const xd_descriptor *d = &p->descriptors.at[k->descriptor];
     const double bytes = (double)xd_pattern_bytes(&d->pattern) * k->repeat;
-    if (p.channels.at[d->channel].direction != XD_MM2S) continue;
+    if (p->channels.at[d->channel].direction != XD_MM2S) continue;
     out.read += bytes;
-    out.blocks += bytes * xd_ddr_descriptor_ns(&blocks.array, &p, k->descriptor);
-    out.pages += bytes * xd_ddr_descriptor_ns(&pages.array, &p, k->descriptor);
+    out.ns += bytes * xd_ddr_descriptor_ns(a, p, k->descriptor);
   }
-  xd_program_free(&p);
   return out;
+}
+
+/* The time of a block with which the program's runs take so long. */
+static double block_of(const xd_config *c, const xd_program *p, double seconds) {
+  double low = 0, high = 20;
+  xd_array a = c->array;
+  for (int i = 0; i < 25; i++) {
+    a.ddr_block_ns = (low + high) / 2;
+    if (moved_of(&a, p).ns < seconds * 1e9)
+      low = a.ddr_block_ns;
+    else
+      high = a.ddr_block_ns;
+  }
+  return low;
 }
 
 /* What streams that could move `alone` together get of `limit`, and the limit of which they get so much. */
@@ -264,20 +285,22 @@ static estimates estimate(const data *x) {
     if (!limit && !says(x, i, "gives", "requests")) continue;
     const char *source = cell(&x->points, i, "source");
     const double seconds = seconds_of(x, i) - dispatch_without(x, &e, source) * 1e-6;
-    const moved m = moved_of(x, &x->machine, i);
+    const xd_config c = roomy(file_of(x, cell(&x->points, i, "machine")));
+    xd_program p = program_of(x, &c, i);
     const double alone = STREAMS * settle(&e, STREAM, "", source);
     if (limit)
       take(&e.at[source_of(&e, x, i)].of[LIMIT],
-           limit_of(alone, m.read / seconds * 1e-6, settle(&e, CONTENTION, "", source)));
+           limit_of(alone, moved_of(&c.array, &p).read / seconds * 1e-6, settle(&e, CONTENTION, "", source)));
     else
-      take(&e.at[source_of(&e, x, i)].of[BLOCK], (seconds * 1e9 - m.pages * x->machine.array.ddr_page_ns) / m.blocks);
+      take(&e.at[source_of(&e, x, i)].of[BLOCK], block_of(&c, &p, seconds));
+    xd_program_free(&p);
   }
   return e;
 }
 
 /* The machine with constants of all sources but one (NULL: of all). */
 static xd_config machine_without(const data *x, const estimates *e, const char *machine, const char *without) {
-  xd_config c = roomy(&x->machine);
+  xd_config c = roomy(file_of(x, machine));
   c.array.dispatch_us = dispatch_without(x, e, without);
   c.array.ddr_stream_mbs = (int)(settle(e, STREAM, machine, without) + 0.5);
   c.array.ddr_contention = settle(e, CONTENTION, machine, without);
@@ -358,19 +381,14 @@ static void the_page_says_what_is_simulated(void **state) {
   page_must_say(&the_page, tables(x, x->result));
 }
 
-/* ---- the machine files ---- */
-
-static const struct {
-  const char *file, *machine;
-} files[] = {{"xdna2", "strix"}, {"xdna2-halo", "halo"}, {"xdna2-krackan", "krackan"}};
-enum { FILES = sizeof files / sizeof *files };
+/* ---- the files ---- */
 
 static void files_say_what_the_sources_give(void **state) {
   const data *x = *state;
   const estimates e = estimate(x);
   for (int i = 0; i < FILES; i++) {
     const xd_config made = machine_without(x, &e, files[i].machine, NULL);
-    const xd_config said = machine_of(files[i].file);
+    const xd_config said = x->file[i];
     assert_true(fabs(said.array.dispatch_us - made.array.dispatch_us) <= 0.05);
     assert_int_equal(said.array.ddr_stream_mbs, made.array.ddr_stream_mbs);
     assert_true(fabs(said.array.ddr_contention - made.array.ddr_contention) <= 0.005);
@@ -407,6 +425,7 @@ static void held_out_points_are_near(void **state) {
 int main(int argc, char *argv[]) {
   static data x;
   x.machine = machine();
+  for (int i = 0; i < FILES; i++) x.file[i] = machine_of(files[i].file);
   x.points = read_table("elsewhere.csv");
   x.three = read_table("table3.csv");
   if (argc > 1 && !strcmp(argv[1], "--constants")) {

@@ -52,7 +52,8 @@ double xd_ddr_run_ns(const xd_array *a, int64_t run, int64_t unit, int64_t strid
   const int64_t aligned = tw_common_divisor(unit, a->ddr_block_bytes);
   const double pages = (double)(stride > run ? stride : run) / a->ddr_page_bytes;
   const double turned = fmax(fmin(pages, 1), (double)run / a->ddr_page_bytes);
-  return blocks_of(run, aligned, a->ddr_block_bytes) * a->ddr_block_ns + turned / together * a->ddr_page_ns;
+  const double blocks = blocks_of(run, aligned, a->ddr_block_bytes), row = turned / together * a->ddr_page_ns;
+  return blocks * a->ddr_block_ns + fmax(0, row - (blocks - 1) * a->ddr_block_ns);
 }
 
 /* On how many shims descriptors read or write what lies beside this one's runs: a row of DDR is open for all of them. */
