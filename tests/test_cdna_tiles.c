@@ -6,6 +6,7 @@
 
 #include "test.h"
 
+#include "base/files.h"
 #include "target/cdna/tiles.h"
 #include "target/cdna/toolchain.h"
 #include "tilewright/target.h"
@@ -117,6 +118,38 @@ static void rows_are_right(void **state) {
   EXPECT_RIGHT(all);
 }
 
+/* What goes to a machine with the GPU: device code that compiles by the command of its README, a program, the launch. */
+static void exported_files_are_complete(void **state) {
+  const tw_target *t = tw_target_find("cdna4");
+  const tw_schedule s = schedule_of("tile m=64 n=64 k=64;split 2");
+  char *source = NULL, *directory = NULL, command[600];
+  tw_problem p;
+  tw_files files;
+  tw_error error = {0};
+  (void)state;
+  assert_int_equal(tw_problem_read("gemm m=100 n=60 k=200", &p, &error), TW_OK);
+  assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
+  assert_int_equal(tw_target_emit(t, &p, &s, &source, &error), TW_OK);
+  assert_int_equal(t->exporter->sources(t, &p, &s, source, &files, &error), TW_OK);
+  assert_int_equal(files.n, 3);
+  assert_string_equal(files.file[0].name, "kernel.hip");
+  assert_non_null(strstr(files.file[1].text, "hipModuleLaunchKernel(f, 4, 1, 1, 256, 1, 1, 16384"));
+  assert_non_null(strstr(files.file[1].text, "hipModuleGetFunction(&f, module, \"add_parts\")"));
+  assert_non_null(strstr(files.file[2].text, "| `gemm` | 4 x 1 x 1 | 256 | 16384 |"));
+  assert_int_equal(tw_directory_temporary(&directory, &error), TW_OK);
+  snprintf(command, sizeof command, "%s/kernel.hip", directory);
+  assert_int_equal(tw_file_write(command, files.file[0].text, strlen(files.file[0].text), &error), TW_OK);
+  snprintf(command, sizeof command,
+           "cd %s && clang-22 -x c++ -std=gnu++17 --target=amdgcn-amd-amdhsa -mcpu=gfx950 -O1 -nogpulib -ffreestanding "
+           "-nostdinc kernel.hip -o kernel.co",
+           directory);
+  assert_int_equal(system(command), 0);
+  tw_directory_remove(directory);
+  tw_files_free(&files);
+  free(directory);
+  free(source);
+}
+
 /* A schedule that the machine or the problem cannot have says so. */
 static void what_is_not_possible_is_refused(void **state) {
   static const struct {
@@ -181,6 +214,7 @@ int main(void) {
                                      cmocka_unit_test(rows_are_right),
                                      cmocka_unit_test(attention_is_right),
                                      cmocka_unit_test(block_scaled_gemms_are_right),
+                                     cmocka_unit_test(exported_files_are_complete),
                                      cmocka_unit_test(what_is_not_possible_is_refused),
                                      cmocka_unit_test(menus_are_legal)};
   return cmocka_run_group_tests(tests, NULL, NULL);

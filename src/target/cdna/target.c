@@ -10,6 +10,7 @@
 #include "launch/launch.h"
 #include "target/cdna/checks/checks.h"
 #include "target/cdna/emulator/emulator.h"
+#include "target/cdna/export.h"
 #include "target/cdna/object/object.h"
 #include "target/cdna/sample.h"
 #include "target/cdna/tiles.h"
@@ -81,14 +82,25 @@ static size_t header_length(const char *source, size_t length) {
   return at;
 }
 
+tw_status cdna_launch_of(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_launch *out,
+                         tw_error *error) {
+  const cdna_machine *m = cdna_machine_of(t);
+  tw_scope *scope = tw_new(1, sizeof *scope);
+  if (!scope) return tw_fail(error, TW_MISSING, "out of memory");
+  tw_launch_scope(p, scope);
+  tw_scope_set(scope, "gfx", cdna_arch_of(t) == CDNA3 ? 942 : 950);
+  tw_scope_set(scope, "cus", m->caches.xcds * m->caches.cus);
+  const tw_status status = tw_launch_read(source, length, p, scope, out, error);
+  free(scope);
+  return status;
+}
+
 static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
                        tw_artefact **out, tw_error *error) {
-  const cdna_machine *m = cdna_machine_of(t);
   tw_artefact *a = tw_new(1, sizeof *a);
-  tw_scope *scope = tw_new(1, sizeof *scope);
   size_t size = 0;
   bool clustered = false;
-  tw_status status = a && scope ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  tw_status status = a ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
   const size_t header = header_length(source, length);
   const bool is_object = cdna_object_is(source + header, length - header);
   if (status == TW_OK && is_object && !header)
@@ -96,14 +108,11 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
                      "a code object says nothing about its launch: give --kernel, --grid, --block and --arg, as in "
                      "--arg A,B,C,m,n,k");
   if (status == TW_OK) {
-    tw_launch_scope(p, scope);
-    tw_scope_set(scope, "gfx", cdna_arch_of(t) == CDNA3 ? 942 : 950);
-    tw_scope_set(scope, "cus", m->caches.xcds * m->caches.cus);
     char *lines = is_object ? strndup(source, header) : NULL;
-    status = tw_launch_read(lines ? lines : source, lines ? header : length, p, scope, &a->launch, error);
+    status = cdna_launch_of(t, p, lines ? lines : source, lines ? header : length, &a->launch, error);
     free(lines);
   }
-  for (size_t i = 0; i < a->launch.n_kernels; i++) clustered |= a->launch.kernel[i].clustered;
+  for (size_t i = 0; a && i < a->launch.n_kernels; i++) clustered |= a->launch.kernel[i].clustered;
   if (status == TW_OK && (a->launch.n_maps || clustered))
     status = tw_fail(error, TW_FAILED, "%s has neither tensor maps nor clusters: leave those lines of the header out",
                      t->name);
@@ -120,7 +129,6 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   if (status == TW_OK && a->object.arch != cdna_arch_of(t))
     status = tw_fail(error, TW_USAGE, "the code object is for %s: run it with -t %s",
                      cdna_machines[a->object.arch].processor, cdna_machines[a->object.arch].name);
-  free(scope);
   if (status == TW_OK) {
     *out = a;
     return TW_OK;
@@ -468,7 +476,8 @@ static const tw_family families[] = {
                .prompts = "cdna"},                                                                                     \
     .config = MACHINE, .n_families = sizeof families / sizeof *families, .family = families, .available = available,   \
     .describe = describe, .build = build, .inspect = inspect, .check = check, .coverage = coverage,                    \
-    .measure = measure, .release = release, .launcher = &launcher, .machine_views = cdna_views                         \
+    .measure = measure, .release = release, .exporter = &cdna_exporter, .launcher = &launcher,                         \
+    .machine_views = cdna_views                                                                                        \
   }
 
 const tw_target *cdna_target_at(size_t index) {
