@@ -394,6 +394,7 @@ static void comments_are_no_part_of_a_kernel(void **state) {
   (void)state;
   assert_true(same("/* one */\nint x;\n", "/* another\n * two */\n\nint x;"));
   assert_true(same("// one\nint x;\n", "int x;  \n  // more\n"));
+  assert_false(same("//: let N = 1\nint x[N];\n", "//: let N = 2\nint x[N];\n")); /* a launch is a part of it */
   assert_false(same("int x;", "int y;"));
   assert_false(same("s = \"/* a */\";", "s = \"/* b */\";"));
   assert_false(same("s = '\"'; /* a */ t = \"/* b */\";", "s = '\"'; /* a */ t = \"/* c */\";"));

@@ -72,7 +72,7 @@ tw_digest tw_source_digest(const char *source) {
     if (s[0] == '/' && s[1] == '*' && strstr(s + 2, "*/")) {
       add_code(&hash, begin, s, &pending_newline);
       begin = s = strstr(s + 2, "*/") + 2;
-    } else if (line_is_empty && s[0] == '/' && s[1] == '/') {
+    } else if (line_is_empty && s[0] == '/' && s[1] == '/' && s[2] != ':') { /* `//:` is a launch */
       s += strcspn(s, "\n");
       begin = s;
     } else if (*s == '\n') {
