@@ -1,5 +1,5 @@
-/* test_cdna_time.c - modelled times: numbers of the machine files that are made from published ones, mechanisms one by one
- * against what is published of them, and that a time does not depend on threads. */
+/* test_cdna_time.c - modelled times: numbers of the machine files that are made from published ones, mechanisms one by
+ * one against what is published of them, and that a time does not depend on threads. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@ static void test_machine_files_are_read(void **state) {
   assert_non_null(strstr(error.text, "here:2"));
 }
 
-/* P ~ clock ^ exponent, from the same silicon with two limits of power; and the clock of cdna4 from one published result of
- * another kernel than those that times are compared with. */
+/* P ~ clock ^ exponent, from the same silicon with two limits of power; and the clock of cdna4 from one published
+ * result of another kernel than those that times are compared with. */
 static void test_the_clock_under_matrix_work(void **state) {
   (void)state;
   char *text, product[16], type[16];

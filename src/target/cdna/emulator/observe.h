@@ -1,5 +1,5 @@
-/* observe.h - a run as others see it: each executed instruction, with what it reaches in memory, workgroup by workgroup;
- * and a launch whose waves somebody else moves.
+/* observe.h - a run as others see it: each executed instruction, with what it reaches in memory, workgroup by
+ * workgroup; and a launch whose waves somebody else moves.
  *
  * An observer is asked before an instruction executes, while all registers hold its inputs. Runs without one do not pay
  * for it: the loop over instructions exists twice. Workgroups run on several threads, each from its begin to its end

@@ -116,8 +116,8 @@ static int allocation_of(const cu *c, uint64_t address) {
   return -1;
 }
 
-/* Takes a line through what CUs share, of which this one has `rate` bytes a cycle in the long run. What it leaves to others
- * it may have later: of its share of at most the last `burst` cycles. Returns when the line is through. */
+/* Takes a line through what CUs share, of which this one has `rate` bytes a cycle in the long run. What it leaves to
+ * others it may have later: of its share of at most the last `burst` cycles. Returns when the line is through. */
 static double serve(double *is_free, double from, double bytes, double rate, double burst) {
   const double begin = *is_free > from - burst ? *is_free : from - burst;
   *is_free = begin + bytes / rate;

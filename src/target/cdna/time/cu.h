@@ -2,18 +2,19 @@
  * their instructions issue.
  *
  * The model, all of it (numbers: rates.h):
- *   - Each SIMD is served once a slot. Waves are asked by priority, then by age; each may issue its next instruction, in
- *     order, if its registers are there, its s_waitcnt holds and its unit has room. In a slot a SIMD issues one
- *     instruction of each kind: scalar, vector or matrix, LDS, vector memory, scalar memory; s_nop, s_waitcnt and their like
- *     go beside these.
- *   - Vector instructions take a slot, transcendental ones more. A matrix instruction takes its passes of 4 cycles on its
- *     SIMD's matrix unit, while vector instructions go on. A result is C of the next matrix instruction after its
+ *   - Each SIMD is served once a slot. Waves are asked by priority, then by age; each may issue its next instruction,
+ *     in order, if its registers are there, its s_waitcnt holds and its unit has room. In a slot a SIMD issues one
+ *     instruction of each kind: scalar, vector or matrix, LDS, vector memory, scalar memory; s_nop, s_waitcnt and
+ *     their like go beside these.
+ *   - Vector instructions take a slot, transcendental ones more. A matrix instruction takes its passes of 4 cycles on
+ *     its SIMD's matrix unit, while vector instructions go on. A result is C of the next matrix instruction after its
  *     passes, anything else some passes later.
- *   - LDS serves one instruction after the other: as many cycles as the phases and banks of its addresses take turns, as
- *     sending 64 addresses takes, and as its data takes through the port that two SIMDs share (half of the LDS's width).
+ *   - LDS serves one instruction after the other: as many cycles as the phases and banks of its addresses take turns,
+ *     as sending 64 addresses takes, and as its data takes through the port that two SIMDs share (half of the LDS's
+ *     width).
  *   - Vector memory: 64 addresses, then lines of L1 (LRU, exact for these workgroups), one after the other. What misses
- *     takes this CU's share of the L2's bandwidth, and where it misses L2, of the LLC's and memory's; hits beyond L1 are
- *     dealt out evenly by the rates of reuse.h. Loads to LDS take write cycles of LDS when they arrive.
+ *     takes this CU's share of the L2's bandwidth, and where it misses L2, of the LLC's and memory's; hits beyond L1
+ *     are dealt out evenly by the rates of reuse.h. Loads to LDS take write cycles of LDS when they arrive.
  *   - Counters fall in order. A wave ends when its last access has.
  *   - Not modelled: instruction fetch, translation of addresses, channels of L2, refresh, contention of scalar caches.
  *

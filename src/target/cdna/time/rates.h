@@ -1,4 +1,5 @@
-/* rates.h - what instructions and memory take: a text file in configs/ for each machine, each number with its source. */
+/* rates.h - what instructions and memory take: a text file in configs/ for each machine, each number with its source.
+ * */
 #ifndef TW_CDNA_RATES_H
 #define TW_CDNA_RATES_H
 

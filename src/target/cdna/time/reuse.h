@@ -1,14 +1,14 @@
-/* reuse.h - what a launch finds in L2 and in the last-level cache: the first workgroups of the grid, as many as the machine
- * runs at a time, each executed for a while, and their accesses replayed in step.
+/* reuse.h - what a launch finds in L2 and in the last-level cache: the first workgroups of the grid, as many as the
+ * machine runs at a time, each executed for a while, and their accesses replayed in step.
  *
  *   - Workgroup w runs on XCD w mod 8; an XCD's workgroups are all that its CUs hold at once. They advance in step: a
  *     piece of each in turn. What a workgroup asks twice within its L1 is asked once.
  *   - L2: 16 channels, 16 ways, LRU, lines of 128 bytes. Channels and sets are chosen by hashed addresses (ROCm Compute
  *     Profiler, "L2 cache": requests are hashed over channels).
- *   - LLC: what any XCD has asked before is there. If all buffers of a launch fit into it everything is, as in any launch
- *     but the first.
- *   - Each workgroup is followed until the XCD has asked for several times its L2, or the workgroup ends. Rates are of each
- *     buffer, of all XCDs together; what comes later is taken to find the same.
+ *   - LLC: what any XCD has asked before is there. If all buffers of a launch fit into it everything is, as in any
+ *     launch but the first.
+ *   - Each workgroup is followed until the XCD has asked for several times its L2, or the workgroup ends. Rates are of
+ *     each buffer, of all XCDs together; what comes later is taken to find the same.
  * Matrix instructions are not executed. */
 #ifndef TW_CDNA_REUSE_H
 #define TW_CDNA_REUSE_H

@@ -72,8 +72,8 @@ static void run_place(void *context, size_t i) {
   t->status[i] = cdna_cu_run(s, &t->result[i], &t->error[i]);
 }
 
-/* n places, the first one's and the last one's among them: rounds of the grid from first to last, and not always the same
- * CU of a round. */
+/* n places, the first one's and the last one's among them: rounds of the grid from first to last, and not always the
+ * same CU of a round. */
 static void choose_places(timing *t, int n) {
   const uint64_t cus = (uint64_t)t->cus, round = cus * (uint64_t)t->together;
   const uint64_t rounds = t->of_xcd > round ? t->of_xcd / round : 1;
@@ -120,8 +120,8 @@ static void sink(double *heap, int n, int i) {
   }
 }
 
-/* Cycles from the first start to the last end on XCD 0, whose CUs take its workgroups in order; and of places of its CUs
- * that work. */
+/* Cycles from the first start to the last end on XCD 0, whose CUs take its workgroups in order; and of places of its
+ * CUs that work. */
 static bool schedule(const timing *t, double *cycles, double *working) {
   const int n = t->cus * t->together;
   const uint64_t most = 1 << 22;

@@ -1,10 +1,11 @@
-/* time.h - what a launch takes on the machine: compute units timed instruction by instruction (cu.h), caches by the order of
- * the grid (reuse.h), and the rest of the grid by these.
+/* time.h - what a launch takes on the machine: compute units timed instruction by instruction (cu.h), caches by the
+ * order of the grid (reuse.h), and the rest of the grid by these.
  *
  * A compute unit is timed with as many workgroups as share it, at the first and the last place of the grid, and where
- * these differ at six more. A workgroup elsewhere takes what lies between its neighbours of these; CUs then take workgroups in order, each the next as soon as one leaves. The
- * clock is that which power allows at the part of the time in which matrix units work, so a kernel that is
- * limited by it is timed twice. The same for any number of threads. */
+ * these differ at six more. A workgroup elsewhere takes what lies between its neighbours of these; CUs then take
+ * workgroups in order, each the next as soon as one leaves. The clock is that which power allows at the part of the
+ * time in which matrix units work, so a kernel that is limited by it is timed twice. The same for any number of
+ * threads. */
 #ifndef TW_CDNA_TIME_H
 #define TW_CDNA_TIME_H
 
