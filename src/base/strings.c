@@ -86,6 +86,11 @@ char *tw_strip(char *line) {
   return line;
 }
 
+bool tw_ends_with(const char *text, const char *end) {
+  const size_t n = strlen(text), m = strlen(end);
+  return n >= m && strcmp(text + n - m, end) == 0;
+}
+
 bool tw_parse_int(const char *text, int64_t *out) {
   const char *digits = text + (*text == '-' || *text == '+');
   if (!isdigit((unsigned char)*digits)) return false; /* strtoll would take blanks */

@@ -27,6 +27,7 @@ void *tw_resize(void *old, size_t count, size_t size);
 
 /* Cuts a comment ('#' to the end) and the white space around, in place; returns the first character that counts. */
 char *tw_strip(char *line);
+bool tw_ends_with(const char *text, const char *end);
 /* The whole text is a decimal integer (an optional sign, then digits) that fits. */
 bool tw_parse_int(const char *text, int64_t *out);
 /* The whole text is a finite real number in C's decimal notation. */

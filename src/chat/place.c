@@ -16,11 +16,6 @@
 
 static const char ANTHROPIC_HOST[] = "api.anthropic.com", OPENAI_HOST[] = "api.openai.com";
 
-static bool ends_with(const char *text, const char *end) {
-  size_t n = strlen(text), m = strlen(end);
-  return n >= m && !strcmp(text + n - m, end);
-}
-
 /* ---- keys ---- */
 
 static bool is_this_machine(const char *host) {
@@ -109,11 +104,11 @@ static void complete(CURLU *url, tw_chat_place *place) {
   char *path = part(url, CURLUPART_PATH);
   size_t n = path ? strlen(path) : 0;
   while (n > 0 && path[n - 1] == '/') path[--n] = '\0';
-  bool anthropic = !strcmp(place->host, ANTHROPIC_HOST) || (path && ends_with(path, "/messages"));
+  bool anthropic = !strcmp(place->host, ANTHROPIC_HOST) || (path && tw_ends_with(path, "/messages"));
   place->way = anthropic ? TW_CHAT_ANTHROPIC : TW_CHAT_OPENAI;
   const char *end = anthropic ? "/messages" : "/chat/completions";
   char *whole = NULL;
-  if (path && !ends_with(path, end) && asprintf(&whole, "%s%s%s", path, n == 0 ? "/v1" : "", end) > 0)
+  if (path && !tw_ends_with(path, end) && asprintf(&whole, "%s%s%s", path, n == 0 ? "/v1" : "", end) > 0)
     curl_url_set(url, CURLUPART_PATH, whole, 0);
   free(whole);
   free(path);

@@ -85,11 +85,6 @@ bool tw_tensors_packing(const tw_tensors *t, const char *name, tw_packing *packi
 
 /* ---- writing ---- */
 
-static bool ends_with(const char *text, const char *end) {
-  const size_t n = strlen(text), m = strlen(end);
-  return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 static tw_status take(const tw_tensor *from, bool npy, tensor *to, tw_error *error) {
   uint64_t values = 0;
   *to =
@@ -123,8 +118,8 @@ static tw_status write_all(const char *path, tensor *t, size_t n, bool npy, cons
 
 tw_status tw_tensors_write(const char *path, size_t n, const tw_tensor from[], const void *const data[],
                            tw_error *error) {
-  const bool npy = ends_with(path, ".npy");
-  if (!npy && !ends_with(path, ".safetensors"))
+  const bool npy = tw_ends_with(path, ".npy");
+  if (!npy && !tw_ends_with(path, ".safetensors"))
     return tw_fail(error, TW_USAGE, "'%s' says by its end neither .npy nor .safetensors", path);
   if (npy && n != 1) return tw_fail(error, TW_USAGE, "a .npy file holds one array, and these are %zu", n);
   tensor *t = tw_new(n, sizeof *t);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/strings.h"
 #include "target/cdna/emulator/emulator.h"
 #include "target/cdna/lanes/half.h"
 
@@ -311,11 +312,6 @@ static void run_valu(cdna_wave *w, const cdna_op *op) {
 
 /* ---- decoding ---- */
 
-static bool ends_with(const char *text, const char *end) {
-  const size_t n = strlen(text), m = strlen(end);
-  return n >= m && !strcmp(text + n - m, end);
-}
-
 /* What kind of number source s, or the result (s = -1), is: 16, 32, 64 or 0 for an integer. */
 static uint8_t kind_of(const char *name, int s) {
   const char *type = NULL;
@@ -330,7 +326,7 @@ static uint8_t kind_of(const char *name, int s) {
   if (!type) return 0;
   if (conversion && s == -1)
     type = strncmp(name, "v_cvt_f", 7) == 0 || strncmp(name, "v_cvt_pk_f", 10) == 0 ? first : NULL;
-  if (conversion && s >= 0 && !ends_with(name, type)) return 0;
+  if (conversion && s >= 0 && !tw_ends_with(name, type)) return 0;
   if (!type) return 0;
   if (s == 1 && (!strncmp(name, "v_ldexp", 7) || strstr(name, "_class_"))) return 0;
   if (s == -1 && !strncmp(name, "v_fma_mixlo", 11)) return 16;
