@@ -12,11 +12,13 @@ typedef enum fault { RIGHT, WRONG, HOLE, GAP, FEW, STOPS } fault;
 typedef struct fake {
   const tw_case *data;
   fault fault;
+  uint64_t first; /* workgroups of the first kernel */
 } fake;
 
-/* Workgroup g makes a tile of 16 x 16 of C, a copy of the reference's. */
-static tw_status run(void *context, void *const buffer[], uint64_t group, tw_error *error) {
+/* Workgroup g, counted through the kernels, makes a tile of 16 x 16 of C, a copy of the reference's. */
+static tw_status run(void *context, void *const buffer[], size_t kernel, uint64_t group, tw_error *error) {
   const fake *f = context;
+  group += kernel * f->first;
   const size_t row = group / TILES * SIDE, column = group % TILES * SIDE;
   float *c = buffer[2];
   const float *right = f->data->buffer[2];
@@ -30,7 +32,7 @@ static tw_status run(void *context, void *const buffer[], uint64_t group, tw_err
   return TW_OK;
 }
 
-static tw_status check(fault made, const char *says) {
+static tw_status check(fault made, size_t kernels, const char *says) {
   tw_problem p;
   tw_case k = {0};
   tw_error error = {0};
@@ -38,8 +40,9 @@ static tw_status check(fault made, const char *says) {
   assert_int_equal(tw_problem_read("gemm m=64 n=64 k=32 a=f32 b=f32 c=f32 acc=f32 ldc=80", &p, &error), TW_OK);
   assert_int_equal(p.op->validate(&p, &error), TW_OK);
   assert_int_equal(tw_case_make(&p, 3, 1, &k, &error), TW_OK);
-  fake f = {&k, made};
-  const cdna_sampler sampler = {.groups = made == FEW ? 15 : 16, .run = run, .context = &f};
+  const uint64_t all = made == FEW ? 15 : 16, groups[2] = {kernels == 1 ? all : 6, all - 6};
+  fake f = {&k, made, groups[0]};
+  const cdna_sampler sampler = {.kernels = kernels, .groups = groups, .run = run, .context = &f};
   const tw_status status = cdna_sample_check(&sampler, &k, text, sizeof text, &error);
   const char *said = status == TW_OK ? text : error.text;
   if (!strstr(said, says)) fail_msg("fault %d says: %s", made, said);
@@ -49,12 +52,14 @@ static tw_status check(fault made, const char *says) {
 
 static void faults_are_found(void **state) {
   (void)state;
-  assert_int_equal(check(RIGHT, "12 of 16 workgroups"), TW_OK);
-  assert_int_equal(check(WRONG, "C["), TW_FAILED);
-  assert_int_equal(check(HOLE, "unwritten"), TW_FAILED);
-  assert_int_equal(check(GAP, "between its rows"), TW_FAILED);
-  assert_int_equal(check(FEW, "do not make all of it"), TW_FAILED);
-  assert_int_equal(check(STOPS, "it stops"), TW_FAILED);
+  for (size_t kernels = 1; kernels <= 2; kernels++) {
+    assert_int_equal(check(RIGHT, kernels, kernels == 1 ? "12 of 16 workgroups" : "16 of 16 workgroups"), TW_OK);
+    assert_int_equal(check(WRONG, kernels, "C["), TW_FAILED);
+    assert_int_equal(check(HOLE, kernels, "unwritten"), TW_FAILED);
+    assert_int_equal(check(GAP, kernels, "between its rows"), TW_FAILED);
+    assert_int_equal(check(FEW, kernels, "do not make all of it"), TW_FAILED);
+    assert_int_equal(check(STOPS, kernels, "it stops"), TW_FAILED);
+  }
 }
 
 int main(void) {

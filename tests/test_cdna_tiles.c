@@ -100,6 +100,11 @@ static void attention_is_right(void **state) {
       {"cdna4", "attention b=2 hq=2 hkv=2 sq=70 sk=100 d=128 causal=1 a=f16",
        "tile queries=32 keys=64;groups 2;stages 2"},
       {"cdna3", "attention b=1 hq=2 hkv=1 sq=37 sk=90 d=128 causal=1", "tile queries=16 keys=32;groups 2;stages 2"},
+      {"cdna4", "attention pass=backward b=1 hq=2 hkv=1 sq=50 sk=70 d=128 causal=1",
+       "tile keys=32 queries=32;groups 2;stages 2"},
+      {"cdna4", "attention pass=backward b=2 hq=1 hkv=1 sq=33 sk=18 d=64 a=f16", ""},
+      {"cdna3", "attention pass=backward b=1 hq=2 hkv=1 sq=20 sk=37 d=64 causal=1",
+       "tile keys=16 queries=32;dq queries=16 keys=64;groups 2;stages 2"},
   };
   (void)state;
   EXPECT_RIGHT(all);
@@ -161,6 +166,7 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=256 n=512 k=32;groups m=1 n=2"}, "registers"},
       {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=100 n=64"}, "whole number of products"},
       {{"cdna4", "gemm m=512 n=512 k=512 a=f32 b=f32", ""}, "bf16"},
+      {{"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=128", "tile keys=128 queries=64"}, "registers"},
       {{"cdna4", "gemm m=512 n=512 k=512", "product 24"}, "16 or 32"},
       {{"cdna4", "gemm m=512 n=512 k=512", "tile m=128 n=128 k=64;stages 2;turns 4"}, "turns are for 8 groups"},
       {{"cdna3", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 quantize=mxfp4", ""}, "on gfx950"},

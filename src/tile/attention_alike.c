@@ -16,12 +16,11 @@ enum { SIDE = 16, ELEMENT = 2, PIECE = 1024, STAGES_MAX = 4, OVERHEAD = 48 };
 
 tw_status tw_tile_attention_alike_supports(const tw_problem *p, tw_error *error) {
   const tw_attention a = tw_attention_of(p);
-  if (!a.backward && (a.type == TW_BF16 || a.type == TW_F16) && (a.d == 64 || a.d == 128) && a.scale > 0) return TW_OK;
-  return tw_fail(
-      error, TW_USAGE,
-      "kernels of tiles take attention with pass=forward, a=bf16 or f16, d=64 or 128, scale >= 0; not pass=%s a=%s "
-      "d=%" PRId64 "; for others give a kernel of your own to run",
-      a.backward ? "backward" : "forward", tw_type_name(a.type), a.d);
+  if ((a.type == TW_BF16 || a.type == TW_F16) && (a.d == 64 || a.d == 128) && a.scale > 0) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "kernels of tiles take attention with a=bf16 or f16, d=64 or 128, scale >= 0; not a=%s d=%" PRId64
+                 "; for others give a kernel of your own to run",
+                 tw_type_name(a.type), a.d);
 }
 
 static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, PLAN *p, tw_error *error) {
@@ -154,7 +153,7 @@ static const char head[] =
     "  state.clear();\n"
     "  const int seen = CAUSAL ? min(sk, row + GROUPS * QUERIES + sk - sq) : sk, steps = (seen + KEYS - 1) / KEYS;\n";
 
-static const char body[] =
+static const char body_forward[] =
     "    acc<product, ROWS, TILES> scores;\n"
     "    scores.clear();\n"
     "#pragma unroll\n"
@@ -193,46 +192,44 @@ static const char tail[] =
     "  }\n"
     "  put<true>(o + from_q, down_q, sums, own, 0, sq, D, as_is());\n}\n";
 
-static void write_tile_type(tw_text *t, const tw_tile_machine *machine, const PLAN *p, char name, int d) {
+void tw_tile_attention_alike_tile(tw_text *t, const tw_tile_machine *machine, const char *name, const char *size,
+                                  tw_tile_access access) {
   char swizzle[TW_TILE_SWIZZLE] = "plain";
-  const tw_tile_access access = {
-      .rows = p->keys, .row_bytes = d * ELEMENT, .side = SIDE, .element_bytes = ELEMENT, .values = name == 'v'};
+  access.side = SIDE;
+  access.element_bytes = ELEMENT;
   machine->swizzle(machine, &access, swizzle);
-  tw_text_add(t, "using %c_tile = shared<type, KEYS, D, %s>;\n", name, swizzle);
+  tw_text_add(t, "using %s_tile = shared<type, %s, D, %s>;\n", name, size, swizzle);
 }
 
-static void write_loop(tw_text *t, const PLAN *p, bool direct) {
-  if (p->stages > 1) {
-    tw_text_add(t, "  for (int s = 0; s < STAGES - 1; s++) {\n");
-    if (direct)
-      tw_text_add(t, "    from_k.copy(ks[s], s * KEYS);\n    from_v.copy(vs[s], s * KEYS);\n  }\n");
-    else
-      tw_text_add(t, "    from_k.load(s * KEYS);\n    from_v.load(s * KEYS);\n    from_k.lay(ks[s]);\n    "
-                     "from_v.lay(vs[s]);\n  }\n");
+void tw_tile_attention_alike_loop(tw_text *t, int stages, bool direct, const char *body) {
+  if (stages > 1) {
+    tw_text_add(t, "  for (int s = 0; s < STAGES - 1; s++) {\n    begin(s, s);\n%s  }\n",
+                direct ? "" : "    lay(s);\n");
     tw_text_add(t, "  int slot = 0, next = STAGES - 1;\n  for (int s = 0; s < steps; s++) {\n");
-    if (direct) tw_text_add(t, "    copies_wait<(STAGES - 2) * 2 * copies_of<k_tile, GROUPS>>();\n");
-    tw_text_add(t, "    sync_block();\n");
-    if (direct)
-      tw_text_add(
-          t,
-          "    from_k.copy(ks[next], (s + STAGES - 1) * KEYS);\n    from_v.copy(vs[next], (s + STAGES - 1) * KEYS);\n");
-    else
-      tw_text_add(t, "    from_k.load((s + STAGES - 1) * KEYS);\n    from_v.load((s + STAGES - 1) * KEYS);\n");
+    if (direct) tw_text_add(t, "    copies_wait<(STAGES - 2) * each_step>();\n");
+    tw_text_add(t, "    sync_block();\n    begin(next, s + STAGES - 1);\n");
     tw_text_add_string(t, body);
-    if (!direct) tw_text_add(t, "    from_k.lay(ks[next]);\n    from_v.lay(vs[next]);\n");
+    if (!direct) tw_text_add(t, "    lay(next);\n");
     tw_text_add(t,
                 "    slot = slot + 1 == STAGES ? 0 : slot + 1;\n    next = next + 1 == STAGES ? 0 : next + 1;\n  }\n");
     return;
   }
-  tw_text_add(t, "  constexpr int slot = 0;\n  for (int s = 0; s < steps; s++) {\n");
-  if (direct)
-    tw_text_add(t, "    from_k.copy(ks[0], s * KEYS);\n    from_v.copy(vs[0], s * KEYS);\n    copies_wait<0>();\n");
-  else
-    tw_text_add(
-        t, "    from_k.load(s * KEYS);\n    from_v.load(s * KEYS);\n    from_k.lay(ks[0]);\n    from_v.lay(vs[0]);\n");
-  tw_text_add(t, "    sync_block();\n");
+  tw_text_add(t,
+              "  constexpr int slot = 0;\n  for (int s = 0; s < steps; s++) {\n    begin(0, s);\n%s    sync_block();\n",
+              direct ? "    copies_wait<0>();\n" : "    lay(0);\n");
   tw_text_add_string(t, body);
   tw_text_add(t, "    sync_block();\n  }\n");
+}
+
+void tw_tile_attention_alike_copies(tw_text *t, bool direct) {
+  if (direct)
+    tw_text_add(t, "  constexpr int each_step = copies_of<k_tile, GROUPS> + copies_of<v_tile, GROUPS>;\n"
+                   "  const auto begin = [&](int to, int s) {\n"
+                   "    from_k.copy(ks[to], s * KEYS);\n    from_v.copy(vs[to], s * KEYS);\n  };\n");
+  else
+    tw_text_add(t,
+                "  const auto begin = [&](int, int s) {\n    from_k.load(s * KEYS);\n    from_v.load(s * KEYS);\n  };\n"
+                "  const auto lay = [&](int to) {\n    from_k.lay(ks[to]);\n    from_v.lay(vs[to]);\n  };\n");
 }
 
 tw_status tw_tile_attention_alike_emit(const tw_tile_machine *machine, const tw_problem *problem,
@@ -252,10 +249,14 @@ tw_status tw_tile_attention_alike_emit(const tw_tile_machine *machine, const tw_
   tw_text_add(&t, "#include \"%s\"\nusing namespace tw;\n\nusing type = %s;\nusing product = mma<type, 16>;\n",
               machine->header, tw_type_name(a.type));
   tw_text_add(&t, "constexpr float SCALE = %.9gf; /* 1 / sqrt(d), where none is given */\n", 1 / sqrt((double)a.d));
-  write_tile_type(&t, machine, &p, 'k', (int)a.d);
-  write_tile_type(&t, machine, &p, 'v', (int)a.d);
+  const bool direct = machine->direct_bytes && !p.registers;
+  tw_tile_access access = {.rows = p.keys, .row_bytes = (int)a.d * ELEMENT};
+  tw_tile_attention_alike_tile(&t, machine, "k", "KEYS", access);
+  access.values = true;
+  tw_tile_attention_alike_tile(&t, machine, "v", "KEYS", access);
   tw_text_add_string(&t, head);
-  write_loop(&t, &p, machine->direct_bytes && !p.registers);
+  tw_tile_attention_alike_copies(&t, direct);
+  tw_tile_attention_alike_loop(&t, p.stages, direct, body_forward);
   tw_text_add_string(&t, tail);
   *source = tw_text_take(&t);
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");

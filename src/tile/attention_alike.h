@@ -1,19 +1,29 @@
-/* attention_alike.h - the structure of a kernel for attention's forward pass whose groups are alike; attention.h has the one for
- * machines whose copies signal barriers.
+/* attention_alike.h - the structure of kernels for attention whose groups are alike; attention.h has the one for machines whose
+ * copies signal barriers.
  *
- * Each group has queries of its own, in registers, and goes through the keys with the others of its block, who copy tiles of
- * keys and values together; online softmax as in attention.h. The empty schedule is one group, 16 queries. Steps:
+ * Forward, each group has queries of its own, in registers, and goes through the keys with the others of its block, who copy
+ * tiles of keys and values together; online softmax as in attention.h. The empty schedule is one group, 16 queries. Steps:
  *
  *   tile queries=32 keys=64   queries of a group; keys at a time
  *   groups 4                  of a block
  *   stages 2                  tiles of keys and values in shared memory
- *   copy registers            through registers, not past them */
+ *   copy registers            through registers, not past them
+ *
+ * Backward, each group has keys and values of its own, in registers, and goes through the queries and gradients that see
+ * them, of all heads that share the keys: dK and dV stay in registers. dQ is made by a kernel of its own that is as the forward
+ * one: scores are computed twice, and no two blocks add to the same sums, so results are the same in every run. A kernel
+ * before computes dO . O. Steps:
+ *
+ *   tile keys=32 queries=32   keys of a group; queries at a time
+ *   dq queries=32 keys=64     of the kernel for dQ: queries of a group, keys at a time
+ *   groups, stages, copy      as above, of both */
 #ifndef TW_TILE_ATTENTION_ALIKE_H
 #define TW_TILE_ATTENTION_ALIKE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/strings.h"
 #include "tile/machine.h"
 #include "tilewright/menu.h"
 #include "tilewright/op.h"
@@ -32,5 +42,28 @@ tw_status tw_tile_attention_alike_steps(const tw_tile_machine *, const tw_proble
                                         const void *predictor, tw_menu *, tw_error *);
 tw_status tw_tile_attention_alike_emit(const tw_tile_machine *, const tw_problem *, const tw_schedule *, char **source,
                                        tw_error *);
+
+typedef struct tw_tile_attention_alike_back_plan {
+  int keys, queries, dq_queries, dq_keys, groups, stages;
+  bool registers;
+  int64_t shared_bytes, dq_shared_bytes;
+} tw_tile_attention_alike_back_plan;
+
+tw_status tw_tile_attention_alike_back_plan_of(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
+                                               tw_tile_attention_alike_back_plan *, tw_error *);
+tw_status tw_tile_attention_alike_back_steps(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
+                                             double (*predict)(const void *predictor,
+                                                               const tw_tile_attention_alike_back_plan *),
+                                             const void *predictor, tw_menu *, tw_error *);
+tw_status tw_tile_attention_alike_back_emit(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
+                                            char **source, tw_error *);
+
+/* Shared by both passes. The type of a tile of `size` rows of d, with what the solver finds for how it is read. */
+void tw_tile_attention_alike_tile(tw_text *, const tw_tile_machine *, const char *name, const char *size,
+                                  tw_tile_access);
+/* begin(slot, step) and, through registers, lay(slot), of tiles of keys and values. */
+void tw_tile_attention_alike_copies(tw_text *, bool direct);
+/* `steps` times `body`, on tiles of `slot`, while those of later steps arrive; `each_step` copies of a thread fill them. */
+void tw_tile_attention_alike_loop(tw_text *, int stages, bool direct, const char *body);
 
 #endif

@@ -11,10 +11,11 @@
 #include "tilewright/type.h"
 
 /* What a shared tile is read by: rows of `row_bytes` bytes, `side` of them at a time, 16 bytes of a thread along a row; or,
- * `across`, along a column; or, `values`, along a column in the order in which the weights of attention lie. */
+ * `across`, along a column; or, `values`, along a column in the order in which the weights of attention lie, and, with
+ * `rows_too`, along its rows as well. */
 typedef struct tw_tile_access {
   int rows, row_bytes, side, element_bytes;
-  bool across, values;
+  bool across, values, rows_too;
 } tw_tile_access;
 
 enum { TW_TILE_SWIZZLE = 96 };

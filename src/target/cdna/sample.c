@@ -175,8 +175,12 @@ static int choose(uint64_t groups, double operations, tw_random *r, uint64_t id[
   const double each = operations / (double)groups;
   int n = RUN_BUDGET / each > GROUPS_MOST ? GROUPS_MOST : (int)(RUN_BUDGET / each);
   if (n < GROUPS_LEAST) n = GROUPS_LEAST;
+  if ((uint64_t)n > groups) n = (int)groups;
   for (int i = 0; i < n; i++)
-    id[i] = i == 0 ? 0 : i == 1 ? groups - 1 : (uint64_t)tw_random_between(r, 0, (int64_t)groups - 1);
+    id[i] = (uint64_t)n == groups ? (uint64_t)i
+            : i == 0              ? 0
+            : i == 1              ? groups - 1
+                                  : (uint64_t)tw_random_between(r, 0, (int64_t)groups - 1);
   return n;
 }
 
@@ -193,27 +197,37 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
     if (!buffer[i]) status = tw_fail(error, TW_MISSING, "out of memory");
     if (buffer[i] && o->is_output) memset(buffer[i], TW_POISON, o->bytes);
   }
-  const int n = choose(s->groups, c->problem->op->operations(c->problem), &random, id);
-  drawn sum[TW_OPERANDS_MAX] = {0};
-  for (int i = 0; i < n && status == TW_OK; i++) {
-    status = s->run(s->context, buffer, id[i], error);
-    for (size_t j = 0; j < c->n_operands && status == TW_OK; j++)
-      if (c->operand[j].is_output) status = take_output(c, j, id[i], n, buffer[j], &random, &sum[j], error);
-  }
   drawn all = {0};
+  double most[TW_OPERANDS_MAX] = {0}; /* elements that the kernels can make of an output at most */
+  uint64_t groups = 0;
+  int executed = 0;
+  for (size_t k = 0; k < s->kernels && status == TW_OK; k++) {
+    const double operations = c->problem->op->operations(c->problem) / (double)s->kernels;
+    const int n = choose(s->groups[k], operations, &random, id);
+    drawn sum[TW_OPERANDS_MAX] = {0};
+    for (int i = 0; i < n && status == TW_OK; i++) {
+      status = s->run(s->context, buffer, k, id[i], error);
+      for (size_t j = 0; j < c->n_operands && status == TW_OK; j++)
+        if (c->operand[j].is_output) status = take_output(c, j, id[i], n, buffer[j], &random, &sum[j], error);
+    }
+    for (size_t j = 0; j < c->n_operands; j++) {
+      most[j] += (double)sum[j].largest * (double)s->groups[k];
+      all.elements += sum[j].elements;
+      all.compared += sum[j].compared;
+    }
+    groups += s->groups[k];
+    executed += n;
+  }
   for (size_t j = 0; j < c->n_operands; j++) {
     const tw_operand *o = &c->operand[j];
-    if (o->is_output && status == TW_OK &&
-        (double)sum[j].largest * (double)s->groups < (double)rows_of(o) * (double)columns_of(o))
-      status = tw_fail(error, TW_FAILED, "%llu workgroups that write at most %lld elements of %s do not make all of it",
-                       (unsigned long long)s->groups, (long long)sum[j].largest, o->name);
-    all.elements += sum[j].elements;
-    all.compared += sum[j].compared;
+    if (o->is_output && status == TW_OK && most[j] < (double)rows_of(o) * (double)columns_of(o))
+      status = tw_fail(error, TW_FAILED, "%llu workgroups that write at most %.0f elements of %s do not make all of it",
+                       (unsigned long long)groups, most[j], o->name);
     if (o->is_output) free(buffer[j]);
   }
   snprintf(text, size,
            "%d of %llu workgroups, executed alone at this size: each fills its part of the output, %.0f of their %.0f "
            "elements compared",
-           n, (unsigned long long)s->groups, all.compared, all.elements);
+           executed, (unsigned long long)groups, all.compared, all.elements);
   return status;
 }

@@ -5,9 +5,10 @@
 #include "tilewright/op.h"
 
 typedef struct cdna_sampler {
-  uint64_t groups; /* of the launch, none of which reads what another writes */
+  size_t kernels;         /* of the launch that are sampled */
+  const uint64_t *groups; /* of each, none of which reads what another writes, of this kernel or of others */
   /* Executes one workgroup on buffers of the case's operands: inputs are those of the case. */
-  tw_status (*run)(void *context, void *const buffer[], uint64_t group, tw_error *);
+  tw_status (*run)(void *context, void *const buffer[], size_t kernel, uint64_t group, tw_error *);
   void *context;
 } cdna_sampler;
 

@@ -179,6 +179,8 @@ static tw_status add_argument(const tw_launch_argument *a, const uint64_t operan
 enum { ALL_GROUPS = -1 };
 typedef struct manner {
   int64_t group;
+  size_t first, end; /* of the kernels, that run; end 0: all */
+  void *workspace;   /* as another run of the kernels before left it, or is to leave it for them */
   cdna_times *times;
   cdna_spans *spans;
   const tw_problem *problem;
@@ -235,21 +237,21 @@ static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[]
   cdna_memory memory = {0};
   uint64_t operand[TW_OPERANDS_MAX], workspace_at = 0;
   const tw_launch *l = &a->launch;
-  void *workspace = l->workspace ? tw_new(1, (size_t)l->workspace) : NULL;
+  void *workspace = how->workspace ? how->workspace : l->workspace ? tw_new(1, (size_t)l->workspace) : NULL;
   tw_status status = l->workspace && !workspace ? tw_fail(error, TW_MISSING, "out of memory") : TW_OK;
   if (workspace) {
-    if (!l->zeroed) memset(workspace, TW_POISON, (size_t)l->workspace);
-    workspace_at = cdna_memory_add(&memory, workspace, (uint64_t)l->workspace, true, "the workspace");
-    if (!l->zeroed) cdna_memory_undefined(&memory, 0, 0);
+    if (!how->first && !l->zeroed) memset(workspace, TW_POISON, (size_t)l->workspace);
+    workspace_at = cdna_memory_add(&memory, workspace, (uint64_t)l->workspace, !how->first, "the workspace");
+    if (!how->first && !l->zeroed) cdna_memory_undefined(&memory, 0, 0);
   }
   for (size_t i = 0; i < k->n_operands; i++) {
     const tw_operand *o = &k->operand[i];
     operand[i] = cdna_memory_add(&memory, buffer[i], o->bytes, o->is_output, o->name);
     if (o->is_output) cdna_memory_undefined(&memory, o->given_at, o->given_bytes);
   }
-  for (size_t i = 0; i < l->n_kernels && status == TW_OK; i++)
+  for (size_t i = how->first; i < (how->end ? how->end : l->n_kernels) && status == TW_OK; i++)
     status = run_kernel(a, &l->kernel[i], &memory, operand, workspace_at, how, error);
-  free(workspace);
+  if (workspace != how->workspace) free(workspace);
   return status;
 }
 
@@ -282,31 +284,75 @@ static tw_status run_all(tw_artefact *a, const tw_case *k, tw_error *error) {
   return status;
 }
 
+/* ---- some workgroups ---- */
+
 typedef struct sampled {
   tw_artefact *artefact;
   const tw_case *data;
+  size_t first; /* kernel that is sampled: those before it have run */
+  void *workspace;
 } sampled;
 
-static tw_status run_one(void *context, void *const buffer[], uint64_t group, tw_error *error) {
+static tw_status run_one(void *context, void *const buffer[], size_t kernel, uint64_t group, tw_error *error) {
   const sampled *s = context;
-  return run_case(s->artefact, s->data, buffer, &(manner){.group = (int64_t)group}, error);
+  const manner how = {
+      .group = (int64_t)group, .first = s->first + kernel, .end = s->first + kernel + 1, .workspace = s->workspace};
+  return run_case(s->artefact, s->data, buffer, &how, error);
 }
 
-/* A large problem whose workgroups share nothing: some of them, each alone. */
+/* Runs the kernels before the main one as a whole; of the operands only the inputs are kept. */
+static tw_status prepare_workspace(const sampled *s, tw_error *error) {
+  void *buffer[TW_OPERANDS_MAX] = {0};
+  const tw_case *k = s->data;
+  tw_status status = TW_OK;
+  for (size_t i = 0; i < k->n_operands && status == TW_OK; i++) {
+    buffer[i] = k->operand[i].is_output ? tw_new(1, (k->operand[i].bytes + 127) & ~(size_t)63) : k->buffer[i];
+    if (!buffer[i]) status = tw_fail(error, TW_MISSING, "out of memory");
+  }
+  const manner how = {.group = ALL_GROUPS, .end = s->first, .workspace = s->workspace};
+  if (status == TW_OK) status = run_case(s->artefact, k, buffer, &how, error);
+  for (size_t i = 0; i < k->n_operands; i++)
+    if (k->operand[i].is_output) free(buffer[i]);
+  return status;
+}
+
+static tw_status sample_kernels(tw_artefact *a, const tw_case *k, tw_error *error) {
+  const tw_launch *l = &a->launch;
+  sampled s = {a, k, (size_t)(tw_launch_main(l) - l->kernel), NULL};
+  uint64_t groups[TW_LAUNCH_KERNELS], all = 0;
+  cdna_sampler sampler = {.kernels = l->n_kernels - s.first, .groups = groups, .run = run_one, .context = &s};
+  for (size_t i = 0; i < sampler.kernels; i++) {
+    const int64_t *grid = l->kernel[s.first + i].grid;
+    all += groups[i] = (uint64_t)grid[0] * (uint64_t)grid[1] * (uint64_t)grid[2];
+  }
+  if (l->workspace && !(s.workspace = tw_new(1, (size_t)l->workspace)))
+    return tw_fail(error, TW_MISSING, "out of memory");
+  tw_status status = s.first ? prepare_workspace(&s, error) : TW_OK;
+  a->counts = (cdna_result_counts){0}; /* of what all of the launch is like */
+  if (status == TW_OK) status = cdna_sample_check(&sampler, k, a->coverage, sizeof a->coverage, error);
+  if (a->counts.workgroups) a->whole = (double)all / (double)a->counts.workgroups;
+  free(s.workspace);
+  return status == TW_USAGE ? TW_FAILED : status;
+}
+
+/* A large problem whose workgroups share nothing but what kernels before the main one have left: some of them, each alone.
+ * Where others read what some have written, which only shows as they run, the whole launch is executed. */
 static tw_status check_some(tw_artefact *a, const tw_case *k, tw_error *error) {
   const tw_launch *l = &a->launch;
   const tw_problem *p = k->problem;
   a->counts = (cdna_result_counts){0};
   a->whole = 1;
-  if (p->op->operations(p) <= CDNA_SAMPLE_ABOVE || l->workspace || l->n_kernels != 1 || !cdna_sample_possible(p))
+  if (p->op->operations(p) <= CDNA_SAMPLE_ABOVE || !cdna_sample_possible(p) || (l->workspace && l->zeroed))
     return run_all(a, k, error);
-  sampled s = {a, k};
-  const int64_t *grid = l->kernel[0].grid;
-  const cdna_sampler sampler = {
-      .groups = (uint64_t)grid[0] * (uint64_t)grid[1] * (uint64_t)grid[2], .run = run_one, .context = &s};
-  const tw_status status = cdna_sample_check(&sampler, k, a->coverage, sizeof a->coverage, error);
-  if (a->counts.workgroups) a->whole = (double)sampler.groups / (double)a->counts.workgroups;
-  return status == TW_USAGE ? TW_FAILED : status;
+  const bool alone = l->n_kernels == 1 && !l->workspace;
+  const bool begins = tw_launch_main(l) == l->kernel;
+  if (!alone && l->workspace && begins) return run_all(a, k, error);
+  tw_error dropped = {0};
+  const tw_status status = sample_kernels(a, k, alone ? error : &dropped);
+  if (alone || status == TW_OK) return status;
+  a->counts = (cdna_result_counts){0};
+  a->whole = 1;
+  return run_all(a, k, error);
 }
 
 static tw_status inspect(const tw_target *t, tw_artefact *a, tw_inspection *i, tw_error *error) {
@@ -344,7 +390,8 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
     if (!buffer[i]) status = tw_fail(error, TW_MISSING, "out of memory");
   }
   double packing = 0;
-  const manner how = {ALL_GROUPS, &times, trace ? &spans : NULL, k->problem, &packing};
+  const manner how = {
+      .group = ALL_GROUPS, .times = &times, .spans = trace ? &spans : NULL, .problem = k->problem, .packing = &packing};
   if (status == TW_OK) status = run_case(a, k, buffer, &how, error);
   if (status == TW_OK && trace) status = cdna_write_trace(&spans, times.mhz, trace, error);
   /* the workgroups that were executed are taken to be alike */

@@ -57,8 +57,8 @@ static void read_values(const tw_tile_access *a, bool transposing, int first, ui
 
 static void swizzle(const tw_tile_machine *machine, const tw_tile_access *a, char text[TW_TILE_SWIZZLE]) {
   const cdna_arch arch = *(const cdna_arch *)machine->with;
-  uint32_t read[READS_MAX + 1][CDNA_LANES];
-  cdna_wave_access access[READS_MAX + 1];
+  uint32_t read[2 * READS_MAX + 1][CDNA_LANES];
+  cdna_wave_access access[2 * READS_MAX + 1];
   cdna_solution solution;
   int n = 0;
   if (a->values)
@@ -72,9 +72,9 @@ static void swizzle(const tw_tile_machine *machine, const tw_tile_access *a, cha
       read_across(a, n % 2, n / 2, read[n]);
       access[n] = (cdna_wave_access){cdna_lds_rule_of(arch, CDNA_LDS_READ, 8), 8, read[n]};
     }
-  else
-    for (int pieces = 64 / a->side; n < READS_MAX && n * pieces * 16 < a->row_bytes; n++) {
-      read_rows(a, n * pieces, read[n]);
+  if (a->rows_too || !(a->values || a->across))
+    for (int i = 0, pieces = 64 / a->side; i < READS_MAX && i * pieces * 16 < a->row_bytes; i++, n++) {
+      read_rows(a, i * pieces, read[n]);
       access[n] = (cdna_wave_access){cdna_lds_rule_of(arch, CDNA_LDS_READ, 16), 16, read[n]};
     }
   if (a->across || a->values) { /* copies write 16 bytes of a lane, which then stay together */
@@ -192,7 +192,41 @@ static double predict_attention(const void *with, const tw_tile_attention_alike_
          (m->clock_mhz * 1e6);
 }
 
+/* Of the kernel for dK and dV, then of that for dQ: as above, but each lane makes a gradient beside a weight. */
+static double predict_back(const void *with, const tw_tile_attention_alike_back_plan *p) {
+  const attention_model *x = with;
+  const cdna_machine *m = &cdna_machines[x->arch];
+  const tw_attention *a = &x->a;
+  const double cus = m->caches.xcds * m->caches.cus, of_simd = ceil(p->groups / (double)m->simds);
+  const double rate = (x->arch == CDNA3 ? 1024 : 2048) / 4, seen = a->causal ? 0.55 : 1, d = (double)a->d;
+  const struct {
+    double own, at_once, products, reads, rows, columns, heads;
+    int64_t shared;
+  } kernel[] = {{p->keys, p->queries, 4, 4, (double)a->keys, (double)(a->queries * a->group), (double)a->key_heads,
+                 p->shared_bytes},
+                {p->dq_queries, p->dq_keys, 3, 3, (double)a->queries, (double)a->keys, (double)a->query_heads,
+                 p->dq_shared_bytes}};
+  double seconds = 0;
+  for (int i = 0; i < 2; i++) {
+    const double blocks = ceil(kernel[i].rows / (kernel[i].own * p->groups)) * kernel[i].heads * (double)a->batches;
+    const double steps = ceil(kernel[i].columns / kernel[i].at_once) * seen;
+    const double multiply = kernel[i].products * kernel[i].own * kernel[i].at_once * d / rate * of_simd;
+    const double weigh = kernel[i].own * kernel[i].at_once / 64 * 4 * (4 + 6) * of_simd;
+    const double reads = kernel[i].reads * kernel[i].at_once * d * 2 * p->groups / 128;
+    const double copy = 2 * kernel[i].at_once * d * 2 / 64, latency = 1e-6 * m->clock_mhz * 1e6;
+    const double step = p->stages > 1
+                            ? fmax(multiply + weigh, fmax(reads, copy)) + fmin(multiply + weigh, reads) / 2 + 100
+                            : multiply + weigh + reads + copy + latency;
+    const double resident =
+        fmax(1, fmin(floor((double)m->lds_bytes / (double)kernel[i].shared), floor(4 / of_simd / 2)));
+    seconds += ceil(blocks / (cus * resident)) * steps *
+               (p->stages > 1 ? step * resident : step * fmax(1, resident / 2)) / (m->clock_mhz * 1e6);
+  }
+  return seconds;
+}
+
 static bool is_attention(const tw_problem *p) { return strcmp(p->op->name, "attention") == 0; }
+static bool is_backward(const tw_problem *p) { return tw_attention_of(p).backward; }
 static bool is_gemm(const tw_problem *p) { return strcmp(p->op->name, "gemm") == 0; }
 
 /* Block-scaled weights. */
@@ -225,7 +259,9 @@ tw_status cdna_tiles_emit(cdna_arch arch, const tw_problem *p, const tw_schedule
   const tw_status status = check(p, error);
   if (status != TW_OK) return status;
   if (is_gemm(p)) return (is_mx(p) ? tw_tile_mx_emit : tw_tile_alike_emit)(&machine, p, s, source, error);
-  if (is_attention(p)) return tw_tile_attention_alike_emit(&machine, p, s, source, error);
+  if (is_attention(p))
+    return (is_backward(p) ? tw_tile_attention_alike_back_emit : tw_tile_attention_alike_emit)(&machine, p, s, source,
+                                                                                               error);
   const tw_schedule all = begun(p, s);
   return rows_of(p)->emit(&machine, p, &all, source, error);
 }
@@ -243,6 +279,7 @@ tw_status cdna_tiles_steps(cdna_arch arch, const tw_problem *p, const tw_schedul
   if (is_attention(p)) {
     const attention_model m = {arch, tw_attention_of(p)};
     if (tw_tile_attention_alike_supports(p, NULL) != TW_OK) return TW_OK;
+    if (is_backward(p)) return tw_tile_attention_alike_back_steps(&machine, p, s, predict_back, &m, out, error);
     return tw_tile_attention_alike_steps(&machine, p, s, predict_attention, &m, out, error);
   }
   const rows_model m = {&cdna_machines[arch], p};
@@ -277,6 +314,12 @@ static tw_status predict_of_rows(cdna_arch arch, const tw_tile_machine *machine,
 static tw_status predict_of_attention(cdna_arch arch, const tw_tile_machine *machine, const tw_problem *p,
                                       const tw_schedule *s, double *cost, tw_error *error) {
   const attention_model m = {arch, tw_attention_of(p)};
+  if (is_backward(p)) {
+    tw_tile_attention_alike_back_plan back;
+    const tw_status status = tw_tile_attention_alike_back_plan_of(machine, p, s, &back, error);
+    if (status == TW_OK) *cost = predict_back(&m, &back);
+    return status;
+  }
   tw_tile_attention_alike_plan plan;
   const tw_status status = tw_tile_attention_alike_plan_of(machine, p, s, &plan, error);
   if (status == TW_OK) *cost = predict_attention(&m, &plan);

@@ -127,4 +127,66 @@ template <int Rows> struct softmax_state {
   }
 };
 
+/* ---- backward ---- */
+
+/* One of the steps of an operand. */
+template <class Product, int Count, int Steps>
+TW_FN operand<Product, Count, 1> step_of(const operand<Product, Count, Steps> &from, int step) {
+  operand<Product, Count, 1> part;
+#pragma unroll
+  for (int i = 0; i < Count; i++) part.value[i][0] = from.value[i][step];
+  return part;
+}
+
+/* A number for each query where queries are columns of scores, and where they are rows, of which there are `rows`. */
+template <int Count> struct of_columns {
+  f32x4 value[Count];
+  TW_FN of_columns(const float *from) {
+#pragma unroll
+    for (int j = 0; j < Count; j++)
+      value[j] = *(const TW_GLOBAL f32x4 *)(from + j * 16 + thread_of_group() / 16 * 4);
+  }
+  TW_FN float of(int, int column, int element) const { return value[column][element]; }
+};
+template <int Count> struct of_rows {
+  float value[Count];
+  TW_FN of_rows(const float *from, int first, int rows, float else_) {
+#pragma unroll
+    for (int i = 0; i < Count; i++) {
+      const int row = first + i * 16 + thread_of_group() % 16;
+      value[i] = row < rows ? *(const TW_GLOBAL float *)(from + row) : else_;
+    }
+  }
+  TW_FN float of(int row, int, int) const { return value[row]; }
+};
+
+/* Keys that are rows, from `key` on, count nothing for queries that are columns, from `query` on, and do not see them. */
+template <class Product, int Rows, int Cols>
+TW_FN void hide_keys(acc<Product, Rows, Cols> &scores, int key, int query, int offset) {
+  const int lane = thread_of_group();
+#pragma unroll
+  for (int i = 0; i < Rows; i++)
+#pragma unroll
+    for (int j = 0; j < Cols; j++)
+#pragma unroll
+      for (int e = 0; e < 4; e++)
+        if (key + i * 16 + lane % 16 > query + j * 16 + lane / 16 * 4 + e + offset) scores.value[i][j][e] = -infinity();
+}
+
+/* Scores become weights, as the exponents of their sums are known, and gradients of weights those of scores. */
+template <class Product, int Rows, int Cols, class Line>
+TW_FN void weigh_again(acc<Product, Rows, Cols> &scores, acc<Product, Rows, Cols> &gradients, const Line &exponent,
+                       const Line &minus, float factor) {
+#pragma unroll
+  for (int i = 0; i < Rows; i++)
+#pragma unroll
+    for (int j = 0; j < Cols; j++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        const float weight = exp2_fast(scores.value[i][j][e] * factor - exponent.of(i, j, e));
+        scores.value[i][j][e] = weight;
+        gradients.value[i][j][e] = weight * (gradients.value[i][j][e] - minus.of(i, j, e));
+      }
+}
+
 }  // namespace tw

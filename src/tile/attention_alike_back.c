@@ -1,0 +1,354 @@
+/* attention_alike_back.c - plans and writes the kernels of attention's backward pass; attention_alike.h has their structure.
+ *
+ * dK and dV: scores and gradients are computed turned (keys x queries), so that a lane has one key and what they are rounded to
+ * is an operand of the products behind them as it lies; queries are down the sums' columns there, and so are their exponents
+ * and D = dO . O. dQ: as the forward pass has it, a lane has one query. Q, dO and K are read along their rows, and down
+ * them: one swizzle serves both.
+ *
+ * Before: log-sum-exps as exponents of 2 and D, of whole tiles of queries: those that do not exist have no weight. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "op/attention.h"
+#include "tile/attention_alike.h"
+
+#define PLAN tw_tile_attention_alike_back_plan
+
+enum { SIDE = 16, ELEMENT = 2, PIECE = 1024, STAGES_MAX = 4, OVERHEAD = 48 };
+
+/* One kernel's own rows in registers, `keys` or `queries` of a group, and `at_once` that come from shared memory. */
+static tw_status fits(const tw_tile_machine *machine, const PLAN *p, const char *own_name, int own,
+                      const char *other_name, int at_once, int d, int sums, int64_t *shared_bytes, tw_error *error) {
+  const int tile = at_once * d * ELEMENT, rows = own / SIDE;
+  if (own % SIDE || at_once % (2 * SIDE))
+    return tw_fail(error, TW_USAGE, "%s=%d of a group, %s=%d at a time: multiples of %d and of %d", own_name, own,
+                   other_name, at_once, SIDE, 2 * SIDE);
+  if (tile % (PIECE * p->groups))
+    return tw_fail(error, TW_USAGE,
+                   "%s=%d at a time are not a whole number of copies by %d groups: more, or fewer groups", other_name,
+                   at_once, p->groups);
+  const bool held = p->registers || !machine->direct_bytes;
+  const int need = rows * (2 * at_once / 4 + 2 * at_once / 8 + 2 * d / 8 + sums * d / 4) + 4 * (d / SIDE) +
+                   at_once / 2 + (held ? tile / (p->groups * machine->group_threads * 2) : 0) + OVERHEAD;
+  const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
+  if (need > have)
+    return tw_fail(error, TW_USAGE, "%s=%d %s=%d take %d registers of a thread for operands, scores and sums, of %d",
+                   own_name, own, other_name, at_once, need, have);
+  *shared_bytes = 2ll * p->stages * tile;
+  if (*shared_bytes > machine->shared_bytes)
+    return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, p->stages,
+                   *shared_bytes, machine->shared_bytes);
+  return TW_OK;
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, PLAN *p, tw_error *error) {
+  const int d = (int)tw_attention_of(problem).d;
+  const tw_status status = fits(machine, p, "keys", p->keys, "queries", p->queries, d, 2, &p->shared_bytes, error);
+  if (status != TW_OK) return status;
+  return fits(machine, p, "queries", p->dq_queries, "keys", p->dq_keys, d, 1, &p->dq_shared_bytes, error);
+}
+
+/* ---- steps ---- */
+
+typedef struct context {
+  const tw_tile_machine *machine;
+  const tw_problem *problem;
+  double (*predict)(const void *, const PLAN *);
+  const void *predictor;
+} context;
+
+static PLAN plainest(void) {
+  return (PLAN){
+      .keys = 16, .queries = 32, .dq_queries = 16, .dq_keys = 32, .groups = 1, .stages = 1, .registers = true};
+}
+
+static void begin_tile(const void *with, void *plan) {
+  (void)with;
+  *(PLAN *)plan = plainest();
+  ((PLAN *)plan)->registers = false;
+}
+
+static const tw_verb verbs[] = {
+    {.name = "tile",
+     .usage = "tile keys=32 queries=32",
+     .needs = 2,
+     .argument = {TW_NUMBER("keys", PLAN, keys, 16, 128), TW_NUMBER("queries", PLAN, queries, 32, 256)},
+     .first = begin_tile},
+    {.name = "dq",
+     .usage = "dq queries=32 keys=64",
+     .needs = 2,
+     .argument = {TW_NUMBER("queries", PLAN, dq_queries, 16, 128), TW_NUMBER("keys", PLAN, dq_keys, 32, 256)}},
+    {.name = "groups", .usage = "groups 4", .needs = 1, .argument = {TW_NUMBER("", PLAN, groups, 1, 8)}},
+    {.name = "stages", .usage = "stages 2", .needs = 1, .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)}},
+    {.name = "copy",
+     .usage = "copy registers, copy direct",
+     .needs = 1,
+     .argument = {TW_CHOICE("", PLAN, registers, 0, "direct|registers")}},
+};
+static const tw_language language = {"attention of tiles, backward", sizeof verbs / sizeof *verbs, verbs};
+
+static tw_status apply(const context *c, const tw_schedule *s, PLAN *out, tw_error *error) {
+  const tw_status status = tw_tile_attention_alike_supports(c->problem, error);
+  *out = plainest();
+  return status == TW_OK ? tw_steps_apply(&language, c, s, out, NULL, error) : status;
+}
+
+tw_status tw_tile_attention_alike_back_plan_of(const tw_tile_machine *machine, const tw_problem *problem,
+                                               const tw_schedule *s, PLAN *out, tw_error *error) {
+  const context c = {.machine = machine, .problem = problem};
+  const tw_status status = apply(&c, s, out, error);
+  return status == TW_OK ? settle(machine, problem, out, error) : status;
+}
+
+static double judge(const void *with, const void *plan) {
+  const context *c = with;
+  PLAN p = *(const PLAN *)plan;
+  return settle(c->machine, c->problem, &p, NULL) == TW_OK ? c->predict(c->predictor, &p) : 0;
+}
+
+tw_status tw_tile_attention_alike_back_steps(const tw_tile_machine *machine, const tw_problem *problem,
+                                             const tw_schedule *s, double (*predict)(const void *, const PLAN *),
+                                             const void *predictor, tw_menu *out, tw_error *error) {
+  const context c = {.machine = machine, .problem = problem, .predict = predict, .predictor = predictor};
+  PLAN now, next;
+  const tw_status status = apply(&c, s, &now, error);
+  if (status != TW_OK) return status;
+  tw_menu_builder m = {.language = &language,
+                       .context = &c,
+                       .schedule = s,
+                       .now = &now,
+                       .next = &next,
+                       .plan_size = sizeof now,
+                       .judge = judge};
+  for (int own = 16; own <= 64; own *= 2)
+    for (int at_once = 32; at_once <= 128; at_once *= 2) {
+      tw_menu_offer(&m, "tile", "more keys of a group: queries and gradients are read less often",
+                    "tile keys=%d queries=%d", own, at_once);
+      tw_menu_offer(&m, "dq", "more queries of a group: keys and values are read less often", "dq queries=%d keys=%d",
+                    own, at_once);
+    }
+  for (int i = 1; i <= 8; i *= 2)
+    tw_menu_offer(&m, "groups", "groups of a block share the tiles that it has copied", "groups %d", i);
+  for (int i = 1; i <= STAGES_MAX; i++)
+    tw_menu_offer(&m, "stages", "tiles arrive while others are multiplied", "stages %d", i);
+  tw_menu_offer(&m, "copy", "copies past the registers take none of them", "copy direct");
+  tw_menu_offer(&m, "copy", "copies through registers need no wait of their own", "copy registers");
+  return tw_menu_finish(&m, out, error);
+}
+
+/* ---- the kernels ---- */
+
+static const char prepare[] =
+    "constexpr int WIDE = D / 16, DEEP = D / product::deep;\n\n"
+    "/* A thread for 16 bytes of a row of O: exponents, and D = dO . O. */\n"
+    "TW_KERNEL(256, 4) prepare(const type *o, const type *og, const float *lse, float *exponents, float *inner, int b, "
+    "int hq, int sq, int rows) {\n"
+    "  constexpr int each = 8, lanes = D / each; /* elements of 16 bytes */\n"
+    "  const i64 id = (i64)block_of_grid() * 256 + thread_of_block(), at = id / lanes;\n"
+    "  const int lane = (int)(id % lanes), head = (int)(at % hq), row = (int)(at / hq % rows);\n"
+    "  const i64 batch = at / hq / rows;\n"
+    "  const bool inside = batch < b && row < sq;\n"
+    "  chunk<type> x{}, y{};\n"
+    "  if (inside) {\n"
+    "    const i64 from = ((batch * sq + row) * hq + head) * D + lane * each;\n"
+    "    x.unpack(load16_once(o + from));\n"
+    "    y.unpack(load16(og + from));\n"
+    "  }\n"
+    "  float sum = 0;\n"
+    "#pragma unroll\n"
+    "  for (int i = 0; i < each; i++) sum += x.value[i] * y.value[i];\n"
+    "  sum = over_lanes<sum_of, lanes>(sum);\n"
+    "  if (batch >= b || lane) return;\n"
+    "  const i64 to = (batch * hq + head) * rows + row;\n"
+    "  exponents[to] = inside ? lse[(batch * hq + head) * sq + row] * 1.44269504f : infinity();\n"
+    "  inner[to] = sum;\n"
+    "}\n\n";
+
+static const char head_keys[] =
+    "TW_KERNEL(GROUPS * group_threads, 1) attention(const type *q, const type *k, const type *v, const type *og, type "
+    "*kg, "
+    "type *vg, const float *exponents, const float *inner, int hq, int hkv, int sq, int sk, int lines, float given) {\n"
+    "  constexpr int ROWS = OWN_KEYS / 16, TILES = QUERIES / 16;\n"
+    "  arena memory;\n"
+    "  const auto qs = memory.take<many<q_tile, STAGES>>(), gs = memory.take<many<q_tile, STAGES>>();\n"
+    "  const int all = hkv * BATCHES, t = block_of_grid(), head = t % all % hkv, batch = t % all / hkv;\n"
+    "  const int row = t / all * GROUPS * OWN_KEYS, own = row + group_of_block() * OWN_KEYS, shared_by = hq / hkv;\n"
+    "  const i64 down_q = (i64)hq * D, down_k = (i64)hkv * D;\n"
+    "  const i64 from_kv = ((i64)batch * sk * hkv + head) * D, from = ((i64)batch * sq * hq + head * shared_by) * D;\n"
+    "  const float scale = given == 0 ? SCALE : given, factor = scale * 1.44269504f;\n"
+    "  copier_across<q_tile, GROUPS> from_q(q + from, down_q, 0, D, sq), from_g(og + from, down_q, 0, D, sq);\n"
+    "  operand<product, ROWS, DEEP> own_k, own_v;\n"
+    "  load_rows(own_k, k + from_kv, down_k, own, sk);\n"
+    "  load_rows(own_v, v + from_kv, down_k, own, sk);\n"
+    "  acc<product, ROWS, WIDE> k_sums, v_sums;\n"
+    "  k_sums.clear();\n"
+    "  v_sums.clear();\n"
+    "  /* Queries that see one of the block's keys, of each head in turn; one place for copies, one for products. */\n"
+    "  const int tiles = (sq + QUERIES - 1) / QUERIES, first = CAUSAL ? max(0, row + sq - sk) / QUERIES : 0;\n"
+    "  const int steps = (tiles - first) * shared_by;\n"
+    "  int copied = first, copied_head = 0, at = first, at_head = 0;\n"
+    "  const auto aim = [&]() {\n"
+    "    if (copied == tiles) {\n"
+    "      copied = first;\n"
+    "      copied_head++;\n"
+    "      from_q.from += D;\n"
+    "      from_g.from += D;\n"
+    "    }\n"
+    "    return copied_head < shared_by ? copied++ * QUERIES : sq; /* beyond the last there is nothing */\n"
+    "  };\n";
+
+static const char copies_direct[] =
+    "  constexpr int each_step = 2 * copies_of<q_tile, GROUPS>;\n"
+    "  const auto begin = [&](int to, int) {\n"
+    "    const int place = aim();\n    from_q.copy(qs[to], place);\n    from_g.copy(gs[to], place);\n  };\n";
+static const char copies_held[] =
+    "  const auto begin = [&](int, int) {\n"
+    "    const int place = aim();\n    from_q.load(place);\n    from_g.load(place);\n  };\n"
+    "  const auto lay = [&](int to) {\n    from_q.lay(qs[to]);\n    from_g.lay(gs[to]);\n  };\n";
+
+static const char body_keys[] =
+    "    const i64 line = ((i64)batch * hq + head * shared_by + at_head) * lines + at * QUERIES;\n"
+    "    of_columns<TILES> exponent(exponents + line), minus(inner + line);\n"
+    "    acc<product, ROWS, TILES> weights, changes;\n"
+    "    weights.clear();\n"
+    "    changes.clear();\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < DEEP; i++) {\n"
+    "      operand<product, TILES, 1> right;\n"
+    "      load(right, qs[slot], 0, i);\n"
+    "      mma_abt(weights, step_of(own_k, i), right);\n"
+    "      load(right, gs[slot], 0, i);\n"
+    "      mma_abt(changes, step_of(own_v, i), right);\n"
+    "    }\n"
+    "    if (CAUSAL && own + OWN_KEYS - 1 > at * QUERIES + sk - sq) hide_keys(weights, own, at * QUERIES, sk - sq);\n"
+    "    weigh_again(weights, changes, exponent, minus, factor);\n"
+    "    operand<product, ROWS, TILES / 2> rounded, slopes;\n"
+    "    round(rounded, weights);\n"
+    "    round(slopes, changes);\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < TILES / 2; i++) {\n"
+    "      operand<product, WIDE, 1> right;\n"
+    "      load_values(right, gs[slot], i * 32);\n"
+    "      mma_abt(v_sums, step_of(rounded, i), right);\n"
+    "      load_values(right, qs[slot], i * 32);\n"
+    "      mma_abt(k_sums, step_of(slopes, i), right);\n"
+    "    }\n"
+    "    if (++at == tiles) at = first, at_head++;\n";
+
+static const char tail_keys[] = "#pragma unroll\n"
+                                "  for (int i = 0; i < ROWS; i++)\n"
+                                "#pragma unroll\n"
+                                "    for (int n = 0; n < WIDE; n++) k_sums.value[i][n] *= scale;\n"
+                                "  put<true>(kg + from_kv, down_k, k_sums, own, 0, sk, D, as_is());\n"
+                                "  put<true>(vg + from_kv, down_k, v_sums, own, 0, sk, D, as_is());\n}\n\n";
+
+static const char head_queries[] =
+    "TW_KERNEL(GROUPS * group_threads, 1) queries(const type *q, const type *k, const type *v, const type *og, type "
+    "*qg, "
+    "const float *exponents, const float *inner, int hq, int hkv, int sq, int sk, int lines, float given) {\n"
+    "  constexpr int ROWS = OWN_QUERIES / 16, TILES = KEYS / 16;\n"
+    "  arena memory;\n"
+    "  const auto ks = memory.take<many<k_tile, STAGES>>();\n"
+    "  const auto vs = memory.take<many<v_tile, STAGES>>();\n"
+    "  const int rows = (sq + GROUPS * OWN_QUERIES - 1) / (GROUPS * OWN_QUERIES), all = hq * BATCHES, t = "
+    "block_of_grid();\n"
+    "  const int head = t % all % hq, batch = t % all / hq, m = CAUSAL ? rows - 1 - t / all : t / all;\n"
+    "  const int row = m * GROUPS * OWN_QUERIES, own = row + group_of_block() * OWN_QUERIES;\n"
+    "  const i64 down_q = (i64)hq * D, down_k = (i64)hkv * D;\n"
+    "  const i64 from_q = ((i64)batch * sq * hq + head) * D, from_kv = ((i64)batch * sk * hkv + head / (hq / hkv)) * "
+    "D;\n"
+    "  const float scale = given == 0 ? SCALE : given, factor = scale * 1.44269504f;\n"
+    "  copier_across<k_tile, GROUPS> from_k(k + from_kv, down_k, 0, D, sk);\n"
+    "  copier_across<v_tile, GROUPS> from_v(v + from_kv, down_k, 0, D, sk);\n"
+    "  operand<product, ROWS, DEEP> own_q, own_g;\n"
+    "  load_rows(own_q, q + from_q, down_q, own, sq);\n"
+    "  load_rows(own_g, og + from_q, down_q, own, sq);\n"
+    "  const i64 line = ((i64)batch * hq + head) * lines;\n"
+    "  of_rows<ROWS> exponent(exponents + line, own, sq, infinity()), minus(inner + line, own, sq, 0.f);\n"
+    "  acc<product, ROWS, WIDE> sums;\n"
+    "  sums.clear();\n"
+    "  const int seen = CAUSAL ? min(sk, row + GROUPS * OWN_QUERIES + sk - sq) : sk, steps = (seen + KEYS - 1) / "
+    "KEYS;\n";
+
+static const char body_queries[] =
+    "    acc<product, ROWS, TILES> weights, changes;\n"
+    "    weights.clear();\n"
+    "    changes.clear();\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < DEEP; i++) {\n"
+    "      operand<product, TILES, 1> right;\n"
+    "      load(right, ks[slot], 0, i);\n"
+    "      mma_abt(weights, step_of(own_q, i), right);\n"
+    "      load(right, vs[slot], 0, i);\n"
+    "      mma_abt(changes, step_of(own_g, i), right);\n"
+    "    }\n"
+    "    const int end = CAUSAL ? min(sk, own + 1 + sk - sq) : sk; /* of what the first query sees */\n"
+    "    if (s * KEYS + KEYS > end) hide<CAUSAL>(weights, s * KEYS, sk, own, sk - sq);\n"
+    "    weigh_again(weights, changes, exponent, minus, factor);\n"
+    "    operand<product, ROWS, TILES / 2> slopes;\n"
+    "    round(slopes, changes);\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < TILES / 2; i++) {\n"
+    "      operand<product, WIDE, 1> right;\n"
+    "      load_values(right, ks[slot], i * 32);\n"
+    "      mma_abt(sums, step_of(slopes, i), right);\n"
+    "    }\n";
+
+static const char tail_queries[] = "#pragma unroll\n"
+                                   "  for (int i = 0; i < ROWS; i++)\n"
+                                   "#pragma unroll\n"
+                                   "    for (int n = 0; n < WIDE; n++) sums.value[i][n] *= scale;\n"
+                                   "  put<true>(qg + from_q, down_q, sums, own, 0, sq, D, as_is());\n}\n";
+
+static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_attention *a, const PLAN *p) {
+  tw_text_add(t, "//: let       D = %d, OWN_KEYS = %d, QUERIES = %d, OWN_QUERIES = %d, KEYS = %d\n", (int)a->d, p->keys,
+              p->queries, p->dq_queries, p->dq_keys);
+  tw_text_add(t,
+              "//: let       GROUPS = %d, STAGES = %d, CAUSAL = %d, BATCHES = %lld\n"
+              "//: let       LINE = ceildiv(sq, QUERIES) * QUERIES, LINES = 4 * b * hq * LINE\n"
+              "//: require   d == D && causal == CAUSAL && b == BATCHES\n//: workspace 2 * LINES\n",
+              p->groups, p->stages, a->causal, (long long)a->batches);
+  tw_text_add(t, "//: before    prepare\n//: grid      ceildiv(b * hq * LINE * (D / 8), 256)\n//: block     256\n"
+                 "//: args      O, dO, LSE, workspace, workspace(LINES), b, hq, sq, LINE\n");
+  tw_text_add(t,
+              "//: kernel    attention\n//: grid      ceildiv(sk, GROUPS * OWN_KEYS) * hkv * b\n"
+              "//: block     GROUPS * %d\n//: shared    %lld\n"
+              "//: args      Q, K, V, dO, dK, dV, workspace, workspace(LINES), hq, hkv, sq, sk, LINE, f32(scale)\n",
+              machine->group_threads, (long long)p->shared_bytes);
+  tw_text_add(t,
+              "//: after     queries\n//: grid      ceildiv(sq, GROUPS * OWN_QUERIES) * hq * b\n"
+              "//: block     GROUPS * %d\n//: shared    %lld\n"
+              "//: args      Q, K, V, dO, dQ, workspace, workspace(LINES), hq, hkv, sq, sk, LINE, f32(scale)\n",
+              machine->group_threads, (long long)p->dq_shared_bytes);
+}
+
+tw_status tw_tile_attention_alike_back_emit(const tw_tile_machine *machine, const tw_problem *problem,
+                                            const tw_schedule *schedule, char **source, tw_error *error) {
+  const tw_attention a = tw_attention_of(problem);
+  PLAN p;
+  tw_text t = {0};
+  const tw_status status = tw_tile_attention_alike_back_plan_of(machine, problem, schedule, &p, error);
+  if (status != TW_OK) return status;
+  const bool direct = machine->direct_bytes && !p.registers;
+  write_launch(&t, machine, &a, &p);
+  tw_text_add(&t, "#include \"%s\"\nusing namespace tw;\n\nusing type = %s;\nusing product = mma<type, 16>;\n",
+              machine->header, tw_type_name(a.type));
+  tw_text_add(&t, "constexpr float SCALE = %.9gf; /* 1 / sqrt(d), where none is given */\n", 1 / sqrt((double)a.d));
+  tw_tile_access access = {.rows = p.dq_keys, .row_bytes = (int)a.d * ELEMENT};
+  tw_tile_attention_alike_tile(&t, machine, "v", "KEYS", access);
+  access.values = access.rows_too = true;
+  tw_tile_attention_alike_tile(&t, machine, "k", "KEYS", access);
+  access.rows = p.queries;
+  tw_tile_attention_alike_tile(&t, machine, "q", "QUERIES", access);
+  tw_text_add_string(&t, prepare);
+  tw_text_add_string(&t, head_keys);
+  tw_text_add_string(&t, direct ? copies_direct : copies_held);
+  tw_tile_attention_alike_loop(&t, p.stages, direct, body_keys);
+  tw_text_add_string(&t, tail_keys);
+  tw_text_add_string(&t, head_queries);
+  tw_tile_attention_alike_copies(&t, direct);
+  tw_tile_attention_alike_loop(&t, p.stages, direct, body_queries);
+  tw_text_add_string(&t, tail_queries);
+  *source = tw_text_take(&t);
+  return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
+}
