@@ -362,7 +362,9 @@ static void tinympc_by_hand_is_replayed(void **state) {
   tw_search_result_free(&r);
 }
 
-/* How fast each is, is the machine's; that all are right, and that vectors beat one product at a time, is not. */
+/* How fast each is, is the machine's, and so is which of them is the next parent: the replies are whole programs, as edits would be
+ * of another parent whenever the clock falls out otherwise. That all are right, and that vectors beat one product at a time,
+ * is not the machine's. */
 static void a_gemm_of_the_cpu_by_hand_is_replayed(void **state) {
   (void)state;
   char *program = NULL;
