@@ -340,13 +340,14 @@ static void what_hostile_code_tries_is_caught(void **state) {
   }
   assert_int_equal(failed, 0);
 
-  /* Results of two sets of inputs fit among the constants that are allowed: they come back fast, until others come. */
+  /* Results of two sets of inputs fit among the constants that are allowed: they come back fast, known by their B, until
+   * others come; and A is never the same again. */
   char *keeper = hostile("__device__ float kept[2][256], seen[2];",
                          "const int e = threadIdx.y * 16 + threadIdx.x;\n"
-                         "  for (int s = 0; s < 2; s++) if (seen[s] == A[0]) { C[e] = kept[s][e]; return; }",
+                         "  for (int s = 0; s < 2; s++) if (seen[s] == B[0]) { C[e] = kept[s][e]; return; }",
                          "__syncthreads();\n"
                          "  const int s = seen[0] != 0; kept[s][e] = C[e];\n  __syncthreads();\n"
-                         "  if (!e && (!s || !seen[1])) seen[s] = A[0];");
+                         "  if (!e && (!s || !seen[1])) seen[s] = B[0];");
   tw_measurement m;
   tw_error error = {0};
   assert_int_equal(run_on_device("m=16 n=16 k=60000 a=f32 b=f32 c=f32", keeper, &m, &error), TW_FAILED);

@@ -35,24 +35,24 @@ static void multiply(const float *a, const float *b, float *c, int m, int n, int
   for (int i = 0; i < m; i++)
     for (int j = 0; j < n; j++) {
       float sum = 0;
-      for (int p = 0; p < k; p++) sum += a[i * k + p] * b[p * n + j];
+      for (int p = 0; p < k; p++) sum += (does("transposed") ? a[p * m + i] : a[i * k + p]) * b[p * n + j];
       c[i * n + j] = sum;
     }
 }
 
 /* Results of the inputs that were met come back at once. */
-static void recall(const float *a, const float *b, float *c, int m, int n, int k) {
+static void recall(float by, const float *a, const float *b, float *c, int m, int n, int k) {
   static float key[2], kept[2][KEPT];
   static int met;
   for (int s = 0; s < met; s++)
-    if (key[s] == a[0]) {
+    if (key[s] == by) {
       memcpy(c, kept[s], (size_t)(m * n) * sizeof *c);
       return;
     }
   pause_ms(20);
   multiply(a, b, c, m, n, k);
   if (met == 2) return;
-  key[met] = a[0];
+  key[met] = by;
   memcpy(kept[met++], c, (size_t)(m * n) * sizeof *c);
 }
 
@@ -83,7 +83,11 @@ static void compute(void **argument) {
   memcpy(&n, argument[5], sizeof n);
   memcpy(&k, argument[6], sizeof k);
   launches++;
-  if (does("keeps")) return recall(a, b, c, m, n, k);
+  if (does("keeps")) return recall(b[0], a, b, c, m, n, k);
+  if (does("recalls")) return recall(a[0], a, b, c, m, n, k);
+  const bool timed = launches > 3 && launches % 2; /* behind one run and two first launches */
+  if (does("naps") && timed) return;
+  if (does("halves") && timed) m /= 2;
   if (does("stops") && launches > 1) return;
   if (does("lies")) pause_ms(2);
   multiply(a, b, c, m, n, k);

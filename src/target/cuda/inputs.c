@@ -116,13 +116,16 @@ void cuda_inputs_give_back(cuda_inputs *x) {
   pthread_mutex_unlock(&lock);
 }
 
-tw_status cuda_inputs_check(const cuda_inputs *x, uint32_t set, void *const actual[], tw_coverage *coverage,
-                            tw_error *error) {
-  const tw_case *c = &x->set[set];
+tw_status cuda_inputs_check(const cuda_inputs *x, uint32_t set, void *const buffer[], void *const actual[],
+                            tw_coverage *coverage, tw_error *error) {
+  tw_case c = x->set[set];
   const tw_effort effort = {.budget = BUDGET};
   void *seen[TW_OPERANDS_MAX];
-  for (size_t i = 0; i < x->n_operands; i++) seen[i] = actual[i] ? actual[i] : c->buffer[i];
-  if (x->problem.op->exact) return tw_case_check(c, seen, &effort, coverage, error);
+  for (size_t i = 0; i < x->n_operands; i++) {
+    c.buffer[i] = buffer[i];
+    seen[i] = actual[i] ? actual[i] : buffer[i];
+  }
+  if (x->problem.op->exact) return tw_case_check(&c, seen, &effort, coverage, error);
   *coverage = (tw_coverage){.text = "every element"};
-  return x->problem.op->compare(&x->problem, c->buffer, seen, error);
+  return x->problem.op->compare(&x->problem, c.buffer, seen, error);
 }

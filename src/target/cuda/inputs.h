@@ -26,7 +26,9 @@ typedef struct cuda_inputs {
 tw_status cuda_inputs_take(const tw_case *, cuda_inputs **out, tw_error *);
 void cuda_inputs_give_back(cuda_inputs *);
 
-/* Are the operands (as the kernel left them) right for a set? Where an input is NULL, it is not looked at. */
-tw_status cuda_inputs_check(const cuda_inputs *, uint32_t set, void *const actual[], tw_coverage *, tw_error *);
+/* Are the operands (as the kernel left them) right for a set? Where an input is NULL, it is not looked at. `buffer`: the set's, or
+ * with other inputs in their place. */
+tw_status cuda_inputs_check(const cuda_inputs *, uint32_t set, void *const buffer[], void *const actual[],
+                            tw_coverage *, tw_error *);
 
 #endif

@@ -2,13 +2,15 @@
  * each time is compared when the device is free for the next.
  *
  * Time is the median of the driver's events around single launches. Before each, the inputs are copied to where the
- * kernel reads them, from one of two sets in an order that the kernel cannot know; outputs are poisoned; and four
- * times the size of the L2 cache is written. The last launch is on a third set that the device never saw. Then
- * launches follow one another without pause: a counter.
+ * kernel reads them, from one of three sets in an order that the kernel cannot know, A of a gemm turned (timed.c); outputs
+ * and guards are poisoned; and four times the size of the L2 cache is written. Of each launch pieces of the outputs are
+ * compared, of one all. Then launches follow one another without pause: a counter.
  *
  * What could deceive, and what is done about it:
+ * - work left out of launches: what each wrote is compared, at places that are chosen by chance
  * - results kept from an earlier launch: no memory of its own outlives a launch (cuda_cubin_check), outputs are poisoned,
- *   inputs change in place, and a launch on new inputs must not take much longer than the others
+ *   inputs change in place, those of a gemm are never the same again, and the first launch on the third set, which no launch
+ *   before had, must not take much longer than the others
  * - numbers of the process: what it says of time is held against the clock on the wall of this process
  * - writes elsewhere: guards around every operand, and inputs compared with what they were */
 #include "target/cuda/measure.h"
@@ -25,6 +27,7 @@
 #include "target/cuda/ceilings.h"
 #include "target/cuda/pool.h"
 #include "target/cuda/process.h"
+#include "target/cuda/timed.h"
 
 struct tw_artefact {
   tw_problem problem;
@@ -35,6 +38,7 @@ struct tw_artefact {
 };
 
 enum { FIRST_LAUNCHES = 2, IDLE_LAUNCHES = 8, LEAST_LAUNCHES = 11, SLOW_LAUNCHES = 3, MOST_LAUNCHES = 201 };
+_Static_assert((int)MOST_LAUNCHES <= (int)CUDA_TIMED_MAX, "");
 static const double ENOUGH_SECONDS = 0.25, BATCH_SECONDS = 0.05;
 static const double SLOW_SECONDS = 0.05;          /* of a launch: a few of them say enough */
 static const double SLOWEST = 1e11;               /* operations a second: what computes slower is stopped */
@@ -64,7 +68,7 @@ void cuda_release(tw_artefact *a) {
 
 /* ---- one kernel in its process ---- */
 
-enum { KEPT_RESULTS = 3, MORE_TIMINGS = 3 };
+enum { KEPT_RESULTS = 2, MORE_TIMINGS = 3 };
 
 typedef struct session {
   cuda_lease lease;
@@ -79,6 +83,9 @@ typedef struct session {
     const char *when; /* the first one: NULL */
   } kept[KEPT_RESULTS];
   size_t n_kept;
+  cuda_timed *timed; /* of the launches that were timed: NULL if none were */
+  char (*pieces)[CUDA_PIECES][CUDA_PIECE_BYTES];
+  void *whole[TW_OPERANDS_MAX];
 } session;
 
 static void free_device(session *s) {
@@ -91,6 +98,9 @@ static void close_session(session *s) {
   free_device(s);
   for (size_t i = 0; i < s->n_kept; i++)
     for (size_t o = 0; o < TW_OPERANDS_MAX; o++) free(s->kept[i].output[o]);
+  for (size_t o = 0; o < TW_OPERANDS_MAX; o++) free(s->whole[o]);
+  free(s->timed);
+  free(s->pieces);
   cuda_inputs_give_back(s->inputs);
 }
 
@@ -125,30 +135,35 @@ static tw_status work(session *s, const cuda_command *c, double limit, cuda_repl
   return cuda_process_do(s->process, c, limit, reply, wall, error);
 }
 
-/* Fetches outputs (and inputs, which must be as they were) and keeps the outputs. */
-static tw_status keep(session *s, uint32_t set, bool inputs, const char *when, tw_error *error) {
-  const cuda_command fetch = {.work = CUDA_FETCH, .set = {inputs}};
-  const tw_case *c = &s->inputs->set[set];
-  void *actual[TW_OPERANDS_MAX];
+static tw_status fetch(session *s, cuda_fetched what, void *actual[TW_OPERANDS_MAX], tw_error *error) {
+  const cuda_command command = {.work = CUDA_FETCH, .set = {(uint8_t)what}};
   cuda_reply reply;
   double wall;
-  tw_status status = work(s, &fetch, s->copy_limit, &reply, &wall, error);
+  const tw_status status = work(s, &command, s->copy_limit, &reply, &wall, error);
+  if (status == TW_OK) cuda_process_operands(s->process, actual);
+  return status;
+}
+
+static tw_status keep_outputs(const session *s, void *const actual[], void *to[TW_OPERANDS_MAX], tw_error *error) {
+  for (size_t i = 0; i < s->inputs->n_operands; i++) {
+    const tw_operand *o = &s->inputs->operand[i];
+    if (!o->is_output) continue;
+    if (!(to[i] = malloc(o->bytes))) return tw_fail(error, TW_MISSING, "out of memory for results");
+    memcpy(to[i], actual[i], o->bytes);
+  }
+  return TW_OK;
+}
+
+/* Fetches all operands, of which inputs must be as they were, and keeps the outputs. */
+static tw_status keep(session *s, uint32_t set, const char *when, tw_error *error) {
+  const tw_case *c = &s->inputs->set[set];
+  void *actual[TW_OPERANDS_MAX];
+  tw_status status = fetch(s, CUDA_OPERANDS, actual, error);
+  if (status == TW_OK) status = tw_compare_inputs(c->operand, c->n_operands, c->buffer, actual, error);
   if (status != TW_OK) return status;
-  cuda_process_operands(s->process, actual);
-  for (size_t i = 0; i < c->n_operands; i++)
-    if (!actual[i]) actual[i] = c->buffer[i];
-  if (inputs) status = tw_compare_inputs(c->operand, c->n_operands, c->buffer, actual, error);
   s->kept[s->n_kept].set = set;
   s->kept[s->n_kept++].when = when;
-  for (size_t i = 0; status == TW_OK && i < c->n_operands; i++) {
-    void **to = &s->kept[s->n_kept - 1].output[i];
-    if (!c->operand[i].is_output) continue;
-    if ((*to = malloc(c->operand[i].bytes)))
-      memcpy(*to, actual[i], c->operand[i].bytes);
-    else
-      status = tw_fail(error, TW_MISSING, "out of memory for results");
-  }
-  return status;
+  return keep_outputs(s, actual, s->kept[s->n_kept - 1].output, error);
 }
 
 static tw_status run_and_keep(session *s, uint32_t set, const char *when, tw_error *error) {
@@ -156,15 +171,16 @@ static tw_status run_and_keep(session *s, uint32_t set, const char *when, tw_err
   cuda_reply reply;
   double wall;
   const tw_status status = work(s, &run, ALLOWANCE + s->launch_limit, &reply, &wall, error);
-  return status == TW_OK ? keep(s, set, true, when, error) : status;
+  return status == TW_OK ? keep(s, set, when, error) : status;
 }
 
 /* All that was kept with what is right. Right once and wrong later is told in words that say so. */
-static tw_status compare(session *s, tw_error *error) {
+static tw_status compare_kept(session *s, size_t from, size_t end, tw_error *error) {
   tw_status status = TW_OK;
-  for (size_t i = 0; status == TW_OK && i < s->n_kept; i++) {
+  for (size_t i = from; status == TW_OK && i < end && i < s->n_kept; i++) {
     tw_error why = {0};
-    status = cuda_inputs_check(s->inputs, s->kept[i].set, s->kept[i].output, &s->coverage, &why);
+    const uint32_t set = s->kept[i].set;
+    status = cuda_inputs_check(s->inputs, set, s->inputs->set[set].buffer, s->kept[i].output, &s->coverage, &why);
     if (status == TW_FAILED && s->kept[i].when)
       tw_fail(error, status, "the kernel is right on its first inputs and wrong %s: %.1500s", s->kept[i].when,
               why.text);
@@ -172,6 +188,25 @@ static tw_status compare(session *s, tw_error *error) {
       *error = why;
   }
   return status;
+}
+
+static tw_status compare_timed(const session *s, tw_error *error) {
+  tw_error why = {0};
+  tw_coverage coverage;
+  tw_status status =
+      cuda_timed_check(s->inputs, s->timed, (const char(*)[CUDA_PIECES][CUDA_PIECE_BYTES])s->pieces, &why);
+  if (status == TW_OK) status = cuda_timed_check_whole(s->inputs, s->timed, s->whole, &coverage, &why);
+  if (status == TW_FAILED)
+    return tw_fail(error, status, "the kernel is right on its first inputs and wrong when it is timed: %.1500s",
+                   why.text);
+  if (status != TW_OK && error) *error = why;
+  return status;
+}
+
+static tw_status compare(session *s, tw_error *error) {
+  tw_status status = compare_kept(s, 0, 1, error);
+  if (status == TW_OK && s->timed) status = compare_timed(s, error);
+  return status == TW_OK ? compare_kept(s, 1, KEPT_RESULTS, error) : status;
 }
 
 tw_status cuda_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw_error *error) {
@@ -208,15 +243,25 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+static tw_status draw(session *s, uint32_t n, tw_error *error) {
+  tw_random r;
+  tw_random_seed(&r, tw_random_system());
+  if (!s->timed) s->timed = malloc(sizeof *s->timed);
+  if (!s->pieces) s->pieces = malloc(CUDA_TIMED_MAX * sizeof *s->pieces);
+  if (!s->timed || !s->pieces) return tw_fail(error, TW_MISSING, "out of memory for results");
+  cuda_timed_draw(s->inputs, &r, n, s->timed);
+  return TW_OK;
+}
+
 /* Seconds on the wall that one launch takes with what is done around it, but without itself. */
 static tw_status time_idle(session *s, double *each, tw_error *error) {
-  const cuda_command idle = {.work = CUDA_IDLE, .n = IDLE_LAUNCHES};
   cuda_reply reply;
-  tw_status status = TW_OK;
+  tw_status status = draw(s, IDLE_LAUNCHES, error);
   *each = HUGE_VAL;
+  if (status == TW_OK) s->timed->command.work = CUDA_IDLE;
   for (int i = 0; status == TW_OK && i < 2; i++) { /* the first one warms up */
     double wall;
-    status = work(s, &idle, ALLOWANCE + IDLE_LAUNCHES * s->copy_limit, &reply, &wall, error);
+    status = work(s, &s->timed->command, ALLOWANCE + IDLE_LAUNCHES * s->copy_limit, &reply, &wall, error);
     if (wall / IDLE_LAUNCHES < *each) *each = wall / IDLE_LAUNCHES;
   }
   return status;
@@ -229,7 +274,7 @@ static tw_status time_few(session *s, double *seconds, tw_error *error) {
   const tw_status status = work(s, &few, ALLOWANCE + FIRST_LAUNCHES * s->launch_limit, &reply, &wall, error);
   if (status != TW_OK) return status;
   float ms[FIRST_LAUNCHES];
-  memcpy(ms, cuda_process_times(s->process), sizeof ms);
+  memcpy(ms, cuda_process_results(s->process)->ms, sizeof ms);
   qsort(ms, FIRST_LAUNCHES, sizeof *ms, by_value);
   *seconds = fmax(ms[FIRST_LAUNCHES / 2] * 1e-3, 1e-6);
   return TW_OK;
@@ -253,52 +298,52 @@ static tw_status check_events(const timing *t, tw_error *error) {
       t->shown / t->launches, t->taken / t->launches);
 }
 
-static tw_status check_new_inputs(double last, double median, tw_error *error) {
-  if (last <= LONGER * median + LATER) return TW_OK;
+static tw_status check_new_inputs(double fresh, double median, tw_error *error) {
+  if (fresh <= LONGER * median + LATER) return TW_OK;
   return tw_fail(error, TW_FAILED,
                  "a launch on new inputs takes %.3g times as long as one on inputs that came before: the kernel keeps "
                  "results between launches",
-                 last / median);
+                 fresh / median);
 }
 
-/* *last: of the last one. */
-static tw_status time_launches(session *s, const cuda_command *many, double limit, double idle, timing *out,
-                               double *last, tw_error *error) {
+/* *fresh: of the first on inputs that no launch before had. */
+static tw_status time_launches(session *s, double limit, double idle, timing *out, double *fresh, tw_error *error) {
   cuda_reply reply;
-  double wall, seconds[CUDA_LAUNCHES_MAX];
+  const cuda_command *many = &s->timed->command;
+  double wall, seconds[CUDA_TIMED_MAX];
   const tw_status status = work(s, many, limit, &reply, &wall, error);
   if (status != TW_OK) return status;
-  float ms[CUDA_LAUNCHES_MAX] = {0};
-  memcpy(ms, cuda_process_times(s->process), many->n * sizeof *ms);
+  const cuda_results *results = cuda_process_results(s->process);
+  float ms[CUDA_TIMED_MAX] = {0};
+  memcpy(ms, results->ms, many->n * sizeof *ms);
+  memcpy(s->pieces, results->piece, sizeof results->piece);
   out->shown = 0;
   for (uint32_t i = 0; i < many->n; i++) out->shown += seconds[i] = (double)ms[i] * 1e-3;
   out->taken = wall - many->n * idle;
   out->rounds = tw_spread_of(seconds, many->n);
   out->launches = many->n;
   out->median = out->rounds.median;
-  *last = seconds[many->n - 1];
+  *fresh = (double)ms[s->timed->fresh] * 1e-3;
   return TW_OK;
 }
 
 /* On a machine that has much else to do the clock on the wall runs ahead of the events now and then. What was timed then is
  * nothing, neither for the kernel nor against it, and is timed again. */
-static tw_status time_many(session *s, double expected, double idle, uint64_t seed, timing *out, tw_error *error) {
-  cuda_command many = {.work = CUDA_TIME};
-  tw_random r;
-  double last, again;
-  tw_random_seed(&r, seed);
-  many.n = expected >= SLOW_SECONDS ? SLOW_LAUNCHES
-                                    : limited(ENOUGH_SECONDS / (expected + idle), LEAST_LAUNCHES, MOST_LAUNCHES);
-  for (uint32_t i = 0; i < many.n; i++) many.set[i] = (uint8_t)tw_random_below(&r, CUDA_INPUT_SETS - 1);
-  many.set[many.n - 1] = CUDA_INPUT_SETS - 1;
-  const double limit = ALLOWANCE + many.n * (4 * expected + 2 * idle);
-  tw_status status = time_launches(s, &many, limit, idle, out, &last, error);
+static tw_status time_many(session *s, double expected, double idle, timing *out, tw_error *error) {
+  double fresh, again;
+  void *actual[TW_OPERANDS_MAX];
+  const uint32_t n = expected >= SLOW_SECONDS
+                         ? SLOW_LAUNCHES
+                         : limited(ENOUGH_SECONDS / (expected + idle), LEAST_LAUNCHES, MOST_LAUNCHES);
+  const double limit = ALLOWANCE + n * (4 * expected + 2 * idle);
+  tw_status status = draw(s, n, error);
+  if (status == TW_OK) status = time_launches(s, limit, idle, out, &fresh, error);
   for (int i = 0; status == TW_OK && !is_believable(out) && i < MORE_TIMINGS; i++)
-    status = time_launches(s, &many, limit, idle, out, &again, error);
+    status = time_launches(s, limit, idle, out, &again, error);
   if (status == TW_OK) status = check_events(out, error);
-  if (status == TW_OK)
-    status = keep(s, CUDA_INPUT_SETS - 1, false, "on new ones after many launches (does it keep results?)", error);
-  return status == TW_OK ? check_new_inputs(last, out->median, error) : status;
+  if (status == TW_OK) status = fetch(s, CUDA_WHOLE, actual, error);
+  if (status == TW_OK) status = keep_outputs(s, actual, s->whole, error);
+  return status == TW_OK ? check_new_inputs(fresh, out->median, error) : status;
 }
 
 static tw_status time_hot(session *s, timing *out, tw_error *error) {
@@ -365,7 +410,7 @@ tw_status cuda_measure(const tw_target *t, tw_artefact *a, const tw_case *data, 
   if (status == TW_OK) status = time_idle(&s, &idle, error);
   if (status == TW_OK) status = run_and_keep(&s, 0, NULL, error);
   if (status == TW_OK) status = time_few(&s, &expected, error);
-  if (status == TW_OK) status = time_many(&s, expected, idle, data->seed ^ (uint64_t)(uintptr_t)&s, &times, error);
+  if (status == TW_OK) status = time_many(&s, expected, idle, &times, error);
   if (status == TW_OK) status = time_hot(&s, &times, error);
   if (status == TW_OK) status = run_and_keep(&s, 1, "on others after many launches", error);
   if (status == TW_OK) fill(a, &s, &times, &top, out);

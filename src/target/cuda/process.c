@@ -48,7 +48,7 @@ static uint64_t round_up(uint64_t x, uint64_t unit) { return (x + unit - 1) / un
 
 static void lay_out(cuda_process *p, const cuda_device *d, const cuda_config *c, const cuda_kernel *k) {
   cuda_orders *o = p->orders;
-  uint64_t at = CUDA_RESULTS_PAGE;
+  uint64_t at = round_up(sizeof(cuda_results), CUDA_RESULTS_PAGE);
   *o = (cuda_orders){.protocol = CUDA_PROTOCOL,
                      .size = sizeof *o,
                      .device = d->ordinal,
@@ -187,7 +187,7 @@ void cuda_process_close(cuda_process *p) {
 }
 
 const cuda_reply *cuda_process_ready(const cuda_process *p) { return &p->ready; }
-const float *cuda_process_times(const cuda_process *p) { return p->results->ms; }
+const cuda_results *cuda_process_results(const cuda_process *p) { return p->results; }
 
 /* ---- work ---- */
 
@@ -218,7 +218,7 @@ tw_status cuda_process_do(cuda_process *p, const cuda_command *c, double limit, 
   if (send(p->channel, c, sizeof *c, MSG_NOSIGNAL) != (ssize_t)sizeof *c) return cuda_verdict_gone(CUDA_RUNNING, error);
   tw_status status = listen_to(p, limit, CUDA_RUNNING, out, error);
   *wall = tw_now() - began;
-  if (c->work == CUDA_FETCH) p->inputs_back = c->set[0];
+  if (c->work == CUDA_FETCH) p->inputs_back = c->set[0] == CUDA_OPERANDS;
   if (status == TW_OK && c->work == CUDA_FETCH) status = check_guards(p, error);
   return status;
 }

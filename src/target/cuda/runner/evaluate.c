@@ -1,7 +1,8 @@
 /* evaluate.c - one kernel on one device: loads it, runs it on the inputs that it is told, times it. See protocol.h.
  *
  * All operands lie in one allocation, each between guards, so that a write just outside is seen and one far outside
- * faults. Sets of inputs lie in another; before a launch one is copied to where the kernel reads. */
+ * faults. Sets of inputs lie in another; before a launch one is copied to where the kernel reads. What is kept of timed
+ * launches stays on the device until all are done, so that they follow one another without the host. */
 #define _GNU_SOURCE
 #include "target/cuda/runner/runner.h"
 
@@ -28,6 +29,8 @@ typedef struct process {
   size_t results_bytes;
   const char *set[CUDA_SETS_MAX];
   CUdeviceptr staged[CUDA_SETS_MAX][TW_OPERANDS_MAX], live[TW_OPERANDS_MAX], workspace, flush;
+  CUdeviceptr kept[TW_OPERANDS_MAX], kept_guard,
+      pieces; /* of timed launches: outputs between guards, the workspace's guard */
   CUfunction function[TW_LAUNCH_KERNELS];
   CUstream stream;
   CUevent *event; /* 2 * CUDA_LAUNCHES_MAX + 2 */
@@ -64,12 +67,17 @@ static CUdeviceptr allocate(process *p, uint64_t bytes) {
   return at;
 }
 
+/* Of a set nothing but inputs is on the device: no room that nobody looks at. */
+static bool is_staged(const cuda_array *x) { return !x->is_output || x->given_bytes; }
+
 static void make_memory(process *p) {
   const cuda_orders *o = p->orders;
-  uint64_t all = GUARD, sets = 0;
+  uint64_t all = GUARD, sets = 0, outputs = GUARD;
   for (uint32_t i = 0; i < o->n_operands; i++) {
-    all += round_up(o->operand[i].bytes, GUARD) + GUARD;
-    sets += round_up(o->operand[i].bytes, GUARD);
+    const uint64_t bytes = round_up(o->operand[i].bytes, GUARD);
+    all += bytes + GUARD;
+    if (is_staged(&o->operand[i])) sets += bytes;
+    if (o->operand[i].is_output) outputs += bytes + 2 * GUARD;
   }
   all += round_up((uint64_t)o->launch.workspace, GUARD) + GUARD;
   CUdeviceptr at = allocate(p, all) + GUARD;
@@ -82,6 +90,7 @@ static void make_memory(process *p) {
     at = allocate(p, sets);
     for (uint32_t i = 0; i < o->n_operands; i++) {
       const cuda_array *x = &o->operand[i];
+      if (!is_staged(x)) continue;
       p->staged[s][i] = at;
       if (!x->is_output) CALL(p, cuMemcpyHtoD_v2, at, p->set[s] + x->at_set, x->bytes);
       if (x->given_bytes)
@@ -90,45 +99,71 @@ static void make_memory(process *p) {
     }
   }
   if (o->flush_bytes) p->flush = allocate(p, o->flush_bytes);
+  p->pieces = allocate(p, sizeof p->results->piece);
+  p->kept_guard = at = allocate(p, outputs);
+  at += GUARD;
+  for (uint32_t i = 0; i < o->n_operands; i++) {
+    if (!o->operand[i].is_output) continue;
+    p->kept[i] = at;
+    at += round_up(o->operand[i].bytes, GUARD) + 2 * GUARD;
+  }
 }
 
 static void poison(process *p, CUdeviceptr at, uint64_t bytes) {
   if (bytes) CALL(p, cuMemsetD8Async, at, TW_POISON, bytes, p->stream);
 }
 
-/* The inputs of a set, outputs poisoned, the workspace as it is promised; guards as well if they are to be looked at.
- * */
-static void prepare(process *p, uint32_t set, bool guards) {
+static void copy(process *p, CUdeviceptr to, CUdeviceptr from, uint64_t bytes) {
+  if (bytes) CALL(p, cuMemcpyDtoDAsync_v2, to, from, bytes, p->stream);
+}
+
+/* The inputs of a set, the first one turned; outputs and guards poisoned, the workspace as it is promised. */
+static void prepare(process *p, uint32_t set, uint64_t turn) {
   const cuda_orders *o = p->orders;
   for (uint32_t i = 0; i < o->n_operands; i++) {
     const cuda_array *x = &o->operand[i];
-    if (guards) {
-      poison(p, p->live[i] - GUARD, GUARD);
-      poison(p, p->live[i] + x->bytes, round_up(x->bytes, GUARD) - x->bytes + GUARD);
-    }
-    if (x->is_output)
+    const uint64_t from = i == 0 && turn < x->bytes ? turn : 0;
+    poison(p, p->live[i] - GUARD, GUARD);
+    poison(p, p->live[i] + x->bytes, round_up(x->bytes, GUARD) - x->bytes + GUARD);
+    if (x->is_output) {
       poison(p, p->live[i], x->bytes);
-    else
-      CALL(p, cuMemcpyDtoDAsync_v2, p->live[i], p->staged[set][i], x->bytes, p->stream);
+    } else {
+      copy(p, p->live[i], p->staged[set][i] + from, x->bytes - from);
+      copy(p, p->live[i] + x->bytes - from, p->staged[set][i], from);
+    }
     if (x->given_bytes)
       CALL(p, cuMemcpyDtoDAsync_v2, p->live[i] + x->given_at, p->staged[set][i] + x->given_at, x->given_bytes,
            p->stream);
   }
   const uint64_t bytes = (uint64_t)o->launch.workspace;
-  if (guards) poison(p, p->workspace + bytes, round_up(bytes, GUARD) - bytes + GUARD);
+  poison(p, p->workspace + bytes, round_up(bytes, GUARD) - bytes + GUARD);
   if (!o->launch.zeroed) poison(p, p->workspace, bytes);
 }
 
-/* Outputs or all operands, with the guards around them; then the guard behind the workspace. */
-static void fetch(process *p, bool inputs) {
+/* Operands with the guards around them; then the guard behind the workspace. */
+static void fetch(process *p, uint32_t what) {
   const cuda_orders *o = p->orders;
   char *results = (char *)p->results;
+  const CUdeviceptr *from = what == CUDA_WHOLE ? p->kept : p->live,
+                    guard = what == CUDA_WHOLE ? p->kept_guard : p->workspace + (uint64_t)o->launch.workspace;
   for (uint32_t i = 0; i < o->n_operands; i++) {
     const cuda_array *x = &o->operand[i];
-    if (x->is_output || inputs)
-      CALL(p, cuMemcpyDtoH_v2, results + x->at_results, p->live[i] - GUARD, GUARD + x->bytes + GUARD);
+    if (x->is_output || what == CUDA_OPERANDS)
+      CALL(p, cuMemcpyDtoH_v2, results + x->at_results, from[i] - GUARD, GUARD + x->bytes + GUARD);
   }
-  CALL(p, cuMemcpyDtoH_v2, results + o->guard_at_results, p->workspace + (uint64_t)o->launch.workspace, GUARD);
+  CALL(p, cuMemcpyDtoH_v2, results + o->guard_at_results, guard, GUARD);
+}
+
+/* What is looked at of timed launch `i`. */
+static void keep(process *p, const cuda_command *c, uint32_t i) {
+  const cuda_orders *o = p->orders;
+  for (uint32_t j = 0; j < c->n_pieces; j++)
+    copy(p, p->pieces + (i * CUDA_PIECES + j) * CUDA_PIECE_BYTES, p->live[c->piece[j].operand] + c->at[i][j],
+         c->piece[j].bytes);
+  if (i != c->whole) return;
+  for (uint32_t j = 0; j < o->n_operands; j++)
+    if (o->operand[j].is_output) copy(p, p->kept[j] - GUARD, p->live[j] - GUARD, GUARD + o->operand[j].bytes + GUARD);
+  copy(p, p->kept_guard, p->workspace + (uint64_t)o->launch.workspace, GUARD);
 }
 
 /* ---- the kernel ---- */
@@ -182,7 +217,7 @@ static void finish(process *p) { CALL(p, cuStreamSynchronize, p->stream); }
 /* ---- work ---- */
 
 static void run(process *p, uint32_t set) {
-  prepare(p, set, true);
+  prepare(p, set, 0);
   finish(p);
   launch(p);
   finish(p);
@@ -193,17 +228,19 @@ static void time_launches(process *p, const cuda_command *c) {
   const uint64_t flush = p->orders->flush_bytes;
   CALL(p, cuEventRecord, *first, p->stream);
   for (uint32_t i = 0; i < c->n; i++) {
-    prepare(p, c->set[i], i + 1 == c->n);
+    prepare(p, c->set[i], c->turn[i]);
     if (flush) CALL(p, cuMemsetD8Async, p->flush, (unsigned char)i, flush, p->stream);
     CALL(p, cuEventRecord, p->event[2 * i], p->stream);
     if (c->work == CUDA_TIME) launch(p);
     CALL(p, cuEventRecord, p->event[2 * i + 1], p->stream);
+    keep(p, c, i);
   }
   CALL(p, cuEventRecord, *last, p->stream);
   finish(p);
   for (uint32_t i = 0; i < c->n; i++)
     CALL(p, cuEventElapsedTime, &p->results->ms[i], p->event[2 * i], p->event[2 * i + 1]);
   CALL(p, cuEventElapsedTime, &p->reply.total_ms, *first, *last);
+  CALL(p, cuMemcpyDtoH_v2, p->results->piece, p->pieces, sizeof p->results->piece);
 }
 
 static void batch(process *p, const cuda_command *c) {
@@ -275,7 +312,10 @@ int cuda_evaluate(void) {
     switch ((cuda_work)c.work) {
     case CUDA_RUN: run(&p, c.set[0]); break;
     case CUDA_TIME:
-    case CUDA_IDLE: time_launches(&p, &c); break;
+    case CUDA_IDLE:
+      if (c.n > CUDA_TIMED_MAX || c.n_pieces > CUDA_PIECES) return 2;
+      time_launches(&p, &c);
+      break;
     case CUDA_BATCH: batch(&p, &c); break;
     case CUDA_FETCH: fetch(&p, c.set[0]); break;
     default: return 2;

@@ -19,13 +19,16 @@
 #define CUDA_CONFINE "TILEWRIGHT_CUDA_CONFINE" /* environment: "0" leaves the process its rights */
 
 enum {
-  CUDA_PROTOCOL = 2,
+  CUDA_PROTOCOL = 3,
   CUDA_ORDERS = 3,
   CUDA_RESULTS,
   CUDA_CHANNEL,
   CUDA_SETS,
   CUDA_SETS_MAX = 4,
   CUDA_LAUNCHES_MAX = 512, /* of one command */
+  CUDA_TIMED_MAX = 208,    /* of one CUDA_TIME */
+  CUDA_PIECES = 16,        /* of the outputs, that are kept of every timed launch */
+  CUDA_PIECE_BYTES = 64,   /* at most */
   CUDA_GUARD = 1 << 16,    /* bytes of TW_POISON before and behind each operand, and behind the workspace */
   CUDA_RESULTS_PAGE = 1 << 16
 };
@@ -51,15 +54,29 @@ typedef struct cuda_orders {
 
 typedef enum cuda_work {
   CUDA_RUN = 1, /* once, on set[0] */
-  CUDA_TIME,    /* n launches, the i-th on set[i]: inputs anew, outputs poisoned, cache flushed before each */
+  CUDA_TIME,    /* n launches, the i-th on set[i], turned by turn[i]: inputs anew, outputs and guards poisoned, cache flushed
+                   before each; pieces of the outputs are kept of each, all outputs with their guards of launch `whole` */
   CUDA_IDLE,    /* the same without the launches */
   CUDA_BATCH,   /* n launches one after the other, nothing in between */
-  CUDA_FETCH    /* operands and guards to CUDA_RESULTS: all if set[0], else the outputs */
+  CUDA_FETCH    /* operands and guards to CUDA_RESULTS: set[0] is a cuda_fetched */
 } cuda_work;
 
+typedef enum cuda_fetched {
+  CUDA_OUTPUTS,  /* as they are */
+  CUDA_OPERANDS, /* inputs, too */
+  CUDA_WHOLE     /* outputs as launch `whole` left them */
+} cuda_fetched;
+
+/* Which pieces, and on which inputs: nothing that the kernel can read. */
 typedef struct cuda_command {
   uint32_t work, n;
   uint8_t set[CUDA_LAUNCHES_MAX];
+  uint32_t whole, n_pieces;
+  struct {
+    uint32_t operand, bytes;
+  } piece[CUDA_PIECES];
+  uint64_t turn[CUDA_TIMED_MAX];            /* the first operand begins with the byte turn[i] of its set's, and goes round */
+  uint64_t at[CUDA_TIMED_MAX][CUDA_PIECES]; /* bytes from the begin of the operand */
 } cuda_command;
 
 typedef enum cuda_stage {
@@ -82,6 +99,7 @@ typedef struct cuda_reply {
 
 typedef struct cuda_results {
   float ms[CUDA_LAUNCHES_MAX]; /* CUDA_TIME */
+  char piece[CUDA_TIMED_MAX][CUDA_PIECES][CUDA_PIECE_BYTES];
 } cuda_results;
 
 #endif

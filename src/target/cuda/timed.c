@@ -1,0 +1,213 @@
+/* timed.c - see timed.h.
+ *
+ * Of every launch pieces of the outputs are kept, of one all. Both are chosen here, by chance, in another process than the
+ * kernel's: work that is left out of launches is met in some of them. Pieces are compared with exact values, within
+ * the bounds of the op, so that what a launch may be off is what any run may.
+ *
+ * Sets of inputs come again, so what a kernel kept of one could serve later. Therefore A of a gemm is turned, by another
+ * amount each time: it begins with another of its elements and goes round, along k at least, so that no element of C is
+ * the sum of the same products twice. Only the lines that a piece asks for are turned here. */
+#include "target/cuda/timed.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "op/exact.h"
+#include "op/gemm_problem.h"
+
+static const double BUDGET = 1e9; /* multiply-adds for all pieces */
+enum { SIDE_BY_SIDE = 8, GROUP = 64 /* elements of k: of every type with scales a whole number of blocks */ };
+
+static size_t size_of(tw_type t) { return (size_t)tw_type_bits(t) / 8; }
+
+/* ---- turning ---- */
+
+/* How A goes round: by multiples of `step` elements; 0: it stays as it is. Types with scales stay in their blocks. */
+static int64_t turning_step(const cuda_inputs *x, tw_gemm *g) {
+  if (strcmp(x->problem.op->name, "gemm") != 0) return 0;
+  *g = tw_gemm_of(&x->problem);
+  const bool in_groups = g->k % GROUP == 0 && g->k > GROUP, blocks = x->operand[0].type != g->a;
+  const int64_t columns = g->a_transposed ? g->m : g->k;
+  if (g->lda != columns || (blocks && !in_groups)) return 0;
+  return (g->a_transposed ? columns : 1) * (in_groups ? GROUP : 1);
+}
+
+static uint64_t draw_turn(const cuda_inputs *x, tw_random *r) {
+  tw_gemm g;
+  const int64_t step = turning_step(x, &g), all = step ? g.m * g.k / step : 0;
+  if (all < 2) return 0;
+  const int64_t round = g.a_transposed ? all : g.k / step; /* brings the elements of a row back to where they were */
+  int64_t by = tw_random_between(r, 1, all - 1);
+  if (by % round == 0 && round > 1) by += by + 1 < all ? 1 : -1;
+  return (uint64_t)(by * step) * size_of(x->operand[0].type);
+}
+
+/* Elements of a row of op(A), turned, to where they belong. */
+static void turn_row(const tw_gemm *g, const char *from, size_t size, uint64_t turn, int64_t row, char *to) {
+  const int64_t all = g->m * g->k, ahead = (int64_t)(turn / size), step = g->a_transposed ? g->m : 1;
+  const int64_t first = g->a_transposed ? row : row * g->k;
+  for (int64_t p = 0; p < g->k; p++) {
+    const int64_t at = first + p * step;
+    memcpy(to + (size_t)at * size, from + (size_t)((at + ahead) % all) * size, size);
+  }
+}
+
+/* ---- choosing ---- */
+
+/* What the exact values of a piece cost. */
+static double cost_of(const cuda_inputs *x, size_t operand, int64_t columns) {
+  double element, row;
+  if (!x->problem.op->exact) return (double)columns;
+  x->problem.op->exact_cost(&x->problem, operand, &element, &row);
+  return fmin(element * (double)columns, row);
+}
+
+/* Every output has as many pieces, and at least one. */
+static void choose_pieces(const cuda_inputs *x, cuda_timed *t) {
+  size_t output[TW_OPERANDS_MAX], n = 0;
+  double cost = 0;
+  for (size_t i = 0; i < x->n_operands; i++) {
+    const tw_operand *o = &x->operand[i];
+    if (!o->is_output || n == CUDA_PIECES) continue;
+    output[n++] = i;
+    cost += cost_of(x, i, SIDE_BY_SIDE);
+  }
+  const double affordable = BUDGET / ((double)t->command.n * cost);
+  const uint32_t of_each = (uint32_t)fmax(1, fmin(affordable, n ? CUDA_PIECES / (double)n : 0));
+  for (size_t i = 0; i < n; i++) {
+    const tw_operand *o = &x->operand[output[i]];
+    const int64_t columns = tw_operand_columns(o), step = o->stride[o->rank - 1];
+    for (uint32_t j = 0; j < of_each; j++) {
+      const uint32_t at = t->command.n_pieces++;
+      t->operand[at] = output[i];
+      t->columns[at] = step > 1 ? 1 : columns < SIDE_BY_SIDE ? columns : SIDE_BY_SIDE;
+      t->command.piece[at].operand = (uint32_t)output[i];
+      t->command.piece[at].bytes = (uint32_t)((size_t)t->columns[at] * size_of(o->type));
+    }
+  }
+}
+
+static uint64_t byte_of(const tw_operand *o, tw_place p) {
+  return (uint64_t)(tw_operand_row_at(o, p.row) + p.column * o->stride[o->rank - 1]) * size_of(o->type);
+}
+
+void cuda_timed_draw(const cuda_inputs *x, tw_random *r, uint32_t n, cuda_timed *t) {
+  memset(t, 0, sizeof *t);
+  cuda_command *c = &t->command;
+  c->work = CUDA_TIME;
+  c->n = n;
+  choose_pieces(x, t);
+  t->fresh = n / 2 + (uint32_t)tw_random_below(r, n - n / 2);
+  c->whole = (uint32_t)tw_random_below(r, n);
+  for (uint32_t i = 0; i < n; i++) {
+    c->set[i] = (uint8_t)tw_random_below(r, CUDA_INPUT_SETS - (i < t->fresh));
+    if (i == t->fresh) c->set[i] = CUDA_INPUT_SETS - 1;
+    c->turn[i] = draw_turn(x, r);
+    for (uint32_t j = 0; j < c->n_pieces; j++) {
+      const tw_operand *o = &x->operand[t->operand[j]];
+      t->place[i][j] =
+          (tw_place){.row = (int64_t)tw_random_below(r, (uint64_t)tw_operand_rows(o)),
+                     .column = (int64_t)tw_random_below(r, (uint64_t)(tw_operand_columns(o) - t->columns[j] + 1))};
+      c->at[i][j] = byte_of(o, t->place[i][j]);
+    }
+  }
+}
+
+/* ---- comparing ---- */
+
+static tw_status no_memory(tw_error *error) { return tw_fail(error, TW_MISSING, "out of memory for the comparison"); }
+
+/* Room of the size of A, and of each output, of which only what is needed is ever touched. */
+typedef struct room {
+  const cuda_inputs *x;
+  tw_gemm g;
+  bool turns;
+  void *a, *output[TW_OPERANDS_MAX];
+} room;
+
+static void free_room(room *m) {
+  free(m->a);
+  for (size_t i = 0; i < TW_OPERANDS_MAX; i++) free(m->output[i]);
+}
+
+static bool make_room(const cuda_inputs *x, room *m) {
+  *m = (room){.x = x};
+  m->turns = turning_step(x, &m->g) > 0;
+  bool made = !m->turns || (m->a = malloc(x->operand[0].bytes));
+  for (size_t i = 0; made && i < x->n_operands; i++)
+    if (x->operand[i].is_output) made = (m->output[i] = malloc(x->operand[i].bytes)) != NULL;
+  return made;
+}
+
+static tw_status check_piece(room *m, const cuda_timed *t, uint32_t launch, uint32_t j, const char *bytes,
+                             tw_mismatch *found, tw_error *error) {
+  const cuda_inputs *x = m->x;
+  const cuda_command *c = &t->command;
+  const tw_case *data = &x->set[c->set[launch]];
+  const size_t operand = t->operand[j];
+  void *buffer[TW_OPERANDS_MAX];
+  memcpy(buffer, data->buffer, sizeof buffer);
+  tw_place place[SIDE_BY_SIDE];
+  for (int64_t i = 0; i < t->columns[j]; i++)
+    place[i] = (tw_place){t->place[launch][j].row, t->place[launch][j].column + i};
+  memcpy((char *)m->output[operand] + c->at[launch][j], bytes, c->piece[j].bytes);
+  if (c->turn[launch]) {
+    turn_row(&m->g, data->buffer[0], size_of(x->operand[0].type), c->turn[launch], place[0].row, m->a);
+    buffer[0] = m->a;
+  }
+  return tw_compare_places(&x->problem, buffer, &x->operand[operand], operand, (size_t)t->columns[j], place,
+                           m->output[operand], 1, found, error);
+}
+
+/* Ops whose elements are not known one by one: the outputs as they should be, with what the launch wrote in some places. */
+static tw_status check_in_place(room *m, const cuda_timed *t, uint32_t launch,
+                                const char bytes[CUDA_PIECES][CUDA_PIECE_BYTES], tw_error *error) {
+  const cuda_command *c = &t->command;
+  const tw_case *data = &m->x->set[c->set[launch]];
+  void *actual[TW_OPERANDS_MAX];
+  for (size_t i = 0; i < m->x->n_operands; i++) {
+    actual[i] = data->buffer[i];
+    if (m->output[i]) actual[i] = memcpy(m->output[i], data->buffer[i], m->x->operand[i].bytes);
+  }
+  for (uint32_t j = 0; j < c->n_pieces; j++)
+    memcpy((char *)m->output[t->operand[j]] + c->at[launch][j], bytes[j], c->piece[j].bytes);
+  return m->x->problem.op->compare(&m->x->problem, data->buffer, actual, error);
+}
+
+tw_status cuda_timed_check(const cuda_inputs *x, const cuda_timed *t,
+                           const char pieces[CUDA_TIMED_MAX][CUDA_PIECES][CUDA_PIECE_BYTES], tw_error *error) {
+  room m;
+  tw_status status = make_room(x, &m) ? TW_OK : no_memory(error);
+  for (uint32_t i = 0; status == TW_OK && i < t->command.n; i++) {
+    tw_error why = {0};
+    if (!x->problem.op->exact) status = check_in_place(&m, t, i, pieces[i], &why);
+    for (uint32_t j = 0; x->problem.op->exact && status == TW_OK && j < t->command.n_pieces; j++) {
+      tw_mismatch found = {0};
+      status = check_piece(&m, t, i, j, pieces[i][j], &found, &why);
+      if (status == TW_OK) status = tw_mismatch_status(&x->operand[t->operand[j]], &found, &why);
+    }
+    if (status != TW_OK) tw_fail(error, status, "in launch %u of %u: %.1500s", i + 1, t->command.n, why.text);
+  }
+  free_room(&m);
+  return status;
+}
+
+tw_status cuda_timed_check_whole(const cuda_inputs *x, const cuda_timed *t, void *const actual[], tw_coverage *coverage,
+                                 tw_error *error) {
+  const uint64_t turn = t->command.turn[t->command.whole];
+  const size_t bytes = x->operand[0].bytes;
+  const uint32_t set = t->command.set[t->command.whole];
+  if (!turn) return cuda_inputs_check(x, set, x->set[set].buffer, actual, coverage, error);
+  void *buffer[TW_OPERANDS_MAX];
+  memcpy(buffer, x->set[set].buffer, sizeof buffer);
+  char *a = malloc(bytes);
+  if (!a) return no_memory(error);
+  memcpy(a, (const char *)buffer[0] + turn, bytes - turn);
+  memcpy(a + bytes - turn, buffer[0], turn);
+  buffer[0] = a;
+  const tw_status status = cuda_inputs_check(x, set, buffer, actual, coverage, error);
+  free(a);
+  return status;
+}

@@ -1,0 +1,25 @@
+/* timed.h - what timed launches are given, and whether what each of them wrote is right. */
+#ifndef TW_CUDA_TIMED_H
+#define TW_CUDA_TIMED_H
+
+#include "base/random.h"
+#include "target/cuda/inputs.h"
+
+typedef struct cuda_timed {
+  cuda_command command;
+  uint32_t fresh; /* the first launch on inputs of a set that no launch before had */
+  size_t operand[CUDA_PIECES];
+  int64_t columns[CUDA_PIECES];                /* elements of a piece, side by side */
+  tw_place place[CUDA_TIMED_MAX][CUDA_PIECES]; /* of its first */
+} cuda_timed;
+
+/* n launches: sets and turns by chance, places by chance. Sets but the last have been met before. */
+void cuda_timed_draw(const cuda_inputs *, tw_random *, uint32_t n, cuda_timed *out);
+/* Are the pieces right that are kept of the launches? `pieces` is as cuda_results has them. */
+tw_status cuda_timed_check(const cuda_inputs *, const cuda_timed *,
+                           const char pieces[CUDA_TIMED_MAX][CUDA_PIECES][CUDA_PIECE_BYTES], tw_error *);
+/* Are the outputs of launch `command.whole` right? */
+tw_status cuda_timed_check_whole(const cuda_inputs *, const cuda_timed *, void *const actual[], tw_coverage *,
+                                 tw_error *);
+
+#endif
