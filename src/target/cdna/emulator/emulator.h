@@ -9,7 +9,7 @@
  * that results do not depend on the number of threads.
  *
  *     decoding   program.c     isa/decode.c
- *     classes    salu.c  valu.c  smem.c  vmem.c  lds.c  mfma.c  flow.c: each fills an op of its class
+ *     classes    salu.c  valu.c  narrow.c  cross.c  smem.c  vmem.c  lds.c  mfma.c  flow.c: each fills an op of its class
  *     run        run.c
  *     observing  observe.h  access.c */
 #ifndef TW_CDNA_EMULATOR_H
@@ -131,8 +131,14 @@ const uint32_t *cdna_program_row(cdna_program *, uint64_t value, int width);
 /* What a class makes of an instruction: fills the op; false: not one of its own. */
 typedef bool cdna_lowering(cdna_program *, const cdna_code *, cdna_op *);
 cdna_lowering cdna_lower_salu, cdna_lower_flow, cdna_lower_valu, cdna_lower_smem, cdna_lower_vmem, cdna_lower_lds,
-    cdna_lower_mfma, cdna_lower_cross;
+    cdna_lower_mfma, cdna_lower_cross, cdna_lower_narrow;
 
+/* All classes in turn; what none takes stops the wave that comes to it. */
+void cdna_lower(cdna_program *, const cdna_code *, cdna_op *);
+/* A program without code, to lower single instructions with; false without memory. */
+bool cdna_program_open(cdna_program *);
+/* executed.c: is the row, in this form, executed? *exists: the machine has it; *why: what it stops with. */
+bool cdna_is_executed(cdna_arch, const cdna_instruction *, cdna_variant form, bool *exists, const char **why);
 /* Fills a source from an operand. */
 void cdna_lower_source(cdna_program *, const cdna_code *, const cdna_operand_form *, cdna_source *);
 /* Stops the wave: op->why. */

@@ -126,25 +126,56 @@ void cdna_lower_source(cdna_program *p, const cdna_code *c, const cdna_operand_f
 
 /* ---- all of the code ---- */
 
-static cdna_lowering *const classes[] = {cdna_lower_salu, cdna_lower_flow, cdna_lower_cross, cdna_lower_mfma,
-                                         cdna_lower_valu, cdna_lower_smem, cdna_lower_vmem,  cdna_lower_lds};
+static cdna_lowering *const classes[] = {cdna_lower_salu, cdna_lower_flow,   cdna_lower_cross,
+                                         cdna_lower_mfma, cdna_lower_narrow, cdna_lower_valu,
+                                         cdna_lower_smem, cdna_lower_vmem,   cdna_lower_lds};
 
-static void lower(cdna_program *p, const cdna_code *c, cdna_op *op) {
+/* What is left out by intent, by the beginning of the name. */
+static const char *left_out(const char *name) {
+  static const struct {
+    const char *name, *why;
+  } all[] = {
+      {"s_cbranch_g_fork",
+       "needs the stack of branches in SGPRs, which no compiler for this machine uses: branch by EXEC"},
+      {"s_cbranch_i_fork",
+       "needs the stack of branches in SGPRs, which no compiler for this machine uses: branch by EXEC"},
+      {"s_cbranch_join",
+       "needs the stack of branches in SGPRs, which no compiler for this machine uses: branch by EXEC"},
+      {"s_rfe_", "returns from a trap handler: there is none"},
+      {"s_sendmsghalt", "halts the wave: nothing would wake it up"},
+      {"s_endpgm_ordered_ps_done", "ends a pixel shader: kernels end with s_endpgm"},
+      {"s_scratch_",
+       "addresses scratch by scalars in a way that AMD does not document: use scratch_load and scratch_store"},
+      {"v_screen_partition", "serves graphics: kernels have no screen"},
+      {"ds_gws_", "needs global wave sync, which the driver gives to no kernel launched this way"},
+  };
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+    if (!strncmp(name, all[k].name, strlen(all[k].name))) return all[k].why;
+  return "is not executed";
+}
+
+void cdna_lower(cdna_program *p, const cdna_code *c, cdna_op *op) {
   op->instruction = c->instruction;
   op->dwords = c->dwords;
   for (size_t k = 0; k < sizeof classes / sizeof *classes && !op->run; k++)
     if (!classes[k](p, c, op)) op->run = NULL;
   if (!op->run) {
     op->run = cdna_stop_here;
-    if (!op->why) op->why = "is not executed yet";
+    if (!op->why) op->why = left_out(c->instruction->name);
   }
   const char *name = c->instruction->name;
   if (strstr(name, "_atomic_") && strncmp(name, "ds_", 3) != 0) p->has_atomics = true;
 }
 
+bool cdna_program_open(cdna_program *p) {
+  p->kit = cdna_kit();
+  p->pool = tw_new(1, sizeof *p->pool);
+  return p->pool;
+}
+
 tw_status cdna_program_make(const cdna_object *o, const cdna_kernel *k, uint64_t base, cdna_program *out,
                             tw_error *error) {
-  *out = (cdna_program){.object = o, .kernel = k, .kit = cdna_kit(), .base = base};
+  *out = (cdna_program){.object = o, .kernel = k, .base = base};
   const cdna_segment *s = NULL;
   for (size_t i = 0; i < o->n_segments && !s; i++)
     if (o->segment[i].executable && k->entry - o->segment[i].address < o->segment[i].file_size) s = &o->segment[i];
@@ -153,9 +184,8 @@ tw_status cdna_program_make(const cdna_object *o, const cdna_kernel *k, uint64_t
   out->n = s->file_size / 4;
   uint32_t *word = tw_new(out->n, sizeof *word);
   out->op = tw_new(out->n, sizeof *out->op);
-  out->pool = tw_new(1, sizeof *out->pool);
   out->word = word;
-  if (!word || !out->op || !out->pool) {
+  if (!cdna_program_open(out) || !word || !out->op) {
     cdna_program_free(out);
     return tw_fail(error, TW_MISSING, "out of memory");
   }
@@ -172,7 +202,7 @@ tw_status cdna_program_make(const cdna_object *o, const cdna_kernel *k, uint64_t
         op->run = cdna_stop_here;
         op->dwords = 1;
       } else {
-        lower(out, &c, op);
+        cdna_lower(out, &c, op);
       }
       at += op->dwords;
       if (n == 1 && at == starts[0]) break;

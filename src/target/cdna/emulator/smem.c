@@ -1,4 +1,4 @@
-/* smem.c - scalar memory: loads through the constant cache (s_load, s_buffer_load), stores, and s_memtime. */
+/* smem.c - scalar memory: loads through the constant cache (s_load, s_buffer_load), stores, atomics, and s_memtime. */
 #include <string.h>
 
 #include "target/cdna/emulator/changes.h"
@@ -30,8 +30,9 @@ static void load(cdna_wave *w, const cdna_op *op) {
     memcpy(&w->s[op->d], from, 4u * op->d_width);
 }
 
-/* A buffer: bytes beyond num_records (times stride, if there is one) read as 0. */
+/* A buffer: bytes beyond num_records (times stride, if there is one) read as 0 and are not written. */
 static void buffer_load(cdna_wave *w, const cdna_op *op) {
+  const bool write = op->flags & STORE;
   const uint32_t *v = &w->s[op->s[0].code];
   const uint64_t base = v[0] | (uint64_t)(v[1] & 0xFFFF) << 32;
   const uint32_t stride = v[1] >> 16 & 0x3FFF;
@@ -40,11 +41,14 @@ static void buffer_load(cdna_wave *w, const cdna_op *op) {
   uint32_t loaded[16] = {0};
   for (int d = 0; d < op->d_width; d++) {
     if (offset + 4u * (uint64_t)d + 4 > size) continue;
-    const uint8_t *from = cdna_reach(w, (base & ~3ull) + offset + 4u * (uint64_t)d, 4, false, 0);
-    if (!from) return;
-    memcpy(&loaded[d], from, 4);
+    uint8_t *at = cdna_reach(w, (base & ~3ull) + offset + 4u * (uint64_t)d, 4, write, 0);
+    if (!at) return;
+    if (write)
+      memcpy(at, &w->s[op->d + d], 4);
+    else
+      memcpy(&loaded[d], at, 4);
   }
-  memcpy(&w->s[op->d], loaded, 4u * op->d_width);
+  if (!write) memcpy(&w->s[op->d], loaded, 4u * op->d_width);
 }
 
 /* s_atomic_..., s_buffer_atomic_...: the old value comes back if GLC is set. */
@@ -125,12 +129,13 @@ bool cdna_lower_smem(cdna_program *p, const cdna_code *c, cdna_op *op) {
     op->run = time;
     return true;
   }
-  if (!strncmp(i->name, "s_dcache", 8)) {
+  if (!strncmp(i->name, "s_dcache", 8) || !strncmp(i->name, "s_atc_probe", 11)) {
     op->run = nothing;
     return true;
   }
   const bool atomic = strstr(i->name, "_atomic_");
-  const bool buffer = !strncmp(i->name, "s_buffer_load_", 14),
+  const bool buffer_store = !strncmp(i->name, "s_buffer_store_", 15);
+  const bool buffer = buffer_store || !strncmp(i->name, "s_buffer_load_", 14),
              load_or_store = !strncmp(i->name, "s_load_", 7) || !strncmp(i->name, "s_store_", 8);
   if (!base || (!buffer && !load_or_store && !atomic)) return false;
   cdna_lower_source(p, c, base, &op->s[0]);
@@ -147,7 +152,7 @@ bool cdna_lower_smem(cdna_program *p, const cdna_code *c, cdna_op *op) {
     op->flags |= HAS_REGISTER;
     op->s[1] = (cdna_source){.kind = CDNA_SCALAR, .width = 1, .code = (uint16_t)reg};
   }
-  if (!strncmp(i->name, "s_store_", 8)) op->flags |= STORE;
+  if (buffer_store || !strncmp(i->name, "s_store_", 8)) op->flags |= STORE;
   if (atomic) return lower_atomic(p, c, op);
   op->run = buffer ? buffer_load : load;
   return true;

@@ -325,7 +325,8 @@ static uint8_t kind_of(const char *name, int s) {
   if (!strcmp(name, "v_cndmask_b32")) return 32;
   if (!type) return 0;
   if (conversion && s == -1)
-    type = strncmp(name, "v_cvt_f", 7) == 0 || strncmp(name, "v_cvt_pk_f", 10) == 0 ? first : NULL;
+    type = !strncmp(name, "v_cvt_f", 7) || !strncmp(name, "v_cvt_pk_f32", 12) || !strncmp(name, "v_cvt_off", 9) ? first
+                                                                                                                : NULL;
   if (conversion && s >= 0 && !tw_ends_with(name, type)) return 0;
   if (!type) return 0;
   if (s == 1 && (!strncmp(name, "v_ldexp", 7) || strstr(name, "_class_"))) return 0;
@@ -464,16 +465,11 @@ static const char *function_name(const char *name) {
 }
 
 /* The clamp of an integer: a function of its own where the result can leave its type; nothing where it cannot. */
-static bool lower_integer_clamp(const cdna_program *p, const char *name, cdna_op *op) {
-  static const char *const leaving[] = {"_mad_",       "sad_",         "_co_u32",       "_dot",     "_mul_",
-                                        "v_cvt_pkrtz", "v_cvt_pk_f16", "v_cvt_pk_bf16", "v_cvt_off"};
+static void lower_integer_clamp(const cdna_program *p, const char *name, cdna_op *op) {
   char clamped[48];
   snprintf(clamped, sizeof clamped, "%s_clamp", function_name(name));
   const cdna_lane_entry *found = find_function(p->kit, clamped);
   if (found) op->lanes = found;
-  for (size_t k = 0; !found && k < sizeof leaving / sizeof *leaving; k++)
-    if (strstr(name, leaving[k])) op->why = "has a clamp, which is not executed for it";
-  return !op->why;
 }
 
 bool cdna_lower_valu(cdna_program *p, const cdna_code *c, cdna_op *op) {
@@ -540,7 +536,7 @@ bool cdna_lower_valu(cdna_program *p, const cdna_code *c, cdna_op *op) {
     has_modifiers = lower_vop3(c, op, &m);
   }
   if (op->why) return false;
-  if (m.clamp && !m.result_kind && !lower_integer_clamp(p, i->name, op)) return false;
+  if (m.clamp && !m.result_kind) lower_integer_clamp(p, i->name, op);
   if (!strncmp(i->name, "v_fma_mix", 9)) {
     /* lo and hi round to a half of the result and keep the other */
     m.half_of_mix = strstr(i->name, "mixlo") ? 1 : strstr(i->name, "mixhi") ? 2 : 0;

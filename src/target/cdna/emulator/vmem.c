@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "target/cdna/emulator/changes.h"
+#include "target/cdna/emulator/format.h"
 #include "target/cdna/emulator/observe.h"
 
 typedef enum access_kind { LOAD, STORE, ATOMIC, LOAD_LDS, NOTHING } access_kind;
@@ -21,6 +22,7 @@ enum {
   /* buffers */
   OFFEN = 2048,
   IDXEN = 4096,
+  OWN_FORMAT = 8192, /* MTBUF: imm bits 12 to 15 are DFMT, 16 to 18 NFMT */
 };
 
 #define EACH_LANE(exec_)                                                                                               \
@@ -189,7 +191,7 @@ typedef struct buffer_places {
 /* The rules of the ISA documents, "Buffer address calculation" and "Range checking": raw buffers (no stride, or not
  * swizzled
  * and without index) count bytes, structured ones records. What is out of range reads 0 and is not written. */
-static void buffer_addresses(const cdna_wave *w, const cdna_op *op, uint64_t exec, buffer_places *out) {
+static void buffer_addresses(const cdna_wave *w, const cdna_op *op, uint64_t exec, uint32_t bytes, buffer_places *out) {
   const resource r = resource_of(w, op);
   const uint32_t scalar = (uint32_t)cdna_read(w, &op->s[3]), immediate = (uint32_t)op->imm & 0xFFF;
   const bool indexed = op->flags & IDXEN, offset_given = op->flags & OFFEN;
@@ -212,11 +214,11 @@ static void buffer_addresses(const cdna_wave *w, const cdna_op *op, uint64_t exe
     if (structured)
       inside = index < r.records && (!r.swizzled || offset < r.stride);
     else
-      inside = at + scalar < r.records && op->bytes <= r.records - (at + scalar);
+      inside = at + scalar < r.records && bytes <= r.records - (at + scalar);
     out->at[l] = at + scalar;
     if (inside)
       out->inside |= 1ull << l;
-    else if (!structured && op->bytes > 4 && at + scalar < r.records)
+    else if (!structured && bytes > 4 && at + scalar < r.records)
       out->partly |= 1ull << l; /* a part may be inside */
   }
 }
@@ -227,7 +229,7 @@ static void run_buffer(cdna_wave *w, const cdna_op *op) {
   const bool write = kind == STORE || kind == ATOMIC;
   const uint64_t exec = enabled(w);
   buffer_places b; /* before any result is written: it may lie over the addresses */
-  buffer_addresses(w, op, exec, &b);
+  buffer_addresses(w, op, exec, op->bytes, &b);
   EACH_LANE(exec) {
     const bool inside = b.inside >> l & 1;
     const uint64_t at = b.at[l];
@@ -262,6 +264,87 @@ static void run_buffer(cdna_wave *w, const cdna_op *op) {
   }
 }
 
+/* ---- buffers with a format ---- */
+
+/* Of MUBUF the resource's format and selection of components; of MTBUF its own format, components in their order. */
+typedef struct typed {
+  cdna_format format;
+  uint8_t select[4]; /* 0, 1: that number; 4 to 7: X to W */
+} typed;
+
+static const char *format_of(const cdna_wave *w, const cdna_op *op, typed *out) {
+  const uint32_t word = w->s[op->s[2].code + 3];
+  const bool own = op->flags & OWN_FORMAT;
+  for (int c = 0; c < 4; c++) out->select[c] = (uint8_t)(own ? 4u + (uint32_t)c : word >> 3 * c & 7);
+  return own ? cdna_format_of((uint32_t)op->imm >> 12 & 15, (uint32_t)op->imm >> 16 & 7, &out->format)
+             : cdna_format_of(word >> 15 & 15, word >> 12 & 7, &out->format);
+}
+
+static uint32_t component_of(const typed *t, const uint8_t *element, int c) {
+  const int s = t->select[c];
+  if (s >= 4) return cdna_format_load(&t->format, element, s - 4);
+  return s != 1 ? 0 : cdna_format_is_integer(&t->format) ? 1 : tw_bits_of(1.0f);
+}
+
+/* Between a register's 32 bits and the 16 of D16. */
+static uint32_t narrowed(const typed *t, uint32_t v) {
+  return cdna_format_is_integer(&t->format) ? v & 0xFFFF : cdna_half_bits(tw_float_of(v));
+}
+static uint32_t widened(const typed *t, uint32_t half) {
+  if (!cdna_format_is_integer(&t->format)) return tw_bits_of(cdna_half_value(half));
+  return t->format.number == 5 ? (uint32_t)(int32_t)(int16_t)half : half;
+}
+
+static void load_components(cdna_wave *w, const cdna_op *op, const typed *t, const uint8_t *element, int l) {
+  for (int c = 0; c < op->bytes; c++) {
+    const uint32_t v = element ? component_of(t, element, c) : 0;
+    uint32_t *d = &w->v[op->d + (op->flags & D16 ? c / 2 : c)][l];
+    if (!(op->flags & D16))
+      *d = v;
+    else if (c & 1 || op->flags & HIGH)
+      *d = (*d & 0xFFFF) | narrowed(t, v) << 16;
+    else
+      *d = (*d & 0xFFFF0000u) | narrowed(t, v);
+  }
+}
+
+static void store_components(cdna_wave *w, const cdna_op *op, const typed *t, uint8_t *element, int l) {
+  uint32_t value[4] = {0};
+  for (int c = 0; c < op->bytes; c++) {
+    const uint32_t v = w->v[op->s[1].code + (op->flags & D16 ? c / 2 : c)][l];
+    value[c] = !(op->flags & D16) ? v : widened(t, c & 1 || op->flags & HIGH ? v >> 16 : v & 0xFFFF);
+  }
+  cdna_format_store(&t->format, element, value);
+}
+
+/* op->bytes counts components. */
+static void run_typed(cdna_wave *w, const cdna_op *op) {
+  typed t;
+  buffer_places b;
+  const uint64_t exec = enabled(w);
+  const access_kind kind = op->flags & KIND;
+  const char *why = format_of(w, op, &t);
+  if (why) {
+    cdna_stop(w, "this instruction %s", why);
+    return;
+  }
+  buffer_addresses(w, op, exec, t.format.bytes, &b);
+  EACH_LANE(exec) {
+    uint8_t *element = NULL;
+    if (b.inside >> l & 1 && t.format.components) {
+      element = cdna_reach(w, b.base + b.at[l], t.format.bytes, kind == STORE, l);
+      if (!element) return;
+    }
+    if (kind == LOAD) load_components(w, op, &t, element, l);
+    if (kind == STORE && element) store_components(w, op, &t, element, l);
+    if (kind != LOAD_LDS) continue;
+    const uint32_t v = element ? component_of(&t, element, 0) : 0;
+    uint8_t *to = lds_place(w, op, (int)((uint32_t)op->imm & 0xFFF), l);
+    if (!to) return;
+    memcpy(to, &v, 4);
+  }
+}
+
 /* ---- for observers ---- */
 
 static void flat_access(const cdna_wave *w, const cdna_op *op, uint64_t exec, cdna_access *out) {
@@ -283,18 +366,24 @@ static void flat_access(const cdna_wave *w, const cdna_op *op, uint64_t exec, cd
 bool cdna_vmem_access(const cdna_wave *w, const cdna_op *op, cdna_access *out) {
   const access_kind kind = op->flags & KIND;
   const uint64_t exec = enabled(w);
-  if (op->run != run_flat && op->run != run_buffer) return false;
+  typed t;
+  uint32_t bytes = op->bytes;
+  if (op->run != run_flat && op->run != run_buffer && op->run != run_typed) return false;
+  if (op->run == run_typed) {
+    if (format_of(w, op, &t) || !t.format.components) return false;
+    bytes = t.format.bytes;
+  }
   *out = (cdna_access){.reads = kind != STORE,
                        .writes = kind == STORE || kind == ATOMIC,
                        .to_lds = kind == LOAD_LDS,
                        .parts = 1,
-                       .bytes = op->bytes};
+                       .bytes = (uint8_t)bytes};
   if (op->run == run_flat) {
     flat_access(w, op, exec, out);
   } else {
     buffer_places b;
-    buffer_addresses(w, op, exec, &b);
-    out->lanes[CDNA_IN_GLOBAL] = b.inside | b.partly;
+    buffer_addresses(w, op, exec, bytes, &b);
+    out->lanes[CDNA_IN_GLOBAL] = b.inside | (op->run == run_typed ? 0 : b.partly);
     out->dropped = exec & ~b.inside;
     EACH_LANE(out->lanes[CDNA_IN_GLOBAL]) out->address[0][l] = b.base + b.at[l];
   }
@@ -446,14 +535,25 @@ static bool lower_flat(cdna_program *p, const cdna_code *c, cdna_op *op) {
   return true;
 }
 
+/* "load_format_d16_xyz": how many components, and where they go. */
+static bool find_typed(const char *name, cdna_op *op) {
+  const char *last = strrchr(name, '_') + 1;
+  const bool store = !strncmp(name, "store_format_", 13);
+  if (!store && strncmp(name, "load_format_", 12) != 0) return false;
+  op->bytes = (uint8_t)strlen(last);
+  op->flags = (store ? STORE : LOAD) | (strstr(name, "_d16_") ? D16 : 0u) | (strstr(name, "_hi_") ? HIGH : 0u);
+  return true;
+}
+
 static bool lower_buffer(cdna_program *p, const cdna_code *c, cdna_op *op) {
   const cdna_instruction *i = c->instruction;
   if (!strncmp(i->name, "buffer_wb", 9) || !strncmp(i->name, "buffer_inv", 10)) {
     op->run = nothing;
     return true;
   }
-  if (i->encoding == CDNA_MTBUF || !find_access(i->name + 7, op)) return false;
-  if (cdna_bits(c->bits, 16, 1)) op->flags = (op->flags & ~(uint32_t)KIND) | LOAD_LDS;
+  const bool own = i->encoding == CDNA_MTBUF, is_typed = find_typed(i->name + 7 + own, op);
+  if (!is_typed && !find_access(i->name + 7, op)) return false;
+  if (!own && cdna_bits(c->bits, 16, 1)) op->flags = (op->flags & ~(uint32_t)KIND) | LOAD_LDS;
   cdna_lower_source(p, c, &(cdna_operand_form){'B', 's', 4}, &op->s[2]);
   cdna_lower_source(p, c, &(cdna_operand_form){'O', 's', 1}, &op->s[3]);
   const bool acc = cdna_bits(c->bits, 55, 1);
@@ -467,7 +567,13 @@ static bool lower_buffer(cdna_program *p, const cdna_code *c, cdna_op *op) {
   if (cdna_bits(c->bits, 13, 1)) op->flags |= IDXEN;
   op->s[0] = (cdna_source){.kind = CDNA_ROW, .width = 1, .code = (uint16_t)cdna_bits(c->bits, 32, 8)};
   op->imm = (int32_t)cdna_bits(c->bits, 0, 12);
-  op->run = run_buffer;
+  op->run = is_typed ? run_typed : run_buffer;
+  if (!is_typed) return true;
+  op->d_width = w->width;
+  if (own) {
+    op->flags |= OWN_FORMAT;
+    op->imm |= (int32_t)(cdna_bits(c->bits, 19, 4) << 12 | cdna_bits(c->bits, 23, 3) << 16);
+  }
   return true;
 }
 

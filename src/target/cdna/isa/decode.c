@@ -126,6 +126,28 @@ static bool decode_plain(cdna_arch arch, cdna_encoding e, cdna_code *c) {
   return c->instruction && !(c->bits & c->instruction->zero & ~anything);
 }
 
+uint64_t cdna_encoding_bits(const cdna_instruction *i) {
+  static const uint64_t first[CDNA_ENCODINGS] = {
+      [CDNA_SOP2] = 2ull << 30,
+      [CDNA_SOPK] = 0xBull << 28,
+      [CDNA_SOP1] = 0x17Dull << 23,
+      [CDNA_SOPC] = 0x17Eull << 23,
+      [CDNA_SOPP] = 0x17Full << 23,
+      [CDNA_SMEM] = 0x30ull << 26,
+      [CDNA_VOP1] = 0x3Full << 25,
+      [CDNA_VOPC] = 0x3Eull << 25,
+      [CDNA_VOP3] = 0x34ull << 26,
+      [CDNA_VOP3P] = 0x1A7ull << 23,
+      [CDNA_DS] = 0x36ull << 26,
+      [CDNA_FLAT] = 0x37ull << 26,
+      [CDNA_SCRATCH] = 0x37ull << 26 | 1 << 14,
+      [CDNA_GLOBAL] = 0x37ull << 26 | 2 << 14,
+      [CDNA_MUBUF] = 0x38ull << 26,
+      [CDNA_MTBUF] = 0x3Aull << 26,
+  };
+  return first[i->encoding] | (uint64_t)i->opcode << layout[i->encoding].low;
+}
+
 const cdna_operand_form *cdna_find_field(const cdna_instruction *i, char field) {
   for (int o = 0; o < i->n_operands; o++)
     if (i->operand[o].field == field) return &i->operand[o];

@@ -107,6 +107,8 @@ static inline uint32_t cdna_bits(uint64_t value, int low, int width) {
   return (uint32_t)(value >> low & ((1ull << width) - 1));
 }
 
+/* The bits that tell the row's encoding and opcode; operands and modifiers are zero. */
+uint64_t cdna_encoding_bits(const cdna_instruction *);
 /* The operand in a field; NULL if there is none. */
 const cdna_operand_form *cdna_find_field(const cdna_instruction *, char field);
 /* The code in a field: 0..255 a scalar operand, 256.. a VGPR; fields that hold only VGPRs too. AccVGPRs are 512 to

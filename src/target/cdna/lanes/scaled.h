@@ -31,13 +31,6 @@ EIGHT_BITS(bf8)
 U1(cvt_off_f32_i4, u((float)(i(A << 28) >> 28) * 0.0625f))
 U2(pack_b32_f16, (A & 0xFFFF) | B << 16)
 
-/* 2^(e - 127) of a scale's exponent: the rest of it is ignored. */
-static inline float scale_of(uint32_t bits) {
-  const uint32_t e = bits >> 23 & 0xFF;
-  return e == 255 ? NAN : ldexpf(1.0f, (int)e - 127);
-}
-static inline float divided(float v, uint32_t scale) { return ldexpf(v, 127 - (int)(scale >> 23 & 0xFF)); }
-
 static inline float read_f32(uint32_t v) { return f(v); }
 static inline float read_f16(uint32_t v) { return cdna_half_value(v & 0xFFFF); }
 static inline float read_bf16(uint32_t v) { return cdna_bf16_value(v & 0xFFFF); }
@@ -60,15 +53,15 @@ static inline void put_half(cdna_lanes *x, int l, uint32_t half) {
     const uint32_t *a = x->s[0], *b = x->s[1];                                                                         \
     for (int l = 0; l < CDNA_LANES; l++)                                                                               \
       put_byte(x, l,                                                                                                   \
-               cdna_small_code(CDNA_FP4_MX, divided(read_##from_(a[l]), b[l]), true) |                                 \
-                   cdna_small_code(CDNA_FP4_MX, divided(read_##from_(a[l] >> 16), b[l]), true) << 4);                  \
+               cdna_small_code(CDNA_FP4_MX, cdna_divided(read_##from_(a[l]), b[l]), true) |                                 \
+                   cdna_small_code(CDNA_FP4_MX, cdna_divided(read_##from_(a[l] >> 16), b[l]), true) << 4);                  \
   }
 FUNCTION(cvt_scalef32_pk_fp4_f32) {
   const uint32_t *a = x->s[0], *b = x->s[1], *c = x->s[2];
   for (int l = 0; l < CDNA_LANES; l++)
     put_byte(x, l,
-             cdna_small_code(CDNA_FP4_MX, divided(f(a[l]), c[l]), true) |
-                 cdna_small_code(CDNA_FP4_MX, divided(f(b[l]), c[l]), true) << 4);
+             cdna_small_code(CDNA_FP4_MX, cdna_divided(f(a[l]), c[l]), true) |
+                 cdna_small_code(CDNA_FP4_MX, cdna_divided(f(b[l]), c[l]), true) << 4);
 }
 TO_FP4_PAIR(f16)
 TO_FP4_PAIR(bf16)
@@ -77,32 +70,32 @@ TO_FP4_PAIR(bf16)
     const uint32_t *a = x->s[0], *b = x->s[1], *c = x->s[2];                                                           \
     for (int l = 0; l < CDNA_LANES; l++)                                                                               \
       put_half(x, l,                                                                                                   \
-               cdna_small_code(t_##_of(x), divided(f(a[l]), c[l]), saturates(x)) |                                     \
-                   cdna_small_code(t_##_of(x), divided(f(b[l]), c[l]), saturates(x)) << 8);                            \
+               cdna_small_code(t_##_of(x), cdna_divided(f(a[l]), c[l]), saturates(x)) |                                     \
+                   cdna_small_code(t_##_of(x), cdna_divided(f(b[l]), c[l]), saturates(x)) << 8);                            \
   }                                                                                                                    \
   FUNCTION(cvt_scalef32_pk_##t_##_f16) {                                                                               \
     const uint32_t *a = x->s[0], *b = x->s[1];                                                                         \
     for (int l = 0; l < CDNA_LANES; l++)                                                                               \
       put_half(x, l,                                                                                                   \
-               cdna_small_code(t_##_of(x), divided(read_f16(a[l]), b[l]), saturates(x)) |                              \
-                   cdna_small_code(t_##_of(x), divided(read_f16(a[l] >> 16), b[l]), saturates(x)) << 8);               \
+               cdna_small_code(t_##_of(x), cdna_divided(read_f16(a[l]), b[l]), saturates(x)) |                              \
+                   cdna_small_code(t_##_of(x), cdna_divided(read_f16(a[l] >> 16), b[l]), saturates(x)) << 8);               \
   }                                                                                                                    \
   FUNCTION(cvt_scalef32_pk_##t_##_bf16) {                                                                              \
     const uint32_t *a = x->s[0], *b = x->s[1];                                                                         \
     for (int l = 0; l < CDNA_LANES; l++)                                                                               \
       put_half(x, l,                                                                                                   \
-               cdna_small_code(t_##_of(x), divided(read_bf16(a[l]), b[l]), saturates(x)) |                             \
-                   cdna_small_code(t_##_of(x), divided(read_bf16(a[l] >> 16), b[l]), saturates(x)) << 8);              \
+               cdna_small_code(t_##_of(x), cdna_divided(read_bf16(a[l]), b[l]), saturates(x)) |                             \
+                   cdna_small_code(t_##_of(x), cdna_divided(read_bf16(a[l] >> 16), b[l]), saturates(x)) << 8);              \
   }
 TO_EIGHT(fp8)
 TO_EIGHT(bf8)
 
 /* Back: two of FP8 or BF8 from the half that op_sel[0] names, two of FP4 from the byte that op_sel[1:0] names. */
 static inline float from_eight(const cdna_lanes *x, cdna_small s, uint32_t v, int n, uint32_t scale) {
-  return cdna_small_value(s, v >> (x->imm & 1 ? 16 : 0) >> 8 * n & 0xFF) * scale_of(scale);
+  return cdna_small_value(s, v >> (x->imm & 1 ? 16 : 0) >> 8 * n & 0xFF) * cdna_scale_of(scale);
 }
 static inline float from_fp4(const cdna_lanes *x, uint32_t v, int n, uint32_t scale) {
-  return cdna_small_value(CDNA_FP4_MX, v >> 8 * (x->imm & 3) >> 4 * n & 15) * scale_of(scale);
+  return cdna_small_value(CDNA_FP4_MX, v >> 8 * (x->imm & 3) >> 4 * n & 15) * cdna_scale_of(scale);
 }
 #define FROM_SMALL(name_, low_, high_)                                                                                 \
   FUNCTION(cvt_scalef32_pk_f32_##name_) {                                                                              \

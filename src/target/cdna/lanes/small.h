@@ -74,4 +74,38 @@ static inline uint32_t cdna_small_code(cdna_small s, float v, bool saturate) {
   return code == 0 && fnuz ? 0 : sign | code;
 }
 
+/* ---- stochastic rounding ----
+ *
+ * A random number is added below the last bit that is kept, then what lies below it is cut off. As of FP8 and BF8 in the ISA
+ * documents (v_cvt_sr_fp8_f32 adds the upper 20 bits of 32, v_cvt_sr_bf8_f32 the upper 21), the random number's upper bits
+ * stand for those of an f32's fraction that are dropped; a carry goes into the exponent. */
+
+/* Of a magnitude: code with `fraction` bits below an exponent that begins at `least`. */
+static inline double cdna_stochastic(float magnitude, int fraction, int least, uint32_t random) {
+  int e = least + 1;
+  if (magnitude > 0) (void)frexpf(magnitude, &e);
+  const int exponent = e - 1 < least ? least : e - 1, dropped = 23 - fraction;
+  const double unit = ldexp((double)magnitude, fraction - exponent);
+  return floor(unit + ldexp((double)(random >> (32 - dropped)), -dropped)) + ldexp(exponent - least, fraction);
+}
+
+static inline uint32_t cdna_small_stochastic(cdna_small s, float v, uint32_t random, bool saturate) {
+  const cdna_small_format f = cdna_small_of(s);
+  if (v != v || isinf(v)) return cdna_small_code(s, v, saturate);
+  const double code = cdna_stochastic(fabsf(v), f.fraction, 1 - f.bias, random);
+  if (code > f.largest) return cdna_small_code(s, copysignf(INFINITY, v), saturate || s >= CDNA_FP6_MX);
+  return code == 0 && s <= CDNA_BF8_FNUZ ? 0 : tw_bits_of(v) >> 31 << (f.bits - 1) | (uint32_t)code;
+}
+
+/* ---- block scales: f32 whose exponent alone counts ---- */
+
+static inline float cdna_scale_of(uint32_t bits) {
+  const uint32_t e = bits >> 23 & 0xFF;
+  return e == 255 ? NAN : ldexpf(1.0f, (int)e - 127);
+}
+static inline float cdna_divided(float v, uint32_t scale) { return ldexpf(v, 127 - (int)(scale >> 23 & 0xFF)); }
+
+/* The random number after this one: v_prng_b32. */
+static inline uint32_t cdna_next_random(uint32_t a) { return a << 1 ^ (a >> 31 ? 197 : 0); }
+
 #endif
