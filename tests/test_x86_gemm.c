@@ -3,8 +3,6 @@
 #define _GNU_SOURCE
 #include "x86_example.h"
 
-#include <pthread.h>
-
 #include "amx.h"
 #include "op/gemm_problem.h"
 
@@ -215,20 +213,6 @@ static void large_shapes_are_computed(void **state) {
   }
 }
 
-/* ---- many threads on one plan ---- */
-
-typedef struct user {
-  const tw_gemm_planned *plan;
-  tw_gemm_operands o;
-  tw_status status;
-} user;
-
-static void *use(void *context) {
-  user *u = context;
-  for (int i = 0; i < 20 && u->status == TW_OK; i++) u->status = tw_gemm_execute(u->plan, &u->o, NULL);
-  return NULL;
-}
-
 /* Tiles go on from strip to strip, but where sums are finished tile by tile, as row scales ask for, even of 1: the same
  * bits. */
 static void strips_in_a_row_are_strips_one_by_one(void **state) {
@@ -271,34 +255,6 @@ static void strips_in_a_row_are_strips_one_by_one(void **state) {
     }
   }
   assert_true(computed > 0);
-}
-
-static void plan_is_shared_by_threads(void **state) {
-  (void)state;
-  enum { USERS = 6, M = 37, N = 600, K = 500 };
-  static float a[M * K], b[K * N], c[USERS][M * N];
-  tw_random r;
-  tw_random_seed_stream(&r, 1, 1);
-  for (int i = 0; i < M * K; i++) put_random(&r, TW_F32, a, i);
-  for (int i = 0; i < K * N; i++) put_random(&r, TW_F32, b, i);
-  const tw_gemm_spec spec = {.m = M, .n = N, .k = K, .threads = 1, .activation = TW_RELU};
-  tw_gemm_planned *plan;
-  assert_int_equal(tw_gemm_plan(&spec, &plan, NULL), TW_OK);
-  void *packed = aligned_alloc(TW_GEMM_ALIGNMENT, tw_gemm_packed_bytes(plan));
-  assert_int_equal(tw_gemm_pack(plan, b, packed, NULL), TW_OK);
-  pthread_t thread[USERS];
-  user users[USERS];
-  for (int i = 0; i < USERS; i++) {
-    users[i] = (user){.plan = plan, .o = {.a = a, .packed_b = packed, .c = c[i]}};
-    assert_int_equal(pthread_create(&thread[i], NULL, use, &users[i]), 0);
-  }
-  for (int i = 0; i < USERS; i++) {
-    pthread_join(thread[i], NULL);
-    assert_int_equal(users[i].status, TW_OK);
-    assert_memory_equal(c[i], c[0], sizeof c[0]);
-  }
-  free(packed);
-  tw_gemm_destroy(plan);
 }
 
 /* ---- wrong arguments ---- */
@@ -392,7 +348,6 @@ int main(void) {
       cmocka_unit_test(packed_weights_serve_every_m),
       cmocka_unit_test(large_shapes_are_computed),
       cmocka_unit_test(strips_in_a_row_are_strips_one_by_one),
-      cmocka_unit_test(plan_is_shared_by_threads),
       cmocka_unit_test(wrong_descriptions_are_refused),
       cmocka_unit_test(wrong_operands_are_refused),
   };
