@@ -65,8 +65,11 @@ static void gemms_are_right(void **state) {
        "tile m=64 n=64 k=128;stages 2;copy registers"},
       {"cdna4", "gemm m=64 n=64 k=64 a_transposed=1 ldc=99 bias=full", ""},
       {"cdna4", "gemm m=128 n=64 k=128 b_transposed=1 a=e4m3 b=e4m3 c=f32", "tile m=64 n=64 k=128;stages 2"},
-      {"cdna4", "gemm m=66 n=50 k=144 b_transposed=1 a=e5m2 b=e5m2 scales=row",
+      {"cdna4", "gemm m=66 n=50 k=144 b_transposed=1 a=e5m2 b=e4m3 scales=row",
        "tile m=64 n=64 k=128;product 32;stages 2"},
+      {"cdna4", "gemm m=140 n=130 k=304 a=e4m3 b=e5m2 b_transposed=1 scales=block",
+       "tile m=128 n=128 k=128;groups m=2 n=4;stages 2;turns 4"},
+      {"cdna4", "gemm m=40 n=64 k=80 a=f32 b=f32 b_transposed=1", "tile m=64 n=64 k=32;stages 2"},
       {"cdna4", "gemm m=104 n=136 k=90", "tile m=128 n=128 k=64;product 32;stages 2;straight"},
       {"cdna4", "gemm m=104 n=72 k=138 a_transposed=1", "tile m=128 n=64 k=64;stages 2;copy registers;split 2"},
       {"cdna4", "gemm m=128 n=256 k=320 b_transposed=1", "tile m=128 n=128 k=64;groups m=2 n=4;stages 2;turns 4"},
@@ -76,6 +79,9 @@ static void gemms_are_right(void **state) {
       {"cdna3", "gemm m=128 n=128 k=128 b_transposed=1", "tile m=128 n=128 k=64;product 32;stages 2"},
       {"cdna3", "gemm m=100 n=90 k=72 b_transposed=1 a=f16", "tile m=64 n=64 k=64;groups m=1 n=4;straight"},
       {"cdna3", "gemm m=33 n=50 k=160 b_transposed=1 a=i8", "tile m=64 n=64 k=128;product 32;stages 1"},
+      {"cdna3", "gemm m=33 n=50 k=300 a=e4m3 b=e5m2 scales=block a_transposed=1",
+       "tile m=64 n=64 k=128;product 32;split 2"},
+      {"cdna3", "gemm m=64 n=48 k=64 a=e5m2 b=e4m3 b_transposed=1 c=f32", ""},
   };
   (void)state;
   EXPECT_RIGHT(all);
@@ -165,13 +171,14 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=512 n=512 k=16"}, "not a multiple of 32"},
       {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=256 n=512 k=32;groups m=1 n=2"}, "registers"},
       {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=100 n=64"}, "whole number of products"},
-      {{"cdna4", "gemm m=512 n=512 k=512 a=f32 b=f32", ""}, "bf16"},
+      {{"cdna4", "gemm m=512 n=512 k=512 a=bf16 b=f16", ""}, "both f32, bf16"},
+      {{"cdna4", "gemm m=64 n=64 k=256 a=e4m3 b=e4m3 scales=block", "tile m=64 n=192 k=128;groups m=1 n=2"},
+       "share a scale"},
       {{"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=128", "tile keys=128 queries=64"}, "registers"},
       {{"cdna4", "gemm m=512 n=512 k=512", "product 24"}, "16 or 32"},
       {{"cdna4", "gemm m=512 n=512 k=512", "tile m=128 n=128 k=64;stages 2;turns 4"}, "turns are for 8 groups"},
       {{"cdna3", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 quantize=mxfp4", ""}, "on gfx950"},
       {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 quantize=mxfp4", "ahead 3"}, "k has fewer steps"},
-      {{"cdna3", "gemm m=512 n=512 k=512 a=e4m3 b=e4m3", ""}, "bf16, f16 with"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

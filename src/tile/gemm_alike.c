@@ -21,6 +21,7 @@ static bool direct(const writer *w, char name) { return (name == 'a' ? w->p.way_
 static bool held(const writer *w, char name) { return (name == 'a' ? w->p.way_a : w->p.way_b) == TW_TILE_REGISTERS; }
 static bool copies(const writer *w, char name) { return (name == 'a' ? w->p.way_a : w->p.way_b) != TW_TILE_ELEMENTS; }
 
+static bool by_blocks(const writer *w) { return w->g.scales == TW_GEMM_SCALES_BLOCK; }
 static bool across(const writer *w, char name) { return name == 'a' ? w->p.across_a : w->p.across_b; }
 
 /* The first column of a step. */
@@ -44,7 +45,7 @@ static void write_launch(writer *w) {
               p->split > 1 ? "n" : "ldc");
   if (p->split == 1) tw_tile_result_arguments(t, &w->g);
   if (p->split > 1) {
-    tw_text_add(t, "\n");
+    tw_text_add(t, by_blocks(w) ? ", SA, SB\n" : "\n");
     tw_tile_parts_launch(t, &w->g, 0);
   }
   tw_text_add(t, "\n");
@@ -110,22 +111,41 @@ static void write_wait(writer *w, const char *in, int stages_under_way) {
                 a ? "copies_of<a_tile, GROUPS>" : "", a && b ? " + " : "", b ? "copies_of<b_tile, GROUPS>" : "");
 }
 
-static void write_reads(writer *w) {
-  tw_text_add(&w->text,
-              "      operand<product, ROWS / product::side, 1> left;\n"
-              "      operand<product, COLS / product::side, 1> right;\n"
-              "      load%s(left, as[slot], own_row, q);\n      load%s(right, bs[slot], own_col, q);\n",
-              w->p.across_a ? "_across" : "", w->p.across_b ? "_across" : "");
-}
-
 static void write_products(writer *w) {
-  tw_text_add(&w->text, "#pragma unroll\n    for (int q = 0; q < BK / product::deep; q++) {\n");
-  write_reads(w);
-  tw_text_add(&w->text, "      mma_abt(sums, left, right);\n    }\n");
+  const char *steps = by_blocks(w) ? "BLOCK" : "1", *times = by_blocks(w) ? " * BLOCK" : "";
+  tw_text_add(&w->text,
+              "#pragma unroll\n    for (int q = 0; q < BK / product::deep / %s; q++) {\n"
+              "      operand<product, ROWS / product::side, %s> left;\n"
+              "      operand<product, COLS / product::side, %s> right;\n"
+              "      load%s(left, as[slot], own_row, q%s);\n      load%s(right, bs[slot], own_col, q%s);\n",
+              steps, steps, steps, w->p.across_a ? "_across" : "", times, w->p.across_b ? "_across" : "", times);
+  tw_text_add(&w->text, by_blocks(w)
+                            ? "      mma_abt_scaled(sums, left, right, scales.a[q][0], scales.b[q][0]);\n    }\n"
+                            : "      mma_abt(sums, left, right);\n    }\n");
   if (w->p.interleave)
     tw_text_add(&w->text,
                 "    spread<BK / product::deep * ROWS / product::side, 1 + COLS / ROWS, COLS / product::side, "
                 "copies_of<a_tile, GROUPS> + copies_of<b_tile, GROUPS>>();\n");
+}
+
+/* Scales of blocks of k, of the group's part of C or of its halves: they are loaded a step before they are used, and before
+ * that step's copies, as what is waited for is waited for in order. */
+static void write_scales(writer *w) {
+  const tw_gemm *g = &w->g;
+  const bool halves = w->p.turns;
+  tw_text_add(&w->text,
+              "  constexpr int HALVES = %d;\n  const int blocks = (k%s + 127) / 128, across = (n + 127) / 128;\n"
+              "  struct {\n    row_scales<product, ROWS / HALVES / product::side> a[BK / 128][HALVES];\n"
+              "    float b[BK / 128][HALVES];\n  } scales, later;\n"
+              "  const auto scales_of = [&](int s) {\n#pragma unroll\n    for (int q = 0; q < BK / 128; q++)\n"
+              "#pragma unroll\n      for (int h = 0; h < HALVES; h++) {\n"
+              "        const int block = (%ss) * (BK / 128) + q, last = (col + h * (BN / 2) + own_col) / 128;\n"
+              "        later.a[q][h].load(SA, row + h * (BM / 2) + own_row, m, %s, blocks, block);\n"
+              "        later.b[q][h] = by_lanes(SB, blocks * across, %s);\n      }\n  };\n"
+              "  scales_of(0);\n  scales = later;\n",
+              halves ? 2 : 1, w->p.split > 1 ? "_all" : "", w->p.split > 1 ? "begin + " : "",
+              g->a_transposed ? "1, m" : "blocks, 1",
+              g->b_transposed ? "last * blocks + block" : "block * across + last");
 }
 
 static void write_next(writer *w) {
@@ -169,7 +189,11 @@ static void write_turn(writer *w, const turn *u, bool is_last) {
   if (is_last) tw_text_add(t, "    copies_wait<2 * copies_of<b_tile, GROUPS> + copies_of<a_tile, GROUPS>>();\n");
   tw_text_add(t, "    end_turn();\n    priority<1>();\n");
   for (int i = u->first; i < u->first + u->n; i++)
-    tw_text_add(t, "    mma_abt(sums[%d][%d], left, right[%d]);\n", i / 2, i % 2, i % 2);
+    if (by_blocks(w))
+      tw_text_add(t, "    mma_abt_scaled(sums[%d][%d], left, right[%d], scales.a[0][%d], scales.b[0][%d]);\n", i / 2,
+                  i % 2, i % 2, i / 2, i % 2);
+    else
+      tw_text_add(t, "    mma_abt(sums[%d][%d], left, right[%d]);\n", i / 2, i % 2, i % 2);
   tw_text_add(t, "    priority<0>();\n    end_turn();\n");
 }
 
@@ -192,7 +216,9 @@ static void write_turns(writer *w) {
                  "  operand<product, ROWS / 2 / product::side, BK / product::deep> left;\n"
                  "  operand<product, COLS / 2 / product::side, BK / product::deep> right[2];\n"
                  "  for (int s = 0; s < steps; s++) {\n    const int slot = s %% 2;\n");
+  if (by_blocks(w)) tw_text_add(t, "    scales_of(s + 1);\n");
   for (int i = 0; i < w->p.turns; i++) write_turn(w, &turns[i], i == w->p.turns - 1);
+  if (by_blocks(w)) tw_text_add(t, "    scales = later;\n");
   tw_text_add(t, "  }\n  if (!behind) end_turn();\n");
 }
 
@@ -204,6 +230,7 @@ static void write_loop(writer *w) {
     return;
   }
   const bool ahead = p->stages > 1;
+  const char *scales = by_blocks(w) ? "    scales_of(s + 1);\n" : "";
   if (ahead) {
     tw_text_add(t, "  for (int s = 0; s < STAGES - 1; s++) {\n");
     write_begin(w, "    ", "s", first_step(w, "s"));
@@ -215,12 +242,13 @@ static void write_loop(writer *w) {
   tw_text_add(t, "  for (int s = 0; s < steps; s++) {\n");
   if (ahead) {
     write_wait(w, "    ", p->stages - 2);
-    tw_text_add(t, "    sync_block();\n");
+    tw_text_add(t, "    sync_block();\n%s", scales);
     write_begin(w, "    ", "next", first_step(w, "(s + STAGES - 1)"));
     write_products(w);
     write_end(w, "    ", "next", first_step(w, "(s + STAGES - 1)"));
     write_next(w);
   } else {
+    tw_text_add(t, "%s", scales);
     write_begin(w, "    ", "0", first_step(w, "s"));
     write_end(w, "    ", "0", first_step(w, "s"));
     write_wait(w, "    ", 0);
@@ -228,6 +256,7 @@ static void write_loop(writer *w) {
     write_products(w);
     tw_text_add(t, "    sync_block();\n");
   }
+  if (by_blocks(w)) tw_text_add(t, "    scales = later;\n");
   tw_text_add(t, "  }\n");
 }
 
@@ -240,15 +269,18 @@ static void write_kernel(writer *w) {
               "lda, int ldb, int ldc",
               tw_tile_type_word(w->g.a), tw_tile_type_word(w->g.b), out);
   if (!split) tw_tile_result_parameters(t, &w->g);
+  if (split && by_blocks(w)) tw_text_add(t, ", const float *SA, const float *SB");
   tw_text_add(t,
               ") {\n  arena memory;\n  const auto as = memory.take<many<a_tile, STAGES%s>>();\n"
               "  const auto bs = memory.take<many<b_tile, STAGES%s>>();\n",
               w->p.turns ? " * 2" : "", w->p.turns ? " * 2" : "");
   if (split) /* a part of k: as if the operands ended with it */
     tw_text_add(
-        t, "  const int part = block_of_grid() %% SPLIT, whole = (k + BK - 1) / BK, begin = whole * part / SPLIT;\n"
-           "  const int steps = whole * (part + 1) / SPLIT - begin;\n  k = min(k, (begin + steps) * BK);\n"
-           "  c += (i64)part * m * n;\n");
+        t,
+        "  const int part = block_of_grid() %% SPLIT, whole = (k + BK - 1) / BK, begin = whole * part / SPLIT;\n"
+        "  const int steps = whole * (part + 1) / SPLIT - begin;\n%s  k = min(k, (begin + steps) * BK);\n"
+        "  c += (i64)part * m * n;\n",
+        by_blocks(w) ? "  const int k_all = k;\n" : "");
   tw_text_add(
       t, "  const place p = place_of_chips<%d, %d, %d>(block_of_grid()%s, (m + BM - 1) / BM, (n + BN - 1) / BN);\n",
       w->p.window, w->p.chunk, w->machine->chips, split ? " / SPLIT" : "");
@@ -270,7 +302,10 @@ static void write_kernel(writer *w) {
     write_copier(w, 'b', "", "col");
     tw_text_add(t, "  acc<product, ROWS / product::side, COLS / product::side> sums;\n  sums.clear();\n");
   }
+  if (by_blocks(w)) write_scales(w);
   write_loop(w);
+  if (w->machine->halved_float8 && (w->g.a == TW_E4M3 || w->g.a == TW_E5M2))
+    tw_text_add(t, "  sums.times(4.f); /* of operands that are half as large each (FNUZ) */\n");
   const char *whole = w->p.whole ? "true" : "false";
   if (w->p.turns)
     tw_text_add(t,
@@ -297,11 +332,12 @@ tw_status tw_tile_alike_emit(const tw_tile_machine *machine, const tw_problem *p
   const tw_status status = tw_tile_alike_plan_of(machine, problem, schedule, &w.p, error);
   if (status != TW_OK) return status;
   write_launch(&w);
-  tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\nusing product = mma<%s, %d>;\n", machine->header,
-              tw_tile_type_word(w.g.a), w.p.side);
+  tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\nusing product = mma<%s, %d, %s>;\n", machine->header,
+              tw_tile_type_word(w.g.a), w.p.side, tw_tile_type_word(w.g.b));
   write_tile_type(&w, 'a', w.p.turns ? w.p.m / 2 : w.p.m);
   write_tile_type(&w, 'b', w.p.turns ? w.p.n / 2 : w.p.n);
-  tw_text_add(t, "constexpr int ROWS = BM / GROUPS_M, COLS = BN / GROUPS_N; /* of C, of a group */\n\n");
+  tw_text_add(t, "constexpr int ROWS = BM / GROUPS_M, COLS = BN / GROUPS_N; /* of C, of a group */\n%s\n",
+              by_blocks(&w) ? "constexpr int BLOCK = 128 / product::deep; /* products that share scales */\n" : "");
   tw_tile_result_write(t, &w.g);
   write_kernel(&w);
   if (w.p.split > 1) tw_tile_parts_write(&w.text, &w.g);

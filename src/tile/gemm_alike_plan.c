@@ -20,13 +20,14 @@ static bool is_real(tw_type t) { return t == TW_F32 || t == TW_F16 || t == TW_BF
 tw_status tw_tile_alike_supports(const tw_tile_machine *machine, const tw_problem *problem, tw_error *error) {
   const tw_gemm g = tw_gemm_of(problem);
   const bool sums = g.acc == TW_F32 ? is_real(g.c) : g.acc == TW_I32 && g.c != TW_BFP16;
-  const bool plain = g.a_rounding == TW_GEMM_A_EXACT && g.scales != TW_GEMM_SCALES_BLOCK && !g.quantize;
+  const bool plain = g.a_rounding == TW_GEMM_A_EXACT && !g.quantize;
   if (machine->multiplies(g.a, g.b) && sums && plain) return TW_OK;
-  return tw_fail(error, TW_USAGE,
-                 "kernels of tiles take a and b both bf16, f16%s with c of f32, bf16 or f16, and both i8 with c of "
-                 "i32, i16, i8 or a float; not a=%s b=%s c=%s%s; for others give a kernel of your own to run",
-                 machine->multiplies(TW_E4M3, TW_E4M3) ? ", e4m3 or e5m2" : "", tw_type_name(g.a), tw_type_name(g.b),
-                 tw_type_name(g.c), plain ? "" : " with these roundings and scales");
+  return tw_fail(
+      error, TW_USAGE,
+      "kernels of tiles take a and b both f32, bf16, f16, or each e4m3 or e5m2, with c of f32, bf16 or f16, "
+      "and both i8 with c of i32, i16, i8 or a float; not a=%s b=%s c=%s%s; for others give a kernel of your "
+      "own to run",
+      tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c), plain ? "" : " with these roundings");
 }
 
 /* Can copies of 16 bytes take the operand: its rows, as they lie in memory, begin at multiples of them and are whole
@@ -93,6 +94,15 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *
                    p->m / 2 * row % (PIECE * groups) || p->n / 2 * row % (PIECE * groups)))
     return tw_fail(error, TW_USAGE, "turns take halves of a tile: %d x %d, %d deep, is too small for %d groups", p->m,
                    p->n, p->k, groups);
+  const int halves = p->turns ? 2 : 1, columns = p->n / p->groups_n / halves;
+  if (g->scales == TW_GEMM_SCALES_BLOCK && (p->k % TW_GEMM_SCALE_BLOCK || TW_GEMM_SCALE_BLOCK % columns))
+    return tw_fail(
+        error, TW_USAGE,
+        "scales=block: k=%d of a tile is not a multiple of %d, or the %d columns of a group do not divide %d, "
+        "which share a scale of B",
+        p->k, TW_GEMM_SCALE_BLOCK, columns, TW_GEMM_SCALE_BLOCK);
+  if (g->scales == TW_GEMM_SCALES_BLOCK && p->turns && p->k != TW_GEMM_SCALE_BLOCK)
+    return tw_fail(error, TW_USAGE, "scales=block: turns take k=%d of a tile", TW_GEMM_SCALE_BLOCK);
   if (p->interleave && (p->turns || p->stages < 2))
     return tw_fail(error, TW_USAGE, "interleaving is for two or more stages, without turns");
   return TW_OK;

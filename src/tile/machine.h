@@ -41,6 +41,7 @@ typedef struct tw_tile_machine {
   /* Of machines whose groups are alike (gemm_alike.h). */
   int (*product_bytes)(tw_type); /* of a thread that a product takes from each operand: 16 times a power of two */
   bool block_scales;             /* its products take a scale for each 32 elements */
+  bool halved_float8;            /* its e4m3 and e5m2 are half of what the same codes are in OCP's formats */
   bool transposing_reads;        /* of shared tiles of 16-bit elements that are stored with k down their rows */
   int direct_bytes;              /* of a thread that a copy moves to shared memory past the registers; 0: none */
   int chips;                     /* chiplets that blocks are dealt to in turn */

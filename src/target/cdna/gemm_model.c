@@ -17,7 +17,7 @@ static double ceil_div(double a, double b) { return ceil(a / b); }
 /* Multiply-adds of a CU in a cycle: AMD's data sheets. */
 static double rate_of(cdna_arch arch, tw_type t) {
   const double bf16 = arch == CDNA3 ? 1024 : 2048;
-  return tw_type_bits(t) == 16 ? bf16 : 2 * bf16;
+  return t == TW_F32 ? 128 : tw_type_bits(t) == 16 ? bf16 : 2 * bf16;
 }
 
 double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g, const tw_tile_alike_plan *p) {
@@ -30,6 +30,9 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
   /* smaller products leave the unit idle between dependent ones more often */
   const double multiply =
       (double)p->m * p->n * p->k / rate_of(arch, g->a) * m->simds / simds * (p->side == 16 ? 1.02 : 1);
+  /* sums of a block of k are added to others, two of them in an instruction of 4 cycles */
+  const double scale =
+      g->scales == TW_GEMM_SCALES_BLOCK ? (double)p->m * p->n * p->k / TW_GEMM_SCALE_BLOCK / 32 / simds : 0;
   const double reads =
       ((double)p->m * p->groups_n + (double)p->n * p->groups_m) * p->k * size / lds_rate * (p->straight ? 4 : 1);
   const bool elements = p->way_a == TW_TILE_ELEMENTS || p->way_b == TW_TILE_ELEMENTS;
@@ -40,7 +43,7 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
   const double fetch = step_bytes / (fetch_rate / cus) * clock;
   const double resident =
       fmax(1, fmin(floor((double)m->lds_bytes / (double)p->shared_bytes), floor(8 / ceil_div(groups, 4))));
-  const double busy = multiply + BARRIER_CYCLES;
+  const double busy = multiply + scale + BARRIER_CYCLES;
   const double work = p->stages > 1
                           ? fmax(fmax(busy, reads + lay), fetch) + fmin(multiply, reads) * (p->turns ? 0.05 : 0.25)
                           : busy + reads + lay + fetch + LATENCY * clock / fmin(resident, 4);

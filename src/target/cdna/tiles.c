@@ -15,12 +15,12 @@
 #include "tile/gemm_alike.h"
 #include "tile/rows.h"
 
-static bool multiplies3(tw_type a, tw_type b) { return a == b && (a == TW_BF16 || a == TW_F16 || a == TW_I8); }
-/* gfx942 multiplies the FNUZ formats of 8 bits only, which no op has. */
-static bool multiplies4(tw_type a, tw_type b) {
-  return multiplies3(a, b) || (a == b && (a == TW_E4M3 || a == TW_E5M2));
+static bool is_float8(tw_type t) { return t == TW_E4M3 || t == TW_E5M2; }
+static bool multiplies(tw_type a, tw_type b) {
+  return (a == b && (a == TW_F32 || a == TW_BF16 || a == TW_F16 || a == TW_I8)) || (is_float8(a) && is_float8(b));
 }
-static int product_bytes(tw_type t) { return t == TW_E4M3 || t == TW_E5M2 ? 32 : 16; }
+static int product_bytes3(tw_type t) { return (void)t, 16; }
+static int product_bytes4(tw_type t) { return is_float8(t) ? 32 : 16; }
 
 /* ---- swizzles ---- */
 
@@ -107,8 +107,9 @@ tw_tile_machine cdna_tile_machine(cdna_arch arch) {
                            .block_threads = m->work_items,
                            .warp_threads = CDNA_LANES,
                            .group_threads = CDNA_LANES,
-                           .multiplies = arch == CDNA3 ? multiplies3 : multiplies4,
-                           .product_bytes = product_bytes,
+                           .multiplies = multiplies,
+                           .product_bytes = arch == CDNA3 ? product_bytes3 : product_bytes4,
+                           .halved_float8 = arch == CDNA3,
                            .block_scales = arch == CDNA4,
                            .transposing_reads = arch == CDNA4,
                            .direct_bytes = arch == CDNA3 ? 0 : 16,

@@ -227,8 +227,27 @@ template <int Count> TW_FN void copies_wait() {
   here();
 }
 
+/* What is multiplied, of elements as they come. gfx942 has the FNUZ formats of 8 bits: the same code is half of what it is in
+ * OCP's, but for those of no number. Zeros lose their sign, which is NaN there; what is no number, infinities too, becomes NaN. */
+template <class Type> TW_FN u32x4 multiplied(u32x4 v) {
+#ifndef __gfx950__
+  if constexpr (same_type<Type, e4m3>::value || same_type<Type, e5m2>::value) {
+    constexpr u32 up = same_type<Type, e4m3>::value ? 0x01010101u : 0x04040404u; /* from what is no number to 0x80 */
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const u32 size = v[i] & 0x7f7f7f7fu, some = (size + 0x7f7f7f7fu) & 0x80808080u, none = (size + up) & 0x80808080u;
+      v[i] = (v[i] & (some | 0x7f7f7f7fu) & ~(none - (none >> 7))) | none;
+    }
+  }
+#endif
+  return v;
+}
+
 /* Copies of a thread that fill a tile. */
 template <class Tile, int Groups> constexpr int copies_of = (int)Tile::bytes / 16 / (Groups * group_threads);
+
+/* Bytes of so many rows: both numbers have at most 24 bits, which is one instruction. */
+TW_FN u32 down(u32 rows, u32 pitch) { return (rows & 0xffffffu) * (pitch & 0xffffffu); }
 
 constexpr u32 NOWHERE = 0x80000000u; /* an offset that no matrix has */
 
@@ -260,7 +279,7 @@ template <class Tile, int Groups, bool Tail> struct copier {
 #pragma unroll
     for (int i = 0; i < distinct; i++) {
       const u32 o = Tile::swizzle::of((u32)(i * threads + group * group_threads + thread_of_group()) * 16);
-      offset[i] = o / Tile::row_bytes * pitch + o % Tile::row_bytes;
+      offset[i] = down(o / Tile::row_bytes, pitch) + o % Tile::row_bytes;
     }
   }
   /* Where piece i begins in memory, beside what is the same for all of the group. */
@@ -296,7 +315,8 @@ template <class Tile, int Groups, bool Tail> struct copier {
   TW_FN void lay(Tile to) const {
 #pragma unroll
     for (int i = 0; i < each; i++)
-      *(TW_LOCAL u32x4 *)(to.at + (u32)i * stride + (u32)group * 1024u + (u32)thread_of_group() * 16u) = words_of(held[i]);
+      *(TW_LOCAL u32x4 *)(to.at + (u32)i * stride + (u32)group * 1024u + (u32)thread_of_group() * 16u) =
+          multiplied<type>(words_of(held[i]));
   }
 };
 
@@ -328,7 +348,7 @@ template <class Tile, int Groups> struct copier_across {
 #pragma unroll
     for (int i = 0; i < distinct; i++) {
       const u32 o = Tile::swizzle::of((u32)(i * threads + group * group_threads + thread_of_group()) * 16);
-      offset[i] = o / Tile::row_bytes * pitch + o % Tile::row_bytes;
+      offset[i] = down(o / Tile::row_bytes, pitch) + o % Tile::row_bytes;
     }
   }
   TW_FN u32 group_offset(int i) const { return regular ? (u32)i * (stride / Tile::row_bytes) * pitch : 0; }
@@ -355,16 +375,17 @@ template <class Tile, int Groups> struct copier_across {
   TW_FN void lay(Tile to) const {
 #pragma unroll
     for (int i = 0; i < each; i++)
-      *(TW_LOCAL u32x4 *)(to.at + (u32)i * stride + (u32)group * 1024u + (u32)thread_of_group() * 16u) = words_of(held[i]);
+      *(TW_LOCAL u32x4 *)(to.at + (u32)i * stride + (u32)group * 1024u + (u32)thread_of_group() * 16u) =
+          multiplied<type>(words_of(held[i]));
   }
 };
 
-/* By all Groups groups, from any address and pitches: element (row, col) lies at from[row * down + col * right]; rows and
+/* By all Groups groups, from any address and pitches: element (row, col) lies at from[row * below + col * right]; rows and
  * columns that the matrix does not have become zeros. A sync follows. */
 template <int Groups, class Tile, class Type>
-TW_FN void copy_by_groups(Tile to, const Type *from, i64 down, i64 right, int row, int col, int rows, int cols) {
+TW_FN void copy_by_groups(Tile to, const Type *from, i64 below, i64 right, int row, int col, int rows, int cols) {
   constexpr int chunks = (int)Tile::row_bytes / 16, each = 16 / (int)sizeof(Type);
-  const TW_GLOBAL Type *at = (const TW_GLOBAL Type *)from;
+  const TW_GLOBAL Type *at = (const TW_GLOBAL Type *)from + row * below + col * right;
   for (int i = thread_of_block(); i < Tile::rows * chunks; i += Groups * group_threads) {
     /* Neighbours in memory by neighbouring threads, whichever way the matrix lies. */
     const int r = right == 1 ? i / chunks : i % Tile::rows, c = right == 1 ? i % chunks : i / Tile::rows;
@@ -376,8 +397,9 @@ TW_FN void copy_by_groups(Tile to, const Type *from, i64 down, i64 right, int ro
     if (row + r < rows)
 #pragma unroll
       for (int e = 0; e < each; e++)
-        if (col + c * each + e < cols) v.element[e] = at[(row + r) * down + (col + c * each + e) * right];
-    *(TW_LOCAL u32x4 *)(to.at + Tile::swizzle::of((u32)r * Tile::row_bytes + (u32)c * 16u)) = v.words;
+        if (col + c * each + e < cols) v.element[e] = at[down((u32)r, (u32)below) + down((u32)(c * each + e), (u32)right)];
+    *(TW_LOCAL u32x4 *)(to.at + Tile::swizzle::of((u32)r * Tile::row_bytes + (u32)c * 16u)) =
+        multiplied<Type>(v.words);
   }
 }
 

@@ -22,11 +22,12 @@ typedef _Float16 f16x8 __attribute__((ext_vector_type(8)));
 /* 16 bytes of a lane, or 32 of which the second 16 lie as much further along the row as all lanes of a row have. */
 template <int Pieces> struct pieces { vec16 piece[Pieces]; };
 
-/* `Side` rows of A times as many columns of B, `deep` elements of their sums: sum += b a. */
-template <class Type, int Side> struct mma;
+/* `Side` rows of A times as many columns of B, of type `Right`, `deep` elements of their sums: sum += b a. */
+template <class Type, int Side, class Right = Type> struct mma;
 
-#define TW_MMA(TYPE, SIDE, DEEP, PIECES, OUT, PRODUCT)                                                                 \
-  template <> struct mma<TYPE, SIDE> {                                                                                 \
+#define TW_MMA(TYPE, SIDE, DEEP, PIECES, OUT, PRODUCT) TW_MMA_OF(TYPE, TYPE, SIDE, DEEP, PIECES, OUT, PRODUCT)
+#define TW_MMA_OF(TYPE, RIGHT, SIDE, DEEP, PIECES, OUT, PRODUCT)                                                       \
+  template <> struct mma<TYPE, SIDE, RIGHT> {                                                                          \
     using type = TYPE;                                                                                                 \
     using sum = OUT;                                                                                                   \
     using in = pieces<PIECES>;                                                                                         \
@@ -40,7 +41,11 @@ template <class Type, int Side> struct mma;
   c = F(TW_LOW(b, T), TW_LOW(a, T), c, 0, 0, 0);                                                                       \
   return F(TW_HIGH(b, T), TW_HIGH(a, T), c, 0, 0, 0);
 #define TW_ONCE(F, T) return F(TW_ALL(b, T), TW_ALL(a, T), c, 0, 0, 0);
-#define TW_F8(F, FORMAT) return F(TW_ALL(b, i32x8), TW_ALL(a, i32x8), c, FORMAT, FORMAT, 0, 0, 0, 0);
+#define TW_FOUR_TIMES(F)                                                                                               \
+  for (int i = 0; i < 4; i++) c = F(float_of(b.piece[0].word[i]), float_of(a.piece[0].word[i]), c, 0, 0, 0);           \
+  return c;
+TW_MMA(float, 16, 16, 1, f32x4, TW_FOUR_TIMES(__builtin_amdgcn_mfma_f32_16x16x4f32));
+TW_MMA(float, 32, 8, 1, f32x16, TW_FOUR_TIMES(__builtin_amdgcn_mfma_f32_32x32x2f32));
 
 #ifdef __gfx950__
 TW_MMA(bf16, 16, 32, 1, f32x4, TW_ONCE(__builtin_amdgcn_mfma_f32_16x16x32_bf16, bf16x8));
@@ -49,10 +54,18 @@ TW_MMA(f16, 16, 32, 1, f32x4, TW_ONCE(__builtin_amdgcn_mfma_f32_16x16x32_f16, f1
 TW_MMA(f16, 32, 16, 1, f32x16, TW_ONCE(__builtin_amdgcn_mfma_f32_32x32x16_f16, f16x8));
 TW_MMA(i8, 16, 64, 1, i32x4, TW_ONCE(__builtin_amdgcn_mfma_i32_16x16x64_i8, i32x4));
 TW_MMA(i8, 32, 32, 1, i32x16, TW_ONCE(__builtin_amdgcn_mfma_i32_32x32x32_i8, i32x4));
-TW_MMA(e4m3, 16, 128, 2, f32x4, TW_F8(__builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4, 0));
-TW_MMA(e4m3, 32, 64, 2, f32x16, TW_F8(__builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4, 0));
-TW_MMA(e5m2, 16, 128, 2, f32x4, TW_F8(__builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4, 1));
-TW_MMA(e5m2, 32, 64, 2, f32x16, TW_F8(__builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4, 1));
+/* Formats of 8 bits: 0 is e4m3, 1 e5m2. */
+#define TW_F8(A, B, A_FORMAT, B_FORMAT)                                                                                \
+  TW_MMA_OF(A, B, 16, 128, 2, f32x4,                                                                                   \
+            return __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(TW_ALL(b, i32x8), TW_ALL(a, i32x8), c, B_FORMAT,   \
+                                                                    A_FORMAT, 0, 0, 0, 0););                           \
+  TW_MMA_OF(A, B, 32, 64, 2, f32x16,                                                                                   \
+            return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(TW_ALL(b, i32x8), TW_ALL(a, i32x8), c, B_FORMAT,    \
+                                                                   A_FORMAT, 0, 0, 0, 0);)
+TW_F8(e4m3, e4m3, 0, 0);
+TW_F8(e4m3, e5m2, 0, 1);
+TW_F8(e5m2, e4m3, 1, 0);
+TW_F8(e5m2, e5m2, 1, 1);
 #else
 TW_MMA(bf16, 16, 32, 1, f32x4, TW_TWICE(__builtin_amdgcn_mfma_f32_16x16x16bf16_1k, i16x4));
 TW_MMA(bf16, 32, 16, 1, f32x16, TW_TWICE(__builtin_amdgcn_mfma_f32_32x32x8bf16_1k, i16x4));
@@ -60,6 +73,14 @@ TW_MMA(f16, 16, 32, 1, f32x4, TW_TWICE(__builtin_amdgcn_mfma_f32_16x16x16f16, f1
 TW_MMA(f16, 32, 16, 1, f32x16, TW_TWICE(__builtin_amdgcn_mfma_f32_32x32x8f16, f16x4));
 TW_MMA(i8, 16, 64, 1, i32x4, TW_TWICE(__builtin_amdgcn_mfma_i32_16x16x32_i8, i64));
 TW_MMA(i8, 32, 32, 1, i32x16, TW_TWICE(__builtin_amdgcn_mfma_i32_32x32x16_i8, i64));
+/* Of the FNUZ formats, as copies make them (tile_core.hpp): each sum is a quarter of that of the operands. */
+#define TW_F8(A, B, NAMES)                                                                                             \
+  TW_MMA_OF(A, B, 16, 64, 1, f32x4, TW_TWICE(__builtin_amdgcn_mfma_f32_16x16x32_##NAMES, i64));                        \
+  TW_MMA_OF(A, B, 32, 32, 1, f32x16, TW_TWICE(__builtin_amdgcn_mfma_f32_32x32x16_##NAMES, i64))
+TW_F8(e4m3, e4m3, fp8_fp8);
+TW_F8(e4m3, e5m2, bf8_fp8);
+TW_F8(e5m2, e4m3, fp8_bf8);
+TW_F8(e5m2, e5m2, bf8_bf8);
 #endif
 
 /* Of Rows x Cols matrix instructions: what a group sums. */
@@ -70,6 +91,12 @@ template <class Product, int Rows, int Cols> struct acc {
     for (int i = 0; i < Rows; i++)
 #pragma unroll
       for (int j = 0; j < Cols; j++) value[i][j] = typename Product::sum{};
+  }
+  TW_FN void times(float factor) {
+#pragma unroll
+    for (int i = 0; i < Rows; i++)
+#pragma unroll
+      for (int j = 0; j < Cols; j++) value[i][j] *= factor;
   }
 };
 
@@ -135,6 +162,45 @@ TW_FN void mma_abt(acc<Product, Rows, Cols> &sums, const operand<Product, Rows, 
     for (int i = 0; i < Rows; i++)
 #pragma unroll
       for (int j = 0; j < Cols; j++) sums.value[i][j] = Product::of(b.value[j][s], a.value[i][s], sums.value[i][j]);
+}
+
+/* ---- scales of blocks of k ---- */
+
+/* Of rows first, first + 1, ... of A, those that a lane has sums of: element (row, block) lies at from[row * down + block *
+ * right]; rows that the matrix does not have have 0. */
+template <class Product, int Rows> struct row_scales {
+  float value[Rows];
+  TW_FN void load(const float *from, int first, int rows, int down, int right, int blocks, int block) {
+    const __amdgpu_buffer_rsrc_t r =
+        __builtin_amdgcn_make_buffer_rsrc((void *)from, 0, (u32)rows * (u32)blocks * 4, 0x00020000);
+#pragma unroll
+    for (int i = 0; i < Rows; i++) {
+      const int row = first + i * Product::side + thread_of_group() % Product::side;
+      value[i] = float_of(__builtin_amdgcn_raw_buffer_load_b32(
+          r, row < rows && block < blocks ? (u32)(row * down + block * right) * 4 : NOWHERE, 0, 0));
+    }
+  }
+};
+/* One number, by each lane: a scalar load would be waited for together with all reads of LDS. */
+TW_FN float by_lanes(const float *from, int count, int at) {
+  const __amdgpu_buffer_rsrc_t r = __builtin_amdgcn_make_buffer_rsrc((void *)from, 0, (u32)count * 4, 0x00020000);
+  return float_of(__builtin_amdgcn_raw_buffer_load_b32(r, at < count ? (u32)at * 4 : NOWHERE, 0, 0));
+}
+/* sums += A B^T, over a block of k, times scales of A's rows and of all of B. */
+template <class Product, int Rows, int Cols, int Steps>
+TW_FN void mma_abt_scaled(acc<Product, Rows, Cols> &sums, const operand<Product, Rows, Steps> &a,
+                          const operand<Product, Cols, Steps> &b, const row_scales<Product, Rows> &of_a, float of_b) {
+#pragma unroll
+  for (int i = 0; i < Rows; i++) {
+    const float factor = of_a.value[i] * of_b;
+#pragma unroll
+    for (int j = 0; j < Cols; j++) {
+      typename Product::sum some{};
+#pragma unroll
+      for (int s = 0; s < Steps; s++) some = Product::of(b.value[j][s], a.value[i][s], some);
+      sums.value[i][j] += some * factor;
+    }
+  }
 }
 
 /* A hint to the hardware: waves of higher priority (0 to 3) issue first. */
