@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/random.h"
 #include "target/xdna2/array/execute.h"
 #include "target/xdna2/array/plan.h"
@@ -345,25 +346,44 @@ static void designs_that_are_not_checked_change_nothing(void **state) {
   unlink(journal);
 }
 
-/* The script that runs a design compares products of int8, whatever C they leave. */
-static void the_script_compares_every_c(void **state) {
+static void write_file(const char *folder, const char *name, const void *data, size_t size) {
+  char path[600];
+  tw_error error = {0};
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  if (tw_file_write(path, data, size, &error) != TW_OK) fail_msg("%s", error.text);
+}
+
+/* The script, on a module that stands for XRT and an NPU that multiplies (data/xdna2/python). */
+static void the_script_tells_right_from_wrong(void **state) {
   (void)state;
-  static const char *const types[][3] = {
-      {"a=i8 b=i8 c=i32", "view(np.int32)", "rint(sums / 2**0)"},
-      {"a=i8 b=i8 c=i16 scale=0.25", "view(np.int16)", "rint(sums / 2**2)"},
-      {"a=i8 b=i8 c=i8 scale=0.0625 b_transposed=1", "view(np.int8).reshape(M, N)", "reshape(N, K).T"}};
-  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-    const tw_problem p = problem_of("256", "512", "256", types[i][0]);
+  static const char *const cases[][2] = {
+      {"a=i8 b=i8 c=i32", "\"c\": \"int32\", \"shift\": 0, \"turned\": 0"},
+      {"a=i8 b=i8 c=i8 scale=0.0625 b_transposed=1", "\"c\": \"int8\", \"shift\": 4, \"turned\": 1"}};
+  if (system("/usr/bin/python3 -c 'import numpy' 2>/dev/null") != 0) skip();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const tw_problem p = problem_of("256", "512", "256", cases[i][0]);
     const tw_schedule none = {0};
     tw_files files = {0};
     tw_error error;
-    const char *script = NULL;
+    char *folder, command[1024];
+    assert_int_equal(tw_directory_temporary(&folder, &error), TW_OK);
     if (target->exporter->sources(target, &p, &none, NULL, &files, &error) != TW_OK) fail_msg("%s", error.text);
     for (size_t j = 0; j < files.n; j++)
-      if (!strcmp(files.file[j].name, "run.py")) script = files.file[j].text;
-    assert_non_null(script);
-    assert_true(strstr(script, types[i][1]) && strstr(script, types[i][2]) && strstr(script, "WRONG"));
+      write_file(folder, files.file[j].name, files.file[j].text,
+                 files.file[j].size ? files.file[j].size : strlen(files.file[j].text));
+    write_file(folder, "insts.bin", "0123", 4);
+    for (int wrong = 0; wrong < 2; wrong++) {
+      snprintf(command, sizeof command,
+               "cd %s && GEMM='{\"m\": 256, \"n\": 512, \"k\": 256, %s, \"wrong\": %d}' PYTHONDONTWRITEBYTECODE=1 "
+               "PYTHONPATH=%s "
+               "/usr/bin/python3 run.py >output 2>&1; test $? = %d && grep -q '%s' output",
+               folder, cases[i][1], wrong, TW_TEST_DATA "/xdna2/python", wrong,
+               wrong ? "WRONG: element 43690 of C" : "right: every element");
+      if (system(command) != 0) fail_msg("%s", command);
+    }
     tw_files_free(&files);
+    tw_directory_remove(folder);
+    free(folder);
   }
 }
 
@@ -468,7 +488,7 @@ int main(void) {
       cmocka_unit_test(the_bound_is_never_above_the_simulation),
       cmocka_unit_test(the_search_beats_the_plain_design),
       cmocka_unit_test(designs_that_are_not_checked_change_nothing),
-      cmocka_unit_test(the_script_compares_every_c),
+      cmocka_unit_test(the_script_tells_right_from_wrong),
       cmocka_unit_test(the_search_finds_the_best_of_all_designs),
       cmocka_unit_test(too_many_designs_are_not_enumerated),
       cmocka_unit_test(the_floorplan_shows_every_buffer_and_link),

@@ -22,6 +22,7 @@
 #include "base/strings.h"
 #include "op/exact.h"
 #include "op/numerics.h"
+#include "op/sample.h"
 
 static const double BUDGET = 1e10;
 enum { LEAST = 64, PLACES_MAX = 1 << 22, PLACES_AT_ONCE = 1 << 19, SIGHT_ROWS = 64 };
@@ -48,23 +49,6 @@ static double cost_of(const output *u) { return u->row * (double)u->rows; }
 
 /* ---- a sample ---- */
 
-static int by_place(const void *a, const void *b) {
-  const tw_place *x = a, *y = b;
-  if (x->row != y->row) return x->row < y->row ? -1 : 1;
-  return x->column < y->column ? -1 : x->column > y->column;
-}
-
-/* Begin of part `i` of `n` equal parts. */
-static int64_t part(int64_t size, int64_t i, int64_t n) { return (int64_t)((__int128)size * i / n); }
-
-static int64_t choose(tw_random *r, int64_t size, int64_t i, int64_t n) {
-  return tw_random_between(r, part(size, i, n), part(size, i + 1, n) - 1);
-}
-
-static int64_t limited(double x, int64_t least, int64_t most) {
-  return x < (double)least ? least : x > (double)most ? most : (int64_t)x;
-}
-
 static tw_status compare(const check *c, const output *u, size_t n, const tw_place *place, tw_mismatch *found,
                          tw_error *error) {
   c->out->exact += (double)n;
@@ -74,13 +58,13 @@ static tw_status compare(const check *c, const output *u, size_t n, const tw_pla
 
 /* One whole row of each of `n` blocks of rows, so many at a time as there is room for. */
 static tw_status compare_rows(const check *c, const output *u, int64_t n, tw_mismatch *found, tw_error *error) {
-  const int64_t most = limited((double)PLACES_AT_ONCE / (double)u->columns, 1, n);
+  const int64_t most = tw_limited((double)PLACES_AT_ONCE / (double)u->columns, 1, n);
   tw_place *place = tw_new((size_t)(most * u->columns), sizeof *place);
   tw_status status = place ? TW_OK : no_memory(error);
   for (int64_t i = 0; status == TW_OK && i < n;) {
     size_t at = 0;
     for (const int64_t end = i + most < n ? i + most : n; i < end; i++) {
-      const int64_t row = choose(c->random, u->rows, i, n);
+      const int64_t row = tw_sample_part(c->random, u->rows, i, n);
       for (int64_t column = 0; column < u->columns; column++) place[at++] = (tw_place){row, column};
     }
     status = compare(c, u, at, place, found, error);
@@ -89,19 +73,10 @@ static tw_status compare_rows(const check *c, const output *u, int64_t n, tw_mis
   return status;
 }
 
-/* One element of each block of a grid, blocks as square as may be. */
 static tw_status compare_elements(const check *c, const output *u, double wanted, tw_mismatch *found, tw_error *error) {
-  const double side = sqrt((double)u->rows * (double)u->columns / wanted);
-  const int64_t down = limited((double)u->rows / side, 1, u->rows),
-                across = limited(wanted / (double)down, 1, u->columns);
-  tw_place *place = tw_new((size_t)(down * across), sizeof *place);
-  if (!place) return no_memory(error);
-  size_t at = 0;
-  for (int64_t i = 0; i < down; i++)
-    for (int64_t j = 0; j < across; j++)
-      place[at++] = (tw_place){choose(c->random, u->rows, i, down), choose(c->random, u->columns, j, across)};
-  qsort(place, at, sizeof *place, by_place);
-  const tw_status status = compare(c, u, at, place, found, error);
+  size_t n;
+  tw_place *place = tw_sample_elements(c->random, u->rows, u->columns, wanted, &n);
+  const tw_status status = place ? compare(c, u, n, place, found, error) : no_memory(error);
   free(place);
   return status;
 }
@@ -111,7 +86,7 @@ static bool shares_rows(const output *u) { return u->row < u->element * (double)
 
 static tw_status compare_sample(const check *c, const output *u, tw_mismatch *found, tw_error *error) {
   if (shares_rows(u))
-    return compare_rows(c, u, limited(u->budget / u->row, u->rows < LEAST ? u->rows : LEAST, u->rows), found, error);
+    return compare_rows(c, u, tw_limited(u->budget / u->row, u->rows < LEAST ? u->rows : LEAST, u->rows), found, error);
   return compare_elements(c, u, fmin(fmax(u->budget / u->element, LEAST), PLACES_MAX), found, error);
 }
 

@@ -1,0 +1,15 @@
+/* sample.h - elements of an output that stand for all of it: one of each of many equal blocks, chosen at random. */
+#ifndef TW_OP_SAMPLE_H
+#define TW_OP_SAMPLE_H
+
+#include "base/random.h"
+#include "tilewright/op.h"
+
+/* x as a whole number of [least, most]. */
+int64_t tw_limited(double x, int64_t least, int64_t most);
+/* One of the numbers of part `i` of `n` equal parts of [0, size). */
+int64_t tw_sample_part(tw_random *, int64_t size, int64_t i, int64_t n);
+/* About `wanted` elements, one of each block of a grid, blocks as square as may be; in order. malloc'ed; NULL without memory. */
+tw_place *tw_sample_elements(tw_random *, int64_t rows, int64_t columns, double wanted, size_t *n);
+
+#endif
