@@ -1,13 +1,19 @@
 # Turns files into C arrays: cmake -D OUTPUT=x.c -D ROOT=src/target -D LIST=files.txt -P embed.cmake
 # LIST holds one path a line, maybe none. The names in the table are the paths below ROOT.
 file(STRINGS "${LIST}" files)
-list(SORT files)
 set(arrays "")
 set(table "")
 set(count 0)
+set(named "")
 foreach(path IN LISTS files)
   file(RELATIVE_PATH name "${ROOT}" "${path}")
   string(REGEX REPLACE "^\\.\\./" "" name "${name}") # beside ROOT: the path below its parent
+  list(APPEND named "${name}\t${path}") # a tab is before all that names hold
+endforeach()
+list(SORT named)
+foreach(both IN LISTS named)
+  string(REGEX REPLACE "\t.*" "" name "${both}")
+  string(REGEX REPLACE ".*\t" "" path "${both}")
   file(SIZE "${path}" size)
   file(READ "${path}" hex HEX)
   string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
