@@ -91,9 +91,10 @@ static void gemms_are_right(void **state) {
 static void block_scaled_gemms_are_right(void **state) {
   static const sample all[] = {
       {"cdna4", "gemm m=4 n=96 k=512 a=bf16 b=mxfp4 quantize=mxfp4 rule=even b_transposed=1", ""},
-      {"cdna4", "gemm m=37 n=70 k=712 a=bf16 b=mxfp4 quantize=mxfp4 rule=up c=f32 bias=row relu=1",
+      {"cdna4", "gemm m=37 n=70 k=712 a=bf16 b=mxfp6 quantize=mxfp6 rule=up c=f32 bias=row relu=1",
        "tile m=32 n=128;groups 4;ahead 2;order window=2 chunk=1"},
-      {"cdna4", "gemm m=17 n=70 k=520 a=bf16 b=mxfp4 quantize=mxfp4 rule=ceil c=f32", "tile m=16 n=32;split 2"},
+      {"cdna4", "gemm m=17 n=70 k=520 a=f16 b=mxfp4 quantize=mxfp8 rule=ceil c=f32", "tile m=16 n=32;split 2"},
+      {"cdna4", "gemm m=17 n=64 k=516 a=mxfp6 b=mxfp8 b_transposed=1", "tile m=64 n=64;groups 2;ahead 2"},
       {"cdna4", "gemm m=64 n=64 k=768 a=bf16 b=mxfp4 quantize=mxfp4 b_transposed=1", "tile m=64 n=64;groups 2;ahead 3"},
   };
   (void)state;
@@ -142,7 +143,7 @@ static void exported_files_are_complete(void **state) {
   assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
   assert_int_equal(tw_target_emit(t, &p, &s, &source, &error), TW_OK);
   assert_int_equal(t->exporter->sources(t, &p, &s, source, &files, &error), TW_OK);
-  assert_int_equal(files.n, 3);
+  assert_int_equal(files.n, 4);
   assert_string_equal(files.file[0].name, "kernel.hip");
   assert_non_null(strstr(files.file[1].text, "hipModuleLaunchKernel(f, 4, 1, 1, 256, 1, 1, 16384"));
   assert_non_null(strstr(files.file[1].text, "hipModuleGetFunction(&f, module, \"add_parts\")"));
@@ -178,6 +179,7 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna4", "gemm m=512 n=512 k=512", "product 24"}, "16 or 32"},
       {{"cdna4", "gemm m=512 n=512 k=512", "tile m=128 n=128 k=64;stages 2;turns 4"}, "turns are for 8 groups"},
       {{"cdna3", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 quantize=mxfp4", ""}, "on gfx950"},
+      {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp6", ""}, "with quantize="},
       {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 quantize=mxfp4", "ahead 3"}, "k has fewer steps"},
   };
   (void)state;

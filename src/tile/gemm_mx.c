@@ -5,18 +5,31 @@
 
 #define PLAN tw_tile_mx_plan
 
-enum { SIDE = 16, PAIR = 32, STEP = 256, BLOCK_BYTES = 1280, AHEAD_MAX = 8, REGISTERS_BESIDE = 48 };
+enum { SIDE = 16, PAIR = 32, STEP = 256, LANE_BLOCK = 256, AHEAD_MAX = 8, REGISTERS_BESIDE = 48 };
+
+static bool is_mx(tw_type t) { return t == TW_MXFP4 || t == TW_MXFP6 || t == TW_MXFP8; }
+/* What A becomes: by the problem's rule, or, where its numbers are of such a type already, exactly. */
+static tw_type type_of_a(const tw_gemm *g) {
+  static const tw_type by[] = {TW_TYPE_NONE, TW_MXFP4, TW_MXFP6, TW_MXFP8};
+  return g->quantize ? by[g->quantize] : g->a;
+}
+/* and as it lies in memory */
+static tw_type stored_a(const tw_gemm *g) { return is_mx(g->a) ? TW_F32 : g->a; }
+/* Registers of a block's codes, of a lane. */
+static int words_of(tw_type t) { return tw_type_bits(t); }
 
 tw_status tw_tile_mx_supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   const tw_gemm g = tw_gemm_of(p);
-  const bool c = g.c == TW_F32 || g.c == TW_BF16 || g.c == TW_F16;
-  if (machine->block_scales && g.a == TW_BF16 && g.b == TW_MXFP4 && g.quantize == TW_GEMM_QUANTIZE_MXFP4 && c &&
-      !g.a_transposed && g.lda % 8 == 0 && g.k % 8 == 0)
+  const bool c = g.c == TW_F32 || g.c == TW_BF16 || g.c == TW_F16, a = g.quantize ? !is_mx(g.a) : is_mx(g.a);
+  const int each = 128 / tw_type_bits(stored_a(&g)); /* elements of 16 bytes */
+  if (machine->block_scales && a && is_mx(g.b) && c && !g.a_transposed && g.lda % each == 0 && g.k % each == 0)
     return TW_OK;
-  return tw_fail(error, TW_USAGE,
-                 "kernels of tiles take block-scaled types as a=bf16 b=mxfp4 quantize=mxfp4, on gfx950, A not "
-                 "transposed, with k and "
-                 "its pitch multiples of 8; for others give a kernel of your own to run");
+  return tw_fail(
+      error, TW_USAGE,
+      "kernels of tiles take block-scaled types on gfx950, b of mxfp4, mxfp6 or mxfp8 with such an a, or with "
+      "quantize=, A not transposed, k and its pitch multiples of %d; for others give a kernel of your own to "
+      "run",
+      each);
 }
 
 static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *p, tw_error *error) {
@@ -26,9 +39,12 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *
                    p->m, p->n, p->groups);
   p->columns = (g->n + PAIR - 1) / PAIR * PAIR;
   p->deep = (g->k + STEP - 1) / STEP * STEP;
-  p->shared_bytes = 2ll * blocks * BLOCK_BYTES;
+  const int words_a = words_of(type_of_a(g)), words_b = words_of(g->b), fresh = tw_type_bits(stored_a(g));
+  p->shared_bytes = 2ll * blocks * LANE_BLOCK * (words_a + 1);
   const int each = (blocks + p->groups - 1) / p->groups;
-  const int need = 8 * rows * cols + p->ahead * (17 * cols + 16 * each) + 10 + REGISTERS_BESIDE;
+  const int numbers = fresh == 16 && words_a == 4 ? 0 : 32; /* of a block as floats */
+  const int need = 8 * rows * cols + p->ahead * ((4 * words_b + 1) * cols + fresh * each) + 2 * (words_a + 1) +
+                   numbers + REGISTERS_BESIDE;
   const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
   if (need > have)
     return tw_fail(error, TW_USAGE,
@@ -124,18 +140,21 @@ tw_status tw_tile_mx_steps(const tw_tile_machine *machine, const tw_problem *p, 
 
 /* ---- the kernels ---- */
 
-/* What makes the rule of a scale: format/mx.c, for elements of one bit of mantissa whose largest is 1.5 * 2^2. */
+/* What makes the rule of a scale: format/mx.c. Of the mantissa of a float, what the largest element keeps, and its own. */
 static unsigned addend_of(const tw_gemm *g) {
+  const tw_type t = type_of_a(g);
+  const unsigned half = t == TW_MXFP4 ? 1u << 21 : 1u << 19;
+  const unsigned largest = t == TW_MXFP4 ? 0x400000 : t == TW_MXFP6 ? 0x700000 : 0x600000; /* 1.5, 1.875, 1.75 */
   switch (g->rule) {
-  case TW_RULE_EVEN: return 1u << 21;
-  case TW_RULE_UP: return 0x7FFFFF - 0x400000;
+  case TW_RULE_EVEN: return half;
+  case TW_RULE_UP: return 0x7FFFFF - largest;
   case TW_RULE_CEIL: return 0x7FFFFF;
   default: return 0;
   }
 }
 
 static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
-  const long long codes = (long long)(p->columns * p->deep / 2),
+  const long long codes = (long long)(p->columns * p->deep / 32 * 4 * words_of(g->b)),
                   scales = codes + (long long)(p->columns * p->deep / 32);
   const long long parts = (scales + 255) / 256 * 256;
   tw_text_add(t, "//: let       BM = %d, BN = %d, GROUPS = %d, AHEAD = %d, SPLIT = %d\n", p->m, p->n, p->groups,
@@ -175,23 +194,25 @@ tw_status tw_tile_mx_emit(const tw_tile_machine *machine, const tw_problem *prob
   tw_text_add(&t,
               "#include \"%s\"\nusing namespace tw;\n\nconstexpr int ROWS = BM / mx_rows, COLS = BN / GROUPS / 32; /* "
               "of a group */\n"
+              "using left = %s;  /* what A becomes */\nusing right = %s;\nusing element = %s; /* of A in memory */\n"
               "constexpr int BLOCKS = 2 * ROWS, EACH = (BLOCKS + GROUPS - 1) / GROUPS; /* of A, a step; that a group "
               "quantizes */\n\n",
-              machine->header);
+              machine->header, tw_type_name(type_of_a(&g)), tw_type_name(g.b), tw_tile_type_word(stored_a(&g)));
   tw_tile_result_write(&t, &g);
   tw_text_add(&t,
               "TW_KERNEL(256, 1) pack_weights(const float *b, u8 *packed, u8 *scales, int n, int k, int ldb) {\n"
-              "  mx_pack(b, %s, packed, scales, n, k, COLUMNS, DEEP);\n}\n\n",
+              "  mx_pack<right>(b, %s, packed, scales, n, k, COLUMNS, DEEP);\n}\n\n",
               g.b_transposed ? "1, ldb" : "ldb, 1");
-  tw_text_add(&t,
-              "TW_KERNEL(GROUPS * group_threads, 1) gemm(const bf16 *a, const u8 *packed, const u8 *scales, %s *c, int "
-              "m, int n, "
-              "int k, int lda, int ldc",
-              split ? "float" : tw_tile_type_word(g.c));
+  tw_text_add(
+      &t,
+      "TW_KERNEL(GROUPS * group_threads, 1) gemm(const element *a, const u8 *packed, const u8 *scales, %s *c, int "
+      "m, int n, "
+      "int k, int lda, int ldc",
+      split ? "float" : tw_tile_type_word(g.c));
   if (!split) tw_tile_result_parameters(&t, &g);
   tw_text_add(
       &t,
-      ") {\n  arena memory;\n  const auto as = memory.take<many<mx_shared<BLOCKS>, 2>>();\n"
+      ") {\n  arena memory;\n  const auto as = memory.take<many<mx_shared<left, BLOCKS>, 2>>();\n"
       "  const int group = group_of_block(), part = block_of_grid() %% SPLIT, begin = DEEP / mx_step * part / SPLIT;\n"
       "  const int steps = DEEP / mx_step * (part + 1) / SPLIT - begin;\n"
       "  k = min(k, (begin + steps) * mx_step);\n");
@@ -204,21 +225,23 @@ tw_status tw_tile_mx_emit(const tw_tile_machine *machine, const tw_problem *prob
       &t,
       "  const int row = p.row * BM, col = p.col * BN + group * (BN / GROUPS);\n"
       "  acc<mx_product, ROWS, 2 * COLS> sums;\n  sums.clear();\n"
-      "  mx_fresh fresh[AHEAD][EACH];\n  mx_right<COLS> right[AHEAD];\n"
+      "  mx_fresh<element> fresh[AHEAD][EACH];\n  mx_right<right, COLS> weights[AHEAD];\n"
       "  /* Block i of A: 16 rows, half of a step. */\n"
-      "  const auto fetch = [&](mx_fresh (&to)[EACH], int s) __attribute__((always_inline)) {\n#pragma unroll\n"
+      "  const auto fetch = [&](mx_fresh<element> (&to)[EACH], int s) __attribute__((always_inline)) {\n#pragma "
+      "unroll\n"
       "    for (int e = 0; e < EACH; e++) {\n      const int i = min(e * GROUPS + group, BLOCKS - 1);\n"
-      "      mx_reader(a, lda, row + i / 2 * mx_rows, m, k).load(to[e], (begin + s) * mx_step + i %% 2 * mx_deep);\n   "
+      "      mx_reader<element>(a, lda, row + i / 2 * mx_rows, m, k).load(to[e], (begin + s) * mx_step + i %% 2 * "
+      "mx_deep);\n   "
       " }\n  };\n"
       "#pragma unroll\n  for (int i = 0; i < AHEAD; i++) {\n    fetch(fresh[i], i);\n"
-      "    right[i].load(packed, scales, col, COLUMNS, DEEP, begin + i);\n  }\n"
+      "    weights[i].load(packed, scales, col, COLUMNS, DEEP, begin + i);\n  }\n"
       "  for (int first = 0; first < steps; first += AHEAD) {\n#pragma unroll\n    for (int i = 0; i < AHEAD; i++) {\n"
       "      const int s = first + i;\n      const auto shared_a = as[s %% 2];\n#pragma unroll\n"
       "      for (int e = 0; e < EACH; e++)\n        if (e * GROUPS + group < BLOCKS)\n"
-      "          shared_a.lay(e * GROUPS + group, mx_quantize<0x%xu>(fresh[i][e]));\n"
+      "          shared_a.lay(e * GROUPS + group, mx_quantize<left, 0x%xu>(fresh[i][e]));\n"
       "      fetch(fresh[i], s + AHEAD);\n      sync_block();\n"
-      "      mx_multiply_rows<0>(sums, shared_a, right[i]);\n"
-      "      right[i].load(packed, scales, col, COLUMNS, DEEP, begin + s + AHEAD);\n    }\n  }\n",
+      "      mx_multiply_rows<0>(sums, shared_a, weights[i]);\n"
+      "      weights[i].load(packed, scales, col, COLUMNS, DEEP, begin + s + AHEAD);\n    }\n  }\n",
       addend_of(&g));
   if (!split) {
     tw_text_add(&t, "  const result finish{row, col, m, n");

@@ -1,6 +1,6 @@
-/* gemm_mx.h - the structure of a GEMM of tiles with block-scaled weights: A is quantized in the kernel, by its groups together,
- * and shared by them; weights, packed beforehand for the matrix instructions, go from memory to registers. A kernel before it
- * packs them: what a real model does once.
+/* gemm_mx.h - the structure of a GEMM of tiles with block-scaled operands (MXFP4, MXFP6, MXFP8, in any mixture): A is
+ * quantized in the kernel, by its groups together, and shared by them; weights, packed beforehand for the matrix
+ * instructions, go from memory to registers. A kernel before it packs them: what a real model does once.
  *
  *   tile m=16 n=128       a block computes m x n of C, 256 of its sums at a time
  *   groups 4              that share it, and the quantization of A: each has n / groups of its columns

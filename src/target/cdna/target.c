@@ -48,11 +48,12 @@ static char *describe(const tw_target *t) {
   return tw_text_take(&s);
 }
 
-/* The op's first type says what the others usually are: bf16 summed in f32, integers in i32; of 8-bit floats comes bf16. */
+/* The op's first type says what the others usually are: bf16 summed in f32, integers in i32; of floats of 8 bits and less
+ * comes bf16. */
 static tw_type usual_type(const char *key, tw_type first) {
   const bool integer = first == TW_I8 || first == TW_U8;
   if (!strcmp(key, "acc")) return integer ? TW_I32 : TW_F32;
-  const bool narrow = first == TW_E4M3 || first == TW_E5M2;
+  const bool narrow = tw_type_bits(first) <= 8;
   if (!strcmp(key, "c")) return integer ? TW_I32 : narrow ? TW_BF16 : first;
   return first == TW_U8 ? TW_I8 : first;
 }

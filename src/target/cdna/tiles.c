@@ -231,7 +231,10 @@ static bool is_backward(const tw_problem *p) { return tw_attention_of(p).backwar
 static bool is_gemm(const tw_problem *p) { return strcmp(p->op->name, "gemm") == 0; }
 
 /* Block-scaled weights. */
-static bool is_mx(const tw_problem *p) { return tw_gemm_of(p).b == TW_MXFP4; }
+static bool is_mx(const tw_problem *p) {
+  const tw_type b = tw_gemm_of(p).b;
+  return b == TW_MXFP4 || b == TW_MXFP6 || b == TW_MXFP8;
+}
 
 static const tw_tile_rows *rows_of(const tw_problem *p) {
   static const tw_tile_rows *const all[] = {&tw_tile_rotary, &tw_tile_layernorm, &tw_tile_softmax};

@@ -1,10 +1,12 @@
-/* tile_mx.hpp - products of blocks of 32 elements with a scale (MXFP4), for gfx950: A of bf16 quantized on its way in, weights
- * packed as AITER shuffles them.
+/* tile_mx.hpp - products of blocks of 32 elements with a scale (MXFP4, MXFP6, MXFP8), for gfx950: A of bf16, f16 or f32 quantized
+ * on its way in, weights packed beforehand, MXFP4's as AITER shuffles them.
  *
- * A matrix instruction takes 16 rows, 128 deep; lane l has block l / 16 of row l % 16: 32 elements, and their scale. So a lane
- * quantizes what it has loaded by itself. Scales are E8M0 bytes: ((bits of the largest magnitude + Addend) >> 23) - 2, where
- * Addend makes the rule (format/mx.c). Weights: 16 rows x 128 are 1024 bytes, 16 of a lane; a word of scales of a lane belongs
- * to 32 rows x 256: byte 0 and 2 to the first 16 rows, 0 and 1 to the first 128 columns ("MXFP4 matmul on MI355X": the
+ * A matrix instruction takes 16 rows, 128 deep. Of 4 and 6 bits lane l has block l / 16 of row l % 16: 32 elements; of 8 bits it
+ * has 16 elements from 16 (l / 16) and 16 from 64 + 16 (l / 16) on. The scale of block l / 16 always comes from lane l. So a
+ * lane quantizes by itself what it has loaded, a block; codes of 8 bits change lanes on their way through LDS. Scales are
+ * E8M0 bytes: ((bits of the largest magnitude + Addend) >> 23) - emax, where Addend makes the rule (format/mx.c). Weights: 16
+ * rows x 128 lie as lanes take them, first 16 bytes of each lane, then the rest of each; a word of scales of a lane
+ * belongs to 32 rows x 256: byte 0 and 2 to the first 16 rows, 0 and 1 to the first 128 columns ("MXFP4 matmul on MI355X": the
  * layout that AITER's kernels take). Magnitudes are finite. */
 #pragma once
 #include "tile_mma.hpp"
@@ -22,112 +24,237 @@ struct mx_product {
   static constexpr int side = mx_rows;
 };
 
-TW_FN int mx_scale(u32 largest, u32 addend) { return max(min((int)((largest + addend) >> 23) - 2, 254), 0); }
+TW_FN int mx_scale(u32 largest, u32 addend, int emax) {
+  return max(min((int)((largest + addend) >> 23) - emax, 254), 0);
+}
+
+/* Formats: words of 32 codes, how matrix instructions call it, the exponent of the largest element, and a block's codes. */
+struct mxfp4 {
+  static constexpr int words = 4, code = 4, emax = 2;
+  static TW_FN void encode(u32 (&to)[words], const float (&v)[32], float scale) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      u32 w = 0;
+      w = __builtin_amdgcn_cvt_scalef32_pk_fp4_f32(w, v[8 * i], v[8 * i + 1], scale, 0);
+      w = __builtin_amdgcn_cvt_scalef32_pk_fp4_f32(w, v[8 * i + 2], v[8 * i + 3], scale, 1);
+      w = __builtin_amdgcn_cvt_scalef32_pk_fp4_f32(w, v[8 * i + 4], v[8 * i + 5], scale, 2);
+      w = __builtin_amdgcn_cvt_scalef32_pk_fp4_f32(w, v[8 * i + 6], v[8 * i + 7], scale, 3);
+      to[i] = w;
+    }
+  }
+};
+struct mxfp6 { /* e2m3 */
+  static constexpr int words = 6, code = 2, emax = 2;
+  static TW_FN void encode(u32 (&to)[words], const float (&v)[32], float scale) {
+    f32x16 even, odd; /* the instruction takes them in turn */
+#pragma unroll
+    for (int i = 0; i < 16; i++) even[i] = v[2 * i], odd[i] = v[2 * i + 1];
+    const auto got = __builtin_amdgcn_cvt_scalef32_2xpk16_fp6_f32(even, odd, scale);
+#pragma unroll
+    for (int i = 0; i < words; i++) to[i] = (u32)got[i];
+  }
+};
+struct mxfp8 { /* e4m3 */
+  static constexpr int words = 8, code = 0, emax = 8;
+  static TW_FN void encode(u32 (&to)[words], const float (&v)[32], float scale) {
+    const float most = 448.f * scale; /* the conversion makes NaN of what is more */
+    const auto within = [&](float x) { return __builtin_amdgcn_fmed3f(x, -most, most); };
+#pragma unroll
+    for (int i = 0; i < words; i++) {
+      typedef i16 i16x2 __attribute__((ext_vector_type(2)));
+      i16x2 w = {0, 0};
+      w = __builtin_amdgcn_cvt_scalef32_pk_fp8_f32(w, within(v[4 * i]), within(v[4 * i + 1]), scale, false);
+      w = __builtin_amdgcn_cvt_scalef32_pk_fp8_f32(w, within(v[4 * i + 2]), within(v[4 * i + 3]), scale, true);
+      to[i] = __builtin_bit_cast(u32, w);
+    }
+  }
+};
 
 /* Blocks of A: 16 rows x 128, as they come. */
-struct mx_fresh { vec16 chunk[4]; };
-/* and as they are multiplied: codes and, in the lowest byte, the scale. */
-struct mx_left {
-  u32x4 codes;
+template <class Type> struct mx_fresh { vec16 chunk[2 * sizeof(Type)]; };
+/* and as they are quantized: codes and, in the lowest byte, the scale. */
+template <class To> struct mx_left {
+  u32 codes[To::words];
   u32 scale;
 };
 
-template <u32 Addend> TW_FN mx_left mx_quantize(const mx_fresh &x) {
+/* The bits of the largest magnitude: they are ordered as their numbers are. */
+TW_FN u32 mx_largest(const mx_fresh<bf16> &x) {
   u16x2 most = {0, 0};
 #pragma unroll
   for (int i = 0; i < 4; i++)
 #pragma unroll
-    for (int j = 0; j < 4; j++) /* magnitudes are ordered as their bits are */
+    for (int j = 0; j < 4; j++)
       most = __builtin_elementwise_max(most, __builtin_bit_cast(u16x2, x.chunk[i].word[j] & 0x7fff7fffu));
-  const u32 largest = (u32)(most[0] > most[1] ? most[0] : most[1]) << 16;
-  mx_left out;
-  out.scale = (u32)mx_scale(largest, Addend);
-  const float scale = float_of(out.scale << 23);
+  return (u32)(most[0] > most[1] ? most[0] : most[1]) << 16;
+}
+template <class Type> TW_FN void mx_numbers(float (&v)[32], const mx_fresh<Type> &x) {
+  constexpr int each = 16 / (int)sizeof(Type);
 #pragma unroll
-  for (int i = 0; i < 4; i++) {
-    u32 codes = 0;
-    codes = __builtin_amdgcn_cvt_scalef32_pk_fp4_bf16(codes, __builtin_bit_cast(bf16x2, x.chunk[i].word[0]), scale, 0);
-    codes = __builtin_amdgcn_cvt_scalef32_pk_fp4_bf16(codes, __builtin_bit_cast(bf16x2, x.chunk[i].word[1]), scale, 1);
-    codes = __builtin_amdgcn_cvt_scalef32_pk_fp4_bf16(codes, __builtin_bit_cast(bf16x2, x.chunk[i].word[2]), scale, 2);
-    codes = __builtin_amdgcn_cvt_scalef32_pk_fp4_bf16(codes, __builtin_bit_cast(bf16x2, x.chunk[i].word[3]), scale, 3);
-    out.codes[i] = codes;
+  for (int i = 0; i < 32 / each; i++)
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+      if constexpr (sizeof(Type) == 4) {
+        v[i * each + j] = float_of(x.chunk[i].word[j]);
+      } else {
+        v[i * each + 2 * j] = low<Type>(x.chunk[i].word[j]);
+        v[i * each + 2 * j + 1] = high<Type>(x.chunk[i].word[j]);
+      }
+}
+TW_FN u32 mx_largest(const float (&v)[32]) {
+  float most = 0;
+#pragma unroll
+  for (int i = 0; i < 32; i++) most = fmaxf(most, __builtin_fabsf(v[i]));
+  return bits_of(most);
+}
+
+template <class To, u32 Addend, class Type> TW_FN mx_left<To> mx_quantize(const mx_fresh<Type> &x) {
+  mx_left<To> out;
+  if constexpr (same_type<To, mxfp4>::value && same_type<Type, bf16>::value) { /* without floats between */
+    out.scale = (u32)mx_scale(mx_largest(x), Addend, To::emax);
+    const float scale = float_of(out.scale << 23);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      u32 codes = 0;
+      codes = __builtin_amdgcn_cvt_scalef32_pk_fp4_bf16(codes, __builtin_bit_cast(bf16x2, x.chunk[i].word[0]), scale, 0);
+      codes = __builtin_amdgcn_cvt_scalef32_pk_fp4_bf16(codes, __builtin_bit_cast(bf16x2, x.chunk[i].word[1]), scale, 1);
+      codes = __builtin_amdgcn_cvt_scalef32_pk_fp4_bf16(codes, __builtin_bit_cast(bf16x2, x.chunk[i].word[2]), scale, 2);
+      codes = __builtin_amdgcn_cvt_scalef32_pk_fp4_bf16(codes, __builtin_bit_cast(bf16x2, x.chunk[i].word[3]), scale, 3);
+      out.codes[i] = codes;
+    }
+  } else {
+    float v[32];
+    mx_numbers(v, x);
+    out.scale = (u32)mx_scale(mx_largest(v), Addend, To::emax);
+    To::encode(out.codes, v, float_of(out.scale << 23));
   }
   return out;
 }
 
 /* Rows of A from `row` on; what it has not is 0. */
-struct mx_reader {
-  const bf16 *from;
+template <class Type> struct mx_reader {
+  static constexpr int size = (int)sizeof(Type), each = 16 / size;
+  const Type *from;
   u32 bytes, offset;
   int cols;
-  TW_FN mx_reader(const bf16 *a, i64 lda, int row, int rows, int columns) {
+  TW_FN mx_reader(const Type *a, i64 lda, int row, int rows, int columns) {
     const int lane = thread_of_group(), have = rows - row;
     from = a + row * lda;
     cols = columns;
-    bytes = have > 0 ? (u32)(min(have, mx_rows) - 1) * (u32)lda * 2 + (u32)columns * 2 : 0;
-    offset = (u32)(lane % mx_rows) * (u32)lda * 2 + (u32)(lane / mx_rows) * (mx_block * 2);
+    bytes = have > 0 ? (u32)(min(have, mx_rows) - 1) * (u32)lda * size + (u32)columns * size : 0;
+    offset = down((u32)(lane % mx_rows), (u32)lda * size) + (u32)(lane / mx_rows) * (mx_block * size);
   }
-  TW_FN void load(mx_fresh &to, int col) const {
+  TW_FN void load(mx_fresh<Type> &to, int col) const {
     const __amdgpu_buffer_rsrc_t r = __builtin_amdgcn_make_buffer_rsrc((void *)from, 0, col < cols ? bytes : 0, 0x00020000);
     const int first = col + thread_of_group() / mx_rows * mx_block;
 #pragma unroll
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 2 * size; i++)
       to.chunk[i] = vec16_of(__builtin_amdgcn_raw_buffer_load_b128(
-          r, first + 8 * i < cols ? offset + 16u * (u32)i : NOWHERE, (u32)col * 2, 0));
+          r, first + each * i < cols ? offset + 16u * (u32)i : NOWHERE, (u32)col * size, 0));
   }
 };
 
-/* Blocks of A that all groups of a block read, in LDS. */
-template <int Count> struct mx_shared {
-  static constexpr u32 bytes = Count * 1280;
-  TW_LOCAL u8 *at;
-  TW_FN void lay(int i, const mx_left &x) const {
-    *(TW_LOCAL u32x4 *)(at + (u32)i * 1280 + (u32)thread_of_group() * 16u) = x.codes;
-    *(TW_LOCAL u32 *)(at + (u32)i * 1280 + 1024 + (u32)thread_of_group() * 4u) = x.scale;
+template <class Words> TW_FN TW_LOCAL Words *as_words(TW_LOCAL u8 *p) { return (TW_LOCAL Words *)p; }
+template <class Words> TW_FN TW_GLOBAL Words *as_words(TW_GLOBAL u8 *p) { return (TW_GLOBAL Words *)p; }
+
+/* Blocks of codes, of 16 rows x 128: the first 16 bytes of each lane, then the rest of each. Where a lane that has quantized block
+ * l / 16 of row l % 16 writes: of 8 bits, its two halves are the lanes' l % 16 + 32 (block % 2), and 16 lanes on. */
+template <class Type, class Bytes> TW_FN void mx_lay(Bytes *to, int row, int block, const u32 (&codes)[Type::words]) {
+  const u32x4 first = {codes[0], codes[1], codes[2], codes[3]};
+  if constexpr (Type::words == 8) {
+    const u32 place = (u32)(block / 2 * 1024 + (block % 2 * 32 + row) * 16);
+    *as_words<u32x4>(to + place) = first;
+    *as_words<u32x4>(to + place + 256) = (u32x4){codes[4], codes[5], codes[6], codes[7]};
+  } else {
+    *as_words<u32x4>(to + (block * 16 + row) * 16) = first;
+    if constexpr (Type::words == 6)
+      *as_words<u32x2>(to + 1024 + (block * 16 + row) * 8) = (u32x2){codes[4], codes[5]};
   }
-  TW_FN mx_left get(int i) const {
-    mx_left x;
-    x.codes = *(const TW_LOCAL u32x4 *)(at + (u32)i * 1280 + (u32)thread_of_group() * 16u);
-    x.scale = *(const TW_LOCAL u32 *)(at + (u32)i * 1280 + 1024 + (u32)thread_of_group() * 4u);
+}
+
+/* Blocks of A that all groups of a block read, in LDS, with their scales. */
+template <class Type, int Count> struct mx_shared {
+  static constexpr u32 each = Type::words * 256 + 256, bytes = Count * each, scales = Type::words * 256;
+  TW_LOCAL u8 *at;
+  TW_FN void lay(int i, const mx_left<Type> &x) const {
+    const int lane = thread_of_group();
+    mx_lay<Type>(at + (u32)i * each, lane % 16, lane / 16, x.codes);
+    *(TW_LOCAL u32 *)(at + (u32)i * each + scales + (u32)lane * 4u) = x.scale;
+  }
+  TW_FN mx_left<Type> get(int i) const {
+    const TW_LOCAL u8 *const from = at + (u32)i * each;
+    const u32 lane = (u32)thread_of_group();
+    mx_left<Type> x;
+    const u32x4 first = *(const TW_LOCAL u32x4 *)(from + lane * 16u);
+#pragma unroll
+    for (int j = 0; j < 4; j++) x.codes[j] = first[j];
+    if constexpr (Type::words == 8) {
+      const u32x4 rest = *(const TW_LOCAL u32x4 *)(from + 1024 + lane * 16u);
+#pragma unroll
+      for (int j = 0; j < 4; j++) x.codes[4 + j] = rest[j];
+    }
+    if constexpr (Type::words == 6) {
+      const u32x2 rest = *(const TW_LOCAL u32x2 *)(from + 1024 + lane * 8u);
+      x.codes[4] = rest[0], x.codes[5] = rest[1];
+    }
+    x.scale = *(const TW_LOCAL u32 *)(from + scales + lane * 4u);
     return x;
   }
 };
 
 /* Weights of Count x 32 columns of C, a step deep. */
-template <int Count> struct mx_right {
-  u32x4 codes[Count][2][2]; /* [16 columns][128 deep] */
+template <class Type, int Count> struct mx_right {
+  u32 codes[Count][2][2][Type::words]; /* [16 columns][128 deep] */
   u32 scales[Count];
   /* `packed`, `scales_at`: of all weights; `deep` is k rounded up to whole steps. */
   TW_FN void load(const u8 *packed, const u8 *scales_at, int col, int cols, int deep, int step) {
+    constexpr u32 tile = Type::words * 256;
 #pragma unroll
     for (int i = 0; i < Count; i++) {
       const int first = col + 32 * i; /* all of 32 columns are there, or none */
       const u32 there = first < cols && step * mx_step < deep ? 0xffffffffu : 0;
       const u32 lane = (u32)thread_of_group(), tiles = (u32)deep / mx_deep;
       const __amdgpu_buffer_rsrc_t codes_of = __builtin_amdgcn_make_buffer_rsrc(
-          (void *)(packed + (i64)(first / 16) * tiles * 1024), 0, there & (2 * tiles * 1024), 0x00020000);
+          (void *)(packed + (i64)(first / 16) * tiles * tile), 0, there & (2 * tiles * tile), 0x00020000);
       const __amdgpu_buffer_rsrc_t scales_of = __builtin_amdgcn_make_buffer_rsrc(
           (void *)(scales_at + (i64)(first / 32) * deep), 0, there & (u32)deep, 0x00020000);
 #pragma unroll
       for (int n = 0; n < 2; n++)
 #pragma unroll
-        for (int k = 0; k < 2; k++)
-          codes[i][n][k] = __builtin_amdgcn_raw_buffer_load_b128(
-              codes_of, lane * 16u, ((u32)n * tiles + (u32)step * 2 + (u32)k) * 1024u, 0);
+        for (int k = 0; k < 2; k++) {
+          const u32 at = ((u32)n * tiles + (u32)step * 2 + (u32)k) * tile;
+          const u32x4 start = __builtin_amdgcn_raw_buffer_load_b128(codes_of, lane * 16u, at, 0);
+#pragma unroll
+          for (int j = 0; j < 4; j++) codes[i][n][k][j] = start[j];
+          if constexpr (Type::words == 8) {
+            const u32x4 rest = __builtin_amdgcn_raw_buffer_load_b128(codes_of, 1024u + lane * 16u, at, 0);
+#pragma unroll
+            for (int j = 0; j < 4; j++) codes[i][n][k][4 + j] = rest[j];
+          }
+          if constexpr (Type::words == 6) {
+            const u32x2 rest = __builtin_amdgcn_raw_buffer_load_b64(codes_of, 1024u + lane * 8u, at, 0);
+            codes[i][n][k][4] = rest[0], codes[i][n][k][5] = rest[1];
+          }
+        }
       scales[i] = __builtin_amdgcn_raw_buffer_load_b32(scales_of, lane * 4u, (u32)step * 256u, 0);
     }
   }
 };
 
-TW_FN i32x8 mx_bits(u32x4 v) { return (i32x8){(int)v[0], (int)v[1], (int)v[2], (int)v[3], 0, 0, 0, 0}; }
+template <int Words> TW_FN i32x8 mx_bits(const u32 (&v)[Words]) {
+  i32x8 out = {0, 0, 0, 0, 0, 0, 0, 0};
+#pragma unroll
+  for (int i = 0; i < Words; i++) out[i] = (int)v[i];
+  return out;
+}
 
 /* sums of 16 rows += A's blocks [128 deep] times weights. */
-template <int Row, int Rows, int Count>
-TW_FN void mx_multiply(acc<mx_product, Rows, 2 * Count> &sums, const mx_left (&a)[2], const mx_right<Count> &b) {
+template <int Row, class A, class B, int Rows, int Count>
+TW_FN void mx_multiply(acc<mx_product, Rows, 2 * Count> &sums, const mx_left<A> (&a)[2], const mx_right<B, Count> &b) {
 #define TW_MX(N, K)                                                                                                    \
   sums.value[Row][2 * i + N] = __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(                                       \
-      mx_bits(b.codes[i][N][K]), mx_bits(a[K].codes), sums.value[Row][2 * i + N], 4, 4, N + 2 * K, (int)b.scales[i], 0,  \
-      (int)a[K].scale)
+      mx_bits(b.codes[i][N][K]), mx_bits(a[K].codes), sums.value[Row][2 * i + N], B::code, A::code, N + 2 * K,          \
+      (int)b.scales[i], 0, (int)a[K].scale)
 #pragma unroll
   for (int i = 0; i < Count; i++) {
     TW_MX(0, 0);
@@ -137,21 +264,22 @@ TW_FN void mx_multiply(acc<mx_product, Rows, 2 * Count> &sums, const mx_left (&a
   }
 #undef TW_MX
 }
-template <int Row, int Rows, int Count, int Blocks>
-TW_FN void mx_multiply_rows(acc<mx_product, Rows, 2 * Count> &sums, mx_shared<Blocks> from, const mx_right<Count> &b) {
+template <int Row, class A, class B, int Rows, int Count, int Blocks>
+TW_FN void mx_multiply_rows(acc<mx_product, Rows, 2 * Count> &sums, mx_shared<A, Blocks> from, const mx_right<B, Count> &b) {
   if constexpr (Row < Rows) {
-    const mx_left a[2] = {from.get(2 * Row), from.get(2 * Row + 1)};
+    const mx_left<A> a[2] = {from.get(2 * Row), from.get(2 * Row + 1)};
     mx_multiply<Row>(sums, a, b);
     mx_multiply_rows<Row + 1>(sums, from, b);
   }
 }
 
 /* Packs 32 weights, a thread: element (k, n) of B lies at b[k * down + n * right]. Exact: B's elements are such blocks. */
+template <class Type>
 TW_FN void mx_pack(const float *b, i64 down, i64 right, u8 *packed, u8 *scales_at, int n, int k, int columns, int deep) {
   const i64 item = (i64)block_of_grid() * 256 + thread_of_block();
   const int blocks = deep / mx_block, x = (int)(item / blocks), y = (int)(item % blocks);
   if (x >= columns) return;
-  float v[32], most = 0;
+  float v[32];
   typedef f32x4 anywhere __attribute__((aligned(4)));
   if (down == 1 && x < n && (y + 1) * mx_block <= k)
 #pragma unroll
@@ -163,21 +291,11 @@ TW_FN void mx_pack(const float *b, i64 down, i64 right, u8 *packed, u8 *scales_a
       const int at = y * mx_block + i;
       v[i] = x < n && at < k ? b[at * down + x * right] : 0.f;
     }
-#pragma unroll
-  for (int i = 0; i < 32; i++) most = fmaxf(most, __builtin_fabsf(v[i]));
-  const u32 byte = (u32)mx_scale(bits_of(most), 0);
-  const float scale = float_of(byte << 23);
-  u32x4 codes = {0, 0, 0, 0};
-#pragma unroll
-  for (int i = 0; i < 4; i++) {
-    u32 w = 0;
-    w = __builtin_amdgcn_cvt_scalef32_pk_fp4_f32(w, v[8 * i], v[8 * i + 1], scale, 0);
-    w = __builtin_amdgcn_cvt_scalef32_pk_fp4_f32(w, v[8 * i + 2], v[8 * i + 3], scale, 1);
-    w = __builtin_amdgcn_cvt_scalef32_pk_fp4_f32(w, v[8 * i + 4], v[8 * i + 5], scale, 2);
-    w = __builtin_amdgcn_cvt_scalef32_pk_fp4_f32(w, v[8 * i + 6], v[8 * i + 7], scale, 3);
-    codes[i] = w;
-  }
-  *(TW_GLOBAL u32x4 *)(packed + ((i64)(x / 16) * blocks + y) * 256 + x % 16 * 16) = codes;
+  const u32 byte = (u32)mx_scale(mx_largest(v), 0, Type::emax);
+  u32 codes[Type::words];
+  Type::encode(codes, v, float_of(byte << 23));
+  constexpr int tile = Type::words * 256;
+  mx_lay<Type>((TW_GLOBAL u8 *)packed + ((i64)(x / 16) * (blocks / 4) + y / 4) * tile, x % 16, y % 4, codes);
   *(TW_GLOBAL u8 *)(scales_at + (i64)(x / 32) * blocks * 32 + y / 8 * 256 + y % 4 * 64 + x % 16 * 4 + y % 8 / 4 * 2 +
                     x % 32 / 16) = (u8)byte;
 }
