@@ -134,13 +134,16 @@ typedef struct tw_program tw_program; /* a user's program as the target understa
 
 /* What kind of machine a target is: what the core decides by, never by a name or a unit. */
 typedef struct tw_traits {
-  bool simulated;          /* cost is what a model of the machine computes, not what a clock says */
-  bool deterministic;      /* a kernel has the same cost whenever it is measured */
-  bool measures_first;     /* `measure` needs no `check` before it, and costs less: a search then checks only what is at
+  bool simulated;         /* cost is what a model of the machine computes, not what a clock says */
+  bool deterministic;     /* a kernel has the same cost whenever it is measured */
+  bool measures_first;    /* `measure` needs no `check` before it, and costs less: a search then checks only what is at
                             * least as fast as what it came from */
-  bool own_reference;      /* `check` computes what is right by itself: its case needs no expected outputs */
-  double reference_up_to;  /* with own_reference: problems of so many operations have expected outputs all the same */
-  double simulation_rate;  /* cost that one core simulates in a second, as a benchmark found it; 0 = not known */
+  bool own_reference;     /* `check` computes what is right by itself: its case needs no expected outputs */
+  double reference_up_to; /* with own_reference: problems of so many operations have expected outputs all the same */
+  double simulation_rate; /* cost that one core simulates in a second, as a benchmark found it; 0 = not known */
+  double error; /* of costs that are computed: |computed / measured - 1|, a mean; 0 = not known, or nothing is computed.
+                            * Costs that differ by less are the same as far as anybody knows */
+  const char *error_of;    /* where that number is from, in words */
   const char *language;    /* of sources: "C" */
   const char *source_name; /* of the file that holds a kernel's source: "kernel.c" */
   const char *prompts;     /* folder of src/target/ whose prompts/ say in words what agents need; NULL: none */

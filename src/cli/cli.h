@@ -151,6 +151,8 @@ enum { CLI_NUMBER = 40 };
 /* "1,234,567" for whole numbers, four digits otherwise. Returns buffer. */
 char *cli_print_number(double, char buffer[CLI_NUMBER]);
 /* "1,234,567 cycles" or "1.25 ms". */
+/* Of a unit: seconds as us, ms or s. */
+char *cli_print_amount(const char *unit, double, char buffer[CLI_NUMBER]);
 char *cli_print_cost(const tw_target *, double cost, char buffer[CLI_NUMBER]);
 void cli_print_spread(const tw_target *, const tw_spread *); /* a line; nothing if there were no rounds */
 void cli_print_measurement(const tw_target *, const tw_measurement *, const tw_bound *);
@@ -159,6 +161,8 @@ void cli_print_measurement(const tw_target *, const tw_measurement *, const tw_b
 
 /* {"best": {...}, "start": {...}, "bound": {...}, "samples", "wall_seconds"}; `full` adds what the report shows. */
 json_t *cli_json_result(const cli_subject *, const tw_search_result *, bool full);
+/* Is rung i as good as the last one below it that is not marked so, as far as costs are known? */
+bool cli_rung_is_noise(const cli_subject *, const tw_search_result *, size_t i);
 void cli_print_ladder(const cli_subject *, const tw_search_result *);
 /* The kernel (tw_traits.source_name), schedule.txt and the target's own (tw_exporter.sources); the directory is made if it is not there. */
 tw_status cli_write_design(const char *directory, const cli_subject *, const tw_schedule *, const char *source,

@@ -2,17 +2,28 @@
 #include "cli/html.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
+/* Nothing is wider than the window: text keeps its size, labels and long words wrap, and what cannot (sources, wide tables) is
+ * moved within its own box; the last column of a `stack` goes below the others on narrow windows. Numbers have a column of their own, so no bar and no line crosses them. */
 static const char style[] =
-    "body{font:15px/1.45 system-ui,sans-serif;max-width:62em;margin:2em auto;padding:0 1em;color:#1c2330}"
-    "h1{font-size:1.35em}h2{font-size:1.1em;margin-top:2em}pre{background:#f4f5f7;padding:1em;overflow:auto;font-size:"
-    "12.5px}"
-    "table{border-collapse:collapse}td,th{padding:.25em .9em .25em 0;text-align:left;vertical-align:top}"
-    "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.why{color:#5a6372}"
-    ".big{display:flex;gap:2.5em;flex-wrap:wrap;margin:1em 0}.big b{display:block;font-size:1.7em}"
-    "svg text{font:12.5px system-ui,sans-serif;fill:#1c2330}summary{cursor:pointer;margin:.6em 0}";
+    "body{font:15px/1.45 system-ui,sans-serif;max-width:62em;margin:2em auto;padding:0 1em;color:#1c2330;"
+    "overflow-wrap:anywhere}"
+    "h1{font-size:1.35em}h2{font-size:1.1em;margin-top:2em}pre{background:#f4f5f7;padding:1em;overflow:auto;"
+    "overflow-wrap:normal;font-size:12.5px}"
+    ".t{overflow-x:auto;overflow-wrap:normal}table{border-collapse:collapse}"
+    "td,th{padding:.25em .9em .25em 0;text-align:left;vertical-align:top}"
+    "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}.why{color:#5a6372}"
+    ".big{display:flex;gap:1em 2.5em;flex-wrap:wrap;margin:1em 0}.big b{display:block;font-size:1.7em}"
+    ".bars{display:grid;grid-template-columns:minmax(0,20em) minmax(4em,1fr) max-content;gap:.3em "
+    ".8em;align-items:center}"
+    ".bars>b{font-weight:400}.bars>span{font-variant-numeric:tabular-nums}"
+    ".bars>div{position:relative;height:1.2em;background:#eef0f3}.bars i{position:absolute;left:0;top:0;bottom:0;"
+    "background:#3b6fb6}.bars u{position:absolute;top:-.2em;bottom:-.2em;width:0;border-left:2px solid #c0392b}"
+    ".faint{opacity:.55}.chart{padding:1em .5em 1.6em 3.2em}.chart svg{display:block;overflow:visible}"
+    "svg text{font:12.5px system-ui,sans-serif;fill:#1c2330}summary{cursor:pointer;margin:.6em 0}"
+    "@media(max-width:40em){.bars{grid-template-columns:minmax(4em,1fr) max-content}.bars>b{grid-column:1/-1}"
+    ".stack tr{display:flex;flex-wrap:wrap;column-gap:1em}.stack th,.stack td{padding:.1em 0}.stack td:last-child{"
+    "flex-basis:100%;padding-bottom:.5em}}";
 
 void html_text(tw_text *out, const char *text) {
   for (; *text; text++) {
@@ -27,7 +38,8 @@ void html_text(tw_text *out, const char *text) {
 }
 
 void html_head(tw_text *out, const char *title) {
-  tw_text_add_string(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
+  tw_text_add_string(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+                          "content=\"width=device-width\"><title>");
   html_text(out, title);
   tw_text_add(out, "</title><style>%s</style></head>\n<body><h1>", style);
   html_text(out, title);
@@ -45,48 +57,23 @@ void html_source(tw_text *out, const char *title, const char *source) {
   tw_text_add_string(out, "</pre></details>\n");
 }
 
-enum { WIDTH = 900, LABEL = 300, LETTERS = 44, BAR_WIDTH = 440, ROW = 26, TOP = 22 };
+static double within(double share) { return isfinite(share) ? fmin(fmax(share, 0), 1) : 0; }
 
-/* How many bytes of a label are shown: up to `most` letters, and no part of one. */
-static size_t shown(const char *label, size_t most) {
-  size_t i = 0;
-  for (size_t letters = 0; label[i]; i++)
-    if (((unsigned char)label[i] & 0xc0) != 0x80 && letters++ == most) break;
-  return i;
-}
-
-static void add_bar(tw_text *out, const html_bar *bar, int y) {
-  double share = isfinite(bar->share) ? fmin(fmax(bar->share, 0), 1) : 0;
-  tw_text_add(out, "<g><title>");
-  html_text(out, bar->label);
-  tw_text_add_string(out, bar->note && *bar->note ? "\n" : "");
+static void add_bar(tw_text *out, const html_bar *bar, double mark) {
+  const char *faint = bar->is_faint ? " class=\"faint\"" : "";
+  tw_text_add(out, "<b%s title=\"", faint);
   html_text(out, bar->note ? bar->note : "");
-  /* A label begins at the left and ends before the bar: what does not fit is in the title, which browsers show on
-   * hovering. However wide the letters, the picture in the picture cuts them off on the right alone. */
-  tw_text_add(out, "</title><svg x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\"><text x=\"0\" y=\"17\">", y, LABEL - 8,
-              ROW);
-  const size_t n = shown(bar->label, LETTERS);
-  char *label = strndup(bar->label, n);
-  html_text(out, label ? label : "");
-  free(label);
-  tw_text_add(out, "%s</text></svg><rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"#3b6fb6\"/>",
-              bar->label[n] ? "…" : "", LABEL, y + 4, share * BAR_WIDTH, ROW - 8);
-  tw_text_add(out, "<text x=\"%.1f\" y=\"%d\">", LABEL + share * BAR_WIDTH + 6, y + 17);
+  tw_text_add_string(out, "\">");
+  html_text(out, bar->label);
+  tw_text_add(out, "</b><div%s><i style=\"width:%.2f%%\"></i>", faint, 100 * within(bar->share));
+  if (mark >= 0) tw_text_add(out, "<u style=\"left:%.2f%%\"></u>", 100 * within(mark));
+  tw_text_add(out, "</div><span%s>", faint);
   html_text(out, bar->value);
-  tw_text_add_string(out, "</text></g>\n");
+  tw_text_add_string(out, "</span>\n");
 }
 
-void html_bars(tw_text *out, const html_bar *bars, size_t n, double mark, const char *mark_label) {
-  int height = TOP + ROW * (int)n + 6;
-  tw_text_add(out, "<svg viewBox=\"0 0 %d %d\" width=\"100%%\" role=\"img\">\n", WIDTH, height);
-  for (size_t i = 0; i < n; i++) add_bar(out, &bars[i], TOP + ROW * (int)i);
-  if (mark >= 0 && isfinite(mark)) {
-    double x = LABEL + fmin(mark, 1) * BAR_WIDTH;
-    tw_text_add(out, "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" stroke=\"#c0392b\" stroke-width=\"1.5\"/>", x,
-                TOP - 4, x, height);
-    tw_text_add(out, "<text x=\"%.1f\" y=\"13\" text-anchor=\"middle\">", x);
-    html_text(out, mark_label);
-    tw_text_add_string(out, "</text>\n");
-  }
-  tw_text_add_string(out, "</svg>\n");
+void html_bars(tw_text *out, const html_bar *bars, size_t n, double mark) {
+  tw_text_add_string(out, "<div class=\"bars\">\n");
+  for (size_t i = 0; i < n; i++) add_bar(out, &bars[i], isfinite(mark) ? mark : -1);
+  tw_text_add_string(out, "</div>\n");
 }

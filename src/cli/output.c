@@ -145,8 +145,8 @@ char *cli_print_number(double x, char buffer[CLI_NUMBER]) {
   return buffer;
 }
 
-char *cli_print_cost(const tw_target *target, double cost, char buffer[CLI_NUMBER]) {
-  if (strcmp(target->unit, "seconds") == 0) {
+char *cli_print_amount(const char *unit, double cost, char buffer[CLI_NUMBER]) {
+  if (strcmp(unit, "seconds") == 0) {
     if (cost < 1e-3)
       snprintf(buffer, CLI_NUMBER, "%.4g us", cost * 1e6);
     else
@@ -155,8 +155,12 @@ char *cli_print_cost(const tw_target *target, double cost, char buffer[CLI_NUMBE
   }
   char number[CLI_NUMBER];
   const double whole = cost >= 1000 ? round(cost) : cost; /* a predicted cost has parts of a cycle */
-  snprintf(buffer, CLI_NUMBER, "%.24s %.12s", cli_print_number(whole, number), target->unit);
+  snprintf(buffer, CLI_NUMBER, "%.24s %.12s", cli_print_number(whole, number), unit);
   return buffer;
+}
+
+char *cli_print_cost(const tw_target *target, double cost, char buffer[CLI_NUMBER]) {
+  return cli_print_amount(target->unit, cost, buffer);
 }
 
 void cli_print_spread(const tw_target *t, const tw_spread *s) {
@@ -176,8 +180,11 @@ static void print_counters(const tw_measurement *m) {
     char share[16] = "";
     if (m->cycles > 0 && strcmp(counter->unit, "cycles") == 0)
       snprintf(share, sizeof share, "%5.1f%%", 100 * counter->value / m->cycles);
+    const bool time = strcmp(counter->unit, "seconds") == 0; /* told as us, ms or s */
     const int used =
-        printf("  %-20s %14s %-8s %6s", counter->name, cli_print_number(counter->value, number), counter->unit, share);
+        printf("  %-20s %14s %-8s %6s", counter->name,
+               time ? cli_print_amount("seconds", counter->value, number) : cli_print_number(counter->value, number),
+               time ? "" : counter->unit, share);
     /* Beside it where there is room, else below. */
     if (cli_width() < 100)
       printf("\n      "), cli_print_words(6, 6, counter->help);

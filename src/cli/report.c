@@ -33,7 +33,7 @@ static void add_headline(tw_text *out, const json_t *summary) {
   char number[CLI_NUMBER], text[64];
   double cost = number_of(best, unit);
   tw_text_add_string(out, "<div class=\"big\">");
-  add_figure(out, cli_print_number(cost, number), unit);
+  add_figure(out, cli_print_amount(unit, cost, number), "the best");
   snprintf(text, sizeof text, "%.1f%%", 100 * number_of(best, "utilization"));
   add_figure(out, text, "of the machine's peak");
   snprintf(text, sizeof text, "%.1f%%", cost > 0 ? 100 * number_of(bound, unit) / cost : 0);
@@ -45,13 +45,13 @@ static void add_headline(tw_text *out, const json_t *summary) {
   snprintf(text, sizeof text, "%.1f s", number_of(summary, "wall_seconds"));
   add_figure(out, text, "of search");
   tw_text_add_string(out, "</div>\n<p>The bound: ");
-  html_text(out, cli_print_number(number_of(bound, unit), number));
-  tw_text_add(out, " ");
-  html_text(out, unit);
+  html_text(out, cli_print_amount(unit, number_of(bound, unit), number));
   tw_text_add(out, " (");
   html_text(out, text_of(bound, "limit"));
   tw_text_add(out, ")</p>\n");
 }
+
+static bool is_noise(const json_t *rung) { return json_is_true(json_object_get(rung, "within_error")); }
 
 /* Utilization of each rung; the line is the bound's. */
 static void add_ladder(tw_text *out, const json_t *summary) {
@@ -62,22 +62,32 @@ static void add_ladder(tw_text *out, const json_t *summary) {
   char value[BARS_MAX][64];
   for (size_t i = 0; i < n; i++) {
     const json_t *rung = json_array_get(ladder, i);
-    snprintf(value[i], sizeof value[i], "%.1f%% · %.2fx", 100 * number_of(rung, "utilization"),
-             number_of(rung, "speedup"));
-    bars[i] = (html_bar){text_of(rung, "step"), value[i], text_of(rung, "why"), number_of(rung, "utilization")};
+    snprintf(value[i], sizeof value[i], "%s%.1f%% · %.2fx", is_noise(rung) ? "~" : "",
+             100 * number_of(rung, "utilization"), number_of(rung, "speedup"));
+    bars[i] = (html_bar){text_of(rung, "step"), value[i], text_of(rung, "why"), number_of(rung, "utilization"),
+                         is_noise(rung)};
   }
   double bound = number_of(json_object_get(summary, "bound"), unit), mark = -1;
   if (bound > 0) mark = number_of(best, "utilization") * number_of(best, unit) / bound;
   tw_text_add_string(out, "<h2>The ladder</h2>\n");
-  html_bars(out, bars, n, mark, "bound");
-  tw_text_add_string(out, "<table><tr><th class=\"n\">speed-up<th class=\"n\">");
-  html_text(out, unit);
-  tw_text_add_string(out, "<th>step</tr>\n");
+  html_bars(out, bars, n, mark);
+  const json_t *error = json_object_get(summary, "error");
+  bool any = false;
+  for (size_t i = 0; i < n; i++) any |= is_noise(json_array_get(ladder, i));
+  if (mark >= 0) tw_text_add_string(out, "<p class=\"why\">The red line is the bound.");
+  if (any) {
+    tw_text_add(out, "%s~: no gain or loss that is known: below %.2g%% (", mark >= 0 ? " " : "<p class=\"why\">",
+                100 * number_of(error, "least"));
+    html_text(out, text_of(error, "of"));
+    tw_text_add_string(out, ").");
+  }
+  if (mark >= 0 || any) tw_text_add_string(out, "</p>\n");
+  tw_text_add_string(out, "<table class=\"stack\"><tr><th class=\"n\">speed-up<th class=\"n\">cost<th>step</tr>\n");
   for (size_t i = 0; i < n; i++) {
     const json_t *rung = json_array_get(ladder, i);
     char number[CLI_NUMBER];
-    tw_text_add(out, "<tr><td class=\"n\">%.2fx<td class=\"n\">%s<td>", number_of(rung, "speedup"),
-                cli_print_number(number_of(rung, unit), number));
+    tw_text_add(out, "<tr><td class=\"n\">%s%.2fx<td class=\"n\">%s<td>", is_noise(rung) ? "~" : "",
+                number_of(rung, "speedup"), cli_print_amount(unit, number_of(rung, unit), number));
     html_text(out, text_of(rung, "step"));
     tw_text_add_string(out, "<div class=\"why\">");
     html_text(out, text_of(rung, "why"));
@@ -101,24 +111,25 @@ static void add_counters(tw_text *out, const json_t *summary) {
     const json_t *entry = json_object_get(legend, name);
     char number[CLI_NUMBER];
     double x = json_number_value(counter);
-    cli_print_number(x, number);
+    const bool time = !strcmp(text_of(entry, "unit"), "seconds"); /* told as us, ms or s */
+    time ? cli_print_amount("seconds", x, number) : cli_print_number(x, number);
     if (strcmp(text_of(entry, "unit"), unit) == 0 && cost > 0 && n < BARS_MAX) {
       snprintf(value[n], sizeof value[n], "%s · %.1f%%", number, 100 * x / cost);
-      bars[n] = (html_bar){name, value[n], text_of(entry, "help"), x / cost};
+      bars[n] = (html_bar){name, value[n], text_of(entry, "help"), x / cost, false};
       n++;
       continue;
     }
     tw_text_add(&others, "<tr><td>");
     html_text(&others, name);
     tw_text_add(&others, "<td class=\"n\">%s<td>", number);
-    html_text(&others, text_of(entry, "unit"));
+    html_text(&others, time ? "" : text_of(entry, "unit"));
     tw_text_add(&others, "<td class=\"why\">");
     html_text(&others, text_of(entry, "help"));
     tw_text_add(&others, "</tr>\n");
   }
   tw_text_add_string(out, "<h2>Where the time went</h2>\n");
-  html_bars(out, bars, n, -1, "");
-  if (others.length) tw_text_add(out, "<table>%s</table>\n", others.data);
+  html_bars(out, bars, n, -1);
+  if (others.length) tw_text_add(out, "<table class=\"stack\">%s</table>\n", others.data);
   if (others.failed) out->failed = true;
   tw_text_free(&others);
 }
@@ -135,12 +146,12 @@ static void add_memory(tw_text *out, const json_t *summary) {
     snprintf(value[n], sizeof value[n], "%s of %s bytes", cli_print_number(number_of(use, "used"), used),
              cli_print_number(number_of(use, "size"), size));
     double all = number_of(use, "size");
-    bars[n] = (html_bar){name, value[n], NULL, all > 0 ? number_of(use, "used") / all : 0};
+    bars[n] = (html_bar){name, value[n], NULL, all > 0 ? number_of(use, "used") / all : 0, false};
     n++;
   }
   if (!n) return;
   tw_text_add_string(out, "<h2>Memory in use</h2>\n");
-  html_bars(out, bars, n, -1, "");
+  html_bars(out, bars, n, -1);
 }
 
 /* What agents asked models: all together, then each question. */
@@ -162,10 +173,10 @@ static void add_exchanges(tw_text *out, const json_t *summary) {
               "kernels came of them",
               n, sum[0], sum[1], sum[2], sum[3], correct);
   tw_text_add(out, n > ROWS_MAX ? "; the first %d:</p>\n" : ".</p>\n", ROWS_MAX);
-  tw_text_add(out, "<table><tr><th class=\"n\">iteration<th>model<th class=\"n\">tokens in<th class=\"n\">out<th "
-                   "class=\"n\">spent<th class=\"n\">seconds<th>outcome<th class=\"n\">");
-  html_text(out, unit);
-  tw_text_add_string(out, "</tr>\n");
+  tw_text_add(
+      out,
+      "<div class=\"t\"><table><tr><th class=\"n\">iteration<th>model<th class=\"n\">tokens in<th class=\"n\">out<th "
+      "class=\"n\">spent<th class=\"n\">seconds<th>outcome<th class=\"n\">cost</tr>\n");
   for (size_t i = 0; i < n && i < ROWS_MAX; i++) {
     const json_t *e = json_array_get(list, i);
     char number[CLI_NUMBER];
@@ -176,9 +187,9 @@ static void add_exchanges(tw_text *out, const json_t *summary) {
                 number_of(e, "tokens_in"), number_of(e, "tokens_out"), number_of(e, "money"), number_of(e, "seconds"));
     html_text(out, text_of(e, "outcome"));
     tw_text_add(out, "%s<td class=\"n\">%s</tr>\n", json_is_true(json_object_get(e, "recalled")) ? " (known)" : "",
-                cost > 0 ? cli_print_number(cost, number) : "");
+                cost > 0 ? cli_print_amount(unit, cost, number) : "");
   }
-  tw_text_add_string(out, "</table>\n");
+  tw_text_add_string(out, "</table></div>\n");
 }
 
 static char *page_of(const json_t *summary, const char *directory) {

@@ -7,42 +7,46 @@
 #include "base/files.h"
 #include "cli/report_journal.h"
 
-enum { WIDTH = 900, HEIGHT = 300, LEFT = 50, RIGHT = 20, TOP = 12, BOTTOM = 30 };
+enum { HEIGHT = 260, DOTS_MAX = 20000 }; /* as wide as the window: places across are percentages */
 
+/* What was evaluated: a duplicate has a twin, whose verdict is its own, and is counted once; an illegal schedule has no kernel. */
+#define EVALUATED                                                                                                      \
+  " FROM candidate WHERE search = (SELECT max(search) FROM candidate) AND twin IS NULL AND verdict != 'illegal "       \
+  "schedule'"
 static const char query_all[] =
     "SELECT number, iteration, utilization, verdict = 'correct', schedule, coalesce(message, ''),"
-    " verdict = 'slower, not checked' FROM candidate"
-    " WHERE search = (SELECT max(search) FROM candidate) AND twin IS NULL ORDER BY number LIMIT 20000";
-
-/* A duplicate has a twin, whose verdict is its own: counted once. */
+    " verdict = 'slower, not checked'" EVALUATED " ORDER BY number";
 static const char query_extent[] =
-    "SELECT max(number), count(*), sum(verdict = 'correct'), sum(verdict = 'slower, not checked') FROM candidate"
-    " WHERE search = (SELECT max(search) FROM candidate) AND twin IS NULL";
+    "SELECT count(*), sum(verdict = 'correct'), sum(verdict = 'slower, not checked'), max(utilization)" EVALUATED;
 
-static void add_axes(tw_text *out, int last) {
-  for (int percent = 0; percent <= 100; percent += 25) {
-    double y = TOP + (HEIGHT - TOP - BOTTOM) * (1 - percent / 100.0);
-    tw_text_add(out, "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#d5d9e0\"/>", LEFT, y, WIDTH - RIGHT,
-                y);
-    tw_text_add(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%d%%</text>\n", LEFT - 6, y + 4, percent);
+/* What the axis ends with: room for all, in round numbers. */
+static double axis_end(double most) {
+  static const double ends[] = {0.01, 0.02, 0.04, 0.1, 0.2, 0.4};
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+    if (most <= ends[i]) return ends[i];
+  return 1;
+}
+
+static void add_axes(tw_text *out, int n, double end) {
+  for (int quarter = 0; quarter <= 4; quarter++) {
+    const double y = HEIGHT * (1 - quarter / 4.0);
+    tw_text_add(out, "<line x1=\"0\" y1=\"%.1f\" x2=\"100%%\" y2=\"%.1f\" stroke=\"#d5d9e0\"/>", y, y);
+    tw_text_add(out, "<text x=\"-6\" y=\"%.1f\" text-anchor=\"end\">%g%%</text>\n", y + 4, 25 * quarter * end);
   }
-  tw_text_add(out, "<text x=\"%d\" y=\"%d\">candidate 0</text>", LEFT, HEIGHT - 8);
-  tw_text_add(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">candidate %d</text>\n", WIDTH - RIGHT, HEIGHT - 8,
-              last);
+  tw_text_add(out, "<text x=\"0\" y=\"%d\">the first</text>", HEIGHT + 18);
+  tw_text_add(out, "<text x=\"100%%\" y=\"%d\" text-anchor=\"end\">the last of %d</text>\n", HEIGHT + 18, n);
 }
 
 /* One row of query_all. Colours alternate from iteration to iteration; what was not checked is grey, what failed lies on
  * the axis, in red. */
-static void add_dot(tw_text *out, sqlite3_stmt *row, int last) {
-  int number = sqlite3_column_int(row, 0), iteration = sqlite3_column_int(row, 1);
-  bool correct = sqlite3_column_int(row, 3);
-  const bool slower = sqlite3_column_int(row, 6);
-  double utilization = correct || slower ? sqlite3_column_double(row, 2) : 0;
+static void add_dot(tw_text *out, sqlite3_stmt *row, int index, int n, double end) {
+  const int number = sqlite3_column_int(row, 0), iteration = sqlite3_column_int(row, 1);
+  const bool correct = sqlite3_column_int(row, 3), slower = sqlite3_column_int(row, 6);
+  const double utilization = correct || slower ? sqlite3_column_double(row, 2) : 0;
   const char *schedule = (const char *)sqlite3_column_text(row, 4),
              *message = (const char *)sqlite3_column_text(row, 5);
-  double x = LEFT + (WIDTH - LEFT - RIGHT) * (last > 0 ? (double)number / last : 0);
-  double y = TOP + (HEIGHT - TOP - BOTTOM) * (1 - utilization);
-  tw_text_add(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\" fill-opacity=\".75\"><title>", x, y,
+  tw_text_add(out, "<circle cx=\"%.2f%%\" cy=\"%.1f\" r=\"3\" fill=\"%s\" fill-opacity=\".75\"><title>",
+              n > 1 ? 100.0 * index / (n - 1) : 50, HEIGHT * (1 - (utilization < end ? utilization / end : 1)),
               slower          ? "#8a93a3"
               : !correct      ? "#c0392b"
               : iteration % 2 ? "#3b6fb6"
@@ -71,19 +75,20 @@ static void add_chart(tw_text *out, sqlite3 *db) {
   sqlite3_stmt *extent = NULL, *all = NULL;
   if (sqlite3_prepare_v2(db, query_extent, -1, &extent, NULL) == SQLITE_OK &&
       sqlite3_prepare_v2(db, query_all, -1, &all, NULL) == SQLITE_OK && sqlite3_step(extent) == SQLITE_ROW &&
-      sqlite3_column_int(extent, 1) > 0) {
-    int last = sqlite3_column_int(extent, 0);
-    tw_text_add(out, "<h2>Every candidate</h2>\n<p>%d candidates, %d of them correct; ", sqlite3_column_int(extent, 1),
-                sqlite3_column_int(extent, 2));
-    if (sqlite3_column_int(extent, 3) > 0)
+      sqlite3_column_int(extent, 0) > 0) {
+    const int n = sqlite3_column_int(extent, 0), drawn = n < DOTS_MAX ? n : DOTS_MAX;
+    const double end = axis_end(sqlite3_column_double(extent, 3));
+    tw_text_add(out, "<h2>Every candidate</h2>\n<p>%d candidates, %d of them correct; ", n,
+                sqlite3_column_int(extent, 1));
+    if (drawn < n) tw_text_add(out, "the first %d are drawn; ", drawn);
+    if (sqlite3_column_int(extent, 2) > 0)
       tw_text_add(out, "%d were slower than what they came from and not checked (grey); ",
-                  sqlite3_column_int(extent, 3));
-    tw_text_add_string(out, "a colour is an iteration, ");
-    tw_text_add_string(out, "the height is the share of the machine's peak.</p>\n");
-    tw_text_add(out, "<svg viewBox=\"0 0 %d %d\" width=\"100%%\" role=\"img\">\n", WIDTH, HEIGHT);
-    add_axes(out, last);
-    while (sqlite3_step(all) == SQLITE_ROW) add_dot(out, all, last);
-    tw_text_add_string(out, "</svg>\n");
+                  sqlite3_column_int(extent, 2));
+    tw_text_add_string(out, "a colour is an iteration, the height is the share of the machine's peak.</p>\n");
+    tw_text_add(out, "<div class=\"chart\"><svg width=\"100%%\" height=\"%d\" role=\"img\">\n", HEIGHT);
+    add_axes(out, drawn, end);
+    for (int i = 0; i < drawn && sqlite3_step(all) == SQLITE_ROW; i++) add_dot(out, all, i, drawn, end);
+    tw_text_add_string(out, "</svg></div>\n");
   }
   sqlite3_finalize(extent);
   sqlite3_finalize(all);

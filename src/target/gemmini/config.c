@@ -13,6 +13,8 @@
 static const tw_config_key keys[] = {
     KEY(name, TEXT, 0, sizeof((gm_config *)0)->name),
     KEY(summary, TEXT, 0, sizeof((gm_config *)0)->summary),
+    KEY(error, REAL, 0, 1),
+    KEY(error_of, TEXT, 0, sizeof((gm_config *)0)->error_of),
     KEY(dim, POWER, 2, 64),
     KEY(input_type, TYPE, 0, 0),
     KEY(acc_type, TYPE, 0, 0),

@@ -15,6 +15,8 @@
 
 typedef struct gm_config {
   char name[64], summary[160];
+  double error; /* of its cycles: tw_traits */
+  char error_of[160];
 
   /* the array and its memories */
   int dim;                    /* PEs in a row and in a column; rows of a tile, elements of a row */

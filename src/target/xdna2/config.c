@@ -26,6 +26,8 @@ static bool parse_way(const char *value, void *field, void *out) {
 static const tw_config_key machine_keys[] = {
     MACHINE(name, TEXT, 0, sizeof((xd_config *)0)->name),
     MACHINE(summary, TEXT, 0, sizeof((xd_config *)0)->summary),
+    MACHINE(error, REAL, 0, 1),
+    MACHINE(error_of, TEXT, 0, sizeof((xd_config *)0)->error_of),
     MACHINE(rows, INT, 1, 64),
     MACHINE(columns, INT, 1, 64),
     MACHINE(clock_mhz, INT, 1, 10000),

@@ -73,6 +73,8 @@ typedef struct xd_array {
 
 typedef struct xd_config {
   char name[64], summary[160];
+  double error; /* of its seconds: tw_traits */
+  char error_of[160];
   int rows, columns;                   /* compute tiles */
   int clock_mhz;                       /* of the cores */
   int l1_bytes, stack_bytes, l2_bytes; /* of a compute tile, of its stack, of a memory tile */

@@ -301,6 +301,8 @@ static void fill_list(void) {
                    .measures_first = true, /* timing mode needs no data */
                    .own_reference = true,  /* of large problems a part is checked */
                    .simulation_rate = 0.1, /* bench_xdna2_array: 4096^3 in timing mode runs at 0.085 to 0.13 */
+                   .error = c->error,
+                   .error_of = c->error_of,
                    .language = "schedule or MLIR",
                    .source_name = "design.txt",
                    .prompts = "xdna2"},
