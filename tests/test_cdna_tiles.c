@@ -7,6 +7,8 @@
 #include "test.h"
 
 #include "base/files.h"
+#include "base/json.h"
+#include "target/cdna/object/object.h"
 #include "target/cdna/tiles.h"
 #include "target/cdna/toolchain.h"
 #include "tilewright/target.h"
@@ -130,6 +132,41 @@ static void rows_are_right(void **state) {
   EXPECT_RIGHT(all);
 }
 
+/* launch.json names what the source's header says. */
+static void launch_is_described(const char *text) {
+  json_t *all = json_loads(text, 0, NULL);
+  const char *first = NULL, *second = NULL, *operand = NULL;
+  int grid, threads, lds, workspace, k, offset;
+  assert_non_null(all);
+  assert_int_equal(json_unpack(all, "{s:i, s:[{s:s, s:[i,*], s:[i,*], s:i, s:[{s:s}, *]}, {s:s, s:[{s:i}, *]}]}",
+                               "workspace_bytes", &workspace, "kernels", "name", &first, "workgroups", &grid,
+                               "work_items", &threads, "lds_bytes", &lds, "arguments", "operand", &operand, "name",
+                               &second, "arguments", "workspace", &offset),
+                   0);
+  assert_string_equal(first, "gemm");
+  assert_string_equal(second, "add_parts");
+  assert_string_equal(operand, "A");
+  assert_int_equal(workspace, 2 * 100 * 60 * 4);
+  assert_int_equal(offset, 0);
+  assert_true(grid == 4 && threads == 256 && lds == 16384);
+  const json_t *arguments = json_object_get(json_array_get(json_object_get(all, "kernels"), 0), "arguments");
+  assert_int_equal(json_unpack(json_array_get(arguments, 5), "{s:i}", "i32", &k), 0);
+  assert_int_equal(k, 200);
+  json_decref(all);
+}
+
+/* kernel.co is a code object for the machine, with both kernels. */
+static void object_is_loaded(const char *data, size_t size) {
+  cdna_object object;
+  const cdna_kernel *kernel;
+  tw_error error = {0};
+  if (cdna_object_read(data, size, "kernel.co", &object, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(object.arch, CDNA4);
+  assert_int_equal(cdna_object_kernel(&object, "gemm", &kernel, &error), TW_OK);
+  assert_int_equal(cdna_object_kernel(&object, "add_parts", &kernel, &error), TW_OK);
+  cdna_object_free(&object);
+}
+
 /* What goes to a machine with the GPU: device code that compiles by the command of its README, a program, the launch. */
 static void exported_files_are_complete(void **state) {
   const tw_target *t = tw_target_find("cdna4");
@@ -143,11 +180,13 @@ static void exported_files_are_complete(void **state) {
   assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
   assert_int_equal(tw_target_emit(t, &p, &s, &source, &error), TW_OK);
   assert_int_equal(t->exporter->sources(t, &p, &s, source, &files, &error), TW_OK);
-  assert_int_equal(files.n, 4);
+  assert_int_equal(files.n, 6);
   assert_string_equal(files.file[0].name, "kernel.hip");
   assert_non_null(strstr(files.file[1].text, "hipModuleLaunchKernel(f, 4, 1, 1, 256, 1, 1, 16384"));
   assert_non_null(strstr(files.file[1].text, "hipModuleGetFunction(&f, module, \"add_parts\")"));
   assert_non_null(strstr(files.file[2].text, "| `gemm` | 4 x 1 x 1 | 256 | 16384 |"));
+  launch_is_described(files.file[3].text);
+  object_is_loaded(files.file[5].text, files.file[5].size);
   assert_int_equal(tw_directory_temporary(&directory, &error), TW_OK);
   snprintf(command, sizeof command, "%s/kernel.hip", directory);
   assert_int_equal(tw_file_write(command, files.file[0].text, strlen(files.file[0].text), &error), TW_OK);

@@ -1,6 +1,7 @@
 /* export.c - see export.h. kernel.hip is the device code alone, vocabulary included: hipcc compiles it, and clang without ROCm.
  * host.cpp loads what comes of it by the HIP runtime's module API, launches as the source's header says for one problem,
- * compares and times; README.md has the commands and the launch in words. */
+ * compares and times; README.md has the commands and the launch in words. kernel.co is what clang makes of it here, for that API,
+ * and launch.json its launch for programs. */
 #include "target/cdna/export.h"
 
 #include <inttypes.h>
@@ -9,8 +10,10 @@
 #include <string.h>
 
 #include "base/embedded.h"
+#include "base/json.h"
 #include "export/export.h"
 #include "target/cdna/machine.h"
+#include "target/cdna/toolchain.h"
 
 static void device_code(tw_text *t, const tw_export *e, const tw_launch *l, const char *processor, const char *source) {
   static const char *const headers[] = {"tile_core", "tile_rows", "tile_mma", "tile_mx", "tile_attention"};
@@ -77,10 +80,68 @@ static void launch_in_words(tw_text *t, const tw_export *e, const tw_launch *l) 
   }
 }
 
+static json_t *argument_of(const tw_export *e, const tw_launch_argument *a) {
+  const json_int_t integer = (json_int_t)a->integer;
+  switch (a->kind) {
+  case TW_LAUNCH_OPERAND: return json_pack("{s:s}", "operand", e->data.operand[a->index].name);
+  case TW_LAUNCH_WORKSPACE: return json_pack("{s:I}", "workspace", integer);
+  case TW_LAUNCH_I64: return json_pack("{s:I}", "i64", integer);
+  case TW_LAUNCH_F32: return json_pack("{s:o}", "f32", tw_json_real(a->real));
+  case TW_LAUNCH_F64: return json_pack("{s:o}", "f64", tw_json_real(a->real));
+  default: return json_pack("{s:I}", "i32", integer);
+  }
+}
+
+/* For programs that load kernel.co: kernels in their order, each when the one before has ended. */
+static tw_status launch_for_programs(const tw_export *e, const tw_launch *l, const char *processor, tw_text *out,
+                                     tw_error *error) {
+  json_t *kernels = json_array(), *operands = json_array();
+  for (size_t i = 0; i < l->n_kernels; i++) {
+    const tw_launch_kernel *k = &l->kernel[i];
+    json_t *arguments = json_array();
+    for (size_t j = 0; j < k->n_arguments; j++) json_array_append_new(arguments, argument_of(e, &k->argument[j]));
+    json_array_append_new(kernels, json_pack("{s:s, s:[I,I,I], s:[I,I,I], s:I, s:o}", "name", k->name, "workgroups",
+                                             (json_int_t)k->grid[0], (json_int_t)k->grid[1], (json_int_t)k->grid[2],
+                                             "work_items", (json_int_t)k->block[0], (json_int_t)k->block[1],
+                                             (json_int_t)k->block[2], "lds_bytes", (json_int_t)k->shared, "arguments",
+                                             arguments));
+  }
+  for (size_t i = 0; i < e->data.n_operands; i++) {
+    const tw_operand *o = &e->data.operand[i];
+    json_array_append_new(operands, json_pack("{s:s, s:s, s:I, s:b}", "name", o->name, "type", tw_type_name(o->type),
+                                              "bytes", (json_int_t)o->bytes, "written", o->is_output));
+  }
+  json_t *all = json_pack("{s:s, s:s, s:s, s:I, s:b, s:o, s:o}", "problem", e->problem, "processor", processor, "file",
+                          "kernel.co", "workspace_bytes", (json_int_t)l->workspace, "workspace_zeroed", l->zeroed,
+                          "operands", operands, "kernels", kernels);
+  char *text = all ? json_dumps(all, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+  json_decref(all);
+  if (!text) return tw_fail(error, TW_MISSING, "out of memory");
+  tw_text_add_string(out, text);
+  tw_text_add_string(out, "\n");
+  free(text);
+  return TW_OK;
+}
+
+/* Without a compiler there is no kernel.co: the README says how to make it. */
+static tw_status add_object(const tw_target *target, const tw_launch *l, const char *source, tw_files *out,
+                            tw_error *error) {
+  const cdna_arch arch = (cdna_arch)((const cdna_machine *)target->config - cdna_machines);
+  char *object = NULL;
+  size_t size = 0;
+  const tw_status status = cdna_compile(arch, source, strlen(source), false, l, &object, &size, error);
+  if (status == TW_MISSING) return TW_OK;
+  if (status != TW_OK) return status;
+  out->file[out->n].name = "kernel.co";
+  out->file[out->n].text = object;
+  out->file[out->n++].size = size;
+  return TW_OK;
+}
+
 static tw_status add_all(const tw_target *target, tw_export *e, const tw_launch *l, const char *source, tw_files *out,
                          tw_error *error) {
   const char *processor = ((const cdna_machine *)target->config)->processor;
-  tw_text kernel = {0}, host = {0}, launch = {0}, readme = {0};
+  tw_text kernel = {0}, host = {0}, launch = {0}, readme = {0}, described = {0};
   device_code(&kernel, e, l, processor, source);
   host_code(&host, e, l, processor);
   launch_in_words(&launch, e, l);
@@ -91,10 +152,14 @@ static tw_status add_all(const tw_target *target, tw_export *e, const tw_launch 
   tw_status status = tw_export_add(out, "kernel.hip", &kernel, error);
   if (status == TW_OK) status = tw_export_add(out, "host.cpp", &host, error);
   if (status == TW_OK) status = tw_export_add(out, "README.md", &readme, error);
+  if (status == TW_OK) status = launch_for_programs(e, l, processor, &described, error);
+  if (status == TW_OK) status = tw_export_add(out, "launch.json", &described, error);
   if (status == TW_OK) status = tw_export_add_operands(out, e, error);
+  if (status == TW_OK) status = add_object(target, l, source, out, error);
   tw_text_free(&kernel);
   tw_text_free(&host);
   tw_text_free(&readme);
+  tw_text_free(&described);
   if (status != TW_OK) tw_files_free(out);
   return status;
 }
