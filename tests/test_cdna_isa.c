@@ -1,15 +1,26 @@
 /* test_cdna_isa.c - the decoder and printer of gfx942 and gfx950 against llvm-mc-22: of each opcode of each encoding random
- * operands and modifiers, and words at random. Skipped without llvm-mc-22. */
+ * operands and modifiers, and words at random. Skipped without llvm-mc-22.
+ *
+ *     test_cdna_isa FOLDER...
+ *
+ * compares what lies there instead, folders within it, too: code objects (.co, .hsaco) instruction by instruction with
+ * llvm-objdump-22, and LLVM's MC tests both ways: each line of a .s that llvm-mc-22 assembles for the machine, and each line of
+ * bytes in a .txt. */
+#define _GNU_SOURCE /* nftw */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "test.h"
 
+#include <ftw.h>
+
+#include "base/files.h"
 #include "base/process.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "target/cdna/isa/isa.h"
+#include "target/cdna/object/object.h"
 
 enum { SEPARATOR = 0x5a, SHOWN = 20 };
 
@@ -79,14 +90,14 @@ static bool is_left_out(const cdna_instruction *i, words *w) {
   const uint32_t s = w->word[1];
   if (w->word[0] >> 26 == 0x34) {
     for (int n = 0; n < 3; n++)
-      if ((s >> 9 * n & 0x1FF) == 255 || (s >> 9 * n & 0x1FF) == 254) return true;
+      if ((s >> 9 * n & 0x1FF) == 255) return true;
     if (i->operand[0].field == 'D' && i->operand[0].holds != 'v' && (w->word[0] & 0xFF) >= 128) return true;
     return i->encoding == CDNA_VOP3P && i->opcode == 0x2C;
   }
   if (i->encoding >= CDNA_VOP2 && i->encoding <= CDNA_VOPC) {
     if ((w->word[0] & 0x1FF) == 249)
-      w->word[1] &= i->encoding == CDNA_VOPC ? 0x86868FFFu : i->encoding == CDNA_VOP2 ? 0x86860FFFu : 0x00860FFFu;
-    return (w->word[0] & 0x1FF) == 254;
+      w->word[1] &= i->encoding == CDNA_VOPC ? 0xBEBE8FFFu : i->encoding == CDNA_VOP2 ? 0xBEBE0FFFu : 0x00BE0FFFu;
+    return false;
   }
   return i->encoding <= CDNA_SOPC && ((w->word[0] & 0xFF) == 254 || (w->word[0] >> 8 & 0xFF) == 254);
 }
@@ -198,10 +209,189 @@ static void test_every_opcode_prints_as_llvm_has_it(void **state) {
   assert_int_equal(wrong, 0);
 }
 
-int main(void) {
+/* ---- what lies in a folder ---- */
+
+typedef struct tally {
+  size_t files, objects, skipped, lines, wrong, undecoded;
+} tally;
+static tally sum;
+
+static bool run_llvm(const char *const argv[], const void *input, size_t length, tw_process_result *r) {
+  tw_error error = {0};
+  const tw_process_options run = {.argv = argv,
+                                  .input = input,
+                                  .input_length = length,
+                                  .output_limit = 1u << 30,
+                                  .errors_apart = true,
+                                  .seconds = 300};
+  if (tw_process_run(&run, r, &error) == TW_OK) return true;
+  printf("%s: %s\n", argv[0], error.text);
+  return false;
+}
+
+static void report(const char *file, const words *w, const char *ours, const char *theirs) {
+  if (sum.wrong++ < SHOWN) printf("%s: %08x %08x: ours '%s', llvm '%s'\n", file, w->word[0], w->word[1], ours, theirs);
+}
+
+/* "\ts_branch label_1F  // 000000001234: BF82001F <label_1F>": the text, and the words. */
+static bool read_line(char *line, words *w, char **text) {
+  char *comment = strstr(line, "// "), *end = comment;
+  if (line[0] != '\t' || !comment || !(comment = strchr(comment, ':'))) return false;
+  while (end > line && end[-1] == ' ') end--;
+  *end = '\0';
+  *text = line + 1;
+  *w = (words){0};
+  for (comment++; w->n < 4; w->n++) {
+    char *next;
+    const unsigned long v = strtoul(comment, &next, 16);
+    if (next == comment) break;
+    w->word[w->n] = (uint32_t)v;
+    comment = next;
+  }
+  return w->n > 0;
+}
+
+/* A branch to a label: the number is the label's. */
+static bool is_same(const char *ours, const char *theirs) {
+  if (!strcmp(ours, theirs)) return true;
+  const char *space = strrchr(theirs, ' '), *own = strrchr(ours, ' ');
+  const bool branch =
+      !strncmp(theirs, "s_branch", 8) || !strncmp(theirs, "s_cbranch", 9) || !strncmp(theirs, "s_call", 6);
+  return branch && space && own && space - theirs == own - ours && !strncmp(ours, theirs, (size_t)(own - ours)) &&
+         (space[1] < '0' || space[1] > '9');
+}
+
+static void compare_object(const char *path) {
+  char *data = NULL;
+  size_t size = 0;
+  cdna_object o;
+  tw_error error = {0};
+  tw_process_result r;
+  const char *const argv[] = {"llvm-objdump-22", "-d", path, NULL};
+  if (tw_file_read(path, 1u << 30, &data, &size, &error) != TW_OK) return;
+  if (cdna_object_read(data, size, path, &o, &error) != TW_OK) {
+    printf("%s\n", error.text);
+    sum.skipped++;
+  } else if (run_llvm(argv, NULL, 0, &r)) {
+    char *rest = r.output, *line, *text;
+    sum.objects++;
+    while ((line = strsep(&rest, "\n"))) {
+      words w;
+      cdna_code c;
+      tw_text t = {0};
+      if (!read_line(line, &w, &text)) continue;
+      sum.lines++;
+      const char *why = cdna_decode(o.arch, w.word, (size_t)w.n, &c);
+      if (!why) cdna_print(&c, &t);
+      if (why && !strncmp(text, ".long", 5))
+        sum.undecoded++;
+      else if (why || c.dwords != w.n || !is_same(t.data, text))
+        report(path, &w, why ? why : t.data, text);
+      tw_text_free(&t);
+    }
+    tw_process_result_free(&r);
+    cdna_object_free(&o);
+  }
+  free(data);
+}
+
+/* "[0x01,0x02]" or "0x01,0x02 0x03": the bytes as words; n = 0 if the line holds something else. */
+static words read_bytes(const char *text) {
+  words w = {0};
+  int n = 0;
+  for (text += strspn(text, " [\t"); !strncmp(text, "0x", 2) && n < 16; n++) {
+    char *end;
+    const unsigned long v = strtoul(text, &end, 16);
+    if (v > 0xFF) return (words){0};
+    w.word[n / 4] |= (uint32_t)v << 8 * (n % 4);
+    text = end + strspn(end, ", ");
+  }
+  w.n = n % 4 ? 0 : n / 4;
+  return w;
+}
+
+static void compare_words(const char *file, cdna_arch arch, words *w, size_t n) {
+  char **expected = calloc(n + 1, sizeof *expected);
+  ask_llvm(arch, n, w, expected);
+  for (size_t k = 0; k < n; k++) {
+    cdna_code c;
+    tw_text t = {0};
+    if (!expected[k]) continue;
+    const char *why = cdna_decode(arch, w[k].word, (size_t)w[k].n, &c);
+    if (!why) cdna_print(&c, &t);
+    sum.lines++;
+    sum.undecoded += !expected[k][0];
+    if (strstr(expected[k], "/*")) /* llvm's remark that something is not as it should be */
+      sum.lines--;
+    else if (strcmp(why ? "" : t.data, expected[k]))
+      report(file, &w[k], why ? why : t.data, expected[k]);
+    free(expected[k]);
+    tw_text_free(&t);
+  }
+  free(expected);
+}
+
+static void compare_disassembly(const char *path, cdna_arch arch) {
+  char *text = NULL, *rest, *line;
+  size_t n = 0, room = 0;
+  words *all = NULL;
+  if (tw_file_read(path, 1u << 30, &text, NULL, NULL) != TW_OK) return;
+  for (rest = text; (line = strsep(&rest, "\n"));) {
+    const words w = read_bytes(line);
+    if (!w.n) continue;
+    if (n == room) all = realloc(all, (room = 2 * room + 64) * sizeof *all);
+    all[n++] = w;
+  }
+  compare_words(path, arch, all, n);
+  free(all);
+  free(text);
+}
+
+/* What llvm-mc assembles of the file, line by line. */
+static void compare_assembly(const char *path, cdna_arch arch) {
+  static const char *const cpu[] = {"-mcpu=gfx942", "-mcpu=gfx950"};
+  const char *const argv[] = {"llvm-mc-22", "-triple=amdgcn", cpu[arch], "-show-encoding", path, NULL};
+  tw_process_result r;
+  size_t n = 0, room = 0;
+  words *all = NULL;
+  if (!run_llvm(argv, NULL, 0, &r)) return;
+  char *rest = r.output, *line;
+  while ((line = strsep(&rest, "\n"))) {
+    const char *encoding = strstr(line, "encoding: ");
+    const words w = encoding ? read_bytes(encoding + 10) : (words){0};
+    if (!w.n) continue;
+    if (n == room) all = realloc(all, (room = 2 * room + 64) * sizeof *all);
+    all[n++] = w;
+  }
+  tw_process_result_free(&r);
+  compare_words(path, arch, all, n);
+  free(all);
+}
+
+static int visit(const char *path, const struct stat *s, int kind, struct FTW *where) {
+  (void)s, (void)where;
+  if (kind != FTW_F) return 0;
+  const bool assembly = tw_ends_with(path, ".s"), bytes = tw_ends_with(path, ".txt");
+  if (tw_ends_with(path, ".co") || tw_ends_with(path, ".hsaco")) compare_object(path);
+  for (int arch = 0; arch < CDNA_ARCHES && (assembly || bytes); arch++)
+    (assembly ? compare_assembly : compare_disassembly)(path, (cdna_arch)arch);
+  sum.files += assembly || bytes;
+  return 0;
+}
+
+int main(int argc, char **argv) {
   if (!tw_process_find("llvm-mc-22")) {
     puts("skipped: llvm-mc-22 is not here");
     return 77;
+  }
+  for (int k = 1; k < argc; k++)
+    if (nftw(argv[k], visit, 32, FTW_PHYS)) printf("%s: not a folder that can be read\n", argv[k]);
+  if (argc > 1) {
+    printf("%zu code objects (%zu of other kinds left out), %zu files of MC tests: %zu instructions compared, %zu "
+           "differ; %zu of "
+           "them llvm does not decode either\n",
+           sum.objects, sum.skipped, sum.files, sum.lines, sum.wrong, sum.undecoded);
+    return sum.wrong || !sum.lines;
   }
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_opcode_prints_as_llvm_has_it)};
   return cmocka_run_group_tests(tests, NULL, NULL);

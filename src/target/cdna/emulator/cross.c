@@ -70,7 +70,9 @@ static const struct entry {
 
 bool cdna_lower_cross(cdna_program *p, const cdna_code *c, cdna_op *op) {
   const cdna_instruction *i = c->instruction;
-  if (i->encoding < CDNA_VOP2 || i->encoding > CDNA_VOP3P || c->variant != CDNA_PLAIN) return false;
+  if (i->encoding < CDNA_VOP2 || i->encoding > CDNA_VOP3P ||
+      (c->variant != CDNA_PLAIN && strcmp(i->name, "v_nop") != 0))
+    return false;
   for (size_t e = 0; e < sizeof entries / sizeof *entries; e++)
     if (!strcmp(entries[e].name, i->name)) op->run = entries[e].run;
   if (!op->run) return false;

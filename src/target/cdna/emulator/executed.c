@@ -36,7 +36,7 @@ static bool sample(cdna_arch arch, const cdna_instruction *i, cdna_variant form,
   case CDNA_SDWA: /* whole dwords */
     if (!(i->forms & CDNA_FORM_SDWA)) return false;
     word[0] = (word[0] & ~0x1FFu) | CDNA_CODE_SDWA;
-    word[1] = i->encoding == CDNA_VOPC ? 0x06060000u : 0x06060600u;
+    word[1] = i->encoding == CDNA_VOPC ? 0x06060000u : i->encoding == CDNA_VOP1 ? 0x00060600u : 0x06060600u;
     break;
   case CDNA_SCALED:
     if (arch != CDNA4 || !strstr(i->name, "_f8f6f4")) return false;

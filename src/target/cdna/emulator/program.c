@@ -76,11 +76,12 @@ static uint64_t float_constant(int code, constant_type type) {
 }
 
 /* Sources of 16 bits take 1.0 as a binary16: the last of the types in the name that is not an index decides. */
-static constant_type type_of(const cdna_instruction *i, int width) {
+static constant_type type_of(const cdna_instruction *i, int width, char field) {
   if (width == 2) return strstr(i->name, "_f32") && i->encoding == CDNA_VOP3P ? WORD : FLOAT64;
   const size_t length = strlen(i->name);
   const char *last = length > 4 ? i->name + length - 4 : "";
-  if (strstr(i->name, "fma_mix") || strstr(i->name, "mad_mix")) return WORD;
+  if (strstr(i->name, "fma_mix") || strstr(i->name, "mad_mix") || !strncmp(i->name, "v_sad_", 6)) return WORD;
+  if (field == '2' && (!strcmp(i->name, "v_mad_u32_u16") || !strcmp(i->name, "v_mad_i32_i16"))) return WORD;
   return !strcmp(last, "_f16") || !strcmp(last, "_b16") || !strcmp(last, "_i16") || !strcmp(last, "_u16") ? HALF : WORD;
 }
 
@@ -100,7 +101,7 @@ void cdna_lower_source(cdna_program *p, const cdna_code *c, const cdna_operand_f
   }
   out->kind = CDNA_CONSTANT;
   if (code == CDNA_LITERAL) {
-    const constant_type type = type_of(i, out->width);
+    const constant_type type = type_of(i, out->width, o->field);
     out->value = c->literal;
     if (wide && type == FLOAT64 && strstr(i->name, "f64"))
       out->value = (uint64_t)c->literal << 32;
@@ -112,7 +113,7 @@ void cdna_lower_source(cdna_program *p, const cdna_code *c, const cdna_operand_f
     out->value = (uint64_t)(int64_t)(CDNA_ZERO + 64 - code);
     if (!wide) out->value &= 0xFFFFFFFFu;
   } else if (code >= CDNA_FLOATS && code <= CDNA_FLOATS + 8) {
-    out->value = float_constant(code, type_of(i, out->width));
+    out->value = float_constant(code, type_of(i, out->width, o->field));
   } else {
     out->kind = CDNA_SPECIAL;
     return;
@@ -157,7 +158,12 @@ static const char *left_out(const char *name) {
 void cdna_lower(cdna_program *p, const cdna_code *c, cdna_op *op) {
   op->instruction = c->instruction;
   op->dwords = c->dwords;
-  for (size_t k = 0; k < sizeof classes / sizeof *classes && !op->run; k++)
+  for (int o = 0; o < c->instruction->n_operands; o++) {
+    const cdna_operand_form *f = &c->instruction->operand[o];
+    if (f->field >= '0' && f->field <= '2' && cdna_operand_code(c, f) == CDNA_LDS_DIRECT)
+      op->why = "reads LDS as an operand, which this machine cannot";
+  }
+  for (size_t k = 0; k < sizeof classes / sizeof *classes && !op->run && !op->why; k++)
     if (!classes[k](p, c, op)) op->run = NULL;
   if (!op->run) {
     op->run = cdna_stop_here;

@@ -156,6 +156,29 @@ const cdna_operand_form *cdna_find_field(const cdna_instruction *i, char field) 
 
 static bool has_field(const cdna_instruction *i, char field) { return cdna_find_field(i, field) != NULL; }
 
+/* Sources of SDWA and DPP: floating point has a sign and an absolute value; integers are extended by their sign (SDWA), or have
+ * no such bits (DPP). */
+static bool is_real_source(const cdna_instruction *i, int source) {
+  if (!strcmp(i->name, "v_cndmask_b32")) return true;
+  if (strstr(i->name, "_class_") || !strncmp(i->name, "v_ldexp", 7)) return source == 0;
+  return tw_ends_with(i->name, "_f16") || tw_ends_with(i->name, "_f32") || tw_ends_with(i->name, "_f64") ||
+         tw_ends_with(i->name, "_bf16");
+}
+static bool has_dpp_signs(const cdna_instruction *i, uint32_t extra) {
+  if (i->encoding == CDNA_VOP1 && extra >> 22 & 3) return false;
+  for (int source = 0; source < 2; source++)
+    if (extra >> (20 + 2 * source) & 3 && !is_real_source(i, source)) return false;
+  return true;
+}
+static bool has_sdwa_signs(const cdna_instruction *i, uint32_t extra) {
+  if (i->encoding == CDNA_VOP1 && extra >> 24) return false;
+  for (int source = 0; source < 2; source++) {
+    const uint32_t signs = extra >> (19 + 8 * source) & 7;
+    if (signs & (is_real_source(i, source) ? 1 : 6)) return false;
+  }
+  return true;
+}
+
 /* One dword of instruction, and perhaps one that follows. */
 static const char *decode_narrow(cdna_arch arch, cdna_encoding e, const uint32_t word[], size_t n, cdna_code *c) {
   c->bits = word[0];
@@ -164,14 +187,15 @@ static const char *decode_narrow(cdna_arch arch, cdna_encoding e, const uint32_t
   bool literal = has_field(i, 'K');
   if (e == CDNA_VOP1 || e == CDNA_VOP2 || e == CDNA_VOPC) {
     const uint32_t source = word[0] & 0x1FF;
-    if (has_field(i, '0') && (source == CDNA_CODE_DPP || source == CDNA_CODE_SDWA)) {
+    const bool nop = !i->n_operands && source == CDNA_CODE_DPP && e == CDNA_VOP1; /* v_nop, too, has a form with DPP */
+    if (nop || (has_field(i, '0') && (source == CDNA_CODE_DPP || source == CDNA_CODE_SDWA))) {
       const bool dpp = source == CDNA_CODE_DPP;
-      if (!(i->forms & (dpp ? CDNA_FORM_DPP : CDNA_FORM_SDWA))) return unknown;
+      if (!nop && !(i->forms & (dpp ? CDNA_FORM_DPP : CDNA_FORM_SDWA))) return unknown;
       if (n < 2) return cut;
       c->variant = dpp ? CDNA_DPP : CDNA_SDWA;
       c->extra = word[1];
       c->dwords = 2;
-      return NULL;
+      return (dpp ? has_dpp_signs(i, c->extra) : has_sdwa_signs(i, c->extra)) ? NULL : unknown;
     }
     literal = literal || (has_field(i, '0') && source == CDNA_LITERAL);
   } else {
@@ -222,9 +246,13 @@ const char *cdna_decode(cdna_arch arch, const uint32_t word[], size_t n, cdna_co
 
 /* ---- fields ---- */
 
+static bool is_matrix(const cdna_instruction *i) {
+  return i->encoding == CDNA_VOP3P && (!strncmp(i->name, "v_mfma_", 7) || !strncmp(i->name, "v_smfmac", 8)) &&
+         strncmp(i->name, "v_mfma_ld", 9) != 0;
+}
 static bool is_mai(const cdna_instruction *i) {
-  return i->encoding == CDNA_VOP3P &&
-         (!strncmp(i->name, "v_mfma", 6) || !strncmp(i->name, "v_smfmac", 8) || !strncmp(i->name, "v_accvgpr", 9));
+  return is_matrix(i) ||
+         (i->encoding == CDNA_VOP3P && (!strncmp(i->name, "v_mfma", 6) || !strncmp(i->name, "v_accvgpr", 9)));
 }
 
 static int accumulation(int code, bool is_accumulation) { return is_accumulation ? code + CDNA_VGPRS : code; }
@@ -313,7 +341,9 @@ static int field_code(const cdna_code *c, const cdna_operand_form *o) {
 bool cdna_takes_halves(const cdna_instruction *i) {
   const size_t length = strlen(i->name);
   const char *last = length > 4 ? i->name + length - 4 : "";
-  if (i->encoding < CDNA_VOP2 || i->encoding > CDNA_VOP3P || strstr(i->name, "fma_mix")) return false;
+  if (i->encoding < CDNA_VOP2 || i->encoding > CDNA_VOP3P || strstr(i->name, "fma_mix") ||
+      !strncmp(i->name, "v_sad_", 6))
+    return false;
   return !strcmp(last, "_f16") || !strcmp(last, "_b16") || !strcmp(last, "_i16") || !strcmp(last, "_u16");
 }
 
@@ -330,16 +360,23 @@ int cdna_operand_code(const cdna_code *c, const cdna_operand_form *o) {
 static bool is_operand(const cdna_code *c, const cdna_operand_form *o) {
   const int code = cdna_operand_code(c, o);
   const bool narrow_form = !is_wide(c->instruction->encoding);
+  if (is_matrix(c->instruction) && code >= CDNA_VGPRS) return (code & 255) + cdna_operand_width(c, o) <= 256;
+  if (is_matrix(c->instruction) && (o->field == '0' || o->field == '1')) return false;
+  if (o->holds == 'a' && !narrow_form) return true;
+  if (o->holds == 'a' && o->field != 'D' && code < 2 * CDNA_VGPRS) return false;
   if (code >= CDNA_VGPRS || code < 0) return true;
   if (code < CDNA_ZERO) {
     if (o->width < 2) return true;
+    if (o->width > 2) return code + o->width <= CDNA_XNACK || (code >= CDNA_TTMP && code + o->width <= CDNA_TTMP + 16);
     if (code == CDNA_M0) return false;
     return !(code & 1) || code == 125;
   }
   if (o->holds == 'r' || o->field == 'D' || o->field == 'S' || o->field == 'B') return false;
   if (code > CDNA_ZERO + 80 && code < CDNA_FLOATS)
     return code == 230 || (code == 231 && o->width == 1) || (code >= CDNA_APERTURES && code < CDNA_APERTURES + 5);
-  if (code == CDNA_CODE_SDWA || code == CDNA_CODE_DPP || code == 254) return false;
+  if (code == CDNA_LDS_DIRECT)
+    return c->instruction->encoding >= CDNA_VOP2 && o->width == 1; /* has a text; is refused when executed */
+  if (code == CDNA_CODE_SDWA || code == CDNA_CODE_DPP) return false;
   return code != CDNA_LITERAL || (narrow_form && c->has_literal);
 }
 

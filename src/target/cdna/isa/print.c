@@ -54,6 +54,7 @@ static const char *special_name(int code, int width) {
   if (code == CDNA_VCCZ) return "src_vccz";
   if (code == CDNA_EXECZ) return "src_execz";
   if (code == CDNA_SCC) return "src_scc";
+  if (code == CDNA_LDS_DIRECT) return "src_lds_direct";
   return NULL;
 }
 
@@ -61,7 +62,57 @@ static const char *special_name(int code, int width) {
 static bool takes_short_integers(const cdna_instruction *i) {
   return i->encoding >= CDNA_VOP2 && i->encoding <= CDNA_VOP3 &&
          (ends(i->name, "_u16") || ends(i->name, "_i16") || ends(i->name, "_b16")) && !begins(i->name, "v_dot") &&
-         !begins(i->name, "v_sat_pk");
+         !begins(i->name, "v_sat_pk") && !begins(i->name, "v_sad_");
+}
+
+/* Bits of the constants 0.5 to -4.0 and 1/(2*pi), by what the operand is. */
+static const char *const float_texts[] = {"0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0"};
+static bool is_float_constant(uint32_t bits, const uint32_t constants[9]) {
+  for (int k = 0; k < 9; k++)
+    if (constants[k] == bits) return true;
+  return false;
+}
+static bool is_small_integer(int32_t v) { return v >= -16 && v <= 64; }
+
+/* A literal that a constant could stand for is marked, so that it is assembled as it was; of binary64 the constant is printed.
+ * Of 16 bits the lower ones count, and of those that are not marked they alone are printed. */
+static void print_literal(tw_text *t, const cdna_code *c, int width) {
+  static const uint32_t single[] = {0x3F000000, 0xBF000000, 0x3F800000, 0xBF800000, 0x40000000,
+                                    0xC0000000, 0x40800000, 0xC0800000, 0x3E22F983},
+                        half[] = {0x3800, 0xB800, 0x3C00, 0xBC00, 0x4000, 0xC000, 0x4400, 0xC400, 0x3118},
+                        brain[] = {0x3F00, 0xBF00, 0x3F80, 0xBF80, 0x4000, 0xC000, 0x4080, 0xC080, 0x3E22},
+                        upper[] = {0x3FE00000, 0xBFE00000, 0x3FF00000, 0xBFF00000,
+                                   0x40000000, 0xC0000000, 0x40100000, 0xC0100000};
+  const cdna_instruction *i = c->instruction;
+  const uint32_t v = c->literal;
+  bool marked = is_small_integer((int32_t)v), lower = false;
+  if (width == 2 && strstr(i->name, "f64")) {
+    for (int k = 0; k < 8; k++)
+      if (upper[k] == v) {
+        tw_text_add_string(t, float_texts[k]);
+        return;
+      }
+    if (!v) {
+      tw_text_add_string(t, "0");
+      return;
+    }
+    marked = false;
+  } else if (width == 2) {
+    marked = v <= 64;
+  } else if (begins(i->name, "v_pk_")) {
+    marked = marked || is_float_constant(v, half);
+  } else if (begins(i->name, "v_cvt_f32_bf16")) {
+    marked = marked || is_float_constant(v & 0xFFFF, brain);
+    lower = !marked;
+  } else if (begins(i->name, "v_cvt_f16_u16") || begins(i->name, "v_cvt_f16_i16") || takes_short_integers(i)) {
+    lower = !marked;
+  } else if (cdna_takes_halves(i) && !begins(i->name, "v_sat_pk")) {
+    marked = is_small_integer((int16_t)v) || is_float_constant(v & 0xFFFF, half);
+    lower = !marked;
+  } else if (!begins(i->name, "v_sat_pk")) {
+    marked = marked || is_float_constant(v, single);
+  }
+  tw_text_add(t, marked ? "lit(0x%" PRIx32 ")" : "0x%" PRIx32, lower ? v & 0xFFFF : v);
 }
 
 static void print_code(tw_text *t, const cdna_code *c, int code, int width) {
@@ -78,7 +129,7 @@ static void print_code(tw_text *t, const cdna_code *c, int code, int width) {
   } else if (code > CDNA_ZERO + 64 && code <= CDNA_ZERO + 80) {
     tw_text_add(t, "%d", CDNA_ZERO + 64 - code);
   } else if (code == CDNA_LITERAL) {
-    tw_text_add(t, "0x%" PRIx32, cdna_takes_halves(c->instruction) ? c->literal & 0xFFFF : c->literal);
+    print_literal(t, c, width);
   } else if (code >= CDNA_FLOATS && code <= CDNA_FLOATS + 8 && takes_short_integers(c->instruction)) {
     static const uint16_t half[] = {0x3800, 0xB800, 0x3C00, 0xBC00, 0x4000, 0xC000, 0x4400, 0xC400, 0x3118};
     tw_text_add(t, "0x%x", half[code - CDNA_FLOATS]);
@@ -267,7 +318,14 @@ static void print_signed(tw_text *t, const cdna_code *c, const cdna_operand_form
   if (sign_extend) tw_text_add_string(t, "sext(");
   if (minus) tw_text_add_string(t, words ? "neg(" : "-");
   if (bars) tw_text_add_string(t, "|");
-  print_code(t, c, code, width);
+  const bool wide_sum = s == 2 && (begins(c->instruction->name, "v_mad_u32_u16") ||
+                                   begins(c->instruction->name, "v_mad_i32_i16")); /* of 32 bits */
+  if (wide_sum && code >= CDNA_FLOATS && code < CDNA_FLOATS + 8)
+    tw_text_add_string(t, float_texts[code - CDNA_FLOATS]);
+  else if (wide_sum && code == CDNA_FLOATS + 8)
+    tw_text_add_string(t, "0.15915494");
+  else
+    print_code(t, c, code, width);
   if (bars) tw_text_add_string(t, "|");
   if (words) tw_text_add_string(t, ")");
   if (sign_extend) tw_text_add_string(t, ")");
@@ -286,6 +344,7 @@ static signs signs_of(const cdna_code *c) {
   if (c->variant == CDNA_DPP && begins(i->name, "v_dot") && strstr(i->name, "c_i32_")) return (signs){0};
   if (c->variant == CDNA_DPP && begins(i->name, "v_ldexp")) return (signs){x >> 20 & 1, x >> 21 & 1, 0};
   if (c->variant == CDNA_DPP) return (signs){(x >> 20 & 1) | (x >> 22 & 1) << 1, (x >> 21 & 1) | (x >> 23 & 1) << 1, 0};
+  if (c->variant == CDNA_SDWA && begins(i->name, "v_pk_")) return (signs){0};
   if (c->variant == CDNA_SDWA)
     return (signs){(x >> 20 & 1) | (x >> 28 & 1) << 1, (x >> 21 & 1) | (x >> 29 & 1) << 1,
                    (x >> 19 & 1) | (x >> 27 & 1) << 1};
@@ -346,10 +405,9 @@ static void print_vop3p_tail(const cdna_code *c, tw_text *t) {
   if (is_mfma(name)) {
     const uint32_t cbsz = cdna_bits(c->bits, 8, 3), abid = cdna_bits(c->bits, 11, 4), blgp = cdna_bits(c->bits, 61, 3);
     if (c->variant == CDNA_SCALED) {
-      const uint32_t low = cdna_bits(c->prefix, 11, 3), high = cdna_bits(c->prefix, 59, 2) | cdna_bits(c->prefix, 14, 1)
-                                                                                                 << 2;
-      print_list(t, "op_sel", low, 3, 0);
-      print_list(t, "op_sel_hi", high & 7, 3, 7);
+      /* of the two scales; the third place is there, and its bits mean nothing */
+      print_list(t, "op_sel", cdna_bits(c->prefix, 11, 2), 3, 0);
+      print_list(t, "op_sel_hi", cdna_bits(c->prefix, 59, 2), 3, 7);
     }
     if (cbsz) tw_text_add(t, " cbsz:%u", cbsz);
     if (abid && c->variant != CDNA_SCALED) tw_text_add(t, " abid:%u", abid);
@@ -551,7 +609,7 @@ static void print_name(const cdna_code *c, tw_text *t) {
   else
     tw_text_add_string(t, i->name);
   if (c->variant == CDNA_DPP)
-    tw_text_add_string(t, "_dpp");
+    tw_text_add_string(t, i->n_operands ? "_dpp" : "");
   else if (c->variant == CDNA_SDWA)
     tw_text_add_string(t, "_sdwa");
   else if (i->forms & CDNA_FORM_E64)
