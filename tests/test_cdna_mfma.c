@@ -424,8 +424,189 @@ static void fields_that_mean_nothing_are_refused(void **state) {
   }
 }
 
+/* ---- the published sums of CDNA3 (emulator/fused.h), in integers ---- */
+
+/* (-1)^negative * significand * 2^(exponent - fraction), of a code as it lies in the register. */
+typedef struct number {
+  bool negative, special;
+  int64_t significand;
+  int exponent, fraction;
+} number;
+
+static number number_of(cdna_type type, uint32_t code) {
+  static const struct {
+    int exponent, fraction, bias;
+  } shape[CDNA_TYPES] = {[CDNA_F16] = {5, 10, 15}, [CDNA_BF16] = {8, 7, 127}, [CDNA_FP8] = {4, 3, 8},
+                         [CDNA_BF8] = {5, 2, 16},  [CDNA_F32] = {8, 23, 127}, [CDNA_XF32] = {8, 23, 127}};
+  const int f = shape[type].fraction, bits = shape[type].exponent;
+  if (type == CDNA_XF32) code = code >> 13 << 13;
+  const int e = (int)(code >> f) & ((1 << bits) - 1);
+  number n = {.negative = code >> (f + bits) & 1,
+              .special = type == CDNA_FP8 || type == CDNA_BF8 ? code == 0x80 : e == (1 << bits) - 1,
+              .significand = (int64_t)(code & ((1u << f) - 1)) | (e ? 1ll << f : 0),
+              .exponent = (e ? e : 1) - shape[type].bias,
+              .fraction = f};
+  if (!n.significand) n.exponent = -126;
+  return n;
+}
+
+/* v * 2^shift; to the right toward zero or downward. */
+static __int128 moved(__int128 v, int shift, bool down) {
+  if (shift >= 0) return v << shift;
+  if (shift < -120) return v < 0 && down ? -1 : 0;
+  return v < 0 && !down ? -(-v >> -shift) : v >> -shift;
+}
+
+/* To nearest even, from a sum in units of 2^unit. */
+static float rounded_sum(__int128 sum, int unit) {
+  const bool negative = sum < 0;
+  unsigned __int128 v = (unsigned __int128)(negative ? -sum : sum);
+  int drop = 0;
+  while (v >> drop >> 24) drop++;
+  if (unit + drop < -149) drop = -149 - unit;
+  if (drop > 126) return negative ? -0.0f : 0.0f;
+  if (drop > 0) {
+    const unsigned __int128 rest = v & (((unsigned __int128)1 << drop) - 1), half = (unsigned __int128)1 << (drop - 1);
+    v >>= drop;
+    if (rest > half || (rest == half && v & 1)) v++;
+  } else {
+    drop = 0;
+  }
+  const float f = (float)ldexp((double)(uint64_t)v, unit + drop);
+  return negative ? -f : f;
+}
+
+typedef struct partial {
+  __int128 sum; /* in units of 2^(exponent - 24) */
+  int exponent;
+} partial;
+
+static partial cut_and_add(const number *a, const number *b, int n, int step) {
+  partial p = {0, -1000};
+  for (int k = 0; k < n; k += step)
+    if (a[k].exponent + b[k].exponent > p.exponent) p.exponent = a[k].exponent + b[k].exponent;
+  for (int k = 0; k < n; k += step) {
+    const __int128 product = (__int128)a[k].significand * b[k].significand;
+    const int unit = a[k].exponent + b[k].exponent - a[k].fraction - b[k].fraction;
+    const __int128 part = moved(product, unit - (p.exponent - 24), false);
+    p.sum += a[k].negative != b[k].negative ? -part : part;
+  }
+  return p;
+}
+
+static float published_sum(cdna_type a_type, const number *a, const number *b, int n, float c) {
+  const bool eight = a_type == CDNA_FP8 || a_type == CDNA_BF8;
+  const number addend = number_of(CDNA_F32, tw_bits_of(c));
+  partial p = cut_and_add(a, b, n, eight ? 2 : 1);
+  if (eight) {
+    const partial q = cut_and_add(a + 1, b + 1, n - 1, 2);
+    const int e = p.exponent > q.exponent ? p.exponent : q.exponent;
+    p = (partial){moved(p.sum, p.exponent - e, true) + moved(q.sum, q.exponent - e, true), e};
+  }
+  const int e = p.exponent > addend.exponent ? p.exponent : addend.exponent;
+  const __int128 sum = moved(p.sum, p.exponent - e + 7, true);
+  __int128 plus = addend.negative ? -(__int128)addend.significand : addend.significand;
+  plus = eight && addend.exponent < e - 25 ? 0 : moved(plus, addend.exponent - 23 - (e - 24), true);
+  return rounded_sum(sum + (plus << 7), e - 31);
+}
+
+/* Codes at random, their exponents within `spread` of the middle; now and then zero. */
+static uint32_t random_code(cdna_type type, int spread) {
+  const uint32_t r = (uint32_t)tw_random_next(&s.random);
+  const uint32_t e = (uint32_t)tw_random_below(&s.random, (uint64_t)spread);
+  if (!tw_random_below(&s.random, 12)) return 0;
+  switch (type) {
+  case CDNA_F16: return (r & 0x83FF) | (e % 30) << 10;
+  case CDNA_BF16: return (r & 0x807F) | (uint32_t)(127 - spread / 2 + (int)e) << 7;
+  case CDNA_FP8:
+  case CDNA_BF8: return (r & 0xFF) == 0x80 ? 0 : r & 0xFF;
+  default: return (r & 0x807FFFFF) | (uint32_t)(127 - spread / 2 + (int)e) << 23;
+  }
+}
+
+static void check_published_sums(const cdna_mfma *m, int spread) {
+  const question q = {.arch = CDNA3, .m = m, .a = m->a, .b = m->b};
+  const int group = m->a == CDNA_XF32 ? 4 : m->a == CDNA_FP8 || m->a == CDNA_BF8 ? 16 : m->k < 8 ? m->k : 8;
+  cdna_fragment f[3];
+  cdna_fragment_of(m, CDNA_A, m->a, &f[0]);
+  cdna_fragment_of(m, CDNA_B, m->b, &f[1]);
+  cdna_fragment_of(m, CDNA_C, CDNA_TYPES, &f[2]);
+  static const int row[] = {A, B, C};
+  const cdna_type type[] = {m->a, m->b, CDNA_F32};
+  for (int o = 0; o < 3; o++)
+    for (int lane = 0; lane < CDNA_LANES; lane++)
+      for (int item = 0; item < f[o].items; item++)
+        put(row[o], lane, item * f[o].bits, f[o].bits, random_code(type[o], o == 2 ? 2 * spread : spread));
+  execute(&q);
+  for (int block = 0; block < m->blocks; block++)
+    for (int i = 0; i < m->m; i++)
+      for (int j = 0; j < m->n; j++) {
+        number a[64], b[64];
+        for (int k = 0; k < m->k; k++) {
+          const cdna_slot of_a = cdna_fragment_slot(&f[0], (cdna_position){block, i, k}),
+                          of_b = cdna_fragment_slot(&f[1], (cdna_position){block, k, j});
+          a[k] = number_of(m->a, (uint32_t)get(A, of_a.lane, of_a.item * f[0].bits, f[0].bits));
+          b[k] = number_of(m->b, (uint32_t)get(B, of_b.lane, of_b.item * f[1].bits, f[1].bits));
+        }
+        const cdna_slot of_c = cdna_fragment_slot(&f[2], (cdna_position){block, i, j});
+        float expected = tw_float_of(s.v[C + of_c.item][of_c.lane]);
+        for (int k = 0; k < m->k; k += group) expected = published_sum(m->a, a + k, b + k, group, expected);
+        const float actual = tw_float_of(s.v[D + of_c.item][of_c.lane]);
+        if (actual != expected)
+          fail_msg("%s: D[%d][%d] is %a, not %a", m->name, i, j, (double)actual, (double)expected);
+      }
+}
+
+static void sums_of_cdna3_follow_the_published_rules(void **state) {
+  static const char *const isa[] = {"portable", "avx2", "avx512"};
+  const cdna_mfma *m;
+  int checked = 0;
+  (void)state;
+  for (int k = 0; k < 3; k++) {
+    setenv("TILEWRIGHT_CDNA_ISA", isa[k], 1);
+    s.program.kit = s.wave.kit = cdna_kit();
+    for (size_t i = 0; (m = cdna_mfma_at(i)); i++) {
+      if (!m->passes[CDNA3] || cdna_mfma_is_sparse(m) || m->c != CDNA_F32 || m->a == CDNA_F32) continue;
+      /* close together, so that all is in the fast loops; and far apart, so that none is (but of f16, fp8) */
+      for (int round = 0; round < 3; round++) check_published_sums(m, round == 2 ? 110 : round ? 40 : 8);
+      checked++;
+    }
+  }
+  unsetenv("TILEWRIGHT_CDNA_ISA");
+  s.program.kit = s.wave.kit = cdna_kit();
+  assert_int_equal(checked, 3 * (5 + 5 + 8 + 2));
+}
+
+/* What the rules differ in from one fma after the other, by hand: 2^24 + 1 + 1 - 2^24 in a group, of which the ones lie just
+ * within 24 bits; and cut off a bit further. */
+static void cdna3_cuts_what_lies_far_below_its_group(void **state) {
+  const cdna_mfma *m = cdna_mfma_find("v_mfma_f32_16x16x16_bf16");
+  const question q = {.arch = CDNA3, .m = m, .a = m->a, .b = m->b};
+  (void)state;
+  for (int bit = 24; bit <= 25; bit++) {
+    memset(s.v, 0, sizeof s.v);
+    const uint32_t large = (uint32_t)(127 + bit) << 7, one = 127u << 7;
+    for (int lane = 0; lane < 16; lane++) { /* k = 0 to 3 of row and column `lane` */
+      put(A, lane, 0, 16, large), put(A, lane, 16, 16, one), put(A, lane, 32, 16, one),
+          put(A, lane, 48, 16, large | 0x8000);
+      for (int k = 0; k < 4; k++) put(B, lane, 16 * k, 16, one);
+    }
+    execute(&q);
+    assert_true(tw_float_of(s.v[D][0]) == (bit == 24 ? 2.0f : 0.0f));
+  }
+  /* not finite */
+  put(A, 0, 0, 16, 0x7F80);
+  execute(&q);
+  assert_true(isinf(tw_float_of(s.v[D][0])));
+  put(A, 0, 16, 16, 0xFF80);
+  execute(&q);
+  assert_true(isnan(tw_float_of(s.v[D][0])));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sums_of_cdna3_follow_the_published_rules),
+      cmocka_unit_test(cdna3_cuts_what_lies_far_below_its_group),
       cmocka_unit_test(every_instruction_multiplies_exactly),
       cmocka_unit_test(fields_permute_broadcast_negate_and_choose),
       cmocka_unit_test(f8f6f4_takes_every_pair_of_formats_with_and_without_scales),

@@ -1,6 +1,7 @@
-/* mfma.c - matrix instructions: registers to matrices by the maps of layout/mfma.h, products in order of k, and back.
+/* mfma.c - matrix instructions: registers to matrices by the maps of layout/mfma.h, products, and back.
  *
- * Order of summation: each element is C, plus the products of ascending k, each product and sum rounded once to the
+ * Order of summation: on CDNA3 that of fused.h. Of CDNA4, for which nothing is published, and of sparse instructions the order
+ * is ours: each element is C, plus the products of ascending k, each product and sum rounded once to the
  * type of C. Where all are small integers nothing is rounded. Of scaled instructions the items are scaled before they
  * are multiplied, which is exact; with scales so far from 1 that it might not be, sums of blocks are, in double. XF32
  * cuts its items to 10 bits of fraction. */
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "target/cdna/emulator/emulator.h"
+#include "target/cdna/emulator/fused.h"
 #include "target/cdna/lanes/half.h"
 #include "target/cdna/lanes/small.h"
 #include "target/cdna/layout/mfma.h"
@@ -30,6 +32,7 @@ typedef struct matrix_plan {
   matrix_map a, b, c;
   uint8_t scale_lane[2][SCALES_MAX]; /* of row (column) and block of 32 k: [r * blocks + b] */
   int scale_byte[2];
+  int group;      /* of products that are added at once; 0: none are */
   int index_bit;  /* of a sparse instruction */
   uint8_t negate; /* of f64: A, B, C */
 } matrix_plan;
@@ -184,6 +187,10 @@ static void run_float(cdna_wave *w, const cdna_op *op) {
     multiply_sparse(m, c, a, b, k_of);
   else if (is_far)
     multiply_far(m, c, a, b, ea, eb);
+  else if (p->group)
+    for (int block = 0; block < m->blocks; block++)
+      cdna_fused_multiply(w->kit, m, c + block * m->m * m->n, a + block * m->m * m->k, b + block * m->k * m->n,
+                          p->group);
   else
     for (int block = 0; block < m->blocks; block++)
       w->kit->multiply(c + block * m->m * m->n, a + block * m->m * m->k, b + block * m->k * m->n, m->m, m->n, m->k);
@@ -338,6 +345,7 @@ bool cdna_lower_mfma(cdna_program *p, const cdna_code *c, cdna_op *op) {
   if (!scaled) return false;
   matrix_plan *plan = &scaled->plan;
   plan->mfma = m;
+  plan->group = cdna_fused_group(arch, m);
   if (!map_of(m, CDNA_A, a, arch, &plan->a) || !map_of(m, CDNA_B, b, arch, &plan->b) ||
       !map_of(m, CDNA_C, m->c, arch, &plan->c) || !fields_of(m, c, plan, op))
     return false;

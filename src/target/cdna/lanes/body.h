@@ -207,6 +207,8 @@ static void multiply(float *c, const float *a, const float *b, int m, int n, int
 
 #include "target/cdna/lanes/rare.h"
 
+#include "target/cdna/lanes/fused.h"
+
 #define E(name_) {"v_" #name_, name_, CDNA_D, 0},
 #define EM(name_) {"v_" #name_, name_, CDNA_MASK, 0},
 #define EB(name_) {"v_" #name_, name_, CDNA_D_AND_MASK, 0},
@@ -221,4 +223,5 @@ const cdna_lane_kit KIT = {.isa = KIT_NAME,
                            .expand = expand,
                            .pack = pack,
                            .blend = blend,
-                           .multiply = multiply};
+                           .multiply = multiply,
+                           .fuse = fuse};

@@ -39,6 +39,15 @@ typedef struct cdna_lane_entry {
   uint8_t keeps; /* reads `old` */
 } cdna_lane_entry;
 
+/* A block of a matrix instruction of CDNA3: emulator/fused.h. */
+typedef struct cdna_fused {
+  float *c;
+  const float *a, *b;
+  const int32_t *a_exponent, *b_exponent; /* of each item */
+  int m, n, k, group;
+  bool halves; /* even and odd k are summed apart */
+} cdna_fused;
+
 /* The functions of one instruction set, and what valu.c does to rows. */
 typedef struct cdna_lane_kit {
   const char *isa;
@@ -50,6 +59,8 @@ typedef struct cdna_lane_kit {
   void (*blend)(uint32_t *d, const uint32_t *s, const uint32_t *mask, int rows);
   /* c[i][j] = fma(a[k][i], b[k][j], c[i][j]) for k = 0, 1, ... */
   void (*multiply)(float *c, const float *a, const float *b, int m, int n, int k);
+  /* where all exponents of products lie between -100 and 100, those of C below 120 */
+  void (*fuse)(const cdna_fused *);
 } cdna_lane_kit;
 
 extern const cdna_lane_kit cdna_kit_portable, cdna_kit_avx2, cdna_kit_avx512;

@@ -1,0 +1,121 @@
+/* fused.c - see fused.h. */
+#include "target/cdna/emulator/fused.h"
+
+#include <math.h>
+
+#include "base/bits.h"
+
+enum { ITEMS_MAX = 2048, ZERO_EXPONENT = -126, FAR = 100 };
+
+int cdna_fused_group(cdna_arch arch, const cdna_mfma *m) {
+  if (arch != CDNA3 || cdna_mfma_is_sparse(m)) return 0;
+  switch (m->a) {
+  case CDNA_F16:
+  case CDNA_BF16: return m->k < 8 ? m->k : 8;
+  case CDNA_FP8:
+  case CDNA_BF8: return 16;
+  case CDNA_XF32: return 4;
+  default: return 0;
+  }
+}
+
+/* Of the smallest normal number. */
+static int least_exponent(cdna_type type) {
+  return type == CDNA_F16 ? -14 : type == CDNA_FP8 ? -7 : type == CDNA_BF8 ? -15 : -126;
+}
+
+static inline int exponent_of(float v, int least) {
+  const int e = (int)(tw_bits_of(v) >> 23 & 0xFF) - 127;
+  return v == 0 ? ZERO_EXPONENT : e < least ? least : e;
+}
+
+/* Exponents of all items, and the smallest and largest of those that are not zero. */
+static void find_exponents(const float *v, int n, int least, int32_t *e, int *low, int *high) {
+  int smallest = 1000, largest = -1000;
+  for (int k = 0; k < n; k++) {
+    e[k] = exponent_of(v[k], least);
+    const int lower = v[k] == 0 ? 1000 : e[k], upper = v[k] == 0 ? -1000 : e[k];
+    smallest = lower < smallest ? lower : smallest;
+    largest = upper > largest ? upper : largest;
+  }
+  *low = smallest;
+  *high = largest;
+}
+
+/* Toward zero, or downward, to so many bits below 2^exponent. */
+static double cut(double v, int bits, int exponent) { return ldexp(trunc(ldexp(v, bits - exponent)), exponent - bits); }
+static double floored(double v, int bits, int exponent) {
+  return ldexp(floor(ldexp(v, bits - exponent)), exponent - bits);
+}
+
+typedef struct part {
+  double sum;
+  int exponent;
+} part;
+
+static part add_products(const cdna_fused *x, int i, int j, int first, int last, int step) {
+  part p = {0, -100000};
+  for (int k = first; k < last; k += step) {
+    const int e = x->a_exponent[k * x->m + i] + x->b_exponent[k * x->n + j];
+    p.exponent = e > p.exponent ? e : p.exponent;
+  }
+  for (int k = first; k < last; k += step)
+    p.sum += cut((double)x->a[k * x->m + i] * x->b[k * x->n + j], 24, p.exponent);
+  return p;
+}
+
+/* One element and one group, for all numbers there are. */
+static float fuse_element(const cdna_fused *x, int i, int j, int first, float c) {
+  const int last = first + x->group;
+  double plain = 0;
+  bool up = false, down = false;
+  for (int k = first; k < last; k++) {
+    const double product = (double)x->a[k * x->m + i] * x->b[k * x->n + j];
+    plain += product;
+    up |= product >= 0x1p128;
+    down |= product <= -0x1p128;
+  }
+  plain += (double)c;
+  if (!isfinite(plain)) return (float)plain;
+  if (up || down) return up && down ? NAN : up ? INFINITY : -INFINITY;
+  part p = add_products(x, i, j, first, last, x->halves ? 2 : 1);
+  if (x->halves) {
+    const part q = add_products(x, i, j, first + 1, last, 2);
+    const int e = p.exponent > q.exponent ? p.exponent : q.exponent;
+    p = (part){floored(p.sum, 24, e) + floored(q.sum, 24, e), e};
+  }
+  const int of_c = exponent_of(c, -126), e = p.exponent > of_c ? p.exponent : of_c;
+  const double addend = x->halves && of_c < e - 25 ? 0 : floored((double)c, 24, e);
+  return (float)(floored(p.sum, 31, e) + addend);
+}
+
+void cdna_fused_multiply(const cdna_lane_kit *kit, const cdna_mfma *m, float *c, const float *a, const float *b,
+                         int group) {
+  int32_t ea[ITEMS_MAX], eb[ITEMS_MAX];
+  int low[3], high[3];
+  const cdna_fused x = {.c = c,
+                        .a = a,
+                        .b = b,
+                        .a_exponent = ea,
+                        .b_exponent = eb,
+                        .m = m->m,
+                        .n = m->n,
+                        .k = m->k,
+                        .group = group,
+                        .halves = group == 16};
+  find_exponents(a, m->m * m->k, least_exponent(m->a), ea, &low[0], &high[0]);
+  find_exponents(b, m->n * m->k, least_exponent(m->b), eb, &low[1], &high[1]);
+  int largest_c = -1000;
+  for (int k = 0; k < m->m * m->n; k++) {
+    const int e = (int)(tw_bits_of(c[k]) >> 23 & 0xFF) - 127;
+    largest_c = e > largest_c ? e : largest_c;
+  }
+  if (low[0] + low[1] > -FAR && high[0] + high[1] < FAR && high[0] < 128 && high[1] < 128 && largest_c < 120) {
+    kit->fuse(&x);
+    return;
+  }
+  for (int i = 0; i < m->m; i++)
+    for (int j = 0; j < m->n; j++)
+      for (int first = 0; first < m->k; first += group)
+        c[i * m->n + j] = fuse_element(&x, i, j, first, c[i * m->n + j]);
+}
