@@ -181,6 +181,31 @@ static void useless_replies_end_in_a_line_of_each_kind(void **state) {
   }
 }
 
+/* A model that has no kernel to give is not asked for ever, and one that may evaluate little is not asked for much. */
+static void nobody_pays_for_nothing(void **state) {
+  (void)state;
+  char *agent = strdup(model(PLAN_OR("echo I would rather not")));
+  const char *agents[] = {agent};
+  tw_problem problem = fake_problem(64);
+  tw_search_options o = options_of(agents, 1);
+  o.iterations = 50, o.plans = 6, o.beam = 6;
+  tw_search_result r;
+  assert_int_equal(tw_search(&fake_target, &problem, &o, &r, NULL), TW_OK);
+  char *log = read_text("log");
+  assert_int_equal(count(log, "tensor accelerator"), 6 + 12 + 12); /* 6 plans, 2 kernels each, each sent back once */
+  assert_non_null(strstr(r.notes, "no kernel in 24 answers in a row"));
+  free(log);
+  tw_search_result_free(&r);
+  write_file("log", "");
+  o.iterations = 1, o.samples = 4; /* the start is one of them */
+  assert_int_equal(tw_search(&fake_target, &problem, &o, &r, NULL), TW_OK);
+  log = read_text("log");
+  assert_int_equal(count(log, "tensor accelerator"), 2 + 4 + 4);
+  free(log);
+  free(agent);
+  tw_search_result_free(&r);
+}
+
 static void a_budget_ends_the_questions_and_not_the_search(void **state) {
   (void)state;
   fake_state better = fake_plainest();
@@ -497,6 +522,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_reply_becomes_a_kernel, start, end),
       cmocka_unit_test_setup_teardown(a_failure_is_sent_back_with_its_message, start, end),
       cmocka_unit_test_setup_teardown(useless_replies_end_in_a_line_of_each_kind, start, end),
+      cmocka_unit_test_setup_teardown(nobody_pays_for_nothing, start, end),
       cmocka_unit_test_setup_teardown(a_budget_ends_the_questions_and_not_the_search, start, end),
       cmocka_unit_test_setup_teardown(a_resumed_search_asks_nothing_twice, start, end),
       cmocka_unit_test_setup_teardown(two_models_share_the_work, start, end),

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/strings.h"
 
-enum { AT_ONCE = 4 };
+enum { AT_ONCE = 4, HOPELESS = 24 /* replies without a kernel in a row */ };
 
 void tw_account_open(tw_account *a) {
   *a = (tw_account){0};
@@ -28,7 +28,23 @@ void tw_account_close(tw_account *a) {
 void tw_account_useless(tw_account *a, const char *why) {
   pthread_mutex_lock(&a->lock);
   if (a->useless++ == 0) a->useless_why = strdup(why);
+  a->useless_in_a_row++;
   pthread_mutex_unlock(&a->lock);
+}
+
+void tw_account_useful(tw_account *a) {
+  pthread_mutex_lock(&a->lock);
+  a->useless_in_a_row = 0;
+  pthread_mutex_unlock(&a->lock);
+}
+
+tw_status tw_account_hope(tw_account *a, const char *agent, tw_error *error) {
+  pthread_mutex_lock(&a->lock);
+  const size_t row = a->useless_in_a_row;
+  pthread_mutex_unlock(&a->lock);
+  return row < HOPELESS
+             ? TW_OK
+             : tw_fail(error, TW_MISSING, "%s gave no kernel in %zu answers in a row: it is asked no more", agent, row);
 }
 
 void tw_account_print(tw_account *a, const char *agent, tw_text *out) {

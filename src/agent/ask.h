@@ -16,11 +16,16 @@ typedef struct tw_account {
   char *trouble[TW_CHAT_TROUBLES]; /* the first message of the kind; malloc'ed */
   size_t useless;                  /* replies without a kernel in them */
   char *useless_why;               /* of the first; malloc'ed */
-  bool spent;                      /* a budget is used up */
+  size_t useless_in_a_row;
+  bool spent; /* a budget is used up */
 } tw_account;
 void tw_account_open(tw_account *);
 void tw_account_close(tw_account *);
+/* A reply had a kernel in it; had none, and why not. */
+void tw_account_useful(tw_account *);
 void tw_account_useless(tw_account *, const char *why);
+/* So many replies in a row had none that more will not: TW_MISSING. */
+tw_status tw_account_hope(tw_account *, const char *agent, tw_error *);
 /* Lines for the user: what was asked and what it took; then one for each kind of trouble. */
 void tw_account_print(tw_account *, const char *agent, tw_text *out);
 

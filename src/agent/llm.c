@@ -88,7 +88,8 @@ static void plan(tw_agent *agent, size_t n, const tw_request *const request[], t
     for (size_t j = 0; question && j < r->plans; j++, k++) {
       tw_question *q = &question[k];
       *q = (tw_question){.chat = m->planner, .place = r->place | j, .memo = r->memo, .stop = r->stop};
-      q->status = tw_prompt_plan(r, &random, &q->prompt, &q->error);
+      q->status = tw_account_hope(&m->account, agent->name, &q->error);
+      if (q->status == TW_OK) q->status = tw_prompt_plan(r, &random, &q->prompt, &q->error);
     }
   }
   if (question) tw_ask(&m->options, &m->account, agent->name, wanted, question);
@@ -122,7 +123,9 @@ static void take_kernel(llm *m, const tw_order *o, tw_question *q, tw_kernel *ou
   }
   /* edits are of what was shown last: the attempt that failed, if there was one */
   const char *shown = o->failed && o->failed->source ? o->failed->source : o->request->parent->source;
-  if (tw_reply_source(q->answer, shown, &out->source, &out->message) != TW_OK)
+  if (tw_reply_source(q->answer, shown, &out->source, &out->message) == TW_OK)
+    tw_account_useful(&m->account);
+  else
     tw_account_useless(&m->account, out->message.text);
 }
 
@@ -141,7 +144,8 @@ static void implement(tw_agent *agent, size_t n, const tw_order order[], tw_kern
                        .kernel = true,
                        .memo = o->request->memo,
                        .stop = o->request->stop};
-    q->status = tw_prompt_implement(o->request, detail->text, o->failed, &q->prompt, &q->error);
+    q->status = tw_account_hope(&m->account, agent->name, &q->error);
+    if (q->status == TW_OK) q->status = tw_prompt_implement(o->request, detail->text, o->failed, &q->prompt, &q->error);
   }
   if (question) tw_ask(&m->options, &m->account, agent->name, n, question);
   for (size_t i = 0; i < n; i++) {

@@ -5,6 +5,7 @@
  * kernels turned out to be known. What a kernel is compared with are those before it of the same parent and agent, and
  * what the search had before: the outcome depends neither on threads nor on how long an answer takes. Candidates are
  * numbered in the order of the beam, then of the agents, plans and alternatives. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,9 +138,17 @@ static tw_request request_of(const tw_round *r, const family *f, size_t place, s
   return request;
 }
 
+/* Each plan of a model is a question that somebody pays for: no more of them than there are samples left for their kernels. */
+static int most_plans(const tw_state *s) {
+  const tw_search_options *o = &s->options;
+  if (o->samples == 0 || !s->member[0].agent->asks_models) return INT_MAX;
+  return (o->samples - s->samples + o->kernels - 1) / o->kernels;
+}
+
 /* Divides the plans of the beam; false without memory. */
 static bool divide(tw_round *r) {
   tw_state *s = r->state;
+  int left = most_plans(s);
   r->n_families = s->n_beam;
   r->family = tw_new(s->n_beam, sizeof *r->family);
   r->asking = tw_new(s->n_beam * s->n_members, sizeof *r->asking);
@@ -148,7 +157,8 @@ static bool divide(tw_round *r) {
   for (size_t place = 0; done && place < s->n_beam; place++) {
     done = meet_family(s, s->beam[place], &r->family[place]);
     memset(plans, 0, s->n_members * sizeof *plans);
-    for (int i = 0, member; i < s->options.plans && (member = next_member(s, s->beam[place])) >= 0; i++)
+    for (int i = 0, member; i < s->options.plans && left > 0 && (member = next_member(s, s->beam[place])) >= 0;
+         i++, left--)
       plans[member]++;
     size_t first_plan = 0;
     for (size_t m = 0; done && m < s->n_members; m++) {
