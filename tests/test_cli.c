@@ -679,13 +679,17 @@ static void tuning_gives_files_that_run_as_promised(void **state) {
 
 static void tuning_does_not_depend_on_jobs(void **state) {
   (void)state;
-  json_t *one = expect_json("$T tune " SMALL QUICK "--seed 3 --jobs 1 --json", 0);
+  json_t *one = expect_json("$T tune " SMALL QUICK "--seed 3 --jobs 1 --json --timeline best.svg", 0);
   json_t *four = expect_json("$T tune " SMALL QUICK "--seed 3 --jobs 4 --json", 0);
   json_object_del(one, "wall_seconds");
   json_object_del(four, "wall_seconds");
   assert_true(json_equal(one, four));
   json_decref(one);
   json_decref(four);
+  char *svg = contents_of("best.svg"); /* of the best that was found */
+  assert_true(occurrences(svg, "<rect ") > 10 && strstr(svg, ">array</text>"));
+  free(svg);
+  expect_failure("$T tune " SMALL QUICK "--window 0:10", 2, "--timeline");
 }
 
 /* Without --out, too: it takes the same search to make it again. */

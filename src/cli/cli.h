@@ -189,6 +189,12 @@ tw_status cli_refuse_source(const cli *, const tw_error *why);
 tw_status cli_measure_source(const cli *, const cli_subject *, const char *source, size_t length, bool trust,
                              const char *note, tw_error *);
 
+/* TW_USAGE: --window without --timeline, or with words that say no part of a run. */
+tw_status cli_check_timeline(const cli *, tw_error *);
+
+/* Writes what --trace and --timeline ask for, of a source that a search has found; where they ask for nothing, nothing. */
+tw_status cli_draw_source(const cli *, const cli_subject *, const char *source, bool trust, const char *note, tw_error *);
+
 /* ---- interrupt.c ---- */
 
 /* From now on the first Ctrl-C sets the flag that is returned, the second one ends the process. */

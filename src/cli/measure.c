@@ -53,17 +53,25 @@ static tw_status build_check_measure(const cli *c, const cli_subject *s, const c
   return out->trial.error.status;
 }
 
+tw_status cli_check_timeline(const cli *c, tw_error *error) {
+  cli_timeline t;
+  if (!c->options.window) return TW_OK;
+  if (!c->options.timeline) return tw_fail(error, TW_USAGE, "--window says what --timeline FILE shows: give both");
+  return cli_timeline_window(c->options.window, &t, error);
+}
+
 /* As above; with --timeline the trace is drawn, and written to a place of its own if nobody asked for it. */
 static tw_status measure_and_draw(const cli *c, const cli_subject *s, const char *source, size_t length, bool trust,
                                   const char *note, outcome *out, tw_error *error) {
   const char *svg = c->options.timeline;
-  if (!svg && c->options.window) return tw_fail(error, TW_USAGE, "--window says what --timeline FILE shows: give both");
+  tw_status status = cli_check_timeline(c, error);
+  if (status != TW_OK) return status;
   if (!svg) return build_check_measure(c, s, source, length, trust, c->options.trace, out, error);
   char problem[512], title[700], *directory = NULL, *own = NULL;
   cli_timeline t = {.title = title, .unit = strcmp(s->target->unit, "seconds") ? s->target->unit : "microseconds"};
   tw_problem_print(&s->problem, problem, sizeof problem);
   snprintf(title, sizeof title, "%s on %s%s%s", problem, s->target->name, note ? ", " : "", note ? note : "");
-  tw_status status = c->options.window ? cli_timeline_window(c->options.window, &t, error) : TW_OK;
+  if (c->options.window) status = cli_timeline_window(c->options.window, &t, error);
   if (status == TW_OK && !c->options.trace) {
     status = tw_directory_temporary(&directory, error);
     if (status == TW_OK && !(own = tw_path_join(directory, "trace.json")))
@@ -109,6 +117,11 @@ tw_status cli_refuse_source(const cli *c, const tw_error *why) {
   return why->status;
 }
 
+static void print_timelines(const cli *c) {
+  if (c->options.trace) printf("\ntimeline in %s: open it in ui.perfetto.dev or chrome://tracing\n", c->options.trace);
+  if (c->options.timeline) printf("\npicture of the timeline in %s\n", c->options.timeline);
+}
+
 static void print_text(const cli *c, const cli_subject *s, const outcome *o, const char *note) {
   char problem[512];
   tw_problem_print(&s->problem, problem, sizeof problem);
@@ -117,8 +130,16 @@ static void print_text(const cli *c, const cli_subject *s, const outcome *o, con
   printf("  inputs        --seed %" PRIu64 "\n", c->options.inputs);
   cli_print_measurement(s->target, &o->trial.measured, &o->bound);
   if (o->inspected) cli_print_inspection(&o->inspection);
-  if (c->options.trace) printf("\ntimeline in %s: open it in ui.perfetto.dev or chrome://tracing\n", c->options.trace);
-  if (c->options.timeline) printf("\npicture of the timeline in %s\n", c->options.timeline);
+  print_timelines(c);
+}
+
+tw_status cli_draw_source(const cli *c, const cli_subject *s, const char *source, bool trust, const char *note,
+                          tw_error *error) {
+  outcome o = {0};
+  if (!c->options.trace && !c->options.timeline) return TW_OK;
+  const tw_status status = measure_and_draw(c, s, source, strlen(source), trust, note, &o, error);
+  if (status == TW_OK && !c->options.json) print_timelines(c);
+  return status;
 }
 
 tw_status cli_measure_source(const cli *c, const cli_subject *s, const char *source, size_t length, bool trust,

@@ -1,6 +1,6 @@
 /* timeline.c - see timeline.h. A lane is a unit (`tid` of the trace); lanes stand in the trace's own order. Spans of one
  * unit that overlap are drawn in rows below each other, each in the first row that is free; where the rows run out, over
- * each other in the last. Spans that are too short for the eye melt into a bar that covers them: a picture has thousands
+ * each other in the last; lanes for which there is no room are counted below. Spans that are too short for the eye melt into a bar that covers them: a picture has thousands
  * of bars, a trace may have millions of spans. The trace has one event a line, so only one is in memory as JSON. */
 #include "cli/timeline.h"
 
@@ -17,7 +17,7 @@
 #include "cli/html.h"
 
 enum {
-  LANES = 12,
+  LANES = 48, /* a compute unit of cdna has 42 */
   ROWS = 4,
   NAMES = 14,
   WIDTH = 1000,
@@ -52,8 +52,8 @@ typedef struct lane {
 
 typedef struct picture {
   const cli_timeline *t;
-  double zero, from, to, scale; /* all in the trace's time; scale: pixels a unit */
-  int n_lanes, n_names;
+  double zero, from, to, scale;   /* all in the trace's time; scale: pixels a unit */
+  int n_lanes, n_names, left_out; /* left_out: lanes for which there was no room */
   lane lane[LANES];
   char name[NAMES][40];
   tw_text bars[LANES][ROWS], cells[LANES][ROWS][NAMES]; /* cells: melted bars, one path for those of a colour */
@@ -122,7 +122,10 @@ static int name_of(picture *p, const char *name) {
   return p->n_names++;
 }
 
-static void note_lane(void *context, const span *s) { lane_of(context, s->lane); }
+static void note_lane(void *context, const span *s) {
+  picture *p = context;
+  if (strcmp(s->lane, "kernel") != 0) p->left_out += lane_of(p, s->lane) < 0; /* that one's span is the axis */
+}
 
 static void measure_span(void *context, const span *s) {
   picture *p = context;
@@ -285,6 +288,9 @@ static char *svg_of(picture *p) {
   out.failed |= legend.failed;
   tw_text_free(&legend);
   add_axis(&out, p, bottom);
+  if (p->left_out)
+    tw_text_add(&out, "<text x=\"%d\" y=\"%d\">and %d more rows, which the trace has</text>\n", LEFT, bottom + 29,
+                p->left_out);
   for (int l = 0; l < p->n_lanes; l++) {
     int y = lane_top(p, l);
     tw_text_add(&out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">", LEFT - 6, y + ROW - 4);

@@ -116,6 +116,7 @@ static tw_status deliver(const cli *c, const cli_subject *s, const tw_search_res
   if (!c->options.no_wisdom) keep_wisdom(s, r, i && i->rewritten);
   tw_status status = show(c, s, r, i, error);
   if (!c->options.out && i && i->rewritten) say_where(c, s, r);
+  if (status == TW_OK) status = cli_draw_source(c, s, r->source, r->has_recipe || c->options.trust, "the best", error);
   if (!c->options.out) return status;
   tw_error why = {0};
   tw_text list = {0};
@@ -178,7 +179,8 @@ tw_status cli_tune(const cli *c, tw_error *error) {
   if (c->options.exhaustive && c->options.from)
     return tw_fail(error, TW_USAGE,
                    "--exhaustive goes through a menu's kernels; --from begins with one of yours: give one");
-  tw_status status = cli_subject_of(c, 0, &subject, error);
+  tw_status status = cli_check_timeline(c, error);
+  if (status == TW_OK) status = cli_subject_of(c, 0, &subject, error);
   if (status == TW_OK && !c->options.runner)
     status = cli_usable(&subject, error); /* who evaluates must have the machine */
   if (status == TW_OK && c->options.out) status = tw_directory_make(c->options.out, error);
