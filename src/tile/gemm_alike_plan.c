@@ -9,9 +9,10 @@
 
 enum {
   STAGES_MAX = 8,
-  CHUNK = 16,   /* bytes of a thread's copy */
-  PIECE = 1024, /* bytes that a group copies at once; tiles begin at multiples of it */
-  OVERHEAD = 32 /* registers of a thread beside sums and operands */
+  SPLIT_BELOW = 4, /* tiles of a processor */
+  CHUNK = 16,      /* bytes of a thread's copy */
+  PIECE = 1024,    /* bytes that a group copies at once; tiles begin at multiples of it */
+  OVERHEAD = 32    /* registers of a thread beside sums and operands */
 };
 
 static int element_bytes(tw_type t) { return tw_type_bits(t) / 8; }
@@ -147,9 +148,16 @@ static tw_status then_product(const void *with, void *plan, unsigned given, tw_e
   return side == 16 || side == 32 ? TW_OK : tw_fail(error, TW_USAGE, "is not of 16 or 32");
 }
 
+/* Turns need two groups a SIMD and two stages: where a schedule has others yet, they come with it. So a search gets there in
+ * one step, and not by way of more groups alone, which are slower. */
 static tw_status then_turns(const void *with, void *plan, unsigned given, tw_error *error) {
-  (void)with, (void)given;
-  return ((PLAN *)plan)->turns == 3 ? tw_fail(error, TW_USAGE, "is not of 2 or 4 turns a step") : TW_OK;
+  const int simds = ((const context *)with)->machine->simds;
+  PLAN *p = plan;
+  (void)given;
+  if (p->turns == 3) return tw_fail(error, TW_USAGE, "is not of 2 or 4 turns a step");
+  if (p->groups_m * p->groups_n != 2 * simds) p->groups_m = 2, p->groups_n = simds;
+  p->stages = 2;
+  return TW_OK;
 }
 
 static const tw_verb verbs[] = {
@@ -251,7 +259,10 @@ tw_status tw_tile_alike_steps(const tw_tile_machine *machine, const tw_problem *
   tw_menu_offer(&m, "copy", "copies past the registers take none of them and no instructions to lay them down",
                 "copy direct");
   tw_menu_offer(&m, "copy", "copies through registers need no wait of their own", "copy registers");
-  for (int i = 1; i <= 16; i += i < 4 ? 1 : i / 2)
+  /* where every processor has several tiles nothing is gained, and the parts are executed as a whole to be checked */
+  const int64_t tiles = (c.g.m + now.m - 1) / now.m * ((c.g.n + now.n - 1) / now.n);
+  const bool few = tiles < SPLIT_BELOW * (int64_t)machine->processors;
+  for (int i = 1; i <= 16 && (few || now.split > 1); i += i < 4 ? 1 : i / 2)
     tw_menu_offer(&m, "split", "few tiles of long sums keep every processor busy when blocks share them", "split %d",
                   i);
   for (int i = 2; i <= 4; i += 2)

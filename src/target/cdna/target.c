@@ -538,6 +538,7 @@ static const tw_family families[] = {
     .name = NAME, .summary = SUMMARY, .unit = "seconds",                                                               \
     .traits = {.simulated = true,                                                                                      \
                .deterministic = true,                                                                                  \
+               .measures_first = true, /* timing needs no result */                                                    \
                .own_reference = true,                                                                                  \
                .reference_up_to = CDNA_SAMPLE_ABOVE,                                                                   \
                .error = 0.17, /* docs/cdna-accuracy.md: its eleven kernels against what is published of them */        \

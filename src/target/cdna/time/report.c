@@ -17,6 +17,8 @@ void cdna_times_add(cdna_times *sum, const cdna_times *one, bool is_main) {
   sum->seconds = before.seconds + one->seconds;
   sum->cycles = before.cycles + one->cycles;
   sum->matrix_flops = before.matrix_flops + one->matrix_flops;
+  sum->instructions = before.instructions + one->instructions;
+  sum->waves = before.waves + one->waves;
   for (int u = 0; u < CDNA_UNITS; u++) sum->bytes[u] = before.bytes[u] + one->bytes[u];
 }
 
@@ -87,8 +89,8 @@ tw_status cdna_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_
 
 void cdna_report(const cdna_machine *m, const cdna_result_counts *c, double whole, const cdna_times *t,
                  const tw_problem *p, tw_measurement *out) {
-  *out = (tw_measurement){
-      .cost = t->seconds, .seconds = t->seconds, .cycles = t->cycles, .instructions = (double)c->instructions * whole};
+  *out = (tw_measurement){.cost = t->seconds, .seconds = t->seconds, .cycles = t->cycles};
+  out->instructions = c->waves ? (double)c->instructions * whole : t->instructions;
   const cdna_arch arch = (cdna_arch)(m - cdna_machines);
   memcpy(out->bottleneck, t->bottleneck, sizeof out->bottleneck);
   if (p) {
@@ -122,7 +124,7 @@ void cdna_report(const cdna_machine *m, const cdna_result_counts *c, double whol
   ADD("llc_bytes", "bytes", "asked of the last-level cache", t->bytes[CDNA_LLC]);
   ADD("memory_bytes", "bytes", "asked of memory", t->bytes[CDNA_MEMORY]);
   ADD("workgroups", "workgroups", "of a CU at a time", t->together);
-  ADD("waves", "waves", "executed", (double)c->waves);
+  ADD("waves", "waves", "of the launch", t->waves);
 #undef ADD
 }
 

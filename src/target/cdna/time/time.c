@@ -166,6 +166,7 @@ static void summarize(const timing *t, double cycles, double working, double mhz
       sum.bytes[u] += r->bytes[u] / t->setups[i].n_groups / t->n_places;
     }
     sum.matrix_flops += r->matrix_flops / t->setups[i].n_groups / t->n_places;
+    sum.instructions += r->instructions / t->setups[i].n_groups / t->n_places;
     sum.turns += r->turns;
     sum.phases += r->phases;
   }
@@ -175,6 +176,8 @@ static void summarize(const timing *t, double cycles, double working, double mhz
   }
   for (int s = 0; s < CDNA_WAITS; s++) out->stall[s] = sum.wave_cycles > 0 ? sum.stall[s] / sum.wave_cycles : 0;
   out->matrix_flops = sum.matrix_flops * (double)t->groups;
+  out->instructions = sum.instructions * (double)t->groups;
+  out->waves = (double)t->groups * cdna_dispatch_waves(t->dispatch);
   out->conflicts = sum.phases > 0 ? sum.turns / sum.phases - 1 : 0;
   double asked = 0, missed = 0, gone = 0;
   for (int a = 0; a < CDNA_ALLOCATIONS_MAX; a++) {

@@ -18,6 +18,8 @@ typedef struct cdna_times {
   double stall[CDNA_WAITS]; /* parts of waves' time */
   double working;           /* of CUs' time: while they have work, over all rounds of the grid */
   double matrix_flops;      /* of the launch */
+  double instructions;      /* of waves, of the launch */
+  double waves;
   double bytes[CDNA_UNITS]; /* through LDS, L1, L2, LLC, memory, of the launch */
   double l2_hits, llc_hits; /* of loads beyond L1 */
   double conflicts;         /* of LDS: turns over phases */
