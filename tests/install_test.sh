@@ -30,9 +30,38 @@ if(WITH_STATIC)
   target_link_libraries(user_static tilewright::static)
   add_executable(user_static_cpp user.cpp)
   target_link_libraries(user_static_cpp tilewright::static)
+  foreach(kind gemm gemm_static)
+    add_executable(user_${kind} gemm.c)
+    target_link_libraries(user_${kind} tilewright::${kind} m)
+    add_executable(user_${kind}_cpp format.cpp)
+    target_link_libraries(user_${kind}_cpp tilewright::${kind})
+  endforeach()
 endif()
 END
 cp "$work/user.c" "$work/user.cpp"
+cp "$(find "$work/prefix" -name gemm.c)" "$work"
+cat >"$work/format.cpp" <<'END'
+#include <cstdlib>
+#include <tilewright/format.h>
+#include <tilewright/gemm.h>
+int main() {
+  const float a[] = {1, 2, 3, 4}, b[] = {5, 6, 7, 8};
+  float c[4] = {};
+  tw_gemm_spec spec = {};
+  tw_gemm_planned *plan = nullptr;
+  tw_error error;
+  spec.m = spec.n = spec.k = 2;
+  if (tw_gemm_plan(&spec, &plan, &error) != TW_OK) return 1;
+  void *packed = std::aligned_alloc(TW_GEMM_ALIGNMENT, tw_gemm_packed_bytes(plan));
+  if (!packed || tw_gemm_pack(plan, b, packed, &error) != TW_OK) return 1;
+  tw_gemm_operands operands = {};
+  operands.a = a, operands.packed_b = packed, operands.c = c;
+  const bool right = tw_gemm_execute(plan, &operands, &error) == TW_OK && c[0] == 19 && c[3] == 50;
+  std::free(packed);
+  tw_gemm_destroy(plan);
+  return !(right && tw_format_find("mxfp4") && tw_bf16_to_f32(0x3f80) == 1);
+}
+END
 
 library=$(dirname "$(find "$work/prefix" -name libtilewright.so)")
 PKG_CONFIG_PATH=$library/pkgconfig
@@ -50,6 +79,17 @@ build_users "$work/bare" -DPKG_CONFIG_EXECUTABLE=/bin/false # where no headers o
 for user in "$work/user_pkg_config" "$work/user/user_static" "$work/user/user_static_cpp" "$work/user/user_shared" "$work/bare/user_shared"; do
   [ "$("$user")" = "gemm m=4 n=5 k=6" ] || { echo "$user does not work"; exit 1; }
 done
+# GEMM and formats alone: C and C++, static and shared, and no library but hwloc and OpenMP beside C's.
+cc "$work/gemm.c" $(pkg-config --cflags --libs tilewright-gemm) -lm -Wl,-rpath,"$library" -o "$work/user/user_gemm_pkg_config"
+for user in "$work"/user/user_gemm*; do
+  [ -x "$user" ] && [ -f "$user" ] || continue
+  "$user" >"$work/log" || { cat "$work/log"; echo "$user does not work"; exit 1; }
+  case $user in *static*) needs=$(readelf -d "$user") ;; *) needs=$(readelf -d "$library/libtilewright-gemm.so" "$user") ;; esac
+  if echo "$needs" | grep NEEDED | grep -vE 'libtilewright-gemm|libhwloc|libgomp|libomp|lib(c|m|stdc\+\+|gcc_s|pthread)\.so|ld-linux'; then
+    echo "$user needs more than it should"
+    exit 1
+  fi
+done
 # The examples, as they are installed: a machine and an op outside of the library among them.
 for example in "$(dirname "$(find "$work/prefix" -name machine.c)")"/*.c; do
   cc "$example" $(pkg-config --cflags --libs tilewright) -Wl,-rpath,"$library" -o "$work/example"
@@ -59,7 +99,7 @@ done
 [ -f "$work/prefix/share/man/man1/tilewright.1" ]
 
 # Only the library's own names are visible.
-if nm -D --defined-only "$library/libtilewright.so" | grep ' [TDBR] ' | grep -v ' tw_'; then
+if nm -D --defined-only "$library/libtilewright.so" "$library/libtilewright-gemm.so" | grep ' [TDBR] ' | grep -v ' tw_'; then
   echo "the shared library shows other names than its own"
   exit 1
 fi

@@ -29,7 +29,7 @@ def _candidates():
         return [named]
     built = sorted((_TREE / "build").glob("libtilewright.so*")) if (_TREE / "include").is_dir() else []
     found = ctypes.util.find_library("tilewright")
-    return [str(path) for path in built[:1]] + ([found] if found else []) + ["libtilewright.so.0"]
+    return [str(path) for path in built[:1]] + ([found] if found else []) + ["libtilewright.so.0.1"]
 
 
 def _declarations(folder: Path) -> str:
