@@ -196,7 +196,65 @@ def worker(directory):
         n["ldd"] = n.get("ldd") or n["n"]
         return n | {"scale": float(k.get("scale", 1))}
 
+    def unpacked(k, codes, scales):
+        """Weights of docs/formats.md as numbers, n x k."""
+        n, kk, group = int(k["n"]), int(k["k"]), int(k.get("group", 0))
+        nibbles = torch.stack((codes & 15, codes >> 4), -1).view(n, -1).long()
+        if k["b"] == "mxfp4":
+            value = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6, -0., -.5, -1, -1.5, -2, -3, -4, -6], device=device)[nibbles]
+            return (value * torch.exp2(scales.float() - 127).repeat_interleave(32, 1))[:, :kk]
+        if k["b"] == "i4": value = ((nibbles ^ 8) - 8).float()
+        else: value = torch.stack([codes.view(n, -1, 32) >> s & 3 for s in (6, 4, 2, 0)], 2).view(n, -1).float() - 1
+        return value[:, :kk] * (scales.repeat_interleave(group, 1)[:, :kk] if group else scales)
+
+    def do_packed(case, timed):
+        """Weights of 4 and 2 bits: beside a copy that moves as many bytes as they have."""
+        k = dict(case["keys"])
+        m, n, kk, group = int(k["m"]), int(k["n"]), int(k["k"]), int(k.get("group", 0))
+        bits, block = (2, 128) if k["b"] == "ternary" else (4, 32 if k["b"] == "mxfp4" else 2)
+        row = -(-kk // block) * block * bits // 8
+        scale_columns = -(-kk // 32) if k["b"] == "mxfp4" else -(-kk // group) if group else 1
+        bytes_ = n * (row + scale_columns * (1 if k["b"] == "mxfp4" else 4))
+        count = max(2, min(24, int(150e6 // bytes_) + 1)) if timed else 1
+        key = (tuple(sorted(k.items())), count)
+        if key not in cache:
+            cache.clear()
+            torch.cuda.empty_cache()
+            g = torch.Generator(device=device)
+            g.manual_seed(7)
+            sets = []
+            for _ in range(count):
+                o = {"A": draw(g, m, kk, torch_type[k["a"]]), "B": torch.randint(0, 256, (n, row), device=device, dtype=torch.uint8, generator=g)}
+                if k["b"] == "ternary": o["B"] &= ~(o["B"] >> 1 & 0x55)  # no code is 3
+                o["SB"] = torch.randint(118, 132, (n, scale_columns), device=device, dtype=torch.uint8, generator=g) if k["b"] == "mxfp4" else torch.rand(n, scale_columns, device=device, generator=g) + 0.5
+                if k.get("bias", "none") != "none": o["D"] = draw(g, 1 if k["bias"] == "row" else m, n, torch.float32)
+                o["C"] = torch.empty(m, n, device=device, dtype=torch_type[k["c"] if "c" in k else k["a"]])
+                sets.append(o)
+            w, x = unpacked(k, sets[0]["B"], sets[0]["SB"]).double(), sets[0]["A"].double()
+            c, size = x @ w.T, x.abs() @ w.abs().T
+            del w
+            if "D" in sets[0]: c += sets[0]["D"]
+            c *= float(k.get("scale", 1))
+            if int(k.get("relu", 0)): c = c.clamp(min=0)
+            cache[key] = sets, c, size
+        sets, c, size = cache[key]
+        source, cubin = files(case["name"])
+        kernels = [Kernel(source, cubin, names_of(k), s, sms) for s in sets]
+        out = sets[0]["C"]
+        out.fill_(float("nan"))
+        kernels[0]()
+        torch.cuda.synchronize()
+        off = (out.double() - c).abs()
+        bad = int((~(off <= c.abs() * 2.0**-8 + size * 2e-6)).sum())
+        if bad: return {"wrong": f"{bad} of {c.numel()}, off by {off.max().item():.3g}"}
+        if not timed: return {}
+        x = torch.empty(bytes_ // 2, dtype=torch.uint8, device=device).random_()
+        y = [torch.empty_like(x) for _ in range(max(2, count // 2))]
+        ours, other = pair(lambda i: kernels[i % count](), lambda i: y[i % len(y)].copy_(x), max(2 * count, 16), 9)
+        return {"ratio": round(other / ours, 4), "us": round(ours, 2), "theirs_us": round(other, 2), "tflops": round(bytes_ / ours * 1e-6, 3), "theirs": round(bytes_ / other * 1e-6, 3), "library": "copy, TB/s"}
+
     def do_gemm(case, timed):
+        if case["keys"].get("packed") == "1": return do_packed(case, timed)
         k = dict(case["keys"])
         m, n, kk = int(k["m"]), int(k["n"]), int(k["k"])
         bytes_ = sum(x * torch.empty(0, dtype=torch_type[k[t]]).element_size() for x, t in ((m * kk, "a"), (kk * n, "b"), (m * n, "c")))
@@ -529,7 +587,7 @@ def measure(directory, limit):
             if w is None or w.process.poll() is not None:
                 w = Worker(directory, errors)
                 print(w.hello, flush=True)
-            r = w.ask(case, timed, 20)
+            r = w.ask(case, timed, 12)
             if "error" in r:
                 w.end()
                 w = None

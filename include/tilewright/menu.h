@@ -52,6 +52,9 @@ typedef struct tw_offer {
 } tw_offer;
 void tw_menu_offer_all(tw_menu_builder *, size_t n, const tw_offer[]);
 
+/* Puts the items of `more` into `menu`, sorted by prediction; `more` is empty then. */
+tw_status tw_menu_join(tw_menu *menu, tw_menu *more, tw_error *);
+
 /* Sorts by prediction and drops what is there twice. */
 tw_status tw_menu_finish(tw_menu_builder *, tw_menu *out, tw_error *);
 

@@ -17,6 +17,9 @@
  * With b=bfp16, acc may be bf16 or bfp16, too: sums may then be rounded to that type on the way, up to once for every 8
  * of k, and A of bf16 to bfp16 (XDNA2's kernels do). The comparison allows for that, and for no more.
  *
+ * With packed=1 it lies as a kernel of a model finds it: the planes of format.h for n rows of k, B the codes (bytes), SB the
+ * scales (bytes of e8m0, or f32).
+ *
  * gelu applies to C as relu does. a and b of e4m3 and e5m2 are arrays of bytes; with scales, factors of f32 for them are the
  * operands SA and SB: one each; [m] and [n]; or [m][k/128] and [n/128][k/128] (rounded up), turned round as A and B
  * are where these have k first.
@@ -24,7 +27,7 @@
  * a of mxfp4, mxfp6 or mxfp8, with b of one of them: f32 that the type can hold, in blocks of 32 along rows. quantize: A of
  * f32, f16 or bf16 becomes such a type in the kernel, to the bit as format.h says.
  *
- * The C parameters of a kernel are A, B, [SA, SB,] [D,] C, row-major. A is declared m x k (k x m if a_transposed), B k x n
+ * The C parameters of a kernel are A, B, [SA,] [SB,] [D,] C, row-major. A is declared m x k (k x m if a_transposed), B k x n
  * (n x k if b_transposed), D 1 x n (bias=row) or m x n (bias=full), C m x n. */
 #include "op/gemm_numerics.h"
 
@@ -68,6 +71,10 @@ static const tw_key keys[] = {
      .fallback = "0",
      .max = SIZE_LIMIT,
      .help = "elements of k that share a scale of B; 0 = the type's own"},
+    {.name = "packed",
+     .kind = TW_KEY_BOOL,
+     .fallback = "0",
+     .help = "B of a type with shared scales is codes and scales, as docs/formats.md has them for n rows of k"},
     {.name = "a_rounding",
      .kind = TW_KEY_CHOICE,
      .fallback = "exact",
@@ -128,6 +135,8 @@ tw_gemm tw_gemm_of(const tw_problem *p) {
       .quantize = (tw_gemm_quantize)tw_problem_int(p, "quantize"),
       .rule = (tw_scale_rule)(TW_RULE_FLOOR + tw_problem_int(p, "rule")),
   };
+  g.packed = tw_problem_int(p, "packed");
+  g.b_transposed |= g.packed; /* n rows of k */
   if (!g.lda) g.lda = g.a_transposed ? g.m : g.k;
   if (!g.ldb) g.ldb = g.b_transposed ? g.k : g.n;
   if (!g.ldc) g.ldc = g.n;
@@ -153,7 +162,16 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   const tw_type a = types.a, b = types.b;
   size_t n = 0;
   out[n++] = g.a_transposed ? matrix("A", a, g.k, g.m, g.lda) : matrix("A", a, g.m, g.k, g.lda);
-  out[n++] = g.b_transposed ? matrix("B", b, g.n, g.k, g.ldb) : matrix("B", b, g.k, g.n, g.ldb);
+  if (g.packed && tw_format_of_type(g.b)) {
+    tw_packing packing;
+    tw_packed_size size = {0};
+    if (tw_gemm_packing(&g, &packing, NULL) == TW_OK) tw_format_sizes(&packing, 1, (size_t)g.k, &size, NULL);
+    const bool bytes = packing.format->scale == TW_SCALE_E8M0;
+    out[n++] = tw_operand_dense("B", TW_U8, 2, (int64_t[]){g.n, (int64_t)size.row_codes});
+    out[n++] = tw_operand_dense("SB", bytes ? TW_U8 : TW_F32, 2,
+                                (int64_t[]){g.n, (int64_t)size.row_scales / (bytes ? 1 : (int)sizeof(float))});
+  } else
+    out[n++] = g.b_transposed ? matrix("B", b, g.n, g.k, g.ldb) : matrix("B", b, g.k, g.n, g.ldb);
   if (g.scales) {
     out[n++] = scales("SA", &g, g.m, 1, g.a_transposed);
     out[n++] = scales("SB", &g, g.n, g.scales == TW_GEMM_SCALES_BLOCK ? TW_GEMM_SCALE_BLOCK : 1, !g.b_transposed);
@@ -202,6 +220,17 @@ static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
   return TW_OK;
 }
 
+static tw_status check_packed(const tw_problem *p, const tw_gemm *g, tw_error *error) {
+  if (!tw_gemm_weights_only(g) || tw_format_of_type(g->b)->scale == TW_SCALE_INSIDE)
+    return tw_fail(
+        error, TW_USAGE,
+        "packed=1 needs a of f32, f16 or bf16 and b of i8, i4, ternary, mxfp4, mxfp6 or mxfp8, not a=%s b=%s",
+        tw_type_name(g->a), tw_type_name(g->b));
+  if (tw_problem_int(p, "ldb"))
+    return tw_fail(error, TW_USAGE, "ldb=%" PRId64 " with packed=1: rows of codes have no gaps", g->ldb);
+  return TW_OK;
+}
+
 static tw_status validate(const tw_problem *p, tw_error *error) {
   static const char *const pitch_key[] = {"lda", "ldb", "ldc", "ldd"};
   tw_gemm g = tw_gemm_of(p);
@@ -217,6 +246,7 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
   if (g.bias == TW_GEMM_BIAS_NONE && tw_problem_int(p, "ldd"))
     return tw_fail(error, TW_USAGE, "ldd=%" PRId64 " without a bias: give bias=row or bias=full", g.ldd);
   tw_packing packing;
+  if (g.packed && (status = check_packed(p, &g, error)) != TW_OK) return status;
   if (tw_gemm_weights_only(&g) && (status = tw_gemm_packing(&g, &packing, error)) != TW_OK) return status;
   if (!tw_gemm_weights_only(&g) && g.group)
     return tw_fail(error, TW_USAGE, "group=%" PRId64 " without weights that have scales: b=%s", g.group,
@@ -249,7 +279,7 @@ static double bytes(const tw_problem *p) {
   /* weights with scales: their codes; scales are a few percent of them */
   if (g.a == TW_MXFP4 || g.a == TW_MXFP6 || g.a == TW_MXFP8)
     all += (double)g.m * (double)g.k * (tw_type_bits(g.a) - tw_type_bits(TW_F32)) / 8.0;
-  all += (double)g.n * (double)g.k * (tw_type_bits(g.b) - tw_type_bits(tw_gemm_numerics_of(&g).b)) / 8.0;
+  if (!g.packed) all += (double)g.n * (double)g.k * (tw_type_bits(g.b) - tw_type_bits(tw_gemm_numerics_of(&g).b)) / 8.0;
   return all;
 }
 

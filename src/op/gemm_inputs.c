@@ -106,6 +106,18 @@ static tw_spread spread_of_scales(uint64_t seed, int64_t row) {
   return (tw_spread){.middle = 1, .amplitude = 0.75};
 }
 
+/* B as floats, line by line, becomes codes and scales. Without memory they stay zeros. */
+static void fill_packed(const tw_gemm *g, uint64_t seed, void *codes, void *scales) {
+  tw_operand line = tw_operand_dense("B", TW_F32, 2, (int64_t[]){g->n, g->k});
+  tw_packing packing;
+  float *x = tw_new((size_t)(g->n * g->k), sizeof *x);
+  if (x && tw_gemm_packing(g, &packing, NULL) == TW_OK) {
+    tw_fill_lines(seed, 1, &line, TW_LINES_ROWS, true, x);
+    tw_format_encode(&packing, (size_t)g->n, (size_t)g->k, x, (size_t)g->k, codes, scales, NULL);
+  }
+  free(x);
+}
+
 void tw_gemm_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_gemm g = tw_gemm_of(p);
   tw_operand o[TW_OPERANDS_MAX];
@@ -113,11 +125,14 @@ void tw_gemm_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   bool has_bias = g.bias != TW_GEMM_BIAS_NONE;
   if (tw_gemm_numerics_of(&g).real) {
     tw_fill_lines(seed, 0, &o[0], g.a_transposed ? TW_LINES_COLUMNS : TW_LINES_ROWS, is_wide(o[0].type), buffers[0]);
-    tw_fill_lines(seed, 1, &o[1], g.b_transposed ? TW_LINES_ROWS : TW_LINES_COLUMNS, is_wide(o[1].type), buffers[1]);
+    if (g.packed)
+      fill_packed(&g, seed, buffers[1], buffers[2]);
+    else
+      tw_fill_lines(seed, 1, &o[1], g.b_transposed ? TW_LINES_ROWS : TW_LINES_COLUMNS, is_wide(o[1].type), buffers[1]);
     for (int i = 2; g.scales && i < 4; i++) tw_fill_rows(seed, i, &o[i], spread_of_scales, buffers[i]);
     const size_t d = tw_gemm_d_index(&g);
     if (has_bias) tw_fill_uniform(seed, (int)d, &o[d], 1, buffers[d]);
-    tw_gemm_round_operands(&g, buffers);
+    if (!g.packed) tw_gemm_round_operands(&g, buffers);
     return;
   }
   if (g.a == TW_I16) {

@@ -50,15 +50,16 @@ typedef struct tw_gemm {
   tw_gemm_scales scales;     /* operands that A and B are multiplied by */
   tw_gemm_quantize quantize; /* what A becomes on its way in, exactly, by this rule for the scales */
   tw_scale_rule rule;
+  bool packed; /* B is codes and scales, planes of n rows (format.h): operands B and SB */
 } tw_gemm;
 
 tw_gemm tw_gemm_of(const tw_problem *);
 
 /* Has it factors or rounding between its operands and its products? The reference goes element by element then. */
-static inline bool tw_gemm_by_element(const tw_gemm *g) { return g->scales || g->quantize; }
+static inline bool tw_gemm_by_element(const tw_gemm *g) { return g->scales || g->quantize || g->packed; }
 
 /* Where D and C stand among the operands: behind A, B and the scales. */
-static inline size_t tw_gemm_d_index(const tw_gemm *g) { return g->scales ? 4 : 2; }
+static inline size_t tw_gemm_d_index(const tw_gemm *g) { return g->scales ? 4 : g->packed ? 3 : 2; }
 static inline size_t tw_gemm_c_index(const tw_gemm *g) { return tw_gemm_d_index(g) + (g->bias != TW_GEMM_BIAS_NONE); }
 
 bool tw_gemm_scaled(tw_type b); /* has the type shared scales? */

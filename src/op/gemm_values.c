@@ -12,6 +12,7 @@ tw_gemm_values tw_gemm_values_of(const tw_gemm *g, void *const buffers[]) {
                           .a = buffers[0],
                           .b = buffers[1],
                           .d = g->bias != TW_GEMM_BIAS_NONE ? buffers[tw_gemm_d_index(g)] : NULL,
+                          .packed_scales = g->packed ? buffers[2] : NULL,
                           .scale_a = g->scales ? buffers[2] : NULL,
                           .scale_b = g->scales ? buffers[3] : NULL};
 }
@@ -57,8 +58,27 @@ void tw_gemm_row(const tw_gemm_values *v, int64_t i, double *out) {
   apply_scales(g, v->scale_a, i, g->m, 1, g->a_transposed, out);
 }
 
+/* Row j of codes, to floats in the first half of `out`'s room, and from the last to doubles. */
+static void unpack(const tw_gemm_values *v, int64_t j, double *out) {
+  tw_packing packing;
+  tw_packed_size size;
+  const size_t k = (size_t)v->g.k;
+  float *x = (float *)out;
+  if (tw_gemm_packing(&v->g, &packing, NULL) != TW_OK || tw_format_sizes(&packing, 1, k, &size, NULL) != TW_OK) return;
+  tw_format_decode(&packing, 1, k, (const char *)v->b + (size_t)j * size.row_codes,
+                   (const char *)v->packed_scales + (size_t)j * size.row_scales, x, k, NULL);
+  for (size_t p = k; p-- > 0;) {
+    const float value = x[p];
+    out[p] = (double)value;
+  }
+}
+
 void tw_gemm_column(const tw_gemm_values *v, int64_t j, double *out) {
   const tw_gemm *g = &v->g;
+  if (g->packed) {
+    unpack(v, j, out);
+    return;
+  }
   tw_element_row(v->numerics.b, v->b, g->b_transposed ? j * g->ldb : j, g->b_transposed ? 1 : g->ldb, g->k, out);
   apply_scales(g, v->scale_b, j, g->n, TW_GEMM_SCALE_BLOCK, !g->b_transposed, out);
 }

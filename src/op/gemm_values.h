@@ -10,6 +10,7 @@ struct tw_gemm_values {
   tw_gemm_numerics numerics;
   const void *a, *b, *d;          /* d NULL without a bias */
   const float *scale_a, *scale_b; /* NULL without */
+  const void *packed_scales;      /* of B, where it is codes */
   /* Makes row i of op(A) where A is no matrix in memory, as in a convolution; NULL: it is one. */
   void (*row)(const tw_gemm_values *, int64_t i, double *out);
   const void *context; /* the row function's */

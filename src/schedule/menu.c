@@ -75,6 +75,19 @@ tw_status tw_menu_finish(tw_menu_builder *m, tw_menu *out, tw_error *error) {
   return TW_OK;
 }
 
+tw_status tw_menu_join(tw_menu *menu, tw_menu *more, tw_error *error) {
+  tw_menu_item *item = more->n ? tw_resize(menu->item, menu->n + more->n, sizeof *item) : menu->item;
+  if (item && more->n) {
+    memcpy(item + menu->n, more->item, more->n * sizeof *item);
+    menu->item = item;
+    menu->n += more->n;
+    qsort(item, menu->n, sizeof *item, by_prediction);
+  }
+  const bool failed = more->n && !item;
+  tw_menu_free(more);
+  return failed ? tw_fail(error, TW_MISSING, "out of memory for the menu") : TW_OK;
+}
+
 void tw_menu_free(tw_menu *menu) {
   free(menu->item);
   *menu = (tw_menu){0};

@@ -36,6 +36,7 @@ typedef struct tw_tile_machine {
   int team;            /* blocks that can copy to each other, at most; 1: none */
   int blocks_together; /* of a cluster, at most: they can write to each other */
   bool registers_move; /* from groups that copy to groups that multiply */
+  bool few_rows;       /* warps multiply by themselves, with weights that become numbers in registers (gemm_few.h) */
   bool (*multiplies)(tw_type a, tw_type b); /* on its matrix units */
 
   /* Of machines whose groups are alike (gemm_alike.h). */

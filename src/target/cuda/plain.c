@@ -44,8 +44,8 @@ static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
   const bool integer = g.acc == TW_I32, bias = g.bias != TW_GEMM_BIAS_NONE;
   if (!a.load || !b.load || !c.store || g.a_rounding != TW_GEMM_A_EXACT || g.scales == TW_GEMM_SCALES_BLOCK)
     return tw_fail(error, TW_USAGE,
-                   "there is no CUDA kernel for a=%s b=%s c=%s yet: use f32, f16, bf16, e4m3, e5m2 (without scales of "
-                   "blocks) or i8",
+                   "there is no CUDA kernel for a=%s b=%s c=%s: use f32, f16, bf16, e4m3, e5m2 (without scales of "
+                   "blocks) or i8; weights of mxfp4, i4 and ternary with packed=1",
                    tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
   const char *sum = integer ? "int" : "float", *scaled = g.c == TW_I32 ? "int" : "float";
   tw_text s = {0};
@@ -83,6 +83,6 @@ static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
 }
 
-bool cuda_has_plain(const tw_problem *p) { return strcmp(p->op->name, "gemm") == 0; }
+bool cuda_has_plain(const tw_problem *p) { return strcmp(p->op->name, "gemm") == 0 && !tw_gemm_of(p).packed; }
 
 tw_status cuda_plain(const tw_problem *p, char **source, tw_error *error) { return gemm(p, source, error); }

@@ -102,7 +102,7 @@ static tw_status predict(const tw_target *t, const tw_problem *p, const tw_sched
 #define SCHEDULES .settle = settle, .steps = steps, .emit = emit, .predict = predict, .bound = cuda_bound
 static const tw_family families[] = {
     {.op = "gemm",
-     .keys = "m n k a_transposed b_transposed bias relu gelu scale lda ldb ldc ldd group a_rounding scales "
+     .keys = "m n k a_transposed b_transposed bias relu gelu scale lda ldb ldc ldd group packed a_rounding scales "
              "arithmetic a b c acc",
      SCHEDULES},
     {.op = "*", .keys = "*", SCHEDULES}, /* whatever the source of a kernel computes */

@@ -9,6 +9,7 @@
 #include "target/cuda/gemm_model.h"
 #include "tile/attention.h"
 #include "tile/conv_kernel.h"
+#include "tile/gemm_few.h"
 #include "tile/rows.h"
 
 static bool multiplies(tw_type a, tw_type b) {
@@ -32,6 +33,7 @@ tw_tile_machine cuda_tile_machine(const cuda_config *c) {
                            .team = c->cluster > 2 ? 2 : 1, /* larger ones leave processors without a team */
                            .blocks_together = (int)c->cluster,
                            .registers_move = true,
+                           .few_rows = hopper,
                            .multiplies = multiplies};
 }
 
@@ -53,6 +55,44 @@ static const double L2_BYTES = 64, L2_BYTES_ALL = 6154;
 static const double DRAM_LATENCY = 479;
 
 static double ceil_div(double a, double b) { return ceil(a / b); }
+
+/* ---- the model of few rows ----
+ *
+ * Memory's bandwidth, unless less is under way than covers its latency, or warps cannot make numbers as fast: instructions of a
+ * weight for each 32 of them, of four a cycle of a multiprocessor. */
+
+static const double BEGIN = 2.0e-6,
+                    TEAMS = 1.0e-6; /* seconds: until data flow, and from the last of them; sums of a team */
+
+typedef struct few_model {
+  const cuda_config *config;
+  const tw_problem *problem;
+  tw_gemm g;
+} few_model;
+
+static double predict_few(const void *with, const tw_tile_few_plan *p) {
+  const few_model *m = with;
+  const cuda_config *c = m->config;
+  const double clock = (double)c->clock_mhz * 1e6, bandwidth = (double)c->memory_gbs * 1e9,
+               processors = (double)c->multiprocessors;
+  const double blocks = ceil_div((double)m->g.n, p->n) * p->split,
+               resident = fmin(p->blocks, ceil_div(blocks, processors));
+  const double waves = blocks / (processors * p->blocks), uneven = waves > 1 ? ceil(waves) / waves : 1;
+  const double busy = fmin(1, blocks / processors);
+  const double stage = (double)p->few * p->k * 2 + (double)p->n * p->bytes;
+  const double under_way =
+      fmin(p->stages, ceil_div((double)m->g.k, p->k * p->split)) * stage * resident * processors * busy;
+  const double needed = bandwidth * 2 * DRAM_LATENCY / clock;
+  const double weight = (m->g.b == TW_BF16 || m->g.b == TW_F16 ? 0.5
+                         : m->g.b == TW_TERNARY                ? 1.5
+                                                               : 2.5) +
+                        0.25 * p->few / 8;
+  const double make = (double)m->g.n * (double)m->g.k * weight / (processors * busy * 128 * clock);
+  const double pieces =
+      12.0 * ceil_div((double)m->g.k, p->k * p->split) / clock / resident; /* of each stage: waits, arrivals */
+  const double move = m->problem->op->bytes(m->problem) / bandwidth * fmax(1, needed / under_way);
+  return BEGIN + (p->split > 1 ? TEAMS : 0) + fmax(move, make) * sqrt(uneven) + pieces;
+}
 
 /* ---- the model of rows ----
  *
@@ -173,6 +213,11 @@ static const tw_tile_rows *rows_of(const tw_problem *p) {
 }
 
 static bool is_gemm(const tw_problem *p) { return strcmp(p->op->name, "gemm") == 0; }
+/* Is it a product of few rows? The first step says so, or weights that only that can read. */
+static bool is_few(const tw_problem *p, const tw_schedule *s) {
+  return is_gemm(p) && (s->n ? strncmp(s->step[0], "few ", 4) == 0 : tw_tile_few_only(p));
+}
+
 static bool is_attention(const tw_problem *p) { return strcmp(p->op->name, "attention") == 0; }
 static bool is_conv(const tw_problem *p) {
   return strcmp(p->op->name, "conv2d") == 0 || strcmp(p->op->name, "conv3d") == 0;
@@ -196,6 +241,8 @@ static tw_status check(const cuda_config *c, const tw_tile_machine *machine, con
 static const struct {
   const char *op, *steps;
 } plainest[] = {
+    {"gemm", "few n=32"},
+    {"gemm", "few n=16"},
     {"attention", "tile keys=64 groups=1"},
     {"attention", "tile queries=64 groups=2"},
     {"attention", "tile queries=128 groups=2"},
@@ -235,10 +282,26 @@ tw_status cuda_tiles_emit(const cuda_config *c, const tw_problem *p, const tw_sc
   const tw_tile_machine machine = cuda_tile_machine(c);
   const tw_status status = check(c, &machine, p, s, error);
   if (status != TW_OK) return status;
+  if (is_few(p, s)) return tw_tile_few_emit(&machine, p, s, source, error);
   if (is_gemm(p)) return tw_tile_gemm_emit(&machine, p, s, source, error);
   if (is_attention(p)) return tw_tile_attention_emit(&machine, p, s, source, error);
   if (is_conv(p)) return tw_tile_conv_emit(&machine, p, s, source, error);
   return rows_of(p)->emit(&machine, p, s, source, error);
+}
+
+/* Two structures: what has no step yet may become either. */
+static tw_status gemm_steps(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
+                            const tw_schedule *s, tw_menu *out, tw_error *error) {
+  const model m = {c, tw_gemm_of(p)};
+  const few_model few = {c, p, tw_gemm_of(p)};
+  const bool either = !s->n && !tw_tile_few_only(p);
+  tw_menu more = {0};
+  tw_status status = TW_OK;
+  if ((either || !is_few(p, s)) && tw_tile_gemm_supports(p, NULL) == TW_OK)
+    status = tw_tile_gemm_steps(machine, p, s, predict_gemm, &m, out, error);
+  if (status == TW_OK && (either || is_few(p, s)) && tw_tile_few_supports(machine, p, NULL) == TW_OK)
+    status = tw_tile_few_steps(machine, p, s, predict_few, &few, &more, error);
+  return status == TW_OK ? tw_menu_join(out, &more, error) : status;
 }
 
 tw_status cuda_tiles_steps(const cuda_config *c, const tw_problem *p, const tw_schedule *s, tw_menu *out,
@@ -246,11 +309,7 @@ tw_status cuda_tiles_steps(const cuda_config *c, const tw_problem *p, const tw_s
   const tw_tile_machine machine = cuda_tile_machine(c);
   *out = (tw_menu){0};
   if (check(c, &machine, p, s, NULL) != TW_OK) return TW_OK;
-  if (is_gemm(p)) {
-    const model m = {c, tw_gemm_of(p)};
-    if (tw_tile_gemm_supports(p, NULL) != TW_OK) return TW_OK;
-    return tw_tile_gemm_steps(&machine, p, s, predict_gemm, &m, out, error);
-  }
+  if (is_gemm(p)) return gemm_steps(c, &machine, p, s, out, error);
   if (is_attention(p)) {
     const attention_model m = {c, tw_attention_of(p)};
     if (tw_tile_attention_supports(p, NULL) != TW_OK) return TW_OK;
@@ -263,6 +322,15 @@ tw_status cuda_tiles_steps(const cuda_config *c, const tw_problem *p, const tw_s
   }
   const rows_model m = {c, p};
   return rows_of(p)->steps(&machine, p, s, predict_rows, &m, out, error);
+}
+
+static tw_status predict_of_few(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
+                                const tw_schedule *s, double *cost, tw_error *error) {
+  const few_model m = {c, p, tw_gemm_of(p)};
+  tw_tile_few_plan plan;
+  const tw_status status = tw_tile_few_plan_of(machine, p, s, &plan, error);
+  if (status == TW_OK) *cost = predict_few(&m, &plan);
+  return status;
 }
 
 static tw_status predict_of_gemm(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
@@ -307,6 +375,7 @@ tw_status cuda_tiles_predict(const cuda_config *c, const tw_problem *p, const tw
   const tw_tile_machine machine = cuda_tile_machine(c);
   const tw_status status = check(c, &machine, p, s, error);
   if (status != TW_OK) return status;
+  if (is_few(p, s)) return predict_of_few(c, &machine, p, s, cost, error);
   if (is_gemm(p)) return predict_of_gemm(c, &machine, p, s, cost, error);
   if (is_attention(p)) return predict_of_attention(c, &machine, p, s, cost, error);
   if (is_conv(p)) return predict_of_conv(c, &machine, p, s, cost, error);

@@ -1,0 +1,269 @@
+/* tile_few.cuh - words for products with few rows: what is multiplied are weights that go by once, as they lie in memory.
+ *
+ * Warps multiply by themselves (mma.sync.m16n8k16), and rows of B take the place of the instruction's 16 rows: eight rows of
+ * A fill it. A thread reads its weights from shared tiles, codes and all, and makes numbers of 16 bits of them in its
+ * registers: four words of two for eight weights of a row. In which order is the codes' business: `arrange` puts eight
+ * numbers of A into the same one, and a sum does not care.
+ *
+ * Codes are those of docs/formats.md: mxfp4 and i4 have eight in a word; 128 of ternary (i2_s) lie in 32 bytes, of which a
+ * thread reads eight. Weights become numbers exactly; scales are applied to sums, in f32.
+ *
+ * Of the 32 threads of a warp, thread t has rows t / 4 and t / 4 + 8 of each 16, and columns 2 (t % 4) and the next of each
+ * eight rows of A. */
+#pragma once
+#include "tile_core.cuh"
+
+namespace tw {
+
+struct mxfp4;
+struct i4;
+struct ternary;
+
+TW_FN int warp_of_block() { return __shfl_sync(0xffffffffu, (int)(threadIdx.x / 32), 0); }
+TW_FN int thread_of_warp() { return (int)(threadIdx.x % 32); }
+TW_FN void sync_warp() { __syncwarp(); }
+
+TW_FN u32 load_shared(u32 at) {
+  u32 x;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(at));
+  return x;
+}
+/* Low (high) halves of two words. */
+TW_FN u32 lows(u32 x, u32 y) { return __byte_perm(x, y, 0x5410); }
+TW_FN u32 highs(u32 x, u32 y) { return __byte_perm(x, y, 0x7632); }
+/* x y + z of two bf16 in a word, rounded once. */
+TW_FN u32 fma_two(u32 x, u32 y, u32 z) {
+  u32 r;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(y), "r"(z));
+  return r;
+}
+
+/* `pieces` of 32 along k come with one load of a row; `place` is where the i-th begins for this thread, in a tile at 0. */
+template <class Type> struct weights { /* bf16, f16: numbers as they are */
+  static constexpr int pieces = 1;
+  using some = vec16;
+  template <class Tile> static TW_FN u32 place(int row, int i) { return Tile{0}.chunk(row, i * 4 + thread_of_warp() % 4); }
+  static TW_FN some load(u32 at) { return load_shared16(at); }
+  static TW_FN void numbers(const some &x, int, u32 (&to)[4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) to[i] = x.word[i];
+  }
+  static TW_FN void arrange(const vec16 &x, u32 (&to)[4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) to[i] = x.word[i];
+  }
+};
+
+/* Elements i and i + 4 of eight make a word. */
+struct weights_of_nibbles {
+  static constexpr int pieces = 1;
+  using some = u32;
+  template <class Tile> static TW_FN u32 place(int row, int i) { return Tile{0}.chunk(row, i) + (u32)thread_of_warp() % 4 * 4; }
+  static TW_FN some load(u32 at) { return load_shared(at); }
+  static TW_FN void arrange(const vec16 &x, u32 (&to)[4]) {
+    to[0] = lows(x.word[0], x.word[2]), to[1] = highs(x.word[0], x.word[2]);
+    to[2] = lows(x.word[1], x.word[3]), to[3] = highs(x.word[1], x.word[3]);
+  }
+};
+/* e2m1: sign, exponent and mantissa move to where bf16 has them; times 2^126, which makes 0.5 right, too. */
+template <> struct weights<mxfp4> : weights_of_nibbles {
+  static TW_FN void numbers(u32 x, int, u32 (&to)[4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const u32 two = (i < 2 ? x : x >> 8) & (i % 2 ? 0x00F000F0u : 0x000F000Fu);
+      to[i] = fma_two(two * (i % 2 ? (1u << 8) + (1u << 2) : (1u << 12) + (1u << 6)) & 0x81C081C0u, 0x7E807E80u, 0x80008000u);
+    }
+  }
+};
+/* Two's complement: 136 + x, as the lowest bits of 128.., less 136. */
+template <> struct weights<i4> : weights_of_nibbles {
+  static TW_FN void numbers(u32 x, int, u32 (&to)[4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) to[i] = fma_two((x >> 4 * i & 0x000F000Fu) ^ 0x43084308u, 0x3F803F80u, 0xC308C308u);
+  }
+};
+/* t + 1 in two bits of 128 + 4^j (t + 1); piece q in bits 7 - 2 q and below of each byte. */
+template <> struct weights<ternary> {
+  static constexpr int pieces = 4;
+  struct some {
+    u32 word[2];
+  };
+  template <class Tile> static TW_FN u32 place(int row, int i) {
+    const int thread = thread_of_warp() % 4;
+    return Tile{0}.chunk(row, 2 * i + thread / 2) + (u32)thread % 2 * 8;
+  }
+  static TW_FN some load(u32 at) {
+    some x;
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(x.word[0]), "=r"(x.word[1]) : "r"(at));
+    return x;
+  }
+  static TW_FN void numbers(const some &x, int q, u32 (&to)[4]) {
+    const u32 mask = q < 2 ? 0x00300030u : q == 2 ? 0x000C000Cu : 0x00030003u;
+    const u32 factor = q < 2 ? 0x3D803D80u : q == 2 ? 0x3E803E80u : 0x3F803F80u; /* 1/16, 1/4, 1 */
+    const u32 less = q < 2 ? 0xC110C110u : q == 2 ? 0xC204C204u : 0xC301C301u;   /* 9, 33, 129 */
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      to[i] = fma_two((x.word[i / 2] >> (q == 0 ? 2 : 0) + i % 2 * 8 & mask) | 0x43004300u, factor, less);
+  }
+  static TW_FN void arrange(const vec16 &x, u32 (&to)[4]) {
+    to[0] = lows(x.word[0], x.word[1]), to[1] = highs(x.word[0], x.word[1]);
+    to[2] = lows(x.word[2], x.word[3]), to[3] = highs(x.word[2], x.word[3]);
+  }
+};
+
+/* Sums of a warp: Rows rows of B, Few of A. */
+template <int Rows, int Few> struct sums_few {
+  static_assert(Rows % 16 == 0 && Few % 8 == 0, "a warp has n x 16 rows of B and n x 8 of A");
+  float value[Rows / 16][Few / 8][4];
+};
+template <int Rows, int Few> TW_FN void clear(sums_few<Rows, Few> &s) {
+#pragma unroll
+  for (int r = 0; r < Rows / 16; r++)
+#pragma unroll
+    for (int f = 0; f < Few / 8; f++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) s.value[r][f][i] = 0;
+}
+
+template <class Type> TW_FN void mma_few(float (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+template <> TW_FN void mma_few<f16>(float (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+/* Adds the products of `Pieces` pieces, from `piece` on, of `a` (rows of A) and of rows `row`.. of `b`. `Together` pieces share
+ * a scale, which factor(i, j) knows: for the thread's i-th row (8 i + thread / 4) and the j-th time; 0: none have one. */
+template <class Type, int Pieces, int Together, int Rows, int Few, class A, class B, class Factor>
+TW_FN void multiply_few(sums_few<Rows, Few> &sums, A a, B b, int row, int piece, Factor factor) {
+  using w = weights<Type>;
+  static_assert(Pieces % w::pieces == 0, "a load's pieces are multiplied together");
+  const int down = thread_of_warp() / 4, right = thread_of_warp() % 4;
+  sums_few<Rows, Few> some;
+  /* The same for all stages: rows 8 apart lie alike. */
+  u32 of_a[Pieces], of_b[Pieces / w::pieces];
+#pragma unroll
+  for (int p = 0; p < Pieces; p++) of_a[p] = A{0}.chunk(down, (piece + p) * 4 + right);
+#pragma unroll
+  for (int p = 0; p < Pieces; p += w::pieces) of_b[p / w::pieces] = w::template place<B>(row + down, (piece + p) / w::pieces);
+#pragma unroll
+  for (int p = 0; p < Pieces; p += w::pieces) {
+    typename w::some raw[Rows / 8];
+#pragma unroll
+    for (int r = 0; r < Rows / 8; r++) raw[r] = w::load(b.at + (of_b[p / w::pieces] + (u32)(8 * r * B::span)));
+#pragma unroll
+    for (int q = 0; q < w::pieces; q++) {
+      u32 x_of[Few / 8][4];
+#pragma unroll
+      for (int f = 0; f < Few / 8; f++)
+        w::arrange(load_shared16(a.at + (of_a[p + q] + (u32)(8 * f * A::span))), x_of[f]);
+      if (Together && (p + q) % (Together ? Together : 1) == 0) clear(some);
+      auto &to = *(Together ? &some : &sums);
+#pragma unroll
+      for (int r = 0; r < Rows / 16; r++) {
+        u32 x[4], y[4];
+        w::numbers(raw[2 * r], q, x);
+        w::numbers(raw[2 * r + 1], q, y);
+#pragma unroll
+        for (int f = 0; f < Few / 8; f++)
+#pragma unroll
+          for (int i = 0; i < 4; i += 2)
+            mma_few<Type>(to.value[r][f], x[i], y[i], x[i + 1], y[i + 1], x_of[f][i], x_of[f][i + 1]);
+      }
+      if (Together && (p + q + 1) % (Together ? Together : 1) == 0)
+#pragma unroll
+        for (int r = 0; r < Rows / 16; r++)
+#pragma unroll
+          for (int f = 0; f < Few / 8; f++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+              sums.value[r][f][i] += factor(2 * r + i / 2, (p + q) / (Together ? Together : 1)) * some.value[r][f][i];
+    }
+  }
+}
+
+/* Count scales of a row, fetched early. e8m0 (u8): 2^(x - 127), 2^-127 for 0, NaN for 255; what lies behind a row is 0. */
+template <class Type, int Count> struct factors_few;
+template <int Count> struct factors_few<u8, Count> {
+  static constexpr int words = (Count + 3) / 4;
+  u32 word[words];
+  /* From the first-th of `all` of a row; `aligned`: rows begin at multiples of 4. */
+  template <bool aligned> TW_FN void fetch(const u8 *row, int first, int all) {
+    if (aligned && Count % 4 == 0 && first + Count <= all) {
+#pragma unroll
+      for (int i = 0; i < words; i++) word[i] = ((const u32 *)(row + first))[i];
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < words; i++) word[i] = 0;
+#pragma unroll
+    for (int i = 0; i < Count; i++)
+      if (first + i < all) word[i / 4] |= (u32)row[first + i] << i % 4 * 8;
+  }
+  /* Bits of 0x80808080 say that one may be rare: then they are made anew. */
+  TW_FN u32 numbers(float (&to)[Count]) const {
+    u32 rare = 0;
+#pragma unroll
+    for (int i = 0; i < Count; i++) to[i] = float_of((i % 4 == 3 ? word[i / 4] >> 1 : word[i / 4] << 23 - i % 4 * 8) & 0x7F800000u);
+#pragma unroll
+    for (int i = 0; i < words; i++) rare |= ((word[i] - 0x01010101u) & ~word[i]) | ((~word[i] - 0x01010101u) & word[i]);
+    return rare;
+  }
+  TW_FN void rare_numbers(float (&to)[Count]) const {
+#pragma unroll
+    for (int i = 0; i < Count; i++) {
+      const u32 x = word[i / 4] >> i % 4 * 8 & 0xFF;
+      to[i] = float_of(x == 0 ? 0x00400000u : x == 255 ? 0x7FFFFFFFu : x << 23);
+    }
+  }
+};
+template <int Count> struct factors_few<float, Count> {
+  float value[Count];
+  template <bool aligned> TW_FN void fetch(const float *row, int first, int all) {
+#pragma unroll
+    for (int i = 0; i < Count; i++) value[i] = first + i < all ? row[first + i] : 0;
+  }
+  TW_FN u32 numbers(float (&to)[Count]) const {
+#pragma unroll
+    for (int i = 0; i < Count; i++) to[i] = value[i];
+    return 0;
+  }
+  TW_FN void rare_numbers(float (&)[Count]) const {}
+};
+
+/* Sums of `Parts` warps that have the same rows of B, where tiles lay that nobody reads any more: Few rows of Cols. */
+template <int Parts, int Few, int Cols> struct room_few {
+  static constexpr u32 pitch = Cols + 8, bytes = Parts * Few * pitch * 4;
+  u32 at;
+  TW_FN u32 place(int part, int i, int j) const { return at + (u32)((part * Few + i) * (int)pitch + j) * 4; }
+  template <int Rows> TW_FN void lay(const sums_few<Rows, Few> &s, int part, int row) const {
+    const int down = thread_of_warp() / 4, right = thread_of_warp() % 4 * 2;
+#pragma unroll
+    for (int r = 0; r < Rows / 16; r++)
+#pragma unroll
+      for (int f = 0; f < Few / 8; f++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+          asm volatile("st.shared.f32 [%0], %1;" ::"r"(place(part, 8 * f + right + i % 2, row + 16 * r + 8 * (i / 2) + down)), "f"(s.value[r][f][i]) : "memory");
+  }
+  /* All parts of an element, of `Blocks` blocks of the team. */
+  template <int Blocks> TW_FN float sum(int i, int j) const {
+    float x = 0;
+#pragma unroll
+    for (int b = 0; b < Blocks; b++)
+#pragma unroll
+      for (int p = 0; p < Parts; p++) {
+        float y;
+        if (Blocks > 1)
+          asm volatile("{ .reg .b32 r; mapa.shared::cluster.u32 r, %1, %2; ld.shared::cluster.f32 %0, [r]; }" : "=f"(y) : "r"(place(p, i, j)), "r"(b) : "memory");
+        else
+          asm volatile("ld.shared.f32 %0, [%1];" : "=f"(y) : "r"(place(p, i, j)) : "memory");
+        x += y;
+      }
+    return x;
+  }
+};
+
+}  // namespace tw
