@@ -226,7 +226,7 @@ def worker(directory):
             for _ in range(count):
                 o = {"A": draw(g, m, kk, torch_type[k["a"]]), "B": torch.randint(0, 256, (n, row), device=device, dtype=torch.uint8, generator=g)}
                 if k["b"] == "ternary": o["B"] &= ~(o["B"] >> 1 & 0x55)  # no code is 3
-                o["SB"] = torch.randint(118, 132, (n, scale_columns), device=device, dtype=torch.uint8, generator=g) if k["b"] == "mxfp4" else torch.rand(n, scale_columns, device=device, generator=g) + 0.5
+                o["SB"] = torch.randint(*((112, 126) if timed else (112, 140)), (n, scale_columns), device=device, dtype=torch.uint8, generator=g) if k["b"] == "mxfp4" else torch.rand(n, scale_columns, device=device, generator=g) + 0.5
                 if k.get("bias", "none") != "none": o["D"] = draw(g, 1 if k["bias"] == "row" else m, n, torch.float32)
                 o["C"] = torch.empty(m, n, device=device, dtype=torch_type[k["c"] if "c" in k else k["a"]])
                 sets.append(o)

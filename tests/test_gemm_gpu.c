@@ -184,6 +184,55 @@ static void activations_are_quantized_to_the_bit(void **state) {
   assert_true(p.op->bytes(&p) == 32 * 128 / 2 + 64 * 128 / 2 + 32 * 64 * 2);
 }
 
+/* One weight from its codes and scale, as docs/formats.md draws them. `off` takes the scale of another group. */
+static float weight(const op_run *r, const tw_gemm *g, int64_t j, int64_t p, int off) {
+  static const float e2m1[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+  const tw_operand *codes = &r->data.operand[1], *scales = &r->data.operand[2];
+  const uint8_t *row = (const uint8_t *)r->actual[1] + j * codes->dims[1];
+  const int64_t group = g->b == TW_MXFP4 ? 32 : g->group ? g->group : g->k;
+  const int64_t at = j * scales->dims[1] + (p / group + off) % scales->dims[1];
+  if (g->b == TW_TERNARY)
+    return (float)((row[p / 128 * 32 + p % 32] >> (6 - p % 128 / 32 * 2) & 3) - 1) * ((const float *)r->actual[2])[at];
+  const int nibble = row[p / 2] >> p % 2 * 4 & 15;
+  if (g->b == TW_I4) return (float)((nibble ^ 8) - 8) * ((const float *)r->actual[2])[at];
+  return (nibble & 8 ? -1 : 1) * e2m1[nibble & 7] * ldexpf(1, ((const uint8_t *)r->actual[2])[at] - 127);
+}
+
+static void expect_packed(const char *text, int off, bool right) {
+  op_run r;
+  void *buffer[TW_OPERANDS_MAX];
+  tw_error error = {0};
+  op_run_make(&r, text, 3);
+  memcpy(buffer, r.data.buffer, sizeof buffer);
+  r.problem.op->reference(&r.problem, buffer, 2);
+  const tw_gemm g = tw_gemm_of(&r.problem);
+  for (int64_t i = 0; i < g.m; i++)
+    for (int64_t j = 0; j < g.n; j++) {
+      float sum = 0;
+      for (int64_t p = 0; p < g.k; p++) sum += (float)op_get(&r, 0, i * g.lda + p) * weight(&r, &g, j, p, off);
+      if (g.bias == TW_GEMM_BIAS_ROW) sum += (float)op_get(&r, tw_gemm_d_index(&g), j);
+      op_put(&r, tw_gemm_c_index(&g), i * g.ldc + j, (double)sum);
+    }
+  if ((r.problem.op->compare(&r.problem, r.data.buffer, r.actual, &error) == TW_OK) != right)
+    fail_msg("%s: %s", text, right ? error.text : "right");
+  tw_coverage c;
+  const tw_effort some = {.budget = 1e4, .seed = 1, .threads = 2};
+  if ((tw_case_check(&r.data, r.actual, &some, &c, &error) == TW_OK) != right)
+    fail_msg("%s, a sample and signed sums: %s", text, right ? error.text : "right");
+  op_run_free(&r);
+}
+
+static void packed_weights_are_what_their_format_says(void **state) {
+  (void)state;
+  static const char *const cases[] = {"gemm m=5 n=70 k=200 packed=1 a=bf16 b=mxfp4 c=f32 acc=f32",
+                                      "gemm m=3 n=40 k=192 packed=1 group=64 bias=row a=bf16 b=i4 c=bf16 acc=f32",
+                                      "gemm m=3 n=40 k=300 packed=1 a=f32 b=ternary c=f32 acc=f32"};
+  for (int i = 0; i < 3; i++) expect_packed(cases[i], 0, true);
+  for (int i = 0; i < 2; i++) expect_packed(cases[i], 1, false);
+  const tw_problem p = op_problem(cases[0]);
+  assert_true(p.op->bytes(&p) == 5 * 200 * 2 + 70 * (7 * 16 + 7) + 5 * 70 * 4);
+}
+
 static void impossible_problems_are_refused(void **state) {
   (void)state;
   op_expect_refused("gemm m=4 n=4 k=4 gelu=erf relu=1 a=f32 b=f32 c=f32 acc=f32", "exclude each other");
@@ -193,6 +242,9 @@ static void impossible_problems_are_refused(void **state) {
   op_expect_refused("gemm m=4 n=4 k=4 arithmetic=fast8 a=f16 b=f16 c=f32 acc=f32", "e4m3 or e5m2");
   op_expect_refused("gemm m=4 n=4 k=4 quantize=mxfp4 a=bf16 b=bf16 c=f32 acc=f32", "quantize needs");
   op_expect_refused("gemm m=4 n=4 k=4 rule=even a=bf16 b=mxfp4 c=f32 acc=f32", "give quantize=");
+  op_expect_refused("gemm m=4 n=4 k=4 packed=1 a=bf16 b=bf16 c=f32 acc=f32", "packed=1 needs");
+  op_expect_refused("gemm m=4 n=4 k=4 packed=1 a=i8 b=i4 c=i32 acc=i32", "packed=1 needs");
+  op_expect_refused("gemm m=4 n=4 k=64 packed=1 ldb=96 a=bf16 b=mxfp4 c=f32 acc=f32", "have no gaps");
   op_expect_refused("gemm m=4 n=4 k=4 a=e4m3 b=bf16 c=f32 acc=f32", "with a=e4m3 it knows b=e4m3|e5m2");
 }
 
@@ -203,6 +255,7 @@ int main(void) {
       cmocka_unit_test(tf32_passes_where_it_is_allowed),
       cmocka_unit_test(gelu_is_what_its_formulas_say),
       cmocka_unit_test(activations_are_quantized_to_the_bit),
+      cmocka_unit_test(packed_weights_are_what_their_format_says),
       cmocka_unit_test(impossible_problems_are_refused),
   };
   return cmocka_run_group_tests_name("gemm, GPUs", tests, NULL, NULL);

@@ -19,7 +19,7 @@ enum {
   GAP = 8,         /* floats between rows of sums */
   RESERVED = 1024, /* of a processor's shared memory, for each block */
   COPYING = 32,    /* threads */
-  REGISTERS_BESIDE = 40,
+  REGISTERS_BESIDE = 28,
   BOX_MAX = 256
 };
 
@@ -98,8 +98,8 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *
                    "warps=%d of k=%d have %d weights each, groups %d: one is to be a multiple of the other", p->warps,
                    p->k, p->pieces * PIECE, (int)group);
   p->threads = p->n / p->rows * p->warps * machine->warp_threads + COPYING;
-  const int sums = p->rows / 16 * p->few / 8 * 4, scales = p->rows / 8 * (p->count + (p->count + 3) / 4 + 2);
-  const int need = sums * (group ? 2 : 1) + scales + p->few / 8 * 4 + REGISTERS_BESIDE;
+  const int sums = p->rows / 16 * p->few / 8 * 4, scales = p->rows / 8 * (2 * ((p->count + 3) / 4) + 2);
+  const int need = sums * (p->count && g->b != TW_MXFP4 ? 2 : 1) + scales + p->few / 8 * 4 + REGISTERS_BESIDE;
   if (p->threads > machine->block_threads || need * p->threads * p->blocks > machine->registers || need > 255)
     return tw_fail(error, TW_USAGE, "%d blocks of %d threads with some %d registers each are more than a processor has",
                    p->blocks, p->threads, need);
@@ -201,13 +201,16 @@ tw_status tw_tile_few_steps(const tw_tile_machine *machine, const tw_problem *p,
                        .plan_size = sizeof now,
                        .judge = judge};
   const int panel = codes_of_panel(&c.g);
-  for (int n = 16; n <= 128; n *= 2)
+  /* Shares of a processor, too: with as many columns for each block none waits for others at the end. */
+  const int share = (int)(c.g.n + machine->processors - 1) / machine->processors;
+  const int columns[] = {16, 32, 64, 128, (share / 2 + 15) / 16 * 16, (share + 15) / 16 * 16};
+  for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
     for (int k = panel; k <= 4 * panel; k *= 2)
-      for (int rows = 16; rows <= 32 && rows <= n; rows += 16)
+      for (int rows = 16; rows <= 64; rows *= 2)
         for (int warps = 1; warps <= 8; warps *= 2)
           tw_menu_offer(&m, "few", "weights go by once; warps that share k keep few columns busy",
-                        "few n=%d k=%d rows=%d warps=%d", n, k, rows, warps);
-  for (int i = 1; i <= 4; i++)
+                        "few n=%d k=%d rows=%d warps=%d", columns[i], k, rows, warps);
+  for (int i = 1; i <= 6; i++)
     tw_menu_offer(&m, "blocks", "while one block begins or ends another reads", "blocks %d", i);
   for (int i = 1; i <= 8; i++)
     tw_menu_offer(&m, "split", "few columns keep every processor busy when blocks share k", "split %d", i);
@@ -237,6 +240,31 @@ static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_ge
   if (g->packed && p->count) tw_text_add(t, ", SB.columns");
   tw_tile_result_arguments(t, g);
   tw_text_add(t, "\n");
+}
+
+static void write_product(tw_text *t, const char *in, const char *type, int together, const char *factor) {
+  tw_text_add(t,
+              "%s      multiply_few<%s, PIECES, %d>(sums, as[at.slot], bs[at.slot], places, [&](int i, int j) { "
+              "return %s; });\n",
+              in, type, together, factor);
+}
+
+/* Scales of mxfp4 are multiplied into the weights, exactly, those of others into sums. */
+static void write_products(tw_text *t, const tw_gemm *g, const PLAN *p) {
+  if (g->b != TW_MXFP4) {
+    write_product(t, "", tw_type_name(g->b), p->together, p->count ? "now[i].at(j)" : "0u");
+    return;
+  }
+  for (int large = 0; large < 2; large++) {
+    tw_text_add(t, large
+                       ? "      } else {\n"
+                       : "      bool large = false;\n#pragma unroll\n      for (int i = 0; i < ROWS / 8; i++) large |= "
+                         "now[i].large();\n      if (!any_of_warp(large)) {\n");
+    tw_text_add(t, "#pragma unroll\n        for (int i = 0; i < ROWS / 8; i++) now[i] = now[i].two<%s>();\n",
+                large ? "true" : "false");
+    write_product(t, "  ", large ? "mxfp4_large" : "mxfp4", 0, "now[i].word(j)");
+  }
+  tw_text_add(t, "      }\n");
 }
 
 static void write_kernel(tw_text *t, const tw_gemm *g, const PLAN *p) {
@@ -274,35 +302,31 @@ static void write_kernel(tw_text *t, const tw_gemm *g, const PLAN *p) {
       "    sums_few<ROWS, FEW> sums;\n    clear(sums);\n",
       split ? "rank_of_team()" : "0");
   if (p->count) {
-    tw_text_add(t,
-                "    factors_few<%s, %d> next[ROWS / 8];\n    float factor[ROWS / 8][%d];\n"
-                "    const %s *of_row[ROWS / 8];\n#pragma unroll\n    for (int i = 0; i < ROWS / 8; i++)\n"
-                "      of_row[i] = scales + (i64)min(col + row + 8 * i + thread_of_warp() / 4, n - 1) * all;\n",
-                scale, p->count, p->count, scale);
     tw_text_add(
-        t, "    const auto fetch = [&](int s) {\n      const int first = (s * (STEP / 32) + part * PIECES) / %d;\n",
-        (int)(group_of(g) / PIECE));
+        t,
+        "    factors_few<%s, %d> next[ROWS / 8], now[ROWS / 8];\n    const %s *of_row[ROWS / 8];\n#pragma unroll\n"
+        "    for (int i = 0; i < ROWS / 8; i++)\n"
+        "      of_row[i] = (const %s *)settled((u64)(scales + (i64)min(col + row + 8 * i + thread_of_warp() / 4, n - "
+        "1) "
+        "* all));\n",
+        scale, p->count, scale, scale);
     tw_text_add(t,
-                "#pragma unroll\n      for (int i = 0; i < ROWS / 8; i++) next[i].fetch<%s>(of_row[i], first, all);\n"
+                "    const auto fetch = [&](int s) {\n      const int first = (s * (STEP / 32) + part * PIECES) / %d;\n"
+                "#pragma unroll\n      for (int i = 0; i < ROWS / 8; i++) next[i].fetch(of_row[i], first, all);\n"
                 "    };\n    fetch(begin);\n",
-                g->b == TW_MXFP4 && (g->k + PIECE - 1) / PIECE % 4 == 0 ? "true" : "false");
+                (int)(group_of(g) / PIECE));
   }
+  tw_text_add(t, "    const places_few<%s, PIECES, a_tile, b_tile> places(row, part * PIECES);\n", tw_type_name(g->b));
   /* A stage is given back when the next one is there: by then what was read of it has been multiplied. */
   tw_text_add(t,
               "    int before = 0;\n#pragma unroll 1\n    for (int s = begin; s < begin + steps; s++, at.next()) {\n");
   if (p->count)
-    tw_text_add(t, "      u32 rare = 0;\n#pragma unroll\n"
-                   "      for (int i = 0; i < ROWS / 8; i++) rare |= next[i].numbers(factor[i]);\n"
-                   "      if (rare & 0x80808080u)\n#pragma unroll\n"
-                   "        for (int i = 0; i < ROWS / 8; i++) next[i].rare_numbers(factor[i]);\n"
-                   "      fetch(s + 1);\n");
-  tw_text_add(t,
-              "      full[at.slot].wait(at.parity);\n      sync_warp();\n"
-              "      if (s > begin && thread_of_warp() == 0) empty[before].arrive();\n      before = at.slot;\n"
-              "      multiply_few<%s, PIECES, %d>(sums, as[at.slot], bs[at.slot], row, part * PIECES, "
-              "[&](int i, int j) { return %s; });\n    }\n"
-              "    sync_block();\n    room.lay(sums, part, row);\n  }\n  %s();\n",
-              tw_type_name(g->b), p->together, p->count ? "factor[i][j]" : "1.f", split ? "sync_team" : "sync_block");
+    tw_text_add(t, "#pragma unroll\n      for (int i = 0; i < ROWS / 8; i++) now[i] = next[i];\n      fetch(s + 1);\n");
+  tw_text_add(t, "      full[at.slot].wait(at.parity);\n      sync_warp();\n"
+                 "      if (s > begin && thread_of_warp() == 0) empty[before].arrive();\n      before = at.slot;\n");
+  write_products(t, g, p);
+  tw_text_add(t, "    }\n    sync_block();\n    room.lay(sums, part, row);\n  }\n  %s();\n",
+              split ? "sync_team" : "sync_block");
   tw_text_add(t,
               "  for (int i = rank * (THREADS + %d) + thread_of_block(); i < m * BN; i += SPLIT * (THREADS + %d)) {\n"
               "    const int r = i / BN, j = col + i %% BN;\n"

@@ -20,7 +20,7 @@ typedef struct tw_tile_few_plan {
   int n, k, rows, warps, stages, blocks, split; /* n = 0: no step yet */
   int few;                                      /* m rounded up to what a product takes */
   int bytes;                                    /* of a row of B, of a stage */
-  int pieces, together, count;                  /* of 32 along k: of a warp, a stage; that share a scale; scales of these */
+  int pieces, together, count; /* of 32 along k: of a warp, a stage; that share a scale; scales of these */
   int threads;
   int64_t shared_bytes;
 } tw_tile_few_plan;

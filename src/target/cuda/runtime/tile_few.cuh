@@ -16,6 +16,7 @@
 namespace tw {
 
 struct mxfp4;
+struct mxfp4_large; /* with scales above 2 */
 struct i4;
 struct ternary;
 
@@ -31,6 +32,19 @@ TW_FN u32 load_shared(u32 at) {
 /* Low (high) halves of two words. */
 TW_FN u32 lows(u32 x, u32 y) { return __byte_perm(x, y, 0x5410); }
 TW_FN u32 highs(u32 x, u32 y) { return __byte_perm(x, y, 0x7632); }
+/* (x & y) ^ z and (x & y) | z, one instruction also where y and z are constants. */
+TW_FN u32 and_xor(u32 x, u32 y, u32 z) {
+  u32 r;
+  asm("lop3.b32 %0, %1, %2, %3, 0x6A;" : "=r"(r) : "r"(x), "r"(y), "r"(z));
+  return r;
+}
+TW_FN u32 and_or(u32 x, u32 y, u32 z) {
+  u32 r;
+  asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(r) : "r"(x), "r"(y), "r"(z));
+  return r;
+}
+/* What is not to be computed again and again. */
+template <class Type> TW_FN Type settled(Type x) { return __shfl_sync(0xffffffffu, x, (int)(threadIdx.x % 32)); }
 /* x y + z of two bf16 in a word, rounded once. */
 TW_FN u32 fma_two(u32 x, u32 y, u32 z) {
   u32 r;
@@ -44,7 +58,7 @@ template <class Type> struct weights { /* bf16, f16: numbers as they are */
   using some = vec16;
   template <class Tile> static TW_FN u32 place(int row, int i) { return Tile{0}.chunk(row, i * 4 + thread_of_warp() % 4); }
   static TW_FN some load(u32 at) { return load_shared16(at); }
-  static TW_FN void numbers(const some &x, int, u32 (&to)[4]) {
+  static TW_FN void numbers(const some &x, int, u32, u32 (&to)[4]) {
 #pragma unroll
     for (int i = 0; i < 4; i++) to[i] = x.word[i];
   }
@@ -65,21 +79,29 @@ struct weights_of_nibbles {
     to[2] = lows(x.word[1], x.word[3]), to[3] = highs(x.word[1], x.word[3]);
   }
 };
-/* e2m1: sign, exponent and mantissa move to where bf16 has them; times 2^126, which makes 0.5 right, too. */
+/* e2m1: sign, exponent and mantissa move to where bf16 has them, which is 2^-126 of the number, also of 0.5. `by` is the
+ * scale times 2^126, as two bf16: that is one up to a scale of 2; of larger ones only the scale. */
 template <> struct weights<mxfp4> : weights_of_nibbles {
-  static TW_FN void numbers(u32 x, int, u32 (&to)[4]) {
+  static TW_FN void numbers(u32 x, int, u32 by, u32 (&to)[4]) {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       const u32 two = (i < 2 ? x : x >> 8) & (i % 2 ? 0x00F000F0u : 0x000F000Fu);
-      to[i] = fma_two(two * (i % 2 ? (1u << 8) + (1u << 2) : (1u << 12) + (1u << 6)) & 0x81C081C0u, 0x7E807E80u, 0x80008000u);
+      to[i] = fma_two(two * (i % 2 ? (1u << 8) + (1u << 2) : (1u << 12) + (1u << 6)) & 0x81C081C0u, by, 0x80008000u);
     }
+  }
+};
+template <> struct weights<mxfp4_large> : weights_of_nibbles {
+  static TW_FN void numbers(u32 x, int q, u32 by, u32 (&to)[4]) {
+    weights<mxfp4>::numbers(x, q, 0x7E807E80u, to);
+#pragma unroll
+    for (int i = 0; i < 4; i++) to[i] = fma_two(to[i], by, 0x80008000u);
   }
 };
 /* Two's complement: 136 + x, as the lowest bits of 128.., less 136. */
 template <> struct weights<i4> : weights_of_nibbles {
-  static TW_FN void numbers(u32 x, int, u32 (&to)[4]) {
+  static TW_FN void numbers(u32 x, int, u32, u32 (&to)[4]) {
 #pragma unroll
-    for (int i = 0; i < 4; i++) to[i] = fma_two((x >> 4 * i & 0x000F000Fu) ^ 0x43084308u, 0x3F803F80u, 0xC308C308u);
+    for (int i = 0; i < 4; i++) to[i] = fma_two(and_xor(x >> 4 * i, 0x000F000Fu, 0x43084308u), 0x3F803F80u, 0xC308C308u);
   }
 };
 /* t + 1 in two bits of 128 + 4^j (t + 1); piece q in bits 7 - 2 q and below of each byte. */
@@ -97,13 +119,13 @@ template <> struct weights<ternary> {
     asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(x.word[0]), "=r"(x.word[1]) : "r"(at));
     return x;
   }
-  static TW_FN void numbers(const some &x, int q, u32 (&to)[4]) {
+  static TW_FN void numbers(const some &x, int q, u32, u32 (&to)[4]) {
     const u32 mask = q < 2 ? 0x00300030u : q == 2 ? 0x000C000Cu : 0x00030003u;
     const u32 factor = q < 2 ? 0x3D803D80u : q == 2 ? 0x3E803E80u : 0x3F803F80u; /* 1/16, 1/4, 1 */
     const u32 less = q < 2 ? 0xC110C110u : q == 2 ? 0xC204C204u : 0xC301C301u;   /* 9, 33, 129 */
 #pragma unroll
     for (int i = 0; i < 4; i++)
-      to[i] = fma_two((x.word[i / 2] >> (q == 0 ? 2 : 0) + i % 2 * 8 & mask) | 0x43004300u, factor, less);
+      to[i] = fma_two(and_or(x.word[i / 2] >> (q == 0 ? 2 : 0) + i % 2 * 8, mask, 0x43004300u), factor, less);
   }
   static TW_FN void arrange(const vec16 &x, u32 (&to)[4]) {
     to[0] = lows(x.word[0], x.word[1]), to[1] = highs(x.word[0], x.word[1]);
@@ -134,104 +156,100 @@ template <> TW_FN void mma_few<f16>(float (&d)[4], u32 a0, u32 a1, u32 a2, u32 a
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
-/* Adds the products of `Pieces` pieces, from `piece` on, of `a` (rows of A) and of rows `row`.. of `b`. `Together` pieces share
- * a scale, which factor(i, j) knows: for the thread's i-th row (8 i + thread / 4) and the j-th time; 0: none have one. */
-template <class Type, int Pieces, int Together, int Rows, int Few, class A, class B, class Factor>
-TW_FN void multiply_few(sums_few<Rows, Few> &sums, A a, B b, int row, int piece, Factor factor) {
+/* Where a thread finds its pieces in tiles A and B that begin at 0, from `piece` on: the same for all stages. */
+template <class Type, int Pieces, class A, class B> struct places_few {
+  using w = weights<Type>;
+  /* What lies a panel further lies alike. */
+  static constexpr int alike_a = Pieces % 2 ? Pieces : 2, loads = Pieces / w::pieces;
+  u32 a[Pieces], b[loads];
+  TW_FN places_few(int row, int piece) {
+    const int down = thread_of_warp() / 4, right = thread_of_warp() % 4;
+#pragma unroll
+    for (int p = 0; p < Pieces; p++)
+      a[p] = p < alike_a ? settled(A{0}.chunk(down, (piece + p) * 4 + right)) : a[p % alike_a] + (u32)(p / alike_a * A::panel_bytes);
+#pragma unroll
+    for (int i = 0; i < loads; i++) b[i] = settled(w::template place<B>(row + down, piece / w::pieces + i));
+  }
+};
+
+/* Adds the products of `Pieces` pieces of `a` (rows of A) and `b`, which lie at `at`. `Together` pieces share a scale, which
+ * factor(i, j) knows: for the thread's i-th row (8 i + thread / 4) and the j-th time; 0: sums take no scale, but the weights
+ * of a piece the word factor(i, piece) where they have use of it. */
+template <class Type, int Pieces, int Together, int Rows, int Few, class A, class B, class Places, class Factor>
+TW_FN void multiply_few(sums_few<Rows, Few> &sums, A a, B b, const Places &at, Factor factor) {
   using w = weights<Type>;
   static_assert(Pieces % w::pieces == 0, "a load's pieces are multiplied together");
-  const int down = thread_of_warp() / 4, right = thread_of_warp() % 4;
   sums_few<Rows, Few> some;
-  /* The same for all stages: rows 8 apart lie alike. */
-  u32 of_a[Pieces], of_b[Pieces / w::pieces];
-#pragma unroll
-  for (int p = 0; p < Pieces; p++) of_a[p] = A{0}.chunk(down, (piece + p) * 4 + right);
-#pragma unroll
-  for (int p = 0; p < Pieces; p += w::pieces) of_b[p / w::pieces] = w::template place<B>(row + down, (piece + p) / w::pieces);
 #pragma unroll
   for (int p = 0; p < Pieces; p += w::pieces) {
     typename w::some raw[Rows / 8];
 #pragma unroll
-    for (int r = 0; r < Rows / 8; r++) raw[r] = w::load(b.at + (of_b[p / w::pieces] + (u32)(8 * r * B::span)));
+    for (int r = 0; r < Rows / 8; r++) raw[r] = w::load(b.at + at.b[p / w::pieces] + (u32)(8 * r * B::span));
 #pragma unroll
     for (int q = 0; q < w::pieces; q++) {
       u32 x_of[Few / 8][4];
 #pragma unroll
       for (int f = 0; f < Few / 8; f++)
-        w::arrange(load_shared16(a.at + (of_a[p + q] + (u32)(8 * f * A::span))), x_of[f]);
-      if (Together && (p + q) % (Together ? Together : 1) == 0) clear(some);
+        w::arrange(load_shared16(a.at + at.a[p + q] + (u32)(8 * f * A::span)), x_of[f]);
+      if constexpr (Together)
+        if ((p + q) % Together == 0) clear(some);
       auto &to = *(Together ? &some : &sums);
+      u32 x[Rows / 8][4];
 #pragma unroll
-      for (int r = 0; r < Rows / 16; r++) {
-        u32 x[4], y[4];
-        w::numbers(raw[2 * r], q, x);
-        w::numbers(raw[2 * r + 1], q, y);
+      for (int r = 0; r < Rows / 8; r++)
+        if constexpr (Together) w::numbers(raw[r], q, 0, x[r]);
+        else w::numbers(raw[r], q, factor(r, p + q), x[r]);
 #pragma unroll
-        for (int f = 0; f < Few / 8; f++)
-#pragma unroll
-          for (int i = 0; i < 4; i += 2)
-            mma_few<Type>(to.value[r][f], x[i], y[i], x[i + 1], y[i + 1], x_of[f][i], x_of[f][i + 1]);
-      }
-      if (Together && (p + q + 1) % (Together ? Together : 1) == 0)
+      for (int i = 0; i < 4; i += 2)
 #pragma unroll
         for (int r = 0; r < Rows / 16; r++)
 #pragma unroll
           for (int f = 0; f < Few / 8; f++)
+            mma_few<Type>(to.value[r][f], x[2 * r][i], x[2 * r + 1][i], x[2 * r][i + 1], x[2 * r + 1][i + 1], x_of[f][i], x_of[f][i + 1]);
+      if constexpr (Together)
+        if ((p + q + 1) % Together == 0)
 #pragma unroll
-            for (int i = 0; i < 4; i++)
-              sums.value[r][f][i] += factor(2 * r + i / 2, (p + q) / (Together ? Together : 1)) * some.value[r][f][i];
+          for (int r = 0; r < Rows / 16; r++)
+#pragma unroll
+            for (int f = 0; f < Few / 8; f++)
+#pragma unroll
+              for (int i = 0; i < 4; i++) sums.value[r][f][i] += factor(2 * r + i / 2, (p + q) / Together) * some.value[r][f][i];
     }
   }
 }
 
-/* Count scales of a row, fetched early. e8m0 (u8): 2^(x - 127), 2^-127 for 0, NaN for 255; what lies behind a row is 0. */
-template <class Type, int Count> struct factors_few;
-template <int Count> struct factors_few<u8, Count> {
-  static constexpr int words = (Count + 3) / 4;
-  u32 word[words];
-  /* From the first-th of `all` of a row; `aligned`: rows begin at multiples of 4. */
-  template <bool aligned> TW_FN void fetch(const u8 *row, int first, int all) {
-    if (aligned && Count % 4 == 0 && first + Count <= all) {
+/* Count scales of a row, fetched early: each of four threads has every fourth, and gets the others' from them. What lies behind
+ * a row is 0. */
+template <class Type, int Count> struct factors_few {
+  static constexpr int each = (Count + 3) / 4;
+  u32 bits[each];
+  TW_FN void fetch(const Type *row, int first, int all) {
+    const int mine = first + (Count == 1 ? 0 : thread_of_warp() % 4);
 #pragma unroll
-      for (int i = 0; i < words; i++) word[i] = ((const u32 *)(row + first))[i];
-      return;
-    }
-#pragma unroll
-    for (int i = 0; i < words; i++) word[i] = 0;
-#pragma unroll
-    for (int i = 0; i < Count; i++)
-      if (first + i < all) word[i / 4] |= (u32)row[first + i] << i % 4 * 8;
-  }
-  /* Bits of 0x80808080 say that one may be rare: then they are made anew. */
-  TW_FN u32 numbers(float (&to)[Count]) const {
-    u32 rare = 0;
-#pragma unroll
-    for (int i = 0; i < Count; i++) to[i] = float_of((i % 4 == 3 ? word[i / 4] >> 1 : word[i / 4] << 23 - i % 4 * 8) & 0x7F800000u);
-#pragma unroll
-    for (int i = 0; i < words; i++) rare |= ((word[i] - 0x01010101u) & ~word[i]) | ((~word[i] - 0x01010101u) & word[i]);
-    return rare;
-  }
-  TW_FN void rare_numbers(float (&to)[Count]) const {
-#pragma unroll
-    for (int i = 0; i < Count; i++) {
-      const u32 x = word[i / 4] >> i % 4 * 8 & 0xFF;
-      to[i] = float_of(x == 0 ? 0x00400000u : x == 255 ? 0x7FFFFFFFu : x << 23);
+    for (int i = 0; i < each; i++) {
+      bits[i] = 0;
+      if (mine + 4 * i < all) bits[i] = sizeof(Type) == 1 ? (u32)row[mine + 4 * i] : ((const u32 *)row)[mine + 4 * i];
     }
   }
-};
-template <int Count> struct factors_few<float, Count> {
-  float value[Count];
-  template <bool aligned> TW_FN void fetch(const float *row, int first, int all) {
+  TW_FN u32 word(int j) const { return Count == 1 ? bits[0] : __shfl_sync(0xffffffffu, bits[j / 4], (int)(threadIdx.x & 28) | j % 4); }
+  TW_FN float at(int j) const { return float_of(word(j)); }
+  /* Of e8m0, 2^(x - 127), 255 is NaN: is one above 2? */
+  TW_FN bool large() const {
+    bool is = false;
 #pragma unroll
-    for (int i = 0; i < Count; i++) value[i] = first + i < all ? row[first + i] : 0;
+    for (int i = 0; i < each; i++) is |= bits[i] > 128;
+    return is;
   }
-  TW_FN u32 numbers(float (&to)[Count]) const {
+  /* What weights<mxfp4> (Large: mxfp4_large) is multiplied by. */
+  template <bool Large> TW_FN factors_few two() const {
+    factors_few to;
 #pragma unroll
-    for (int i = 0; i < Count; i++) to[i] = value[i];
-    return 0;
+    for (int i = 0; i < each; i++)
+      to.bits[i] = (!Large ? bits[i] + 126 << 7 : bits[i] == 255 ? 0x7FC0u : max(bits[i] << 7, 0x40u)) * 0x00010001u;
+    return to;
   }
-  TW_FN void rare_numbers(float (&)[Count]) const {}
 };
+TW_FN bool any_of_warp(bool x) { return __any_sync(0xffffffffu, x); }
 
 /* Sums of `Parts` warps that have the same rows of B, where tiles lay that nobody reads any more: Few rows of Cols. */
 template <int Parts, int Few, int Cols> struct room_few {
