@@ -1,9 +1,10 @@
 /* test_cheats.c - kernels that want to look right, or fast, and are not; and honest ones that look odd. One file each in
  * tests/cheats/MACHINE/, whose first line says what the judge must say:
  *
- *     // VERDICT | WORDS OF ITS LINE | OP key=value... -t TARGET
+ *     // VERDICT | WORDS OF ITS LINE | OP key=value... -t TARGET | COST
  *
- * A new machine adds a folder. Inputs are new each time. */
+ * COST, in seconds, is what it must be found to take at least, for those that would look fast; it may be left out. A new machine adds a
+ * folder. Inputs are new each time. Where a machine's device is not here, what is decided without it is what is judged. */
 #include "test.h"
 
 #include <dirent.h>
@@ -19,7 +20,8 @@
 #include "tilewright/tilewright.h"
 
 /* As `tilewright run` does. */
-static tw_verdict judge(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_error *error) {
+static tw_verdict judge(const tw_target *t, const tw_problem *p, const char *source, size_t length, double *cost,
+                        tw_error *error) {
   const tw_trial trial = {.target = t,
                           .problem = p,
                           .source = source,
@@ -30,6 +32,7 @@ static tw_verdict judge(const tw_target *t, const tw_problem *p, const char *sou
   tw_outcome out;
   tw_trial_run(&trial, &setting, &out);
   *error = out.error;
+  *cost = out.measured.cost;
   return out.verdict;
 }
 
@@ -47,8 +50,9 @@ static void part_of(const char *line, int index, char *out, size_t size) {
 }
 
 /* Is the file judged as it says? */
-static bool one(const char *path) {
-  char verdict[64], words[128], problem[256], *source = NULL;
+static bool one(const char *path, bool has_device) {
+  char verdict[64], words[128], problem[256], least[32], *source = NULL;
+  double cost = 0;
   size_t length;
   tw_error error = {0};
   tw_problem p;
@@ -57,6 +61,7 @@ static bool one(const char *path) {
   part_of(line, 0, verdict, sizeof verdict);
   part_of(line, 1, words, sizeof words);
   part_of(line, 2, problem, sizeof problem);
+  part_of(line, 3, least, sizeof least);
   char *name = strstr(problem, " -t ");
   tw_verdict expected;
   if (!name || !tw_verdict_parse(verdict, &expected)) fail_msg("%s: what is its first line?", path);
@@ -64,18 +69,23 @@ static bool one(const char *path) {
   const tw_target *t = tw_target_find(name + 4);
   if (!t || tw_target_read(t, problem, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
     fail_msg("%s: %s", path, error.text);
-  const tw_verdict given = judge(t, &p, source, length, &error);
-  const bool right = given == expected && strstr(error.text, words) && !strstr(error.text, "root:");
+  const tw_verdict given = judge(t, &p, source, length, &cost, &error);
+  if (!has_device && expected != TW_UNBUILDABLE) {
+    expected = TW_UNAVAILABLE;
+    snprintf(words, sizeof words, "the kernel compiles");
+  }
+  const bool right = given == expected && strstr(error.text, words) && !strstr(error.text, "root:") &&
+                     (given != TW_CORRECT || cost >= strtod(least, NULL));
   if (!right)
-    print_message("%s:\n  should be '%s' (%s), is '%s': %.300s\n", path, verdict, words, tw_verdict_name(given),
-                  error.text);
+    print_message("%s:\n  should be '%s' (%s) %s, is '%s' %g: %.300s\n", path, verdict, words, least,
+                  tw_verdict_name(given), cost, error.text);
   free(source);
   return right;
 }
 
 static int is_visible(const struct dirent *e) { return e->d_name[0] != '.'; }
 
-static void judge_all(const char *machine, const char *target, int least) {
+static void judge_all(const char *machine, const char *target, bool has_device, int least) {
   char folder[512];
   struct dirent **list;
   int wrong = 0;
@@ -89,7 +99,7 @@ static void judge_all(const char *machine, const char *target, int least) {
   assert_true(n >= least);
   for (int i = 0; i < n; i++) {
     char *path = tw_path_join(folder, list[i]->d_name);
-    wrong += !one(path);
+    wrong += !one(path, has_device);
     free(path);
     free(list[i]);
   }
@@ -99,21 +109,26 @@ static void judge_all(const char *machine, const char *target, int least) {
 
 static void gemmini_is_not_fooled(void **state) {
   (void)state;
-  judge_all("gemmini", "gemmini-16x16-int8", 76);
+  judge_all("gemmini", "gemmini-16x16-int8", true, 76);
 }
 
 static void x86_is_not_fooled(void **state) {
   (void)state;
-  judge_all("x86", "x86", 74);
+  judge_all("x86", "x86", true, 74);
 }
 
 static void xdna2_is_not_fooled(void **state) {
   (void)state;
-  judge_all("xdna2", "xdna2", 18);
+  judge_all("xdna2", "xdna2", true, 18);
+}
+
+static void cdna_is_not_fooled(void **state) {
+  (void)state;
+  judge_all("cdna", "cdna3", true, 40);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(gemmini_is_not_fooled), cmocka_unit_test(x86_is_not_fooled),
-                                     cmocka_unit_test(xdna2_is_not_fooled)};
+                                     cmocka_unit_test(xdna2_is_not_fooled), cmocka_unit_test(cdna_is_not_fooled)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

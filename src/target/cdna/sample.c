@@ -2,11 +2,13 @@
  *
  * The first and last workgroup and some at random are executed one by one, each on outputs that are poisoned. What a workgroup
  * has written must fill a box of the output without holes, and the largest such box, times the number of workgroups, must
- * cover the output. Elements at random in each box, and its corners, are compared with their exact values. So what a
+ * cover the output; and those that were drawn by chance may not leave more of it to others than the grid is too large by. Elements
+ * at random in each box, and its corners, are compared with their exact values. So what a
  * workgroup computes is found wrong as surely as if all were executed; what remains unseen is a workgroup that differs from
  * all that were drawn. */
 #include "target/cdna/sample.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +19,7 @@
 #include "op/exact.h"
 
 static const double RUN_BUDGET = 3e9, COMPARE_BUDGET = 3e8; /* multiply-adds of the emulator, of the host */
-enum { GROUPS_LEAST = 3, GROUPS_MOST = 12, PLACES_LEAST = 64, PLACES_MOST = 1 << 15 };
+enum { GROUPS_LEAST = 3, GROUPS_MOST = 12, PLACES_LEAST = 64, PLACES_MOST = 1 << 15, FORCED = 3 };
 
 typedef struct box {
   int64_t low[TW_RANK_MAX], high[TW_RANK_MAX], written; /* elements low..high of each dimension */
@@ -125,6 +127,8 @@ static tw_place place_in(const tw_operand *o, const box *b, tw_random *r, int co
 typedef struct drawn {
   double elements, compared;
   int64_t largest;
+  int drawn;     /* workgroups that were chosen by chance alone, */
+  double filled; /* and how many elements they wrote */
 } drawn;
 
 /* Compares some of what a workgroup has left in the box. */
@@ -171,16 +175,29 @@ static tw_status take_output(const tw_case *c, size_t index, uint64_t group, int
   return status;
 }
 
-static int choose(uint64_t groups, double operations, tw_random *r, uint64_t id[GROUPS_MOST]) {
+/* Workgroups leave nothing to others but what the grid is too large by: that those which were chosen by chance write
+ * so little, if all of them together fill the output, has a probability below e^-14 (Chernoff). */
+static bool leaves_too_much(const drawn *d, uint64_t groups, double elements) {
+  if (!d->drawn || !d->largest) return false;
+  const double idle = fmax(1 - elements / ((double)groups * (double)d->largest), 0),
+               seen = 1 - d->filled / ((double)d->drawn * (double)d->largest);
+  if (seen <= idle + 1e-9) return false;
+  if (idle < 1e-9) return true;
+  const double divergence = seen * log(seen / idle) + (seen < 1 ? (1 - seen) * log((1 - seen) / (1 - idle)) : 0);
+  return d->drawn * divergence > 14;
+}
+
+static int choose(uint64_t groups, uint64_t among, double operations, tw_random *r, uint64_t id[GROUPS_MOST]) {
   const double each = operations / (double)groups;
   int n = RUN_BUDGET / each > GROUPS_MOST ? GROUPS_MOST : (int)(RUN_BUDGET / each);
   if (n < GROUPS_LEAST) n = GROUPS_LEAST;
   if ((uint64_t)n > groups) n = (int)groups;
   for (int i = 0; i < n; i++)
-    id[i] = (uint64_t)n == groups ? (uint64_t)i
-            : i == 0              ? 0
-            : i == 1              ? groups - 1
-                                  : (uint64_t)tw_random_between(r, 0, (int64_t)groups - 1);
+    id[i] = (uint64_t)n == groups      ? (uint64_t)i
+            : i == 0                   ? 0
+            : i == 1                   ? groups - 1
+            : i == 2 && among < groups ? among
+                                       : (uint64_t)tw_random_between(r, 0, (int64_t)groups - 1);
   return n;
 }
 
@@ -203,14 +220,26 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
   int executed = 0;
   for (size_t k = 0; k < s->kernels && status == TW_OK; k++) {
     const double operations = c->problem->op->operations(c->problem) / (double)s->kernels;
-    const int n = choose(s->groups[k], operations, &random, id);
+    const int n = choose(s->groups[k], s->among ? s->among[k] : UINT64_MAX, operations, &random, id);
     drawn sum[TW_OPERANDS_MAX] = {0};
     for (int i = 0; i < n && status == TW_OK; i++) {
       status = s->run(s->context, buffer, k, id[i], error);
       for (size_t j = 0; j < c->n_operands && status == TW_OK; j++)
-        if (c->operand[j].is_output) status = take_output(c, j, id[i], n, buffer[j], &random, &sum[j], error);
+        if (c->operand[j].is_output) {
+          const double before = sum[j].elements;
+          status = take_output(c, j, id[i], n, buffer[j], &random, &sum[j], error);
+          if (i < FORCED) continue;
+          sum[j].drawn++;
+          sum[j].filled += sum[j].elements - before;
+        }
     }
     for (size_t j = 0; j < c->n_operands; j++) {
+      const double elements = (double)rows_of(&c->operand[j]) * (double)columns_of(&c->operand[j]);
+      if (status == TW_OK && s->kernels == 1 && leaves_too_much(&sum[j], s->groups[k], elements))
+        status =
+            tw_fail(error, TW_FAILED,
+                    "%d workgroups, chosen by chance, write %.0f elements of %s: too few for all of them to make it",
+                    sum[j].drawn, sum[j].filled, c->operand[j].name);
       most[j] += (double)sum[j].largest * (double)s->groups[k];
       all.elements += sum[j].elements;
       all.compared += sum[j].compared;

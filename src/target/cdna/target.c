@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "base/random.h"
 #include "base/strings.h"
 #include "launch/launch.h"
 #include "op/gemm_problem.h"
@@ -28,6 +29,9 @@ struct tw_artefact {
   char coverage[200];        /* of the last check */
   tw_inspection *inspection; /* of checks; NULL: none */
   cdna_checker *checker;     /* while one runs */
+  /* of each kernel, a workgroup that was checked and will be timed; on this case */
+  cdna_watch watch[TW_LAUNCH_KERNELS];
+  const tw_case *watched;
 };
 
 static tw_status available(const tw_target *t, tw_error *error) {
@@ -185,8 +189,33 @@ typedef struct manner {
   cdna_times *times;
   cdna_spans *spans;
   const tw_problem *problem;
-  double *packing; /* seconds that do not count */
+  const tw_case *data; /* that is timed */
+  double *packing;     /* seconds that do not count */
 } manner;
+
+/* ---- what is timed is what was checked ---- */
+
+static const uint64_t NO_GROUP = UINT64_MAX;
+
+static void add_work(void *context, cdna_wave *w, const cdna_op *op) { cdna_work_add(context, w, op); }
+
+static void set_shape(const tw_launch_kernel *l, cdna_launch *out) {
+  for (int axis = 0; axis < 3; axis++) {
+    out->grid[axis] = l->grid[axis] > 0 && l->grid[axis] <= INT32_MAX ? (uint32_t)l->grid[axis] : 0;
+    out->block[axis] = l->block[axis] > 0 && l->block[axis] <= INT32_MAX ? (uint32_t)l->block[axis] : 0;
+  }
+}
+
+static cdna_watch watch_one(const tw_artefact *a, const tw_launch_kernel *l) {
+  const cdna_kernel *kernel = NULL;
+  const uint8_t block[ARGUMENT_BYTES] = {0};
+  cdna_launch launch = {.lds = (uint32_t)l->shared, .arguments = block};
+  tw_random r;
+  tw_random_seed(&r, tw_random_system());
+  set_shape(l, &launch);
+  if (cdna_object_kernel(&a->object, l->name, &kernel, NULL) != TW_OK) return (cdna_watch){.group = NO_GROUP};
+  return cdna_watch_one(&a->object, kernel, &launch, l == a->launch.kernel, &r);
+}
 
 /* A kernel before the main one that sees of the operands nothing but weights with scales: what a model does once, and no part
  * of the cost. It cannot compute anything of the result, as it knows nothing of A. */
@@ -209,13 +238,12 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memo
     status = add_argument(&l->argument[i], operand, workspace, block, &size, error);
   cdna_launch launch = {.lds = (uint32_t)l->shared, .arguments = block, .argument_bytes = size};
   if (how->group != ALL_GROUPS) launch.first = (uint64_t)how->group, launch.count = 1;
-  for (int axis = 0; axis < 3; axis++) {
-    launch.grid[axis] = l->grid[axis] > 0 && l->grid[axis] <= INT32_MAX ? (uint32_t)l->grid[axis] : 0;
-    launch.block[axis] = l->block[axis] > 0 && l->block[axis] <= INT32_MAX ? (uint32_t)l->block[axis] : 0;
-  }
+  set_shape(l, &launch);
   const bool is_main = l == tw_launch_main(&a->launch);
+  cdna_watch *watch = &a->watch[l - a->launch.kernel];
   if (status == TW_OK && how->times) {
-    const cdna_time_options options = {.spans = is_main ? how->spans : NULL};
+    const cdna_time_options options = {.spans = is_main ? how->spans : NULL,
+                                       .watch = how->data == a->watched ? watch : NULL};
     cdna_times one;
     status = cdna_time(&a->object, kernel, &launch, memory, &options, &one, error);
     if (status == TW_OK && packs_weights(a, l, how->problem))
@@ -226,8 +254,16 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memo
   }
   cdna_result_counts counts = {0};
   if (a->checker) launch.observer = cdna_checker_start(a->checker);
+  if (how->group == ALL_GROUPS && status == TW_OK) *watch = watch_one(a, l);
+  cdna_work work = {0};
+  const cdna_observer adds = {.context = &work, .before = add_work};
+  launch.watch = &adds;
+  launch.watched = watch->group;
   if (status == TW_OK) status = cdna_run(&a->object, kernel, &launch, memory, &counts, error);
   for (size_t i = 0; i < memory->n; i++) memory->allocation[i].undefined = false; /* the next may read it all */
+  if (work.instructions) watch->work = work;
+  watch->instructions += (double)counts.instructions;
+  watch->groups += (double)counts.workgroups;
   a->counts.instructions += counts.instructions;
   a->counts.waves += counts.waves;
   a->counts.workgroups += counts.workgroups;
@@ -256,6 +292,12 @@ static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[]
   return status;
 }
 
+/* An output as a run finds it. */
+static void poison(const tw_operand *o, const void *given, void *to) {
+  memset(to, TW_POISON, o->bytes);
+  memcpy((char *)to + o->given_at, (const char *)given + o->given_at, o->given_bytes);
+}
+
 static tw_status run_all(tw_artefact *a, const tw_case *k, tw_error *error) {
   void *actual[TW_OPERANDS_MAX] = {0};
   tw_status status = TW_OK;
@@ -264,12 +306,9 @@ static tw_status run_all(tw_artefact *a, const tw_case *k, tw_error *error) {
     if (!actual[i])
       status = tw_fail(error, TW_MISSING, "out of memory");
     else if (k->operand[i].is_output)
-      memset(actual[i], TW_POISON, k->operand[i].bytes);
-    if (actual[i] && (!k->operand[i].is_output || k->operand[i].given_bytes)) {
-      const size_t at = k->operand[i].is_output ? k->operand[i].given_at : 0;
-      const size_t n = k->operand[i].is_output ? k->operand[i].given_bytes : k->operand[i].bytes;
-      memcpy((char *)actual[i] + at, (const char *)k->buffer[i] + at, n);
-    }
+      poison(&k->operand[i], k->buffer[i], actual[i]);
+    else
+      memcpy(actual[i], k->buffer[i], k->operand[i].bytes);
   }
   if (status == TW_OK) status = run_case(a, k, actual, &(manner){.group = ALL_GROUPS}, error);
   if (status == TW_USAGE) status = TW_FAILED;
@@ -320,11 +359,14 @@ static tw_status prepare_workspace(const sampled *s, tw_error *error) {
 static tw_status sample_kernels(tw_artefact *a, const tw_case *k, tw_error *error) {
   const tw_launch *l = &a->launch;
   sampled s = {a, k, (size_t)(tw_launch_main(l) - l->kernel), NULL};
-  uint64_t groups[TW_LAUNCH_KERNELS], all = 0;
-  cdna_sampler sampler = {.kernels = l->n_kernels - s.first, .groups = groups, .run = run_one, .context = &s};
+  uint64_t groups[TW_LAUNCH_KERNELS], watched[TW_LAUNCH_KERNELS], all = 0;
+  cdna_sampler sampler = {
+      .kernels = l->n_kernels - s.first, .groups = groups, .among = watched, .run = run_one, .context = &s};
   for (size_t i = 0; i < sampler.kernels; i++) {
     const int64_t *grid = l->kernel[s.first + i].grid;
     all += groups[i] = (uint64_t)grid[0] * (uint64_t)grid[1] * (uint64_t)grid[2];
+    a->watch[s.first + i] = watch_one(a, &l->kernel[s.first + i]);
+    watched[i] = a->watch[s.first + i].group;
   }
   if (l->workspace && !(s.workspace = tw_new(1, (size_t)l->workspace)))
     return tw_fail(error, TW_MISSING, "out of memory");
@@ -366,6 +408,8 @@ static tw_status inspect(const tw_target *t, tw_artefact *a, tw_inspection *i, t
 static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
   const cdna_kernel *kernel = NULL;
   tw_status status = a->inspection ? cdna_checker_new(a->inspection, &a->checker, error) : TW_OK;
+  a->watched = k;
+  for (size_t i = 0; i < TW_LAUNCH_KERNELS; i++) a->watch[i] = (cdna_watch){.group = NO_GROUP};
   if (status == TW_OK) status = check_some(a, k, error);
   if (a->checker && cdna_object_kernel(&a->object, tw_launch_main(&a->launch)->name, &kernel, NULL) == TW_OK)
     cdna_checker_report(a->checker, &a->object, kernel, cdna_machine_of(t), a->inspection);
@@ -389,10 +433,15 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
     const tw_operand *o = &k->operand[i];
     buffer[i] = o->is_output ? tw_new(1, (o->bytes + 127) & ~(size_t)63) : k->buffer[i];
     if (!buffer[i]) status = tw_fail(error, TW_MISSING, "out of memory");
+    if (buffer[i] && o->is_output) poison(o, k->buffer[i], buffer[i]);
   }
   double packing = 0;
-  const manner how = {
-      .group = ALL_GROUPS, .times = &times, .spans = trace ? &spans : NULL, .problem = k->problem, .packing = &packing};
+  const manner how = {.group = ALL_GROUPS,
+                      .times = &times,
+                      .spans = trace ? &spans : NULL,
+                      .problem = k->problem,
+                      .data = k,
+                      .packing = &packing};
   if (status == TW_OK) status = run_case(a, k, buffer, &how, error);
   if (status == TW_OK && trace) status = cdna_write_trace(&spans, times.mhz, trace, error);
   /* the workgroups that were executed are taken to be alike */

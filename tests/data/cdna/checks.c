@@ -63,7 +63,7 @@ KERNEL(scalar_branch) {
   out[I] = x;
 }
 KERNEL(address) {
-  __asm__ volatile("ds_read_b32 v61, v60\n s_waitcnt lgkmcnt(0)" : : : "v60", "v61");
+  __asm__ volatile("v_and_b32 v61, 12, v60\n ds_read_b32 v61, v61\n s_waitcnt lgkmcnt(0)" : : : "v60", "v61");
   out[I] = in[I];
 }
 LDS(never, 128);

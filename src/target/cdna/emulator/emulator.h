@@ -228,6 +228,8 @@ typedef struct cdna_launch {
   uint64_t limit;                /* instructions of one wave; 0 = the usual one */
   const cdna_observer *observer; /* NULL: none */
   uint64_t first, count;         /* only these workgroups of the grid; count 0: all */
+  const cdna_observer *watch;    /* of one workgroup alone, where there is no observer; NULL: none */
+  uint64_t watched;
 } cdna_launch;
 
 typedef struct cdna_result_counts {

@@ -49,6 +49,8 @@ typedef struct cdna_dispatch {
   cdna_program own;
   const cdna_program *program; /* own */
   cdna_memory *memory;
+  size_t caller_n; /* of its allocations, and where the next would lie, before ours are added */
+  uint64_t caller_next;
   uint64_t arguments, dispatch; /* addresses */
   uint8_t *argument_bytes, *image, packet[64];
   size_t argument_size;
@@ -94,15 +96,18 @@ static void set_scalars(const grid *g, const cdna_group *group, cdna_wave *w) {
   if (k->rsrc2 >> 10 & 1) s++;
 }
 
+/* What registers of lanes, LDS and scratch hold at the start: NaN, -1. The machine's hold what others left. */
+enum { LEFT_OVER = 0xFF };
+
 static void start_wave(const grid *g, cdna_group *group, cdna_wave *w, int id) {
   const cdna_kernel *k = g->program->kernel;
   const uint32_t *block = g->launch->block;
   uint32_t(*v)[CDNA_LANES] = w->v;
   uint8_t *scratch = w->scratch;
   memset(w->s, 0, sizeof w->s);
-  memset(v, 0, (size_t)g->rows * sizeof *v);
-  memset(v + CDNA_ACCUMULATION, 0, (size_t)g->rows * sizeof *v);
-  if (scratch) memset(scratch, 0, (size_t)w->scratch_bytes * CDNA_LANES);
+  memset(v, LEFT_OVER, (size_t)g->rows * sizeof *v);
+  memset(v + CDNA_ACCUMULATION, LEFT_OVER, (size_t)g->rows * sizeof *v);
+  if (scratch) memset(scratch, LEFT_OVER, (size_t)w->scratch_bytes * CDNA_LANES);
   w->scc = false;
   w->mode = (k->rsrc1 >> 12 & 0xFF) | (k->rsrc1 >> 21 & 1) << 8 | (k->rsrc1 >> 23 & 1) << 9 |
             (k->rsrc1 >> 26 & 1) << 23; /* FP16_OVFL */
@@ -167,7 +172,7 @@ static inline __attribute__((always_inline)) void run_until(const grid *g, cdna_
   }
 }
 static void run_wave(const grid *g, cdna_wave *w) { run_until(g, w, NULL); }
-static void run_wave_seen(const grid *g, cdna_wave *w) { run_until(g, w, g->launch->observer); }
+static void run_wave_seen(const grid *g, cdna_wave *w, const cdna_observer *seen) { run_until(g, w, seen); }
 
 void cdna_group_start(const cdna_dispatch *g, cdna_group *group, uint64_t id) {
   const uint32_t *size = g->launch->grid;
@@ -175,19 +180,18 @@ void cdna_group_start(const cdna_dispatch *g, cdna_group *group, uint64_t id) {
   group->position[0] = (uint32_t)(id % size[0]);
   group->position[1] = (uint32_t)(id / size[0] % size[1]);
   group->position[2] = (uint32_t)(id / size[0] / size[1]);
-  if (group->lds_bytes) memset(group->lds, 0, group->lds_bytes);
+  if (group->lds_bytes) memset(group->lds, LEFT_OVER, group->lds_bytes);
   for (int i = 0; i < group->n_waves; i++) start_wave(g, group, &group->wave[i], i);
 }
 
 /* From barrier to barrier; false: stopped. */
-static bool run_waves(grid *g, cdna_group *group) {
-  const cdna_observer *seen = g->launch->observer;
+static bool run_waves(grid *g, cdna_group *group, const cdna_observer *seen) {
   for (;;) {
     int waiting = 0, ended = 0;
     for (int i = 0; i < group->n_waves; i++) {
       cdna_wave *w = &group->wave[i];
       if (seen)
-        run_wave_seen(g, w);
+        run_wave_seen(g, w, seen);
       else
         run_wave(g, w);
       if (w->state == CDNA_STOPPED) return false;
@@ -204,9 +208,10 @@ static bool run_waves(grid *g, cdna_group *group) {
 }
 
 static bool run_group(grid *g, cdna_group *group, uint64_t id) {
-  const cdna_observer *seen = g->launch->observer;
+  const cdna_launch *l = g->launch;
+  const cdna_observer *seen = l->observer ? l->observer : l->watch && id == l->watched ? l->watch : NULL;
   cdna_group_start(g, group, id);
-  const bool ok = (!seen || !seen->begin || seen->begin(seen->context, group)) && run_waves(g, group);
+  const bool ok = (!seen || !seen->begin || seen->begin(seen->context, group)) && run_waves(g, group, seen);
   if (seen && seen->end) seen->end(seen->context, group);
   uint64_t sum = 0;
   for (int i = 0; i < group->n_waves; i++) sum += group->wave[i].instructions;
@@ -348,6 +353,8 @@ tw_status cdna_dispatch_open(const cdna_object *o, const cdna_kernel *k, const c
   if (!g) return tw_fail(error, TW_MISSING, "out of memory");
   g->launch = l;
   g->memory = memory;
+  g->caller_n = memory->n;
+  g->caller_next = memory->next;
   g->lds = lds;
   g->limit = l->limit ? l->limit : LIMIT;
   g->failed = UINT64_MAX;
@@ -381,6 +388,9 @@ tw_status cdna_dispatch_open(const cdna_object *o, const cdna_kernel *k, const c
 }
 
 void cdna_dispatch_close(cdna_dispatch *g) {
+  /* what it added is gone: a kernel behind it may not reach it */
+  g->memory->n = g->caller_n;
+  g->memory->next = g->caller_next;
   cdna_program_free(&g->own);
   free(g->image);
   free(g->argument_bytes);

@@ -293,6 +293,40 @@ static int64_t smem(cu *c, wave *w, int64_t at) {
   return done;
 }
 
+/* ---- what is done ---- */
+
+static uint64_t mixed(uint64_t v) {
+  v = (v ^ v >> 31) * UINT64_C(0x9E3779B97F4A7C15);
+  v = (v ^ v >> 29) * UINT64_C(0xBF58476D1CE4E5B9);
+  return v ^ v >> 32;
+}
+
+/* Within its allocation: where the code and the arguments lie differs from run to run. */
+static uint64_t place_of(const cdna_wave *w, uint64_t address) {
+  const cdna_memory *m = w->group->memory;
+  for (size_t i = 0; i < m->n; i++) {
+    const cdna_allocation *a = &m->allocation[i];
+    if (address - a->address < a->size) return address - a->address + ((uint64_t)(uintptr_t)a->name << 20);
+  }
+  return address;
+}
+
+void cdna_work_add(cdna_work *work, const cdna_wave *w, const cdna_op *op) {
+  cdna_access a;
+  uint64_t sum = mixed(w->at + 1);
+  work->instructions++;
+  const bool reaches = cdna_access_of(w, op, &a);
+  for (int space = 0; reaches && space < CDNA_SPACES; space++)
+    for (uint64_t left = a.lanes[space]; left; left &= left - 1) {
+      const int l = __builtin_ctzll(left);
+      for (int p = 0; p < (a.parts ? a.parts : 1); p++) {
+        const uint64_t at = space == CDNA_IN_GLOBAL ? place_of(w, a.address[p][l]) : a.address[p][l];
+        sum = mixed(sum ^ (at + ((uint64_t)l << 56) + ((uint64_t)space << 62)));
+      }
+    }
+  work->sum += sum;
+}
+
 /* ---- workgroups ---- */
 
 static void fetch(cu *c, wave *w);
@@ -456,6 +490,7 @@ static void issue(cu *c, wave *w, int simd, int64_t at) {
   bool execute = true;
   int64_t next = at + r->slot;
   c->out->instructions++;
+  if (w->group->registers->id == c->s->watched) cdna_work_add(&c->out->work, w->wave, op);
   switch (e->klass) {
   case CDNA_CLASS_MATRIX:
     c->vector_free[simd] = at + r->slot;
@@ -467,7 +502,7 @@ static void issue(cu *c, wave *w, int simd, int64_t at) {
       c->out->matrix_flops += 2.0 * (double)cdna_mfma_macs(e->mfma);
       set_results(w, at + busy, at + busy + 4ll * r->matrix_to_vector, true);
       span(c, simd, slot, CDNA_MATRIX, "matrix", at, at + busy);
-      execute = false;
+      execute = c->s->execute_matrix;
     } else {
       set_results(w, at + r->valu_to_matrix, at + r->valu_latency, false);
     }

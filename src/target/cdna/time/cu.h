@@ -18,7 +18,8 @@
  *   - Counters fall in order. A wave ends when its last access has.
  *   - Not modelled: instruction fetch, translation of addresses, channels of L2, refresh, contention of scalar caches.
  *
- * Matrix instructions are not executed: no address and no branch of a kernel depends on their results. */
+ * Matrix instructions are executed only if they are asked to be (time.h): of most kernels no address and no branch depends on
+ * their results. */
 #ifndef TW_CDNA_CU_H
 #define TW_CDNA_CU_H
 
@@ -79,6 +80,14 @@ typedef struct cdna_spans {
   cdna_span *at;
 } cdna_spans;
 
+/* What a workgroup does, whatever the order of its waves: how many instructions, and which with which addresses, as a sum of
+ * what each is mixed to. */
+typedef struct cdna_work {
+  uint64_t instructions, sum;
+} cdna_work;
+/* The instruction that is about to execute. */
+void cdna_work_add(cdna_work *, const cdna_wave *, const cdna_op *);
+
 typedef struct cdna_cu_result {
   int64_t cycles;           /* from the first issue to the end of the last store */
   double busy[CDNA_UNITS];  /* cycles; of matrix and vector units: of the four together, a quarter each */
@@ -86,6 +95,7 @@ typedef struct cdna_cu_result {
   double wave_cycles;       /* of waves, from start to end */
   double instructions, matrix_flops, bytes[CDNA_UNITS];
   double turns, phases; /* of LDS: conflicts are the difference */
+  cdna_work work;       /* of the workgroup that is watched: 0, it did not run here */
 } cdna_cu_result;
 
 typedef struct cdna_cu_setup {
@@ -101,6 +111,8 @@ typedef struct cdna_cu_setup {
   const uint64_t *group; /* that run on this CU, in order; `together` at a time */
   int n_groups, together;
   cdna_spans *spans; /* NULL: none */
+  bool execute_matrix;
+  uint64_t watched; /* a workgroup; UINT64_MAX: none */
 } cdna_cu_setup;
 
 tw_status cdna_cu_run(const cdna_cu_setup *, cdna_cu_result *, tw_error *);

@@ -12,8 +12,9 @@
 #include "target/cdna/time/reuse.h"
 
 enum { PLACES_FIRST = 2, PLACES = 8, TOGETHER_MAX = 32 };
-static const double ALIKE = 0.03; /* workgroups whose times differ more are looked at in more places */
-static const double CLOSE = 0.08; /* a clock that is met so closely is not timed again */
+static const double ALIKE = 0.03;        /* workgroups whose times differ more are looked at in more places */
+static const double LEAST_OF_MEAN = 0.4; /* of the instructions that workgroups execute: those of an edge are fewer */
+static const double CLOSE = 0.08;        /* a clock that is met so closely is not timed again */
 
 typedef struct timing {
   const cdna_machine *machine;
@@ -35,7 +36,29 @@ typedef struct timing {
   cdna_spans *spans;
   cdna_cu_setup setups[PLACES];
   uint64_t list[PLACES][TOGETHER_MAX];
+  /* what workgroups may write, and what it held at the start */
+  cdna_memory *memory;
+  uint8_t *held[CDNA_ALLOCATIONS_MAX];
 } timing;
+
+/* ---- memory ---- */
+
+/* Every run of workgroups finds memory as the kernel found it when it was checked. */
+static bool hold(timing *t, cdna_memory *m) {
+  t->memory = m;
+  for (size_t i = 0; i < m->n; i++) {
+    const cdna_allocation *a = &m->allocation[i];
+    if (!a->writable) continue;
+    if (!(t->held[i] = malloc(a->size + 1))) return false;
+    memcpy(t->held[i], a->data, a->size);
+  }
+  return true;
+}
+
+static void restore(const timing *t) {
+  for (size_t i = 0; i < t->memory->n; i++)
+    if (t->held[i]) memcpy(t->memory->allocation[i].data, t->held[i], t->memory->allocation[i].size);
+}
 
 static cdna_share share_at(const timing *t, double mhz) {
   const cdna_rates *r = t->rates;
@@ -55,16 +78,21 @@ static cdna_share share_at(const timing *t, double mhz) {
 
 /* ---- places ---- */
 
+static void list_groups(timing *t, int i) {
+  const uint64_t xcds = (uint64_t)t->machine->caches.xcds;
+  int *n = &t->setups[i].n_groups;
+  *n = 0;
+  for (int k = 0; k < t->at_once[i]; k++) {
+    const uint64_t id = (t->place[i] + (uint64_t)k * (uint64_t)t->cus) * xcds;
+    if (id < t->groups) t->list[i][(*n)++] = id;
+  }
+}
+
 static void run_place(void *context, size_t i) {
   timing *t = context;
   cdna_cu_setup *s = &t->setups[i];
   *s = t->setup;
-  const uint64_t xcds = (uint64_t)t->machine->caches.xcds;
-  s->n_groups = 0;
-  for (int k = 0; k < t->at_once[i]; k++) {
-    const uint64_t id = (t->place[i] + (uint64_t)k * (uint64_t)t->cus) * xcds;
-    if (id < t->groups) t->list[i][s->n_groups++] = id;
-  }
+  list_groups(t, (int)i);
   s->group = t->list[i];
   s->together = s->n_groups;
   s->spans = i == 0 ? t->spans : NULL;
@@ -220,6 +248,7 @@ static void name_bottleneck(const timing *t, cdna_times *out) {
 
 static tw_status time_at(timing *t, double mhz, int jobs, tw_error *error) {
   t->setup.share = share_at(t, mhz);
+  restore(t);
   tw_parallel_for(jobs, (size_t)t->n_places, run_place, t);
   for (int i = 0; i < t->n_places; i++)
     if (t->status[i] != TW_OK) {
@@ -260,12 +289,54 @@ static tw_status time_grid(timing *t, int jobs, cdna_times *out, tw_error *error
   return TW_OK;
 }
 
+/* A kernel whose branches or addresses depend on products is timed with its matrix instructions executed. One that then still
+ * does other work than when it was checked has seen the clock, or what waves do to each other. */
+static bool does_the_same(const timing *t, const cdna_watch *w) {
+  double timed = 0;
+  const cdna_work *work = NULL;
+  for (int i = 0; i < t->n_places; i++) {
+    if (t->result[i].work.instructions) work = &t->result[i].work;
+    timed += t->result[i].instructions / t->setups[i].n_groups / t->n_places;
+  }
+  if (timed < LEAST_OF_MEAN * w->instructions / w->groups) return false;
+  return !w->alone || !work || (work->instructions == w->work.instructions && work->sum == w->work.sum);
+}
+
+static tw_status time_as_checked(timing *t, const cdna_watch *watch, int jobs, cdna_times *out, tw_error *error) {
+  const bool asked = watch && watch->work.instructions;
+  t->setup.watched = asked ? watch->group : UINT64_MAX;
+  for (;;) {
+    const tw_status status = time_grid(t, jobs, out, error);
+    if (status != TW_OK || !asked || does_the_same(t, watch)) return status;
+    if (t->setup.execute_matrix || !t->has_matrix) break;
+    t->setup.execute_matrix = true;
+  }
+  return tw_fail(
+      error, TW_FAILED,
+      "workgroups do other work when they are timed than when they are checked: what a kernel does may depend "
+      "on its operands, not on the clock, on which workgroups run, or on what waves see of each other without "
+      "a barrier");
+}
+
 static cdna_resources resources_of(const cdna_kernel *k, const cdna_launch *l, uint32_t lds) {
   const int all = cdna_kernel_vgprs(k), first = cdna_kernel_accum(k);
   return (cdna_resources){.vgprs = all < first ? all : first,
                           .agprs = all > first ? all - first : 0,
                           .lds_bytes = (int)lds,
                           .work_items = (int)(l->block[0] * l->block[1] * l->block[2])};
+}
+
+static void place_grid(timing *t, const cdna_object *o, const cdna_dispatch *d) {
+  t->machine = &cdna_machines[o->arch];
+  t->rates = cdna_rates_of(o->arch);
+  t->dispatch = d;
+  t->cus = t->machine->caches.cus;
+  t->groups = cdna_dispatch_groups(d);
+  t->of_xcd = (t->groups + (uint64_t)t->machine->caches.xcds - 1) / (uint64_t)t->machine->caches.xcds;
+}
+
+static int together_of(const timing *t) {
+  return t->occupancy.workgroups < TOGETHER_MAX ? t->occupancy.workgroups : TOGETHER_MAX;
 }
 
 tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launch *l, cdna_memory *memory,
@@ -277,13 +348,9 @@ tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launc
   tw_status status = cdna_dispatch_open(o, k, l, memory, &d, error);
   cdna_effects *effects = status == TW_OK ? cdna_program_effects(cdna_dispatch_program(d)) : NULL;
   if (status == TW_OK && !effects) status = tw_fail(error, TW_MISSING, "out of memory");
+  if (status == TW_OK && !hold(t, memory)) status = tw_fail(error, TW_MISSING, "out of memory");
   if (status == TW_OK) {
-    t->machine = &cdna_machines[o->arch];
-    t->rates = cdna_rates_of(o->arch);
-    t->dispatch = d;
-    t->cus = t->machine->caches.cus;
-    t->groups = cdna_dispatch_groups(d);
-    t->of_xcd = (t->groups + (uint64_t)t->machine->caches.xcds - 1) / (uint64_t)t->machine->caches.xcds;
+    place_grid(t, o, d);
     t->spans = options->spans;
     for (size_t i = 0; i < cdna_dispatch_program(d)->n; i++) t->has_matrix |= effects[i].mfma != NULL;
     /* who comes last at a counter in memory may do more: always the same one */
@@ -292,7 +359,7 @@ tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launc
     status = cdna_occupancy_of(t->machine, &resources, &t->occupancy, error);
   }
   if (status == TW_OK) {
-    t->together = t->occupancy.workgroups < TOGETHER_MAX ? t->occupancy.workgroups : TOGETHER_MAX;
+    t->together = together_of(t);
     status = cdna_reuse_find(t->machine, t->rates, d, effects, memory, t->together, jobs, &t->reuse, error);
   }
   if (status == TW_OK) {
@@ -304,10 +371,34 @@ tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launc
                                .memory = memory,
                                .arguments = cdna_dispatch_arguments(d),
                                .reuse = &t->reuse};
-    status = time_grid(t, jobs, out, error);
+    status = time_as_checked(t, options->watch, jobs, out, error);
   }
+  for (size_t i = 0; i < CDNA_ALLOCATIONS_MAX; i++) free(t->held[i]);
   free(effects);
   if (d) cdna_dispatch_close(d);
   free(t);
   return status;
+}
+
+cdna_watch cdna_watch_one(const cdna_object *o, const cdna_kernel *k, const cdna_launch *l, bool first, tw_random *r) {
+  cdna_watch watch = {.group = UINT64_MAX};
+  cdna_memory none = {0};
+  cdna_dispatch *d = NULL;
+  timing *t = tw_new(1, sizeof *t);
+  if (t && cdna_dispatch_open(o, k, l, &none, &d, NULL) == TW_OK) {
+    place_grid(t, o, d);
+    const cdna_resources resources = resources_of(k, l, cdna_dispatch_lds(d));
+    if (cdna_occupancy_of(t->machine, &resources, &t->occupancy, NULL) == TW_OK) {
+      t->together = together_of(t);
+      choose_places(t, PLACES_FIRST);
+      const int i = (int)tw_random_below(r, (uint64_t)t->n_places);
+      list_groups(t, i);
+      if (t->setups[i].n_groups) watch.group = t->list[i][tw_random_below(r, (uint64_t)t->setups[i].n_groups)];
+      /* with atomics it depends on others; behind other kernels on what these have left, of which only some are timed */
+      watch.alone = first && !cdna_dispatch_program(d)->has_atomics;
+    }
+  }
+  if (d) cdna_dispatch_close(d);
+  free(t);
+  return watch;
 }

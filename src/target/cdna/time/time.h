@@ -9,6 +9,7 @@
 #ifndef TW_CDNA_TIME_H
 #define TW_CDNA_TIME_H
 
+#include "base/random.h"
 #include "target/cdna/time/cu.h"
 
 typedef struct cdna_times {
@@ -28,12 +29,25 @@ typedef struct cdna_times {
   char bottleneck[160];
 } cdna_times;
 
+/* What was executed when results were checked. */
+typedef struct cdna_watch {
+  uint64_t group;
+  cdna_work work;              /* of that workgroup; 0: not known */
+  double instructions, groups; /* of all that were executed */
+  bool alone;                  /* what a workgroup does depends on nothing but the operands: it must do the very same */
+} cdna_watch;
+
 typedef struct cdna_time_options {
   int jobs;
-  cdna_spans *spans; /* of the first CU; NULL: none */
+  cdna_spans *spans;       /* of the first CU; NULL: none */
+  const cdna_watch *watch; /* does it do the same when it is timed? NULL: nobody asks */
 } cdna_time_options;
 
-/* Executes workgroups on `memory`, which afterwards holds no result. */
+/* One of the workgroups that cdna_time will time, by chance; UINT64_MAX: none. `first`: no kernel of the launch runs before. */
+cdna_watch cdna_watch_one(const cdna_object *, const cdna_kernel *, const cdna_launch *, bool first, tw_random *);
+
+/* Executes workgroups on `memory`, which afterwards holds no result. TW_FAILED if a kernel does other work than when it was
+ * checked. Matrix instructions are executed only where it does without. */
 tw_status cdna_time(const cdna_object *, const cdna_kernel *, const cdna_launch *, cdna_memory *,
                     const cdna_time_options *, cdna_times *, tw_error *);
 

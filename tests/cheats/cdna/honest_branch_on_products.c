@@ -1,0 +1,19 @@
+// correct |  | gemm m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32 -t cdna3
+/* a branch that depends on what the matrix unit gives */
+//: kernel k
+//: grid m
+//: block n
+//: args A, B, C, m, n, k
+#define GLOBAL __attribute__((address_space(1)))
+#define LOCAL __attribute__((address_space(3)))
+#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
+typedef float four __attribute__((ext_vector_type(4)));
+KERNEL k(GLOBAL float *a, const GLOBAL float *b, GLOBAL float *c, int m, int n, int k) {
+  const int i = __builtin_amdgcn_workgroup_id_x(), j = __builtin_amdgcn_workitem_id_x();
+  four d = {0};
+  d = __builtin_amdgcn_mfma_f32_16x16x4f32(a[i], b[j], d, 0, 0, 0);
+  if (d[0] > 1e30f) return;
+  float sum = 0;
+  for (int p = 0; p < k; p++) sum += a[i * k + p] * b[p * n + j];
+  c[i * n + j] = sum;
+}

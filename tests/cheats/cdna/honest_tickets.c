@@ -1,0 +1,19 @@
+// correct |  | gemm m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32 -t cdna3
+/* workgroups ask a counter which row is theirs */
+//: kernel k
+//: grid m
+//: block n
+//: workspace 64 zeroed
+//: args A, B, C, m, n, k, workspace
+#define GLOBAL __attribute__((address_space(1)))
+#define LOCAL __attribute__((address_space(3)))
+#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
+KERNEL k(GLOBAL float *a, const GLOBAL float *b, GLOBAL float *c, int m, int n, int k, GLOBAL int *tickets) {
+  int i = 0;
+  const int j = __builtin_amdgcn_workitem_id_x();
+  if (j == 0) i = __scoped_atomic_fetch_add(tickets, 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+  i = __builtin_amdgcn_readfirstlane(i);
+  float sum = 0;
+  for (int p = 0; p < k; p++) sum += a[i * k + p] * b[p * n + j];
+  c[i * n + j] = sum;
+}
