@@ -39,7 +39,7 @@ if(WITH_STATIC)
 endif()
 END
 cp "$work/user.c" "$work/user.cpp"
-cp "$(find "$work/prefix" -name gemm.c)" "$work"
+cp "$(find "$work/prefix" -path '*/examples/gemm.c')" "$work"
 cat >"$work/format.cpp" <<'END'
 #include <cstdlib>
 #include <tilewright/format.h>
