@@ -30,6 +30,7 @@ complete -c tilewright -r -s o -l out
 complete -c tilewright -r -s s -l schedule
 complete -c tilewright -r -l trace
 complete -c tilewright -r -l kernel
+complete -c tilewright -x -l kernel-cycles
 complete -c tilewright -r -l floorplan
 complete -c tilewright -r -l svg
 complete -c tilewright -x -l grid

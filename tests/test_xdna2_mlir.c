@@ -138,7 +138,7 @@ static void check_round_trip(const xd_gemm *g) {
   int64_t bytes[XD_GEMM_OPERANDS];
   xd_program p;
   xd_mlir_design d;
-  const xd_mlir_options options = {g->rounding, g->shift};
+  const xd_mlir_options options = {.rounding = g->rounding, .shift = g->shift};
   tw_error error;
   char *text, *again;
   if (xd_gemm_program(&machine, g, &p, &error) != TW_OK) fail_msg("%s", error.text);

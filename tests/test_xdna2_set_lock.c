@@ -68,7 +68,7 @@ static void barriers_must_be_barriers(void **state) {
       {"aie.lock(%tile)", "aie.lock(%mem)", "lock %go is in memory (0,1), not in core (0,2)", "aie.use_lock(%go"},
       {FOR_EVER,
        "      scf.for %w = %zero to %ever step %one {\n        aie.use_lock(%go, Acquire, 1)\n      }\n" FOR_EVER,
-       "a loop of more than 1048576 turns that acquires nothing", "scf.for %w"},
+       "a loop of more than 67108864 turns that acquires nothing", "scf.for %w"},
       {FOR_EVER, "      aie.use_lock(%x, Release, 1)\n" FOR_EVER, "%x is not defined above", "%x"},
   };
   char *text = with_barrier();

@@ -266,13 +266,16 @@ typedef struct tw_raw_launch {
   int jobs;                  /* threads; 0 = all cores */
   bool trust;                /* as for build */
   tw_inspection *inspection; /* NULL: none */
+  char note[240];            /* filled in: what is to be said of the result; may stay empty */
 } tw_raw_launch;
 
 /* Runs programs without an op: what the kernel computes is the caller's to judge. */
 typedef struct tw_launcher {
   /* `data` is a compiled program or source. */
-  tw_status (*run)(const tw_target *, const void *data, size_t size, const tw_raw_launch *, tw_measurement *out,
-                   tw_error *);
+  tw_status (*run)(const tw_target *, const void *data, size_t size, tw_raw_launch *, tw_measurement *out, tw_error *);
+  /* Programs are texts that say themselves how they are started: no option is needed, and those that are given stand as //:
+   * lines behind the text. */
+  bool whole;
 } tw_launcher;
 
 /* ---- the machine ---- */

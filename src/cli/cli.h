@@ -24,12 +24,12 @@ typedef struct cli_options {
   bool json, no_wisdom, fresh, help, trust;
   bool rewrites_only, no_run, progress, verify;
   bool exhaustive;
-  const char *target, *out, *schedule, *trace, *timeline, *window, *from, *kernel, *floorplan, *plan, *runner, *svg;
+  const char *target, *out, *schedule, *trace, *timeline, *window, *from, *floorplan, *plan, *runner, *svg;
   cli_list agents;
   const char *checks; /* of a run; NULL: the usual ones */
   bool counts;
   const char *grid, *block; /* of a kernel that is launched by hand */
-  cli_list arguments;
+  cli_list arguments, kernel_names, kernel_cycles;
   int64_t lds;
   uint64_t inputs; /* the seed of inputs: that of --seed, or one that nobody can foresee */
   int64_t jobs, seed, iterations, plans, kernels, beam;
@@ -86,6 +86,8 @@ void cli_print_help(const cli_command *); /* of one subcommand */
 /* ---- launch.c: `run FILE --grid ... --arg ...`, without an op ---- */
 
 bool cli_is_launch(const cli *);
+const char *cli_kernel(const cli *); /* the last --kernel; NULL without one */
+tw_status cli_add_header(const cli *, char **source, size_t *length, tw_error *); /* run.c: those lines to a source */
 /* With an op: the same options as lines of a launch's header (docs/launch.md), malloc'ed; NULL without any. */
 char *cli_launch_header(const cli *);
 tw_status cli_launch(const cli *, tw_error *);

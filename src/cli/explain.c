@@ -37,7 +37,7 @@ static tw_status split_words(const cli *c, const tw_target *t, split *out, tw_er
 
 /* --kernel FILE: the innermost kernel, instruction by instruction. */
 static tw_status write_kernel(const cli *c, const cli_subject *s, const split *words, tw_error *error) {
-  const char *file = c->options.kernel, *dot = file ? strrchr(file, '.') : NULL;
+  const char *file = cli_kernel(c), *dot = file ? strrchr(file, '.') : NULL;
   char *text = NULL;
   if (!file) return TW_OK;
   const bool as_picture = dot && !strcmp(dot, ".svg");
@@ -102,7 +102,7 @@ static void print_text(const cli_subject *s, const tw_explanation *e) {
 }
 
 bool cli_chooses_tiles(const cli *c, const tw_target *target) {
-  bool chooses = c->options.kernel;
+  bool chooses = cli_kernel(c);
   for (size_t i = 1; target->explainer && i < c->n_words; i++) chooses |= explain_key(target, c->words[i]) != NULL;
   return target->explainer && chooses;
 }

@@ -26,19 +26,39 @@ typedef struct launch_argument {
   char *copy;       /* what texts point into */
 } launch_argument;
 
+const char *cli_kernel(const cli *c) {
+  return c->options.kernel_names.n ? c->options.kernel_names.text[c->options.kernel_names.n - 1] : NULL;
+}
+
+/* Whose programs need no option to be launched. */
+static bool launches_whole(const cli *c) {
+  const tw_target *t;
+  return c->options.target && cli_find_target(c->options.target, &t, NULL) == TW_OK && t->launcher &&
+         t->launcher->whole;
+}
+
 bool cli_is_launch(const cli *c) {
-  return c->n_words == 1 &&
-         (c->options.grid || c->options.block || c->options.arguments.n || c->options.lds || c->options.kernel);
+  if (c->n_words == 1 && !c->options.schedule && launches_whole(c)) return true;
+  return c->n_words == 1 && (c->options.kernel_cycles.n || c->options.grid || c->options.block ||
+                             c->options.arguments.n || c->options.lds || cli_kernel(c));
 }
 
 char *cli_launch_header(const cli *c) {
+  const cli_options *o = &c->options;
+  const struct {
+    const char *key;
+    const cli_list *list;
+  } lists[] = {{"kernel", &o->kernel_names}, {"kernel-cycles", &o->kernel_cycles}, {"args", &o->arguments}};
   tw_text t = {0};
-  const bool any = c->options.kernel || c->options.grid || c->options.block || c->options.lds || c->options.arguments.n;
-  if (c->options.kernel) tw_text_add(&t, "//: kernel %s\n", c->options.kernel);
-  if (c->options.grid) tw_text_add(&t, "//: grid %s\n", c->options.grid);
-  if (c->options.block) tw_text_add(&t, "//: block %s\n", c->options.block);
-  if (c->options.lds) tw_text_add(&t, "//: shared %" PRId64 "\n", c->options.lds);
-  for (size_t i = 0; i < c->options.arguments.n; i++) tw_text_add(&t, "//: args %s\n", c->options.arguments.text[i]);
+  bool any = o->grid || o->block || o->lds;
+  if (o->grid) tw_text_add(&t, "//: grid %s\n", o->grid);
+  if (o->block) tw_text_add(&t, "//: block %s\n", o->block);
+  if (o->lds) tw_text_add(&t, "//: shared %" PRId64 "\n", o->lds);
+  for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
+    for (size_t i = 0; i < lists[l].list->n; i++) {
+      tw_text_add(&t, "//: %s %s\n", lists[l].key, lists[l].list->text[i]);
+      any = true;
+    }
   return any ? tw_text_take(&t) : NULL;
 }
 
@@ -158,16 +178,18 @@ static tw_status parse_argument(const char *spec, launch_argument *a, tw_raw_arg
   return tw_fail(error, TW_USAGE, "--arg %s: give it %s", spec, usage);
 }
 
-static tw_status print(const cli *c, const tw_target *t, const tw_measurement *m, const tw_inspection *i,
-                       tw_error *error) {
+static tw_status print(const cli *c, const tw_target *t, const tw_raw_launch *l, const tw_measurement *m,
+                       const tw_inspection *i, tw_error *error) {
   if (!c->options.json) {
-    printf("%s ran on %s\n", c->options.kernel ? c->options.kernel : c->words[0], t->name);
+    printf("%s ran on %s\n", cli_kernel(c) && !t->launcher->whole ? cli_kernel(c) : c->words[0], t->name);
+    if (*l->note) printf("  result        %s\n", l->note);
     const tw_bound none = {0};
     cli_print_measurement(t, m, &none);
     if (i) cli_print_inspection(i);
     return TW_OK;
   }
   json_t *object = cli_json_measurement(t, m);
+  if (*l->note) json_object_set_new(object, "note", tw_json_text(l->note));
   if (i) cli_json_inspection(i, object);
   return cli_print_json(c, object, error);
 }
@@ -179,7 +201,7 @@ tw_status cli_launch(const cli *c, tw_error *error) {
   const size_t n = c->options.arguments.n;
   tw_inspection inspection = {0};
   bool wanted = false;
-  tw_raw_launch launch = {.kernel = c->options.kernel,
+  tw_raw_launch launch = {.kernel = cli_kernel(c),
                           .shared = (uint64_t)c->options.lds,
                           .n = n,
                           .argument = raw,
@@ -194,9 +216,12 @@ tw_status cli_launch(const cli *c, tw_error *error) {
   if (status == TW_OK && !t->launcher)
     status = tw_fail(error, TW_USAGE,
                      "%s runs kernels of ops alone: name one, as in `tilewright run FILE gemm m=64 ...`", t->name);
-  if (status == TW_OK) status = parse_three("grid", c->options.grid, launch.grid, error);
-  if (status == TW_OK) status = parse_three("block", c->options.block, launch.block, error);
+  if (status == TW_OK && t->launcher->whole && (c->options.grid || c->options.block || c->options.lds))
+    status = tw_fail(error, TW_USAGE, "a design for %s has no grid, block or lds", t->name);
+  if (status == TW_OK && !t->launcher->whole) status = parse_three("grid", c->options.grid, launch.grid, error);
+  if (status == TW_OK && !t->launcher->whole) status = parse_three("block", c->options.block, launch.block, error);
   if (status == TW_OK) status = cli_read_source(c->words[0], &data, &size, error);
+  if (status == TW_OK && t->launcher->whole) status = cli_add_header(c, &data, &size, error);
   for (size_t i = 0; i < n && status == TW_OK; i++)
     status = parse_argument(c->options.arguments.text[i], &argument[i], &raw[i], error);
   if (status == TW_OK) status = cli_inspection_of(c, t, &inspection, &wanted, error);
@@ -205,7 +230,7 @@ tw_status cli_launch(const cli *c, tw_error *error) {
   for (size_t i = 0; i < n && status == TW_OK; i++)
     if (argument[i].out) status = tw_file_write(argument[i].out, argument[i].file, argument[i].file_size, error);
   if (status == TW_OK)
-    status = print(c, t, &measured, wanted ? &inspection : NULL, error);
+    status = print(c, t, &launch, &measured, wanted ? &inspection : NULL, error);
   else if (wanted && !c->options.json && inspection.findings)
     cli_print_inspection(&inspection);
   if (status == TW_OK) status = cli_judge_inspection(&inspection, error);

@@ -76,7 +76,7 @@ tw_status cli_model(const cli *c, tw_error *error) {
   prediction p = {0};
   const tw_target *target = c->options.target ? tw_target_find(c->options.target) : NULL;
   if (target && cli_chooses_tiles(c, target)) return cli_explain(c, target, error);
-  if (c->options.kernel)
+  if (cli_kernel(c))
     return tw_fail(error, TW_USAGE, "%s shows no kernel: leave out --kernel", target ? target->name : "the target");
   tw_status status = cli_subject_of(c, 0, &subject, error);
   if (status == TW_OK) status = cli_read_schedule(c, &schedule, error);

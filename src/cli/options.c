@@ -33,9 +33,12 @@ static const struct option_entry {
     {"counts", 0, FLAG, offsetof(cli_options, counts), 0, 0, NULL, "count by instruction what the kernel does"},
     {"arg", 0, LIST, offsetof(cli_options, arguments), 0, 0, "[@BYTE:]SPEC",
      "an argument: in=FILE, out=FILE:BYTES, inout=FILE:OUTFILE, u32=, i32=, u64=, f32=, null"},
-    {"kernel", 0, TEXT, offsetof(cli_options, kernel), 0, 0, "NAME",
-     "run: the kernel that is launched; model: write the core's instruction schedule: a picture if FILE ends in .svg, "
+    {"kernel", 0, LIST, offsetof(cli_options, kernel_names), 0, 0, "NAME",
+     "run: the kernel that is launched, or, of a design, NAME=gemm: what that function of it computes; model: write "
+     "the core's instruction schedule: a picture if FILE ends in .svg, "
      "else a table"},
+    {"kernel-cycles", 0, LIST, offsetof(cli_options, kernel_cycles), 0, 0, "NAME=N",
+     "of a design: what a call of that function takes"},
     {"floorplan", 0, TEXT, offsetof(cli_options, floorplan), 0, 0, "FILE",
      "write where buffers and routes lie, as a picture (SVG)"},
     {"svg", 0, TEXT, offsetof(cli_options, svg), 0, 0, "FILE", "write the view as a picture (SVG)"},

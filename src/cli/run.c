@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 
 /* What the command line says of the launch: before a program's bytes, behind a text, whose lines keep their numbers. */
-static tw_status add_header(const cli *c, char **source, size_t *length, tw_error *error) {
+tw_status cli_add_header(const cli *c, char **source, size_t *length, tw_error *error) {
   char *header = cli_launch_header(c);
   if (!header) return TW_OK;
   const size_t n = strlen(header), all = n + *length + 1;
@@ -47,7 +47,7 @@ tw_status cli_run(const cli *c, tw_error *error) {
     status = cli_read_source(c->words[0], &source, &length, error);
     if (status != TW_OK && error) cli_refuse_source(c, error);
   }
-  if (status == TW_OK && !from_schedule) status = add_header(c, &source, &length, error);
+  if (status == TW_OK && !from_schedule) status = cli_add_header(c, &source, &length, error);
   if (status != TW_OK) return status;
   status = cli_measure_source(c, &subject, source, length, from_schedule || c->options.trust, NULL, error);
   free(source);

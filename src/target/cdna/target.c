@@ -518,7 +518,7 @@ static void free_copies(cdna_memory *copies, const cdna_memory *of) {
     if (copies->allocation[i].data != of->allocation[i].data) free(copies->allocation[i].data);
 }
 
-static tw_status launch_by_hand(const tw_target *t, const void *data, size_t size, const tw_raw_launch *l,
+static tw_status launch_by_hand(const tw_target *t, const void *data, size_t size, tw_raw_launch *l,
                                 tw_measurement *out, tw_error *error) {
   cdna_object object = {0};
   cdna_memory memory = {0};
@@ -561,7 +561,7 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   return status;
 }
 
-static const tw_launcher launcher = {launch_by_hand};
+static const tw_launcher launcher = {.run = launch_by_hand};
 
 /* ---- kernels of tiles ---- */
 

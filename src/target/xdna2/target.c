@@ -261,6 +261,14 @@ static void release(tw_artefact *a) {
   free(a);
 }
 
+static tw_status launch(const tw_target *t, const void *data, size_t size, tw_raw_launch *l, tw_measurement *out,
+                        tw_error *error) {
+  if (strlen(data) != size) return tw_fail(error, TW_FAILED, "the design holds a zero byte");
+  if (!xd_mlir_is(data))
+    return tw_fail(error, TW_USAGE, "a schedule needs an op: `tilewright run FILE gemm m=64 ...`; MLIR does not");
+  return xd_mlir_launch(config(t), data, l, out, error);
+}
+
 /* ---- the tables ---- */
 
 static const tw_family families[] = {{.op = "gemm",
@@ -270,6 +278,7 @@ static const tw_family families[] = {{.op = "gemm",
                                       .emit = emit,
                                       .predict = predict,
                                       .bound = bound}};
+static const tw_launcher launcher = {.run = launch, .whole = true};
 static const tw_quick quick = {.least = least};
 static const tw_explainer explainer = {.keys = xd_design_keys, .explain = explain, .draw = draw};
 static const tw_exporter exporter = {.sources = sources, .floorplan = floorplan};
@@ -319,6 +328,7 @@ static void fill_list(void) {
         .quick = &quick,
         .explainer = &explainer,
         .exporter = &exporter,
+        .launcher = &launcher,
     };
   }
 }

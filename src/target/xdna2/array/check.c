@@ -201,7 +201,11 @@ static tw_status check_routes(const xd_config *c, const xd_program *p, tw_error 
   static const char *const name[] = {"north", "south", "east", "west"};
   const int limit[] = {c->array.north, c->array.south, c->array.side, c->array.side};
   int used[64 * 66][4] = {{0}};
-  for (size_t i = 0; i < p->steps.n; i++) {
+  bool packets = false; /* whether the route of this step carries packets: those share links, as arbiters let them */
+  for (size_t i = 0, route = 0; i < p->steps.n; i++) {
+    while (route < p->routes.n && p->routes.at[route].first_step + p->routes.at[route].n_steps <= (int)i) route++;
+    packets = route < p->routes.n && p->routes.at[route].packet;
+    if (packets) continue;
     const xd_step *s = &p->steps.at[i];
     const int way = s->to.row > s->from.row ? 0 : s->to.row < s->from.row ? 1 : s->to.column > s->from.column ? 2 : 3;
     int *n = &used[s->from.column * (c->rows + 2) + s->from.row][way];
@@ -212,6 +216,19 @@ static tw_status check_routes(const xd_config *c, const xd_program *p, tw_error 
   return TW_OK;
 }
 
+/* Routes of packets may share their ends. */
+static bool on_packets_alone(const xd_program *p, int channel) {
+  int routes = 0;
+  for (size_t i = 0; i < p->routes.n; i++) {
+    const xd_route *r = &p->routes.at[i];
+    bool is_end = r->source == channel;
+    for (int s = 0; s < r->n_sinks; s++) is_end = is_end || r->sink[s] == channel;
+    if (is_end && !r->packet) return false;
+    routes += is_end;
+  }
+  return routes > 0;
+}
+
 static tw_status check_ends(const xd_program *p, tw_error *error) {
   for (size_t c = 0; c < p->channels.n; c++) {
     int sources = 0, sinks = 0;
@@ -220,6 +237,7 @@ static tw_status check_ends(const xd_program *p, tw_error *error) {
       for (int s = 0; s < p->routes.at[i].n_sinks; s++) sinks += p->routes.at[i].sink[s] == (int)c;
     }
     const bool reads = p->channels.at[c].direction == XD_MM2S;
+    if (on_packets_alone(p, (int)c) && !(reads ? sinks : sources)) continue;
     if ((reads ? sources : sinks) != 1 || (reads ? sinks : sources))
       return tw_fail(error, TW_USAGE, "%s is on %d circuits; it must be at the %s of exactly one",
                      xd_channel_label(&p->channels.at[c]).text, sources + sinks, reads ? "source" : "end");
@@ -243,6 +261,23 @@ static tw_status check_sequence(const xd_config *c, const xd_program *p, tw_erro
   return TW_OK;
 }
 
+/* What a channel sends on routes of packets must be packets of one of them. */
+static tw_status check_packets(const xd_program *p, tw_error *error) {
+  for (size_t i = 0; i < p->descriptors.n; i++) {
+    const xd_descriptor *d = &p->descriptors.at[i];
+    int routes = 0, fitting = 0;
+    for (size_t r = 0; r < p->routes.n; r++) {
+      const bool from = p->routes.at[r].source == d->channel;
+      routes += from && p->routes.at[r].packet;
+      fitting += from && p->routes.at[r].packet == d->packet;
+    }
+    if (routes && !fitting)
+      return tw_fail(error, TW_USAGE, "%s sends %s, but no packet flow from there takes them", label_of(p, d).text,
+                     d->packet ? "packets of another number" : "no packets");
+  }
+  return TW_OK;
+}
+
 tw_status xd_check(const xd_config *c, const xd_program *p, tw_error *error) {
   tw_status status = check_places(c, p, error);
   for (int column = 0; column < c->columns && status == TW_OK; column++)
@@ -256,6 +291,7 @@ tw_status xd_check(const xd_config *c, const xd_program *p, tw_error *error) {
   if (status == TW_OK) status = check_numbers(p, error);
   if (status == TW_OK) status = check_sequence(c, p, error);
   if (status == TW_OK) status = check_ends(p, error);
+  if (status == TW_OK) status = check_packets(p, error);
   if (status == TW_OK) status = check_routes(c, p, error);
   if (status == TW_OK) status = xd_check_sharing(p, error);
   return status == TW_OK ? xd_check_cores(p, error) : status;

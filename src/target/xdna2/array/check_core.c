@@ -8,13 +8,13 @@
 static tw_status check_call(const xd_program *p, const xd_core *core, const xd_op *op, tw_error *error) {
   const xd_label tile = xd_place_label(core->tile);
   const xd_function *f = op->call.function;
-  if (op->n_arguments != f->n_arguments)
+  if (f->n_arguments >= 0 && op->n_arguments != f->n_arguments)
     return tw_fail(error, TW_USAGE, "%s calls %s with %d arguments; it takes %d", tile.text, f->name, op->n_arguments,
                    f->n_arguments);
   for (int i = 0; i < op->n_arguments; i++) {
     const xd_port *q = &p->ports.at[op->argument[i].port];
     const int64_t bytes = f->bytes(&op->call, i), size = p->buffers.at[q->first_buffer].bytes;
-    if (!xd_same_place(q->tile, core->tile))
+    if (!p->raw && !xd_same_place(q->tile, core->tile))
       return tw_fail(error, TW_USAGE, "%s calls %s on %s, which is in %s", tile.text, f->name, q->name,
                      xd_place_label(q->tile).text);
     if (op->argument[i].offset < 0 || op->argument[i].offset + bytes > size)
@@ -36,7 +36,7 @@ static tw_status check_lock_op(const xd_program *p, const xd_core *core, const x
 
 static tw_status check_barrier(const xd_program *p, const xd_core *core, const xd_op *op, tw_error *error) {
   const xd_lock *l = &p->locks.at[op->lock];
-  if (xd_same_place(l->tile, core->tile)) return TW_OK;
+  if (p->raw || xd_same_place(l->tile, core->tile)) return TW_OK;
   return tw_fail(error, TW_USAGE, "%s uses lock %s, which is in %s", xd_place_label(core->tile).text, l->name,
                  xd_place_label(l->tile).text);
 }
@@ -47,7 +47,7 @@ static bool waits_in_loop(const xd_core *core, size_t at) {
   do {
     const xd_op_kind kind = core->ops.at[at].kind;
     depth += kind == XD_LOOP ? 1 : kind == XD_END ? -1 : 0;
-    if (kind == XD_ACQUIRE) return true;
+    if (kind == XD_ACQUIRE || kind == XD_TAKE_LOCK) return true;
   } while (depth && ++at < core->ops.n);
   return false;
 }
@@ -62,8 +62,9 @@ tw_status xd_check_cores(const xd_program *p, tw_error *error) {
       depth += op->kind == XD_LOOP ? 1 : op->kind == XD_END ? -1 : 0;
       if (op->kind == XD_CALL) status = check_call(p, core, op, error);
       if (op->kind == XD_ACQUIRE || op->kind == XD_RELEASE) status = check_lock_op(p, core, op, error);
-      if (op->kind == XD_AWAIT_LOCK || op->kind == XD_ADD_TO_LOCK) status = check_barrier(p, core, op, error);
-      if (op->kind == XD_LOOP && op->count < 0 && !waits_in_loop(core, i))
+      if (op->kind == XD_AWAIT_LOCK || op->kind == XD_ADD_TO_LOCK || op->kind == XD_TAKE_LOCK)
+        status = check_barrier(p, core, op, error);
+      if (op->kind == XD_LOOP && op->count == -1 && !waits_in_loop(core, i))
         status = tw_fail(error, TW_USAGE, "%s: operation %zu loops for ever without acquiring anything",
                          xd_place_label(core->tile).text, i);
       if (status != TW_OK) return status;

@@ -141,9 +141,10 @@ static tw_status check_port(const xd_program *p, const xd_port *q, tw_error *err
 
 /* A core must not write what a DMA fills: it would be the second writer. */
 static tw_status check_writes(const xd_program *p, const xd_core *core, const xd_op *op, tw_error *error) {
-  for (int a = 0; op->kind == XD_CALL && a < op->n_arguments; a++) {
+  const bool stores = op->kind == XD_SCALAR && op->scalar.kind == XD_SCALAR_STORE;
+  for (int a = 0; (op->kind == XD_CALL || stores) && a < op->n_arguments; a++) {
     const xd_port *q = &p->ports.at[op->argument[a].port];
-    if (!(op->call.function->access[a] & XD_WRITES)) continue;
+    if (!stores && !(op->call.function->access[a] & XD_WRITES)) continue;
     for (size_t i = 0; i < p->descriptors.n; i++)
       if (in_port(q, p->descriptors.at[i].buffer) && fills(p, &p->descriptors.at[i]))
         return tw_fail(
@@ -155,6 +156,7 @@ static tw_status check_writes(const xd_program *p, const xd_core *core, const xd
 
 tw_status xd_check_sharing(const xd_program *p, tw_error *error) {
   tw_status status = TW_OK;
+  if (p->raw) return TW_OK;
   for (size_t i = 0; i < p->descriptors.n; i++) {
     if (p->buffers.at[p->descriptors.at[i].buffer].external) continue;
     if ((status = check_turns(p, &p->descriptors.at[i], error)) != TW_OK) return status;

@@ -104,6 +104,7 @@ static double pass_of(const xd_call *c) {
 typedef double micro_cycles(const xd_config *, const xd_kernel *, xd_cover, int64_t m, int64_t k, int64_t n);
 
 static double cycles_by(const xd_config *machine, const xd_call *c, micro_cycles *micro) {
+  if (c->cycles > 0) return c->cycles;
   if (c->micro) {
     xd_cover cover = c->cover.rows ? c->cover : xd_cover_of(c->micro);
     cover.turn_b = !strcmp(c->function->name, "matmul_i8_turned");

@@ -23,6 +23,9 @@ static void route_try(sim *s, int route) {
   route_state *state = &s->route[route];
   const channel_state *source = &s->channel[r->source];
   if (state->moving || source->phase != READY) return;
+  if (r->packet && descriptor_of(s, r->source)->packet != r->packet) return;
+  for (int i = 0; i < r->n_sinks && r->packet; i++)
+    if (s->channel[r->sink[i]].engaged && s->channel[r->sink[i]].engaged != route + 1) return;
   double begin = source->ready_at;
   int64_t bytes = source->bytes - source->done;
   for (int i = 0; i < r->n_sinks; i++) {
@@ -31,6 +34,7 @@ static void route_try(sim *s, int route) {
     begin = fmax(begin, sink->ready_at - latency(s, r, i));
     if (sink->bytes - sink->done < bytes) bytes = sink->bytes - sink->done;
   }
+  for (int i = 0; i < r->n_sinks && r->packet; i++) s->channel[r->sink[i]].engaged = route + 1;
   state->moving = true;
   state->segment = bytes;
   state->begin = begin;
@@ -40,6 +44,20 @@ static void route_try(sim *s, int route) {
     queue_add(&s->queue, fmax(s->now, begin + (double)bytes / s->config->stream_bytes), EV_SEGMENT, route, 0);
   else
     queue_add(&s->queue, fmax(s->now, begin), EV_SEGMENT, route, 1); /* its share of DDR begins */
+}
+
+/* Of all circuits that the channel is on. */
+static void channel_try(sim *s, int channel) {
+  if (!s->channel[channel].packets) {
+    route_try(s, s->channel[channel].route);
+    return;
+  }
+  for (size_t i = 0; i < s->program->routes.n; i++) {
+    const xd_route *r = &s->program->routes.at[i];
+    bool is_end = r->source == channel;
+    for (int k = 0; k < r->n_sinks; k++) is_end = is_end || r->sink[k] == channel;
+    if (is_end) route_try(s, (int)i);
+  }
 }
 
 static int64_t shift_of(const sim *s, int channel) {
@@ -122,7 +140,7 @@ void channel_granted(sim *s, int channel) {
   state->phase = READY;
   state->begun_at = s->now;
   state->ready_at = s->now + a->descriptor_cycles + (descriptor_of(s, channel)->acquire.lock >= 0 ? a->lock_cycles : 0);
-  route_try(s, state->route);
+  channel_try(s, channel);
 }
 
 static void end_task(sim *s, int channel) {
@@ -177,12 +195,14 @@ void route_segment_end(sim *s, int route) {
   }
   source->done += n;
   if (source->done == source->bytes) {
+    for (int i = 0; i < r->n_sinks; i++) s->channel[r->sink[i]].engaged = 0;
     end_descriptor(s, r->source);
   } else {
     source->phase = READY;
     source->ready_at = s->now;
   }
   route_try(s, route);
+  for (int i = 0; i < r->n_sinks && r->packet; i++) channel_try(s, r->sink[i]);
 }
 
 void route_sink_end(sim *s, int route, int sink) { end_descriptor(s, s->program->routes.at[route].sink[sink]); }

@@ -188,7 +188,8 @@ static void fill(const xd_config *c, const xd_program *p, const xd_work *w, cons
   *m = (tw_measurement){.cycles = r->cycles, .seconds = r->cycles / hz + c->array.dispatch_us * 1e-6};
   m->cost = m->seconds;
   m->utilization = w->macs / (m->seconds * hz) / w->peak / (c->rows * c->columns);
-  tw_count(m, "tflops", "Tflop/s", "useful operations a second, dispatch included", 2e-12 * w->macs / m->seconds);
+  if (w->macs > 0)
+    tw_count(m, "tflops", "Tflop/s", "useful operations a second, dispatch included", 2e-12 * w->macs / m->seconds);
   tw_count(m, "dispatch", "cycles", "before anything moves: in the cost, not in cycles",
            c->array.dispatch_us * 1e-6 * hz);
   tw_count(m, "compute", "cycles", "a core is in kernels, mean", r->call_cycles / cores);
@@ -205,9 +206,35 @@ static void fill(const xd_config *c, const xd_program *p, const xd_work *w, cons
   m->memory[1] = (tw_memory_use){"l2", (size_t)fullest(p, XD_MEMORY), (size_t)c->l2_bytes};
 }
 
-tw_status xd_measure_program(const xd_config *c, const xd_program *program, const xd_work *work, const char *trace,
-                             tw_measurement *out, tw_error *error) {
-  xd_run_options options = {.timing_only = true, .cost = xd_cost_of(c)};
+static bool has_scalars(const xd_program *p) {
+  for (size_t c = 0; c < p->cores.n; c++)
+    for (size_t i = 0; i < p->cores.at[c].ops.n; i++)
+      if (p->cores.at[c].ops.at[i].kind == XD_SCALAR) return true;
+  return false;
+}
+
+/* Zeros for each external buffer; NULL without memory. */
+static void **make_zeros(const xd_program *p) {
+  void **at = tw_new(p->buffers.n + 1, sizeof *at);
+  size_t n = 0;
+  bool good = at;
+  for (size_t i = 0; i < p->buffers.n && good; i++)
+    if (p->buffers.at[i].external) good = (at[n++] = tw_new((size_t)p->buffers.at[i].bytes + 8, 1));
+  if (good) return at;
+  for (size_t i = 0; at && i < n; i++) free(at[i]);
+  free(at);
+  return NULL;
+}
+
+static void free_zeros(const xd_program *p, void **at) {
+  for (size_t i = 0, n = 0; at && i < p->buffers.n; i++)
+    if (p->buffers.at[i].external) free(at[n++]);
+  free(at);
+}
+
+tw_status xd_measure_run(const xd_config *c, const xd_program *program, const xd_work *work, void *const external[],
+                         const char *trace, tw_measurement *out, tw_error *error) {
+  xd_run_options options = {.timing_only = !external, .cost = xd_cost_of(c), .external = external};
   xd_run_result r = {0};
   FILE *f = NULL;
   tw_trace lines;
@@ -221,6 +248,17 @@ tw_status xd_measure_program(const xd_config *c, const xd_program *program, cons
   if (f) tw_trace_end(&lines, "array", 0, r.cycles);
   if (f && fclose(f) && status == TW_OK) status = tw_fail(error, TW_MISSING, "%s: %s", trace, strerror(errno));
   if (status == TW_OK) fill(c, program, work, &r, out);
+  return status;
+}
+
+/* What scalar code loads may say how long it runs: it gets zeros. */
+tw_status xd_measure_program(const xd_config *c, const xd_program *program, const xd_work *work, const char *trace,
+                             tw_measurement *out, tw_error *error) {
+  if (!has_scalars(program)) return xd_measure_run(c, program, work, NULL, trace, out, error);
+  void **zeros = make_zeros(program);
+  const tw_status status =
+      zeros ? xd_measure_run(c, program, work, zeros, trace, out, error) : tw_fail(error, TW_MISSING, "out of memory");
+  free_zeros(program, zeros);
   return status;
 }
 

@@ -23,6 +23,9 @@ tw_status xd_execute_measure(const xd_config *, const xd_gemm *, const char *tra
 typedef struct xd_work {
   double macs, peak;
 } xd_work;
+/* With data, which the external buffers' bytes are (run.h). */
+tw_status xd_measure_run(const xd_config *, const xd_program *, const xd_work *, void *const external[],
+                         const char *trace, tw_measurement *out, tw_error *);
 tw_status xd_measure_program(const xd_config *, const xd_program *, const xd_work *, const char *trace,
                              tw_measurement *out, tw_error *);
 

@@ -4,7 +4,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/strings.h"
 
 static bool has_end_at(const xd_fifo *f, xd_place tile, bool *is_producer, const xd_fifo_end **end) {
   *is_producer = xd_same_place(f->producer.tile, tile);
@@ -52,8 +55,8 @@ typedef struct lock_pair {
   int free, full;
 } lock_pair;
 
-static lock_pair add_locks(xd_program *p, xd_place tile, const char *name, int part, int depth) {
-  return (lock_pair){add_lock(p, tile, name, "free", part, depth), add_lock(p, tile, name, "full", part, 0)};
+static lock_pair add_locks(xd_program *p, xd_place tile, const char *name, int part, int depth, int full) {
+  return (lock_pair){add_lock(p, tile, name, "free", part, depth - full), add_lock(p, tile, name, "full", part, full)};
 }
 
 static int add_channel(xd_program *p, xd_place tile, xd_direction direction) {
@@ -94,11 +97,24 @@ static void add_to_ring(xd_program *p, int channel, int buffer, xd_pattern patte
 
 /* ---- ends ---- */
 
+/* Of a buffer: the FIFO's object that lies in it from the start. */
+static void set_initial(xd_program *p, const xd_fifo *f, int object, int buffer) {
+  if (object >= f->n_initial || buffer < 0) return;
+  uint8_t *bytes = tw_new((size_t)f->bytes, 1);
+  if (!bytes) {
+    p->failed = true;
+    return;
+  }
+  memcpy(bytes, f->initial + object * f->bytes, (size_t)f->bytes);
+  p->buffers.at[buffer].initial = bytes;
+}
+
 static void lower_core_end(xd_program *p, int fifo, const xd_fifo_end *end, int channel) {
   const int at = xd_fifo_port(p, fifo, end->tile);
   const xd_fifo f = p->fifos.at[fifo];
   if (at < 0) return;
-  const lock_pair lock = add_locks(p, end->tile, f.name, -1, end->depth);
+  const int full = xd_same_place(end->tile, f.producer.tile) ? f.n_initial : 0;
+  const lock_pair lock = add_locks(p, end->tile, f.name, -1, end->depth, full);
   xd_port *port = &p->ports.at[at];
   port->n_buffers = end->depth;
   port->acquire = (xd_lock_use){port->is_producer ? lock.free : lock.full, 1};
@@ -106,8 +122,23 @@ static void lower_core_end(xd_program *p, int fifo, const xd_fifo_end *end, int 
   for (int i = 0; i < end->depth; i++) {
     const int buffer = add_buffer(p, end->tile, f.name, i, f.bytes, f.type);
     if (!i) port->first_buffer = buffer;
+    if (full) set_initial(p, &f, i, buffer);
     add_to_ring(p, channel, buffer, end_pattern(end, 0, f.bytes), lock);
   }
+}
+
+/* The consumer's end is the producer's, seen from the other side. */
+static void lower_shared(xd_program *p, int fifo) {
+  const xd_fifo f = p->fifos.at[fifo];
+  lower_core_end(p, fifo, &f.producer, -1);
+  const int from = xd_fifo_port(p, fifo, f.producer.tile), to = xd_fifo_port(p, fifo, f.consumer[0].tile);
+  if (from < 0 || to < 0) return;
+  const xd_port *producer = &p->ports.at[from];
+  xd_port *consumer = &p->ports.at[to];
+  consumer->first_buffer = producer->first_buffer;
+  consumer->n_buffers = producer->n_buffers;
+  consumer->acquire = producer->release;
+  consumer->release = producer->acquire;
 }
 
 /* The side of a link with one FIFO holds the objects of the other side's FIFOs, its parts: `whole` is that one FIFO.
@@ -191,7 +222,7 @@ static tw_status lower_link(xd_program *p, const xd_link *l, tw_error *error) {
   link_buffers b = {.tile = p->fifos.at[l->out[0]].producer.tile};
   const xd_fifo f = p->fifos.at[parts.whole];
   b.depth = link_end(p, parts.whole, !whole_is_in, b.tile, &channel)->depth;
-  for (int i = 0; i < parts.n; i++) b.lock[i] = add_locks(p, b.tile, f.name, parts.n > 1 ? i : -1, b.depth);
+  for (int i = 0; i < parts.n; i++) b.lock[i] = add_locks(p, b.tile, f.name, parts.n > 1 ? i : -1, b.depth, 0);
   for (int i = 0; i < b.depth; i++) {
     const int buffer = add_buffer(p, b.tile, f.name, i, f.bytes, f.type);
     if (!i) b.first = buffer;
@@ -219,7 +250,8 @@ static tw_status lower_channels(xd_program *p, int fifo, tw_error *error) {
   if (f->bytes < 1) return tw_fail(error, TW_USAGE, "FIFO %s has objects of %" PRId64 " bytes", f->name, f->bytes);
   tw_status status = check_end(f, &f->producer, error);
   for (int i = 0; i < f->n_consumers && status == TW_OK; i++) status = check_end(f, &f->consumer[i], error);
-  if (status != TW_OK) return status;
+  f->source = -1;
+  if (status != TW_OK || f->shared) return status;
   xd_route route = {.source = add_channel(p, f->producer.tile, XD_MM2S), .n_sinks = f->n_consumers};
   f->source = route.source;
   for (int i = 0; i < f->n_consumers; i++) route.sink[i] = f->sink[i] = add_channel(p, f->consumer[i].tile, XD_S2MM);
@@ -229,6 +261,10 @@ static tw_status lower_channels(xd_program *p, int fifo, tw_error *error) {
 
 static void lower_core_ends(xd_program *p, int fifo) {
   const xd_fifo f = p->fifos.at[fifo];
+  if (f.shared) {
+    lower_shared(p, fifo);
+    return;
+  }
   if (xd_kind_of(f.producer.tile) == XD_COMPUTE) lower_core_end(p, fifo, &f.producer, f.source);
   for (int i = 0; i < f.n_consumers; i++)
     if (xd_kind_of(f.consumer[i].tile) == XD_COMPUTE) lower_core_end(p, fifo, &f.consumer[i], f.sink[i]);

@@ -27,6 +27,8 @@ int xd_append(void *to, size_t size, const void *item, bool *failed) {
 
 void xd_program_free(xd_program *p) {
   for (size_t i = 0; i < p->cores.n; i++) free(p->cores.at[i].ops.at);
+  for (size_t i = 0; i < p->buffers.n; i++) free(p->buffers.at[i].initial);
+  for (size_t i = 0; i < p->fifos.n; i++) free(p->fifos.at[i].initial);
   void *const lists[] = {p->buffers.at, p->locks.at, p->descriptors.at, p->channels.at, p->routes.at, p->steps.at,
                          p->ports.at,   p->cores.at, p->sequence.at,    p->fifos.at,    p->links.at};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);

@@ -25,7 +25,7 @@
     type *at; /* NOLINT(bugprone-macro-parentheses): a declaration */                                                  \
   }
 
-enum { XD_NAME = 40, XD_DIMS = 4, XD_ARGUMENTS = 6, XD_BROADCAST = 40, XD_LOOPS = 8, XD_PARAMETERS = 8 };
+enum { XD_NAME = 40, XD_DIMS = 4, XD_ARGUMENTS = 8, XD_BROADCAST = 40, XD_LOOPS = 8, XD_PARAMETERS = 8 };
 
 /* A tile: row 0 is the shim, row 1 the memory tile, rows from 2 compute. */
 typedef struct xd_place {
@@ -42,7 +42,9 @@ typedef struct xd_buffer {
   xd_place tile; /* of an external one: none */
   int64_t bytes;
   bool external;
-  tw_type type; /* of its elements, for source text; TW_TYPE_NONE: bytes */
+  int argument;     /* of an external one that was read: its place among the sequence's arguments */
+  tw_type type;     /* of its elements, for source text; TW_TYPE_NONE: bytes */
+  uint8_t *initial; /* what it holds before anything runs; owned, NULL: nothing in particular */
 } xd_buffer;
 
 /* Counting: acquire waits until value >= n and subtracts n, release adds n. */
@@ -81,7 +83,8 @@ typedef struct xd_descriptor {
   int64_t iterations,
       iteration_stride; /* each execution is displaced by one stride more, `iterations` times; 1: never */
   xd_lock_use acquire, release;
-  int next; /* -1: the task ends here */
+  int next;   /* -1: the task ends here */
+  int packet; /* number of the packets that it sends, + 1; 0: a plain stream */
 } xd_descriptor;
 
 typedef enum xd_direction { XD_S2MM, XD_MM2S } xd_direction; /* stream to memory, memory to stream */
@@ -91,6 +94,7 @@ typedef struct xd_channel {
   xd_direction direction;
   int id;    /* among the tile's channels of that direction */
   int start; /* descriptor with which it starts by itself; -1: tasks come from the sequence */
+  int again; /* how often more that chain runs, if it ends */
 } xd_channel;
 
 /* A circuit through the switches: one MM2S channel to one or more S2MM channels. A step is a link between two
@@ -99,7 +103,10 @@ typedef struct xd_step {
   xd_place from, to;
 } xd_step;
 
+/* Of packets: `packet` is their number + 1. Several such routes may share a source, each descriptor of which chooses, or
+ * a sink, which takes one packet (a descriptor's bytes) after the other. */
 typedef struct xd_route {
+  int packet;
   int source, n_sinks, sink[XD_BROADCAST];
   int hops[XD_BROADCAST]; /* links between source and each sink */
   int first_step, n_steps;
@@ -127,27 +134,77 @@ typedef struct xd_call {
   const xd_kernel *micro; /* the micro-kernel that it is made of, for its cost; NULL: none */
   xd_cover cover;         /* how that goes over the tile */
   int block[3], macs;     /* of blocked kernels (kernel_blocked.h): r, s, t, and multiply-accumulates a cycle */
+  double cycles;          /* what somebody says that it takes; 0: nobody */
 } xd_call;
 
-/* AWAIT_LOCK and ADD_TO_LOCK: of a lock that guards no buffers, a barrier, which the host sets. */
+/* Scalar code of a core works on registers: of integers their value, of real numbers the bits of a double. */
+typedef enum xd_scalar_kind {
+  XD_SCALAR_COPY,  /* to = a, as a number of the type */
+  XD_SCALAR_LOAD,  /* to = element a of argument 0 */
+  XD_SCALAR_STORE, /* element a of argument 0 = b */
+  XD_SCALAR_ADD,
+  XD_SCALAR_SUBTRACT,
+  XD_SCALAR_MULTIPLY,
+  XD_SCALAR_DIVIDE,
+  XD_SCALAR_REMAINDER,
+  XD_SCALAR_AND,
+  XD_SCALAR_OR,
+  XD_SCALAR_XOR,
+  XD_SCALAR_LEFT,
+  XD_SCALAR_RIGHT,
+  XD_SCALAR_LEAST,
+  XD_SCALAR_MOST,
+  XD_SCALAR_COMPARE,   /* to = a against b, as `compare` says */
+  XD_SCALAR_SELECT,    /* to = a ? b : c */
+  XD_SCALAR_TO_REAL,   /* of an integer */
+  XD_SCALAR_TO_INTEGER /* of a real number */
+} xd_scalar_kind;
+typedef enum xd_compare { XD_EQ, XD_NE, XD_LT, XD_LE, XD_GT, XD_GE } xd_compare;
+
+/* What an operation takes: a register of the core, or, with `at` below 0, this value. */
+typedef struct xd_source {
+  int at;
+  int64_t value;
+} xd_source;
+
+typedef struct xd_scalar {
+  xd_scalar_kind kind;
+  xd_compare compare;
+  int to; /* register */
+  xd_source from[3];
+  tw_type type; /* of what is stored, loaded, computed: i8, i16, i32, bf16, f32 */
+  bool is_unsigned;
+  int cycles;
+} xd_scalar;
+
+/* AWAIT_LOCK and ADD_TO_LOCK: of a lock that guards no buffers, a barrier, which the host sets; TAKE_LOCK: of designs whose
+ * cores use locks as they like. IF goes on behind its ELSE (or END_IF) if its register holds 0. */
 typedef enum xd_op_kind {
   XD_LOOP,
   XD_END,
+  XD_IF,
+  XD_ELSE,
+  XD_END_IF,
+  XD_SCALAR,
   XD_ACQUIRE,
   XD_RELEASE,
   XD_CALL,
   XD_AWAIT_LOCK, /* until it holds `count`, and leaves it so */
-  XD_ADD_TO_LOCK
+  XD_ADD_TO_LOCK,
+  XD_TAKE_LOCK /* waits until it holds `count`, and takes them */
 } xd_op_kind;
+enum { XD_COUNTED = -2 }; /* turns of a loop whose bounds are registers */
 
 /* One step of a core's program. */
 typedef struct xd_op {
   xd_op_kind kind;
   int64_t count; /* LOOP: turns, -1 for ever. ACQUIRE, RELEASE: objects. Of a lock: its value, or what is added */
-  int lock;      /* AWAIT_LOCK, ADD_TO_LOCK */
+  int lock;      /* AWAIT_LOCK, ADD_TO_LOCK, TAKE_LOCK */
   int parameter; /* LOOP: if not -1, turns are this run-time parameter of the core */
   int port;      /* ACQUIRE, RELEASE */
   xd_call call;
+  bool turns;       /* LOOP: scalar.to counts from from[0] in steps of from[2]; XD_COUNTED: up to from[1] */
+  xd_scalar scalar; /* SCALAR; IF: from[0] */
   int n_arguments;
   struct {
     int port, element; /* which of the objects held, 0 the oldest */
@@ -157,6 +214,7 @@ typedef struct xd_op {
 
 typedef struct xd_core {
   xd_place tile;
+  int registers;
   XD_LIST(xd_op) ops;
 } xd_core;
 
@@ -168,9 +226,11 @@ typedef struct xd_command {
   xd_command_kind kind;
   int channel, descriptor, repeat; /* START: how often the descriptor (chain) runs */
   bool token;
-  int core, parameter; /* SET: index of the core */
-  int lock;            /* SET_LOCK */
-  int64_t value;       /* of both */
+  int core, parameter; /* SET: index of the core; -1: no loop's */
+  int buffer;          /* SET: and this word of it, from 0 on, + 1; 0: none */
+  int64_t element;
+  int lock;      /* SET_LOCK */
+  int64_t value; /* of both */
 } xd_command;
 
 /* ---- object FIFOs ---- */
@@ -190,6 +250,9 @@ typedef struct xd_fifo {
   int64_t bytes; /* of an object */
   xd_fifo_end producer, consumer[XD_BROADCAST];
   int n_consumers;
+  bool shared;      /* between neighbouring cores: one set of buffers in the producer's tile, which both use; no DMA */
+  int n_initial;    /* objects that lie in it before anything runs */
+  uint8_t *initial; /* owned */
   int source, sink[XD_BROADCAST]; /* channels, filled in by xd_lower */
   tw_type type;                   /* of its elements, for source text; TW_TYPE_NONE: bytes */
 } xd_fifo;
@@ -215,6 +278,7 @@ typedef struct xd_program {
   XD_LIST(xd_command) sequence;
   XD_LIST(xd_fifo) fifos;
   XD_LIST(xd_link) links;
+  bool raw;    /* its cores use locks and buffers as they like: who holds what is not checked */
   bool failed; /* memory ran out while appending; what is built is incomplete */
 } xd_program;
 

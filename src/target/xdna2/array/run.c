@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "target/xdna2/array/ddr.h"
+#include "target/xdna2/array/scalar.h"
 #include "target/xdna2/array/sim.h"
 #include "tilewright/op.h"
 
@@ -37,6 +38,9 @@ static bool claim(sim *s, const xd_command *k) {
 }
 
 static void set_parameter(sim *s, const xd_command *k) {
+  if (k->buffer && !s->options->timing_only)
+    xd_scalar_store(TW_I32, k->value, s->memory[k->buffer - 1] + k->element * 4);
+  if (k->core < 0) return;
   core_state *c = &s->core[k->core];
   c->parameter[k->parameter] = k->value;
   c->is_set[k->parameter] = true;
@@ -71,6 +75,7 @@ static bool make_memory(sim *s) {
     s->memory[i] = b->external ? s->options->external[external++] : tw_new((size_t)b->bytes + 1, 1);
     if (!s->memory[i]) return false;
     if (!b->external) memset(s->memory[i], TW_POISON, (size_t)b->bytes);
+    if (b->initial) memcpy(s->memory[i], b->initial, (size_t)b->bytes);
   }
   return true;
 }
@@ -121,15 +126,20 @@ static bool make(sim *s) {
       s->request[i] = xd_ddr_descriptor_ns(&s->config->array, p, (int)i) * 1e-3 * s->config->clock_mhz;
   }
   for (size_t i = 0; i < p->locks.n; i++) s->lock[i] = (lock_state){p->locks.at[i].initial, -1};
-  for (size_t i = 0; i < p->cores.n; i++) s->core[i].waits_for_parameter = -1;
+  for (size_t i = 0; i < p->cores.n; i++) {
+    s->core[i].waits_for_parameter = -1;
+    if (!(s->core[i].registers = tw_new((size_t)p->cores.at[i].registers + 1, sizeof(int64_t)))) return false;
+  }
   for (size_t i = 0; i < p->routes.n; i++) {
     const xd_route *r = &p->routes.at[i];
     s->route[i].is_read = xd_kind_of(p->channels.at[r->source].tile) == XD_SHIM;
     s->channel[r->source].route = (int)i;
+    s->channel[r->source].packets = r->packet;
     s->channel[r->source].sink = -1;
     for (int k = 0; k < r->n_sinks; k++) {
       s->route[i].is_write |= xd_kind_of(p->channels.at[r->sink[k]].tile) == XD_SHIM;
       s->channel[r->sink[k]].route = (int)i;
+      s->channel[r->sink[k]].packets = r->packet;
       s->channel[r->sink[k]].sink = k;
     }
   }
@@ -139,6 +149,7 @@ static bool make(sim *s) {
 static void destroy(sim *s) {
   for (size_t i = 0; s->memory && i < s->program->buffers.n; i++)
     if (!s->program->buffers.at[i].external) free(s->memory[i]);
+  for (size_t i = 0; s->core && i < s->program->cores.n; i++) free(s->core[i].registers);
   void *const all[] = {s->bytes,     s->channel, s->route,       s->lock,         s->core,   s->port,
                        s->iteration, s->in_use,  s->holder,      s->next_waiting, s->wanted, s->waits_for,
                        s->memory,    s->stream,  s->call_cycles, s->request};
@@ -151,7 +162,7 @@ static void begin(sim *s) {
   const xd_program *p = s->program;
   for (size_t i = 0; i < p->channels.n; i++) {
     if (p->channels.at[i].start < 0) continue;
-    const task t = {p->channels.at[i].start, 1, false};
+    const task t = {p->channels.at[i].start, 1 + p->channels.at[i].again, false};
     for (int d = t.descriptor; d >= 0 && !s->in_use[d]; d = p->descriptors.at[d].next) s->in_use[d] = 1;
     channel_start_task(s, (int)i, &t);
   }

@@ -38,6 +38,8 @@ enum { QUEUE_MAX = 32 };
 typedef struct channel_state {
   channel_phase phase;
   int route, sink; /* sink: index in the route, -1 for the source */
+  bool packets;    /* it is on routes of packets, which begin and end with a descriptor of the source */
+  int engaged;     /* of a sink: the route whose packet is under way, + 1; 0: none */
   task waiting[QUEUE_MAX], now;
   int n_waiting, first_waiting;
   bool running, warm;  /* a task is under way; there was one before */
@@ -70,7 +72,8 @@ typedef struct core_state {
     size_t start;
     int64_t left;
   } loop[XD_LOOPS];
-  double ahead; /* cycles spent since the event that runs now */
+  int64_t *registers; /* of scalar code */
+  double ahead;       /* cycles spent since the event that runs now */
   double waits_since;
   int waits_for_parameter; /* -1: no */
   bool ended;

@@ -79,6 +79,10 @@ bool xd_attribute_true(xd_reader *r, xd_attributes *a, const char *name) {
   return is_true;
 }
 
+bool xd_attribute_false(xd_reader *r, xd_attributes *a, const char *name) {
+  return find(a, name) && !xd_attribute_true(r, a, name);
+}
+
 xd_slice xd_attribute_text(xd_reader *r, xd_attributes *a, const char *name) {
   const xd_attribute *found = find(a, name);
   if (!found) return (xd_slice){"", 0};
@@ -145,6 +149,37 @@ void xd_read_padding(xd_reader *r, xd_dims *d) {
   }
   xd_read_expect(r, ']');
   if (xd_going(r) && n != d->n) xd_read_fail(r, line, "padding of %d dimensions, but a walk of %d", n, d->n);
+}
+
+int xd_read_packet_info(xd_reader *r) {
+  int number = 0;
+  while (xd_going(r) && !xd_read_at(r, '>')) {
+    const bool is_number = xd_read_take_word(r, "pkt_id");
+    if (!is_number) xd_read_expect_word(r, "pkt_type");
+    xd_read_expect(r, '=');
+    const int value = (int)xd_read_number(r, 0, 255);
+    if (is_number) number = value;
+    if (!xd_read_take(r, ',')) break;
+  }
+  xd_read_expect(r, '>');
+  return number + 1;
+}
+
+int xd_attribute_packet(xd_reader *r, xd_attributes *a, const char *name) {
+  const xd_attribute *found = find(a, name);
+  if (!found || !xd_going(r)) return 0;
+  const xd_lexer here = r->lexer;
+  const xd_token next = r->token;
+  if (found->kind != XD_TOKEN_MARK) xd_read_fail(r, found->line, "attribute %s is no #aie.packet_info<...>", name);
+  r->lexer = found->opaque;
+  xd_read_next(r);
+  xd_read_expect_word(r, "aie.packet_info");
+  xd_read_expect(r, '<');
+  const int packet = xd_read_packet_info(r);
+  if (!xd_going(r)) return 0;
+  r->lexer = here;
+  r->token = next;
+  return packet;
 }
 
 /* The attribute's text is read again, from where it was passed over. */

@@ -35,7 +35,7 @@ static bool check_arguments(xd_reader *r, const xd_declaration *f, const xd_call
   if (a->n != f->n)
     xd_read_fail(r, line, "@%s is called with %d arguments; it takes %d", xd_read_excerpt(f->name).text, a->n, f->n);
   for (int i = 0; i < a->n && xd_going(r); i++) {
-    const bool is_number = a->at[i].kind == XD_NUMBER_VALUE;
+    const bool is_number = a->at[i].kind != XD_OBJECT_VALUE && a->at[i].kind != XD_BUFFER_VALUE;
     if (is_number == f->argument[i].is_memref)
       xd_read_fail(r, line, "argument %d of @%s should be a %s", i, xd_read_excerpt(f->name).text,
                    is_number ? "memref" : "number");
@@ -265,9 +265,70 @@ static bool read_public(xd_reader *r, const xd_declaration *f, const xd_call_arg
   return false;
 }
 
+/* Row-major, unless it says which blocks. */
+static bool read_product(xd_reader *r, const xd_declaration *f, const xd_call_arguments *a, const xd_hint *hint,
+                         int line, xd_op *op) {
+  xd_product_hint p;
+  char name[48];
+  if (!xd_hint_product(r, hint, line, &p) || !xd_going(r)) return false;
+  if (f->n < 3 || !f->argument[0].is_memref || !f->argument[2].is_memref) {
+    xd_read_fail(r, line, "@%s=gemm: A, B and C must be its first three arguments", xd_read_excerpt(f->name).text);
+    return true;
+  }
+  snprintf(name, sizeof name, "blocked_%.15s_%.15s", *p.in ? p.in : f->argument[0].element,
+           *p.out ? p.out : f->argument[2].element);
+  op->call = (xd_call){.function = xd_function_find(name), .rounding = r->options.rounding};
+  if (!op->call.function)
+    xd_read_fail(r, line,
+                 "@%s=gemm: there is no product of these types; i8 to i32, i16 to i32, bf16 to bf16 and f32 are",
+                 xd_read_excerpt(f->name).text);
+  else if (!solve_sizes(f, &op->call))
+    xd_read_fail(r, line, "@%s=gemm: A, B and C are no m k, k n and m n elements", xd_read_excerpt(f->name).text);
+  if (!xd_going(r)) return true;
+  xd_call *c = &op->call;
+  const bool blocked = p.block[0] > 0;
+  memcpy(c->block, blocked ? p.block : (const int[]){c->m, c->k, c->n}, sizeof c->block);
+  c->macs = blocked ? c->block[0] * c->block[1] * c->block[2] : 1;
+  if (c->m % c->block[0] || c->k % c->block[1] || c->n % c->block[2])
+    xd_read_fail(r, line, "@%s: %dx%dx%d is no multiple of %dx%dx%d", xd_read_excerpt(f->name).text, c->m, c->k, c->n,
+                 c->block[0], c->block[1], c->block[2]);
+  if (xd_going(r)) take_pointers(a, 3, op);
+  return true;
+}
+
+/* Of which only the time is known. */
+static void take_unknown(xd_reader *r, const xd_call_arguments *a, xd_op *op) {
+  *op = (xd_op){
+      .kind = XD_CALL, .parameter = -1, .call = {.function = xd_function_find("unknown"), .m = 1, .k = 1, .n = 1}};
+  for (int i = 0; i < a->n && op->n_arguments < XD_ARGUMENTS; i++)
+    if (a->at[i].kind == XD_OBJECT_VALUE || a->at[i].kind == XD_BUFFER_VALUE)
+      op->argument[op->n_arguments++].port = a->at[i].index;
+  r->design->unknown++;
+}
+
+/* As a function of another name, where a hint says so. */
+static bool read_known(xd_reader *r, const xd_declaration *f, const xd_call_arguments *a, const xd_hint *hint, int line,
+                       xd_op *op) {
+  xd_declaration known = *f;
+  if (hint && hint->what.length) {
+    if (read_product(r, f, a, hint, line, op)) return true;
+    known.name = hint->what;
+  }
+  return xd_going(r) && (read_own(r, &known, a, line, op) || read_public(r, &known, a, line, op));
+}
+
 bool xd_read_kernel(xd_reader *r, const xd_declaration *f, const xd_call_arguments *a, int line, xd_op *op) {
   if (!check_arguments(r, f, a, line)) return false;
-  if (!read_own(r, f, a, line, op) && !read_public(r, f, a, line, op))
-    xd_read_fail(r, line, "function @%s is no kernel that is known", xd_read_excerpt(f->name).text);
-  return xd_going(r) && check_bytes(r, f, a, op, line);
+  const xd_hint *hint = xd_hint_of(r, f->name);
+  const bool known = read_known(r, f, a, hint, line, op);
+  if (!known && hint && hint->cycles > 0 && !hint->what.length)
+    take_unknown(r, a, op);
+  else if (!known)
+    xd_read_fail(
+        r, line,
+        "function @%.40s is no kernel that is known; say what it computes (--kernel NAME=gemm) or how long a call "
+        "takes (--kernel-cycles NAME=N)",
+        xd_read_excerpt(f->name).text);
+  if (xd_going(r) && hint) op->call.cycles = hint->cycles;
+  return xd_going(r) && (!known || check_bytes(r, f, a, op, line));
 }

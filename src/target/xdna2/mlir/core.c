@@ -11,8 +11,7 @@
 #include "target/xdna2/array/lower.h"
 #include "target/xdna2/mlir/core_reader.h"
 
-/* Of an operation that is added next, for ports.c. */
-static void note_op(core_reader *c, int lock, int line) {
+void xd_core_note(core_reader *c, int lock, int line) {
   const xd_op_note note = {c->r->design->program.cores.n, c->core.ops.n, lock, line};
   xd_append(&c->r->ops, sizeof note, &note, &c->r->failed);
 }
@@ -127,12 +126,15 @@ static void read_access(core_reader *c, xd_slice result, int line) {
 
 static void read_use(core_reader *c) {
   const xd_lock_action u = xd_read_use_lock(c->r, c->core.tile);
-  const xd_op op = {.kind = u.releases ? XD_RELEASE
+  const bool raw = c->r->options.raw;
+  const xd_op op = {.kind = u.releases ? raw ? XD_ADD_TO_LOCK : XD_RELEASE
                             : u.equal  ? XD_AWAIT_LOCK
+                            : raw      ? XD_TAKE_LOCK
                                        : XD_ACQUIRE,
                     .parameter = -1,
+                    .lock = u.use.lock,
                     .count = u.use.count};
-  note_op(c, u.use.lock, u.line);
+  xd_core_note(c, u.use.lock, u.line);
   xd_core_add(c, &op);
 }
 
@@ -146,9 +148,9 @@ static void read_arguments(core_reader *c, xd_call_arguments *a) {
     const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
     if (a->n == XD_MLIR_ARGUMENTS) xd_read_fail(r, line, "a call with more than %d arguments", XD_MLIR_ARGUMENTS);
     if (!xd_going(r)) return;
-    if (v->kind != XD_OBJECT_VALUE && v->kind != XD_BUFFER_VALUE && v->kind != XD_NUMBER_VALUE)
-      xd_read_fail(r, line, "%%%s is no object, buffer or constant", xd_read_excerpt(v->name).text);
-    if (xd_going(r) && v->kind == XD_BUFFER_VALUE && !xd_same_place(v->place, c->core.tile))
+    if (v->kind == XD_TILE_VALUE || v->kind == XD_VIEW_VALUE || v->kind == XD_LOCK_VALUE || v->kind == XD_OTHER_VALUE)
+      xd_read_fail(r, line, "%%%s is no object, buffer or number", xd_read_excerpt(v->name).text);
+    if (xd_going(r) && v->kind == XD_BUFFER_VALUE && !r->options.raw && !xd_same_place(v->place, c->core.tile))
       xd_read_fail(r, line, "%%%s is in %s, not in %s; memory of neighbours is not taken",
                    xd_read_excerpt(v->name).text, xd_place_label(v->place).text, xd_place_label(c->core.tile).text);
     if (!xd_going(r)) return;
@@ -158,8 +160,7 @@ static void read_arguments(core_reader *c, xd_call_arguments *a) {
   xd_read_expect(r, ')');
 }
 
-/* Of an object: which of those that are held now. */
-static int element_of(core_reader *c, const xd_value *v, int line) {
+int xd_core_element(core_reader *c, const xd_value *v, int line) {
   if (v->kind != XD_OBJECT_VALUE) return 0;
   const xd_port_note *note = &c->r->ports.at[v->index];
   const int64_t element = v->first - note->released;
@@ -185,11 +186,19 @@ static void read_signature(xd_reader *r, const xd_declaration *f, int line) {
   xd_read_expect(r, ')');
   if (xd_going(r) && !xd_read_at_kind(r, XD_TOKEN_ARROW)) xd_read_fail(r, r->token.line, "-> is expected");
   xd_read_next(r);
-  xd_read_expect(r, '(');
-  xd_read_expect(r, ')');
+  const bool listed = xd_read_take(r, '(');
+  if (!listed || !xd_read_at(r, ')')) xd_read_type(r);
+  if (listed) xd_read_expect(r, ')');
 }
 
-static void read_call(core_reader *c, int line) {
+/* Which of a call's arguments is the buffer or object of the operation's argument `n`. */
+static const xd_value *pointer_of(const xd_call_arguments *a, int n) {
+  for (int i = 0; i < a->n; i++)
+    if ((a->at[i].kind == XD_OBJECT_VALUE || a->at[i].kind == XD_BUFFER_VALUE) && n-- == 0) return &a->at[i];
+  return NULL;
+}
+
+static void read_call(core_reader *c, xd_slice result, int line) {
   xd_reader *r = c->r;
   xd_call_arguments a = {0};
   xd_attributes attributes;
@@ -201,9 +210,15 @@ static void read_call(core_reader *c, int line) {
   xd_attributes_end(r, &attributes, "func.call");
   if (f) read_signature(r, f, line);
   if (!xd_going(r) || !xd_read_kernel(r, f, &a, line, &op)) return;
-  for (int i = 0; i < op.n_arguments; i++) op.argument[i].element = element_of(c, &a.at[i], line);
-  note_op(c, -1, line);
+  for (int i = 0; i < op.n_arguments && xd_going(r); i++) {
+    const xd_value *v = pointer_of(&a, i);
+    if (v) op.argument[i].element = xd_core_element(c, v, line);
+  }
+  xd_core_note(c, -1, line);
   xd_core_add(c, &op);
+  if (!result.length) return;
+  const int given = xd_core_register(c); /* nobody knows what it gives: 0 */
+  xd_define(r, (xd_value){.name = result, .kind = XD_SCALAR_VALUE, .index = given});
 }
 
 /* ---- a region ---- */
@@ -216,15 +231,21 @@ void xd_core_read_op(core_reader *c) {
   if (xd_read_take_word(r, "arith.constant"))
     xd_read_constant(r, result);
   else if (xd_read_take_word(r, "scf.for"))
-    xd_core_read_for(c, line);
+    xd_core_read_for(c, result, line);
+  else if (xd_read_take_word(r, "affine.for"))
+    xd_core_read_affine_for(c, line);
+  else if (xd_read_take_word(r, "scf.if"))
+    xd_core_read_if(c, result, line);
+  else if (xd_read_take_word(r, "scf.yield"))
+    xd_core_read_yield(c, line);
   else if (xd_read_take_word(r, "cf.br"))
     xd_core_read_branch(c, line);
   else if (xd_read_take_word(r, "memref.load"))
     xd_core_read_load(c, result, line);
-  else if (xd_read_take_word(r, "arith.index_cast"))
-    xd_core_read_cast(c, result, line);
-  else if (xd_read_take_word(r, "arith.addi"))
-    xd_core_read_sum(c, result, line);
+  else if (xd_read_take_word(r, "memref.store"))
+    xd_core_read_store(c, line);
+  else if (xd_core_read_scalar(c, op, result, line))
+    return;
   else if (xd_read_take_word(r, "aie.objectfifo.acquire"))
     read_acquire(c, result, line);
   else if (xd_read_take_word(r, "aie.objectfifo.release"))
@@ -234,8 +255,8 @@ void xd_core_read_op(core_reader *c) {
   else if (xd_read_take_word(r, "aie.use_lock"))
     read_use(c);
   else if (xd_read_take_word(r, "func.call") || xd_read_take_word(r, "call"))
-    read_call(c, line);
-  else if (!xd_read_take_word(r, "aie.end") && !xd_read_take_word(r, "scf.yield"))
+    read_call(c, result, line);
+  else if (!xd_read_take_word(r, "aie.end") && !xd_read_take_word(r, "affine.yield"))
     xd_read_fail(r, line, "%s is not taken in a core", xd_read_excerpt(op).text);
 }
 
@@ -243,6 +264,10 @@ void xd_core_read_region(core_reader *c) {
   xd_read_expect(c->r, '{');
   while (xd_going(c->r) && !xd_read_at(c->r, '}')) {
     if (xd_read_at_kind(c->r, XD_TOKEN_END)) xd_read_fail(c->r, c->r->token.line, "the text ends within a core");
+    if (c->endless && xd_read_at(c->r, '^')) { /* behind a loop for ever: nobody comes here */
+      xd_read_label(c->r);
+      xd_read_expect(c->r, ':');
+    }
     xd_core_read_op(c);
   }
   xd_read_expect(c->r, '}');
@@ -260,7 +285,7 @@ static void check_end(core_reader *c, int line) {
 
 void xd_read_core(xd_reader *r, xd_slice result) {
   const int line = r->token.line;
-  core_reader c = {.r = r};
+  core_reader c = {.r = r, .yields_to = -1};
   xd_attributes attributes;
   xd_read_expect(r, '(');
   const xd_value *tile = xd_value_named(r, xd_read_value_name(r), line);

@@ -23,17 +23,29 @@ typedef struct core_reader {
   int64_t busy; /* turns of loops, all together, that wait for nothing; within the innermost open one */
   bool back;    /* the innermost loop has been branched back to, in steps of: */
   int64_t step;
+  bool endless;  /* a loop of branches for ever was there */
+  int yields_to; /* register of what scf.yield gives; -1: nothing */
 } core_reader;
 
 /* core.c */
 void xd_core_add(core_reader *, const xd_op *);
+void xd_core_note(core_reader *, int lock, int line);           /* of the operation that is added next, for ports.c */
+int xd_core_element(core_reader *, const xd_value *, int line); /* of an object: which of those that are held */
 void xd_core_read_op(core_reader *);
 void xd_core_read_region(core_reader *); /* { ... } */
-/* loop.c */
+/* scalar.c */
+int xd_core_register(core_reader *); /* a new one */
+xd_source xd_core_source(core_reader *, const xd_value *, int line);
+void xd_core_copy(core_reader *, xd_source from, int to);
 void xd_core_read_load(core_reader *, xd_slice result, int line); /* behind memref.load */
-void xd_core_read_cast(core_reader *, xd_slice result, int line); /* behind arith.index_cast */
-void xd_core_read_for(core_reader *, int line);                   /* behind scf.for */
-void xd_core_read_branch(core_reader *, int line);                /* behind cf.br */
-void xd_core_read_sum(core_reader *, xd_slice result, int line);  /* behind arith.addi */
+void xd_core_read_store(core_reader *, int line);                 /* behind memref.store */
+void xd_core_read_if(core_reader *, xd_slice result, int line);   /* behind scf.if */
+void xd_core_read_yield(core_reader *, int line);                 /* behind scf.yield */
+/* At an operation of arith; false, and nothing read, if it is none that is known. */
+bool xd_core_read_scalar(core_reader *, xd_slice op, xd_slice result, int line);
+/* loop.c */
+void xd_core_read_for(core_reader *, xd_slice result, int line); /* behind scf.for */
+void xd_core_read_affine_for(core_reader *, int line);           /* behind affine.for */
+void xd_core_read_branch(core_reader *, int line);               /* behind cf.br */
 
 #endif

@@ -97,8 +97,14 @@ xd_bd xd_read_bd(xd_reader *r, xd_value_kind of) {
   xd_read_attributes(r, &a);
   d.id = (int)xd_attribute_number(r, &a, "bd_id", -1);
   d.next_id = (int)xd_attribute_number(r, &a, "next_bd_id", -1);
+  d.packet = xd_attribute_packet(r, &a, "packet");
+  d.length = xd_attribute_number(r, &a, "len", d.length);
+  d.offset = xd_attribute_number(r, &a, "offset", d.offset);
+  if (!n) d.size[XD_SIZES - 1] = d.length;
   xd_attribute_number(r, &a, "burst_length", 0);
   xd_attributes_end(r, &a, "aie.dma_bd");
+  if (xd_going(r) && (d.length < 1 || d.length > MOST || d.offset < 0 || d.offset > MOST))
+    xd_read_fail(r, d.line, "a descriptor of %" PRId64 " elements from %" PRId64 " on", d.length, d.offset);
   const int first = of == XD_ARGUMENT_VALUE && n == XD_SIZES ? 1 : 0; /* of a task, that is how often */
   double walked = 1;
   for (int i = 0; i < XD_SIZES; i++)

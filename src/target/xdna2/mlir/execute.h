@@ -27,6 +27,8 @@ bool xd_mlir_knows_types(tw_type a, tw_type b, tw_type c);
 tw_status xd_mlir_check(const xd_config *, const xd_mlir_design *, const xd_mlir_work *, const tw_case *, tw_error *);
 /* What of a problem is compared, in words. */
 void xd_mlir_coverage(const tw_problem *, char *text, size_t size);
+/* Without an op. */
+tw_status xd_mlir_launch(const xd_config *, const char *text, tw_raw_launch *, tw_measurement *, tw_error *);
 tw_status xd_mlir_measure(const xd_config *, const xd_mlir_design *, const xd_mlir_work *, const tw_problem *,
                           const char *trace, tw_measurement *, tw_error *);
 

@@ -83,14 +83,23 @@ xd_lock_action xd_read_use_lock(xd_reader *r, xd_place tile) {
   xd_read_expect(r, '(');
   const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
   if (v && v->kind != XD_LOCK_VALUE) xd_read_fail(r, line, "%%%s is no lock", xd_read_excerpt(v->name).text);
-  if (v && xd_going(r) && !xd_same_place(v->place, tile))
+  if (v && xd_going(r) && !xd_same_place(v->place, tile) && !(r->options.raw && xd_kind_of(tile) == XD_COMPUTE))
     xd_read_fail(r, line, "lock %%%s is in %s, not in %s; locks of neighbours are not taken",
                  xd_read_excerpt(v->name).text, xd_place_label(v->place).text, xd_place_label(tile).text);
   if (v) u.use.lock = v->index;
   xd_read_expect(r, ',');
   u.releases = xd_read_take_word(r, "Release");
   u.equal = !u.releases && xd_read_take_word(r, "Acquire");
-  if (!u.releases && !u.equal) xd_read_expect_word(r, "AcquireGreaterEqual");
+  if (xd_read_at_kind(r, XD_TOKEN_STRING)) { /* as older texts write it */
+    const xd_slice how = {r->token.at, r->token.length};
+    u.releases = xd_slice_is(how, "Release");
+    u.equal = xd_slice_is(how, "Acquire");
+    if (!u.releases && !u.equal && !xd_slice_is(how, "AcquireGreaterEqual"))
+      xd_read_fail(r, line, "a lock is used by Acquire, AcquireGreaterEqual or Release");
+    xd_read_next(r);
+  } else if (!u.releases && !u.equal) {
+    xd_read_expect_word(r, "AcquireGreaterEqual");
+  }
   if (xd_read_take(r, ',')) u.use.count = read_count(r, u.equal ? 0 : 1);
   xd_read_expect(r, ')');
   return u;
@@ -98,10 +107,17 @@ xd_lock_action xd_read_use_lock(xd_reader *r, xd_place tile) {
 
 /* ---- circuits ---- */
 
-static int read_end(xd_reader *r, xd_direction direction) {
+static int read_end(xd_reader *r, xd_direction direction, bool *trace) {
   const xd_place t = xd_read_tile_name(r);
   xd_read_expect(r, ',');
   const int line = r->token.line;
+  *trace = xd_read_at_word(r, "Trace");
+  if (*trace) {
+    xd_read_next(r);
+    xd_read_expect(r, ':');
+    xd_read_number(r, 0, 31);
+    return -1;
+  }
   if (!xd_read_take_word(r, "DMA"))
     xd_read_fail(r, line, "a flow from or to %s is not taken; DMA is",
                  xd_read_excerpt((xd_slice){r->token.at, r->token.length}).text);
@@ -115,10 +131,12 @@ void xd_read_flow(xd_reader *r) {
   const int line = r->token.line;
   xd_program *p = &r->design->program;
   xd_read_expect(r, '(');
-  const int from = read_end(r, XD_MM2S);
+  bool trace = false, no = false;
+  const int from = read_end(r, XD_MM2S, &trace);
   xd_read_expect(r, ',');
-  const int to = read_end(r, XD_S2MM);
+  const int to = read_end(r, XD_S2MM, &no);
   xd_read_expect(r, ')');
+  r->design->skipped += trace;
   if (!xd_going(r) || from < 0 || to < 0) return;
   xd_note_line(r, xd_channel_label(&p->channels.at[to]).text, line);
   xd_route *route = NULL;
@@ -142,24 +160,79 @@ void xd_read_flow(xd_reader *r) {
   if (xd_going(r)) route->sink[route->n_sinks++] = to;
 }
 
-/* aie.packet_flow(0) { aie.packet_source<%tile, TileControl : 0> aie.packet_dest<..> } {..}: tokens and commands of the
- * control network, which is not simulated. Packets of data are refused. */
+typedef struct packet_end {
+  xd_place tile;
+  int id;
+  xd_slice other; /* its name, if it is no DMA */
+} packet_end;
+
+/* <%tile, DMA : 0> */
+static packet_end read_packet_end(xd_reader *r) {
+  packet_end e = {.other = {"", 0}};
+  xd_read_expect(r, '<');
+  e.tile = xd_read_tile_name(r);
+  xd_read_expect(r, ',');
+  const xd_slice name = {r->token.at, r->token.length};
+  if (!xd_read_take_word(r, "DMA")) {
+    e.other = name;
+    xd_read_next(r);
+  }
+  xd_read_expect(r, ':');
+  e.id = (int)xd_read_number(r, 0, 31);
+  xd_read_expect(r, '>');
+  return e;
+}
+
+static void add_packet_routes(xd_reader *r, int number, int n_from, const packet_end from[], int n_to,
+                              const packet_end to[], int line) {
+  xd_program *p = &r->design->program;
+  xd_route route = {.packet = number + 1, .n_sinks = n_to};
+  for (int i = 0; i < n_to; i++) route.sink[i] = xd_read_channel(r, to[i].tile, XD_S2MM, to[i].id);
+  for (int i = 0; i < n_from && !p->failed; i++) {
+    route.source = xd_read_channel(r, from[i].tile, XD_MM2S, from[i].id);
+    if (p->failed) return;
+    xd_note_line(r, xd_channel_label(&p->channels.at[route.source]).text, line);
+    XD_ADD(p, routes, &route);
+  }
+}
+
+/* aie.packet_flow(0) { aie.packet_source<%tile, DMA : 0> aie.packet_dest<%tile, DMA : 1> .. } {..}: packets of that number,
+ * from each source to all destinations. Flows from TileControl (tokens) and of traces are left out. */
 void xd_read_packet_flow(xd_reader *r) {
+  enum { ENDS = 16 };
   const int line = r->token.line;
+  packet_end from[ENDS], to[ENDS];
+  int n_from = 0, n_to = 0;
+  xd_slice other = {"", 0};
   xd_read_expect(r, '(');
-  xd_read_number(r, 0, 255);
+  const int number = (int)xd_read_number(r, 0, 255);
   xd_read_expect(r, ')');
   xd_read_expect(r, '{');
-  xd_read_expect_word(r, "aie.packet_source");
-  xd_read_expect(r, '<');
-  xd_read_tile_name(r);
-  xd_read_expect(r, ',');
-  if (xd_read_at_word(r, "Trace")) xd_read_fail(r, line, "traces (aie.packet_flow from Trace) are not taken");
-  if (!xd_read_at_word(r, "TileControl")) xd_read_fail(r, line, "packets of data (aie.packet_flow) are not taken");
-  while (xd_going(r) && !xd_read_at(r, '}') && !xd_read_at_kind(r, XD_TOKEN_END)) xd_read_next(r);
+  while (xd_going(r) && !xd_read_at(r, '}')) {
+    const bool is_source = xd_read_take_word(r, "aie.packet_source");
+    if (!is_source && xd_read_take_word(r, "aie.end")) continue;
+    if (!is_source) xd_read_expect_word(r, "aie.packet_dest");
+    const packet_end e = read_packet_end(r);
+    if (e.other.length && (is_source || !other.length)) other = e.other;
+    if ((is_source ? n_from : n_to) == ENDS) xd_read_fail(r, line, "more than %d ends of a packet flow", ENDS);
+    if (!xd_going(r)) return;
+    *(is_source ? &from[n_from++] : &to[n_to++]) = e;
+  }
   xd_read_expect(r, '}');
   xd_attributes a;
   xd_read_attributes(r, &a);
+  if (!xd_going(r) || xd_slice_is(other, "TileControl")) return;
+  if (xd_slice_is(other, "Trace")) {
+    r->design->skipped++;
+    return;
+  }
+  if (other.length || !n_from || !n_to) {
+    xd_read_fail(r, line, "packets from or to %s are not taken; from DMA to DMA they are",
+                 other.length ? xd_read_excerpt(other).text : "nowhere");
+    return;
+  }
+  r->explicit_line = line;
+  add_packet_routes(r, number, n_from, from, n_to, to, line);
 }
 
 /* aie.shim_dma_allocation @name(%tile, MM2S, 0); older: @name(MM2S, 0, column) */

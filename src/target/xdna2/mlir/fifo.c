@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strings.h"
+
 #include "target/xdna2/mlir/reader.h"
 
 /* ---- ends ---- */
@@ -65,14 +67,30 @@ static void set_end(xd_reader *r, const ends *e, int i, int depth, const xd_shap
 }
 
 /* Neighbouring cores share memory, and need no DMA: mlir-aie then makes one set of buffers. */
-static void check_neighbours(xd_reader *r, const ends *e, bool by_dma, int line, xd_slice name) {
+static bool is_shared(const ends *e, bool by_dma) {
   const xd_place a = e->tile[0], b = e->tile[1];
-  if (by_dma || e->n != 2 || e->dims[0].n || e->dims[1].n || a.row < 2 || b.row < 2) return;
-  if (abs(a.column - b.column) + abs(a.row - b.row) == 1)
-    xd_read_fail(r, line,
-                 "object FIFO @%s joins neighbouring cores by shared memory, which is not taken; add {via_DMA "
-                 "= true}",
-                 xd_read_excerpt(name).text);
+  if (by_dma || e->n != 2 || e->dims[0].n || e->dims[1].n || a.row < 2 || b.row < 2) return false;
+  return abs(a.column - b.column) + abs(a.row - b.row) == 1;
+}
+
+/* [dense<..> : memref<..>, ...]: of the first objects. */
+static void read_initial(xd_reader *r, xd_fifo *f, const xd_shape *object, int line) {
+  xd_read_expect(r, '[');
+  while (xd_going(r) && !xd_read_at(r, ']')) {
+    uint8_t *bytes = xd_read_dense(r, object),
+            *grown = bytes ? tw_resize(f->initial, (size_t)(f->n_initial + 1), (size_t)object->bytes) : NULL;
+    if (grown) {
+      f->initial = grown;
+      memcpy(f->initial + f->n_initial++ * object->bytes, bytes, (size_t)object->bytes);
+    } else if (bytes) {
+      r->failed = true;
+    }
+    free(bytes);
+    if (!xd_read_take(r, ',')) break;
+  }
+  xd_read_expect(r, ']');
+  if (xd_going(r) && f->n_initial > f->producer.depth)
+    xd_read_fail(r, line, "%d initial values of %d objects", f->n_initial, f->producer.depth);
 }
 
 void xd_read_fifo(xd_reader *r) {
@@ -97,7 +115,6 @@ void xd_read_fifo(xd_reader *r) {
   xd_attributes_end(r, &attributes, "aie.objectfifo");
   xd_read_expect(r, ':');
   note.object = xd_read_wrapped_type(r, "aie.objectfifo");
-  if (xd_read_at(r, '=')) xd_read_fail(r, line, "initial values of an object FIFO are not taken");
   if (!xd_going(r)) return;
   snprintf(f.name, sizeof f.name, "%.*s", (int)(note.name.length < XD_NAME ? note.name.length : XD_NAME - 1),
            note.name.at);
@@ -106,7 +123,10 @@ void xd_read_fifo(xd_reader *r) {
   set_end(r, &e, 0, depth[0], &note.object, line, &f.producer);
   for (int i = 1; i < e.n; i++) set_end(r, &e, i, depth[i], &note.object, line, &f.consumer[i - 1]);
   f.n_consumers = e.n - 1;
-  check_neighbours(r, &e, by_dma, line, note.name);
+  f.shared = is_shared(&e, by_dma);
+  if (xd_read_take(r, '=')) read_initial(r, &f, &note.object, line);
+  if (f.n_initial && xd_kind_of(f.producer.tile) != XD_COMPUTE)
+    xd_read_fail(r, line, "initial values of an object FIFO whose producer is no core are not taken");
   XD_ADD(&r->design->program, fifos, &f);
   xd_append(&r->fifos, sizeof note, &note, &r->failed);
 }

@@ -19,8 +19,9 @@ static int depth_of(const xd_fifo_note *note, int end, int depth) {
 
 static void settle_end(xd_reader *r, int fifo, int end, xd_fifo_end *e) {
   const xd_fifo_note *note = &r->fifos.at[fifo];
-  if (xd_kind_of(e->tile) != XD_COMPUTE) return;
-  e->depth = depth_of(note, end, e->depth);
+  const bool shared = r->design->program.fifos.at[fifo].shared;
+  if (xd_kind_of(e->tile) != XD_COMPUTE || (r->options.raw && !note->most[end])) return;
+  if (!shared) e->depth = depth_of(note, end, e->depth);
   if (note->most[end] > e->depth)
     xd_read_fail(r, note->most_line[end], "%s acquires %d objects of @%s at once, but it has %d",
                  xd_place_label(e->tile).text, note->most[end], r->design->program.fifos.at[fifo].name, e->depth);
@@ -122,19 +123,30 @@ static void note_ids(xd_reader *r, shim_ids *ids) {
 
 static void add_set(xd_reader *r, const xd_pending *t) {
   xd_parameter *parameter = NULL;
+  int buffer = -1;
   for (size_t s = 0; s < r->symbols.n; s++)
     for (size_t i = 0; i < r->parameters.n && xd_slice_same(r->symbols.at[s].name, t->metadata); i++)
       if (r->parameters.at[i].buffer == r->symbols.at[s].buffer && r->parameters.at[i].element == t->element)
         parameter = &r->parameters.at[i];
-  if (!parameter || parameter->is_set) {
+  for (size_t s = 0; s < r->symbols.n; s++)
+    if (xd_slice_same(r->symbols.at[s].name, t->metadata)) buffer = r->symbols.at[s].buffer;
+  if (buffer >= 0 && (t->element + 1) * 4 > r->design->program.buffers.at[buffer].bytes)
+    xd_read_fail(r, t->line, "element %" PRId64 " of %s, which has %" PRId64 " bytes", t->element,
+                 xd_read_excerpt(t->metadata).text, r->design->program.buffers.at[buffer].bytes);
+  if (buffer < 0 || (parameter && parameter->is_set)) {
     xd_read_fail(r, t->line,
                  parameter ? "element %" PRId64 " of %s is written a second time, which is not taken"
-                           : "no loop of a core is turned by element %" PRId64 " of a buffer %s",
+                           : "element %" PRId64 ": there is no buffer %s",
                  t->element, xd_read_excerpt(t->metadata).text);
     return;
   }
-  parameter->is_set = true;
-  const xd_command k = {.kind = XD_SET, .core = parameter->core, .parameter = parameter->number, .value = t->value};
+  if (parameter) parameter->is_set = true;
+  const xd_command k = {.kind = XD_SET,
+                        .core = parameter ? parameter->core : -1,
+                        .parameter = parameter ? parameter->number : 0,
+                        .buffer = buffer + 1,
+                        .element = t->element,
+                        .value = t->value};
   XD_ADD(&r->design->program, sequence, &k);
 }
 
@@ -179,6 +191,7 @@ static void add_task(xd_reader *r, const xd_pending *t, shim_ids *ids) {
                              .id = t->id >= 0 ? t->id : next_id(r, &ids[p->channels.at[channel].tile.column]),
                              .buffer = t->buffer,
                              .pattern = t->pattern,
+                             .packet = t->packet,
                              .iterations = t->iterations,
                              .iteration_stride = t->stride,
                              .acquire.lock = -1,
@@ -208,6 +221,7 @@ static void note_lines(xd_reader *r) {
   for (size_t i = 0; i < r->fifos.n; i++) {
     const xd_fifo *f = &r->design->program.fifos.at[i];
     xd_note_line(r, f->name, r->fifos.at[i].line);
+    if (f->shared) continue;
     note_channel(r, f->source, r->fifos.at[i].line);
     for (int c = 0; c < f->n_consumers; c++) note_channel(r, f->sink[c], r->fifos.at[i].line);
   }
@@ -254,10 +268,10 @@ void xd_read_finish(xd_reader *r) {
     r->status = tw_fail(r->error, TW_MISSING, "out of memory");
     return;
   }
-  if (p->fifos.n && r->explicit_line) /* which channels and locks a FIFO gets is the tool's choice */
+  if (p->fifos.n && r->explicit_line && !r->options.raw) /* which channels and locks a FIFO gets is the tool's choice */
     xd_read_fail(r, r->explicit_line, "locks, flows and DMA programs beside object FIFOs are not taken");
-  xd_read_barriers(r);
-  if (r->explicit_line) xd_read_ports(r);
+  if (!r->options.raw) xd_read_barriers(r);
+  if (r->explicit_line && !r->options.raw) xd_read_ports(r);
   xd_read_steps(r);
   const tw_status lowered = xd_lower(r->config, p, &why);
   if (!p->failed) note_lines(r);

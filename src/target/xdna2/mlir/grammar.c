@@ -107,6 +107,15 @@ int64_t xd_read_number(xd_reader *r, int64_t least, int64_t most) {
   return xd_going(r) ? t.number : least;
 }
 
+void xd_skip_region(xd_reader *r) {
+  int depth = 0;
+  do {
+    if (xd_read_at_kind(r, XD_TOKEN_END)) xd_read_fail(r, r->token.line, "the text ends within what is left out");
+    depth += xd_read_at(r, '{') ? 1 : xd_read_at(r, '}') ? -1 : 0;
+    xd_read_next(r);
+  } while (xd_going(r) && depth > 0);
+}
+
 /* ---- names ---- */
 
 void xd_define(xd_reader *r, xd_value v) {

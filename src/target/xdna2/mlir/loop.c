@@ -16,55 +16,7 @@
 #include "base/strings.h"
 #include "target/xdna2/mlir/core_reader.h"
 
-/* ---- a loop ---- */
-
-static int64_t read_bound(core_reader *c) {
-  const int line = c->r->token.line;
-  const xd_value *v = xd_value_named(c->r, xd_read_value_name(c->r), line);
-  if (v && v->kind != XD_NUMBER_VALUE)
-    xd_read_fail(c->r, line, "%%%s is no constant; loops need constant bounds", xd_read_excerpt(v->name).text);
-  return v ? v->number : 0;
-}
-
 /* ---- run-time parameters ---- */
-
-/* %value = memref.load %buffer[%element] : memref<..> */
-void xd_core_read_load(core_reader *c, xd_slice result, int line) {
-  xd_reader *r = c->r;
-  const xd_value *of = xd_value_named(r, xd_read_value_name(r), line);
-  if (of && (of->kind != XD_BUFFER_VALUE || !xd_same_place(of->place, c->core.tile) || of->shape.element_bits != 32))
-    xd_read_fail(r, line,
-                 "%%%s is no buffer of 32-bit words of this core: memref.load is taken for run-time parameters",
-                 xd_read_excerpt(of->name).text);
-  xd_value v = {.name = result, .kind = XD_LOADED_VALUE, .index = of ? (int)of->number : 0};
-  const xd_shape whole = of ? of->shape : (xd_shape){0};
-  const int64_t elements = whole.elements;
-  xd_read_expect(r, '[');
-  v.number = read_bound(c);
-  xd_read_expect(r, ']');
-  xd_read_expect(r, ':');
-  const xd_shape shape = xd_read_type(r);
-  xd_expect_shape(r, &shape, &whole, line);
-  if (xd_going(r) && (v.number < 0 || v.number >= elements))
-    xd_read_fail(r, line, "element %" PRId64 " of a buffer of %" PRId64, v.number, elements);
-  xd_define(r, v);
-}
-
-/* %index = arith.index_cast %value : i32 to index */
-void xd_core_read_cast(core_reader *c, xd_slice result, int line) {
-  xd_reader *r = c->r;
-  const xd_value *of = xd_value_named(r, xd_read_value_name(r), line);
-  xd_read_expect(r, ':');
-  xd_read_type(r);
-  xd_read_expect_word(r, "to");
-  xd_read_type(r);
-  if (!of) return;
-  xd_value v = *of;
-  if (v.kind != XD_LOADED_VALUE && v.kind != XD_NUMBER_VALUE)
-    xd_read_fail(r, line, "%%%s is no number", xd_read_excerpt(v.name).text);
-  v.name = result;
-  xd_define(r, v);
-}
 
 /* The core's parameter that is this word. */
 static int parameter_of(core_reader *c, const xd_value *v, int line) {
@@ -83,19 +35,24 @@ static int parameter_of(core_reader *c, const xd_value *v, int line) {
   return number;
 }
 
-/* A loop's end: a constant, or a parameter, whose number is *parameter (else -1). */
-static int64_t read_end(core_reader *c, int *parameter) {
-  const int line = c->r->token.line;
-  *parameter = -1;
-  if (xd_read_at_kind(c->r, XD_TOKEN_VALUE)) {
-    const xd_value *v = xd_value_named(c->r, (xd_slice){c->r->token.at, c->r->token.length}, line);
-    if (v && v->kind == XD_LOADED_VALUE) {
-      *parameter = parameter_of(c, v, line);
-      xd_read_next(c->r);
-      return 0;
-    }
-  }
-  return read_bound(c);
+/* What a loop begins with, ends with or goes on by. */
+typedef struct bounds {
+  xd_source at[3]; /* from, to, step */
+  int parameter;   /* that `to` is; else -1 */
+} bounds;
+
+static bool is_known(const bounds *b) { return b->at[0].at < 0 && b->at[1].at < 0 && b->at[2].at < 0; }
+
+/* One of them. A loop from 0 in steps of 1 to a word of memory that nobody but the host writes is turned by a parameter. */
+static void read_bounds(core_reader *c, bounds *b, int i) {
+  xd_reader *r = c->r;
+  const int line = r->token.line;
+  const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
+  if (!v) return;
+  if (i == 1 && v->kind == XD_LOADED_VALUE && !r->options.raw && b->at[0].at < 0)
+    b->parameter = parameter_of(c, v, line);
+  else
+    b->at[i] = xd_core_source(c, v, line);
 }
 
 /* ---- turns ---- */
@@ -111,9 +68,11 @@ static int64_t turns_of(xd_reader *r, int64_t from, int64_t to, int64_t step, in
 }
 
 /* Of a parameter, its value: the turns are unknown here, as of a loop for ever. */
-static int64_t turns_to(xd_reader *r, int64_t from, int64_t to, int parameter, int64_t step, int line) {
-  if (parameter < 0) return turns_of(r, from, to, step, line);
-  if (from || step != 1) xd_read_fail(r, line, "a loop to a run-time parameter must go from 0 in steps of 1");
+static int64_t turns_to(xd_reader *r, const bounds *b, int line) {
+  if (b->parameter < 0 && !is_known(b)) return XD_COUNTED;
+  if (b->parameter < 0) return turns_of(r, b->at[0].value, b->at[1].value, b->at[2].value, line);
+  if (b->at[0].value || b->at[2].at >= 0 || b->at[2].value != 1)
+    xd_read_fail(r, line, "a loop to a run-time parameter must go from 0 in steps of 1");
   return -1;
 }
 
@@ -140,21 +99,25 @@ static void check_turn(core_reader *c, const xd_port_note *before, size_t n, int
 
 /* Turns that acquire nothing are simulated one by one, whatever they do. */
 static void check_busy(core_reader *c, size_t begin, int64_t turns, int64_t outside, int line) {
-  enum { MOST = 1 << 20 };
+  enum { MOST = 1 << 26 };
   for (size_t i = begin; i < c->core.ops.n; i++)
-    if (c->core.ops.at[i].kind == XD_ACQUIRE) {
+    if (c->core.ops.at[i].kind == XD_ACQUIRE || c->core.ops.at[i].kind == XD_TAKE_LOCK) {
       c->busy = outside;
       return;
     }
+  if (turns == XD_COUNTED) turns = 1; /* known when it runs, which is bounded, too */
   if (turns < 0 || turns * (c->busy + 1) > MOST)
     xd_read_fail(c->r, line, "a loop of more than %d turns that acquires nothing", MOST);
   c->busy = xd_going(c->r) ? outside + turns * (c->busy + 1) : 0;
 }
 
 /* Its turns may be known only where it ends. */
-static void open_loop(core_reader *c, int parameter, xd_slice turn, xd_slice header, int line) {
+static void open_loop(core_reader *c, const bounds *b, xd_slice turn, xd_slice header, int line) {
   xd_reader *r = c->r;
-  const xd_op op = {.kind = XD_LOOP, .parameter = parameter};
+  const xd_op op = {.kind = XD_LOOP,
+                    .parameter = b->parameter,
+                    .turns = !is_known(b) && b->parameter < 0,
+                    .scalar = {.to = xd_core_register(c), .from = {b->at[0], b->at[1], b->at[2]}}};
   if (c->loops == XD_LOOPS) xd_read_fail(r, line, "loops nest more than %d deep", XD_LOOPS);
   if (!xd_going(r)) return;
   core_loop *l = &c->loop[c->loops++];
@@ -169,7 +132,7 @@ static void open_loop(core_reader *c, int parameter, xd_slice turn, xd_slice hea
   if (l->before && l->n_ports) memcpy(l->before, r->ports.at, l->n_ports * sizeof *l->before);
   c->busy = 0;
   xd_core_add(c, &op);
-  xd_define(r, (xd_value){.name = turn, .kind = XD_TURN_VALUE});
+  xd_define(r, (xd_value){.name = turn, .kind = XD_TURN_VALUE, .index = op.scalar.to, .first = (int64_t)l->op});
 }
 
 static void close_loop(core_reader *c, int64_t turns) {
@@ -186,27 +149,73 @@ static void close_loop(core_reader *c, int64_t turns) {
 
 /* ---- scf.for ---- */
 
-void xd_core_read_for(core_reader *c, int line) {
+/* iter_args(%name = %begin) -> (type): a register that keeps a value from turn to turn; -1: none */
+static int read_kept(core_reader *c, xd_slice *name, int line) {
   xd_reader *r = c->r;
-  const int depth = c->loops;
+  if (!xd_read_take_word(r, "iter_args")) return -1;
+  xd_read_expect(r, '(');
+  *name = xd_read_value_name(r);
+  xd_read_expect(r, '=');
+  const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
+  const xd_source begin = xd_core_source(c, v, line);
+  if (xd_read_at(r, ',')) xd_read_fail(r, line, "more than one value from turn to turn (iter_args) is not taken");
+  xd_read_expect(r, ')');
+  if (xd_going(r) && !xd_read_at_kind(r, XD_TOKEN_ARROW)) xd_read_fail(r, r->token.line, "-> is expected");
+  xd_read_next(r);
+  xd_read_expect(r, '(');
+  xd_read_type(r);
+  xd_read_expect(r, ')');
+  if (!xd_going(r)) return -1;
+  const int at = xd_core_register(c);
+  xd_core_copy(c, begin, at);
+  return at;
+}
+
+static void read_body(core_reader *c, const bounds *b, xd_slice turn, xd_slice kept, int at, int line) {
+  xd_reader *r = c->r;
+  const int depth = c->loops, outer = c->yields_to;
+  const int64_t turns = turns_to(r, b, line);
+  xd_attributes attributes;
+  open_loop(c, b, turn, (xd_slice){"", 0}, line);
+  if (c->loops == depth) return;
+  if (at >= 0) xd_define(r, (xd_value){.name = kept, .kind = XD_SCALAR_VALUE, .index = at});
+  c->yields_to = at;
+  xd_core_read_region(c);
+  c->yields_to = outer;
+  close_loop(c, turns);
+  xd_read_attributes(r, &attributes);
+  xd_attribute_ignore(&attributes, "loop_annotation"); /* for compilers */
+  xd_attributes_end(r, &attributes, "a loop");
+}
+
+void xd_core_read_for(core_reader *c, xd_slice result, int line) {
+  xd_reader *r = c->r;
+  bounds b = {.parameter = -1};
+  xd_slice kept = {"", 0};
   const xd_slice turn = xd_read_value_name(r);
   xd_read_expect(r, '=');
-  const int64_t from = read_bound(c);
+  read_bounds(c, &b, 0);
   xd_read_expect_word(r, "to");
-  int parameter;
-  const int64_t to = read_end(c, &parameter);
+  read_bounds(c, &b, 1);
   xd_read_expect_word(r, "step");
-  const int64_t step = read_bound(c);
-  if (xd_read_at_word(r, "iter_args")) xd_read_fail(r, line, "iter_args of a loop is not taken");
+  read_bounds(c, &b, 2);
+  const int at = read_kept(c, &kept, line);
   if (xd_read_take(r, ':')) xd_read_type(r);
-  const int64_t turns = turns_to(r, from, to, parameter, step, line);
-  open_loop(c, parameter, turn, (xd_slice){"", 0}, line);
-  if (c->loops == depth) return;
-  xd_core_read_region(c);
-  close_loop(c, turns);
-  xd_attributes attributes;
-  xd_read_attributes(r, &attributes);
-  xd_attributes_end(r, &attributes, "scf.for");
+  read_body(c, &b, turn, kept, at, line);
+  if (result.length && at >= 0) xd_define(r, (xd_value){.name = result, .kind = XD_SCALAR_VALUE, .index = at});
+}
+
+/* affine.for %i = 0 to 64 [step 2] */
+void xd_core_read_affine_for(core_reader *c, int line) {
+  xd_reader *r = c->r;
+  bounds b = {.at = {{-1, 0}, {-1, 0}, {-1, 1}}, .parameter = -1};
+  const xd_slice turn = xd_read_value_name(r);
+  xd_read_expect(r, '=');
+  b.at[0].value = xd_read_number(r, INT32_MIN, INT32_MAX);
+  xd_read_expect_word(r, "to");
+  b.at[1].value = xd_read_number(r, INT32_MIN, INT32_MAX);
+  if (xd_read_take_word(r, "step")) b.at[2].value = xd_read_number(r, 1, INT32_MAX);
+  read_body(c, &b, turn, (xd_slice){"", 0}, -1, line);
 }
 
 /* ---- branches ---- */
@@ -228,8 +237,50 @@ static xd_slice read_value_of_block(xd_reader *r) {
   return name;
 }
 
+/* Up to the branch back. */
+static void read_blocks(core_reader *c, xd_slice header, int line) {
+  xd_reader *r = c->r;
+  while (xd_going(r) && !c->back) {
+    if (xd_read_at(r, '}') || xd_read_at(r, '^') || xd_read_at_kind(r, XD_TOKEN_END))
+      xd_read_fail(r, r->token.line, "the loop from line %d on does not come back to ^%s", line,
+                   xd_read_excerpt(header).text);
+    else
+      xd_core_read_op(c);
+  }
+  c->back = false;
+}
+
+/* ^header: ... cf.br ^header: for ever */
+static void read_endless(core_reader *c, xd_slice header, int line) {
+  const bounds b = {.at = {{-1, 0}, {-1, 0}, {-1, 1}}, .parameter = -1};
+  const int depth = c->loops;
+  expect_label(c->r, header, line);
+  xd_read_expect(c->r, ':');
+  open_loop(c, &b, (xd_slice){"", 0}, header, line);
+  if (c->loops == depth) return;
+  read_blocks(c, header, line);
+  close_loop(c, -1);
+  c->endless = true;
+}
+
+/* The step, if %next is what was just added to the loop's turn: that operation is the loop's own. */
+static int64_t take_step(core_reader *c, const core_loop *l, const xd_value *next, int line) {
+  xd_core *core = &c->core;
+  const xd_op *last = core->ops.n ? &core->ops.at[core->ops.n - 1] : NULL;
+  if (!last || last->kind != XD_SCALAR || last->scalar.kind != XD_SCALAR_ADD || next->kind != XD_SCALAR_VALUE ||
+      last->scalar.to != next->index || last->scalar.from[0].at != core->ops.at[l->op].scalar.to ||
+      last->scalar.from[1].at >= 0) {
+    xd_read_fail(c->r, line, "a loop that does not go on by a constant");
+    return 1;
+  }
+  const int64_t step = last->scalar.from[1].value;
+  core->ops.n--;
+  c->r->ops.n--; /* its note */
+  return step;
+}
+
 /* From the header on, of which the branch in that line has told. */
-static void read_branch_loop(core_reader *c, xd_slice header, int64_t from, int line) {
+static void read_branch_loop(core_reader *c, xd_slice header, xd_source from, int line) {
   xd_reader *r = c->r;
   const int depth = c->loops;
   expect_label(r, header, line);
@@ -242,8 +293,8 @@ static void read_branch_loop(core_reader *c, xd_slice header, int64_t from, int 
   xd_read_expect(r, ',');
   if (!xd_slice_same(xd_read_value_name(r), turn)) xd_read_fail(r, line, "a loop that does not compare its turn");
   xd_read_expect(r, ',');
-  int parameter;
-  const int64_t to = read_end(c, &parameter);
+  bounds b = {.at = {from, {-1, 0}, {-1, 1}}, .parameter = -1};
+  read_bounds(c, &b, 1);
   xd_read_expect(r, ':');
   xd_read_type(r);
   xd_read_expect_word(r, "cf.cond_br");
@@ -254,17 +305,13 @@ static void read_branch_loop(core_reader *c, xd_slice header, int64_t from, int 
   const xd_slice behind = xd_read_label(r);
   expect_label(r, body, line);
   xd_read_expect(r, ':');
-  open_loop(c, parameter, turn, header, line);
+  open_loop(c, &b, turn, header, line);
   if (c->loops == depth) return;
-  while (xd_going(r) && !c->back) {
-    if (xd_read_at(r, '}') || xd_read_at(r, '^') || xd_read_at_kind(r, XD_TOKEN_END))
-      xd_read_fail(r, r->token.line, "the loop from line %d on does not come back to ^%s", line,
-                   xd_read_excerpt(header).text);
-    else
-      xd_core_read_op(c);
-  }
-  c->back = false;
-  close_loop(c, turns_to(r, from, to, parameter, c->step, line));
+  const size_t at = c->loop[depth].op;
+  read_blocks(c, header, line);
+  b.at[2].value = c->step;
+  if (xd_going(r) && !r->design->program.failed) c->core.ops.at[at].scalar.from[2] = b.at[2];
+  close_loop(c, turns_to(r, &b, line));
   expect_label(r, behind, line);
   xd_read_expect(r, ':');
 }
@@ -272,27 +319,20 @@ static void read_branch_loop(core_reader *c, xd_slice header, int64_t from, int 
 void xd_core_read_branch(core_reader *c, int line) {
   xd_reader *r = c->r;
   const xd_slice to = xd_read_label(r);
-  const xd_value *v = xd_value_named(r, read_value_of_block(r), line);
-  if (!v) return;
-  if (c->loops && c->loop[c->loops - 1].header.length && xd_slice_same(c->loop[c->loops - 1].header, to)) {
-    if (v->kind != XD_TURN_VALUE || !v->number) xd_read_fail(r, line, "a loop that does not go on by a constant");
-    c->back = true;
-    c->step = v->number;
+  const core_loop *l = c->loops ? &c->loop[c->loops - 1] : NULL;
+  const bool back = l && l->header.length && xd_slice_same(l->header, to);
+  if (!xd_read_at(r, '(')) {
+    c->back = back;
+    if (!back) read_endless(c, to, line);
     return;
   }
-  if (v->kind != XD_NUMBER_VALUE) xd_read_fail(r, line, "%%%s is no constant", xd_read_excerpt(v->name).text);
-  if (xd_going(r)) read_branch_loop(c, to, v->number, line);
-}
-
-/* %next = arith.addi %turn, %step : index. Of a turn that has been added to, `number` is the step. */
-void xd_core_read_sum(core_reader *c, xd_slice result, int line) {
-  xd_reader *r = c->r;
-  const xd_value *turn = xd_value_named(r, xd_read_value_name(r), line);
-  xd_read_expect(r, ',');
-  const int64_t step = read_bound(c);
-  xd_read_expect(r, ':');
-  xd_read_type(r);
-  if (turn && (turn->kind != XD_TURN_VALUE || turn->number))
-    xd_read_fail(r, line, "arith.addi is taken for the turn of a loop only");
-  xd_define(r, (xd_value){.name = result, .kind = XD_TURN_VALUE, .number = step});
+  const xd_value *v = xd_value_named(r, read_value_of_block(r), line);
+  if (!v) return;
+  if (back) {
+    c->back = true;
+    c->step = take_step(c, l, v, line);
+    return;
+  }
+  const xd_source from = xd_core_source(c, v, line);
+  if (xd_going(r)) read_branch_loop(c, to, from, line);
 }

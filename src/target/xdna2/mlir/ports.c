@@ -165,7 +165,7 @@ static void walk_core(xd_reader *r, size_t core, size_t *note) {
     }
     if (op->kind == XD_LOOP) walk_begin(&w);
     if (op->kind == XD_END) walk_end(&w);
-    if (op->kind == XD_CALL) walk_call(&w, op);
+    if (op->kind == XD_CALL || op->kind == XD_SCALAR) walk_call(&w, op);
     if (lock >= 0) walk_use(&w, op, lock);
   }
   for (size_t i = 0; w.now && i < p->ports.n && xd_going(r); i++)

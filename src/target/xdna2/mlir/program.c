@@ -17,14 +17,14 @@
 typedef struct block {
   xd_slice label, next;
   int descriptor, line; /* -1: none */
-  bool ends;
+  bool ends, is_short;  /* is_short: of aie.dma */
   xd_lock_use acquire, release;
 } block;
 
 typedef struct start {
-  xd_slice first, next; /* blocks: of its ring, and where the program goes on */
-  int channel, line;
-  int block; /* that it stands in */
+  xd_slice first, next;     /* blocks: of its ring, and where the program goes on */
+  int channel, line, again; /* again: repeat_count */
+  int block;                /* that it stands in */
 } start;
 
 enum { BLOCKS = 256, STARTS = 32 };
@@ -33,6 +33,7 @@ typedef struct dma_reader {
   xd_reader *r;
   xd_place tile;
   int n_blocks, n_starts;
+  int current; /* the block that is read */
   block at[BLOCKS];
   start start[STARTS];
 } dma_reader;
@@ -52,13 +53,13 @@ static void read_start(dma_reader *d) {
   if (xd_read_take(r, ',')) {
     xd_read_expect_word(r, "repeat_count");
     xd_read_expect(r, '=');
-    if (xd_read_number(r, 0, 255)) xd_read_fail(r, s.line, "repeat_count of aie.dma_start is not taken");
+    s.again = (int)xd_read_number(r, 0, 255);
   }
   xd_read_expect(r, ')');
   xd_read_attributes(r, &a);
   xd_attributes_end(r, &a, "aie.dma_start");
   if (d->n_starts == STARTS) xd_read_fail(r, s.line, "more than %d channels of one tile", STARTS);
-  s.block = d->n_blocks - 1;
+  s.block = d->current;
   if (d->at[s.block].descriptor >= 0 || d->at[s.block].acquire.lock >= 0)
     xd_read_fail(r, s.line, "aie.dma_start within a descriptor's block: a block's label is missing above");
   if (!xd_going(r)) return;
@@ -86,6 +87,7 @@ static void read_bd(dma_reader *d, block *b) {
                                     .buffer = (int)bd.of->number,
                                     .pattern = xd_bd_pattern(r, &bd, XD_SIZES),
                                     .iterations = 1,
+                                    .packet = bd.packet,
                                     .next = -1};
   b->line = line;
   b->descriptor = XD_ADD(&r->design->program, descriptors, &descriptor);
@@ -114,6 +116,59 @@ static void begin_block(dma_reader *d, xd_slice label) {
       (block){.label = label, .descriptor = -1, .line = d->r->token.line, .acquire = {-1, 0}, .release = {-1, 0}};
 }
 
+static void read_op(dma_reader *);
+
+/* aie.dma(S2MM, 0) [{ a descriptor }, { the next }]: a ring, or, with {loop = false}, a chain. */
+static void read_short(dma_reader *d) {
+  xd_reader *r = d->r;
+  const int line = r->token.line;
+  xd_attributes a;
+  xd_read_expect(r, '(');
+  const xd_direction direction = xd_read_direction(r);
+  xd_read_expect(r, ',');
+  const int id = (int)xd_read_number(r, 0, 15);
+  xd_read_expect(r, ')');
+  xd_read_attributes(r, &a);
+  const bool loops = !xd_attribute_false(r, &a, "loop");
+  const int again = (int)xd_attribute_number(r, &a, "repeat_count", 0);
+  xd_attribute_text(r, &a, "sym_name");
+  xd_attributes_end(r, &a, "aie.dma");
+  if (!xd_going(r)) return;
+  const int channel = xd_read_channel(r, d->tile, direction, id), outer = d->current;
+  xd_program *p = &r->design->program;
+  if (channel < 0) return;
+  if (p->channels.at[channel].start >= 0)
+    xd_read_fail(r, line, "%s is started twice", xd_channel_label(&p->channels.at[channel]).text);
+  if (again < 0 || again > 255) xd_read_fail(r, line, "repeat_count %d: 0 to 255 are possible", again);
+  int first = -1, last = -1;
+  xd_read_expect(r, '[');
+  do {
+    begin_block(d, (xd_slice){"", 0});
+    if (!xd_going(r)) return;
+    d->current = d->n_blocks - 1;
+    d->at[d->current].is_short = true;
+    xd_read_expect(r, '{');
+    while (xd_going(r) && !xd_read_at(r, '}') && !xd_read_at_kind(r, XD_TOKEN_END)) read_op(d);
+    xd_read_expect(r, '}');
+    const block *b = &d->at[d->current];
+    if (xd_going(r) && b->descriptor < 0) xd_read_fail(r, b->line, "a block of aie.dma has no descriptor (aie.dma_bd)");
+    if (!xd_going(r) || p->failed) return;
+    xd_descriptor *x = &p->descriptors.at[b->descriptor];
+    x->channel = channel;
+    x->acquire = b->acquire;
+    x->release = b->release;
+    if (first < 0) first = b->descriptor;
+    if (last >= 0) p->descriptors.at[last].next = b->descriptor;
+    last = b->descriptor;
+  } while (xd_read_take(r, ','));
+  xd_read_expect(r, ']');
+  d->current = outer;
+  if (!xd_going(r)) return;
+  p->descriptors.at[last].next = loops ? first : -1;
+  p->channels.at[channel].start = first;
+  p->channels.at[channel].again = again;
+}
+
 static void read_op(dma_reader *d) {
   xd_reader *r = d->r;
   xd_slice op;
@@ -121,10 +176,11 @@ static void read_op(dma_reader *d) {
     const xd_slice label = xd_read_label(r);
     xd_read_expect(r, ':');
     begin_block(d, label);
+    d->current = d->n_blocks - 1;
     return;
   }
   const int line = r->token.line;
-  block *b = &d->at[d->n_blocks - 1];
+  block *b = &d->at[d->current];
   const xd_slice result = xd_read_result(r, &op);
   if (b->ends || b->next.length) {
     xd_read_fail(r, line, "%s behind the end of its block", xd_read_excerpt(op).text);
@@ -138,6 +194,12 @@ static void read_op(dma_reader *d) {
     read_bd(d, b);
   else if (xd_read_take_word(r, "arith.constant"))
     xd_read_constant(r, result);
+  else if (xd_read_take_word(r, "aie.buffer"))
+    xd_read_buffer(r, result);
+  else if (xd_read_take_word(r, "aie.lock"))
+    xd_read_lock(r, result);
+  else if (xd_read_take_word(r, "aie.dma"))
+    read_short(d);
   else if (xd_read_take_word(r, "aie.next_bd"))
     b->next = xd_read_label(r);
   else if (xd_read_take_word(r, "aie.end"))
@@ -165,6 +227,7 @@ static void close_ring(dma_reader *d, const start *s) {
     }
     xd_descriptor *x = &p->descriptors.at[b->descriptor];
     if (p->channels.at[s->channel].start < 0) p->channels.at[s->channel].start = b->descriptor;
+    p->channels.at[s->channel].again = s->again;
     x->channel = s->channel;
     x->acquire = b->acquire;
     x->release = b->release;
@@ -186,12 +249,15 @@ static void close_ring(dma_reader *d, const start *s) {
   }
 }
 
+static bool r_is_raw(const dma_reader *d) { return d->r->options.raw; }
+
 /* Each start goes on to the block of the next one, the last to one without a descriptor. */
 static void check_starts(dma_reader *d) {
   for (int i = 0; i < d->n_starts && xd_going(d->r); i++) {
     const start *s = &d->start[i];
     const block *b = block_named(d, s->next, s->line);
     if (!b) return;
+    if (r_is_raw(d)) continue;
     if (i + 1 < d->n_starts ? b != &d->at[d->start[i + 1].block] : b->descriptor >= 0 || !b->ends)
       xd_read_fail(d->r, s->line, "block ^%s is not where the program goes on", xd_read_excerpt(s->next).text);
   }

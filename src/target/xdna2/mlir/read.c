@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "target/xdna2/array/lower.h"
+#include "target/xdna2/array/scalar.h"
 #include "target/xdna2/mlir/reader.h"
 
 bool xd_mlir_is(const char *text) {
@@ -23,7 +24,22 @@ void xd_mlir_free(xd_mlir_design *d) {
 
 /* %name = arith.constant 4 : index */
 void xd_read_constant(xd_reader *r, xd_slice result) {
-  if (xd_read_at_kind(r, XD_TOKEN_REAL)) xd_read_fail(r, r->token.line, "real constants are not taken");
+  if (xd_read_at_kind(r, XD_TOKEN_REAL)) {
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", (int)(r->token.length < 63 ? r->token.length : 63), r->token.at);
+    const xd_value v = {.name = result, .kind = XD_REAL_VALUE, .number = xd_scalar_of_real(strtod(text, NULL))};
+    xd_read_next(r);
+    xd_read_expect(r, ':');
+    xd_read_type(r);
+    xd_define(r, v);
+    return;
+  }
+  if (xd_read_at_word(r, "true") || xd_read_at_word(r, "false")) {
+    const xd_value v = {.name = result, .kind = XD_NUMBER_VALUE, .number = xd_read_at_word(r, "true")};
+    xd_read_next(r);
+    xd_define(r, v);
+    return;
+  }
   const int64_t number = xd_read_number(r, INT64_MIN, INT64_MAX);
   if (xd_read_take(r, ':')) xd_read_type(r);
   xd_define(r, (xd_value){.name = result, .kind = XD_NUMBER_VALUE, .number = number});
@@ -74,12 +90,16 @@ static void read_declaration(xd_reader *r) {
   xd_read_expect(r, ')');
   if (xd_read_at_kind(r, XD_TOKEN_ARROW)) {
     xd_read_next(r);
-    xd_read_expect(r, '(');
-    xd_read_expect(r, ')');
+    const bool listed = xd_read_take(r, '(');
+    d.gives = !listed || !xd_read_at(r, ')');
+    if (d.gives) xd_read_type(r);
+    if (listed) xd_read_expect(r, ')');
   }
   if (xd_read_take_word(r, "attributes")) {
     xd_read_attributes(r, &a);
     d.object_file = xd_attribute_text(r, &a, "link_with");
+    xd_attribute_text(r, &a, "link_with_mode");
+    xd_attribute_ignore(&a, "llvm.bareptr");
     xd_attributes_end(r, &a, "func.func");
   }
   xd_append(&r->declarations, sizeof d, &d, &r->failed);
@@ -95,7 +115,7 @@ void xd_name_local(xd_slice value, xd_place t, char name[XD_NAME]) {
 }
 
 /* %name = aie.buffer(%tile) {sym_name = "name"} : memref<..> */
-static void read_buffer(xd_reader *r, xd_slice result) {
+void xd_read_buffer(xd_reader *r, xd_slice result) {
   const int line = r->token.line;
   xd_buffer b = {.bytes = 0};
   xd_value value = {.name = result, .kind = XD_BUFFER_VALUE, .index = -1};
@@ -115,8 +135,11 @@ static void read_buffer(xd_reader *r, xd_slice result) {
   xd_read_expect(r, ':');
   value.shape = xd_read_type(r);
   if (xd_going(r) && !value.shape.is_memref) xd_read_fail(r, line, "a buffer's type must be a memref");
-  if (xd_read_at(r, '=')) xd_read_fail(r, line, "initial values of a buffer are not taken");
-  if (!xd_going(r)) return;
+  if (xd_going(r) && xd_read_take(r, '=')) b.initial = xd_read_dense(r, &value.shape);
+  if (!xd_going(r)) {
+    free(b.initial);
+    return;
+  }
   xd_name_local(result, b.tile, b.name);
   b.bytes = value.shape.bytes;
   b.type = xd_shape_type(&value.shape);
@@ -141,6 +164,13 @@ static void skip_global(xd_reader *r) {
   xd_read_symbol(r);
   xd_read_expect(r, ':');
   xd_read_type(r);
+}
+
+/* aie.trace @name(%tile) { ... } */
+static void skip_trace(xd_reader *r) {
+  while (xd_going(r) && !xd_read_at(r, '{') && !xd_read_at_kind(r, XD_TOKEN_END)) xd_read_next(r);
+  xd_skip_region(r);
+  r->design->skipped++;
 }
 
 /* Of the explicit form; false: it is none of them. */
@@ -172,7 +202,7 @@ static void read_op(xd_reader *r) {
   else if (xd_read_take_word(r, "aie.objectfifo.link"))
     xd_read_link(r);
   else if (xd_read_take_word(r, "aie.buffer"))
-    read_buffer(r, result);
+    xd_read_buffer(r, result);
   else if (xd_read_take_word(r, "aie.core"))
     xd_read_core(r, result);
   else if (xd_read_take_word(r, "aie.runtime_sequence") || xd_read_take_word(r, "aiex.runtime_sequence"))
@@ -181,6 +211,8 @@ static void read_op(xd_reader *r) {
     xd_read_allocation(r);
   else if (xd_read_take_word(r, "aie.lock"))
     xd_read_lock(r, result);
+  else if (xd_read_at_word(r, "aie.trace") || xd_read_at_word(r, "aie.trace.config"))
+    skip_trace(r);
   else if (xd_read_take_word(r, "aie.packet_flow"))
     xd_read_packet_flow(r);
   else if (xd_read_take_word(r, "memref.global"))
@@ -197,6 +229,12 @@ static void read_op(xd_reader *r) {
 static void set_device(xd_reader *r, xd_slice name, int line) {
   const int all = xd_slice_is((xd_slice){name.at, name.length < 4 ? name.length : 4}, "npu1") ? 4 : r->config->columns;
   const bool is_npu = name.length >= 4 && !memcmp(name.at, "npu", 3) && (name.at[3] == '1' || name.at[3] == '2');
+  if (xd_slice_is(name, "npu")) { /* as npu1 was called when there was no other */
+    r->is_aie2 = true;
+    r->columns = 4;
+    snprintf(r->design->device, sizeof r->design->device, "npu1");
+    return;
+  }
   r->is_aie2 = is_npu && name.at[3] == '1';
   r->columns = all;
   snprintf(r->design->device, sizeof r->design->device, "%.*s", (int)(name.length < 15 ? name.length : 15), name.at);
@@ -235,6 +273,11 @@ static void read_module(xd_reader *r) {
   if (is_module && xd_read_at_kind(r, XD_TOKEN_SYMBOL)) xd_read_symbol(r);
   if (is_module) xd_read_expect(r, '{');
   read_device(r);
+  while (xd_read_at_word(r, "aie.device") && r->design->runs && r->options.raw) { /* the first one runs */
+    while (xd_going(r) && !xd_read_at(r, '{')) xd_read_next(r);
+    xd_skip_region(r);
+    r->design->devices++;
+  }
   if (xd_read_at_word(r, "aie.device")) xd_read_fail(r, r->token.line, "a second device is not taken");
   if (is_module) xd_read_expect(r, '}');
   if (xd_going(r) && !xd_read_at_kind(r, XD_TOKEN_END))
@@ -246,6 +289,8 @@ tw_status xd_mlir_read(const xd_config *c, const char *text, const xd_mlir_optio
                        tw_error *error) {
   *out = (xd_mlir_design){0};
   xd_reader r = {.config = c, .options = *options, .design = out, .lexer = {text, 1}, .error = error};
+  xd_read_hints(&r, text);
+  out->program.raw = options->raw;
   read_module(&r);
   xd_read_finish(&r);
   if (r.failed && r.status == TW_OK) r.status = tw_fail(error, TW_MISSING, "out of memory");
@@ -259,6 +304,7 @@ tw_status xd_mlir_read(const xd_config *c, const char *text, const xd_mlir_optio
   free(r.parameters.at);
   free(r.symbols.at);
   free(r.ops.at);
+  free(r.hints.at);
   free(r.lock_numbers.at);
   free(r.descriptor_lines.at);
   if (r.status != TW_OK) xd_mlir_free(out);

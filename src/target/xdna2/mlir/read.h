@@ -13,6 +13,10 @@
 typedef struct xd_mlir_options {
   tw_rounding rounding;
   int shift; /* of narrowing kernels */
+  bool
+      raw; /* run without an op: cores may use locks and buffers as they like, and functions of which the time is given */
+  size_t n_values; /* of the runtime sequence's arguments: those that are numbers */
+  const int64_t *value;
 } xd_mlir_options;
 
 /* Where something stands in the text that messages call by this label: a FIFO, a channel, a tile, a command. */
@@ -25,6 +29,9 @@ typedef struct xd_mlir_design {
   xd_program program; /* lowered and checked; external buffers are the arguments of the runtime sequence */
   char device[16];    /* npu2, npu1_4col, ... */
   bool runs;          /* it has a runtime sequence */
+  int devices;        /* others in the text, which are left out */
+  int skipped;        /* ops of traces, which are not simulated */
+  int unknown;        /* calls of functions of which only the time is given */
   XD_LIST(xd_mlir_line) lines;
 } xd_mlir_design;
 

@@ -9,7 +9,7 @@
 
 /* ---- what is known ---- */
 
-enum { XD_SHAPE_DIMS = 8, XD_MLIR_ARGUMENTS = 8, XD_MLIR_ATTRIBUTES = 16 };
+enum { XD_SHAPE_DIMS = 8, XD_MLIR_ARGUMENTS = 16, XD_MLIR_ATTRIBUTES = 16 };
 
 /* A part of the text: a name. */
 typedef struct xd_slice {
@@ -29,14 +29,16 @@ typedef struct xd_shape {
 typedef enum xd_value_kind {
   XD_TILE_VALUE,     /* place */
   XD_NUMBER_VALUE,   /* number */
-  XD_TURN_VALUE,     /* of a loop: counts its turns */
+  XD_REAL_VALUE,     /* number: its bits, as a register has them */
+  XD_TURN_VALUE,     /* of a loop: counts its turns; index: register, first: the loop's operation */
+  XD_SCALAR_VALUE,   /* index: register */
   XD_VIEW_VALUE,     /* index: port; number: how many objects; first: of the oldest, counted from the core's start */
   XD_OBJECT_VALUE,   /* index: port; first: the object */
   XD_BUFFER_VALUE,   /* index: port of the core's own, -1 in a memory tile; number: the buffer; place */
   XD_LOCK_VALUE,     /* index: lock; place */
   XD_ARGUMENT_VALUE, /* index: external buffer */
   XD_TASK_VALUE,     /* index: of the reader's tasks */
-  XD_LOADED_VALUE,   /* of a buffer that the host writes: index: the buffer; number: the element */
+  XD_LOADED_VALUE,   /* of a buffer that the host may write: index: the buffer; number: the element; first: register */
   XD_OTHER_VALUE     /* a core: nothing uses it */
 } xd_value_kind;
 
@@ -53,7 +55,14 @@ typedef struct xd_declaration {
   xd_slice name, object_file; /* link_with; may be empty */
   int n;
   xd_shape argument[XD_MLIR_ARGUMENTS];
+  bool gives; /* a result, a scalar */
 } xd_declaration;
+
+/* What the text's //: lines, or the command line, say of a function (hints.c). */
+typedef struct xd_hint {
+  xd_slice name, what; /* what: gemm,..., or another function's name; empty: nothing */
+  double cycles;       /* 0: not given */
+} xd_hint;
 
 /* Of each FIFO of the program, by its index. */
 typedef struct xd_fifo_note {
@@ -74,6 +83,7 @@ typedef struct xd_pending {
   int buffer;
   xd_pattern pattern;
   int64_t iterations, stride, repeat;
+  int packet;
   bool token, always_token; /* if it writes DDR, it gives one in any case */
   int64_t element, value;   /* SET: of the buffer that `metadata` names; SET_LOCK: value */
   int lock;                 /* SET_LOCK */
@@ -117,7 +127,8 @@ typedef struct xd_reader {
   xd_token token; /* the next one */
   tw_error *error;
   tw_status status;
-  bool failed;  /* a list could not grow */
+  bool failed; /* a list could not grow */
+  XD_LIST(xd_hint) hints;
   bool is_aie2; /* npu1: other shapes of matrix instructions */
   int columns;  /* of the device */
   int op_line;  /* where the op that is read began */
@@ -165,6 +176,7 @@ bool xd_slice_same(xd_slice, xd_slice);
 
 /* type.c */
 xd_shape xd_read_type(xd_reader *);                              /* a memref or an integer type */
+uint8_t *xd_read_dense(xd_reader *, const xd_shape *);           /* dense.c: behind =, the bytes of an initial value */
 xd_shape xd_read_wrapped_type(xd_reader *, const char *wrapper); /* !wrapper<memref<..>> */
 bool xd_shape_same(const xd_shape *, const xd_shape *);
 /* A type that the text repeats; fails if it is another one. */
@@ -188,7 +200,11 @@ typedef struct xd_attributes {
 void xd_read_attributes(xd_reader *, xd_attributes *);
 int64_t xd_attribute_number(xd_reader *, xd_attributes *, const char *name, int64_t otherwise);
 bool xd_attribute_true(xd_reader *, xd_attributes *, const char *name);
+bool xd_attribute_false(xd_reader *, xd_attributes *, const char *name); /* whether it is there, and false */
 xd_slice xd_attribute_text(xd_reader *, xd_attributes *, const char *name);
+/* name = #aie.packet_info<pkt_type = 0, pkt_id = N>: N + 1; 0 if it is not there. */
+int xd_attribute_packet(xd_reader *, xd_attributes *, const char *name);
+int xd_read_packet_info(xd_reader *); /* behind its <: up to its > */
 void xd_attribute_ignore(xd_attributes *, const char *name);
 /* Refuses those that nobody has asked for. */
 void xd_attributes_end(xd_reader *, xd_attributes *, const char *op);
@@ -219,6 +235,8 @@ void xd_read_link(xd_reader *);                      /* behind aie.objectfifo.li
 void xd_read_core(xd_reader *, xd_slice result);     /* core.c: behind aie.core */
 void xd_read_sequence(xd_reader *);                  /* sequence.c: behind runtime_sequence */
 xd_place xd_read_tile_name(xd_reader *);             /* explicit.c: of a tile that is defined above */
+void xd_read_buffer(xd_reader *, xd_slice result);   /* read.c: behind aie.buffer */
+void xd_skip_region(xd_reader *);                    /* grammar.c: at {, up to behind its } */
 void xd_read_lock(xd_reader *, xd_slice result);     /* behind aie.lock */
 void xd_read_flow(xd_reader *);                      /* behind aie.flow */
 void xd_read_packet_flow(xd_reader *);               /* behind aie.packet_flow */
@@ -248,12 +266,22 @@ typedef struct xd_bd {
   int64_t offset, length, size[XD_SIZES], stride[XD_SIZES]; /* in elements; sizes left out are 1 */
   int before[XD_SIZES], after[XD_SIZES];                    /* zeros around each dimension; they count for the length */
   int id, next_id;                                          /* -1: not given */
+  int packet;                                               /* number + 1; 0: none */
   int line;
 } xd_bd;
 /* Behind aie.dma_bd. */
 xd_bd xd_read_bd(xd_reader *, xd_value_kind of);
 /* The lower n of the dimensions. */
 xd_pattern xd_bd_pattern(xd_reader *, const xd_bd *, int n);
+
+/* hints.c */
+typedef struct xd_product_hint {
+  char in[16], out[16]; /* types; empty: as the arguments */
+  int block[3];         /* 0: row-major */
+} xd_product_hint;
+void xd_read_hints(xd_reader *, const char *text);
+const xd_hint *xd_hint_of(const xd_reader *, xd_slice name);                     /* NULL: none */
+bool xd_hint_product(xd_reader *, const xd_hint *, int line, xd_product_hint *); /* false: it is no gemm */
 
 /* finish.c: depths, lowering, tasks, checks */
 void xd_read_finish(xd_reader *);

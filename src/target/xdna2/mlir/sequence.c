@@ -18,13 +18,23 @@ static const int64_t MOST = (int64_t)1 << 28; /* keeps products and sums within 
 
 static void read_arguments(xd_reader *r) {
   xd_read_expect(r, '(');
-  while (xd_going(r) && !xd_read_at(r, ')')) {
+  for (int i = 0; xd_going(r) && !xd_read_at(r, ')'); i++) {
     const int line = r->token.line;
     const xd_slice name = xd_read_value_name(r);
     xd_read_expect(r, ':');
     const xd_shape shape = xd_read_type(r);
-    if (xd_going(r) && !shape.is_memref) xd_read_fail(r, line, "arguments of the runtime sequence must be memrefs");
-    xd_buffer b = {.external = true, .bytes = shape.bytes, .type = xd_shape_type(&shape)};
+    if (xd_going(r) && !shape.is_memref) {
+      if ((size_t)i >= r->options.n_values)
+        xd_read_fail(r, line,
+                     "argument %d of the runtime sequence, %%%s, is a number: run the design without an op and give "
+                     "its arguments, this one as --arg i32=N",
+                     i, xd_read_excerpt(name).text);
+      else
+        xd_define(r, (xd_value){.name = name, .kind = XD_NUMBER_VALUE, .number = r->options.value[i]});
+      if (!xd_read_take(r, ',')) break;
+      continue;
+    }
+    xd_buffer b = {.external = true, .argument = i, .bytes = shape.bytes, .type = xd_shape_type(&shape)};
     snprintf(b.name, sizeof b.name, "%.*s", (int)(name.length < XD_NAME ? name.length : XD_NAME - 1), name.at);
     xd_define(r, (xd_value){.name = name,
                             .kind = XD_ARGUMENT_VALUE,
@@ -88,7 +98,12 @@ static void read_memcpy(xd_reader *r, int line) {
             n_strides = xd_read_list(r, 0, MOST, d.stride);
   if (xd_going(r) && (n != XD_SIZES || n_sizes != XD_SIZES || n_strides != XD_SIZES))
     xd_read_fail(r, line, "dma_memcpy_nd needs four offsets, sizes and strides");
-  if (xd_read_at(r, ',')) xd_read_fail(r, line, "packets of dma_memcpy_nd are not taken");
+  if (xd_read_take(r, ',')) {
+    xd_read_expect_word(r, "packet");
+    xd_read_expect(r, '=');
+    xd_read_expect(r, '<');
+    t.packet = xd_read_packet_info(r);
+  }
   xd_read_expect(r, ')');
   xd_read_attributes(r, &a);
   t.id = (int)xd_attribute_number(r, &a, "id", -1);
@@ -192,6 +207,7 @@ static void read_task(xd_reader *r, xd_slice result, int line) {
   t.token = xd_attribute_true(r, &a, "issue_token");
   xd_attributes_end(r, &a, "dma_configure_task_for");
   t.id = d.id;
+  t.packet = d.packet;
   if (xd_going(r)) set_pattern(r, &d, &t);
   xd_define(r, (xd_value){.name = result, .kind = XD_TASK_VALUE, .index = (int)r->configured.n});
   xd_append(&r->configured, sizeof t, &t, &r->failed);

@@ -115,7 +115,7 @@ static tw_status add_refusal(const char *problem, const char *why, tw_files *fil
 /* What was written must be what was simulated: read back, it writes the same text. */
 static tw_status read_back(const xd_config *c, const xd_gemm *g, const char *problem, const char *text,
                            tw_error *error) {
-  const xd_mlir_options options = {g->rounding, g->shift};
+  const xd_mlir_options options = {.rounding = g->rounding, .shift = g->shift};
   xd_mlir_design d;
   char *again = NULL;
   tw_status status = xd_mlir_read(c, text, &options, &d, error);

@@ -35,6 +35,15 @@ static const xd_op *product_of(const xd_program *p) {
   return NULL;
 }
 
+static bool has_products(const xd_program *p) {
+  for (size_t c = 0; c < p->cores.n; c++)
+    for (size_t i = 0; i < p->cores.at[c].ops.n; i++)
+      if (p->cores.at[c].ops.at[i].kind == XD_SCALAR && p->cores.at[c].ops.at[i].scalar.kind == XD_SCALAR_MULTIPLY &&
+          p->cores.at[c].ops.at[i].scalar.cycles)
+        return true;
+  return false;
+}
+
 /* ---- designs of our own form ---- */
 
 /* Steps of K in the memory tile's object that feeds A. */
@@ -126,6 +135,19 @@ tw_status xd_mlir_work_of(const xd_config *c, const xd_mlir_design *d, const tw_
   int64_t bytes[XD_GEMM_OPERANDS] = {0};
   *out = (xd_mlir_work){0};
   if (!d->runs) return tw_fail(error, TW_USAGE, "the design has no runtime sequence");
+  if (d->unknown)
+    return tw_fail(
+        error, TW_USAGE,
+        "of %d call(s) only the time is given, so nothing can be checked: leave the op out, or say what they "
+        "compute (--kernel NAME=gemm)",
+        d->unknown);
+  if (!product && has_products(&d->program)) { /* by scalar code */
+    out->peak = 1;
+    tw_operand operand[TW_OPERANDS_MAX];
+    problem->op->operands(problem, operand);
+    for (int i = 0; i < XD_GEMM_ZEROS; i++) bytes[i] = (int64_t)operand[i].bytes;
+    return check_arguments(&d->program, bytes, error);
+  }
   if (!product) return tw_fail(error, TW_USAGE, "the design has no kernel that multiplies");
   if (product->call.micro) {
     const tw_status status = own_work(c, &d->program, product, problem, out, error);

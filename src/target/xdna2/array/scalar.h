@@ -1,0 +1,22 @@
+/* scalar.h - scalar code of cores: one operation at a time, on registers and on elements of buffers in L1. */
+#ifndef TW_XDNA2_ARRAY_SCALAR_H
+#define TW_XDNA2_ARRAY_SCALAR_H
+
+#include "target/xdna2/array/program.h"
+
+static inline int64_t xd_scalar_value(const xd_source *s, const int64_t registers[]) {
+  return s->at < 0 ? s->value : registers[s->at];
+}
+
+/* The bits of a register that holds this real number, and back. */
+int64_t xd_scalar_of_real(double);
+double xd_scalar_real(int64_t);
+
+/* What an operation that computes gives. Division by 0 gives 0, as nothing says what a core gives. */
+int64_t xd_scalar_compute(const xd_scalar *, const int64_t registers[]);
+
+/* An element of this type, as a register holds it, and back. */
+int64_t xd_scalar_load(tw_type, bool is_unsigned, const void *at);
+void xd_scalar_store(tw_type, int64_t value, void *at);
+
+#endif
