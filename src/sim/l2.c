@@ -7,12 +7,14 @@
 #include <string.h>
 
 enum {
+  BUFFERS_IN = 3,     /* TLBuffers from the DMA's reader or writer to channel A; the core passes the last one */
   OUTER_REQUEST = 1,  /* scheduled -> at the cork: a buffer (Parameters.scala, outerBuf) */
   OUTER_ANSWER = 2,   /* at the cork -> at SinkD, of what the cork answers itself: its queue, a buffer */
   RELEASE_STAGES = 3, /* read from the banked store -> at the cork (SourceC.scala: two registers, a queue) */
   FETCHES = 2,        /* entries of the buffer towards the cork */
   CLEAN_RELEASES =
-      4, /* that may wait for their answer: the cork's queue of two, two in SourceC's (room := count <= 1) */
+      4,           /* that may wait for their answer: the cork's queue of two, two in SourceC's (room := count <= 1) */
+  PERMISSIONS = 2, /* that may wait to go back: the cork's queue; another one keeps the fetches behind it waiting */
   WRITE_PATIENCE = 7, /* cycles after which the answer to a write goes before the next line (TLToAXI4: b_delay) */
   LLC_WAYS = 16,
 };
@@ -82,14 +84,56 @@ void l2_warm_llc(l2_cache *c, uint64_t address, uint64_t bytes) {
 
 /* ---- clients --------------------------------------------------------------------------------------------- */
 
-uint64_t l2_send(l2_cache *c, enum l2_client client, uint64_t cycle, enum l2_kind kind, uint64_t address, int bytes,
-                 bool whole_line_put, uint32_t cookie) {
-  int i = (c->queue[client].head + c->queue[client].count++) & (L2_QUEUE - 1);
-  const uint64_t eligible = cycle + (unsigned)c->p.request_latency;
-  c->queue[client].request[i] = (l2_request){eligible, address, cookie, (uint8_t)kind, (uint8_t)bytes, whole_line_put};
-  const uint64_t edge = later(later(eligible, c->accept_next), c->edge_before + 1);
-  c->next_edge = earlier(c->next_edge, edge);
+/* Cycles on the way in beyond the three buffers'. */
+static uint64_t further(const l2_cache *c) {
+  return c->p.request_latency > BUFFERS_IN ? (uint64_t)(c->p.request_latency - BUFFERS_IN) : 0;
+}
+
+static uint64_t edge_from(l2_cache *c, uint64_t cycle) {
+  c->next_edge = earlier(c->next_edge, later(cycle, c->edge_before + 1));
   return c->next_edge;
+}
+
+uint64_t l2_send(l2_cache *c, enum l2_client client, uint64_t cycle, enum l2_kind kind, uint64_t address, int bytes,
+                 uint32_t cookie) {
+  const int i = (c->queue[client].head + c->queue[client].count++) & (L2_QUEUE - 1);
+  /* the core has no buffer but the last */
+  const uint64_t from = cycle + further(c) + (client == L2_CORE ? BUFFERS_IN - 1 : 1);
+  c->queue[client].request[i] = (l2_request){from, address, cookie, (uint8_t)kind, (uint8_t)bytes, false};
+  return edge_from(c, from);
+}
+
+/* Before what enters later. */
+static void push(l2_buffer *b, const l2_beat_in *beat, uint64_t from) {
+  unsigned i = b->first + b->count++;
+  for (; i != b->first && b->at[(i - 1) % L2_BUFFER].request.from > from; i--)
+    b->at[i % L2_BUFFER] = b->at[(i - 1) % L2_BUFFER];
+  b->at[i % L2_BUFFER] = *beat;
+  b->at[i % L2_BUFFER].request.from = from;
+}
+static l2_beat_in *oldest(l2_buffer *b) { return &b->at[b->first]; }
+static void pop(l2_buffer *b) {
+  b->first = (b->first + 1) % L2_BUFFER;
+  b->count--;
+}
+/* Is there room for what leaves the buffer before in that cycle? */
+static bool has_room(const l2_buffer *b, uint64_t cycle) {
+  return b->count < 2 || b->at[(b->first + 1) % L2_BUFFER].request.from > cycle;
+}
+
+uint64_t l2_send_clear(l2_cache *c, uint64_t cycle, enum l2_kind kind, uint64_t address, int bytes, bool partial,
+                       uint32_t cookie) {
+  const l2_request r = {0, address, cookie, (uint8_t)kind, (uint8_t)bytes, partial};
+  const uint64_t from = cycle + further(c) + BUFFERS_IN;
+  push(&c->port, &(l2_beat_in){.request = r, .first = true, .last = true, .all = true}, from);
+  return edge_from(c, from);
+}
+
+uint64_t l2_put(l2_cache *c, uint64_t cycle, uint64_t address, int bytes, bool partial, bool first, bool last) {
+  const l2_request r = {0, address, 0, L2_WRITE, (uint8_t)bytes, partial};
+  const uint64_t from = cycle + further(c) + 1;
+  push(&c->writer, &(l2_beat_in){.request = r, .first = first, .last = last}, from);
+  return edge_from(c, from);
 }
 
 void l2_pop(l2_cache *c) {
@@ -98,6 +142,9 @@ void l2_pop(l2_cache *c) {
 }
 
 static bool is_write(const l2_request *r) { return r->kind == L2_WRITE || r->kind == L2_WRITEBACK; }
+static bool writes_whole_line(const l2_cache *c, const l2_request *r) {
+  return is_write(r) && !r->partial && r->bytes == c->p.line_bytes;
+}
 static int beats_of(const l2_cache *c, const l2_request *r) {
   return r->bytes > c->p.beat_bytes ? r->bytes >> c->beat_shift : 1;
 }
@@ -187,8 +234,9 @@ static void leave(l2_cache *c, int i, uint64_t cycle) {
   enter(c, i, &c->secondary[slot], c->secondary[slot].address >> c->line_shift == line, cycle);
 }
 
-/* Channel A: one request a cycle, the clients in turn. */
-static bool accept(l2_cache *c, const l2_request *request, uint64_t cycle) {
+/* Channel A: a request's first beat. */
+static bool accept(l2_cache *c, const l2_beat_in *beat, uint64_t cycle) {
+  const l2_request *request = &beat->request;
   const int beats = beats_of(c, request);
   if (is_write(request) && c->put_beats + beats > L2_PUT_BEATS) return false;
   const uint32_t set = (uint32_t)(request->address >> c->line_shift & (c->sets - 1));
@@ -214,22 +262,87 @@ static bool accept(l2_cache *c, const l2_request *request, uint64_t cycle) {
   enter(c, i, request, false, cycle);
 accepted:
   if (is_write(request)) c->put_beats += beats;
-  c->accept_next = cycle + (is_write(request) ? (unsigned)beats : 1);
+  c->accept_next = cycle + (beat->all && is_write(request) ? (unsigned)beats : 1);
   return true;
 }
 
-static void accept_next(l2_cache *c, uint64_t cycle) {
-  for (int k = 1; k <= L2_CLIENTS; k++) {
-    const int client = (c->last_client + k) % L2_CLIENTS;
-    const l2_request *request = &c->queue[client].request[c->queue[client].head];
-    if (!c->queue[client].count || request->eligible > cycle) continue;
-    c->refused = !accept(c, request, cycle);
-    if (c->refused) return;
-    c->queue[client].head = (c->queue[client].head + 1) & (L2_QUEUE - 1);
-    c->queue[client].count--;
-    c->last_client = client;
-    return;
+static void drop_head(l2_cache *c, enum l2_client client) {
+  c->queue[client].head = (c->queue[client].head + 1) & (L2_QUEUE - 1);
+  c->queue[client].count--;
+}
+static const l2_request *queued(const l2_cache *c, enum l2_client client) {
+  return c->queue[client].count ? &c->queue[client].request[c->queue[client].head] : NULL;
+}
+
+/* The DMA's crossbar: reader and writer in turn, a put of several beats as a whole (rocket-chip Arbiter.scala). */
+static void pass_dma(l2_cache *c, uint64_t cycle) {
+  const l2_request *read = queued(c, L2_READER);
+  const bool reads = read && read->from <= cycle && !c->dma_locked;
+  const bool writes = c->writer.count && oldest(&c->writer)->request.from <= cycle;
+  if (writes && (!reads || c->last_dma == L2_READER)) {
+    const l2_beat_in *beat = oldest(&c->writer);
+    c->dma_locked = !beat->last;
+    push(&c->dma, beat, cycle + 1);
+    pop(&c->writer);
+    c->left_at[L2_WRITER] = cycle;
+    c->last_dma = L2_WRITER;
+  } else if (reads) {
+    push(&c->dma, &(l2_beat_in){.request = *read, .first = true, .last = true}, cycle + 1);
+    drop_head(c, L2_READER);
+    c->left_at[L2_READER] = cycle;
+    c->last_dma = L2_READER;
   }
+}
+
+/* The tile's: the DMA and the core. */
+static void pass_tile(l2_cache *c, bool dma, uint64_t cycle) {
+  const l2_request *core = queued(c, L2_CORE);
+  const bool cores = core && core->from <= cycle && !c->port_locked;
+  if (dma && (!cores || c->last_in == L2_CORE)) {
+    const l2_beat_in *beat = oldest(&c->dma);
+    c->port_locked = !beat->last;
+    push(&c->port, beat, cycle + 1);
+    pop(&c->dma);
+    c->last_in = L2_READER;
+  } else if (cores) {
+    push(&c->port, &(l2_beat_in){.request = *core, .first = true, .last = true, .all = true}, cycle + 1);
+    drop_head(c, L2_CORE);
+    c->last_in = L2_CORE;
+  }
+}
+
+/* Channel A and the buffers before it, the last first: each sees the next as it was when the cycle began. */
+static void take_in(l2_cache *c, uint64_t cycle) {
+  const bool port_room = has_room(&c->port, cycle), dma_room = c->dma.count < 2, dma = c->dma.count;
+  const l2_beat_in *beat = oldest(&c->port);
+  if (c->port.count && cycle >= c->accept_next && cycle >= beat->request.from) {
+    if (!beat->first) {
+      pop(&c->port);
+    } else if (!c->refused) {
+      c->refused = !accept(c, beat, cycle);
+      if (!c->refused) pop(&c->port);
+    }
+  }
+  if (port_room) pass_tile(c, dma, cycle);
+  if (dma_room) pass_dma(c, cycle);
+}
+
+/* The next cycle in which one of them may move. */
+static uint64_t next_in(const l2_cache *c, uint64_t soon) {
+  uint64_t next = UINT64_MAX;
+  const l2_beat_in *beat = &c->port.at[c->port.first];
+  if (c->port.count && !(c->refused && beat->first)) next = later(later(soon, c->accept_next), beat->request.from);
+  if (has_room(&c->port, soon)) {
+    if (c->dma.count) return soon;
+    const l2_request *core = queued(c, L2_CORE);
+    if (core && !c->port_locked) next = earlier(next, later(soon, core->from));
+  }
+  if (c->dma.count < 2) {
+    const l2_request *read = queued(c, L2_READER);
+    if (read && !c->dma_locked) next = earlier(next, later(soon, read->from));
+    if (c->writer.count) next = earlier(next, later(soon, c->writer.at[c->writer.first].request.from));
+  }
+  return next;
 }
 
 /* The first beat of an answer leaves the channel in that cycle. */
@@ -268,6 +381,7 @@ static void begin_answer(l2_cache *c, int i) {
   c->answering = true;
   c->newest = (uint8_t)((c->newest + 1) % L2_ANSWERS);
   c->answer[c->newest] = (l2_answer){.writes = is_write(&r->request),
+                                     .reads = !is_write(&r->request) || r->request.partial,
                                      .kind = r->request.kind,
                                      .beats = (uint8_t)beats_of(c, &r->request),
                                      .interval = (uint8_t)(r->grant_last ? 1 : c->beat_banks),
@@ -316,8 +430,8 @@ static void send_fetch(l2_cache *c, uint64_t cycle) {
   if (!m) return;
   const int i = m->of;
   const l2_register *r = &c->of[i];
-  if (r->request.whole_line_put) {
-    if (waiting(&c->granted) >= L2_MESSAGES / 2) return;
+  if (writes_whole_line(c, &r->request)) {
+    if (waiting(&c->granted) >= PERMISSIONS) return;
     put_message(&c->granted, cycle + OUTER_ANSWER, i);
   } else {
     if (cycle >= c->put_from && cycle < c->put_end) return;
@@ -408,8 +522,8 @@ static void respond(l2_cache *c, uint32_t outer, uint64_t cycle) {
   }
   if (!c->answering) return;
   l2_answer *a = &c->answer[c->newest];
-  if (!a->writes && !c->answer_read) c->answer_read = !(a->banks & (outer | written));
-  if ((!a->writes && !c->answer_read) || s2->full) return;
+  if (a->reads && !c->answer_read) c->answer_read = !(a->banks & (outer | written));
+  if ((a->reads && !c->answer_read) || s2->full) return;
   *s2 = (l2_beat){.full = true,
                   .first = a->beat == 0,
                   .leaves = !a->writes || a->beat == 0,
@@ -441,7 +555,7 @@ static uint64_t next_move(const l2_cache *c, uint64_t cycle) {
   if (waiting(&c->fetches)) {
     const l2_message *m = &c->fetches.at[c->fetches.first % L2_MESSAGES];
     const uint64_t from = later(m->from, soon);
-    const bool held = !c->of[m->of].request.whole_line_put && from >= c->put_from && from < c->put_end;
+    const bool held = !writes_whole_line(c, &c->of[m->of].request) && from >= c->put_from && from < c->put_end;
     next = earlier(next, held ? c->put_end : from);
   }
   if (!c->filling) {
@@ -450,10 +564,7 @@ static uint64_t next_move(const l2_cache *c, uint64_t cycle) {
     next = next_message(&c->clean, next);
     next = next_message(&c->granted, next);
   }
-  if (!c->refused)
-    for (int k = 0; k < L2_CLIENTS; k++)
-      if (c->queue[k].count)
-        next = earlier(next, later(c->queue[k].request[c->queue[k].head].eligible, c->accept_next));
+  next = earlier(next, next_in(c, soon));
   return next > soon ? next : soon;
 }
 
@@ -461,8 +572,8 @@ static void edge(l2_cache *c, uint64_t cycle) {
   if (cycle - c->edge_before > 1) c->fresh[~cycle & 1] = 0;
   c->fresh[cycle & 1] = 0;
   c->edge_before = cycle;
-  if (!c->refused && cycle >= c->accept_next && (c->queue[L2_DMA].count | c->queue[L2_CORE].count))
-    accept_next(c, cycle);
+  if (c->port.count | c->dma.count | c->writer.count | (unsigned)(c->queue[L2_READER].count | c->queue[L2_CORE].count))
+    take_in(c, cycle);
   if (wanted(c)) schedule(c, cycle);
   if (c->fetches.first != c->fetches.end) send_fetch(c, cycle);
   const uint32_t evicted = cycle - c->evict_start < c->line_beats ? 1u << (cycle - c->evict_start) : 0;

@@ -10,6 +10,8 @@
  *     eviction's reads (SourceC), the refill's writes (SinkD), and the response channel's writes and reads (SourceD);
  *   - the response channel (SourceD.scala): four stages, one beat a cycle; the answer to a miss that asks for the line's
  *     start follows the line beat by beat as it comes;
+ *   - the way in: a TLBuffer of two beats for the DMA's reader and its writer each, one behind their crossbar, one behind the
+ *     tile's, where the core comes in (gemmini Scratchpad.scala 200-202; rocket-chip Arbiter.scala: in turn);
  *   - the way to the memory (rocket-chip CacheCork.scala): evictions go before fetches; permissions for lines that are
  *     written whole and releases of clean lines are answered at once, but their answers wait for a gap between lines.
  *
@@ -23,28 +25,28 @@
 #include "tilewright/status.h"
 
 typedef struct l2_parameters {
-  int line_bytes, beat_bytes;    /* 64, 16 */
-  int port_bytes;                /* of the memory port: bytes a cycle */
-  int bytes, ways;               /* capacity */
-  int request_latency;           /* a request leaves its client -> it may be accepted */
-  int answer_latency;            /* a beat leaves the response channel -> it is at the client */
-  int answer_buffer;             /* beats that fit between */
-  int misses;                    /* miss registers for reads and writes */
-  int fill_latency;              /* a fetch is scheduled -> its line's first beat comes back, of a line in the LLC */
+  int line_bytes, beat_bytes; /* 64, 16 */
+  int port_bytes;             /* of the memory port: bytes a cycle */
+  int bytes, ways;            /* capacity */
+  int request_latency;        /* a request leaves its client -> it may be accepted: three buffers, and what is beyond */
+  int answer_latency;         /* a beat leaves the response channel -> it is at the client */
+  int answer_buffer;          /* beats that fit between */
+  int misses;                 /* miss registers for reads and writes */
+  int fill_latency;           /* a fetch is scheduled -> its line's first beat comes back, of a line in the LLC */
   int llc_bytes, llc_miss_extra; /* capacity; cycles more when the line is not in the LLC */
   int write_interval;            /* least cycles between two lines written to the memory */
   int write_latency;             /* a line's last beat is written -> the acknowledgement is back */
 } l2_parameters;
 
-enum l2_client { L2_DMA, L2_CORE, L2_CLIENTS };
+enum l2_client { L2_READER, L2_WRITER, L2_CORE, L2_CLIENTS }; /* the DMA's two, the core */
 enum l2_kind { L2_READ, L2_WRITE, L2_REFILL, L2_WRITEBACK };
 
 typedef struct l2_request {
-  uint64_t eligible; /* cycle from which it may be accepted */
-  uint64_t address;  /* aligned to bytes */
-  uint32_t cookie;   /* the client's */
+  uint64_t from;    /* cycle from which it may leave its client's own buffer */
+  uint64_t address; /* aligned to bytes */
+  uint32_t cookie;  /* the client's */
   uint8_t kind, bytes;
-  bool whole_line_put;
+  bool partial; /* a put of less than its bytes: what is there is read */
 } l2_request;
 
 typedef struct l2_response {
@@ -54,8 +56,23 @@ typedef struct l2_response {
   uint8_t interval; /* cycles between its beats */
 } l2_response;
 
+/* A beat on its way in, which may leave the buffer that it is in from request.from on; or a put's beats as one. */
+typedef struct l2_beat_in {
+  l2_request request;
+  bool first, last, all;
+} l2_beat_in;
+
+/* A TLBuffer: two entries; what enters it in one cycle may leave it from the next on. The last one before the L2 also holds
+ * what nothing is in the way of, from when it leaves its client. */
+enum { L2_BUFFER = 8 };
+typedef struct l2_buffer {
+  l2_beat_in at[L2_BUFFER];
+  unsigned first, count;
+} l2_buffer;
+
 enum {
   L2_QUEUE = 64,
+
   L2_PENDING = 64,
   L2_MISSES_MAX = 32,
   L2_SECONDARY = 28,
@@ -88,7 +105,7 @@ typedef struct l2_messages {
 } l2_messages;
 
 typedef struct l2_answer {
-  bool writes;
+  bool writes, reads;
   uint8_t kind, beats, interval; /* of the response */
   uint8_t beat;                  /* the next one */
   uint16_t banks;                /* that it reads or writes, a bit each */
@@ -117,10 +134,13 @@ typedef struct l2_cache {
     l2_request request[L2_QUEUE];
     int head, count;
   } queue[L2_CLIENTS];
-  int last_client;
-  uint64_t accept_next; /* a put of several beats keeps channel A that long */
-  bool refused;         /* the next request waits for a miss register or for room: until something is scheduled */
-  int put_beats;        /* in the put buffer */
+  l2_buffer writer, dma, port;      /* the writer's, behind the DMA's crossbar, behind the tile's */
+  enum l2_client last_dma, last_in; /* that passed them last */
+  bool dma_locked, port_locked;     /* in a put of several beats */
+  uint64_t left_at[2];              /* cycle of the last edge in which a beat left the reader's, the writer's buffer */
+  uint64_t accept_next;             /* the core's puts keep channel A that long */
+  bool refused;  /* the next request waits for a miss register or for room: until something is scheduled */
+  int put_beats; /* in the put buffer */
   l2_register of[L2_MISSES_MAX];
   uint32_t valid, want[L2_WANTS]; /* a bit for each register */
   uint32_t fresh[2]; /* those that the directory was read for in this and the last cycle, by the cycle's last bit */
@@ -158,12 +178,28 @@ void l2_free(l2_cache *);
 /* The LLC holds these bytes from the start; later ranges push out earlier ones when it is full. */
 void l2_warm_llc(l2_cache *, uint64_t address, uint64_t bytes);
 
-/* Room for another request of this client? */
-static inline bool l2_has_room(const l2_cache *c, enum l2_client client) { return c->queue[client].count < L2_QUEUE; }
-/* A request whose first beat leaves the client in `cycle`; `bytes` is a power of two, the address aligned to it. Returns the
- * next cycle that the cache has something to do in. */
+/* Nothing is on its way in but what is not there yet? Then the DMA's next request meets nothing. */
+static inline bool l2_is_clear(const l2_cache *c) {
+  return !c->refused && !c->writer.count && !c->dma.count && !c->queue[L2_READER].count && !c->queue[L2_CORE].count &&
+         c->port.count < L2_BUFFER && (!c->port.count || c->port.at[c->port.first].request.from > c->edge_before);
+}
+/* As l2_send, for the reader, and all beats of a put at once, when it is clear. */
+uint64_t l2_send_clear(l2_cache *, uint64_t cycle, enum l2_kind, uint64_t address, int bytes, bool partial,
+                       uint32_t cookie);
+/* Room for a request of the reader in `cycle`? All edges before that must have been made. */
+static inline bool l2_read_has_room(const l2_cache *c, uint64_t cycle) {
+  return c->queue[L2_READER].count + (c->left_at[L2_READER] == cycle) < 2;
+}
+/* A request of the reader or of the core, whose first beat leaves it in `cycle`; `bytes` is a power of two, the address aligned
+ * to it. Returns the next cycle that the cache has something to do in. */
 uint64_t l2_send(l2_cache *, enum l2_client, uint64_t cycle, enum l2_kind, uint64_t address, int bytes,
-                 bool whole_line_put, uint32_t cookie);
+                 uint32_t cookie);
+/* Room for a beat of the writer in `cycle`? All edges before that must have been made. */
+static inline bool l2_put_has_room(const l2_cache *c, uint64_t cycle) {
+  return c->writer.count + (c->left_at[L2_WRITER] == cycle) < 2;
+}
+/* A beat of a put leaves the writer in `cycle`; partial: not all of its bytes are written. */
+uint64_t l2_put(l2_cache *, uint64_t cycle, uint64_t address, int bytes, bool partial, bool first, bool last);
 /* Makes all edges up to that of `cycle`. Returns the next cycle that has one, UINT64_MAX if none before another request.
  * Answers are known answer_latency cycles ahead, so this may lag behind the clock by less than that. */
 uint64_t l2_run(l2_cache *, uint64_t cycle);

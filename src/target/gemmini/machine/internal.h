@@ -83,7 +83,15 @@ typedef struct gm_row_write { /* a row of data on its way into a memory */
   uint64_t ready;
 } gm_row_write;
 
+/* A request for a packet. */
+typedef struct gm_get {
+  uint64_t address;
+  uint8_t bytes, slot;
+} gm_get;
+
 typedef struct gm_loader {
+  gm_get queued, translated; /* DMA.scala: tlb_q, translate_q */
+  bool has_queued, has_translated;
   struct {
     gm_command command;
     uint8_t entry;
@@ -246,6 +254,27 @@ typedef struct gm_store_row {
   bool acc, garbage, store;
 } gm_store_row;
 
+/* Address translation, which changes no address here but takes its turns (FrontendTLB.scala): each of the DMA's two has a
+ * register for the page it used last, and asks the one TLB for others, which answers one of them in a cycle. */
+enum gm_dma { GM_DMA_WRITER, GM_DMA_READER };
+enum { GM_PAGE_SHIFT = 12 };
+typedef struct gm_tlb {
+  struct {
+    uint64_t page, asked; /* the register; what the TLB was asked for */
+    uint64_t asks_at;     /* it sees that in this cycle */
+    bool hit;             /* the last cycle's comparison with the register */
+  } of[2];
+  uint64_t decided_at; /* the cycle whose turn is known */
+  enum gm_dma turn, last;
+} gm_tlb;
+
+/* A beat of a put. */
+typedef struct gm_put {
+  uint64_t address;
+  uint8_t bytes, beats_left;
+  bool partial, first;
+} gm_put;
+
 typedef struct gm_storer {
   struct {
     gm_command command;
@@ -276,10 +305,13 @@ typedef struct gm_storer {
   /* writer */
   bool writing;
   uint64_t write_address;
-  int write_bytes, packet_bytes;
-  bool in_packet;
-  uint64_t packet_done; /* cycle of its last beat */
-  uint32_t passed;      /* rows that moved from stage to stage, ever */
+  int write_bytes;
+  gm_put packet;                     /* its next beat */
+  int packet_bytes;                  /* of the row that are in the packet; 0 = none begun */
+  uint64_t packet_done;              /* cycle of its last beat, of one that has left as a whole; 0 = none */
+  gm_put queued, translated, shadow; /* DMA.scala: tlb_q, translate_q, shadow_retry_a */
+  bool has_queued, has_translated, has_shadow;
+  uint32_t passed; /* rows that moved from stage to stage, ever */
   int in_flight;
 } gm_storer;
 
@@ -326,6 +358,7 @@ struct gm_machine {
   const rv64_memory *memory;
   gm_arch *arch;
   l2_cache l2;
+  gm_tlb tlb;
   uint64_t now;                          /* the cycle that the next step simulates */
   uint64_t wake[GM_UNITS];               /* the next cycle in which the unit does anything */
   int dim_shift, input_shift, acc_shift; /* log2 of elements in a row, bytes of a row */
@@ -396,6 +429,36 @@ static inline void gm_wake(gm_machine *m, enum gm_unit unit, uint64_t cycle) {
 /* The L2 has something to do in that cycle: it may do so a little later, as long as its answers are known in time. */
 static inline void gm_wake_l2(gm_machine *m, uint64_t cycle) {
   if (cycle != GM_NEVER) gm_wake(m, GM_UNIT_L2, cycle + (unsigned)m->l2.p.answer_latency - 1);
+}
+/* In this cycle, is what the client has behind the comparison translated? Updates its register: once a cycle. */
+static inline bool gm_translated(gm_machine *m, enum gm_dma client) {
+  gm_tlb *t = &m->tlb;
+  if (t->of[client].asks_at != m->now) return t->of[client].hit;
+  if (t->decided_at != m->now) {
+    t->decided_at = m->now;
+    if (t->of[!client].asks_at != m->now)
+      t->turn = client;
+    else
+      t->turn = (enum gm_dma) !t->last;
+    t->last = t->turn;
+  }
+  return t->turn == client;
+}
+/* The client compares a page with its register, and asks for it if it is another one and moves on. At the end of its cycle. */
+static inline void gm_compare_page(gm_machine *m, enum gm_dma client, uint64_t address, bool moves) {
+  gm_tlb *t = &m->tlb;
+  const uint64_t page = address >> GM_PAGE_SHIFT;
+  t->of[client].hit = page == t->of[client].page;
+  if (t->of[client].asks_at == m->now && t->turn == client) t->of[client].page = t->of[client].asked;
+  if (!moves || t->of[client].hit) return;
+  t->of[client].asked = page;
+  t->of[client].asks_at = m->now + 1;
+}
+/* The L2 catches up with that cycle. */
+static inline void gm_run_l2(gm_machine *m, uint64_t cycle) {
+  gm_wake_l2(m, l2_run(&m->l2, cycle));
+  const l2_response *answer = l2_next(&m->l2);
+  if (answer) gm_wake(m, GM_UNIT_READ, answer->ready);
 }
 
 /* units, one clock edge each; they set their own next waking */

@@ -297,9 +297,31 @@ static void receive(gm_machine *m, bool merger_was_free, bool popped) {
 
 /* ---- reader ---- */
 
+/* A request on its way to the port: two registers, in the second of which it has its address. If it has not, or there is no
+ * room, it goes round again, before new ones. True if there is room for a new one. */
+static bool translate(gm_machine *m) {
+  gm_loader *l = &m->ld;
+  bool again = false;
+  if (l->has_translated) {
+    gm_run_l2(m, m->now - 1);
+    again = !gm_translated(m, GM_DMA_READER) || !l2_read_has_room(&m->l2, m->now);
+    if (!again) {
+      const gm_get *g = &l->translated;
+      gm_wake_l2(m, l2_send(&m->l2, L2_READER, m->now, L2_READ, g->address, g->bytes, g->slot));
+    }
+  }
+  gm_compare_page(m, GM_DMA_READER, l->queued.address, l->has_queued);
+  const gm_get waits = l->translated;
+  l->translated = l->queued, l->has_translated = l->has_queued;
+  l->has_queued = again;
+  if (again) l->queued = waits;
+  return !again;
+}
+
 static void request(gm_machine *m) {
   gm_loader *l = &m->ld;
-  if (l->reading && l->packets_free && l2_has_room(&m->l2, L2_DMA)) {
+  const bool room = (!l->has_queued && !l->has_translated) || translate(m);
+  if (l->reading && l->packets_free && room) {
     const gm_row_request *r = &l->read;
     uint64_t address = r->address + (unsigned)l->requested;
     int left = r->bytes - l->requested, size = 0, useful = 0;
@@ -317,9 +339,14 @@ static void request(gm_machine *m) {
                                   .length = (uint16_t)size,
                                   .row_offset = (uint16_t)(l->requested % row_bytes),
                                   .row = r->row + (uint32_t)(l->requested / row_bytes) * r->block_stride};
-    /* tlb_q and translate_q: two cycles to the port */
-    gm_wake_l2(
-        m, l2_send(&m->l2, L2_DMA, m->now + 2, L2_READ, address & ~(uint64_t)(size - 1), size, false, (uint32_t)slot));
+    address &= ~(uint64_t)(size - 1);
+    if (!l->has_queued && !l->has_translated && l2_is_clear(&m->l2)) {
+      gm_wake_l2(m, l2_send_clear(&m->l2, m->now + 2, L2_READ, address, size, false, (uint32_t)slot));
+      m->tlb.of[GM_DMA_READER].page = address >> GM_PAGE_SHIFT;
+    } else {
+      l->queued = (gm_get){address, (uint8_t)size, (uint8_t)slot};
+      l->has_queued = true;
+    }
     m->counters.load_bytes += (unsigned)useful;
     l->requested += useful;
     if (l->requested >= r->bytes) l->reading = false;
@@ -455,7 +482,8 @@ static uint64_t next_move(const gm_machine *m) {
   const uint64_t soon = m->now + 1;
   const bool room = l->current.zeros || l->issue_count < l->issue_depth;
   if (l->repeat_out.valid || l->acc_in.valid || l->zero_out.valid || l->scale_in.valid || l->ring_count ||
-      l->zero_busy || l->merging || (l->reading && l->packets_free) || (l->sending && room) || l->last_sent)
+      l->zero_busy || l->merging || l->has_queued || l->has_translated || (l->reading && l->packets_free) ||
+      (l->sending && room) || l->last_sent)
     return soon;
   uint64_t next = GM_NEVER;
   if (l->freed && l->reading) next = later(l->freed_at + 1, soon);

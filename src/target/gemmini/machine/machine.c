@@ -100,9 +100,7 @@ static void step(gm_machine *m) {
   gm_write_bank(m, m->spad_written);
   if (awake(m, GM_UNIT_L2)) {
     m->wake[GM_UNIT_L2] = GM_NEVER;
-    gm_wake_l2(m, l2_run(&m->l2, m->now));
-    const l2_response *answer = l2_next(&m->l2);
-    if (answer) gm_wake(m, GM_UNIT_READ, answer->ready);
+    gm_run_l2(m, m->now);
   }
   if (awake(m, GM_UNIT_READ)) {
     m->wake[GM_UNIT_READ] = GM_NEVER;
@@ -232,8 +230,7 @@ enum { DMA_BUFFERS = 2 };
 /* One line for each L1 at a time: its cookie says which. */
 static void ask(gm_machine *m, uint64_t cycle, uint64_t line, bool is_instruction) {
   m->refill[is_instruction].last_beat = 0;
-  gm_wake_l2(m,
-             l2_send(&m->l2, L2_CORE, cycle - DMA_BUFFERS, L2_REFILL, line, m->l2.p.line_bytes, false, is_instruction));
+  gm_wake_l2(m, l2_send(&m->l2, L2_CORE, cycle - DMA_BUFFERS, L2_REFILL, line, m->l2.p.line_bytes, is_instruction));
 }
 
 static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_instruction) {
@@ -247,7 +244,7 @@ static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_ins
 static void writeback(void *context, uint64_t cycle, uint64_t line) {
   gm_machine *m = context;
   advance_to(m, cycle);
-  gm_wake_l2(m, l2_send(&m->l2, L2_CORE, m->now, L2_WRITEBACK, line, m->l2.p.line_bytes, true, 0));
+  gm_wake_l2(m, l2_send(&m->l2, L2_CORE, m->now, L2_WRITEBACK, line, m->l2.p.line_bytes, 0));
 }
 
 rv64_ports gm_machine_ports(gm_machine *m) {

@@ -73,28 +73,86 @@ static void start_packet(gm_machine *m) {
     int bytes = offset + s->write_bytes > z ? z - offset : s->write_bytes;
     if (bytes > written) written = bytes, size = z;
   }
-  bool whole = size == m->l2.p.line_bytes && written == size;
   s->packet_bytes = written;
-  s->packet_done = m->now + (unsigned)(size / beat) - 1;
-  s->in_packet = true;
-  s->in_flight++;
-  gm_wake_l2(m,
-             l2_send(&m->l2, L2_DMA, m->now + 2, L2_WRITE, s->write_address & ~(uint64_t)(size - 1), size, whole, 0));
+  s->packet = (gm_put){.address = s->write_address & ~(uint64_t)(size - 1),
+                       .bytes = (uint8_t)size,
+                       .beats_left = (uint8_t)(size / beat),
+                       .partial = written != size,
+                       .first = true};
   m->counters.store_bytes += (unsigned)written;
 }
+
+/* A beat on its way to the port: two registers, in the second of which it has its address. There it waits for room, and while
+ * it waits the client's register is compared with the address of the beat behind it, in the first one: if that is in
+ * another page the beat that waits counts as not translated, and both go round again. `offered`: the row's next one, or NULL;
+ * true if it is taken. */
+static bool translate(gm_machine *m, const gm_put *offered) {
+  gm_storer *t = &m->st;
+  const bool translated = gm_translated(m, GM_DMA_WRITER), misses = t->has_translated && !translated;
+  if (t->has_translated && translated) {
+    gm_run_l2(m, m->now - 1);
+    if (l2_put_has_room(&m->l2, m->now)) {
+      const gm_put *p = &t->translated;
+      gm_wake_l2(m, l2_put(&m->l2, m->now, p->address, p->bytes, p->partial, p->first, p->beats_left == 1));
+      t->has_translated = false;
+    }
+  }
+  const bool moves = !t->has_translated || misses;
+  gm_compare_page(m, GM_DMA_WRITER, t->queued.address, t->has_queued && moves);
+  if (misses) {
+    const gm_put again = t->translated;
+    t->has_translated = false;
+    t->shadow = t->queued, t->has_shadow = t->has_queued;
+    t->queued = again, t->has_queued = true;
+    return false;
+  }
+  if (t->has_queued) {
+    if (!moves) return false;
+    t->translated = t->queued, t->has_translated = true;
+    t->has_queued = false;
+  }
+  const gm_put *next = t->has_shadow ? &t->shadow : offered;
+  if (!next) return false;
+  t->queued = *next, t->has_queued = true;
+  if (next == offered) return true;
+  t->has_shadow = false;
+  return false;
+}
+
+/* Its last beat has left the row. True if it was the row's last one. */
+static bool end_packet(gm_storer *s) {
+  s->write_address += (unsigned)s->packet_bytes;
+  s->write_bytes -= s->packet_bytes;
+  s->packet_bytes = 0;
+  return s->write_bytes == 0;
+}
+
+static bool beats_on_their_way(const gm_storer *s) { return s->has_queued || s->has_translated || s->has_shadow; }
 
 /* Puts beat by beat. True if the row's last beat leaves in this cycle. */
 static bool put(gm_machine *m) {
   gm_storer *s = &m->st;
-  if (!s->in_packet) {
-    if (s->in_flight >= m->config.max_in_flight_writes || !l2_has_room(&m->l2, L2_DMA)) return false;
-    start_packet(m);
-  }
+  if (s->writing && !s->packet_bytes) start_packet(m);
   if (m->now < s->packet_done) return false;
-  s->in_packet = false;
-  s->write_address += (unsigned)s->packet_bytes;
-  s->write_bytes -= s->packet_bytes;
-  return s->write_bytes == 0;
+  if (s->packet_done == m->now) {
+    s->packet_done = 0;
+    return end_packet(s);
+  }
+  const bool offers = s->writing && s->in_flight < m->config.max_in_flight_writes;
+  const bool first = s->packet.first;
+  if (offers && first && !beats_on_their_way(s) && l2_is_clear(&m->l2)) { /* all its beats, without a stop */
+    const gm_put *p = &s->packet;
+    gm_wake_l2(m, l2_send_clear(&m->l2, m->now + 2, L2_WRITE, p->address, p->bytes, p->partial, 0));
+    m->tlb.of[GM_DMA_WRITER].page = p->address >> GM_PAGE_SHIFT;
+    s->in_flight++;
+    if (p->beats_left == 1) return end_packet(s);
+    s->packet_done = m->now + p->beats_left - 1;
+    return false;
+  }
+  if (!translate(m, offers ? &s->packet : NULL)) return false;
+  s->in_flight += first;
+  s->packet.first = false;
+  return --s->packet.beats_left == 0 && end_packet(s);
 }
 
 void gm_write_acknowledged(gm_machine *m) {
@@ -104,8 +162,9 @@ void gm_write_acknowledged(gm_machine *m) {
 
 static void writer(gm_machine *m) {
   gm_storer *s = &m->st;
-  if (s->writing) {
-    if (!put(m)) return;
+  if (s->writing || beats_on_their_way(s)) {
+    const bool done = put(m);
+    if (s->writing && !done) return;
     s->writing = false;
   }
   if (!visible(m, GM_STORE_ISSUE)) return;
@@ -114,7 +173,7 @@ static void writer(gm_machine *m) {
     s->writing = true;
     s->write_address = r->address;
     s->write_bytes = r->block * (1 << m->input_shift) + r->bytes;
-    s->in_packet = false;
+    s->packet_bytes = 0;
   }
   if (!r->acc && !r->garbage) s->spad_rows_out--;
   pass(s, GM_STORE_ISSUE, 0);
@@ -274,10 +333,10 @@ static uint64_t next_move(const gm_machine *m, uint32_t passed_before) {
   if (s->sending || (s->count && s->trackers_busy < s->trackers)) { /* it waits for room behind it, or may start */
     if (!s->sending || count(s, GM_STORE_DISPATCH) < s->depth_of[GM_STORE_DISPATCH]) return soon;
   }
-  if (s->writing) {
-    if (!s->in_packet) return soon;
-    next = s->packet_done > soon ? s->packet_done : soon;
-  }
+  if (s->packet_done > soon)
+    next = s->packet_done;
+  else if (s->writing || beats_on_their_way(s))
+    return soon;
   for (int stage = 0; stage < GM_STORE_STAGES; stage++) {
     if (!count(s, stage)) continue;
     uint64_t ready = s->ring[s->first[stage] & (GM_STORE_RING - 1)].ready;
