@@ -222,11 +222,56 @@ static void write_turns(writer *w) {
   tw_text_add(t, "  }\n  if (!behind) end_turn();\n");
 }
 
+/* ---- reads ahead ----
+ *
+ * While operands of some products multiply those of the next are read; of the last products of a step, the first of the next
+ * step, behind the barrier: so the one wait for LDS that nothing hides is that of the very first. What a stage held has been
+ * read then by all, and copies for the step that takes its place begin. */
+static void write_ahead(writer *w) {
+  tw_text *t = &w->text;
+  tw_text_add(t, "  for (int s = 0; s < STAGES; s++) {\n");
+  write_begin(w, "    ", "s", first_step(w, "s"));
+  tw_text_add(t, "  }\n");
+  write_wait(w, "  ", w->p.stages - 1);
+  const char *left = w->p.across_a ? "_across" : "", *right = w->p.across_b ? "_across" : "";
+  tw_text_add(t, "  sync_block();\n"
+                 "  constexpr int DEPTH = BK / product::deep, M = ROWS / product::side, N = COLS / product::side;\n");
+  tw_text_add(t, "  constexpr int READS_A = M * %s, READS = READS_A + N * %s;\n",
+              w->p.across_a ? "2" : "product::parts", w->p.across_b ? "2" : "product::parts");
+  tw_text_add(t,
+              "  constexpr int COPIES_A = copies_of<a_tile, GROUPS>, COPIES = COPIES_A + copies_of<b_tile, GROUPS>;\n"
+              "  operand<product, M, 1> left[2];\n  operand<product, N, 1> right[2];\n"
+              "  load%s(left[0], as[0], own_row, 0);\n  load%s(right[0], bs[0], own_col, 0);\n"
+              "  int slot = 0, next = 1;\n  for (int s = 0; s < steps; s++) {\n"
+              "    const int after = %s * BK;\n"
+              "    repeat<DEPTH>([&](auto q) __attribute__((always_inline)) {\n"
+              "      constexpr int here = q.value %% 2, to = 1 - here, depth = (q.value + 1) %% DEPTH;\n"
+              "      const int from = depth ? slot : next;\n"
+              "      const auto read = [&](auto i) __attribute__((always_inline)) {\n"
+              "        if constexpr (i.value < READS_A)\n"
+              "          load%s_piece<i.value>(left[to], as[from], own_row, depth);\n        else\n"
+              "          load%s_piece<i.value - READS_A>(right[to], bs[from], own_col, depth);\n      };\n"
+              "      const auto read_or_copy = [&](auto x) __attribute__((always_inline)) {\n"
+              "        constexpr int i = in_turn<READS, COPIES>(x.value);\n"
+              "        if constexpr (i < READS)\n          read(known<i>{});\n"
+              "        else if constexpr (i < READS + COPIES_A)\n"
+              "          from_a.copy_piece(as[slot], after, i - READS);\n        else\n"
+              "          from_b.copy_piece(bs[slot], after, i - READS - COPIES_A);\n      };\n"
+              "      if constexpr (depth == 0) {\n",
+              left, right, w->p.split > 1 ? "(begin + s + STAGES)" : "(s + STAGES)", left, right);
+  write_wait(w, "        ", w->p.stages - 2);
+  tw_text_add(t, "        sync_block();\n"
+                 "        mma_abt_beside<READS + COPIES>(sums, left[here], right[here], read_or_copy);\n"
+                 "      } else {\n        mma_abt_beside<READS>(sums, left[here], right[here], read);\n      }\n"
+                 "    });\n"
+                 "    slot = slot + 1 == STAGES ? 0 : slot + 1;\n    next = next + 1 == STAGES ? 0 : next + 1;\n  }\n");
+}
+
 static void write_loop(writer *w) {
   const tw_tile_alike_plan *p = &w->p;
   tw_text *t = &w->text;
-  if (p->turns) {
-    write_turns(w);
+  if (p->turns || p->ahead) {
+    (p->turns ? write_turns : write_ahead)(w);
     return;
   }
   const bool ahead = p->stages > 1;

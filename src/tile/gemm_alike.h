@@ -14,6 +14,7 @@
  *   split 4                   blocks share a tile's k and leave sums in the workspace; a kernel after them adds those
  *   turns 4                   half of the groups multiply while the other half reads and copies (ping-pong)
  *   interleave                the compiler is told to spread reads and copies among products
+ *   ahead                     operands of the next products are read while these multiply
  *
  * Operands whose pitch or layout no copy of 16 bytes can take are copied element by element. */
 #ifndef TW_TILE_GEMM_ALIKE_H
@@ -36,7 +37,7 @@ typedef struct tw_tile_alike_plan {
   bool registers, straight;
   int window, chunk, split;
   int turns; /* of a step: 0, 2, 4 */
-  bool interleave;
+  bool interleave, ahead;
   /* What follows from that. */
   int deep; /* k of a matrix instruction */
   tw_tile_way way_a, way_b;

@@ -74,8 +74,9 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *
   p->whole = g->n % 4 == 0 && g->ldc % 4 == 0;
   p->sums = p->m / p->groups_m * (p->n / p->groups_n) / 64;
   const int held = (p->way_a == TW_TILE_REGISTERS ? p->m : 0) + (p->way_b == TW_TILE_REGISTERS ? p->n : 0);
+  const int words = machine->product_bytes(g->a) / 4 * (p->ahead ? 2 : 1);
   const int operands =
-      4 * (p->m / p->groups_m + p->n / p->groups_n) / p->side + held * row / (groups * machine->group_threads * 4);
+      words * (p->m / p->groups_m + p->n / p->groups_n) / p->side + held * row / (groups * machine->group_threads * 4);
   const int on_simd = (groups + machine->simds - 1) / machine->simds, have = machine->simd_registers / on_simd;
   if (p->sums + operands + OVERHEAD > have)
     return tw_fail(error, TW_USAGE,
@@ -104,8 +105,14 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *
         p->k, TW_GEMM_SCALE_BLOCK, columns, TW_GEMM_SCALE_BLOCK);
   if (g->scales == TW_GEMM_SCALES_BLOCK && p->turns && p->k != TW_GEMM_SCALE_BLOCK)
     return tw_fail(error, TW_USAGE, "scales=block: turns take k=%d of a tile", TW_GEMM_SCALE_BLOCK);
-  if (p->interleave && (p->turns || p->stages < 2))
-    return tw_fail(error, TW_USAGE, "interleaving is for two or more stages, without turns");
+  if (p->ahead && (p->turns || p->stages < 2 || p->k / p->deep % 2 || p->way_a != TW_TILE_DIRECT ||
+                   p->way_b != TW_TILE_DIRECT || g->scales == TW_GEMM_SCALES_BLOCK))
+    return tw_fail(error, TW_USAGE,
+                   "reads ahead are for two or more stages, an even number of products along k=%d of a tile (%d each), "
+                   "tiles that are copied past the registers, no turns, and no scales of blocks",
+                   p->k, p->deep);
+  if (p->interleave && (p->turns || p->ahead || p->stages < 2))
+    return tw_fail(error, TW_USAGE, "interleaving is for two or more stages, without turns and reads ahead");
   return TW_OK;
 }
 
@@ -188,6 +195,7 @@ static const tw_verb verbs[] = {
      .argument = {TW_NUMBER("", PLAN, turns, 2, 4)},
      .then = then_turns},
     {.name = "interleave", .usage = "interleave", .sets = TW_FIELD(PLAN, interleave)},
+    {.name = "ahead", .usage = "ahead", .sets = TW_FIELD(PLAN, ahead)},
     {.name = "order",
      .usage = "order window=8 chunk=64",
      .needs = 2,
@@ -268,6 +276,7 @@ tw_status tw_tile_alike_steps(const tw_tile_machine *machine, const tw_problem *
   for (int i = 2; i <= 4; i += 2)
     tw_menu_offer(&m, "turns", "half of the groups multiply while the others read and copy", "turns %d", i);
   tw_menu_offer(&m, "interleave", "reads and copies hide among products", "interleave");
+  tw_menu_offer(&m, "ahead", "operands of the next products are read while these multiply", "ahead");
   for (int window = 1; window <= 16; window *= 2)
     for (int chunk = window; chunk <= 8 * window; chunk *= 2)
       tw_menu_offer(&m, "order", "blocks of a chip read the same rows and columns: its cache holds them",

@@ -44,9 +44,10 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
   const double resident =
       fmax(1, fmin(floor((double)m->lds_bytes / (double)p->shared_bytes), floor(8 / ceil_div(groups, 4))));
   const double busy = multiply + scale + BARRIER_CYCLES;
-  const double work = p->stages > 1
-                          ? fmax(fmax(busy, reads + lay), fetch) + fmin(multiply, reads) * (p->turns ? 0.05 : 0.25)
-                          : busy + reads + lay + fetch + LATENCY * clock / fmin(resident, 4);
+  const double work = p->stages > 1 ? fmax(fmax(busy, reads + lay), fetch) + fmin(multiply, reads) * (p->turns   ? 0.05
+                                                                                                      : p->ahead ? 0.15
+                                                                                                                 : 0.25)
+                                    : busy + reads + lay + fetch + LATENCY * clock / fmin(resident, 4);
   const double steps = ceil_div((double)g->k, p->k) / p->split;
   const double blocks = rows * cols * p->split, at_once = fmin(resident, ceil_div(blocks, cus));
   const double each = steps * work + OVERHEAD_CYCLES + LATENCY * clock + p->m * (double)p->n * 4 / 64;

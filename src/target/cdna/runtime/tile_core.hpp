@@ -298,11 +298,12 @@ template <class Tile, int Groups, bool Tail> struct copier {
 #ifdef __gfx950__ /* the others move 4 bytes of a lane at a time, which is no faster than through registers */
   /* Asynchronously, past the registers: `each` copies of a thread. Columns begin at `col`. */
   TW_FN void copy(Tile to, int col) const {
-    const __amdgpu_buffer_rsrc_t r = resource(col);
 #pragma unroll
-    for (int i = 0; i < each; i++)
-      __builtin_amdgcn_raw_ptr_buffer_load_lds(r, to.at + (u32)i * stride + (u32)group * 1024u, 16, lane_offset(i, col),
-                                               group_offset(i, col), 0, 0);
+    for (int i = 0; i < each; i++) copy_piece(to, col, i);
+  }
+  TW_FN void copy_piece(Tile to, int col, int i) const {
+    __builtin_amdgcn_raw_ptr_buffer_load_lds(resource(col), to.at + (u32)i * stride + (u32)group * 1024u, 16,
+                                             lane_offset(i, col), group_offset(i, col), 0, 0);
   }
 #endif
   /* The same in two steps, through registers: what is loaded is there when `lay` needs it. */
@@ -359,11 +360,12 @@ template <class Tile, int Groups> struct copier_across {
   }
 #ifdef __gfx950__
   TW_FN void copy(Tile to, int at) const {
-    const __amdgpu_buffer_rsrc_t r = resource(at);
 #pragma unroll
-    for (int i = 0; i < each; i++)
-      __builtin_amdgcn_raw_ptr_buffer_load_lds(r, to.at + (u32)i * stride + (u32)group * 1024u, 16, offset[regular ? 0 : i],
-                                               group_offset(i), 0, 0);
+    for (int i = 0; i < each; i++) copy_piece(to, at, i);
+  }
+  TW_FN void copy_piece(Tile to, int at, int i) const {
+    __builtin_amdgcn_raw_ptr_buffer_load_lds(resource(at), to.at + (u32)i * stride + (u32)group * 1024u, 16,
+                                             offset[regular ? 0 : i], group_offset(i), 0, 0);
   }
 #endif
   TW_FN void load(int at) {

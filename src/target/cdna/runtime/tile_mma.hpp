@@ -122,6 +122,17 @@ TW_FN void load(operand<Product, Count, Steps> &to, Tile from, int first, int st
     }
 }
 
+/* One of the reads that `load` makes of a step: Product::parts for each row. */
+template <int Piece, class Product, int Count, class Tile>
+TW_FN void load_piece(operand<Product, Count, 1> &to, Tile from, int first, int step) {
+  constexpr u32 side = Product::side, down = side * Tile::row_bytes, run = group_threads / side * 16;
+  const u32 lane = (u32)thread_of_group(), row = lane % side;
+  constexpr u32 p = Piece % Product::parts, i = Piece / Product::parts;
+  const u32 col = ((u32)step * Product::parts + p) * run + lane / side * 16;
+  const TW_LOCAL u8 *at = from.at + (u32)first * Tile::row_bytes + Tile::swizzle::of(row * Tile::row_bytes + col);
+  to.value[i][0].piece[p] = vec16_of(*(const TW_LOCAL u32x4 *)(at + i * down));
+}
+
 #ifdef __gfx950__
 /* The same of a tile that is stored k x rows, of elements of 16 bits: reads that transpose. Lane l of 16 reads four columns
  * of row l / 4 and gets four rows of column l (layout/lds.h). */
@@ -149,6 +160,19 @@ TW_FN void load_across(operand<Product, Count, Steps> &to, Tile from, int first,
       }
     }
   }
+}
+/* One of its reads: two for each row. */
+template <int Piece, class Product, int Count, class Tile>
+TW_FN void load_across_piece(operand<Product, Count, 1> &to, Tile from, int first, int step) {
+  constexpr u32 side = Product::side, size = 2, half = Piece % 2, i = Piece / 2;
+  const u32 lane = (u32)thread_of_group(), set = lane / 16, in = lane % 16;
+  const u32 across = set % (side / 16) * 16 + in % 4 * 4, down = set / (side / 16) * 8 + in / 4;
+  const u32 col = ((u32)first + i * side + across) * size;
+  const TW_LOCAL u8 *at = from.at + Tile::swizzle::of((down + 4 * half) * Tile::row_bytes + col);
+  const u32x2 got = __builtin_bit_cast(u32x2, __builtin_amdgcn_ds_read_tr16_b64_v4i16(
+                                                  (TW_LOCAL i16x4 *)(at + (u32)step * Product::deep * Tile::row_bytes)));
+  to.value[i][0].piece[0].word[2 * half] = got[0];
+  to.value[i][0].piece[0].word[2 * half + 1] = got[1];
 }
 #endif
 
@@ -207,6 +231,33 @@ TW_FN void mma_abt_scaled(acc<Product, Rows, Cols> &sums, const operand<Product,
 template <int Level> TW_FN void priority() { __builtin_amdgcn_s_setprio(Level); }
 /* The compiler's scheduler moves nothing across. */
 TW_FN void fixed_here() { __builtin_amdgcn_sched_barrier(0); }
+/* f(0), f(1), ... f(Count - 1), each of a number that is known when it is compiled: what is indexed by it stays in registers. */
+template <int Value> struct known { static constexpr int value = Value; };
+template <int Count, int First = 0, class F> TW_FN void repeat(F &&f) {
+  if constexpr (First < Count) {
+    f(known<First>{});
+    repeat<Count, First + 1>(f);
+  }
+}
+/* The same as mma_abt of one step, and `Actions` calls act(0), act(1), ... among the first half of the products, where they stand. */
+template <int Actions, class Product, int Rows, int Cols, class Act>
+TW_FN void mma_abt_beside(acc<Product, Rows, Cols> &sums, const operand<Product, Rows, 1> &a,
+                          const operand<Product, Cols, 1> &b, Act act) {
+  constexpr int each = (2 * Actions + Rows * Cols - 1) / (Rows * Cols);
+  repeat<Rows * Cols>([&](auto n) __attribute__((always_inline)) {
+    constexpr int i = n.value / Cols, j = n.value % Cols, first = n.value * each;
+    fixed_here();
+    repeat<(first + each < Actions ? first + each : Actions), (first < Actions ? first : Actions)>(act);
+    fixed_here();
+    sums.value[i][j] = Product::of(b.value[j][0], a.value[i][0], sums.value[i][j]);
+  });
+  fixed_here();
+}
+/* Which of A + B calls is the x-th, where those of two kinds take turns as long as there are both: 0 .. A - 1, or A + that of B. */
+template <int A, int B> constexpr int in_turn(int x) {
+  constexpr int both = A < B ? A : B;
+  return x < 2 * both ? x % 2 * A + x / 2 : A > B ? x - B : x;
+}
 /* All groups of a block, none of whose reads and copies are waited for: the end of a turn. */
 TW_FN void end_turn() {
   here();
