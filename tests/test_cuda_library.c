@@ -29,9 +29,8 @@ static void need_compiler(void) {
   skip();
 }
 
-static tw_device_planned *planned(void) {
+static tw_problem problem(void) {
   tw_error error = {0};
-  tw_device_planned *plan = NULL;
   tw_problem p;
   assert_int_equal(tw_problem_read(PROBLEM, &p, &error), TW_OK);
   snprintf(entry.target, sizeof entry.target, "cuda");
@@ -39,12 +38,21 @@ static tw_device_planned *planned(void) {
   tw_problem_print(&p, entry.problem, sizeof entry.problem);
   entry.source = (char *)SOURCE;
   entry.cost = 1e-3;
+  return p;
+}
+
+static tw_device_planned *planned(void) {
+  tw_error error = {0};
+  tw_device_planned *plan = NULL;
+  const tw_problem p = problem();
   if (tw_device_plan(&p, &wisdom, &plan, &error) != TW_OK) fail_msg("%s", error.text);
   return plan;
 }
 
 typedef struct work {
-  const tw_device_planned *plan;
+  const tw_device_planned *plan; /* NULL: each call finds it */
+  tw_problem problem;
+  const tw_device_planned *found[THREADS];
   float *memory[THREADS][3];
   char *workspace[THREADS];
   tw_status status[THREADS];
@@ -52,15 +60,14 @@ typedef struct work {
 
 static void launch(void *with, size_t i) {
   work *w = with;
-  w->status[i] = tw_device_launch(w->plan, (void *const *)w->memory[i], w->workspace[i], NULL, NULL);
+  void *const *operands = (void *const *)w->memory[i];
+  w->status[i] = w->plan ? tw_device_launch(w->plan, operands, w->workspace[i], NULL, NULL)
+                         : tw_device_run(&w->problem, &wisdom, operands, w->workspace[i], NULL, &w->found[i], NULL);
 }
 
-static void what_wisdom_knows_is_launched_by_any_thread(void **state) {
+static void launch_by_all(work *with) {
   static const size_t sizes[] = {M * K, K * N, M * N};
-  (void)state;
-  need_compiler();
-  work w = {.plan = planned()};
-  assert_int_equal(tw_device_workspace(w.plan), 100);
+  work w = *with;
   for (int t = 0; t < THREADS; t++) {
     w.workspace[t] = malloc(100);
     for (int i = 0; i < 3; i++) {
@@ -80,7 +87,44 @@ static void what_wisdom_knows_is_launched_by_any_thread(void **state) {
     for (int i = 0; i < 3; i++) free(w.memory[t][i]);
     free(w.workspace[t]);
   }
+  *with = w;
+}
+
+static void what_wisdom_knows_is_launched_by_any_thread(void **state) {
+  (void)state;
+  need_compiler();
+  work w = {.plan = planned()};
+  assert_int_equal(tw_device_workspace(w.plan), 100);
+  launch_by_all(&w);
   tw_device_destroy((tw_device_planned *)w.plan);
+}
+
+/* One call that looks up and launches: all threads get one plan, and other problems theirs. */
+static void one_call_plans_once(void **state) {
+  (void)state;
+  need_compiler();
+  tw_error error = {0};
+  work w = {.problem = problem()};
+  launch_by_all(&w);
+  assert_non_null(w.found[0]);
+  for (int t = 1; t < THREADS; t++) assert_ptr_equal(w.found[t], w.found[0]);
+  assert_int_equal(tw_device_workspace(w.found[0]), 100);
+  tw_problem other = w.problem;
+  const tw_device_planned *plan = NULL, *again = NULL;
+  assert_int_equal(tw_problem_set(&other, "relu", "1", &error), TW_OK);
+  if (tw_device_run(&other, &wisdom, NULL, NULL, NULL, &plan, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_ptr_not_equal(plan, w.found[0]);
+  assert_int_equal(tw_device_run(&other, &wisdom, NULL, NULL, NULL, &again, &error), TW_OK);
+  assert_ptr_equal(plan, again);
+  static _Alignas(64) float room[M * K];
+  void *const operands[] = {room, room, room};
+  assert_int_equal(tw_device_run(&w.problem, &wisdom, operands, NULL, NULL, NULL, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "a workspace of 100 bytes"));
+  assert_int_equal(tw_problem_read("gemm m=3 n=4 k=5 a=i16 b=i16 c=i32 acc=i32", &other, &error), TW_OK);
+  assert_int_not_equal(tw_device_run(&other, NULL, NULL, NULL, NULL, &plan, &error), TW_OK);
+  assert_null(plan);
+  tw_device_forget();
+  tw_device_forget();
 }
 
 static void what_cannot_be_launched_is_told(void **state) {
@@ -105,6 +149,7 @@ static void what_cannot_be_launched_is_told(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_wisdom_knows_is_launched_by_any_thread),
+      cmocka_unit_test(one_call_plans_once),
       cmocka_unit_test(what_cannot_be_launched_is_told),
   };
   setenv("LD_LIBRARY_PATH", TW_CUDA_STUB, 1);                                  /* for the process that lists devices */

@@ -2,7 +2,8 @@
  *
  *   tw_device_plan looks wisdom up for the problem, compiles the kernel (or takes it from the cache) and loads it into the
  *   caller's current context of the device; from then on tw_device_launch only starts it. NVIDIA GPUs, through the driver
- *   that the caller uses: pointers and streams are those of CUDA's runtime and of its driver API alike.
+ *   that the caller uses: pointers and streams are those of CUDA's runtime and of its driver API alike. tw_device_run does both,
+ *   and keeps the plan.
  *
  * Every function that can fail returns a tw_status and says in one line what is wrong. */
 #ifndef TILEWRIGHT_DEVICE_H
@@ -33,7 +34,16 @@ size_t tw_device_print(const tw_device_planned *, char *buffer, size_t size);
 /* Starts the kernel on the stream: `operands` are pointers to device memory in the op's order (`tilewright ops`), aligned to
  * 16 bytes. Allocates nothing and waits for nothing; any number of threads may launch one plan. What goes wrong on the device
  * shows where the stream is waited for. */
-tw_status tw_device_launch(const tw_device_planned *, void *const operands[], void *workspace, void *stream, tw_error *);
+tw_status tw_device_launch(const tw_device_planned *, void *const operands[], void *workspace, void *stream,
+                           tw_error *);
+
+/* Both in one: the first call for a problem in the current context plans it; later ones, from any thread, find the plan and
+ * launch it, and neither allocate nor wait (but for one another while one plans). `plan`, if it is not NULL, gets the plan, which
+ * stays the library's. With NULL for `operands` nothing is launched: to plan ahead, and to ask for the workspace. */
+tw_status tw_device_run(const tw_problem *, const tw_wisdom *, void *const operands[], void *workspace, void *stream,
+                        const tw_device_planned **plan, tw_error *);
+/* Destroys the plans of tw_device_run, when no launch of them is under way. */
+void tw_device_forget(void);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -438,6 +438,7 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
   if (status == TW_OK) tw_exchanges_take(s, &r);
   const char *trouble = s->journal ? tw_journal_trouble(s->journal) : NULL;
   if (trouble) tw_state_note(s, "%s", trouble);
+  tw_note_ranks(s);
   r.notes = tw_text_take(&s->notes);
   if (status == TW_OK)
     *out = r;

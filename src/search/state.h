@@ -108,6 +108,8 @@ bool tw_state_is_interrupted(const tw_state *);
 /* A strict order: by cost, among equals by number. */
 bool tw_is_better(const tw_candidate *, const tw_candidate *);
 void tw_state_note(tw_state *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A note about how well the model ranked what was measured, where a real machine measures and there is enough of it. */
+void tw_note_ranks(tw_state *);
 
 /* How long one core takes to simulate the bound; 0 where that is not known, or nothing is simulated. */
 double tw_simulation_seconds(const tw_target *, const tw_bound *);

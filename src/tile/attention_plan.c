@@ -196,6 +196,13 @@ static double judge(const void *with, const void *plan) {
   return c->predict(c->predictor, &p);
 }
 
+static void offer_registers(tw_menu_builder *m) {
+  static const int shares[][2] = {{24, 240}, {32, 160}, {40, 232}, {24, 216}, {56, 224}};
+  for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+    tw_menu_offer(m, "registers", "what copies needs few registers, what multiplies many",
+                  "registers copy=%d multiply=%d", shares[i][0], shares[i][1]);
+}
+
 tw_status tw_tile_attention_steps(const tw_tile_machine *machine, const tw_problem *problem,
                                   const tw_schedule *schedule, double (*predict)(const void *, const PLAN *),
                                   const void *predictor, tw_menu *out, tw_error *error) {
@@ -213,19 +220,25 @@ tw_status tw_tile_attention_steps(const tw_tile_machine *machine, const tw_probl
   if (tw_attention_of(problem).backward) {
     for (int groups = 1; groups <= 2; groups++)
       for (int queries = 64; queries <= 128; queries += 64)
-        tw_menu_offer(&m, "tile", "queries that a block goes through at a time", "tile queries=%d groups=%d", queries,
-                      groups);
+        tw_menu_offer(&m, groups > 1 ? "tile, 2 groups" : "tile, 1 group",
+                      "queries that a block goes through at a time", "tile queries=%d groups=%d", queries, groups);
     for (int i = 1; i <= 3; i++)
       tw_menu_offer(&m, "stages", "copies under way hide the latency of memory", "stages %d", i);
+    offer_registers(&m);
     return tw_menu_finish(&m, out, error);
   }
+  /* A search takes some steps of each lever: tiles that differ in kind have levers of their own. */
+  static const char *const kind[3][2] = {{"narrow tile, 1 group", "wide tile, 1 group"},
+                                         {"narrow tile, 2 groups", "wide tile, 2 groups"},
+                                         {"narrow tile, 3 groups", "wide tile, 3 groups"}};
   for (int keys = 64; keys <= 256; keys += 16)
     for (int groups = 1; groups <= 3; groups++)
-      tw_menu_offer(&m, "tile",
+      tw_menu_offer(&m, kind[groups - 1][keys > 128],
                     "more keys at a time: fewer passes over the sums; more queries: keys are read less often",
                     "tile keys=%d groups=%d", keys, groups);
   tw_menu_offer(&m, "turns", "one group multiplies while another makes weights of its scores", "turns");
   for (int i = 2; i <= 4; i++)
     tw_menu_offer(&m, "stages", "copies under way hide the latency of memory", "stages %d", i);
+  offer_registers(&m);
   return tw_menu_finish(&m, out, error);
 }

@@ -188,10 +188,15 @@ tw_status tw_tile_conv_steps(const tw_tile_machine *machine, const tw_problem *p
                        .next = &next,
                        .plan_size = sizeof now,
                        .judge = judge};
+  /* A search takes some steps of each lever: tiles that differ in kind have levers of their own. */
+  static const char *const kind[3][2] = {{"narrow tile, 1 group", "wide tile, 1 group"},
+                                         {"narrow tile, 2 groups", "wide tile, 2 groups"},
+                                         {"narrow tile, 3 groups", "wide tile, 3 groups"}};
   for (int x = 1; x <= 64; x *= 2)
     for (int n = 32; n <= 256; n += 32)
       for (int groups = 1; groups <= 3; groups++)
-        tw_menu_offer(&m, "tile", "rectangles of places that fill the image leave few products unused",
+        tw_menu_offer(&m, kind[groups - 1][n > 96],
+                      "rectangles of places that fill the image leave few products unused",
                       "tile x=%d y=%d n=%d groups=%d", x, 64 / x, n, groups);
   for (int i = 0; i <= TW_CONV_DIMS; i++)
     tw_menu_offer(&m, "fold", "few channels fill what a copy moves when windows become channels", "fold %d", i);

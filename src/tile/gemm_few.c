@@ -204,11 +204,13 @@ tw_status tw_tile_few_steps(const tw_tile_machine *machine, const tw_problem *p,
   /* Shares of a processor, too: with as many columns for each block none waits for others at the end. */
   const int share = (int)(c.g.n + machine->processors - 1) / machine->processors;
   const int columns[] = {16, 32, 64, 128, (share / 2 + 15) / 16 * 16, (share + 15) / 16 * 16};
+  static const char *const lever[] = {"narrow blocks", "narrow blocks", "wide blocks",
+                                      "wide blocks",   "shares",        "shares"};
   for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
     for (int k = panel; k <= 4 * panel; k *= 2)
       for (int rows = 16; rows <= 64; rows *= 2)
         for (int warps = 1; warps <= 8; warps *= 2)
-          tw_menu_offer(&m, "few", "weights go by once; warps that share k keep few columns busy",
+          tw_menu_offer(&m, lever[i], "weights go by once; warps that share k keep few columns busy",
                         "few n=%d k=%d rows=%d warps=%d", columns[i], k, rows, warps);
   for (int i = 1; i <= 6; i++)
     tw_menu_offer(&m, "blocks", "while one block begins or ends another reads", "blocks %d", i);

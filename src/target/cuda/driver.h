@@ -72,6 +72,7 @@ enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DEFAULT = 0 };
   F(cuDeviceGetAttribute, (int *value, int attribute, CUdevice))                                                       \
   F(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice))                                                                   \
   F(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice))                                                                 \
+  F(cuCtxGetCurrent, (CUcontext *))                                                                                    \
   F(cuCtxSetCurrent, (CUcontext))                                                                                      \
   F(cuGetErrorName, (CUresult, const char **name))                                                                     \
   F(cuGetErrorString, (CUresult, const char **text))                                                                   \

@@ -131,3 +131,68 @@ tw_status tw_device_launch(const tw_device_planned *p, void *const operands[], v
   }
   return result ? fail(result, "the driver does not launch the kernel", error) : TW_OK;
 }
+
+/* ---- plans that the library keeps ---- */
+
+typedef struct kept_plan {
+  struct kept_plan *next;
+  tw_problem problem; /* as it was asked for */
+  CUcontext context;
+  tw_device_planned *plan;
+} kept_plan;
+
+static kept_plan *kept;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool same_problem(const tw_problem *a, const tw_problem *b) {
+  if (a->op != b->op) return false;
+  for (size_t i = 0; i < a->op->n_keys; i++)
+    if (a->value[i].i != b->value[i].i || a->value[i].r != b->value[i].r) return false;
+  return true;
+}
+
+static tw_status keep(const tw_problem *problem, const tw_wisdom *wisdom, CUcontext context,
+                      const tw_device_planned **out, tw_error *error) {
+  kept_plan *k = tw_new(1, sizeof *k);
+  if (!k) return tw_fail(error, TW_MISSING, "out of memory");
+  const tw_status status = tw_device_plan(problem, wisdom, &k->plan, error);
+  if (status != TW_OK) {
+    free(k);
+    return status;
+  }
+  k->problem = *problem;
+  k->context = context;
+  k->next = kept;
+  kept = k;
+  *out = k->plan;
+  return TW_OK;
+}
+
+tw_status tw_device_run(const tw_problem *problem, const tw_wisdom *wisdom, void *const operands[], void *workspace,
+                        void *stream, const tw_device_planned **plan, tw_error *error) {
+  const tw_device_planned *found = NULL;
+  CUcontext context = NULL;
+  tw_status status = TW_OK;
+  pthread_once(&once, load_driver);
+  if (missing) return tw_fail(error, TW_MISSING, "%s", missing);
+  const CUresult result = driver.cuCtxGetCurrent(&context);
+  if (result) return fail(result, "the driver does not name the current context", error);
+  pthread_mutex_lock(&lock);
+  for (const kept_plan *k = kept; k && !found; k = k->next)
+    if (k->context == context && same_problem(&k->problem, problem)) found = k->plan;
+  if (!found) status = keep(problem, wisdom, context, &found, error);
+  pthread_mutex_unlock(&lock);
+  if (plan) *plan = found;
+  return status == TW_OK && operands ? tw_device_launch(found, operands, workspace, stream, error) : status;
+}
+
+void tw_device_forget(void) {
+  pthread_mutex_lock(&lock);
+  while (kept) {
+    kept_plan *k = kept;
+    kept = k->next;
+    tw_device_destroy(k->plan);
+    free(k);
+  }
+  pthread_mutex_unlock(&lock);
+}
