@@ -285,6 +285,17 @@ static void formats_clamp_select_and_halve(void **state) {
   execute(b, bits_of("buffer_load_format_d16_hi_x", CDNA_MUBUF) | OFFEN | (uint64_t)DATA << 40 | 2ull << 48 |
                  128ull << 56);
   assert_int_equal(b->wave->v[DATA][1], 0x40004000);
+  /* stride and swizzle count where an index is given, not for offsets beyond the stride alone */
+  set_resource(b, sizeof b->bytes, 4 | 7 << 12 | 4 << 15);
+  b->wave->s[9] |= (4u | 0x8000u) << 16;
+  for (int k = 0; k < 2; k++) {
+    b->wave->v[0][1] = k ? 4 : 8; /* an offset of 8, or index 4: elements of 2 bytes of eight records lie together */
+    memcpy(b->bytes + 8, (uint32_t[]){0xABCD0123}, 4);
+    execute(b, bits_of("buffer_load_dword", CDNA_MUBUF) | (k ? OFFEN << 1 : OFFEN) | (uint64_t)DATA << 40 | 2ull << 48 |
+                   128ull << 56);
+    assert_int_equal(b->wave->v[DATA][1], 0xABCD0123);
+  }
+  b->wave->v[0][1] = 16;
   /* a resource that is switched off, and formats that are reserved */
   execute(b, typed("tbuffer_load_format_x", 0, 0));
   assert_int_equal(b->wave->v[DATA][1], 0);

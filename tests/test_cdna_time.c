@@ -93,7 +93,7 @@ static void time_vadd(cdna_arch arch, int jobs, cdna_spans *spans, cdna_times *o
     uint64_t a, b, c;
     int32_t n;
   } block = {cdna_memory_add(&memory, v, 4 * N, false, "a"), cdna_memory_add(&memory, v + N, 4 * N, false, "b"),
-             cdna_memory_add(&memory, v + 2 * N, 4 * N, true, "c"), N};
+             cdna_memory_add(&memory, v + 2 * N, 4 * N, true, "c") + 64, N - 16}; /* stores begin amid lines */
   const cdna_launch launch = {.grid = {N / 256, 1, 1}, .block = {256, 1, 1}, .arguments = &block, .argument_bytes = 28};
   const cdna_time_options options = {.jobs = jobs, .spans = spans};
   tw_error error = {0};
@@ -113,6 +113,9 @@ static void test_vector_add(void **state) {
     /* 12 MB, in the last-level cache after the first launch: no faster than that, and not far from it */
     const double least = 12.0 * (1 << 20) / (cdna_rates_of((cdna_arch)arch)->llc_gbs * 1e9);
     assert_true(one.seconds > least && one.seconds < 20e-6);
+    /* of 12 MB each byte goes through both once: L2 puts stores of parts of a line together */
+    assert_true(fabs(one.bytes[CDNA_L2] / (12 << 20) - 1) < 0.02);
+    assert_true(fabs(one.bytes[CDNA_LLC] / (12 << 20) - 1) < 0.02);
     assert_true(one.mhz == cdna_machines[arch].clock_mhz && one.matrix_flops == 0);
     assert_int_equal(one.together, 8);
     assert_true(one.bottleneck[0]);

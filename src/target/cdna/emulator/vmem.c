@@ -188,14 +188,16 @@ typedef struct buffer_places {
   uint32_t records;
 } buffer_places;
 
-/* The rules of the ISA documents, "Buffer address calculation" and "Range checking": raw buffers (no stride, or not
- * swizzled
- * and without index) count bytes, structured ones records. What is out of range reads 0 and is not written. */
+/* The rules of the ISA documents, "Buffer address calculation" and "Range checking": raw buffers (no stride, or accessed
+ * without index) count bytes, structured ones records. What is out of range reads 0 and is not written. Swizzling is of
+ * indices: HipKittens and Triton set the bit, with a stride, for accesses by offset alone that go far beyond the stride, and
+ * are right on MI355X (analysis/bf16_gemm/mi350x and attn/fwd of HipKittens, sizes whose rows are no multiple of 16 KiB). */
 static void buffer_addresses(const cdna_wave *w, const cdna_op *op, uint64_t exec, uint32_t bytes, buffer_places *out) {
   const resource r = resource_of(w, op);
   const uint32_t scalar = (uint32_t)cdna_read(w, &op->s[3]), immediate = (uint32_t)op->imm & 0xFFF;
   const bool indexed = op->flags & IDXEN, offset_given = op->flags & OFFEN;
-  const bool structured = r.stride && (indexed || r.swizzled);
+  const bool swizzled = r.swizzled && r.stride && (indexed || r.add_lane);
+  const bool structured = r.stride && (indexed || swizzled);
   out->base = r.base;
   out->records = r.records;
   out->inside = out->partly = 0;
@@ -204,7 +206,7 @@ static void buffer_addresses(const cdna_wave *w, const cdna_op *op, uint64_t exe
     const uint32_t offset = immediate + (offset_given ? w->v[op->s[0].code + indexed][l] : 0);
     uint64_t at;
     bool inside;
-    if (r.swizzled && r.stride) {
+    if (swizzled) {
       const uint32_t major = index / r.index_stride, minor = index % r.index_stride;
       const uint32_t block = offset / r.element_size, within = offset % r.element_size;
       at = (uint64_t)(major * r.stride + block * r.element_size) * r.index_stride + minor * r.element_size + within;
@@ -212,7 +214,7 @@ static void buffer_addresses(const cdna_wave *w, const cdna_op *op, uint64_t exe
       at = (uint64_t)index * r.stride + offset;
     }
     if (structured)
-      inside = index < r.records && (!r.swizzled || offset < r.stride);
+      inside = index < r.records && (!swizzled || offset < r.stride);
     else
       inside = at + scalar < r.records && bytes <= r.records - (at + scalar);
     out->at[l] = at + scalar;

@@ -81,6 +81,7 @@ typedef struct cu {
 } cu;
 
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+static int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 static void span(cu *c, int simd, int slot, int kind, const char *name, int64_t from, int64_t to) {
   cdna_spans *s = c->s->spans;
@@ -124,10 +125,14 @@ static double serve(double *is_free, double from, double bytes, double rate, dou
   return *is_free > from ? *is_free : from;
 }
 
-/* When a line that is asked of L2 at `at` arrives. Misses are dealt out so that each buffer's rates hold. */
-static int64_t beyond_l1(cu *c, uint64_t address, int64_t at, bool is_write) {
+/* When a line that is asked of L2 at `at` arrives, or `written` bytes of it are there. Misses are dealt out so that each
+ * buffer's rates hold. L2 keeps what is written until the line leaves it: each byte goes on once, however many stores made
+ * the line. */
+static int64_t beyond_l1(cu *c, uint64_t address, int64_t at, int written) {
   const cdna_share *h = &c->s->share;
-  const int bytes = c->s->rates->l1_line, a = allocation_of(c, address);
+  const bool is_write = written > 0;
+  const int whole = c->s->rates->l1_line, a = allocation_of(c, address);
+  const int bytes = is_write ? ceil_div(written, c->s->rates->l2_write) * c->s->rates->l2_write : whole;
   const double l2_hits = a < 0 ? 1 : c->s->reuse->l2[a], llc_hits = a < 0 ? 1 : c->s->reuse->llc[a];
   const double burst = c->s->rates->burst;
   /* out of L1 one line after the other; through L2 by its share */
@@ -137,21 +142,21 @@ static int64_t beyond_l1(cu *c, uint64_t address, int64_t at, bool is_write) {
   c->out->busy[CDNA_L2] += bytes / h->l2;
   c->out->bytes[CDNA_L2] += bytes;
   double none = 0, *owed_l2 = a < 0 ? &none : &c->missed_l2[a], *owed_llc = a < 0 ? &none : &c->missed_llc[a];
-  *owed_l2 += is_write ? 1 : 1 - l2_hits; /* what is written leaves L2 at last */
+  *owed_l2 += is_write ? (double)written / whole : 1 - l2_hits;
   if (*owed_l2 >= 1) {
     *owed_l2 -= 1;
-    const double llc = serve(&c->llc_free, (double)at, bytes, h->llc, burst);
+    const double llc = serve(&c->llc_free, (double)at, whole, h->llc, burst);
     if (llc > through) through = llc;
-    c->out->busy[CDNA_LLC] += bytes / h->llc;
-    c->out->bytes[CDNA_LLC] += bytes;
+    c->out->busy[CDNA_LLC] += whole / h->llc;
+    c->out->bytes[CDNA_LLC] += whole;
     *owed_llc += 1 - llc_hits;
     if (!is_write) latency = h->llc_cycles; /* a store is done when L2 has it */
     if (*owed_llc >= 1) {
       *owed_llc -= 1;
-      const double memory = serve(&c->memory_free, (double)at, bytes, h->memory, burst);
+      const double memory = serve(&c->memory_free, (double)at, whole, h->memory, burst);
       if (memory > through) through = memory;
-      c->out->busy[CDNA_MEMORY] += bytes / h->memory;
-      c->out->bytes[CDNA_MEMORY] += bytes;
+      c->out->busy[CDNA_MEMORY] += whole / h->memory;
+      c->out->bytes[CDNA_MEMORY] += whole;
       if (!is_write) latency = h->memory_cycles;
     }
   }
@@ -166,14 +171,16 @@ static int64_t through_l1(cu *c, uint64_t address, int64_t at) {
   while (i < c->ways - 1 && way[i].tag != tag) i++;
   line found = way[i];
   const bool hit = found.tag == tag;
-  if (!hit) found = (line){tag, beyond_l1(c, address, at, false)};
+  if (!hit) found = (line){tag, beyond_l1(c, address, at, 0)};
   memmove(way + 1, way, (size_t)i * sizeof *way);
   way[0] = found;
   return max64(found.there, at + (int64_t)c->s->share.l1_cycles);
 }
 
-/* The different lines of an access; at most two a lane. */
-static int lines_of(const cu *c, const cdna_access *a, uint64_t lanes, uint64_t line_at[2 * CDNA_LANES]) {
+/* The different lines of an access, at most two a lane, and bytes of each; those that two lanes have count twice. */
+static int lines_of(const cu *c, const cdna_access *a, uint64_t lanes, uint64_t line_at[2 * CDNA_LANES],
+                    int bytes[2 * CDNA_LANES]) {
+  const uint64_t size = 1ull << c->shift;
   int n = 0;
   for (uint64_t left = lanes; left; left &= left - 1) {
     const int l = __builtin_ctzll(left);
@@ -181,14 +188,22 @@ static int lines_of(const cu *c, const cdna_access *a, uint64_t lanes, uint64_t 
     for (uint64_t at = first; at <= last; at++) {
       int i = n - 1;
       while (i >= 0 && line_at[i] != at) i--;
-      if (i < 0) line_at[n++] = at;
+      if (i < 0) {
+        i = n++;
+        line_at[i] = at;
+        bytes[i] = 0;
+      }
+      const uint64_t from = a->address[0][l] > at * size ? a->address[0][l] : at * size;
+      const uint64_t end = a->address[0][l] + a->bytes;
+      bytes[i] += (int)((end < (at + 1) * size ? end : (at + 1) * size) - from);
     }
   }
-  for (int i = 0; i < n; i++) line_at[i] <<= c->shift;
+  for (int i = 0; i < n; i++) {
+    line_at[i] <<= c->shift;
+    if (bytes[i] > (int)size) bytes[i] = (int)size;
+  }
   return n;
 }
-
-static int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 /* LDS serves what has arrived from memory until `at`. */
 static void take_pending(cu *c, int64_t at) {
@@ -207,7 +222,8 @@ static int64_t vmem(cu *c, wave *w, int simd, int64_t at) {
   if (!cdna_access_of(w->wave, w->op, &a)) return at; /* buffer_inv and its like */
   const uint64_t lanes = a.lanes[CDNA_IN_GLOBAL], private = a.lanes[CDNA_IN_SCRATCH];
   uint64_t line_at[2 * CDNA_LANES];
-  const int n = lines_of(c, &a, lanes, line_at), active = __builtin_popcountll(lanes | private);
+  int bytes[2 * CDNA_LANES];
+  const int n = lines_of(c, &a, lanes, line_at, bytes), active = __builtin_popcountll(lanes | private);
   const int data = active * a.bytes;
   int cycles = ceil_div(active ? active : 1, r->addresses);
   if (n > cycles) cycles = n;
@@ -225,7 +241,8 @@ static int64_t vmem(cu *c, wave *w, int simd, int64_t at) {
   int64_t done = begin + cycles + (int64_t)c->s->share.l1_cycles;
   for (int i = 0; i < n; i++) {
     const int64_t asked = begin + (int64_t)i * cycles / n;
-    const int64_t there = a.writes ? beyond_l1(c, line_at[i], asked, !a.reads) : through_l1(c, line_at[i], asked);
+    const int64_t there =
+        a.writes ? beyond_l1(c, line_at[i], asked, a.reads ? 0 : bytes[i]) : through_l1(c, line_at[i], asked);
     done = max64(done, there);
   }
   if (private) done = max64(done, begin + (int64_t)c->s->share.l2_cycles); /* scratch: taken to be in L2 */
@@ -288,7 +305,7 @@ static int64_t smem(cu *c, wave *w, int64_t at) {
     if (*kept == l + 1) continue;
     *kept = l + 1;
     const bool is_argument = (l << 6) - (c->s->arguments & ~63ull) < 4096;
-    done = max64(done, is_argument ? at + (int64_t)c->s->share.arguments_cycles : beyond_l1(c, l << 6, at, false));
+    done = max64(done, is_argument ? at + (int64_t)c->s->share.arguments_cycles : beyond_l1(c, l << 6, at, 0));
   }
   return done;
 }

@@ -36,6 +36,7 @@ static const tw_config_key keys[] = {
     KEY(l1_bytes, INT, 1024, 1 << 24),
     KEY(l1_line, POWER, 32, 1024),
     KEY(l1_ways, INT, 1, 1024),
+    KEY(l2_write, INT, 1, 1024),
     KEY(vmem_queue, INT, 1, 100000),
     KEY(burst, INT, 0, 1000000),
     KEY(l1_ns, REAL, 0, 100000),
