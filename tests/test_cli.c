@@ -447,6 +447,7 @@ static void wrong_kernels_are_told_how_they_are_wrong(void **state) {
       "still running");
   expect_kernel_failure("A[0][0]++;", "A");
   expect_kernel_failure("C[0][0] = undeclared;", "undeclared");
+  expect_kernel_failure("C[0][0] = undeclared;", "bad.c:"); /* and not what the compiler was given */
   expect_kernel_failure("__asm__ volatile(\"unimp\");", "illegal");
   json_t *object = expect_json("$T run bad.c " SMALL " --json", 1);
   assert_true(json_is_false(json_object_get(object, "correct")));

@@ -157,6 +157,7 @@ char *cli_print_number(double, char buffer[CLI_NUMBER]);
 char *cli_print_amount(const char *unit, double, char buffer[CLI_NUMBER]);
 char *cli_print_cost(const tw_target *, double cost, char buffer[CLI_NUMBER]);
 void cli_print_spread(const tw_target *, const tw_spread *); /* a line; nothing if there were no rounds */
+/* Of a launch without an op there is no bound: NULL. */
 void cli_print_measurement(const tw_target *, const tw_measurement *, const tw_bound *);
 
 /* ---- summary.c: the result of a search ---- */
@@ -183,6 +184,12 @@ void cli_print_improvement(const cli_subject *, const char *name, const tw_impro
 /* A kernel's source, malloc'ed. TW_FAILED if there is nothing in the file, or too much. */
 tw_status cli_read_source(const char *path, char **source, size_t *length, tw_error *);
 
+/* The user's file that the command is about; NULL: none. */
+const char *cli_source_file(const cli *);
+/* A text, malloc'ed, in which what compilers were given as kernel.c has the name of the user's file; NULL without memory. */
+char *cli_name_source(const cli *, const char *text);
+void cli_name_source_in(const cli *, char **text); /* a malloc'ed one, or NULL, in its place */
+
 /* What could not be read as a program is none that is right: says so with --json. Returns the status. */
 tw_status cli_refuse_source(const cli *, const tw_error *why);
 
@@ -195,7 +202,8 @@ tw_status cli_measure_source(const cli *, const cli_subject *, const char *sourc
 tw_status cli_check_timeline(const cli *, tw_error *);
 
 /* Writes what --trace and --timeline ask for, of a source that a search has found; where they ask for nothing, nothing. */
-tw_status cli_draw_source(const cli *, const cli_subject *, const char *source, bool trust, const char *note, tw_error *);
+tw_status cli_draw_source(const cli *, const cli_subject *, const char *source, bool trust, const char *note,
+                          tw_error *);
 
 /* ---- interrupt.c ---- */
 

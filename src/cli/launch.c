@@ -183,8 +183,7 @@ static tw_status print(const cli *c, const tw_target *t, const tw_raw_launch *l,
   if (!c->options.json) {
     printf("%s ran on %s\n", cli_kernel(c) && !t->launcher->whole ? cli_kernel(c) : c->words[0], t->name);
     if (*l->note) printf("  result        %s\n", l->note);
-    const tw_bound none = {0};
-    cli_print_measurement(t, m, &none);
+    cli_print_measurement(t, m, NULL);
     if (i) cli_print_inspection(i);
     return TW_OK;
   }
@@ -227,6 +226,8 @@ tw_status cli_launch(const cli *c, tw_error *error) {
   if (status == TW_OK) status = cli_inspection_of(c, t, &inspection, &wanted, error);
   if (wanted) launch.inspection = &inspection;
   if (status == TW_OK) status = t->launcher->run(t, data, size, &launch, &measured, error);
+  cli_name_source_in(c, &inspection.findings);
+  cli_name_source_in(c, &inspection.counted);
   for (size_t i = 0; i < n && status == TW_OK; i++)
     if (argument[i].out) status = tw_file_write(argument[i].out, argument[i].file, argument[i].file_size, error);
   if (status == TW_OK)

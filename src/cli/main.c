@@ -16,7 +16,8 @@ const cli_command cli_commands[] = {
      SEARCH MODELS "target trace timeline window out fresh from rewrites-only exhaustive no-wisdom progress trust json",
      cli_tune},
     {"run", "FILE " SUBJECT, "check and measure one kernel source",
-     "target schedule trace timeline window checks counts kernel kernel-cycles grid block lds arg seed jobs trust json", cli_run},
+     "target schedule trace timeline window checks counts kernel kernel-cycles grid block lds arg seed jobs trust json",
+     cli_run},
     {"emit", SUBJECT, "print the source that a schedule makes", "target schedule floorplan out json", cli_emit},
     {"bench", SUBJECT, "check and measure the best known kernel",
      "target trace timeline window no-wisdom seed jobs trust json", cli_bench},
@@ -77,13 +78,16 @@ static tw_status finish_output(tw_status status, tw_error *error) {
 /* With --json there is one object on standard output even when nothing else came of it. */
 static void print_failure(const cli *c, int argc, char *argv[], tw_status status, const tw_error *error) {
   bool json = c->options.json;
+  char *named = cli_name_source(c, error->text);
+  const char *text = named ? named : error->text;
   for (int i = 1; i < argc; i++) json |= strcmp(argv[i], "--json") == 0;
   if (json && !*c->printed) {
     tw_error ignored;
-    cli_print_json(c, json_pack("{s:o, s:i}", "error", tw_json_text(error->text), "status", (int)status), &ignored);
+    cli_print_json(c, json_pack("{s:o, s:i}", "error", tw_json_text(text), "status", (int)status), &ignored);
   }
   fputs("tilewright: ", stderr);
-  cli_put_line(stderr, error->text);
+  cli_put_line(stderr, text);
+  free(named);
 }
 
 static bool is_word(const char *argument, const char *a, const char *b) {

@@ -11,6 +11,39 @@
 
 enum { SOURCE_LIMIT = 8 << 20 }; /* far above any kernel; a compiler given more would be busy for minutes */
 
+const char *cli_source_file(const cli *c) {
+  const char *file = c->options.from ? c->options.from : c->n_words ? c->words[0] : NULL;
+  const char *slash = file ? strrchr(file, '/') : NULL;
+  return file && strchr(slash ? slash : file, '.') ? file : NULL;
+}
+
+/* Compilers get a source as kernel.c, kernel.hip, ...: this is where such a name ends, before a colon; NULL: it is none. */
+static const char *end_of_name(const char *text) {
+  static const char stem[] = "kernel.";
+  if (strncmp(text, stem, sizeof stem - 1) != 0) return NULL;
+  const char *end = text + sizeof stem - 1;
+  while (*end >= 'a' && *end <= 'z') end++;
+  return *end == ':' && end - text < 12 ? end : NULL;
+}
+
+char *cli_name_source(const cli *c, const char *text) {
+  const char *file = cli_source_file(c), *end;
+  tw_text t = {0};
+  for (const char *at = text; *at;)
+    if (file && (at == text || !strchr("/._-", at[-1])) && (end = end_of_name(at)) != NULL)
+      tw_text_add_string(&t, file), at = end;
+    else
+      tw_text_add_bytes(&t, at++, 1);
+  return tw_text_take(&t);
+}
+
+void cli_name_source_in(const cli *c, char **text) {
+  char *named = *text ? cli_name_source(c, *text) : NULL;
+  if (!named) return;
+  free(*text);
+  *text = named;
+}
+
 tw_status cli_read_source(const char *path, char **source, size_t *length, tw_error *error) {
   struct stat info;
   if (stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > SOURCE_LIMIT)
@@ -86,6 +119,13 @@ static tw_status measure_and_draw(const cli *c, const cli_subject *s, const char
   return status;
 }
 
+static json_t *json_error(const cli *c, const tw_error *why) {
+  char *named = cli_name_source(c, why->text);
+  json_t *text = tw_json_text(named ? named : why->text);
+  free(named);
+  return text;
+}
+
 /* A wrong kernel is a result: it is in the object, and in the exit status. */
 static tw_status print_json(const cli *c, const cli_subject *s, const outcome *o, tw_status status, const tw_error *why,
                             tw_error *error) {
@@ -101,7 +141,7 @@ static tw_status print_json(const cli *c, const cli_subject *s, const outcome *o
     json_object_set_new(object, "checked", tw_json_text(o->trial.coverage));
     json_object_set_new(object, "bound", cli_json_bound(s->target, &o->bound));
   } else {
-    json_object_set_new(object, "error", tw_json_text(why->text));
+    json_object_set_new(object, "error", json_error(c, why));
   }
   tw_status printed = cli_print_json(c, object, error);
   return printed == TW_OK ? status : printed;
@@ -148,6 +188,8 @@ tw_status cli_measure_source(const cli *c, const cli_subject *s, const char *sou
   tw_error why = {0};
   tw_status status = cli_inspection_of(c, s->target, &o.inspection, &o.inspected, &why);
   if (status == TW_OK) status = measure_and_draw(c, s, source, length, trust, note, &o, &why);
+  cli_name_source_in(c, &o.inspection.findings);
+  cli_name_source_in(c, &o.inspection.counted);
   if (error) *error = why;
   if (c->options.json && (status == TW_OK || status == TW_FAILED)) {
     status = print_json(c, s, &o, status, &why, error);

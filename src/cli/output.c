@@ -208,8 +208,8 @@ void cli_print_measurement(const tw_target *target, const tw_measurement *m, con
   char text[CLI_NUMBER];
   printf("  cost          %s\n", cli_print_cost(target, m->cost, text));
   cli_print_spread(target, &m->spread);
-  printf("  utilization   %.1f%% of the machine's peak\n", 100 * m->utilization);
-  if (bound->cost > 0) /* of a launch without an op there is none */
+  if (bound || m->utilization > 0) printf("  utilization   %.1f%% of the machine's peak\n", 100 * m->utilization);
+  if (bound)
     cli_print_wrapped(16, "  bound         %s (%s): this is %.1f%% of it", cli_print_cost(target, bound->cost, text),
                       bound->limit, m->cost > 0 ? 100 * bound->cost / m->cost : 0);
   if (m->bottleneck[0]) cli_print_wrapped(16, "  bottleneck    %s", m->bottleneck);
