@@ -755,6 +755,21 @@ static void full_disk_costs_the_files_only(void **state) {
   release(&o);
 }
 
+/* The shell's own limit, which would end the command by a signal: the error says so, and no part of a file is left. */
+static void a_limit_on_files_is_told(void **state) {
+  static const char *const sizes[] = {"gemm m=64 n=64 k=64 -t gemmini-16x16-int8",
+                                      "gemm m=512 n=512 k=512 -t gemmini-16x16-int8"};
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    tw_text words = {0};
+    tw_text_add(&words, "ulimit -f 1; $T emit %s --out limited >/dev/null", sizes[i]);
+    expect_failure(words.data, 3, "ulimit -f");
+    tw_text_free(&words);
+    expect_output("ls -A limited | grep -c kernel || echo none", "none");
+  }
+  expect_failure("(ulimit -f 1; $T emit gemm m=64 n=64 k=64 -t gemmini-16x16-int8 >limited.c)", 3, "standard output");
+}
+
 /* Rows of the journal that `out` holds by now. */
 static int journal_rows(const char *path) {
   sqlite3 *db;
@@ -888,6 +903,7 @@ int main(void) {
       cmocka_unit_test(a_rewritten_program_is_not_lost),
       cmocka_unit_test(wisdom_is_kept_and_carried_over),
       cmocka_unit_test(full_disk_costs_the_files_only),
+      cmocka_unit_test(a_limit_on_files_is_told),
       cmocka_unit_test(ctrl_c_keeps_and_shows_what_was_found),
   };
   return cmocka_run_group_tests_name("cli", tests, make_folder, remove_folder);

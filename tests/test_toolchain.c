@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -105,6 +106,10 @@ static void try_system(const char *parent) {
   managed("signals by a pipe", fcntl(1, F_SETOWN, pid) == 0);
   managed("typing", ioctl(0, TIOCSTI, "x") == 0 || errno != ENOSYS);
   managed("chroot", chroot(".") == 0);
+  void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  managed("merged pages", madvise(page, 4096, MADV_MERGEABLE) == 0 || errno != ENOSYS);
+  managed("poisoned pages", madvise(page, 4096, MADV_HWPOISON) == 0 || errno != ENOSYS);
+  if (madvise(page, 4096, MADV_DONTNEED) != 0) printf("no memory is given back\n");
   managed("host name", sethostname("x", 1) == 0);
 }
 

@@ -1,11 +1,18 @@
 /* test_x86_sandbox.c - kernels that nobody should trust: what they try ends in one clear line, and nothing of it happens. */
 #include "test.h"
 
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -423,6 +430,49 @@ static void clang_is_a_compiler_like_another(void **state) {
   assert_int_equal(hostile, TW_FAILED);
 }
 
+/* ---- a command that is killed ---- */
+
+extern char **environ;
+
+static pid_t start_run(const char *path) {
+  char *argv[] = {(char *)TW_COMMAND, (char *)"run",  (char *)path, (char *)"gemm", (char *)"m=61",
+                  (char *)"n=67",     (char *)"k=71", (char *)"-t", (char *)"x86",  NULL};
+  posix_spawn_file_actions_t actions;
+  pid_t pid = 0;
+  posix_spawn_file_actions_init(&actions);
+  for (int i = 0; i < 3; i++) posix_spawn_file_actions_addopen(&actions, i, "/dev/null", O_RDWR, 0);
+  assert_int_equal(posix_spawn(&pid, TW_COMMAND, &actions, NULL, argv, environ), 0);
+  posix_spawn_file_actions_destroy(&actions);
+  return pid;
+}
+
+/* Whatever the moment: what it started is this process's then, and ends by itself; a stopped one would stay. */
+static void a_command_that_is_killed_leaves_no_runner(void **state) {
+  enum { KILLS = 20 };
+  const char *path = TW_TEST_DATA "/../cheats/x86/honest_plain.c";
+  (void)state;
+  assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+  double begin = tw_now();
+  int status;
+  for (int i = 0; i < 2; i++) { /* the second finds the kernel built */
+    begin = tw_now();
+    assert_true(waitpid(start_run(path), &status, 0) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  const double takes = tw_now() - begin;
+  for (int i = 0; i < KILLS; i++) {
+    const pid_t pid = start_run(path);
+    const struct timespec pause = {.tv_nsec = (long)(fmin(takes, 0.9) * (i + 0.5) / KILLS * 1e9)};
+    nanosleep(&pause, NULL);
+    kill(pid, SIGKILL);
+    const double deadline = tw_now() + 60;
+    pid_t ended = 0;
+    while (ended >= 0 && tw_now() < deadline)
+      if ((ended = waitpid(-1, &status, WNOHANG)) == 0) usleep(1000);
+    if (ended >= 0)
+      fail_msg("killed after %.3f of %.3f s, it left a process behind", (double)pause.tv_nsec * 1e-9, takes);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_plain_kernel_is_right_and_measured),
@@ -443,6 +493,7 @@ int main(void) {
       cmocka_unit_test(the_compiler_touches_nothing_for_them),
       cmocka_unit_test(honest_sources_of_unusual_looks_are_right),
       cmocka_unit_test(clang_is_a_compiler_like_another),
+      cmocka_unit_test(a_command_that_is_killed_leaves_no_runner),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,27 @@ typedef struct tw_call_rule {
   } when[TW_CALL_TESTS];
 } tw_call_rule;
 
+/* Advice about memory that allocators give, of sanitizers, too: not that which takes pages from their files, poisons them,
+ * merges them, or asks for others'. For files that include <sys/mman.h> and <sys/syscall.h>. */
+#define TW_CALL_MADVISE                                                                                                \
+  {                                                                                                                    \
+    SYS_madvise, {                                                                                                     \
+      {                                                                                                                \
+        .argument = 2, .n = 9, .value = {                                                                              \
+          MADV_NORMAL,                                                                                                 \
+          MADV_DONTNEED,                                                                                               \
+          MADV_FREE,                                                                                                   \
+          MADV_HUGEPAGE,                                                                                               \
+          MADV_NOHUGEPAGE,                                                                                             \
+          MADV_WILLNEED,                                                                                               \
+          MADV_DONTDUMP,                                                                                               \
+          MADV_DODUMP,                                                                                                 \
+          MADV_DONTFORK                                                                                                \
+        }                                                                                                              \
+      }                                                                                                                \
+    }                                                                                                                  \
+  }
+
 typedef enum tw_refusal {
   TW_REFUSAL_ERROR, /* the call fails with ENOSYS */
   TW_REFUSAL_TRAP,  /* SIGSYS, whose handler answers or ends the process */

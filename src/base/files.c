@@ -32,8 +32,9 @@ static tw_status too_large(const char *path, size_t limit, tw_error *error) {
  * caller's to mend. */
 tw_status tw_file_cannot_write(const char *path, int number, tw_error *error) {
   if (number == ENOSPC || number == EDQUOT || number == EFBIG)
-    return tw_fail(error, TW_MISSING, "cannot write '%s': no room left on its disk; free some or choose another place",
-                   path);
+    return tw_fail(error, TW_MISSING,
+                   "cannot write '%s': no room left on its disk%s; free some or choose another place", path,
+                   number == EFBIG ? ", or a limit on the size of files (ulimit -f)" : "");
   return tw_fail(error, TW_USAGE, "cannot write '%s': %s", path, strerror(number));
 }
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <termios.h>
@@ -100,7 +101,7 @@ static const tw_call_rule calls[] = {
     {SYS_mprotect, {{0}}},
     {SYS_brk, {{0}}},
     {SYS_mremap, {{0}}},
-    {SYS_madvise, {{0}}},
+    TW_CALL_MADVISE,
     {SYS_msync, {{0}}},
     {SYS_membarrier, {{0}}},
     /* the programs of which a compiler is made, and their threads */

@@ -96,11 +96,7 @@ static const tw_call_rule calls[] = {
     {SYS_mprotect, {{0}}},
     {SYS_brk, {{0}}},
     {SYS_mremap, {{0}}},
-    {SYS_madvise,
-     {{.argument = 2,
-       .n = 7, /* MADV_DONTDUMP: the sanitizers' allocators */
-       .value = {MADV_NORMAL, MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_WILLNEED,
-                 MADV_DONTDUMP}}}},
+    TW_CALL_MADVISE,
     /* threads that there are */
     {SYS_futex, {{0}}},
     {SYS_sched_yield, {{0}}},

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,7 +33,7 @@ static const tw_call_rule calls[] = {
     {SYS_mprotect, {{0}}},
     {SYS_brk, {{0}}},
     {SYS_mremap, {{0}}},
-    {SYS_madvise, {{0}}},
+    TW_CALL_MADVISE,
     {SYS_mincore, {{0}}},
     {SYS_mlock, {{0}}},
     {SYS_munlock, {{0}}},
