@@ -35,6 +35,8 @@ static const design designs[] = {
     {"int8", {64, 32, 32, 2}, {4, 1, 2, false}, TW_ROUND_EVEN, false},
     {"int8-narrow", {32, 16, 32, 1}, {2, 2, 2, false}, TW_ROUND_EVEN, false},
     {"int8-narrow16", {32, 16, 32, 2}, {1, 4, 1, false}, TW_ROUND_FLOOR, false},
+    {"int8-acc8", {32, 24, 32, 2}, {2, 2, 2, false}, TW_ROUND_EVEN, false},
+    {"int8-acc16", {32, 16, 32, 1}, {1, 2, 1, false}, TW_ROUND_FLOOR, true},
     {"int8-int4", {32, 64, 64, 4}, {2, 2, 1, false}, TW_ROUND_EVEN, false},
     {"ternary-int8", {32, 32, 64, 2}, {2, 2, 1, false}, TW_ROUND_EVEN, false},
     {"ternary-int4", {32, 32, 64, 2}, {2, 2, 1, false}, TW_ROUND_FLOOR, false},

@@ -3,6 +3,7 @@
  *
  *   c=i8    C = relu(sat8(round(scale * (op(A) op(B) + D))))   acc=i32; the scaling in binary32, ties to even
  *   c=i16   likewise with sat16; a=i8
+ *           acc=i8, acc=i16 (of c's type): sums may be rounded and saturated to it on the way, up to once for every 8 of k
  *   c=i32   C = relu(op(A) op(B) + D)                          acc=i32; inputs are such that nothing overflows
  *   c=f32   C = relu(scale * (op(A) op(B) + D))                acc=f32 (f16 and bf16 too) or i32; within the bound of
  *                                                              gemm_numerics.c

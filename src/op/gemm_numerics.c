@@ -25,6 +25,8 @@ static const struct {
     {MX, MX, REAL, SET(TW_F32)},
     {SET(TW_BF16) | SET(TW_BFP16), SET(TW_BFP16), REAL | SET(TW_BFP16), SET(TW_F32) | SET(TW_BF16) | SET(TW_BFP16)},
     {SET(TW_I8), SET(TW_I8), INTEGER | REAL, SET(TW_I32)},
+    {SET(TW_I8), SET(TW_I8), SET(TW_I8), SET(TW_I8)},
+    {SET(TW_I8), SET(TW_I8), SET(TW_I16), SET(TW_I16)},
     {SET(TW_I8), SET(TW_I4) | SET(TW_TERNARY), INTEGER, SET(TW_I32)},
     {SET(TW_U8), SET(TW_I8), SET(TW_I32) | REAL, SET(TW_I32)},
     {SET(TW_I16), SET(TW_I16), SET(TW_I32), SET(TW_I32)},
@@ -71,6 +73,14 @@ tw_status tw_gemm_check_types(const tw_gemm *g, tw_error *error) {
 }
 
 bool tw_gemm_scaled(tw_type t) { return has(WEIGHTS, t); }
+
+bool tw_gemm_narrow_sums(const tw_gemm *g) { return g->acc == TW_I8 || g->acc == TW_I16; }
+
+tw_status tw_gemm_wide_sums(const char *machine, tw_type acc, tw_error *error) {
+  if (acc != TW_I8 && acc != TW_I16) return TW_OK;
+  return tw_fail(error, TW_USAGE, "%s: acc=%s is not supported: sums of integers are of 32 bits, acc=i32", machine,
+                 tw_type_name(acc));
+}
 
 static bool real_a(const tw_gemm *g) { return has(REAL | FLOAT8 | MX | SET(TW_BFP16), g->a); }
 
@@ -121,8 +131,9 @@ tw_gemm_numerics tw_gemm_numerics_of(const tw_gemm *g) {
       .a = block_as_f32(g->a),
       .b = stored_b(g),
       .c = block_as_f32(g->c),
-      .d = g->acc == TW_I32 ? TW_I32 : TW_F32,
-      .exact = has(INTEGER, g->c),
+      .d = has(INTEGER, g->acc) ? TW_I32 : TW_F32,
+      .exact = has(INTEGER, g->c) && !tw_gemm_narrow_sums(g),
+      .narrow = tw_gemm_narrow_sums(g) ? ldexp(1, tw_type_bits(g->c) - 1) : 0,
       .real = real_a(g),
       .step = g->a == TW_BF16 ? 2 * TW_U32 : TW_U32, /* products of bf16 may be rounded twice (vdpbf16ps) */
       .weights = weights_off(g),
@@ -191,8 +202,18 @@ static double gelu_off(const tw_gemm *g, double value, double off) {
 }
 
 /* A result of 16 bits is off by half a unit of its own, or of one more where the sum was off. */
+/* Sums that are kept in 8 or 16 bits are rounded up to once for every 8 of k, each time by half a unit at most (Hoeffding),
+ * where no partial sum comes near the range; where one may (a walk, numerics.h), saturation makes anything of it: a target
+ * compares with its own definition. */
+static double narrow_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
+  const double reach = fabs((double)g->scale) * 12 * s->norm + fabs(s->value),
+               roundings = tw_sum_steps((double)g->k / 8);
+  return reach + roundings < n->narrow ? roundings / 2 + 1 : 2 * n->narrow;
+}
+
 double tw_gemm_tolerance(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s, bool stored) {
   if (n->exact) return 0;
+  if (n->narrow > 0) return narrow_off(g, n, s);
   double off = tw_gemm_sum_off(g, n, s);
   if (g->gelu) off = gelu_off(g, s->value, off);
   const double blocks = fabs((double)g->scale) * n->of_blocks * 8 * s->column;

@@ -11,11 +11,17 @@
 /* TW_USAGE with what goes together, if these types do not. */
 tw_status tw_gemm_check_types(const tw_gemm *, tw_error *);
 
+/* acc=i8 and acc=i16: sums are kept in C's type, rounded and saturated on the way, up to once for every 8 of k. */
+bool tw_gemm_narrow_sums(const tw_gemm *);
+/* TW_USAGE on a machine that sums in 32 bits. */
+tw_status tw_gemm_wide_sums(const char *machine, tw_type acc, tw_error *);
+
 typedef struct tw_gemm_numerics {
   /* Operands are arrays of these types. Types with shared scales are f32 there, narrow integers i8, and hold values that
    * the type itself holds: along k, for B in each column by itself, for A in each row. */
   tw_type a, b, c, d;
   bool exact;       /* integers to the end */
+  double narrow;    /* sums are kept in C's type of 8 or 16 bits, which holds numbers below this; 0: they are not */
   bool real;        /* sums of real numbers; else of integers, exact until they are scaled */
   double step;      /* each step of a sum, relative to the magnitudes that are summed */
   double weights;   /* what elements of B may be off, relative to each */

@@ -87,7 +87,7 @@ void tw_gemm_reference(const tw_gemm *g, void *const buffers[], int threads) {
   if (g->bias != TW_GEMM_BIAS_NONE) j.D = buffers[tw_gemm_d_index(g)];
   j.blocks_per_row = (g->n + COLUMNS - 1) / COLUMNS;
   size_t blocks = (size_t)((g->m + ROWS - 1) / ROWS * j.blocks_per_row);
-  if (g->acc != TW_I32) {
+  if (g->acc != TW_I32 && !tw_gemm_narrow_sums(g)) {
     tw_parallel_for(threads, blocks, real_block, &j);
     return;
   }

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "launch/launch.h"
+#include "op/gemm_numerics.h"
 #include "op/gemm_problem.h"
 #include "target/cdna/checks/checks.h"
 #include "target/cdna/emulator/emulator.h"
@@ -65,7 +66,6 @@ static tw_type usual_type(const char *key, tw_type first) {
 static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
   tw_status status = TW_OK;
   tw_type first = TW_TYPE_NONE;
-  (void)t;
   for (size_t i = 0; status == TW_OK && i < p->op->n_keys; i++) {
     const tw_key *k = &p->op->keys[i];
     if (k->kind != TW_KEY_TYPE) continue;
@@ -73,6 +73,7 @@ static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
       status =
           tw_problem_set(p, k->name, tw_type_name(first == TW_TYPE_NONE ? TW_BF16 : usual_type(k->name, first)), error);
     if (first == TW_TYPE_NONE) first = (tw_type)p->value[i].i;
+    if (status == TW_OK && !strcmp(k->name, "acc")) status = tw_gemm_wide_sums(t->name, (tw_type)p->value[i].i, error);
   }
   return status;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/strings.h"
+#include "op/gemm_numerics.h"
 #include "target/cuda/ceilings.h"
 #include "target/cuda/device.h"
 #include "target/cuda/export.h"
@@ -60,7 +61,6 @@ static tw_type usual_type(const char *key, tw_type a) {
 
 /* The op's first type says what the others usually are. */
 static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
-  (void)t;
   tw_status status = TW_OK;
   tw_type a = TW_TYPE_NONE;
   for (size_t i = 0; status == TW_OK && i < p->op->n_keys; i++) {
@@ -69,6 +69,7 @@ static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
     if (p->value[i].i == TW_TYPE_NONE)
       status = tw_problem_set(p, k->name, tw_type_name(a == TW_TYPE_NONE ? TW_BF16 : usual_type(k->name, a)), error);
     if (a == TW_TYPE_NONE) a = (tw_type)p->value[i].i;
+    if (status == TW_OK && !strcmp(k->name, "acc")) status = tw_gemm_wide_sums(t->name, (tw_type)p->value[i].i, error);
   }
   return status;
 }

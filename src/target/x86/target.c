@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/strings.h"
+#include "op/gemm_numerics.h"
 #include "op/gemm_problem.h"
 #include "target/x86/bench.h"
 #include "target/x86/cpu.h"
@@ -51,6 +52,8 @@ static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
 
 static tw_status check(const tw_target *t, const tw_problem *p, tw_error *error) {
   const tw_gemm g = tw_gemm_of(p);
+  tw_status sums = tw_gemm_wide_sums(t->name, g.acc, error);
+  if (sums != TW_OK) return sums;
   if (is_integer(g.a) && g.bias != TW_GEMM_BIAS_NONE)
     return tw_fail(error, TW_USAGE, "%s: a bias of acc=i32 is not supported: the library's is f32", t->name);
   if (g.bias == TW_GEMM_BIAS_FULL)

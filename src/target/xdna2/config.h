@@ -47,7 +47,7 @@ static inline xd_cover xd_cover_of(const xd_kernel *k) {
   return (xd_cover){k->cluster[0], k->cluster[1], k->way == XD_CORE_UNROLLED ? k->unroll : 1, false};
 }
 
-enum { XD_KERNELS_MAX = 24 };
+enum { XD_KERNELS_MAX = 32 };
 
 typedef enum xd_tile_kind { XD_SHIM, XD_MEMORY, XD_COMPUTE, XD_TILE_KINDS } xd_tile_kind;
 enum { XD_PADS = 3 }; /* dimensions of a memory tile that can be padded */

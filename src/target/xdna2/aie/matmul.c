@@ -28,6 +28,7 @@ typedef struct matmul {
   path a, b, c;
   const char *a_type, *b_type, *c_type; /* of pointers */
   bool scratch, turned;                 /* A is converted first; blocks of B lie column by column */
+  bool narrow;                          /* C is its own sums, of 8 or 16 bits */
 } matmul;
 
 static matmul matmul_of(const xd_call *c, tw_text *t) {
@@ -46,8 +47,11 @@ static matmul matmul_of(const xd_call *c, tw_text *t) {
               .a_type = "const int8",
               .b_type = "const int8",
               .c_type = "int32"};
-  m.turned = !strcmp(name, "matmul_i8_turned");
-  if (m.turned || !strcmp(name, "matmul_i8")) return m;
+  m.turned = strstr(name, "_turned") != NULL;
+  m.narrow = !strncmp(name, "matmul_i8_i8", strlen("matmul_i8_i8")) ||
+             !strncmp(name, "matmul_i8_i16", strlen("matmul_i8_i16"));
+  if (m.narrow) m.c_type = strstr(name, "i16") ? "int16" : "int8";
+  if (m.turned || m.narrow || !strcmp(name, "matmul_i8")) return m;
   if (!strcmp(name, "matmul_i8_i4")) {
     m.b_block /= 2; /* bytes */
     return m;
@@ -95,6 +99,8 @@ static void write_loads_of_c(const matmul *m) {
       tw_text_add(m->t, "  MMUL c%d%d(", i, j);
       if (m->c == STREAM)
         tw_text_add_string(m->t, "Sums(c_in.pop()));\n");
+      else if (m->narrow)
+        tw_text_add(m->t, "aie::load_v<64>(c + %d), %d);\n", c_offset(m, i, j), m->call->shift);
       else
         tw_text_add(m->t, is_bfp16(m) ? "widened(c + %d));\n" : "aie::load_v<64>(c + %d));\n", c_offset(m, i, j));
     }
@@ -106,6 +112,9 @@ static void write_stores_of_c(const matmul *m) {
     for (int j = 0; j < m->columns; j++) {
       if (m->c == STREAM)
         tw_text_add(m->t, "  c_out << c%d%d.to_accum().to_vector<bfp16ebs8>();\n", i, j);
+      else if (m->narrow)
+        tw_text_add(m->t, "  aie::store_v(c + %d, c%d%d.to_vector<%s>(%d));\n", c_offset(m, i, j), i, j, m->c_type,
+                    m->call->shift);
       else
         tw_text_add(m->t, "  aie::store_v(c + %d, c%d%d.to_vector<%s>());\n", c_offset(m, i, j), i, j, m->c_type);
     }
@@ -213,7 +222,8 @@ static void write_signature(const matmul *m) {
 /* The first elements of the band of C. Blocks of 64 elements, in rows of whole clusters: `row` rows have row * n. */
 static void write_start(const matmul *m) {
   const int n = m->call->n;
-  if (is_bfp16(m)) xd_write_rounding(m->call, m->t);
+  if (is_bfp16(m) || m->narrow) xd_write_rounding(m->call, m->t);
+  if (m->narrow) tw_text_add_string(m->t, "  aie::set_saturation(aie::saturation_mode::saturate);\n");
   if (m->scratch) tw_text_add_string(m->t, "  convert(a_tile, scratch);\n");
   tw_text_add(m->t, "  %s *a = %s;\n", m->a_type, m->scratch ? "scratch" : "a_tile");
   if (m->c == STAGED)

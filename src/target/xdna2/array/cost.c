@@ -107,7 +107,7 @@ static double cycles_by(const xd_config *machine, const xd_call *c, micro_cycles
   if (c->cycles > 0) return c->cycles;
   if (c->micro) {
     xd_cover cover = c->cover.rows ? c->cover : xd_cover_of(c->micro);
-    cover.turn_b = !strcmp(c->function->name, "matmul_i8_turned");
+    cover.turn_b = strstr(c->function->name, "_turned") != NULL;
     return micro(machine, c->micro, cover, c->m, c->k, c->n) + (c->micro->switches ? machine->switch_cycles : 0);
   }
   if (c->macs) return (double)c->m * c->k * c->n / c->macs;

@@ -117,7 +117,9 @@ tw_status xd_check_bits(const xd_gemm *g, size_t n, const tw_operand operand[], 
   float *a = tw_new((size_t)(g->m * g->k), sizeof *a), *c = tw_new((size_t)(g->m * g->n), sizeof *c);
   tw_status status = a && c ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
   for (int64_t i = 0; status == TW_OK && i < g->m * g->k; i++) a[i] = (float)tw_element(a_type, host[0], i);
-  if (status == TW_OK) status = xd_gemm_reference(g, a, host[1], c, error);
+  if (status == TW_OK)
+    status = xd_gemm_narrow_sums(g) ? xd_gemm_narrow_reference(g, host[0], host[1], c, error)
+                                    : xd_gemm_reference(g, a, host[1], c, error);
   for (int64_t i = 0; status == TW_OK && i < g->m * g->n; i++) {
     const double got = tw_element(c_type, host[n - 1], i), expected = (double)c[i];
     if (got != expected && !(isnan(got) && isnan(expected)))
@@ -136,7 +138,8 @@ static tw_status check_part(const xd_config *c, const xd_gemm *g, const tw_case 
   tw_status check = run_part(c, g, p, error);
   if (check != TW_OK) return check;
   xd_result_from_device(g, &p->operand[p->n - 1], p->device[XD_GEMM_C], p->host[p->n - 1]);
-  if (g->kernel->b == TW_BFP16 && (check = xd_check_bits(g, p->n, p->operand, p->host, error)) != TW_OK) return check;
+  const bool rounds = g->kernel->b == TW_BFP16 || xd_gemm_narrow_sums(g);
+  if (rounds && (check = xd_check_bits(g, p->n, p->operand, p->host, error)) != TW_OK) return check;
   p->problem.op->reference(&p->problem, p->expected, 1);
   return p->problem.op->compare(&p->problem, p->expected, p->host, error);
 }

@@ -238,10 +238,12 @@ static void add_zero(const xd_gemm *g, xd_core *core, int port, int64_t bytes, x
 const char *xd_gemm_function(const xd_kernel *k, bool turns_b) {
   if (k->a == TW_I8) {
     const tw_type b = xd_multiplied_b(k);
-    return b == TW_I4        ? "matmul_i8_i4"
-           : b == TW_TERNARY ? "matmul_i8_codes"
-           : turns_b         ? "matmul_i8_turned"
-                             : "matmul_i8";
+    return b == TW_I4         ? "matmul_i8_i4"
+           : b == TW_TERNARY  ? "matmul_i8_codes"
+           : k->acc == TW_I8  ? turns_b ? "matmul_i8_i8_turned" : "matmul_i8_i8"
+           : k->acc == TW_I16 ? turns_b ? "matmul_i8_i16_turned" : "matmul_i8_i16"
+           : turns_b          ? "matmul_i8_turned"
+                              : "matmul_i8";
   }
   if (k->a == TW_BF16) return k->scratch_a ? "matmul_bf16_bfp16" : "matmul_bf16_registers";
   return k->acc == TW_BF16 ? "matmul_bfp16_staged" : "matmul_bfp16";

@@ -46,6 +46,8 @@ xd_gemm xd_gemm_default(const xd_config *, const xd_kernel *, const tw_tile *, i
 
 /* B comes by DMA as it lies, column-major: cores transpose its blocks. Packed, it is transposed when it is packed. */
 static inline bool xd_gemm_turns_b(const xd_gemm *g) { return g->b_transposed && g->kernel->b == TW_I8; }
+/* Sums are kept in C's type of 8 or 16 bits, and rounded and saturated after each step of K. */
+static inline bool xd_gemm_narrow_sums(const xd_gemm *g) { return g->kernel->acc == TW_I8 || g->kernel->acc == TW_I16; }
 /* With what the kernel does for that. */
 static inline xd_cover xd_gemm_cover(const xd_gemm *g) {
   return (xd_cover){g->cover.rows, g->cover.columns, g->cover.unroll, xd_gemm_turns_b(g)};

@@ -52,7 +52,7 @@ xd_gemm_shape xd_gemm_shape_of(const xd_gemm *g) {
   s.small_b = !s.packed_b && s.n < g->tile.n;
   s.small_c = g->c != TW_BFP16 && (s.m < g->tile.m || s.n < g->tile.n);
   s.slice = xd_gemm_turns_b(g) && g->k % s.step ? tw_common_divisor(g->tile.k, g->k) : 0;
-  s.accumulators = is_integer(g) && s.c_bytes8 < 32 ? 4 : 0;
+  s.accumulators = is_integer(g) && s.c_bytes8 < 32 && !xd_gemm_narrow_sums(g) ? 4 : 0;
   return s;
 }
 

@@ -84,6 +84,53 @@ static void narrow_i8(const xd_call *c, uint8_t *const arguments[]) {
     to[i] = (int8_t)saturate(shift_round(from[i], c->shift, c->rounding), INT8_MIN, INT8_MAX);
 }
 
+/* ---- int8 x int8, sums in C's own type: widened by the shift, added to, narrowed again ---- */
+
+static int64_t matmul_i8_i8_bytes(const xd_call *c, int argument) {
+  return argument == 0 ? bytes_a(c) : argument == 1 ? bytes_b(c) : elements_c(c);
+}
+static int64_t matmul_i8_i16_bytes(const xd_call *c, int argument) {
+  return argument == 2 ? 2 * elements_c(c) : matmul_i8_i8_bytes(c, argument);
+}
+
+/* Element e of C, read and written. */
+static int32_t get(const void *c, int size, int64_t e) {
+  return size == 1 ? ((const int8_t *)c)[e] : ((const int16_t *)c)[e];
+}
+static void put(void *c, int size, int64_t e, int32_t x) {
+  if (size == 1)
+    ((int8_t *)c)[e] = (int8_t)saturate(x, INT8_MIN, INT8_MAX);
+  else
+    ((int16_t *)c)[e] = (int16_t)saturate(x, INT16_MIN, INT16_MAX);
+}
+
+/* Rows of blocks by themselves: sums of 32 bits as the accumulators hold them. */
+static void matmul_narrow(const xd_call *c, uint8_t *const arguments[], int size, bool turned) {
+  const int row = BLOCK * c->n;
+  for (int i = 0; i < c->m / BLOCK; i++) {
+    void *at = arguments[2] + (int64_t)i * row * size;
+    for (int first = 0; first < c->n; first += BLOCK) { /* a column of blocks: 64 sums */
+      uint32_t sum[BLOCK * BLOCK];
+      const int64_t block = (int64_t)first * BLOCK;
+      for (int e = 0; e < BLOCK * BLOCK; e++) sum[e] = (uint32_t)get(at, size, block + e) << c->shift;
+      for (int p = 0; p < c->k / BLOCK; p++) {
+        const int8_t *a = (const int8_t *)arguments[0] + ((int64_t)i * (c->k / BLOCK) + p) * BLOCK * BLOCK,
+                     *b = (const int8_t *)arguments[1] + ((int64_t)p * (c->n / BLOCK) + first / BLOCK) * BLOCK * BLOCK;
+        int16_t wide[BLOCK * BLOCK];
+        for (int e = 0; e < BLOCK * BLOCK; e++) wide[e] = turned ? b[e % BLOCK * BLOCK + e / BLOCK] : b[e];
+        block_i8(a, wide, sum);
+      }
+      for (int e = 0; e < BLOCK * BLOCK; e++)
+        put(at, size, block + e, shift_round((int32_t)sum[e], c->shift, c->rounding));
+    }
+  }
+}
+
+static void matmul_i8_i8(const xd_call *c, uint8_t *const arguments[]) { matmul_narrow(c, arguments, 1, false); }
+static void matmul_i8_i16(const xd_call *c, uint8_t *const arguments[]) { matmul_narrow(c, arguments, 2, false); }
+static void matmul_i8_i8_turned(const xd_call *c, uint8_t *const arguments[]) { matmul_narrow(c, arguments, 1, true); }
+static void matmul_i8_i16_turned(const xd_call *c, uint8_t *const arguments[]) { matmul_narrow(c, arguments, 2, true); }
+
 /* ---- others ---- */
 
 /* Zeros n bytes: m and k are 1. */
@@ -108,6 +155,10 @@ static const xd_function table[] = {
     {"unknown", -1, {0}, unknown_bytes, step},
     {"matmul_i8", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, matmul_i8_bytes, matmul_i8},
     {"matmul_i8_turned", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, matmul_i8_bytes, matmul_i8_turned},
+    {"matmul_i8_i8", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, matmul_i8_i8_bytes, matmul_i8_i8},
+    {"matmul_i8_i8_turned", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, matmul_i8_i8_bytes, matmul_i8_i8_turned},
+    {"matmul_i8_i16", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, matmul_i8_i16_bytes, matmul_i8_i16},
+    {"matmul_i8_i16_turned", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, matmul_i8_i16_bytes, matmul_i8_i16_turned},
     {"matmul_i8_i4", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_matmul_i8_i4_bytes, xd_matmul_i8_i4},
     {"matmul_i8_codes", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_matmul_codes_bytes, xd_matmul_codes},
     {"unpack_i8", 2, {XD_READS, XD_WRITES}, xd_unpack_i8_bytes, xd_unpack_i8},

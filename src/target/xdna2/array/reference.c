@@ -76,3 +76,37 @@ tw_status xd_gemm_reference(const xd_gemm *g, const float *a, const float *b, fl
   free(sums);
   return done ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the reference");
 }
+
+/* To a multiple of 2^shift, in its units. */
+static int64_t narrowed(int64_t sum, int shift, tw_rounding rounding, int64_t most) {
+  const int64_t unit = (int64_t)1 << shift, low = (sum >= 0 ? sum : sum - unit + 1) / unit, rest = sum - low * unit;
+  const bool up = rounding != TW_ROUND_FLOOR && (2 * rest > unit || (2 * rest == unit && low % 2 != 0));
+  const int64_t x = low + up;
+  return x > most ? most : x < -most - 1 ? -most - 1 : x;
+}
+
+tw_status xd_gemm_narrow_reference(const xd_gemm *g, const int8_t *a, const int8_t *b, float *c, tw_error *error) {
+  const xd_gemm_shape s = xd_gemm_shape_of(g);
+  const int64_t last = (s.steps - 1) * s.step, back = s.steps * s.step - g->k;
+  const int64_t most = g->kernel->acc == TW_I8 ? INT8_MAX : INT16_MAX;
+  int64_t *sums = tw_new((size_t)g->n, sizeof *sums);
+  if (!sums) return tw_fail(error, TW_MISSING, "out of memory for the reference");
+  for (int64_t i = 0; i < g->m; i++) {
+    for (int64_t j = 0; j < g->n; j++) sums[j] = 0;
+    for (int64_t p = 0; p < s.steps * s.step; p += g->tile.k) {
+      const bool moved = p >= last && g->k >= s.step;
+      for (int64_t j = 0; j < g->n; j++) {
+        int64_t sum = sums[j] * ((int64_t)1 << g->shift);
+        for (int64_t e = 0; e < g->tile.k; e++) {
+          const int64_t at = (moved ? p - back : p) + e;
+          if (at < (moved ? last : 0) || at >= g->k) continue;
+          sum += a[i * g->k + at] * b[g->b_transposed ? j * g->k + at : at * g->n + j];
+        }
+        sums[j] = narrowed(sum, g->shift, g->rounding, most);
+      }
+    }
+    for (int64_t j = 0; j < g->n; j++) c[i * g->n + j] = (float)sums[j];
+  }
+  free(sums);
+  return TW_OK;
+}

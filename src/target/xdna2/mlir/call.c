@@ -108,7 +108,7 @@ static void check_shape(xd_reader *r, const xd_declaration *f, const xd_call *c,
   if (!k || !xd_going(r)) return;
   const int m = k->vmac[0] * c->cover.rows,
             n = k->vmac[2] * c->cover.columns * (k->b == TW_BFP16 && c->cover.columns % 2 ? 2 : 1);
-  const char *function = xd_gemm_function(k, k->b == TW_I8 && !strcmp(name, "matmul_i8_turned"));
+  const char *function = xd_gemm_function(k, k->b == TW_I8 && strstr(name, "_turned"));
   if (strcmp(name, function) != 0)
     xd_read_fail(r, line, "@%s is not what kernel %s of its link_with computes: that is %s",
                  xd_read_excerpt(f->name).text, k->name, function);

@@ -120,7 +120,8 @@ static tw_status compare(const xd_mlir_work *w, const tw_case *k, const char *re
     void *const is[] = {a, k->buffer[1], c}, *const should[] = {a, k->buffer[1], expected};
     xd_gemm g = w->gemm;
     g.m = rows;
-    if (g.kernel && g.kernel->b == TW_BFP16) status = xd_check_bits(&g, 3, operand, is, error);
+    if (g.kernel && (g.kernel->b == TW_BFP16 || xd_gemm_narrow_sums(&g)))
+      status = xd_check_bits(&g, 3, operand, is, error);
     if (w->step) {
       status = check_steps(&problem, w->step, (const void *)a, k->buffer[1], (const void *)c, error);
     } else if (status == TW_OK) {

@@ -243,6 +243,9 @@ template <unsigned M, unsigned K, unsigned N, typename A, typename B> class mmul
 
  public:
   mmul(const vector<int32, M * N> &v) : c(v) {}
+  template <typename T> mmul(const vector<T, M * N> &v, int shift) {
+    for (unsigned i = 0; i < M * N; i++) c.x[i] = std::int32_t(std::uint32_t(int(v.get(i))) << shift);
+  }
   void mac(const vector<A, M * K> &a, const vector<B, K * N> &b) {
     for (unsigned i = 0; i < M; i++)
       for (unsigned j = 0; j < N; j++) {
