@@ -23,7 +23,7 @@ static void the_machine_is_read(void **state) {
   if (xd_config_parse(text(), "xdna2.txt", &c, &error) != TW_OK) fail_msg("%s", error.text);
   assert_string_equal(c.name, "xdna2");
   assert_int_equal(c.rows * c.columns, 32);
-  assert_int_equal(c.n_kernels, 20);
+  assert_int_equal(c.n_kernels, 22);
   assert_string_equal(c.kernel[0].name, "atb");
   assert_int_equal(c.kernel[0].b, TW_BFP16);
   assert_int_equal(xd_vmac_macs(&c.kernel[0]), 512); /* 58.98 Tflop/s of the array at 1.8 GHz */
@@ -73,7 +73,7 @@ static void wrong_files_are_refused(void **state) {
   refused("scratch_a = 1", "scratch_a = 2", "must be from 0 to 1");
   refused("scratch_b = i8", "scratch_b = i9", "scratch_b = i9: not a type");
   refused("acc_stores = 2 ", "", "the kernel above lacks the key acc_stores");
-  refused("name = int8-narrow", "name = int8", "two kernels are called int8");
+  refused("name = mlir-aie", "name = atb", "two kernels are called atb");
   refused("like = int8-int4", "like = int9", "like = int9: there is no such kernel above");
   refused("like = int8-int4\nc = i8", "c = i8\nlike = int8-int4", "like must stand behind the kernel's name");
   refused("vmac_cycles = 1.218", "vmac_cycles = 0", "has cluster_cycles without vmac_cycles");

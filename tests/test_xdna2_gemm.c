@@ -25,6 +25,20 @@ static int64_t narrowed(const xd_gemm *g, int64_t sum, int bits) {
   return (int64_t)fmax(-most - 1, fmin(most, g->rounding == TW_ROUND_FLOOR ? floor(scaled) : rint(scaled)));
 }
 
+/* Where sums are kept in C: rounded after each step of K, the last of which is moved back and meets zeros. */
+static int64_t stepped(const xd_gemm *g, const int8_t *a, const int8_t *b, int64_t i, int64_t j, int bits) {
+  const int64_t step = g->depth * g->tile.k, last = (g->k - 1) / step * step;
+  int64_t sum = 0;
+  for (int64_t p = 0; p < last + step; p += g->tile.k) {
+    const int64_t from = p < last ? p : p + g->k - last - step;
+    int64_t wide = sum * ((int64_t)1 << g->shift);
+    for (int64_t q = from > last || p < last ? from : last; q < from + g->tile.k; q++)
+      wide += a[i * g->k + q] * b[g->b_transposed ? j * g->k + q : q * g->n + j];
+    sum = narrowed(g, wide, bits);
+  }
+  return sum;
+}
+
 static void check_i8(const xd_gemm *g) {
   const int bits = g->c == TW_I32 ? 32 : g->c == TW_I16 ? 16 : 8;
   int8_t *a = malloc((size_t)(g->m * g->k)), *b = malloc((size_t)(g->k * g->n));
@@ -41,7 +55,9 @@ static void check_i8(const xd_gemm *g) {
       const int64_t got = bits == 32   ? ((int32_t *)(void *)c)[at]
                           : bits == 16 ? ((int16_t *)(void *)c)[at]
                                        : ((int8_t *)c)[at];
-      const int64_t expected = bits == 32 ? sum : narrowed(g, sum, bits);
+      const int64_t expected = bits == 32               ? sum
+                               : xd_gemm_narrow_sums(g) ? stepped(g, a, b, i, j, bits)
+                                                        : narrowed(g, sum, bits);
       if (got != expected)
         fail_msg("%dx%dx%d, tile %dx%dx%d: C[%d][%d] is %d and should be %d", (int)g->m, (int)g->n, (int)g->k,
                  (int)g->tile.m, (int)g->tile.k, (int)g->tile.n, (int)i, (int)j, (int)got, (int)expected);
@@ -171,6 +187,21 @@ static void results_are_narrowed(void **state) {
       g.columns = 2;
       g.shift = shift;
       g.rounding = shift == 5 ? TW_ROUND_FLOOR : TW_ROUND_EVEN;
+      check_i8(&g);
+    }
+}
+
+static void sums_may_be_kept_in_the_result(void **state) {
+  (void)state;
+  for (int wide = 0; wide < 2; wide++)
+    for (int depth = 1; depth <= 2; depth++) {
+      xd_gemm g = gemm_of(wide ? "int8-acc16" : "int8-acc8", (tw_tile){32, 24, 16, 2}, 150, 72, 100);
+      g.columns = 2;
+      g.depth = depth;
+      g.shift = wide ? 3 : 10;
+      g.rounding = depth == 2 ? TW_ROUND_FLOOR : TW_ROUND_EVEN;
+      check_i8(&g);
+      g.b_transposed = true;
       check_i8(&g);
     }
 }
@@ -334,6 +365,7 @@ int main(void) {
       cmocka_unit_test_setup(column_major_b_of_any_k_is_exact, setup),
       cmocka_unit_test_setup(column_major_b_comes_in_longer_runs, setup),
       cmocka_unit_test_setup(results_are_narrowed, setup),
+      cmocka_unit_test_setup(sums_may_be_kept_in_the_result, setup),
       cmocka_unit_test_setup(all_configurations_are_exact_in_both_modes, setup),
       cmocka_unit_test_setup(bfp16_of_sizes_that_do_not_divide, setup),
       cmocka_unit_test_setup(clusters_of_any_shape_are_exact, setup),

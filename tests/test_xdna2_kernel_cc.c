@@ -35,8 +35,6 @@ static const design designs[] = {
     {"int8", {64, 32, 32, 2}, {4, 1, 2, false}, TW_ROUND_EVEN, false},
     {"int8-narrow", {32, 16, 32, 1}, {2, 2, 2, false}, TW_ROUND_EVEN, false},
     {"int8-narrow16", {32, 16, 32, 2}, {1, 4, 1, false}, TW_ROUND_FLOOR, false},
-    {"int8-acc8", {32, 24, 32, 2}, {2, 2, 2, false}, TW_ROUND_EVEN, false},
-    {"int8-acc16", {32, 16, 32, 1}, {1, 2, 1, false}, TW_ROUND_FLOOR, true},
     {"int8-int4", {32, 64, 64, 4}, {2, 2, 1, false}, TW_ROUND_EVEN, false},
     {"ternary-int8", {32, 32, 64, 2}, {2, 2, 1, false}, TW_ROUND_EVEN, false},
     {"ternary-int4", {32, 32, 64, 2}, {2, 2, 1, false}, TW_ROUND_FLOOR, false},
@@ -54,6 +52,8 @@ static const design designs[] = {
     {"ternary-int8-narrow16", {32, 32, 32, 1}, {2, 2, 1, false}, TW_ROUND_FLOOR, false},
     {"ternary-int4-narrow", {32, 32, 64, 2}, {2, 2, 2, false}, TW_ROUND_EVEN, false},
     {"ternary-registers-narrow", {32, 32, 32, 1}, {4, 1, 1, false}, TW_ROUND_FLOOR, false},
+    {"int8-acc8", {32, 24, 32, 2}, {2, 2, 2, false}, TW_ROUND_EVEN, false},
+    {"int8-acc16", {32, 16, 32, 1}, {1, 2, 1, false}, TW_ROUND_FLOOR, true},
 };
 enum { DESIGNS = sizeof designs / sizeof *designs };
 
@@ -245,6 +245,9 @@ static const struct {
     {3, "conv_even", "floor"},
     {3, "saturate)", "none)"},
     {3, "to_vector<int8>(5)", "to_vector<int8>(4)"},
+    {22, "load_v<64>(c + 0), 5)", "load_v<64>(c + 0), 4)"}, /* sums that are kept in C */
+    {22, "saturate)", "none)"},
+    {23, "to_vector<int16>(5)", "to_vector<int16>(6)"},
     {6, "field<12, 2, 1>", "field<3, 0, 1>"},  /* a field of the codes */
     {8, "a + p * 64 + 256", "a + p * 64 + 0"}, /* the order of A in its scratch */
     {8, "j * 576", "j * 288"},
