@@ -16,7 +16,7 @@ _tilewright() {
       if [ "$COMP_CWORD" = 1 ]; then
         words="targets ops tune run emit bench evaluate model view prompt mcp report quantize wisdom cache --help --version"
       elif [ "${current#-}" != "$current" ]; then
-        words=$(tilewright "$command" --help 2>/dev/null | grep -o -- '--[a-z-]*')
+        words=$(tilewright "$command" --help 2>/dev/null | sed -n 's/^ *\(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p')
       elif [ "$command" = wisdom ] && [ "$COMP_CWORD" = 2 ]; then
         words="list show forget export import"
       elif [ "$command" = cache ] && [ "$COMP_CWORD" = 2 ]; then

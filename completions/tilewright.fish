@@ -4,7 +4,7 @@ function __tilewright_targets
 end
 function __tilewright_options
     set -l words (commandline -opc)
-    test (count $words) -ge 2; and tilewright $words[2] --help 2>/dev/null | grep -o -- '--[a-z-]*'
+    test (count $words) -ge 2; and tilewright $words[2] --help 2>/dev/null | sed -n 's/^ *\(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p'
 end
 function __tilewright_words
     set -l words (commandline -opc)

@@ -79,6 +79,9 @@ static void near_words_are_found(void **state) {
   assert_string_equal(tw_nearest_word("atention", words, 3), "attention");
   assert_string_equal(tw_nearest_word("con", words, 3), "conv2d");
   assert_null(tw_nearest_word("co", words, 3));
+  assert_string_equal(tw_nearest_word("xdna", (const char *[]){"xdna2-halo", "xdna2"}, 2), "xdna2");
+  assert_string_equal(tw_nearest_word("x68", (const char *[]){"cuda", "x86"}, 2), "x86");
+  assert_string_equal(tw_nearest_word("tuen", (const char *[]){"run", "tune"}, 2), "tune");
   assert_null(tw_nearest_word("softmax", words, 3));
   assert_null(tw_nearest_word("", words, 3));
 }

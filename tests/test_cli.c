@@ -102,7 +102,10 @@ static bool man_page_has(const char *page, const char *option, size_t length) {
 static void man_page_knows_every_option(void **state) {
   (void)state;
   static const char *const commands[] = {"targets", "ops", "tune", "run", "emit", "bench", "model", "report", "wisdom"};
-  char *page;
+  char *page, twice[] =
+                  "sed -n '/^.SH OPTIONS/,/^.SH EXIT/p' " TW_TEST_DATA "/../../docs/man/tilewright.1 | "
+                  "grep -A1 '^.TP' | grep -oE '\\\\-\\\\-[a-z-]+[a-z\\\\-]*' | sort | uniq -d | grep . || echo none";
+  expect_output(twice, "none");
   assert_int_equal(tw_file_read(TW_TEST_DATA "/../../docs/man/tilewright.1", 1 << 20, &page, NULL, NULL), TW_OK);
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
     char words[64];
@@ -203,7 +206,8 @@ static void tiles_are_explained(void **state) {
   assert_int_equal(o.status, 0);
   assert_non_null(strstr(o.err, "tilewright: the tile does not fit"));
   release(&o);
-  expect_output(TILE, "tile m=64 k=128 n=128 rho=4"); /* no choice: schedules */
+  expect_output(TILE " --verbose", "tile m=64 k=128 n=128 rho=4"); /* no choice: schedules */
+  expect_output(TILE, " more with --verbose");
   expect_failure(TILE " rho=2", 2, "say which tile");
   expect_output("echo 'cores rows=2 columns=8' > $F/cores.txt; " TILE " --schedule $F/cores.txt", "for this schedule");
   expect_failure(TILE " threads=4", 2, "gemm has no key 'threads'");

@@ -40,3 +40,16 @@ char *tw_program_path(const char *name, const char *variable) {
   }
   return NULL;
 }
+
+char *tw_documents_path(void) {
+  static const char *const places[] = {"/../share/doc/tilewright/docs", "/../docs"};
+  char base[PATH], path[PATH + 128];
+  if (!folder(base, 0)) return NULL;
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    snprintf(path, sizeof path, "%s%s/cli.md", base, places[i]);
+    if (access(path, R_OK) != 0) continue;
+    snprintf(path, sizeof path, "%s%s", base, places[i]);
+    return realpath(path, NULL);
+  }
+  return NULL;
+}

@@ -122,20 +122,25 @@ char *tw_print_real(double value, char buffer[32]) {
 }
 
 /* Levenshtein's distance; words longer than 63 are not compared. */
+/* Two neighbours that changed places are one edit. */
 static size_t edit_distance(const char *a, const char *b) {
-  size_t row[64], la = strlen(a), lb = strlen(b);
+  size_t row[64], last[64] = {0}, la = strlen(a), lb = strlen(b);
   if (la > 63 || lb > 63) return SIZE_MAX;
   for (size_t j = 0; j <= lb; j++) row[j] = j;
   for (size_t i = 1; i <= la; i++) {
-    size_t diagonal = row[0];
+    size_t diagonal = row[0], before[64];
+    memcpy(before, row, sizeof before);
     row[0] = i;
     for (size_t j = 1; j <= lb; j++) {
       size_t best = diagonal + (a[i - 1] != b[j - 1]);
       if (row[j] + 1 < best) best = row[j] + 1;
       if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && last[j - 2] + 1 < best)
+        best = last[j - 2] + 1;
       diagonal = row[j];
       row[j] = best;
     }
+    memcpy(last, before, sizeof last);
   }
   return row[lb];
 }
@@ -158,9 +163,10 @@ void tw_append_cut(char *text, size_t size, const char *more) {
 const char *tw_nearest_word(const char *word, const char *const words[], size_t n) {
   const char *nearest = NULL;
   size_t length = strlen(word), best = length < 6 ? 1 : length / 3;
-  for (size_t i = 0; length >= 3 && i < n; i++) {
-    if (strncmp(word, words[i], length) == 0) return words[i];
-  }
+  for (size_t i = 0; length >= 3 && i < n; i++)
+    if (strncmp(word, words[i], length) == 0 && (!nearest || strncmp(words[i], nearest, strlen(words[i])) == 0))
+      nearest = words[i];
+  if (nearest) return nearest;
   for (size_t i = 0; i < n; i++) {
     size_t distance = edit_distance(word, words[i]);
     if (distance < best || (distance == best && !nearest)) {

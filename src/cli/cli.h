@@ -21,7 +21,7 @@ typedef struct cli_list {
 } cli_list;
 
 typedef struct cli_options {
-  bool json, no_wisdom, fresh, help, trust;
+  bool json, no_wisdom, fresh, help, trust, verbose;
   bool rewrites_only, no_run, progress, verify;
   bool exhaustive;
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *floorplan, *plan, *runner, *svg;

@@ -1,7 +1,9 @@
 /* main.c - the command `tilewright`: finds the subcommand, runs it, says in one line what went wrong. */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/program.h"
 #include "base/strings.h"
 #include "cli/cli.h"
 
@@ -22,7 +24,7 @@ const cli_command cli_commands[] = {
     {"bench", SUBJECT, "check and measure the best known kernel",
      "target trace timeline window no-wisdom seed jobs trust json", cli_bench},
     {"evaluate", "", "read kernels as JSON lines, write what came of each: for --runner", "jobs", cli_evaluate},
-    {"model", SUBJECT, "what the analytic model predicts", "target schedule kernel json", cli_model},
+    {"model", SUBJECT, "what the analytic model predicts", "target schedule kernel verbose json", cli_model},
     {"prompt", "plan | implement " SUBJECT " [FILE]", "what a language model is asked",
      "target schedule plan seed dropout iterations no-run trust json", cli_prompt},
     {"view", "[NAME key=value...] -t TARGET", "what a machine does with data: layouts, banks, grids, ...",
@@ -30,7 +32,7 @@ const cli_command cli_commands[] = {
     {"mcp", "", "a Model Context Protocol server on standard input and output, for assistants", "", cli_mcp},
     {"report", "DIR", "a tuning run (--out DIR) as one HTML page", "json", cli_report},
     {"quantize", "IN OUT --to FORMAT", "convert a file of tensors to another number format",
-     "to scale-rule group rounding overflow all jobs json", cli_quantize},
+     "to scale-rule group rounding overflow all jobs verbose json", cli_quantize},
     {"wisdom", "list | show " SUBJECT " | forget " SUBJECT " | export [FILE] | import FILE", "the best schedules known",
      "target verify jobs json", cli_wisdom},
     {"cache", "[clear]", "what was built and is kept, to be built once", "json", cli_cache},
@@ -43,6 +45,9 @@ static void print_usage(void) {
   for (const cli_command *c = cli_commands; c->name; c++) printf("  %-8s %s\n", c->name, c->summary);
   printf("\n`tilewright help COMMAND` says more. For instance:\n\n"
          "  tilewright tune gemm m=512 n=512 k=512 -t gemmini-16x16-int8 --out build/best\n");
+  char *documents = tw_documents_path();
+  if (documents) printf("\ndocs/, which texts here name: %s\n", documents);
+  free(documents);
 }
 
 /* NULL, and in *error what might have been meant, if there is none. */

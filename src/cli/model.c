@@ -1,6 +1,7 @@
 /* model.c - `tilewright model OP key=value... -t TARGET [--schedule FILE]`: the analytic model without running
  * anything: the bound, the predicted cost of a schedule, and of each legal next step; or, where words choose tiles of a
  * target that explains them, what explain.c prints. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,34 +40,46 @@ static tw_status print_json(const cli *c, const cli_subject *s, const tw_schedul
   return cli_print_json(c, object, error);
 }
 
+/* Steps of one kind share a lever; the menu has the best of each first. */
+static bool is_first(const tw_menu *menu, size_t i) {
+  for (size_t before = 0; before < i; before++)
+    if (strcmp(menu->item[before].lever, menu->item[i].lever) == 0) return false;
+  return true;
+}
+
 /* Why each kind of step may help, once; a step's own `why` goes on, behind a semicolon, with what the model says. */
 static void print_reasons(const tw_menu *menu) {
   if (menu->n) printf("\nwhat they are for\n");
   for (size_t i = 0; i < menu->n; i++) {
     const tw_menu_item *item = &menu->item[i];
-    bool said = false;
-    for (size_t before = 0; before < i && !said; before++) said = strcmp(menu->item[before].lever, item->lever) == 0;
     const char *model = strstr(item->why, "; model:");
-    if (!said)
-      printf("  %-14s %.*s\n", item->lever, (int)(model ? model - item->why : (long)strlen(item->why)), item->why);
+    if (!is_first(menu, i)) continue;
+    char why[sizeof item->why];
+    snprintf(why, sizeof why, "%.*s", (int)(model ? model - item->why : (long)strlen(item->why)), item->why);
+    printf("  %-14s ", item->lever);
+    cli_print_words(17, 17, why);
   }
 }
 
-static void print_text(const cli_subject *s, const tw_schedule *schedule, const prediction *p) {
+static void print_text(const cli_subject *s, const tw_schedule *schedule, const prediction *p, bool verbose) {
   char problem[512], cost[CLI_NUMBER];
   tw_problem_print(&s->problem, problem, sizeof problem);
   printf("%s on %s\n", problem, s->target->name);
-  printf("  bound      %s", cli_print_cost(s->target, p->bound.cost, cost));
-  printf(" (%s)\n", p->bound.limit);
+  cli_print_wrapped(13, "  bound      %s (%s)", cli_print_cost(s->target, p->bound.cost, cost), p->bound.limit);
   printf("  predicted  %s", cli_print_cost(s->target, p->cost, cost));
   printf(" for %s: %.1f%% of the bound\n", schedule->n ? "this schedule" : "the baseline",
          p->cost > 0 ? 100 * p->bound.cost / p->cost : 0);
-  if (p->menu.n) printf("\nnext steps\n%20s  of bound  step\n", "predicted");
+  size_t shown = 0;
+  for (size_t i = 0; i < p->menu.n; i++) shown += verbose || is_first(&p->menu, i);
+  if (shown)
+    printf("\nnext steps%s\n%20s  of bound  step\n", shown < p->menu.n ? ", the best of each kind" : "", "predicted");
   for (size_t i = 0; i < p->menu.n; i++) {
     const tw_menu_item *item = &p->menu.item[i];
+    if (!verbose && !is_first(&p->menu, i)) continue;
     printf("%20s  %7.1f%%  %s\n", cli_print_cost(s->target, item->predicted_cost, cost),
            100 * p->bound.cost / item->predicted_cost, item->step);
   }
+  if (shown < p->menu.n) printf("%20s  %zu more with --verbose\n", "", p->menu.n - shown);
   print_reasons(&p->menu);
 }
 
@@ -84,7 +97,7 @@ tw_status cli_model(const cli *c, tw_error *error) {
   if (status == TW_OK && c->options.json)
     status = print_json(c, &subject, &schedule, &p, error);
   else if (status == TW_OK)
-    print_text(&subject, &schedule, &p);
+    print_text(&subject, &schedule, &p, c->options.verbose);
   tw_menu_free(&p.menu);
   return status;
 }

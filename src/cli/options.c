@@ -19,8 +19,10 @@ static const struct option_entry {
   const char *argument, *help;
 } table[] = {
     {"target", 't', TEXT, offsetof(cli_options, target), 0, 0, "NAME", "the machine; `tilewright targets` lists them"},
-    {"out", 'o', TEXT, offsetof(cli_options, out), 0, 0, "DIR", "write kernel, schedule, summary and journal there"},
-    {"schedule", 's', TEXT, offsetof(cli_options, schedule), 0, 0, "FILE", "a schedule, one step a line; no search"},
+    {"out", 'o', TEXT, offsetof(cli_options, out), 0, 0, "DIR",
+     "write kernel, schedule, summary and journal there; nothing is written if not said"},
+    {"schedule", 's', TEXT, offsetof(cli_options, schedule), 0, 0, "FILE",
+     "a schedule, one step a line; the baseline if not said"},
     {"trace", 0, TEXT, offsetof(cli_options, trace), 0, 0, "FILE", "write a timeline for Perfetto or chrome://tracing"},
     {"timeline", 0, TEXT, offsetof(cli_options, timeline), 0, 0, "FILE", "write the timeline as a picture (SVG)"},
     {"window", 0, TEXT, offsetof(cli_options, window), 0, 0, "FROM:TO", "the part of the run that --timeline shows"},
@@ -58,25 +60,31 @@ static const struct option_entry {
     {"jobs", 'j', INTEGER, offsetof(cli_options, jobs), 1, 1024, "N", "threads; all cores if not said"},
     {"seed", 0, INTEGER, offsetof(cli_options, seed), 0, 9e18, "N",
      "of inputs and choices; if not said: inputs that nobody can foresee, choices as with 1"},
-    {"iterations", 0, INTEGER, offsetof(cli_options, iterations), 1, 1000, "N", "of the beam search"},
-    {"plans", 0, INTEGER, offsetof(cli_options, plans), 1, 256, "N", "for each parent in the beam"},
-    {"kernels", 0, INTEGER, offsetof(cli_options, kernels), 1, 256, "N", "for each plan"},
-    {"beam", 0, INTEGER, offsetof(cli_options, beam), 1, 256, "N", "candidates kept after an iteration"},
+    {"iterations", 0, INTEGER, offsetof(cli_options, iterations), 1, 1000, "N",
+     "of the beam search; if not said 10, down to 3 where a candidate takes long to simulate; 10 with models"},
+    {"plans", 0, INTEGER, offsetof(cli_options, plans), 1, 256, "N",
+     "for each parent in the beam; if not said 4, down to 2; 6 with models"},
+    {"kernels", 0, INTEGER, offsetof(cli_options, kernels), 1, 256, "N",
+     "for each plan; if not said 2, down to 1; 2 with models"},
+    {"beam", 0, INTEGER, offsetof(cli_options, beam), 1, 256, "N",
+     "candidates kept after an iteration; if not said 4, down to 1; 6 with models"},
     {"dropout", 0, REAL, offsetof(cli_options, dropout), 0, 0.99, "P",
-     "probability that a menu entry is hidden from a plan"},
+     "probability that a menu entry is hidden from a plan; if not said 0.3; 0.7 with models"},
     {"agent", 0, LIST, offsetof(cli_options, agents), 0, 0, "NAME",
      "who proposes kernels: rules (usual), llm:MODEL[@URL], exec:COMMAND; rules goes first, models share the plans "
      "after it, 2*NAME twice as many"},
     {"temperature", 0, REAL, offsetof(cli_options, temperature), 0, 2, "T", "of models' answers; 1 if not said"},
     {"fix", 0, INTEGER, offsetof(cli_options, fix), 0, 8, "N",
-     "send a kernel that failed back to its model; once if not said"},
+     "send a kernel that failed back to its model; 1 if not said"},
     {"at-once", 0, INTEGER, offsetof(cli_options, at_once), 1, 64, "N",
      "questions to a model under way; 4 if not said"},
     {"answer-seconds", 0, REAL, offsetof(cli_options, answer_seconds), 0.001, 1e6, "S",
      "a model's answer may take; 600 if not said"},
-    {"answer-tokens", 0, INTEGER, offsetof(cli_options, answer_tokens), 1, 1e7, "N", "a model's answer may have"},
-    {"questions", 0, INTEGER, offsetof(cli_options, questions), 1, 1e9, "N", "budget of each model"},
-    {"tokens", 0, REAL, offsetof(cli_options, tokens), 1, 1e15, "N", "budget of each model, in and out"},
+    {"answer-tokens", 0, INTEGER, offsetof(cli_options, answer_tokens), 1, 1e7, "N",
+     "a model's answer may have; the server's limit if not said"},
+    {"questions", 0, INTEGER, offsetof(cli_options, questions), 1, 1e9, "N", "budget of each model; none if not said"},
+    {"tokens", 0, REAL, offsetof(cli_options, tokens), 1, 1e15, "N",
+     "budget of each model, in and out; none if not said"},
     {"money", 0, REAL, offsetof(cli_options, money), 0, 1e12, "X",
      "budget of each model, at --price-in and --price-out"},
     {"price-in", 0, REAL, offsetof(cli_options, price_in), 0, 1e9, "X", "of a million tokens in"},
@@ -86,17 +94,19 @@ static const struct option_entry {
     {"exhaustive", 0, FLAG, offsetof(cli_options, exhaustive), 0, 0, NULL,
      "no beam: every kernel that the menu leads to, if there are few enough"},
     {"samples", 0, INTEGER, offsetof(cli_options, samples), 1, 100000000, "N",
-     "stop when so many candidates were evaluated"},
-    {"seconds", 0, REAL, offsetof(cli_options, seconds), 0.001, 1e9, "S", "stop starting candidates after this long"},
+     "stop when so many candidates were evaluated; no limit if not said"},
+    {"seconds", 0, REAL, offsetof(cli_options, seconds), 0.001, 1e9, "S",
+     "stop starting candidates after this long; no limit if not said"},
     {"to", 0, TEXT, offsetof(cli_options, to), 0, 0, "FORMAT", "mxfp4, bf16, i8, ...; docs/formats.md lists them"},
     {"scale-rule", 0, TEXT, offsetof(cli_options, scale_rule), 0, 0, "RULE",
-     "floor, even, up or ceil (mx*); absmax or absmean (ternary)"},
+     "floor (usual), even, up or ceil (mx*); absmax (usual) or absmean (ternary)"},
     {"group", 0, TEXT, offsetof(cli_options, group), 0, 0, "N", "values that share a scale, or row (usual) or tensor"},
     {"rounding", 0, TEXT, offsetof(cli_options, rounding), 0, 0, "MODE", "even (usual) or floor (bfp16)"},
     {"overflow", 0, TEXT, offsetof(cli_options, overflow), 0, 0, "MODE", "saturate (usual) or special (e4m3, e5m2)"},
     {"verify", 0, FLAG, offsetof(cli_options, verify), 0, 0, NULL,
      "check and measure each entry here first: what is wrong is not taken, and costs are this machine's"},
     {"all", 0, FLAG, offsetof(cli_options, all), 0, 0, NULL, "tensors with fewer than two dimensions too"},
+    {"verbose", 0, FLAG, offsetof(cli_options, verbose), 0, 0, NULL, "all of it: without, a summary is printed"},
     {"json", 0, FLAG, offsetof(cli_options, json), 0, 0, NULL, "one JSON object on standard output"},
     {"help", 'h', FLAG, offsetof(cli_options, help), 0, 0, NULL, "this text"},
 };
@@ -201,6 +211,8 @@ void cli_print_help(const cli_command *command) {
     if (!takes(command, table[i].name)) continue;
     if (table[i].letter) snprintf(letter, sizeof letter, "-%c, ", table[i].letter);
     snprintf(left, sizeof left, "%s--%s %s", letter, table[i].name, table[i].argument ? table[i].argument : "");
-    printf("  %-24s %s\n", left, table[i].help);
+    printf("  %-24s ", left);
+    if (strlen(left) > 24) printf("\n%27s", "");
+    cli_print_words(27, 27, table[i].help);
   }
 }

@@ -90,7 +90,7 @@ static void print_histogram(const statistics *s) {
   print_bar("exact", s->exact, s->values);
 }
 
-static void print_tensor(const converted *t, const char *to) {
+static void print_tensor(const converted *t, const char *to, bool verbose) {
   char number[CLI_NUMBER];
   const statistics *s = &t->statistics;
   cli_put_text(stdout, t->name, strlen(t->name));
@@ -107,14 +107,40 @@ static void print_tensor(const converted *t, const char *to) {
   printf(", clipped %s", cli_print_number((double)s->clipped, number));
   if (s->non_finite) printf(", not finite %s", cli_print_number((double)s->non_finite, number));
   putchar('\n');
-  if (s->values) print_histogram(s);
+  if (s->values && verbose) print_histogram(s);
 }
 
-static void print_text(const conversion *c, const char *out, const char *to, double seconds) {
+/* The tensor that loses most, relative to its own values; NULL if none was converted. */
+static const converted *worst_of(const conversion *c) {
+  const converted *worst = NULL;
+  for (size_t i = 0; i < c->n; i++)
+    if (!c->tensor[i].copied &&
+        (!worst || statistics_relative(&c->tensor[i].statistics) > statistics_relative(&worst->statistics)))
+      worst = &c->tensor[i];
+  return worst;
+}
+
+/* All tensors, or how many there are, what was clipped, and the one that loses most. */
+static void print_text(const conversion *c, const char *out, const char *to, double seconds, bool verbose) {
   char in[CLI_NUMBER], bytes[CLI_NUMBER];
-  for (size_t i = 0; i < c->n; i++) print_tensor(&c->tensor[i], to);
+  size_t copied = 0;
+  uint64_t clipped = 0, non_finite = 0;
+  const converted *worst = worst_of(c);
+  for (size_t i = 0; i < c->n; i++) {
+    copied += c->tensor[i].copied;
+    clipped += c->tensor[i].copied ? 0 : c->tensor[i].statistics.clipped;
+    non_finite += c->tensor[i].copied ? 0 : c->tensor[i].statistics.non_finite;
+    if (verbose) print_tensor(&c->tensor[i], to, true);
+  }
   printf("%s: %s bytes from %s, in %.2f s\n", out, cli_print_number((double)c->bytes_out, bytes),
          cli_print_number((double)c->bytes_in, in), seconds);
+  printf("%zu to %s, %zu copied; %s values clipped", c->n - copied, to, copied,
+         cli_print_number((double)clipped, bytes));
+  if (non_finite) printf(", %s not finite", cli_print_number((double)non_finite, bytes));
+  putchar('\n');
+  if (verbose || !worst) return;
+  if (c->n - copied > 1) printf("the one with the largest relative error (all with --verbose):\n");
+  print_tensor(worst, to, false);
 }
 
 /* ---- JSON ---- */
@@ -190,7 +216,7 @@ tw_status cli_quantize(const cli *c, tw_error *error) {
   if (c->options.json)
     status = print_json(c, &result, to, seconds, error);
   else
-    print_text(&result, c->words[1], to, seconds);
+    print_text(&result, c->words[1], to, seconds, c->options.verbose);
   conversion_free(&result);
   return status;
 }
