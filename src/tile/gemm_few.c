@@ -327,7 +327,7 @@ static void write_kernel(tw_text *t, const tw_gemm *g, const PLAN *p) {
   tw_text_add(t, "      full[at.slot].wait(at.parity);\n      sync_warp();\n"
                  "      if (s > begin && thread_of_warp() == 0) empty[before].arrive();\n      before = at.slot;\n");
   write_products(t, g, p);
-  tw_text_add(t, "    }\n    sync_block();\n    room.lay(sums, part, row);\n  }\n  %s();\n",
+  tw_text_add(t, "    }\n    sync_block();\n    room.lay<%s>(sums, part, row);\n  }\n  %s();\n", tw_type_name(g->b),
               split ? "sync_team" : "sync_block");
   tw_text_add(t,
               "  for (int i = rank * (THREADS + %d) + thread_of_block(); i < m * BN; i += SPLIT * (THREADS + %d)) {\n"

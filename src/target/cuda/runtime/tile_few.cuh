@@ -8,8 +8,9 @@
  * Codes are those of docs/formats.md: mxfp4 and i4 have eight in a word; 128 of ternary (i2_s) lie in 32 bytes, of which a
  * thread reads eight. Weights become numbers exactly; scales are applied to sums, in f32.
  *
- * Of the 32 threads of a warp, thread t has rows t / 4 and t / 4 + 8 of each 16, and columns 2 (t % 4) and the next of each
- * eight rows of A. */
+ * The instruction gives thread t of a warp rows t / 4 and t / 4 + 8 of 16, and columns 2 (t % 4) and the next of 8. Which rows
+ * of the tiles these are is free: eight threads that read 16 bytes each at a time (sixteen: 8 bytes) take rows that the
+ * swizzle puts into different banks. Rows 4 apart do so in `row_of_a`, and where weights are numbers. */
 #pragma once
 #include "tile_core.cuh"
 
@@ -52,9 +53,13 @@ TW_FN u32 fma_two(u32 x, u32 y, u32 z) {
   return r;
 }
 
-/* `pieces` of 32 along k come with one load of a row; `place` is where the i-th begins for this thread, in a tile at 0. */
+TW_FN int row_of_a(int i) { return i / 2 + i % 2 * 4; }
+
+/* `pieces` of 32 along k come with one load of a row; `place` is where the i-th begins for this thread, in a tile at 0; `row_of` is
+ * the row of eight that takes the instruction's i-th. */
 template <class Type> struct weights { /* bf16, f16: numbers as they are */
   static constexpr int pieces = 1;
+  static TW_FN int row_of(int i) { return row_of_a(i); }
   using some = vec16;
   template <class Tile> static TW_FN u32 place(int row, int i) { return Tile{0}.chunk(row, i * 4 + thread_of_warp() % 4); }
   static TW_FN some load(u32 at) { return load_shared16(at); }
@@ -71,6 +76,7 @@ template <class Type> struct weights { /* bf16, f16: numbers as they are */
 /* Elements i and i + 4 of eight make a word. */
 struct weights_of_nibbles {
   static constexpr int pieces = 1;
+  static TW_FN int row_of(int i) { return i; }
   using some = u32;
   template <class Tile> static TW_FN u32 place(int row, int i) { return Tile{0}.chunk(row, i) + (u32)thread_of_warp() % 4 * 4; }
   static TW_FN some load(u32 at) { return load_shared(at); }
@@ -107,6 +113,7 @@ template <> struct weights<i4> : weights_of_nibbles {
 /* t + 1 in two bits of 128 + 4^j (t + 1); piece q in bits 7 - 2 q and below of each byte. */
 template <> struct weights<ternary> {
   static constexpr int pieces = 4;
+  static TW_FN int row_of(int i) { return i % 4 * 2 + i / 4; }
   struct some {
     u32 word[2];
   };
@@ -166,9 +173,9 @@ template <class Type, int Pieces, class A, class B> struct places_few {
     const int down = thread_of_warp() / 4, right = thread_of_warp() % 4;
 #pragma unroll
     for (int p = 0; p < Pieces; p++)
-      a[p] = p < alike_a ? settled(A{0}.chunk(down, (piece + p) * 4 + right)) : a[p % alike_a] + (u32)(p / alike_a * A::panel_bytes);
+      a[p] = p < alike_a ? settled(A{0}.chunk(row_of_a(down), (piece + p) * 4 + right)) : a[p % alike_a] + (u32)(p / alike_a * A::panel_bytes);
 #pragma unroll
-    for (int i = 0; i < loads; i++) b[i] = settled(w::template place<B>(row + down, piece / w::pieces + i));
+    for (int i = 0; i < loads; i++) b[i] = settled(w::template place<B>(row + w::row_of(down), piece / w::pieces + i));
   }
 };
 
@@ -256,15 +263,15 @@ template <int Parts, int Few, int Cols> struct room_few {
   static constexpr u32 pitch = Cols + 8, bytes = Parts * Few * pitch * 4;
   u32 at;
   TW_FN u32 place(int part, int i, int j) const { return at + (u32)((part * Few + i) * (int)pitch + j) * 4; }
-  template <int Rows> TW_FN void lay(const sums_few<Rows, Few> &s, int part, int row) const {
-    const int down = thread_of_warp() / 4, right = thread_of_warp() % 4 * 2;
+  template <class Type, int Rows> TW_FN void lay(const sums_few<Rows, Few> &s, int part, int row) const {
+    const int down = weights<Type>::row_of(thread_of_warp() / 4), right = thread_of_warp() % 4;
 #pragma unroll
     for (int r = 0; r < Rows / 16; r++)
 #pragma unroll
       for (int f = 0; f < Few / 8; f++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
-          asm volatile("st.shared.f32 [%0], %1;" ::"r"(place(part, 8 * f + right + i % 2, row + 16 * r + 8 * (i / 2) + down)), "f"(s.value[r][f][i]) : "memory");
+          asm volatile("st.shared.f32 [%0], %1;" ::"r"(place(part, 8 * f + row_of_a(2 * right + i % 2), row + 16 * r + 8 * (i / 2) + down)), "f"(s.value[r][f][i]) : "memory");
   }
   /* All parts of an element, of `Blocks` blocks of the team. */
   template <int Blocks> TW_FN float sum(int i, int j) const {
