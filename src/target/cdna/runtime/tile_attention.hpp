@@ -92,7 +92,9 @@ TW_FN void hide(acc<Product, Rows, Cols> &scores, int first, int end, int query,
       }
 }
 
-/* Of the queries of a lane: largest score, and the sum of weights that this lane has made. */
+/* Of the queries of a lane: the score that weights are relative to, and the sum of weights that this lane has made. That score is
+ * the largest at some time, not always: weights of up to 2^8 are as exact as those of up to 1, so only a larger one makes a
+ * group look for the new largest scores and shrink what its sums hold. */
 template <int Rows> struct softmax_state {
   float most[Rows], total[Rows];
   TW_FN void clear() {
@@ -102,16 +104,32 @@ template <int Rows> struct softmax_state {
   /* Scores become weights; what sums hold already shrinks. */
   template <class Product, int Cols, int Wide>
   TW_FN void weigh(acc<Product, Rows, Cols> &scores, acc<Product, Rows, Wide> &sums, float factor) {
+    constexpr float room = 8;
+    float largest[Rows];
+    bool grows = false;
 #pragma unroll
     for (int i = 0; i < Rows; i++) {
-      float largest = scores.value[i][0][0];
+      largest[i] = scores.value[i][0][0];
 #pragma unroll
       for (int j = 0; j < Cols; j++)
 #pragma unroll
-        for (int e = 0; e < 4; e++) largest = fmaxf(largest, scores.value[i][j][e]);
-      const float before = most[i];
-      most[i] = fmaxf(before, over_query<max_of>(largest));
-      const float offset = most[i] == -infinity() ? 0.f : most[i] * factor, shrink = exp2_fast(before * factor - offset);
+        for (int e = 0; e < 4; e++) largest[i] = fmaxf(largest[i], scores.value[i][j][e]);
+      grows = grows || largest[i] * factor > most[i] * factor + room;
+    }
+    if (__builtin_amdgcn_ballot_w64(grows)) {
+#pragma unroll
+      for (int i = 0; i < Rows; i++) {
+        const float before = most[i];
+        most[i] = fmaxf(before, over_query<max_of>(largest[i]));
+        const float shrink = before == -infinity() ? 0.f : exp2_fast((before - most[i]) * factor);
+        total[i] *= shrink;
+#pragma unroll
+        for (int n = 0; n < Wide; n++) sums.value[i][n] *= shrink;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < Rows; i++) {
+      const float offset = most[i] == -infinity() ? 0.f : most[i] * factor;
       float sum = 0;
 #pragma unroll
       for (int j = 0; j < Cols; j++)
@@ -120,9 +138,7 @@ template <int Rows> struct softmax_state {
           scores.value[i][j][e] = exp2_fast(scores.value[i][j][e] * factor - offset);
           sum += scores.value[i][j][e];
         }
-      total[i] = total[i] * shrink + sum;
-#pragma unroll
-      for (int n = 0; n < Wide; n++) sums.value[i][n] *= shrink;
+      total[i] += sum;
     }
   }
 };
