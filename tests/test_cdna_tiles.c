@@ -108,7 +108,7 @@ static void attention_is_right(void **state) {
   static const sample all[] = {
       {"cdna4", "attention b=1 hq=2 hkv=1 sq=48 sk=80 d=64", ""},
       {"cdna4", "attention b=2 hq=2 hkv=2 sq=70 sk=100 d=128 causal=1 a=f16",
-       "tile queries=32 keys=64;groups 2;stages 2"},
+       "tile queries=32 keys=64;groups 2;stages 3;turns"},
       {"cdna3", "attention b=1 hq=2 hkv=1 sq=37 sk=90 d=128 causal=1", "tile queries=16 keys=32;groups 2;stages 2"},
       {"cdna4", "attention pass=backward b=1 hq=2 hkv=1 sq=50 sk=70 d=128 causal=1",
        "tile keys=32 queries=32;groups 2;stages 2"},

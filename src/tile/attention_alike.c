@@ -40,6 +40,10 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
     return tw_fail(error, TW_USAGE,
                    "queries=%d keys=%d take %d registers of a thread for scores, weights and sums, of %d", p->queries,
                    p->keys, need, have);
+  if (p->turns && (held || p->groups % 2 || p->stages < 3))
+    return tw_fail(error, TW_USAGE,
+                   "turns are for an even number of groups, three or more stages, and tiles that are copied past the "
+                   "registers");
   p->shared_bytes = 2ll * p->stages * tile;
   if (p->shared_bytes > machine->shared_bytes)
     return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, p->stages,
@@ -72,6 +76,7 @@ static const tw_verb verbs[] = {
      .first = begin_tile},
     {.name = "groups", .usage = "groups 4", .needs = 1, .argument = {TW_NUMBER("", PLAN, groups, 1, 8)}},
     {.name = "stages", .usage = "stages 2", .needs = 1, .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)}},
+    {.name = "turns", .usage = "turns", .sets = TW_FIELD(PLAN, turns)},
     {.name = "copy",
      .usage = "copy registers, copy direct",
      .needs = 1,
@@ -123,6 +128,7 @@ tw_status tw_tile_attention_alike_steps(const tw_tile_machine *machine, const tw
     tw_menu_offer(&m, "stages", "tiles arrive while others are multiplied", "stages %d", i);
   tw_menu_offer(&m, "copy", "copies past the registers take none of them", "copy direct");
   tw_menu_offer(&m, "copy", "copies through registers need no wait of their own", "copy registers");
+  tw_menu_offer(&m, "turns", "half of the groups make scores while the others weigh and multiply values", "turns");
   return tw_menu_finish(&m, out, error);
 }
 
@@ -153,18 +159,19 @@ static const char head[] =
     "  state.clear();\n"
     "  const int seen = CAUSAL ? min(sk, row + GROUPS * QUERIES + sk - sq) : sk, steps = (seen + KEYS - 1) / KEYS;\n";
 
-static const char body_forward[] =
-    "    acc<product, ROWS, TILES> scores;\n"
-    "    scores.clear();\n"
-    "#pragma unroll\n"
-    "    for (int i = 0; i < DEEP; i++) {\n"
-    "      operand<product, TILES, 1> right;\n"
-    "      operand<product, ROWS, 1> part;\n"
-    "      load(right, ks[slot], 0, i);\n"
-    "#pragma unroll\n"
-    "      for (int j = 0; j < ROWS; j++) part.value[j][0] = left.value[j][i];\n"
-    "      mma_abt(scores, part, right);\n"
-    "    }\n"
+static const char body_scores[] = "    acc<product, ROWS, TILES> scores;\n"
+                                  "    scores.clear();\n"
+                                  "#pragma unroll\n"
+                                  "    for (int i = 0; i < DEEP; i++) {\n"
+                                  "      operand<product, TILES, 1> right;\n"
+                                  "      operand<product, ROWS, 1> part;\n"
+                                  "      load(right, ks[slot], 0, i);\n"
+                                  "#pragma unroll\n"
+                                  "      for (int j = 0; j < ROWS; j++) part.value[j][0] = left.value[j][i];\n"
+                                  "      mma_abt(scores, part, right);\n"
+                                  "    }\n";
+
+static const char body_weights[] =
     "    const int end = CAUSAL ? min(sk, own + 1 + sk - sq) : sk; /* of what the first query sees */\n"
     "    if (s * KEYS + KEYS > end) hide<CAUSAL>(scores, s * KEYS, sk, own, sk - sq);\n"
     "    state.weigh(scores, sums, factor);\n"
@@ -221,6 +228,21 @@ void tw_tile_attention_alike_loop(tw_text *t, int stages, bool direct, const cha
   tw_text_add(t, "    sync_block();\n  }\n");
 }
 
+/* Groups of the second half are a phase behind: they make weights and their products while those of the first make scores.
+ * What a stage held is read until the second half has multiplied with it, so copies are for two stages less than there are. */
+static void write_turns(tw_text *t) {
+  tw_text_add(t, "  for (int s = 0; s < STAGES - 2; s++) begin(s, s);\n"
+                 "  int slot = 0, next = STAGES - 2;\n  const bool behind = group_of_block() >= GROUPS / 2;\n"
+                 "  copies_wait<(STAGES - 3) * each_step>();\n  end_turn();\n  if (behind) end_turn();\n"
+                 "  for (int s = 0; s < steps; s++) {\n    begin(next, s + STAGES - 2);\n");
+  tw_text_add_string(t, body_scores);
+  tw_text_add(t, "    copies_wait<(STAGES - 3) * each_step>();\n    end_turn();\n");
+  tw_text_add_string(t, body_weights);
+  tw_text_add(t, "    end_turn();\n"
+                 "    slot = slot + 1 == STAGES ? 0 : slot + 1;\n    next = next + 1 == STAGES ? 0 : next + 1;\n  }\n"
+                 "  if (!behind) end_turn();\n");
+}
+
 void tw_tile_attention_alike_copies(tw_text *t, bool direct) {
   if (direct)
     tw_text_add(t, "  constexpr int each_step = copies_of<k_tile, GROUPS> + copies_of<v_tile, GROUPS>;\n"
@@ -256,7 +278,15 @@ tw_status tw_tile_attention_alike_emit(const tw_tile_machine *machine, const tw_
   tw_tile_attention_alike_tile(&t, machine, "v", "KEYS", access);
   tw_text_add_string(&t, head);
   tw_tile_attention_alike_copies(&t, direct);
-  tw_tile_attention_alike_loop(&t, p.stages, direct, body_forward);
+  if (p.turns) {
+    write_turns(&t);
+  } else {
+    tw_text body = {0};
+    tw_text_add_string(&body, body_scores);
+    tw_text_add_string(&body, body_weights);
+    tw_tile_attention_alike_loop(&t, p.stages, direct, body.data ? body.data : "");
+    tw_text_free(&body);
+  }
   tw_text_add_string(&t, tail);
   *source = tw_text_take(&t);
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");

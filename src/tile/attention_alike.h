@@ -8,6 +8,7 @@
  *   groups 4                  of a block
  *   stages 2                  tiles of keys and values in shared memory
  *   copy registers            through registers, not past them
+ *   turns                     half of the groups make scores while the others weigh and multiply values; three stages
  *
  * Backward, each group has keys and values of its own, in registers, and goes through the queries and gradients that see
  * them, of all heads that share the keys: dK and dV stay in registers. dQ is made by a kernel of its own that is as the forward
@@ -30,7 +31,7 @@
 
 typedef struct tw_tile_attention_alike_plan {
   int queries, keys, groups, stages;
-  bool registers;
+  bool registers, turns;
   int64_t shared_bytes;
 } tw_tile_attention_alike_plan;
 

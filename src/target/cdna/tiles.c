@@ -186,8 +186,8 @@ static double predict_attention(const void *with, const tw_tile_attention_alike_
       p->queries * (double)p->keys / 64 * 4 * (4 + 8) * of_simd + p->queries / 16.0 * (double)a->d * of_simd;
   const double reads = 2.0 * p->keys * (double)a->d * 2 * p->groups / 256, copy = 2.0 * p->keys * (double)a->d * 2 / 64;
   const double latency = 1e-6 * m->clock_mhz * 1e6;
-  const double step =
-      p->stages > 1 ? fmax(multiply + weigh, fmax(reads, copy)) + 100 : multiply + weigh + reads + copy + latency;
+  const double step = p->stages > 1 ? fmax((multiply + weigh) * (p->turns ? 0.85 : 1), fmax(reads, copy)) + 100
+                                    : multiply + weigh + reads + copy + latency;
   const double resident = fmax(1, fmin(floor((double)m->lds_bytes / (double)p->shared_bytes), floor(8 / of_simd / 2)));
   return ceil(blocks / (cus * resident)) * steps * (p->stages > 1 ? step * resident : step * fmax(1, resident / 2)) /
          (m->clock_mhz * 1e6);
