@@ -439,6 +439,25 @@ static void two_by_pi_in_pieces(void **state) {
   close_bench(b);
 }
 
+/* gpr_idx adds M0 to the number of a VGPR that v_writelane writes or v_readlane reads; VSKIP leaves them out. */
+static void lanes_are_reached_through_gpr_idx(void **state) {
+  bench *b = open_bench(CDNA3);
+  (void)state;
+  b->wave->s[CDNA_M0] = 3;
+  b->wave->mode |= CDNA_MODE_GPR_INDEX;
+  b->wave->index_mode = 8;                                                              /* DST */
+  execute(b, bits_of("v_writelane_b32", CDNA_VOP3) | 10 | 129ull << 32 | 133ull << 41); /* v10, 1, 5 */
+  assert_int_equal(b->wave->v[13][5], 1);
+  assert_int_equal(b->wave->v[10][5], 0);
+  b->wave->index_mode = 1; /* SRC0 */
+  execute(b, bits_of("v_readlane_b32", CDNA_VOP3) | 20 | (256ull + 10) << 32 | 133ull << 41);
+  assert_int_equal(b->wave->s[20], 1);
+  b->wave->mode |= CDNA_MODE_SKIP;
+  execute(b, bits_of("v_writelane_b32", CDNA_VOP3) | 10 | 129ull << 32 | 133ull << 41);
+  assert_int_equal(b->wave->v[10][5], 0);
+  close_bench(b);
+}
+
 /* ---- saturating sums, against 64-bit (and 128-bit) arithmetic ---- */
 
 static void integer_clamps_saturate(void **state) {
@@ -487,6 +506,7 @@ int main(void) {
       cmocka_unit_test(thirty_two_items_at_once),
       cmocka_unit_test(two_by_pi_in_pieces),
       cmocka_unit_test(integer_clamps_saturate),
+      cmocka_unit_test(lanes_are_reached_through_gpr_idx),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,14 +68,35 @@ static const struct entry {
 #undef X
 };
 
+/* VSKIP leaves vector instructions out, and gpr_idx adds M0 to the numbers of VGPRs, here as in valu.c. */
+static void run_cross(cdna_wave *w, const cdna_op *op) {
+  const struct entry *e = op->more;
+  if (!(w->mode & (CDNA_MODE_SKIP | CDNA_MODE_GPR_INDEX))) {
+    e->run(w, op);
+    return;
+  }
+  if (w->mode & CDNA_MODE_SKIP) return;
+  cdna_op moved = *op;
+  const uint32_t index = w->s[CDNA_M0] & 0xFF;
+  const bool to_vector = cdna_find_field(op->instruction, 'D') && cdna_find_field(op->instruction, 'D')->holds == 'v';
+  if (op->s[0].kind == CDNA_ROW && w->index_mode & 1) moved.s[0].code = (uint16_t)(op->s[0].code + index);
+  if (to_vector && w->index_mode & 8) moved.d = (uint16_t)(op->d + index);
+  const bool source_beyond = moved.s[0].kind == CDNA_ROW && moved.s[0].code >= CDNA_ACCUMULATION;
+  if (index && (source_beyond || (to_vector && moved.d >= CDNA_ACCUMULATION)))
+    cdna_stop(w, "M0 = %u leads past v255", index);
+  else
+    e->run(w, &moved);
+}
+
 bool cdna_lower_cross(cdna_program *p, const cdna_code *c, cdna_op *op) {
   const cdna_instruction *i = c->instruction;
   if (i->encoding < CDNA_VOP2 || i->encoding > CDNA_VOP3P ||
       (c->variant != CDNA_PLAIN && strcmp(i->name, "v_nop") != 0))
     return false;
   for (size_t e = 0; e < sizeof entries / sizeof *entries; e++)
-    if (!strcmp(entries[e].name, i->name)) op->run = entries[e].run;
-  if (!op->run) return false;
+    if (!strcmp(entries[e].name, i->name)) op->more = &entries[e];
+  if (!op->more) return false;
+  op->run = run_cross;
   const cdna_operand_form *d = cdna_find_field(i, 'D');
   if (d) {
     const int code = cdna_operand_code(c, d);
@@ -87,6 +108,6 @@ bool cdna_lower_cross(cdna_program *p, const cdna_code *c, cdna_op *op) {
     if (s) cdna_lower_source(p, c, s, &op->s[n]);
   }
   if (!strcmp(i->name, "v_accvgpr_mov_b32")) op->d = (uint16_t)(op->d | CDNA_ACCUMULATION);
-  if (!strcmp(i->name, "v_readlane_b32") && op->s[0].kind != CDNA_ROW) return false;
-  return true;
+  if (!strcmp(i->name, "v_readlane_b32") && op->s[0].kind != CDNA_ROW) op->run = NULL;
+  return op->run;
 }
