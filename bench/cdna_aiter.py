@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Runs AMD's prebuilt kernels (ROCm/aiter, hsa/gfx942 and hsa/gfx950) on the emulator and compares them with numpy.
 
-    python3 bench/cdna_aiter.py AITER/hsa [--tilewright build/tilewright] [--checks all] [NAME...]
+    python3 bench/cdna_aiter.py AITER/hsa [--tilewright build/tilewright] [--checks all] [--only PART,PART...]
 
 How they are launched is from AITER's csrc (asm_topksoftmax.cu, asm_gemm_a16w16.cu, asm_gemm_a8w8_blockscale_bpreshuffle.cu,
 asm_f4gemm.cu, mha_fwd.cu, mha_bwd.cu): every argument has a slot of 16 bytes. Exit status 1 if a result is wrong.
@@ -63,7 +63,7 @@ class Run:
         if self.options.checks:
             command += ["--checks", self.options.checks]
         self.result = subprocess.run(command, capture_output=True, text=True)
-        self.message = self.result.stderr.strip()
+        self.message = "\n    ".join(line for line in (self.result.stdout + self.result.stderr).splitlines() if self.options.checks and ("at 0x" in line or "finding" in line) or "tilewright:" in line)
         try:
             return {n: np.fromfile(self.path(n), d).reshape(s) for n, (s, d) in self.outputs.items()}
         except (OSError, ValueError):
@@ -259,7 +259,7 @@ CASES = [("cdna4", "gfx950/bf16gemm/bf16gemm_bf16_tn_256x256.co", bf16_gemm),
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
-    parser.add_argument("names", nargs="*", help="only files whose name has one of these parts")
+    parser.add_argument("--only", default="", help="files whose name has one of these parts, between commas")
     parser.add_argument("--tilewright", default="build/tilewright")
     parser.add_argument("--checks", default="")
     options = parser.parse_args()
@@ -269,8 +269,9 @@ def main():
         for file in files:
             name = os.path.relpath(file, options.folder)
             # batches of sequences of different lengths, and masks by windows, take other arguments
-            if any(word in name for word in ("_group", "_swa", "_br_")) or not all(
-                    any(part in name for part in options.names) for _ in [0] if options.names):
+            if any(word in name for word in ("_group", "_swa", "_br_")):
+                continue
+            if not any(part in name for part in options.only.split(",")):
                 continue
             run = Run(options, machine)
             error = case(run, file)
@@ -279,7 +280,7 @@ def main():
             text = f"error {error:.1e}" if ok else "wrong" if error is not False else "failed"
             found = "finding" in run.message
             findings += found
-            print(f"{machine} {name}: {text}" + (f"\n    {run.message[:1500]}" if found or not ok else ""), flush=True)
+            print(f"{machine} {name}: {text}" + (f"\n    {run.message[:4000]}" if found or not ok else ""), flush=True)
     print(f"{right} right, {wrong} not" + (f", {findings} with findings" if options.checks else ""))
     return wrong != 0 or right == 0
 

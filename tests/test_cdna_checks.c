@@ -86,6 +86,8 @@ static const struct mistake {
     {"lds_read", "uninitialized", "reads LDS at", 1},
     {"memory_read", "uninitialized", "of out (1536 bytes), which nothing has written: it decides what is stored", 1},
     {"race", "races", "which wave 0 writes in ds_write_b32", 1},
+    {"race_to_another", "races", "writes LDS at 0, which wave 0 writes in ds_write_b32", 1},
+    {"wide_sum_above", "uninitialized", "reads v61, which nothing has written", 1},
     {"write_not_waited", "races", "s_waitcnt lgkmcnt is missing before the barrier", 1},
     {"load_not_waited", "waits", "reads v60, which global_load_dword", 1},
     {"eighth_of_70", "waits", "reads v67, which global_load_dword", 1},
@@ -314,6 +316,32 @@ static void test_code_is_shown_with_its_counts(void **state) {
   free(path);
 }
 
+/* Stopped where it reads too far; or, without that check, what lies there is 0 and what is written there is lost. */
+static void test_bounds_are_a_check_as_others(void **state) {
+  (void)state;
+  for (int arch = 0; arch < CDNA_ARCHES; arch++)
+    for (int looked = 0; looked < 2; looked++) {
+      const cdna_kernel *k;
+      cdna_memory m = {0};
+      tw_error error = {0};
+      const tw_inspection i = {.checks = looked ? "bounds,races" : "races"};
+      assert_int_equal(cdna_object_kernel(&code[arch], "too_far", &k, &error), TW_OK);
+      memset(out, 0, sizeof out);
+      const uint64_t to = cdna_memory_add(&m, out, sizeof out, true, "out");
+      const uint64_t block[] = {to, cdna_memory_add(&m, in, sizeof in, false, "in")};
+      const cdna_launch launch = {.grid = {GROUPS, 1, 1},
+                                  .block = {BLOCK, 1, 1},
+                                  .arguments = block,
+                                  .argument_bytes = sizeof block,
+                                  .unbounded = cdna_checks_ignore_bounds(&i)};
+      const tw_status status = cdna_run(&code[arch], k, &launch, &m, NULL, &error);
+      assert_int_equal(status, looked ? TW_FAILED : TW_OK);
+      if (looked) assert_non_null(strstr(error.text, "of LDS at 60000"));
+      for (int n = 0; n < GROUPS * BLOCK && !looked; n++) assert_int_equal(out[n], 7);
+    }
+  assert_false(cdna_checks_ignore_bounds(NULL));
+}
+
 static void test_lists_of_checks(void **state) {
   unsigned checks;
   tw_error error = {0};
@@ -322,10 +350,12 @@ static void test_lists_of_checks(void **state) {
   assert_int_equal(checks, 0);
   assert_int_equal(cdna_checks_parse("all", &checks, &error), TW_OK);
   assert_int_equal(checks, (1u << CDNA_CHECKS) - 1);
+  assert_int_equal(cdna_checks_parse("usual", &checks, &error), TW_OK);
+  assert_int_equal(checks, ((1u << CDNA_CHECKS) - 1) | CDNA_CHECKS_LENIENT);
   assert_int_equal(cdna_checks_parse("waits,races", &checks, &error), TW_OK);
   assert_int_equal(checks, 1u << CDNA_CHECK_WAITS | 1u << CDNA_CHECK_RACES);
   assert_int_equal(cdna_checks_parse("waits,rices", &checks, &error), TW_USAGE);
-  assert_non_null(strstr(error.text, "'rices' is none of uninitialized, races"));
+  assert_non_null(strstr(error.text, "'rices' is none of bounds, uninitialized, races"));
 }
 
 int main(void) {
@@ -340,6 +370,7 @@ int main(void) {
       cmocka_unit_test(test_swizzles_as_a_kernel_uses_them),
       cmocka_unit_test(test_lanes_lines_and_resources_are_counted),
       cmocka_unit_test(test_code_is_shown_with_its_counts),
+      cmocka_unit_test(test_bounds_are_a_check_as_others),
       cmocka_unit_test(test_lists_of_checks),
   };
   return cmocka_run_group_tests(tests, compile, release);

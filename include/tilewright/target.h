@@ -248,7 +248,7 @@ typedef struct tw_raw_argument {
 
 /* What a run is watched for beside its result, and what came of it: of targets that can. */
 typedef struct tw_inspection {
-  const char *checks; /* names of the target's, separated by commas; "all", "none" */
+  const char *checks; /* names of the target's, separated by commas; "all", "none", or "usual" */
   bool counts;        /* of every instruction */
   size_t n_errors;    /* findings that are mistakes; the others are warnings */
   char *findings;     /* a line each, malloc'ed; NULL: none */

@@ -59,8 +59,8 @@ tw_status cli_bench(const cli *c, tw_error *error) {
   const bool emitted = !known.source; /* wisdom may be somebody else's */
   if (emitted) status = tw_target_emit(subject.target, &subject.problem, &known.schedule, &known.source, error);
   if (status != TW_OK) return status;
-  status =
-      cli_measure_source(c, &subject, known.source, strlen(known.source), emitted || c->options.trust, note, error);
+  status = cli_measure_source(c, &subject, known.source, strlen(known.source), emitted || c->options.trust, note, true,
+                              error);
   free(known.source);
   return status;
 }

@@ -94,8 +94,9 @@ tw_status cli_launch(const cli *, tw_error *);
 
 /* ---- inspect.c: `run --checks ... --counts` ---- */
 
-/* What the command line asks for; *wanted: anything at all. */
-tw_status cli_inspection_of(const cli *, const tw_target *, tw_inspection *out, bool *wanted, tw_error *);
+/* What the command line asks for, or without --checks what is `usual`; *wanted: anything at all. */
+tw_status cli_inspection_of(const cli *, const tw_target *, const char *usual, tw_inspection *out, bool *wanted,
+                            tw_error *);
 void cli_print_inspection(const tw_inspection *);
 void cli_json_inspection(const tw_inspection *, json_t *object);
 /* TW_FAILED if something was found that is no warning. */
@@ -194,9 +195,10 @@ void cli_name_source_in(const cli *, char **text); /* a malloc'ed one, or NULL, 
 tw_status cli_refuse_source(const cli *, const tw_error *why);
 
 /* Builds, checks and measures one source; prints the outcome. `trust`: the source is the library's own text, or --trust was
- * given. `note` (may be NULL) is a line in front of the text. */
+ * given. `note` (may be NULL) is a line in front of the text. `is_own`: the library has made the text, so that it is not
+ * watched for mistakes unless --checks asks for it. */
 tw_status cli_measure_source(const cli *, const cli_subject *, const char *source, size_t length, bool trust,
-                             const char *note, tw_error *);
+                             const char *note, bool is_own, tw_error *);
 
 /* TW_USAGE: --window without --timeline, or with words that say no part of a run. */
 tw_status cli_check_timeline(const cli *, tw_error *);

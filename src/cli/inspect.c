@@ -4,10 +4,14 @@
 
 #include "cli/cli.h"
 
-tw_status cli_inspection_of(const cli *c, const tw_target *t, tw_inspection *out, bool *wanted, tw_error *error) {
+tw_status cli_inspection_of(const cli *c, const tw_target *t, const char *usual, tw_inspection *out, bool *wanted,
+                            tw_error *error) {
   const bool can = t->inspect != NULL;
-  *out = (tw_inspection){.checks = c->options.checks ? c->options.checks : "none", .counts = c->options.counts};
-  *wanted = can && (c->options.counts || strcmp(out->checks, "none") != 0);
+  *out = (tw_inspection){.checks = c->options.checks ? c->options.checks
+                                   : can             ? usual
+                                                     : "none",
+                         .counts = c->options.counts};
+  *wanted = can && (c->options.checks || c->options.counts || strcmp(out->checks, "none") != 0);
   if (!can && (c->options.checks || c->options.counts))
     return tw_fail(error, TW_USAGE, "%s runs kernels without looking into them: leave --checks and --counts out",
                    t->name);

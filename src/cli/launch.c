@@ -223,7 +223,7 @@ tw_status cli_launch(const cli *c, tw_error *error) {
   if (status == TW_OK && t->launcher->whole) status = cli_add_header(c, &data, &size, error);
   for (size_t i = 0; i < n && status == TW_OK; i++)
     status = parse_argument(c->options.arguments.text[i], &argument[i], &raw[i], error);
-  if (status == TW_OK) status = cli_inspection_of(c, t, &inspection, &wanted, error);
+  if (status == TW_OK) status = cli_inspection_of(c, t, "usual", &inspection, &wanted, error);
   if (wanted) launch.inspection = &inspection;
   if (status == TW_OK) status = t->launcher->run(t, data, size, &launch, &measured, error);
   cli_name_source_in(c, &inspection.findings);

@@ -183,10 +183,10 @@ tw_status cli_draw_source(const cli *c, const cli_subject *s, const char *source
 }
 
 tw_status cli_measure_source(const cli *c, const cli_subject *s, const char *source, size_t length, bool trust,
-                             const char *note, tw_error *error) {
+                             const char *note, bool is_own, tw_error *error) {
   outcome o = {0};
   tw_error why = {0};
-  tw_status status = cli_inspection_of(c, s->target, &o.inspection, &o.inspected, &why);
+  tw_status status = cli_inspection_of(c, s->target, is_own ? "none" : "usual", &o.inspection, &o.inspected, &why);
   if (status == TW_OK) status = measure_and_draw(c, s, source, length, trust, note, &o, &why);
   cli_name_source_in(c, &o.inspection.findings);
   cli_name_source_in(c, &o.inspection.counted);

@@ -49,7 +49,8 @@ tw_status cli_run(const cli *c, tw_error *error) {
   }
   if (status == TW_OK && !from_schedule) status = cli_add_header(c, &source, &length, error);
   if (status != TW_OK) return status;
-  status = cli_measure_source(c, &subject, source, length, from_schedule || c->options.trust, NULL, error);
+  status =
+      cli_measure_source(c, &subject, source, length, from_schedule || c->options.trust, NULL, from_schedule, error);
   free(source);
   return status;
 }

@@ -238,6 +238,7 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memo
   for (size_t i = 0; i < l->n_arguments && status == TW_OK; i++)
     status = add_argument(&l->argument[i], operand, workspace, block, &size, error);
   cdna_launch launch = {.lds = (uint32_t)l->shared, .arguments = block, .argument_bytes = size};
+  launch.unbounded = cdna_checks_ignore_bounds(a->inspection);
   if (how->group != ALL_GROUPS) launch.first = (uint64_t)how->group, launch.count = 1;
   set_shape(l, &launch);
   const bool is_main = l == tw_launch_main(&a->launch);
@@ -513,8 +514,8 @@ static tw_status copy_writable(cdna_memory *m, tw_error *error) {
   }
   return TW_OK;
 }
-static void free_copies(cdna_memory *copies, const cdna_memory *of) {
-  for (size_t i = 0; i < of->n; i++)
+static void free_copies(cdna_memory *copies, const cdna_memory *of, size_t n) {
+  for (size_t i = 0; i < n; i++)
     if (copies->allocation[i].data != of->allocation[i].data) free(copies->allocation[i].data);
 }
 
@@ -543,17 +544,20 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   if (status == TW_OK) status = check_arguments(kernel, launch.argument_bytes, compiled ? 0 : 16, error);
   memcpy(launch.grid, l->grid, sizeof launch.grid);
   memcpy(launch.block, l->block, sizeof launch.block);
-  /* timed first, on copies of what it writes */
+  launch.unbounded = cdna_checks_ignore_bounds(l->inspection);
+  /* timed afterwards, on copies of what it writes */
   cdna_memory copies = memory;
+  const size_t copied = memory.n; /* a launch adds its own */
   if (status == TW_OK) status = copy_writable(&copies, error);
-  if (status == TW_OK) status = cdna_time(&object, kernel, &launch, &copies, &options, &times, error);
-  free_copies(&copies, &memory);
   cdna_checker *checker = NULL;
   if (status == TW_OK && l->inspection) status = cdna_checker_new(l->inspection, &checker, error);
   if (checker) launch.observer = cdna_checker_start(checker);
   if (status == TW_OK) status = cdna_run(&object, kernel, &launch, &memory, &counts, error);
   if (checker) cdna_checker_report(checker, &object, kernel, cdna_machine_of(t), l->inspection);
   cdna_checker_free(checker);
+  launch.observer = NULL;
+  if (status == TW_OK) status = cdna_time(&object, kernel, &launch, &copies, &options, &times, error);
+  free_copies(&copies, &memory, copied);
   if (status == TW_OK) cdna_report(cdna_machine_of(t), &counts, 1, &times, NULL, out);
   cdna_object_free(&object);
   free(compiled);

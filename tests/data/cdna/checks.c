@@ -57,6 +57,23 @@ KERNEL(ok_register_masked) {
   __asm__ volatile("s_mov_b64 vcc, 0\n s_nop 1\n v_cndmask_b32 %0, %1, v60, vcc" : "=v"(z) : "v"(T) : "v60", "vcc");
   out[I] = x + y + z;
 }
+/* The lower half of a sum of 64 bits does not know the upper half of the addend. */
+KERNEL(ok_wide_sum) {
+  int x;
+  __asm__ volatile("v_mov_b32 v60, 3\n v_mad_u64_u32 v[60:61], s[90:91], %1, %1, v[60:61]\n v_mov_b32 %0, v60"
+                   : "=v"(x)
+                   : "v"(T)
+                   : "v60", "v61", "s90", "s91");
+  out[I] = x;
+}
+KERNEL(wide_sum_above) {
+  int x;
+  __asm__ volatile("v_mov_b32 v60, 3\n v_mad_u64_u32 v[60:61], s[90:91], %1, %1, v[60:61]\n v_mov_b32 %0, v61"
+                   : "=v"(x)
+                   : "v"(T)
+                   : "v60", "v61", "s90", "s91");
+  out[I] = x;
+}
 KERNEL(scalar_branch) {
   int x = in[I];
   __asm__ volatile("s_cmp_eq_u32 s90, 1\n s_cbranch_scc1 1f\n v_mov_b32 %0, 1\n1:" : "+v"(x) : : "s90", "scc");
@@ -94,6 +111,17 @@ KERNEL(ok_race) {
   shared[T] = in[I];
   barrier();
   out[I] = shared[127 - T];
+}
+/* Both waves write the same value to the same place: no doubt about what is there. */
+KERNEL(ok_race_to_the_same) {
+  shared[T & 63] = 5 * (T & 63);
+  barrier();
+  out[I] = shared[T & 63];
+}
+KERNEL(race_to_another) {
+  shared[T & 63] = T;
+  barrier();
+  out[I] = shared[T & 63];
 }
 /* The barrier is there, but the wave does not wait for its write. */
 KERNEL(write_not_waited) {
@@ -245,4 +273,15 @@ KERNEL(defect) {
                    :
                    : "v60", "v61");
   out[I] = x;
+}
+
+/* ---- bounds: not among the kernels with findings, since it is stopped ---- */
+
+LDS(small, 4);
+KERNEL(too_far) {
+  int x;
+  small[T & 3] = T;
+  __asm__ volatile("ds_read_b32 %0, %1\n s_waitcnt lgkmcnt(0)" : "=v"(x) : "v"(4 * T + 60000) : "memory");
+  out[1 << 20 | I] = 9;
+  out[I] = in[1 << 20 | I] + x + 7;
 }

@@ -9,16 +9,16 @@
 
 #include "target/cdna/checks/state.h"
 
-static const char *const names[CDNA_CHECKS] = {"uninitialized", "races",    "waits",    "hazards",
-                                               "alignment",     "barriers", "overlaps", "defects"};
+static const char *const names[CDNA_CHECKS] = {"bounds",    "uninitialized", "races",    "waits",  "hazards",
+                                               "alignment", "barriers",      "overlaps", "defects"};
 const char *cdna_check_name(cdna_check c) { return names[c]; }
 
 tw_status cdna_checks_parse(const char *text, unsigned *out, tw_error *error) {
   char copy[200], *rest = copy, *word;
   *out = 0;
   if (!strcmp(text, "none")) return TW_OK;
-  if (!strcmp(text, "all")) {
-    *out = (1u << CDNA_CHECKS) - 1;
+  if (!strcmp(text, "all") || !strcmp(text, "usual")) {
+    *out = ((1u << CDNA_CHECKS) - 1) | (*text == 'u' ? CDNA_CHECKS_LENIENT : 0u);
     return TW_OK;
   }
   snprintf(copy, sizeof copy, "%s", text);
@@ -27,12 +27,17 @@ tw_status cdna_checks_parse(const char *text, unsigned *out, tw_error *error) {
     while (c < CDNA_CHECKS && strcmp(names[c], word) != 0) c++;
     if (c == CDNA_CHECKS)
       return tw_fail(error, TW_USAGE,
-                     "--checks %s: '%s' is none of uninitialized, races, waits, hazards, alignment, barriers, "
+                     "--checks %s: '%s' is none of bounds, uninitialized, races, waits, hazards, alignment, barriers, "
                      "overlaps, defects; or give all, or none",
                      text, word);
     *out |= 1u << c;
   }
   return TW_OK;
+}
+
+bool cdna_checks_ignore_bounds(const tw_inspection *i) {
+  unsigned checks;
+  return i && i->checks && cdna_checks_parse(i->checks, &checks, NULL) == TW_OK && !(checks >> CDNA_CHECK_BOUNDS & 1);
 }
 
 /* ---- findings ---- */
@@ -150,7 +155,9 @@ size_t cdna_checker_findings(const cdna_checker *c, const cdna_finding **out) {
 
 size_t cdna_checker_errors(const cdna_checker *c) {
   size_t n = 0;
-  for (size_t i = 0; i < c->n; i++) n += c->finding[i].check != CDNA_CHECK_DEFECTS;
+  for (size_t i = 0; i < c->n; i++)
+    n += c->finding[i].check != CDNA_CHECK_DEFECTS &&
+         !(c->finding[i].check == CDNA_CHECK_HAZARDS && c->checks & CDNA_CHECKS_LENIENT);
   return n;
 }
 
@@ -283,6 +290,7 @@ static void end_group(void *context, cdna_group *group) {
   cdna_checker *c = context;
   group_state *g = group->observed;
   if (!g) return;
+  if (g->n_doubtful) lds_settle(group);
   if (checks_for(c, CDNA_CHECK_BARRIERS)) compare_barriers(group, g);
   group->observed = NULL;
   lock(c);
@@ -300,6 +308,7 @@ static void end_group(void *context, cdna_group *group) {
 static void pass_barrier(void *context, cdna_group *group) {
   group_state *g = group->observed;
   const cdna_checker *c = context;
+  if (g->n_doubtful) lds_settle(group);
   if (checks_for(c, CDNA_CHECK_UNINITIALIZED) && !g->lds_defined)
     g->lds_defined = !memchr(g->lds_undefined, 1, g->lds_bytes);
   g->epoch++;
@@ -339,6 +348,7 @@ static void look_for_defects(cdna_wave *w, const seen *x) {
 
 static void before(void *context, cdna_wave *w, const cdna_op *op) {
   const cdna_checker *c = context;
+  if (((group_state *)w->group->observed)->n_doubtful) lds_settle(w->group);
   if (!op->instruction) return;
   seen x = {.op = op, .e = &c->effects[w->at]};
   x.exec = x.e->reads_exec ? cdna_exec(w) : ~0ull;
@@ -365,7 +375,7 @@ tw_status cdna_checker_new(const tw_inspection *i, cdna_checker **out, tw_error 
   unsigned checks;
   const tw_status status = cdna_checks_parse(i->checks, &checks, error);
   *out = NULL;
-  if (status != TW_OK || (!checks && !i->counts)) return status;
+  if (status != TW_OK || (!(checks & ~(1u << CDNA_CHECK_BOUNDS)) && !i->counts)) return status;
   cdna_checker *c = calloc(1, sizeof *c);
   if (!c) return tw_fail(error, TW_MISSING, "out of memory");
   c->checks = checks;

@@ -20,6 +20,7 @@
 #include "tilewright/target.h"
 
 typedef enum cdna_check {
+  CDNA_CHECK_BOUNDS, /* the emulator's own: it stops the kernel */
   CDNA_CHECK_UNINITIALIZED,
   CDNA_CHECK_RACES,
   CDNA_CHECK_WAITS,
@@ -32,8 +33,12 @@ typedef enum cdna_check {
 } cdna_check;
 
 const char *cdna_check_name(cdna_check); /* "races", ... */
-/* A comma-separated list, "all" or "none": bits of cdna_check. TW_USAGE with what there is. */
+/* A comma-separated list, "all", "none", or "usual": all, but hazards are warnings, since AMD's own kernels have some.
+ * Bits of cdna_check, and CDNA_CHECKS_LENIENT. TW_USAGE with what there is. */
+enum { CDNA_CHECKS_LENIENT = 1 << 30 };
 tw_status cdna_checks_parse(const char *text, unsigned *out, tw_error *);
+/* Does the inspection leave what lies out of bounds unseen? Without one it is looked for. */
+bool cdna_checks_ignore_bounds(const tw_inspection *);
 
 typedef struct cdna_finding {
   cdna_check check;

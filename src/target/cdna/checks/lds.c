@@ -3,7 +3,9 @@
  *
  * A barrier is the only order between waves. Between two of them each cell keeps who wrote and who read it. A wave that
  * arrives at a barrier has to have waited for its writes (lgkmcnt), and for loads that go to LDS (vmcnt), which is also
- * what its own reads need. Atomics do not race with each other. */
+ * what its own reads need. Atomics do not race with each other, nor do waves that write the same value. */
+#include <string.h>
+
 #include "target/cdna/checks/state.h"
 
 enum { SEVERAL = -1 };
@@ -24,12 +26,43 @@ static void report(cdna_wave *w, int lane, uint32_t address, const char *does, i
           address, other, did, place);
 }
 
+/* Two waves that write the same value leave no doubt about what is there: kernels fetch what all waves need so. */
+static void doubt(cdna_wave *w, group_state *g, const lds_cell *c, uint32_t address, int lane) {
+  if (g->n_doubtful == DOUBTFUL_MAX) return;
+  doubtful *d = &g->doubtful[g->n_doubtful++];
+  *d = (doubtful){.address = address,
+                  .other_at = c->write_at,
+                  .lane = (int16_t)lane,
+                  .other = (int16_t)(c->writer == SEVERAL ? 0 : c->writer)};
+  memcpy(&d->old, w->group->lds + address, g->checker->narrow ? 1 : 4);
+  g->doubtful_wave = w;
+  g->doubtful_at = w->at;
+}
+
+void lds_settle(cdna_group *group) {
+  group_state *g = group->observed;
+  const int n = g->n_doubtful;
+  cdna_wave *w = g->doubtful_wave;
+  g->n_doubtful = 0;
+  for (int k = 0; k < n; k++) {
+    const doubtful *d = &g->doubtful[k];
+    const size_t at = w->at;
+    if (!memcmp(&d->old, group->lds + d->address, g->checker->narrow ? 1 : 4)) continue;
+    w->at = g->doubtful_at; /* findings are placed where the wave is */
+    report(w, d->lane, d->address, "writes", d->other, "writes", d->other_at);
+    w->at = at;
+    return;
+  }
+}
+
 static bool touch(cdna_wave *w, const seen *x, group_state *g, lds_cell *c, uint32_t address, int lane, bool reads,
                   bool writes, uint32_t sequence) {
   const int id = w->id;
   const bool is_written = c->written == g->epoch, read = c->read == g->epoch, atomic = reads && writes;
   const bool after_atomic = atomic && w->program->op[c->write_at].run == x->op->run;
-  if (is_written && c->writer != id && !after_atomic) {
+  if (is_written && c->writer != id && !after_atomic && writes && !atomic && !(read && c->reader != id)) {
+    doubt(w, g, c, address, lane);
+  } else if (is_written && c->writer != id && !after_atomic) {
     report(w, lane, address, reads && !writes ? "reads" : "writes", c->writer == SEVERAL ? 0 : c->writer, "writes",
            c->write_at);
     return false;

@@ -85,6 +85,14 @@ typedef struct lds_cell {
   bool direct;           /* a load that goes to LDS wrote it */
 } lds_cell;
 
+/* A cell that a wave writes without a barrier behind another's write: a race, unless it writes what is there. */
+enum { DOUBTFUL_MAX = 256 };
+typedef struct doubtful {
+  uint32_t address, old; /* bytes of LDS, as many as a cell has */
+  uint32_t other_at;
+  int16_t lane, other;
+} doubtful;
+
 typedef struct group_state {
   struct group_state *next;
   cdna_checker *checker;
@@ -95,6 +103,10 @@ typedef struct group_state {
   uint8_t *lds_undefined; /* of each byte */
   bool lds_defined;       /* all of them are not, as was found at a barrier */
   int n_waves;
+  int n_doubtful; /* of the instruction that was executed last, by wave doubtful_wave */
+  doubtful doubtful[DOUBTFUL_MAX];
+  cdna_wave *doubtful_wave;
+  size_t doubtful_at;
   wave_state *wave;
   cdna_count *count; /* of each dword of code; NULL: not counted */
 } group_state;
@@ -145,6 +157,8 @@ void hazards_before(cdna_wave *, const seen *);
 void undefined_begin(cdna_wave *);
 void undefined_before(cdna_wave *, const seen *);
 void lds_before(cdna_wave *, const seen *);
+/* After the instruction: which of its doubtful writes have changed LDS. */
+void lds_settle(cdna_group *);
 void alignment_before(cdna_wave *, const seen *);
 void global_before(cdna_wave *, const seen *);
 /* Owners of an address's bytes; NULL where nothing is kept. */

@@ -263,6 +263,13 @@ static bool follow_bytes(cdna_wave *w, const seen *x, const source *s, bytes4 ou
     shifted(s[1].und[0], s[0].und[0], (int)(s[2].value & 31), out[0]);
   } else if (!strcmp(name, "v_alignbyte_b32") && s[2].is_constant) {
     shifted(s[1].und[0], s[0].und[0], 8 * (int)(s[2].value & 3), out[0]);
+  } else if (begins(name, "v_mad_u64_u32") || begins(name, "v_mad_i64_i32")) {
+    /* the low half of the sum depends on the low half of the addend alone */
+    const uint64_t *addend = s[2].und[0], factors = s[0].lanes | s[1].lanes;
+    for (int b = 0; b < 4; b++) {
+      out[0][b] = factors | addend[0] | addend[1] | addend[2] | addend[3];
+      out[1][b] = factors | s[2].lanes;
+    }
   } else if (!strcmp(name, "v_perm_b32") && s[2].is_constant) {
     permuted(s, out[0]);
   } else if (begins(name, "v_pack_b32") || begins(name, "v_cvt_pkrtz_f16") || !strcmp(name, "v_cvt_pk_bf16_f32") ||

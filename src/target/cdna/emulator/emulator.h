@@ -187,6 +187,8 @@ struct cdna_group {
   uint32_t position[3]; /* in the grid */
   int n_waves;
   cdna_wave *wave;
+  bool unbounded;      /* what is out of bounds reads 0 and is not written, and nothing stops */
+  uint8_t nowhere[64]; /* there */
   tw_error *error;
   void *observed; /* what an observer keeps of it (observe.h) */
 };
@@ -208,6 +210,11 @@ static inline uint64_t cdna_read(const cdna_wave *w, const cdna_source *s) {
 
 /* Ends the run with one line; the instruction's name, address and source line are added. */
 void cdna_stop(cdna_wave *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Where an access that is out of bounds goes when nothing is to stop. */
+static inline uint8_t *cdna_nowhere(cdna_wave *w) {
+  for (size_t k = 0; k < sizeof w->group->nowhere; k++) w->group->nowhere[k] = 0;
+  return w->group->nowhere;
+}
 /* Bytes at a global address, or NULL and the wave is stopped. */
 uint8_t *cdna_reach(cdna_wave *, uint64_t address, uint64_t bytes, bool write, int lane);
 /* Row of EXEC as masks. */
@@ -227,6 +234,7 @@ typedef struct cdna_launch {
   int jobs;
   uint64_t limit;                /* instructions of one wave; 0 = the usual one */
   const cdna_observer *observer; /* NULL: none */
+  bool unbounded;                /* accesses out of bounds stop nothing */
   uint64_t first, count;         /* only these workgroups of the grid; count 0: all */
   const cdna_observer *watch;    /* of one workgroup alone, where there is no observer; NULL: none */
   uint64_t watched;

@@ -14,6 +14,7 @@ enum { TWO = 1, STRIDE64 = 2, SIGNED = 4, HIGH = 8, D16 = 16, RETURNS = 32 };
 static uint8_t *reach(cdna_wave *w, uint32_t address, uint32_t bytes, const char *what, int lane) {
   const cdna_group *g = w->group;
   if (address < g->lds_bytes && bytes <= g->lds_bytes - address) return g->lds + address;
+  if (g->unbounded) return cdna_nowhere(w);
   cdna_stop(w, "lane %d %s %u bytes of LDS at %u: the workgroup has %u bytes", lane, what, bytes, address,
             g->lds_bytes);
   return NULL;
@@ -38,8 +39,8 @@ OP(read_dwords) {
     const uint32_t address = a[l] + offset;
     const uint8_t *from = g->lds + address;
     if (address >= g->lds_bytes || bytes > g->lds_bytes - address) {
-      reach(w, address, bytes, "reads", l);
-      return;
+      from = reach(w, address, bytes, "reads", l);
+      if (!from) return;
     }
     uint32_t part[4];
     memcpy(part, from, 4);

@@ -59,6 +59,7 @@ uint8_t *cdna_reach(cdna_wave *w, uint64_t address, uint64_t bytes, bool write, 
     if (a) w->last = a;
   }
   if (a && (a->writable || !write)) return a->data + (address - a->address);
+  if (w->group->unbounded) return cdna_nowhere(w);
   char where[200];
   cdna_memory_describe(w->group->memory, address, where, sizeof where);
   if (a)

@@ -238,8 +238,12 @@ static void free_group(cdna_group *group) {
 }
 
 static bool make_group(const grid *g, cdna_group *group, tw_error *error) {
-  *group = (cdna_group){
-      .program = g->program, .memory = g->memory, .lds_bytes = g->lds, .n_waves = g->waves, .error = error};
+  *group = (cdna_group){.program = g->program,
+                        .memory = g->memory,
+                        .lds_bytes = g->lds,
+                        .n_waves = g->waves,
+                        .unbounded = g->launch->unbounded,
+                        .error = error};
   group->lds = aligned_alloc(64, (g->lds + 127u) & ~63u);
   group->wave = aligned_alloc(64, (size_t)g->waves * ((sizeof *group->wave + 63) & ~(size_t)63));
   if (!group->lds || !group->wave) return false;

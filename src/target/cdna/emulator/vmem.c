@@ -82,6 +82,7 @@ static uint8_t *lds_place(cdna_wave *w, const cdna_op *op, int offset, int lane)
   const cdna_group *g = w->group;
   const uint32_t size = op->bytes < 4 ? 4 : op->bytes, address = lds_address(w, op, (uint32_t)offset, lane);
   if (address < g->lds_bytes && size <= g->lds_bytes - address) return g->lds + address;
+  if (g->unbounded) return cdna_nowhere(w);
   cdna_stop(w, "lane %d writes %u bytes of LDS at %u (M0 = %u): the workgroup has %u bytes", lane, size, address,
             w->s[CDNA_M0], g->lds_bytes);
   return NULL;
@@ -120,6 +121,7 @@ static bool access_lane(cdna_wave *w, const cdna_op *op, uint8_t *at, int l, int
 static uint8_t *scratch_place(cdna_wave *w, uint32_t offset, uint32_t bytes, int lane) {
   if (offset < w->scratch_bytes && bytes <= w->scratch_bytes - offset)
     return w->scratch + (size_t)lane * w->scratch_bytes + offset;
+  if (w->group->unbounded) return cdna_nowhere(w);
   cdna_stop(w, "lane %d reaches %u bytes of scratch at %u: the kernel has %u bytes a lane", lane, bytes, offset,
             w->scratch_bytes);
   return NULL;
@@ -131,6 +133,7 @@ static uint8_t *aperture_place(cdna_wave *w, const cdna_op *op, uint64_t address
   if (address >> 32 != 1u << 16) return cdna_reach(w, address, op->bytes, write, l);
   const uint32_t offset = (uint32_t)address;
   if (offset < g->lds_bytes && op->bytes <= g->lds_bytes - offset) return g->lds + offset;
+  if (g->unbounded) return cdna_nowhere(w);
   cdna_stop(w, "lane %d reaches %u bytes of LDS at %u: the workgroup has %u bytes", l, op->bytes, offset, g->lds_bytes);
   return NULL;
 }
