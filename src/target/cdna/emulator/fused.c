@@ -29,19 +29,6 @@ static inline int exponent_of(float v, int least) {
   return v == 0 ? ZERO_EXPONENT : e < least ? least : e;
 }
 
-/* Exponents of all items, and the smallest and largest of those that are not zero. */
-static void find_exponents(const float *v, int n, int least, int32_t *e, int *low, int *high) {
-  int smallest = 1000, largest = -1000;
-  for (int k = 0; k < n; k++) {
-    e[k] = exponent_of(v[k], least);
-    const int lower = v[k] == 0 ? 1000 : e[k], upper = v[k] == 0 ? -1000 : e[k];
-    smallest = lower < smallest ? lower : smallest;
-    largest = upper > largest ? upper : largest;
-  }
-  *low = smallest;
-  *high = largest;
-}
-
 /* Toward zero, or downward, to so many bits below 2^exponent. */
 static double cut(double v, int bits, int exponent) { return ldexp(trunc(ldexp(v, bits - exponent)), exponent - bits); }
 static double floored(double v, int bits, int exponent) {
@@ -91,7 +78,7 @@ static float fuse_element(const cdna_fused *x, int i, int j, int first, float c)
 
 void cdna_fused_multiply(const cdna_lane_kit *kit, const cdna_mfma *m, float *c, const float *a, const float *b,
                          int group) {
-  int32_t ea[ITEMS_MAX], eb[ITEMS_MAX];
+  int32_t ea[ITEMS_MAX], eb[ITEMS_MAX], ec[ITEMS_MAX];
   int low[3], high[3];
   const cdna_fused x = {.c = c,
                         .a = a,
@@ -103,14 +90,11 @@ void cdna_fused_multiply(const cdna_lane_kit *kit, const cdna_mfma *m, float *c,
                         .k = m->k,
                         .group = group,
                         .halves = group == 16};
-  find_exponents(a, m->m * m->k, least_exponent(m->a), ea, &low[0], &high[0]);
-  find_exponents(b, m->n * m->k, least_exponent(m->b), eb, &low[1], &high[1]);
-  int largest_c = -1000;
-  for (int k = 0; k < m->m * m->n; k++) {
-    const int e = (int)(tw_bits_of(c[k]) >> 23 & 0xFF) - 127;
-    largest_c = e > largest_c ? e : largest_c;
-  }
-  if (low[0] + low[1] > -FAR && high[0] + high[1] < FAR && high[0] < 128 && high[1] < 128 && largest_c < 120) {
+  kit->exponents(a, m->m * m->k, least_exponent(m->a), ea, &low[0], &high[0]);
+  kit->exponents(b, m->n * m->k, least_exponent(m->b), eb, &low[1], &high[1]);
+  kit->exponents(c, m->m * m->n, -126, ec, &low[2], &high[2]);
+  if (m->n % 16 == 0 && low[0] + low[1] > -FAR && high[0] + high[1] < FAR && high[0] < 128 && high[1] < 128 &&
+      high[2] < 120) {
     kit->fuse(&x);
     return;
   }

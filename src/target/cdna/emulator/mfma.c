@@ -77,7 +77,35 @@ static inline float item_value(const matrix_map *map, uint32_t bits) {
   }
 }
 
+/* 8 and 16 bits, a dword at a time. */
+static inline __attribute__((always_inline)) void unpack_dwords(const matrix_map *map, uint32_t (*row)[CDNA_LANES],
+                                                                float *out, int bits, cdna_type type) {
+  const int per = 32 / bits, dwords = map->items / per;
+  for (int d = 0; d < dwords; d++)
+    for (int l = 0; l < CDNA_LANES; l++) {
+      const uint32_t word = row[d][map->lane[l]];
+      const uint16_t *at = &map->at[l * map->items + d * per];
+      for (int e = 0; e < per; e++) {
+        const uint32_t code = word >> e * bits & ((1u << bits) - 1);
+        out[at[e]] = bits == 8 ? map->value[code] : type == CDNA_F16 ? cdna_half_value(code) : cdna_bf16_value(code);
+      }
+    }
+}
+
 static void unpack(const matrix_map *map, uint32_t (*row)[CDNA_LANES], float *out) {
+  if (map->items * map->bits % 32 == 0) {
+    if (map->type == CDNA_FP8 || map->type == CDNA_BF8) {
+      unpack_dwords(map, row, out, 8, map->type);
+      return;
+    }
+    if (map->type == CDNA_F16 || map->type == CDNA_BF16) {
+      if (map->type == CDNA_F16)
+        unpack_dwords(map, row, out, 16, CDNA_F16);
+      else
+        unpack_dwords(map, row, out, 16, CDNA_BF16);
+      return;
+    }
+  }
   for (int l = 0; l < CDNA_LANES; l++)
     for (int e = 0; e < map->items; e++)
       out[map->at[l * map->items + e]] = item_value(map, item_bits(row, map->lane[l], e, map->bits));

@@ -224,4 +224,5 @@ const cdna_lane_kit KIT = {.isa = KIT_NAME,
                            .pack = pack,
                            .blend = blend,
                            .multiply = multiply,
-                           .fuse = fuse};
+                           .fuse = fuse,
+                           .exponents = exponents};

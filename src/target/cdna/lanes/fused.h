@@ -1,8 +1,23 @@
 /* fused.h - part of body.h: sums of products as the matrix units of CDNA3 build them (emulator/fused.h has the rules), for
  * operands whose exponents lie so that all of it fits in 32 bits and binary64. */
 
-enum { FUSED_LEAST = -100 }; /* of what decides: below it, all products are zero */
+enum {
+  FUSED_LEAST = -100, /* of what decides: below it, all products are zero */
+  WIDTH = 16
+}; /* columns that are computed at once: vectors, which the compiler cuts to the host's */
+typedef int32_t integers __attribute__((vector_size(4 * WIDTH)));
+typedef float reals __attribute__((vector_size(4 * WIDTH)));
 
+/* As they lie in memory. Macros, as a function cannot hand over more than the host's vectors. */
+typedef int32_t integers_there __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
+typedef float reals_there __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
+#define INTEGERS_AT(at_) (*(const integers_there *)(at_))
+#define REALS_AT(at_) (*(const reals_there *)(at_))
+#define LARGEST(p_, q_)                                                                                                \
+  ({                                                                                                                   \
+    const integers p = (p_), q = (q_), more = p > q;                                                                   \
+    (p & more) | (q & ~more);                                                                                          \
+  })
 static inline double power_of_two(int32_t e) {
   const uint64_t bits = (uint64_t)(int64_t)(e + 1023) << 52;
   double v;
@@ -12,54 +27,82 @@ static inline double power_of_two(int32_t e) {
 static inline int32_t largest(int32_t p, int32_t q) { return p > q ? p : q; }
 
 /* Products of every `step`-th k: each cut to 24 bits below the largest exponent, and summed in those units. */
-static inline __attribute__((always_inline)) void cut_products(const cdna_fused *x, int i_, int first, int last,
-                                                               int step, int columns, int32_t *top, int32_t *sum) {
-  float unit[32];
-  for (int j = 0; j < columns; j++) top[j] = INT32_MIN, sum[j] = 0;
-  for (int k = first; k < last; k += step) {
-    const int32_t e = x->a_exponent[k * x->m + i_];
-    for (int j = 0; j < columns; j++) top[j] = largest(top[j], e + x->b_exponent[k * x->n + j]);
-  }
-  for (int j = 0; j < columns; j++) unit[j] = f((uint32_t)(127 + 24 - largest(top[j], FUSED_LEAST)) << 23);
-  for (int k = first; k < last; k += step) {
-    const float a = x->a[k * x->m + i_];
-    for (int j = 0; j < columns; j++) sum[j] += (int32_t)(a * x->b[k * x->n + j] * unit[j]);
+static inline void cut_products(const cdna_fused *x, int i_, int j, int first, int step, int32_t *top, int32_t *sum) {
+  integers most = INTEGERS_AT(x->b_exponent + first * x->n + j) + x->a_exponent[first * x->m + i_], all = {0};
+  reals unit;
+  for (int k = first + step; k < first + x->group; k += step)
+    most = LARGEST(most, INTEGERS_AT(x->b_exponent + k * x->n + j) + x->a_exponent[k * x->m + i_]);
+  const integers least = (integers){0} + FUSED_LEAST, unit_bits = (127 + 24 - LARGEST(most, least)) << 23;
+  memcpy(&unit, &unit_bits, sizeof unit);
+  for (int k = first; k < first + x->group; k += step)
+    all += __builtin_convertvector(x->a[k * x->m + i_] * REALS_AT(x->b + k * x->n + j) * unit, integers);
+  memcpy(top, &most, sizeof most);
+  memcpy(sum, &all, sizeof all);
+}
+
+/* C of WIDTH columns, as bits, and the sums of a group. */
+static inline void add_group(uint32_t *c, const int32_t *e, const double *s, bool halves) {
+  INDEPENDENT
+  for (int j = 0; j < WIDTH; j++) {
+    const int32_t of_c = largest((int32_t)(c[j] >> 23 & 0xFF) - 127, -126), all = largest(e[j], of_c);
+    const double sums = floor(s[j] * power_of_two(e[j] - all + 7)),
+                 addend = floor((double)f(c[j]) * power_of_two(24 - all)) * 128.0;
+    const double kept = halves && of_c < all - 25 ? 0.0 : addend;
+    c[j] = u((float)((sums + kept) * power_of_two(all - 31)));
   }
 }
 
-static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused *x, int columns) {
-  int32_t top[2][32], sum[2][32];
-  for (int i_ = 0; i_ < x->m; i_++) {
-    float *c = x->c + i_ * x->n;
-    for (int first = 0; first < x->k; first += x->group) {
-      const int last = first + x->group;
-      if (x->halves) {
-        cut_products(x, i_, first, last, 2, columns, top[0], sum[0]);
-        cut_products(x, i_, first + 1, last, 2, columns, top[1], sum[1]);
-      } else {
-        cut_products(x, i_, first, last, 1, columns, top[0], sum[0]);
-      }
-      for (int j = 0; j < columns; j++) {
-        int32_t e = top[0][j];
-        double s = sum[0][j];
-        if (x->halves) {
-          e = largest(top[0][j], top[1][j]);
-          s = floor(s * power_of_two(top[0][j] - e)) + floor(sum[1][j] * power_of_two(top[1][j] - e));
-        }
-        const int32_t of_c = largest((int32_t)(u(c[j]) >> 23 & 0xFF) - 127, -126), all = largest(e, of_c);
-        const double sums = floor(s * power_of_two(e - all + 7)),
-                     addend =
-                         floor((double)c[j] * power_of_two(24 - all)) * (x->halves && of_c < all - 25 ? 0.0 : 128.0);
-        c[j] = (float)((sums + addend) * power_of_two(all - 31));
-      }
+static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused *x, int i_, int j, bool halves) {
+  int32_t top[2][WIDTH], sum[2][WIDTH], e[WIDTH];
+  uint32_t c[WIDTH];
+  double s[WIDTH];
+  memcpy(c, x->c + i_ * x->n + j, sizeof c);
+  for (int first = 0; first < x->k; first += x->group) {
+    cut_products(x, i_, j, first, halves ? 2 : 1, top[0], sum[0]);
+    if (halves) {
+      /* the odd ones: `group` counts from the first on, so one less of them */
+      cdna_fused odd = *x;
+      odd.group--;
+      cut_products(&odd, i_, j, first + 1, 2, top[1], sum[1]);
     }
+    INDEPENDENT
+    for (int l = 0; l < WIDTH; l++) {
+      e[l] = halves ? largest(top[0][l], top[1][l]) : top[0][l];
+      s[l] = sum[0][l];
+    }
+    if (halves) {
+      INDEPENDENT
+      for (int l = 0; l < WIDTH; l++)
+        s[l] = floor(s[l] * power_of_two(top[0][l] - e[l])) + floor(sum[1][l] * power_of_two(top[1][l] - e[l]));
+    }
+    add_group(c, e, s, halves);
   }
+  memcpy(x->c + i_ * x->n + j, c, sizeof c);
 }
+
+/* Exponents of all items, of zero -126, of subnormal ones `least`; the smallest and largest of those that are not zero. */
+static void exponents(const float *v, int n, int least, int32_t *e, int *low, int *high) {
+  int32_t smallest = 1000, most = -1000;
+  for (int k = 0; k < n; k++) {
+    const uint32_t bits = u(v[k]);
+    const int32_t of = (int32_t)(bits >> 23 & 0xFF) - 127, kept = of < least ? least : of;
+    const bool zero = (bits & 0x7FFFFFFF) == 0;
+    const int32_t lower = zero ? 1000 : kept, upper = zero ? -1000 : kept;
+    e[k] = zero ? -126 : kept;
+    smallest = lower < smallest ? lower : smallest;
+    most = upper > most ? upper : most;
+  }
+  *low = smallest;
+  *high = most;
+}
+
+/* The columns are a multiple of WIDTH: who calls sees to that. */
 static void fuse(const cdna_fused *x) {
-  if (x->n == 32)
-    fuse_columns(x, 32);
-  else if (x->n == 16)
-    fuse_columns(x, 16);
-  else
-    fuse_columns(x, x->n);
+  for (int i_ = 0; i_ < x->m; i_++)
+    for (int j = 0; j < x->n; j += WIDTH) {
+      if (x->halves)
+        fuse_columns(x, i_, j, true);
+      else
+        fuse_columns(x, i_, j, false);
+    }
 }

@@ -59,8 +59,9 @@ typedef struct cdna_lane_kit {
   void (*blend)(uint32_t *d, const uint32_t *s, const uint32_t *mask, int rows);
   /* c[i][j] = fma(a[k][i], b[k][j], c[i][j]) for k = 0, 1, ... */
   void (*multiply)(float *c, const float *a, const float *b, int m, int n, int k);
-  /* where all exponents of products lie between -100 and 100, those of C below 120 */
+  /* of multiples of 16 columns, where all exponents of products lie between -100 and 100, those of C below 120 */
   void (*fuse)(const cdna_fused *);
+  void (*exponents)(const float *, int n, int least, int32_t *e, int *low, int *high);
 } cdna_lane_kit;
 
 extern const cdna_lane_kit cdna_kit_portable, cdna_kit_avx2, cdna_kit_avx512;
