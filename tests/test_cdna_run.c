@@ -217,6 +217,31 @@ static void test_what_compilers_seldom_emit(void **state) {
   free(source);
 }
 
+/* Headers of the user's own, and of no other folder. */
+static void test_headers_come_from_one_folder(void **state) {
+  static const char source[] =
+      "#include \"mine.h\"\nextern \"C\" __global__ void k(int *out) { out[threadIdx.x] = MINE; }\n",
+                    away[] = "#include \"/etc/hostname\"\nextern \"C\" __global__ void k(int *out) { out[0] = 1; }\n";
+  tw_error error = {0};
+  char *folder = NULL, *object = NULL, path[4096 + 8];
+  size_t size;
+  (void)state;
+  assert_int_equal(cdna_compile(CDNA4, source, sizeof source - 1, false, NULL, &object, &size, &error), TW_FAILED);
+  assert_non_null(strstr(error.text, "mine.h"));
+  assert_int_equal(tw_directory_temporary(&folder, &error), TW_OK);
+  snprintf(path, sizeof path, "%s/mine.h", folder);
+  assert_int_equal(cdna_include(path, &error), TW_USAGE); /* not there */
+  assert_int_equal(tw_file_write(path, "#define MINE 7\n", 15, &error), TW_OK);
+  assert_int_equal(cdna_include(path, &error), TW_USAGE); /* no folder */
+  assert_int_equal(cdna_include(folder, &error), TW_OK);
+  if (cdna_compile(CDNA4, source, sizeof source - 1, false, NULL, &object, &size, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  assert_int_equal(cdna_compile(CDNA4, away, sizeof away - 1, false, NULL, &(char *){NULL}, &size, &error), TW_FAILED);
+  free(object);
+  tw_directory_remove(folder);
+  free(folder);
+}
+
 int main(void) {
   if (cdna_toolchain_find(NULL) != TW_OK) {
     puts("skipped: clang-22 and ld.lld-22 are not here");
@@ -229,6 +254,7 @@ int main(void) {
       cmocka_unit_test(test_what_compilers_seldom_emit),
       cmocka_unit_test(test_other_languages_and_code_objects),
       cmocka_unit_test(test_a_kernel_that_reads_too_far_is_stopped),
+      cmocka_unit_test(test_headers_come_from_one_folder), /* the last: the folder stays set */
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,8 @@ typedef struct cli_options {
   bool exhaustive;
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *floorplan, *plan, *runner, *svg;
   cli_list agents;
-  const char *checks; /* of a run; NULL: the usual ones */
+  const char *checks;  /* of a run; NULL: the usual ones */
+  const char *include; /* a folder of headers; NULL: none */
   bool counts;
   const char *grid, *block; /* of a kernel that is launched by hand */
   cli_list arguments, kernel_names, kernel_cycles;

@@ -32,6 +32,7 @@ static const struct option_entry {
     {"lds", 0, INTEGER, offsetof(cli_options, lds), 0, 1 << 20, "BYTES", "local memory beyond the kernel's own"},
     {"checks", 0, TEXT, offsetof(cli_options, checks), 0, 0, "LIST",
      "what the run is watched for: names of the target's checks, all or none"},
+    {"include", 0, TEXT, offsetof(cli_options, include), 0, 0, "DIR", "your own headers, which the source may include"},
     {"counts", 0, FLAG, offsetof(cli_options, counts), 0, 0, NULL, "count by instruction what the kernel does"},
     {"arg", 0, LIST, offsetof(cli_options, arguments), 0, 0, "[@BYTE:]SPEC",
      "an argument: in=FILE, out=FILE:BYTES, inout=FILE:OUTFILE, u32=, i32=, u64=, f32=, null"},

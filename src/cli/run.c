@@ -26,6 +26,15 @@ tw_status cli_add_header(const cli *c, char **source, size_t *length, tw_error *
   return both ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
 }
 
+/* The user's headers are for what is compiled from here on. */
+static tw_status use_headers(const cli *c, tw_error *error) {
+  const tw_target *t = NULL;
+  if (!c->options.include) return TW_OK;
+  const tw_status status = cli_find_target(c->options.target, &t, error);
+  if (status != TW_OK || t->include) return status == TW_OK ? t->include(t, c->options.include, error) : status;
+  return tw_fail(error, TW_USAGE, "%s compiles sources without headers of yours: leave --include out", t->name);
+}
+
 tw_status cli_run(const cli *c, tw_error *error) {
   cli_subject subject;
   tw_schedule schedule;
@@ -37,8 +46,10 @@ tw_status cli_run(const cli *c, tw_error *error) {
     return tw_fail(
         error, TW_USAGE,
         "say which file to run: `tilewright run FILE OP key=value... -t TARGET`; `tilewright emit` writes one");
+  tw_status status = use_headers(c, error);
+  if (status != TW_OK) return status;
   if (cli_is_launch(c)) return cli_launch(c, error);
-  tw_status status = cli_subject_of(c, from_schedule ? 0 : 1, &subject, error);
+  status = cli_subject_of(c, from_schedule ? 0 : 1, &subject, error);
   if (status == TW_OK) status = cli_read_schedule(c, &schedule, error);
   if (status == TW_OK && from_schedule) {
     status = tw_target_emit(subject.target, &subject.problem, &schedule, &source, error);

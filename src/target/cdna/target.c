@@ -407,6 +407,11 @@ static tw_status inspect(const tw_target *t, tw_artefact *a, tw_inspection *i, t
   return cdna_checks_parse(i->checks, &checks, error);
 }
 
+static tw_status include(const tw_target *t, const char *folder, tw_error *error) {
+  (void)t;
+  return cdna_include(folder, error);
+}
+
 static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
   const cdna_kernel *kernel = NULL;
   tw_status status = a->inspection ? cdna_checker_new(a->inspection, &a->checker, error) : TW_OK;
@@ -601,8 +606,8 @@ static const tw_family families[] = {
                .source_name = "kernel.c",                                                                              \
                .prompts = "cdna"},                                                                                     \
     .config = MACHINE, .n_families = sizeof families / sizeof *families, .family = families, .available = available,   \
-    .describe = describe, .build = build, .inspect = inspect, .check = check, .coverage = coverage,                    \
-    .measure = measure, .release = release, .exporter = &cdna_exporter, .launcher = &launcher,                         \
+    .describe = describe, .build = build, .inspect = inspect, .include = include, .check = check,                      \
+    .coverage = coverage, .measure = measure, .release = release, .exporter = &cdna_exporter, .launcher = &launcher,   \
     .machine_views = cdna_views                                                                                        \
   }
 

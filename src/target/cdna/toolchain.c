@@ -2,9 +2,12 @@
 #include "target/cdna/toolchain.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cache.h"
 #include "base/embedded.h"
@@ -93,6 +96,17 @@ static tw_status write_headers(const char *directory, tw_error *error) {
   return status;
 }
 
+static char headers[4096]; /* the user's folder; "": none. Set before anything is compiled. */
+
+tw_status cdna_include(const char *folder, tw_error *error) {
+  struct stat s;
+  char path[PATH_MAX];
+  if (!realpath(folder, path) || stat(path, &s) || !S_ISDIR(s.st_mode) || access(path, R_OK | X_OK))
+    return tw_fail(error, TW_USAGE, "--include %s: no folder that can be read", folder);
+  snprintf(headers, sizeof headers, "%s", path);
+  return TW_OK;
+}
+
 static tw_status compile_in(const tw_toolchain *tools, const char *directory, cdna_arch arch, const char *source,
                             size_t length, bool trust, char define[][64], int n_defines, char **object, size_t *size,
                             tw_error *error) {
@@ -136,13 +150,19 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
     if (tiles) argv[n++] = "-I.";
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) argv[n++] = c[i];
   }
+  if (*headers) argv[n++] = "-I", argv[n++] = headers;
   for (int i = 0; i < n_defines; i++) argv[n++] = define[i];
   argv[n++] = name;
   argv[n++] = "-o";
   argv[n++] = "kernel.co";
   argv[n] = NULL;
-  const tw_tool_run run = {
-      .argv = argv, .directory = directory, .what = "compiling the kernel", .trust = trust, .memory = (size_t)8 << 30};
+  const char *const folders[] = {*headers ? headers : NULL, NULL};
+  const tw_tool_run run = {.argv = argv,
+                           .directory = directory,
+                           .read = folders,
+                           .what = "compiling the kernel",
+                           .trust = trust,
+                           .memory = (size_t)8 << 30};
   tw_status status = tw_tool_write(directory, name, source, length, error);
   if (status == TW_OK && tiles) status = write_headers(directory, error);
   if (status == TW_OK && l == HIP)
@@ -175,11 +195,11 @@ tw_status cdna_compile(cdna_arch arch, const char *source, size_t length, bool t
     tw_hash_add_string(&h, define[n]);
   }
   tw_hash_finish_text(&h, key);
-  if (tw_cache_get(CACHE, key, object, size)) return TW_OK;
+  if (!*headers && tw_cache_get(CACHE, key, object, size)) return TW_OK;
   status = tw_directory_temporary(&directory, error);
   if (status == TW_OK)
     status = compile_in(&tools, directory, arch, source, length, trust, define, n, object, size, error);
-  if (status == TW_OK) tw_cache_put(CACHE, key, *object, *size);
+  if (status == TW_OK && !*headers) tw_cache_put(CACHE, key, *object, *size);
   if (directory) tw_directory_remove(directory);
   free(directory);
   return status;
