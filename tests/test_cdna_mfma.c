@@ -452,7 +452,7 @@ static number number_of(cdna_type type, uint32_t code) {
 
 /* v * 2^shift; to the right toward zero or downward. */
 static __int128 moved(__int128 v, int shift, bool down) {
-  if (shift >= 0) return v << shift;
+  if (shift >= 0) return v * ((__int128)1 << shift);
   if (shift < -120) return v < 0 && down ? -1 : 0;
   return v < 0 && !down ? -(-v >> -shift) : v >> -shift;
 }
@@ -507,7 +507,7 @@ static float published_sum(cdna_type a_type, const number *a, const number *b, i
   const __int128 sum = moved(p.sum, p.exponent - e + 7, true);
   __int128 plus = addend.negative ? -(__int128)addend.significand : addend.significand;
   plus = eight && addend.exponent < e - 25 ? 0 : moved(plus, addend.exponent - 23 - (e - 24), true);
-  return rounded_sum(sum + (plus << 7), e - 31);
+  return rounded_sum(sum + plus * 128, e - 31);
 }
 
 /* Codes at random, their exponents within `spread` of the middle; now and then zero. */
