@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/files.h"
+#include "base/random.h"
 #include "base/strings.h"
 #include "op/gemm_numerics.h"
 #include "op/int8.h"
@@ -251,8 +252,44 @@ static void right_sums_are_far_from_the_bound_and_wrong_ones_beyond(void **state
     }
 }
 
+/* In the case of whole numbers an element that lacks any one product is refused, for certain. */
+static void a_product_that_is_left_out_of_whole_inputs_is_seen(void **state) {
+  static const char *const types[] = {"a=f32 b=f32 c=f32",   "a=f16 b=f16 c=f32",    "a=bf16 b=bf16 c=f32",
+                                      "a=f16 b=f16 c=f16",   "a=bf16 b=bf16 c=bf16", "a=e4m3 b=e4m3 c=f32",
+                                      "a=e4m3 b=e4m3 c=bf16"};
+  (void)state;
+  for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+    for (size_t d = 0; d <= sizeof depths / sizeof *depths; d++) {
+      char text[256];
+      op_run r;
+      snprintf(text, sizeof text, "gemm m=3 n=2 k=%lld %s acc=f32 a_transposed=%d b_transposed=%d",
+               (long long)(d ? depths[d - 1] : 33), types[t], (int)(t & 1), (int)(t / 2 & 1));
+      op_run_make(&r, text, TW_SEED_WHOLE | (t + 1));
+      const tw_gemm g = tw_gemm_of(&r.problem);
+      r.problem.op->reference(&r.problem, r.data.buffer, 1);
+      op_run_reference(&r);
+      assert_int_equal(r.problem.op->compare(&r.problem, r.data.buffer, r.actual, NULL), TW_OK);
+      double least = INFINITY;
+      for (int64_t p = 0; p < g.k; p++)
+        least = fmin(least, fabs(tw_operand_element(&r.data.operand[0], r.data.buffer[0], g.a_transposed ? p : 1,
+                                                    g.a_transposed ? 1 : p) *
+                                 tw_operand_element(&r.data.operand[1], r.data.buffer[1], g.b_transposed ? 1 : p,
+                                                    g.b_transposed ? p : 1)));
+      assert_true(least >= 16);
+      const int64_t at = g.ldc + 1;
+      assert_false(accepts(&r, at, 16));
+      assert_false(accepts(&r, at, -16));
+      double value, bound;
+      assert_int_equal(tw_gemm_exact(&r.problem, r.data.buffer, 2, 1, &(tw_place){1, 1}, &value, &bound, 1, NULL),
+                       TW_OK);
+      assert_true(bound < 1);
+      op_run_free(&r);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(the_table_is_true),
-                                     cmocka_unit_test(right_sums_are_far_from_the_bound_and_wrong_ones_beyond)};
+                                     cmocka_unit_test(right_sums_are_far_from_the_bound_and_wrong_ones_beyond),
+                                     cmocka_unit_test(a_product_that_is_left_out_of_whole_inputs_is_seen)};
   return cmocka_run_group_tests_name("judging", tests, NULL, NULL);
 }

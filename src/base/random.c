@@ -69,7 +69,9 @@ void tw_random_shuffle(tw_random *r, void *items, size_t n, size_t size) {
 uint64_t tw_random_system(void) {
   uint64_t x = 0;
   struct timespec now;
-  if (getrandom(&x, sizeof x, 0) == (ssize_t)sizeof x) return x;
+  if (getrandom(&x, sizeof x, 0) == (ssize_t)sizeof x) return x >> 1;
   clock_gettime(CLOCK_MONOTONIC, &now); /* no such call: what is left differs each time, too */
-  return ((uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec ^ (uint64_t)getpid() << 48) * UINT64_C(0x9e3779b97f4a7c15);
+  return ((uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec ^ (uint64_t)getpid() << 48) *
+             UINT64_C(0x9e3779b97f4a7c15) >>
+         1;
 }

@@ -15,12 +15,16 @@ typedef struct tw_random {
 void tw_random_seed(tw_random *, uint64_t seed);
 /* A stream of its own for each (seed, stream): work that is split over threads stays reproducible. */
 void tw_random_seed_stream(tw_random *, uint64_t seed, uint64_t stream);
-/* A number that nobody can foresee, from the system: for seeds. */
+/* A number of 63 bits that nobody can foresee, from the system: for seeds. */
 uint64_t tw_random_system(void);
 uint64_t tw_random_next(tw_random *);
 uint64_t tw_random_below(tw_random *, uint64_t n);                       /* 0..n-1 without bias; n >= 1 */
 int64_t tw_random_between(tw_random *, int64_t low, int64_t high);       /* both included */
 double tw_random_real(tw_random *);                                      /* [0, 1), 53 bits */
 void tw_random_shuffle(tw_random *, void *items, size_t n, size_t size); /* size <= 256 */
+
+/* A seed with this bit asks for whole inputs, where an op has them: small whole numbers, none 0, whose products every order
+ * sums without rounding, so that nothing may be off. Seeds of the system and of users are without it. */
+#define TW_SEED_WHOLE (UINT64_C(1) << 63)
 
 #endif

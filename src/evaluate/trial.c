@@ -110,8 +110,9 @@ static void check_on_others(stage *s) {
   for (int i = 0; i < trial->more_cases && s->out->verdict == TW_CORRECT; i++) {
     tw_case other = {0};
     tw_error *error = &s->out->error;
+    const uint64_t seed = tw_random_next(&r), whole = i + 1 == trial->more_cases ? TW_SEED_WHOLE : 0;
     tw_status status =
-        tw_target_case(trial->target, trial->problem, tw_random_next(&r), s->setting->jobs, &other, error);
+        tw_target_case(trial->target, trial->problem, (seed & ~TW_SEED_WHOLE) | whole, s->setting->jobs, &other, error);
     if (status == TW_OK && (status = check_on(s, &other)) == TW_FAILED) {
       const tw_error why = *error;
       tw_fail(error, status, "right on its first inputs and wrong on others: %s", why.text);

@@ -9,6 +9,7 @@
 /* Of a row of op(A) or a column of op(B). */
 typedef struct line {
   double norm, fourth, largest; /* Euclidean norm; sum of fourth powers; magnitude */
+  bool fraction;                /* not all are small whole numbers */
 } line;
 
 /* NULL without memory. */
@@ -22,6 +23,7 @@ static line *lines_of(const tw_operand *o, const void *data, bool of_columns) {
       to->norm += x * x;
       to->fourth += x * x * x * x;
       to->largest = fmax(to->largest, fabs(x));
+      to->fraction |= !tw_gemm_is_small(x);
     }
   }
   for (int64_t i = 0; sum && i < n; i++) sum[i].norm = sqrt(sum[i].norm);
@@ -42,6 +44,7 @@ static tw_status compare_real(const tw_gemm *g, const tw_gemm_numerics *numerics
       s.largest = rows[i].largest;
       s.column = columns[j].norm;
       s.products = s.row * s.column;
+      s.whole = !rows[i].fraction && !columns[j].fraction;
       s.norm = tw_gemm_norm(rows[i].fourth, columns[j].fourth);
       s.value = tw_operand_element(&o[c], expected[c], i, j);
       const double off = fabs(tw_operand_element(&o[c], actual[c], i, j) - s.value);

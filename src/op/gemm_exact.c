@@ -16,6 +16,7 @@ enum { LANES = 8, PANEL_BYTES = 64 << 20, ROWS = 16 };
 typedef struct column {
   double *value;
   double norm, sum; /* Euclidean; of magnitudes */
+  bool whole;       /* small whole numbers */
 } column;
 
 typedef struct job {
@@ -34,11 +35,14 @@ static void lay_out(void *context, size_t index) {
   column *c = &j->column[index];
   if (!c->value) return;
   double square = 0, sum = 0;
+  bool whole = true;
   tw_gemm_column(&j->v, j->first + (int64_t)index, c->value);
   for (int64_t p = 0; p < j->v.g.k; p++) {
     square += c->value[p] * c->value[p];
     sum += fabs(c->value[p]);
+    whole &= tw_gemm_is_small(c->value[p]);
   }
+  c->whole = whole;
   c->norm = sqrt(square);
   c->sum = sum;
 }
@@ -78,6 +82,7 @@ static void make_element(const job *j, size_t at, const double *row, tw_gemm_siz
   s.bias = tw_gemm_bias_at(&j->v, j->place[at].row, j->place[at].column);
   s.column = c->norm;
   s.weights = c->sum;
+  s.whole &= c->whole;
   s.value = tw_gemm_finish(g, sum + s.bias);
   j->value[at] = s.value;
   j->bound[at] = tw_gemm_tolerance(g, &j->v.numerics, &s, false);
@@ -101,11 +106,14 @@ static void make_rows(void *context, size_t index) {
     if (at == end) continue;
     tw_gemm_sizes s = {0};
     double square = 0;
+    bool whole = true;
     tw_gemm_row(&j->v, j->place[at].row, row);
     for (int64_t p = 0; p < j->v.g.k; p++) {
       square += row[p] * row[p];
       s.largest = fmax(s.largest, fabs(row[p]));
+      whole &= tw_gemm_is_small(row[p]);
     }
+    s.whole = whole;
     s.row = sqrt(square);
     for (; at < end && j->place[at].column < j->first + j->width; at++) make_element(j, at, row, s);
   }

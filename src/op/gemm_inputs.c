@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "base/strings.h"
+#include "op/element.h"
 #include "op/gemm_numerics.h"
 #include "op/inputs.h"
 #include "op/int8.h"
@@ -118,11 +119,38 @@ static void fill_packed(const tw_gemm *g, uint64_t seed, void *codes, void *scal
   free(x);
 }
 
+/* Magnitudes 4 to 7 with random signs; what results of 16 bits would round away cancels: the second half of a row of op(A) is the
+ * first one turned round and negated but for a few elements, which are one less, and op(B) has the same in both halves. So C is
+ * small, and lacks a product by 16 or more. An odd k has one product of its own in the middle. */
+static int64_t whole_at(uint64_t seed, int operand, int64_t line, int64_t p, int64_t k) {
+  const int64_t half = k / 2, q = p < half ? p : p >= k - half ? k - 1 - p : half;
+  tw_random r;
+  tw_random_seed_stream(&r, seed ^ (uint64_t)(operand + 1) << 48, (uint64_t)line << 32 ^ (uint64_t)q);
+  const uint64_t x = tw_random_next(&r);
+  const int64_t value = 4 + (int64_t)(x & 3), sign = x >> 63 ? -1 : 1;
+  const bool second = operand == 0 && p >= k - half, odd = (x >> 8 & 0xffffff) * (uint64_t)k < (uint64_t)8 << 24;
+  return second ? -sign * (odd && value > 4 ? value - 1 : value) : sign * value;
+}
+
+static void fill_whole(const tw_gemm *g, uint64_t seed, int operand, const tw_operand *o, bool lines_are_columns,
+                       void *data) {
+  for (int64_t row = 0; row < o->dims[0]; row++)
+    for (int64_t column = 0; column < o->dims[1]; column++) {
+      const int64_t line = lines_are_columns ? column : row, p = lines_are_columns ? row : column;
+      tw_set_element(o->type, data, row * o->stride[0] + column, (double)whole_at(seed, operand, line, p, g->k));
+    }
+}
+
 void tw_gemm_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_gemm g = tw_gemm_of(p);
   tw_operand o[TW_OPERANDS_MAX];
   p->op->operands(p, o);
   bool has_bias = g.bias != TW_GEMM_BIAS_NONE;
+  if (seed & TW_SEED_WHOLE && tw_gemm_has_whole(&g)) {
+    fill_whole(&g, seed, 0, &o[0], g.a_transposed, buffers[0]);
+    fill_whole(&g, seed, 1, &o[1], !g.b_transposed, buffers[1]);
+    return;
+  }
   if (tw_gemm_numerics_of(&g).real) {
     tw_fill_lines(seed, 0, &o[0], g.a_transposed ? TW_LINES_COLUMNS : TW_LINES_ROWS, is_wide(o[0].type), buffers[0]);
     if (g.packed)

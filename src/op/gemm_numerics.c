@@ -151,9 +151,18 @@ tw_gemm_numerics tw_gemm_numerics_of(const tw_gemm *g) {
 
 /* ---- tolerance ---- */
 
+/* Plain products of real types: no sum of 49 k comes near 2^23, no factor needs more than 3 bits. */
+bool tw_gemm_has_whole(const tw_gemm *g) {
+  const bool plain =
+      has(REAL | SET(TW_E4M3), g->a) && has(REAL | SET(TW_E4M3), g->b) && g->acc == TW_F32 && has(REAL, g->c);
+  return plain && g->arithmetic == TW_ARITHMETIC_FULL && g->a_rounding == TW_GEMM_A_EXACT && !g->scales &&
+         !g->quantize && g->bias == TW_GEMM_BIAS_NONE && g->scale == 1 && g->k <= 1 << 17;
+}
+
 /* What rounding in the sum is off: any sum of such products; or, should that be less, a sum whose products have random signs,
  * which all inputs see to (gemm_inputs.c). `n` of them add with random signs. */
 static double rounding_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s, double count) {
+  if (s->whole && tw_gemm_has_whole(g)) return 0;
   const double k = (double)g->k, independent = count > 1 ? 8 : 1;
   const double any = independent * tw_sum_steps(k) * n->step * (s->products + fabs(s->bias));
   const double walk = (tw_walk_steps(k) * n->step + independent * n->chain) * hypot(s->norm, s->bias);

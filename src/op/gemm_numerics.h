@@ -45,7 +45,13 @@ typedef struct tw_gemm_sizes {
   double weights;     /* the sum of |b|; 0: not known */
   double bias;
   double value; /* the right one */
+  bool whole;   /* A and B are small whole numbers: tw_gemm_is_small */
 } tw_gemm_sizes;
+
+/* Whole numbers up to 7: sums of their products are exact in any order, and on any way, below 2^24. */
+static inline bool tw_gemm_is_small(double x) { return fabs(x) <= 7 && x == nearbyint(x); }
+/* Has the problem whole inputs (inputs.h)? */
+bool tw_gemm_has_whole(const tw_gemm *);
 
 /* No less than the Euclidean norm of the products, from the sums of the fourth powers of both factors (Cauchy). */
 static inline double tw_gemm_norm(double fourth_a, double fourth_b) { return sqrt(sqrt(fourth_a * fourth_b)); }

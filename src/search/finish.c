@@ -171,7 +171,7 @@ static void reject(tw_state *s, const tw_candidate *wrong, const tw_error *reaso
 
 /* Goes down from the best until one is right on inputs of another seed. */
 static tw_status confirm(tw_state *s, tw_error *error) {
-  const uint64_t other = s->options.inputs ^ 0x9e3779b97f4a7c15u;
+  const uint64_t other = s->options.inputs ^ 0x1e3779b97f4a7c15u;
   tw_case fresh = {0};
   tw_error why = {0};
   if (!s->backend->is_elsewhere &&

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/parallel.h"
+#include "base/random.h"
 
 enum { KEPT = 2, ALIGNMENT = 4096 };
 static const double BUDGET = 1e9; /* multiply-adds: a fraction of a second, for each of hundreds of kernels */
@@ -73,7 +74,8 @@ static tw_status make(const tw_case *data, cuda_inputs **out, tw_error *error) {
   for (int s = 0; s < CUDA_INPUT_SETS; s++) x->file[s] = -1;
   tw_status status = TW_OK;
   for (int s = 0; status == TW_OK && s < CUDA_INPUT_SETS; s++) {
-    const uint64_t seed = x->seed + (uint64_t)s * SEED_STEP;
+    const uint64_t whole = x->seed & TW_SEED_WHOLE,
+                   seed = ((x->seed + (uint64_t)s * SEED_STEP) & ~TW_SEED_WHOLE) | whole; /* of one kind */
     status = x->problem.op->exact ? tw_case_make_inputs(&x->problem, seed, &x->set[s], error)
                                   : tw_case_make(&x->problem, seed, tw_cores(), &x->set[s], error);
     if (status == TW_OK) status = write_file(x, s, bytes, error);
