@@ -142,9 +142,30 @@ static bool is_entry_name(const token *t) { return t->kind == WORD && (is(t, "te
 /* ---- Directives ------------------------------------------------------------------------------------------- */
 
 /* The library's header must know this one before it is included. */
+/* What is behind "#if 0", to its #else or #endif: any words, in which nothing need match. */
+static void skip_group(reader *r) {
+  int depth = 1;
+  for (token t = read_token(r, false); t.kind != END && depth; t = depth ? read_token(r, false) : t) {
+    if (!t.starts_line || !is(&t, "#")) continue;
+    t = read_token(r, true);
+    if (is(&t, "if") || is(&t, "ifdef") || is(&t, "ifndef")) depth++;
+    if (is(&t, "endif") || (depth == 1 && (is(&t, "else") || is(&t, "elif")))) depth--;
+    while (t.kind != END) t = read_token(r, true);
+  }
+}
+
 static void read_directive(reader *r, bool *software_loop) {
   const token name = read_token(r, true);
   token t = name;
+  if (is(&name, "if")) {
+    t = read_token(r, true);
+    const bool never = is(&t, "0");
+    if (never) t = read_token(r, true);
+    if (never && t.kind == END) {
+      skip_group(r);
+      return;
+    }
+  }
   if (is(&name, "define")) t = read_token(r, true);
   if (is(&name, "define") && is(&t, "GEMMINI_SOFTWARE_LOOP")) *software_loop = true;
   while (t.kind != END) t = read_token(r, true);
@@ -224,7 +245,7 @@ tw_status gm_kernel_inspect(const char *source, size_t length, gm_entry *out, tw
     if (is(&t, "{")) braces++;
     if (is(&t, "}") && --braces == 0) f.open = false;
     if (is(&t, "(")) parentheses++;
-    if (is(&t, ")")) parentheses--;
+    if (is(&t, ")") && parentheses) parentheses--;
     if (!is_entry_name(&t)) continue;
     if (braces == 0 && parentheses == 0)
       read_candidate(&r, &f, &t), f.open = f.open || f.found > 0;
