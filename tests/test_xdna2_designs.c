@@ -100,7 +100,7 @@ static void what_is_not_taken_is_named(void **state) {
       {"      aie.end\n", "      aie.put_cascade(%x : i512)\n      aie.end\n", "aie.put_cascade is not taken in a core",
        "aie.put_cascade"},
       {"      aiex.npu.dma_wait", "      aiex.npu.write32 {value = 1 : i32}\n      aiex.npu.dma_wait",
-       "aiex.npu.write32 is not taken in a runtime sequence", "aiex.npu.write32"},
+       "register 0x0 of tile (0, 0) is not taken", "aiex.npu.write32"},
       {"{stack_size = 1024 : i32}", "{elf_file = \"core.elf\"}", "attribute elf_file of aie.core is not taken", NULL},
       {"2 : i32) : !aie.objectfifo<memref<1024xi8>>",
        "2 : i32) {repeat_count = 2 : i32} : !aie.objectfifo<memref<1024xi8>>",

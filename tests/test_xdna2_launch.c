@@ -271,6 +271,47 @@ static void packets_go_where_their_number_says(void **state) {
   for (int i = 0; i < N; i++) assert_int_equal(a.out[i], i < 8 ? i + 9 : i - 7); /* 3 is the second half */
 }
 
+/* The sequence by registers, in loops, and as tasks of a channel: the same design four times. */
+#define COPY                                                                                                           \
+  TILES FIFO("in", "s", "t") FIFO(                                                                                     \
+      "out", "t",                                                                                                      \
+      "s") "    %core = aie.core(%t) {\n" CONSTANTS                                                                    \
+           "      scf.for %n = %c0 to %c16 step %c1 {\n" ACQUIRE("in", "Consume", "x") ACQUIRE("out", "Produce", "y")  \
+               LOOP(LOAD STORE("e")) "      aie.objectfifo.release @in(Consume, 1)\n"                                  \
+                                     "      aie.objectfifo.release @out(Produce, 1)\n      }\n      aie.end\n    }\n"  \
+                                     "    aie.runtime_sequence(%a: memref<16xi32>, %b: memref<16xi32>) {\n"
+#define BACK                                                                                                           \
+  "      aiex.npu.dma_memcpy_nd(%b[0, 0, 0, 0][1, 1, 1, 16][0, 0, 0, 1]) {id = 0 : i64, metadata = @out} : "           \
+  "memref<16xi32>\n"
+#define END "      aiex.npu.dma_wait {symbol = @out}\n    }\n  }\n}\n"
+
+static void sequences_may_be_written_in_many_ways(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      COPY BACK
+      "      aiex.npu.writebd {bd_id = 5 : i32, buffer_length = 16 : i32, buffer_offset = 0 : i32, column = 0 : i32, "
+      "row = 0 : i32, d0_size = 4 : i32, d0_stride = 3 : i32, d1_size = 4 : i32, d1_stride = 0 : i32}\n"
+      "      aiex.npu.address_patch {addr = 118948 : ui32, arg_idx = 0 : i32, arg_plus = 0 : i32}\n"
+      "      aiex.npu.write32 {address = 0x1D214 : ui32, column = 0 : i32, row = 0 : i32, value = 5 : ui32}\n" END,
+      COPY BACK
+      "      %t0 = aiex.dma_configure_task(%s, MM2S, 0) {\n        aie.dma_bd(%a : memref<16xi32>, 0, 16, [<size = 4, "
+      "stride = 1>, <size = 4, stride = 4>])\n        aie.end\n      }\n      aiex.dma_start_task(%t0)\n" END,
+      COPY
+      "      %c0 = arith.constant 0 : i64\n      %c1 = arith.constant 1 : i64\n      %c4 = arith.constant 4 : i64\n"
+      "      scf.for %i = %c0 to %c4 step %c1 {\n        %j = arith.muli %i, %c1 : i64\n"
+      "        aiex.npu.dma_memcpy_nd(%a[0, 0, 0, %j][1, 1, 4, 1][0, 0, 4, 1]) {metadata = @in} : memref<16xi32>\n     "
+      " }\n" BACK END,
+  };
+  for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+    arrays a;
+    launch(texts[t], &a);
+    for (int i = 0; i < N; i++) assert_int_equal(a.out[i], i / 4 + i % 4 * 4 + 1); /* turned */
+  }
+  expect_refused(
+      COPY "      aiex.npu.write32 {address = 0x32000 : ui32, column = 0 : i32, row = 2 : i32, value = 1 : ui32}\n" END,
+      "register 0x32000 of tile (0, 2) is not taken");
+}
+
 /* A number that the caller gives: how many words move. */
 static void arguments_may_be_numbers(void **state) {
   (void)state;
@@ -303,7 +344,7 @@ int main(void) {
       cmocka_unit_test(scalar_code_computes),     cmocka_unit_test(scalar_code_of_conditions),
       cmocka_unit_test(neighbours_share_memory),  cmocka_unit_test(functions_may_be_unknown),
       cmocka_unit_test(functions_may_be_named),   cmocka_unit_test(packets_go_where_their_number_says),
-      cmocka_unit_test(arguments_may_be_numbers),
+      cmocka_unit_test(arguments_may_be_numbers), cmocka_unit_test(sequences_may_be_written_in_many_ways),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

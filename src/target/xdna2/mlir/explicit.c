@@ -111,16 +111,17 @@ static int read_end(xd_reader *r, xd_direction direction, bool *trace) {
   const xd_place t = xd_read_tile_name(r);
   xd_read_expect(r, ',');
   const int line = r->token.line;
-  *trace = xd_read_at_word(r, "Trace");
+  const xd_slice end = {r->token.at, r->token.length}; /* a word; of older texts a string */
+  *trace = xd_slice_is(end, "Trace");
   if (*trace) {
     xd_read_next(r);
     xd_read_expect(r, ':');
     xd_read_number(r, 0, 31);
     return -1;
   }
-  if (!xd_read_take_word(r, "DMA"))
-    xd_read_fail(r, line, "a flow from or to %s is not taken; DMA is",
-                 xd_read_excerpt((xd_slice){r->token.at, r->token.length}).text);
+  if (!xd_slice_is(end, "DMA"))
+    xd_read_fail(r, line, "a flow from or to %s is not taken; DMA is", xd_read_excerpt(end).text);
+  xd_read_next(r);
   xd_read_expect(r, ':');
   const int id = (int)xd_read_number(r, 0, 15);
   return xd_going(r) ? xd_read_channel(r, t, direction, id) : -1;

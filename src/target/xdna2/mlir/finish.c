@@ -177,6 +177,10 @@ static void add_task(xd_reader *r, const xd_pending *t, shim_ids *ids) {
     return;
   }
   const int channel = shim_channel(r, t);
+  if (channel < 0 && t->of_register) {
+    r->design->skipped++;
+    return;
+  }
   if (channel < 0) {
     if (t->metadata.length)
       xd_read_fail(r, t->line, "there is no object FIFO @%s above, and no allocation of a shim's channel that is used",

@@ -161,9 +161,12 @@ void xd_read_buffer(xd_reader *r, xd_slice result) {
 /* memref.global "public" @name : memref<..>: what object FIFOs leave behind when mlir-aie lowers them */
 static void skip_global(xd_reader *r) {
   if (xd_read_at_kind(r, XD_TOKEN_STRING)) xd_read_next(r);
+  xd_read_take_word(r, "constant");
   xd_read_symbol(r);
   xd_read_expect(r, ':');
-  xd_read_type(r);
+  const xd_shape shape = xd_read_type(r);
+  if (xd_read_take(r, '='))
+    free(xd_read_dense(r, &shape)); /* constants that are written by registers, which is refused */
 }
 
 /* aie.trace @name(%tile) { ... } */
@@ -265,6 +268,8 @@ static void read_device(xd_reader *r) {
     read_op(r);
   }
   xd_read_expect(r, '}');
+  xd_attributes a;
+  xd_read_attributes(r, &a); /* its name */
 }
 
 static void read_module(xd_reader *r) {
@@ -305,6 +310,7 @@ tw_status xd_mlir_read(const xd_config *c, const char *text, const xd_mlir_optio
   free(r.symbols.at);
   free(r.ops.at);
   free(r.hints.at);
+  free(r.register_bds.at);
   free(r.lock_numbers.at);
   free(r.descriptor_lines.at);
   if (r.status != TW_OK) xd_mlir_free(out);

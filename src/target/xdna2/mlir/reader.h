@@ -9,7 +9,7 @@
 
 /* ---- what is known ---- */
 
-enum { XD_SHAPE_DIMS = 8, XD_MLIR_ARGUMENTS = 16, XD_MLIR_ATTRIBUTES = 16 };
+enum { XD_SHAPE_DIMS = 8, XD_MLIR_ARGUMENTS = 16, XD_MLIR_ATTRIBUTES = 48 };
 
 /* A part of the text: a name. */
 typedef struct xd_slice {
@@ -84,6 +84,7 @@ typedef struct xd_pending {
   xd_pattern pattern;
   int64_t iterations, stride, repeat;
   int packet;
+  bool of_register;         /* pushed into a queue by its register: of a channel that nothing uses it is a trace's */
   bool token, always_token; /* if it writes DDR, it gives one in any case */
   int64_t element, value;   /* SET: of the buffer that `metadata` names; SET_LOCK: value */
   int lock;                 /* SET_LOCK */
@@ -119,6 +120,12 @@ typedef struct xd_op_note {
   int lock, line;
 } xd_op_note;
 
+/* A descriptor of a shim that the sequence writes field by field (registers.c). */
+typedef struct xd_register_bd {
+  int column, id, argument, line;
+  int64_t words, offset, size[2], stride[3], iterations, iteration_stride;
+} xd_register_bd;
+
 typedef struct xd_reader {
   const xd_config *config;
   xd_mlir_options options;
@@ -129,6 +136,7 @@ typedef struct xd_reader {
   tw_status status;
   bool failed; /* a list could not grow */
   XD_LIST(xd_hint) hints;
+  XD_LIST(xd_register_bd) register_bds;
   bool is_aie2; /* npu1: other shapes of matrix instructions */
   int columns;  /* of the device */
   int op_line;  /* where the op that is read began */
@@ -273,6 +281,11 @@ typedef struct xd_bd {
 xd_bd xd_read_bd(xd_reader *, xd_value_kind of);
 /* The lower n of the dimensions. */
 xd_pattern xd_bd_pattern(xd_reader *, const xd_bd *, int n);
+
+/* registers.c: behind the names of the ops */
+void xd_read_writebd(xd_reader *, int line);
+void xd_read_address_patch(xd_reader *, int line);
+void xd_read_write32(xd_reader *, int line);
 
 /* hints.c */
 typedef struct xd_product_hint {

@@ -57,10 +57,19 @@ static const xd_value *argument_named(xd_reader *r) {
 
 /* ---- patterns ---- */
 
+/* Rows without gaps are one run, which may be longer than a field of a dimension holds. */
+static void join_rows(xd_pattern *p) {
+  const bool whole = p->n_dims == 2 && p->dim[1].stride == p->dim[0].size && p->dim[0].size >= 4096;
+  if (!whole) return;
+  p->dim[0].size *= p->dim[1].size;
+  p->n_dims = 1;
+}
+
 /* The lower three of four dimensions; the first is how often. */
 static void set_pattern(xd_reader *r, const xd_bd *d, xd_pending *t) {
   t->buffer = d->of->index;
   t->pattern = xd_bd_pattern(r, d, XD_SIZES - 1);
+  join_rows(&t->pattern);
   t->iterations = d->stride[0] && d->size[0] > 1 ? d->size[0] : 1;
   t->stride = t->iterations > 1 ? d->stride[0] * (d->of->shape.element_bits / 8) : 0;
 }
@@ -132,23 +141,40 @@ static void read_wait(xd_reader *r, int line) {
   add_task(r, &t);
 }
 
+static void add_sync(xd_reader *r, const int64_t of[6], int line) {
+  const int64_t column = of[0], direction = of[2];
+  if (of[1] || of[4] != 1 || of[5] != 1 || direction < 0 || direction > 1 || column < 0 || column >= r->columns)
+    xd_read_fail(r, line, "npu.sync is taken for one channel of one shim tile only");
+  const xd_pending t = {
+      .kind = XD_AWAIT,
+      .line = line,
+      .fifo = -1,
+      .channel = {.tile = {(int)column, 0}, .direction = direction ? XD_MM2S : XD_S2MM, .id = (int)of[3]}};
+  if (xd_going(r)) add_task(r, &t);
+}
+
 /* aiex.npu.sync {column, row, direction, channel, column_num = 1, row_num = 1}: waits for a token of that channel. */
 static void read_sync(xd_reader *r, int line) {
   xd_attributes a;
+  if (xd_read_take(r, '(')) { /* as values: column, row, direction, channel, columns, rows */
+    int64_t of[6] = {0};
+    for (int i = 0; i < 6; i++) {
+      if (i) xd_read_expect(r, ',');
+      of[i] = xd_read_index(r, 0);
+    }
+    xd_read_expect(r, ')');
+    while (xd_read_take(r, ':') || xd_read_take(r, ',')) xd_read_type(r);
+    add_sync(r, of, line);
+    return;
+  }
   xd_read_attributes(r, &a);
   const int64_t column = xd_attribute_number(r, &a, "column", 0), row = xd_attribute_number(r, &a, "row", 0),
                 direction = xd_attribute_number(r, &a, "direction", 0),
                 channel = xd_attribute_number(r, &a, "channel", 0),
                 columns = xd_attribute_number(r, &a, "column_num", 1), rows = xd_attribute_number(r, &a, "row_num", 1);
   xd_attributes_end(r, &a, "npu.sync");
-  if (row || columns != 1 || rows != 1 || direction < 0 || direction > 1 || column < 0 || column >= r->columns)
-    xd_read_fail(r, line, "npu.sync is taken for one channel of one shim tile only");
-  const xd_pending t = {
-      .kind = XD_AWAIT,
-      .line = line,
-      .fifo = -1,
-      .channel = {.tile = {(int)column, 0}, .direction = direction ? XD_MM2S : XD_S2MM, .id = (int)channel}};
-  add_task(r, &t);
+  const int64_t of[6] = {column, row, direction, channel, columns, rows};
+  add_sync(r, of, line);
 }
 
 /* ---- run-time parameters ---- */
@@ -193,10 +219,23 @@ static void read_set_lock(xd_reader *r, int line) {
 
 /* ---- tasks ---- */
 
-static void read_task(xd_reader *r, xd_slice result, int line) {
-  xd_pending t = {.kind = XD_START, .line = line, .id = -1, .repeat = 1};
+/* `named`: @fifo or @allocation; else (%tile, MM2S, 0). */
+static void read_task(xd_reader *r, xd_slice result, bool named, int line) {
+  xd_pending t = {.kind = XD_START, .line = line, .id = -1, .fifo = -1, .repeat = 1};
   xd_attributes a;
-  set_metadata(r, xd_read_symbol(r), line, &t);
+  if (named) {
+    set_metadata(r, xd_read_symbol(r), line, &t);
+  } else {
+    xd_read_expect(r, '(');
+    t.channel.tile = xd_read_tile_name(r);
+    xd_read_expect(r, ',');
+    t.channel.direction = xd_read_direction(r);
+    xd_read_expect(r, ',');
+    t.channel.id = (int)xd_read_number(r, 0, 15);
+    xd_read_expect(r, ')');
+    if (xd_going(r) && xd_kind_of(t.channel.tile) != XD_SHIM)
+      xd_read_fail(r, line, "tasks of %s are not taken; those of shims are", xd_place_label(t.channel.tile).text);
+  }
   xd_read_expect(r, '{');
   xd_read_expect_word(r, "aie.dma_bd");
   const xd_bd d = xd_read_bd(r, XD_ARGUMENT_VALUE);
@@ -233,8 +272,118 @@ static void read_await(xd_reader *r, int line) {
   const xd_pending *t = task_named(r);
   if (!t) return;
   if (!t->token) xd_read_fail(r, line, "the awaited task gives no token: issue_token = true is missing");
-  const xd_pending await = {.kind = XD_AWAIT, .line = line, .fifo = t->fifo, .metadata = t->metadata};
+  const xd_pending await = {
+      .kind = XD_AWAIT, .line = line, .fifo = t->fifo, .metadata = t->metadata, .channel = t->channel};
   add_task(r, &await);
+}
+
+/* ---- numbers and loops, as far as they are known here ---- */
+
+static void skip_trace(xd_reader *r) {
+  xd_attributes a;
+  if (xd_read_at_kind(r, XD_TOKEN_SYMBOL)) xd_read_symbol(r);
+  while (xd_read_at_kind(r, XD_TOKEN_WORD) && !memchr(r->token.at, '.', r->token.length)) { /* buffer_size = 8192 */
+    xd_read_next(r);
+    xd_read_expect(r, '=');
+    xd_read_next(r);
+  }
+  xd_read_attributes(r, &a);
+  r->design->skipped++;
+}
+
+static int64_t known_number(xd_reader *r) {
+  const int line = r->token.line;
+  const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
+  if (v && v->kind != XD_NUMBER_VALUE)
+    xd_read_fail(r, line, "%%%s is no number that is known", xd_read_excerpt(v->name).text);
+  return v && xd_going(r) ? v->number : 0;
+}
+
+/* %sum = arith.addi %a, %b : index, and so on; of numbers that are constants, arguments or turns of loops. */
+static bool read_arithmetic(xd_reader *r, xd_slice op, xd_slice result, int line) {
+  static const char *const binary[] = {"arith.addi",  "arith.subi",  "arith.muli", "arith.divsi",
+                                       "arith.divui", "arith.remsi", "arith.remui"};
+  static const char *const casts[] = {"arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci",
+                                      "arith.index_castui"};
+  int64_t out = 0;
+  for (size_t i = 0; i < sizeof casts / sizeof *casts; i++) {
+    if (!xd_slice_is(op, casts[i])) continue;
+    xd_read_next(r);
+    out = known_number(r);
+    xd_read_expect(r, ':');
+    xd_read_type(r);
+    xd_read_expect_word(r, "to");
+    xd_read_type(r);
+    xd_define(r, (xd_value){.name = result, .kind = XD_NUMBER_VALUE, .number = out});
+    return true;
+  }
+  for (size_t i = 0; i < sizeof binary / sizeof *binary; i++) {
+    if (!xd_slice_is(op, binary[i])) continue;
+    xd_read_next(r);
+    const int64_t a = known_number(r);
+    xd_read_expect(r, ',');
+    const int64_t b = known_number(r);
+    xd_read_expect(r, ':');
+    xd_read_type(r);
+    bool fits = true;
+    if (i < 3)
+      fits = i == 0   ? !__builtin_add_overflow(a, b, &out)
+             : i == 1 ? !__builtin_sub_overflow(a, b, &out)
+                      : !__builtin_mul_overflow(a, b, &out);
+    else if (b == 0 || b == -1)
+      fits = false;
+    else
+      out = i < 5 ? a / b : a % b;
+    if (xd_going(r) && !fits) xd_read_fail(r, line, "%s of %" PRId64 " and %" PRId64, binary[i], a, b);
+    xd_define(r, (xd_value){.name = result, .kind = XD_NUMBER_VALUE, .number = out});
+    return true;
+  }
+  return false;
+}
+
+/* %same = memref.assume_alignment %argument, 64 : memref<..>; older ones have no result */
+static void read_alignment(xd_reader *r, xd_slice result) {
+  const xd_value *v = argument_named(r);
+  xd_read_expect(r, ',');
+  xd_read_number(r, 1, INT32_MAX);
+  xd_read_expect(r, ':');
+  xd_read_type(r);
+  if (!v || !xd_going(r) || !result.length) return;
+  xd_value same = *v;
+  same.name = result;
+  xd_define(r, same);
+}
+
+static void read_op(xd_reader *);
+
+/* scf.for %i = %from to %to step %step { ... }: its text is read as often as it turns. */
+static void read_for(xd_reader *r, int line) {
+  enum { TURNS = 4096 };
+  const xd_slice turn = xd_read_value_name(r);
+  xd_read_expect(r, '=');
+  const int64_t from = known_number(r);
+  xd_read_expect_word(r, "to");
+  const int64_t to = known_number(r);
+  xd_read_expect_word(r, "step");
+  const int64_t step = known_number(r);
+  if (xd_read_at_word(r, "iter_args")) xd_read_fail(r, line, "iter_args of a loop of the sequence is not taken");
+  if (xd_read_take(r, ':')) xd_read_type(r);
+  if (xd_going(r) && (step < 1 || (to > from && (to - from - 1) / step >= TURNS)))
+    xd_read_fail(r, line, "a loop of the sequence of more than %d turns, or in steps of %" PRId64, TURNS, step);
+  if (!xd_going(r)) return;
+  const xd_lexer body = r->lexer;
+  const xd_token first = r->token;
+  if (to <= from) xd_skip_region(r);
+  for (int64_t i = from; i < to && xd_going(r); i += step) {
+    const size_t values = r->values.n;
+    r->lexer = body;
+    r->token = first;
+    xd_define(r, (xd_value){.name = turn, .kind = XD_NUMBER_VALUE, .number = i});
+    xd_read_expect(r, '{');
+    while (xd_going(r) && !xd_read_at(r, '}') && !xd_read_at_kind(r, XD_TOKEN_END)) read_op(r);
+    xd_read_expect(r, '}');
+    r->values.n = values;
+  }
 }
 
 /* ---- all ---- */
@@ -254,7 +403,23 @@ static void read_op(xd_reader *r) {
   else if (xd_read_take_word(r, "aiex.npu.sync"))
     read_sync(r, line);
   else if (xd_read_take_word(r, "aiex.dma_configure_task_for"))
-    read_task(r, result, line);
+    read_task(r, result, true, line);
+  else if (xd_read_take_word(r, "aiex.dma_configure_task"))
+    read_task(r, result, false, line);
+  else if (xd_read_take_word(r, "aiex.npu.writebd"))
+    xd_read_writebd(r, line);
+  else if (xd_read_take_word(r, "aiex.npu.address_patch"))
+    xd_read_address_patch(r, line);
+  else if (xd_read_take_word(r, "aiex.npu.write32"))
+    xd_read_write32(r, line);
+  else if (xd_read_take_word(r, "aie.trace.host_config") || xd_read_take_word(r, "aie.trace.start_config"))
+    skip_trace(r);
+  else if (xd_read_take_word(r, "memref.assume_alignment"))
+    read_alignment(r, result);
+  else if (xd_read_take_word(r, "scf.for"))
+    read_for(r, line);
+  else if (read_arithmetic(r, op, result, line))
+    return;
   else if (xd_read_take_word(r, "aiex.dma_start_task"))
     read_start(r, line);
   else if (xd_read_take_word(r, "aiex.dma_await_task"))
@@ -263,7 +428,7 @@ static void read_op(xd_reader *r) {
     task_named(r);
   else if (xd_read_take_word(r, "arith.constant"))
     xd_read_constant(r, result);
-  else if (!xd_read_take_word(r, "aie.end"))
+  else if (!xd_read_take_word(r, "aie.end") && !xd_read_take_word(r, "scf.yield"))
     xd_read_fail(r, line, "%s is not taken in a runtime sequence", xd_read_excerpt(op).text);
 }
 

@@ -8,8 +8,8 @@
 static const struct {
   const char *name;
   int bits;
-} element_types[] = {{"i1", 8},     {"i8", 8},  {"i16", 16},  {"i32", 32}, {"i64", 64},
-                     {"index", 32}, {"ui8", 8}, {"bf16", 16}, {"f32", 32}, {"f16", 16}};
+} element_types[] = {{"i1", 8},  {"i8", 8},    {"i16", 16},  {"i32", 32},  {"i64", 64}, {"index", 32},
+                     {"ui8", 8}, {"ui16", 16}, {"ui32", 32}, {"bf16", 16}, {"f32", 32}, {"f16", 16}};
 
 /* A block of eight numbers and their exponent: 9 bytes. */
 enum { BFP_BITS = 72 };
