@@ -187,7 +187,7 @@ static const char *decode_narrow(cdna_arch arch, cdna_encoding e, const uint32_t
   bool literal = has_field(i, 'K');
   if (e == CDNA_VOP1 || e == CDNA_VOP2 || e == CDNA_VOPC) {
     const uint32_t source = word[0] & 0x1FF;
-    const bool nop = !i->n_operands && source == CDNA_CODE_DPP && e == CDNA_VOP1; /* v_nop, too, has a form with DPP */
+    const bool nop = e == CDNA_VOP1 && !i->opcode && source == CDNA_CODE_DPP; /* v_nop, too, has a form with DPP */
     if (nop || (has_field(i, '0') && (source == CDNA_CODE_DPP || source == CDNA_CODE_SDWA))) {
       const bool dpp = source == CDNA_CODE_DPP;
       if (!nop && !(i->forms & (dpp ? CDNA_FORM_DPP : CDNA_FORM_SDWA))) return unknown;
@@ -360,7 +360,8 @@ int cdna_operand_code(const cdna_code *c, const cdna_operand_form *o) {
 static bool is_operand(const cdna_code *c, const cdna_operand_form *o) {
   const int code = cdna_operand_code(c, o);
   const bool narrow_form = !is_wide(c->instruction->encoding);
-  if (is_matrix(c->instruction) && code >= CDNA_VGPRS) return (code & 255) + cdna_operand_width(c, o) <= 256;
+  if (is_matrix(c->instruction) && code >= CDNA_VGPRS) /* C's end is not looked at, as llvm-mc does not */
+    return o->field == '2' || (code & 255) + cdna_operand_width(c, o) <= 256;
   if (is_matrix(c->instruction) && (o->field == '0' || o->field == '1')) return false;
   if (o->holds == 'a' && !narrow_form) return true;
   if (o->holds == 'a' && o->field != 'D' && code < 2 * CDNA_VGPRS) return false;
