@@ -100,8 +100,9 @@ static void clear_box(const tw_operand *o, const box *b, uint8_t *data) {
 
 static int64_t area(const tw_operand *o, const box *b) {
   int64_t n = 1;
+  if (b->high[o->rank - 1] < 0) return 0; /* nothing was written */
   for (int i = 0; i < o->rank; i++) n *= b->high[i] - b->low[i] + 1;
-  return b->high[o->rank - 1] < 0 ? 0 : n;
+  return n;
 }
 
 static int by_place(const void *a, const void *b) {
