@@ -81,6 +81,8 @@ static void near_words_are_found(void **state) {
   assert_null(tw_nearest_word("co", words, 3));
   assert_string_equal(tw_nearest_word("xdna", (const char *[]){"xdna2-halo", "xdna2"}, 2), "xdna2");
   assert_string_equal(tw_nearest_word("x68", (const char *[]){"cuda", "x86"}, 2), "x86");
+  assert_string_equal(tw_nearest_word("gemini", (const char *[]){"x86", "gemmini-16x16-int8"}, 2),
+                      "gemmini-16x16-int8");
   assert_string_equal(tw_nearest_word("tuen", (const char *[]){"run", "tune"}, 2), "tune");
   assert_null(tw_nearest_word("softmax", words, 3));
   assert_null(tw_nearest_word("", words, 3));

@@ -168,7 +168,10 @@ const char *tw_nearest_word(const char *word, const char *const words[], size_t 
       nearest = words[i];
   if (nearest) return nearest;
   for (size_t i = 0; i < n; i++) {
-    size_t distance = edit_distance(word, words[i]);
+    char head[64]; /* "gemmini" of "gemmini-16x16-int8": nobody types the rest wrong who has the first part wrong */
+    snprintf(head, sizeof head, "%.*s", (int)strcspn(words[i], "-"), words[i]);
+    const size_t whole = edit_distance(word, words[i]), first = edit_distance(word, head);
+    const size_t distance = first < whole ? first : whole;
     if (distance < best || (distance == best && !nearest)) {
       nearest = words[i];
       best = distance;
