@@ -362,7 +362,10 @@ static bool is_operand(const cdna_code *c, const cdna_operand_form *o) {
   const bool narrow_form = !is_wide(c->instruction->encoding);
   if (is_matrix(c->instruction) && code >= CDNA_VGPRS) /* C's end is not looked at, as llvm-mc does not */
     return o->field == '2' || (code & 255) + cdna_operand_width(c, o) <= 256;
-  if (is_matrix(c->instruction) && (o->field == '0' || o->field == '1')) return false;
+  /* A and B are vectors; what else llvm-mc lets stand there is refused when it is executed */
+  if (is_matrix(c->instruction) && (o->field == '0' || o->field == '1') &&
+      (code <= CDNA_ZERO + 80 || (code >= CDNA_FLOATS && code <= CDNA_FLOATS + 8)))
+    return false;
   if (o->holds == 'a' && !narrow_form) return true;
   if (o->holds == 'a' && o->field != 'D' && code < 2 * CDNA_VGPRS) return false;
   if (code >= CDNA_VGPRS || code < 0) return true;

@@ -375,7 +375,7 @@ static void print_vop3_tail(const cdna_code *c, tw_text *t) {
   if (begins(i->name, "v_bitop3")) {
     const uint32_t table = cdna_bits(c->bits, 61, 3) | cdna_bits(c->bits, 8, 3) << 3 | cdna_bits(c->bits, 59, 2) << 6;
     if (table) {
-      tw_text_add(t, table < 10 ? " bitop3:%u" : " bitop3:0x%x", table);
+      tw_text_add(t, table <= 10 ? " bitop3:%u" : " bitop3:0x%x", table);
     }
     if (ends(i->name, "b16")) print_list(t, "op_sel", cdna_bits(on, 11, 4), 4, 0);
     return;
