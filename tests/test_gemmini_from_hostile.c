@@ -82,7 +82,7 @@ static void a_huge_program_is_handled(void **state) {
 static void a_program_without_loops_becomes_a_table(void **state) {
   (void)state;
   static const char source[] =
-      HEAD PRODUCT "unsigned r = 1; for (int i = 0; i < 12000; i++) { r = r * 1664525 + 1013904223;\n"
+      HEAD PRODUCT "unsigned r = 1; for (int i = 0; i < 4000; i++) { r = r * 1664525 + 1013904223;\n"
                    "if (r >> 31) mvin(&B[0][0], 5000 + (r >> 24), 16, 16);\n"
                    "preload(4096, 0x80000020 + (r >> 28), 16, 16, 16, 16);\n"
                    "compute_preloaded((r >> 20) % 7, 0xffffffff, 16, 16, 16, 16); } fence(); }";

@@ -3,20 +3,33 @@
 #define _GNU_SOURCE
 #include "x86_example.h"
 
+#include <limits.h>
+
 #include "amx.h"
 #include "op/gemm_problem.h"
 
+/* The kernels that this run is about: where AMX is emulated those of AMX, the others run without; else all. */
+static const char *kernel_at(size_t i) {
+  const char *what = getenv("TILEWRIGHT_TEST_EMULATE"), *name;
+  for (size_t at = 0; (name = tw_gemm_kernel_at(at)); at++)
+    if ((!what || strstr(name, what)) && i-- == 0) return name;
+  return NULL;
+}
+
+/* On a CPU that QEMU emulates all takes ten times as long: fewer examples, and not the largest. */
+static bool is_emulated(void) { return getenv("TW_TEST_EMULATED") != NULL; }
+
 static void every_kernel_computes_every_combination(void **state) {
   (void)state;
-  enum { EXAMPLES = 24 };
+  const uint64_t examples = is_emulated() ? 8 : 24;
   const char *name;
-  for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
+  for (size_t i = 0; (name = kernel_at(i)); i++) {
     const x86_kernel *k = kernel_named(name);
     assert_non_null(k);
     int computed = 0;
     for (size_t c = 0; c < sizeof combinations / sizeof *combinations; c++) {
       if (combinations[c].arithmetic != k->arithmetic) continue;
-      for (uint64_t seed = 0; seed < EXAMPLES; seed++) {
+      for (uint64_t seed = 0; seed < examples; seed++) {
         tw_random r;
         tw_random_seed_stream(&r, 100 * c + i, seed);
         example e = random_example(&r, k, c);
@@ -32,7 +45,7 @@ static void every_kernel_computes_every_combination(void **state) {
 static void every_tail_is_computed(void **state) {
   (void)state;
   const char *name;
-  for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
+  for (size_t i = 0; (name = kernel_at(i)); i++) {
     const x86_kernel *k = kernel_named(name);
     size_t c = 0;
     while (combinations[c].arithmetic != k->arithmetic) c++;
@@ -52,7 +65,7 @@ static void every_width_of_two_panels_is_computed(void **state) {
   (void)state;
   static const int64_t ks[] = {7, 64, 65, 66, 131, 300};
   const char *name;
-  for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
+  for (size_t i = 0; (name = kernel_at(i)); i++) {
     const x86_kernel *k = kernel_named(name);
     size_t c = 0;
     while (combinations[c].arithmetic != k->arithmetic) c++;
@@ -73,7 +86,7 @@ static void every_number_of_rows_on_codes(void **state) {
   (void)state;
   static const int groups[] = {8, 16, 24, 0};
   const char *name;
-  for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
+  for (size_t i = 0; (name = kernel_at(i)); i++) {
     const x86_kernel *k = kernel_named(name);
     for (size_t c = 0; c < sizeof combinations / sizeof *combinations; c++) {
       if (combinations[c].arithmetic != k->arithmetic || combinations[c].c != TW_F32) continue;
@@ -102,7 +115,7 @@ static void packed_codes_take_their_bits(void **state) {
     int bits, scale_bits, bits_elsewhere; /* of an element; of its part of a scale */
   } expected[] = {{TW_MXFP4, 4, 8, 4}, {TW_MXFP6, 6, 8, 8}, {TW_MXFP8, 8, 8, 8}, {TW_TERNARY, 2, 0, 2}};
   const char *name;
-  for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
+  for (size_t i = 0; (name = kernel_at(i)); i++) {
     const x86_kernel *kernel = kernel_named(name);
     if (kernel->arithmetic != X86_F32 && kernel->arithmetic != X86_BF16) continue;
     for (size_t e = 0; e < sizeof expected / sizeof *expected; e++) {
@@ -124,10 +137,12 @@ static void blocks_of_k_add_up(void **state) {
   (void)state;
   enum { M = 19, N = 37, K = 10001 };
   const char *name;
-  for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
+  for (size_t i = 0; (name = kernel_at(i)); i++) {
     const x86_kernel *k = kernel_named(name);
-    for (size_t c = 0; c < sizeof combinations / sizeof *combinations; c++) {
+    int left = is_emulated() ? 2 : INT_MAX; /* with k this long */
+    for (size_t c = 0; c < sizeof combinations / sizeof *combinations && left > 0; c++) {
       if (combinations[c].arithmetic != k->arithmetic) continue;
+      left--;
       example e = {.spec = {.n = N, .k = K, .lda = K, .ldb = N, .ldc = N, .kernel = name}, .at_end = 1};
       e.spec.a = combinations[c].a, e.spec.b = combinations[c].b, e.spec.c = combinations[c].c;
       const tw_type b = e.spec.b;
@@ -143,7 +158,7 @@ static void blocks_of_k_add_up(void **state) {
 static void one_row_goes_over_panels(void **state) {
   (void)state;
   const char *name;
-  for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
+  for (size_t i = 0; (name = kernel_at(i)); i++) {
     const x86_kernel *k = kernel_named(name);
     for (size_t c = 0; c < sizeof combinations / sizeof *combinations; c++) {
       const int64_t n = 3 * k->columns + 5, depth = c % 2 ? 700 : 10001; /* one block of k, or several */
@@ -196,14 +211,15 @@ static void packed_weights_serve_every_m(void **state) {
 
 static void large_shapes_are_computed(void **state) {
   (void)state;
-  static const int64_t shapes[][3] = {{150, 700, 900}, {700, 64, 300}, {33, 1100, 513}};
+  static const int64_t shapes[][3] = {{700, 64, 300}, {33, 1100, 513}, {150, 700, 900}};
+  const size_t n_shapes = is_emulated() ? 2 : 3;
   const char *name;
-  for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
+  for (size_t i = 0; (name = kernel_at(i)); i++) {
     const x86_kernel *k = kernel_named(name);
     if (k->isa == X86_PORTABLE) continue;
     size_t c = 0;
     while (combinations[c].arithmetic != k->arithmetic) c++;
-    for (size_t shape = 0; shape < 3; shape++) {
+    for (size_t shape = 0; shape < n_shapes; shape++) {
       const int64_t *mnk = shapes[shape];
       example e = {.spec = {.m = mnk[0], .n = mnk[1], .k = mnk[2], .lda = mnk[2], .ldb = mnk[1], .ldc = mnk[1]}};
       e.spec.kernel = name;
@@ -228,7 +244,7 @@ static void strips_in_a_row_are_strips_one_by_one(void **state) {
   for (int i = 0; i < M; i++) ones[i] = 1;
   const char *name;
   int computed = 0;
-  for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
+  for (size_t i = 0; (name = kernel_at(i)); i++) {
     for (size_t t = 0; t < sizeof products / sizeof *products; t++) {
       const tw_type b_type = tw_gemm_scaled(products[t].b) ? TW_F32 : products[t].b;
       tw_gemm_spec s = {.m = M, .n = N, .k = K, .a = products[t].a, .b = products[t].b, .threads = 1, .kernel = name};

@@ -200,8 +200,8 @@ static void *use(void *context) {
 static void users_share_a_plan(void **state) {
   (void)state;
   enum { USERS = 7 };
-  for (int i = 0; i < 2 * PRODUCTS; i += 3) {
-    const product *p = &products[i / 2];
+  for (int i = 0; i < PRODUCTS; i += 3) {
+    const product *p = &products[i];
     data d = data_of(p);
     tw_gemm_planned *plan = plan_of(p, 1 + i % 2);
     pthread_t thread[USERS];

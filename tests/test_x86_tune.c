@@ -120,6 +120,13 @@ static const char *widest(const char *problem) {
   return cpu->has[X86_AVX512] ? "avx512" : cpu->has[X86_AVX2] ? "avx2" : "portable";
 }
 
+/* All are built and checked; of those that are measured too, a third does under sanitizers. */
+#ifdef __SANITIZE_ADDRESS__
+enum { MEASURED = 3 };
+#else
+enum { MEASURED = 1 };
+#endif
+
 static void schedules_make_right_kernels(void **state) {
   static const char *const rest[] = {"tile rows=5 vectors=2\nunroll k=2\nprefetch bytes=256\nblock k=48\na packed\n",
                                      "tile rows=4 vectors=1\nblock m=20\nblock n=32\natb rho=2\nblock k=32\na packed\n",
@@ -144,9 +151,9 @@ static void schedules_make_right_kernels(void **state) {
     if (status != TW_OK) fail_msg("%s: %s", problems[i], error.text);
     assert_int_equal(tw_case_make(&p, 7, 1, &data, &error), TW_OK);
     status = target()->check(target(), artefact, &data, &error);
-    if (status == TW_OK) status = target()->measure(target(), artefact, &data, NULL, &m, &error);
+    if (status == TW_OK && i % MEASURED == 0) status = target()->measure(target(), artefact, &data, NULL, &m, &error);
     if (status != TW_OK) fail_msg("%s: %s", problems[i], error.text);
-    assert_true(m.cost > 0 && m.n_counters >= 3);
+    if (i % MEASURED == 0) assert_true(m.cost > 0 && m.n_counters >= 3);
     tw_case_free(&data);
     target()->release(artefact);
     free(source);
