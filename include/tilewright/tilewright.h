@@ -5,8 +5,8 @@
 #ifndef TILEWRIGHT_H
 #define TILEWRIGHT_H
 
-#include "tilewright/format.h"
 #include "tilewright/device.h"
+#include "tilewright/format.h"
 #include "tilewright/gemm.h"
 #include "tilewright/menu.h"
 #include "tilewright/op.h"

@@ -18,7 +18,8 @@ const cli_command cli_commands[] = {
      SEARCH MODELS "target trace timeline window out fresh from rewrites-only exhaustive no-wisdom progress trust json",
      cli_tune},
     {"run", "FILE " SUBJECT, "check and measure one kernel source",
-     "target schedule trace timeline window checks include counts kernel kernel-cycles grid block lds arg seed jobs trust json",
+     "target schedule trace timeline window checks include counts kernel kernel-cycles grid block lds arg seed jobs "
+     "trust json",
      cli_run},
     {"emit", SUBJECT, "print the source that a schedule makes", "target schedule floorplan out json", cli_emit},
     {"bench", SUBJECT, "check and measure the best known kernel",

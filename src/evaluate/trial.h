@@ -16,8 +16,8 @@ typedef struct tw_trial {
   double limit;    /* a kernel of higher cost need not be checked, where the target measures first; 0: none */
   bool trust;      /* the source is the library's own, or its user vouches for it (tw_target.build) */
   bool check_only; /* built and checked, not measured */
-  int more_cases;  /* what is right is checked on so many other cases, of seeds that follow from this one; not in the text */
-  double seconds;  /* after which a backend that can ends it: it says nothing about the kernel; 0: none */
+  int more_cases; /* what is right is checked on so many other cases, of seeds that follow from this one; not in the text */
+  double seconds; /* after which a backend that can ends it: it says nothing about the kernel; 0: none */
 } tw_trial;
 
 typedef struct tw_outcome {

@@ -158,8 +158,9 @@ static tw_status compare_subject(tw_journal *j, const tw_journal_subject *subjec
       status = refuse_now(j, error);
     else if (!found || strcmp(found, value[i]) != 0) {
       bool brief = strcmp(key[i], "machine") != 0;
-      status = tw_fail(error, TW_USAGE, "the journal %s is of another %s%s%s%s; search elsewhere (--out) or forget it (--fresh)", j->path,
-                       key[i], brief ? " (" : "", brief ? found ? found : "?" : "", brief ? ")" : "");
+      status = tw_fail(error, TW_USAGE,
+                       "the journal %s is of another %s%s%s%s; search elsewhere (--out) or forget it (--fresh)",
+                       j->path, key[i], brief ? " (" : "", brief ? found ? found : "?" : "", brief ? ")" : "");
     }
   }
   sqlite3_finalize(s);
@@ -177,7 +178,9 @@ static tw_status adopt(tw_journal *j, const tw_journal_subject *subject, tw_erro
     return tw_fail(error, TW_USAGE,
                    "%s has views or triggers, which no journal of a search has; give another file name", j->path);
   if (id >= OLDEST_ID && id < APPLICATION_ID)
-    return tw_fail(error, TW_USAGE, "the journal %s is of an older tilewright; search elsewhere (--out) or forget it (--fresh)", j->path);
+    return tw_fail(error, TW_USAGE,
+                   "the journal %s is of an older tilewright; search elsewhere (--out) or forget it (--fresh)",
+                   j->path);
   if (id != APPLICATION_ID && (id != 0 || tables != 0))
     return tw_fail(error, TW_USAGE,
                    "%s is a database of something else, no journal of a search; give another file name", j->path);

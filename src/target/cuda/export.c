@@ -20,8 +20,8 @@ typedef struct writer {
 } writer;
 
 static void write_vocabulary(tw_text *t) {
-  static const char *const headers[] = {"cuda/runtime/tile_core.cuh", "cuda/runtime/tile_few.cuh", "cuda/runtime/tile_mma.cuh",
-                                        "cuda/runtime/tile_rows.cuh"};
+  static const char *const headers[] = {"cuda/runtime/tile_core.cuh", "cuda/runtime/tile_few.cuh",
+                                        "cuda/runtime/tile_mma.cuh", "cuda/runtime/tile_rows.cuh"};
   for (size_t h = 0; h < sizeof headers / sizeof *headers; h++) {
     const tw_embedded *e = tw_embedded_find(headers[h]);
     if (e) tw_export_lines(t, (const char *)e->data, e->size);

@@ -216,7 +216,7 @@ U2(min_i16, (int16_t)A < (int16_t)B ? A & 0xFFFF : B & 0xFFFF)
 /* Of three: the least, the largest, the middle one. */
 #define OF3(name_, type_, choice_)                                                                                     \
   U3(name_, ({                                                                                                         \
-       const type_ p = (type_)A, q = (type_)B, r = (type_)C;                                                               \
+       const type_ p = (type_)A, q = (type_)B, r = (type_)C;                                                           \
        (uint32_t)(uint16_t)(choice_);                                                                                  \
      }))
 OF3(min3_i16, int16_t, p < q ? (r < p ? r : p) : (r < q ? r : q))

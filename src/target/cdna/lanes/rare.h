@@ -39,13 +39,14 @@ U3(sad_u8_clamp, clamped((int64_t)SAD_BYTES(A, B) + C, 0, UINT32_MAX))
 
 #define SUM_CLAMP(name_, value_, least_, most_) U3(name_##_clamp, clamped((value_), (least_), (most_)))
 SUM_CLAMP(mad_u32_u16, (int64_t)(A & 0xFFFF) * (B & 0xFFFF) + C, 0, UINT32_MAX)
-SUM_CLAMP(mad_i32_i16, (int64_t)((int16_t)A * (int16_t)B) + i(C), INT32_MIN, INT32_MAX)
+SUM_CLAMP(mad_i32_i16, (int64_t)((int16_t)A *(int16_t)B) + i(C), INT32_MIN, INT32_MAX)
 SUM_CLAMP(mad_u16, (int64_t)(A & 0xFFFF) * (B & 0xFFFF) + (C & 0xFFFF), 0, 0xFFFF)
-U3(mad_i16_clamp, clamped((int64_t)((int16_t)A * (int16_t)B) + (int16_t)C, -32768, 32767) & 0xFFFF)
-SUM_CLAMP(sad_u16, (int64_t)byte_difference(A & 0xFFFF, B & 0xFFFF) + byte_difference(A >> 16, B >> 16) + C, 0, UINT32_MAX)
+U3(mad_i16_clamp, clamped((int64_t)((int16_t)A *(int16_t)B) + (int16_t)C, -32768, 32767) & 0xFFFF)
+SUM_CLAMP(sad_u16, (int64_t)byte_difference(A & 0xFFFF, B & 0xFFFF) + byte_difference(A >> 16, B >> 16) + C, 0,
+          UINT32_MAX)
 SUM_CLAMP(sad_u32, (int64_t)byte_difference(A, B) + C, 0, UINT32_MAX)
 SUM_CLAMP(sad_hi_u8, ((int64_t)SAD_BYTES(A, B) << 16) + C, 0, UINT32_MAX)
-SUM_CLAMP(dot2_i32_i16, (int64_t)((int16_t)A * (int16_t)B) + (int16_t)(A >> 16) * (int16_t)(B >> 16) + i(C), INT32_MIN,
+SUM_CLAMP(dot2_i32_i16, (int64_t)((int16_t)A *(int16_t)B) + (int16_t)(A >> 16) * (int16_t)(B >> 16) + i(C), INT32_MIN,
           INT32_MAX)
 SUM_CLAMP(dot2_u32_u16, (int64_t)(A & 0xFFFF) * (B & 0xFFFF) + (int64_t)(A >> 16) * (B >> 16) + C, 0, UINT32_MAX)
 U3(dot8_i32_i4_clamp, ({
@@ -60,7 +61,7 @@ U3(dot8_u32_u4_clamp, ({
    }))
 U2(mul_i32_i24_clamp, clamped((int64_t)(i(A << 8) >> 8) * (i(B << 8) >> 8), INT32_MIN, INT32_MAX))
 U2(mul_u32_u24_clamp, clamped((int64_t)(A & 0xFFFFFF) * (B & 0xFFFFFF), 0, UINT32_MAX))
-PK2(pk_mul_lo_u16_clamp, uint16_t, (uint32_t)P * Q > 0xFFFF ? 0xFFFF : (uint32_t)P * Q)
+PK2(pk_mul_lo_u16_clamp, uint16_t, (uint32_t)P *Q > 0xFFFF ? 0xFFFF : (uint32_t)P * Q)
 U3(pk_mad_u16_clamp, ({
      uint32_t r = 0;
      for (int k = 0; k < 32; k += 16)
@@ -70,7 +71,8 @@ U3(pk_mad_u16_clamp, ({
 U3(pk_mad_i16_clamp, ({
      uint32_t r = 0;
      for (int k = 0; k < 32; k += 16)
-       r |= (clamped((int64_t)((int16_t)(A >> k) * (int16_t)(B >> k)) + (int16_t)(C >> k), -32768, 32767) & 0xFFFF) << k;
+       r |= (clamped((int64_t)((int16_t)(A >> k) * (int16_t)(B >> k)) + (int16_t)(C >> k), -32768, 32767) & 0xFFFF)
+            << k;
      r;
    }))
 CARRY(add_co_u32_clamp, (uint64_t)A + B > UINT32_MAX ? UINT32_MAX : A + B, (uint64_t)A + B > UINT32_MAX)
@@ -93,8 +95,8 @@ FUNCTION(mad_i64_i32_clamp) { /* it leaves its type on the side of the addend */
 }
 static inline float unit_clamped(float v) { return v > 0 ? v < 1 ? v : 1 : 0; }
 static inline uint32_t half_clamped(uint32_t v) { return hb(unit_clamped(h(v))); }
-U2(cvt_pkrtz_f16_f32_clamp, half_clamped(cdna_half_bits_toward_zero(f(A))) |
-                                half_clamped(cdna_half_bits_toward_zero(f(B))) << 16)
+U2(cvt_pkrtz_f16_f32_clamp,
+   half_clamped(cdna_half_bits_toward_zero(f(A))) | half_clamped(cdna_half_bits_toward_zero(f(B))) << 16)
 U2(cvt_pk_f16_f32_clamp, half_clamped(hb(f(A))) | half_clamped(hb(f(B))) << 16)
 U2(cvt_pk_bf16_f32_clamp, cdna_bf16_bits(unit_clamped(f(A))) | cdna_bf16_bits(unit_clamped(f(B))) << 16)
 
@@ -236,11 +238,10 @@ U1(prng_b32, cdna_next_random(A))
 /* 2/pi, its fraction from the highest bit on (computed by Machin's formula in integers): 53 bits of it, from B * 53 on, and
  * further for an A that is large; of those above the product's 2^53 nothing is left of sine and cosine. */
 static const uint64_t two_by_pi[19] = {
-    0xa2f9836e4e441529ull, 0xfc2757d1f534ddc0ull, 0xdb6295993c439041ull, 0xfe5163abdebbc561ull,
-    0xb7246e3a424dd2e0ull, 0x06492eea09d1921cull, 0xfe1deb1cb129a73eull, 0xe88235f52ebb4484ull,
-    0xe99c7026b45f7e41ull, 0x3991d639835339f4ull, 0x9c845f8bbdf9283bull, 0x1ff897ffde05980full,
-    0xef2f118b5a0a6d1full, 0x6d367ecf27cb09b7ull, 0x4f463f669e5fea2dull, 0x7527bac7ebe5f17bull,
-    0x3d0739f78a5292eaull, 0x6bfb5fb11f8d5d08ull, 0x56033046fc7b6babull};
+    0xa2f9836e4e441529ull, 0xfc2757d1f534ddc0ull, 0xdb6295993c439041ull, 0xfe5163abdebbc561ull, 0xb7246e3a424dd2e0ull,
+    0x06492eea09d1921cull, 0xfe1deb1cb129a73eull, 0xe88235f52ebb4484ull, 0xe99c7026b45f7e41ull, 0x3991d639835339f4ull,
+    0x9c845f8bbdf9283bull, 0x1ff897ffde05980full, 0xef2f118b5a0a6d1full, 0x6d367ecf27cb09b7ull, 0x4f463f669e5fea2dull,
+    0x7527bac7ebe5f17bull, 0x3d0739f78a5292eaull, 0x6bfb5fb11f8d5d08ull, 0x56033046fc7b6babull};
 static inline double trig_part(double A, uint32_t B) {
   uint64_t bits;
   memcpy(&bits, &A, sizeof bits);
@@ -264,12 +265,12 @@ FUNCTION(trig_preop_f64) {
   FUNCTION(cvt_scalef32_f32_##t_) {                                                                                    \
     ROWS2;                                                                                                             \
     for (int l = 0; l < CDNA_LANES; l++)                                                                               \
-      d[l] = u(cdna_small_value(t_##_of(x), a[l] >> 8 * (x->imm & 3) & 0xFF) * cdna_scale_of(b[l]));                        \
+      d[l] = u(cdna_small_value(t_##_of(x), a[l] >> 8 * (x->imm & 3) & 0xFF) * cdna_scale_of(b[l]));                   \
   }                                                                                                                    \
   FUNCTION(cvt_scalef32_f16_##t_) {                                                                                    \
     const uint32_t *a = x->s[0], *b = x->s[1];                                                                         \
     for (int l = 0; l < CDNA_LANES; l++)                                                                               \
-      put_half(x, l, hb(cdna_small_value(t_##_of(x), a[l] >> 8 * (x->imm & 3) & 0xFF) * cdna_scale_of(b[l])));              \
+      put_half(x, l, hb(cdna_small_value(t_##_of(x), a[l] >> 8 * (x->imm & 3) & 0xFF) * cdna_scale_of(b[l])));         \
   }
 FROM_ONE(fp8)
 FROM_ONE(bf8)

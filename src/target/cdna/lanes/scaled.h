@@ -53,8 +53,8 @@ static inline void put_half(cdna_lanes *x, int l, uint32_t half) {
     const uint32_t *a = x->s[0], *b = x->s[1];                                                                         \
     for (int l = 0; l < CDNA_LANES; l++)                                                                               \
       put_byte(x, l,                                                                                                   \
-               cdna_small_code(CDNA_FP4_MX, cdna_divided(read_##from_(a[l]), b[l]), true) |                                 \
-                   cdna_small_code(CDNA_FP4_MX, cdna_divided(read_##from_(a[l] >> 16), b[l]), true) << 4);                  \
+               cdna_small_code(CDNA_FP4_MX, cdna_divided(read_##from_(a[l]), b[l]), true) |                            \
+                   cdna_small_code(CDNA_FP4_MX, cdna_divided(read_##from_(a[l] >> 16), b[l]), true) << 4);             \
   }
 FUNCTION(cvt_scalef32_pk_fp4_f32) {
   const uint32_t *a = x->s[0], *b = x->s[1], *c = x->s[2];
@@ -70,22 +70,22 @@ TO_FP4_PAIR(bf16)
     const uint32_t *a = x->s[0], *b = x->s[1], *c = x->s[2];                                                           \
     for (int l = 0; l < CDNA_LANES; l++)                                                                               \
       put_half(x, l,                                                                                                   \
-               cdna_small_code(t_##_of(x), cdna_divided(f(a[l]), c[l]), saturates(x)) |                                     \
-                   cdna_small_code(t_##_of(x), cdna_divided(f(b[l]), c[l]), saturates(x)) << 8);                            \
+               cdna_small_code(t_##_of(x), cdna_divided(f(a[l]), c[l]), saturates(x)) |                                \
+                   cdna_small_code(t_##_of(x), cdna_divided(f(b[l]), c[l]), saturates(x)) << 8);                       \
   }                                                                                                                    \
   FUNCTION(cvt_scalef32_pk_##t_##_f16) {                                                                               \
     const uint32_t *a = x->s[0], *b = x->s[1];                                                                         \
     for (int l = 0; l < CDNA_LANES; l++)                                                                               \
       put_half(x, l,                                                                                                   \
-               cdna_small_code(t_##_of(x), cdna_divided(read_f16(a[l]), b[l]), saturates(x)) |                              \
-                   cdna_small_code(t_##_of(x), cdna_divided(read_f16(a[l] >> 16), b[l]), saturates(x)) << 8);               \
+               cdna_small_code(t_##_of(x), cdna_divided(read_f16(a[l]), b[l]), saturates(x)) |                         \
+                   cdna_small_code(t_##_of(x), cdna_divided(read_f16(a[l] >> 16), b[l]), saturates(x)) << 8);          \
   }                                                                                                                    \
   FUNCTION(cvt_scalef32_pk_##t_##_bf16) {                                                                              \
     const uint32_t *a = x->s[0], *b = x->s[1];                                                                         \
     for (int l = 0; l < CDNA_LANES; l++)                                                                               \
       put_half(x, l,                                                                                                   \
-               cdna_small_code(t_##_of(x), cdna_divided(read_bf16(a[l]), b[l]), saturates(x)) |                             \
-                   cdna_small_code(t_##_of(x), cdna_divided(read_bf16(a[l] >> 16), b[l]), saturates(x)) << 8);              \
+               cdna_small_code(t_##_of(x), cdna_divided(read_bf16(a[l]), b[l]), saturates(x)) |                        \
+                   cdna_small_code(t_##_of(x), cdna_divided(read_bf16(a[l] >> 16), b[l]), saturates(x)) << 8);         \
   }
 TO_EIGHT(fp8)
 TO_EIGHT(bf8)

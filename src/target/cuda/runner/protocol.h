@@ -54,11 +54,11 @@ typedef struct cuda_orders {
 
 typedef enum cuda_work {
   CUDA_RUN = 1, /* once, on set[0] */
-  CUDA_TIME,    /* n launches, the i-th on set[i], turned by turn[i]: inputs anew, outputs and guards poisoned, cache flushed
+  CUDA_TIME, /* n launches, the i-th on set[i], turned by turn[i]: inputs anew, outputs and guards poisoned, cache flushed
                    before each; pieces of the outputs are kept of each, all outputs with their guards of launch `whole` */
-  CUDA_IDLE,    /* the same without the launches */
-  CUDA_BATCH,   /* n launches one after the other, nothing in between */
-  CUDA_FETCH    /* operands and guards to CUDA_RESULTS: set[0] is a cuda_fetched */
+  CUDA_IDLE,  /* the same without the launches */
+  CUDA_BATCH, /* n launches one after the other, nothing in between */
+  CUDA_FETCH  /* operands and guards to CUDA_RESULTS: set[0] is a cuda_fetched */
 } cuda_work;
 
 typedef enum cuda_fetched {
@@ -75,7 +75,7 @@ typedef struct cuda_command {
   struct {
     uint32_t operand, bytes;
   } piece[CUDA_PIECES];
-  uint64_t turn[CUDA_TIMED_MAX];            /* the first operand begins with the byte turn[i] of its set's, and goes round */
+  uint64_t turn[CUDA_TIMED_MAX]; /* the first operand begins with the byte turn[i] of its set's, and goes round */
   uint64_t at[CUDA_TIMED_MAX][CUDA_PIECES]; /* bytes from the begin of the operand */
 } cuda_command;
 
