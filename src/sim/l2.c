@@ -453,9 +453,8 @@ static uint32_t sink(l2_cache *c, uint32_t evicted, uint64_t cycle) {
   l2_messages *from = NULL;
   if (!c->filling) {
     const l2_message *written = message(&c->acknowledged, cycle);
-    if (written && written->from + WRITE_PATIENCE <= cycle)
-      from = &c->acknowledged;
-    else if (message(&c->lines, cycle))
+    const bool waits_long = written && written->from + WRITE_PATIENCE <= cycle;
+    if (!waits_long && message(&c->lines, cycle))
       from = &c->lines;
     else if (written)
       from = &c->acknowledged;

@@ -87,7 +87,7 @@ static void write_elements(writer *w, char name, const char *in, const char *sta
 
 /* Begins to fill a stage with the tiles from column `at` on. */
 static void write_begin(writer *w, const char *in, const char *stage, const char *at) {
-  for (char name = 'a'; name <= 'b'; name++) {
+  for (int name = 'a'; name <= 'b'; name++) {
     if (direct(w, name)) tw_text_add(&w->text, "%sfrom_%c.copy(%cs[%s], %s);\n", in, name, name, stage, at);
     if (held(w, name)) tw_text_add(&w->text, "%sfrom_%c.load(%s);\n", in, name, at);
   }
@@ -95,7 +95,7 @@ static void write_begin(writer *w, const char *in, const char *stage, const char
 
 /* What is not on its way by itself. */
 static void write_end(writer *w, const char *in, const char *stage, const char *at) {
-  for (char name = 'a'; name <= 'b'; name++) {
+  for (int name = 'a'; name <= 'b'; name++) {
     if (held(w, name)) tw_text_add(&w->text, "%sfrom_%c.lay(%cs[%s]);\n", in, name, name, stage);
     if (!copies(w, name)) write_elements(w, name, in, stage, at);
   }

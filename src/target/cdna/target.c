@@ -591,6 +591,7 @@ static const tw_family families[] = {
     {.op = "*", .keys = "*", .settle = settle, .steps = steps, .emit = emit, .predict = predict, .bound = cdna_bound}};
 
 /* What both machines share; they differ in the row of cdna_machines. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): fields, not expressions */
 #define TARGET(NAME, SUMMARY, MACHINE)                                                                                 \
   {                                                                                                                    \
     .name = NAME, .summary = SUMMARY, .unit = "seconds",                                                               \
@@ -610,6 +611,7 @@ static const tw_family families[] = {
     .coverage = coverage, .measure = measure, .release = release, .exporter = &cdna_exporter, .launcher = &launcher,   \
     .machine_views = cdna_views                                                                                        \
   }
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 const tw_target *cdna_target_at(size_t index) {
   static const tw_target list[] = {

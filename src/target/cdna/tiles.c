@@ -180,7 +180,7 @@ static double predict_attention(const void *with, const tw_tile_attention_alike_
   const double cus = m->caches.xcds * m->caches.cus, queries = p->queries * (double)p->groups;
   const double blocks = ceil((double)a->queries / queries) * (double)(a->query_heads * a->batches);
   const double steps = ceil((double)a->keys / p->keys) * (a->causal ? 0.55 : 1);
-  const double of_simd = ceil(p->groups / (double)m->simds), rate = (x->arch == CDNA3 ? 1024 : 2048) / 4;
+  const double of_simd = ceil(p->groups / (double)m->simds), rate = x->arch == CDNA3 ? 256 : 512;
   const double multiply = 2.0 * p->queries * p->keys * (double)a->d / rate * of_simd;
   const double weigh =
       p->queries * (double)p->keys / 64 * 4 * (4 + 8) * of_simd + p->queries / 16.0 * (double)a->d * of_simd;
@@ -199,7 +199,7 @@ static double predict_back(const void *with, const tw_tile_attention_alike_back_
   const cdna_machine *m = &cdna_machines[x->arch];
   const tw_attention *a = &x->a;
   const double cus = m->caches.xcds * m->caches.cus, of_simd = ceil(p->groups / (double)m->simds);
-  const double rate = (x->arch == CDNA3 ? 1024 : 2048) / 4, seen = a->causal ? 0.55 : 1, d = (double)a->d;
+  const double rate = x->arch == CDNA3 ? 256 : 512, seen = a->causal ? 0.55 : 1, d = (double)a->d;
   const struct {
     double own, at_once, products, reads, rows, columns, heads;
     int64_t shared;

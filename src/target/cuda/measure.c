@@ -330,7 +330,7 @@ static tw_status time_launches(session *s, double limit, double idle, timing *ou
 /* On a machine that has much else to do the clock on the wall runs ahead of the events now and then. What was timed then is
  * nothing, neither for the kernel nor against it, and is timed again. */
 static tw_status time_many(session *s, double expected, double idle, timing *out, tw_error *error) {
-  double fresh, again;
+  double fresh = 0, again;
   void *actual[TW_OPERANDS_MAX];
   const uint32_t n = expected >= SLOW_SECONDS
                          ? SLOW_LAUNCHES

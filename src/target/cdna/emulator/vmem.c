@@ -574,6 +574,7 @@ static bool lower_buffer(cdna_program *p, const cdna_code *c, cdna_op *op) {
   op->imm = (int32_t)cdna_bits(c->bits, 0, 12);
   op->run = is_typed ? run_typed : run_buffer;
   if (!is_typed) return true;
+  if (!w) return false;
   op->d_width = w->width;
   if (own) {
     op->flags |= OWN_FORMAT;

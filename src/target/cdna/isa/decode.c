@@ -8,6 +8,7 @@
 #include "target/cdna/isa/isa.h"
 
 static cdna_instruction table[] = {
+/* NOLINTBEGIN(bugprone-macro-parentheses): fields, not expressions */
 #define I(encoding_, opcode_, arches_, name_, operands_, forms_, zero_, shown_)                                        \
   {.name = name_,                                                                                                      \
    .encoding = CDNA_##encoding_,                                                                                       \
@@ -18,6 +19,7 @@ static cdna_instruction table[] = {
    .shown = shown_},
 #include "target/cdna/isa/instructions.def"
 #undef I
+    /* NOLINTEND(bugprone-macro-parentheses) */
 };
 static const char *const operands_text[] = {
 #define I(encoding_, opcode_, arches_, name_, operands_, forms_, zero_, shown_) operands_,
