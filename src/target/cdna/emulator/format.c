@@ -47,7 +47,7 @@ static int place_of(const cdna_format *f, int component) {
   return at;
 }
 
-static uint32_t mask_of(int bits) { return bits == 32 ? ~0u : (1u << bits) - 1; }
+static uint32_t mask_of(int bits) { return bits >= 32 ? ~0u : (1u << bits) - 1; }
 
 /* Floating point of 10 or 11 bits has no sign, an exponent of 5 bits, and 5 or 6 of fraction. */
 static float small_float(uint32_t v, int bits) { return cdna_half_value(v << (15 - bits)); }
