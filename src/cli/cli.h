@@ -186,8 +186,6 @@ void cli_print_improvement(const cli_subject *, const char *name, const tw_impro
 /* A kernel's source, malloc'ed. TW_FAILED if there is nothing in the file, or too much. */
 tw_status cli_read_source(const char *path, char **source, size_t *length, tw_error *);
 
-/* The user's file that the command is about; NULL: none. */
-const char *cli_source_file(const cli *);
 /* A text, malloc'ed, in which what compilers were given as kernel.c has the name of the user's file; NULL without memory. */
 char *cli_name_source(const cli *, const char *text);
 void cli_name_source_in(const cli *, char **text); /* a malloc'ed one, or NULL, in its place */

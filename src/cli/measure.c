@@ -11,7 +11,8 @@
 
 enum { SOURCE_LIMIT = 8 << 20 }; /* far above any kernel; a compiler given more would be busy for minutes */
 
-const char *cli_source_file(const cli *c) {
+/* The user's file that the command is about; NULL: none. */
+static const char *source_file(const cli *c) {
   const char *file = c->options.from ? c->options.from : c->n_words ? c->words[0] : NULL;
   const char *slash = file ? strrchr(file, '/') : NULL;
   return file && strchr(slash ? slash : file, '.') ? file : NULL;
@@ -27,7 +28,7 @@ static const char *end_of_name(const char *text) {
 }
 
 char *cli_name_source(const cli *c, const char *text) {
-  const char *file = cli_source_file(c), *end;
+  const char *file = source_file(c), *end;
   tw_text t = {0};
   for (const char *at = text; *at;)
     if (file && (at == text || !strchr("/._-", at[-1])) && (end = end_of_name(at)) != NULL)
