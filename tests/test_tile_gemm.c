@@ -70,7 +70,7 @@ enum { SCHEDULES = sizeof schedules / sizeof *schedules, PROBLEMS = sizeof probl
 /* The source and its launch, or false if the schedule is not legal for the problem. */
 static bool emitted(const tw_problem *p, const tw_schedule *s, char **source, tw_launch *launch) {
   tw_error error;
-  if (tw_tile_gemm_emit(&machine, p, s, source, &error) != TW_OK) return false;
+  if (tw_tile_emit(&tw_tile_gemm, &machine, p, s, source, &error) != TW_OK) return false;
   tw_scope scope = {0};
   tw_launch_scope(p, &scope);
   assert_true(tw_scope_set(&scope, "sms", machine.processors));
@@ -101,7 +101,7 @@ static void launches_fit_their_plans(void **state) {
       tw_launch l;
       char *source;
       if (!emitted(&p, &s, &source, &l)) continue;
-      assert_int_equal(tw_tile_gemm_plan_of(&machine, &p, &s, &plan, NULL), TW_OK);
+      assert_int_equal(tw_tile_plan_of(&tw_tile_gemm, &machine, &p, &s, &plan, NULL), TW_OK);
       legal++;
       const int64_t size = tw_type_bits(tw_problem_type(&p, "a")) / 8;
       int map = 0;
@@ -192,7 +192,7 @@ static void sums_and_factors_in_parts_compile(void **state) {
     cuda_kernel kernel;
     char *source;
     assert_true(emitted(&p, &s, &source, &l));
-    assert_int_equal(tw_tile_gemm_plan_of(&machine, &p, &s, &plan, NULL), TW_OK);
+    assert_int_equal(tw_tile_plan_of(&tw_tile_gemm, &machine, &p, &s, &plan, NULL), TW_OK);
     assert_int_equal(l.n_kernels, cases[i].kernels);
     assert_int_equal(l.main, cases[i].main);
     assert_int_equal(tw_launch_main(&l)->shared, plan.shared_bytes);
@@ -232,11 +232,11 @@ static void kernels_of_few_rows_compile(void **state) {
     tw_launch l;
     cuda_kernel kernel;
     char *source;
-    if (tw_tile_few_emit(&machine, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
+    if (tw_tile_emit(&tw_tile_few, &machine, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
     tw_scope scope = {0};
     tw_launch_scope(&p, &scope);
     assert_int_equal(tw_launch_read(source, strlen(source), &p, &scope, &l, &error), TW_OK);
-    assert_int_equal(tw_tile_few_plan_of(&machine, &p, &s, &plan, &error), TW_OK);
+    assert_int_equal(tw_tile_plan_of(&tw_tile_few, &machine, &p, &s, &plan, &error), TW_OK);
     const int64_t n = tw_problem_int(&p, "n");
     assert_int_equal(l.kernel[0].shared, plan.shared_bytes);
     assert_int_equal(l.kernel[0].block[0], plan.threads);
@@ -254,12 +254,12 @@ static void kernels_of_few_rows_compile(void **state) {
   }
 }
 
-static void refused_few(const char *problem, const char *schedule, const char *words) {
+static void refused(const tw_tile_family *family, const char *problem, const char *schedule, const char *words) {
   const tw_problem p = problem_of(problem);
   const tw_schedule s = schedule_of(schedule);
-  tw_tile_few_plan plan;
+  tw_tile_any_plan plan;
   tw_error error;
-  assert_int_equal(tw_tile_few_plan_of(&machine, &p, &s, &plan, &error), TW_USAGE);
+  assert_int_equal(tw_tile_plan_of(family, &machine, &p, &s, &plan, &error), TW_USAGE);
   if (!strstr(error.text, words)) fail_msg("'%s' is not in: %s", words, error.text);
 }
 
@@ -267,19 +267,20 @@ static void what_few_rows_cannot_be_is_refused(void **state) {
   (void)state;
   const char *mx = "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
   const char *i4 = "m=4 n=512 k=4096 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=96";
-  refused_few(mx, "blocks 2", "'few n=64' before it");
-  refused_few(mx, "", "begins with a step such as");
-  refused_few(mx, "few n=24", "multiples of 16");
-  refused_few(mx, "few n=64 k=300", "k=300 of a stage");
-  refused_few(mx, "few n=64 k=256 warps=3", "do not share");
-  refused_few(mx, "few n=64;split 9", "up to 8");
-  refused_few(mx, "few n=64;stages 20;blocks 2", "bytes of shared memory");
-  refused_few(mx, "few n=64 k=256 warps=8;blocks 8", "more than a processor has");
-  refused_few(i4, "few n=64 k=512 rows=32", "multiple of the other");
-  refused_few("m=33 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "few n=64", "decode the weights once");
-  refused_few("m=4 n=512 k=4096 a=f16 b=mxfp4 c=f16 acc=f32 packed=1", "few n=64", "a=bf16 with b=mxfp4");
-  refused_few("m=4 n=512 k=4000 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=16", "few n=64", "multiples of 32");
-  refused_few("m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32", "few n=64", "stored n x k");
+  refused(&tw_tile_few, mx, "blocks 2", "'few n=64' before it");
+  refused(&tw_tile_few, mx, "", "begins with a step such as");
+  refused(&tw_tile_few, mx, "few n=24", "multiples of 16");
+  refused(&tw_tile_few, mx, "few n=64 k=300", "k=300 of a stage");
+  refused(&tw_tile_few, mx, "few n=64 k=256 warps=3", "do not share");
+  refused(&tw_tile_few, mx, "few n=64;split 9", "up to 8");
+  refused(&tw_tile_few, mx, "few n=64;stages 20;blocks 2", "bytes of shared memory");
+  refused(&tw_tile_few, mx, "few n=64 k=256 warps=8;blocks 8", "more than a processor has");
+  refused(&tw_tile_few, i4, "few n=64 k=512 rows=32", "multiple of the other");
+  refused(&tw_tile_few, "m=33 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "few n=64",
+          "decode the weights once");
+  refused(&tw_tile_few, "m=4 n=512 k=4096 a=f16 b=mxfp4 c=f16 acc=f32 packed=1", "few n=64", "a=bf16 with b=mxfp4");
+  refused(&tw_tile_few, "m=4 n=512 k=4000 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=16", "few n=64", "multiples of 32");
+  refused(&tw_tile_few, "m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32", "few n=64", "stored n x k");
 }
 
 /* Where a schedule begins, both structures are on the menu; behind `few` its own steps alone; packed weights have no other. */
@@ -326,46 +327,39 @@ static void the_example_compiles(void **state) {
   free(source);
 }
 
-static void refused(const char *problem, const char *schedule, const char *words) {
-  const tw_problem p = problem_of(problem);
-  const tw_schedule s = schedule_of(schedule);
-  tw_tile_gemm_plan plan;
-  tw_error error;
-  assert_int_equal(tw_tile_gemm_plan_of(&machine, &p, &s, &plan, &error), TW_USAGE);
-  if (!strstr(error.text, words)) fail_msg("'%s' is not in: %s", words, error.text);
-}
-
 static void what_cannot_be_is_refused(void **state) {
   (void)state;
+  const tw_tile_family *gemm = &tw_tile_gemm;
   const char *nt = problems[0], *nn = problems[1], *odd = problems[4];
-  refused(nt, "stages 4", "'tile m=128 n=256' before it");
-  refused(nt, "tile m=100 n=128", "multiple of 64 rows");
-  refused(nt, "tile m=128 n=120", "multiple of 16");
-  refused(nt, "tile m=128 n=256 k=48", "k=48");
-  refused(nt, "tile m=256 n=256 groups=2", "registers");
-  refused(nt, "tile m=128 n=256;stages 8", "bytes of shared memory");
-  refused(nt, "tile m=128 n=256;team m=2 n=2", "teams of up to 2");
-  refused(nt, "tile m=128 n=256;registers copy=240 multiply=240", "have at most");
-  refused(nt, "tile m=128 n=128 groups=1 turns", "takes no turns");
-  refused(nt, "band m=2", "before it");
-  refused(nt, "tile m=128 n=256;band m=2 n=2", "not of both");
-  refused(nt, "tile m=128 n=128;split 9", "up to 8");
-  refused(nt, "tile m=128 n=128;team m=2;split 2", "without teams");
-  refused(odd, "tile m=64 n=64;split 2", "fewer steps");
-  refused(nn, "tile m=128 n=96", "stored k x n");
-  refused(odd, "tile m=128 n=256;team m=2", "asynchronously");
-  refused("m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=128;products 1", "arithmetic=bf16");
-  refused("m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=128;products 2", "1, 3 or 6");
-  refused(nt, "tile m=128 n=128;products 3", "it is f32");
-  refused(nt, "tile m=128 n=128;parts 2;split 2", "without split");
-  refused(nt, "tile m=128 n=128;promote k=100", "a multiple of a tile's k=64");
-  refused("m=64 n=64 k=64 a=e4m3 b=e4m3 c=f32 acc=f32", "tile m=128 n=128", "arithmetic=fast8");
-  refused("m=64 n=64 k=64 a=bf16 b=f16 c=f32 acc=f32", "tile m=128 n=128", "plain kernel only");
-  refused("m=64 n=64 k=64 a=bf16 b=mxfp4 c=bf16 acc=f32", "tile m=64 n=64", "kernels of tiles take");
+  refused(gemm, nt, "stages 4", "'tile m=128 n=256' before it");
+  refused(gemm, nt, "tile m=100 n=128", "multiple of 64 rows");
+  refused(gemm, nt, "tile m=128 n=120", "multiple of 16");
+  refused(gemm, nt, "tile m=128 n=256 k=48", "k=48");
+  refused(gemm, nt, "tile m=256 n=256 groups=2", "registers");
+  refused(gemm, nt, "tile m=128 n=256;stages 8", "bytes of shared memory");
+  refused(gemm, nt, "tile m=128 n=256;team m=2 n=2", "teams of up to 2");
+  refused(gemm, nt, "tile m=128 n=256;registers copy=240 multiply=240", "have at most");
+  refused(gemm, nt, "tile m=128 n=128 groups=1 turns", "takes no turns");
+  refused(gemm, nt, "band m=2", "before it");
+  refused(gemm, nt, "tile m=128 n=256;band m=2 n=2", "not of both");
+  refused(gemm, nt, "tile m=128 n=128;split 9", "up to 8");
+  refused(gemm, nt, "tile m=128 n=128;team m=2;split 2", "without teams");
+  refused(gemm, odd, "tile m=64 n=64;split 2", "fewer steps");
+  refused(gemm, nn, "tile m=128 n=96", "stored k x n");
+  refused(gemm, odd, "tile m=128 n=256;team m=2", "asynchronously");
+  refused(gemm, "m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=128;products 1", "arithmetic=bf16");
+  refused(gemm, "m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=128;products 2", "1, 3 or 6");
+  refused(gemm, nt, "tile m=128 n=128;products 3", "it is f32");
+  refused(gemm, nt, "tile m=128 n=128;parts 2;split 2", "without split");
+  refused(gemm, nt, "tile m=128 n=128;promote k=100", "a multiple of a tile's k=64");
+  refused(gemm, "m=64 n=64 k=64 a=e4m3 b=e4m3 c=f32 acc=f32", "tile m=128 n=128", "arithmetic=fast8");
+  refused(gemm, "m=64 n=64 k=64 a=bf16 b=f16 c=f32 acc=f32", "tile m=128 n=128", "plain kernel only");
+  refused(gemm, "m=64 n=64 k=64 a=bf16 b=mxfp4 c=bf16 acc=f32", "tile m=64 n=64", "kernels of tiles take");
 }
 
-static double predict(const void *predictor, const tw_tile_gemm_plan *p) {
-  (void)predictor;
+static double predict(const void *with, const void *plan) {
+  const tw_tile_gemm_plan *p = plan;
+  (void)with;
   return 1.0 / (p->m * p->n);
 }
 
@@ -374,14 +368,14 @@ static void the_menu_offers_what_is_legal(void **state) {
   const tw_problem p = problem_of(problems[0]);
   const tw_schedule s = schedule_of("tile m=128 n=128");
   tw_menu menu;
-  assert_int_equal(tw_tile_gemm_steps(&machine, &p, &s, predict, NULL, &menu, NULL), TW_OK);
+  assert_int_equal(tw_tile_steps(&tw_tile_gemm, &machine, &p, &s, predict, NULL, &menu, NULL), TW_OK);
   assert_in_range(menu.n, 40, 200);
   bool team = false, turns = false;
   for (size_t i = 0; i < menu.n; i++) {
     tw_schedule next = s;
     tw_tile_gemm_plan plan;
     assert_int_equal(tw_schedule_add(&next, menu.item[i].step, NULL), TW_OK);
-    assert_int_equal(tw_tile_gemm_plan_of(&machine, &p, &next, &plan, NULL), TW_OK);
+    assert_int_equal(tw_tile_plan_of(&tw_tile_gemm, &machine, &p, &next, &plan, NULL), TW_OK);
     team |= strcmp(menu.item[i].step, "team m=2") == 0;
     turns |= strstr(menu.item[i].step, "turns") != NULL;
   }

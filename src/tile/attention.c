@@ -194,37 +194,29 @@ static const char behind_take[] =
     "  }\n"
     "}\n";
 
-tw_status tw_tile_attention_emit(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
-                                 char **source, tw_error *error) {
+void tw_tile_attention_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t) {
   const tw_attention a = tw_attention_of(problem);
-  tw_tile_attention_plan p;
-  const tw_status status = tw_tile_attention_plan_of(machine, problem, schedule, &p, error);
-  if (status != TW_OK) return status;
-  if (a.backward) return tw_tile_attention_back_emit(machine, problem, schedule, source, error);
-  if (!p.keys) return tw_fail(error, TW_USAGE, "a kernel of tiles begins with a step such as 'tile keys=128 groups=2'");
-  tw_text t = {0};
-  tw_text_add(&t, "//: kernel    attention\n//: let       D = %d, KEYS = %d, GROUPS = %d, STAGES = %d, TURNS = %d\n",
-              (int)a.d, p.keys, p.groups, p.stages, p.turns);
-  tw_text_add(&t, "//: let       CAUSAL = %d, BATCHES = %lld, HEADS_AT_ONCE = %d\n", a.causal, (long long)a.batches,
-              p.heads_at_once);
-  tw_text_add(&t,
+  const tw_tile_attention_plan *p = plan;
+  tw_text_add(t, "//: kernel    attention\n//: let       D = %d, KEYS = %d, GROUPS = %d, STAGES = %d, TURNS = %d\n",
+              (int)a.d, p->keys, p->groups, p->stages, p->turns);
+  tw_text_add(t, "//: let       CAUSAL = %d, BATCHES = %lld, HEADS_AT_ONCE = %d\n", a.causal, (long long)a.batches,
+              p->heads_at_once);
+  tw_text_add(t,
               "//: require   d == D && causal == CAUSAL && b == BATCHES\n"
               "//: grid      ceildiv(sq, GROUPS * %d) * hq * b\n//: block     (GROUPS + 1) * %d\n//: shared    %lld\n",
-              machine->group_rows, machine->group_threads, (long long)p.shared_bytes);
-  tw_text_add(&t, "//: map       q = Q box(64, 1, GROUPS * 64, 1) swizzle(128) l2(256)\n"
-                  "//: map       k = K box(64, 1, KEYS, 1) swizzle(128) l2(256)\n"
-                  "//: map       v = V box(64, 1, KEYS, 1) swizzle(128) l2(256)\n"
-                  "//: map       o = O box(64, 1, 64, 1) swizzle(128) l2(256)\n"
-                  "//: args      q, k, v, o, LSE, hq, hq / hkv, sq, sk, f32(scale)\n");
-  tw_text_add(&t,
+              machine->group_rows, machine->group_threads, (long long)p->shared_bytes);
+  tw_text_add(t, "//: map       q = Q box(64, 1, GROUPS * 64, 1) swizzle(128) l2(256)\n"
+                 "//: map       k = K box(64, 1, KEYS, 1) swizzle(128) l2(256)\n"
+                 "//: map       v = V box(64, 1, KEYS, 1) swizzle(128) l2(256)\n"
+                 "//: map       o = O box(64, 1, 64, 1) swizzle(128) l2(256)\n"
+                 "//: args      q, k, v, o, LSE, hq, hq / hkv, sq, sk, f32(scale)\n");
+  tw_text_add(t,
               "#include \"%s\"\nusing namespace tw;\nusing type = %s;\nconstexpr float SCALE = %.9gf; /* 1 / sqrt(d), "
               "where none is given */\n",
               machine->header, tw_type_name(a.type), 1 / sqrt((double)a.d));
-  tw_text_add_string(&t, before_give);
-  if (p.registers_copy) tw_text_add(&t, "    give_registers<%d>();\n", p.registers_copy);
-  tw_text_add_string(&t, before_take);
-  if (p.registers_multiply) tw_text_add(&t, "    take_registers<%d>();\n", p.registers_multiply);
-  tw_text_add_string(&t, behind_take);
-  *source = tw_text_take(&t);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
+  tw_text_add_string(t, before_give);
+  if (p->registers_copy) tw_text_add(t, "    give_registers<%d>();\n", p->registers_copy);
+  tw_text_add_string(t, before_take);
+  if (p->registers_multiply) tw_text_add(t, "    take_registers<%d>();\n", p->registers_multiply);
+  tw_text_add_string(t, behind_take);
 }

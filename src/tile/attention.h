@@ -23,9 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tile/machine.h"
-#include "tilewright/menu.h"
-#include "tilewright/op.h"
+#include "tile/family.h"
 
 typedef struct tw_tile_attention_plan {
   int keys, groups; /* keys = 0: no tiles yet */
@@ -36,16 +34,10 @@ typedef struct tw_tile_attention_plan {
   int64_t shared_bytes;
 } tw_tile_attention_plan;
 
-tw_status tw_tile_attention_plan_of(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
-                                    tw_tile_attention_plan *, tw_error *);
-tw_status tw_tile_attention_steps(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
-                                  double (*predict)(const void *predictor, const tw_tile_attention_plan *),
-                                  const void *predictor, tw_menu *, tw_error *);
-tw_status tw_tile_attention_emit(const tw_tile_machine *, const tw_problem *, const tw_schedule *, char **source,
-                                 tw_error *);
-tw_status tw_tile_attention_back_emit(const tw_tile_machine *, const tw_problem *, const tw_schedule *, char **source,
-                                      tw_error *);
-/* The problems that these kernels take; says why not. */
-tw_status tw_tile_attention_supports(const tw_problem *, tw_error *);
+extern const tw_tile_family tw_tile_attention, tw_tile_attention_back;
+
+/* Their writers. */
+void tw_tile_attention_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *);
+void tw_tile_attention_back_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *);
 
 #endif

@@ -14,7 +14,8 @@
 
 enum { SIDE = 16, ELEMENT = 2, PIECE = 1024, STAGES_MAX = 4, OVERHEAD = 48 };
 
-tw_status tw_tile_attention_alike_supports(const tw_problem *p, tw_error *error) {
+tw_status tw_tile_attention_alike_supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  (void)machine;
   const tw_attention a = tw_attention_of(p);
   if ((a.type == TW_BF16 || a.type == TW_F16) && (a.d == 64 || a.d == 128) && a.scale > 0) return TW_OK;
   return tw_fail(error, TW_USAGE,
@@ -23,7 +24,8 @@ tw_status tw_tile_attention_alike_supports(const tw_problem *p, tw_error *error)
                  tw_type_name(a.type), a.d);
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, PLAN *p, tw_error *error) {
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
   const int d = (int)a.d, tile = p->keys * d * ELEMENT;
   if (p->queries % SIDE || p->keys % (2 * SIDE))
@@ -53,18 +55,13 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
 
 /* ---- steps ---- */
 
-typedef struct context {
-  const tw_tile_machine *machine;
-  const tw_problem *problem;
-  double (*predict)(const void *, const PLAN *);
-  const void *predictor;
-} context;
-
-static PLAN plainest(void) { return (PLAN){.queries = 16, .keys = 32, .groups = 1, .stages = 1, .registers = true}; }
+static void plainest(const tw_tile_context *c, void *plan) {
+  (void)c;
+  *(PLAN *)plan = (PLAN){.queries = 16, .keys = 32, .groups = 1, .stages = 1, .registers = true};
+}
 
 static void begin_tile(const void *with, void *plan) {
-  (void)with;
-  *(PLAN *)plan = plainest();
+  plainest(with, plan);
   ((PLAN *)plan)->registers = false;
 }
 
@@ -84,52 +81,20 @@ static const tw_verb verbs[] = {
 };
 static const tw_language language = {"attention of tiles", sizeof verbs / sizeof *verbs, verbs};
 
-static tw_status apply(const context *c, const tw_schedule *s, PLAN *out, tw_error *error) {
-  const tw_status status = tw_tile_attention_alike_supports(c->problem, error);
-  *out = plainest();
-  return status == TW_OK ? tw_steps_apply(&language, c, s, out, NULL, error) : status;
-}
-
-tw_status tw_tile_attention_alike_plan_of(const tw_tile_machine *machine, const tw_problem *problem,
-                                          const tw_schedule *s, PLAN *out, tw_error *error) {
-  const context c = {.machine = machine, .problem = problem};
-  const tw_status status = apply(&c, s, out, error);
-  return status == TW_OK ? settle(machine, problem, out, error) : status;
-}
-
-static double judge(const void *with, const void *plan) {
-  const context *c = with;
-  PLAN p = *(const PLAN *)plan;
-  return settle(c->machine, c->problem, &p, NULL) == TW_OK ? c->predict(c->predictor, &p) : 0;
-}
-
-tw_status tw_tile_attention_alike_steps(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *s,
-                                        double (*predict)(const void *, const PLAN *), const void *predictor,
-                                        tw_menu *out, tw_error *error) {
-  const context c = {.machine = machine, .problem = problem, .predict = predict, .predictor = predictor};
-  PLAN now, next;
-  const tw_status status = apply(&c, s, &now, error);
-  if (status != TW_OK) return status;
-  tw_menu_builder m = {.language = &language,
-                       .context = &c,
-                       .schedule = s,
-                       .now = &now,
-                       .next = &next,
-                       .plan_size = sizeof now,
-                       .judge = judge};
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  (void)c;
   for (int queries = 16; queries <= 64; queries *= 2)
     for (int keys = 32; keys <= 256; keys *= 2)
-      tw_menu_offer(&m, "tile",
+      tw_menu_offer(m, "tile",
                     "more keys at a time: fewer passes over the sums; more queries: keys are read less often",
                     "tile queries=%d keys=%d", queries, keys);
   for (int i = 1; i <= 8; i *= 2)
-    tw_menu_offer(&m, "groups", "groups of a block share the keys and values that it has copied", "groups %d", i);
+    tw_menu_offer(m, "groups", "groups of a block share the keys and values that it has copied", "groups %d", i);
   for (int i = 1; i <= STAGES_MAX; i++)
-    tw_menu_offer(&m, "stages", "tiles arrive while others are multiplied", "stages %d", i);
-  tw_menu_offer(&m, "copy", "copies past the registers take none of them", "copy direct");
-  tw_menu_offer(&m, "copy", "copies through registers need no wait of their own", "copy registers");
-  tw_menu_offer(&m, "turns", "half of the groups make scores while the others weigh and multiply values", "turns");
-  return tw_menu_finish(&m, out, error);
+    tw_menu_offer(m, "stages", "tiles arrive while others are multiplied", "stages %d", i);
+  tw_menu_offer(m, "copy", "copies past the registers take none of them", "copy direct");
+  tw_menu_offer(m, "copy", "copies through registers need no wait of their own", "copy registers");
+  tw_menu_offer(m, "turns", "half of the groups make scores while the others weigh and multiply values", "turns");
 }
 
 /* ---- the kernel ---- */
@@ -254,40 +219,42 @@ void tw_tile_attention_alike_copies(tw_text *t, bool direct) {
                 "  const auto lay = [&](int to) {\n    from_k.lay(ks[to]);\n    from_v.lay(vs[to]);\n  };\n");
 }
 
-tw_status tw_tile_attention_alike_emit(const tw_tile_machine *machine, const tw_problem *problem,
-                                       const tw_schedule *schedule, char **source, tw_error *error) {
+static void write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t) {
   const tw_attention a = tw_attention_of(problem);
-  PLAN p;
-  tw_text t = {0};
-  const tw_status status = tw_tile_attention_alike_plan_of(machine, problem, schedule, &p, error);
-  if (status != TW_OK) return status;
-  tw_text_add(&t,
+  const PLAN *p = plan;
+  tw_text_add(t,
               "//: kernel    attention\n//: let       D = %d, KEYS = %d, QUERIES = %d, GROUPS = %d, STAGES = %d\n"
               "//: let       CAUSAL = %d, BATCHES = %lld\n//: require   d == D && causal == CAUSAL && b == BATCHES\n"
               "//: grid      ceildiv(sq, GROUPS * QUERIES) * hq * b\n//: block     GROUPS * %d\n//: shared    %lld\n"
               "//: args      Q, K, V, O, LSE, hq, hkv, sq, sk, f32(scale)\n",
-              (int)a.d, p.keys, p.queries, p.groups, p.stages, a.causal, (long long)a.batches, machine->group_threads,
-              (long long)p.shared_bytes);
-  tw_text_add(&t, "#include \"%s\"\nusing namespace tw;\n\nusing type = %s;\nusing product = mma<type, 16>;\n",
+              (int)a.d, p->keys, p->queries, p->groups, p->stages, a.causal, (long long)a.batches,
+              machine->group_threads, (long long)p->shared_bytes);
+  tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\nusing type = %s;\nusing product = mma<type, 16>;\n",
               machine->header, tw_type_name(a.type));
-  tw_text_add(&t, "constexpr float SCALE = %.9gf; /* 1 / sqrt(d), where none is given */\n", 1 / sqrt((double)a.d));
-  const bool direct = machine->direct_bytes && !p.registers;
-  tw_tile_access access = {.rows = p.keys, .row_bytes = (int)a.d * ELEMENT};
-  tw_tile_attention_alike_tile(&t, machine, "k", "KEYS", access);
+  tw_text_add(t, "constexpr float SCALE = %.9gf; /* 1 / sqrt(d), where none is given */\n", 1 / sqrt((double)a.d));
+  const bool direct = machine->direct_bytes && !p->registers;
+  tw_tile_access access = {.rows = p->keys, .row_bytes = (int)a.d * ELEMENT};
+  tw_tile_attention_alike_tile(t, machine, "k", "KEYS", access);
   access.values = true;
-  tw_tile_attention_alike_tile(&t, machine, "v", "KEYS", access);
-  tw_text_add_string(&t, head);
-  tw_tile_attention_alike_copies(&t, direct);
-  if (p.turns) {
-    write_turns(&t);
+  tw_tile_attention_alike_tile(t, machine, "v", "KEYS", access);
+  tw_text_add_string(t, head);
+  tw_tile_attention_alike_copies(t, direct);
+  if (p->turns) {
+    write_turns(t);
   } else {
     tw_text body = {0};
     tw_text_add_string(&body, body_scores);
     tw_text_add_string(&body, body_weights);
-    tw_tile_attention_alike_loop(&t, p.stages, direct, body.data ? body.data : "");
+    tw_tile_attention_alike_loop(t, p->stages, direct, body.data ? body.data : "");
     tw_text_free(&body);
   }
-  tw_text_add_string(&t, tail);
-  *source = tw_text_take(&t);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
+  tw_text_add_string(t, tail);
 }
+
+const tw_tile_family tw_tile_attention_alike = {.language = &language,
+                                                .plan_size = sizeof(PLAN),
+                                                .supports = tw_tile_attention_alike_supports,
+                                                .plainest = plainest,
+                                                .settle = settle,
+                                                .offers = offers,
+                                                .write = write};

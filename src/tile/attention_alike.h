@@ -25,9 +25,7 @@
 #include <stdint.h>
 
 #include "base/strings.h"
-#include "tile/machine.h"
-#include "tilewright/menu.h"
-#include "tilewright/op.h"
+#include "tile/family.h"
 
 typedef struct tw_tile_attention_alike_plan {
   int queries, keys, groups, stages;
@@ -35,31 +33,17 @@ typedef struct tw_tile_attention_alike_plan {
   int64_t shared_bytes;
 } tw_tile_attention_alike_plan;
 
-tw_status tw_tile_attention_alike_supports(const tw_problem *, tw_error *);
-tw_status tw_tile_attention_alike_plan_of(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
-                                          tw_tile_attention_alike_plan *, tw_error *);
-tw_status tw_tile_attention_alike_steps(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
-                                        double (*predict)(const void *predictor, const tw_tile_attention_alike_plan *),
-                                        const void *predictor, tw_menu *, tw_error *);
-tw_status tw_tile_attention_alike_emit(const tw_tile_machine *, const tw_problem *, const tw_schedule *, char **source,
-                                       tw_error *);
-
 typedef struct tw_tile_attention_alike_back_plan {
   int keys, queries, dq_queries, dq_keys, groups, stages;
   bool registers;
   int64_t shared_bytes, dq_shared_bytes;
 } tw_tile_attention_alike_back_plan;
 
-tw_status tw_tile_attention_alike_back_plan_of(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
-                                               tw_tile_attention_alike_back_plan *, tw_error *);
-tw_status tw_tile_attention_alike_back_steps(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
-                                             double (*predict)(const void *predictor,
-                                                               const tw_tile_attention_alike_back_plan *),
-                                             const void *predictor, tw_menu *, tw_error *);
-tw_status tw_tile_attention_alike_back_emit(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
-                                            char **source, tw_error *);
+extern const tw_tile_family tw_tile_attention_alike, tw_tile_attention_alike_back;
 
-/* Shared by both passes. The type of a tile of `size` rows of d, with what the solver finds for how it is read. */
+/* Shared by both passes. The problems that they take; says why not. */
+tw_status tw_tile_attention_alike_supports(const tw_tile_machine *, const tw_problem *, tw_error *);
+/* The type of a tile of `size` rows of d, with what the solver finds for how it is read. */
 void tw_tile_attention_alike_tile(tw_text *, const tw_tile_machine *, const char *name, const char *size,
                                   tw_tile_access);
 /* begin(slot, step) and, through registers, lay(slot), of tiles of keys and values. */

@@ -41,7 +41,8 @@ static tw_status fits(const tw_tile_machine *machine, const PLAN *p, const char 
   return TW_OK;
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, PLAN *p, tw_error *error) {
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  PLAN *p = plan;
   const int d = (int)tw_attention_of(problem).d;
   const tw_status status = fits(machine, p, "keys", p->keys, "queries", p->queries, d, 2, &p->shared_bytes, error);
   if (status != TW_OK) return status;
@@ -50,21 +51,14 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
 
 /* ---- steps ---- */
 
-typedef struct context {
-  const tw_tile_machine *machine;
-  const tw_problem *problem;
-  double (*predict)(const void *, const PLAN *);
-  const void *predictor;
-} context;
-
-static PLAN plainest(void) {
-  return (PLAN){
-      .keys = 16, .queries = 32, .dq_queries = 16, .dq_keys = 32, .groups = 1, .stages = 1, .registers = true};
+static void plainest(const tw_tile_context *c, void *plan) {
+  (void)c;
+  *(PLAN *)plan =
+      (PLAN){.keys = 16, .queries = 32, .dq_queries = 16, .dq_keys = 32, .groups = 1, .stages = 1, .registers = true};
 }
 
 static void begin_tile(const void *with, void *plan) {
-  (void)with;
-  *(PLAN *)plan = plainest();
+  plainest(with, plan);
   ((PLAN *)plan)->registers = false;
 }
 
@@ -87,53 +81,21 @@ static const tw_verb verbs[] = {
 };
 static const tw_language language = {"attention of tiles, backward", sizeof verbs / sizeof *verbs, verbs};
 
-static tw_status apply(const context *c, const tw_schedule *s, PLAN *out, tw_error *error) {
-  const tw_status status = tw_tile_attention_alike_supports(c->problem, error);
-  *out = plainest();
-  return status == TW_OK ? tw_steps_apply(&language, c, s, out, NULL, error) : status;
-}
-
-tw_status tw_tile_attention_alike_back_plan_of(const tw_tile_machine *machine, const tw_problem *problem,
-                                               const tw_schedule *s, PLAN *out, tw_error *error) {
-  const context c = {.machine = machine, .problem = problem};
-  const tw_status status = apply(&c, s, out, error);
-  return status == TW_OK ? settle(machine, problem, out, error) : status;
-}
-
-static double judge(const void *with, const void *plan) {
-  const context *c = with;
-  PLAN p = *(const PLAN *)plan;
-  return settle(c->machine, c->problem, &p, NULL) == TW_OK ? c->predict(c->predictor, &p) : 0;
-}
-
-tw_status tw_tile_attention_alike_back_steps(const tw_tile_machine *machine, const tw_problem *problem,
-                                             const tw_schedule *s, double (*predict)(const void *, const PLAN *),
-                                             const void *predictor, tw_menu *out, tw_error *error) {
-  const context c = {.machine = machine, .problem = problem, .predict = predict, .predictor = predictor};
-  PLAN now, next;
-  const tw_status status = apply(&c, s, &now, error);
-  if (status != TW_OK) return status;
-  tw_menu_builder m = {.language = &language,
-                       .context = &c,
-                       .schedule = s,
-                       .now = &now,
-                       .next = &next,
-                       .plan_size = sizeof now,
-                       .judge = judge};
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  (void)c;
   for (int own = 16; own <= 64; own *= 2)
     for (int at_once = 32; at_once <= 128; at_once *= 2) {
-      tw_menu_offer(&m, "tile", "more keys of a group: queries and gradients are read less often",
+      tw_menu_offer(m, "tile", "more keys of a group: queries and gradients are read less often",
                     "tile keys=%d queries=%d", own, at_once);
-      tw_menu_offer(&m, "dq", "more queries of a group: keys and values are read less often", "dq queries=%d keys=%d",
+      tw_menu_offer(m, "dq", "more queries of a group: keys and values are read less often", "dq queries=%d keys=%d",
                     own, at_once);
     }
   for (int i = 1; i <= 8; i *= 2)
-    tw_menu_offer(&m, "groups", "groups of a block share the tiles that it has copied", "groups %d", i);
+    tw_menu_offer(m, "groups", "groups of a block share the tiles that it has copied", "groups %d", i);
   for (int i = 1; i <= STAGES_MAX; i++)
-    tw_menu_offer(&m, "stages", "tiles arrive while others are multiplied", "stages %d", i);
-  tw_menu_offer(&m, "copy", "copies past the registers take none of them", "copy direct");
-  tw_menu_offer(&m, "copy", "copies through registers need no wait of their own", "copy registers");
-  return tw_menu_finish(&m, out, error);
+    tw_menu_offer(m, "stages", "tiles arrive while others are multiplied", "stages %d", i);
+  tw_menu_offer(m, "copy", "copies past the registers take none of them", "copy direct");
+  tw_menu_offer(m, "copy", "copies through registers need no wait of their own", "copy registers");
 }
 
 /* ---- the kernels ---- */
@@ -322,33 +284,35 @@ static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_at
               machine->group_threads, (long long)p->dq_shared_bytes);
 }
 
-tw_status tw_tile_attention_alike_back_emit(const tw_tile_machine *machine, const tw_problem *problem,
-                                            const tw_schedule *schedule, char **source, tw_error *error) {
+static void write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t) {
   const tw_attention a = tw_attention_of(problem);
-  PLAN p;
-  tw_text t = {0};
-  const tw_status status = tw_tile_attention_alike_back_plan_of(machine, problem, schedule, &p, error);
-  if (status != TW_OK) return status;
-  const bool direct = machine->direct_bytes && !p.registers;
-  write_launch(&t, machine, &a, &p);
-  tw_text_add(&t, "#include \"%s\"\nusing namespace tw;\n\nusing type = %s;\nusing product = mma<type, 16>;\n",
+  const PLAN *p = plan;
+  const bool direct = machine->direct_bytes && !p->registers;
+  write_launch(t, machine, &a, p);
+  tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\nusing type = %s;\nusing product = mma<type, 16>;\n",
               machine->header, tw_type_name(a.type));
-  tw_text_add(&t, "constexpr float SCALE = %.9gf; /* 1 / sqrt(d), where none is given */\n", 1 / sqrt((double)a.d));
-  tw_tile_access access = {.rows = p.dq_keys, .row_bytes = (int)a.d * ELEMENT};
-  tw_tile_attention_alike_tile(&t, machine, "v", "KEYS", access);
+  tw_text_add(t, "constexpr float SCALE = %.9gf; /* 1 / sqrt(d), where none is given */\n", 1 / sqrt((double)a.d));
+  tw_tile_access access = {.rows = p->dq_keys, .row_bytes = (int)a.d * ELEMENT};
+  tw_tile_attention_alike_tile(t, machine, "v", "KEYS", access);
   access.values = access.rows_too = true;
-  tw_tile_attention_alike_tile(&t, machine, "k", "KEYS", access);
-  access.rows = p.queries;
-  tw_tile_attention_alike_tile(&t, machine, "q", "QUERIES", access);
-  tw_text_add_string(&t, prepare);
-  tw_text_add_string(&t, head_keys);
-  tw_text_add_string(&t, direct ? copies_direct : copies_held);
-  tw_tile_attention_alike_loop(&t, p.stages, direct, body_keys);
-  tw_text_add_string(&t, tail_keys);
-  tw_text_add_string(&t, head_queries);
-  tw_tile_attention_alike_copies(&t, direct);
-  tw_tile_attention_alike_loop(&t, p.stages, direct, body_queries);
-  tw_text_add_string(&t, tail_queries);
-  *source = tw_text_take(&t);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
+  tw_tile_attention_alike_tile(t, machine, "k", "KEYS", access);
+  access.rows = p->queries;
+  tw_tile_attention_alike_tile(t, machine, "q", "QUERIES", access);
+  tw_text_add_string(t, prepare);
+  tw_text_add_string(t, head_keys);
+  tw_text_add_string(t, direct ? copies_direct : copies_held);
+  tw_tile_attention_alike_loop(t, p->stages, direct, body_keys);
+  tw_text_add_string(t, tail_keys);
+  tw_text_add_string(t, head_queries);
+  tw_tile_attention_alike_copies(t, direct);
+  tw_tile_attention_alike_loop(t, p->stages, direct, body_queries);
+  tw_text_add_string(t, tail_queries);
 }
+
+const tw_tile_family tw_tile_attention_alike_back = {.language = &language,
+                                                     .plan_size = sizeof(PLAN),
+                                                     .supports = tw_tile_attention_alike_supports,
+                                                     .plainest = plainest,
+                                                     .settle = settle,
+                                                     .offers = offers,
+                                                     .write = write};

@@ -273,37 +273,30 @@ static const char products[] =
     "  }\n"
     "}\n";
 
-tw_status tw_tile_attention_back_emit(const tw_tile_machine *machine, const tw_problem *problem,
-                                      const tw_schedule *schedule, char **source, tw_error *error) {
+void tw_tile_attention_back_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan,
+                                  tw_text *t) {
   const tw_attention a = tw_attention_of(problem);
-  tw_tile_attention_plan p;
-  const tw_status status = tw_tile_attention_plan_of(machine, problem, schedule, &p, error);
-  if (status != TW_OK) return status;
-  if (!p.queries)
-    return tw_fail(error, TW_USAGE, "a kernel of tiles begins with a step such as 'tile queries=64 groups=2'");
-  tw_text t = {0};
-  tw_text_add(&t, "//: let       D = %d, QUERIES = %d, KEYS = %d, GROUPS = %d, STAGES = %d\n", (int)a.d, p.queries,
-              p.keys, p.groups, p.stages);
-  tw_text_add(&t, "//: let       CAUSAL = %d, BATCHES = %lld, HEADS_AT_ONCE = %d\n", a.causal, (long long)a.batches,
-              p.heads_at_once);
-  tw_text_add_string(&t, header);
-  tw_text_add(&t,
+  const tw_tile_attention_plan *p = plan;
+  tw_text_add(t, "//: let       D = %d, QUERIES = %d, KEYS = %d, GROUPS = %d, STAGES = %d\n", (int)a.d, p->queries,
+              p->keys, p->groups, p->stages);
+  tw_text_add(t, "//: let       CAUSAL = %d, BATCHES = %lld, HEADS_AT_ONCE = %d\n", a.causal, (long long)a.batches,
+              p->heads_at_once);
+  tw_text_add_string(t, header);
+  tw_text_add(t,
               "//: kernel    attention\n//: grid      ceildiv(sk, KEYS) * hkv * b\n//: block     (GROUPS + 1) * %d\n"
               "//: shared    %lld\n",
-              machine->group_threads, (long long)p.shared_bytes);
-  tw_text_add(&t, "//: args      q, k, v, og, kg, vg, workspace, workspace(SUMS), workspace(SUMS + LINES)\n"
-                  "//: args      hq, hkv, sq, sk, f32(scale)\n"
-                  "//: after     finish\n//: grid      ceildiv(b * hq * (ROWS / QUERIES) * GROUPS * 256, 256)\n"
-                  "//: block     256\n//: args      workspace, dQ, b, hq, sq, ROWS, f32(scale)\n");
-  tw_text_add(&t,
+              machine->group_threads, (long long)p->shared_bytes);
+  tw_text_add(t, "//: args      q, k, v, og, kg, vg, workspace, workspace(SUMS), workspace(SUMS + LINES)\n"
+                 "//: args      hq, hkv, sq, sk, f32(scale)\n"
+                 "//: after     finish\n//: grid      ceildiv(b * hq * (ROWS / QUERIES) * GROUPS * 256, 256)\n"
+                 "//: block     256\n//: args      workspace, dQ, b, hq, sq, ROWS, f32(scale)\n");
+  tw_text_add(t,
               "#include \"%s\"\nusing namespace tw;\nusing type = %s;\nconstexpr float SCALE = %.9gf; /* 1 / sqrt(d), "
               "where none is given */\n",
               machine->header, tw_type_name(a.type), 1 / sqrt((double)a.d));
-  tw_text_add_string(&t, words);
-  if (p.registers_copy) tw_text_add(&t, "    give_registers<%d>();\n", p.registers_copy);
-  tw_text_add_string(&t, copies);
-  if (p.registers_multiply) tw_text_add(&t, "    take_registers<%d>();\n", p.registers_multiply);
-  tw_text_add_string(&t, products);
-  *source = tw_text_take(&t);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
+  tw_text_add_string(t, words);
+  if (p->registers_copy) tw_text_add(t, "    give_registers<%d>();\n", p->registers_copy);
+  tw_text_add_string(t, copies);
+  if (p->registers_multiply) tw_text_add(t, "    take_registers<%d>();\n", p->registers_multiply);
+  tw_text_add_string(t, products);
 }

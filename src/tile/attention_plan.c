@@ -14,7 +14,10 @@ enum {
   BOX_MAX = 256
 };
 
-tw_status tw_tile_attention_supports(const tw_problem *p, tw_error *error) {
+#define PLAN tw_tile_attention_plan
+
+static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  (void)machine;
   const tw_attention a = tw_attention_of(p);
   if ((a.type == TW_BF16 || a.type == TW_F16) && (a.d == 64 || a.d == 128) && a.scale > 0) return TW_OK;
   return tw_fail(error, TW_USAGE,
@@ -22,8 +25,8 @@ tw_status tw_tile_attention_supports(const tw_problem *p, tw_error *error) {
                  tw_type_name(a.type), a.d);
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, tw_tile_attention_plan *p,
-                        tw_error *error) {
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
   const int d = (int)a.d;
   if (p->keys % 16 || p->keys > machine->columns)
@@ -63,8 +66,8 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
 }
 
 /* dQ of a tile is 64 x 64 for each group, and its copies, the keys and two tiles of dS fit shared memory. */
-static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *problem, tw_tile_attention_plan *p,
-                             tw_error *error) {
+static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
   const int d = (int)a.d, rows = machine->group_rows;
   if (p->queries % rows || p->queries * d != p->groups * rows * rows || p->queries > BOX_MAX)
@@ -104,15 +107,6 @@ static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *p
   if (p->heads_at_once > most) p->heads_at_once = (int)most;
   return TW_OK;
 }
-
-typedef struct context {
-  const tw_tile_machine *machine;
-  const tw_problem *problem;
-  double (*predict)(const void *, const tw_tile_attention_plan *);
-  const void *predictor;
-} context;
-
-#define PLAN tw_tile_attention_plan
 
 static void begin_tile(const void *with, void *plan) {
   (void)with;
@@ -165,37 +159,6 @@ static const tw_verb back_verbs[] = {
 static const tw_language backward = {"attention of tiles, backward", sizeof back_verbs / sizeof *back_verbs,
                                      back_verbs};
 
-static const tw_language *language_of(const tw_problem *p) {
-  return tw_attention_of(p).backward ? &backward : &forward;
-}
-
-static bool begun(const PLAN *p) { return p->keys || p->queries; }
-
-static tw_status settle_any(const tw_tile_machine *machine, const tw_problem *problem, PLAN *p, tw_error *error) {
-  return tw_attention_of(problem).backward ? settle_back(machine, problem, p, error)
-                                           : settle(machine, problem, p, error);
-}
-
-static tw_status apply(const context *c, const tw_schedule *s, PLAN *out, tw_error *error) {
-  *out = (PLAN){0};
-  const tw_status status = tw_tile_attention_supports(c->problem, error);
-  return status == TW_OK ? tw_steps_apply(language_of(c->problem), c, s, out, NULL, error) : status;
-}
-
-tw_status tw_tile_attention_plan_of(const tw_tile_machine *machine, const tw_problem *problem,
-                                    const tw_schedule *schedule, PLAN *out, tw_error *error) {
-  const context c = {.machine = machine, .problem = problem};
-  const tw_status status = apply(&c, schedule, out, error);
-  return status == TW_OK && begun(out) ? settle_any(machine, problem, out, error) : status;
-}
-
-static double judge(const void *with, const void *plan) {
-  const context *c = with;
-  PLAN p = *(const PLAN *)plan;
-  if (!begun(&p) || settle_any(c->machine, c->problem, &p, NULL) != TW_OK) return 0;
-  return c->predict(c->predictor, &p);
-}
-
 static void offer_registers(tw_menu_builder *m) {
   static const int shares[][2] = {{24, 240}, {32, 160}, {40, 232}, {24, 216}, {56, 224}};
   for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
@@ -203,42 +166,44 @@ static void offer_registers(tw_menu_builder *m) {
                   "registers copy=%d multiply=%d", shares[i][0], shares[i][1]);
 }
 
-tw_status tw_tile_attention_steps(const tw_tile_machine *machine, const tw_problem *problem,
-                                  const tw_schedule *schedule, double (*predict)(const void *, const PLAN *),
-                                  const void *predictor, tw_menu *out, tw_error *error) {
-  const context c = {.machine = machine, .problem = problem, .predict = predict, .predictor = predictor};
-  PLAN now, next;
-  const tw_status status = apply(&c, schedule, &now, error);
-  if (status != TW_OK) return status;
-  tw_menu_builder m = {.language = language_of(problem),
-                       .context = &c,
-                       .schedule = schedule,
-                       .now = &now,
-                       .next = &next,
-                       .plan_size = sizeof now,
-                       .judge = judge};
-  if (tw_attention_of(problem).backward) {
-    for (int groups = 1; groups <= 2; groups++)
-      for (int queries = 64; queries <= 128; queries += 64)
-        tw_menu_offer(&m, groups > 1 ? "tile, 2 groups" : "tile, 1 group",
-                      "queries that a block goes through at a time", "tile queries=%d groups=%d", queries, groups);
-    for (int i = 1; i <= 3; i++)
-      tw_menu_offer(&m, "stages", "copies under way hide the latency of memory", "stages %d", i);
-    offer_registers(&m);
-    return tw_menu_finish(&m, out, error);
-  }
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  (void)c;
   /* A search takes some steps of each lever: tiles that differ in kind have levers of their own. */
   static const char *const kind[3][2] = {{"narrow tile, 1 group", "wide tile, 1 group"},
                                          {"narrow tile, 2 groups", "wide tile, 2 groups"},
                                          {"narrow tile, 3 groups", "wide tile, 3 groups"}};
   for (int keys = 64; keys <= 256; keys += 16)
     for (int groups = 1; groups <= 3; groups++)
-      tw_menu_offer(&m, kind[groups - 1][keys > 128],
+      tw_menu_offer(m, kind[groups - 1][keys > 128],
                     "more keys at a time: fewer passes over the sums; more queries: keys are read less often",
                     "tile keys=%d groups=%d", keys, groups);
-  tw_menu_offer(&m, "turns", "one group multiplies while another makes weights of its scores", "turns");
+  tw_menu_offer(m, "turns", "one group multiplies while another makes weights of its scores", "turns");
   for (int i = 2; i <= 4; i++)
-    tw_menu_offer(&m, "stages", "copies under way hide the latency of memory", "stages %d", i);
-  offer_registers(&m);
-  return tw_menu_finish(&m, out, error);
+    tw_menu_offer(m, "stages", "copies under way hide the latency of memory", "stages %d", i);
+  offer_registers(m);
 }
+
+static void offers_back(tw_menu_builder *m, const tw_tile_context *c) {
+  (void)c;
+  for (int groups = 1; groups <= 2; groups++)
+    for (int queries = 64; queries <= 128; queries += 64)
+      tw_menu_offer(m, groups > 1 ? "tile, 2 groups" : "tile, 1 group", "queries that a block goes through at a time",
+                    "tile queries=%d groups=%d", queries, groups);
+  for (int i = 1; i <= 3; i++)
+    tw_menu_offer(m, "stages", "copies under way hide the latency of memory", "stages %d", i);
+  offer_registers(m);
+}
+
+const tw_tile_family tw_tile_attention = {.language = &forward,
+                                          .plan_size = sizeof(PLAN),
+                                          .supports = supports,
+                                          .settle = settle,
+                                          .offers = offers,
+                                          .write = tw_tile_attention_write};
+
+const tw_tile_family tw_tile_attention_back = {.language = &backward,
+                                               .plan_size = sizeof(PLAN),
+                                               .supports = supports,
+                                               .settle = settle_back,
+                                               .offers = offers_back,
+                                               .write = tw_tile_attention_back_write};

@@ -272,12 +272,8 @@ static void write_store(writer *w) {
     write_store_last(w);
 }
 
-tw_status tw_tile_conv_emit(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
-                            char **source, tw_error *error) {
-  writer w = {.machine = machine, .v = tw_tile_conv_of(problem)};
-  const tw_status status = tw_tile_conv_plan_of(machine, problem, schedule, &w.p, error);
-  if (status != TW_OK) return status;
-  if (!w.p.x) return tw_fail(error, TW_USAGE, "a kernel of tiles begins with a step such as 'tile x=8 y=8 n=96'");
+void tw_tile_conv_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *out) {
+  writer w = {.machine = machine, .v = tw_tile_conv_of(problem), .p = *(const tw_tile_conv_plan *)plan};
   tw_text *t = &w.text;
   write_constants(&w);
   write_launch(&w);
@@ -302,6 +298,5 @@ tw_status tw_tile_conv_emit(const tw_tile_machine *machine, const tw_problem *pr
   if (w.p.registers_multiply) tw_text_add(t, "    take_registers<%d>();\n", w.p.registers_multiply);
   write_multiply(&w);
   write_store(&w);
-  *source = tw_text_take(t);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
+  *out = w.text;
 }

@@ -18,9 +18,7 @@
 #include <stdint.h>
 
 #include "op/conv.h"
-#include "tile/machine.h"
-#include "tilewright/menu.h"
-#include "tilewright/op.h"
+#include "tile/family.h"
 
 typedef struct tw_tile_conv_plan {
   int x, y, n, groups; /* x = 0: no tiles yet */
@@ -34,15 +32,10 @@ typedef struct tw_tile_conv_plan {
   int64_t shared_bytes;
 } tw_tile_conv_plan;
 
-/* The problems that these kernels take; says why not. */
-tw_status tw_tile_conv_supports(const tw_problem *, tw_error *);
-tw_status tw_tile_conv_plan_of(const tw_tile_machine *, const tw_problem *, const tw_schedule *, tw_tile_conv_plan *,
-                               tw_error *);
-tw_status tw_tile_conv_steps(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
-                             double (*predict)(const void *predictor, const tw_tile_conv_plan *), const void *predictor,
-                             tw_menu *, tw_error *);
-tw_status tw_tile_conv_emit(const tw_tile_machine *, const tw_problem *, const tw_schedule *, char **source,
-                            tw_error *);
+extern const tw_tile_family tw_tile_conv;
+
+/* Its writer. */
+void tw_tile_conv_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *);
 
 /* A conv2d or conv3d problem. */
 tw_conv tw_tile_conv_of(const tw_problem *);

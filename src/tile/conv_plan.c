@@ -22,7 +22,8 @@ static bool is_conv2d(const tw_problem *p) { return strcmp(p->op->name, "conv2d"
 
 tw_conv tw_tile_conv_of(const tw_problem *p) { return is_conv2d(p) ? tw_conv_of_conv2d(p) : tw_conv_of_conv3d(p); }
 
-tw_status tw_tile_conv_supports(const tw_problem *p, tw_error *error) {
+static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  (void)machine;
   const tw_conv v = tw_tile_conv_of(p);
   const bool real = v.input == TW_F32 || v.input == TW_BF16 || v.input == TW_F16;
   if (is_conv2d(p) && tw_conv2d_of(p).pool)
@@ -46,7 +47,9 @@ static tw_status check_products(const tw_conv *v, const PLAN *p, tw_error *error
   return TW_OK;
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_conv *v, PLAN *p, tw_error *error) {
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  const tw_conv conv = tw_tile_conv_of(problem), *v = &conv;
+  PLAN *p = plan;
   const tw_status status = check_products(v, p, error);
   if (status != TW_OK) return status;
   if (p->x * p->y != machine->group_rows)
@@ -101,20 +104,14 @@ static tw_status settle(const tw_tile_machine *machine, const tw_conv *v, PLAN *
   return TW_OK;
 }
 
-typedef struct context {
-  const tw_tile_machine *machine;
-  tw_conv v;
-  double (*predict)(const void *, const PLAN *);
-  const void *predictor;
-} context;
-
 static void begin_tile(const void *with, void *plan) {
-  const tw_conv *v = &((const context *)with)->v;
+  const tw_tile_context *c = with;
+  const tw_conv v = tw_tile_conv_of(c->problem);
   *(PLAN *)plan = (PLAN){.groups = 2};
-  if (v->input != TW_F32) return;
-  const bool full = v->arithmetic != TW_ARITHMETIC_BF16; /* then sums that are cut are short */
+  if (v.input != TW_F32) return;
+  const bool full = v.arithmetic != TW_ARITHMETIC_BF16; /* then sums that are cut are short */
   ((PLAN *)plan)->products = full ? 6 : 1;
-  ((PLAN *)plan)->promote = full ? ((const context *)with)->machine->panel_bytes / ELEMENT : 0;
+  ((PLAN *)plan)->promote = full ? c->machine->panel_bytes / ELEMENT : 0;
 }
 
 static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
@@ -153,41 +150,8 @@ static const tw_verb verbs[] = {
 };
 static const tw_language language = {"convolutions of tiles", sizeof verbs / sizeof *verbs, verbs};
 
-static tw_status apply(const context *c, const tw_problem *problem, const tw_schedule *s, PLAN *out, tw_error *error) {
-  *out = (PLAN){0};
-  const tw_status status = tw_tile_conv_supports(problem, error);
-  return status == TW_OK ? tw_steps_apply(&language, c, s, out, NULL, error) : status;
-}
-
-tw_status tw_tile_conv_plan_of(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
-                               PLAN *out, tw_error *error) {
-  const context c = {.machine = machine, .v = tw_tile_conv_of(problem)};
-  const tw_status status = apply(&c, problem, schedule, out, error);
-  return status == TW_OK && out->x ? settle(machine, &c.v, out, error) : status;
-}
-
-/* f32 without products is on its way: its cost is that of three. */
-static double judge(const void *with, const void *plan) {
-  const context *c = with;
-  PLAN p = *(const PLAN *)plan;
-  if (!p.x || settle(c->machine, &c->v, &p, NULL) != TW_OK) return 0;
-  return c->predict(c->predictor, &p);
-}
-
-tw_status tw_tile_conv_steps(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
-                             double (*predict)(const void *, const PLAN *), const void *predictor, tw_menu *out,
-                             tw_error *error) {
-  const context c = {.machine = machine, .v = tw_tile_conv_of(problem), .predict = predict, .predictor = predictor};
-  PLAN now, next;
-  const tw_status status = apply(&c, problem, schedule, &now, error);
-  if (status != TW_OK) return status;
-  tw_menu_builder m = {.language = &language,
-                       .context = &c,
-                       .schedule = schedule,
-                       .now = &now,
-                       .next = &next,
-                       .plan_size = sizeof now,
-                       .judge = judge};
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  const bool f32 = tw_tile_conv_of(c->problem).input == TW_F32;
   /* A search takes some steps of each lever: tiles that differ in kind have levers of their own. */
   static const char *const kind[3][2] = {{"narrow tile, 1 group", "wide tile, 1 group"},
                                          {"narrow tile, 2 groups", "wide tile, 2 groups"},
@@ -195,18 +159,23 @@ tw_status tw_tile_conv_steps(const tw_tile_machine *machine, const tw_problem *p
   for (int x = 1; x <= 64; x *= 2)
     for (int n = 32; n <= 256; n += 32)
       for (int groups = 1; groups <= 3; groups++)
-        tw_menu_offer(&m, kind[groups - 1][n > 96],
-                      "rectangles of places that fill the image leave few products unused",
+        tw_menu_offer(m, kind[groups - 1][n > 96], "rectangles of places that fill the image leave few products unused",
                       "tile x=%d y=%d n=%d groups=%d", x, 64 / x, n, groups);
   for (int i = 0; i <= TW_CONV_DIMS; i++)
-    tw_menu_offer(&m, "fold", "few channels fill what a copy moves when windows become channels", "fold %d", i);
+    tw_menu_offer(m, "fold", "few channels fill what a copy moves when windows become channels", "fold %d", i);
   static const int products[] = {1, 3, 6};
-  for (size_t i = 0; c.v.input == TW_F32 && i < sizeof products / sizeof *products; i++)
-    tw_menu_offer(&m, "products", "f32 on the matrix unit, as parts of 16 bits", "products %d", products[i]);
+  for (size_t i = 0; f32 && i < sizeof products / sizeof *products; i++)
+    tw_menu_offer(m, "products", "f32 on the matrix unit, as parts of 16 bits", "products %d", products[i]);
   for (int i = 128; i <= 1024; i *= 2)
-    tw_menu_offer(&m, "promote", "the matrix unit cuts long sums; short ones are added outside of it", "promote k=%d",
+    tw_menu_offer(m, "promote", "the matrix unit cuts long sums; short ones are added outside of it", "promote k=%d",
                   i);
   for (int i = 2; i <= STAGES_MAX; i++)
-    tw_menu_offer(&m, "stages", "copies under way hide the latency of memory", "stages %d", i);
-  return tw_menu_finish(&m, out, error);
+    tw_menu_offer(m, "stages", "copies under way hide the latency of memory", "stages %d", i);
 }
+
+const tw_tile_family tw_tile_conv = {.language = &language,
+                                     .plan_size = sizeof(PLAN),
+                                     .supports = supports,
+                                     .settle = settle,
+                                     .offers = offers,
+                                     .write = tw_tile_conv_write};

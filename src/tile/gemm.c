@@ -392,14 +392,8 @@ static void write_tiled(writer *w) {
   tw_text_add(t, "}\n");
 }
 
-tw_status tw_tile_gemm_emit(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
-                            char **source, tw_error *error) {
-  writer w = {.machine = machine, .g = tw_gemm_of(problem)};
-  const tw_status status = tw_tile_gemm_plan_of(machine, problem, schedule, &w.p, error);
-  if (status != TW_OK) return status;
-  if (!w.p.m)
-    return tw_fail(error, TW_USAGE, "a kernel of tiles begins with a step such as 'tile m=128 n=256 groups=2'");
+void tw_tile_gemm_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *out) {
+  writer w = {.machine = machine, .g = tw_gemm_of(problem), .p = *(const tw_tile_gemm_plan *)plan};
   write_tiled(&w);
-  *source = tw_text_take(&w.text);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
+  *out = w.text;
 }

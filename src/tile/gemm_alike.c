@@ -370,12 +370,9 @@ static void write_kernel(writer *w) {
                 split ? "as_is()" : "finish");
 }
 
-tw_status tw_tile_alike_emit(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
-                             char **source, tw_error *error) {
-  writer w = {.machine = machine, .g = tw_gemm_of(problem)};
+void tw_tile_alike_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *out) {
+  writer w = {.machine = machine, .g = tw_gemm_of(problem), .p = *(const tw_tile_alike_plan *)plan};
   tw_text *t = &w.text;
-  const tw_status status = tw_tile_alike_plan_of(machine, problem, schedule, &w.p, error);
-  if (status != TW_OK) return status;
   write_launch(&w);
   tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\nusing product = mma<%s, %d, %s>;\n", machine->header,
               tw_tile_type_word(w.g.a), w.p.side, tw_tile_type_word(w.g.b));
@@ -386,6 +383,5 @@ tw_status tw_tile_alike_emit(const tw_tile_machine *machine, const tw_problem *p
   tw_tile_result_write(t, &w.g);
   write_kernel(&w);
   if (w.p.split > 1) tw_tile_parts_write(&w.text, &w.g);
-  *source = tw_text_take(t);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
+  *out = w.text;
 }

@@ -23,9 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tile/machine.h"
-#include "tilewright/menu.h"
-#include "tilewright/op.h"
+#include "tile/family.h"
 
 typedef enum tw_tile_way { TW_TILE_DIRECT, TW_TILE_REGISTERS, TW_TILE_ELEMENTS } tw_tile_way;
 
@@ -49,15 +47,9 @@ typedef struct tw_tile_alike_plan {
   int sums; /* registers of a thread */
 } tw_tile_alike_plan;
 
-/* The problems that these kernels take; says why not. */
-tw_status tw_tile_alike_supports(const tw_tile_machine *, const tw_problem *, tw_error *);
-tw_status tw_tile_alike_plan_of(const tw_tile_machine *, const tw_problem *, const tw_schedule *, tw_tile_alike_plan *,
-                                tw_error *);
-tw_status tw_tile_alike_steps(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
-                              double (*predict)(const void *predictor, const tw_tile_alike_plan *),
-                              const void *predictor, tw_menu *, tw_error *);
-/* The kernel, with the launch that docs/launch.md describes, as a malloc'ed string. */
-tw_status tw_tile_alike_emit(const tw_tile_machine *, const tw_problem *, const tw_schedule *, char **source,
-                             tw_error *);
+extern const tw_tile_family tw_tile_alike;
+
+/* Its writer. */
+void tw_tile_alike_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *);
 
 #endif

@@ -18,7 +18,7 @@ enum {
 static int element_bytes(tw_type t) { return tw_type_bits(t) / 8; }
 static bool is_real(tw_type t) { return t == TW_F32 || t == TW_F16 || t == TW_BF16; }
 
-tw_status tw_tile_alike_supports(const tw_tile_machine *machine, const tw_problem *problem, tw_error *error) {
+static tw_status supports(const tw_tile_machine *machine, const tw_problem *problem, tw_error *error) {
   const tw_gemm g = tw_gemm_of(problem);
   const bool sums = g.acc == TW_F32 ? is_real(g.c) : g.acc == TW_I32 && g.c != TW_BFP16;
   const bool plain = g.a_rounding == TW_GEMM_A_EXACT && !g.quantize;
@@ -38,7 +38,9 @@ static bool aligned(int64_t pitch, int64_t columns, tw_type t) {
   return pitch * size % CHUNK == 0 && columns * size % CHUNK == 0;
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *p, tw_error *error) {
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
+  PLAN *p = plan;
   const int size = element_bytes(g->a), groups = p->groups_m * p->groups_n, row = p->k * size;
   const bool across = machine->transposing_reads && size == 2;
   p->deep = machine->product_bytes(g->a) / size * (machine->group_threads / p->side);
@@ -118,29 +120,21 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *
 
 /* ---- steps ---- */
 
-typedef struct context {
-  const tw_tile_machine *machine;
-  tw_gemm g;
-  double (*predict)(const void *, const PLAN *);
-  const void *predictor;
-} context;
-
-static PLAN plainest(const tw_gemm *g) {
-  return (PLAN){.m = 64,
-                .n = 64,
-                .k = 128 / element_bytes(g->a),
-                .groups_m = 2,
-                .groups_n = 2,
-                .side = 16,
-                .stages = 1,
-                .registers = true,
-                .split = 1};
+static void plainest(const tw_tile_context *c, void *plan) {
+  *(PLAN *)plan = (PLAN){.m = 64,
+                         .n = 64,
+                         .k = 128 / element_bytes(tw_gemm_of(c->problem).a),
+                         .groups_m = 2,
+                         .groups_n = 2,
+                         .side = 16,
+                         .stages = 1,
+                         .registers = true,
+                         .split = 1};
 }
 
 /* A new tile begins anew: what went with the old one may not fit it. */
 static void begin_tile(const void *with, void *plan) {
-  const context *c = with;
-  *(PLAN *)plan = plainest(&c->g);
+  plainest(with, plan);
   ((PLAN *)plan)->registers = false;
 }
 
@@ -158,7 +152,7 @@ static tw_status then_product(const void *with, void *plan, unsigned given, tw_e
 /* Turns need two groups a SIMD and two stages: where a schedule has others yet, they come with it. So a search gets there in
  * one step, and not by way of more groups alone, which are slower. */
 static tw_status then_turns(const void *with, void *plan, unsigned given, tw_error *error) {
-  const int simds = ((const context *)with)->machine->simds;
+  const int simds = ((const tw_tile_context *)with)->machine->simds;
   PLAN *p = plan;
   (void)given;
   if (p->turns == 3) return tw_fail(error, TW_USAGE, "is not of 2 or 4 turns a step");
@@ -204,27 +198,7 @@ static const tw_verb verbs[] = {
 };
 static const tw_language language = {"gemm of tiles", sizeof verbs / sizeof *verbs, verbs};
 
-static tw_status apply(const context *c, const tw_problem *problem, const tw_schedule *schedule, PLAN *out,
-                       tw_error *error) {
-  const tw_status status = tw_tile_alike_supports(c->machine, problem, error);
-  *out = plainest(&c->g);
-  return status == TW_OK ? tw_steps_apply(&language, c, schedule, out, NULL, error) : status;
-}
-
-tw_status tw_tile_alike_plan_of(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
-                                PLAN *out, tw_error *error) {
-  const context c = {.machine = machine, .g = tw_gemm_of(problem)};
-  const tw_status status = apply(&c, problem, schedule, out, error);
-  return status == TW_OK ? settle(machine, &c.g, out, error) : status;
-}
-
 /* ---- the menu ---- */
-
-static double judge(const void *with, const void *plan) {
-  const context *c = with;
-  PLAN p = *(const PLAN *)plan;
-  return settle(c->machine, &c->g, &p, NULL) == TW_OK ? c->predict(c->predictor, &p) : 0;
-}
 
 static void offer_tiles(tw_menu_builder *m, int usual_k) {
   static const int sizes[] = {16, 32, 64, 96, 128, 192, 256};
@@ -239,47 +213,41 @@ static void offer_tiles(tw_menu_builder *m, int usual_k) {
     }
 }
 
-tw_status tw_tile_alike_steps(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
-                              double (*predict)(const void *, const PLAN *), const void *predictor, tw_menu *out,
-                              tw_error *error) {
-  const context c = {.machine = machine, .g = tw_gemm_of(problem), .predict = predict, .predictor = predictor};
-  PLAN now, next;
-  const tw_status status = apply(&c, problem, schedule, &now, error);
-  if (status != TW_OK) return status;
-  tw_menu_builder m = {.language = &language,
-                       .context = &c,
-                       .schedule = schedule,
-                       .now = &now,
-                       .next = &next,
-                       .plan_size = sizeof now,
-                       .judge = judge};
-  offer_tiles(&m, 128 / element_bytes(c.g.a));
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  const tw_gemm g = tw_gemm_of(c->problem);
+  const PLAN *now = m->now;
+  offer_tiles(m, 128 / element_bytes(g.a));
   for (int i = 1; i <= 4; i *= 2)
     for (int j = 1; j <= 4; j *= 2)
-      tw_menu_offer(&m, "groups",
+      tw_menu_offer(m, "groups",
                     "groups of a block share what it has copied; each needs registers of its own for its sums",
                     "groups m=%d n=%d", i, j);
   for (int i = 16; i <= 32; i *= 2)
-    tw_menu_offer(&m, "product", "larger products read fewer operands, smaller ones have more freedom", "product %d",
-                  i);
+    tw_menu_offer(m, "product", "larger products read fewer operands, smaller ones have more freedom", "product %d", i);
   for (int i = 1; i <= STAGES_MAX; i++)
-    tw_menu_offer(&m, "stages", "tiles arrive while others are multiplied", "stages %d", i);
-  tw_menu_offer(&m, "copy", "copies past the registers take none of them and no instructions to lay them down",
+    tw_menu_offer(m, "stages", "tiles arrive while others are multiplied", "stages %d", i);
+  tw_menu_offer(m, "copy", "copies past the registers take none of them and no instructions to lay them down",
                 "copy direct");
-  tw_menu_offer(&m, "copy", "copies through registers need no wait of their own", "copy registers");
+  tw_menu_offer(m, "copy", "copies through registers need no wait of their own", "copy registers");
   /* where every processor has several tiles nothing is gained, and the parts are executed as a whole to be checked */
-  const int64_t tiles = (c.g.m + now.m - 1) / now.m * ((c.g.n + now.n - 1) / now.n);
-  const bool few = tiles < SPLIT_BELOW * (int64_t)machine->processors;
-  for (int i = 1; i <= 16 && (few || now.split > 1); i += i < 4 ? 1 : i / 2)
-    tw_menu_offer(&m, "split", "few tiles of long sums keep every processor busy when blocks share them", "split %d",
-                  i);
+  const int64_t tiles = (g.m + now->m - 1) / now->m * ((g.n + now->n - 1) / now->n);
+  const bool few = tiles < SPLIT_BELOW * (int64_t)c->machine->processors;
+  for (int i = 1; i <= 16 && (few || now->split > 1); i += i < 4 ? 1 : i / 2)
+    tw_menu_offer(m, "split", "few tiles of long sums keep every processor busy when blocks share them", "split %d", i);
   for (int i = 2; i <= 4; i += 2)
-    tw_menu_offer(&m, "turns", "half of the groups multiply while the others read and copy", "turns %d", i);
-  tw_menu_offer(&m, "interleave", "reads and copies hide among products", "interleave");
-  tw_menu_offer(&m, "ahead", "operands of the next products are read while these multiply", "ahead");
+    tw_menu_offer(m, "turns", "half of the groups multiply while the others read and copy", "turns %d", i);
+  tw_menu_offer(m, "interleave", "reads and copies hide among products", "interleave");
+  tw_menu_offer(m, "ahead", "operands of the next products are read while these multiply", "ahead");
   for (int window = 1; window <= 16; window *= 2)
     for (int chunk = window; chunk <= 8 * window; chunk *= 2)
-      tw_menu_offer(&m, "order", "blocks of a chip read the same rows and columns: its cache holds them",
+      tw_menu_offer(m, "order", "blocks of a chip read the same rows and columns: its cache holds them",
                     "order window=%d chunk=%d", window, chunk);
-  return tw_menu_finish(&m, out, error);
 }
+
+const tw_tile_family tw_tile_alike = {.language = &language,
+                                      .plan_size = sizeof(PLAN),
+                                      .supports = supports,
+                                      .plainest = plainest,
+                                      .settle = settle,
+                                      .offers = offers,
+                                      .write = tw_tile_alike_write};

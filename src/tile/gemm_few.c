@@ -2,7 +2,6 @@
 #include "tile/gemm_few.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "op/gemm_problem.h"
 #include "tile/gemm_result.h"
@@ -27,7 +26,7 @@ bool tw_tile_few_only(const tw_problem *p) { return tw_gemm_of(p).packed; }
 
 static bool is_16(tw_type t) { return t == TW_BF16 || t == TW_F16; }
 
-tw_status tw_tile_few_supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   const tw_gemm g = tw_gemm_of(p);
   const bool c = g.c == TW_F32 || is_16(g.c);
   const bool plain = is_16(g.a) && g.b == g.a && g.b_transposed && g.ldb % 8 == 0;
@@ -73,7 +72,9 @@ static int64_t shared_bytes(const PLAN *p, int stages) {
   return ALIGNMENT + stages * stage_bytes(p) + 2 * stages * BARRIER_BYTES;
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *p, tw_error *error) {
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
+  PLAN *p = plan;
   const int panel = codes_of_panel(g), load = g->b == TW_TERNARY ? 4 : 1;
   if (!p->k) p->k = panel;
   if (!p->rows) p->rows = p->n % 32 ? 16 : 32;
@@ -127,13 +128,6 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *
 
 /* ---- steps ---- */
 
-typedef struct context {
-  const tw_tile_machine *machine;
-  tw_gemm g;
-  double (*predict)(const void *, const PLAN *);
-  const void *predictor;
-} context;
-
 static void begin(const void *with, void *plan) {
   (void)with;
   *(PLAN *)plan = (PLAN){.blocks = 1, .split = 1};
@@ -165,44 +159,11 @@ static const tw_verb verbs[] = {
 };
 static const tw_language language = {"gemm of few rows", sizeof verbs / sizeof *verbs, verbs};
 
-static tw_status apply(const context *c, const tw_problem *p, const tw_schedule *s, PLAN *out, tw_error *error) {
-  const tw_status status = tw_tile_few_supports(c->machine, p, error);
-  *out = (PLAN){0};
-  return status == TW_OK ? tw_steps_apply(&language, c, s, out, NULL, error) : status;
-}
-
-tw_status tw_tile_few_plan_of(const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s, PLAN *out,
-                              tw_error *error) {
-  const context c = {.machine = machine, .g = tw_gemm_of(p)};
-  const tw_status status = apply(&c, p, s, out, error);
-  if (status != TW_OK) return status;
-  if (!out->n) return tw_fail(error, TW_USAGE, "a kernel of few rows begins with a step such as 'few n=64'");
-  return settle(machine, &c.g, out, error);
-}
-
-static double judge(const void *with, const void *plan) {
-  const context *c = with;
-  PLAN p = *(const PLAN *)plan;
-  return p.n && settle(c->machine, &c->g, &p, NULL) == TW_OK ? c->predict(c->predictor, &p) : 0;
-}
-
-tw_status tw_tile_few_steps(const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s,
-                            double (*predict)(const void *, const PLAN *), const void *predictor, tw_menu *out,
-                            tw_error *error) {
-  const context c = {.machine = machine, .g = tw_gemm_of(p), .predict = predict, .predictor = predictor};
-  PLAN now, next;
-  const tw_status status = apply(&c, p, s, &now, error);
-  if (status != TW_OK) return status;
-  tw_menu_builder m = {.language = &language,
-                       .context = &c,
-                       .schedule = s,
-                       .now = &now,
-                       .next = &next,
-                       .plan_size = sizeof now,
-                       .judge = judge};
-  const int panel = codes_of_panel(&c.g);
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  const tw_gemm g = tw_gemm_of(c->problem);
+  const int panel = codes_of_panel(&g);
   /* Shares of a processor, too: with as many columns for each block none waits for others at the end. */
-  const int share = (int)(c.g.n + machine->processors - 1) / machine->processors;
+  const int share = (int)(g.n + c->machine->processors - 1) / c->machine->processors;
   const int columns[] = {16, 32, 64, 128, (share / 2 + 15) / 16 * 16, (share + 15) / 16 * 16};
   static const char *const lever[] = {"narrow blocks", "narrow blocks", "wide blocks",
                                       "wide blocks",   "shares",        "shares"};
@@ -210,15 +171,14 @@ tw_status tw_tile_few_steps(const tw_tile_machine *machine, const tw_problem *p,
     for (int k = panel; k <= 4 * panel; k *= 2)
       for (int rows = 16; rows <= 64; rows *= 2)
         for (int warps = 1; warps <= 8; warps *= 2)
-          tw_menu_offer(&m, lever[i], "weights go by once; warps that share k keep few columns busy",
+          tw_menu_offer(m, lever[i], "weights go by once; warps that share k keep few columns busy",
                         "few n=%d k=%d rows=%d warps=%d", columns[i], k, rows, warps);
   for (int i = 1; i <= 6; i++)
-    tw_menu_offer(&m, "blocks", "while one block begins or ends another reads", "blocks %d", i);
+    tw_menu_offer(m, "blocks", "while one block begins or ends another reads", "blocks %d", i);
   for (int i = 1; i <= 8; i++)
-    tw_menu_offer(&m, "split", "few columns keep every processor busy when blocks share k", "split %d", i);
+    tw_menu_offer(m, "split", "few columns keep every processor busy when blocks share k", "split %d", i);
   for (int i = 2; i <= STAGES_MAX; i += i < 4 ? 1 : 2)
-    tw_menu_offer(&m, "stages", "copies under way hide the latency of memory", "stages %d", i);
-  return tw_menu_finish(&m, out, error);
+    tw_menu_offer(m, "stages", "copies under way hide the latency of memory", "stages %d", i);
 }
 
 /* ---- the kernel ---- */
@@ -341,16 +301,16 @@ static void write_kernel(tw_text *t, const tw_gemm *g, const PLAN *p) {
               split ? "  sync_team(); /* nobody leaves while others read from it */\n" : "");
 }
 
-tw_status tw_tile_few_emit(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *s,
-                           char **source, tw_error *error) {
+static void write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t) {
   const tw_gemm g = tw_gemm_of(problem);
-  PLAN p;
-  tw_text t = {0};
-  const tw_status status = tw_tile_few_plan_of(machine, problem, s, &p, error);
-  if (status != TW_OK) return status;
-  write_launch(&t, machine, &g, &p);
-  tw_text_add(&t, "#include \"%s\"\nusing namespace tw;\n\n", machine->header);
-  write_kernel(&t, &g, &p);
-  *source = tw_text_take(&t);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
+  write_launch(t, machine, &g, plan);
+  tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\n", machine->header);
+  write_kernel(t, &g, plan);
 }
+
+const tw_tile_family tw_tile_few = {.language = &language,
+                                    .plan_size = sizeof(PLAN),
+                                    .supports = supports,
+                                    .settle = settle,
+                                    .offers = offers,
+                                    .write = write};

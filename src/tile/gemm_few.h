@@ -12,9 +12,7 @@
 #ifndef TW_TILE_GEMM_FEW_H
 #define TW_TILE_GEMM_FEW_H
 
-#include "tile/machine.h"
-#include "tilewright/menu.h"
-#include "tilewright/op.h"
+#include "tile/family.h"
 
 typedef struct tw_tile_few_plan {
   int n, k, rows, warps, stages, blocks, split; /* n = 0: no step yet */
@@ -27,13 +25,6 @@ typedef struct tw_tile_few_plan {
 
 /* Is it a problem for this structure alone? Its weights are packed. */
 bool tw_tile_few_only(const tw_problem *);
-tw_status tw_tile_few_supports(const tw_tile_machine *, const tw_problem *, tw_error *);
-tw_status tw_tile_few_plan_of(const tw_tile_machine *, const tw_problem *, const tw_schedule *, tw_tile_few_plan *,
-                              tw_error *);
-/* Legal next steps, those of a schedule that is empty or begins with `few`. */
-tw_status tw_tile_few_steps(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
-                            double (*predict)(const void *predictor, const tw_tile_few_plan *), const void *predictor,
-                            tw_menu *, tw_error *);
-tw_status tw_tile_few_emit(const tw_tile_machine *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+extern const tw_tile_family tw_tile_few;
 
 #endif

@@ -22,9 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tile/machine.h"
-#include "tilewright/menu.h"
-#include "tilewright/op.h"
+#include "tile/family.h"
 
 typedef struct tw_tile_gemm_plan {
   int m, n, k, groups; /* m = 0: no tiles yet */
@@ -39,16 +37,10 @@ typedef struct tw_tile_gemm_plan {
   int64_t shared_bytes;
 } tw_tile_gemm_plan;
 
-/* What the schedule means for the problem; TW_USAGE with the step that is illegal. */
-tw_status tw_tile_gemm_plan_of(const tw_tile_machine *, const tw_problem *, const tw_schedule *, tw_tile_gemm_plan *,
-                               tw_error *);
-/* Legal next steps, with lever and reason; predicted_cost is what `predict` says of the plan after the step. */
-tw_status tw_tile_gemm_steps(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
-                             double (*predict)(const void *predictor, const tw_tile_gemm_plan *), const void *predictor,
-                             tw_menu *, tw_error *);
-/* The kernel, with the launch that docs/launch.md describes, as a malloc'ed string. */
-tw_status tw_tile_gemm_emit(const tw_tile_machine *, const tw_problem *, const tw_schedule *, char **source,
-                            tw_error *);
+extern const tw_tile_family tw_tile_gemm;
+
+/* Its writer. */
+void tw_tile_gemm_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *);
 
 /* What A and B are in shared tiles. */
 tw_type tw_tile_gemm_factor(const tw_tile_gemm_plan *, tw_type a);
@@ -58,8 +50,5 @@ typedef struct tw_tile_parts {
   int planes, a, b;
 } tw_tile_parts;
 tw_tile_parts tw_tile_parts_of(int products);
-
-/* The types that these kernels can have; says why not. */
-tw_status tw_tile_gemm_supports(const tw_problem *, tw_error *);
 
 #endif

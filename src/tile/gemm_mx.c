@@ -18,7 +18,7 @@ static tw_type stored_a(const tw_gemm *g) { return is_mx(g->a) ? TW_F32 : g->a; 
 /* Registers of a block's codes, of a lane. */
 static int words_of(tw_type t) { return tw_type_bits(t); }
 
-tw_status tw_tile_mx_supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   const tw_gemm g = tw_gemm_of(p);
   const bool c = g.c == TW_F32 || g.c == TW_BF16 || g.c == TW_F16, a = g.quantize ? !is_mx(g.a) : is_mx(g.a);
   const int each = 128 / tw_type_bits(stored_a(&g)); /* elements of 16 bytes */
@@ -32,7 +32,9 @@ tw_status tw_tile_mx_supports(const tw_tile_machine *machine, const tw_problem *
       each);
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *p, tw_error *error) {
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
+  PLAN *p = plan;
   const int rows = p->m / SIDE, cols = p->n / p->groups / PAIR, blocks = 2 * rows;
   if (p->m % SIDE || p->n % (p->groups * PAIR))
     return tw_fail(error, TW_USAGE, "a tile of %d x %d is not of whole 16 rows, and 32 columns for each of %d groups",
@@ -58,19 +60,12 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, PLAN *
 
 /* ---- steps ---- */
 
-typedef struct context {
-  const tw_tile_machine *machine;
-  tw_gemm g;
-  double (*predict)(const void *, const PLAN *);
-  const void *predictor;
-} context;
-
-static PLAN plainest(void) { return (PLAN){.m = 16, .n = 32, .groups = 1, .ahead = 1, .split = 1}; }
-
-static void begin_tile(const void *with, void *plan) {
-  (void)with;
-  *(PLAN *)plan = plainest();
+static void plainest(const tw_tile_context *c, void *plan) {
+  (void)c;
+  *(PLAN *)plan = (PLAN){.m = 16, .n = 32, .groups = 1, .ahead = 1, .split = 1};
 }
+
+static void begin_tile(const void *with, void *plan) { plainest(with, plan); }
 
 static const tw_verb verbs[] = {
     {.name = "tile",
@@ -88,54 +83,21 @@ static const tw_verb verbs[] = {
 };
 static const tw_language language = {"gemm of block-scaled tiles", sizeof verbs / sizeof *verbs, verbs};
 
-static tw_status apply(const context *c, const tw_problem *p, const tw_schedule *s, PLAN *out, tw_error *error) {
-  const tw_status status = tw_tile_mx_supports(c->machine, p, error);
-  *out = plainest();
-  return status == TW_OK ? tw_steps_apply(&language, c, s, out, NULL, error) : status;
-}
-
-tw_status tw_tile_mx_plan_of(const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s, PLAN *out,
-                             tw_error *error) {
-  const context c = {.machine = machine, .g = tw_gemm_of(p)};
-  const tw_status status = apply(&c, p, s, out, error);
-  return status == TW_OK ? settle(machine, &c.g, out, error) : status;
-}
-
-static double judge(const void *with, const void *plan) {
-  const context *c = with;
-  PLAN p = *(const PLAN *)plan;
-  return settle(c->machine, &c->g, &p, NULL) == TW_OK ? c->predict(c->predictor, &p) : 0;
-}
-
-tw_status tw_tile_mx_steps(const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s,
-                           double (*predict)(const void *, const PLAN *), const void *predictor, tw_menu *out,
-                           tw_error *error) {
-  const context c = {.machine = machine, .g = tw_gemm_of(p), .predict = predict, .predictor = predictor};
-  PLAN now, next;
-  const tw_status status = apply(&c, p, s, &now, error);
-  if (status != TW_OK) return status;
-  tw_menu_builder m = {.language = &language,
-                       .context = &c,
-                       .schedule = s,
-                       .now = &now,
-                       .next = &next,
-                       .plan_size = sizeof now,
-                       .judge = judge};
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  (void)c;
   for (int i = 16; i <= 256; i *= 2)
     for (int j = 32; j <= 512; j *= 2)
-      tw_menu_offer(&m, "tile", "operands of a tile are read once for all of it; small ones keep every processor busy",
+      tw_menu_offer(m, "tile", "operands of a tile are read once for all of it; small ones keep every processor busy",
                     "tile m=%d n=%d", i, j);
   for (int i = 1; i <= 8; i *= 2)
-    tw_menu_offer(&m, "groups", "groups of a block quantize A together, once for all", "groups %d", i);
+    tw_menu_offer(m, "groups", "groups of a block quantize A together, once for all", "groups %d", i);
   for (int i = 1; i <= AHEAD_MAX; i++)
-    tw_menu_offer(&m, "ahead", "operands on their way hide the latency of memory", "ahead %d", i);
+    tw_menu_offer(m, "ahead", "operands on their way hide the latency of memory", "ahead %d", i);
   for (int i = 1; i <= 32; i += i < 4 ? 1 : i / 2)
-    tw_menu_offer(&m, "split", "few tiles of long sums keep every processor busy when blocks share them", "split %d",
-                  i);
+    tw_menu_offer(m, "split", "few tiles of long sums keep every processor busy when blocks share them", "split %d", i);
   for (int i = 1; i <= 8; i *= 2)
-    tw_menu_offer(&m, "order", "blocks of a chip read the same rows and columns: its cache holds them",
+    tw_menu_offer(m, "order", "blocks of a chip read the same rows and columns: its cache holds them",
                   "order window=%d chunk=%d", i, 2 * i);
-  return tw_menu_finish(&m, out, error);
 }
 
 /* ---- the kernels ---- */
@@ -182,47 +144,43 @@ static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_ge
   tw_text_add(t, "\n");
 }
 
-tw_status tw_tile_mx_emit(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *s,
-                          char **source, tw_error *error) {
+static void write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t) {
   const tw_gemm g = tw_gemm_of(problem);
-  PLAN p;
-  tw_text t = {0};
-  const tw_status status = tw_tile_mx_plan_of(machine, problem, s, &p, error);
-  if (status != TW_OK) return status;
-  const bool split = p.split > 1;
-  write_launch(&t, machine, &g, &p);
-  tw_text_add(&t,
+  const PLAN *p = plan;
+  const bool split = p->split > 1;
+  write_launch(t, machine, &g, p);
+  tw_text_add(t,
               "#include \"%s\"\nusing namespace tw;\n\nconstexpr int ROWS = BM / mx_rows, COLS = BN / GROUPS / 32; /* "
               "of a group */\n"
               "using left = %s;  /* what A becomes */\nusing right = %s;\nusing element = %s; /* of A in memory */\n"
               "constexpr int BLOCKS = 2 * ROWS, EACH = (BLOCKS + GROUPS - 1) / GROUPS; /* of A, a step; that a group "
               "quantizes */\n\n",
               machine->header, tw_type_name(type_of_a(&g)), tw_type_name(g.b), tw_tile_type_word(stored_a(&g)));
-  tw_tile_result_write(&t, &g);
-  tw_text_add(&t,
+  tw_tile_result_write(t, &g);
+  tw_text_add(t,
               "TW_KERNEL(256, 1) pack_weights(const float *b, u8 *packed, u8 *scales, int n, int k, int ldb) {\n"
               "  mx_pack<right>(b, %s, packed, scales, n, k, COLUMNS, DEEP);\n}\n\n",
               g.b_transposed ? "1, ldb" : "ldb, 1");
   tw_text_add(
-      &t,
+      t,
       "TW_KERNEL(GROUPS * group_threads, 1) gemm(const element *a, const u8 *packed, const u8 *scales, %s *c, int "
       "m, int n, "
       "int k, int lda, int ldc",
       split ? "float" : tw_tile_type_word(g.c));
-  if (!split) tw_tile_result_parameters(&t, &g);
+  if (!split) tw_tile_result_parameters(t, &g);
   tw_text_add(
-      &t,
+      t,
       ") {\n  arena memory;\n  const auto as = memory.take<many<mx_shared<left, BLOCKS>, 2>>();\n"
       "  const int group = group_of_block(), part = block_of_grid() %% SPLIT, begin = DEEP / mx_step * part / SPLIT;\n"
       "  const int steps = DEEP / mx_step * (part + 1) / SPLIT - begin;\n"
       "  k = min(k, (begin + steps) * mx_step);\n");
-  if (split) tw_text_add(&t, "  c += (i64)part * m * n;\n");
+  if (split) tw_text_add(t, "  c += (i64)part * m * n;\n");
   tw_text_add(
-      &t,
+      t,
       "  const place p = place_of_chips<%d, %d, %d>(block_of_grid() / SPLIT, (m + BM - 1) / BM, (n + BN - 1) / BN);\n",
-      p.window, p.chunk, machine->chips);
+      p->window, p->chunk, machine->chips);
   tw_text_add(
-      &t,
+      t,
       "  const int row = p.row * BM, col = p.col * BN + group * (BN / GROUPS);\n"
       "  acc<mx_product, ROWS, 2 * COLS> sums;\n  sums.clear();\n"
       "  mx_fresh<element> fresh[AHEAD][EACH];\n  mx_right<right, COLS> weights[AHEAD];\n"
@@ -244,13 +202,19 @@ tw_status tw_tile_mx_emit(const tw_tile_machine *machine, const tw_problem *prob
       "      weights[i].load(packed, scales, col, COLUMNS, DEEP, begin + s + AHEAD);\n    }\n  }\n",
       addend_of(&g));
   if (!split) {
-    tw_text_add(&t, "  const result finish{row, col, m, n");
-    tw_tile_result_names(&t, &g);
-    tw_text_add(&t, "};\n");
+    tw_text_add(t, "  const result finish{row, col, m, n");
+    tw_tile_result_names(t, &g);
+    tw_text_add(t, "};\n");
   }
-  tw_text_add(&t, "  put<%s>(c, ldc, sums, row, col, m, min(n, col + BN / GROUPS), %s);\n}\n",
+  tw_text_add(t, "  put<%s>(c, ldc, sums, row, col, m, min(n, col + BN / GROUPS), %s);\n}\n",
               g.n % 4 == 0 && (split || g.ldc % 4 == 0) ? "true" : "false", split ? "as_is()" : "finish");
-  if (split) tw_tile_parts_write(&t, &g);
-  *source = tw_text_take(&t);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
+  if (split) tw_tile_parts_write(t, &g);
 }
+
+const tw_tile_family tw_tile_mx = {.language = &language,
+                                   .plan_size = sizeof(PLAN),
+                                   .supports = supports,
+                                   .plainest = plainest,
+                                   .settle = settle,
+                                   .offers = offers,
+                                   .write = write};

@@ -10,21 +10,13 @@
 #ifndef TW_TILE_GEMM_MX_H
 #define TW_TILE_GEMM_MX_H
 
-#include "tile/machine.h"
-#include "tilewright/menu.h"
-#include "tilewright/op.h"
+#include "tile/family.h"
 
 typedef struct tw_tile_mx_plan {
   int m, n, groups, ahead, split, window, chunk;
   int64_t columns, deep, shared_bytes; /* of the packed weights: n and k rounded up */
 } tw_tile_mx_plan;
 
-tw_status tw_tile_mx_supports(const tw_tile_machine *, const tw_problem *, tw_error *);
-tw_status tw_tile_mx_plan_of(const tw_tile_machine *, const tw_problem *, const tw_schedule *, tw_tile_mx_plan *,
-                             tw_error *);
-tw_status tw_tile_mx_steps(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
-                           double (*predict)(const void *predictor, const tw_tile_mx_plan *), const void *predictor,
-                           tw_menu *, tw_error *);
-tw_status tw_tile_mx_emit(const tw_tile_machine *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+extern const tw_tile_family tw_tile_mx;
 
 #endif

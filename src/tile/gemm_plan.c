@@ -1,6 +1,5 @@
 /* gemm_plan.c - replays the steps of a schedule, and offers the next ones; gemm_kernel.h lists them. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "op/gemm_problem.h"
 #include "tile/gemm_kernel.h"
@@ -35,7 +34,8 @@ static share usual_share(const tw_tile_gemm_plan *p) {
 static bool is_real(tw_type t) { return t == TW_F32 || t == TW_F16 || t == TW_BF16; }
 static bool is_float8(tw_type t) { return t == TW_E4M3 || t == TW_E5M2; }
 
-tw_status tw_tile_gemm_supports(const tw_problem *problem, tw_error *error) {
+static tw_status supports(const tw_tile_machine *machine, const tw_problem *problem, tw_error *error) {
+  (void)machine;
   const tw_gemm g = tw_gemm_of(problem);
   const bool real = is_real(g.a) && is_real(g.b) && is_real(g.c) && g.acc == TW_F32;
   const bool float8 = is_float8(g.a) && is_float8(g.b) && is_real(g.c) && g.acc == TW_F32;
@@ -119,7 +119,9 @@ static int result_width(const tw_tile_machine *machine, int n, tw_type c) {
   return width;
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, tw_tile_gemm_plan *p, tw_error *error) {
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
+  tw_tile_gemm_plan *p = plan;
   const int size = element_bytes(tw_tile_gemm_factor(p, g->a)), workers = p->turns ? 1 : p->groups;
   const int rows = p->m / workers;
   const tw_status status = check_types(machine, g, p, error);
@@ -217,16 +219,9 @@ static tw_status settle(const tw_tile_machine *machine, const tw_gemm *g, tw_til
 
 /* ---- steps ---- */
 
-typedef struct context {
-  const tw_tile_machine *machine;
-  tw_gemm g;
-  double (*predict)(const void *, const tw_tile_gemm_plan *);
-  const void *predictor;
-} context;
-
 /* A new tile begins anew: what went with the old one may not fit it. */
 static void begin_tile(const void *with, void *plan) {
-  const tw_gemm *g = &((const context *)with)->g;
+  const tw_gemm gemm = tw_gemm_of(((const tw_tile_context *)with)->problem), *g = &gemm;
   const bool parts = g->a == TW_F32 && g->b == TW_F32 && g->arithmetic != TW_ARITHMETIC_TF32;
   *(tw_tile_gemm_plan *)plan = (tw_tile_gemm_plan){.m = 128,
                                                    .n = 128,
@@ -317,28 +312,7 @@ static const tw_verb verbs[] = {
 };
 static const tw_language language = {"gemm of tiles", sizeof verbs / sizeof *verbs, verbs};
 
-static tw_status apply(const context *c, const tw_problem *problem, const tw_schedule *schedule, tw_tile_gemm_plan *out,
-                       tw_error *error) {
-  *out = (tw_tile_gemm_plan){0};
-  const tw_status status = tw_tile_gemm_supports(problem, error);
-  return status == TW_OK ? tw_steps_apply(&language, c, schedule, out, NULL, error) : status;
-}
-
-tw_status tw_tile_gemm_plan_of(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
-                               tw_tile_gemm_plan *out, tw_error *error) {
-  const context c = {.machine = machine, .g = tw_gemm_of(problem)};
-  const tw_status status = apply(&c, problem, schedule, out, error);
-  return status == TW_OK && out->m ? settle(machine, &c.g, out, error) : status;
-}
-
 /* ---- the menu ---- */
-
-static double judge(const void *with, const void *plan) {
-  const context *c = with;
-  tw_tile_gemm_plan p = *(const tw_tile_gemm_plan *)plan;
-  if (!p.m || settle(c->machine, &c->g, &p, NULL) != TW_OK) return 0;
-  return c->predict(c->predictor, &p);
-}
 
 static void offer_tiles(tw_menu_builder *m) {
   static const int rows[] = {64, 128, 192, 256}, columns[] = {16, 32, 64, 96, 128, 160, 192, 208, 256};
@@ -354,7 +328,7 @@ static void offer_tiles(tw_menu_builder *m) {
     }
 }
 
-static const tw_offer offers[] = {
+static const tw_offer fixed[] = {
     {"team", "team m=2", "two blocks copy half of B's tile each, to both: half of its traffic from the L2"},
     {"team", "team n=2", "two blocks copy half of A's tile each, to both: half of its traffic from the L2"},
     {"team", "team m=1", "blocks that wait for nobody"},
@@ -362,41 +336,34 @@ static const tw_offer offers[] = {
     {"registers", "registers copy=40 multiply=232", "what copies needs few registers, what multiplies many"},
 };
 
-tw_status tw_tile_gemm_steps(const tw_tile_machine *machine, const tw_problem *problem, const tw_schedule *schedule,
-                             double (*predict)(const void *, const tw_tile_gemm_plan *), const void *predictor,
-                             tw_menu *out, tw_error *error) {
-  const context c = {.machine = machine, .g = tw_gemm_of(problem), .predict = predict, .predictor = predictor};
-  tw_tile_gemm_plan now, next;
-  const tw_status status = apply(&c, problem, schedule, &now, error);
-  if (status != TW_OK) return status;
-  tw_menu_builder m = {.language = &language,
-                       .context = &c,
-                       .schedule = schedule,
-                       .now = &now,
-                       .next = &next,
-                       .plan_size = sizeof now,
-                       .judge = judge};
-  offer_tiles(&m);
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  const tw_type a = tw_gemm_of(c->problem).a;
+  offer_tiles(m);
   for (int i = 1; i <= 32; i *= 2) {
-    tw_menu_offer(&m, "band", "tiles in work at the same time share what they read: the L2 holds it", "band m=%d", i);
-    tw_menu_offer(&m, "band", "tiles in work at the same time share what they read: the L2 holds it", "band n=%d", i);
+    tw_menu_offer(m, "band", "tiles in work at the same time share what they read: the L2 holds it", "band m=%d", i);
+    tw_menu_offer(m, "band", "tiles in work at the same time share what they read: the L2 holds it", "band n=%d", i);
   }
   for (int i = 2; i <= STAGES_MAX; i++)
-    tw_menu_offer(&m, "stages", "copies under way hide the latency of memory", "stages %d", i);
+    tw_menu_offer(m, "stages", "copies under way hide the latency of memory", "stages %d", i);
   for (int i = 1; i <= 8; i++)
-    tw_menu_offer(&m, "split", "few tiles of long sums keep every processor busy when blocks share them", "split %d",
-                  i);
+    tw_menu_offer(m, "split", "few tiles of long sums keep every processor busy when blocks share them", "split %d", i);
   for (int i = 1; i <= 4; i *= 2)
-    tw_menu_offer(&m, "staging", "a tile of results is stored while the next is laid", "staging %d", i);
+    tw_menu_offer(m, "staging", "a tile of results is stored while the next is laid", "staging %d", i);
   for (int i = 4; i <= 64; i *= 2)
-    tw_menu_offer(&m, "parts", "few tiles of very long sums keep every processor busy when blocks share them",
+    tw_menu_offer(m, "parts", "few tiles of very long sums keep every processor busy when blocks share them",
                   "parts %d", i);
   static const int products[] = {1, 3, 6};
-  for (size_t i = 0; c.g.a == TW_F32 && i < sizeof products / sizeof *products; i++)
-    tw_menu_offer(&m, "products", "f32 on the matrix unit, as parts of 16 bits", "products %d", products[i]);
-  for (int i = 128; c.g.a == TW_F32 && i <= 1024; i *= 2)
-    tw_menu_offer(&m, "promote", "the matrix unit cuts long sums; short ones are added outside of it", "promote k=%d",
+  for (size_t i = 0; a == TW_F32 && i < sizeof products / sizeof *products; i++)
+    tw_menu_offer(m, "products", "f32 on the matrix unit, as parts of 16 bits", "products %d", products[i]);
+  for (int i = 128; a == TW_F32 && i <= 1024; i *= 2)
+    tw_menu_offer(m, "promote", "the matrix unit cuts long sums; short ones are added outside of it", "promote k=%d",
                   i);
-  tw_menu_offer_all(&m, sizeof offers / sizeof *offers, offers);
-  return tw_menu_finish(&m, out, error);
+  tw_menu_offer_all(m, sizeof fixed / sizeof *fixed, fixed);
 }
+
+const tw_tile_family tw_tile_gemm = {.language = &language,
+                                     .plan_size = sizeof(tw_tile_gemm_plan),
+                                     .supports = supports,
+                                     .settle = settle,
+                                     .offers = offers,
+                                     .write = tw_tile_gemm_write};

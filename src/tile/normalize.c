@@ -7,7 +7,8 @@
 
 enum { VALUES_MAX = 64, ROWS_USUAL_WARPS = 8 }; /* floats of a row that a thread keeps; warps of a block */
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *p, tw_tile_rows_plan *plan, tw_error *error) {
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
+  tw_tile_rows_plan *plan = settled;
   const int64_t cols = tw_problem_int(p, "cols"), rows = tw_problem_int(p, "rows");
   const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(tw_problem_type(p, "a"));
   if (cols % chunk)
@@ -32,25 +33,6 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *p, tw_
   return TW_OK;
 }
 
-static tw_tile_rows_context context_of(const tw_tile_machine *machine, const tw_problem *p) {
-  return (tw_tile_rows_context){.machine = machine, .problem = p, .settle = settle};
-}
-
-static tw_status plan_of(const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s,
-                         tw_tile_rows_plan *out, tw_error *error) {
-  const tw_tile_rows_context c = context_of(machine, p);
-  return tw_tile_rows_plan_of(&tw_tile_row_language, &c, s, out, error);
-}
-
-static tw_status steps(const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s,
-                       double (*predict)(const void *, const tw_tile_rows_plan *), const void *predictor, tw_menu *out,
-                       tw_error *error) {
-  tw_tile_rows_context c = context_of(machine, p);
-  c.predict = predict;
-  c.predictor = predictor;
-  return tw_tile_rows_menu(&tw_tile_row_language, &c, s, out, error);
-}
-
 typedef struct writer {
   tw_tile_rows_plan plan;
   const tw_problem *problem;
@@ -60,11 +42,8 @@ typedef struct writer {
   tw_text text;
 } writer;
 
-static tw_status begin(writer *w, const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s,
-                       tw_error *error) {
-  *w = (writer){.problem = p, .warp = machine->warp_threads};
-  const tw_status status = plan_of(machine, p, s, &w->plan, error);
-  if (status != TW_OK) return status;
+static writer begin(const tw_tile_machine *machine, const tw_problem *p, const void *plan) {
+  writer of = {.plan = *(const tw_tile_rows_plan *)plan, .problem = p, .warp = machine->warp_threads}, *w = &of;
   const tw_type type = tw_problem_type(p, "a");
   const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(type), chunks = tw_problem_int(p, "cols") / chunk;
   const int64_t threads = (int64_t)w->plan.warps * w->warp;
@@ -76,7 +55,7 @@ static tw_status begin(writer *w, const tw_tile_machine *machine, const tw_probl
   tw_text_add(&w->text,
               "//: require   cols == COLS\n//: grid      ceildiv(rows, ROWS)\n//: block     ROWS * WARPS * %d\n",
               w->warp);
-  return TW_OK;
+  return of;
 }
 
 static void write_head(writer *w, const tw_tile_machine *machine) {
@@ -107,20 +86,12 @@ static void write_each(writer *w, const char *body) {
   tw_text_add(&w->text, "%s%s  }\n", w->whole ? "" : "    if (c >= COLS) continue;\n", body);
 }
 
-static tw_status finish(writer *w, char **source, tw_error *error) {
-  *source = tw_text_take(&w->text);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
-}
-
 static const char ZERO[] =
     "  chunk<type> value[EACH];\n#pragma unroll\n  for (int i = 0; i < EACH; i++)\n#pragma unroll\n"
     "    for (int j = 0; j < chunk<type>::count; j++) value[i].value[j] = %s;\n";
 
-static tw_status emit_layernorm(const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s,
-                                char **source, tw_error *error) {
-  writer w;
-  const tw_status status = begin(&w, machine, p, s, error);
-  if (status != TW_OK) return status;
+static void write_layernorm(const tw_tile_machine *machine, const tw_problem *p, const void *plan, tw_text *out) {
+  writer w = begin(machine, p, plan);
   tw_text *t = &w.text;
   const bool residual = tw_problem_int(p, "residual"), rms = tw_problem_int(p, "norm") == 1;
   const double dropout = tw_problem_real(p, "dropout");
@@ -185,14 +156,11 @@ static tw_status emit_layernorm(const tw_tile_machine *machine, const tw_problem
            w.once);
   write_each(&w, body);
   tw_text_add(t, "}\n");
-  return finish(&w, source, error);
+  *out = w.text;
 }
 
-static tw_status emit_softmax(const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s, char **source,
-                              tw_error *error) {
-  writer w;
-  const tw_status status = begin(&w, machine, p, s, error);
-  if (status != TW_OK) return status;
+static void write_softmax(const tw_tile_machine *machine, const tw_problem *p, const void *plan, tw_text *out) {
+  writer w = begin(machine, p, plan);
   tw_text *t = &w.text;
   char body[400];
   tw_text_add(t, "//: args      x, y, rows\n");
@@ -218,8 +186,17 @@ static tw_status emit_softmax(const tw_tile_machine *machine, const tw_problem *
            w.once);
   write_each(&w, body);
   tw_text_add(t, "}\n");
-  return finish(&w, source, error);
+  *out = w.text;
 }
 
-const tw_tile_rows tw_tile_layernorm = {"layernorm", plan_of, emit_layernorm, steps};
-const tw_tile_rows tw_tile_softmax = {"softmax", plan_of, emit_softmax, steps};
+const tw_tile_family tw_tile_layernorm = {.language = &tw_tile_row_language,
+                                          .plan_size = sizeof(tw_tile_rows_plan),
+                                          .settle = settle,
+                                          .offers = tw_tile_rows_offers,
+                                          .write = write_layernorm};
+
+const tw_tile_family tw_tile_softmax = {.language = &tw_tile_row_language,
+                                        .plan_size = sizeof(tw_tile_rows_plan),
+                                        .settle = settle,
+                                        .offers = tw_tile_rows_offers,
+                                        .write = write_softmax};

@@ -4,7 +4,8 @@
 
 enum { THREADS_USUAL = 256 };
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *p, tw_tile_rows_plan *plan, tw_error *error) {
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
+  tw_tile_rows_plan *plan = settled;
   const int64_t d = tw_problem_int(p, "d"), h = tw_problem_int(p, "h"),
                 size = tw_tile_type_bytes(tw_problem_type(p, "a"));
   const int64_t chunk = TW_TILE_CHUNK / size, chunks = d / 2 / chunk;
@@ -24,16 +25,6 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *p, tw_
   plan->blocks = (items + plan->threads - 1) / plan->threads;
   return plan->blocks < INT32_MAX ? TW_OK
                                   : tw_fail(error, TW_USAGE, "more than 2^31 blocks: give more heads or threads");
-}
-
-static tw_tile_rows_context context_of(const tw_tile_machine *machine, const tw_problem *p) {
-  return (tw_tile_rows_context){.machine = machine, .problem = p, .settle = settle};
-}
-
-static tw_status plan_of(const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s,
-                         tw_tile_rows_plan *out, tw_error *error) {
-  const tw_tile_rows_context c = context_of(machine, p);
-  return tw_tile_rows_plan_of(&tw_tile_rotary_language, &c, s, out, error);
 }
 
 /* Where a pair's elements are among those that the thread has: halves apart, or neighbours in what lies one after the
@@ -61,24 +52,20 @@ static void write_turn(tw_text *t, bool interleaved) {
                    "      to_high.value[i] = high.value[i] * cosine.value[i] + low.value[i] * sine.value[i];\n    }\n");
 }
 
-static tw_status emit(const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s, char **source,
-                      tw_error *error) {
-  tw_tile_rows_plan plan;
-  const tw_status status = plan_of(machine, p, s, &plan, error);
-  if (status != TW_OK) return status;
+static void write(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t) {
+  const tw_tile_rows_plan *plan = settled;
   const tw_type type = tw_problem_type(p, "a");
   const bool interleaved = tw_problem_int(p, "interleaved");
-  const char *once = plan.once ? "_once" : "";
-  tw_text t = {0};
-  tw_text_add(&t, "//: kernel    rotary\n//: let       HEADS = %d, THREADS = %d\n", plan.heads, plan.threads);
-  tw_text_add(&t, "//: grid      ceildiv(b * s * (h / HEADS) * (d / %d), THREADS)\n//: block     THREADS\n",
+  const char *once = plan->once ? "_once" : "";
+  tw_text_add(t, "//: kernel    rotary\n//: let       HEADS = %d, THREADS = %d\n", plan->heads, plan->threads);
+  tw_text_add(t, "//: grid      ceildiv(b * s * (h / HEADS) * (d / %d), THREADS)\n//: block     THREADS\n",
               2 * TW_TILE_CHUNK / tw_tile_type_bytes(type));
-  tw_text_add(&t, "//: args      x, cos, sin, y, i64(b * s * (h / HEADS) * (d / %d)), s, h / HEADS, d\n",
+  tw_text_add(t, "//: args      x, cos, sin, y, i64(b * s * (h / HEADS) * (d / %d)), s, h / HEADS, d\n",
               2 * TW_TILE_CHUNK / tw_tile_type_bytes(type));
-  tw_text_add(&t, "#include \"%s\"\nusing namespace tw;\nusing type = %s;\n\n", machine->header,
+  tw_text_add(t, "#include \"%s\"\nusing namespace tw;\nusing type = %s;\n\n", machine->header,
               tw_tile_type_word(type));
   tw_text_add(
-      &t,
+      t,
       "TW_KERNEL(THREADS, 1) rotary(const type *x, const type *cos, const type *sin, type *y, i64 items, int s, int "
       "h, int d) {\n"
       "  const int chunks = d / 2 / chunk<type>::count; /* of half a head */\n"
@@ -87,28 +74,21 @@ static tw_status emit(const tw_tile_machine *machine, const tw_problem *p, const
       "  const i64 angle = row / h %% s * (d / 2) + c, from = row * HEADS * d + %s;\n"
       "  const int apart = %s;\n",
       interleaved ? "2 * c" : "c", interleaved ? "chunk<type>::count" : "d / 2");
-  tw_text_add(&t,
+  tw_text_add(t,
               "  const vec16 cosines = load16(cos + angle), sines = load16(sin + angle);\n"
               "  vec16 first[HEADS], second[HEADS];\n#pragma unroll\n  for (int j = 0; j < HEADS; j++) {\n"
               "    first[j] = load16%s(x + from + j * d);\n    second[j] = load16%s(x + from + j * d + apart);\n  }\n"
               "#pragma unroll\n  for (int j = 0; j < HEADS; j++) {\n",
               once, once);
-  write_turn(&t, interleaved);
-  tw_text_add(&t,
+  write_turn(t, interleaved);
+  tw_text_add(t,
               "    store16%s(y + from + j * d, to_low.packed());\n    store16%s(y + from + j * d + apart, "
               "to_high.packed());\n  }\n}\n",
               once, once);
-  *source = tw_text_take(&t);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
 }
 
-static tw_status steps(const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s,
-                       double (*predict)(const void *, const tw_tile_rows_plan *), const void *predictor, tw_menu *out,
-                       tw_error *error) {
-  tw_tile_rows_context c = context_of(machine, p);
-  c.predict = predict;
-  c.predictor = predictor;
-  return tw_tile_rows_menu(&tw_tile_rotary_language, &c, s, out, error);
-}
-
-const tw_tile_rows tw_tile_rotary = {"rotary", plan_of, emit, steps};
+const tw_tile_family tw_tile_rotary = {.language = &tw_tile_rotary_language,
+                                       .plan_size = sizeof(tw_tile_rows_plan),
+                                       .settle = settle,
+                                       .offers = tw_tile_rows_offers,
+                                       .write = write};

@@ -13,9 +13,7 @@
 #ifndef TW_TILE_ROWS_H
 #define TW_TILE_ROWS_H
 
-#include "tile/machine.h"
-#include "tilewright/menu.h"
-#include "tilewright/op.h"
+#include "tile/family.h"
 
 typedef struct tw_tile_rows_plan {
   int warps, rows, heads, threads; /* 0: not said yet */
@@ -24,15 +22,6 @@ typedef struct tw_tile_rows_plan {
   int64_t blocks, block_threads; /* of the launch */
 } tw_tile_rows_plan;
 
-typedef struct tw_tile_rows {
-  const char *op;
-  tw_status (*plan)(const tw_tile_machine *, const tw_problem *, const tw_schedule *, tw_tile_rows_plan *, tw_error *);
-  tw_status (*emit)(const tw_tile_machine *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
-  tw_status (*steps)(const tw_tile_machine *, const tw_problem *, const tw_schedule *,
-                     double (*predict)(const void *predictor, const tw_tile_rows_plan *), const void *predictor,
-                     tw_menu *, tw_error *);
-} tw_tile_rows;
-
-extern const tw_tile_rows tw_tile_rotary, tw_tile_layernorm, tw_tile_softmax;
+extern const tw_tile_family tw_tile_rotary, tw_tile_layernorm, tw_tile_softmax;
 
 #endif

@@ -1,8 +1,6 @@
 /* rows_language.c - see rows_language.h. */
 #include "tile/rows_language.h"
 
-#include <string.h>
-
 #define PLAN tw_tile_rows_plan
 
 static const tw_verb rotary_verbs[] = {
@@ -20,37 +18,17 @@ static const tw_verb row_verbs[] = {
 };
 const tw_language tw_tile_row_language = {"rows of tiles", sizeof row_verbs / sizeof *row_verbs, row_verbs};
 
-tw_status tw_tile_rows_plan_of(const tw_language *l, const tw_tile_rows_context *c, const tw_schedule *s, PLAN *out,
-                               tw_error *error) {
-  *out = (PLAN){0};
-  if (!s->n) return tw_fail(error, TW_USAGE, "a kernel of rows begins with a step such as '%s'", l->verb[0].usage);
-  const tw_status status = tw_steps_apply(l, c, s, out, NULL, error);
-  return status == TW_OK ? c->settle(c->machine, c->problem, out, error) : status;
-}
-
-static double judge(const void *with, const void *plan) {
-  const tw_tile_rows_context *c = with;
-  PLAN p = *(const PLAN *)plan;
-  return c->settle(c->machine, c->problem, &p, NULL) == TW_OK ? c->predict(c->predictor, &p) : 0;
-}
-
-tw_status tw_tile_rows_menu(const tw_language *l, const tw_tile_rows_context *c, const tw_schedule *s, tw_menu *out,
-                            tw_error *error) {
-  PLAN now = {0}, next;
-  const tw_status status = s->n ? tw_steps_apply(l, c, s, &now, NULL, error) : TW_OK;
-  if (status != TW_OK) return status;
-  tw_menu_builder m = {
-      .language = l, .context = c, .schedule = s, .now = &now, .next = &next, .plan_size = sizeof now, .judge = judge};
+void tw_tile_rows_offers(tw_menu_builder *m, const tw_tile_context *c) {
+  (void)c;
   static const char loads[] = "loads under way at the same time hide the latency of memory",
                     small[] = "more blocks fit a processor: one computes while another loads";
   for (int i = 1; i <= 32; i *= 2) {
-    tw_menu_offer(&m, "heads", loads, "heads %d", i);
-    tw_menu_offer(&m, "threads", small, "threads %d", 32 * i);
-    tw_menu_offer(&m, "row", loads, "row warps=%d", i);
-    tw_menu_offer(&m, "block", small, "block rows=%d", i);
+    tw_menu_offer(m, "heads", loads, "heads %d", i);
+    tw_menu_offer(m, "threads", small, "threads %d", 32 * i);
+    tw_menu_offer(m, "row", loads, "row warps=%d", i);
+    tw_menu_offer(m, "block", small, "block rows=%d", i);
   }
-  tw_menu_offer(&m, "once", "what nobody reads again leaves the caches to others", "once");
-  return tw_menu_finish(&m, out, error);
+  tw_menu_offer(m, "once", "what nobody reads again leaves the caches to others", "once");
 }
 
 int tw_tile_type_bytes(tw_type t) { return tw_type_bits(t) / 8; }

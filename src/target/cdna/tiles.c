@@ -122,12 +122,19 @@ tw_tile_machine cdna_tile_machine(cdna_arch arch) {
 
 typedef struct model {
   cdna_arch arch;
-  tw_gemm g;
+  const tw_problem *problem;
 } model;
 
-static double predict_gemm(const void *with, const tw_tile_alike_plan *p) {
+static double predict_gemm(const void *with, const void *plan) {
   const model *m = with;
-  return cdna_gemm_seconds(&cdna_machines[m->arch], m->arch, &m->g, p);
+  const tw_gemm g = tw_gemm_of(m->problem);
+  return cdna_gemm_seconds(&cdna_machines[m->arch], m->arch, &g, plan);
+}
+
+static double predict_mx(const void *with, const void *plan) {
+  const model *m = with;
+  const tw_gemm g = tw_gemm_of(m->problem);
+  return cdna_mx_seconds(&cdna_machines[m->arch], &g, plan);
 }
 
 /* ---- the model of rows ----
@@ -137,14 +144,10 @@ static double predict_gemm(const void *with, const tw_tile_alike_plan *p) {
 
 static const double MEMORY_LATENCY = 8e-7, PIECE_BYTES = 16 * CDNA_LANES;
 
-typedef struct rows_model {
-  const cdna_machine *machine;
-  const tw_problem *problem;
-} rows_model;
-
-static double predict_rows(const void *with, const tw_tile_rows_plan *p) {
-  const rows_model *r = with;
-  const cdna_machine *m = r->machine;
+static double predict_rows(const void *with, const void *plan) {
+  const model *r = with;
+  const tw_tile_rows_plan *p = plan;
+  const cdna_machine *m = &cdna_machines[r->arch];
   const double cus = m->caches.xcds * m->caches.cus, waves = ceil((double)p->block_threads / CDNA_LANES);
   /* A thread holds its chunks as they came and as floats, and some registers more; a block always fits. */
   const double of_simd = fmin(m->waves, floor(m->registers / (32 + 12 * (double)p->chunks)));
@@ -156,27 +159,16 @@ static double predict_rows(const void *with, const tw_tile_rows_plan *p) {
          r->problem->op->bytes(r->problem) / bandwidth * fmax(1, needed / under_way) * ceil(rounds) / rounds;
 }
 
-/* ---- families ---- */
-
-static double predict_mx(const void *with, const tw_tile_mx_plan *p) {
-  const model *m = with;
-  return cdna_mx_seconds(&cdna_machines[m->arch], &m->g, p);
-}
-
 /* ---- the model of attention ----
  *
  * For each tile of keys a group multiplies twice and makes an exponential for each score (16 a clock of a SIMD, and some
  * eight other instructions a score's lane); with stages to spare the copies overlap with that. */
 
-typedef struct attention_model {
-  cdna_arch arch;
-  tw_attention a;
-} attention_model;
-
-static double predict_attention(const void *with, const tw_tile_attention_alike_plan *p) {
-  const attention_model *x = with;
+static double predict_attention(const void *with, const void *plan) {
+  const model *x = with;
+  const tw_tile_attention_alike_plan *p = plan;
   const cdna_machine *m = &cdna_machines[x->arch];
-  const tw_attention *a = &x->a;
+  const tw_attention of = tw_attention_of(x->problem), *a = &of;
   const double cus = m->caches.xcds * m->caches.cus, queries = p->queries * (double)p->groups;
   const double blocks = ceil((double)a->queries / queries) * (double)(a->query_heads * a->batches);
   const double steps = ceil((double)a->keys / p->keys) * (a->causal ? 0.55 : 1);
@@ -194,10 +186,11 @@ static double predict_attention(const void *with, const tw_tile_attention_alike_
 }
 
 /* Of the kernel for dK and dV, then of that for dQ: as above, but each lane makes a gradient beside a weight. */
-static double predict_back(const void *with, const tw_tile_attention_alike_back_plan *p) {
-  const attention_model *x = with;
+static double predict_back(const void *with, const void *plan) {
+  const model *x = with;
+  const tw_tile_attention_alike_back_plan *p = plan;
   const cdna_machine *m = &cdna_machines[x->arch];
-  const tw_attention *a = &x->a;
+  const tw_attention of = tw_attention_of(x->problem), *a = &of;
   const double cus = m->caches.xcds * m->caches.cus, of_simd = ceil(p->groups / (double)m->simds);
   const double rate = x->arch == CDNA3 ? 256 : 512, seen = a->causal ? 0.55 : 1, d = (double)a->d;
   const struct {
@@ -226,9 +219,9 @@ static double predict_back(const void *with, const tw_tile_attention_alike_back_
   return seconds;
 }
 
-static bool is_attention(const tw_problem *p) { return strcmp(p->op->name, "attention") == 0; }
+/* ---- families ---- */
+
 static bool is_backward(const tw_problem *p) { return tw_attention_of(p).backward; }
-static bool is_gemm(const tw_problem *p) { return strcmp(p->op->name, "gemm") == 0; }
 
 /* Block-scaled weights. */
 static bool is_mx(const tw_problem *p) {
@@ -236,105 +229,66 @@ static bool is_mx(const tw_problem *p) {
   return b == TW_MXFP4 || b == TW_MXFP6 || b == TW_MXFP8;
 }
 
-static const tw_tile_rows *rows_of(const tw_problem *p) {
-  static const tw_tile_rows *const all[] = {&tw_tile_rotary, &tw_tile_layernorm, &tw_tile_softmax};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (strcmp(p->op->name, all[i]->op) == 0) return all[i];
-  return NULL;
-}
+/* The first of a problem's op that is for it. */
+typedef struct kind {
+  const char *op;
+  bool (*is)(const tw_problem *); /* NULL: any */
+  const tw_tile_family *family;
+  tw_tile_predictor *predict;
+  const char *plainest; /* its first step, where the empty schedule has no kernel */
+} kind;
+static const kind kinds[] = {
+    {"gemm", is_mx, &tw_tile_mx, predict_mx, NULL},
+    {"gemm", NULL, &tw_tile_alike, predict_gemm, NULL},
+    {"attention", is_backward, &tw_tile_attention_alike_back, predict_back, NULL},
+    {"attention", NULL, &tw_tile_attention_alike, predict_attention, NULL},
+    {"rotary", NULL, &tw_tile_rotary, predict_rows, "heads 1"},
+    {"layernorm", NULL, &tw_tile_layernorm, predict_rows, "row warps=1"},
+    {"softmax", NULL, &tw_tile_softmax, predict_rows, "row warps=1"},
+};
 
-/* The plainest kernel of rows is that of a first step. */
-static tw_schedule begun(const tw_problem *p, const tw_schedule *s) {
-  tw_schedule out = *s;
-  if (!s->n && rows_of(p)) tw_schedule_add(&out, strcmp(p->op->name, "rotary") == 0 ? "heads 1" : "row warps=1", NULL);
-  return out;
-}
-
-static tw_status check(const tw_problem *p, tw_error *error) {
-  if (is_gemm(p) || is_attention(p) || rows_of(p)) return TW_OK;
+static tw_status kind_of(const tw_problem *p, const kind **out, tw_error *error) {
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (strcmp(p->op->name, kinds[i].op) == 0 && (!kinds[i].is || kinds[i].is(p))) {
+      *out = &kinds[i];
+      return TW_OK;
+    }
   return tw_fail(error, TW_USAGE,
                  "%s has no kernels of tiles here; gemm, attention, layernorm, rotary and softmax have: give a kernel "
                  "of your own to run",
                  p->op->name);
 }
 
+static tw_schedule begun(const kind *k, const tw_schedule *s) {
+  tw_schedule out = *s;
+  if (!s->n && k->plainest) tw_schedule_add(&out, k->plainest, NULL);
+  return out;
+}
+
 tw_status cdna_tiles_emit(cdna_arch arch, const tw_problem *p, const tw_schedule *s, char **source, tw_error *error) {
   const tw_tile_machine machine = cdna_tile_machine(arch);
-  const tw_status status = check(p, error);
+  const kind *k = NULL;
+  const tw_status status = kind_of(p, &k, error);
   if (status != TW_OK) return status;
-  if (is_gemm(p)) return (is_mx(p) ? tw_tile_mx_emit : tw_tile_alike_emit)(&machine, p, s, source, error);
-  if (is_attention(p))
-    return (is_backward(p) ? tw_tile_attention_alike_back_emit : tw_tile_attention_alike_emit)(&machine, p, s, source,
-                                                                                               error);
-  const tw_schedule all = begun(p, s);
-  return rows_of(p)->emit(&machine, p, &all, source, error);
+  const tw_schedule all = begun(k, s);
+  return tw_tile_emit(k->family, &machine, p, &all, source, error);
 }
 
 tw_status cdna_tiles_steps(cdna_arch arch, const tw_problem *p, const tw_schedule *s, tw_menu *out, tw_error *error) {
   const tw_tile_machine machine = cdna_tile_machine(arch);
+  const model m = {arch, p};
+  const kind *k = NULL;
   *out = (tw_menu){0};
-  if (check(p, NULL) != TW_OK) return TW_OK;
-  if (is_gemm(p)) {
-    const model m = {arch, tw_gemm_of(p)};
-    if ((is_mx(p) ? tw_tile_mx_supports : tw_tile_alike_supports)(&machine, p, NULL) != TW_OK) return TW_OK;
-    if (is_mx(p)) return tw_tile_mx_steps(&machine, p, s, predict_mx, &m, out, error);
-    return tw_tile_alike_steps(&machine, p, s, predict_gemm, &m, out, error);
-  }
-  if (is_attention(p)) {
-    const attention_model m = {arch, tw_attention_of(p)};
-    if (tw_tile_attention_alike_supports(p, NULL) != TW_OK) return TW_OK;
-    if (is_backward(p)) return tw_tile_attention_alike_back_steps(&machine, p, s, predict_back, &m, out, error);
-    return tw_tile_attention_alike_steps(&machine, p, s, predict_attention, &m, out, error);
-  }
-  const rows_model m = {&cdna_machines[arch], p};
-  return rows_of(p)->steps(&machine, p, s, predict_rows, &m, out, error);
-}
-
-static tw_status predict_of_gemm(cdna_arch arch, const tw_tile_machine *machine, const tw_problem *p,
-                                 const tw_schedule *s, double *cost, tw_error *error) {
-  const model m = {arch, tw_gemm_of(p)};
-  if (is_mx(p)) {
-    tw_tile_mx_plan mx;
-    const tw_status status = tw_tile_mx_plan_of(machine, p, s, &mx, error);
-    if (status == TW_OK) *cost = predict_mx(&m, &mx);
-    return status;
-  }
-  tw_tile_alike_plan plan;
-  const tw_status status = tw_tile_alike_plan_of(machine, p, s, &plan, error);
-  if (status == TW_OK) *cost = predict_gemm(&m, &plan);
-  return status;
-}
-
-static tw_status predict_of_rows(cdna_arch arch, const tw_tile_machine *machine, const tw_problem *p,
-                                 const tw_schedule *s, double *cost, tw_error *error) {
-  const rows_model m = {&cdna_machines[arch], p};
-  const tw_schedule all = begun(p, s);
-  tw_tile_rows_plan plan;
-  const tw_status status = rows_of(p)->plan(machine, p, &all, &plan, error);
-  if (status == TW_OK) *cost = predict_rows(&m, &plan);
-  return status;
-}
-
-static tw_status predict_of_attention(cdna_arch arch, const tw_tile_machine *machine, const tw_problem *p,
-                                      const tw_schedule *s, double *cost, tw_error *error) {
-  const attention_model m = {arch, tw_attention_of(p)};
-  if (is_backward(p)) {
-    tw_tile_attention_alike_back_plan back;
-    const tw_status status = tw_tile_attention_alike_back_plan_of(machine, p, s, &back, error);
-    if (status == TW_OK) *cost = predict_back(&m, &back);
-    return status;
-  }
-  tw_tile_attention_alike_plan plan;
-  const tw_status status = tw_tile_attention_alike_plan_of(machine, p, s, &plan, error);
-  if (status == TW_OK) *cost = predict_attention(&m, &plan);
-  return status;
+  if (kind_of(p, &k, NULL) != TW_OK) return TW_OK;
+  return tw_tile_steps(k->family, &machine, p, s, k->predict, &m, out, error);
 }
 
 tw_status cdna_tiles_predict(cdna_arch arch, const tw_problem *p, const tw_schedule *s, double *cost, tw_error *error) {
   const tw_tile_machine machine = cdna_tile_machine(arch);
-  const tw_status status = check(p, error);
+  const model m = {arch, p};
+  const kind *k = NULL;
+  const tw_status status = kind_of(p, &k, error);
   if (status != TW_OK) return status;
-  if (is_gemm(p)) return predict_of_gemm(arch, &machine, p, s, cost, error);
-  if (is_attention(p)) return predict_of_attention(arch, &machine, p, s, cost, error);
-  return predict_of_rows(arch, &machine, p, s, cost, error);
+  const tw_schedule all = begun(k, s);
+  return tw_tile_predict(k->family, &machine, p, &all, k->predict, &m, cost, error);
 }

@@ -41,12 +41,13 @@ tw_tile_machine cuda_tile_machine(const cuda_config *c) {
 
 typedef struct model {
   const cuda_config *config;
-  tw_gemm g;
+  const tw_problem *problem;
 } model;
 
-static double predict_gemm(const void *with, const tw_tile_gemm_plan *p) {
+static double predict_gemm(const void *with, const void *plan) {
   const model *m = with;
-  return cuda_gemm_seconds(m->config, &m->g, p);
+  const tw_gemm g = tw_gemm_of(m->problem);
+  return cuda_gemm_seconds(m->config, &g, plan);
 }
 
 /* L2 to a multiprocessor, and all of it, in bytes a cycle: DeepGEMM's model of the same (its heuristics for sm90). */
@@ -64,32 +65,25 @@ static double ceil_div(double a, double b) { return ceil(a / b); }
 static const double BEGIN = 2.0e-6,
                     TEAMS = 1.0e-6; /* seconds: until data flow, and from the last of them; sums of a team */
 
-typedef struct few_model {
-  const cuda_config *config;
-  const tw_problem *problem;
-  tw_gemm g;
-} few_model;
-
-static double predict_few(const void *with, const tw_tile_few_plan *p) {
-  const few_model *m = with;
+static double predict_few(const void *with, const void *plan) {
+  const model *m = with;
+  const tw_tile_few_plan *p = plan;
+  const tw_gemm g = tw_gemm_of(m->problem);
   const cuda_config *c = m->config;
   const double clock = (double)c->clock_mhz * 1e6, bandwidth = (double)c->memory_gbs * 1e9,
                processors = (double)c->multiprocessors;
-  const double blocks = ceil_div((double)m->g.n, p->n) * p->split,
+  const double blocks = ceil_div((double)g.n, p->n) * p->split,
                resident = fmin(p->blocks, ceil_div(blocks, processors));
   const double waves = blocks / (processors * p->blocks), uneven = waves > 1 ? ceil(waves) / waves : 1;
   const double busy = fmin(1, blocks / processors);
   const double stage = (double)p->few * p->k * 2 + (double)p->n * p->bytes;
   const double under_way =
-      fmin(p->stages, ceil_div((double)m->g.k, p->k * p->split)) * stage * resident * processors * busy;
+      fmin(p->stages, ceil_div((double)g.k, p->k * p->split)) * stage * resident * processors * busy;
   const double needed = bandwidth * 2 * DRAM_LATENCY / clock;
-  const double weight = (m->g.b == TW_BF16 || m->g.b == TW_F16 ? 0.5
-                         : m->g.b == TW_TERNARY                ? 1.5
-                                                               : 2.5) +
-                        0.25 * p->few / 8;
-  const double make = (double)m->g.n * (double)m->g.k * weight / (processors * busy * 128 * clock);
+  const double weight = (g.b == TW_BF16 || g.b == TW_F16 ? 0.5 : g.b == TW_TERNARY ? 1.5 : 2.5) + 0.25 * p->few / 8;
+  const double make = (double)g.n * (double)g.k * weight / (processors * busy * 128 * clock);
   const double pieces =
-      12.0 * ceil_div((double)m->g.k, p->k * p->split) / clock / resident; /* of each stage: waits, arrivals */
+      12.0 * ceil_div((double)g.k, p->k * p->split) / clock / resident; /* of each stage: waits, arrivals */
   const double move = m->problem->op->bytes(m->problem) / bandwidth * fmax(1, needed / under_way);
   return BEGIN + (p->split > 1 ? TEAMS : 0) + fmax(move, make) * sqrt(uneven) + pieces;
 }
@@ -100,13 +94,9 @@ static double predict_few(const void *with, const tw_tile_few_plan *p) {
 
 static const double LINE_BYTES = 16 * 32; /* of one load of a warp */
 
-typedef struct rows_model {
-  const cuda_config *config;
-  const tw_problem *problem;
-} rows_model;
-
-static double predict_rows(const void *with, const tw_tile_rows_plan *p) {
-  const rows_model *m = with;
+static double predict_rows(const void *with, const void *plan) {
+  const model *m = with;
+  const tw_tile_rows_plan *p = plan;
   const cuda_config *c = m->config;
   const double clock = (double)c->clock_mhz * 1e6, bandwidth = (double)c->memory_gbs * 1e9,
                warps = (double)p->block_threads / 32;
@@ -130,15 +120,12 @@ static double predict_rows(const void *with, const tw_tile_rows_plan *p) {
 
 static const double EXPONENTIALS = 16;
 
-typedef struct attention_model {
-  const cuda_config *config;
-  tw_attention a;
-} attention_model;
-
 /* Backward: five products of each group, whose exponentials other groups' products cover; kernels before and after move
  * 4 and 2 bytes of each element of dQ's sums and as many of its operands. */
-static double predict_attention_back(const attention_model *m, const tw_tile_attention_plan *p) {
-  const tw_attention *a = &m->a;
+static double predict_attention_back(const void *with, const void *plan) {
+  const model *m = with;
+  const tw_tile_attention_plan *p = plan;
+  const tw_attention of = tw_attention_of(m->problem), *a = &of;
   const double processors = (double)m->config->multiprocessors, clock = (double)m->config->clock_mhz * 1e6;
   const double tiles = ceil_div((double)a->queries, p->queries), blocks = ceil_div((double)a->keys, p->keys);
   const double each = (double)a->group * (a->causal ? (tiles + 1) / 2 : tiles);
@@ -151,10 +138,10 @@ static double predict_attention_back(const attention_model *m, const tw_tile_att
   return rounds * (each * step + DRAM_LATENCY) / clock + elements * 14 / ((double)m->config->memory_gbs * 1e9);
 }
 
-static double predict_attention(const void *with, const tw_tile_attention_plan *p) {
-  const attention_model *m = with;
-  const tw_attention *a = &m->a;
-  if (a->backward) return predict_attention_back(m, p);
+static double predict_attention(const void *with, const void *plan) {
+  const model *m = with;
+  const tw_tile_attention_plan *p = plan;
+  const tw_attention of = tw_attention_of(m->problem), *a = &of;
   const double queries = 64.0 * p->groups, processors = (double)m->config->multiprocessors;
   const double rows = ceil_div((double)a->queries, queries), all = ceil_div((double)a->keys, p->keys);
   const double blocks = a->causal ? all - (rows - 1) / 2 * queries / p->keys : all; /* of keys, in the mean */
@@ -173,15 +160,10 @@ static double predict_attention(const void *with, const tw_tile_attention_plan *
 
 static const double MULTIPLIED = 0.8, WRITTEN = 0.6; /* of peaks: tensor cores in long sums; DRAM, in strides */
 
-typedef struct conv_model {
-  const cuda_config *config;
-  const tw_problem *problem;
-  tw_conv v;
-} conv_model;
-
-static double predict_conv(const void *with, const tw_tile_conv_plan *p) {
-  const conv_model *m = with;
-  const tw_conv *v = &m->v;
+static double predict_conv(const void *with, const void *plan) {
+  const model *m = with;
+  const tw_tile_conv_plan *p = plan;
+  const tw_conv of = tw_tile_conv_of(m->problem), *v = &of;
   const double clock = (double)m->config->clock_mhz * 1e6, processors = (double)m->config->multiprocessors;
   const double bandwidth = WRITTEN * (double)m->config->memory_gbs * 1e9;
   double places = (double)v->n, steps = (double)p->padded / p->k, out = 1;
@@ -205,32 +187,46 @@ static double predict_conv(const void *with, const tw_tile_conv_plan *p) {
 
 /* ---- families ---- */
 
-static const tw_tile_rows *rows_of(const tw_problem *p) {
-  static const tw_tile_rows *const all[] = {&tw_tile_rotary, &tw_tile_layernorm, &tw_tile_softmax};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (strcmp(p->op->name, all[i]->op) == 0) return all[i];
-  return NULL;
-}
+static bool begins_few(const tw_schedule *s) { return s->n && strncmp(s->step[0], "few ", 4) == 0; }
+static bool is_tile(const tw_problem *p, const tw_schedule *s) { return s->n ? !begins_few(s) : !tw_tile_few_only(p); }
+static bool is_few(const tw_problem *p, const tw_schedule *s) { return (void)p, !s->n || begins_few(s); }
+static bool is_backward(const tw_problem *p, const tw_schedule *s) { return (void)s, tw_attention_of(p).backward; }
+static bool is_forward(const tw_problem *p, const tw_schedule *s) { return !is_backward(p, s); }
+static bool is_any(const tw_problem *p, const tw_schedule *s) { return (void)p, (void)s, true; }
 
-static bool is_gemm(const tw_problem *p) { return strcmp(p->op->name, "gemm") == 0; }
-/* Is it a product of few rows? The first step says so, or weights that only that can read. */
-static bool is_few(const tw_problem *p, const tw_schedule *s) {
-  return is_gemm(p) && (s->n ? strncmp(s->step[0], "few ", 4) == 0 : tw_tile_few_only(p));
-}
+/* What a schedule is of, the first that it can be; what has no step yet may become any. */
+typedef struct kind {
+  const char *op;
+  bool (*is)(const tw_problem *, const tw_schedule *);
+  const tw_tile_family *family;
+  tw_tile_predictor *predict;
+} kind;
+static const kind kinds[] = {
+    {"gemm", is_tile, &tw_tile_gemm, predict_gemm},
+    {"gemm", is_few, &tw_tile_few, predict_few},
+    {"attention", is_backward, &tw_tile_attention_back, predict_attention_back},
+    {"attention", is_forward, &tw_tile_attention, predict_attention},
+    {"conv2d", is_any, &tw_tile_conv, predict_conv},
+    {"conv3d", is_any, &tw_tile_conv, predict_conv},
+    {"rotary", is_any, &tw_tile_rotary, predict_rows},
+    {"layernorm", is_any, &tw_tile_layernorm, predict_rows},
+    {"softmax", is_any, &tw_tile_softmax, predict_rows},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static bool is_attention(const tw_problem *p) { return strcmp(p->op->name, "attention") == 0; }
-static bool is_conv(const tw_problem *p) {
-  return strcmp(p->op->name, "conv2d") == 0 || strcmp(p->op->name, "conv3d") == 0;
+static bool is_of(const kind *k, const tw_problem *p, const tw_schedule *s) {
+  return strcmp(k->op, p->op->name) == 0 && k->is(p, s);
 }
 
 /* Has the machine the vocabulary, and the op a kernel in it? */
-static tw_status check(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p, const tw_schedule *s,
-                       tw_error *error) {
+static tw_status kind_of(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
+                         const tw_schedule *s, const kind **out, tw_error *error) {
   const char *step = s->n ? s->step[0] : "";
   if (!machine->header)
     return tw_fail(error, TW_USAGE, "step '%s': kernels of tiles need sm_90a, and %s is %s: leave the schedule empty",
                    step, c->name, c->architecture);
-  if (is_gemm(p) || is_attention(p) || is_conv(p) || rows_of(p)) return TW_OK;
+  for (*out = kinds; *out < kinds + KINDS; ++*out)
+    if (is_of(*out, p, s)) return TW_OK;
   return tw_fail(
       error, TW_USAGE,
       "step '%s': %s has no kernels of tiles; gemm, conv2d, conv3d, attention, rotary, layernorm and softmax have",
@@ -280,104 +276,32 @@ tw_status cuda_tiles_plainest(const cuda_config *c, const tw_problem *p, tw_sche
 tw_status cuda_tiles_emit(const cuda_config *c, const tw_problem *p, const tw_schedule *s, char **source,
                           tw_error *error) {
   const tw_tile_machine machine = cuda_tile_machine(c);
-  const tw_status status = check(c, &machine, p, s, error);
-  if (status != TW_OK) return status;
-  if (is_few(p, s)) return tw_tile_few_emit(&machine, p, s, source, error);
-  if (is_gemm(p)) return tw_tile_gemm_emit(&machine, p, s, source, error);
-  if (is_attention(p)) return tw_tile_attention_emit(&machine, p, s, source, error);
-  if (is_conv(p)) return tw_tile_conv_emit(&machine, p, s, source, error);
-  return rows_of(p)->emit(&machine, p, s, source, error);
-}
-
-/* Two structures: what has no step yet may become either. */
-static tw_status gemm_steps(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
-                            const tw_schedule *s, tw_menu *out, tw_error *error) {
-  const model m = {c, tw_gemm_of(p)};
-  const few_model few = {c, p, tw_gemm_of(p)};
-  const bool either = !s->n && !tw_tile_few_only(p);
-  tw_menu more = {0};
-  tw_status status = TW_OK;
-  if ((either || !is_few(p, s)) && tw_tile_gemm_supports(p, NULL) == TW_OK)
-    status = tw_tile_gemm_steps(machine, p, s, predict_gemm, &m, out, error);
-  if (status == TW_OK && (either || is_few(p, s)) && tw_tile_few_supports(machine, p, NULL) == TW_OK)
-    status = tw_tile_few_steps(machine, p, s, predict_few, &few, &more, error);
-  return status == TW_OK ? tw_menu_join(out, &more, error) : status;
+  const kind *k;
+  const tw_status status = kind_of(c, &machine, p, s, &k, error);
+  return status == TW_OK ? tw_tile_emit(k->family, &machine, p, s, source, error) : status;
 }
 
 tw_status cuda_tiles_steps(const cuda_config *c, const tw_problem *p, const tw_schedule *s, tw_menu *out,
                            tw_error *error) {
   const tw_tile_machine machine = cuda_tile_machine(c);
+  const model m = {c, p};
+  tw_status status = TW_OK;
   *out = (tw_menu){0};
-  if (check(c, &machine, p, s, NULL) != TW_OK) return TW_OK;
-  if (is_gemm(p)) return gemm_steps(c, &machine, p, s, out, error);
-  if (is_attention(p)) {
-    const attention_model m = {c, tw_attention_of(p)};
-    if (tw_tile_attention_supports(p, NULL) != TW_OK) return TW_OK;
-    return tw_tile_attention_steps(&machine, p, s, predict_attention, &m, out, error);
+  for (const kind *k = kinds; machine.header && status == TW_OK && k < kinds + KINDS; k++) {
+    tw_menu menu;
+    if (!is_of(k, p, s)) continue;
+    status = tw_tile_steps(k->family, &machine, p, s, k->predict, &m, &menu, error);
+    if (status == TW_OK) status = tw_menu_join(out, &menu, error);
   }
-  if (is_conv(p)) {
-    if (tw_tile_conv_supports(p, NULL) != TW_OK) return TW_OK;
-    const conv_model m = {c, p, tw_tile_conv_of(p)};
-    return tw_tile_conv_steps(&machine, p, s, predict_conv, &m, out, error);
-  }
-  const rows_model m = {c, p};
-  return rows_of(p)->steps(&machine, p, s, predict_rows, &m, out, error);
-}
-
-static tw_status predict_of_few(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
-                                const tw_schedule *s, double *cost, tw_error *error) {
-  const few_model m = {c, p, tw_gemm_of(p)};
-  tw_tile_few_plan plan;
-  const tw_status status = tw_tile_few_plan_of(machine, p, s, &plan, error);
-  if (status == TW_OK) *cost = predict_few(&m, &plan);
-  return status;
-}
-
-static tw_status predict_of_gemm(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
-                                 const tw_schedule *s, double *cost, tw_error *error) {
-  const model m = {c, tw_gemm_of(p)};
-  tw_tile_gemm_plan plan;
-  const tw_status status = tw_tile_gemm_plan_of(machine, p, s, &plan, error);
-  if (status == TW_OK) *cost = predict_gemm(&m, &plan);
-  return status;
-}
-
-static tw_status predict_of_attention(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
-                                      const tw_schedule *s, double *cost, tw_error *error) {
-  const attention_model m = {c, tw_attention_of(p)};
-  tw_tile_attention_plan plan;
-  const tw_status status = tw_tile_attention_plan_of(machine, p, s, &plan, error);
-  if (status == TW_OK) *cost = predict_attention(&m, &plan);
-  return status;
-}
-
-static tw_status predict_of_conv(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
-                                 const tw_schedule *s, double *cost, tw_error *error) {
-  tw_tile_conv_plan plan;
-  tw_status status = tw_tile_conv_supports(p, error);
-  const conv_model m = {c, p, tw_tile_conv_of(p)};
-  if (status == TW_OK) status = tw_tile_conv_plan_of(machine, p, s, &plan, error);
-  if (status == TW_OK) *cost = predict_conv(&m, &plan);
-  return status;
-}
-
-static tw_status predict_of_rows(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
-                                 const tw_schedule *s, double *cost, tw_error *error) {
-  const rows_model m = {c, p};
-  tw_tile_rows_plan plan;
-  const tw_status status = rows_of(p)->plan(machine, p, s, &plan, error);
-  if (status == TW_OK) *cost = predict_rows(&m, &plan);
+  if (status != TW_OK) tw_menu_free(out);
   return status;
 }
 
 tw_status cuda_tiles_predict(const cuda_config *c, const tw_problem *p, const tw_schedule *s, double *cost,
                              tw_error *error) {
   const tw_tile_machine machine = cuda_tile_machine(c);
-  const tw_status status = check(c, &machine, p, s, error);
-  if (status != TW_OK) return status;
-  if (is_few(p, s)) return predict_of_few(c, &machine, p, s, cost, error);
-  if (is_gemm(p)) return predict_of_gemm(c, &machine, p, s, cost, error);
-  if (is_attention(p)) return predict_of_attention(c, &machine, p, s, cost, error);
-  if (is_conv(p)) return predict_of_conv(c, &machine, p, s, cost, error);
-  return predict_of_rows(c, &machine, p, s, cost, error);
+  const model m = {c, p};
+  const kind *k;
+  const tw_status status = kind_of(c, &machine, p, s, &k, error);
+  return status == TW_OK ? tw_tile_predict(k->family, &machine, p, s, k->predict, &m, cost, error) : status;
 }
