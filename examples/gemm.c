@@ -21,7 +21,7 @@ int main(void) {
   for (int j = 0; j < N; j++) bias[j] = (float)j;
 
   /* C = relu(A B + bias), everything in f32. */
-  const tw_gemm_spec spec = {.m = M, .n = N, .k = K, .activation = TW_RELU};
+  const tw_gemm_spec spec = {.size = sizeof spec, .m = M, .n = N, .k = K, .activation = TW_RELU};
   tw_gemm_planned *plan;
   tw_error error;
   if (tw_gemm_plan(&spec, &plan, &error) != TW_OK) return fail(&error);
@@ -29,7 +29,7 @@ int main(void) {
   void *packed = aligned_alloc(TW_GEMM_ALIGNMENT, tw_gemm_packed_bytes(plan));
   if (!packed || tw_gemm_pack(plan, b, packed, &error) != TW_OK) return fail(&error);
 
-  const tw_gemm_operands operands = {.a = a, .packed_b = packed, .c = c, .bias = bias};
+  const tw_gemm_operands operands = {.size = sizeof operands, .a = a, .packed_b = packed, .c = c, .bias = bias};
   if (tw_gemm_execute(plan, &operands, &error) != TW_OK) return fail(&error);
 
   for (int i = 0; i < M; i++) /* small integers: every result is exact */

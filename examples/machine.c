@@ -59,7 +59,8 @@ static tw_status compare(const tw_problem *p, void *const expected[], void *cons
 static double operations(const tw_problem *p) { return (double)tw_problem_int(p, "n"); }
 static double bytes(const tw_problem *p) { return 8 * operations(p); }
 
-static const tw_op scale = {.name = "scale",
+static const tw_op scale = {.size = sizeof(tw_op),
+                            .name = "scale",
                             .summary = "y = factor * x",
                             .keys = keys,
                             .n_keys = sizeof keys / sizeof *keys,
@@ -217,6 +218,7 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
 static void release(tw_artefact *a) { free(a); }
 
 static const tw_target abacus = {
+    .size = sizeof(tw_target),
     .name = "abacus",
     .summary = "16 lanes and 8 registers",
     .unit = "cycles",
@@ -238,7 +240,7 @@ static int fail(const char *text) { return fprintf(stderr, "%s\n", text), 1; }
 int main(void) {
   tw_error error;
   tw_problem problem;
-  tw_search_result r;
+  tw_search_result r = {.size = sizeof r};
   if (tw_op_register(&scale, &error) || tw_target_register(&abacus, &error)) return fail(error.text);
   const tw_target *t = tw_target_find("abacus");
   if (tw_problem_parse("scale", 2, (const char *[]){"n=4096", "reverse=1"}, &problem, &error)) return fail(error.text);
@@ -246,7 +248,7 @@ int main(void) {
   puts(error.text);
   if (tw_problem_parse("scale", 2, (const char *[]){"n=4096", "factor=3"}, &problem, &error)) return fail(error.text);
 
-  const tw_search_options options = {.seed = 1, .jobs = 1, .dropout = -1};
+  const tw_search_options options = {.size = sizeof options, .seed = 1, .jobs = 1, .dropout = -1};
   if (tw_search(t, &problem, &options, &r, &error) != TW_OK) return fail(error.text);
   for (size_t i = 0; i < r.n_rungs; i++) printf("%6.0f cycles  %s\n", r.rung[i].cost, r.rung[i].step);
   printf("%d candidates, %d of them correct\n%s", r.samples, r.correct, r.source);

@@ -49,7 +49,7 @@ int main(void) {
   printf("%zu bytes of weights became %zu\n", (size_t)tensor.bytes, size.codes + size.scales);
 
   /* C = A W', A and C in f32. */
-  const tw_gemm_spec spec = {.m = M, .n = N, .k = K, .b = TW_MXFP4, .b_transposed = true};
+  const tw_gemm_spec spec = {.size = sizeof spec, .m = M, .n = N, .k = K, .b = TW_MXFP4, .b_transposed = true};
   tw_gemm_planned *plan;
   require(tw_gemm_plan(&spec, &plan, &error) == TW_OK);
   void *packed = aligned_alloc(TW_GEMM_ALIGNMENT, tw_gemm_packed_bytes(plan));
@@ -57,7 +57,7 @@ int main(void) {
   static float a[M][K], c[M][N];
   for (int i = 0; i < M; i++)
     for (int p = 0; p < K; p++) a[i][p] = (float)((i + p) % 5 - 2);
-  const tw_gemm_operands operands = {.a = a, .packed_b = packed, .c = c};
+  const tw_gemm_operands operands = {.size = sizeof operands, .a = a, .packed_b = packed, .c = c};
   require(tw_gemm_execute(plan, &operands, &error) == TW_OK);
 
   /* What the weights became is what was multiplied. */

@@ -17,10 +17,10 @@ int main(void) {
   tw_problem problem;
   tw_error error;
   int calls = 0;
-  tw_search_result found;
-  tw_run_result again;
+  tw_search_result found = {.size = sizeof found};
+  tw_run_result again = {.size = sizeof again};
   const tw_search_options options = {
-      .dropout = -1, .iterations = 2, .seed = 1, .progress = progress, .context = &calls};
+      .size = sizeof options, .dropout = -1, .iterations = 2, .seed = 1, .progress = progress, .context = &calls};
 
   tw_status status = tw_target_parse(machine, "gemm", 3, words, &problem, &error);
   if (status == TW_OK) status = tw_target_supports(machine, &problem, &error);
@@ -30,7 +30,8 @@ int main(void) {
   if (status != TW_OK) return fprintf(stderr, "%s\n", error.text), 1;
 
   for (size_t i = 0; i < found.n_rungs; i++)
-    printf("%10.0f %s  %s\n", found.rung[i].cost, machine->unit, found.rung[i].step);
+    printf(" %c%10.0f %s  %s\n", found.rung[i].within_error ? '~' : ' ', found.rung[i].cost, machine->unit,
+           found.rung[i].step);
   status = tw_run(machine, &problem, found.source, strlen(found.source), NULL, &again, &error);
   if (status != TW_OK) return fprintf(stderr, "%s\n", error.text), 1;
   printf("checked: %s; the bound is %.0f %s (%s)\n", again.coverage, again.bound.cost, machine->unit,

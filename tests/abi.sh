@@ -1,7 +1,7 @@
 #!/bin/sh
-# abi.sh BUILD [record]: compares what the built libraries export, and the sizes of public structs, with the record of the last
-# release of the same minor version, tests/data/abi/VERSION.txt. Symbols may be added; those that go, and structs that change,
-# need a new minor version (docs/library.md). `record` writes the record of the version that CMakeLists.txt names.
+# abi.sh BUILD [record]: compares what the built libraries export, and how public structs are laid out, with the record of the last
+# release of the same minor version, tests/data/abi/VERSION.txt. Symbols may be added, and structs that carry their size may grow at
+# their end; all else needs a new minor version (docs/library.md). `record` writes the record of the version that CMakeLists.txt names.
 set -eu
 build=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
@@ -10,24 +10,46 @@ minor=${version%.*}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Every struct that a header defines. What tw_size_of does not know is 0.
+# Every struct that a header defines, and the members of those that carry their size: "tw_x" and "tw_x member".
+cat include/tilewright/*.h | tr '\n' ' ' | sed 's|/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/||g' | sed 's/{/{\n/g' | tr ';}' '\n\n' | awk '
+  function member(text) { sub(/ *\[.*/, "", text); sub(/.*[ *]/, "", text); return text }
+  /(struct|union) tw_[a-z0-9_]+ {$/ { name = $(NF - 1); sized = -1; print name; next }
+  name && sized < 0 { sized = ($1 == "size_t" && $2 == "size" && NF == 2) }
+  name && sized && /\(\*/ { sub(/.*\(\*/, ""); sub(/\).*/, ""); print name, $0; next }
+  name && sized && NF > 1 && !/^ *tw_[a-z0-9_]+ *$/ { n = split($0, part, ","); for (i = 1; i <= n; i++) print name, member(part[i]); next }
+  /^ *(tw_[a-z0-9_]+)? *$/ { name = "" }' >"$work/structs"
+[ "$(grep -c ' size$' "$work/structs")" -ge 10 ] || { echo "the headers are not understood"; exit 1; }
 cat >"$work/sizes.c" <<'END'
+#include <stddef.h>
 #include <stdio.h>
 #include <tilewright/tilewright.h>
-int main(int argc, char **argv) {
-  for (int i = 1; i < argc; i++) printf("size %s %zu\n", argv[i], tw_size_of(argv[i]));
-}
+#define STRUCT(name, grows) printf("%s %s %zu\n", grows ? "least" : "size", #name, tw_size_of(#name));
+#define BYTES(name, member) sizeof(((name *)0)->member)
+#define MEMBER(name, member) printf("member %s.%s %zu %zu\n", #name, #member, offsetof(name, member), BYTES(name, member));
+/* What is added later must not lie where an older program has padding. */
+#define LAST(name, member) \
+  if (offsetof(name, member) + BYTES(name, member) != sizeof(name)) puts("padding at the end of " #name ": give it a name");
+int main(void) {
 END
-structs=$(awk '/^typedef (struct|union|enum)/ {kind = $2} /^struct tw_[a-z0-9_]+ \{/ {print $2}
-               /^} tw_[a-z0-9_]+;/ && kind != "enum" {sub(";", "", $2); print $2}' include/tilewright/*.h)
+while read -r name member; do
+  if [ "$member" ]; then
+    echo "MEMBER($name, $member)"
+  elif grep -q "^$name size$" "$work/structs"; then
+    echo "STRUCT($name, 1) LAST($name, $(sed -n "s/^$name \(..*\)/\1/p" "$work/structs" | tail -n 1))"
+  else
+    echo "STRUCT($name, 0)"
+  fi
+done <"$work/structs" >>"$work/sizes.c"
+echo '}' >>"$work/sizes.c"
 cc -Iinclude "$work/sizes.c" -L"$build" -ltilewright -Wl,-rpath,"$build" -o "$work/sizes"
 {
-  "$work/sizes" $structs
+  "$work/sizes"
   for library in tilewright tilewright-gemm; do
     nm -D --defined-only "$build/lib$library.so" | sed -n "s/.* [TDBR] \(tw_[a-z0-9_]*\)$/symbol $library \1/p"
   done
-} | LC_ALL=C sort -u >"$work/now"
-if unknown=$(grep ' 0$' "$work/now"); then
+} | grep -v '^member .*[.]reserved ' | LC_ALL=C sort -u >"$work/now"
+if grep '^padding' "$work/now"; then exit 1; fi
+if unknown=$(grep '^[sl].* 0$' "$work/now"); then
   echo "tw_size_of does not know, so bindings cannot compare (src/base/version.c):"
   echo "$unknown"
   exit 1
@@ -42,9 +64,10 @@ if [ -z "$record" ]; then
   echo "there is no record of $minor: write one with  sh tests/abi.sh build record"
   exit 1
 fi
-gone=$(LC_ALL=C comm -23 "$record" "$work/now")
+gone=$(awk 'NR == FNR { if ($1 == "least") now[$2] = $3; else here[$0] = 1; next }
+            $1 == "least" ? now[$2] + 0 < $3 + 0 : !($0 in here)' "$work/now" "$record")
 [ -z "$gone" ] || {
-  echo "$record has what the libraries no longer have, or have in another size:"
+  echo "$record has what the libraries no longer have, or have in another size or place:"
   echo "$gone"
   echo "If $minor was released (CHANGELOG.md), that needs a new minor version in CMakeLists.txt and tilewright.h; then, and also if it"
   echo "was not, write the record again with  sh tests/abi.sh build record  and say in CHANGELOG.md what programs must change."

@@ -53,7 +53,8 @@ static tw_status fake_compare(const tw_problem *p, void *const e[], void *const 
 }
 static double fake_amount(const tw_problem *p) { return (double)p->value[0].i; }
 static const tw_key fake_keys[] = {{.name = "size", .kind = TW_KEY_INT, .min = 1, .max = 1000, .help = "how much"}};
-static const tw_op fake_op = {.name = "fake",
+static const tw_op fake_op = {.size = sizeof(tw_op),
+                              .name = "fake",
                               .summary = "for tests",
                               .keys = fake_keys,
                               .n_keys = 1,
@@ -259,6 +260,7 @@ static const tw_family fake_families[] = {{.op = "fake",
                                            .predict = fake_predict,
                                            .bound = fake_bound}};
 static const tw_target fake_target = {
+    .size = sizeof(tw_target),
     .name = "fake-machine",
     .summary = "for tests",
     .unit = "cycles",
@@ -295,7 +297,8 @@ static inline double fake_optimum(void) {
 }
 
 static inline tw_search_options fake_options(uint64_t seed, int jobs) {
-  return (tw_search_options){.seed = seed, .inputs = seed, .jobs = jobs, .dropout = -1};
+  return (tw_search_options){
+      .size = sizeof(tw_search_options), .seed = seed, .inputs = seed, .jobs = jobs, .dropout = -1};
 }
 
 #endif

@@ -133,7 +133,7 @@ static void the_ladder_of_sources_is_their_lineage(void **state) {
   (void)state;
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(1, 2);
-  tw_search_result r;
+  tw_search_result r = {.size = sizeof r};
   o.iterations = 6;
   assert_int_equal(search(&alone, 1, &o, &r, NULL), TW_OK);
   assert_false(r.has_recipe);
@@ -156,7 +156,7 @@ static void failures_come_back_with_their_messages(void **state) {
   (void)state;
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(1, 1);
-  tw_search_result r;
+  tw_search_result r = {.size = sizeof r};
   writer.breaks = true;
   assert_int_equal(search(&alone, 1, &o, &r, NULL), TW_OK);
   assert_int_equal(r.correct, 1); /* the start: nothing was mended */
@@ -168,7 +168,7 @@ static void what_failed_is_mended_as_often_as_the_agent_tries(void **state) {
   (void)state;
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(1, 2);
-  tw_search_result r;
+  tw_search_result r = {.size = sizeof r};
   writer.breaks = true;
   the_writer.mends = 1;
   o.iterations = 3;
@@ -182,7 +182,7 @@ static void a_kernel_that_is_none_is_a_candidate_that_failed(void **state) {
   (void)state;
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(1, 2);
-  tw_search_result r;
+  tw_search_result r = {.size = sizeof r};
   writer.gives_nothing = true;
   assert_int_equal(search(&alone, 1, &o, &r, NULL), TW_OK);
   assert_true(r.best.cost < r.start.cost);
@@ -195,7 +195,7 @@ static void an_agent_that_proposes_no_more_leaves_what_was_found(void **state) {
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(1, 2);
   for (int from = 1; from <= 3; from += 2) {
-    tw_search_result r;
+    tw_search_result r = {.size = sizeof r};
     writer.refuses = TW_MISSING;
     writer.refuses_from = from;
     writer.requests = 0;
@@ -213,7 +213,7 @@ static void plans_are_divided_by_shares_and_recipes_go_on(void **state) {
   assert_int_equal(tw_rules_open("rules", &fake_target, NULL, &rules, NULL), TW_OK);
   const tw_member both[] = {{rules, 3}, {&the_writer, 1}};
   tw_search_options o = fake_options(2, 2);
-  tw_search_result r, again;
+  tw_search_result r = {.size = sizeof r}, again = {.size = sizeof again};
   o.iterations = 8;
   assert_int_equal(search(both, 2, &o, &r, NULL), TW_OK);
   const int plans = writer.plans;
@@ -233,7 +233,7 @@ static void a_resumed_search_asks_nothing_twice_and_ends_alike(void **state) {
   (void)state;
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(4, 2);
-  tw_search_result whole, part, rest;
+  tw_search_result whole = {.size = sizeof whole}, part = {.size = sizeof part}, rest = {.size = sizeof rest};
   o.iterations = 4;
   assert_int_equal(search(&alone, 1, &o, &whole, NULL), TW_OK);
   const int all = writer.asked;
@@ -260,7 +260,7 @@ static void a_source_that_is_known_is_a_start(void **state) {
   (void)state;
   tw_search_options o = fake_options(4, 1);
   const tw_problem problem = fake_problem(16);
-  tw_search_result r;
+  tw_search_result r = {.size = sizeof r};
   o.start_source = "by hand\nkernel 4 2 2 1 3 0 0\n";
   o.iterations = 1;
   assert_int_equal(tw_search(&fake_target, &problem, &o, &r, NULL), TW_OK);

@@ -78,7 +78,7 @@ static tw_search_result search(int model, const tw_search_options *options) {
                             .implement = implement,
                             .free_plan = free_plan,
                             .close = close_agent};
-  tw_search_result r;
+  tw_search_result r = {.size = sizeof r};
   tw_error error = {0};
   const tw_problem p = fake_problem(16);
   assert_int_equal(tw_rules_open("rules", &fake_target, NULL, &rules, &error), TW_OK);

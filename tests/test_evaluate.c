@@ -294,8 +294,8 @@ static void an_interrupt_ends_a_command(void **state) {
 static void a_search_ends_alike_wherever_it_evaluates(void **state) {
   (void)state;
   const tw_problem p = problem_of("gemm m=32 n=32 k=64");
-  tw_search_options o = {.seed = 5, .jobs = 2, .iterations = 2, .dropout = -1};
-  tw_search_result here, there;
+  tw_search_options o = {.size = sizeof o, .seed = 5, .jobs = 2, .iterations = 2, .dropout = -1};
+  tw_search_result here = {.size = sizeof here}, there = {.size = sizeof there};
   tw_error error = {0};
   assert_int_equal(tw_search(gemmini(), &p, &o, &here, NULL), TW_OK);
   o.runner = TW_COMMAND " evaluate";
@@ -333,7 +333,7 @@ static void one_measurement_at_a_time_and_builds_beside_it(void **state) {
   o.iterations = 2;
   for (int alone = 0; alone < 2; alone++) {
     tw_target t = fake_target;
-    tw_search_result r;
+    tw_search_result r = {.size = sizeof r};
     t.measure = measure_alone;
     t.traits.device = alone ? device : NULL;
     fake.delay_ms = 3;

@@ -22,23 +22,23 @@ static tw_problem problem_of(const tw_target *t, const char *op, const char *key
 }
 
 static tw_status improve(const char *target, const char *op, const char *keys, const char *source, size_t length,
-                         const tw_search_options *options, tw_improvement *out, tw_error *error) {
+                         const tw_search_options *options, tw_search_result *out, tw_error *error) {
   const tw_target *t = tw_target_find(target);
   const tw_problem p = problem_of(t, op, keys);
-  return tw_improve(t, &p, source, length, options, true, out, error);
+  return tw_improve(t, &p, source, length, options, true, out, NULL, error);
 }
 
-static tw_status improve_square(const char *source, size_t length, tw_improvement *out, tw_error *error) {
-  const tw_search_options options = {.jobs = 1, .seed = 1};
+static tw_status improve_square(const char *source, size_t length, tw_search_result *out, tw_error *error) {
+  const tw_search_options options = {.size = sizeof options, .jobs = 1, .seed = 1};
   return improve("gemmini-16x16-int8", "gemm", "m=16 n=16 k=16", source, length, &options, out, error);
 }
 
 static void refuses(const char *source, size_t length, const char *part) {
-  tw_improvement out;
+  tw_search_result out = {.size = sizeof out};
   tw_error error = {0};
   assert_int_equal(improve_square(source, length, &out, &error), TW_FAILED);
   if (!strstr(error.text, part)) fail_msg("'%s' does not say '%s'", error.text, part);
-  assert_null(out.result.source);
+  assert_null(out.source);
 }
 
 static void refuses_text(const char *source, const char *part) { refuses(source, strlen(source), part); }
@@ -71,11 +71,11 @@ static void a_huge_program_is_handled(void **state) {
   (void)state;
   static const char source[] =
       HEAD PRODUCT "for (int i = 0; i < 500000; i++) config_ld(16 + i * 7919 % 64, 1.0f, 16, 1); fence(); }";
-  tw_improvement out;
+  tw_search_result out = {.size = sizeof out};
   tw_error error = {0};
   must(improve_square(source, sizeof source - 1, &out, &error), &error);
-  assert_true(out.rewrites.n > 0 && out.after.cost * 100 < out.result.start.cost);
-  tw_improvement_free(&out);
+  assert_true(out.schedule.n > 0 && how.after.cost * 100 < out.start.cost);
+  tw_search_result_free(&out);
 }
 
 /* Nothing repeats: a table is played, and the result is right. */
@@ -113,11 +113,11 @@ static void memory_of_its_own_is_not_rewritten(void **state) {
   static const char source[] = HEAD "static int8_t T[16][16]; " PRODUCT
                                     "mvout(&T[0][0], 0x80000000, 16, 16); fence(); mvin(&T[0][0], 32, 16, 16);\n"
                                     "mvout(&C[0][0], 32, 16, 16); fence(); }";
-  tw_improvement out;
+  tw_search_result out = {.size = sizeof out};
   tw_error error = {0};
   must(improve_square(source, sizeof source - 1, &out, &error), &error);
-  assert_int_equal(out.rewrites.n, 0);
-  tw_improvement_free(&out);
+  assert_int_equal(out.schedule.n, 0);
+  tw_search_result_free(&out);
 }
 
 /* ---- the start programs of the other ops ---- */
@@ -127,15 +127,15 @@ static double gain(const char *target, const char *op, const char *keys) {
   const tw_target *t = tw_target_find(target);
   const tw_problem p = problem_of(t, op, keys);
   const tw_schedule nothing = {0};
-  const tw_search_options options = {.jobs = 1, .seed = 1};
+  const tw_search_options options = {.size = sizeof options, .jobs = 1, .seed = 1};
   char *source = NULL;
-  tw_improvement out;
+  tw_search_result out = {.size = sizeof out};
   tw_error error = {0};
   must(tw_target_emit(t, &p, &nothing, &source, &error), &error);
-  must(tw_improve(t, &p, source, strlen(source), &options, true, &out, &error), &error);
-  double times = out.result.start.cost / out.after.cost;
-  print_message("%s %s: %.0f cycles, %.2fx\n", op, keys, out.after.cost, times);
-  tw_improvement_free(&out);
+  must(tw_improve(t, &p, source, strlen(source), &options, true, &out, &how, &error), &error);
+  double times = out.start.cost / how.after.cost;
+  print_message("%s %s: %.0f cycles, %.2fx\n", op, keys, how.after.cost, times);
+  tw_search_result_free(&out);
   free(source);
   return times;
 }
@@ -179,14 +179,14 @@ static void improve_naive(const tw_search_options *options, tw_status expected) 
   yardstick *all = yardstick_load(&n);
   for (size_t i = 0; i < n; i++) {
     if (strcmp(all[i].program, "p01_naive_same_bank.c") != 0) continue;
-    tw_improvement out;
+    tw_search_result out = {.size = sizeof out};
     tw_error error = {0};
     const tw_target *t = tw_target_find("gemmini-16x16-int8");
-    tw_status status = tw_improve(t, &all[i].problem, all[i].source, all[i].length, options, true, &out, &error);
+    tw_status status = tw_improve(t, &all[i].problem, all[i].source, all[i].length, options, true, &out, &how, &error);
     assert_int_equal(status, expected);
-    assert_non_null(out.result.source);
-    assert_true(out.after.cost <= out.result.start.cost);
-    tw_improvement_free(&out);
+    assert_non_null(out.source);
+    assert_true(how.after.cost <= out.start.cost);
+    tw_search_result_free(&out);
   }
   yardstick_free(all, n);
 }
@@ -195,14 +195,15 @@ static void an_interrupt_keeps_what_was_found(void **state) {
   (void)state;
   for (int after = 1; after < 6; after += 2) {
     cut c = {.after = after};
-    const tw_search_options options = {.jobs = 1, .seed = 1, .interrupt = &c.flag, .progress = count, .context = &c};
+    const tw_search_options options = {
+        .size = sizeof options, .jobs = 1, .seed = 1, .interrupt = &c.flag, .progress = count, .context = &c};
     improve_naive(&options, TW_INTERRUPTED);
   }
 }
 
 static void a_limit_on_time_keeps_what_was_found(void **state) {
   (void)state;
-  const tw_search_options options = {.jobs = 1, .seed = 1, .seconds = 1};
+  const tw_search_options options = {.size = sizeof options, .jobs = 1, .seed = 1, .seconds = 1};
   improve_naive(&options, TW_OK);
 }
 

@@ -36,7 +36,7 @@ static tw_status try_search(const tw_search_options *o, int64_t size, tw_search_
 
 static tw_search_result search(const char *journal, uint64_t seed) {
   tw_search_options o = fake_options(seed, 2);
-  tw_search_result r;
+  tw_search_result r = {.size = sizeof r};
   tw_error error = {0};
   o.journal = journal;
   if (try_search(&o, 16, &r, &error) != TW_OK) fail_msg("%s", error.text);
@@ -108,7 +108,7 @@ static void a_killed_search_goes_on_where_it_was_and_ends_alike(void **state) {
     pid_t child = fork();
     if (child == 0) {
       tw_search_options o = fake_options(3, 2);
-      tw_search_result r;
+      tw_search_result r = {.size = sizeof r};
       fake.delay_ms = 1;
       o.journal = file;
       o.progress = kill_at;
@@ -137,7 +137,7 @@ static void stop_at(void *context, const tw_progress *p) { stop = p->done >= *(i
 
 static void an_interrupted_search_goes_on_and_ends_alike(void **state) {
   (void)state;
-  tw_search_result whole = search(NULL, 3), part;
+  tw_search_result whole = search(NULL, 3), part = {.size = sizeof part};
   tw_search_options o = fake_options(3, 2);
   int done = 50;
   fake.delay_ms = 1;
@@ -191,7 +191,7 @@ static void another_seed_is_another_search_with_verdicts_of_its_own(void **state
 
 static void other_options_recall_the_same_verdicts(void **state) {
   (void)state;
-  tw_search_result one = search(file, 1), two;
+  tw_search_result one = search(file, 1), two = {.size = sizeof two};
   tw_search_options o = fake_options(1, 2);
   o.journal = file;
   o.beam = 2;
@@ -206,7 +206,7 @@ static void other_options_recall_the_same_verdicts(void **state) {
 
 static void assert_refused(int64_t size, const char *word) {
   tw_search_options o = fake_options(1, 1);
-  tw_search_result r;
+  tw_search_result r = {.size = sizeof r};
   tw_error error = {0};
   o.journal = file;
   assert_int_equal(try_search(&o, size, &r, &error), TW_USAGE);
@@ -255,7 +255,7 @@ static void costs_are_compared_where_they_do_not_vary(void **state) {
   clock.unit = "seconds";
   const tw_problem problem = fake_problem(16);
   tw_search_options o = fake_options(1, 1);
-  tw_search_result r;
+  tw_search_result r = {.size = sizeof r};
   tw_error error;
   o.journal = file;
   for (int varies = 1; varies >= 0; varies--) {
@@ -306,7 +306,7 @@ static void a_damaged_journal_is_refused_or_of_no_consequence(void **state) {
   assert_int_equal(tw_file_read(file, 1 << 26, &data, &length, NULL), TW_OK);
   for (size_t part = 0; part < 8; part++) { /* truncations */
     tw_search_options o = fake_options(1, 2);
-    tw_search_result r;
+    tw_search_result r = {.size = sizeof r};
     tw_error error = {0};
     o.journal = file;
     assert_int_equal(tw_file_write(file, data, length * part / 8 + 7 * (part > 0), NULL), TW_OK);
@@ -340,7 +340,7 @@ static void a_full_disk_is_told_once_and_costs_nothing_but_the_journal(void **st
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){100000, 100000}); /* writes beyond fail, as on a full disk */
     tw_search_options o = fake_options(1, 2);
-    tw_search_result r = {0};
+    tw_search_result r = {.size = sizeof r};
     o.journal = file;
     bool right = try_search(&o, 16, &r, NULL) == TW_OK && !strcmp(r.source, whole.source) && r.samples == whole.samples;
     const char *told = r.notes ? strstr(r.notes, file) : NULL;

@@ -57,8 +57,11 @@ static const char *model(const char *script) {
   return name;
 }
 
+static const tw_model_options hurried = {.size = sizeof hurried, .at_once = 1, .seconds = 20};
+
 static tw_search_options options_of(const char *const *agents, size_t n) {
-  return (tw_search_options){.iterations = 3,
+  return (tw_search_options){.size = sizeof(tw_search_options),
+                             .iterations = 3,
                              .plans = 2,
                              .kernels = 2,
                              .beam = 2,
@@ -67,13 +70,13 @@ static tw_search_options options_of(const char *const *agents, size_t n) {
                              .jobs = 2,
                              .agents = agents,
                              .n_agents = n,
-                             .model = {.at_once = 1, .seconds = 20}};
+                             .model = &hurried};
 }
 
 static tw_search_result search(const char *agent, tw_search_options o) {
   const char *agents[] = {agent};
   tw_problem problem = fake_problem(64);
-  tw_search_result r;
+  tw_search_result r = {.size = sizeof r};
   tw_error error = {0};
   o.agents = agents, o.n_agents = 1;
   if (tw_search(&fake_target, &problem, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
@@ -132,7 +135,9 @@ static void a_failure_is_sent_back_with_its_message(void **state) {
   write_file("better", source);
   write_file("broken", "kernel 5 0 0 5 3 0 0\n"); /* does not compile */
   tw_search_options o = options_of(NULL, 0);
-  o.iterations = 1, o.plans = o.kernels = 1, o.model.fixes = 2;
+  tw_model_options mending = hurried;
+  mending.fixes = 2;
+  o.iterations = 1, o.plans = o.kernels = 1, o.model = &mending;
   tw_search_result r = search(
       model(PLAN_OR("echo '```'; case \"$p\" in *'The last attempt'*) cat better;; *) cat broken;; esac; echo '```'")),
       o);
@@ -146,7 +151,7 @@ static void a_failure_is_sent_back_with_its_message(void **state) {
   assert_true(r.exchange[1].cost == 0 && r.exchange[1].seconds > 0 && !r.exchange[1].recalled);
   assert_true(strncmp(r.exchange[1].model, "exec:", 5) == 0);
   tw_search_result_free(&r);
-  o.model.fixes = -1;
+  mending.fixes = -1;
   r = search(
       model(PLAN_OR("echo '```'; case \"$p\" in *'The last attempt'*) cat better;; *) cat broken;; esac; echo '```'")),
       o);
@@ -189,7 +194,7 @@ static void nobody_pays_for_nothing(void **state) {
   tw_problem problem = fake_problem(64);
   tw_search_options o = options_of(agents, 1);
   o.iterations = 50, o.plans = 6, o.beam = 6;
-  tw_search_result r;
+  tw_search_result r = {.size = sizeof r};
   assert_int_equal(tw_search(&fake_target, &problem, &o, &r, NULL), TW_OK);
   char *log = read_text("log");
   assert_int_equal(count(log, "tensor accelerator"), 6 + 12 + 12); /* 6 plans, 2 kernels each, each sent back once */
@@ -216,8 +221,10 @@ static void a_budget_ends_the_questions_and_not_the_search(void **state) {
   const char *agents[] = {agent, "rules"};
   tw_problem problem = fake_problem(64);
   tw_search_options o = options_of(agents, 2);
-  o.model.questions = 3;
-  tw_search_result r;
+  tw_model_options three = hurried;
+  three.questions = 3;
+  o.model = &three;
+  tw_search_result r = {.size = sizeof r};
   assert_int_equal(tw_search(&fake_target, &problem, &o, &r, NULL), TW_OK);
   char *log = read_text("log");
   assert_int_equal(count(log, "tensor accelerator"), 3);
@@ -316,7 +323,7 @@ static void a_search_ends_when_its_samples_are_used_up(void **state) {
   tw_problem problem = fake_problem(64);
   for (int samples = 1; samples < 40; samples += 7) {
     tw_search_options o = fake_options(3, 2);
-    tw_search_result r;
+    tw_search_result r = {.size = sizeof r};
     o.samples = samples;
     fake_reset();
     assert_int_equal(tw_search(&fake_target, &problem, &o, &r, NULL), TW_OK);
@@ -343,7 +350,8 @@ static tw_search_result replay(const char *data, const char *machine, const char
                        "cat " TW_TEST_DATA "/agents/%s/$(printf %%02d $n).txt",
                        folder, folder, data) > 0);
   const char *agents[] = {agent};
-  const tw_search_options o = {.iterations = iterations,
+  const tw_search_options o = {.size = sizeof o,
+                               .iterations = iterations,
                                .plans = iterations > 1 ? 2 : 1,
                                .kernels = 1,
                                .beam = 1,
@@ -352,8 +360,8 @@ static tw_search_result replay(const char *data, const char *machine, const char
                                .program = program,
                                .agents = agents,
                                .n_agents = 1,
-                               .model = {.at_once = 1, .seconds = 20}};
-  tw_search_result r;
+                               .model = &hurried};
+  tw_search_result r = {.size = sizeof r};
   if (tw_search(target, &problem, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
   free(agent);
   return r;

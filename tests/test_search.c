@@ -11,7 +11,7 @@ static int start(void **state) {
 }
 
 static tw_search_result search(const tw_search_options *options) {
-  tw_search_result r;
+  tw_search_result r = {.size = sizeof r};
   tw_error error = {0};
   tw_problem p = fake_problem(16);
   tw_status status = tw_search(&fake_target, &p, options, &r, &error);
@@ -225,7 +225,7 @@ static void an_interrupted_search_returns_the_best_so_far(void **state) {
   int calls = 0;
   tw_search_options o = fake_options(1, 2);
   tw_problem p = fake_problem(16);
-  tw_search_result r;
+  tw_search_result r = {.size = sizeof r};
   tw_error error;
   stop = 0;
   stop_after = 30;
@@ -245,7 +245,7 @@ static void an_interrupt_before_the_first_kernel_leaves_nothing(void **state) {
   (void)state;
   tw_search_options o = fake_options(1, 2);
   tw_problem p = fake_problem(16);
-  tw_search_result r;
+  tw_search_result r = {.size = sizeof r};
   stop = 1;
   o.interrupt = &stop;
   assert_int_equal(tw_search(&fake_target, &p, &o, &r, NULL), TW_INTERRUPTED);
@@ -259,7 +259,7 @@ static void what_is_faster_than_the_machine_can_be_is_no_result(void **state) {
   fake.plainest_factor = 0.01;
   tw_search_options o = fake_options(1, 2);
   tw_problem p = fake_problem(16);
-  tw_search_result r;
+  tw_search_result r = {.size = sizeof r};
   tw_error error = {0};
   assert_int_equal(tw_search(&fake_target, &p, &o, &r, &error), TW_FAILED);
   if (!strstr(error.text, "faster than the machine can be")) fail_msg("%s", error.text);
@@ -296,9 +296,10 @@ static void bad_options_and_problems_are_refused_in_a_line(void **state) {
   } bad[] = {{{.iterations = -1}, "iterations"}, {{.beam = 1 << 20}, "beam"},  {{.dropout = 1}, "dropout"},
              {{.dropout = NAN}, "dropout"},      {{.seconds = -1}, "seconds"}, {{.jobs = -2}, "jobs"}};
   tw_problem p = fake_problem(16);
-  tw_search_result r;
+  tw_search_result r = {.size = sizeof r};
   tw_error error;
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    bad[i].options.size = sizeof bad[i].options;
     assert_int_equal(tw_search(&fake_target, &p, &bad[i].options, &r, &error), TW_USAGE);
     assert_non_null(strstr(error.text, bad[i].word));
   }

@@ -18,7 +18,9 @@ static void every_target_could_be_registered(void **state) {
   (void)state;
   for (size_t i = 0; (t = tw_target_at(i)); i++) {
     tw_error error = {0};
-    assert_int_equal(tw_target_register(t, &error), TW_USAGE); /* it lacks nothing: its name is taken */
+    tw_target again = *t;
+    again.size = sizeof again;
+    assert_int_equal(tw_target_register(&again, &error), TW_USAGE); /* it lacks nothing: its name is taken */
     if (!strstr(error.text, "is taken")) fail_msg("%s", error.text);
   }
 }

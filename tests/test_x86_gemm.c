@@ -119,7 +119,8 @@ static void packed_codes_take_their_bits(void **state) {
     const x86_kernel *kernel = kernel_named(name);
     if (kernel->arithmetic != X86_F32 && kernel->arithmetic != X86_BF16) continue;
     for (size_t e = 0; e < sizeof expected / sizeof *expected; e++) {
-      const tw_gemm_spec spec = {.m = 1, .n = N, .k = K, .a = TW_BF16, .b = expected[e].b, .kernel = name};
+      const tw_gemm_spec spec = {
+          .size = sizeof spec, .m = 1, .n = N, .k = K, .a = TW_BF16, .b = expected[e].b, .kernel = name};
       tw_gemm_planned *plan;
       assert_int_equal(tw_gemm_plan(&spec, &plan, NULL), TW_OK);
       const bool triples = expected[e].b == TW_TERNARY && kernel->isa >= X86_AVX512 && kernel->arithmetic == X86_F32;
@@ -187,7 +188,14 @@ static void packed_weights_serve_every_m(void **state) {
   memset(b, 0, sizeof b);
   for (size_t t = 0; t < sizeof types / sizeof *types; t++)
     for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
-      tw_gemm_spec s = {.m = 5, .n = N, .k = ks[i], .a = types[t][0], .b = types[t][1], .c = types[t][2], .threads = 1};
+      tw_gemm_spec s = {.size = sizeof s,
+                        .m = 5,
+                        .n = N,
+                        .k = ks[i],
+                        .a = types[t][0],
+                        .b = types[t][1],
+                        .c = types[t][2],
+                        .threads = 1};
       tw_gemm_planned *first;
       assert_int_equal(tw_gemm_plan(&s, &first, NULL), TW_OK);
       void *packed = aligned_alloc(TW_GEMM_ALIGNMENT, (tw_gemm_packed_bytes(first) + 63) / 64 * 64);
@@ -198,7 +206,9 @@ static void packed_weights_serve_every_m(void **state) {
         tw_error error = {0};
         assert_int_equal(tw_gemm_plan(&s, &plan, NULL), TW_OK);
         memset(c, 0xff, sizeof c);
-        if (tw_gemm_execute(plan, &(tw_gemm_operands){.a = a, .packed_b = packed, .c = c}, &error) != TW_OK)
+        if (tw_gemm_execute(plan,
+                            &(tw_gemm_operands){.size = sizeof(tw_gemm_operands), .a = a, .packed_b = packed, .c = c},
+                            &error) != TW_OK)
           fail_msg("%s for m=%d, packed for %s: %s", tw_gemm_kernel(plan), (int)ms[m], tw_gemm_kernel(first),
                    error.text);
         for (int64_t e = 0; e < s.m * N; e++) assert_true(c[e] == 0);
@@ -247,7 +257,14 @@ static void strips_in_a_row_are_strips_one_by_one(void **state) {
   for (size_t i = 0; (name = kernel_at(i)); i++) {
     for (size_t t = 0; t < sizeof products / sizeof *products; t++) {
       const tw_type b_type = tw_gemm_scaled(products[t].b) ? TW_F32 : products[t].b;
-      tw_gemm_spec s = {.m = M, .n = N, .k = K, .a = products[t].a, .b = products[t].b, .threads = 1, .kernel = name};
+      tw_gemm_spec s = {.size = sizeof s,
+                        .m = M,
+                        .n = N,
+                        .k = K,
+                        .a = products[t].a,
+                        .b = products[t].b,
+                        .threads = 1,
+                        .kernel = name};
       s.a_rounding = products[t].rounding;
       if (products[t].b == TW_I4) s.group = 32;
       tw_gemm_planned *plan;
@@ -261,7 +278,8 @@ static void strips_in_a_row_are_strips_one_by_one(void **state) {
       assert_int_equal(tw_gemm_pack(plan, b, packed, NULL), TW_OK);
       for (int scaled = 0; scaled < 2; scaled++) {
         memset(c[scaled], 0xff, sizeof c[scaled]);
-        const tw_gemm_operands o = {.a = a, .packed_b = packed, .c = c[scaled], .row_scale = scaled ? ones : NULL};
+        const tw_gemm_operands o = {
+            .size = sizeof o, .a = a, .packed_b = packed, .c = c[scaled], .row_scale = scaled ? ones : NULL};
         assert_int_equal(tw_gemm_execute(plan, &o, NULL), TW_OK);
       }
       assert_memory_equal(c[0], c[1], sizeof c[0]);
@@ -285,7 +303,7 @@ static void expect_refusal(tw_gemm_spec s, const char *part) {
 
 static void wrong_descriptions_are_refused(void **state) {
   (void)state;
-  const tw_gemm_spec good = {.m = 4, .n = 5, .k = 6};
+  const tw_gemm_spec good = {.size = sizeof good, .m = 4, .n = 5, .k = 6};
   tw_gemm_spec s;
   tw_error error;
   tw_gemm_planned *plan;
@@ -319,7 +337,8 @@ static void expect_bad_operands(const tw_gemm_planned *plan, tw_gemm_operands o,
 static void wrong_operands_are_refused(void **state) {
   (void)state;
   static float a[4 * 6], b[6 * 5], c[4 * 5];
-  const tw_gemm_spec spec = {.m = 4, .n = 5, .k = 6}, other = {.m = 4, .n = 5, .k = 7};
+  const tw_gemm_spec spec = {.size = sizeof spec, .m = 4, .n = 5, .k = 6},
+                     other = {.size = sizeof other, .m = 4, .n = 5, .k = 7};
   tw_gemm_planned *plan, *second;
   tw_error error;
   assert_int_equal(tw_gemm_plan(&spec, &plan, NULL), TW_OK);
@@ -332,7 +351,7 @@ static void wrong_operands_are_refused(void **state) {
   assert_int_equal(tw_gemm_pack(plan, packed + 64, packed, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "overlaps"));
   assert_int_equal(tw_gemm_pack(plan, b, packed, NULL), TW_OK);
-  const tw_gemm_operands good = {.a = a, .packed_b = packed, .c = c};
+  const tw_gemm_operands good = {.size = sizeof good, .a = a, .packed_b = packed, .c = c};
   tw_gemm_operands o;
   assert_int_equal(tw_gemm_execute(plan, &good, NULL), TW_OK);
   assert_int_equal(tw_gemm_execute(plan, NULL, NULL), TW_USAGE);

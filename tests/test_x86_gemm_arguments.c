@@ -27,6 +27,7 @@ static int free_memory(void **state) {
 }
 
 static tw_gemm_planned *plan_of(tw_gemm_spec s) {
+  s.size = sizeof s;
   tw_gemm_planned *plan;
   tw_error error;
   if (tw_gemm_plan(&s, &plan, &error) != TW_OK) fail_msg("%s", error.text);
@@ -50,7 +51,7 @@ static void no_plan(tw_gemm_spec s, const char *part) {
 
 static void descriptions(void **state) {
   (void)state;
-  const tw_gemm_spec good = {.m = M, .n = N, .k = K};
+  const tw_gemm_spec good = {.size = sizeof good, .m = M, .n = N, .k = K};
   tw_gemm_spec s;
   s = good, s.m = -1, no_plan(s, "m=-1");
   s = good, s.n = 0, no_plan(s, "n=0");
@@ -84,7 +85,8 @@ static void types(void **state) {
   for (int a = -1; a <= TW_TYPE_COUNT; a++) {
     for (int b = -1; b <= TW_TYPE_COUNT; b++) {
       for (int c = -1; c <= TW_TYPE_COUNT; c++) {
-        const tw_gemm_spec s = {.m = M, .n = N, .k = K, .a = (tw_type)a, .b = (tw_type)b, .c = (tw_type)c};
+        const tw_gemm_spec s = {
+            .size = sizeof s, .m = M, .n = N, .k = K, .a = (tw_type)a, .b = (tw_type)b, .c = (tw_type)c};
         tw_gemm_planned *plan;
         tw_error error = {0};
         const tw_status status = tw_gemm_plan(&s, &plan, &error);
@@ -104,7 +106,7 @@ static void types(void **state) {
 static void a_plan_that_is_missing(void **state) {
   (void)state;
   tw_error error;
-  const tw_gemm_operands o = {.a = memory, .packed_b = memory + 64, .c = memory + 128};
+  const tw_gemm_operands o = {.size = sizeof o, .a = memory, .packed_b = memory + 64, .c = memory + 128};
   char line[80];
   tw_gemm_destroy(NULL);
   assert_int_equal(tw_gemm_packed_bytes(NULL), 0);
@@ -180,7 +182,7 @@ static void operands(void **state) {
   char *a = memory, *packed = memory + (1 << 15), *c = memory + (1 << 17);
   memset(memory, 0, MEMORY);
   assert_int_equal(tw_gemm_pack(plan, a, packed, NULL), TW_OK);
-  tw_gemm_operands o = {.a = a, .packed_b = packed, .c = c};
+  tw_gemm_operands o = {.size = sizeof o, .a = a, .packed_b = packed, .c = c};
   const tw_gemm_operands good = o;
   memset(c, 0x55, M * N * 4);
   o = good, o.a = NULL, not_executed(plan, o, "a is NULL");
@@ -226,7 +228,7 @@ static void weights_of_another_plan(void **state) {
     assert_true(tw_gemm_packed_bytes(plan[i]) <= MEMORY);
     assert_int_equal(tw_gemm_pack(plan[i], b, memory, NULL), TW_OK);
     for (int j = 0; j < SPECS; j++) {
-      const tw_gemm_operands o = {.a = a, .packed_b = memory, .c = c};
+      const tw_gemm_operands o = {.size = sizeof o, .a = a, .packed_b = memory, .c = c};
       const bool same = i == j || strcmp(tw_gemm_kernel(plan[i]), tw_gemm_kernel(plan[j])) == 0;
       const bool only_kernel = (i == 0 && j == 3) || (i == 3 && j == 0); /* the same here if there is no better */
       if (i == j || (only_kernel && same))
@@ -237,7 +239,7 @@ static void weights_of_another_plan(void **state) {
     tw_gemm_spec taller = specs[i]; /* m does not matter */
     taller.m = 1, taller.threads = 1;
     tw_gemm_planned *other = plan_of(taller);
-    const tw_gemm_operands o = {.a = a, .packed_b = memory, .c = c};
+    const tw_gemm_operands o = {.size = sizeof o, .a = a, .packed_b = memory, .c = c};
     assert_int_equal(tw_gemm_execute(other, &o, NULL), TW_OK);
     tw_gemm_destroy(other);
   }

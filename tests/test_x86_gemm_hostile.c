@@ -14,7 +14,8 @@ static int64_t any(tw_random *r, int64_t least, int64_t most) { return tw_random
 static bool begins_with(const char *text, const char *start) { return strncmp(text, start, strlen(start)) == 0; }
 
 static tw_gemm_spec random_spec(tw_random *r, const char *kernel) {
-  tw_gemm_spec s = {.kernel = kernel, .a_transposed = any(r, 0, 2) == 0, .b_transposed = any(r, 0, 1)};
+  tw_gemm_spec s = {
+      .size = sizeof s, .kernel = kernel, .a_transposed = any(r, 0, 2) == 0, .b_transposed = any(r, 0, 1)};
   s.m = any(r, 1, any(r, 0, 1) ? 40 : 4), s.n = any(r, 1, any(r, 0, 1) ? 150 : 20);
   s.k = any(r, 1, any(r, 0, 3) ? 100 : 1500);
   s.lda = (s.a_transposed ? s.m : s.k) + any(r, 0, 9);
@@ -169,7 +170,7 @@ static void the_environment_limits_the_instruction_sets(void **state) {
     while (set <= most && strcmp(strrchr(name, '-') + 1, sets[set]) != 0) set++;
     if (set > most) fail_msg("%s is beyond %s", name, sets[most]);
   }
-  const tw_gemm_spec s = {.m = 1, .n = 1, .k = 1};
+  const tw_gemm_spec s = {.size = sizeof s, .m = 1, .n = 1, .k = 1};
   tw_gemm_planned *plan;
   assert_int_equal(tw_gemm_plan(&s, &plan, NULL), TW_OK);
   if (most == 0)

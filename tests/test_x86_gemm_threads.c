@@ -106,7 +106,7 @@ static tw_gemm_planned *plan_of(const product *p, int threads) {
   tw_gemm_spec s = p->spec;
   tw_gemm_planned *plan;
   tw_error error;
-  s.threads = threads;
+  s.size = sizeof s, s.threads = threads;
   if (tw_gemm_plan(&s, &plan, &error) != TW_OK) fail_msg("%s", error.text);
   return plan;
 }
@@ -131,7 +131,7 @@ static data data_of(const product *p) {
 static void free_data(data *d) { free(d->a), free(d->b), free(d->packed), free(d->vector), free(d->c); }
 
 static tw_gemm_operands operands_of(const product *p, const data *d, void *c) {
-  tw_gemm_operands o = {.a = d->a, .packed_b = d->packed, .c = c};
+  tw_gemm_operands o = {.size = sizeof o, .a = d->a, .packed_b = d->packed, .c = c};
   if (p->vectors) o.bias = o.row_scale = o.column_scale = d->vector;
   return o;
 }

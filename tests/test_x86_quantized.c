@@ -131,6 +131,7 @@ static guarded random_vector(tw_random *r, int64_t n) {
 static void execute(example *e, int threads, const tw_gemm_operands *o, char line[400]) {
   tw_gemm_planned *plan;
   tw_error error;
+  e->spec.size = sizeof e->spec;
   e->spec.threads = threads;
   if (tw_gemm_plan(&e->spec, &plan, &error) != TW_OK) fail_msg("%s", error.text);
   tw_gemm_print(plan, line, 400);
@@ -154,7 +155,8 @@ static void run_example(example *e, tw_random *r) {
   e->c = guarded_new(c_bytes, element(s->c), 1);
   if (e->row_scale) e->scale = random_vector(r, s->m);
   if (e->bias) e->shift = random_vector(r, s->n);
-  const tw_gemm_operands o = {.a = e->a.data,
+  const tw_gemm_operands o = {.size = sizeof o,
+                              .a = e->a.data,
                               .c = e->c.data,
                               .row_scale = e->row_scale ? (float *)(void *)e->scale.data : NULL,
                               .bias = e->bias ? (float *)(void *)e->shift.data : NULL};
@@ -257,12 +259,13 @@ static void special_rows_stay_visible(void **state) {
   a[0 * K + 37] = NAN, a[1 * K + 99] = -INFINITY;
   for (int p = 0; p < K; p++) a[2 * K + p] = 0, a[3 * K + p] = 1e-38f;
   for (int rounding = TW_A_INT8_ROWS; rounding <= TW_A_INT8_GROUPS; rounding++) {
-    const tw_gemm_spec spec = {.m = M, .n = N, .k = K, .b = TW_MXFP4, .a_rounding = (tw_a_rounding)rounding};
+    const tw_gemm_spec spec = {
+        .size = sizeof spec, .m = M, .n = N, .k = K, .b = TW_MXFP4, .a_rounding = (tw_a_rounding)rounding};
     tw_gemm_planned *plan;
     assert_int_equal(tw_gemm_plan(&spec, &plan, NULL), TW_OK);
     void *packed = aligned_alloc(TW_GEMM_ALIGNMENT, tw_gemm_packed_bytes(plan));
     assert_int_equal(tw_gemm_pack(plan, b, packed, NULL), TW_OK);
-    const tw_gemm_operands o = {.a = a, .packed_b = packed, .c = c};
+    const tw_gemm_operands o = {.size = sizeof o, .a = a, .packed_b = packed, .c = c};
     assert_int_equal(tw_gemm_execute(plan, &o, NULL), TW_OK);
     for (int j = 0; j < N; j++) {
       assert_true(isnan(c[0 * N + j]) && isnan(c[1 * N + j]));
@@ -276,13 +279,14 @@ static void special_rows_stay_visible(void **state) {
 
 static void wrong_choices_are_refused(void **state) {
   (void)state;
-  const tw_gemm_spec wrong[] = {{.m = 4, .n = 4, .k = 8, .a_rounding = TW_A_INT8_ROWS},
-                                {.m = 4, .n = 4, .k = 8, .b = TW_MXFP8, .a_rounding = TW_A_INT8_ROWS},
-                                {.m = 4, .n = 4, .k = 8, .a = TW_I8, .b = TW_I8, .a_rounding = TW_A_INT8_ROWS},
-                                {.m = 4, .n = 4, .k = 8, .b = TW_I4, .a_rounding = (tw_a_rounding)7}};
+  tw_gemm_spec wrong[] = {{.m = 4, .n = 4, .k = 8, .a_rounding = TW_A_INT8_ROWS},
+                          {.m = 4, .n = 4, .k = 8, .b = TW_MXFP8, .a_rounding = TW_A_INT8_ROWS},
+                          {.m = 4, .n = 4, .k = 8, .a = TW_I8, .b = TW_I8, .a_rounding = TW_A_INT8_ROWS},
+                          {.m = 4, .n = 4, .k = 8, .b = TW_I4, .a_rounding = (tw_a_rounding)7}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     tw_gemm_planned *plan;
     tw_error error = {0};
+    wrong[i].size = sizeof wrong[i];
     assert_int_equal(tw_gemm_plan(&wrong[i], &plan, &error), TW_USAGE);
     assert_null(plan);
     assert_non_null(strstr(error.text, "a_rounding"));

@@ -17,7 +17,7 @@ enum { TEXT = 2048 };
 static void plan_there(const char *topology, char text[TEXT]) {
   setenv("HWLOC_SYNTHETIC", topology, 1);
   const tw_gemm_spec s = {
-      .m = 2048, .n = 1 << 18, .k = 1 << 13, .a = TW_BF16, .b = TW_BF16, .c = TW_BF16, .threads = 1};
+      .size = sizeof s, .m = 2048, .n = 1 << 18, .k = 1 << 13, .a = TW_BF16, .b = TW_BF16, .c = TW_BF16, .threads = 1};
   tw_gemm_planned *plan;
   tw_error error;
   if (tw_gemm_plan(&s, &plan, &error) != TW_OK) {

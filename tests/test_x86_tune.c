@@ -163,7 +163,7 @@ static void schedules_make_right_kernels(void **state) {
 /* ---- wisdom ---- */
 
 static void product(float *c, int64_t m, int64_t n, int64_t k, char *line, size_t size) {
-  const tw_gemm_spec spec = {.m = m, .n = n, .k = k, .threads = 1};
+  const tw_gemm_spec spec = {.size = sizeof spec, .m = m, .n = n, .k = k, .threads = 1};
   tw_gemm_planned *plan;
   tw_error error;
   float *a = calloc((size_t)(m * k), sizeof *a), *b = calloc((size_t)(k * n), sizeof *b);
@@ -172,7 +172,7 @@ static void product(float *c, int64_t m, int64_t n, int64_t k, char *line, size_
   assert_int_equal(tw_gemm_plan(&spec, &plan, &error), TW_OK);
   void *packed = aligned_alloc(TW_GEMM_ALIGNMENT, (tw_gemm_packed_bytes(plan) + 63) / 64 * 64);
   assert_int_equal(tw_gemm_pack(plan, b, packed, &error), TW_OK);
-  const tw_gemm_operands o = {.a = a, .packed_b = packed, .c = c};
+  const tw_gemm_operands o = {.size = sizeof o, .a = a, .packed_b = packed, .c = c};
   if (tw_gemm_execute(plan, &o, &error) != TW_OK) fail_msg("%s", error.text);
   tw_gemm_print(plan, line, size);
   tw_gemm_destroy(plan);
@@ -242,9 +242,16 @@ static void a_short_search_finds_a_better_kernel(void **state) {
   const tw_problem p = problem_of("m=96 n=96 k=96 threads=1");
   const tw_schedule start =
       schedule_of(x86_this_cpu()->has[X86_AVX2] ? "isa avx2\ntile rows=4 vectors=2\n" : "unroll k=4\n");
-  const tw_search_options o = {
-      .iterations = 1, .plans = 2, .kernels = 1, .beam = 1, .dropout = 0.3, .seed = 1, .jobs = 2, .start = &start};
-  tw_search_result r;
+  const tw_search_options o = {.size = sizeof o,
+                               .iterations = 1,
+                               .plans = 2,
+                               .kernels = 1,
+                               .beam = 1,
+                               .dropout = 0.3,
+                               .seed = 1,
+                               .jobs = 2,
+                               .start = &start};
+  tw_search_result r = {.size = sizeof r};
   tw_error error = {0};
   if (tw_search(target(), &p, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
   assert_true(r.samples >= 3 && r.correct >= 2);

@@ -305,8 +305,9 @@ static void the_bound_is_never_above_the_simulation(void **state) {
 static void the_search_beats_the_plain_design(void **state) {
   (void)state;
   const tw_problem p = problem_of("512", "1024", "512", "a=i8 b=i8 c=i32");
-  const tw_search_options options = {.iterations = 3, .plans = 2, .kernels = 2, .beam = 2, .dropout = -1, .seed = 1};
-  tw_search_result r;
+  const tw_search_options options = {
+      .size = sizeof options, .iterations = 3, .plans = 2, .kernels = 2, .beam = 2, .dropout = -1, .seed = 1};
+  tw_search_result r = {.size = sizeof r};
   tw_error error;
   if (tw_search(target, &p, &options, &r, &error) != TW_OK) fail_msg("%s", error.text);
   assert_true(r.best.cost < 0.8 * r.start.cost);
@@ -321,9 +322,10 @@ static void designs_that_are_not_checked_change_nothing(void **state) {
   const tw_problem p = problem_of("512", "1024", "512", "a=i8 b=i8 c=i32");
   char journal[] = "/tmp/tw-test-xdna2-XXXXXX";
   close(mkstemp(journal));
-  tw_search_result first = {0};
+  tw_search_result first = {.size = sizeof first};
   for (int i = 0; i < 3; i++) {
-    const tw_search_options options = {.iterations = 3,
+    const tw_search_options options = {.size = sizeof options,
+                                       .iterations = 3,
                                        .plans = 2,
                                        .kernels = 2,
                                        .beam = 2,
@@ -331,7 +333,7 @@ static void designs_that_are_not_checked_change_nothing(void **state) {
                                        .seed = 1,
                                        .jobs = i ? 2 : 1,
                                        .journal = i ? journal : NULL};
-    tw_search_result r;
+    tw_search_result r = {.size = sizeof r};
     tw_error error;
     if (tw_search(target, &p, &options, &r, &error) != TW_OK) fail_msg("%s", error.text);
     if (i == 0) {
@@ -403,8 +405,9 @@ static void the_search_finds_the_best_of_all_designs(void **state) {
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
     const char *const *q = problems[i];
     const tw_problem p = problem_of(q[0], q[1], q[2], q[3]);
-    const tw_search_options all = {.exhaustive = true, .dropout = -1, .seed = 1}, some = {.dropout = -1, .seed = 1};
-    tw_search_result every, found;
+    const tw_search_options all = {.size = sizeof all, .exhaustive = true, .dropout = -1, .seed = 1},
+                            some = {.size = sizeof some, .dropout = -1, .seed = 1};
+    tw_search_result every = {.size = sizeof every}, found = {.size = sizeof found};
     tw_error error;
     if (tw_search(target, &p, &all, &every, &error) != TW_OK || tw_search(target, &p, &some, &found, &error) != TW_OK)
       fail_msg("%s", error.text);
@@ -421,8 +424,8 @@ static void the_search_finds_the_best_of_all_designs(void **state) {
 static void too_many_designs_are_not_enumerated(void **state) {
   (void)state;
   const tw_problem p = problem_of("64", "64", "32", "a=i8 b=i8 c=i32");
-  const tw_search_options all = {.exhaustive = true, .dropout = -1, .seed = 1};
-  tw_search_result r;
+  const tw_search_options all = {.size = sizeof all, .exhaustive = true, .dropout = -1, .seed = 1};
+  tw_search_result r = {.size = sizeof r};
   tw_error error = {0};
   assert_int_equal(tw_search(target, &p, &all, &r, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "exhaustive: the menu leads to more than 4000 kernels"));

@@ -90,6 +90,7 @@ static inline tw_status exact_new(const exact_types *t, const tw_gemm_spec *spec
   tw_random r;
   *e = (exact){.spec = *spec};
   tw_gemm_spec *s = &e->spec;
+  s->size = sizeof *s;
   s->a = t->a, s->b = t->b, s->c = t->c, s->group = t->group, s->a_rounding = t->a_rounding;
   if (!s->lda) s->lda = s->a_transposed ? s->m : s->k;
   if (!s->ldb) s->ldb = s->b_transposed ? s->k : s->n;
@@ -125,7 +126,8 @@ static inline void exact_free(exact *e) {
 }
 
 static inline tw_gemm_operands exact_operands(const exact *e) {
-  return (tw_gemm_operands){.a = e->a.data, .packed_b = e->packed.data, .c = e->c.data};
+  return (tw_gemm_operands){
+      .size = sizeof(tw_gemm_operands), .a = e->a.data, .packed_b = e->packed.data, .c = e->c.data};
 }
 
 /* The first element of C, or of what lies between its rows, that is not what it should be: -1 if all are. */

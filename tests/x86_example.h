@@ -129,7 +129,7 @@ static inline operands make_operands(const example *e, tw_random *r) {
   x.b = s->b_transposed ? random_matrix(r, given_b(s), s->n, s->k, s->ldb, e->at_end)
                         : random_matrix(r, given_b(s), s->k, s->n, s->ldb, e->at_end);
   x.c = guarded_new(((size_t)(s->m - 1) * (size_t)s->ldc + (size_t)s->n) * element(s->c), element(s->c), e->at_end);
-  x.o = (tw_gemm_operands){.a = x.a.data, .c = x.c.data};
+  x.o = (tw_gemm_operands){.size = sizeof(tw_gemm_operands), .a = x.a.data, .c = x.c.data};
   if (e->bias) x.o.bias = new_vector(r, s->n, &x.bias, e->at_end);
   if (e->row_scale) x.o.row_scale = new_vector(r, s->m, &x.row_scale, e->at_end);
   if (e->column_scale) x.o.column_scale = new_vector(r, s->n, &x.column_scale, e->at_end);
@@ -203,6 +203,7 @@ static inline void quantize_b(const example *e, operands *x, const tw_gemm_plann
 
 static inline void run_example(example *e, uint64_t seed) {
   tw_gemm_spec *s = &e->spec;
+  s->size = sizeof *s;
   tw_random r;
   tw_random_seed_stream(&r, seed, 1);
   operands x = make_operands(e, &r);

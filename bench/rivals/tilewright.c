@@ -24,7 +24,7 @@ const char *rival_open(const rival_case *c, rival_ready *ready) {
 void rival_pack(void *packed) { tw_gemm_pack(plan, job->b, packed, NULL); }
 
 void rival_run(const void *packed, void *c) {
-  const tw_gemm_operands o = {.a = job->a, .packed_b = packed, .c = c};
+  const tw_gemm_operands o = {.size = sizeof o, .a = job->a, .packed_b = packed, .c = c};
   tw_gemm_execute(plan, &o, NULL);
 }
 

@@ -48,6 +48,7 @@ typedef enum tw_activation { TW_LINEAR, TW_RELU, TW_GELU, TW_SILU } tw_activatio
 
 /* What is to be computed. What is left zero takes its default. */
 typedef struct tw_gemm_spec {
+  size_t size;                     /* sizeof(tw_gemm_spec): status.h */
   int64_t m, n, k;                 /* each at least 1 */
   tw_type a, b, c;                 /* element types; default f32 */
   bool a_transposed, b_transposed; /* A is stored k x m, B n x k */
@@ -77,6 +78,7 @@ tw_status tw_gemm_pack_codes(const tw_gemm_planned *, const void *codes, const v
 
 /* The operands of one execution. The vectors may be NULL: then their factor is 1 or their term 0. */
 typedef struct tw_gemm_operands {
+  size_t size; /* sizeof(tw_gemm_operands): status.h */
   const void *a;
   const void *packed_b;      /* filled by tw_gemm_pack */
   void *c;                   /* overlaps no other operand; read only if beta is not 0 */

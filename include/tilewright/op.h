@@ -93,6 +93,7 @@ typedef struct tw_effort {
 } tw_effort;
 
 struct tw_op {
+  size_t size; /* sizeof(tw_op), of an op that a program adds: status.h */
   const char *name, *summary;
   const tw_key *keys;
   size_t n_keys;
@@ -121,12 +122,13 @@ struct tw_op {
   tw_status (*survey)(const tw_problem *, void *const buffers[], const tw_effort *, tw_coverage *, tw_error *);
   /* The core has just made the inputs: a simulated machine starts with them in its caches. Otherwise caches are cold. */
   bool inputs_cached;
+  char reserved[7]; /* room to grow: 0 */
 };
 
 const tw_op *tw_op_find(const char *name); /* NULL if there is none */
 const tw_op *tw_op_at(size_t index);       /* NULL past the last */
 /* Adds an op of your own to the list, for all threads. It must stay where it is until the process ends. TW_USAGE if the
- * name is taken, or which function it lacks. */
+ * name is taken, or which function it lacks. Of one that is smaller than the library's struct a copy is listed. */
 tw_status tw_op_register(const tw_op *, tw_error *);
 
 /* Parses `key=value` words. Defaults are filled in; types not given stay TW_TYPE_NONE until a target sets them.

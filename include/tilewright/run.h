@@ -10,6 +10,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 typedef struct tw_run_options {
+  size_t size;       /* sizeof(tw_run_options): status.h */
   uint64_t seed;     /* of the inputs; 0: one that nobody can foresee */
   int jobs;          /* threads that make inputs and expected outputs; 0 = all cores */
   bool trust;        /* the source is the caller's own: it is built even where the system cannot confine compilers */
@@ -17,6 +18,7 @@ typedef struct tw_run_options {
 } tw_run_options;
 
 typedef struct tw_run_result {
+  size_t size; /* sizeof(tw_run_result), set before the call: status.h */
   tw_measurement measured;
   tw_bound bound;
   char coverage[240]; /* what the check looked at, in words: "every element" */

@@ -31,6 +31,7 @@ enum { TW_EXHAUSTIVE_MOST = 4000 };
 
 /* How agents ask language models, and for how much. */
 typedef struct tw_model_options {
+  size_t size;        /* sizeof(tw_model_options): status.h */
   double temperature; /* 0 = 1; < 0 = the server's default */
   int fixes;          /* how often a kernel that failed is sent back with what went wrong; 0 = once, < 0 = never */
   int at_once;        /* questions under way; 0 = 4 */
@@ -44,6 +45,7 @@ typedef struct tw_model_options {
 } tw_model_options;
 
 typedef struct tw_search_options {
+  size_t size;         /* sizeof(tw_search_options): status.h */
   bool exhaustive;     /* iterations, plans, kernels, beam and dropout then say nothing */
   int iterations;      /* T; 0 = default */
   int plans;           /* N, per parent; 0 = default */
@@ -58,13 +60,13 @@ typedef struct tw_search_options {
   double seconds;      /* stop starting candidates after this long; 0 = no limit. Divided between the two by shares */
   const char *runner;  /* a command that evaluates (see `tilewright evaluate`); NULL = threads here */
   const char *journal; /* SQLite file; NULL = none. An interrupted search resumes from it. */
-  const tw_schedule *start;  /* schedule to start from, too (wisdom); NULL = none but the target's plainest */
-  const char *start_source;  /* source to start from, too (wisdom); NULL = none */
-  const char *program;       /* source to start from instead of the target's baseline; NULL = none. Agents
+  const tw_schedule *start;      /* schedule to start from, too (wisdom); NULL = none but the target's plainest */
+  const char *start_source;      /* source to start from, too (wisdom); NULL = none */
+  const char *program;           /* source to start from instead of the target's baseline; NULL = none. Agents
                                   * that work on schedules have nothing to do with it. */
-  const char *const *agents; /* who proposes, each with a share if one is given: "rules", "2*llm:MODEL" */
-  size_t n_agents;           /* 0: "rules" alone */
-  tw_model_options model;    /* for agents that ask language models */
+  const char *const *agents;     /* who proposes, each with a share if one is given: "rules", "2*llm:MODEL" */
+  size_t n_agents;               /* 0: "rules" alone */
+  const tw_model_options *model; /* for agents that ask language models; NULL: defaults */
   bool trust; /* sources that come from elsewhere are built even where the system cannot confine compilers */
   const volatile int *interrupt;                        /* stop when it becomes non-zero; NULL = never */
   void (*progress)(void *context, const tw_progress *); /* called from the calling thread; may be NULL */
@@ -77,6 +79,10 @@ typedef struct tw_rung {
   char why[480];
   char agent[64]; /* who took it */
   double cost, utilization;
+  /* Differs by less than tw_search_result.error from the last rung before it that does not: by nothing that is known. The command
+   * marks it `~`. */
+  bool within_error;
+  uint64_t reserved[4]; /* room to grow: 0 */
 } tw_rung;
 
 /* A question that an agent asked a language model, and what came of it. */
@@ -88,10 +94,12 @@ typedef struct tw_asked {
   bool recalled;                                /* the journal had the answer */
   int candidate;                                /* the kernel that was made of it; -1: none */
   double cost;                                  /* of that kernel; 0: it was not measured */
-  char outcome[160]; /* "a plan", what is wrong with the kernel or "correct", or why there is no answer */
+  char outcome[160];    /* "a plan", what is wrong with the kernel or "correct", or why there is no answer */
+  uint64_t reserved[4]; /* room to grow: 0 */
 } tw_asked;
 
 typedef struct tw_search_result {
+  size_t size;                /* sizeof(tw_search_result), set before the call: status.h */
   char *source;               /* of the best candidate */
   bool has_recipe;            /* the target makes that source of `schedule`; otherwise it stands alone */
   tw_schedule schedule;       /* the recipe, if there is one */
@@ -107,8 +115,12 @@ typedef struct tw_search_result {
   size_t n_exchanges;
   tw_asked *exchange; /* in the order of iterations and places */
   double wall_seconds;
-  char *notes; /* lines for the user, each ended by a newline: steps of `start` that are illegal here, a
-                             * journal that could not be written, ...; "" if there are none */
+  /* Lines for the user, each ended by a newline: steps of `start` that are illegal here, a journal that could not be written, ...;
+   * "" if there are none. */
+  char *notes;
+  /* By how much, as a fraction, costs may differ and mean nothing: tw_traits.error, or half of what lies between the quartiles of
+   * the rounds that were timed; 0: not known. */
+  double error;
 } tw_search_result;
 
 /* TW_OK, or TW_INTERRUPTED with the best so far in *out (source is NULL if there was none yet); otherwise nothing is in
@@ -119,24 +131,26 @@ void tw_search_result_free(tw_search_result *);
 
 /* ---- a user's own program as the start --------------------------------------------------------------------- */
 
-/* A result, and how it came about. `search` competes with a fresh schedule where the target has one for the problem. */
+/* How a result came about: the user's program rewritten, in competition with a fresh schedule where the target has one for the
+ * problem. */
 typedef struct tw_improvement {
-  tw_search_result result; /* start: the user's program; the ladder begins there; the best of both ways */
-  bool rewritten;          /* the best is the user's program, rewritten (or as it was): `schedule` lists rewrites */
-  tw_schedule rewrites;    /* that were kept */
-  tw_measurement after;    /* the user's program after them */
-  bool searched;           /* there is a fresh schedule ... */
-  tw_measurement fresh;    /* ... and this is what it takes */
-  tw_diagnosis diagnosis;  /* of the user's program */
+  size_t size;            /* sizeof(tw_improvement), set before the call: status.h */
+  bool rewritten;         /* the best is the user's program, rewritten (or as it was): `schedule` lists rewrites */
+  tw_schedule rewrites;   /* that were kept */
+  tw_measurement after;   /* the user's program after them */
+  bool searched;          /* there is a fresh schedule ... */
+  tw_measurement fresh;   /* ... and this is what it takes */
+  tw_diagnosis diagnosis; /* of the user's program */
 } tw_improvement;
 
 /* Understands the program, says where its time goes, rewrites it as long as that pays, and, unless `rewrites_only`,
- * searches for a schedule of the same problem. `seconds` is for both, half of it at most for the rewrites. TW_FAILED with
+ * searches for a schedule of the same problem. *out gets the best of both ways; its start is the user's program, and the
+ * ladder begins there. `how` may be NULL. `seconds` is for both, half of it at most for the rewrites. TW_FAILED with
  * one line if the program is wrong; one that cannot be understood is not rewritten (diagnosis.fixed). TW_INTERRUPTED as
  * for tw_search. Each kernel is checked like any candidate. */
 tw_status tw_improve(const tw_target *, const tw_problem *, const char *source, size_t length,
-                     const tw_search_options *, bool rewrites_only, tw_improvement *out, tw_error *);
-void tw_improvement_free(tw_improvement *);
+                     const tw_search_options *, bool rewrites_only, tw_search_result *out, tw_improvement *how,
+                     tw_error *);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -29,6 +29,13 @@ tw_status tw_fail(tw_error *error, tw_status status, const char *format, ...) __
 #define tw_fail(error, status, ...) ((void)tw_fail(error, status, __VA_ARGS__), (status))
 #endif
 
+/* Structs that grow from one release to the next begin with `size_t size`: sizeof of the struct, as the program is compiled.
+ *
+ *   const tw_gemm_spec spec = {.size = sizeof spec, .m = 4, .n = 5, .k = 6};     in C++: = {}; spec.size = sizeof spec; ...
+ *
+ * The library reads and writes no more than that. Members that a program's struct does not have yet count as 0; one that is
+ * larger than the library's is taken if what the library does not know is 0. Anything else, 0 too, is TW_USAGE with one line. */
+
 /* When what takes long shall end by itself. */
 typedef struct tw_stop {
   double deadline; /* seconds of CLOCK_MONOTONIC; 0 = none */

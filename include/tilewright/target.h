@@ -59,6 +59,7 @@ typedef struct tw_measurement {
   tw_counter counter[TW_COUNTERS_MAX];
   size_t n_memories;
   tw_memory_use memory[TW_MEMORIES_MAX];
+  uint64_t reserved[4]; /* room to grow: 0 */
 } tw_measurement;
 
 /* Files that a schedule makes beside its kernel: for the tools of the real machine. */
@@ -80,7 +81,8 @@ typedef struct tw_bound {
   /* What no kernel can be below, whatever it does: a cost under it is no result. Families may leave it 0: then it is nine
    * tenths of compute_cost. */
   double least;
-  char limit[160]; /* in words */
+  char limit[160];      /* in words */
+  uint64_t reserved[4]; /* room to grow: 0 */
 } tw_bound;
 
 /* What `bench` of a target with a library of its own found. */
@@ -148,6 +150,7 @@ typedef struct tw_traits {
   const char *source_name; /* of the file that holds a kernel's source: "kernel.c" */
   const char *prompts;     /* folder of src/target/ whose prompts/ say in words what agents need; NULL: none */
   const char *device;      /* what a measurement needs for itself, on this machine: "cpu"; NULL = nothing */
+  uint64_t reserved[4];    /* room to grow: 0 */
 } tw_traits;
 
 /* ---- machine x op ---- */
@@ -179,6 +182,7 @@ typedef struct tw_family {
   tw_status (*predict)(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
   tw_status (*bound)(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
   const tw_topic *topics; /* about the op; NULL: none */
+  uint64_t reserved[4];   /* room to grow: 0 */
 } tw_family;
 
 /* ---- what only some machines have ---- */
@@ -281,6 +285,7 @@ typedef struct tw_launcher {
 /* ---- the machine ---- */
 
 struct tw_target {
+  size_t size;         /* sizeof(tw_target), of a target that a program adds: status.h */
   const char *name;    /* "gemmini-16x16-int8" */
   const char *summary; /* one line */
   const char *unit;    /* of cost: "cycles" or "seconds" */
@@ -355,7 +360,8 @@ tw_status tw_target_case(const tw_target *, const tw_problem *, uint64_t seed, i
 const tw_target *tw_target_find(const char *name); /* NULL if there is none */
 const tw_target *tw_target_at(size_t index);       /* NULL past the last */
 /* Adds a target of your own to the list: tw_target_find and all that stands on it know it from now on, on all threads. It
- * must stay where it is until the process ends. TW_USAGE if the name is taken, or which function it lacks. */
+ * must stay where it is until the process ends. TW_USAGE if the name is taken, or which function it lacks. Of one that is
+ * smaller than the library's struct a copy is listed. */
 tw_status tw_target_register(const tw_target *, tw_error *);
 
 #pragma GCC visibility pop

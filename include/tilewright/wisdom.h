@@ -21,7 +21,8 @@ typedef struct tw_wisdom_entry {
   char *source;         /* malloc'ed; NULL: `schedule` is the recipe */
   double cost, utilization;
   char unit[16];
-  int64_t found; /* when it was measured: seconds since 1970; 0: not known */
+  int64_t found;        /* when it was measured: seconds since 1970; 0: not known */
+  uint64_t reserved[4]; /* room to grow: 0 */
 } tw_wisdom_entry;
 
 typedef struct tw_wisdom {

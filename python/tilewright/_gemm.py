@@ -8,7 +8,7 @@ from typing import Any, Optional
 import numpy as np
 
 from ._formats import Encoded, array_of, pointer
-from ._library import UsageError, check, ffi, lib, text_of
+from ._library import UsageError, check, ffi, lib, sized, text_of
 
 #: NumPy's type of an element; bf16 and the 8-bit floats travel as the bits of their codes.
 _DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i8": np.int8, "u8": np.uint8, "i32": np.int32}
@@ -61,7 +61,7 @@ class Gemm:
         threads: int = 0,
         kernel: Optional[str] = None,
     ):
-        spec, error, out = ffi.new("tw_gemm_spec *"), ffi.new("tw_error *"), ffi.new("tw_gemm_planned **")
+        spec, error, out = sized("tw_gemm_spec"), ffi.new("tw_error *"), ffi.new("tw_gemm_planned **")
         spec.m, spec.n, spec.k = m, n, k
         spec.a, spec.b, spec.c = _type(a), _type(b), _type(c)
         spec.a_transposed, spec.b_transposed, spec.alpha, spec.beta = a_transposed, b_transposed, alpha, beta
@@ -139,7 +139,7 @@ class Gemm:
                 ("column_scale", column_scale, shape[1]),
             )
         ]
-        operands, error = ffi.new("tw_gemm_operands *"), ffi.new("tw_error *")
+        operands, error = sized("tw_gemm_operands"), ffi.new("tw_error *")
         operands.a, operands.packed_b, operands.c = pointer(values), pointer(packed._bytes), pointer(out)
         operands.bias, operands.row_scale, operands.column_scale = [
             ffi.cast("float const *", pointer(v)) for v in vectors

@@ -114,6 +114,13 @@ def check(status: int, error) -> None:
     raise _BY_STATUS.get(status, Error)(text)
 
 
+def sized(name: str):
+    """A struct that carries its size (tilewright/status.h), otherwise zeros."""
+    struct = ffi.new(name + " *")
+    struct.size = ffi.sizeof(name)
+    return struct
+
+
 def text_of(chars) -> str:
     """A C string, as str; "" for NULL."""
     return ffi.string(chars).decode(errors="replace") if chars else ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from os import fspath
 from typing import Any, Callable, Optional, Sequence, Union
 
-from ._library import Error, UsageError, check, ffi, lib, take, text_of
+from ._library import Error, UsageError, check, ffi, lib, sized, take, text_of
 
 Value = Union[int, float, bool, str]
 
@@ -55,6 +55,7 @@ class Rung:
     agent: str
     cost: float
     utilization: float
+    within_error: bool  #: differs from what went before by less than is known of costs (Tuned.error): no gain and no loss
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,18 @@ class Tuned:
     coverage: str  #: what the check of the best looked at
     seconds: float
     notes: str
+    error: float  #: by how much, as a fraction, costs may differ and mean nothing; 0: not known
 
     @property
     def speedup(self) -> float:
         return self.start.cost / self.best.cost
+
+    def __str__(self) -> str:
+        """The ladder, as the command prints it; `~` marks what is within the error."""
+        return "\n".join(
+            f" {'~' if r.within_error else ' '}{self.start.cost / r.cost:7.2f}x  {100 * r.utilization:5.1f}%  {r.cost:14.6g}  {r.step}"
+            for r in self.ladder
+        )
 
 
 @dataclass(frozen=True)
@@ -175,13 +184,14 @@ def _tuned(r) -> Tuned:
         best=_measurement(r.best),
         start=_measurement(r.start),
         start_source=text_of(r.start_source),
-        ladder=[Rung(text_of(x.step), text_of(x.why), text_of(x.agent), x.cost, x.utilization) for x in r.rung[0 : r.n_rungs]],
+        ladder=[Rung(text_of(x.step), text_of(x.why), text_of(x.agent), x.cost, x.utilization, x.within_error) for x in r.rung[0 : r.n_rungs]],
         bound=Bound(r.bound.cost, text_of(r.bound.limit)),
         samples=r.samples,
         correct=r.correct,
         coverage=text_of(r.coverage),
         seconds=r.wall_seconds,
         notes=text_of(r.notes),
+        error=r.error,
     )
 
 
@@ -217,7 +227,7 @@ def tune(
     """
     machine = _target(target)
     problem = _problem(machine, op, keys)
-    options, result, error = ffi.new("tw_search_options *"), ffi.new("tw_search_result *"), ffi.new("tw_error *")
+    options, result, error = sized("tw_search_options"), sized("tw_search_result"), ffi.new("tw_error *")
     interrupt = ffi.new("int *")
     keep = [_schedule(start)] if start is not None else []
     options.iterations, options.plans, options.kernels, options.beam = iterations, plans, kernels, beam
@@ -290,7 +300,7 @@ def run(source: str, op: str, *, target: str, seed: int = 0, jobs: int = 0, trus
     machine = _target(target)
     problem = _problem(machine, op, keys)
     data = source.encode()
-    options, result, error = ffi.new("tw_run_options *"), ffi.new("tw_run_result *"), ffi.new("tw_error *")
+    options, result, error = sized("tw_run_options"), sized("tw_run_result"), ffi.new("tw_error *")
     options.seed, options.jobs, options.trust = seed, jobs, trust
     check(lib.tw_run(machine, problem, data, len(data), options, result, error), error)
     bound = Bound(result.bound.cost, text_of(result.bound.limit))

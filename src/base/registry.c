@@ -5,9 +5,8 @@ const void *tw_registry_at(tw_registry *r, size_t index) {
   return index < atomic_load_explicit(&r->n, memory_order_acquire) ? r->item[index] : NULL;
 }
 
-tw_status tw_registry_add(tw_registry *r, const void *item, const void *(*known)(const char *name), const char *what,
-                          tw_error *error) {
-  const char *name = *(const char *const *)item;
+tw_status tw_registry_add(tw_registry *r, const char *name, const void *item, const void *(*known)(const char *name),
+                          const char *what, tw_error *error) {
   tw_status status = TW_OK;
   pthread_mutex_lock(&r->lock);
   const size_t n = atomic_load_explicit(&r->n, memory_order_relaxed);

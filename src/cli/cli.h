@@ -167,7 +167,6 @@ void cli_print_measurement(const tw_target *, const tw_measurement *, const tw_b
 /* {"best": {...}, "start": {...}, "bound": {...}, "samples", "wall_seconds"}; `full` adds what the report shows. */
 json_t *cli_json_result(const cli_subject *, const tw_search_result *, bool full);
 /* Is rung i as good as the last one below it that is not marked so, as far as costs are known? */
-bool cli_rung_is_noise(const cli_subject *, const tw_search_result *, size_t i);
 void cli_print_ladder(const cli_subject *, const tw_search_result *);
 /* The kernel (tw_traits.source_name), schedule.txt and the target's own (tw_exporter.sources); the directory is made if it is not there. */
 tw_status cli_write_design(const char *directory, const cli_subject *, const tw_schedule *, const char *source,
@@ -178,8 +177,8 @@ tw_status cli_write_result(const char *directory, const cli_subject *, const tw_
 
 /* ---- improvement.c: the result of a search that started from a user's program ---- */
 
-json_t *cli_json_improvement(const cli_subject *, const tw_improvement *);
-void cli_print_improvement(const cli_subject *, const char *name, const tw_improvement *);
+json_t *cli_json_improvement(const cli_subject *, const tw_search_result *, const tw_improvement *);
+void cli_print_improvement(const cli_subject *, const char *name, const tw_search_result *, const tw_improvement *);
 
 /* ---- measure.c ---- */
 

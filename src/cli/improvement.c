@@ -7,16 +7,16 @@ static const char *winner(const tw_improvement *i) {
   return !i->rewritten ? "search" : i->rewrites.n ? "rewrites" : "start";
 }
 
-static json_t *json_way(const cli_subject *s, const tw_improvement *i, const tw_measurement *m) {
+static json_t *json_way(const cli_subject *s, const tw_search_result *r, const tw_measurement *m) {
   json_t *object = json_object();
   json_object_set_new(object, s->target->unit, cli_json_number(m->cost));
   json_object_set_new(object, "utilization", json_real(m->utilization));
-  json_object_set_new(object, "speedup", json_real(m->cost > 0 ? i->result.start.cost / m->cost : 0));
+  json_object_set_new(object, "speedup", json_real(m->cost > 0 ? r->start.cost / m->cost : 0));
   return object;
 }
 
-json_t *cli_json_improvement(const cli_subject *s, const tw_improvement *i) {
-  json_t *object = json_object(), *diagnosis = json_array(), *rewrites = json_way(s, i, &i->after);
+json_t *cli_json_improvement(const cli_subject *s, const tw_search_result *r, const tw_improvement *i) {
+  json_t *object = json_object(), *diagnosis = json_array(), *rewrites = json_way(s, r, &i->after);
   for (size_t k = 0; k < i->diagnosis.n; k++) {
     const tw_finding *f = &i->diagnosis.finding[k];
     json_t *finding = json_object();
@@ -30,16 +30,16 @@ json_t *cli_json_improvement(const cli_subject *s, const tw_improvement *i) {
   if (i->diagnosis.fixed[0]) json_object_set_new(object, "not_rewritten", tw_json_text(i->diagnosis.fixed));
   json_object_set_new(rewrites, "schedule", cli_json_schedule(&i->rewrites));
   json_object_set_new(object, "rewrites", rewrites);
-  if (i->searched) json_object_set_new(object, "search", json_way(s, i, &i->fresh));
+  if (i->searched) json_object_set_new(object, "search", json_way(s, r, &i->fresh));
   json_object_set_new(object, "winner", tw_json_text(winner(i)));
   return object;
 }
 
-void cli_print_improvement(const cli_subject *s, const char *name, const tw_improvement *i) {
+void cli_print_improvement(const cli_subject *s, const char *name, const tw_search_result *r, const tw_improvement *i) {
   char cost[CLI_NUMBER];
-  double start = i->result.start.cost;
+  double start = r->start.cost;
   printf("%s: %s, %.1f%% of the machine's peak\n\n", name, cli_print_cost(s->target, start, cost),
-         100 * i->result.start.utilization);
+         100 * r->start.utilization);
   printf("where its time goes (what overlaps is counted with each)\n\n");
   for (size_t k = 0; k < i->diagnosis.n; k++) {
     const tw_finding *f = &i->diagnosis.finding[k];

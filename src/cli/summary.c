@@ -1,5 +1,4 @@
 /* summary.c - what came of a search: the ladder for people, the object of --json, the files of --out. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,28 +9,9 @@
 
 static double speedup(const tw_search_result *r, double cost) { return cost > 0 ? r->start.cost / cost : 0; }
 
-/* By how much costs may differ and mean nothing: the error of the model that computes them, or half of what lies between the
- * quartiles of the rounds that were timed. */
-static double noise(const cli_subject *s, const tw_search_result *r) {
-  const tw_spread *p = &r->best.spread;
-  if (s->target->traits.error > 0) return s->target->traits.error;
-  return p->rounds > 1 && p->median > 0 ? (p->upper - p->lower) / 2 / p->median : 0;
-}
-
 static const char *noise_of(const cli_subject *s) {
   if (s->target->traits.error <= 0) return "half the spread (quartiles) of the rounds that were timed";
   return s->target->traits.error_of;
-}
-
-bool cli_rung_is_noise(const cli_subject *s, const tw_search_result *r, size_t i) {
-  const double least = noise(s, r);
-  double base = r->n_rungs ? r->rung[0].cost : 0; /* of the last rung that is not */
-  bool is_noise = false;
-  for (size_t j = 1; j <= i && j < r->n_rungs; j++) {
-    is_noise = fabs(r->rung[j].cost / base - 1) < least;
-    if (!is_noise) base = r->rung[j].cost;
-  }
-  return i > 0 && is_noise;
 }
 
 static json_t *json_ladder(const cli_subject *s, const tw_search_result *r) {
@@ -43,7 +23,7 @@ static json_t *json_ladder(const cli_subject *s, const tw_search_result *r) {
     json_object_set_new(rung, s->target->unit, cli_json_number(r->rung[i].cost));
     json_object_set_new(rung, "utilization", json_real(r->rung[i].utilization));
     json_object_set_new(rung, "speedup", json_real(speedup(r, r->rung[i].cost)));
-    json_object_set_new(rung, "within_error", json_boolean(cli_rung_is_noise(s, r, i)));
+    json_object_set_new(rung, "within_error", json_boolean(r->rung[i].within_error));
     json_array_append_new(ladder, rung);
   }
   return ladder;
@@ -112,7 +92,7 @@ json_t *cli_json_result(const cli_subject *s, const tw_search_result *r, bool fu
     json_object_set_new(object, "correct", json_integer(r->correct));
     json_object_set_new(object, "slower", json_integer(r->slower));
     json_object_set_new(object, "ladder", json_ladder(s, r));
-    json_object_set_new(object, "error", json_pack("{s:f, s:s}", "least", noise(s, r), "of", noise_of(s)));
+    json_object_set_new(object, "error", json_pack("{s:f, s:s}", "least", r->error, "of", noise_of(s)));
     json_object_set_new(object, "legend", json_legend(&r->best));
   }
   return object;
@@ -127,11 +107,11 @@ static void print_why(const char *text) {
 }
 
 /* A step that costs by itself is in the ladder for those behind it. */
-static void print_rung(const cli_subject *s, const tw_search_result *r, const tw_rung *rung, bool is_noise) {
-  const bool slower = rung > r->rung && rung->cost > rung[-1].cost && !is_noise;
+static void print_rung(const cli_subject *s, const tw_search_result *r, const tw_rung *rung) {
+  const bool slower = rung > r->rung && rung->cost > rung[-1].cost && !rung->within_error;
   char cost[CLI_NUMBER];
-  printf(" %c%7.2fx  %6.1f%%  %18s  %s\n", is_noise ? '~' : ' ', speedup(r, rung->cost), 100 * rung->utilization,
-         cli_print_cost(s->target, rung->cost, cost), rung->step);
+  printf(" %c%7.2fx  %6.1f%%  %18s  %s\n", rung->within_error ? '~' : ' ', speedup(r, rung->cost),
+         100 * rung->utilization, cli_print_cost(s->target, rung->cost, cost), rung->step);
   print_why(rung->why);
   if (slower) print_why("(slower by itself; it makes room for what follows)");
 }
@@ -143,12 +123,11 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r) {
   printf("  speed-up  of peak  %18s  step\n", "cost");
   bool any = false;
   for (size_t i = 0; i < r->n_rungs; i++) {
-    const bool is_noise = cli_rung_is_noise(s, r, i);
-    print_rung(s, r, &r->rung[i], is_noise);
-    any |= is_noise;
+    print_rung(s, r, &r->rung[i]);
+    any |= r->rung[i].within_error;
   }
   putchar('\n');
-  if (any) cli_print_wrapped(4, "  ~ no gain or loss that is known: below %.2g%% (%s)", 100 * noise(s, r), noise_of(s));
+  if (any) cli_print_wrapped(4, "  ~ no gain or loss that is known: below %.2g%% (%s)", 100 * r->error, noise_of(s));
   cli_print_wrapped(9, "  best   %s, %.1f%% of the machine's peak, %.2fx the start",
                     cli_print_cost(s->target, r->best.cost, cost), 100 * r->best.utilization, speedup(r, r->best.cost));
   cli_print_spread(s->target, &r->best.spread);

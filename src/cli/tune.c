@@ -10,6 +10,7 @@
 
 static tw_model_options model_options(const cli_options *o) {
   return (tw_model_options){
+      .size = sizeof(tw_model_options),
       .temperature = o->temperature == 0  ? 1e-9
                      : o->temperature < 0 ? 0
                                           : o->temperature,
@@ -27,9 +28,10 @@ static tw_model_options model_options(const cli_options *o) {
   };
 }
 
-static tw_search_options search_options(const cli *c) {
+static tw_search_options search_options(const cli *c, const tw_model_options *model) {
   const cli_options *o = &c->options;
   return (tw_search_options){
+      .size = sizeof(tw_search_options),
       .exhaustive = o->exhaustive,
       .iterations = (int)o->iterations,
       .plans = (int)o->plans,
@@ -39,7 +41,7 @@ static tw_search_options search_options(const cli *c) {
       .runner = o->runner,
       .agents = o->agents.text,
       .n_agents = o->agents.n,
-      .model = model_options(o),
+      .model = model,
       .seed = (uint64_t)o->seed,
       .inputs = o->inputs,
       .jobs = (int)o->jobs,
@@ -75,14 +77,14 @@ static void print_notes(const tw_search_result *r) {
 /* `i` is NULL without --from. */
 static tw_status show(const cli *c, const cli_subject *s, const tw_search_result *r, const tw_improvement *i,
                       tw_error *error) {
-  json_t *more = c->options.json && i ? cli_json_improvement(s, i) : NULL;
+  json_t *more = c->options.json && i ? cli_json_improvement(s, r, i) : NULL;
   if (c->options.json) {
     json_t *object = cli_json_result(s, r, false);
     if (more) json_object_update(object, more);
     json_decref(more);
     return cli_print_json(c, object, error);
   }
-  if (i) cli_print_improvement(s, c->options.from, i);
+  if (i) cli_print_improvement(s, c->options.from, r, i);
   cli_print_ladder(s, r);
   return TW_OK;
 }
@@ -133,18 +135,18 @@ static tw_status deliver(const cli *c, const cli_subject *s, const tw_search_res
 }
 
 /* The search proper, or the one that starts from a user's program. */
-static tw_status search(const cli *c, const cli_subject *s, const tw_search_options *options, tw_improvement *out,
-                        tw_error *error) {
-  if (!c->options.from) return tw_search(s->target, &s->problem, options, &out->result, error);
+static tw_status search(const cli *c, const cli_subject *s, const tw_search_options *options, tw_search_result *out,
+                        tw_improvement *how, tw_error *error) {
+  if (!c->options.from) return tw_search(s->target, &s->problem, options, out, error);
   char *source = NULL;
   size_t length = 0;
   tw_status status = cli_read_source(c->options.from, &source, &length, error);
   if (status == TW_OK && c->options.agents.n > 0) { /* whoever was named goes on from it */
     tw_search_options from = *options;
     from.program = source;
-    status = tw_search(s->target, &s->problem, &from, &out->result, error);
+    status = tw_search(s->target, &s->problem, &from, out, error);
   } else if (status == TW_OK) {
-    status = tw_improve(s->target, &s->problem, source, length, options, c->options.rewrites_only, out, error);
+    status = tw_improve(s->target, &s->problem, source, length, options, c->options.rewrites_only, out, how, error);
   }
   free(source);
   return status;
@@ -165,8 +167,8 @@ static void forget_journal(const char *path) {
 tw_status cli_tune(const cli *c, tw_error *error) {
   cli_subject subject;
   cli_known known;
-  tw_improvement found_by = {0};
-  tw_search_result *result = &found_by.result;
+  tw_improvement how = {.size = sizeof how};
+  tw_search_result result = {.size = sizeof result};
   char *journal = NULL;
   if (c->options.fresh && !c->options.out)
     return tw_fail(error, TW_USAGE, "--fresh forgets the journal of --out DIR: add that");
@@ -185,23 +187,24 @@ tw_status cli_tune(const cli *c, tw_error *error) {
     status = cli_usable(&subject, error); /* who evaluates must have the machine */
   if (status == TW_OK && c->options.out) status = tw_directory_make(c->options.out, error);
   if (status != TW_OK) return status;
-  tw_search_options options = search_options(c);
+  const tw_model_options model = model_options(&c->options);
+  tw_search_options options = search_options(c, &model);
   if (c->options.out) options.journal = journal = tw_path_join(c->options.out, "journal.sqlite");
   if (c->options.fresh) forget_journal(journal);
   cli_find_known(c, &subject, &known);
   if (known.has_schedule) options.start = &known.schedule;
   options.start_source = known.source;
-  status = search(c, &subject, &options, &found_by, error);
+  status = search(c, &subject, &options, &result, &how, error);
   cli_clear_progress();
-  print_notes(result);
+  print_notes(&result);
   free(journal);
   free(known.source);
-  if ((status != TW_OK && status != TW_INTERRUPTED) || !result->source) {
-    tw_improvement_free(&found_by);
+  if ((status != TW_OK && status != TW_INTERRUPTED) || !result.source) {
+    tw_search_result_free(&result);
     return status;
   }
-  tw_status delivered = deliver(c, &subject, result, c->options.from && !c->options.agents.n ? &found_by : NULL, error);
-  tw_improvement_free(&found_by);
+  tw_status delivered = deliver(c, &subject, &result, c->options.from && !c->options.agents.n ? &how : NULL, error);
+  tw_search_result_free(&result);
   if (delivered != TW_OK || status == TW_OK) return delivered;
   return tw_fail(error, TW_INTERRUPTED, "interrupted: this is what was found until then");
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/registry.h"
+#include "base/sized.h"
 
 static const tw_op *const ops[] = {
     &tw_op_gemm,      &tw_op_conv2d,    &tw_op_conv3d, &tw_op_mpc_forward, &tw_op_mpc_backward,
@@ -27,7 +28,11 @@ const tw_op *tw_op_find(const char *name) {
 
 static const void *find(const char *name) { return tw_op_find(name); }
 
-tw_status tw_op_register(const tw_op *op, tw_error *error) {
+tw_status tw_op_register(const tw_op *given, tw_error *error) {
+  tw_op full;
+  const tw_op *op = &full;
+  const tw_status status = tw_sized_take("tw_op", given, &full, sizeof full, error);
+  if (status != TW_OK) return status;
   const struct {
     const char *name;
     bool is_there;
@@ -41,5 +46,7 @@ tw_status tw_op_register(const tw_op *op, tw_error *error) {
       return tw_fail(error, TW_USAGE, "the op %s lacks %s", op->name ? op->name : "without a name", needed[i].name);
   if (op->n_keys > TW_KEYS_MAX)
     return tw_fail(error, TW_USAGE, "the op %s has %zu keys, %d are the most", op->name, op->n_keys, TW_KEYS_MAX);
-  return tw_registry_add(&added, op, find, "op", error);
+  op = tw_sized_keep(given, &full, sizeof full);
+  return op ? tw_registry_add(&added, full.name, op, find, "op", error)
+            : tw_fail(error, TW_MISSING, "no memory for the op %s", full.name);
 }

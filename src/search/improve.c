@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "base/random.h"
+#include "base/sized.h"
 #include "base/strings.h"
 #include "search/state.h"
 
@@ -31,8 +32,8 @@ static void list_rewrites(const tw_search_result *r, tw_schedule *out) {
 
 /* The rewrites' way, with the user's program as its start. Half of the time is for them, if a fresh schedule competes for
  * the rest. */
-static tw_status rewrite(const improving *k, const char *source, size_t length, bool rewrites_only, tw_improvement *out,
-                         tw_error *error) {
+static tw_status rewrite(const improving *k, const char *source, size_t length, bool rewrites_only,
+                         tw_search_result *out, tw_improvement *how, tw_error *error) {
   tw_search_options options = *k->options;
   const double seconds = rewrites_only ? options.seconds : options.seconds / 2;
   const tw_stop stop = {.deadline = seconds > 0 ? k->started + seconds : 0, .interrupt = options.interrupt};
@@ -42,7 +43,7 @@ static tw_status rewrite(const improving *k, const char *source, size_t length, 
   tw_status status =
       k->target->rewriter->study(k->target, k->problem, source, length, options.trust,
                                  options.inputs ? options.inputs : tw_random_system(), jobs, &stop, &program, error);
-  if (status == TW_OK) status = k->target->rewriter->diagnose(program, jobs, &out->diagnosis, error);
+  if (status == TW_OK) status = k->target->rewriter->diagnose(program, jobs, &how->diagnosis, error);
   char *start = status == TW_OK ? strndup(source, length) : NULL;
   if (status == TW_OK && !start) status = tw_fail(error, TW_MISSING, "no memory for the program");
   if (status == TW_OK) status = tw_rewrites_open(k->target, program, &member.agent, error);
@@ -61,16 +62,16 @@ static tw_status rewrite(const improving *k, const char *source, size_t length, 
                                        .member = &member,
                                        .program = start,
                                        .is_patient = true};
-    status = tw_search_by(&subject, &options, &out->result, error);
+    status = tw_search_by(&subject, &options, out, error);
     member.agent->close(member.agent, NULL);
   }
   free(start);
   if (program) k->target->rewriter->forget(program);
-  if (!out->result.source) return status;
-  out->rewritten = true;
-  list_rewrites(&out->result, &out->rewrites);
-  out->result.schedule = out->rewrites;
-  out->after = out->result.best;
+  if (!out->source) return status;
+  how->rewritten = true;
+  list_rewrites(out, &how->rewrites);
+  out->schedule = how->rewrites;
+  how->after = out->best;
   return status;
 }
 
@@ -93,6 +94,7 @@ static void take_fresh(tw_search_result *fresh, tw_search_result *r) {
   free(r->rung);
   r->rung = rung;
   r->n_rungs = fresh->n_rungs + 1;
+  tw_mark_rungs(r);
 }
 
 static void add_notes(tw_search_result *r, const char *notes) {
@@ -102,24 +104,23 @@ static void add_notes(tw_search_result *r, const char *notes) {
   r->notes = tw_text_take(&text);
 }
 
-static tw_status compete(const improving *k, tw_improvement *out) {
-  tw_search_result fresh = {0};
-  tw_search_result *r = &out->result;
+static tw_status compete(const improving *k, tw_search_result *r, tw_improvement *how) {
+  tw_search_result fresh = {.size = sizeof fresh};
   tw_error why = {0};
   tw_search_options options = *k->options;
   if (options.seconds > 0) options.seconds -= tw_now() - k->started;
   if (k->options->seconds > 0 && options.seconds <= 0) return TW_OK;
   tw_status status = tw_search(k->target, k->problem, &options, &fresh, &why);
   if (fresh.source) {
-    out->searched = true;
-    out->fresh = fresh.best;
+    how->searched = true;
+    how->fresh = fresh.best;
     r->samples += fresh.samples;
     r->correct += fresh.correct;
     r->recalled += fresh.recalled;
     r->slower += fresh.slower;
     add_notes(r, fresh.notes ? fresh.notes : "");
     if (fresh.best.cost < r->best.cost) {
-      out->rewritten = false;
+      how->rewritten = false;
       take_fresh(&fresh, r);
     }
   } else if (status != TW_INTERRUPTED) {
@@ -133,22 +134,32 @@ static tw_status compete(const improving *k, tw_improvement *out) {
   return status == TW_INTERRUPTED ? status : TW_OK;
 }
 
-tw_status tw_improve(const tw_target *target, const tw_problem *problem, const char *source, size_t length,
-                     const tw_search_options *options, bool rewrites_only, tw_improvement *out, tw_error *error) {
-  const improving k = {.target = target, .problem = problem, .options = options, .started = tw_now()};
-  *out = (tw_improvement){0};
-  if (!target->rewriter)
-    return tw_fail(error, TW_USAGE, "%s cannot start from a program of yours: leave --from away", target->name);
-  tw_status status = rewrite(&k, source, length, rewrites_only, out, error);
-  if (status == TW_OK && !rewrites_only && !tw_is_set(options->interrupt)) status = compete(&k, out);
-  if (status == TW_INTERRUPTED || (status == TW_OK && tw_is_set(options->interrupt)))
+static tw_status improve(const improving *k, const char *source, size_t length, bool rewrites_only,
+                         tw_search_result *out, tw_improvement *how, tw_error *error) {
+  if (!k->target->rewriter)
+    return tw_fail(error, TW_USAGE, "%s cannot start from a program of yours: leave --from away", k->target->name);
+  tw_status status = rewrite(k, source, length, rewrites_only, out, how, error);
+  if (status == TW_OK && !rewrites_only && !tw_is_set(k->options->interrupt)) status = compete(k, out, how);
+  if (status == TW_INTERRUPTED || (status == TW_OK && tw_is_set(k->options->interrupt)))
     status = tw_fail(error, TW_INTERRUPTED, "interrupted: this is what was found until then");
-  out->result.wall_seconds = tw_now() - k.started;
-  if (status != TW_OK && status != TW_INTERRUPTED) tw_improvement_free(out);
+  out->wall_seconds = tw_now() - k->started;
+  if (status != TW_OK && status != TW_INTERRUPTED) tw_search_result_free(out);
   return status;
 }
 
-void tw_improvement_free(tw_improvement *i) {
-  tw_search_result_free(&i->result);
-  *i = (tw_improvement){0};
+tw_status tw_improve(const tw_target *target, const tw_problem *problem, const char *source, size_t length,
+                     const tw_search_options *options, bool rewrites_only, tw_search_result *out, tw_improvement *how,
+                     tw_error *error) {
+  tw_search_options own;
+  tw_search_result result = {.size = sizeof result};
+  tw_improvement improvement = {0};
+  const improving k = {.target = target, .problem = problem, .options = &own, .started = tw_now()};
+  tw_status status = tw_sized_check("tw_search_result", out, error);
+  if (status == TW_OK && how) status = tw_sized_check("tw_improvement", how, error);
+  if (status == TW_OK) status = tw_sized_take("tw_search_options", options, &own, sizeof own, error);
+  if (status != TW_OK) return status;
+  status = improve(&k, source, length, rewrites_only, &result, &improvement, error);
+  tw_sized_give(&result, sizeof result, out);
+  if (how) tw_sized_give(&improvement, sizeof improvement, how);
+  return status;
 }

@@ -2,6 +2,7 @@
  *
  * The way is the best candidate's lineage, up to the last recipe in it; from there on the recipe tells the steps, whatever
  * order the search met them in: finish.c has evaluated its beginnings. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,20 @@ static void climb_source(const tw_candidate *c, tw_rung *r) {
   finish_rung(r, c, c->agent);
 }
 
+static double error_of(const tw_traits *traits, const tw_spread *p) {
+  if (traits->error > 0) return traits->error;
+  return p->rounds > 1 && p->median > 0 ? (p->upper - p->lower) / 2 / p->median : 0;
+}
+
+/* Rungs against the last one that is known to differ. */
+void tw_mark_rungs(tw_search_result *r) {
+  double base = r->rung[0].cost;
+  for (size_t i = 1; i < r->n_rungs; i++) {
+    r->rung[i].within_error = fabs(r->rung[i].cost / base - 1) < r->error;
+    if (!r->rung[i].within_error) base = r->rung[i].cost;
+  }
+}
+
 tw_status tw_climb(const tw_state *s, tw_search_result *out, tw_error *error) {
   const tw_candidate *last = tw_state_with_recipe(s, s->best);
   size_t alone = 0, n = 1;
@@ -77,5 +92,7 @@ tw_status tw_climb(const tw_state *s, tw_search_result *out, tw_error *error) {
     climb_source(c, &rung[--i]);
   out->rung = rung;
   out->n_rungs = n + alone;
+  out->error = error_of(&s->target->traits, &out->best.spread);
+  tw_mark_rungs(out);
   return TW_OK;
 }

@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/parallel.h"
 #include "base/random.h"
+#include "base/sized.h"
 #include "search/state.h"
 #include "tilewright/tilewright.h"
 
@@ -419,6 +420,7 @@ static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
 
 static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error) {
   tw_search_result r = {
+      .size = sizeof r,
       .source = strdup(s->best->source),
       .has_recipe = s->best->recipe,
       .best = s->best->measured,
@@ -463,7 +465,7 @@ static tw_status keep_watch(tw_state *s, size_t watch, tw_error *error) {
 tw_status tw_search_by(const tw_search_subject *subject, const tw_search_options *options, tw_search_result *out,
                        tw_error *error) {
   tw_state s;
-  *out = (tw_search_result){0};
+  *out = (tw_search_result){.size = sizeof *out};
   tw_status status = open_search(&s, subject, options, error);
   if (status == TW_OK) status = evaluate_starts(&s, subject->program, error);
   if (status == TW_OK && s.options.exhaustive) {
@@ -492,17 +494,20 @@ static void close_members(size_t n, tw_member member[], tw_search_result *out) {
   tw_text_free(&notes);
 }
 
-tw_status tw_search(const tw_target *target, const tw_problem *problem, const tw_search_options *options,
-                    tw_search_result *out, tw_error *error) {
+/* With structs that are the library's own. */
+static tw_status search(const tw_target *target, const tw_problem *problem, const tw_search_options *options,
+                        tw_search_result *out, tw_error *error) {
   static const char *const alone[] = {"rules"};
   const char *const *names = options->n_agents ? options->agents : alone;
   const size_t wanted = options->n_agents ? options->n_agents : 1;
   tw_member member[TW_MEMBERS_MAX];
+  tw_model_options model = {0};
   size_t n = 0;
-  *out = (tw_search_result){0};
   tw_status status = check_members(wanted, error);
+  if (status == TW_OK && options->model)
+    status = tw_sized_take("tw_model_options", options->model, &model, sizeof model, error);
   while (status == TW_OK && n < wanted)
-    if ((status = tw_agent_open(names[n], target, &options->model, &member[n], error)) == TW_OK) n++;
+    if ((status = tw_agent_open(names[n], target, &model, &member[n], error)) == TW_OK) n++;
   const tw_search_subject subject = {
       .target = target, .problem = problem, .n_members = n, .member = member, .program = options->program};
   if (status == TW_OK) status = tw_search_by(&subject, options, out, error);
@@ -510,11 +515,28 @@ tw_status tw_search(const tw_target *target, const tw_problem *problem, const tw
   return status;
 }
 
-void tw_search_result_free(tw_search_result *r) {
-  free(r->source);
-  free(r->start_source);
-  free(r->rung);
-  free(r->exchange);
-  free(r->notes);
-  *r = (tw_search_result){0};
+/* What is malloc'ed in a result has stood there since its first release: a program that is older than a member of this kind would
+ * leak it, and tw_search must free it then. */
+tw_status tw_search(const tw_target *target, const tw_problem *problem, const tw_search_options *options,
+                    tw_search_result *out, tw_error *error) {
+  tw_search_options own;
+  tw_search_result result = {.size = sizeof result};
+  tw_status status = tw_sized_check("tw_search_result", out, error);
+  if (status == TW_OK) status = tw_sized_take("tw_search_options", options, &own, sizeof own, error);
+  if (status != TW_OK) return status;
+  status = search(target, problem, &own, &result, error);
+  tw_sized_give(&result, sizeof result, out);
+  return status;
+}
+
+void tw_search_result_free(tw_search_result *given) {
+  tw_search_result r;
+  const tw_search_result none = {0};
+  if (tw_sized_take("tw_search_result", given, &r, sizeof r, NULL) != TW_OK) return;
+  free(r.source);
+  free(r.start_source);
+  free(r.rung);
+  free(r.exchange);
+  free(r.notes);
+  tw_sized_give(&none, sizeof none, given);
 }

@@ -138,6 +138,8 @@ void tw_exchanges_take(const tw_state *, tw_search_result *);
 void tw_exchanges_close(tw_exchanges *);
 /* ladder.c: from the start to the best. */
 tw_status tw_climb(const tw_state *, tw_search_result *, tw_error *);
+/* Which of the rungs differ from those before them by no more than the result's error. */
+void tw_mark_rungs(tw_search_result *);
 
 /* The earlier candidate of this recipe; NULL if there is none. */
 tw_candidate *tw_state_find(const tw_state *, const tw_schedule *);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/registry.h"
+#include "base/sized.h"
 #include "tilewright/target.h"
 
 #include "target/cdna/target.h"
@@ -46,7 +47,11 @@ static const char *missing_in(const tw_family *f) {
   return !f->bound ? "bound" : some && !all ? "steps, emit and predict together" : NULL;
 }
 
-tw_status tw_target_register(const tw_target *t, tw_error *error) {
+tw_status tw_target_register(const tw_target *given, tw_error *error) {
+  tw_target full;
+  const tw_target *t = &full;
+  const tw_status status = tw_sized_take("tw_target", given, &full, sizeof full, error);
+  if (status != TW_OK) return status;
   const struct {
     const char *name;
     bool is_there;
@@ -72,5 +77,7 @@ tw_status tw_target_register(const tw_target *t, tw_error *error) {
       return tw_fail(error, TW_USAGE, "family %zu of the target %s has more than %d options", i, t->name,
                      TW_OPTIONS_MAX);
   }
-  return tw_registry_add(&added, t, find, "target", error);
+  t = tw_sized_keep(given, &full, sizeof full);
+  return t ? tw_registry_add(&added, full.name, t, find, "target", error)
+           : tw_fail(error, TW_MISSING, "no memory for the target %s", full.name);
 }

@@ -26,6 +26,13 @@ class Search(unittest.TestCase):
         self.assertLess(found.best.cost, found.start.cost)
         self.assertGreaterEqual(found.best.cost, found.bound.cost)
         self.assertEqual(found.ladder[0].step, "start")
+        self.assertFalse(found.ladder[0].within_error)
+        self.assertGreater(found.error, 0)  # the simulator's
+        base = found.ladder[0].cost
+        for rung, line in zip(found.ladder[1:], str(found).split("\n")[1:]):
+            self.assertEqual(rung.within_error, abs(rung.cost / base - 1) < found.error)
+            self.assertEqual("~" in line, rung.within_error)
+            base = base if rung.within_error else rung.cost
         self.assertAlmostEqual(found.speedup, found.start.cost / found.best.cost)
         self.assertGreater(found.best.counters["array_busy"].value, 0)
         used, size = found.best.memory["scratchpad"]

@@ -27,7 +27,8 @@ static const double LEAST_SECONDS = 0.5; /* of timing */
 
 tw_gemm_spec x86_spec_of(const tw_problem *p) {
   const tw_gemm g = tw_gemm_of(p);
-  return (tw_gemm_spec){.m = g.m,
+  return (tw_gemm_spec){.size = sizeof(tw_gemm_spec),
+                        .m = g.m,
                         .n = g.n,
                         .k = g.k,
                         .a = g.a,
@@ -65,7 +66,8 @@ static void *output_of(const subject *s) { return s->buffer[s->n_operands - 1]; 
 
 /* D is a row: the only bias that the library takes. */
 static tw_gemm_operands operands_of(const subject *s, size_t copy) {
-  return (tw_gemm_operands){.a = s->buffer[0],
+  return (tw_gemm_operands){.size = sizeof(tw_gemm_operands),
+                            .a = s->buffer[0],
                             .packed_b = s->packed + copy * s->stride,
                             .c = output_of(s),
                             .bias = s->n_operands == 4 ? s->buffer[2] : NULL};

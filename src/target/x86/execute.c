@@ -1,6 +1,7 @@
 /* execute.c - tw_gemm_execute: arguments, workspaces, threads. */
 #include <string.h>
 
+#include "base/sized.h"
 #include "target/x86/loops.h"
 
 /* ---- workspaces ---- */
@@ -53,8 +54,6 @@ static tw_status check_overlap(const tw_gemm_planned *p, const tw_gemm_operands 
 }
 
 static tw_status check_operands(const tw_gemm_planned *p, const tw_gemm_operands *o, tw_error *error) {
-  if (!p) return tw_fail(error, TW_USAGE, "tw_gemm_execute: the plan is NULL");
-  if (!o) return tw_fail(error, TW_USAGE, "tw_gemm_execute: the operands are NULL");
   if (!o->a) return tw_fail(error, TW_USAGE, "tw_gemm_execute: a is NULL");
   if (!o->packed_b) return tw_fail(error, TW_USAGE, "tw_gemm_execute: packed_b is NULL");
   if (!o->c) return tw_fail(error, TW_USAGE, "tw_gemm_execute: c is NULL");
@@ -71,8 +70,13 @@ static tw_status check_operands(const tw_gemm_planned *p, const tw_gemm_operands
   return check_overlap(p, o, error);
 }
 
-tw_status tw_gemm_execute(const tw_gemm_planned *p, const tw_gemm_operands *o, tw_error *error) {
-  const tw_status status = check_operands(p, o, error);
+tw_status tw_gemm_execute(const tw_gemm_planned *p, const tw_gemm_operands *given, tw_error *error) {
+  tw_gemm_operands operands;
+  const tw_gemm_operands *const o = &operands;
+  if (!p) return tw_fail(error, TW_USAGE, "tw_gemm_execute: the plan is NULL");
+  if (!given) return tw_fail(error, TW_USAGE, "tw_gemm_execute: the operands are NULL");
+  tw_status status = tw_sized_take("tw_gemm_operands", given, &operands, sizeof operands, error);
+  if (status == TW_OK) status = check_operands(p, o, error);
   if (status != TW_OK) return status;
   const int threads = p->threads_m * p->threads_n;
   const int index = take_workspace(p->workspaces);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sized.h"
 #include "base/strings.h"
 #include "target/x86/choose.h"
 #include "target/x86/cpu.h"
@@ -210,19 +211,23 @@ static void settle_finish(tw_gemm_planned *p) {
 
 /* A tuned kernel that does not fit (blocks follow from the caches, which may look other than when it was made) is
  * passed over. */
-tw_status tw_gemm_plan(const tw_gemm_spec *spec, tw_gemm_planned **out, tw_error *error) {
-  if (spec && out && !spec->kernel) {
-    tw_gemm_spec s = *spec;
+tw_status tw_gemm_plan(const tw_gemm_spec *given, tw_gemm_planned **out, tw_error *error) {
+  tw_gemm_spec spec;
+  if (!given) return tw_fail(error, TW_USAGE, "tw_gemm_plan: the description is NULL");
+  if (!out) return tw_fail(error, TW_USAGE, "tw_gemm_plan: `out` is NULL");
+  *out = NULL;
+  const tw_status status = tw_sized_take("tw_gemm_spec", given, &spec, sizeof spec, error);
+  if (status != TW_OK) return status;
+  if (!spec.kernel) {
+    tw_gemm_spec s = spec;
     fill_defaults(&s);
     const x86_tuned *tuned = x86_known(&s);
-    if (tuned && x86_plan(spec, tuned, out, NULL) == TW_OK) return TW_OK;
+    if (tuned && x86_plan(&spec, tuned, out, NULL) == TW_OK) return TW_OK;
   }
-  return x86_plan(spec, NULL, out, error);
+  return x86_plan(&spec, NULL, out, error);
 }
 
 tw_status x86_plan(const tw_gemm_spec *spec, const x86_tuned *tuned, tw_gemm_planned **out, tw_error *error) {
-  if (!spec) return tw_fail(error, TW_USAGE, "tw_gemm_plan: the description is NULL");
-  if (!out) return tw_fail(error, TW_USAGE, "tw_gemm_plan: `out` is NULL");
   *out = NULL;
   tw_gemm_spec s = *spec;
   const x86_kernel *kernel;

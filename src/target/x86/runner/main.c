@@ -97,7 +97,7 @@ static void compute(void *context, uint32_t set) {
     return;
   }
   const void *bias = last == D ? NULL : tw_native_operand(&r->process, D, 0);
-  const tw_gemm_operands o = {.a = a, .packed_b = b, .c = c, .bias = bias};
+  const tw_gemm_operands o = {.size = sizeof o, .a = a, .packed_b = b, .c = c, .bias = bias};
   tw_gemm_execute(r->plan, &o, NULL);
 }
 

@@ -1,0 +1,51 @@
+/* sized.c - see sized.h. The size is the first member of each of these structs. */
+#include "base/sized.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tilewright/tilewright.h"
+
+enum { SIZE_MOST = 1 << 20 }; /* more is no size, but memory that was never set */
+
+static size_t size_of(const void *given) {
+  size_t size;
+  memcpy(&size, given, sizeof size);
+  return size;
+}
+
+tw_status tw_sized_check(const char *type, const void *given, tw_error *error) {
+  const size_t size = size_of(given);
+  if (size > sizeof size && size <= SIZE_MOST) return TW_OK;
+  return tw_fail(error, TW_USAGE, "%s.size is %zu: set it to sizeof(%s) before the call", type, size, type);
+}
+
+tw_status tw_sized_take(const char *type, const void *given, void *own, size_t own_size, tw_error *error) {
+  const tw_status status = tw_sized_check(type, given, error);
+  if (status != TW_OK) return status;
+  const size_t size = size_of(given);
+  const unsigned char *bytes = given;
+  for (size_t i = own_size; i < size; i++)
+    if (bytes[i])
+      return tw_fail(error, TW_USAGE,
+                     "%s has %zu bytes, and this library, " TILEWRIGHT_VERSION
+                     ", knows %zu of them: what lies behind must be 0, or the library as new as the program's headers",
+                     type, size, own_size);
+  memset(own, 0, own_size);
+  memcpy(own, given, size < own_size ? size : own_size);
+  memcpy(own, &own_size, sizeof own_size);
+  return TW_OK;
+}
+
+void tw_sized_give(const void *own, size_t own_size, void *given) {
+  const size_t size = size_of(given);
+  memcpy(given, own, size < own_size ? size : own_size);
+  if (size > own_size) memset((unsigned char *)given + own_size, 0, size - own_size);
+  memcpy(given, &size, sizeof size);
+}
+
+const void *tw_sized_keep(const void *given, const void *own, size_t own_size) {
+  if (size_of(given) >= own_size) return given;
+  void *copy = malloc(own_size);
+  return copy ? memcpy(copy, own, own_size) : NULL;
+}
