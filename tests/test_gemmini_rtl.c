@@ -132,16 +132,16 @@ static void every_program_is_right(void **state) {
 }
 
 /* Of the first set each within 4%, 0.6% on average; those that isolate one mechanism, or were made because they are off, within
- * 7%, and all together 0.9%. */
+ * 6%, and all together 0.6%. */
 static void every_program_is_near_its_measured_cycles(void **state) {
   const comparison *c = *state;
   for (size_t i = 0; i < c->list.n; i++) {
     const measured *m = &c->list.row[i];
-    if (fabs(error_of(c, i)) > (m->set == MEASURED_PROGRAMS ? 0.04 : 0.07))
+    if (fabs(error_of(c, i)) > (m->set == MEASURED_PROGRAMS ? 0.04 : 0.06))
       fail_msg("%s: %.0f cycles, measured %ld", m->program, c->outcome[i].cycles, m->cycles);
   }
   assert_true(sum_of(c, MEASURED_PROGRAMS).mean <= 0.006);
-  assert_true(sum_of(c, MEASURED_SETS).mean <= 0.009);
+  assert_true(sum_of(c, MEASURED_SETS).mean <= 0.006);
   const double said = tw_target_find("gemmini-16x16-int8")->traits.error; /* of the machine file */
   if (fabs(sum_of(c, MEASURED_SETS).mean - said) > 0.0001)
     fail_msg("the mean is %.4f, and the machine file says %.4f", sum_of(c, MEASURED_SETS).mean, said);

@@ -16,6 +16,10 @@ enum {
       4,           /* that may wait for their answer: the cork's queue of two, two in SourceC's (room := count <= 1) */
   PERMISSIONS = 2, /* that may wait to go back: the cork's queue; another one keeps the fetches behind it waiting */
   WRITE_PATIENCE = 7, /* cycles after which the answer to a write goes before the next line (TLToAXI4: b_delay) */
+  GRANTS =
+      8, /* lines and permissions that may wait for their acknowledgement: the cork has as many numbers (sinkIds) */
+  NUMBER_BACK =
+      3, /* acknowledgement scheduled -> its number at SinkD with another grant: a buffer, the pool, a buffer */
   LLC_WAYS = 16,
 };
 
@@ -167,6 +171,8 @@ static void ask(l2_cache *c, int i) {
   const l2_register *r = &c->of[i];
   const uint32_t bit = 1u << i;
   for (int w = 0; w < L2_WANTS; w++) c->want[w] &= ~bit;
+  c->writes_directory &= ~bit;
+  if (r->writes_directory && r->grant_last && r->release_acknowledged) c->writes_directory |= bit;
   if (r->victim && !r->released)
     c->want[L2_WANT_RELEASE] |= bit;
   else if (r->missed && !r->fetched)
@@ -177,18 +183,21 @@ static void ask(l2_cache *c, int i) {
     c->want[L2_WANT_END] |= bit;
 }
 
-/* The directory is read for the register's request: Fibonacci LFSR, taps 15, 13, 12, 10, a step a read; the victim is the way
+/* The directory is read for the register's request, before what waits to be written. Fibonacci LFSR, taps 15, 13, 12, 10, a step a read; the victim is the way
  * of its bits 9 to 7. */
-static bool look_up(l2_cache *c, l2_register *r) {
+static bool look_up(l2_cache *c, l2_register *r, uint64_t cycle) {
+  if (c->directory_written == cycle) c->directory_written++;
   uint64_t *set = c->tag + (size_t)r->set * (unsigned)c->p.ways;
   const unsigned s = c->lfsr;
   const unsigned victim = (s & 1023) * (unsigned)c->p.ways >> 10;
   c->lfsr = (uint16_t)(s << 1 | ((s >> 15 ^ s >> 13 ^ s >> 12 ^ s >> 10) & 1));
   for (int w = 0; w < c->p.ways; w++) {
     if (set[w] >> 1 != r->line + 1) continue;
+    r->writes_directory = is_write(&r->request) && !(set[w] & 1);
     set[w] |= is_write(&r->request);
     return true;
   }
+  r->writes_directory = true;
   r->victim = set[victim] >> 1;
   r->victim_is_dirty = set[victim] & 1;
   set[victim] = (r->line + 1) << 1 | is_write(&r->request);
@@ -203,11 +212,12 @@ static void enter(l2_cache *c, int i, const l2_request *request, bool repeats, u
   r->set = (uint32_t)(r->line & (c->sets - 1));
   r->victim = 0;
   r->released = r->fetched = r->answered = r->granted = false;
-  const bool hit = repeats || look_up(c, r);
+  r->writes_directory = false;
+  const bool hit = repeats || look_up(c, r, cycle);
   if (repeats && is_write(request)) { /* the line is there; it becomes dirty */
     uint64_t *set = c->tag + (size_t)r->set * (unsigned)c->p.ways;
     for (int w = 0; w < c->p.ways; w++)
-      if (set[w] >> 1 == r->line + 1) set[w] |= 1;
+      if (set[w] >> 1 == r->line + 1) r->writes_directory = !(set[w] & 1), set[w] |= 1;
   }
   c->hits += hit;
   r->missed = !hit;
@@ -395,6 +405,8 @@ static void schedule(l2_cache *c, uint64_t cycle) {
   if (waiting(&c->fetches) < FETCHES) could |= c->want[L2_WANT_FETCH];
   if (!c->answering) could |= c->want[L2_WANT_ANSWER];
   if (c->want[L2_WANT_RELEASE] && cycle >= release_from(c)) could |= c->want[L2_WANT_RELEASE];
+  if (cycle <= c->directory_written) /* its queue of one is full */
+    could &= ~(c->want[L2_WANT_RELEASE] | c->writes_directory);
   could &= ~(c->fresh[0] | c->fresh[1]);
   if (!could) return;
   const int i = __builtin_ctz(could & c->turn ? could & c->turn : could);
@@ -405,6 +417,7 @@ static void schedule(l2_cache *c, uint64_t cycle) {
   if (c->want[L2_WANT_RELEASE] & bit) {
     release(c, i, cycle);
     r->released = true;
+    c->directory_written = cycle + 1;
   } else if (c->want[L2_WANT_FETCH] & bit) {
     put_message(&c->fetches, cycle + OUTER_REQUEST, i);
     r->fetched = true;
@@ -413,8 +426,10 @@ static void schedule(l2_cache *c, uint64_t cycle) {
       begin_answer(c, i);
       r->answered = true;
     }
+    if (!r->granted) put_message(&c->numbers, cycle + NUMBER_BACK, i);
     r->granted = true;
     if (r->answered && r->grant_last && r->release_acknowledged) {
+      if (r->writes_directory) c->directory_written = cycle + 1;
       leave(c, i, cycle);
       return;
     }
@@ -448,6 +463,12 @@ static void send_fetch(l2_cache *c, uint64_t cycle) {
   c->fetches.first++;
 }
 
+/* Has the cork a number for another grant? */
+static bool has_number(l2_cache *c, uint64_t cycle) {
+  for (; message(&c->numbers, cycle); c->numbers.first++) c->numbered--;
+  return c->numbered < GRANTS;
+}
+
 /* SinkD in this cycle; returns the banks that it takes, as bits, given those of the eviction. */
 static uint32_t sink(l2_cache *c, uint32_t evicted, uint64_t cycle) {
   l2_messages *from = NULL;
@@ -464,7 +485,10 @@ static uint32_t sink(l2_cache *c, uint32_t evicted, uint64_t cycle) {
       from = &c->granted;
     else
       return 0;
+    const bool grants = from == &c->lines || from == &c->granted;
+    if (grants && !has_number(c, cycle)) return 0;
     if (evicted & 1) return 1;
+    c->numbered += grants;
     const int i = from->at[from->first++ % L2_MESSAGES].of;
     l2_register *r = &c->of[i];
     if (from != &c->lines) {

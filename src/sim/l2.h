@@ -5,7 +5,8 @@
  *   - miss registers (MSHR.scala, Scheduler.scala): every request takes one, hits too, or queues behind the one that has its
  *     set; one register a cycle is scheduled, in turn, when all that it asks for is free; it is held until its line's last
  *     beat is there and the release of what it replaced is acknowledged;
- *   - the directory (Directory.scala): the victim is a random way, whether or not another one is invalid;
+ *   - the directory (Directory.scala): the victim is a random way, whether or not another one is invalid; one port, that
+ *     reads for a request or writes what a queue of one holds: of a release, and of a register that ends and changes it;
  *   - the banked store (BankedStore.scala): eight banks of 8 bytes, side by side in a line, that serve in this order the
  *     eviction's reads (SourceC), the refill's writes (SinkD), and the response channel's writes and reads (SourceD);
  *   - the response channel (SourceD.scala): four stages, one beat a cycle; the answer to a miss that asks for the line's
@@ -13,9 +14,10 @@
  *   - the way in: a TLBuffer of two beats for the DMA's reader and its writer each, one behind their crossbar, one behind the
  *     tile's, where the core comes in (gemmini Scratchpad.scala 200-202; rocket-chip Arbiter.scala: in turn);
  *   - the way to the memory (rocket-chip CacheCork.scala): evictions go before fetches; permissions for lines that are
- *     written whole and releases of clean lines are answered at once, but their answers wait for a gap between lines.
+ *     written whole and releases of clean lines are answered at once, but their answers wait for a gap between lines; it
+ *     has numbers for eight lines and permissions that the L2 has not acknowledged.
  *
- * Not modelled: probes of the core's data cache; the one write port of the directory. */
+ * Not modelled: probes of the core's data cache. */
 #ifndef TW_SIM_L2_H
 #define TW_SIM_L2_H
 
@@ -89,6 +91,7 @@ typedef struct l2_register {
   uint64_t line, victim; /* victim: line + 1, 0 = none */
   uint32_t set;
   bool missed, victim_is_dirty, from_start;  /* the last: wants the line's start */
+  bool writes_directory;                     /* when it ends */
   bool released, fetched, granted, answered; /* scheduled: release, fetch, the grant's acknowledgement, answer */
   bool grant_first, grant_last, release_acknowledged; /* has come back: first beat, last beat, the victim's release */
   int8_t first, last;                                 /* requests queued behind it; -1 = none */
@@ -144,7 +147,9 @@ typedef struct l2_cache {
   l2_register of[L2_MISSES_MAX];
   uint32_t valid, want[L2_WANTS]; /* a bit for each register */
   uint32_t fresh[2]; /* those that the directory was read for in this and the last cycle, by the cycle's last bit */
-  uint32_t turn;     /* those above the one scheduled last */
+  uint32_t writes_directory;  /* those that end, and write the directory, when they are scheduled next */
+  uint64_t directory_written; /* the cycle in which that writes what its queue has, or had, last */
+  uint32_t turn;              /* those above the one scheduled last */
   l2_request secondary[L2_SECONDARY];
   int8_t secondary_next[L2_SECONDARY];
   uint32_t secondary_free;
@@ -165,6 +170,8 @@ typedef struct l2_cache {
   /* back */
   l2_messages lines, acknowledged, clean,
       granted;         /* lines; answers to writes, to releases of clean lines, to permissions */
+  l2_messages numbers; /* of grants, on their way back to the cork */
+  int numbered;        /* grants with a number that is not back */
   uint64_t port_next;  /* the memory's next beat of a line */
   bool filling;        /* a line comes in */
   uint64_t fill_start; /* its first beat came then, or would have without its waits */
