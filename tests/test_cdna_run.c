@@ -63,7 +63,7 @@ static void test_bf16_with_the_matrix_unit(void **state) {
   for (int m = 0; m < 2; m++) expect_ok(machines[m], "gemm_bf16_mfma.c", 6, words);
 }
 
-/* OpenCL C and HIP C++ without their libraries; and a code object behind the lines that say how it is launched. */
+/* OpenCL C without its library; a whole file of HIP, whose kernel C++ gives a longer name; and a code object behind the lines that say how it is launched. */
 static void test_other_languages_and_code_objects(void **state) {
   static const char *const words[] = {"m=4", "n=64", "k=70", "a=f32", "b=f32", "c=f32"};
   char path[300], *source, *object;

@@ -209,7 +209,7 @@ static tw_status confine(const tw_tools *t, const tw_tool_run *run, tw_confineme
 }
 
 tw_status tw_tool_run_confined(const tw_toolchain *tools, const tw_tool_run *run, tw_error *error) {
-  enum { ARGUMENTS = 96 };
+  enum { ARGUMENTS = 160 };
   const tw_tools *t = tools->tools;
   const double seconds = run->seconds > 0 ? run->seconds : SECONDS;
   const size_t file = run->file ? run->file : FILE_BYTES;

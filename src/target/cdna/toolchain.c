@@ -51,51 +51,6 @@ static language language_of(const char *source) {
                                             : C;
 }
 
-/* What OpenCL's library and HIP's headers have of work-items, and no more: neither is at hand. */
-static const char opencl_prelude[] =
-    "#define TW_AXIS(name, x, y, z) \\\n"
-    "  __attribute__((overloadable, always_inline)) ulong name(uint d) { return d == 0 ? x : d == 1 ? y : z; }\n"
-    "TW_AXIS(get_local_id, __builtin_amdgcn_workitem_id_x(), __builtin_amdgcn_workitem_id_y(), "
-    "__builtin_amdgcn_workitem_id_z())\n"
-    "TW_AXIS(get_group_id, __builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(), "
-    "__builtin_amdgcn_workgroup_id_z())\n"
-    "TW_AXIS(get_local_size, __builtin_amdgcn_workgroup_size_x(), __builtin_amdgcn_workgroup_size_y(), "
-    "__builtin_amdgcn_workgroup_size_z())\n"
-    "TW_AXIS(get_global_size, __builtin_amdgcn_grid_size_x(), __builtin_amdgcn_grid_size_y(), "
-    "__builtin_amdgcn_grid_size_z())\n"
-    "__attribute__((overloadable, always_inline)) ulong get_global_id(uint d) "
-    "{ return get_group_id(d) * get_local_size(d) + get_local_id(d); }\n"
-    "__attribute__((overloadable, always_inline)) ulong get_num_groups(uint d) "
-    "{ return get_global_size(d) / get_local_size(d); }\n"
-    "__attribute__((overloadable, always_inline)) void barrier(uint f) { (void)f; "
-    "__builtin_amdgcn_fence(__ATOMIC_RELEASE, \"workgroup\"); __builtin_amdgcn_s_barrier(); "
-    "__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, \"workgroup\"); }\n";
-static const char hip_prelude[] =
-    "#define __global__ __attribute__((global))\n#define __device__ __attribute__((device))\n"
-    "#define __host__ __attribute__((host))\n#define __shared__ __attribute__((shared))\n"
-    "#define __constant__ __attribute__((constant))\n#define __forceinline__ inline __attribute__((always_inline))\n"
-    "#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))\n"
-    "#define TW_AXES(name, what) struct name { \\\n"
-    "  __declspec(property(get = get_x)) unsigned x; __declspec(property(get = get_y)) unsigned y; \\\n"
-    "  __declspec(property(get = get_z)) unsigned z; \\\n"
-    "  __device__ unsigned get_x() const { return __builtin_amdgcn_##what##_x(); } \\\n"
-    "  __device__ unsigned get_y() const { return __builtin_amdgcn_##what##_y(); } \\\n"
-    "  __device__ unsigned get_z() const { return __builtin_amdgcn_##what##_z(); } };\n"
-    "TW_AXES(tw_thread, workitem_id) TW_AXES(tw_block, workgroup_id) TW_AXES(tw_size, workgroup_size)\n"
-    "static const __device__ tw_thread threadIdx{};\nstatic const __device__ tw_block blockIdx{};\n"
-    "static const __device__ tw_size blockDim{};\n"
-    "static __device__ inline void __syncthreads() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, \"workgroup\"); "
-    "__builtin_amdgcn_s_barrier(); __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, \"workgroup\"); }\n";
-
-static tw_status write_headers(const char *directory, tw_error *error) {
-  tw_status status = TW_OK;
-  const tw_embedded *e;
-  for (size_t i = 0; status == TW_OK && (e = tw_embedded_at(i)); i++)
-    if (strncmp(e->name, RUNTIME, strlen(RUNTIME)) == 0)
-      status = tw_tool_write(directory, e->name + strlen(RUNTIME), e->data, e->size, error);
-  return status;
-}
-
 static char headers[4096]; /* the user's folder; "": none. Set before anything is compiled. */
 
 tw_status cdna_include(const char *folder, tw_error *error) {
@@ -107,69 +62,146 @@ tw_status cdna_include(const char *folder, tw_error *error) {
   return TW_OK;
 }
 
+/* What is compiled beside the source, of the files in the library: those of one folder. */
+static const char *folder_of(language l) { return l == HIP ? "hip/" : l == OPENCL ? "opencl/" : ""; }
+
+/* The name that the file has for a source in that language; NULL: it is no file for it. */
+static const char *header_name(const tw_embedded *e, language l) {
+  const char *folder = folder_of(l), *name = e->name + strlen(RUNTIME);
+  if (l == ASSEMBLY || l == C || strncmp(e->name, RUNTIME, strlen(RUNTIME)) != 0) return NULL;
+  if (strncmp(name, folder, strlen(folder)) != 0) return NULL;
+  return strchr(name + strlen(folder), '/') ? NULL : name;
+}
+
+static tw_status write_headers(const char *directory, language l, tw_error *error) {
+  tw_status status = TW_OK;
+  char *folder = *folder_of(l) ? tw_path_join(directory, folder_of(l)) : NULL;
+  if (folder) status = tw_directory_make(folder, error);
+  const tw_embedded *e;
+  for (size_t i = 0; status == TW_OK && (e = tw_embedded_at(i)); i++) {
+    const char *name = header_name(e, l);
+    if (name) status = tw_tool_write(directory, name, e->data, e->size, error);
+  }
+  free(folder);
+  return status;
+}
+
+/* ---- libraries for the device, where they are installed ---- */
+
+#define LIBCLC "/usr/lib/clc/amdgcn-amd-amdhsa.bc" /* OpenCL's */
+static const char *const device_libraries[] = {"/opt/rocm/amdgcn/bitcode", "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode"};
+
+enum { LIBRARIES_MAX = 16, LIBRARY_PATH = 96 };
+typedef struct libraries {
+  char path[LIBRARIES_MAX][LIBRARY_PATH];
+  int n;
+} libraries;
+
+static bool add_library(libraries *l, const char *folder, const char *name) {
+  const int length = snprintf(l->path[l->n], LIBRARY_PATH, "%s/%s.bc", folder, name);
+  return length < LIBRARY_PATH && access(l->path[l->n], R_OK) == 0 && ++l->n;
+}
+
+/* ROCm's mathematical functions, and the constants by which they are told what to be; those that a version has. */
+static void find_libraries(language of, libraries *l) {
+  static const char *const parts[] = {"ockl",
+                                      "oclc_daz_opt_off",
+                                      "oclc_unsafe_math_off",
+                                      "oclc_finite_only_off",
+                                      "oclc_correctly_rounded_sqrt_on",
+                                      "oclc_wavefrontsize64_on",
+                                      "oclc_abi_version_500"};
+  *l = (libraries){.n = 0};
+  if (of == OPENCL && access(LIBCLC, R_OK) == 0) strcpy(l->path[l->n++], LIBCLC);
+  for (size_t f = 0; of == HIP && f < sizeof device_libraries / sizeof *device_libraries; f++) {
+    const char *folder = device_libraries[f];
+    if (!add_library(l, folder, "ocml")) continue;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) add_library(l, folder, parts[i]);
+    if (!add_library(l, folder, "oclc_isa_version_942")) add_library(l, folder, "oclc_isa_version_940");
+    return;
+  }
+}
+
+/* ---- one compilation ---- */
+
+typedef struct command {
+  const char *argv[80 + DEFINES_MAX];
+  int n;
+} command;
+
+static void add(command *c, const char *const words[]) {
+  for (; *words; words++) c->argv[c->n++] = *words;
+}
+#define ADD(c, ...) add(c, (const char *const[]){__VA_ARGS__, NULL})
+
+/* A folder of the user's that has HIP's headers itself, as ROCm's has. */
+static bool has_hip(const char *folder) {
+  char path[PATH_MAX + 32];
+  snprintf(path, sizeof path, "%s/hip/hip_runtime.h", folder);
+  return *folder && access(path, R_OK) == 0;
+}
+
+#define CLANG_HEADERS "/usr/lib/llvm-22/lib/clang/22/include"
+static void add_hip(command *c, cdna_arch arch, bool includes, bool own) {
+  ADD(c, arch == CDNA3 ? "--offload-arch=gfx942" : "--offload-arch=gfx950", "-x", "hip", "--offload-device-only",
+      "--no-gpu-bundle-output", "-nogpuinc", "-std=gnu++17", "-fdeclspec", "-O3", "-ffp-contract=fast",
+      "-fno-builtin-printf");
+  if (includes) ADD(c, "-isystem", CLANG_HEADERS "/cuda_wrappers", "-include", "__clang_hip_runtime_wrapper.h");
+  if (!own) ADD(c, "-idirafter", ".", "-include", "hip/hip_runtime.h");
+}
+
+/* What is missing where a library is not there. */
+static tw_status name_library(language l, const libraries *found, tw_status status, tw_error *error) {
+  char text[sizeof error->text];
+  if (status != TW_FAILED || found->n || !error || !strstr(error->text, "undefined symbol")) return status;
+  if (l != OPENCL && !strstr(error->text, "__oc")) return status;
+  snprintf(text, sizeof text, "%s", error->text);
+  return tw_fail(error, status, "%s functions are not at hand (apt-get install %s): %s",
+                 l == OPENCL ? "OpenCL's" : "HIP's mathematical", l == OPENCL ? "libclc-22" : "rocm-device-libs", text);
+}
+
 static tw_status compile_in(const tw_toolchain *tools, const char *directory, cdna_arch arch, const char *source,
                             size_t length, bool trust, char define[][64], int n_defines, char **object, size_t *size,
                             tw_error *error) {
   static const char *const names[] = {"kernel.s", "kernel.cpp", "kernel.cl", "kernel.hip", "kernel.c"};
   const language l = language_of(source);
-  const bool tiles = l == TILES;
-  const char *argv[32 + DEFINES_MAX], *name = names[l];
-  int n = 0;
-  if (l == HIP && strstr(source, "#include <hip/"))
-    return tw_fail(error, TW_FAILED,
-                   "HIP's headers are not at hand here: leave them out (threadIdx, blockIdx, blockDim, __shared__ and "
-                   "__syncthreads are there without), or compile to a code object with hipcc and run that");
-  argv[n++] = "";
-  argv[n++] = "-nogpulib";
-  argv[n++] = "-g1";
-  if (l == HIP) {
-    static const char *const hip[] = {"-x",
-                                      "hip",
-                                      "--offload-device-only",
-                                      "--no-gpu-bundle-output",
-                                      "-nogpuinc",
-                                      "-std=gnu++17",
-                                      "-fdeclspec",
-                                      "-O3",
-                                      "-ffp-contract=fast",
-                                      "-include",
-                                      "prelude.h"};
-    argv[n++] = arch == CDNA3 ? "--offload-arch=gfx942" : "--offload-arch=gfx950";
-    for (size_t i = 0; i < sizeof hip / sizeof *hip; i++) argv[n++] = hip[i];
-  } else {
-    argv[n++] = "--target=amdgcn-amd-amdhsa";
-    argv[n++] = arch == CDNA3 ? "-mcpu=gfx942" : "-mcpu=gfx950";
-  }
-  if (l == OPENCL) {
-    static const char *const cl[] = {"-x", "cl", "-cl-std=CL2.0", "-O3", "-include", "prelude.h"};
-    for (size_t i = 0; i < sizeof cl / sizeof *cl; i++) argv[n++] = cl[i];
-  }
-  if (l == C || tiles) {
-    static const char *const c[] = {"-O3", "-ffreestanding", "-nostdinc", "-ffp-contract=fast"};
-    argv[n++] = tiles ? "-std=gnu++17" : "-std=gnu17";
-    if (tiles) argv[n++] = "-I.";
-    for (size_t i = 0; i < sizeof c / sizeof *c; i++) argv[n++] = c[i];
-  }
-  if (*headers) argv[n++] = "-I", argv[n++] = headers;
-  for (int i = 0; i < n_defines; i++) argv[n++] = define[i];
-  argv[n++] = name;
-  argv[n++] = "-o";
-  argv[n++] = "kernel.co";
-  argv[n] = NULL;
-  const char *const folders[] = {*headers ? headers : NULL, NULL};
-  const tw_tool_run run = {.argv = argv,
+  const char *name = names[l];
+  const bool includes = strstr(source, "#include") != NULL;
+  command c = {.n = 0};
+  libraries found;
+  find_libraries(l, &found);
+  ADD(&c, "", "-nogpulib", "-g1");
+  if (*headers) ADD(&c, "-I", headers);
+  if (l == HIP)
+    add_hip(&c, arch, includes, has_hip(headers));
+  else
+    ADD(&c, "--target=amdgcn-amd-amdhsa", arch == CDNA3 ? "-mcpu=gfx942" : "-mcpu=gfx950");
+  if (l == OPENCL) ADD(&c, "-x", "cl", "-cl-std=CL2.0", "-O3", "-include", "opencl/prelude.h");
+  if (l == TILES) ADD(&c, "-std=gnu++17", "-I.");
+  if (l == C) ADD(&c, "-std=gnu17");
+  if (l == C || l == TILES) ADD(&c, "-O3", "-ffreestanding", "-nostdinc", "-ffp-contract=fast");
+  /* ROCm's own functions are asked for by those of clang's headers, which come with an #include */
+  for (int i = 0; i < found.n && (l == OPENCL || includes); i++)
+    ADD(&c, "-Xclang", "-mlink-builtin-bitcode", "-Xclang", found.path[i]);
+  for (int i = 0; i < n_defines; i++) c.argv[c.n++] = define[i];
+  ADD(&c, name, "-o", "kernel.co");
+  /* a source in HIP may include what its host code needs: headers of C and C++ */
+  const char *const folders[] = {"/usr/include",
+                                 "/usr/lib/gcc",
+                                 "/usr/lib/clc",
+                                 device_libraries[0],
+                                 device_libraries[1],
+                                 *headers ? headers : NULL,
+                                 NULL};
+  const tw_tool_run run = {.argv = c.argv,
                            .directory = directory,
-                           .read = folders,
+                           .read = l == HIP || l == OPENCL ? folders : folders + sizeof folders / sizeof *folders - 2,
                            .what = "compiling the kernel",
                            .trust = trust,
                            .memory = (size_t)8 << 30};
   tw_status status = tw_tool_write(directory, name, source, length, error);
-  if (status == TW_OK && tiles) status = write_headers(directory, error);
-  if (status == TW_OK && l == HIP)
-    status = tw_tool_write(directory, "prelude.h", hip_prelude, sizeof hip_prelude - 1, error);
-  if (status == TW_OK && l == OPENCL)
-    status = tw_tool_write(directory, "prelude.h", opencl_prelude, sizeof opencl_prelude - 1, error);
-  if (status == TW_OK) status = tw_tool_run_confined(tools, &run, error);
+  if (status == TW_OK) status = write_headers(directory, l, error);
+  if (status == TW_OK) status = name_library(l, &found, tw_tool_run_confined(tools, &run, error), error);
   if (status == TW_OK) status = tw_tool_read(directory, "kernel.co", object, size, error);
   return status;
 }
@@ -188,8 +220,12 @@ tw_status cdna_compile(cdna_arch arch, const char *source, size_t length, bool t
   tw_hash_add_string(&h, arch == CDNA3 ? "gfx942" : "gfx950");
   tw_hash_add(&h, source, length);
   const tw_embedded *e;
-  for (size_t i = 0; is_tiles(source) && (e = tw_embedded_at(i)); i++)
-    if (strncmp(e->name, RUNTIME, strlen(RUNTIME)) == 0) tw_hash_add(&h, e->data, e->size);
+  const language l = language_of(source);
+  for (size_t i = 0; (e = tw_embedded_at(i)); i++)
+    if (header_name(e, l)) tw_hash_add(&h, e->data, e->size);
+  libraries found;
+  find_libraries(l, &found);
+  for (int i = 0; i < found.n; i++) tw_hash_add_string(&h, found.path[i]);
   for (size_t i = 0; launch && i < launch->n_lets; i++, n++) {
     snprintf(define[n], sizeof define[n], "-D%s=%" PRId64, launch->let[i].name, launch->let[i].value);
     tw_hash_add_string(&h, define[n]);

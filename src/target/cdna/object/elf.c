@@ -209,22 +209,42 @@ void cdna_object_free(cdna_object *o) {
   *o = (cdna_object){0};
 }
 
+/* _Z5saxpyIfEvPT_ and _ZN1a1b5saxpyEPf are saxpy's: C++ writes the length in front of a name. */
+static bool is_mangled(const char *symbol, const char *name) {
+  char part[300];
+  if (strncmp(symbol, "_Z", 2) != 0) return false;
+  const int length = snprintf(part, sizeof part, "%zu%s", strlen(name), name);
+  const char *at = symbol + 2 + (symbol[2] == 'N');
+  while (length < (int)sizeof part && *at >= '1' && *at <= '9') {
+    if (!strncmp(at, part, (size_t)length)) return true;
+    char *behind;
+    const size_t skip = strtoul(at, &behind, 10);
+    if (skip > strlen(behind)) return false;
+    at = behind + skip;
+  }
+  return false;
+}
+
 tw_status cdna_object_kernel(const cdna_object *o, const char *name, const cdna_kernel **out, tw_error *error) {
   if (!name && o->n_kernels == 1) {
     *out = &o->kernel[0];
     return TW_OK;
   }
   tw_text names = {0};
+  size_t n = 0;
   for (size_t i = 0; i < o->n_kernels; i++) {
     if (name && !strcmp(o->kernel[i].name, name)) {
       *out = &o->kernel[i];
       tw_text_free(&names);
       return TW_OK;
     }
+    if (name && is_mangled(o->kernel[i].name, name) && !n++) *out = &o->kernel[i];
     if (i < 8) tw_text_add(&names, "%s%.100s", i ? ", " : "", o->kernel[i].name);
   }
-  tw_status status = name ? tw_fail(error, TW_USAGE, "there is no kernel '%s'; there are %s", name, names.data)
-                          : tw_fail(error, TW_USAGE, "say which kernel with --kernel NAME; there are %s", names.data);
+  tw_status status = n == 1 ? TW_OK
+                     : n ? tw_fail(error, TW_USAGE, "there are %zu kernels '%s': say which of %s", n, name, names.data)
+                     : name ? tw_fail(error, TW_USAGE, "there is no kernel '%s'; there are %s", name, names.data)
+                            : tw_fail(error, TW_USAGE, "say which kernel with --kernel NAME; there are %s", names.data);
   tw_text_free(&names);
   return status;
 }
