@@ -267,9 +267,39 @@ static void write_ahead(writer *w) {
                  "    slot = slot + 1 == STAGES ? 0 : slot + 1;\n    next = next + 1 == STAGES ? 0 : next + 1;\n  }\n");
 }
 
+/* ---- the machine's own loop ---- */
+
+static void write_pinned(writer *w) {
+  const tw_tile_loop loop = tw_tile_alike_loop(&w->g, &w->p);
+  const char *begin = w->p.split > 1 ? "begin * BK" : "0";
+  const int pieces = tw_tile_loop_pieces(&loop, w->machine->group_threads);
+  tw_text *t = &w->text;
+  tw_text_add(t,
+              "  static_assert(decltype(from_a)::regular && decltype(from_b)::regular, \"copies lie alike\");\n"
+              "  u32x4 a_matrix = from_a.words(%s), b_matrix = from_b.words(%s);\n"
+              "  const u32 a_lane = from_a.offset[0], b_lane = from_b.offset[0], a_down = from_a.down_each(), "
+              "b_down = from_b.down_each();\n"
+              "  const u32 copied = (u32)(__UINTPTR_TYPE__)as.at + (u32)group * 1024;\n",
+              begin, begin);
+  if (w->p.tail) {
+    const char *last = w->p.split > 1 ? "begin + steps - 1" : "steps - 1";
+    tw_text_add(t, "  const u32 a_past = from_a.past((%s) * BK), b_past = from_b.past((%s) * BK);\n", last, last);
+  }
+  tw_text_add(t, "  const u32 a_read[] = {");
+  for (int i = 0; i < pieces; i++) tw_text_add(t, "%sread_address<product>(as[0], own_row, %d)", i ? ", " : "", i);
+  tw_text_add(t, "};\n  const u32 b_read[] = {");
+  for (int i = 0; i < pieces; i++) tw_text_add(t, "%sread_address<product>(bs[0], own_col, %d)", i ? ", " : "", i);
+  tw_text_add(t, "};\n");
+  w->machine->loop(w->machine, &loop, t, NULL); /* the plan has asked whether it can */
+}
+
 static void write_loop(writer *w) {
   const tw_tile_alike_plan *p = &w->p;
   tw_text *t = &w->text;
+  if (p->pinned) {
+    write_pinned(w);
+    return;
+  }
   if (p->turns || p->ahead) {
     (p->turns ? write_turns : write_ahead)(w);
     return;
@@ -345,7 +375,8 @@ static void write_kernel(writer *w) {
   } else {
     write_copier(w, 'a', "", "row");
     write_copier(w, 'b', "", "col");
-    tw_text_add(t, "  acc<product, ROWS / product::side, COLS / product::side> sums;\n  sums.clear();\n");
+    tw_text_add(t, "  acc<product, ROWS / product::side, COLS / product::side> sums;\n%s",
+                w->p.pinned ? "" : "  sums.clear();\n");
   }
   if (by_blocks(w)) write_scales(w);
   write_loop(w);

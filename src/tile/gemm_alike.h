@@ -15,6 +15,7 @@
  *   turns 4                   half of the groups multiply while the other half reads and copies (ping-pong)
  *   interleave                the compiler is told to spread reads and copies among products
  *   ahead                     operands of the next products are read while these multiply
+ *   pinned                    the loop is the machine's own assembly: its order of instructions, its registers (loop.h)
  *
  * Operands whose pitch or layout no copy of 16 bytes can take are copied element by element. */
 #ifndef TW_TILE_GEMM_ALIKE_H
@@ -23,7 +24,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "op/gemm_problem.h"
 #include "tile/family.h"
+#include "tile/loop.h"
 
 typedef enum tw_tile_way { TW_TILE_DIRECT, TW_TILE_REGISTERS, TW_TILE_ELEMENTS } tw_tile_way;
 
@@ -35,7 +38,7 @@ typedef struct tw_tile_alike_plan {
   bool registers, straight;
   int window, chunk, split;
   int turns; /* of a step: 0, 2, 4 */
-  bool interleave, ahead;
+  bool interleave, ahead, pinned;
   /* What follows from that. */
   int deep; /* k of a matrix instruction */
   tw_tile_way way_a, way_b;
@@ -51,5 +54,7 @@ extern const tw_tile_family tw_tile_alike;
 
 /* Its writer. */
 void tw_tile_alike_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *);
+/* What the machine is to write, of a plan that is pinned. */
+tw_tile_loop tw_tile_alike_loop(const tw_gemm *, const tw_tile_alike_plan *);
 
 #endif

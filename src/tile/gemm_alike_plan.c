@@ -38,6 +38,40 @@ static bool aligned(int64_t pitch, int64_t columns, tw_type t) {
   return pitch * size % CHUNK == 0 && columns * size % CHUNK == 0;
 }
 
+tw_tile_loop tw_tile_alike_loop(const tw_gemm *g, const PLAN *p) {
+  const int row = p->k * element_bytes(g->a);
+  return (tw_tile_loop){.a = g->a,
+                        .b = g->b,
+                        .side = p->side,
+                        .rows = p->m / p->groups_m / p->side,
+                        .cols = p->n / p->groups_n / p->side,
+                        .depth = p->k / p->deep,
+                        .groups = p->groups_m * p->groups_n,
+                        .stages = p->stages,
+                        .a_bytes = p->m * row,
+                        .b_bytes = p->n * row,
+                        .row_bytes = row,
+                        .tail = p->tail};
+}
+
+static tw_status settle_pinned(const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p, tw_error *error) {
+  const int groups = p->groups_m * p->groups_n, row = p->k * element_bytes(g->a);
+  if (!machine->loop || p->way_a != TW_TILE_DIRECT || p->way_b != TW_TILE_DIRECT || p->across_a || p->across_b)
+    return tw_fail(error, TW_USAGE,
+                   "a pinned loop is for gfx950 and operands that have k along their rows, which begin and end at "
+                   "multiples of 16 bytes: b_transposed=1, no a_transposed");
+  if (p->turns || p->ahead || p->interleave || g->scales == TW_GEMM_SCALES_BLOCK)
+    return tw_fail(error, TW_USAGE,
+                   "a pinned loop has an order of its own: no turns, interleave, ahead; no scales=block");
+  if (PIECE * groups % (p->side * row))
+    return tw_fail(error, TW_USAGE,
+                   "a pinned loop takes tiles whose %d rows of %d bytes are copied at once by all groups, %d bytes: a "
+                   "smaller k of a tile, or more groups",
+                   p->side, row, PIECE * groups);
+  const tw_tile_loop loop = tw_tile_alike_loop(g, p);
+  return machine->loop(machine, &loop, NULL, error);
+}
+
 static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
@@ -80,7 +114,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   const int operands =
       words * (p->m / p->groups_m + p->n / p->groups_n) / p->side + held * row / (groups * machine->group_threads * 4);
   const int on_simd = (groups + machine->simds - 1) / machine->simds, have = machine->simd_registers / on_simd;
-  if (p->sums + operands + OVERHEAD > have)
+  if (!p->pinned && p->sums + operands + OVERHEAD > have)
     return tw_fail(error, TW_USAGE,
                    "a tile of %d x %d for %d groups takes %d registers of a thread for sums and operands, of %d", p->m,
                    p->n, groups, p->sums + operands + OVERHEAD, have);
@@ -115,7 +149,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
                    p->k, p->deep);
   if (p->interleave && (p->turns || p->ahead || p->stages < 2))
     return tw_fail(error, TW_USAGE, "interleaving is for two or more stages, without turns and reads ahead");
-  return TW_OK;
+  return p->pinned ? settle_pinned(machine, g, p, error) : TW_OK;
 }
 
 /* ---- steps ---- */
@@ -190,6 +224,7 @@ static const tw_verb verbs[] = {
      .then = then_turns},
     {.name = "interleave", .usage = "interleave", .sets = TW_FIELD(PLAN, interleave)},
     {.name = "ahead", .usage = "ahead", .sets = TW_FIELD(PLAN, ahead)},
+    {.name = "pinned", .usage = "pinned", .sets = TW_FIELD(PLAN, pinned)},
     {.name = "order",
      .usage = "order window=8 chunk=64",
      .needs = 2,
@@ -238,6 +273,8 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
     tw_menu_offer(m, "turns", "half of the groups multiply while the others read and copy", "turns %d", i);
   tw_menu_offer(m, "interleave", "reads and copies hide among products", "interleave");
   tw_menu_offer(m, "ahead", "operands of the next products are read while these multiply", "ahead");
+  tw_menu_offer(m, "pinned", "reads and copies are issued among the products, in our own order and registers",
+                "pinned");
   for (int window = 1; window <= 16; window *= 2)
     for (int chunk = window; chunk <= 8 * window; chunk *= 2)
       tw_menu_offer(m, "order", "blocks of a chip read the same rows and columns: its cache holds them",

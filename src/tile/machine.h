@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/strings.h"
+#include "tile/loop.h"
+#include "tilewright/status.h"
 #include "tilewright/type.h"
 
 /* What a shared tile is read by: rows of `row_bytes` bytes, `side` of them at a time, 16 bytes of a thread along a row; or,
@@ -50,6 +53,8 @@ typedef struct tw_tile_machine {
   int simd_registers;
   /* The type that swizzles such a tile, as text; "plain" where none is needed or known. */
   void (*swizzle)(const struct tw_tile_machine *, const tw_tile_access *, char text[TW_TILE_SWIZZLE]);
+  /* The innermost loop, written by the machine itself (loop.h); no text: only whether it could. NULL: it has none. */
+  tw_status (*loop)(const struct tw_tile_machine *, const tw_tile_loop *, tw_text *, tw_error *);
   const void *with; /* the target's own */
 } tw_tile_machine;
 

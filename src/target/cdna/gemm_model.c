@@ -20,6 +20,9 @@ static double rate_of(cdna_arch arch, tw_type t) {
   return t == TW_F32 ? 128 : tw_type_bits(t) == 16 ? bf16 : 2 * bf16;
 }
 
+/* The part of the shorter of products and reads that does not run beside the longer. */
+static double apart(const tw_tile_alike_plan *p) { return p->pinned ? 0 : p->turns ? 0.05 : p->ahead ? 0.15 : 0.25; }
+
 double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g, const tw_tile_alike_plan *p) {
   const double clock = m->clock_mhz * 1e6, cus = m->caches.xcds * m->caches.cus, size = tw_type_bits(g->a) / 8.0;
   const double groups = p->groups_m * p->groups_n, rows = ceil_div((double)g->m, p->m),
@@ -44,9 +47,7 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
   const double resident =
       fmax(1, fmin(floor((double)m->lds_bytes / (double)p->shared_bytes), floor(8 / ceil_div(groups, 4))));
   const double busy = multiply + scale + BARRIER_CYCLES;
-  const double work = p->stages > 1 ? fmax(fmax(busy, reads + lay), fetch) + fmin(multiply, reads) * (p->turns   ? 0.05
-                                                                                                      : p->ahead ? 0.15
-                                                                                                                 : 0.25)
+  const double work = p->stages > 1 ? fmax(fmax(busy, reads + lay), fetch) + fmin(multiply, reads) * apart(p)
                                     : busy + reads + lay + fetch + LATENCY * clock / fmin(resident, 4);
   const double steps = ceil_div((double)g->k, p->k) / p->split;
   const double blocks = rows * cols * p->split, at_once = fmin(resident, ceil_div(blocks, cus));

@@ -10,6 +10,7 @@
 #include "op/gemm_problem.h"
 #include "target/cdna/gemm_model.h"
 #include "target/cdna/layout/swizzle.h"
+#include "target/cdna/loop/loop.h"
 #include "target/cdna/machine.h"
 #include "tile/attention_alike.h"
 #include "tile/gemm_alike.h"
@@ -97,6 +98,10 @@ static void swizzle(const tw_tile_machine *machine, const tw_tile_access *a, cha
   }
 }
 
+static tw_status loop(const tw_tile_machine *machine, const tw_tile_loop *l, tw_text *text, tw_error *error) {
+  return cdna_loop_emit(*(const cdna_arch *)machine->with, l, text, error);
+}
+
 tw_tile_machine cdna_tile_machine(cdna_arch arch) {
   static const cdna_arch arches[CDNA_ARCHES] = {CDNA3, CDNA4};
   const cdna_machine *m = &cdna_machines[arch];
@@ -117,6 +122,7 @@ tw_tile_machine cdna_tile_machine(cdna_arch arch) {
                            .simds = m->simds,
                            .simd_registers = m->registers,
                            .swizzle = swizzle,
+                           .loop = loop,
                            .with = &arches[arch]};
 }
 

@@ -246,7 +246,7 @@ void cdna_counts_report(const cdna_count *count, size_t n, const cdna_object *o,
   const int all = cdna_kernel_vgprs(k), accumulation = cdna_kernel_accum(k),
             scalars = 16 * ((int)(k->rsrc1 >> 6 & 15) / 2 + 1);
   const cdna_resources r = {.vgprs = all < accumulation ? all : accumulation,
-                            .agprs = all > accumulation ? all - accumulation : 0,
+                            .agprs = cdna_kernel_agprs(k),
                             .lds_bytes = lds,
                             .work_items = work_items};
   tw_text words = {0};

@@ -306,6 +306,14 @@ template <class Tile, int Groups, bool Tail> struct copier {
                                              lane_offset(i, col), group_offset(i, col), 0, 0);
   }
 #endif
+  /* For a loop in assembly: the resource's words from column `col` on, how much further down a thread's next copy is, and
+   * where a lane's part of columns `col`, ... is past the last. */
+  TW_FN u32x4 words(int col) const {
+    const u64 at = (u64)from + (u64)col * size;
+    return (u32x4){(u32)at, (u32)(at >> 32) & 0xffffu, bytes - (u32)col * size, 0x00020000};
+  }
+  TW_FN u32 down_each() const { return stride / Tile::row_bytes * pitch; }
+  TW_FN u32 past(int col) const { return lane_offset(0, col) & NOWHERE; }
   /* The same in two steps, through registers: what is loaded is there when `lay` needs it. */
   TW_FN void load(int col) {
     const __amdgpu_buffer_rsrc_t r = resource(col);

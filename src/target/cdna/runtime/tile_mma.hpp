@@ -133,6 +133,15 @@ TW_FN void load_piece(operand<Product, Count, 1> &to, Tile from, int first, int 
   to.value[i][0].piece[p] = vec16_of(*(const TW_LOCAL u32x4 *)(at + i * down));
 }
 
+/* Where in LDS `load` reads piece i along k of the first row from; those of others are multiples of `down` behind it. */
+template <class Product, class Tile> TW_FN u32 read_address(Tile from, int first, int i) {
+  constexpr u32 side = Product::side, run = group_threads / side * 16;
+  static_assert(side * Tile::row_bytes % Tile::swizzle::span == 0, "a swizzle repeats with the rows of a product");
+  const u32 lane = (u32)thread_of_group();
+  return (u32)(__UINTPTR_TYPE__)from.at + (u32)first * Tile::row_bytes +
+         Tile::swizzle::of(lane % side * Tile::row_bytes + (u32)i * run + lane / side * 16);
+}
+
 #ifdef __gfx950__
 /* The same of a tile that is stored k x rows, of elements of 16 bits: reads that transpose. Lane l of 16 reads four columns
  * of row l / 4 and gets four rows of column l (layout/lds.h). */

@@ -321,7 +321,7 @@ static tw_status time_as_checked(timing *t, const cdna_watch *watch, int jobs, c
 static cdna_resources resources_of(const cdna_kernel *k, const cdna_launch *l, uint32_t lds) {
   const int all = cdna_kernel_vgprs(k), first = cdna_kernel_accum(k);
   return (cdna_resources){.vgprs = all < first ? all : first,
-                          .agprs = all > first ? all - first : 0,
+                          .agprs = cdna_kernel_agprs(k),
                           .lds_bytes = (int)lds,
                           .work_items = (int)(l->block[0] * l->block[1] * l->block[2])};
 }

@@ -1,0 +1,90 @@
+/* loop.h - the innermost loop of a GEMM as assembly: our own order of instructions (schedule.c), our own registers
+ * (allocate.c), written as one statement of inline assembly (emit.c). src/tile/loop.h says what it computes.
+ *
+ * Time is counted in ticks, TICKS to a matrix instruction; a step of k takes `period` of them. Every tile of k has the same
+ * life, one period after the tile before it, counted from when its stage is ready:
+ *
+ *   0                 a barrier: each wave has waited for its own copies of the tile
+ *   reads             its pieces are read to registers, evenly, in the order in which they are needed
+ *   freed             a barrier: all waves have all they read of it; copies of the tile `stages` later begin, evenly
+ *   begin ...         its products, one after the other, for a period
+ *
+ * So the loop's body is the order of all that in one period. It is repeated, as stages and registers take turns.
+ *
+ * Invariants, by construction: a product waits until its operands are read (the counter falls in order, so the number of
+ * later reads is what may be left); a stage is read behind a barrier that follows the wait for its copies, and copied to
+ * behind one that follows the wait for its reads; a register is not read into before its last product was issued; m0
+ * is written at least one instruction before the copy that uses it; sums are not touched by others before the last product's
+ * passes are over. The emulator's checks see the same rules broken or not. */
+#ifndef TW_CDNA_LOOP_H
+#define TW_CDNA_LOOP_H
+
+#include "base/strings.h"
+#include "target/cdna/arch.h"
+#include "tile/loop.h"
+#include "tilewright/status.h"
+
+enum {
+  CDNA_LOOP_TICKS = 16,
+  CDNA_LOOP_FRAGMENTS = 96, /* operands of a tile: rows or columns of a matrix instruction, at a depth */
+  CDNA_LOOP_TURNS = 8,
+  CDNA_LOOP_OPS = 512
+};
+
+/* A matrix instruction. */
+typedef struct cdna_loop_product {
+  const char *name, *formats; /* what follows its operands */
+  int words, sums, cycles;    /* registers of an operand, of sums */
+} cdna_loop_product;
+
+typedef enum cdna_loop_kind {
+  CDNA_LOOP_READY, /* wait and barrier */
+  CDNA_LOOP_READ,
+  CDNA_LOOP_FREED, /* wait and barrier */
+  CDNA_LOOP_PLACE, /* m0 of the next copy */
+  CDNA_LOOP_COPY,
+  CDNA_LOOP_ADVANCE /* to the next tile */
+} cdna_loop_kind;
+
+typedef struct cdna_loop_op {
+  cdna_loop_kind kind;
+  int time;     /* ticks of the tile's life */
+  int operand;  /* 0 A, 1 B */
+  int fragment; /* READ: which, and */
+  int part;     /* of its 16 bytes; PLACE, COPY: which copy */
+} cdna_loop_op;
+
+typedef struct cdna_loop_fragment {
+  int operand, row, depth;
+  int first_use, last_use;   /* products of the tile */
+  int first_read, last_read; /* in the order of reads */
+  int read_at;               /* ticks: its first read */
+} cdna_loop_fragment;
+
+typedef struct cdna_loop {
+  const tw_tile_loop *of;
+  cdna_loop_product product;
+  int parts; /* reads of a fragment */
+  int products, period, begin;
+  int n_fragments, n_reads, n_copies, copies_a;
+  cdna_loop_fragment fragment[CDNA_LOOP_FRAGMENTS];
+  int n_ops;
+  cdna_loop_op op[CDNA_LOOP_OPS]; /* by time */
+  /* allocate.c */
+  int turns; /* periods in the body */
+  int place[CDNA_LOOP_FRAGMENTS][CDNA_LOOP_TURNS], places;
+} cdna_loop;
+
+/* Which fragments product i of a tile multiplies, and its sums. */
+typedef struct cdna_loop_use {
+  int a, b, row, col;
+} cdna_loop_use;
+cdna_loop_use cdna_loop_use_of(const cdna_loop *, int product);
+
+tw_status cdna_loop_schedule(cdna_arch, const tw_tile_loop *, cdna_loop *, tw_error *);
+/* Registers of fragments: `places`, each for one of them at a time. */
+tw_status cdna_loop_allocate(cdna_loop *, tw_error *);
+/* All three; the statement is added to the text, if there is one. */
+tw_status cdna_loop_emit(cdna_arch, const tw_tile_loop *, tw_text *, tw_error *);
+
+#endif

@@ -1,0 +1,140 @@
+/* schedule.c - when the instructions of a GEMM's loop are issued; loop.h has the life of a tile. */
+#include "target/cdna/loop/loop.h"
+
+enum {
+  TICKS = CDNA_LOOP_TICKS,
+  READ_CYCLES =
+      176, /* a read is issued so many before its first product: latency of LDS, and others' reads before it */
+  WAVE = 64
+};
+/* Parts of a period over which reads and copies are spread. */
+static const double READS = 0.5, COPIES = 1;
+
+static const cdna_loop_product *product_of(cdna_arch arch, const tw_tile_loop *l) {
+  static const struct {
+    tw_type a, b;
+    cdna_loop_product by16, by32;
+  } all[] = {
+      {TW_BF16, TW_BF16, {"v_mfma_f32_16x16x32_bf16", "", 4, 4, 16}, {"v_mfma_f32_32x32x16_bf16", "", 4, 16, 32}},
+      {TW_F16, TW_F16, {"v_mfma_f32_16x16x32_f16", "", 4, 4, 16}, {"v_mfma_f32_32x32x16_f16", "", 4, 16, 32}},
+      {TW_I8, TW_I8, {"v_mfma_i32_16x16x64_i8", "", 4, 4, 16}, {"v_mfma_i32_32x32x32_i8", "", 4, 16, 32}},
+#define F8(A, B, FORMATS)                                                                                              \
+  {                                                                                                                    \
+    A, B, {"v_mfma_f32_16x16x128_f8f6f4", FORMATS, 8, 4, 32}, { "v_mfma_f32_32x32x64_f8f6f4", FORMATS, 8, 16, 64 }     \
+  }
+      F8(TW_E4M3, TW_E4M3, ""),
+      F8(TW_E4M3, TW_E5M2, " cbsz:1"),
+      F8(TW_E5M2, TW_E4M3, " blgp:1"),
+      F8(TW_E5M2, TW_E5M2, " cbsz:1 blgp:1"),
+#undef F8
+  };
+  for (size_t i = 0; arch == CDNA4 && i < sizeof all / sizeof *all; i++)
+    if (all[i].a == l->a && all[i].b == l->b) return l->side == 16 ? &all[i].by16 : &all[i].by32;
+  return NULL;
+}
+
+/* Depth by depth, row by row of A. */
+cdna_loop_use cdna_loop_use_of(const cdna_loop *l, int product) {
+  const int rows = l->of->rows, cols = l->of->cols, depth = product / (rows * cols), in = product % (rows * cols);
+  return (cdna_loop_use){.a = depth * (rows + cols) + in / cols,
+                         .b = depth * (rows + cols) + rows + in % cols,
+                         .row = in / cols,
+                         .col = in % cols};
+}
+
+static void add(cdna_loop *l, cdna_loop_kind kind, int time, int operand, int fragment, int part) {
+  l->op[l->n_ops++] = (cdna_loop_op){kind, time, operand, fragment, part};
+}
+
+static void find_uses(cdna_loop *l) {
+  const int rows = l->of->rows, set = rows + l->of->cols;
+  l->n_fragments = l->of->depth * set;
+  for (int i = 0; i < l->n_fragments; i++)
+    l->fragment[i] = (cdna_loop_fragment){.operand = i % set >= rows,
+                                          .row = i % set >= rows ? i % set - rows : i % set,
+                                          .depth = i / set,
+                                          .first_use = -1};
+  for (int i = 0; i < l->products; i++) {
+    const cdna_loop_use u = cdna_loop_use_of(l, i);
+    cdna_loop_fragment *const both[] = {&l->fragment[u.a], &l->fragment[u.b]};
+    for (int k = 0; k < 2; k++) {
+      if (both[k]->first_use < 0) both[k]->first_use = i;
+      both[k]->last_use = i;
+    }
+  }
+}
+
+/* Reads in the order of their first products, evenly over a part of the period; the products begin when that is early enough
+ * for all. */
+static int add_reads(cdna_loop *l) {
+  const int lead = READ_CYCLES * TICKS / l->product.cycles;
+  int done = 0, last = 0;
+  for (int use = 0; use < l->products; use++)
+    for (int i = 0; i < l->n_fragments; i++) {
+      cdna_loop_fragment *f = &l->fragment[i];
+      if (f->first_use != use) continue;
+      f->first_read = done;
+      for (int part = 0; part < l->parts; part++, done++) {
+        last = (int)(done * READS * l->period / l->n_reads) + 1;
+        if (part == 0) f->read_at = last;
+        add(l, CDNA_LOOP_READ, last, f->operand, i, part);
+      }
+      f->last_read = done - 1;
+      if (last + lead - use * TICKS > l->begin) l->begin = last + lead - use * TICKS;
+    }
+  return last + lead;
+}
+
+static void add_copies(cdna_loop *l, int from) {
+  int before = from, time = from;
+  for (int i = 0; i < l->n_copies; i++) {
+    const int operand = i >= l->copies_a, part = operand ? i - l->copies_a : i;
+    time = from + 1 + TICKS + (int)(i * COPIES * (l->period - 2 * TICKS) / l->n_copies);
+    add(l, CDNA_LOOP_PLACE, time - TICKS > before ? time - TICKS : before, operand, 0, part);
+    add(l, CDNA_LOOP_COPY, time, operand, 0, part);
+    if (i == l->copies_a - 1) add(l, CDNA_LOOP_ADVANCE, time, 0, 0, 0);
+    before = time;
+  }
+  add(l, CDNA_LOOP_ADVANCE, time, 1, 0, 0);
+}
+
+/* By time; what has the same time stays in its order. */
+static void sort(cdna_loop *l) {
+  for (int i = 1; i < l->n_ops; i++) {
+    const cdna_loop_op op = l->op[i];
+    int k = i;
+    for (; k > 0 && l->op[k - 1].time > op.time; k--) l->op[k] = l->op[k - 1];
+    l->op[k] = op;
+  }
+}
+
+tw_status cdna_loop_schedule(cdna_arch arch, const tw_tile_loop *of, cdna_loop *out, tw_error *error) {
+  const cdna_loop_product *product = product_of(arch, of);
+  if (!product)
+    return tw_fail(error, TW_USAGE, "a pinned loop is for gfx950, and bf16, f16, i8, e4m3 and e5m2; not a=%s b=%s here",
+                   tw_type_name(of->a), tw_type_name(of->b));
+  *out = (cdna_loop){.of = of, .product = *product, .products = of->rows * of->cols * of->depth};
+  cdna_loop *l = out;
+  l->parts = tw_tile_loop_pieces(of, WAVE) / of->depth;
+  l->period = l->products * TICKS;
+  l->n_reads = of->depth * (of->rows + of->cols) * l->parts;
+  l->copies_a = of->a_bytes / (of->groups * 1024);
+  l->n_copies = l->copies_a + of->b_bytes / (of->groups * 1024);
+  if (of->depth * (of->rows + of->cols) > CDNA_LOOP_FRAGMENTS || l->n_reads + 2 * l->n_copies + 4 > CDNA_LOOP_OPS)
+    return tw_fail(error, TW_USAGE, "a pinned loop of %d reads and %d copies a step is too long: a smaller k of a tile",
+                   l->n_reads, l->n_copies);
+  find_uses(l);
+  add(l, CDNA_LOOP_READY, 0, 0, 0, 0);
+  const int freed = add_reads(l);
+  add(l, CDNA_LOOP_FREED, freed, 0, 0, 0);
+  add_copies(l, freed);
+  sort(l);
+  /* the last copy has to be on its way before the tile it belongs to is waited for */
+  if (of->stages < 2 || l->op[l->n_ops - 1].time >= of->stages * l->period || l->begin > l->period)
+    return tw_fail(
+        error, TW_USAGE,
+        "a pinned loop has %d products of a step: too few to read and copy behind them; larger tiles or more "
+        "stages",
+        l->products);
+  return TW_OK;
+}
