@@ -52,6 +52,7 @@ typedef struct cli_command {
   const char *name, *arguments, *summary;
   const char *options; /* names of the options it takes, separated by blanks */
   tw_status (*run)(const cli *, tw_error *);
+  bool is_verbatim; /* what it prints are sources, pictures or a protocol: never wrapped */
 } cli_command;
 
 extern const cli_command cli_commands[]; /* ended by a NULL name */
@@ -150,6 +151,8 @@ void cli_print_words(size_t first, size_t indent, const char *text);
 /* The same of formatted text, from the begin of a line. */
 void cli_print_wrapped(size_t indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
 size_t cli_width(void);
+/* wrap.c: from now on standard output is for people: its lines are as wide as the terminal, at most. */
+void cli_wrap_output(void);
 
 enum { CLI_NUMBER = 40 };
 /* "1,234,567" for whole numbers, four digits otherwise. Returns buffer. */

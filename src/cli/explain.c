@@ -95,9 +95,13 @@ static void print_text(const cli_subject *s, const tw_explanation *e) {
         printf("  %-22s %14s  %s\n", e->buffer[i].name, cli_print_number(e->buffer[i].bytes, bytes), e->buffer[i].what);
   }
   printf("\nmodel\n");
-  for (size_t i = 0; i < e->n_quantities; i++)
-    printf("  %-22s %14s %-8s %s\n", e->quantity[i].name, cli_print_number(e->quantity[i].value, bytes),
-           e->quantity[i].unit, e->quantity[i].help);
+  for (size_t i = 0; i < e->n_quantities; i++) {
+    const bool time = !strcmp(e->quantity[i].unit, "s"); /* told as us, ms or s */
+    printf("  %-22s %14s %-8s %s\n", e->quantity[i].name,
+           time ? cli_print_amount("seconds", e->quantity[i].value, bytes)
+                : cli_print_number(e->quantity[i].value, bytes),
+           time ? "" : e->quantity[i].unit, e->quantity[i].help);
+  }
   printf("\nlimit: %s\n", e->limit);
 }
 

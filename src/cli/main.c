@@ -12,31 +12,31 @@
 #define MODELS "temperature fix at-once answer-seconds answer-tokens questions tokens money price-in price-out "
 
 const cli_command cli_commands[] = {
-    {"targets", "[NAME]", "the machines, and which can be used here", "json", cli_targets},
-    {"ops", "[NAME]", "what can be computed, and its keys", "json", cli_ops},
+    {"targets", "[NAME]", "the machines, and which can be used here", "json", cli_targets, false},
+    {"ops", "[NAME]", "what can be computed, and its keys", "json", cli_ops, false},
     {"tune", SUBJECT, "search for the best kernel",
      SEARCH MODELS "target trace timeline window out fresh from rewrites-only exhaustive no-wisdom progress trust json",
-     cli_tune},
+     cli_tune, false},
     {"run", "FILE " SUBJECT, "check and measure one kernel source",
      "target schedule trace timeline window checks include counts kernel kernel-cycles grid block lds arg seed jobs "
      "trust json",
-     cli_run},
-    {"emit", SUBJECT, "print the source that a schedule makes", "target schedule floorplan out json", cli_emit},
+     cli_run, false},
+    {"emit", SUBJECT, "print the source that a schedule makes", "target schedule floorplan out json", cli_emit, true},
     {"bench", SUBJECT, "check and measure the best known kernel",
-     "target trace timeline window no-wisdom seed jobs trust json", cli_bench},
-    {"evaluate", "", "read kernels as JSON lines, write what came of each: for --runner", "jobs", cli_evaluate},
-    {"model", SUBJECT, "what the analytic model predicts", "target schedule kernel verbose json", cli_model},
+     "target trace timeline window no-wisdom seed jobs trust json", cli_bench, false},
+    {"evaluate", "", "read kernels as JSON lines, write what came of each: for --runner", "jobs", cli_evaluate, true},
+    {"model", SUBJECT, "what the analytic model predicts", "target schedule kernel verbose json", cli_model, false},
     {"prompt", "plan | implement " SUBJECT " [FILE]", "what a language model is asked",
-     "target schedule plan seed dropout iterations no-run trust json", cli_prompt},
+     "target schedule plan seed dropout iterations no-run trust json", cli_prompt, true},
     {"view", "[NAME key=value...] -t TARGET", "what a machine does with data: layouts, banks, grids, ...",
-     "target svg json", cli_view},
-    {"mcp", "", "a Model Context Protocol server on standard input and output, for assistants", "", cli_mcp},
-    {"report", "DIR", "a tuning run (--out DIR) as one HTML page", "json", cli_report},
+     "target svg json", cli_view, true},
+    {"mcp", "", "a Model Context Protocol server on standard input and output, for assistants", "", cli_mcp, true},
+    {"report", "DIR", "a tuning run (--out DIR) as one HTML page", "json", cli_report, false},
     {"quantize", "IN OUT --to FORMAT", "convert a file of tensors to another number format",
-     "to scale-rule group rounding overflow all jobs verbose json", cli_quantize},
+     "to scale-rule group rounding overflow all jobs verbose json", cli_quantize, false},
     {"wisdom", "list | show " SUBJECT " | forget " SUBJECT " | export [FILE] | import FILE", "the best schedules known",
-     "target verify jobs json", cli_wisdom},
-    {"cache", "[clear]", "what was built and is kept, to be built once", "json", cli_cache},
+     "target verify jobs json", cli_wisdom, true},
+    {"cache", "[clear]", "what was built and is kept, to be built once", "json", cli_cache, false},
     {0},
 };
 
@@ -68,11 +68,10 @@ static const cli_command *find_command(const char *name, tw_error *error) {
 }
 
 static tw_status run_command(const cli_command *command, const cli *c, tw_error *error) {
-  if (c->options.help) {
-    cli_print_help(command);
-    return TW_OK;
-  }
-  return command->run(c, error);
+  if (c->options.help || !(c->options.json || command->is_verbatim)) cli_wrap_output();
+  if (!c->options.help) return command->run(c, error);
+  cli_print_help(command);
+  return TW_OK;
 }
 
 /* Standard output may be a full disk; what was printed there is only certain now. */
@@ -104,6 +103,7 @@ static tw_status dispatch(cli *c, int argc, char *argv[], tw_error *error) {
   if (argc < 2) return tw_fail(error, TW_USAGE, "say what to do; `tilewright --help` lists the commands");
   if (is_word(argv[1], "--help", "-h") || strcmp(argv[1], "help") == 0) {
     const cli_command *about = argc > 2 && strcmp(argv[1], "help") == 0 ? find_command(argv[2], error) : NULL;
+    cli_wrap_output();
     if (about) return cli_print_help(about), TW_OK;
     if (argc > 2 && strcmp(argv[1], "help") == 0) return TW_USAGE;
     print_usage();

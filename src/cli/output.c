@@ -78,10 +78,14 @@ void cli_put_text(FILE *file, const char *text, size_t most) {
 }
 
 size_t cli_width(void) {
-  enum { USUAL = 80, LEAST = 60, MOST = 160 };
+  enum { USUAL = 80, LEAST = 40, MOST = 160 };
   struct winsize size;
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_col) return USUAL;
-  return size.ws_col < LEAST ? LEAST : size.ws_col > MOST ? MOST : size.ws_col;
+  int64_t width = 0;
+  const char *said = getenv("COLUMNS"); /* as everywhere: it counts before the terminal does */
+  if ((!said || !tw_parse_int(said, &width) || width <= 0) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+    width = size.ws_col;
+  if (width <= 0) return USUAL;
+  return width < LEAST ? LEAST : width > MOST ? MOST : (size_t)width;
 }
 
 void cli_print_words(size_t first, size_t indent, const char *text) {

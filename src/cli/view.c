@@ -72,6 +72,7 @@ static tw_status print(const cli *c, const tw_target *t, tw_error *error) {
 tw_status cli_view(const cli *c, tw_error *error) {
   const tw_target *t;
   char *svg = NULL;
+  if (!c->n_words && !c->options.json) cli_wrap_output();
   if (!c->n_words && !c->options.target) return list_targets(c, error);
   tw_status status = cli_find_target(c->options.target, &t, error);
   if (status != TW_OK) return status;

@@ -41,12 +41,13 @@ static const char *age_of(const tw_wisdom_entry *e, char text[CLI_NUMBER]) {
 
 static void print_entry(const tw_wisdom_entry *e) {
   char cost[CLI_NUMBER], age[CLI_NUMBER];
-  printf("%-24s %6.1f%%  %16s %-8s %-14s  %s\n", e->target, 100 * e->utilization, cli_print_number(e->cost, cost),
-         e->unit, age_of(e, age), e->problem);
+  printf("%s\n  %-24s  %5.1f%%  %18s  %s\n", e->problem, e->target, 100 * e->utilization,
+         cli_print_amount(e->unit, e->cost, cost), age_of(e, age));
 }
 
 static tw_status list(const cli *c, const tw_wisdom *wisdom, tw_error *error) {
   json_t *all = c->options.json ? json_array() : NULL;
+  if (!all) cli_wrap_output();
   for (size_t i = 0; i < wisdom->n; i++) {
     if (all)
       json_array_append_new(all, as_json(&wisdom->entry[i]));
@@ -182,16 +183,15 @@ static tw_status import(const cli *c, tw_error *error) {
   if (status == TW_OK && c->options.verify) verify_all(c, &wisdom, &wrong, &reason);
   if (status == TW_OK) status = tw_wisdom_keep_all(NULL, wisdom.entry, wisdom.n, &refused, &why, error);
   refused += wrong;
-  if (status == TW_OK && refused) {
-    fprintf(stderr, "tilewright: %zu of %zu entries are not taken: ", refused, all);
-    cli_put_line(stderr, wrong ? reason.text : why.text);
-  }
   const size_t taken = all - refused;
   if (status == TW_OK && c->options.json)
     status = cli_print_json(c, json_pack("{s:I, s:I}", "imported", (json_int_t)taken, "refused", (json_int_t)refused),
                             error);
   else if (status == TW_OK)
     printf("%zu entries from %s\n", taken, c->words[1]);
+  if (status == TW_OK && refused)
+    status = tw_fail(error, TW_FAILED, "%zu of %zu entries are not taken: %.1500s", refused, all,
+                     wrong ? reason.text : why.text);
   tw_wisdom_free(&wisdom);
   return status;
 }
