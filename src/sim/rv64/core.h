@@ -61,6 +61,8 @@ enum { PACKETS_SHIFT = LINE_SHIFT - 2 };
 typedef struct rv64_predictor {    /* BTB.scala */
   uint8_t taken[HISTORY_ENTRIES];  /* one-bit counters */
   uint8_t history;                 /* 8 outcomes, the latest in bit 7 */
+  uint8_t history_before;          /* its last move */
+  uint64_t moved;                  /* when that was, 0 = long ago */
   uint64_t branch[TARGET_ENTRIES]; /* halfword number of the branch's last half; 0 = invalid */
   uint64_t target[TARGET_ENTRIES];
   uint64_t used[TARGET_ENTRIES]; /* cycle of the last use, for replacement */
@@ -140,7 +142,7 @@ unsigned rv64_divide_latency(uint64_t dividend, uint64_t divisor, bool is_signed
 void rv64_decode_slot(rv64_core *, rv64_insn *, uint64_t pc);
 uint64_t rv64_fetch_line(rv64_core *, uint64_t pc, uint64_t line, uint64_t s2, uint64_t issue);
 void rv64_fetch_again(rv64_core *, uint64_t pc, uint64_t issue);
-unsigned rv64_history_index(const rv64_predictor *, uint64_t packet);
+unsigned rv64_history_index(uint8_t history, uint64_t packet);
 int rv64_target_find(const rv64_predictor *, const rv64_insn *, uint64_t branch);
 void rv64_target_train(rv64_predictor *, rv64_insn *, uint64_t branch, uint64_t target, uint64_t now);
 

@@ -57,14 +57,30 @@ static void mispredicted(rv64_core *core, uint64_t target, uint64_t t) {
   core->fetch.entered_free = false;
 }
 
+/* A packet's branches are looked up in s1, and move the history on when it is in s2, at `available`: what is in s1 then does
+ * not see it yet (Frontend 238, 294; BTB.scala 313). Two branches in one packet move it once. */
+static inline uint8_t history_seen(const rv64_predictor *p, uint64_t available) {
+  return available < p->moved + 2 ? p->history_before : p->history;
+}
+/* A misprediction puts back what the branch saw, and its own outcome (BTB.scala 318). */
+static inline void history_move(rv64_predictor *p, uint64_t available, uint8_t seen, bool taken, bool right) {
+  if (!right || available == p->moved)
+    p->history_before = seen;
+  else
+    p->history_before = p->history;
+  p->history = (uint8_t)(taken << 7 | p->history_before >> 1);
+  p->moved = right ? available : 0;
+}
+
 /* Returns where decode goes on after a conditional branch at pc. */
 static inline uint64_t conditional(rv64_core *core, rv64_insn *in, uint64_t pc, bool taken, uint64_t t) {
   rv64_predictor *p = &core->predictor;
   uint64_t branch = (pc + in->length - 2) >> 1;
-  unsigned index = rv64_history_index(p, branch >> 1);
+  const uint8_t history = history_seen(p, core->fetch.available);
+  unsigned index = rv64_history_index(history, branch >> 1);
   bool predicted = p->taken[index];
   p->taken[index] = taken;
-  p->history = (uint8_t)(taken << 7 | p->history >> 1);
+  history_move(p, core->fetch.available, history, taken, predicted == taken);
   uint64_t next = taken ? pc + (uint64_t)(int64_t)in->imm : pc + in->length;
   if (unlikely(!rv64_is_code(core, next))) return next; /* the caller faults */
   if (likely(predicted == taken)) {

@@ -78,7 +78,7 @@ void rv64_fetch_again(rv64_core *core, uint64_t pc, uint64_t issue) {
     if (s2 > flush) break;
     bool is_branch = in->op >= OP_BEQ && in->op <= OP_BGEU, taken = in->op == OP_JAL;
     if (is_branch) {
-      taken = p->taken[rv64_history_index(p, last)];
+      taken = p->taken[rv64_history_index(p->history, last)];
       p->history = (uint8_t)(taken << 7 | p->history >> 1);
     }
     if (in->op == OP_JALR) break;
@@ -98,9 +98,9 @@ flushed:
 /* ---- Branch prediction ----------------------------------------------------------------------------------- */
 
 /* gshare over packets: BTB.scala 78-93. floor(sqrt(3) / 2 * 2^8) = 221 spreads the history over 3 bits. */
-unsigned rv64_history_index(const rv64_predictor *p, uint64_t packet) {
+unsigned rv64_history_index(uint8_t seen, uint64_t packet) {
   unsigned address = (unsigned)((packet & (HISTORY_ENTRIES - 1)) ^ (packet >> 9 & 3));
-  unsigned history = (221u * p->history) >> 5 & 7;
+  unsigned history = (221u * seen) >> 5 & 7;
   return address ^ history << 6;
 }
 
