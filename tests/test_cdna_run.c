@@ -172,8 +172,11 @@ static void run_rare(int arch, const char *object, size_t size, const char *name
   assert_int_equal(o.arch, arch);
   assert_int_equal(cdna_object_kernel(&o, name, &k, &error), TW_OK);
   const uint64_t block[] = {cdna_memory_add(&m, out, bytes, true, "out")};
-  const cdna_launch launch = {
-      .grid = {1, 1, 1}, .block = {64, 1, 1}, .arguments = block, .argument_bytes = sizeof block};
+  const cdna_launch launch = {.grid = {strcmp(name, "nobody") ? 1 : 2, 1, 1},
+                              .block = {64, 1, 1},
+                              .arguments = block,
+                              .argument_bytes = sizeof block,
+                              .jobs = 1};
   if (cdna_run(&o, k, &launch, &m, NULL, &error) != TW_OK) fail_msg("%s: %s", name, error.text);
   cdna_object_free(&o);
 }
@@ -194,6 +197,13 @@ static void test_what_compilers_seldom_emit(void **state) {
     assert_int_equal(out[1], 0); /* 3 is as far as it goes */
     assert_int_equal(out[2], 99);
     assert_int_equal(out[64], 7);
+    run_rare(arch, object, size, "nobody", out, sizeof out);
+    for (int t = 0; t < 64; t++) {
+      assert_int_equal(out[t], 1);
+      assert_int_equal(out[64 + t], 0);   /* bits are not extended by a sign */
+      assert_int_equal(out[128 + t], -1); /* a signed integer is */
+      assert_int_equal(out[192 + t], t < 8 ? 5 : 4);
+    }
     run_rare(arch, object, size, "clamps", out, sizeof out);
     for (int t = 0; t < 64; t++) {
       const int low = t < 3 ? 0 : t - 3, high = t < 2 ? 0 : t - 2;

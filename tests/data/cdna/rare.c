@@ -42,3 +42,15 @@ KERNEL(lds) {
   for (int k = 0; k < 5; k++) out[64 * k + T] = r[k];
   out[320 + T] = shared[128];
 }
+/* Nobody is on at first, in a wave that another workgroup had left with lanes 0 to 7 on; literals of 32 bits for 64. */
+KERNEL(nobody) {
+  int r[4] = {1, 2, 3, 4};
+  __asm__ volatile("s_mov_b64 s[20:21], exec\n s_mov_b64 exec, 0\n v_mov_b32 %0, 9\n s_mov_b64 exec, s[20:21]\n"
+                   "s_mov_b64 s[22:23], 0xfffffff0\n v_mov_b32 %1, s23\n"
+                   "s_ashr_i64 s[22:23], 0xfffffff0, 4\n v_mov_b32 %2, s23\n"
+                   "s_mov_b64 exec, 0xff\n v_mov_b32 %3, 5\n s_mov_b64 exec, s[20:21]"
+                   : "+v"(r[0]), "+v"(r[1]), "+v"(r[2]), "+v"(r[3])
+                   :
+                   : "s20", "s21", "s22", "s23", "scc");
+  for (int k = 0; k < 4; k++) out[64 * k + T] = r[k];
+}

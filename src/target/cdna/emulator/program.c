@@ -105,7 +105,7 @@ void cdna_lower_source(cdna_program *p, const cdna_code *c, const cdna_operand_f
     out->value = c->literal;
     if (wide && type == FLOAT64 && strstr(i->name, "f64"))
       out->value = (uint64_t)c->literal << 32;
-    else if (wide && i->encoding <= CDNA_SOPP)
+    else if (wide && strstr(i->name, "_i64")) /* signed integers alone; s_mov_b64 and its kin have zeros above */
       out->value = (uint64_t)(int64_t)(int32_t)c->literal;
   } else if (code <= CDNA_ZERO + 64) {
     out->value = (uint64_t)(code - CDNA_ZERO);

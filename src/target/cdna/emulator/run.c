@@ -131,7 +131,8 @@ static void start_wave(const grid *g, cdna_group *group, cdna_wave *w, int id) {
   }
   set_scalars(g, group, w);
   cdna_set_scalar64(w, CDNA_EXEC, exec);
-  w->row_exec = ~exec;
+  w->kit->expand(w->mask, exec);
+  w->row_exec = exec;
 }
 
 /* The op that the wave is about to execute, with its pc behind it; NULL: it is stopped. */
