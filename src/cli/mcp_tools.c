@@ -155,7 +155,7 @@ static json_t *failure(const tw_error *error) {
 
 /* The subcommand that these words begin, with what the arguments add; frees the command. */
 static json_t *finish(command *c, tw_status status, const tw_error *error, const mcp_listener *listener) {
-  json_t *object = status == TW_OK ? run(c, listener) : failure(error);
+  json_t *object = status == TW_OK || !error ? run(c, listener) : failure(error);
   clean(c);
   return object;
 }

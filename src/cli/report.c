@@ -200,7 +200,7 @@ static char *page_of(const json_t *summary, const char *directory) {
   html_head(&out, title);
   add_headline(&out, summary);
   add_ladder(&out, summary);
-  report_add_journal(&out, directory);
+  report_add_journal(&out, directory, (int)number_of(summary, "samples"));
   add_counters(&out, summary);
   add_memory(&out, summary);
   add_exchanges(&out, summary);

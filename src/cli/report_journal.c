@@ -17,7 +17,8 @@ static const char query_all[] =
     "SELECT number, iteration, utilization, verdict = 'correct', schedule, coalesce(message, ''),"
     " verdict = 'slower, not checked'" EVALUATED " ORDER BY number";
 static const char query_extent[] =
-    "SELECT count(*), sum(verdict = 'correct'), sum(verdict = 'slower, not checked'), max(utilization)" EVALUATED;
+    "SELECT count(*), sum(verdict = 'correct'), sum(verdict = 'slower, not checked'), max(utilization),"
+    " sum(verdict = 'slower, not checked' AND coalesce(utilization, 0) = 0)" EVALUATED;
 
 /* What the axis ends with: room for all, in round numbers. */
 static double axis_end(double most) {
@@ -71,19 +72,25 @@ static bool has_tables_alone(sqlite3 *db) {
 static const double QUERY_SECONDS = 20;
 static int is_late(void *deadline) { return tw_now() > *(const double *)deadline; }
 
-static void add_chart(tw_text *out, sqlite3 *db) {
+static void add_chart(tw_text *out, sqlite3 *db, int samples) {
   sqlite3_stmt *extent = NULL, *all = NULL;
   if (sqlite3_prepare_v2(db, query_extent, -1, &extent, NULL) == SQLITE_OK &&
       sqlite3_prepare_v2(db, query_all, -1, &all, NULL) == SQLITE_OK && sqlite3_step(extent) == SQLITE_ROW &&
       sqlite3_column_int(extent, 0) > 0) {
     const int n = sqlite3_column_int(extent, 0), drawn = n < DOTS_MAX ? n : DOTS_MAX;
     const double end = axis_end(sqlite3_column_double(extent, 3));
-    tw_text_add(out, "<h2>Every candidate</h2>\n<p>%d candidates, %d of them correct; ", n,
-                sqlite3_column_int(extent, 1));
+    const int unmeasured = sqlite3_column_int(extent, 4);
+    tw_text_add_string(out, "<h2>Every candidate</h2>\n<p>");
+    if (n < samples) /* rewrites of a program, and then a fresh schedule: two searches */
+      tw_text_add(out, "%d of the %d candidates, those of the last search, ", n, samples);
+    else
+      tw_text_add(out, "%d candidates, ", n);
+    tw_text_add(out, "%d of them correct; ", sqlite3_column_int(extent, 1));
     if (drawn < n) tw_text_add(out, "the first %d are drawn; ", drawn);
     if (sqlite3_column_int(extent, 2) > 0)
-      tw_text_add(out, "%d were slower than what they came from and not checked (grey); ",
-                  sqlite3_column_int(extent, 2));
+      tw_text_add(out, "%d were slower than what they came from and not checked (grey%s); ",
+                  sqlite3_column_int(extent, 2),
+                  unmeasured ? ", on the axis where a bound said so before they ran" : "");
     tw_text_add_string(out, "a colour is an iteration, the height is the share of the machine's peak.</p>\n");
     tw_text_add(out, "<div class=\"chart\"><svg width=\"100%%\" height=\"%d\" role=\"img\">\n", HEIGHT);
     add_axes(out, drawn, end);
@@ -94,13 +101,13 @@ static void add_chart(tw_text *out, sqlite3 *db) {
   sqlite3_finalize(all);
 }
 
-void report_add_journal(tw_text *out, const char *directory) {
+void report_add_journal(tw_text *out, const char *directory, int samples) {
   char *path = tw_path_join(directory, "journal.sqlite");
   sqlite3 *db = NULL;
   if (path && tw_file_exists(path) && sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK) {
     double deadline = tw_now() + QUERY_SECONDS;
     sqlite3_progress_handler(db, 10000, is_late, &deadline);
-    if (has_tables_alone(db)) add_chart(out, db);
+    if (has_tables_alone(db)) add_chart(out, db, samples);
   }
   sqlite3_close(db);
   free(path);

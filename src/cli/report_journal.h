@@ -4,7 +4,7 @@
 
 #include "cli/html.h"
 
-/* Nothing if the directory has no journal or one that cannot be read. */
-void report_add_journal(tw_text *, const char *directory);
+/* `samples`: that the whole run had. Nothing if the directory has no journal or one that cannot be read. */
+void report_add_journal(tw_text *, const char *directory, int samples);
 
 #endif

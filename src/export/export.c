@@ -256,17 +256,16 @@ void tw_export_embed(tw_text *t, const char *embedded) {
 
 static bool fill(tw_text *t, const char *key, size_t length, const tw_export *e, size_t n,
                  const char *const pair[][2]) {
-  const char *const own[][2] = {{"PROBLEM", e->problem}, {"CHECKED", e->checked}, {"OPERANDS", NULL}};
+  const char *const own[][2] = {{"PROBLEM", e->problem}, {"CHECKED", e->checked}};
   for (size_t i = 0; i < n + sizeof own / sizeof *own; i++) {
     const char *const *p = i < n ? pair[i] : own[i - n];
     if (strlen(p[0]) != length || strncmp(p[0], key, length) != 0) continue;
-    if (p[1])
-      tw_text_add_string(t, p[1]);
-    else
-      list_operands(e, t);
+    tw_text_add_string(t, p[1]);
     return true;
   }
-  return false;
+  const bool operands = length == strlen("OPERANDS") && strncmp(key, "OPERANDS", length) == 0;
+  if (operands) list_operands(e, t);
+  return operands;
 }
 
 void tw_export_fill(tw_text *t, const char *embedded, const tw_export *e, size_t n, const char *const pair[][2]) {

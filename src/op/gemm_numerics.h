@@ -59,7 +59,7 @@ static inline double tw_gemm_norm(double fourth_a, double fourth_b) { return sqr
 /* What scale * (sum + bias) may be off before it is stored. */
 double tw_gemm_sum_off(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *);
 /* The same of a sum of n such numbers, each with a weight of at most 1 and a random sign; sizes: in the mean square. */
-double tw_gemm_signed_off(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *, double n);
+double tw_gemm_signed_off(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *, double count);
 /* What an element of C may be off. `stored`: it is compared with the right value as C's type rounds it. */
 double tw_gemm_tolerance(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *, bool stored);
 

@@ -63,7 +63,7 @@ static void unpack(const tw_gemm_values *v, int64_t j, double *out) {
   tw_packing packing;
   tw_packed_size size;
   const size_t k = (size_t)v->g.k;
-  float *x = (float *)out;
+  float *x = (void *)out;
   if (tw_gemm_packing(&v->g, &packing, NULL) != TW_OK || tw_format_sizes(&packing, 1, k, &size, NULL) != TW_OK) return;
   tw_format_decode(&packing, 1, k, (const char *)v->b + (size_t)j * size.row_codes,
                    (const char *)v->packed_scales + (size_t)j * size.row_scales, x, k, NULL);

@@ -8,7 +8,7 @@
 typedef tw_status tw_problem_reader(const void *context, const char *op, size_t n_words, const char *const words[],
                                     tw_problem *out, tw_error *);
 /* Has the words of one line read. */
-tw_status tw_problem_split(const char *text, tw_problem_reader *, const void *context, tw_problem *out, tw_error *);
+tw_status tw_problem_split(const char *text, tw_problem_reader *read, const void *context, tw_problem *out, tw_error *);
 
 extern const tw_op tw_op_gemm;
 extern const tw_op tw_op_conv2d;

@@ -256,7 +256,8 @@ size_t tw_problem_print(const tw_problem *problem, char *buffer, size_t size) {
 }
 
 char *tw_problem_text(const tw_problem *problem) {
-  const size_t length = tw_problem_print(problem, NULL, 0);
+  char none[1];
+  const size_t length = tw_problem_print(problem, none, sizeof none);
   char *text = malloc(length + 1);
   if (text) tw_problem_print(problem, text, length + 1);
   return text;

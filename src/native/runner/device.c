@@ -152,7 +152,7 @@ const char *tw_confine_device(const char *const devices[], int channel) {
       SYS_tgkill,
       {{.argument = 0, .n = 1, .value = {(uint32_t)getpid()}}, {.argument = 2, .n = 1, .value = {SIGABRT}}}};
   for (const char *const *p = read_only; *p; p++) path[n++] = (tw_path_rule){*p, TW_PATH_READ};
-  for (size_t i = 0; devices[i] && i < sizeof found / sizeof *found; i++) n = add_paths(path, n, devices[i], &found[i]);
+  for (size_t i = 0; i < sizeof found / sizeof *found && devices[i]; i++) n = add_paths(path, n, devices[i], &found[i]);
   const tw_profile profile = {.who = "the driver of a device",
                               .call = all,
                               .n_calls = CALLS + 3,

@@ -149,7 +149,7 @@ static tw_status check_piece(room *m, const cuda_timed *t, uint32_t launch, uint
   const size_t operand = t->operand[j];
   void *buffer[TW_OPERANDS_MAX];
   memcpy(buffer, data->buffer, sizeof buffer);
-  tw_place place[SIDE_BY_SIDE];
+  tw_place place[SIDE_BY_SIDE] = {{0}};
   for (int64_t i = 0; i < t->columns[j]; i++)
     place[i] = (tw_place){t->place[launch][j].row, t->place[launch][j].column + i};
   memcpy((char *)m->output[operand] + c->at[launch][j], bytes, c->piece[j].bytes);

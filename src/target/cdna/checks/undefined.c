@@ -615,7 +615,7 @@ static void store(cdna_wave *w, const seen *x) {
   undefined_state *u = &state_of(w)->undefined;
   group_state *g = w->group->observed;
   static const char data[] = "WX";
-  for (int part = 0; part < x->access.parts; part++) {
+  for (int part = 0; part < x->access.parts && data[part]; part++) {
     const cdna_register_range *r = range_of(x->e, data[part]);
     if (!r) continue;
     const bool dirty = is_dirty(u, r->first, r->n);

@@ -80,7 +80,7 @@ static void run_conversion(cdna_wave *w, const cdna_op *op) {
   for (uint64_t left = cdna_exec(w); left; left &= left - 1) {
     const int l = __builtin_ctzll(left);
     uint32_t source[2][33] = {{0}}, result[33] = {0};
-    for (int s = 0; s <= c->interleaved; s++)
+    for (int s = 0; s < (c->interleaved ? 2 : 1); s++)
       for (int d = 0; d < op->s[s].width; d++) source[s][d] = dword_of(w, &op->s[s], d, l);
     uint32_t random = c->random >= 0 ? dword_of(w, &op->s[c->random], 0, l) : 0;
     const uint32_t scale = c->scale >= 0 ? dword_of(w, &op->s[c->scale], 0, l) : 0;
