@@ -146,10 +146,11 @@ static void block_scaled_gemms_are_right(void **state) {
 
 static void attention_is_right(void **state) {
   static const sample all[] = {
-      {"cdna4", "attention b=1 hq=2 hkv=1 sq=48 sk=80 d=64", ""},
+      {"cdna4", "attention b=1 hq=2 hkv=1 sq=48 sk=130 d=64", "tile queries=32 keys=64;groups 2;product 32;ahead"},
       {"cdna4", "attention b=2 hq=2 hkv=2 sq=70 sk=100 d=128 causal=1 a=f16",
        "tile queries=32 keys=64;groups 2;stages 3;turns"},
-      {"cdna3", "attention b=1 hq=2 hkv=1 sq=37 sk=90 d=128 causal=1", "tile queries=16 keys=32;groups 2;stages 2"},
+      {"cdna3", "attention b=1 hq=2 hkv=1 sq=37 sk=90 d=128 causal=1",
+       "tile queries=32 keys=32;groups 2;stages 2;product 32"},
       {"cdna4", "attention pass=backward b=1 hq=2 hkv=1 sq=50 sk=70 d=128 causal=1",
        "tile keys=32 queries=32;groups 2;stages 2"},
       {"cdna4", "attention pass=backward b=2 hq=1 hkv=1 sq=33 sk=18 d=64 a=f16", ""},
@@ -256,6 +257,7 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna4", "gemm m=64 n=64 k=256 a=e4m3 b=e4m3 scales=block", "tile m=64 n=192 k=128;groups m=1 n=2"},
        "share a scale"},
       {{"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=128", "tile keys=128 queries=64"}, "registers"},
+      {{"cdna3", "attention b=1 hq=1 hkv=1 sq=64 sk=64 d=128", "tile queries=32 keys=64;ahead"}, "past the registers"},
       {{"cdna4", "gemm m=512 n=512 k=512", "product 24"}, "16 or 32"},
       {{"cdna4", "gemm m=512 n=512 k=512", "tile m=128 n=128 k=64;turns 4;groups m=2 n=2"}, "turns are for 8 groups"},
       {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=64 n=64 k=64;stages 2;ahead"}, "past the registers"},

@@ -1,7 +1,7 @@
 /* attention_alike.c - plans and writes a kernel for attention's forward pass; attention_alike.h has its structure.
  *
- * Heads come first in the grid, so that blocks of one head run on one chip and its cache holds the head's keys and values;
- * causal, those with the most keys begin. */
+ * Each chip has a range of the heads, and goes through the blocks of one after those of the other, so that its cache holds
+ * the keys and values of few heads; causal, those with the most keys begin. */
 #include "tile/attention_alike.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 #define PLAN tw_tile_attention_alike_plan
 
-enum { SIDE = 16, ELEMENT = 2, PIECE = 1024, STAGES_MAX = 4, OVERHEAD = 48 };
+enum { SIDE = 16, ELEMENT = 2, WORDS = 4, PIECE = 1024, STAGES_MAX = 4, OVERHEAD = 48, AHEAD = 6, FEW = 24 };
 
 tw_status tw_tile_attention_alike_supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   (void)machine;
@@ -28,15 +28,18 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
   const int d = (int)a.d, tile = p->keys * d * ELEMENT;
-  if (p->queries % SIDE || p->keys % (2 * SIDE))
-    return tw_fail(error, TW_USAGE, "queries=%d keys=%d: multiples of %d and of %d", p->queries, p->keys, SIDE,
+  if (p->queries % p->product || p->keys % (2 * SIDE))
+    return tw_fail(error, TW_USAGE, "queries=%d keys=%d: multiples of %d and of %d", p->queries, p->keys, p->product,
                    2 * SIDE);
   if (tile % (PIECE * p->groups))
     return tw_fail(error, TW_USAGE, "keys=%d is not a whole number of copies by %d groups: more keys, or fewer groups",
                    p->keys, p->groups);
   const bool held = p->registers || !machine->direct_bytes;
-  const int rows = p->queries / SIDE, need = rows * (p->keys / 4 + p->keys / 8 + d / 4 + d / 8) + 4 * (d / SIDE) +
-                                             (held ? tile / (p->groups * machine->group_threads * 2) : 0) + OVERHEAD;
+  /* of a thread: scores and weights of two steps, where there are two at a time, queries, sums, and operands on their way */
+  const int scores = p->queries * p->keys / machine->group_threads, rows = p->queries * d / machine->group_threads;
+  const int under_way = p->ahead ? AHEAD * WORDS : WORDS * (d / p->product);
+  const int need = scores * (p->ahead ? 3 : 1) + (p->ahead ? 0 : scores / 2) + rows + rows / 2 + under_way +
+                   (held ? tile / (p->groups * machine->group_threads * 2) : 0) + (p->ahead ? FEW : OVERHEAD);
   const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
   if (need > have)
     return tw_fail(error, TW_USAGE,
@@ -46,6 +49,9 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
     return tw_fail(error, TW_USAGE,
                    "turns are for an even number of groups, three or more stages, and tiles that are copied past the "
                    "registers");
+  if (p->ahead && (held || p->stages != 2 || p->turns))
+    return tw_fail(error, TW_USAGE,
+                   "ahead is for two stages of tiles that are copied past the registers, without turns");
   p->shared_bytes = 2ll * p->stages * tile;
   if (p->shared_bytes > machine->shared_bytes)
     return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, p->stages,
@@ -57,12 +63,25 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
 
 static void plainest(const tw_tile_context *c, void *plan) {
   (void)c;
-  *(PLAN *)plan = (PLAN){.queries = 16, .keys = 32, .groups = 1, .stages = 1, .registers = true};
+  *(PLAN *)plan = (PLAN){.queries = 16, .keys = 32, .groups = 1, .stages = 1, .product = SIDE, .registers = true};
 }
 
 static void begin_tile(const void *with, void *plan) {
   plainest(with, plan);
   ((PLAN *)plan)->registers = false;
+}
+
+static tw_status then_product(const void *with, void *plan, unsigned given, tw_error *error) {
+  const int side = ((PLAN *)plan)->product;
+  (void)with, (void)given;
+  return side == 16 || side == 32 ? TW_OK : tw_fail(error, TW_USAGE, "is not of 16 or 32");
+}
+
+/* What it needs comes with it, so that a search gets there in one step. */
+static tw_status then_ahead(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given, (void)error;
+  ((PLAN *)plan)->stages = 2;
+  return TW_OK;
 }
 
 static const tw_verb verbs[] = {
@@ -73,7 +92,13 @@ static const tw_verb verbs[] = {
      .first = begin_tile},
     {.name = "groups", .usage = "groups 4", .needs = 1, .argument = {TW_NUMBER("", PLAN, groups, 1, 8)}},
     {.name = "stages", .usage = "stages 2", .needs = 1, .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)}},
-    {.name = "turns", .usage = "turns", .sets = TW_FIELD(PLAN, turns)},
+    {.name = "product",
+     .usage = "product 32",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, product, 16, 32)},
+     .then = then_product},
+    {TW_FLAG("turns", PLAN, turns)},
+    {TW_FLAG("ahead", PLAN, ahead), .then = then_ahead},
     {.name = "copy",
      .usage = "copy registers, copy direct",
      .needs = 1,
@@ -94,35 +119,43 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
     tw_menu_offer(m, "stages", "tiles arrive while others are multiplied", "stages %d", i);
   tw_menu_offer(m, "copy", "copies past the registers take none of them", "copy direct");
   tw_menu_offer(m, "copy", "copies through registers need no wait of their own", "copy registers");
+  for (int side = 16; side <= 32; side *= 2)
+    tw_menu_offer(m, "product", "larger products are fewer instructions and moves between lanes", "product %d", side);
+  tw_menu_offer(m, "ahead", "scores of the next keys are multiplied while these are weighed", "ahead");
   tw_menu_offer(m, "turns", "half of the groups make scores while the others weigh and multiply values", "turns");
 }
 
 /* ---- the kernel ---- */
 
 static const char head[] =
-    "constexpr int WIDE = D / 16, DEEP = D / product::deep, TILES = KEYS / 16, ROWS = QUERIES / 16;\n\n"
+    "constexpr int WIDE = D / product::side, DEEP = D / product::deep, TILES = KEYS / product::side;\n"
+    "constexpr int ROWS = QUERIES / product::side;\n\n"
     "TW_KERNEL(GROUPS * group_threads, 1) attention(const type *q, const type *k, const type *v, type *o, float *lse, "
     "int hq, "
     "int hkv, int sq, int sk, float scale) {\n"
     "  arena memory;\n"
     "  const auto ks = memory.take<many<k_tile, STAGES>>();\n"
     "  const auto vs = memory.take<many<v_tile, STAGES>>();\n"
-    "  const int rows = (sq + GROUPS * QUERIES - 1) / (GROUPS * QUERIES), all = hq * BATCHES, t = block_of_grid();\n"
-    "  const int head = t % all % hq, batch = t % all / hq, m = CAUSAL ? rows - 1 - t / all : t / all;\n"
+    "  const int rows = (sq + GROUPS * QUERIES - 1) / (GROUPS * QUERIES), all = hq * BATCHES;\n"
+    "  const int t = range_of_chip<CHIPS>(block_of_grid(), rows * all), head = t / rows % hq, batch = t / rows / hq;\n"
+    "  const int m = CAUSAL ? rows - 1 - t % rows : t % rows;\n"
     "  const int row = m * GROUPS * QUERIES, own = row + group_of_block() * QUERIES;\n"
     "  const i64 down_q = (i64)hq * D, down_k = (i64)hkv * D;\n"
     "  const i64 from_q = ((i64)batch * sq * hq + head) * D, from_kv = ((i64)batch * sk * hkv + head / (hq / hkv)) * "
     "D;\n"
     "  const float factor = (scale == 0 ? SCALE : scale) * 1.44269504f;\n"
-    "  copier_across<k_tile, GROUPS> from_k(k + from_kv, down_k, 0, D, sk);\n"
-    "  copier_across<v_tile, GROUPS> from_v(v + from_kv, down_k, 0, D, sk);\n"
     "  operand<product, ROWS, DEEP> left;\n"
     "  load_rows(left, q + from_q, down_q, own, sq);\n"
     "  acc<product, ROWS, WIDE> sums;\n"
     "  sums.clear();\n"
-    "  softmax_state<ROWS> state;\n"
+    "  softmax_state<product, ROWS, TILES> state;\n"
     "  state.clear();\n"
     "  const int seen = CAUSAL ? min(sk, row + GROUPS * QUERIES + sk - sq) : sk, steps = (seen + KEYS - 1) / KEYS;\n";
+
+static const char copied[] = "  copier_across<k_tile, GROUPS> from_k(k + from_kv, down_k, 0, D, sk);\n"
+                             "  copier_across<v_tile, GROUPS> from_v(v + from_kv, down_k, 0, D, sk);\n";
+static const char copied_ahead[] = "  copier_down<k_tile, GROUPS> from_k(k + from_kv, down_k, D, sk);\n"
+                                   "  copier_down<v_tile, GROUPS> from_v(v + from_kv, down_k, D, sk);\n";
 
 static const char body_scores[] = "    acc<product, ROWS, TILES> scores;\n"
                                   "    scores.clear();\n"
@@ -139,14 +172,13 @@ static const char body_scores[] = "    acc<product, ROWS, TILES> scores;\n"
 static const char body_weights[] =
     "    const int end = CAUSAL ? min(sk, own + 1 + sk - sq) : sk; /* of what the first query sees */\n"
     "    if (s * KEYS + KEYS > end) hide<CAUSAL>(scores, s * KEYS, sk, own, sk - sq);\n"
-    "    state.weigh(scores, sums, factor);\n"
-    "    operand<product, ROWS, TILES / 2> weights;\n"
-    "    round(weights, scores);\n"
+    "    operand<product, ROWS, state.steps> weights;\n"
+    "    state.weigh_all(weights, scores, sums, factor);\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < TILES / 2; i++) {\n"
+    "    for (int i = 0; i < state.steps; i++) {\n"
     "      operand<product, WIDE, 1> right;\n"
     "      operand<product, ROWS, 1> part;\n"
-    "      load_values(right, vs[slot], i * 32);\n"
+    "      load_values(right, vs[slot], i * product::deep);\n"
     "#pragma unroll\n"
     "      for (int j = 0; j < ROWS; j++) part.value[j][0] = weights.value[j][i];\n"
     "      mma_abt(sums, part, right);\n"
@@ -155,9 +187,9 @@ static const char body_weights[] =
 static const char tail[] =
     "#pragma unroll\n"
     "  for (int i = 0; i < ROWS; i++) {\n"
-    "    const float total = over_query<sum_of>(state.total[i]), by = 1.f / total;\n"
-    "    const int query = own + i * 16 + thread_of_group() % 16;\n"
-    "    if (thread_of_group() < 16 && query < sq)\n"
+    "    const float total = state.total_of(i), by = 1.f / total;\n"
+    "    const int query = own + i * product::side + thread_of_group() % product::side;\n"
+    "    if (thread_of_group() < product::side && query < sq)\n"
     "      lse[((i64)batch * hq + head) * sq + query] = (state.most[i] * factor + log2_fast(total)) * 0.69314718f;\n"
     "#pragma unroll\n"
     "    for (int n = 0; n < WIDE; n++) sums.value[i][n] *= by;\n"
@@ -167,7 +199,6 @@ static const char tail[] =
 void tw_tile_attention_alike_tile(tw_text *t, const tw_tile_machine *machine, const char *name, const char *size,
                                   tw_tile_access access) {
   char swizzle[TW_TILE_SWIZZLE] = "plain";
-  access.side = SIDE;
   access.element_bytes = ELEMENT;
   machine->swizzle(machine, &access, swizzle);
   tw_text_add(t, "using %s_tile = shared<type, %s, D, %s>;\n", name, size, swizzle);
@@ -229,15 +260,22 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
               "//: args      Q, K, V, O, LSE, hq, hkv, sq, sk, f32(scale)\n",
               (int)a.d, p->keys, p->queries, p->groups, p->stages, a.causal, (long long)a.batches,
               machine->group_threads, (long long)p->shared_bytes);
-  tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\nusing type = %s;\nusing product = mma<type, 16>;\n",
-              machine->header, tw_type_name(a.type));
+  tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\nusing type = %s;\nusing product = mma<type, %d>;\n",
+              machine->header, tw_type_name(a.type), p->product);
   tw_text_add(t, "constexpr float SCALE = %.9gf; /* 1 / sqrt(d), where none is given */\n", 1 / sqrt((double)a.d));
+  tw_text_add(t, "constexpr int CHIPS = %d;\n", machine->chips);
   const bool direct = machine->direct_bytes && !p->registers;
-  tw_tile_access access = {.rows = p->keys, .row_bytes = (int)a.d * ELEMENT};
+  tw_tile_access access = {.rows = p->keys, .row_bytes = (int)a.d * ELEMENT, .side = p->product};
   tw_tile_attention_alike_tile(t, machine, "k", "KEYS", access);
   access.values = true;
   tw_tile_attention_alike_tile(t, machine, "v", "KEYS", access);
   tw_text_add_string(t, head);
+  tw_text_add_string(t, p->ahead ? copied_ahead : copied);
+  if (p->ahead) {
+    tw_tile_attention_alike_ahead(t);
+    tw_text_add_string(t, tail);
+    return;
+  }
   tw_tile_attention_alike_copies(t, direct);
   if (p->turns) {
     write_turns(t);

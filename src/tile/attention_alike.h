@@ -8,6 +8,8 @@
  *   groups 4                  of a block
  *   stages 2                  tiles of keys and values in shared memory
  *   copy registers            through registers, not past them
+ *   product 32                matrix instructions of 32 x 32, not 16 x 16
+ *   ahead                     scores of the next keys are multiplied while these are weighed; two stages
  *   turns                     half of the groups make scores while the others weigh and multiply values; three stages
  *
  * Backward, each group has keys and values of its own, in registers, and goes through the queries and gradients that see
@@ -28,8 +30,8 @@
 #include "tile/family.h"
 
 typedef struct tw_tile_attention_alike_plan {
-  int queries, keys, groups, stages;
-  bool registers, turns;
+  int queries, keys, groups, stages, product;
+  bool registers, turns, ahead;
   int64_t shared_bytes;
 } tw_tile_attention_alike_plan;
 
@@ -48,6 +50,8 @@ void tw_tile_attention_alike_tile(tw_text *, const tw_tile_machine *, const char
                                   tw_tile_access);
 /* begin(slot, step) and, through registers, lay(slot), of tiles of keys and values. */
 void tw_tile_attention_alike_copies(tw_text *, bool direct);
+/* The loop of `ahead` (attention_alike_ahead.c), on what stands before it. */
+void tw_tile_attention_alike_ahead(tw_text *);
 /* `steps` times `body`, on tiles of `slot`, while those of later steps arrive; `each_step` copies of a thread fill them. */
 void tw_tile_attention_alike_loop(tw_text *, int stages, bool direct, const char *body);
 

@@ -292,7 +292,7 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
   tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\nusing type = %s;\nusing product = mma<type, 16>;\n",
               machine->header, tw_type_name(a.type));
   tw_text_add(t, "constexpr float SCALE = %.9gf; /* 1 / sqrt(d), where none is given */\n", 1 / sqrt((double)a.d));
-  tw_tile_access access = {.rows = p->dq_keys, .row_bytes = (int)a.d * ELEMENT};
+  tw_tile_access access = {.rows = p->dq_keys, .row_bytes = (int)a.d * ELEMENT, .side = SIDE};
   tw_tile_attention_alike_tile(t, machine, "v", "KEYS", access);
   access.values = access.rows_too = true;
   tw_tile_attention_alike_tile(t, machine, "k", "KEYS", access);

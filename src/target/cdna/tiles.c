@@ -51,8 +51,9 @@ static void read_across(const tw_tile_access *a, int half, int first, uint32_t a
 /* What load_values of tile_attention.hpp reads at once: on gfx950 transposing reads, else two bytes of a lane. */
 static void read_values(const tw_tile_access *a, bool transposing, int first, uint32_t address[CDNA_LANES]) {
   for (int l = 0; l < CDNA_LANES; l++) {
-    const int set = l / 16, in = l % 16, row = set * 4 + (transposing ? in / 4 : 0);
-    address[l] = (uint32_t)(row * a->row_bytes + (first * 16 + (transposing ? in % 4 * 4 : in)) * a->element_bytes);
+    const int set = l / 16 % (a->side / 16), in = l % 16, row = l / a->side * 4 + (transposing ? in / 4 : 0);
+    const int column = first * a->side + set * 16 + (transposing ? in % 4 * 4 : in);
+    address[l] = (uint32_t)(row * a->row_bytes + column * a->element_bytes);
   }
 }
 
@@ -63,7 +64,7 @@ static void swizzle(const tw_tile_machine *machine, const tw_tile_access *a, cha
   cdna_solution solution;
   int n = 0;
   if (a->values)
-    for (; n < READS_MAX && n * 16 * a->element_bytes < a->row_bytes; n++) {
+    for (; n < READS_MAX && n * a->side * a->element_bytes < a->row_bytes; n++) {
       const int bytes = arch == CDNA3 ? 2 : 8;
       read_values(a, bytes == 8, n, read[n]);
       access[n] = (cdna_wave_access){cdna_lds_rule_of(arch, CDNA_LDS_READ, bytes), bytes, read[n]};
@@ -86,7 +87,7 @@ static void swizzle(const tw_tile_machine *machine, const tw_tile_access *a, cha
   snprintf(text, TW_TILE_SWIZZLE, "plain");
   const int deep =
       16 / a->element_bytes * (64 / a->side); /* rows that a product takes of a tile with k down its rows */
-  const uint32_t tile = (uint32_t)((a->values ? 16 : a->across ? deep : a->side) * a->row_bytes);
+  const uint32_t tile = (uint32_t)((a->values ? 256 / a->side : a->across ? deep : a->side) * a->row_bytes);
   if (cdna_swizzle_solve(access, (size_t)n, tile, &solution, NULL) != TW_OK || solution.kind != CDNA_SWIZZLE_FOUND ||
       !is_involution(&solution.swizzle, tile) || cdna_swizzle_span(&solution.swizzle) > tile)
     return;
@@ -168,7 +169,8 @@ static double predict_rows(const void *with, const void *plan) {
 /* ---- the model of attention ----
  *
  * For each tile of keys a group multiplies twice and makes an exponential for each score (16 a clock of a SIMD, and some
- * eight other instructions a score's lane); with stages to spare the copies overlap with that. */
+ * eight other instructions a score's lane); with stages to spare the copies overlap with that. `ahead` both stand among each
+ * other, and what is slower decides, with a fifth lost where they do not fit; no largest score is looked for by all lanes. */
 
 static double predict_attention(const void *with, const void *plan) {
   const model *x = with;
@@ -184,8 +186,10 @@ static double predict_attention(const void *with, const void *plan) {
       p->queries * (double)p->keys / 64 * 4 * (4 + 8) * of_simd + p->queries / 16.0 * (double)a->d * of_simd;
   const double reads = 2.0 * p->keys * (double)a->d * 2 * p->groups / 256, copy = 2.0 * p->keys * (double)a->d * 2 / 64;
   const double latency = 1e-6 * m->clock_mhz * 1e6;
-  const double step = p->stages > 1 ? fmax((multiply + weigh) * (p->turns ? 0.85 : 1), fmax(reads, copy)) + 100
-                                    : multiply + weigh + reads + copy + latency;
+  const double issue = 4 * multiply / (p->product == 32 ? 32 : 16); /* slots of vector units that products take */
+  const double made = p->ahead ? 1.2 * fmax(multiply, weigh * 0.55 + issue)
+                               : (multiply + weigh - (p->product == 32 ? issue : 0)) * (p->turns ? 0.85 : 1);
+  const double step = p->stages > 1 ? fmax(made, fmax(reads, copy)) + 100 : multiply + weigh + reads + copy + latency;
   const double resident = fmax(1, fmin(floor((double)m->lds_bytes / (double)p->shared_bytes), floor(8 / of_simd / 2)));
   return ceil(blocks / (cus * resident)) * steps * (p->stages > 1 ? step * resident : step * fmax(1, resident / 2)) /
          (m->clock_mhz * 1e6);

@@ -9,48 +9,56 @@
 
 namespace tw {
 
-/* Sums of 16-bit type `Type` as the operand of the next product. */
-template <class Product, int Rows, int Cols>
-TW_FN void round(operand<Product, Rows, Cols / 2> &to, const acc<Product, Rows, Cols> &from) {
+/* Sums of a lane of an instruction; and which row of B, of a product of A and B, the x-th of them is of. */
+template <class Product> constexpr int sums_of = Product::side * Product::side / group_threads;
+template <class Product> TW_FN int column_of(int x) {
+  return x / 4 * (group_threads / Product::side * 4) + thread_of_group() / Product::side * 4 + x % 4;
+}
+
+/* Sums of 16-bit type `Type` as the operand of the next product: a lane's, in their order, 8 to an instruction. */
+template <class Product, int Rows, int Cols, int Steps>
+TW_FN void round(operand<Product, Rows, Steps> &to, const acc<Product, Rows, Cols> &from) {
+  constexpr int each = sums_of<Product>;
+  static_assert(Steps * 8 == Cols * each, "as many steps as there are sums for");
 #pragma unroll
   for (int i = 0; i < Rows; i++)
 #pragma unroll
-    for (int s = 0; s < Cols / 2; s++)
-#pragma unroll
-      for (int h = 0; h < 2; h++) {
-        const auto v = from.value[i][2 * s + h];
-        to.value[i][s].piece[0].word[2 * h] = packed<typename Product::type>::of(v[0], v[1]);
-        to.value[i][s].piece[0].word[2 * h + 1] = packed<typename Product::type>::of(v[2], v[3]);
-      }
+    for (int x = 0; x < Cols * each; x += 2)
+      to.value[i][x / 8].piece[0].word[x % 8 / 2] =
+          packed<typename Product::type>::of(from.value[i][x / each][x % each], from.value[i][x / each][x % each + 1]);
 }
 
-/* Values, of a shared tile [keys][d], as B of a product over the 32 keys from `first` on: its columns are those of d. */
-template <class Product, int Count, class Tile> TW_FN void load_values(operand<Product, Count, 1> &to, Tile from, int first) {
-  constexpr u32 size = 2;
-  static_assert(sizeof(typename Product::type) == size && Product::side == 16, "elements of 16 bits, 16 at a time");
-  static_assert(16 * Tile::row_bytes % Tile::swizzle::span == 0, "a swizzle repeats with 16 keys");
-  const u32 lane = (u32)thread_of_group(), set = lane / 16, in = lane % 16;
-#pragma unroll
-  for (int n = 0; n < Count; n++)
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-      const u32 under = ((u32)first + 16u * (u32)h) * Tile::row_bytes;
+/* Values, of a shared tile [keys][d], as B of a product over its `deep` keys from `first` on: columns Column * side ... of d,
+ * half of the keys at a time, in the order in which a lane has weights. */
+template <int Half, class Product, class Tile>
+TW_FN void load_values_half(typename Product::in &to, Tile from, int first, int column) {
+  constexpr u32 size = 2, side = Product::side, sets = side / 16, half_of = Product::deep / 2;
+  static_assert(sizeof(typename Product::type) == size, "elements of 16 bits");
+  static_assert(half_of * Tile::row_bytes % Tile::swizzle::span == 0, "a swizzle repeats with the keys of a read");
+  const u32 lane = (u32)thread_of_group(), in = lane % 16, set = lane / 16 % sets, down = lane / side * 4;
+  const u32 under = ((u32)first + half_of * Half) * Tile::row_bytes, across = (u32)column * side + set * 16;
 #ifdef __gfx950__
-      const u32 o = (set * 4 + in / 4) * Tile::row_bytes + ((u32)n * 16 + in % 4 * 4) * size;
-      const u32x2 got = __builtin_bit_cast(u32x2, __builtin_amdgcn_ds_read_tr16_b64_v4i16(
-                                                      (TW_LOCAL i16x4 *)(from.at + under + Tile::swizzle::of(o))));
+  const u32 o = (down + in / 4) * Tile::row_bytes + (across + in % 4 * 4) * size;
+  const u32x2 got = read_turned(from.at + under + Tile::swizzle::of(o));
 #else
-      u32x2 got;
+  u32x2 got;
 #pragma unroll
-      for (u32 e = 0; e < 2; e++) {
-        const u32 o = (set * 4 + 2 * e) * Tile::row_bytes + ((u32)n * 16 + in) * size;
-        got[e] = (u32) * (const TW_LOCAL u16 *)(from.at + under + Tile::swizzle::of(o)) |
-                 (u32) * (const TW_LOCAL u16 *)(from.at + under + Tile::swizzle::of(o + Tile::row_bytes)) << 16;
-      }
+  for (u32 e = 0; e < 2; e++) {
+    const u32 o = (down + 2 * e) * Tile::row_bytes + (across + in) * size;
+    got[e] = (u32) * (const TW_LOCAL u16 *)(from.at + under + Tile::swizzle::of(o)) |
+             (u32) * (const TW_LOCAL u16 *)(from.at + under + Tile::swizzle::of(o + Tile::row_bytes)) << 16;
+  }
 #endif
-      to.value[n][0].piece[0].word[2 * h] = got[0];
-      to.value[n][0].piece[0].word[2 * h + 1] = got[1];
-    }
+  to.piece[0].word[2 * Half] = got[0];
+  to.piece[0].word[2 * Half + 1] = got[1];
+}
+/* All columns of d. */
+template <class Product, int Count, class Tile> TW_FN void load_values(operand<Product, Count, 1> &to, Tile from, int first) {
+#pragma unroll
+  for (int n = 0; n < Count; n++) {
+    load_values_half<0, Product>(to.value[n][0], from, first, n);
+    load_values_half<1, Product>(to.value[n][0], from, first, n);
+  }
 }
 
 /* From memory: rows first, first + 1, ... of a matrix, of which there are `rows`; the others are 0. */
@@ -70,77 +78,104 @@ TW_FN void load_rows(operand<Product, Count, Steps> &to, const Type *from, i64 p
           r, (u32)(i * side + lane % side) * (u32)pitch * sizeof(Type) + (u32)(lane / side) * 16u + (u32)s * (group_threads / side * 16), 0, 0));
 }
 
-/* Over the four lanes that share a query; all get it. */
-template <class Reduce> TW_FN float over_query(float x) {
+/* Over the lanes that share a query; all get it. */
+template <class Product, class Reduce> TW_FN float over_query(float x) {
   const int lane = thread_of_group();
-  x = Reduce::of(x, float_of((u32)__builtin_amdgcn_ds_swizzle((int)bits_of(x), 0x401F))); /* the lane 16 apart */
+  if constexpr (Product::side == 16)
+    x = Reduce::of(x, float_of((u32)__builtin_amdgcn_ds_swizzle((int)bits_of(x), 0x401F))); /* the lane 16 apart */
   return Reduce::of(x, float_of((u32)__builtin_amdgcn_ds_bpermute((lane ^ 32) * 4, (int)bits_of(x))));
 }
 
 /* Keys first + ... that `query` does not see count nothing: those from `end` on, and, causal, those behind query + `offset`. */
 template <bool Causal, class Product, int Rows, int Cols>
 TW_FN void hide(acc<Product, Rows, Cols> &scores, int first, int end, int query, int offset) {
-  const int lane = thread_of_group();
+  constexpr int side = Product::side;
 #pragma unroll
   for (int i = 0; i < Rows; i++)
 #pragma unroll
     for (int j = 0; j < Cols; j++)
 #pragma unroll
-      for (int e = 0; e < 4; e++) {
-        const int key = first + j * 16 + lane / 16 * 4 + e, own = query + i * 16 + lane % 16;
+      for (int e = 0; e < sums_of<Product>; e++) {
+        const int key = first + j * side + column_of<Product>(e), own = query + i * side + thread_of_group() % side;
         if (key >= end || (Causal && key > own + offset)) scores.value[i][j][e] = -infinity();
       }
 }
 
 /* Of the queries of a lane: the score that weights are relative to, and the sum of weights that this lane has made. That score is
  * the largest at some time, not always: weights of up to 2^8 are as exact as those of up to 1, so only a larger one makes a
- * group look for the new largest scores and shrink what its sums hold. */
-template <int Rows> struct softmax_state {
-  float most[Rows], total[Rows];
+ * group look for the new largest scores and shrink what its sums hold. Its work can be done in pieces, which stand among
+ * products of other operands: all of `look`, `grows` and what follows from it, all of `weigh`. */
+template <class Product, int Rows, int Cols> struct softmax_state {
+  static constexpr int scores_of_row = Cols * sums_of<Product>, steps = scores_of_row / 8;
+  static constexpr int looks = Rows * steps, weighs = Rows * scores_of_row / 2;
+  static constexpr float room = 8;
+  using scores_type = acc<Product, Rows, Cols>;
+  float most[Rows], largest[Rows];
+  f32x2 total[Rows], minus[Rows]; /* `minus` what weights are relative to, twice */
   TW_FN void clear() {
 #pragma unroll
-    for (int i = 0; i < Rows; i++) most[i] = -infinity(), total[i] = 0;
+    for (int i = 0; i < Rows; i++) most[i] = -infinity(), minus[i] = total[i] = (f32x2){0, 0};
   }
-  /* Scores become weights; what sums hold already shrinks. */
-  template <class Product, int Cols, int Wide>
-  TW_FN void weigh(acc<Product, Rows, Cols> &scores, acc<Product, Rows, Wide> &sums, float factor) {
-    constexpr float room = 8;
-    float largest[Rows];
-    bool grows = false;
+  static TW_FN float score(const scores_type &scores, int i, int x) {
+    return scores.value[i][x / sums_of<Product>][x % sums_of<Product>];
+  }
+  /* Eight scores of a row. */
+  template <int Piece> TW_FN void look(const scores_type &scores) {
+    constexpr int i = Piece / steps, first = Piece % steps * 8;
+    if constexpr (first == 0) largest[i] = -infinity();
+#pragma unroll
+    for (int x = first; x < first + 8; x += 2)
+      largest[i] = fmaxf(fmaxf(largest[i], score(scores, i, x)), score(scores, i, x + 1));
+    made_here(largest[i]);
+  }
+  /* Do sums have to shrink? The same in all of a group. */
+  TW_FN bool grows(float factor) {
+    bool any = false;
+#pragma unroll
+    for (int i = 0; i < Rows; i++) any = any || largest[i] * factor > most[i] * factor + room;
+    return __builtin_amdgcn_ballot_w64(any) != 0;
+  }
+  /* By how much what sums hold shrinks. */
+  TW_FN void grow(float (&shrink)[Rows], float factor) {
 #pragma unroll
     for (int i = 0; i < Rows; i++) {
-      largest[i] = scores.value[i][0][0];
-#pragma unroll
-      for (int j = 0; j < Cols; j++)
-#pragma unroll
-        for (int e = 0; e < 4; e++) largest[i] = fmaxf(largest[i], scores.value[i][j][e]);
-      grows = grows || largest[i] * factor > most[i] * factor + room;
-    }
-    if (__builtin_amdgcn_ballot_w64(grows)) {
-#pragma unroll
-      for (int i = 0; i < Rows; i++) {
-        const float before = most[i];
-        most[i] = fmaxf(before, over_query<max_of>(largest[i]));
-        const float shrink = before == -infinity() ? 0.f : exp2_fast((before - most[i]) * factor);
-        total[i] *= shrink;
-#pragma unroll
-        for (int n = 0; n < Wide; n++) sums.value[i][n] *= shrink;
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < Rows; i++) {
-      const float offset = most[i] == -infinity() ? 0.f : most[i] * factor;
-      float sum = 0;
-#pragma unroll
-      for (int j = 0; j < Cols; j++)
-#pragma unroll
-        for (int e = 0; e < 4; e++) {
-          scores.value[i][j][e] = exp2_fast(scores.value[i][j][e] * factor - offset);
-          sum += scores.value[i][j][e];
-        }
-      total[i] += sum;
+      const float before = most[i];
+      most[i] = fmaxf(before, over_query<Product, max_of>(largest[i]));
+      minus[i] = most[i] == -infinity() ? 0.f : -most[i] * factor;
+      shrink[i] = before == -infinity() ? 0.f : exp2_fast((before - most[i]) * factor);
+      total[i] *= shrink[i];
     }
   }
+  /* Two scores become weights, those of an operand. */
+  template <int Piece> TW_FN void weigh(operand<Product, Rows, steps> &weights, const scores_type &scores, float factor) {
+    constexpr int i = Piece / (scores_of_row / 2), x = Piece % (scores_of_row / 2) * 2;
+    f32x2 weight = (f32x2){score(scores, i, x), score(scores, i, x + 1)} * factor + minus[i];
+    weight[0] = exp2_fast(weight[0]);
+    weight[1] = exp2_fast(weight[1]);
+    total[i] += weight;
+    weights.value[i][x / 8].piece[0].word[x % 8 / 2] = packed<typename Product::type>::of(weight[0], weight[1]);
+    made_here(weights.value[i][x / 8].piece[0].word[x % 8 / 2]);
+    made_here(total[i]);
+  }
+  /* All at once; what sums hold already shrinks. */
+  template <int Wide>
+  TW_FN void weigh_all(operand<Product, Rows, steps> &weights, const scores_type &scores, acc<Product, Rows, Wide> &sums,
+                       float factor) {
+    repeat<looks>([&](auto n) __attribute__((always_inline)) { look<n.value>(scores); });
+    if (grows(factor)) {
+      float by[Rows];
+      grow(by, factor);
+      shrink(sums, by);
+    }
+    repeat<weighs>([&](auto n) __attribute__((always_inline)) { weigh<n.value>(weights, scores, factor); });
+  }
+  template <int Wide> static TW_FN void shrink(acc<Product, Rows, Wide> &sums, const float (&by)[Rows]) {
+#pragma unroll
+    for (int i = 0; i < Rows; i++)
+#pragma unroll
+      for (int n = 0; n < Wide; n++) sums.value[i][n] *= by[i];
+  }
+  TW_FN float total_of(int i) const { return over_query<Product, sum_of>(total[i][0] + total[i][1]); }
 };
 
 /* ---- backward ---- */

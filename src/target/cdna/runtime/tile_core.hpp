@@ -19,6 +19,8 @@
 #define TW_KERNEL_WORD extern "C" __attribute__((amdgpu_kernel))
 #define __shared__ static TW_LOCAL __attribute__((loader_uninitialized))
 #endif
+/* Of lambdas: their captures are registers. */
+#define TW_INLINE __attribute__((always_inline))
 #define TW_KERNEL(threads, blocks)                                                                                     \
   TW_KERNEL_WORD __attribute__((amdgpu_flat_work_group_size(threads, threads),                                         \
                                 amdgpu_waves_per_eu(((threads) / 64 * (blocks) + 3) / 4))) void
@@ -54,8 +56,8 @@ template <class A> struct same_type<A, A> { static constexpr bool value = true; 
 TW_FN u32 bits_of(float x) { return __builtin_bit_cast(u32, x); }
 TW_FN u32 bits_of(i32 x) { return (u32)x; }
 TW_FN float float_of(u32 x) { return __builtin_bit_cast(float, x); }
-TW_FN int min(int a, int b) { return a < b ? a : b; }
-TW_FN int max(int a, int b) { return a > b ? a : b; }
+constexpr TW_FN int min(int a, int b) { return a < b ? a : b; }
+constexpr TW_FN int max(int a, int b) { return a > b ? a : b; }
 TW_FN float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); }
 
 /* Two values as two elements of Type, the first below, in a word of their size; floats to nearest, ties to even. */
@@ -390,6 +392,44 @@ template <class Tile, int Groups> struct copier_across {
   }
 };
 
+/* A value is made by here, and not where it is used: of a lane, and the same for all of a group. */
+template <class Value> TW_FN void made_here(Value &v) { asm volatile("" : "+v"(v)); }
+template <class Value> TW_FN void made_here_for_all(Value &v) { asm volatile("" : "+s"(v)); }
+
+/* Tiles of such a matrix one below the other, as far as its rows go: `next` is a few scalar instructions. */
+template <class Tile, int Groups> struct copier_down : copier_across<Tile, Groups> {
+  using base = copier_across<Tile, Groups>;
+  static constexpr int pieces = base::each;
+  u32 whole, last, down_bytes;
+  int left;
+
+  TW_FN copier_down(const typename base::type *matrix, i64 ld_, int cols, int rows_) : base(matrix, ld_, 0, cols, rows_) {
+    const u32 end = (u32)base::have * base::size;
+    whole = (u32)(Tile::rows - 1) * base::pitch + end;
+    last = (u32)((rows_ + Tile::rows - 1) % Tile::rows) * base::pitch + end;
+    down_bytes = (u32)Tile::rows * base::pitch;
+    left = rows_;
+  }
+  TW_FN void next() {
+    base::from = (const typename base::type *)((const u8 *)base::from + down_bytes);
+    left -= Tile::rows;
+    made_here_for_all(base::from);
+    made_here_for_all(left);
+  }
+#ifdef __gfx950__
+  TW_FN void copy_piece(Tile to, int i) const {
+    const u32 bytes = left > Tile::rows ? whole : left > 0 ? last : 0;
+    const __amdgpu_buffer_rsrc_t r = __builtin_amdgcn_make_buffer_rsrc((void *)base::from, 0, bytes, 0x00020000);
+    __builtin_amdgcn_raw_ptr_buffer_load_lds(r, to.at + (u32)i * base::stride + (u32)base::group * 1024u, 16,
+                                             base::offset[base::regular ? 0 : i], base::group_offset(i), 0, 0);
+  }
+  TW_FN void copy(Tile to) const {
+#pragma unroll
+    for (int i = 0; i < pieces; i++) copy_piece(to, i);
+  }
+#endif
+};
+
 /* By all Groups groups, from any address and pitches: element (row, col) lies at from[row * below + col * right]; rows and
  * columns that the matrix does not have become zeros. A sync follows. */
 template <int Groups, class Tile, class Type>
@@ -418,6 +458,11 @@ TW_FN void copy_by_groups(Tile to, const Type *from, i64 below, i64 right, int r
 struct place {
   int row, col;
 };
+/* Blocks go to `chips` chiplets in turn: numbered anew so that each has one range of them. */
+template <int chips> TW_FN int range_of_chip(int t, int blocks) {
+  const int chip = t % chips;
+  return chip * (blocks / chips) + min(chip, blocks % chips) + t / chips;
+}
 /* Blocks go to `chips` chiplets in turn. They are numbered anew so that `chunk` neighbours run on one chiplet, and walk the
  * tiles in windows of `window` rows of them, down first (HipKittens, algorithm 1; where there is no whole set of chunks,
  * each chiplet has one range). window 0: row by row. */
@@ -427,7 +472,7 @@ template <int window, int chunk, int chips> TW_FN place place_of_chips(int t, in
   const int blocks = rows * cols, set = chips * run, whole = blocks / set * set, chip = t % chips, local = t / chips;
   int number = t;
   if (whole == 0)
-    number = chip * (blocks / chips) + min(chip, blocks % chips) + local;
+    number = range_of_chip<chips>(t, blocks);
   else if (t < whole)
     number = local / run * set + chip * run + local % run;
   const int band = height * cols, first = number / band * height, in = number % band;

@@ -143,6 +143,10 @@ template <class Product, class Tile> TW_FN u32 read_address(Tile from, int first
 }
 
 #ifdef __gfx950__
+/* A read that transposes 4 x 16 elements of 16 lanes. `restrict`, as else the compiler lets it wait for all copies to LDS. */
+TW_FN u32x2 read_turned(const TW_LOCAL u8 *__restrict at) {
+  return __builtin_bit_cast(u32x2, __builtin_amdgcn_ds_read_tr16_b64_v4i16((TW_LOCAL i16x4 *)at));
+}
 /* The same of a tile that is stored k x rows, of elements of 16 bits: reads that transpose. Lane l of 16 reads four columns
  * of row l / 4 and gets four rows of column l (layout/lds.h). */
 template <class Product, int Count, int Steps, class Tile>
@@ -261,6 +265,11 @@ TW_FN void mma_abt_beside(acc<Product, Rows, Cols> &sums, const operand<Product,
     sums.value[i][j] = Product::of(b.value[j][0], a.value[i][0], sums.value[i][j]);
   });
   fixed_here();
+}
+/* Of Count calls those behind the n-th of Products, where they are spread evenly from the First-th on. */
+template <int Count, int Products, int First, int N, class F> TW_FN void share(F &&f) {
+  constexpr int among = Products - First, n = N < First ? 0 : N - First, more = N < First ? 0 : 1;
+  repeat<(n + more) * Count / among, n * Count / among>(f);
 }
 /* Which of A + B calls is the x-th, where those of two kinds take turns as long as there are both: 0 .. A - 1, or A + that of B. */
 template <int A, int B> constexpr int in_turn(int x) {

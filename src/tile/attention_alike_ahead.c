@@ -1,0 +1,136 @@
+/* attention_alike_ahead.c - writes the loop of attention's forward pass whose products have other work among them: scores of the
+ * next keys are multiplied while the rest of the weights of these are made; values of these while the next scores' largest are
+ * looked for and the first of their weights are made.
+ *
+ * The order is fixed in the source, one matrix instruction at a time, as compilers move what does not touch memory to where it is
+ * used. Behind each instruction stand reads of LDS for the LATE-th next one, and its share of the other work. In each step there
+ * is one barrier, before the last LAST products: then all reads of its tiles are done, and copies may fill them again, which
+ * stand among the scores behind it. Keys are a tile ahead of values, so two stages do; they are known where they are used, as the
+ * loop has two steps. Tiles beyond the last are zeros, and hidden. */
+#include "tile/attention_alike.h"
+
+static const char constants[] =
+    "  /* Products of a step, in order: scores by scores_of, values by values_of. LATE: a read is for the LATE-th "
+    "next. */\n"
+    "  using softmax = softmax_state<product, ROWS, TILES>;\n"
+    "  constexpr int PARTS = softmax::steps, KS = TILES * DEEP, VS = WIDE * PARTS, WEIGHS = softmax::weighs;\n"
+    "  constexpr int LATE = min(6, min(KS, VS)), LAST = min(4, VS) * ROWS, FIRST = min(2, VS - 1) * ROWS;\n"
+    "  constexpr int EARLY = WEIGHS / 2, COPIES = from_k.pieces + from_v.pieces + 2;\n"
+    "  constexpr int each_step = from_k.pieces + from_v.pieces;\n"
+    "  using weights_of = operand<product, ROWS, PARTS>;\n"
+    "  using scores_of = acc<product, ROWS, TILES>;\n"
+    "  float by[ROWS];\n"
+    "  operand<product, KS, 1> of_k;\n"
+    "  operand<product, VS, 1> of_v;\n";
+
+static const char words[] =
+    "  const auto read_k = [&](auto n, auto slot) TW_INLINE {\n"
+    "    operand<product, 1, 1> one;\n"
+    "    load(one, ks[slot.value], n.value / DEEP * product::side, n.value % DEEP);\n"
+    "    of_k.value[n.value][0] = one.value[0][0];\n"
+    "  };\n"
+    "  const auto read_v = [&](auto n, auto slot) TW_INLINE {\n"
+    "    auto &to = of_v.value[n.value][0];\n"
+    "    load_values_half<0, product>(to, vs[slot.value], n.value / WIDE * product::deep, n.value % WIDE);\n"
+    "    load_values_half<1, product>(to, vs[slot.value], n.value / WIDE * product::deep, n.value % WIDE);\n"
+    "  };\n"
+    "  const auto make_scores = [&](auto n, scores_of &scores) TW_INLINE {\n"
+    "    constexpr int o = n.value / ROWS, i = n.value % ROWS;\n"
+    "    auto &sum = scores.value[i][o / DEEP];\n"
+    "    sum = product::of(of_k.value[o][0], left.value[i][o % DEEP], o % DEEP ? sum : typename product::sum{});\n"
+    "  };\n"
+    "  const auto add_values = [&](auto n, const weights_of &weights) TW_INLINE {\n"
+    "    constexpr int o = n.value / ROWS, i = n.value % ROWS;\n"
+    "    auto &sum = sums.value[i][o % WIDE];\n"
+    "    sum = product::of(of_v.value[o][0], weights.value[i][o / WIDE], sum);\n"
+    "  };\n"
+    "  const auto hide_unseen = [&](scores_of &scores, int s) TW_INLINE {\n"
+    "    const int end = CAUSAL ? min(sk, own + 1 + sk - sq) : sk; /* of what the first query sees */\n"
+    "    if (s * KEYS + KEYS > end) hide<CAUSAL>(scores, s * KEYS, sk, own, sk - sq);\n"
+    "  };\n"
+    "  const auto copy = [&](auto n, auto slot) TW_INLINE { /* keys into their own place, values into the other */\n"
+    "    constexpr int c = n.value, v = c - from_k.pieces - 1;\n"
+    "    if constexpr (c < from_k.pieces) from_k.copy_piece(ks[slot.value], c);\n"
+    "    if constexpr (c == from_k.pieces) from_k.next();\n"
+    "    if constexpr (v >= 0 && v < from_v.pieces) from_v.copy_piece(vs[1 - slot.value], v);\n"
+    "    if constexpr (v == from_v.pieces) from_v.next();\n"
+    "  };\n";
+
+static const char step[] =
+    "  /* Weights of step s, those of EARLY on; scores and the first weights of step s + 1. */\n"
+    "  const auto step = [&](auto slot, int s, scores_of &scores, scores_of &next, weights_of &weights, weights_of &"
+    "next_weights) TW_INLINE {\n"
+    "    constexpr known<1 - slot.value> other{};\n"
+    "    repeat<KS * ROWS>([&](auto n) TW_INLINE {\n"
+    "      constexpr int late = n.value / ROWS + LATE;\n"
+    "      make_scores(n, next);\n"
+    "      fixed_here();\n"
+    "      if constexpr (n.value % ROWS == 0 && late < KS) read_k(known<late>{}, other);\n"
+    "      if constexpr (n.value % ROWS == 0 && late >= KS) read_v(known<late - KS>{}, slot);\n"
+    "      share<COPIES, KS * ROWS, 1, n.value>([&](auto c) TW_INLINE { copy(c, slot); });\n"
+    "      share<WEIGHS - EARLY, KS * ROWS, 0, n.value>([&](auto w) TW_INLINE {\n"
+    "        state.template weigh<EARLY + w.value>(weights, scores, factor);\n"
+    "      });\n"
+    "      fixed_here();\n"
+    "    });\n"
+    "    hide_unseen(next, s + 1);\n"
+    "    bool grows = false;\n"
+    "    repeat<VS * ROWS>([&](auto n) TW_INLINE {\n"
+    "      constexpr int late = n.value / ROWS + LATE, line = VS * ROWS - LAST;\n"
+    "      if constexpr (n.value == line) {\n"
+    "        copies_wait<0>();\n"
+    "        reads_wait<0>();\n"
+    "        end_turn();\n"
+    "        repeat<LATE - LAST / ROWS>([&](auto r) TW_INLINE { read_k(r, slot); });\n"
+    "      }\n"
+    "      add_values(n, weights);\n"
+    "      fixed_here();\n"
+    "      if constexpr (n.value % ROWS == 0 && late < VS) read_v(known<late>{}, slot);\n"
+    "      if constexpr (n.value % ROWS == 0 && late >= VS && n.value >= line) read_k(known<late - VS>{}, slot);\n"
+    "      share<softmax::looks + 1 + EARLY, VS * ROWS, FIRST, n.value>([&](auto w) TW_INLINE {\n"
+    "        if constexpr (w.value < softmax::looks) {\n"
+    "          state.template look<w.value>(next);\n"
+    "        } else if constexpr (w.value == softmax::looks) {\n"
+    "          grows = state.grows(factor);\n"
+    "          if (__builtin_expect(grows, 0)) state.grow(by, factor);\n"
+    "        } else {\n"
+    "          state.template weigh<w.value - softmax::looks - 1>(next_weights, next, factor);\n"
+    "        }\n"
+    "      });\n"
+    "      fixed_here();\n"
+    "    });\n"
+    "    if (__builtin_expect(grows, 0)) softmax::shrink(sums, by);\n"
+    "  };\n";
+
+static const char loop[] =
+    "  scores_of even, odd;\n"
+    "  weights_of even_weights, odd_weights;\n"
+    "  from_k.copy(ks[0]);\n"
+    "  from_k.next();\n"
+    "  from_k.copy(ks[1]);\n"
+    "  from_k.next();\n"
+    "  from_v.copy(vs[0]);\n"
+    "  from_v.next();\n"
+    "  copies_wait<each_step>();\n"
+    "  end_turn();\n"
+    "  repeat<KS>([&](auto n) TW_INLINE { read_k(n, known<0>{}); });\n"
+    "  repeat<KS * ROWS>([&](auto n) TW_INLINE { make_scores(n, even); });\n"
+    "  hide_unseen(even, 0);\n"
+    "  repeat<softmax::looks>([&](auto n) TW_INLINE { state.template look<n.value>(even); });\n"
+    "  if (state.grows(factor)) state.grow(by, factor);\n"
+    "  repeat<EARLY>([&](auto n) TW_INLINE { state.template weigh<n.value>(even_weights, even, factor); });\n"
+    "  copies_wait<0>();\n"
+    "  reads_wait<0>();\n"
+    "  end_turn();\n"
+    "  repeat<LATE>([&](auto n) TW_INLINE { read_k(n, known<1>{}); });\n"
+    "  for (int s = 0;;) {\n"
+    "    step(known<0>{}, s, even, odd, even_weights, odd_weights);\n"
+    "    if (++s >= steps) break;\n"
+    "    step(known<1>{}, s, odd, even, odd_weights, even_weights);\n"
+    "    if (++s >= steps) break;\n"
+    "  }\n";
+
+void tw_tile_attention_alike_ahead(tw_text *t) {
+  const char *const part[] = {constants, words, step, loop};
+  for (size_t i = 0; i < sizeof part / sizeof *part; i++) tw_text_add_string(t, part[i]);
+}
