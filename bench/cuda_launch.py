@@ -2,6 +2,7 @@
 
 Used by cuda_rivals.py. Tensors come from torch; the driver is called through ctypes."""
 import ctypes as C
+import os
 import re
 import torch
 
@@ -54,7 +55,7 @@ class Kernel:
 
     def __init__(self, source, cubin, keys, operands, sms):
         self.module, self.keep = C.c_void_p(), [operands]
-        lines = [l[3:].split(None, 1) for l in source.splitlines() if l.startswith("//:")]
+        lines = [(l[3:].split(None, 1) + [""])[:2] for l in source.splitlines() if l.startswith("//:")]
         types = {t: i for i, t in enumerate(TYPES)}
         names = types | dict(keys) | {"sms": sms}
         for name, x in operands.items():
@@ -65,13 +66,14 @@ class Kernel:
         vector = lambda text: tuple([evaluate(x, names) for x in split(text)] + [1, 1, 1])[:3]
         for word, rest in [l for l in lines if l[0] == "let"] + [l for l in lines if l[0] == "workspace"] + [l for l in lines if l[0] not in ("let", "workspace")]:
             if word in ("kernel", "before", "after"):
-                now = {"name": rest.strip(), "cluster": (1, 1, 1), "shared": 0, "args": []}
+                now = {"name": rest.strip(), "cluster": (1, 1, 1), "shared": 0, "args": [], "overlap": False}
                 self.parts.append(now)
             elif word == "let":
                 for x in split(rest):
                     name, value = x.split("=", 1)
                     names[name.strip()] = evaluate(value, names)
             elif word in ("grid", "block", "cluster"): now[word] = vector(rest)
+            elif word == "overlap": now[word] = os.environ.get("OVERLAP", "1") != "0"
             elif word == "shared": now[word] = evaluate(rest, names)
             elif word == "workspace":
                 size = evaluate(rest.replace("zeroed", ""), names)
@@ -122,9 +124,9 @@ class Kernel:
         return out
 
     def launch(self, p):
-        attribute = Attribute(4, 0, (C.c_uint32 * 16)(*p["cluster"]))
+        attributes = [Attribute(4, 0, (C.c_uint32 * 16)(*p["cluster"]))] * (p["cluster"] != (1, 1, 1)) + [Attribute(6, 0, (C.c_uint32 * 16)(1))] * p["overlap"]
         stream = torch.cuda.current_stream().cuda_stream
-        config = Config((C.c_uint * 3)(*p["grid"]), (C.c_uint * 3)(*p["block"]), p["shared"], stream, C.pointer(attribute), int(p["cluster"] != (1, 1, 1)))
+        config = Config((C.c_uint * 3)(*p["grid"]), (C.c_uint * 3)(*p["block"]), p["shared"], stream, (Attribute * 2)(*attributes), len(attributes))
         check(cuda.cuLaunchKernelEx(C.byref(config), p["function"], p["args"], None), f"launch of {p['name']}")
 
     def __call__(self):

@@ -132,9 +132,10 @@ static void cuda_is_not_fooled(void **state) {
   judge_all("cuda", has_device ? "cuda" : "cuda-h200", has_device, 50);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(gemmini_is_not_fooled), cmocka_unit_test(x86_is_not_fooled),
                                      cmocka_unit_test(xdna2_is_not_fooled), cmocka_unit_test(cdna_is_not_fooled),
                                      cmocka_unit_test(cuda_is_not_fooled)};
+  if (argc > 1) cmocka_set_test_filter(argv[1]); /* such as "cuda*" */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -200,7 +200,7 @@ static void operands_in_order_are_the_default(void **state) {
 static void kernels_before_and_after_have_their_own_lines(void **state) {
   (void)state;
   const char *text = "//: before split\n//: grid 7\n//: block 32\n//: args A, workspace(256)\n"
-                     "//: kernel multiply\n//: grid 4\n//: cluster 2\n//: block 256\n//: shared 1024\n"
+                     "//: kernel multiply\n//: grid 4\n//: cluster 2\n//: overlap\n//: block 256\n//: shared 1024\n"
                      "//: workspace 512 + 2 * m * k\n"
                      "//: map t = workspace(bf16, 512) dims(k, m) pitch(2 * k) box(64, 128)\n//: args t, C\n"
                      "//: after finish\n//: grid 9\n//: block 64\n";
@@ -212,6 +212,7 @@ static void kernels_before_and_after_have_their_own_lines(void **state) {
   assert_string_equal(o.kernel[0].name, "split");
   assert_string_equal(o.kernel[2].name, "finish");
   assert_int_equal(o.kernel[0].grid[0] * 100 + o.kernel[1].grid[0] * 10 + o.kernel[2].grid[0], 749);
+  assert_true(!o.kernel[0].overlaps && o.kernel[1].overlaps && !o.kernel[2].overlaps);
   assert_true(!o.kernel[0].clustered && o.kernel[1].clustered && !o.kernel[0].shared && o.kernel[1].shared == 1024);
   assert_true(o.kernel[0].argument[1].kind == TW_LAUNCH_WORKSPACE && o.kernel[0].argument[1].integer == 256);
   assert_int_equal(o.kernel[2].n_arguments, 3);

@@ -222,6 +222,11 @@ static tw_status cluster_word(header *h, const char *p, tw_error *error) {
   return status;
 }
 
+static tw_status overlap_word(header *h, const char *p, tw_error *error) {
+  h->now->overlaps = true;
+  return !*p ? TW_OK : tw_fail(error, TW_USAGE, "overlap takes nothing: '%.40s'", p);
+}
+
 static tw_status shared_word(header *h, const char *p, tw_error *error) {
   const tw_status status = read_bytes(&p, h, &h->now->shared, error);
   return status != TW_OK || !*p ? status : tw_fail(error, TW_USAGE, "one number is enough: '%.40s'", p);
@@ -455,7 +460,8 @@ static const struct {
   tw_status (*read)(header *, const char *, tw_error *);
 } words[] = {{"kernel", kernel_word},   {"before", before_word},       {"after", after_word}, {"let", let_word},
              {"require", require_word}, {"grid", grid_word},           {"block", block_word}, {"cluster", cluster_word},
-             {"shared", shared_word},   {"workspace", workspace_word}, {"map", map_word},     {"args", args_word}};
+             {"shared", shared_word},   {"workspace", workspace_word}, {"map", map_word},     {"args", args_word},
+             {"overlap", overlap_word}};
 enum { WORDS = sizeof words / sizeof *words };
 
 /* ---- the whole header ---- */
@@ -464,10 +470,11 @@ static tw_status read_line(header *h, const char *line, tw_error *error) {
   const size_t length = word_length(line);
   for (size_t i = 0; i < WORDS; i++)
     if (is_word(line, length, words[i].word)) return words[i].read(h, skip(line + length), error);
-  return tw_fail(error, TW_USAGE,
-                 "'%.*s' is no word of a launch; kernel, before, after, let, require, grid, block, cluster, shared, "
-                 "workspace, map and args are",
-                 length ? (int)length : 20, line);
+  return tw_fail(
+      error, TW_USAGE,
+      "'%.*s' is no word of a launch; kernel, before, after, let, require, grid, block, cluster, overlap, shared, "
+      "workspace, map and args are",
+      length ? (int)length : 20, line);
 }
 
 /* Everything in the workspace that is named lies inside of it. */

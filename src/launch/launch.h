@@ -9,6 +9,7 @@
  *   //: grid      ceildiv(n, BN), ceildiv(m, BM)     blocks: x, y, z
  *   //: block     256                                threads of a block: x, y, z
  *   //: cluster   2                                  blocks of a cluster: x, y, z
+ *   //: overlap                                      may begin before what was started before it has ended
  *   //: shared    4 * (BM + BN) * 64 * 2             bytes of dynamic shared memory
  *   //: workspace 4 * m * n zeroed                   bytes; poisoned or, on demand, zeroed before every launch
  *   //: map       tma = A box(64, BM) swizzle(128)   a tensor map over an operand, or over a part of the workspace
@@ -66,7 +67,7 @@ typedef struct tw_launch_map {
 typedef struct tw_launch_kernel {
   char name[TW_LAUNCH_NAME];
   int64_t grid[3], block[3], cluster[3]; /* cluster: 1, 1, 1 if there is none */
-  bool clustered;
+  bool clustered, overlaps;
   int64_t shared; /* bytes */
   size_t n_arguments;
   tw_launch_argument argument[TW_LAUNCH_ARGUMENTS];

@@ -83,6 +83,7 @@ static void write_launch(writer *w) {
   else
     tw_text_add(t, "//: grid      min(sms / TEAM, ceildiv(m, BM * TEAM_M) * ceildiv(n, BN * TEAM_N)) * TEAM\n");
   tw_text_add(t, "//: block     (GROUPS + 1) * %d\n", w->machine->group_threads);
+  tw_text_add(t, "//: overlap\n");
   if (p->team_m * p->team_n > 1) tw_text_add(t, "//: cluster   TEAM\n");
   if (p->split > 1) tw_text_add(t, "//: cluster   SPLIT\n");
   tw_text_add(t, "//: shared    %lld\n", (long long)p->shared_bytes);
@@ -191,6 +192,66 @@ static void write_copies(writer *w) {
   tw_text_add(t, "%s      }\n%s    }\n", in, in);
 }
 
+/* Steps of a tile: one batch of products stays under way while the stage before is given back. */
+static void write_steps(writer *w, const char *product, const char *release) {
+  const tw_tile_gemm_plan *p = &w->p;
+  tw_text *t = &w->text;
+  const char *in = p->promote ? "  " : "", *into = p->promote ? "some" : "sums";
+  const char *begin = p->promote ? "first_step" : "0";
+  tw_text_add(t, "      int before = 0;\n");
+  if (p->promote)
+    tw_text_add(t, "      clear(sums);\n      for (int s = 0; s < steps;) {\n"
+                   "        const int first_step = s, end = min(s + TOGETHER, steps);\n"
+                   "#pragma unroll 1\n        for (; s < end; s++, at.next()) {\n");
+  else
+    tw_text_add(t, "#pragma unroll 1\n      for (int s = 0; s < steps; s++, at.next()) {\n");
+  tw_text_add(t, "%s        full[at.slot].wait(at.parity);\n", in);
+  if (p->turns) tw_text_add(t, "        if (s == steps - 1 && thread == 0) turn[(worker + 1) %% GROUPS].arrive();\n");
+  tw_text_add(
+      t,
+      "%s        mma_begin();\n%s        mma_%s(%s, as[at.slot], bs[at.slot], s > %s%s);\n%s        mma_commit();\n"
+      "%s        if (s > %s) {\n%s          mma_wait<1>();\n%s          %s\n%s        }\n"
+      "%s        before = at.slot;\n%s      }\n",
+      in, in, product, into, begin, p->turns ? "" : ", worker * ROWS", in, in, begin, in, in, release, in, in, in);
+  tw_text_add(t, "%s      mma_wait<0>();\n%s      mma_settle(%s);\n%s      %s\n", in, in, into, in, release);
+  if (p->promote) tw_text_add(t, "        add(sums, some);\n      }\n");
+}
+
+/* Each step has factors of its own: while the products of one are scaled and added, those of the next are under way in
+ * sums of their own. */
+static void write_block_steps(writer *w, const char *product, const char *release) {
+  const tw_tile_gemm_plan *p = &w->p;
+  tw_text *t = &w->text;
+  tw_text_add(t,
+              "      const int blocks = (k + 127) / 128;\n"
+              "      const auto factors_of = [&](int s) {\n        const int block = %ss;\n"
+              "        const float of_b = SB[%s];\n"
+              "        return row_factors<ROWS>([&](int i) { return row + i < m ? SA[%s] * of_b : 0.f; });\n      };\n",
+              p->parts > 1 ? "begin + " : "",
+              w->g.b_transposed ? "col / 128 * blocks + block" : "block * ((n + 127) / 128) + col / 128",
+              w->g.a_transposed ? "(i64)block * m + row + i" : "(i64)(row + i) * blocks + block");
+  tw_text_add(t,
+              "      ring<STAGES> done = at; /* with products under way */\n"
+              "      const auto multiply = [&](decltype(sums) &to) {\n        full[at.slot].wait(at.parity);\n"
+              "        mma_forget(to);\n        mma_begin();\n"
+              "        mma_%s(to, as[at.slot], bs[at.slot], false, worker * ROWS);\n        mma_commit();\n"
+              "        at.next();\n      };\n"
+              "      const auto take = [&](decltype(sums) &from, const row_factors<ROWS> &factors) {\n        "
+              "mma_settle(from);\n"
+              "        const int before = done.slot;\n        %s\n        done.next();\n"
+              "        add(sums, from, factors);\n      };\n",
+              product, release);
+  tw_text_add_string(
+      t, "      clear(sums);\n      int s = 0;\n      auto even = factors_of(0);\n      multiply(some);\n"
+         "#pragma unroll 1\n      for (; s + 2 < steps; s += 2) {\n        const auto odd = factors_of(s + 1);\n"
+         "        multiply(others);\n        mma_wait<1>();\n        take(some, even);\n"
+         "        even = factors_of(s + 2);\n        multiply(some);\n        mma_wait<1>();\n"
+         "        take(others, odd);\n      }\n"
+         "      if (s + 1 < steps) {\n        const auto odd = factors_of(s + 1);\n        multiply(others);\n"
+         "        mma_wait<1>();\n        take(some, even);\n        mma_wait<0>();\n        take(others, odd);\n"
+         "      } else {\n        mma_wait<0>();\n        take(some, even);\n      }\n");
+}
+
 static void write_products(writer *w) {
   const tw_tile_gemm_plan *p = &w->p;
   tw_text *t = &w->text;
@@ -202,7 +263,8 @@ static void write_products(writer *w) {
               "    ring<STAGES> at;\n    acc<ROWS, BN, mma_sum<%s>::type> sums;\n",
               factor_word(w, w->g.a));
   if (p->promote)
-    tw_text_add(t, "    acc<ROWS, BN, mma_sum<%s>::type> some; /* of TOGETHER steps */\n", factor_word(w, w->g.a));
+    tw_text_add(t, "    acc<ROWS, BN, mma_sum<%s>::type> some%s\n", factor_word(w, w->g.a),
+                w->g.scales == TW_GEMM_SCALES_BLOCK ? ", others; /* of a step each */" : "; /* of TOGETHER steps */");
   if (p->turns)
     tw_text_add(t, "    int number = 0;\n    for (int t = first; t < tiles; t += step, number++) {\n"
                    "      if (number %% GROUPS != worker) {\n        at.skip(steps);\n        continue;\n      }\n");
@@ -215,41 +277,10 @@ static void write_products(writer *w) {
   static const char *const product[2][2] = {{"abt", "ab"}, {"atbt", "atb"}};
   const char *release =
       team ? "if (thread < TEAM) empty[before].arrive_at(thread);" : "if (thread == 0) empty[before].arrive();";
-  const bool blocks = w->g.scales == TW_GEMM_SCALES_BLOCK;
-  const char *in = p->promote ? "  " : "", *into = p->promote ? "some" : "sums";
-  tw_text_add(t, "      int before = 0;\n");
-  if (blocks)
-    tw_text_add(
-        t,
-        "      const int blocks = (k + 127) / 128;\n"
-        "      const auto factors_of = [&](int s) {\n        const int block = %ss;\n"
-        "        const float of_b = SB[%s];\n"
-        "        return row_factors<ROWS>([&](int i) { return row + i < m ? SA[%s] * of_b : 0.f; });\n      };\n"
-        "      auto factors = factors_of(0);\n",
-        p->parts > 1 ? "begin + " : "",
-        w->g.b_transposed ? "col / 128 * blocks + block" : "block * ((n + 127) / 128) + col / 128",
-        w->g.a_transposed ? "(i64)block * m + row + i" : "(i64)(row + i) * blocks + block");
-  if (p->promote)
-    tw_text_add(t, "      clear(sums);\n      for (int s = 0; s < steps;) {\n"
-                   "        const int first_step = s, end = min(s + TOGETHER, steps);\n");
-  if (blocks) /* of the next step: the products of this one hide where they come from */
-    tw_text_add_string(t, "        const auto next = factors_of(min(s + 1, steps - 1));\n");
-  if (p->promote)
-    tw_text_add(t, "#pragma unroll 1\n        for (; s < end; s++, at.next()) {\n");
+  if (w->g.scales == TW_GEMM_SCALES_BLOCK)
+    write_block_steps(w, product[p->across_a][p->across_b], release);
   else
-    tw_text_add(t, "#pragma unroll 1\n      for (int s = 0; s < steps; s++, at.next()) {\n");
-  tw_text_add(t, "%s        full[at.slot].wait(at.parity);\n", in);
-  if (p->turns) tw_text_add(t, "        if (s == steps - 1 && thread == 0) turn[(worker + 1) %% GROUPS].arrive();\n");
-  tw_text_add(
-      t,
-      "%s        mma_begin();\n%s        mma_%s(%s, as[at.slot], bs[at.slot], s > %s%s);\n%s        mma_commit();\n"
-      "%s        if (s > %s) {\n%s          mma_wait<1>();\n%s          %s\n%s        }\n"
-      "%s        before = at.slot;\n%s      }\n",
-      in, in, product[p->across_a][p->across_b], into, p->promote ? "first_step" : "0",
-      p->turns ? "" : ", worker * ROWS", in, in, p->promote ? "first_step" : "0", in, in, release, in, in, in);
-  tw_text_add(t, "%s      mma_wait<0>();\n%s      mma_settle(%s);\n%s      %s\n", in, in, into, in, release);
-  if (p->promote)
-    tw_text_add(t, "        add(sums, some%s;\n      }\n", blocks ? ", factors);\n        factors = next" : ")");
+    write_steps(w, product[p->across_a][p->across_b], release);
   if (p->split > 1)
     tw_text_add(
         t,
@@ -358,7 +389,8 @@ static void write_tiled(writer *w) {
               arrivals, p->turns ? "" : "GROUPS * ");
   if (p->turns) tw_text_add(t, "    for (int i = 0; i < GROUPS; i++) turn[i].init(1);\n");
   if (p->split > 1) tw_text_add(t, "    all.init((SPLIT - 1) * GROUPS * group_threads);\n");
-  tw_text_add(t, "    barriers_ready();\n  }\n  %s();\n", team || p->split > 1 ? "sync_team" : "sync_block");
+  tw_text_add(t, "    barriers_ready();\n  }\n  %s();\n  earlier_ended();\n  next_may_begin();\n",
+              team || p->split > 1 ? "sync_team" : "sync_block");
   tw_text_add(t, "  const int rank = %s, team_row = %s, team_col = %s;\n",
               team || p->split > 1 ? "rank_of_team()"
               : p->parts > 1       ? "block_of_grid() % PARTS"

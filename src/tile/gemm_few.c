@@ -194,6 +194,7 @@ static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_ge
       "= %d\n//: let       PIECES = STEP / 32 / WARPS, THREADS = BN / ROWS * WARPS * %d\n",
       p->n, p->k, p->rows, p->warps, p->few, p->stages, p->split, machine->warp_threads);
   tw_text_add(t, "//: require   m <= FEW\n//: grid      ceildiv(n, BN) * SPLIT\n//: block     THREADS + %d\n", COPYING);
+  tw_text_add(t, "//: overlap\n");
   if (p->split > 1) tw_text_add(t, "//: cluster   SPLIT\n");
   tw_text_add(t,
               "//: shared    %lld\n//: map       a = A box(64, FEW) swizzle(128)\n"
@@ -250,7 +251,7 @@ static void write_kernel(tw_text *t, const tw_gemm *g, const PLAN *p) {
       "  const int warp = warp_of_block();\n"
       "  if (thread_of_block() == THREADS) {\n    prefetch(a);\n    prefetch(b);\n"
       "    for (int i = 0; i < STAGES; i++) {\n      full[i].init(1);\n      empty[i].init(THREADS / 32);\n    }\n"
-      "    barriers_ready();\n  }\n  sync_block();\n"
+      "    barriers_ready();\n  }\n  sync_block();\n  earlier_ended();\n  next_may_begin();\n"
       "  const int rank = %s, whole = (k + STEP - 1) / STEP, begin = whole * rank / SPLIT;\n"
       "  const int steps = whole * (rank + 1) / SPLIT - begin, col = block_of_grid() / SPLIT * BN;\n"
       "  ring<STAGES> at;\n"

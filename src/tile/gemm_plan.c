@@ -172,7 +172,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   if (p->registers_copy && p->registers_copy < COPY_BY_THREADS && (!p->copies_a || !p->copies_b))
     return tw_fail(error, TW_USAGE, "registers copy=%d: this pitch or layout is copied by threads, which takes %d",
                    p->registers_copy, COPY_BY_THREADS);
-  const int sums = rows / 64 * p->n / 2 * (p->promote ? 2 : 1);
+  const int sums = rows / 64 * p->n / 2 * (g->scales == TW_GEMM_SCALES_BLOCK ? 3 : p->promote ? 2 : 1);
   int have =
       p->registers_copy ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
   if (have > THREAD_MAX) have = THREAD_MAX;

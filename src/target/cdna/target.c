@@ -119,10 +119,11 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
     status = cdna_launch_of(t, p, lines ? lines : source, lines ? header : length, &a->launch, error);
     free(lines);
   }
-  for (size_t i = 0; a && i < a->launch.n_kernels; i++) clustered |= a->launch.kernel[i].clustered;
+  for (size_t i = 0; a && i < a->launch.n_kernels; i++)
+    clustered |= a->launch.kernel[i].clustered | a->launch.kernel[i].overlaps;
   if (status == TW_OK && (a->launch.n_maps || clustered))
-    status = tw_fail(error, TW_FAILED, "%s has neither tensor maps nor clusters: leave those lines of the header out",
-                     t->name);
+    status = tw_fail(error, TW_FAILED,
+                     "%s has neither tensor maps, clusters nor overlap: leave those lines of the header out", t->name);
   if (status == TW_OK && is_object) {
     size = length - header;
     a->bytes = tw_new(size, 1);

@@ -23,13 +23,14 @@ typedef struct CUtensorMap_st {
   _Alignas(64) uint64_t opaque[16];
 } CUtensorMap;
 
-enum { CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4 };
+enum { CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION = 6 };
 typedef struct CUlaunchAttribute_st {
   int id;
   char pad[4];
   union {
     char all[64];
     unsigned cluster[3];
+    int programmatic;
   } value;
 } CUlaunchAttribute;
 

@@ -21,7 +21,8 @@ typedef struct writer {
 
 static void write_vocabulary(tw_text *t) {
   static const char *const headers[] = {"cuda/runtime/tile_core.cuh", "cuda/runtime/tile_few.cuh",
-                                        "cuda/runtime/tile_mma.cuh", "cuda/runtime/tile_rows.cuh"};
+                                        "cuda/runtime/tile_mma.cuh", "cuda/runtime/tile_rows.cuh",
+                                        "cuda/runtime/tile_stream.cuh"};
   for (size_t h = 0; h < sizeof headers / sizeof *headers; h++) {
     const tw_embedded *e = tw_embedded_find(headers[h]);
     if (e) tw_export_lines(t, (const char *)e->data, e->size);
@@ -60,15 +61,23 @@ static void write_kernel(writer *w, const tw_launch_kernel *k) {
   tw_text_add(t, "  { // kernel %s\n", k->name);
   tw_export_arguments(t, w->e, w->launch, k);
   tw_text_add(t,
-              "    cudaLaunchAttribute cluster = {};\n    cluster.id = cudaLaunchAttributeClusterDimension;\n"
-              "    cluster.val.clusterDim.x = %" PRId64 ", cluster.val.clusterDim.y = %" PRId64
-              ", cluster.val.clusterDim.z = %" PRId64 ";\n",
-              k->cluster[0], k->cluster[1], k->cluster[2]);
+              "    cudaLaunchConfig_t c = {};\n    cudaLaunchAttribute attribute[2] = {};\n    c.attrs = attribute;\n");
+  if (k->clustered)
+    tw_text_add(t,
+                "    attribute[c.numAttrs].id = cudaLaunchAttributeClusterDimension;\n"
+                "    attribute[c.numAttrs].val.clusterDim.x = %" PRId64 ";\n"
+                "    attribute[c.numAttrs].val.clusterDim.y = %" PRId64 ";\n"
+                "    attribute[c.numAttrs++].val.clusterDim.z = %" PRId64 ";\n",
+                k->cluster[0], k->cluster[1], k->cluster[2]);
+  if (k->overlaps)
+    tw_text_add_string(
+        t, "    // It may begin before what the stream has before it has ended, for which it waits itself.\n"
+           "    attribute[c.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;\n"
+           "    attribute[c.numAttrs++].val.programmaticStreamSerializationAllowed = 1;\n");
   tw_text_add(t,
-              "    cudaLaunchConfig_t c = {};\n    c.gridDim = dim3(%" PRId64 ", %" PRId64 ", %" PRId64
-              ");\n    c.blockDim = dim3(%" PRId64 ", %" PRId64 ", %" PRId64 ");\n    c.dynamicSmemBytes = %" PRId64
-              ";\n    c.stream = stream;\n    c.attrs = &cluster;\n    c.numAttrs = %d;\n",
-              k->grid[0], k->grid[1], k->grid[2], k->block[0], k->block[1], k->block[2], k->shared, k->clustered);
+              "    c.gridDim = dim3(%" PRId64 ", %" PRId64 ", %" PRId64 ");\n    c.blockDim = dim3(%" PRId64
+              ", %" PRId64 ", %" PRId64 ");\n    c.dynamicSmemBytes = %" PRId64 ";\n    c.stream = stream;\n",
+              k->grid[0], k->grid[1], k->grid[2], k->block[0], k->block[1], k->block[2], k->shared);
   if (k->shared)
     tw_text_add(t,
                 "    cudaError_t set = cudaFuncSetAttribute((const void *)%s, "

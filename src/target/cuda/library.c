@@ -19,6 +19,7 @@ struct tw_device_planned {
   CUfunction function[TW_LAUNCH_KERNELS];
   size_t n_operands;
   tw_schedule schedule;
+  bool ours; /* written from a schedule: then it keeps what its launch promises */
 };
 
 enum { INVALID_CONTEXT = 201 };
@@ -44,10 +45,12 @@ static tw_status source_of(const tw_target *t, const tw_problem *p, const tw_wis
   const char *name = cuda_config_here()->name;
   char target[64];
   bool exact = false;
+  out->ours = true;
   snprintf(target, sizeof target, "cuda-%s", name);
   const char *const names[] = {t->name, target};
   for (size_t i = 0; wisdom && i < sizeof names / sizeof *names; i++) {
     const tw_wisdom_entry *e = tw_wisdom_find_source(wisdom, names[i], p);
+    if (e) out->ours = false;
     if (e) return (*source = strdup(e->source)) ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
     if (!(e = tw_wisdom_find(wisdom, names[i], p, &exact))) continue;
     if (tw_target_emit(t, p, &e->schedule, source, NULL) == TW_OK) {
@@ -124,9 +127,9 @@ tw_status tw_device_launch(const tw_device_planned *p, void *const operands[], v
   if (l->zeroed && l->workspace) result = driver.cuMemsetD8Async(room, 0, (size_t)l->workspace, stream);
   for (size_t k = 0; !result && k < l->n_kernels; k++) {
     cuda_arguments arguments;
-    CUlaunchAttribute cluster;
+    CUlaunchAttribute attribute[CUDA_ATTRIBUTES];
     result = cuda_make_arguments(&driver, l, k, operand, room, &arguments, &map);
-    const CUlaunchConfig config = cuda_make_config(&l->kernel[k], stream, &cluster);
+    const CUlaunchConfig config = cuda_make_config(&l->kernel[k], stream, p->ours, attribute);
     if (!result) result = driver.cuLaunchKernelEx(&config, p->function[k], arguments.at, NULL);
   }
   return result ? fail(result, "the driver does not launch the kernel", error) : TW_OK;

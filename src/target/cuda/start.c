@@ -60,15 +60,19 @@ CUresult cuda_make_arguments(const cuda_driver *d, const tw_launch *l, size_t ke
   return result;
 }
 
-CUlaunchConfig cuda_make_config(const tw_launch_kernel *k, CUstream stream, CUlaunchAttribute *cluster) {
-  CUlaunchConfig c = {
-      .shared_bytes = (unsigned)k->shared, .stream = stream, .attributes = cluster, .n_attributes = k->clustered};
-  *cluster = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+CUlaunchConfig cuda_make_config(const tw_launch_kernel *k, CUstream stream, bool early,
+                                CUlaunchAttribute attribute[CUDA_ATTRIBUTES]) {
+  CUlaunchConfig c = {.shared_bytes = (unsigned)k->shared, .stream = stream, .attributes = attribute};
+  CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
   for (int d = 0; d < 3; d++) {
     c.grid[d] = (unsigned)k->grid[d];
     c.block[d] = (unsigned)k->block[d];
-    cluster->value.cluster[d] = (unsigned)k->cluster[d];
+    cluster.value.cluster[d] = (unsigned)k->cluster[d];
   }
+  if (k->clustered) attribute[c.n_attributes++] = cluster;
+  if (early && k->overlaps)
+    attribute[c.n_attributes++] =
+        (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION, .value = {.programmatic = 1}};
   return c;
 }
 

@@ -18,8 +18,10 @@ typedef struct cuda_arguments {
 /* Fills it; maps are encoded for where the operands lie. On failure *map is the one that the driver refuses. */
 CUresult cuda_make_arguments(const cuda_driver *, const tw_launch *, size_t kernel, const CUdeviceptr operand[],
                              CUdeviceptr workspace, cuda_arguments *, uint32_t *map);
-/* The launch's numbers; `cluster` is room for an attribute. */
-CUlaunchConfig cuda_make_config(const tw_launch_kernel *, CUstream, CUlaunchAttribute *cluster);
+enum { CUDA_ATTRIBUTES = 2 };
+/* The launch's numbers, with room for its attributes. `early`: may it begin before what the stream has before it has ended,
+ * where it says so itself? */
+CUlaunchConfig cuda_make_config(const tw_launch_kernel *, CUstream, bool early, CUlaunchAttribute[CUDA_ATTRIBUTES]);
 /* What a function has to be told before it can be started so. */
 CUresult cuda_allow(const cuda_driver *, const tw_launch_kernel *, CUfunction);
 

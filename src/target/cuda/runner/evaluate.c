@@ -35,7 +35,7 @@ typedef struct process {
   CUstream stream;
   CUevent *event; /* 2 * CUDA_LAUNCHES_MAX + 2 */
   CUlaunchConfig config[TW_LAUNCH_KERNELS];
-  CUlaunchAttribute attribute[TW_LAUNCH_KERNELS][1];
+  CUlaunchAttribute attribute[TW_LAUNCH_KERNELS][CUDA_ATTRIBUTES];
   cuda_arguments arguments[TW_LAUNCH_KERNELS];
   cuda_reply reply;
 } process;
@@ -184,7 +184,7 @@ static void load_kernel(process *p, CUmodule module, size_t k) {
   p->reply.stage = CUDA_LAUNCHING;
   const CUresult allowed = cuda_allow(&p->cuda, l, f);
   if (allowed) give_up(p, allowed, NULL);
-  p->config[k] = cuda_make_config(l, p->stream, p->attribute[k]);
+  p->config[k] = cuda_make_config(l, p->stream, false, p->attribute[k]); /* alone on the device */
   make_arguments(p, k);
   if (k != p->orders->launch.main) return;
   const int threads = (int)(l->block[0] * l->block[1] * l->block[2]);

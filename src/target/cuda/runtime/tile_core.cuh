@@ -280,6 +280,11 @@ TW_FN void sync_team() {
   asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 }
 
+/* A kernel whose launch says `overlap` may begin before what was started before it has ended: it touches memory behind
+ * earlier_ended() alone. next_may_begin(), in all blocks, lets the next one do so. */
+TW_FN void earlier_ended() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+TW_FN void next_may_begin() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
 /* ---- barriers ---- */
 
 /* A phase of a barrier ends when `count` arrivals and all announced bytes are there. Waiting names the parity of the
