@@ -11,6 +11,7 @@
 #include "target/cuda/tiles.h"
 #include "tile/gemm_few.h"
 #include "tile/gemm_kernel.h"
+#include "tile/gemm_stream.h"
 
 static const cuda_config *config;
 static tw_tile_machine machine;
@@ -215,11 +216,8 @@ static void kernels_of_few_rows_compile(void **state) {
     const char *problem, *schedule;
     int64_t box;
   } cases[] = {
-      {"m=5 n=1000 k=2880 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1 bias=row", "few n=64 k=512 rows=32 warps=4;blocks 2",
-       128},
       {"m=16 n=4096 k=4096 a=bf16 b=i4 c=f32 acc=f32 packed=1 group=128", "few n=32 k=512 rows=32 warps=4;split 2",
        128},
-      {"m=1 n=28672 k=8192 a=bf16 b=ternary c=bf16 acc=f32 packed=1", "few n=224 k=512 rows=32 warps=4", 128},
       {"m=21 n=300 k=1000 a=f16 b=f16 c=f32 acc=f32 b_transposed=1 relu=1", "few n=16 k=256 rows=16 warps=8;split 3",
        64},
   };
@@ -244,6 +242,42 @@ static void kernels_of_few_rows_compile(void **state) {
     assert_int_equal(l.map[0].box[0] * l.map[0].box[1] * plan.k / 64, plan.few * plan.k);
     assert_int_equal(l.map[1].box[0], cases[i].box);
     assert_int_equal(l.map[1].box[1], plan.n);
+    if (cuda_need_compiler(&error) == TW_OK) {
+      if (cuda_build(config, &p, source, strlen(source), false, &kernel, &error) != TW_OK)
+        fail_msg("%s\n%s", error.text, source);
+      assert_int_equal(kernel.resources[0].spill_stores + kernel.resources[0].spill_loads, 0);
+      cuda_kernel_free(&kernel);
+    }
+    free(source);
+  }
+}
+
+/* Weights that go straight to registers: likewise. A that has no room is shared by as many blocks as it takes. */
+static void kernels_of_streams_compile(void **state) {
+  static const struct {
+    const char *problem, *schedule;
+    int split;
+  } cases[] = {
+      {"m=5 n=1000 k=2880 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1 bias=row", "stream n=64 rows=16 warps=2;blocks 2", 1},
+      {"m=16 n=8192 k=8192 a=bf16 b=ternary c=f32 acc=f32 packed=1", "stream n=128 rows=32 warps=4", 2},
+  };
+  (void)state;
+  tw_error error;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const tw_problem p = problem_of(cases[i].problem);
+    const tw_schedule s = schedule_of(cases[i].schedule);
+    tw_tile_stream_plan plan;
+    tw_launch l;
+    cuda_kernel kernel;
+    char *source;
+    if (tw_tile_emit(&tw_tile_stream, &machine, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
+    assert_int_equal(cuda_launch_of(config, &p, source, strlen(source), &l, &error), TW_OK);
+    assert_int_equal(tw_tile_plan_of(&tw_tile_stream, &machine, &p, &s, &plan, &error), TW_OK);
+    assert_int_equal(plan.split, cases[i].split);
+    assert_int_equal(l.kernel[0].shared, plan.shared_bytes);
+    assert_int_equal(l.kernel[0].block[0], plan.threads);
+    assert_int_equal(l.kernel[0].grid[0], (tw_problem_int(&p, "n") + plan.n - 1) / plan.n * plan.split);
+    assert_true(l.kernel[0].overlaps && l.kernel[0].clustered == (plan.split > 1));
     if (cuda_need_compiler(&error) == TW_OK) {
       if (cuda_build(config, &p, source, strlen(source), false, &kernel, &error) != TW_OK)
         fail_msg("%s\n%s", error.text, source);
@@ -283,7 +317,23 @@ static void what_few_rows_cannot_be_is_refused(void **state) {
   refused(&tw_tile_few, "m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32", "few n=64", "stored n x k");
 }
 
-/* Where a schedule begins, both structures are on the menu; behind `few` its own steps alone; packed weights have no other. */
+static void what_streams_cannot_be_is_refused(void **state) {
+  (void)state;
+  const char *mx = "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
+  const char *large = "m=16 n=512 k=8192 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
+  refused(&tw_tile_stream, mx, "split 2", "'stream n=64' before it");
+  refused(&tw_tile_stream, mx, "stream n=24", "multiples of 16");
+  refused(&tw_tile_stream, mx, "stream n=256 rows=16 warps=4", "more than a processor has");
+  refused(&tw_tile_stream, mx, "stream n=16 warps=16;split 4", "fewer chunks");
+  refused(&tw_tile_stream, mx, "stream n=64;split 9", "up to 8");
+  refused(&tw_tile_stream, large, "stream n=64;split 1", "'split 2' shares A among more");
+  refused(&tw_tile_stream, "m=4 n=512 k=4096 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=64", "stream n=64",
+          "multiples of 128");
+  refused(&tw_tile_stream, "m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1", "stream n=64",
+          "of packed weights");
+}
+
+/* Where a schedule begins, all structures are on the menu; behind a first step its own alone; packed weights have no tiles. */
 static void menus_offer_few_rows(void **state) {
   static const char *const problem[] = {"m=4 n=4096 k=4096 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1",
                                         "m=4 n=4096 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1"};
@@ -293,7 +343,7 @@ static void menus_offer_few_rows(void **state) {
       const tw_problem p = problem_of(problem[packed]);
       const tw_schedule s = schedule_of(begun ? "few n=32 k=512 rows=32 warps=4" : "");
       tw_menu menu;
-      size_t few = 0, tile = 0;
+      size_t few = 0, stream = 0, tile = 0;
       assert_int_equal(cuda_tiles_steps(config, &p, &s, &menu, NULL), TW_OK);
       for (size_t i = 0; i < menu.n; i++) {
         tw_schedule next = s;
@@ -303,10 +353,12 @@ static void menus_offer_few_rows(void **state) {
         assert_true(cost > 0 && cost == menu.item[i].predicted_cost);
         if (i) assert_true(menu.item[i - 1].predicted_cost <= cost);
         few += strncmp(menu.item[i].step, "few", 3) == 0;
+        stream += strncmp(menu.item[i].step, "stream", 6) == 0;
         tile += strncmp(menu.item[i].step, "tile", 4) == 0;
       }
       assert_in_range(few, 20, 200);
       assert_true((tile > 0) == (!packed && !begun));
+      assert_true((stream > 0) == (packed && !begun));
       tw_menu_free(&menu);
     }
 }
@@ -395,7 +447,9 @@ int main(void) {
       cmocka_unit_test(the_example_compiles),
       cmocka_unit_test(sums_and_factors_in_parts_compile),
       cmocka_unit_test(kernels_of_few_rows_compile),
+      cmocka_unit_test(kernels_of_streams_compile),
       cmocka_unit_test(what_few_rows_cannot_be_is_refused),
+      cmocka_unit_test(what_streams_cannot_be_is_refused),
       cmocka_unit_test(menus_offer_few_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

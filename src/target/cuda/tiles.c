@@ -10,6 +10,7 @@
 #include "tile/attention.h"
 #include "tile/conv_kernel.h"
 #include "tile/gemm_few.h"
+#include "tile/gemm_stream.h"
 #include "tile/rows.h"
 
 static bool multiplies(tw_type a, tw_type b) {
@@ -86,6 +87,27 @@ static double predict_few(const void *with, const void *plan) {
       12.0 * ceil_div((double)g.k, p->k * p->split) / clock / resident; /* of each stage: waits, arrivals */
   const double move = m->problem->op->bytes(m->problem) / bandwidth * fmax(1, needed / under_way);
   return BEGIN + (p->split > 1 ? TEAMS : 0) + fmax(move, make) * sqrt(uneven) + pieces;
+}
+
+/* Likewise; what is under way is in registers. */
+static double predict_stream(const void *with, const void *plan) {
+  const model *m = with;
+  const tw_tile_stream_plan *p = plan;
+  const tw_gemm g = tw_gemm_of(m->problem);
+  const cuda_config *c = m->config;
+  const double clock = (double)c->clock_mhz * 1e6, bandwidth = (double)c->memory_gbs * 1e9,
+               processors = (double)c->multiprocessors;
+  const double blocks = ceil_div((double)g.n, p->n) * p->split, waves = blocks / (processors * p->blocks);
+  const double resident = fmin(p->blocks, ceil_div(blocks, processors)), busy = fmin(1, blocks / processors);
+  const double threads = p->threads * resident, under_way = threads * 2 * p->rows * p->ahead * processors * busy;
+  const double needed = bandwidth * 2 * DRAM_LATENCY / clock;
+  const double weight = (g.b == TW_TERNARY ? 1.2 : g.b == TW_I4 ? 1.4 : 2.2) + (0.13 + 1.0 / p->rows) * p->few / 8;
+  const double hidden =
+      fmin(1, threads / 768); /* warps that wait for what they just began leave the rest of the time unused */
+  const double make = (double)g.n * (double)g.k * weight / (processors * busy * 128 * clock * hidden);
+  const double operand = (double)g.m * (double)g.k * 2 / p->split * resident / (L2_BYTES * clock);
+  const double move = m->problem->op->bytes(m->problem) / bandwidth * fmax(1, needed / under_way);
+  return BEGIN + (p->split > 1 ? TEAMS : 0) + operand + fmax(move, make) * (waves > 1 ? sqrt(ceil(waves) / waves) : 1);
 }
 
 /* ---- the model of rows ----
@@ -187,9 +209,15 @@ static double predict_conv(const void *with, const void *plan) {
 
 /* ---- families ---- */
 
-static bool begins_few(const tw_schedule *s) { return s->n && strncmp(s->step[0], "few ", 4) == 0; }
-static bool is_tile(const tw_problem *p, const tw_schedule *s) { return s->n ? !begins_few(s) : !tw_tile_few_only(p); }
-static bool is_few(const tw_problem *p, const tw_schedule *s) { return (void)p, !s->n || begins_few(s); }
+static bool begins(const tw_schedule *s, const char *word) {
+  const size_t length = strlen(word);
+  return s->n && strncmp(s->step[0], word, length) == 0 && s->step[0][length] == ' ';
+}
+static bool is_few(const tw_problem *p, const tw_schedule *s) { return (void)p, !s->n || begins(s, "few"); }
+static bool is_stream(const tw_problem *p, const tw_schedule *s) { return (void)p, !s->n || begins(s, "stream"); }
+static bool is_tile(const tw_problem *p, const tw_schedule *s) {
+  return s->n ? !begins(s, "few") && !begins(s, "stream") : !tw_tile_few_only(p);
+}
 static bool is_backward(const tw_problem *p, const tw_schedule *s) { return (void)s, tw_attention_of(p).backward; }
 static bool is_forward(const tw_problem *p, const tw_schedule *s) { return !is_backward(p, s); }
 static bool is_any(const tw_problem *p, const tw_schedule *s) { return (void)p, (void)s, true; }
@@ -204,6 +232,7 @@ typedef struct kind {
 static const kind kinds[] = {
     {"gemm", is_tile, &tw_tile_gemm, predict_gemm},
     {"gemm", is_few, &tw_tile_few, predict_few},
+    {"gemm", is_stream, &tw_tile_stream, predict_stream},
     {"attention", is_backward, &tw_tile_attention_back, predict_attention_back},
     {"attention", is_forward, &tw_tile_attention, predict_attention},
     {"conv2d", is_any, &tw_tile_conv, predict_conv},

@@ -4,3 +4,4 @@
 #include "tile_few.cuh"
 #include "tile_mma.cuh"
 #include "tile_rows.cuh"
+#include "tile_stream.cuh"

@@ -1,0 +1,207 @@
+/* gemm_stream.c - plans and writes a GEMM of few rows that reads its weights into registers; gemm_stream.h has its structure. */
+#include "tile/gemm_stream.h"
+
+#include <inttypes.h>
+
+#include "op/gemm_problem.h"
+#include "tile/gemm_few.h"
+#include "tile/gemm_result.h"
+#include "tile/verbs.h"
+
+#define PLAN tw_tile_stream_plan
+
+enum {
+  CHUNK = 64, /* bytes of a row */
+  AHEAD_MAX = 8,
+  ALIGNMENT = 1024,
+  GAP = 8,         /* floats between rows of sums */
+  RESERVED = 1024, /* of a processor's shared memory, for each block */
+  REGISTERS_BESIDE = 12
+};
+
+static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  const tw_gemm g = tw_gemm_of(p);
+  const tw_status status = tw_tile_few.supports(machine, p, error);
+  if (status != TW_OK) return status;
+  if (!g.packed)
+    return tw_fail(error, TW_USAGE, "streams are of packed weights: for others begin with a step such as 'few n=64'");
+  if (g.b == TW_I4 && g.group != g.k && g.group % (CHUNK * 2))
+    return tw_fail(error, TW_USAGE,
+                   "group=%" PRId64 ": streams take i4 with scales for multiples of %d, or for a row; for others begin "
+                   "with a step such as 'few n=64'",
+                   g.group, CHUNK * 2);
+  return TW_OK;
+}
+
+static int codes_of_chunk(const tw_gemm *g) { return CHUNK * 8 / tw_type_bits(g->b); }
+
+static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static int64_t shared_bytes(const tw_gemm *g, const PLAN *p) {
+  const int64_t operand = up((int64_t)p->chunks * codes_of_chunk(g) * g->m * 2, ALIGNMENT) * ALIGNMENT;
+  const int64_t sums = (int64_t)p->warps * p->few * (p->n + GAP) * 4;
+  return ALIGNMENT + (operand > sums ? operand : sums);
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  const tw_gemm of = tw_gemm_of(problem), *g = &of;
+  PLAN *p = plan;
+  if (!p->rows) p->rows = 16;
+  if (!p->warps) p->warps = 1;
+  if (!p->ahead) p->ahead = p->rows > 16 ? 2 : 4;
+  p->few = (int)up(g->m, 8) * 8;
+  const int64_t have = (machine->shared_bytes + RESERVED) / p->blocks - RESERVED, whole = up(g->k, codes_of_chunk(g));
+  if (p->n % 16 || p->rows % 16 || p->n % p->rows)
+    return tw_fail(error, TW_USAGE, "n=%d rows=%d: multiples of 16, n one of rows", p->n, p->rows);
+  if (!p->split) /* as few as A has room in */
+    for (p->split = 1; p->split < machine->blocks_together; p->split++) {
+      p->chunks = (int)up(whole, p->split);
+      if (shared_bytes(g, p) <= have) break;
+    }
+  p->chunks = (int)up(whole, p->split);
+  p->shared_bytes = shared_bytes(g, p);
+  p->together = g->b == TW_I4 && g->group != g->k ? (int)(g->group / codes_of_chunk(g)) : 0;
+  p->threads = p->n / p->rows * p->warps * machine->warp_threads;
+  const int each = p->rows / 8, tall = p->rows / 16, wide = p->few / 8;
+  const int need =
+      tall * wide * 4 * (p->together ? 2 : 1) + each * (5 * p->ahead + 4 + 2) + 8 * wide + REGISTERS_BESIDE;
+  if (p->threads > machine->block_threads || need * p->threads * p->blocks > machine->registers || need > 255)
+    return tw_fail(error, TW_USAGE, "%d blocks of %d threads with some %d registers each are more than a processor has",
+                   p->blocks, p->threads, need);
+  if (p->split > machine->blocks_together)
+    return tw_fail(error, TW_USAGE, "split %d: up to %d blocks add their sums", p->split, machine->blocks_together);
+  if (whole < (int64_t)p->split * p->warps)
+    return tw_fail(error, TW_USAGE, "k=%" PRId64 " has fewer chunks of %d than %d blocks of %d warps share it", g->k,
+                   codes_of_chunk(g), p->split, p->warps);
+  if (p->shared_bytes > have)
+    return tw_fail(error, TW_USAGE,
+                   "A and the sums of warps take %" PRId64 " bytes of shared memory, of %" PRId64
+                   " of each of %d blocks: 'split %d' shares A among more",
+                   p->shared_bytes, have, p->blocks, p->split + 1);
+  return TW_OK;
+}
+
+/* ---- steps ---- */
+
+static void begin(const void *with, void *plan) {
+  (void)with;
+  *(PLAN *)plan = (PLAN){.blocks = 1};
+}
+
+static tw_status needs_stream(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return ((PLAN *)plan)->n ? TW_OK : tw_fail(error, TW_USAGE, "needs 'stream n=64' before it");
+}
+
+static const tw_verb verbs[] = {
+    {.name = "stream",
+     .usage = "stream n=64 rows=16 warps=4",
+     .needs = 1,
+     .argument = {TW_NUMBER("n", PLAN, n, 16, 1024), TW_NUMBER("rows", PLAN, rows, 16, 64),
+                  TW_NUMBER("warps", PLAN, warps, 1, 32)},
+     .first = begin},
+    {.name = "ahead",
+     .usage = "ahead 4",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, ahead, 1, AHEAD_MAX)},
+     .then = needs_stream},
+    {.name = "blocks",
+     .usage = "blocks 2",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, blocks, 1, 8)},
+     .then = needs_stream},
+    {.name = "split",
+     .usage = "split 2",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, split, 1, 16)},
+     .then = needs_stream},
+};
+static const tw_language language = {"gemm of streamed weights", sizeof verbs / sizeof *verbs, verbs};
+
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  const tw_gemm g = tw_gemm_of(c->problem);
+  /* Shares of a processor: with as many columns for each block none waits for others at the end. */
+  const int share = (int)up(g.n, c->machine->processors);
+  for (int of = 1; of <= 4; of *= 2)
+    for (int rows = 16; rows <= 32; rows *= 2)
+      for (int warps = 1; warps <= 16; warps *= 2)
+        tw_menu_offer(m, of == 1 ? "shares" : "wide shares",
+                      "weights go by once; warps that share k keep few columns busy", "stream n=%d rows=%d warps=%d",
+                      (int)up(share * of, rows) * rows, rows, warps);
+  for (int n = 16; n <= 128; n *= 2)
+    for (int warps = 1; warps <= 16; warps *= 2)
+      tw_menu_offer(m, "narrow blocks", "several blocks of a processor begin and end while others read",
+                    "stream n=%d rows=16 warps=%d", n, warps);
+  for (int i = 1; i <= AHEAD_MAX; i += i < 4 ? 1 : 2)
+    tw_menu_offer(m, "ahead", "loads under way hide the latency of memory", "ahead %d", i);
+  for (int i = 1; i <= 4; i++)
+    tw_menu_offer(m, "blocks", "while one block begins or ends another reads", "blocks %d", i);
+  for (int i = 1; i <= 8; i++)
+    tw_menu_offer(m, "split", "blocks that share k have a part of A each, and keep few columns busy", "split %d", i);
+}
+
+/* ---- the kernel ---- */
+
+static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
+  tw_text_add(
+      t,
+      "//: kernel    gemm\n//: let       BN = %d, ROWS = %d, WARPS = %d, M = %d, FEW = %d, AHEAD = %d, SPLIT = %d\n"
+      "//: let       CHUNKS = %d, THREADS = BN / ROWS * WARPS * %d\n"
+      "//: require   m == M && k <= CHUNKS * SPLIT * %d\n//: grid      ceildiv(n, BN) * SPLIT\n"
+      "//: block     THREADS\n//: overlap\n",
+      p->n, p->rows, p->warps, (int)g->m, p->few, p->ahead, p->split, p->chunks, machine->warp_threads,
+      codes_of_chunk(g));
+  if (p->split > 1) tw_text_add(t, "//: cluster   SPLIT\n");
+  tw_text_add(t, "//: shared    %lld\n//: args      A, B, SB, C, m, n, k, lda, ldc, B.bytes / n, SB.bytes / n / %d",
+              (long long)p->shared_bytes, g->b == TW_MXFP4 ? 1 : 4);
+  tw_tile_result_arguments(t, g);
+  tw_text_add(t, "\n");
+}
+
+static void write_kernel(tw_text *t, const tw_gemm *g, const PLAN *p) {
+  const bool split = p->split > 1, row_scales = g->b != TW_MXFP4 && !p->together;
+  const char *type = tw_type_name(g->b);
+  tw_tile_result_write(t, g);
+  tw_text_add(
+      t,
+      "TW_KERNEL(THREADS, %d) gemm(const bf16 *a, const u8 *b, const %s *scales, %s *c, int m, int n, int k, int "
+      "lda, int ldc, int pitch, int all",
+      p->blocks, g->b == TW_MXFP4 ? "u8" : "float", tw_tile_type_word(g->c));
+  tw_tile_result_parameters(t, g);
+  tw_text_add(t,
+              ") {\n  arena memory;\n  const auto as = memory.take<operand_few<%s, CHUNKS, M>>();\n"
+              "  const room_few<WARPS, FEW, BN> room{as.at}; /* of sums, when A is read */\n"
+              "  const int warp = warp_of_block(), row = warp %% (BN / ROWS) * ROWS, part = warp / (BN / ROWS);\n"
+              "  const int rank = %s, whole = (k + %d - 1) / %d, begin = whole * rank / SPLIT;\n"
+              "  const int end = whole * (rank + 1) / SPLIT, col = block_of_grid() / SPLIT * BN;\n"
+              "  earlier_ended();\n  next_may_begin();\n"
+              "  stream_few<%s, ROWS, FEW, M, %d, AHEAD> weights(b, scales, col + row, n, pitch, all, WARPS, end);\n"
+              "  weights.begin(begin + part);\n  as.lay(a, lda, k, begin, end - begin);\n  sync_block();\n"
+              "  sums_few<ROWS, FEW> sums;\n  clear(sums);\n  weights.multiply_all(sums, as, begin + part, begin);\n"
+              "  sync_block();\n  room.lay<%s>(sums, part, row);\n  %s();\n",
+              type, split ? "rank_of_team()" : "0", codes_of_chunk(g), codes_of_chunk(g), type, p->together, type,
+              split ? "sync_team" : "sync_block");
+  tw_text_add(t,
+              "  for (int i = rank * THREADS + thread_of_block(); i < m * BN; i += SPLIT * THREADS) {\n"
+              "    const int r = i / BN, j = col + i %% BN;\n"
+              "    float sum = room.sum<SPLIT>(r, i %% BN);\n    if (j >= n) continue;\n%s"
+              "    const result finish{r, j, m, n",
+              row_scales ? "    sum *= scales[j];\n" : "");
+  tw_tile_result_names(t, g);
+  tw_text_add(t, "};\n    set(c[(i64)r * ldc + j], finish(sum, 0, 0));\n  }\n%s}\n",
+              split ? "  sync_team(); /* nobody leaves while others read from it */\n" : "");
+}
+
+static void write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t) {
+  const tw_gemm g = tw_gemm_of(problem);
+  write_launch(t, machine, &g, plan);
+  tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\n", machine->header);
+  write_kernel(t, &g, plan);
+}
+
+const tw_tile_family tw_tile_stream = {.language = &language,
+                                       .plan_size = sizeof(PLAN),
+                                       .supports = supports,
+                                       .settle = settle,
+                                       .offers = offers,
+                                       .write = write};
