@@ -265,7 +265,7 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=128 n=128 k=64;stages 2;pinned"}, "for gfx950"},
       {{"cdna4", "gemm m=512 n=512 k=512", "tile m=128 n=128 k=64;stages 2;pinned"}, "k along their rows"},
       {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=64 n=64 k=64;stages 2;pinned"}, "too few"},
-      {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=128 n=128 k=64;stages 2;ahead;pinned"}, "of its own"},
+      {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=128 n=128 k=64;stages 2;pinned;ahead"}, "of its own"},
       {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp6", ""}, "with quantize="},
       {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 quantize=mxfp4", "ahead 3"}, "k has fewer steps"},
   };

@@ -60,9 +60,9 @@ static tw_status settle_pinned(const tw_tile_machine *machine, const tw_gemm *g,
     return tw_fail(error, TW_USAGE,
                    "a pinned loop is for gfx950 and operands that have k along their rows, which begin and end at "
                    "multiples of 16 bytes: b_transposed=1, no a_transposed");
-  if (p->turns || p->ahead || p->interleave || g->scales == TW_GEMM_SCALES_BLOCK)
+  if (p->ahead || p->interleave || g->scales == TW_GEMM_SCALES_BLOCK)
     return tw_fail(error, TW_USAGE,
-                   "a pinned loop has an order of its own: no turns, interleave, ahead; no scales=block");
+                   "a pinned loop has an order of its own: no steps interleave and ahead behind it, no scales=block");
   if (PIECE * groups % (p->side * row))
     return tw_fail(error, TW_USAGE,
                    "a pinned loop takes tiles whose %d rows of %d bytes are copied at once by all groups, %d bytes: a "
@@ -192,6 +192,19 @@ static tw_status then_turns(const void *with, void *plan, unsigned given, tw_err
   if (p->turns == 3) return tw_fail(error, TW_USAGE, "is not of 2 or 4 turns a step");
   if (p->groups_m * p->groups_n != 2 * simds) p->groups_m = 2, p->groups_n = simds;
   p->stages = 2;
+  p->pinned = p->ahead = p->interleave = false;
+  return TW_OK;
+}
+
+/* The same: a group on each SIMD, which has all its registers, and two stages at least; what orders the loop otherwise goes. */
+static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_error *error) {
+  const int simds = ((const tw_tile_context *)with)->machine->simds;
+  PLAN *p = plan;
+  (void)given, (void)error;
+  if (p->groups_m * p->groups_n != simds) p->groups_m = 2, p->groups_n = simds / 2;
+  if (p->stages < 2) p->stages = 2;
+  p->turns = 0;
+  p->ahead = p->interleave = false;
   return TW_OK;
 }
 
@@ -224,7 +237,7 @@ static const tw_verb verbs[] = {
      .then = then_turns},
     {.name = "interleave", .usage = "interleave", .sets = TW_FIELD(PLAN, interleave)},
     {.name = "ahead", .usage = "ahead", .sets = TW_FIELD(PLAN, ahead)},
-    {.name = "pinned", .usage = "pinned", .sets = TW_FIELD(PLAN, pinned)},
+    {.name = "pinned", .usage = "pinned", .sets = TW_FIELD(PLAN, pinned), .then = then_pinned},
     {.name = "order",
      .usage = "order window=8 chunk=64",
      .needs = 2,
