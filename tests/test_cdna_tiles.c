@@ -105,7 +105,7 @@ static void gemms_are_right(void **state) {
 static void pinned_loops_keep_the_rules(void **state) {
   static const sample all[] = {
       {"cdna4", "gemm m=130 n=100 k=328 b_transposed=1 bias=row", "tile m=128 n=128 k=64;stages 3;pinned"},
-      {"cdna4", "gemm m=128 n=122 k=128 b_transposed=1 a=f16", "tile m=128 n=128 k=64;product 32;stages 4;pinned"},
+      {"cdna4", "gemm m=120 n=136 k=203 a_transposed=1 a=f16", "tile m=128 n=128 k=64;product 32;stages 4;pinned"},
       {"cdna4", "gemm m=120 n=136 k=528 b_transposed=1 a=e4m3 b=e5m2",
        "tile m=128 n=128 k=128;groups m=1 n=4;stages 2;split 2;pinned"},
       {"cdna4", "gemm m=128 n=128 k=64 b_transposed=1 a=i8", "tile m=128 n=128 k=128;product 32;stages 4;pinned"},
@@ -263,7 +263,7 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=64 n=64 k=64;stages 2;ahead"}, "past the registers"},
       {{"cdna3", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 quantize=mxfp4", ""}, "on gfx950"},
       {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=128 n=128 k=64;stages 2;pinned"}, "for gfx950"},
-      {{"cdna4", "gemm m=512 n=512 k=512", "tile m=128 n=128 k=64;stages 2;pinned"}, "k along their rows"},
+      {{"cdna4", "gemm m=512 n=512 k=512 a=i8", "tile m=128 n=128 k=128;stages 2;pinned"}, "k along their rows"},
       {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=64 n=64 k=64;stages 2;pinned"}, "too few"},
       {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=128 n=128 k=64;stages 2;pinned;ahead"}, "of its own"},
       {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp6", ""}, "with quantize="},

@@ -269,27 +269,38 @@ static void write_ahead(writer *w) {
 
 /* ---- the machine's own loop ---- */
 
+/* What the loop is told of an operand, by the names of loop.h. */
+static void write_loop_operand(writer *w, const tw_tile_loop *loop, char name) {
+  const bool is_across = across(w, name), split = w->p.split > 1;
+  const int pieces = tw_tile_loop_pieces(loop, name == 'b', w->machine->group_threads);
+  const char *begin = split ? "begin * BK" : "0", *last = split ? "(begin + steps - 1) * BK" : "(steps - 1) * BK";
+  tw_text *t = &w->text;
+  tw_text_add(t, "  u32x4 %c_matrix = from_%c.words(%s);\n", name, name, begin);
+  if (is_across) {
+    tw_text_add(t,
+                "  const u32 %c_step = from_%c.step(), %c_full = from_%c.bytes_of(%c_tile::rows), %c_last = "
+                "from_%c.bytes_of(k - %s);\n",
+                name, name, name, name, name, name, name, last);
+    tw_text_add(t, "  u32 %c_lane[from_%c.each];\n#pragma unroll\n", name, name);
+    tw_text_add(t, "  for (int i = 0; i < from_%c.each; i++) %c_lane[i] = from_%c.lane_offset(i);\n", name, name, name);
+  } else {
+    tw_text_add(t, "  static_assert(decltype(from_%c)::regular, \"its copies lie alike\");\n", name);
+    tw_text_add(t, "  const u32 %c_lane[] = {from_%c.offset[0]}, %c_down = from_%c.down_each();\n", name, name, name,
+                name);
+    if (w->p.tail) tw_text_add(t, "  const u32 %c_past = from_%c.past(%s);\n", name, name, last);
+  }
+  tw_text_add(t, "  const u32 %c_read[] = {", name);
+  for (int i = 0; i < pieces; i++)
+    tw_text_add(t, "%sread_address%s<product>(%cs[0], own_%s, %d)", i ? ", " : "", is_across ? "_across" : "", name,
+                name == 'a' ? "row" : "col", i);
+  tw_text_add(t, "};\n");
+}
+
 static void write_pinned(writer *w) {
   const tw_tile_loop loop = tw_tile_alike_loop(&w->g, &w->p);
-  const char *begin = w->p.split > 1 ? "begin * BK" : "0";
-  const int pieces = tw_tile_loop_pieces(&loop, w->machine->group_threads);
   tw_text *t = &w->text;
-  tw_text_add(t,
-              "  static_assert(decltype(from_a)::regular && decltype(from_b)::regular, \"copies lie alike\");\n"
-              "  u32x4 a_matrix = from_a.words(%s), b_matrix = from_b.words(%s);\n"
-              "  const u32 a_lane = from_a.offset[0], b_lane = from_b.offset[0], a_down = from_a.down_each(), "
-              "b_down = from_b.down_each();\n"
-              "  const u32 copied = (u32)(__UINTPTR_TYPE__)as.at + (u32)group * 1024;\n",
-              begin, begin);
-  if (w->p.tail) {
-    const char *last = w->p.split > 1 ? "begin + steps - 1" : "steps - 1";
-    tw_text_add(t, "  const u32 a_past = from_a.past((%s) * BK), b_past = from_b.past((%s) * BK);\n", last, last);
-  }
-  tw_text_add(t, "  const u32 a_read[] = {");
-  for (int i = 0; i < pieces; i++) tw_text_add(t, "%sread_address<product>(as[0], own_row, %d)", i ? ", " : "", i);
-  tw_text_add(t, "};\n  const u32 b_read[] = {");
-  for (int i = 0; i < pieces; i++) tw_text_add(t, "%sread_address<product>(bs[0], own_col, %d)", i ? ", " : "", i);
-  tw_text_add(t, "};\n");
+  tw_text_add(t, "  const u32 copied = (u32)(__UINTPTR_TYPE__)as.at + (u32)group * 1024;\n");
+  for (char name = 'a'; name <= 'b'; name++) write_loop_operand(w, &loop, name);
   w->machine->loop(w->machine, &loop, t, NULL); /* the plan has asked whether it can */
 }
 

@@ -38,32 +38,36 @@ static bool aligned(int64_t pitch, int64_t columns, tw_type t) {
   return pitch * size % CHUNK == 0 && columns * size % CHUNK == 0;
 }
 
+static tw_tile_loop_operand loop_operand(const PLAN *p, tw_type type, int length, int groups, bool across) {
+  const int size = element_bytes(type);
+  return (tw_tile_loop_operand){.type = type,
+                                .fragments = length / groups / p->side,
+                                .across = across,
+                                .bytes = length * p->k * size,
+                                .row_bytes = (across ? length : p->k) * size};
+}
+
 tw_tile_loop tw_tile_alike_loop(const tw_gemm *g, const PLAN *p) {
-  const int row = p->k * element_bytes(g->a);
-  return (tw_tile_loop){.a = g->a,
-                        .b = g->b,
+  return (tw_tile_loop){.operand = {loop_operand(p, g->a, p->m, p->groups_m, p->across_a),
+                                    loop_operand(p, g->b, p->n, p->groups_n, p->across_b)},
                         .side = p->side,
-                        .rows = p->m / p->groups_m / p->side,
-                        .cols = p->n / p->groups_n / p->side,
                         .depth = p->k / p->deep,
                         .groups = p->groups_m * p->groups_n,
                         .stages = p->stages,
-                        .a_bytes = p->m * row,
-                        .b_bytes = p->n * row,
-                        .row_bytes = row,
                         .tail = p->tail};
 }
 
 static tw_status settle_pinned(const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p, tw_error *error) {
   const int groups = p->groups_m * p->groups_n, row = p->k * element_bytes(g->a);
-  if (!machine->loop || p->way_a != TW_TILE_DIRECT || p->way_b != TW_TILE_DIRECT || p->across_a || p->across_b)
-    return tw_fail(error, TW_USAGE,
-                   "a pinned loop is for gfx950 and operands that have k along their rows, which begin and end at "
-                   "multiples of 16 bytes: b_transposed=1, no a_transposed");
+  if (!machine->loop || p->way_a != TW_TILE_DIRECT || p->way_b != TW_TILE_DIRECT)
+    return tw_fail(
+        error, TW_USAGE,
+        "a pinned loop is for gfx950 and operands whose rows begin and end at multiples of 16 bytes; those of "
+        "8 bits have k along their rows: b_transposed=1, no a_transposed");
   if (p->ahead || p->interleave || g->scales == TW_GEMM_SCALES_BLOCK)
     return tw_fail(error, TW_USAGE,
                    "a pinned loop has an order of its own: no steps interleave and ahead behind it, no scales=block");
-  if (PIECE * groups % (p->side * row))
+  if ((!p->across_a || !p->across_b) && PIECE * groups % (p->side * row))
     return tw_fail(error, TW_USAGE,
                    "a pinned loop takes tiles whose %d rows of %d bytes are copied at once by all groups, %d bytes: a "
                    "smaller k of a tile, or more groups",

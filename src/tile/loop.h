@@ -6,12 +6,16 @@
  * `sums` (acc<product, rows, cols>) their products over all steps. It uses these names, and no others:
  *
  *   steps                    tiles along k, at least one
- *   a_matrix b_matrix        u32x4: the buffer resource of the tile's rows, from the first column of the first tile on
- *   a_lane b_lane            u32: where the lane's part of the first copy of a tile is, beside that
- *   a_down b_down            u32: how much further down the next copy of a tile is
+ *   a_matrix b_matrix        u32x4: the buffer resource of the first tile's rows, from its first column on
+ *   a_lane[i] b_lane[i]      u32: where the lane's part of a tile's copy i is, beside that; of operands with k along their rows
+ *                            that of the first copy alone, and
+ *   a_down b_down            u32: how much further down the next copy is
  *   a_past b_past            u32: with `tail`, the highest bit where the last tile's columns past the matrix' are the lane's
+ *   a_step b_step            u32: of operands that are stored `across`: bytes from a tile to the next,
+ *   a_full b_full            u32: bytes of the resource of a whole tile,
+ *   a_last b_last            u32: and of the last one
  *   copied                   u32: LDS address of the group's part of A's first copy; B's tiles lie behind all of A's
- *   a_read[i] b_read[i]      u32: LDS addresses of the lane's 16 bytes of piece i of the group's first row */
+ *   a_read[i] b_read[i]      u32: LDS addresses that the lane reads from, of the first stage: `pieces` of them */
 #ifndef TW_TILE_LOOP_H
 #define TW_TILE_LOOP_H
 
@@ -19,17 +23,30 @@
 
 #include "tilewright/type.h"
 
+typedef struct tw_tile_loop_operand {
+  tw_type type;
+  int fragments; /* matrix instructions' sides of it that a group has */
+  bool
+      across; /* its tile is stored with k down the rows, and read by transposing reads of 8 bytes, two of a fragment */
+  int bytes, row_bytes; /* of a tile; of a row of that */
+} tw_tile_loop_operand;
+
 typedef struct tw_tile_loop {
-  tw_type a, b;
-  int side, rows, cols, depth; /* matrix instructions of a group: their side; down and across C; along k of a tile */
+  tw_tile_loop_operand operand[2]; /* A, B */
+  int side, depth;                 /* of matrix instructions; how many along k of a tile */
   int groups, stages;
-  int a_bytes, b_bytes, row_bytes; /* of a tile, of its rows */
-  bool tail;                       /* k ends within a tile */
+  bool tail; /* k ends within a tile */
 } tw_tile_loop;
 
-/* 16 bytes of a lane that an operand of all products along k of a tile has, for one row of it. */
-static inline int tw_tile_loop_pieces(const tw_tile_loop *l, int threads) {
-  return l->row_bytes / (threads / l->side * 16);
+/* Reads of a fragment. */
+static inline int tw_tile_loop_reads(const tw_tile_loop *l, int operand, int threads) {
+  const tw_tile_loop_operand *o = &l->operand[operand];
+  return o->across ? 2 : o->row_bytes / (threads / l->side * 16) / l->depth;
+}
+/* Addresses of them that do not follow from one another: of each depth, or, across, of each fragment. */
+static inline int tw_tile_loop_pieces(const tw_tile_loop *l, int operand, int threads) {
+  const tw_tile_loop_operand *o = &l->operand[operand];
+  return tw_tile_loop_reads(l, operand, threads) * (o->across ? o->fragments : l->depth);
 }
 
 #endif

@@ -10,39 +10,45 @@
 
 enum {
   TICKS = CDNA_LOOP_TICKS,
-  VECTORS = 256,        /* that an instruction can name, of each kind */
+  VECTORS = 256, /* that an instruction can name, of each kind */
+  SIMDS = 4,
   SIMD_REGISTERS = 512, /* of a lane */
-  WINDOW = 65536,       /* bytes that the offset of a read reaches */
+  WAVE = 64,
+  WINDOW = 65536, /* bytes that the offset of a read reaches */
   VM_MOST = 63,
   LGKM_MOST = 15,
   LEFT_TO_COMPILER = 16,
-  /* scalar registers */
-  A_MATRIX = 36,
-  B_MATRIX = 40,
+  /* scalar registers; of a pair the first is A's, the second B's */
+  MATRIX = 36, /* four each */
   COPIED = 44,
   STEPS,
-  A_DOWN,
-  B_DOWN,
-  COUNT, /* from here on its own */
+  DOWN,
+  STEP = 48,
+  FULL = 50,
+  FULL_LAST = 52,
+  OWN = 54, /* from here on it has them for itself */
+  COUNT = OWN,
   LEFT,
-  A_HAVE,
-  B_HAVE,
-  OLD_M0,
+  HAVE,
+  OLD_M0 = 58,
   LAST,
-  OFFSETS = 54,
+  OFFSETS,
   SCALARS = 100
 };
 
 typedef struct writer {
   cdna_loop l;
   tw_text *t;
-  int step;                                     /* bytes of a row that a tile has */
-  int windows_a, windows_b, stages_a, stages_b; /* stages that one address reaches */
-  int pieces;
-  int a_past, b_past, a_now, b_now, a_read, b_read, operands, end; /* vector registers */
-  int reads, read;                                                 /* issued, known to be there */
-  int copies;  /* of this lane, counted from those of tile `stages` */
-  bool placed; /* m0 was written by the instruction before */
+  /* of A and B */
+  int copies_each[2], pieces[2];
+  int reach[2], windows[2];                 /* stages that one address reaches, and so many are needed */
+  int lane[2], past[2], now[2], address[2]; /* first vector registers */
+  int offset[2];                            /* first scalar one, of the second copy */
+  int operands, end;                        /* vector registers */
+  int scalars;                              /* the first that it does not use */
+  int reads, read;                          /* issued, known to be there */
+  int copies;                               /* of this lane, counted from those of tile `stages` */
+  bool placed;                              /* m0 was written by the instruction before */
 } writer;
 
 static int ceil_div(int a, int b) { return (a + b - 1) / b; }
@@ -62,32 +68,46 @@ static int register_of(const writer *w, int fragment, int x) {
   return w->operands + w->l.place[fragment][(x + w->l.turns) % w->l.turns] * w->l.product.words;
 }
 
+static int sums_of(const writer *w) {
+  return w->l.of->operand[0].fragments * w->l.of->operand[1].fragments * w->l.product.sums;
+}
+/* Does each copy have lanes' offsets of its own? */
+static int lanes_of(const writer *w, int operand) {
+  return w->l.of->operand[operand].across ? w->copies_each[operand] : 1;
+}
+static bool has_tail(const writer *w, int operand) { return w->l.of->tail && !w->l.of->operand[operand].across; }
+
 /* Where addresses and operands are; there have to be enough. */
 static tw_status place_registers(writer *w, tw_error *error) {
   const cdna_loop *l = &w->l;
   const tw_tile_loop *of = l->of;
-  const int groups_of_simd = ceil_div(of->groups, 4), sums = of->rows * of->cols * l->product.sums;
-  w->step = of->row_bytes;
-  w->pieces = of->depth * l->parts;
-  w->stages_a = WINDOW / of->a_bytes < of->stages ? WINDOW / of->a_bytes : of->stages;
-  w->stages_b = WINDOW / of->b_bytes < of->stages ? WINDOW / of->b_bytes : of->stages;
-  if (!w->stages_a || !w->stages_b)
-    return tw_fail(error, TW_USAGE, "a pinned loop takes tiles of up to %d bytes of an operand", WINDOW);
-  w->windows_a = ceil_div(of->stages, w->stages_a);
-  w->windows_b = ceil_div(of->stages, w->stages_b);
-  int next = 2; /* behind both lanes' offsets */
-  w->a_now = 0, w->b_now = 1;
-  if (of->tail) w->a_past = next, w->b_past = next + 1, w->a_now = next + 2, w->b_now = next + 3, next += 4;
-  w->a_read = next, next += w->windows_a * w->pieces;
-  w->b_read = next, next += w->windows_b * w->pieces;
+  const int groups_of_simd = ceil_div(of->groups, SIMDS), sums = sums_of(w);
+  int next = 0, offset = OFFSETS;
+  for (int i = 0; i < 2; i++) {
+    const tw_tile_loop_operand *o = &of->operand[i];
+    w->copies_each[i] = o->bytes / (of->groups * 1024);
+    w->pieces[i] = tw_tile_loop_pieces(of, i, WAVE);
+    w->reach[i] = WINDOW / o->bytes < of->stages ? WINDOW / o->bytes : of->stages;
+    if (!w->reach[i])
+      return tw_fail(error, TW_USAGE, "a pinned loop takes tiles of up to %d bytes of an operand", WINDOW);
+    w->windows[i] = ceil_div(of->stages, w->reach[i]);
+    w->offset[i] = offset;
+    if (!o->across) offset += w->copies_each[i] - 1;
+    w->lane[i] = w->now[i] = next;
+    next += lanes_of(w, i);
+  }
+  for (int i = 0; i < 2; i++)
+    if (has_tail(w, i)) w->past[i] = next, w->now[i] = next + 1, next += 2;
+  for (int i = 0; i < 2; i++) w->address[i] = next, next += w->windows[i] * w->pieces[i];
   w->operands = (next + 3) & ~3;
+  w->scalars = offset;
   w->end = w->operands + l->places * l->product.words;
   const int have = SIMD_REGISTERS / groups_of_simd - sums - LEFT_TO_COMPILER,
             most = have < VECTORS - LEFT_TO_COMPILER ? have : VECTORS - LEFT_TO_COMPILER;
-  if (sums > VECTORS || w->end > most || OFFSETS + l->n_copies - 2 > SCALARS)
+  if (sums > VECTORS || w->end > most || offset > SCALARS)
     return tw_fail(error, TW_USAGE,
                    "a pinned loop takes %d registers of a lane beside %d sums, of %d, and %d scalar ones, of %d",
-                   w->end, sums, sums > VECTORS ? 0 : most, OFFSETS + l->n_copies - 2, SCALARS);
+                   w->end, sums, sums > VECTORS ? 0 : most, offset, SCALARS);
   return TW_OK;
 }
 
@@ -95,49 +115,58 @@ static tw_status place_registers(writer *w, tw_error *error) {
 
 static void write_read(writer *w, const cdna_loop_op *op, int x) {
   const tw_tile_loop *of = w->l.of;
+  const tw_tile_loop_operand *o = &of->operand[op->operand];
   const cdna_loop_fragment *f = &w->l.fragment[op->fragment];
-  const int stage = (x + of->stages) % of->stages, reach = op->operand ? w->stages_b : w->stages_a;
-  const int bytes = op->operand ? of->b_bytes : of->a_bytes, piece = f->depth * w->l.parts + op->part;
-  const int address = (op->operand ? w->b_read : w->a_read) + stage / reach * w->pieces + piece;
-  const int to = register_of(w, op->fragment, x) + 4 * op->part;
-  line(w, "ds_read_b128 v[%d:%d], v%d offset:%d", to, to + 3, address,
-       stage % reach * bytes + f->row * of->side * of->row_bytes);
+  const int stage = (x + of->stages) % of->stages, reach = w->reach[op->operand], parts = w->l.parts[op->operand];
+  const int words = w->l.product.words / parts, to = register_of(w, op->fragment, x) + words * op->part;
+  const int address = w->address[op->operand] + stage / reach * w->pieces[op->operand] +
+                      (o->across ? f->row : f->depth) * parts + op->part;
+  const int further = o->across ? f->depth * (o->bytes / of->depth) : f->row * of->side * o->row_bytes;
+  line(w, "%s v[%d:%d], v%d offset:%d", o->across ? "ds_read_b64_tr_b16" : "ds_read_b128", to, to + words - 1, address,
+       stage % reach * o->bytes + further);
   w->reads++;
 }
 
 static void write_place(writer *w, const cdna_loop_op *op, int stage) {
   const tw_tile_loop *of = w->l.of;
-  const int first = op->operand ? of->stages * of->a_bytes + stage * of->b_bytes : stage * of->a_bytes;
+  const int first = (op->operand ? of->stages * of->operand[0].bytes : 0) + stage * of->operand[op->operand].bytes;
   line(w, "s_add_u32 m0, s%d, 0x%x", COPIED, first + op->part * of->groups * 1024);
   w->placed = true;
 }
 
 static void write_copy(writer *w, const cdna_loop_op *op) {
-  const int lane = op->operand ? w->b_now : w->a_now, matrix = op->operand ? B_MATRIX : A_MATRIX;
-  const int offset = OFFSETS + (op->operand ? w->l.copies_a - 1 : 0) + op->part - 1;
+  const int matrix = MATRIX + 4 * op->operand;
+  const bool across = w->l.of->operand[op->operand].across;
   char at[16] = "0";
-  if (op->part) snprintf(at, sizeof at, "s%d", offset);
+  if (op->part && !across) snprintf(at, sizeof at, "s%d", w->offset[op->operand] + op->part - 1);
   if (w->placed) line(w, "s_nop 0");
-  line(w, "buffer_load_dwordx4 v%d, s[%d:%d], %s offen lds", lane, matrix, matrix + 3, at);
+  line(w, "buffer_load_dwordx4 v%d, s[%d:%d], %s offen lds", w->now[op->operand] + (across ? op->part : 0), matrix,
+       matrix + 3, at);
   w->copies++;
 }
 
 /* The part of the lanes' offsets that the last tile does not have. */
 static void write_past(writer *w, int operand) {
-  if (!w->l.of->tail) return;
+  if (!has_tail(w, operand)) return;
   line(w, "s_cmp_eq_u32 s%d, 1", LEFT);
   line(w, "s_cselect_b32 s%d, -1, 0", LAST);
-  line(w, "v_and_or_b32 v%d, v%d, s%d, v%d", operand ? w->b_now : w->a_now, operand ? w->b_past : w->a_past, LAST,
-       operand);
+  line(w, "v_and_or_b32 v%d, v%d, s%d, v%d", w->now[operand], w->past[operand], LAST, w->lane[operand]);
 }
 
 /* To the next tile: behind the last one, a matrix of no bytes, of which nothing is read. */
 static void write_advance(writer *w, int operand) {
-  const int matrix = operand ? B_MATRIX : A_MATRIX, have = operand ? B_HAVE : A_HAVE;
-  line(w, "s_add_u32 s%d, s%d, %d", matrix, matrix, w->step);
-  line(w, "s_addc_u32 s%d, s%d, 0", matrix + 1, matrix + 1);
-  line(w, "s_sub_u32 s%d, s%d, %d", have, have, w->step);
+  const int matrix = MATRIX + 4 * operand, have = HAVE + operand;
+  const bool across = w->l.of->operand[operand].across;
   if (!operand) line(w, "s_sub_i32 s%d, s%d, 1", LEFT, LEFT);
+  if (across) {
+    line(w, "s_cmp_eq_u32 s%d, 1", LEFT);
+    line(w, "s_cselect_b32 s%d, s%d, s%d", have, FULL_LAST + operand, FULL + operand);
+    line(w, "s_add_u32 s%d, s%d, s%d", matrix, matrix, STEP + operand);
+  } else {
+    line(w, "s_sub_u32 s%d, s%d, %d", have, have, w->l.of->operand[operand].row_bytes);
+    line(w, "s_add_u32 s%d, s%d, %d", matrix, matrix, w->l.of->operand[operand].row_bytes);
+  }
+  line(w, "s_addc_u32 s%d, s%d, 0", matrix + 1, matrix + 1);
   line(w, "s_cmp_gt_i32 s%d, 0", LEFT);
   line(w, "s_cselect_b32 s%d, s%d, 0", matrix + 2, have);
   write_past(w, operand);
@@ -178,7 +207,7 @@ static void write_product(writer *w, int product, int x) {
     w->read = needed;
   }
   const int words = l->product.words, sums = l->product.sums, a = register_of(w, u.a, x), b = register_of(w, u.b, x);
-  const int c = (u.row * l->of->cols + u.col) * sums;
+  const int c = (u.row * l->of->operand[1].fragments + u.col) * sums;
   line(w, "%s a[%d:%d], v[%d:%d], v[%d:%d], a[%d:%d]%s", l->product.name, c, c + sums - 1, b, b + words - 1, a,
        a + words - 1, c, c + sums - 1, l->product.formats);
 }
@@ -207,15 +236,13 @@ static void write_before(writer *w) {
   line(w, "s_mov_b32 s%d, m0", OLD_M0);
   line(w, "s_mov_b32 s%d, s%d", COUNT, STEPS);
   line(w, "s_mov_b32 s%d, s%d", LEFT, STEPS);
-  line(w, "s_mov_b32 s%d, s%d", A_HAVE, A_MATRIX + 2);
-  line(w, "s_mov_b32 s%d, s%d", B_HAVE, B_MATRIX + 2);
   for (int operand = 0; operand < 2; operand++) {
-    const int first = OFFSETS + (operand ? l->copies_a - 1 : 0), n = operand ? l->n_copies - l->copies_a : l->copies_a;
-    for (int i = 1; i < n; i++)
+    line(w, "s_mov_b32 s%d, s%d", HAVE + operand, MATRIX + 4 * operand + 2);
+    for (int i = 1; i < w->copies_each[operand] && !of->operand[operand].across; i++)
       if (i == 1)
-        line(w, "s_mov_b32 s%d, s%d", first, operand ? B_DOWN : A_DOWN);
+        line(w, "s_mov_b32 s%d, s%d", w->offset[operand], DOWN + operand);
       else
-        line(w, "s_add_u32 s%d, s%d, s%d", first + i - 1, first + i - 2, operand ? B_DOWN : A_DOWN);
+        line(w, "s_add_u32 s%d, s%d, s%d", w->offset[operand] + i - 1, w->offset[operand] + i - 2, DOWN + operand);
     write_past(w, operand);
   }
   for (int stage = 0; stage < of->stages; stage++) /* what is due later is in the body, as of every tile */
@@ -226,17 +253,15 @@ static void write_before(writer *w) {
     }
   count(w, false);
   line(w, ".set tw_i, 0");
-  line(w, ".rept %d", of->rows * of->cols * l->product.sums);
+  line(w, ".rept %d", sums_of(w));
   line(w, "v_accvgpr_write_b32 a[tw_i], 0");
   line(w, ".set tw_i, tw_i + 1");
   line(w, ".endr");
   for (int operand = 0; operand < 2; operand++)
-    for (int i = 1; i < (operand ? w->windows_b : w->windows_a); i++)
-      for (int k = 0; k < w->pieces; k++) {
-        const int first = operand ? w->b_read : w->a_read;
-        line(w, "v_add_u32 v%d, 0x%x, v%d", first + i * w->pieces + k,
-             i * (operand ? w->stages_b * of->b_bytes : w->stages_a * of->a_bytes), first + k);
-      }
+    for (int i = 1; i < w->windows[operand]; i++)
+      for (int k = 0; k < w->pieces[operand]; k++)
+        line(w, "v_add_u32 v%d, 0x%x, v%d", w->address[operand] + i * w->pieces[operand] + k,
+             i * w->reach[operand] * of->operand[operand].bytes, w->address[operand] + k);
   for (int i = 0; i < l->n_ops && l->op[i].time < l->begin; i++) write_op(w, &l->op[i], 0);
 }
 
@@ -280,27 +305,32 @@ static void write_body(writer *w) {
 
 static void write_operands(writer *w) {
   const cdna_loop *l = &w->l;
-  const tw_tile_loop *of = l->of;
+  const int sums = l->product.sums, cols = l->of->operand[1].fragments;
+  bool input[VECTORS] = {false};
   tw_text *t = w->t;
   tw_text_add(t, "      :");
-  for (int i = 0; i < of->rows * of->cols; i++)
-    tw_text_add(t, " \"=&{a[%d:%d]}\"(sums.value[%d][%d]),%s", i * l->product.sums, (i + 1) * l->product.sums - 1,
-                i / of->cols, i % of->cols, i % 2 ? "\n       " : "");
-  tw_text_add(t, " \"+{s[%d:%d]}\"(a_matrix), \"+{s[%d:%d]}\"(b_matrix)\n", A_MATRIX, A_MATRIX + 3, B_MATRIX,
-              B_MATRIX + 3);
-  tw_text_add(t, "      : \"{s%d}\"(copied), \"{s%d}\"(steps), \"{s%d}\"(a_down), \"{s%d}\"(b_down), ", COPIED, STEPS,
-              A_DOWN, B_DOWN);
-  tw_text_add(t, "\"{v0}\"(a_lane), \"{v1}\"(b_lane)");
-  if (of->tail) tw_text_add(t, ", \"{v%d}\"(a_past), \"{v%d}\"(b_past)", w->a_past, w->b_past);
-  for (int i = 0; i < w->pieces; i++)
-    tw_text_add(t, ",\n        \"{v%d}\"(a_read[%d]), \"{v%d}\"(b_read[%d])", w->a_read + i, i, w->b_read + i, i);
+  for (int i = 0; i * sums < sums_of(w); i++)
+    tw_text_add(t, " \"=&{a[%d:%d]}\"(sums.value[%d][%d]),%s", i * sums, (i + 1) * sums - 1, i / cols, i % cols,
+                i % 2 ? "\n       " : "");
+  tw_text_add(t, " \"+{s[%d:%d]}\"(a_matrix), \"+{s[%d:%d]}\"(b_matrix)\n", MATRIX, MATRIX + 3, MATRIX + 4, MATRIX + 7);
+  tw_text_add(t, "      : \"{s%d}\"(copied), \"{s%d}\"(steps)", COPIED, STEPS);
+  for (int i = 0; i < 2; i++) {
+    const char name = i ? 'b' : 'a';
+    if (l->of->operand[i].across)
+      tw_text_add(t, ",\n        \"{s%d}\"(%c_step), \"{s%d}\"(%c_full), \"{s%d}\"(%c_last)", STEP + i, name, FULL + i,
+                  name, FULL_LAST + i, name);
+    else
+      tw_text_add(t, ",\n        \"{s%d}\"(%c_down)", DOWN + i, name);
+    if (has_tail(w, i)) tw_text_add(t, ", \"{v%d}\"(%c_past)", w->past[i], name), input[w->past[i]] = true;
+    for (int k = 0; k < lanes_of(w, i); k++)
+      tw_text_add(t, ", \"{v%d}\"(%c_lane[%d])", w->lane[i] + k, name, k), input[w->lane[i] + k] = true;
+    for (int k = 0; k < w->pieces[i]; k++)
+      tw_text_add(t, ", \"{v%d}\"(%c_read[%d])", w->address[i] + k, name, k), input[w->address[i] + k] = true;
+  }
   tw_text_add(t, "\n      : \"memory\", \"scc\"");
-  const int scalars = OFFSETS + l->n_copies - 2;
-  for (int i = COUNT; i < scalars; i++) tw_text_add(t, "%s\"s%d\"", (i - COUNT) % 12 ? ", " : ",\n        ", i);
-  int n = 0;
-  for (int i = of->tail ? w->a_now : w->operands; i < w->end; i++)
-    if (!(i >= w->a_read && i < w->a_read + w->pieces) && !(i >= w->b_read && i < w->b_read + w->pieces))
-      tw_text_add(t, "%s\"v%d\"", n++ % 12 ? ", " : ",\n        ", i);
+  for (int i = OWN; i < w->scalars; i++) tw_text_add(t, "%s\"s%d\"", (i - OWN) % 12 ? ", " : ",\n        ", i);
+  for (int i = 0, n = 0; i < w->end; i++)
+    if (!input[i]) tw_text_add(t, "%s\"v%d\"", n++ % 12 ? ", " : ",\n        ", i);
   tw_text_add(t, ");\n");
 }
 

@@ -64,7 +64,7 @@ typedef struct cdna_loop_fragment {
 typedef struct cdna_loop {
   const tw_tile_loop *of;
   cdna_loop_product product;
-  int parts; /* reads of a fragment */
+  int parts[2]; /* reads of a fragment */
   int products, period, begin;
   int n_fragments, n_reads, n_copies, copies_a;
   cdna_loop_fragment fragment[CDNA_LOOP_FRAGMENTS];

@@ -29,13 +29,15 @@ static const cdna_loop_product *product_of(cdna_arch arch, const tw_tile_loop *l
 #undef F8
   };
   for (size_t i = 0; arch == CDNA4 && i < sizeof all / sizeof *all; i++)
-    if (all[i].a == l->a && all[i].b == l->b) return l->side == 16 ? &all[i].by16 : &all[i].by32;
+    if (all[i].a == l->operand[0].type && all[i].b == l->operand[1].type)
+      return l->side == 16 ? &all[i].by16 : &all[i].by32;
   return NULL;
 }
 
 /* Depth by depth, row by row of A. */
 cdna_loop_use cdna_loop_use_of(const cdna_loop *l, int product) {
-  const int rows = l->of->rows, cols = l->of->cols, depth = product / (rows * cols), in = product % (rows * cols);
+  const int rows = l->of->operand[0].fragments, cols = l->of->operand[1].fragments, depth = product / (rows * cols),
+            in = product % (rows * cols);
   return (cdna_loop_use){.a = depth * (rows + cols) + in / cols,
                          .b = depth * (rows + cols) + rows + in % cols,
                          .row = in / cols,
@@ -47,7 +49,7 @@ static void add(cdna_loop *l, cdna_loop_kind kind, int time, int operand, int fr
 }
 
 static void find_uses(cdna_loop *l) {
-  const int rows = l->of->rows, set = rows + l->of->cols;
+  const int rows = l->of->operand[0].fragments, set = rows + l->of->operand[1].fragments;
   l->n_fragments = l->of->depth * set;
   for (int i = 0; i < l->n_fragments; i++)
     l->fragment[i] = (cdna_loop_fragment){.operand = i % set >= rows,
@@ -74,7 +76,7 @@ static int add_reads(cdna_loop *l) {
       cdna_loop_fragment *f = &l->fragment[i];
       if (f->first_use != use) continue;
       f->first_read = done;
-      for (int part = 0; part < l->parts; part++, done++) {
+      for (int part = 0; part < l->parts[f->operand]; part++, done++) {
         last = (int)(done * READS * l->period / l->n_reads) + 1;
         if (part == 0) f->read_at = last;
         add(l, CDNA_LOOP_READ, last, f->operand, i, part);
@@ -112,15 +114,19 @@ tw_status cdna_loop_schedule(cdna_arch arch, const tw_tile_loop *of, cdna_loop *
   const cdna_loop_product *product = product_of(arch, of);
   if (!product)
     return tw_fail(error, TW_USAGE, "a pinned loop is for gfx950, and bf16, f16, i8, e4m3 and e5m2; not a=%s b=%s here",
-                   tw_type_name(of->a), tw_type_name(of->b));
-  *out = (cdna_loop){.of = of, .product = *product, .products = of->rows * of->cols * of->depth};
+                   tw_type_name(of->operand[0].type), tw_type_name(of->operand[1].type));
+  const tw_tile_loop_operand *a = &of->operand[0], *b = &of->operand[1];
+  *out = (cdna_loop){.of = of, .product = *product, .products = a->fragments * b->fragments * of->depth};
   cdna_loop *l = out;
-  l->parts = tw_tile_loop_pieces(of, WAVE) / of->depth;
   l->period = l->products * TICKS;
-  l->n_reads = of->depth * (of->rows + of->cols) * l->parts;
-  l->copies_a = of->a_bytes / (of->groups * 1024);
-  l->n_copies = l->copies_a + of->b_bytes / (of->groups * 1024);
-  if (of->depth * (of->rows + of->cols) > CDNA_LOOP_FRAGMENTS || l->n_reads + 2 * l->n_copies + 4 > CDNA_LOOP_OPS)
+  for (int i = 0; i < 2; i++) {
+    l->parts[i] = tw_tile_loop_reads(of, i, WAVE);
+    l->n_reads += of->depth * of->operand[i].fragments * l->parts[i];
+    l->n_copies += of->operand[i].bytes / (of->groups * 1024);
+  }
+  l->copies_a = a->bytes / (of->groups * 1024);
+  if (of->depth * (a->fragments + b->fragments) > CDNA_LOOP_FRAGMENTS ||
+      l->n_reads + 2 * l->n_copies + 4 > CDNA_LOOP_OPS)
     return tw_fail(error, TW_USAGE, "a pinned loop of %d reads and %d copies a step is too long: a smaller k of a tile",
                    l->n_reads, l->n_copies);
   find_uses(l);

@@ -363,10 +363,17 @@ template <class Tile, int Groups> struct copier_across {
     }
   }
   TW_FN u32 group_offset(int i) const { return regular ? (u32)i * (stride / Tile::row_bytes) * pitch : 0; }
+  /* For a loop in assembly: where a lane's part of copy i is, the resource's bytes of so many rows, and its words, of those from
+   * row `at` on, and how far it is to the next tile. */
+  TW_FN u32 lane_offset(int i) const { return offset[regular ? 0 : i] + group_offset(i); }
+  TW_FN u32 bytes_of(int n) const { return n > 0 && have ? (u32)(n - 1) * pitch + (u32)have * size : 0; }
+  TW_FN u32x4 words(int at) const {
+    const u64 first = (u64)(from + at * ld);
+    return (u32x4){(u32)first, (u32)(first >> 32) & 0xffffu, bytes_of(min(rows - at, Tile::rows)), 0x00020000};
+  }
+  TW_FN u32 step() const { return Tile::rows * pitch; }
   TW_FN __amdgpu_buffer_rsrc_t resource(int at) const {
-    const int n = min(rows - at, Tile::rows);
-    return __builtin_amdgcn_make_buffer_rsrc((void *)(from + at * ld), 0,
-                                             n > 0 && have ? (u32)(n - 1) * pitch + (u32)have * size : 0, 0x00020000);
+    return __builtin_amdgcn_make_buffer_rsrc((void *)(from + at * ld), 0, bytes_of(min(rows - at, Tile::rows)), 0x00020000);
   }
 #ifdef __gfx950__
   TW_FN void copy(Tile to, int at) const {

@@ -189,6 +189,18 @@ TW_FN void load_across_piece(operand<Product, Count, 1> &to, Tile from, int firs
 }
 #endif
 
+#ifdef __gfx950__
+/* The same of load_across: read i % 2 of fragment i / 2. */
+template <class Product, class Tile> TW_FN u32 read_address_across(Tile from, int first, int i) {
+  constexpr u32 side = Product::side;
+  static_assert(Product::deep * Tile::row_bytes % Tile::swizzle::span == 0, "a swizzle repeats with the k of a product");
+  const u32 lane = (u32)thread_of_group(), set = lane / 16, in = lane % 16;
+  const u32 across = set % (side / 16) * 16 + in % 4 * 4, down = set / (side / 16) * 8 + in / 4 + 4 * ((u32)i % 2);
+  const u32 col = ((u32)first + (u32)i / 2 * side + across) * 2;
+  return (u32)(__UINTPTR_TYPE__)from.at + Tile::swizzle::of(down * Tile::row_bytes + col);
+}
+#endif
+
 /* sums += A B^T: A's rows are those of sums, B's its columns. */
 template <class Product, int Rows, int Cols, int Steps>
 TW_FN void mma_abt(acc<Product, Rows, Cols> &sums, const operand<Product, Rows, Steps> &a,
