@@ -5,92 +5,9 @@
 #include <stdlib.h>
 
 #include "base/strings.h"
+#include "target/cdna/grid/lru.h"
 
 enum { CUS_MAX = 64 };
-
-/* ---- LRU lists of parts, found by hashing ---- */
-
-typedef struct part {
-  uint64_t key;
-  int bytes;
-  int newer, older, next; /* in the list; in the chain of its hash */
-} part;
-
-typedef struct lru {
-  int64_t bytes, room;
-  part *at;
-  int n, unused; /* parts ever in use; the first of those that are free again (linked by .next) */
-  int newest, oldest;
-  int *head;
-  uint32_t mask;
-} lru;
-
-static uint32_t slot_of(const lru *c, uint64_t key) { return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 32) & c->mask; }
-
-static bool lru_open(lru *c, int64_t room, int least_bytes) {
-  const int64_t parts = room / least_bytes + 2;
-  *c = (lru){.room = room, .unused = -1, .newest = -1, .oldest = -1, .mask = 15};
-  while (c->mask < parts) c->mask = 2 * c->mask + 1;
-  c->at = tw_new((size_t)parts, sizeof *c->at);
-  c->head = tw_new((size_t)c->mask + 1, sizeof *c->head);
-  for (uint32_t i = 0; c->head && i <= c->mask; i++) c->head[i] = -1;
-  return c->at && c->head;
-}
-
-static void lru_close(lru *c) {
-  free(c->at);
-  free(c->head);
-}
-
-static void unlink_part(lru *c, int i) {
-  part *p = &c->at[i];
-  *(p->newer < 0 ? &c->newest : &c->at[p->newer].older) = p->older;
-  *(p->older < 0 ? &c->oldest : &c->at[p->older].newer) = p->newer;
-}
-
-static void link_newest(lru *c, int i) {
-  c->at[i].newer = -1;
-  c->at[i].older = c->newest;
-  *(c->newest < 0 ? &c->oldest : &c->at[c->newest].newer) = i;
-  c->newest = i;
-}
-
-static void drop_oldest(lru *c) {
-  const int i = c->oldest;
-  int *link = &c->head[slot_of(c, c->at[i].key)];
-  while (*link != i) link = &c->at[*link].next;
-  *link = c->at[i].next;
-  unlink_part(c, i);
-  c->bytes -= c->at[i].bytes;
-  c->at[i].next = c->unused;
-  c->unused = i;
-}
-
-/* True if it was there; it is the newest then, either way. */
-static bool lru_touch(lru *c, uint64_t key, int bytes) {
-  int *head = &c->head[slot_of(c, key)];
-  for (int i = *head; i >= 0; i = c->at[i].next)
-    if (c->at[i].key == key) {
-      if (c->newest != i) {
-        unlink_part(c, i);
-        link_newest(c, i);
-      }
-      return true;
-    }
-  if (bytes > c->room) return false;
-  while (c->bytes + bytes > c->room) drop_oldest(c);
-  int i = c->unused;
-  if (i >= 0)
-    c->unused = c->at[i].next;
-  else
-    i = c->n++;
-  head = &c->head[slot_of(c, key)];
-  c->at[i] = (part){.key = key, .bytes = bytes, .next = *head};
-  *head = i;
-  c->bytes += bytes;
-  link_newest(c, i);
-  return false;
-}
 
 /* ---- L2s ---- */
 
@@ -109,7 +26,7 @@ typedef struct launch {
   int64_t step_bytes; /* of a row in a K-step */
   uint32_t sets;      /* of a channel */
   uint32_t *tag; /* [((xcd * channels + channel) * sets + set) * ways + age]: line + 1, the newest first; 0: empty */
-  lru llc;
+  cdna_lru llc;
   int64_t asked, l2_missed, llc_missed; /* lines */
 } launch;
 
@@ -144,7 +61,7 @@ static void read_piece(launch *s, int which, int xcd, int panel, int step, int p
   s->asked += asked;
   s->l2_missed += missed;
   const uint64_t key = (((uint64_t)panel << 24 | (uint64_t)step) * 2 + (uint64_t)which) * PIECES + (uint64_t)piece;
-  if (missed && !lru_touch(&s->llc, key, (int)asked * line_bytes)) s->llc_missed += missed;
+  if (missed && !cdna_lru_touch(&s->llc, key, (int)asked * line_bytes)) s->llc_missed += missed;
 }
 
 /* ---- the grid ---- */
@@ -207,13 +124,13 @@ tw_status cdna_grid_hits(const cdna_cache_machine *m, const cdna_grid *g, const 
               .step_bytes = (int64_t)g->tile_k * g->bits / 8,
               .sets = (uint32_t)(m->l2_bytes / m->channels / m->line_bytes / m->ways)};
   s.tag = tw_new((size_t)(m->l2_bytes / m->line_bytes) * (size_t)m->xcds, sizeof *s.tag);
-  const bool has_room = s.tag && lru_open(&s.llc, m->llc_bytes * steps / all, m->line_bytes);
+  const bool has_room = s.tag && cdna_lru_open(&s.llc, m->llc_bytes * steps / all, m->line_bytes);
   for (int i = 0; i < 2 && has_room; i++) {
     s.asked = s.l2_missed = s.llc_missed = 0;
     run_launch(&s, o, cdna_grid_rows(g), cdna_grid_columns(g), steps);
   }
   free(s.tag);
-  lru_close(&s.llc);
+  cdna_lru_close(&s.llc);
   if (!has_room) return tw_fail(error, TW_MISSING, "no memory for the caches");
   const double whole = (double)m->line_bytes * all / steps;
   *out = (cdna_hits){.l2 = 1 - (double)s.l2_missed / (double)s.asked,

@@ -7,13 +7,20 @@
 
 #include "base/parallel.h"
 #include "base/strings.h"
+#include "target/cdna/grid/lru.h"
 #include "target/cdna/isa/effects.h"
 
-enum { PIECE = 64, STEPS_MAX = 1 << 20 }; /* lines in turn; instructions of a wave that is followed */
+enum {
+  PIECE = 64,          /* lines in turn */
+  STEPS_MAX = 1 << 20, /* instructions of a wave that is followed */
+  ROUNDS = 4, /* of workgroups that the machine runs at a time, for the LLC */
+  BEGINNING = 1024, /* lines of the beginning of a workgroup */
+};
 
 typedef struct stream {
-  uint32_t n, room;
-  uint64_t *line; /* address / line */
+  uint32_t asked, most; /* lines; at most, and then it is followed no more */
+  uint32_t n, room, kept;
+  uint64_t *line; /* address / line, of the first `kept` */
 } stream;
 
 typedef struct search {
@@ -22,8 +29,7 @@ typedef struct search {
   const cdna_dispatch *dispatch;
   const cdna_effects *effects;
   int shift, n_streams;
-  uint32_t lines_max; /* of a workgroup */
-  stream *stream;
+  stream *stream;  /* of the first workgroups of the grid */
   tw_error *error; /* of each */
   atomic_int next;
 } search;
@@ -38,7 +44,8 @@ typedef struct filter { /* its L1 */
 static bool in_l1(filter *f, uint64_t line) {
   uint64_t *way = f->tag + line % (uint64_t)f->sets * (uint64_t)f->ways;
   int i = 0;
-  while (i < f->ways - 1 && way[i] != line + 1) i++;
+  while (i < f->ways - 1 && way[i] != line + 1)
+    i++;
   const bool hit = way[i] == line + 1;
   memmove(way + 1, way, (size_t)i * sizeof *way);
   way[0] = line + 1;
@@ -46,10 +53,14 @@ static bool in_l1(filter *f, uint64_t line) {
 }
 
 static bool add_line(stream *s, uint64_t line) {
+  s->asked++;
+  if (s->n == s->kept)
+    return true;
   if (s->n == s->room) {
     const uint32_t room = s->room ? 2 * s->room : 4096;
     uint64_t *grown = tw_resize(s->line, room, sizeof *grown);
-    if (!grown) return false;
+    if (!grown)
+      return false;
     s->line = grown;
     s->room = room;
   }
@@ -57,22 +68,27 @@ static bool add_line(stream *s, uint64_t line) {
   return true;
 }
 
-static bool note_access(const search *q, stream *s, filter *f, const cdna_access *a) {
+static bool note_access(const search *q, stream *s, filter *f,
+                        const cdna_access *a) {
   uint64_t last = UINT64_MAX;
   for (uint64_t left = a->lanes[CDNA_IN_GLOBAL]; left; left &= left - 1) {
     const uint64_t line = a->address[0][__builtin_ctzll(left)] >> q->shift;
-    if (line == last) continue;
+    if (line == last)
+      continue;
     last = line;
-    if (!a->writes && !in_l1(f, line) && !add_line(s, line)) return false;
+    if (!a->writes && !in_l1(f, line) && !add_line(s, line))
+      return false;
   }
   return true;
 }
 
 /* Until the barrier, its end, or enough lines. */
 static bool follow_wave(const search *q, stream *s, filter *f, cdna_wave *w) {
-  while (w->state == CDNA_RUNNING && s->n < q->lines_max && w->instructions < STEPS_MAX) {
+  while (w->state == CDNA_RUNNING && s->asked < s->most &&
+         w->instructions < STEPS_MAX) {
     const cdna_op *op = cdna_wave_next(w);
-    if (!op) return false;
+    if (!op)
+      return false;
     const cdna_effects *e = &q->effects[w->at];
     cdna_access a;
     if (e->klass == CDNA_CLASS_MATRIX && e->mfma) {
@@ -80,26 +96,32 @@ static bool follow_wave(const search *q, stream *s, filter *f, cdna_wave *w) {
       w->instructions++;
       continue;
     }
-    if (e->klass == CDNA_CLASS_VMEM && cdna_access_of(w, op, &a) && !note_access(q, s, f, &a)) return false;
+    if (e->klass == CDNA_CLASS_VMEM && cdna_access_of(w, op, &a) &&
+        !note_access(q, s, f, &a))
+      return false;
     cdna_wave_step(w, op);
   }
   return w->state != CDNA_STOPPED;
 }
 
 static bool follow_group(const search *q, stream *s, filter *f, cdna_group *g) {
-  while (s->n < q->lines_max) {
+  while (s->asked < s->most) {
     int waiting = 0, ended = 0, stuck = 0;
     for (int i = 0; i < g->n_waves; i++) {
       cdna_wave *w = &g->wave[i];
-      if (!follow_wave(q, s, f, w)) return false;
+      if (!follow_wave(q, s, f, w))
+        return false;
       waiting += w->state == CDNA_AT_BARRIER;
       ended += w->state == CDNA_ENDED;
       stuck += w->instructions >= STEPS_MAX;
     }
-    if (ended == g->n_waves || stuck) return true;
-    if (waiting + ended != g->n_waves) continue;
+    if (ended == g->n_waves || stuck)
+      return true;
+    if (waiting + ended != g->n_waves)
+      continue;
     for (int i = 0; i < g->n_waves; i++)
-      if (g->wave[i].state == CDNA_AT_BARRIER) g->wave[i].state = CDNA_RUNNING;
+      if (g->wave[i].state == CDNA_AT_BARRIER)
+        g->wave[i].state = CDNA_RUNNING;
   }
   return true;
 }
@@ -108,7 +130,8 @@ static bool follow_group(const search *q, stream *s, filter *f, cdna_group *g) {
 static void follow(void *context, size_t index) {
   search *q = context;
   const cdna_rates *r = q->rates;
-  filter f = {.ways = r->l1_ways, .sets = r->l1_bytes / r->l1_line / r->l1_ways};
+  filter f = {.ways = r->l1_ways,
+              .sets = r->l1_bytes / r->l1_line / r->l1_ways};
   const size_t n = (size_t)f.ways * (size_t)f.sets;
   tw_error error = {0};
   (void)index;
@@ -118,12 +141,15 @@ static void follow(void *context, size_t index) {
     if (g && f.tag) {
       memset(f.tag, 0, n * sizeof *f.tag);
       cdna_group_start(q->dispatch, g, (uint64_t)i);
-      if (follow_group(q, &q->stream[i], &f, g)) continue;
+      if (follow_group(q, &q->stream[i], &f, g))
+        continue;
     }
-    if (error.status == TW_OK) tw_fail(&error, TW_MISSING, "out of memory for what workgroups read");
+    if (error.status == TW_OK)
+      tw_fail(&error, TW_MISSING, "out of memory for what workgroups read");
     q->error[i] = error;
   }
-  if (g) cdna_group_close(g);
+  if (g)
+    cdna_group_close(g);
   free(f.tag);
 }
 
@@ -138,103 +164,207 @@ typedef struct caches {
   uint64_t *tag; /* [xcd][set][way], the newest first */
   size_t sets;
   int ways;
-  uint64_t *asked; /* lines that some XCD has asked the LLC for: a table with open addressing */
-  uint64_t mask;
 } caches;
 
 static bool l2_has(caches *k, int xcd, uint64_t line) {
-  uint64_t *way = k->tag + ((size_t)xcd * k->sets + mixed(line) % k->sets) * (size_t)k->ways;
+  uint64_t *way = k->tag + ((size_t)xcd * k->sets + mixed(line) % k->sets) *
+                               (size_t)k->ways;
   int i = 0;
-  while (i < k->ways - 1 && way[i] != line + 1) i++;
+  while (i < k->ways - 1 && way[i] != line + 1)
+    i++;
   const bool hit = way[i] == line + 1;
   memmove(way + 1, way, (size_t)i * sizeof *way);
   way[0] = line + 1;
   return hit;
 }
 
-static bool llc_has(caches *k, uint64_t line) {
-  for (uint64_t i = mixed(line) >> 7;; i++) {
-    uint64_t *at = &k->asked[i & k->mask];
-    if (*at == line + 1) return true;
-    if (*at) continue;
-    *at = line + 1;
-    return false;
-  }
-}
-
 static int allocation_of(const cdna_memory *m, uint64_t address, int guess) {
-  if (guess >= 0 && address - m->allocation[guess].address < m->allocation[guess].size) return guess;
+  if (guess >= 0 &&
+      address - m->allocation[guess].address < m->allocation[guess].size)
+    return guess;
   for (size_t i = 0; i < m->n; i++)
-    if (address >= m->allocation[i].address - 4096 && address - m->allocation[i].address < m->allocation[i].size + 4096)
+    if (address >= m->allocation[i].address - 4096 &&
+        address - m->allocation[i].address < m->allocation[i].size + 4096)
       return (int)i;
   return -1;
 }
 
-static bool replay(const search *q, const cdna_memory *m, cdna_reuse *out) {
-  const cdna_cache_machine *c = &q->machine->caches;
-  uint64_t all = 0, footprint = 0;
-  double missed_l2[CDNA_ALLOCATIONS_MAX] = {0}, missed_llc[CDNA_ALLOCATIONS_MAX] = {0};
-  caches k = {.sets = (size_t)(c->l2_bytes / c->line_bytes / c->ways), .ways = c->ways, .mask = 1023};
-  for (int i = 0; i < q->n_streams; i++) all += q->stream[i].n;
-  while (k.mask < 2 * all) k.mask = 2 * k.mask + 1;
-  k.tag = tw_new((size_t)c->xcds * k.sets * (size_t)k.ways, sizeof *k.tag);
-  k.asked = tw_new(k.mask + 1, sizeof *k.asked);
-  const bool ok = k.tag && k.asked;
-  for (uint32_t from = 0, more = 1; ok && more; from += PIECE) {
+/* Lines of buffers, as far as one way of counting goes. */
+typedef struct counts {
+  double asked[CDNA_ALLOCATIONS_MAX], l2_missed[CDNA_ALLOCATIONS_MAX],
+      llc_missed[CDNA_ALLOCATIONS_MAX];
+} counts;
+
+/* Streams first .. last - 1 in step, the first `most` lines of each. `llc`:
+ * NULL, not asked. */
+static void replay(const search *q, const cdna_memory *m, caches *k,
+                   cdna_lru *llc, int first, int last, uint32_t most,
+                   counts *sum) {
+  const int xcds = q->machine->caches.xcds, bytes = 1 << q->shift;
+  for (uint32_t from = 0, more = 1; more && from < most; from += PIECE) {
     more = 0;
-    for (int i = 0; i < q->n_streams; i++) {
+    for (int i = first; i < last; i++) {
       const stream *s = &q->stream[i];
+      const uint32_t end = s->n < most ? s->n : most;
       int a = -1;
-      for (uint32_t n = from; n < s->n && n < from + PIECE; n++) {
+      for (uint32_t n = from; n < end && n < from + PIECE; n++) {
         a = allocation_of(m, s->line[n] << q->shift, a);
-        if (a < 0) continue;
-        out->asked[a]++;
-        if (l2_has(&k, i % c->xcds, s->line[n])) continue;
-        missed_l2[a]++;
-        missed_llc[a] += !llc_has(&k, s->line[n]);
+        if (a < 0)
+          continue;
+        sum->asked[a]++;
+        if (l2_has(k, i % xcds, s->line[n]))
+          continue;
+        sum->l2_missed[a]++;
+        if (llc && !cdna_lru_touch(llc, s->line[n], bytes))
+          sum->llc_missed[a]++;
       }
-      more |= s->n > from + PIECE;
+      more |= end > from + PIECE;
     }
   }
-  for (size_t a = 0; a < m->n; a++) {
-    if (out->asked[a] > 0 || m->allocation[a].writable) footprint += m->allocation[a].size;
+}
+
+/* What the LLC has of what L2s miss: rounds of the grid, one after the other,
+ * of which only the beginning of each workgroup is looked at, with an LLC that
+ * is smaller in proportion. A grid that is seen whole is launched twice; of a
+ * larger one the first round fills the LLC. */
+static bool replay_rounds(const search *q, const cdna_memory *m, caches *k,
+                          int resident, double part, counts *out) {
+  const cdna_cache_machine *c = &q->machine->caches;
+  const int rounds = (q->n_streams + resident - 1) / resident;
+  const bool is_whole =
+      cdna_dispatch_groups(q->dispatch) <= (uint64_t)q->n_streams;
+  cdna_lru llc;
+  bool ok = cdna_lru_open(&llc, (int64_t)((double)c->llc_bytes * part),
+                          1 << q->shift);
+  for (int launch = 0; ok && launch < (is_whole ? 2 : 1); launch++) {
+    if (launch)
+      *out = (counts){0};
+    for (int r = 0; r < rounds; r++) {
+      counts unseen, *sum = !is_whole && r == 0 ? &unseen : out;
+      unseen = (counts){0};
+      const int last =
+          (r + 1) * resident < q->n_streams ? (r + 1) * resident : q->n_streams;
+      memset(k->tag, 0,
+             (size_t)c->xcds * k->sets * (size_t)k->ways * sizeof *k->tag);
+      replay(q, m, k, &llc, r * resident, last, BEGINNING, sum);
+    }
   }
-  for (size_t a = 0; a < m->n; a++) {
-    out->l2[a] = out->asked[a] > 0 ? 1 - missed_l2[a] / out->asked[a] : 0;
-    out->llc[a] = footprint <= (uint64_t)c->llc_bytes ? 1 : missed_l2[a] > 0 ? 1 - missed_llc[a] / missed_l2[a] : 0;
-  }
-  free(k.tag);
-  free(k.asked);
+  cdna_lru_close(&llc);
   return ok;
 }
 
-tw_status cdna_reuse_find(const cdna_machine *m, const cdna_rates *r, const cdna_dispatch *d, const cdna_effects *e,
-                          const cdna_memory *memory, int together, int jobs, cdna_reuse *out, tw_error *error) {
-  const uint64_t resident = (uint64_t)m->caches.xcds * (uint64_t)m->caches.cus * (uint64_t)together;
-  const uint64_t n = cdna_dispatch_groups(d) < resident ? cdna_dispatch_groups(d) : resident;
-  search q = {.machine = m, .rates = r, .dispatch = d, .effects = e, .shift = __builtin_ctz((unsigned)r->l1_line)};
+static bool find_rates(const search *q, const cdna_memory *m, int resident,
+                       uint32_t many, double part, cdna_reuse *out) {
+  const cdna_cache_machine *c = &q->machine->caches;
+  counts *of =
+      tw_new(2, sizeof *of); /* what L2s have, by many lines of few workgroups;
+                                what the LLC has, the other way round */
+  caches k = {.sets = (size_t)(c->l2_bytes / c->line_bytes / c->ways),
+              .ways = c->ways};
+  uint64_t footprint = 0;
+  k.tag = tw_new((size_t)c->xcds * k.sets * (size_t)k.ways, sizeof *k.tag);
+  bool ok = k.tag && of;
+  if (ok)
+    replay(q, m, &k, NULL, 0, resident < q->n_streams ? resident : q->n_streams,
+           many, &of[0]);
+  for (size_t a = 0; a < m->n && ok; a++)
+    if (of[0].asked[a] > 0 || m->allocation[a].writable)
+      footprint += m->allocation[a].size;
+  const bool fits = footprint <= (uint64_t)c->llc_bytes;
+  if (ok && !fits)
+    ok = replay_rounds(q, m, &k, resident, part, &of[1]);
+  for (size_t a = 0; a < m->n && ok; a++) {
+    out->asked[a] = of[0].asked[a];
+    out->l2[a] =
+        of[0].asked[a] > 0 ? 1 - of[0].l2_missed[a] / of[0].asked[a] : 0;
+    out->llc[a] = fits ? 1
+                  : of[1].l2_missed[a] > 0
+                      ? 1 - of[1].llc_missed[a] / of[1].l2_missed[a]
+                      : 0;
+  }
+  free(k.tag);
+  free(of);
+  return ok;
+}
+
+static int by_value(const void *a, const void *b) {
+  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+static uint32_t different(const stream *s, uint32_t n) {
+  uint64_t *line = tw_new(n ? n : 1, sizeof *line);
+  uint32_t count = n > 0;
+  if (!line)
+    return n;
+  memcpy(line, s->line, n * sizeof *line);
+  qsort(line, n, sizeof *line, by_value);
+  for (uint32_t i = 1; i < n; i++)
+    count += line[i] != line[i - 1];
+  free(line);
+  return count;
+}
+
+/* How much of what the workgroup reads its beginning reads: of different lines,
+ * since a line of which two waves read a half is asked twice where the first is
+ * far ahead of the second. */
+static double beginning_of(const stream *whole) {
+  if (whole->n <= BEGINNING)
+    return 1;
+  return (double)different(whole, BEGINNING) /
+         (double)different(whole, whole->n);
+}
+
+tw_status cdna_reuse_find(const cdna_machine *m, const cdna_rates *r,
+                          const cdna_dispatch *d, const cdna_effects *e,
+                          const cdna_memory *memory, int together, int jobs,
+                          cdna_reuse *out, tw_error *error) {
+  const uint64_t resident =
+      (uint64_t)m->caches.xcds * (uint64_t)m->caches.cus * (uint64_t)together;
+  const uint64_t groups = cdna_dispatch_groups(d),
+                 n = groups < ROUNDS * resident ? groups : ROUNDS * resident;
+  const uint64_t at_once = groups < resident ? groups : resident;
+  /* of an XCD eight times its L2; twice as much, or four times, changes rates
+   * by a point */
+  const uint64_t of_xcd =
+      (at_once + (uint64_t)m->caches.xcds - 1) / (uint64_t)m->caches.xcds;
+  const uint32_t many = (uint32_t)(8 * (uint64_t)m->caches.l2_bytes /
+                                   (uint64_t)r->l1_line / of_xcd) +
+                        64;
+  search q = {.machine = m,
+              .rates = r,
+              .dispatch = d,
+              .effects = e,
+              .shift = __builtin_ctz((unsigned)r->l1_line)};
   q.n_streams = (int)n;
-  /* of an XCD eight times its L2; twice as much, or four times, changes rates by a point */
-  const uint64_t of_xcd = (n + (uint64_t)m->caches.xcds - 1) / (uint64_t)m->caches.xcds;
-  q.lines_max = (uint32_t)(8 * (uint64_t)m->caches.l2_bytes / (uint64_t)r->l1_line / of_xcd) + 64;
   q.stream = tw_new((size_t)n, sizeof *q.stream);
   q.error = tw_new((size_t)n, sizeof *q.error);
   *out = (cdna_reuse){0};
   tw_status status = TW_OK;
   if (!q.stream || !q.error) {
-    status = tw_fail(error, TW_MISSING, "out of memory for what workgroups read");
+    status =
+        tw_fail(error, TW_MISSING, "out of memory for what workgroups read");
   } else {
+    for (uint64_t i = 0; i < n; i++)
+      q.stream[i].most = q.stream[i].kept = i < at_once ? many : BEGINNING;
+    /* one to its end: of how much the beginnings are a part */
+    stream *whole = &q.stream[at_once / 2];
+    whole->most = whole->kept = UINT32_MAX;
     const size_t threads = (size_t)(jobs ? jobs : tw_cores());
     tw_parallel_for(jobs, n < threads ? (size_t)n : threads, follow, &q);
     for (uint64_t i = 0; i < n && status == TW_OK; i++)
       if (q.error[i].status != TW_OK) {
-        if (error) *error = q.error[i];
+        if (error)
+          *error = q.error[i];
         status = q.error[i].status;
       }
-    if (status == TW_OK && !replay(&q, memory, out))
+    const double part = status == TW_OK ? beginning_of(whole) : 0;
+    if (status == TW_OK &&
+        !find_rates(&q, memory, (int)at_once, many, part, out))
       status = tw_fail(error, TW_MISSING, "out of memory for the caches");
   }
-  for (uint64_t i = 0; q.stream && i < n; i++) free(q.stream[i].line);
+  for (uint64_t i = 0; q.stream && i < n; i++)
+    free(q.stream[i].line);
   free(q.stream);
   free(q.error);
   return status;

@@ -5,10 +5,12 @@
  *     piece of each in turn. What a workgroup asks twice within its L1 is asked once.
  *   - L2: 16 channels, 16 ways, LRU, lines of 128 bytes. Channels and sets are chosen by hashed addresses (ROCm Compute
  *     Profiler, "L2 cache": requests are hashed over channels).
- *   - LLC: what any XCD has asked before is there. If all buffers of a launch fit into it everything is, as in any
- *     launch but the first.
- *   - Each workgroup is followed until the XCD has asked for several times its L2, or the workgroup ends. Rates are of
- *     each buffer, of all XCDs together; what comes later is taken to find the same.
+ *   - LLC: LRU, of what L2s miss. Rounds follow one another, each as many workgroups as the machine runs at a time; of each
+ *     workgroup only the beginning is executed, and the LLC is smaller in proportion: what one round leaves for the next is
+ *     as much of it as of all. Four rounds at most, the first of which only fills it; a grid that is smaller is launched twice.
+ *     C is not counted. If all buffers of a launch fit everything is there, as in any launch but the first.
+ *   - For L2 each workgroup of the first round is followed until the XCD has asked for several times its L2, or the workgroup
+ *     ends. Rates are of each buffer, of all XCDs together; what comes later is taken to find the same.
  * Matrix instructions are not executed. */
 #ifndef TW_CDNA_REUSE_H
 #define TW_CDNA_REUSE_H
