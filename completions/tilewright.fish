@@ -4,24 +4,25 @@ function __tilewright_targets
 end
 function __tilewright_options
     set -l words (commandline -opc)
-    test (count $words) -ge 2; and tilewright $words[2] --help 2>/dev/null | sed -n 's/^ *\(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p'
+    test (count $words) -ge 2; and tilewright $words[2] --help 2>/dev/null | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
 end
 function __tilewright_words
     set -l words (commandline -opc)
-    for op in (tilewright ops 2>/dev/null | awk '{print $1}')
+    for op in (tilewright ops 2>/dev/null | awk '/^[^ ]/ {print $1}')
         if contains $op $words
-            tilewright ops $op | awk 'NR > 1 {print $1 "="}'
+            tilewright ops $op | awk '/^  [^ ]/ {print $1 "="}'
         else
             echo $op
         end
     end
 end
 set -l commands targets ops tune run emit bench evaluate model view prompt mcp report quantize wisdom cache
-complete -c tilewright -f -n "not __fish_seen_subcommand_from $commands" -a "$commands --help --version"
+complete -c tilewright -f -n "not __fish_seen_subcommand_from $commands" -a "$commands help --help --version"
+complete -c tilewright -f -n "__fish_seen_subcommand_from help" -a "$commands"
 complete -c tilewright -f -n "__fish_seen_subcommand_from tune emit bench model" -a "(__tilewright_words)"
 complete -c tilewright -n "__fish_seen_subcommand_from run" -a "(__tilewright_words)"
 complete -c tilewright -f -n "__fish_seen_subcommand_from targets" -a "(__tilewright_targets)"
-complete -c tilewright -f -n "__fish_seen_subcommand_from view" -a "(tilewright view 2>/dev/null | awk 'NF > 1 && !/`/ {for (i = 2; i <= NF; i++) print \$i}')"
+complete -c tilewright -f -n "__fish_seen_subcommand_from view" -a "(tilewright view 2>/dev/null | awk '!/`/ {for (i = /^ / ? 1 : 2; i <= NF; i++) print \$i}' | sort -u)"
 complete -c tilewright -f -n "__fish_seen_subcommand_from wisdom" -a "list show forget export import"
 complete -c tilewright -f -n "__fish_seen_subcommand_from cache" -a "clear"
 complete -c tilewright -n "__fish_seen_subcommand_from $commands" -a "(__tilewright_options)"
@@ -29,6 +30,8 @@ complete -c tilewright -x -s t -l target -a "(__tilewright_targets)"
 complete -c tilewright -r -s o -l out
 complete -c tilewright -r -s s -l schedule
 complete -c tilewright -r -l trace
+complete -c tilewright -r -l timeline
+complete -c tilewright -r -l plan
 complete -c tilewright -r -l kernel
 complete -c tilewright -x -l kernel-cycles
 complete -c tilewright -r -l floorplan

@@ -98,7 +98,7 @@ json_t *cli_json_result(const cli_subject *s, const tw_search_result *r, bool fu
   return object;
 }
 
-enum { STEPS = 40 }; /* the column of steps */
+enum { STEPS = 41 }; /* the column of steps */
 
 static void print_why(const char *text) {
   if (!*text) return;
