@@ -173,6 +173,9 @@ static size_t compare(cdna_arch arch, size_t n, words *w, size_t *known) {
     /* what llvm-mc refuses, or prints with a remark in a comment, has no text to compare with */
     const bool clean = expected[i][0] && !strstr(expected[i], "/*");
     *known += clean;
+    if (!expected[i][0] && !why && getenv("SHOWREF"))
+      print_message("REF %s %08x %08x: '%s'\n", arch == CDNA3 ? "gfx942" : "gfx950", w[i].word[0],
+                    w[i].n > 1 ? w[i].word[1] : 0, ours);
     if (clean && strcmp(ours, expected[i]) && wrong++ < SHOWN)
       print_message("%s %08x %08x: ours '%s', llvm '%s'\n", arch == CDNA3 ? "gfx942" : "gfx950", w[i].word[0],
                     w[i].n > 1 ? w[i].word[1] : 0, ours, expected[i]);

@@ -159,7 +159,7 @@ const cdna_operand_form *cdna_find_field(const cdna_instruction *i, char field) 
 static bool has_field(const cdna_instruction *i, char field) { return cdna_find_field(i, field) != NULL; }
 
 /* Sources of SDWA and DPP: floating point has a sign and an absolute value; integers are extended by their sign (SDWA), or have
- * no such bits (DPP). */
+ * no such bits (DPP), which are not looked at in sums of products. Results of integers have no multiplier. */
 static bool is_real_source(const cdna_instruction *i, int source) {
   if (!strcmp(i->name, "v_cndmask_b32")) return true;
   if (strstr(i->name, "_class_") || !strncmp(i->name, "v_ldexp", 7)) return source == 0;
@@ -168,12 +168,14 @@ static bool is_real_source(const cdna_instruction *i, int source) {
 }
 static bool has_dpp_signs(const cdna_instruction *i, uint32_t extra) {
   if (i->encoding == CDNA_VOP1 && extra >> 22 & 3) return false;
+  if (!strncmp(i->name, "v_dot", 5) && strstr(i->name, "c_i32")) return true;
   for (int source = 0; source < 2; source++)
     if (extra >> (20 + 2 * source) & 3 && !is_real_source(i, source)) return false;
   return true;
 }
 static bool has_sdwa_signs(const cdna_instruction *i, uint32_t extra) {
   if (i->encoding == CDNA_VOP1 && extra >> 24) return false;
+  if (i->encoding == CDNA_VOP2 && extra >> 14 & 3 && !is_real_source(i, 0)) return false;
   for (int source = 0; source < 2; source++) {
     const uint32_t signs = extra >> (19 + 8 * source) & 7;
     if (signs & (is_real_source(i, source) ? 1 : 6)) return false;
@@ -364,6 +366,9 @@ static bool is_operand(const cdna_code *c, const cdna_operand_form *o) {
   const bool narrow_form = !is_wide(c->instruction->encoding);
   if (is_matrix(c->instruction) && code >= CDNA_VGPRS) /* C's end is not looked at, as llvm-mc does not */
     return o->field == '2' || (code & 255) + cdna_operand_width(c, o) <= 256;
+  if (is_matrix(c->instruction) && o->field == '2' && code > CDNA_ZERO + 80 &&
+      (code < CDNA_FLOATS || code > CDNA_FLOATS + 8))
+    return false;
   /* A and B are vectors; what else llvm-mc lets stand there is refused when it is executed */
   if (is_matrix(c->instruction) && (o->field == '0' || o->field == '1') &&
       (code <= CDNA_ZERO + 80 || (code >= CDNA_FLOATS && code <= CDNA_FLOATS + 8)))
@@ -388,6 +393,11 @@ static bool is_operand(const cdna_code *c, const cdna_operand_form *o) {
 
 static bool has_operands(const cdna_code *c) {
   const cdna_instruction *i = c->instruction;
+  /* what goes to LDS goes through no AccVGPR */
+  if (i->encoding == CDNA_MUBUF && cdna_bits(c->bits, 16, 1) && cdna_bits(c->bits, 55, 1)) return false;
+  const int base = (int)cdna_bits(c->bits, 48, 7); /* two registers, or none */
+  if (i->encoding == CDNA_GLOBAL && ((base > CDNA_FLAT_SCRATCH && base < CDNA_TTMP && base & 1) || base == CDNA_M0))
+    return false;
   for (int o = 0; o < i->n_operands; o++)
     if (i->operand[o].field != 'M' && i->operand[o].field != 'K' && i->operand[o].field != 'C' &&
         i->operand[o].field != 'Z' && !is_operand(c, &i->operand[o]))

@@ -99,11 +99,14 @@ static void print_literal(tw_text *t, const cdna_code *c, int width) {
     marked = false;
   } else if (width == 2) {
     marked = v <= 64;
-  } else if (begins(i->name, "v_pk_")) {
+  } else if (begins(i->name, "v_pk_") || begins(i->name, "v_dot2c_f32_f16")) {
     marked = marked || is_float_constant(v, half);
+  } else if (begins(i->name, "v_dot2c_f32_bf16")) {
+    marked = marked || is_float_constant(v, brain);
+  } else if (begins(i->name, "v_dot2c_i32_i16")) {
+    marked = marked || is_float_constant(v, single);
   } else if (begins(i->name, "v_cvt_f32_bf16")) {
-    marked = marked || is_float_constant(v & 0xFFFF, brain);
-    lower = !marked;
+    marked = is_small_integer((int16_t)v) || is_float_constant(v & 0xFFFF, brain);
   } else if (begins(i->name, "v_cvt_f16_u16") || begins(i->name, "v_cvt_f16_i16") || takes_short_integers(i)) {
     lower = !marked;
   } else if (cdna_takes_halves(i) && !begins(i->name, "v_sat_pk")) {
@@ -296,7 +299,7 @@ static void print_dpp(const cdna_code *c, tw_text *t) {
 
 static void print_sdwa(const cdna_code *c, tw_text *t, int n_sources) {
   static const char *const part[] = {"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD", "<7>"};
-  static const char *const unused[] = {"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE", "<3>"};
+  static const char *const unused[] = {"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE", "UNUSED_PAD"};
   const uint32_t x = c->extra;
   const char *name = c->instruction->name;
   if (c->instruction->encoding != CDNA_VOPC && !ends(name, "_fp8") && !ends(name, "_bf8")) {
