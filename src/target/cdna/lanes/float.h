@@ -77,9 +77,17 @@ static inline float exp2_of(float v) {
 }
 F1(exp_f32, exp2_of(A))
 F1(log_f32, (float)log2((double)A))
-/* the argument is in turns */
-F1(sin_f32, (float)sin((double)A * 6.283185307179586476925))
-F1(cos_f32, (float)cos((double)A * 6.283185307179586476925))
+/* The argument is in turns; quarters of one are exact. */
+static inline double sine_of(double turns) {
+  const double part = turns - rint(turns);
+  return fabs(part) == 0.5 ? 0.0 * part : sin(part * 6.283185307179586476925);
+}
+static inline double cosine_of(double turns) {
+  const double part = fabs(turns - rint(turns));
+  return part == 0.25 ? 0.0 : cos(part * 6.283185307179586476925);
+}
+F1(sin_f32, (float)sine_of((double)A))
+F1(cos_f32, (float)cosine_of((double)A))
 F1(exp_legacy_f32, exp2_of(A))
 F1(log_legacy_f32, (float)log2((double)A))
 FUNCTION(ldexp_f32) {
@@ -345,8 +353,8 @@ U1(sqrt_f16, hb(sqrtf(h(A))))
 U1(rsq_f16, hb((float)(1.0 / sqrt((double)h(A)))))
 U1(exp_f16, hb(exp2_of(h(A))))
 U1(log_f16, hb((float)log2((double)h(A))))
-U1(sin_f16, hb((float)sin((double)h(A) * 6.283185307179586476925)))
-U1(cos_f16, hb((float)cos((double)h(A) * 6.283185307179586476925)))
+U1(sin_f16, hb((float)sine_of((double)h(A))))
+U1(cos_f16, hb((float)cosine_of((double)h(A))))
 U1(floor_f16, hb(floorf(h(A))))
 U1(ceil_f16, hb(ceilf(h(A))))
 U1(trunc_f16, hb(truncf(h(A))))
