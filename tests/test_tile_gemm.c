@@ -180,7 +180,7 @@ static void sums_and_factors_in_parts_compile(void **state) {
       {"m=64 n=64 k=96 a=f32 b=f32 c=f32 acc=f32 b_transposed=1 arithmetic=bf16",
        "tile m=128 n=256;products 1;staging 2", 3, 2},
       {"m=1000 n=1288 k=720 a=e4m3 b=e4m3 c=bf16 acc=f32 b_transposed=1 arithmetic=fast8 scales=block",
-       "tile m=128 n=128;staging 2", 1, 0},
+       "tile m=128 n=128;staging 2;even", 2, 1},
       {"m=16 n=512 k=4096 a=i8 b=i8 c=i8 acc=i32 scale=0.01 b_transposed=1", "tile m=64 n=64;parts 5", 2, 0},
   };
   (void)state;
@@ -393,6 +393,7 @@ static void what_cannot_be_is_refused(void **state) {
   refused(gemm, nt, "tile m=128 n=256;registers copy=240 multiply=240", "have at most");
   refused(gemm, nt, "tile m=128 n=128 groups=1 turns", "takes no turns");
   refused(gemm, nt, "band m=2", "before it");
+  refused(gemm, nt, "tile m=128 n=256;even;team m=2", "even: without");
   refused(gemm, nt, "tile m=128 n=256;band m=2 n=2", "not of both");
   refused(gemm, nt, "tile m=128 n=128;split 9", "up to 8");
   refused(gemm, nt, "tile m=128 n=128;team m=2;split 2", "without teams");

@@ -72,6 +72,12 @@ static void write_launch(writer *w) {
   const int size_c = tw_type_bits(g->c) / 8;
   if (p->parts > 1) tw_text_add(t, "//: let       PARTS = %d\n", p->parts);
   write_parts(w);
+  if (p->even)
+    tw_text_add(
+        t,
+        "//: let       FLAGS = align(sms * %d, 64)\n//: workspace FLAGS * 4 + sms * %d\n"
+        "//: before    clear\n//: grid      1\n//: block     256\n//: overlap\n//: args      workspace, FLAGS\n",
+        p->groups, p->m * p->n * 4);
   tw_text_add(t,
               "//: kernel    gemm\n//: let       BM = %d, BN = %d, BK = %d, GROUPS = %d, STAGES = %d, STAGING = %d\n",
               p->m, p->n, p->k, p->groups, p->stages, p->staging);
@@ -80,6 +86,8 @@ static void write_launch(writer *w) {
     tw_text_add(t, "//: let       SPLIT = %d\n//: grid      ceildiv(m, BM) * ceildiv(n, BN) * SPLIT\n", p->split);
   else if (p->parts > 1)
     tw_text_add(t, "//: grid      ceildiv(m, BM) * ceildiv(n, BN) * PARTS\n");
+  else if (p->even)
+    tw_text_add(t, "//: grid      min(sms, ceildiv(m, BM) * ceildiv(n, BN) * ceildiv(k, BK))\n");
   else
     tw_text_add(t, "//: grid      min(sms / TEAM, ceildiv(m, BM * TEAM_M) * ceildiv(n, BN * TEAM_N)) * TEAM\n");
   tw_text_add(t, "//: block     (GROUPS + 1) * %d\n", w->machine->group_threads);
@@ -98,6 +106,7 @@ static void write_launch(writer *w) {
   if (!p->copies_a) tw_text_add(t, ", lda");
   if (!p->copies_b) tw_text_add(t, ", ldb");
   if (!p->copies_c) tw_text_add(t, ", ldc");
+  if (p->even) tw_text_add(t, ", workspace(FLAGS * 4), workspace");
   tw_tile_result_arguments(t, &w->g);
   tw_text_add(t, "\n");
   if (p->parts == 1) return;
@@ -127,16 +136,18 @@ static void write_parameters(writer *w) {
     tw_text_add(t, "%s *c, ", p->parts > 1 ? sum_word(g) : tw_tile_type_word(g->c));
   tw_text_add(t, "int m, int n, int k%s%s%s", p->copies_a ? "" : ", int lda", p->copies_b ? "" : ", int ldb",
               p->copies_c ? "" : ", int ldc");
+  if (p->even) tw_text_add(t, ", u32 *left, u32 *flags");
   tw_tile_result_parameters(t, &w->g);
 }
+
+/* Does a block begin in the midst of a tile's k? */
+static bool shares_steps(const tw_tile_gemm_plan *p) { return p->split > 1 || p->parts > 1 || p->even; }
 
 /* What the copying group does for one operand of one stage. `down` is the pitch of memory, `parts` the blocks that share. */
 static void write_copy(writer *w, char name, bool asynchronous, bool across, bool transposed, const char *rows,
                        const char *first, int parts, const char *part, const char *ranks) {
   tw_text *t = &w->text;
-  const char *along = w->p.products                      ? "step / PRODUCTS * BK"
-                      : w->p.split > 1 || w->p.parts > 1 ? "(begin + s) * BK"
-                                                         : "s * BK";
+  const char *along = w->p.products ? "step / PRODUCTS * BK" : shares_steps(&w->p) ? "(begin + s) * BK" : "s * BK";
   char where[64];
   snprintf(where, sizeof where, "%s, %s", across ? along : first, across ? first : along);
   if (asynchronous && parts > 1)
@@ -155,8 +166,9 @@ static void write_copy(writer *w, char name, bool asynchronous, bool across, boo
                 transposed ? (name == 'a' ? "1, lda" : "1, ldb") : (name == 'a' ? "lda, 1" : "ldb, 1"), where, rows);
 }
 
-/* Blocks that share a tile's k have one tile. */
+/* Blocks that share a tile's k have one tile, but where all steps are shared evenly. */
 static const char *tiles_loop(const tw_tile_gemm_plan *p) {
+  if (p->even) return "for (even_shares share(tiles, whole); share.next();)";
   return p->split > 1 || p->parts > 1 ? "if (const int t = first; true)" : "for (int t = first; t < tiles; t += step)";
 }
 
@@ -170,6 +182,7 @@ static void write_copies(writer *w) {
   tw_text_add(t, "    ring<STAGES> at;\n    %s%s {\n", threads ? "" : "if (thread_of_block() == 0)\n      ",
               tiles_loop(p));
   const char *in = threads ? "" : "  ";
+  if (p->even) tw_text_add(t, "%s      const int t = share.tile, begin = share.begin, steps = share.steps;\n", in);
   tw_text_add(t, "%s      const place p = place_of<%d>(t, rows, cols);\n", in, p->band_columns ? -p->band : p->band);
   tw_text_add(t, "%s      const int row = (p.row * TEAM_M + team_row) * BM, col = (p.col * TEAM_N + team_col) * BN;\n",
               in);
@@ -180,8 +193,7 @@ static void write_copies(writer *w) {
     if (threads) tw_text_add(t, "        if (thread_of_block() == 0) {\n");
     tw_text_add(t, "          full[at.slot].expect(%s%s%s);\n", p->copies_a ? "a_tile::bytes" : "",
                 p->copies_a && p->copies_b ? " + " : "", p->copies_b ? "b_tile::bytes" : "");
-    if (p->products)
-      tw_text_add(t, "          const int step = %ss;\n", p->split > 1 || p->parts > 1 ? "begin + " : "");
+    if (p->products) tw_text_add(t, "          const int step = %ss;\n", shares_steps(p) ? "begin + " : "");
     if (p->copies_a) write_copy(w, 'a', true, p->across_a, false, "m", "row", p->team_n, "team_col", "row_of_team");
     if (p->copies_b) write_copy(w, 'b', true, p->across_b, false, "n", "col", p->team_m, "team_row", "column_of_team");
     if (threads) tw_text_add(t, "        }\n");
@@ -227,7 +239,7 @@ static void write_block_steps(writer *w, const char *product, const char *releas
               "      const auto factors_of = [&](int s) {\n        const int block = %ss;\n"
               "        const float of_b = SB[%s];\n"
               "        return row_factors<ROWS>([&](int i) { return row + i < m ? SA[%s] * of_b : 0.f; });\n      };\n",
-              p->parts > 1 ? "begin + " : "",
+              shares_steps(p) ? "begin + " : "",
               w->g.b_transposed ? "col / 128 * blocks + block" : "block * ((n + 127) / 128) + col / 128",
               w->g.a_transposed ? "(i64)block * m + row + i" : "(i64)(row + i) * blocks + block");
   tw_text_add(t,
@@ -265,11 +277,15 @@ static void write_products(writer *w) {
   if (p->promote)
     tw_text_add(t, "    acc<ROWS, BN, mma_sum<%s>::type> some%s\n", factor_word(w, w->g.a),
                 w->g.scales == TW_GEMM_SCALES_BLOCK ? ", others; /* of a step each */" : "; /* of TOGETHER steps */");
+  if (p->even)
+    tw_text_add(t, "    const left_sums<acc<ROWS, BN, mma_sum<%s>::type>, GROUPS> remains{left, flags};\n",
+                factor_word(w, w->g.a));
   if (p->turns)
     tw_text_add(t, "    int number = 0;\n    for (int t = first; t < tiles; t += step, number++) {\n"
                    "      if (number %% GROUPS != worker) {\n        at.skip(steps);\n        continue;\n      }\n");
   else
     tw_text_add(t, "    %s {\n", tiles_loop(p));
+  if (p->even) tw_text_add(t, "      const int t = share.tile, begin = share.begin, steps = share.steps;\n");
   tw_text_add(t, "      const place p = place_of<%d>(t, rows, cols);\n", p->band_columns ? -p->band : p->band);
   tw_text_add(t, "      const int row = (p.row * TEAM_M + team_row) * BM%s, col = (p.col * TEAM_N + team_col) * BN;\n",
               p->turns ? "" : " + worker * ROWS");
@@ -281,6 +297,9 @@ static void write_products(writer *w) {
     write_block_steps(w, product[p->across_a][p->across_b], release);
   else
     write_steps(w, product[p->across_a][p->across_b], release);
+  if (p->even)
+    tw_text_add(t, "      if (begin > 0)\n        remains.leave(sums, worker);\n      else if (steps < whole)\n"
+                   "        remains.add(sums, share, steps, worker);\n      if (begin > 0) continue;\n");
   if (p->split > 1)
     tw_text_add(
         t,
@@ -319,6 +338,9 @@ static void write_products(writer *w) {
 static void write_others(writer *w) {
   const tw_tile_gemm_plan *p = &w->p;
   tw_text *t = &w->text;
+  if (p->even)
+    tw_text_add_string(t, "TW_KERNEL(256, 1) clear(u32 *flags, int count) {\n  earlier_ended();\n  next_may_begin();\n"
+                          "  for (int i = thread_of_block(); i < count; i += 256) flags[i] = 0;\n}\n\n");
   if (p->products)
     tw_text_add_string(
         t, "TW_KERNEL(256, 4) split(const float *from, bf16 *to, int rows, int cols, int pitch, int to_pitch) {\n"
@@ -412,6 +434,8 @@ static void write_tiled(writer *w) {
         "  const int whole = (k + BK - 1) / BK%s, begin = (int)((i64)whole * rank / %s); /* this block's part */\n"
         "  const int steps = (int)((i64)whole * (rank + 1) / %s) - begin, first = block_of_grid() / %s;\n\n",
         products, p->split > 1 ? "SPLIT" : "PARTS", p->split > 1 ? "SPLIT" : "PARTS", p->split > 1 ? "SPLIT" : "PARTS");
+  else if (p->even)
+    tw_text_add(t, "  const int tiles = rows * cols, whole = (k + BK - 1) / BK;\n\n");
   else
     tw_text_add(t,
                 "  const int tiles = rows * cols, steps = (k + BK - 1) / BK%s;\n"

@@ -9,6 +9,7 @@
  *   products 3                        f32 as a sum of products of bf16, of 2 (3) parts of each factor
  *   promote k=256                     sums of so much of k are added to others, rounded to nearest
  *   parts 33                          blocks share a tile's k; a kernel behind adds their sums
+ *   even                              blocks have as many steps each, wherever tiles begin (stream-K)
  *   split 4                           blocks share a tile's k; the first adds what the others send it: for few tiles
  *   band m=8 | band n=8               the order of tiles: bands of 8 rows (columns) of them
  *   staging 2                         tiles of results that a group holds in shared memory
@@ -26,7 +27,7 @@
 
 typedef struct tw_tile_gemm_plan {
   int m, n, k, groups; /* m = 0: no tiles yet */
-  bool turns;
+  bool turns, even;
   int stages, team_m, team_n, split, parts;
   int products, promote; /* 0: the types themselves; 0: never */
   bool band_columns;

@@ -186,6 +186,8 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
     return tw_fail(error, TW_USAGE, "a team does not share parts of factors: leave 'team' or 'products' out");
   if (p->parts > 1 && (p->split > 1 || p->turns || p->team_m * p->team_n > 1))
     return tw_fail(error, TW_USAGE, "parts %d: without split, teams and turns", p->parts);
+  if (p->even && (p->parts > 1 || p->split > 1 || p->turns || p->products || p->team_m * p->team_n > 1))
+    return tw_fail(error, TW_USAGE, "even: without parts, split, products, teams and turns");
   if (p->parts > 1 && g->k < (int64_t)p->parts * p->k)
     return tw_fail(error, TW_USAGE, "parts %d: k=%" PRId64 " has fewer steps of %d", p->parts, g->k, p->k);
   const int parts_a = p->across_a ? p->k : p->m, parts_b = p->across_b ? p->k : p->n;
@@ -287,6 +289,7 @@ static const tw_verb verbs[] = {
      .needs = 1,
      .argument = {TW_NUMBER("", tw_tile_gemm_plan, parts, 1, 1024)},
      .then = needs_tile},
+    {TW_FLAG("even", tw_tile_gemm_plan, even), .then = needs_tile},
     {.name = "products",
      .usage = "products 3",
      .needs = 1,
@@ -329,6 +332,7 @@ static void offer_tiles(tw_menu_builder *m) {
 }
 
 static const tw_offer fixed[] = {
+    {"even", "even", "the last round of tiles is shared by all blocks evenly, wherever tiles begin"},
     {"team", "team m=2", "two blocks copy half of B's tile each, to both: half of its traffic from the L2"},
     {"team", "team n=2", "two blocks copy half of A's tile each, to both: half of its traffic from the L2"},
     {"team", "team m=1", "blocks that wait for nobody"},

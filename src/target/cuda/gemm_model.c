@@ -26,6 +26,8 @@ static const double START = 3482;         /* FIT: cycles until the first product
 static const double TEAM = 0.662;         /* FIT: how much longer both are for two blocks that wait for each other */
 static const double COPIED = 0.85;        /* of DRAM's bandwidth, by kernels that only copy (docs/cuda.md) */
 static const double DRAM = 0.454;         /* FIT: of its nominal bandwidth, for operands in tiles */
+static const double L2_BYTES = 64;        /* of a multiprocessor, a cycle: as in tiles.c */
+static const double CLEARED = 1e-6;       /* a kernel of one block, which the next overlaps (docs/cuda.md) */
 enum { STEP_POWER = 6, WHOLE_POWER = 3 }; /* how sharply the slowest part decides */
 
 static double together(double a, double b, double power) { return pow(pow(a, power) + pow(b, power), 1 / power); }
@@ -58,7 +60,10 @@ double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *problem, const tw_
   const double size = tw_type_bits(g->a) / 8.0, shares = p->split * (p->parts > 1 ? p->parts : 1);
   const double team = p->team_m * p->team_n * shares, wait = p->team_m * p->team_n * p->split > 1 ? 1 + TEAM : 1;
   const double tiles = ceil((double)g->m / (p->m * p->team_m)) * ceil((double)g->n / (p->n * p->team_n));
-  const double teams = floor((double)c->multiprocessors / team), rounds = ceil(tiles / teams);
+  const double teams = floor((double)c->multiprocessors / team);
+  const double rounds = p->even ? tiles / teams : ceil(tiles / teams);
+  /* A block leaves a tile of sums in the L2 and reads another's; a kernel before clears flags. */
+  const double left = p->even ? 2.0 * p->m * p->n * 4 / L2_BYTES / ((double)c->clock_mhz * 1e6) + CLEARED : 0;
   const double steps = ceil((double)g->k / ((double)p->k * shares));
   const double multiply = 2.0 * p->m * p->n * p->k / rate_of(c, g->a) / MULTIPLIED;
   const double reads =
@@ -68,6 +73,6 @@ double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *problem, const tw_
   const double step = together(together(multiply, shared, STEP_POWER), waiting, STEP_POWER);
   const double cycles = rounds * steps * step + START * wait;
   const double dram = traffic(c, g, p, tiles, teams) / (DRAM * (double)c->memory_gbs * 1e9);
-  return together(cycles / ((double)c->clock_mhz * 1e6), dram, WHOLE_POWER) +
+  return together(cycles / ((double)c->clock_mhz * 1e6), dram, WHOLE_POWER) + left +
          moved / (COPIED * (double)c->memory_gbs * 1e9);
 }

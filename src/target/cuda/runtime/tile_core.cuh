@@ -354,6 +354,33 @@ template <int band> TW_FN place place_of(int t, int rows, int cols) {
   return band > 0 ? place{a, b} : place{b, a};
 }
 
+/* Steps of tiles in even shares (stream-K): whole rounds of tiles first, one for each block; of what is left, less than two
+ * rounds, every block has as many steps as the others, wherever tiles begin. The first of them may end a tile that another
+ * block began: that one finishes it. */
+struct even_shares {
+  int tiles, whole, rounds, round = 0, at;
+  int tile = 0, begin = 0, steps = 0;
+  TW_FN even_shares(int tiles_, int whole_) : tiles(tiles_), whole(whole_) {
+    const int blocks = blocks_of_grid();
+    rounds = tiles % blocks ? max(tiles / blocks - 1, 0) : tiles / blocks;
+    at = first(block_of_grid());
+  }
+  TW_FN int first(int block) const { return (int)((i64)(tiles - rounds * blocks_of_grid()) * whole * block / blocks_of_grid()); }
+  TW_FN bool next() {
+    begin = 0, steps = whole;
+    if (round < rounds) {
+      tile = round++ * blocks_of_grid() + block_of_grid();
+    } else {
+      tile = rounds * blocks_of_grid() + at / whole, begin = at % whole;
+      steps = min(whole - begin, first(block_of_grid() + 1) - at);
+      at += steps;
+    }
+    /* The same for all threads of a warp, and the compiler knows it. */
+    tile = __shfl_sync(0xffffffffu, tile, 0), begin = __shfl_sync(0xffffffffu, begin, 0), steps = __shfl_sync(0xffffffffu, steps, 0);
+    return steps > 0;
+  }
+};
+
 struct alignas(64) tensor { u64 opaque[16]; }; /* made by the host; a parameter of the kernel */
 
 TW_FN void prefetch(const tensor &t) { asm volatile("prefetch.tensormap [%0];" :: "l"(&t) : "memory"); }

@@ -272,6 +272,40 @@ template <class Sums, int Groups, int Senders> struct partials {
   }
 };
 
+/* Sums that a block leaves in memory for the one that finishes their tile: a place, and a flag that begins as 0, for each
+ * group of each block. */
+template <class Sums, int Groups> struct left_sums {
+  static constexpr int values = Sums::blocks * Sums::values;
+  u32 *at, *flags;
+  TW_FN u32 *place(int block, int worker) const { return at + (i64)(block * Groups + worker) * values * group_threads + thread_of_group(); }
+  TW_FN void leave(const Sums &d, int worker) const {
+    u32 *to = place(block_of_grid(), worker);
+#pragma unroll
+    for (int i = 0; i < values; i++) to[i * group_threads] = bits_of(d.value[i / Sums::values][i % Sums::values]);
+    __threadfence();
+    sync(1 + worker, group_threads);
+    if (thread_of_group() == 0) asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(flags + block_of_grid() * Groups + worker) : "memory");
+    __syncwarp();
+  }
+  /* Of the blocks that have the steps of the tile behind the first `have`. */
+  TW_FN void add(Sums &d, const even_shares &s, int have, int worker) const {
+    for (int block = block_of_grid() + 1; have < s.whole; block++) {
+      if (thread_of_group() == 0)
+        for (u32 there = 0; !there;) asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(there) : "l"(flags + block * Groups + worker) : "memory");
+      __syncwarp();
+      sync(1 + worker, group_threads);
+      const u32 *from = place(block, worker);
+#pragma unroll
+      for (int i = 0; i < values; i++) {
+        u32 x;
+        asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(x) : "l"(from + i * group_threads) : "memory");
+        add_bits(d.value[i / Sums::values][i % Sums::values], x);
+      }
+      have += s.first(block + 1) - s.first(block);
+    }
+  }
+};
+
 /* Nothing about d is moved from one side of this to the other: behind mma_wait, before what reads d. */
 template <int Rows, int Cols> TW_FN void mma_settle(acc<Rows, Cols, float> &d) {
 #pragma unroll
