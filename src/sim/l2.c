@@ -39,13 +39,19 @@ tw_status l2_init(l2_cache *c, const l2_parameters *p, tw_error *error) {
   c->line_beats = (unsigned)(p->line_bytes / p->port_bytes);
   c->beat_banks = p->beat_bytes / p->port_bytes;
   c->tag = calloc((size_t)sets * (size_t)p->ways, sizeof *c->tag);
-  c->llc_tag = calloc((size_t)llc_sets * LLC_WAYS, sizeof *c->llc_tag);
+  c->llc_set_shift = __builtin_ctz((unsigned)llc_sets);
+  c->llc_tag = aligned_alloc(LLC_WAYS * sizeof *c->llc_tag, (size_t)llc_sets * LLC_WAYS * sizeof *c->llc_tag);
+  if (c->llc_tag) memset(c->llc_tag, 0, (size_t)llc_sets * LLC_WAYS * sizeof *c->llc_tag);
+  c->sets_busy = calloc((size_t)sets / 64 + 1, sizeof *c->sets_busy);
   c->llc_random = 0x9e3779b97f4a7c15u;
   c->lfsr = 1u << 15;
   c->evict_start = 0 - (uint64_t)c->line_beats;
   c->put_end = 1;
   c->secondary_free = (1u << L2_SECONDARY) - 1;
-  if (!c->tag || !c->llc_tag) {
+  c->in_next = c->back_next = c->answer_from = UINT64_MAX;
+  l2_messages *const queues[] = {&c->fetches, &c->lines, &c->acknowledged, &c->clean, &c->granted, &c->numbers};
+  for (size_t i = 0; i < sizeof queues / sizeof *queues; i++) queues[i]->at[0].from = UINT64_MAX;
+  if (!c->tag || !c->llc_tag || !c->sets_busy) {
     l2_free(c);
     return tw_fail(error, TW_MISSING, "no memory for the simulated caches");
   }
@@ -55,7 +61,9 @@ tw_status l2_init(l2_cache *c, const l2_parameters *p, tw_error *error) {
 void l2_free(l2_cache *c) {
   free(c->tag);
   free(c->llc_tag);
-  c->tag = c->llc_tag = NULL;
+  free(c->sets_busy);
+  c->tag = c->sets_busy = NULL;
+  c->llc_tag = NULL;
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -63,20 +71,26 @@ static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* ---- the last-level cache -------------------------------------------------------------------------------- */
 
+static uint32_t *llc_set(const l2_cache *c, uint64_t line) {
+  return c->llc_tag + (line & (c->llc_sets - 1)) * LLC_WAYS;
+}
+
+/* Is the line there? If not, it comes: where nothing is, or in the place of a random one. */
 static bool touch_llc(l2_cache *c, uint64_t line) {
-  uint64_t *set = c->llc_tag + (line & (c->llc_sets - 1)) * LLC_WAYS;
-  int victim = -1;
-  for (int w = 0; w < LLC_WAYS; w++) {
-    if (set[w] == line + 1) return true;
-    if (!set[w] && victim < 0) victim = w;
-  }
-  if (victim < 0) {
+  uint32_t *set = llc_set(c, line);
+  const uint32_t tag = (uint32_t)(line >> c->llc_set_shift) + 1;
+  uint32_t found = 0;
+  for (int w = 0; w < LLC_WAYS; w++) found |= set[w] == tag;
+  if (found) return true;
+  int victim = 0;
+  while (victim < LLC_WAYS && set[victim]) victim++;
+  if (victim == LLC_WAYS) {
     c->llc_random ^= c->llc_random << 13;
     c->llc_random ^= c->llc_random >> 7;
     c->llc_random ^= c->llc_random << 17;
     victim = (int)(c->llc_random % LLC_WAYS);
   }
-  set[victim] = line + 1;
+  set[victim] = tag;
   return false;
 }
 
@@ -94,6 +108,7 @@ static uint64_t further(const l2_cache *c) {
 }
 
 static uint64_t edge_from(l2_cache *c, uint64_t cycle) {
+  c->in_next = earlier(c->in_next, cycle);
   c->next_edge = earlier(c->next_edge, later(cycle, c->edge_before + 1));
   return c->next_edge;
 }
@@ -122,7 +137,7 @@ static void pop(l2_buffer *b) {
 }
 /* Is there room for what leaves the buffer before in that cycle? */
 static bool has_room(const l2_buffer *b, uint64_t cycle) {
-  return b->count < 2 || b->at[(b->first + 1) % L2_BUFFER].request.from > cycle;
+  return (b->count < 2) | (b->at[(b->first + 1) % L2_BUFFER].request.from > cycle);
 }
 
 uint64_t l2_send_clear(l2_cache *c, uint64_t cycle, enum l2_kind kind, uint64_t address, int bytes, bool partial,
@@ -143,6 +158,8 @@ uint64_t l2_put(l2_cache *c, uint64_t cycle, uint64_t address, int bytes, bool p
 void l2_pop(l2_cache *c) {
   c->undelivered -= c->pending[c->pending_first % L2_PENDING].beats;
   c->pending_first++;
+  const l2_response *next = l2_next(c);
+  c->answer_from = next ? next->ready : UINT64_MAX;
 }
 
 static bool is_write(const l2_request *r) { return r->kind == L2_WRITE || r->kind == L2_WRITEBACK; }
@@ -158,29 +175,38 @@ static int beats_of(const l2_cache *c, const l2_request *r) {
 static unsigned waiting(const l2_messages *q) { return q->end - q->first; }
 static void put_message(l2_messages *q, uint64_t from, int of) {
   q->at[q->end++ % L2_MESSAGES] = (l2_message){from, (uint8_t)of};
+  q->at[q->end % L2_MESSAGES].from = UINT64_MAX;
+}
+static const l2_message *first_message(const l2_messages *q) { return &q->at[q->first % L2_MESSAGES]; }
+/* Back to SinkD. */
+static void put_back(l2_cache *c, l2_messages *q, uint64_t from, int of) {
+  put_message(q, from, of);
+  c->back_next = earlier(c->back_next, from);
 }
 static const l2_message *message(const l2_messages *q, uint64_t cycle) {
-  const l2_message *m = &q->at[q->first % L2_MESSAGES];
-  return q->first != q->end && m->from <= cycle ? m : NULL;
+  return first_message(q)->from <= cycle ? first_message(q) : NULL;
 }
 
 /* ---- miss registers -------------------------------------------------------------------------------------- */
 
-/* What register i asks for from the next cycle on, or, fresh from the directory, one later. */
+static uint64_t want(enum l2_want w, int i) { return UINT64_C(1) << (L2_MISSES_MAX * w + i); }
+/* Registers that want it. */
+static uint64_t all_want(enum l2_want w) { return ((UINT64_C(1) << L2_MISSES_MAX) - 1) << L2_MISSES_MAX * w; }
+
+/* What register i asks for from the next cycle on, or, fresh from the directory, one later. Without branches, which nobody
+ * could predict. */
 static void ask(l2_cache *c, int i) {
   const l2_register *r = &c->of[i];
   const uint32_t bit = 1u << i;
-  for (int w = 0; w < L2_WANTS; w++) c->want[w] &= ~bit;
-  c->writes_directory &= ~bit;
-  if (r->writes_directory && r->grant_last && r->release_acknowledged) c->writes_directory |= bit;
-  if (r->victim && !r->released)
-    c->want[L2_WANT_RELEASE] |= bit;
-  else if (r->missed && !r->fetched)
-    c->want[L2_WANT_FETCH] |= bit;
-  else if (!r->answered && (r->grant_last || (r->grant_first && r->from_start)))
-    c->want[L2_WANT_ANSWER] |= bit;
-  else if ((r->grant_first && !r->granted) || (r->answered && r->grant_last && r->release_acknowledged))
-    c->want[L2_WANT_END] |= bit;
+  const bool answer = (!r->answered) & (r->grant_last | (r->grant_first & r->from_start));
+  const bool end = (r->grant_first & (!r->granted)) | (r->answered & r->grant_last & r->release_acknowledged);
+  uint64_t wants = end ? want(L2_WANT_END, 0) : 0;
+  wants = answer ? want(L2_WANT_ANSWER, 0) : wants;
+  wants = r->missed & (!r->fetched) ? want(L2_WANT_FETCH, 0) : wants;
+  wants = (r->victim != 0) & (!r->released) ? want(L2_WANT_RELEASE, 0) : wants;
+  c->want = (c->want & ~(want(0, i) | want(1, i) | want(2, i) | want(3, i))) | wants << i;
+  const bool writes = r->writes_directory & r->grant_last & r->release_acknowledged;
+  c->writes_directory = (c->writes_directory & ~bit) | (writes ? bit : 0);
 }
 
 /* The directory is read for the register's request, before what waits to be written. Fibonacci LFSR, taps 15, 13, 12, 10, a step a read; the victim is the way
@@ -200,6 +226,7 @@ static bool look_up(l2_cache *c, l2_register *r, uint64_t cycle) {
   r->writes_directory = true;
   r->victim = set[victim] >> 1;
   r->victim_is_dirty = set[victim] & 1;
+  __builtin_prefetch(llc_set(c, r->line));
   set[victim] = (r->line + 1) << 1 | is_write(&r->request);
   return false;
 }
@@ -232,9 +259,14 @@ static void enter(l2_cache *c, int i, const l2_request *request, bool repeats, u
 
 static void leave(l2_cache *c, int i, uint64_t cycle) {
   l2_register *r = &c->of[i];
-  for (int w = 0; w < L2_WANTS; w++) c->want[w] &= ~(1u << i);
+  if (c->refused) {
+    c->refused = false;
+    c->in_next = cycle + 1;
+  }
   if (r->first < 0) {
+    c->want &= ~(want(0, i) | want(1, i) | want(2, i) | want(3, i));
     c->valid &= ~(1u << i);
+    c->sets_busy[r->set / 64] &= ~(UINT64_C(1) << r->set % 64);
     return;
   }
   const int slot = r->first;
@@ -250,10 +282,11 @@ static bool accept(l2_cache *c, const l2_beat_in *beat, uint64_t cycle) {
   const int beats = beats_of(c, request);
   if (is_write(request) && c->put_beats + beats > L2_PUT_BEATS) return false;
   const uint32_t set = (uint32_t)(request->address >> c->line_shift & (c->sets - 1));
-  for (uint32_t left = c->valid; left; left &= left - 1) {
-    const int i = __builtin_ctz(left);
-    if (c->of[i].set != set) continue;
-    if (!c->secondary_free) return false;
+  const uint64_t set_bit = UINT64_C(1) << set % 64;
+  if (c->sets_busy[set / 64] & set_bit) {
+    int i = __builtin_ctz(c->valid);
+    for (uint32_t left = c->valid; c->of[i].set != set; left &= left - 1) i = __builtin_ctz(left);
+    if (!c->secondary_free) return !(c->refused = true);
     const int slot = __builtin_ctz(c->secondary_free);
     c->secondary_free &= c->secondary_free - 1;
     c->secondary[slot] = *request;
@@ -266,9 +299,10 @@ static bool accept(l2_cache *c, const l2_beat_in *beat, uint64_t cycle) {
     goto accepted;
   }
   const uint32_t free = ~c->valid & ((UINT32_C(1) << c->p.misses) - 1);
-  if (!free) return false;
+  if (!free) return !(c->refused = true);
   const int i = __builtin_ctz(free);
   c->of[i].first = -1;
+  c->sets_busy[set / 64] |= set_bit;
   enter(c, i, request, false, cycle);
 accepted:
   if (is_write(request)) c->put_beats += beats;
@@ -321,23 +355,7 @@ static void pass_tile(l2_cache *c, bool dma, uint64_t cycle) {
   }
 }
 
-/* Channel A and the buffers before it, the last first: each sees the next as it was when the cycle began. */
-static void take_in(l2_cache *c, uint64_t cycle) {
-  const bool port_room = has_room(&c->port, cycle), dma_room = c->dma.count < 2, dma = c->dma.count;
-  const l2_beat_in *beat = oldest(&c->port);
-  if (c->port.count && cycle >= c->accept_next && cycle >= beat->request.from) {
-    if (!beat->first) {
-      pop(&c->port);
-    } else if (!c->refused) {
-      c->refused = !accept(c, beat, cycle);
-      if (!c->refused) pop(&c->port);
-    }
-  }
-  if (port_room) pass_tile(c, dma, cycle);
-  if (dma_room) pass_dma(c, cycle);
-}
-
-/* The next cycle in which one of them may move. */
+/* The next cycle in which a request or a beat may move on its way in. */
 static uint64_t next_in(const l2_cache *c, uint64_t soon) {
   uint64_t next = UINT64_MAX;
   const l2_beat_in *beat = &c->port.at[c->port.first];
@@ -355,10 +373,20 @@ static uint64_t next_in(const l2_cache *c, uint64_t soon) {
   return next;
 }
 
-/* The first beat of an answer leaves the channel in that cycle. */
-static void announce(l2_cache *c, const l2_answer *a, uint64_t cycle) {
-  c->pending[c->pending_end++ % L2_PENDING] = (l2_response){cycle + (unsigned)c->p.answer_latency, a->cookie, a->kind,
-                                                            (uint8_t)(a->writes ? 1 : a->beats), a->interval};
+/* Channel A and the buffers before it, the last first: each sees the next as it was when the cycle began. */
+static void take_in(l2_cache *c, uint64_t cycle) {
+  const bool port_room = has_room(&c->port, cycle), dma_room = c->dma.count < 2, dma = c->dma.count;
+  const l2_beat_in *beat = oldest(&c->port);
+  if (c->port.count && cycle >= c->accept_next && cycle >= beat->request.from) {
+    if (!beat->first) {
+      pop(&c->port);
+    } else if (!c->refused) {
+      if (accept(c, beat, cycle)) pop(&c->port);
+    }
+  }
+  if (port_room) pass_tile(c, dma, cycle);
+  if (dma_room) pass_dma(c, cycle);
+  c->in_next = next_in(c, cycle + 1);
 }
 
 /* ---- schedule -------------------------------------------------------------------------------------------- */
@@ -366,7 +394,7 @@ static void announce(l2_cache *c, const l2_answer *a, uint64_t cycle) {
 static void release(l2_cache *c, int i, uint64_t cycle) {
   const l2_register *r = &c->of[i];
   if (!r->victim_is_dirty) {
-    put_message(&c->clean, cycle + RELEASE_STAGES + OUTER_ANSWER, i);
+    put_back(c, &c->clean, cycle + RELEASE_STAGES + OUTER_ANSWER, i);
     return;
   }
   c->evict_start = cycle;
@@ -374,7 +402,7 @@ static void release(l2_cache *c, int i, uint64_t cycle) {
   const uint64_t start = later(c->put_from, c->write_next);
   c->put_end = start + c->line_beats;
   c->write_next = start + (unsigned)c->p.write_interval;
-  put_message(&c->acknowledged, c->put_end - 1 + (unsigned)c->p.write_latency, i);
+  put_back(c, &c->acknowledged, c->put_end - 1 + (unsigned)c->p.write_latency, i);
   touch_llc(c, r->victim - 1);
   c->writebacks++;
 }
@@ -382,47 +410,58 @@ static void release(l2_cache *c, int i, uint64_t cycle) {
 /* The cycle from which SourceC takes another release: it has read the last one, whose beats but one are out of its queue. Not
  * before one of the clean ones is answered: never. */
 static uint64_t release_from(const l2_cache *c) {
-  return waiting(&c->clean) < CLEAN_RELEASES ? later(c->evict_start + c->line_beats, c->put_end - 1) : UINT64_MAX;
+  const uint64_t from = later(c->evict_start + c->line_beats, c->put_end - 1);
+  return waiting(&c->clean) < CLEAN_RELEASES ? from : UINT64_MAX;
 }
 
 static void begin_answer(l2_cache *c, int i) {
   const l2_register *r = &c->of[i];
-  const int first_bank = (int)((r->request.address & (c->line_bytes - 1)) >> c->bank_shift);
+  const l2_request *q = &r->request;
+  const bool writes = is_write(q);
+  const int first_bank = (int)((q->address & (c->line_bytes - 1)) >> c->bank_shift), beats = beats_of(c, q);
+  const uint32_t banks = ((1u << c->beat_banks) - 1) << first_bank;
   c->answering = true;
   c->newest = (uint8_t)((c->newest + 1) % L2_ANSWERS);
-  c->answer[c->newest] = (l2_answer){.writes = is_write(&r->request),
-                                     .reads = !is_write(&r->request) || r->request.partial,
-                                     .kind = r->request.kind,
-                                     .beats = (uint8_t)beats_of(c, &r->request),
-                                     .interval = (uint8_t)(r->grant_last ? 1 : c->beat_banks),
-                                     .banks = (uint16_t)(((1u << c->beat_banks) - 1) << first_bank),
-                                     .cookie = r->request.cookie};
+  c->reads = writes && !q->partial ? 0 : banks;
+  c->writes = writes ? banks : 0;
+  c->beat = L2_BEAT | (l2_beat)c->newest << L2_BEAT_ANSWER_SHIFT;
+  c->first_beat = L2_BEAT_FIRST | L2_BEAT_LEAVES;
+  c->later_beats = writes ? 0 : L2_BEAT_LEAVES;
+  c->beats_left = beats;
+  c->answer[c->newest] = (l2_response){.cookie = q->cookie,
+                                       .kind = q->kind,
+                                       .beats = (uint8_t)(writes ? 1 : beats),
+                                       .interval = (uint8_t)(r->grant_last ? 1 : c->beat_banks)};
+}
+
+/* What the scheduler could grant, were none of them fresh, but releases. */
+static uint64_t grantable(const l2_cache *c) {
+  uint64_t could = all_want(L2_WANT_END);
+  could |= waiting(&c->fetches) < FETCHES ? all_want(L2_WANT_FETCH) : 0;
+  could |= c->answering ? 0 : all_want(L2_WANT_ANSWER);
+  return c->want & could;
 }
 
 static void schedule(l2_cache *c, uint64_t cycle) {
-
-  uint32_t could = c->want[L2_WANT_END];
-  if (waiting(&c->fetches) < FETCHES) could |= c->want[L2_WANT_FETCH];
-  if (!c->answering) could |= c->want[L2_WANT_ANSWER];
-  if (c->want[L2_WANT_RELEASE] && cycle >= release_from(c)) could |= c->want[L2_WANT_RELEASE];
-  if (cycle <= c->directory_written) /* its queue of one is full */
-    could &= ~(c->want[L2_WANT_RELEASE] | c->writes_directory);
-  could &= ~(c->fresh[0] | c->fresh[1]);
+  uint64_t wanted = grantable(c);
+  const uint64_t releases = c->want & all_want(L2_WANT_RELEASE);
+  if (releases && cycle >= release_from(c) && cycle > c->directory_written) wanted |= releases;
+  uint32_t could = (uint32_t)(wanted | wanted >> 32);
+  could = (could | could >> L2_MISSES_MAX) & (uint32_t)all_want(0) & ~(c->fresh[0] | c->fresh[1]);
+  could &= cycle <= c->directory_written ? ~c->writes_directory : ~0u; /* its queue of one is full */
   if (!could) return;
   const int i = __builtin_ctz(could & c->turn ? could & c->turn : could);
-  const uint32_t bit = 1u << i;
   l2_register *r = &c->of[i];
-  c->turn = ~((bit << 1) - 1);
-  c->refused = false;
-  if (c->want[L2_WANT_RELEASE] & bit) {
+  c->turn = ~((2u << i) - 1);
+  if (c->want & want(L2_WANT_RELEASE, i)) {
     release(c, i, cycle);
     r->released = true;
     c->directory_written = cycle + 1;
-  } else if (c->want[L2_WANT_FETCH] & bit) {
+  } else if (c->want & want(L2_WANT_FETCH, i)) {
     put_message(&c->fetches, cycle + OUTER_REQUEST, i);
     r->fetched = true;
   } else {
-    if (c->want[L2_WANT_ANSWER] & bit) {
+    if (c->want & want(L2_WANT_ANSWER, i)) {
       begin_answer(c, i);
       r->answered = true;
     }
@@ -447,7 +486,7 @@ static void send_fetch(l2_cache *c, uint64_t cycle) {
   const l2_register *r = &c->of[i];
   if (writes_whole_line(c, &r->request)) {
     if (waiting(&c->granted) >= PERMISSIONS) return;
-    put_message(&c->granted, cycle + OUTER_ANSWER, i);
+    put_back(c, &c->granted, cycle + OUTER_ANSWER, i);
   } else {
     if (cycle >= c->put_from && cycle < c->put_end) return;
     uint64_t first = cycle + (unsigned)c->p.fill_latency;
@@ -458,7 +497,7 @@ static void send_fetch(l2_cache *c, uint64_t cycle) {
     first = later(first, c->port_next);
     c->port_next = first + c->line_beats;
     c->fills++;
-    put_message(&c->lines, first, i);
+    put_back(c, &c->lines, first, i);
   }
   c->fetches.first++;
 }
@@ -469,10 +508,16 @@ static bool has_number(l2_cache *c, uint64_t cycle) {
   return c->numbered < GRANTS;
 }
 
+static uint64_t next_back(const l2_cache *c) {
+  return earlier(earlier(first_message(&c->lines)->from, first_message(&c->acknowledged)->from),
+                 earlier(first_message(&c->clean)->from, first_message(&c->granted)->from));
+}
+
 /* SinkD in this cycle; returns the banks that it takes, as bits, given those of the eviction. */
 static uint32_t sink(l2_cache *c, uint32_t evicted, uint64_t cycle) {
   l2_messages *from = NULL;
   if (!c->filling) {
+    if (cycle < c->back_next) return 0;
     const l2_message *written = message(&c->acknowledged, cycle);
     const bool waits_long = written && written->from + WRITE_PATIENCE <= cycle;
     if (!waits_long && message(&c->lines, cycle))
@@ -490,6 +535,7 @@ static uint32_t sink(l2_cache *c, uint32_t evicted, uint64_t cycle) {
     if (evicted & 1) return 1;
     c->numbered += grants;
     const int i = from->at[from->first++ % L2_MESSAGES].of;
+    c->back_next = next_back(c);
     l2_register *r = &c->of[i];
     if (from != &c->lines) {
       if (from == &c->granted)
@@ -520,74 +566,75 @@ static uint32_t sink(l2_cache *c, uint32_t evicted, uint64_t cycle) {
 
 /* ---- response channel ------------------------------------------------------------------------------------ */
 
-/* A beat leaves towards the client if there is room; its first one announces the answer. Of a write only that leaves. */
-static bool deliver(l2_cache *c, l2_beat *b, uint64_t cycle) {
-  if (c->undelivered >= c->p.answer_buffer) return false;
-  const l2_answer *a = &c->answer[b->of];
-  if (b->first) announce(c, a, cycle);
-  c->undelivered++;
-  b->leaves = false;
-  return true;
-}
-
+/* A cycle of the channel, without branches, as nobody could predict them. From the way out: the last stage writes what a
+ * put brought, if nobody else has its banks; a beat leaves the third one towards the client if there is room, its answer's
+ * first one announces that, and of a put only that leaves; beats move up; the newest answer's next one comes when its banks
+ * can be read, if it needs them, and there is room. */
 static void respond(l2_cache *c, uint32_t outer, uint64_t cycle) {
-  l2_beat *s2 = &c->stage[0], *s3 = &c->stage[1], *s4 = &c->stage[2];
-  const uint32_t written = s4->written;
-  if (!(written & outer)) s4->full = false, s4->written = 0;
-  if (s3->full && (!s3->leaves || deliver(c, s3, cycle)) && !s4->full) {
-    *s4 = *s3;
-    s3->full = false;
-  }
-  if (s2->full && !s3->full) {
-    *s3 = *s2;
-    s2->full = false;
-    c->put_beats -= s3->written != 0;
-  }
-  if (!c->answering) return;
-  l2_answer *a = &c->answer[c->newest];
-  if (a->reads && !c->answer_read) c->answer_read = !(a->banks & (outer | written));
-  if ((a->reads && !c->answer_read) || s2->full) return;
-  *s2 = (l2_beat){.full = true,
-                  .first = a->beat == 0,
-                  .leaves = !a->writes || a->beat == 0,
-                  .of = c->newest,
-                  .written = a->writes ? a->banks : 0};
-  c->answer_read = false;
-  a->banks = (uint16_t)(a->banks << c->beat_banks);
-  if (++a->beat == a->beats) c->answering = false;
+  l2_beat s2 = c->stage[0], s3 = c->stage[1], s4 = c->stage[2];
+  const uint32_t written = s4 & L2_BEAT_WRITES, taken = outer | written;
+  s4 = written & outer ? s4 : 0;
+
+  const bool leaves = ((s3 & L2_BEAT_LEAVES) != 0) & (c->undelivered < c->p.answer_buffer);
+  const bool announced = leaves & ((s3 & L2_BEAT_FIRST) != 0);
+  l2_response *r = &c->pending[c->pending_end % L2_PENDING];
+  *r = c->answer[s3 >> L2_BEAT_ANSWER_SHIFT];
+  r->ready = cycle + (unsigned)c->p.answer_latency;
+  c->answer_from = announced & (c->pending_first == c->pending_end) ? r->ready : c->answer_from;
+  c->pending_end += announced;
+  c->undelivered += leaves;
+  s3 &= ~(leaves ? (l2_beat)L2_BEAT_LEAVES : 0);
+
+  const bool to_last = (s4 == 0) & !(s3 & L2_BEAT_LEAVES);
+  s4 = to_last ? s3 : s4;
+  s3 = to_last ? 0 : s3;
+  const bool up = s3 == 0;
+  s3 = up ? s2 : s3;
+  s2 = up ? 0 : s2;
+  c->put_beats -= up & ((s3 & L2_BEAT_WRITES) != 0);
+
+  c->answer_read |= c->answering & !(c->reads & taken);
+  const bool begins = c->answering & c->answer_read & (s2 == 0);
+  s2 |= begins ? c->beat | c->first_beat | c->writes : 0;
+  c->first_beat = begins ? c->later_beats : c->first_beat;
+  const int shift = begins ? c->beat_banks : 0;
+  c->reads = c->reads << shift & L2_BEAT_WRITES;
+  c->writes = c->writes << shift & L2_BEAT_WRITES;
+  c->answer_read &= !begins;
+  c->beats_left -= begins;
+  c->answering &= c->beats_left != 0;
+  c->stage[0] = s2, c->stage[1] = s3, c->stage[2] = s4;
 }
 
 /* ---- the step -------------------------------------------------------------------------------------------- */
 
-static uint64_t next_message(const l2_messages *q, uint64_t next) {
-  return q->first != q->end ? earlier(next, q->at[q->first % L2_MESSAGES].from) : next;
+static bool responds(const l2_cache *c) { return c->answering || c->stage[0] | c->stage[1] | c->stage[2]; }
+/* Banks that the eviction reads in this cycle. */
+static uint32_t evicted(const l2_cache *c, uint64_t cycle) {
+  const uint64_t beat = cycle - c->evict_start;
+  return (uint32_t)(beat < c->line_beats) << (beat & 31);
 }
 
-static bool responds(const l2_cache *c) {
-  return c->answering | c->stage[0].full | c->stage[1].full | c->stage[2].full;
-}
-static uint32_t wanted(const l2_cache *c) { return c->want[0] | c->want[1] | c->want[2] | c->want[3]; }
-
-/* The next cycle in which any of this may move. */
+/* The next cycle in which anything but the response channel, or a beat amid a line that comes in, may move. */
 static uint64_t next_move(const l2_cache *c, uint64_t cycle) {
   const uint64_t soon = cycle + 1;
-  if (responds(c) || c->want[L2_WANT_END] || (c->want[L2_WANT_FETCH] && waiting(&c->fetches) < FETCHES)) return soon;
-  uint64_t next = c->filling ? c->fill_start + c->line_beats - 1 : UINT64_MAX;
-  if (c->want[L2_WANT_ANSWER]) next = soon;
-  if (c->want[L2_WANT_RELEASE]) next = earlier(next, release_from(c));
+  const uint64_t fresh = c->fresh[cycle & 1] * (want(0, 0) | want(1, 0) | want(2, 0) | want(3, 0));
+  const uint64_t grants = grantable(c), releases = c->want & all_want(L2_WANT_RELEASE);
+  if (grants & ~fresh) return soon;
+  uint64_t next = grants ? soon + 1 : UINT64_MAX;
+  if (releases) next = earlier(next, later(release_from(c), releases & ~fresh ? soon : soon + 1));
   if (waiting(&c->fetches)) {
     const l2_message *m = &c->fetches.at[c->fetches.first % L2_MESSAGES];
     const uint64_t from = later(m->from, soon);
     const bool held = !writes_whole_line(c, &c->of[m->of].request) && from >= c->put_from && from < c->put_end;
     next = earlier(next, held ? c->put_end : from);
   }
-  if (!c->filling) {
-    next = next_message(&c->lines, next);
-    next = next_message(&c->acknowledged, next);
-    next = next_message(&c->clean, next);
-    next = next_message(&c->granted, next);
+  if (c->filling) {
+    next = earlier(next, c->fill_start + c->line_beats - 1);
+  } else {
+    next = earlier(next, c->back_next);
   }
-  next = earlier(next, next_in(c, soon));
+  next = earlier(next, c->in_next);
   return next > soon ? next : soon;
 }
 
@@ -595,19 +642,32 @@ static void edge(l2_cache *c, uint64_t cycle) {
   if (cycle - c->edge_before > 1) c->fresh[~cycle & 1] = 0;
   c->fresh[cycle & 1] = 0;
   c->edge_before = cycle;
-  if (c->port.count | c->dma.count | c->writer.count | (unsigned)(c->queue[L2_READER].count | c->queue[L2_CORE].count))
-    take_in(c, cycle);
-  if (wanted(c)) schedule(c, cycle);
+  if (cycle >= c->in_next) take_in(c, cycle);
+  if (c->want) schedule(c, cycle);
   if (c->fetches.first != c->fetches.end) send_fetch(c, cycle);
-  const uint32_t evicted = cycle - c->evict_start < c->line_beats ? 1u << (cycle - c->evict_start) : 0;
-  const uint32_t filled = sink(c, evicted, cycle);
-  if (responds(c)) respond(c, evicted | filled, cycle);
+  const uint32_t read = evicted(c, cycle), filled = sink(c, read, cycle);
+  if (responds(c)) respond(c, read | filled, cycle);
 }
 
-uint64_t l2_run(l2_cache *c, uint64_t cycle) {
+/* Edges from `cycle` on, until `next` and not behind `last`, in which only the response channel moves, beside a line that
+ * comes in and an eviction. Returns the cycle of the next edge. */
+static uint64_t respond_alone(l2_cache *c, uint64_t cycle, uint64_t next, uint64_t last) {
+  for (; cycle < next; cycle++) {
+    if (!responds(c)) return next;
+    if (cycle > last) return cycle;
+    c->fresh[cycle & 1] = 0;
+    c->edge_before = cycle;
+    respond(c, evicted(c, cycle) | (c->filling ? 1u << (cycle - c->fill_start) : 0), cycle);
+    if (!c->answering && c->want & all_want(L2_WANT_ANSWER)) return cycle + 1;
+  }
+  return next;
+}
+
+uint64_t l2_make_edges(l2_cache *c, uint64_t cycle) {
   while (c->next_edge <= cycle) {
-    edge(c, c->next_edge);
-    c->next_edge = next_move(c, c->next_edge);
+    const uint64_t now = c->next_edge;
+    edge(c, now);
+    c->next_edge = respond_alone(c, now + 1, next_move(c, now), cycle);
   }
   return c->next_edge;
 }

@@ -76,7 +76,7 @@ enum {
   L2_QUEUE = 64,
 
   L2_PENDING = 64,
-  L2_MISSES_MAX = 32,
+  L2_MISSES_MAX = 16,
   L2_SECONDARY = 28,
   L2_PUT_BEATS = 40,
   L2_MESSAGES = 64,
@@ -107,30 +107,25 @@ typedef struct l2_messages {
   uint32_t first, end; /* counted without wrapping */
 } l2_messages;
 
-typedef struct l2_answer {
-  bool writes, reads;
-  uint8_t kind, beats, interval; /* of the response */
-  uint8_t beat;                  /* the next one */
-  uint16_t banks;                /* that it reads or writes, a bit each */
-  uint32_t cookie;
-} l2_answer;
-
-/* A beat in a stage of the response channel. */
-typedef struct l2_beat {
-  bool full, first, leaves; /* the last: towards the client, and it has not yet */
-  uint8_t of;               /* its answer */
-  uint16_t written;         /* banks */
-} l2_beat;
+/* A beat in a stage of the response channel, 0 = none: in one word, as it moves every cycle. */
+typedef uint32_t l2_beat;
+enum {
+  L2_BEAT_WRITES = 0xffff,   /* banks, a bit each */
+  L2_BEAT = 1 << 16,         /* there is one */
+  L2_BEAT_FIRST = 1 << 17,   /* of its answer */
+  L2_BEAT_LEAVES = 1 << 18,  /* towards the client, and it has not yet */
+  L2_BEAT_ANSWER_SHIFT = 28, /* its answer's number */
+};
 
 typedef struct l2_cache {
   l2_parameters p;
   /* what follows from the parameters; sizes are powers of two */
   uint64_t line_bytes, sets, llc_sets;
-  int line_shift, beat_shift, bank_shift;
+  int line_shift, beat_shift, bank_shift, llc_set_shift;
   unsigned line_beats; /* at the port */
   int beat_banks;      /* of a client's beat */
   uint64_t *tag;       /* [set * ways + way]: (line + 1) << 1 | dirty, 0 = invalid */
-  uint64_t *llc_tag;
+  uint32_t *llc_tag;   /* [set * ways + way]: line / sets + 1, 0 = invalid; a set is one of the host's cache lines */
   uint64_t llc_random;
   uint16_t lfsr;
   struct {
@@ -141,12 +136,15 @@ typedef struct l2_cache {
   enum l2_client last_dma, last_in; /* that passed them last */
   bool dma_locked, port_locked;     /* in a put of several beats */
   uint64_t left_at[2];              /* cycle of the last edge in which a beat left the reader's, the writer's buffer */
+  uint64_t in_next;                 /* the next cycle in which any of this may move */
   uint64_t accept_next;             /* the core's puts keep channel A that long */
-  bool refused;  /* the next request waits for a miss register or for room: until something is scheduled */
-  int put_beats; /* in the put buffer */
+  bool refused;                     /* the next request waits until a register is left */
+  int put_beats;                    /* in the put buffer */
   l2_register of[L2_MISSES_MAX];
-  uint32_t valid, want[L2_WANTS]; /* a bit for each register */
-  uint32_t fresh[2]; /* those that the directory was read for in this and the last cycle, by the cycle's last bit */
+  uint32_t valid;      /* a bit for each register */
+  uint64_t want;       /* bit L2_MISSES_MAX * w + i: register i asks for w */
+  uint64_t *sets_busy; /* a bit for each set that a register has */
+  uint32_t fresh[2];   /* those that the directory was read for in this and the last cycle, by the cycle's last bit */
   uint32_t writes_directory;  /* those that end, and write the directory, when they are scheduled next */
   uint64_t directory_written; /* the cycle in which that writes what its queue has, or had, last */
   uint32_t turn;              /* those above the one scheduled last */
@@ -154,14 +152,17 @@ typedef struct l2_cache {
   int8_t secondary_next[L2_SECONDARY];
   uint32_t secondary_free;
   /* response channel */
-  bool answering,
-      answer_read; /* the newest answer is in stage 1; its beat there has been read, but could not move on */
+  bool answering, answer_read; /* the newest answer is in stage 1; its beat there needs no bank, or has been read */
   uint8_t newest;
-  l2_answer answer[L2_ANSWERS];
-  l2_beat stage[3]; /* stages 2 to 4 */
-  int undelivered;  /* beats between the channel and the client */
+  uint32_t reads, writes;                /* the banks of its next beat that it reads, writes */
+  l2_beat beat, first_beat, later_beats; /* that beat: what is the same of all, what is not */
+  int beats_left;
+  l2_response answer[1 << (32 - L2_BEAT_ANSWER_SHIFT)]; /* by number: of a beat that is none, too */
+  l2_beat stage[3];                                     /* stages 2 to 4 */
+  int undelivered;                                      /* beats between the channel and the client */
   l2_response pending[L2_PENDING];
   uint32_t pending_first, pending_end;
+  uint64_t answer_from; /* the cycle from which the next one may be taken; UINT64_MAX: there is none */
   /* towards the memory */
   uint64_t evict_start;       /* the eviction's first beat is, or was, read then */
   uint64_t put_from, put_end; /* it holds channel A to the memory, from when it is there until its last beat has gone */
@@ -172,6 +173,7 @@ typedef struct l2_cache {
       granted;         /* lines; answers to writes, to releases of clean lines, to permissions */
   l2_messages numbers; /* of grants, on their way back to the cork */
   int numbered;        /* grants with a number that is not back */
+  uint64_t back_next;  /* the first cycle in which one of them may be taken */
   uint64_t port_next;  /* the memory's next beat of a line */
   bool filling;        /* a line comes in */
   uint64_t fill_start; /* its first beat came then, or would have without its waits */
@@ -185,14 +187,17 @@ void l2_free(l2_cache *);
 /* The LLC holds these bytes from the start; later ranges push out earlier ones when it is full. */
 void l2_warm_llc(l2_cache *, uint64_t address, uint64_t bytes);
 
-/* Nothing is on its way in but what is not there yet? Then the DMA's next request meets nothing. */
-static inline bool l2_is_clear(const l2_cache *c) {
-  return !c->refused && !c->writer.count && !c->dma.count && !c->queue[L2_READER].count && !c->queue[L2_CORE].count &&
-         c->port.count < L2_BUFFER && (!c->port.count || c->port.at[c->port.first].request.from > c->edge_before);
+/* After the edge of that cycle, is nothing on its way in but what is not there yet? Then the DMA's next request meets
+ * nothing. */
+static inline bool l2_is_clear(const l2_cache *c, uint64_t cycle) {
+  return !(c->writer.count | c->dma.count | (unsigned)(c->queue[L2_READER].count | c->queue[L2_CORE].count)) &&
+         c->port.count < L2_BUFFER && (!c->port.count || c->port.at[c->port.first].request.from > cycle);
 }
 /* As l2_send, for the reader, and all beats of a put at once, when it is clear. */
 uint64_t l2_send_clear(l2_cache *, uint64_t cycle, enum l2_kind, uint64_t address, int bytes, bool partial,
                        uint32_t cookie);
+static inline bool l2_reader_is_full(const l2_cache *c) { return c->queue[L2_READER].count >= 2; }
+static inline bool l2_writer_is_full(const l2_cache *c) { return c->writer.count >= 2; }
 /* Room for a request of the reader in `cycle`? All edges before that must have been made. */
 static inline bool l2_read_has_room(const l2_cache *c, uint64_t cycle) {
   return c->queue[L2_READER].count + (c->left_at[L2_READER] == cycle) < 2;
@@ -209,7 +214,10 @@ static inline bool l2_put_has_room(const l2_cache *c, uint64_t cycle) {
 uint64_t l2_put(l2_cache *, uint64_t cycle, uint64_t address, int bytes, bool partial, bool first, bool last);
 /* Makes all edges up to that of `cycle`. Returns the next cycle that has one, UINT64_MAX if none before another request.
  * Answers are known answer_latency cycles ahead, so this may lag behind the clock by less than that. */
-uint64_t l2_run(l2_cache *, uint64_t cycle);
+uint64_t l2_make_edges(l2_cache *, uint64_t cycle);
+static inline uint64_t l2_run(l2_cache *c, uint64_t cycle) {
+  return c->next_edge <= cycle ? l2_make_edges(c, cycle) : c->next_edge;
+}
 /* The next answer, or NULL; it may be taken from its cycle `ready` on. */
 static inline const l2_response *l2_next(const l2_cache *c) {
   return c->pending_first != c->pending_end ? &c->pending[c->pending_first % L2_PENDING] : 0;

@@ -45,7 +45,7 @@ static const tw_config_key keys[] = {
     KEY(l2_ways, POWER, 1, 64),
     KEY(l2_banks, POWER, 1, 64),
     KEY(l2_latency, INT, 1, 1000),
-    KEY(l2_misses, INT, 1, 32),
+    KEY(l2_misses, INT, 1, 16),
     KEY(l2_fill_latency, INT, 1, 10000),
     KEY(port_bytes, POWER, 1, 16),
     KEY(l2_write_interval, INT, 1, 1000),

@@ -92,6 +92,8 @@ typedef struct gm_get {
 typedef struct gm_loader {
   gm_get queued, translated; /* DMA.scala: tlb_q, translate_q */
   bool has_queued, has_translated;
+  bool stalled; /* those change places in every cycle, and nothing else happens to them, until the L2 has room */
+  uint64_t stalled_at;
   struct {
     gm_command command;
     uint8_t entry;
@@ -311,6 +313,7 @@ typedef struct gm_storer {
   uint64_t packet_done;              /* cycle of its last beat, of one that has left as a whole; 0 = none */
   gm_put queued, translated, shadow; /* DMA.scala: tlb_q, translate_q, shadow_retry_a */
   bool has_queued, has_translated, has_shadow;
+  bool stalled;    /* they stay where they are until the L2 has room */
   uint32_t passed; /* rows that moved from stage to stage, ever */
   int in_flight;
 } gm_storer;
@@ -423,12 +426,15 @@ static inline bool gm_loops_busy(const gm_machine *m) {
 }
 
 static inline void gm_wake(gm_machine *m, enum gm_unit unit, uint64_t cycle) {
-  if (cycle < m->wake[unit]) m->wake[unit] = cycle;
+  const uint64_t before = m->wake[unit];
+  m->wake[unit] = cycle < before ? cycle : before;
 }
 
-/* The L2 has something to do in that cycle: it may do so a little later, as long as its answers are known in time. */
+/* The L2 has something to do in that cycle: it may do so a little later, as long as its answers are known in time, and the
+ * room for a request that is waited for. */
 static inline void gm_wake_l2(gm_machine *m, uint64_t cycle) {
-  if (cycle != GM_NEVER) gm_wake(m, GM_UNIT_L2, cycle + (unsigned)m->l2.p.answer_latency - 1);
+  const unsigned late = m->ld.stalled | m->st.stalled ? 1 : (unsigned)m->l2.p.answer_latency - 1;
+  gm_wake(m, GM_UNIT_L2, cycle == GM_NEVER ? GM_NEVER : cycle + late);
 }
 /* In this cycle, is what the client has behind the comparison translated? Updates its register: once a cycle. */
 static inline bool gm_translated(gm_machine *m, enum gm_dma client) {
@@ -454,11 +460,22 @@ static inline void gm_compare_page(gm_machine *m, enum gm_dma client, uint64_t a
   t->of[client].asked = page;
   t->of[client].asks_at = m->now + 1;
 }
+/* The client's register has the pages of both, and will keep them. */
+static inline bool gm_same_page(const gm_machine *m, enum gm_dma client, uint64_t a, uint64_t b) {
+  const uint64_t page = m->tlb.of[client].page;
+  return m->tlb.of[client].hit && m->tlb.of[client].asks_at <= m->now && a >> GM_PAGE_SHIFT == page &&
+         b >> GM_PAGE_SHIFT == page;
+}
 /* The L2 catches up with that cycle. */
 static inline void gm_run_l2(gm_machine *m, uint64_t cycle) {
   gm_wake_l2(m, l2_run(&m->l2, cycle));
-  const l2_response *answer = l2_next(&m->l2);
-  if (answer) gm_wake(m, GM_UNIT_READ, answer->ready);
+  gm_wake(m, GM_UNIT_READ, m->l2.answer_from);
+  if (m->ld.stalled && !l2_reader_is_full(&m->l2)) gm_wake(m, GM_UNIT_READ, m->now + !l2_read_has_room(&m->l2, m->now));
+  if (m->st.stalled && !l2_writer_is_full(&m->l2)) gm_wake(m, GM_UNIT_STORE, m->now + !l2_put_has_room(&m->l2, m->now));
+}
+static inline bool gm_l2_is_clear(gm_machine *m) {
+  gm_run_l2(m, m->now);
+  return l2_is_clear(&m->l2, m->now);
 }
 
 /* units, one clock edge each; they set their own next waking */
@@ -471,7 +488,7 @@ void gm_front_step(gm_machine *);
 
 /* The scratchpad bank that a row settled in advance is written to in this cycle, as a bit. */
 static inline uint32_t gm_settled_bank(const gm_machine *m, uint64_t cycle) {
-  return m->ld.settled[cycle % GM_SETTLED].cycle == cycle ? m->ld.settled[cycle % GM_SETTLED].bank : 0;
+  return m->ld.settled[cycle % GM_SETTLED].bank & -(uint32_t)(m->ld.settled[cycle % GM_SETTLED].cycle == cycle);
 }
 /* The first cycle in [from, to] in which such a row goes to one of the banks. */
 static inline uint64_t gm_next_settled(const gm_machine *m, uint32_t banks, uint64_t from, uint64_t to) {

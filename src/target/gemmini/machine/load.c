@@ -258,8 +258,8 @@ static void receive(gm_machine *m, bool merger_was_free, bool popped) {
   gm_loader *l = &m->ld;
   if (m->now < l->next_beat) return;
   if (!l->beats_left) {
+    if (m->l2.answer_from > m->now) return;
     const l2_response *r = l2_next(&m->l2);
-    if (!r || r->ready > m->now) return;
     if (r->kind == L2_READ && !(merger_was_free || popped)) return;
     const l2_response answer = *r;
     const gm_packet *p = &l->packet[answer.cookie];
@@ -318,8 +318,30 @@ static bool translate(gm_machine *m) {
   return !again;
 }
 
+/* What has happened to the requests since the loader slept, in the cycles before this one. */
+static void wake_requests(gm_machine *m) {
+  gm_loader *l = &m->ld;
+  l->stalled = false;
+  if (!((m->now - l->stalled_at - 1) & 1)) return;
+  const gm_get queued = l->queued;
+  const bool has_queued = l->has_queued;
+  l->queued = l->translated, l->has_queued = l->has_translated;
+  l->translated = queued, l->has_translated = has_queued;
+}
+
+/* Can nothing happen to the requests, and no other come to them, before the L2 has room? */
+static void stall_requests(gm_machine *m) {
+  gm_loader *l = &m->ld;
+  const bool both = l->has_queued && l->has_translated, others = l->reading && l->packets_free;
+  l->stalled = (l->has_queued || l->has_translated) && (both || !others) && l2_reader_is_full(&m->l2) &&
+               gm_same_page(m, GM_DMA_READER, l->queued.address, l->translated.address);
+  l->stalled_at = m->now;
+  if (l->stalled) gm_wake_l2(m, m->l2.next_edge);
+}
+
 static void request(gm_machine *m) {
   gm_loader *l = &m->ld;
+  if (l->stalled) wake_requests(m);
   const bool room = (!l->has_queued && !l->has_translated) || translate(m);
   if (l->reading && l->packets_free && room) {
     const gm_row_request *r = &l->read;
@@ -340,7 +362,7 @@ static void request(gm_machine *m) {
                                   .row_offset = (uint16_t)(l->requested % row_bytes),
                                   .row = r->row + (uint32_t)(l->requested / row_bytes) * r->block_stride};
     address &= ~(uint64_t)(size - 1);
-    if (!l->has_queued && !l->has_translated && l2_is_clear(&m->l2)) {
+    if (!l->has_queued && !l->has_translated && gm_l2_is_clear(m)) {
       gm_wake_l2(m, l2_send_clear(&m->l2, m->now + 2, L2_READ, address, size, false, (uint32_t)slot));
       m->tlb.of[GM_DMA_READER].page = address >> GM_PAGE_SHIFT;
     } else {
@@ -358,14 +380,14 @@ static void request(gm_machine *m) {
     l->reading = true;
     l->requested = 0;
   }
+  stall_requests(m);
 }
 
 static void dma_step(gm_machine *m) {
   gm_loader *l = &m->ld;
-  if (l->freed && l->freed_at < m->now) {
-    l->packets_free |= l->freed;
-    l->freed = 0;
-  }
+  const uint64_t freed = l->freed_at < m->now ? l->freed : 0;
+  l->packets_free |= freed;
+  l->freed ^= freed;
   write_rows(m);
   zero_writer(m);
   scale(m);
@@ -482,8 +504,8 @@ static uint64_t next_move(const gm_machine *m) {
   const uint64_t soon = m->now + 1;
   const bool room = l->current.zeros || l->issue_count < l->issue_depth;
   if (l->repeat_out.valid || l->acc_in.valid || l->zero_out.valid || l->scale_in.valid || l->ring_count ||
-      l->zero_busy || l->merging || l->has_queued || l->has_translated || (l->reading && l->packets_free) ||
-      (l->sending && room) || l->last_sent)
+      l->zero_busy || l->merging || (l->sending && room) || l->last_sent ||
+      (!l->stalled && (l->has_queued || l->has_translated || (l->reading && l->packets_free))))
     return soon;
   uint64_t next = GM_NEVER;
   if (l->freed && l->reading) next = later(l->freed_at + 1, soon);
@@ -492,9 +514,7 @@ static uint64_t next_move(const gm_machine *m) {
   if (l->issue_count && !l->reading) next = earlier(next, later(l->issue_ready[l->issue_head], soon));
   if (l->count && !l->sending && (l->trackers_busy < l->trackers || l->queue[l->head].command.funct == GM_CONFIG))
     next = earlier(next, later(l->queue[l->head].ready, soon));
-  const l2_response *answer = l2_next(&m->l2);
-  if (answer) next = earlier(next, later(later(l->next_beat, answer->ready), soon));
-  return next;
+  return earlier(next, later(later(l->next_beat, m->l2.answer_from), soon));
 }
 
 void gm_read_step(gm_machine *m) {

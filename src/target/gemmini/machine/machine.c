@@ -230,6 +230,7 @@ enum { DMA_BUFFERS = 2 };
 /* One line for each L1 at a time: its cookie says which. */
 static void ask(gm_machine *m, uint64_t cycle, uint64_t line, bool is_instruction) {
   m->refill[is_instruction].last_beat = 0;
+  if (cycle < m->now) cycle = m->now; /* what has been simulated stays as it is */
   gm_wake_l2(m, l2_send(&m->l2, L2_CORE, cycle - DMA_BUFFERS, L2_REFILL, line, m->l2.p.line_bytes, is_instruction));
 }
 

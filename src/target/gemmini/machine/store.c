@@ -140,7 +140,7 @@ static bool put(gm_machine *m) {
   }
   const bool offers = s->writing && s->in_flight < m->config.max_in_flight_writes;
   const bool first = s->packet.first;
-  if (offers && first && !beats_on_their_way(s) && l2_is_clear(&m->l2)) { /* all its beats, without a stop */
+  if (offers && first && !beats_on_their_way(s) && gm_l2_is_clear(m)) { /* all its beats, without a stop */
     const gm_put *p = &s->packet;
     gm_wake_l2(m, l2_send_clear(&m->l2, m->now + 2, L2_WRITE, p->address, p->bytes, p->partial, 0));
     m->tlb.of[GM_DMA_WRITER].page = p->address >> GM_PAGE_SHIFT;
@@ -335,7 +335,7 @@ static uint64_t next_move(const gm_machine *m, uint32_t passed_before) {
   }
   if (s->packet_done > soon)
     next = s->packet_done;
-  else if (s->writing || beats_on_their_way(s))
+  else if (!s->stalled && (s->writing || beats_on_their_way(s)))
     return soon;
   for (int stage = 0; stage < GM_STORE_STAGES; stage++) {
     if (!count(s, stage)) continue;
@@ -350,6 +350,7 @@ static uint64_t next_move(const gm_machine *m, uint32_t passed_before) {
 void gm_store_step(gm_machine *m) {
   gm_storer *s = &m->st;
   const uint32_t passed_before = s->passed;
+  s->stalled = false;
   if (s->returned_now) {
     s->trackers_done = true;
     s->returned_now = false;
@@ -363,6 +364,9 @@ void gm_store_step(gm_machine *m) {
   into_scale(m, scale_before, passthrough_before);
   into_norm(m, norm_before);
   controller(m, dispatch_before);
+  s->stalled = s->has_queued && s->has_translated && l2_writer_is_full(&m->l2) &&
+               gm_same_page(m, GM_DMA_WRITER, s->queued.address, s->translated.address);
+  if (s->stalled) gm_wake_l2(m, m->l2.next_edge);
   gm_wake(m, GM_UNIT_STORE, next_move(m, passed_before));
 }
 
