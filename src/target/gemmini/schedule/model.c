@@ -10,6 +10,7 @@
 
 #include "target/gemmini/schedule/family.h"
 #include "target/gemmini/schedule/plan.h"
+#include "target/gemmini/schedule/walk.h"
 
 /* facts, "Loads": 64x16 64.6 cycles, 32x16 32.6, 16x16 18.1 on L2 hits: the bus's bytes a cycle, and little more. */
 static const double load_overhead = 1.0;
@@ -19,8 +20,8 @@ static const double cold_rate = 6.8;
 static const double port_bytes = 8;
 /* facts, "Loads": a 64x16 mvin alone takes 97 cycles where 64 are its bytes. */
 static const double load_latency = 33;
-/* facts, "Further effects" 1: stores of whole lines take 120 cycles for 64x16; of a quarter 54 for 16x16, lines cold. */
-static const double store_line = 120.0 / 16, store_part = 54.0 / 16;
+/* facts, "Further effects" 1: stores of whole lines take 120 cycles for 64x16, lines cold. */
+static const double store_line = 120.0 / 16;
 /* facts, "Stores": a 16-row mvout alone takes 64 to 87 cycles; compute -> mvout 139. */
 static const double store_latency = 139;
 /* facts, "Execute": A and B in one bank 32.5 cycles a pair; B transposed 33.6; weights reused: at least 4 rows. */
@@ -53,6 +54,8 @@ typedef struct model {
   double load_free, store_free, array_free;
   double begin[3];  /* when the step that loads for a step began, by step modulo 3 */
   double stored[2]; /* when a tile of C is stored, by tile modulo 2 */
+  gm_lines lines;
+  double loaded; /* bytes, since the last tile was stored */
 } model;
 
 static int bank_of(const gm_config *config, int row) { return row / gm_spad_bank_rows(config); }
@@ -70,9 +73,7 @@ static double load_cycles(const model *m, bool cold, double elements, int rows) 
 
 static double store_cycles(const model *m, int rows, int columns) {
   const int wide = gm_min(m->p->store_width * m->config->dim, columns);
-  const double bytes = (double)wide * m->g->output_bytes, line = m->config->dma_max_bytes;
-  const double commands = ceil((double)columns / wide);
-  return rows * commands * (bytes >= line ? store_line * bytes / 64 : fmin(store_part, store_line));
+  return gm_store_cycles(m->config, rows, columns, wide, m->g->output_bytes);
 }
 
 static int extent(int64_t length, int first_block, int blocks, int dim) {
@@ -112,7 +113,7 @@ typedef struct step_loads {
   int a_rows, b_rows;
 } step_loads;
 
-static step_loads loads_of(const model *m, const step_place *x) {
+static step_loads loads_of(model *m, const step_place *x) {
   const int d = m->config->dim;
   const int me = extent(m->g->m, x->i, x->rows, d), ne = extent(m->g->n, x->j, x->nb, d),
             ke = extent(m->g->k, x->k, x->kb, d);
@@ -120,10 +121,14 @@ static step_loads loads_of(const model *m, const step_place *x) {
   step_loads l = {0};
   if (x->load_b) {
     l.b = load_cycles(m, x->cold_b, (double)ke * ne, (bt ? ne : ke) * gm_ceil_div(bt ? x->kb : x->nb, m->p->b.width));
+    if (x->cold_b) l.b += gm_cold_cycles(m->config, &m->lines, (double)ke * ne * m->g->input_bytes);
+    m->loaded += (double)ke * ne * m->g->input_bytes;
     l.b_rows = bt ? x->nb : x->kb;
   }
   if (x->load_a) {
     l.a = load_cycles(m, x->cold_a, (double)me * ke, (at ? ke : me) * gm_ceil_div(at ? x->rows : x->kb, m->p->a.width));
+    if (x->cold_a) l.a += gm_cold_cycles(m->config, &m->lines, (double)me * ke * m->g->input_bytes);
+    m->loaded += (double)me * ke * m->g->input_bytes;
     l.a_rows = at ? x->kb : x->rows;
   }
   return l;
@@ -165,7 +170,11 @@ static double finish_tile(model *m, const step_place *x, double pairs_of_step, d
   const gm_plan *p = m->p;
   const int d = m->config->dim, slot = p->c_buffers > 1 ? (int)(x->t & 1) : 0;
   const int rows = extent(m->g->m, x->i, x->rows, d), columns = extent(m->g->n, x->j, x->nb, d);
-  const double cycles = store_cycles(m, rows, columns), commands = x->rows * ceil((double)x->nb / p->store_width);
+  const double written = (double)rows * columns * m->g->output_bytes;
+  const double cycles = gm_tile_store_cycles(m->config, &m->lines, store_cycles(m, rows, columns), written,
+                                             m->g->output_bytes, x->t > 0 ? m->loaded : 0);
+  m->loaded = 0;
+  const double commands = x->rows * ceil((double)x->nb / p->store_width);
   const double complete = p->peel[GM_LAST] ? end - pairs_of_step * (x->rows - 1) / x->rows : end; /* its first row */
   m->store_free = fmax(fmax(m->store_free, complete) + cycles, end + cycles / x->rows);
   if (p->spread_stores == 0) { /* a burst: all but what the store entries hold blocks what comes behind */
@@ -297,7 +306,7 @@ static double turn_cycles(const model *m) {
 }
 
 /* The hardware loop: loads, pairs and stores of a tile overlap with its neighbours'; short loops pay their commands. */
-static double hardware_loop(const model *m) {
+static double hardware_loop(model *m) {
   const gm_gemm *g = m->g;
   const gm_plan *p = m->p;
   const double steps =
@@ -308,9 +317,17 @@ static double hardware_loop(const model *m) {
   const double loads = load_cycles(m, m->cold_again_a, a, 0) + load_cycles(m, m->cold_again_b, b, 0);
   const double first =
       load_cycles(m, true, (double)(p->tile_m + p->tile_n) * p->tile_k * m->config->dim * m->config->dim, 0);
-  const double drain = store_cycles(m, p->tile_m * m->config->dim, p->tile_n * m->config->dim);
-  const double stores = drain * gm_ceil_div(g->mb, p->tile_m) * gm_ceil_div(g->nb, p->tile_n);
-  return fmax(pairs, loads) + 0.3 * fmin(pairs, loads) * 0.2 + 0.25 * stores + steps * 60 + first / 2 + drain;
+  const int columns = p->tile_n * m->config->dim, widest = m->config->dma_max_bytes / g->output_bytes;
+  const double drain =
+      gm_store_cycles(m->config, p->tile_m * m->config->dim, columns, gm_min(widest, columns), g->output_bytes);
+  const int tiles = gm_ceil_div(g->mb, p->tile_m) * gm_ceil_div(g->nb, p->tile_n);
+  const double written = (double)g->m * g->n * g->output_bytes, loaded = (a + b) * g->input_bytes;
+  double stores = 0;
+  for (int t = 0; t < tiles; t++)
+    stores +=
+        gm_tile_store_cycles(m->config, &m->lines, drain, written / tiles, g->output_bytes, t > 0 ? loaded / tiles : 0);
+  return fmax(fmax(pairs, loads) + 0.3 * fmin(pairs, loads) * 0.2 + 0.25 * drain * tiles, stores) + steps * 60 +
+         first / 2 + drain;
 }
 
 /* What passes through the L2 while the inner tile loop computes m x n of C. */

@@ -11,6 +11,12 @@ static const double cold_rate = 6.8;
 static const double load_latency = 33;
 /* facts, "Further effects" 1: stores of whole lines take 120 cycles for 64x16; of a quarter 54 for 16x16, lines cold. */
 static const double store_line = 120.0 / 16, store_part = 54.0 / 16;
+/* facts, "The memory system under pressure", D: a row of i32 is a line, at 4 cycles until the L2's registers are full, then 5. */
+static const double store_full = 5;
+/* facts, as before, B: the victim is a random way also where others are free, and a clean one costs
+ * 2.2 cycles of the port (the rate of cold streams above has half of them); D: a dirty one 5; A: beside 64x16 of
+ * i8, which take 112 cycles by themselves, up to 151. */
+static const double clean_victim = 2.2 / 2, dirty_victim = 5, dirty_victim_of_i8 = (151.0 - 112.0) / 16;
 /* facts, "Stores": a 16-row mvout alone takes 64 to 87 cycles; compute -> mvout 139. */
 static const double store_latency = 139;
 /* facts, "Further effects" 3: a row written takes 0.8 to 1 cycle from the bank that is being read. */
@@ -32,10 +38,35 @@ double gm_load_cycles(const gm_config *c, bool cold, double bytes, double rows, 
   return cold ? fmax(bytes / cold_rate, beats) : beats + load_overhead * rows;
 }
 
+static bool row_is_line(const gm_config *c, int element_bytes) { return element_bytes * c->dim == c->dma_max_bytes; }
+
 double gm_store_cycles(const gm_config *c, double rows, int columns, int wide, int element_bytes) {
   const double bytes = (double)(wide < columns ? wide : columns) * element_bytes, line = c->dma_max_bytes;
   const double commands = ceil((double)columns / wide);
-  return rows * commands * (bytes >= line ? store_line * bytes / 64 : fmin(store_part, store_line));
+  const bool full = bytes == line && row_is_line(c, element_bytes);
+  return rows * commands * (full ? store_full : bytes >= line ? store_line * bytes / 64 : fmin(store_part, store_line));
+}
+
+/* So many lines come in. */
+static void replace(gm_lines *l, const gm_config *c, double lines, bool written) {
+  const double share = 1 - exp(-lines * c->dma_max_bytes / c->l2_bytes);
+  l->valid += (1 - l->valid) * share;
+  l->dirty += ((written ? 1 : 0) - l->dirty) * share;
+}
+
+double gm_cold_cycles(const gm_config *c, gm_lines *l, double bytes) {
+  const double lines = bytes / c->dma_max_bytes;
+  const double cycles = lines * (clean_victim * (l->valid - l->dirty) + dirty_victim * l->dirty);
+  replace(l, c, lines, false);
+  return cycles;
+}
+
+double gm_tile_store_cycles(const gm_config *c, gm_lines *l, double pace, double written, int element_bytes,
+                            double loaded) {
+  const double lines = written / c->dma_max_bytes, dirty = lines * l->dirty, beat = c->dma_bus_bits / 8.0;
+  replace(l, c, lines, true);
+  return fmax(pace + dirty * (row_is_line(c, element_bytes) ? dirty_victim : dirty_victim_of_i8),
+              (loaded + written) / beat + dirty * dirty_victim);
 }
 
 double gm_fill_cycles(bool bias, double rows) { return rows * (bias ? fill_bias : fill_zero); }

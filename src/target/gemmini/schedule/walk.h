@@ -41,6 +41,17 @@ typedef struct gm_walk {
   double stored[2];                   /* when a tile is stored, by tile modulo 2 */
 } gm_walk;
 
+/* Shares of the L2's lines: those that hold something of the kernel's, and of all those that it wrote. */
+typedef struct gm_lines {
+  double valid, dirty;
+} gm_lines;
+/* Bytes that come in cold: the cycles that the lines which they replace cost. */
+double gm_cold_cycles(const gm_config *, gm_lines *, double bytes);
+/* A tile's stores, of `pace` cycles by themselves: what they replace costs too, and they share the L2's response channel, a beat
+ * a cycle, with what is loaded meanwhile, hits too. */
+double gm_tile_store_cycles(const gm_config *, gm_lines *, double pace, double written, int element_bytes,
+                            double loaded);
+
 void gm_walk_add(gm_walk *, const gm_walk_step *);
 double gm_walk_end(const gm_walk *);
 

@@ -28,6 +28,8 @@ typedef struct model {
   bool a_steals, b_steals; /* loads ahead write the bank that is being read */
   bool cold_again;         /* what is loaded again is no longer in the L2 */
   gm_walk walk;
+  gm_lines lines;
+  double loaded; /* bytes, since the last tile was stored */
 } model;
 
 /* A tile: its place in the output, its size. */
@@ -66,7 +68,7 @@ static bool one_bank(const gm_config *config, const gm_operand_plan *p, const gm
 }
 
 /* One step's loads and pairs. */
-static gm_walk_step step_of(const model *m, const tile *t, int r, int c) {
+static gm_walk_step step_of(model *m, const tile *t, int r, int c) {
   const gm_conv *v = m->v;
   const gm_conv_plan *p = m->p;
   const gm_conv_layout *l = m->l;
@@ -84,6 +86,8 @@ static gm_walk_step step_of(const model *m, const tile *t, int r, int c) {
     const double pixels = rows * columns, pieces = ceil((double)channels / wide);
     x.a =
         gm_load_cycles(m->config, t->k == 0 || m->cold_again, pixels * channels * bytes, pixels * pieces, wide * bytes);
+    if (t->k == 0 || m->cold_again) x.a += gm_cold_cycles(m->config, &m->lines, pixels * channels * bytes);
+    m->loaded += pixels * channels * bytes;
     x.a = fmax(x.a, pixels * p->pack); /* a repeated pixel is written to one row a cycle */
     x.a_units = rows * ceil(columns / d);
     x.mvins += x.a_units * pieces;
@@ -95,6 +99,8 @@ static gm_walk_step step_of(const model *m, const tile *t, int r, int c) {
     const int columns = v->transposed ? channels : outs, wide = gm_min(p->b.width * d, columns);
     const double pieces = ceil((double)columns / wide);
     x.b = gm_load_cycles(m->config, pixels_first || m->cold_again, rows * columns * bytes, rows * pieces, wide * bytes);
+    if (pixels_first || m->cold_again) x.b += gm_cold_cycles(m->config, &m->lines, rows * columns * bytes);
+    m->loaded += rows * columns * bytes;
     x.b_units = (double)taps * l->taps * (v->transposed ? t->blocks_k : blocks_c);
     x.mvins += x.b_units * pieces;
     x.rows += rows * gm_ceil_div(columns, d);
@@ -106,7 +112,7 @@ static gm_walk_step step_of(const model *m, const tile *t, int r, int c) {
 }
 
 /* What is done once a tile. */
-static void add_tile(const model *m, const tile *t, gm_walk_step *x) {
+static void add_tile(model *m, const tile *t, gm_walk_step *x) {
   const gm_conv *v = m->v;
   const gm_conv_plan *p = m->p;
   const gm_conv_layout *l = m->l;
@@ -128,6 +134,12 @@ static void add_tile(const model *m, const tile *t, gm_walk_step *x) {
     const int wide = gm_min(p->store_width * d, outs);
     x->stores = gm_store_cycles(m->config, (double)t->rows * t->columns, outs, wide, v->output_bytes);
     x->store_commands = units * gm_ceil_div(outs, wide);
+    if (x->last) { /* what a whole tile writes, once */
+      const double written = (double)t->rows * t->columns * outs * v->output_bytes;
+      x->stores = gm_tile_store_cycles(m->config, &m->lines, x->stores, written, v->output_bytes,
+                                       m->walk.t > 0 ? m->loaded : 0);
+      m->loaded = 0;
+    }
   }
 }
 
