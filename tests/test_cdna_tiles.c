@@ -152,7 +152,7 @@ static void attention_is_right(void **state) {
       {"cdna3", "attention b=1 hq=2 hkv=1 sq=37 sk=90 d=128 causal=1",
        "tile queries=32 keys=32;groups 2;stages 2;product 32"},
       {"cdna4", "attention pass=backward b=1 hq=2 hkv=1 sq=50 sk=70 d=128 causal=1",
-       "tile keys=32 queries=32;groups 2;stages 2"},
+       "tile keys=32 queries=32;dq queries=32 keys=32;groups 2;product 32;ahead"},
       {"cdna4", "attention pass=backward b=2 hq=1 hkv=1 sq=33 sk=18 d=64 a=f16", ""},
       {"cdna3", "attention pass=backward b=1 hq=2 hkv=1 sq=20 sk=37 d=64 causal=1",
        "tile keys=16 queries=32;dq queries=16 keys=64;groups 2;stages 2"},

@@ -71,10 +71,13 @@ static void begin_tile(const void *with, void *plan) {
   ((PLAN *)plan)->registers = false;
 }
 
-static tw_status then_product(const void *with, void *plan, unsigned given, tw_error *error) {
-  const int side = ((PLAN *)plan)->product;
-  (void)with, (void)given;
+tw_status tw_tile_attention_alike_product(int side, tw_error *error) {
   return side == 16 || side == 32 ? TW_OK : tw_fail(error, TW_USAGE, "is not of 16 or 32");
+}
+
+static tw_status then_product(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return tw_tile_attention_alike_product(((PLAN *)plan)->product, error);
 }
 
 /* What it needs comes with it, so that a search gets there in one step. */
@@ -151,11 +154,6 @@ static const char head[] =
     "  softmax_state<product, ROWS, TILES> state;\n"
     "  state.clear();\n"
     "  const int seen = CAUSAL ? min(sk, row + GROUPS * QUERIES + sk - sq) : sk, steps = (seen + KEYS - 1) / KEYS;\n";
-
-static const char copied[] = "  copier_across<k_tile, GROUPS> from_k(k + from_kv, down_k, 0, D, sk);\n"
-                             "  copier_across<v_tile, GROUPS> from_v(v + from_kv, down_k, 0, D, sk);\n";
-static const char copied_ahead[] = "  copier_down<k_tile, GROUPS> from_k(k + from_kv, down_k, D, sk);\n"
-                                   "  copier_down<v_tile, GROUPS> from_v(v + from_kv, down_k, D, sk);\n";
 
 static const char body_scores[] = "    acc<product, ROWS, TILES> scores;\n"
                                   "    scores.clear();\n"
@@ -240,6 +238,8 @@ static void write_turns(tw_text *t) {
 }
 
 void tw_tile_attention_alike_copies(tw_text *t, bool direct) {
+  tw_text_add(t, "  copier_across<k_tile, GROUPS> from_k(k + from_kv, down_k, 0, D, sk);\n"
+                 "  copier_across<v_tile, GROUPS> from_v(v + from_kv, down_k, 0, D, sk);\n");
   if (direct)
     tw_text_add(t, "  constexpr int each_step = copies_of<k_tile, GROUPS> + copies_of<v_tile, GROUPS>;\n"
                    "  const auto begin = [&](int to, int s) {\n"
@@ -270,7 +270,6 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
   access.values = true;
   tw_tile_attention_alike_tile(t, machine, "v", "KEYS", access);
   tw_text_add_string(t, head);
-  tw_text_add_string(t, p->ahead ? copied_ahead : copied);
   if (p->ahead) {
     tw_tile_attention_alike_ahead(t);
     tw_text_add_string(t, tail);

@@ -19,7 +19,9 @@
  *
  *   tile keys=32 queries=32   keys of a group; queries at a time
  *   dq queries=32 keys=64     of the kernel for dQ: queries of a group, keys at a time
- *   groups, stages, copy      as above, of both */
+ *   groups, stages, product,
+ *   copy                      as above, of both
+ *   ahead                     weights are made while the products behind their scores are multiplied; two stages */
 #ifndef TW_TILE_ATTENTION_ALIKE_H
 #define TW_TILE_ATTENTION_ALIKE_H
 
@@ -36,8 +38,9 @@ typedef struct tw_tile_attention_alike_plan {
 } tw_tile_attention_alike_plan;
 
 typedef struct tw_tile_attention_alike_back_plan {
-  int keys, queries, dq_queries, dq_keys, groups, stages;
-  bool registers;
+  int keys, queries, dq_queries, dq_keys, groups, stages, product;
+  bool registers, ahead;
+  int at_once, dq_at_once; /* blocks on a processor */
   int64_t shared_bytes, dq_shared_bytes;
 } tw_tile_attention_alike_back_plan;
 
@@ -48,10 +51,14 @@ tw_status tw_tile_attention_alike_supports(const tw_tile_machine *, const tw_pro
 /* The type of a tile of `size` rows of d, with what the solver finds for how it is read. */
 void tw_tile_attention_alike_tile(tw_text *, const tw_tile_machine *, const char *name, const char *size,
                                   tw_tile_access);
-/* begin(slot, step) and, through registers, lay(slot), of tiles of keys and values. */
+/* Copiers, begin(slot, step) and, through registers, lay(slot), of tiles of keys and values. */
 void tw_tile_attention_alike_copies(tw_text *, bool direct);
 /* The loop of `ahead` (attention_alike_ahead.c), on what stands before it. */
 void tw_tile_attention_alike_ahead(tw_text *);
+/* Those of both kernels of the backward pass (attention_alike_back_ahead.c). */
+void tw_tile_attention_alike_back_ahead(tw_text *, bool of_dq);
+/* Are there products of such a side? Says if not. */
+tw_status tw_tile_attention_alike_product(int side, tw_error *);
 /* `steps` times `body`, on tiles of `slot`, while those of later steps arrive; `each_step` copies of a thread fill them. */
 void tw_tile_attention_alike_loop(tw_text *, int stages, bool direct, const char *body);
 

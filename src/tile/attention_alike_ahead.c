@@ -10,6 +10,8 @@
 #include "tile/attention_alike.h"
 
 static const char constants[] =
+    "  copier_down<k_tile, GROUPS> from_k(k + from_kv, down_k, D, sk);\n"
+    "  copier_down<v_tile, GROUPS> from_v(v + from_kv, down_k, D, sk);\n"
     "  /* Products of a step, in order: scores by scores_of, values by values_of. LATE: a read is for the LATE-th "
     "next. */\n"
     "  using softmax = softmax_state<product, ROWS, TILES>;\n"
@@ -67,8 +69,8 @@ static const char step[] =
     "      fixed_here();\n"
     "      if constexpr (n.value % ROWS == 0 && late < KS) read_k(known<late>{}, other);\n"
     "      if constexpr (n.value % ROWS == 0 && late >= KS) read_v(known<late - KS>{}, slot);\n"
-    "      share<COPIES, KS * ROWS, 1, n.value>([&](auto c) TW_INLINE { copy(c, slot); });\n"
-    "      share<WEIGHS - EARLY, KS * ROWS, 0, n.value>([&](auto w) TW_INLINE {\n"
+    "      share<COPIES, 1, KS * ROWS, n.value>([&](auto c) TW_INLINE { copy(c, slot); });\n"
+    "      share<WEIGHS - EARLY, 0, KS * ROWS, n.value>([&](auto w) TW_INLINE {\n"
     "        state.template weigh<EARLY + w.value>(weights, scores, factor);\n"
     "      });\n"
     "      fixed_here();\n"
@@ -87,7 +89,7 @@ static const char step[] =
     "      fixed_here();\n"
     "      if constexpr (n.value % ROWS == 0 && late < VS) read_v(known<late>{}, slot);\n"
     "      if constexpr (n.value % ROWS == 0 && late >= VS && n.value >= line) read_k(known<late - VS>{}, slot);\n"
-    "      share<softmax::looks + 1 + EARLY, VS * ROWS, FIRST, n.value>([&](auto w) TW_INLINE {\n"
+    "      share<softmax::looks + 1 + EARLY, FIRST, VS * ROWS, n.value>([&](auto w) TW_INLINE {\n"
     "        if constexpr (w.value < softmax::looks) {\n"
     "          state.template look<w.value>(next);\n"
     "        } else if constexpr (w.value == softmax::looks) {\n"

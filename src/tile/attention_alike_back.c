@@ -5,7 +5,7 @@
  * and D = dO . O. dQ: as the forward pass has it, a lane has one query. Q, dO and K are read along their rows, and down
  * them: one swizzle serves both.
  *
- * Before: log-sum-exps as exponents of 2 and D, of whole tiles of queries: those that do not exist have no weight. */
+ * Before: log-sum-exps as exponents of 2 and -D, of whole tiles of queries: those that do not exist have no weight. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -18,22 +18,28 @@ enum { SIDE = 16, ELEMENT = 2, PIECE = 1024, STAGES_MAX = 4, OVERHEAD = 48 };
 
 /* One kernel's own rows in registers, `keys` or `queries` of a group, and `at_once` that come from shared memory. */
 static tw_status fits(const tw_tile_machine *machine, const PLAN *p, const char *own_name, int own,
-                      const char *other_name, int at_once, int d, int sums, int64_t *shared_bytes, tw_error *error) {
+                      const char *other_name, int at_once, int d, int sums, int64_t *shared_bytes, int *blocks,
+                      tw_error *error) {
   const int tile = at_once * d * ELEMENT, rows = own / SIDE;
-  if (own % SIDE || at_once % (2 * SIDE))
+  if (own % p->product || at_once % (2 * SIDE))
     return tw_fail(error, TW_USAGE, "%s=%d of a group, %s=%d at a time: multiples of %d and of %d", own_name, own,
-                   other_name, at_once, SIDE, 2 * SIDE);
+                   other_name, at_once, p->product, 2 * SIDE);
   if (tile % (PIECE * p->groups))
     return tw_fail(error, TW_USAGE,
                    "%s=%d at a time are not a whole number of copies by %d groups: more, or fewer groups", other_name,
                    at_once, p->groups);
   const bool held = p->registers || !machine->direct_bytes;
-  const int need = rows * (2 * at_once / 4 + 2 * at_once / 8 + 2 * d / 8 + sums * d / 4) + 4 * (d / SIDE) +
-                   at_once / 2 + (held ? tile / (p->groups * machine->group_threads * 2) : 0) + OVERHEAD;
+  if (p->ahead && (held || p->stages != 2))
+    return tw_fail(error, TW_USAGE, "ahead is for two stages of tiles that are copied past the registers");
+  /* exponents and D of columns, of two steps where they are fetched ahead */
+  const int lines = sums == 2 ? 2 * at_once * p->product / machine->group_threads : 0;
+  const int need = rows * (2 * at_once / 4 + 2 * at_once / 8 + 2 * d / 8 + sums * d / 4) + 4 * (d / p->product) +
+                   lines * (p->ahead ? 2 : 1) + (held ? tile / (p->groups * machine->group_threads * 2) : 0) + OVERHEAD;
   const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
   if (need > have)
     return tw_fail(error, TW_USAGE, "%s=%d %s=%d take %d registers of a thread for operands, scores and sums, of %d",
                    own_name, own, other_name, at_once, need, have);
+  *blocks = p->ahead && 2 * need <= have ? 2 : 1;
   *shared_bytes = 2ll * p->stages * tile;
   if (*shared_bytes > machine->shared_bytes)
     return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, p->stages,
@@ -44,22 +50,41 @@ static tw_status fits(const tw_tile_machine *machine, const PLAN *p, const char 
 static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
   PLAN *p = plan;
   const int d = (int)tw_attention_of(problem).d;
-  const tw_status status = fits(machine, p, "keys", p->keys, "queries", p->queries, d, 2, &p->shared_bytes, error);
+  const tw_status status =
+      fits(machine, p, "keys", p->keys, "queries", p->queries, d, 2, &p->shared_bytes, &p->at_once, error);
   if (status != TW_OK) return status;
-  return fits(machine, p, "queries", p->dq_queries, "keys", p->dq_keys, d, 1, &p->dq_shared_bytes, error);
+  return fits(machine, p, "queries", p->dq_queries, "keys", p->dq_keys, d, 1, &p->dq_shared_bytes, &p->dq_at_once,
+              error);
 }
 
 /* ---- steps ---- */
 
 static void plainest(const tw_tile_context *c, void *plan) {
   (void)c;
-  *(PLAN *)plan =
-      (PLAN){.keys = 16, .queries = 32, .dq_queries = 16, .dq_keys = 32, .groups = 1, .stages = 1, .registers = true};
+  *(PLAN *)plan = (PLAN){.keys = 16,
+                         .queries = 32,
+                         .dq_queries = 16,
+                         .dq_keys = 32,
+                         .groups = 1,
+                         .stages = 1,
+                         .product = SIDE,
+                         .registers = true};
 }
 
 static void begin_tile(const void *with, void *plan) {
   plainest(with, plan);
   ((PLAN *)plan)->registers = false;
+}
+
+static tw_status then_product(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return tw_tile_attention_alike_product(((PLAN *)plan)->product, error);
+}
+
+static tw_status then_ahead(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given, (void)error;
+  ((PLAN *)plan)->stages = 2;
+  return TW_OK;
 }
 
 static const tw_verb verbs[] = {
@@ -74,6 +99,12 @@ static const tw_verb verbs[] = {
      .argument = {TW_NUMBER("queries", PLAN, dq_queries, 16, 128), TW_NUMBER("keys", PLAN, dq_keys, 32, 256)}},
     {.name = "groups", .usage = "groups 4", .needs = 1, .argument = {TW_NUMBER("", PLAN, groups, 1, 8)}},
     {.name = "stages", .usage = "stages 2", .needs = 1, .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)}},
+    {.name = "product",
+     .usage = "product 32",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, product, 16, 32)},
+     .then = then_product},
+    {TW_FLAG("ahead", PLAN, ahead), .then = then_ahead},
     {.name = "copy",
      .usage = "copy registers, copy direct",
      .needs = 1,
@@ -94,6 +125,9 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
     tw_menu_offer(m, "groups", "groups of a block share the tiles that it has copied", "groups %d", i);
   for (int i = 1; i <= STAGES_MAX; i++)
     tw_menu_offer(m, "stages", "tiles arrive while others are multiplied", "stages %d", i);
+  for (int side = 16; side <= 32; side *= 2)
+    tw_menu_offer(m, "product", "larger products are fewer instructions and moves between lanes", "product %d", side);
+  tw_menu_offer(m, "ahead", "weights are made while the products behind their scores are multiplied", "ahead");
   tw_menu_offer(m, "copy", "copies past the registers take none of them", "copy direct");
   tw_menu_offer(m, "copy", "copies through registers need no wait of their own", "copy registers");
 }
@@ -101,8 +135,8 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 /* ---- the kernels ---- */
 
 static const char prepare[] =
-    "constexpr int WIDE = D / 16, DEEP = D / product::deep;\n\n"
-    "/* A thread for 16 bytes of a row of O: exponents, and D = dO . O. */\n"
+    "constexpr int WIDE = D / product::side, DEEP = D / product::deep;\n\n"
+    "/* A thread for 16 bytes of a row of O: exponents, and -dO . O. */\n"
     "TW_KERNEL(256, 4) prepare(const type *o, const type *og, const float *lse, float *exponents, float *inner, int b, "
     "int hq, int sq, int rows) {\n"
     "  constexpr int each = 8, lanes = D / each; /* elements of 16 bytes */\n"
@@ -123,28 +157,32 @@ static const char prepare[] =
     "  if (batch >= b || lane) return;\n"
     "  const i64 to = (batch * hq + head) * rows + row;\n"
     "  exponents[to] = inside ? lse[(batch * hq + head) * sq + row] * 1.44269504f : infinity();\n"
-    "  inner[to] = sum;\n"
+    "  inner[to] = -sum;\n"
     "}\n\n";
 
 static const char head_keys[] =
     "TW_KERNEL(GROUPS * group_threads, 1) attention(const type *q, const type *k, const type *v, const type *og, type "
     "*kg, "
     "type *vg, const float *exponents, const float *inner, int hq, int hkv, int sq, int sk, int lines, float given) {\n"
-    "  constexpr int ROWS = OWN_KEYS / 16, TILES = QUERIES / 16;\n"
+    "  constexpr int ROWS = OWN_KEYS / product::side, TILES = QUERIES / product::side;\n"
     "  arena memory;\n"
     "  const auto qs = memory.take<many<q_tile, STAGES>>(), gs = memory.take<many<q_tile, STAGES>>();\n"
-    "  const int all = hkv * BATCHES, t = block_of_grid(), head = t % all % hkv, batch = t % all / hkv;\n"
-    "  const int row = t / all * GROUPS * OWN_KEYS, own = row + group_of_block() * OWN_KEYS, shared_by = hq / hkv;\n"
+    "  const int spans = (sk + GROUPS * OWN_KEYS - 1) / (GROUPS * OWN_KEYS);\n"
+    "  const int t = range_of_chip<CHIPS>(block_of_grid(), spans * hkv * BATCHES), head = t / spans % hkv;\n"
+    "  const int batch = t / spans / hkv, row = t % spans * GROUPS * OWN_KEYS;\n"
+    "  const int own = row + group_of_block() * OWN_KEYS, shared_by = hq / hkv;\n"
     "  const i64 down_q = (i64)hq * D, down_k = (i64)hkv * D;\n"
     "  const i64 from_kv = ((i64)batch * sk * hkv + head) * D, from = ((i64)batch * sq * hq + head * shared_by) * D;\n"
     "  const float scale = given == 0 ? SCALE : given, factor = scale * 1.44269504f;\n"
-    "  copier_across<q_tile, GROUPS> from_q(q + from, down_q, 0, D, sq), from_g(og + from, down_q, 0, D, sq);\n"
     "  operand<product, ROWS, DEEP> own_k, own_v;\n"
     "  load_rows(own_k, k + from_kv, down_k, own, sk);\n"
     "  load_rows(own_v, v + from_kv, down_k, own, sk);\n"
     "  acc<product, ROWS, WIDE> k_sums, v_sums;\n"
     "  k_sums.clear();\n"
-    "  v_sums.clear();\n"
+    "  v_sums.clear();\n";
+
+static const char walk_keys[] =
+    "  copier_across<q_tile, GROUPS> from_q(q + from, down_q, 0, D, sq), from_g(og + from, down_q, 0, D, sq);\n"
     "  /* Queries that see one of the block's keys, of each head in turn; one place for copies, one for products. */\n"
     "  const int tiles = (sq + QUERIES - 1) / QUERIES, first = CAUSAL ? max(0, row + sq - sk) / QUERIES : 0;\n"
     "  const int steps = (tiles - first) * shared_by;\n"
@@ -170,7 +208,8 @@ static const char copies_held[] =
 
 static const char body_keys[] =
     "    const i64 line = ((i64)batch * hq + head * shared_by + at_head) * lines + at * QUERIES;\n"
-    "    of_columns<TILES> exponent(exponents + line), minus(inner + line);\n"
+    "    constexpr int PARTS = QUERIES / product::deep;\n"
+    "    of_columns<product, TILES> exponent(exponents + line), minus(inner + line);\n"
     "    acc<product, ROWS, TILES> weights, changes;\n"
     "    weights.clear();\n"
     "    changes.clear();\n"
@@ -184,15 +223,15 @@ static const char body_keys[] =
     "    }\n"
     "    if (CAUSAL && own + OWN_KEYS - 1 > at * QUERIES + sk - sq) hide_keys(weights, own, at * QUERIES, sk - sq);\n"
     "    weigh_again(weights, changes, exponent, minus, factor);\n"
-    "    operand<product, ROWS, TILES / 2> rounded, slopes;\n"
+    "    operand<product, ROWS, PARTS> rounded, slopes;\n"
     "    round(rounded, weights);\n"
     "    round(slopes, changes);\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < TILES / 2; i++) {\n"
+    "    for (int i = 0; i < PARTS; i++) {\n"
     "      operand<product, WIDE, 1> right;\n"
-    "      load_values(right, gs[slot], i * 32);\n"
+    "      load_values(right, gs[slot], i * product::deep);\n"
     "      mma_abt(v_sums, step_of(rounded, i), right);\n"
-    "      load_values(right, qs[slot], i * 32);\n"
+    "      load_values(right, qs[slot], i * product::deep);\n"
     "      mma_abt(k_sums, step_of(slopes, i), right);\n"
     "    }\n"
     "    if (++at == tiles) at = first, at_head++;\n";
@@ -205,34 +244,35 @@ static const char tail_keys[] = "#pragma unroll\n"
                                 "  put<true>(vg + from_kv, down_k, v_sums, own, 0, sk, D, as_is());\n}\n\n";
 
 static const char head_queries[] =
-    "TW_KERNEL(GROUPS * group_threads, 1) queries(const type *q, const type *k, const type *v, const type *og, type "
+    "TW_KERNEL(GROUPS * group_threads, AT_ONCE) queries(const type *q, const type *k, const type *v, const type *og, "
+    "type "
     "*qg, "
     "const float *exponents, const float *inner, int hq, int hkv, int sq, int sk, int lines, float given) {\n"
-    "  constexpr int ROWS = OWN_QUERIES / 16, TILES = KEYS / 16;\n"
+    "  constexpr int ROWS = OWN_QUERIES / product::side, TILES = KEYS / product::side;\n"
     "  arena memory;\n"
     "  const auto ks = memory.take<many<k_tile, STAGES>>();\n"
     "  const auto vs = memory.take<many<v_tile, STAGES>>();\n"
-    "  const int rows = (sq + GROUPS * OWN_QUERIES - 1) / (GROUPS * OWN_QUERIES), all = hq * BATCHES, t = "
-    "block_of_grid();\n"
-    "  const int head = t % all % hq, batch = t % all / hq, m = CAUSAL ? rows - 1 - t / all : t / all;\n"
+    "  const int rows = (sq + GROUPS * OWN_QUERIES - 1) / (GROUPS * OWN_QUERIES), all = hq * BATCHES;\n"
+    "  const int t = range_of_chip<CHIPS>(block_of_grid(), rows * all), head = t / rows % hq, batch = t / rows / hq;\n"
+    "  const int m = CAUSAL ? rows - 1 - t % rows : t % rows;\n"
     "  const int row = m * GROUPS * OWN_QUERIES, own = row + group_of_block() * OWN_QUERIES;\n"
     "  const i64 down_q = (i64)hq * D, down_k = (i64)hkv * D;\n"
     "  const i64 from_q = ((i64)batch * sq * hq + head) * D, from_kv = ((i64)batch * sk * hkv + head / (hq / hkv)) * "
     "D;\n"
     "  const float scale = given == 0 ? SCALE : given, factor = scale * 1.44269504f;\n"
-    "  copier_across<k_tile, GROUPS> from_k(k + from_kv, down_k, 0, D, sk);\n"
-    "  copier_across<v_tile, GROUPS> from_v(v + from_kv, down_k, 0, D, sk);\n"
     "  operand<product, ROWS, DEEP> own_q, own_g;\n"
     "  load_rows(own_q, q + from_q, down_q, own, sq);\n"
     "  load_rows(own_g, og + from_q, down_q, own, sq);\n"
-    "  const i64 line = ((i64)batch * hq + head) * lines;\n"
-    "  of_rows<ROWS> exponent(exponents + line, own, sq, infinity()), minus(inner + line, own, sq, 0.f);\n"
+    "  const i64 at_line = ((i64)batch * hq + head) * lines;\n"
+    "  of_rows<product, ROWS> exponent(exponents + at_line, own, sq, infinity()), minus(inner + at_line, own, sq, "
+    "0.f);\n"
     "  acc<product, ROWS, WIDE> sums;\n"
     "  sums.clear();\n"
     "  const int seen = CAUSAL ? min(sk, row + GROUPS * OWN_QUERIES + sk - sq) : sk, steps = (seen + KEYS - 1) / "
     "KEYS;\n";
 
 static const char body_queries[] =
+    "    constexpr int PARTS = KEYS / product::deep;\n"
     "    acc<product, ROWS, TILES> weights, changes;\n"
     "    weights.clear();\n"
     "    changes.clear();\n"
@@ -247,12 +287,12 @@ static const char body_queries[] =
     "    const int end = CAUSAL ? min(sk, own + 1 + sk - sq) : sk; /* of what the first query sees */\n"
     "    if (s * KEYS + KEYS > end) hide<CAUSAL>(weights, s * KEYS, sk, own, sk - sq);\n"
     "    weigh_again(weights, changes, exponent, minus, factor);\n"
-    "    operand<product, ROWS, TILES / 2> slopes;\n"
+    "    operand<product, ROWS, PARTS> slopes;\n"
     "    round(slopes, changes);\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < TILES / 2; i++) {\n"
+    "    for (int i = 0; i < PARTS; i++) {\n"
     "      operand<product, WIDE, 1> right;\n"
-    "      load_values(right, ks[slot], i * 32);\n"
+    "      load_values(right, ks[slot], i * product::deep);\n"
     "      mma_abt(sums, step_of(slopes, i), right);\n"
     "    }\n";
 
@@ -289,10 +329,12 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
   const PLAN *p = plan;
   const bool direct = machine->direct_bytes && !p->registers;
   write_launch(t, machine, &a, p);
-  tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\nusing type = %s;\nusing product = mma<type, 16>;\n",
-              machine->header, tw_type_name(a.type));
+  tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\nusing type = %s;\nusing product = mma<type, %d>;\n",
+              machine->header, tw_type_name(a.type), p->product);
   tw_text_add(t, "constexpr float SCALE = %.9gf; /* 1 / sqrt(d), where none is given */\n", 1 / sqrt((double)a.d));
-  tw_tile_access access = {.rows = p->dq_keys, .row_bytes = (int)a.d * ELEMENT, .side = SIDE};
+  tw_text_add(t, "constexpr int CHIPS = %d, AT_ONCE = %d; /* blocks for dQ on a processor */\n", machine->chips,
+              p->dq_at_once);
+  tw_tile_access access = {.rows = p->dq_keys, .row_bytes = (int)a.d * ELEMENT, .side = p->product};
   tw_tile_attention_alike_tile(t, machine, "v", "KEYS", access);
   access.values = access.rows_too = true;
   tw_tile_attention_alike_tile(t, machine, "k", "KEYS", access);
@@ -300,12 +342,21 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
   tw_tile_attention_alike_tile(t, machine, "q", "QUERIES", access);
   tw_text_add_string(t, prepare);
   tw_text_add_string(t, head_keys);
-  tw_text_add_string(t, direct ? copies_direct : copies_held);
-  tw_tile_attention_alike_loop(t, p->stages, direct, body_keys);
+  if (p->ahead) {
+    tw_tile_attention_alike_back_ahead(t, false);
+  } else {
+    tw_text_add_string(t, walk_keys);
+    tw_text_add_string(t, direct ? copies_direct : copies_held);
+    tw_tile_attention_alike_loop(t, p->stages, direct, body_keys);
+  }
   tw_text_add_string(t, tail_keys);
   tw_text_add_string(t, head_queries);
-  tw_tile_attention_alike_copies(t, direct);
-  tw_tile_attention_alike_loop(t, p->stages, direct, body_queries);
+  if (p->ahead) {
+    tw_tile_attention_alike_back_ahead(t, true);
+  } else {
+    tw_tile_attention_alike_copies(t, direct);
+    tw_tile_attention_alike_loop(t, p->stages, direct, body_queries);
+  }
   tw_text_add_string(t, tail_queries);
 }
 

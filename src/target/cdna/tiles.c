@@ -87,7 +87,10 @@ static void swizzle(const tw_tile_machine *machine, const tw_tile_access *a, cha
   snprintf(text, TW_TILE_SWIZZLE, "plain");
   const int deep =
       16 / a->element_bytes * (64 / a->side); /* rows that a product takes of a tile with k down its rows */
-  const uint32_t tile = (uint32_t)((a->values ? 256 / a->side : a->across ? deep : a->side) * a->row_bytes);
+  const uint32_t tile = (uint32_t)((a->values && !a->rows_too ? 256 / a->side
+                                    : a->across               ? deep
+                                                              : a->side) *
+                                   a->row_bytes);
   if (cdna_swizzle_solve(access, (size_t)n, tile, &solution, NULL) != TW_OK || solution.kind != CDNA_SWIZZLE_FOUND ||
       !is_involution(&solution.swizzle, tile) || cdna_swizzle_span(&solution.swizzle) > tile)
     return;
@@ -195,7 +198,8 @@ static double predict_attention(const void *with, const void *plan) {
          (m->clock_mhz * 1e6);
 }
 
-/* Of the kernel for dK and dV, then of that for dQ: as above, but each lane makes a gradient beside a weight. */
+/* Of the kernel for dK and dV, then of that for dQ: as above, but each lane makes a gradient beside a weight. With `ahead` what
+ * is slower decides; a wave that has a SIMD for itself fills less of it. */
 static double predict_back(const void *with, const void *plan) {
   const model *x = with;
   const tw_tile_attention_alike_back_plan *p = plan;
@@ -205,11 +209,12 @@ static double predict_back(const void *with, const void *plan) {
   const double rate = x->arch == CDNA3 ? 256 : 512, seen = a->causal ? 0.55 : 1, d = (double)a->d;
   const struct {
     double own, at_once, products, reads, rows, columns, heads;
+    int blocks;
     int64_t shared;
   } kernel[] = {{p->keys, p->queries, 4, 4, (double)a->keys, (double)(a->queries * a->group), (double)a->key_heads,
-                 p->shared_bytes},
+                 p->at_once, p->shared_bytes},
                 {p->dq_queries, p->dq_keys, 3, 3, (double)a->queries, (double)a->keys, (double)a->query_heads,
-                 p->dq_shared_bytes}};
+                 p->dq_at_once, p->dq_shared_bytes}};
   double seconds = 0;
   for (int i = 0; i < 2; i++) {
     const double blocks = ceil(kernel[i].rows / (kernel[i].own * p->groups)) * kernel[i].heads * (double)a->batches;
@@ -218,11 +223,12 @@ static double predict_back(const void *with, const void *plan) {
     const double weigh = kernel[i].own * kernel[i].at_once / 64 * 4 * (4 + 6) * of_simd;
     const double reads = kernel[i].reads * kernel[i].at_once * d * 2 * p->groups / 128;
     const double copy = 2 * kernel[i].at_once * d * 2 / 64, latency = 1e-6 * m->clock_mhz * 1e6;
-    const double step = p->stages > 1
-                            ? fmax(multiply + weigh, fmax(reads, copy)) + fmin(multiply + weigh, reads) / 2 + 100
-                            : multiply + weigh + reads + copy + latency;
-    const double resident =
-        fmax(1, fmin(floor((double)m->lds_bytes / (double)kernel[i].shared), floor(4 / of_simd / 2)));
+    const double made = multiply + weigh - (p->product == 32 ? multiply / 8 : 0), waves = of_simd * kernel[i].blocks;
+    const double step = p->ahead        ? (waves > 1 ? 1.25 : 1.5) * fmax(multiply, weigh) + 150
+                        : p->stages > 1 ? fmax(made, fmax(reads, copy)) + fmin(made, reads) / 2 + 100
+                                        : multiply + weigh + reads + copy + latency;
+    const double fit = p->ahead ? kernel[i].blocks : floor(4 / of_simd / 2);
+    const double resident = fmax(1, fmin(floor((double)m->lds_bytes / (double)kernel[i].shared), fit));
     seconds += ceil(blocks / (cus * resident)) * steps *
                (p->stages > 1 ? step * resident : step * fmax(1, resident / 2)) / (m->clock_mhz * 1e6);
   }

@@ -34,19 +34,19 @@ template <int Half, class Product, class Tile>
 TW_FN void load_values_half(typename Product::in &to, Tile from, int first, int column) {
   constexpr u32 size = 2, side = Product::side, sets = side / 16, half_of = Product::deep / 2;
   static_assert(sizeof(typename Product::type) == size, "elements of 16 bits");
-  static_assert(half_of * Tile::row_bytes % Tile::swizzle::span == 0, "a swizzle repeats with the keys of a read");
   const u32 lane = (u32)thread_of_group(), in = lane % 16, set = lane / 16 % sets, down = lane / side * 4;
-  const u32 under = ((u32)first + half_of * Half) * Tile::row_bytes, across = (u32)column * side + set * 16;
+  /* A swizzle is linear: what it makes of the rows above a lane's own is the same for all lanes. */
+  const u32 under = ((u32)first + half_of * Half) * Tile::row_bytes, turn = Tile::swizzle::terms(under), across = (u32)column * side + set * 16;
 #ifdef __gfx950__
   const u32 o = (down + in / 4) * Tile::row_bytes + (across + in % 4 * 4) * size;
-  const u32x2 got = read_turned(from.at + under + Tile::swizzle::of(o));
+  const u32x2 got = read_turned(from.at + under + (Tile::swizzle::of(o) ^ turn));
 #else
   u32x2 got;
 #pragma unroll
   for (u32 e = 0; e < 2; e++) {
     const u32 o = (down + 2 * e) * Tile::row_bytes + (across + in) * size;
-    got[e] = (u32) * (const TW_LOCAL u16 *)(from.at + under + Tile::swizzle::of(o)) |
-             (u32) * (const TW_LOCAL u16 *)(from.at + under + Tile::swizzle::of(o + Tile::row_bytes)) << 16;
+    got[e] = (u32) * (const TW_LOCAL u16 *)(from.at + under + (Tile::swizzle::of(o) ^ turn)) |
+             (u32) * (const TW_LOCAL u16 *)(from.at + under + (Tile::swizzle::of(o + Tile::row_bytes) ^ turn)) << 16;
   }
 #endif
   to.piece[0].word[2 * Half] = got[0];
@@ -152,9 +152,10 @@ template <class Product, int Rows, int Cols> struct softmax_state {
     f32x2 weight = (f32x2){score(scores, i, x), score(scores, i, x + 1)} * factor + minus[i];
     weight[0] = exp2_fast(weight[0]);
     weight[1] = exp2_fast(weight[1]);
+    u32 &word = weights.value[i][x / 8].piece[0].word[x % 8 / 2];
     total[i] += weight;
-    weights.value[i][x / 8].piece[0].word[x % 8 / 2] = packed<typename Product::type>::of(weight[0], weight[1]);
-    made_here(weights.value[i][x / 8].piece[0].word[x % 8 / 2]);
+    word = packed<typename Product::type>::of(weight[0], weight[1]);
+    made_here(word);
     made_here(total[i]);
   }
   /* All at once; what sums hold already shrinks. */
@@ -190,38 +191,46 @@ TW_FN operand<Product, Count, 1> step_of(const operand<Product, Count, Steps> &f
 }
 
 /* A number for each query where queries are columns of scores, and where they are rows, of which there are `rows`. */
-template <int Count> struct of_columns {
-  f32x4 value[Count];
+template <class Product, int Count> struct of_columns {
+  static constexpr int quads = sums_of<Product> / 4, pieces = Count * quads;
+  f32x4 value[pieces];
+  of_columns() = default;
   TW_FN of_columns(const float *from) {
 #pragma unroll
-    for (int j = 0; j < Count; j++)
-      value[j] = *(const TW_GLOBAL f32x4 *)(from + j * 16 + thread_of_group() / 16 * 4);
+    for (int n = 0; n < pieces; n++) load(from, n);
   }
-  TW_FN float of(int, int column, int element) const { return value[column][element]; }
+  TW_FN void load(const float *from, int n) {
+    value[n] = *(const TW_GLOBAL f32x4 *)(from + n / quads * Product::side + column_of<Product>(n % quads * 4));
+  }
+  TW_FN float of(int, int column, int element) const { return value[column * quads + element / 4][element % 4]; }
+  TW_FN typename Product::sum sums(int) const { return typename Product::sum{}; }
 };
-template <int Count> struct of_rows {
+template <class Product, int Count> struct of_rows {
   float value[Count];
   TW_FN of_rows(const float *from, int first, int rows, float else_) {
 #pragma unroll
     for (int i = 0; i < Count; i++) {
-      const int row = first + i * 16 + thread_of_group() % 16;
+      const int row = first + i * Product::side + thread_of_group() % Product::side;
       value[i] = row < rows ? *(const TW_GLOBAL float *)(from + row) : else_;
     }
   }
   TW_FN float of(int row, int, int) const { return value[row]; }
+  /* What sums of a row begin with, to have it added. */
+  TW_FN typename Product::sum sums(int row) const { return typename Product::sum{} + value[row]; }
 };
 
 /* Keys that are rows, from `key` on, count nothing for queries that are columns, from `query` on, and do not see them. */
 template <class Product, int Rows, int Cols>
 TW_FN void hide_keys(acc<Product, Rows, Cols> &scores, int key, int query, int offset) {
-  const int lane = thread_of_group();
+  constexpr int side = Product::side;
 #pragma unroll
   for (int i = 0; i < Rows; i++)
 #pragma unroll
     for (int j = 0; j < Cols; j++)
 #pragma unroll
-      for (int e = 0; e < 4; e++)
-        if (key + i * 16 + lane % 16 > query + j * 16 + lane / 16 * 4 + e + offset) scores.value[i][j][e] = -infinity();
+      for (int e = 0; e < sums_of<Product>; e++)
+        if (key + i * side + thread_of_group() % side > query + j * side + column_of<Product>(e) + offset)
+          scores.value[i][j][e] = -infinity();
 }
 
 /* Scores become weights, as the exponents of their sums are known, and gradients of weights those of scores. */
@@ -233,11 +242,52 @@ TW_FN void weigh_again(acc<Product, Rows, Cols> &scores, acc<Product, Rows, Cols
 #pragma unroll
     for (int j = 0; j < Cols; j++)
 #pragma unroll
-      for (int e = 0; e < 4; e++) {
+      for (int e = 0; e < sums_of<Product>; e++) {
         const float weight = exp2_fast(scores.value[i][j][e] * factor - exponent.of(i, j, e));
         scores.value[i][j][e] = weight;
-        gradients.value[i][j][e] = weight * (gradients.value[i][j][e] - minus.of(i, j, e));
+        gradients.value[i][j][e] = weight * (gradients.value[i][j][e] + minus.of(i, j, e));
       }
+}
+/* The same in pieces of two, all rows of one tile before those of the next: the weights; then what becomes of gradients, whose
+ * sums may have begun with `minus`; then operands of them. What an exponential gives should not be used at once. */
+template <class Product, int Rows, int Cols> struct pieces_of {
+  static constexpr int each = sums_of<Product>, count = Rows * Cols * each / 2, steps = Cols * each / 8;
+  template <int Piece> struct at {
+    static constexpr int tile = Piece / (Rows * each / 2), row = Piece / (each / 2) % Rows, e = Piece % (each / 2) * 2;
+    static constexpr int x = tile * each + e;
+  };
+};
+template <int Piece, class Product, int Rows, int Cols, class Line>
+TW_FN void weigh_piece(acc<Product, Rows, Cols> &scores, const Line &exponent, float factor) {
+  using p = typename pieces_of<Product, Rows, Cols>::template at<Piece>;
+  auto &sum = scores.value[p::row][p::tile];
+  f32x2 w = (f32x2){sum[p::e], sum[p::e + 1]} * factor -
+            (f32x2){exponent.of(p::row, p::tile, p::e), exponent.of(p::row, p::tile, p::e + 1)};
+  w[0] = exp2_fast(w[0]);
+  w[1] = exp2_fast(w[1]);
+  made_here(w);
+  sum[p::e] = w[0];
+  sum[p::e + 1] = w[1];
+}
+template <int Piece, bool Begun, class Product, int Rows, int Cols, class Line>
+TW_FN void slope_piece(const acc<Product, Rows, Cols> &weights, acc<Product, Rows, Cols> &gradients, const Line &minus) {
+  using p = typename pieces_of<Product, Rows, Cols>::template at<Piece>;
+  const auto &weight = weights.value[p::row][p::tile];
+  auto &sum = gradients.value[p::row][p::tile];
+  f32x2 g = {sum[p::e], sum[p::e + 1]};
+  if constexpr (!Begun) g += (f32x2){minus.of(p::row, p::tile, p::e), minus.of(p::row, p::tile, p::e + 1)};
+  g *= (f32x2){weight[p::e], weight[p::e + 1]};
+  made_here(g);
+  sum[p::e] = g[0];
+  sum[p::e + 1] = g[1];
+}
+template <int Piece, class Product, int Rows, int Cols, int Steps>
+TW_FN void round_piece(operand<Product, Rows, Steps> &to, const acc<Product, Rows, Cols> &from) {
+  using p = typename pieces_of<Product, Rows, Cols>::template at<Piece>;
+  const auto &sum = from.value[p::row][p::tile];
+  u32 &word = to.value[p::row][p::x / 8].piece[0].word[p::x % 8 / 2];
+  word = packed<typename Product::type>::of(sum[p::e], sum[p::e + 1]);
+  made_here(word);
 }
 
 }  // namespace tw

@@ -423,6 +423,13 @@ template <class Tile, int Groups> struct copier_down : copier_across<Tile, Group
     made_here_for_all(base::from);
     made_here_for_all(left);
   }
+  /* To `by` elements from here, where as many rows are left. */
+  TW_FN void jump(i64 by, int rows_) {
+    base::from += by;
+    left = rows_;
+    made_here_for_all(base::from);
+    made_here_for_all(left);
+  }
 #ifdef __gfx950__
   TW_FN void copy_piece(Tile to, int i) const {
     const u32 bytes = left > Tile::rows ? whole : left > 0 ? last : 0;

@@ -278,9 +278,9 @@ TW_FN void mma_abt_beside(acc<Product, Rows, Cols> &sums, const operand<Product,
   });
   fixed_here();
 }
-/* Of Count calls those behind the n-th of Products, where they are spread evenly from the First-th on. */
-template <int Count, int Products, int First, int N, class F> TW_FN void share(F &&f) {
-  constexpr int among = Products - First, n = N < First ? 0 : N - First, more = N < First ? 0 : 1;
+/* Of Count calls those behind the n-th product, where they are spread evenly from the First-th up to the End-th. */
+template <int Count, int First, int End, int N, class F> TW_FN void share(F &&f) {
+  constexpr int among = End - First, n = N < First ? 0 : N < End ? N - First : among, more = N >= First && N < End ? 1 : 0;
   repeat<(n + more) * Count / among, n * Count / among>(f);
 }
 /* Which of A + B calls is the x-th, where those of two kinds take turns as long as there are both: 0 .. A - 1, or A + that of B. */
