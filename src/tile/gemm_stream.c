@@ -48,7 +48,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   PLAN *p = plan;
   if (!p->rows) p->rows = 16;
   if (!p->warps) p->warps = 1;
-  if (!p->ahead) p->ahead = p->rows > 16 ? 2 : 4;
+  if (!p->ahead) p->ahead = 2;
   p->few = (int)up(g->m, 8) * 8;
   const int64_t have = (machine->shared_bytes + RESERVED) / p->blocks - RESERVED, whole = up(g->k, codes_of_chunk(g));
   if (p->n % 16 || p->rows % 16 || p->n % p->rows)

@@ -63,6 +63,7 @@ static double ceil_div(double a, double b) { return ceil(a / b); }
  * Memory's bandwidth, unless less is under way than covers its latency, or warps cannot make numbers as fast: instructions of a
  * weight for each 32 of them, of four a cycle of a multiprocessor. */
 
+static const double MADE = 0.55; /* FIT: of four instructions a cycle at the highest clock; i4 and ternary, m=1, H200 */
 static const double BEGIN = 2.0e-6,
                     TEAMS = 1.0e-6; /* seconds: until data flow, and from the last of them; sums of a team */
 
@@ -81,8 +82,12 @@ static double predict_few(const void *with, const void *plan) {
   const double under_way =
       fmin(p->stages, ceil_div((double)g.k, p->k * p->split)) * stage * resident * processors * busy;
   const double needed = bandwidth * 2 * DRAM_LATENCY / clock;
-  const double weight = (g.b == TW_BF16 || g.b == TW_F16 ? 0.5 : g.b == TW_TERNARY ? 1.5 : 2.5) + 0.25 * p->few / 8;
-  const double make = (double)g.n * (double)g.k * weight / (processors * busy * 128 * clock);
+  const double weight = (g.b == TW_BF16 || g.b == TW_F16 ? 0.5
+                         : g.b == TW_MXFP4               ? 2.5
+                         : g.b == TW_I4                  ? 2.0
+                                                         : 1.5) +
+                        0.25 * p->few / 8;
+  const double make = (double)g.n * (double)g.k * weight / (processors * busy * 128 * clock) / MADE;
   const double pieces =
       12.0 * ceil_div((double)g.k, p->k * p->split) / clock / resident; /* of each stage: waits, arrivals */
   const double move = m->problem->op->bytes(m->problem) / bandwidth * fmax(1, needed / under_way);
@@ -104,7 +109,7 @@ static double predict_stream(const void *with, const void *plan) {
   const double weight = (g.b == TW_TERNARY ? 1.2 : g.b == TW_I4 ? 1.4 : 2.2) + (0.13 + 1.0 / p->rows) * p->few / 8;
   const double hidden =
       fmin(1, threads / 768); /* warps that wait for what they just began leave the rest of the time unused */
-  const double make = (double)g.n * (double)g.k * weight / (processors * busy * 128 * clock * hidden);
+  const double make = (double)g.n * (double)g.k * weight / (processors * busy * 128 * clock * hidden) / MADE;
   const double operand = (double)g.m * (double)g.k * 2 / p->split * resident / (L2_BYTES * clock);
   const double move = m->problem->op->bytes(m->problem) / bandwidth * fmax(1, needed / under_way);
   return BEGIN + (p->split > 1 ? TEAMS : 0) + operand + fmax(move, make) * (waves > 1 ? sqrt(ceil(waves) / waves) : 1);
