@@ -16,7 +16,7 @@
 
 typedef struct writer {
   const tw_tile_machine *machine;
-  tw_gemm g;
+  tw_gemm g, result; /* result: without scales that sums are multiplied by before it */
   tw_tile_gemm_plan p;
   tw_text text;
 } writer;
@@ -290,6 +290,11 @@ static void write_products(writer *w) {
   tw_text_add(t, "      const int row = (p.row * TEAM_M + team_row) * BM%s, col = (p.col * TEAM_N + team_col) * BN;\n",
               p->turns ? "" : " + worker * ROWS");
   if (p->turns) tw_text_add(t, "      turn[worker].wait((number / GROUPS & 1) ^ (worker == 0));\n");
+  const bool scaled = w->result.scales != w->g.scales;
+  if (scaled) /* on their way while products are made */
+    tw_text_add_string(
+        t, "      const row_factors<ROWS> by_row([&](int i) { return row + i < m ? SA[row + i] : 0.f; });\n"
+           "      const column_factors<BN> by_column([&](int j) { return col + j < n ? SB[col + j] : 0.f; });\n");
   static const char *const product[2][2] = {{"abt", "ab"}, {"atbt", "atb"}};
   const char *release =
       team ? "if (thread < TEAM) empty[before].arrive_at(thread);" : "if (thread == 0) empty[before].arrive();";
@@ -310,9 +315,10 @@ static void write_products(writer *w) {
                    "        put(c + (i64)rank * m * n, n, sums.value[q], row + 64 * q, col, m, n, as_is());\n    }\n");
     return;
   }
+  if (scaled) tw_text_add_string(t, "      scale_sums(sums, by_row, by_column);\n");
   tw_text_add(t, "#pragma unroll\n      for (int q = 0; q < ROWS / 64; q++) {\n"
                  "        const result finish{row + 64 * q, col, m, n");
-  tw_tile_result_names(t, &w->g);
+  tw_tile_result_names(t, &w->result);
   if (p->copies_c)
     tw_text_add(t,
                 "};\n#pragma unroll\n"
@@ -386,7 +392,7 @@ static void write_tiled(writer *w) {
   tw_text_add(t, "using b_tile = shared<%s, %s>;\n", factor_word(w, g->b), p->across_b ? "BK, BN" : "BN, BK");
   if (p->copies_c) tw_text_add(t, "using c_tile = shared<%s, 64, %d>;\n", tw_tile_type_word(g->c), p->width);
   tw_text_add(t, "constexpr int ROWS = %s; /* of C, of a group */\n\n", p->turns ? "BM" : "BM / GROUPS");
-  tw_tile_result_write(t, &w->g);
+  tw_tile_result_write(t, &w->result);
   write_others(w);
   tw_text_add(t, "TW_KERNEL((GROUPS + 1) * group_threads, 1) gemm(");
   write_parameters(w);
@@ -450,6 +456,8 @@ static void write_tiled(writer *w) {
 
 void tw_tile_gemm_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *out) {
   writer w = {.machine = machine, .g = tw_gemm_of(problem), .p = *(const tw_tile_gemm_plan *)plan};
+  w.result = w.g;
+  if (w.g.scales == TW_GEMM_SCALES_ROW && w.p.parts == 1) w.result.scales = TW_GEMM_SCALES_NONE;
   write_tiled(&w);
   *out = w.text;
 }

@@ -344,6 +344,20 @@ template <int Rows> struct row_factors {
       for (int h = 0; h < 2; h++) of[q][h] = f(64 * q + thread_of_group() / 32 * 16 + thread_of_group() % 32 / 4 + 8 * h);
   }
 };
+/* A factor for each column that a thread has sums of: f(column). */
+template <int Cols> struct column_factors {
+  float of[Cols / 4];
+  template <class Function> TW_FN column_factors(Function f) {
+#pragma unroll
+    for (int i = 0; i < Cols / 4; i++) of[i] = f(i / 2 * 8 + thread_of_group() % 4 * 2 + i % 2);
+  }
+};
+template <int Rows, int Cols> TW_FN void scale_sums(acc<Rows, Cols> &d, const row_factors<Rows> &rows, const column_factors<Cols> &columns) {
+#pragma unroll
+  for (int q = 0; q < Rows / 64; q++)
+#pragma unroll
+    for (int i = 0; i < Cols / 2; i++) d.value[q][i] *= rows.of[q][i / 2 % 2] * columns.of[i / 4 * 2 + i % 2];
+}
 template <int Rows, int Cols> TW_FN void add(acc<Rows, Cols> &to, const acc<Rows, Cols> &d, const row_factors<Rows> &by) {
 #pragma unroll
   for (int q = 0; q < Rows / 64; q++)
