@@ -109,6 +109,7 @@ static uint64_t further(const l2_cache *c) {
 
 static uint64_t edge_from(l2_cache *c, uint64_t cycle) {
   c->in_next = earlier(c->in_next, cycle);
+  c->move_next = earlier(c->move_next, later(cycle, c->edge_before + 1));
   c->next_edge = earlier(c->next_edge, later(cycle, c->edge_before + 1));
   return c->next_edge;
 }
@@ -649,25 +650,27 @@ static void edge(l2_cache *c, uint64_t cycle) {
   if (responds(c)) respond(c, read | filled, cycle);
 }
 
-/* Edges from `cycle` on, until `next` and not behind `last`, in which only the response channel moves, beside a line that
- * comes in and an eviction. Returns the cycle of the next edge. */
-static uint64_t respond_alone(l2_cache *c, uint64_t cycle, uint64_t next, uint64_t last) {
-  for (; cycle < next; cycle++) {
-    if (!responds(c)) return next;
-    if (cycle > last) return cycle;
+/* Edges from the next one on, until one in which more moves, and not behind `last`, in which only the response channel does,
+ * beside a line that comes in and an eviction. */
+static void respond_alone(l2_cache *c, uint64_t last) {
+  uint64_t cycle = c->next_edge;
+  for (; cycle < c->move_next && cycle <= last && responds(c); cycle++) {
     c->fresh[cycle & 1] = 0;
     c->edge_before = cycle;
     respond(c, evicted(c, cycle) | (c->filling ? 1u << (cycle - c->fill_start) : 0), cycle);
-    if (!c->answering && c->want & all_want(L2_WANT_ANSWER)) return cycle + 1;
+    if (!c->answering && c->want & all_want(L2_WANT_ANSWER)) c->move_next = cycle + 1;
   }
-  return next;
+  c->next_edge = responds(c) ? cycle : c->move_next;
 }
 
 uint64_t l2_make_edges(l2_cache *c, uint64_t cycle) {
   while (c->next_edge <= cycle) {
-    const uint64_t now = c->next_edge;
-    edge(c, now);
-    c->next_edge = respond_alone(c, now + 1, next_move(c, now), cycle);
+    if (c->next_edge >= c->move_next) {
+      edge(c, c->next_edge);
+      c->move_next = next_move(c, c->next_edge);
+      c->next_edge++;
+    }
+    respond_alone(c, cycle);
   }
   return c->next_edge;
 }

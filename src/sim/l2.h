@@ -178,6 +178,7 @@ typedef struct l2_cache {
   bool filling;        /* a line comes in */
   uint64_t fill_start; /* its first beat came then, or would have without its waits */
   uint8_t fill_of;
+  uint64_t move_next;              /* the next edge in which more than the response channel may move */
   uint64_t next_edge, edge_before; /* cycles of the next edge that has to be made, and of the latest one made */
   uint64_t hits, fills, llc_misses, writebacks;
 } l2_cache;

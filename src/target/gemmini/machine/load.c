@@ -383,18 +383,26 @@ static void request(gm_machine *m) {
   stall_requests(m);
 }
 
+/* Is anything in the registers between the answers and the memories? Bits, as any of them is rare. */
+static bool rows_on_their_way(const gm_loader *l) {
+  return l->repeat_out.valid | l->acc_in.valid | l->zero_out.valid | l->scale_in.valid | (l->ring_count != 0) |
+         l->zero_busy | l->merging;
+}
+
 static void dma_step(gm_machine *m) {
   gm_loader *l = &m->ld;
   const uint64_t freed = l->freed_at < m->now ? l->freed : 0;
   l->packets_free |= freed;
   l->freed ^= freed;
-  write_rows(m);
-  zero_writer(m);
-  scale(m);
   bool was_free = !l->merging, popped = false;
-  l->bytes_sent_next = l->bytes_sent;
-  if (l->merging) merge_out(m, &popped);
-  if (l->merging) l->bytes_sent = l->bytes_sent_next;
+  if (rows_on_their_way(l)) {
+    write_rows(m);
+    zero_writer(m);
+    scale(m);
+    l->bytes_sent_next = l->bytes_sent;
+    if (l->merging) merge_out(m, &popped);
+    if (l->merging) l->bytes_sent = l->bytes_sent_next;
+  }
   receive(m, was_free, popped);
   request(m);
 }
@@ -503,8 +511,7 @@ static uint64_t next_move(const gm_machine *m) {
   const gm_loader *l = &m->ld;
   const uint64_t soon = m->now + 1;
   const bool room = l->current.zeros || l->issue_count < l->issue_depth;
-  if (l->repeat_out.valid || l->acc_in.valid || l->zero_out.valid || l->scale_in.valid || l->ring_count ||
-      l->zero_busy || l->merging || (l->sending && room) || l->last_sent ||
+  if (rows_on_their_way(l) || (l->sending && room) || l->last_sent ||
       (!l->stalled && (l->has_queued || l->has_translated || (l->reading && l->packets_free))))
     return soon;
   uint64_t next = GM_NEVER;
