@@ -13,8 +13,8 @@
 enum {
   PIECE = 64,          /* lines in turn */
   STEPS_MAX = 1 << 20, /* instructions of a wave that is followed */
-  ROUNDS = 4, /* of workgroups that the machine runs at a time, for the LLC */
-  BEGINNING = 1024, /* lines of the beginning of a workgroup */
+  ROUNDS = 4,          /* of workgroups that the machine runs at a time, for the LLC */
+  BEGINNING = 1024,    /* lines of the beginning of a workgroup */
 };
 
 typedef struct stream {
@@ -44,8 +44,7 @@ typedef struct filter { /* its L1 */
 static bool in_l1(filter *f, uint64_t line) {
   uint64_t *way = f->tag + line % (uint64_t)f->sets * (uint64_t)f->ways;
   int i = 0;
-  while (i < f->ways - 1 && way[i] != line + 1)
-    i++;
+  while (i < f->ways - 1 && way[i] != line + 1) i++;
   const bool hit = way[i] == line + 1;
   memmove(way + 1, way, (size_t)i * sizeof *way);
   way[0] = line + 1;
@@ -54,13 +53,11 @@ static bool in_l1(filter *f, uint64_t line) {
 
 static bool add_line(stream *s, uint64_t line) {
   s->asked++;
-  if (s->n == s->kept)
-    return true;
+  if (s->n == s->kept) return true;
   if (s->n == s->room) {
     const uint32_t room = s->room ? 2 * s->room : 4096;
     uint64_t *grown = tw_resize(s->line, room, sizeof *grown);
-    if (!grown)
-      return false;
+    if (!grown) return false;
     s->line = grown;
     s->room = room;
   }
@@ -68,27 +65,22 @@ static bool add_line(stream *s, uint64_t line) {
   return true;
 }
 
-static bool note_access(const search *q, stream *s, filter *f,
-                        const cdna_access *a) {
+static bool note_access(const search *q, stream *s, filter *f, const cdna_access *a) {
   uint64_t last = UINT64_MAX;
   for (uint64_t left = a->lanes[CDNA_IN_GLOBAL]; left; left &= left - 1) {
     const uint64_t line = a->address[0][__builtin_ctzll(left)] >> q->shift;
-    if (line == last)
-      continue;
+    if (line == last) continue;
     last = line;
-    if (!a->writes && !in_l1(f, line) && !add_line(s, line))
-      return false;
+    if (!a->writes && !in_l1(f, line) && !add_line(s, line)) return false;
   }
   return true;
 }
 
 /* Until the barrier, its end, or enough lines. */
 static bool follow_wave(const search *q, stream *s, filter *f, cdna_wave *w) {
-  while (w->state == CDNA_RUNNING && s->asked < s->most &&
-         w->instructions < STEPS_MAX) {
+  while (w->state == CDNA_RUNNING && s->asked < s->most && w->instructions < STEPS_MAX) {
     const cdna_op *op = cdna_wave_next(w);
-    if (!op)
-      return false;
+    if (!op) return false;
     const cdna_effects *e = &q->effects[w->at];
     cdna_access a;
     if (e->klass == CDNA_CLASS_MATRIX && e->mfma) {
@@ -96,9 +88,7 @@ static bool follow_wave(const search *q, stream *s, filter *f, cdna_wave *w) {
       w->instructions++;
       continue;
     }
-    if (e->klass == CDNA_CLASS_VMEM && cdna_access_of(w, op, &a) &&
-        !note_access(q, s, f, &a))
-      return false;
+    if (e->klass == CDNA_CLASS_VMEM && cdna_access_of(w, op, &a) && !note_access(q, s, f, &a)) return false;
     cdna_wave_step(w, op);
   }
   return w->state != CDNA_STOPPED;
@@ -109,19 +99,15 @@ static bool follow_group(const search *q, stream *s, filter *f, cdna_group *g) {
     int waiting = 0, ended = 0, stuck = 0;
     for (int i = 0; i < g->n_waves; i++) {
       cdna_wave *w = &g->wave[i];
-      if (!follow_wave(q, s, f, w))
-        return false;
+      if (!follow_wave(q, s, f, w)) return false;
       waiting += w->state == CDNA_AT_BARRIER;
       ended += w->state == CDNA_ENDED;
       stuck += w->instructions >= STEPS_MAX;
     }
-    if (ended == g->n_waves || stuck)
-      return true;
-    if (waiting + ended != g->n_waves)
-      continue;
+    if (ended == g->n_waves || stuck) return true;
+    if (waiting + ended != g->n_waves) continue;
     for (int i = 0; i < g->n_waves; i++)
-      if (g->wave[i].state == CDNA_AT_BARRIER)
-        g->wave[i].state = CDNA_RUNNING;
+      if (g->wave[i].state == CDNA_AT_BARRIER) g->wave[i].state = CDNA_RUNNING;
   }
   return true;
 }
@@ -130,8 +116,7 @@ static bool follow_group(const search *q, stream *s, filter *f, cdna_group *g) {
 static void follow(void *context, size_t index) {
   search *q = context;
   const cdna_rates *r = q->rates;
-  filter f = {.ways = r->l1_ways,
-              .sets = r->l1_bytes / r->l1_line / r->l1_ways};
+  filter f = {.ways = r->l1_ways, .sets = r->l1_bytes / r->l1_line / r->l1_ways};
   const size_t n = (size_t)f.ways * (size_t)f.sets;
   tw_error error = {0};
   (void)index;
@@ -141,15 +126,12 @@ static void follow(void *context, size_t index) {
     if (g && f.tag) {
       memset(f.tag, 0, n * sizeof *f.tag);
       cdna_group_start(q->dispatch, g, (uint64_t)i);
-      if (follow_group(q, &q->stream[i], &f, g))
-        continue;
+      if (follow_group(q, &q->stream[i], &f, g)) continue;
     }
-    if (error.status == TW_OK)
-      tw_fail(&error, TW_MISSING, "out of memory for what workgroups read");
+    if (error.status == TW_OK) tw_fail(&error, TW_MISSING, "out of memory for what workgroups read");
     q->error[i] = error;
   }
-  if (g)
-    cdna_group_close(g);
+  if (g) cdna_group_close(g);
   free(f.tag);
 }
 
@@ -167,11 +149,9 @@ typedef struct caches {
 } caches;
 
 static bool l2_has(caches *k, int xcd, uint64_t line) {
-  uint64_t *way = k->tag + ((size_t)xcd * k->sets + mixed(line) % k->sets) *
-                               (size_t)k->ways;
+  uint64_t *way = k->tag + ((size_t)xcd * k->sets + mixed(line) % k->sets) * (size_t)k->ways;
   int i = 0;
-  while (i < k->ways - 1 && way[i] != line + 1)
-    i++;
+  while (i < k->ways - 1 && way[i] != line + 1) i++;
   const bool hit = way[i] == line + 1;
   memmove(way + 1, way, (size_t)i * sizeof *way);
   way[0] = line + 1;
@@ -179,26 +159,21 @@ static bool l2_has(caches *k, int xcd, uint64_t line) {
 }
 
 static int allocation_of(const cdna_memory *m, uint64_t address, int guess) {
-  if (guess >= 0 &&
-      address - m->allocation[guess].address < m->allocation[guess].size)
-    return guess;
+  if (guess >= 0 && address - m->allocation[guess].address < m->allocation[guess].size) return guess;
   for (size_t i = 0; i < m->n; i++)
-    if (address >= m->allocation[i].address - 4096 &&
-        address - m->allocation[i].address < m->allocation[i].size + 4096)
+    if (address >= m->allocation[i].address - 4096 && address - m->allocation[i].address < m->allocation[i].size + 4096)
       return (int)i;
   return -1;
 }
 
 /* Lines of buffers, as far as one way of counting goes. */
 typedef struct counts {
-  double asked[CDNA_ALLOCATIONS_MAX], l2_missed[CDNA_ALLOCATIONS_MAX],
-      llc_missed[CDNA_ALLOCATIONS_MAX];
+  double asked[CDNA_ALLOCATIONS_MAX], l2_missed[CDNA_ALLOCATIONS_MAX], llc_missed[CDNA_ALLOCATIONS_MAX];
 } counts;
 
 /* Streams first .. last - 1 in step, the first `most` lines of each. `llc`:
  * NULL, not asked. */
-static void replay(const search *q, const cdna_memory *m, caches *k,
-                   cdna_lru *llc, int first, int last, uint32_t most,
+static void replay(const search *q, const cdna_memory *m, caches *k, cdna_lru *llc, int first, int last, uint32_t most,
                    counts *sum) {
   const int xcds = q->machine->caches.xcds, bytes = 1 << q->shift;
   for (uint32_t from = 0, more = 1; more && from < most; from += PIECE) {
@@ -209,14 +184,11 @@ static void replay(const search *q, const cdna_memory *m, caches *k,
       int a = -1;
       for (uint32_t n = from; n < end && n < from + PIECE; n++) {
         a = allocation_of(m, s->line[n] << q->shift, a);
-        if (a < 0)
-          continue;
+        if (a < 0) continue;
         sum->asked[a]++;
-        if (l2_has(k, i % xcds, s->line[n]))
-          continue;
+        if (l2_has(k, i % xcds, s->line[n])) continue;
         sum->l2_missed[a]++;
-        if (llc && !cdna_lru_touch(llc, s->line[n], bytes))
-          sum->llc_missed[a]++;
+        if (llc && !cdna_lru_touch(llc, s->line[n], bytes)) sum->llc_missed[a]++;
       }
       more |= end > from + PIECE;
     }
@@ -227,25 +199,19 @@ static void replay(const search *q, const cdna_memory *m, caches *k,
  * of which only the beginning of each workgroup is looked at, with an LLC that
  * is smaller in proportion. A grid that is seen whole is launched twice; of a
  * larger one the first round fills the LLC. */
-static bool replay_rounds(const search *q, const cdna_memory *m, caches *k,
-                          int resident, double part, counts *out) {
+static bool replay_rounds(const search *q, const cdna_memory *m, caches *k, int resident, double part, counts *out) {
   const cdna_cache_machine *c = &q->machine->caches;
   const int rounds = (q->n_streams + resident - 1) / resident;
-  const bool is_whole =
-      cdna_dispatch_groups(q->dispatch) <= (uint64_t)q->n_streams;
+  const bool is_whole = cdna_dispatch_groups(q->dispatch) <= (uint64_t)q->n_streams;
   cdna_lru llc;
-  bool ok = cdna_lru_open(&llc, (int64_t)((double)c->llc_bytes * part),
-                          1 << q->shift);
+  bool ok = cdna_lru_open(&llc, (int64_t)((double)c->llc_bytes * part), 1 << q->shift);
   for (int launch = 0; ok && launch < (is_whole ? 2 : 1); launch++) {
-    if (launch)
-      *out = (counts){0};
+    if (launch) *out = (counts){0};
     for (int r = 0; r < rounds; r++) {
       counts unseen, *sum = !is_whole && r == 0 ? &unseen : out;
       unseen = (counts){0};
-      const int last =
-          (r + 1) * resident < q->n_streams ? (r + 1) * resident : q->n_streams;
-      memset(k->tag, 0,
-             (size_t)c->xcds * k->sets * (size_t)k->ways * sizeof *k->tag);
+      const int last = (r + 1) * resident < q->n_streams ? (r + 1) * resident : q->n_streams;
+      memset(k->tag, 0, (size_t)c->xcds * k->sets * (size_t)k->ways * sizeof *k->tag);
       replay(q, m, k, &llc, r * resident, last, BEGINNING, sum);
     }
   }
@@ -253,34 +219,24 @@ static bool replay_rounds(const search *q, const cdna_memory *m, caches *k,
   return ok;
 }
 
-static bool find_rates(const search *q, const cdna_memory *m, int resident,
-                       uint32_t many, double part, cdna_reuse *out) {
+static bool find_rates(const search *q, const cdna_memory *m, int resident, uint32_t many, double part,
+                       cdna_reuse *out) {
   const cdna_cache_machine *c = &q->machine->caches;
-  counts *of =
-      tw_new(2, sizeof *of); /* what L2s have, by many lines of few workgroups;
+  counts *of = tw_new(2, sizeof *of); /* what L2s have, by many lines of few workgroups;
                                 what the LLC has, the other way round */
-  caches k = {.sets = (size_t)(c->l2_bytes / c->line_bytes / c->ways),
-              .ways = c->ways};
+  caches k = {.sets = (size_t)(c->l2_bytes / c->line_bytes / c->ways), .ways = c->ways};
   uint64_t footprint = 0;
   k.tag = tw_new((size_t)c->xcds * k.sets * (size_t)k.ways, sizeof *k.tag);
   bool ok = k.tag && of;
-  if (ok)
-    replay(q, m, &k, NULL, 0, resident < q->n_streams ? resident : q->n_streams,
-           many, &of[0]);
+  if (ok) replay(q, m, &k, NULL, 0, resident < q->n_streams ? resident : q->n_streams, many, &of[0]);
   for (size_t a = 0; a < m->n && ok; a++)
-    if (of[0].asked[a] > 0 || m->allocation[a].writable)
-      footprint += m->allocation[a].size;
+    if (of[0].asked[a] > 0 || m->allocation[a].writable) footprint += m->allocation[a].size;
   const bool fits = footprint <= (uint64_t)c->llc_bytes;
-  if (ok && !fits)
-    ok = replay_rounds(q, m, &k, resident, part, &of[1]);
+  if (ok && !fits) ok = replay_rounds(q, m, &k, resident, part, &of[1]);
   for (size_t a = 0; a < m->n && ok; a++) {
     out->asked[a] = of[0].asked[a];
-    out->l2[a] =
-        of[0].asked[a] > 0 ? 1 - of[0].l2_missed[a] / of[0].asked[a] : 0;
-    out->llc[a] = fits ? 1
-                  : of[1].l2_missed[a] > 0
-                      ? 1 - of[1].llc_missed[a] / of[1].l2_missed[a]
-                      : 0;
+    out->l2[a] = of[0].asked[a] > 0 ? 1 - of[0].l2_missed[a] / of[0].asked[a] : 0;
+    out->llc[a] = fits ? 1 : of[1].l2_missed[a] > 0 ? 1 - of[1].llc_missed[a] / of[1].l2_missed[a] : 0;
   }
   free(k.tag);
   free(of);
@@ -295,12 +251,10 @@ static int by_value(const void *a, const void *b) {
 static uint32_t different(const stream *s, uint32_t n) {
   uint64_t *line = tw_new(n ? n : 1, sizeof *line);
   uint32_t count = n > 0;
-  if (!line)
-    return n;
+  if (!line) return n;
   memcpy(line, s->line, n * sizeof *line);
   qsort(line, n, sizeof *line, by_value);
-  for (uint32_t i = 1; i < n; i++)
-    count += line[i] != line[i - 1];
+  for (uint32_t i = 1; i < n; i++) count += line[i] != line[i - 1];
   free(line);
   return count;
 }
@@ -309,44 +263,29 @@ static uint32_t different(const stream *s, uint32_t n) {
  * since a line of which two waves read a half is asked twice where the first is
  * far ahead of the second. */
 static double beginning_of(const stream *whole) {
-  if (whole->n <= BEGINNING)
-    return 1;
-  return (double)different(whole, BEGINNING) /
-         (double)different(whole, whole->n);
+  if (whole->n <= BEGINNING) return 1;
+  return (double)different(whole, BEGINNING) / (double)different(whole, whole->n);
 }
 
-tw_status cdna_reuse_find(const cdna_machine *m, const cdna_rates *r,
-                          const cdna_dispatch *d, const cdna_effects *e,
-                          const cdna_memory *memory, int together, int jobs,
-                          cdna_reuse *out, tw_error *error) {
-  const uint64_t resident =
-      (uint64_t)m->caches.xcds * (uint64_t)m->caches.cus * (uint64_t)together;
-  const uint64_t groups = cdna_dispatch_groups(d),
-                 n = groups < ROUNDS * resident ? groups : ROUNDS * resident;
+tw_status cdna_reuse_find(const cdna_machine *m, const cdna_rates *r, const cdna_dispatch *d, const cdna_effects *e,
+                          const cdna_memory *memory, int together, int jobs, cdna_reuse *out, tw_error *error) {
+  const uint64_t resident = (uint64_t)m->caches.xcds * (uint64_t)m->caches.cus * (uint64_t)together;
+  const uint64_t groups = cdna_dispatch_groups(d), n = groups < ROUNDS * resident ? groups : ROUNDS * resident;
   const uint64_t at_once = groups < resident ? groups : resident;
   /* of an XCD eight times its L2; twice as much, or four times, changes rates
    * by a point */
-  const uint64_t of_xcd =
-      (at_once + (uint64_t)m->caches.xcds - 1) / (uint64_t)m->caches.xcds;
-  const uint32_t many = (uint32_t)(8 * (uint64_t)m->caches.l2_bytes /
-                                   (uint64_t)r->l1_line / of_xcd) +
-                        64;
-  search q = {.machine = m,
-              .rates = r,
-              .dispatch = d,
-              .effects = e,
-              .shift = __builtin_ctz((unsigned)r->l1_line)};
+  const uint64_t of_xcd = (at_once + (uint64_t)m->caches.xcds - 1) / (uint64_t)m->caches.xcds;
+  const uint32_t many = (uint32_t)(8 * (uint64_t)m->caches.l2_bytes / (uint64_t)r->l1_line / of_xcd) + 64;
+  search q = {.machine = m, .rates = r, .dispatch = d, .effects = e, .shift = __builtin_ctz((unsigned)r->l1_line)};
   q.n_streams = (int)n;
   q.stream = tw_new((size_t)n, sizeof *q.stream);
   q.error = tw_new((size_t)n, sizeof *q.error);
   *out = (cdna_reuse){0};
   tw_status status = TW_OK;
   if (!q.stream || !q.error) {
-    status =
-        tw_fail(error, TW_MISSING, "out of memory for what workgroups read");
+    status = tw_fail(error, TW_MISSING, "out of memory for what workgroups read");
   } else {
-    for (uint64_t i = 0; i < n; i++)
-      q.stream[i].most = q.stream[i].kept = i < at_once ? many : BEGINNING;
+    for (uint64_t i = 0; i < n; i++) q.stream[i].most = q.stream[i].kept = i < at_once ? many : BEGINNING;
     /* one to its end: of how much the beginnings are a part */
     stream *whole = &q.stream[at_once / 2];
     whole->most = whole->kept = UINT32_MAX;
@@ -354,17 +293,14 @@ tw_status cdna_reuse_find(const cdna_machine *m, const cdna_rates *r,
     tw_parallel_for(jobs, n < threads ? (size_t)n : threads, follow, &q);
     for (uint64_t i = 0; i < n && status == TW_OK; i++)
       if (q.error[i].status != TW_OK) {
-        if (error)
-          *error = q.error[i];
+        if (error) *error = q.error[i];
         status = q.error[i].status;
       }
     const double part = status == TW_OK ? beginning_of(whole) : 0;
-    if (status == TW_OK &&
-        !find_rates(&q, memory, (int)at_once, many, part, out))
+    if (status == TW_OK && !find_rates(&q, memory, (int)at_once, many, part, out))
       status = tw_fail(error, TW_MISSING, "out of memory for the caches");
   }
-  for (uint64_t i = 0; q.stream && i < n; i++)
-    free(q.stream[i].line);
+  for (uint64_t i = 0; q.stream && i < n; i++) free(q.stream[i].line);
   free(q.stream);
   free(q.error);
   return status;
