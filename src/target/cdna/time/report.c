@@ -167,8 +167,10 @@ tw_status cdna_write_trace(const cdna_spans *spans, double mhz, const char *path
   for (size_t i = 0; i < spans->n; i++) {
     const cdna_span *s = &spans->at[i];
     lane_name(s, lane, sizeof lane);
+    char name[48];
+    snprintf(name, sizeof name, "%s%s", s->kind >= CDNA_UNITS ? "waits for " : "", s->name);
     /* half a cycle short: rounding makes no two of them overlap */
-    tw_trace_span(&t, lane, s->name, (double)s->from, (double)s->to - 0.5);
+    tw_trace_span(&t, lane, name, (double)s->from, (double)s->to - 0.5);
   }
   tw_trace_end(&t, "kernel", 0, (double)end);
   return fclose(f) == 0 ? TW_OK : tw_fail(error, TW_MISSING, "cannot write %s", path);
