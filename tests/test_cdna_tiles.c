@@ -130,6 +130,28 @@ static void pinned_loops_keep_the_rules(void **state) {
   }
 }
 
+/* The vocabulary in C: the example of the documents. */
+static void c_is_compiled(void **state) {
+  const tw_target *t = tw_target_find("cdna4");
+  char *source = NULL;
+  size_t length = 0;
+  tw_error error = {0};
+  tw_problem p;
+  tw_case inputs = {0};
+  tw_artefact *artefact = NULL;
+  (void)state;
+  assert_int_equal(tw_file_read(TW_TEST_DATA "/../../examples/tiles/gemm_cdna.c", 1 << 20, &source, &length, &error),
+                   TW_OK);
+  assert_int_equal(tw_problem_read("gemm m=130 n=132 k=192 b_transposed=1 a=bf16 c=f32", &p, &error), TW_OK);
+  assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
+  if (t->build(t, &p, source, length, true, &artefact, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(tw_target_case(t, &p, 7, 2, &inputs, &error), TW_OK);
+  if (t->check(t, artefact, &inputs, &error) != TW_OK) fail_msg("%s", error.text);
+  tw_case_free(&inputs);
+  t->release(artefact);
+  free(source);
+}
+
 /* Quantized by each rule of scales, to the bit. */
 static void block_scaled_gemms_are_right(void **state) {
   static const sample all[] = {
@@ -314,6 +336,7 @@ int main(void) {
   }
   const struct CMUnitTest tests[] = {cmocka_unit_test(gemms_are_right),
                                      cmocka_unit_test(pinned_loops_keep_the_rules),
+                                     cmocka_unit_test(c_is_compiled),
                                      cmocka_unit_test(rows_are_right),
                                      cmocka_unit_test(attention_is_right),
                                      cmocka_unit_test(block_scaled_gemms_are_right),

@@ -36,7 +36,7 @@ static bool is_assembly(const char *source) {
   return strstr(source, ".amdgcn_target") || strstr(source, ".amdhsa_kernel");
 }
 
-/* A kernel of tiles: C++, with the vocabulary's headers beside it. */
+/* A kernel of tiles: C++, with the vocabulary's headers beside it; beside C there is tile.h. */
 #define RUNTIME "cdna/runtime/"
 static bool is_tiles(const char *source) { return strstr(source, "#include \"tile.hpp\"") != NULL; }
 
@@ -68,7 +68,8 @@ static const char *folder_of(language l) { return l == HIP ? "hip/" : l == OPENC
 /* The name that the file has for a source in that language; NULL: it is no file for it. */
 static const char *header_name(const tw_embedded *e, language l) {
   const char *folder = folder_of(l), *name = e->name + strlen(RUNTIME);
-  if (l == ASSEMBLY || l == C || strncmp(e->name, RUNTIME, strlen(RUNTIME)) != 0) return NULL;
+  if (l == ASSEMBLY || strncmp(e->name, RUNTIME, strlen(RUNTIME)) != 0) return NULL;
+  if (l == C) return strcmp(name, "tile.h") == 0 ? name : NULL;
   if (strncmp(name, folder, strlen(folder)) != 0) return NULL;
   return strchr(name + strlen(folder), '/') ? NULL : name;
 }
@@ -178,7 +179,7 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
     ADD(&c, "--target=amdgcn-amd-amdhsa", arch == CDNA3 ? "-mcpu=gfx942" : "-mcpu=gfx950");
   if (l == OPENCL) ADD(&c, "-x", "cl", "-cl-std=CL2.0", "-O3", "-include", "opencl/prelude.h");
   if (l == TILES) ADD(&c, "-std=gnu++17", "-I.");
-  if (l == C) ADD(&c, "-std=gnu17");
+  if (l == C) ADD(&c, "-std=gnu17", "-I.");
   if (l == C || l == TILES) ADD(&c, "-O3", "-ffreestanding", "-nostdinc", "-ffp-contract=fast");
   /* ROCm's own functions are asked for by those of clang's headers, which come with an #include */
   for (int i = 0; i < found.n && (l == OPENCL || includes); i++)

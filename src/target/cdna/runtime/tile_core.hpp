@@ -8,22 +8,15 @@
  * lie one after the other, and a swizzle (XOR of offset bits, layout/swizzle.h) says where each 16 bytes of it are. */
 #pragma once
 
-#define TW_GLOBAL __attribute__((address_space(1)))
-#define TW_LOCAL __attribute__((address_space(3)))
-/* A kernel, its threads, and how many of its blocks a compute unit shall hold: that is what its registers are. */
+#include "tile.h"
+
 #ifdef __HIP__
 #define TW_FN __device__ inline __attribute__((always_inline))
-#define TW_KERNEL_WORD extern "C" __global__
 #else
 #define TW_FN inline __attribute__((always_inline))
-#define TW_KERNEL_WORD extern "C" __attribute__((amdgpu_kernel))
-#define __shared__ static TW_LOCAL __attribute__((loader_uninitialized))
 #endif
 /* Of lambdas: their captures are registers. */
 #define TW_INLINE __attribute__((always_inline))
-#define TW_KERNEL(threads, blocks)                                                                                     \
-  TW_KERNEL_WORD __attribute__((amdgpu_flat_work_group_size(threads, threads),                                         \
-                                amdgpu_waves_per_eu(((threads) / 64 * (blocks) + 3) / 4))) void
 
 namespace tw {
 
@@ -154,29 +147,18 @@ TW_FN void store16_once(void *p, vec16 v) { __builtin_nontemporal_store(words_of
 
 constexpr int group_threads = 64;
 
-TW_FN int thread_of_block() { return (int)__builtin_amdgcn_workitem_id_x(); }
-TW_FN int block_of_grid() { return (int)__builtin_amdgcn_workgroup_id_x(); }
+TW_FN int thread_of_block() { return tw_thread(); }
+TW_FN int block_of_grid() { return tw_block(); }
 TW_FN int thread_of_group() { return thread_of_block() % group_threads; }
 /* The same value in all threads of a group, and the compiler knows it. */
-TW_FN int group_of_block() { return __builtin_amdgcn_readfirstlane(thread_of_block() / group_threads); }
+TW_FN int group_of_block() { return tw_group(); }
 
 /* Nothing moves across at compile time. */
-TW_FN void here() { asm volatile("" ::: "memory"); }
+TW_FN void here() { tw_here(); }
 /* All threads of a block; what they wrote to LDS by then is seen behind it. Copies to LDS under way are not waited for. */
-TW_FN void sync_block() {
-  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
-  __builtin_amdgcn_s_barrier();
-  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
-  here();
-}
+TW_FN void sync_block() { tw_sync_block(); }
 
 /* ---- shared memory ---- */
-
-#ifdef __HIP__
-extern __shared__ __attribute__((aligned(1024))) u8 tw_dynamic[];
-#else
-extern TW_LOCAL __attribute__((aligned(1024))) u8 tw_dynamic[];
-#endif
 
 /* The block's dynamic LDS, piece by piece. */
 struct arena {
@@ -223,11 +205,7 @@ template <class Tile, int Count> struct many {
  * A matrix is read through a buffer resource: what lies past its last row arrives as zeros, without a branch. */
 
 /* Until at most Count of this thread's copies are under way. */
-template <int Count> TW_FN void copies_wait() {
-  here();
-  __builtin_amdgcn_s_waitcnt((Count & 15) | Count >> 4 << 14 | 0xF70);
-  here();
-}
+template <int Count> TW_FN void copies_wait() { TW_COPIES_WAIT(Count); }
 
 /* What is multiplied, of elements as they come. gfx942 has the FNUZ formats of 8 bits: the same code is half of what it is in
  * OCP's, but for those of no number. Zeros lose their sign, which is NaN there; what is no number, infinities too, becomes NaN. */

@@ -253,9 +253,9 @@ TW_FN void mma_abt_scaled(acc<Product, Rows, Cols> &sums, const operand<Product,
 }
 
 /* A hint to the hardware: waves of higher priority (0 to 3) issue first. */
-template <int Level> TW_FN void priority() { __builtin_amdgcn_s_setprio(Level); }
+template <int Level> TW_FN void priority() { TW_PRIORITY(Level); }
 /* The compiler's scheduler moves nothing across. */
-TW_FN void fixed_here() { __builtin_amdgcn_sched_barrier(0); }
+TW_FN void fixed_here() { TW_FIXED(); }
 /* f(0), f(1), ... f(Count - 1), each of a number that is known when it is compiled: what is indexed by it stays in registers. */
 template <int Value> struct known { static constexpr int value = Value; };
 template <int Count, int First = 0, class F> TW_FN void repeat(F &&f) {
@@ -289,19 +289,9 @@ template <int A, int B> constexpr int in_turn(int x) {
   return x < 2 * both ? x % 2 * A + x / 2 : A > B ? x - B : x;
 }
 /* All groups of a block, none of whose reads and copies are waited for: the end of a turn. */
-TW_FN void end_turn() {
-  here();
-  fixed_here();
-  __builtin_amdgcn_s_barrier();
-  fixed_here();
-  here();
-}
+TW_FN void end_turn() { tw_end_turn(); }
 /* Until at most Count reads of LDS by this group are under way. */
-template <int Count> TW_FN void reads_wait() {
-  here();
-  __builtin_amdgcn_s_waitcnt(0xC07F | (Count < 15 ? Count : 15) << 8);
-  here();
-}
+template <int Count> TW_FN void reads_wait() { TW_READS_WAIT(Count); }
 /* Reads that fill an operand. */
 template <class Operand> constexpr int reads_of = (int)(sizeof(Operand) / 16);
 
@@ -310,9 +300,9 @@ template <class Operand> constexpr int reads_of = (int)(sizeof(Operand) / 16);
 template <int Rounds, int Reads, int Products, int Copies> TW_FN void spread() {
 #pragma unroll
   for (int i = 0; i < Rounds; i++) {
-    __builtin_amdgcn_sched_group_barrier(0x100, Reads, 0);
-    __builtin_amdgcn_sched_group_barrier(0x008, Products, 0);
-    if (i < Copies) __builtin_amdgcn_sched_group_barrier(0x020, 1, 0);
+    TW_THEN(TW_READS, Reads);
+    TW_THEN(TW_PRODUCTS, Products);
+    if (i < Copies) TW_THEN(TW_COPIES, 1);
   }
 }
 
