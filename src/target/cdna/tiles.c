@@ -224,9 +224,10 @@ static double predict_back(const void *with, const void *plan) {
     const double reads = kernel[i].reads * kernel[i].at_once * d * 2 * p->groups / 128;
     const double copy = 2 * kernel[i].at_once * d * 2 / 64, latency = 1e-6 * m->clock_mhz * 1e6;
     const double made = multiply + weigh - (p->product == 32 ? multiply / 8 : 0), waves = of_simd * kernel[i].blocks;
-    const double step = p->ahead        ? (waves > 1 ? 1.25 : 1.5) * fmax(multiply, weigh) + 150
-                        : p->stages > 1 ? fmax(made, fmax(reads, copy)) + fmin(made, reads) / 2 + 100
-                                        : multiply + weigh + reads + copy + latency;
+    const double step =
+        p->ahead        ? (waves > 1 ? 1.25 : 1.5) * fmax(multiply, weigh) + (p->product == 32 ? 0 : multiply / 8) + 150
+        : p->stages > 1 ? fmax(made, fmax(reads, copy)) + fmin(made, reads) / 2 + 100
+                        : multiply + weigh + reads + copy + latency;
     const double fit = p->ahead ? kernel[i].blocks : floor(4 / of_simd / 2);
     const double resident = fmax(1, fmin(floor((double)m->lds_bytes / (double)kernel[i].shared), fit));
     seconds += ceil(blocks / (cus * resident)) * steps *
