@@ -215,7 +215,9 @@ static void vector_effects(cdna_arch arch, const cdna_code *c, cdna_effects *e) 
     switch (o->field) {
     case 'D': {
       const int bytes = result_bytes(c);
-      e->selects_part = (e->is_sdwa && (c->extra >> 8 & 7) != 6) || bytes != CDNA_ALL_BYTES;
+      /* as LLVM counts: a part that is not the lowest; of these conversions each */
+      const bool upper = !(bytes & 1) && !begins(name, "v_fma_mixhi");
+      e->selects_part = (e->is_sdwa && (c->extra >> 8 & 7) != 6) || upper || begins(name, "v_cvt_scalef32_sr_pk_fp4");
       writes(e, code, width, bytes, 'D');
       if (swap || accumulates) reads(e, code, width, CDNA_ALL_BYTES, 'D');
       break;
