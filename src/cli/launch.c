@@ -232,7 +232,8 @@ tw_status cli_launch(const cli *c, tw_error *error) {
     if (argument[i].out) status = tw_file_write(argument[i].out, argument[i].file, argument[i].file_size, error);
   if (status == TW_OK)
     status = print(c, t, &launch, &measured, wanted ? &inspection : NULL, error);
-  else if (wanted && !c->options.json && inspection.findings)
+  else if (wanted && !c->options.json && inspection.findings &&
+           *inspection.findings) /* what was found before the fault */
     cli_print_inspection(&inspection);
   if (status == TW_OK) status = cli_judge_inspection(&inspection, error);
   tw_inspection_free(&inspection);

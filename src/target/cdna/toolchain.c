@@ -46,6 +46,7 @@ static language language_of(const char *source) {
   return is_assembly(source)                ? ASSEMBLY
          : is_tiles(source)                 ? TILES
          : strstr(source, "__global__")     ? HIP
+         : strstr(source, "#include <hip/") ? HIP
          : strstr(source, "__kernel ")      ? OPENCL
          : strstr(source, "\nkernel void ") ? OPENCL
                                             : C;

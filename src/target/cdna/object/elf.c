@@ -230,6 +230,7 @@ tw_status cdna_object_kernel(const cdna_object *o, const char *name, const cdna_
     *out = &o->kernel[0];
     return TW_OK;
   }
+  if (!o->n_kernels) return tw_fail(error, TW_USAGE, "there is no kernel in the code object");
   tw_text names = {0};
   size_t n = 0;
   for (size_t i = 0; i < o->n_kernels; i++) {
