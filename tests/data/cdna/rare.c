@@ -54,3 +54,14 @@ KERNEL(nobody) {
                    : "s20", "s21", "s22", "s23", "scc");
   for (int k = 0; k < 4; k++) out[64 * k + T] = r[k];
 }
+/* The first wave asks LDS until the second, which runs after it, has answered. */
+__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(128, 128))) void handshake(memory_int *out) {
+  volatile __attribute__((address_space(3))) int *cell = shared;
+  if (T >= 64) {
+    cell[1] = 42;
+    cell[0] = 7;
+  } else {
+    while (cell[0] != 7) {}
+    out[T] = cell[1];
+  }
+}

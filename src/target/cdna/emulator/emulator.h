@@ -148,7 +148,8 @@ cdna_handler cdna_stop_here;
 
 typedef struct cdna_group cdna_group;
 
-typedef enum cdna_state { CDNA_RUNNING, CDNA_AT_BARRIER, CDNA_ENDED, CDNA_STOPPED } cdna_state;
+/* CDNA_YIELDED: it lets the group's other waves go on before itself; only where `in_turns` is set. */
+typedef enum cdna_state { CDNA_RUNNING, CDNA_AT_BARRIER, CDNA_ENDED, CDNA_STOPPED, CDNA_YIELDED } cdna_state;
 
 /* Rows beyond the last register: a wide operand that begins there reaches into them, and nothing else. */
 enum { CDNA_SCALARS = 256, CDNA_ROWS = 512, CDNA_ROWS_BEYOND = 64, CDNA_ACCUMULATION = 256 };
@@ -187,6 +188,7 @@ struct cdna_group {
   uint32_t position[3]; /* in the grid */
   int n_waves;
   cdna_wave *wave;
+  bool in_turns;       /* waves let others go first where they wait */
   bool unbounded;      /* what is out of bounds reads 0 and is not written, and nothing stops */
   uint8_t nowhere[64]; /* there */
   tw_error *error;

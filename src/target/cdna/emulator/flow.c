@@ -39,6 +39,18 @@ OP(s_barrier) {
   (void)op;
   if (w->group->n_waves > 1) w->state = CDNA_AT_BARRIER;
 }
+/* A wave that waits for memory, or sleeps, is behind those that do not: as the machine has it, nobody gets far ahead. */
+static void let_others(cdna_wave *w) {
+  if (w->group->in_turns) w->state = CDNA_YIELDED;
+}
+OP(s_waitcnt) {
+  enum { VMCNT_MOST = 63 };
+  if ((op->imm & 15) + (op->imm >> 14 & 3) * 16 < VMCNT_MOST) let_others(w);
+}
+OP(s_sleep) {
+  (void)op;
+  let_others(w);
+}
 OP(s_setprio) { w->priority = op->imm & 3; }
 OP(s_trap) {
   cdna_stop(w, "traps (%d): the kernel's own check failed, or it was compiled with a trap here", op->imm & 0xFF);
@@ -167,8 +179,8 @@ static const struct entry {
     X(s_set_gpr_idx_mode),
     X(s_set_gpr_idx_idx),
     {"s_endpgm_saved", s_endpgm},
-    {"s_waitcnt", s_nop},
-    {"s_sleep", s_nop},
+    {"s_waitcnt", s_waitcnt},
+    {"s_sleep", s_sleep},
     {"s_icache_inv", s_nop},
     {"s_wakeup", s_nop},
     {"s_sendmsg", s_nop},

@@ -149,17 +149,24 @@ static inline const cdna_op *fetch(cdna_wave *w, const cdna_op *ops, size_t n) {
   return NULL;
 }
 
-/* Until the wave waits, ends or stops. */
+/* Until the wave waits, ends, stops, or it is another's turn. */
+enum { TURN = 1 << 14 };
 static inline __attribute__((always_inline)) void run_until(const grid *g, cdna_wave *w, const cdna_observer *seen) {
   const cdna_op *ops = g->program->op;
   const size_t n = g->program->n;
   const uint64_t limit = g->limit;
   uint64_t count = w->instructions;
+  const uint64_t turn = w->group->in_turns && limit - count > TURN ? count + TURN : limit;
   while (w->state == CDNA_RUNNING) {
     const cdna_op *op = fetch(w, ops, n);
     if (!op) break;
     w->pc = w->at + op->dwords;
-    if (++count > limit) {
+    if (++count > turn && turn < limit) { /* it may be asking LDS for what another wave is to write */
+      w->pc = w->at;
+      w->state = CDNA_YIELDED;
+      break;
+    }
+    if (count > limit) {
       cdna_stop(w, "the wave has executed %" PRIu64 " instructions and does not end: an infinite loop?", limit);
       break;
     }
@@ -185,12 +192,13 @@ void cdna_group_start(const cdna_dispatch *g, cdna_group *group, uint64_t id) {
   for (int i = 0; i < group->n_waves; i++) start_wave(g, group, &group->wave[i], i);
 }
 
-/* From barrier to barrier; false: stopped. */
+/* In turns, from barrier to barrier; false: stopped. */
 static bool run_waves(grid *g, cdna_group *group, const cdna_observer *seen) {
   for (;;) {
     int waiting = 0, ended = 0;
     for (int i = 0; i < group->n_waves; i++) {
       cdna_wave *w = &group->wave[i];
+      if (w->state == CDNA_YIELDED) w->state = CDNA_RUNNING;
       if (seen)
         run_wave_seen(g, w, seen);
       else
@@ -212,6 +220,7 @@ static bool run_group(grid *g, cdna_group *group, uint64_t id) {
   const cdna_launch *l = g->launch;
   const cdna_observer *seen = l->observer ? l->observer : l->watch && id == l->watched ? l->watch : NULL;
   cdna_group_start(g, group, id);
+  group->in_turns = group->n_waves > 1;
   const bool ok = (!seen || !seen->begin || seen->begin(seen->context, group)) && run_waves(g, group, seen);
   if (seen && seen->end) seen->end(seen->context, group);
   uint64_t sum = 0;

@@ -559,6 +559,7 @@ static void issue(cu *c, wave *w, int simd, int64_t at) {
   if (e->klass == CDNA_CLASS_BRANCH && w->wave->pc != w->wave->at + op->dwords) next = at + r->branch;
   w->ready = next;
   switch (w->wave->state) {
+  case CDNA_YIELDED: /* not here: this decides who goes on */
   case CDNA_RUNNING: fetch(c, w); break;
   case CDNA_STOPPED: c->failed = true; break;
   case CDNA_AT_BARRIER:
