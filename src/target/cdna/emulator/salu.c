@@ -51,8 +51,8 @@ OP(s_subb_u32) {
 }
 S2(min_i32, SI(A) < SI(B) ? A : B, SI(A) < SI(B))
 S2(min_u32, A < B ? A : B, A < B)
-S2(max_i32, SI(A) > SI(B) ? A : B, SI(A) > SI(B))
-S2(max_u32, A > B ? A : B, A > B)
+S2(max_i32, SI(A) > SI(B) ? A : B, SI(A) >= SI(B))
+S2(max_u32, A > B ? A : B, A >= B)
 S2(and_b32, A &B, R != 0)
 S2(or_b32, A | B, R != 0)
 S2(xor_b32, A ^ B, R != 0)
