@@ -149,6 +149,8 @@ static void add_hip(command *c, cdna_arch arch, bool includes, bool own) {
       "--no-gpu-bundle-output", "-nogpuinc", "-std=gnu++17", "-fdeclspec", "-O3", "-ffp-contract=fast",
       "-fno-builtin-printf");
   if (includes) ADD(c, "-isystem", CLANG_HEADERS "/cuda_wrappers", "-include", "__clang_hip_runtime_wrapper.h");
+  /* ROCm's headers count on what its compiler says and this one no longer does */
+  if (own) ADD(c, "-D__HIP_PLATFORM_AMD__=1", "-D__AMDGCN_WAVEFRONT_SIZE=64", "-Wno-invalid-constexpr");
   if (!own) ADD(c, "-idirafter", ".", "-include", "hip/hip_runtime.h");
 }
 
