@@ -457,7 +457,7 @@ static void write_tiled(writer *w) {
 void tw_tile_gemm_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *out) {
   writer w = {.machine = machine, .g = tw_gemm_of(problem), .p = *(const tw_tile_gemm_plan *)plan};
   w.result = w.g;
-  if (w.g.scales == TW_GEMM_SCALES_ROW && w.p.parts == 1) w.result.scales = TW_GEMM_SCALES_NONE;
+  if (w.p.scales_early) w.result.scales = TW_GEMM_SCALES_NONE;
   write_tiled(&w);
   *out = w.text;
 }

@@ -173,14 +173,14 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
     return tw_fail(error, TW_USAGE, "registers copy=%d: this pitch or layout is copied by threads, which takes %d",
                    p->registers_copy, COPY_BY_THREADS);
   const int sums = rows / 64 * p->n / 2 * (g->scales == TW_GEMM_SCALES_BLOCK ? 3 : p->promote ? 2 : 1);
-  const int factors = g->scales == TW_GEMM_SCALES_ROW && p->parts == 1 ? p->n / 4 + rows / 32 : 0;
   int have =
       p->registers_copy ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
   if (have > THREAD_MAX) have = THREAD_MAX;
-  if (sums + factors + OVERHEAD > have)
+  if (sums + OVERHEAD > have)
     return tw_fail(error, TW_USAGE,
                    "a tile of %d x %d for each group takes %d registers of a thread for its sums, of %d", rows, p->n,
-                   sums + factors, have);
+                   sums, have);
+  p->scales_early = g->scales == TW_GEMM_SCALES_ROW && p->parts == 1 && sums + p->n / 4 + rows / 32 + OVERHEAD <= have;
   if (p->promote % p->k || (p->turns && p->promote))
     return tw_fail(error, TW_USAGE, "promote k=%d: a multiple of a tile's k=%d, without turns", p->promote, p->k);
   if (p->products && p->team_m * p->team_n > 1)
