@@ -143,12 +143,12 @@ static bool has_hip(const char *folder) {
   return *folder && access(path, R_OK) == 0;
 }
 
-#define CLANG_HEADERS "/usr/lib/llvm-22/lib/clang/22/include"
+#define CLANG_WRAPPERS "/usr/lib/llvm-22/lib/clang/22/include/cuda_wrappers"
 static void add_hip(command *c, cdna_arch arch, bool includes, bool own) {
   ADD(c, arch == CDNA3 ? "--offload-arch=gfx942" : "--offload-arch=gfx950", "-x", "hip", "--offload-device-only",
       "--no-gpu-bundle-output", "-nogpuinc", "-std=gnu++17", "-fdeclspec", "-O3", "-ffp-contract=fast",
       "-fno-builtin-printf");
-  if (includes) ADD(c, "-isystem", CLANG_HEADERS "/cuda_wrappers", "-include", "__clang_hip_runtime_wrapper.h");
+  if (includes) ADD(c, "-isystem", CLANG_WRAPPERS, "-include", "__clang_hip_runtime_wrapper.h");
   /* ROCm's headers count on what its compiler says and this one no longer does */
   if (own) ADD(c, "-D__HIP_PLATFORM_AMD__=1", "-D__AMDGCN_WAVEFRONT_SIZE=64", "-Wno-invalid-constexpr");
   if (!own) ADD(c, "-idirafter", ".", "-include", "hip/hip_runtime.h");

@@ -40,10 +40,11 @@ template <class To, class From> TW_BOTH To tw_any_bits(From from) {
 
 /* ---- vectors ---- */
 
+/* clang-format off */
 #define TW_VECTOR_OPERATIONS(V, T, N)                                                                                  \
-  TW_VECTOR_OPERATOR(V, T, N, +)                                                                                       \
-  TW_VECTOR_OPERATOR(V, T, N, -) TW_VECTOR_OPERATOR(V, T, N, *) TW_VECTOR_OPERATOR(V, T, N, /) TW_BOTH bool            \
-  operator==(const V &a, const V &b) {                                                                                 \
+  TW_VECTOR_OPERATOR(V, T, N, +) TW_VECTOR_OPERATOR(V, T, N, -)                                                        \
+  TW_VECTOR_OPERATOR(V, T, N, *) TW_VECTOR_OPERATOR(V, T, N, /)                                                        \
+  TW_BOTH bool operator==(const V &a, const V &b) {                                                                    \
     for (int i = 0; i < N; i++)                                                                                        \
       if (a.data[i] != b.data[i]) return false;                                                                        \
     return true;                                                                                                       \
@@ -54,6 +55,7 @@ template <class To, class From> TW_BOTH To tw_any_bits(From from) {
     for (int i = 0; i < N; i++) r.data[i] = (T)-a.data[i];                                                             \
     return r;                                                                                                          \
   }
+/* clang-format on */
 #define TW_VECTOR_OPERATOR(V, T, N, OP)                                                                                \
   TW_BOTH V operator OP(const V &a, const V &b) {                                                                      \
     V r;                                                                                                               \
