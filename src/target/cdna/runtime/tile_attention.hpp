@@ -3,7 +3,8 @@
  *
  * With A = queries and B = keys a lane of `acc` holds for query l % 16 the keys 4 (l / 16) .. + 3 of each 16. Two such tiles,
  * as they are, are an operand of 32 keys in the order 4g .. 4g + 3, 16 + 4g .. 16 + 4g + 3 of lanes g = l / 16. Values are
- * read in the same order. */
+ * read in the same order. Products of side 32 likewise: query l % 32, keys 4 (l / 32) .. + 3 of each 8, two of which are an
+ * operand of 16 keys. */
 #pragma once
 #include "tile_mma.hpp"
 
