@@ -300,7 +300,8 @@ static void write_pinned(writer *w) {
   const tw_tile_loop loop = tw_tile_alike_loop(&w->g, &w->p);
   tw_text *t = &w->text;
   tw_text_add(t, "  const u32 copied = (u32)(__UINTPTR_TYPE__)as.at + (u32)group * 1024;\n");
-  for (char name = 'a'; name <= 'b'; name++) write_loop_operand(w, &loop, name);
+  write_loop_operand(w, &loop, 'a');
+  write_loop_operand(w, &loop, 'b');
   w->machine->loop(w->machine, &loop, t, NULL); /* the plan has asked whether it can */
 }
 
