@@ -22,21 +22,23 @@ static tw_problem problem_of(const tw_target *t, const char *op, const char *key
 }
 
 static tw_status improve(const char *target, const char *op, const char *keys, const char *source, size_t length,
-                         const tw_search_options *options, tw_search_result *out, tw_error *error) {
+                         const tw_search_options *options, tw_search_result *out, tw_improvement *how,
+                         tw_error *error) {
   const tw_target *t = tw_target_find(target);
   const tw_problem p = problem_of(t, op, keys);
-  return tw_improve(t, &p, source, length, options, true, out, NULL, error);
+  return tw_improve(t, &p, source, length, options, true, out, how, error);
 }
 
-static tw_status improve_square(const char *source, size_t length, tw_search_result *out, tw_error *error) {
+static tw_status improve_square(const char *source, size_t length, tw_search_result *out, tw_improvement *how,
+                                tw_error *error) {
   const tw_search_options options = {.size = sizeof options, .jobs = 1, .seed = 1};
-  return improve("gemmini-16x16-int8", "gemm", "m=16 n=16 k=16", source, length, &options, out, error);
+  return improve("gemmini-16x16-int8", "gemm", "m=16 n=16 k=16", source, length, &options, out, how, error);
 }
 
 static void refuses(const char *source, size_t length, const char *part) {
   tw_search_result out = {.size = sizeof out};
   tw_error error = {0};
-  assert_int_equal(improve_square(source, length, &out, &error), TW_FAILED);
+  assert_int_equal(improve_square(source, length, &out, NULL, &error), TW_FAILED);
   if (!strstr(error.text, part)) fail_msg("'%s' does not say '%s'", error.text, part);
   assert_null(out.source);
 }
@@ -72,8 +74,9 @@ static void a_huge_program_is_handled(void **state) {
   static const char source[] =
       HEAD PRODUCT "for (int i = 0; i < 500000; i++) config_ld(16 + i * 7919 % 64, 1.0f, 16, 1); fence(); }";
   tw_search_result out = {.size = sizeof out};
+  tw_improvement how = {.size = sizeof how};
   tw_error error = {0};
-  must(improve_square(source, sizeof source - 1, &out, &error), &error);
+  must(improve_square(source, sizeof source - 1, &out, &how, &error), &error);
   assert_true(out.schedule.n > 0 && how.after.cost * 100 < out.start.cost);
   tw_search_result_free(&out);
 }
@@ -115,7 +118,7 @@ static void memory_of_its_own_is_not_rewritten(void **state) {
                                     "mvout(&C[0][0], 32, 16, 16); fence(); }";
   tw_search_result out = {.size = sizeof out};
   tw_error error = {0};
-  must(improve_square(source, sizeof source - 1, &out, &error), &error);
+  must(improve_square(source, sizeof source - 1, &out, NULL, &error), &error);
   assert_int_equal(out.schedule.n, 0);
   tw_search_result_free(&out);
 }
@@ -130,6 +133,7 @@ static double gain(const char *target, const char *op, const char *keys) {
   const tw_search_options options = {.size = sizeof options, .jobs = 1, .seed = 1};
   char *source = NULL;
   tw_search_result out = {.size = sizeof out};
+  tw_improvement how = {.size = sizeof how};
   tw_error error = {0};
   must(tw_target_emit(t, &p, &nothing, &source, &error), &error);
   must(tw_improve(t, &p, source, strlen(source), &options, true, &out, &how, &error), &error);
@@ -180,6 +184,7 @@ static void improve_naive(const tw_search_options *options, tw_status expected) 
   for (size_t i = 0; i < n; i++) {
     if (strcmp(all[i].program, "p01_naive_same_bank.c") != 0) continue;
     tw_search_result out = {.size = sizeof out};
+    tw_improvement how = {.size = sizeof how};
     tw_error error = {0};
     const tw_target *t = tw_target_find("gemmini-16x16-int8");
     tw_status status = tw_improve(t, &all[i].problem, all[i].source, all[i].length, options, true, &out, &how, &error);
