@@ -3,6 +3,7 @@
 # waits and wait states, what nothing has written, alignment, barriers (docs/cdna.md#checks). A line of the list is
 # FILE MACHINE OP key=value...; files lie beside it. Exit status 1 if a kernel is wrong or anything is found.
 # TILEWRIGHT: the command, if it is not in the path.
+export COLUMNS=10000 # a finding is a line
 list=${1:?usage: check.sh LIST} failed=0
 here=$(dirname "$list")
 while read -r file machine problem; do

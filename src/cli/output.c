@@ -80,12 +80,11 @@ void cli_put_text(FILE *file, const char *text, size_t most) {
 size_t cli_width(void) {
   enum { USUAL = 80, LEAST = 40, MOST = 160 };
   struct winsize size;
-  int64_t width = 0;
-  const char *said = getenv("COLUMNS"); /* as everywhere: it counts before the terminal does */
-  if ((!said || !tw_parse_int(said, &width) || width <= 0) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-    width = size.ws_col;
-  if (width <= 0) return USUAL;
-  return width < LEAST ? LEAST : width > MOST ? MOST : (size_t)width;
+  int64_t said;
+  const char *columns = getenv("COLUMNS"); /* as everywhere: it counts before the terminal does, and as it is */
+  if (columns && tw_parse_int(columns, &said) && said > 0) return said < LEAST ? LEAST : (size_t)said;
+  const size_t width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : USUAL;
+  return width < LEAST ? LEAST : width > MOST ? MOST : width;
 }
 
 void cli_print_words(size_t first, size_t indent, const char *text) {
