@@ -203,8 +203,8 @@ static void ask(l2_cache *c, int i) {
   const bool end = (r->grant_first & (!r->granted)) | (r->answered & r->grant_last & r->release_acknowledged);
   uint64_t wants = end ? want(L2_WANT_END, 0) : 0;
   wants = answer ? want(L2_WANT_ANSWER, 0) : wants;
-  wants = r->missed & (!r->fetched) ? want(L2_WANT_FETCH, 0) : wants;
-  wants = (r->victim != 0) & (!r->released) ? want(L2_WANT_RELEASE, 0) : wants;
+  wants = (r->missed & (!r->fetched)) ? want(L2_WANT_FETCH, 0) : wants;
+  wants = ((r->victim != 0) & (!r->released)) ? want(L2_WANT_RELEASE, 0) : wants;
   c->want = (c->want & ~(want(0, i) | want(1, i) | want(2, i) | want(3, i))) | wants << i;
   const bool writes = r->writes_directory & r->grant_last & r->release_acknowledged;
   c->writes_directory = (c->writes_directory & ~bit) | (writes ? bit : 0);
@@ -581,7 +581,7 @@ static void respond(l2_cache *c, uint32_t outer, uint64_t cycle) {
   l2_response *r = &c->pending[c->pending_end % L2_PENDING];
   *r = c->answer[s3 >> L2_BEAT_ANSWER_SHIFT];
   r->ready = cycle + (unsigned)c->p.answer_latency;
-  c->answer_from = announced & (c->pending_first == c->pending_end) ? r->ready : c->answer_from;
+  c->answer_from = (announced & (c->pending_first == c->pending_end)) ? r->ready : c->answer_from;
   c->pending_end += announced;
   c->undelivered += leaves;
   s3 &= ~(leaves ? (l2_beat)L2_BEAT_LEAVES : 0);

@@ -433,7 +433,7 @@ static inline void gm_wake(gm_machine *m, enum gm_unit unit, uint64_t cycle) {
 /* The L2 has something to do in that cycle: it may do so a little later, as long as its answers are known in time, and the
  * room for a request that is waited for. */
 static inline void gm_wake_l2(gm_machine *m, uint64_t cycle) {
-  const unsigned late = m->ld.stalled | m->st.stalled ? 1 : (unsigned)m->l2.p.answer_latency - 1;
+  const unsigned late = (m->ld.stalled | m->st.stalled) ? 1 : (unsigned)m->l2.p.answer_latency - 1;
   gm_wake(m, GM_UNIT_L2, cycle == GM_NEVER ? GM_NEVER : cycle + late);
 }
 /* In this cycle, is what the client has behind the comparison translated? Updates its register: once a cycle. */
