@@ -10,8 +10,9 @@ const char *tw_version(void) { return TILEWRIGHT_VERSION; }
   ROW(tw_argument)                                                                                                     \
   ROW(tw_asked)                                                                                                        \
   ROW(tw_bench)                                                                                                        \
-  ROW(tw_bound) ROW(tw_buffer_use) ROW(tw_case) ROW(tw_counter) ROW(tw_coverage) ROW(tw_diagnosis) ROW(tw_effort)      \
-      ROW(tw_error) ROW(tw_explainer) ROW(tw_explanation) ROW(tw_exporter) ROW(tw_family) ROW(tw_field) ROW(tw_files)  \
+  ROW(tw_bound)                                                                                                        \
+  ROW(tw_buffer_use) ROW(tw_case) ROW(tw_counter) ROW(tw_coverage) ROW(tw_diagnosis) ROW(tw_effort) ROW(tw_error)      \
+      ROW(tw_explainer) ROW(tw_explanation) ROW(tw_exporter) ROW(tw_family) ROW(tw_field) ROW(tw_files)                \
           ROW(tw_finding) ROW(tw_format) ROW(tw_gemm_operands) ROW(tw_gemm_spec) ROW(tw_improvement)                   \
               ROW(tw_inspection) ROW(tw_key) ROW(tw_language) ROW(tw_launcher) ROW(tw_library) ROW(tw_magnitude)       \
                   ROW(tw_measurement) ROW(tw_memory_use) ROW(tw_menu) ROW(tw_menu_builder) ROW(tw_menu_item)           \

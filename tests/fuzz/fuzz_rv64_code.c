@@ -65,10 +65,9 @@ static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_ins
   (void)context, (void)is_instruction;
   return cycle + (line >> 6 & 31);
 }
-static void prefetch(void *context, uint64_t cycle, uint64_t line) { (void)context, (void)cycle, (void)line; }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static const rv64_ports ports = {.command = command, .refill = refill, .prefetch = prefetch};
+  static const rv64_ports ports = {.command = command, .refill = refill};
   static const rv64_options options = {
       .max_cycles = 50000, .icache_bytes = 256, .icache_ways = 2, .dcache_bytes = 256, .dcache_ways = 2};
   static image im;

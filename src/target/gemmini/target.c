@@ -155,7 +155,7 @@ tw_target gm_target_of(const gm_config *c) {
       .unit = "cycles",
       .traits = {.simulated = true,
                  .deterministic = true,
-                 .simulation_rate = 15e6, /* bench_gemmini_sim: 12 to 21 million cycles a second */
+                 .simulation_rate = 15e6, /* bench_gemmini_sim: 6 to 21 million cycles a second */
                  .error = c->error,
                  .error_of = c->error_of,
                  .language = "C",

@@ -103,13 +103,11 @@ static void print_literal(tw_text *t, const cdna_code *c, int width) {
     marked = marked || is_float_constant(v, half);
   } else if (begins(i->name, "v_dot2c_f32_bf16")) {
     marked = marked || is_float_constant(v, brain);
-  } else if (begins(i->name, "v_dot2c_i32_i16")) {
-    marked = marked || is_float_constant(v, single);
   } else if (begins(i->name, "v_cvt_f32_bf16")) {
     marked = is_small_integer((int16_t)v) || is_float_constant(v & 0xFFFF, brain);
   } else if (begins(i->name, "v_cvt_f16_u16") || begins(i->name, "v_cvt_f16_i16") || takes_short_integers(i)) {
     lower = !marked;
-  } else if (cdna_takes_halves(i) && !begins(i->name, "v_sat_pk")) {
+  } else if (cdna_takes_halves(i) && !begins(i->name, "v_sat_pk") && !begins(i->name, "v_dot2c_i32_i16")) {
     marked = is_small_integer((int16_t)v) || is_float_constant(v & 0xFFFF, half);
     lower = !marked;
   } else if (!begins(i->name, "v_sat_pk")) {

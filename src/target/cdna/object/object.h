@@ -67,7 +67,7 @@ tw_status cdna_object_kernel(const cdna_object *, const char *name, const cdna_k
 void cdna_object_place(const cdna_object *, uint64_t address, char *text, size_t size);
 
 /* Fields of the descriptor, unpacked. */
-static inline int cdna_kernel_sgprs(const cdna_kernel *k) { return (int)(k->rsrc2 >> 1 & 31); } /* user SGPRs */
+static inline int cdna_kernel_sgprs(const cdna_kernel *k) { return (int)(k->rsrc2 >> 1 & 31); }      /* user SGPRs */
 static inline int cdna_kernel_vgprs(const cdna_kernel *k) { return 8 * ((int)(k->rsrc1 & 63) + 1); } /* of both kinds */
 static inline int cdna_kernel_accum(const cdna_kernel *k) { return 4 * ((int)(k->rsrc3 & 63) + 1); }
 /* Its accumulation registers: what all of them, rounded up, leave, of the 256 that instructions can name. */
