@@ -210,6 +210,17 @@ static void sums_and_factors_in_parts_compile(void **state) {
   }
 }
 
+/* Where there is a compiler. */
+static void compiles_without_spills(const tw_problem *p, const char *source) {
+  cuda_kernel kernel;
+  tw_error error;
+  if (cuda_need_compiler(&error) != TW_OK) return;
+  if (cuda_build(config, p, source, strlen(source), false, &kernel, &error) != TW_OK)
+    fail_msg("%s\n%s", error.text, source);
+  assert_int_equal(kernel.resources[0].spill_stores + kernel.resources[0].spill_loads, 0);
+  cuda_kernel_free(&kernel);
+}
+
 /* Products of few rows: the launch is the plan's, and nothing is spilled. */
 static void kernels_of_few_rows_compile(void **state) {
   static const struct {
@@ -228,7 +239,6 @@ static void kernels_of_few_rows_compile(void **state) {
     const tw_schedule s = schedule_of(cases[i].schedule);
     tw_tile_few_plan plan;
     tw_launch l;
-    cuda_kernel kernel;
     char *source;
     if (tw_tile_emit(&tw_tile_few, &machine, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
     tw_scope scope = {0};
@@ -242,12 +252,7 @@ static void kernels_of_few_rows_compile(void **state) {
     assert_int_equal(l.map[0].box[0] * l.map[0].box[1] * plan.k / 64, plan.few * plan.k);
     assert_int_equal(l.map[1].box[0], cases[i].box);
     assert_int_equal(l.map[1].box[1], plan.n);
-    if (cuda_need_compiler(&error) == TW_OK) {
-      if (cuda_build(config, &p, source, strlen(source), false, &kernel, &error) != TW_OK)
-        fail_msg("%s\n%s", error.text, source);
-      assert_int_equal(kernel.resources[0].spill_stores + kernel.resources[0].spill_loads, 0);
-      cuda_kernel_free(&kernel);
-    }
+    compiles_without_spills(&p, source);
     free(source);
   }
 }
@@ -268,7 +273,6 @@ static void kernels_of_streams_compile(void **state) {
     const tw_schedule s = schedule_of(cases[i].schedule);
     tw_tile_stream_plan plan;
     tw_launch l;
-    cuda_kernel kernel;
     char *source;
     if (tw_tile_emit(&tw_tile_stream, &machine, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
     assert_int_equal(cuda_launch_of(config, &p, source, strlen(source), &l, &error), TW_OK);
@@ -278,12 +282,7 @@ static void kernels_of_streams_compile(void **state) {
     assert_int_equal(l.kernel[0].block[0], plan.threads);
     assert_int_equal(l.kernel[0].grid[0], (tw_problem_int(&p, "n") + plan.n - 1) / plan.n * plan.split);
     assert_true(l.kernel[0].overlaps && l.kernel[0].clustered == (plan.split > 1));
-    if (cuda_need_compiler(&error) == TW_OK) {
-      if (cuda_build(config, &p, source, strlen(source), false, &kernel, &error) != TW_OK)
-        fail_msg("%s\n%s", error.text, source);
-      assert_int_equal(kernel.resources[0].spill_stores + kernel.resources[0].spill_loads, 0);
-      cuda_kernel_free(&kernel);
-    }
+    compiles_without_spills(&p, source);
     free(source);
   }
 }

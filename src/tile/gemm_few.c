@@ -146,16 +146,8 @@ static const tw_verb verbs[] = {
                   TW_NUMBER("rows", PLAN, rows, 16, 64), TW_NUMBER("warps", PLAN, warps, 1, 16)},
      .first = begin},
     TW_TILE_STAGES(PLAN, 2, STAGES_MAX, needs_few),
-    {.name = "blocks",
-     .usage = "blocks 2",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, blocks, 1, 8)},
-     .then = needs_few},
-    {.name = "split",
-     .usage = "split 4",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, split, 1, 16)},
-     .then = needs_few},
+    TW_TILE_BLOCKS(PLAN, needs_few),
+    TW_TILE_SPLIT(PLAN, "split 4", needs_few),
 };
 static const tw_language language = {"gemm of few rows", sizeof verbs / sizeof *verbs, verbs};
 

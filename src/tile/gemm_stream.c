@@ -105,16 +105,8 @@ static const tw_verb verbs[] = {
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, ahead, 1, AHEAD_MAX)},
      .then = needs_stream},
-    {.name = "blocks",
-     .usage = "blocks 2",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, blocks, 1, 8)},
-     .then = needs_stream},
-    {.name = "split",
-     .usage = "split 2",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, split, 1, 16)},
-     .then = needs_stream},
+    TW_TILE_BLOCKS(PLAN, needs_stream),
+    TW_TILE_SPLIT(PLAN, "split 2", needs_stream),
 };
 static const tw_language language = {"gemm of streamed weights", sizeof verbs / sizeof *verbs, verbs};
 

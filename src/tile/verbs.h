@@ -11,6 +11,15 @@
     .then = (then_)                                                                                                    \
   }
 
+/* Blocks of a processor at once, in the plan's `blocks`; blocks that share k, in its `split`. */
+#define TW_TILE_BLOCKS(plan, then_)                                                                                    \
+  {                                                                                                                    \
+    .name = "blocks", .usage = "blocks 2", .needs = 1, .argument = {TW_NUMBER("", plan, blocks, 1, 8)},                \
+    .then = (then_)                                                                                                    \
+  }
+#define TW_TILE_SPLIT(plan, usage_, then_)                                                                             \
+  { .name = "split", .usage = (usage_), .needs = 1, .argument = {TW_NUMBER("", plan, split, 1, 16)}, .then = (then_) }
+
 /* Registers of a thread, in the plan's `registers_copy` and `registers_multiply`. */
 #define TW_TILE_REGISTERS(plan, then_)                                                                                 \
   {                                                                                                                    \
