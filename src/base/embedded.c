@@ -13,3 +13,8 @@ const tw_embedded *tw_embedded_find(const char *name) {
   }
   return NULL;
 }
+
+const char *tw_embedded_below(const tw_embedded *e, const char *folder) {
+  const size_t length = strlen(folder);
+  return strncmp(e->name, folder, length) == 0 ? e->name + length : NULL;
+}

@@ -5,13 +5,50 @@
 
 #include "export/export.h"
 
-void tw_export_lines(tw_text *t, const char *data, size_t size) {
+enum { HEADERS_MAX = 16 };
+
+typedef struct expansion {
+  tw_text *text;
+  tw_export_header *name_of;
+  const tw_embedded *seen[HEADERS_MAX];
+  size_t n;
+} expansion;
+
+/* The header that a line includes; NULL: it includes none of ours. */
+static const tw_embedded *included(const expansion *x, const char *line, size_t length) {
+  static const char word[] = "#include \"";
+  const size_t begin = strlen(word);
+  const char *end = length > begin ? memchr(line + begin, '"', length - begin) : NULL;
+  const tw_embedded *e;
+  if (!end || strncmp(line, word, begin) != 0) return NULL;
+  for (size_t i = 0; (e = tw_embedded_at(i)); i++) {
+    const char *name = x->name_of(e);
+    if (name && strlen(name) == (size_t)(end - line) - begin && strncmp(name, line + begin, strlen(name)) == 0)
+      return e;
+  }
+  return NULL;
+}
+
+static bool is_first(expansion *x, const tw_embedded *e) {
+  for (size_t i = 0; i < x->n; i++)
+    if (x->seen[i] == e) return false;
+  if (x->n < HEADERS_MAX) x->seen[x->n++] = e;
+  return true;
+}
+
+static void expand(expansion *x, const char *data, size_t size) {
   for (const char *at = data, *end = data + size; at < end;) {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
     const size_t n = (size_t)((newline ? newline + 1 : end) - at);
-    if (strncmp(at, "#include \"tile", 14) != 0 && strncmp(at, "#pragma once", 12) != 0) tw_text_add_bytes(t, at, n);
+    const tw_embedded *header = included(x, at, n);
+    if (header && is_first(x, header)) expand(x, (const char *)header->data, header->size);
+    if (!header && strncmp(at, "#pragma once", 12) != 0) tw_text_add_bytes(x->text, at, n);
     at += n;
   }
+}
+
+void tw_export_source(tw_text *t, const char *source, tw_export_header *name_of) {
+  expand(&(expansion){.text = t, .name_of = name_of}, source, strlen(source));
 }
 
 void tw_export_lets(tw_text *t, const tw_launch *l) {

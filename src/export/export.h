@@ -10,6 +10,7 @@
 #ifndef TW_EXPORT_EXPORT_H
 #define TW_EXPORT_EXPORT_H
 
+#include "base/embedded.h"
 #include "base/strings.h"
 #include "launch/launch.h"
 #include "tilewright/target.h"
@@ -53,8 +54,10 @@ tw_status tw_export_add_operands(tw_files *, tw_export *, tw_error *);
 
 /* ---- for GPUs: device.c ---- */
 
-/* A source without includes of the vocabulary's own headers ("tile...") and without what says that it is read once. */
-void tw_export_lines(tw_text *, const char *data, size_t size);
+/* The name by which kernels include a file of the library; NULL: they don't. */
+typedef const char *tw_export_header(const tw_embedded *);
+/* A source with these headers in place of the lines that include them, each once. */
+void tw_export_source(tw_text *, const char *source, tw_export_header *);
 /* The numbers that a launch header names, as constants. */
 void tw_export_lets(tw_text *, const tw_launch *);
 /* `struct tilewright_operands` of pointers by name, and `tilewright_workspace`. */

@@ -23,6 +23,10 @@ typedef struct tw_tile_access {
 
 enum { TW_TILE_SWIZZLE = 96 };
 
+/* Where the words that all machines share lie among the files in the library (base/embedded.h); a machine's headers include
+ * them as files beside them. */
+#define TW_TILE_RUNTIME "tile/runtime/"
+
 typedef struct tw_tile_machine {
   const char *header;   /* what a kernel includes: "tile.cuh" */
   int processors;       /* multiprocessors, compute units */

@@ -9,24 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/embedded.h"
 #include "base/json.h"
 #include "export/export.h"
 #include "target/cdna/machine.h"
 #include "target/cdna/toolchain.h"
 
 static void device_code(tw_text *t, const tw_export *e, const tw_launch *l, const char *processor, const char *source) {
-  static const char *const headers[] = {"tile.h",       "tile_core.hpp", "tile_rows.hpp",
-                                        "tile_mma.hpp", "tile_mx.hpp",   "tile_attention.hpp"};
   tw_text_add(t, "// %s on %s, made by tilewright\n", e->problem, processor);
-  for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
-    char name[64];
-    snprintf(name, sizeof name, "cdna/runtime/%s", headers[i]);
-    const tw_embedded *file = tw_embedded_find(name);
-    if (file) tw_export_lines(t, (const char *)file->data, file->size);
-  }
   tw_export_lets(t, l);
-  tw_export_lines(t, source, strlen(source));
+  tw_export_source(t, source, cdna_header);
 }
 
 static void host_code(tw_text *t, const tw_export *e, const tw_launch *l, const char *processor) {

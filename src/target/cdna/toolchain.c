@@ -13,6 +13,7 @@
 #include "base/embedded.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "tile/machine.h"
 #include "toolchain/toolchain.h"
 
 #define CACHE "cdna"
@@ -37,7 +38,6 @@ static bool is_assembly(const char *source) {
 }
 
 /* A kernel of tiles: C++, with the vocabulary's headers beside it; beside C there is tile.h. */
-#define RUNTIME "cdna/runtime/"
 static bool is_tiles(const char *source) { return strstr(source, "#include \"tile.hpp\"") != NULL; }
 
 /* OpenCL C and HIP C++ say so by their words for a kernel. */
@@ -68,12 +68,15 @@ static const char *folder_of(language l) { return l == HIP ? "hip/" : l == OPENC
 
 /* The name that the file has for a source in that language; NULL: it is no file for it. */
 static const char *header_name(const tw_embedded *e, language l) {
-  const char *folder = folder_of(l), *name = e->name + strlen(RUNTIME);
-  if (l == ASSEMBLY || strncmp(e->name, RUNTIME, strlen(RUNTIME)) != 0) return NULL;
+  const char *folder = folder_of(l), *name = tw_embedded_below(e, "cdna/runtime/");
+  if (l == TILES && !name) return tw_embedded_below(e, TW_TILE_RUNTIME);
+  if (l == ASSEMBLY || !name) return NULL;
   if (l == C) return strcmp(name, "tile.h") == 0 ? name : NULL;
   if (strncmp(name, folder, strlen(folder)) != 0) return NULL;
   return strchr(name + strlen(folder), '/') ? NULL : name;
 }
+
+const char *cdna_header(const tw_embedded *e) { return header_name(e, TILES); }
 
 static tw_status write_headers(const char *directory, language l, tw_error *error) {
   tw_status status = TW_OK;

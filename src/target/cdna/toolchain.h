@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "base/embedded.h"
 #include "launch/launch.h"
 #include "target/cdna/arch.h"
 #include "tilewright/status.h"
@@ -18,6 +19,9 @@ tw_status cdna_toolchain_find(tw_error *);
 /* A folder of the user's own headers, for all sources that are compiled from now on: the compiler may read it (-I), and what
  * it makes of them is not kept. TW_USAGE if it is no folder that can be read. */
 tw_status cdna_include(const char *folder, tw_error *);
+
+/* The name by which kernels of tiles include a file of the library; NULL: it is no header for them. */
+const char *cdna_header(const tw_embedded *);
 
 /* The compiler runs confined; where the system cannot do that, only if the source is to be trusted. `launch` gives
  * macros (its lets) and may be NULL. The bytes of the code object are malloc'ed. TW_FAILED with the

@@ -15,9 +15,10 @@
 #include "base/hash.h"
 #include "base/strings.h"
 #include "target/cuda/device.h"
+#include "tile/machine.h"
 #include "toolchain/toolchain.h"
 
-static const char KIND[] = "cuda-cubins", RUNTIME[] = "cuda/runtime/";
+static const char KIND[] = "cuda-cubins";
 static const double COMPILE_SECONDS = 180;
 enum { OUTPUT_LIMIT = 64 << 20, LOG_LIMIT = 1 << 20, OPTIONS_MAX = 90, OPTION = 480 };
 
@@ -51,6 +52,11 @@ static void make_options(const cuda_config *c, options *o) {
   if (here->include[0]) add(o, "-I%s", here->include);
 }
 
+const char *cuda_header(const tw_embedded *e) {
+  const char *own = tw_embedded_below(e, "cuda/runtime/");
+  return own ? own : tw_embedded_below(e, TW_TILE_RUNTIME);
+}
+
 static void key_of(const cuda_config *c, const options *o, const char *source, size_t length, char key[TW_HASH_TEXT]) {
   tw_hash h;
   const tw_embedded *e;
@@ -59,7 +65,7 @@ static void key_of(const cuda_config *c, const options *o, const char *source, s
   tw_hash_add_string(&h, c->architecture);
   for (size_t i = 0; i < o->n; i++) tw_hash_add_string(&h, o->text[i]);
   for (size_t i = 0; (e = tw_embedded_at(i)); i++)
-    if (strncmp(e->name, RUNTIME, strlen(RUNTIME)) == 0) tw_hash_add(&h, e->data, e->size);
+    if (cuda_header(e)) tw_hash_add(&h, e->data, e->size);
   tw_hash_add(&h, source, length);
   tw_hash_finish_text(&h, key);
 }
@@ -84,8 +90,7 @@ static tw_status write_headers(const char *directory, tw_error *error) {
   tw_status status = TW_OK;
   const tw_embedded *e;
   for (size_t i = 0; status == TW_OK && (e = tw_embedded_at(i)); i++)
-    if (strncmp(e->name, RUNTIME, strlen(RUNTIME)) == 0)
-      status = tw_tool_write(directory, e->name + strlen(RUNTIME), e->data, e->size, error);
+    if (cuda_header(e)) status = tw_tool_write(directory, cuda_header(e), e->data, e->size, error);
   return status;
 }
 

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "base/embedded.h"
 #include "launch/launch.h"
 #include "target/cuda/config.h"
 #include "target/cuda/resources.h"
@@ -28,6 +29,9 @@ tw_status cuda_launch_of(const cuda_config *, const tw_problem *, const char *so
  * malloc'ed. */
 tw_status cuda_compile(const cuda_config *, const char *source, size_t length, bool trust, char **entry,
                        const char **cubin, size_t *bytes, tw_error *);
+
+/* The name by which kernels include a file of the library; NULL: it is no header for them. */
+const char *cuda_header(const tw_embedded *);
 
 /* Each limit that a launch exceeds on the machine, with the number: TW_FAILED. */
 tw_status cuda_launch_check(const cuda_config *, const tw_launch *, tw_error *);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/embedded.h"
 #include "export/export.h"
 #include "target/cuda/build.h"
 #include "target/cuda/measure.h"
@@ -18,16 +17,6 @@ typedef struct writer {
   const tw_launch *launch;
   tw_text text;
 } writer;
-
-static void write_vocabulary(tw_text *t) {
-  static const char *const headers[] = {"cuda/runtime/tile_core.cuh", "cuda/runtime/tile_few.cuh",
-                                        "cuda/runtime/tile_mma.cuh", "cuda/runtime/tile_rows.cuh",
-                                        "cuda/runtime/tile_stream.cuh"};
-  for (size_t h = 0; h < sizeof headers / sizeof *headers; h++) {
-    const tw_embedded *e = tw_embedded_find(headers[h]);
-    if (e) tw_export_lines(t, (const char *)e->data, e->size);
-  }
-}
 
 static void write_numbers(tw_text *t, const char *name, const int64_t *x, int n) {
   tw_text_add(t, "%s{", name);
@@ -127,8 +116,7 @@ static void write_launch(writer *w, const cuda_config *c, const char *source) {
               "To try it: test.cu.\n#include <cuda.h>\n#include <cuda_runtime.h>\n\n",
               w->e->problem, c->name);
   tw_export_lets(t, w->launch);
-  write_vocabulary(t);
-  tw_export_lines(t, source, strlen(source));
+  tw_export_source(t, source, cuda_header);
   write_start(w);
 }
 

@@ -19,20 +19,14 @@
 #define TW_INLINE __attribute__((always_inline))
 
 namespace tw {
+constexpr TW_FN int min(int a, int b) { return a < b ? a : b; }
+constexpr TW_FN int max(int a, int b) { return a > b ? a : b; }
+TW_FN float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); }
+}  // namespace tw
 
-using u8 = unsigned char;
-using u16 = unsigned short;
-using u32 = unsigned int;
-using u64 = unsigned long long;
-using i8 = signed char;
-using i16 = short;
-using i32 = int;
-using i64 = long long;
+#include "tile_values.h"
 
-struct bf16 { u16 bits; };
-struct f16 { u16 bits; };
-struct e4m3 { u8 bits; };
-struct e5m2 { u8 bits; };
+namespace tw {
 
 typedef u32 u32x2 __attribute__((ext_vector_type(2)));
 typedef u32 u32x4 __attribute__((ext_vector_type(4)));
@@ -47,93 +41,33 @@ template <class A> struct same_type<A, A> { static constexpr bool value = true; 
 /* ---- values ---- */
 
 TW_FN u32 bits_of(float x) { return __builtin_bit_cast(u32, x); }
-TW_FN u32 bits_of(i32 x) { return (u32)x; }
 TW_FN float float_of(u32 x) { return __builtin_bit_cast(float, x); }
-constexpr TW_FN int min(int a, int b) { return a < b ? a : b; }
-constexpr TW_FN int max(int a, int b) { return a > b ? a : b; }
-TW_FN float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); }
 
-/* Two values as two elements of Type, the first below, in a word of their size; floats to nearest, ties to even. */
-template <class Type> struct packed;
-template <> struct packed<bf16> {
-  static TW_FN u32 of(float low, float high) {
-    return __builtin_bit_cast(u32, __builtin_convertvector((f32x2){low, high}, bf16x2));
-  }
-};
-template <> struct packed<f16> {
-  static TW_FN u32 of(float low, float high) {
-    return __builtin_bit_cast(u32, __builtin_convertvector((f32x2){low, high}, f16x2));
-  }
-};
-template <> struct packed<float> {
-  static TW_FN u64 of(float low, float high) { return (u64)bits_of(low) | (u64)bits_of(high) << 32; }
-};
-template <> struct packed<i32> {
-  static TW_FN u64 of(i32 low, i32 high) { return (u64)bits_of(low) | (u64)bits_of(high) << 32; }
-};
-template <> struct packed<i16> {
-  static TW_FN u32 of(i32 low, i32 high) { return ((u32)low & 0xffffu) | (u32)high << 16; }
-};
-template <> struct packed<i8> {
-  static TW_FN u16 of(i32 low, i32 high) { return (u16)(((u32)low & 0xffu) | ((u32)high & 0xffu) << 8); }
-};
-
-/* One element as a number, and back. */
-TW_FN float number(float x) { return x; }
-TW_FN float number(bf16 x) { return float_of((u32)x.bits << 16); }
+TW_FN u32 packed_bf16(float low, float high) {
+  return __builtin_bit_cast(u32, __builtin_convertvector((f32x2){low, high}, bf16x2));
+}
+TW_FN u32 packed_f16(float low, float high) {
+  return __builtin_bit_cast(u32, __builtin_convertvector((f32x2){low, high}, f16x2));
+}
 TW_FN float number(f16 x) { return (float)__builtin_bit_cast(_Float16, x.bits); }
-TW_FN i32 number(i32 x) { return x; }
-TW_FN i32 number(i16 x) { return x; }
-TW_FN i32 number(i8 x) { return x; }
-TW_FN void set(float &to, float x) { to = x; }
-TW_FN void set(bf16 &to, float x) { to.bits = (u16)packed<bf16>::of(x, 0.f); }
-TW_FN void set(f16 &to, float x) { to.bits = (u16)packed<f16>::of(x, 0.f); }
-TW_FN void set(i32 &to, i32 x) { to = x; }
-TW_FN void set(i16 &to, i32 x) { to = (i16)x; }
-TW_FN void set(i8 &to, i32 x) { to = (i8)x; }
-
-/* The two 16-bit elements of a word. */
-template <class Type> TW_FN float low(u32 x) { return number(Type{(u16)x}); }
-template <class Type> TW_FN float high(u32 x) { return number(Type{(u16)(x >> 16)}); }
-
-TW_FN float infinity() { return float_of(0x7f800000u); }
-/* 2^x, x may be -infinity; relative error about 2^-22. */
 TW_FN float exp2_fast(float x) { return __builtin_amdgcn_exp2f(x); }
 TW_FN float log2_fast(float x) { return __builtin_amdgcn_logf(x); }
 TW_FN float rsqrt_fast(float x) { return __builtin_amdgcn_rsqf(x); }
 
 /* erf to 1.5e-7: M. Abramowitz, I. Stegun, Handbook of Mathematical Functions, 7.1.26. */
-TW_FN float erf_fast(float x) {
+TW_FN float erf_of(float x) {
   const float a = __builtin_fabsf(x), t = 1.f / (1.f + 0.3275911f * a);
   const float p = t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
   return __builtin_copysignf(1.f - p * exp2_fast(-a * a * 1.44269504f), x);
 }
-TW_FN float tanh_fast(float x) { return 1.f - 2.f / (1.f + exp2_fast(2.88539008f * x)); }
-TW_FN float gelu_erf(float x) { return 0.5f * x * (1.f + erf_fast(x * 0.707106781f)); }
-TW_FN float gelu_tanh(float x) { return 0.5f * x * (1.f + tanh_fast(0.797884561f * (x + 0.044715f * x * x * x))); }
+TW_FN float tanh_of(float x) { return 1.f - 2.f / (1.f + exp2_fast(2.88539008f * x)); }
 
-/* Results as they are, for `put`. */
-struct as_is {
-  template <class Value> TW_FN Value operator()(Value v, int, int) const { return v; }
-};
-
-/* round(x), ties to even, within low..high. */
 TW_FN i32 round_within(float x, i32 low, i32 high) {
   const float r = __builtin_rintf(x);
   return r >= (float)high ? high : r > (float)low ? (i32)r : low;
 }
 
-/* How values of a row become one. */
-struct sum_of {
-  static TW_FN float of(float a, float b) { return a + b; }
-};
-struct max_of {
-  static TW_FN float of(float a, float b) { return __builtin_fmaxf(a, b); }
-};
-
 /* ---- 16 bytes of global memory ---- */
-
-struct alignas(16) vec16 { u32 word[4]; };
 
 TW_FN vec16 vec16_of(u32x4 v) { return __builtin_bit_cast(vec16, v); }
 TW_FN u32x4 words_of(vec16 v) { return __builtin_bit_cast(u32x4, v); }
@@ -447,9 +381,6 @@ TW_FN void copy_by_groups(Tile to, const Type *from, i64 below, i64 right, int r
 
 /* ---- which tile ---- */
 
-struct place {
-  int row, col;
-};
 /* Blocks go to `chips` chiplets in turn: numbered anew so that each has one range of them. */
 template <int chips> TW_FN int range_of_chip(int t, int blocks) {
   const int chip = t % chips;

@@ -11,105 +11,44 @@
  * 128 bytes: chunk ^= row % 8). Template parameters are words with small letters in them: a kernel's `let`s are macros. */
 #pragma once
 
-namespace tw {
-
-using u8 = unsigned char;
-using u16 = unsigned short;
-using u32 = unsigned int;
-using u64 = unsigned long long;
-using i8 = signed char;
-using i16 = short;
-using i32 = int;
-using i64 = long long;
-
 #define TW_FN __device__ __forceinline__
 /* A kernel, its threads, and how many of its blocks a multiprocessor shall hold; a tensor as its parameter. */
 #define TW_KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 #define TW_TENSOR const __grid_constant__ tw::tensor
 
-struct bf16 { u16 bits; };
-struct f16 { u16 bits; };
-struct e4m3 { u8 bits; };
-struct e5m2 { u8 bits; };
-struct tf32 { u32 bits; };
+#include "tile_values.h"
+
+namespace tw {
 
 /* ---- values ---- */
 
 TW_FN u32 bits_of(float x) { return __float_as_uint(x); }
-TW_FN u32 bits_of(i32 x) { return (u32)x; }
 TW_FN float float_of(u32 x) { return __uint_as_float(x); }
 
-/* Two values as two elements of Type, the first below, in a word of their size; floats to nearest, ties to even. */
-template <class Type> struct packed;
-template <> struct packed<bf16> {
-  static TW_FN u32 of(float low, float high) {
-    u32 r;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
-    return r;
-  }
-};
-template <> struct packed<f16> {
-  static TW_FN u32 of(float low, float high) {
-    u32 r;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
-    return r;
-  }
-};
-template <> struct packed<float> {
-  static TW_FN u64 of(float low, float high) { return (u64)bits_of(low) | (u64)bits_of(high) << 32; }
-};
-template <> struct packed<i32> {
-  static TW_FN u64 of(i32 low, i32 high) { return (u64)bits_of(low) | (u64)bits_of(high) << 32; }
-};
-template <> struct packed<i16> {
-  static TW_FN u32 of(i32 low, i32 high) { return ((u32)low & 0xffffu) | (u32)high << 16; }
-};
-template <> struct packed<i8> {
-  static TW_FN u16 of(i32 low, i32 high) { return (u16)(((u32)low & 0xffu) | ((u32)high & 0xffu) << 8); }
-};
-
-/* One element as a number, and back. */
-TW_FN float number(float x) { return x; }
-TW_FN float number(bf16 x) { return float_of((u32)x.bits << 16); }
+TW_FN u32 packed_bf16(float low, float high) {
+  u32 r;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+  return r;
+}
+TW_FN u32 packed_f16(float low, float high) {
+  u32 r;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+  return r;
+}
 TW_FN float number(f16 x) {
   float r;
   asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x.bits));
   return r;
 }
-TW_FN i32 number(i32 x) { return x; }
-TW_FN i32 number(i16 x) { return x; }
-TW_FN i32 number(i8 x) { return x; }
-TW_FN i32 number(u8 x) { return x; }
-TW_FN void set(float &to, float x) { to = x; }
-TW_FN void set(bf16 &to, float x) { to.bits = (u16)packed<bf16>::of(x, 0.f); }
-TW_FN void set(f16 &to, float x) { to.bits = (u16)packed<f16>::of(x, 0.f); }
-TW_FN void set(i32 &to, i32 x) { to = x; }
-TW_FN void set(i16 &to, i32 x) { to = (i16)x; }
-TW_FN void set(i8 &to, i32 x) { to = (i8)x; }
+TW_FN float erf_of(float x) { return erff(x); }
+TW_FN float tanh_of(float x) { return tanhf(x); }
 
-/* The two 16-bit elements of a word. */
-template <class Type> TW_FN float low(u32 x) { return number(Type{(u16)x}); }
-template <class Type> TW_FN float high(u32 x) { return number(Type{(u16)(x >> 16)}); }
-template <> TW_FN float high<bf16>(u32 x) { return float_of(x & 0xffff0000u); }
-
-TW_FN float gelu_erf(float x) { return 0.5f * x * (1.f + erff(x * 0.707106781f)); }
-TW_FN float gelu_tanh(float x) { return 0.5f * x * (1.f + tanhf(0.797884561f * (x + 0.044715f * x * x * x))); }
-
-/* Results as they are, for `lay` and `put`. */
-struct as_is {
-  template <class Value> TW_FN Value operator()(Value v, int, int) const { return v; }
-};
-
-/* round(x), ties to even, within low..high. */
 TW_FN i32 round_within(float x, i32 low, i32 high) {
   i32 r;
   asm("cvt.rni.s32.f32 %0, %1;" : "=r"(r) : "f"(x));
   return min(max(r, low), high);
 }
 
-TW_FN float infinity() { return float_of(0x7f800000u); }
-
-/* 2^x, x may be -infinity; relative error about 2^-22. */
 TW_FN float exp2_fast(float x) {
   float r;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
@@ -126,17 +65,7 @@ TW_FN float rsqrt_fast(float x) {
   return r;
 }
 
-/* How values of a row become one. */
-struct sum_of {
-  static TW_FN float of(float a, float b) { return a + b; }
-};
-struct max_of {
-  static TW_FN float of(float a, float b) { return fmaxf(a, b); }
-};
-
 /* ---- 16 bytes of global memory, for code that works on rows ---- */
-
-struct alignas(16) vec16 { u32 word[4]; };
 
 TW_FN vec16 load16(const void *p) {
   vec16 v;
@@ -343,9 +272,6 @@ template <int Stages> struct ring {
 
 /* Which tile of `rows` x `cols` of them is the t-th: bands of `band` rows of tiles, column by column in a band; where
  * band < 0, bands of -band columns, row by row. Tiles in work at the same time so share what they read. */
-struct place {
-  int row, col;
-};
 template <int band> TW_FN place place_of(int t, int rows, int cols) {
   constexpr int width = band > 0 ? band : -band;
   const int across = band > 0 ? cols : rows, along = band > 0 ? rows : cols;
