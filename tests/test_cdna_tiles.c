@@ -109,6 +109,9 @@ static void pinned_loops_keep_the_rules(void **state) {
       {"cdna4", "gemm m=120 n=136 k=528 b_transposed=1 a=e4m3 b=e5m2",
        "tile m=128 n=128 k=128;groups m=1 n=4;stages 2;split 2;pinned"},
       {"cdna4", "gemm m=128 n=128 k=64 b_transposed=1 a=i8", "tile m=128 n=128 k=128;product 32;stages 4;pinned"},
+      {"cdna4", "gemm m=120 n=136 k=300 a=mxfp4 b=mxfp4 b_transposed=1", "tile m=128 n=256;pinned;split 2"},
+      {"cdna4", "gemm m=130 n=100 k=264 a=bf16 b=mxfp8 quantize=mxfp8 rule=up bias=row",
+       "tile m=256 n=256;pinned;product 32"},
   };
   static const char *const left_out[] = {"s_barrier", "s_waitcnt vmcnt", "s_waitcnt lgkmcnt"};
   (void)state;
@@ -157,10 +160,9 @@ static void block_scaled_gemms_are_right(void **state) {
   static const sample all[] = {
       {"cdna4", "gemm m=4 n=96 k=512 a=bf16 b=mxfp4 quantize=mxfp4 rule=even b_transposed=1", ""},
       {"cdna4", "gemm m=37 n=70 k=712 a=bf16 b=mxfp6 quantize=mxfp6 rule=up c=f32 bias=row relu=1",
-       "tile m=32 n=128;groups 4;ahead 2;order window=2 chunk=1"},
+       "tile m=32 n=128;groups 4;ahead 3;order window=2 chunk=1"},
       {"cdna4", "gemm m=17 n=70 k=520 a=f16 b=mxfp4 quantize=mxfp8 rule=ceil c=f32", "tile m=16 n=32;split 2"},
       {"cdna4", "gemm m=17 n=64 k=516 a=mxfp6 b=mxfp8 b_transposed=1", "tile m=64 n=64;groups 2;ahead 2"},
-      {"cdna4", "gemm m=64 n=64 k=768 a=bf16 b=mxfp4 quantize=mxfp4 b_transposed=1", "tile m=64 n=64;groups 2;ahead 3"},
   };
   (void)state;
   EXPECT_RIGHT(all);
@@ -289,6 +291,8 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=64 n=64 k=64;stages 2;pinned"}, "too few"},
       {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=128 n=128 k=64;stages 2;pinned;ahead"}, "of its own"},
       {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp6", ""}, "with quantize="},
+      {{"cdna4", "gemm m=512 n=512 k=512 a=mxfp6 b=mxfp4", "tile m=128 n=128;pinned"}, "both operands as mxfp4"},
+      {{"cdna4", "gemm m=512 n=512 k=512 a=mxfp4 b=mxfp4", "tile m=64 n=128;pinned"}, "multiples of 128 rows"},
       {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 quantize=mxfp4", "ahead 3"}, "k has fewer steps"},
   };
   (void)state;

@@ -269,12 +269,11 @@ static void write_ahead(writer *w) {
 
 /* ---- the machine's own loop ---- */
 
-/* What the loop is told of an operand, by the names of loop.h. */
-static void write_loop_operand(writer *w, const tw_tile_loop *loop, char name) {
-  const bool is_across = across(w, name), split = w->p.split > 1;
-  const int pieces = tw_tile_loop_pieces(loop, name == 'b', w->machine->group_threads);
+void tw_tile_loop_operand_write(const tw_tile_machine *machine, const tw_tile_loop *loop, char name, bool split,
+                                tw_text *t) {
+  const bool is_across = loop->operand[name == 'b'].across;
+  const int pieces = tw_tile_loop_pieces(loop, name == 'b', machine->group_threads);
   const char *begin = split ? "begin * BK" : "0", *last = split ? "(begin + steps - 1) * BK" : "(steps - 1) * BK";
-  tw_text *t = &w->text;
   tw_text_add(t, "  u32x4 %c_matrix = from_%c.words(%s);\n", name, name, begin);
   if (is_across) {
     tw_text_add(t,
@@ -287,7 +286,7 @@ static void write_loop_operand(writer *w, const tw_tile_loop *loop, char name) {
     tw_text_add(t, "  static_assert(decltype(from_%c)::regular, \"its copies lie alike\");\n", name);
     tw_text_add(t, "  const u32 %c_lane[] = {from_%c.offset[0]}, %c_down = from_%c.down_each();\n", name, name, name,
                 name);
-    if (w->p.tail) tw_text_add(t, "  const u32 %c_past = from_%c.past(%s);\n", name, name, last);
+    if (loop->tail) tw_text_add(t, "  const u32 %c_past = from_%c.past(%s);\n", name, name, last);
   }
   tw_text_add(t, "  const u32 %c_read[] = {", name);
   for (int i = 0; i < pieces; i++)
@@ -300,8 +299,8 @@ static void write_pinned(writer *w) {
   const tw_tile_loop loop = tw_tile_alike_loop(&w->g, &w->p);
   tw_text *t = &w->text;
   tw_text_add(t, "  const u32 copied = (u32)(__UINTPTR_TYPE__)as.at + (u32)group * 1024;\n");
-  write_loop_operand(w, &loop, 'a');
-  write_loop_operand(w, &loop, 'b');
+  tw_tile_loop_operand_write(w->machine, &loop, 'a', w->p.split > 1, t);
+  tw_tile_loop_operand_write(w->machine, &loop, 'b', w->p.split > 1, t);
   w->machine->loop(w->machine, &loop, t, NULL); /* the plan has asked whether it can */
 }
 

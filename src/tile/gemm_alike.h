@@ -56,5 +56,8 @@ extern const tw_tile_family tw_tile_alike;
 void tw_tile_alike_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *);
 /* What the machine is to write, of a plan that is pinned. */
 tw_tile_loop tw_tile_alike_loop(const tw_gemm *, const tw_tile_alike_plan *);
+/* What such a loop is told of operand 'a' or 'b', by the names of loop.h: in a kernel with from_a, own_row, BK, steps and so on.
+ * `split`: its steps begin at `begin`. */
+void tw_tile_loop_operand_write(const tw_tile_machine *, const tw_tile_loop *, char name, bool split, tw_text *);
 
 #endif

@@ -2,26 +2,27 @@
 #include "tile/gemm_mx.h"
 
 #include "tile/gemm_result.h"
+#include "tile/verbs.h"
 
 #define PLAN tw_tile_mx_plan
 
-enum { SIDE = 16, PAIR = 32, STEP = 256, LANE_BLOCK = 256, AHEAD_MAX = 8, REGISTERS_BESIDE = 48 };
+enum { SIDE = 16, PAIR = 32, STEP = 256, LANE_BLOCK = 256, AHEAD_MAX = 8, STAGES_MAX = 8, REGISTERS_BESIDE = 48 };
 
 static bool is_mx(tw_type t) { return t == TW_MXFP4 || t == TW_MXFP6 || t == TW_MXFP8; }
 /* What A becomes: by the problem's rule, or, where its numbers are of such a type already, exactly. */
-static tw_type type_of_a(const tw_gemm *g) {
+tw_type tw_tile_mx_left(const tw_gemm *g) {
   static const tw_type by[] = {TW_TYPE_NONE, TW_MXFP4, TW_MXFP6, TW_MXFP8};
   return g->quantize ? by[g->quantize] : g->a;
 }
 /* and as it lies in memory */
-static tw_type stored_a(const tw_gemm *g) { return is_mx(g->a) ? TW_F32 : g->a; }
+tw_type tw_tile_mx_stored(const tw_gemm *g) { return is_mx(g->a) ? TW_F32 : g->a; }
 /* Registers of a block's codes, of a lane. */
 static int words_of(tw_type t) { return tw_type_bits(t); }
 
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   const tw_gemm g = tw_gemm_of(p);
   const bool c = g.c == TW_F32 || g.c == TW_BF16 || g.c == TW_F16, a = g.quantize ? !is_mx(g.a) : is_mx(g.a);
-  const int each = 128 / tw_type_bits(stored_a(&g)); /* elements of 16 bytes */
+  const int each = 128 / tw_type_bits(tw_tile_mx_stored(&g)); /* elements of 16 bytes */
   if (machine->block_scales && a && is_mx(g.b) && c && !g.a_transposed && g.lda % each == 0 && g.k % each == 0)
     return TW_OK;
   return tw_fail(
@@ -35,13 +36,17 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
 static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
+  if (p->pinned) return tw_tile_mx_settle_pinned(machine, g, p, error);
+  if (p->side != SIDE || p->stages != 1)
+    return tw_fail(error, TW_USAGE, "product 32 and stages are for `pinned` kernels");
   const int rows = p->m / SIDE, cols = p->n / p->groups / PAIR, blocks = 2 * rows;
   if (p->m % SIDE || p->n % (p->groups * PAIR))
     return tw_fail(error, TW_USAGE, "a tile of %d x %d is not of whole 16 rows, and 32 columns for each of %d groups",
                    p->m, p->n, p->groups);
   p->columns = (g->n + PAIR - 1) / PAIR * PAIR;
   p->deep = (g->k + STEP - 1) / STEP * STEP;
-  const int words_a = words_of(type_of_a(g)), words_b = words_of(g->b), fresh = tw_type_bits(stored_a(g));
+  const int words_a = words_of(tw_tile_mx_left(g)), words_b = words_of(g->b),
+            fresh = tw_type_bits(tw_tile_mx_stored(g));
   p->shared_bytes = 2ll * blocks * LANE_BLOCK * (words_a + 1);
   const int each = (blocks + p->groups - 1) / p->groups;
   const int numbers = fresh == 16 && words_a == 4 ? 0 : 32; /* of a block as floats */
@@ -62,10 +67,20 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
 
 static void plainest(const tw_tile_context *c, void *plan) {
   (void)c;
-  *(PLAN *)plan = (PLAN){.m = 16, .n = 32, .groups = 1, .ahead = 1, .split = 1};
+  *(PLAN *)plan = (PLAN){.m = 16, .n = 32, .groups = 1, .ahead = 1, .split = 1, .side = SIDE, .stages = 1};
 }
 
 static void begin_tile(const void *with, void *plan) { plainest(with, plan); }
+
+/* Four groups, which have a SIMD each, two stages at least, and no loads ahead of their own. */
+static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_error *error) {
+  PLAN *p = plan;
+  (void)given, (void)error;
+  p->groups = ((const tw_tile_context *)with)->machine->simds;
+  p->ahead = 1;
+  if (p->stages < 2) p->stages = 2;
+  return TW_OK;
+}
 
 static const tw_verb verbs[] = {
     {.name = "tile",
@@ -76,6 +91,9 @@ static const tw_verb verbs[] = {
     {.name = "groups", .usage = "groups 4", .needs = 1, .argument = {TW_NUMBER("", PLAN, groups, 1, 8)}},
     {.name = "ahead", .usage = "ahead 2", .needs = 1, .argument = {TW_NUMBER("", PLAN, ahead, 1, AHEAD_MAX)}},
     {.name = "split", .usage = "split 4", .needs = 1, .argument = {TW_NUMBER("", PLAN, split, 1, 64)}},
+    {.name = "pinned", .usage = "pinned", .sets = TW_FIELD(PLAN, pinned), .then = then_pinned},
+    {.name = "product", .usage = "product 32", .needs = 1, .argument = {TW_NUMBER("", PLAN, side, 16, 32)}},
+    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, NULL),
     {.name = "order",
      .usage = "order window=8 chunk=8",
      .needs = 2,
@@ -84,6 +102,7 @@ static const tw_verb verbs[] = {
 static const tw_language language = {"gemm of block-scaled tiles", sizeof verbs / sizeof *verbs, verbs};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  const PLAN *now = m->now;
   (void)c;
   for (int i = 16; i <= 256; i *= 2)
     for (int j = 32; j <= 512; j *= 2)
@@ -98,13 +117,19 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   for (int i = 1; i <= 8; i *= 2)
     tw_menu_offer(m, "order", "blocks of a chip read the same rows and columns: its cache holds them",
                   "order window=%d chunk=%d", i, 2 * i);
+  tw_menu_offer(m, "pinned", "both operands come through LDS once for all groups; our own order and registers",
+                "pinned");
+  for (int i = 16; i <= 32 && now->pinned; i *= 2)
+    tw_menu_offer(m, "product", "larger products read fewer operands, smaller ones have more freedom", "product %d", i);
+  for (int i = 2; i <= 4 && now->pinned; i++)
+    tw_menu_offer(m, "stages", "tiles arrive while others are multiplied", "stages %d", i);
 }
 
 /* ---- the kernels ---- */
 
 /* What makes the rule of a scale: format/mx.c. Of the mantissa of a float, what the largest element keeps, and its own. */
-static unsigned addend_of(const tw_gemm *g) {
-  const tw_type t = type_of_a(g);
+unsigned tw_tile_mx_addend(const tw_gemm *g) {
+  const tw_type t = tw_tile_mx_left(g);
   const unsigned half = t == TW_MXFP4 ? 1u << 21 : 1u << 19;
   const unsigned largest = t == TW_MXFP4 ? 0x400000 : t == TW_MXFP6 ? 0x700000 : 0x600000; /* 1.5, 1.875, 1.75 */
   switch (g->rule) {
@@ -148,6 +173,10 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
   const tw_gemm g = tw_gemm_of(problem);
   const PLAN *p = plan;
   const bool split = p->split > 1;
+  if (p->pinned) {
+    tw_tile_mx_write_pinned(machine, &g, p, t);
+    return;
+  }
   write_launch(t, machine, &g, p);
   tw_text_add(t,
               "#include \"%s\"\nusing namespace tw;\n\nconstexpr int ROWS = BM / mx_rows, COLS = BN / GROUPS / 32; /* "
@@ -155,7 +184,8 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
               "using left = %s;  /* what A becomes */\nusing right = %s;\nusing element = %s; /* of A in memory */\n"
               "constexpr int BLOCKS = 2 * ROWS, EACH = (BLOCKS + GROUPS - 1) / GROUPS; /* of A, a step; that a group "
               "quantizes */\n\n",
-              machine->header, tw_type_name(type_of_a(&g)), tw_type_name(g.b), tw_tile_type_word(stored_a(&g)));
+              machine->header, tw_type_name(tw_tile_mx_left(&g)), tw_type_name(g.b),
+              tw_tile_type_word(tw_tile_mx_stored(&g)));
   tw_tile_result_write(t, &g);
   tw_text_add(t,
               "TW_KERNEL(256, 1) pack_weights(const float *b, u8 *packed, u8 *scales, int n, int k, int ldb) {\n"
@@ -200,7 +230,7 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
       "      fetch(fresh[i], s + AHEAD);\n      sync_block();\n"
       "      mx_multiply_rows<0>(sums, shared_a, weights[i]);\n"
       "      weights[i].load(packed, scales, col, COLUMNS, DEEP, begin + s + AHEAD);\n    }\n  }\n",
-      addend_of(&g));
+      tw_tile_mx_addend(&g));
   if (!split) {
     tw_text_add(t, "  const result finish{row, col, m, n");
     tw_tile_result_names(t, &g);

@@ -6,17 +6,37 @@
  *   groups 4              that share it, and the quantization of A: each has n / groups of its columns
  *   ahead 2               steps whose operands are on their way; as many as k has: all in registers from the start
  *   split 4               blocks share a tile's k; a kernel after them adds their sums
- *   order window=8 chunk=8  which block has which tile */
+ *   order window=8 chunk=8  which block has which tile
+ *
+ * `pinned` is for large products of two operands of one type, MXFP4 or MXFP8 (gemm_mx_pinned.c): both are packed beforehand,
+ * copied to LDS with their scales, and multiplied by the machine's own loop (loop.h):
+ *
+ *   tile m=256 n=256      a block computes m x n of C
+ *   pinned                128 bytes of a row at a time; 2 x 2 groups
+ *   product 32, stages 2  as gemm_alike.h has them */
 #ifndef TW_TILE_GEMM_MX_H
 #define TW_TILE_GEMM_MX_H
 
+#include "op/gemm_problem.h"
 #include "tile/family.h"
 
 typedef struct tw_tile_mx_plan {
   int m, n, groups, ahead, split, window, chunk;
+  bool pinned;
+  int side, stages;                    /* of a pinned one */
   int64_t columns, deep, shared_bytes; /* of the packed weights: n and k rounded up */
 } tw_tile_mx_plan;
 
 extern const tw_tile_family tw_tile_mx;
+
+/* What A becomes, and as what its numbers lie in memory. */
+tw_type tw_tile_mx_left(const tw_gemm *);
+tw_type tw_tile_mx_stored(const tw_gemm *);
+/* What makes the rule of a scale: an addend of a float's mantissa. */
+unsigned tw_tile_mx_addend(const tw_gemm *);
+
+/* Of a plan that is pinned. */
+tw_status tw_tile_mx_settle_pinned(const tw_tile_machine *, const tw_gemm *, tw_tile_mx_plan *, tw_error *);
+void tw_tile_mx_write_pinned(const tw_tile_machine *, const tw_gemm *, const tw_tile_mx_plan *, tw_text *);
 
 #endif

@@ -15,7 +15,14 @@
  *   a_full b_full            u32: bytes of the resource of a whole tile,
  *   a_last b_last            u32: and of the last one
  *   copied                   u32: LDS address of the group's part of A's first copy; B's tiles lie behind all of A's
- *   a_read[i] b_read[i]      u32: LDS addresses that the lane reads from, of the first stage: `pieces` of them */
+ *   a_read[i] b_read[i]      u32: LDS addresses that the lane reads from, of the first stage: `pieces` of them
+ *
+ * and of block-scaled types, whose scales are copied with the tiles, 16 bytes of a lane, to stages behind all of B's:
+ *
+ *   scale_matrix scale_lane  u32x4, u32: the resource of the group's part of the first tile's scales, the lane's place in it
+ *   scale_step               u32: bytes from a tile's scales to the next one's
+ *   a_scale b_scale          u32: LDS addresses of the lane's scales, of the first stage: a byte for each fragment at each
+ *                            depth, depths of a fragment together */
 #ifndef TW_TILE_LOOP_H
 #define TW_TILE_LOOP_H
 
@@ -35,7 +42,8 @@ typedef struct tw_tile_loop {
   tw_tile_loop_operand operand[2]; /* A, B */
   int side, depth;                 /* of matrix instructions; how many along k of a tile */
   int groups, stages;
-  bool tail; /* k ends within a tile */
+  bool tail;   /* k ends within a tile */
+  bool scaled; /* the types are of blocks with scales */
 } tw_tile_loop;
 
 /* Reads of a fragment. */
@@ -47,6 +55,10 @@ static inline int tw_tile_loop_reads(const tw_tile_loop *l, int operand, int thr
 static inline int tw_tile_loop_pieces(const tw_tile_loop *l, int operand, int threads) {
   const tw_tile_loop_operand *o = &l->operand[operand];
   return tw_tile_loop_reads(l, operand, threads) * (o->across ? o->fragments : l->depth);
+}
+/* Bytes of a lane's scales of a tile. */
+static inline int tw_tile_loop_scales(const tw_tile_loop *l, int operand) {
+  return l->operand[operand].fragments * l->depth;
 }
 
 #endif

@@ -57,9 +57,24 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
          clock;
 }
 
+/* Of a pinned plan: as gemms of tiles with such a loop, and the kernels that pack where that counts. */
+static double pinned_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_mx_plan *p) {
+  const double clock = m->clock_mhz * 1e6, cus = m->caches.xcds * m->caches.cus, size = tw_type_bits(g->b) / 8.0;
+  const double rows = ceil_div((double)g->m, p->m), cols = ceil_div((double)g->n, p->n), step = 128 / size;
+  const double multiply = (double)p->m * p->n * step / (tw_type_bits(g->b) == 4 ? 8192 : 4096);
+  const double bytes = (p->m + p->n) * (128 + step / 32);
+  const double fetch = bytes / ((0.6 * m->caches.l2_tbs + 0.4 * m->caches.llc_tbs) * 1e12 / cus) * clock;
+  const double pack = g->quantize ? (double)g->m * (double)g->k * (tw_type_bits(g->a) / 8.0 + size) / 2e12 : 0;
+  const double add = p->split > 1 ? 2e-6 + (double)g->m * (double)g->n * 4 * p->split / (m->memory_tbs * 1e12) : 0;
+  const double each = ceil_div((double)g->k, step) / p->split * (fmax(multiply, fetch) + BARRIER_CYCLES) +
+                      OVERHEAD_CYCLES + LATENCY * clock + p->m * (double)p->n * 4 / 64;
+  return ceil_div(rows * cols * p->split, cus) * each / clock + pack + add;
+}
+
 /* Short: a launch's latencies count more than its rates. A wave waits for memory unless steps are ahead; quantizing a block of
  * A takes some 60 instructions of a wave. */
 double cdna_mx_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_mx_plan *p) {
+  if (p->pinned) return pinned_seconds(m, g, p);
   const double clock = m->clock_mhz * 1e6, cus = m->caches.xcds * m->caches.cus, step = 256;
   const double rows = ceil_div((double)g->m, p->m), cols = ceil_div((double)g->n, p->n),
                blocks = rows * cols * p->split;

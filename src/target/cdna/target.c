@@ -219,14 +219,20 @@ static cdna_watch watch_one(const tw_artefact *a, const tw_launch_kernel *l) {
   return cdna_watch_one(&a->object, kernel, &launch, l == a->launch.kernel, &r);
 }
 
-/* A kernel before the main one that sees of the operands nothing but weights with scales: what a model does once, and no part
- * of the cost. It cannot compute anything of the result, as it knows nothing of A. */
-static bool packs_weights(const tw_artefact *a, const tw_launch_kernel *l, const tw_problem *p) {
-  enum { B = 1 }; /* among the operands of a gemm */
-  if (l >= tw_launch_main(&a->launch) || strcmp(p->op->name, "gemm") != 0 || !tw_gemm_scaled(tw_gemm_of(p).b))
-    return false;
-  for (size_t i = 0; i < l->n_arguments; i++)
-    if (l->argument[i].kind == TW_LAUNCH_OPERAND && l->argument[i].index != B) return false;
+/* A kernel before the main one that sees of the operands nothing but one whose numbers are blocks with scales: what a model does
+ * once with weights, and what an A of such a type has been through where a model has it as codes. It is no part of the cost. It
+ * cannot compute anything of the result, as it knows nothing of the other one. */
+static bool packs_only(const tw_artefact *a, const tw_launch_kernel *l, const tw_problem *p) {
+  if (l >= tw_launch_main(&a->launch) || strcmp(p->op->name, "gemm") != 0) return false;
+  const tw_gemm g = tw_gemm_of(p);
+  const tw_type type[] = {g.a, g.b}; /* the first operands of a gemm */
+  int64_t seen = -1;
+  for (size_t i = 0; i < l->n_arguments; i++) {
+    const tw_launch_argument *x = &l->argument[i];
+    if (x->kind != TW_LAUNCH_OPERAND) continue;
+    if (x->index > 1 || !tw_gemm_scaled(type[x->index]) || (seen >= 0 && seen != (int64_t)x->index)) return false;
+    seen = (int64_t)x->index;
+  }
   return true;
 }
 
@@ -249,7 +255,7 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memo
                                        .watch = how->data == a->watched ? watch : NULL};
     cdna_times one;
     status = cdna_time(&a->object, kernel, &launch, memory, &options, &one, error);
-    if (status == TW_OK && packs_weights(a, l, how->problem))
+    if (status == TW_OK && packs_only(a, l, how->problem))
       *how->packing += one.seconds;
     else if (status == TW_OK)
       cdna_times_add(how->times, &one, is_main);
@@ -455,8 +461,9 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
   /* the workgroups that were executed are taken to be alike */
   if (status == TW_OK) cdna_report(cdna_machine_of(t), &a->counts, a->whole, &times, k->problem, out);
   if (status == TW_OK && packing > 0 && out->n_counters < TW_COUNTERS_MAX)
-    out->counter[out->n_counters++] = (tw_counter){
-        "packing", "us", "of weights, by a kernel before: not in the cost, as it is done once", packing * 1e6};
+    out->counter[out->n_counters++] =
+        (tw_counter){"packing", "us", "of blocks with scales, by kernels before: not in the cost, as it is done once",
+                     packing * 1e6};
   for (size_t i = 0; i < k->n_operands; i++)
     if (k->operand[i].is_output) free(buffer[i]);
   free(spans.at);

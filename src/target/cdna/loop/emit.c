@@ -26,11 +26,13 @@ enum {
   STEP = 48,
   FULL = 50,
   FULL_LAST = 52,
+  SCALE_MATRIX = 48, /* what is scaled does not lie across */
+  SCALE_STEP = 52,
   OWN = 54, /* from here on it has them for itself */
   COUNT = OWN,
   LEFT,
-  HAVE,
-  OLD_M0 = 58,
+  HAVE, /* of A, B, scales */
+  OLD_M0 = 59,
   LAST,
   OFFSETS,
   SCALARS = 100
@@ -42,7 +44,8 @@ typedef struct writer {
   /* of A and B */
   int copies_each[2], pieces[2];
   int reach[2], windows[2];                 /* stages that one address reaches, and so many are needed */
-  int lane[2], past[2], now[2], address[2]; /* first vector registers */
+  int lane[3], past[2], now[3], address[2]; /* first vector registers; the third is of scales */
+  int scales[2];                            /* addresses of scales */
   int offset[2];                            /* first scalar one, of the second copy */
   int operands, end;                        /* vector registers */
   int scalars;                              /* the first that it does not use */
@@ -99,6 +102,7 @@ static tw_status place_registers(writer *w, tw_error *error) {
   for (int i = 0; i < 2; i++)
     if (has_tail(w, i)) w->past[i] = next, w->now[i] = next + 1, next += 2;
   for (int i = 0; i < 2; i++) w->address[i] = next, next += w->windows[i] * w->pieces[i];
+  if (of->scaled) w->lane[2] = w->now[2] = next, w->scales[0] = next + 1, w->scales[1] = next + 2, next += 3;
   w->operands = (next + 3) & ~3;
   w->scalars = offset;
   w->end = w->operands + l->places * l->product.words;
@@ -118,25 +122,36 @@ static void write_read(writer *w, const cdna_loop_op *op, int x) {
   const tw_tile_loop_operand *o = &of->operand[op->operand];
   const cdna_loop_fragment *f = &w->l.fragment[op->fragment];
   const int stage = (x + of->stages) % of->stages, reach = w->reach[op->operand], parts = w->l.parts[op->operand];
+  w->reads++;
+  if (f->scales) {
+    const int bytes = tw_tile_loop_scales(of, op->operand), first = register_of(w, op->fragment, x);
+    line(w, "ds_read_b%d v[%d:%d], v%d offset:%d", 8 * bytes, first, first + bytes / 4 - 1, w->scales[op->operand],
+         stage * of->groups * 1024);
+    return;
+  }
   const int words = w->l.product.words / parts, to = register_of(w, op->fragment, x) + words * op->part;
   const int address = w->address[op->operand] + stage / reach * w->pieces[op->operand] +
                       (o->across ? f->row : f->depth) * parts + op->part;
   const int further = o->across ? f->depth * (o->bytes / of->depth) : f->row * of->side * o->row_bytes;
   line(w, "%s v[%d:%d], v%d offset:%d", o->across ? "ds_read_b64_tr_b16" : "ds_read_b128", to, to + words - 1, address,
        stage % reach * o->bytes + further);
-  w->reads++;
 }
 
 static void write_place(writer *w, const cdna_loop_op *op, int stage) {
   const tw_tile_loop *of = w->l.of;
-  const int first = (op->operand ? of->stages * of->operand[0].bytes : 0) + stage * of->operand[op->operand].bytes;
+  const int a = of->operand[0].bytes, b = of->operand[1].bytes;
+  const int first = op->operand == 2 ? of->stages * (a + b) + stage * of->groups * 1024
+                    : op->operand    ? of->stages * a + stage * b
+                                     : stage * a;
   line(w, "s_add_u32 m0, s%d, 0x%x", COPIED, first + op->part * of->groups * 1024);
   w->placed = true;
 }
 
+static int matrix_of(int operand) { return operand == 2 ? SCALE_MATRIX : MATRIX + 4 * operand; }
+
 static void write_copy(writer *w, const cdna_loop_op *op) {
-  const int matrix = MATRIX + 4 * op->operand;
-  const bool across = w->l.of->operand[op->operand].across;
+  const int matrix = matrix_of(op->operand);
+  const bool across = op->operand < 2 && w->l.of->operand[op->operand].across;
   char at[16] = "0";
   if (op->part && !across) snprintf(at, sizeof at, "s%d", w->offset[op->operand] + op->part - 1);
   if (w->placed) line(w, "s_nop 0");
@@ -155,13 +170,15 @@ static void write_past(writer *w, int operand) {
 
 /* To the next tile: behind the last one, a matrix of no bytes, of which nothing is read. */
 static void write_advance(writer *w, int operand) {
-  const int matrix = MATRIX + 4 * operand, have = HAVE + operand;
-  const bool across = w->l.of->operand[operand].across;
+  const int matrix = matrix_of(operand), have = HAVE + operand;
+  const bool across = operand < 2 && w->l.of->operand[operand].across;
   if (!operand) line(w, "s_sub_i32 s%d, s%d, 1", LEFT, LEFT);
   if (across) {
     line(w, "s_cmp_eq_u32 s%d, 1", LEFT);
     line(w, "s_cselect_b32 s%d, s%d, s%d", have, FULL_LAST + operand, FULL + operand);
     line(w, "s_add_u32 s%d, s%d, s%d", matrix, matrix, STEP + operand);
+  } else if (operand == 2) {
+    line(w, "s_add_u32 s%d, s%d, s%d", matrix, matrix, SCALE_STEP);
   } else {
     line(w, "s_sub_u32 s%d, s%d, %d", have, have, w->l.of->operand[operand].row_bytes);
     line(w, "s_add_u32 s%d, s%d, %d", matrix, matrix, w->l.of->operand[operand].row_bytes);
@@ -169,7 +186,7 @@ static void write_advance(writer *w, int operand) {
   line(w, "s_addc_u32 s%d, s%d, 0", matrix + 1, matrix + 1);
   line(w, "s_cmp_gt_i32 s%d, 0", LEFT);
   line(w, "s_cselect_b32 s%d, s%d, 0", matrix + 2, have);
-  write_past(w, operand);
+  if (operand < 2) write_past(w, operand);
 }
 
 /* Of tile x of the loop: its life's op. */
@@ -197,19 +214,34 @@ static void write_op(writer *w, const cdna_loop_op *op, int x) {
   }
 }
 
+static int later_of(int a, int b) { return a > b ? a : b; }
+
+/* The scales of a product: a byte of a register for each operand, of all lanes. */
+static void add_scales(const writer *w, const cdna_loop_use *u, int depth, int x, char *text, size_t size) {
+  const cdna_loop *l = &w->l;
+  const int a = u->row * l->of->depth + depth, b = u->col * l->of->depth + depth;
+  snprintf(text, size, ", v%d, v%d op_sel:[%d,%d,0] op_sel_hi:[%d,%d,0]", register_of(w, l->scales[1], x) + b / 4,
+           register_of(w, l->scales[0], x) + a / 4, b % 2, a % 2, b / 2 % 2, a / 2 % 2);
+}
+
 static void write_product(writer *w, int product, int x) {
   const cdna_loop *l = &w->l;
   const cdna_loop_use u = cdna_loop_use_of(l, product);
-  const int last_a = l->fragment[u.a].last_read, last_b = l->fragment[u.b].last_read;
-  const int needed = x * l->n_reads + (last_a > last_b ? last_a : last_b) + 1;
+  char scales[80] = "";
+  int last = later_of(l->fragment[u.a].last_read, l->fragment[u.b].last_read);
+  if (l->of->scaled) {
+    last = later_of(last, later_of(l->fragment[l->scales[0]].last_read, l->fragment[l->scales[1]].last_read));
+    add_scales(w, &u, l->fragment[u.a].depth, x, scales, sizeof scales);
+  }
+  const int needed = x * l->n_reads + last + 1;
   if (needed > w->read) {
     line(w, "s_waitcnt lgkmcnt(%d)", w->reads - needed < LGKM_MOST ? w->reads - needed : LGKM_MOST);
     w->read = needed;
   }
   const int words = l->product.words, sums = l->product.sums, a = register_of(w, u.a, x), b = register_of(w, u.b, x);
   const int c = (u.row * l->of->operand[1].fragments + u.col) * sums;
-  line(w, "%s a[%d:%d], v[%d:%d], v[%d:%d], a[%d:%d]%s", l->product.name, c, c + sums - 1, b, b + words - 1, a,
-       a + words - 1, c, c + sums - 1, l->product.formats);
+  line(w, "%s a[%d:%d], v[%d:%d], v[%d:%d], a[%d:%d]%s%s", l->product.name, c, c + sums - 1, b, b + words - 1, a,
+       a + words - 1, c, c + sums - 1, scales, l->product.formats);
 }
 
 /* ---- parts ---- */
@@ -245,6 +277,7 @@ static void write_before(writer *w) {
         line(w, "s_add_u32 s%d, s%d, s%d", w->offset[operand] + i - 1, w->offset[operand] + i - 2, DOWN + operand);
     write_past(w, operand);
   }
+  if (of->scaled) line(w, "s_mov_b32 s%d, s%d", HAVE + 2, SCALE_MATRIX + 2);
   for (int stage = 0; stage < of->stages; stage++) /* what is due later is in the body, as of every tile */
     for (int i = 0; i < l->n_ops && l->op[i].time - (of->stages - stage) * l->period < l->begin; i++) {
       if (l->op[i].kind == CDNA_LOOP_PLACE) write_place(w, &l->op[i], stage);
@@ -312,7 +345,9 @@ static void write_operands(writer *w) {
   for (int i = 0; i * sums < sums_of(w); i++)
     tw_text_add(t, " \"=&{a[%d:%d]}\"(sums.value[%d][%d]),%s", i * sums, (i + 1) * sums - 1, i / cols, i % cols,
                 i % 2 ? "\n       " : "");
-  tw_text_add(t, " \"+{s[%d:%d]}\"(a_matrix), \"+{s[%d:%d]}\"(b_matrix)\n", MATRIX, MATRIX + 3, MATRIX + 4, MATRIX + 7);
+  tw_text_add(t, " \"+{s[%d:%d]}\"(a_matrix), \"+{s[%d:%d]}\"(b_matrix)", MATRIX, MATRIX + 3, MATRIX + 4, MATRIX + 7);
+  if (l->of->scaled) tw_text_add(t, ", \"+{s[%d:%d]}\"(scale_matrix)", SCALE_MATRIX, SCALE_MATRIX + 3);
+  tw_text_add(t, "\n");
   tw_text_add(t, "      : \"{s%d}\"(copied), \"{s%d}\"(steps)", COPIED, STEPS);
   for (int i = 0; i < 2; i++) {
     const char name = i ? 'b' : 'a';
@@ -326,6 +361,11 @@ static void write_operands(writer *w) {
       tw_text_add(t, ", \"{v%d}\"(%c_lane[%d])", w->lane[i] + k, name, k), input[w->lane[i] + k] = true;
     for (int k = 0; k < w->pieces[i]; k++)
       tw_text_add(t, ", \"{v%d}\"(%c_read[%d])", w->address[i] + k, name, k), input[w->address[i] + k] = true;
+  }
+  if (l->of->scaled) {
+    tw_text_add(t, ",\n        \"{s%d}\"(scale_step), \"{v%d}\"(scale_lane), \"{v%d}\"(a_scale), \"{v%d}\"(b_scale)",
+                SCALE_STEP, w->lane[2], w->scales[0], w->scales[1]);
+    input[w->lane[2]] = input[w->scales[0]] = input[w->scales[1]] = true;
   }
   tw_text_add(t, "\n      : \"memory\", \"scc\"");
   for (int i = OWN; i < w->scalars; i++) tw_text_add(t, "%s\"s%d\"", (i - OWN) % 12 ? ", " : ",\n        ", i);

@@ -49,13 +49,14 @@ typedef enum cdna_loop_kind {
 typedef struct cdna_loop_op {
   cdna_loop_kind kind;
   int time;     /* ticks of the tile's life */
-  int operand;  /* 0 A, 1 B */
+  int operand;  /* 0 A, 1 B; PLACE, COPY, ADVANCE: 2 scales */
   int fragment; /* READ: which, and */
   int part;     /* of its 16 bytes; PLACE, COPY: which copy */
 } cdna_loop_op;
 
 typedef struct cdna_loop_fragment {
   int operand, row, depth;
+  bool scales;               /* of all of the operand: as of a fragment that every product takes */
   int first_use, last_use;   /* products of the tile */
   int first_read, last_read; /* in the order of reads */
   int read_at;               /* ticks: its first read */
@@ -66,7 +67,8 @@ typedef struct cdna_loop {
   cdna_loop_product product;
   int parts[2]; /* reads of a fragment */
   int products, period, begin;
-  int n_fragments, n_reads, n_copies, copies_a;
+  int n_fragments, n_reads, n_copies, copies[3]; /* of A, B, scales */
+  int scales[2];                                 /* their fragments, of A and B */
   cdna_loop_fragment fragment[CDNA_LOOP_FRAGMENTS];
   int n_ops;
   cdna_loop_op op[CDNA_LOOP_OPS]; /* by time */

@@ -19,9 +19,15 @@ static const cdna_loop_product *product_of(cdna_arch arch, const tw_tile_loop *l
       {TW_F16, TW_F16, {"v_mfma_f32_16x16x32_f16", "", 4, 4, 16}, {"v_mfma_f32_32x32x16_f16", "", 4, 16, 32}},
       {TW_I8, TW_I8, {"v_mfma_i32_16x16x64_i8", "", 4, 4, 16}, {"v_mfma_i32_32x32x32_i8", "", 4, 16, 32}},
 #define F8(A, B, FORMATS)                                                                                              \
-  {                                                                                                                    \
-    A, B, {"v_mfma_f32_16x16x128_f8f6f4", FORMATS, 8, 4, 32}, { "v_mfma_f32_32x32x64_f8f6f4", FORMATS, 8, 16, 64 }     \
-  }
+  {A, B, {"v_mfma_f32_16x16x128_f8f6f4", FORMATS, 8, 4, 32}, {"v_mfma_f32_32x32x64_f8f6f4", FORMATS, 8, 16, 64}}
+      {TW_MXFP4,
+       TW_MXFP4,
+       {"v_mfma_scale_f32_16x16x128_f8f6f4", " cbsz:4 blgp:4", 4, 4, 16},
+       {"v_mfma_scale_f32_32x32x64_f8f6f4", " cbsz:4 blgp:4", 4, 16, 32}},
+      {TW_MXFP8,
+       TW_MXFP8,
+       {"v_mfma_scale_f32_16x16x128_f8f6f4", "", 8, 4, 32},
+       {"v_mfma_scale_f32_32x32x64_f8f6f4", "", 8, 16, 64}},
       F8(TW_E4M3, TW_E4M3, ""),
       F8(TW_E4M3, TW_E5M2, " cbsz:1"),
       F8(TW_E5M2, TW_E4M3, " blgp:1"),
@@ -64,6 +70,10 @@ static void find_uses(cdna_loop *l) {
       both[k]->last_use = i;
     }
   }
+  for (int i = 0; i < 2 && l->of->scaled; i++) {
+    l->scales[i] = l->n_fragments++;
+    l->fragment[l->scales[i]] = (cdna_loop_fragment){.operand = i, .scales = true, .last_use = l->products - 1};
+  }
 }
 
 /* Reads in the order of their first products, evenly over a part of the period; the products begin when that is early enough
@@ -76,7 +86,7 @@ static int add_reads(cdna_loop *l) {
       cdna_loop_fragment *f = &l->fragment[i];
       if (f->first_use != use) continue;
       f->first_read = done;
-      for (int part = 0; part < l->parts[f->operand]; part++, done++) {
+      for (int part = 0; part < (f->scales ? 1 : l->parts[f->operand]); part++, done++) {
         last = (int)(done * READS * l->period / l->n_reads) + 1;
         if (part == 0) f->read_at = last;
         add(l, CDNA_LOOP_READ, last, f->operand, i, part);
@@ -88,16 +98,15 @@ static int add_reads(cdna_loop *l) {
 }
 
 static void add_copies(cdna_loop *l, int from) {
-  int before = from, time = from;
-  for (int i = 0; i < l->n_copies; i++) {
-    const int operand = i >= l->copies_a, part = operand ? i - l->copies_a : i;
-    time = from + 1 + TICKS + (int)(i * COPIES * (l->period - 2 * TICKS) / l->n_copies);
-    add(l, CDNA_LOOP_PLACE, time - TICKS > before ? time - TICKS : before, operand, 0, part);
-    add(l, CDNA_LOOP_COPY, time, operand, 0, part);
-    if (i == l->copies_a - 1) add(l, CDNA_LOOP_ADVANCE, time, 0, 0, 0);
-    before = time;
-  }
-  add(l, CDNA_LOOP_ADVANCE, time, 1, 0, 0);
+  int before = from, i = 0;
+  for (int operand = 0; operand < 3; operand++)
+    for (int part = 0; part < l->copies[operand]; part++, i++) {
+      const int time = from + 1 + TICKS + (int)(i * COPIES * (l->period - 2 * TICKS) / l->n_copies);
+      add(l, CDNA_LOOP_PLACE, time - TICKS > before ? time - TICKS : before, operand, 0, part);
+      add(l, CDNA_LOOP_COPY, time, operand, 0, part);
+      if (part == l->copies[operand] - 1) add(l, CDNA_LOOP_ADVANCE, time, operand, 0, 0);
+      before = time;
+    }
 }
 
 /* By time; what has the same time stays in its order. */
@@ -113,7 +122,9 @@ static void sort(cdna_loop *l) {
 tw_status cdna_loop_schedule(cdna_arch arch, const tw_tile_loop *of, cdna_loop *out, tw_error *error) {
   const cdna_loop_product *product = product_of(arch, of);
   if (!product)
-    return tw_fail(error, TW_USAGE, "a pinned loop is for gfx950, and bf16, f16, i8, e4m3 and e5m2; not a=%s b=%s here",
+    return tw_fail(error, TW_USAGE,
+                   "a pinned loop is for gfx950, and bf16, f16, i8, e4m3 and e5m2, both mxfp4 or both mxfp8; not a=%s "
+                   "b=%s here",
                    tw_type_name(of->operand[0].type), tw_type_name(of->operand[1].type));
   const tw_tile_loop_operand *a = &of->operand[0], *b = &of->operand[1];
   *out = (cdna_loop){.of = of, .product = *product, .products = a->fragments * b->fragments * of->depth};
@@ -122,10 +133,12 @@ tw_status cdna_loop_schedule(cdna_arch arch, const tw_tile_loop *of, cdna_loop *
   for (int i = 0; i < 2; i++) {
     l->parts[i] = tw_tile_loop_reads(of, i, WAVE);
     l->n_reads += of->depth * of->operand[i].fragments * l->parts[i];
-    l->n_copies += of->operand[i].bytes / (of->groups * 1024);
+    l->copies[i] = of->operand[i].bytes / (of->groups * 1024);
   }
-  l->copies_a = a->bytes / (of->groups * 1024);
-  if (of->depth * (a->fragments + b->fragments) > CDNA_LOOP_FRAGMENTS ||
+  l->copies[2] = of->scaled;
+  l->n_reads += of->scaled ? 2 : 0;
+  l->n_copies = l->copies[0] + l->copies[1] + l->copies[2];
+  if (of->depth * (a->fragments + b->fragments) + 2 > CDNA_LOOP_FRAGMENTS ||
       l->n_reads + 2 * l->n_copies + 4 > CDNA_LOOP_OPS)
     return tw_fail(error, TW_USAGE, "a pinned loop of %d reads and %d copies a step is too long: a smaller k of a tile",
                    l->n_reads, l->n_copies);

@@ -24,6 +24,14 @@ struct mx_product {
   static constexpr int side = mx_rows;
 };
 
+/* The same of products of `Side` rows and columns. */
+template <int Side> struct mx_product_of;
+template <> struct mx_product_of<16> : mx_product { static constexpr int deep = 128; };
+template <> struct mx_product_of<32> {
+  using sum = f32x16;
+  static constexpr int side = 32, deep = 64;
+};
+
 TW_FN int mx_scale(u32 largest, u32 addend, int emax) {
   return max(min((int)((largest + addend) >> 23) - emax, 254), 0);
 }
@@ -298,6 +306,45 @@ TW_FN void mx_pack(const float *b, i64 down, i64 right, u8 *packed, u8 *scales_a
   mx_lay<Type>((TW_GLOBAL u8 *)packed + ((i64)(x / 16) * (blocks / 4) + y / 4) * tile, x % 16, y % 4, codes);
   *(TW_GLOBAL u8 *)(scales_at + (i64)(x / 32) * blocks * 32 + y / 8 * 256 + y % 4 * 64 + x % 16 * 4 + y % 8 / 4 * 2 +
                     x % 32 / 16) = (u8)byte;
+}
+
+/* Packs both operands of products that copy them to LDS: a block of 32 elements a thread, of row x: element (x, i) lies at
+ * from[x * down + i * right]. Codes go row by row. Scales of Tile rows at a step of Step bytes of codes lie together, first those
+ * of the first of Groups groups: of each lane of a product those of all depths of the first Product::side rows, then of the next.
+ * What fills the last tile up has scales, and no codes. */
+template <class Type, class Product, int Tile, int Groups, int Step, u32 Addend, class From>
+TW_FN void mx_pack_rows(const From *from, i64 down, i64 right, u8 *codes_at, u8 *scales_at, int rows, int k, int deep) {
+  constexpr int side = Product::side, bytes = Type::words * 4, of_step = Step / bytes, of_lane = Product::deep / mx_block;
+  constexpr int own = Tile / Groups, depths = of_step / of_lane;
+  const i64 item = (i64)block_of_grid() * 256 + thread_of_block();
+  const int blocks = deep / mx_block, x = (int)(item / blocks), y = (int)(item % blocks);
+  if (x >= (rows + Tile - 1) / Tile * Tile) return;
+  float v[32];
+  constexpr int each = 16 / (int)sizeof(From);
+  if (right == 1 && down % each == 0 && x < rows && (y + 1) * mx_block <= k) {
+    mx_fresh<From> fresh;
+#pragma unroll
+    for (int i = 0; i < 32 / each; i++) fresh.chunk[i] = load16(from + x * down + y * mx_block + each * i);
+    mx_numbers(v, fresh);
+  } else {
+#pragma unroll
+    for (int i = 0; i < 32; i++) {
+      const int at = y * mx_block + i;
+      v[i] = x < rows && at < k ? number(from[x * down + at * right]) : 0.f;
+    }
+  }
+  const u32 byte = (u32)mx_scale(mx_largest(v), Addend, Type::emax);
+  u32 codes[Type::words];
+  Type::encode(codes, v, float_of(byte << 23));
+  if (x < rows)
+#pragma unroll
+    for (int i = 0; i < Type::words; i += 4)
+      *(TW_GLOBAL u32x4 *)(codes_at + ((i64)x * blocks + y) * bytes + 4 * i) =
+          (u32x4){codes[i], codes[i + 1], codes[i + 2], codes[i + 3]};
+  const int in = x % Tile, fragment = in % own / side, lane = y % of_lane * side + in % side;
+  const int place = lane * (own / side * depths) + fragment * depths + y % of_step / of_lane;
+  *(TW_GLOBAL u8 *)(scales_at + ((i64)(x / Tile) * (blocks / of_step) + y / of_step) * (Tile * of_step) +
+                    in / own * (own * of_step) + place) = (u8)byte;
 }
 
 #endif

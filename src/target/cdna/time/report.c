@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op/gemm_problem.h"
 #include "sim/trace.h"
 #include "target/cdna/layout/mfma.h"
 #include "target/cdna/views/views.h"
@@ -54,21 +55,31 @@ double cdna_matrix_peak(const cdna_machine *m, cdna_arch arch, tw_type type) {
   return 2 * best * m->simds * m->caches.xcds * m->caches.cus * m->clock_mhz * 1e6;
 }
 
+/* The type of a problem's that matrix units multiply fastest: a kernel may turn operands into it before it multiplies. */
+static double fastest(const cdna_machine *m, cdna_arch arch, const tw_problem *p, tw_type *type) {
+  tw_operand operand[TW_OPERANDS_MAX];
+  tw_type have[TW_OPERANDS_MAX + 2];
+  const size_t n = p->op->operands(p, operand);
+  size_t types = 0;
+  double peak = 0;
+  for (size_t i = 0; i < n; i++)
+    if (!operand[i].is_output) have[types++] = operand[i].type;
+  if (strcmp(p->op->name, "gemm") == 0) { /* blocks with scales come as the numbers that they are */
+    const tw_gemm g = tw_gemm_of(p);
+    have[types++] = g.a, have[types++] = g.b;
+  }
+  for (size_t i = 0; i < types; i++) {
+    const double here = cdna_matrix_peak(m, arch, have[i]);
+    if (here > peak) peak = here, *type = have[i];
+  }
+  return peak;
+}
+
 tw_status cdna_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_error *error) {
   const cdna_machine *m = cdna_machine_of(t);
-  tw_operand operand[TW_OPERANDS_MAX];
-  const size_t n = p->op->operands(p, operand);
-  double peak = 0;
-  const char *type = "f32";
+  tw_type type = TW_F32;
+  double peak = fastest(m, cdna_arch_of(t), p, &type);
   (void)error;
-  /* a kernel may turn operands into the smallest of their types before it multiplies */
-  for (size_t i = 0; i < n; i++) {
-    const double here = operand[i].is_output ? 0 : cdna_matrix_peak(m, cdna_arch_of(t), operand[i].type);
-    if (here > peak) {
-      peak = here;
-      type = tw_type_name(operand[i].type);
-    }
-  }
   if (peak == 0) peak = cdna_matrix_peak(m, cdna_arch_of(t), TW_F32);
   const double bytes = p->op->bytes(p), kept = (double)m->caches.llc_bytes;
   const cdna_rates *r = cdna_rates_of(cdna_arch_of(t));
@@ -77,8 +88,8 @@ tw_status cdna_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_
   out->cost = fmax(out->compute_cost, out->memory_cost);
   out->least = fmax(out->compute_cost, 0.9 * bytes / (r->llc_gbs * 1e9)) * 0.999;
   if (out->compute_cost >= out->memory_cost)
-    snprintf(out->limit, sizeof out->limit, "matrix units with %s: %.0f Tflop/s at %d MHz", type, peak * 1e-12,
-             m->clock_mhz);
+    snprintf(out->limit, sizeof out->limit, "matrix units with %s: %.0f Tflop/s at %d MHz", tw_type_name(type),
+             peak * 1e-12, m->clock_mhz);
   else
     snprintf(out->limit, sizeof out->limit, "%s: %.1f MB at %.1f TB/s", bytes <= kept ? "LLC" : "memory", bytes * 1e-6,
              rate * 1e-12);
@@ -94,11 +105,8 @@ void cdna_report(const cdna_machine *m, const cdna_result_counts *c, double whol
   const cdna_arch arch = (cdna_arch)(m - cdna_machines);
   memcpy(out->bottleneck, t->bottleneck, sizeof out->bottleneck);
   if (p) {
-    tw_operand operand[TW_OPERANDS_MAX];
-    const size_t n = p->op->operands(p, operand);
-    double peak = 0;
-    for (size_t i = 0; i < n; i++)
-      if (!operand[i].is_output) peak = fmax(peak, cdna_matrix_peak(m, arch, operand[i].type));
+    tw_type type;
+    const double peak = fastest(m, arch, p, &type);
     if (peak > 0) out->utilization = 2 * p->op->operations(p) / t->seconds / peak;
   }
 #define ADD(name, unit, help, value)                                                                                   \
