@@ -6,6 +6,7 @@
  *
  *   tile keys=128 groups=2            keys at a time; groups of 64 queries
  *   turns                             groups multiply in turn: one multiplies while another makes weights of its scores
+ *   persistent                        a block for each processor goes through tiles: copies of the next begin in the last
  *   stages 2                          tiles of keys and values under way
  *   registers copy=24 multiply=240    of a thread
  *
@@ -28,7 +29,7 @@
 typedef struct tw_tile_attention_plan {
   int keys, groups; /* keys = 0: no tiles yet */
   int queries;      /* backward */
-  bool turns;
+  bool turns, persistent, apart; /* apart: O is laid out in room of its own, and not where Q was */
   int stages, registers_copy, registers_multiply; /* 0: not said yet */
   int heads_at_once; /* causal: heads whose longest rows come first together, so that the L2 holds their keys and values */
   int64_t shared_bytes;

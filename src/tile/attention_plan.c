@@ -53,7 +53,9 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
     p->stages = 4;
     while (p->stages > 2 && ALIGNMENT + queries + 2 * p->stages * tile + 512 > machine->shared_bytes) p->stages--;
   }
-  p->shared_bytes = ALIGNMENT + queries + 2 * p->stages * tile + (1 + 4 * p->stages) * BARRIER_BYTES;
+  p->shared_bytes = ALIGNMENT + queries + 2 * p->stages * tile + (2 + 4 * p->stages) * BARRIER_BYTES;
+  p->apart = p->persistent && p->shared_bytes + queries <= machine->shared_bytes;
+  if (p->apart) p->shared_bytes += queries;
   if (p->shared_bytes > machine->shared_bytes)
     return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, p->stages,
                    p->shared_bytes, machine->shared_bytes);
@@ -126,6 +128,7 @@ static const tw_verb verbs[] = {
      .first = begin_tile,
      .then = needs_tile},
     {.name = "turns", .usage = "turns", .sets = TW_FIELD(PLAN, turns), .then = needs_tile},
+    {.name = "persistent", .usage = "persistent", .sets = TW_FIELD(PLAN, persistent), .then = needs_tile},
     TW_TILE_STAGES(PLAN, 1, STAGES_MAX, needs_tile),
     TW_TILE_REGISTERS(PLAN, needs_tile),
 };
@@ -178,6 +181,7 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
                     "more keys at a time: fewer passes over the sums; more queries: keys are read less often",
                     "tile keys=%d groups=%d", keys, groups);
   tw_menu_offer(m, "turns", "one group multiplies while another makes weights of its scores", "turns");
+  tw_menu_offer(m, "persistent", "keys of the next tile arrive while the last one ends", "persistent");
   for (int i = 2; i <= 4; i++)
     tw_menu_offer(m, "stages", "copies under way hide the latency of memory", "stages %d", i);
   offer_registers(m);

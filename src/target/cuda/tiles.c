@@ -176,7 +176,7 @@ static double predict_attention(const void *with, const void *plan) {
   const double weights = p->groups * 64.0 * p->keys / EXPONENTIALS;
   const double copy = 2.0 * p->keys * (double)a->d * 2 / (L2_BYTES_ALL / processors);
   const double step = fmax(p->turns ? fmax(products, weights) : products + weights / 2, copy);
-  const double each = blocks * step + DRAM_LATENCY + queries * (double)a->d * 4 / L2_BYTES;
+  const double each = blocks * step + (p->persistent ? 0 : DRAM_LATENCY) + queries * (double)a->d * 4 / L2_BYTES;
   const double rounds = ceil_div(rows * (double)a->query_heads * (double)a->batches, processors);
   return rounds * each / ((double)m->config->clock_mhz * 1e6);
 }

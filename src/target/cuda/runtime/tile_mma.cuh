@@ -397,9 +397,16 @@ TW_FN void mma_ab(acc<64, Cols> &d, const left<Type, Depth> &a, TileB b, bool mo
 struct row_pair {
   float of[2];
 };
+/* In two chains for each row: what is computed last is waited for half as long. */
 template <class Reduce, int Cols> TW_FN row_pair over_row(const acc<64, Cols> &d, row_pair r) {
+  row_pair odd = {d.value[0][1], d.value[0][3]};
 #pragma unroll
-  for (int i = 0; i < Cols / 2; i++) r.of[i / 2 % 2] = Reduce::of(r.of[i / 2 % 2], d.value[0][i]);
+  for (int i = 0; i < Cols / 2; i++) {
+    float &to = i % 2 ? odd.of[i / 2 % 2] : r.of[i / 2 % 2];
+    if (i != 1 && i != 3) to = Reduce::of(to, d.value[0][i]);
+  }
+#pragma unroll
+  for (int h = 0; h < 2; h++) r.of[h] = Reduce::of(r.of[h], odd.of[h]);
   return r;
 }
 template <class Reduce> TW_FN row_pair over_quad(row_pair r) {
