@@ -331,6 +331,10 @@ struct tw_target {
   const tw_rewriter *rewriter;
   const tw_launcher *launcher;
   const tw_view *machine_views; /* ended by a NULL name: view.h */
+
+  /* Checks and measurements that follow wait for a device until this says otherwise, and end with TW_INTERRUPTED then. NULL:
+   * they wait for none. */
+  void (*wait)(tw_artefact *, const tw_stop *);
 };
 
 /* ---- what the core of the library does with them ---- */

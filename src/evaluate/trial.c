@@ -136,7 +136,7 @@ void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *
              .setting = setting,
              .data = setting->data,
              .bound = setting->bound,
-             .stop = {.interrupt = setting->interrupt},
+             .stop = {.deadline = trial->deadline, .interrupt = setting->interrupt},
              .out = out};
   tw_status status = t->build(t, trial->problem, trial->source, trial->length, trial->trust, &s.artefact, &out->error);
   if (status == TW_OK && setting->inspection && t->inspect) {
@@ -146,6 +146,7 @@ void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *
   if (status != TW_OK) {
     judge(out, status, TW_UNBUILDABLE);
   } else {
+    if (t->wait) t->wait(s.artefact, &s.stop);
     if (!s.data &&
         (status = tw_target_case(t, trial->problem, trial->seed, setting->jobs, &made, &out->error)) == TW_OK)
       s.data = &made;

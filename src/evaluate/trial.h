@@ -18,6 +18,8 @@ typedef struct tw_trial {
   bool check_only; /* built and checked, not measured */
   int more_cases; /* what is right is checked on so many other cases, of seeds that follow from this one; not in the text */
   double seconds; /* after which a backend that can ends it: it says nothing about the kernel; 0: none */
+  double
+      deadline; /* by tw_now: a wait for a device ends then, and it says nothing about the kernel; 0: none; not in the text */
 } tw_trial;
 
 typedef struct tw_outcome {

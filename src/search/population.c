@@ -172,6 +172,7 @@ static tw_trial trial_of(const tw_state *s, const tw_candidate *c) {
                     .length = strlen(c->source),
                     .seed = s->options.inputs,
                     .limit = c->limit,
+                    .deadline = isfinite(s->deadline) ? s->deadline : 0,
                     .trust = s->options.trust || c->recipe}; /* the target made it: the library's own text */
 }
 
@@ -212,7 +213,7 @@ void tw_state_check(tw_state *s, const tw_candidate *c, uint64_t seed, const tw_
   tw_job job = {.trial = trial_of(s, c)}, *all[] = {&job};
   tw_pool pool = pool_of(s);
   job.trial.seed = seed;
-  job.trial.limit = 0;
+  job.trial.limit = job.trial.deadline = 0;
   job.trial.check_only = true;
   pool.data = data;
   pool.deadline = HUGE_VAL; /* what was found is confirmed, however late it is */

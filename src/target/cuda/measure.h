@@ -10,6 +10,7 @@ const cuda_config *cuda_config_of(const tw_target *); /* target.c */
 tw_status cuda_artefact(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust,
                         tw_artefact **, tw_error *);
 tw_status cuda_check(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
+void cuda_wait(tw_artefact *, const tw_stop *);
 tw_status cuda_measure(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *,
                        tw_error *);
 void cuda_release(tw_artefact *);

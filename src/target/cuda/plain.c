@@ -1,4 +1,5 @@
-/* plain.c - see plain.h. gemm: a thread for an element of C. Needs no header of CUDA's. */
+/* plain.c - see plain.h. gemm: 16 x 16 threads share tiles of A and B, a thread has R x R elements of C, so many that the
+ * largest problems take a second and not a minute. Needs no header of CUDA's. */
 #include "target/cuda/plain.h"
 
 #include <inttypes.h>
@@ -38,6 +39,22 @@ static words words_of(tw_type type) {
   }
 }
 
+/* Elements of a tile that one load of the block takes: along the direction in which they lie side by side. */
+static void add_load(tw_text *s, char operand, bool along_k, const char *line, const char *length, const char *at) {
+  tw_text_add(s,
+              "    for (int e = t; e < BM * BK; e += TX * TX) {\n"
+              "      const int r = %s, p = %s, %s = %s * BM + r, q = p0 + p;\n"
+              "      %cs[p][r] = %s < %s && q < k ? load_%c(%c[%s]) : 0;\n    }\n",
+              along_k ? "e / BK" : "e % BM", along_k ? "e % BK" : "e / BM", line,
+              operand == 'A' ? "(int)blockIdx.y" : "(int)blockIdx.x", operand + 'a' - 'A', line, length,
+              operand + 'a' - 'A', operand, at);
+}
+
+static int elements_of_a_thread(const tw_gemm *g) {
+  const int64_t least = g->m < g->n ? g->m : g->n;
+  return least >= 1024 ? 8 : least >= 128 ? 4 : 1;
+}
+
 static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
   const tw_gemm g = tw_gemm_of(p);
   const words a = words_of(g.a), b = words_of(g.b), c = words_of(g.c);
@@ -50,15 +67,16 @@ static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
   const char *sum = integer ? "int" : "float", *scaled = g.c == TW_I32 ? "int" : "float";
   tw_text s = {0};
   tw_text_add(&s,
-              "// C = act(scale * (op(A) op(B) + D)), a thread for each element of C: the baseline.\n"
-              "//: kernel gemm\n//: let BX = 32, BY = 8\n//: grid ceildiv(n, BX), ceildiv(m, BY)\n//: block BX, BY\n"
+              "// C = act(scale * (op(A) op(B) + D)), R x R elements of C for each thread: the baseline.\n"
+              "//: kernel gemm\n//: let TX = 16, R = %d, BM = TX * R, BK = 16\n"
+              "//: grid ceildiv(n, BM), ceildiv(m, BM)\n//: block TX, TX\n"
               "//: args A, B, %s%sC, m, n, k, i64(lda), i64(ldb), %si64(ldc), f32(scale)\n\n",
-              g.scales ? "SA, SB, " : "", bias ? "D, " : "", bias ? "i64(ldd), " : "");
+              elements_of_a_thread(&g), g.scales ? "SA, SB, " : "", bias ? "D, " : "", bias ? "i64(ldd), " : "");
   tw_text_add(&s, "static __device__ %s load_a(%s x) { %s }\nstatic __device__ %s load_b(%s x) { %s }\n", sum, a.stored,
               a.load, sum, b.stored, b.load);
   tw_text_add(&s, "static __device__ %s store_c(%s x) { %s }\n\n", c.stored, scaled, c.store);
   tw_text_add(&s,
-              "extern \"C\" __global__ void __launch_bounds__(BX * BY)\n"
+              "extern \"C\" __global__ void __launch_bounds__(TX * TX)\n"
               "gemm(const %s *A, const %s *B, ",
               a.stored, b.stored);
   if (g.scales) tw_text_add(&s, "const float *SA, const float *SB, ");
@@ -66,19 +84,30 @@ static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
   tw_text_add(&s, "%s *C, int m, int n, int k, long long lda, long long ldb, %slong long ldc, float scale) {\n",
               c.stored, bias ? "long long ldd, " : "");
   tw_text_add(&s,
-              "  const int j = blockIdx.x * BX + threadIdx.x, i = blockIdx.y * BY + threadIdx.y;\n"
-              "  if (i >= m || j >= n) return;\n  %s sum = 0;\n  for (int p = 0; p < k; p++)\n"
-              "    sum += load_a(A[%s]) * load_b(B[%s]);\n",
-              sum, g.a_transposed ? "p * lda + i" : "i * lda + p", g.b_transposed ? "j * ldb + p" : "p * ldb + j");
+              "  __shared__ %s as[BK][BM + 1], bs[BK][BM + 1];\n"
+              "  const int t = threadIdx.y * TX + threadIdx.x;\n  %s sums[R][R] = {};\n"
+              "  for (int p0 = 0; p0 < k; p0 += BK) {\n    __syncthreads();\n",
+              sum, sum);
+  add_load(&s, 'A', !g.a_transposed, "i", "m", g.a_transposed ? "q * lda + i" : "i * lda + q");
+  add_load(&s, 'B', g.b_transposed, "j", "n", g.b_transposed ? "j * ldb + q" : "q * ldb + j");
+  tw_text_add(&s,
+              "    __syncthreads();\n    for (int p = 0; p < BK; p++)\n#pragma unroll\n"
+              "      for (int y = 0; y < R; y++)\n#pragma unroll\n        for (int x = 0; x < R; x++)\n"
+              "          sums[y][x] += as[p][threadIdx.y + y * TX] * bs[p][threadIdx.x + x * TX];\n  }\n"
+              "#pragma unroll\n  for (int e = 0; e < R * R; e++) {\n"
+              "    const int i = blockIdx.y * BM + threadIdx.y + e / R * TX;\n"
+              "    const int j = blockIdx.x * BM + threadIdx.x + e %% R * TX;\n    if (i >= m || j >= n) continue;\n"
+              "    %s sum = sums[e / R][e %% R];\n",
+              sum);
   if (g.scales)
-    tw_text_add(&s, g.scales == TW_GEMM_SCALES_ROW ? "  sum *= SA[i] * SB[j];\n" : "  sum *= SA[0] * SB[0];\n");
-  if (bias) tw_text_add(&s, "  sum += D[%sj];\n", g.bias == TW_GEMM_BIAS_FULL ? "i * ldd + " : "");
-  tw_text_add(&s, "  %s x = %ssum;\n", scaled, g.c == TW_I32 ? "" : "scale * ");
-  if (g.gelu == TW_GELU_ERF) tw_text_add(&s, "  x = 0.5f * x * (1.f + erff(x * 0.707106781f));\n");
+    tw_text_add(&s, g.scales == TW_GEMM_SCALES_ROW ? "    sum *= SA[i] * SB[j];\n" : "    sum *= SA[0] * SB[0];\n");
+  if (bias) tw_text_add(&s, "    sum += D[%sj];\n", g.bias == TW_GEMM_BIAS_FULL ? "i * ldd + " : "");
+  tw_text_add(&s, "    %s x = %ssum;\n", scaled, g.c == TW_I32 ? "" : "scale * ");
+  if (g.gelu == TW_GELU_ERF) tw_text_add(&s, "    x = 0.5f * x * (1.f + erff(x * 0.707106781f));\n");
   if (g.gelu == TW_GELU_TANH)
-    tw_text_add(&s, "  x = 0.5f * x * (1.f + tanhf(0.797884561f * (x + 0.044715f * x * x * x)));\n");
-  if (g.relu) tw_text_add(&s, "  x = x > 0 ? x : 0;\n");
-  tw_text_add(&s, "  C[i * ldc + j] = store_c(x);\n}\n");
+    tw_text_add(&s, "    x = 0.5f * x * (1.f + tanhf(0.797884561f * (x + 0.044715f * x * x * x)));\n");
+  if (g.relu) tw_text_add(&s, "    x = x > 0 ? x : 0;\n");
+  tw_text_add(&s, "    C[i * ldc + j] = store_c(x);\n  }\n}\n");
   *source = tw_text_take(&s);
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
 }

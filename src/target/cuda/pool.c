@@ -4,41 +4,57 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/device.h"
 
 static bool busy[CUDA_DEVICES_MAX]; /* by place in cuda_look()->device */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t freed = PTHREAD_COND_INITIALIZER;
+static const long LOOK_NANOSECONDS = 100 * 1000 * 1000; /* for who waits to see that it shall no longer */
 
 static size_t place(const cuda_device *d) { return (size_t)(d - cuda_look()->device); }
 
-/* Waits until no other process has the device; -1 where there is no place for locks. */
-static int lock_device(const cuda_device *d) {
+/* Waits until no other process has the device; no lock where there is no place for one. */
+static tw_status lock_device(const cuda_device *d, const tw_stop *stop, int *held, tw_error *error) {
   char name[80];
-  int held;
+  tw_error why = {0};
   snprintf(name, sizeof name, "cuda-%s", d->uuid);
-  return tw_device_lock(name, false, NULL, &held, NULL) == TW_OK ? held : -1;
+  if (tw_device_lock(name, false, stop, held, &why) != TW_INTERRUPTED) return TW_OK;
+  return tw_fail(error, TW_INTERRUPTED, "%s", why.text);
 }
 
-tw_status cuda_lease_take(const cuda_config *c, cuda_lease *out, tw_error *error) {
+/* With the lock. */
+static void wait_a_while(void) {
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += LOOK_NANOSECONDS;
+  until.tv_sec += until.tv_nsec / 1000000000;
+  until.tv_nsec %= 1000000000;
+  pthread_cond_timedwait(&freed, &lock, &until);
+}
+
+tw_status cuda_lease_take(const cuda_config *c, const tw_stop *stop, cuda_lease *out, tw_error *error) {
   const cuda_device *device[CUDA_DEVICES_MAX];
-  const tw_status status = cuda_need_device(c, error);
+  tw_status status = cuda_need_device(c, error);
   *out = (cuda_lease){.lock = -1};
   if (status != TW_OK) return status;
   const size_t n = cuda_devices_of(c, device);
   pthread_mutex_lock(&lock);
-  for (size_t i = 0; !out->device; i = 0) {
+  for (size_t i = 0; !out->device && !tw_is_stopped(stop); i = 0) {
     while (i < n && busy[place(device[i])]) i++;
     if (i < n)
       out->device = device[i];
     else
-      pthread_cond_wait(&freed, &lock);
+      wait_a_while();
   }
-  busy[place(out->device)] = true;
+  if (out->device) busy[place(out->device)] = true;
   pthread_mutex_unlock(&lock);
-  out->lock = lock_device(out->device);
-  return TW_OK;
+  if (!out->device) return tw_fail(error, TW_INTERRUPTED, "the time was up before a device was free");
+  status = lock_device(out->device, stop, &out->lock, error);
+  if (status != TW_OK) cuda_lease_give_back(out);
+  return status;
 }
 
 void cuda_lease_give_back(cuda_lease *l) {

@@ -10,8 +10,9 @@ typedef struct cuda_lease {
   int lock; /* -1: none */
 } cuda_lease;
 
-/* Waits for a free device that the description is about. TW_MISSING if there is none at all. */
-tw_status cuda_lease_take(const cuda_config *, cuda_lease *, tw_error *);
+/* Waits for a free device that the description is about. TW_MISSING if there is none at all, TW_INTERRUPTED if the wait has
+ * to end before. */
+tw_status cuda_lease_take(const cuda_config *, const tw_stop *, cuda_lease *, tw_error *);
 void cuda_lease_give_back(cuda_lease *);
 
 #endif

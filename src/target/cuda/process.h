@@ -8,12 +8,14 @@
 
 typedef struct cuda_process cuda_process;
 
-/* Starts it and waits until kernel and inputs are on the device. TW_FAILED if the kernel is to blame. */
-tw_status cuda_process_open(const cuda_device *, const cuda_config *, const cuda_kernel *, const cuda_inputs *,
-                            cuda_process **out, tw_error *);
+/* Starts it and waits until it has the driver: that takes a while, and no device. */
+tw_status cuda_process_open(const cuda_config *, const cuda_kernel *, const cuda_inputs *, cuda_process **out,
+                            tw_error *);
+/* Waits until kernel and inputs are on the device. TW_FAILED if the kernel is to blame. */
+tw_status cuda_process_begin(cuda_process *, const cuda_device *, tw_error *);
 void cuda_process_close(cuda_process *); /* NULL is fine. Ends it, whatever it does. */
 
-/* The first reply. */
+/* The reply to CUDA_BEGIN. */
 const cuda_reply *cuda_process_ready(const cuda_process *);
 
 /* Does the work within `limit` seconds; *wall is how long it took. TW_FAILED if the kernel is to blame: it faults, or

@@ -119,7 +119,7 @@ static const tw_family families[] = {
                .prompts = "cuda"},                                                                                     \
     .config = CONFIG, .n_families = sizeof families / sizeof *families, .family = families, .available = available,    \
     .describe = describe, .build = cuda_artefact, .check = cuda_check, .coverage = cuda_coverage,                      \
-    .measure = cuda_measure, .release = cuda_release, .exporter = &cuda_exporter                                       \
+    .measure = cuda_measure, .wait = cuda_wait, .release = cuda_release, .exporter = &cuda_exporter                    \
   }
 
 enum { TARGETS_MAX = 16 };

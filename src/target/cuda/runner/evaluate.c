@@ -272,11 +272,14 @@ static bool map_files(process *p) {
   return p->results != NULL;
 }
 
+static void open_driver(process *p) {
+  const char *missing = cuda_driver_open(&p->cuda);
+  if (missing) give_up(p, 0, missing);
+}
+
 static void open_device(process *p) {
   CUdevice device;
   CUcontext context;
-  const char *missing = cuda_driver_open(&p->cuda);
-  if (missing) give_up(p, 0, missing);
   CALL(p, cuDeviceGet, &device, p->orders->device);
   CALL(p, cuDevicePrimaryCtxRetain, &context, device);
   CALL(p, cuCtxSetCurrent, context);
@@ -302,6 +305,9 @@ int cuda_evaluate(void) {
   cuda_command c;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (!map_files(&p)) return 2;
+  open_driver(&p);
+  answer(&p);
+  if (recv(CUDA_CHANNEL, &c, sizeof c, 0) != (ssize_t)sizeof c || c.work != CUDA_BEGIN) return 2;
   open_device(&p);
   make_memory(&p);
   confine(&p);

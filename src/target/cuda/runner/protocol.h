@@ -4,7 +4,8 @@
  *   CUDA_ORDERS    read only: cuda_orders, and the cubin behind it
  *   CUDA_RESULTS   cuda_results, then room for every operand as it is on the device, with its guards
  *   CUDA_CHANNEL   a socket: the library sends cuda_command, the process answers each with cuda_reply. The first reply
- *                  comes without a command, when everything is loaded
+ *                  comes without a command, when the driver is ready, which takes a while and no device. Then the library
+ *                  writes in the orders which device it has, and sends CUDA_BEGIN
  *   CUDA_SETS + i  read only: the i-th set of inputs, all operands one behind the other
  *
  * Expected results are in none of them: with some drivers (HMM, Grace) device code reaches all memory of its process.
@@ -19,7 +20,7 @@
 #define CUDA_CONFINE "TILEWRIGHT_CUDA_CONFINE" /* environment: "0" leaves the process its rights */
 
 enum {
-  CUDA_PROTOCOL = 3,
+  CUDA_PROTOCOL = 4,
   CUDA_ORDERS = 3,
   CUDA_RESULTS,
   CUDA_CHANNEL,
@@ -58,7 +59,8 @@ typedef enum cuda_work {
                    before each; pieces of the outputs are kept of each, all outputs with their guards of launch `whole` */
   CUDA_IDLE,  /* the same without the launches */
   CUDA_BATCH, /* n launches one after the other, nothing in between */
-  CUDA_FETCH  /* operands and guards to CUDA_RESULTS: set[0] is a cuda_fetched */
+  CUDA_FETCH, /* operands and guards to CUDA_RESULTS: set[0] is a cuda_fetched */
+  CUDA_BEGIN  /* kernel and inputs to the device: once, before anything else */
 } cuda_work;
 
 typedef enum cuda_fetched {
@@ -92,7 +94,7 @@ typedef struct cuda_reply {
   uint32_t stage, index;
   char message[240];
   float total_ms; /* CUDA_TIME, _IDLE, _BATCH: from before the first launch to behind the last */
-  int32_t registers, local, shared_static; /* of the first reply, like those below */
+  int32_t registers, local, shared_static; /* of the reply to CUDA_BEGIN, like those below */
   int32_t blocks, clusters;                /* on one multiprocessor at once; on the device */
   int32_t pageable;                        /* device code reaches all memory of its process */
 } cuda_reply;
