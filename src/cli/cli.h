@@ -145,11 +145,6 @@ void cli_put_text(FILE *, const char *text, size_t most);
 
 /* The same of a whole text as one line: "; " stands for what divides its own. Then a newline. */
 void cli_put_line(FILE *, const char *text);
-/* Words in lines as wide as the terminal, 80 columns where there is none: the first begins at column `first`, where the cursor
- * is already, the others at `indent`. Ends the line. */
-void cli_print_words(size_t first, size_t indent, const char *text);
-/* The same of formatted text, from the begin of a line. */
-void cli_print_wrapped(size_t indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
 size_t cli_width(void);
 /* wrap.c: from now on standard output is for people: its lines are as wide as the terminal, at most. */
 void cli_wrap_output(void);

@@ -56,8 +56,7 @@ static void print_reasons(const tw_menu *menu) {
     if (!is_first(menu, i)) continue;
     char why[sizeof item->why];
     snprintf(why, sizeof why, "%.*s", (int)(model ? model - item->why : (long)strlen(item->why)), item->why);
-    printf("  %-14s ", item->lever);
-    cli_print_words(17, 17, why);
+    printf("  %-13s  %s\n", item->lever, why);
   }
 }
 
@@ -65,7 +64,7 @@ static void print_text(const cli_subject *s, const tw_schedule *schedule, const 
   char problem[512], cost[CLI_NUMBER];
   tw_problem_print(&s->problem, problem, sizeof problem);
   printf("%s on %s\n", problem, s->target->name);
-  cli_print_wrapped(13, "  bound      %s (%s)", cli_print_cost(s->target, p->bound.cost, cost), p->bound.limit);
+  printf("  bound      %s (%s)\n", cli_print_cost(s->target, p->bound.cost, cost), p->bound.limit);
   printf("  predicted  %s", cli_print_cost(s->target, p->cost, cost));
   printf(" for %s: %.1f%% of the bound\n", schedule->n ? "this schedule" : "the baseline",
          p->cost > 0 ? 100 * p->bound.cost / p->cost : 0);

@@ -212,8 +212,6 @@ void cli_print_help(const cli_command *command) {
     if (!takes(command, table[i].name)) continue;
     if (table[i].letter) snprintf(letter, sizeof letter, "-%c, ", table[i].letter);
     snprintf(left, sizeof left, "%s--%s %s", letter, table[i].name, table[i].argument ? table[i].argument : "");
-    printf("  %-24s ", left);
-    if (strlen(left) > 24) printf("\n%27s", "");
-    cli_print_words(27, 27, table[i].help);
+    printf("  %-23s%s  %s\n", left, strlen(left) > 23 ? "\n                         " : "", table[i].help);
   }
 }

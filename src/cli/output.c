@@ -87,39 +87,6 @@ size_t cli_width(void) {
   return width < LEAST ? LEAST : width > MOST ? MOST : width;
 }
 
-void cli_print_words(size_t first, size_t indent, const char *text) {
-  const size_t width = cli_width();
-  size_t column = first, gap = 0;
-  bool begun = false; /* is there a word in this line? */
-  while (*text) {
-    const size_t length = strcspn(text, " ");
-    if (begun && column + gap + length > width) {
-      printf("\n%*s", (int)indent, "");
-      column = indent;
-      gap = 0;
-    }
-    printf("%*s%.*s", (int)gap, "", (int)length, text);
-    column += gap + length;
-    begun = true;
-    gap = strspn(text + length, " ");
-    text += length + gap;
-  }
-  putchar('\n');
-}
-
-void cli_print_wrapped(size_t indent, const char *format, ...) {
-  va_list arguments;
-  char *text = NULL;
-  va_start(arguments, format);
-  if (vasprintf(&text, format, arguments) < 0) text = NULL;
-  va_end(arguments);
-  if (!text) return;
-  const size_t first = strspn(text, " ");
-  printf("%*s", (int)first, "");
-  cli_print_words(first, indent, text + first);
-  free(text);
-}
-
 void cli_put_line(FILE *file, const char *text) {
   while (*text) {
     const size_t length = strcspn(text, "\r\n");
@@ -170,10 +137,9 @@ char *cli_print_cost(const tw_target *target, double cost, char buffer[CLI_NUMBE
 void cli_print_spread(const tw_target *t, const tw_spread *s) {
   char least[CLI_NUMBER], lower[CLI_NUMBER], median[CLI_NUMBER], upper[CLI_NUMBER], most[CLI_NUMBER];
   if (!s->rounds) return;
-  cli_print_wrapped(16, "  spread        %zu rounds: %s to %s, median %s, middle half %s to %s", s->rounds,
-                    cli_print_cost(t, s->least, least), cli_print_cost(t, s->most, most),
-                    cli_print_cost(t, s->median, median), cli_print_cost(t, s->lower, lower),
-                    cli_print_cost(t, s->upper, upper));
+  printf("  spread        %zu rounds: %s to %s, median %s, middle half %s to %s\n", s->rounds,
+         cli_print_cost(t, s->least, least), cli_print_cost(t, s->most, most), cli_print_cost(t, s->median, median),
+         cli_print_cost(t, s->lower, lower), cli_print_cost(t, s->upper, upper));
 }
 
 static void print_counters(const tw_measurement *m) {
@@ -185,15 +151,11 @@ static void print_counters(const tw_measurement *m) {
     if (m->cycles > 0 && strcmp(counter->unit, "cycles") == 0)
       snprintf(share, sizeof share, "%5.1f%%", 100 * counter->value / m->cycles);
     const bool time = strcmp(counter->unit, "seconds") == 0; /* told as us, ms or s */
-    const int used =
-        printf("  %-20s %14s %-8s %6s", counter->name,
-               time ? cli_print_amount("seconds", counter->value, number) : cli_print_number(counter->value, number),
-               time ? "" : counter->unit, share);
-    /* Beside it where there is room, else below. */
-    if (cli_width() < 100)
-      printf("\n      "), cli_print_words(6, 6, counter->help);
-    else
-      printf("  "), cli_print_words((size_t)used + 2, (size_t)used + 2, counter->help);
+    printf("  %-20s %14s %-8s %6s", counter->name,
+           time ? cli_print_amount("seconds", counter->value, number) : cli_print_number(counter->value, number),
+           time ? "" : counter->unit, share);
+    printf("%s%s\n", cli_width() < 100 ? "\n        " : "  ",
+           counter->help); /* beside it where there is room, else below */
   }
 }
 
@@ -214,9 +176,9 @@ void cli_print_measurement(const tw_target *target, const tw_measurement *m, con
   cli_print_spread(target, &m->spread);
   if (bound || m->utilization > 0) printf("  utilization   %.1f%% of the machine's peak\n", 100 * m->utilization);
   if (bound)
-    cli_print_wrapped(16, "  bound         %s (%s): this is %.1f%% of it", cli_print_cost(target, bound->cost, text),
-                      bound->limit, m->cost > 0 ? 100 * bound->cost / m->cost : 0);
-  if (m->bottleneck[0]) cli_print_wrapped(16, "  bottleneck    %s", m->bottleneck);
+    printf("  bound         %s (%s): this is %.1f%% of it\n", cli_print_cost(target, bound->cost, text), bound->limit,
+           m->cost > 0 ? 100 * bound->cost / m->cost : 0);
+  if (m->bottleneck[0]) printf("  bottleneck    %s\n", m->bottleneck);
   if (m->instructions > 0) printf("  instructions  %s\n", cli_print_number(m->instructions, text));
   print_counters(m);
   print_memories(m);

@@ -102,8 +102,7 @@ enum { STEPS = 41 }; /* the column of steps */
 
 static void print_why(const char *text) {
   if (!*text) return;
-  printf("%*s", STEPS, "");
-  cli_print_words(STEPS, STEPS, text);
+  printf("%*s%s\n", STEPS, "", text);
 }
 
 /* A step that costs by itself is in the ladder for those behind it. */
@@ -127,18 +126,18 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r) {
     any |= r->rung[i].within_error;
   }
   putchar('\n');
-  if (any) cli_print_wrapped(4, "  ~ no gain or loss that is known: below %.2g%% (%s)", 100 * r->error, noise_of(s));
-  cli_print_wrapped(9, "  best   %s, %.1f%% of the machine's peak, %.2fx the start",
-                    cli_print_cost(s->target, r->best.cost, cost), 100 * r->best.utilization, speedup(r, r->best.cost));
+  if (any) printf("  ~ no gain or loss that is known: below %.2g%% (%s)\n", 100 * r->error, noise_of(s));
+  printf("  best   %s, %.1f%% of the machine's peak, %.2fx the start\n", cli_print_cost(s->target, r->best.cost, cost),
+         100 * r->best.utilization, speedup(r, r->best.cost));
   cli_print_spread(s->target, &r->best.spread);
-  cli_print_wrapped(9, "  bound  %s (%s): the best is %.1f%% of it", cli_print_cost(s->target, r->bound.cost, cost),
-                    r->bound.limit, r->best.cost > 0 ? 100 * r->bound.cost / r->best.cost : 0);
+  printf("  bound  %s (%s): the best is %.1f%% of it\n", cli_print_cost(s->target, r->bound.cost, cost), r->bound.limit,
+         r->best.cost > 0 ? 100 * r->bound.cost / r->best.cost : 0);
   char recalled[80] = "", slower[80] = "";
   if (r->recalled) snprintf(recalled, sizeof recalled, "%d recalled from the journal (--fresh: none), ", r->recalled);
   if (r->slower) snprintf(slower, sizeof slower, "%d slower than what they came from and not checked, ", r->slower);
-  cli_print_wrapped(4, "  %d candidates, %d of them correct, %s%sin %.1f s", r->samples, r->correct, recalled, slower,
-                    r->wall_seconds);
-  if (r->coverage[0]) cli_print_wrapped(4, "  checked: %s", r->coverage);
+  printf("  %d candidates, %d of them correct, %s%sin %.1f s\n", r->samples, r->correct, recalled, slower,
+         r->wall_seconds);
+  if (r->coverage[0]) printf("  checked: %s\n", r->coverage);
 }
 
 static tw_status write_bytes(const char *directory, const char *name, const char *data, size_t size, tw_error *error) {

@@ -124,7 +124,7 @@ static tw_status deliver(const cli *c, const cli_subject *s, const tw_search_res
   tw_text list = {0};
   tw_status written = cli_write_result(c->options.out, s, r, &list, &why);
   char *names = tw_text_take(&list);
-  if (written == TW_OK && names && !c->options.json) cli_print_wrapped(4, "  in %s: %s", c->options.out, names);
+  if (written == TW_OK && names && !c->options.json) printf("  in %s: %s\n", c->options.out, names);
   free(names);
   if (written == TW_OK) return status;
   if (error) *error = why;

@@ -13,7 +13,8 @@
 #include "base/strings.h"
 #include "cli/cli.h"
 
-enum { LEAST_ROOM = 24, FALLBACK = 4 }; /* columns behind an indent; an indent that leaves more */
+/* Columns behind an indent; an indent that leaves more; texts from there on are the right column of a table. */
+enum { LEAST_ROOM = 24, FALLBACK = 4, HANGING = 8 };
 
 static tw_text line; /* begun, and not written yet */
 
@@ -48,7 +49,7 @@ static bool put_wrapped(const char *text, size_t size) {
   if (columns(text, size) <= width) return write_all(text, size);
   const size_t leading = strspn(text, " ");
   size_t indent = indent_of(text, size, width);
-  if (indent == leading) indent = leading + 2; /* a sentence */
+  if (indent == leading && leading < HANGING) indent = leading + 2; /* a sentence */
   tw_text out = {0};
   size_t column = 0;
   for (size_t i = 0; i < size;) {
