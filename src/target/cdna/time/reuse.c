@@ -13,6 +13,7 @@
 enum {
   PIECE = 64,          /* lines in turn */
   STEPS_MAX = 1 << 20, /* instructions of a wave that is followed */
+  TURN = 1024,         /* of them, at most, before others go on */
   ROUNDS = 4,          /* of workgroups that the machine runs at a time, for the LLC */
   BEGINNING = 1024,    /* lines of the beginning of a workgroup */
 };
@@ -76,9 +77,13 @@ static bool note_access(const search *q, stream *s, filter *f, const cdna_access
   return true;
 }
 
-/* Until the barrier, its end, or enough lines. */
+/* Through its next access to memory; or until the barrier, its end, enough lines, or many instructions: it may wait for
+ * others in a loop. */
 static bool follow_wave(const search *q, stream *s, filter *f, cdna_wave *w) {
-  while (w->state == CDNA_RUNNING && s->asked < s->most && w->instructions < STEPS_MAX) {
+  const uint64_t most = w->instructions + TURN < STEPS_MAX ? w->instructions + TURN : STEPS_MAX;
+  bool accessed = false;
+  if (w->state == CDNA_YIELDED) w->state = CDNA_RUNNING;
+  while (!accessed && w->state == CDNA_RUNNING && s->asked < s->most && w->instructions < most) {
     const cdna_op *op = cdna_wave_next(w);
     if (!op) return false;
     const cdna_effects *e = &q->effects[w->at];
@@ -88,12 +93,16 @@ static bool follow_wave(const search *q, stream *s, filter *f, cdna_wave *w) {
       w->instructions++;
       continue;
     }
-    if (e->klass == CDNA_CLASS_VMEM && cdna_access_of(w, op, &a) && !note_access(q, s, f, &a)) return false;
+    if (e->klass == CDNA_CLASS_VMEM && cdna_access_of(w, op, &a)) {
+      if (!note_access(q, s, f, &a)) return false;
+      accessed = true;
+    }
     cdna_wave_step(w, op);
   }
   return w->state != CDNA_STOPPED;
 }
 
+/* Waves take turns, an access to memory each: what several of them read of a line is asked once, as on a CU. */
 static bool follow_group(const search *q, stream *s, filter *f, cdna_group *g) {
   while (s->asked < s->most) {
     int waiting = 0, ended = 0, stuck = 0;
