@@ -178,6 +178,8 @@ static void attention_is_right(void **state) {
       {"cdna4", "attention pass=backward b=1 hq=2 hkv=1 sq=50 sk=70 d=128 causal=1",
        "tile keys=32 queries=32;dq queries=32 keys=32;groups 2;product 32;ahead"},
       {"cdna4", "attention pass=backward b=2 hq=1 hkv=1 sq=33 sk=18 d=64 a=f16", ""},
+      {"cdna4", "attention pass=backward b=1 hq=2 hkv=1 sq=70 sk=300 d=128 causal=1", "pinned"},
+      {"cdna4", "attention pass=backward b=2 hq=2 hkv=2 sq=40 sk=30 d=64 a=f16", "pinned"},
       {"cdna3", "attention pass=backward b=1 hq=2 hkv=1 sq=20 sk=37 d=64 causal=1",
        "tile keys=16 queries=32;dq queries=16 keys=64;groups 2;stages 2"},
   };
@@ -282,6 +284,8 @@ static void what_is_not_possible_is_refused(void **state) {
        "share a scale"},
       {{"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=128", "tile keys=128 queries=64"}, "registers"},
       {{"cdna3", "attention b=1 hq=1 hkv=1 sq=64 sk=64 d=128", "tile queries=32 keys=64;ahead"}, "past the registers"},
+      {{"cdna3", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=64", "pinned"}, "for gfx950"},
+      {{"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=64", "pinned;ahead"}, "of its own"},
       {{"cdna4", "gemm m=512 n=512 k=512", "product 24"}, "16 or 32"},
       {{"cdna4", "gemm m=512 n=512 k=512", "tile m=128 n=128 k=64;turns 4;groups m=2 n=2"}, "turns are for 8 groups"},
       {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=64 n=64 k=64;stages 2;ahead"}, "past the registers"},

@@ -21,7 +21,9 @@
  *   dq queries=32 keys=64     of the kernel for dQ: queries of a group, keys at a time
  *   groups, stages, product,
  *   copy                      as above, of both
- *   ahead                     weights are made while the products behind their scores are multiplied; two stages */
+ *   ahead                     weights are made while the products behind their scores are multiplied; two stages
+ *   pinned                    one kernel makes all three, with the machine's own loop (loop.h): five products, not seven, and dQ is
+ *                             added up in memory, 32 queries by 256 keys at a time */
 #ifndef TW_TILE_ATTENTION_ALIKE_H
 #define TW_TILE_ATTENTION_ALIKE_H
 
@@ -39,7 +41,7 @@ typedef struct tw_tile_attention_alike_plan {
 
 typedef struct tw_tile_attention_alike_back_plan {
   int keys, queries, dq_queries, dq_keys, groups, stages, product;
-  bool registers, ahead;
+  bool registers, ahead, pinned;
   int at_once, dq_at_once; /* blocks on a processor */
   int64_t shared_bytes, dq_shared_bytes;
 } tw_tile_attention_alike_back_plan;
@@ -57,6 +59,11 @@ void tw_tile_attention_alike_copies(tw_text *, bool direct);
 void tw_tile_attention_alike_ahead(tw_text *);
 /* Those of both kernels of the backward pass (attention_alike_back_ahead.c). */
 void tw_tile_attention_alike_back_ahead(tw_text *, bool of_dq);
+/* The kernels of `pinned` (attention_alike_back_pinned.c): the one, and the one behind it; what the machine is to write. */
+tw_tile_back_loop tw_tile_attention_alike_back_loop(const tw_problem *);
+int64_t tw_tile_attention_alike_back_shared(int d); /* bytes */
+void tw_tile_attention_alike_back_launch(tw_text *, const tw_tile_machine *, int64_t shared_bytes);
+void tw_tile_attention_alike_back_pinned(tw_text *, const tw_tile_machine *, const tw_problem *);
 /* Are there products of such a side? Says if not. */
 tw_status tw_tile_attention_alike_product(int side, tw_error *);
 /* `steps` times `body`, on tiles of `slot`, while those of later steps arrive; `each_step` copies of a thread fill them. */

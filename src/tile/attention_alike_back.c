@@ -14,7 +14,16 @@
 
 #define PLAN tw_tile_attention_alike_back_plan
 
-enum { SIDE = 16, ELEMENT = 2, PIECE = 1024, STAGES_MAX = 4, OVERHEAD = 48 };
+enum {
+  SIDE = 16,
+  ELEMENT = 2,
+  PIECE = 1024,
+  STAGES_MAX = 4,
+  OVERHEAD = 48,
+  PINNED_KEYS = 64,
+  PINNED_QUERIES = 32,
+  PINNED_GROUPS = 4
+};
 
 /* One kernel's own rows in registers, `keys` or `queries` of a group, and `at_once` that come from shared memory. */
 static tw_status fits(const tw_tile_machine *machine, const PLAN *p, const char *own_name, int own,
@@ -47,9 +56,29 @@ static tw_status fits(const tw_tile_machine *machine, const PLAN *p, const char 
   return TW_OK;
 }
 
+/* Its tiles are the machine's own. */
+static tw_status settle_pinned(const tw_tile_machine *machine, const tw_problem *problem, PLAN *p, tw_error *error) {
+  const tw_attention a = tw_attention_of(problem);
+  const tw_tile_back_loop loop = tw_tile_attention_alike_back_loop(problem);
+  if (!machine->back_loop || !machine->direct_bytes || p->registers)
+    return tw_fail(error, TW_USAGE, "a pinned loop is for gfx950, and tiles that are copied past the registers");
+  if (p->keys != PINNED_KEYS || p->queries != PINNED_QUERIES || p->groups != PINNED_GROUPS || p->stages != 2 ||
+      p->product != 32 || p->ahead)
+    return tw_fail(
+        error, TW_USAGE,
+        "a pinned loop has an order of its own: tile keys=%d queries=%d, groups %d, stages 2, product 32, no ahead",
+        PINNED_KEYS, PINNED_QUERIES, PINNED_GROUPS);
+  if (a.queries * a.query_heads * a.d * ELEMENT > INT32_MAX || a.keys * a.key_heads * a.d * ELEMENT > INT32_MAX)
+    return tw_fail(error, TW_USAGE, "a pinned loop takes sequences of up to 2 GiB: fewer heads or shorter ones");
+  p->at_once = p->dq_at_once = 1;
+  p->shared_bytes = tw_tile_attention_alike_back_shared((int)a.d);
+  return machine->back_loop(machine, &loop, NULL, error);
+}
+
 static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
   PLAN *p = plan;
   const int d = (int)tw_attention_of(problem).d;
+  if (p->pinned) return settle_pinned(machine, problem, p, error);
   const tw_status status =
       fits(machine, p, "keys", p->keys, "queries", p->queries, d, 2, &p->shared_bytes, &p->at_once, error);
   if (status != TW_OK) return status;
@@ -87,6 +116,15 @@ static tw_status then_ahead(const void *with, void *plan, unsigned given, tw_err
   return TW_OK;
 }
 
+static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_error *error) {
+  PLAN *p = plan;
+  (void)with, (void)given, (void)error;
+  p->keys = PINNED_KEYS, p->queries = PINNED_QUERIES, p->groups = PINNED_GROUPS;
+  p->stages = 2, p->product = 32;
+  p->ahead = p->registers = false;
+  return TW_OK;
+}
+
 static const tw_verb verbs[] = {
     {.name = "tile",
      .usage = "tile keys=32 queries=32",
@@ -105,6 +143,7 @@ static const tw_verb verbs[] = {
      .argument = {TW_NUMBER("", PLAN, product, 16, 32)},
      .then = then_product},
     {TW_FLAG("ahead", PLAN, ahead), .then = then_ahead},
+    {TW_FLAG("pinned", PLAN, pinned), .then = then_pinned},
     {.name = "copy",
      .usage = "copy registers, copy direct",
      .needs = 1,
@@ -128,6 +167,8 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   for (int side = 16; side <= 32; side *= 2)
     tw_menu_offer(m, "product", "larger products are fewer instructions and moves between lanes", "product %d", side);
   tw_menu_offer(m, "ahead", "weights are made while the products behind their scores are multiplied", "ahead");
+  tw_menu_offer(m, "pinned", "five products of one kernel, in our own order and registers; dQ is added up in memory",
+                "pinned");
   tw_menu_offer(m, "copy", "copies past the registers take none of them", "copy direct");
   tw_menu_offer(m, "copy", "copies through registers need no wait of their own", "copy registers");
 }
@@ -137,7 +178,8 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 static const char prepare[] =
     "constexpr int WIDE = D / product::side, DEEP = D / product::deep;\n\n"
     "/* A thread for 16 bytes of a row of O: exponents, and -dO . O. */\n"
-    "TW_KERNEL(256, 4) prepare(const type *o, const type *og, const float *lse, float *exponents, float *inner, int b, "
+    "TW_KERNEL(256, 4) prepare(const type *o, const type *og, const float *lse, float *exponents, float *inner, float "
+    "*sums, int b, "
     "int hq, int sq, int rows) {\n"
     "  constexpr int each = 8, lanes = D / each; /* elements of 16 bytes */\n"
     "  const i64 id = (i64)block_of_grid() * 256 + thread_of_block(), at = id / lanes;\n"
@@ -149,6 +191,10 @@ static const char prepare[] =
     "    const i64 from = ((batch * sq + row) * hq + head) * D + lane * each;\n"
     "    x.unpack(load16_once(o + from));\n"
     "    y.unpack(load16(og + from));\n"
+    "  }\n"
+    "  if (PINNED && batch < b) { /* what dQ is added to */\n"
+    "    store16(sums + id * each, vec16{});\n"
+    "    store16(sums + id * each + 4, vec16{});\n"
     "  }\n"
     "  float sum = 0;\n"
     "#pragma unroll\n"
@@ -308,10 +354,13 @@ static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_at
   tw_text_add(t,
               "//: let       GROUPS = %d, STAGES = %d, CAUSAL = %d, BATCHES = %lld\n"
               "//: let       LINE = ceildiv(sq, QUERIES) * QUERIES, LINES = 4 * b * hq * LINE\n"
-              "//: require   d == D && causal == CAUSAL && b == BATCHES\n//: workspace 2 * LINES\n",
-              p->groups, p->stages, a->causal, (long long)a->batches);
-  tw_text_add(t, "//: before    prepare\n//: grid      ceildiv(b * hq * LINE * (D / 8), 256)\n//: block     256\n"
-                 "//: args      O, dO, LSE, workspace, workspace(LINES), b, hq, sq, LINE\n");
+              "//: require   d == D && causal == CAUSAL && b == BATCHES\n//: workspace 2 * LINES%s\n",
+              p->groups, p->stages, a->causal, (long long)a->batches, p->pinned ? " + LINES * D" : "");
+  tw_text_add(t,
+              "//: before    prepare\n//: grid      ceildiv(b * hq * LINE * (D / 8), 256)\n//: block     256\n"
+              "//: args      O, dO, LSE, workspace, workspace(LINES), workspace%s, b, hq, sq, LINE\n",
+              p->pinned ? "(2 * LINES)" : "");
+  if (p->pinned) return;
   tw_text_add(t,
               "//: kernel    attention\n//: grid      ceildiv(sk, GROUPS * OWN_KEYS) * hkv * b\n"
               "//: block     GROUPS * %d\n//: shared    %lld\n"
@@ -329,11 +378,18 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
   const PLAN *p = plan;
   const bool direct = machine->direct_bytes && !p->registers;
   write_launch(t, machine, &a, p);
+  if (p->pinned) tw_tile_attention_alike_back_launch(t, machine, p->shared_bytes);
   tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\nusing type = %s;\nusing product = mma<type, %d>;\n",
               machine->header, tw_type_name(a.type), p->product);
   tw_text_add(t, "constexpr float SCALE = %.9gf; /* 1 / sqrt(d), where none is given */\n", 1 / sqrt((double)a.d));
   tw_text_add(t, "constexpr int CHIPS = %d, AT_ONCE = %d; /* blocks for dQ on a processor */\n", machine->chips,
               p->dq_at_once);
+  tw_text_add(t, "constexpr bool PINNED = %d;\n", p->pinned);
+  if (p->pinned) {
+    tw_text_add_string(t, prepare);
+    tw_tile_attention_alike_back_pinned(t, machine, problem);
+    return;
+  }
   tw_tile_access access = {.rows = p->dq_keys, .row_bytes = (int)a.d * ELEMENT, .side = p->product};
   tw_tile_attention_alike_tile(t, machine, "v", "KEYS", access);
   access.values = access.rows_too = true;

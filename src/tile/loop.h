@@ -61,4 +61,38 @@ static inline int tw_tile_loop_scales(const tw_tile_loop *l, int operand) {
   return l->operand[operand].fragments * l->depth;
 }
 
+/* ---- attention, backward ----
+ *
+ * The loop over the queries that see a block's keys, of all heads that share them, 32 at a time: S = Q K^T, dP = dO V^T,
+ * dV += P^T dO, dK += dS^T Q, dQ = dS K. A group has 32 `tiles` keys; K lies in shared memory, V in registers, dK and dV are
+ * left in `k_sums` and `v_sums` (acc<product, tiles, d / 32>); dQ is added up in memory. Names that it uses:
+ *
+ *   own_v                     u32x4 [tiles][d / 16]: what an operand of them is
+ *   steps head_steps          of 32 queries, at least one; how many of them are a head's
+ *   q_matrix g_matrix         u32x4: buffer resources of the first queries and gradients of O
+ *   q_lane                    u32: where the lane's part of the group's first copy of them is, beside that
+ *   q_full q_down q_back      u32: bytes that the resources have at the beginning of a head; to the next queries; i64: from a
+ *                             head's last to the next one's first
+ *   lines_matrix lines_lane   u32x4, u32: the resource of the first queries' exponents; the lane's part
+ *   inner_from lines_back     u32: from them to -D; as q_back
+ *   dq_matrix dq_lane         u32x4, u32: the resource, of no bytes yet, of sums of dQ, which has 128 d bytes for 32 queries,
+ *                             that lie before the first ones; the lane's part
+ *   dq_back                   u32: as q_back
+ *   factor_bits               u32: an f32; scores times it are exponents of 2
+ *   hidden hidden_now         i32, `causal`: first of the group's first 32 keys that the first query does not see, counted from
+ *                             the last of these backwards; for a head, and now
+ *   key                       u32: the lane's key among these, less 4 (lane / 32)
+ *   copied                    u32: LDS address of the group's first copy of queries
+ *   rows_q rows_k             u32: LDS addresses that a lane reads along the rows of Q and dO, of its group's keys;
+ *   down_q_at down_k_at       [2], down their columns, of the first 16 of 32 rows and of the others;
+ *   slopes                    [2] dS, of the first 8 of 16 keys and of the others;
+ *   slopes_to                 [2] and writes of dS to, of the first 8 of 16 queries and of the others
+ *
+ * Shared memory is as the machine's words have it. */
+typedef struct tw_tile_back_loop {
+  tw_type type;
+  int d, tiles, groups;
+  bool causal;
+} tw_tile_back_loop;
+
 #endif

@@ -59,6 +59,7 @@ typedef struct tw_tile_machine {
   void (*swizzle)(const struct tw_tile_machine *, const tw_tile_access *, char text[TW_TILE_SWIZZLE]);
   /* The innermost loop, written by the machine itself (loop.h); no text: only whether it could. NULL: it has none. */
   tw_status (*loop)(const struct tw_tile_machine *, const tw_tile_loop *, tw_text *, tw_error *);
+  tw_status (*back_loop)(const struct tw_tile_machine *, const tw_tile_back_loop *, tw_text *, tw_error *);
   const void *with; /* the target's own */
 } tw_tile_machine;
 

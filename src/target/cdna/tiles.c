@@ -106,6 +106,10 @@ static tw_status loop(const tw_tile_machine *machine, const tw_tile_loop *l, tw_
   return cdna_loop_emit(*(const cdna_arch *)machine->with, l, text, error);
 }
 
+static tw_status back_loop(const tw_tile_machine *machine, const tw_tile_back_loop *l, tw_text *text, tw_error *error) {
+  return cdna_loop_back(*(const cdna_arch *)machine->with, l, text, error);
+}
+
 tw_tile_machine cdna_tile_machine(cdna_arch arch) {
   static const cdna_arch arches[CDNA_ARCHES] = {CDNA3, CDNA4};
   const cdna_machine *m = &cdna_machines[arch];
@@ -127,6 +131,7 @@ tw_tile_machine cdna_tile_machine(cdna_arch arch) {
                            .simd_registers = m->registers,
                            .swizzle = swizzle,
                            .loop = loop,
+                           .back_loop = back_loop,
                            .with = &arches[arch]};
 }
 
@@ -199,7 +204,7 @@ static double predict_attention(const void *with, const void *plan) {
 }
 
 /* Of the kernel for dK and dV, then of that for dQ: as above, but each lane makes a gradient beside a weight. With `ahead` what
- * is slower decides; a wave that has a SIMD for itself fills less of it. */
+ * is slower decides; a wave that has a SIMD for itself fills less of it. `pinned` is one kernel. */
 static double predict_back(const void *with, const void *plan) {
   const model *x = with;
   const tw_tile_attention_alike_back_plan *p = plan;
@@ -216,6 +221,12 @@ static double predict_back(const void *with, const void *plan) {
                 {p->dq_queries, p->dq_keys, 3, 3, (double)a->queries, (double)a->keys, (double)a->query_heads,
                  p->dq_at_once, p->dq_shared_bytes}};
   double seconds = 0;
+  if (p->pinned) { /* the five products, among which the rest stands; of d = 64 that takes as long as they do */
+    const double steps = ceil((double)(a->queries * a->group) / p->queries) * seen;
+    const double blocks = ceil((double)a->keys / (p->keys * p->groups)) * (double)(a->key_heads * a->batches);
+    const double step = 5.0 * p->keys * p->queries * d / rate * (d < 128 ? 1.4 : 1.1);
+    return ceil(blocks / cus) * steps * step / (m->clock_mhz * 1e6);
+  }
   for (int i = 0; i < 2; i++) {
     const double blocks = ceil(kernel[i].rows / (kernel[i].own * p->groups)) * kernel[i].heads * (double)a->batches;
     const double steps = ceil(kernel[i].columns / kernel[i].at_once) * seen;

@@ -89,4 +89,7 @@ tw_status cdna_loop_allocate(cdna_loop *, tw_error *);
 /* All three; the statement is added to the text, if there is one. */
 tw_status cdna_loop_emit(cdna_arch, const tw_tile_loop *, tw_text *, tw_error *);
 
+/* That of attention's backward pass (back.c), likewise. */
+tw_status cdna_loop_back(cdna_arch, const tw_tile_back_loop *, tw_text *, tw_error *);
+
 #endif

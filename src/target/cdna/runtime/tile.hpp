@@ -5,3 +5,4 @@
 #include "tile_mma.hpp"
 #include "tile_mx.hpp"
 #include "tile_attention.hpp"
+#include "tile_back.hpp"
