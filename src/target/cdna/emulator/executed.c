@@ -40,7 +40,7 @@ static bool sample(cdna_arch arch, const cdna_instruction *i, cdna_variant form,
     break;
   case CDNA_SCALED:
     if (arch != CDNA4 || !strstr(i->name, "_f8f6f4")) return false;
-    word[2] = word[0], word[3] = word[1];
+    word[2] = word[0] | 0x800, word[3] = word[1];
     word[0] = 0xD3AC0000u, word[1] = 0x18020100u;
     break;
   }

@@ -148,6 +148,7 @@ static const char *left_out(const char *name) {
       {"s_scratch_",
        "addresses scratch by scalars in a way that AMD does not document: use scratch_load and scratch_store"},
       {"v_screen_partition", "serves graphics: kernels have no screen"},
+      {"v_mfma_ld_scale", "loads scales for an MFMA that does not follow: write v_mfma_scale_"},
       {"ds_gws_", "needs global wave sync, which the driver gives to no kernel launched this way"},
   };
   for (size_t k = 0; k < sizeof all / sizeof *all; k++)
@@ -155,14 +156,20 @@ static const char *left_out(const char *name) {
   return "is not executed";
 }
 
+/* What can be decoded and printed, and means nothing on this machine. */
+static const char *impossible_operand(const cdna_operand_form *o, int code) {
+  const bool source = o->field >= '0' && o->field <= '2', result = o->field == 'D' || o->field == 'S';
+  if (source && code == CDNA_LDS_DIRECT) return "reads LDS as an operand, which this machine cannot";
+  if (source && o->holds == 'a' && code < CDNA_VGPRS) return "reads an AccVGPR, and a scalar is named";
+  if (result && code >= CDNA_ZERO && code < CDNA_VGPRS) return "writes to a constant";
+  return (source || result) && code == CDNA_NULL ? "names null, which this machine lacks" : NULL;
+}
+
 void cdna_lower(cdna_program *p, const cdna_code *c, cdna_op *op) {
   op->instruction = c->instruction;
   op->dwords = c->dwords;
-  for (int o = 0; o < c->instruction->n_operands; o++) {
-    const cdna_operand_form *f = &c->instruction->operand[o];
-    if (f->field >= '0' && f->field <= '2' && cdna_operand_code(c, f) == CDNA_LDS_DIRECT)
-      op->why = "reads LDS as an operand, which this machine cannot";
-  }
+  for (int o = 0; o < c->instruction->n_operands && !op->why; o++)
+    op->why = impossible_operand(&c->instruction->operand[o], cdna_operand_code(c, &c->instruction->operand[o]));
   for (size_t k = 0; k < sizeof classes / sizeof *classes && !op->run && !op->why; k++)
     if (!classes[k](p, c, op)) op->run = NULL;
   if (!op->run) {

@@ -119,12 +119,12 @@ static bool is_wide(cdna_encoding e) { return e == CDNA_SMEM || e >= CDNA_VOP3; 
 
 static const char unknown[] = "no instruction of this machine", cut[] = "cut off by the end of the code";
 
-/* Where a scale goes before it, these bits of an MFMA may be anything. */
-static const uint64_t SCALED_ANYTHING = 0x7800;
+/* The bits (ABID) by which an MFMA takes the scales before it. */
+static const uint64_t ABID = 0x7800, TAKES_SCALES = 0x0800;
 
 static bool decode_plain(cdna_arch arch, cdna_encoding e, cdna_code *c) {
   c->instruction = find(arch, e, cdna_bits(c->bits, layout[e].low, layout[e].width));
-  const uint64_t anything = c->variant == CDNA_SCALED ? SCALED_ANYTHING : 0;
+  const uint64_t anything = c->variant == CDNA_SCALED ? ABID : 0;
   return c->instruction && !(c->bits & c->instruction->zero & ~anything);
 }
 
@@ -173,8 +173,18 @@ static bool has_dpp_signs(const cdna_instruction *i, uint32_t extra) {
     if (extra >> (20 + 2 * source) & 3 && !is_real_source(i, source)) return false;
   return true;
 }
+static bool has_real_result(const cdna_instruction *i) {
+  static const char *const real[] = {"v_cvt_f16", "v_cvt_f32", "v_cvt_pk_f32", "v_cvt_off_f32"};
+  for (size_t k = 0; k < sizeof real / sizeof *real; k++)
+    if (!strncmp(i->name, real[k], strlen(real[k]))) return true;
+  return strncmp(i->name, "v_cvt_", 6) != 0 && strncmp(i->name, "v_frexp_exp", 11) != 0 && is_real_source(i, 0);
+}
+static bool is_of_bytes(const cdna_instruction *i) {
+  return tw_ends_with(i->name, "_fp8") || tw_ends_with(i->name, "_bf8");
+}
 static bool has_sdwa_signs(const cdna_instruction *i, uint32_t extra) {
-  if (i->encoding == CDNA_VOP1 && extra >> 24) return false;
+  if (i->encoding == CDNA_VOP1 && (extra >> 24 || (extra >> 14 & 3 && !has_real_result(i)))) return false;
+  if (i->encoding == CDNA_VOP1 && is_of_bytes(i) && (extra >> 8 & 7) != 6) return false; /* all of the result */
   if (i->encoding == CDNA_VOP2 && extra >> 14 & 3 && !is_real_source(i, 0)) return false;
   for (int source = 0; source < 2; source++) {
     const uint32_t signs = extra >> (19 + 8 * source) & 7;
@@ -215,10 +225,21 @@ static const char *decode_narrow(cdna_arch arch, cdna_encoding e, const uint32_t
   return NULL;
 }
 
-/* v_mfma_ld_scale: the scales of the MFMA in the 64 bits that follow (VOP3PX of CDNA4). */
+static bool has_operands(const cdna_code *c);
+
+/* v_mfma_ld_scale: the scales of the MFMA in the 64 bits that follow (VOP3PX of CDNA4), if that takes some. */
 enum { LD_SCALE = 0x2C, F8F6F4_16 = 0x2D, F8F6F4_32 = 0x2E };
 
-static bool has_operands(const cdna_code *c);
+static bool decode_scaled(cdna_arch arch, const uint32_t word[], size_t n, cdna_code *out) {
+  if (n < 4 || word[2] >> 23 != 0x1A7 || (word[2] & ABID) != TAKES_SCALES) return false;
+  const uint32_t op = word[2] >> 16 & 127;
+  if (op != F8F6F4_16 && op != F8F6F4_32) return false;
+  *out = (cdna_code){.prefix = word[0] | (uint64_t)word[1] << 32,
+                     .bits = word[2] | (uint64_t)word[3] << 32,
+                     .dwords = 4,
+                     .variant = CDNA_SCALED};
+  return decode_plain(arch, CDNA_VOP3P, out) && has_operands(out);
+}
 
 static const char *decode(cdna_arch arch, const uint32_t word[], size_t n, cdna_code *out) {
   *out = (cdna_code){0};
@@ -227,17 +248,9 @@ static const char *decode(cdna_arch arch, const uint32_t word[], size_t n, cdna_
   if (e == CDNA_ENCODINGS) return unknown;
   if (!is_wide(e)) return decode_narrow(arch, e, word, n, out);
   if (n < 2) return cut;
-  out->bits = word[0] | (uint64_t)word[1] << 32;
-  out->dwords = 2;
-  if (arch == CDNA4 && e == CDNA_VOP3P && cdna_bits(out->bits, 16, 7) == LD_SCALE) {
-    if (n < 4) return cut;
-    out->prefix = out->bits;
-    out->bits = word[2] | (uint64_t)word[3] << 32;
-    out->dwords = 4;
-    out->variant = CDNA_SCALED;
-    const uint32_t op = cdna_bits(out->bits, 16, 7);
-    if (word[2] >> 23 != 0x1A7 || (op != F8F6F4_16 && op != F8F6F4_32)) return unknown;
-  }
+  if (arch == CDNA4 && e == CDNA_VOP3P && (word[0] >> 16 & 127) == LD_SCALE && decode_scaled(arch, word, n, out))
+    return NULL;
+  *out = (cdna_code){.bits = word[0] | (uint64_t)word[1] << 32, .dwords = 2};
   return decode_plain(arch, e, out) ? NULL : unknown;
 }
 
@@ -255,8 +268,7 @@ static bool is_matrix(const cdna_instruction *i) {
          strncmp(i->name, "v_mfma_ld", 9) != 0;
 }
 static bool is_mai(const cdna_instruction *i) {
-  return is_matrix(i) ||
-         (i->encoding == CDNA_VOP3P && (!strncmp(i->name, "v_mfma", 6) || !strncmp(i->name, "v_accvgpr", 9)));
+  return is_matrix(i) || (i->encoding == CDNA_VOP3P && !strncmp(i->name, "v_accvgpr", 9));
 }
 
 static int accumulation(int code, bool is_accumulation) { return is_accumulation ? code + CDNA_VGPRS : code; }
@@ -292,7 +304,10 @@ static int vop_code(const cdna_code *c, const cdna_operand_form *o) {
     return o->holds == 'v' ? CDNA_VGPRS + code : o->holds == 'a' ? 2 * CDNA_VGPRS + code : code;
   }
   case '0':
-    if (o->holds == 'a') return CDNA_VGPRS + (int)cdna_bits(c->bits, 0, 9);
+    if (o->holds == 'a') {
+      const int code = (int)cdna_bits(c->bits, 0, 9);
+      return accumulation(code, code >= CDNA_VGPRS);
+    }
     if (sdwa) return (int)(c->extra & 0xFF) + (c->extra >> 23 & 1 ? 0 : CDNA_VGPRS);
     if (c->variant == CDNA_DPP) return (int)(c->extra & 0xFF) + CDNA_VGPRS;
     return (int)cdna_bits(c->bits, 0, 9);
@@ -306,12 +321,16 @@ static int vop_code(const cdna_code *c, const cdna_operand_form *o) {
   }
 }
 
+static bool is_wave_sync(const cdna_instruction *i) { return !strncmp(i->name, "ds_gws_", 7); }
+
 static int memory_code(const cdna_code *c, const cdna_operand_form *o) {
   const cdna_encoding e = c->instruction->encoding;
   const bool acc = e == CDNA_DS ? cdna_bits(c->bits, 25, 1) : cdna_bits(c->bits, 55, 1);
   const bool buffer = e == CDNA_MUBUF || e == CDNA_MTBUF;
   switch (o->field) {
-  case 'A': return CDNA_VGPRS + (int)cdna_bits(c->bits, 32, 8);
+  case 'A': /* an address, but of global wave sync data */
+    return accumulation(CDNA_VGPRS + (int)cdna_bits(c->bits, 32, 8),
+                        acc && e == CDNA_DS && is_wave_sync(c->instruction));
   case 'W': return accumulation(CDNA_VGPRS + (int)cdna_bits(c->bits, 40, 8), acc);
   case 'X': return accumulation(CDNA_VGPRS + (int)cdna_bits(c->bits, 48, 8), acc);
   case 'D': return accumulation(CDNA_VGPRS + (int)cdna_bits(c->bits, 56, 8), acc);
@@ -360,10 +379,17 @@ int cdna_operand_code(const cdna_code *c, const cdna_operand_form *o) {
   return named ? code : o->width == 2 ? code & ~1 : code & ~3;
 }
 
+/* Constants with names: llvm-mc prints them where they cannot stand as well, and what holds them there is not executed. */
+static bool is_named_constant(int code, int width) {
+  return code == 230 || (code == 231 && width == 1) || (code >= CDNA_APERTURES && code < CDNA_APERTURES + 5) ||
+         (code >= CDNA_VCCZ && code <= CDNA_SCC);
+}
+
 /* A code that stands for nothing, or not for so many dwords. */
 static bool is_operand(const cdna_code *c, const cdna_operand_form *o) {
   const int code = cdna_operand_code(c, o);
   const bool narrow_form = !is_wide(c->instruction->encoding);
+  if (code >= 2 * CDNA_VGPRS && code + cdna_operand_width(c, o) > 3 * CDNA_VGPRS) return false;
   if (is_matrix(c->instruction) && code >= CDNA_VGPRS) /* C's end is not looked at, as llvm-mc does not */
     return o->field == '2' || (code & 255) + cdna_operand_width(c, o) <= 256;
   if (is_matrix(c->instruction) && o->field == '2' && code > CDNA_ZERO + 80 &&
@@ -374,17 +400,18 @@ static bool is_operand(const cdna_code *c, const cdna_operand_form *o) {
       (code <= CDNA_ZERO + 80 || (code >= CDNA_FLOATS && code <= CDNA_FLOATS + 8)))
     return false;
   if (o->holds == 'a' && !narrow_form) return true;
-  if (o->holds == 'a' && o->field != 'D' && code < 2 * CDNA_VGPRS) return false;
+  if (o->holds == 'a' && o->field != 'D' && code < CDNA_VGPRS) return code == CDNA_NULL || is_named_constant(code, 1);
   if (code >= CDNA_VGPRS || code < 0) return true;
   if (code < CDNA_ZERO) {
     if (o->width < 2) return true;
+    if (code == CDNA_NULL) return true;
     if (o->width > 2) return code + o->width <= CDNA_XNACK || (code >= CDNA_TTMP && code + o->width <= CDNA_TTMP + 16);
     if (code == CDNA_M0) return false;
-    return !(code & 1) || code == 125;
+    return !(code & 1);
   }
+  if (o->field == 'D' && c->instruction->encoding == CDNA_VOP3) return is_named_constant(code, o->width);
   if (o->holds == 'r' || o->field == 'D' || o->field == 'S' || o->field == 'B') return false;
-  if (code > CDNA_ZERO + 80 && code < CDNA_FLOATS)
-    return code == 230 || (code == 231 && o->width == 1) || (code >= CDNA_APERTURES && code < CDNA_APERTURES + 5);
+  if (code > CDNA_ZERO + 80 && code < CDNA_FLOATS) return is_named_constant(code, o->width);
   if (code == CDNA_LDS_DIRECT)
     return c->instruction->encoding >= CDNA_VOP2 && o->width == 1; /* has a text; is refused when executed */
   if (code == CDNA_CODE_SDWA || code == CDNA_CODE_DPP) return false;
@@ -395,6 +422,10 @@ static bool has_operands(const cdna_code *c) {
   const cdna_instruction *i = c->instruction;
   /* what goes to LDS goes through no AccVGPR */
   if (i->encoding == CDNA_MUBUF && cdna_bits(c->bits, 16, 1) && cdna_bits(c->bits, 55, 1)) return false;
+  /* these two return no AccVGPRs */
+  if (i->encoding == CDNA_GLOBAL && cdna_bits(c->bits, 55, 1) && cdna_bits(c->bits, 16, 1) &&
+      (!strcmp(i->name, "global_atomic_add_f32") || !strcmp(i->name, "global_atomic_pk_add_f16")))
+    return false;
   const int base = (int)cdna_bits(c->bits, 48, 7); /* two registers, or none */
   if (i->encoding == CDNA_GLOBAL && ((base > CDNA_FLAT_SCRATCH && base < CDNA_TTMP && base & 1) || base == CDNA_M0))
     return false;

@@ -208,7 +208,7 @@ static void print_message(tw_text *t, uint32_t imm) {
       "MSG_STALL_WAVE_GEN",  "MSG_HALT_WAVES",   "MSG_ORDERED_PS_DONE", "MSG_EARLY_PRIM_DEALLOC",
       "MSG_GS_ALLOC_REQ",    "MSG_GET_DOORBELL", [15] = "MSG_SYSMSG"};
   static const char *const system[] = {
-      [1] = "SYSMSG_OP_ECC_ERR_INTERRUPT", "SYSMSG_OP_REG_RD", "SYSMSG_OP_HOST_TRAP_ACK", "SYSMSG_OP_TTRACE_PC"};
+      [1] = "SYSMSG_OP_ECC_ERR_INTERRUPT", "SYSMSG_OP_REG_RD", [4] = "SYSMSG_OP_TTRACE_PC"};
   static const char *const gs[] = {"GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT"};
   const uint32_t id = imm & 15, op = imm >> 4 & 7, stream = imm >> 8 & 3;
   const char *name = id < 16 ? messages[id] : NULL;
@@ -217,7 +217,7 @@ static void print_message(tw_text *t, uint32_t imm) {
     tw_text_add(t, "sendmsg(%s, %s", name, gs[op]);
     if (op) tw_text_add(t, ", %u", stream);
     tw_text_add_string(t, ")");
-  } else if (name && id == 15 && op >= 1 && op <= 4 && !stream) {
+  } else if (name && id == 15 && op <= 4 && system[op] && !stream) {
     tw_text_add(t, "sendmsg(%s, %s)", name, system[op]);
   } else if (name && id != 2 && id != 3 && id != 15 && !op && !stream) {
     tw_text_add(t, "sendmsg(%s)", name);
@@ -300,9 +300,10 @@ static void print_sdwa(const cdna_code *c, tw_text *t, int n_sources) {
   static const char *const unused[] = {"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE", "UNUSED_PAD"};
   const uint32_t x = c->extra;
   const char *name = c->instruction->name;
-  if (c->instruction->encoding != CDNA_VOPC && !ends(name, "_fp8") && !ends(name, "_bf8")) {
+  if (c->instruction->encoding != CDNA_VOPC) {
     print_output(t, x >> 13 & 1, x >> 14 & 3);
-    tw_text_add(t, " dst_sel:%s dst_unused:%s", part[x >> 8 & 7], unused[x >> 11 & 3]);
+    if (!ends(name, "_fp8") && !ends(name, "_bf8"))
+      tw_text_add(t, " dst_sel:%s dst_unused:%s", part[x >> 8 & 7], unused[x >> 11 & 3]);
   }
   tw_text_add(t, " src0_sel:%s", part[x >> 16 & 7]);
   if (n_sources > 1) tw_text_add(t, " src1_sel:%s", part[x >> 24 & 7]);
@@ -336,7 +337,9 @@ typedef struct signs {
   uint32_t negate, absolute, sign_extend;
 } signs;
 
-static bool is_mfma(const char *name) { return begins(name, "v_mfma") || begins(name, "v_smfmac"); }
+static bool is_mfma(const char *name) {
+  return (begins(name, "v_mfma") && !begins(name, "v_mfma_ld")) || begins(name, "v_smfmac");
+}
 
 static signs signs_of(const cdna_code *c) {
   const cdna_instruction *i = c->instruction;
